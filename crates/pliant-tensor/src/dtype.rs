@@ -1,0 +1,220 @@
+//! The element types of tensors and scalars, their names and their DLPack encoding.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// The type of one tensor element or scalar.
+///
+/// Prints and parses as the field spells it: `float32`, `int64`, `bool`, `bfloat16`.
+/// The numbering (`as u8`) is part of the executable's format; append only.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+#[repr(u8)]
+pub enum DType {
+    /// One byte, 0 or 1.
+    Bool = 0,
+    /// Signed 8-bit integer.
+    Int8 = 1,
+    /// Signed 16-bit integer.
+    Int16 = 2,
+    /// Signed 32-bit integer.
+    Int32 = 3,
+    /// Signed 64-bit integer: the type of sizes and symbols.
+    Int64 = 4,
+    /// Unsigned 8-bit integer.
+    UInt8 = 5,
+    /// Unsigned 16-bit integer.
+    UInt16 = 6,
+    /// Unsigned 32-bit integer.
+    UInt32 = 7,
+    /// Unsigned 64-bit integer.
+    UInt64 = 8,
+    /// IEEE 754 half precision.
+    Float16 = 9,
+    /// The upper half of a `float32`.
+    BFloat16 = 10,
+    /// IEEE 754 single precision.
+    Float32 = 11,
+    /// IEEE 754 double precision.
+    Float64 = 12,
+}
+
+/// The family of a [`DType`], without its width.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum DTypeKind {
+    /// `bool`.
+    Bool,
+    /// `int8` to `int64`.
+    Int,
+    /// `uint8` to `uint64`.
+    UInt,
+    /// `float16`, `bfloat16`, `float32`, `float64`.
+    Float,
+}
+
+/// DLPack type codes (`DLDataTypeCode`).
+mod code {
+    pub(super) const INT: u8 = 0;
+    pub(super) const UINT: u8 = 1;
+    pub(super) const FLOAT: u8 = 2;
+    pub(super) const BFLOAT: u8 = 4;
+    pub(super) const BOOL: u8 = 6;
+}
+
+/// One row per type: type, name, DLPack code, bits, family. Indexed by `DType as u8`.
+const TABLE: [(DType, &str, u8, u8, DTypeKind); 13] = [
+    (DType::Bool, "bool", code::BOOL, 8, DTypeKind::Bool),
+    (DType::Int8, "int8", code::INT, 8, DTypeKind::Int),
+    (DType::Int16, "int16", code::INT, 16, DTypeKind::Int),
+    (DType::Int32, "int32", code::INT, 32, DTypeKind::Int),
+    (DType::Int64, "int64", code::INT, 64, DTypeKind::Int),
+    (DType::UInt8, "uint8", code::UINT, 8, DTypeKind::UInt),
+    (DType::UInt16, "uint16", code::UINT, 16, DTypeKind::UInt),
+    (DType::UInt32, "uint32", code::UINT, 32, DTypeKind::UInt),
+    (DType::UInt64, "uint64", code::UINT, 64, DTypeKind::UInt),
+    (DType::Float16, "float16", code::FLOAT, 16, DTypeKind::Float),
+    (DType::BFloat16, "bfloat16", code::BFLOAT, 16, DTypeKind::Float),
+    (DType::Float32, "float32", code::FLOAT, 32, DTypeKind::Float),
+    (DType::Float64, "float64", code::FLOAT, 64, DTypeKind::Float),
+];
+
+impl DType {
+    /// Every element type, in the order of the numbering.
+    pub fn all() -> impl ExactSizeIterator<Item = DType> {
+        TABLE.iter().map(|row| row.0)
+    }
+
+    /// The type numbered `index` (`DType as u8`), if there is one.
+    pub fn from_index(index: u8) -> Option<DType> {
+        TABLE.get(index as usize).map(|row| row.0)
+    }
+
+    /// The name, such as `float32`.
+    pub const fn name(self) -> &'static str {
+        TABLE[self as usize].1
+    }
+
+    /// Bytes of one element in memory.
+    pub const fn size(self) -> usize {
+        (TABLE[self as usize].3 / 8) as usize
+    }
+
+    /// Bits of one element in memory; 8 for `bool`.
+    pub const fn bits(self) -> u8 {
+        TABLE[self as usize].3
+    }
+
+    /// The family.
+    pub const fn kind(self) -> DTypeKind {
+        TABLE[self as usize].4
+    }
+
+    /// True for the four floating-point types.
+    pub const fn is_float(self) -> bool {
+        matches!(self.kind(), DTypeKind::Float)
+    }
+
+    /// True for the signed integers.
+    pub const fn is_int(self) -> bool {
+        matches!(self.kind(), DTypeKind::Int)
+    }
+
+    /// True for the unsigned integers.
+    pub const fn is_uint(self) -> bool {
+        matches!(self.kind(), DTypeKind::UInt)
+    }
+
+    /// True for `bool`.
+    pub const fn is_bool(self) -> bool {
+        matches!(self, DType::Bool)
+    }
+
+    /// True for signed and unsigned integers.
+    pub const fn is_integer(self) -> bool {
+        self.is_int() || self.is_uint()
+    }
+
+    /// The DLPack pair (code, bits); lanes are always 1.
+    pub const fn to_dlpack(self) -> (u8, u8) {
+        let row = TABLE[self as usize];
+        (row.2, row.3)
+    }
+
+    /// The type with DLPack `code` and `bits`; `None` where Pliant has no such type.
+    ///
+    /// Producers older than DLPack 0.8 send `bool` as `uint1`; that is accepted as `bool`.
+    pub fn from_dlpack(code: u8, bits: u8) -> Option<DType> {
+        if (code, bits) == (code::UINT, 1) {
+            return Some(DType::Bool);
+        }
+        TABLE.iter().find(|row| row.2 == code && row.3 == bits).map(|row| row.0)
+    }
+}
+
+impl fmt::Display for DType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// The text names no element type.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParseDTypeError {
+    /// The text that was given.
+    pub text: String,
+}
+
+impl fmt::Display for ParseDTypeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "unknown dtype '{}' (known:", self.text)?;
+        for (i, dtype) in DType::all().enumerate() {
+            write!(f, "{}{dtype}", if i == 0 { " " } else { ", " })?;
+        }
+        f.write_str(")")
+    }
+}
+
+impl std::error::Error for ParseDTypeError {}
+
+impl FromStr for DType {
+    type Err = ParseDTypeError;
+
+    fn from_str(text: &str) -> Result<DType, ParseDTypeError> {
+        TABLE
+            .iter()
+            .find(|row| row.1 == text)
+            .map(|row| row.0)
+            .ok_or_else(|| ParseDTypeError { text: text.to_string() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_type_round_trips() {
+        for (i, dtype) in DType::all().enumerate() {
+            assert_eq!(dtype as usize, i);
+            assert_eq!(DType::from_index(i as u8), Some(dtype));
+            assert_eq!(dtype.to_string().parse(), Ok(dtype));
+            let (code, bits) = dtype.to_dlpack();
+            assert_eq!(DType::from_dlpack(code, bits), Some(dtype));
+            assert_eq!(dtype.size() * 8, bits as usize);
+        }
+        assert_eq!(DType::from_index(13), None);
+    }
+
+    #[test]
+    fn families() {
+        assert!(DType::BFloat16.is_float() && !DType::BFloat16.is_integer());
+        assert!(DType::UInt8.is_uint() && !DType::UInt8.is_int() && DType::UInt8.is_integer());
+        assert!(DType::Bool.is_bool() && !DType::Bool.is_integer());
+    }
+
+    #[test]
+    fn unknown_names_are_refused() {
+        assert!("float31".parse::<DType>().unwrap_err().to_string().contains("float32"));
+        assert_eq!(DType::from_dlpack(5, 64), None);
+        assert_eq!(DType::from_dlpack(1, 1), Some(DType::Bool));
+    }
+}
