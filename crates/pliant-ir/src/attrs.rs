@@ -1,0 +1,137 @@
+//! Attribute values: the compile-time arguments of operators, and the notes on functions, loops and
+//! blocks.
+
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+use pliant_tensor::DType;
+
+/// One attribute value. Floats compare by their bits, so that values can be hash-consed.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum AttrValue {
+    /// `None` in the script.
+    None,
+    /// `True` or `False`.
+    Bool(bool),
+    /// An integer.
+    Int(i64),
+    /// A float, by its bits.
+    Float(u64),
+    /// A string.
+    Str(Arc<str>),
+    /// A data type, printed as a string.
+    DType(DType),
+    /// A list.
+    List(Vec<AttrValue>),
+    /// A map with ordered keys.
+    Map(Vec<(Arc<str>, AttrValue)>),
+}
+
+impl AttrValue {
+    /// A float attribute.
+    pub fn float(value: f64) -> Self {
+        AttrValue::Float(value.to_bits())
+    }
+
+    /// A string attribute.
+    pub fn str(value: &str) -> Self {
+        AttrValue::Str(value.into())
+    }
+
+    /// A list of integers.
+    pub fn ints(values: impl IntoIterator<Item = i64>) -> Self {
+        AttrValue::List(values.into_iter().map(AttrValue::Int).collect())
+    }
+
+    /// The integer, if it is one (a bool counts as 0 or 1).
+    pub fn as_int(&self) -> Option<i64> {
+        match self {
+            AttrValue::Int(v) => Some(*v),
+            AttrValue::Bool(b) => Some(*b as i64),
+            _ => None,
+        }
+    }
+
+    /// The bool, if it is one.
+    pub fn as_bool(&self) -> Option<bool> {
+        match self {
+            AttrValue::Bool(b) => Some(*b),
+            AttrValue::Int(v) => Some(*v != 0),
+            _ => None,
+        }
+    }
+
+    /// The float, if it is a float or an integer.
+    pub fn as_float(&self) -> Option<f64> {
+        match self {
+            AttrValue::Float(bits) => Some(f64::from_bits(*bits)),
+            AttrValue::Int(v) => Some(*v as f64),
+            _ => None,
+        }
+    }
+
+    /// The string, if it is one.
+    pub fn as_str(&self) -> Option<&str> {
+        match self {
+            AttrValue::Str(s) => Some(s),
+            _ => None,
+        }
+    }
+
+    /// The data type, if it is one or a string that names one.
+    pub fn as_dtype(&self) -> Option<DType> {
+        match self {
+            AttrValue::DType(d) => Some(*d),
+            AttrValue::Str(s) => s.parse().ok(),
+            _ => None,
+        }
+    }
+
+    /// The integers of a list of integers; a lone integer is a list of one.
+    pub fn as_ints(&self) -> Option<Vec<i64>> {
+        match self {
+            AttrValue::List(items) => items.iter().map(AttrValue::as_int).collect(),
+            AttrValue::Int(v) => Some(vec![*v]),
+            _ => None,
+        }
+    }
+
+    /// Whether this is `None`.
+    pub fn is_none(&self) -> bool {
+        matches!(self, AttrValue::None)
+    }
+}
+
+/// The attributes of one call, in the order of the operator's declaration. Interned per function.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Attrs(pub Vec<(Arc<str>, AttrValue)>);
+
+impl Attrs {
+    /// The value under `key`, if it is there.
+    pub fn get(&self, key: &str) -> Option<&AttrValue> {
+        self.0.iter().find(|(k, _)| &**k == key).map(|(_, v)| v)
+    }
+
+    /// Adds or replaces a value.
+    pub fn set(&mut self, key: &str, value: AttrValue) {
+        match self.0.iter_mut().find(|(k, _)| &**k == key) {
+            Some(slot) => slot.1 = value,
+            None => self.0.push((key.into(), value)),
+        }
+    }
+
+    /// `self` with one more value.
+    pub fn with(mut self, key: &str, value: AttrValue) -> Self {
+        self.set(key, value);
+        self
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+/// The attributes of a function or module: named notes that passes leave for each other, in insertion
+/// order (`global_symbol`, `Primitive`, `tir.noalias`, ...).
+pub type FuncAttrs = IndexMap<Arc<str>, AttrValue>;

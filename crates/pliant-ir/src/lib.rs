@@ -1,0 +1,25 @@
+//! The IR of Pliant: one module, two levels.
+//!
+//! | module | owns |
+//! |---|---|
+//! | [`module`] | [`IRModule`]: named functions of both levels, side by side |
+//! | [`relax`] | the graph level: functions in A-normal form over tensors, shapes, tuples and objects |
+//! | [`tir`] | the loop level: loop functions over buffers |
+//! | [`attrs`] | attribute values of operators and functions |
+//! | [`op`] | the name of an operator, and what the IR asks of whoever declares operators |
+//!
+//! A function owns its arenas: ids of one function mean nothing in another, functions are cloned
+//! whole, transformed in parallel and dropped whole. Nothing here is global and nothing locks.
+
+pub mod attrs;
+pub mod module;
+pub mod op;
+pub mod relax;
+pub mod tir;
+
+pub use attrs::{AttrValue, Attrs};
+pub use module::{BaseFunc, IRModule};
+pub use op::{Op, OpRegistry, OpSignature};
+pub use pliant_diag::Span;
+pub use pliant_sym::{Sym, SymArena, SymVar};
+pub use pliant_tensor::DType;

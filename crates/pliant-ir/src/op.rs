@@ -1,0 +1,146 @@
+//! The name of an operator, and what the IR asks of whoever declares operators.
+//!
+//! The IR holds operators as data: a call names an [`Op`]. Their meaning (type rule, loop form, purity)
+//! stands in the operator library, which implements [`OpRegistry`] for the builder, the verifier and the
+//! parser.
+
+use std::fmt;
+
+use crate::attrs::{AttrValue, Attrs};
+use crate::relax::{Expr, Function, Type};
+
+/// An operator, by its full name (`relax.add`). Names live as long as the process: those of the library are
+/// constants, and a user's operator leaks its name once when it is registered.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Op(pub &'static str);
+
+impl Op {
+    /// The name without its first component: `add` for `relax.add`.
+    pub fn short_name(self) -> &'static str {
+        self.0.strip_prefix("relax.").unwrap_or(self.0)
+    }
+}
+
+impl fmt::Debug for Op {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
+    }
+}
+
+impl fmt::Display for Op {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
+    }
+}
+
+/// `relax.call_tir(func, (args...), out_sinfo, tir_vars)`: destination-passing call of a loop function.
+pub const CALL_TIR: Op = Op("relax.call_tir");
+/// `relax.call_dps_packed(func, (args...), out_sinfo)`: destination-passing call of a packed function.
+pub const CALL_DPS_PACKED: Op = Op("relax.call_dps_packed");
+/// `relax.call_pure_packed(func, args...)`: call of a packed function that the caller promises is pure.
+pub const CALL_PURE_PACKED: Op = Op("relax.call_pure_packed");
+/// `relax.call_builtin_with_ctx(func, (args...))`: call of a VM builtin that takes the VM's context.
+pub const CALL_BUILTIN_WITH_CTX: Op = Op("relax.call_builtin_with_ctx");
+
+/// How an operator is written: its operands, then its attributes with their defaults.
+#[derive(Clone, Debug, Default)]
+pub struct OpSignature {
+    /// Names of the operands, in order.
+    pub operands: Vec<OperandSpec>,
+    /// Names and defaults of the attributes, in order; `None` marks a required attribute.
+    pub attrs: Vec<(&'static str, Option<AttrValue>)>,
+}
+
+/// One operand of an operator.
+#[derive(Clone, Debug)]
+pub struct OperandSpec {
+    /// Its keyword.
+    pub name: &'static str,
+    /// Whether it may be left out (only trailing operands may).
+    pub optional: bool,
+    /// Whether it takes all remaining positional arguments.
+    pub variadic: bool,
+}
+
+/// Why a type could not be inferred. The text is for the user; the caller adds where it happened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InferError {
+    /// What is wrong, naming operands, dims and types.
+    pub message: String,
+    /// What to do about it, if that can be said.
+    pub help: Option<String>,
+}
+
+impl InferError {
+    /// An error without advice.
+    pub fn new(message: impl Into<String>) -> Self {
+        InferError { message: message.into(), help: None }
+    }
+
+    /// The same with advice.
+    pub fn with_help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+}
+
+impl fmt::Display for InferError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for InferError {}
+
+/// The operator library as the IR sees it.
+pub trait OpRegistry: Send + Sync {
+    /// The operator of that full name (`relax.add`).
+    fn lookup(&self, name: &str) -> Option<Op>;
+
+    /// How the operator is written. `None` for an unknown one.
+    fn signature(&self, op: Op) -> Option<&OpSignature>;
+
+    /// Whether a call has no effect but its result.
+    fn is_pure(&self, op: Op) -> bool;
+
+    /// The type of `op(args, attrs)`, made in the arenas of `func`.
+    ///
+    /// # Errors
+    /// When the operands cannot fit: a rank, dtype or shape that is provably wrong.
+    fn infer(
+        &self,
+        func: &mut Function,
+        op: Op,
+        args: &[Expr],
+        attrs: &Attrs,
+        ty_args: &[Type],
+    ) -> Result<Type, InferError>;
+}
+
+/// A registry without operators, for code that only handles structure.
+pub struct NoOps;
+
+impl OpRegistry for NoOps {
+    fn lookup(&self, _name: &str) -> Option<Op> {
+        None
+    }
+
+    fn signature(&self, _op: Op) -> Option<&OpSignature> {
+        None
+    }
+
+    fn is_pure(&self, _op: Op) -> bool {
+        false
+    }
+
+    fn infer(
+        &self,
+        _func: &mut Function,
+        op: Op,
+        _args: &[Expr],
+        _attrs: &Attrs,
+        _ty_args: &[Type],
+    ) -> Result<Type, InferError> {
+        Err(InferError::new(format!("operator {op} is not declared")))
+    }
+}

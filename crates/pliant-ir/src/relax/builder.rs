@@ -1,0 +1,281 @@
+//! [`FunctionBuilder`]: makes a function binding by binding, keeps A-normal form, and infers each type at
+//! once.
+
+use std::sync::Arc;
+
+use pliant_diag::Span;
+use rustc_hash::FxHashMap;
+
+use super::expr::*;
+use super::function::Function;
+use super::types::{Type, TypeData};
+use crate::attrs::Attrs;
+use crate::op::{InferError, Op, OpRegistry};
+
+/// Builds one function. Blocks open as bindings arrive: [`begin_dataflow`](Self::begin_dataflow) and
+/// [`end_dataflow`](Self::end_dataflow) bracket dataflow blocks, and bindings outside them gather in plain
+/// blocks.
+pub struct FunctionBuilder<'r> {
+    func: Function,
+    ops: &'r dyn OpRegistry,
+    frames: Vec<Frame>,
+    names: FxHashMap<Arc<str>, u32>,
+    span: Span,
+}
+
+/// A sequence under construction.
+#[derive(Default)]
+struct Frame {
+    blocks: Vec<Block>,
+    open: Option<Block>,
+    func: Option<(FuncId, Vec<Var>)>,
+}
+
+impl<'r> FunctionBuilder<'r> {
+    /// A builder of an empty function.
+    pub fn new(ops: &'r dyn OpRegistry) -> Self {
+        FunctionBuilder {
+            func: Function::empty(),
+            ops,
+            frames: vec![Frame::default()],
+            names: FxHashMap::default(),
+            span: Span::NONE,
+        }
+    }
+
+    /// The function as it stands.
+    pub fn func(&self) -> &Function {
+        &self.func
+    }
+
+    /// The function's arenas, to make operands, types and symbols.
+    pub fn func_mut(&mut self) -> &mut Function {
+        &mut self.func
+    }
+
+    /// The operators that calls are inferred with.
+    pub fn ops(&self) -> &'r dyn OpRegistry {
+        self.ops
+    }
+
+    /// Sets where the bindings that follow were written.
+    pub fn set_span(&mut self, span: Span) {
+        self.span = span;
+    }
+
+    /// A variable name that no other variable of this function has.
+    pub fn unique_name(&mut self, hint: &str) -> Arc<str> {
+        if !self.names.contains_key(hint) {
+            let name: Arc<str> = hint.into();
+            self.names.insert(name.clone(), 0);
+            return name;
+        }
+        loop {
+            let count = self.names.get_mut(hint).expect("the hint was just found");
+            *count += 1;
+            let name: Arc<str> = format!("{hint}{count}").into();
+            if !self.names.contains_key(&name) {
+                self.names.insert(name.clone(), 0);
+                return name;
+            }
+        }
+    }
+
+    /// Adds a parameter to the innermost function under construction.
+    pub fn param(&mut self, name: &str, ty: Type) -> Var {
+        let name = self.unique_name(name);
+        let var = self.func.add_var(name, ty, false, self.span);
+        match self.frames.iter_mut().rev().find_map(|f| f.func.as_mut()) {
+            Some((_, params)) => params.push(var),
+            None => {
+                let root = self.func.root();
+                self.func.func_mut(root).params.push(var);
+            }
+        }
+        var
+    }
+
+    // ---- blocks ----
+
+    /// Opens a dataflow block.
+    ///
+    /// # Errors
+    /// When one is open already: dataflow blocks do not nest.
+    pub fn begin_dataflow(&mut self) -> Result<(), InferError> {
+        if self.in_dataflow() {
+            return Err(InferError::new("a dataflow block is already open: they do not nest"));
+        }
+        let block = self.func.add_block(BlockData { dataflow: true, bindings: Vec::new() });
+        let frame = self.frame();
+        frame.blocks.push(block);
+        frame.open = Some(block);
+        Ok(())
+    }
+
+    /// Closes the dataflow block.
+    pub fn end_dataflow(&mut self) {
+        self.frame().open = None;
+    }
+
+    /// Whether a dataflow block is open.
+    pub fn in_dataflow(&self) -> bool {
+        let open = self.frames.last().and_then(|f| f.open);
+        open.is_some_and(|b| self.func.block(b).dataflow)
+    }
+
+    fn frame(&mut self) -> &mut Frame {
+        self.frames.last_mut().expect("a builder always has an open sequence")
+    }
+
+    fn push_binding(&mut self, binding: Binding) {
+        let block = match self.frame().open {
+            Some(b) => b,
+            None => {
+                let b = self.func.add_block(BlockData::default());
+                let frame = self.frame();
+                frame.blocks.push(b);
+                frame.open = Some(b);
+                b
+            }
+        };
+        self.func.block_mut(block).bindings.push(binding);
+    }
+
+    // ---- bindings ----
+
+    /// Binds a value to a fresh variable of the value's type: `lv*` inside a dataflow block, `gv*` outside.
+    pub fn emit(&mut self, value: Expr) -> Var {
+        let hint = if self.in_dataflow() { "lv" } else { "gv" };
+        self.emit_named(value, hint)
+    }
+
+    /// Binds a value to a fresh variable whose name starts with `hint`.
+    pub fn emit_named(&mut self, value: Expr, hint: &str) -> Var {
+        let ty = self.func.expr_ty(value);
+        self.emit_typed(value, hint, ty)
+    }
+
+    /// Binds a value to a fresh variable of the given type, which the caller knows the value has.
+    pub fn emit_typed(&mut self, value: Expr, hint: &str, ty: Type) -> Var {
+        let name = self.unique_name(hint);
+        let dataflow = self.in_dataflow();
+        let var = self.func.add_var(name, ty, dataflow, self.span);
+        self.push_binding(Binding::bind(var, value));
+        var
+    }
+
+    /// Binds a value to a variable that is seen after the dataflow block.
+    pub fn emit_output(&mut self, value: Expr) -> Var {
+        self.emit_output_named(value, "gv")
+    }
+
+    /// Binds a value to a variable that is seen after the dataflow block, its name starting with `hint`.
+    pub fn emit_output_named(&mut self, value: Expr, hint: &str) -> Var {
+        let var = self.emit_named(value, hint);
+        self.func.var_mut(var).dataflow = false;
+        var
+    }
+
+    /// Lets a dataflow variable be seen after its block (`R.output`).
+    pub fn mark_output(&mut self, var: Var) {
+        self.func.var_mut(var).dataflow = false;
+    }
+
+    /// Binds `match_cast(value, ty)`: a check at run time that defines the symbols new in `ty`.
+    pub fn match_cast(&mut self, value: Expr, ty: Type, hint: &str) -> Var {
+        let name = self.unique_name(hint);
+        let dataflow = self.in_dataflow();
+        let var = self.func.add_var(name, ty, dataflow, self.span);
+        self.push_binding(Binding::match_cast(var, value, ty));
+        var
+    }
+
+    /// The expression as an operand: itself if it is a leaf or a tuple of leaves, else a variable bound to
+    /// it.
+    pub fn operand(&mut self, e: Expr) -> Expr {
+        match self.func.expr(e) {
+            ExprData::TupleGetItem(..) | ExprData::Call { .. } | ExprData::If { .. } | ExprData::Func(_) => {
+                let var = self.emit(e);
+                self.func.var_expr(var)
+            }
+            ExprData::Tuple(list) => {
+                let fields: Vec<Expr> = self.func.list(*list).to_vec();
+                let leaves: Vec<Expr> = fields.iter().map(|&f| self.operand(f)).collect();
+                if leaves == fields { e } else { self.func.tuple(&leaves) }
+            }
+            _ => e,
+        }
+    }
+
+    /// A call of an operator, its type inferred. Operands are brought to normal form first.
+    ///
+    /// # Errors
+    /// What the operator's type rule says.
+    pub fn call_op(
+        &mut self,
+        op: Op,
+        args: &[Expr],
+        attrs: Attrs,
+        ty_args: &[Type],
+    ) -> Result<Expr, InferError> {
+        let args: Vec<Expr> = args.iter().map(|&a| self.operand(a)).collect();
+        let ty = self.ops.infer(&mut self.func, op, &args, &attrs, ty_args)?;
+        Ok(self.func.call(Callee::Op(op), &args, attrs, ty_args, ty))
+    }
+
+    /// A call of a function value, a global function or a packed function, of that result type.
+    pub fn call_func(&mut self, callee: Expr, args: &[Expr], ty_args: &[Type], ty: Type) -> Expr {
+        let callee = self.operand(callee);
+        let args: Vec<Expr> = args.iter().map(|&a| self.operand(a)).collect();
+        self.func.call(Callee::Expr(callee), &args, Attrs::default(), ty_args, ty)
+    }
+
+    // ---- nested sequences and functions ----
+
+    /// Opens a nested sequence: a branch of an `If`.
+    pub fn begin_seq(&mut self) {
+        self.frames.push(Frame::default());
+    }
+
+    /// Closes the nested sequence with its result.
+    pub fn end_seq(&mut self, result: Expr) -> Seq {
+        let result = self.operand(result);
+        let frame = self.frames.pop().expect("begin_seq precedes end_seq");
+        self.func.add_seq(SeqData { blocks: frame.blocks, result })
+    }
+
+    /// Opens a local function; [`param`](Self::param) adds its parameters.
+    pub fn begin_func(&mut self) {
+        let unit = self.func.intern(TypeData::unit());
+        let body = self.func.body();
+        let id = self.func.add_func(FuncData { params: Vec::new(), body, ret_ty: unit, pure: true });
+        self.frames.push(Frame { func: Some((id, Vec::new())), ..Frame::default() });
+    }
+
+    /// Closes the local function with its result; the function is an expression to bind.
+    pub fn end_func(&mut self, result: Expr, ret_ty: Option<Type>, pure: bool) -> Expr {
+        let result = self.operand(result);
+        let frame = self.frames.pop().expect("begin_func precedes end_func");
+        let (id, params) = frame.func.expect("begin_func precedes end_func");
+        let body = self.func.add_seq(SeqData { blocks: frame.blocks, result });
+        let ret_ty = ret_ty.unwrap_or_else(|| self.func.expr_ty(result));
+        *self.func.func_mut(id) = FuncData { params, body, ret_ty, pure };
+        let ty = self.func.signature(id);
+        self.func.add_expr(ExprData::Func(id), ty)
+    }
+
+    /// Ends the function with its result; its type is the result's unless `ret_ty` says otherwise.
+    pub fn finish(mut self, result: Expr, ret_ty: Option<Type>, pure: bool) -> Function {
+        self.end_dataflow();
+        let result = self.operand(result);
+        let frame = self.frames.pop().expect("the root sequence is open until the end");
+        let body = self.func.add_seq(SeqData { blocks: frame.blocks, result });
+        let ret_ty = ret_ty.unwrap_or_else(|| self.func.expr_ty(result));
+        let root = self.func.root();
+        let data = self.func.func_mut(root);
+        data.body = body;
+        data.ret_ty = ret_ty;
+        data.pure = pure;
+        self.func
+    }
+}

@@ -1,0 +1,395 @@
+//! [`Function`]: the arenas of a graph function, and the only way into them.
+
+use std::sync::Arc;
+
+use cranelift_entity::{EntityList, ListPool, PrimaryMap, SecondaryMap};
+use pliant_diag::Span;
+use pliant_sym::{Sym, SymArena, SymVar};
+use pliant_tensor::{DType, Tensor};
+use rustc_hash::FxHashMap;
+
+use super::expr::*;
+use super::types::{TensorShape, Type, TypeArena, TypeData};
+use crate::attrs::{Attrs, FuncAttrs};
+
+/// A graph function with all it owns. Ids of one function mean nothing in another.
+#[derive(Clone, Debug)]
+pub struct Function {
+    /// Symbolic integers.
+    pub syms: SymArena,
+    /// Types.
+    pub types: TypeArena,
+    /// Attributes of the function (`global_symbol`, ...).
+    pub attrs: FuncAttrs,
+    /// Whether only this module calls it.
+    pub private: bool,
+    vars: PrimaryMap<Var, VarData>,
+    var_exprs: SecondaryMap<Var, cranelift_entity::packed_option::PackedOption<Expr>>,
+    exprs: PrimaryMap<Expr, ExprData>,
+    expr_types: SecondaryMap<Expr, cranelift_entity::packed_option::PackedOption<Type>>,
+    expr_lists: ListPool<Expr>,
+    type_lists: ListPool<Type>,
+    blocks: PrimaryMap<Block, BlockData>,
+    seqs: PrimaryMap<Seq, SeqData>,
+    funcs: PrimaryMap<FuncId, FuncData>,
+    consts: PrimaryMap<Const, Tensor>,
+    strs: PrimaryMap<Str, Arc<str>>,
+    str_ids: FxHashMap<Arc<str>, Str>,
+    call_attrs: PrimaryMap<AttrsId, Attrs>,
+    call_attr_ids: FxHashMap<Attrs, AttrsId>,
+    root: FuncId,
+}
+
+impl Function {
+    /// A function without parameters that returns the empty tuple: where the builder starts.
+    pub fn empty() -> Self {
+        let mut f = Function {
+            syms: SymArena::default(),
+            types: TypeArena::default(),
+            attrs: FuncAttrs::default(),
+            private: false,
+            vars: PrimaryMap::new(),
+            var_exprs: SecondaryMap::new(),
+            exprs: PrimaryMap::new(),
+            expr_types: SecondaryMap::new(),
+            expr_lists: ListPool::new(),
+            type_lists: ListPool::new(),
+            blocks: PrimaryMap::new(),
+            seqs: PrimaryMap::new(),
+            funcs: PrimaryMap::new(),
+            consts: PrimaryMap::new(),
+            strs: PrimaryMap::new(),
+            str_ids: FxHashMap::default(),
+            call_attrs: PrimaryMap::new(),
+            call_attr_ids: FxHashMap::default(),
+            root: FuncId::from_u32(0),
+        };
+        f.call_attrs.push(Attrs::default());
+        f.call_attr_ids.insert(Attrs::default(), AttrsId::from_u32(0));
+        let unit = f.tuple(&[]);
+        let ret_ty = f.expr_ty(unit);
+        let body = f.seqs.push(SeqData { blocks: Vec::new(), result: unit });
+        f.root = f.funcs.push(FuncData { params: Vec::new(), body, ret_ty, pure: true });
+        f
+    }
+
+    // ---- the root function ----
+
+    /// The root function expression.
+    pub fn root(&self) -> FuncId {
+        self.root
+    }
+
+    /// The parameters.
+    pub fn params(&self) -> &[Var] {
+        &self.funcs[self.root].params
+    }
+
+    /// The body.
+    pub fn body(&self) -> Seq {
+        self.funcs[self.root].body
+    }
+
+    /// The type of the result.
+    pub fn ret_ty(&self) -> Type {
+        self.funcs[self.root].ret_ty
+    }
+
+    /// Whether calls have no effect but their result.
+    pub fn is_pure(&self) -> bool {
+        self.funcs[self.root].pure
+    }
+
+    /// A function expression.
+    pub fn func(&self, id: FuncId) -> &FuncData {
+        &self.funcs[id]
+    }
+
+    /// A function expression, to change it.
+    pub fn func_mut(&mut self, id: FuncId) -> &mut FuncData {
+        &mut self.funcs[id]
+    }
+
+    /// Adds a local function's data.
+    pub fn add_func(&mut self, data: FuncData) -> FuncId {
+        self.funcs.push(data)
+    }
+
+    // ---- variables ----
+
+    /// Adds a variable.
+    pub fn add_var(&mut self, name: impl Into<Arc<str>>, ty: Type, dataflow: bool, span: Span) -> Var {
+        self.vars.push(VarData { name: name.into(), ty, dataflow, span })
+    }
+
+    /// A variable's facts.
+    pub fn var(&self, var: Var) -> &VarData {
+        &self.vars[var]
+    }
+
+    /// A variable's facts, to change them. Changing the type changes that of the variable as an operand.
+    pub fn var_mut(&mut self, var: Var) -> &mut VarData {
+        &mut self.vars[var]
+    }
+
+    /// The type of a variable.
+    pub fn var_ty(&self, var: Var) -> &TypeData {
+        self.types.get(self.vars[var].ty)
+    }
+
+    /// All variables ever made, dead ones included.
+    pub fn var_ids(&self) -> impl Iterator<Item = Var> + use<> {
+        self.vars.keys()
+    }
+
+    /// How many variables were ever made.
+    pub fn num_vars(&self) -> usize {
+        self.vars.len()
+    }
+
+    // ---- expressions ----
+
+    /// Adds an expression with its type. Prefer the constructors below.
+    pub fn add_expr(&mut self, data: ExprData, ty: Type) -> Expr {
+        let e = self.exprs.push(data);
+        self.expr_types[e] = Some(ty).into();
+        e
+    }
+
+    /// An expression.
+    pub fn expr(&self, e: Expr) -> &ExprData {
+        &self.exprs[e]
+    }
+
+    /// The type of an expression. That of a variable is the variable's own.
+    pub fn expr_ty(&self, e: Expr) -> Type {
+        match self.exprs[e] {
+            ExprData::Var(v) => self.vars[v].ty,
+            _ => self.expr_types[e].expand().expect("every expression has a type"),
+        }
+    }
+
+    /// The type of an expression, looked up.
+    pub fn ty(&self, e: Expr) -> &TypeData {
+        self.types.get(self.expr_ty(e))
+    }
+
+    /// Gives an expression another type.
+    pub fn set_expr_ty(&mut self, e: Expr, ty: Type) {
+        self.expr_types[e] = Some(ty).into();
+    }
+
+    /// How many expressions were ever made.
+    pub fn num_exprs(&self) -> usize {
+        self.exprs.len()
+    }
+
+    /// The variable as an operand; one expression per variable.
+    pub fn var_expr(&mut self, var: Var) -> Expr {
+        if let Some(e) = self.var_exprs[var].expand() {
+            return e;
+        }
+        let ty = self.vars[var].ty;
+        let e = self.add_expr(ExprData::Var(var), ty);
+        self.var_exprs[var] = Some(e).into();
+        e
+    }
+
+    /// A function of the module, by name, of that type.
+    pub fn global(&mut self, name: &str, ty: Type) -> Expr {
+        let s = self.str_id(name);
+        self.add_expr(ExprData::Global(s), ty)
+    }
+
+    /// A packed function, by its registered name.
+    pub fn extern_func(&mut self, name: &str) -> Expr {
+        let s = self.str_id(name);
+        let any = self.types.intern(TypeData::Any);
+        let ty = self.types.intern(TypeData::Callable { params: None, ret: any, pure: false });
+        self.add_expr(ExprData::Extern(s), ty)
+    }
+
+    /// A tensor constant.
+    pub fn constant(&mut self, tensor: Tensor) -> Expr {
+        let dims: Vec<Sym> = tensor.shape().iter().map(|&d| self.syms.int(d)).collect();
+        let ty = self.types.intern(TypeData::tensor(dims, tensor.dtype()));
+        let c = self.consts.push(tensor);
+        self.add_expr(ExprData::Constant(c), ty)
+    }
+
+    /// A shape value.
+    pub fn shape(&mut self, dims: &[Sym]) -> Expr {
+        let ty = self.types.intern(TypeData::shape(dims));
+        self.add_expr(ExprData::Shape(dims.into()), ty)
+    }
+
+    /// An integer scalar.
+    pub fn int_value(&mut self, value: Sym, dtype: DType) -> Expr {
+        let ty = self.types.intern(TypeData::Prim { dtype, value: Some(value) });
+        self.add_expr(ExprData::Int(value, dtype), ty)
+    }
+
+    /// A float scalar.
+    pub fn float_value(&mut self, value: f64, dtype: DType) -> Expr {
+        let ty = self.types.intern(TypeData::Prim { dtype, value: None });
+        self.add_expr(ExprData::Float(value.to_bits(), dtype), ty)
+    }
+
+    /// A string value.
+    pub fn str_value(&mut self, value: &str) -> Expr {
+        let s = self.str_id(value);
+        let ty = self.types.intern(TypeData::Any);
+        self.add_expr(ExprData::Str(s), ty)
+    }
+
+    /// A data type as a value.
+    pub fn dtype_value(&mut self, dtype: DType) -> Expr {
+        let ty = self.types.intern(TypeData::Any);
+        self.add_expr(ExprData::DType(dtype), ty)
+    }
+
+    /// A tuple of operands.
+    pub fn tuple(&mut self, fields: &[Expr]) -> Expr {
+        let tys: Vec<Type> = fields.iter().map(|&e| self.expr_ty(e)).collect();
+        let ty = self.types.intern(TypeData::Tuple(tys.into()));
+        let list = EntityList::from_slice(fields, &mut self.expr_lists);
+        self.add_expr(ExprData::Tuple(list), ty)
+    }
+
+    /// A field of a tuple, of the field's type (unknown where the tuple's is).
+    pub fn tuple_get_item(&mut self, tuple: Expr, index: u32) -> Expr {
+        let ty = match self.ty(tuple) {
+            TypeData::Tuple(fields) => fields.get(index as usize).copied(),
+            _ => None,
+        };
+        let ty = ty.unwrap_or_else(|| self.types.intern(TypeData::Any));
+        self.add_expr(ExprData::TupleGetItem(tuple, index), ty)
+    }
+
+    /// A call of that result type.
+    pub fn call(&mut self, callee: Callee, args: &[Expr], attrs: Attrs, ty_args: &[Type], ty: Type) -> Expr {
+        let args = EntityList::from_slice(args, &mut self.expr_lists);
+        let ty_args = EntityList::from_slice(ty_args, &mut self.type_lists);
+        let attrs = self.attrs_id(attrs);
+        self.add_expr(ExprData::Call { callee, args, attrs, ty_args }, ty)
+    }
+
+    /// The expressions of a list.
+    pub fn list(&self, list: EntityList<Expr>) -> &[Expr] {
+        list.as_slice(&self.expr_lists)
+    }
+
+    /// The types of a list.
+    pub fn type_list(&self, list: EntityList<Type>) -> &[Type] {
+        list.as_slice(&self.type_lists)
+    }
+
+    /// The fields of a tuple expression, if it is one.
+    pub fn tuple_fields(&self, e: Expr) -> Option<&[Expr]> {
+        match &self.exprs[e] {
+            ExprData::Tuple(list) => Some(self.list(*list)),
+            _ => None,
+        }
+    }
+
+    // ---- interned strings, attributes, constants ----
+
+    /// The id of a string.
+    pub fn str_id(&mut self, s: &str) -> Str {
+        if let Some(&id) = self.str_ids.get(s) {
+            return id;
+        }
+        let text: Arc<str> = s.into();
+        let id = self.strs.push(text.clone());
+        self.str_ids.insert(text, id);
+        id
+    }
+
+    /// The string behind an id.
+    pub fn str(&self, id: Str) -> &Arc<str> {
+        &self.strs[id]
+    }
+
+    /// The id of a call's attributes.
+    pub fn attrs_id(&mut self, attrs: Attrs) -> AttrsId {
+        if let Some(&id) = self.call_attr_ids.get(&attrs) {
+            return id;
+        }
+        let id = self.call_attrs.push(attrs.clone());
+        self.call_attr_ids.insert(attrs, id);
+        id
+    }
+
+    /// The attributes behind an id.
+    pub fn call_attrs(&self, id: AttrsId) -> &Attrs {
+        &self.call_attrs[id]
+    }
+
+    /// A tensor constant.
+    pub fn const_tensor(&self, c: Const) -> &Tensor {
+        &self.consts[c]
+    }
+
+    // ---- blocks and sequences ----
+
+    /// Adds a block.
+    pub fn add_block(&mut self, data: BlockData) -> Block {
+        self.blocks.push(data)
+    }
+
+    /// A block.
+    pub fn block(&self, b: Block) -> &BlockData {
+        &self.blocks[b]
+    }
+
+    /// A block, to change it.
+    pub fn block_mut(&mut self, b: Block) -> &mut BlockData {
+        &mut self.blocks[b]
+    }
+
+    /// Adds a sequence.
+    pub fn add_seq(&mut self, data: SeqData) -> Seq {
+        self.seqs.push(data)
+    }
+
+    /// A sequence.
+    pub fn seq(&self, s: Seq) -> &SeqData {
+        &self.seqs[s]
+    }
+
+    /// A sequence, to change it.
+    pub fn seq_mut(&mut self, s: Seq) -> &mut SeqData {
+        &mut self.seqs[s]
+    }
+
+    // ---- types and symbols ----
+
+    /// The id of a type.
+    pub fn intern(&mut self, ty: TypeData) -> Type {
+        self.types.intern(ty)
+    }
+
+    /// A new symbol.
+    pub fn fresh_sym(&mut self, name: &str) -> SymVar {
+        self.syms.fresh_var(name)
+    }
+
+    /// The type of the function itself.
+    pub fn signature(&mut self, id: FuncId) -> Type {
+        let data = &self.funcs[id];
+        let (ret, pure) = (data.ret_ty, data.pure);
+        let params: Box<[Type]> = data.params.iter().map(|&p| self.vars[p].ty).collect();
+        self.types.intern(TypeData::Callable { params: Some(params), ret, pure })
+    }
+
+    /// The rank of a tensor or shape type, if known.
+    pub fn rank_of(&self, ty: Type) -> Option<u32> {
+        match self.types.get(ty) {
+            TypeData::Tensor { shape: TensorShape::Dims(d), .. } => Some(d.len() as u32),
+            TypeData::Tensor { shape: TensorShape::Rank(n), .. } => Some(*n),
+            TypeData::Tensor { shape: TensorShape::Var(v), .. } => self.rank_of(self.vars[*v].ty),
+            TypeData::Shape { ndim, .. } => *ndim,
+            _ => None,
+        }
+    }
+}

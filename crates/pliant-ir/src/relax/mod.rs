@@ -1,0 +1,19 @@
+//! The graph level: functions in A-normal form over tensors, shapes, tuples and opaque objects.
+//!
+//! A [`Function`] owns arenas of variables, expressions, binding blocks and sequences. A sequence is a list of
+//! binding blocks and a result; a binding gives a variable the value of an expression whose operands are
+//! already variables, constants or tuples of those. The [`verify`] module's documentation is the
+//! specification.
+
+pub mod builder;
+pub mod expr;
+pub mod function;
+pub mod types;
+
+pub use builder::FunctionBuilder;
+pub use expr::{
+    Binding, Block, BlockData, Callee, Const, Expr, ExprData, FuncData, FuncId, Seq, SeqData, Str, Var,
+    VarData,
+};
+pub use function::Function;
+pub use types::{TensorShape, Type, TypeData};

@@ -1,0 +1,271 @@
+//! [`PrimFunc`]: the arenas of a loop function, and the only way into them.
+
+use std::sync::Arc;
+
+use cranelift_entity::PrimaryMap;
+use indexmap::IndexMap;
+use pliant_diag::Span;
+use pliant_tensor::DType;
+use rustc_hash::FxHashMap;
+
+use super::buffer::{Buffer, BufferData};
+use super::expr::{BinOp, Expr, ExprData, Ty, Var, VarData, VarTy};
+use super::intrin::{Intrin, IntrinResult};
+use super::stmt::{Stmt, StmtData};
+use crate::attrs::FuncAttrs;
+
+/// A parameter is a variable: a handle that `buffer_map` binds to a buffer, or a scalar.
+pub type Param = Var;
+
+/// A loop function with all it owns. Ids of one function mean nothing in another.
+///
+/// A buffer parameter's shape defines the size variables that stand alone in a dim (`n` in `(n, 4)`) and checks
+/// all other dims; scalar parameters define sizes that no dim holds alone.
+#[derive(Clone, Debug)]
+pub struct PrimFunc {
+    /// The parameters: tensors, then scalars.
+    pub params: Vec<Param>,
+    /// The buffer of each handle parameter.
+    pub buffer_map: IndexMap<Var, Buffer>,
+    /// The body.
+    pub body: Stmt,
+    /// Attributes of the function (`global_symbol`, `tir.noalias`, ...).
+    pub attrs: FuncAttrs,
+    /// Whether only this module calls it.
+    pub private: bool,
+    /// Where it was written.
+    pub span: Span,
+    vars: PrimaryMap<Var, VarData>,
+    buffers: PrimaryMap<Buffer, BufferData>,
+    exprs: PrimaryMap<Expr, ExprData>,
+    expr_ids: FxHashMap<ExprData, Expr>,
+    stmts: PrimaryMap<Stmt, StmtData>,
+}
+
+impl Default for PrimFunc {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl PrimFunc {
+    /// A function without parameters that does nothing.
+    pub fn new() -> Self {
+        let mut stmts = PrimaryMap::new();
+        let body = stmts.push(StmtData::Seq(Vec::new()));
+        PrimFunc {
+            params: Vec::new(),
+            buffer_map: IndexMap::new(),
+            body,
+            attrs: FuncAttrs::default(),
+            private: false,
+            span: Span::NONE,
+            vars: PrimaryMap::new(),
+            buffers: PrimaryMap::new(),
+            exprs: PrimaryMap::new(),
+            expr_ids: FxHashMap::default(),
+            stmts,
+        }
+    }
+
+    // ---- variables and parameters ----
+
+    /// Adds a variable.
+    pub fn add_var(&mut self, name: impl Into<Arc<str>>, ty: VarTy) -> Var {
+        self.vars.push(VarData { name: name.into(), ty })
+    }
+
+    /// Adds a variable of type int64: a size or an index.
+    pub fn size_var(&mut self, name: impl Into<Arc<str>>) -> Var {
+        self.add_var(name, VarTy::Value(Ty::I64))
+    }
+
+    /// A variable's facts.
+    pub fn var(&self, v: Var) -> &VarData {
+        &self.vars[v]
+    }
+
+    /// All variables ever made.
+    pub fn var_ids(&self) -> impl Iterator<Item = Var> + use<> {
+        self.vars.keys()
+    }
+
+    /// Adds a handle parameter for a buffer.
+    pub fn add_buffer_param(&mut self, name: impl Into<Arc<str>>, buffer: Buffer) -> Var {
+        let v = self.add_var(name, VarTy::Handle);
+        self.params.push(v);
+        self.buffer_map.insert(v, buffer);
+        v
+    }
+
+    // ---- buffers ----
+
+    /// Adds a buffer.
+    pub fn add_buffer(&mut self, data: BufferData) -> Buffer {
+        self.buffers.push(data)
+    }
+
+    /// Adds a compact buffer in global memory.
+    pub fn compact_buffer(&mut self, name: impl Into<Arc<str>>, shape: Vec<Expr>, dtype: DType) -> Buffer {
+        self.add_buffer(BufferData {
+            name: name.into(),
+            dtype,
+            shape,
+            strides: Vec::new(),
+            elem_offset: None,
+            scope: Default::default(),
+        })
+    }
+
+    /// A buffer's facts.
+    pub fn buffer(&self, b: Buffer) -> &BufferData {
+        &self.buffers[b]
+    }
+
+    /// A buffer's facts, to change them.
+    pub fn buffer_mut(&mut self, b: Buffer) -> &mut BufferData {
+        &mut self.buffers[b]
+    }
+
+    /// All buffers ever made.
+    pub fn buffer_ids(&self) -> impl Iterator<Item = Buffer> + use<> {
+        self.buffers.keys()
+    }
+
+    // ---- expressions ----
+
+    /// The id of an expression, which is stored if it is new.
+    pub fn add_expr(&mut self, data: ExprData) -> Expr {
+        if let Some(&e) = self.expr_ids.get(&data) {
+            return e;
+        }
+        let e = self.exprs.push(data.clone());
+        self.expr_ids.insert(data, e);
+        e
+    }
+
+    /// An expression.
+    pub fn expr(&self, e: Expr) -> &ExprData {
+        &self.exprs[e]
+    }
+
+    /// The type of an expression; strings have none and count as handles (int64).
+    pub fn expr_ty(&self, e: Expr) -> Ty {
+        match &self.exprs[e] {
+            ExprData::Int(_, ty) | ExprData::Float(_, ty) | ExprData::Cast(ty, _) => *ty,
+            ExprData::Call(intrin, args, ty) => match intrin.result() {
+                IntrinResult::Explicit => *ty,
+                IntrinResult::Same => self.expr_ty(args[0]),
+                IntrinResult::Second => self.expr_ty(args[1]),
+                IntrinResult::Bool => Ty::BOOL.with_lanes(self.expr_ty(args[0]).lanes),
+            },
+            ExprData::Str(_) => Ty::I64,
+            ExprData::Var(v) => match self.vars[*v].ty {
+                VarTy::Value(ty) => ty,
+                VarTy::Handle => Ty::I64,
+            },
+            ExprData::Binary(op, a, b) => {
+                let (a, b) = (self.expr_ty(*a), self.expr_ty(*b));
+                let lanes = a.lanes.max(b.lanes);
+                if op.is_predicate() { Ty::BOOL.with_lanes(lanes) } else { a.with_lanes(lanes) }
+            }
+            ExprData::Not(a) => self.expr_ty(*a),
+            ExprData::Select(_, a, _) => self.expr_ty(*a),
+            ExprData::Load(buffer, indices) => {
+                let lanes = indices.iter().map(|&i| self.expr_ty(i).lanes).max().unwrap_or(1);
+                Ty::scalar(self.buffers[*buffer].dtype).with_lanes(lanes)
+            }
+            ExprData::Ramp(base, _, lanes) | ExprData::Broadcast(base, lanes) => {
+                self.expr_ty(*base).with_lanes(*lanes)
+            }
+        }
+    }
+
+    /// How many expressions there are.
+    pub fn num_exprs(&self) -> usize {
+        self.exprs.len()
+    }
+
+    /// A variable as an expression.
+    pub fn var_expr(&mut self, v: Var) -> Expr {
+        self.add_expr(ExprData::Var(v))
+    }
+
+    /// An int64 constant.
+    pub fn int(&mut self, value: i64) -> Expr {
+        self.add_expr(ExprData::Int(value, Ty::I64))
+    }
+
+    /// A constant of any scalar type; integers are rounded towards zero.
+    pub fn const_of(&mut self, value: f64, dtype: DType) -> Expr {
+        let data = if dtype.is_float() {
+            ExprData::Float(value.to_bits(), Ty::scalar(dtype))
+        } else {
+            ExprData::Int(value as i64, Ty::scalar(dtype))
+        };
+        self.add_expr(data)
+    }
+
+    /// The value of an integer or bool constant.
+    pub fn as_int(&self, e: Expr) -> Option<i64> {
+        match self.exprs[e] {
+            ExprData::Int(v, _) => Some(v),
+            _ => None,
+        }
+    }
+
+    /// A two-operand operator; both operands are of one type.
+    pub fn binary(&mut self, op: BinOp, a: Expr, b: Expr) -> Expr {
+        self.add_expr(ExprData::Binary(op, a, b))
+    }
+
+    /// A sum.
+    pub fn add(&mut self, a: Expr, b: Expr) -> Expr {
+        self.binary(BinOp::Add, a, b)
+    }
+
+    /// A product.
+    pub fn mul(&mut self, a: Expr, b: Expr) -> Expr {
+        self.binary(BinOp::Mul, a, b)
+    }
+
+    /// A conversion; none when the type is already that one.
+    pub fn cast(&mut self, e: Expr, ty: Ty) -> Expr {
+        if self.expr_ty(e) == ty { e } else { self.add_expr(ExprData::Cast(ty, e)) }
+    }
+
+    /// An element of a buffer.
+    pub fn load(&mut self, buffer: Buffer, indices: &[Expr]) -> Expr {
+        self.add_expr(ExprData::Load(buffer, indices.into()))
+    }
+
+    /// A call of an intrinsic whose result type follows from its operands.
+    pub fn call(&mut self, intrin: Intrin, args: &[Expr]) -> Expr {
+        self.add_expr(ExprData::Call(intrin, args.into(), Ty::I64))
+    }
+
+    // ---- statements ----
+
+    /// Adds a statement.
+    pub fn add_stmt(&mut self, data: StmtData) -> Stmt {
+        self.stmts.push(data)
+    }
+
+    /// A statement.
+    pub fn stmt(&self, s: Stmt) -> &StmtData {
+        &self.stmts[s]
+    }
+
+    /// A sequence of statements; a single one is itself.
+    pub fn seq(&mut self, mut stmts: Vec<Stmt>) -> Stmt {
+        if stmts.len() == 1 {
+            return stmts.remove(0);
+        }
+        self.add_stmt(StmtData::Seq(stmts))
+    }
+
+    /// A write of one element.
+    pub fn store(&mut self, buffer: Buffer, indices: &[Expr], value: Expr) -> Stmt {
+        self.add_stmt(StmtData::Store { buffer, indices: indices.into(), value })
+    }
+}

@@ -1,0 +1,156 @@
+//! The table of intrinsics: functions of the loop level that code generators know by name.
+
+use std::fmt;
+
+/// What the result type of an intrinsic follows from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IntrinResult {
+    /// The type of the first operand.
+    Same,
+    /// The type of the second operand (`if_then_else`).
+    Second,
+    /// Bool.
+    Bool,
+    /// Given by the call (`reinterpret`, `call_extern`).
+    Explicit,
+}
+
+macro_rules! intrinsics {
+    ($($(#[$doc:meta])* $variant:ident = $name:literal, $arity:expr, $result:ident;)*) => {
+        /// An intrinsic.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum Intrin { $($(#[$doc])* $variant,)* }
+
+        impl Intrin {
+            /// Every intrinsic.
+            pub const ALL: &'static [Intrin] = &[$(Intrin::$variant,)*];
+
+            /// Its name in the script, without `T.`.
+            pub fn name(self) -> &'static str {
+                match self { $(Intrin::$variant => $name,)* }
+            }
+
+            /// How many operands it takes; `None` for any number.
+            pub fn arity(self) -> Option<usize> {
+                match self { $(Intrin::$variant => $arity,)* }
+            }
+
+            /// What its result type follows from.
+            pub fn result(self) -> IntrinResult {
+                match self { $(Intrin::$variant => IntrinResult::$result,)* }
+            }
+
+            /// The intrinsic of that name.
+            pub fn from_name(name: &str) -> Option<Intrin> {
+                match name { $($name => Some(Intrin::$variant),)* _ => None }
+            }
+        }
+    };
+}
+
+intrinsics! {
+    /// `e^x`.
+    Exp = "exp", Some(1), Same;
+    /// `2^x`.
+    Exp2 = "exp2", Some(1), Same;
+    /// Natural logarithm.
+    Log = "log", Some(1), Same;
+    /// Logarithm to base 2.
+    Log2 = "log2", Some(1), Same;
+    /// Logarithm to base 10.
+    Log10 = "log10", Some(1), Same;
+    /// `log(1 + x)`.
+    Log1p = "log1p", Some(1), Same;
+    /// Square root.
+    Sqrt = "sqrt", Some(1), Same;
+    /// `1 / sqrt(x)`.
+    Rsqrt = "rsqrt", Some(1), Same;
+    /// `x^y`.
+    Pow = "pow", Some(2), Same;
+    /// Sine.
+    Sin = "sin", Some(1), Same;
+    /// Cosine.
+    Cos = "cos", Some(1), Same;
+    /// Tangent.
+    Tan = "tan", Some(1), Same;
+    /// Hyperbolic sine.
+    Sinh = "sinh", Some(1), Same;
+    /// Hyperbolic cosine.
+    Cosh = "cosh", Some(1), Same;
+    /// Hyperbolic tangent.
+    Tanh = "tanh", Some(1), Same;
+    /// Inverse sine.
+    Asin = "asin", Some(1), Same;
+    /// Inverse cosine.
+    Acos = "acos", Some(1), Same;
+    /// Inverse tangent.
+    Atan = "atan", Some(1), Same;
+    /// Inverse tangent of `y / x` with the quadrant of the point.
+    Atan2 = "atan2", Some(2), Same;
+    /// Logistic function `1 / (1 + e^-x)`.
+    Sigmoid = "sigmoid", Some(1), Same;
+    /// Error function.
+    Erf = "erf", Some(1), Same;
+    /// Absolute value.
+    Abs = "abs", Some(1), Same;
+    /// Towards minus infinity.
+    Floor = "floor", Some(1), Same;
+    /// Towards plus infinity.
+    Ceil = "ceil", Some(1), Same;
+    /// Towards zero.
+    Trunc = "trunc", Some(1), Same;
+    /// To nearest, ties to even.
+    Round = "round", Some(1), Same;
+    /// To nearest, ties to even.
+    Nearbyint = "nearbyint", Some(1), Same;
+    /// `a * b + c`, rounded once.
+    Fma = "fma", Some(3), Same;
+    /// Float remainder with the sign of the dividend.
+    Fmod = "fmod", Some(2), Same;
+    /// Whether NaN.
+    IsNan = "isnan", Some(1), Bool;
+    /// Whether infinite.
+    IsInf = "isinf", Some(1), Bool;
+    /// Whether neither NaN nor infinite.
+    IsFinite = "isfinite", Some(1), Bool;
+    /// Number of one bits.
+    Popcount = "popcount", Some(1), Same;
+    /// Number of leading zero bits.
+    Clz = "clz", Some(1), Same;
+    /// Bitwise and.
+    BitwiseAnd = "bitwise_and", Some(2), Same;
+    /// Bitwise or.
+    BitwiseOr = "bitwise_or", Some(2), Same;
+    /// Bitwise exclusive or.
+    BitwiseXor = "bitwise_xor", Some(2), Same;
+    /// Bitwise negation.
+    BitwiseNot = "bitwise_not", Some(1), Same;
+    /// Shift left.
+    ShiftLeft = "shift_left", Some(2), Same;
+    /// Shift right; keeps the sign of signed integers.
+    ShiftRight = "shift_right", Some(2), Same;
+    /// `c ? a : b`, evaluating only the chosen one.
+    IfThenElse = "if_then_else", Some(3), Second;
+    /// A condition that is nearly always true.
+    Likely = "likely", Some(1), Same;
+    /// The bits of a value as another type of that size.
+    Reinterpret = "reinterpret", Some(1), Explicit;
+    /// Sum of a vector's lanes.
+    VectorSum = "vector_sum", Some(1), Explicit;
+    /// Largest of a vector's lanes.
+    VectorMax = "vector_max", Some(1), Explicit;
+    /// Smallest of a vector's lanes.
+    VectorMin = "vector_min", Some(1), Explicit;
+    /// The address of a buffer element, only as an argument of calls: `T.address_of(B[i])`.
+    AddressOf = "address_of", Some(1), Explicit;
+    /// A call of a symbol linked into the program: name, then arguments.
+    CallExtern = "call_extern", None, Explicit;
+    /// A call of a registered packed function: name, then arguments.
+    CallPacked = "call_packed", None, Explicit;
+}
+
+impl fmt::Display for Intrin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}

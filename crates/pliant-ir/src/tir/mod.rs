@@ -1,0 +1,17 @@
+//! The loop level: functions over buffers, with loops, blocks and scalar expressions.
+//!
+//! A [`PrimFunc`] owns arenas of variables, buffers, expressions and statements. Expressions are hash-consed
+//! (equal ids are equal expressions) and are evaluated where the statement that uses them stands. The
+//! function writes its results into buffers that the caller hands over: destination-passing style.
+
+pub mod buffer;
+pub mod expr;
+pub mod func;
+pub mod intrin;
+pub mod stmt;
+
+pub use buffer::{Buffer, BufferData, BufferRegion, Scope};
+pub use expr::{BinOp, Expr, ExprData, Ty, Var, VarData, VarTy};
+pub use func::{Param, PrimFunc};
+pub use intrin::Intrin;
+pub use stmt::{BlockData, ForKind, IterKind, IterVar, Stmt, StmtData};

@@ -1,0 +1,3 @@
+//! `cargo xtask`: checks and generators for working on Pliant.
+
+fn main() {}
