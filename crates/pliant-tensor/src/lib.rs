@@ -1,5 +1,24 @@
 //! Tensors of Pliant: element types, aligned storage, strided views and DLPack exchange.
+//!
+//! A [`Tensor`] is a cheap, shared handle (`Send + Sync`) to a view of a [`Storage`]. The object behind it embeds a
+//! [`DLTensor`], so compiled code and foreign libraries read the tensor through one stable pointer.
 
+mod dlpack;
 mod dtype;
+mod element;
+mod error;
+mod layout;
+mod storage;
+mod tensor;
 
+pub use dlpack::{
+    DL_CPU, DLDataType, DLDevice, DLManagedTensor, DLManagedTensorVersioned, DLPACK_FLAG_COPIED,
+    DLPACK_FLAG_READ_ONLY, DLPackVersion, DLTensor,
+};
 pub use dtype::{DType, DTypeKind, ParseDTypeError};
+pub use element::Element;
+pub use error::TensorError;
+pub use half::{bf16, f16};
+pub use layout::{checked_nbytes, checked_numel, contiguous_strides};
+pub use storage::{ALIGNMENT, AlignedBuf, Recycle, Storage};
+pub use tensor::Tensor;

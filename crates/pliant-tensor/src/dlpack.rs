@@ -1,0 +1,290 @@
+//! The DLPack structures (stable C layout), and tensors to and from them without a copy.
+
+use std::ffi::c_void;
+
+use crate::layout::{byte_span, checked_numel, contiguous_strides};
+use crate::{DType, Storage, Tensor, TensorError};
+
+/// The DLPack device type of host memory.
+pub const DL_CPU: i32 = 1;
+/// Flag of [`DLManagedTensorVersioned`]: the consumer must not write.
+pub const DLPACK_FLAG_READ_ONLY: u64 = 1;
+/// Flag of [`DLManagedTensorVersioned`]: the producer made a copy for the consumer.
+pub const DLPACK_FLAG_COPIED: u64 = 2;
+/// A rank above this is taken for garbage.
+const MAX_RANK: i32 = 64;
+
+/// `DLDevice`: where the memory is.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DLDevice {
+    /// [`DL_CPU`] for all of Pliant's tensors.
+    pub device_type: i32,
+    /// 0 on the CPU.
+    pub device_id: i32,
+}
+
+/// `DLDataType`: the element type.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DLDataType {
+    /// `DLDataTypeCode`.
+    pub code: u8,
+    /// Bits of one lane.
+    pub bits: u8,
+    /// Lanes; 1 for all of Pliant's tensors.
+    pub lanes: u16,
+}
+
+/// `DLTensor`: a view of memory.
+///
+/// In Pliant's own tensors `byte_offset` is 0 and `strides` is never null (except for rank 0, where both pointers
+/// may point nowhere), and compiled code relies on it.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct DLTensor {
+    /// First byte; in Pliant's own tensors the first element.
+    pub data: *mut c_void,
+    /// Where the memory is.
+    pub device: DLDevice,
+    /// Rank.
+    pub ndim: i32,
+    /// Element type.
+    pub dtype: DLDataType,
+    /// `ndim` dimensions.
+    pub shape: *mut i64,
+    /// `ndim` strides in elements; null means row-major.
+    pub strides: *mut i64,
+    /// Offset of the first element from `data`.
+    pub byte_offset: u64,
+}
+
+/// `DLManagedTensor`: a [`DLTensor`] with its owner, before DLPack 1.0.
+#[repr(C)]
+#[derive(Debug)]
+pub struct DLManagedTensor {
+    /// The view.
+    pub dl_tensor: DLTensor,
+    /// The producer's context.
+    pub manager_ctx: *mut c_void,
+    /// Frees the structure and what it owns; may be null.
+    pub deleter: Option<unsafe extern "C" fn(*mut DLManagedTensor)>,
+}
+
+/// `DLPackVersion`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DLPackVersion {
+    /// Changes with the layout.
+    pub major: u32,
+    /// Changes with additions.
+    pub minor: u32,
+}
+
+/// `DLManagedTensorVersioned`: a [`DLTensor`] with its owner and flags, since DLPack 1.0.
+#[repr(C)]
+#[derive(Debug)]
+pub struct DLManagedTensorVersioned {
+    /// The version of the layout.
+    pub version: DLPackVersion,
+    /// The producer's context.
+    pub manager_ctx: *mut c_void,
+    /// Frees the structure and what it owns; may be null.
+    pub deleter: Option<unsafe extern "C" fn(*mut DLManagedTensorVersioned)>,
+    /// `DLPACK_FLAG_*`.
+    pub flags: u64,
+    /// The view.
+    pub dl_tensor: DLTensor,
+}
+
+/// A pointer that may cross threads: DLPack requires deleters callable from any thread.
+struct Handle<T>(*mut T);
+// SAFETY: DLPack managed tensors have no thread affinity.
+unsafe impl<T> Send for Handle<T> {}
+// SAFETY: the pointer is used once, by the release callback.
+unsafe impl<T> Sync for Handle<T> {}
+
+impl<T> Handle<T> {
+    /// Takes the pointer out; a method, so that closures capture the whole handle.
+    fn into_inner(self) -> *mut T {
+        self.0
+    }
+}
+
+impl Tensor {
+    /// Takes over a tensor from a DLPack producer without copying.
+    ///
+    /// On success the tensor owns `managed` and calls its deleter at the end; on error the caller still owns it.
+    ///
+    /// # Errors
+    /// `Unsupported` (device, lanes, element type, rank), `NegativeDim`, `SizeOverflow`.
+    ///
+    /// # Safety
+    /// `managed` must point to a valid structure whose memory stays readable and writable until the deleter runs,
+    /// from any thread.
+    pub unsafe fn from_dlpack(managed: *mut DLManagedTensor) -> Result<Tensor, TensorError> {
+        if managed.is_null() {
+            return Err(TensorError::Unsupported("the DLPack tensor is null".into()));
+        }
+        // SAFETY: valid by the caller's promise.
+        let view = unsafe { (*managed).dl_tensor };
+        let handle = Handle(managed);
+        let release = move || {
+            let managed = handle.into_inner();
+            // SAFETY: still valid, since only this callback ends it.
+            if let Some(deleter) = unsafe { (*managed).deleter } {
+                // SAFETY: called exactly once, with the producer's own pointer.
+                unsafe { deleter(managed) }
+            }
+        };
+        // SAFETY: the view is valid as long as the managed tensor lives.
+        unsafe { import(&view, false, release) }
+    }
+
+    /// Takes over a tensor from a DLPack 1.x producer without copying; see [`Tensor::from_dlpack`].
+    ///
+    /// # Errors
+    /// As [`Tensor::from_dlpack`], and `Unsupported` for another major version.
+    ///
+    /// # Safety
+    /// As [`Tensor::from_dlpack`]; read-only tensors need not be writable.
+    pub unsafe fn from_dlpack_versioned(
+        managed: *mut DLManagedTensorVersioned,
+    ) -> Result<Tensor, TensorError> {
+        if managed.is_null() {
+            return Err(TensorError::Unsupported("the DLPack tensor is null".into()));
+        }
+        // SAFETY: valid by the caller's promise; `version` comes first in every version.
+        let version = unsafe { (*managed).version };
+        if version.major != 1 {
+            let text = format!("DLPack version {}.{} is not 1.x", version.major, version.minor);
+            return Err(TensorError::Unsupported(text));
+        }
+        // SAFETY: valid by the caller's promise, and of the known layout.
+        let (view, flags) = unsafe { ((*managed).dl_tensor, (*managed).flags) };
+        let handle = Handle(managed);
+        let release = move || {
+            let managed = handle.into_inner();
+            // SAFETY: still valid, since only this callback ends it.
+            if let Some(deleter) = unsafe { (*managed).deleter } {
+                // SAFETY: called exactly once, with the producer's own pointer.
+                unsafe { deleter(managed) }
+            }
+        };
+        // SAFETY: the view is valid as long as the managed tensor lives.
+        unsafe { import(&view, flags & DLPACK_FLAG_READ_ONLY != 0, release) }
+    }
+
+    /// Hands the tensor to a consumer of DLPack before 1.0, without copying. The consumer calls the deleter.
+    ///
+    /// # Errors
+    /// `ReadOnly`: the old structure cannot say so.
+    pub fn to_dlpack(&self) -> Result<*mut DLManagedTensor, TensorError> {
+        if self.is_read_only() {
+            return Err(TensorError::ReadOnly);
+        }
+        Ok(Box::into_raw(Box::new(DLManagedTensor {
+            dl_tensor: *self.dl(),
+            manager_ctx: Box::into_raw(Box::new(self.clone())).cast(),
+            deleter: Some(delete_managed),
+        })))
+    }
+
+    /// Hands the tensor to a consumer of DLPack 1.x, without copying. The consumer calls the deleter.
+    pub fn to_dlpack_versioned(&self) -> *mut DLManagedTensorVersioned {
+        Box::into_raw(Box::new(DLManagedTensorVersioned {
+            version: DLPackVersion { major: 1, minor: 0 },
+            manager_ctx: Box::into_raw(Box::new(self.clone())).cast(),
+            deleter: Some(delete_versioned),
+            flags: if self.is_read_only() { DLPACK_FLAG_READ_ONLY } else { 0 },
+            dl_tensor: *self.dl(),
+        }))
+    }
+}
+
+unsafe extern "C" fn delete_managed(managed: *mut DLManagedTensor) {
+    if managed.is_null() {
+        return;
+    }
+    // SAFETY: both boxes were made by `to_dlpack`, and the consumer calls the deleter once.
+    unsafe {
+        let managed = Box::from_raw(managed);
+        drop(Box::from_raw(managed.manager_ctx.cast::<Tensor>()));
+    }
+}
+
+unsafe extern "C" fn delete_versioned(managed: *mut DLManagedTensorVersioned) {
+    if managed.is_null() {
+        return;
+    }
+    // SAFETY: both boxes were made by `to_dlpack_versioned`, and the consumer calls the deleter once.
+    unsafe {
+        let managed = Box::from_raw(managed);
+        drop(Box::from_raw(managed.manager_ctx.cast::<Tensor>()));
+    }
+}
+
+/// Makes a tensor over a foreign view; `release` is kept only on success.
+///
+/// # Safety
+/// The view must be valid until `release` runs, and readable (writable unless `read_only`) from any thread.
+unsafe fn import(
+    view: &DLTensor,
+    read_only: bool,
+    release: impl FnOnce() + Send + Sync + 'static,
+) -> Result<Tensor, TensorError> {
+    let unsupported = |text: String| Err(TensorError::Unsupported(text));
+    if view.device.device_type != DL_CPU {
+        return unsupported(format!(
+            "the tensor is on DLPack device type {}, not on the CPU (type {DL_CPU})",
+            view.device.device_type
+        ));
+    }
+    if view.dtype.lanes != 1 {
+        return unsupported(format!("elements of {} lanes are not supported", view.dtype.lanes));
+    }
+    let Some(dtype) = DType::from_dlpack(view.dtype.code, view.dtype.bits) else {
+        return unsupported(format!(
+            "DLPack type code {} with {} bits is not supported",
+            view.dtype.code, view.dtype.bits
+        ));
+    };
+    if !(0..=MAX_RANK).contains(&view.ndim) || (view.ndim > 0 && view.shape.is_null()) {
+        return unsupported(format!("a DLPack tensor of rank {} is malformed", view.ndim));
+    }
+    let rank = view.ndim as usize;
+    // SAFETY: `shape` holds `ndim` values by the caller's promise; rank 0 reads nothing.
+    let shape = unsafe { copy_dims(view.shape, rank) };
+    let numel = checked_numel(&shape, dtype)?;
+    let strides = if view.strides.is_null() {
+        let mut strides = vec![0; rank];
+        contiguous_strides(&shape, &mut strides);
+        strides
+    } else {
+        // SAFETY: non-null `strides` holds `ndim` values by the caller's promise.
+        unsafe { copy_dims(view.strides, rank) }
+    };
+    let overflow = || TensorError::SizeOverflow { shape: shape.clone(), dtype };
+    let (low, high) = byte_span(&shape, &strides, dtype).ok_or_else(overflow)?;
+    let low = isize::try_from(low).map_err(|_| overflow())?;
+    let len = isize::try_from(high - low as i128).map_err(|_| overflow())? as usize;
+    if numel > 0 && view.data.is_null() {
+        return unsupported("a DLPack tensor with elements has no data".into());
+    }
+    let offset = usize::try_from(view.byte_offset).map_err(|_| overflow())?;
+    let first = view.data.cast::<u8>().wrapping_add(offset).wrapping_offset(low);
+    // SAFETY: the bytes from the lowest to the highest element belong to the view, valid by the caller's promise.
+    let storage = unsafe { Storage::from_foreign(first, len, release) };
+    // The lowest element starts the storage, so the first one lies `-low` bytes into it.
+    Ok(Tensor::over(storage, low.unsigned_abs(), &shape, &strides, dtype, numel, read_only))
+}
+
+/// # Safety
+/// `ptr` must be readable for `rank` values.
+unsafe fn copy_dims(ptr: *const i64, rank: usize) -> Vec<i64> {
+    if rank == 0 {
+        return Vec::new();
+    }
+    // SAFETY: readable for `rank` values by the caller's promise.
+    unsafe { std::slice::from_raw_parts(ptr, rank) }.to_vec()
+}

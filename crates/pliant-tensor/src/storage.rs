@@ -1,0 +1,203 @@
+//! Memory behind tensors: aligned buffers that Pliant owns and foreign memory that it borrows.
+
+use std::alloc::{Layout, alloc, alloc_zeroed, dealloc};
+use std::fmt;
+use std::mem::ManuallyDrop;
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use crate::TensorError;
+
+/// Alignment of the memory that Pliant allocates: a cache line and an AVX-512 vector.
+pub const ALIGNMENT: usize = 64;
+
+/// An owned, [`ALIGNMENT`]-aligned run of bytes, freed on drop. Its contents may be uninitialised or stale.
+pub struct AlignedBuf {
+    ptr: NonNull<u8>,
+    len: usize,
+}
+
+// SAFETY: the buffer owns its memory; access through raw pointers is the accessor's responsibility.
+unsafe impl Send for AlignedBuf {}
+// SAFETY: shared access only reads the pointer and the length.
+unsafe impl Sync for AlignedBuf {}
+
+impl AlignedBuf {
+    fn layout(len: usize) -> Result<Layout, TensorError> {
+        Layout::from_size_align(len.max(ALIGNMENT), ALIGNMENT)
+            .map_err(|_| TensorError::OutOfMemory { bytes: len })
+    }
+
+    fn with(len: usize, alloc: unsafe fn(Layout) -> *mut u8) -> Result<Self, TensorError> {
+        let layout = Self::layout(len)?;
+        // SAFETY: the layout has at least ALIGNMENT bytes, never zero.
+        let ptr = unsafe { alloc(layout) };
+        match NonNull::new(ptr) {
+            Some(ptr) => Ok(AlignedBuf { ptr, len }),
+            None => Err(TensorError::OutOfMemory { bytes: len }),
+        }
+    }
+
+    /// Allocates `len` bytes, not initialised.
+    ///
+    /// # Errors
+    /// `OutOfMemory`.
+    pub fn new(len: usize) -> Result<Self, TensorError> {
+        Self::with(len, alloc)
+    }
+
+    /// Allocates `len` zero bytes.
+    ///
+    /// # Errors
+    /// `OutOfMemory`.
+    pub fn zeroed(len: usize) -> Result<Self, TensorError> {
+        Self::with(len, alloc_zeroed)
+    }
+
+    /// Bytes in the buffer.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether the buffer holds no bytes.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The first byte.
+    pub fn as_ptr(&self) -> *mut u8 {
+        self.ptr.as_ptr()
+    }
+}
+
+impl Drop for AlignedBuf {
+    fn drop(&mut self) {
+        let layout = Self::layout(self.len).expect("the layout was valid when allocated");
+        // SAFETY: the pointer came from `alloc` with this same layout.
+        unsafe { dealloc(self.ptr.as_ptr(), layout) }
+    }
+}
+
+/// Takes back the buffer of a dropped [`Storage`], to reuse or to free. Called on the dropping thread.
+pub type Recycle = fn(AlignedBuf);
+
+enum Owner {
+    Buffer { buf: ManuallyDrop<AlignedBuf>, recycle: Option<Recycle> },
+    Foreign { release: Option<Box<dyn FnOnce() + Send + Sync>> },
+}
+
+struct Inner {
+    ptr: *mut u8,
+    len: usize,
+    owner: Owner,
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        match &mut self.owner {
+            Owner::Buffer { buf, recycle } => {
+                // SAFETY: taken once, here, and never used afterwards.
+                let buf = unsafe { ManuallyDrop::take(buf) };
+                if let Some(recycle) = *recycle {
+                    recycle(buf);
+                }
+            }
+            Owner::Foreign { release } => {
+                if let Some(release) = release.take() {
+                    release();
+                }
+            }
+        }
+    }
+}
+
+/// A shared run of bytes that tensors view; cloning shares it.
+#[derive(Clone)]
+pub struct Storage(Arc<Inner>);
+
+// SAFETY: the bytes are plain data whose owner is Send + Sync; those who write through the raw pointer answer for
+// ordering their writes (see `Storage::as_ptr`).
+unsafe impl Send for Storage {}
+// SAFETY: as for Send.
+unsafe impl Sync for Storage {}
+
+impl Storage {
+    /// Allocates `len` bytes, aligned to [`ALIGNMENT`], not initialised.
+    ///
+    /// # Errors
+    /// `OutOfMemory`.
+    pub fn new(len: usize) -> Result<Self, TensorError> {
+        Ok(Self::from_buf(AlignedBuf::new(len)?, None))
+    }
+
+    /// Allocates `len` zero bytes, aligned to [`ALIGNMENT`].
+    ///
+    /// # Errors
+    /// `OutOfMemory`.
+    pub fn zeroed(len: usize) -> Result<Self, TensorError> {
+        Ok(Self::from_buf(AlignedBuf::zeroed(len)?, None))
+    }
+
+    /// Wraps a buffer, which goes to `recycle` (or is freed) when the last user drops it.
+    pub fn from_buf(buf: AlignedBuf, recycle: Option<Recycle>) -> Self {
+        #[expect(clippy::arc_with_non_send_sync, reason = "Storage asserts Send and Sync")]
+        Storage(Arc::new(Inner {
+            ptr: buf.as_ptr(),
+            len: buf.len(),
+            owner: Owner::Buffer { buf: ManuallyDrop::new(buf), recycle },
+        }))
+    }
+
+    /// Borrows foreign memory; `release` runs when the last user drops it.
+    ///
+    /// # Safety
+    /// `ptr` must be readable for `len` bytes (writable too, unless every tensor on it is read-only) from any thread
+    /// until `release` runs. `len` may be 0, and then `ptr` may be anything.
+    pub unsafe fn from_foreign(
+        ptr: *mut u8,
+        len: usize,
+        release: impl FnOnce() + Send + Sync + 'static,
+    ) -> Self {
+        #[expect(clippy::arc_with_non_send_sync, reason = "Storage asserts Send and Sync")]
+        Storage(Arc::new(Inner {
+            ptr,
+            len,
+            owner: Owner::Foreign { release: Some(Box::new(release)) },
+        }))
+    }
+
+    /// Bytes in the storage.
+    pub fn len(&self) -> usize {
+        self.0.len
+    }
+
+    /// Whether the storage holds no bytes.
+    pub fn is_empty(&self) -> bool {
+        self.0.len == 0
+    }
+
+    /// The first byte. Whoever writes through it must know that no one else reads or writes those bytes meanwhile.
+    pub fn as_ptr(&self) -> *mut u8 {
+        self.0.ptr
+    }
+
+    /// Whether this handle is the only one.
+    pub fn is_unique(&mut self) -> bool {
+        Arc::get_mut(&mut self.0).is_some()
+    }
+
+    /// Whether both handles name the same memory.
+    pub fn same(&self, other: &Storage) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl fmt::Debug for Storage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kind = match self.0.owner {
+            Owner::Buffer { .. } => "owned",
+            Owner::Foreign { .. } => "foreign",
+        };
+        write!(f, "Storage({} bytes, {kind})", self.0.len)
+    }
+}

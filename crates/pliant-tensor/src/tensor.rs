@@ -1,0 +1,535 @@
+//! The tensor: a shared, typed, strided view of a storage, with its DLPack view embedded.
+
+use std::ffi::c_void;
+use std::fmt;
+use std::sync::Arc;
+
+use crate::dlpack::{DL_CPU, DLDataType, DLDevice, DLTensor};
+use crate::layout::{
+    byte_span, checked_nbytes, checked_numel, contiguous_strides, for_each_row, is_contiguous,
+};
+use crate::{DType, Element, Storage, TensorError};
+
+/// Ranks up to this keep shape and strides inside the object.
+const INLINE_RANK: usize = 6;
+
+/// Shape and strides, one after the other.
+enum Dims {
+    Inline([i64; 2 * INLINE_RANK]),
+    Heap(Box<[i64]>),
+}
+
+impl Dims {
+    fn new(shape: &[i64], strides: &[i64]) -> Dims {
+        let rank = shape.len();
+        if rank <= INLINE_RANK {
+            let mut dims = [0; 2 * INLINE_RANK];
+            dims[..rank].copy_from_slice(shape);
+            dims[rank..2 * rank].copy_from_slice(strides);
+            Dims::Inline(dims)
+        } else {
+            Dims::Heap([shape, strides].concat().into_boxed_slice())
+        }
+    }
+
+    fn as_slice(&self) -> &[i64] {
+        match self {
+            Dims::Inline(dims) => dims,
+            Dims::Heap(dims) => dims,
+        }
+    }
+
+    fn as_mut_ptr(&mut self) -> *mut i64 {
+        match self {
+            Dims::Inline(dims) => dims.as_mut_ptr(),
+            Dims::Heap(dims) => dims.as_mut_ptr(),
+        }
+    }
+}
+
+/// What a handle points to. `dl` points into `dims`, so the object never moves after it is made.
+#[repr(C)]
+struct Object {
+    dl: DLTensor,
+    storage: Storage,
+    byte_offset: usize,
+    numel: usize,
+    dtype: DType,
+    read_only: bool,
+    contiguous: bool,
+    dims: Dims,
+}
+
+/// A tensor in host memory: element type, shape, strides and a view of shared bytes.
+///
+/// Cloning shares the data. The handle is `Send + Sync`; reading through it is safe as long as those who write
+/// (compiled code, [`Tensor::data_ptr`]) write only into tensors that no one reads meanwhile.
+#[derive(Clone)]
+pub struct Tensor(Arc<Object>);
+
+// SAFETY: the raw pointers in the object point into the object itself and into its storage, which is Send + Sync.
+unsafe impl Send for Tensor {}
+// SAFETY: as for Send.
+unsafe impl Sync for Tensor {}
+
+impl Tensor {
+    /// The trusted constructor: every check has been made by the caller.
+    pub(crate) fn over(
+        storage: Storage,
+        byte_offset: usize,
+        shape: &[i64],
+        strides: &[i64],
+        dtype: DType,
+        numel: usize,
+        read_only: bool,
+    ) -> Tensor {
+        let (code, bits) = dtype.to_dlpack();
+        let data = storage.as_ptr().wrapping_add(byte_offset).cast::<c_void>();
+        #[expect(clippy::arc_with_non_send_sync, reason = "Tensor asserts Send and Sync")]
+        let mut object = Arc::new(Object {
+            dl: DLTensor {
+                data,
+                device: DLDevice { device_type: DL_CPU, device_id: 0 },
+                ndim: shape.len() as i32,
+                dtype: DLDataType { code, bits, lanes: 1 },
+                shape: std::ptr::null_mut(),
+                strides: std::ptr::null_mut(),
+                byte_offset: 0,
+            },
+            storage,
+            byte_offset,
+            numel,
+            dtype,
+            read_only,
+            contiguous: is_contiguous(shape, strides),
+            dims: Dims::new(shape, strides),
+        });
+        let inner = Arc::get_mut(&mut object).expect("the object was just made");
+        let dims = inner.dims.as_mut_ptr();
+        inner.dl.shape = dims;
+        inner.dl.strides = dims.wrapping_add(shape.len());
+        Tensor(object)
+    }
+
+    /// A row-major view of `storage` that starts `byte_offset` bytes into it.
+    ///
+    /// # Errors
+    /// `NegativeDim`, `SizeOverflow`, `OutOfBounds`.
+    pub fn from_storage(
+        storage: Storage,
+        byte_offset: usize,
+        shape: &[i64],
+        dtype: DType,
+    ) -> Result<Tensor, TensorError> {
+        let numel = checked_numel(shape, dtype)?;
+        let nbytes = numel * dtype.size();
+        if byte_offset.checked_add(nbytes).is_none_or(|end| end > storage.len()) {
+            let begin = byte_offset as i128;
+            let end = begin + nbytes as i128;
+            return Err(TensorError::OutOfBounds { begin, end, storage: storage.len() });
+        }
+        if shape.len() <= INLINE_RANK {
+            let mut strides = [0; INLINE_RANK];
+            let strides = &mut strides[..shape.len()];
+            contiguous_strides(shape, strides);
+            Ok(Self::over(storage, byte_offset, shape, strides, dtype, numel, false))
+        } else {
+            let mut strides = vec![0; shape.len()];
+            contiguous_strides(shape, &mut strides);
+            Ok(Self::over(storage, byte_offset, shape, &strides, dtype, numel, false))
+        }
+    }
+
+    /// A strided view of `storage`; strides count elements and may be zero or negative. Every element that the view
+    /// reaches is checked to lie inside the storage.
+    ///
+    /// # Errors
+    /// `ShapeMismatch` (number of strides), `NegativeDim`, `SizeOverflow`, `OutOfBounds`.
+    pub fn from_storage_strided(
+        storage: Storage,
+        byte_offset: usize,
+        shape: &[i64],
+        strides: &[i64],
+        dtype: DType,
+    ) -> Result<Tensor, TensorError> {
+        if shape.len() != strides.len() {
+            let (expected, actual) = (strides.to_vec(), shape.to_vec());
+            return Err(TensorError::ShapeMismatch { expected, actual });
+        }
+        let numel = checked_numel(shape, dtype)?;
+        let (low, high) = byte_span(shape, strides, dtype)
+            .ok_or_else(|| TensorError::SizeOverflow { shape: shape.to_vec(), dtype })?;
+        let (begin, end) = (low + byte_offset as i128, high + byte_offset as i128);
+        if begin < 0 || end > storage.len() as i128 {
+            return Err(TensorError::OutOfBounds { begin, end, storage: storage.len() });
+        }
+        Ok(Self::over(storage, byte_offset, shape, strides, dtype, numel, false))
+    }
+
+    /// A new row-major tensor whose elements are not initialised (they hold whatever the memory held).
+    ///
+    /// # Errors
+    /// `NegativeDim`, `SizeOverflow`, `OutOfMemory`.
+    pub fn empty(shape: &[i64], dtype: DType) -> Result<Tensor, TensorError> {
+        // Zeroed, because safe code can read the elements; fresh pages come zeroed from the system anyway.
+        Self::zeros(shape, dtype)
+    }
+
+    /// A new row-major tensor of zeros.
+    ///
+    /// # Errors
+    /// `NegativeDim`, `SizeOverflow`, `OutOfMemory`.
+    pub fn zeros(shape: &[i64], dtype: DType) -> Result<Tensor, TensorError> {
+        let storage = Storage::zeroed(checked_nbytes(shape, dtype)?)?;
+        Self::from_storage(storage, 0, shape, dtype)
+    }
+
+    /// A new row-major tensor of `shape` with the elements of `data`.
+    ///
+    /// # Errors
+    /// `LengthMismatch`, `NegativeDim`, `SizeOverflow`, `OutOfMemory`.
+    pub fn from_slice<T: Element>(shape: &[i64], data: &[T]) -> Result<Tensor, TensorError> {
+        // SAFETY: elements are plain data, readable as bytes.
+        let bytes = unsafe {
+            std::slice::from_raw_parts(data.as_ptr().cast::<u8>(), std::mem::size_of_val(data))
+        };
+        let expected = checked_numel(shape, T::DTYPE)?;
+        if expected != data.len() {
+            return Err(TensorError::LengthMismatch { expected, actual: data.len() });
+        }
+        Self::from_bytes(shape, T::DTYPE, bytes)
+    }
+
+    /// A new row-major tensor of `shape` and `dtype` with the elements whose native-endian bytes are given.
+    ///
+    /// # Errors
+    /// `LengthMismatch` (in bytes), `NegativeDim`, `SizeOverflow`, `OutOfMemory`.
+    pub fn from_bytes(shape: &[i64], dtype: DType, bytes: &[u8]) -> Result<Tensor, TensorError> {
+        let expected = checked_nbytes(shape, dtype)?;
+        if expected != bytes.len() {
+            return Err(TensorError::LengthMismatch { expected, actual: bytes.len() });
+        }
+        let storage = Storage::new(expected)?;
+        // SAFETY: the storage is fresh, unshared and `expected` bytes long.
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), storage.as_ptr(), expected) };
+        Self::from_storage(storage, 0, shape, dtype)
+    }
+
+    /// A new tensor of rank 0.
+    ///
+    /// # Errors
+    /// `OutOfMemory`.
+    pub fn scalar<T: Element>(value: T) -> Result<Tensor, TensorError> {
+        Self::from_slice(&[], &[value])
+    }
+
+    /// The element type.
+    pub fn dtype(&self) -> DType {
+        self.0.dtype
+    }
+
+    /// The rank.
+    pub fn ndim(&self) -> usize {
+        self.0.dl.ndim as usize
+    }
+
+    /// The dimensions, none negative.
+    pub fn shape(&self) -> &[i64] {
+        &self.0.dims.as_slice()[..self.ndim()]
+    }
+
+    /// The strides, in elements.
+    pub fn strides(&self) -> &[i64] {
+        let rank = self.ndim();
+        &self.0.dims.as_slice()[rank..2 * rank]
+    }
+
+    /// The number of elements.
+    pub fn numel(&self) -> usize {
+        self.0.numel
+    }
+
+    /// The bytes of the elements, without the gaps of strides.
+    pub fn nbytes(&self) -> usize {
+        self.0.numel * self.0.dtype.size()
+    }
+
+    /// Whether the elements lie in row-major order without gaps.
+    pub fn is_contiguous(&self) -> bool {
+        self.0.contiguous
+    }
+
+    /// Whether writing is forbidden.
+    pub fn is_read_only(&self) -> bool {
+        self.0.read_only
+    }
+
+    /// Whether the address is a multiple of the element size, as typed slices need.
+    pub fn is_aligned(&self) -> bool {
+        (self.0.dl.data as usize).is_multiple_of(self.0.dtype.size())
+    }
+
+    /// The memory behind the tensor.
+    pub fn storage(&self) -> &Storage {
+        &self.0.storage
+    }
+
+    /// Where the first element lies in the storage, in bytes.
+    pub fn byte_offset(&self) -> usize {
+        self.0.byte_offset
+    }
+
+    /// The DLPack view: stable as long as any handle lives, with `byte_offset == 0` and strides present.
+    pub fn dl(&self) -> &DLTensor {
+        &self.0.dl
+    }
+
+    /// The first element. Whoever writes through it must know that no one else reads or writes those bytes
+    /// meanwhile and that the tensor is not read-only.
+    pub fn data_ptr(&self) -> *mut u8 {
+        self.0.dl.data.cast()
+    }
+
+    /// Whether both handles are of one object.
+    pub fn same(&self, other: &Tensor) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// The same data, marked read-only.
+    pub fn as_read_only(&self) -> Tensor {
+        if self.0.read_only {
+            return self.clone();
+        }
+        let (o, storage) = (&*self.0, self.0.storage.clone());
+        Self::over(storage, o.byte_offset, self.shape(), self.strides(), o.dtype, o.numel, true)
+    }
+
+    /// The bytes of a contiguous tensor.
+    ///
+    /// # Errors
+    /// `NotContiguous`.
+    pub fn as_bytes(&self) -> Result<&[u8], TensorError> {
+        if !self.0.contiguous {
+            let (shape, strides) = (self.shape().to_vec(), self.strides().to_vec());
+            return Err(TensorError::NotContiguous { shape, strides });
+        }
+        if self.0.numel == 0 {
+            return Ok(&[]);
+        }
+        // SAFETY: the constructors checked that the elements lie inside the storage, which lives as long as self.
+        Ok(unsafe { std::slice::from_raw_parts(self.data_ptr(), self.nbytes()) })
+    }
+
+    /// The elements of a contiguous tensor, in row-major order.
+    ///
+    /// # Errors
+    /// `DTypeMismatch`, `NotContiguous`, `Misaligned`, `InvalidBool`.
+    pub fn as_slice<T: Element>(&self) -> Result<&[T], TensorError> {
+        if T::DTYPE != self.0.dtype {
+            let (expected, actual) = (T::DTYPE, self.0.dtype);
+            return Err(TensorError::DTypeMismatch { expected, actual });
+        }
+        let bytes = self.as_bytes()?;
+        if bytes.is_empty() {
+            return Ok(&[]);
+        }
+        if !(bytes.as_ptr() as usize).is_multiple_of(align_of::<T>()) {
+            return Err(TensorError::Misaligned { dtype: self.0.dtype });
+        }
+        if !T::is_valid(bytes) {
+            return Err(TensorError::InvalidBool);
+        }
+        // SAFETY: the bytes are `numel` elements of T's type, aligned, and valid as T.
+        Ok(unsafe { std::slice::from_raw_parts(bytes.as_ptr().cast(), self.0.numel) })
+    }
+
+    /// The elements of a contiguous tensor for writing, when no one else holds the tensor or its storage.
+    ///
+    /// # Errors
+    /// As [`Tensor::as_slice`], and `ReadOnly`, `Shared`.
+    pub fn as_mut_slice<T: Element>(&mut self) -> Result<&mut [T], TensorError> {
+        self.as_slice::<T>()?;
+        if self.0.read_only {
+            return Err(TensorError::ReadOnly);
+        }
+        let Some(object) = Arc::get_mut(&mut self.0) else { return Err(TensorError::Shared) };
+        if !object.storage.is_unique() {
+            return Err(TensorError::Shared);
+        }
+        if object.numel == 0 {
+            return Ok(&mut []);
+        }
+        // SAFETY: as for `as_slice`, and this handle is the only way to the storage.
+        Ok(unsafe { std::slice::from_raw_parts_mut(object.dl.data.cast(), object.numel) })
+    }
+
+    /// The elements in row-major order, whatever the strides.
+    ///
+    /// # Errors
+    /// `DTypeMismatch`, `OutOfMemory`, `InvalidBool`.
+    pub fn to_vec<T: Element>(&self) -> Result<Vec<T>, TensorError> {
+        if self.0.contiguous && self.is_aligned() {
+            return Ok(self.as_slice::<T>()?.to_vec());
+        }
+        Ok(self.copy()?.as_slice::<T>()?.to_vec())
+    }
+
+    /// The tensor itself where it is contiguous, else a row-major copy.
+    ///
+    /// # Errors
+    /// `OutOfMemory`.
+    pub fn to_contiguous(&self) -> Result<Tensor, TensorError> {
+        if self.0.contiguous { Ok(self.clone()) } else { self.copy() }
+    }
+
+    /// A row-major, writable copy.
+    ///
+    /// # Errors
+    /// `OutOfMemory`, and `SizeOverflow` for a broadcast view too large to write out.
+    pub fn copy(&self) -> Result<Tensor, TensorError> {
+        let storage = Storage::new(checked_nbytes(self.shape(), self.dtype())?)?;
+        let copy = Self::from_storage(storage, 0, self.shape(), self.dtype())?;
+        // SAFETY: the copy is fresh, row-major and of the same shape and type.
+        unsafe { self.copy_elements(copy.data_ptr()) };
+        Ok(copy)
+    }
+
+    /// Writes the elements of `source` (same shape and type) into this row-major tensor.
+    ///
+    /// # Errors
+    /// `ShapeMismatch`, `DTypeMismatch`, `ReadOnly`, `NotContiguous`.
+    ///
+    /// # Safety
+    /// No one else reads or writes this tensor's memory meanwhile, `source`'s memory included.
+    pub unsafe fn copy_from(&self, source: &Tensor) -> Result<(), TensorError> {
+        if self.shape() != source.shape() {
+            let (expected, actual) = (self.shape().to_vec(), source.shape().to_vec());
+            return Err(TensorError::ShapeMismatch { expected, actual });
+        }
+        if self.dtype() != source.dtype() {
+            let (expected, actual) = (self.dtype(), source.dtype());
+            return Err(TensorError::DTypeMismatch { expected, actual });
+        }
+        if self.is_read_only() {
+            return Err(TensorError::ReadOnly);
+        }
+        self.as_bytes()?;
+        // SAFETY: this tensor is row-major, of the same shape and type, and unobserved by the caller's promise.
+        unsafe { source.copy_elements(self.data_ptr()) };
+        Ok(())
+    }
+
+    /// # Safety
+    /// `out` must be writable for `nbytes` bytes that do not overlap this tensor.
+    unsafe fn copy_elements(&self, out: *mut u8) {
+        if self.0.numel == 0 {
+            return;
+        }
+        if self.0.contiguous {
+            // SAFETY: `nbytes` contiguous bytes on both sides.
+            unsafe { std::ptr::copy_nonoverlapping(self.data_ptr(), out, self.nbytes()) };
+            return;
+        }
+        let size = self.dtype().size();
+        // Not contiguous, so the rank is at least 1.
+        let last = self.ndim() - 1;
+        let (row, step) = (self.shape()[last] as usize, self.strides()[last] as isize);
+        let (base, mut out) = (self.data_ptr(), out);
+        for_each_row(self.shape(), self.strides(), |start| {
+            // SAFETY: the constructors checked every element that the strides reach.
+            unsafe {
+                let mut source = base.offset(start as isize * size as isize);
+                if step == 1 {
+                    std::ptr::copy_nonoverlapping(source, out, row * size);
+                    out = out.add(row * size);
+                    return;
+                }
+                for _ in 0..row {
+                    std::ptr::copy_nonoverlapping(source, out, size);
+                    out = out.add(size);
+                    // Wrapping: the step past the last element leaves the storage.
+                    source = source.wrapping_offset(step * size as isize);
+                }
+            }
+        });
+    }
+
+    /// A view of a contiguous tensor with another shape of as many elements.
+    ///
+    /// # Errors
+    /// `NotContiguous`, `ShapeMismatch`, `NegativeDim`, `SizeOverflow`.
+    pub fn reshape(&self, shape: &[i64]) -> Result<Tensor, TensorError> {
+        self.as_bytes()?;
+        let numel = checked_numel(shape, self.dtype())?;
+        if numel != self.numel() {
+            let (expected, actual) = (shape.to_vec(), self.shape().to_vec());
+            return Err(TensorError::ShapeMismatch { expected, actual });
+        }
+        let mut strides = vec![0; shape.len()];
+        contiguous_strides(shape, &mut strides);
+        let (o, storage) = (&*self.0, self.0.storage.clone());
+        Ok(Self::over(storage, o.byte_offset, shape, &strides, o.dtype, numel, o.read_only))
+    }
+
+    /// The elements as `f64`, in row-major order; 64-bit integers are rounded.
+    ///
+    /// # Errors
+    /// `OutOfMemory`.
+    pub fn to_f64_vec(&self) -> Result<Vec<f64>, TensorError> {
+        self.convert(|dtype, bytes| match dtype {
+            DType::Float16 => half::f16::from_ne_bytes(fixed(bytes)).to_f64(),
+            DType::BFloat16 => half::bf16::from_ne_bytes(fixed(bytes)).to_f64(),
+            DType::Float32 => f64::from(f32::from_ne_bytes(fixed(bytes))),
+            DType::Float64 => f64::from_ne_bytes(fixed(bytes)),
+            DType::UInt64 => u64::from_ne_bytes(fixed(bytes)) as f64,
+            _ => read_int(dtype, bytes) as f64,
+        })
+    }
+
+    /// The elements as `i64`, in row-major order; floats are truncated and `uint64` wraps.
+    ///
+    /// # Errors
+    /// `OutOfMemory`.
+    pub fn to_i64_vec(&self) -> Result<Vec<i64>, TensorError> {
+        self.convert(|dtype, bytes| match dtype {
+            DType::Float16 => half::f16::from_ne_bytes(fixed(bytes)).to_f64() as i64,
+            DType::BFloat16 => half::bf16::from_ne_bytes(fixed(bytes)).to_f64() as i64,
+            DType::Float32 => f32::from_ne_bytes(fixed(bytes)) as i64,
+            DType::Float64 => f64::from_ne_bytes(fixed(bytes)) as i64,
+            _ => read_int(dtype, bytes),
+        })
+    }
+
+    fn convert<T>(&self, read: impl Fn(DType, &[u8]) -> T) -> Result<Vec<T>, TensorError> {
+        let tensor = self.to_contiguous()?;
+        let dtype = self.dtype();
+        Ok(tensor.as_bytes()?.chunks_exact(dtype.size()).map(|bytes| read(dtype, bytes)).collect())
+    }
+}
+
+/// The first `N` bytes of an element.
+fn fixed<const N: usize>(bytes: &[u8]) -> [u8; N] {
+    let mut out = [0; N];
+    out.copy_from_slice(&bytes[..N]);
+    out
+}
+
+fn read_int(dtype: DType, bytes: &[u8]) -> i64 {
+    match dtype {
+        DType::Bool => i64::from(bytes[0] != 0),
+        DType::Int8 => i64::from(bytes[0] as i8),
+        DType::Int16 => i64::from(i16::from_ne_bytes(fixed(bytes))),
+        DType::Int32 => i64::from(i32::from_ne_bytes(fixed(bytes))),
+        DType::UInt8 => i64::from(bytes[0]),
+        DType::UInt16 => i64::from(u16::from_ne_bytes(fixed(bytes))),
+        DType::UInt32 => i64::from(u32::from_ne_bytes(fixed(bytes))),
+        // Int64 and UInt64; floats are read by the callers.
+        _ => i64::from_ne_bytes(fixed(bytes)),
+    }
+}
+
+impl fmt::Debug for Tensor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Tensor({:?}, {})", self.shape(), self.dtype())
+    }
+}

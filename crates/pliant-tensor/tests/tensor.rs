@@ -1,0 +1,136 @@
+//! Tensors: construction, views, strided copies, typed access and its refusals.
+
+use pliant_tensor::{DType, Storage, Tensor, TensorError, f16};
+
+fn assert_send_sync<T: Send + Sync>() {}
+
+#[test]
+fn handles_are_send_and_sync() {
+    assert_send_sync::<Tensor>();
+    assert_send_sync::<Storage>();
+}
+
+#[test]
+fn made_from_a_slice() {
+    let t = Tensor::from_slice(&[2, 3], &[1f32, 2.0, 3.0, 4.0, 5.0, 6.0]).unwrap();
+    assert_eq!((t.shape(), t.strides(), t.dtype()), (&[2, 3][..], &[3, 1][..], DType::Float32));
+    assert_eq!(t.as_slice::<f32>().unwrap()[4], 5.0);
+    assert_eq!(t.data_ptr() as usize % 64, 0);
+    assert_eq!(t.dl().ndim, 2);
+    // SAFETY: the view's shape pointer points into the live tensor.
+    assert_eq!(unsafe { *t.dl().shape.add(1) }, 3);
+    assert!(matches!(t.as_slice::<i32>(), Err(TensorError::DTypeMismatch { .. })));
+    assert!(matches!(
+        Tensor::from_slice(&[4], &[1i8, 2]),
+        Err(TensorError::LengthMismatch { expected: 4, actual: 2 })
+    ));
+}
+
+#[test]
+fn ranks_zero_and_many() {
+    let s = Tensor::scalar(7i64).unwrap();
+    assert_eq!((s.ndim(), s.numel(), s.as_slice::<i64>().unwrap()), (0, 1, &[7][..]));
+    let t = Tensor::zeros(&[1, 1, 2, 1, 1, 1, 3, 1], DType::Int8).unwrap();
+    assert_eq!((t.numel(), t.strides()), (6, &[6, 6, 3, 3, 3, 3, 1, 1][..]));
+    // SAFETY: the view's stride pointer points into the live tensor.
+    assert_eq!(unsafe { *t.dl().strides.add(2) }, 3);
+    let e = Tensor::zeros(&[0, 5], DType::Float64).unwrap();
+    assert_eq!((e.numel(), e.as_slice::<f64>().unwrap().len()), (0, 0));
+    assert!(e.copy().unwrap().is_contiguous());
+}
+
+#[test]
+fn views_stay_inside_their_storage() {
+    let storage = Storage::zeroed(64).unwrap();
+    assert!(Tensor::from_storage(storage.clone(), 32, &[8], DType::Float32).is_ok());
+    for (offset, shape) in [(36, 8), (usize::MAX, 1), (0, 17)] {
+        let error = Tensor::from_storage(storage.clone(), offset, &[shape], DType::Float32);
+        assert!(matches!(error, Err(TensorError::OutOfBounds { .. })), "{offset} {shape}");
+    }
+    let strided = |offset, shape: &[i64], strides: &[i64]| {
+        Tensor::from_storage_strided(storage.clone(), offset, shape, strides, DType::Float32)
+    };
+    assert!(strided(60, &[16], &[-1]).is_ok());
+    assert!(strided(56, &[16], &[-1]).is_err());
+    assert!(strided(0, &[2, 1 << 40], &[0, 0]).is_ok());
+    assert!(strided(0, &[3, 3], &[i64::MAX, i64::MIN]).is_err());
+    assert!(strided(0, &[3], &[1, 1]).is_err());
+}
+
+#[test]
+fn strided_copies() {
+    let base = Tensor::from_slice(&[6], &[0i32, 1, 2, 3, 4, 5]).unwrap();
+    let view = |offset: usize, shape: &[i64], strides: &[i64]| {
+        let storage = base.storage().clone();
+        let view = Tensor::from_storage_strided(storage, offset * 4, shape, strides, DType::Int32);
+        let view = view.unwrap();
+        let copy = view.to_contiguous().unwrap();
+        assert_eq!(copy.as_slice::<i32>().unwrap(), view.to_vec::<i32>().unwrap());
+        copy.to_vec::<i32>().unwrap()
+    };
+    assert_eq!(view(0, &[3, 2], &[1, 3]), [0, 3, 1, 4, 2, 5]);
+    assert_eq!(view(5, &[6], &[-1]), [5, 4, 3, 2, 1, 0]);
+    assert_eq!(view(1, &[2, 2], &[0, 2]), [1, 3, 1, 3]);
+    assert_eq!(view(0, &[2, 2, 2], &[1, 0, 2]), [0, 2, 0, 2, 1, 3, 1, 3]);
+    let t = Tensor::from_storage_strided(base.storage().clone(), 0, &[3, 2], &[1, 3], DType::Int32);
+    assert!(matches!(t.unwrap().as_slice::<i32>(), Err(TensorError::NotContiguous { .. })));
+}
+
+#[test]
+fn reshape_shares_the_memory() {
+    let t = Tensor::from_slice(&[2, 3], &[1u8, 2, 3, 4, 5, 6]).unwrap().as_read_only();
+    let r = t.reshape(&[3, 2, 1]).unwrap();
+    assert_eq!((r.data_ptr(), r.is_read_only()), (t.data_ptr(), true));
+    assert!(matches!(t.reshape(&[7]), Err(TensorError::ShapeMismatch { .. })));
+}
+
+#[test]
+fn writing_needs_the_only_handle() {
+    let mut t = Tensor::zeros(&[2], DType::Int64).unwrap();
+    t.as_mut_slice::<i64>().unwrap()[1] = 9;
+    let other = t.clone();
+    assert_eq!(t.as_mut_slice::<i64>().unwrap_err(), TensorError::Shared);
+    drop(other);
+    let view = t.reshape(&[1, 2]).unwrap();
+    assert_eq!(t.as_mut_slice::<i64>().unwrap_err(), TensorError::Shared);
+    drop(view);
+    assert_eq!(t.as_mut_slice::<i64>().unwrap(), [0, 9]);
+    assert_eq!(t.as_read_only().as_mut_slice::<i64>().unwrap_err(), TensorError::ReadOnly);
+}
+
+#[test]
+fn copy_from_checks_both_sides() {
+    let (a, b) = (Tensor::zeros(&[2], DType::Int8).unwrap(), Tensor::scalar(1i8).unwrap());
+    let c = Tensor::from_slice(&[2], &[3i8, 4]).unwrap();
+    // SAFETY: nothing else uses these tensors.
+    unsafe {
+        assert!(matches!(a.copy_from(&b), Err(TensorError::ShapeMismatch { .. })));
+        assert_eq!(a.as_read_only().copy_from(&c), Err(TensorError::ReadOnly));
+        a.copy_from(&c).unwrap();
+    }
+    assert_eq!(a.as_slice::<i8>().unwrap(), [3, 4]);
+}
+
+#[test]
+fn conversions() {
+    let t = Tensor::from_slice(&[2], &[f16::from_f32(1.5), f16::from_f32(-2.0)]).unwrap();
+    assert_eq!(t.to_f64_vec().unwrap(), [1.5, -2.0]);
+    assert_eq!(t.to_i64_vec().unwrap(), [1, -2]);
+    let b = Tensor::from_slice(&[2], &[true, false]).unwrap();
+    assert_eq!(
+        (b.to_i64_vec().unwrap(), b.to_vec::<bool>().unwrap()),
+        (vec![1, 0], vec![true, false])
+    );
+    let bad = Tensor::from_bytes(&[1], DType::Bool, &[2]).unwrap();
+    assert_eq!(bad.as_slice::<bool>(), Err(TensorError::InvalidBool));
+}
+
+#[test]
+fn absurd_sizes_are_errors() {
+    assert!(matches!(
+        Tensor::zeros(&[1 << 40, 1 << 40], DType::Int8),
+        Err(TensorError::SizeOverflow { .. })
+    ));
+    assert!(matches!(Tensor::zeros(&[-3], DType::Int8), Err(TensorError::NegativeDim { .. })));
+    assert!(matches!(Tensor::zeros(&[1 << 61], DType::Int8), Err(TensorError::OutOfMemory { .. })));
+}
