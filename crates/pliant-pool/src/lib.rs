@@ -1,0 +1,15 @@
+//! The worker team: data-parallel loops over `0..extent`, for compiled kernels and for Rust code.
+//!
+//! A [`Team`] is a fixed set of threads that spin for a short while after each loop and then park. A loop is cut into
+//! chunks that the caller and the workers claim, so a late worker costs nothing but its help. Loops inside loops, and
+//! loops started while another thread has the team, run serially on the thread that asks.
+
+mod affinity;
+mod job;
+mod launch;
+mod size;
+mod team;
+
+pub use launch::{ParallelBody, parallel_launch};
+pub use size::default_threads;
+pub use team::{Team, global};
