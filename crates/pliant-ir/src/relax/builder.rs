@@ -194,7 +194,10 @@ impl<'r> FunctionBuilder<'r> {
     /// it.
     pub fn operand(&mut self, e: Expr) -> Expr {
         match self.func.expr(e) {
-            ExprData::TupleGetItem(..) | ExprData::Call { .. } | ExprData::If { .. } | ExprData::Func(_) => {
+            ExprData::TupleGetItem(..)
+            | ExprData::Call { .. }
+            | ExprData::If { .. }
+            | ExprData::Func(_) => {
                 let var = self.emit(e);
                 self.func.var_expr(var)
             }
@@ -248,7 +251,8 @@ impl<'r> FunctionBuilder<'r> {
     pub fn begin_func(&mut self) {
         let unit = self.func.intern(TypeData::unit());
         let body = self.func.body();
-        let id = self.func.add_func(FuncData { params: Vec::new(), body, ret_ty: unit, pure: true });
+        let id =
+            self.func.add_func(FuncData { params: Vec::new(), body, ret_ty: unit, pure: true });
         self.frames.push(Frame { func: Some((id, Vec::new())), ..Frame::default() });
     }
 

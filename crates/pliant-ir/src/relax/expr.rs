@@ -177,3 +177,10 @@ pub struct FuncData {
     /// Whether calls have no effect but their result.
     pub pure: bool,
 }
+
+// The nodes that every binding costs stay small; a change that grows them is a decision, not an accident.
+const _: () = {
+    assert!(size_of::<Binding>() == 12);
+    assert!(size_of::<ExprData>() <= 40);
+    assert!(size_of::<VarData>() <= 40);
+};

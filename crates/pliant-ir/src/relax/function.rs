@@ -118,7 +118,13 @@ impl Function {
     // ---- variables ----
 
     /// Adds a variable.
-    pub fn add_var(&mut self, name: impl Into<Arc<str>>, ty: Type, dataflow: bool, span: Span) -> Var {
+    pub fn add_var(
+        &mut self,
+        name: impl Into<Arc<str>>,
+        ty: Type,
+        dataflow: bool,
+        span: Span,
+    ) -> Var {
         self.vars.push(VarData { name: name.into(), ty, dataflow, span })
     }
 
@@ -267,7 +273,14 @@ impl Function {
     }
 
     /// A call of that result type.
-    pub fn call(&mut self, callee: Callee, args: &[Expr], attrs: Attrs, ty_args: &[Type], ty: Type) -> Expr {
+    pub fn call(
+        &mut self,
+        callee: Callee,
+        args: &[Expr],
+        attrs: Attrs,
+        ty_args: &[Type],
+        ty: Type,
+    ) -> Expr {
         let args = EntityList::from_slice(args, &mut self.expr_lists);
         let ty_args = EntityList::from_slice(ty_args, &mut self.type_lists);
         let attrs = self.attrs_id(attrs);

