@@ -1,0 +1,162 @@
+//! Builders of floor division, remainder and ceiling division.
+
+use crate::arena::{Draft, HAS_DIV, IS_BOOL, SymArena};
+use crate::kind::{Node, Sym, SymKind};
+use crate::lin::{Lin, floor_div, gcd};
+
+impl SymArena {
+    /// `a // b`, rounded towards minus infinity. Division by a constant 0 stays, and fails when
+    /// evaluated.
+    pub fn floordiv(&mut self, a: Sym, b: Sym) -> Sym {
+        let Some(c) = self.as_int(b) else {
+            return self.intern(Draft::Leaf(Node::FloorDiv(a, b)));
+        };
+        let lin = self.lin_mut(a);
+        self.div_by_const(&lin, c).unwrap_or_else(|| self.intern(Draft::Leaf(Node::FloorDiv(a, b))))
+    }
+
+    /// `a % b` with the sign of `b`: always `a - b * (a // b)`.
+    pub fn floormod(&mut self, a: Sym, b: Sym) -> Sym {
+        let folded = self.as_int(b).and_then(|c| {
+            let lin = self.lin_mut(a);
+            let quotient = self.div_by_const(&lin, c)?;
+            let quotient = self.lin_mut(quotient);
+            lin.add_scaled(c.checked_neg()?, &quotient)
+        });
+        match folded {
+            Some(remainder) => self.from_lin(&remainder),
+            None => self.intern(Draft::Leaf(Node::FloorMod(a, b, a))),
+        }
+    }
+
+    /// `a / b` rounded towards plus infinity, as `(a + b - 1) // b` for a constant `b > 0` and as
+    /// `-(-a // b)` otherwise.
+    pub fn ceildiv(&mut self, a: Sym, b: Sym) -> Sym {
+        if self.as_int(b).is_some_and(|c| c > 0) {
+            let one = self.int(1);
+            let slack = self.sub(b, one);
+            let raised = self.add(a, slack);
+            return self.floordiv(raised, b);
+        }
+        let negated = self.neg(a);
+        let quotient = self.floordiv(negated, b);
+        self.neg(quotient)
+    }
+
+    /// The quotient by a constant; nothing for 0 and on overflow.
+    pub(crate) fn div_by_const(&mut self, lin: &Lin, c: i64) -> Option<Sym> {
+        match c {
+            0 => None,
+            1 => Some(self.from_lin(lin)),
+            ..0 => {
+                let negated = lin.scale(-1)?;
+                self.div_by_const(&negated, c.checked_neg()?)
+            }
+            _ => self.div_positive(lin, c),
+        }
+    }
+
+    /// Takes out the multiples of `c`, then divides what is left.
+    fn div_positive(&mut self, lin: &Lin, c: i64) -> Option<Sym> {
+        let mut whole = Lin::int(floor_div(lin.constant, c)?);
+        let mut rest = Lin::int(lin.constant.rem_euclid(c));
+        for &(k, t) in &lin.terms {
+            whole = whole.add(&Lin::term(k / c, t))?;
+            rest = rest.add(&Lin::term(k % c, t))?;
+        }
+        if rest.terms.is_empty() {
+            return Some(self.from_lin(&whole));
+        }
+        let quotient = self.div_reduced(rest, c)?;
+        if whole == Lin::default() {
+            return Some(quotient);
+        }
+        let quotient = self.lin_mut(quotient);
+        let sum = whole.add(&quotient)?;
+        Some(self.from_lin(&sum))
+    }
+
+    /// Divides a form whose coefficients are below `c` and whose constant is in `0..c`.
+    fn div_reduced(&mut self, lin: Lin, c: i64) -> Option<Sym> {
+        let common = i64::try_from(gcd(lin.gcd(), c.unsigned_abs())).ok()?;
+        if common > 1 {
+            let terms = lin.terms.iter().map(|&(k, t)| (k / common, t)).collect();
+            let lin = Lin { terms, constant: lin.constant / common };
+            return self.div_by_const(&lin, c / common);
+        }
+        if let Some(quotient) = self.div_without_low_part(&lin, c) {
+            return Some(quotient);
+        }
+        if let [(1, inner)] = lin.terms.as_slice()
+            && let SymKind::FloorDiv(x, d) = self.kind(*inner)
+            && let Some(d) = self.as_int(d).filter(|&d| d > 0)
+            && let Some(product) = d.checked_mul(c)
+        {
+            // (x // d + k) // c == (x + k * d) // (d * c)
+            let shift = d.checked_mul(lin.constant)?;
+            if let Some(inner) = self.lin_mut(x).add_const(shift) {
+                return self.div_by_const(&inner, product);
+            }
+        }
+        let dividend = self.from_lin(&lin);
+        let divisor = self.int(c);
+        Some(self.intern(Draft::Leaf(Node::FloorDiv(dividend, divisor))))
+    }
+
+    /// `(g * y + r) // (g * d) == y // d` where `r` is in `0..g` by its form.
+    fn div_without_low_part(&mut self, lin: &Lin, c: i64) -> Option<Sym> {
+        let bounded = HAS_DIV | IS_BOOL;
+        if !lin.terms.iter().any(|t| self.flags(t.1) & bounded != 0) {
+            return None;
+        }
+        let shown = self.sugar(lin);
+        for (g, high, low) in split_candidates(&shown, c) {
+            if self.form_bounds(&low).is_some_and(|(lo, hi)| lo >= 0 && hi < i128::from(g)) {
+                let high = self.intern_lin(&high);
+                let high = self.lin_mut(high);
+                return self.div_by_const(&high, c / g);
+            }
+        }
+        None
+    }
+
+    /// Bounds that follow from the form alone: remainders and predicates are bounded.
+    pub(crate) fn form_bounds(&self, lin: &Lin) -> Option<(i128, i128)> {
+        let (mut lo, mut hi) = (i128::from(lin.constant), i128::from(lin.constant));
+        for &(k, t) in &lin.terms {
+            let top = match self.kind(t) {
+                SymKind::FloorMod(_, b) => self.as_int(b).filter(|&c| c > 0)? - 1,
+                _ if self.flags(t) & IS_BOOL != 0 => 1,
+                _ => return None,
+            };
+            let reach = i128::from(k).checked_mul(i128::from(top))?;
+            lo = lo.checked_add(reach.min(0))?;
+            hi = hi.checked_add(reach.max(0))?;
+        }
+        Some((lo, hi))
+    }
+}
+
+/// The ways to write a form as `g * high + low` with `g` a divisor of `c`, largest `g` first.
+pub(crate) fn split_candidates(lin: &Lin, c: i64) -> Vec<(i64, Lin, Lin)> {
+    let mut divisors = vec![c];
+    for t in &lin.terms {
+        if let Ok(g) = i64::try_from(gcd(t.0.unsigned_abs(), c.unsigned_abs()))
+            && g > 1
+            && !divisors.contains(&g)
+        {
+            divisors.push(g);
+        }
+    }
+    divisors.sort_unstable_by(|a, b| b.cmp(a));
+    let split = |g: i64| {
+        let mut high = Lin::int(lin.constant.div_euclid(g));
+        let mut low = Lin::int(lin.constant.rem_euclid(g));
+        for &(k, t) in &lin.terms {
+            let (part, value) = if k % g == 0 { (&mut high, k / g) } else { (&mut low, k) };
+            part.terms.push((value, t));
+        }
+        (g, high, low)
+    };
+    divisors.into_iter().map(split).collect()
+}

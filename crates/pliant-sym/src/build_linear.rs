@@ -1,0 +1,57 @@
+//! Builders of constants, sums and products.
+
+use crate::arena::{Draft, SymArena};
+use crate::kind::{Node, Sym};
+
+impl SymArena {
+    /// The constant `value`.
+    pub fn int(&mut self, value: i64) -> Sym {
+        self.intern(Draft::Leaf(Node::Int(value)))
+    }
+
+    /// `a + b`.
+    pub fn add(&mut self, a: Sym, b: Sym) -> Sym {
+        let (la, lb) = (self.lin_mut(a), self.lin_mut(b));
+        match la.add(&lb) {
+            Some(sum) => self.from_lin(&sum),
+            None => self.intern(Draft::Leaf(Node::BigAdd(a.min(b), a.max(b)))),
+        }
+    }
+
+    /// `a - b`.
+    pub fn sub(&mut self, a: Sym, b: Sym) -> Sym {
+        let (la, lb) = (self.lin_mut(a), self.lin_mut(b));
+        if let Some(difference) = la.sub(&lb) {
+            return self.from_lin(&difference);
+        }
+        let negated = self.neg(b);
+        self.intern(Draft::Leaf(Node::BigAdd(a.min(negated), a.max(negated))))
+    }
+
+    /// `-a`.
+    pub fn neg(&mut self, a: Sym) -> Sym {
+        let minus_one = self.int(-1);
+        self.mul(a, minus_one)
+    }
+
+    /// `a * b`, multiplied out.
+    pub fn mul(&mut self, a: Sym, b: Sym) -> Sym {
+        let (la, lb) = (self.lin_mut(a), self.lin_mut(b));
+        match self.mul_lin(&la, &lb) {
+            Some(product) => self.from_lin(&product),
+            None => self.intern(Draft::Leaf(Node::BigMul(a.min(b), a.max(b)))),
+        }
+    }
+
+    /// The sum of any number of terms (0 for none).
+    pub fn sum(&mut self, items: impl IntoIterator<Item = Sym>) -> Sym {
+        let zero = self.int(0);
+        items.into_iter().fold(zero, |acc, x| self.add(acc, x))
+    }
+
+    /// The product of any number of terms (1 for none), as for the number of elements of a shape.
+    pub fn product(&mut self, items: impl IntoIterator<Item = Sym>) -> Sym {
+        let one = self.int(1);
+        items.into_iter().fold(one, |acc, x| self.mul(acc, x))
+    }
+}

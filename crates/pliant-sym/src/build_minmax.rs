@@ -1,0 +1,91 @@
+//! Builders of minimum and maximum.
+
+use crate::arena::{Draft, SymArena};
+use crate::kind::{Sym, SymKind, SymList};
+
+/// More operands are kept nested, so that a chain stays linear in memory.
+const MAX_OPERANDS: usize = 64;
+
+impl SymArena {
+    /// The lesser of `a` and `b`.
+    pub fn min(&mut self, a: Sym, b: Sym) -> Sym {
+        self.extremum(a, b, true)
+    }
+
+    /// The greater of `a` and `b`.
+    pub fn max(&mut self, a: Sym, b: Sym) -> Sym {
+        self.extremum(a, b, false)
+    }
+
+    fn extremum(&mut self, a: Sym, b: Sym, is_min: bool) -> Sym {
+        if a == b {
+            return a;
+        }
+        let (left, right) = (self.extremum_operands(a, is_min), self.extremum_operands(b, is_min));
+        let mut kept = SymList::new();
+        if left.len() + right.len() > MAX_OPERANDS {
+            kept.extend([a, b]);
+        } else {
+            for x in left.into_iter().chain(right) {
+                self.insert_operand(&mut kept, x, is_min);
+            }
+        }
+        self.extremum_of(kept, is_min)
+    }
+
+    /// The extremum of operands none of which is known to make another redundant.
+    pub(crate) fn extremum_of(&mut self, mut kept: SymList, is_min: bool) -> Sym {
+        kept.sort_unstable();
+        kept.dedup();
+        match kept.as_slice() {
+            [one] => *one,
+            list if is_min => self.intern(Draft::Min(list)),
+            list => self.intern(Draft::Max(list)),
+        }
+    }
+
+    fn extremum_operands(&self, sym: Sym, is_min: bool) -> SymList {
+        match self.kind(sym) {
+            SymKind::Min(list) if is_min => SymList::from_slice(list),
+            SymKind::Max(list) if !is_min => SymList::from_slice(list),
+            _ => SymList::from_slice(&[sym]),
+        }
+    }
+
+    /// Adds `x` unless another operand decides, and drops the operands that `x` decides.
+    fn insert_operand(&self, kept: &mut SymList, x: Sym, is_min: bool) {
+        let mut i = 0;
+        while i < kept.len() {
+            match self.decides(kept[i], x, is_min) {
+                Some(true) => return,
+                Some(false) => {
+                    kept.remove(i);
+                }
+                None => i += 1,
+            }
+        }
+        kept.push(x);
+    }
+
+    /// Whether by form `a` makes `b` redundant (`true`), `b` makes `a` redundant (`false`), or
+    /// neither is known.
+    fn decides(&self, a: Sym, b: Sym, is_min: bool) -> Option<bool> {
+        if a == b {
+            return Some(true);
+        }
+        // min(a, max(a, ..)) == a
+        let dual = |s: Sym| match self.kind(s) {
+            SymKind::Max(list) if is_min => Some(list),
+            SymKind::Min(list) if !is_min => Some(list),
+            _ => None,
+        };
+        if dual(b).is_some_and(|l| l.contains(&a)) {
+            return Some(true);
+        }
+        if dual(a).is_some_and(|l| l.contains(&b)) {
+            return Some(false);
+        }
+        let difference = self.lin(a).sub(&self.lin(b))?;
+        difference.terms.is_empty().then(|| (difference.constant <= 0) == is_min)
+    }
+}

@@ -1,0 +1,33 @@
+//! Symbolic integers: the sizes, strides and indices of programs whose shapes are not known yet.
+//!
+//! A [`SymArena`] holds terms over named variables, hash-consed and in normal form: building the
+//! same polynomial, quotient or comparison twice, in whatever order, gives the same [`Sym`]. Values
+//! are mathematical integers, `//` and `%` are Python's; nothing wraps and nothing panics, and what
+//! folding would overflow stays unfolded. Sizes 0 and 1 are ordinary.
+//!
+//! | file | owns |
+//! |---|---|
+//! | `kind` | ids, [`SymKind`], the stored node |
+//! | `arena` | storage, hash-consing, variables |
+//! | `lin`, `sugar` | the linear form behind the normal form; finding `%` in it |
+//! | `build_linear`, `build_div`, `build_minmax`, `build_logic` | the builders, by operator family |
+//! | `print` | text in Python's syntax |
+//! | `substitute` | walks: children, free variables, substitution, import |
+//! | `evaluate` | the value at given sizes |
+
+mod arena;
+mod build_div;
+mod build_linear;
+mod build_logic;
+mod build_minmax;
+mod evaluate;
+mod kind;
+mod lin;
+mod print;
+mod substitute;
+mod sugar;
+
+pub use arena::SymArena;
+pub use evaluate::EvalError;
+pub use kind::{CmpOp, Sym, SymKind, SymVar, Term};
+pub use print::Naming;

@@ -1,0 +1,265 @@
+//! Linear forms: `constant + sum(coef * atom)` with checked arithmetic, the working form of every
+//! builder and of the prover.
+//!
+//! A linear form is *expanded*: `a % c` by a constant stands as `a - c * (a // c)`, also inside
+//! products. So two expressions that are equal as polynomials over variables and quotients have the
+//! same linear form, in whatever order they were built; [`crate::sugar`] turns the form back into a
+//! readable one, and expanding that gives the same form again.
+
+use smallvec::SmallVec;
+
+use crate::arena::{Draft, HAS_MOD, SymArena};
+use crate::kind::{Node, Sym, SymKind, SymList, Term};
+
+/// Longer sums are kept unfolded, so that a chain of additions stays linear in memory.
+pub(crate) const MAX_TERMS: usize = 128;
+/// Longer products are kept unfolded.
+pub(crate) const MAX_FACTORS: usize = 24;
+/// Deeper nests of `%` are treated as atoms.
+const MAX_EXPAND_DEPTH: u32 = 64;
+
+/// A sum of terms, sorted by id, with non-zero coefficients.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub(crate) struct Lin {
+    pub terms: SmallVec<[Term; 6]>,
+    pub constant: i64,
+}
+
+impl Lin {
+    pub fn int(constant: i64) -> Lin {
+        Lin { terms: SmallVec::new(), constant }
+    }
+
+    pub fn term(coef: i64, sym: Sym) -> Lin {
+        let mut terms = SmallVec::new();
+        if coef != 0 {
+            terms.push((coef, sym));
+        }
+        Lin { terms, constant: 0 }
+    }
+
+    /// The coefficient of a term, 0 where it does not occur.
+    pub fn coef(&self, sym: Sym) -> i64 {
+        match self.terms.binary_search_by_key(&sym, |t| t.1) {
+            Ok(i) => self.terms[i].0,
+            Err(_) => 0,
+        }
+    }
+
+    /// `self + scale * other`, or nothing on overflow or beyond the length limit.
+    pub fn add_scaled(&self, scale: i64, other: &Lin) -> Option<Lin> {
+        let constant = self.constant.checked_add(other.constant.checked_mul(scale)?)?;
+        let mut terms = SmallVec::new();
+        let (mut i, mut j) = (0, 0);
+        while i < self.terms.len() || j < other.terms.len() {
+            let left = self.terms.get(i);
+            let right = other.terms.get(j);
+            let (coef, sym) = match (left, right) {
+                (Some(&(c, s)), Some(&(_, t))) if s < t => {
+                    i += 1;
+                    (c, s)
+                }
+                (Some(&(c, s)), Some(&(d, t))) if s == t => {
+                    i += 1;
+                    j += 1;
+                    (c.checked_add(d.checked_mul(scale)?)?, s)
+                }
+                (_, Some(&(d, t))) => {
+                    j += 1;
+                    (d.checked_mul(scale)?, t)
+                }
+                (Some(&(c, s)), None) => {
+                    i += 1;
+                    (c, s)
+                }
+                (None, None) => break,
+            };
+            if coef != 0 {
+                terms.push((coef, sym));
+            }
+        }
+        (terms.len() <= MAX_TERMS).then_some(Lin { terms, constant })
+    }
+
+    pub fn add(&self, other: &Lin) -> Option<Lin> {
+        self.add_scaled(1, other)
+    }
+
+    pub fn sub(&self, other: &Lin) -> Option<Lin> {
+        self.add_scaled(-1, other)
+    }
+
+    pub fn add_const(mut self, k: i64) -> Option<Lin> {
+        self.constant = self.constant.checked_add(k)?;
+        Some(self)
+    }
+
+    pub fn scale(&self, k: i64) -> Option<Lin> {
+        Lin::default().add_scaled(k, self)
+    }
+
+    /// The greatest common divisor of the coefficients (0 without terms).
+    pub fn gcd(&self) -> u64 {
+        self.terms.iter().fold(0, |g, t| gcd(g, t.0.unsigned_abs()))
+    }
+}
+
+/// The greatest common divisor, with `gcd(0, x) == x`.
+pub(crate) fn gcd(mut a: u64, mut b: u64) -> u64 {
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
+/// Python's `//`; nothing for a zero divisor or on overflow.
+pub(crate) fn floor_div(a: i64, b: i64) -> Option<i64> {
+    let q = a.checked_div(b)?;
+    Some(if a % b != 0 && (a < 0) != (b < 0) { q - 1 } else { q })
+}
+
+/// Python's `%`; nothing for a zero divisor.
+pub(crate) fn floor_mod(a: i64, b: i64) -> Option<i64> {
+    if b == -1 {
+        return Some(0);
+    }
+    let r = a.checked_rem(b)?;
+    Some(if r != 0 && (r < 0) != (b < 0) { r + b } else { r })
+}
+
+impl SymArena {
+    /// The expanded linear form of a term; the term itself as an atom where that grows too long.
+    pub(crate) fn lin(&self, sym: Sym) -> Lin {
+        self.expand(sym, 0).unwrap_or_else(|| Lin::term(1, sym))
+    }
+
+    fn expand(&self, sym: Sym, depth: u32) -> Option<Lin> {
+        match self.kind(sym) {
+            SymKind::Int(v) => Some(Lin::int(v)),
+            SymKind::Sum { terms, constant } if self.flags(sym) & HAS_MOD == 0 => {
+                Some(Lin { terms: SmallVec::from_slice(terms), constant })
+            }
+            _ if self.flags(sym) & HAS_MOD == 0 || depth > MAX_EXPAND_DEPTH => {
+                Some(Lin::term(1, sym))
+            }
+            SymKind::Sum { terms, constant } => {
+                let mut sum = Lin::int(constant);
+                for &(coef, t) in terms {
+                    sum = sum.add_scaled(coef, &self.expand(t, depth + 1)?)?;
+                }
+                Some(sum)
+            }
+            SymKind::FloorMod(a, b) => {
+                let Node::FloorMod(_, _, quotient) = self.node(sym) else { return None };
+                let c = self.as_int(b)?;
+                self.expand(a, depth + 1)?.add_scaled(c.checked_neg()?, &Lin::term(1, quotient))
+            }
+            // A product that holds `%` needs new products: `expand_mut` does it.
+            _ => Some(Lin::term(1, sym)),
+        }
+    }
+
+    /// [`lin`](Self::lin), with the products that hold `%` multiplied out as well.
+    pub(crate) fn lin_mut(&mut self, sym: Sym) -> Lin {
+        let lin = self.lin(sym);
+        if self.flags(sym) & HAS_MOD == 0 || !self.holds_mod_product(&lin) {
+            return lin;
+        }
+        let mut out = Lin::int(lin.constant);
+        for &(coef, t) in &lin.terms {
+            let part = self.expand_product(t).unwrap_or_else(|| Lin::term(1, t));
+            match out.add_scaled(coef, &part) {
+                Some(sum) => out = sum,
+                None => return lin,
+            }
+        }
+        out
+    }
+
+    fn holds_mod_product(&self, lin: &Lin) -> bool {
+        lin.terms.iter().any(|t| {
+            self.flags(t.1) & HAS_MOD != 0 && matches!(self.kind(t.1), SymKind::Product(_))
+        })
+    }
+
+    fn expand_product(&mut self, sym: Sym) -> Option<Lin> {
+        if self.flags(sym) & HAS_MOD == 0 {
+            return Some(Lin::term(1, sym));
+        }
+        let factors = self.factors(sym);
+        if factors.len() == 1 {
+            return Some(Lin::term(1, sym));
+        }
+        let mut out = Lin::int(1);
+        for f in factors {
+            let lf = self.lin_mut(f);
+            out = self.mul_lin(&out, &lf)?;
+        }
+        Some(out)
+    }
+
+    /// The factors of a product, or the term alone.
+    pub(crate) fn factors(&self, sym: Sym) -> SymList {
+        match self.kind(sym) {
+            SymKind::Product(list) => SymList::from_slice(list),
+            _ => SymList::from_slice(&[sym]),
+        }
+    }
+
+    /// The product of atoms (any order); 1 has no factors and is not made here.
+    pub(crate) fn product_of(&mut self, mut factors: SymList) -> Option<Sym> {
+        if factors.len() > MAX_FACTORS {
+            return None;
+        }
+        if factors.len() == 1 {
+            return Some(factors[0]);
+        }
+        factors.sort_unstable();
+        Some(self.intern(Draft::Product(&factors)))
+    }
+
+    /// The product of two atoms or products.
+    pub(crate) fn mul_atoms(&mut self, a: Sym, b: Sym) -> Option<Sym> {
+        let mut factors = self.factors(a);
+        factors.extend_from_slice(&self.factors(b));
+        self.product_of(factors)
+    }
+
+    /// Multiplies out; nothing on overflow or beyond the length limits.
+    pub(crate) fn mul_lin(&mut self, a: &Lin, b: &Lin) -> Option<Lin> {
+        if a.terms.is_empty() {
+            return b.scale(a.constant);
+        }
+        if b.terms.is_empty() {
+            return a.scale(b.constant);
+        }
+        if a.terms.len() * b.terms.len() > 2 * MAX_TERMS {
+            return None;
+        }
+        let mut out = b.scale(a.constant)?;
+        for &(ca, ta) in &a.terms {
+            let mut row = Lin::term(ca.checked_mul(b.constant)?, ta);
+            for &(cb, tb) in &b.terms {
+                let product = self.mul_atoms(ta, tb)?;
+                row = row.add(&Lin::term(ca.checked_mul(cb)?, product))?;
+            }
+            out = out.add(&row)?;
+        }
+        Some(out)
+    }
+
+    /// Interns a linear form as it stands, without looking for `%` in it.
+    pub(crate) fn intern_lin(&mut self, lin: &Lin) -> Sym {
+        match lin.terms.as_slice() {
+            [] => self.int(lin.constant),
+            [(1, sym)] if lin.constant == 0 => *sym,
+            terms => self.intern(Draft::Sum(terms, lin.constant)),
+        }
+    }
+
+    /// The term of an expanded linear form, in normal form.
+    pub(crate) fn from_lin(&mut self, lin: &Lin) -> Sym {
+        let sugared = self.sugar(lin);
+        self.intern_lin(&sugared)
+    }
+}

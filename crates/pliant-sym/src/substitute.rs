@@ -1,0 +1,203 @@
+//! Walking and rebuilding terms: children, free variables, substitution, import from another arena.
+//!
+//! Every walk keeps a stack of its own and visits each shared term once.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::SmallVec;
+
+use crate::arena::SymArena;
+use crate::kind::{CmpOp, Sym, SymKind, SymList, SymVar, Term};
+use crate::lin::Lin;
+
+/// A node with its lists copied out of the arena, so that the arena can be changed meanwhile.
+pub(crate) enum Owned {
+    Int(i64),
+    Var(SymVar),
+    Sum(SmallVec<[Term; 6]>, i64),
+    Product(SymList),
+    FloorDiv(Sym, Sym),
+    FloorMod(Sym, Sym),
+    Min(SymList),
+    Max(SymList),
+    Select(Sym, Sym, Sym),
+    Cmp(CmpOp, Sym, Sym),
+    And(SymList),
+    Or(SymList),
+    Not(Sym),
+    BigAdd(Sym, Sym),
+    BigMul(Sym, Sym),
+}
+
+impl SymArena {
+    /// The operands of a term, in order (for a sum its terms, without coefficients).
+    pub fn children(&self, sym: Sym) -> SmallVec<[Sym; 6]> {
+        match self.kind(sym) {
+            SymKind::Int(_) | SymKind::Var(_) => SmallVec::new(),
+            SymKind::Sum { terms, .. } => terms.iter().map(|t| t.1).collect(),
+            SymKind::Product(l)
+            | SymKind::Min(l)
+            | SymKind::Max(l)
+            | SymKind::And(l)
+            | SymKind::Or(l) => SmallVec::from_slice(l),
+            SymKind::FloorDiv(a, b)
+            | SymKind::FloorMod(a, b)
+            | SymKind::Cmp(_, a, b)
+            | SymKind::BigAdd(a, b)
+            | SymKind::BigMul(a, b) => SmallVec::from_slice(&[a, b]),
+            SymKind::Select(c, a, b) => SmallVec::from_slice(&[c, a, b]),
+            SymKind::Not(a) => SmallVec::from_slice(&[a]),
+        }
+    }
+
+    pub(crate) fn owned(&self, sym: Sym) -> Owned {
+        let list = SymList::from_slice;
+        match self.kind(sym) {
+            SymKind::Int(v) => Owned::Int(v),
+            SymKind::Var(v) => Owned::Var(v),
+            SymKind::Sum { terms, constant } => Owned::Sum(SmallVec::from_slice(terms), constant),
+            SymKind::Product(l) => Owned::Product(list(l)),
+            SymKind::FloorDiv(a, b) => Owned::FloorDiv(a, b),
+            SymKind::FloorMod(a, b) => Owned::FloorMod(a, b),
+            SymKind::Min(l) => Owned::Min(list(l)),
+            SymKind::Max(l) => Owned::Max(list(l)),
+            SymKind::Select(c, a, b) => Owned::Select(c, a, b),
+            SymKind::Cmp(op, a, b) => Owned::Cmp(op, a, b),
+            SymKind::And(l) => Owned::And(list(l)),
+            SymKind::Or(l) => Owned::Or(list(l)),
+            SymKind::Not(a) => Owned::Not(a),
+            SymKind::BigAdd(a, b) => Owned::BigAdd(a, b),
+            SymKind::BigMul(a, b) => Owned::BigMul(a, b),
+        }
+    }
+
+    /// The variables of a term, each once, in the order of first occurrence.
+    pub fn free_vars(&self, sym: Sym) -> SmallVec<[SymVar; 4]> {
+        let mut out = SmallVec::new();
+        let mut seen = FxHashSet::default();
+        let mut stack = vec![sym];
+        while let Some(s) = stack.pop() {
+            if !seen.insert(s) {
+                continue;
+            }
+            match self.kind(s) {
+                SymKind::Var(v) => out.push(v),
+                _ => stack.extend(self.children(s).into_iter().rev()),
+            }
+        }
+        out
+    }
+
+    /// Whether a variable occurs in a term.
+    pub fn contains_var(&self, sym: Sym, var: SymVar) -> bool {
+        self.free_vars(sym).contains(&var)
+    }
+
+    /// Replaces variables; those for which `map` gives nothing stay.
+    pub fn substitute(&mut self, sym: Sym, map: &dyn Fn(SymVar) -> Option<Sym>) -> Sym {
+        let mut done: FxHashMap<Sym, Sym> = FxHashMap::default();
+        let mut stack = vec![sym];
+        while let Some(&s) = stack.last() {
+            if done.contains_key(&s) || !push_missing(&self.children(s), &done, &mut stack) {
+                if !done.contains_key(&s) {
+                    let built = match self.owned(s) {
+                        Owned::Var(v) => map(v).unwrap_or(s),
+                        owned => self.rebuild(s, owned, |c| done.get(&c).copied().unwrap_or(c)),
+                    };
+                    done.insert(s, built);
+                }
+                stack.pop();
+            }
+        }
+        done.get(&sym).copied().unwrap_or(sym)
+    }
+
+    /// Copies a term of another arena into this one. `map` says what each of its variables becomes.
+    pub fn import(
+        &mut self,
+        other: &SymArena,
+        sym: Sym,
+        map: &mut dyn FnMut(&mut SymArena, SymVar) -> Sym,
+    ) -> Sym {
+        let mut done: FxHashMap<Sym, Sym> = FxHashMap::default();
+        let mut stack = vec![sym];
+        while let Some(&s) = stack.last() {
+            if done.contains_key(&s) || !push_missing(&other.children(s), &done, &mut stack) {
+                if !done.contains_key(&s) {
+                    let built = match other.owned(s) {
+                        Owned::Var(v) => map(self, v),
+                        Owned::Int(v) => self.int(v),
+                        owned => self.combine(owned, |c| done.get(&c).copied().unwrap_or(c)),
+                    };
+                    done.insert(s, built);
+                }
+                stack.pop();
+            }
+        }
+        done.get(&sym).copied().expect("the walk ends after its root is built")
+    }
+
+    /// Rebuilds a term of this arena over new operands; the term itself when none has changed.
+    pub(crate) fn rebuild(&mut self, sym: Sym, owned: Owned, map: impl Fn(Sym) -> Sym) -> Sym {
+        if self.children(sym).into_iter().all(|c| map(c) == c) {
+            return sym;
+        }
+        self.combine(owned, map)
+    }
+
+    /// Builds a node over mapped operands.
+    pub(crate) fn combine(&mut self, owned: Owned, map: impl Fn(Sym) -> Sym) -> Sym {
+        match owned {
+            Owned::Int(v) => self.int(v),
+            Owned::Var(v) => self.var(v),
+            Owned::Sum(terms, constant) => self.combine_sum(&terms, constant, map),
+            Owned::Product(list) => self.product(list.into_iter().map(map)),
+            Owned::FloorDiv(a, b) => self.floordiv(map(a), map(b)),
+            Owned::FloorMod(a, b) => self.floormod(map(a), map(b)),
+            Owned::Min(list) => self.fold(list, map, SymArena::min),
+            Owned::Max(list) => self.fold(list, map, SymArena::max),
+            Owned::Select(c, a, b) => self.select(map(c), map(a), map(b)),
+            Owned::Cmp(op, a, b) => self.cmp(op, map(a), map(b)),
+            Owned::And(list) => self.fold(list, map, SymArena::and),
+            Owned::Or(list) => self.fold(list, map, SymArena::or),
+            Owned::Not(a) => self.not(map(a)),
+            Owned::BigAdd(a, b) => self.add(map(a), map(b)),
+            Owned::BigMul(a, b) => self.mul(map(a), map(b)),
+        }
+    }
+
+    fn combine_sum(&mut self, terms: &[Term], constant: i64, map: impl Fn(Sym) -> Sym) -> Sym {
+        let mut sum = Some(Lin::int(constant));
+        for &(coef, t) in terms {
+            let part = self.lin_mut(map(t));
+            sum = sum.and_then(|s| s.add_scaled(coef, &part));
+        }
+        if let Some(sum) = sum {
+            return self.from_lin(&sum);
+        }
+        let mut acc = self.int(constant);
+        for &(coef, t) in terms {
+            let coef = self.int(coef);
+            let part = self.mul(map(t), coef);
+            acc = self.add(acc, part);
+        }
+        acc
+    }
+
+    fn fold(
+        &mut self,
+        list: SymList,
+        map: impl Fn(Sym) -> Sym,
+        join: fn(&mut SymArena, Sym, Sym) -> Sym,
+    ) -> Sym {
+        let mut items = list.into_iter().map(map);
+        let first = items.next().expect("a list node has two or more operands");
+        items.fold(first, |acc, x| join(self, acc, x))
+    }
+}
+
+/// Pushes the operands that are not done yet; whether there were any.
+fn push_missing(children: &[Sym], done: &FxHashMap<Sym, Sym>, stack: &mut Vec<Sym>) -> bool {
+    let before = stack.len();
+    stack.extend(children.iter().rev().filter(|c| !done.contains_key(c)));
+    stack.len() > before
+}
