@@ -1,0 +1,82 @@
+//! [`PassContext`]: what the passes of one run share.
+
+use std::sync::Arc;
+
+use indexmap::{IndexMap, IndexSet};
+use pliant_ir::{AttrValue, OpRegistry};
+
+use crate::cancel::CancelToken;
+use crate::error::PassError;
+use crate::instrument::{DumpIr, Instrument};
+
+/// Options, instruments and cancellation of one run of passes.
+#[derive(Clone)]
+pub struct PassContext {
+    /// Passes of a higher level are left out; 2 unless said otherwise.
+    pub opt_level: u8,
+    /// Passes to run whatever their level.
+    pub required: IndexSet<String>,
+    /// Passes to leave out; a pass that is required as well runs.
+    pub disabled: IndexSet<String>,
+    /// Settings that single passes look up by name.
+    pub config: IndexMap<Arc<str>, AttrValue>,
+    /// What watches the passes, in order.
+    pub instruments: Vec<Arc<dyn Instrument>>,
+    /// Stops the run from outside.
+    pub cancel: CancelToken,
+    /// The operator library.
+    pub ops: &'static dyn OpRegistry,
+}
+
+impl PassContext {
+    /// A context of level 2 with that operator library and no instruments.
+    pub fn new(ops: &'static dyn OpRegistry) -> Self {
+        PassContext {
+            opt_level: 2,
+            required: IndexSet::new(),
+            disabled: IndexSet::new(),
+            config: IndexMap::new(),
+            instruments: Vec::new(),
+            cancel: CancelToken::new(),
+            ops,
+        }
+    }
+
+    /// The same with the instruments that environment variables ask for: `PLIANT_DUMP_IR=dir` writes every stage
+    /// into that directory.
+    pub fn with_env(mut self) -> Self {
+        if let Some(dir) = std::env::var_os("PLIANT_DUMP_IR").filter(|d| !d.is_empty()) {
+            self.instruments.push(Arc::new(DumpIr::new(dir)));
+        }
+        self
+    }
+
+    /// The same with one more instrument.
+    pub fn with_instrument(mut self, instrument: Arc<dyn Instrument>) -> Self {
+        self.instruments.push(instrument);
+        self
+    }
+
+    /// The same with that token.
+    pub fn with_cancel(mut self, cancel: CancelToken) -> Self {
+        self.cancel = cancel;
+        self
+    }
+
+    /// Whether a pass of that name and level runs here.
+    pub fn enables(&self, name: &str, opt_level: u8) -> bool {
+        self.required.contains(name)
+            || (opt_level <= self.opt_level && !self.disabled.contains(name))
+    }
+
+    /// A setting read as a bool.
+    pub fn flag(&self, key: &str, default: bool) -> bool {
+        self.config.get(key).and_then(AttrValue::as_bool).unwrap_or(default)
+    }
+
+    /// # Errors
+    /// [`PassError::Cancelled`] when someone asked to stop.
+    pub fn check_cancelled(&self) -> Result<(), PassError> {
+        if self.cancel.is_cancelled() { Err(PassError::Cancelled) } else { Ok(()) }
+    }
+}

@@ -1,0 +1,238 @@
+//! Helpers to rewrite graph functions binding by binding.
+//!
+//! All of them take time linear in the function and walk with explicit stacks: neither the number of bindings nor
+//! the depth of nested sequences can exhaust the machine's stack.
+
+use std::sync::Arc;
+
+use pliant_ir::relax::{
+    Binding, BlockData, Callee, Expr, ExprData, FuncId, Function, Seq, Type, Var,
+};
+use rustc_hash::FxHashMap;
+
+use crate::error::PassError;
+
+/// Every sequence that the root function reaches, outer ones first, in the order of the text.
+pub fn reachable_seqs(func: &Function) -> Vec<Seq> {
+    let mut order = Vec::new();
+    let mut stack = vec![func.body()];
+    while let Some(seq) = stack.pop() {
+        order.push(seq);
+        let from = stack.len();
+        for &block in &func.seq(seq).blocks {
+            for binding in &func.block(block).bindings {
+                push_nested(func, binding.value, &mut stack);
+            }
+        }
+        stack[from..].reverse();
+    }
+    order
+}
+
+fn push_nested(func: &Function, value: Expr, stack: &mut Vec<Seq>) {
+    match func.expr(value) {
+        ExprData::If { then_seq, else_seq, .. } => stack.extend([*then_seq, *else_seq]),
+        ExprData::Func(id) => stack.push(func.func(*id).body),
+        _ => {}
+    }
+}
+
+/// Every function expression that the root reaches, the root first.
+pub fn reachable_funcs(func: &Function) -> Vec<FuncId> {
+    let mut out = vec![func.root()];
+    for seq in reachable_seqs(func) {
+        for &block in &func.seq(seq).blocks {
+            for binding in &func.block(block).bindings {
+                if let ExprData::Func(id) = func.expr(binding.value) {
+                    out.push(*id);
+                }
+            }
+        }
+    }
+    out
+}
+
+/// Rewrites every binding of every reachable sequence: `f` pushes what takes the binding's place.
+///
+/// Nested sequences are rewritten after the one around them. Bindings that `f` pushes are not seen again, except
+/// that sequences nested in them are, if they were reachable before.
+///
+/// # Errors
+/// The first error of `f`.
+pub fn rewrite_bindings(
+    func: &mut Function,
+    mut f: impl FnMut(&mut Function, Binding, &mut Vec<Binding>) -> Result<(), PassError>,
+) -> Result<(), PassError> {
+    for seq in reachable_seqs(func) {
+        for i in 0..func.seq(seq).blocks.len() {
+            let block = func.seq(seq).blocks[i];
+            let old = std::mem::take(&mut func.block_mut(block).bindings);
+            let mut new = Vec::with_capacity(old.len());
+            for binding in old {
+                f(func, binding, &mut new)?;
+            }
+            func.block_mut(block).bindings = new;
+        }
+    }
+    Ok(())
+}
+
+/// Joins all blocks of a sequence into one plain block; returns the bindings, leaving that block empty.
+pub fn take_flat_bindings(func: &mut Function, seq: Seq) -> Vec<Binding> {
+    let blocks = std::mem::take(&mut func.seq_mut(seq).blocks);
+    let mut bindings = Vec::new();
+    for block in blocks {
+        bindings.append(&mut func.block_mut(block).bindings);
+    }
+    bindings
+}
+
+/// Makes one plain block of bindings the body of a sequence.
+pub fn set_flat_bindings(func: &mut Function, seq: Seq, bindings: Vec<Binding>) {
+    let blocks = if bindings.is_empty() {
+        Vec::new()
+    } else {
+        vec![func.add_block(BlockData { dataflow: false, bindings })]
+    };
+    func.seq_mut(seq).blocks = blocks;
+}
+
+/// Calls `f` with every variable that an expression reads directly: operands and fields, not what nested
+/// sequences read.
+pub fn for_each_operand_var(func: &Function, e: Expr, f: &mut impl FnMut(Var)) {
+    let mut stack = vec![e];
+    while let Some(e) = stack.pop() {
+        match func.expr(e) {
+            ExprData::Var(v) => f(*v),
+            ExprData::Tuple(list) => stack.extend(func.list(*list).iter().rev()),
+            ExprData::TupleGetItem(tuple, _) => stack.push(*tuple),
+            ExprData::Call { callee, args, .. } => {
+                stack.extend(func.list(*args).iter().rev());
+                if let Callee::Expr(callee) = callee {
+                    stack.push(*callee);
+                }
+            }
+            ExprData::If { cond, .. } => stack.push(*cond),
+            _ => {}
+        }
+    }
+}
+
+/// Names for new variables that no variable of the function has.
+pub struct Namer {
+    taken: FxHashMap<Arc<str>, u32>,
+}
+
+impl Namer {
+    /// A namer that knows the names of a function's variables.
+    pub fn new(func: &Function) -> Self {
+        let taken = func.var_ids().map(|v| (func.var(v).name.clone(), 0)).collect();
+        Namer { taken }
+    }
+
+    /// A name that starts with `hint` and that nobody has: `hint`, else `hint1`, `hint2`, ...
+    pub fn fresh(&mut self, hint: &str) -> Arc<str> {
+        if !self.taken.contains_key(hint) {
+            let name: Arc<str> = hint.into();
+            self.taken.insert(name.clone(), 0);
+            return name;
+        }
+        loop {
+            let count = self.taken.get_mut(hint).expect("the hint is taken");
+            *count += 1;
+            let name: Arc<str> = format!("{hint}{count}").into();
+            if !self.taken.contains_key(&name) {
+                self.taken.insert(name.clone(), 0);
+                return name;
+            }
+        }
+    }
+
+    /// A new variable of that type, not local to a dataflow block.
+    pub fn var(&mut self, func: &mut Function, hint: &str, ty: Type) -> Var {
+        let name = self.fresh(hint);
+        func.add_var(name, ty, false, pliant_diag::Span::NONE)
+    }
+
+    /// Binds a value to a new variable of the value's type and returns the variable as an operand.
+    pub fn bind(
+        &mut self,
+        func: &mut Function,
+        hint: &str,
+        value: Expr,
+        out: &mut Vec<Binding>,
+    ) -> Expr {
+        let ty = func.expr_ty(value);
+        let var = self.var(func, hint, ty);
+        out.push(Binding::bind(var, value));
+        func.var_expr(var)
+    }
+}
+
+/// Replaces variables by operands throughout expressions.
+#[derive(Default)]
+pub struct Substitution {
+    map: FxHashMap<Var, Expr>,
+}
+
+impl Substitution {
+    /// Replaces `var` by `by` from now on.
+    pub fn insert(&mut self, var: Var, by: Expr) {
+        self.map.insert(var, by);
+    }
+
+    /// Whether nothing is replaced.
+    pub fn is_empty(&self) -> bool {
+        self.map.is_empty()
+    }
+
+    /// The expression with its operands replaced; the same id when none is.
+    pub fn apply(&self, func: &mut Function, e: Expr) -> Expr {
+        if self.map.is_empty() {
+            return e;
+        }
+        self.apply_at(func, e, 0)
+    }
+
+    fn apply_at(&self, func: &mut Function, e: Expr, depth: u32) -> Expr {
+        // Only tuples nest in A-normal form, and the parser bounds their depth far below this.
+        assert!(depth < 4096, "tuples nested deeper than any script");
+        let ty = func.expr_ty(e);
+        match func.expr(e).clone() {
+            ExprData::Var(v) => self.map.get(&v).copied().unwrap_or(e),
+            ExprData::Tuple(list) => {
+                let old = func.list(list).to_vec();
+                let new: Vec<Expr> =
+                    old.iter().map(|&x| self.apply_at(func, x, depth + 1)).collect();
+                if new == old { e } else { func.tuple(&new) }
+            }
+            ExprData::TupleGetItem(tuple, index) => {
+                let new = self.apply_at(func, tuple, depth + 1);
+                if new == tuple { e } else { func.add_expr(ExprData::TupleGetItem(new, index), ty) }
+            }
+            ExprData::Call { callee, args, attrs, ty_args } => {
+                let new_callee = match callee {
+                    Callee::Expr(c) => Callee::Expr(self.apply_at(func, c, depth + 1)),
+                    op => op,
+                };
+                let old = func.list(args).to_vec();
+                let new: Vec<Expr> =
+                    old.iter().map(|&x| self.apply_at(func, x, depth + 1)).collect();
+                if new == old && new_callee == callee {
+                    return e;
+                }
+                let attrs = func.call_attrs(attrs).clone();
+                let ty_args = func.type_list(ty_args).to_vec();
+                func.call(new_callee, &new, attrs, &ty_args, ty)
+            }
+            ExprData::If { cond, then_seq, else_seq } => {
+                let new = self.apply_at(func, cond, depth + 1);
+                if new == cond {
+                    return e;
+                }
+                func.add_expr(ExprData::If { cond: new, then_seq, else_seq }, ty)
+            }
+            _ => e,
+        }
+    }
+}
