@@ -1,0 +1,43 @@
+//! The way from Python into long-running Rust: the GIL is released, panics become exceptions, and Ctrl-C
+//! cancels.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use pyo3::prelude::*;
+
+use crate::error::{Error, Result};
+
+/// Runs `work` without the GIL. A panic inside becomes an `InternalError`; pending signals (Ctrl-C) are raised
+/// when the work is over.
+///
+/// # Errors
+/// What `work` fails with, `InternalError`, or `KeyboardInterrupt`.
+pub fn enter<T: Send>(py: Python<'_>, work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
+    let outcome = py.detach(|| catch_unwind(AssertUnwindSafe(work)));
+    py.check_signals()?;
+    match outcome {
+        Ok(result) => result,
+        Err(panic) => Err(internal(panic)),
+    }
+}
+
+/// Runs short `work` with the GIL held; a panic inside becomes an `InternalError`.
+///
+/// # Errors
+/// What `work` fails with, or `InternalError`.
+pub fn guard<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
+    match catch_unwind(AssertUnwindSafe(work)) {
+        Ok(result) => result,
+        Err(panic) => Err(internal(panic)),
+    }
+}
+
+fn internal(panic: Box<dyn Any + Send>) -> Error {
+    let text = panic
+        .downcast_ref::<String>()
+        .map(String::as_str)
+        .or_else(|| panic.downcast_ref::<&str>().copied())
+        .unwrap_or("a panic without a message");
+    Error::Internal(format!("{text} (this is a bug in Pliant; please report it)"))
+}

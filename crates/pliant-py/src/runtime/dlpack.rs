@@ -1,0 +1,106 @@
+//! DLPack capsules in both directions.
+
+use std::ffi::CStr;
+
+use pliant_tensor::{DLManagedTensor, DLManagedTensorVersioned, Tensor};
+use pyo3::exceptions::PyTypeError;
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::{PyCapsule, PyDict};
+
+use crate::error::{Error, Result};
+
+const OLD: &CStr = c"dltensor";
+const OLD_USED: &CStr = c"used_dltensor";
+const NEW: &CStr = c"dltensor_versioned";
+const NEW_USED: &CStr = c"used_dltensor_versioned";
+
+/// A tensor that shares the memory of an object with `__dlpack__`.
+///
+/// # Errors
+/// What the producer raises, and devices, types or layouts that Pliant lacks.
+pub fn from_object(obj: &Bound<'_, PyAny>) -> Result<Tensor> {
+    let py = obj.py();
+    let kwargs = PyDict::new(py);
+    kwargs.set_item("max_version", (1, 0))?;
+    let capsule = match obj.call_method("__dlpack__", (), Some(&kwargs)) {
+        // Producers before DLPack 1.0 do not know the argument.
+        Err(e) if e.is_instance_of::<PyTypeError>(py) => obj.call_method0("__dlpack__"),
+        other => other,
+    }?;
+    from_capsule(&capsule)
+}
+
+/// Takes over the tensor of a capsule.
+///
+/// # Errors
+/// A capsule of another kind or already used; devices, types or layouts that Pliant lacks.
+pub fn from_capsule(obj: &Bound<'_, PyAny>) -> Result<Tensor> {
+    let capsule = obj.cast::<PyCapsule>()?;
+    let ptr = capsule.as_ptr();
+    // SAFETY: the capsule is alive. The pointer under either name is the structure that the protocol says,
+    // and renaming the capsule passes its ownership to us.
+    unsafe {
+        if ffi::PyCapsule_IsValid(ptr, NEW.as_ptr()) != 0 {
+            let managed =
+                ffi::PyCapsule_GetPointer(ptr, NEW.as_ptr()).cast::<DLManagedTensorVersioned>();
+            let tensor = Tensor::from_dlpack_versioned(managed)?;
+            ffi::PyCapsule_SetName(ptr, NEW_USED.as_ptr());
+            return Ok(tensor);
+        }
+        if ffi::PyCapsule_IsValid(ptr, OLD.as_ptr()) != 0 {
+            let managed = ffi::PyCapsule_GetPointer(ptr, OLD.as_ptr()).cast::<DLManagedTensor>();
+            let tensor = Tensor::from_dlpack(managed)?;
+            ffi::PyCapsule_SetName(ptr, OLD_USED.as_ptr());
+            return Ok(tensor);
+        }
+    }
+    Err(Error::Value("not a DLPack capsule, or one that was consumed before".into()))
+}
+
+/// A capsule that shares the tensor's memory, for a consumer of that DLPack version.
+///
+/// # Errors
+/// `ValueError` for a read-only tensor and an old consumer.
+pub fn to_capsule(py: Python<'_>, tensor: &Tensor, versioned: bool) -> Result<Py<PyAny>> {
+    // SAFETY: each pointer goes into a capsule under the name that the protocol says, with a destructor that
+    // frees it unless a consumer renamed the capsule.
+    let capsule = unsafe {
+        if versioned {
+            let ptr = tensor.to_dlpack_versioned();
+            ffi::PyCapsule_New(ptr.cast(), NEW.as_ptr(), Some(drop_versioned))
+        } else {
+            let ptr = tensor.to_dlpack()?;
+            ffi::PyCapsule_New(ptr.cast(), OLD.as_ptr(), Some(drop_old))
+        }
+    };
+    // SAFETY: a new reference, or null with an exception set.
+    Ok(unsafe { Bound::from_owned_ptr_or_err(py, capsule) }?.unbind())
+}
+
+unsafe extern "C" fn drop_versioned(capsule: *mut ffi::PyObject) {
+    // SAFETY: the capsule is alive in its destructor; under this name the structure is still ours.
+    unsafe {
+        if ffi::PyCapsule_IsValid(capsule, NEW.as_ptr()) == 0 {
+            return;
+        }
+        let managed =
+            ffi::PyCapsule_GetPointer(capsule, NEW.as_ptr()).cast::<DLManagedTensorVersioned>();
+        if let Some(deleter) = (*managed).deleter {
+            deleter(managed);
+        }
+    }
+}
+
+unsafe extern "C" fn drop_old(capsule: *mut ffi::PyObject) {
+    // SAFETY: as for `drop_versioned`.
+    unsafe {
+        if ffi::PyCapsule_IsValid(capsule, OLD.as_ptr()) == 0 {
+            return;
+        }
+        let managed = ffi::PyCapsule_GetPointer(capsule, OLD.as_ptr()).cast::<DLManagedTensor>();
+        if let Some(deleter) = (*managed).deleter {
+            deleter(managed);
+        }
+    }
+}

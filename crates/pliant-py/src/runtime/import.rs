@@ -1,0 +1,240 @@
+//! Foreign arrays as tensors, without a copy: the buffer protocol (NumPy) and DLPack (everyone else).
+
+use std::ffi::{CStr, c_char, c_int};
+
+use pliant_tensor::{DType, Storage, Tensor};
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyFloat, PyInt};
+
+use crate::error::{Error, Result};
+use crate::runtime::dlpack;
+use crate::runtime::ndarray::NDArray;
+
+/// A `Py_buffer` that is released with the GIL held, whoever drops it.
+struct Buffer(Box<ffi::Py_buffer>);
+
+// SAFETY: the structure is plain data; releasing it attaches to the interpreter first.
+unsafe impl Send for Buffer {}
+// SAFETY: shared access only reads.
+unsafe impl Sync for Buffer {}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        // SAFETY: the buffer was filled by PyObject_GetBuffer and is released once, attached. During
+        // interpreter shutdown attaching fails and the memory goes with the process.
+        Python::try_attach(|_| unsafe { ffi::PyBuffer_Release(&mut *self.0) });
+    }
+}
+
+/// Any array as a tensor that shares its memory: a Pliant array, an object with the buffer protocol, or one
+/// with `__dlpack__`. `None` when the object is none of these.
+///
+/// # Errors
+/// An element type, device or layout that Pliant does not have.
+pub fn borrow_tensor(obj: &Bound<'_, PyAny>) -> Result<Option<Tensor>> {
+    if let Ok(array) = obj.cast::<NDArray>() {
+        return Ok(Some(array.get().tensor().clone()));
+    }
+    // SAFETY: a pointer to a live object.
+    if unsafe { ffi::PyObject_CheckBuffer(obj.as_ptr()) } != 0 {
+        match from_buffer(obj)? {
+            Some(tensor) => return Ok(Some(tensor)),
+            None if !has_dlpack(obj) => return Err(unknown_format(obj)),
+            None => {}
+        }
+    }
+    if has_dlpack(obj) {
+        return dlpack::from_object(obj).map(Some);
+    }
+    from_array_interface(obj)
+}
+
+fn has_dlpack(obj: &Bound<'_, PyAny>) -> bool {
+    obj.hasattr(pyo3::intern!(obj.py(), "__dlpack__")).unwrap_or(false)
+}
+
+fn unknown_format(obj: &Bound<'_, PyAny>) -> Error {
+    let dtype = obj.getattr("dtype").map(|d| d.to_string());
+    let what = dtype.unwrap_or_else(|_| "this element type".to_string());
+    let known: Vec<&str> = DType::all().map(DType::name).collect();
+    Error::DType(format!("arrays of {what} are not supported (supported: {})", known.join(", ")))
+}
+
+/// Objects with only `__array_interface__` or `__array__` go through NumPy, which borrows or converts them.
+fn from_array_interface(obj: &Bound<'_, PyAny>) -> Result<Option<Tensor>> {
+    let py = obj.py();
+    let has = |name: &str| obj.hasattr(name).unwrap_or(false);
+    if !has("__array_interface__") && !has("__array__") {
+        return Ok(None);
+    }
+    let array = py.import("numpy")?.call_method1("asarray", (obj,))?;
+    from_buffer(&array)?.map(Some).ok_or_else(|| unknown_format(&array))
+}
+
+/// A tensor over the memory of an object with the buffer protocol; `None` for a format that Pliant lacks.
+fn from_buffer(obj: &Bound<'_, PyAny>) -> Result<Option<Tensor>> {
+    let mut buffer = Box::new(ffi::Py_buffer::new());
+    // SAFETY: the object is alive, and the structure is ours to fill.
+    let rc = unsafe { ffi::PyObject_GetBuffer(obj.as_ptr(), &mut *buffer, ffi::PyBUF_RECORDS_RO) };
+    if rc != 0 {
+        // NumPy has no buffer format for some types (bfloat16, datetime64); DLPack may.
+        let error = PyErr::fetch(obj.py());
+        if error.is_instance_of::<pyo3::exceptions::PyValueError>(obj.py())
+            || error.is_instance_of::<pyo3::exceptions::PyBufferError>(obj.py())
+        {
+            return Ok(None);
+        }
+        return Err(error.into());
+    }
+    let buffer = Buffer(buffer);
+    let Some(dtype) = buffer_dtype(buffer.0.format, buffer.0.itemsize) else {
+        return Ok(None);
+    };
+    view_buffer(buffer, dtype).map(Some)
+}
+
+fn buffer_dtype(format: *mut c_char, itemsize: isize) -> Option<DType> {
+    if format.is_null() {
+        return (itemsize == 1).then_some(DType::UInt8);
+    }
+    // SAFETY: a non-null format is a C string owned by the exporter as long as the buffer lives.
+    let format = unsafe { CStr::from_ptr(format) }.to_bytes();
+    let code = match format {
+        [c] | [b'@' | b'=' | b'<', c] => *c,
+        _ => return None,
+    };
+    let dtype = match (code, itemsize) {
+        (b'?', 1) => DType::Bool,
+        (b'b', 1) => DType::Int8,
+        (b'B' | b'c', 1) => DType::UInt8,
+        (b'h', 2) => DType::Int16,
+        (b'H', 2) => DType::UInt16,
+        (b'i' | b'l' | b'q' | b'n', 4) => DType::Int32,
+        (b'I' | b'L' | b'Q' | b'N', 4) => DType::UInt32,
+        (b'l' | b'q' | b'n', 8) => DType::Int64,
+        (b'L' | b'Q' | b'N', 8) => DType::UInt64,
+        (b'e', 2) => DType::Float16,
+        (b'f', 4) => DType::Float32,
+        (b'd', 8) => DType::Float64,
+        _ => return None,
+    };
+    Some(dtype)
+}
+
+/// A tensor over a buffer; the buffer is released with the last tensor on it.
+fn view_buffer(buffer: Buffer, dtype: DType) -> Result<Tensor> {
+    const MAX_INLINE: usize = 8;
+    let view = &buffer.0;
+    let rank = view.ndim as usize;
+    let item = dtype.size() as isize;
+    let (mut shape, mut strides) = ([0i64; MAX_INLINE], [0i64; MAX_INLINE]);
+    let (mut big_shape, mut big_strides);
+    let (shape, strides): (&mut [i64], &mut [i64]) = if rank <= MAX_INLINE {
+        (&mut shape[..rank], &mut strides[..rank])
+    } else {
+        (big_shape, big_strides) = (vec![0; rank], vec![0; rank]);
+        (&mut big_shape, &mut big_strides)
+    };
+    // Byte offsets of the lowest and one past the highest element, in 128 bits: exporters may lie.
+    let (mut low, mut high, mut empty) = (0i128, item as i128, false);
+    for axis in 0..rank {
+        // SAFETY: PyBUF_RECORDS_RO asks for shape and strides, which hold `ndim` values.
+        let (dim, stride) = unsafe { (*view.shape.add(axis), *view.strides.add(axis)) };
+        if stride % item != 0 {
+            return Err(Error::Unsupported(format!(
+                "a stride of {stride} bytes is no multiple of the {item} bytes of {dtype}"
+            )));
+        }
+        shape[axis] = dim as i64;
+        strides[axis] = (stride / item) as i64;
+        empty |= dim == 0;
+        let reach = (dim as i128 - 1) * stride as i128;
+        if reach < 0 { low += reach } else { high += reach }
+    }
+    if empty {
+        (low, high) = (0, 0);
+    }
+    let too_large = || Error::Shape("the array is too large to address".to_string());
+    let len = usize::try_from(high - low).map_err(|_| too_large())?;
+    let offset = usize::try_from(-low).map_err(|_| too_large())?;
+    let first = view.buf.cast::<u8>().wrapping_sub(offset);
+    let read_only = view.readonly != 0 as c_int;
+    // SAFETY: the exporter keeps the elements from the lowest to the highest valid until the buffer is
+    // released; a read-only buffer is only ever viewed read-only.
+    let storage = unsafe { Storage::from_foreign(first, len, move || drop(buffer)) };
+    let tensor = Tensor::from_storage_strided(storage, offset, shape, strides, dtype)?;
+    Ok(if read_only { tensor.as_read_only() } else { tensor })
+}
+
+/// A tensor of anything that NumPy can make an array of: arrays (shared), scalars and nested lists (copied).
+///
+/// # Errors
+/// `TypeError` for anything else.
+pub fn to_tensor(obj: &Bound<'_, PyAny>, dtype: Option<DType>) -> Result<Tensor> {
+    if let Some(tensor) = borrow_tensor(obj)? {
+        return match dtype {
+            Some(dtype) if dtype != tensor.dtype() => convert(obj, Some(dtype)),
+            _ => Ok(tensor),
+        };
+    }
+    convert(obj, dtype)
+}
+
+/// Through `numpy.asarray`; Python floats become float32 and ints int64 unless told otherwise.
+fn convert(obj: &Bound<'_, PyAny>, dtype: Option<DType>) -> Result<Tensor> {
+    let py = obj.py();
+    let name = match dtype {
+        Some(dtype) => Some(dtype.name()),
+        None if obj.is_instance_of::<PyBool>() => Some("bool"),
+        None if obj.is_instance_of::<PyFloat>() => Some("float32"),
+        None if obj.is_instance_of::<PyInt>() => Some("int64"),
+        None => None,
+    };
+    if name == Some("bfloat16") {
+        return Err(Error::Unsupported(
+            "NumPy has no bfloat16: pass a tensor with __dlpack__".into(),
+        ));
+    }
+    let array = py.import("numpy")?.call_method1("asarray", (obj, name))?;
+    let kind: String = array.getattr("dtype")?.getattr("kind")?.extract()?;
+    if kind == "O" {
+        return Err(Error::Type(format!("cannot make a tensor of {}", obj.get_type().name()?)));
+    }
+    // Lists of Python floats come out as float64, which almost nobody means.
+    let array = if dtype.is_none() && kind == "f" && obj.is_instance_of::<pyo3::types::PyList>() {
+        array.call_method1("astype", ("float32",))?
+    } else {
+        array
+    };
+    from_buffer(&array)?.ok_or_else(|| unknown_format(&array))
+}
+
+/// A dtype given as a string, a NumPy dtype or a NumPy scalar type.
+///
+/// # Errors
+/// `DTypeError` for a type that Pliant lacks, `TypeError` for anything else.
+pub fn parse_dtype(obj: &Bound<'_, PyAny>) -> Result<DType> {
+    let named = |name: &str| name.parse::<DType>().map_err(|e| Error::DType(e.to_string()));
+    if let Ok(name) = obj.extract::<&str>() {
+        return named(name);
+    }
+    let py = obj.py();
+    if obj.is(py.get_type::<PyFloat>()) {
+        return Ok(DType::Float32);
+    }
+    if obj.is(py.get_type::<PyInt>()) {
+        return Ok(DType::Int64);
+    }
+    if obj.is(py.get_type::<PyBool>()) {
+        return Ok(DType::Bool);
+    }
+    let dtype = py.import("numpy")?.getattr("dtype")?.call1((obj,));
+    let Ok(dtype) = dtype else {
+        return Err(Error::Type(format!(
+            "a dtype is a string such as 'float32', not {}",
+            obj.repr()?
+        )));
+    };
+    named(dtype.getattr("name")?.extract::<&str>()?)
+}

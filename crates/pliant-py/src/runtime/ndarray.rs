@@ -1,0 +1,413 @@
+//! `NDArray`: a tensor in Python. It speaks the buffer protocol and DLPack, so NumPy and others see its memory
+//! without a copy.
+
+use std::ffi::{CStr, c_int, c_void};
+
+use pliant_tensor::{DType, Tensor};
+use pyo3::exceptions::PyBufferError;
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+
+use crate::error::{Error, Result};
+use crate::runtime::device::{Device, cpu};
+use crate::runtime::dlpack;
+use crate::runtime::import::{borrow_tensor, parse_dtype, to_tensor};
+use crate::runtime::shape::extract_shape;
+
+/// A tensor in host memory.
+#[pyclass(frozen, module = "pliant.runtime", weakref)]
+pub struct NDArray {
+    tensor: Tensor,
+}
+
+impl NDArray {
+    /// The tensor.
+    pub fn tensor(&self) -> &Tensor {
+        &self.tensor
+    }
+
+    /// A tensor as a Python object.
+    pub fn wrap(tensor: Tensor) -> NDArray {
+        NDArray { tensor }
+    }
+}
+
+#[pymethods]
+impl NDArray {
+    /// The dims.
+    #[getter]
+    fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        PyTuple::new(py, self.tensor.shape())
+    }
+
+    /// The strides, in elements.
+    #[getter]
+    fn strides<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        PyTuple::new(py, self.tensor.strides())
+    }
+
+    /// The element type, as a string.
+    #[getter]
+    fn dtype(&self) -> &'static str {
+        self.tensor.dtype().name()
+    }
+
+    /// The rank.
+    #[getter]
+    fn ndim(&self) -> usize {
+        self.tensor.ndim()
+    }
+
+    /// The number of elements.
+    #[getter]
+    fn size(&self) -> usize {
+        self.tensor.numel()
+    }
+
+    /// The bytes of the elements.
+    #[getter]
+    fn nbytes(&self) -> usize {
+        self.tensor.nbytes()
+    }
+
+    /// Whether writing is forbidden.
+    #[getter]
+    fn read_only(&self) -> bool {
+        self.tensor.is_read_only()
+    }
+
+    /// The device.
+    #[getter]
+    fn device(&self) -> Device {
+        cpu(0)
+    }
+
+    /// The elements as a NumPy array that shares the memory.
+    fn numpy<'py>(slf: &Bound<'py, Self>) -> Result<Bound<'py, PyAny>> {
+        as_numpy(slf)
+    }
+
+    /// The elements as a NumPy array that shares the memory.
+    fn asnumpy<'py>(slf: &Bound<'py, Self>) -> Result<Bound<'py, PyAny>> {
+        as_numpy(slf)
+    }
+
+    #[pyo3(signature = (dtype=None, copy=None))]
+    fn __array__<'py>(
+        slf: &Bound<'py, Self>,
+        dtype: Option<Bound<'py, PyAny>>,
+        copy: Option<bool>,
+    ) -> Result<Bound<'py, PyAny>> {
+        let array = as_numpy(slf)?;
+        let Some(dtype) = dtype else {
+            return if copy == Some(true) { Ok(array.call_method0("copy")?) } else { Ok(array) };
+        };
+        let kwargs = PyDict::new(slf.py());
+        kwargs.set_item("copy", copy == Some(true))?;
+        Ok(array.call_method("astype", (dtype,), Some(&kwargs))?)
+    }
+
+    /// A DLPack capsule that shares the memory.
+    #[pyo3(signature = (*, stream=None, max_version=None, dl_device=None, copy=None))]
+    fn __dlpack__(
+        &self,
+        py: Python<'_>,
+        stream: Option<Bound<'_, PyAny>>,
+        max_version: Option<(u32, u32)>,
+        dl_device: Option<(i32, i32)>,
+        copy: Option<bool>,
+    ) -> Result<Py<PyAny>> {
+        if stream.is_some_and(|s| !s.is_none()) {
+            return Err(Error::Value("a CPU tensor has no stream".into()));
+        }
+        if dl_device.is_some_and(|d| d.0 != pliant_tensor::DL_CPU) {
+            return Err(PyErr::from(PyBufferError::new_err("the tensor is on the CPU")).into());
+        }
+        let versioned = max_version.is_some_and(|v| v.0 >= 1);
+        if copy == Some(true) {
+            return dlpack::to_capsule(py, &self.tensor.copy()?, versioned);
+        }
+        dlpack::to_capsule(py, &self.tensor, versioned)
+    }
+
+    fn __dlpack_device__(&self) -> (i32, i32) {
+        (pliant_tensor::DL_CPU, 0)
+    }
+
+    /// A copy with its own memory.
+    fn copy(&self) -> Result<NDArray> {
+        Ok(NDArray { tensor: self.tensor.copy()? })
+    }
+
+    /// Writes the elements of `source` (anything array-like of the same shape) into this array.
+    fn copyfrom<'py>(
+        slf: &Bound<'py, Self>,
+        source: &Bound<'py, PyAny>,
+    ) -> Result<Bound<'py, Self>> {
+        let everything = slf.py().Ellipsis().into_bound(slf.py());
+        assign(slf, &everything, source)?;
+        Ok(slf.clone())
+    }
+
+    /// Copies the elements into `target`, another array of the same shape, or returns a copy for a device.
+    fn copyto<'py>(
+        slf: &Bound<'py, Self>,
+        target: &Bound<'py, PyAny>,
+    ) -> Result<Bound<'py, PyAny>> {
+        if let Ok(array) = target.cast::<NDArray>() {
+            let everything = slf.py().Ellipsis().into_bound(slf.py());
+            assign(array, &everything, slf.as_any())?;
+            return Ok(target.clone());
+        }
+        Ok(Bound::new(slf.py(), slf.get().copy()?)?.into_any())
+    }
+
+    /// The array itself: all memory is host memory.
+    fn to(slf: &Bound<'_, Self>, device: &Bound<'_, PyAny>) -> Py<Self> {
+        let _ = device;
+        slf.clone().unbind()
+    }
+
+    fn __getitem__<'py>(
+        slf: &Bound<'py, Self>,
+        index: Bound<'py, PyAny>,
+    ) -> Result<Bound<'py, PyAny>> {
+        Ok(as_numpy(slf)?.get_item(index)?)
+    }
+
+    fn __setitem__(
+        slf: &Bound<'_, Self>,
+        index: Bound<'_, PyAny>,
+        value: Bound<'_, PyAny>,
+    ) -> Result<()> {
+        assign(slf, &index, &value)
+    }
+
+    fn __len__(&self) -> Result<usize> {
+        match self.tensor.shape().first() {
+            Some(&dim) => Ok(dim as usize),
+            None => Err(Error::Type("len() of a tensor of rank 0".into())),
+        }
+    }
+
+    fn __float__(slf: &Bound<'_, Self>) -> Result<f64> {
+        one_element(slf)?;
+        Ok(slf.get().tensor.to_f64_vec()?[0])
+    }
+
+    fn __int__(slf: &Bound<'_, Self>) -> Result<i64> {
+        one_element(slf)?;
+        Ok(slf.get().tensor.to_i64_vec()?[0])
+    }
+
+    fn __bool__(slf: &Bound<'_, Self>) -> Result<bool> {
+        one_element(slf)?;
+        Ok(slf.get().tensor.to_f64_vec()?[0] != 0.0)
+    }
+
+    /// The value of an array of one element.
+    fn item<'py>(slf: &Bound<'py, Self>) -> Result<Bound<'py, PyAny>> {
+        Ok(as_numpy(slf)?.call_method0("item")?)
+    }
+
+    fn __repr__(slf: &Bound<'_, Self>) -> Result<String> {
+        let tensor = &slf.get().tensor;
+        if tensor.dtype() == DType::BFloat16 {
+            return Ok(format!("<pliant.NDArray shape={:?} bfloat16>", tensor.shape()));
+        }
+        let dims: Vec<String> = tensor.shape().iter().map(i64::to_string).collect();
+        let comma = if dims.len() == 1 { "," } else { "" };
+        let shape = format!("({}{comma})", dims.join(", "));
+        Ok(format!("<pliant.NDArray shape={shape}, {}>\n{}", tensor.dtype(), as_numpy(slf)?.str()?))
+    }
+
+    unsafe fn __getbuffer__(
+        slf: Bound<'_, Self>,
+        view: *mut ffi::Py_buffer,
+        flags: c_int,
+    ) -> Result<()> {
+        // SAFETY: the interpreter hands over a structure to fill.
+        unsafe { fill_buffer(slf, view, flags) }
+    }
+
+    unsafe fn __releasebuffer__(&self, view: *mut ffi::Py_buffer) {
+        // SAFETY: the structure was filled by `fill_buffer`, which put its box there.
+        unsafe { drop(Box::from_raw((*view).internal.cast::<Exported>())) }
+    }
+}
+
+fn one_element(slf: &Bound<'_, NDArray>) -> Result<()> {
+    match slf.get().tensor.numel() {
+        1 => Ok(()),
+        n => Err(Error::Type(format!("a tensor of {n} elements is not one value"))),
+    }
+}
+
+/// A NumPy view of the array; its base is a memoryview that keeps the array alive.
+fn as_numpy<'py>(slf: &Bound<'py, NDArray>) -> Result<Bound<'py, PyAny>> {
+    let py = slf.py();
+    if slf.get().tensor.dtype() == DType::BFloat16 {
+        return Err(Error::Unsupported(
+            "NumPy has no bfloat16: use __dlpack__, or cast first".into(),
+        ));
+    }
+    let view = pyo3::types::PyMemoryView::from(slf.as_any())?;
+    Ok(py.import("numpy")?.call_method1("asarray", (view,))?)
+}
+
+fn assign(
+    slf: &Bound<'_, NDArray>,
+    index: &Bound<'_, PyAny>,
+    value: &Bound<'_, PyAny>,
+) -> Result<()> {
+    if slf.get().tensor.is_read_only() {
+        return Err(Error::Value("the tensor is read-only".into()));
+    }
+    let value = match value.cast::<NDArray>() {
+        Ok(array) => as_numpy(array)?,
+        Err(_) => value.clone(),
+    };
+    Ok(as_numpy(slf)?.set_item(index, value)?)
+}
+
+/// What an exported buffer points to.
+struct Exported {
+    shape: Vec<isize>,
+    strides: Vec<isize>,
+}
+
+fn buffer_format(dtype: DType) -> Option<&'static CStr> {
+    // On 64-bit Unix NumPy's int64 is C `long`; elsewhere it is `long long`.
+    let long = cfg!(all(target_pointer_width = "64", not(windows)));
+    Some(match dtype {
+        DType::Bool => c"?",
+        DType::Int8 => c"b",
+        DType::Int16 => c"h",
+        DType::Int32 => c"i",
+        DType::Int64 => {
+            if long {
+                c"l"
+            } else {
+                c"q"
+            }
+        }
+        DType::UInt8 => c"B",
+        DType::UInt16 => c"H",
+        DType::UInt32 => c"I",
+        DType::UInt64 => {
+            if long {
+                c"L"
+            } else {
+                c"Q"
+            }
+        }
+        DType::Float16 => c"e",
+        DType::Float32 => c"f",
+        DType::Float64 => c"d",
+        DType::BFloat16 => return None,
+    })
+}
+
+/// # Safety
+/// `view` must be null or point to a structure to fill.
+unsafe fn fill_buffer(
+    slf: Bound<'_, NDArray>,
+    view: *mut ffi::Py_buffer,
+    flags: c_int,
+) -> Result<()> {
+    let refuse = |why: &str| Err(Error::Python(PyBufferError::new_err(why.to_string())));
+    if view.is_null() {
+        return refuse("no structure to fill");
+    }
+    let tensor = &slf.get().tensor;
+    if flags & ffi::PyBUF_WRITABLE != 0 && tensor.is_read_only() {
+        return refuse("the tensor is read-only");
+    }
+    let wants_strides = flags & ffi::PyBUF_STRIDES == ffi::PyBUF_STRIDES;
+    if !wants_strides && !tensor.is_contiguous() {
+        return refuse("the tensor is not contiguous");
+    }
+    let Some(format) = buffer_format(tensor.dtype()) else {
+        return refuse("the buffer protocol has no bfloat16");
+    };
+    let size = tensor.dtype().size() as isize;
+    let exported = Box::new(Exported {
+        shape: tensor.shape().iter().map(|&d| d as isize).collect(),
+        strides: tensor.strides().iter().map(|&s| s as isize * size).collect(),
+    });
+    let data: *mut c_void = tensor.data_ptr().cast();
+    let (rank, nbytes, read_only) = (tensor.ndim(), tensor.nbytes(), tensor.is_read_only());
+    let wants = |flag: c_int| flags & flag == flag;
+    // SAFETY: the structure is ours to fill. The pointers into `exported` live until the buffer is released,
+    // and the memory as long as the owner that `obj` keeps alive.
+    unsafe {
+        let view = &mut *view;
+        view.buf = data;
+        view.len = nbytes as isize;
+        view.readonly = read_only as c_int;
+        view.itemsize = size;
+        view.format = if wants(ffi::PyBUF_FORMAT) {
+            format.as_ptr().cast_mut()
+        } else {
+            std::ptr::null_mut()
+        };
+        view.ndim = rank as c_int;
+        view.shape = if wants(ffi::PyBUF_ND) && rank > 0 {
+            exported.shape.as_ptr().cast_mut()
+        } else {
+            std::ptr::null_mut()
+        };
+        view.strides = if wants_strides && rank > 0 {
+            exported.strides.as_ptr().cast_mut()
+        } else {
+            std::ptr::null_mut()
+        };
+        view.suboffsets = std::ptr::null_mut();
+        view.internal = Box::into_raw(exported).cast();
+        view.obj = slf.into_any().into_ptr();
+    }
+    Ok(())
+}
+
+/// A new array with a copy of the elements of anything array-like.
+#[pyfunction]
+#[pyo3(signature = (arr, device=None, dtype=None))]
+pub fn array(
+    arr: &Bound<'_, PyAny>,
+    device: Option<&Bound<'_, PyAny>>,
+    dtype: Option<&Bound<'_, PyAny>>,
+) -> Result<NDArray> {
+    let _ = device;
+    let dtype = dtype.map(parse_dtype).transpose()?;
+    let tensor = to_tensor(arr, dtype)?;
+    Ok(NDArray { tensor: tensor.copy()? })
+}
+
+/// An array of zeros.
+#[pyfunction]
+#[pyo3(signature = (shape, dtype=None, device=None))]
+pub fn empty(
+    shape: &Bound<'_, PyAny>,
+    dtype: Option<&Bound<'_, PyAny>>,
+    device: Option<&Bound<'_, PyAny>>,
+) -> Result<NDArray> {
+    let _ = device;
+    let dtype = dtype.map(parse_dtype).transpose()?.unwrap_or(DType::Float32);
+    Ok(NDArray { tensor: Tensor::zeros(&extract_shape(shape)?, dtype)? })
+}
+
+/// An array that shares the memory of anything with `__dlpack__`, the buffer protocol, or a DLPack capsule.
+#[pyfunction]
+pub fn from_dlpack(obj: &Bound<'_, PyAny>) -> Result<NDArray> {
+    if obj.is_instance_of::<pyo3::types::PyCapsule>() {
+        return Ok(NDArray { tensor: dlpack::from_capsule(obj)? });
+    }
+    match borrow_tensor(obj)? {
+        Some(tensor) => Ok(NDArray { tensor }),
+        None => Err(Error::Type(format!(
+            "{} has neither __dlpack__ nor the buffer protocol",
+            obj.get_type().name()?
+        ))),
+    }
+}

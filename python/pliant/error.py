@@ -1,0 +1,51 @@
+"""The exceptions of Pliant. All derive from :class:`PliantError`, and each also from the built-in that fits."""
+
+from __future__ import annotations
+
+__all__ = [
+    "CompileError",
+    "DTypeError",
+    "InternalError",
+    "PliantError",
+    "ScriptError",
+    "ShapeError",
+    "UnsupportedError",
+    "VMError",
+]
+
+
+class PliantError(Exception):
+    """The base of all exceptions of Pliant."""
+
+
+class ScriptError(PliantError, SyntaxError):
+    """A script does not parse or verify. ``filename``, ``lineno``, ``offset`` and ``text`` tell where.
+
+    ``rendered`` holds the full report, with the source line, a caret and advice.
+    """
+
+    rendered: str = ""
+
+
+class CompileError(PliantError):
+    """A module does not compile, or an operator's operands cannot fit together."""
+
+
+class UnsupportedError(PliantError, NotImplementedError):
+    """Something that Pliant does not do, named."""
+
+
+class VMError(PliantError, RuntimeError):
+    """A run failed."""
+
+
+class ShapeError(PliantError, ValueError):
+    """A value's shape does not fit: wrong rank, a dim that disagrees, a size that overflows."""
+
+
+class DTypeError(PliantError, TypeError):
+    """A value's data type does not fit."""
+
+
+class InternalError(PliantError):
+    """A bug in Pliant."""
