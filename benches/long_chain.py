@@ -1,0 +1,58 @@
+"""A function of many chained operators through builder, print, parse and the whole minimum build.
+
+Each step should be linear: the time per binding is printed at every length, with the memory per binding.
+"""
+
+from __future__ import annotations
+
+import resource
+import time
+from collections.abc import Callable
+
+import pliant
+from pliant import relax, script, tir
+from timing import require_release
+
+LENGTHS = (12_500, 50_000, 200_000)
+
+
+def build(length: int) -> pliant.IRModule:
+    """`x + x`, `length` times over."""
+    bb = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorStructInfo((tir.Var("n", "int64"),), "float32"))
+    with bb.function("main", [x]):
+        with bb.dataflow():
+            y = x
+            for _ in range(length - 1):
+                y = bb.emit(relax.op.add(y, y))
+            y = bb.emit_output(relax.op.add(y, y))
+        bb.emit_func_output(y)
+    return bb.get()
+
+
+def timed(run: Callable[[], object]) -> tuple[object, float]:
+    """The result of `run` and its seconds."""
+    start = time.perf_counter()
+    result = run()
+    return result, time.perf_counter() - start
+
+
+def main() -> None:
+    """Prints seconds per step and length."""
+    require_release()
+    print(f"{'bindings':>9} {'builder':>8} {'print':>8} {'parse':>8} {'build':>8} {'total s':>8} {'us/binding':>11}"
+          f" {'bytes/binding':>14}")
+    for length in LENGTHS:
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        module, building = timed(lambda n=length: build(n))
+        grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024
+        text, printing = timed(lambda m=module: m.script())
+        parsed, parsing = timed(lambda t=text: script.from_source(t))
+        _, compiling = timed(lambda m=parsed: relax.build(m))
+        total = building + printing + parsing + compiling
+        print(f"{length:9} {building:8.3f} {printing:8.3f} {parsing:8.3f} {compiling:8.3f} {total:8.3f}"
+              f" {total / length * 1e6:11.1f} {grown / length:14.0f}")
+
+
+if __name__ == "__main__":
+    main()

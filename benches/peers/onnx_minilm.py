@@ -1,0 +1,46 @@
+"""all-MiniLM-L6-v2 as an ONNX model with symbolic `batch` and `seq`, for peers that read ONNX.
+
+`data/minilm.onnx` is the exported graph with its large tensors stripped; `data/minilm.json` says which tensor of the
+model's checkpoint fills each.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import onnx
+from onnx import TensorProto
+
+DATA = Path(__file__).parent / "data"
+
+
+def _key(tensor: TensorProto) -> str | None:
+    """The key of a stripped tensor, None of any other."""
+    if tensor.data_location != TensorProto.EXTERNAL:
+        return None
+    return {e.key: e.value for e in tensor.external_data}.get("key")
+
+
+def model(weights: dict[str, np.ndarray]) -> onnx.ModelProto:
+    """The full model, filled from the checkpoint's tensors."""
+    fills = json.loads((DATA / "minilm.json").read_text())["inits"]
+    proto = onnx.load(DATA / "minilm.onnx", load_external_data=False)
+    for tensor in proto.graph.initializer:
+        key = _key(tensor)
+        if key is None:
+            continue
+        fill = fills[key]
+        array = weights[fill["tensor"]]
+        if "perm" in fill:
+            array = array.transpose(fill["perm"])
+        tensor.raw_data = np.ascontiguousarray(array, "<f4").tobytes()
+        tensor.ClearField("external_data")
+        tensor.ClearField("data_location")
+    return proto
+
+
+def cases() -> list[dict[str, int]]:
+    """The shapes at which the model is timed."""
+    return json.loads((DATA / "minilm.json").read_text())["cases"]

@@ -1,0 +1,21 @@
+"""Runs every benchmark and prints its table; each also runs alone."""
+
+from __future__ import annotations
+
+import calls
+import long_chain
+import minilm
+import symbolic
+
+BENCHMARKS = {"symbolic": symbolic, "calls": calls, "minilm": minilm, "long chain": long_chain}
+
+
+def main() -> None:
+    """Runs them in turn."""
+    for name, module in BENCHMARKS.items():
+        print(f"\n== {name} ==", flush=True)
+        module.main()
+
+
+if __name__ == "__main__":
+    main()
