@@ -1,0 +1,186 @@
+//! How compiled kernels are called.
+//!
+//! A kernel is a C function of two arguments: an array of 64-bit words, one per parameter, and the services of the
+//! runtime. A word holds, by the kind of the parameter:
+//! - tensor: the address of its [`DLTensor`]; `byte_offset` is 0, `strides` is never null, and shape, strides and data
+//!   stay where they are during the call;
+//! - integer: the value as `i64` (smaller types sign- or zero-extended);
+//! - float: the bits of the value as `f64`, whatever the parameter's own width;
+//! - bool: 0 or 1.
+//!
+//! It returns 0, or `k > 0` when its check number `k` failed (message `k - 1` of its table), or one of the negative
+//! codes below. A kernel does not unwind.
+
+use std::ffi::c_void;
+use std::mem::offset_of;
+use std::sync::atomic::AtomicBool;
+
+pub use pliant_tensor::DLTensor;
+
+/// A compiled kernel.
+pub type KernelFn = unsafe extern "C" fn(args: *const u64, runtime: *const KernelRuntime) -> i64;
+
+/// The body of a parallel loop inside a kernel: runs iterations `begin..end` and returns a kernel status.
+pub type ParallelBody = unsafe extern "C" fn(context: *mut c_void, begin: i64, end: i64) -> i64;
+
+/// Starts a parallel loop: `(team, body, context, extent, grain)`; returns 0 or the first other status of the body.
+/// `grain` is the number of iterations that take about a microsecond.
+pub type ParallelLaunch =
+    unsafe extern "C" fn(*const c_void, ParallelBody, *mut c_void, i64, i64) -> i64;
+
+/// Allocates this many bytes of scratch memory, 64-byte aligned; null when there is none.
+pub type AllocWorkspace = unsafe extern "C" fn(u64) -> *mut c_void;
+
+/// Gives scratch memory back, on the thread that allocated it. Null is ignored.
+pub type FreeWorkspace = unsafe extern "C" fn(*mut c_void);
+
+/// The kernel succeeded.
+pub const STATUS_OK: i64 = 0;
+/// The kernel ran out of scratch memory.
+pub const STATUS_NO_MEMORY: i64 = -1;
+/// The kernel saw the interrupt flag and stopped.
+pub const STATUS_CANCELLED: i64 = -2;
+/// The kernel was called with arguments that it cannot take.
+pub const STATUS_BAD_ARGUMENTS: i64 = -3;
+
+/// What a kernel may ask of its caller. The layout is part of the ABI; see the `OFFSET_*` constants.
+#[repr(C)]
+#[derive(Debug)]
+pub struct KernelRuntime {
+    /// Starts a parallel loop on `team`.
+    pub parallel_launch: ParallelLaunch,
+    /// The first argument for `parallel_launch`; null runs loops serially.
+    pub team: *const c_void,
+    /// Allocates scratch memory.
+    pub alloc_workspace: AllocWorkspace,
+    /// Frees scratch memory.
+    pub free_workspace: FreeWorkspace,
+    /// When it becomes true, long-running kernels should return [`STATUS_CANCELLED`]. Never null.
+    pub interrupt: *const AtomicBool,
+    /// Room for later versions; zero.
+    pub reserved: [u64; 3],
+}
+
+// SAFETY: the pointers lead to a team and a flag that are Sync and outlive the runtime's users.
+unsafe impl Send for KernelRuntime {}
+// SAFETY: as for Send.
+unsafe impl Sync for KernelRuntime {}
+
+/// Byte offset of `parallel_launch` in [`KernelRuntime`].
+pub const OFFSET_PARALLEL_LAUNCH: usize = offset_of!(KernelRuntime, parallel_launch);
+/// Byte offset of `team` in [`KernelRuntime`].
+pub const OFFSET_TEAM: usize = offset_of!(KernelRuntime, team);
+/// Byte offset of `alloc_workspace` in [`KernelRuntime`].
+pub const OFFSET_ALLOC_WORKSPACE: usize = offset_of!(KernelRuntime, alloc_workspace);
+/// Byte offset of `free_workspace` in [`KernelRuntime`].
+pub const OFFSET_FREE_WORKSPACE: usize = offset_of!(KernelRuntime, free_workspace);
+/// Byte offset of `interrupt` in [`KernelRuntime`].
+pub const OFFSET_INTERRUPT: usize = offset_of!(KernelRuntime, interrupt);
+
+/// Byte offset of `data` in [`DLTensor`].
+pub const OFFSET_TENSOR_DATA: usize = offset_of!(DLTensor, data);
+/// Byte offset of `ndim` (`i32`) in [`DLTensor`].
+pub const OFFSET_TENSOR_NDIM: usize = offset_of!(DLTensor, ndim);
+/// Byte offset of `dtype` (code `u8`, bits `u8`, lanes `u16`) in [`DLTensor`].
+pub const OFFSET_TENSOR_DTYPE: usize = offset_of!(DLTensor, dtype);
+/// Byte offset of the `shape` pointer in [`DLTensor`].
+pub const OFFSET_TENSOR_SHAPE: usize = offset_of!(DLTensor, shape);
+/// Byte offset of the `strides` pointer in [`DLTensor`].
+pub const OFFSET_TENSOR_STRIDES: usize = offset_of!(DLTensor, strides);
+
+const _: () = assert!(
+    size_of::<KernelRuntime>() == 64 && size_of::<DLTensor>() == 48,
+    "the layouts are part of the ABI"
+);
+
+unsafe extern "C" fn serial_launch(
+    _team: *const c_void,
+    body: ParallelBody,
+    context: *mut c_void,
+    extent: i64,
+    _grain: i64,
+) -> i64 {
+    if extent <= 0 {
+        return STATUS_OK;
+    }
+    // SAFETY: the caller's promise for the body and its context.
+    unsafe { body(context, 0, extent) }
+}
+
+/// Scratch blocks start with one cache line that holds their size.
+const HEADER: usize = 64;
+
+unsafe extern "C" fn system_alloc(bytes: u64) -> *mut c_void {
+    let Some(layout) = workspace_layout(bytes) else { return std::ptr::null_mut() };
+    // SAFETY: the layout is not empty: it has the header.
+    let block = unsafe { std::alloc::alloc(layout) };
+    if block.is_null() {
+        return std::ptr::null_mut();
+    }
+    // SAFETY: the header has room for the size, and the block goes on after it.
+    unsafe {
+        block.cast::<u64>().write(bytes);
+        block.add(HEADER).cast()
+    }
+}
+
+unsafe extern "C" fn system_free(block: *mut c_void) {
+    if block.is_null() {
+        return;
+    }
+    // SAFETY: the pointer came from `system_alloc`, so the header with the size lies before it.
+    unsafe {
+        let block = block.cast::<u8>().sub(HEADER);
+        let layout = workspace_layout(block.cast::<u64>().read());
+        std::alloc::dealloc(block, layout.expect("the size was valid when allocated"));
+    }
+}
+
+fn workspace_layout(bytes: u64) -> Option<std::alloc::Layout> {
+    let size = usize::try_from(bytes).ok()?.checked_add(HEADER)?;
+    std::alloc::Layout::from_size_align(size, HEADER).ok()
+}
+
+impl KernelRuntime {
+    /// A runtime for calling a kernel outside the virtual machine: serial loops, memory from the system.
+    pub fn serial() -> KernelRuntime {
+        static NEVER: AtomicBool = AtomicBool::new(false);
+        KernelRuntime {
+            parallel_launch: serial_launch,
+            team: std::ptr::null(),
+            alloc_workspace: system_alloc,
+            free_workspace: system_free,
+            interrupt: &raw const NEVER,
+            reserved: [0; 3],
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_serial_runtime_allocates_and_loops() {
+        let runtime = KernelRuntime::serial();
+        unsafe extern "C" fn body(context: *mut c_void, begin: i64, end: i64) -> i64 {
+            // SAFETY: the test passes an i64.
+            unsafe { *context.cast::<i64>() += end - begin };
+            5
+        }
+        let mut sum = 0i64;
+        // SAFETY: the body takes the sum; the block is freed once.
+        unsafe {
+            let context = (&raw mut sum).cast();
+            assert_eq!((runtime.parallel_launch)(runtime.team, body, context, 9, 1), 5);
+            assert_eq!((runtime.parallel_launch)(runtime.team, body, context, 0, 1), 0);
+            let block = (runtime.alloc_workspace)(100);
+            assert_eq!(block as usize % 64, 0);
+            block.cast::<u8>().write_bytes(1, 100);
+            (runtime.free_workspace)(block);
+            (runtime.free_workspace)(std::ptr::null_mut());
+            assert!((runtime.alloc_workspace)(u64::MAX).is_null());
+        }
+        assert_eq!(sum, 9);
+    }
+}

@@ -1,0 +1,308 @@
+//! Builds executables, function by function.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use pliant_tensor::{DType, Tensor};
+use rustc_hash::FxHashMap;
+
+use crate::program::{
+    Arg, Constant, Executable, FuncDef, FuncId, Instr, KernelInfo, Param, Reg, VmFunction,
+};
+use crate::validate::validate;
+use crate::{ArgValue, ExecError};
+
+/// Constants that are shared when they are equal; tensors are not compared.
+#[derive(PartialEq, Eq, Hash)]
+enum Key {
+    Shape(Arc<[i64]>),
+    Int(i64),
+    Float(u64),
+    Bool(bool),
+    Str(Arc<str>),
+    DType(DType),
+    None,
+}
+
+fn key(constant: &Constant) -> Option<Key> {
+    Some(match constant {
+        Constant::Tensor(_) => return None,
+        Constant::Shape(shape) => Key::Shape(Arc::clone(shape)),
+        Constant::Int(value) => Key::Int(*value),
+        Constant::Float(value) => Key::Float(value.to_bits()),
+        Constant::Bool(value) => Key::Bool(*value),
+        Constant::Str(text) => Key::Str(Arc::clone(text)),
+        Constant::DType(dtype) => Key::DType(*dtype),
+        Constant::None => Key::None,
+    })
+}
+
+/// Builds an [`Executable`]: declare and define functions, emit instructions, and [`get`](ExecBuilder::get) the result.
+///
+/// ```
+/// use pliant_exec::{ExecBuilder, Param, Reg};
+/// let mut b = ExecBuilder::new();
+/// b.begin_function("main", vec![Param::new("x")], "");
+/// let args = [b.r(0), b.imm(1)];
+/// b.emit_call("my.add", &args, Reg(1));
+/// b.emit_ret(Reg(1));
+/// b.end_function();
+/// let exe = b.get().unwrap();
+/// assert!(exe.as_text().contains("my.add"));
+/// ```
+#[derive(Default)]
+pub struct ExecBuilder {
+    funcs: Vec<Option<FuncDef>>,
+    names: Vec<String>,
+    by_name: FxHashMap<String, FuncId>,
+    constants: Vec<Constant>,
+    shared: FxHashMap<Key, u32>,
+    current: Option<(FuncId, VmFunction)>,
+    kernels: Vec<u8>,
+    metadata: BTreeMap<String, String>,
+    /// The first misuse, reported by `get` so that emitting stays free of `Result`s.
+    error: Option<ExecError>,
+}
+
+impl ExecBuilder {
+    /// An empty program.
+    pub fn new() -> ExecBuilder {
+        ExecBuilder::default()
+    }
+
+    fn misuse(&mut self, place: &str, message: impl Into<String>) {
+        self.error.get_or_insert_with(|| ExecError::invalid(place, message));
+    }
+
+    /// The index of the function `name`, declaring it if it is new. A name that is never defined as bytecode or kernel
+    /// is a packed function.
+    pub fn declare_function(&mut self, name: &str) -> FuncId {
+        if let Some(&id) = self.by_name.get(name) {
+            return id;
+        }
+        let id = self.funcs.len() as FuncId;
+        self.funcs.push(None);
+        self.names.push(name.to_string());
+        self.by_name.insert(name.to_string(), id);
+        id
+    }
+
+    fn define(&mut self, id: FuncId, def: FuncDef) {
+        let slot = &mut self.funcs[id as usize];
+        if slot.is_some() {
+            let name = def.name().to_string();
+            self.misuse(&name, "the function is defined twice");
+        } else {
+            *slot = Some(def);
+        }
+    }
+
+    /// Defines a compiled kernel.
+    pub fn kernel(&mut self, info: KernelInfo) -> FuncId {
+        let id = self.declare_function(&info.name);
+        self.define(id, FuncDef::Kernel(info));
+        id
+    }
+
+    /// Starts a bytecode function; parameters arrive in registers 0, 1, and so on.
+    pub fn begin_function(
+        &mut self,
+        name: &str,
+        params: Vec<Param>,
+        ret_ty: impl Into<String>,
+    ) -> FuncId {
+        if let Some((_, open)) = &self.current {
+            let open = open.name.clone();
+            self.misuse(&open, format!("'{name}' starts inside it"));
+            self.end_function();
+        }
+        let id = self.declare_function(name);
+        let function = VmFunction {
+            name: name.to_string(),
+            num_regs: params.len() as u32,
+            params,
+            ret_ty: ret_ty.into(),
+            ..VmFunction::default()
+        };
+        self.current = Some((id, function));
+        id
+    }
+
+    /// Ends the bytecode function.
+    pub fn end_function(&mut self) {
+        match self.current.take() {
+            Some((id, function)) => self.define(id, FuncDef::Vm(function)),
+            None => self.misuse("builder", "end_function without begin_function"),
+        }
+    }
+
+    fn emit(&mut self, instr: Instr) -> usize {
+        match &mut self.current {
+            Some((_, function)) => {
+                function.instrs.push(instr);
+                function.instrs.len() - 1
+            }
+            None => {
+                self.misuse("builder", "an instruction is emitted outside a function");
+                0
+            }
+        }
+    }
+
+    fn saw_register(&mut self, reg: Reg) {
+        if let Some((_, function)) = &mut self.current
+            && !reg.is_void()
+        {
+            function.num_regs = function.num_regs.max(reg.0.saturating_add(1));
+        }
+    }
+
+    /// Emits a call of the function `name` (declared if new); returns the instruction's index.
+    pub fn emit_call(&mut self, name: &str, args: &[Arg], dst: Reg) -> usize {
+        let func = self.declare_function(name);
+        self.emit_call_id(func, args, dst)
+    }
+
+    /// Emits a call of a function by index; returns the instruction's index.
+    pub fn emit_call_id(&mut self, func: FuncId, args: &[Arg], dst: Reg) -> usize {
+        self.saw_register(dst);
+        for arg in args {
+            if let Some(ArgValue::Reg(reg)) = arg.decode() {
+                self.saw_register(reg);
+            }
+        }
+        let mut args_start = 0;
+        if let Some((_, function)) = &mut self.current {
+            args_start = function.args.len() as u32;
+            function.args.extend_from_slice(args);
+        }
+        self.emit(Instr::Call { func, args_start, args_len: args.len() as u32, dst })
+    }
+
+    /// Emits a return; returns the instruction's index.
+    pub fn emit_ret(&mut self, reg: Reg) -> usize {
+        self.saw_register(reg);
+        self.emit(Instr::Ret { reg })
+    }
+
+    /// Emits a jump by `offset` instructions (relative to itself); returns the instruction's index.
+    pub fn emit_goto(&mut self, offset: i32) -> usize {
+        self.emit(Instr::Goto { offset })
+    }
+
+    /// Emits a branch that goes on if `cond` holds and else jumps by `false_offset`; returns the instruction's index.
+    pub fn emit_if(&mut self, cond: Reg, false_offset: i32) -> usize {
+        self.saw_register(cond);
+        self.emit(Instr::If { cond, false_offset })
+    }
+
+    /// The index that the next instruction will have.
+    pub fn here(&self) -> usize {
+        self.current.as_ref().map_or(0, |(_, function)| function.instrs.len())
+    }
+
+    /// Makes the jump or branch at index `at` lead to the instruction with index `target`.
+    pub fn patch(&mut self, at: usize, target: usize) {
+        let offset = i32::try_from(target as i64 - at as i64);
+        let instr = self.current.as_mut().and_then(|(_, f)| f.instrs.get_mut(at));
+        match (instr, offset) {
+            (Some(Instr::Goto { offset: slot } | Instr::If { false_offset: slot, .. }), Ok(o)) => {
+                *slot = o;
+            }
+            _ => self.misuse("builder", format!("instruction {at} is no jump to patch")),
+        }
+    }
+
+    /// The value of a register as an operand.
+    pub fn r(&self, reg: u32) -> Arg {
+        Arg::reg(Reg(reg))
+    }
+
+    /// An integer as an operand; a constant is made where it does not fit an immediate.
+    pub fn imm(&mut self, value: i64) -> Arg {
+        Arg::imm(value).unwrap_or_else(|| self.c(Constant::Int(value)))
+    }
+
+    /// A constant as an operand; equal constants other than tensors are kept once.
+    pub fn c(&mut self, constant: Constant) -> Arg {
+        Arg::constant(self.constant(constant))
+    }
+
+    /// A text constant as an operand.
+    pub fn str(&mut self, text: &str) -> Arg {
+        self.c(Constant::Str(text.into()))
+    }
+
+    /// A shape constant as an operand.
+    pub fn shape(&mut self, dims: &[i64]) -> Arg {
+        self.c(Constant::Shape(dims.into()))
+    }
+
+    /// A function as an operand (declared if new).
+    pub fn f(&mut self, name: &str) -> Arg {
+        Arg::func(self.declare_function(name))
+    }
+
+    /// Adds a constant and returns its index; equal constants other than tensors are kept once.
+    pub fn constant(&mut self, constant: Constant) -> u32 {
+        let key = key(&constant);
+        if let Some(&index) = key.as_ref().and_then(|key| self.shared.get(key)) {
+            return index;
+        }
+        let index = self.constants.len() as u32;
+        if let Some(key) = key {
+            self.shared.insert(key, index);
+        }
+        let constant = match constant {
+            Constant::Tensor(tensor) => Constant::Tensor(self.own(tensor)),
+            other => other,
+        };
+        self.constants.push(constant);
+        index
+    }
+
+    /// Constants are read-only and row-major.
+    fn own(&mut self, tensor: Tensor) -> Tensor {
+        match tensor.to_contiguous() {
+            Ok(tensor) => tensor.as_read_only(),
+            Err(error) => {
+                self.misuse("builder", format!("constant tensor: {error}"));
+                tensor
+            }
+        }
+    }
+
+    /// Sets the kernels section.
+    pub fn set_kernels(&mut self, kernels: Vec<u8>) {
+        self.kernels = kernels;
+    }
+
+    /// Records a fact about the program.
+    pub fn set_metadata(&mut self, key: impl Into<String>, value: impl Into<String>) {
+        self.metadata.insert(key.into(), value.into());
+    }
+
+    /// The finished, validated executable.
+    ///
+    /// # Errors
+    /// `Invalid`: the builder was misused, or the program breaks a rule of the bytecode.
+    pub fn get(mut self) -> Result<Executable, ExecError> {
+        if let Some((_, open)) = &self.current {
+            let name = open.name.clone();
+            self.misuse(&name, "the function is not ended");
+        }
+        if let Some(error) = self.error {
+            return Err(error);
+        }
+        let funcs = self.funcs.into_iter().zip(self.names);
+        let exe = Executable {
+            funcs: funcs.map(|(def, name)| def.unwrap_or(FuncDef::Packed(name))).collect(),
+            constants: self.constants,
+            kernels: self.kernels,
+            metadata: self.metadata,
+            by_name: self.by_name,
+        };
+        validate(&exe)?;
+        Ok(exe)
+    }
+}

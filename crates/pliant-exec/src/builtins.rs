@@ -1,0 +1,96 @@
+//! The names and arities of the machine's builtins, and the codes that their operands use.
+
+/// How many operands a builtin takes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct BuiltinArity {
+    /// The name.
+    pub name: &'static str,
+    /// At least this many.
+    pub min: u32,
+    /// At most this many; `u32::MAX` for any number.
+    pub max: u32,
+}
+
+const fn exactly(name: &'static str, n: u32) -> BuiltinArity {
+    BuiltinArity { name, min: n, max: n }
+}
+
+const fn between(name: &'static str, min: u32, max: u32) -> BuiltinArity {
+    BuiltinArity { name, min, max }
+}
+
+const fn at_least(name: &'static str, min: u32) -> BuiltinArity {
+    BuiltinArity { name, min, max: u32::MAX }
+}
+
+/// Every builtin of the machine, sorted by name. Operands as documented in `pliant-vm`.
+pub const BUILTINS: &[BuiltinArity] = &[
+    exactly("vm.builtin.alloc_shape_heap", 1),
+    between("vm.builtin.alloc_storage", 1, 4),
+    exactly("vm.builtin.alloc_tensor", 4),
+    at_least("vm.builtin.call_tir_dyn", 2),
+    between("vm.builtin.check_func_info", 1, 2),
+    between("vm.builtin.check_prim_value_info", 2, 3),
+    between("vm.builtin.check_shape_info", 2, 3),
+    between("vm.builtin.check_tensor_info", 3, 4),
+    between("vm.builtin.check_tuple_info", 2, 3),
+    exactly("vm.builtin.copy", 1),
+    at_least("vm.builtin.debug_print", 0),
+    at_least("vm.builtin.invoke_closure", 1),
+    at_least("vm.builtin.invoke_pure_closure", 1),
+    exactly("vm.builtin.kill_object", 1),
+    at_least("vm.builtin.make_closure", 1),
+    exactly("vm.builtin.make_prim_value", 3),
+    at_least("vm.builtin.make_shape", 2),
+    at_least("vm.builtin.make_tuple", 0),
+    between("vm.builtin.match_prim_value", 4, 5),
+    at_least("vm.builtin.match_shape", 3),
+    exactly("vm.builtin.null_value", 0),
+    exactly("vm.builtin.read_if_cond", 1),
+    exactly("vm.builtin.reshape", 2),
+    exactly("vm.builtin.shape_of", 1),
+    exactly("vm.builtin.tensor_to_shape", 1),
+    at_least("vm.builtin.to_device", 1),
+    exactly("vm.builtin.tuple_getitem", 2),
+];
+
+/// The arity of the builtin `name`, if there is one.
+pub fn builtin_arity(name: &str) -> Option<BuiltinArity> {
+    BUILTINS.binary_search_by(|b| b.name.cmp(name)).ok().map(|i| BUILTINS[i])
+}
+
+/// What `vm.builtin.match_shape` does with one dimension; each is followed by an operand.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(i64)]
+pub enum MatchShapeCode {
+    /// The dimension must equal the operand.
+    AssertEqualToImm = 0,
+    /// The dimension is stored into the heap slot given by the operand.
+    StoreToHeap = 1,
+    /// Nothing; the operand is ignored.
+    NoOp = 2,
+    /// The dimension must equal the heap slot given by the operand.
+    AssertEqualToLoad = 3,
+}
+
+/// Where `vm.builtin.make_shape` takes one dimension from; each is followed by an operand.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(i64)]
+pub enum MakeShapeCode {
+    /// The dimension is the operand.
+    UseImm = 0,
+    /// The dimension is in the heap slot given by the operand.
+    LoadShape = 1,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_is_sorted() {
+        assert!(BUILTINS.is_sorted_by(|a, b| a.name < b.name));
+        assert_eq!(builtin_arity("vm.builtin.alloc_tensor").map(|b| b.min), Some(4));
+        assert_eq!(builtin_arity("my.function"), None);
+    }
+}

@@ -1,0 +1,68 @@
+//! Why an executable was refused.
+
+use std::fmt;
+
+/// Why bytes are no executable, or a program is not valid.
+#[derive(Debug)]
+pub enum ExecError {
+    /// The bytes are not a Pliant executable, or are damaged.
+    Format(String),
+    /// The executable was made by another version of Pliant.
+    Version {
+        /// What the file says.
+        found: u32,
+        /// What this build reads.
+        expected: u32,
+    },
+    /// The program breaks a rule of the bytecode.
+    Invalid {
+        /// The function at fault, with the instruction where there is one: `main` or `main, instruction 3`.
+        place: String,
+        /// The rule it breaks.
+        message: String,
+    },
+    /// The file could not be read or written.
+    Io(std::io::Error),
+}
+
+impl ExecError {
+    pub(crate) fn format(message: impl Into<String>) -> ExecError {
+        ExecError::Format(message.into())
+    }
+
+    pub(crate) fn invalid(place: impl Into<String>, message: impl Into<String>) -> ExecError {
+        ExecError::Invalid { place: place.into(), message: message.into() }
+    }
+}
+
+impl fmt::Display for ExecError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ExecError::Format(message) => f.write_str(message),
+            ExecError::Version { found, expected } => write!(
+                f,
+                "the executable has format version {found}, but this build reads version {expected}; \
+                 compile the model again"
+            ),
+            ExecError::Invalid { place, message } => {
+                write!(f, "invalid executable: {place}: {message}")
+            }
+            ExecError::Io(error) => write!(f, "{error}"),
+        }
+    }
+}
+
+impl std::error::Error for ExecError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            ExecError::Io(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+impl From<std::io::Error> for ExecError {
+    fn from(error: std::io::Error) -> ExecError {
+        ExecError::Io(error)
+    }
+}

@@ -1,0 +1,284 @@
+//! The file: a header, a table of sections and the sections, checked bit by bit.
+//!
+//! ```text
+//!  0  magic "PLIANTEX"      8  version u32     12  number of sections u32
+//! 16  schema hash u64      24  file length u64
+//! 32  per section: kind u32, CRC-32 u32, offset u64, length u64
+//!     CRC-32 of all the above u32
+//! ```
+//! All numbers are little-endian. Sections follow in the order of the table, each at the next multiple of 64, with
+//! zeros between; the last one ends the file. So every bit is covered by a checksum or known, and a file that differs
+//! in one bit is refused. Tensors in the constants section can be used in place, from a mapped file for instance.
+
+use std::fs::File;
+use std::io::{BufWriter, Read, Write};
+use std::path::Path;
+
+use pliant_tensor::{ALIGNMENT, AlignedBuf, Storage};
+
+use crate::program::Executable;
+use crate::validate::validate;
+use crate::{ExecError, wire};
+
+const MAGIC: &[u8; 8] = b"PLIANTEX";
+const VERSION: u32 = 1;
+const FIXED: usize = 32;
+const ENTRY: usize = 24;
+const ALIGN: u64 = 64;
+/// The kinds of sections, in the order in which they must appear.
+const KINDS: [(u32, &str); 3] = [(1, "program"), (2, "constants"), (3, "kernels")];
+/// A larger program section is refused before it is decoded.
+const MAX_PROGRAM: u64 = 256 << 20;
+
+const fn schema_hash() -> u64 {
+    // FNV-1a, since it can run at compile time.
+    let text = wire::SCHEMA.as_bytes();
+    let mut hash = 0xcbf2_9ce4_8422_2325u64;
+    let mut i = 0;
+    while i < text.len() {
+        hash = (hash ^ text[i] as u64).wrapping_mul(0x0100_0000_01b3);
+        i += 1;
+    }
+    hash
+}
+
+const HEADER: usize = FIXED + ENTRY * KINDS.len() + 4;
+
+impl Executable {
+    /// Writes the executable.
+    ///
+    /// # Errors
+    /// `Io`; `Format` if the program cannot be encoded.
+    pub fn write_to(&self, out: &mut dyn Write) -> Result<(), ExecError> {
+        if cfg!(target_endian = "big") {
+            return Err(ExecError::format(
+                "executables are written on little-endian machines only",
+            ));
+        }
+        let (program, tensors) = wire::encode(self)?;
+        let constants_len = tensors.last().map_or(0, |(at, t)| at + t.nbytes() as u64);
+        let mut crc = crc32fast::Hasher::new();
+        write_tensors(&tensors, &mut |bytes| {
+            crc.update(bytes);
+            Ok(())
+        })?;
+        let sums = [crc32fast::hash(&program), crc.finalize(), crc32fast::hash(&self.kernels)];
+        let lens = [program.len() as u64, constants_len, self.kernels.len() as u64];
+        let (mut table, mut end) = (Vec::new(), HEADER as u64);
+        for (((kind, _), sum), len) in KINDS.into_iter().zip(sums).zip(lens) {
+            let offset = end.next_multiple_of(ALIGN);
+            end = offset + len;
+            table.extend(kind.to_le_bytes());
+            table.extend(sum.to_le_bytes());
+            table.extend(offset.to_le_bytes());
+            table.extend(len.to_le_bytes());
+        }
+        let mut header = MAGIC.to_vec();
+        header.extend(VERSION.to_le_bytes());
+        header.extend((KINDS.len() as u32).to_le_bytes());
+        header.extend(schema_hash().to_le_bytes());
+        header.extend(end.to_le_bytes());
+        header.extend(table);
+        header.extend(crc32fast::hash(&header).to_le_bytes());
+
+        let mut at = 0u64;
+        let mut put = |bytes: &[u8]| {
+            at += bytes.len() as u64;
+            out.write_all(bytes).map(|()| at)
+        };
+        let mut pos = put(&header)?;
+        put(&zeros(pos))?;
+        pos = put(&program)?;
+        put(&zeros(pos))?;
+        write_tensors(&tensors, &mut |bytes| put(bytes).map(|_| ()))?;
+        pos = put(&[])?;
+        put(&zeros(pos))?;
+        put(&self.kernels)?;
+        Ok(())
+    }
+
+    /// The executable as bytes; [`Executable::from_bytes`] reads them.
+    ///
+    /// # Errors
+    /// As [`Executable::write_to`].
+    pub fn to_bytes(&self) -> Result<Vec<u8>, ExecError> {
+        let mut bytes = Vec::new();
+        self.write_to(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// Saves the executable to a file.
+    ///
+    /// # Errors
+    /// As [`Executable::write_to`].
+    pub fn save(&self, path: &Path) -> Result<(), ExecError> {
+        let mut out = BufWriter::with_capacity(1 << 20, File::create(path)?);
+        self.write_to(&mut out)?;
+        out.flush()?;
+        Ok(())
+    }
+
+    /// Loads an executable from a file.
+    ///
+    /// # Errors
+    /// `Io`, `Format`, `Version`, `Invalid`.
+    pub fn load(path: &Path) -> Result<Executable, ExecError> {
+        let mut file = File::open(path)?;
+        let len = usize::try_from(file.metadata()?.len())
+            .map_err(|_| ExecError::format("the file is too large"))?;
+        let storage = Storage::from_buf(buffer(len)?, None);
+        // SAFETY: the storage is fresh, zeroed, `len` bytes long and not shared yet.
+        let bytes = unsafe { std::slice::from_raw_parts_mut(storage.as_ptr(), len) };
+        file.read_exact(bytes)?;
+        Executable::from_storage(storage)
+    }
+
+    /// Reads an executable from bytes, which are copied.
+    ///
+    /// # Errors
+    /// `Format`, `Version`, `Invalid`. Arbitrary bytes give an error, never a panic.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Executable, ExecError> {
+        // The header is checked before memory is taken for the copy.
+        check_header(bytes)?;
+        let storage = Storage::from_buf(buffer(bytes.len())?, None);
+        // SAFETY: the storage is fresh, not shared, and as long as the bytes.
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), storage.as_ptr(), bytes.len()) };
+        Executable::from_storage(storage)
+    }
+
+    /// Reads an executable from memory that it goes on sharing (a mapped file for instance): constant tensors are
+    /// views of it. Memory that is not 64-byte aligned is copied instead.
+    ///
+    /// # Errors
+    /// As [`Executable::from_bytes`].
+    pub fn from_storage(storage: Storage) -> Result<Executable, ExecError> {
+        let bytes = if storage.is_empty() {
+            &[][..]
+        } else {
+            // SAFETY: the storage holds `len` initialised bytes, which no one writes: the executable's tensors are
+            // read-only, and the giver of the storage shares it for reading.
+            unsafe { std::slice::from_raw_parts(storage.as_ptr(), storage.len()) }
+        };
+        if !(bytes.as_ptr() as usize).is_multiple_of(ALIGNMENT) {
+            return Executable::from_bytes(bytes);
+        }
+        let sections = check_header(bytes)?;
+        let mut at = HEADER;
+        for (section, (_, name)) in sections.iter().zip(KINDS) {
+            if bytes[at..section.start].iter().any(|&b| b != 0) {
+                return Err(ExecError::format(format!("damaged padding before section '{name}'")));
+            }
+            if crc32fast::hash(&bytes[section.start..section.end]) != section.crc {
+                return Err(ExecError::format(format!(
+                    "the executable is damaged: the checksum of section '{name}' does not match"
+                )));
+            }
+            at = section.end;
+        }
+        let [program, constants, kernels] = sections;
+        if (program.end - program.start) as u64 > MAX_PROGRAM {
+            return Err(ExecError::format("the program section is too large"));
+        }
+        let (start, len) = (constants.start, constants.end - constants.start);
+        let mut exe = wire::decode(&bytes[program.start..program.end], &storage, start, len)?;
+        exe.kernels = bytes[kernels.start..kernels.end].to_vec();
+        validate(&exe)?;
+        Ok(exe)
+    }
+}
+
+/// A section that lies inside the file, after the one before it.
+#[derive(Clone, Copy)]
+struct Section {
+    start: usize,
+    end: usize,
+    crc: u32,
+}
+
+fn buffer(len: usize) -> Result<AlignedBuf, ExecError> {
+    AlignedBuf::zeroed(len).map_err(|error| ExecError::format(error.to_string()))
+}
+
+fn zeros(at: u64) -> Vec<u8> {
+    vec![0; (at.next_multiple_of(ALIGN) - at) as usize]
+}
+
+fn write_tensors(
+    tensors: &[(u64, pliant_tensor::Tensor)],
+    put: &mut dyn FnMut(&[u8]) -> std::io::Result<()>,
+) -> Result<(), ExecError> {
+    let mut end = 0u64;
+    for (offset, tensor) in tensors {
+        put(&vec![0; (offset - end) as usize])?;
+        let bytes = tensor.as_bytes().expect("constants are row-major: the validator checked");
+        put(bytes)?;
+        end = offset + bytes.len() as u64;
+    }
+    Ok(())
+}
+
+/// Checks everything but the contents of the sections.
+fn check_header(bytes: &[u8]) -> Result<[Section; KINDS.len()], ExecError> {
+    let magic = bytes.get(..MAGIC.len()).unwrap_or(bytes);
+    if !MAGIC.starts_with(magic) {
+        return Err(ExecError::format("this is not a Pliant executable"));
+    }
+    let Some(header) = bytes.get(..HEADER) else {
+        return Err(ExecError::format("the executable is truncated"));
+    };
+    let version = u32_at(header, 8);
+    if version != VERSION {
+        return Err(ExecError::Version { found: version, expected: VERSION });
+    }
+    if u32_at(header, 12) as usize != KINDS.len() {
+        return Err(ExecError::format("the executable's header is damaged"));
+    }
+    if u32_at(header, HEADER - 4) != crc32fast::hash(&header[..HEADER - 4]) {
+        return Err(ExecError::format("the executable's header is damaged (checksum)"));
+    }
+    if u64_at(header, 16) != schema_hash() {
+        return Err(ExecError::format(
+            "the executable was made by another build of Pliant; compile the model again",
+        ));
+    }
+    let len = bytes.len() as u64;
+    let stated = u64_at(header, 24);
+    if len < stated {
+        let text = format!("the executable is truncated: {len} of {stated} bytes");
+        return Err(ExecError::format(text));
+    }
+    if len > stated {
+        return Err(ExecError::format("the executable has bytes after its end"));
+    }
+    let mut sections = [Section { start: 0, end: 0, crc: 0 }; KINDS.len()];
+    let mut end = HEADER as u64;
+    for (i, (kind, name)) in KINDS.into_iter().enumerate() {
+        let at = FIXED + i * ENTRY;
+        let (start, size) = (u64_at(header, at + 8), u64_at(header, at + 16));
+        let next = start.checked_add(size).filter(|&next| next <= len);
+        let expected = end.checked_next_multiple_of(ALIGN);
+        let (Some(next), true, true) = (next, u32_at(header, at) == kind, expected == Some(start))
+        else {
+            return Err(ExecError::format(format!("the entry of section '{name}' is bad")));
+        };
+        sections[i] =
+            Section { start: start as usize, end: next as usize, crc: u32_at(header, at + 4) };
+        end = next;
+    }
+    if end != len {
+        return Err(ExecError::format("the executable has bytes after its last section"));
+    }
+    Ok(sections)
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    let mut out = [0; 4];
+    out.copy_from_slice(&bytes[at..at + 4]);
+    u32::from_le_bytes(out)
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    let mut out = [0; 8];
+    out.copy_from_slice(&bytes[at..at + 8]);
+    u64::from_le_bytes(out)
+}

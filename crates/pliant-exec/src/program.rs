@@ -1,0 +1,331 @@
+//! The program in memory: functions, instructions, constants.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use pliant_tensor::{DType, Tensor};
+use rustc_hash::FxHashMap;
+
+/// A register of a frame; parameters are the first ones.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct Reg(pub u32);
+
+impl Reg {
+    /// The destination that throws the result away.
+    pub const VOID: Reg = Reg(u32::MAX);
+
+    /// Whether this is [`Reg::VOID`].
+    pub fn is_void(self) -> bool {
+        self == Reg::VOID
+    }
+}
+
+impl fmt::Display for Reg {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_void() { f.pad("%void") } else { f.pad(&format!("%{}", self.0)) }
+    }
+}
+
+/// An index into [`Executable::funcs`].
+pub type FuncId = u32;
+
+/// An operand of a call: the kind in the top byte, 56 bits of payload.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Arg(pub(crate) u64);
+
+/// An [`Arg`], decoded.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ArgValue {
+    /// The value of a register.
+    Reg(Reg),
+    /// An integer of 56 bits.
+    Imm(i64),
+    /// A constant, by index.
+    Const(u32),
+    /// A function, by index.
+    Func(FuncId),
+}
+
+const PAYLOAD_BITS: u32 = 56;
+const PAYLOAD: u64 = (1 << PAYLOAD_BITS) - 1;
+
+impl Arg {
+    /// The value of a register.
+    pub fn reg(reg: Reg) -> Arg {
+        Arg(u64::from(reg.0))
+    }
+
+    /// An integer; `None` if it does not fit 56 bits (make it a constant then).
+    pub fn imm(value: i64) -> Option<Arg> {
+        let shift = 64 - PAYLOAD_BITS;
+        let fits = value << shift >> shift == value;
+        fits.then_some(Arg(1 << PAYLOAD_BITS | value as u64 & PAYLOAD))
+    }
+
+    /// A constant, by index.
+    pub fn constant(index: u32) -> Arg {
+        Arg(2 << PAYLOAD_BITS | u64::from(index))
+    }
+
+    /// A function, by index.
+    pub fn func(index: FuncId) -> Arg {
+        Arg(3 << PAYLOAD_BITS | u64::from(index))
+    }
+
+    /// The operand; `None` for bits that encode none.
+    pub fn decode(self) -> Option<ArgValue> {
+        let payload = self.0 & PAYLOAD;
+        let index = u32::try_from(payload);
+        match self.0 >> PAYLOAD_BITS {
+            0 => index.ok().map(|i| ArgValue::Reg(Reg(i))),
+            1 => {
+                let shift = 64 - PAYLOAD_BITS;
+                Some(ArgValue::Imm((payload << shift) as i64 >> shift))
+            }
+            2 => index.ok().map(ArgValue::Const),
+            3 => index.ok().map(ArgValue::Func),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Debug for Arg {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.decode())
+    }
+}
+
+/// One of the four instructions. Jump offsets count instructions, relative to the jump itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Instr {
+    /// Calls a function.
+    Call {
+        /// The function.
+        func: FuncId,
+        /// Where its operands start in [`VmFunction::args`].
+        args_start: u32,
+        /// How many operands there are.
+        args_len: u32,
+        /// Where the result goes.
+        dst: Reg,
+    },
+    /// Returns a register's value.
+    Ret {
+        /// The register.
+        reg: Reg,
+    },
+    /// Goes on if the condition holds, else jumps.
+    If {
+        /// A bool or integer scalar, or a tensor of one.
+        cond: Reg,
+        /// Where to jump if it does not hold.
+        false_offset: i32,
+    },
+    /// Jumps.
+    Goto {
+        /// Where to.
+        offset: i32,
+    },
+}
+
+/// A parameter of a bytecode function.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Param {
+    /// Its name in the source.
+    pub name: String,
+    /// Its type as text for messages, such as `Tensor(("n", 4), "float32")`; may be empty.
+    pub ty: String,
+}
+
+impl Param {
+    /// A parameter of unknown type.
+    pub fn new(name: impl Into<String>) -> Param {
+        Param { name: name.into(), ty: String::new() }
+    }
+
+    /// A parameter with its type as text.
+    pub fn typed(name: impl Into<String>, ty: impl Into<String>) -> Param {
+        Param { name: name.into(), ty: ty.into() }
+    }
+}
+
+impl fmt::Display for Param {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)?;
+        if self.ty.is_empty() { Ok(()) } else { write!(f, ": {}", self.ty) }
+    }
+}
+
+/// A function in bytecode.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct VmFunction {
+    /// Its name.
+    pub name: String,
+    /// Its parameters, which arrive in the first registers.
+    pub params: Vec<Param>,
+    /// The type of its result as text; may be empty.
+    pub ret_ty: String,
+    /// The registers of its frame.
+    pub num_regs: u32,
+    /// Its instructions.
+    pub instrs: Vec<Instr>,
+    /// The operands of all its calls.
+    pub args: Vec<Arg>,
+}
+
+/// What a kernel expects in one parameter; the machine checks it at each call.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum KernelArg {
+    /// Whatever the value is: a tensor or a scalar.
+    Any,
+    /// A tensor.
+    Tensor {
+        /// Its element type, where known.
+        dtype: Option<DType>,
+        /// Its rank, where known.
+        ndim: Option<u8>,
+        /// Whether the kernel writes into it (read-only tensors are refused).
+        written: bool,
+    },
+    /// An integer.
+    Int,
+    /// A float (an integer is converted).
+    Float,
+    /// A bool.
+    Bool,
+}
+
+/// A compiled kernel: what the machine must know to call it. Its code is in the kernels section.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct KernelInfo {
+    /// Its name.
+    pub name: String,
+    /// Its parameters.
+    pub args: Vec<KernelArg>,
+    /// The messages of its checks: status `k` means that check `checks[k - 1]` failed.
+    pub checks: Vec<String>,
+}
+
+/// An entry of the function table.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum FuncDef {
+    /// Bytecode.
+    Vm(VmFunction),
+    /// A compiled kernel.
+    Kernel(KernelInfo),
+    /// A function found by name when the executable is loaded: a builtin or a registered one.
+    Packed(String),
+}
+
+impl FuncDef {
+    /// The function's name.
+    pub fn name(&self) -> &str {
+        match self {
+            FuncDef::Vm(f) => &f.name,
+            FuncDef::Kernel(k) => &k.name,
+            FuncDef::Packed(name) => name,
+        }
+    }
+}
+
+/// A value known when the program was compiled.
+#[derive(Clone, Debug)]
+pub enum Constant {
+    /// A tensor (read-only).
+    Tensor(Tensor),
+    /// A shape.
+    Shape(Arc<[i64]>),
+    /// An integer.
+    Int(i64),
+    /// A float.
+    Float(f64),
+    /// A bool.
+    Bool(bool),
+    /// A text.
+    Str(Arc<str>),
+    /// An element type.
+    DType(DType),
+    /// No value.
+    None,
+}
+
+/// A validated program: functions, constants and the kernels section. Immutable, shared by all machines.
+#[derive(Debug)]
+pub struct Executable {
+    pub(crate) funcs: Vec<FuncDef>,
+    pub(crate) constants: Vec<Constant>,
+    pub(crate) kernels: Vec<u8>,
+    pub(crate) metadata: BTreeMap<String, String>,
+    pub(crate) by_name: FxHashMap<String, FuncId>,
+}
+
+impl Executable {
+    /// The function table.
+    pub fn funcs(&self) -> &[FuncDef] {
+        &self.funcs
+    }
+
+    /// The constants.
+    pub fn constants(&self) -> &[Constant] {
+        &self.constants
+    }
+
+    /// The opaque section from which the compiler makes the kernels' machine code.
+    pub fn kernels(&self) -> &[u8] {
+        &self.kernels
+    }
+
+    /// Free-form facts about the program, such as its target.
+    pub fn metadata(&self) -> &BTreeMap<String, String> {
+        &self.metadata
+    }
+
+    /// The index of the function `name`.
+    pub fn find(&self, name: &str) -> Option<FuncId> {
+        self.by_name.get(name).copied()
+    }
+
+    /// The bytecode function `name`.
+    pub fn vm_function(&self, name: &str) -> Option<&VmFunction> {
+        match &self.funcs[self.find(name)? as usize] {
+            FuncDef::Vm(function) => Some(function),
+            _ => None,
+        }
+    }
+
+    /// The bytecode functions, in table order.
+    pub fn vm_functions(&self) -> impl Iterator<Item = &VmFunction> {
+        self.funcs.iter().filter_map(|f| if let FuncDef::Vm(f) = f { Some(f) } else { None })
+    }
+
+    /// The compiled kernels, in table order.
+    pub fn kernel_infos(&self) -> impl Iterator<Item = &KernelInfo> {
+        self.funcs.iter().filter_map(|f| if let FuncDef::Kernel(k) = f { Some(k) } else { None })
+    }
+
+    /// The names of the packed functions, in table order.
+    pub fn packed_names(&self) -> impl Iterator<Item = &str> {
+        self.funcs.iter().filter_map(|f| if let FuncDef::Packed(n) = f { Some(&**n) } else { None })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn operands_round_trip() {
+        for value in [0, 1, -1, (1 << 55) - 1, -(1 << 55)] {
+            assert_eq!(Arg::imm(value).unwrap().decode(), Some(ArgValue::Imm(value)));
+        }
+        for value in [1 << 55, i64::MAX, i64::MIN] {
+            assert!(Arg::imm(value).is_none());
+        }
+        assert_eq!(Arg::reg(Reg(7)).decode(), Some(ArgValue::Reg(Reg(7))));
+        assert_eq!(Arg::constant(3).decode(), Some(ArgValue::Const(3)));
+        assert_eq!(Arg::func(u32::MAX).decode(), Some(ArgValue::Func(u32::MAX)));
+        assert_eq!(Arg(9 << 56).decode(), None);
+        assert_eq!(Arg(1 << 40).decode(), None);
+    }
+}

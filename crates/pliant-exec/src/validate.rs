@@ -1,0 +1,265 @@
+//! The validator: every rule of the bytecode, checked without trusting anything.
+//!
+//! - Function names are not empty and not repeated; at most [`MAX_REGS`] registers, the parameters among them.
+//! - A body ends in a return or a jump, and every jump leads to an instruction of the same body.
+//! - Every function, constant, operand and register index exists; operands decode.
+//! - Calls of bytecode functions, kernels and builtins have the right number of operands.
+//! - A register is written on every path before it is read.
+//!
+//! The machine relies on the first four for memory safety. Registers start out empty, so the last one only turns a
+//! run-time error into an early one; it is skipped for bodies whose branches would make it too expensive.
+
+use rustc_hash::FxHashSet;
+
+use crate::program::{Arg, ArgValue, Constant, Executable, FuncDef, Instr, Reg, VmFunction};
+use crate::{ExecError, builtin_arity};
+
+/// The largest number of registers of one function.
+pub(crate) const MAX_REGS: u32 = 1 << 22;
+/// The largest number of bitset words that the definite-assignment analysis may hold.
+const MAX_ANALYSIS_WORDS: usize = 1 << 24;
+
+/// Checks every rule.
+pub(crate) fn validate(exe: &Executable) -> Result<(), ExecError> {
+    let too_many = |n: usize| u32::try_from(n).is_err();
+    if too_many(exe.funcs.len()) || too_many(exe.constants.len()) {
+        return Err(ExecError::invalid("executable", "the tables are too large"));
+    }
+    let mut names = FxHashSet::default();
+    for def in &exe.funcs {
+        if def.name().is_empty() {
+            return Err(ExecError::invalid("executable", "a function has no name"));
+        }
+        if !names.insert(def.name()) {
+            return Err(ExecError::invalid(def.name(), "the function is defined twice"));
+        }
+    }
+    for (i, constant) in exe.constants.iter().enumerate() {
+        if let Constant::Tensor(tensor) = constant
+            && !(tensor.is_contiguous() && tensor.is_read_only())
+        {
+            let place = format!("constant {i}");
+            return Err(ExecError::invalid(place, "the tensor is not row-major and read-only"));
+        }
+    }
+    exe.vm_functions().try_for_each(|function| Checker { exe, function }.check())
+}
+
+struct Checker<'a> {
+    exe: &'a Executable,
+    function: &'a VmFunction,
+}
+
+impl Checker<'_> {
+    fn fail(&self, at: usize, message: impl Into<String>) -> ExecError {
+        ExecError::invalid(format!("{}, instruction {at}", self.function.name), message)
+    }
+
+    fn check(&self) -> Result<(), ExecError> {
+        let f = self.function;
+        let whole = |message: String| Err(ExecError::invalid(&*f.name, message));
+        if f.num_regs > MAX_REGS {
+            return whole(format!("{} registers are more than {MAX_REGS}", f.num_regs));
+        }
+        if f.params.len() > f.num_regs as usize {
+            return whole(format!(
+                "{} parameters do not fit {} registers",
+                f.params.len(),
+                f.num_regs
+            ));
+        }
+        if i32::try_from(f.instrs.len()).is_err() || u32::try_from(f.args.len()).is_err() {
+            return whole("the body is too long".into());
+        }
+        if !matches!(f.instrs.last(), Some(Instr::Ret { .. } | Instr::Goto { .. })) {
+            return whole("the body does not end in a return or a jump".into());
+        }
+        for (at, instr) in f.instrs.iter().enumerate() {
+            match *instr {
+                Instr::Call { func, args_start, args_len, dst } => {
+                    if !dst.is_void() {
+                        self.register(at, dst)?;
+                    }
+                    let args = self.operands(at, args_start, args_len)?;
+                    self.call(at, func, args)?;
+                }
+                Instr::Ret { reg } => self.register(at, reg)?,
+                Instr::If { cond, false_offset } => {
+                    self.register(at, cond)?;
+                    self.target(at, false_offset)?;
+                }
+                Instr::Goto { offset } => {
+                    self.target(at, offset)?;
+                }
+            }
+        }
+        self.definite_assignment()
+    }
+
+    fn register(&self, at: usize, reg: Reg) -> Result<(), ExecError> {
+        if reg.0 < self.function.num_regs {
+            return Ok(());
+        }
+        Err(self.fail(at, format!("register {reg} does not exist")))
+    }
+
+    fn target(&self, at: usize, offset: i32) -> Result<usize, ExecError> {
+        let target = at as i64 + i64::from(offset);
+        usize::try_from(target)
+            .ok()
+            .filter(|&t| t < self.function.instrs.len())
+            .ok_or_else(|| self.fail(at, format!("the jump leads to {target}, outside the body")))
+    }
+
+    fn operands(&self, at: usize, start: u32, len: u32) -> Result<&[Arg], ExecError> {
+        let (start, len) = (start as usize, len as usize);
+        start
+            .checked_add(len)
+            .and_then(|end| self.function.args.get(start..end))
+            .ok_or_else(|| self.fail(at, "the operands lie outside the table"))
+    }
+
+    fn call(&self, at: usize, func: u32, args: &[Arg]) -> Result<(), ExecError> {
+        let Some(def) = self.exe.funcs.get(func as usize) else {
+            return Err(self.fail(at, format!("function {func} does not exist")));
+        };
+        for arg in args {
+            let message = match arg.decode() {
+                Some(ArgValue::Reg(reg)) => {
+                    self.register(at, reg)?;
+                    continue;
+                }
+                Some(ArgValue::Imm(_)) => continue,
+                Some(ArgValue::Const(i)) if (i as usize) < self.exe.constants.len() => continue,
+                Some(ArgValue::Func(i)) if (i as usize) < self.exe.funcs.len() => continue,
+                Some(ArgValue::Const(i)) => format!("constant {i} does not exist"),
+                Some(ArgValue::Func(i)) => format!("function {i} does not exist"),
+                None => "an operand is malformed".to_string(),
+            };
+            return Err(self.fail(at, message));
+        }
+        let (min, max) = match def {
+            FuncDef::Vm(callee) => (callee.params.len(), callee.params.len()),
+            FuncDef::Kernel(kernel) => (kernel.args.len(), kernel.args.len()),
+            FuncDef::Packed(name) => match builtin_arity(name) {
+                Some(arity) => (arity.min as usize, arity.max as usize),
+                None => return Ok(()),
+            },
+        };
+        if args.len() < min || args.len() > max {
+            let takes = match max {
+                _ if min == max => format!("{min}"),
+                _ if max == u32::MAX as usize => format!("at least {min}"),
+                _ => format!("{min} to {max}"),
+            };
+            let given = args.len();
+            let message = format!("'{}' takes {takes} operands, not {given}", def.name());
+            return Err(self.fail(at, message));
+        }
+        Ok(())
+    }
+
+    /// Checks that registers are written before they are read, on every path.
+    fn definite_assignment(&self) -> Result<(), ExecError> {
+        let f = self.function;
+        let words = (f.num_regs as usize).div_ceil(64);
+        let starts = self.block_starts()?;
+        if starts.len().saturating_mul(words) > MAX_ANALYSIS_WORDS {
+            return Ok(());
+        }
+        // The registers written on all paths to each block; `None` until a path is found.
+        let mut entry: Vec<Option<Vec<u64>>> = vec![None; starts.len()];
+        let mut first = vec![0u64; words];
+        (0..f.params.len()).for_each(|i| set(&mut first, i as u32));
+        entry[0] = Some(first);
+        let mut work = vec![0usize];
+        while let Some(block) = work.pop() {
+            let Some(mut written) = entry[block].clone() else { continue };
+            let end = starts.get(block + 1).copied().unwrap_or(f.instrs.len());
+            for at in starts[block]..end {
+                self.step(at, &mut written)?;
+            }
+            for target in self.successors(end - 1) {
+                let Ok(next) = starts.binary_search(&target) else { continue };
+                if meet(&mut entry[next], &written) {
+                    work.push(next);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn block_starts(&self) -> Result<Vec<usize>, ExecError> {
+        let mut starts = vec![0];
+        for (at, instr) in self.function.instrs.iter().enumerate() {
+            match *instr {
+                Instr::If { false_offset: offset, .. } | Instr::Goto { offset } => {
+                    starts.push(self.target(at, offset)?);
+                    starts.push(at + 1);
+                }
+                Instr::Ret { .. } => starts.push(at + 1),
+                Instr::Call { .. } => {}
+            }
+        }
+        starts.retain(|&at| at < self.function.instrs.len());
+        starts.sort_unstable();
+        starts.dedup();
+        Ok(starts)
+    }
+
+    fn successors(&self, at: usize) -> Vec<usize> {
+        let jump = |offset: i32| (at as i64 + i64::from(offset)) as usize;
+        match self.function.instrs[at] {
+            Instr::Ret { .. } => vec![],
+            Instr::Goto { offset } => vec![jump(offset)],
+            Instr::If { false_offset, .. } => vec![at + 1, jump(false_offset)],
+            Instr::Call { .. } => vec![at + 1],
+        }
+    }
+
+    fn step(&self, at: usize, written: &mut [u64]) -> Result<(), ExecError> {
+        let read = |reg: Reg, written: &[u64]| {
+            if is_set(written, reg.0) {
+                return Ok(());
+            }
+            Err(self.fail(at, format!("register {reg} is read before it is written")))
+        };
+        match self.function.instrs[at] {
+            Instr::Call { args_start, args_len, dst, .. } => {
+                for arg in self.operands(at, args_start, args_len)? {
+                    if let Some(ArgValue::Reg(reg)) = arg.decode() {
+                        read(reg, written)?;
+                    }
+                }
+                if !dst.is_void() {
+                    set(written, dst.0);
+                }
+                Ok(())
+            }
+            Instr::Ret { reg } | Instr::If { cond: reg, .. } => read(reg, written),
+            Instr::Goto { .. } => Ok(()),
+        }
+    }
+}
+
+fn set(bits: &mut [u64], index: u32) {
+    bits[index as usize / 64] |= 1 << (index % 64);
+}
+
+fn is_set(bits: &[u64], index: u32) -> bool {
+    bits[index as usize / 64] >> (index % 64) & 1 != 0
+}
+
+/// Intersects `into` with `other`; whether that changed it.
+fn meet(into: &mut Option<Vec<u64>>, other: &[u64]) -> bool {
+    let Some(bits) = into else {
+        *into = Some(other.to_vec());
+        return true;
+    };
+    let mut changed = false;
+    for (bit, &other) in bits.iter_mut().zip(other) {
+        changed |= *bit & !other != 0;
+        *bit &= other;
+    }
+    changed
+}

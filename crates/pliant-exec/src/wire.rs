@@ -1,0 +1,243 @@
+//! The program section: how the program is laid out for postcard.
+//!
+//! These types are the file format. Changing them in any way needs another [`SCHEMA`] text, so that files of other
+//! builds are refused instead of misread.
+
+use serde::{Deserialize, Serialize};
+
+use crate::program::{
+    Arg, Constant, FuncDef, Instr, KernelArg, KernelInfo, Param, Reg, VmFunction,
+};
+use crate::{ExecError, program::Executable};
+use pliant_tensor::{DType, Storage, Tensor, checked_nbytes};
+
+/// Names the shape of the types below; its hash stands in each file.
+pub(crate) const SCHEMA: &str = "1 Program{funcs constants metadata} Func{Vm Kernel Packed} \
+    Constant{Tensor Shape Int Float Bool Str DType None} KernelArg{Any Tensor Int Float Bool}";
+
+/// Tensors in the constants section start at multiples of this.
+pub(crate) const TENSOR_ALIGN: u64 = 64;
+
+#[derive(Serialize, Deserialize)]
+struct Program {
+    funcs: Vec<Func>,
+    constants: Vec<Const>,
+    metadata: Vec<(String, String)>,
+}
+
+#[derive(Serialize, Deserialize)]
+enum Func {
+    Vm {
+        name: String,
+        params: Vec<(String, String)>,
+        ret_ty: String,
+        num_regs: u32,
+        instrs: Vec<Op>,
+        args: Vec<u64>,
+    },
+    Kernel {
+        name: String,
+        args: Vec<KArg>,
+        checks: Vec<String>,
+    },
+    Packed(String),
+}
+
+#[derive(Serialize, Deserialize)]
+enum Op {
+    Call { func: u32, args_start: u32, args_len: u32, dst: u32 },
+    Ret(u32),
+    If { cond: u32, false_offset: i32 },
+    Goto(i32),
+}
+
+#[derive(Serialize, Deserialize)]
+enum KArg {
+    Any,
+    Tensor { dtype: Option<u8>, ndim: Option<u8>, written: bool },
+    Int,
+    Float,
+    Bool,
+}
+
+#[derive(Serialize, Deserialize)]
+enum Const {
+    Tensor { dtype: u8, shape: Vec<i64>, offset: u64 },
+    Shape(Vec<i64>),
+    Int(i64),
+    Float(f64),
+    Bool(bool),
+    Str(String),
+    DType(u8),
+    None,
+}
+
+fn dtype(index: u8) -> Result<DType, ExecError> {
+    DType::from_index(index).ok_or_else(|| ExecError::format(format!("unknown dtype {index}")))
+}
+
+/// The program section of `exe`, and the tensors of its constants section in order with their offsets.
+pub(crate) fn encode(exe: &Executable) -> Result<(Vec<u8>, Vec<(u64, Tensor)>), ExecError> {
+    let mut tensors = Vec::new();
+    let mut end = 0u64;
+    let constants = exe.constants.iter().map(|constant| match constant {
+        Constant::Tensor(tensor) => {
+            let offset = end.next_multiple_of(TENSOR_ALIGN);
+            end = offset + tensor.nbytes() as u64;
+            tensors.push((offset, tensor.clone()));
+            Const::Tensor { dtype: tensor.dtype() as u8, shape: tensor.shape().to_vec(), offset }
+        }
+        Constant::Shape(shape) => Const::Shape(shape.to_vec()),
+        Constant::Int(value) => Const::Int(*value),
+        Constant::Float(value) => Const::Float(*value),
+        Constant::Bool(value) => Const::Bool(*value),
+        Constant::Str(text) => Const::Str(text.to_string()),
+        Constant::DType(dtype) => Const::DType(*dtype as u8),
+        Constant::None => Const::None,
+    });
+    let program = Program {
+        constants: constants.collect(),
+        funcs: exe.funcs.iter().map(encode_func).collect(),
+        metadata: exe.metadata.iter().map(|(k, v)| (k.clone(), v.clone())).collect(),
+    };
+    let bytes = postcard::to_allocvec(&program)
+        .map_err(|error| ExecError::format(format!("the program cannot be encoded: {error}")))?;
+    Ok((bytes, tensors))
+}
+
+fn encode_func(def: &FuncDef) -> Func {
+    match def {
+        FuncDef::Packed(name) => Func::Packed(name.clone()),
+        FuncDef::Kernel(kernel) => Func::Kernel {
+            name: kernel.name.clone(),
+            args: kernel.args.iter().map(|arg| encode_kernel_arg(*arg)).collect(),
+            checks: kernel.checks.clone(),
+        },
+        FuncDef::Vm(f) => Func::Vm {
+            name: f.name.clone(),
+            params: f.params.iter().map(|p| (p.name.clone(), p.ty.clone())).collect(),
+            ret_ty: f.ret_ty.clone(),
+            num_regs: f.num_regs,
+            instrs: f.instrs.iter().map(|instr| encode_instr(*instr)).collect(),
+            args: f.args.iter().map(|arg| arg.0).collect(),
+        },
+    }
+}
+
+fn encode_kernel_arg(arg: KernelArg) -> KArg {
+    match arg {
+        KernelArg::Any => KArg::Any,
+        KernelArg::Tensor { dtype, ndim, written } => {
+            KArg::Tensor { dtype: dtype.map(|d| d as u8), ndim, written }
+        }
+        KernelArg::Int => KArg::Int,
+        KernelArg::Float => KArg::Float,
+        KernelArg::Bool => KArg::Bool,
+    }
+}
+
+fn encode_instr(instr: Instr) -> Op {
+    match instr {
+        Instr::Call { func, args_start, args_len, dst } => {
+            Op::Call { func, args_start, args_len, dst: dst.0 }
+        }
+        Instr::Ret { reg } => Op::Ret(reg.0),
+        Instr::If { cond, false_offset } => Op::If { cond: cond.0, false_offset },
+        Instr::Goto { offset } => Op::Goto(offset),
+    }
+}
+
+/// Reads the program section; `storage` holds the constants section as bytes `start..start + len`.
+///
+/// The result is not validated yet.
+pub(crate) fn decode(
+    bytes: &[u8],
+    storage: &Storage,
+    start: usize,
+    len: usize,
+) -> Result<Executable, ExecError> {
+    let (program, rest) = postcard::take_from_bytes::<Program>(bytes)
+        .map_err(|error| ExecError::format(format!("the program section is damaged: {error}")))?;
+    if !rest.is_empty() {
+        return Err(ExecError::format("the program section has trailing bytes"));
+    }
+    let mut constants = Vec::new();
+    let mut end = 0u64;
+    for constant in program.constants {
+        constants.push(match constant {
+            Const::Tensor { dtype: index, shape, offset } => {
+                let dtype = dtype(index)?;
+                let bad = |why: String| ExecError::format(format!("a constant tensor {why}"));
+                let nbytes =
+                    checked_nbytes(&shape, dtype).map_err(|e| bad(format!("is bad: {e}")))?;
+                // One after the other without holes: nothing hides between tensors, none overlap.
+                if end.checked_next_multiple_of(TENSOR_ALIGN) != Some(offset) {
+                    return Err(bad("does not follow the one before it".into()));
+                }
+                end = offset.saturating_add(nbytes as u64);
+                if end > len as u64 {
+                    return Err(bad("reaches beyond the constants section".into()));
+                }
+                let at = start + offset as usize;
+                let tensor = Tensor::from_storage(storage.clone(), at, &shape, dtype)
+                    .map_err(|e| bad(format!("is bad: {e}")))?;
+                Constant::Tensor(tensor.as_read_only())
+            }
+            Const::Shape(shape) => Constant::Shape(shape.into()),
+            Const::Int(value) => Constant::Int(value),
+            Const::Float(value) => Constant::Float(value),
+            Const::Bool(value) => Constant::Bool(value),
+            Const::Str(text) => Constant::Str(text.into()),
+            Const::DType(index) => Constant::DType(dtype(index)?),
+            Const::None => Constant::None,
+        });
+    }
+    if end != len as u64 {
+        return Err(ExecError::format("the constants section has unused bytes"));
+    }
+    let funcs = program.funcs.into_iter().map(decode_func).collect::<Result<Vec<_>, _>>()?;
+    let by_name = (0u32..).zip(&funcs).map(|(i, f)| (f.name().to_string(), i)).collect();
+    let metadata = program.metadata.into_iter().collect();
+    Ok(Executable { funcs, constants, kernels: Vec::new(), metadata, by_name })
+}
+
+fn decode_func(func: Func) -> Result<FuncDef, ExecError> {
+    Ok(match func {
+        Func::Packed(name) => FuncDef::Packed(name),
+        Func::Kernel { name, args, checks } => {
+            let args = args.into_iter().map(decode_kernel_arg).collect::<Result<_, _>>()?;
+            FuncDef::Kernel(KernelInfo { name, args, checks })
+        }
+        Func::Vm { name, params, ret_ty, num_regs, instrs, args } => FuncDef::Vm(VmFunction {
+            name,
+            params: params.into_iter().map(|(name, ty)| Param { name, ty }).collect(),
+            ret_ty,
+            num_regs,
+            instrs: instrs.into_iter().map(decode_instr).collect(),
+            args: args.into_iter().map(Arg).collect(),
+        }),
+    })
+}
+
+fn decode_kernel_arg(arg: KArg) -> Result<KernelArg, ExecError> {
+    Ok(match arg {
+        KArg::Any => KernelArg::Any,
+        KArg::Tensor { dtype: index, ndim, written } => {
+            KernelArg::Tensor { dtype: index.map(dtype).transpose()?, ndim, written }
+        }
+        KArg::Int => KernelArg::Int,
+        KArg::Float => KernelArg::Float,
+        KArg::Bool => KernelArg::Bool,
+    })
+}
+
+fn decode_instr(op: Op) -> Instr {
+    match op {
+        Op::Call { func, args_start, args_len, dst } => {
+            Instr::Call { func, args_start, args_len, dst: Reg(dst) }
+        }
+        Op::Ret(reg) => Instr::Ret { reg: Reg(reg) },
+        Op::If { cond, false_offset } => Instr::If { cond: Reg(cond), false_offset },
+        Op::Goto(offset) => Instr::Goto { offset },
+    }
+}

@@ -1,0 +1,193 @@
+//! Saving and loading: round trips, and every kind of damage refused without a panic.
+
+use std::sync::Arc;
+
+use pliant_exec::{
+    Arg, Constant, ExecBuilder, ExecError, Executable, KernelArg, KernelInfo, Param, Reg,
+};
+use pliant_tensor::{DType, Tensor};
+use proptest::prelude::*;
+
+fn sample() -> Executable {
+    let mut b = ExecBuilder::new();
+    b.kernel(KernelInfo {
+        name: "add".into(),
+        args: vec![
+            KernelArg::Tensor { dtype: Some(DType::Float32), ndim: Some(2), written: false },
+            KernelArg::Any,
+            KernelArg::Int,
+            KernelArg::Float,
+            KernelArg::Bool,
+        ],
+        checks: vec!["the sizes differ".into()],
+    });
+    let weight = Tensor::from_slice(&[2, 3], &[1f32, 2., 3., 4., 5., 6.]).unwrap();
+    let w = b.c(Constant::Tensor(weight));
+    let s = b.c(Constant::Tensor(Tensor::scalar(7i64).unwrap()));
+    let e = b.c(Constant::Tensor(Tensor::zeros(&[0, 4], DType::Bool).unwrap()));
+    b.begin_function(
+        "main",
+        vec![Param::typed("x", "Tensor((\"n\", 3), \"float32\")"), Param::new("c")],
+        "Object",
+    );
+    let branch = b.emit_if(Reg(1), 0);
+    let big = b.imm(i64::MAX);
+    let args = [b.r(0), w, big, b.c(Constant::Float(1.5)), b.c(Constant::Bool(true))];
+    b.emit_call("add", &args, Reg::VOID);
+    let args =
+        [b.str("hi"), b.shape(&[1, 2]), b.c(Constant::DType(DType::Int8)), b.f("main"), s, e];
+    b.emit_call("user.f", &args, Reg(2));
+    let skip = b.emit_goto(0);
+    let other = b.here();
+    let args = [b.r(0), b.imm(-3), b.c(Constant::None)];
+    b.emit_call("user.g", &args, Reg(2));
+    let end = b.here();
+    b.emit_ret(Reg(2));
+    b.patch(branch, other);
+    b.patch(skip, end);
+    b.end_function();
+    b.set_kernels(b"# loops\n".to_vec());
+    b.set_metadata("target", "cranelift");
+    b.get().unwrap()
+}
+
+#[test]
+fn round_trip() {
+    let exe = sample();
+    let bytes = exe.to_bytes().unwrap();
+    let back = Executable::from_bytes(&bytes).unwrap();
+    assert_eq!(back.funcs(), exe.funcs());
+    assert_eq!(back.as_text(), exe.as_text());
+    assert_eq!((back.kernels(), back.metadata()), (exe.kernels(), exe.metadata()));
+    assert_eq!(back.find("main"), exe.find("main"));
+    let Constant::Tensor(w) = &back.constants()[0] else { panic!("not a tensor") };
+    assert_eq!(w.as_slice::<f32>().unwrap(), [1., 2., 3., 4., 5., 6.]);
+    assert!(w.is_read_only() && (w.data_ptr() as usize).is_multiple_of(64));
+    assert_eq!(back.to_bytes().unwrap(), bytes);
+    let path = std::env::temp_dir().join(format!("pliant-exec-{}.plx", std::process::id()));
+    exe.save(&path).unwrap();
+    assert_eq!(Executable::load(&path).unwrap().to_bytes().unwrap(), bytes);
+    std::fs::remove_file(&path).unwrap();
+    assert!(matches!(Executable::load(&path), Err(ExecError::Io(_))));
+    fn shared<T: Send + Sync>(_: &T) {}
+    shared(&Arc::new(back));
+}
+
+#[test]
+fn every_bit_is_guarded() {
+    let bytes = sample().to_bytes().unwrap();
+    for at in 0..bytes.len() {
+        for bit in 0..8 {
+            let mut bad = bytes.clone();
+            bad[at] ^= 1 << bit;
+            assert!(Executable::from_bytes(&bad).is_err(), "byte {at}, bit {bit}");
+        }
+    }
+}
+
+#[test]
+fn every_truncation_is_refused() {
+    let bytes = sample().to_bytes().unwrap();
+    for len in 0..bytes.len() {
+        let text = Executable::from_bytes(&bytes[..len]).unwrap_err().to_string();
+        assert!(text.contains("truncated"), "{len}: {text}");
+    }
+    let longer = [&bytes[..], &[0]].concat();
+    assert!(Executable::from_bytes(&longer).unwrap_err().to_string().contains("after its end"));
+}
+
+#[test]
+fn foreign_files_are_named_so() {
+    let text = |bytes: &[u8]| Executable::from_bytes(bytes).unwrap_err().to_string();
+    assert_eq!(text(b"\x7fELF\x02\x01\x01\0"), "this is not a Pliant executable");
+    let mut bytes = sample().to_bytes().unwrap();
+    bytes[8] = 9;
+    assert!(text(&bytes).contains("format version 9"));
+}
+
+/// A file whose checksums are right but whose program section is `program`.
+fn forge(program: &[u8]) -> Vec<u8> {
+    let good = sample().to_bytes().unwrap();
+    let entry = |i: usize| 32 + 24 * i;
+    let read = |at: usize| u64::from_le_bytes(good[at..at + 8].try_into().unwrap()) as usize;
+    let part = |i: usize| &good[read(entry(i) + 8)..][..read(entry(i) + 16)];
+    let parts = [program, part(1), part(2)];
+    let mut out = good[..32 + 24 * 3].to_vec();
+    let mut body = Vec::new();
+    let base = out.len() + 4;
+    for (i, part) in parts.iter().enumerate() {
+        body.resize((base + body.len()).next_multiple_of(64) - base, 0);
+        let offset = (base + body.len()) as u64;
+        out[entry(i) + 4..][..4].copy_from_slice(&crc32fast_of(part).to_le_bytes());
+        out[entry(i) + 8..][..8].copy_from_slice(&offset.to_le_bytes());
+        out[entry(i) + 16..][..8].copy_from_slice(&(part.len() as u64).to_le_bytes());
+        body.extend(*part);
+    }
+    out[24..32].copy_from_slice(&((base + body.len()) as u64).to_le_bytes());
+    let sum = crc32fast_of(&out);
+    out.extend(sum.to_le_bytes());
+    out.extend(body);
+    out
+}
+
+fn crc32fast_of(bytes: &[u8]) -> u32 {
+    let mut crc = !0u32;
+    for &byte in bytes {
+        crc ^= u32::from(byte);
+        for _ in 0..8 {
+            crc = if crc & 1 != 0 { crc >> 1 ^ 0xEDB8_8320 } else { crc >> 1 };
+        }
+    }
+    !crc
+}
+
+fn program_section() -> Vec<u8> {
+    let good = sample().to_bytes().unwrap();
+    let read = |at: usize| u64::from_le_bytes(good[at..at + 8].try_into().unwrap()) as usize;
+    good[read(40)..][..read(48)].to_vec()
+}
+
+#[test]
+fn forged_files_with_right_checksums_are_decoded() {
+    assert!(Executable::from_bytes(&forge(&program_section())).is_ok());
+    assert!(Executable::from_bytes(&forge(b"")).is_err());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    #[test]
+    fn random_bytes_never_panic(bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
+        prop_assert!(Executable::from_bytes(&bytes).is_err());
+        let _ = Executable::from_bytes(&forge(&bytes));
+    }
+
+    #[test]
+    fn damaged_programs_never_panic(
+        edits in proptest::collection::vec((any::<proptest::sample::Index>(), any::<u8>()), 1..6),
+        cut in any::<proptest::sample::Index>(),
+    ) {
+        let mut program = program_section();
+        for (at, value) in edits {
+            let at = at.index(program.len());
+            program[at] = value;
+        }
+        if let Ok(exe) = Executable::from_bytes(&forge(&program)) {
+            let _ = (exe.as_text(), exe.as_python(), exe.stats());
+        }
+        program.truncate(cut.index(program.len()));
+        let _ = Executable::from_bytes(&forge(&program));
+    }
+
+    #[test]
+    fn operands_survive(value in any::<i64>()) {
+        let mut b = ExecBuilder::new();
+        let arg: Arg = b.imm(value);
+        b.begin_function("f", vec![], "");
+        b.emit_call("g", &[arg], Reg(0));
+        b.emit_ret(Reg(0));
+        b.end_function();
+        let exe = b.get().unwrap();
+        prop_assert_eq!(Executable::from_bytes(&exe.to_bytes().unwrap()).unwrap().as_text(), exe.as_text());
+    }
+}
