@@ -1,0 +1,3 @@
+//! The operators of Pliant: one declaration each, and the tensor expressions that give them meaning.
+
+pub mod te;

@@ -1,0 +1,185 @@
+//! Between tensor expressions and the symbolic integers of a graph function.
+
+use pliant_ir::tir::{BinOp, Intrin, Ty};
+use pliant_sym::{CmpOp, Sym, SymArena, SymKind, SymVar};
+use rustc_hash::FxHashMap;
+
+use super::build::*;
+use super::expr::{Expr, ExprKind, Var};
+use super::walk::fold;
+
+/// Which symbol of a function is which variable of tensor expressions.
+#[derive(Clone, Debug, Default)]
+pub struct VarMap {
+    to_te: FxHashMap<SymVar, Var>,
+    to_sym: FxHashMap<Var, SymVar>,
+}
+
+impl VarMap {
+    /// An empty map.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Ties the two.
+    pub fn bind(&mut self, sym: SymVar, var: Var) {
+        self.to_sym.insert(var.clone(), sym);
+        self.to_te.insert(sym, var);
+    }
+
+    /// The variable that stands for a symbol, made if there is none.
+    pub fn te_var(&mut self, arena: &SymArena, sym: SymVar) -> Var {
+        if let Some(var) = self.to_te.get(&sym) {
+            return var.clone();
+        }
+        let var = Var::size(arena.name(sym));
+        self.bind(sym, var.clone());
+        var
+    }
+
+    /// The symbol that a variable stands for, made if there is none.
+    pub fn sym_var(&mut self, arena: &mut SymArena, var: &Var) -> SymVar {
+        if let Some(&sym) = self.to_sym.get(var) {
+            return sym;
+        }
+        let sym = arena.fresh_var(&**var.name());
+        self.bind(sym, var.clone());
+        sym
+    }
+
+    /// The symbol that a variable stands for, if there is one.
+    pub fn get_sym(&self, var: &Var) -> Option<SymVar> {
+        self.to_sym.get(var).copied()
+    }
+}
+
+/// The symbolic integer that an integer expression over size variables is; `None` when it holds floats, tensor
+/// elements or intrinsics. Variables that stand for no symbol yet get a new one.
+pub fn to_sym(arena: &mut SymArena, expr: &Expr, vars: &mut VarMap) -> Option<Sym> {
+    let mut memo = FxHashMap::default();
+    fold(expr, &mut memo, |e, args: &[Sym]| sym_node(arena, e, args, vars).ok_or(())).ok()
+}
+
+fn sym_node(arena: &mut SymArena, e: &Expr, args: &[Sym], vars: &mut VarMap) -> Option<Sym> {
+    if e.ty().dtype.is_float() || e.ty().lanes != 1 {
+        return None;
+    }
+    Some(match e.kind() {
+        ExprKind::Int(v) => arena.int(*v),
+        ExprKind::Var(v) => {
+            let sym = vars.sym_var(arena, v);
+            arena.var(sym)
+        }
+        ExprKind::Binary(op, ..) => sym_binary(arena, *op, args[0], args[1])?,
+        // Sizes are exact integers: widening keeps them, and narrower ones do not occur in shapes.
+        ExprKind::Cast(a) if e.ty() == Ty::I64 && !a.ty().dtype.is_float() => args[0],
+        ExprKind::Not(_) => arena.not(args[0]),
+        ExprKind::Select(..) | ExprKind::Call(Intrin::IfThenElse, _) => {
+            arena.select(args[0], args[1], args[2])
+        }
+        _ => return None,
+    })
+}
+
+fn sym_binary(arena: &mut SymArena, op: BinOp, a: Sym, b: Sym) -> Option<Sym> {
+    use BinOp::*;
+    Some(match op {
+        Add => arena.add(a, b),
+        Sub => arena.sub(a, b),
+        Mul => arena.mul(a, b),
+        FloorDiv => arena.floordiv(a, b),
+        FloorMod => arena.floormod(a, b),
+        Min => arena.min(a, b),
+        Max => arena.max(a, b),
+        Eq => arena.eq(a, b),
+        Ne => arena.ne(a, b),
+        Lt => arena.lt(a, b),
+        Le => arena.le(a, b),
+        Gt => arena.gt(a, b),
+        Ge => arena.ge(a, b),
+        And => arena.and(a, b),
+        Or => arena.or(a, b),
+        Div | Mod => return None,
+    })
+}
+
+/// The expression that a symbolic integer is: int64, or bool for a predicate.
+pub fn from_sym(arena: &SymArena, sym: Sym, vars: &mut VarMap) -> Expr {
+    let mut memo: FxHashMap<Sym, Expr> = FxHashMap::default();
+    let mut stack = vec![(sym, false)];
+    while let Some((s, expanded)) = stack.pop() {
+        if memo.contains_key(&s) {
+            continue;
+        }
+        let children = arena.children(s);
+        if !expanded && !children.is_empty() {
+            stack.push((s, true));
+            stack.extend(children.iter().rev().map(|&c| (c, false)));
+            continue;
+        }
+        let e = te_node(arena, s, &memo, vars);
+        memo.insert(s, e);
+    }
+    memo[&sym].clone()
+}
+
+fn te_node(arena: &SymArena, sym: Sym, memo: &FxHashMap<Sym, Expr>, vars: &mut VarMap) -> Expr {
+    let chain = |list: &[Sym], op: BinOp| {
+        let mut items = list.iter().map(|s| memo[s].clone());
+        let first = items.next().expect("lists of terms are never empty");
+        items.fold(first, |acc, e| binary(op, &acc, &e))
+    };
+    match arena.kind(sym) {
+        SymKind::Int(v) => int(v),
+        SymKind::Var(v) => vars.te_var(arena, v).expr(),
+        SymKind::Sum { terms, constant } => {
+            let scaled = |&(coef, s): &(i64, Sym)| &memo[&s] * &int(coef);
+            let (positive, negative): (Vec<(i64, Sym)>, Vec<(i64, Sym)>) =
+                terms.iter().partition(|t| t.0 > 0);
+            let mut acc = positive.iter().map(scaled).reduce(|a, b| a + b);
+            if acc.is_none() && constant != 0 {
+                acc = Some(int(constant));
+            } else if constant != 0 {
+                acc = acc
+                    .map(|a| if constant > 0 { a + constant } else { a - constant.wrapping_neg() });
+            }
+            for (coef, s) in negative {
+                let e = &memo[&s];
+                acc = Some(match acc {
+                    Some(a) => a - e * &int(coef.wrapping_neg()),
+                    None => e * &int(coef),
+                });
+            }
+            acc.unwrap_or_else(|| int(constant))
+        }
+        SymKind::Product(list) => chain(list, BinOp::Mul),
+        SymKind::FloorDiv(a, b) => floordiv(&memo[&a], &memo[&b]),
+        SymKind::FloorMod(a, b) => floormod(&memo[&a], &memo[&b]),
+        SymKind::Min(list) => chain(list, BinOp::Min),
+        SymKind::Max(list) => chain(list, BinOp::Max),
+        SymKind::Select(c, a, b) => select(&cast(&memo[&c], Ty::BOOL), &memo[&a], &memo[&b]),
+        SymKind::Cmp(op, a, b) => {
+            let op = match op {
+                CmpOp::Lt => BinOp::Lt,
+                CmpOp::Le => BinOp::Le,
+                CmpOp::Eq => BinOp::Eq,
+                CmpOp::Ne => BinOp::Ne,
+            };
+            binary(op, &memo[&a], &memo[&b])
+        }
+        SymKind::And(list) => chain(list, BinOp::And),
+        SymKind::Or(list) => chain(list, BinOp::Or),
+        SymKind::Not(a) => not(&memo[&a]),
+        SymKind::BigAdd(a, b) => &memo[&a] + &memo[&b],
+        SymKind::BigMul(a, b) => &memo[&a] * &memo[&b],
+    }
+}
+
+/// The expression in the normal form of symbolic integers; itself where it is not one.
+pub fn simplify(expr: &Expr) -> Expr {
+    let (mut arena, mut vars) = (SymArena::new(), VarMap::new());
+    match to_sym(&mut arena, expr, &mut vars) {
+        Some(sym) => cast(&from_sym(&arena, sym, &mut vars), expr.ty()),
+        None => expr.clone(),
+    }
+}

@@ -1,0 +1,568 @@
+//! Constants, operators with type matching, intrinsics and reductions.
+//!
+//! Constants of integers are folded where that does not overflow, and neutral operands fall away; so sizes and
+//! indices stay small. Floats are left as written, but for conversions of constants.
+
+use std::ops;
+use std::sync::Arc;
+
+use pliant_ir::tir::{BinOp, Intrin, IterKind, Ty};
+use pliant_tensor::DType;
+
+use super::expr::{CustomReducer, Expr, ExprKind, IterVar, Reduce, Reducer, Var};
+
+// ---- constants and variables ----
+
+/// An int64 constant.
+pub fn int(value: i64) -> Expr {
+    Expr::new(ExprKind::Int(value), Ty::I64)
+}
+
+/// A bool constant.
+pub fn bool_const(value: bool) -> Expr {
+    Expr::new(ExprKind::Int(value as i64), Ty::BOOL)
+}
+
+/// A float32 constant.
+pub fn float(value: f64) -> Expr {
+    Expr::new(ExprKind::Float(value), Ty::scalar(DType::Float32))
+}
+
+/// A constant of any element type; floats become integers by rounding towards zero.
+pub fn const_of(value: f64, dtype: DType) -> Expr {
+    let kind = if dtype.is_float() { ExprKind::Float(value) } else { ExprKind::Int(value as i64) };
+    Expr::new(kind, Ty::scalar(dtype))
+}
+
+/// An integer constant of any element type.
+pub fn int_of(value: i64, dtype: DType) -> Expr {
+    let kind = if dtype.is_float() { ExprKind::Float(value as f64) } else { ExprKind::Int(value) };
+    Expr::new(kind, Ty::scalar(dtype))
+}
+
+/// A string, only as an argument of calls.
+pub fn string(value: impl Into<Arc<str>>) -> Expr {
+    Expr::new(ExprKind::Str(value.into()), Ty::I64)
+}
+
+/// A new size variable, as [`Var::size`].
+pub fn var(name: impl Into<Arc<str>>) -> Var {
+    Var::size(name)
+}
+
+/// The largest value of a type (infinity for floats).
+pub fn max_value(dtype: DType) -> Expr {
+    match dtype {
+        DType::Bool => bool_const(true),
+        // The widest unsigned value does not fit the constant's 64 signed bits.
+        DType::UInt64 => call(Intrin::BitwiseNot, vec![int_of(0, dtype)]),
+        d if d.is_float() => const_of(f64::INFINITY, d),
+        d if d.is_uint() => int_of((1i64 << d.bits()) - 1, d),
+        d => int_of(i64::MAX >> (64 - d.bits()), d),
+    }
+}
+
+/// The smallest value of a type (minus infinity for floats).
+pub fn min_value(dtype: DType) -> Expr {
+    match dtype {
+        DType::Bool => bool_const(false),
+        d if d.is_float() => const_of(f64::NEG_INFINITY, d),
+        d if d.is_uint() => int_of(0, d),
+        d => int_of(i64::MIN >> (64 - d.bits()), d),
+    }
+}
+
+// ---- conversion and type matching ----
+
+/// A conversion; constants are converted at once, and nothing happens when the type is already that one.
+pub fn cast(e: &Expr, ty: impl Into<Ty>) -> Expr {
+    let ty = ty.into();
+    if e.ty() == ty {
+        return e.clone();
+    }
+    let folded = match *e.kind() {
+        ExprKind::Int(v) if ty.dtype.is_bool() => Some(ExprKind::Int((v != 0) as i64)),
+        ExprKind::Int(v) if ty.dtype.is_float() && v.unsigned_abs() <= 1 << 53 => {
+            Some(ExprKind::Float(v as f64))
+        }
+        ExprKind::Int(v) if fits(v, ty.dtype) => Some(ExprKind::Int(v)),
+        ExprKind::Float(v) if ty.dtype.is_float() => Some(ExprKind::Float(v)),
+        _ => None,
+    };
+    match folded {
+        Some(kind) if ty.lanes == 1 => Expr::new(kind, ty),
+        _ => Expr::new(ExprKind::Cast(e.clone()), ty),
+    }
+}
+
+/// Whether the integer is a value of an integer type.
+fn fits(v: i64, dtype: DType) -> bool {
+    match dtype {
+        DType::Int64 => true,
+        DType::UInt64 => v >= 0,
+        d if d.is_uint() => (0..1i64 << d.bits()).contains(&v),
+        d if d.is_int() => (-(1i64 << (d.bits() - 1))..1i64 << (d.bits() - 1)).contains(&v),
+        _ => false,
+    }
+}
+
+/// Both operands in one type. A constant takes the other's type; else float wins over integer over bool, and the
+/// wider wins; a signed and an unsigned integer meet in a signed one that holds both where there is one.
+pub fn match_types(a: &Expr, b: &Expr) -> (Expr, Expr) {
+    if a.ty() == b.ty() {
+        return (a.clone(), b.clone());
+    }
+    let dtype = match (is_literal(a), is_literal(b)) {
+        (true, false) if adopts(a, b.ty().dtype) => b.ty().dtype,
+        (false, true) if adopts(b, a.ty().dtype) => a.ty().dtype,
+        _ => promote(a.ty().dtype, b.ty().dtype),
+    };
+    (cast(a, Ty::scalar(dtype)), cast(b, Ty::scalar(dtype)))
+}
+
+fn is_literal(e: &Expr) -> bool {
+    matches!(e.kind(), ExprKind::Int(_) | ExprKind::Float(_))
+}
+
+/// Whether a constant may take the other operand's type without changing its value.
+fn adopts(literal: &Expr, dtype: DType) -> bool {
+    match *literal.kind() {
+        ExprKind::Int(v) => dtype.is_float() || fits(v, dtype),
+        _ => dtype.is_float(),
+    }
+}
+
+/// The type in which values of both types meet.
+pub fn promote(a: DType, b: DType) -> DType {
+    use DType::*;
+    match (a, b) {
+        _ if a == b => a,
+        (Bool, d) | (d, Bool) => d,
+        (Float16, BFloat16) | (BFloat16, Float16) => Float32,
+        (f, g) if f.is_float() && g.is_float() => {
+            if f.size() >= g.size() {
+                f
+            } else {
+                g
+            }
+        }
+        (f, _) | (_, f) if f.is_float() => f,
+        (i, j) if i.is_int() == j.is_int() => {
+            if i.size() >= j.size() {
+                i
+            } else {
+                j
+            }
+        }
+        (i, j) => {
+            let (signed, unsigned) = if i.is_int() { (i, j) } else { (j, i) };
+            match unsigned {
+                _ if signed.size() > unsigned.size() => signed,
+                UInt8 => Int16,
+                UInt16 => Int32,
+                _ => Int64,
+            }
+        }
+    }
+}
+
+// ---- two-operand operators ----
+
+/// A two-operand operator; the operands are brought to one type first.
+pub fn binary(op: BinOp, a: &Expr, b: &Expr) -> Expr {
+    let (a, b) = match_types(a, b);
+    let (a, b) = if matches!(op, BinOp::And | BinOp::Or) {
+        (cast(&a, Ty::BOOL.with_lanes(a.ty().lanes)), cast(&b, Ty::BOOL.with_lanes(b.ty().lanes)))
+    } else {
+        (a, b)
+    };
+    if let Some(e) = fold_binary(op, &a, &b) {
+        return e;
+    }
+    let ty = if op.is_predicate() { Ty::BOOL.with_lanes(a.ty().lanes) } else { a.ty() };
+    Expr::new(ExprKind::Binary(op, a, b), ty)
+}
+
+/// The value of an operator over integer constants, or an operand where the other is neutral.
+fn fold_binary(op: BinOp, a: &Expr, b: &Expr) -> Option<Expr> {
+    use BinOp::*;
+    if a.ty().dtype.is_float() || a.ty().lanes != 1 {
+        return None;
+    }
+    let ty = a.ty();
+    match (op, a.as_int(), b.as_int()) {
+        (_, Some(x), Some(y)) if op.is_predicate() => Some(bool_const(fold_predicate(op, x, y))),
+        (_, Some(x), Some(y)) => fold_ints(op, x, y)
+            .filter(|v| fits(*v, ty.dtype))
+            .map(|v| Expr::new(ExprKind::Int(v), ty)),
+        (Add, Some(0), _) | (Mul, Some(1), _) => Some(b.clone()),
+        (Add | Sub, _, Some(0)) | (Mul | FloorDiv | Div, _, Some(1)) => Some(a.clone()),
+        (Mul, Some(0), _) => Some(a.clone()),
+        (Mul, _, Some(0)) => Some(b.clone()),
+        (FloorMod | Mod, _, Some(1)) => Some(Expr::new(ExprKind::Int(0), ty)),
+        (And, Some(1), _) | (Or, Some(0), _) => Some(b.clone()),
+        (And, _, Some(1)) | (Or, _, Some(0)) => Some(a.clone()),
+        (And, Some(_), _) | (Or, Some(_), _) => Some(a.clone()),
+        (And, _, Some(_)) | (Or, _, Some(_)) => Some(b.clone()),
+        (Min | Max, _, _) if a.same_as(b) => Some(a.clone()),
+        (Sub, _, _) if same_var(a, b) => Some(Expr::new(ExprKind::Int(0), ty)),
+        (Eq | Le | Ge, _, _) if same_var(a, b) => Some(bool_const(true)),
+        _ => None,
+    }
+}
+
+fn same_var(a: &Expr, b: &Expr) -> bool {
+    a.as_var().is_some() && a.as_var() == b.as_var()
+}
+
+fn fold_predicate(op: BinOp, x: i64, y: i64) -> bool {
+    use BinOp::*;
+    match op {
+        Eq => x == y,
+        Ne => x != y,
+        Lt => x < y,
+        Le => x <= y,
+        Gt => x > y,
+        Ge => x >= y,
+        And => x != 0 && y != 0,
+        _ => x != 0 || y != 0,
+    }
+}
+
+fn fold_ints(op: BinOp, x: i64, y: i64) -> Option<i64> {
+    use BinOp::*;
+    match op {
+        Add => x.checked_add(y),
+        Sub => x.checked_sub(y),
+        Mul => x.checked_mul(y),
+        Div => x.checked_div(y),
+        Mod => x.checked_rem(y),
+        FloorDiv => {
+            x.checked_div_euclid(y).map(|q| if y < 0 && x.rem_euclid(y) != 0 { q - 1 } else { q })
+        }
+        FloorMod => x.checked_rem_euclid(y).map(|r| if y < 0 && r != 0 { r + y } else { r }),
+        Min => Some(x.min(y)),
+        Max => Some(x.max(y)),
+        _ => None,
+    }
+}
+
+macro_rules! binary_functions {
+    ($($(#[$doc:meta])* $name:ident = $op:ident;)*) => {
+        $($(#[$doc])* pub fn $name(a: &Expr, b: &Expr) -> Expr { binary(BinOp::$op, a, b) })*
+    };
+}
+
+binary_functions! {
+    /// `a // b`, towards minus infinity.
+    floordiv = FloorDiv;
+    /// `a % b` with the sign of `b`.
+    floormod = FloorMod;
+    /// Integer quotient towards zero.
+    truncdiv = Div;
+    /// Integer remainder with the sign of `a`.
+    truncmod = Mod;
+    /// The smaller of two values.
+    minimum = Min;
+    /// The larger of two values.
+    maximum = Max;
+    /// `a == b`.
+    eq = Eq;
+    /// `a != b`.
+    ne = Ne;
+    /// `a < b`.
+    lt = Lt;
+    /// `a <= b`.
+    le = Le;
+    /// `a > b`.
+    gt = Gt;
+    /// `a >= b`.
+    ge = Ge;
+    /// Both hold.
+    and = And;
+    /// Either holds.
+    or = Or;
+}
+
+/// `(a + b - 1) // b` for positive `b`.
+pub fn ceildiv(a: &Expr, b: &Expr) -> Expr {
+    floordiv(&(a + &(b - &int_of(1, b.ty().dtype))), b)
+}
+
+/// All hold; true for none.
+pub fn all<'e>(conds: impl IntoIterator<Item = &'e Expr>) -> Expr {
+    conds.into_iter().fold(bool_const(true), |acc, c| and(&acc, c))
+}
+
+macro_rules! overload {
+    ($($trait:ident $method:ident $op:ident;)*) => {$(
+        impl ops::$trait<&Expr> for &Expr {
+            type Output = Expr;
+            fn $method(self, rhs: &Expr) -> Expr { binary(BinOp::$op, self, rhs) }
+        }
+        impl ops::$trait<Expr> for Expr {
+            type Output = Expr;
+            fn $method(self, rhs: Expr) -> Expr { binary(BinOp::$op, &self, &rhs) }
+        }
+        impl ops::$trait<&Expr> for Expr {
+            type Output = Expr;
+            fn $method(self, rhs: &Expr) -> Expr { binary(BinOp::$op, &self, rhs) }
+        }
+        impl ops::$trait<Expr> for &Expr {
+            type Output = Expr;
+            fn $method(self, rhs: Expr) -> Expr { binary(BinOp::$op, self, &rhs) }
+        }
+        impl ops::$trait<i64> for Expr {
+            type Output = Expr;
+            fn $method(self, rhs: i64) -> Expr { binary(BinOp::$op, &self, &int(rhs)) }
+        }
+        impl ops::$trait<i64> for &Expr {
+            type Output = Expr;
+            fn $method(self, rhs: i64) -> Expr { binary(BinOp::$op, self, &int(rhs)) }
+        }
+    )*};
+}
+
+overload! {
+    Add add Add;
+    Sub sub Sub;
+    Mul mul Mul;
+    Div div Div;
+}
+
+impl ops::Neg for &Expr {
+    type Output = Expr;
+
+    fn neg(self) -> Expr {
+        match *self.kind() {
+            ExprKind::Int(v) if v.checked_neg().is_some_and(|n| fits(n, self.ty().dtype)) => {
+                Expr::new(ExprKind::Int(-v), self.ty())
+            }
+            ExprKind::Float(v) => Expr::new(ExprKind::Float(-v), self.ty()),
+            // `0 - x` would turn 0.0 into 0.0; the sign of zero is kept by the product.
+            _ if self.ty().dtype.is_float() => {
+                binary(BinOp::Mul, self, &const_of(-1.0, self.ty().dtype))
+            }
+            _ => binary(BinOp::Sub, &int_of(0, self.ty().dtype), self),
+        }
+    }
+}
+
+impl ops::Neg for Expr {
+    type Output = Expr;
+
+    fn neg(self) -> Expr {
+        -&self
+    }
+}
+
+impl From<i64> for Expr {
+    fn from(value: i64) -> Self {
+        int(value)
+    }
+}
+
+impl From<&Var> for Expr {
+    fn from(var: &Var) -> Self {
+        var.expr()
+    }
+}
+
+// ---- other nodes ----
+
+/// Logical negation.
+pub fn not(a: &Expr) -> Expr {
+    let a = cast(a, Ty::BOOL.with_lanes(a.ty().lanes));
+    match (a.as_int(), a.kind()) {
+        (Some(v), _) => bool_const(v == 0),
+        (_, ExprKind::Not(inner)) => inner.clone(),
+        _ => Expr::new(ExprKind::Not(a.clone()), a.ty()),
+    }
+}
+
+/// `cond ? a : b`, both evaluated.
+pub fn select(cond: &Expr, a: &Expr, b: &Expr) -> Expr {
+    match cond.as_int() {
+        Some(0) => match_types(a, b).1,
+        Some(_) => match_types(a, b).0,
+        None => {
+            let (a, b) = match_types(a, b);
+            let ty = a.ty();
+            Expr::new(ExprKind::Select(cond.clone(), a, b), ty)
+        }
+    }
+}
+
+/// `cond ? a : b`, evaluating only the chosen one: for reads that the condition guards.
+pub fn if_then_else(cond: &Expr, a: &Expr, b: &Expr) -> Expr {
+    match cond.as_int() {
+        Some(_) => select(cond, a, b),
+        None => {
+            let (a, b) = match_types(a, b);
+            let ty = a.ty();
+            Expr::new(ExprKind::Call(Intrin::IfThenElse, vec![cond.clone(), a, b]), ty)
+        }
+    }
+}
+
+/// A call of an intrinsic whose result has the type of its first operand (or is bool).
+pub fn call(intrin: Intrin, args: Vec<Expr>) -> Expr {
+    let first = args.first().map_or(Ty::I64, Expr::ty);
+    let ty = match intrin {
+        Intrin::IfThenElse => args.get(1).map_or(Ty::I64, Expr::ty),
+        Intrin::IsNan | Intrin::IsInf | Intrin::IsFinite => Ty::BOOL.with_lanes(first.lanes),
+        _ => first,
+    };
+    call_typed(intrin, args, ty)
+}
+
+/// A call of an intrinsic of that result type.
+pub fn call_typed(intrin: Intrin, args: Vec<Expr>, ty: Ty) -> Expr {
+    Expr::new(ExprKind::Call(intrin, args), ty)
+}
+
+macro_rules! unary_functions {
+    ($($(#[$doc:meta])* $name:ident = $intrin:ident;)*) => {
+        $($(#[$doc])* pub fn $name(x: &Expr) -> Expr { call(Intrin::$intrin, vec![x.clone()]) })*
+    };
+}
+
+unary_functions! {
+    /// `e^x`.
+    exp = Exp;
+    /// Natural logarithm.
+    log = Log;
+    /// Square root.
+    sqrt = Sqrt;
+    /// `1 / sqrt(x)`.
+    rsqrt = Rsqrt;
+    /// Hyperbolic tangent.
+    tanh = Tanh;
+    /// Logistic function.
+    sigmoid = Sigmoid;
+    /// Error function.
+    erf = Erf;
+    /// Absolute value.
+    abs = Abs;
+    /// Towards minus infinity.
+    floor = Floor;
+    /// Towards plus infinity.
+    ceil = Ceil;
+    /// Towards zero.
+    trunc = Trunc;
+    /// To nearest, ties to even.
+    round = Round;
+    /// Sine.
+    sin = Sin;
+    /// Cosine.
+    cos = Cos;
+    /// Whether NaN.
+    isnan = IsNan;
+}
+
+/// `a^b`.
+pub fn power(a: &Expr, b: &Expr) -> Expr {
+    let (a, b) = match_types(a, b);
+    call(Intrin::Pow, vec![a, b])
+}
+
+/// The node with other operands, rebuilt through the folding constructors; itself when nothing changes.
+pub(super) fn with_children(e: &Expr, children: &[Expr]) -> Expr {
+    if e.children().iter().zip(children).all(|(old, new)| old.same_as(new)) {
+        return e.clone();
+    }
+    match e.kind() {
+        ExprKind::Int(_) | ExprKind::Float(_) | ExprKind::Str(_) | ExprKind::Var(_) => e.clone(),
+        ExprKind::Binary(op, ..) => binary(*op, &children[0], &children[1]),
+        ExprKind::Cast(_) => cast(&children[0], e.ty()),
+        ExprKind::Not(_) => not(&children[0]),
+        ExprKind::Select(..) => select(&children[0], &children[1], &children[2]),
+        ExprKind::Call(Intrin::IfThenElse, _) => {
+            if_then_else(&children[0], &children[1], &children[2])
+        }
+        ExprKind::Call(i, _) => call_typed(*i, children.to_vec(), e.ty()),
+        ExprKind::Load(t, _) => t.at(children),
+        ExprKind::Reduce(r) => {
+            let mut r = (**r).clone();
+            r.source = children[0].clone();
+            r.init = children.get(1).cloned();
+            Expr::new(ExprKind::Reduce(Arc::new(r)), e.ty())
+        }
+    }
+}
+
+// ---- reductions ----
+
+/// An axis to reduce over `0 .. extent`.
+pub fn reduce_axis(extent: Expr, name: impl Into<Arc<str>>) -> IterVar {
+    reduce_axis_from(int(0), extent, name)
+}
+
+/// An axis to reduce over `min .. min + extent`.
+pub fn reduce_axis_from(min: Expr, extent: Expr, name: impl Into<Arc<str>>) -> IterVar {
+    IterVar { var: Var::size(name), min, extent: cast(&extent, Ty::I64), kind: IterKind::Reduce }
+}
+
+/// A reduction with any reducer; over no axes it is the source.
+pub fn reduce(reducer: Reducer, source: &Expr, axes: &[IterVar], init: Option<Expr>) -> Expr {
+    if axes.is_empty() && init.is_none() {
+        return source.clone();
+    }
+    let r = Reduce { reducer, source: source.clone(), axes: axes.to_vec(), init };
+    Expr::new(ExprKind::Reduce(Arc::new(r)), source.ty())
+}
+
+/// The sum over the axes; 0 over none.
+pub fn sum(source: &Expr, axes: &[IterVar]) -> Expr {
+    reduce(Reducer::Sum, source, axes, None)
+}
+
+/// The product over the axes; 1 over none.
+pub fn prod(source: &Expr, axes: &[IterVar]) -> Expr {
+    reduce(Reducer::Prod, source, axes, None)
+}
+
+/// The largest over the axes; minus infinity, or the smallest integer, over none. NaN if one is NaN.
+pub fn max(source: &Expr, axes: &[IterVar]) -> Expr {
+    reduce(Reducer::Max, source, axes, None)
+}
+
+/// The smallest over the axes; infinity, or the largest integer, over none. NaN if one is NaN.
+pub fn min(source: &Expr, axes: &[IterVar]) -> Expr {
+    reduce(Reducer::Min, source, axes, None)
+}
+
+/// A reducer from a function of two values (commutative and associative) and its neutral value.
+pub fn comm_reducer(identity: Expr, combine: impl FnOnce(&Expr, &Expr) -> Expr) -> Reducer {
+    let (lhs, rhs) = (Var::new("x", identity.ty()), Var::new("y", identity.ty()));
+    let result = combine(&lhs.expr(), &rhs.expr());
+    Reducer::Custom(Arc::new(CustomReducer { lhs, rhs, result, identity }))
+}
+
+impl Reducer {
+    /// What the reduction of no value is.
+    pub fn identity(&self, dtype: DType) -> Expr {
+        match self {
+            Reducer::Sum => const_of(0.0, dtype),
+            Reducer::Prod => const_of(1.0, dtype),
+            Reducer::Max => min_value(dtype),
+            Reducer::Min => max_value(dtype),
+            Reducer::Custom(c) => c.identity.clone(),
+        }
+    }
+
+    /// Two values combined.
+    pub fn combine(&self, a: &Expr, b: &Expr) -> Expr {
+        match self {
+            Reducer::Sum => binary(BinOp::Add, a, b),
+            Reducer::Prod => binary(BinOp::Mul, a, b),
+            Reducer::Max => binary(BinOp::Max, a, b),
+            Reducer::Min => binary(BinOp::Min, a, b),
+            Reducer::Custom(c) => {
+                let map =
+                    [(c.lhs.clone(), a.clone()), (c.rhs.clone(), b.clone())].into_iter().collect();
+                super::substitute(&c.result, &map)
+            }
+        }
+    }
+}

@@ -1,0 +1,482 @@
+//! [`create_prim_func`]: a loop function from tensors.
+//!
+//! Parameters come in the order of the arguments, tensors as handles bound to buffers. A size variable that stands
+//! alone in a dim of a tensor argument is defined by it; each other variable becomes an int64 parameter after all
+//! arguments, in order of appearance. Each stage is one loop nest around one block; stages that are not arguments
+//! live in buffers of a root block.
+
+use std::sync::Arc;
+
+use pliant_ir::AttrValue;
+use pliant_ir::tir::{
+    self, BlockData, BufferData, BufferRegion, ForKind, PrimFunc, Scope, Stmt, StmtData, Ty, VarTy,
+};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::TeError;
+use super::build::cast;
+use super::expr::{Expr, ExprKind, IterVar, Reduce, Var};
+use super::tensor::{Check, Compute, Tensor, TensorOp};
+use super::walk::{fold, free_vars, post_order, substitute, tensors_read};
+
+/// An argument of the function under construction.
+#[derive(Clone, Debug)]
+pub enum Arg {
+    /// A tensor: a placeholder (input) or a stage (output).
+    Tensor(Tensor),
+    /// A scalar.
+    Var(Var),
+}
+
+impl From<Tensor> for Arg {
+    fn from(t: Tensor) -> Self {
+        Arg::Tensor(t)
+    }
+}
+
+impl From<&Tensor> for Arg {
+    fn from(t: &Tensor) -> Self {
+        Arg::Tensor(t.clone())
+    }
+}
+
+impl From<Var> for Arg {
+    fn from(v: Var) -> Self {
+        Arg::Var(v)
+    }
+}
+
+/// A function made from tensors.
+#[derive(Clone, Debug)]
+pub struct Created {
+    /// The function.
+    pub func: PrimFunc,
+    /// The size variables that became parameters after the arguments.
+    pub extra: Vec<Var>,
+}
+
+/// The loop function that computes the stages among `args` from the placeholders among them.
+///
+/// # Errors
+/// When a placeholder is read that is no argument, a reduction stands inside another expression, a tensor is read
+/// with a wrong number of indices, or an argument appears twice.
+pub fn create_prim_func(args: &[Arg]) -> Result<PrimFunc, TeError> {
+    create_prim_func_with_vars(args).map(|c| c.func)
+}
+
+/// [`create_prim_func`], also telling which variables became parameters.
+///
+/// # Errors
+/// As [`create_prim_func`].
+pub fn create_prim_func_with_vars(args: &[Arg]) -> Result<Created, TeError> {
+    let tensors: Vec<Tensor> = args
+        .iter()
+        .filter_map(|a| match a {
+            Arg::Tensor(t) => Some(t.clone()),
+            Arg::Var(_) => None,
+        })
+        .collect();
+    let stages = stages_of(&tensors);
+    validate(args, &tensors, &stages)?;
+    let extra = unbound_vars(args, &tensors, &stages);
+    let mut create =
+        Create { f: PrimFunc::new(), vars: FxHashMap::default(), buffers: FxHashMap::default() };
+    create.params(args, &extra);
+    create.body(&tensors, &stages)?;
+    create.f.attrs.insert("tir.noalias".into(), AttrValue::Bool(true));
+    Ok(Created { func: create.f, extra })
+}
+
+/// All tensors that the roots are computed from, producers first, the roots included.
+pub(super) fn stages_of(roots: &[Tensor]) -> Vec<Tensor> {
+    let (mut order, mut done) = (Vec::new(), FxHashSet::default());
+    let mut stack: Vec<(Tensor, bool)> = roots.iter().rev().map(|t| (t.clone(), false)).collect();
+    while let Some((t, expanded)) = stack.pop() {
+        if done.contains(&t) {
+            continue;
+        }
+        let inputs = t.as_compute().map(inputs_of).unwrap_or_default();
+        if expanded || inputs.is_empty() {
+            done.insert(t.clone());
+            order.push(t);
+            continue;
+        }
+        stack.push((t, true));
+        stack.extend(inputs.into_iter().rev().map(|i| (i, false)));
+    }
+    order
+}
+
+fn inputs_of(stage: &Compute) -> Vec<Tensor> {
+    let mut inputs = tensors_read(&stage.body);
+    inputs.extend(stage.checks.iter().flat_map(|c| tensors_read(&c.cond)));
+    inputs
+}
+
+fn validate(args: &[Arg], tensors: &[Tensor], stages: &[Tensor]) -> Result<(), TeError> {
+    let given: FxHashSet<&Tensor> = tensors.iter().collect();
+    if given.len() != tensors.len() {
+        return Err(TeError::new("the same tensor is given twice as an argument"));
+    }
+    let vars: Vec<&Var> =
+        args.iter().filter_map(|a| if let Arg::Var(v) = a { Some(v) } else { None }).collect();
+    if vars.iter().collect::<FxHashSet<_>>().len() != vars.len() {
+        return Err(TeError::new("the same variable is given twice as an argument"));
+    }
+    for t in stages {
+        match t.op() {
+            TensorOp::Placeholder if !given.contains(t) => {
+                return Err(TeError::new(format!(
+                    "placeholder {} is read but is not among the arguments",
+                    t.name()
+                )));
+            }
+            TensorOp::Placeholder => {}
+            TensorOp::Compute(stage) => validate_stage(t, stage)?,
+        }
+    }
+    Ok(())
+}
+
+fn validate_stage(t: &Tensor, stage: &Compute) -> Result<(), TeError> {
+    let mut problem = None;
+    let conds = stage.checks.iter().map(|c| &c.cond);
+    for root in std::iter::once(&stage.body).chain(conds) {
+        post_order(root, |e| match e.kind() {
+            ExprKind::Reduce(_) if !e.same_as(&stage.body) => {
+                problem = Some(format!(
+                    "a reduction must be the whole body of a stage, but in {} it stands inside another \
+                     expression; give it a stage of its own",
+                    t.name()
+                ));
+            }
+            ExprKind::Load(read, indices) if read.ndim() != indices.len() => {
+                problem = Some(format!(
+                    "tensor {} has {} dims, but {} reads it with {} indices",
+                    read.name(),
+                    read.ndim(),
+                    t.name(),
+                    indices.len()
+                ));
+            }
+            _ => {}
+        });
+    }
+    problem.map_or(Ok(()), |p| Err(TeError(p)))
+}
+
+/// The variables that neither an argument nor a dim nor an axis defines, in order of appearance.
+fn unbound_vars(args: &[Arg], tensors: &[Tensor], stages: &[Tensor]) -> Vec<Var> {
+    let mut bound: FxHashSet<Var> = FxHashSet::default();
+    for arg in args {
+        match arg {
+            Arg::Var(v) => drop(bound.insert(v.clone())),
+            Arg::Tensor(t) => bound.extend(t.shape().iter().filter_map(|d| d.as_var().cloned())),
+        }
+    }
+    let mut extra = Vec::new();
+    let mut visit = |e: &Expr, axes: &[&IterVar]| {
+        for v in free_vars(e) {
+            if !axes.iter().any(|a| a.var == v) && bound.insert(v.clone()) {
+                extra.push(v);
+            }
+        }
+    };
+    for t in tensors.iter().chain(stages) {
+        t.shape().iter().for_each(|d| visit(d, &[]));
+    }
+    for stage in stages.iter().filter_map(Tensor::as_compute) {
+        let mut axes: Vec<&IterVar> = stage.axes.iter().collect();
+        if let ExprKind::Reduce(r) = stage.body.kind() {
+            axes.extend(&r.axes);
+        }
+        for check in &stage.checks {
+            let own: Vec<&IterVar> = check.axes.iter().collect();
+            own.iter().for_each(|a| [&a.min, &a.extent].into_iter().for_each(|e| visit(e, &[])));
+            visit(&check.cond, &own);
+        }
+        axes.iter().for_each(|a| [&a.min, &a.extent].into_iter().for_each(|e| visit(e, &[])));
+        visit(&stage.body, &axes);
+    }
+    extra
+}
+
+/// The function under construction, and what its variables and buffers stand for.
+struct Create {
+    f: PrimFunc,
+    vars: FxHashMap<Var, tir::Var>,
+    buffers: FxHashMap<Tensor, tir::Buffer>,
+}
+
+impl Create {
+    fn var(&mut self, v: &Var) -> tir::Var {
+        if let Some(&var) = self.vars.get(v) {
+            return var;
+        }
+        let var = self.f.add_var(v.name().clone(), VarTy::Value(v.ty()));
+        self.vars.insert(v.clone(), var);
+        var
+    }
+
+    fn params(&mut self, args: &[Arg], extra: &[Var]) {
+        for arg in args {
+            match arg {
+                Arg::Tensor(t) => {
+                    let buffer = self.buffer(t);
+                    self.f.add_buffer_param(format!("var_{}", t.name()), buffer);
+                }
+                Arg::Var(v) => {
+                    let var = self.var(v);
+                    self.f.params.push(var);
+                }
+            }
+        }
+        for v in extra {
+            let var = self.var(v);
+            self.f.params.push(var);
+        }
+    }
+
+    fn buffer(&mut self, t: &Tensor) -> tir::Buffer {
+        let shape = t.shape().iter().map(|d| self.size(d)).collect();
+        let buffer = self.f.add_buffer(BufferData {
+            name: t.name().clone(),
+            dtype: t.dtype(),
+            shape,
+            strides: Vec::new(),
+            elem_offset: None,
+            scope: Scope::Global,
+        });
+        self.buffers.insert(t.clone(), buffer);
+        buffer
+    }
+
+    /// A size, over the function's own variables.
+    fn size(&mut self, e: &Expr) -> tir::Expr {
+        let mut memo = FxHashMap::default();
+        self.expr(e, &mut memo)
+    }
+
+    fn body(&mut self, args: &[Tensor], stages: &[Tensor]) -> Result<(), TeError> {
+        let args: FxHashSet<&Tensor> = args.iter().collect();
+        let (mut stmts, mut allocs) = (Vec::new(), Vec::new());
+        for t in stages {
+            let Some(stage) = t.as_compute() else { continue };
+            if !args.contains(t) {
+                allocs.push(self.buffer(t));
+            }
+            for check in &stage.checks {
+                stmts.push(self.check(t, check)?);
+            }
+            stmts.push(self.stage(t, stage)?);
+        }
+        let body = self.f.seq(stmts);
+        self.f.body = if allocs.is_empty() { body } else { self.root_block(allocs, body) };
+        Ok(())
+    }
+
+    fn root_block(&mut self, allocs: Vec<tir::Buffer>, body: Stmt) -> Stmt {
+        let block = BlockData {
+            name: "root".into(),
+            iters: Vec::new(),
+            predicate: None,
+            reads: None,
+            writes: None,
+            allocs,
+            init: None,
+            body,
+            annotations: Vec::new(),
+        };
+        self.f.add_stmt(StmtData::Block(Box::new(block)))
+    }
+
+    fn check(&mut self, t: &Tensor, check: &Check) -> Result<Stmt, TeError> {
+        let mut nest = self.open(&check.axes.iter().collect::<Vec<_>>());
+        let cond = self.made(cast(&check.cond, Ty::BOOL), &mut nest);
+        let reads = self.regions(&[&check.cond], &nest);
+        let done = self.f.add_stmt(StmtData::Seq(Vec::new()));
+        let body = self.f.add_stmt(StmtData::Assert(cond, check.message.clone(), done));
+        let name: Arc<str> = format!("{}_check", t.name()).into();
+        Ok(self.close(nest, name, reads, Vec::new(), None, body))
+    }
+
+    fn stage(&mut self, t: &Tensor, stage: &Compute) -> Result<Stmt, TeError> {
+        let buffer = self.buffers[t];
+        let mut axes: Vec<&IterVar> = stage.axes.iter().collect();
+        let reduce = match stage.body.kind() {
+            ExprKind::Reduce(r) => Some(r),
+            _ => None,
+        };
+        axes.extend(reduce.iter().flat_map(|r| &r.axes));
+        let mut nest = self.open(&axes);
+        let indices: Vec<tir::Expr> = nest.axis_exprs[..stage.axes.len()].to_vec();
+        let one = self.f.int(1);
+        let write = BufferRegion { buffer, region: indices.iter().map(|&i| (i, one)).collect() };
+        let (reads, init, value) = match reduce {
+            Some(r) => {
+                let reads = self.regions(&[&r.source], &nest);
+                let (init, value) = self.reduction(buffer, &indices, r, &mut nest);
+                (reads, Some(init), value)
+            }
+            None => {
+                let reads = self.regions(&[&stage.body], &nest);
+                (reads, None, self.expr(&stage.body, &mut nest.memo))
+            }
+        };
+        let body = self.f.store(buffer, &indices, value);
+        Ok(self.close(nest, t.name().clone(), reads, vec![write], init, body))
+    }
+
+    /// The init statement and the updated value of a reduction.
+    fn reduction(
+        &mut self,
+        buffer: tir::Buffer,
+        indices: &[tir::Expr],
+        r: &Reduce,
+        nest: &mut Nest,
+    ) -> (Stmt, tir::Expr) {
+        let dtype = r.source.ty().dtype;
+        let init = r.init.clone().unwrap_or_else(|| r.reducer.identity(dtype));
+        let init = self.made(cast(&init, dtype), nest);
+        let init = self.f.store(buffer, indices, init);
+        // Two placeholders stand for the value so far and the next one while the reducer combines them.
+        let (acc, next) = (Var::new("acc", dtype), Var::new("next", dtype));
+        let combined = r.reducer.combine(&acc.expr(), &next.expr());
+        let combined = substitute(&combined, &[(next, r.source.clone())].into_iter().collect());
+        let current = self.f.load(buffer, indices);
+        // The accumulator's nodes are found in the memo, so that its variable is never made.
+        post_order(&combined, |e| {
+            if e.as_var() == Some(&acc) {
+                nest.memo.insert(e.id(), current);
+            }
+        });
+        let value = self.made(combined, nest);
+        (init, value)
+    }
+
+    /// Makes the loop variables and the block's axes.
+    fn open(&mut self, axes: &[&IterVar]) -> Nest {
+        let mut nest = Nest::default();
+        for axis in axes {
+            let (min, extent) = (self.size(&axis.min), self.size(&axis.extent));
+            let loop_var = self.f.size_var(axis.var.name().clone());
+            let block_var = self.f.size_var(format!("v_{}", axis.var.name()));
+            let binding = self.f.var_expr(loop_var);
+            nest.loops.push((loop_var, min, extent));
+            nest.iters.push(tir::IterVar { var: block_var, min, extent, kind: axis.kind, binding });
+            nest.axis_exprs.push(self.f.var_expr(block_var));
+            self.vars.insert(axis.var.clone(), block_var);
+            nest.axes.push(axis.var.clone());
+        }
+        nest
+    }
+
+    /// Wraps the block and its loops around the body.
+    fn close(
+        &mut self,
+        nest: Nest,
+        name: Arc<str>,
+        reads: Vec<BufferRegion>,
+        writes: Vec<BufferRegion>,
+        init: Option<Stmt>,
+        body: Stmt,
+    ) -> Stmt {
+        let block = BlockData {
+            name,
+            iters: nest.iters,
+            predicate: None,
+            reads: Some(reads),
+            writes: Some(writes),
+            allocs: Vec::new(),
+            init,
+            body,
+            annotations: Vec::new(),
+        };
+        // Axes may be shared by stages; each stage has variables of its own.
+        for axis in &nest.axes {
+            self.vars.remove(axis);
+        }
+        let mut stmt = self.f.add_stmt(StmtData::Block(Box::new(block)));
+        for (var, min, extent) in nest.loops.into_iter().rev() {
+            let annotations = Vec::new();
+            let kind = ForKind::Serial;
+            stmt =
+                self.f.add_stmt(StmtData::For { var, min, extent, kind, body: stmt, annotations });
+        }
+        stmt
+    }
+
+    /// The elements that the expressions read, each once, in order of appearance.
+    fn regions(&mut self, roots: &[&Expr], nest: &Nest) -> Vec<BufferRegion> {
+        let mut loads = Vec::new();
+        for root in roots {
+            post_order(root, |e| {
+                if let ExprKind::Load(t, indices) = e.kind() {
+                    loads.push((t.clone(), indices.clone()));
+                }
+            });
+        }
+        let one = self.f.int(1);
+        let (mut seen, mut regions) = (FxHashSet::default(), Vec::new());
+        let mut memo = nest.memo.clone();
+        for (t, indices) in &loads {
+            let buffer = self.buffers[t];
+            let region = indices.iter().map(|i| (self.expr(i, &mut memo), one)).collect();
+            let region = BufferRegion { buffer, region };
+            if seen.insert(region.clone()) {
+                regions.push(region);
+            }
+        }
+        regions
+    }
+
+    /// [`expr`](Self::expr) for an expression made on the way, which then lives as long as the memo.
+    fn made(&mut self, e: Expr, nest: &mut Nest) -> tir::Expr {
+        nest.kept.push(e.clone());
+        self.expr(&e, &mut nest.memo)
+    }
+
+    /// The expression over the function's own variables and buffers.
+    fn expr(&mut self, e: &Expr, memo: &mut FxHashMap<usize, tir::Expr>) -> tir::Expr {
+        let result: Result<tir::Expr, std::convert::Infallible> =
+            fold(e, memo, |e, args: &[tir::Expr]| Ok(self.node(e, args)));
+        match result {
+            Ok(e) => e,
+        }
+    }
+
+    fn node(&mut self, e: &Expr, args: &[tir::Expr]) -> tir::Expr {
+        let ty = e.ty();
+        let data = match e.kind() {
+            ExprKind::Int(v) => tir::ExprData::Int(*v, ty),
+            ExprKind::Float(v) => tir::ExprData::Float(v.to_bits(), ty),
+            ExprKind::Str(s) => tir::ExprData::Str(s.clone()),
+            ExprKind::Var(v) => tir::ExprData::Var(self.var(v)),
+            ExprKind::Binary(op, ..) => tir::ExprData::Binary(*op, args[0], args[1]),
+            ExprKind::Cast(_) => tir::ExprData::Cast(ty, args[0]),
+            ExprKind::Not(_) => tir::ExprData::Not(args[0]),
+            ExprKind::Select(..) => tir::ExprData::Select(args[0], args[1], args[2]),
+            ExprKind::Call(i, _) => {
+                // Where the type follows from the operands, the field is fixed, so that equal calls are one.
+                let explicit = i.result() == tir::intrin::IntrinResult::Explicit;
+                tir::ExprData::Call(*i, args.into(), if explicit { ty } else { Ty::I64 })
+            }
+            ExprKind::Load(t, _) => tir::ExprData::Load(self.buffers[t], args.into()),
+            // Validation leaves reductions only at the top of a stage, which handles them itself.
+            ExprKind::Reduce(_) => return args[0],
+        };
+        self.f.add_expr(data)
+    }
+}
+
+/// The loops and axes of one block.
+#[derive(Default)]
+struct Nest {
+    loops: Vec<(tir::Var, tir::Expr, tir::Expr)>,
+    iters: Vec<tir::IterVar>,
+    axis_exprs: Vec<tir::Expr>,
+    axes: Vec<Var>,
+    memo: FxHashMap<usize, tir::Expr>,
+    /// Expressions made on the way: the memo's keys are addresses, so what they name must live.
+    kept: Vec<Expr>,
+}

@@ -1,0 +1,281 @@
+//! Variables and nodes of tensor expressions.
+//!
+//! Chains of any length are user input (`x = x + 1` in a Python loop), so dropping never recurses.
+
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use pliant_ir::tir::{BinOp, Intrin, IterKind, Ty};
+use smallvec::SmallVec;
+
+use super::tensor::{Tensor, TensorNode};
+
+/// A scalar variable: a size, an index, a parameter. Two variables are equal only if they are the same one.
+#[derive(Clone, Debug)]
+pub struct Var(Arc<VarNode>);
+
+#[derive(Debug)]
+struct VarNode {
+    name: Arc<str>,
+    ty: Ty,
+}
+
+impl Var {
+    /// A new variable.
+    pub fn new(name: impl Into<Arc<str>>, ty: impl Into<Ty>) -> Self {
+        Var(Arc::new(VarNode { name: name.into(), ty: ty.into() }))
+    }
+
+    /// A new size or index variable: int64.
+    pub fn size(name: impl Into<Arc<str>>) -> Self {
+        Var::new(name, Ty::I64)
+    }
+
+    /// Its name, for people; it need not be unique.
+    pub fn name(&self) -> &Arc<str> {
+        &self.0.name
+    }
+
+    /// Its type.
+    pub fn ty(&self) -> Ty {
+        self.0.ty
+    }
+
+    /// The variable as an expression.
+    pub fn expr(&self) -> Expr {
+        Expr::new(ExprKind::Var(self.clone()), self.ty())
+    }
+}
+
+impl PartialEq for Var {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for Var {}
+
+impl Hash for Var {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        Arc::as_ptr(&self.0).hash(state);
+    }
+}
+
+/// An axis of a computation: a variable and its range.
+#[derive(Clone, Debug)]
+pub struct IterVar {
+    /// The index variable.
+    pub var: Var,
+    /// First value.
+    pub min: Expr,
+    /// Number of values.
+    pub extent: Expr,
+    /// Spatial for output axes, reduce for those of a reduction.
+    pub kind: IterKind,
+}
+
+/// How a reduction combines two values, and what it starts from.
+#[derive(Clone, Debug)]
+pub enum Reducer {
+    /// Sum from 0.
+    Sum,
+    /// Product from 1.
+    Prod,
+    /// Largest, from minus infinity or the smallest integer.
+    Max,
+    /// Smallest, from infinity or the largest integer.
+    Min,
+    /// A commutative, associative function of the user's.
+    Custom(Arc<CustomReducer>),
+}
+
+/// A user's reducer: `result` over `lhs` and `rhs`, starting from `identity`.
+#[derive(Clone, Debug)]
+pub struct CustomReducer {
+    /// The value so far.
+    pub lhs: Var,
+    /// The next value.
+    pub rhs: Var,
+    /// Both combined.
+    pub result: Expr,
+    /// The start.
+    pub identity: Expr,
+}
+
+/// A reduction. It stands only at the top of a stage's body.
+#[derive(Clone, Debug)]
+pub struct Reduce {
+    /// How values are combined.
+    pub reducer: Reducer,
+    /// The values.
+    pub source: Expr,
+    /// The axes that are reduced.
+    pub axes: Vec<IterVar>,
+    /// The start, where it is not the reducer's own.
+    pub init: Option<Expr>,
+}
+
+/// A scalar expression. Cloning shares it.
+#[derive(Clone, Debug)]
+pub struct Expr(Arc<Node>);
+
+#[derive(Debug)]
+pub(super) struct Node {
+    kind: ExprKind,
+    ty: Ty,
+}
+
+/// What an expression is.
+#[derive(Clone, Debug)]
+pub enum ExprKind {
+    /// An integer or bool constant of the expression's type.
+    Int(i64),
+    /// A float constant of the expression's type.
+    Float(f64),
+    /// A string, only as an argument of calls.
+    Str(Arc<str>),
+    /// A variable.
+    Var(Var),
+    /// A two-operand operator over operands of one type.
+    Binary(BinOp, Expr, Expr),
+    /// A conversion to the expression's type.
+    Cast(Expr),
+    /// Logical negation.
+    Not(Expr),
+    /// `c ? a : b`, both evaluated.
+    Select(Expr, Expr, Expr),
+    /// A call of an intrinsic.
+    Call(Intrin, Vec<Expr>),
+    /// An element of a tensor, one index per dim.
+    Load(Tensor, Vec<Expr>),
+    /// A reduction.
+    Reduce(Arc<Reduce>),
+}
+
+impl Expr {
+    /// An expression of that type. Prefer the functions of this module, which find the type.
+    pub fn new(kind: ExprKind, ty: Ty) -> Self {
+        Expr(Arc::new(Node { kind, ty }))
+    }
+
+    /// What it is.
+    pub fn kind(&self) -> &ExprKind {
+        &self.0.kind
+    }
+
+    /// Its type.
+    pub fn ty(&self) -> Ty {
+        self.0.ty
+    }
+
+    /// Whether both are the same node.
+    pub fn same_as(&self, other: &Expr) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// The node's address: a key for side tables while the expression lives.
+    pub fn id(&self) -> usize {
+        Arc::as_ptr(&self.0) as usize
+    }
+
+    /// The value of an integer or bool constant.
+    pub fn as_int(&self) -> Option<i64> {
+        match self.kind() {
+            ExprKind::Int(v) => Some(*v),
+            _ => None,
+        }
+    }
+
+    /// The variable, if the expression is one.
+    pub fn as_var(&self) -> Option<&Var> {
+        match self.kind() {
+            ExprKind::Var(v) => Some(v),
+            _ => None,
+        }
+    }
+
+    /// Whether this is the constant `value`, integer or float.
+    pub fn is_const(&self, value: i64) -> bool {
+        match self.kind() {
+            ExprKind::Int(v) => *v == value,
+            ExprKind::Float(v) => *v == value as f64,
+            _ => false,
+        }
+    }
+
+    /// The direct operands, in order. A tensor's body is not an operand of the load.
+    pub fn children(&self) -> SmallVec<[&Expr; 4]> {
+        use ExprKind::*;
+        match self.kind() {
+            Int(_) | Float(_) | Str(_) | Var(_) => SmallVec::new(),
+            Binary(_, a, b) => SmallVec::from_slice(&[a, b]),
+            Cast(a) | Not(a) => SmallVec::from_slice(&[a]),
+            Select(c, a, b) => SmallVec::from_slice(&[c, a, b]),
+            Call(_, args) | Load(_, args) => args.iter().collect(),
+            Reduce(r) => std::iter::once(&r.source).chain(&r.init).collect(),
+        }
+    }
+}
+
+/// A child taken out of a node that is being dropped.
+pub(super) enum Orphan {
+    Expr(Expr),
+    Tensor(Tensor),
+}
+
+/// Moves the parts of a node that may lead to deep chains onto the stack.
+fn disown(kind: ExprKind, stack: &mut Vec<Orphan>) {
+    use ExprKind::*;
+    match kind {
+        Int(_) | Float(_) | Str(_) | Var(_) => {}
+        Cast(a) | Not(a) => stack.push(Orphan::Expr(a)),
+        Binary(_, a, b) => stack.extend([a, b].map(Orphan::Expr)),
+        Select(c, a, b) => stack.extend([c, a, b].map(Orphan::Expr)),
+        Call(_, args) => stack.extend(args.into_iter().map(Orphan::Expr)),
+        Load(t, args) => {
+            stack.extend(args.into_iter().map(Orphan::Expr));
+            stack.push(Orphan::Tensor(t));
+        }
+        Reduce(r) => {
+            if let Some(r) = Arc::into_inner(r) {
+                stack.push(Orphan::Expr(r.source));
+                stack.extend(r.init.map(Orphan::Expr));
+                for axis in r.axes {
+                    stack.extend([axis.min, axis.extent].map(Orphan::Expr));
+                }
+            }
+        }
+    }
+}
+
+/// Drops orphans one by one, so that the depth of what they own costs no stack.
+pub(super) fn drop_orphans(mut stack: Vec<Orphan>) {
+    while let Some(orphan) = stack.pop() {
+        match orphan {
+            Orphan::Expr(e) => {
+                if let Some(mut node) = Arc::into_inner(e.0) {
+                    disown(std::mem::replace(&mut node.kind, ExprKind::Int(0)), &mut stack);
+                }
+            }
+            Orphan::Tensor(t) => {
+                if let Some(mut node) = Arc::into_inner(t.into_arc()) {
+                    TensorNode::disown(&mut node, &mut stack);
+                }
+            }
+        }
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        if matches!(
+            self.kind,
+            ExprKind::Int(_) | ExprKind::Float(_) | ExprKind::Str(_) | ExprKind::Var(_)
+        ) {
+            return;
+        }
+        let mut stack = Vec::new();
+        disown(std::mem::replace(&mut self.kind, ExprKind::Int(0)), &mut stack);
+        drop_orphans(stack);
+    }
+}

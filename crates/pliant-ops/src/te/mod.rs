@@ -1,0 +1,57 @@
+//! Tensor expressions: what an operator computes, written as a function from output indices to a scalar.
+//!
+//! A [`Tensor`] is a placeholder or the result of [`compute`]; an [`Expr`] is a scalar over index variables,
+//! size variables and tensor elements. Both are shared trees (`Arc`), free of any function:
+//! [`create_prim_func`] turns tensors into a loop function, and [`to_sym`] and [`from_sym`] carry sizes to and
+//! from the symbolic integers of a graph function.
+//!
+//! | module | owns |
+//! |---|---|
+//! | `expr` | variables, nodes, constructors' types, deep-tree safe dropping |
+//! | `build` | constants, operators with type matching, intrinsics, reductions |
+//! | `tensor` | tensors, `placeholder`, `compute`, run-time checks of a stage |
+//! | `walk` | traversal without recursion, substitution |
+//! | `create` | [`create_prim_func`] |
+//! | `inline` | folding injective stages into their readers |
+//! | `bridge` | to and from [`pliant_ir::Sym`] |
+//! | `print` | the text of an expression |
+
+mod bridge;
+mod build;
+mod create;
+mod expr;
+mod inline;
+mod print;
+mod tensor;
+mod walk;
+
+pub use bridge::{VarMap, from_sym, simplify, to_sym};
+pub use build::*;
+pub use create::{Arg, Created, create_prim_func, create_prim_func_with_vars};
+pub use expr::{CustomReducer, Expr, ExprKind, IterVar, Reduce, Reducer, Var};
+pub use inline::inline_injective;
+pub use tensor::{Check, Compute, Tensor, TensorOp, compute, compute_named, placeholder};
+pub use walk::{fold, free_vars, post_order, substitute, tensors_read};
+
+pub use pliant_ir::tir::{BinOp, Intrin, IterKind, Ty};
+
+use std::fmt;
+
+/// What is wrong with a tensor expression. The text is for the user.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TeError(pub String);
+
+impl TeError {
+    /// An error with that text.
+    pub fn new(message: impl Into<String>) -> Self {
+        TeError(message.into())
+    }
+}
+
+impl fmt::Display for TeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for TeError {}

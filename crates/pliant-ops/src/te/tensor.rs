@@ -1,0 +1,218 @@
+//! Tensors: placeholders and computed stages.
+
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use pliant_ir::tir::{IterKind, Ty};
+use pliant_tensor::DType;
+
+use super::TeError;
+use super::build::{cast, int};
+use super::expr::{Expr, ExprKind, IterVar, Orphan, Var, drop_orphans};
+
+/// A tensor. Cloning shares it; two tensors are equal only if they are the same one.
+#[derive(Clone, Debug)]
+pub struct Tensor(Arc<TensorNode>);
+
+#[derive(Debug)]
+pub(super) struct TensorNode {
+    name: Arc<str>,
+    shape: Vec<Expr>,
+    dtype: DType,
+    op: TensorOp,
+}
+
+/// Where a tensor's elements come from.
+#[derive(Clone, Debug)]
+pub enum TensorOp {
+    /// The caller.
+    Placeholder,
+    /// A formula.
+    Compute(Compute),
+}
+
+/// A stage: one formula for all elements.
+#[derive(Clone, Debug)]
+pub struct Compute {
+    /// The output axes, one per dim.
+    pub axes: Vec<IterVar>,
+    /// The element at these axes; a reduction only at the top.
+    pub body: Expr,
+    /// What must hold before the stage runs.
+    pub checks: Vec<Check>,
+}
+
+/// A condition that is checked at run time before a stage, for all values of its axes.
+#[derive(Clone, Debug)]
+pub struct Check {
+    /// The axes it is checked over; none for a condition on sizes.
+    pub axes: Vec<IterVar>,
+    /// What must hold.
+    pub cond: Expr,
+    /// The message when it does not.
+    pub message: Arc<str>,
+}
+
+impl Tensor {
+    /// Its name.
+    pub fn name(&self) -> &Arc<str> {
+        &self.0.name
+    }
+
+    /// Its dims: int64.
+    pub fn shape(&self) -> &[Expr] {
+        &self.0.shape
+    }
+
+    /// Its rank.
+    pub fn ndim(&self) -> usize {
+        self.0.shape.len()
+    }
+
+    /// Its element type.
+    pub fn dtype(&self) -> DType {
+        self.0.dtype
+    }
+
+    /// Where its elements come from.
+    pub fn op(&self) -> &TensorOp {
+        &self.0.op
+    }
+
+    /// The stage, if it is computed.
+    pub fn as_compute(&self) -> Option<&Compute> {
+        match &self.0.op {
+            TensorOp::Compute(c) => Some(c),
+            TensorOp::Placeholder => None,
+        }
+    }
+
+    /// The element at `indices`. A wrong number of indices is reported by `create_prim_func`.
+    pub fn at(&self, indices: &[Expr]) -> Expr {
+        let indices = indices.iter().map(index).collect();
+        Expr::new(ExprKind::Load(self.clone(), indices), Ty::scalar(self.dtype()))
+    }
+
+    /// The element at `indices`.
+    ///
+    /// # Errors
+    /// When their number is not the rank.
+    pub fn try_at(&self, indices: &[Expr]) -> Result<Expr, TeError> {
+        if indices.len() == self.ndim() {
+            return Ok(self.at(indices));
+        }
+        let (name, rank, got) = (self.name(), self.ndim(), indices.len());
+        Err(TeError::new(format!("tensor {name} has {rank} dims, but is read with {got} indices")))
+    }
+
+    /// The same stage with one more run-time check. A placeholder is returned as it is.
+    pub fn with_check(&self, check: Check) -> Tensor {
+        let TensorOp::Compute(stage) = self.op() else { return self.clone() };
+        let mut stage = stage.clone();
+        stage.checks.push(check);
+        self.with_op(TensorOp::Compute(stage))
+    }
+
+    /// The same tensor under another name. For placeholders this is a new placeholder.
+    pub fn renamed(&self, name: impl Into<Arc<str>>) -> Tensor {
+        Tensor::new(name.into(), self.0.shape.clone(), self.0.dtype, self.0.op.clone())
+    }
+
+    /// The same name and shape with other contents.
+    pub(super) fn with_op(&self, op: TensorOp) -> Tensor {
+        Tensor::new(self.0.name.clone(), self.0.shape.clone(), self.0.dtype, op)
+    }
+
+    pub(super) fn new(name: Arc<str>, shape: Vec<Expr>, dtype: DType, op: TensorOp) -> Tensor {
+        Tensor(Arc::new(TensorNode { name, shape, dtype, op }))
+    }
+
+    pub(super) fn into_arc(self) -> Arc<TensorNode> {
+        self.0
+    }
+}
+
+impl PartialEq for Tensor {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for Tensor {}
+
+impl Hash for Tensor {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        Arc::as_ptr(&self.0).hash(state);
+    }
+}
+
+impl TensorNode {
+    /// Moves what may lead to deep chains onto the stack.
+    pub(super) fn disown(node: &mut TensorNode, stack: &mut Vec<Orphan>) {
+        let op = std::mem::replace(&mut node.op, TensorOp::Placeholder);
+        if let TensorOp::Compute(stage) = op {
+            stack.push(Orphan::Expr(stage.body));
+            stack.extend(stage.checks.into_iter().map(|c| Orphan::Expr(c.cond)));
+        }
+    }
+}
+
+impl Drop for TensorNode {
+    fn drop(&mut self) {
+        let mut stack = Vec::new();
+        TensorNode::disown(self, &mut stack);
+        drop_orphans(stack);
+    }
+}
+
+/// An index or a dim as int64.
+fn index(e: &Expr) -> Expr {
+    if e.ty() == Ty::I64 { e.clone() } else { cast(e, Ty::I64) }
+}
+
+/// A tensor that the caller supplies.
+pub fn placeholder(shape: Vec<Expr>, dtype: DType, name: impl Into<Arc<str>>) -> Tensor {
+    let shape = shape.iter().map(index).collect();
+    Tensor::new(name.into(), shape, dtype, TensorOp::Placeholder)
+}
+
+/// A tensor of that shape whose element at `idx` is `f(idx)`. Its dtype is that of the element.
+pub fn compute(
+    shape: Vec<Expr>,
+    name: impl Into<Arc<str>>,
+    f: impl FnOnce(&[Expr]) -> Expr,
+) -> Tensor {
+    let names: Vec<String> = (0..shape.len()).map(|i| format!("ax{i}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    compute_named(shape, name, &names, f)
+}
+
+/// [`compute`] with names for the axes; axes without a name are called `ax0`, `ax1`, ...
+pub fn compute_named(
+    shape: Vec<Expr>,
+    name: impl Into<Arc<str>>,
+    axis_names: &[&str],
+    f: impl FnOnce(&[Expr]) -> Expr,
+) -> Tensor {
+    let shape: Vec<Expr> = shape.iter().map(index).collect();
+    let axes: Vec<IterVar> = shape
+        .iter()
+        .enumerate()
+        .map(|(i, extent)| {
+            let var = match axis_names.get(i) {
+                Some(name) => Var::size(*name),
+                None => Var::size(format!("ax{i}")),
+            };
+            IterVar { var, min: int(0), extent: extent.clone(), kind: IterKind::Spatial }
+        })
+        .collect();
+    let indices: Vec<Expr> = axes.iter().map(|a| a.var.expr()).collect();
+    let body = f(&indices);
+    let dtype = body.ty().dtype;
+    Tensor::new(
+        name.into(),
+        shape,
+        dtype,
+        TensorOp::Compute(Compute { axes, body, checks: Vec::new() }),
+    )
+}

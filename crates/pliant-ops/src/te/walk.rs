@@ -1,0 +1,92 @@
+//! Traversal of expressions without recursion: trees may be as deep as the user's loops made them.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::SmallVec;
+
+use super::build::with_children;
+use super::expr::{Expr, ExprKind, Var};
+use super::tensor::Tensor;
+
+/// Computes a value for each distinct node under `root`, operands first, and returns the root's. `memo` carries
+/// the values of nodes already seen, by [`Expr::id`]; it may be kept for further roots that live as long.
+///
+/// # Errors
+/// The first error of `f`.
+pub fn fold<T: Clone, E>(
+    root: &Expr,
+    memo: &mut FxHashMap<usize, T>,
+    mut f: impl FnMut(&Expr, &[T]) -> Result<T, E>,
+) -> Result<T, E> {
+    let mut stack: Vec<(&Expr, bool)> = vec![(root, false)];
+    let mut values: SmallVec<[T; 4]> = SmallVec::new();
+    while let Some((e, expanded)) = stack.pop() {
+        if memo.contains_key(&e.id()) {
+            continue;
+        }
+        let children = e.children();
+        if !expanded && !children.is_empty() {
+            stack.push((e, true));
+            stack.extend(children.iter().rev().map(|&c| (c, false)));
+            continue;
+        }
+        values.clear();
+        values.extend(children.iter().map(|c| memo[&c.id()].clone()));
+        let value = f(e, &values)?;
+        memo.insert(e.id(), value);
+    }
+    Ok(memo[&root.id()].clone())
+}
+
+/// Visits each distinct node under `root` once, operands first.
+pub fn post_order(root: &Expr, mut visit: impl FnMut(&Expr)) {
+    let mut seen = FxHashMap::default();
+    let result: Result<(), std::convert::Infallible> = fold(root, &mut seen, |e, _| {
+        visit(e);
+        Ok(())
+    });
+    match result {
+        Ok(()) => {}
+    }
+}
+
+/// The expression with variables replaced. Nodes without any of them stay shared. The axes of a reduction are
+/// left as they are.
+pub fn substitute(root: &Expr, map: &FxHashMap<Var, Expr>) -> Expr {
+    let mut memo = FxHashMap::default();
+    let result: Result<Expr, std::convert::Infallible> =
+        fold(root, &mut memo, |e, children: &[Expr]| {
+            if let Some(replacement) = e.as_var().and_then(|v| map.get(v)) {
+                return Ok(replacement.clone());
+            }
+            Ok(with_children(e, children))
+        });
+    match result {
+        Ok(e) => e,
+    }
+}
+
+/// The variables under `root`, in order of appearance; axes of reductions count like any other.
+pub fn free_vars(root: &Expr) -> Vec<Var> {
+    let (mut seen, mut vars) = (FxHashSet::default(), Vec::new());
+    post_order(root, |e| {
+        if let Some(v) = e.as_var()
+            && seen.insert(v.clone())
+        {
+            vars.push(v.clone());
+        }
+    });
+    vars
+}
+
+/// The tensors whose elements are read under `root`, in order of appearance.
+pub fn tensors_read(root: &Expr) -> Vec<Tensor> {
+    let (mut seen, mut tensors) = (FxHashSet::default(), Vec::new());
+    post_order(root, |e| {
+        if let ExprKind::Load(t, _) = e.kind()
+            && seen.insert(t.clone())
+        {
+            tensors.push(t.clone());
+        }
+    });
+    tensors
+}

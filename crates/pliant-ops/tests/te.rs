@@ -1,0 +1,194 @@
+//! Tensor expressions: folding, deep chains, and the structure of the loop functions made from them.
+
+use pliant_ir::tir::{self, BlockData, IterKind, PrimFunc, Stmt, StmtData, VarTy};
+use pliant_ops::te::{self, Arg, Expr, Tensor};
+use pliant_sym::SymArena;
+use pliant_tensor::DType::{self, Float32, Int64};
+
+/// Every block of the function, outermost first.
+fn blocks(f: &PrimFunc) -> Vec<&BlockData> {
+    fn walk<'f>(f: &'f PrimFunc, s: Stmt, out: &mut Vec<&'f BlockData>) {
+        match f.stmt(s) {
+            StmtData::Seq(list) => list.iter().for_each(|&s| walk(f, s, out)),
+            StmtData::For { body, .. } => walk(f, *body, out),
+            StmtData::Block(b) => {
+                out.push(b);
+                walk(f, b.body, out);
+            }
+            _ => {}
+        }
+    }
+    let mut out = Vec::new();
+    walk(f, f.body, &mut out);
+    out
+}
+
+fn param_names(f: &PrimFunc) -> Vec<&str> {
+    f.params.iter().map(|&p| &*f.var(p).name).collect()
+}
+
+fn tensor(shape: &[&Expr], dtype: DType, name: &str) -> Tensor {
+    te::placeholder(shape.iter().map(|&e| e.clone()).collect(), dtype, name)
+}
+
+fn matmul(a: &Tensor, b: &Tensor) -> Tensor {
+    let k = te::reduce_axis(a.shape()[1].clone(), "k");
+    te::compute(vec![a.shape()[0].clone(), b.shape()[1].clone()], "C", |i| {
+        let kv = k.var.expr();
+        te::sum(
+            &(a.at(&[i[0].clone(), kv.clone()]) * b.at(&[kv, i[1].clone()])),
+            std::slice::from_ref(&k),
+        )
+    })
+}
+
+#[test]
+fn a_matrix_product_is_one_reduction_block() {
+    let (n, m, k) = (te::var("n").expr(), te::var("m").expr(), te::int(16));
+    let (a, b) = (tensor(&[&n, &k], Float32, "A"), tensor(&[&k, &m], Float32, "B"));
+    let c = matmul(&a, &b);
+    let f = te::create_prim_func(&[a.into(), b.into(), c.into()]).unwrap();
+    assert_eq!(param_names(&f), ["var_A", "var_B", "var_C"]);
+    assert!(f.params.iter().all(|&p| f.var(p).ty == VarTy::Handle));
+    let buffer = f.buffer(f.buffer_map[2]);
+    let dims: Vec<String> = buffer
+        .shape
+        .iter()
+        .map(|&d| match f.expr(d) {
+            tir::ExprData::Var(v) => f.var(*v).name.to_string(),
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert_eq!(dims, ["n", "m"]);
+
+    let blocks = blocks(&f);
+    assert_eq!(blocks.len(), 1);
+    let block = blocks[0];
+    let kinds: Vec<IterKind> = block.iters.iter().map(|i| i.kind).collect();
+    assert_eq!(kinds, [IterKind::Spatial, IterKind::Spatial, IterKind::Reduce]);
+    assert_eq!(&*f.var(block.iters[2].var).name, "v_k");
+    assert_eq!(f.as_int(block.iters[2].extent), Some(16));
+    assert_eq!(block.reads.as_ref().unwrap().len(), 2);
+    assert_eq!(block.writes.as_ref().unwrap()[0].buffer, f.buffer_map[2]);
+    let StmtData::Store { value, .. } = f.stmt(block.init.unwrap()) else { panic!("init stores") };
+    assert_eq!(*f.expr(*value), tir::ExprData::Float(0f64.to_bits(), Float32.into()));
+    let StmtData::Store { value, buffer, indices } = f.stmt(block.body) else {
+        panic!("body stores")
+    };
+    let tir::ExprData::Binary(te::BinOp::Add, acc, _) = *f.expr(*value) else { panic!("a sum") };
+    assert_eq!(*f.expr(acc), tir::ExprData::Load(*buffer, indices.clone()));
+}
+
+#[test]
+fn a_size_that_no_dim_defines_becomes_a_parameter() {
+    let (n, m) = (te::var("n").expr(), te::var("m"));
+    let even = te::floordiv(&m.expr(), &te::int(2)) * 2;
+    let a = tensor(&[&n, &even], Float32, "A");
+    let b = te::compute(a.shape().to_vec(), "B", |i| a.at(i) + te::int(1));
+    let created = te::create_prim_func_with_vars(&[a.into(), b.into()]).unwrap();
+    assert_eq!(created.extra, [m]);
+    assert_eq!(param_names(&created.func), ["var_A", "var_B", "m"]);
+    assert_eq!(created.func.var(created.func.params[2]).ty, VarTy::Value(te::Ty::I64));
+}
+
+#[test]
+fn intermediate_stages_live_in_a_root_block_unless_inlined() {
+    let n = te::var("n").expr();
+    let a = tensor(&[&n], Float32, "A");
+    let b = te::compute(vec![n.clone()], "B", |i| a.at(i) * te::int(2));
+    let c = te::compute(vec![n], "C", |i| te::exp(&b.at(i)));
+    let f = te::create_prim_func(&[(&a).into(), (&c).into()]).unwrap();
+    let names: Vec<&str> = blocks(&f).iter().map(|b| &*b.name).collect();
+    assert_eq!(names, ["root", "B", "C"]);
+    assert_eq!(blocks(&f)[0].allocs.len(), 1);
+
+    let inlined = te::inline_injective(&[c]).remove(0);
+    let f = te::create_prim_func(&[a.into(), (&inlined).into()]).unwrap();
+    let names: Vec<&str> = blocks(&f).iter().map(|b| &*b.name).collect();
+    assert_eq!(names, ["C"]);
+    assert_eq!(inlined.as_compute().unwrap().body.to_string(), "T.exp(A[ax0] * T.float32(2.0))");
+}
+
+#[test]
+fn mistakes_are_told() {
+    let n = te::var("n").expr();
+    let a = tensor(&[&n], Float32, "A");
+    let k = te::reduce_axis(n.clone(), "k");
+    let fails = |args: &[Arg]| te::create_prim_func(args).unwrap_err().to_string();
+    let c = te::compute(vec![], "C", |_| {
+        te::sum(&a.at(&[k.var.expr()]), std::slice::from_ref(&k)) + te::int(1)
+    });
+    assert!(fails(&[(&a).into(), c.into()]).contains("stage of its own"));
+    let d = te::compute(vec![n.clone()], "D", |i| a.at(&[i[0].clone(), i[0].clone()]));
+    assert!(
+        fails(&[(&a).into(), (&d).into()]).contains("A has 1 dims, but D reads it with 2 indices")
+    );
+    let e = te::compute(vec![n], "E", |i| a.at(i));
+    assert!(fails(&[(&e).into()]).contains("placeholder A is read but is not among the arguments"));
+    assert!(fails(&[(&a).into(), (&e).into(), (&e).into()]).contains("twice"));
+    assert!(a.try_at(&[]).is_err());
+}
+
+#[test]
+fn chains_of_any_length_are_built_walked_and_dropped() {
+    let n = te::var("n").expr();
+    let a = tensor(&[&n], Float32, "A");
+    let b = te::compute(vec![n.clone()], "B", |i| {
+        let mut e = a.at(i);
+        for _ in 0..200_000 {
+            e = e + te::float(1.0);
+        }
+        e
+    });
+    let f = te::create_prim_func(&[(&a).into(), b.into()]).unwrap();
+    assert!(f.num_exprs() > 200_000);
+    let mut t = a.clone();
+    for _ in 0..50_000 {
+        let last = t.clone();
+        t = te::compute(vec![n.clone()], "T", |i| last.at(i) + te::float(1.0));
+    }
+    let f = te::create_prim_func(&[a.into(), t.into()]).unwrap();
+    assert_eq!(blocks(&f).len(), 50_001);
+}
+
+#[test]
+fn integers_fold_and_types_meet() {
+    let n = te::var("n").expr();
+    assert_eq!((&n * 0 + 3 * 4).to_string(), "12");
+    assert_eq!((te::int(7) - te::int(2)).as_int(), Some(5));
+    for (x, y) in [(7, 2), (-7, 2), (7, -2), (-7, -2), (6, -2)] {
+        let (x_e, y_e) = (te::int(x), te::int(y));
+        let (q, r) = (
+            te::floordiv(&x_e, &y_e).as_int().unwrap(),
+            te::floormod(&x_e, &y_e).as_int().unwrap(),
+        );
+        assert_eq!(q, (x as f64 / y as f64).floor() as i64);
+        assert_eq!(q * y + r, x);
+    }
+    assert!(te::floordiv(&n, &te::int(0)).as_int().is_none());
+    assert!((te::int(i64::MAX) + te::int(1)).as_int().is_none());
+    let half = te::Var::new("h", DType::Float16).expr();
+    assert_eq!((&half + te::float(1.0)).ty().dtype, DType::Float16);
+    assert_eq!((&half + &te::Var::new("f", Float32).expr()).ty().dtype, Float32);
+    assert_eq!((&half + &n).ty().dtype, DType::Float16);
+    assert_eq!(te::promote(DType::UInt8, DType::Int8), DType::Int16);
+    assert_eq!(te::lt(&n, &te::int(1)).ty(), te::Ty::BOOL);
+    assert_eq!(te::max_value(DType::Int8).as_int(), Some(127));
+    assert_eq!(te::min_value(Int64).as_int(), Some(i64::MIN));
+    assert_eq!(te::max_value(DType::UInt8).as_int(), Some(255));
+}
+
+#[test]
+fn sizes_go_to_symbols_and_back() {
+    let (n, m) = (te::var("n"), te::var("m"));
+    let e = te::floordiv(&(n.expr() * 2 + m.expr() - te::int(1)), &te::int(4))
+        + te::maximum(&n.expr(), &te::int(3));
+    let (mut arena, mut vars) = (SymArena::new(), te::VarMap::new());
+    let sym = te::to_sym(&mut arena, &e, &mut vars).unwrap();
+    let back = te::from_sym(&arena, sym, &mut vars);
+    assert_eq!(te::to_sym(&mut arena, &back, &mut vars), Some(sym));
+    let used = te::free_vars(&back);
+    assert!(used.contains(&n) && used.contains(&m) && used.len() == 2);
+    assert!(te::to_sym(&mut arena, &te::float(1.0), &mut vars).is_none());
+    assert_eq!(te::simplify(&(n.expr() + n.expr() - n.expr() * 2)).as_int(), Some(0));
+}
