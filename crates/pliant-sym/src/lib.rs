@@ -14,20 +14,41 @@
 //! | `print` | text in Python's syntax |
 //! | `substitute` | walks: children, free variables, substitution, import |
 //! | `evaluate` | the value at given sizes |
+//! | `solve` | solving a shape pattern for the variable that it defines |
+//! | `facts` | [`Facts`]: ranges, divisibility, bindings, assumed predicates |
+//! | `analyzer` | [`Analyzer`]: an arena and facts, to ask questions of |
+//! | `bounds`, `modular` | constant bounds; residues |
+//! | `simplify` | simplification under facts |
+//! | `prove`, `system`, `linear` | the prover: questions, constraints of atoms, the linear solver |
 
+mod analyzer;
 mod arena;
+mod bounds;
 mod build_div;
 mod build_linear;
 mod build_logic;
 mod build_minmax;
 mod evaluate;
+mod facts;
 mod kind;
 mod lin;
+mod linear;
+mod modular;
 mod print;
+mod prove;
+mod simplify;
+mod solve;
 mod substitute;
 mod sugar;
+mod system;
 
+pub use analyzer::{Analyzer, DEFAULT_BUDGET};
 pub use arena::SymArena;
+pub use bounds::Bound;
 pub use evaluate::EvalError;
+pub use facts::Facts;
 pub use kind::{CmpOp, Sym, SymKind, SymVar, Term};
+pub use modular::ModularSet;
 pub use print::Naming;
+pub use prove::Proof;
+pub use solve::{Solution, solve_match};

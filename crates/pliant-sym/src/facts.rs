@@ -1,0 +1,140 @@
+//! What is known about variables: ranges, divisibility, bindings, assumed predicates.
+
+use rustc_hash::FxHashMap;
+
+use crate::arena::SymArena;
+use crate::bounds::Bound;
+use crate::kind::{CmpOp, Sym, SymKind, SymVar};
+use crate::modular::ModularSet;
+
+/// Facts about the variables of one arena. Cloning is how a scope is opened: assume more in the
+/// clone and drop it at the end.
+///
+/// Contradictory facts are allowed; under them everything is proved.
+#[derive(Clone, Debug, Default)]
+pub struct Facts {
+    var_ranges: FxHashMap<SymVar, Bound>,
+    /// Ranges of terms other than variables, from assumed predicates.
+    term_ranges: FxHashMap<Sym, Bound>,
+    residues: FxHashMap<SymVar, ModularSet>,
+    bindings: FxHashMap<SymVar, Sym>,
+    predicates: Vec<Sym>,
+}
+
+impl Facts {
+    /// No facts: every variable is any integer.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Assumes `lo <= var <= hi`, a missing side being unbounded. Narrows what was known.
+    pub fn assume_range(&mut self, var: SymVar, lo: Option<i64>, hi: Option<i64>) {
+        let bound = Bound::new(lo.unwrap_or(Bound::NEG_INF), hi.unwrap_or(Bound::POS_INF));
+        let entry = self.var_ranges.entry(var).or_insert(Bound::EVERYTHING);
+        *entry = entry.intersect(bound);
+    }
+
+    /// Assumes that the variable is a size: 0 or more.
+    pub fn assume_size(&mut self, var: SymVar) {
+        self.assume_range(var, Some(0), None);
+    }
+
+    /// Assumes that `modulus` divides the variable. A modulus below 1 says nothing.
+    pub fn assume_divisible(&mut self, var: SymVar, modulus: i64) {
+        self.assume_residue(var, modulus, 0);
+    }
+
+    /// Assumes `var % modulus == residue`. A modulus below 1 says nothing.
+    pub fn assume_residue(&mut self, var: SymVar, modulus: i64, residue: i64) {
+        if modulus < 1 {
+            return;
+        }
+        let set = ModularSet::new(modulus, residue);
+        let entry = self.residues.entry(var).or_insert(ModularSet::EVERYTHING);
+        *entry = entry.intersect(set);
+    }
+
+    /// Assumes that a predicate of `arena` holds.
+    pub fn assume(&mut self, arena: &SymArena, predicate: Sym) {
+        match arena.kind(predicate) {
+            SymKind::And(list) => {
+                for &part in list {
+                    self.assume(arena, part);
+                }
+            }
+            SymKind::Cmp(op, a, b) if self.assume_comparison(arena, op, a, b) => {}
+            SymKind::Int(v) if v != 0 => {}
+            _ => self.predicates.push(predicate),
+        }
+    }
+
+    /// Says that a variable stands for a term (which must not depend on the variable itself).
+    pub fn bind(&mut self, var: SymVar, value: Sym) {
+        self.bindings.insert(var, value);
+    }
+
+    /// The range assumed of a variable.
+    pub fn range(&self, var: SymVar) -> Bound {
+        self.var_ranges.get(&var).copied().unwrap_or(Bound::EVERYTHING)
+    }
+
+    /// The divisibility assumed of a variable.
+    pub fn residue(&self, var: SymVar) -> ModularSet {
+        self.residues.get(&var).copied().unwrap_or(ModularSet::EVERYTHING)
+    }
+
+    /// The term that a variable stands for.
+    pub fn binding(&self, var: SymVar) -> Option<Sym> {
+        self.bindings.get(&var).copied()
+    }
+
+    /// The assumed predicates that are not kept as ranges or residues.
+    pub fn predicates(&self) -> &[Sym] {
+        &self.predicates
+    }
+
+    pub(crate) fn has_bindings(&self) -> bool {
+        !self.bindings.is_empty()
+    }
+
+    pub(crate) fn term_range(&self, sym: Sym) -> Option<Bound> {
+        self.term_ranges.get(&sym).copied()
+    }
+
+    /// Keeps a comparison between one term and a constant as a range or a residue; whether it was
+    /// one.
+    fn assume_comparison(&mut self, arena: &SymArena, op: CmpOp, a: Sym, b: Sym) -> bool {
+        let Some(difference) = arena.lin(a).sub(&arena.lin(b)) else { return false };
+        if op == CmpOp::Eq
+            && let (SymKind::FloorMod(x, c), Some(r)) = (arena.kind(a), arena.as_int(b))
+            && let (Some(v), Some(c)) = (arena.as_var(x), arena.as_int(c))
+        {
+            self.assume_residue(v, c, r);
+            return true;
+        }
+        let [(coef, term)] = difference.terms.as_slice() else { return false };
+        // Normal form has divided by the common divisor, so a single coefficient is 1 or -1.
+        let bound = match (op, coef, difference.constant.checked_neg()) {
+            (CmpOp::Le, 1, Some(k)) => Bound::new(Bound::NEG_INF, k),
+            (CmpOp::Le, -1, Some(k)) => match k.checked_neg() {
+                Some(lo) => Bound::new(lo, Bound::POS_INF),
+                None => return false,
+            },
+            (CmpOp::Eq, 1, Some(k)) => Bound::new(k, k),
+            _ => return false,
+        };
+        match arena.as_var(*term) {
+            Some(v) => {
+                let entry = self.var_ranges.entry(v).or_insert(Bound::EVERYTHING);
+                *entry = entry.intersect(bound);
+            }
+            None => {
+                let entry = self.term_ranges.entry(*term).or_insert(Bound::EVERYTHING);
+                *entry = entry.intersect(bound);
+                // The quotient or product is also related to its parts, which the prover uses.
+                return false;
+            }
+        }
+        true
+    }
+}

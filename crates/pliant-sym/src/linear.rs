@@ -1,0 +1,199 @@
+//! Whether linear constraints over integers contradict each other: equalities are substituted away,
+//! then variables are eliminated by Fourier-Motzkin, every row tightened to integers.
+//!
+//! `true` is always right. `false` also stands for "not found within the budget".
+
+use rustc_hash::FxHashMap;
+
+use crate::kind::Sym;
+use crate::lin::{Lin, floor_div, gcd};
+
+/// More rows than this are given up on.
+const MAX_ROWS: usize = 160;
+/// More variables than this are given up on.
+const MAX_COLUMNS: usize = 48;
+
+/// One constraint `coefs * x + constant >= 0`; the constant is the last entry.
+type Row = Vec<i64>;
+
+/// What adding a row shows.
+enum Tightened {
+    Keep(Row),
+    /// Holds whatever the variables are.
+    Trivial,
+    /// Holds for no values.
+    Contradiction,
+}
+
+/// Whether no integers satisfy `ge >= 0` for all of `ge` and `eq == 0` for all of `eq`.
+pub(crate) fn infeasible(ge: &[Lin], eq: &[Lin], steps: &mut u32) -> bool {
+    let mut ge = ge.to_vec();
+    let mut eq = eq.to_vec();
+    match substitute_equalities(&mut ge, &mut eq, steps) {
+        Some(true) => return true,
+        Some(false) => {}
+        None => return false,
+    }
+    let mut columns: FxHashMap<Sym, usize> = FxHashMap::default();
+    for lin in ge.iter().chain(&eq) {
+        for t in &lin.terms {
+            let next = columns.len();
+            columns.entry(t.1).or_insert(next);
+        }
+    }
+    if columns.len() > MAX_COLUMNS {
+        return false;
+    }
+    let width = columns.len();
+    let mut rows = Vec::with_capacity(ge.len() + 2 * eq.len());
+    let mut push = |lin: &Lin, sign: i64| {
+        let mut row = vec![0i64; width + 1];
+        for &(k, t) in &lin.terms {
+            row[columns[&t]] = k.checked_mul(sign)?;
+        }
+        row[width] = lin.constant.checked_mul(sign)?;
+        rows.push(row);
+        Some(())
+    };
+    for lin in &ge {
+        // A row that cannot be written is dropped, which only loses proofs.
+        let _ = push(lin, 1);
+    }
+    for lin in &eq {
+        let _ = push(lin, 1);
+        let _ = push(lin, -1);
+    }
+    eliminate(rows, width, steps)
+}
+
+/// Solves equalities that have a coefficient of 1 or -1 and puts them into all other rows.
+/// `Some(true)` for a contradiction, `None` when the budget is spent.
+fn substitute_equalities(ge: &mut [Lin], eq: &mut Vec<Lin>, steps: &mut u32) -> Option<bool> {
+    loop {
+        for lin in eq.iter() {
+            let g = i64::try_from(lin.gcd()).ok()?;
+            let contradiction = match g {
+                0 => lin.constant != 0,
+                g => lin.constant % g != 0,
+            };
+            if contradiction {
+                return Some(true);
+            }
+        }
+        let unit = |l: &Lin| l.terms.iter().find(|t| t.0.abs() == 1).copied();
+        let Some((at, (k, var))) = eq.iter().enumerate().find_map(|(i, l)| unit(l).map(|t| (i, t)))
+        else {
+            return Some(false);
+        };
+        let solved = eq.swap_remove(at);
+        for lin in ge.iter_mut().chain(eq.iter_mut()) {
+            let have = lin.coef(var);
+            if have == 0 {
+                continue;
+            }
+            *steps = steps.checked_sub(lin.terms.len() as u32 + 1)?;
+            // k is 1 or -1, so have * k times the equality cancels the variable.
+            let replaced = lin.add_scaled(-(have.checked_mul(k)?), &solved);
+            *lin = replaced.unwrap_or_default();
+        }
+    }
+}
+
+fn eliminate(start: Vec<Row>, width: usize, steps: &mut u32) -> bool {
+    let mut rows: Vec<Row> = Vec::with_capacity(start.len());
+    for row in start {
+        match tighten(row) {
+            Tightened::Keep(row) => rows.push(row),
+            Tightened::Trivial => {}
+            Tightened::Contradiction => return true,
+        }
+    }
+    loop {
+        prune(&mut rows);
+        let Some(column) = cheapest_column(&rows, width) else { return false };
+        let (mut kept, mut positive, mut negative) = (Vec::new(), Vec::new(), Vec::new());
+        for row in rows {
+            match row[column] {
+                0 => kept.push(row),
+                1.. => positive.push(row),
+                _ => negative.push(row),
+            }
+        }
+        for p in &positive {
+            for n in &negative {
+                match steps.checked_sub(width as u32 + 1) {
+                    Some(left) => *steps = left,
+                    None => return false,
+                }
+                match combine(p, n, column).map(tighten) {
+                    Some(Tightened::Contradiction) => return true,
+                    Some(Tightened::Keep(row)) => kept.push(row),
+                    Some(Tightened::Trivial) | None => {}
+                }
+            }
+        }
+        if kept.len() > MAX_ROWS {
+            return false;
+        }
+        rows = kept;
+    }
+}
+
+/// The column whose elimination makes the fewest rows; nothing when no row is left.
+fn cheapest_column(rows: &[Row], width: usize) -> Option<usize> {
+    let mut best: Option<(i64, usize)> = None;
+    for column in 0..width {
+        let (mut positive, mut negative) = (0i64, 0i64);
+        for row in rows {
+            match row[column] {
+                0 => {}
+                1.. => positive += 1,
+                _ => negative += 1,
+            }
+        }
+        if positive + negative == 0 {
+            continue;
+        }
+        let cost = positive * negative - positive - negative;
+        if best.is_none_or(|(c, _)| cost < c) {
+            best = Some((cost, column));
+        }
+    }
+    best.map(|b| b.1)
+}
+
+/// A positive combination without the column; nothing on overflow.
+fn combine(positive: &Row, negative: &Row, column: usize) -> Option<Row> {
+    let (p, n) = (positive[column], negative[column]);
+    let g = i64::try_from(gcd(p.unsigned_abs(), n.unsigned_abs())).ok()?;
+    let (by_p, by_n) = ((n / g).checked_neg()?, p / g);
+    let sum = |(&a, &b): (&i64, &i64)| a.checked_mul(by_p)?.checked_add(b.checked_mul(by_n)?);
+    positive.iter().zip(negative).map(sum).collect()
+}
+
+/// Divides by the common divisor of the coefficients, rounding the constant down.
+fn tighten(mut row: Row) -> Tightened {
+    let last = row.len() - 1;
+    let g = row[..last].iter().fold(0u64, |g, &c| gcd(g, c.unsigned_abs()));
+    match i64::try_from(g) {
+        Ok(0) if row[last] >= 0 => Tightened::Trivial,
+        Ok(0) => Tightened::Contradiction,
+        Ok(1) | Err(_) => Tightened::Keep(row),
+        Ok(g) => {
+            for c in &mut row[..last] {
+                *c /= g;
+            }
+            row[last] = floor_div(row[last], g).expect("the divisor is above 1");
+            Tightened::Keep(row)
+        }
+    }
+}
+
+/// Of rows with equal coefficients only the tightest matters.
+fn prune(rows: &mut Vec<Row>) {
+    rows.sort_unstable();
+    rows.dedup_by(|b, a| {
+        let last = a.len() - 1;
+        a[..last] == b[..last]
+    });
+}

@@ -1,0 +1,90 @@
+//! Solving a shape pattern for the one variable that it defines, as `match_cast` needs it.
+
+use smallvec::SmallVec;
+
+use crate::arena::SymArena;
+use crate::kind::{Sym, SymVar};
+use crate::lin::Lin;
+
+/// How to find a variable from an observed size.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Solution {
+    /// The variable that the pattern defines.
+    pub var: SymVar,
+    /// A fresh variable that stands for the observed size.
+    pub observed: SymVar,
+    /// The value of `var`, over `observed` and the known variables. Only meaningful where `checks`
+    /// hold, and to be evaluated after them.
+    pub value: Sym,
+    /// Predicates over `observed` and the known variables, in the order to check them: a divisor is
+    /// not 0, the division is exact, the size is not negative.
+    pub checks: SmallVec<[Sym; 3]>,
+}
+
+/// Solves `pattern == observed` for the one variable of the pattern that is not `known`.
+///
+/// The pattern must be linear in it: `n`, `2 * n`, `n + 1`, `n * 4 + m` and `n * m` with known `m`.
+/// `None` where it is not, or where all variables are known or several are not.
+pub fn solve_match(
+    arena: &mut SymArena,
+    pattern: Sym,
+    known: &dyn Fn(SymVar) -> bool,
+) -> Option<Solution> {
+    let mut unknown = arena.free_vars(pattern).into_iter().filter(|&v| !known(v));
+    let var = unknown.next()?;
+    if unknown.next().is_some() {
+        return None;
+    }
+    let (slope, offset) = split_linear(arena, pattern, var)?;
+    let observed = arena.fresh_var("observed");
+    let size = arena.var(observed);
+    let rest = arena.sub(size, offset);
+    let zero = arena.int(0);
+    let mut checks = SmallVec::new();
+    let value = match arena.as_int(slope) {
+        Some(1) => rest,
+        Some(-1) => arena.neg(rest),
+        constant => {
+            if constant.is_none() {
+                checks.push(arena.ne(slope, zero));
+            }
+            let remainder = arena.floormod(rest, slope);
+            checks.push(arena.eq(remainder, zero));
+            arena.floordiv(rest, slope)
+        }
+    };
+    // An observed size is not negative, so neither is one that it is a positive multiple of.
+    let positive_multiple = arena.as_int(slope).is_some_and(|k| k > 0) && offset == zero;
+    if !positive_multiple {
+        checks.push(arena.ge(value, zero));
+    }
+    Some(Solution { var, observed, value, checks })
+}
+
+/// `pattern == slope * var + offset`, neither of which depends on `var`.
+fn split_linear(arena: &mut SymArena, pattern: Sym, var: SymVar) -> Option<(Sym, Sym)> {
+    let own = arena.var(var);
+    let lin = arena.lin_mut(pattern);
+    let (mut slope, mut offset) = (Lin::int(0), Lin::int(lin.constant));
+    for &(k, t) in &lin.terms {
+        if !arena.contains_var(t, var) {
+            offset = offset.add(&Lin::term(k, t))?;
+            continue;
+        }
+        let mut factors = arena.factors(t);
+        let at = factors.iter().position(|&f| f == own)?;
+        factors.remove(at);
+        if factors.iter().any(|&f| arena.contains_var(f, var)) {
+            return None;
+        }
+        let part = match factors.len() {
+            0 => Lin::int(k),
+            _ => Lin::term(k, arena.product_of(factors)?),
+        };
+        slope = slope.add(&part)?;
+    }
+    if slope == Lin::default() {
+        return None;
+    }
+    Some((arena.from_lin(&slope), arena.from_lin(&offset)))
+}

@@ -1,0 +1,369 @@
+//! From terms to linear constraints: what each atom is defined by, and where a proof must
+//! distinguish cases.
+
+use cranelift_entity::EntityRef;
+use rustc_hash::FxHashSet;
+use smallvec::SmallVec;
+
+use crate::analyzer::Analyzer;
+use crate::arena::IS_BOOL;
+use crate::kind::{CmpOp, Sym, SymKind, SymList};
+use crate::lin::Lin;
+use crate::linear;
+
+/// More atoms than this stay undefined.
+const MAX_ATOMS: usize = 40;
+/// Deeper nests of case distinctions are not tried.
+const MAX_SPLITS: u32 = 6;
+/// How often a proof may ask a smaller question of its own.
+const MAX_NESTING: u32 = 2;
+
+/// One statement of a case.
+#[derive(Clone, Debug)]
+pub(crate) enum Claim {
+    /// The form is 0 or more.
+    Ge(Lin),
+    /// The form is 0.
+    Eq(Lin),
+    /// The predicate is true or false.
+    Holds(Sym, bool),
+}
+
+type Case = SmallVec<[Claim; 2]>;
+
+/// Constraints that are to be shown contradictory.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct System {
+    ge: Vec<Lin>,
+    eq: Vec<Lin>,
+    /// Each entry: one of its cases holds.
+    splits: Vec<Vec<Case>>,
+    seen: FxHashSet<Sym>,
+    pending: Vec<Sym>,
+    /// Which of the assumed predicates are in.
+    used: FxHashSet<usize>,
+    fresh: u32,
+}
+
+impl System {
+    fn note(&mut self, lin: &Lin) {
+        for t in &lin.terms {
+            if self.seen.len() < MAX_ATOMS && self.seen.insert(t.1) {
+                self.pending.push(t.1);
+            }
+        }
+    }
+
+    fn push_ge(&mut self, lin: Option<Lin>) {
+        if let Some(lin) = lin {
+            self.note(&lin);
+            self.ge.push(lin);
+        }
+    }
+
+    fn push_eq(&mut self, lin: Option<Lin>) {
+        if let Some(lin) = lin {
+            self.note(&lin);
+            self.eq.push(lin);
+        }
+    }
+
+    /// `lo <= atom <= hi`.
+    fn push_range(&mut self, atom: Sym, lo: Option<i64>, hi: Option<i64>) {
+        let at = |k: i64, c: Option<i64>| Lin::term(k, atom).add_const(c?);
+        if let Some(lo) = lo {
+            self.push_ge(at(1, lo.checked_neg()));
+        }
+        if let Some(hi) = hi {
+            self.push_ge(at(-1, Some(hi)));
+        }
+    }
+
+    /// An unknown integer that is no term of the arena.
+    fn fresh_atom(&mut self) -> Sym {
+        self.fresh += 1;
+        Sym::new((u32::MAX - 1 - self.fresh) as usize)
+    }
+}
+
+/// `x - y`, where both fit.
+fn minus(x: &Lin, y: &Lin) -> Option<Lin> {
+    x.sub(y)
+}
+
+impl Analyzer<'_> {
+    /// Whether the claims contradict each other and the facts.
+    pub(crate) fn contradictory(&mut self, claims: impl IntoIterator<Item = Claim>) -> bool {
+        let mut system = System::default();
+        for claim in claims {
+            self.assert(&mut system, claim);
+        }
+        self.infeasible(system, 0)
+    }
+
+    fn infeasible(&mut self, mut system: System, depth: u32) -> bool {
+        self.close(&mut system);
+        if linear::infeasible(&system.ge, &system.eq, &mut self.steps) {
+            return true;
+        }
+        if depth >= MAX_SPLITS || self.steps == 0 || system.splits.is_empty() {
+            return false;
+        }
+        let cases = system.splits.remove(0);
+        for case in cases {
+            let mut branch = system.clone();
+            for claim in case {
+                self.assert(&mut branch, claim);
+            }
+            if !self.infeasible(branch, depth + 1) {
+                return false;
+            }
+        }
+        true
+    }
+
+    pub(crate) fn assert(&mut self, system: &mut System, claim: Claim) {
+        match claim {
+            Claim::Ge(lin) => system.push_ge(Some(lin)),
+            Claim::Eq(lin) => system.push_eq(Some(lin)),
+            Claim::Holds(sym, truth) => self.assert_predicate(system, sym, truth),
+        }
+    }
+
+    fn assert_predicate(&mut self, system: &mut System, sym: Sym, truth: bool) {
+        let children: SymList = self.arena.children(sym);
+        match self.arena.kind(sym) {
+            SymKind::Cmp(op, a, b) => self.assert_comparison(system, (op, a, b), truth),
+            SymKind::Not(a) => self.assert_predicate(system, a, !truth),
+            SymKind::And(_) if truth => {
+                children.into_iter().for_each(|c| self.assert_predicate(system, c, true));
+            }
+            SymKind::Or(_) if !truth => {
+                children.into_iter().for_each(|c| self.assert_predicate(system, c, false));
+            }
+            SymKind::And(_) | SymKind::Or(_) => {
+                let case = |c| Case::from_iter([Claim::Holds(c, truth)]);
+                system.splits.push(children.into_iter().map(case).collect());
+            }
+            _ => {
+                let lin = self.arena.lin_mut(sym);
+                self.assert_zero(system, lin, !truth);
+            }
+        }
+    }
+
+    fn assert_comparison(&mut self, system: &mut System, cmp: (CmpOp, Sym, Sym), truth: bool) {
+        let (op, a, b) = cmp;
+        let (la, lb) = (self.arena.lin_mut(a), self.arena.lin_mut(b));
+        let Some(d) = minus(&la, &lb) else { return };
+        match (op, truth) {
+            (CmpOp::Eq, _) => self.assert_zero(system, d, truth),
+            (CmpOp::Ne, _) => self.assert_zero(system, d, !truth),
+            (CmpOp::Le, true) => system.push_ge(d.scale(-1)),
+            (CmpOp::Lt, false) => system.push_ge(Some(d)),
+            (CmpOp::Le, false) => system.push_ge(d.add_const(-1)),
+            (CmpOp::Lt, true) => system.push_ge(d.scale(-1).and_then(|d| d.add_const(-1))),
+        }
+    }
+
+    /// `lin == 0`, or `lin >= 1 or lin <= -1`.
+    fn assert_zero(&mut self, system: &mut System, lin: Lin, zero: bool) {
+        if zero {
+            system.push_eq(Some(lin));
+            return;
+        }
+        let above = lin.clone().add_const(-1);
+        let below = lin.scale(-1).and_then(|l| l.add_const(-1));
+        if let (Some(above), Some(below)) = (above, below) {
+            system.note(&lin);
+            let case = |l| Case::from_iter([Claim::Ge(l)]);
+            system.splits.push(vec![case(above), case(below)]);
+        }
+    }
+
+    /// Adds the definitions of all atoms, and the assumed predicates about their variables.
+    fn close(&mut self, system: &mut System) {
+        loop {
+            while let Some(atom) = system.pending.pop() {
+                self.steps = self.steps.saturating_sub(8);
+                self.define(system, atom);
+            }
+            let facts = self.facts;
+            for (i, &p) in facts.predicates().iter().enumerate() {
+                let about = |v: &_| system.seen.contains(&self.arena.var(*v));
+                if !system.used.contains(&i) && self.arena.free_vars(p).iter().any(about) {
+                    system.used.insert(i);
+                    self.assert_predicate(system, p, true);
+                }
+            }
+            if system.pending.is_empty() {
+                return;
+            }
+        }
+    }
+
+    fn define(&mut self, system: &mut System, atom: Sym) {
+        let bound = self.bound_at(atom, 0);
+        system.push_range(atom, bound.lo(), bound.hi());
+        let children: SymList = self.arena.children(atom);
+        match self.arena.kind(atom) {
+            SymKind::Var(v) => self.define_var(system, atom, v),
+            SymKind::FloorDiv(x, d) => self.define_quotient(system, atom, x, d),
+            SymKind::FloorMod(x, d) => self.define_remainder(system, atom, x, d),
+            SymKind::Product(_) => self.define_product(system, atom, &children),
+            SymKind::Min(_) => self.define_extremum(system, atom, &children, 1),
+            SymKind::Max(_) => self.define_extremum(system, atom, &children, -1),
+            SymKind::Select(c, a, b) => {
+                let (la, lb) = (self.arena.lin_mut(a), self.arena.lin_mut(b));
+                let own = Lin::term(1, atom);
+                if let (Some(then), Some(other)) = (minus(&own, &la), minus(&own, &lb)) {
+                    system.splits.push(vec![
+                        Case::from_iter([Claim::Holds(c, true), Claim::Eq(then)]),
+                        Case::from_iter([Claim::Holds(c, false), Claim::Eq(other)]),
+                    ]);
+                }
+            }
+            _ if atom.index() < self.arena.len() && self.arena.flags(atom) & IS_BOOL != 0 => {
+                let one = Lin { constant: -1, ..Lin::term(1, atom) };
+                system.splits.push(vec![
+                    Case::from_iter([Claim::Holds(atom, true), Claim::Eq(one)]),
+                    Case::from_iter([Claim::Holds(atom, false), Claim::Eq(Lin::term(1, atom))]),
+                ]);
+            }
+            _ => {}
+        }
+    }
+
+    fn define_var(&mut self, system: &mut System, atom: Sym, var: crate::kind::SymVar) {
+        if let Some(value) = self.facts.binding(var) {
+            let value = self.arena.lin_mut(value);
+            system.push_eq(minus(&Lin::term(1, atom), &value));
+        }
+        let set = self.facts.residue(var);
+        if set.coeff > 1 {
+            let multiple = Lin::term(set.coeff, system.fresh_atom());
+            // The unknown multiple has no definition, so it is not noted as an atom.
+            if let Some(eq) = multiple.sub(&Lin::term(1, atom)).and_then(|l| l.add_const(set.base))
+            {
+                system.eq.push(eq);
+            }
+        }
+    }
+
+    /// `d * q <= x <= d * q + d - 1` for a divisor of 1 or more.
+    fn define_quotient(&mut self, system: &mut System, atom: Sym, x: Sym, d: Sym) {
+        let lx = self.arena.lin_mut(x);
+        if let Some(c) = self.arena.as_int(d) {
+            if c < 1 {
+                return;
+            }
+            // Of the remainder only the residues that the dividend can have.
+            let set = self.modular_at(x, 0);
+            let step = crate::lin::gcd(set.coeff.unsigned_abs(), c.unsigned_abs());
+            let step = i64::try_from(step).unwrap_or(1).max(1);
+            let least = set.base.rem_euclid(step);
+            let rest = minus(&lx, &Lin::term(c, atom));
+            system.push_ge(rest.clone().and_then(|r| r.add_const(-least)));
+            let most = c - step + least;
+            system.push_ge(rest.and_then(|r| r.scale(-1)?.add_const(most)));
+            return;
+        }
+        if self.bound_at(d, 0).min < 1 && !self.is_at_least(d, 1) {
+            return;
+        }
+        let ld = self.arena.lin_mut(d);
+        let Some(product) = self.arena.mul_lin(&Lin::term(1, atom), &ld) else { return };
+        let rest = minus(&lx, &product);
+        system.push_ge(rest.clone());
+        let slack = rest.and_then(|r| minus(&ld, &r)?.add_const(-1));
+        system.push_ge(slack);
+        if self.is_at_least(x, 0) {
+            system.push_range(atom, Some(0), None);
+            system.push_ge(minus(&lx, &Lin::term(1, atom)));
+        }
+    }
+
+    /// `0 <= r < d` and `d * q + r == x` for a divisor of 1 or more that is not constant.
+    fn define_remainder(&mut self, system: &mut System, atom: Sym, x: Sym, d: Sym) {
+        if self.arena.as_int(d).is_some()
+            || (self.bound_at(d, 0).min < 1 && !self.is_at_least(d, 1))
+        {
+            return;
+        }
+        let (lx, ld) = (self.arena.lin_mut(x), self.arena.lin_mut(d));
+        let own = Lin::term(1, atom);
+        system.push_range(atom, Some(0), None);
+        system.push_ge(minus(&ld, &own).and_then(|l| l.add_const(-1)));
+        let quotient = self.arena.floordiv(x, d);
+        let lq = self.arena.lin_mut(quotient);
+        if let Some(product) = self.arena.mul_lin(&lq, &ld) {
+            system.push_eq(minus(&lx, &product).and_then(|l| minus(&l, &own)));
+        }
+        if self.is_at_least(x, 0) {
+            system.push_ge(minus(&lx, &own));
+        }
+    }
+
+    /// For each factor `f` and the rest `r`: `(f - f_lo) * (r - r_lo) >= 0` and its three kin.
+    fn define_product(&mut self, system: &mut System, atom: Sym, factors: &[Sym]) {
+        for (i, &f) in factors.iter().enumerate() {
+            if i > 0 && factors[i - 1] == f {
+                continue;
+            }
+            let mut rest = SymList::from_slice(factors);
+            rest.remove(i);
+            let Some(rest) = self.arena.product_of(rest) else { continue };
+            let (bf, br) = (self.bound_at(f, 0), self.bound_at(rest, 0));
+            system.note(&Lin::term(1, f));
+            for (cf, sf) in [(bf.lo(), 1), (bf.hi(), -1)] {
+                for (cr, sr) in [(br.lo(), 1), (br.hi(), -1)] {
+                    if let (Some(cf), Some(cr)) = (cf, cr) {
+                        system.push_ge(product_row(atom, (f, cf), (rest, cr), sf * sr));
+                    }
+                }
+            }
+            if factors.len() == 2 {
+                break;
+            }
+        }
+    }
+
+    /// `sign * (m - x) <= 0` for each operand, with equality for one of them.
+    fn define_extremum(&mut self, system: &mut System, atom: Sym, items: &[Sym], sign: i64) {
+        let mut cases = Vec::new();
+        for &x in items {
+            let lx = self.arena.lin_mut(x);
+            let Some(gap) = minus(&lx, &Lin::term(1, atom)) else { return };
+            system.push_ge(gap.scale(sign));
+            cases.push(Case::from_iter([Claim::Eq(gap)]));
+        }
+        system.splits.push(cases);
+    }
+
+    /// Whether a term is at least `least`, asked from within a proof.
+    fn is_at_least(&mut self, sym: Sym, least: i64) -> bool {
+        let lin = self.arena.lin_mut(sym);
+        if self.relaxed_bound(&lin).lo().is_some_and(|lo| lo >= least) {
+            return true;
+        }
+        if self.nesting >= MAX_NESTING {
+            return false;
+        }
+        let Some(below) = lin.scale(-1).and_then(|l| l.add_const(least.checked_sub(1)?)) else {
+            return false;
+        };
+        self.nesting += 1;
+        let proved = self.contradictory([Claim::Ge(below)]);
+        self.nesting -= 1;
+        proved
+    }
+}
+
+/// `sign * (f - cf) * (r - cr) >= 0` with the product `f * r` as an atom.
+fn product_row(atom: Sym, (f, cf): (Sym, i64), (r, cr): (Sym, i64), sign: i64) -> Option<Lin> {
+    Lin::term(1, atom)
+        .add(&Lin::term(cr.checked_neg()?, f))?
+        .add(&Lin::term(cf.checked_neg()?, r))?
+        .add_const(cf.checked_mul(cr)?)?
+        .scale(sign)
+}
