@@ -11,10 +11,16 @@ use crate::TensorError;
 /// Alignment of the memory that Pliant allocates: a cache line and an AVX-512 vector.
 pub const ALIGNMENT: usize = 64;
 
+/// From this size on, zeroed memory comes untouched from the system.
+const LARGE: usize = 128 << 10;
+
 /// An owned, [`ALIGNMENT`]-aligned run of bytes, freed on drop. Its contents may be uninitialised or stale.
 pub struct AlignedBuf {
     ptr: NonNull<u8>,
     len: usize,
+    /// What was allocated: the bytes lie inside it.
+    base: NonNull<u8>,
+    layout: Layout,
 }
 
 // SAFETY: the buffer owns its memory; access through raw pointers is the accessor's responsibility.
@@ -23,19 +29,21 @@ unsafe impl Send for AlignedBuf {}
 unsafe impl Sync for AlignedBuf {}
 
 impl AlignedBuf {
-    fn layout(len: usize) -> Result<Layout, TensorError> {
-        Layout::from_size_align(len.max(ALIGNMENT), ALIGNMENT)
-            .map_err(|_| TensorError::OutOfMemory { bytes: len })
-    }
-
-    fn with(len: usize, alloc: unsafe fn(Layout) -> *mut u8) -> Result<Self, TensorError> {
-        let layout = Self::layout(len)?;
-        // SAFETY: the layout has at least ALIGNMENT bytes, never zero.
-        let ptr = unsafe { alloc(layout) };
-        match NonNull::new(ptr) {
-            Some(ptr) => Ok(AlignedBuf { ptr, len }),
-            None => Err(TensorError::OutOfMemory { bytes: len }),
-        }
+    fn with(
+        len: usize,
+        size: usize,
+        align: usize,
+        alloc: unsafe fn(Layout) -> *mut u8,
+    ) -> Result<Self, TensorError> {
+        let refused = TensorError::OutOfMemory { bytes: len };
+        let Ok(layout) = Layout::from_size_align(size, align) else { return Err(refused) };
+        // SAFETY: the callers ask for at least ALIGNMENT bytes, never zero.
+        let Some(base) = NonNull::new(unsafe { alloc(layout) }) else { return Err(refused) };
+        // Zero where the layout is aligned already; the callers make room for it where it is not.
+        let skip = base.align_offset(ALIGNMENT);
+        // SAFETY: `size` is at least `len` plus what aligning may skip.
+        let ptr = unsafe { base.add(skip) };
+        Ok(AlignedBuf { ptr, len, base, layout })
     }
 
     /// Allocates `len` bytes, not initialised.
@@ -43,7 +51,7 @@ impl AlignedBuf {
     /// # Errors
     /// `OutOfMemory`.
     pub fn new(len: usize) -> Result<Self, TensorError> {
-        Self::with(len, alloc)
+        Self::with(len, len.max(ALIGNMENT), ALIGNMENT, alloc)
     }
 
     /// Allocates `len` zero bytes.
@@ -51,7 +59,13 @@ impl AlignedBuf {
     /// # Errors
     /// `OutOfMemory`.
     pub fn zeroed(len: usize) -> Result<Self, TensorError> {
-        Self::with(len, alloc_zeroed)
+        if len < LARGE {
+            return Self::with(len, len.max(ALIGNMENT), ALIGNMENT, alloc_zeroed);
+        }
+        // Over-aligned zeroed memory is zeroed by hand, page by page; with the system's own alignment, fresh pages
+        // are known to be zero and stay untouched.
+        let size = len.checked_add(ALIGNMENT).ok_or(TensorError::OutOfMemory { bytes: len })?;
+        Self::with(len, size, align_of::<u128>(), alloc_zeroed)
     }
 
     /// Bytes in the buffer.
@@ -72,9 +86,8 @@ impl AlignedBuf {
 
 impl Drop for AlignedBuf {
     fn drop(&mut self) {
-        let layout = Self::layout(self.len).expect("the layout was valid when allocated");
-        // SAFETY: the pointer came from `alloc` with this same layout.
-        unsafe { dealloc(self.ptr.as_ptr(), layout) }
+        // SAFETY: the base came from the allocator with this layout.
+        unsafe { dealloc(self.base.as_ptr(), self.layout) }
     }
 }
 

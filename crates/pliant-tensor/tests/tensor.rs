@@ -134,3 +134,13 @@ fn absurd_sizes_are_errors() {
     assert!(matches!(Tensor::zeros(&[-3], DType::Int8), Err(TensorError::NegativeDim { .. })));
     assert!(matches!(Tensor::zeros(&[1 << 61], DType::Int8), Err(TensorError::OutOfMemory { .. })));
 }
+
+#[test]
+fn large_zeroed_memory_is_aligned_and_zero() {
+    for len in [0usize, 1, 100, 131_071, 131_072, 1_000_001] {
+        let storage = Storage::zeroed(len).unwrap();
+        assert_eq!((storage.as_ptr() as usize % 64, storage.len()), (0, len));
+        let t = Tensor::from_storage(storage, 0, &[len as i64], DType::UInt8).unwrap();
+        assert!(t.as_slice::<u8>().unwrap().iter().all(|&b| b == 0));
+    }
+}
