@@ -7,6 +7,7 @@
 //! | [`tir`] | the loop level: loop functions over buffers |
 //! | [`attrs`] | attribute values of operators and functions |
 //! | [`op`] | the name of an operator, and what the IR asks of whoever declares operators |
+//! | [`print`] | script text of everything |
 //!
 //! A function owns its arenas: ids of one function mean nothing in another, functions are cloned
 //! whole, transformed in parallel and dropped whole. Nothing here is global and nothing locks.
@@ -14,6 +15,7 @@
 pub mod attrs;
 pub mod module;
 pub mod op;
+pub mod print;
 pub mod relax;
 pub mod tir;
 

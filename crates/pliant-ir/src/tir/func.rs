@@ -38,6 +38,7 @@ pub struct PrimFunc {
     vars: PrimaryMap<Var, VarData>,
     buffers: PrimaryMap<Buffer, BufferData>,
     exprs: PrimaryMap<Expr, ExprData>,
+    expr_tys: PrimaryMap<Expr, Ty>,
     expr_ids: FxHashMap<ExprData, Expr>,
     stmts: PrimaryMap<Stmt, StmtData>,
 }
@@ -63,6 +64,7 @@ impl PrimFunc {
             vars: PrimaryMap::new(),
             buffers: PrimaryMap::new(),
             exprs: PrimaryMap::new(),
+            expr_tys: PrimaryMap::new(),
             expr_ids: FxHashMap::default(),
             stmts,
         }
@@ -127,7 +129,7 @@ impl PrimFunc {
         &self.buffers[b]
     }
 
-    /// A buffer's facts, to change them.
+    /// A buffer's facts, to change them. The element type of a buffer that expressions load from stays.
     pub fn buffer_mut(&mut self, b: Buffer) -> &mut BufferData {
         &mut self.buffers[b]
     }
@@ -144,7 +146,9 @@ impl PrimFunc {
         if let Some(&e) = self.expr_ids.get(&data) {
             return e;
         }
+        let ty = self.type_of(&data);
         let e = self.exprs.push(data.clone());
+        self.expr_tys.push(ty);
         self.expr_ids.insert(data, e);
         e
     }
@@ -156,13 +160,20 @@ impl PrimFunc {
 
     /// The type of an expression; strings have none and count as handles (int64).
     pub fn expr_ty(&self, e: Expr) -> Ty {
-        match &self.exprs[e] {
+        self.expr_tys[e]
+    }
+
+    /// The type of a new expression, from those of its operands.
+    fn type_of(&self, data: &ExprData) -> Ty {
+        match data {
             ExprData::Int(_, ty) | ExprData::Float(_, ty) | ExprData::Cast(ty, _) => *ty,
             ExprData::Call(intrin, args, ty) => match intrin.result() {
                 IntrinResult::Explicit => *ty,
-                IntrinResult::Same => self.expr_ty(args[0]),
-                IntrinResult::Second => self.expr_ty(args[1]),
-                IntrinResult::Bool => Ty::BOOL.with_lanes(self.expr_ty(args[0]).lanes),
+                IntrinResult::Same => args.first().map_or(Ty::I64, |&a| self.expr_ty(a)),
+                IntrinResult::Second => args.get(1).map_or(Ty::I64, |&a| self.expr_ty(a)),
+                IntrinResult::Bool => {
+                    Ty::BOOL.with_lanes(args.first().map_or(1, |&a| self.expr_ty(a).lanes))
+                }
             },
             ExprData::Str(_) => Ty::I64,
             ExprData::Var(v) => match self.vars[*v].ty {

@@ -1,0 +1,224 @@
+//! The printer: any module as script that parses back, and whose parse prints the same.
+//!
+//! | file | owns |
+//! |---|---|
+//! | `names` | unique, valid identifiers |
+//! | `literal` | strings, numbers, attributes, small tensors |
+//! | `sym` | symbolic integers |
+//! | `relax`, `relax_expr` | graph functions; their types and expressions |
+//! | `tir`, `tir_block`, `tir_expr` | loop functions; their blocks and expressions |
+//! | `highlight` | colours for terminals |
+//!
+//! # The form
+//! - Symbols that a signature introduces stand there as strings (`"n"`); every symbol of a function is declared
+//!   at the top of its body (`n = T.int64()`), in the order of first appearance. A local function quotes and
+//!   declares only symbols that the functions around it do not use.
+//! - Every binding carries the variable's type. Operators print operands by position and attributes by keyword,
+//!   those equal to their default left out. Destination-passing calls print `out_sinfo=` (a list for several
+//!   results), other calls with result types `sinfo_args=(...,)`.
+//! - A branch of an `if` ends with `var: type = result`, for the variable that the `if` defines.
+//! - Constants of at most 16 elements print as `R.const(value, "dtype")`, larger ones as
+//!   `metadata["relax.expr.Constant"][i]`; with [`PrintOptions::show_meta`] the table stands above the module:
+//!   `metadata = {"relax.expr.Constant": [I.tensor((2, 3), "float32", "<base64>")]}`.
+//! - In loop functions plain integer literals are int64; all other constants name their type (`T.int32(3)`,
+//!   `T.float32(0.5)`, `T.bool(True)`). `a / b` is float division; integers have `//`, `%`, `T.truncdiv` and
+//!   `T.truncmod`. A range `(min, extent)` prints as `min, end` where `end` is a constant if both are, `b` if the
+//!   extent is `b - min`, and else `min + extent`; reading `min + e` gives back the extent `e`.
+//! - `T.alloc_buffer` directly in a block allocates for the block; elsewhere, and as `T.decl_buffer` in a block, it
+//!   lives until the end of the statement list.
+//!
+//! Printing takes time linear in the function and does not recurse into long chains.
+
+mod highlight;
+mod literal;
+mod names;
+mod relax;
+mod relax_expr;
+mod sym;
+mod tir;
+mod tir_block;
+mod tir_expr;
+
+use std::sync::Arc;
+
+use pliant_tensor::Tensor;
+use rustc_hash::FxHashMap;
+
+use crate::module::{BaseFunc, IRModule};
+use crate::op::OpRegistry;
+use crate::{relax as graph, tir as loops};
+pub use highlight::highlight;
+
+/// The line that every printed script begins with.
+pub const HEADER: &str = "from pliant.script import ir as I, relax as R, tir as T\n";
+
+/// What a print contains.
+#[derive(Clone, Debug)]
+pub struct PrintOptions {
+    /// Whether large constants are written out, so that the text is complete.
+    pub show_meta: bool,
+    /// Whether the import line comes first.
+    pub header: bool,
+    /// The name of the module's class.
+    pub module_name: Arc<str>,
+}
+
+impl Default for PrintOptions {
+    fn default() -> Self {
+        PrintOptions { show_meta: false, header: true, module_name: "Module".into() }
+    }
+}
+
+impl PrintOptions {
+    /// The options under which the text holds everything.
+    pub fn complete() -> Self {
+        PrintOptions { show_meta: true, ..Self::default() }
+    }
+}
+
+/// What the functions of one print share.
+struct ModulePrinter<'a> {
+    ops: &'a dyn OpRegistry,
+    options: &'a PrintOptions,
+    /// The printed names of the module's functions.
+    globals: FxHashMap<Arc<str>, String>,
+    /// The large constants, and the place of each by the address of its object.
+    constants: Vec<Tensor>,
+    constant_ids: FxHashMap<usize, usize>,
+}
+
+impl<'a> ModulePrinter<'a> {
+    fn new(ops: &'a dyn OpRegistry, options: &'a PrintOptions) -> Self {
+        let (globals, constants) = (FxHashMap::default(), Vec::new());
+        ModulePrinter { ops, options, globals, constants, constant_ids: FxHashMap::default() }
+    }
+
+    /// The index of a large constant in the metadata.
+    fn constant(&mut self, tensor: &Tensor) -> usize {
+        let address = std::ptr::from_ref(tensor.dl()) as usize;
+        let next = self.constants.len();
+        let index = *self.constant_ids.entry(address).or_insert(next);
+        if index == next {
+            self.constants.push(tensor.clone());
+        }
+        index
+    }
+
+    /// The printed name of a global function.
+    fn global(&self, name: &str) -> String {
+        self.globals.get(name).cloned().unwrap_or_else(|| names::sanitize(name))
+    }
+
+    /// The text above the functions: imports and metadata.
+    fn front(&self) -> String {
+        let mut out = String::new();
+        if self.options.header {
+            out.push_str(HEADER);
+            out.push('\n');
+        }
+        if self.constants.is_empty() {
+            return out;
+        }
+        if !self.options.show_meta {
+            out.push_str(
+                "# Metadata omitted. Use show_meta=True in script() method to show it.\n\n",
+            );
+            return out;
+        }
+        out.push_str("metadata = {\n    \"relax.expr.Constant\": [\n");
+        for tensor in &self.constants {
+            let dims: Vec<String> = tensor.shape().iter().map(i64::to_string).collect();
+            let shape = tuple(&dims);
+            let data = literal::base64(tensor).unwrap_or_default();
+            out.push_str(&format!(
+                "        I.tensor({shape}, \"{}\", \"{data}\"),\n",
+                tensor.dtype()
+            ));
+        }
+        out.push_str("    ]\n}\n\n");
+        out
+    }
+}
+
+/// The parts as a Python tuple.
+pub(crate) fn tuple(parts: &[String]) -> String {
+    match parts {
+        [one] => format!("({one},)"),
+        _ => format!("({})", parts.join(", ")),
+    }
+}
+
+/// Prints a module. `ops` tells how operators are written.
+pub fn print_module(module: &IRModule, ops: &dyn OpRegistry, options: &PrintOptions) -> String {
+    let mut printer = ModulePrinter::new(ops, options);
+    let mut taken = names::Names::new();
+    for name in module.functions.keys() {
+        let printed = taken.take(name);
+        printer.globals.insert(name.clone(), printed);
+    }
+    let mut body = format!("@I.ir_module\nclass {}:\n", names::sanitize(&options.module_name));
+    if !module.attrs.is_empty() {
+        body.push_str(&format!("    I.module_attrs({})\n", literal::func_attrs(&module.attrs)));
+    }
+    if module.functions.is_empty() && module.attrs.is_empty() {
+        body.push_str("    pass\n");
+    }
+    for (i, (name, func)) in module.functions.iter().enumerate() {
+        if i > 0 {
+            body.push('\n');
+        }
+        let name = printer.global(name);
+        match func {
+            BaseFunc::Relax(f) => relax::print(&mut printer, &mut body, &name, f, 1),
+            BaseFunc::Prim(f) => tir::print(&mut body, &name, f, 1),
+        }
+    }
+    let mut out = printer.front();
+    out.push_str(&body);
+    out
+}
+
+/// Prints a graph function as a script of its own.
+pub fn print_function(
+    name: &str,
+    func: &graph::Function,
+    ops: &dyn OpRegistry,
+    options: &PrintOptions,
+) -> String {
+    let mut printer = ModulePrinter::new(ops, options);
+    let mut body = String::new();
+    relax::print(&mut printer, &mut body, &names::sanitize(name), func, 0);
+    let mut out = printer.front();
+    out.push_str(&body);
+    out
+}
+
+/// Prints a loop function as a script of its own.
+pub fn print_prim_func(name: &str, func: &loops::PrimFunc, options: &PrintOptions) -> String {
+    let mut out = String::new();
+    if options.header {
+        out.push_str(HEADER);
+        out.push('\n');
+    }
+    tir::print(&mut out, &names::sanitize(name), func, 0);
+    out
+}
+
+/// One expression of a graph function, for messages. Variables print by their own names.
+pub fn expr_text(func: &graph::Function, expr: graph::Expr, ops: &dyn OpRegistry) -> String {
+    let options = PrintOptions::default();
+    let mut printer = ModulePrinter::new(ops, &options);
+    relax::FuncPrinter::for_messages(&mut printer, func).expr(expr)
+}
+
+/// One type of a graph function, for messages. Variables and symbols print by their own names.
+pub fn type_text(func: &graph::Function, ty: graph::Type) -> String {
+    let options = PrintOptions::default();
+    let mut printer = ModulePrinter::new(&crate::op::NoOps, &options);
+    relax::FuncPrinter::for_messages(&mut printer, func).ty(ty).to_string()
+}
+
+/// One expression of a loop function, for messages. Variables and buffers print by their own names.
+pub fn tir_expr_text(func: &loops::PrimFunc, expr: loops::Expr) -> String {
+    tir::TirPrinter::for_messages(func).expr(expr)
+}

@@ -1,0 +1,103 @@
+//! Names in printed script: valid Python identifiers, each different from all others in view.
+
+use rustc_hash::FxHashMap;
+
+/// Words that a printed variable must not be called: Python's own, and those the script uses.
+const RESERVED: &[&str] = &[
+    "False", "None", "True", "and", "as", "assert", "async", "await", "break", "class", "continue",
+    "def", "del", "elif", "else", "except", "finally", "for", "from", "global", "if", "import",
+    "in", "is", "lambda", "nonlocal", "not", "or", "pass", "raise", "return", "try", "while",
+    "with", "yield", "R", "T", "I", "cls", "metadata", "range", "float",
+];
+
+/// The names taken so far.
+#[derive(Default)]
+pub(crate) struct Names {
+    /// For each name in use, the hint and number it was made from.
+    used: FxHashMap<String, Option<(String, u32)>>,
+    /// The next number to try for a hint.
+    next: FxHashMap<String, u32>,
+}
+
+impl Names {
+    /// No name taken but the reserved ones.
+    pub fn new() -> Self {
+        let mut names = Names::default();
+        for word in RESERVED {
+            names.used.insert((*word).to_string(), None);
+        }
+        names
+    }
+
+    /// Takes a name that starts with `hint`: `hint` itself where that is free and valid.
+    pub fn take(&mut self, hint: &str) -> String {
+        let base = sanitize(hint);
+        if !self.used.contains_key(&base) {
+            self.used.insert(base.clone(), None);
+            return base;
+        }
+        let digit = base.as_bytes().last().is_some_and(u8::is_ascii_digit);
+        let sep = if digit { "_" } else { "" };
+        let mut n = self.next.get(&base).copied().unwrap_or(1);
+        loop {
+            let name = format!("{base}{sep}{n}");
+            n += 1;
+            if !self.used.contains_key(&name) {
+                self.used.insert(name.clone(), Some((base.clone(), n - 1)));
+                self.next.insert(base, n);
+                return name;
+            }
+        }
+    }
+
+    /// Gives a name back, when what it names goes out of view.
+    pub fn release(&mut self, name: &str) {
+        if let Some(Some((base, n))) = self.used.remove(name) {
+            if let Some(next) = self.next.get_mut(&base) {
+                *next = (*next).min(n);
+            }
+        }
+    }
+}
+
+/// The text as an identifier.
+pub(crate) fn sanitize(hint: &str) -> String {
+    let mut out: String =
+        hint.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' }).collect();
+    if out.is_empty() {
+        out.push('v');
+    }
+    if out.as_bytes()[0].is_ascii_digit() {
+        out.insert(0, '_');
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_valid_and_unique() {
+        let mut names = Names::new();
+        assert_eq!(names.take("x"), "x");
+        assert_eq!(names.take("x"), "x1");
+        assert_eq!(names.take("x"), "x2");
+        assert_eq!(names.take("x1"), "x1_1");
+        assert_eq!(names.take("for"), "for1");
+        assert_eq!(names.take("cls"), "cls1");
+        assert_eq!(names.take("2 b"), "_2_b");
+        assert_eq!(names.take(""), "v");
+    }
+
+    #[test]
+    fn released_names_are_used_again() {
+        let mut names = Names::new();
+        for _ in 0..3 {
+            let (a, b) = (names.take("i"), names.take("i"));
+            assert_eq!((a.as_str(), b.as_str()), ("i", "i1"));
+            names.release(&b);
+            names.release(&a);
+        }
+    }
+}

@@ -1,0 +1,383 @@
+//! Graph functions as text: signatures, bindings, blocks.
+
+use std::rc::Rc;
+
+use pliant_sym::{Sym, SymKind, SymVar};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::ModulePrinter;
+use super::literal::func_attrs;
+use super::names::Names;
+use super::sym::SymTable;
+use crate::relax::{
+    Binding, Block, Callee, Expr, ExprData, FuncId, Function, Seq, TensorShape, Type, TypeData, Var,
+};
+
+/// Prints one graph function.
+pub(super) struct FuncPrinter<'a, 'm> {
+    pub f: &'a Function,
+    pub cx: &'a mut ModulePrinter<'m>,
+    pub ty_memo: FxHashMap<Type, Rc<str>>,
+    names: Names,
+    vars: FxHashMap<Var, String>,
+    syms: SymTable,
+    /// The function that introduces each symbol.
+    owners: FxHashMap<SymVar, FuncId>,
+    /// The function whose signature is being printed.
+    signature_of: Option<FuncId>,
+}
+
+/// Prints a graph function with its decorator, at that many levels of indentation.
+pub(super) fn print(
+    cx: &mut ModulePrinter<'_>,
+    out: &mut String,
+    name: &str,
+    f: &Function,
+    indent: usize,
+) {
+    let mut printer = FuncPrinter::new(cx, f);
+    printer.collect();
+    printer.function(out, name, f.root(), indent);
+}
+
+/// What is left to print, on a stack.
+enum Work {
+    /// Bindings of a block, from an index on.
+    Bindings(Block, usize, usize),
+    Block(Block, usize),
+    Output(Block, usize),
+    Seq(Seq, usize, End),
+    End(Seq, usize, End),
+    Line(usize, String),
+    Func(String, FuncId, usize),
+}
+
+/// How a sequence ends.
+#[derive(Clone, Copy)]
+enum End {
+    Return,
+    Assign(Var),
+}
+
+impl<'a, 'm> FuncPrinter<'a, 'm> {
+    fn new(cx: &'a mut ModulePrinter<'m>, f: &'a Function) -> Self {
+        FuncPrinter {
+            f,
+            cx,
+            ty_memo: FxHashMap::default(),
+            names: Names::new(),
+            vars: FxHashMap::default(),
+            syms: SymTable::default(),
+            owners: FxHashMap::default(),
+            signature_of: None,
+        }
+    }
+
+    /// A printer that calls variables by their own names and meets symbols as they come.
+    pub(super) fn for_messages(cx: &'a mut ModulePrinter<'m>, f: &'a Function) -> Self {
+        Self::new(cx, f)
+    }
+
+    // ---- symbols and names ----
+
+    /// Names the symbols, in the order in which the text introduces them, and finds who introduces each.
+    fn collect(&mut self) {
+        let mut walk = Walk::default();
+        let mut funcs = vec![self.f.root()];
+        // Breadth first, so that a symbol belongs to the outermost function that uses it.
+        let mut next = 0;
+        while next < funcs.len() {
+            let id = funcs[next];
+            next += 1;
+            self.collect_func(id, &mut walk, &mut funcs);
+        }
+    }
+
+    fn collect_func(&mut self, id: FuncId, walk: &mut Walk, nested: &mut Vec<FuncId>) {
+        let f = self.f;
+        let func = f.func(id);
+        for &p in &func.params {
+            self.collect_ty(f.var(p).ty, id, walk);
+        }
+        self.collect_ty(func.ret_ty, id, walk);
+        let mut seqs = vec![(func.body, 0, 0)];
+        while let Some((seq, mut block, mut index)) = seqs.pop() {
+            let data = f.seq(seq);
+            while block < data.blocks.len() {
+                let bindings = &f.block(data.blocks[block]).bindings;
+                let Some(b) = bindings.get(index) else {
+                    (block, index) = (block + 1, 0);
+                    continue;
+                };
+                index += 1;
+                match f.expr(b.value) {
+                    ExprData::Func(id) => nested.push(*id),
+                    ExprData::If { then_seq, else_seq, .. } => {
+                        self.collect_ty(f.var(b.var).ty, id, walk);
+                        seqs.push((seq, block, index));
+                        seqs.push((*else_seq, 0, 0));
+                        seqs.push((*then_seq, 0, 0));
+                        break;
+                    }
+                    _ => {
+                        self.collect_ty(f.var(b.var).ty, id, walk);
+                        self.collect_expr(b.value, id, walk);
+                        if let Some(cast) = b.cast.expand() {
+                            self.collect_ty(cast, id, walk);
+                        }
+                    }
+                }
+            }
+            if block >= data.blocks.len() {
+                self.collect_expr(data.result, id, walk);
+            }
+        }
+    }
+
+    fn collect_expr(&mut self, e: Expr, owner: FuncId, walk: &mut Walk) {
+        let f = self.f;
+        let mut stack = vec![e];
+        while let Some(e) = stack.pop() {
+            match f.expr(e) {
+                ExprData::Shape(dims) => dims.iter().for_each(|&d| self.introduce(d, owner, walk)),
+                ExprData::Int(v, _) => self.introduce(*v, owner, walk),
+                ExprData::Tuple(list) => stack.extend(f.list(*list).iter().rev()),
+                ExprData::TupleGetItem(t, _) => stack.push(*t),
+                ExprData::Call { callee, args, ty_args, .. } => {
+                    if let Callee::Expr(c) = callee {
+                        self.collect_expr_leaf(*c, owner, walk);
+                    }
+                    for &t in f.type_list(*ty_args) {
+                        self.collect_ty(t, owner, walk);
+                    }
+                    stack.extend(f.list(*args).iter().rev());
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn collect_expr_leaf(&mut self, e: Expr, owner: FuncId, walk: &mut Walk) {
+        if let ExprData::Shape(dims) = self.f.expr(e) {
+            dims.iter().for_each(|&d| self.introduce(d, owner, walk));
+        }
+    }
+
+    fn collect_ty(&mut self, ty: Type, owner: FuncId, walk: &mut Walk) {
+        if !walk.types.insert(ty) {
+            return;
+        }
+        let f = self.f;
+        let mut stack = vec![ty];
+        while let Some(ty) = stack.pop() {
+            match f.types.get(ty) {
+                TypeData::Prim { value: Some(v), .. } => self.introduce(*v, owner, walk),
+                TypeData::Shape { dims: Some(dims), .. }
+                | TypeData::Tensor { shape: TensorShape::Dims(dims), .. } => {
+                    dims.iter().for_each(|&d| self.introduce(d, owner, walk));
+                }
+                TypeData::Tuple(fields) => stack.extend(fields.iter().rev()),
+                TypeData::Callable { params, ret, .. } => {
+                    stack.push(*ret);
+                    stack.extend(params.iter().flatten().rev());
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn introduce(&mut self, sym: Sym, owner: FuncId, walk: &mut Walk) {
+        if matches!(self.f.syms.kind(sym), SymKind::Int(_)) || !walk.syms.insert(sym) {
+            return;
+        }
+        for var in self.syms.unknown(&self.f.syms, sym) {
+            let name = self.names.take(self.f.syms.name(var));
+            self.syms.introduce(var, name);
+            self.owners.insert(var, owner);
+        }
+    }
+
+    /// A symbolic integer.
+    pub(super) fn sym(&mut self, sym: Sym) -> String {
+        for var in self.syms.unknown(&self.f.syms, sym) {
+            let name = self.names.take(self.f.syms.name(var));
+            self.syms.introduce(var, name);
+        }
+        self.syms.text(&self.f.syms, sym).to_string()
+    }
+
+    /// Whether a term holds a symbol that the signature being printed introduces.
+    pub(super) fn introduces(&self, sym: Sym) -> bool {
+        let syms = self.f.syms.free_vars(sym);
+        syms.iter().any(|v| self.owners.get(v).copied() == self.signature_of)
+    }
+
+    /// The printed name of a variable, chosen when it is first met.
+    pub(super) fn var_name(&mut self, var: Var) -> String {
+        if let Some(name) = self.vars.get(&var) {
+            return name.clone();
+        }
+        let name = self.names.take(&self.f.var(var).name);
+        self.vars.insert(var, name.clone());
+        name
+    }
+
+    // ---- functions and statements ----
+
+    fn function(&mut self, out: &mut String, name: &str, id: FuncId, indent: usize) {
+        let mut stack = vec![Work::Func(name.to_string(), id, indent)];
+        while let Some(work) = stack.pop() {
+            match work {
+                Work::Line(indent, text) => line(out, indent, &text),
+                Work::Func(name, id, indent) => self.header(out, &name, id, indent, &mut stack),
+                Work::Seq(seq, indent, end) => {
+                    stack.push(Work::End(seq, indent, end));
+                    let blocks = &self.f.seq(seq).blocks;
+                    stack.extend(blocks.iter().rev().map(|&b| Work::Block(b, indent)));
+                }
+                Work::End(seq, indent, end) => {
+                    let result = self.expr(self.f.seq(seq).result);
+                    let text = match end {
+                        End::Return => format!("return {result}"),
+                        End::Assign(v) => format!("{} = {result}", self.target(v)),
+                    };
+                    line(out, indent, &text);
+                }
+                Work::Block(b, indent) if self.f.block(b).dataflow => {
+                    line(out, indent, "with R.dataflow():");
+                    stack.push(Work::Output(b, indent + 1));
+                    stack.push(Work::Bindings(b, 0, indent + 1));
+                }
+                Work::Block(b, indent) => stack.push(Work::Bindings(b, 0, indent)),
+                Work::Output(b, indent) => self.output(out, b, indent),
+                Work::Bindings(b, start, indent) => {
+                    self.bindings(out, b, start, indent, &mut stack)
+                }
+            }
+        }
+    }
+
+    fn header(
+        &mut self,
+        out: &mut String,
+        name: &str,
+        id: FuncId,
+        indent: usize,
+        stack: &mut Vec<Work>,
+    ) {
+        let f = self.f;
+        let func = f.func(id);
+        let is_root = id == f.root();
+        let mut flags = Vec::new();
+        if is_root && f.private {
+            flags.push("private=True");
+        }
+        if !func.pure {
+            flags.push("pure=False");
+        }
+        let flags =
+            if flags.is_empty() { String::new() } else { format!("({})", flags.join(", ")) };
+        line(out, indent, &format!("@R.function{flags}"));
+        let outer = self.signature_of.replace(id);
+        let mut params = Vec::with_capacity(func.params.len());
+        for &p in &func.params {
+            // The type first: it may name an earlier parameter, never this one.
+            let ty = self.sig_ty(f.var(p).ty);
+            params.push(format!("{}: {ty}", self.var_name(p)));
+        }
+        let ret = self.sig_ty(func.ret_ty);
+        self.signature_of = outer;
+        line(out, indent, &format!("def {name}({}) -> {ret}:", params.join(", ")));
+        for &var in self.syms.order() {
+            if self.owners.get(&var) == Some(&id) {
+                line(out, indent + 1, &format!("{} = T.int64()", self.syms.name(var)));
+            }
+        }
+        if is_root {
+            if !f.attrs.is_empty() {
+                line(out, indent + 1, &format!("R.func_attr({})", func_attrs(&f.attrs)));
+            }
+            if mentions_globals(f) {
+                line(out, indent + 1, &format!("cls = {}", self.cx.options.module_name));
+            }
+        }
+        stack.push(Work::Seq(func.body, indent + 1, End::Return));
+    }
+
+    fn output(&mut self, out: &mut String, b: Block, indent: usize) {
+        let f = self.f;
+        let vars = f.block(b).bindings.iter().map(|b| b.var).filter(|&v| !f.var(v).dataflow);
+        let names: Vec<String> = vars.map(|v| self.var_name(v)).collect();
+        line(out, indent, &format!("R.output({})", names.join(", ")));
+    }
+
+    fn bindings(
+        &mut self,
+        out: &mut String,
+        b: Block,
+        start: usize,
+        indent: usize,
+        stack: &mut Vec<Work>,
+    ) {
+        let f = self.f;
+        let bindings = &f.block(b).bindings;
+        for (i, binding) in bindings.iter().enumerate().skip(start) {
+            match f.expr(binding.value) {
+                ExprData::If { cond, then_seq, else_seq } => {
+                    let cond = self.expr(*cond);
+                    line(out, indent, &format!("if {cond}:"));
+                    stack.push(Work::Bindings(b, i + 1, indent));
+                    stack.push(Work::Seq(*else_seq, indent + 1, End::Assign(binding.var)));
+                    stack.push(Work::Line(indent, "else:".into()));
+                    stack.push(Work::Seq(*then_seq, indent + 1, End::Assign(binding.var)));
+                    return;
+                }
+                ExprData::Func(id) => {
+                    let name = self.var_name(binding.var);
+                    stack.push(Work::Bindings(b, i + 1, indent));
+                    stack.push(Work::Func(name, *id, indent));
+                    return;
+                }
+                _ => {
+                    let text = self.binding(*binding);
+                    line(out, indent, &text);
+                }
+            }
+        }
+    }
+
+    fn target(&mut self, var: Var) -> String {
+        let ty = self.ty(self.f.var(var).ty);
+        format!("{}: {ty}", self.var_name(var))
+    }
+
+    fn binding(&mut self, b: Binding) -> String {
+        // The value first: a name is taken where it is first written, and the value cannot name its variable.
+        let value = self.expr(b.value);
+        let value = match b.cast.expand() {
+            Some(ty) => format!("R.match_cast({value}, {})", self.ty(ty)),
+            None => value,
+        };
+        format!("{} = {value}", self.target(b.var))
+    }
+}
+
+/// What the collecting walk has seen.
+#[derive(Default)]
+struct Walk {
+    types: FxHashSet<Type>,
+    syms: FxHashSet<Sym>,
+}
+
+fn line(out: &mut String, indent: usize, text: &str) {
+    for _ in 0..indent {
+        out.push_str("    ");
+    }
+    out.push_str(text);
+    out.push('\n');
+}
+
+/// Whether a function that is alive in the arena names a global one.
+fn mentions_globals(f: &Function) -> bool {
+    (0..f.num_exprs()).any(|i| matches!(f.expr(Expr::from_u32(i as u32)), ExprData::Global(_)))
+}

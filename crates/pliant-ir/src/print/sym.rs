@@ -1,0 +1,61 @@
+//! The symbols of a function: their printed names and the order of their introduction.
+//!
+//! `pliant-sym` orders the operands of a term by names, so the text does not depend on who made which term
+//! first: parsing it and printing again gives the same text.
+
+use std::borrow::Cow;
+use std::rc::Rc;
+
+use pliant_sym::{Sym, SymArena, SymKind, SymVar};
+use rustc_hash::FxHashMap;
+
+/// The names and the order of a function's symbols.
+#[derive(Default)]
+pub(crate) struct SymTable {
+    names: FxHashMap<SymVar, String>,
+    order: Vec<SymVar>,
+    memo: FxHashMap<Sym, Rc<str>>,
+}
+
+impl SymTable {
+    /// The symbols in the order of their introduction.
+    pub fn order(&self) -> &[SymVar] {
+        &self.order
+    }
+
+    /// The printed name of a symbol.
+    pub fn name(&self, var: SymVar) -> &str {
+        self.names.get(&var).map_or("_", String::as_str)
+    }
+
+    /// The symbols of a term that are new, in the order in which they are to be introduced: by name, as the
+    /// text does not tell in which order they were made.
+    pub fn unknown(&self, arena: &SymArena, sym: Sym) -> Vec<SymVar> {
+        if let SymKind::Int(_) = arena.kind(sym) {
+            return Vec::new();
+        }
+        let mut fresh: Vec<SymVar> = arena.free_vars(sym).into_iter().collect();
+        fresh.retain(|v| !self.names.contains_key(v));
+        fresh.sort_by(|&a, &b| arena.name(a).cmp(arena.name(b)).then(a.cmp(&b)));
+        fresh
+    }
+
+    /// Introduces a symbol under a name.
+    pub fn introduce(&mut self, var: SymVar, name: String) {
+        self.names.insert(var, name);
+        self.order.push(var);
+    }
+
+    /// The text of a term whose symbols are all introduced.
+    pub fn text(&mut self, arena: &SymArena, sym: Sym) -> Rc<str> {
+        if let Some(text) = self.memo.get(&sym) {
+            return text.clone();
+        }
+        let mut out = String::new();
+        let name = |v: SymVar| Cow::Borrowed(self.name(v));
+        arena.write(sym, &mut out, &name).expect("writing to a string does not fail");
+        let text: Rc<str> = out.into();
+        self.memo.insert(sym, text.clone());
+        text
+    }
+}

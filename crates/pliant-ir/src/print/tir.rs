@@ -1,0 +1,473 @@
+//! Loop functions as text: signatures and statements. Blocks are in `tir_block`, expressions in `tir_expr`.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::literal::{attr_map, func_attrs, py_str};
+use super::names::Names;
+use crate::AttrValue;
+use crate::tir::{
+    BinOp, Buffer, Expr, ExprData, ForKind, PrimFunc, Scope, Stmt, StmtData, Var, VarTy,
+};
+
+/// Prints one loop function.
+pub(super) struct TirPrinter<'a> {
+    pub f: &'a PrimFunc,
+    names: Names,
+    vars: FxHashMap<Var, String>,
+    buffers: FxHashMap<Buffer, String>,
+    /// What was named since each open scope began.
+    scopes: Vec<Vec<Named>>,
+    /// Minimum and extent of the loops in view, for `T.axis.remap`.
+    pub loops: FxHashMap<Var, (Expr, Expr)>,
+}
+
+/// A name that ends with its scope.
+enum Named {
+    Var(Var),
+    Buffer(Buffer),
+}
+
+/// What is left to print, on a stack.
+pub(super) enum Work {
+    /// A list of statements: the flattened form of one statement. `in_block` is whether a block's own.
+    Body {
+        stmt: Stmt,
+        indent: usize,
+        in_block: bool,
+    },
+    /// One of the statements of a list; the last one may be written open-ended.
+    Item {
+        stmt: Stmt,
+        indent: usize,
+        in_block: bool,
+        last: bool,
+    },
+    Line(usize, String),
+    /// Opens a scope of names.
+    Enter,
+    /// Closes it.
+    Leave,
+}
+
+/// Prints a loop function with its decorator, at that many levels of indentation.
+pub(super) fn print(out: &mut String, name: &str, f: &PrimFunc, indent: usize) {
+    TirPrinter::for_messages(f).function(out, name, indent);
+}
+
+pub(super) fn line(out: &mut String, indent: usize, text: &str) {
+    for _ in 0..indent {
+        out.push_str("    ");
+    }
+    out.push_str(text);
+    out.push('\n');
+}
+
+impl<'a> TirPrinter<'a> {
+    /// A printer that names variables when it first meets them.
+    pub(super) fn for_messages(f: &'a PrimFunc) -> Self {
+        TirPrinter {
+            f,
+            names: Names::new(),
+            vars: FxHashMap::default(),
+            buffers: FxHashMap::default(),
+            scopes: Vec::new(),
+            loops: FxHashMap::default(),
+        }
+    }
+
+    // ---- names ----
+
+    /// The printed name of a variable, chosen when it is first met.
+    pub(super) fn var_name(&mut self, v: Var) -> String {
+        if let Some(name) = self.vars.get(&v) {
+            return name.clone();
+        }
+        let name = self.names.take(&self.f.var(v).name);
+        self.vars.insert(v, name.clone());
+        if let Some(scope) = self.scopes.last_mut() {
+            scope.push(Named::Var(v));
+        }
+        name
+    }
+
+    /// The printed name of a buffer, chosen when it is first met.
+    pub(super) fn buffer_name(&mut self, b: Buffer) -> String {
+        if let Some(name) = self.buffers.get(&b) {
+            return name.clone();
+        }
+        let name = self.names.take(&self.f.buffer(b).name);
+        self.buffers.insert(b, name.clone());
+        if let Some(scope) = self.scopes.last_mut() {
+            scope.push(Named::Buffer(b));
+        }
+        name
+    }
+
+    /// Opens a scope of names.
+    pub(super) fn enter(&mut self) {
+        self.scopes.push(Vec::new());
+    }
+
+    fn leave(&mut self) {
+        for named in self.scopes.pop().unwrap_or_default().into_iter().rev() {
+            let name = match named {
+                Named::Var(v) => {
+                    self.loops.remove(&v);
+                    self.vars.remove(&v)
+                }
+                Named::Buffer(b) => self.buffers.remove(&b),
+            };
+            if let Some(name) = name {
+                self.names.release(&name);
+            }
+        }
+    }
+
+    // ---- the signature ----
+
+    fn function(&mut self, out: &mut String, name: &str, indent: usize) {
+        let f = self.f;
+        line(out, indent, if f.private { "@T.prim_func(private=True)" } else { "@T.prim_func" });
+        let mut params = Vec::new();
+        let mut matched = Vec::new();
+        for &p in &f.params {
+            match (f.var(p).ty, f.buffer_map.get(&p)) {
+                (VarTy::Handle, Some(&b)) if self.is_plain(b) => {
+                    params.push(format!("{}: {}", self.buffer_name(b), self.buffer_ty(b)));
+                }
+                (VarTy::Handle, b) => {
+                    params.push(format!("{}: T.handle", self.handle_name(p, b.copied())));
+                    matched.extend(b.map(|&b| (p, b)));
+                }
+                (VarTy::Value(ty), _) => params.push(format!("{}: T.{ty}", self.var_name(p))),
+            }
+        }
+        line(out, indent, &format!("def {name}({}):", params.join(", ")));
+        let indent = indent + 1;
+        if !f.attrs.is_empty() {
+            line(out, indent, &format!("T.func_attr({})", func_attrs(&f.attrs)));
+        }
+        for v in self.size_vars() {
+            if let VarTy::Value(ty) = f.var(v).ty {
+                line(out, indent, &format!("{} = T.{ty}()", self.var_name(v)));
+            }
+        }
+        for (p, b) in matched {
+            let (p, name) = (self.var_name(p), self.buffer_name(b));
+            line(out, indent, &format!("{name} = T.match_buffer({p}, {})", self.buffer_args(b)));
+        }
+        self.statements(out, f.body, indent);
+    }
+
+    /// A handle's name keeps clear of its buffer's.
+    fn handle_name(&mut self, p: Var, buffer: Option<Buffer>) -> String {
+        let (own, buffer) = (&self.f.var(p).name, buffer.map(|b| &self.f.buffer(b).name));
+        if buffer == Some(own) {
+            let name = self.names.take(&format!("var_{own}"));
+            self.vars.insert(p, name.clone());
+            return name;
+        }
+        self.var_name(p)
+    }
+
+    /// Whether a buffer's parameter can be written with the buffer's type.
+    fn is_plain(&self, b: Buffer) -> bool {
+        let data = self.f.buffer(b);
+        data.strides.is_empty()
+            && data.elem_offset.is_none()
+            && data.scope == Scope::Global
+            && data.shape.iter().all(|&d| self.f.as_int(d).is_some())
+    }
+
+    fn buffer_ty(&mut self, b: Buffer) -> String {
+        format!("T.Buffer({})", self.buffer_args(b))
+    }
+
+    /// Shape, dtype and what differs from a compact buffer in global memory.
+    pub(super) fn buffer_args(&mut self, b: Buffer) -> String {
+        let data = self.f.buffer(b);
+        let mut out = format!("{}, \"{}\"", self.expr_tuple(&data.shape), data.dtype);
+        if !data.strides.is_empty() {
+            out.push_str(&format!(", strides={}", self.expr_tuple(&data.strides)));
+        }
+        if let Some(offset) = data.elem_offset {
+            out.push_str(&format!(", elem_offset={}", self.expr(offset)));
+        }
+        if data.scope != Scope::Global {
+            out.push_str(&format!(", scope=\"{}\"", data.scope.name()));
+        }
+        out
+    }
+
+    fn expr_tuple(&mut self, items: &[Expr]) -> String {
+        let items: Vec<String> = items.iter().map(|&e| self.expr(e)).collect();
+        super::tuple(&items)
+    }
+
+    /// The variables that buffer parameters define, in the order of their appearance.
+    fn size_vars(&self) -> Vec<Var> {
+        let mut seen: FxHashSet<Var> = self.f.params.iter().copied().collect();
+        let mut vars = Vec::new();
+        for p in &self.f.params {
+            let Some(&b) = self.f.buffer_map.get(p) else { continue };
+            let data = self.f.buffer(b);
+            let exprs = data.shape.iter().chain(&data.strides).chain(&data.elem_offset);
+            for &e in exprs {
+                self.vars_of(e, &mut seen, &mut vars);
+            }
+        }
+        vars
+    }
+
+    fn vars_of(&self, e: Expr, seen: &mut FxHashSet<Var>, out: &mut Vec<Var>) {
+        crate::tir::visit::for_each_expr(self.f, e, |e| {
+            if let ExprData::Var(v) = self.f.expr(e) {
+                if seen.insert(*v) {
+                    out.push(*v);
+                }
+            }
+        });
+    }
+
+    // ---- statements ----
+
+    fn statements(&mut self, out: &mut String, body: Stmt, indent: usize) {
+        let mut stack = vec![Work::Body { stmt: body, indent, in_block: false }];
+        while let Some(work) = stack.pop() {
+            match work {
+                Work::Line(indent, text) => line(out, indent, &text),
+                Work::Enter => self.enter(),
+                Work::Leave => self.leave(),
+                Work::Body { stmt, indent, in_block } => {
+                    let items = self.flatten(stmt);
+                    if items.is_empty() {
+                        line(out, indent, "pass");
+                    }
+                    let count = items.len();
+                    for (i, &stmt) in items.iter().enumerate().rev() {
+                        stack.push(Work::Item { stmt, indent, in_block, last: i + 1 == count });
+                    }
+                }
+                Work::Item { stmt, indent, in_block, last } => {
+                    self.item(out, stmt, indent, in_block, last, &mut stack);
+                }
+            }
+        }
+    }
+
+    /// The statements that a statement stands for, sequences inside sequences opened.
+    fn flatten(&self, stmt: Stmt) -> Vec<Stmt> {
+        let mut out = Vec::new();
+        let mut stack = vec![stmt];
+        while let Some(s) = stack.pop() {
+            match self.f.stmt(s) {
+                StmtData::Seq(items) => stack.extend(items.iter().rev()),
+                _ => out.push(s),
+            }
+        }
+        out
+    }
+
+    /// The rest of a list: what follows an open-ended statement.
+    fn rest(&self, body: Stmt, indent: usize, in_block: bool, stack: &mut Vec<Work>) {
+        if !self.flatten(body).is_empty() {
+            stack.push(Work::Body { stmt: body, indent, in_block });
+        }
+    }
+
+    fn item(
+        &mut self,
+        out: &mut String,
+        stmt: Stmt,
+        indent: usize,
+        in_block: bool,
+        last: bool,
+        stack: &mut Vec<Work>,
+    ) {
+        let f = self.f;
+        match f.stmt(stmt) {
+            StmtData::Seq(_) => stack.push(Work::Body { stmt, indent, in_block }),
+            StmtData::For { .. } => self.for_loop(out, stmt, indent, stack),
+            StmtData::While(cond, body) => {
+                let text = format!("while {}:", self.expr(*cond));
+                line(out, indent, &text);
+                self.nested(*body, indent, stack);
+            }
+            StmtData::If(cond, then, otherwise) => {
+                let text = format!("if {}:", self.expr(*cond));
+                line(out, indent, &text);
+                if let Some(otherwise) = otherwise {
+                    self.nested(*otherwise, indent, stack);
+                    stack.push(Work::Line(indent, "else:".into()));
+                }
+                self.nested(*then, indent, stack);
+            }
+            StmtData::Let(v, value, body) => {
+                let value = self.expr(*value);
+                if last {
+                    let ty = match f.var(*v).ty {
+                        VarTy::Value(ty) => ty.to_string(),
+                        VarTy::Handle => "handle".into(),
+                    };
+                    let text = format!("{}: T.{ty} = {value}", self.var_name(*v));
+                    line(out, indent, &text);
+                    self.rest(*body, indent, in_block, stack);
+                } else {
+                    self.enter();
+                    let text = format!("with T.LetStmt({value}) as {}:", self.var_name(*v));
+                    line(out, indent, &text);
+                    stack.push(Work::Leave);
+                    self.nested(*body, indent, stack);
+                }
+            }
+            StmtData::Alloc(b, body) => {
+                let args = self.buffer_args(*b);
+                let call = if in_block { "T.decl_buffer" } else { "T.alloc_buffer" };
+                if last {
+                    let text = format!("{} = {call}({args})", self.buffer_name(*b));
+                    line(out, indent, &text);
+                    self.rest(*body, indent, in_block, stack);
+                } else {
+                    self.enter();
+                    let text = format!("with T.decl_buffer({args}) as {}:", self.buffer_name(*b));
+                    line(out, indent, &text);
+                    stack.push(Work::Leave);
+                    self.nested(*body, indent, stack);
+                }
+            }
+            StmtData::Assert(cond, message, body) => {
+                let (cond, message) = (self.expr(*cond), py_str(message));
+                if last {
+                    line(out, indent, &format!("assert {cond}, {message}"));
+                    self.rest(*body, indent, in_block, stack);
+                } else {
+                    line(out, indent, &format!("with T.Assert({cond}, {message}):"));
+                    self.nested(*body, indent, stack);
+                }
+            }
+            StmtData::Store { buffer, indices, value } => {
+                let target = self.element_text(*buffer, indices);
+                let text = format!("{target} = {}", self.expr(*value));
+                line(out, indent, &text);
+            }
+            StmtData::Evaluate(e) => {
+                let text = format!("T.evaluate({})", self.expr(*e));
+                line(out, indent, &text);
+            }
+            StmtData::Block(block) => self.block(out, block, indent, stack),
+        }
+    }
+
+    /// Queues a body one level deeper, in a scope of its own.
+    pub(super) fn nested(&mut self, body: Stmt, indent: usize, stack: &mut Vec<Work>) {
+        stack.push(Work::Leave);
+        stack.push(Work::Body { stmt: body, indent: indent + 1, in_block: false });
+        stack.push(Work::Enter);
+    }
+
+    // ---- loops ----
+
+    fn for_loop(&mut self, out: &mut String, stmt: Stmt, indent: usize, stack: &mut Vec<Work>) {
+        let f = self.f;
+        self.enter();
+        let nest = self.grid(stmt);
+        let innermost = *nest.last().unwrap_or(&stmt);
+        let StmtData::For { var, min, extent, kind, body, annotations } = f.stmt(innermost) else {
+            return;
+        };
+        let text = if nest.len() > 1 {
+            let mut vars = Vec::new();
+            let mut extents = Vec::new();
+            for &s in &nest {
+                if let StmtData::For { var, min, extent, .. } = f.stmt(s) {
+                    // Extents first: a loop's variable is not in view there.
+                    extents.push(self.expr(*extent));
+                    self.loops.insert(*var, (*min, *extent));
+                    vars.push(*var);
+                }
+            }
+            let vars: Vec<String> = vars.into_iter().map(|v| self.var_name(v)).collect();
+            format!("for {} in T.grid({}):", vars.join(", "), extents.join(", "))
+        } else {
+            let mut args = self.range(*min, *extent);
+            args.extend(annotations_arg(annotations));
+            let plain = *kind == ForKind::Serial && annotations.is_empty();
+            let name = if plain { "range".into() } else { format!("T.{}", kind.name()) };
+            self.loops.insert(*var, (*min, *extent));
+            format!("for {} in {name}({}):", self.var_name(*var), args.join(", "))
+        };
+        line(out, indent, &text);
+        stack.push(Work::Leave);
+        stack.push(Work::Body { stmt: *body, indent: indent + 1, in_block: false });
+    }
+
+    /// The loops that one `T.grid` can stand for, outermost first: serial, from zero, without notes, each the whole
+    /// body of the one before, and none's extent using the others' variables.
+    fn grid(&self, stmt: Stmt) -> Vec<Stmt> {
+        let mut nest = Vec::new();
+        let mut vars: FxHashSet<Var> = FxHashSet::default();
+        let mut next = stmt;
+        while let StmtData::For { var, min, extent, kind: ForKind::Serial, body, annotations } =
+            self.f.stmt(next)
+        {
+            let mut uses = FxHashSet::default();
+            let mut used = Vec::new();
+            self.vars_of(*extent, &mut uses, &mut used);
+            let plain = annotations.is_empty() && self.f.as_int(*min) == Some(0);
+            if !plain || used.iter().any(|v| vars.contains(v)) || vars.contains(var) {
+                break;
+            }
+            nest.push(next);
+            vars.insert(*var);
+            match self.flatten(*body).as_slice() {
+                [only] => next = *only,
+                _ => break,
+            }
+        }
+        nest
+    }
+
+    /// `extent`, or `min, end`.
+    pub(super) fn range(&mut self, min: Expr, extent: Expr) -> Vec<String> {
+        if self.f.as_int(min) == Some(0) {
+            return vec![self.expr(extent)];
+        }
+        vec![self.expr(min), self.end(min, extent)]
+    }
+
+    /// The end of a range, in a form from which the extent can be told again.
+    pub(super) fn end(&mut self, min: Expr, extent: Expr) -> String {
+        let f = self.f;
+        if let (Some(a), Some(n)) = (f.as_int(min), f.as_int(extent)) {
+            if let (Some(end), true) = (a.checked_add(n), f.expr_ty(min) == crate::tir::Ty::I64) {
+                return end.to_string();
+            }
+        }
+        if let ExprData::Binary(BinOp::Sub, b, a) = f.expr(extent) {
+            let ambiguous = matches!(f.expr(*b), ExprData::Binary(BinOp::Add, x, _) if x == a);
+            if *a == min && !ambiguous {
+                return self.expr(*b);
+            }
+        }
+        format!("{} + {}", self.addend(min), self.addend(extent))
+    }
+
+    /// `A[i, j]`.
+    pub(super) fn element_text(&mut self, buffer: Buffer, indices: &[Expr]) -> String {
+        let name = self.buffer_name(buffer);
+        if indices.is_empty() {
+            return format!("{name}[()]");
+        }
+        let indices: Vec<String> = indices.iter().map(|&i| self.expr(i)).collect();
+        format!("{name}[{}]", indices.join(", "))
+    }
+}
+
+fn annotations_arg(annotations: &[(std::sync::Arc<str>, AttrValue)]) -> Option<String> {
+    if annotations.is_empty() {
+        return None;
+    }
+    let mut out = String::from("annotations=");
+    attr_map(&mut out, annotations.iter().map(|(k, v)| (&**k, v)));
+    Some(out)
+}
