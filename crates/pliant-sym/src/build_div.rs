@@ -87,20 +87,29 @@ impl SymArena {
         if let Some(quotient) = self.div_without_low_part(&lin, c) {
             return Some(quotient);
         }
-        if let [(1, inner)] = lin.terms.as_slice()
-            && let SymKind::FloorDiv(x, d) = self.kind(*inner)
-            && let Some(d) = self.as_int(d).filter(|&d| d > 0)
-            && let Some(product) = d.checked_mul(c)
-        {
-            // (x // d + k) // c == (x + k * d) // (d * c)
-            let shift = d.checked_mul(lin.constant)?;
-            if let Some(inner) = self.lin_mut(x).add_const(shift) {
-                return self.div_by_const(&inner, product);
-            }
+        if let Some(quotient) = self.div_nested(&lin, c) {
+            return Some(quotient);
         }
         let dividend = self.from_lin(&lin);
         let divisor = self.int(c);
         Some(self.intern(Draft::Leaf(Node::FloorDiv(dividend, divisor))))
+    }
+
+    /// `(y + x // d) // c == (y * d + x) // (d * c)`, where `x // d` is the only such quotient.
+    fn div_nested(&mut self, lin: &Lin, c: i64) -> Option<Sym> {
+        let parts = |s: &SymArena, t: Sym| match s.kind(t) {
+            SymKind::FloorDiv(x, d) => Some((x, s.as_int(d).filter(|&d| d > 0)?)),
+            _ => None,
+        };
+        let mut quotients =
+            lin.terms.iter().filter_map(|&(k, t)| Some((t, parts(self, t)?)).filter(|_| k == 1));
+        let (inner, (x, d)) = quotients.next()?;
+        if quotients.next().is_some() {
+            return None;
+        }
+        let others = lin.sub(&Lin::term(1, inner))?.scale(d)?;
+        let dividend = self.lin_mut(x).add(&others)?;
+        self.div_by_const(&dividend, d.checked_mul(c)?)
     }
 
     /// `(g * y + r) // (g * d) == y // d` where `r` is in `0..g` by its form.

@@ -135,7 +135,9 @@ impl Analyzer<'_> {
         if self.always_le_zero(d, 0) {
             return Proof::Yes;
         }
-        let never = d.scale(-1).is_some_and(|n| self.contradictory([Claim::Ge(n)]));
+        // Never d <= 0 means always 1 - d <= 0.
+        let opposite = d.scale(-1).and_then(|n| n.add_const(1));
+        let never = opposite.is_some_and(|n| self.always_le_zero(&n, 0));
         if never { Proof::No } else { Proof::Unknown }
     }
 
