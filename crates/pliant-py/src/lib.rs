@@ -3,9 +3,12 @@
 //! Surfaces without logic: every class here is a frozen handle to a value of another crate, and every function
 //! translates its arguments, calls one, and translates the result. Python files above add names and docs.
 
+mod arith;
 mod enter;
 mod error;
 mod runtime;
+mod te;
+mod tir;
 
 use pyo3::prelude::*;
 
@@ -13,11 +16,33 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _core {
     #[pymodule_export]
+    use crate::arith::{Analyzer, ConstIntBound, ModularSet};
+    #[pymodule_export]
     use crate::runtime::device::{Device, cpu, device};
     #[pymodule_export]
     use crate::runtime::ndarray::{NDArray, array, empty, from_dlpack};
     #[pymodule_export]
     use crate::runtime::shape::ShapeTuple;
+
+    #[pymodule_export]
+    use crate::te::functions::{
+        te_compute, te_placeholder, te_reduce, te_reduce_axis, te_reduce_with,
+    };
+    #[pymodule_export]
+    use crate::te::prim_func::{PrimFunc, te_create_prim_func};
+    #[pymodule_export]
+    use crate::te::tensor::{IterVar, Operation, Range, Tensor};
+    #[pymodule_export]
+    use crate::tir::expr::{
+        Add, And, Call, Cast, Div, EQ, FloatImm, FloorDiv, FloorMod, GE, GT, IntImm, LE, LT, Max,
+        Min, Mod, Mul, NE, Not, Or, PrimExpr, ProducerLoad, Reduce, Select, SizeVar, StringImm,
+        Sub, Var,
+    };
+    #[pymodule_export]
+    use crate::tir::functions::{
+        tir_binary, tir_call, tir_call_extern, tir_call_typed, tir_ceildiv, tir_const,
+        tir_free_vars, tir_limit, tir_not, tir_select, tir_substitute,
+    };
 
     use pyo3::prelude::*;
     use pyo3::types::PyDict;

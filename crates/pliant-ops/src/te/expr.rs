@@ -18,12 +18,23 @@ pub struct Var(Arc<VarNode>);
 struct VarNode {
     name: Arc<str>,
     ty: Ty,
+    nonneg: bool,
 }
 
 impl Var {
     /// A new variable.
     pub fn new(name: impl Into<Arc<str>>, ty: impl Into<Ty>) -> Self {
-        Var(Arc::new(VarNode { name: name.into(), ty: ty.into() }))
+        Var(Arc::new(VarNode { name: name.into(), ty: ty.into(), nonneg: false }))
+    }
+
+    /// A new variable that is known not to be negative.
+    pub fn nonneg(name: impl Into<Arc<str>>, ty: impl Into<Ty>) -> Self {
+        Var(Arc::new(VarNode { name: name.into(), ty: ty.into(), nonneg: true }))
+    }
+
+    /// Whether it was made by [`Var::nonneg`].
+    pub fn is_nonneg(&self) -> bool {
+        self.0.nonneg
     }
 
     /// A new size or index variable: int64.

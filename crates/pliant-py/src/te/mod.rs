@@ -1,0 +1,5 @@
+//! Tensor expressions in Python.
+
+pub mod functions;
+pub mod prim_func;
+pub mod tensor;

@@ -1,0 +1,293 @@
+//! `te.Tensor` and `te.IterVar`: placeholders, stages and their axes.
+
+use pliant_ops::te::{self, ExprKind, IterKind};
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+
+use crate::error::{Error, Result};
+use crate::tir::expr::{PrimExpr, iter_var_init, prim, prim_list, tuple_of, wrap};
+
+/// A tensor of the loop level: a placeholder or a stage.
+#[pyclass(frozen, subclass, module = "pliant.te", weakref)]
+pub struct Tensor {
+    /// The tensor.
+    pub tensor: te::Tensor,
+}
+
+#[pymethods]
+impl Tensor {
+    /// The dims.
+    #[getter]
+    fn shape<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyTuple>> {
+        tuple_of(py, self.tensor.shape())
+    }
+
+    /// The element type, as a string.
+    #[getter]
+    fn dtype(&self) -> &'static str {
+        self.tensor.dtype().name()
+    }
+
+    /// The rank.
+    #[getter]
+    fn ndim(&self) -> usize {
+        self.tensor.ndim()
+    }
+
+    /// The name.
+    #[getter]
+    fn name(&self) -> String {
+        self.tensor.name().to_string()
+    }
+
+    /// How the tensor comes about.
+    #[getter]
+    fn op(&self) -> Operation {
+        Operation { tensor: self.tensor.clone() }
+    }
+
+    /// Which output of its operation this is; 0.
+    #[getter]
+    fn value_index(&self) -> usize {
+        0
+    }
+
+    fn __getitem__<'py>(&self, index: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
+        self.element(index.py(), index)
+    }
+
+    #[pyo3(signature = (*indices))]
+    fn __call__<'py>(&self, indices: &Bound<'py, PyTuple>) -> Result<Bound<'py, PyAny>> {
+        self.element(indices.py(), indices.as_any())
+    }
+
+    fn __len__(&self) -> Result<usize> {
+        match self.tensor.shape().first() {
+            Some(dim) => dim
+                .as_int()
+                .and_then(|d| usize::try_from(d).ok())
+                .ok_or_else(|| Error::Type(format!("the first dim, {dim}, is not a constant"))),
+            None => Err(Error::Type("len() of a tensor of rank 0".into())),
+        }
+    }
+
+    /// Iterating over a tensor would not end: the first dim is symbolic.
+    fn __iter__(&self) -> Result<Py<PyAny>> {
+        Err(Error::Type(format!("tensor {} cannot be iterated over", self.tensor.name())))
+    }
+
+    fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
+        other.cast::<Tensor>().is_ok_and(|o| o.get().tensor == self.tensor)
+    }
+
+    fn __hash__(&self) -> u64 {
+        use std::hash::{Hash, Hasher};
+        let mut h = rustc_hash::FxHasher::default();
+        self.tensor.hash(&mut h);
+        h.finish()
+    }
+
+    fn __repr__(&self) -> String {
+        let dims: Vec<String> = self.tensor.shape().iter().map(te::Expr::to_string).collect();
+        let comma = if dims.len() == 1 { "," } else { "" };
+        let (name, dtype) = (self.tensor.name(), self.tensor.dtype());
+        format!("Tensor(shape=({}{comma}), dtype=\"{dtype}\", name=\"{name}\")", dims.join(", "))
+    }
+}
+
+impl Tensor {
+    fn element<'py>(
+        &self,
+        py: Python<'py>,
+        index: &Bound<'py, PyAny>,
+    ) -> Result<Bound<'py, PyAny>> {
+        let indices = prim_list(index)?;
+        let element = self.tensor.try_at(&indices).map_err(|e| Error::Index(e.to_string()))?;
+        Ok(wrap(py, element)?)
+    }
+}
+
+/// How a tensor comes about: a placeholder or a stage.
+#[pyclass(frozen, module = "pliant.te")]
+pub struct Operation {
+    tensor: te::Tensor,
+}
+
+#[pymethods]
+impl Operation {
+    /// The name.
+    #[getter]
+    fn name(&self) -> String {
+        self.tensor.name().to_string()
+    }
+
+    /// The output axes.
+    #[getter]
+    fn axis<'py>(&self, py: Python<'py>) -> Result<Vec<Bound<'py, PyAny>>> {
+        let axes = self.tensor.as_compute().map_or(&[][..], |c| &c.axes);
+        wrap_axes(py, axes)
+    }
+
+    /// The axes that are reduced.
+    #[getter]
+    fn reduce_axis<'py>(&self, py: Python<'py>) -> Result<Vec<Bound<'py, PyAny>>> {
+        match self.tensor.as_compute().map(|c| c.body.kind()) {
+            Some(ExprKind::Reduce(r)) => wrap_axes(py, &r.axes),
+            _ => Ok(Vec::new()),
+        }
+    }
+
+    /// The formulas of a stage.
+    #[getter]
+    fn body<'py>(&self, py: Python<'py>) -> Result<Vec<Bound<'py, PyAny>>> {
+        match self.tensor.as_compute() {
+            Some(c) => Ok(vec![wrap(py, c.body.clone())?]),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    /// The tensors that a stage reads.
+    #[getter]
+    fn input_tensors(&self) -> Vec<Tensor> {
+        let body = self.tensor.as_compute().map(|c| te::tensors_read(&c.body));
+        body.unwrap_or_default().into_iter().map(|tensor| Tensor { tensor }).collect()
+    }
+
+    /// The tensor.
+    fn output(&self, index: usize) -> Result<Tensor> {
+        match index {
+            0 => Ok(Tensor { tensor: self.tensor.clone() }),
+            _ => Err(Error::Index(format!("operation {} has one output", self.tensor.name()))),
+        }
+    }
+
+    #[getter]
+    fn num_outputs(&self) -> usize {
+        1
+    }
+
+    fn __repr__(&self) -> String {
+        match self.tensor.as_compute() {
+            Some(c) => format!("compute({}, body={})", self.tensor.name(), c.body),
+            None => format!("placeholder({})", self.tensor.name()),
+        }
+    }
+}
+
+fn wrap_axes<'py>(py: Python<'py>, axes: &[te::IterVar]) -> Result<Vec<Bound<'py, PyAny>>> {
+    let wrapped: PyResult<Vec<_>> =
+        axes.iter().map(|a| Ok(Bound::new(py, iter_var_init(a.clone()))?.into_any())).collect();
+    Ok(wrapped?)
+}
+
+/// An axis: a variable and its range.
+#[pyclass(extends = PrimExpr, frozen, module = "pliant.tir")]
+pub struct IterVar {
+    /// The axis.
+    pub iter: te::IterVar,
+}
+
+#[pymethods]
+impl IterVar {
+    /// The variable.
+    #[getter]
+    fn var<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        wrap(py, self.iter.var.expr())
+    }
+
+    /// The range.
+    #[getter]
+    fn dom(&self) -> Range {
+        Range { min: self.iter.min.clone(), extent: self.iter.extent.clone() }
+    }
+
+    /// `"S"` for output axes, `"R"` for reduced ones.
+    #[getter]
+    fn kind(&self) -> &'static str {
+        match self.iter.kind {
+            IterKind::Spatial => "S",
+            IterKind::Reduce => "R",
+            IterKind::Opaque => "O",
+        }
+    }
+
+    fn __repr__(&self) -> String {
+        let i = &self.iter;
+        format!(
+            "IterVar({}, Range({}, {}), \"{}\")",
+            i.var,
+            i.min,
+            end(&i.min, &i.extent),
+            self.kind()
+        )
+    }
+}
+
+fn end(min: &te::Expr, extent: &te::Expr) -> te::Expr {
+    te::simplify(&(min + extent))
+}
+
+/// A range of integers: `min`, and `extent` values from there. `Range(end)` and `Range(begin, end)` as in Python.
+#[pyclass(frozen, module = "pliant.ir")]
+pub struct Range {
+    /// The first value.
+    pub min: te::Expr,
+    /// The number of values.
+    pub extent: te::Expr,
+}
+
+#[pymethods]
+impl Range {
+    #[new]
+    #[pyo3(signature = (begin, end=None))]
+    fn new(begin: &Bound<'_, PyAny>, end: Option<&Bound<'_, PyAny>>) -> Result<Range> {
+        let begin = prim(begin)?;
+        match end {
+            None => Ok(Range { min: te::int(0), extent: begin }),
+            Some(end) => {
+                let extent = te::simplify(&(&prim(end)? - &begin));
+                Ok(Range { min: begin, extent })
+            }
+        }
+    }
+
+    /// The range of that start and length.
+    #[staticmethod]
+    fn from_min_extent(min_value: &Bound<'_, PyAny>, extent: &Bound<'_, PyAny>) -> Result<Range> {
+        Ok(Range { min: prim(min_value)?, extent: prim(extent)? })
+    }
+
+    /// The first value.
+    #[getter]
+    fn min<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        wrap(py, self.min.clone())
+    }
+
+    /// The number of values.
+    #[getter]
+    fn extent<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        wrap(py, self.extent.clone())
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Range({}, {})", self.min, end(&self.min, &self.extent))
+    }
+}
+
+/// A range argument: a `Range`, or a pair `(begin, end)`.
+///
+/// # Errors
+/// `TypeError` for anything else.
+pub fn range(obj: &Bound<'_, PyAny>) -> Result<(te::Expr, te::Expr)> {
+    if let Ok(r) = obj.cast::<Range>() {
+        return Ok((r.get().min.clone(), r.get().extent.clone()));
+    }
+    match obj.extract::<(Bound<'_, PyAny>, Bound<'_, PyAny>)>() {
+        Ok((begin, end)) => {
+            let begin = prim(&begin)?;
+            let extent = te::simplify(&(&prim(&end)? - &begin));
+            Ok((begin, extent))
+        }
+        Err(_) => Err(Error::Type("a range is a Range or a pair (begin, end)".into())),
+    }
+}

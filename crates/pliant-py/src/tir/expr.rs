@@ -1,0 +1,615 @@
+//! `PrimExpr`: a scalar expression in Python, a handle to a free-standing tensor expression.
+//!
+//! The subclasses only tell what an expression is (`isinstance(e, tir.Var)`); all methods stand in the base.
+
+use std::hash::{Hash, Hasher};
+
+use pliant_ops::te::{self, BinOp, ExprKind};
+use pliant_tensor::DType;
+use pyo3::basic::CompareOp;
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyFloat, PyInt, PyString, PyTuple};
+use rustc_hash::{FxHashMap, FxHasher};
+
+use crate::error::{Error, Result};
+use crate::te::tensor::{IterVar, Tensor};
+
+/// A scalar expression: a size, an index, an element.
+#[pyclass(subclass, frozen, module = "pliant.tir", weakref)]
+pub struct PrimExpr {
+    /// The expression.
+    pub expr: te::Expr,
+}
+
+/// Defines the classes that tell what an expression is.
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $name:ident;)*) => {
+        $($(#[$doc])*
+        #[pyclass(extends = PrimExpr, frozen, subclass, module = "pliant.tir")]
+        pub struct $name;)*
+    };
+}
+
+kinds! {
+    /// A string, only as an argument of calls.
+    StringImm;
+    /// A conversion.
+    Cast;
+    /// A sum.
+    Add;
+    /// A difference.
+    Sub;
+    /// A product.
+    Mul;
+    /// A quotient: exact for floats, towards zero for integers.
+    Div;
+    /// The remainder of an integer `Div`.
+    Mod;
+    /// A quotient towards minus infinity.
+    FloorDiv;
+    /// The remainder of a `FloorDiv`.
+    FloorMod;
+    /// The smaller.
+    Min;
+    /// The larger.
+    Max;
+    /// Equal.
+    EQ;
+    /// Not equal.
+    NE;
+    /// Less.
+    LT;
+    /// Less or equal.
+    LE;
+    /// Greater.
+    GT;
+    /// Greater or equal.
+    GE;
+    /// Both.
+    And;
+    /// Either.
+    Or;
+    /// Negation.
+    Not;
+    /// A call of an intrinsic.
+    Call;
+    /// An element of a tensor.
+    ProducerLoad;
+    /// A reduction.
+    Reduce;
+}
+
+/// A variable.
+#[pyclass(extends = PrimExpr, frozen, subclass, module = "pliant.tir")]
+pub struct Var;
+
+#[pymethods]
+impl Var {
+    #[new]
+    #[pyo3(signature = (name="tindex", dtype=None))]
+    fn new(name: &str, dtype: Option<&Bound<'_, PyAny>>) -> Result<PyClassInitializer<Self>> {
+        let dtype =
+            dtype.map(crate::runtime::import::parse_dtype).transpose()?.unwrap_or(DType::Int64);
+        let expr = te::Var::new(name, dtype).expr();
+        Ok(PyClassInitializer::from(PrimExpr { expr }).add_subclass(Var))
+    }
+}
+
+/// A size: a variable that is not negative.
+#[pyclass(extends = Var, frozen, module = "pliant.tir")]
+pub struct SizeVar;
+
+#[pymethods]
+impl SizeVar {
+    #[new]
+    #[pyo3(signature = (name="size", dtype=None))]
+    fn new(name: &str, dtype: Option<&Bound<'_, PyAny>>) -> Result<PyClassInitializer<Self>> {
+        let dtype =
+            dtype.map(crate::runtime::import::parse_dtype).transpose()?.unwrap_or(DType::Int64);
+        let expr = te::Var::nonneg(name, dtype).expr();
+        Ok(PyClassInitializer::from(PrimExpr { expr }).add_subclass(Var).add_subclass(SizeVar))
+    }
+}
+
+/// An integer constant.
+#[pyclass(extends = PrimExpr, frozen, module = "pliant.tir")]
+pub struct IntImm;
+
+#[pymethods]
+impl IntImm {
+    #[new]
+    fn new(dtype: &Bound<'_, PyAny>, value: i64) -> Result<PyClassInitializer<Self>> {
+        let expr = te::int_of(value, crate::runtime::import::parse_dtype(dtype)?);
+        Ok(PyClassInitializer::from(PrimExpr { expr }).add_subclass(IntImm))
+    }
+}
+
+/// A float constant.
+#[pyclass(extends = PrimExpr, frozen, module = "pliant.tir")]
+pub struct FloatImm;
+
+#[pymethods]
+impl FloatImm {
+    #[new]
+    fn new(dtype: &Bound<'_, PyAny>, value: f64) -> Result<PyClassInitializer<Self>> {
+        let expr = te::const_of(value, crate::runtime::import::parse_dtype(dtype)?);
+        Ok(PyClassInitializer::from(PrimExpr { expr }).add_subclass(FloatImm))
+    }
+}
+
+/// One of two values, both evaluated.
+#[pyclass(extends = PrimExpr, frozen, module = "pliant.tir")]
+pub struct Select;
+
+#[pymethods]
+impl Select {
+    #[new]
+    fn new(
+        condition: &Bound<'_, PyAny>,
+        true_value: &Bound<'_, PyAny>,
+        false_value: &Bound<'_, PyAny>,
+    ) -> Result<PyClassInitializer<Self>> {
+        let expr = te::select(&prim(condition)?, &prim(true_value)?, &prim(false_value)?);
+        Ok(PyClassInitializer::from(PrimExpr { expr }).add_subclass(Select))
+    }
+}
+
+/// An expression as an object of the class that tells what it is.
+pub fn wrap(py: Python<'_>, expr: te::Expr) -> PyResult<Bound<'_, PyAny>> {
+    macro_rules! make {
+        ($class:ident) => {{
+            let base = PyClassInitializer::from(PrimExpr { expr });
+            Bound::new(py, base.add_subclass($class))?.into_any()
+        }};
+    }
+    Ok(match expr.kind() {
+        ExprKind::Int(_) => make!(IntImm),
+        ExprKind::Float(_) => make!(FloatImm),
+        ExprKind::Str(_) => make!(StringImm),
+        ExprKind::Var(v) if v.is_nonneg() => {
+            let base = PyClassInitializer::from(PrimExpr { expr });
+            Bound::new(py, base.add_subclass(Var).add_subclass(SizeVar))?.into_any()
+        }
+        ExprKind::Var(_) => make!(Var),
+        ExprKind::Cast(_) => make!(Cast),
+        ExprKind::Not(_) => make!(Not),
+        ExprKind::Select(..) => make!(Select),
+        ExprKind::Call(..) => make!(Call),
+        ExprKind::Load(..) => make!(ProducerLoad),
+        ExprKind::Reduce(_) => make!(Reduce),
+        ExprKind::Binary(op, ..) => match op {
+            BinOp::Add => make!(Add),
+            BinOp::Sub => make!(Sub),
+            BinOp::Mul => make!(Mul),
+            BinOp::Div => make!(Div),
+            BinOp::Mod => make!(Mod),
+            BinOp::FloorDiv => make!(FloorDiv),
+            BinOp::FloorMod => make!(FloorMod),
+            BinOp::Min => make!(Min),
+            BinOp::Max => make!(Max),
+            BinOp::Eq => make!(EQ),
+            BinOp::Ne => make!(NE),
+            BinOp::Lt => make!(LT),
+            BinOp::Le => make!(LE),
+            BinOp::Gt => make!(GT),
+            BinOp::Ge => make!(GE),
+            BinOp::And => make!(And),
+            BinOp::Or => make!(Or),
+        },
+    })
+}
+
+/// The expression that an argument is: a `PrimExpr`, an axis, a number or a bool.
+///
+/// # Errors
+/// `TypeError` for anything else.
+pub fn prim(obj: &Bound<'_, PyAny>) -> Result<te::Expr> {
+    match try_prim(obj)? {
+        Some(expr) => Ok(expr),
+        None => Err(Error::Type(format!(
+            "expected a scalar expression or a number, got {}",
+            obj.get_type().name()?
+        ))),
+    }
+}
+
+/// The expression that an argument is, `None` for what cannot be one.
+pub fn try_prim(obj: &Bound<'_, PyAny>) -> Result<Option<te::Expr>> {
+    if let Ok(e) = obj.cast::<PrimExpr>() {
+        return Ok(Some(e.get().expr.clone()));
+    }
+    if obj.is_instance_of::<PyBool>() {
+        return Ok(Some(te::bool_const(obj.is_truthy()?)));
+    }
+    if obj.is_instance_of::<PyInt>() {
+        let value = obj.extract::<i64>();
+        let value = value.map_err(|_| Error::Value(format!("{obj} does not fit 64 bits")))?;
+        return Ok(Some(te::int(value)));
+    }
+    if obj.is_instance_of::<PyFloat>() {
+        return Ok(Some(te::float(obj.extract()?)));
+    }
+    if obj.is_instance_of::<PyString>() {
+        return Ok(None);
+    }
+    if let Ok(tensor) = obj.cast::<Tensor>() {
+        let tensor = &tensor.get().tensor;
+        return Ok((tensor.ndim() == 0).then(|| tensor.at(&[])));
+    }
+    // NumPy scalars.
+    if let Ok(value) = obj.call_method0("__index__") {
+        return Ok(Some(te::int(value.extract()?)));
+    }
+    match obj.hasattr("dtype")? && obj.hasattr("__float__")? {
+        true => Ok(Some(te::float(obj.extract()?))),
+        false => Ok(None),
+    }
+}
+
+/// A list of expressions: a sequence of them, or one alone.
+///
+/// # Errors
+/// `TypeError` where an item is no expression.
+pub fn prim_list(obj: &Bound<'_, PyAny>) -> Result<Vec<te::Expr>> {
+    if let Some(e) = try_prim(obj)? {
+        return Ok(vec![e]);
+    }
+    if let Ok(shape) = obj.cast::<crate::runtime::shape::ShapeTuple>() {
+        return Ok(shape.get().0.iter().map(|&d| te::int(d)).collect());
+    }
+    let items = obj.try_iter().map_err(|_| {
+        let name = obj.get_type().name().map_or_else(|_| "?".into(), |n| n.to_string());
+        Error::Type(format!("expected a sequence of scalar expressions, got {name}"))
+    })?;
+    items.map(|item| prim(&item?)).collect()
+}
+
+/// `a op other`, or `other op a` when reflected; `NotImplemented` for what is no expression.
+fn binary_op<'py>(
+    py: Python<'py>,
+    op: BinOp,
+    a: &te::Expr,
+    other: &Bound<'py, PyAny>,
+    reflected: bool,
+) -> Result<Bound<'py, PyAny>> {
+    let Some(b) = try_prim(other)? else {
+        return Ok(py.NotImplemented().into_bound(py));
+    };
+    let (a, b) = if reflected { (&b, a) } else { (a, &b) };
+    let float = a.ty().dtype.is_float() || b.ty().dtype.is_float();
+    if op == BinOp::Div && !float {
+        return Err(Error::Type(
+            "'/' on integers is ambiguous: write '//' (floordiv) or tir.truncdiv".into(),
+        ));
+    }
+    if matches!(op, BinOp::FloorDiv | BinOp::FloorMod) && b.is_const(0) {
+        return Err(PyErr::from(pyo3::exceptions::PyZeroDivisionError::new_err(
+            "division of an expression by zero",
+        ))
+        .into());
+    }
+    Ok(wrap(py, te::binary(op, a, b))?)
+}
+
+#[pymethods]
+impl PrimExpr {
+    fn __add__<'py>(&self, other: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
+        binary_op(other.py(), BinOp::Add, &self.expr, other, false)
+    }
+
+    fn __radd__<'py>(&self, other: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
+        binary_op(other.py(), BinOp::Add, &self.expr, other, true)
+    }
+
+    fn __sub__<'py>(&self, other: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
+        binary_op(other.py(), BinOp::Sub, &self.expr, other, false)
+    }
+
+    fn __rsub__<'py>(&self, other: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
+        binary_op(other.py(), BinOp::Sub, &self.expr, other, true)
+    }
+
+    fn __mul__<'py>(&self, other: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
+        binary_op(other.py(), BinOp::Mul, &self.expr, other, false)
+    }
+
+    fn __rmul__<'py>(&self, other: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
+        binary_op(other.py(), BinOp::Mul, &self.expr, other, true)
+    }
+
+    fn __truediv__<'py>(&self, other: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
+        binary_op(other.py(), BinOp::Div, &self.expr, other, false)
+    }
+
+    fn __rtruediv__<'py>(&self, other: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
+        binary_op(other.py(), BinOp::Div, &self.expr, other, true)
+    }
+
+    fn __floordiv__<'py>(&self, other: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
+        binary_op(other.py(), BinOp::FloorDiv, &self.expr, other, false)
+    }
+
+    fn __rfloordiv__<'py>(&self, other: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
+        binary_op(other.py(), BinOp::FloorDiv, &self.expr, other, true)
+    }
+
+    fn __mod__<'py>(&self, other: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
+        binary_op(other.py(), BinOp::FloorMod, &self.expr, other, false)
+    }
+
+    fn __rmod__<'py>(&self, other: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
+        binary_op(other.py(), BinOp::FloorMod, &self.expr, other, true)
+    }
+
+    fn __neg__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        wrap(py, -&self.expr)
+    }
+
+    fn __pos__(slf: &Bound<'_, Self>) -> Py<Self> {
+        slf.clone().unbind()
+    }
+
+    fn __abs__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        wrap(py, te::abs(&self.expr))
+    }
+
+    fn __richcmp__<'py>(
+        &self,
+        other: &Bound<'py, PyAny>,
+        op: CompareOp,
+    ) -> Result<Bound<'py, PyAny>> {
+        let op = match op {
+            CompareOp::Eq => BinOp::Eq,
+            CompareOp::Ne => BinOp::Ne,
+            CompareOp::Lt => BinOp::Lt,
+            CompareOp::Le => BinOp::Le,
+            CompareOp::Gt => BinOp::Gt,
+            CompareOp::Ge => BinOp::Ge,
+        };
+        binary_op(other.py(), op, &self.expr, other, false)
+    }
+
+    fn __hash__(&self) -> u64 {
+        structural_hash(&self.expr)
+    }
+
+    fn __bool__(&self) -> Result<bool> {
+        truth(&self.expr)
+    }
+
+    fn __int__(&self) -> Result<i64> {
+        match *self.expr.kind() {
+            ExprKind::Int(v) => Ok(v),
+            ExprKind::Float(v) => Ok(v as i64),
+            _ => Err(Error::Type(format!("'{}' is not a constant", self.expr))),
+        }
+    }
+
+    fn __index__(&self) -> Result<i64> {
+        self.expr
+            .as_int()
+            .ok_or_else(|| Error::Type(format!("'{}' is not an integer constant", self.expr)))
+    }
+
+    fn __float__(&self) -> Result<f64> {
+        match *self.expr.kind() {
+            ExprKind::Int(v) => Ok(v as f64),
+            ExprKind::Float(v) => Ok(v),
+            _ => Err(Error::Type(format!("'{}' is not a constant", self.expr))),
+        }
+    }
+
+    fn __repr__(&self) -> String {
+        self.expr.to_string()
+    }
+
+    fn __str__(&self) -> String {
+        self.expr.to_string()
+    }
+
+    /// The data type, as a string.
+    #[getter]
+    fn dtype(&self) -> String {
+        self.expr.ty().to_string()
+    }
+
+    /// Converts to another data type.
+    #[pyo3(signature = (dtype, span=None))]
+    fn astype<'py>(
+        &self,
+        dtype: &Bound<'py, PyAny>,
+        span: Option<&Bound<'py, PyAny>>,
+    ) -> Result<Bound<'py, PyAny>> {
+        let _ = span;
+        let to = crate::runtime::import::parse_dtype(dtype)?;
+        Ok(wrap(dtype.py(), te::cast(&self.expr, to))?)
+    }
+
+    /// `a == b` as an expression.
+    fn equal<'py>(&self, other: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
+        binary_op(other.py(), BinOp::Eq, &self.expr, other, false)
+    }
+
+    /// Whether both are one node.
+    fn same_as(&self, other: &Bound<'_, PyAny>) -> bool {
+        other.cast::<PrimExpr>().is_ok_and(|o| same_node(&self.expr, &o.get().expr))
+    }
+
+    /// The name of a variable.
+    #[getter]
+    fn name(&self) -> Result<String> {
+        match self.expr.as_var() {
+            Some(v) => Ok(v.name().to_string()),
+            None => Err(no_attribute(self, "name")),
+        }
+    }
+
+    /// The name of a variable.
+    #[getter]
+    fn name_hint(&self) -> Result<String> {
+        self.name()
+    }
+
+    /// The value of a constant; what a conversion converts.
+    #[getter]
+    fn value<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
+        Ok(match self.expr.kind() {
+            ExprKind::Int(v) if self.expr.ty().dtype.is_bool() => {
+                PyBool::new(py, *v != 0).to_owned().into_any()
+            }
+            ExprKind::Int(v) => v.into_pyobject(py).map_err(PyErr::from)?.into_any(),
+            ExprKind::Float(v) => PyFloat::new(py, *v).into_any(),
+            ExprKind::Str(s) => PyString::new(py, s).into_any(),
+            ExprKind::Cast(a) => wrap(py, a.clone())?,
+            _ => return Err(no_attribute(self, "value")),
+        })
+    }
+
+    /// The first operand.
+    #[getter]
+    fn a<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
+        match self.expr.kind() {
+            ExprKind::Binary(_, a, _) | ExprKind::Not(a) => Ok(wrap(py, a.clone())?),
+            _ => Err(no_attribute(self, "a")),
+        }
+    }
+
+    /// The second operand.
+    #[getter]
+    fn b<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
+        match self.expr.kind() {
+            ExprKind::Binary(_, _, b) => Ok(wrap(py, b.clone())?),
+            _ => Err(no_attribute(self, "b")),
+        }
+    }
+
+    /// The condition of a selection.
+    #[getter]
+    fn condition<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
+        match self.expr.kind() {
+            ExprKind::Select(c, ..) => Ok(wrap(py, c.clone())?),
+            _ => Err(no_attribute(self, "condition")),
+        }
+    }
+
+    /// The operands of a call; the indices of an element.
+    #[getter]
+    fn args<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyTuple>> {
+        match self.expr.kind() {
+            ExprKind::Call(_, args) => tuple_of(py, args),
+            _ => Err(no_attribute(self, "args")),
+        }
+    }
+
+    /// The indices of an element.
+    #[getter]
+    fn indices<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyTuple>> {
+        match self.expr.kind() {
+            ExprKind::Load(_, args) => tuple_of(py, args),
+            _ => Err(no_attribute(self, "indices")),
+        }
+    }
+
+    /// The intrinsic that a call names.
+    #[getter]
+    fn op(&self) -> Result<String> {
+        match self.expr.kind() {
+            ExprKind::Call(i, _) => Ok(format!("tir.{}", i.name())),
+            _ => Err(no_attribute(self, "op")),
+        }
+    }
+}
+
+/// Expressions as a tuple of objects.
+pub fn tuple_of<'py>(py: Python<'py>, exprs: &[te::Expr]) -> Result<Bound<'py, PyTuple>> {
+    let items: PyResult<Vec<_>> = exprs.iter().map(|e| wrap(py, e.clone())).collect();
+    Ok(PyTuple::new(py, items?)?)
+}
+
+fn no_attribute(e: &PrimExpr, name: &str) -> Error {
+    let text = format!("'{}' has no attribute '{name}'", e.expr);
+    Error::Python(pyo3::exceptions::PyAttributeError::new_err(text))
+}
+
+/// The truth of an expression: that of a constant; whether both sides of `==` or `!=` are the same.
+fn truth(e: &te::Expr) -> Result<bool> {
+    match e.kind() {
+        ExprKind::Int(v) => Ok(*v != 0),
+        ExprKind::Float(v) => Ok(*v != 0.0),
+        ExprKind::Binary(BinOp::Eq, a, b) => Ok(structural_equal(a, b)),
+        ExprKind::Binary(BinOp::Ne, a, b) => Ok(!structural_equal(a, b)),
+        _ => Err(Error::Value(format!(
+            "the truth of '{e}' is not known until it runs; use tir.all, tir.any, tir.if_then_else or \
+             Analyzer().can_prove"
+        ))),
+    }
+}
+
+fn same_node(a: &te::Expr, b: &te::Expr) -> bool {
+    a.same_as(b) || (a.as_var().is_some() && a.as_var() == b.as_var())
+}
+
+/// Whether both have the same structure over the same variables and tensors.
+pub fn structural_equal(a: &te::Expr, b: &te::Expr) -> bool {
+    let mut stack = vec![(a.clone(), b.clone())];
+    while let Some((a, b)) = stack.pop() {
+        if a.same_as(&b) {
+            continue;
+        }
+        if a.ty() != b.ty() || !same_head(a.kind(), b.kind()) {
+            return false;
+        }
+        let (left, right) = (a.children(), b.children());
+        if left.len() != right.len() {
+            return false;
+        }
+        stack.extend(left.iter().zip(&right).map(|(&x, &y)| (x.clone(), y.clone())));
+    }
+    true
+}
+
+fn same_head(a: &ExprKind, b: &ExprKind) -> bool {
+    use ExprKind::*;
+    match (a, b) {
+        (Int(x), Int(y)) => x == y,
+        (Float(x), Float(y)) => x.to_bits() == y.to_bits(),
+        (Str(x), Str(y)) => x == y,
+        (Var(x), Var(y)) => x == y,
+        (Binary(x, ..), Binary(y, ..)) => x == y,
+        (Call(x, _), Call(y, _)) => x == y,
+        (Load(x, _), Load(y, _)) => x == y,
+        (Cast(_), Cast(_)) | (Not(_), Not(_)) | (Select(..), Select(..)) => true,
+        _ => false,
+    }
+}
+
+/// A hash that agrees with [`structural_equal`].
+fn structural_hash(e: &te::Expr) -> u64 {
+    let mut memo = FxHashMap::default();
+    let hashed: std::result::Result<u64, std::convert::Infallible> =
+        te::fold(e, &mut memo, |e, children: &[u64]| {
+            let mut h = FxHasher::default();
+            std::mem::discriminant(e.kind()).hash(&mut h);
+            match e.kind() {
+                ExprKind::Int(v) => v.hash(&mut h),
+                ExprKind::Float(v) => v.to_bits().hash(&mut h),
+                ExprKind::Str(s) => s.hash(&mut h),
+                ExprKind::Var(v) => v.hash(&mut h),
+                ExprKind::Binary(op, ..) => op.hash(&mut h),
+                ExprKind::Call(i, _) => i.hash(&mut h),
+                ExprKind::Load(t, _) => t.hash(&mut h),
+                _ => {}
+            }
+            children.hash(&mut h);
+            Ok(h.finish())
+        });
+    match hashed {
+        Ok(h) => h,
+    }
+}
+
+/// An axis is its variable wherever an expression is expected.
+pub fn iter_var_init(iter: te::IterVar) -> PyClassInitializer<IterVar> {
+    let expr = iter.var.expr();
+    PyClassInitializer::from(PrimExpr { expr }).add_subclass(IterVar { iter })
+}

@@ -1,0 +1,184 @@
+//! Functions over scalar expressions, by name. `pliant.tir` wraps each with its own documentation.
+
+use pliant_ops::te::{self, BinOp, Intrin};
+use pliant_tensor::DType;
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+
+use crate::error::{Error, Result};
+use crate::runtime::import::parse_dtype;
+use crate::tir::expr::{prim, wrap};
+
+/// A two-operand operator by its name (`add`, `floordiv`, `min`, `eq`, ...).
+#[pyfunction]
+pub fn tir_binary<'py>(
+    name: &str,
+    a: &Bound<'py, PyAny>,
+    b: &Bound<'py, PyAny>,
+) -> Result<Bound<'py, PyAny>> {
+    let op = match name {
+        "add" => BinOp::Add,
+        "sub" => BinOp::Sub,
+        "mul" => BinOp::Mul,
+        "div" | "truncdiv" => BinOp::Div,
+        "truncmod" => BinOp::Mod,
+        "floordiv" => BinOp::FloorDiv,
+        "floormod" => BinOp::FloorMod,
+        "min" => BinOp::Min,
+        "max" => BinOp::Max,
+        "eq" => BinOp::Eq,
+        "ne" => BinOp::Ne,
+        "lt" => BinOp::Lt,
+        "le" => BinOp::Le,
+        "gt" => BinOp::Gt,
+        "ge" => BinOp::Ge,
+        "and" => BinOp::And,
+        "or" => BinOp::Or,
+        _ => return Err(Error::Value(format!("no operator is called '{name}'"))),
+    };
+    let (x, y) = (prim(a)?, prim(b)?);
+    let divides = matches!(op, BinOp::Div | BinOp::Mod | BinOp::FloorDiv | BinOp::FloorMod);
+    if divides && !y.ty().dtype.is_float() && y.is_const(0) {
+        let error =
+            pyo3::exceptions::PyZeroDivisionError::new_err("division of an expression by zero");
+        return Err(PyErr::from(error).into());
+    }
+    Ok(wrap(a.py(), te::binary(op, &x, &y))?)
+}
+
+/// An intrinsic by its name (`exp`, `sqrt`, `if_then_else`, ...).
+#[pyfunction]
+#[pyo3(signature = (name, *args))]
+pub fn tir_call<'py>(
+    py: Python<'py>,
+    name: &str,
+    args: &Bound<'py, PyTuple>,
+) -> Result<Bound<'py, PyAny>> {
+    let Some(intrin) = Intrin::from_name(name) else {
+        return Err(Error::Value(format!("no intrinsic is called '{name}'")));
+    };
+    let args: Vec<te::Expr> = args.iter().map(|a| prim(&a)).collect::<Result<_>>()?;
+    if let Some(arity) = intrin.arity()
+        && arity != args.len()
+    {
+        return Err(Error::Type(format!("{name} takes {arity} arguments, got {}", args.len())));
+    }
+    let expr = match (intrin, args.as_slice()) {
+        (Intrin::IfThenElse, [c, a, b]) => te::if_then_else(c, a, b),
+        (Intrin::Pow, [a, b]) => te::power(a, b),
+        (_, [a, b]) => {
+            let (a, b) = te::match_types(a, b);
+            te::call(intrin, vec![a, b])
+        }
+        _ => te::call(intrin, args),
+    };
+    Ok(wrap(py, expr)?)
+}
+
+/// A call of a linked symbol, or of a registered packed function.
+#[pyfunction]
+#[pyo3(signature = (packed, dtype, name, *args))]
+pub fn tir_call_extern<'py>(
+    py: Python<'py>,
+    packed: bool,
+    dtype: &Bound<'py, PyAny>,
+    name: &str,
+    args: &Bound<'py, PyTuple>,
+) -> Result<Bound<'py, PyAny>> {
+    let mut list = vec![te::string(name)];
+    for arg in args {
+        match arg.extract::<String>() {
+            Ok(text) => list.push(te::string(text)),
+            Err(_) => list.push(prim(&arg)?),
+        }
+    }
+    let intrin = if packed { Intrin::CallPacked } else { Intrin::CallExtern };
+    Ok(wrap(py, te::call_typed(intrin, list, parse_dtype(dtype)?.into()))?)
+}
+
+/// An intrinsic whose result type is given by the call.
+#[pyfunction]
+pub fn tir_call_typed<'py>(
+    name: &str,
+    dtype: &Bound<'py, PyAny>,
+    arg: &Bound<'py, PyAny>,
+) -> Result<Bound<'py, PyAny>> {
+    let Some(intrin) = Intrin::from_name(name) else {
+        return Err(Error::Value(format!("no intrinsic is called '{name}'")));
+    };
+    let ty = parse_dtype(dtype)?.into();
+    Ok(wrap(arg.py(), te::call_typed(intrin, vec![prim(arg)?], ty))?)
+}
+
+/// `ceil(a / b)` for a positive `b`.
+#[pyfunction]
+pub fn tir_ceildiv<'py>(a: &Bound<'py, PyAny>, b: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
+    Ok(wrap(a.py(), te::ceildiv(&prim(a)?, &prim(b)?))?)
+}
+
+/// Logical negation.
+#[pyfunction]
+pub fn tir_not<'py>(a: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
+    Ok(wrap(a.py(), te::not(&prim(a)?))?)
+}
+
+/// One of two values, both evaluated.
+#[pyfunction]
+pub fn tir_select<'py>(
+    cond: &Bound<'py, PyAny>,
+    a: &Bound<'py, PyAny>,
+    b: &Bound<'py, PyAny>,
+) -> Result<Bound<'py, PyAny>> {
+    Ok(wrap(a.py(), te::select(&prim(cond)?, &prim(a)?, &prim(b)?))?)
+}
+
+/// A constant of a data type.
+#[pyfunction]
+#[pyo3(signature = (value, dtype=None))]
+pub fn tir_const<'py>(
+    value: &Bound<'py, PyAny>,
+    dtype: Option<&Bound<'py, PyAny>>,
+) -> Result<Bound<'py, PyAny>> {
+    let expr = prim(value)?;
+    let expr = match dtype {
+        Some(dtype) => te::cast(&expr, parse_dtype(dtype)?),
+        None => expr,
+    };
+    Ok(wrap(value.py(), expr)?)
+}
+
+/// The largest (`max` true) or smallest value of a data type.
+#[pyfunction]
+pub fn tir_limit<'py>(
+    py: Python<'py>,
+    dtype: &Bound<'py, PyAny>,
+    max: bool,
+) -> Result<Bound<'py, PyAny>> {
+    let dtype: DType = parse_dtype(dtype)?;
+    Ok(wrap(py, if max { te::max_value(dtype) } else { te::min_value(dtype) })?)
+}
+
+/// The expression with variables replaced, given as pairs.
+#[pyfunction]
+pub fn tir_substitute<'py>(
+    expr: &Bound<'py, PyAny>,
+    pairs: Vec<(Bound<'py, PyAny>, Bound<'py, PyAny>)>,
+) -> Result<Bound<'py, PyAny>> {
+    let mut map = rustc_hash::FxHashMap::default();
+    for (var, value) in &pairs {
+        let var = prim(var)?;
+        let Some(var) = var.as_var() else {
+            return Err(Error::Type("only variables can be replaced".into()));
+        };
+        map.insert(var.clone(), prim(value)?);
+    }
+    Ok(wrap(expr.py(), te::substitute(&prim(expr)?, &map))?)
+}
+
+/// The variables of an expression, in order of appearance.
+#[pyfunction]
+pub fn tir_free_vars<'py>(expr: &Bound<'py, PyAny>) -> Result<Vec<Bound<'py, PyAny>>> {
+    let py = expr.py();
+    let vars = te::free_vars(&prim(expr)?);
+    Ok(vars.iter().map(|v| wrap(py, v.expr())).collect::<PyResult<_>>()?)
+}

@@ -1,0 +1,4 @@
+//! Scalar expressions of the loop level: `PrimExpr` and its functions.
+
+pub mod expr;
+pub mod functions;

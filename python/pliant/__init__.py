@@ -1,0 +1,127 @@
+"""Pliant: a tensor compiler for programs whose shapes are not known until they run.
+
+>>> import pliant
+>>> model = pliant.compile(module)      # once, with its shapes as symbols
+>>> model(x)                            # at any shape
+
+The names follow Apache TVM's: ``pliant.script`` (``I``, ``R``, ``T``), ``pliant.relax``, ``pliant.te``,
+``pliant.tir``, ``pliant.arith``, ``pliant.runtime``. Submodules are imported when they are first used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from pliant import _core
+from pliant._core import build_info, cpu, device
+from pliant.error import (
+    CompileError,
+    DTypeError,
+    InternalError,
+    PliantError,
+    ScriptError,
+    ShapeError,
+    UnsupportedError,
+    VMError,
+)
+
+if TYPE_CHECKING:
+    from pliant import (
+        arith,
+        error,
+        ir,
+        nd,
+        relax,
+        runtime,
+        script,
+        target,
+        te,
+        tir,
+        topi,
+        transform,
+    )
+    from pliant._model import Model, compile, load
+    from pliant.ir import IRModule
+    from pliant.registry import get_global_func, register_func, register_global_func
+
+__version__: str = _core.build_info()["version"]
+
+TVMError = PliantError
+"""The name that code written for TVM catches."""
+
+_SUBMODULES = frozenset(
+    {
+        "arith",
+        "error",
+        "ir",
+        "nd",
+        "registry",
+        "relax",
+        "runtime",
+        "script",
+        "target",
+        "te",
+        "tir",
+        "topi",
+        "transform",
+    }
+)
+_LAZY = {
+    "IRModule": "pliant.ir",
+    "Model": "pliant._model",
+    "compile": "pliant._model",
+    "load": "pliant._model",
+    "get_global_func": "pliant.registry",
+    "register_func": "pliant.registry",
+    "register_global_func": "pliant.registry",
+}
+
+__all__ = [
+    "CompileError",
+    "DTypeError",
+    "IRModule",
+    "InternalError",
+    "Model",
+    "PliantError",
+    "ScriptError",
+    "ShapeError",
+    "TVMError",
+    "UnsupportedError",
+    "VMError",
+    "arith",
+    "build_info",
+    "compile",
+    "cpu",
+    "device",
+    "error",
+    "get_global_func",
+    "ir",
+    "load",
+    "nd",
+    "register_func",
+    "register_global_func",
+    "relax",
+    "runtime",
+    "script",
+    "target",
+    "te",
+    "tir",
+    "topi",
+    "transform",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _SUBMODULES:
+        value: Any = import_module(f"pliant.{name}")
+    elif name in _LAZY:
+        value = getattr(import_module(_LAZY[name]), name)
+    else:
+        raise AttributeError(f"module 'pliant' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

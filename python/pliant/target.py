@@ -1,0 +1,51 @@
+"""Targets: what a program is compiled for. Pliant compiles for the CPU that it runs on."""
+
+from __future__ import annotations
+
+from pliant.error import UnsupportedError
+
+__all__ = ["Target"]
+
+_KINDS = {"llvm": "cranelift", "c": "cranelift", "cpu": "cranelift", "cranelift": "cranelift"}
+
+
+class Target:
+    """A target by its name: ``"cranelift"``, ``"llvm"`` or ``"cpu"``. Options after the name are accepted.
+
+    ``"llvm"`` names the CPU in scripts written for TVM; this build compiles it with Cranelift.
+    """
+
+    def __init__(self, target: str | Target | dict[str, object] = "cranelift", host: object = None) -> None:
+        if isinstance(target, Target):
+            name = target.kind
+        elif isinstance(target, dict):
+            name = str(target.get("kind", ""))
+        else:
+            name = (str(target).split() or [""])[0]
+        if name not in _KINDS:
+            known = ", ".join(sorted(_KINDS))
+            raise UnsupportedError(f"target '{name}' is not supported (known: {known})")
+        self.kind: str = name
+
+    @property
+    def backend(self) -> str:
+        """The code generator: ``"cranelift"``."""
+        return _KINDS[self.kind]
+
+    def __enter__(self) -> Target:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        return None
+
+    def __str__(self) -> str:
+        return self.kind
+
+    def __repr__(self) -> str:
+        return f"Target({self.kind!r})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Target) and other.kind == self.kind
+
+    def __hash__(self) -> int:
+        return hash(self.kind)

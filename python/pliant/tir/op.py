@@ -1,0 +1,403 @@
+"""Functions over scalar expressions. Numbers are accepted wherever expressions are."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, SupportsFloat, SupportsIndex, TypeAlias
+
+from pliant import _core
+
+if TYPE_CHECKING:
+    from pliant._core import PrimExpr
+
+PrimExprLike: TypeAlias = "PrimExpr | SupportsIndex | SupportsFloat"
+
+__all__ = [
+    "abs",
+    "acos",
+    "all",
+    "any",
+    "asin",
+    "atan",
+    "atan2",
+    "bitwise_and",
+    "bitwise_not",
+    "bitwise_or",
+    "bitwise_xor",
+    "call_extern",
+    "call_packed",
+    "call_pure_extern",
+    "ceil",
+    "ceildiv",
+    "clz",
+    "const",
+    "cos",
+    "cosh",
+    "div",
+    "erf",
+    "exp",
+    "exp2",
+    "floor",
+    "floordiv",
+    "floormod",
+    "fma",
+    "fmod",
+    "if_then_else",
+    "indexdiv",
+    "indexmod",
+    "infinity",
+    "isfinite",
+    "isinf",
+    "isnan",
+    "likely",
+    "log",
+    "log10",
+    "log1p",
+    "log2",
+    "max",
+    "max_value",
+    "min",
+    "min_value",
+    "nearbyint",
+    "popcount",
+    "pow",
+    "power",
+    "reinterpret",
+    "round",
+    "rsqrt",
+    "shift_left",
+    "shift_right",
+    "sigmoid",
+    "sin",
+    "sinh",
+    "sqrt",
+    "substitute",
+    "tan",
+    "tanh",
+    "trunc",
+    "truncdiv",
+    "truncmod",
+    "undefined_vars",
+]
+
+
+def exp(x: PrimExprLike) -> PrimExpr:
+    """``e^x``."""
+    return _core.tir_call("exp", x)
+
+
+def exp2(x: PrimExprLike) -> PrimExpr:
+    """``2^x``."""
+    return _core.tir_call("exp2", x)
+
+
+def log(x: PrimExprLike) -> PrimExpr:
+    """The natural logarithm."""
+    return _core.tir_call("log", x)
+
+
+def log2(x: PrimExprLike) -> PrimExpr:
+    """The logarithm to base 2."""
+    return _core.tir_call("log2", x)
+
+
+def log10(x: PrimExprLike) -> PrimExpr:
+    """The logarithm to base 10."""
+    return _core.tir_call("log10", x)
+
+
+def log1p(x: PrimExprLike) -> PrimExpr:
+    """``log(1 + x)``."""
+    return _core.tir_call("log1p", x)
+
+
+def sqrt(x: PrimExprLike) -> PrimExpr:
+    """The square root."""
+    return _core.tir_call("sqrt", x)
+
+
+def rsqrt(x: PrimExprLike) -> PrimExpr:
+    """``1 / sqrt(x)``."""
+    return _core.tir_call("rsqrt", x)
+
+
+def sin(x: PrimExprLike) -> PrimExpr:
+    """The sine."""
+    return _core.tir_call("sin", x)
+
+
+def cos(x: PrimExprLike) -> PrimExpr:
+    """The cosine."""
+    return _core.tir_call("cos", x)
+
+
+def tan(x: PrimExprLike) -> PrimExpr:
+    """The tangent."""
+    return _core.tir_call("tan", x)
+
+
+def sinh(x: PrimExprLike) -> PrimExpr:
+    """The hyperbolic sine."""
+    return _core.tir_call("sinh", x)
+
+
+def cosh(x: PrimExprLike) -> PrimExpr:
+    """The hyperbolic cosine."""
+    return _core.tir_call("cosh", x)
+
+
+def tanh(x: PrimExprLike) -> PrimExpr:
+    """The hyperbolic tangent."""
+    return _core.tir_call("tanh", x)
+
+
+def asin(x: PrimExprLike) -> PrimExpr:
+    """The inverse sine."""
+    return _core.tir_call("asin", x)
+
+
+def acos(x: PrimExprLike) -> PrimExpr:
+    """The inverse cosine."""
+    return _core.tir_call("acos", x)
+
+
+def atan(x: PrimExprLike) -> PrimExpr:
+    """The inverse tangent."""
+    return _core.tir_call("atan", x)
+
+
+def sigmoid(x: PrimExprLike) -> PrimExpr:
+    """``1 / (1 + e^-x)``."""
+    return _core.tir_call("sigmoid", x)
+
+
+def erf(x: PrimExprLike) -> PrimExpr:
+    """The error function."""
+    return _core.tir_call("erf", x)
+
+
+def floor(x: PrimExprLike) -> PrimExpr:
+    """``x`` rounded towards minus infinity."""
+    return _core.tir_call("floor", x)
+
+
+def ceil(x: PrimExprLike) -> PrimExpr:
+    """``x`` rounded towards plus infinity."""
+    return _core.tir_call("ceil", x)
+
+
+def trunc(x: PrimExprLike) -> PrimExpr:
+    """``x`` rounded towards zero."""
+    return _core.tir_call("trunc", x)
+
+
+def round(x: PrimExprLike) -> PrimExpr:
+    """``x`` rounded to nearest, ties to even."""
+    return _core.tir_call("round", x)
+
+
+def nearbyint(x: PrimExprLike) -> PrimExpr:
+    """``x`` rounded to nearest, ties to even."""
+    return _core.tir_call("nearbyint", x)
+
+
+def isnan(x: PrimExprLike) -> PrimExpr:
+    """Whether ``x`` is NaN."""
+    return _core.tir_call("isnan", x)
+
+
+def isinf(x: PrimExprLike) -> PrimExpr:
+    """Whether ``x`` is infinite."""
+    return _core.tir_call("isinf", x)
+
+
+def isfinite(x: PrimExprLike) -> PrimExpr:
+    """Whether ``x`` is neither NaN nor infinite."""
+    return _core.tir_call("isfinite", x)
+
+
+def popcount(x: PrimExprLike) -> PrimExpr:
+    """The number of one bits."""
+    return _core.tir_call("popcount", x)
+
+
+def clz(x: PrimExprLike) -> PrimExpr:
+    """The number of leading zero bits."""
+    return _core.tir_call("clz", x)
+
+
+def bitwise_not(x: PrimExprLike) -> PrimExpr:
+    """The bits of ``x``, negated."""
+    return _core.tir_call("bitwise_not", x)
+
+
+def likely(x: PrimExprLike) -> PrimExpr:
+    """``x``, a condition that is nearly always true."""
+    return _core.tir_call("likely", x)
+
+
+def floordiv(a: PrimExprLike, b: PrimExprLike) -> PrimExpr:
+    """``a // b``, towards minus infinity."""
+    return _core.tir_binary("floordiv", a, b)
+
+
+def floormod(a: PrimExprLike, b: PrimExprLike) -> PrimExpr:
+    """``a % b``, with the sign of ``b``."""
+    return _core.tir_binary("floormod", a, b)
+
+
+def truncdiv(a: PrimExprLike, b: PrimExprLike) -> PrimExpr:
+    """The integer quotient towards zero."""
+    return _core.tir_binary("truncdiv", a, b)
+
+
+def truncmod(a: PrimExprLike, b: PrimExprLike) -> PrimExpr:
+    """The integer remainder with the sign of ``a``."""
+    return _core.tir_binary("truncmod", a, b)
+
+
+def atan2(a: PrimExprLike, b: PrimExprLike) -> PrimExpr:
+    """The angle of the point ``(b, a)``."""
+    return _core.tir_call("atan2", a, b)
+
+
+def fmod(a: PrimExprLike, b: PrimExprLike) -> PrimExpr:
+    """The float remainder with the sign of ``a``."""
+    return _core.tir_call("fmod", a, b)
+
+
+def bitwise_and(a: PrimExprLike, b: PrimExprLike) -> PrimExpr:
+    """The bits that both have."""
+    return _core.tir_call("bitwise_and", a, b)
+
+
+def bitwise_or(a: PrimExprLike, b: PrimExprLike) -> PrimExpr:
+    """The bits that either has."""
+    return _core.tir_call("bitwise_or", a, b)
+
+
+def bitwise_xor(a: PrimExprLike, b: PrimExprLike) -> PrimExpr:
+    """The bits that one of both has."""
+    return _core.tir_call("bitwise_xor", a, b)
+
+
+def shift_left(a: PrimExprLike, b: PrimExprLike) -> PrimExpr:
+    """``a << b``."""
+    return _core.tir_call("shift_left", a, b)
+
+
+def shift_right(a: PrimExprLike, b: PrimExprLike) -> PrimExpr:
+    """``a >> b``, keeping the sign of signed integers."""
+    return _core.tir_call("shift_right", a, b)
+
+
+indexdiv = floordiv
+indexmod = floormod
+
+
+def ceildiv(lhs: PrimExprLike, rhs: PrimExprLike) -> PrimExpr:
+    """``ceil(lhs / rhs)`` for a positive ``rhs``."""
+    return _core.tir_ceildiv(lhs, rhs)
+
+
+def div(a: PrimExprLike, b: PrimExprLike) -> PrimExpr:
+    """The quotient: exact for floats, towards zero for integers."""
+    return _core.tir_binary("div", a, b)
+
+
+def min(a: PrimExprLike, b: PrimExprLike) -> PrimExpr:
+    """The smaller of two values."""
+    return _core.tir_binary("min", a, b)
+
+
+def max(a: PrimExprLike, b: PrimExprLike) -> PrimExpr:
+    """The larger of two values."""
+    return _core.tir_binary("max", a, b)
+
+
+def abs(x: PrimExprLike) -> PrimExpr:
+    """The absolute value."""
+    return _core.tir_call("abs", x)
+
+
+def power(x: PrimExprLike, y: PrimExprLike) -> PrimExpr:
+    """``x`` to the power of ``y``."""
+    return _core.tir_call("pow", x, y)
+
+
+pow = power
+
+
+def fma(a: PrimExprLike, b: PrimExprLike, c: PrimExprLike) -> PrimExpr:
+    """``a * b + c``, rounded once."""
+    return _core.tir_call("fma", a, b, c)
+
+
+def if_then_else(cond: PrimExprLike, t: PrimExprLike, f: PrimExprLike) -> PrimExpr:
+    """``t`` where ``cond`` holds, else ``f``; only the chosen one is evaluated."""
+    return _core.tir_call("if_then_else", cond, t, f)
+
+
+def all(*args: PrimExprLike) -> PrimExpr:
+    """All conditions hold."""
+    result = _core.tir_const(True)
+    for arg in args:
+        result = _core.tir_binary("and", result, arg)
+    return result
+
+
+def any(*args: PrimExprLike) -> PrimExpr:
+    """At least one condition holds."""
+    result = _core.tir_const(False)
+    for arg in args:
+        result = _core.tir_binary("or", result, arg)
+    return result
+
+
+def const(value: builtins.int | builtins.float | builtins.bool, dtype: str | None = None) -> PrimExpr:
+    """A constant; of the Python value's own type unless ``dtype`` is given."""
+    return _core.tir_const(value, dtype)
+
+
+def max_value(dtype: str) -> PrimExpr:
+    """The largest value of a data type; infinity for floats."""
+    return _core.tir_limit(dtype, True)
+
+
+def min_value(dtype: str) -> PrimExpr:
+    """The smallest value of a data type; minus infinity for floats."""
+    return _core.tir_limit(dtype, False)
+
+
+def infinity(dtype: str) -> PrimExpr:
+    """Infinity of a float type."""
+    return _core.tir_const(float("inf"), dtype)
+
+
+def reinterpret(dtype: str, value: PrimExprLike) -> PrimExpr:
+    """The bits of a value as another type of that size."""
+    return _core.tir_call_typed("reinterpret", dtype, value)
+
+
+def call_extern(dtype: str, func_name: str, *args: PrimExprLike | str) -> PrimExpr:
+    """A call of a symbol linked into the program."""
+    return _core.tir_call_extern(False, dtype, func_name, *args)
+
+
+call_pure_extern = call_extern
+
+
+def call_packed(func_name: str, *args: PrimExprLike | str) -> PrimExpr:
+    """A call of a registered packed function."""
+    return _core.tir_call_extern(True, "int64", func_name, *args)
+
+
+def substitute(expr: PrimExpr, vmap: Mapping[PrimExpr, PrimExprLike]) -> PrimExpr:
+    """The expression with variables replaced."""
+    return _core.tir_substitute(expr, [(k, v) for k, v in vmap.items()])
+
+
+def undefined_vars(expr: PrimExpr) -> list[PrimExpr]:
+    """The variables of an expression, in order of appearance."""
+    return _core.tir_free_vars(expr)
