@@ -1,3 +1,26 @@
 //! The operators of Pliant: one declaration each, and the tensor expressions that give them meaning.
+//!
+//! | module | owns |
+//! |---|---|
+//! | [`te`] | tensor expressions and the loop functions made from them |
+//! | [`decl`] | [`OpDecl`]: what is declared of an operator |
+//! | `ops` | the declarations, one file per group, and the table of all |
+//! | [`mod@registry`] | [`registry()`]: operators by name, as the IR wants them |
+//! | [`infer`], [`rules`], [`prove`] | what type rules see, share, and can prove |
+//! | [`mod@legalize`] | from a call to a loop function |
+//! | [`user`] | operators registered from a tensor expression alone |
 
+pub mod decl;
+pub mod infer;
+pub mod legalize;
+mod ops;
+pub mod prove;
+pub mod registry;
+pub mod rules;
 pub mod te;
+pub mod user;
+
+pub use decl::{OpDecl, Pattern};
+pub use legalize::{LegalizeError, Legalized, TirCall, legalize, legalize_call};
+pub use registry::{Registry, registry};
+pub use user::{TeArg, TeCall, UserOpSpec, register_user_op};

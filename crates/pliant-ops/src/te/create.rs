@@ -107,6 +107,11 @@ pub(super) fn stages_of(roots: &[Tensor]) -> Vec<Tensor> {
     order
 }
 
+/// The placeholders that the tensors are computed from.
+pub fn placeholders_of(outputs: &[Tensor]) -> Vec<Tensor> {
+    stages_of(outputs).into_iter().filter(|t| t.as_compute().is_none()).collect()
+}
+
 fn inputs_of(stage: &Compute) -> Vec<Tensor> {
     let mut inputs = tensors_read(&stage.body);
     inputs.extend(stage.checks.iter().flat_map(|c| tensors_read(&c.cond)));

@@ -27,7 +27,7 @@ mod walk;
 
 pub use bridge::{VarMap, from_sym, simplify, to_sym};
 pub use build::*;
-pub use create::{Arg, Created, create_prim_func, create_prim_func_with_vars};
+pub use create::{Arg, Created, create_prim_func, create_prim_func_with_vars, placeholders_of};
 pub use expr::{CustomReducer, Expr, ExprKind, IterVar, Reduce, Reducer, Var};
 pub use inline::inline_injective;
 pub use tensor::{Check, Compute, Tensor, TensorOp, compute, compute_named, placeholder};

@@ -1,0 +1,199 @@
+//! [`OpDecl`]: all that is to be known of one operator, in one place.
+
+use pliant_ir::op::{InferError, OperandSpec};
+use pliant_ir::relax::Type;
+use pliant_ir::{AttrValue, OpSignature};
+
+use crate::infer::InferCtx;
+use crate::legalize::{LegalizeCtx, LegalizeError};
+use crate::te;
+
+/// A type rule: the type of a call, made in the arenas of the function that holds it.
+pub type InferFn = fn(&mut InferCtx<'_>) -> Result<Type, InferError>;
+
+/// What an operator computes: its outputs as tensor expressions over the operands.
+pub type TeFn = fn(&mut LegalizeCtx<'_>) -> Result<Vec<te::Tensor>, LegalizeError>;
+
+/// How an operator may be fused with its neighbours, from most to least.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Pattern {
+    /// One output element from the input elements at the same place.
+    ElemWise,
+    /// The same after broadcasting.
+    Broadcast,
+    /// One output element from one input element at a computed place.
+    Injective,
+    /// A commutative reduction.
+    CommReduce,
+    /// Heavy, with elementwise operators fusable to its output: matrix products, convolutions.
+    OutEWiseFusable,
+    /// Not to be fused.
+    Opaque,
+}
+
+/// How a call becomes lower-level code.
+#[derive(Clone, Copy, Debug)]
+pub enum Legalize {
+    /// It stays as it is: a later stage gives it its meaning.
+    Keep,
+    /// A loop function made from this tensor expression.
+    Te(TeFn),
+    /// A call of this packed function with the operands, then the attributes.
+    Packed(&'static str),
+}
+
+/// The default of an attribute.
+#[derive(Clone, Copy, Debug)]
+pub enum Default {
+    /// There is none: the attribute must be given.
+    Required,
+    /// `None`.
+    None,
+    /// A bool.
+    Bool(bool),
+    /// An integer.
+    Int(i64),
+    /// A float.
+    Float(f64),
+    /// A string.
+    Str(&'static str),
+    /// A list of integers.
+    Ints(&'static [i64]),
+}
+
+impl Default {
+    /// The value; `None` where the attribute must be given.
+    pub fn value(self) -> Option<AttrValue> {
+        Some(match self {
+            Default::Required => return None,
+            Default::None => AttrValue::None,
+            Default::Bool(b) => AttrValue::Bool(b),
+            Default::Int(v) => AttrValue::Int(v),
+            Default::Float(v) => AttrValue::float(v),
+            Default::Str(s) => AttrValue::str(s),
+            Default::Ints(v) => AttrValue::ints(v.iter().copied()),
+        })
+    }
+}
+
+/// The declaration of an operator: a constant in the file of its group and a row of that group's table.
+#[derive(Clone, Copy, Debug)]
+pub struct OpDecl {
+    /// Its full name: `relax.add`.
+    pub name: &'static str,
+    /// Other full names that mean the same.
+    pub aliases: &'static [&'static str],
+    /// The operands' keywords: `x`; `x?` may be left out; `*xs` takes all remaining ones.
+    pub operands: &'static [&'static str],
+    /// The attributes and their defaults.
+    pub attrs: &'static [(&'static str, Default)],
+    /// The type rule.
+    pub infer: InferFn,
+    /// Whether a call has no effect but its result.
+    pub pure: bool,
+    /// How it may be fused.
+    pub pattern: Pattern,
+    /// How it becomes lower-level code.
+    pub legalize: Legalize,
+    /// Whether the shape of the result depends on the operands' values.
+    pub data_dependent: bool,
+    /// The NumPy function with the same meaning, if there is one.
+    pub numpy: Option<&'static str>,
+    /// The ONNX operators that it serves.
+    pub onnx: &'static [&'static str],
+    /// What it does, in a sentence.
+    pub doc: &'static str,
+}
+
+impl OpDecl {
+    /// A pure, opaque operator without operands that stays as it is.
+    pub const fn new(name: &'static str, infer: InferFn, doc: &'static str) -> Self {
+        OpDecl {
+            name,
+            aliases: &[],
+            operands: &[],
+            attrs: &[],
+            infer,
+            pure: true,
+            pattern: Pattern::Opaque,
+            legalize: Legalize::Keep,
+            data_dependent: false,
+            numpy: None,
+            onnx: &[],
+            doc,
+        }
+    }
+
+    /// With these operands.
+    pub const fn operands(mut self, operands: &'static [&'static str]) -> Self {
+        self.operands = operands;
+        self
+    }
+
+    /// With these attributes.
+    pub const fn attrs(mut self, attrs: &'static [(&'static str, Default)]) -> Self {
+        self.attrs = attrs;
+        self
+    }
+
+    /// With a loop form.
+    pub const fn te(mut self, pattern: Pattern, te: TeFn) -> Self {
+        self.pattern = pattern;
+        self.legalize = Legalize::Te(te);
+        self
+    }
+
+    /// Called as a packed function.
+    pub const fn packed(mut self, name: &'static str) -> Self {
+        self.legalize = Legalize::Packed(name);
+        self
+    }
+
+    /// With an effect.
+    pub const fn impure(mut self) -> Self {
+        self.pure = false;
+        self
+    }
+
+    /// With a result whose shape depends on values.
+    pub const fn data_dependent(mut self) -> Self {
+        self.data_dependent = true;
+        self
+    }
+
+    /// With other names.
+    pub const fn aliases(mut self, aliases: &'static [&'static str]) -> Self {
+        self.aliases = aliases;
+        self
+    }
+
+    /// With the name of the NumPy function.
+    pub const fn numpy(mut self, name: &'static str) -> Self {
+        self.numpy = Some(name);
+        self
+    }
+
+    /// With the names of ONNX operators.
+    pub const fn onnx(mut self, names: &'static [&'static str]) -> Self {
+        self.onnx = names;
+        self
+    }
+
+    /// How it is written.
+    pub fn signature(&self) -> OpSignature {
+        let operands = self.operands.iter().map(|s| operand(s)).collect();
+        let attrs = self.attrs.iter().map(|&(name, default)| (name, default.value())).collect();
+        OpSignature { operands, attrs }
+    }
+}
+
+/// The operand that a spec such as `x`, `x?` or `*xs` declares.
+pub(crate) fn operand(spec: &'static str) -> OperandSpec {
+    if let Some(name) = spec.strip_prefix('*') {
+        return OperandSpec { name, optional: true, variadic: true };
+    }
+    match spec.strip_suffix('?') {
+        Some(name) => OperandSpec { name, optional: true, variadic: false },
+        None => OperandSpec { name: spec, optional: false, variadic: false },
+    }
+}

@@ -1,0 +1,428 @@
+//! [`InferCtx`]: what a type rule sees of a call, and the words in which it says what does not fit.
+
+use pliant_ir::op::{InferError, Op};
+use pliant_ir::relax::{Expr, ExprData, Function, TensorShape, Type, TypeData};
+use pliant_ir::{AttrValue, Attrs, DType, Sym};
+
+use crate::decl::{Default, OpDecl, operand};
+
+/// A call whose type is wanted.
+pub struct InferCtx<'a> {
+    /// The function that holds the call.
+    pub func: &'a mut Function,
+    /// The operator's declaration.
+    pub decl: &'a OpDecl,
+    /// The operands.
+    pub args: &'a [Expr],
+    /// The attributes that were given.
+    pub attrs: &'a Attrs,
+    /// The result types that were given.
+    pub ty_args: &'a [Type],
+}
+
+/// What is known of a tensor operand.
+#[derive(Clone, Debug)]
+pub struct TensorTy {
+    /// Its shape as the type has it.
+    pub shape: TensorShape,
+    /// Its dims, if all are known.
+    pub dims: Option<Vec<Sym>>,
+    /// Its rank, if known.
+    pub ndim: Option<usize>,
+    /// Its element type, if known.
+    pub dtype: Option<DType>,
+    /// Whether it is a scalar value rather than a tensor of rank 0.
+    pub scalar: bool,
+}
+
+/// What is known of a list of sizes.
+#[derive(Clone, Debug)]
+pub struct SizesTy {
+    /// The sizes, if all are known.
+    pub dims: Option<Vec<Sym>>,
+    /// Their number, if known.
+    pub ndim: Option<usize>,
+}
+
+impl InferCtx<'_> {
+    /// An error of this operator.
+    pub fn error(&self, message: impl AsRef<str>) -> InferError {
+        InferError::new(format!("{}: {}", self.op(), message.as_ref()))
+    }
+
+    /// The operator.
+    pub fn op(&self) -> Op {
+        Op(self.decl.name)
+    }
+
+    /// The keyword of operand `i`.
+    pub fn name(&self, i: usize) -> String {
+        let last = self.decl.operands.len().saturating_sub(1);
+        match self.decl.operands.get(i.min(last)).map(|s| operand(s)) {
+            Some(spec) if spec.variadic => format!("{}[{}]", spec.name, i - last),
+            Some(spec) => spec.name.to_string(),
+            None => format!("operand {i}"),
+        }
+    }
+
+    /// Checks the number of operands against the declaration.
+    ///
+    /// # Errors
+    /// When one is missing or too many are given.
+    pub fn check_arity(&self) -> Result<(), InferError> {
+        let specs: Vec<_> = self.decl.operands.iter().map(|s| operand(s)).collect();
+        let required = specs.iter().filter(|s| !s.optional).count();
+        let most = if specs.iter().any(|s| s.variadic) { usize::MAX } else { specs.len() };
+        let got = self.args.len();
+        if got < required {
+            return Err(self.error(format!("operand {} is missing", self.name(got))));
+        }
+        if got > most {
+            return Err(self.error(format!("takes {most} operands, but {got} were given")));
+        }
+        Ok(())
+    }
+
+    // ---- operands ----
+
+    /// The type of operand `i`.
+    pub fn ty(&self, i: usize) -> &TypeData {
+        self.func.ty(self.args[i])
+    }
+
+    /// Whether operand `i` is given (and is not `R.null_value()`).
+    pub fn has(&self, i: usize) -> bool {
+        i < self.args.len() && !is_null(self.func, self.args[i])
+    }
+
+    /// Operand `i` as a tensor; a scalar counts as one of rank 0, and an operand of unknown type as one of
+    /// which nothing is known.
+    ///
+    /// # Errors
+    /// When it is something else.
+    pub fn tensor(&self, i: usize) -> Result<TensorTy, InferError> {
+        let ty = self.func.expr_ty(self.args[i]);
+        self.tensor_ty(ty, || self.name(i))
+    }
+
+    /// A type as that of a tensor.
+    ///
+    /// # Errors
+    /// When it is something else; `name` says what has that type.
+    pub fn tensor_ty(
+        &self,
+        ty: Type,
+        name: impl FnOnce() -> String,
+    ) -> Result<TensorTy, InferError> {
+        let unknown = TensorTy {
+            shape: TensorShape::Unknown,
+            dims: None,
+            ndim: None,
+            dtype: None,
+            scalar: false,
+        };
+        match self.func.types.get(ty) {
+            TypeData::Tensor { shape, dtype } => {
+                let dims = match shape {
+                    TensorShape::Dims(d) => Some(d.to_vec()),
+                    TensorShape::Var(v) => self.func.var_ty(*v).dims().map(<[Sym]>::to_vec),
+                    _ => None,
+                };
+                let ndim = self.func.rank_of(ty).map(|n| n as usize);
+                Ok(TensorTy { shape: shape.clone(), dims, ndim, dtype: *dtype, scalar: false })
+            }
+            TypeData::Prim { dtype, .. } => Ok(TensorTy {
+                shape: TensorShape::Dims(Box::default()),
+                dims: Some(Vec::new()),
+                ndim: Some(0),
+                dtype: Some(*dtype),
+                scalar: true,
+            }),
+            TypeData::Any => Ok(unknown),
+            _ => Err(self.error(format!("{} must be a tensor, but is {}", name(), self.text(ty)))),
+        }
+    }
+
+    /// The fields of operand `i` as tensors; a variable of tuple type serves too. `None` when their number is
+    /// unknown.
+    ///
+    /// # Errors
+    /// When the operand is no tuple of tensors.
+    pub fn tensors(&self, i: usize) -> Result<Option<Vec<TensorTy>>, InferError> {
+        match self.ty(i) {
+            TypeData::Any => Ok(None),
+            TypeData::Tuple(fields) => {
+                let fields = fields.clone();
+                let field = |(k, &ty): (usize, &Type)| {
+                    self.tensor_ty(ty, || format!("{}[{k}]", self.name(i)))
+                };
+                fields.iter().enumerate().map(field).collect::<Result<_, _>>().map(Some)
+            }
+            _ => {
+                let ty = self.text(self.func.expr_ty(self.args[i]));
+                Err(self.error(format!("{} must be a tuple of tensors, but is {ty}", self.name(i))))
+            }
+        }
+    }
+
+    /// Operand `i` as a list of sizes: a shape, a tuple of integer scalars, or one integer scalar.
+    ///
+    /// # Errors
+    /// When it is something else.
+    pub fn sizes(&self, i: usize) -> Result<SizesTy, InferError> {
+        let known = |dims: Vec<Sym>| SizesTy { ndim: Some(dims.len()), dims: Some(dims) };
+        let ty = self.func.expr_ty(self.args[i]);
+        match self.func.types.get(ty) {
+            TypeData::Shape { dims, ndim } => Ok(SizesTy {
+                dims: dims.as_ref().map(|d| d.to_vec()),
+                ndim: ndim.map(|n| n as usize),
+            }),
+            TypeData::Prim { value: Some(v), dtype } if !dtype.is_float() => Ok(known(vec![*v])),
+            TypeData::Any => Ok(SizesTy { dims: None, ndim: None }),
+            TypeData::Tuple(fields) => {
+                let value = |&t: &Type| match self.func.types.get(t) {
+                    TypeData::Prim { value, dtype } if !dtype.is_float() => Some(*value),
+                    _ => None,
+                };
+                match fields.iter().map(value).collect::<Option<Vec<Option<Sym>>>>() {
+                    Some(values) => {
+                        Ok(SizesTy { ndim: Some(values.len()), dims: values.into_iter().collect() })
+                    }
+                    None => Err(self.error(format!(
+                        "{} must be a shape or integers, but is {}",
+                        self.name(i),
+                        self.text(ty)
+                    ))),
+                }
+            }
+            _ => Err(self.error(format!(
+                "{} must be a shape or integers, but is {}",
+                self.name(i),
+                self.text(ty)
+            ))),
+        }
+    }
+
+    /// The value of operand `i`, a `R.dtype`.
+    ///
+    /// # Errors
+    /// When it is something else.
+    pub fn dtype_operand(&self, i: usize) -> Result<DType, InferError> {
+        match self.func.expr(self.args[i]) {
+            ExprData::DType(d) => Ok(*d),
+            _ => Err(self.error(format!(
+                "{} must be a data type such as R.dtype(\"float32\")",
+                self.name(i)
+            ))),
+        }
+    }
+
+    // ---- attributes ----
+
+    /// The attribute, or its default.
+    pub fn attr(&self, key: &str) -> AttrValue {
+        attr(self.decl, self.attrs, key)
+    }
+
+    /// An integer attribute.
+    ///
+    /// # Errors
+    /// When it is none.
+    pub fn int(&self, key: &str) -> Result<i64, InferError> {
+        self.attr(key).as_int().ok_or_else(|| self.error(format!("{key} must be an integer")))
+    }
+
+    /// A bool attribute.
+    ///
+    /// # Errors
+    /// When it is none.
+    pub fn bool(&self, key: &str) -> Result<bool, InferError> {
+        self.attr(key).as_bool().ok_or_else(|| self.error(format!("{key} must be True or False")))
+    }
+
+    /// A data type attribute; `None` and the empty string mean that there is none.
+    ///
+    /// # Errors
+    /// When it names no data type.
+    pub fn dtype(&self, key: &str) -> Result<Option<DType>, InferError> {
+        let value = self.attr(key);
+        if value.is_none() || value.as_str().is_some_and(|s| s.is_empty() || s == "void") {
+            return Ok(None);
+        }
+        let bad = || self.error(format!("{key} must be a data type such as \"float32\""));
+        value.as_dtype().map(Some).ok_or_else(bad)
+    }
+
+    /// An attribute of one or more axes of a tensor of that rank, counted from 0; `None` where all are meant.
+    ///
+    /// # Errors
+    /// When one is out of range or appears twice.
+    pub fn axes(&self, key: &str, ndim: usize) -> Result<Option<Vec<usize>>, InferError> {
+        let value = self.attr(key);
+        if value.is_none() {
+            return Ok(None);
+        }
+        let bad = || self.error(format!("{key} must be an integer or a list of integers"));
+        let mut axes = Vec::new();
+        for axis in value.as_ints().ok_or_else(bad)? {
+            let axis = self.normal_axis(axis, ndim)?;
+            if axes.contains(&axis) {
+                return Err(self.error(format!("axis {axis} appears twice in {key}")));
+            }
+            axes.push(axis);
+        }
+        Ok(Some(axes))
+    }
+
+    /// An attribute that is one axis of a tensor of that rank.
+    ///
+    /// # Errors
+    /// When it is out of range.
+    pub fn axis(&self, key: &str, ndim: usize) -> Result<usize, InferError> {
+        self.normal_axis(self.int(key)?, ndim)
+    }
+
+    /// An axis counted from 0.
+    ///
+    /// # Errors
+    /// When it is out of range.
+    pub fn normal_axis(&self, axis: i64, ndim: usize) -> Result<usize, InferError> {
+        let n = ndim as i64;
+        let normal = if axis < 0 { axis.saturating_add(n) } else { axis };
+        if (0..n).contains(&normal) {
+            return Ok(normal as usize);
+        }
+        Err(self.error(format!("axis {axis} is out of range for a tensor of rank {ndim}")))
+    }
+
+    // ---- results ----
+
+    /// A tensor type from what is known.
+    pub fn make(
+        &mut self,
+        dims: Option<Vec<Sym>>,
+        ndim: Option<usize>,
+        dtype: Option<DType>,
+    ) -> Type {
+        let shape = match (dims, ndim) {
+            (Some(dims), _) => TensorShape::Dims(dims.into()),
+            (None, Some(n)) => TensorShape::Rank(n as u32),
+            (None, None) => TensorShape::Unknown,
+        };
+        self.func.intern(TypeData::Tensor { shape, dtype })
+    }
+
+    /// A tensor type of the same shape as an operand.
+    pub fn like(&mut self, t: &TensorTy, dtype: Option<DType>) -> Type {
+        self.func.intern(TypeData::Tensor { shape: t.shape.clone(), dtype })
+    }
+
+    /// The type whose only value is the empty tuple.
+    pub fn unit(&mut self) -> Type {
+        self.func.intern(TypeData::unit())
+    }
+
+    /// The element type that two operands share: the known one where only one is known. A scalar takes the
+    /// tensor's.
+    ///
+    /// # Errors
+    /// When they differ.
+    pub fn same_dtype(&self, i: usize, j: usize) -> Result<Option<DType>, InferError> {
+        let (a, b) = (self.tensor(i)?, self.tensor(j)?);
+        match (a.dtype, b.dtype) {
+            (Some(x), Some(y)) if x != y => match (a.scalar, b.scalar) {
+                (true, false) if adopts(x, y) => Ok(Some(y)),
+                (false, true) if adopts(y, x) => Ok(Some(x)),
+                _ => Err(self
+                    .error(format!("{} is {x}, but {} is {y}", self.name(i), self.name(j)))
+                    .with_help(format!("convert one of them: R.astype(..., dtype=\"{x}\")"))),
+            },
+            (x, y) => Ok(x.or(y)),
+        }
+    }
+
+    // ---- text ----
+
+    /// A size as text.
+    pub fn dim(&self, dim: Sym) -> String {
+        self.func.syms.display(dim).to_string()
+    }
+
+    /// A type as text.
+    pub fn text(&self, ty: Type) -> String {
+        type_text(self.func, ty)
+    }
+
+    /// The type of operand `i` as text.
+    pub fn ty_text(&self, i: usize) -> String {
+        self.text(self.func.expr_ty(self.args[i]))
+    }
+}
+
+/// Whether a scalar of type `scalar` may take a tensor's type.
+fn adopts(scalar: DType, tensor: DType) -> bool {
+    tensor.is_float() || (scalar.is_integer() && tensor.is_integer()) || scalar.is_bool()
+}
+
+/// Whether an operand is `R.null_value()`: a call of that operator.
+pub(crate) fn is_null(func: &Function, e: Expr) -> bool {
+    use pliant_ir::relax::Callee;
+    matches!(func.expr(e), ExprData::Call { callee: Callee::Op(Op("relax.null_value")), .. })
+}
+
+/// The attribute given, or the declared default.
+pub(crate) fn attr(decl: &OpDecl, attrs: &Attrs, key: &str) -> AttrValue {
+    if let Some(value) = attrs.get(key) {
+        return value.clone();
+    }
+    let default = decl.attrs.iter().find(|(k, _)| *k == key).map_or(Default::None, |(_, d)| *d);
+    default.value().unwrap_or(AttrValue::None)
+}
+
+/// A type as the script writes it.
+pub fn type_text(func: &Function, ty: Type) -> String {
+    let dims_text = |dims: &[Sym]| -> String {
+        dims.iter().map(|&d| func.syms.display(d).to_string()).collect::<Vec<_>>().join(", ")
+    };
+    match func.types.get(ty) {
+        TypeData::Any => "R.Object".into(),
+        TypeData::Prim { dtype, value: None } => format!("R.Prim(\"{dtype}\")"),
+        TypeData::Prim { value: Some(v), .. } => format!("R.Prim(value={})", func.syms.display(*v)),
+        TypeData::Shape { dims: Some(dims), .. } => format!("R.Shape([{}])", dims_text(dims)),
+        TypeData::Shape { ndim: Some(n), .. } => format!("R.Shape(ndim={n})"),
+        TypeData::Shape { .. } => "R.Shape".into(),
+        TypeData::Tensor { shape, dtype } => {
+            let mut parts = Vec::new();
+            match shape {
+                TensorShape::Dims(d) if d.len() == 1 => parts.push(format!("({},)", dims_text(d))),
+                TensorShape::Dims(d) => parts.push(format!("({})", dims_text(d))),
+                TensorShape::Var(v) => parts.push(func.var(*v).name.to_string()),
+                TensorShape::Rank(_) | TensorShape::Unknown => {}
+            }
+            parts.extend(dtype.map(|d| format!("dtype=\"{d}\"")));
+            if let TensorShape::Rank(n) = shape {
+                parts.push(format!("ndim={n}"));
+            }
+            if parts.is_empty() {
+                "R.Tensor".into()
+            } else {
+                format!("R.Tensor({})", parts.join(", "))
+            }
+        }
+        TypeData::Tuple(fields) if fields.len() > 8 => {
+            format!("a tuple of {} fields", fields.len())
+        }
+        TypeData::Tuple(fields) => {
+            let fields: Vec<String> = fields
+                .iter()
+                .map(|&t| match func.types.get(t) {
+                    // Tuples may nest as deep as the user likes; the message need not.
+                    TypeData::Tuple(_) => "R.Tuple(...)".into(),
+                    _ => type_text(func, t),
+                })
+                .collect();
+            format!("R.Tuple({})", fields.join(", "))
+        }
+        TypeData::Callable { .. } => "a function".into(),
+    }
+}

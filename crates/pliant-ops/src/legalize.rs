@@ -1,0 +1,486 @@
+//! From a call of an operator to lower-level code: a loop function and how it is called, or a packed function.
+
+use std::fmt;
+use std::sync::Arc;
+
+use pliant_ir::op::{InferError, Op};
+use pliant_ir::relax::{Callee, Expr, ExprData, Function, Type, TypeData};
+use pliant_ir::tir::PrimFunc;
+use pliant_ir::{AttrValue, Attrs, DType, Sym};
+use rustc_hash::FxHashSet;
+
+use crate::decl::{Legalize, OpDecl};
+use crate::infer::InferCtx;
+use crate::registry::{Entry, registry};
+use crate::te::{self, Arg, TeError, VarMap};
+
+/// What a call becomes.
+#[derive(Clone, Debug)]
+pub enum Legalized {
+    /// `call_tir` of a new loop function.
+    Tir(TirCall),
+    /// A call of a packed function with these operands, of the call's own type.
+    Packed {
+        /// The registered name.
+        name: &'static str,
+        /// The operands; those that are calls or tuple fields have yet to be bound.
+        args: Vec<Expr>,
+    },
+}
+
+/// A loop function and the operands that `call_tir` hands it.
+#[derive(Clone, Debug)]
+pub struct TirCall {
+    /// The function: inputs, outputs, then sizes.
+    pub func: PrimFunc,
+    /// What to call it, if that is free.
+    pub name: Arc<str>,
+    /// The input tensors; those that are tuple fields have yet to be bound.
+    pub inputs: Vec<Expr>,
+    /// The sizes that follow the outputs.
+    pub tir_vars: Vec<Sym>,
+    /// The types of the outputs.
+    pub out_tys: Vec<Type>,
+    /// Whether the call yields a tuple even of one output.
+    pub tuple: bool,
+}
+
+/// Why a call cannot be legalised.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LegalizeError {
+    /// What is wrong or missing.
+    pub message: String,
+    /// Whether more would be possible if a shape or data type were known: after `R.match_cast`.
+    pub unknown: bool,
+}
+
+impl LegalizeError {
+    /// An error that no further knowledge mends.
+    pub fn new(message: impl Into<String>) -> Self {
+        LegalizeError { message: message.into(), unknown: false }
+    }
+
+    /// An error for want of a known shape or data type.
+    pub fn unknown(message: impl Into<String>) -> Self {
+        LegalizeError { message: message.into(), unknown: true }
+    }
+}
+
+impl fmt::Display for LegalizeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)?;
+        if self.unknown {
+            f.write_str("; R.match_cast gives it one and checks it when the program runs")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for LegalizeError {}
+
+impl From<InferError> for LegalizeError {
+    fn from(e: InferError) -> Self {
+        LegalizeError::new(e.message)
+    }
+}
+
+impl From<TeError> for LegalizeError {
+    fn from(e: TeError) -> Self {
+        LegalizeError::new(e.0)
+    }
+}
+
+/// A call whose loop form is wanted.
+pub struct LegalizeCtx<'a> {
+    /// The function that holds the call.
+    pub func: &'a mut Function,
+    /// The operator's declaration.
+    pub decl: &'a OpDecl,
+    /// The operands.
+    pub args: &'a [Expr],
+    /// The attributes that were given.
+    pub attrs: &'a Attrs,
+    /// The type of the call.
+    pub ty: Type,
+    /// Which symbol is which size variable.
+    pub vars: VarMap,
+    inputs: Vec<(te::Tensor, Expr)>,
+}
+
+/// An operand as a tensor expression.
+#[derive(Clone, Debug)]
+pub enum Value {
+    /// A tensor.
+    Tensor(te::Tensor),
+    /// A scalar: a constant of rank 0 or a scalar value.
+    Scalar(te::Expr),
+}
+
+impl Value {
+    /// Its dims.
+    pub fn shape(&self) -> &[te::Expr] {
+        match self {
+            Value::Tensor(t) => t.shape(),
+            Value::Scalar(_) => &[],
+        }
+    }
+
+    /// Its element type.
+    pub fn dtype(&self) -> DType {
+        match self {
+            Value::Tensor(t) => t.dtype(),
+            Value::Scalar(e) => e.ty().dtype,
+        }
+    }
+
+    /// The element at the indices.
+    pub fn at(&self, indices: &[te::Expr]) -> te::Expr {
+        match self {
+            Value::Tensor(t) => t.at(indices),
+            Value::Scalar(e) => e.clone(),
+        }
+    }
+}
+
+impl<'a> LegalizeCtx<'a> {
+    /// The same call as type rules see it.
+    pub fn infer(&mut self) -> InferCtx<'_> {
+        InferCtx {
+            func: self.func,
+            decl: self.decl,
+            args: self.args,
+            attrs: self.attrs,
+            ty_args: &[],
+        }
+    }
+
+    /// An error of this operator.
+    pub fn error(&self, message: impl AsRef<str>) -> LegalizeError {
+        LegalizeError::new(format!("{}: {}", self.decl.name, message.as_ref()))
+    }
+
+    /// A size as a tensor expression.
+    pub fn size(&mut self, sym: Sym) -> te::Expr {
+        te::from_sym(&self.func.syms, sym, &mut self.vars)
+    }
+
+    /// Sizes as tensor expressions.
+    pub fn size_list(&mut self, syms: &[Sym]) -> Vec<te::Expr> {
+        syms.iter().map(|&s| self.size(s)).collect()
+    }
+
+    /// The symbolic integer that a size is.
+    pub fn sym(&mut self, e: &te::Expr) -> Option<Sym> {
+        te::to_sym(&mut self.func.syms, e, &mut self.vars)
+    }
+
+    // ---- operands ----
+
+    /// Whether operand `i` is given.
+    pub fn has(&self, i: usize) -> bool {
+        i < self.args.len() && !crate::infer::is_null(self.func, self.args[i])
+    }
+
+    /// The dims of operand `i`.
+    ///
+    /// # Errors
+    /// When they are not known.
+    pub fn dims(&mut self, i: usize) -> Result<Vec<Sym>, LegalizeError> {
+        let ctx = self.infer();
+        let t = ctx.tensor(i)?;
+        t.dims.ok_or_else(|| {
+            let (op, name, ty) = (ctx.op(), ctx.name(i), ctx.ty_text(i));
+            LegalizeError::unknown(format!("{op}: the shape of {name} is not known: {ty}"))
+        })
+    }
+
+    /// Operand `i` as a value: a constant of rank 0 becomes part of the formula.
+    ///
+    /// # Errors
+    /// When its shape or data type is not known.
+    pub fn value(&mut self, i: usize) -> Result<Value, LegalizeError> {
+        let dims = self.dims(i)?;
+        self.value_of_dims(i, &dims)
+    }
+
+    /// [`value`](Self::value) of an operand whose dims are taken to be `dims`: the loop function checks them when
+    /// it runs.
+    ///
+    /// # Errors
+    /// When its data type is not known.
+    pub fn value_of_dims(&mut self, i: usize, dims: &[Sym]) -> Result<Value, LegalizeError> {
+        if let Some(scalar) = self.scalar(self.args[i]) {
+            return Ok(Value::Scalar(scalar));
+        }
+        self.tensor_of_dims(i, dims).map(Value::Tensor)
+    }
+
+    /// Operand `i` as a tensor, constants too.
+    ///
+    /// # Errors
+    /// When its shape or data type is not known.
+    pub fn tensor(&mut self, i: usize) -> Result<te::Tensor, LegalizeError> {
+        let dims = self.dims(i)?;
+        self.tensor_of_dims(i, &dims)
+    }
+
+    /// Operand `i` as a tensor whose dims are taken to be `dims`: the loop function checks them when it runs.
+    ///
+    /// # Errors
+    /// When its data type is not known.
+    pub fn tensor_of_dims(&mut self, i: usize, dims: &[Sym]) -> Result<te::Tensor, LegalizeError> {
+        let ctx = self.infer();
+        let Some(dtype) = ctx.tensor(i)?.dtype else {
+            let (op, name) = (ctx.op(), ctx.name(i));
+            return Err(LegalizeError::unknown(format!(
+                "{op}: the data type of {name} is not known"
+            )));
+        };
+        Ok(self.input(self.args[i], dims, dtype))
+    }
+
+    /// The fields of operand `i`, a tuple of tensors.
+    ///
+    /// # Errors
+    /// When a shape or data type is not known.
+    pub fn fields(&mut self, i: usize) -> Result<Vec<te::Tensor>, LegalizeError> {
+        let ctx = self.infer();
+        let unknown = |what: &str| LegalizeError::unknown(format!("{}: {what}", ctx.op()));
+        let tys = ctx.tensors(i)?.ok_or_else(|| unknown("the tuple's type is not known"))?;
+        let mut known = Vec::with_capacity(tys.len());
+        for t in tys {
+            match (t.dims, t.dtype) {
+                (Some(dims), Some(dtype)) => known.push((dims, dtype)),
+                _ => return Err(unknown("the shape or data type of a field is not known")),
+            }
+        }
+        let mut fields = Vec::with_capacity(known.len());
+        for (k, (dims, dtype)) in known.into_iter().enumerate() {
+            let e = match self.func.tuple_fields(self.args[i]) {
+                Some(list) => list[k],
+                None => self.func.tuple_get_item(self.args[i], k as u32),
+            };
+            fields.push(self.input(e, &dims, dtype));
+        }
+        Ok(fields)
+    }
+
+    /// Operand `i` as sizes.
+    ///
+    /// # Errors
+    /// When they are not known.
+    pub fn sizes(&mut self, i: usize) -> Result<Vec<Sym>, LegalizeError> {
+        let ctx = self.infer();
+        let sizes = ctx.sizes(i)?;
+        sizes.dims.ok_or_else(|| {
+            let (op, name) = (ctx.op(), ctx.name(i));
+            LegalizeError::unknown(format!("{op}: the sizes in {name} are not known"))
+        })
+    }
+
+    /// Makes a placeholder for an input of the loop function.
+    fn input(&mut self, e: Expr, dims: &[Sym], dtype: DType) -> te::Tensor {
+        let shape = self.size_list(dims);
+        let t = te::placeholder(shape, dtype, input_name(self.inputs.len()));
+        self.inputs.push((t.clone(), e));
+        t
+    }
+
+    /// The value of a scalar operand: a constant of rank 0 or a scalar expression.
+    fn scalar(&mut self, e: Expr) -> Option<te::Expr> {
+        match self.func.expr(e) {
+            ExprData::Int(value, dtype) => {
+                let (value, dtype) = (*value, *dtype);
+                Some(te::cast(&self.size(value), dtype))
+            }
+            ExprData::Float(bits, dtype) => Some(te::const_of(f64::from_bits(*bits), *dtype)),
+            ExprData::Constant(c) => {
+                let t = self.func.const_tensor(*c);
+                if t.ndim() != 0 {
+                    return None;
+                }
+                if t.dtype().is_float() {
+                    Some(te::const_of(*t.to_f64_vec().ok()?.first()?, t.dtype()))
+                } else {
+                    Some(te::int_of(*t.to_i64_vec().ok()?.first()?, t.dtype()))
+                }
+            }
+            ExprData::Var(v) => match *self.func.var_ty(*v) {
+                TypeData::Prim { value: Some(value), dtype } => {
+                    Some(te::cast(&self.size(value), dtype))
+                }
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    // ---- results and attributes ----
+
+    /// The types of the outputs: the fields of a tuple, else the call's type.
+    pub fn out_tys(&self) -> Vec<Type> {
+        match self.func.types.get(self.ty) {
+            TypeData::Tuple(fields) => fields.to_vec(),
+            _ => vec![self.ty],
+        }
+    }
+
+    /// The dims of output `k`.
+    ///
+    /// # Errors
+    /// When they are not known.
+    pub fn out_dims(&mut self, k: usize) -> Result<Vec<Sym>, LegalizeError> {
+        let dims =
+            self.out_tys().get(k).and_then(|&t| self.func.types.get(t).dims().map(<[Sym]>::to_vec));
+        dims.ok_or_else(|| {
+            LegalizeError::unknown(format!("{}: the result's shape is not known", self.decl.name))
+        })
+    }
+
+    /// The dims of output `k` as tensor expressions.
+    ///
+    /// # Errors
+    /// When they are not known.
+    pub fn out_shape(&mut self, k: usize) -> Result<Vec<te::Expr>, LegalizeError> {
+        let dims = self.out_dims(k)?;
+        Ok(self.size_list(&dims))
+    }
+
+    /// The element type of output `k`.
+    ///
+    /// # Errors
+    /// When it is not known.
+    pub fn out_dtype(&self, k: usize) -> Result<DType, LegalizeError> {
+        let dtype = self.out_tys().get(k).and_then(|&t| self.func.types.get(t).dtype());
+        let name = self.decl.name;
+        dtype.ok_or_else(|| {
+            LegalizeError::unknown(format!("{name}: the result's data type is not known"))
+        })
+    }
+
+    /// The attribute, or its default.
+    pub fn attr(&self, key: &str) -> AttrValue {
+        crate::infer::attr(self.decl, self.attrs, key)
+    }
+}
+
+/// The name of the i-th input: `A`, `B`, ..., `Z`, then `A1` and so on.
+pub(crate) fn input_name(i: usize) -> String {
+    let letter = char::from(b'A' + (i % 26) as u8);
+    if i < 26 { letter.to_string() } else { format!("{letter}{}", i / 26) }
+}
+
+/// What a call of an operator becomes; `None` where it stays as it is, or the expression is no such call.
+///
+/// # Errors
+/// When a shape or data type is not known that the loop form needs.
+pub fn legalize_call(func: &mut Function, call: Expr) -> Result<Option<Legalized>, LegalizeError> {
+    let ExprData::Call { callee: Callee::Op(op), args, attrs, .. } = func.expr(call) else {
+        return Ok(None);
+    };
+    let (op, args, attrs) = (*op, func.list(*args).to_vec(), func.call_attrs(*attrs).clone());
+    let ty = func.expr_ty(call);
+    legalize(func, op, &args, &attrs, ty)
+}
+
+/// What `op(args, attrs)` of type `ty` becomes; `None` where it stays as it is.
+///
+/// # Errors
+/// When a shape or data type is not known that the loop form needs, or the operator is not declared.
+pub fn legalize(
+    func: &mut Function,
+    op: Op,
+    args: &[Expr],
+    attrs: &Attrs,
+    ty: Type,
+) -> Result<Option<Legalized>, LegalizeError> {
+    let Some(entry) = registry().entry(op.0) else {
+        return Err(LegalizeError::new(format!("operator {op} is not declared")));
+    };
+    let decl = match entry {
+        Entry::Library { decl, .. } => *decl,
+        Entry::User(user) => return user.legalize(func, args, attrs, ty).map(Some),
+    };
+    let te = match decl.legalize {
+        Legalize::Keep => return Ok(None),
+        Legalize::Packed(name) => return packed(func, decl, name, args, attrs).map(Some),
+        Legalize::Te(te) => te,
+    };
+    let mut ctx =
+        LegalizeCtx { func, decl, args, attrs, ty, vars: VarMap::new(), inputs: Vec::new() };
+    let outputs = te(&mut ctx)?;
+    let (inputs, vars) = (std::mem::take(&mut ctx.inputs), std::mem::take(&mut ctx.vars));
+    let name = op.0.rsplit('.').next().unwrap_or(op.0);
+    tir_call(func, name, &inputs, &outputs, &vars, ty).map(|c| Some(Legalized::Tir(c)))
+}
+
+/// The loop function of `outputs`, which reads some of `inputs`, and how it is called.
+///
+/// # Errors
+/// What [`te::create_prim_func`] says, and when a size belongs to no symbol of the function.
+pub(crate) fn tir_call(
+    func: &mut Function,
+    name: &str,
+    inputs: &[(te::Tensor, Expr)],
+    outputs: &[te::Tensor],
+    vars: &VarMap,
+    ty: Type,
+) -> Result<TirCall, LegalizeError> {
+    let used: FxHashSet<te::Tensor> = te::placeholders_of(outputs).into_iter().collect();
+    let inputs: Vec<&(te::Tensor, Expr)> =
+        inputs.iter().filter(|(t, _)| used.contains(t)).collect();
+    let args: Vec<Arg> = inputs.iter().map(|(t, _)| t).chain(outputs).map(Arg::from).collect();
+    let created = te::create_prim_func_with_vars(&args)?;
+    let mut tir_vars = Vec::new();
+    for var in &created.extra {
+        let Some(sym) = vars.get_sym(var) else {
+            return Err(LegalizeError::new(format!(
+                "{name}: the size {var} is no symbol of this function"
+            )));
+        };
+        tir_vars.push(func.syms.var(sym));
+    }
+    let (out_tys, tuple) = match func.types.get(ty) {
+        TypeData::Tuple(fields) => (fields.to_vec(), true),
+        _ => (vec![ty], false),
+    };
+    let mut prim = created.func;
+    prim.private = true;
+    let inputs = inputs.iter().map(|&&(_, e)| e).collect();
+    Ok(TirCall { func: prim, name: name.into(), inputs, tir_vars, out_tys, tuple })
+}
+
+/// The operands of a packed function: those of the call, then the attributes as values.
+fn packed(
+    func: &mut Function,
+    decl: &OpDecl,
+    name: &'static str,
+    args: &[Expr],
+    attrs: &Attrs,
+) -> Result<Legalized, LegalizeError> {
+    let mut args = args.to_vec();
+    for (key, _) in decl.attrs {
+        let value = match crate::infer::attr(decl, attrs, key) {
+            AttrValue::Bool(b) => {
+                let v = func.syms.int(b as i64);
+                func.int_value(v, DType::Int64)
+            }
+            AttrValue::Int(v) => {
+                let v = func.syms.int(v);
+                func.int_value(v, DType::Int64)
+            }
+            AttrValue::Float(bits) => func.float_value(f64::from_bits(bits), DType::Float64),
+            AttrValue::Str(s) => func.str_value(&s),
+            AttrValue::DType(d) => func.dtype_value(d),
+            AttrValue::None => func.tuple(&[]),
+            AttrValue::List(_) | AttrValue::Map(_) => {
+                let op = decl.name;
+                return Err(LegalizeError::new(format!(
+                    "{op}: attribute {key} cannot be handed to {name}"
+                )));
+            }
+        };
+        args.push(value);
+    }
+    Ok(Legalized::Packed { name, args })
+}

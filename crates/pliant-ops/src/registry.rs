@@ -1,0 +1,161 @@
+//! The registry: the library's operators by name, and the user's.
+
+use std::sync::{LazyLock, PoisonError, RwLock};
+
+use pliant_ir::op::{InferError, Op, OpRegistry, OpSignature};
+use pliant_ir::relax::{Expr, Function, Type};
+use pliant_ir::{AttrValue, Attrs};
+use rustc_hash::FxHashMap;
+
+use crate::decl::OpDecl;
+use crate::infer::InferCtx;
+use crate::ops::GROUPS;
+use crate::user::UserOp;
+
+/// An operator with how it is written.
+#[derive(Debug)]
+pub(crate) enum Entry {
+    /// Of the library.
+    Library {
+        /// Its declaration.
+        decl: &'static OpDecl,
+        /// How it is written.
+        signature: OpSignature,
+    },
+    /// Registered by the user.
+    User(UserOp),
+}
+
+/// All operators. There is one for the process: [`registry`].
+pub struct Registry {
+    library: FxHashMap<&'static str, Entry>,
+    aliases: FxHashMap<&'static str, &'static str>,
+    user: RwLock<FxHashMap<&'static str, &'static Entry>>,
+}
+
+static REGISTRY: LazyLock<Registry> = LazyLock::new(|| {
+    let (mut library, mut aliases) = (FxHashMap::default(), FxHashMap::default());
+    for decl in GROUPS.iter().copied().flatten() {
+        aliases.extend(decl.aliases.iter().map(|&alias| (alias, decl.name)));
+        library.insert(decl.name, Entry::Library { decl, signature: decl.signature() });
+    }
+    Registry { library, aliases, user: RwLock::default() }
+});
+
+/// The operators of this process.
+pub fn registry() -> &'static Registry {
+    &REGISTRY
+}
+
+impl Registry {
+    /// The operator of that full name, aliases resolved.
+    pub(crate) fn entry(&self, name: &str) -> Option<&Entry> {
+        if let Some(entry) = self.library.get(name) {
+            return Some(entry);
+        }
+        if let Some(name) = self.aliases.get(name) {
+            return self.library.get(name);
+        }
+        self.user.read().unwrap_or_else(PoisonError::into_inner).get(name).copied()
+    }
+
+    /// The declaration of a library operator.
+    pub fn decl(&self, op: Op) -> Option<&'static OpDecl> {
+        match self.entry(op.0)? {
+            Entry::Library { decl, .. } => Some(decl),
+            Entry::User(_) => None,
+        }
+    }
+
+    /// The declarations of all library operators, group by group.
+    pub fn decls(&self) -> impl Iterator<Item = &'static OpDecl> + use<> {
+        GROUPS.iter().copied().flatten()
+    }
+
+    /// The names of the user's operators, sorted.
+    pub fn user_ops(&self) -> Vec<&'static str> {
+        let user = self.user.read().unwrap_or_else(PoisonError::into_inner);
+        let mut names: Vec<&'static str> = user.keys().copied().collect();
+        names.sort_unstable();
+        names
+    }
+
+    /// Adds a user's operator or replaces the one of that name.
+    pub(crate) fn add_user(&self, op: UserOp) -> Op {
+        let mut user = self.user.write().unwrap_or_else(PoisonError::into_inner);
+        let name = op.name();
+        // Calls name operators for as long as the process lives, so a registration is never freed.
+        user.insert(name, Box::leak(Box::new(Entry::User(op))));
+        Op(name)
+    }
+}
+
+impl OpRegistry for Registry {
+    fn lookup(&self, name: &str) -> Option<Op> {
+        Some(match self.entry(name)? {
+            Entry::Library { decl, .. } => Op(decl.name),
+            Entry::User(op) => Op(op.name()),
+        })
+    }
+
+    fn signature(&self, op: Op) -> Option<&OpSignature> {
+        Some(match self.entry(op.0)? {
+            Entry::Library { signature, .. } => signature,
+            Entry::User(op) => op.signature(),
+        })
+    }
+
+    fn is_pure(&self, op: Op) -> bool {
+        match self.entry(op.0) {
+            Some(Entry::Library { decl, .. }) => decl.pure,
+            Some(Entry::User(_)) => true,
+            None => false,
+        }
+    }
+
+    fn infer(
+        &self,
+        func: &mut Function,
+        op: Op,
+        args: &[Expr],
+        attrs: &Attrs,
+        ty_args: &[Type],
+    ) -> Result<Type, InferError> {
+        match self.entry(op.0) {
+            None => Err(InferError::new(format!("operator {op} is not declared"))),
+            Some(Entry::User(user)) => user.infer(func, args, attrs),
+            Some(Entry::Library { decl, .. }) => {
+                let mut ctx = InferCtx { func, decl, args, attrs, ty_args };
+                ctx.check_arity()?;
+                check_attrs(&ctx)?;
+                (decl.infer)(&mut ctx)
+            }
+        }
+    }
+}
+
+/// Checks that each given attribute is declared and each required one given.
+fn check_attrs(ctx: &InferCtx<'_>) -> Result<(), InferError> {
+    for (key, _) in &ctx.attrs.0 {
+        if !ctx.decl.attrs.iter().any(|(k, _)| **k == **key) {
+            let known: Vec<&str> = ctx
+                .decl
+                .operands
+                .iter()
+                .chain(ctx.decl.attrs.iter().map(|(k, _)| k))
+                .copied()
+                .collect();
+            return Err(ctx.error(format!("has no attribute {key}")).with_help(format!(
+                "it is written {}({})",
+                ctx.op().short_name(),
+                known.join(", ")
+            )));
+        }
+    }
+    for (key, default) in ctx.decl.attrs {
+        if default.value().is_none() && ctx.attrs.get(key).is_none_or(AttrValue::is_none) {
+            return Err(ctx.error(format!("attribute {key} is missing")));
+        }
+    }
+    Ok(())
+}

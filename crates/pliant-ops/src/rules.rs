@@ -1,0 +1,225 @@
+//! Type rules and formulas that several operators share.
+
+use pliant_ir::op::InferError;
+use pliant_ir::relax::{TensorShape, Type};
+use pliant_ir::{DType, Sym};
+
+use crate::infer::{InferCtx, TensorTy};
+use crate::legalize::{LegalizeCtx, LegalizeError, Value};
+use crate::prove;
+use crate::te;
+
+/// The size that two sizes broadcast to. Where equality cannot be proved, a constant wins over a symbol and the
+/// left over the right, and the loop function checks it when it runs.
+///
+/// # Errors
+/// When the two provably differ and neither is 1; the error carries no text.
+pub fn broadcast_dim(ctx: &mut InferCtx<'_>, a: Sym, b: Sym) -> Result<Sym, ()> {
+    let (ca, cb) = (ctx.func.syms.as_int(a), ctx.func.syms.as_int(b));
+    match (ca, cb) {
+        _ if a == b => Ok(a),
+        (Some(1), _) => Ok(b),
+        (_, Some(1)) => Ok(a),
+        _ => match prove::equal(ctx.func, a, b) {
+            Some(false) => Err(()),
+            _ => Ok(if ca.is_none() && cb.is_some() { b } else { a }),
+        },
+    }
+}
+
+/// The dims that two lists of dims broadcast to, aligned at the right.
+///
+/// # Errors
+/// When two dims provably do not fit, naming them.
+pub fn broadcast_dims(
+    ctx: &mut InferCtx<'_>,
+    a: &[Sym],
+    b: &[Sym],
+    what: &dyn Fn(&InferCtx<'_>) -> String,
+) -> Result<Vec<Sym>, InferError> {
+    let rank = a.len().max(b.len());
+    let mut out = Vec::with_capacity(rank);
+    for i in 0..rank {
+        let of = |list: &[Sym]| (i + list.len()).checked_sub(rank).map(|k| list[k]);
+        out.push(match (of(a), of(b)) {
+            (Some(x), Some(y)) => broadcast_dim(ctx, x, y).map_err(|()| {
+                let (x, y) = (ctx.dim(x), ctx.dim(y));
+                let axis = i as i64 - rank as i64;
+                ctx.error(format!(
+                    "dims {x} and {y} (axis {axis}) cannot be broadcast together: {}",
+                    what(ctx)
+                ))
+            })?,
+            (Some(x), None) | (None, Some(x)) => x,
+            (None, None) => continue,
+        });
+    }
+    Ok(out)
+}
+
+/// The operands' types as text, for errors about two operands.
+pub fn operand_types(ctx: &InferCtx<'_>) -> String {
+    let one = |i: usize| format!("{} is {}", ctx.name(i), ctx.ty_text(i));
+    (0..ctx.args.len()).map(one).collect::<Vec<_>>().join(", ")
+}
+
+/// The shape and element type of a broadcasting operator over operands 0 and 1.
+///
+/// # Errors
+/// When shapes or element types do not fit.
+pub fn broadcast(ctx: &mut InferCtx<'_>) -> Result<(TensorTy, Option<DType>), InferError> {
+    let (a, b) = (ctx.tensor(0)?, ctx.tensor(1)?);
+    let dtype = ctx.same_dtype(0, 1)?;
+    let known = |dims: Vec<Sym>| TensorTy {
+        shape: TensorShape::Dims(dims.clone().into()),
+        ndim: Some(dims.len()),
+        dims: Some(dims),
+        dtype,
+        scalar: a.scalar && b.scalar,
+    };
+    let out = match (&a.dims, &b.dims) {
+        (Some(x), Some(y)) => known(broadcast_dims(ctx, x, y, &operand_types)?),
+        // A scalar changes no shape, whatever is known of it.
+        (Some(x), None) if x.is_empty() => TensorTy { dtype, ..b },
+        (None, Some(y)) if y.is_empty() => TensorTy { dtype, ..a },
+        _ if a.shape == b.shape && matches!(a.shape, TensorShape::Var(_)) => {
+            TensorTy { dtype, ..a }
+        }
+        _ => {
+            let ndim = a.ndim.zip(b.ndim).map(|(x, y)| x.max(y));
+            let shape = ndim.map_or(TensorShape::Unknown, |n| TensorShape::Rank(n as u32));
+            TensorTy { shape, dims: None, ndim, dtype, scalar: false }
+        }
+    };
+    Ok((out, dtype))
+}
+
+/// The type rule of a broadcasting operator whose result has the operands' element type.
+///
+/// # Errors
+/// When shapes or element types do not fit.
+pub fn infer_broadcast(ctx: &mut InferCtx<'_>) -> Result<Type, InferError> {
+    let (out, dtype) = broadcast(ctx)?;
+    Ok(ctx.like(&out, dtype))
+}
+
+/// The type rule of a broadcasting operator whose result is bool.
+///
+/// # Errors
+/// When shapes or element types do not fit.
+pub fn infer_compare(ctx: &mut InferCtx<'_>) -> Result<Type, InferError> {
+    let (out, _) = broadcast(ctx)?;
+    Ok(ctx.like(&out, Some(DType::Bool)))
+}
+
+/// The type rule of an elementwise operator of one operand.
+///
+/// # Errors
+/// When the operand is no tensor.
+pub fn infer_unary(ctx: &mut InferCtx<'_>) -> Result<Type, InferError> {
+    let t = ctx.tensor(0)?;
+    Ok(ctx.like(&t, t.dtype))
+}
+
+/// The type rule of an elementwise operator that is defined on floats only.
+///
+/// # Errors
+/// When the operand is no tensor of floats.
+pub fn infer_unary_float(ctx: &mut InferCtx<'_>) -> Result<Type, InferError> {
+    let t = ctx.tensor(0)?;
+    require_float(ctx, 0, &t)?;
+    Ok(ctx.like(&t, t.dtype))
+}
+
+/// Checks that an operand is of a float type, where its type is known.
+///
+/// # Errors
+/// When it is not.
+pub fn require_float(ctx: &InferCtx<'_>, i: usize, t: &TensorTy) -> Result<(), InferError> {
+    match t.dtype {
+        Some(d) if !d.is_float() => Err(ctx
+            .error(format!("{} must be a tensor of floats, but is {d}", ctx.name(i)))
+            .with_help("convert it: R.astype(x, dtype=\"float32\")")),
+        _ => Ok(()),
+    }
+}
+
+/// Checks that an operand is of integers, where its type is known.
+///
+/// # Errors
+/// When it is not.
+pub fn require_integer(ctx: &InferCtx<'_>, i: usize, t: &TensorTy) -> Result<(), InferError> {
+    match t.dtype {
+        Some(d) if !d.is_integer() => {
+            Err(ctx.error(format!("{} must be a tensor of integers, but is {d}", ctx.name(i))))
+        }
+        _ => Ok(()),
+    }
+}
+
+// ---- loop forms ----
+
+/// Operand `i` as a value for broadcasting to the dims of output 0: a dim that is not 1 is taken to be the
+/// output's, which the loop function checks.
+///
+/// # Errors
+/// When its shape or element type is not known.
+pub fn broadcast_value(
+    ctx: &mut LegalizeCtx<'_>,
+    i: usize,
+    out: &[Sym],
+) -> Result<Value, LegalizeError> {
+    let dims = ctx.dims(i)?;
+    let skip = out.len().saturating_sub(dims.len());
+    let one = |ctx: &LegalizeCtx<'_>, d: Sym| ctx.func.syms.as_int(d) == Some(1);
+    let taken: Vec<Sym> = dims
+        .iter()
+        .enumerate()
+        .map(|(k, &d)| match out.get(k + skip) {
+            Some(&o) if !one(ctx, d) => o,
+            _ => d,
+        })
+        .collect();
+    ctx.value_of_dims(i, &taken)
+}
+
+/// The element of a value that is broadcast to a tensor with these indices.
+pub fn broadcast_at(value: &Value, indices: &[te::Expr]) -> te::Expr {
+    let skip = indices.len().saturating_sub(value.shape().len());
+    let own: Vec<te::Expr> = value
+        .shape()
+        .iter()
+        .zip(&indices[skip..])
+        .map(|(dim, i)| if dim.as_int() == Some(1) { te::int(0) } else { i.clone() })
+        .collect();
+    value.at(&own)
+}
+
+/// A broadcasting operator by its formula over two elements.
+///
+/// # Errors
+/// When a shape or element type is not known.
+pub fn te_broadcast(
+    ctx: &mut LegalizeCtx<'_>,
+    name: &str,
+    f: impl Fn(&te::Expr, &te::Expr) -> te::Expr,
+) -> Result<Vec<te::Tensor>, LegalizeError> {
+    let out = ctx.out_dims(0)?;
+    let (a, b) = (broadcast_value(ctx, 0, &out)?, broadcast_value(ctx, 1, &out)?);
+    let shape = ctx.size_list(&out);
+    Ok(vec![te::compute(shape, name, |i| f(&broadcast_at(&a, i), &broadcast_at(&b, i)))])
+}
+
+/// An elementwise operator by its formula over one element.
+///
+/// # Errors
+/// When the shape or element type is not known.
+pub fn te_unary(
+    ctx: &mut LegalizeCtx<'_>,
+    name: &str,
+    f: impl Fn(&te::Expr) -> te::Expr,
+) -> Result<Vec<te::Tensor>, LegalizeError> {
+    let x = ctx.value(0)?;
+    let shape = x.shape().to_vec();
+    Ok(vec![te::compute_named(shape, name, &["i0", "i1", "i2", "i3", "i4", "i5"], |i| f(&x.at(i)))])
+}

@@ -1,0 +1,270 @@
+//! Operators that the user registers from a tensor expression alone: the type rule follows from it.
+
+use std::fmt;
+use std::sync::Arc;
+
+use pliant_ir::op::{InferError, Op, OpSignature, OperandSpec};
+use pliant_ir::relax::{Expr, ExprData, Function, Type, TypeData};
+use pliant_ir::{AttrValue, Attrs, DType};
+
+use crate::legalize::{LegalizeError, Legalized, tir_call};
+use crate::registry::registry;
+use crate::te::{self, TeError, VarMap};
+
+/// An operand as the user's function sees it.
+#[derive(Clone, Debug)]
+pub enum TeArg {
+    /// A tensor.
+    Tensor(te::Tensor),
+    /// A scalar.
+    Scalar(te::Expr),
+    /// A shape.
+    Shape(Vec<te::Expr>),
+    /// A tuple.
+    Tuple(Vec<TeArg>),
+    /// A string.
+    Str(Arc<str>),
+    /// A data type.
+    DType(DType),
+}
+
+/// The user's function: operands and attributes to outputs.
+pub type UserTe = dyn Fn(&[TeArg], &Attrs) -> Result<Vec<te::Tensor>, TeError> + Send + Sync;
+
+/// An operator to register.
+pub struct UserOpSpec {
+    /// Its full name; `relax.` is put before a name that lacks it.
+    pub name: String,
+    /// The operands' keywords.
+    pub operands: Vec<String>,
+    /// The attributes and their defaults; `None` marks a required one.
+    pub attrs: Vec<(String, Option<AttrValue>)>,
+    /// What it computes.
+    pub te: Box<UserTe>,
+}
+
+/// A registered operator.
+pub(crate) struct UserOp {
+    name: &'static str,
+    signature: OpSignature,
+    te: Box<UserTe>,
+}
+
+impl fmt::Debug for UserOp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("UserOp").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+/// Registers a pure operator from a tensor expression. Registering a name again replaces its meaning.
+///
+/// # Errors
+/// When the name is one of the library's, or is no dotted name.
+pub fn register_user_op(spec: UserOpSpec) -> Result<Op, InferError> {
+    let full =
+        if spec.name.starts_with("relax.") { spec.name } else { format!("relax.{}", spec.name) };
+    let word = |w: &str| !w.is_empty() && w.chars().all(|c| c.is_alphanumeric() || c == '_');
+    if !full.split('.').all(word) {
+        return Err(InferError::new(format!("{full:?} is no name for an operator")));
+    }
+    let name = match registry().entry(&full) {
+        Some(crate::registry::Entry::Library { .. }) => {
+            return Err(InferError::new(format!("{full} is an operator of the library")));
+        }
+        Some(crate::registry::Entry::User(op)) => op.name,
+        None => leak(full),
+    };
+    let operand = |s: String| OperandSpec { name: leak(s), optional: false, variadic: false };
+    let signature = OpSignature {
+        operands: spec.operands.into_iter().map(operand).collect(),
+        attrs: spec.attrs.into_iter().map(|(k, v)| (leak(k), v)).collect(),
+    };
+    Ok(registry().add_user(UserOp { name, signature, te: spec.te }))
+}
+
+/// Names of operators live as long as the process.
+fn leak(s: String) -> &'static str {
+    Box::leak(s.into_boxed_str())
+}
+
+impl UserOp {
+    pub(crate) fn name(&self) -> &'static str {
+        self.name
+    }
+
+    pub(crate) fn signature(&self) -> &OpSignature {
+        &self.signature
+    }
+
+    /// The result's type: that of the outputs over placeholders of the operands' types. Where an operand's shape
+    /// is not known, so is the result's.
+    pub(crate) fn infer(
+        &self,
+        func: &mut Function,
+        args: &[Expr],
+        attrs: &Attrs,
+    ) -> Result<Type, InferError> {
+        let mut call = TeCall::new(func);
+        let outputs = match self.outputs(&mut call, args, attrs) {
+            Ok(outputs) => outputs,
+            Err(e) if e.unknown => return Ok(func.intern(TypeData::tensor_unknown(None))),
+            Err(e) => return Err(InferError::new(e.message)),
+        };
+        call.out_ty(&outputs).map_err(|e| InferError::new(format!("{}: {e}", self.name)))
+    }
+
+    pub(crate) fn legalize(
+        &self,
+        func: &mut Function,
+        args: &[Expr],
+        attrs: &Attrs,
+        ty: Type,
+    ) -> Result<Legalized, LegalizeError> {
+        let mut call = TeCall::new(func);
+        let outputs = self.outputs(&mut call, args, attrs)?;
+        let name = self.name.rsplit('.').next().unwrap_or(self.name);
+        let (inputs, vars) = (call.inputs, call.vars);
+        tir_call(func, name, &inputs, &outputs, &vars, ty).map(Legalized::Tir)
+    }
+
+    fn outputs(
+        &self,
+        call: &mut TeCall<'_>,
+        args: &[Expr],
+        attrs: &Attrs,
+    ) -> Result<Vec<te::Tensor>, LegalizeError> {
+        let (op, want) = (self.name, self.signature.operands.len());
+        if args.len() != want {
+            let message = format!("{op}: takes {want} operands, but {} were given", args.len());
+            return Err(LegalizeError::new(message));
+        }
+        let args = args.iter().map(|&a| call.arg(a)).collect::<Result<Vec<_>, _>>()?;
+        let mut all = Attrs::default();
+        for (key, default) in &self.signature.attrs {
+            match attrs.get(key).or(default.as_ref()) {
+                Some(value) => all.set(key, value.clone()),
+                None => {
+                    return Err(LegalizeError::new(format!("{op}: attribute {key} is missing")));
+                }
+            }
+        }
+        (self.te)(&args, &all).map_err(|e| LegalizeError::new(format!("{op}: {e}")))
+    }
+}
+
+/// The operands of one tensor-expression call under construction: which tensor is which operand, and which size
+/// variable is which symbol.
+pub struct TeCall<'f> {
+    func: &'f mut Function,
+    /// The tensors made so far and the operands they stand for.
+    pub inputs: Vec<(te::Tensor, Expr)>,
+    /// Which symbol is which size variable.
+    pub vars: VarMap,
+}
+
+impl<'f> TeCall<'f> {
+    /// A call without operands yet.
+    pub fn new(func: &'f mut Function) -> Self {
+        TeCall { func, inputs: Vec::new(), vars: VarMap::new() }
+    }
+
+    /// The same with size variables that already stand for symbols of the function.
+    pub fn with_vars(func: &'f mut Function, vars: VarMap) -> Self {
+        TeCall { func, inputs: Vec::new(), vars }
+    }
+
+    /// The function that holds the call.
+    pub fn func(&mut self) -> &mut Function {
+        self.func
+    }
+
+    /// An operand as the user's function sees it.
+    ///
+    /// # Errors
+    /// When its shape or data type is not known, or it is a function.
+    pub fn arg(&mut self, e: Expr) -> Result<TeArg, LegalizeError> {
+        match self.func.expr(e) {
+            ExprData::Str(s) => return Ok(TeArg::Str(self.func.str(*s).clone())),
+            ExprData::DType(d) => return Ok(TeArg::DType(*d)),
+            ExprData::Float(bits, dtype) => {
+                return Ok(TeArg::Scalar(te::const_of(f64::from_bits(*bits), *dtype)));
+            }
+            ExprData::Tuple(list) => {
+                let fields = self.func.list(*list).to_vec();
+                return fields
+                    .into_iter()
+                    .map(|f| self.arg(f))
+                    .collect::<Result<_, _>>()
+                    .map(TeArg::Tuple);
+            }
+            _ => {}
+        }
+        match self.func.ty(e).clone() {
+            TypeData::Tensor { .. } => self.tensor(e).map(TeArg::Tensor),
+            TypeData::Shape { dims: Some(dims), .. } => {
+                let dims = dims.iter().map(|&d| te::from_sym(&self.func.syms, d, &mut self.vars));
+                Ok(TeArg::Shape(dims.collect()))
+            }
+            TypeData::Prim { value: Some(v), dtype } => Ok(TeArg::Scalar(te::cast(
+                &te::from_sym(&self.func.syms, v, &mut self.vars),
+                dtype,
+            ))),
+            TypeData::Tuple(fields) => {
+                let items: Vec<Expr> =
+                    (0..fields.len() as u32).map(|i| self.func.tuple_get_item(e, i)).collect();
+                items.into_iter().map(|f| self.arg(f)).collect::<Result<_, _>>().map(TeArg::Tuple)
+            }
+            _ => {
+                let ty = crate::infer::type_text(self.func, self.func.expr_ty(e));
+                Err(LegalizeError::unknown(format!("an operand is no tensor of known shape: {ty}")))
+            }
+        }
+    }
+
+    /// A tensor operand as a placeholder (`te_tensor`).
+    ///
+    /// # Errors
+    /// When its shape or data type is not known.
+    pub fn tensor(&mut self, e: Expr) -> Result<te::Tensor, LegalizeError> {
+        let ty = self.func.ty(e);
+        let dims = match ty {
+            TypeData::Tensor { shape: pliant_ir::relax::TensorShape::Var(v), .. } => {
+                self.func.var_ty(*v).dims()
+            }
+            _ => ty.dims(),
+        };
+        let (Some(dims), Some(dtype)) = (dims.map(|d| d.to_vec()), ty.dtype()) else {
+            let ty = crate::infer::type_text(self.func, self.func.expr_ty(e));
+            return Err(LegalizeError::unknown(format!(
+                "an operand has no known shape and data type: {ty}"
+            )));
+        };
+        let shape =
+            dims.iter().map(|&d| te::from_sym(&self.func.syms, d, &mut self.vars)).collect();
+        let t = te::placeholder(shape, dtype, crate::legalize::input_name(self.inputs.len()));
+        self.inputs.push((t.clone(), e));
+        Ok(t)
+    }
+
+    /// The type of the outputs: a tensor type, or a tuple of them unless there is one.
+    ///
+    /// # Errors
+    /// When a dim is no symbolic integer.
+    pub fn out_ty(&mut self, outputs: &[te::Tensor]) -> Result<Type, TeError> {
+        let mut tys = Vec::with_capacity(outputs.len());
+        for t in outputs {
+            let mut dims = Vec::with_capacity(t.ndim());
+            for dim in t.shape() {
+                let sym = te::to_sym(&mut self.func.syms, dim, &mut self.vars);
+                dims.push(sym.ok_or_else(|| {
+                    TeError::new(format!("dim {dim} of {} is no expression over sizes", t.name()))
+                })?);
+            }
+            tys.push(self.func.intern(TypeData::tensor(dims, t.dtype())));
+        }
+        Ok(match tys[..] {
+            [ty] => ty,
+            _ => self.func.intern(TypeData::Tuple(tys.into())),
+        })
+    }
+}
