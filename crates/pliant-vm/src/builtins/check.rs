@@ -1,0 +1,105 @@
+//! Builtins that check the kinds of values, mostly arguments. The last operand of each is a context text that names
+//! the value, such as `main: 'x'`; the check says what it must be and what it is.
+
+use pliant_tensor::DType;
+
+use crate::args::Args;
+use crate::{Value, VmError};
+
+/// What a value is, for messages: a tensor with its type, others by kind.
+fn describe(value: &Value) -> String {
+    match value {
+        Value::Tensor(tensor) => {
+            let dims: Vec<String> = tensor.shape().iter().map(i64::to_string).collect();
+            format!("a {} tensor of shape ({})", tensor.dtype(), dims.join(", "))
+        }
+        Value::Shape(shape) => format!("a shape of {}", dims(shape.len() as i64)),
+        Value::Tuple(items) => format!("a tuple of {} values", items.len()),
+        other => other.kind().to_string(),
+    }
+}
+
+fn dims(n: i64) -> String {
+    format!("{n} dim{}", if n == 1 { "" } else { "s" })
+}
+
+fn subject<'a>(args: &Args<'a>, at: usize) -> &'a str {
+    args.text_or(at, "value").lines().next().unwrap_or("value")
+}
+
+#[cold]
+fn failed(args: &Args<'_>, context_at: usize, wanted: &str) -> VmError {
+    let actual = args.get(0).map_or_else(|| "missing".to_string(), describe);
+    VmError::Check(format!("{} must be {wanted}, but is {actual}", subject(args, context_at)))
+}
+
+fn optional_dtype(args: &Args<'_>, i: usize) -> Result<Option<DType>, VmError> {
+    match args.get(i) {
+        None | Some(Value::None) => Ok(None),
+        Some(Value::Str(text)) if text.is_empty() => Ok(None),
+        Some(_) => args.dtype(i).map(Some),
+    }
+}
+
+/// `check_tensor_info(value, ndim or -1, dtype or none, context)`.
+pub(super) fn tensor_info(args: Args<'_>) -> Result<Value, VmError> {
+    let (ndim, dtype) = (args.int(1)?, optional_dtype(&args, 2)?);
+    if let Value::Tensor(tensor) = args.value(0)?
+        && (ndim < 0 || tensor.ndim() as i64 == ndim)
+        && dtype.is_none_or(|dtype| dtype == tensor.dtype())
+    {
+        return Ok(Value::None);
+    }
+    let dtype = dtype.map_or(String::new(), |dtype| format!("{dtype} "));
+    let rank = if ndim < 0 { String::new() } else { format!(" of {}", dims(ndim)) };
+    Err(failed(&args, 3, &format!("a {dtype}tensor{rank}")))
+}
+
+/// `check_shape_info(value, ndim or -1, context)`.
+pub(super) fn shape_info(args: Args<'_>) -> Result<Value, VmError> {
+    let ndim = args.int(1)?;
+    if let Value::Shape(shape) = args.value(0)?
+        && (ndim < 0 || shape.len() as i64 == ndim)
+    {
+        return Ok(Value::None);
+    }
+    let rank = if ndim < 0 { String::new() } else { format!(" of {}", dims(ndim)) };
+    Err(failed(&args, 2, &format!("a shape{rank}")))
+}
+
+/// `check_tuple_info(value, length or -1, context)`.
+pub(super) fn tuple_info(args: Args<'_>) -> Result<Value, VmError> {
+    let len = args.int(1)?;
+    if let Value::Tuple(items) = args.value(0)?
+        && (len < 0 || items.len() as i64 == len)
+    {
+        return Ok(Value::None);
+    }
+    let size = if len < 0 { String::new() } else { format!(" of {len} values") };
+    Err(failed(&args, 2, &format!("a tuple{size}")))
+}
+
+/// `check_prim_value_info(value, dtype, context)`: a scalar of the dtype's family.
+pub(super) fn prim_value_info(args: Args<'_>) -> Result<Value, VmError> {
+    let dtype = optional_dtype(&args, 1)?;
+    let fits = match (args.value(0)?, dtype) {
+        (Value::Int(_) | Value::Float(_) | Value::Bool(_), None) => true,
+        (Value::Int(_), Some(dtype)) => dtype.is_integer(),
+        (Value::Float(_), Some(dtype)) => dtype.is_float(),
+        (Value::Bool(_), Some(dtype)) => dtype.is_bool(),
+        _ => false,
+    };
+    if fits {
+        return Ok(Value::None);
+    }
+    let wanted = dtype.map_or("a scalar".to_string(), |dtype| format!("a {dtype} scalar"));
+    Err(failed(&args, 2, &wanted))
+}
+
+/// `check_func_info(value, context)`.
+pub(super) fn func_info(args: Args<'_>) -> Result<Value, VmError> {
+    match args.value(0)? {
+        Value::Func(_) => Ok(Value::None),
+        _ => Err(failed(&args, 1, "a function")),
+    }
+}

@@ -1,0 +1,77 @@
+//! Builtins on memory, tensors, tuples and closures.
+
+use pliant_tensor::{Tensor, checked_nbytes};
+
+use crate::args::Args;
+use crate::memory;
+use crate::run::condition;
+use crate::{Value, VmError};
+
+/// `alloc_storage(size, device, dtype, scope)`: memory of `size` bytes (an integer, or a shape of one dim), or for a
+/// tensor of shape `size` (two dims or more) and `dtype`. There is one device and one scope.
+pub(super) fn alloc_storage(args: Args<'_>) -> Result<Value, VmError> {
+    let bytes = match args.value(0)? {
+        Value::Shape(shape) if shape.len() != 1 => checked_nbytes(shape, args.dtype(2)?)?,
+        Value::Shape(shape) => size(shape[0])?,
+        _ => size(args.int(0)?)?,
+    };
+    Ok(Value::Storage(memory::alloc_storage(bytes)?))
+}
+
+fn size(bytes: i64) -> Result<usize, VmError> {
+    usize::try_from(bytes)
+        .map_err(|_| VmError::check(format!("a storage of {bytes} bytes cannot be allocated")))
+}
+
+/// `alloc_tensor(storage, offset in bytes, shape, dtype)`: a tensor in a storage.
+pub(super) fn alloc_tensor(args: Args<'_>) -> Result<Value, VmError> {
+    let (storage, shape, dtype) = (args.storage(0)?, args.shape(2)?, args.dtype(3)?);
+    let offset = size(args.int(1)?)?;
+    Ok(Value::Tensor(Tensor::from_storage(storage.clone(), offset, shape, dtype)?))
+}
+
+/// `reshape(tensor, shape)`: a view where the tensor is row-major, else a copy.
+pub(super) fn reshape(args: Args<'_>) -> Result<Value, VmError> {
+    let (tensor, shape) = (args.tensor(0)?, args.shape(1)?);
+    Ok(Value::Tensor(tensor.to_contiguous()?.reshape(shape)?))
+}
+
+/// `copy(value)`, `to_device(value, ..)`: the value itself; tensors are shared.
+pub(super) fn identity(args: Args<'_>) -> Result<Value, VmError> {
+    args.value(0).cloned()
+}
+
+/// `null_value()`, and `kill_object(constant)`.
+pub(super) fn nothing(_args: Args<'_>) -> Result<Value, VmError> {
+    Ok(Value::None)
+}
+
+/// `tuple_getitem(tuple, index)`.
+pub(super) fn tuple_getitem(args: Args<'_>) -> Result<Value, VmError> {
+    let (items, index) = (args.tuple(0)?, args.int(1)?);
+    usize::try_from(index).ok().and_then(|i| items.get(i)).cloned().ok_or_else(|| {
+        VmError::check(format!("a tuple of {} values has no item {index}", items.len()))
+    })
+}
+
+/// `make_tuple(values..)`.
+pub(super) fn make_tuple(args: Args<'_>) -> Result<Value, VmError> {
+    Ok(Value::tuple(args.iter().cloned()))
+}
+
+/// `read_if_cond(value)`: the bool of a scalar or of a tensor of one element.
+pub(super) fn read_if_cond(args: Args<'_>) -> Result<Value, VmError> {
+    condition(args.value(0)?).map(Value::Bool)
+}
+
+/// `make_closure(function, captured..)`: captured values are passed after the arguments.
+pub(super) fn make_closure(args: Args<'_>) -> Result<Value, VmError> {
+    Ok(Value::Func(args.func(0)?.bind(args.iter().skip(1).cloned())))
+}
+
+/// `debug_print(values..)`: writes the values to standard error.
+pub(super) fn debug_print(args: Args<'_>) -> Result<Value, VmError> {
+    let text: Vec<String> = args.iter().map(|value| format!("{value:?}")).collect();
+    eprintln!("{}", text.join(" "));
+    Ok(Value::None)
+}

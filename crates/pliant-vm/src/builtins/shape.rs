@@ -1,0 +1,222 @@
+//! Builtins on shapes and on the shape heap, where a function keeps its symbolic sizes.
+//!
+//! The heap is an `int64` tensor with one slot per symbol or derived size. A context text gives errors a name:
+//! - Its first line names the value: `main: 'mask'` (function and parameter).
+//! - For `match_shape`, line `i + 1` describes dimension `i`: the expression it must equal, then optionally a tab and
+//!   where that expression got its value: `seq<TAB>'ids' dim 1`. Together they read:
+//!   `main: 'mask' dim 1 must equal seq = 7 (from 'ids' dim 1), but is 9`.
+
+use pliant_exec::{MakeShapeCode, MatchShapeCode};
+use pliant_tensor::{DType, Tensor};
+
+use crate::args::Args;
+use crate::memory;
+use crate::{Value, VmError};
+
+/// A heap of more slots is refused: no program has so many symbols.
+const MAX_SLOTS: i64 = 1 << 24;
+
+/// `alloc_shape_heap(n)`: a new heap of `n` zeros.
+pub(super) fn alloc_shape_heap(args: Args<'_>) -> Result<Value, VmError> {
+    let slots = args.int(0)?;
+    if !(0..=MAX_SLOTS).contains(&slots) {
+        return Err(VmError::type_error(format!("a shape heap of {slots} slots is refused")));
+    }
+    let bytes = slots as usize * DType::Int64.size();
+    let storage = memory::alloc_storage(bytes)?;
+    // SAFETY: the storage is fresh, unshared and at least `bytes` long.
+    unsafe { storage.as_ptr().write_bytes(0, bytes) };
+    Ok(Value::Tensor(Tensor::from_storage(storage, 0, &[slots], DType::Int64)?))
+}
+
+/// A shape heap being read and written.
+struct Heap {
+    slots: *mut i64,
+    len: usize,
+}
+
+impl Heap {
+    fn new(args: &Args<'_>, i: usize) -> Result<Heap, VmError> {
+        let tensor = args.tensor(i)?;
+        let usable = tensor.dtype() == DType::Int64
+            && tensor.is_contiguous()
+            && tensor.is_aligned()
+            && !tensor.is_read_only();
+        if !usable {
+            return Err(VmError::type_error(format!("{}: {tensor:?} is no shape heap", args.name)));
+        }
+        Ok(Heap { slots: tensor.data_ptr().cast(), len: tensor.numel() })
+    }
+
+    fn slot(&self, index: i64) -> Result<*mut i64, VmError> {
+        match usize::try_from(index) {
+            Ok(i) if i < self.len => Ok(self.slots.wrapping_add(i)),
+            _ => Err(VmError::type_error(format!("the shape heap has no slot {index}"))),
+        }
+    }
+
+    fn load(&self, index: i64) -> Result<i64, VmError> {
+        let slot = self.slot(index)?;
+        // SAFETY: the slot lies inside the heap's tensor, which is aligned and held by a register; heaps are used by
+        // one invocation, on one thread.
+        Ok(unsafe { slot.read() })
+    }
+
+    fn store(&self, index: i64, value: i64) -> Result<(), VmError> {
+        let slot = self.slot(index)?;
+        // SAFETY: as for `load`, and the tensor is not read-only.
+        unsafe { slot.write(value) };
+        Ok(())
+    }
+}
+
+/// `match_shape(value, heap, n, (code, operand) * n, context)`: binds and checks the dims of a tensor or shape.
+pub(super) fn match_shape(args: Args<'_>) -> Result<Value, VmError> {
+    let dims = match args.value(0)? {
+        Value::Tensor(tensor) => tensor.shape(),
+        Value::Shape(shape) => shape,
+        other => {
+            let count = usize::try_from(args.int(2)?).unwrap_or(0);
+            let subject = subject(&args, 3 + 2 * count);
+            let text = format!("{subject} must be a tensor or a shape, but is {}", other.kind());
+            return Err(VmError::Check(text));
+        }
+    };
+    let count = usize::try_from(args.int(2)?).unwrap_or(usize::MAX);
+    let context_at = count.checked_mul(2).and_then(|n| n.checked_add(3));
+    let Some(context_at) = context_at.filter(|&at| at <= args.len()) else {
+        return Err(VmError::type_error("vm.builtin.match_shape: too few operands"));
+    };
+    if dims.len() != count {
+        let subject = subject(&args, context_at);
+        let plural = if count == 1 { "" } else { "s" };
+        let text = format!("{subject} must have {count} dim{plural}, but has shape {dims:?}");
+        return Err(VmError::Check(text));
+    }
+    // A program without symbols has no heap.
+    let heap =
+        if matches!(args.value(1)?, Value::None) { None } else { Some(Heap::new(&args, 1)?) };
+    let heap = || heap.as_ref().ok_or_else(|| VmError::type_error("there is no shape heap"));
+    for (i, &dim) in dims.iter().enumerate() {
+        let (code, operand) = (args.int(3 + 2 * i)?, args.int(4 + 2 * i)?);
+        let expected = match code {
+            c if c == MatchShapeCode::AssertEqualToImm as i64 => operand,
+            c if c == MatchShapeCode::AssertEqualToLoad as i64 => heap()?.load(operand)?,
+            c if c == MatchShapeCode::StoreToHeap as i64 => {
+                heap()?.store(operand, dim)?;
+                continue;
+            }
+            c if c == MatchShapeCode::NoOp as i64 => continue,
+            c => return Err(VmError::type_error(format!("unknown match_shape code {c}"))),
+        };
+        if dim != expected {
+            return Err(dim_mismatch(&args, context_at, i, code, expected, dim));
+        }
+    }
+    Ok(Value::None)
+}
+
+/// The first line of the context.
+fn subject<'a>(args: &Args<'a>, context_at: usize) -> &'a str {
+    args.text_or(context_at, "value").lines().next().unwrap_or("value")
+}
+
+#[cold]
+fn dim_mismatch(
+    args: &Args<'_>,
+    context_at: usize,
+    dim: usize,
+    code: i64,
+    expected: i64,
+    actual: i64,
+) -> VmError {
+    let subject = subject(args, context_at);
+    let line = args.text_or(context_at, "").lines().nth(dim + 1).unwrap_or("");
+    let (expr, origin) = line.split_once('\t').unwrap_or((line, ""));
+    let mut wanted = format!("{expected}");
+    if code == MatchShapeCode::AssertEqualToLoad as i64 && !expr.is_empty() {
+        wanted = format!("{expr} = {expected}");
+    }
+    if !origin.is_empty() {
+        wanted.push_str(&format!(" (from {origin})"));
+    }
+    VmError::Check(format!("{subject} dim {dim} must equal {wanted}, but is {actual}"))
+}
+
+/// `make_shape(heap, n, (code, operand) * n)`: a shape from immediates and heap slots.
+pub(super) fn make_shape(args: Args<'_>) -> Result<Value, VmError> {
+    let count = usize::try_from(args.int(1)?).unwrap_or(usize::MAX);
+    if count.checked_mul(2).and_then(|n| n.checked_add(2)) != Some(args.len()) {
+        return Err(VmError::type_error("vm.builtin.make_shape: wrong number of operands"));
+    }
+    let mut inline = [0i64; 8];
+    let mut spilled = Vec::new();
+    let dims = if count <= inline.len() {
+        &mut inline[..count]
+    } else {
+        spilled.resize(count, 0);
+        &mut spilled[..]
+    };
+    for (i, dim) in dims.iter_mut().enumerate() {
+        *dim = coded(&args, 2 + 2 * i)?;
+    }
+    Ok(Value::Shape((&*dims).into()))
+}
+
+/// The number described by the operands (code, operand) at `at`; the heap is operand 0.
+fn coded(args: &Args<'_>, at: usize) -> Result<i64, VmError> {
+    let (code, operand) = (args.int(at)?, args.int(at + 1)?);
+    match code {
+        c if c == MakeShapeCode::UseImm as i64 => Ok(operand),
+        c if c == MakeShapeCode::LoadShape as i64 => Heap::new(args, 0)?.load(operand),
+        c => Err(VmError::type_error(format!("unknown make_shape code {c}"))),
+    }
+}
+
+/// `match_prim_value(value, heap, code, operand, context)`: as `match_shape`, for one integer.
+pub(super) fn match_prim_value(args: Args<'_>) -> Result<Value, VmError> {
+    let Some(value) = args.value(0)?.as_int() else {
+        let (subject, kind) = (subject(&args, 4), args.value(0)?.kind());
+        return Err(VmError::Check(format!("{subject} must be an integer, but is {kind}")));
+    };
+    let (code, operand) = (args.int(2)?, args.int(3)?);
+    let expected = match code {
+        c if c == MatchShapeCode::AssertEqualToImm as i64 => operand,
+        c if c == MatchShapeCode::AssertEqualToLoad as i64 => Heap::new(&args, 1)?.load(operand)?,
+        c if c == MatchShapeCode::StoreToHeap as i64 => {
+            Heap::new(&args, 1)?.store(operand, value)?;
+            return Ok(Value::None);
+        }
+        c if c == MatchShapeCode::NoOp as i64 => return Ok(Value::None),
+        c => return Err(VmError::type_error(format!("unknown match_prim_value code {c}"))),
+    };
+    if value == expected {
+        return Ok(Value::None);
+    }
+    let subject = subject(&args, 4);
+    let line = args.text_or(4, "").lines().nth(1).unwrap_or("");
+    let (expr, origin) = line.split_once('\t').unwrap_or((line, ""));
+    let expr = if expr.is_empty() { String::new() } else { format!("{expr} = ") };
+    let origin = if origin.is_empty() { String::new() } else { format!(" (from {origin})") };
+    Err(VmError::Check(format!("{subject} must equal {expr}{expected}{origin}, but is {value}")))
+}
+
+/// `make_prim_value(heap, code, operand)`: an integer from an immediate or a heap slot.
+pub(super) fn make_prim_value(args: Args<'_>) -> Result<Value, VmError> {
+    coded(&args, 1).map(Value::Int)
+}
+
+/// `shape_of(tensor)`: its shape.
+pub(super) fn shape_of(args: Args<'_>) -> Result<Value, VmError> {
+    Ok(Value::shape(args.tensor(0)?.shape()))
+}
+
+/// `tensor_to_shape(tensor)`: the shape whose dims are the elements of an integer tensor of rank 1.
+pub(super) fn tensor_to_shape(args: Args<'_>) -> Result<Value, VmError> {
+    let tensor = args.tensor(0)?;
+    if tensor.ndim() != 1 || !tensor.dtype().is_integer() {
+        let text = format!("a shape is made of an integer tensor of 1 dim, not of {tensor:?}");
+        return Err(VmError::Check(text));
+    }
+    Ok(Value::Shape(tensor.to_i64_vec()?.into()))
+}

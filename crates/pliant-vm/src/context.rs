@@ -1,0 +1,77 @@
+//! The working memory of one invocation, kept per thread and reused.
+
+use std::cell::{Cell, RefCell};
+
+use crate::{Value, VmError};
+
+/// Invocations nested on one thread (a program calls the host, which calls a program): each takes native stack.
+const MAX_NESTING: usize = 64;
+/// Contexts kept per thread.
+const MAX_KEPT: usize = 4;
+/// A context whose register stack grew beyond this is not kept.
+const MAX_KEPT_REGS: usize = 1 << 16;
+
+/// A suspended caller.
+pub(crate) struct Frame {
+    pub(crate) function: u32,
+    pub(crate) pc: usize,
+    pub(crate) base: usize,
+    /// Where the caller wants the result.
+    pub(crate) dst: u32,
+}
+
+/// Registers, frames and argument words of one invocation.
+#[derive(Default)]
+pub(crate) struct Context {
+    /// The registers of all frames, the running one last.
+    pub(crate) regs: Vec<Value>,
+    pub(crate) frames: Vec<Frame>,
+    /// The argument words of a kernel call.
+    pub(crate) words: Vec<u64>,
+    /// The arguments of a call of the host.
+    pub(crate) host_args: Vec<Value>,
+}
+
+thread_local! {
+    static KEPT: RefCell<Vec<Box<Context>>> = const { RefCell::new(Vec::new()) };
+    static NESTING: Cell<usize> = const { Cell::new(0) };
+}
+
+/// A context in use; goes back to its thread when dropped, emptied.
+pub(crate) struct Lease(Option<Box<Context>>);
+
+impl Lease {
+    /// # Errors
+    /// `StackOverflow`: too many invocations are nested on this thread.
+    pub(crate) fn new() -> Result<Lease, VmError> {
+        let depth = NESTING.get();
+        if depth >= MAX_NESTING {
+            return Err(VmError::StackOverflow { depth });
+        }
+        NESTING.set(depth + 1);
+        let kept = KEPT.try_with(|kept| kept.borrow_mut().pop()).ok().flatten();
+        Ok(Lease(Some(kept.unwrap_or_default())))
+    }
+
+    pub(crate) fn get(&mut self) -> &mut Context {
+        self.0.as_mut().expect("the context is there until the lease is dropped")
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        NESTING.set(NESTING.get() - 1);
+        let Some(mut context) = self.0.take() else { return };
+        context.regs.clear();
+        context.frames.clear();
+        context.host_args.clear();
+        if context.regs.capacity() <= MAX_KEPT_REGS {
+            let _ = KEPT.try_with(|kept| {
+                let mut kept = kept.borrow_mut();
+                if kept.len() < MAX_KEPT {
+                    kept.push(context);
+                }
+            });
+        }
+    }
+}

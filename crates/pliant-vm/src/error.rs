@@ -1,0 +1,155 @@
+//! What can go wrong when a program runs.
+
+use std::error::Error;
+use std::fmt;
+
+use pliant_tensor::TensorError;
+
+/// Why an invocation, or the loading of an executable, failed.
+#[derive(Debug)]
+pub enum VmError {
+    /// Functions that the executable calls were found nowhere.
+    MissingFunctions {
+        /// The names of packed functions that are not registered.
+        packed: Vec<String>,
+        /// The names of kernels without machine code.
+        kernels: Vec<String>,
+    },
+    /// There is no function of this name to invoke.
+    UnknownFunction {
+        /// The name asked for.
+        name: String,
+        /// The functions that there are.
+        known: Vec<String>,
+    },
+    /// The wrong number of arguments.
+    Arity {
+        /// The function, with its parameters: `main(x: Tensor(("n",), "float32"))`.
+        signature: String,
+        /// How many arguments it takes.
+        expected: usize,
+        /// How many were given.
+        given: usize,
+    },
+    /// A check failed: an argument or an intermediate value is not what the program was compiled for.
+    Check(String),
+    /// A value of the wrong kind reached an instruction, or a builtin was misused.
+    Type(String),
+    /// A tensor could not be made or viewed.
+    Tensor(TensorError),
+    /// A packed function failed.
+    Packed {
+        /// Its name.
+        name: String,
+        /// Its error.
+        source: Box<dyn Error + Send + Sync>,
+    },
+    /// An error that a packed function passes through the machine; it arrives as [`VmError::Packed`].
+    External(Box<dyn Error + Send + Sync>),
+    /// A kernel failed in a way that it has no message for.
+    Kernel {
+        /// Its name.
+        name: String,
+        /// Its status.
+        status: i64,
+    },
+    /// Calls are nested too deeply.
+    StackOverflow {
+        /// How deeply.
+        depth: usize,
+    },
+    /// The invocation was interrupted.
+    Interrupted,
+}
+
+impl VmError {
+    /// A failed check.
+    pub fn check(message: impl Into<String>) -> VmError {
+        VmError::Check(message.into())
+    }
+
+    /// A value of the wrong kind.
+    pub fn type_error(message: impl Into<String>) -> VmError {
+        VmError::Type(message.into())
+    }
+
+    /// An error of the host, for packed functions to return.
+    pub fn external(error: impl Into<Box<dyn Error + Send + Sync>>) -> VmError {
+        VmError::External(error.into())
+    }
+
+    /// The error as that of the packed function `name`, unless it says by itself where it comes from.
+    pub(crate) fn in_packed(self, name: &str) -> VmError {
+        let source = match self {
+            VmError::External(source) => source,
+            VmError::Interrupted | VmError::StackOverflow { .. } | VmError::Packed { .. } => {
+                return self;
+            }
+            other => Box::new(other),
+        };
+        VmError::Packed { name: name.to_string(), source }
+    }
+}
+
+impl fmt::Display for VmError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            VmError::MissingFunctions { packed, kernels } => {
+                let mut and = "";
+                if !packed.is_empty() {
+                    let names = packed.join(", ");
+                    write!(f, "functions that the program calls are not registered: {names}")?;
+                    and = "; ";
+                }
+                if !kernels.is_empty() {
+                    let names = kernels.join(", ");
+                    write!(f, "{and}kernels of the program have no machine code: {names}")?;
+                }
+                Ok(())
+            }
+            VmError::UnknownFunction { name, known } => {
+                write!(f, "the program has no function '{name}' (it has: {})", known.join(", "))
+            }
+            VmError::Arity { signature, expected, given } => {
+                let plural = if *expected == 1 { "" } else { "s" };
+                write!(f, "{signature} takes {expected} argument{plural}, but {given} ")?;
+                f.write_str(if *given == 1 { "was given" } else { "were given" })
+            }
+            VmError::Check(message) | VmError::Type(message) => f.write_str(message),
+            VmError::Tensor(error) => error.fmt(f),
+            VmError::Packed { name, source } => {
+                write!(f, "packed function '{name}' failed: {source}")
+            }
+            VmError::External(source) => source.fmt(f),
+            VmError::Kernel { name, status } => match *status {
+                pliant_exec::abi::STATUS_NO_MEMORY => {
+                    write!(f, "kernel '{name}' ran out of memory")
+                }
+                pliant_exec::abi::STATUS_BAD_ARGUMENTS => {
+                    write!(f, "kernel '{name}' was called with arguments that it cannot take")
+                }
+                status => write!(f, "kernel '{name}' failed with status {status}"),
+            },
+            VmError::StackOverflow { depth } => {
+                write!(f, "calls are nested too deeply (more than {depth})")
+            }
+            VmError::Interrupted => f.write_str("interrupted"),
+        }
+    }
+}
+
+impl Error for VmError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            VmError::Tensor(error) => Some(error),
+            VmError::Packed { source, .. } | VmError::External(source) => Some(&**source),
+            _ => None,
+        }
+    }
+}
+
+impl From<TensorError> for VmError {
+    fn from(error: TensorError) -> VmError {
+        VmError::Tensor(error)
+    }
+}

@@ -1,0 +1,27 @@
+//! The virtual machine: runs [`Executable`](pliant_exec::Executable)s at every shape, from any thread.
+//!
+//! One [`VirtualMachine`] links an executable's calls to builtins, packed functions and compiled kernels once; then
+//! [`invoke`](VirtualMachine::invoke) runs a function over reusable frames, without locks. A value is a [`Value`]; a
+//! function of the host is a [`PackedFunc`], found by name in the global registry ([`register_func`]).
+
+mod args;
+mod builtins;
+mod context;
+mod error;
+mod instrument;
+mod link;
+mod machine;
+mod memory;
+mod registry;
+mod run;
+mod value;
+
+pub use args::Args;
+pub use builtins::builtin_names;
+pub use error::VmError;
+pub use instrument::{CallEvent, Instrument, InstrumentAction};
+pub use link::KernelTable;
+pub use machine::{VirtualMachine, VmOptions, VmStats};
+pub use memory::{pooled_bytes, release_pooled, set_pool_limit};
+pub use registry::{PackedFunc, func_names, get_func, register_func, unregister_func};
+pub use value::{FuncValue, Tuple, Value};

@@ -1,0 +1,316 @@
+//! Linking: from an executable's indices and names to direct pointers, once per machine.
+
+use std::any::Any;
+use std::fmt;
+use std::sync::{Arc, Weak};
+
+use pliant_exec::abi::KernelFn;
+use pliant_exec::{Arg, ArgValue, Executable, FuncDef, Instr, KernelInfo, VmFunction};
+use rustc_hash::FxHashMap;
+
+use crate::builtins::{Builtin, BuiltinKind, find_builtin};
+use crate::machine::Inner;
+use crate::value::FuncTarget;
+use crate::{FuncValue, PackedFunc, Value, VmError, get_func};
+
+/// The machine code of an executable's kernels, with whatever keeps that code alive.
+#[derive(Default, Clone)]
+pub struct KernelTable {
+    functions: FxHashMap<String, KernelFn>,
+    owners: Vec<Arc<dyn Any + Send + Sync>>,
+}
+
+impl KernelTable {
+    /// A table without kernels.
+    pub fn new() -> KernelTable {
+        KernelTable::default()
+    }
+
+    /// Adds a kernel.
+    ///
+    /// # Safety
+    /// `function` must keep to the kernel ABI, accept arguments as the executable's description of the kernel says, and
+    /// stay callable as long as the owners handed to [`KernelTable::keep_alive`] live.
+    pub unsafe fn insert(&mut self, name: impl Into<String>, function: KernelFn) {
+        self.functions.insert(name.into(), function);
+    }
+
+    /// Keeps `owner` (a code memory, a library) as long as a machine uses the table.
+    pub fn keep_alive(&mut self, owner: Arc<dyn Any + Send + Sync>) {
+        self.owners.push(owner);
+    }
+
+    /// The kernel `name`.
+    pub fn get(&self, name: &str) -> Option<KernelFn> {
+        self.functions.get(name).copied()
+    }
+
+    /// The number of kernels.
+    pub fn len(&self) -> usize {
+        self.functions.len()
+    }
+
+    /// Whether there are no kernels.
+    pub fn is_empty(&self) -> bool {
+        self.functions.is_empty()
+    }
+}
+
+impl fmt::Debug for KernelTable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "KernelTable({} kernels)", self.functions.len())
+    }
+}
+
+/// Where an operand is: a register, or (with the top bit) a linked constant.
+#[derive(Clone, Copy)]
+pub(crate) struct Operand(u32);
+
+const CONST_BIT: u32 = 1 << 31;
+
+impl Operand {
+    pub(crate) fn get<'a>(self, regs: &'a [Value], consts: &'a [Value]) -> &'a Value {
+        if self.0 & CONST_BIT == 0 {
+            &regs[self.0 as usize]
+        } else {
+            &consts[(self.0 & !CONST_BIT) as usize]
+        }
+    }
+}
+
+/// A destination that throws the result away.
+pub(crate) const VOID: u32 = u32::MAX;
+
+/// What a linked call calls.
+#[derive(Clone, Copy)]
+pub(crate) enum Callee {
+    /// A builtin that needs nothing but its operands.
+    Builtin(Builtin),
+    /// A compiled kernel: index into [`Linked::kernels`].
+    Kernel(u32),
+    /// `call_tir_dyn`: a kernel given as operand, and a shape that becomes trailing integers.
+    KernelDyn,
+    /// A host function: index into [`Linked::packed`].
+    Packed(u32),
+    /// Bytecode: index into [`Linked::functions`].
+    Vm(u32),
+    /// A closure given as operand.
+    Closure,
+    /// Empties a register.
+    Kill(u32),
+}
+
+/// A linked instruction; jump targets are absolute.
+#[derive(Clone, Copy)]
+pub(crate) enum Op {
+    Call { callee: Callee, args_start: u32, args_len: u32, dst: u32 },
+    Ret { reg: u32 },
+    If { cond: u32, other: u32 },
+    Goto { target: u32 },
+}
+
+pub(crate) struct LinkedFunction {
+    pub(crate) name: String,
+    pub(crate) num_params: usize,
+    pub(crate) num_regs: usize,
+    pub(crate) ops: Box<[Op]>,
+    pub(crate) operands: Box<[Operand]>,
+    /// Where the function stands in the executable's table, for its signature in messages.
+    pub(crate) index: u32,
+}
+
+pub(crate) struct LinkedKernel {
+    pub(crate) function: KernelFn,
+    pub(crate) info: KernelInfo,
+}
+
+/// An entry of the function table, linked.
+#[derive(Clone, Copy)]
+pub(crate) enum Entry {
+    Vm(u32),
+    Kernel(u32),
+    Packed(u32),
+    /// A builtin; it is called directly, and reached by value only through [`Args`](crate::Args).
+    Builtin(&'static str, BuiltinKind),
+}
+
+/// A linked program.
+pub(crate) struct Linked {
+    pub(crate) functions: Vec<LinkedFunction>,
+    pub(crate) kernels: Vec<LinkedKernel>,
+    pub(crate) packed: Vec<(String, PackedFunc)>,
+    pub(crate) entries: Vec<Entry>,
+    /// The executable's constants, then immediates and functions that are used as operands.
+    pub(crate) consts: Vec<Value>,
+}
+
+/// Resolves every name of `exe`.
+///
+/// # Errors
+/// `MissingFunctions`, with all the names that were not found.
+pub(crate) fn link(
+    exe: &Executable,
+    kernels: &KernelTable,
+    local: &FxHashMap<String, PackedFunc>,
+    machine: &Weak<Inner>,
+) -> Result<Linked, VmError> {
+    let mut linked = Linked {
+        functions: Vec::new(),
+        kernels: Vec::new(),
+        packed: Vec::new(),
+        entries: Vec::new(),
+        consts: exe.constants().iter().map(Value::from).collect(),
+    };
+    let (mut no_packed, mut no_kernel) = (Vec::new(), Vec::new());
+    let mut vm_count = 0u32;
+    for def in exe.funcs() {
+        let entry = match def {
+            FuncDef::Vm(_) => {
+                vm_count += 1;
+                Entry::Vm(vm_count - 1)
+            }
+            FuncDef::Kernel(info) => {
+                match kernels.get(&info.name) {
+                    Some(function) => {
+                        linked.kernels.push(LinkedKernel { function, info: info.clone() });
+                    }
+                    None => no_kernel.push(info.name.clone()),
+                }
+                Entry::Kernel((linked.kernels.len() as u32).wrapping_sub(1))
+            }
+            FuncDef::Packed(name) => match find_builtin(name) {
+                Some((name, kind)) => Entry::Builtin(name, kind),
+                None => {
+                    match local.get(name).cloned().or_else(|| get_func(name)) {
+                        Some(func) => linked.packed.push((name.clone(), func)),
+                        None => no_packed.push(name.clone()),
+                    }
+                    Entry::Packed((linked.packed.len() as u32).wrapping_sub(1))
+                }
+            },
+        };
+        linked.entries.push(entry);
+    }
+    if !no_packed.is_empty() || !no_kernel.is_empty() {
+        return Err(VmError::MissingFunctions { packed: no_packed, kernels: no_kernel });
+    }
+    let mut linker = Linker {
+        exe,
+        machine,
+        linked,
+        immediates: FxHashMap::default(),
+        func_values: FxHashMap::default(),
+    };
+    for (index, def) in (0u32..).zip(exe.funcs()) {
+        if let FuncDef::Vm(function) = def {
+            let function = linker.function(function, index)?;
+            linker.linked.functions.push(function);
+        }
+    }
+    Ok(linker.linked)
+}
+
+struct Linker<'a> {
+    exe: &'a Executable,
+    machine: &'a Weak<Inner>,
+    linked: Linked,
+    immediates: FxHashMap<i64, Operand>,
+    func_values: FxHashMap<u32, Operand>,
+}
+
+impl Linker<'_> {
+    fn function(&mut self, f: &VmFunction, index: u32) -> Result<LinkedFunction, VmError> {
+        let mut operands = Vec::with_capacity(f.args.len());
+        let mut ops = Vec::with_capacity(f.instrs.len());
+        for (at, instr) in f.instrs.iter().enumerate() {
+            // The validator checked that jumps stay inside the body.
+            let jump = |offset: i32| (at as i64 + i64::from(offset)) as u32;
+            ops.push(match *instr {
+                Instr::Ret { reg } => Op::Ret { reg: reg.0 },
+                Instr::Goto { offset } => Op::Goto { target: jump(offset) },
+                Instr::If { cond, false_offset } => {
+                    Op::If { cond: cond.0, other: jump(false_offset) }
+                }
+                Instr::Call { func, dst, .. } => {
+                    let args_start = operands.len() as u32;
+                    let args = f.call_args(instr);
+                    for arg in args {
+                        operands.push(self.operand(*arg)?);
+                    }
+                    let callee = self.callee(func, args, dst.0);
+                    Op::Call { callee, args_start, args_len: args.len() as u32, dst: dst.0 }
+                }
+            });
+        }
+        Ok(LinkedFunction {
+            name: f.name.clone(),
+            num_params: f.params.len(),
+            num_regs: f.num_regs as usize,
+            ops: ops.into(),
+            operands: operands.into(),
+            index,
+        })
+    }
+
+    fn callee(&self, func: u32, args: &[Arg], dst: u32) -> Callee {
+        match self.linked.entries[func as usize] {
+            Entry::Vm(i) => Callee::Vm(i),
+            Entry::Kernel(i) => Callee::Kernel(i),
+            Entry::Packed(i) => Callee::Packed(i),
+            Entry::Builtin(_, BuiltinKind::Closure) => Callee::Closure,
+            Entry::Builtin(_, BuiltinKind::KernelDyn) => Callee::KernelDyn,
+            Entry::Builtin(name, BuiltinKind::Plain(function)) => match name {
+                // These two empty a register: its old contents must die at once.
+                "vm.builtin.null_value" if dst != VOID => Callee::Kill(dst),
+                "vm.builtin.kill_object" => match args.first().and_then(|arg| arg.decode()) {
+                    Some(ArgValue::Reg(reg)) => Callee::Kill(reg.0),
+                    _ => Callee::Builtin(Builtin { name, function }),
+                },
+                _ => Callee::Builtin(Builtin { name, function }),
+            },
+        }
+    }
+
+    fn operand(&mut self, arg: Arg) -> Result<Operand, VmError> {
+        match arg.decode() {
+            Some(ArgValue::Reg(reg)) => Ok(Operand(reg.0)),
+            Some(ArgValue::Const(index)) => Ok(Operand(CONST_BIT | index)),
+            Some(ArgValue::Imm(value)) => {
+                if let Some(operand) = self.immediates.get(&value) {
+                    return Ok(*operand);
+                }
+                let operand = self.constant(Value::Int(value))?;
+                self.immediates.insert(value, operand);
+                Ok(operand)
+            }
+            Some(ArgValue::Func(index)) => {
+                if let Some(operand) = self.func_values.get(&index) {
+                    return Ok(*operand);
+                }
+                let value = self.func_value(index);
+                let operand = self.constant(Value::Func(value))?;
+                self.func_values.insert(index, operand);
+                Ok(operand)
+            }
+            None => Err(VmError::type_error("an operand of the executable is malformed")),
+        }
+    }
+
+    fn func_value(&self, index: u32) -> FuncValue {
+        let name = self.exe.funcs()[index as usize].name().to_string();
+        let target = match self.linked.entries[index as usize] {
+            Entry::Packed(i) => FuncTarget::Packed(Arc::clone(&self.linked.packed[i as usize].1)),
+            _ => FuncTarget::Linked { machine: Weak::clone(self.machine), index },
+        };
+        FuncValue::new(name, target, Vec::new())
+    }
+
+    fn constant(&mut self, value: Value) -> Result<Operand, VmError> {
+        let index = self.linked.consts.len() as u32;
+        if index >= CONST_BIT {
+            return Err(VmError::type_error("the executable has too many constants"));
+        }
+        self.linked.consts.push(value);
+        Ok(Operand(CONST_BIT | index))
+    }
+}

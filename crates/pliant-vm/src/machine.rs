@@ -1,0 +1,331 @@
+//! The machine: its public face, its shared state, and interrupts.
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
+
+use pliant_exec::abi::KernelRuntime;
+use pliant_exec::{Executable, FuncDef, Param, VmFunction};
+use pliant_pool::Team;
+use rustc_hash::FxHashMap;
+
+use crate::context::Lease;
+use crate::link::{Entry, KernelTable, Linked, link};
+use crate::memory::{alloc_workspace, free_workspace};
+use crate::run::Runner;
+use crate::{FuncValue, Instrument, PackedFunc, Value, VmError};
+
+/// Bit 0 of the attention word asks for a poll; the rest counts interrupts.
+const POLL: u64 = 1;
+const INTERRUPT: u64 = 2;
+
+/// Asks the host whether to stop: returns true to interrupt the invocation.
+type Poll = Arc<dyn Fn() -> bool + Send + Sync>;
+
+/// How to make a machine.
+#[derive(Default, Clone)]
+pub struct VmOptions {
+    /// The team that runs parallel loops; the global one by default.
+    pub team: Option<Arc<Team>>,
+    /// Packed functions for this machine alone; they come before registered ones.
+    pub functions: FxHashMap<String, PackedFunc>,
+}
+
+/// How much a machine has done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct VmStats {
+    /// Invocations of its functions from outside.
+    pub invocations: u64,
+}
+
+/// Inputs and result of a function called in steps.
+#[derive(Default)]
+struct Stateful {
+    inputs: Vec<Value>,
+    output: Option<Value>,
+}
+
+/// The shared state of a machine.
+pub(crate) struct Inner {
+    pub(crate) linked: Linked,
+    /// Points into this structure (the cancel flag), which does not move: it is only ever behind an Arc.
+    pub(crate) runtime: KernelRuntime,
+    pub(crate) attention: AtomicU64,
+    exe: Arc<Executable>,
+    me: Weak<Inner>,
+    cancel: Box<AtomicBool>,
+    poll: RwLock<Option<Poll>>,
+    instrument: RwLock<Option<Instrument>>,
+    watched: AtomicBool,
+    stateful: Mutex<FxHashMap<String, Stateful>>,
+    invocations: AtomicU64,
+    /// Keeps the machine code and the team alive.
+    _owners: (KernelTable, Option<Arc<Team>>),
+}
+
+/// Runs the functions of an executable. Cloning shares the machine; every method may be called from any thread.
+#[derive(Clone)]
+pub struct VirtualMachine(Arc<Inner>);
+
+impl fmt::Debug for VirtualMachine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "VirtualMachine({})", self.function_names().join(", "))
+    }
+}
+
+impl VirtualMachine {
+    /// Links `exe` with the machine code of its kernels and the registered packed functions.
+    ///
+    /// # Errors
+    /// `MissingFunctions`, naming all that were not found.
+    pub fn new(exe: Arc<Executable>, kernels: KernelTable) -> Result<VirtualMachine, VmError> {
+        Self::with_options(exe, kernels, VmOptions::default())
+    }
+
+    /// As [`VirtualMachine::new`], with options.
+    ///
+    /// # Errors
+    /// As [`VirtualMachine::new`].
+    pub fn with_options(
+        exe: Arc<Executable>,
+        kernels: KernelTable,
+        options: VmOptions,
+    ) -> Result<VirtualMachine, VmError> {
+        let cancel = Box::new(AtomicBool::new(false));
+        let team: *const Team = match &options.team {
+            Some(team) => Arc::as_ptr(team),
+            None => pliant_pool::global(),
+        };
+        let runtime = KernelRuntime {
+            parallel_launch: pliant_pool::parallel_launch,
+            team: team.cast(),
+            alloc_workspace,
+            free_workspace,
+            interrupt: &raw const *cancel,
+            reserved: [0; 3],
+        };
+        let mut failure = None;
+        let inner = Arc::new_cyclic(|me| {
+            let linked = link(&exe, &kernels, &options.functions, me).unwrap_or_else(|error| {
+                failure = Some(error);
+                Linked {
+                    functions: Vec::new(),
+                    kernels: Vec::new(),
+                    packed: Vec::new(),
+                    entries: Vec::new(),
+                    consts: Vec::new(),
+                }
+            });
+            Inner {
+                linked,
+                runtime,
+                attention: AtomicU64::new(0),
+                exe,
+                me: Weak::clone(me),
+                cancel,
+                poll: RwLock::new(None),
+                instrument: RwLock::new(None),
+                watched: AtomicBool::new(false),
+                stateful: Mutex::default(),
+                invocations: AtomicU64::new(0),
+                _owners: (kernels, options.team),
+            }
+        });
+        match failure {
+            Some(error) => Err(error),
+            None => Ok(VirtualMachine(inner)),
+        }
+    }
+
+    pub(crate) fn from_inner(inner: Arc<Inner>) -> VirtualMachine {
+        VirtualMachine(inner)
+    }
+
+    /// The executable.
+    pub fn executable(&self) -> &Arc<Executable> {
+        &self.0.exe
+    }
+
+    /// The names of the functions that can be invoked.
+    pub fn function_names(&self) -> Vec<&str> {
+        self.0.linked.functions.iter().map(|f| &*f.name).collect()
+    }
+
+    /// The parameters of function `name`.
+    pub fn params(&self, name: &str) -> Option<&[Param]> {
+        self.0.exe.vm_function(name).map(|f| &f.params[..])
+    }
+
+    /// Calls function `name`.
+    ///
+    /// # Errors
+    /// `UnknownFunction`, `Arity`, and whatever the program's checks, kernels and packed functions report.
+    pub fn invoke(&self, name: &str, args: &[Value]) -> Result<Value, VmError> {
+        let index = self.index_of(name)?;
+        self.invoke_index(index, args)
+    }
+
+    /// The function `name` as a value. It can be called as long as the machine lives.
+    ///
+    /// # Errors
+    /// `UnknownFunction`.
+    pub fn function(&self, name: &str) -> Result<FuncValue, VmError> {
+        let index = self.index_of(name)?;
+        let target = crate::value::FuncTarget::Linked { machine: self.0.me.clone(), index };
+        Ok(FuncValue::new(name.to_string(), target, Vec::new()))
+    }
+
+    /// The table index of function `name`, for [`VirtualMachine::invoke_index`].
+    ///
+    /// # Errors
+    /// `UnknownFunction`.
+    pub fn index_of(&self, name: &str) -> Result<u32, VmError> {
+        let exe = &self.0.exe;
+        match exe.find(name) {
+            Some(index) if matches!(exe.funcs()[index as usize], FuncDef::Vm(_)) => Ok(index),
+            _ => {
+                let known = self.function_names().into_iter().map(str::to_string).collect();
+                Err(VmError::UnknownFunction { name: name.to_string(), known })
+            }
+        }
+    }
+
+    /// Calls the function with this table index: [`VirtualMachine::invoke`] without the search by name.
+    ///
+    /// # Errors
+    /// As [`VirtualMachine::invoke`].
+    pub fn invoke_index(&self, index: u32, args: &[Value]) -> Result<Value, VmError> {
+        let inner = &*self.0;
+        let Some(Entry::Vm(function)) = inner.linked.entries.get(index as usize).copied() else {
+            let name = inner.exe.funcs().get(index as usize).map_or("?", FuncDef::name);
+            return Err(VmError::type_error(format!("'{name}' cannot be invoked from outside")));
+        };
+        if args.len() != inner.linked.functions[function as usize].num_params {
+            return Err(inner.arity(index, args.len()));
+        }
+        inner.invocations.fetch_add(1, Ordering::Relaxed);
+        let instrument = if inner.watched.load(Ordering::Acquire) {
+            inner.instrument.read().unwrap_or_else(PoisonError::into_inner).clone()
+        } else {
+            None
+        };
+        let mut lease = Lease::new()?;
+        Runner::new(inner, lease.get(), instrument.as_ref()).run(function, args)
+    }
+
+    /// Keeps `args` for [`VirtualMachine::invoke_stateful`].
+    ///
+    /// # Errors
+    /// `UnknownFunction`, `Arity`.
+    pub fn set_input(&self, name: &str, args: Vec<Value>) -> Result<(), VmError> {
+        let index = self.index_of(name)?;
+        if args.len() != self.params(name).map_or(0, <[Param]>::len) {
+            return Err(self.0.arity(index, args.len()));
+        }
+        let mut stateful = self.0.stateful.lock().unwrap_or_else(PoisonError::into_inner);
+        let old = stateful.insert(name.to_string(), Stateful { inputs: args, output: None });
+        drop(stateful);
+        drop(old);
+        Ok(())
+    }
+
+    /// Calls function `name` with the arguments kept by [`VirtualMachine::set_input`], and keeps its result.
+    ///
+    /// # Errors
+    /// `Type` without inputs, and as [`VirtualMachine::invoke`].
+    pub fn invoke_stateful(&self, name: &str) -> Result<(), VmError> {
+        let lock = || self.0.stateful.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(args) = lock().get(name).map(|state| state.inputs.clone()) else {
+            self.index_of(name)?;
+            return Err(VmError::type_error(format!("'{name}': set_input was not called")));
+        };
+        let output = self.invoke(name, &args)?;
+        if let Some(state) = lock().get_mut(name) {
+            state.output = Some(output);
+        }
+        Ok(())
+    }
+
+    /// The result of the last [`VirtualMachine::invoke_stateful`].
+    ///
+    /// # Errors
+    /// `Type` if there was none since the inputs were set.
+    pub fn get_outputs(&self, name: &str) -> Result<Value, VmError> {
+        let stateful = self.0.stateful.lock().unwrap_or_else(PoisonError::into_inner);
+        stateful
+            .get(name)
+            .and_then(|state| state.output.clone())
+            .ok_or_else(|| VmError::type_error(format!("'{name}': invoke_stateful was not called")))
+    }
+
+    /// Interrupts all invocations that are running now; they return `Interrupted` at their next instruction.
+    pub fn interrupt(&self) {
+        self.0.cancel.store(true, Ordering::Relaxed);
+        self.0.attention.fetch_add(INTERRUPT, Ordering::Relaxed);
+    }
+
+    /// Sets what [`VirtualMachine::request_poll`] calls.
+    pub fn set_poll(&self, poll: Option<Arc<dyn Fn() -> bool + Send + Sync>>) {
+        *self.0.poll.write().unwrap_or_else(PoisonError::into_inner) = poll;
+    }
+
+    /// Makes one running invocation call the poll function at its next instruction, on its own thread; it is
+    /// interrupted if the function returns true. A host whose signals arrive at one thread uses it to look for them.
+    pub fn request_poll(&self) {
+        self.0.attention.fetch_or(POLL, Ordering::Relaxed);
+    }
+
+    /// Sets or removes the callback around each call. Invocations that are running go on as before.
+    pub fn set_instrument(&self, instrument: Option<Instrument>) {
+        self.0.watched.store(instrument.is_some(), Ordering::Release);
+        *self.0.instrument.write().unwrap_or_else(PoisonError::into_inner) = instrument;
+    }
+
+    /// How much the machine has done.
+    pub fn stats(&self) -> VmStats {
+        VmStats { invocations: self.0.invocations.load(Ordering::Relaxed) }
+    }
+}
+
+impl Inner {
+    /// Whether `other` is this machine.
+    pub(crate) fn is(&self, other: &Weak<Inner>) -> bool {
+        Weak::ptr_eq(&self.me, other)
+    }
+
+    /// The attention word at the beginning of an invocation, without a pending poll.
+    pub(crate) fn begin_run(&self) -> u64 {
+        // What an earlier interrupt left behind must not stop this run's kernels.
+        if self.cancel.load(Ordering::Relaxed) {
+            self.cancel.store(false, Ordering::Relaxed);
+        }
+        self.attention.load(Ordering::Relaxed) & !POLL
+    }
+
+    /// Looks into a changed attention word; returns the new one to compare with.
+    pub(crate) fn attend(&self, seen: u64) -> Result<u64, VmError> {
+        let now = self.attention.fetch_and(!POLL, Ordering::Relaxed);
+        if now & !POLL != seen & !POLL {
+            return Err(VmError::Interrupted);
+        }
+        let poll = self.poll.read().unwrap_or_else(PoisonError::into_inner).clone();
+        match poll {
+            Some(poll) if poll() => Err(VmError::Interrupted),
+            _ => Ok(seen & !POLL),
+        }
+    }
+
+    /// The error for a call of table entry `index` with `given` arguments.
+    #[cold]
+    pub(crate) fn arity(&self, index: u32, given: usize) -> VmError {
+        let def = &self.exe.funcs()[index as usize];
+        let empty = VmFunction::default();
+        let function = if let FuncDef::Vm(function) = def { function } else { &empty };
+        let params: Vec<String> = function.params.iter().map(Param::to_string).collect();
+        VmError::Arity {
+            signature: format!("{}({})", def.name(), params.join(", ")),
+            expected: params.len(),
+            given,
+        }
+    }
+}

@@ -1,0 +1,491 @@
+//! The loop that executes instructions.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::Ordering;
+
+use pliant_exec::KernelArg;
+use pliant_exec::abi::{STATUS_CANCELLED, STATUS_OK};
+use pliant_tensor::DType;
+
+use crate::args::Args;
+use crate::context::{Context, Frame};
+use crate::instrument::{CallEvent, InstrumentAction};
+use crate::link::{Callee, Entry, LinkedKernel, Op, Operand, VOID};
+use crate::machine::Inner;
+use crate::value::FuncTarget;
+use crate::{FuncValue, Instrument, PackedFunc, Value, VmError};
+
+/// Frames of one invocation.
+const MAX_DEPTH: usize = 10_000;
+/// Registers of all frames of one invocation (24 bytes each).
+const MAX_STACK: usize = 1 << 24;
+
+/// The state of one invocation. `regs[base..]` of the context is the running frame.
+pub(crate) struct Runner<'a> {
+    inner: &'a Inner,
+    context: &'a mut Context,
+    instrument: Option<&'a Instrument>,
+    function: usize,
+    base: usize,
+    /// The value of the machine's attention word when the invocation began.
+    attention: u64,
+}
+
+/// What a call did.
+enum Called {
+    /// It is over; this is its result.
+    Value(Value),
+    /// It is over and has written its destination itself.
+    Done,
+    /// It entered a bytecode function.
+    Entered,
+}
+
+impl<'a> Runner<'a> {
+    pub(crate) fn new(
+        inner: &'a Inner,
+        context: &'a mut Context,
+        instrument: Option<&'a Instrument>,
+    ) -> Runner<'a> {
+        let attention = inner.begin_run();
+        Runner { inner, context, instrument, function: 0, base: 0, attention }
+    }
+
+    /// Runs bytecode function `function`, whose number of arguments has been checked.
+    pub(crate) fn run(mut self, function: u32, args: &[Value]) -> Result<Value, VmError> {
+        self.function = function as usize;
+        self.context.regs.extend_from_slice(args);
+        self.context.regs.resize(self.frame_size()?, Value::None);
+        if self.instrument.is_some() { self.execute::<true>() } else { self.execute::<false>() }
+    }
+
+    /// The size of the register stack with the frame of the current function on top.
+    fn frame_size(&self) -> Result<usize, VmError> {
+        let size = self.base + self.inner.linked.functions[self.function].num_regs;
+        if size > MAX_STACK {
+            return Err(VmError::StackOverflow { depth: self.context.frames.len() });
+        }
+        Ok(size)
+    }
+
+    fn execute<const WATCHED: bool>(&mut self) -> Result<Value, VmError> {
+        let inner = self.inner;
+        let mut pc = 0usize;
+        let mut function = &inner.linked.functions[self.function];
+        loop {
+            match function.ops[pc] {
+                Op::Call { callee, args_start, args_len, dst } => {
+                    self.check_attention()?;
+                    let start = args_start as usize;
+                    let operands = &function.operands[start..start + args_len as usize];
+                    let called = if WATCHED {
+                        self.watched_call(pc, callee, operands, dst)?
+                    } else {
+                        self.call(pc, callee, operands, dst)?
+                    };
+                    pc += 1;
+                    match called {
+                        Called::Value(value) if dst != VOID => {
+                            self.context.regs[self.base + dst as usize] = value;
+                        }
+                        Called::Value(_) | Called::Done => {}
+                        Called::Entered => {
+                            pc = 0;
+                            function = &inner.linked.functions[self.function];
+                        }
+                    }
+                }
+                Op::Ret { reg } => {
+                    let value = std::mem::take(&mut self.context.regs[self.base + reg as usize]);
+                    self.context.regs.truncate(self.base);
+                    let Some(frame) = self.context.frames.pop() else { return Ok(value) };
+                    self.function = frame.function as usize;
+                    self.base = frame.base;
+                    pc = frame.pc;
+                    function = &inner.linked.functions[self.function];
+                    if frame.dst != VOID {
+                        self.context.regs[self.base + frame.dst as usize] = value;
+                    }
+                }
+                Op::If { cond, other } => {
+                    let holds = condition(&self.context.regs[self.base + cond as usize])
+                        .map_err(|error| in_function(error, &function.name))?;
+                    pc = if holds { pc + 1 } else { self.jump(pc, other)? };
+                }
+                Op::Goto { target } => pc = self.jump(pc, target)?,
+            }
+        }
+    }
+
+    /// Loops without calls must notice interrupts too.
+    fn jump(&mut self, pc: usize, target: u32) -> Result<usize, VmError> {
+        let target = target as usize;
+        if target <= pc {
+            self.check_attention()?;
+        }
+        Ok(target)
+    }
+
+    fn check_attention(&mut self) -> Result<(), VmError> {
+        let now = self.inner.attention.load(Ordering::Relaxed);
+        if now == self.attention { Ok(()) } else { self.attend() }
+    }
+
+    #[cold]
+    fn attend(&mut self) -> Result<(), VmError> {
+        self.attention = self.inner.attend(self.attention)?;
+        Ok(())
+    }
+
+    fn call(
+        &mut self,
+        pc: usize,
+        callee: Callee,
+        operands: &[Operand],
+        dst: u32,
+    ) -> Result<Called, VmError> {
+        let inner = self.inner;
+        match callee {
+            Callee::Builtin(builtin) => {
+                let args = Args {
+                    name: builtin.name,
+                    regs: &self.context.regs[self.base..],
+                    consts: &inner.linked.consts,
+                    operands,
+                };
+                (builtin.function)(args).map(Called::Value)
+            }
+            Callee::Kernel(index) => {
+                let kernel = &inner.linked.kernels[index as usize];
+                self.call_kernel(kernel, operands, None)?;
+                Ok(Called::Value(Value::None))
+            }
+            Callee::Kill(reg) => {
+                self.context.regs[self.base + reg as usize] = Value::None;
+                Ok(Called::Done)
+            }
+            Callee::Vm(index) => {
+                self.enter(pc, index, operands, &[], dst)?;
+                Ok(Called::Entered)
+            }
+            Callee::Packed(index) => {
+                let (name, func) = &inner.linked.packed[index as usize];
+                self.call_host(name, func, operands, &[]).map(Called::Value)
+            }
+            Callee::Closure => self.call_closure(pc, operands, dst),
+            Callee::KernelDyn => self.call_dynamic(operands),
+        }
+    }
+
+    /// Starts a bytecode function: its frame goes on top of the register stack.
+    fn enter(
+        &mut self,
+        pc: usize,
+        index: u32,
+        operands: &[Operand],
+        bound: &[Value],
+        dst: u32,
+    ) -> Result<(), VmError> {
+        let callee = &self.inner.linked.functions[index as usize];
+        let given = operands.len() + bound.len();
+        if given != callee.num_params {
+            return Err(self.inner.arity(callee.index, given));
+        }
+        let context = &mut *self.context;
+        if context.frames.len() >= MAX_DEPTH {
+            return Err(VmError::StackOverflow { depth: MAX_DEPTH });
+        }
+        let frame = Frame { function: self.function as u32, pc: pc + 1, base: self.base, dst };
+        let base = context.regs.len();
+        for operand in operands {
+            let value = operand.get(&context.regs[self.base..], &self.inner.linked.consts).clone();
+            context.regs.push(value);
+        }
+        context.regs.extend_from_slice(bound);
+        context.frames.push(frame);
+        self.function = index as usize;
+        self.base = base;
+        let size = self.frame_size()?;
+        self.context.regs.resize(size, Value::None);
+        Ok(())
+    }
+
+    fn call_host(
+        &mut self,
+        name: &str,
+        func: &PackedFunc,
+        operands: &[Operand],
+        bound: &[Value],
+    ) -> Result<Value, VmError> {
+        let consts = &self.inner.linked.consts;
+        let context = &mut *self.context;
+        context.host_args.clear();
+        for operand in operands {
+            let value = operand.get(&context.regs[self.base..], consts).clone();
+            context.host_args.push(value);
+        }
+        context.host_args.extend_from_slice(bound);
+        let args = &context.host_args[..];
+        let result = match catch_unwind(AssertUnwindSafe(|| func(args))) {
+            Ok(result) => result.map_err(|error| error.in_packed(name)),
+            Err(panic) => {
+                Err(VmError::external(format!("panic: {}", panic_text(&*panic))).in_packed(name))
+            }
+        };
+        // Arguments must not outlive the call: killed tensors give their memory back.
+        self.context.host_args.clear();
+        result
+    }
+
+    fn call_closure(
+        &mut self,
+        pc: usize,
+        operands: &[Operand],
+        dst: u32,
+    ) -> Result<Called, VmError> {
+        let inner = self.inner;
+        let (func, rest) = self.leading_func("vm.builtin.invoke_closure", operands)?;
+        match func.target() {
+            FuncTarget::Packed(packed) => {
+                self.call_host(func.name(), packed, rest, func.captured()).map(Called::Value)
+            }
+            FuncTarget::Linked { machine, index } if inner.is(machine) => {
+                match inner.linked.entries[*index as usize] {
+                    Entry::Vm(i) => {
+                        self.enter(pc, i, rest, func.captured(), dst)?;
+                        Ok(Called::Entered)
+                    }
+                    Entry::Kernel(i) if func.captured().is_empty() => {
+                        self.call_kernel(&inner.linked.kernels[i as usize], rest, None)?;
+                        Ok(Called::Value(Value::None))
+                    }
+                    _ => Err(VmError::type_error(format!(
+                        "'{}' cannot be called as a closure",
+                        func.name()
+                    ))),
+                }
+            }
+            FuncTarget::Linked { .. } => {
+                let regs = &self.context.regs[self.base..];
+                let consts = &inner.linked.consts;
+                let args: Vec<Value> = rest.iter().map(|o| o.get(regs, consts).clone()).collect();
+                func.call(&args).map(Called::Value)
+            }
+        }
+    }
+
+    /// The function in the first operand, and the other operands.
+    fn leading_func<'o>(
+        &self,
+        name: &'static str,
+        operands: &'o [Operand],
+    ) -> Result<(FuncValue, &'o [Operand]), VmError> {
+        let args = Args {
+            name,
+            regs: &self.context.regs[self.base..],
+            consts: &self.inner.linked.consts,
+            operands,
+        };
+        Ok((args.func(0)?.clone(), &operands[1..]))
+    }
+
+    /// `call_tir_dyn(f, args.., shape)`: the dims of the shape become trailing integers.
+    fn call_dynamic(&mut self, operands: &[Operand]) -> Result<Called, VmError> {
+        let inner = self.inner;
+        let (func, rest) = self.leading_func("vm.builtin.call_tir_dyn", operands)?;
+        let Some((last, rest)) = rest.split_last() else {
+            return Err(VmError::type_error("vm.builtin.call_tir_dyn: the shape is missing"));
+        };
+        let regs = &self.context.regs[self.base..];
+        let Value::Shape(dims) = last.get(regs, &inner.linked.consts).clone() else {
+            return Err(VmError::type_error(
+                "vm.builtin.call_tir_dyn: the last operand must be a shape",
+            ));
+        };
+        match func.target() {
+            FuncTarget::Packed(packed) => {
+                let dims: Vec<Value> = dims.iter().map(|&dim| Value::Int(dim)).collect();
+                self.call_host(func.name(), packed, rest, &dims).map(Called::Value)
+            }
+            FuncTarget::Linked { machine, index } if inner.is(machine) => {
+                let Entry::Kernel(i) = inner.linked.entries[*index as usize] else {
+                    let text = format!("vm.builtin.call_tir_dyn: '{}' is no kernel", func.name());
+                    return Err(VmError::type_error(text));
+                };
+                self.call_kernel(&inner.linked.kernels[i as usize], rest, Some(&dims))?;
+                Ok(Called::Value(Value::None))
+            }
+            FuncTarget::Linked { .. } => {
+                Err(VmError::type_error("vm.builtin.call_tir_dyn: a kernel of another machine"))
+            }
+        }
+    }
+
+    fn call_kernel(
+        &mut self,
+        kernel: &LinkedKernel,
+        operands: &[Operand],
+        dims: Option<&[i64]>,
+    ) -> Result<(), VmError> {
+        let Context { regs, words, .. } = &mut *self.context;
+        let regs = &regs[self.base..];
+        let expected = &kernel.info.args;
+        let dims = dims.unwrap_or_default();
+        if operands.len() + dims.len() != expected.len() {
+            return Err(VmError::type_error(format!(
+                "kernel '{}' takes {} arguments, but {} were given",
+                kernel.info.name,
+                expected.len(),
+                operands.len() + dims.len()
+            )));
+        }
+        words.clear();
+        for (i, (operand, expected)) in operands.iter().zip(expected).enumerate() {
+            let value = operand.get(regs, &self.inner.linked.consts);
+            match kernel_word(value, *expected) {
+                Some(word) => words.push(word),
+                None => return Err(bad_kernel_argument(kernel, i, value)),
+            }
+        }
+        for (&dim, (i, expected)) in dims.iter().zip(expected.iter().enumerate().skip(words.len()))
+        {
+            match kernel_word(&Value::Int(dim), *expected) {
+                Some(word) => words.push(word),
+                None => return Err(bad_kernel_argument(kernel, i, &Value::Int(dim))),
+            }
+        }
+        // SAFETY: the table's giver promised that the function keeps to the ABI and takes these arguments; the
+        // tensors are held by registers and constants during the call, and the runtime by the machine.
+        let status = unsafe { (kernel.function)(words.as_ptr(), &raw const self.inner.runtime) };
+        if status == STATUS_OK { Ok(()) } else { Err(self.kernel_error(kernel, status)) }
+    }
+
+    #[cold]
+    fn kernel_error(&self, kernel: &LinkedKernel, status: i64) -> VmError {
+        if status == STATUS_CANCELLED {
+            return VmError::Interrupted;
+        }
+        let message = usize::try_from(status - 1).ok().and_then(|k| kernel.info.checks.get(k));
+        match message {
+            Some(message) => VmError::Check(message.clone()),
+            None => VmError::Kernel { name: kernel.info.name.clone(), status },
+        }
+    }
+
+    #[cold]
+    fn watched_call(
+        &mut self,
+        pc: usize,
+        callee: Callee,
+        operands: &[Operand],
+        dst: u32,
+    ) -> Result<Called, VmError> {
+        let inner = self.inner;
+        let Some(instrument) = self.instrument else { return self.call(pc, callee, operands, dst) };
+        let regs = &self.context.regs[self.base..];
+        let consts = &inner.linked.consts;
+        let args: Vec<Value> = operands.iter().map(|o| o.get(regs, consts).clone()).collect();
+        let callee_name = match callee {
+            Callee::Builtin(builtin) => builtin.name,
+            Callee::Kernel(i) => &inner.linked.kernels[i as usize].info.name,
+            Callee::Packed(i) => &inner.linked.packed[i as usize].0,
+            Callee::Vm(i) => &inner.linked.functions[i as usize].name,
+            Callee::KernelDyn => "vm.builtin.call_tir_dyn",
+            Callee::Closure => "vm.builtin.invoke_closure",
+            Callee::Kill(_) => "vm.builtin.kill_object",
+        };
+        let event = CallEvent {
+            function: &inner.linked.functions[self.function].name,
+            instruction: pc,
+            callee: callee_name,
+            args: &args,
+            result: None,
+            before: true,
+        };
+        if instrument(&event) == InstrumentAction::Skip {
+            return Ok(Called::Value(Value::None));
+        }
+        let called = self.call(pc, callee, operands, dst)?;
+        let result = if let Called::Value(value) = &called { Some(value) } else { None };
+        instrument(&CallEvent { result, before: false, ..event });
+        Ok(called)
+    }
+}
+
+/// The argument word of `value` for a parameter that expects `expected`; `None` where it does not fit.
+fn kernel_word(value: &Value, expected: KernelArg) -> Option<u64> {
+    match (value, expected) {
+        (Value::Tensor(tensor), KernelArg::Tensor { dtype, ndim, written }) => {
+            let fits = dtype.is_none_or(|dtype| dtype == tensor.dtype())
+                && ndim.is_none_or(|ndim| usize::from(ndim) == tensor.ndim())
+                && !(written && tensor.is_read_only());
+            fits.then_some(std::ptr::from_ref(tensor.dl()) as u64)
+        }
+        (Value::Tensor(tensor), KernelArg::Any) => Some(std::ptr::from_ref(tensor.dl()) as u64),
+        (Value::Int(value), KernelArg::Int | KernelArg::Any) => Some(*value as u64),
+        (Value::Int(value), KernelArg::Float) => Some((*value as f64).to_bits()),
+        (Value::Int(value @ (0 | 1)), KernelArg::Bool) => Some(*value as u64),
+        (Value::Float(value), KernelArg::Float | KernelArg::Any) => Some(value.to_bits()),
+        (Value::Bool(value), KernelArg::Bool | KernelArg::Int | KernelArg::Any) => {
+            Some(u64::from(*value))
+        }
+        _ => None,
+    }
+}
+
+#[cold]
+fn bad_kernel_argument(kernel: &LinkedKernel, i: usize, value: &Value) -> VmError {
+    let name = &kernel.info.name;
+    let expected = match kernel.info.args[i] {
+        KernelArg::Any => "a tensor or a number".to_string(),
+        KernelArg::Int => "an integer".to_string(),
+        KernelArg::Float => "a number".to_string(),
+        KernelArg::Bool => "a bool".to_string(),
+        KernelArg::Tensor { dtype, ndim, written } => {
+            let dtype = dtype.map_or(String::new(), |dtype| format!("{dtype} "));
+            let ndim = ndim.map_or(String::new(), |ndim| format!(" of {ndim} dims"));
+            let writable = if written { "writable " } else { "" };
+            format!("a {writable}{dtype}tensor{ndim}")
+        }
+    };
+    VmError::type_error(format!(
+        "kernel '{name}': argument {i} must be {expected}, but is {value:?}"
+    ))
+}
+
+/// Whether a branch condition holds.
+pub(crate) fn condition(value: &Value) -> Result<bool, VmError> {
+    match value {
+        Value::Bool(value) => Ok(*value),
+        Value::Int(value) => Ok(*value != 0),
+        Value::Tensor(tensor) if tensor.numel() == 1 && !tensor.dtype().is_float() => {
+            let is_true = match (tensor.dtype(), tensor.as_bytes()) {
+                // The common case, without a conversion.
+                (DType::Bool, Ok(bytes)) => bytes[0] != 0,
+                _ => tensor.to_i64_vec()?[0] != 0,
+            };
+            Ok(is_true)
+        }
+        other => Err(VmError::type_error(format!(
+            "a condition must be a bool or integer scalar, but is {other:?}"
+        ))),
+    }
+}
+
+#[cold]
+fn in_function(error: VmError, name: &str) -> VmError {
+    match error {
+        VmError::Type(message) => VmError::Type(format!("{name}: {message}")),
+        other => other,
+    }
+}
+
+/// What a panic said.
+fn panic_text(panic: &(dyn Any + Send)) -> String {
+    panic
+        .downcast_ref::<&str>()
+        .map(|text| (*text).to_string())
+        .or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "unknown".to_string())
+}

@@ -1,0 +1,310 @@
+//! The values that registers hold and that functions take and return.
+
+use std::any::Any;
+use std::fmt;
+use std::ops::Deref;
+use std::sync::{Arc, Weak};
+
+use pliant_exec::Constant;
+use pliant_tensor::{DType, Storage, Tensor};
+
+use crate::machine::{Inner, VirtualMachine};
+use crate::{PackedFunc, VmError};
+
+/// A run-time value. Cloning is cheap: large contents are shared.
+#[derive(Clone, Default)]
+pub enum Value {
+    /// No value; what an unused register holds.
+    #[default]
+    None,
+    /// A tensor.
+    Tensor(Tensor),
+    /// A shape.
+    Shape(Arc<[i64]>),
+    /// An integer scalar.
+    Int(i64),
+    /// A float scalar.
+    Float(f64),
+    /// A bool scalar.
+    Bool(bool),
+    /// A text.
+    Str(Arc<str>),
+    /// An element type.
+    DType(DType),
+    /// Several values.
+    Tuple(Tuple),
+    /// Memory for tensors.
+    Storage(Storage),
+    /// A function.
+    Func(FuncValue),
+    /// Anything of the host.
+    Object(Arc<dyn Any + Send + Sync>),
+}
+
+const _: () = assert!(size_of::<Value>() == 24, "a register is three words");
+
+impl Value {
+    /// A tuple of these values.
+    pub fn tuple(items: impl IntoIterator<Item = Value>) -> Value {
+        Value::Tuple(Tuple(items.into_iter().collect()))
+    }
+
+    /// A shape of these dimensions.
+    pub fn shape(dims: &[i64]) -> Value {
+        Value::Shape(dims.into())
+    }
+
+    /// A text.
+    pub fn str(text: &str) -> Value {
+        Value::Str(text.into())
+    }
+
+    /// The kind of the value, with an article: `a tensor`.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Value::None => "no value",
+            Value::Tensor(_) => "a tensor",
+            Value::Shape(_) => "a shape",
+            Value::Int(_) => "an integer",
+            Value::Float(_) => "a float",
+            Value::Bool(_) => "a bool",
+            Value::Str(_) => "a text",
+            Value::DType(_) => "a dtype",
+            Value::Tuple(_) => "a tuple",
+            Value::Storage(_) => "a storage",
+            Value::Func(_) => "a function",
+            Value::Object(_) => "an object",
+        }
+    }
+
+    /// The tensor, if it is one.
+    pub fn as_tensor(&self) -> Option<&Tensor> {
+        if let Value::Tensor(tensor) = self { Some(tensor) } else { None }
+    }
+
+    /// The dimensions, if it is a shape.
+    pub fn as_shape(&self) -> Option<&[i64]> {
+        if let Value::Shape(shape) = self { Some(shape) } else { None }
+    }
+
+    /// The integer, if it is one (a bool counts).
+    pub fn as_int(&self) -> Option<i64> {
+        match self {
+            Value::Int(value) => Some(*value),
+            Value::Bool(value) => Some(i64::from(*value)),
+            _ => None,
+        }
+    }
+
+    /// The number, if it is a scalar of any kind.
+    pub fn as_float(&self) -> Option<f64> {
+        match self {
+            Value::Float(value) => Some(*value),
+            other => other.as_int().map(|value| value as f64),
+        }
+    }
+
+    /// The text, if it is one.
+    pub fn as_str(&self) -> Option<&str> {
+        if let Value::Str(text) = self { Some(text) } else { None }
+    }
+
+    /// The values, if it is a tuple.
+    pub fn as_tuple(&self) -> Option<&[Value]> {
+        if let Value::Tuple(items) = self { Some(items) } else { None }
+    }
+
+    /// The function, if it is one.
+    pub fn as_func(&self) -> Option<&FuncValue> {
+        if let Value::Func(func) = self { Some(func) } else { None }
+    }
+}
+
+impl fmt::Debug for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Value::None => f.write_str("None"),
+            Value::Tensor(tensor) => write!(f, "{tensor:?}"),
+            Value::Shape(shape) => write!(f, "Shape({shape:?})"),
+            Value::Int(value) => write!(f, "{value}"),
+            Value::Float(value) => write!(f, "{value:?}"),
+            Value::Bool(value) => write!(f, "{value}"),
+            Value::Str(text) => write!(f, "{text:?}"),
+            Value::DType(dtype) => write!(f, "{dtype}"),
+            Value::Tuple(items) => f.debug_list().entries(items.iter()).finish(),
+            Value::Storage(storage) => write!(f, "{storage:?}"),
+            Value::Func(func) => write!(f, "Function({})", func.name()),
+            Value::Object(_) => f.write_str("Object"),
+        }
+    }
+}
+
+macro_rules! from {
+    ($($ty:ty => $variant:ident),* $(,)?) => {$(
+        impl From<$ty> for Value {
+            fn from(value: $ty) -> Value {
+                Value::$variant(value.into())
+            }
+        }
+    )*};
+}
+
+from! {
+    Tensor => Tensor, i64 => Int, f64 => Float, bool => Bool, &str => Str, String => Str, DType => DType,
+    Storage => Storage, FuncValue => Func, Tuple => Tuple,
+}
+
+impl From<&Constant> for Value {
+    fn from(constant: &Constant) -> Value {
+        match constant {
+            Constant::Tensor(tensor) => Value::Tensor(tensor.clone()),
+            Constant::Shape(shape) => Value::Shape(Arc::clone(shape)),
+            Constant::Int(value) => Value::Int(*value),
+            Constant::Float(value) => Value::Float(*value),
+            Constant::Bool(value) => Value::Bool(*value),
+            Constant::Str(text) => Value::Str(Arc::clone(text)),
+            Constant::DType(dtype) => Value::DType(*dtype),
+            Constant::None => Value::None,
+        }
+    }
+}
+
+/// The values of a tuple, shared.
+///
+/// A type of its own because dropping must not recurse: a program can nest tuples as deeply as it likes.
+#[derive(Clone)]
+pub struct Tuple(Arc<[Value]>);
+
+impl Deref for Tuple {
+    type Target = [Value];
+
+    fn deref(&self) -> &[Value] {
+        &self.0
+    }
+}
+
+impl FromIterator<Value> for Tuple {
+    fn from_iter<I: IntoIterator<Item = Value>>(items: I) -> Tuple {
+        Tuple(items.into_iter().collect())
+    }
+}
+
+impl Drop for Tuple {
+    fn drop(&mut self) {
+        let mut nested = Vec::new();
+        take_nested(Arc::get_mut(&mut self.0), &mut nested);
+        while let Some(value) = nested.pop() {
+            match value {
+                Value::Tuple(mut tuple) => take_nested(Arc::get_mut(&mut tuple.0), &mut nested),
+                Value::Func(mut func) => take_nested(func.bound_mut(), &mut nested),
+                _ => {}
+            }
+        }
+    }
+}
+
+/// Moves values that may nest further out of `items`, so that dropping the items does not recurse.
+fn take_nested(items: Option<&mut [Value]>, nested: &mut Vec<Value>) {
+    for item in items.into_iter().flatten() {
+        if matches!(item, Value::Tuple(_) | Value::Func(_)) {
+            nested.push(std::mem::take(item));
+        }
+    }
+}
+
+/// A function as a value: of the host, of a program, or a program's function with captured values.
+#[derive(Clone)]
+pub struct FuncValue(Arc<FuncInner>);
+
+struct FuncInner {
+    name: String,
+    target: FuncTarget,
+    bound: Vec<Value>,
+}
+
+/// What a function value calls.
+#[derive(Clone)]
+pub(crate) enum FuncTarget {
+    Packed(PackedFunc),
+    /// Entry `index` of the function table of a machine. Weak, since a machine holds values like this one.
+    Linked {
+        machine: Weak<Inner>,
+        index: u32,
+    },
+}
+
+impl FuncValue {
+    /// A function of the host as a value.
+    pub fn packed(name: impl Into<String>, func: PackedFunc) -> FuncValue {
+        Self::new(name.into(), FuncTarget::Packed(func), Vec::new())
+    }
+
+    pub(crate) fn new(name: String, target: FuncTarget, bound: Vec<Value>) -> FuncValue {
+        FuncValue(Arc::new(FuncInner { name, target, bound }))
+    }
+
+    /// The same function with more captured values, which are passed after the arguments.
+    pub(crate) fn bind(&self, captured: impl Iterator<Item = Value>) -> FuncValue {
+        // Arguments come first, then what was captured last, then what had been captured before.
+        let bound = captured.chain(self.0.bound.iter().cloned()).collect();
+        Self::new(self.0.name.clone(), self.0.target.clone(), bound)
+    }
+
+    fn bound_mut(&mut self) -> Option<&mut [Value]> {
+        Arc::get_mut(&mut self.0).map(|inner| &mut inner.bound[..])
+    }
+
+    /// The function's name.
+    pub fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    /// The captured values, which are passed after the arguments.
+    pub fn captured(&self) -> &[Value] {
+        &self.0.bound
+    }
+
+    pub(crate) fn target(&self) -> &FuncTarget {
+        &self.0.target
+    }
+
+    /// Calls the function.
+    ///
+    /// # Errors
+    /// Those of the function; `Type` if its machine is gone.
+    pub fn call(&self, args: &[Value]) -> Result<Value, VmError> {
+        let all: Vec<Value>;
+        let args = if self.0.bound.is_empty() {
+            args
+        } else {
+            all = args.iter().chain(&self.0.bound).cloned().collect();
+            &all[..]
+        };
+        match &self.0.target {
+            FuncTarget::Packed(func) => func(args).map_err(|error| error.in_packed(&self.0.name)),
+            FuncTarget::Linked { machine, index } => {
+                let Some(inner) = machine.upgrade() else {
+                    let text = format!("the machine of function '{}' is gone", self.0.name);
+                    return Err(VmError::type_error(text));
+                };
+                VirtualMachine::from_inner(inner).invoke_index(*index, args)
+            }
+        }
+    }
+}
+
+impl Drop for FuncInner {
+    fn drop(&mut self) {
+        if self.bound.is_empty() {
+            return;
+        }
+        // A tuple's drop does not recurse, and neither must that of captured values.
+        drop(std::mem::take(&mut self.bound).into_iter().collect::<Tuple>());
+    }
+}
+
+impl fmt::Debug for FuncValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "FuncValue({})", self.0.name)
+    }
+}
