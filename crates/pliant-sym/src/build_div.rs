@@ -24,7 +24,7 @@ impl SymArena {
             lin.add_scaled(c.checked_neg()?, &quotient)
         });
         match folded {
-            Some(remainder) => self.from_lin(&remainder),
+            Some(remainder) => self.of_lin(&remainder),
             None => self.intern(Draft::Leaf(Node::FloorMod(a, b, a))),
         }
     }
@@ -47,7 +47,7 @@ impl SymArena {
     pub(crate) fn div_by_const(&mut self, lin: &Lin, c: i64) -> Option<Sym> {
         match c {
             0 => None,
-            1 => Some(self.from_lin(lin)),
+            1 => Some(self.of_lin(lin)),
             ..0 => {
                 let negated = lin.scale(-1)?;
                 self.div_by_const(&negated, c.checked_neg()?)
@@ -65,7 +65,7 @@ impl SymArena {
             rest = rest.add(&Lin::term(k % c, t))?;
         }
         if rest.terms.is_empty() {
-            return Some(self.from_lin(&whole));
+            return Some(self.of_lin(&whole));
         }
         let quotient = self.div_reduced(rest, c)?;
         if whole == Lin::default() {
@@ -73,7 +73,7 @@ impl SymArena {
         }
         let quotient = self.lin_mut(quotient);
         let sum = whole.add(&quotient)?;
-        Some(self.from_lin(&sum))
+        Some(self.of_lin(&sum))
     }
 
     /// Divides a form whose coefficients are below `c` and whose constant is in `0..c`.
@@ -90,7 +90,7 @@ impl SymArena {
         if let Some(quotient) = self.div_nested(&lin, c) {
             return Some(quotient);
         }
-        let dividend = self.from_lin(&lin);
+        let dividend = self.of_lin(&lin);
         let divisor = self.int(c);
         Some(self.intern(Draft::Leaf(Node::FloorDiv(dividend, divisor))))
     }

@@ -13,7 +13,7 @@ impl SymArena {
     pub fn add(&mut self, a: Sym, b: Sym) -> Sym {
         let (la, lb) = (self.lin_mut(a), self.lin_mut(b));
         match la.add(&lb) {
-            Some(sum) => self.from_lin(&sum),
+            Some(sum) => self.of_lin(&sum),
             None => self.intern(Draft::Leaf(Node::BigAdd(a.min(b), a.max(b)))),
         }
     }
@@ -22,7 +22,7 @@ impl SymArena {
     pub fn sub(&mut self, a: Sym, b: Sym) -> Sym {
         let (la, lb) = (self.lin_mut(a), self.lin_mut(b));
         if let Some(difference) = la.sub(&lb) {
-            return self.from_lin(&difference);
+            return self.of_lin(&difference);
         }
         let negated = self.neg(b);
         self.intern(Draft::Leaf(Node::BigAdd(a.min(negated), a.max(negated))))
@@ -38,7 +38,7 @@ impl SymArena {
     pub fn mul(&mut self, a: Sym, b: Sym) -> Sym {
         let (la, lb) = (self.lin_mut(a), self.lin_mut(b));
         match self.mul_lin(&la, &lb) {
-            Some(product) => self.from_lin(&product),
+            Some(product) => self.of_lin(&product),
             None => self.intern(Draft::Leaf(Node::BigMul(a.min(b), a.max(b)))),
         }
     }

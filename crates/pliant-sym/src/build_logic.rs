@@ -196,7 +196,7 @@ impl SymArena {
     fn renormal(&mut self, part: &Lin) -> Sym {
         let sym = self.intern_lin(part);
         let lin = self.lin_mut(sym);
-        self.from_lin(&lin)
+        self.of_lin(&lin)
     }
 
     fn junction(&mut self, a: Sym, b: Sym, is_and: bool) -> Sym {

@@ -86,6 +86,6 @@ impl SymArena {
             return Some(false);
         }
         let difference = self.lin(a).sub(&self.lin(b))?;
-        difference.terms.is_empty().then(|| (difference.constant <= 0) == is_min)
+        difference.terms.is_empty().then_some((difference.constant <= 0) == is_min)
     }
 }

@@ -258,7 +258,7 @@ impl SymArena {
     }
 
     /// The term of an expanded linear form, in normal form.
-    pub(crate) fn from_lin(&mut self, lin: &Lin) -> Sym {
+    pub(crate) fn of_lin(&mut self, lin: &Lin) -> Sym {
         let sugared = self.sugar(lin);
         self.intern_lin(&sugared)
     }

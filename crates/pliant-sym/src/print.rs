@@ -12,7 +12,7 @@ use crate::arena::SymArena;
 use crate::kind::{CmpOp, Sym, SymKind, SymVar, Term};
 
 /// Deeper differences between operands are not looked at for their order.
-const MAX_ORDER_DEPTH: u32 = 12;
+const MAX_ORDER_DEPTH: u32 = 6;
 
 // Binding strengths of Python's operators.
 const COMPARE: u8 = 1;
@@ -282,8 +282,8 @@ impl Printer<'_, '_> {
                 _,
             ) if rank(ka) == rank(kb) => {
                 let (x, y) = (self.arena.children(a), self.arena.children(b));
-                let parts = x.iter().zip(&y).map(|(&x, &y)| self.order(x, y, depth + 1));
-                parts.fold(Ordering::Equal, Ordering::then)
+                let mut parts = x.iter().zip(&y).map(|(&x, &y)| self.order(x, y, depth + 1));
+                parts.find(|o| o.is_ne()).unwrap_or(Ordering::Equal)
             }
             _ if rank(ka) == rank(kb) => {
                 self.order_lists(&self.arena.children(a), &self.arena.children(b), depth)
@@ -300,8 +300,8 @@ impl Printer<'_, '_> {
             list
         };
         let (a, b) = (sorted(a), sorted(b));
-        let parts = a.iter().zip(&b).map(|(&x, &y)| self.order(x, y, depth + 1));
-        parts.fold(Ordering::Equal, Ordering::then).then(a.len().cmp(&b.len()))
+        let mut parts = a.iter().zip(&b).map(|(&x, &y)| self.order(x, y, depth + 1));
+        parts.find(|o| o.is_ne()).unwrap_or(Ordering::Equal).then(a.len().cmp(&b.len()))
     }
 }
 

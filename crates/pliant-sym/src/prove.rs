@@ -42,7 +42,22 @@ impl Analyzer<'_> {
     /// Whether a predicate (any term; not 0 is true) holds.
     pub fn prove(&mut self, predicate: Sym) -> Proof {
         self.refill();
-        self.prove_at(predicate, 0)
+        let proof = self.prove_at(predicate, 0);
+        if proof != Proof::Unknown || self.nesting > 0 {
+            return proof;
+        }
+        // Simplified sides may show what the constraints of their atoms do not.
+        let SymKind::Cmp(op, a, b) = self.arena.kind(predicate) else { return proof };
+        self.nesting += 1;
+        let sides = (self.simplify(a), self.simplify(b));
+        let again = if sides == (a, b) {
+            Proof::Unknown
+        } else {
+            let simpler = self.arena.cmp(op, sides.0, sides.1);
+            self.prove_at(simpler, 0)
+        };
+        self.nesting -= 1;
+        again
     }
 
     /// Whether `a == b`.
@@ -200,7 +215,7 @@ impl Analyzer<'_> {
     }
 
     fn residues_of(&mut self, d: &Lin) -> ModularSet {
-        let sym = self.arena.from_lin(d);
+        let sym = self.arena.of_lin(d);
         self.modular_at(sym, 0)
     }
 }

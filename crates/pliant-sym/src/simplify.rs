@@ -108,7 +108,7 @@ impl Analyzer<'_> {
                 let quotient = self.simplify_div(a, b);
                 let (la, lq) = (self.arena.lin_mut(a), self.arena.lin_mut(quotient));
                 let rest = c.checked_neg().and_then(|m| la.add_scaled(m, &lq));
-                rest.map(|r| self.arena.from_lin(&r))
+                rest.map(|r| self.arena.of_lin(&r))
             }
             Some(_) => None,
             None => self.div_by_term(a, b).map(|q| q.1),
@@ -138,8 +138,9 @@ impl Analyzer<'_> {
     /// and the rest is the remainder where it is known to be below the divisor.
     fn div_by_term(&mut self, a: Sym, b: Sym) -> Option<(Sym, Sym)> {
         let divisor = self.bound_at(b, 0);
-        let (positive, nonzero) = (divisor.min >= 1, !divisor.contains(0));
-        if !nonzero {
+        self.refill();
+        let positive = divisor.min >= 1 || (divisor.contains(1) && self.is_at_least(b, 1));
+        if !positive && divisor.contains(0) {
             return None;
         }
         let lin = self.arena.lin_mut(a);
@@ -152,7 +153,7 @@ impl Analyzer<'_> {
             }
         }
         let zero = self.arena.int(0);
-        let left = self.arena.from_lin(&rest);
+        let left = self.arena.of_lin(&rest);
         let (inner, remainder) = if left == zero {
             (zero, zero)
         } else if positive && self.is_remainder(left, b) {
@@ -162,7 +163,7 @@ impl Analyzer<'_> {
         } else {
             (self.arena.floordiv(left, b), self.arena.floormod(left, b))
         };
-        let whole = self.arena.from_lin(&whole);
+        let whole = self.arena.of_lin(&whole);
         Some((self.arena.add(whole, inner), remainder))
     }
 
@@ -200,7 +201,7 @@ impl Analyzer<'_> {
                 changed = true;
             }
         }
-        if changed { self.arena.from_lin(&lin) } else { sym }
+        if changed { self.arena.of_lin(&lin) } else { sym }
     }
 
     fn simplify_extremum(&mut self, sym: Sym, list: &SymList, is_min: bool) -> Sym {

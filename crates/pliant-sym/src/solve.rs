@@ -86,5 +86,5 @@ fn split_linear(arena: &mut SymArena, pattern: Sym, var: SymVar) -> Option<(Sym,
     if slope == Lin::default() {
         return None;
     }
-    Some((arena.from_lin(&slope), arena.from_lin(&offset)))
+    Some((arena.of_lin(&slope), arena.of_lin(&offset)))
 }

@@ -172,7 +172,7 @@ impl SymArena {
             sum = sum.and_then(|s| s.add_scaled(coef, &part));
         }
         if let Some(sum) = sum {
-            return self.from_lin(&sum);
+            return self.of_lin(&sum);
         }
         let mut acc = self.int(constant);
         for &(coef, t) in terms {

@@ -32,21 +32,32 @@ impl SymArena {
         out
     }
 
+    /// One replacement: those that use a quotient up before those that leave some of it, and large
+    /// divisors before small ones, so that the choice does not hang on the order of ids.
     fn sugar_once(&mut self, lin: &Lin) -> Option<Lin> {
+        let mut sites: Vec<(i64, i64, Sym, Sym, SymList)> = Vec::new();
         for &(coef, term) in &lin.terms {
             if self.flags(term) & HAS_DIV == 0 {
                 continue;
             }
             let factors = self.factors(term);
             for (i, &quotient) in factors.iter().enumerate() {
-                let SymKind::FloorDiv(_, b) = self.kind(quotient) else { continue };
-                if self.as_int(b).is_none_or(|c| c < 2) {
+                let Some((_, c)) = self.quotient_parts(quotient).filter(|q| q.1 >= 2) else {
                     continue;
-                }
+                };
                 let mut rest = factors.clone();
                 rest.remove(i);
-                for reading in self.readings(lin, quotient, &rest) {
-                    let next = self.apply_reading(lin, (coef, term), quotient, &rest, &reading);
+                sites.push((c, coef, term, quotient, rest));
+            }
+        }
+        sites.sort_by_key(|site| std::cmp::Reverse(site.0));
+        for exact in [true, false] {
+            for (_, coef, term, quotient, rest) in &sites {
+                for reading in self.readings(lin, *quotient, rest) {
+                    if (coef % reading.divisor == 0) != exact {
+                        continue;
+                    }
+                    let next = self.apply_reading(lin, (*coef, *term), *quotient, rest, &reading);
                     if next.is_some() {
                         return next;
                     }
@@ -136,7 +147,7 @@ impl SymArena {
             .add_scaled(times.checked_neg()?, &dividend)?
             .add(&Lin::term(times.checked_mul(c)?, term))?;
         // The dividend is stored as its own normal form, which may itself hold `%`.
-        let shown = self.from_lin(&reading.dividend);
+        let shown = self.of_lin(&reading.dividend);
         let divisor = self.int(c);
         let remainder = self.intern(Draft::Leaf(Node::FloorMod(shown, divisor, quotient)));
         let mut factors = rest.clone();

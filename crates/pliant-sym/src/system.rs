@@ -18,6 +18,11 @@ const MAX_SPLITS: u32 = 6;
 /// How often a proof may ask a smaller question of its own.
 const MAX_NESTING: u32 = 2;
 
+/// More rows than this are not made by multiplication.
+const MAX_MULTIPLIED: usize = 16;
+/// Residues are distinguished for divisors up to this.
+const MAX_RESIDUES: i64 = 8;
+
 /// One statement of a case.
 #[derive(Clone, Debug)]
 pub(crate) enum Claim {
@@ -40,6 +45,8 @@ pub(crate) struct System {
     splits: Vec<Vec<Case>>,
     seen: FxHashSet<Sym>,
     pending: Vec<Sym>,
+    /// Quotients by small constants: the divisor and the remainder, for distinguishing residues.
+    quotients: Vec<(i64, Lin)>,
     /// Which of the assumed predicates are in.
     used: FxHashSet<usize>,
     fresh: u32,
@@ -79,10 +86,32 @@ impl System {
         }
     }
 
+    /// The residues of a dividend that two quotients share up to a constant; each pair once.
+    fn residue_split(&mut self) -> Option<Vec<Case>> {
+        let shared = |(c, rest): &(i64, Lin), others: &[(i64, Lin)]| {
+            let same = |o: &(i64, Lin)| o.0 == *c && same_but_last_and_constant(&o.1, rest);
+            others.iter().filter(|o| same(o)).count() > 1
+        };
+        let at = self.quotients.iter().position(|q| shared(q, &self.quotients))?;
+        let (c, rest) = self.quotients.remove(at);
+        let case = |r: i64| Some(Case::from_iter([Claim::Eq(rest.clone().add_const(-r)?)]));
+        (0..c).map(case).collect()
+    }
+
     /// An unknown integer that is no term of the arena.
     fn fresh_atom(&mut self) -> Sym {
         self.fresh += 1;
         Sym::new((u32::MAX - 1 - self.fresh) as usize)
+    }
+}
+
+/// Whether two remainders `x - c * (x // c)` are of the same dividend but for a constant. The
+/// quotient is newer than what it divides, so it stands last.
+fn same_but_last_and_constant(a: &Lin, b: &Lin) -> bool {
+    let parts = |l: &Lin| l.terms.len().checked_sub(1);
+    match (parts(a), parts(b)) {
+        (Some(i), Some(j)) => a.terms[..i] == b.terms[..j],
+        _ => false,
     }
 }
 
@@ -106,10 +135,22 @@ impl Analyzer<'_> {
         if linear::infeasible(&system.ge, &system.eq, &mut self.steps) {
             return true;
         }
-        if depth >= MAX_SPLITS || self.steps == 0 || system.splits.is_empty() {
+        if self.multiply_rows(&mut system) {
+            self.close(&mut system);
+            if linear::infeasible(&system.ge, &system.eq, &mut self.steps) {
+                return true;
+            }
+        }
+        if depth >= MAX_SPLITS || self.steps == 0 {
             return false;
         }
-        let cases = system.splits.remove(0);
+        let cases = match system.splits.is_empty() {
+            false => system.splits.remove(0),
+            true => match system.residue_split() {
+                Some(cases) => cases,
+                None => return false,
+            },
+        };
         for case in cases {
             let mut branch = system.clone();
             for claim in case {
@@ -120,6 +161,38 @@ impl Analyzer<'_> {
             }
         }
         true
+    }
+
+    /// Multiplies rows by factors that are not negative, where the products that come of it are
+    /// already atoms: `i < n` times `m` relates `i * m` to `n * m`. Whether there were any.
+    fn multiply_rows(&mut self, system: &mut System) -> bool {
+        let mut products: SymList =
+            system.seen.iter().copied().filter(|&s| self.arena.factors(s).len() > 1).collect();
+        if products.is_empty() {
+            return false;
+        }
+        products.sort_unstable();
+        let mut factors: SymList = products.iter().flat_map(|&p| self.arena.factors(p)).collect();
+        factors.sort_unstable();
+        factors.dedup();
+        factors.retain(|f| self.bound_at(*f, 0).min >= 0);
+        let mut made = Vec::new();
+        for row in system.ge.iter().filter(|r| (2..=4).contains(&r.terms.len())) {
+            for &f in &factors {
+                self.steps = self.steps.saturating_sub(4);
+                if self.steps == 0 || made.len() >= MAX_MULTIPLIED {
+                    break;
+                }
+                let Some(product) = self.arena.mul_lin(row, &Lin::term(1, f)) else { continue };
+                if product.terms.iter().all(|t| t.1 == f || system.seen.contains(&t.1)) {
+                    made.push(product);
+                }
+            }
+        }
+        made.retain(|row| !system.ge.contains(row));
+        let any = !made.is_empty();
+        made.into_iter().for_each(|row| system.push_ge(Some(row)));
+        any
     }
 
     pub(crate) fn assert(&mut self, system: &mut System, claim: Claim) {
@@ -263,6 +336,9 @@ impl Analyzer<'_> {
             let step = i64::try_from(step).unwrap_or(1).max(1);
             let least = set.base.rem_euclid(step);
             let rest = minus(&lx, &Lin::term(c, atom));
+            if let Some(rest) = rest.clone().filter(|_| c <= MAX_RESIDUES) {
+                system.quotients.push((c, rest));
+            }
             system.push_ge(rest.clone().and_then(|r| r.add_const(-least)));
             let most = c - step + least;
             system.push_ge(rest.and_then(|r| r.scale(-1)?.add_const(most)));
@@ -341,7 +417,7 @@ impl Analyzer<'_> {
     }
 
     /// Whether a term is at least `least`, asked from within a proof.
-    fn is_at_least(&mut self, sym: Sym, least: i64) -> bool {
+    pub(crate) fn is_at_least(&mut self, sym: Sym, least: i64) -> bool {
         let lin = self.arena.lin_mut(sym);
         if self.relaxed_bound(&lin).lo().is_some_and(|lo| lo >= least) {
             return true;

@@ -1,10 +1,12 @@
 //! Brute force against random expressions: building, simplifying and proving keep to the truth.
 
 mod common;
+mod text;
 
 use common::{Expr, Op, arena, arith, points, predicate, two};
 use pliant_sym::{Analyzer, Facts, Proof, SymArena, SymVar};
 use proptest::prelude::*;
+use text::parse;
 
 const BOX: [(i64, i64); 3] = [(-4, 7), (-3, 5), (0, 4)];
 
@@ -37,7 +39,7 @@ fn allowed(sides: &[(i64, i64)], assumed: &[Expr]) -> Vec<[i64; 3]> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1500, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 500, ..ProptestConfig::default() })]
 
     #[test]
     fn building_keeps_the_value(e in prop_oneof![arith(), predicate()]) {
@@ -66,6 +68,28 @@ proptest! {
             o.var(vars[2 - i])
         });
         prop_assert_eq!(again, s, "{} / {} / {}", a.display(s), other.display(there), a.display(again));
+    }
+
+    #[test]
+    fn printing_reads_back(e in prop_oneof![arith(), predicate()]) {
+        let (mut a, vars) = arena();
+        let s = e.build(&mut a, &vars);
+        let text = a.display(s).to_string();
+        let find = |name: &str| vars[common::VARS.iter().position(|v| *v == name).expect("n, m, k")];
+        let again = parse(&mut a, &text, &mut |a, name| a.var(find(name)));
+        prop_assert_eq!(again, s, "{} / {}", text, a.display(again));
+        // Elsewhere, where the variables are made in the order of the text, it prints the same.
+        let mut other = SymArena::new();
+        let mut made: Vec<(String, SymVar)> = Vec::new();
+        let there = parse(&mut other, &text, &mut |o, name| {
+            let known = made.iter().find(|m| m.0 == name).map(|m| m.1);
+            let var = known.unwrap_or_else(|| {
+                made.push((name.to_owned(), o.fresh_var(name)));
+                made[made.len() - 1].1
+            });
+            o.var(var)
+        });
+        prop_assert_eq!(other.display(there).to_string(), text);
     }
 
     #[test]
