@@ -201,6 +201,11 @@ impl Function {
         e
     }
 
+    /// The variable as an operand, if it was ever one.
+    pub fn find_var_expr(&self, var: Var) -> Option<Expr> {
+        self.var_exprs[var].expand()
+    }
+
     /// A function of the module, by name, of that type.
     pub fn global(&mut self, name: &str, ty: Type) -> Expr {
         let s = self.str_id(name);

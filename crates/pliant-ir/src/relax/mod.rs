@@ -6,14 +6,16 @@
 //! specification.
 
 pub mod builder;
+pub mod derive;
 pub mod expr;
 pub mod function;
 pub mod types;
+pub mod visit;
 
 pub use builder::FunctionBuilder;
 pub use expr::{
-    Binding, Block, BlockData, Callee, Const, Expr, ExprData, FuncData, FuncId, Seq, SeqData, Str, Var,
-    VarData,
+    Binding, Block, BlockData, Callee, Const, Expr, ExprData, FuncData, FuncId, Seq, SeqData, Str,
+    Var, VarData,
 };
 pub use function::Function;
 pub use types::{TensorShape, Type, TypeData};

@@ -9,6 +9,7 @@ pub mod expr;
 pub mod func;
 pub mod intrin;
 pub mod stmt;
+pub mod sym;
 pub mod visit;
 
 pub use buffer::{Buffer, BufferData, BufferRegion, Scope};

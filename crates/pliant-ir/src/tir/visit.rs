@@ -1,7 +1,15 @@
-//! Walks over loop functions.
+//! Walks over loop functions, [`Rewriter`], substitution, and [`TirImporter`], which copies parts of one function
+//! into another.
+//!
+//! Expressions are handled bottom-up in the order of their ids, so long chains do not recurse; statements recurse
+//! into bodies, whose depth the verifier bounds.
 
-use super::expr::{Expr, ExprData};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::buffer::{Buffer, BufferData, BufferRegion};
+use super::expr::{Expr, ExprData, Var};
 use super::func::PrimFunc;
+use super::stmt::{BlockData, IterVar, Stmt, StmtData};
 
 /// Calls `visit` with each operand of an expression, in order.
 pub fn for_each_operand(data: &ExprData, mut visit: impl FnMut(Expr)) {
@@ -23,9 +31,28 @@ pub fn for_each_operand(data: &ExprData, mut visit: impl FnMut(Expr)) {
     }
 }
 
+/// The expression with its operands mapped.
+pub fn map_operands(data: &ExprData, mut map: impl FnMut(Expr) -> Expr) -> ExprData {
+    match data {
+        ExprData::Int(..) | ExprData::Float(..) | ExprData::Str(_) | ExprData::Var(_) => {
+            data.clone()
+        }
+        ExprData::Cast(ty, a) => ExprData::Cast(*ty, map(*a)),
+        ExprData::Not(a) => ExprData::Not(map(*a)),
+        ExprData::Broadcast(a, n) => ExprData::Broadcast(map(*a), *n),
+        ExprData::Binary(op, a, b) => ExprData::Binary(*op, map(*a), map(*b)),
+        ExprData::Ramp(a, b, n) => ExprData::Ramp(map(*a), map(*b), *n),
+        ExprData::Select(c, a, b) => ExprData::Select(map(*c), map(*a), map(*b)),
+        ExprData::Load(b, args) => ExprData::Load(*b, args.iter().map(|&a| map(a)).collect()),
+        ExprData::Call(i, args, ty) => {
+            ExprData::Call(*i, args.iter().map(|&a| map(a)).collect(), *ty)
+        }
+    }
+}
+
 /// Calls `visit` with an expression and all expressions below it, each once, in the order of the text.
 pub fn for_each_expr(f: &PrimFunc, e: Expr, mut visit: impl FnMut(Expr)) {
-    let mut seen = rustc_hash::FxHashSet::default();
+    let mut seen = FxHashSet::default();
     let mut stack = vec![e];
     let mut operands = Vec::new();
     while let Some(e) = stack.pop() {
@@ -35,4 +62,438 @@ pub fn for_each_expr(f: &PrimFunc, e: Expr, mut visit: impl FnMut(Expr)) {
             stack.extend(operands.drain(..).rev());
         }
     }
+}
+
+/// Calls `visit` with each statement directly inside a statement, in order.
+pub fn for_each_child(data: &StmtData, mut visit: impl FnMut(Stmt)) {
+    match data {
+        StmtData::Seq(items) => items.iter().copied().for_each(visit),
+        StmtData::For { body, .. }
+        | StmtData::While(_, body)
+        | StmtData::Let(_, _, body)
+        | StmtData::Alloc(_, body)
+        | StmtData::Assert(_, _, body) => visit(*body),
+        StmtData::If(_, then, otherwise) => {
+            visit(*then);
+            otherwise.iter().copied().for_each(visit);
+        }
+        StmtData::Block(b) => {
+            b.init.iter().copied().for_each(&mut visit);
+            visit(b.body);
+        }
+        StmtData::Store { .. } | StmtData::Evaluate(_) => {}
+    }
+}
+
+/// Calls `visit` with each expression that stands directly in a statement, in order; those of buffers that it
+/// allocates are not among them.
+pub fn for_each_stmt_expr(data: &StmtData, mut visit: impl FnMut(Expr)) {
+    match data {
+        StmtData::Seq(_) | StmtData::Alloc(..) => {}
+        StmtData::For { min, extent, .. } => {
+            visit(*min);
+            visit(*extent);
+        }
+        StmtData::While(e, _)
+        | StmtData::If(e, _, _)
+        | StmtData::Let(_, e, _)
+        | StmtData::Evaluate(e)
+        | StmtData::Assert(e, _, _) => visit(*e),
+        StmtData::Store { indices, value, .. } => {
+            indices.iter().copied().for_each(&mut visit);
+            visit(*value);
+        }
+        StmtData::Block(b) => {
+            for it in &b.iters {
+                visit(it.min);
+                visit(it.extent);
+                visit(it.binding);
+            }
+            b.predicate.iter().copied().for_each(&mut visit);
+            for r in b.reads.iter().chain(&b.writes).flatten() {
+                for &(start, extent) in &r.region {
+                    visit(start);
+                    visit(extent);
+                }
+            }
+        }
+    }
+}
+
+/// Calls `visit` with a statement and all statements below it, outer ones first, in the order of the text.
+pub fn for_each_stmt(f: &PrimFunc, s: Stmt, mut visit: impl FnMut(Stmt)) {
+    let mut stack = vec![s];
+    let mut children = Vec::new();
+    while let Some(s) = stack.pop() {
+        visit(s);
+        for_each_child(f.stmt(s), |c| children.push(c));
+        stack.extend(children.drain(..).rev());
+    }
+}
+
+/// Calls `visit` with every expression below a statement, each once.
+pub fn for_each_expr_in(f: &PrimFunc, s: Stmt, mut visit: impl FnMut(Expr)) {
+    let mut seen = FxHashSet::default();
+    let mut stack = Vec::new();
+    let mut operands = Vec::new();
+    for_each_stmt(f, s, |s| {
+        for_each_stmt_expr(f.stmt(s), |e| operands.push(e));
+        stack.extend(operands.drain(..).rev());
+        while let Some(e) = stack.pop() {
+            if seen.insert(e) {
+                visit(e);
+                for_each_operand(f.expr(e), |a| operands.push(a));
+                stack.extend(operands.drain(..).rev());
+            }
+        }
+    });
+}
+
+/// The variables that a statement uses but does not define, in the order of the text.
+pub fn free_vars(f: &PrimFunc, s: Stmt) -> Vec<Var> {
+    let mut defined = FxHashSet::default();
+    for_each_stmt(f, s, |s| match f.stmt(s) {
+        StmtData::For { var, .. } | StmtData::Let(var, ..) => {
+            defined.insert(*var);
+        }
+        StmtData::Block(b) => defined.extend(b.iters.iter().map(|it| it.var)),
+        _ => {}
+    });
+    let mut out = Vec::new();
+    for_each_expr_in(f, s, |e| {
+        if let ExprData::Var(v) = f.expr(e) {
+            if defined.insert(*v) {
+                out.push(*v);
+            }
+        }
+    });
+    out
+}
+
+/// Changes a function's statements and expressions. Every method does nothing unless overridden.
+pub trait Rewriter {
+    /// What takes the place of an expression whose operands are rewritten already.
+    fn expr(&mut self, _f: &mut PrimFunc, e: Expr) -> Expr {
+        e
+    }
+
+    /// Called with a statement before its parts are rewritten; `Some` replaces it, and its parts are left alone.
+    fn enter(&mut self, _f: &mut PrimFunc, _s: Stmt) -> Option<Stmt> {
+        None
+    }
+
+    /// What takes the place of a statement whose parts are rewritten already.
+    fn stmt(&mut self, _f: &mut PrimFunc, s: Stmt) -> Stmt {
+        s
+    }
+}
+
+/// Rewrites an expression.
+pub fn rewrite_expr(f: &mut PrimFunc, e: Expr, rw: &mut dyn Rewriter) -> Expr {
+    let mut list = Vec::new();
+    for_each_expr(f, e, |e| list.push(e));
+    list.sort();
+    let mut done: FxHashMap<Expr, Expr> = FxHashMap::default();
+    for e in list {
+        let old = f.expr(e);
+        let data = map_operands(old, |a| done[&a]);
+        let new = if data == *old { e } else { f.add_expr(data) };
+        let new = rw.expr(f, new);
+        done.insert(e, new);
+    }
+    done[&e]
+}
+
+/// Rewrites a statement. Statements whose parts stay the same stay themselves. The shapes of buffers allocated on the
+/// way are rewritten in place.
+pub fn rewrite_stmt(f: &mut PrimFunc, s: Stmt, rw: &mut dyn Rewriter) -> Stmt {
+    if let Some(new) = rw.enter(f, s) {
+        return new;
+    }
+    let old = f.stmt(s).clone();
+    let (new, changed) = match old {
+        StmtData::Seq(items) => {
+            let new: Vec<Stmt> = items.iter().map(|&s| rewrite_stmt(f, s, rw)).collect();
+            let changed = new != items;
+            (StmtData::Seq(new), changed)
+        }
+        StmtData::For { var, min, extent, kind, body, annotations } => {
+            let (a, b) = (rewrite_expr(f, min, rw), rewrite_expr(f, extent, rw));
+            let c = rewrite_stmt(f, body, rw);
+            let changed = (a, b, c) != (min, extent, body);
+            (StmtData::For { var, min: a, extent: b, kind, body: c, annotations }, changed)
+        }
+        StmtData::While(e, body) => {
+            let (a, b) = (rewrite_expr(f, e, rw), rewrite_stmt(f, body, rw));
+            (StmtData::While(a, b), (a, b) != (e, body))
+        }
+        StmtData::If(e, then, otherwise) => {
+            let (a, b) = (rewrite_expr(f, e, rw), rewrite_stmt(f, then, rw));
+            let c = otherwise.map(|s| rewrite_stmt(f, s, rw));
+            (StmtData::If(a, b, c), (a, b, c) != (e, then, otherwise))
+        }
+        StmtData::Let(v, e, body) => {
+            let (a, b) = (rewrite_expr(f, e, rw), rewrite_stmt(f, body, rw));
+            (StmtData::Let(v, a, b), (a, b) != (e, body))
+        }
+        StmtData::Store { buffer, indices, value } => {
+            let new: Box<[Expr]> = indices.iter().map(|&i| rewrite_expr(f, i, rw)).collect();
+            let v = rewrite_expr(f, value, rw);
+            let changed = v != value || new != indices;
+            (StmtData::Store { buffer, indices: new, value: v }, changed)
+        }
+        StmtData::Alloc(b, body) => {
+            rewrite_buffer(f, b, rw);
+            let new = rewrite_stmt(f, body, rw);
+            (StmtData::Alloc(b, new), new != body)
+        }
+        StmtData::Evaluate(e) => {
+            let new = rewrite_expr(f, e, rw);
+            (StmtData::Evaluate(new), new != e)
+        }
+        StmtData::Assert(e, message, body) => {
+            let (a, b) = (rewrite_expr(f, e, rw), rewrite_stmt(f, body, rw));
+            (StmtData::Assert(a, message, b), (a, b) != (e, body))
+        }
+        StmtData::Block(b) => {
+            let new = rewrite_block(f, &b, rw);
+            (StmtData::Block(Box::new(new)), true)
+        }
+    };
+    let new = if changed { f.add_stmt(new) } else { s };
+    rw.stmt(f, new)
+}
+
+fn rewrite_buffer(f: &mut PrimFunc, b: Buffer, rw: &mut dyn Rewriter) {
+    let mut data = f.buffer(b).clone();
+    for e in data.shape.iter_mut().chain(&mut data.strides).chain(&mut data.elem_offset) {
+        *e = rewrite_expr(f, *e, rw);
+    }
+    *f.buffer_mut(b) = data;
+}
+
+fn rewrite_block(f: &mut PrimFunc, b: &BlockData, rw: &mut dyn Rewriter) -> BlockData {
+    for &buffer in &b.allocs {
+        rewrite_buffer(f, buffer, rw);
+    }
+    let mut map = |e: Expr| rewrite_expr(f, e, rw);
+    let mut new = map_block_exprs(b, &mut map);
+    new.init = b.init.map(|s| rewrite_stmt(f, s, rw));
+    new.body = rewrite_stmt(f, b.body, rw);
+    new
+}
+
+fn map_block_exprs(b: &BlockData, map: &mut dyn FnMut(Expr) -> Expr) -> BlockData {
+    let mut regions = |regions: &Option<Vec<BufferRegion>>| {
+        regions.as_ref().map(|list| {
+            list.iter()
+                .map(|r| BufferRegion {
+                    buffer: r.buffer,
+                    region: r.region.iter().map(|&(s, e)| (map(s), map(e))).collect(),
+                })
+                .collect()
+        })
+    };
+    let (reads, writes) = (regions(&b.reads), regions(&b.writes));
+    let iters = b.iters.iter().map(|it| IterVar {
+        var: it.var,
+        min: map(it.min),
+        extent: map(it.extent),
+        kind: it.kind,
+        binding: map(it.binding),
+    });
+    BlockData {
+        iters: iters.collect(),
+        reads,
+        writes,
+        predicate: b.predicate.map(map),
+        ..b.clone()
+    }
+}
+
+/// Replaces variables by expressions.
+struct Substitute<'a>(&'a FxHashMap<Var, Expr>);
+
+impl Rewriter for Substitute<'_> {
+    fn expr(&mut self, f: &mut PrimFunc, e: Expr) -> Expr {
+        match f.expr(e) {
+            ExprData::Var(v) => self.0.get(v).copied().unwrap_or(e),
+            _ => e,
+        }
+    }
+}
+
+/// The expression with variables replaced.
+pub fn substitute_expr(f: &mut PrimFunc, e: Expr, map: &FxHashMap<Var, Expr>) -> Expr {
+    rewrite_expr(f, e, &mut Substitute(map))
+}
+
+/// The statement with variables replaced; their definitions, if inside, stay.
+pub fn substitute(f: &mut PrimFunc, s: Stmt, map: &FxHashMap<Var, Expr>) -> Stmt {
+    rewrite_stmt(f, s, &mut Substitute(map))
+}
+
+/// Copies parts of `src` into `dst`. What is entered in [`vars`](Self::vars) and [`buffers`](Self::buffers) is
+/// replaced; all else is copied, each definition anew.
+pub struct TirImporter<'a> {
+    /// The function copied from.
+    pub src: &'a PrimFunc,
+    /// The function copied into.
+    pub dst: &'a mut PrimFunc,
+    /// What variables of `src` become: expressions of `dst`.
+    pub vars: FxHashMap<Var, Expr>,
+    /// What buffers of `src` become.
+    pub buffers: FxHashMap<Buffer, Buffer>,
+}
+
+impl<'a> TirImporter<'a> {
+    /// An importer that replaces nothing yet.
+    pub fn new(src: &'a PrimFunc, dst: &'a mut PrimFunc) -> Self {
+        TirImporter { src, dst, vars: FxHashMap::default(), buffers: FxHashMap::default() }
+    }
+
+    /// Copies a variable and enters it.
+    pub fn define(&mut self, v: Var) -> Var {
+        let data = self.src.var(v);
+        let new = self.dst.add_var(data.name.clone(), data.ty);
+        let e = self.dst.var_expr(new);
+        self.vars.insert(v, e);
+        new
+    }
+
+    /// An expression.
+    pub fn expr(&mut self, e: Expr) -> Expr {
+        let src = self.src;
+        let mut list = Vec::new();
+        for_each_expr(src, e, |e| list.push(e));
+        list.sort();
+        let mut done: FxHashMap<Expr, Expr> = FxHashMap::default();
+        for e in list {
+            let new = match src.expr(e) {
+                ExprData::Var(v) => match self.vars.get(v) {
+                    Some(&e) => e,
+                    None => {
+                        let v = self.define(*v);
+                        self.dst.var_expr(v)
+                    }
+                },
+                data => {
+                    let mut data = map_operands(data, |a| done[&a]);
+                    if let ExprData::Load(b, _) = &mut data {
+                        *b = self.buffer(*b);
+                    }
+                    self.dst.add_expr(data)
+                }
+            };
+            done.insert(e, new);
+        }
+        done[&e]
+    }
+
+    /// A buffer; copied when it is new.
+    pub fn buffer(&mut self, b: Buffer) -> Buffer {
+        if let Some(&new) = self.buffers.get(&b) {
+            return new;
+        }
+        let old = self.src.buffer(b);
+        let data = BufferData {
+            name: old.name.clone(),
+            dtype: old.dtype,
+            shape: old.shape.iter().map(|&e| self.expr(e)).collect(),
+            strides: old.strides.iter().map(|&e| self.expr(e)).collect(),
+            elem_offset: old.elem_offset.map(|e| self.expr(e)),
+            scope: old.scope,
+        };
+        let new = self.dst.add_buffer(data);
+        self.buffers.insert(b, new);
+        new
+    }
+
+    /// A statement.
+    pub fn stmt(&mut self, s: Stmt) -> Stmt {
+        let src = self.src;
+        let data = match src.stmt(s) {
+            StmtData::Seq(items) => StmtData::Seq(items.iter().map(|&s| self.stmt(s)).collect()),
+            StmtData::For { var, min, extent, kind, body, annotations } => {
+                let (min, extent) = (self.expr(*min), self.expr(*extent));
+                let var = self.define(*var);
+                let body = self.stmt(*body);
+                StmtData::For {
+                    var,
+                    min,
+                    extent,
+                    kind: *kind,
+                    body,
+                    annotations: annotations.clone(),
+                }
+            }
+            StmtData::While(e, body) => StmtData::While(self.expr(*e), self.stmt(*body)),
+            StmtData::If(e, then, otherwise) => {
+                StmtData::If(self.expr(*e), self.stmt(*then), otherwise.map(|s| self.stmt(s)))
+            }
+            StmtData::Let(v, e, body) => {
+                let e = self.expr(*e);
+                StmtData::Let(self.define(*v), e, self.stmt(*body))
+            }
+            StmtData::Store { buffer, indices, value } => StmtData::Store {
+                buffer: self.buffer(*buffer),
+                indices: indices.iter().map(|&i| self.expr(i)).collect(),
+                value: self.expr(*value),
+            },
+            StmtData::Alloc(b, body) => {
+                self.buffers.remove(b);
+                StmtData::Alloc(self.buffer(*b), self.stmt(*body))
+            }
+            StmtData::Evaluate(e) => StmtData::Evaluate(self.expr(*e)),
+            StmtData::Assert(e, message, body) => {
+                StmtData::Assert(self.expr(*e), message.clone(), self.stmt(*body))
+            }
+            StmtData::Block(b) => StmtData::Block(Box::new(self.block(b))),
+        };
+        self.dst.add_stmt(data)
+    }
+
+    fn block(&mut self, b: &BlockData) -> BlockData {
+        // Bindings belong to the outside: they are copied before the axes are defined.
+        let bindings: Vec<Expr> = b.iters.iter().map(|it| self.expr(it.binding)).collect();
+        let allocs = b.allocs.iter().map(|&b| {
+            self.buffers.remove(&b);
+            self.buffer(b)
+        });
+        let allocs = allocs.collect();
+        let vars: Vec<Var> = b.iters.iter().map(|it| self.define(it.var)).collect();
+        let mut new = map_block_exprs(b, &mut |e| self.expr(e));
+        for ((it, var), binding) in new.iters.iter_mut().zip(vars).zip(bindings) {
+            it.var = var;
+            it.binding = binding;
+        }
+        for r in new.reads.iter_mut().chain(&mut new.writes).flatten() {
+            r.buffer = self.buffer(r.buffer);
+        }
+        new.allocs = allocs;
+        new.init = b.init.map(|s| self.stmt(s));
+        new.body = self.stmt(b.body);
+        new
+    }
+}
+
+/// A copy of a function that holds nothing dead.
+pub fn copy_prim_func(src: &PrimFunc) -> PrimFunc {
+    let mut dst = PrimFunc::new();
+    dst.attrs = src.attrs.clone();
+    dst.private = src.private;
+    dst.span = src.span;
+    let mut importer = TirImporter::new(src, &mut dst);
+    let params: Vec<Var> = src.params.iter().map(|&p| importer.define(p)).collect();
+    let mut map = Vec::new();
+    for (old, &new) in src.params.iter().zip(&params) {
+        if let Some(&b) = src.buffer_map.get(old) {
+            map.push((new, importer.buffer(b)));
+        }
+    }
+    let body = importer.stmt(src.body);
+    dst.params = params;
+    dst.buffer_map.extend(map);
+    dst.body = body;
+    dst
 }

@@ -1,0 +1,548 @@
+//! The lattice of types: fitting, joining, carrying types from one function to another, and the result type of
+//! a call.
+//!
+//! Dims are compared by the prover: an answer is yes, no or unknown, and unknown is for a check at run time,
+//! never for an error.
+
+use pliant_sym::{Analyzer, Facts, Proof, Sym, SymKind, SymVar};
+use rustc_hash::FxHashMap;
+
+use super::expr::Var;
+use super::function::Function;
+use super::types::{TensorShape, Type, TypeData};
+use crate::op::InferError;
+use crate::print::type_text;
+
+/// What the symbols of one function stand for in another.
+pub type SymMap = FxHashMap<SymVar, Sym>;
+
+/// The conjunction of two answers.
+pub fn both(a: Proof, b: Proof) -> Proof {
+    match (a, b) {
+        (Proof::No, _) | (_, Proof::No) => Proof::No,
+        (Proof::Yes, Proof::Yes) => Proof::Yes,
+        _ => Proof::Unknown,
+    }
+}
+
+/// Whether two dims are equal at all sizes.
+pub fn prove_dims_equal(func: &mut Function, a: Sym, b: Sym) -> Proof {
+    if a == b {
+        return Proof::Yes;
+    }
+    match (func.syms.kind(a), func.syms.kind(b)) {
+        (SymKind::Int(x), SymKind::Int(y)) => return if x == y { Proof::Yes } else { Proof::No },
+        // Two different symbols, or a symbol and a constant, may or may not be equal.
+        (SymKind::Var(_), SymKind::Var(_) | SymKind::Int(0..)) => return Proof::Unknown,
+        (SymKind::Int(0..), SymKind::Var(_)) => return Proof::Unknown,
+        _ => {}
+    }
+    let mut facts = Facts::new();
+    for sym in [a, b] {
+        for var in func.syms.free_vars(sym) {
+            facts.assume_size(var);
+        }
+    }
+    Analyzer::new(&mut func.syms, &facts).prove_eq(a, b)
+}
+
+fn prove_shapes_equal(func: &mut Function, a: &[Sym], b: &[Sym]) -> Proof {
+    if a.len() != b.len() {
+        return Proof::No;
+    }
+    let dims = a.iter().zip(b);
+    dims.fold(Proof::Yes, |acc, (&x, &y)| both(acc, prove_dims_equal(func, x, y)))
+}
+
+/// Whether every value of type `a` is of type `b`. Unknown where only the values can tell.
+pub fn is_subtype(func: &mut Function, a: Type, b: Type) -> Proof {
+    if a == b {
+        return Proof::Yes;
+    }
+    let (from, to) = (func.types.get(a).clone(), func.types.get(b).clone());
+    match (from, to) {
+        (_, TypeData::Any) => Proof::Yes,
+        (TypeData::Any, _) => Proof::Unknown,
+        (TypeData::Prim { dtype: d, value: v }, TypeData::Prim { dtype: e, value: w }) => {
+            match (v, w) {
+                _ if d != e => Proof::No,
+                (_, None) => Proof::Yes,
+                (None, _) => Proof::Unknown,
+                (Some(v), Some(w)) => prove_dims_equal(func, v, w),
+            }
+        }
+        (TypeData::Shape { dims: x, ndim: n }, TypeData::Shape { dims: y, ndim: m }) => {
+            match (x, y) {
+                (Some(x), Some(y)) => prove_shapes_equal(func, &x, &y),
+                (_, None) => rank_fits(n, m),
+                (None, Some(_)) => both(rank_fits(n, m), Proof::Unknown),
+            }
+        }
+        (TypeData::Tensor { shape: x, dtype: d }, TypeData::Tensor { shape: y, dtype: e }) => {
+            let dtype = match (d, e) {
+                (_, None) => Proof::Yes,
+                (None, _) => Proof::Unknown,
+                (Some(d), Some(e)) => [Proof::No, Proof::Yes][usize::from(d == e)],
+            };
+            both(dtype, shape_fits(func, &x, &y))
+        }
+        (TypeData::Tuple(x), TypeData::Tuple(y)) if x.len() == y.len() => {
+            let fields = x.iter().zip(&y);
+            fields.fold(Proof::Yes, |acc, (&a, &b)| both(acc, is_subtype(func, a, b)))
+        }
+        (
+            TypeData::Callable { params: p, ret: r, pure },
+            TypeData::Callable { params: q, ret: s, pure: must },
+        ) => callable_fits(func, (p.as_deref(), r, pure), (q.as_deref(), s, must)),
+        _ => Proof::No,
+    }
+}
+
+fn rank_fits(have: Option<u32>, need: Option<u32>) -> Proof {
+    match (have, need) {
+        (_, None) => Proof::Yes,
+        (None, _) => Proof::Unknown,
+        (Some(a), Some(b)) => [Proof::No, Proof::Yes][usize::from(a == b)],
+    }
+}
+
+/// The dims of a tensor's shape, a shape variable's included.
+fn shape_dims(func: &Function, shape: &TensorShape) -> Option<Box<[Sym]>> {
+    match shape {
+        TensorShape::Dims(d) => Some(d.clone()),
+        TensorShape::Var(v) => func.var_ty(*v).dims().map(Into::into),
+        _ => None,
+    }
+}
+
+fn shape_rank(func: &Function, shape: &TensorShape) -> Option<u32> {
+    match shape {
+        TensorShape::Dims(d) => Some(d.len() as u32),
+        TensorShape::Rank(n) => Some(*n),
+        TensorShape::Var(v) => func.rank_of(func.var(*v).ty),
+        TensorShape::Unknown => None,
+    }
+}
+
+fn shape_fits(func: &mut Function, a: &TensorShape, b: &TensorShape) -> Proof {
+    if a == b || *b == TensorShape::Unknown {
+        return Proof::Yes;
+    }
+    let rank = rank_fits(shape_rank(func, a), shape_rank(func, b));
+    if matches!(b, TensorShape::Rank(_)) || rank == Proof::No {
+        return rank;
+    }
+    match (shape_dims(func, a), shape_dims(func, b)) {
+        (Some(x), Some(y)) => prove_shapes_equal(func, &x, &y),
+        _ => Proof::Unknown,
+    }
+}
+
+type Sig<'a> = (Option<&'a [Type]>, Type, bool);
+
+fn callable_fits(func: &mut Function, a: Sig<'_>, b: Sig<'_>) -> Proof {
+    if b.2 && !a.2 {
+        return Proof::No;
+    }
+    let ret = is_subtype(func, a.1, b.1);
+    let params = match (a.0, b.0) {
+        (_, None) => Proof::Yes,
+        (None, Some(_)) => Proof::Unknown,
+        (Some(p), Some(q)) if p.len() != q.len() => return Proof::No,
+        (Some(p), Some(q)) => {
+            let pairs = q.iter().zip(p);
+            pairs.fold(Proof::Yes, |acc, (&x, &y)| both(acc, is_subtype(func, x, y)))
+        }
+    };
+    // The symbols of a signature are its own, so dims that differ may only be named differently.
+    match both(params, ret) {
+        Proof::Yes => Proof::Yes,
+        _ if a.0.is_some() || b.0.is_some() => Proof::Unknown,
+        other => other,
+    }
+}
+
+/// The least type that both types fit, as far as it can be told.
+pub fn lca(func: &mut Function, a: Type, b: Type) -> Type {
+    if a == b {
+        return a;
+    }
+    let data = match (func.types.get(a).clone(), func.types.get(b).clone()) {
+        (TypeData::Prim { dtype: d, .. }, TypeData::Prim { dtype: e, .. }) if d == e => {
+            TypeData::Prim { dtype: d, value: None }
+        }
+        (TypeData::Shape { dims: x, ndim: n }, TypeData::Shape { dims: y, ndim: m }) => {
+            let ndim = if n == m { n } else { None };
+            let dims =
+                x.zip(y).filter(|(x, y)| prove_shapes_equal(func, x, y).is_yes()).map(|d| d.0);
+            TypeData::Shape { dims, ndim }
+        }
+        (TypeData::Tensor { shape: x, dtype: d }, TypeData::Tensor { shape: y, dtype: e }) => {
+            let dtype = if d == e { d } else { None };
+            TypeData::Tensor { shape: shape_lca(func, x, &y), dtype }
+        }
+        (TypeData::Tuple(x), TypeData::Tuple(y)) if x.len() == y.len() => {
+            TypeData::Tuple(x.iter().zip(&y).map(|(&a, &b)| lca(func, a, b)).collect())
+        }
+        (
+            TypeData::Callable { params: p, ret: r, pure: u },
+            TypeData::Callable { params: q, ret: s, pure: v },
+        ) => {
+            let ret = lca(func, r, s);
+            TypeData::Callable { params: if p == q { p } else { None }, ret, pure: u && v }
+        }
+        _ => TypeData::Any,
+    };
+    func.intern(data)
+}
+
+fn shape_lca(func: &mut Function, a: TensorShape, b: &TensorShape) -> TensorShape {
+    if let (Some(x), Some(y)) = (shape_dims(func, &a), shape_dims(func, b)) {
+        if prove_shapes_equal(func, &x, &y).is_yes() {
+            return a;
+        }
+    }
+    match (shape_rank(func, &a), shape_rank(func, b)) {
+        (Some(n), Some(m)) if n == m => TensorShape::Rank(n),
+        _ => TensorShape::Unknown,
+    }
+}
+
+/// Maps the symbols and shape variables of a type. A dim that holds a symbol for which `sym` gives nothing, and a
+/// shape variable for which `var` gives nothing, are forgotten: the type keeps what it can.
+pub fn erase_to_well_defined(
+    func: &mut Function,
+    ty: Type,
+    sym: &dyn Fn(SymVar) -> Option<Sym>,
+    var: &dyn Fn(Var) -> Option<Var>,
+) -> Type {
+    let mut carry = Carry { src: None, dst: func, sym: &mut |_, v| sym(v), var };
+    carry.ty(ty)
+}
+
+/// The type without symbols that `keep` refuses: what may be said outside the scope of the others.
+pub fn erase(func: &mut Function, ty: Type, keep: &dyn Fn(SymVar) -> bool) -> Type {
+    let vars: Vec<Sym> = func.syms.vars().map(|v| func.syms.var(v)).collect();
+    let sym = |v: SymVar| keep(v).then(|| vars[v.as_u32() as usize]);
+    erase_to_well_defined(func, ty, &sym, &|_| None)
+}
+
+/// A type of `src` as a type of `dst`. Symbols without an entry in `syms` get a new symbol of the same name, which
+/// is entered. Shape variables are forgotten.
+pub fn import_type(dst: &mut Function, src: &Function, ty: Type, syms: &mut SymMap) -> Type {
+    let mut sym = |dst: &mut Function, v: SymVar| {
+        Some(*syms.entry(v).or_insert_with(|| {
+            let new = dst.syms.fresh_var(src.syms.name(v).to_string());
+            dst.syms.var(new)
+        }))
+    };
+    Carry { src: Some(src), dst, sym: &mut sym, var: &|_| None }.ty(ty)
+}
+
+/// A symbolic integer of `src` as one of `dst`; symbols as in [`import_type`].
+pub fn import_sym(dst: &mut Function, src: &Function, s: Sym, syms: &mut SymMap) -> Sym {
+    dst.syms.import(&src.syms, s, &mut |arena, v| {
+        *syms.entry(v).or_insert_with(|| {
+            let new = arena.fresh_var(src.syms.name(v).to_string());
+            arena.var(new)
+        })
+    })
+}
+
+/// Carries types into `dst`, from another function or from `dst` itself.
+struct Carry<'a> {
+    src: Option<&'a Function>,
+    dst: &'a mut Function,
+    sym: &'a mut dyn FnMut(&mut Function, SymVar) -> Option<Sym>,
+    var: &'a dyn Fn(Var) -> Option<Var>,
+}
+
+impl Carry<'_> {
+    fn source(&self) -> &Function {
+        self.src.unwrap_or(self.dst)
+    }
+
+    fn ty(&mut self, ty: Type) -> Type {
+        let data = match self.source().types.get(ty).clone() {
+            TypeData::Any => TypeData::Any,
+            TypeData::Prim { dtype, value } => {
+                TypeData::Prim { dtype, value: value.and_then(|v| self.dim(v)) }
+            }
+            TypeData::Shape { dims, ndim } => {
+                TypeData::Shape { dims: dims.and_then(|d| self.dims(&d)), ndim }
+            }
+            TypeData::Tensor { shape, dtype } => {
+                TypeData::Tensor { shape: self.shape(shape), dtype }
+            }
+            TypeData::Tuple(fields) => {
+                TypeData::Tuple(fields.iter().map(|&t| self.ty(t)).collect())
+            }
+            TypeData::Callable { params, ret, pure } => {
+                let params = params.map(|p| p.iter().map(|&t| self.ty(t)).collect());
+                TypeData::Callable { params, ret: self.ty(ret), pure }
+            }
+        };
+        self.dst.intern(data)
+    }
+
+    fn shape(&mut self, shape: TensorShape) -> TensorShape {
+        let rank = shape_rank(self.source(), &shape);
+        let known = match &shape {
+            TensorShape::Dims(d) => self.dims(d).map(TensorShape::Dims),
+            TensorShape::Var(v) => match (self.var)(*v) {
+                Some(v) => Some(TensorShape::Var(v)),
+                None => {
+                    let dims = shape_dims(self.source(), &shape);
+                    dims.and_then(|d| self.dims(&d)).map(TensorShape::Dims)
+                }
+            },
+            _ => None,
+        };
+        known.unwrap_or(rank.map_or(TensorShape::Unknown, TensorShape::Rank))
+    }
+
+    fn dims(&mut self, dims: &[Sym]) -> Option<Box<[Sym]>> {
+        dims.iter().map(|&d| self.dim(d)).collect()
+    }
+
+    fn dim(&mut self, dim: Sym) -> Option<Sym> {
+        let mut map = SymMap::default();
+        for v in self.source().syms.free_vars(dim) {
+            let to = (self.sym)(self.dst, v)?;
+            map.insert(v, to);
+        }
+        Some(match self.src {
+            Some(src) => dst_import(self.dst, src, dim, &map),
+            None => self.dst.syms.substitute(dim, &|v| map.get(&v).copied()),
+        })
+    }
+}
+
+fn dst_import(dst: &mut Function, src: &Function, dim: Sym, map: &SymMap) -> Sym {
+    dst.syms.import(&src.syms, dim, &mut |_, v| map[&v])
+}
+
+/// The type of a call of `callee` with arguments of those types of `dst`.
+///
+/// The callee's symbols are bound where a parameter's dim is a lone symbol, and then replaced in the return
+/// type; where one stays unknown, the result keeps its rank only.
+///
+/// # Errors
+/// A wrong number of arguments, or an argument that provably does not fit: a kind, dtype, rank or dim.
+pub fn derive_call_ty(
+    dst: &mut Function,
+    callee: &Function,
+    args: &[Type],
+) -> Result<Type, InferError> {
+    let params: Vec<(String, Type)> = callee
+        .params()
+        .iter()
+        .map(|&p| (callee.var(p).name.to_string(), callee.var(p).ty))
+        .collect();
+    CallMatch { src: Some(callee), dst, bound: SymMap::default(), later: Vec::new() }.call(
+        &params,
+        callee.ret_ty(),
+        args,
+    )
+}
+
+/// The type of a call of a value of the type `callable`; as [`derive_call_ty`]. Without known parameters it is the
+/// callable's result type.
+///
+/// # Errors
+/// As [`derive_call_ty`], and when the type is not callable.
+pub fn derive_callable_ty(
+    func: &mut Function,
+    callable: Type,
+    args: &[Type],
+) -> Result<Type, InferError> {
+    match func.types.get(callable).clone() {
+        TypeData::Callable { params: Some(params), ret, .. } => {
+            let params: Vec<(String, Type)> =
+                params.iter().enumerate().map(|(i, &t)| (format!("#{i}"), t)).collect();
+            CallMatch { src: None, dst: func, bound: SymMap::default(), later: Vec::new() }
+                .call(&params, ret, args)
+        }
+        TypeData::Callable { params: None, ret, .. } => Ok(ret),
+        TypeData::Any => Ok(callable),
+        _ => {
+            let text = type_text(func, callable);
+            Err(InferError::new(format!("a value of type {text} cannot be called")))
+        }
+    }
+}
+
+/// Matches parameters with arguments.
+struct CallMatch<'a> {
+    src: Option<&'a Function>,
+    dst: &'a mut Function,
+    bound: SymMap,
+    /// Dims to compare when all symbols are bound: parameter's index, name, dim index, its dim and the argument's.
+    later: Vec<(usize, String, usize, Sym, Sym)>,
+}
+
+impl CallMatch<'_> {
+    fn source(&self) -> &Function {
+        self.src.unwrap_or(self.dst)
+    }
+
+    fn call(
+        mut self,
+        params: &[(String, Type)],
+        ret: Type,
+        args: &[Type],
+    ) -> Result<Type, InferError> {
+        if params.len() != args.len() {
+            let names: Vec<&str> = params.iter().map(|p| p.0.as_str()).collect();
+            return Err(InferError::new(format!(
+                "{} arguments for {} parameters ({})",
+                args.len(),
+                params.len(),
+                names.join(", ")
+            )));
+        }
+        for (i, ((name, param), &arg)) in params.iter().zip(args).enumerate() {
+            self.arg(i, name, *param, arg)?;
+        }
+        for (i, name, at, dim, actual) in std::mem::take(&mut self.later) {
+            let Some(expected) = self.replace(dim) else { continue };
+            if prove_dims_equal(self.dst, expected, actual).is_no() {
+                let dim = self.source().syms.display(dim).to_string();
+                let syms = &self.dst.syms;
+                let (expected, actual) = (syms.display(expected).to_string(), syms.display(actual));
+                let means = if expected == dim { String::new() } else { format!(" = {expected}") };
+                return Err(InferError::new(format!(
+                    "argument {i} (parameter '{name}'): dim {at} is {actual}, the parameter's is {dim}{means}"
+                )));
+            }
+        }
+        let bound = std::mem::take(&mut self.bound);
+        let mut sym = |_: &mut Function, v: SymVar| bound.get(&v).copied();
+        Ok(Carry { src: self.src, dst: self.dst, sym: &mut sym, var: &|_| None }.ty(ret))
+    }
+
+    fn replace(&mut self, dim: Sym) -> Option<Sym> {
+        let vars = self.source().syms.free_vars(dim);
+        if !vars.iter().all(|v| self.bound.contains_key(v)) {
+            return None;
+        }
+        Some(match self.src {
+            Some(src) => dst_import(self.dst, src, dim, &self.bound),
+            None => {
+                let bound = &self.bound;
+                self.dst.syms.substitute(dim, &|v| bound.get(&v).copied())
+            }
+        })
+    }
+
+    fn arg(&mut self, i: usize, name: &str, param: Type, arg: Type) -> Result<(), InferError> {
+        let (want, have) =
+            (self.source().types.get(param).clone(), self.dst.types.get(arg).clone());
+        match (want, have) {
+            (TypeData::Any, _) | (_, TypeData::Any) => Ok(()),
+            (TypeData::Prim { dtype: d, value: v }, TypeData::Prim { dtype: e, value: w })
+                if d == e =>
+            {
+                if let (Some(v), Some(w)) = (v, w) {
+                    self.dim(i, name, 0, v, w);
+                }
+                Ok(())
+            }
+            (TypeData::Shape { dims: x, ndim: n }, TypeData::Shape { dims: y, ndim: m }) => {
+                if rank_fits(m, n).is_no() {
+                    return Err(self.misfit(i, name, param, arg));
+                }
+                self.dims(i, name, x.as_deref(), y.as_deref());
+                Ok(())
+            }
+            (TypeData::Tensor { shape: x, dtype: d }, TypeData::Tensor { shape: y, dtype: e }) => {
+                let rank = rank_fits(shape_rank(self.dst, &y), shape_rank(self.source(), &x));
+                if rank.is_no() || d.zip(e).is_some_and(|(d, e)| d != e) {
+                    return Err(self.misfit(i, name, param, arg));
+                }
+                let (x, y) = (shape_dims(self.source(), &x), shape_dims(self.dst, &y));
+                self.dims(i, name, x.as_deref(), y.as_deref());
+                Ok(())
+            }
+            (TypeData::Tuple(x), TypeData::Tuple(y)) if x.len() == y.len() => {
+                x.iter().zip(&y).try_for_each(|(&p, &a)| self.arg(i, name, p, a))
+            }
+            (
+                TypeData::Callable { params: p, pure: must, .. },
+                TypeData::Callable { params: q, pure, .. },
+            ) if !(must && !pure)
+                && p.as_ref().zip(q.as_ref()).is_none_or(|(p, q)| p.len() == q.len()) =>
+            {
+                Ok(())
+            }
+            _ => Err(self.misfit(i, name, param, arg)),
+        }
+    }
+
+    fn dims(&mut self, i: usize, name: &str, param: Option<&[Sym]>, arg: Option<&[Sym]>) {
+        let (Some(param), Some(arg)) = (param, arg) else { return };
+        for (at, (&p, &a)) in param.iter().zip(arg).enumerate() {
+            self.dim(i, name, at, p, a);
+        }
+    }
+
+    fn dim(&mut self, i: usize, name: &str, at: usize, param: Sym, arg: Sym) {
+        match self.source().syms.as_var(param) {
+            Some(v) if !self.bound.contains_key(&v) => {
+                self.bound.insert(v, arg);
+            }
+            _ => self.later.push((i, name.to_string(), at, param, arg)),
+        }
+    }
+
+    fn misfit(&self, i: usize, name: &str, param: Type, arg: Type) -> InferError {
+        let (want, have) = (type_text(self.source(), param), type_text(self.dst, arg));
+        InferError::new(format!("argument {i} (parameter '{name}'): {have} does not fit {want}"))
+    }
+}
+
+/// All symbols of a type, each once, in the order of the text.
+pub fn type_syms(func: &Function, ty: Type) -> Vec<SymVar> {
+    let mut out = Vec::new();
+    visit_dims(func, ty, true, &mut |dim| {
+        for v in func.syms.free_vars(dim) {
+            if !out.contains(&v) {
+                out.push(v);
+            }
+        }
+    });
+    out
+}
+
+/// The symbols that a value of this type defines: those that stand alone in a dim or are a scalar's value.
+pub fn definable_syms(func: &Function, ty: Type) -> Vec<SymVar> {
+    let mut out = Vec::new();
+    visit_dims(func, ty, false, &mut |dim| {
+        if let Some(v) = func.syms.as_var(dim) {
+            if !out.contains(&v) {
+                out.push(v);
+            }
+        }
+    });
+    out
+}
+
+/// Calls `visit` with each dim and scalar value of a type; those inside function types only if asked to.
+pub fn visit_dims(func: &Function, ty: Type, in_callables: bool, visit: &mut dyn FnMut(Sym)) {
+    let mut stack = vec![ty];
+    while let Some(ty) = stack.pop() {
+        match func.types.get(ty) {
+            TypeData::Prim { value: Some(v), .. } => visit(*v),
+            TypeData::Shape { dims: Some(dims), .. }
+            | TypeData::Tensor { shape: TensorShape::Dims(dims), .. } => {
+                dims.iter().for_each(|&d| visit(d));
+            }
+            TypeData::Tuple(fields) => stack.extend(fields.iter().rev()),
+            TypeData::Callable { params, ret, .. } if in_callables => {
+                stack.push(*ret);
+                stack.extend(params.iter().flatten().rev());
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,532 @@
+//! Walks over graph functions, and [`Importer`], which copies them from one arena into another.
+//!
+//! The walks use stacks of their own. The importer recurses into nested branches and local functions only, whose
+//! depth the verifier bounds.
+
+use pliant_sym::{Sym, SymVar};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::derive::{SymMap, definable_syms, visit_dims};
+use super::expr::*;
+use super::function::Function;
+use super::types::{TensorShape, Type, TypeData};
+
+/// Calls `visit` with each operand of an expression, in order: callee, arguments, fields, condition.
+pub fn for_each_operand(f: &Function, e: Expr, mut visit: impl FnMut(Expr)) {
+    match f.expr(e) {
+        ExprData::Tuple(list) => f.list(*list).iter().copied().for_each(visit),
+        ExprData::TupleGetItem(t, _) => visit(*t),
+        ExprData::Call { callee, args, .. } => {
+            if let Callee::Expr(c) = callee {
+                visit(*c);
+            }
+            f.list(*args).iter().copied().for_each(visit);
+        }
+        ExprData::If { cond, .. } => visit(*cond),
+        _ => {}
+    }
+}
+
+/// Calls `visit` with an expression and all below it, operands before what uses them. Does not enter the bodies
+/// of branches and local functions.
+pub fn for_each_expr(f: &Function, e: Expr, mut visit: impl FnMut(Expr)) {
+    let mut stack = vec![(e, false)];
+    let mut operands = Vec::new();
+    while let Some((e, done)) = stack.pop() {
+        if done {
+            visit(e);
+            continue;
+        }
+        stack.push((e, true));
+        for_each_operand(f, e, |o| operands.push((o, false)));
+        stack.extend(operands.drain(..).rev());
+    }
+}
+
+/// Where a binding stands.
+#[derive(Clone, Copy, Debug)]
+pub struct Place {
+    /// The function expression around it.
+    pub func: FuncId,
+    /// The sequence.
+    pub seq: Seq,
+    /// The block.
+    pub block: Block,
+    /// Its index in the block.
+    pub index: usize,
+}
+
+/// What a walk over a function meets, in the order of the text.
+#[derive(Clone, Copy, Debug)]
+pub enum Event {
+    /// A function expression begins: its parameters are in view.
+    EnterFunc(FuncId),
+    /// It ends.
+    LeaveFunc(FuncId),
+    /// A sequence begins.
+    EnterSeq(Seq),
+    /// A sequence's result.
+    Result(Seq),
+    /// A block begins.
+    EnterBlock(Block),
+    /// It ends.
+    LeaveBlock(Block),
+    /// A binding begins; the bodies nested in its value follow.
+    Binding(Place, Binding),
+    /// It is done: its variable is in view from here on.
+    Bound(Place, Binding),
+}
+
+/// Walks the function expression `id` with all nested ones, in the order of the text.
+pub fn walk(f: &Function, id: FuncId, mut visit: impl FnMut(Event)) {
+    enum Work {
+        Func(FuncId),
+        Seq(FuncId, Seq),
+        Block(FuncId, Seq, Block, usize),
+        Event(Event),
+    }
+    let mut stack = vec![Work::Func(id)];
+    while let Some(work) = stack.pop() {
+        match work {
+            Work::Event(e) => visit(e),
+            Work::Func(id) => {
+                visit(Event::EnterFunc(id));
+                stack.push(Work::Event(Event::LeaveFunc(id)));
+                stack.push(Work::Seq(id, f.func(id).body));
+            }
+            Work::Seq(id, seq) => {
+                visit(Event::EnterSeq(seq));
+                stack.push(Work::Event(Event::Result(seq)));
+                let blocks = f.seq(seq).blocks.iter().rev();
+                stack.extend(blocks.map(|&b| Work::Block(id, seq, b, 0)));
+            }
+            Work::Block(func, seq, block, start) => {
+                if start == 0 {
+                    visit(Event::EnterBlock(block));
+                }
+                let bindings = &f.block(block).bindings;
+                let mut index = start;
+                loop {
+                    let Some(&binding) = bindings.get(index) else {
+                        visit(Event::LeaveBlock(block));
+                        break;
+                    };
+                    let place = Place { func, seq, block, index };
+                    visit(Event::Binding(place, binding));
+                    index += 1;
+                    let nested = match f.expr(binding.value) {
+                        ExprData::If { then_seq, else_seq, .. } => {
+                            [Some(Work::Seq(func, *else_seq)), Some(Work::Seq(func, *then_seq))]
+                        }
+                        ExprData::Func(id) => [None, Some(Work::Func(*id))],
+                        _ => {
+                            visit(Event::Bound(place, binding));
+                            continue;
+                        }
+                    };
+                    stack.push(Work::Block(func, seq, block, index));
+                    stack.push(Work::Event(Event::Bound(place, binding)));
+                    stack.extend(nested.into_iter().flatten());
+                    break;
+                }
+            }
+        }
+    }
+}
+
+/// Every binding under the root, in the order of the text, an `If` before those in its branches.
+pub fn bindings(f: &Function) -> Vec<(Place, Binding)> {
+    let mut out = Vec::new();
+    walk(f, f.root(), |e| {
+        if let Event::Binding(place, b) = e {
+            out.push((place, b));
+        }
+    });
+    out
+}
+
+/// Calls `visit` with every expression that the root reaches: operands before what uses them, values in the
+/// order of the bindings, results of sequences last.
+pub fn post_order(f: &Function, mut visit: impl FnMut(Expr)) {
+    walk(f, f.root(), |event| match event {
+        Event::Bound(_, b) => for_each_expr(f, b.value, &mut visit),
+        Event::Result(seq) => for_each_expr(f, f.seq(seq).result, &mut visit),
+        _ => {}
+    });
+}
+
+/// The shape variables in a type.
+pub fn type_vars(f: &Function, ty: Type) -> Vec<Var> {
+    let mut out = Vec::new();
+    let mut stack = vec![ty];
+    while let Some(ty) = stack.pop() {
+        match f.types.get(ty) {
+            TypeData::Tensor { shape: TensorShape::Var(v), .. } => out.push(*v),
+            TypeData::Tuple(fields) => stack.extend(fields.iter().rev()),
+            TypeData::Callable { params, ret, .. } => {
+                stack.push(*ret);
+                stack.extend(params.iter().flatten().rev());
+            }
+            _ => {}
+        }
+    }
+    out
+}
+
+/// The variables that an expression reads directly.
+pub fn operand_vars(f: &Function, e: Expr) -> Vec<Var> {
+    let mut out = Vec::new();
+    for_each_expr(f, e, |e| {
+        if let ExprData::Var(v) = f.expr(e) {
+            out.push(*v);
+        }
+    });
+    out
+}
+
+/// How often each variable is read as an operand or result, and where.
+#[derive(Clone, Debug, Default)]
+pub struct Uses {
+    counts: FxHashMap<Var, usize>,
+    users: FxHashMap<Var, Vec<Var>>,
+}
+
+impl Uses {
+    /// Counts the uses in everything that the root reaches.
+    pub fn of(f: &Function) -> Self {
+        let mut uses = Uses::default();
+        walk(f, f.root(), |event| match event {
+            Event::Binding(_, b) => {
+                for v in operand_vars(f, b.value) {
+                    *uses.counts.entry(v).or_default() += 1;
+                    let users = uses.users.entry(v).or_default();
+                    if users.last() != Some(&b.var) {
+                        users.push(b.var);
+                    }
+                }
+            }
+            Event::Result(seq) => {
+                for v in operand_vars(f, f.seq(seq).result) {
+                    *uses.counts.entry(v).or_default() += 1;
+                }
+            }
+            _ => {}
+        });
+        uses
+    }
+
+    /// How often a variable is read.
+    pub fn count(&self, v: Var) -> usize {
+        self.counts.get(&v).copied().unwrap_or(0)
+    }
+
+    /// The variables whose values read `v` directly, in order. Results of sequences do not count.
+    pub fn users(&self, v: Var) -> &[Var] {
+        self.users.get(&v).map_or(&[], Vec::as_slice)
+    }
+}
+
+/// The variables that the function expression `id` defines: parameters and bindings, nested ones included.
+pub fn bound_vars(f: &Function, id: FuncId) -> Vec<Var> {
+    let mut out = Vec::new();
+    walk(f, id, |event| match event {
+        Event::EnterFunc(id) => out.extend_from_slice(&f.func(id).params),
+        Event::Bound(_, b) => out.push(b.var),
+        _ => {}
+    });
+    out
+}
+
+/// The variables that the function expression `id` reads, each once, in order.
+pub fn used_vars(f: &Function, id: FuncId) -> Vec<Var> {
+    let mut seen = FxHashSet::default();
+    let mut out = Vec::new();
+    let mut read = |e: Expr| {
+        for v in operand_vars(f, e) {
+            if seen.insert(v) {
+                out.push(v);
+            }
+        }
+    };
+    walk(f, id, |event| match event {
+        Event::Binding(_, b) => read(b.value),
+        Event::Result(seq) => read(f.seq(seq).result),
+        _ => {}
+    });
+    out
+}
+
+/// The variables that the function expression `id` reads but does not define: what a local function captures.
+pub fn free_vars(f: &Function, id: FuncId) -> Vec<Var> {
+    let bound: FxHashSet<Var> = bound_vars(f, id).into_iter().collect();
+    used_vars(f, id).into_iter().filter(|v| !bound.contains(v)).collect()
+}
+
+/// The symbols that the function expression `id` defines: by its parameters and by `match_cast`.
+pub fn defined_syms(f: &Function, id: FuncId) -> Vec<SymVar> {
+    let mut seen = FxHashSet::default();
+    let mut out = Vec::new();
+    let mut add = |ty: Type| {
+        for v in definable_syms(f, ty) {
+            if seen.insert(v) {
+                out.push(v);
+            }
+        }
+    };
+    walk(f, id, |event| match event {
+        Event::EnterFunc(id) => f.func(id).params.iter().for_each(|&p| add(f.var(p).ty)),
+        Event::Binding(_, b) => b.cast.expand().into_iter().for_each(&mut add),
+        _ => {}
+    });
+    out
+}
+
+/// Calls `visit` with every symbolic integer that the function expression `id` mentions.
+pub fn for_each_sym(f: &Function, id: FuncId, mut visit: impl FnMut(Sym)) {
+    let mut types = FxHashSet::default();
+    let mut ty = |t: Type, visit: &mut dyn FnMut(Sym)| {
+        if types.insert(t) {
+            visit_dims(f, t, true, visit);
+        }
+    };
+    fn exprs(
+        f: &Function,
+        e: Expr,
+        ty: &mut impl FnMut(Type, &mut dyn FnMut(Sym)),
+        visit: &mut dyn FnMut(Sym),
+    ) {
+        for_each_expr(f, e, |e| match f.expr(e) {
+            ExprData::Shape(dims) => dims.iter().for_each(|&d| visit(d)),
+            ExprData::Int(v, _) => visit(*v),
+            ExprData::Call { ty_args, .. } => {
+                f.type_list(*ty_args).iter().for_each(|&t| ty(t, visit));
+            }
+            _ => {}
+        });
+    }
+    walk(f, id, |event| match event {
+        Event::EnterFunc(id) => {
+            f.func(id).params.iter().for_each(|&p| ty(f.var(p).ty, &mut visit));
+            ty(f.func(id).ret_ty, &mut visit);
+        }
+        Event::Binding(_, b) => {
+            ty(f.var(b.var).ty, &mut visit);
+            if let Some(t) = b.cast.expand() {
+                ty(t, &mut visit);
+            }
+            exprs(f, b.value, &mut ty, &mut visit);
+        }
+        Event::Result(seq) => exprs(f, f.seq(seq).result, &mut ty, &mut visit),
+        _ => {}
+    });
+}
+
+/// The symbols that the function expression `id` mentions but does not define, each once.
+pub fn free_syms(f: &Function, id: FuncId) -> Vec<SymVar> {
+    let mut seen: FxHashSet<SymVar> = defined_syms(f, id).into_iter().collect();
+    let mut out = Vec::new();
+    for_each_sym(f, id, |s| {
+        for v in f.syms.free_vars(s) {
+            if seen.insert(v) {
+                out.push(v);
+            }
+        }
+    });
+    out
+}
+
+/// The names of the module's functions that the root mentions, each once, in order.
+pub fn called_globals(f: &Function) -> Vec<std::sync::Arc<str>> {
+    let mut seen = FxHashSet::default();
+    let mut out = Vec::new();
+    post_order(f, |e| {
+        if let ExprData::Global(s) = f.expr(e) {
+            if seen.insert(*s) {
+                out.push(f.str(*s).clone());
+            }
+        }
+    });
+    out
+}
+
+/// Copies parts of `src` into `dst`. What is entered in [`vars`](Self::vars) and [`syms`](Self::syms) is replaced;
+/// variables are copied where they are defined, symbols where they are first met.
+pub struct Importer<'a> {
+    /// The function copied from.
+    pub src: &'a Function,
+    /// The function copied into.
+    pub dst: &'a mut Function,
+    /// What variables of `src` become: operands of `dst`.
+    pub vars: FxHashMap<Var, Expr>,
+    /// What symbols of `src` become.
+    pub syms: SymMap,
+    types: FxHashMap<Type, Type>,
+}
+
+impl<'a> Importer<'a> {
+    /// An importer that replaces nothing yet.
+    pub fn new(src: &'a Function, dst: &'a mut Function) -> Self {
+        let (vars, syms) = (FxHashMap::default(), SymMap::default());
+        Importer { src, dst, vars, syms, types: FxHashMap::default() }
+    }
+
+    /// A symbolic integer.
+    pub fn sym(&mut self, s: Sym) -> Sym {
+        super::derive::import_sym(self.dst, self.src, s, &mut self.syms)
+    }
+
+    /// A type. A shape variable that became something else than a variable is forgotten.
+    pub fn ty(&mut self, ty: Type) -> Type {
+        if let Some(&t) = self.types.get(&ty) {
+            return t;
+        }
+        let data = match self.src.types.get(ty) {
+            TypeData::Any => TypeData::Any,
+            TypeData::Prim { dtype, value } => {
+                TypeData::Prim { dtype: *dtype, value: value.map(|v| self.sym(v)) }
+            }
+            TypeData::Shape { dims, ndim } => {
+                let dims = dims.as_ref().map(|d| d.iter().map(|&s| self.sym(s)).collect());
+                TypeData::Shape { dims, ndim: *ndim }
+            }
+            TypeData::Tensor { shape, dtype } => {
+                TypeData::Tensor { shape: self.shape(shape, ty), dtype: *dtype }
+            }
+            TypeData::Tuple(fields) => {
+                TypeData::Tuple(fields.iter().map(|&t| self.ty(t)).collect())
+            }
+            TypeData::Callable { params, ret, pure } => {
+                let params = params.as_ref().map(|p| p.iter().map(|&t| self.ty(t)).collect());
+                TypeData::Callable { params, ret: self.ty(*ret), pure: *pure }
+            }
+        };
+        let new = self.dst.intern(data);
+        self.types.insert(ty, new);
+        new
+    }
+
+    fn shape(&mut self, shape: &TensorShape, ty: Type) -> TensorShape {
+        match shape {
+            TensorShape::Dims(d) => TensorShape::Dims(d.iter().map(|&s| self.sym(s)).collect()),
+            TensorShape::Rank(n) => TensorShape::Rank(*n),
+            TensorShape::Unknown => TensorShape::Unknown,
+            TensorShape::Var(v) => match self.vars.get(v).map(|&e| self.dst.expr(e)) {
+                Some(ExprData::Var(v)) => TensorShape::Var(*v),
+                Some(ExprData::Shape(dims)) => TensorShape::Dims(dims.clone()),
+                _ => self.src.rank_of(ty).map_or(TensorShape::Unknown, TensorShape::Rank),
+            },
+        }
+    }
+
+    /// Copies a variable's definition and enters it.
+    pub fn define(&mut self, v: Var) -> Var {
+        let data = self.src.var(v);
+        let ty = self.ty(data.ty);
+        let new = self.dst.add_var(data.name.clone(), ty, data.dataflow, data.span);
+        let e = self.dst.var_expr(new);
+        self.vars.insert(v, e);
+        new
+    }
+
+    /// An expression with its types. A variable that was never defined is defined now.
+    pub fn expr(&mut self, e: Expr) -> Expr {
+        let src = self.src;
+        let data = match src.expr(e) {
+            ExprData::Var(v) => {
+                if let Some(&e) = self.vars.get(v) {
+                    return e;
+                }
+                let v = self.define(*v);
+                return self.dst.var_expr(v);
+            }
+            ExprData::Constant(c) => return self.dst.constant(src.const_tensor(*c).clone()),
+            ExprData::Global(s) => ExprData::Global(self.dst.str_id(src.str(*s))),
+            ExprData::Extern(s) => ExprData::Extern(self.dst.str_id(src.str(*s))),
+            ExprData::Str(s) => ExprData::Str(self.dst.str_id(src.str(*s))),
+            ExprData::Shape(dims) => ExprData::Shape(dims.iter().map(|&d| self.sym(d)).collect()),
+            ExprData::Int(v, dtype) => ExprData::Int(self.sym(*v), *dtype),
+            ExprData::Float(bits, dtype) => ExprData::Float(*bits, *dtype),
+            ExprData::DType(d) => ExprData::DType(*d),
+            ExprData::Tuple(list) => {
+                let fields: Vec<Expr> = src.list(*list).iter().map(|&x| self.expr(x)).collect();
+                return self.dst.tuple(&fields);
+            }
+            ExprData::TupleGetItem(t, i) => {
+                let t = self.expr(*t);
+                if let Some(&field) = self.dst.tuple_fields(t).and_then(|f| f.get(*i as usize)) {
+                    return field;
+                }
+                ExprData::TupleGetItem(t, *i)
+            }
+            ExprData::Call { callee, args, attrs, ty_args } => {
+                let callee = match callee {
+                    Callee::Op(op) => Callee::Op(*op),
+                    Callee::Expr(c) => Callee::Expr(self.expr(*c)),
+                };
+                let args: Vec<Expr> = src.list(*args).iter().map(|&x| self.expr(x)).collect();
+                let ty_args: Vec<Type> =
+                    src.type_list(*ty_args).iter().map(|&t| self.ty(t)).collect();
+                let ty = self.ty(src.expr_ty(e));
+                return self.dst.call(callee, &args, src.call_attrs(*attrs).clone(), &ty_args, ty);
+            }
+            ExprData::If { cond, then_seq, else_seq } => {
+                let cond = self.expr(*cond);
+                let (then_seq, else_seq) = (self.seq(*then_seq), self.seq(*else_seq));
+                ExprData::If { cond, then_seq, else_seq }
+            }
+            ExprData::Func(id) => ExprData::Func(self.func(*id)),
+        };
+        let ty = self.ty(src.expr_ty(e));
+        self.dst.add_expr(data, ty)
+    }
+
+    /// A binding with its variable.
+    pub fn binding(&mut self, b: Binding) -> Binding {
+        // A local function may call itself: its variable is in view in its own value.
+        let recursive = matches!(self.src.expr(b.value), ExprData::Func(_));
+        let early = recursive.then(|| self.define(b.var));
+        let value = self.expr(b.value);
+        let cast = b.cast.expand().map(|t| self.ty(t));
+        let var = early.unwrap_or_else(|| self.define(b.var));
+        Binding { var, value, cast: cast.into() }
+    }
+
+    /// A block.
+    pub fn block(&mut self, b: Block) -> Block {
+        let data = self.src.block(b);
+        let bindings = data.bindings.iter().map(|&b| self.binding(b)).collect();
+        self.dst.add_block(BlockData { dataflow: data.dataflow, bindings })
+    }
+
+    /// A sequence.
+    pub fn seq(&mut self, s: Seq) -> Seq {
+        let data = self.src.seq(s);
+        let blocks = data.blocks.iter().map(|&b| self.block(b)).collect();
+        let result = self.expr(data.result);
+        self.dst.add_seq(SeqData { blocks, result })
+    }
+
+    /// A function expression.
+    pub fn func(&mut self, id: FuncId) -> FuncId {
+        let data = self.src.func(id);
+        let params = data.params.iter().map(|&p| self.define(p)).collect();
+        let ret_ty = self.ty(data.ret_ty);
+        let body = self.seq(data.body);
+        self.dst.add_func(FuncData { params, body, ret_ty, pure: data.pure })
+    }
+}
+
+/// A copy of a function that holds nothing dead.
+pub fn copy_function(src: &Function) -> Function {
+    let mut dst = Function::empty();
+    dst.attrs = src.attrs.clone();
+    dst.private = src.private;
+    let data = {
+        let mut importer = Importer::new(src, &mut dst);
+        let id = importer.func(src.root());
+        dst.func(id).clone()
+    };
+    let root = dst.root();
+    *dst.func_mut(root) = data;
+    dst
+}

@@ -1,0 +1,329 @@
+//! [`SymBridge`]: integer expressions of a loop function as symbolic integers, and back.
+
+use pliant_sym::{CmpOp, Sym, SymArena, SymKind, SymVar};
+use rustc_hash::FxHashMap;
+
+use super::expr::{BinOp, Expr, ExprData, Ty, Var, VarTy};
+use super::func::PrimFunc;
+use super::intrin::Intrin;
+use super::visit::for_each_expr;
+
+/// Which variable of a loop function is which symbol of an arena.
+///
+/// Symbolic integers are mathematical: the bridge treats the function's index arithmetic as free of overflow,
+/// which the checks on sizes guarantee for index expressions.
+#[derive(Clone, Debug, Default)]
+pub struct SymBridge {
+    to_sym: FxHashMap<Var, SymVar>,
+    to_var: FxHashMap<SymVar, Var>,
+    /// Expressions that are no integer arithmetic, and the symbols that stand for them.
+    opaque: FxHashMap<Expr, SymVar>,
+    from_opaque: FxHashMap<SymVar, Expr>,
+    memo: FxHashMap<Expr, Option<Sym>>,
+}
+
+impl SymBridge {
+    /// A bridge that knows no variable.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Lets a variable and a symbol stand for each other.
+    pub fn bind(&mut self, var: Var, sym: SymVar) {
+        self.to_sym.insert(var, sym);
+        self.to_var.insert(sym, var);
+    }
+
+    /// The symbol of a variable, made when it has none.
+    pub fn sym_var(&mut self, f: &PrimFunc, arena: &mut SymArena, var: Var) -> SymVar {
+        if let Some(&s) = self.to_sym.get(&var) {
+            return s;
+        }
+        let s = arena.fresh_var(f.var(var).name.to_string());
+        self.bind(var, s);
+        s
+    }
+
+    /// The variable of a symbol, if it has one.
+    pub fn var_of(&self, sym: SymVar) -> Option<Var> {
+        self.to_var.get(&sym).copied()
+    }
+
+    /// The symbolic integer of an expression; `None` where it is not arithmetic on integers (loads, floats,
+    /// vectors, division towards zero).
+    pub fn to_sym(&mut self, f: &PrimFunc, arena: &mut SymArena, e: Expr) -> Option<Sym> {
+        for e in bottom_up(f, e) {
+            if !self.memo.contains_key(&e) {
+                let sym = self.convert(f, arena, e);
+                self.memo.insert(e, sym);
+            }
+        }
+        self.memo[&e]
+    }
+
+    /// The symbolic integer of an expression, in which a symbol of its own stands for each part that is not
+    /// arithmetic on integers.
+    pub fn to_sym_opaque(&mut self, f: &PrimFunc, arena: &mut SymArena, e: Expr) -> Sym {
+        for e in bottom_up(f, e) {
+            if self.memo.get(&e).is_some_and(Option::is_some) {
+                continue;
+            }
+            let sym = self.convert(f, arena, e).unwrap_or_else(|| {
+                let var = *self.opaque.entry(e).or_insert_with(|| arena.fresh_var("opaque"));
+                self.from_opaque.insert(var, e);
+                arena.var(var)
+            });
+            self.memo.insert(e, Some(sym));
+        }
+        self.memo[&e].expect("every part was converted")
+    }
+
+    fn convert(&mut self, f: &PrimFunc, arena: &mut SymArena, e: Expr) -> Option<Sym> {
+        let ty = f.expr_ty(e);
+        let integral = ty.lanes == 1 && (ty.dtype.is_int() || ty.dtype.is_bool());
+        if !integral {
+            return None;
+        }
+        let of = |e: Expr| self.memo.get(&e).copied().flatten();
+        match f.expr(e) {
+            ExprData::Int(v, _) => Some(arena.int(*v)),
+            ExprData::Var(v) => match f.var(*v).ty {
+                VarTy::Value(_) => {
+                    let s = self.sym_var(f, arena, *v);
+                    Some(arena.var(s))
+                }
+                VarTy::Handle => None,
+            },
+            ExprData::Cast(to, a) => {
+                let from = f.expr_ty(*a);
+                let widens = (from.dtype.is_int() || from.dtype.is_bool())
+                    && to.dtype.is_int()
+                    && to.dtype.size() >= from.dtype.size();
+                of(*a).filter(|_| widens)
+            }
+            ExprData::Binary(op, a, b) => {
+                let (a, b) = (of(*a)?, of(*b)?);
+                binary(arena, *op, a, b)
+            }
+            ExprData::Not(a) => {
+                let a = of(*a)?;
+                Some(arena.not(a))
+            }
+            ExprData::Select(c, a, b) => {
+                let (c, a, b) = (of(*c)?, of(*a)?, of(*b)?);
+                Some(arena.select(c, a, b))
+            }
+            ExprData::Call(Intrin::IfThenElse, args, _) => {
+                let (c, a, b) = (of(*args.first()?)?, of(*args.get(1)?)?, of(*args.get(2)?)?);
+                Some(arena.select(c, a, b))
+            }
+            ExprData::Call(Intrin::Likely, args, _) => of(*args.first()?),
+            _ => None,
+        }
+    }
+
+    /// The expression of a symbolic integer: int64, or bool for a predicate. A symbol without a variable gets a new
+    /// int64 variable of its name.
+    pub fn to_expr(&mut self, arena: &SymArena, f: &mut PrimFunc, sym: Sym) -> Expr {
+        let mut done: FxHashMap<Sym, Expr> = FxHashMap::default();
+        let mut seen = vec![sym];
+        let mut list = Vec::new();
+        let mut known = rustc_hash::FxHashSet::default();
+        while let Some(s) = seen.pop() {
+            if known.insert(s) {
+                list.push(s);
+                seen.extend(arena.children(s));
+            }
+        }
+        // Operands are made before what is made of them, so their ids are smaller.
+        list.sort();
+        for s in list {
+            let e = self.build(arena, f, s, &done);
+            done.insert(s, e);
+        }
+        done[&sym]
+    }
+
+    fn build(
+        &mut self,
+        arena: &SymArena,
+        f: &mut PrimFunc,
+        s: Sym,
+        done: &FxHashMap<Sym, Expr>,
+    ) -> Expr {
+        let of = |f: &mut PrimFunc, s: Sym| f.cast(done[&s], Ty::I64);
+        let cond = |f: &mut PrimFunc, s: Sym| {
+            let e = done[&s];
+            if f.expr_ty(e) == Ty::BOOL {
+                return e;
+            }
+            let zero = f.int(0);
+            f.binary(BinOp::Ne, e, zero)
+        };
+        match arena.kind(s) {
+            SymKind::Int(v) => f.int(v),
+            SymKind::Var(v) => self.var_expr(arena, f, v),
+            SymKind::Sum { terms, constant } => sum(f, terms, constant, done),
+            SymKind::Product(list) => fold(f, list, of, BinOp::Mul),
+            SymKind::Min(list) => fold(f, list, of, BinOp::Min),
+            SymKind::Max(list) => fold(f, list, of, BinOp::Max),
+            SymKind::And(list) => fold(f, list, cond, BinOp::And),
+            SymKind::Or(list) => fold(f, list, cond, BinOp::Or),
+            SymKind::FloorDiv(a, b) => fold(f, &[a, b], of, BinOp::FloorDiv),
+            SymKind::FloorMod(a, b) => fold(f, &[a, b], of, BinOp::FloorMod),
+            SymKind::BigAdd(a, b) => fold(f, &[a, b], of, BinOp::Add),
+            SymKind::BigMul(a, b) => fold(f, &[a, b], of, BinOp::Mul),
+            SymKind::Cmp(op, a, b) => {
+                let op = match op {
+                    CmpOp::Lt => BinOp::Lt,
+                    CmpOp::Le => BinOp::Le,
+                    CmpOp::Eq => BinOp::Eq,
+                    CmpOp::Ne => BinOp::Ne,
+                };
+                fold(f, &[a, b], of, op)
+            }
+            SymKind::Select(c, a, b) => {
+                let (c, a, b) = (cond(f, c), of(f, a), of(f, b));
+                f.call(Intrin::IfThenElse, &[c, a, b])
+            }
+            SymKind::Not(a) => {
+                let a = cond(f, a);
+                f.add_expr(ExprData::Not(a))
+            }
+        }
+    }
+
+    fn var_expr(&mut self, arena: &SymArena, f: &mut PrimFunc, v: SymVar) -> Expr {
+        if let Some(&e) = self.from_opaque.get(&v) {
+            return f.cast(e, Ty::I64);
+        }
+        let var = match self.to_var.get(&v) {
+            Some(&var) => var,
+            None => {
+                let var = f.size_var(arena.name(v));
+                self.bind(var, v);
+                var
+            }
+        };
+        let e = f.var_expr(var);
+        f.cast(e, Ty::I64)
+    }
+}
+
+fn bottom_up(f: &PrimFunc, e: Expr) -> Vec<Expr> {
+    let mut list = Vec::new();
+    for_each_expr(f, e, |e| list.push(e));
+    // Expressions are interned after their operands.
+    list.sort();
+    list
+}
+
+fn fold(
+    f: &mut PrimFunc,
+    list: &[Sym],
+    of: impl Fn(&mut PrimFunc, Sym) -> Expr,
+    op: BinOp,
+) -> Expr {
+    let mut acc = of(f, list[0]);
+    for &s in &list[1..] {
+        let e = of(f, s);
+        acc = f.binary(op, acc, e);
+    }
+    acc
+}
+
+/// Positive terms first, so that as few operators as can be are spent on signs.
+fn sum(f: &mut PrimFunc, terms: &[(i64, Sym)], constant: i64, done: &FxHashMap<Sym, Expr>) -> Expr {
+    let mut acc: Option<Expr> = None;
+    let positive = terms.iter().filter(|t| t.0 > 0);
+    let negative = terms.iter().filter(|t| t.0 <= 0);
+    for &(coef, s) in positive.chain(negative) {
+        let e = f.cast(done[&s], Ty::I64);
+        let subtract = acc.is_some() && coef < 0 && coef != i64::MIN;
+        let factor = if subtract { -coef } else { coef };
+        let term = if factor == 1 {
+            e
+        } else {
+            let c = f.int(factor);
+            f.mul(e, c)
+        };
+        acc = Some(match acc {
+            None => term,
+            Some(a) => f.binary(if subtract { BinOp::Sub } else { BinOp::Add }, a, term),
+        });
+    }
+    let Some(acc) = acc else { return f.int(constant) };
+    match constant {
+        0 => acc,
+        c if c < 0 && c != i64::MIN => {
+            let c = f.int(-c);
+            f.binary(BinOp::Sub, acc, c)
+        }
+        c => {
+            let c = f.int(c);
+            f.add(acc, c)
+        }
+    }
+}
+
+fn binary(arena: &mut SymArena, op: BinOp, a: Sym, b: Sym) -> Option<Sym> {
+    Some(match op {
+        BinOp::Add => arena.add(a, b),
+        BinOp::Sub => arena.sub(a, b),
+        BinOp::Mul => arena.mul(a, b),
+        BinOp::FloorDiv => arena.floordiv(a, b),
+        BinOp::FloorMod => arena.floormod(a, b),
+        BinOp::Min => arena.min(a, b),
+        BinOp::Max => arena.max(a, b),
+        BinOp::Eq => arena.eq(a, b),
+        BinOp::Ne => arena.ne(a, b),
+        BinOp::Lt => arena.lt(a, b),
+        BinOp::Le => arena.le(a, b),
+        BinOp::Gt => arena.gt(a, b),
+        BinOp::Ge => arena.ge(a, b),
+        BinOp::And => arena.and(a, b),
+        BinOp::Or => arena.or(a, b),
+        BinOp::Div | BinOp::Mod => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_and_back() {
+        let mut f = PrimFunc::new();
+        let mut arena = SymArena::new();
+        let mut bridge = SymBridge::new();
+        let (n, i) = (f.size_var("n"), f.size_var("i"));
+        let (n, i) = (f.var_expr(n), f.var_expr(i));
+        let four = f.int(4);
+        let x = f.mul(i, four);
+        let x = f.add(x, n);
+        let x = f.binary(BinOp::Sub, x, i);
+        let sym = bridge.to_sym(&f, &mut arena, x).unwrap();
+        assert_eq!(arena.display(sym).to_string(), "i * 3 + n");
+        let back = bridge.to_expr(&arena, &mut f, sym);
+        assert_eq!(bridge.to_sym(&f, &mut arena, back), Some(sym));
+        let cond = f.binary(BinOp::Lt, x, n);
+        let sym = bridge.to_sym(&f, &mut arena, cond).unwrap();
+        let back = bridge.to_expr(&arena, &mut f, sym);
+        assert_eq!(f.expr_ty(back), Ty::BOOL);
+    }
+
+    #[test]
+    fn loads_are_opaque() {
+        let mut f = PrimFunc::new();
+        let mut arena = SymArena::new();
+        let mut bridge = SymBridge::new();
+        let one = f.int(1);
+        let b = f.compact_buffer("B", vec![one], crate::DType::Int64);
+        let load = f.load(b, &[one]);
+        let sum = f.add(load, one);
+        assert_eq!(bridge.to_sym(&f, &mut arena, sum), None);
+        let sym = bridge.to_sym_opaque(&f, &mut arena, sum);
+        let back = bridge.to_expr(&arena, &mut f, sym);
+        assert_eq!(back, sum);
+    }
+}
