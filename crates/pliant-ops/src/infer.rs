@@ -1,6 +1,7 @@
 //! [`InferCtx`]: what a type rule sees of a call, and the words in which it says what does not fit.
 
 use pliant_ir::op::{InferError, Op};
+use pliant_ir::print::type_text;
 use pliant_ir::relax::{Expr, ExprData, Function, TensorShape, Type, TypeData};
 use pliant_ir::{AttrValue, Attrs, DType, Sym};
 
@@ -377,52 +378,4 @@ pub(crate) fn attr(decl: &OpDecl, attrs: &Attrs, key: &str) -> AttrValue {
     }
     let default = decl.attrs.iter().find(|(k, _)| *k == key).map_or(Default::None, |(_, d)| *d);
     default.value().unwrap_or(AttrValue::None)
-}
-
-/// A type as the script writes it.
-pub fn type_text(func: &Function, ty: Type) -> String {
-    let dims_text = |dims: &[Sym]| -> String {
-        dims.iter().map(|&d| func.syms.display(d).to_string()).collect::<Vec<_>>().join(", ")
-    };
-    match func.types.get(ty) {
-        TypeData::Any => "R.Object".into(),
-        TypeData::Prim { dtype, value: None } => format!("R.Prim(\"{dtype}\")"),
-        TypeData::Prim { value: Some(v), .. } => format!("R.Prim(value={})", func.syms.display(*v)),
-        TypeData::Shape { dims: Some(dims), .. } => format!("R.Shape([{}])", dims_text(dims)),
-        TypeData::Shape { ndim: Some(n), .. } => format!("R.Shape(ndim={n})"),
-        TypeData::Shape { .. } => "R.Shape".into(),
-        TypeData::Tensor { shape, dtype } => {
-            let mut parts = Vec::new();
-            match shape {
-                TensorShape::Dims(d) if d.len() == 1 => parts.push(format!("({},)", dims_text(d))),
-                TensorShape::Dims(d) => parts.push(format!("({})", dims_text(d))),
-                TensorShape::Var(v) => parts.push(func.var(*v).name.to_string()),
-                TensorShape::Rank(_) | TensorShape::Unknown => {}
-            }
-            parts.extend(dtype.map(|d| format!("dtype=\"{d}\"")));
-            if let TensorShape::Rank(n) = shape {
-                parts.push(format!("ndim={n}"));
-            }
-            if parts.is_empty() {
-                "R.Tensor".into()
-            } else {
-                format!("R.Tensor({})", parts.join(", "))
-            }
-        }
-        TypeData::Tuple(fields) if fields.len() > 8 => {
-            format!("a tuple of {} fields", fields.len())
-        }
-        TypeData::Tuple(fields) => {
-            let fields: Vec<String> = fields
-                .iter()
-                .map(|&t| match func.types.get(t) {
-                    // Tuples may nest as deep as the user likes; the message need not.
-                    TypeData::Tuple(_) => "R.Tuple(...)".into(),
-                    _ => type_text(func, t),
-                })
-                .collect();
-            format!("R.Tuple({})", fields.join(", "))
-        }
-        TypeData::Callable { .. } => "a function".into(),
-    }
 }

@@ -8,11 +8,13 @@
 //! | [`mod@registry`] | [`registry()`]: operators by name, as the IR wants them |
 //! | [`infer`], [`rules`], [`prove`] | what type rules see, share, and can prove |
 //! | [`mod@legalize`] | from a call to a loop function |
+//! | [`module_builder`] | [`ModuleBuilder`]: modules under construction, `emit_te` |
 //! | [`user`] | operators registered from a tensor expression alone |
 
 pub mod decl;
 pub mod infer;
 pub mod legalize;
+pub mod module_builder;
 mod ops;
 pub mod prove;
 pub mod registry;
@@ -22,5 +24,6 @@ pub mod user;
 
 pub use decl::{OpDecl, Pattern};
 pub use legalize::{LegalizeError, Legalized, TirCall, legalize, legalize_call};
+pub use module_builder::{ModuleBuilder, call_tir};
 pub use registry::{Registry, registry};
 pub use user::{TeArg, TeCall, UserOpSpec, register_user_op};

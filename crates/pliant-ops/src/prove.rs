@@ -1,63 +1,46 @@
 //! What can be proved about sizes while types are inferred. All symbols of shapes are at least 0.
 
 use pliant_ir::relax::Function;
-use pliant_sym::{Sym, SymKind};
+use pliant_sym::{Analyzer, Facts, Proof, Sym};
 
 /// Whether two sizes are equal: yes, no, or unknown (`None`).
 pub fn equal(func: &mut Function, a: Sym, b: Sym) -> Option<bool> {
+    // The common case, on the path of every broadcast.
     if a == b {
         return Some(true);
     }
-    let diff = func.syms.sub(a, b);
-    match sign(func, diff)? {
-        Sign::Zero => Some(true),
-        Sign::Positive | Sign::Negative => Some(false),
+    if let (Some(x), Some(y)) = (func.syms.as_int(a), func.syms.as_int(b)) {
+        return Some(x == y);
     }
+    ask(func, &[a, b], |analyzer| analyzer.prove_eq(a, b))
 }
 
 /// Whether `a <= b`: yes, no, or unknown.
 pub fn at_most(func: &mut Function, a: Sym, b: Sym) -> Option<bool> {
-    let diff = func.syms.sub(a, b);
-    match sign(func, diff)? {
-        Sign::Zero | Sign::Negative => Some(true),
-        Sign::Positive => Some(false),
-    }
+    ask(func, &[a, b], |analyzer| analyzer.prove_le(a, b))
 }
 
-/// Whether `a % b == 0`: yes, no, or unknown.
+/// Whether `b` divides `a`: yes, no, or unknown.
 pub fn divides(func: &mut Function, b: Sym, a: Sym) -> Option<bool> {
     let rest = func.syms.floormod(a, b);
-    func.syms.as_int(rest).map(|r| r == 0)
+    let zero = func.syms.int(0);
+    equal(func, rest, zero)
 }
 
-enum Sign {
-    Zero,
-    Positive,
-    Negative,
-}
-
-/// The sign of a linear term whose variables are sizes.
-fn sign(func: &Function, sym: Sym) -> Option<Sign> {
-    match func.syms.kind(sym) {
-        SymKind::Int(0) => Some(Sign::Zero),
-        SymKind::Int(v) => Some(if v > 0 { Sign::Positive } else { Sign::Negative }),
-        SymKind::Sum { terms, constant } => {
-            let size = |s: Sym| match func.syms.kind(s) {
-                SymKind::Var(_) => true,
-                SymKind::Product(list) => list.iter().all(|&f| func.syms.as_var(f).is_some()),
-                _ => false,
-            };
-            if !terms.iter().all(|t| size(t.1)) {
-                return None;
-            }
-            if constant > 0 && terms.iter().all(|t| t.0 > 0) {
-                Some(Sign::Positive)
-            } else if constant < 0 && terms.iter().all(|t| t.0 < 0) {
-                Some(Sign::Negative)
-            } else {
-                None
-            }
+fn ask(
+    func: &mut Function,
+    terms: &[Sym],
+    question: impl FnOnce(&mut Analyzer<'_>) -> Proof,
+) -> Option<bool> {
+    let mut facts = Facts::new();
+    for &term in terms {
+        for var in func.syms.free_vars(term) {
+            facts.assume_size(var);
         }
-        _ => None,
+    }
+    match question(&mut Analyzer::new(&mut func.syms, &facts)) {
+        Proof::Yes => Some(true),
+        Proof::No => Some(false),
+        Proof::Unknown => None,
     }
 }

@@ -215,7 +215,7 @@ impl<'f> TeCall<'f> {
                 items.into_iter().map(|f| self.arg(f)).collect::<Result<_, _>>().map(TeArg::Tuple)
             }
             _ => {
-                let ty = crate::infer::type_text(self.func, self.func.expr_ty(e));
+                let ty = pliant_ir::print::type_text(self.func, self.func.expr_ty(e));
                 Err(LegalizeError::unknown(format!("an operand is no tensor of known shape: {ty}")))
             }
         }
@@ -234,7 +234,7 @@ impl<'f> TeCall<'f> {
             _ => ty.dims(),
         };
         let (Some(dims), Some(dtype)) = (dims.map(|d| d.to_vec()), ty.dtype()) else {
-            let ty = crate::infer::type_text(self.func, self.func.expr_ty(e));
+            let ty = pliant_ir::print::type_text(self.func, self.func.expr_ty(e));
             return Err(LegalizeError::unknown(format!(
                 "an operand has no known shape and data type: {ty}"
             )));
@@ -244,6 +244,11 @@ impl<'f> TeCall<'f> {
         let t = te::placeholder(shape, dtype, crate::legalize::input_name(self.inputs.len()));
         self.inputs.push((t.clone(), e));
         Ok(t)
+    }
+
+    /// The inputs and the variables.
+    pub fn finish(self) -> (Vec<(te::Tensor, Expr)>, VarMap) {
+        (self.inputs, self.vars)
     }
 
     /// The type of the outputs: a tensor type, or a tuple of them unless there is one.

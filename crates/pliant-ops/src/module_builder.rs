@@ -1,0 +1,188 @@
+//! [`ModuleBuilder`]: a module under construction, and loop functions made from tensor expressions.
+
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use pliant_ir::op::CALL_TIR;
+use pliant_ir::print::{PrintOptions, print_prim_func};
+use pliant_ir::relax::{Callee, Expr, Function, FunctionBuilder, Type, TypeData, Var};
+use pliant_ir::tir::PrimFunc;
+use pliant_ir::{Attrs, BaseFunc, IRModule, Sym};
+use rustc_hash::{FxHashMap, FxHasher};
+
+use crate::legalize::{LegalizeError, TirCall, tir_call};
+use crate::te;
+use crate::user::TeCall;
+
+/// A module under construction. Loop functions that are equal up to names are kept once.
+#[derive(Debug, Default)]
+pub struct ModuleBuilder {
+    module: IRModule,
+    prims: FxHashMap<u64, Vec<Arc<str>>>,
+}
+
+impl ModuleBuilder {
+    /// An empty module.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// A module to be added to. Its own private loop functions serve equal ones added later.
+    pub fn from_module(module: IRModule) -> Self {
+        let mut builder = ModuleBuilder { module, prims: FxHashMap::default() };
+        let private = |f: &PrimFunc| f.private;
+        let known: Vec<(u64, Arc<str>)> = builder
+            .module
+            .prim_funcs()
+            .filter(|(_, f)| private(f))
+            .map(|(name, f)| (key(f), name.clone()))
+            .collect();
+        for (key, name) in known {
+            builder.prims.entry(key).or_default().push(name);
+        }
+        builder
+    }
+
+    /// The module as it stands.
+    pub fn module(&self) -> &IRModule {
+        &self.module
+    }
+
+    /// The finished module.
+    pub fn finish(self) -> IRModule {
+        self.module
+    }
+
+    /// Adds a function under `hint` or a name made from it. A private loop function that is equal to one already
+    /// there is not added: the name of that one is returned.
+    pub fn add_func(&mut self, func: impl Into<BaseFunc>, hint: &str) -> Arc<str> {
+        let func = func.into();
+        let BaseFunc::Prim(prim) = &func else { return self.insert(func, hint) };
+        if !prim.private {
+            return self.insert(func, hint);
+        }
+        let key = key(prim);
+        for name in self.prims.get(&key).into_iter().flatten() {
+            let old = self.module.get(name).and_then(BaseFunc::as_prim);
+            if old.is_some_and(|old| same(old, prim)) {
+                return name.clone();
+            }
+        }
+        let name = self.insert(func, hint);
+        self.prims.entry(key).or_default().push(name.clone());
+        name
+    }
+
+    /// Replaces the function of that name, or adds it.
+    pub fn update_func(&mut self, name: impl Into<Arc<str>>, func: impl Into<BaseFunc>) {
+        self.module.insert(name, func);
+    }
+
+    fn insert(&mut self, func: BaseFunc, hint: &str) -> Arc<str> {
+        let name = self.module.fresh_name(hint);
+        self.module.insert(name.clone(), func);
+        name
+    }
+
+    /// Adds the loop function and makes the `call_tir` of it. Inputs that are calls or tuple fields have yet to be
+    /// bound: [`FunctionBuilder::operand`] does that.
+    pub fn call_tir(&mut self, func: &mut Function, call: TirCall) -> Expr {
+        let TirCall { func: prim, name, inputs, tir_vars, out_tys, tuple } = call;
+        let name = self.add_func(prim, &name);
+        call_tir(func, &name, &inputs, &tir_vars, &out_tys, tuple)
+    }
+
+    /// A `call_tir` of the loop function of `f`, which gets a tensor for each operand. Size variables that no
+    /// operand's dim defines are handed over as `tir_vars`.
+    ///
+    /// # Errors
+    /// When an operand's shape or data type is not known, `f` fails, or its outputs are no well-formed stages.
+    pub fn call_te(
+        &mut self,
+        func: &mut Function,
+        hint: &str,
+        args: &[Expr],
+        f: impl FnOnce(&[te::Tensor]) -> Result<Vec<te::Tensor>, te::TeError>,
+    ) -> Result<Expr, LegalizeError> {
+        let mut call = TeCall::new(func);
+        let tensors = args.iter().map(|&a| call.tensor(a)).collect::<Result<Vec<_>, _>>()?;
+        let outputs = f(&tensors)?;
+        let (inputs, vars) = call.finish();
+        self.finish_te(func, hint, &inputs, vars, &outputs)
+    }
+
+    /// The `call_tir` of outputs made with a [`TeCall`].
+    ///
+    /// # Errors
+    /// When the outputs are no well-formed stages over the inputs.
+    pub fn finish_te(
+        &mut self,
+        func: &mut Function,
+        hint: &str,
+        inputs: &[(te::Tensor, Expr)],
+        vars: te::VarMap,
+        outputs: &[te::Tensor],
+    ) -> Result<Expr, LegalizeError> {
+        let mut call = TeCall::with_vars(func, vars);
+        let ty = call.out_ty(outputs)?;
+        let (_, vars) = call.finish();
+        let call = tir_call(func, hint, inputs, outputs, &vars, ty)?;
+        Ok(self.call_tir(func, call))
+    }
+
+    /// Binds [`call_te`](Self::call_te) in the function under construction. Operands are brought to normal form
+    /// first.
+    ///
+    /// # Errors
+    /// As [`call_te`](Self::call_te).
+    pub fn emit_te(
+        &mut self,
+        builder: &mut FunctionBuilder<'_>,
+        hint: &str,
+        args: &[Expr],
+        f: impl FnOnce(&[te::Tensor]) -> Result<Vec<te::Tensor>, te::TeError>,
+    ) -> Result<Var, LegalizeError> {
+        let args: Vec<Expr> = args.iter().map(|&a| builder.operand(a)).collect();
+        let call = self.call_te(builder.func_mut(), hint, &args, f)?;
+        Ok(builder.emit(call))
+    }
+}
+
+/// `call_tir(name, inputs, out_tys, tir_vars)`.
+pub fn call_tir(
+    func: &mut Function,
+    name: &str,
+    inputs: &[Expr],
+    tir_vars: &[Sym],
+    out_tys: &[Type],
+    tuple: bool,
+) -> Expr {
+    // Loop functions write into their arguments: their type is that of a function with effects.
+    let ret = func.intern(TypeData::Any);
+    let callee_ty = func.intern(TypeData::Callable { params: None, ret, pure: false });
+    let callee = func.global(name, callee_ty);
+    let mut args = vec![callee, func.tuple(inputs)];
+    if !tir_vars.is_empty() {
+        args.push(func.shape(tir_vars));
+    }
+    let ty = match *out_tys {
+        [ty] if !tuple => ty,
+        _ => func.intern(TypeData::Tuple(out_tys.into())),
+    };
+    func.call(Callee::Op(CALL_TIR), &args, Attrs::default(), out_tys, ty)
+}
+
+/// The text of a function, which is the same for functions that differ in nothing but where they were written.
+fn text(f: &PrimFunc) -> String {
+    print_prim_func("f", f, &PrintOptions::complete())
+}
+
+fn key(f: &PrimFunc) -> u64 {
+    let mut hasher = FxHasher::default();
+    text(f).hash(&mut hasher);
+    hasher.finish()
+}
+
+fn same(a: &PrimFunc, b: &PrimFunc) -> bool {
+    text(a) == text(b)
+}

@@ -1,0 +1,228 @@
+//! Calls of functions, values about values, and the operators of the later stages: memory and machine.
+
+use pliant_ir::DType;
+use pliant_ir::op::InferError;
+use pliant_ir::relax::{ExprData, Type, TypeData};
+
+use crate::decl::{Default, OpDecl, Pattern};
+use crate::infer::InferCtx;
+use crate::legalize::{LegalizeCtx, LegalizeError};
+use crate::te;
+
+type Inferred = Result<Type, InferError>;
+
+const INPLACE: &[(&str, Default)] = &[("inplace_indices", Default::Required)];
+
+/// The operators of this file.
+pub static DECLS: &[OpDecl] = &[
+    OpDecl::new(
+        "relax.call_tir",
+        given,
+        "Calls a loop function that writes new tensors of the given types.",
+    )
+    .operands(&["gvar", "args", "tir_vars?"]),
+    OpDecl::new(
+        "relax.call_tir_inplace",
+        given,
+        "call_tir whose outputs overwrite the inputs named.",
+    )
+    .operands(&["gvar", "args", "tir_vars?"])
+    .attrs(INPLACE),
+    OpDecl::new(
+        "relax.call_dps_packed",
+        given,
+        "Calls a packed function that writes new tensors of the given types.",
+    )
+    .operands(&["func", "args", "tir_vars?"]),
+    OpDecl::new(
+        "relax.call_pure_packed",
+        given,
+        "Calls a packed function that has no effect but its result.",
+    )
+    .operands(&["func", "*args"]),
+    OpDecl::new(
+        "relax.call_inplace_packed",
+        given,
+        "Calls a packed function that overwrites the inputs named.",
+    )
+    .operands(&["func", "*args"])
+    .attrs(INPLACE),
+    OpDecl::new(
+        "relax.call_builtin_with_ctx",
+        given,
+        "Calls a builtin that takes the machine's context.",
+    )
+    .operands(&["func", "args"])
+    .impure(),
+    OpDecl::new("relax.make_closure", object, "A function with the values of its free variables.")
+        .operands(&["func", "args"]),
+    OpDecl::new("relax.invoke_closure", given, "Calls a closure.")
+        .operands(&["closure", "args"])
+        .impure(),
+    OpDecl::new("relax.invoke_pure_closure", given, "Calls a closure without effects.")
+        .operands(&["closure", "args"]),
+    OpDecl::new("relax.null_value", object, "No value: stands for an optional operand."),
+    OpDecl::new("relax.print", unit, "Prints values.")
+        .operands(&["*values"])
+        .attrs(&[("format", Default::Str(""))])
+        .packed("vm.builtin.print")
+        .impure(),
+    OpDecl::new("relax.assert_op", infer_assert, "Fails unless the condition holds.")
+        .operands(&["condition", "*format_args"])
+        .attrs(&[("format", Default::Str(""))])
+        .packed("vm.builtin.assert_op")
+        .impure(),
+    OpDecl::new("relax.shape_of", infer_shape_of, "The shape of a tensor.")
+        .operands(&["x"])
+        .numpy("shape")
+        .onnx(&["Shape"]),
+    OpDecl::new(
+        "relax.tensor_to_shape",
+        infer_tensor_to_shape,
+        "The shape whose dims are the elements.",
+    )
+    .operands(&["x"]),
+    OpDecl::new(
+        "relax.shape_to_tensor",
+        infer_shape_to_tensor,
+        "The dims of a shape as a tensor of int64.",
+    )
+    .operands(&["x"])
+    .te(Pattern::Opaque, te_shape_to_tensor),
+    OpDecl::new("relax.size", infer_size, "The number of elements, as a tensor of rank 0.")
+        .operands(&["x"])
+        .te(Pattern::Opaque, te_size)
+        .numpy("size")
+        .onnx(&["Size"]),
+    OpDecl::new("relax.builtin.alloc_tensor", alloc_tensor, "A new tensor.")
+        .operands(&["shape", "dtype", "runtime_device_index", "storage_scope?"])
+        .impure(),
+    OpDecl::new("relax.memory.alloc_storage", object, "New memory, to be freed by kill_storage.")
+        .operands(&["size", "virtual_device_index", "storage_scope", "dtype"])
+        .impure(),
+    OpDecl::new("relax.memory.alloc_tensor", tensor_in_storage, "A tensor in memory.")
+        .operands(&["storage", "offset", "shape", "dtype", "runtime_device_index?"])
+        .impure(),
+    OpDecl::new("relax.memory.kill_storage", unit, "Frees memory.").operands(&["storage"]).impure(),
+    OpDecl::new("relax.memory.kill_tensor", unit, "Ends the life of a tensor.")
+        .operands(&["tensor"])
+        .impure(),
+    OpDecl::new("relax.vm.alloc_storage", object, "New memory of the machine.")
+        .operands(&["size", "runtime_device_index", "dtype", "storage_scope?"])
+        .impure(),
+    OpDecl::new("relax.vm.alloc_tensor", tensor_in_storage, "A tensor in memory of the machine.")
+        .operands(&["storage", "offset", "shape", "dtype", "runtime_device_index?"])
+        .impure(),
+    OpDecl::new("relax.vm.kill_object", unit, "Clears a register.").operands(&["obj"]).impure(),
+    OpDecl::new(
+        "relax.vm.call_tir_dyn",
+        unit,
+        "Calls a loop function with sizes unpacked from a shape.",
+    )
+    .operands(&["func", "args"])
+    .impure(),
+];
+
+/// The result type is what the call says.
+fn given(ctx: &mut InferCtx<'_>) -> Inferred {
+    Ok(match *ctx.ty_args {
+        [] => ctx.func.intern(TypeData::Any),
+        [ty] => ty,
+        _ => {
+            let fields = ctx.ty_args.into();
+            ctx.func.intern(TypeData::Tuple(fields))
+        }
+    })
+}
+
+fn object(ctx: &mut InferCtx<'_>) -> Inferred {
+    Ok(ctx.func.intern(TypeData::Any))
+}
+
+fn unit(ctx: &mut InferCtx<'_>) -> Inferred {
+    Ok(ctx.unit())
+}
+
+fn infer_assert(ctx: &mut InferCtx<'_>) -> Inferred {
+    let cond = ctx.tensor(0)?;
+    if cond.ndim.is_some_and(|n| n != 0) || cond.dtype.is_some_and(|d| !d.is_bool()) {
+        return Err(
+            ctx.error(format!("the condition must be a bool scalar, but is {}", ctx.ty_text(0)))
+        );
+    }
+    Ok(ctx.unit())
+}
+
+fn infer_shape_of(ctx: &mut InferCtx<'_>) -> Inferred {
+    let t = ctx.tensor(0)?;
+    let ndim = t.ndim.map(|n| n as u32);
+    Ok(ctx.func.intern(TypeData::Shape { dims: t.dims.map(Into::into), ndim }))
+}
+
+fn infer_tensor_to_shape(ctx: &mut InferCtx<'_>) -> Inferred {
+    let t = ctx.tensor(0)?;
+    if t.ndim.is_some_and(|n| n != 1) || t.dtype.is_some_and(|d| d != DType::Int64) {
+        return Err(
+            ctx.error(format!("x must be a tensor of int64 of rank 1, but is {}", ctx.ty_text(0)))
+        );
+    }
+    let len = t.dims.and_then(|d| ctx.func.syms.as_int(d[0]));
+    let ndim = len.and_then(|n| u32::try_from(n).ok());
+    Ok(ctx.func.intern(TypeData::Shape { dims: None, ndim }))
+}
+
+fn infer_shape_to_tensor(ctx: &mut InferCtx<'_>) -> Inferred {
+    let sizes = ctx.sizes(0)?;
+    match sizes.ndim {
+        Some(n) => {
+            let n = ctx.func.syms.int(n as i64);
+            Ok(ctx.make(Some(vec![n]), None, Some(DType::Int64)))
+        }
+        None => Ok(ctx.make(None, Some(1), Some(DType::Int64))),
+    }
+}
+
+fn te_shape_to_tensor(ctx: &mut LegalizeCtx<'_>) -> Result<Vec<te::Tensor>, LegalizeError> {
+    let dims = ctx.sizes(0)?;
+    let dims = ctx.size_list(&dims);
+    let shape = vec![te::int(dims.len() as i64)];
+    Ok(vec![te::compute(shape, "T_shape_to_tensor", |i| {
+        let pick = |acc: te::Expr, (k, d): (usize, &te::Expr)| {
+            te::select(&te::eq(&i[0], &te::int(k as i64)), d, &acc)
+        };
+        dims.iter().enumerate().fold(te::int(0), pick)
+    })])
+}
+
+fn infer_size(ctx: &mut InferCtx<'_>) -> Inferred {
+    ctx.tensor(0)?;
+    Ok(ctx.make(Some(Vec::new()), None, Some(DType::Int64)))
+}
+
+fn te_size(ctx: &mut LegalizeCtx<'_>) -> Result<Vec<te::Tensor>, LegalizeError> {
+    let dims = ctx.dims(0)?;
+    let size = ctx.size_list(&dims).iter().fold(te::int(1), |acc, d| acc * d);
+    Ok(vec![te::compute(Vec::new(), "T_size", |_| size)])
+}
+
+fn alloc_tensor(ctx: &mut InferCtx<'_>) -> Inferred {
+    allocated(ctx, 0, 1)
+}
+
+fn tensor_in_storage(ctx: &mut InferCtx<'_>) -> Inferred {
+    allocated(ctx, 2, 3)
+}
+
+/// A tensor of the shape and the data type that two operands say.
+fn allocated(ctx: &mut InferCtx<'_>, shape: usize, dtype: usize) -> Inferred {
+    let dtype = ctx.dtype_operand(dtype)?;
+    // The shape may be a variable; then it names the shape more precisely than its rank.
+    if let ExprData::Var(v) = *ctx.func.expr(ctx.args[shape])
+        && ctx.ty(shape).dims().is_none()
+    {
+        let shape = pliant_ir::relax::TensorShape::Var(v);
+        return Ok(ctx.func.intern(TypeData::Tensor { shape, dtype: Some(dtype) }));
+    }
+    let sizes = ctx.sizes(shape)?;
+    Ok(ctx.make(sizes.dims, sizes.ndim, Some(dtype)))
+}
