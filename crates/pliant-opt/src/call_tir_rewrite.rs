@@ -1,0 +1,204 @@
+//! # What it does
+//! Makes the destinations of `R.call_tir` and `R.call_dps_packed` explicit: allocates each output with
+//! `R.builtin.alloc_tensor` and calls the function with inputs, outputs and the extra size arguments, in that order.
+//! An output whose shape is the value of a shape variable gets its dims by matching that variable first.
+//!
+//! # Before
+//! ```python
+//! lv = R.call_tir(cls.f, (x,), out_sinfo=R.Tensor((n, 4), dtype="float32"), tir_vars=R.shape([m]))
+//! ```
+//!
+//! # After
+//! ```python
+//! lv: R.Tensor((n, 4), dtype="float32") = R.builtin.alloc_tensor(R.shape([n, 4]), R.dtype("float32"), R.prim_value(0))
+//! _: R.Tuple = cls.f(x, lv, R.prim_value(m))
+//! ```
+//!
+//! # Requires
+//! Nothing: dataflow blocks are made plain first, because the calls have effects.
+//!
+//! # Keeps
+//! Names and types of the variables that are bound to calls.
+//!
+//! # Never
+//! Shares memory between outputs.
+
+use pliant_ir::op::{CALL_DPS_PACKED, CALL_TIR};
+use pliant_ir::relax::{
+    Binding, Callee, Expr, ExprData, Function, TensorShape, Type, TypeData, Var,
+};
+use pliant_ir::{Attrs, DType, Sym};
+use pliant_pass::rewrite::{Namer, reachable_funcs, rewrite_bindings};
+use pliant_pass::{FunctionPass, PassContext, PassError, Problem};
+
+use crate::names::{ALLOC_TENSOR, op_call, prim_int, unit_ty};
+use crate::to_non_dataflow::flatten;
+
+/// See the module's documentation.
+pub struct CallTirRewrite;
+
+impl FunctionPass for CallTirRewrite {
+    fn name(&self) -> &str {
+        "CallTIRRewrite"
+    }
+
+    fn run_on(&self, _: &str, func: &mut Function, _: &PassContext) -> Result<(), PassError> {
+        let mut rewriter = Rewriter { namer: None, changed: false };
+        flatten(func);
+        rewrite_bindings(func, |func, binding, out| rewriter.binding(func, binding, out))?;
+        if rewriter.changed {
+            for id in reachable_funcs(func) {
+                func.func_mut(id).pure = false;
+            }
+        }
+        Ok(())
+    }
+}
+
+struct Rewriter {
+    namer: Option<Namer>,
+    changed: bool,
+}
+
+impl Rewriter {
+    fn namer(&mut self, func: &Function) -> &mut Namer {
+        self.namer.get_or_insert_with(|| Namer::new(func))
+    }
+
+    fn binding(
+        &mut self,
+        func: &mut Function,
+        binding: Binding,
+        out: &mut Vec<Binding>,
+    ) -> Result<(), PassError> {
+        let ExprData::Call { callee: Callee::Op(op @ (CALL_TIR | CALL_DPS_PACKED)), args, .. } =
+            func.expr(binding.value)
+        else {
+            out.push(binding);
+            return Ok(());
+        };
+        let (op, args) = (*op, func.list(*args).to_vec());
+        self.changed = true;
+        let here = |message: String| {
+            PassError::User(vec![Problem::new(message).at(func.var(binding.var).span)])
+        };
+        let [callee, inputs, ..] = args[..] else {
+            return Err(PassError::internal(format!("{op} without function and arguments")));
+        };
+        if !matches!(
+            func.expr(callee),
+            ExprData::Global(_) | ExprData::Extern(_) | ExprData::Var(_)
+        ) {
+            return Err(here(format!("{op} calls something that is no function")));
+        }
+        let sizes = match args.get(2) {
+            None => Vec::new(),
+            Some(&e) => shape_dims(func, e).ok_or_else(|| {
+                here(format!("the tir_vars of {op} must be a shape of known dims"))
+            })?,
+        };
+        let mut call_args = self.inputs(func, inputs, out);
+        let result_ty = func.expr_ty(binding.value);
+        let outputs = match func.types.get(result_ty) {
+            TypeData::Tuple(fields) => fields.to_vec(),
+            _ => vec![result_ty],
+        };
+        let single = !matches!(func.types.get(result_ty), TypeData::Tuple(_));
+        let mut dests = Vec::with_capacity(outputs.len());
+        for ty in outputs {
+            let var = if single { binding.var } else { self.namer(func).var(func, "alloc", ty) };
+            dests.push(self.allocate(func, ty, var, out)?);
+        }
+        call_args.extend(&dests);
+        call_args.extend(sizes.iter().map(|&s| func.int_value(s, DType::Int64)));
+        let unit = unit_ty(func);
+        let call = func.call(Callee::Expr(callee), &call_args, Attrs::default(), &[], unit);
+        self.namer(func).bind(func, "_", call, out);
+        if !single {
+            let tuple = func.tuple(&dests);
+            out.push(Binding::bind(binding.var, tuple));
+        }
+        Ok(())
+    }
+
+    /// The tensors that a call reads: the fields of its tuple of arguments.
+    fn inputs(&mut self, func: &mut Function, inputs: Expr, out: &mut Vec<Binding>) -> Vec<Expr> {
+        if let Some(fields) = func.tuple_fields(inputs) {
+            return fields.to_vec();
+        }
+        let TypeData::Tuple(fields) = func.ty(inputs) else { return vec![inputs] };
+        (0..fields.len() as u32)
+            .map(|i| {
+                let field = func.tuple_get_item(inputs, i);
+                self.namer(func).bind(func, "arg", field, out)
+            })
+            .collect()
+    }
+
+    /// Binds `var` to a new tensor of that type.
+    fn allocate(
+        &mut self,
+        func: &mut Function,
+        ty: Type,
+        var: Var,
+        out: &mut Vec<Binding>,
+    ) -> Result<Expr, PassError> {
+        let span = func.var(var).span;
+        let bad = |what: &str| {
+            let problem = Problem::new(format!("an output of a destination-passing call {what}"))
+                .with_help(
+                    "give its shape and dtype in out_sinfo, e.g. R.Tensor((n, 4), \"float32\")",
+                )
+                .at(span);
+            PassError::User(vec![problem])
+        };
+        let TypeData::Tensor { shape, dtype } = func.types.get(ty).clone() else {
+            return Err(bad("is no tensor"));
+        };
+        let dtype = dtype.ok_or_else(|| bad("has no dtype"))?;
+        let shape = match shape {
+            TensorShape::Dims(dims) => func.shape(&dims),
+            TensorShape::Var(v) => {
+                let dims = self.match_dims(func, v, out).ok_or_else(|| bad("has no known rank"))?;
+                func.shape(&dims)
+            }
+            TensorShape::Rank(_) | TensorShape::Unknown => return Err(bad("has no known shape")),
+        };
+        let (dtype, device) = (func.dtype_value(dtype), prim_int(func, 0));
+        let call = op_call(func, ALLOC_TENSOR, &[shape, dtype, device], ty);
+        out.push(Binding::bind(var, call));
+        Ok(func.var_expr(var))
+    }
+
+    /// The dims of a shape variable; where its type does not tell them, it is matched against new symbols.
+    fn match_dims(
+        &mut self,
+        func: &mut Function,
+        v: Var,
+        out: &mut Vec<Binding>,
+    ) -> Option<Vec<Sym>> {
+        if let Some(dims) = func.var_ty(v).dims() {
+            return Some(dims.to_vec());
+        }
+        let rank = func.rank_of(func.var(v).ty)?;
+        let base = func.var(v).name.clone();
+        let mut dims = Vec::with_capacity(rank as usize);
+        for i in 0..rank {
+            let symbol = func.fresh_sym(&format!("{base}_{i}"));
+            dims.push(func.syms.var(symbol));
+        }
+        let ty = func.intern(TypeData::shape(&dims[..]));
+        let var = self.namer(func).var(func, "shape", ty);
+        let value = func.var_expr(v);
+        out.push(Binding::match_cast(var, value, ty));
+        Some(dims)
+    }
+}
+
+/// The dims of a shape expression, if they are known.
+pub(crate) fn shape_dims(func: &Function, e: Expr) -> Option<Vec<Sym>> {
+    match func.expr(e) {
+        ExprData::Shape(dims) => Some(dims.to_vec()),
+        _ => func.ty(e).dims().map(<[Sym]>::to_vec),
+    }
+}

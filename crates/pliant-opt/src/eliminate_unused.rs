@@ -1,0 +1,94 @@
+//! # What it does
+//! Removes private functions, of both levels, that no public function reaches.
+//!
+//! # Before
+//! ```python
+//! @T.prim_func(private=True)
+//! def unused(x: T.Buffer((4,), "float32")): ...
+//!
+//! @R.function
+//! def main(x: R.Tensor((4,), dtype="float32")) -> R.Tensor((4,), dtype="float32"):
+//!     return x
+//! ```
+//!
+//! # After
+//! ```python
+//! @R.function
+//! def main(x: R.Tensor((4,), dtype="float32")) -> R.Tensor((4,), dtype="float32"):
+//!     return x
+//! ```
+//!
+//! # Requires
+//! Nothing.
+//!
+//! # Keeps
+//! The order of the functions.
+//!
+//! # Never
+//! Removes a public function.
+
+use std::sync::Arc;
+
+use pliant_ir::relax::{Callee, ExprData, Function};
+use pliant_ir::{BaseFunc, IRModule};
+use pliant_pass::rewrite::reachable_seqs;
+use pliant_pass::{ModulePass, PassContext, PassError};
+use rustc_hash::FxHashSet;
+
+/// See the module's documentation.
+pub struct EliminateUnused;
+
+impl ModulePass for EliminateUnused {
+    fn name(&self) -> &str {
+        "EliminateUnused"
+    }
+
+    fn run(&self, mut module: IRModule, _: &PassContext) -> Result<IRModule, PassError> {
+        let mut live: FxHashSet<Arc<str>> = FxHashSet::default();
+        let mut work: Vec<Arc<str>> = module
+            .functions
+            .iter()
+            .filter(|(_, f)| match f {
+                BaseFunc::Relax(f) => !f.private,
+                BaseFunc::Prim(f) => !f.private,
+            })
+            .map(|(name, _)| name.clone())
+            .collect();
+        while let Some(name) = work.pop() {
+            let Some(func) = module.get(&name) else { continue };
+            if live.insert(name)
+                && let BaseFunc::Relax(func) = func
+            {
+                collect_globals(func, &mut work);
+            }
+        }
+        if live.len() < module.functions.len() {
+            module.functions.retain(|name, _| live.contains(name));
+        }
+        Ok(module)
+    }
+}
+
+/// Adds the names of the module's functions that a function mentions.
+pub(crate) fn collect_globals(func: &Function, out: &mut Vec<Arc<str>>) {
+    for seq in reachable_seqs(func) {
+        let values = func.seq(seq).blocks.iter().flat_map(|&b| &func.block(b).bindings);
+        let mut stack: Vec<_> = values.map(|b| b.value).collect();
+        stack.push(func.seq(seq).result);
+        while let Some(e) = stack.pop() {
+            match func.expr(e) {
+                ExprData::Global(name) => out.push(func.str(*name).clone()),
+                ExprData::Tuple(list) => stack.extend(func.list(*list)),
+                ExprData::TupleGetItem(tuple, _) => stack.push(*tuple),
+                ExprData::Call { callee, args, .. } => {
+                    stack.extend(func.list(*args));
+                    if let Callee::Expr(callee) = callee {
+                        stack.push(*callee);
+                    }
+                }
+                ExprData::If { cond, .. } => stack.push(*cond),
+                _ => {}
+            }
+        }
+    }
+}

@@ -1,0 +1,328 @@
+//! # What it does
+//! Replaces operators by `R.call_tir` of loop functions made from their tensor expressions, and operators whose result
+//! shape depends on values by calls of packed functions. Equal calls share one loop function. Operators that only change
+//! the shape (`reshape`, `flatten`, `expand_dims`, `squeeze`) become `R.reshape` to the dims of the result, which the
+//! machine does without a copy.
+//!
+//! # Before
+//! ```python
+//! lv: R.Tensor((n, 4), dtype="float32") = R.add(x, y)
+//! lv1: R.Tensor((n * 4,), dtype="float32") = R.flatten(lv)
+//! ```
+//!
+//! # After
+//! ```python
+//! lv = R.call_tir(cls.add, (x, y), out_sinfo=R.Tensor((n, 4), dtype="float32"))
+//! lv1: R.Tensor((n * 4,), dtype="float32") = R.reshape(lv, R.shape([n * 4]))
+//! ```
+//!
+//! # Requires
+//! Known shapes and dtypes of the operands; `R.match_cast` gives them where they are not known.
+//!
+//! # Keeps
+//! Names, types and order of the bindings, and dataflow blocks.
+//!
+//! # Never
+//! Changes a function that is in the module already.
+
+use std::sync::Arc;
+
+use pliant_ir::op::{CALL_PURE_PACKED, CALL_TIR};
+use pliant_ir::relax::expr::AttrsId;
+use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function, Type, TypeData, Var};
+use pliant_ir::{Attrs, BaseFunc, IRModule, Op, Sym};
+use pliant_ops::{LegalizeError, Legalized, TirCall};
+use pliant_pass::rewrite::{Namer, rewrite_bindings};
+use pliant_pass::{ModulePass, PassContext, PassError, Problem};
+use rustc_hash::FxHashMap;
+
+use crate::names::{RESHAPE, op_call};
+
+/// Operators that give the same elements another shape.
+const VIEWS: [&str; 4] = ["relax.reshape", "relax.flatten", "relax.expand_dims", "relax.squeeze"];
+
+/// See the module's documentation.
+pub struct LegalizeOps;
+
+impl ModulePass for LegalizeOps {
+    fn name(&self) -> &str {
+        "LegalizeOps"
+    }
+
+    fn run(&self, mut module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
+        let names: Vec<Arc<str>> = module.relax_funcs().map(|(name, _)| name.clone()).collect();
+        let mut kernels = Kernels::new(&module);
+        let mut errors = Vec::new();
+        for name in names {
+            ctx.check_cancelled()?;
+            let Some(BaseFunc::Relax(func)) = module.functions.get_mut(&name) else { continue };
+            if !has_operators(func) {
+                continue;
+            }
+            let mut legalizer =
+                Legalizer { kernels: &mut kernels, namer: None, known: FxHashMap::default(), ctx };
+            let result = legalizer.function(Arc::make_mut(func));
+            errors.extend(result.err().map(|e| e.in_function(&name)));
+        }
+        if let Some(error) = PassError::join(errors) {
+            return Err(error);
+        }
+        for (name, func) in kernels.made {
+            module.insert(name, func);
+        }
+        Ok(module)
+    }
+}
+
+/// Whether a function has a call that may be legalised, so that others are not copied.
+fn has_operators(func: &Function) -> bool {
+    pliant_pass::rewrite::reachable_seqs(func).into_iter().any(|seq| {
+        func.seq(seq).blocks.iter().any(|&b| {
+            func.block(b).bindings.iter().any(|binding| {
+                matches!(
+                    func.expr(binding.value),
+                    ExprData::Call { callee: Callee::Op(op), .. } if *op != CALL_TIR
+                )
+            })
+        })
+    })
+}
+
+/// The loop functions made so far.
+struct Kernels {
+    made: Vec<(Arc<str>, pliant_ir::tir::PrimFunc)>,
+    /// How often each name was handed out; names of the module count as handed out.
+    names: FxHashMap<Arc<str>, u32>,
+}
+
+impl Kernels {
+    fn new(module: &IRModule) -> Self {
+        let names = module.functions.keys().map(|n| (n.clone(), 0)).collect();
+        Kernels { made: Vec::new(), names }
+    }
+
+    fn add(&mut self, hint: &str, func: pliant_ir::tir::PrimFunc) -> Arc<str> {
+        let mut name: Arc<str> = hint.into();
+        while self.names.contains_key(&name) {
+            let count = self.names.entry(hint.into()).or_insert(0);
+            *count += 1;
+            name = format!("{hint}{count}").into();
+        }
+        self.names.insert(name.clone(), 0);
+        self.made.push((name.clone(), func));
+        name
+    }
+}
+
+/// What decides the loop function of a call: calls of equal keys share one.
+#[derive(PartialEq, Eq, Hash)]
+struct Key {
+    op: Op,
+    attrs: AttrsId,
+    ty: Type,
+    operands: Vec<OperandKey>,
+}
+
+/// What decides about one operand: its type, its value where that becomes part of the loop function, and which
+/// operand before it is the same.
+#[derive(PartialEq, Eq, Hash)]
+enum OperandKey {
+    Value(Type, u32),
+    Scalar(Type, Vec<u8>),
+    Float(u64),
+    Text(Arc<str>),
+    Open,
+    Close,
+}
+
+/// A loop function that is made already, and how to call it with other operands.
+#[derive(Clone)]
+struct Known {
+    name: Arc<str>,
+    /// Which of the flattened operands each input is.
+    inputs: Vec<usize>,
+    tir_vars: Vec<Sym>,
+    out_tys: Vec<Type>,
+}
+
+struct Legalizer<'a> {
+    kernels: &'a mut Kernels,
+    namer: Option<Namer>,
+    known: FxHashMap<Key, Known>,
+    ctx: &'a PassContext,
+}
+
+impl Legalizer<'_> {
+    fn function(&mut self, func: &mut Function) -> Result<(), PassError> {
+        let mut problems = Vec::new();
+        let mut count = 0u32;
+        rewrite_bindings(func, |func, binding, out| {
+            count += 1;
+            if count.is_multiple_of(256) {
+                self.ctx.check_cancelled()?;
+            }
+            if let Err(error) = self.binding(func, binding, out) {
+                problems.push(Problem::new(error.to_string()).at(func.var(binding.var).span));
+                out.push(binding);
+            }
+            Ok(())
+        })?;
+        if problems.is_empty() { Ok(()) } else { Err(PassError::User(problems)) }
+    }
+
+    fn binding(
+        &mut self,
+        func: &mut Function,
+        mut binding: Binding,
+        out: &mut Vec<Binding>,
+    ) -> Result<(), LegalizeError> {
+        let ExprData::Call { callee: Callee::Op(op), args, attrs, .. } =
+            func.expr(binding.value).clone()
+        else {
+            out.push(binding);
+            return Ok(());
+        };
+        let args = func.list(args).to_vec();
+        let ty = func.expr_ty(binding.value);
+        if VIEWS.contains(&op.0) {
+            if let Some(view) = view(func, &args, ty) {
+                binding.value = view;
+                out.push(binding);
+                return Ok(());
+            }
+        }
+        let (flat, operands) = flatten(func, &args);
+        let key = Key { op, attrs, ty, operands };
+        if let Some(known) = self.known.get(&key) {
+            let known = known.clone();
+            let inputs: Vec<Expr> = known.inputs.iter().map(|&i| flat[i]).collect();
+            binding.value = call_tir(func, &known, &inputs, ty);
+            out.push(binding);
+            return Ok(());
+        }
+        let attrs = func.call_attrs(attrs).clone();
+        match pliant_ops::legalize(func, op, &args, &attrs, ty)? {
+            None => {}
+            Some(Legalized::Packed { name, args }) => {
+                let callee = func.extern_func(name);
+                let mut all = vec![callee];
+                for arg in args {
+                    all.push(self.bound(func, binding.var, arg, out));
+                }
+                binding.value =
+                    func.call(Callee::Op(CALL_PURE_PACKED), &all, Attrs::default(), &[ty], ty);
+            }
+            Some(Legalized::Tir(call)) => {
+                binding.value = self.new_kernel(func, binding.var, call, key, &flat, ty, out);
+            }
+        }
+        out.push(binding);
+        Ok(())
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "a call taken apart, and where bindings go")]
+    fn new_kernel(
+        &mut self,
+        func: &mut Function,
+        var: Var,
+        call: TirCall,
+        key: Key,
+        flat: &[Expr],
+        ty: Type,
+        out: &mut Vec<Binding>,
+    ) -> Expr {
+        let name = self.kernels.add(&call.name, call.func);
+        let positions: Option<Vec<usize>> =
+            call.inputs.iter().map(|e| flat.iter().position(|f| f == e)).collect();
+        let known = Known {
+            name,
+            inputs: positions.clone().unwrap_or_default(),
+            tir_vars: call.tir_vars,
+            out_tys: call.out_tys,
+        };
+        let mut inputs = Vec::with_capacity(call.inputs.len());
+        for input in call.inputs {
+            inputs.push(self.bound(func, var, input, out));
+        }
+        let value = call_tir(func, &known, &inputs, ty);
+        if positions.is_some() {
+            self.known.insert(key, known);
+        }
+        value
+    }
+
+    /// The expression as an operand: bound to a variable before `near` if it is no leaf.
+    fn bound(&mut self, func: &mut Function, near: Var, e: Expr, out: &mut Vec<Binding>) -> Expr {
+        if !matches!(func.expr(e), ExprData::Call { .. } | ExprData::TupleGetItem(..)) {
+            return e;
+        }
+        let namer = self.namer.get_or_insert_with(|| Namer::new(func));
+        let dataflow = func.var(near).dataflow;
+        let bound = namer.bind(func, "lv", e, out);
+        if let ExprData::Var(v) = *func.expr(bound) {
+            func.var_mut(v).dataflow = dataflow;
+        }
+        bound
+    }
+}
+
+fn call_tir(func: &mut Function, known: &Known, inputs: &[Expr], ty: Type) -> Expr {
+    let any = func.intern(TypeData::Any);
+    let callee_ty = func.intern(TypeData::Callable { params: None, ret: any, pure: true });
+    let callee = func.global(&known.name, callee_ty);
+    let inputs = func.tuple(inputs);
+    let mut args = vec![callee, inputs];
+    if !known.tir_vars.is_empty() {
+        args.push(func.shape(&known.tir_vars));
+    }
+    func.call(Callee::Op(CALL_TIR), &args, Attrs::default(), &known.out_tys, ty)
+}
+
+/// `R.reshape` of the first operand to the dims of the result, if those are known.
+fn view(func: &mut Function, args: &[Expr], ty: Type) -> Option<Expr> {
+    let &x = args.first()?;
+    let dims = func.types.get(ty).dims()?.to_vec();
+    func.ty(x).dims()?;
+    let shape = func.shape(&dims);
+    Some(op_call(func, RESHAPE, &[x, shape], ty))
+}
+
+/// The operands with tuples written out, and what decides about them.
+fn flatten(func: &Function, args: &[Expr]) -> (Vec<Expr>, Vec<OperandKey>) {
+    let (mut flat, mut keys) = (Vec::new(), Vec::new());
+    for &arg in args {
+        match func.tuple_fields(arg) {
+            Some(fields) => {
+                keys.push(OperandKey::Open);
+                for &field in fields {
+                    flat.push(field);
+                    keys.push(operand_key(func, field, &flat));
+                }
+                keys.push(OperandKey::Close);
+            }
+            None => {
+                flat.push(arg);
+                keys.push(operand_key(func, arg, &flat));
+            }
+        }
+    }
+    (flat, keys)
+}
+
+fn operand_key(func: &Function, e: Expr, flat: &[Expr]) -> OperandKey {
+    let ty = func.expr_ty(e);
+    match func.expr(e) {
+        ExprData::Constant(c) if func.const_tensor(*c).ndim() == 0 => {
+            let bytes = func.const_tensor(*c).as_bytes().map(<[u8]>::to_vec);
+            OperandKey::Scalar(ty, bytes.unwrap_or_default())
+        }
+        ExprData::Float(bits, _) => OperandKey::Float(*bits),
+        ExprData::Str(s) => OperandKey::Text(func.str(*s).clone()),
+        ExprData::DType(d) => OperandKey::Text(d.name().into()),
+        _ => {
+            // `x + x` is not `x + y`: its loop function may read one input for both.
+            let first = flat.iter().position(|&f| f == e).unwrap_or(flat.len());
+            OperandKey::Value(ty, first as u32)
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! # What it does
+//! Turns memory operators and the operators that the machine implements itself into machine operators and calls of
+//! `vm.builtin.*`.
+//!
+//! # Before
+//! ```python
+//! storage: R.Object = R.memory.alloc_storage(R.shape([n * 16]), R.prim_value(0), R.str("global"), R.dtype("uint8"))
+//! lv: R.Tensor((n, 4), dtype="float32") = R.memory.alloc_tensor(storage, R.prim_value(0), R.shape([n, 4]), R.dtype("float32"))
+//! lv1: R.Tensor((n * 4,), dtype="float32") = R.reshape(lv, R.shape([n * 4]))
+//! _: R.Tuple = R.memory.kill_tensor(lv)
+//! ```
+//!
+//! # After
+//! ```python
+//! storage: R.Object = R.vm.alloc_storage(R.shape([n * 16]), R.prim_value(0), R.dtype("uint8"), R.str("global"))
+//! lv: R.Tensor((n, 4), dtype="float32") = R.vm.alloc_tensor(storage, R.prim_value(0), R.shape([n, 4]), R.dtype("float32"))
+//! lv1: R.Tensor((n * 4,), dtype="float32") = R.call_packed("vm.builtin.reshape", lv, R.shape([n * 4]), sinfo_args=(R.Tensor((n * 4,), dtype="float32"),))
+//! _: R.Tuple = R.vm.kill_object(lv)
+//! ```
+//!
+//! # Requires
+//! No `R.builtin.alloc_tensor` is left ([`LowerAllocTensor`](crate::lower_alloc_tensor)).
+//!
+//! # Keeps
+//! Names and types.
+//!
+//! # Never
+//! Adds or removes a binding.
+
+use pliant_ir::Op;
+use pliant_ir::relax::{Callee, Expr, ExprData, Function, Type};
+use pliant_pass::rewrite::rewrite_bindings;
+use pliant_pass::{FunctionPass, PassContext, PassError};
+
+use crate::names::{
+    MEMORY_ALLOC_STORAGE, MEMORY_ALLOC_TENSOR, MEMORY_KILL_STORAGE, MEMORY_KILL_TENSOR,
+    VM_ALLOC_STORAGE, VM_ALLOC_TENSOR, VM_KILL_OBJECT, op_call, packed_call,
+};
+
+/// Operators that are calls of a builtin with the same operands.
+pub(crate) const BUILTIN_OPS: &[(&str, &str)] = &[
+    ("relax.reshape", "vm.builtin.reshape"),
+    ("relax.shape_of", "vm.builtin.shape_of"),
+    ("relax.tensor_to_shape", "vm.builtin.tensor_to_shape"),
+    ("relax.null_value", "vm.builtin.null_value"),
+    ("relax.make_closure", "vm.builtin.make_closure"),
+    ("relax.invoke_closure", "vm.builtin.invoke_closure"),
+    ("relax.invoke_pure_closure", "vm.builtin.invoke_pure_closure"),
+];
+
+/// See the module's documentation.
+pub struct LowerRuntimeBuiltin;
+
+impl FunctionPass for LowerRuntimeBuiltin {
+    fn name(&self) -> &str {
+        "LowerRuntimeBuiltin"
+    }
+
+    fn run_on(&self, _: &str, func: &mut Function, _: &PassContext) -> Result<(), PassError> {
+        rewrite_bindings(func, |func, mut binding, out| {
+            if let ExprData::Call { callee: Callee::Op(op), args, .. } = func.expr(binding.value) {
+                let (op, args) = (*op, func.list(*args).to_vec());
+                let ty = func.expr_ty(binding.value);
+                if let Some(lowered) = lower(func, op, &args, ty)? {
+                    binding.value = lowered;
+                }
+            }
+            out.push(binding);
+            Ok(())
+        })
+    }
+}
+
+fn lower(func: &mut Function, op: Op, args: &[Expr], ty: Type) -> Result<Option<Expr>, PassError> {
+    Ok(Some(match (op, args) {
+        (MEMORY_ALLOC_STORAGE, &[size, device, scope, dtype]) => {
+            op_call(func, VM_ALLOC_STORAGE, &[size, device, dtype, scope], ty)
+        }
+        (MEMORY_ALLOC_TENSOR, &[storage, offset, shape, dtype]) => {
+            op_call(func, VM_ALLOC_TENSOR, &[storage, offset, shape, dtype], ty)
+        }
+        (MEMORY_KILL_STORAGE | MEMORY_KILL_TENSOR, &[object]) => {
+            op_call(func, VM_KILL_OBJECT, &[object], ty)
+        }
+        (
+            MEMORY_ALLOC_STORAGE | MEMORY_ALLOC_TENSOR | MEMORY_KILL_STORAGE | MEMORY_KILL_TENSOR,
+            _,
+        ) => {
+            return Err(PassError::internal(format!("{op} with {} operands", args.len())));
+        }
+        _ => match BUILTIN_OPS.iter().find(|(name, _)| *name == op.0) {
+            Some((_, builtin)) => {
+                let args = flat_operands(func, args);
+                packed_call(func, builtin, &args, ty)
+            }
+            None => return Ok(None),
+        },
+    }))
+}
+
+/// The operands with tuples of operands written out, as builtins take them.
+fn flat_operands(func: &Function, args: &[Expr]) -> Vec<Expr> {
+    let mut out = Vec::with_capacity(args.len());
+    for &arg in args {
+        match func.tuple_fields(arg) {
+            Some(fields) => out.extend_from_slice(fields),
+            None => out.push(arg),
+        }
+    }
+    out
+}

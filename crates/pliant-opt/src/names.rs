@@ -1,0 +1,58 @@
+//! Names of the operators that only the lowered stages use, and constructors of their calls.
+
+use pliant_ir::op::CALL_BUILTIN_WITH_CTX;
+use pliant_ir::relax::{Callee, Expr, Function, Type, TypeData};
+use pliant_ir::{Attrs, DType, Op};
+
+/// `R.builtin.alloc_tensor(shape, dtype, device)`: a new tensor.
+pub const ALLOC_TENSOR: Op = Op("relax.builtin.alloc_tensor");
+/// `R.memory.alloc_storage(size, device, scope, dtype)`: a piece of memory; `size` is a shape of one dim, in bytes.
+pub const MEMORY_ALLOC_STORAGE: Op = Op("relax.memory.alloc_storage");
+/// `R.memory.alloc_tensor(storage, offset, shape, dtype)`: a tensor inside a piece of memory.
+pub const MEMORY_ALLOC_TENSOR: Op = Op("relax.memory.alloc_tensor");
+/// `R.memory.kill_storage(storage)`: the storage is not used any more.
+pub const MEMORY_KILL_STORAGE: Op = Op("relax.memory.kill_storage");
+/// `R.memory.kill_tensor(tensor)`: the tensor is not used any more.
+pub const MEMORY_KILL_TENSOR: Op = Op("relax.memory.kill_tensor");
+/// `R.vm.alloc_storage(size, device, dtype, scope)`.
+pub const VM_ALLOC_STORAGE: Op = Op("relax.vm.alloc_storage");
+/// `R.vm.alloc_tensor(storage, offset, shape, dtype)`.
+pub const VM_ALLOC_TENSOR: Op = Op("relax.vm.alloc_tensor");
+/// `R.vm.kill_object(object)`.
+pub const VM_KILL_OBJECT: Op = Op("relax.vm.kill_object");
+/// `R.reshape(x, shape)`.
+pub const RESHAPE: Op = Op("relax.reshape");
+
+/// A call of an operator without attributes, of that result type.
+pub fn op_call(func: &mut Function, op: Op, args: &[Expr], ty: Type) -> Expr {
+    func.call(Callee::Op(op), args, Attrs::default(), &[], ty)
+}
+
+/// `R.call_packed(name, args...)` of that result type.
+pub fn packed_call(func: &mut Function, name: &str, args: &[Expr], ty: Type) -> Expr {
+    let callee = func.extern_func(name);
+    func.call(Callee::Expr(callee), args, Attrs::default(), &[ty], ty)
+}
+
+/// `R.call_builtin_with_ctx(name, (args...))` of that result type.
+pub fn builtin_call(func: &mut Function, name: &str, args: &[Expr], ty: Type) -> Expr {
+    let callee = func.extern_func(name);
+    let args = func.tuple(args);
+    func.call(Callee::Op(CALL_BUILTIN_WITH_CTX), &[callee, args], Attrs::default(), &[ty], ty)
+}
+
+/// `R.prim_value(value)` of type int64.
+pub fn prim_int(func: &mut Function, value: i64) -> Expr {
+    let value = func.syms.int(value);
+    func.int_value(value, DType::Int64)
+}
+
+/// `R.Object`.
+pub fn any_ty(func: &mut Function) -> Type {
+    func.intern(TypeData::Any)
+}
+
+/// `R.Tuple`, the type of calls that return nothing.
+pub fn unit_ty(func: &mut Function) -> Type {
+    func.intern(TypeData::unit())
+}

@@ -1,0 +1,445 @@
+//! Turns fully lowered graph functions into bytecode.
+//!
+//! Registers are reused: a variable's register is free after the last read of the variable, of its aliases included. The
+//! value in a free register lives until the register is written again, which is why `KillAfterLastUse` clears those that
+//! hold tensors.
+
+use std::sync::Arc;
+
+use pliant_exec::{
+    Arg, Constant, ExecBuilder, ExecError, Executable, KernelArg, KernelInfo, Param, Reg,
+};
+use pliant_ir::op::{CALL_BUILTIN_WITH_CTX, CALL_PURE_PACKED};
+use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function, Seq, Var};
+use pliant_ir::tir::{PrimFunc, StmtData, VarTy};
+use pliant_ir::{DType, IRModule, Op};
+use pliant_pass::{PassContext, PassError};
+use rustc_hash::FxHashMap;
+
+use crate::liveness::{AT_RESULT, Liveness, plain_alias};
+use crate::lower_runtime_builtin::BUILTIN_OPS;
+use crate::names::{
+    MEMORY_KILL_STORAGE, MEMORY_KILL_TENSOR, VM_ALLOC_STORAGE, VM_ALLOC_TENSOR, VM_KILL_OBJECT,
+};
+
+/// How a function's parameter types are shown in the executable.
+pub type TypeText<'a> = dyn Fn(&Function, pliant_ir::relax::Type) -> String + 'a;
+
+/// What the code generator asks of its caller.
+pub struct CodegenInputs<'a> {
+    /// The signature and messages of a compiled kernel; without it they follow from the loop function.
+    pub kernel_info: &'a dyn Fn(&str) -> Option<KernelInfo>,
+    /// The text of a type.
+    pub type_text: &'a TypeText<'a>,
+    /// The kernels section.
+    pub kernels: Vec<u8>,
+    /// Facts about the program.
+    pub metadata: Vec<(String, String)>,
+}
+
+/// The executable of a lowered module.
+///
+/// # Errors
+/// User errors for what has no meaning at run time, an internal error where a pass left something behind.
+pub fn codegen(
+    module: &IRModule,
+    inputs: CodegenInputs<'_>,
+    ctx: &PassContext,
+) -> Result<Executable, PassError> {
+    let mut exec = ExecBuilder::new();
+    for (name, func) in module.prim_funcs() {
+        let info = (inputs.kernel_info)(name);
+        exec.kernel(info.unwrap_or_else(|| default_kernel_info(name, func)));
+    }
+    for (name, func) in module.relax_funcs() {
+        ctx.check_cancelled()?;
+        let live = Liveness::new(func, plain_alias);
+        FunctionGen {
+            module,
+            func,
+            exec: &mut exec,
+            live,
+            regs: FxHashMap::default(),
+            free: Vec::new(),
+            next: 0,
+        }
+        .function(name, inputs.type_text)
+        .map_err(|e| e.in_function(name))?;
+    }
+    exec.set_kernels(inputs.kernels);
+    for (key, value) in inputs.metadata {
+        exec.set_metadata(key, value);
+    }
+    exec.get().map_err(|e: ExecError| PassError::internal(e.to_string()))
+}
+
+/// The signature of a kernel as its loop function declares it.
+pub fn default_kernel_info(name: &str, func: &PrimFunc) -> KernelInfo {
+    let args = func
+        .params
+        .iter()
+        .map(|&p| match func.var(p).ty {
+            VarTy::Value(ty) if ty.dtype.is_float() => KernelArg::Float,
+            VarTy::Value(ty) if ty.dtype.is_bool() => KernelArg::Bool,
+            VarTy::Value(_) => KernelArg::Int,
+            VarTy::Handle => match func.buffer_map.get(&p) {
+                Some(&b) => KernelArg::Tensor {
+                    dtype: Some(func.buffer(b).dtype),
+                    ndim: u8::try_from(func.buffer(b).shape.len()).ok(),
+                    written: writes(func, b),
+                },
+                None => KernelArg::Any,
+            },
+        })
+        .collect();
+    KernelInfo { name: name.into(), args, checks: Vec::new() }
+}
+
+/// Whether a loop function stores into a buffer anywhere.
+fn writes(func: &PrimFunc, buffer: pliant_ir::tir::Buffer) -> bool {
+    let mut stack = vec![func.body];
+    while let Some(stmt) = stack.pop() {
+        match func.stmt(stmt) {
+            StmtData::Seq(list) => stack.extend(list),
+            StmtData::For { body, .. }
+            | StmtData::While(_, body)
+            | StmtData::Let(_, _, body)
+            | StmtData::Alloc(_, body)
+            | StmtData::Assert(_, _, body) => stack.push(*body),
+            StmtData::If(_, then, otherwise) => {
+                stack.push(*then);
+                stack.extend(otherwise);
+            }
+            StmtData::Store { buffer: b, .. } if *b == buffer => return true,
+            StmtData::Store { .. } => {}
+            // What an opaque call does to a buffer whose address it takes is not known.
+            StmtData::Evaluate(_) => return true,
+            StmtData::Block(block) => {
+                stack.push(block.body);
+                stack.extend(block.init);
+            }
+        }
+    }
+    false
+}
+
+struct FunctionGen<'a> {
+    module: &'a IRModule,
+    func: &'a Function,
+    exec: &'a mut ExecBuilder,
+    live: Liveness,
+    regs: FxHashMap<Var, Reg>,
+    free: Vec<Reg>,
+    next: u32,
+}
+
+impl FunctionGen<'_> {
+    fn function(mut self, name: &Arc<str>, type_text: &TypeText<'_>) -> Result<(), PassError> {
+        let func = self.func;
+        let params = func
+            .params()
+            .iter()
+            .map(|&p| Param::typed(&*func.var(p).name, type_text(func, func.var(p).ty)))
+            .collect();
+        self.exec.begin_function(name, params, type_text(func, func.ret_ty()));
+        for &param in func.params() {
+            let reg = self.fresh();
+            self.regs.insert(param, reg);
+        }
+        let result = self.sequence(func.body())?;
+        let reg = match result {
+            Operand::Reg(reg) => reg,
+            Operand::Arg(arg) => {
+                let reg = self.fresh();
+                self.exec.emit_call("vm.builtin.copy", &[arg], reg);
+                reg
+            }
+        };
+        self.exec.emit_ret(reg);
+        self.exec.end_function();
+        Ok(())
+    }
+
+    fn fresh(&mut self) -> Reg {
+        self.free.pop().unwrap_or_else(|| {
+            self.next += 1;
+            Reg(self.next - 1)
+        })
+    }
+
+    /// Emits the bindings of a sequence; returns its result.
+    fn sequence(&mut self, seq: Seq) -> Result<Operand, PassError> {
+        let func = self.func;
+        let mut expiring: FxHashMap<usize, Vec<Reg>> = FxHashMap::default();
+        let mut index = 0;
+        for &block in &func.seq(seq).blocks {
+            for binding in &func.block(block).bindings {
+                let dst = self.binding(binding)?;
+                if let Some(reg) = dst {
+                    let last = self.live.last_read(binding.var).unwrap_or(index);
+                    expiring.entry(last).or_default().push(reg);
+                }
+                self.free.extend(expiring.remove(&index).into_iter().flatten());
+                index += 1;
+            }
+        }
+        let mut temps = Vec::new();
+        let result = self.operand(func.seq(seq).result, &mut temps)?;
+        // The result is read right after this, before anything else is written.
+        self.free.extend(temps);
+        self.free.extend(expiring.remove(&AT_RESULT).into_iter().flatten());
+        Ok(result)
+    }
+
+    /// Emits one binding; returns the register that the variable owns, none for other names of a value.
+    fn binding(&mut self, binding: &Binding) -> Result<Option<Reg>, PassError> {
+        if binding.cast.is_some() {
+            return Err(PassError::internal("a match_cast is left; VMShapeLower lowers it"));
+        }
+        let func = self.func;
+        if let ExprData::Var(source) = func.expr(binding.value) {
+            let reg = self.var(*source)?;
+            self.regs.insert(binding.var, reg);
+            return Ok(None);
+        }
+        if let ExprData::If { cond, then_seq, else_seq } = func.expr(binding.value) {
+            let reg = self.branch(*cond, *then_seq, *else_seq)?;
+            self.regs.insert(binding.var, reg);
+            return Ok(Some(reg));
+        }
+        let mut temps = Vec::new();
+        let unused = self.live.last_read(binding.var).is_none();
+        // The destination is taken before the operands' own registers are free again, so it is none of them.
+        let dst = if unused { Reg::VOID } else { self.fresh() };
+        self.value(binding.value, dst, &mut temps)?;
+        self.free.extend(temps);
+        if unused {
+            return Ok(None);
+        }
+        self.regs.insert(binding.var, dst);
+        Ok(Some(dst))
+    }
+
+    fn branch(&mut self, cond: Expr, then_seq: Seq, else_seq: Seq) -> Result<Reg, PassError> {
+        let mut temps = Vec::new();
+        let cond = self.operand(cond, &mut temps)?;
+        let cond = self.in_register(cond, &mut temps);
+        let dst = self.fresh();
+        let jump_else = self.exec.emit_if(cond, 1);
+        self.free.extend(temps);
+        self.copy_result(then_seq, dst)?;
+        let jump_end = self.exec.emit_goto(1);
+        let here = self.exec.here();
+        self.exec.patch(jump_else, here);
+        self.copy_result(else_seq, dst)?;
+        let here = self.exec.here();
+        self.exec.patch(jump_end, here);
+        Ok(dst)
+    }
+
+    fn copy_result(&mut self, seq: Seq, dst: Reg) -> Result<(), PassError> {
+        let result = self.sequence(seq)?.arg();
+        self.exec.emit_call("vm.builtin.copy", &[result], dst);
+        Ok(())
+    }
+
+    /// Emits the evaluation of an expression that is no leaf, or a copy of a leaf.
+    fn value(&mut self, e: Expr, dst: Reg, temps: &mut Vec<Reg>) -> Result<(), PassError> {
+        match self.func.expr(e) {
+            ExprData::Call { callee, args, .. } => {
+                let args = self.func.list(*args).to_vec();
+                self.call(*callee, &args, dst, temps)
+            }
+            ExprData::TupleGetItem(tuple, index) => {
+                let (tuple, index) = (*tuple, i64::from(*index));
+                let tuple = self.operand(tuple, temps)?.arg();
+                let index = self.exec.imm(index);
+                self.exec.emit_call("vm.builtin.tuple_getitem", &[tuple, index], dst);
+                Ok(())
+            }
+            ExprData::Tuple(list) => {
+                let fields = self.func.list(*list).to_vec();
+                self.emit("vm.builtin.make_tuple", &fields, dst, temps)
+            }
+            ExprData::Func(_) => Err(PassError::unsupported(
+                "a local function",
+                "lift local functions to the module first",
+            )),
+            ExprData::If { .. } => Err(PassError::internal("an If that is no binding of its own")),
+            _ => {
+                let value = self.operand(e, temps)?.arg();
+                self.exec.emit_call("vm.builtin.copy", &[value], dst);
+                Ok(())
+            }
+        }
+    }
+
+    fn call(
+        &mut self,
+        callee: Callee,
+        args: &[Expr],
+        dst: Reg,
+        temps: &mut Vec<Reg>,
+    ) -> Result<(), PassError> {
+        match callee {
+            Callee::Op(op) => self.call_op(op, args, dst, temps),
+            Callee::Expr(callee) => match self.func.expr(callee) {
+                ExprData::Global(name) => {
+                    let name = self.func.str(*name).clone();
+                    if self.module.get(&name).is_none() {
+                        return Err(PassError::user(format!(
+                            "'{name}' is no function of the module"
+                        )));
+                    }
+                    self.emit(&name, args, dst, temps)
+                }
+                ExprData::Extern(name) => {
+                    let name = self.func.str(*name).clone();
+                    self.emit(&name, args, dst, temps)
+                }
+                _ => {
+                    let all: Vec<Expr> = [callee].into_iter().chain(args.iter().copied()).collect();
+                    self.emit("vm.builtin.invoke_closure", &all, dst, temps)
+                }
+            },
+        }
+    }
+
+    fn call_op(
+        &mut self,
+        op: Op,
+        args: &[Expr],
+        dst: Reg,
+        temps: &mut Vec<Reg>,
+    ) -> Result<(), PassError> {
+        match (op, args) {
+            (VM_ALLOC_STORAGE, _) => self.emit("vm.builtin.alloc_storage", args, dst, temps),
+            (VM_ALLOC_TENSOR, _) => self.emit("vm.builtin.alloc_tensor", args, dst, temps),
+            (VM_KILL_OBJECT | MEMORY_KILL_TENSOR | MEMORY_KILL_STORAGE, &[object]) => {
+                // Only a register can be cleared; constants stay.
+                match self.operand(object, temps)? {
+                    Operand::Reg(reg) => {
+                        self.exec.emit_call("vm.builtin.kill_object", &[Arg::reg(reg)], Reg::VOID);
+                        if !dst.is_void() {
+                            let none = self.exec.c(Constant::None);
+                            self.exec.emit_call("vm.builtin.copy", &[none], dst);
+                        }
+                        Ok(())
+                    }
+                    Operand::Arg(_) => Ok(()),
+                }
+            }
+            (CALL_BUILTIN_WITH_CTX | CALL_PURE_PACKED, [callee, rest @ ..]) => {
+                let rest = match (op, rest) {
+                    (CALL_BUILTIN_WITH_CTX, &[tuple, ..]) => {
+                        self.func.tuple_fields(tuple).map_or_else(|| vec![tuple], <[Expr]>::to_vec)
+                    }
+                    _ => rest.to_vec(),
+                };
+                self.call(Callee::Expr(*callee), &rest, dst, temps)
+            }
+            _ => match BUILTIN_OPS.iter().find(|(name, _)| *name == op.0) {
+                Some((_, builtin)) => self.emit(builtin, args, dst, temps),
+                None => Err(PassError::user(format!(
+                    "operator {op} is left in the program; LegalizeOps turns operators into calls"
+                ))),
+            },
+        }
+    }
+
+    fn emit(
+        &mut self,
+        name: &str,
+        args: &[Expr],
+        dst: Reg,
+        temps: &mut Vec<Reg>,
+    ) -> Result<(), PassError> {
+        let mut operands = Vec::with_capacity(args.len());
+        for &arg in args {
+            operands.push(self.operand(arg, temps)?.arg());
+        }
+        self.exec.emit_call(name, &operands, dst);
+        Ok(())
+    }
+
+    fn var(&self, var: Var) -> Result<Reg, PassError> {
+        self.regs.get(&var).copied().ok_or_else(|| {
+            let name = &self.func.var(var).name;
+            PassError::internal(format!("variable '{name}' is read before it is defined"))
+        })
+    }
+
+    /// A leaf as an operand. A tuple is made first, in a register of `temps`.
+    fn operand(&mut self, e: Expr, temps: &mut Vec<Reg>) -> Result<Operand, PassError> {
+        let func = self.func;
+        let arg = match func.expr(e) {
+            ExprData::Var(v) => return self.var(*v).map(Operand::Reg),
+            ExprData::Constant(c) => self.exec.c(Constant::Tensor(func.const_tensor(*c).clone())),
+            ExprData::Shape(dims) => {
+                let dims: Option<Vec<i64>> = dims.iter().map(|&d| func.syms.as_int(d)).collect();
+                let dims = dims.ok_or_else(symbolic)?;
+                self.exec.shape(&dims)
+            }
+            ExprData::Int(value, dtype) => {
+                let value = func.syms.as_int(*value).ok_or_else(symbolic)?;
+                match dtype {
+                    DType::Bool => self.exec.c(Constant::Bool(value != 0)),
+                    _ => self.exec.imm(value),
+                }
+            }
+            ExprData::Float(bits, _) => self.exec.c(Constant::Float(f64::from_bits(*bits))),
+            ExprData::Str(s) => self.exec.str(func.str(*s)),
+            ExprData::DType(d) => self.exec.c(Constant::DType(*d)),
+            ExprData::Global(name) | ExprData::Extern(name) => self.exec.f(func.str(*name)),
+            ExprData::Tuple(list) => {
+                let fields = func.list(*list).to_vec();
+                let reg = self.fresh();
+                self.emit("vm.builtin.make_tuple", &fields, reg, temps)?;
+                temps.push(reg);
+                return Ok(Operand::Reg(reg));
+            }
+            ExprData::TupleGetItem(..) | ExprData::Call { .. } => {
+                let reg = self.fresh();
+                self.value(e, reg, temps)?;
+                temps.push(reg);
+                return Ok(Operand::Reg(reg));
+            }
+            ExprData::If { .. } | ExprData::Func(_) => {
+                return Err(PassError::internal("an operand that is no leaf"));
+            }
+        };
+        Ok(Operand::Arg(arg))
+    }
+
+    fn in_register(&mut self, operand: Operand, temps: &mut Vec<Reg>) -> Reg {
+        match operand {
+            Operand::Reg(reg) => reg,
+            Operand::Arg(arg) => {
+                let reg = self.fresh();
+                self.exec.emit_call("vm.builtin.copy", &[arg], reg);
+                temps.push(reg);
+                reg
+            }
+        }
+    }
+}
+
+/// An operand: in a register, or known.
+#[derive(Clone, Copy)]
+enum Operand {
+    Reg(Reg),
+    Arg(Arg),
+}
+
+impl Operand {
+    fn arg(self) -> Arg {
+        match self {
+            Operand::Reg(reg) => Arg::reg(reg),
+            Operand::Arg(arg) => arg,
+        }
+    }
+}
+
+fn symbolic() -> PassError {
+    PassError::internal("a symbolic size is left; VMShapeLower lowers it")
+}

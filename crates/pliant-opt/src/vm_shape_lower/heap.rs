@@ -1,0 +1,110 @@
+//! The shape heap during lowering: which term has which slot, which slots are filled here, and which terms wait for
+//! their symbols.
+
+use pliant_ir::{Sym, SymArena, SymVar};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// Slots and their state. Scopes nest as sequences do: what a branch fills is forgotten after it.
+#[derive(Default)]
+pub(super) struct Heap {
+    slots: FxHashMap<Sym, u32>,
+    filled: FxHashSet<Sym>,
+    scopes: Vec<Scope>,
+}
+
+/// What one sequence will need, and what it has filled.
+#[derive(Default)]
+struct Scope {
+    filled: Vec<Sym>,
+    needs: Vec<Need>,
+    waiting: FxHashMap<SymVar, Vec<usize>>,
+    ready: Vec<Sym>,
+}
+
+/// A term and how many of its symbols are not defined yet.
+struct Need {
+    sym: Sym,
+    undefined: usize,
+}
+
+impl Heap {
+    /// How many slots there are.
+    pub fn size(&self) -> u32 {
+        self.slots.len() as u32
+    }
+
+    /// The slot of a term, made when it is new.
+    pub fn slot(&mut self, sym: Sym) -> u32 {
+        let next = self.slots.len() as u32;
+        *self.slots.entry(sym).or_insert(next)
+    }
+
+    /// The slot of a term if it is filled here.
+    pub fn filled_slot(&self, sym: Sym) -> Option<u32> {
+        if self.filled.contains(&sym) { self.slots.get(&sym).copied() } else { None }
+    }
+
+    /// Whether a term is filled here.
+    pub fn is_filled(&self, sym: Sym) -> bool {
+        self.filled.contains(&sym)
+    }
+
+    /// Opens the scope of a sequence that will need these terms, in order.
+    pub fn enter(&mut self, syms: &SymArena, needs: impl IntoIterator<Item = Sym>) {
+        let mut scope = Scope::default();
+        let mut seen = FxHashSet::default();
+        for sym in needs {
+            if syms.as_int(sym).is_some() || syms.as_var(sym).is_some() || !seen.insert(sym) {
+                continue;
+            }
+            let index = scope.needs.len();
+            let mut undefined = 0;
+            for var in syms.free_vars(sym) {
+                if !self.filled.contains(&syms.var(var)) {
+                    scope.waiting.entry(var).or_default().push(index);
+                    undefined += 1;
+                }
+            }
+            scope.needs.push(Need { sym, undefined });
+            if undefined == 0 {
+                scope.ready.push(sym);
+            }
+        }
+        self.scopes.push(scope);
+    }
+
+    /// Closes the innermost scope.
+    pub fn leave(&mut self) {
+        for sym in self.scopes.pop().into_iter().flat_map(|s| s.filled) {
+            self.filled.remove(&sym);
+        }
+    }
+
+    fn scope(&mut self) -> &mut Scope {
+        self.scopes.last_mut().expect("lowering is inside a sequence")
+    }
+
+    /// Marks a term as filled, so that it and, if it is a symbol, what waits for it can be computed.
+    pub fn fill(&mut self, syms: &SymArena, sym: Sym) {
+        if !self.filled.insert(sym) {
+            return;
+        }
+        let scope = self.scope();
+        scope.filled.push(sym);
+        let Some(var) = syms.as_var(sym) else { return };
+        for index in scope.waiting.remove(&var).unwrap_or_default() {
+            let need = &mut scope.needs[index];
+            need.undefined -= 1;
+            if need.undefined == 0 {
+                let sym = need.sym;
+                scope.ready.push(sym);
+            }
+        }
+    }
+
+    /// The needed terms whose symbols are all defined and that are not filled yet.
+    pub fn take_ready(&mut self) -> Vec<Sym> {
+        let ready = std::mem::take(&mut self.scope().ready);
+        ready.into_iter().filter(|s| !self.filled.contains(s)).collect()
+    }
+}

@@ -1,0 +1,96 @@
+//! # What it does
+//! Makes all work on symbolic sizes explicit. A function that has any gets a shape heap, a tensor of int64 with a slot
+//! per symbol and per computed size. The parameters are checked and matched at the start: rank, dtype, constant dims,
+//! repeated symbols; bare symbols are stored first, then composed patterns (`n * 2`, `n + 1`, `n * 4 + m`) are solved for
+//! their one unknown symbol. `R.match_cast`, the results of packed functions and, where its type is not evident, the
+//! result are checked in the same way. Sizes that are no symbols are computed by generated loop functions
+//! (`shape_func*`), all at once where their symbols become known, with checks for 64-bit overflow. Every shape and
+//! integer that depends on symbols is then read from the heap.
+//!
+//! Checks know the user's names: the last operand of a check begins with the function and the parameter; each further
+//! line belongs to one dim and says what it must equal, `{expected}` standing for the value in the heap.
+//!
+//! # Before
+//! ```python
+//! @R.function(pure=False)
+//! def main(x: R.Tensor(("n",), dtype="float32")) -> R.Tensor(("n",), dtype="float32"):
+//!     n = T.int64()
+//!     storage: R.Object = R.vm.alloc_storage(R.shape([n * 4]), R.prim_value(0), R.dtype("uint8"), R.str("global"))
+//!     gv: R.Tensor((n,), dtype="float32") = R.vm.alloc_tensor(storage, R.prim_value(0), R.shape([n]), R.dtype("float32"))
+//!     ...
+//! ```
+//!
+//! # After
+//! ```python
+//! @R.function(pure=False)
+//! def main(x: R.Tensor(("n",), dtype="float32")) -> R.Tensor(dtype="float32", ndim=1):
+//!     R.func_attr({"vm_shape_lowered": True})
+//!     shape_heap: R.Tensor((2,), dtype="int64") = R.call_builtin_with_ctx("vm.builtin.alloc_shape_heap", (R.prim_value(2),), sinfo_args=(R.Tensor((2,), dtype="int64"),))
+//!     _: R.Tuple = R.call_packed("vm.builtin.check_tensor_info", x, R.prim_value(1), R.dtype("float32"), R.str("main: 'x'"), sinfo_args=(R.Tuple,))
+//!     _1: R.Tuple = R.call_packed("vm.builtin.match_shape", x, shape_heap, R.prim_value(1), R.prim_value(1), R.prim_value(0), R.str("main: 'x'"), sinfo_args=(R.Tuple,))
+//!     _2: R.Tuple = cls.shape_func_main(shape_heap)
+//!     shape: R.Shape(ndim=1) = R.call_packed("vm.builtin.make_shape", shape_heap, R.prim_value(1), R.prim_value(1), R.prim_value(1), sinfo_args=(R.Shape(ndim=1),))
+//!     storage: R.Object = R.vm.alloc_storage(shape, R.prim_value(0), R.dtype("uint8"), R.str("global"))
+//!     ...
+//! ```
+//!
+//! # Requires
+//! Operators lowered to calls ([`CallTIRRewrite`](crate::call_tir_rewrite), [`LowerRuntimeBuiltin`](crate::lower_runtime_builtin));
+//! no local functions.
+//!
+//! # Keeps
+//! The order of the calls that were there. Types that mention symbols lose the dims, except those of the parameters.
+//!
+//! # Never
+//! Refuses what it cannot prove: that becomes a check at run time. Leaves out a check that it cannot prove.
+
+mod heap;
+mod lower;
+mod matching;
+mod shape_func;
+
+use std::sync::{Arc, Mutex};
+
+use pliant_ir::tir::PrimFunc;
+use pliant_ir::{AttrValue, IRModule};
+use pliant_pass::pass::for_each_relax;
+use pliant_pass::{ModulePass, PassContext, PassError};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::to_non_dataflow::flatten;
+
+/// The attribute of functions that are lowered already.
+pub const VM_SHAPE_LOWERED: &str = "vm_shape_lowered";
+
+/// See the module's documentation.
+pub struct VmShapeLower;
+
+impl ModulePass for VmShapeLower {
+    fn name(&self) -> &str {
+        "VMShapeLower"
+    }
+
+    fn run(&self, mut module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
+        let taken: FxHashSet<Arc<str>> = module.functions.keys().cloned().collect();
+        let made: Mutex<FxHashMap<Arc<str>, Vec<(Arc<str>, PrimFunc)>>> = Mutex::default();
+        for_each_relax(&mut module, ctx, |name, func| {
+            if func.attrs.contains_key(VM_SHAPE_LOWERED) {
+                return Ok(());
+            }
+            flatten(func);
+            let kernels = lower::lower_function(name, func, &taken, ctx)?;
+            func.attrs.insert(VM_SHAPE_LOWERED.into(), AttrValue::Bool(true));
+            let mut made = made.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+            made.insert(name.into(), kernels);
+            Ok(())
+        })?;
+        let mut made = made.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let names: Vec<Arc<str>> = module.functions.keys().cloned().collect();
+        for name in names {
+            for (kernel_name, kernel) in made.remove(&name).unwrap_or_default() {
+                module.insert(kernel_name, kernel);
+            }
+        }
+        Ok(module)
+    }
+}
