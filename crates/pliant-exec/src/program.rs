@@ -177,7 +177,7 @@ pub struct VmFunction {
 /// What a kernel expects in one parameter; the machine checks it at each call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum KernelArg {
-    /// Whatever the value is: a tensor or a scalar.
+    /// Whatever the value is: a tensor (row-major, as for `strided: false`) or a scalar.
     Any,
     /// A tensor.
     Tensor {
@@ -187,6 +187,8 @@ pub enum KernelArg {
         ndim: Option<u8>,
         /// Whether the kernel writes into it (read-only tensors are refused).
         written: bool,
+        /// Whether the kernel reads its strides. If not, the machine passes a row-major copy of a strided tensor.
+        strided: bool,
     },
     /// An integer.
     Int,

@@ -54,7 +54,7 @@ enum Op {
 #[derive(Serialize, Deserialize)]
 enum KArg {
     Any,
-    Tensor { dtype: Option<u8>, ndim: Option<u8>, written: bool },
+    Tensor { dtype: Option<u8>, ndim: Option<u8>, written: bool, strided: bool },
     Int,
     Float,
     Bool,
@@ -127,8 +127,8 @@ fn encode_func(def: &FuncDef) -> Func {
 fn encode_kernel_arg(arg: KernelArg) -> KArg {
     match arg {
         KernelArg::Any => KArg::Any,
-        KernelArg::Tensor { dtype, ndim, written } => {
-            KArg::Tensor { dtype: dtype.map(|d| d as u8), ndim, written }
+        KernelArg::Tensor { dtype, ndim, written, strided } => {
+            KArg::Tensor { dtype: dtype.map(|d| d as u8), ndim, written, strided }
         }
         KernelArg::Int => KArg::Int,
         KernelArg::Float => KArg::Float,
@@ -222,8 +222,8 @@ fn decode_func(func: Func) -> Result<FuncDef, ExecError> {
 fn decode_kernel_arg(arg: KArg) -> Result<KernelArg, ExecError> {
     Ok(match arg {
         KArg::Any => KernelArg::Any,
-        KArg::Tensor { dtype: index, ndim, written } => {
-            KernelArg::Tensor { dtype: index.map(dtype).transpose()?, ndim, written }
+        KArg::Tensor { dtype: index, ndim, written, strided } => {
+            KernelArg::Tensor { dtype: index.map(dtype).transpose()?, ndim, written, strided }
         }
         KArg::Int => KernelArg::Int,
         KArg::Float => KernelArg::Float,

@@ -13,7 +13,12 @@ fn sample() -> Executable {
     b.kernel(KernelInfo {
         name: "add".into(),
         args: vec![
-            KernelArg::Tensor { dtype: Some(DType::Float32), ndim: Some(2), written: false },
+            KernelArg::Tensor {
+                dtype: Some(DType::Float32),
+                ndim: Some(2),
+                written: false,
+                strided: true,
+            },
             KernelArg::Any,
             KernelArg::Int,
             KernelArg::Float,

@@ -2,6 +2,8 @@
 
 use std::cell::{Cell, RefCell};
 
+use pliant_tensor::Tensor;
+
 use crate::{Value, VmError};
 
 /// Invocations nested on one thread (a program calls the host, which calls a program): each takes native stack.
@@ -28,6 +30,8 @@ pub(crate) struct Context {
     pub(crate) frames: Vec<Frame>,
     /// The argument words of a kernel call.
     pub(crate) words: Vec<u64>,
+    /// Row-major copies of strided tensors, held during a kernel call.
+    pub(crate) copies: Vec<Tensor>,
     /// The arguments of a call of the host.
     pub(crate) host_args: Vec<Value>,
 }
@@ -65,6 +69,7 @@ impl Drop for Lease {
         context.regs.clear();
         context.frames.clear();
         context.host_args.clear();
+        context.copies.clear();
         if context.regs.capacity() <= MAX_KEPT_REGS {
             let _ = KEPT.try_with(|kept| {
                 let mut kept = kept.borrow_mut();

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 
 use pliant_exec::KernelArg;
 use pliant_exec::abi::{STATUS_CANCELLED, STATUS_OK};
-use pliant_tensor::DType;
+use pliant_tensor::{DType, Tensor};
 
 use crate::args::Args;
 use crate::context::{Context, Frame};
@@ -328,7 +328,7 @@ impl<'a> Runner<'a> {
         operands: &[Operand],
         dims: Option<&[i64]>,
     ) -> Result<(), VmError> {
-        let Context { regs, words, .. } = &mut *self.context;
+        let Context { regs, words, copies, .. } = &mut *self.context;
         let regs = &regs[self.base..];
         let expected = &kernel.info.args;
         let dims = dims.unwrap_or_default();
@@ -343,10 +343,17 @@ impl<'a> Runner<'a> {
         words.clear();
         for (i, (operand, expected)) in operands.iter().zip(expected).enumerate() {
             let value = operand.get(regs, &self.inner.linked.consts);
-            match kernel_word(value, *expected) {
-                Some(word) => words.push(word),
-                None => return Err(bad_kernel_argument(kernel, i, value)),
+            let Some(mut word) = kernel_word(value, *expected) else {
+                return Err(bad_kernel_argument(kernel, i, value));
+            };
+            if let Value::Tensor(tensor) = value
+                && !tensor.is_plain()
+                && let Some(copy) = plain_copy(tensor, *expected)?
+            {
+                word = std::ptr::from_ref(copy.dl()) as u64;
+                copies.push(copy);
             }
+            words.push(word);
         }
         for (&dim, (i, expected)) in dims.iter().zip(expected.iter().enumerate().skip(words.len()))
         {
@@ -358,6 +365,9 @@ impl<'a> Runner<'a> {
         // SAFETY: the table's giver promised that the function keeps to the ABI and takes these arguments; the
         // tensors are held by registers and constants during the call, and the runtime by the machine.
         let status = unsafe { (kernel.function)(words.as_ptr(), &raw const self.inner.runtime) };
+        if !self.context.copies.is_empty() {
+            self.context.copies.clear();
+        }
         if status == STATUS_OK { Ok(()) } else { Err(self.kernel_error(kernel, status)) }
     }
 
@@ -366,7 +376,8 @@ impl<'a> Runner<'a> {
         if status == STATUS_CANCELLED {
             return VmError::Interrupted;
         }
-        let message = usize::try_from(status - 1).ok().and_then(|k| kernel.info.checks.get(k));
+        let message =
+            usize::try_from(status.saturating_sub(1)).ok().and_then(|k| kernel.info.checks.get(k));
         match message {
             Some(message) => VmError::Check(message.clone()),
             None => VmError::Kernel { name: kernel.info.name.clone(), status },
@@ -416,7 +427,7 @@ impl<'a> Runner<'a> {
 /// The argument word of `value` for a parameter that expects `expected`; `None` where it does not fit.
 fn kernel_word(value: &Value, expected: KernelArg) -> Option<u64> {
     match (value, expected) {
-        (Value::Tensor(tensor), KernelArg::Tensor { dtype, ndim, written }) => {
+        (Value::Tensor(tensor), KernelArg::Tensor { dtype, ndim, written, .. }) => {
             let fits = dtype.is_none_or(|dtype| dtype == tensor.dtype())
                 && ndim.is_none_or(|ndim| usize::from(ndim) == tensor.ndim())
                 && !(written && tensor.is_read_only());
@@ -434,6 +445,20 @@ fn kernel_word(value: &Value, expected: KernelArg) -> Option<u64> {
     }
 }
 
+/// A row-major, aligned copy of a tensor for a kernel that needs one.
+#[cold]
+fn plain_copy(tensor: &Tensor, expected: KernelArg) -> Result<Option<Tensor>, VmError> {
+    match expected {
+        KernelArg::Tensor { strided: true, .. } if tensor.is_aligned() => Ok(None),
+        // What the kernel wrote into a copy would be lost.
+        KernelArg::Tensor { written: true, .. } => Err(VmError::type_error(format!(
+            "a kernel cannot write into {tensor:?} with strides {:?}",
+            tensor.strides()
+        ))),
+        _ => Ok(Some(tensor.copy()?)),
+    }
+}
+
 #[cold]
 fn bad_kernel_argument(kernel: &LinkedKernel, i: usize, value: &Value) -> VmError {
     let name = &kernel.info.name;
@@ -442,7 +467,7 @@ fn bad_kernel_argument(kernel: &LinkedKernel, i: usize, value: &Value) -> VmErro
         KernelArg::Int => "an integer".to_string(),
         KernelArg::Float => "a number".to_string(),
         KernelArg::Bool => "a bool".to_string(),
-        KernelArg::Tensor { dtype, ndim, written } => {
+        KernelArg::Tensor { dtype, ndim, written, .. } => {
             let dtype = dtype.map_or(String::new(), |dtype| format!("{dtype} "));
             let ndim = ndim.map_or(String::new(), |ndim| format!(" of {ndim} dims"));
             let writable = if written { "writable " } else { "" };
