@@ -87,6 +87,7 @@ pub fn default_kernel_info(name: &str, func: &PrimFunc) -> KernelInfo {
                     dtype: Some(func.buffer(b).dtype),
                     ndim: u8::try_from(func.buffer(b).shape.len()).ok(),
                     written: writes(func, b),
+                    strided: !func.buffer(b).strides.is_empty(),
                 },
                 None => KernelArg::Any,
             },

@@ -140,15 +140,15 @@ impl DumpIr {
 }
 
 impl Instrument for DumpIr {
-    fn before(&self, _: &str, module: &IRModule, _: &PassContext) -> Result<(), PassError> {
+    fn before(&self, _: &str, module: &IRModule, ctx: &PassContext) -> Result<(), PassError> {
         if self.count.load(Ordering::Relaxed) == 0 {
-            self.write("input", &crate::text::module_text(module))?;
+            self.write("input", &crate::text::module_text(module, ctx.ops))?;
         }
         Ok(())
     }
 
-    fn after(&self, pass: &str, module: &IRModule, _: &PassContext) -> Result<(), PassError> {
-        self.write(pass, &crate::text::module_text(module))
+    fn after(&self, pass: &str, module: &IRModule, ctx: &PassContext) -> Result<(), PassError> {
+        self.write(pass, &crate::text::module_text(module, ctx.ops))
     }
 }
 
@@ -163,11 +163,17 @@ pub struct PrintIr {
 }
 
 impl PrintIr {
-    fn print(&self, when: &str, pass: &str, module: &IRModule) -> Result<(), PassError> {
+    fn print(
+        &self,
+        when: &str,
+        pass: &str,
+        module: &IRModule,
+        ctx: &PassContext,
+    ) -> Result<(), PassError> {
         if !self.only.is_empty() && !self.only.iter().any(|p| p == pass) {
             return Ok(());
         }
-        let text = format!("# {when} {pass}\n{}\n", crate::text::module_text(module));
+        let text = format!("# {when} {pass}\n{}\n", crate::text::module_text(module, ctx.ops));
         std::io::stderr()
             .write_all(text.as_bytes())
             .map_err(|e| PassError::user(format!("cannot print the IR: {e}")))
@@ -175,12 +181,12 @@ impl PrintIr {
 }
 
 impl Instrument for PrintIr {
-    fn before(&self, pass: &str, module: &IRModule, _: &PassContext) -> Result<(), PassError> {
-        if self.before { self.print("before", pass, module) } else { Ok(()) }
+    fn before(&self, pass: &str, module: &IRModule, ctx: &PassContext) -> Result<(), PassError> {
+        if self.before { self.print("before", pass, module, ctx) } else { Ok(()) }
     }
 
-    fn after(&self, pass: &str, module: &IRModule, _: &PassContext) -> Result<(), PassError> {
-        if self.after { self.print("after", pass, module) } else { Ok(()) }
+    fn after(&self, pass: &str, module: &IRModule, ctx: &PassContext) -> Result<(), PassError> {
+        if self.after { self.print("after", pass, module, ctx) } else { Ok(()) }
     }
 }
 
@@ -197,7 +203,7 @@ impl Instrument for Verify {
         Err(PassError::Internal {
             pass: pass.into(),
             message: format!("the result is not well-formed: {}", problems.join("; ")),
-            ir: Some(crate::text::module_text(module)),
+            ir: Some(crate::text::module_text(module, ctx.ops)),
         })
     }
 }

@@ -69,7 +69,7 @@ fn guarded<P: ModulePass + ?Sized>(
         PassError::Internal { pass: name, message, ir } => PassError::Internal {
             pass: if name.is_empty() { pass.name().into() } else { name },
             message,
-            ir: ir.or_else(|| kept.map(|m| crate::text::module_text(&m))),
+            ir: ir.or_else(|| kept.map(|m| crate::text::module_text(&m, ctx.ops))),
         },
         other => other,
     })

@@ -1,14 +1,33 @@
 //! The two things that passes ask of the IR's text tools: its script, and whether it is well-formed.
 
+use pliant_ir::print::{PrintOptions, print_module};
+use pliant_ir::relax::{Expr, ExprData};
 use pliant_ir::{IRModule, OpRegistry};
 
-/// The script of a module, with its constants, so that it parses back.
-pub fn module_text(module: &IRModule) -> String {
-    format!("{module:#?}")
+/// Constants of more bytes than this in all are left out of the text.
+const MAX_CONSTANT_BYTES: usize = 1 << 20;
+
+/// The script of a module. It holds the constants, so that it parses back, unless they are larger than a mebibyte.
+pub fn module_text(module: &IRModule, ops: &dyn OpRegistry) -> String {
+    let mut options = PrintOptions::complete();
+    options.show_meta = constant_bytes(module) <= MAX_CONSTANT_BYTES;
+    print_module(module, ops, &options)
+}
+
+fn constant_bytes(module: &IRModule) -> usize {
+    let mut total = 0usize;
+    for (_, func) in module.relax_funcs() {
+        for id in 0..func.num_exprs() {
+            if let ExprData::Constant(c) = func.expr(Expr::from_u32(id as u32)) {
+                total = total.saturating_add(func.const_tensor(*c).nbytes());
+            }
+        }
+    }
+    total
 }
 
 /// What is wrong with a module; empty when it is well-formed.
-pub fn verify(module: &IRModule, ops: &'static dyn OpRegistry) -> Vec<String> {
+pub fn verify(module: &IRModule, ops: &dyn OpRegistry) -> Vec<String> {
     let _ = (module, ops);
     Vec::new()
 }

@@ -261,16 +261,12 @@ impl Lowering<'_> {
             let actions = self.simple_actions(func, job, &mut composed);
             self.emit_match(func, job, actions, out);
         }
-        let solved = self.solve(func, &composed, out)?;
+        self.solve(func, &composed, out)?;
         let terms: Vec<Sym> = composed.iter().map(|(job, dim)| job.dims[*dim]).collect();
         self.compute(func, &terms, out)?;
-        for (index, (job, dim)) in composed.into_iter().enumerate() {
+        for (job, dim) in composed {
             let term = job.dims[dim];
-            let text = func.syms.display(term).to_string();
-            let note = match &solved[index] {
-                Some(symbol) => format!("{text} for some size {symbol}"),
-                None => format!("{text} (= {{expected}})"),
-            };
+            let note = self.note(func, term);
             let slot = i64::from(self.heap.slot(term));
             let actions = self.single_action(job, dim, Action(ASSERT_LOAD, slot, Some(note)));
             self.emit_match(func, job, actions, out);
@@ -307,13 +303,13 @@ impl Lowering<'_> {
         actions
     }
 
-    /// What a dim must equal, for messages: `seq (= {expected}, from 'ids' dim 1)`.
+    /// What a dim must equal, for messages: the term, then a tab and where the value comes from if it is a symbol.
     fn note(&self, func: &Function, term: Sym) -> String {
         let text = func.syms.display(term);
         let origin = func.syms.as_var(term).and_then(|v| self.origins.get(&v));
         match origin {
-            Some(origin) => format!("{text} (= {{expected}}, from {origin})"),
-            None => format!("{text} (= {{expected}})"),
+            Some(origin) => format!("{text}\t{origin}"),
+            None => text.to_string(),
         }
     }
 
@@ -327,14 +323,13 @@ impl Lowering<'_> {
             .collect()
     }
 
-    /// Defines the symbols that stand only inside composed dims. For each dim that defined one, the symbol's name.
+    /// Defines the symbols that stand only inside composed dims.
     fn solve(
         &mut self,
         func: &mut Function,
         composed: &[(&Job, usize)],
         out: &mut Vec<Binding>,
-    ) -> Result<Vec<Option<String>>, PassError> {
-        let mut solved = vec![None; composed.len()];
+    ) -> Result<(), PassError> {
         let mut open: Vec<usize> = (0..composed.len()).collect();
         while !open.is_empty() {
             let before = open.len();
@@ -344,10 +339,7 @@ impl Lowering<'_> {
                 let unknown = self.unknown_symbols(func, job.dims[dim]);
                 match unknown {
                     0 => {}
-                    1 => {
-                        let symbol = self.solve_one(func, job, dim, out)?;
-                        solved[index] = Some(symbol);
-                    }
+                    1 => self.solve_one(func, job, dim, out)?,
                     _ => still_open.push(index),
                 }
             }
@@ -357,7 +349,7 @@ impl Lowering<'_> {
             }
             open = still_open;
         }
-        Ok(solved)
+        Ok(())
     }
 
     fn unknown_symbols(&self, func: &Function, term: Sym) -> usize {
@@ -376,14 +368,14 @@ impl Lowering<'_> {
         )])
     }
 
-    /// Defines the one unknown symbol of a dim from the dim's value; returns its name.
+    /// Defines the one unknown symbol of a dim from the dim's value.
     fn solve_one(
         &mut self,
         func: &mut Function,
         job: &Job,
         dim: usize,
         out: &mut Vec<Binding>,
-    ) -> Result<String, PassError> {
+    ) -> Result<(), PassError> {
         let pattern = job.dims[dim];
         let vars = func.syms.free_vars(pattern);
         let known: Vec<SymVar> =
@@ -402,7 +394,7 @@ impl Lowering<'_> {
         let symbol = func.syms.var(solution.var);
         self.compute_as(func, &[(value, symbol)], out)?;
         self.origins.insert(solution.var, job.place(dim));
-        Ok(func.syms.name(solution.var).to_string())
+        Ok(())
     }
 
     fn emit_match(
@@ -421,12 +413,12 @@ impl Lowering<'_> {
             args.push(prim_int(func, actions.len() as i64));
         }
         let mut context = job.subject.clone();
-        for (i, Action(code, operand, note)) in actions.into_iter().enumerate() {
+        for Action(code, operand, note) in actions {
             args.extend([prim_int(func, code), prim_int(func, operand)]);
-            if let Some(note) = note {
-                context.push_str(&format!("\n{i}: {note}"));
-            }
+            context.push('\n');
+            context.push_str(&note.unwrap_or_default());
         }
+        context.truncate(context.trim_end().len());
         let builtin =
             if job.scalar { "vm.builtin.match_prim_value" } else { "vm.builtin.match_shape" };
         self.check(func, builtin, &args, &context, out);

@@ -7,8 +7,8 @@
 //! (`shape_func*`), all at once where their symbols become known, with checks for 64-bit overflow. Every shape and
 //! integer that depends on symbols is then read from the heap.
 //!
-//! Checks know the user's names: the last operand of a check begins with the function and the parameter; each further
-//! line belongs to one dim and says what it must equal, `{expected}` standing for the value in the heap.
+//! Checks know the user's names: the first line of a check's last operand names the function and the parameter; each
+//! further line belongs to one dim and says what it must equal and, after a tab, where that value comes from.
 //!
 //! # Before
 //! ```python
