@@ -1,0 +1,45 @@
+//! The trait that a code generator implements.
+
+use std::sync::Arc;
+
+use pliant_ir::tir::PrimFunc;
+
+use crate::error::CodegenError;
+use crate::kernels::CompiledKernels;
+
+/// A lowered function to compile: its global name and its body.
+pub type KernelSource<'a> = (Arc<str>, &'a PrimFunc);
+
+/// How to compile.
+#[derive(Clone, Debug)]
+pub struct CodegenOptions {
+    /// Threads that compile at the same time; 0 takes as many as the machine has.
+    pub compile_threads: usize,
+    /// Where to write each function's intermediate and machine code; nowhere when `None`.
+    pub dump_dir: Option<std::path::PathBuf>,
+    /// Whether generated loops look at the interrupt flag.
+    pub check_interrupt: bool,
+}
+
+impl Default for CodegenOptions {
+    fn default() -> Self {
+        CodegenOptions { compile_threads: 0, dump_dir: None, check_interrupt: true }
+    }
+}
+
+/// A code generator.
+pub trait Backend: Send + Sync {
+    /// Its name, as `target=` selects it.
+    fn name(&self) -> &'static str;
+
+    /// Compiles lowered functions to machine code that can be called at once.
+    ///
+    /// # Errors
+    /// [`CodegenError::Unsupported`] lists everything that this backend cannot compile;
+    /// [`CodegenError::Internal`] is a defect of Pliant.
+    fn compile(
+        &self,
+        funcs: &[KernelSource<'_>],
+        options: &CodegenOptions,
+    ) -> Result<CompiledKernels, CodegenError>;
+}

@@ -1,0 +1,121 @@
+//! Compiled kernels: entry points with their signatures and messages, and the memory that they stand in.
+
+use std::any::Any;
+use std::fmt;
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+use pliant_exec::abi::KernelFn;
+use pliant_ir::tir::{PrimFunc, VarTy};
+use pliant_tensor::DType;
+
+/// What one argument slot of a kernel holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ParamKind {
+    /// A pointer to a `DLTensor`.
+    Tensor {
+        /// Element type.
+        dtype: DType,
+        /// Rank.
+        ndim: usize,
+    },
+    /// An integer or bool, as int64.
+    Int(DType),
+    /// A float, as the bits of a float64.
+    Float(DType),
+}
+
+/// The parameters of a kernel, in order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KernelSignature {
+    /// Name and kind of each parameter.
+    pub params: Vec<(Arc<str>, ParamKind)>,
+}
+
+impl KernelSignature {
+    /// The signature of a loop function.
+    ///
+    /// # Errors
+    /// The name of a handle parameter without a buffer.
+    pub fn of(func: &PrimFunc) -> Result<Self, Arc<str>> {
+        let mut params = Vec::with_capacity(func.params.len());
+        for &p in &func.params {
+            let data = func.var(p);
+            let (name, kind) = match data.ty {
+                VarTy::Value(ty) if ty.dtype.is_float() => {
+                    (data.name.clone(), ParamKind::Float(ty.dtype))
+                }
+                VarTy::Value(ty) => (data.name.clone(), ParamKind::Int(ty.dtype)),
+                VarTy::Handle => {
+                    let buffer = func.buffer_map.get(&p).ok_or_else(|| data.name.clone())?;
+                    let buffer = func.buffer(*buffer);
+                    let kind = ParamKind::Tensor { dtype: buffer.dtype, ndim: buffer.shape.len() };
+                    (buffer.name.clone(), kind)
+                }
+            };
+            params.push((name, kind));
+        }
+        Ok(KernelSignature { params })
+    }
+}
+
+/// One kernel, ready to be called as long as its [`CompiledKernels`] lives.
+#[derive(Clone, Debug)]
+pub struct CompiledKernel {
+    /// The entry point.
+    pub entry: KernelFn,
+    /// Its parameters.
+    pub signature: KernelSignature,
+    /// What a positive result `k` means: `messages[k - 1]`.
+    pub messages: Arc<[Arc<str>]>,
+}
+
+/// Kernels by name, with the executable memory they stand in. Dropping this frees the memory: who copies an entry point out keeps
+/// a clone.
+#[derive(Clone, Default)]
+pub struct CompiledKernels {
+    kernels: IndexMap<Arc<str>, CompiledKernel>,
+    memory: Vec<Arc<dyn Any + Send + Sync>>,
+}
+
+impl CompiledKernels {
+    /// Kernels that stand in `memory`.
+    pub fn new(
+        kernels: IndexMap<Arc<str>, CompiledKernel>,
+        memory: Arc<dyn Any + Send + Sync>,
+    ) -> Self {
+        CompiledKernels { kernels, memory: vec![memory] }
+    }
+
+    /// The kernel of that name.
+    pub fn get(&self, name: &str) -> Option<&CompiledKernel> {
+        self.kernels.get(name)
+    }
+
+    /// All kernels, in the order they were given to the backend.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (&Arc<str>, &CompiledKernel)> {
+        self.kernels.iter()
+    }
+
+    /// How many kernels there are.
+    pub fn len(&self) -> usize {
+        self.kernels.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.kernels.is_empty()
+    }
+
+    /// Adds the kernels of another compilation; a name already here is replaced.
+    pub fn extend(&mut self, other: CompiledKernels) {
+        self.kernels.extend(other.kernels);
+        self.memory.extend(other.memory);
+    }
+}
+
+impl fmt::Debug for CompiledKernels {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(self.kernels.iter().map(|(n, k)| (n, &k.signature))).finish()
+    }
+}

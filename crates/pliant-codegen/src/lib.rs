@@ -1,0 +1,20 @@
+//! What every code generator is to the rest of Pliant: the [`Backend`] trait, the kernels it returns, its errors, and the
+//! elementary functions that all of them expand in the same way.
+//!
+//! | module | owns |
+//! |---|---|
+//! | [`backend`] | [`Backend`] and its options |
+//! | [`kernels`] | [`CompiledKernels`]: entry points, their messages and signatures, and the memory they stand in |
+//! | [`error`] | [`CodegenError`] |
+//! | [`math`] | `exp`, `log`, `tanh`, `erf`, `sigmoid` as sequences of simple operations, scalar or vector |
+//!
+//! A backend takes *lowered* functions (`pliant_tir::lowered` says what that means).
+
+pub mod backend;
+pub mod error;
+pub mod kernels;
+pub mod math;
+
+pub use backend::{Backend, CodegenOptions, KernelSource};
+pub use error::CodegenError;
+pub use kernels::{CompiledKernel, CompiledKernels, KernelSignature, ParamKind};

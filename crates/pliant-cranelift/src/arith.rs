@@ -1,0 +1,313 @@
+//! Two-operand operators.
+
+use std::rc::Rc;
+
+use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
+use cranelift_codegen::ir::{InstBuilder, Value, types};
+use pliant_ir::tir::{BinOp, Expr, Ty};
+use pliant_tensor::DType;
+
+use crate::function::{FuncGen, Gen, internal};
+use crate::value::{V, chunk, clif, packable};
+
+/// The message of an integer division by zero.
+const DIV_ZERO: &str = "integer division by zero";
+
+fn float_cc(op: BinOp) -> Option<FloatCC> {
+    Some(match op {
+        BinOp::Eq => FloatCC::Equal,
+        BinOp::Ne => FloatCC::NotEqual,
+        BinOp::Lt => FloatCC::LessThan,
+        BinOp::Le => FloatCC::LessThanOrEqual,
+        BinOp::Gt => FloatCC::GreaterThan,
+        BinOp::Ge => FloatCC::GreaterThanOrEqual,
+        _ => return None,
+    })
+}
+
+fn int_cc(op: BinOp, signed: bool) -> Option<IntCC> {
+    Some(match (op, signed) {
+        (BinOp::Eq, _) => IntCC::Equal,
+        (BinOp::Ne, _) => IntCC::NotEqual,
+        (BinOp::Lt, true) => IntCC::SignedLessThan,
+        (BinOp::Le, true) => IntCC::SignedLessThanOrEqual,
+        (BinOp::Gt, true) => IntCC::SignedGreaterThan,
+        (BinOp::Ge, true) => IntCC::SignedGreaterThanOrEqual,
+        (BinOp::Lt, false) => IntCC::UnsignedLessThan,
+        (BinOp::Le, false) => IntCC::UnsignedLessThanOrEqual,
+        (BinOp::Gt, false) => IntCC::UnsignedGreaterThan,
+        (BinOp::Ge, false) => IntCC::UnsignedGreaterThanOrEqual,
+        _ => return None,
+    })
+}
+
+impl FuncGen<'_, '_> {
+    pub fn binary(&mut self, op: BinOp, a: Expr, b: Expr, ty: Ty) -> Gen<V> {
+        let f = self.f;
+        let (ta, tb) = (f.expr_ty(a), f.expr_ty(b));
+        let operand = ta.with_lanes(ty.lanes);
+        if ta.dtype != tb.dtype {
+            return internal(format!("operands of types {ta} and {tb}"));
+        }
+        if operand.dtype.is_integer()
+            && let Some(v) = self.by_constant(op, a, b, operand)?
+        {
+            return Ok(v);
+        }
+        let (va, vb) = (self.expr(a)?, self.expr(b)?);
+        if ty.lanes > 1 && operand.dtype.is_bool() && matches!(op, BinOp::And | BinOp::Or) {
+            return Ok(self.connect_masks(op, &va, &vb, ty));
+        }
+        if ty.lanes > 1
+            && packable(operand)
+            && let Some(v) = self.packed(op, &va, &vb, operand)
+        {
+            return self.narrow(v, if op.is_predicate() { ty } else { operand });
+        }
+        let args = [(va, ta), (vb, tb)];
+        let v = self.try_map_lanes(&args, ty, |g, l| g.scalar_op(op, l[0], l[1], operand.dtype))?;
+        if op.is_predicate() { Ok(v) } else { self.narrow(v, operand) }
+    }
+
+    /// Rounds the result of an operation on narrow floats to their type.
+    pub fn narrow(&mut self, v: V, ty: Ty) -> Gen<V> {
+        match ty.dtype {
+            DType::Float16 => {
+                let args = [(v, ty)];
+                self.try_map_lanes(&args, ty, |g, l| g.call_linked("pliant_round_f16", &[l[0]]))
+            }
+            DType::BFloat16 => Ok(match v {
+                V::X(chunks) => V::X(chunks.iter().map(|&c| self.round_bf16(c)).collect()),
+                v => self.map_lanes(&[(v, ty)], ty, |g, l| g.round_bf16(l[0])),
+            }),
+            _ => Ok(v),
+        }
+    }
+
+    /// A float32 (scalar or chunk) rounded to bfloat16: adding half of the last kept bit, ties to even.
+    fn round_bf16(&mut self, v: Value) -> Value {
+        let vector = self.b.func.dfg.value_type(v).is_vector();
+        let float = if vector { types::F32X4 } else { types::F32 };
+        let int = if vector { types::I32X4 } else { types::I32 };
+        let flags = crate::value::cast_flags();
+        let bits = if vector {
+            self.b.ins().bitcast(int, flags, v)
+        } else {
+            self.b.ins().bitcast(int, cranelift_codegen::ir::MemFlagsData::new(), v)
+        };
+        let constant = |g: &mut Self, value: i64| {
+            let c = g.b.ins().iconst(types::I32, value);
+            if vector { g.b.ins().splat(int, c) } else { c }
+        };
+        let (half, one, mask) =
+            (constant(self, 0x7fff), constant(self, 1), constant(self, 0xffff_0000));
+        let sixteen = self.b.ins().iconst(types::I32, 16);
+        let odd = self.b.ins().ushr(bits, sixteen);
+        let odd = self.b.ins().band(odd, one);
+        let sum = self.b.ins().iadd(bits, half);
+        let sum = self.b.ins().iadd(sum, odd);
+        let sum = self.b.ins().band(sum, mask);
+        let out = if vector {
+            self.b.ins().bitcast(float, flags, sum)
+        } else {
+            self.b.ins().bitcast(float, cranelift_codegen::ir::MemFlagsData::new(), sum)
+        };
+        let nan = self.b.ins().fcmp(FloatCC::Unordered, v, v);
+        if vector {
+            let nan = self.recast(nan, types::F32X4);
+            self.b.ins().bitselect(nan, v, out)
+        } else {
+            self.b.ins().select(nan, v, out)
+        }
+    }
+
+    fn connect_masks(&mut self, op: BinOp, a: &V, b: &V, ty: Ty) -> V {
+        let bits = match (a, b) {
+            (V::M(x, _), V::M(y, _)) if x == y => Some(*x),
+            _ => None,
+        };
+        let join = |g: &mut Self, x: Value, y: Value| {
+            if op == BinOp::And { g.b.ins().band(x, y) } else { g.b.ins().bor(x, y) }
+        };
+        match bits {
+            Some(bits) => {
+                let (x, y) =
+                    (self.mask(a, ty.lanes, bits.into()), self.mask(b, ty.lanes, bits.into()));
+                V::M(bits, (0..x.len()).map(|i| join(self, x[i], y[i])).collect())
+            }
+            None => {
+                self.map_lanes(&[(a.clone(), ty), (b.clone(), ty)], ty, |g, l| join(g, l[0], l[1]))
+            }
+        }
+    }
+
+    /// An operator on chunks, or `None` where the machine has no such instruction.
+    fn packed(&mut self, op: BinOp, a: &V, b: &V, ty: Ty) -> Option<V> {
+        let (x, y) = (self.chunks(a, ty), self.chunks(b, ty));
+        let machine = chunk(ty.dtype);
+        let bits = clif(ty.dtype).bits();
+        let each = |g: &mut Self, one: &dyn Fn(&mut Self, Value, Value) -> Value| -> Rc<[Value]> {
+            (0..x.len()).map(|i| one(g, x[i], y[i])).collect()
+        };
+        if machine.lane_type().is_float() {
+            if let Some(cc) = float_cc(op) {
+                return Some(V::M(bits as u8, each(self, &|g, x, y| g.b.ins().fcmp(cc, x, y))));
+            }
+            let one: &dyn Fn(&mut Self, Value, Value) -> Value = match op {
+                BinOp::Add => &|g, x, y| g.b.ins().fadd(x, y),
+                BinOp::Sub => &|g, x, y| g.b.ins().fsub(x, y),
+                BinOp::Mul => &|g, x, y| g.b.ins().fmul(x, y),
+                BinOp::Div => &|g, x, y| g.b.ins().fdiv(x, y),
+                BinOp::Min => &|g, x, y| g.b.ins().fmin(x, y),
+                BinOp::Max => &|g, x, y| g.b.ins().fmax(x, y),
+                _ => return None,
+            };
+            return Some(V::X(each(self, one)));
+        }
+        let signed = ty.dtype.is_int();
+        if let Some(cc) = int_cc(op, signed) {
+            // There is no unsigned comparison of 64-bit lanes.
+            if bits == 64 && !signed && !matches!(op, BinOp::Eq | BinOp::Ne) {
+                return None;
+            }
+            return Some(V::M(bits as u8, each(self, &|g, x, y| g.b.ins().icmp(cc, x, y))));
+        }
+        let one: &dyn Fn(&mut Self, Value, Value) -> Value = match op {
+            BinOp::Add => &|g, x, y| g.b.ins().iadd(x, y),
+            BinOp::Sub => &|g, x, y| g.b.ins().isub(x, y),
+            BinOp::Mul if bits > 8 => &|g, x, y| g.b.ins().imul(x, y),
+            BinOp::Min | BinOp::Max if bits < 64 => match (op, signed) {
+                (BinOp::Min, true) => &|g, x, y| g.b.ins().smin(x, y),
+                (BinOp::Min, false) => &|g, x, y| g.b.ins().umin(x, y),
+                (_, true) => &|g, x, y| g.b.ins().smax(x, y),
+                (_, false) => &|g, x, y| g.b.ins().umax(x, y),
+            },
+            _ => return None,
+        };
+        Some(V::X(each(self, one)))
+    }
+
+    /// An operator on scalars. float16 and bfloat16 results are not yet rounded.
+    pub fn scalar_op(&mut self, op: BinOp, a: Value, b: Value, dtype: DType) -> Gen<Value> {
+        if dtype.is_float() {
+            return self.float_op(op, a, b);
+        }
+        let signed = dtype.is_int();
+        if let Some(cc) = int_cc(op, signed) {
+            return Ok(self.b.ins().icmp(cc, a, b));
+        }
+        Ok(match op {
+            BinOp::Add => self.b.ins().iadd(a, b),
+            BinOp::Sub => self.b.ins().isub(a, b),
+            BinOp::Mul => self.b.ins().imul(a, b),
+            BinOp::And => self.b.ins().band(a, b),
+            BinOp::Or => self.b.ins().bor(a, b),
+            BinOp::Min if signed => self.b.ins().smin(a, b),
+            BinOp::Max if signed => self.b.ins().smax(a, b),
+            BinOp::Min => self.b.ins().umin(a, b),
+            BinOp::Max => self.b.ins().umax(a, b),
+            BinOp::Div | BinOp::Mod | BinOp::FloorDiv | BinOp::FloorMod => {
+                self.int_division(op, a, b, signed)
+            }
+            other => return internal(format!("operator {other:?} on {dtype}")),
+        })
+    }
+
+    fn float_op(&mut self, op: BinOp, a: Value, b: Value) -> Gen<Value> {
+        if let Some(cc) = float_cc(op) {
+            return Ok(self.b.ins().fcmp(cc, a, b));
+        }
+        Ok(match op {
+            BinOp::Add => self.b.ins().fadd(a, b),
+            BinOp::Sub => self.b.ins().fsub(a, b),
+            BinOp::Mul => self.b.ins().fmul(a, b),
+            BinOp::Div => self.b.ins().fdiv(a, b),
+            BinOp::Min => self.b.ins().fmin(a, b),
+            BinOp::Max => self.b.ins().fmax(a, b),
+            BinOp::FloorDiv => {
+                let q = self.b.ins().fdiv(a, b);
+                self.b.ins().floor(q)
+            }
+            BinOp::Mod | BinOp::FloorMod => {
+                let wide = self.b.func.dfg.value_type(a) == types::F64;
+                let name = if wide { "pliant_fmod_f64" } else { "pliant_fmod_f32" };
+                let r = self.call_linked(name, &[a, b])?;
+                if op == BinOp::Mod {
+                    return Ok(r);
+                }
+                // The remainder takes the divisor's sign.
+                let zero =
+                    if wide { self.b.ins().f64const(0.0) } else { self.b.ins().f32const(0.0) };
+                let product = self.b.ins().fmul(r, b);
+                let opposite = self.b.ins().fcmp(FloatCC::LessThan, product, zero);
+                let moved = self.b.ins().fadd(r, b);
+                self.b.ins().select(opposite, moved, r)
+            }
+            other => return internal(format!("operator {other:?} on floats")),
+        })
+    }
+
+    /// Division of integers that never traps: zero fails the kernel, and the one overflow wraps.
+    fn int_division(&mut self, op: BinOp, a: Value, b: Value, signed: bool) -> Value {
+        let zero = self.b.ins().icmp_imm_s(IntCC::Equal, b, 0);
+        self.check_not(zero, DIV_ZERO);
+        let quotient = matches!(op, BinOp::Div | BinOp::FloorDiv);
+        if !signed {
+            return if quotient { self.b.ins().udiv(a, b) } else { self.b.ins().urem(a, b) };
+        }
+        // The least integer divided by -1 traps: -1 is replaced by 1 and the quotient negated.
+        let minus = self.b.ins().icmp_imm_s(IntCC::Equal, b, -1);
+        let ty = self.b.func.dfg.value_type(b);
+        let one = self.b.ins().iconst(ty, 1);
+        let safe = self.b.ins().select(minus, one, b);
+        let q = self.b.ins().sdiv(a, safe);
+        let negated = self.b.ins().ineg(q);
+        let q = self.b.ins().select(minus, negated, q);
+        if op == BinOp::Div {
+            return q;
+        }
+        let back = self.b.ins().imul(q, b);
+        let r = self.b.ins().isub(a, back);
+        if op == BinOp::Mod {
+            return r;
+        }
+        // Floor: one less where the remainder and the divisor differ in sign.
+        let zero = self.b.ins().iconst(ty, 0);
+        let nonzero = self.b.ins().icmp_imm_s(IntCC::NotEqual, r, 0);
+        let signs = self.b.ins().bxor(r, b);
+        let differ = self.b.ins().icmp(IntCC::SignedLessThan, signs, zero);
+        let adjust = self.b.ins().band(nonzero, differ);
+        if quotient {
+            let less = self.b.ins().iadd_imm_s(q, -1);
+            self.b.ins().select(adjust, less, q)
+        } else {
+            let more = self.b.ins().iadd(r, b);
+            self.b.ins().select(adjust, more, r)
+        }
+    }
+
+    /// Floor division and remainder by a power of two: a shift and a mask.
+    fn by_constant(&mut self, op: BinOp, a: Expr, b: Expr, ty: Ty) -> Gen<Option<V>> {
+        let Some(c) = self.f.as_int(b) else { return Ok(None) };
+        if ty.lanes != 1 || c <= 0 || !(c as u64).is_power_of_two() {
+            return Ok(None);
+        }
+        let shift = i64::from(c.trailing_zeros());
+        Ok(match op {
+            BinOp::FloorDiv => {
+                let a = self.scalar(a)?;
+                let signed = ty.dtype.is_int();
+                Some(V::S(if signed {
+                    self.b.ins().sshr_imm_s(a, shift)
+                } else {
+                    self.b.ins().ushr_imm_s(a, shift)
+                }))
+            }
+            BinOp::FloorMod => {
+                let a = self.scalar(a)?;
+                Some(V::S(self.b.ins().band_imm_s(a, c - 1)))
+            }
+            _ => None,
+        })
+    }
+}

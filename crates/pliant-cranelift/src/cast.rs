@@ -1,0 +1,144 @@
+//! Conversions between element types.
+
+use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
+use cranelift_codegen::ir::{InstBuilder, Value, types};
+use pliant_ir::tir::Ty;
+use pliant_tensor::DType;
+
+use crate::function::{FuncGen, Gen};
+use crate::value::{V, clif, packable};
+
+impl FuncGen<'_, '_> {
+    /// A conversion; float to integer truncates and saturates, NaN gives 0.
+    pub fn cast(&mut self, v: V, from: Ty, to: Ty) -> Gen<V> {
+        if from.dtype == to.dtype {
+            return Ok(v);
+        }
+        if to.lanes > 1 && packable(from) && packable(to) {
+            let chunks = match (clif(from.dtype), clif(to.dtype)) {
+                // Narrow floats are float32 already.
+                (types::F32, types::F32) => Some(self.chunks(&v, from)),
+                (types::I32, types::F32) if from.dtype == DType::Int32 => {
+                    let chunks = self.chunks(&v, from);
+                    Some(
+                        chunks
+                            .iter()
+                            .map(|&c| self.b.ins().fcvt_from_sint(types::F32X4, c))
+                            .collect(),
+                    )
+                }
+                (types::F32, types::I32) if to.dtype == DType::Int32 => {
+                    let chunks = self.chunks(&v, from);
+                    Some(
+                        chunks
+                            .iter()
+                            .map(|&c| self.b.ins().fcvt_to_sint_sat(types::I32X4, c))
+                            .collect(),
+                    )
+                }
+                (a, b) if a == b && a.is_int() => Some(self.chunks(&v, from)),
+                _ => None,
+            };
+            if let Some(chunks) = chunks {
+                return self.narrow(V::X(chunks), to);
+            }
+        }
+        self.try_map_lanes(&[(v, from)], to, |g, l| g.scalar_cast(l[0], from.dtype, to.dtype))
+    }
+
+    fn scalar_cast(&mut self, v: Value, from: DType, to: DType) -> Gen<Value> {
+        match (from.is_float(), to.is_float()) {
+            (true, true) => self.float_to_float(v, from, to),
+            (true, false) => Ok(self.float_to_int(v, to)),
+            (false, true) => self.int_to_float(v, from, to),
+            (false, false) => Ok(self.int_to_int(v, from, to)),
+        }
+    }
+
+    fn float_to_float(&mut self, v: Value, from: DType, to: DType) -> Gen<Value> {
+        match (from, to) {
+            (DType::Float64, DType::Float16) => self.call_linked("pliant_f64_round_f16", &[v]),
+            (DType::Float64, _) => {
+                let narrow = self.b.ins().fdemote(types::F32, v);
+                self.round_scalar(narrow, to)
+            }
+            (_, DType::Float64) => Ok(self.b.ins().fpromote(types::F64, v)),
+            _ => self.round_scalar(v, to),
+        }
+    }
+
+    fn round_scalar(&mut self, v: Value, to: DType) -> Gen<Value> {
+        match self.narrow(V::S(v), Ty::scalar(to))? {
+            V::S(v) => Ok(v),
+            _ => unreachable!("a scalar stays a scalar"),
+        }
+    }
+
+    fn float_to_int(&mut self, v: Value, to: DType) -> Value {
+        if to.is_bool() {
+            let ty = self.b.func.dfg.value_type(v);
+            let zero = if ty == types::F64 {
+                self.b.ins().f64const(0.0)
+            } else {
+                self.b.ins().f32const(0.0)
+            };
+            return self.b.ins().fcmp(FloatCC::NotEqual, v, zero);
+        }
+        let machine = clif(to);
+        let wide = if machine.bits() < 32 { types::I32 } else { machine };
+        if to.is_uint() {
+            let x = self.b.ins().fcvt_to_uint_sat(wide, v);
+            if wide == machine {
+                return x;
+            }
+            let top = self.b.ins().iconst(wide, (1i64 << machine.bits()) - 1);
+            let x = self.b.ins().umin(x, top);
+            return self.b.ins().ireduce(machine, x);
+        }
+        let x = self.b.ins().fcvt_to_sint_sat(wide, v);
+        if wide == machine {
+            return x;
+        }
+        let top = (1i64 << (machine.bits() - 1)) - 1;
+        let low = (-top - 1) & 0xffff_ffff;
+        let (top, low) = (self.b.ins().iconst(wide, top), self.b.ins().iconst(wide, low));
+        let x = self.b.ins().smin(x, top);
+        let x = self.b.ins().smax(x, low);
+        self.b.ins().ireduce(machine, x)
+    }
+
+    fn int_to_float(&mut self, v: Value, from: DType, to: DType) -> Gen<Value> {
+        let machine = clif(from);
+        let v = if machine.bits() < 32 {
+            if from.is_int() {
+                self.b.ins().sextend(types::I32, v)
+            } else {
+                self.b.ins().uextend(types::I32, v)
+            }
+        } else {
+            v
+        };
+        // Narrow floats go through float64, which holds every integer that they can tell apart.
+        let narrow = matches!(to, DType::Float16 | DType::BFloat16);
+        let target = if narrow { types::F64 } else { clif(to) };
+        let x = if from.is_int() {
+            self.b.ins().fcvt_from_sint(target, v)
+        } else {
+            self.b.ins().fcvt_from_uint(target, v)
+        };
+        if narrow { self.float_to_float(x, DType::Float64, to) } else { Ok(x) }
+    }
+
+    fn int_to_int(&mut self, v: Value, from: DType, to: DType) -> Value {
+        if to.is_bool() {
+            return self.b.ins().icmp_imm_s(IntCC::NotEqual, v, 0);
+        }
+        let (a, b) = (clif(from), clif(to));
+        match a.bits().cmp(&b.bits()) {
+            std::cmp::Ordering::Equal => v,
+            std::cmp::Ordering::Greater => self.b.ins().ireduce(b, v),
+            std::cmp::Ordering::Less if from.is_int() => self.b.ins().sextend(b, v),
+            std::cmp::Ordering::Less => self.b.ins().uextend(b, v),
+        }
+    }
+}

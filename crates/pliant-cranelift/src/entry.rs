@@ -1,0 +1,207 @@
+//! The entry of a kernel: takes the arguments apart, defines the sizes, checks everything that the body relies on.
+
+use std::sync::Arc;
+
+use cranelift_codegen::Context;
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{InstBuilder, Value, types};
+use cranelift_frontend::FunctionBuilder;
+use cranelift_module::{FuncId, Module};
+use pliant_exec::abi::{OFFSET_TENSOR_DATA, OFFSET_TENSOR_SHAPE, OFFSET_TENSOR_STRIDES};
+use pliant_ir::tir::{Buffer, Expr, ExprData, PrimFunc, Ty, Var, VarTy};
+use pliant_kernels::tensor_arg::{TENSOR_FAULTS, dtype_word};
+use pliant_tensor::DType;
+use rustc_hash::FxHashMap;
+
+use crate::function::{FuncGen, Gen, abi_signature, constant_mem, unsupported};
+use crate::memory::Place;
+use crate::unit::Unit;
+use crate::value::{V, clif};
+
+/// A tensor argument while its sizes are checked.
+struct TensorArg {
+    position: usize,
+    buffer: Buffer,
+    descriptor: Value,
+}
+
+/// A dim or stride that is an expression: compared after all variables are defined.
+struct Pending {
+    actual: Value,
+    expected: Expr,
+    what: String,
+}
+
+/// Generates the machine function of a kernel. Returns it and the messages of its checks.
+pub(crate) fn generate(unit: &mut Unit, f: &PrimFunc) -> Gen<(FuncId, Vec<Arc<str>>)> {
+    let sig = abi_signature(&unit.module, &[types::I64; 2], types::I64);
+    let id = unit.module.declare_anonymous_function(&sig)?;
+    let mut ctx = Context::new();
+    ctx.func.signature = sig;
+    let mut frontend = unit.take_context();
+    let mut messages = Vec::new();
+    {
+        let mut b = FunctionBuilder::new(&mut ctx.func, &mut frontend);
+        let entry = b.create_block();
+        b.append_block_params_for_function_params(entry);
+        b.switch_to_block(entry);
+        b.seal_block(entry);
+        let fail = FuncGen::fail_block(&mut b);
+        let (args, runtime) = (b.block_params(entry)[0], b.block_params(entry)[1]);
+        let mut g = FuncGen {
+            f,
+            b,
+            unit: &mut *unit,
+            messages: &mut messages,
+            runtime,
+            vars: FxHashMap::default(),
+            places: FxHashMap::default(),
+            memo: FxHashMap::default(),
+            fail,
+            depth: 0,
+            in_parallel: false,
+        };
+        g.arguments(args)?;
+        g.stmt(f.body)?;
+        g.finish_body(fail);
+        let config = g.unit.module.target_config();
+        g.b.finalize(config);
+    }
+    unit.give_context(frontend);
+    unit.define(id, &mut ctx)?;
+    Ok((id, messages))
+}
+
+impl FuncGen<'_, '_> {
+    fn arguments(&mut self, args: Value) -> Gen<()> {
+        let f = self.f;
+        let mut tensors = Vec::new();
+        for (position, &param) in f.params.iter().enumerate() {
+            let offset = (position * 8) as i32;
+            match f.var(param).ty {
+                VarTy::Handle => {
+                    let buffer = f.buffer_map[&param];
+                    let descriptor = self.b.ins().load(types::I64, constant_mem(), args, offset);
+                    self.check_descriptor(position, buffer, descriptor)?;
+                    tensors.push(TensorArg { position, buffer, descriptor });
+                }
+                VarTy::Value(ty) => {
+                    let value = self.scalar_argument(args, offset, ty)?;
+                    self.vars.insert(param, V::S(value));
+                }
+            }
+        }
+        let mut pending = Vec::new();
+        for t in &tensors {
+            self.dims(t, &mut pending);
+        }
+        for p in pending {
+            self.memo.clear();
+            let expected = self.scalar(p.expected)?;
+            let differs = self.b.ins().icmp(IntCC::NotEqual, p.actual, expected);
+            self.check_not(differs, p.what);
+        }
+        for t in tensors {
+            let data = self.b.ins().load(
+                types::I64,
+                constant_mem(),
+                t.descriptor,
+                OFFSET_TENSOR_DATA as i32,
+            );
+            self.places.insert(t.buffer, Place::Address(data));
+        }
+        Ok(())
+    }
+
+    fn scalar_argument(&mut self, args: Value, offset: i32, ty: Ty) -> Gen<Value> {
+        let machine = clif(ty.dtype);
+        if ty.lanes != 1 {
+            return unsupported("a vector parameter");
+        }
+        if ty.dtype.is_float() {
+            let wide = self.b.ins().load(types::F64, constant_mem(), args, offset);
+            return match self.cast(V::S(wide), Ty::scalar(DType::Float64), ty)? {
+                V::S(v) => Ok(v),
+                _ => unreachable!("a scalar stays a scalar"),
+            };
+        }
+        let wide = self.b.ins().load(types::I64, constant_mem(), args, offset);
+        if machine == types::I64 { Ok(wide) } else { Ok(self.b.ins().ireduce(machine, wide)) }
+    }
+
+    /// Rank, element type and layout, by one call; the messages stand in the order of the faults.
+    fn check_descriptor(&mut self, position: usize, buffer: Buffer, descriptor: Value) -> Gen<()> {
+        let data = self.f.buffer(buffer);
+        let (name, ndim, dtype) = (data.name.clone(), data.shape.len(), data.dtype);
+        let compact = data.strides.is_empty();
+        let arg = format!("argument {position} ('{name}')");
+        let first = self.messages.len() as i64;
+        let texts = [
+            format!("{arg} has another rank than {ndim}"),
+            format!("{arg} has another element type than {dtype}"),
+            format!("{arg} has no memory or is not contiguous"),
+        ];
+        debug_assert_eq!(texts.len(), TENSOR_FAULTS);
+        self.messages.extend(texts.into_iter().map(Arc::from));
+        let (code, bits) = dtype.to_dlpack();
+        let words = [ndim as i64, dtype_word(code, bits), i64::from(compact)];
+        let words = words.map(|w| self.b.ins().iconst(types::I64, w));
+        let fault =
+            self.call_linked("pliant_check_tensor", &[descriptor, words[0], words[1], words[2]])?;
+        let bad = self.b.ins().icmp_imm_s(IntCC::NotEqual, fault, 0);
+        let status = self.b.ins().iadd_imm_s(fault, first);
+        self.fail_if(bad, status);
+        Ok(())
+    }
+
+    /// Defines the sizes that stand alone in a dim; leaves the other dims to be compared.
+    fn dims(&mut self, t: &TensorArg, pending: &mut Vec<Pending>) {
+        let f = self.f;
+        let data = f.buffer(t.buffer);
+        let arg = format!("argument {} ('{}')", t.position, data.name);
+        for (list, offset, noun) in [
+            (&data.shape, OFFSET_TENSOR_SHAPE, "dim"),
+            (&data.strides, OFFSET_TENSOR_STRIDES, "stride"),
+        ] {
+            if list.is_empty() {
+                continue;
+            }
+            let values = self.b.ins().load(types::I64, constant_mem(), t.descriptor, offset as i32);
+            for (i, &e) in list.iter().enumerate() {
+                let actual = self.b.ins().load(types::I64, constant_mem(), values, (i * 8) as i32);
+                match self.undefined_var(e) {
+                    Some(v) => {
+                        self.vars.insert(v, V::S(actual));
+                    }
+                    None => {
+                        let expected = pliant_tir::text::expr(f, e);
+                        let what = format!("{arg}: {noun} {i} is not {expected}");
+                        pending.push(Pending { actual, expected: e, what });
+                    }
+                }
+            }
+        }
+        if let Some(offset) = data.elem_offset {
+            // Tensors reach kernels without an offset.
+            let zero = self.b.ins().iconst(types::I64, 0);
+            match self.undefined_var(offset) {
+                Some(v) => {
+                    self.vars.insert(v, V::S(zero));
+                }
+                None => {
+                    let what = format!("{arg}: the offset is not 0");
+                    pending.push(Pending { actual: zero, expected: offset, what });
+                }
+            }
+        }
+    }
+
+    fn undefined_var(&self, e: Expr) -> Option<Var> {
+        match self.f.expr(e) {
+            ExprData::Var(v) if !self.vars.contains_key(v) && self.f.expr_ty(e) == Ty::I64 => {
+                Some(*v)
+            }
+            _ => None,
+        }
+    }
+}

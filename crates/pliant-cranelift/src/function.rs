@@ -1,0 +1,190 @@
+//! The state of one machine function under construction, and its failure paths.
+
+use std::sync::Arc;
+
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{
+    AbiParam, Block, BlockArg, InstBuilder, MemFlagsData, Signature, Type, Value, types,
+};
+use cranelift_frontend::FunctionBuilder;
+use cranelift_module::{Module, ModuleError};
+use pliant_ir::tir::{Buffer, Expr, PrimFunc, Ty, Var, VarTy};
+use pliant_kernels::{ExternFn, ExternTy, extern_fn};
+use rustc_hash::FxHashMap;
+
+use crate::memory::Place;
+use crate::unit::Unit;
+use crate::value::{V, clif};
+
+/// Why a function could not be generated.
+pub(crate) enum GenError {
+    /// This backend has no code for something.
+    Unsupported(String),
+    /// A defect: message and intermediate code.
+    Internal(String, String),
+}
+
+impl From<ModuleError> for GenError {
+    fn from(error: ModuleError) -> Self {
+        GenError::Internal(error.to_string(), String::new())
+    }
+}
+
+pub(crate) type Gen<T> = Result<T, GenError>;
+
+/// A defect without intermediate code.
+pub(crate) fn internal<T>(message: impl Into<String>) -> Gen<T> {
+    Err(GenError::Internal(message.into(), String::new()))
+}
+
+/// Something that this backend has no code for.
+pub(crate) fn unsupported<T>(what: impl Into<String>) -> Gen<T> {
+    Err(GenError::Unsupported(what.into()))
+}
+
+pub(crate) fn extern_type(ty: ExternTy) -> Type {
+    match ty {
+        ExternTy::I32 => types::I32,
+        ExternTy::I64 | ExternTy::Ptr => types::I64,
+        ExternTy::F32 => types::F32,
+        ExternTy::F64 => types::F64,
+    }
+}
+
+/// A C function of these types.
+pub(crate) fn abi_signature(module: &impl Module, params: &[Type], result: Type) -> Signature {
+    let mut sig = module.make_signature();
+    sig.params.extend(params.iter().map(|&t| AbiParam::new(t)));
+    sig.returns.push(AbiParam::new(result));
+    sig
+}
+
+/// Accesses to memory that checks have shown to be valid, at any alignment.
+pub(crate) fn mem() -> MemFlagsData {
+    MemFlagsData::new().with_notrap()
+}
+
+/// Accesses to memory that does not change during a kernel: arguments and the runtime.
+pub(crate) fn constant_mem() -> MemFlagsData {
+    MemFlagsData::trusted().with_readonly().with_can_move()
+}
+
+/// One machine function under construction.
+pub(crate) struct FuncGen<'a, 'b> {
+    pub f: &'a PrimFunc,
+    pub b: FunctionBuilder<'b>,
+    pub unit: &'a mut Unit,
+    /// Messages of the whole kernel; a check's status is its place in here, from 1.
+    pub messages: &'a mut Vec<Arc<str>>,
+    pub runtime: Value,
+    pub vars: FxHashMap<Var, V>,
+    pub places: FxHashMap<Buffer, Place>,
+    /// Values of this statement's expressions, in blocks that dominate the current one.
+    pub memo: FxHashMap<Expr, V>,
+    /// Where failures go, with their status: the function's exit, or the release of a workspace.
+    pub fail: Block,
+    /// Loops around the current statement, in this machine function.
+    pub depth: usize,
+    /// Whether this function is the body of a parallel loop.
+    pub in_parallel: bool,
+}
+
+impl FuncGen<'_, '_> {
+    /// Goes to the failure path with `status` where `bad` holds.
+    pub fn fail_if(&mut self, bad: Value, status: Value) {
+        let ok = self.b.create_block();
+        self.b.ins().brif(bad, self.fail, &[BlockArg::Value(status)], ok, &[]);
+        self.b.seal_block(ok);
+        self.b.switch_to_block(ok);
+    }
+
+    /// Fails the kernel with a message where `bad` holds.
+    pub fn check_not(&mut self, bad: Value, message: impl Into<Arc<str>>) {
+        let status = self.message_status(message);
+        let status = self.b.ins().iconst(types::I64, status);
+        self.fail_if(bad, status);
+    }
+
+    /// The status that stands for a message.
+    pub fn message_status(&mut self, message: impl Into<Arc<str>>) -> i64 {
+        let message = message.into();
+        let index = match self.messages.iter().position(|m| *m == message) {
+            Some(index) => index,
+            None => {
+                self.messages.push(message);
+                self.messages.len() - 1
+            }
+        };
+        index as i64 + 1
+    }
+
+    /// Ends the function: success here, and the failure path.
+    pub fn finish_body(&mut self, outer_fail: Block) {
+        let zero = self.b.ins().iconst(types::I64, 0);
+        self.b.ins().return_(&[zero]);
+        self.b.switch_to_block(outer_fail);
+        let status = self.b.block_params(outer_fail)[0];
+        self.b.ins().return_(&[status]);
+        self.b.seal_all_blocks();
+    }
+
+    /// A block for failures: it takes the status and is not expected to run.
+    pub fn fail_block(b: &mut FunctionBuilder<'_>) -> Block {
+        let block = b.create_block();
+        b.append_block_param(block, types::I64);
+        b.set_cold_block(block);
+        block
+    }
+
+    /// Stops with the cancelled status where the interrupt flag is set.
+    pub fn poll_interrupt(&mut self) {
+        if !self.unit.check_interrupt {
+            return;
+        }
+        let offset = pliant_exec::abi::OFFSET_INTERRUPT as i32;
+        let flag = self.b.ins().load(types::I64, constant_mem(), self.runtime, offset);
+        let set = self.b.ins().load(types::I8, mem(), flag, 0);
+        let status = self.b.ins().iconst(types::I64, pliant_exec::abi::STATUS_CANCELLED);
+        self.fail_if(set, status);
+    }
+
+    /// Calls a linked function; the runtime goes before the arguments where it wants it, and a bad status is passed on.
+    pub fn call_linked(&mut self, name: &str, args: &[Value]) -> Gen<Value> {
+        let Some(f) = extern_fn(name) else {
+            return internal(format!("no linked function {name}"));
+        };
+        self.call_extern_fn(f, args)
+    }
+
+    pub fn call_extern_fn(&mut self, f: &'static ExternFn, args: &[Value]) -> Gen<Value> {
+        let callee = self.unit.extern_ref(&mut self.b, f)?;
+        let mut all = Vec::with_capacity(args.len() + 1);
+        if f.runtime {
+            all.push(self.runtime);
+        }
+        all.extend_from_slice(args);
+        let call = self.b.ins().call(callee, &all);
+        let result = self.b.inst_results(call)[0];
+        if f.runtime {
+            let bad = self.b.ins().icmp_imm_s(IntCC::NotEqual, result, 0);
+            self.fail_if(bad, result);
+        }
+        Ok(result)
+    }
+
+    /// A scalar expression.
+    pub fn scalar(&mut self, e: Expr) -> Gen<Value> {
+        match self.expr(e)? {
+            V::S(v) => Ok(v),
+            _ => internal("a vector stands where a scalar is expected"),
+        }
+    }
+
+    /// The machine type of a scalar variable.
+    pub fn var_type(&self, v: Var) -> Type {
+        match self.f.var(v).ty {
+            VarTy::Value(Ty { dtype, .. }) => clif(dtype),
+            VarTy::Handle => types::I64,
+        }
+    }
+}

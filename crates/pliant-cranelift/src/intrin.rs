@@ -1,0 +1,415 @@
+//! Intrinsics: machine instructions, the shared sequences of `pliant_codegen::math`, and linked functions.
+
+use std::rc::Rc;
+
+use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
+use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Type, Value, types};
+use pliant_codegen::math::{self, MathOps};
+use pliant_ir::tir::{BinOp, Expr, ExprData, Intrin, Ty};
+use pliant_kernels::{ExternTy, extern_fn};
+use pliant_tensor::DType;
+
+use crate::function::{FuncGen, Gen, internal, unsupported};
+use crate::value::{V, cast_flags, chunk_of, clif, packable};
+
+impl FuncGen<'_, '_> {
+    pub fn call(&mut self, intrin: Intrin, args: &[Expr], ty: Ty) -> Gen<V> {
+        use Intrin::*;
+        match intrin {
+            IfThenElse => self.if_then_else(args[0], args[1], args[2], ty),
+            Likely => self.expr(args[0]),
+            CallExtern => self.call_extern(args, ty),
+            CallPacked => unsupported("a packed function called from a loop function"),
+            AddressOf => match self.f.expr(args[0]) {
+                ExprData::Load(buffer, indices) => {
+                    let (buffer, index) = (*buffer, indices[0]);
+                    let index = self.scalar(index)?;
+                    Ok(V::S(self.address(buffer, index)?))
+                }
+                _ => internal("address_of takes a buffer element"),
+            },
+            Reinterpret => self.reinterpret(args[0], ty),
+            VectorSum | VectorMax | VectorMin => self.reduce_lanes(intrin, args[0], ty),
+            IsNan | IsInf | IsFinite => self.classify(intrin, args[0], ty),
+            BitwiseAnd | BitwiseOr | BitwiseXor | ShiftLeft | ShiftRight => {
+                self.bit_op(intrin, args[0], args[1], ty)
+            }
+            BitwiseNot | Popcount | Clz => {
+                let a = self.expr(args[0])?;
+                Ok(self.map_lanes(&[(a, ty)], ty, |g, l| match intrin {
+                    BitwiseNot if ty.dtype.is_bool() => g.b.ins().bxor_imm_s(l[0], 1),
+                    BitwiseNot => g.b.ins().bnot(l[0]),
+                    Popcount => g.b.ins().popcnt(l[0]),
+                    _ => g.b.ins().clz(l[0]),
+                }))
+            }
+            _ if ty.dtype.is_float() => {
+                let v = self.float_intrin(intrin, args, ty)?;
+                self.narrow(v, ty)
+            }
+            Abs => {
+                let a = self.expr(args[0])?;
+                if !ty.dtype.is_int() {
+                    return Ok(a);
+                }
+                Ok(self.map_lanes(&[(a, ty)], ty, |g, l| g.b.ins().iabs(l[0])))
+            }
+            Floor | Ceil | Trunc | Round | Nearbyint => self.expr(args[0]),
+            other => unsupported(format!("T.{other} on {ty}; convert to a float type first")),
+        }
+    }
+
+    /// Functions of floats; the result is not yet rounded to narrow types.
+    fn float_intrin(&mut self, intrin: Intrin, args: &[Expr], ty: Ty) -> Gen<V> {
+        use Intrin::*;
+        let mut values = Vec::with_capacity(args.len());
+        for &a in args {
+            values.push(self.expr(a)?);
+        }
+        let single = clif(ty.dtype) == types::F32;
+        match intrin {
+            Sqrt => Ok(self.per_chunk(&values, ty, |g, v| g.b.ins().sqrt(v[0]))),
+            Abs => Ok(self.per_chunk(&values, ty, |g, v| g.b.ins().fabs(v[0]))),
+            Floor => Ok(self.per_chunk(&values, ty, |g, v| g.b.ins().floor(v[0]))),
+            Ceil => Ok(self.per_chunk(&values, ty, |g, v| g.b.ins().ceil(v[0]))),
+            Trunc => Ok(self.per_chunk(&values, ty, |g, v| g.b.ins().trunc(v[0]))),
+            Round | Nearbyint => Ok(self.per_chunk(&values, ty, |g, v| g.b.ins().nearest(v[0]))),
+            Rsqrt => Ok(self.per_chunk(&values, ty, |g, v| {
+                let root = g.b.ins().sqrt(v[0]);
+                let one = g.one_like(root);
+                g.b.ins().fdiv(one, root)
+            })),
+            Fma => Ok(self.per_chunk(&values, ty, |g, v| g.b.ins().fma(v[0], v[1], v[2]))),
+            Exp if single => Ok(self.per_chunk(&values, ty, |g, v| math::exp(g, &v[0]))),
+            Log if single => Ok(self.per_chunk(&values, ty, |g, v| math::log(g, &v[0]))),
+            Tanh if single => Ok(self.per_chunk(&values, ty, |g, v| math::tanh(g, &v[0]))),
+            Erf if single => Ok(self.per_chunk(&values, ty, |g, v| math::erf(g, &v[0]))),
+            Sigmoid if single => Ok(self.per_chunk(&values, ty, |g, v| math::sigmoid(g, &v[0]))),
+            Pow if self.is_two(args[1]) => {
+                Ok(self.per_chunk(&values, ty, |g, v| g.b.ins().fmul(v[0], v[0])))
+            }
+            _ => {
+                let suffix = if single { "f32" } else { "f64" };
+                let name = format!("pliant_{}_{suffix}", intrin.name());
+                let Some(f) = extern_fn(&name) else {
+                    return unsupported(format!("T.{intrin} on {ty}"));
+                };
+                let args: Vec<(V, Ty)> = values.into_iter().map(|v| (v, ty)).collect();
+                self.try_map_lanes(&args, ty, |g, l| g.call_extern_fn(f, l))
+            }
+        }
+    }
+
+    fn is_two(&self, e: Expr) -> bool {
+        match self.f.expr(e) {
+            ExprData::Float(bits, _) => f64::from_bits(*bits) == 2.0,
+            ExprData::Broadcast(a, _) => self.is_two(*a),
+            _ => false,
+        }
+    }
+
+    fn one_like(&mut self, v: Value) -> Value {
+        let ty = self.b.func.dfg.value_type(v);
+        let one = if ty.lane_type() == types::F64 {
+            self.b.ins().f64const(1.0)
+        } else {
+            self.b.ins().f32const(1.0)
+        };
+        if ty.is_vector() { self.b.ins().splat(ty, one) } else { one }
+    }
+
+    /// Applies an operation that scalars and chunks have in common.
+    fn per_chunk(
+        &mut self,
+        values: &[V],
+        ty: Ty,
+        mut op: impl FnMut(&mut Self, &[Value]) -> Value,
+    ) -> V {
+        if ty.lanes == 1 || !packable(ty) {
+            let args: Vec<(V, Ty)> = values.iter().map(|v| (v.clone(), ty)).collect();
+            return self.map_lanes(&args, ty, op);
+        }
+        let all: Vec<Rc<[Value]>> = values.iter().map(|v| self.chunks(v, ty)).collect();
+        let out = (0..all[0].len()).map(|i| {
+            let args: Vec<Value> = all.iter().map(|c| c[i]).collect();
+            op(self, &args)
+        });
+        V::X(out.collect())
+    }
+
+    fn reinterpret(&mut self, a: Expr, ty: Ty) -> Gen<V> {
+        let from = self.f.expr_ty(a);
+        let narrow = |d: DType| matches!(d, DType::Float16 | DType::BFloat16 | DType::Bool);
+        if from.dtype.size() != ty.dtype.size() || narrow(from.dtype) || narrow(ty.dtype) {
+            return unsupported(format!("reinterpreting {from} as {ty}"));
+        }
+        let v = self.expr(a)?;
+        if ty.lanes > 1 && packable(ty) {
+            let chunks = self.chunks(&v, from);
+            let to = chunk_of(clif(ty.dtype));
+            return Ok(V::X(chunks.iter().map(|&c| self.recast(c, to)).collect()));
+        }
+        let to = clif(ty.dtype);
+        Ok(self.map_lanes(&[(v, from)], ty, |g, l| {
+            if g.b.func.dfg.value_type(l[0]) == to {
+                l[0]
+            } else {
+                g.b.ins().bitcast(to, MemFlagsData::new(), l[0])
+            }
+        }))
+    }
+
+    /// Combines the lanes of a vector: chunks pairwise, then lanes pairwise.
+    fn reduce_lanes(&mut self, intrin: Intrin, a: Expr, ty: Ty) -> Gen<V> {
+        let op = match intrin {
+            Intrin::VectorSum => BinOp::Add,
+            Intrin::VectorMax => BinOp::Max,
+            _ => BinOp::Min,
+        };
+        let from = self.f.expr_ty(a);
+        let v = self.expr(a)?;
+        let mut lanes: Vec<Value> = self.lanes(&v, from);
+        if from.lanes > 1 && packable(from) && (clif(from.dtype).is_float() || op == BinOp::Add) {
+            let mut chunks = self.chunks(&v, from).to_vec();
+            while chunks.len() > 1 {
+                let half = chunks.len().div_ceil(2);
+                for i in half..chunks.len() {
+                    chunks[i - half] = self.chunk_op(op, chunks[i - half], chunks[i]);
+                }
+                chunks.truncate(half);
+            }
+            let one = from.with_lanes(crate::value::chunk_lanes(from.dtype) as u16);
+            lanes = self.lanes(&V::X(chunks.into()), one);
+        }
+        while lanes.len() > 1 {
+            let half = lanes.len().div_ceil(2);
+            for i in half..lanes.len() {
+                lanes[i - half] = self.scalar_op(op, lanes[i - half], lanes[i], from.dtype)?;
+            }
+            lanes.truncate(half);
+        }
+        let out = self.narrow(V::S(lanes[0]), from.with_lanes(1))?;
+        self.cast(out, from.with_lanes(1), ty)
+    }
+
+    fn chunk_op(&mut self, op: BinOp, a: Value, b: Value) -> Value {
+        let float = self.b.func.dfg.value_type(a).lane_type().is_float();
+        match op {
+            BinOp::Add if float => self.b.ins().fadd(a, b),
+            BinOp::Add => self.b.ins().iadd(a, b),
+            BinOp::Max => self.b.ins().fmax(a, b),
+            _ => self.b.ins().fmin(a, b),
+        }
+    }
+
+    fn classify(&mut self, intrin: Intrin, a: Expr, ty: Ty) -> Gen<V> {
+        let from = self.f.expr_ty(a);
+        let v = self.expr(a)?;
+        if !from.dtype.is_float() {
+            return Ok(self.int_const(i64::from(intrin == Intrin::IsFinite), ty));
+        }
+        Ok(self.map_lanes(&[(v, from)], ty, |g, l| {
+            if intrin == Intrin::IsNan {
+                return g.b.ins().fcmp(FloatCC::Unordered, l[0], l[0]);
+            }
+            let size = g.b.ins().fabs(l[0]);
+            let wide = g.b.func.dfg.value_type(size) == types::F64;
+            let inf = if wide {
+                g.b.ins().f64const(f64::INFINITY)
+            } else {
+                g.b.ins().f32const(f32::INFINITY)
+            };
+            let cc = if intrin == Intrin::IsInf { FloatCC::Equal } else { FloatCC::LessThan };
+            g.b.ins().fcmp(cc, size, inf)
+        }))
+    }
+
+    fn bit_op(&mut self, intrin: Intrin, a: Expr, b: Expr, ty: Ty) -> Gen<V> {
+        let tb = self.f.expr_ty(b);
+        let (a, b) = (self.expr(a)?, self.expr(b)?);
+        let bits = i64::from(clif(ty.dtype).bits());
+        Ok(self.map_lanes(&[(a, ty), (b, tb)], ty, |g, l| match intrin {
+            Intrin::BitwiseAnd => g.b.ins().band(l[0], l[1]),
+            Intrin::BitwiseOr => g.b.ins().bor(l[0], l[1]),
+            Intrin::BitwiseXor => g.b.ins().bxor(l[0], l[1]),
+            // The machine takes the distance modulo the width; beyond the width everything is shifted out.
+            shift => {
+                let zero = g.int_zero(l[0]);
+                let outside = g.b.ins().icmp_imm_s(IntCC::UnsignedGreaterThanOrEqual, l[1], bits);
+                let (moved, gone) = if shift == Intrin::ShiftLeft {
+                    (g.b.ins().ishl(l[0], l[1]), zero)
+                } else if ty.dtype.is_int() {
+                    let sign = g.b.ins().sshr_imm_s(l[0], bits - 1);
+                    (g.b.ins().sshr(l[0], l[1]), sign)
+                } else {
+                    (g.b.ins().ushr(l[0], l[1]), zero)
+                };
+                g.b.ins().select(outside, gone, moved)
+            }
+        }))
+    }
+
+    fn int_zero(&mut self, like: Value) -> Value {
+        let ty = self.b.func.dfg.value_type(like);
+        self.b.ins().iconst(ty, 0)
+    }
+
+    fn call_extern(&mut self, args: &[Expr], ty: Ty) -> Gen<V> {
+        let f = self.f;
+        let Some((&name, rest)) = args.split_first() else {
+            return internal("call_extern without a name");
+        };
+        let ExprData::Str(name) = f.expr(name) else {
+            return internal("call_extern without a name");
+        };
+        let Some(callee) = extern_fn(name) else {
+            return unsupported(format!(
+                "the function '{name}' called by T.call_extern is not linked"
+            ));
+        };
+        if callee.params.len() != rest.len() {
+            return unsupported(format!(
+                "'{name}' takes {} arguments, not {}",
+                callee.params.len(),
+                rest.len()
+            ));
+        }
+        let mut values = Vec::with_capacity(rest.len());
+        for (&arg, &want) in rest.iter().zip(callee.params) {
+            let v = self.scalar(arg)?;
+            let have = self.b.func.dfg.value_type(v);
+            if have != crate::function::extern_type(want) {
+                return unsupported(format!("an argument of '{name}' has type {}", f.expr_ty(arg)));
+            }
+            values.push(v);
+        }
+        let result = self.call_extern_fn(callee, &values)?;
+        let expected = match callee.result {
+            ExternTy::F32 => DType::Float32,
+            ExternTy::F64 => DType::Float64,
+            ExternTy::I32 => DType::Int32,
+            ExternTy::I64 | ExternTy::Ptr => DType::Int64,
+        };
+        self.cast(V::S(result), Ty::scalar(expected), ty)
+    }
+}
+
+impl FuncGen<'_, '_> {
+    fn like(&mut self, scalar: Value, ty: Type) -> Value {
+        if ty.is_vector() { self.b.ins().splat(ty, scalar) } else { scalar }
+    }
+
+    fn lanes_of(&self, v: Value) -> bool {
+        self.b.func.dfg.value_type(v).is_vector()
+    }
+
+    /// Constants are scalars until they meet a vector.
+    fn meet(&mut self, a: Value, b: Value) -> (Value, Value) {
+        let (ta, tb) = (self.b.func.dfg.value_type(a), self.b.func.dfg.value_type(b));
+        match (ta.is_vector(), tb.is_vector()) {
+            (true, false) => (a, self.like(b, chunk_of(tb))),
+            (false, true) => (self.like(a, chunk_of(ta)), b),
+            _ => (a, b),
+        }
+    }
+}
+
+impl MathOps for FuncGen<'_, '_> {
+    type V = Value;
+
+    fn f(&mut self, value: f32) -> Value {
+        self.b.ins().f32const(value)
+    }
+    fn i(&mut self, value: i32) -> Value {
+        self.b.ins().iconst(types::I32, i64::from(value as u32))
+    }
+    fn add(&mut self, a: &Value, b: &Value) -> Value {
+        let (a, b) = self.meet(*a, *b);
+        self.b.ins().fadd(a, b)
+    }
+    fn sub(&mut self, a: &Value, b: &Value) -> Value {
+        let (a, b) = self.meet(*a, *b);
+        self.b.ins().fsub(a, b)
+    }
+    fn mul(&mut self, a: &Value, b: &Value) -> Value {
+        let (a, b) = self.meet(*a, *b);
+        self.b.ins().fmul(a, b)
+    }
+    fn div(&mut self, a: &Value, b: &Value) -> Value {
+        let (a, b) = self.meet(*a, *b);
+        self.b.ins().fdiv(a, b)
+    }
+    fn fma(&mut self, a: &Value, b: &Value, c: &Value) -> Value {
+        let (a, b) = self.meet(*a, *b);
+        let (a, c) = self.meet(a, *c);
+        let (a, b) = self.meet(a, b);
+        if self.unit.has_fma {
+            self.b.ins().fma(a, b, c)
+        } else {
+            let product = self.b.ins().fmul(a, b);
+            self.b.ins().fadd(product, c)
+        }
+    }
+    fn min2(&mut self, a: &Value, b: &Value) -> Value {
+        self.select_lt(a, b, a, b)
+    }
+    fn max2(&mut self, a: &Value, b: &Value) -> Value {
+        self.select_lt(b, a, a, b)
+    }
+    fn select_lt(&mut self, a: &Value, b: &Value, x: &Value, y: &Value) -> Value {
+        let (a, b) = self.meet(*a, *b);
+        let less = self.b.ins().fcmp(FloatCC::LessThan, a, b);
+        if self.lanes_of(less) {
+            let ty = types::F32X4;
+            let (x, y) = (*x, *y);
+            let x = if self.lanes_of(x) { x } else { self.like(x, ty) };
+            let y = if self.lanes_of(y) { y } else { self.like(y, ty) };
+            let mask = self.b.ins().bitcast(ty, cast_flags(), less);
+            self.b.ins().bitselect(mask, x, y)
+        } else {
+            self.b.ins().select(less, *x, *y)
+        }
+    }
+    fn bits(&mut self, a: &Value) -> Value {
+        if self.lanes_of(*a) {
+            self.b.ins().bitcast(types::I32X4, cast_flags(), *a)
+        } else {
+            self.b.ins().bitcast(types::I32, MemFlagsData::new(), *a)
+        }
+    }
+    fn from_bits(&mut self, a: &Value) -> Value {
+        if self.lanes_of(*a) {
+            self.b.ins().bitcast(types::F32X4, cast_flags(), *a)
+        } else {
+            self.b.ins().bitcast(types::F32, MemFlagsData::new(), *a)
+        }
+    }
+    fn iadd(&mut self, a: &Value, b: &Value) -> Value {
+        let (a, b) = self.meet(*a, *b);
+        self.b.ins().iadd(a, b)
+    }
+    fn isub(&mut self, a: &Value, b: &Value) -> Value {
+        let (a, b) = self.meet(*a, *b);
+        self.b.ins().isub(a, b)
+    }
+    fn iand(&mut self, a: &Value, b: &Value) -> Value {
+        let (a, b) = self.meet(*a, *b);
+        self.b.ins().band(a, b)
+    }
+    fn ior(&mut self, a: &Value, b: &Value) -> Value {
+        let (a, b) = self.meet(*a, *b);
+        self.b.ins().bor(a, b)
+    }
+    fn ishl(&mut self, a: &Value, by: u8) -> Value {
+        let by = self.b.ins().iconst(types::I32, i64::from(by));
+        self.b.ins().ishl(*a, by)
+    }
+    fn isar(&mut self, a: &Value, by: u8) -> Value {
+        let by = self.b.ins().iconst(types::I32, i64::from(by));
+        self.b.ins().sshr(*a, by)
+    }
+    fn int_to_float(&mut self, a: &Value) -> Value {
+        let ty = if self.lanes_of(*a) { types::F32X4 } else { types::F32 };
+        self.b.ins().fcvt_from_sint(ty, *a)
+    }
+}

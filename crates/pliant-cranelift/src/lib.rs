@@ -1,0 +1,90 @@
+//! The embedded code generator: lowered loop functions to machine code through Cranelift, in memory.
+//!
+//! | module | owns |
+//! |---|---|
+//! | `unit` | one compilation unit: the JIT module, linked symbols, executable memory freed on drop |
+//! | `gen` | the state of one machine function under construction, failure paths |
+//! | `entry` | the kernel's entry: arguments, sizes, checks |
+//! | `stmt` | statements and loops |
+//! | `parallel` | parallel loops, outlined into functions of their own |
+//! | `memory` | buffers: loads, stores, stack, registers and workspaces |
+//! | `value` | values: scalars, 128-bit chunks, masks, lanes |
+//! | `expr`, `arith`, `cast`, `intrin` | expressions, by family |
+//!
+//! Vectors of any width are taken; they are cut into 128-bit chunks, which is all that Cranelift has on x86-64.
+//! Expressions without a vector instruction are computed lane by lane.
+
+mod arith;
+mod cast;
+mod entry;
+mod expr;
+mod function;
+mod intrin;
+mod memory;
+mod parallel;
+mod stmt;
+mod unit;
+mod value;
+
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+use pliant_codegen::{Backend, CodegenError, CodegenOptions, CompiledKernels, KernelSource};
+use rayon::prelude::*;
+
+/// The Cranelift code generator for the machine it runs on.
+#[derive(Debug, Default)]
+pub struct CraneliftBackend;
+
+impl CraneliftBackend {
+    /// The code generator.
+    pub fn new() -> Self {
+        CraneliftBackend
+    }
+}
+
+/// Functions per compilation unit at least: a unit has its own executable pages.
+const MIN_UNIT: usize = 8;
+
+impl Backend for CraneliftBackend {
+    fn name(&self) -> &'static str {
+        "cranelift"
+    }
+
+    fn compile(
+        &self,
+        funcs: &[KernelSource<'_>],
+        options: &CodegenOptions,
+    ) -> Result<CompiledKernels, CodegenError> {
+        let isa = unit::host_isa()?;
+        let threads = match options.compile_threads {
+            0 => rayon::current_num_threads(),
+            n => n,
+        };
+        // Several units per thread, since functions differ much in size.
+        let chunk = funcs.len().div_ceil(threads * 4).max(MIN_UNIT);
+        let compile = |chunk: &[KernelSource<'_>]| unit::compile_unit(&isa, chunk, options);
+        let units: Vec<_> = if threads == 1 || funcs.len() <= chunk {
+            funcs.chunks(chunk.max(1)).map(compile).collect()
+        } else {
+            funcs.par_chunks(chunk).map(compile).collect()
+        };
+        join(units)
+    }
+}
+
+/// All units' kernels in order; all that is unsupported in one error.
+fn join(
+    units: Vec<Result<CompiledKernels, CodegenError>>,
+) -> Result<CompiledKernels, CodegenError> {
+    let mut all = CompiledKernels::new(IndexMap::new(), Arc::new(()));
+    let mut unsupported = Vec::new();
+    for unit in units {
+        match unit {
+            Ok(kernels) => all.extend(kernels),
+            Err(CodegenError::Unsupported(mut list)) => unsupported.append(&mut list),
+            Err(other) => return Err(other),
+        }
+    }
+    if unsupported.is_empty() { Ok(all) } else { Err(CodegenError::Unsupported(unsupported)) }
+}

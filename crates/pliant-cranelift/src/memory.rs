@@ -1,0 +1,319 @@
+//! Buffers: where they live, loads and stores, allocation on the stack, in registers and in workspaces.
+
+use std::rc::Rc;
+
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{
+    BlockArg, InstBuilder, MemFlagsData, StackSlotData, StackSlotKind, Type, Value, types,
+};
+use cranelift_frontend::Variable;
+use pliant_exec::abi::{OFFSET_ALLOC_WORKSPACE, OFFSET_FREE_WORKSPACE, STATUS_NO_MEMORY};
+use pliant_ir::tir::{Buffer, Expr, ExprData, Stmt, Ty};
+use pliant_tensor::DType;
+use pliant_tir::accesses::{STACK_BYTES, constant_size, register_slots};
+use rustc_hash::FxHashMap;
+
+use crate::function::{FuncGen, Gen, abi_signature, constant_mem, internal, mem, unsupported};
+use crate::value::{V, cast_flags, chunk, chunk_lanes, clif, packable};
+
+/// Where the elements of a buffer are.
+#[derive(Clone)]
+pub(crate) enum Place {
+    /// In memory, from this address.
+    Address(Value),
+    /// In machine registers: one variable per scalar or chunk, by first element and lanes.
+    Registers(Rc<FxHashMap<(i64, u16), Vec<Variable>>>),
+}
+
+/// The machine type of an element in memory.
+fn stored(dtype: DType) -> Type {
+    match dtype {
+        DType::Float16 | DType::BFloat16 => types::I16,
+        other => clif(other),
+    }
+}
+
+impl FuncGen<'_, '_> {
+    /// The address of the element at a linear index.
+    pub fn address(&mut self, buffer: Buffer, index: Value) -> Gen<Value> {
+        let base = match self.places.get(&buffer) {
+            Some(Place::Address(base)) => *base,
+            Some(Place::Registers(_)) => return internal("the address of a buffer in registers"),
+            None => {
+                let name = &self.f.buffer(buffer).name;
+                return unsupported(format!(
+                    "the buffer '{name}' is neither a parameter nor allocated"
+                ));
+            }
+        };
+        let size = self.f.buffer(buffer).dtype.size() as i64;
+        let offset = if size == 1 {
+            index
+        } else {
+            self.b.ins().ishl_imm_s(index, i64::from(size.trailing_zeros()))
+        };
+        Ok(self.b.ins().iadd(base, offset))
+    }
+
+    /// The one linear index of an access in a lowered function.
+    fn linear(&self, indices: &[Expr]) -> Gen<Expr> {
+        match indices {
+            [index] => Ok(*index),
+            _ => internal("a buffer access is not flattened"),
+        }
+    }
+
+    /// First element, if the index is a contiguous vector or a scalar.
+    fn contiguous(&self, index: Expr) -> Option<(Expr, u16)> {
+        match self.f.expr(index) {
+            ExprData::Ramp(base, stride, lanes) => {
+                (self.f.as_int(*stride) == Some(1)).then_some((*base, *lanes))
+            }
+            _ if self.f.expr_ty(index).lanes == 1 => Some((index, 1)),
+            _ => None,
+        }
+    }
+
+    fn registers(&self, buffer: Buffer, index: Expr) -> Option<Gen<Vec<Variable>>> {
+        let Some(Place::Registers(slots)) = self.places.get(&buffer) else { return None };
+        let slot = self
+            .contiguous(index)
+            .and_then(|(base, lanes)| slots.get(&(self.f.as_int(base)?, lanes)).cloned());
+        Some(slot.map_or_else(|| internal("an access misses its register slot"), Ok))
+    }
+
+    pub fn load(&mut self, buffer: Buffer, indices: &[Expr]) -> Gen<V> {
+        let index = self.linear(indices)?;
+        let ty = Ty::scalar(self.f.buffer(buffer).dtype).with_lanes(self.f.expr_ty(index).lanes);
+        if let Some(slot) = self.registers(buffer, index) {
+            let values: Vec<Value> = slot?.iter().map(|&v| self.b.use_var(v)).collect();
+            return Ok(match ty.lanes {
+                1 => V::S(values[0]),
+                _ if packable(ty) => V::X(values.into()),
+                _ => V::L(values.into()),
+            });
+        }
+        let Some((base, lanes)) = self.contiguous(index) else {
+            let indices = self.expr(index)?;
+            let indices = self.lanes(&indices, Ty::I64.with_lanes(ty.lanes));
+            let mut out = Vec::with_capacity(indices.len());
+            for i in indices {
+                let at = self.address(buffer, i)?;
+                out.push(self.load_scalar(at, 0, ty.dtype)?);
+            }
+            return Ok(V::L(out.into()));
+        };
+        let base = self.scalar(base)?;
+        let at = self.address(buffer, base)?;
+        if lanes == 1 {
+            return Ok(V::S(self.load_scalar(at, 0, ty.dtype)?));
+        }
+        if packable(ty) && ty.dtype != DType::Float16 {
+            let bytes = chunk_lanes(ty.dtype) * ty.dtype.size();
+            let count = lanes as usize / chunk_lanes(ty.dtype);
+            let out = (0..count).map(|i| self.load_chunk(at, (i * bytes) as i32, ty.dtype));
+            return Ok(V::X(out.collect()));
+        }
+        let mut out = Vec::with_capacity(lanes as usize);
+        for lane in 0..lanes as usize {
+            out.push(self.load_scalar(at, (lane * ty.dtype.size()) as i32, ty.dtype)?);
+        }
+        Ok(V::L(out.into()))
+    }
+
+    fn load_chunk(&mut self, at: Value, offset: i32, dtype: DType) -> Value {
+        if dtype == DType::BFloat16 {
+            // Four 16-bit words become the upper halves of four floats.
+            let words = self.b.ins().uload16x4(mem(), at, offset);
+            let sixteen = self.b.ins().iconst(types::I32, 16);
+            let bits = self.b.ins().ishl(words, sixteen);
+            return self.b.ins().bitcast(types::F32X4, cast_flags(), bits);
+        }
+        self.b.ins().load(chunk(dtype), mem(), at, offset)
+    }
+
+    fn load_scalar(&mut self, at: Value, offset: i32, dtype: DType) -> Gen<Value> {
+        let raw = self.b.ins().load(stored(dtype), mem(), at, offset);
+        match dtype {
+            DType::Float16 => {
+                let wide = self.b.ins().uextend(types::I32, raw);
+                self.call_linked("pliant_f16_to_f32", &[wide])
+            }
+            DType::BFloat16 => {
+                let wide = self.b.ins().uextend(types::I32, raw);
+                let bits = self.b.ins().ishl_imm_s(wide, 16);
+                Ok(self.b.ins().bitcast(types::F32, MemFlagsData::new(), bits))
+            }
+            _ => Ok(raw),
+        }
+    }
+
+    fn store_scalar(&mut self, v: Value, at: Value, offset: i32, dtype: DType) -> Gen<()> {
+        let raw = match dtype {
+            DType::Float16 => {
+                let bits = self.call_linked("pliant_f32_to_f16", &[v])?;
+                self.b.ins().ireduce(types::I16, bits)
+            }
+            DType::BFloat16 => {
+                let bits = self.b.ins().bitcast(types::I32, MemFlagsData::new(), v);
+                let high = self.b.ins().ushr_imm_s(bits, 16);
+                self.b.ins().ireduce(types::I16, high)
+            }
+            _ => v,
+        };
+        self.b.ins().store(mem(), raw, at, offset);
+        Ok(())
+    }
+
+    pub fn store(&mut self, buffer: Buffer, indices: &[Expr], value: Expr) -> Gen<()> {
+        let index = self.linear(indices)?;
+        let lanes = self.f.expr_ty(index).lanes;
+        let ty = Ty::scalar(self.f.buffer(buffer).dtype).with_lanes(lanes);
+        let value = self.expr(value)?;
+        if let Some(slot) = self.registers(buffer, index) {
+            let slot = slot?;
+            let values: Vec<Value> = match self.canonical(&value, ty) {
+                V::S(v) => vec![v],
+                V::X(v) | V::L(v) => v.to_vec(),
+                V::M(..) => return internal("a mask is not a canonical value"),
+            };
+            for (var, v) in slot.into_iter().zip(values) {
+                self.b.def_var(var, v);
+            }
+            return Ok(());
+        }
+        let Some((base, _)) = self.contiguous(index) else {
+            let indices = self.expr(index)?;
+            let indices = self.lanes(&indices, Ty::I64.with_lanes(lanes));
+            let values = self.lanes(&value, ty);
+            for (i, v) in indices.into_iter().zip(values) {
+                let at = self.address(buffer, i)?;
+                self.store_scalar(v, at, 0, ty.dtype)?;
+            }
+            return Ok(());
+        };
+        let base = self.scalar(base)?;
+        let at = self.address(buffer, base)?;
+        let narrow = matches!(ty.dtype, DType::Float16 | DType::BFloat16);
+        if packable(ty) && !narrow {
+            for (i, &c) in self.chunks(&value, ty).iter().enumerate() {
+                self.b.ins().store(mem(), c, at, (i * 16) as i32);
+            }
+            return Ok(());
+        }
+        for (lane, v) in self.lanes(&value, ty).into_iter().enumerate() {
+            self.store_scalar(v, at, (lane * ty.dtype.size()) as i32, ty.dtype)?;
+        }
+        Ok(())
+    }
+
+    /// Gives a buffer its memory and generates the statement during which it lives.
+    pub fn alloc(&mut self, buffer: Buffer, body: Stmt) -> Gen<()> {
+        if let Some(slots) = register_slots(self.f, buffer, body) {
+            let dtype = self.f.buffer(buffer).dtype;
+            let mut places = FxHashMap::default();
+            for (first, lanes) in slots {
+                let vars = self.declare_slot(Ty::scalar(dtype).with_lanes(lanes));
+                places.insert((first, lanes), vars);
+            }
+            self.places.insert(buffer, Place::Registers(Rc::new(places)));
+            return self.stmt(body);
+        }
+        if let Some(bytes) = constant_size(self.f, buffer).filter(|&b| b <= STACK_BYTES) {
+            let data = StackSlotData::new(StackSlotKind::ExplicitSlot, (bytes as u32).max(1), 4);
+            let slot = self.b.create_sized_stack_slot(data);
+            let address = self.b.ins().stack_addr(types::I64, slot, 0);
+            self.places.insert(buffer, Place::Address(address));
+            return self.stmt(body);
+        }
+        self.workspace(buffer, body)
+    }
+
+    fn declare_slot(&mut self, ty: Ty) -> Vec<Variable> {
+        let (machine, count) = match ty.lanes {
+            1 => (clif(ty.dtype), 1),
+            _ if packable(ty) => (chunk(ty.dtype), ty.lanes as usize / chunk_lanes(ty.dtype)),
+            lanes => (clif(ty.dtype), lanes as usize),
+        };
+        (0..count)
+            .map(|_| {
+                let var = self.b.declare_var(machine);
+                // A definition on every path: reading before writing is the program's fault, not undefined.
+                let zero = self.zero(machine);
+                self.b.def_var(var, zero);
+                var
+            })
+            .collect()
+    }
+
+    fn zero(&mut self, ty: Type) -> Value {
+        let lane = ty.lane_type();
+        let zero = match lane {
+            types::F32 => self.b.ins().f32const(0.0),
+            types::F64 => self.b.ins().f64const(0.0),
+            int => self.b.ins().iconst(int, 0),
+        };
+        if ty.is_vector() { self.b.ins().splat(ty, zero) } else { zero }
+    }
+
+    /// Memory from the runtime, freed on every way out.
+    fn workspace(&mut self, buffer: Buffer, body: Stmt) -> Gen<()> {
+        let bytes = self.buffer_bytes(buffer)?;
+        let alloc = self.runtime_fn(OFFSET_ALLOC_WORKSPACE);
+        let sig = abi_signature(&self.unit.module, &[types::I64], types::I64);
+        let sig = self.b.import_signature(sig);
+        let call = self.b.ins().call_indirect(sig, alloc, &[bytes]);
+        let address = self.b.inst_results(call)[0];
+        let null = self.b.ins().icmp_imm_s(IntCC::Equal, address, 0);
+        let status = self.b.ins().iconst(types::I64, STATUS_NO_MEMORY);
+        self.fail_if(null, status);
+        self.places.insert(buffer, Place::Address(address));
+
+        let outer = self.fail;
+        self.fail = Self::fail_block(&mut self.b);
+        self.stmt(body)?;
+        self.free_workspace(address);
+        let done = self.b.create_block();
+        self.b.ins().jump(done, &[]);
+        let release = std::mem::replace(&mut self.fail, outer);
+        self.b.seal_block(release);
+        self.b.switch_to_block(release);
+        let status = self.b.block_params(release)[0];
+        self.free_workspace(address);
+        self.b.ins().jump(outer, &[BlockArg::Value(status)]);
+        self.b.seal_block(done);
+        self.b.switch_to_block(done);
+        self.memo.clear();
+        Ok(())
+    }
+
+    fn free_workspace(&mut self, address: Value) {
+        let free = self.runtime_fn(OFFSET_FREE_WORKSPACE);
+        let mut sig = abi_signature(&self.unit.module, &[types::I64], types::I64);
+        sig.returns.clear();
+        let sig = self.b.import_signature(sig);
+        self.b.ins().call_indirect(sig, free, &[address]);
+    }
+
+    pub fn runtime_fn(&mut self, offset: usize) -> Value {
+        self.b.ins().load(types::I64, constant_mem(), self.runtime, offset as i32)
+    }
+
+    /// The bytes of a buffer; a size that is negative or overflows fails the kernel.
+    fn buffer_bytes(&mut self, buffer: Buffer) -> Gen<Value> {
+        let data = self.f.buffer(buffer);
+        let mut bytes = self.b.ins().iconst(types::I64, data.dtype.size() as i64);
+        for &dim in &data.shape {
+            let dim = self.scalar(dim)?;
+            let negative = self.b.ins().icmp_imm_s(IntCC::SignedLessThan, dim, 0);
+            self.check_not(negative, format!("a dim of the buffer '{}' is negative", data.name));
+            let (product, overflow) = self.b.ins().smul_overflow(bytes, dim);
+            self.check_not(
+                overflow,
+                format!("the size of the buffer '{}' overflows 64 bits", data.name),
+            );
+            bytes = product;
+        }
+        Ok(bytes)
+    }
+}

@@ -1,0 +1,176 @@
+//! Parallel loops: the body becomes a machine function of its own that the worker team calls on ranges.
+
+use std::sync::Arc;
+
+use cranelift_codegen::Context;
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{InstBuilder, StackSlotData, StackSlotKind, Value, types};
+use cranelift_frontend::FunctionBuilder;
+use cranelift_module::{FuncId, Module};
+use pliant_exec::abi::{OFFSET_PARALLEL_LAUNCH, OFFSET_TEAM};
+use pliant_ir::AttrValue;
+use pliant_ir::tir::{Buffer, Expr, Stmt, Var};
+use pliant_tir::accesses::{PARALLEL_GRAIN, free_names};
+use rustc_hash::FxHashMap;
+
+use crate::function::{FuncGen, Gen, abi_signature, constant_mem, mem, unsupported};
+use crate::memory::Place;
+use crate::value::V;
+
+/// What a parallel body takes along: values first, then buffer addresses, each in a slot of 8 bytes after the runtime and the
+/// first index.
+struct Captures {
+    vars: Vec<(Var, Value)>,
+    buffers: Vec<(Buffer, Value)>,
+}
+
+/// Slots before the captured values.
+const FIXED_SLOTS: usize = 2;
+
+impl FuncGen<'_, '_> {
+    pub fn parallel(
+        &mut self,
+        var: Var,
+        min: Expr,
+        extent: Expr,
+        body: Stmt,
+        annotations: &[(Arc<str>, AttrValue)],
+    ) -> Gen<()> {
+        let (lo, extent) = (self.scalar(min)?, self.scalar(extent)?);
+        let captures = self.captures(var, body)?;
+        let outlined = self.outline(var, body, &captures)?;
+
+        let slots = FIXED_SLOTS + captures.vars.len() + captures.buffers.len();
+        let data = StackSlotData::new(StackSlotKind::ExplicitSlot, (slots * 8) as u32, 3);
+        let slot = self.b.create_sized_stack_slot(data);
+        let context = self.b.ins().stack_addr(types::I64, slot, 0);
+        let values = [self.runtime, lo];
+        let captured =
+            captures.vars.iter().map(|c| c.1).chain(captures.buffers.iter().map(|c| c.1));
+        for (i, v) in values.into_iter().chain(captured).enumerate() {
+            self.b.ins().store(mem(), v, context, (i * 8) as i32);
+        }
+
+        let grain = annotations.iter().find(|(k, _)| &**k == PARALLEL_GRAIN);
+        let grain = grain.and_then(|(_, v)| v.as_int()).unwrap_or(1).max(1);
+        let grain = self.b.ins().iconst(types::I64, grain);
+        let callee = self.unit.module.declare_func_in_func(outlined, self.b.func);
+        let callee = self.b.ins().func_addr(types::I64, callee);
+        let launch = self.runtime_fn(OFFSET_PARALLEL_LAUNCH);
+        let team = self.runtime_fn(OFFSET_TEAM);
+        let sig = abi_signature(&self.unit.module, &[types::I64; 5], types::I64);
+        let sig = self.b.import_signature(sig);
+        let extent = self.widen(extent);
+        let args = [team, callee, context, extent, grain];
+        let call = self.b.ins().call_indirect(sig, launch, &args);
+        let status = self.b.inst_results(call)[0];
+        let bad = self.b.ins().icmp_imm_s(IntCC::NotEqual, status, 0);
+        self.fail_if(bad, status);
+        self.memo.clear();
+        Ok(())
+    }
+
+    fn widen(&mut self, v: Value) -> Value {
+        let ty = self.b.func.dfg.value_type(v);
+        if ty == types::I64 { v } else { self.b.ins().sextend(types::I64, v) }
+    }
+
+    fn captures(&self, var: Var, body: Stmt) -> Gen<Captures> {
+        let names = free_names(self.f, body);
+        let mut out = Captures { vars: Vec::new(), buffers: Vec::new() };
+        for v in names.vars.into_iter().filter(|&v| v != var) {
+            match self.vars.get(&v) {
+                Some(V::S(value)) => out.vars.push((v, *value)),
+                Some(_) => return unsupported("a vector that crosses into a parallel loop"),
+                None => {
+                    let name = &self.f.var(v).name;
+                    return unsupported(format!(
+                        "the variable '{name}' is not defined where it is used"
+                    ));
+                }
+            }
+        }
+        for b in names.buffers {
+            match self.places.get(&b) {
+                Some(Place::Address(address)) => out.buffers.push((b, *address)),
+                Some(Place::Registers(_)) => {
+                    return unsupported("a buffer in registers that crosses into a parallel loop");
+                }
+                None => {
+                    let name = &self.f.buffer(b).name;
+                    return unsupported(format!(
+                        "the buffer '{name}' is neither a parameter nor allocated"
+                    ));
+                }
+            }
+        }
+        Ok(out)
+    }
+
+    /// Builds `body(context, begin, end) -> status`.
+    fn outline(&mut self, var: Var, body: Stmt, captures: &Captures) -> Gen<FuncId> {
+        let sig = abi_signature(&self.unit.module, &[types::I64; 3], types::I64);
+        let id = self.unit.module.declare_anonymous_function(&sig)?;
+        let mut ctx = Context::new();
+        ctx.func.signature = sig;
+        let mut frontend = self.unit.take_context();
+        {
+            let mut b = FunctionBuilder::new(&mut ctx.func, &mut frontend);
+            let entry = b.create_block();
+            b.append_block_params_for_function_params(entry);
+            b.switch_to_block(entry);
+            b.seal_block(entry);
+            let fail = FuncGen::fail_block(&mut b);
+            let params = b.block_params(entry).to_vec();
+            let runtime = b.ins().load(types::I64, constant_mem(), params[0], 0);
+            let mut inner = FuncGen {
+                f: self.f,
+                b,
+                unit: &mut *self.unit,
+                messages: &mut *self.messages,
+                runtime,
+                vars: FxHashMap::default(),
+                places: FxHashMap::default(),
+                memo: FxHashMap::default(),
+                fail,
+                depth: 0,
+                in_parallel: true,
+            };
+            inner.unpack(&params, captures);
+            inner.range_loop(var, &params, body)?;
+            inner.finish_body(fail);
+            let config = inner.unit.module.target_config();
+            inner.b.finalize(config);
+        }
+        self.unit.give_context(frontend);
+        self.unit.define(id, &mut ctx)?;
+        Ok(id)
+    }
+
+    fn unpack(&mut self, params: &[Value], captures: &Captures) {
+        let mut offset = (FIXED_SLOTS * 8) as i32;
+        for &(v, _) in &captures.vars {
+            let ty = self.var_type(v);
+            let value = self.b.ins().load(ty, constant_mem(), params[0], offset);
+            self.vars.insert(v, V::S(value));
+            offset += 8;
+        }
+        for &(b, _) in &captures.buffers {
+            let value = self.b.ins().load(types::I64, constant_mem(), params[0], offset);
+            self.places.insert(b, Place::Address(value));
+            offset += 8;
+        }
+    }
+
+    fn range_loop(&mut self, var: Var, params: &[Value], body: Stmt) -> Gen<()> {
+        let ty = self.var_type(var);
+        let first = self.b.ins().load(ty, constant_mem(), params[0], 8);
+        let narrow =
+            |g: &mut Self, v: Value| if ty == types::I64 { v } else { g.b.ins().ireduce(ty, v) };
+        let (begin, end) = (narrow(self, params[1]), narrow(self, params[2]));
+        let lo = self.b.ins().iadd(first, begin);
+        let hi = self.b.ins().iadd(first, end);
+        let runs = self.b.ins().icmp(IntCC::SignedLessThan, lo, hi);
+        self.counted(var, lo, hi, runs, body)
+    }
+}

@@ -1,0 +1,125 @@
+//! Statements.
+
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{BlockArg, InstBuilder};
+use pliant_ir::tir::{Expr, ForKind, Stmt, StmtData, Var};
+
+use crate::function::{FuncGen, Gen, unsupported};
+use crate::value::V;
+
+impl FuncGen<'_, '_> {
+    pub fn stmt(&mut self, s: Stmt) -> Gen<()> {
+        let f = self.f;
+        self.memo.clear();
+        match f.stmt(s) {
+            StmtData::Seq(list) => list.iter().try_for_each(|&s| self.stmt(s)),
+            StmtData::For { var, min, extent, kind, body, annotations } => match kind {
+                ForKind::Serial => self.serial(*var, *min, *extent, *body),
+                ForKind::Parallel if self.in_parallel => self.serial(*var, *min, *extent, *body),
+                ForKind::Parallel => self.parallel(*var, *min, *extent, *body, annotations),
+                other => unsupported(format!("a {} loop in a lowered function", other.name())),
+            },
+            StmtData::While(condition, body) => self.while_loop(*condition, *body),
+            StmtData::If(condition, then, other) => self.if_stmt(*condition, *then, *other),
+            StmtData::Let(var, value, body) => {
+                let v = self.expr(*value)?;
+                let ty = f.expr_ty(*value);
+                let v = if ty.lanes == 1 { v } else { self.canonical(&v, ty) };
+                self.vars.insert(*var, v);
+                self.stmt(*body)
+            }
+            StmtData::Store { buffer, indices, value } => self.store(*buffer, indices, *value),
+            StmtData::Alloc(buffer, body) => self.alloc(*buffer, *body),
+            StmtData::Evaluate(e) => self.expr(*e).map(drop),
+            StmtData::Assert(condition, message, body) => {
+                let holds = self.condition(*condition)?;
+                let fails = self.b.ins().icmp_imm_s(IntCC::Equal, holds, 0);
+                self.check_not(fails, message.clone());
+                self.stmt(*body)
+            }
+            StmtData::Block(_) => unsupported("a block in a lowered function"),
+        }
+    }
+
+    fn serial(&mut self, var: Var, min: Expr, extent: Expr, body: Stmt) -> Gen<()> {
+        let (lo, extent) = (self.scalar(min)?, self.scalar(extent)?);
+        let hi = self.b.ins().iadd(lo, extent);
+        let runs = self.b.ins().icmp_imm_s(IntCC::SignedGreaterThan, extent, 0);
+        self.counted(var, lo, hi, runs, body)
+    }
+
+    /// A loop from `lo` to `hi`, entered where `runs` holds.
+    pub fn counted(
+        &mut self,
+        var: Var,
+        lo: cranelift_codegen::ir::Value,
+        hi: cranelift_codegen::ir::Value,
+        runs: cranelift_codegen::ir::Value,
+        body: Stmt,
+    ) -> Gen<()> {
+        let (head, done) = (self.b.create_block(), self.b.create_block());
+        let ty = self.var_type(var);
+        let i = self.b.append_block_param(head, ty);
+        self.b.ins().brif(runs, head, &[BlockArg::Value(lo)], done, &[]);
+        self.b.switch_to_block(head);
+        self.vars.insert(var, V::S(i));
+        if self.depth == 0 {
+            self.poll_interrupt();
+        }
+        self.depth += 1;
+        self.stmt(body)?;
+        self.depth -= 1;
+        let next = self.b.ins().iadd_imm_s(i, 1);
+        let more = self.b.ins().icmp(IntCC::SignedLessThan, next, hi);
+        self.b.ins().brif(more, head, &[BlockArg::Value(next)], done, &[]);
+        self.b.seal_block(head);
+        self.b.seal_block(done);
+        self.b.switch_to_block(done);
+        self.memo.clear();
+        Ok(())
+    }
+
+    fn while_loop(&mut self, condition: Expr, body: Stmt) -> Gen<()> {
+        let (head, inside, done) =
+            (self.b.create_block(), self.b.create_block(), self.b.create_block());
+        self.b.ins().jump(head, &[]);
+        self.b.switch_to_block(head);
+        self.memo.clear();
+        // Nothing bounds the turns of such a loop, so each of them looks at the flag.
+        self.poll_interrupt();
+        let go = self.condition(condition)?;
+        self.b.ins().brif(go, inside, &[], done, &[]);
+        self.b.seal_block(inside);
+        self.b.switch_to_block(inside);
+        self.depth += 1;
+        self.stmt(body)?;
+        self.depth -= 1;
+        self.b.ins().jump(head, &[]);
+        self.b.seal_block(head);
+        self.b.seal_block(done);
+        self.b.switch_to_block(done);
+        self.memo.clear();
+        Ok(())
+    }
+
+    fn if_stmt(&mut self, condition: Expr, then: Stmt, other: Option<Stmt>) -> Gen<()> {
+        let c = self.condition(condition)?;
+        let (yes, done) = (self.b.create_block(), self.b.create_block());
+        let no = if other.is_some() { self.b.create_block() } else { done };
+        self.b.ins().brif(c, yes, &[], no, &[]);
+        self.b.seal_block(yes);
+        self.b.switch_to_block(yes);
+        self.stmt(then)?;
+        self.b.ins().jump(done, &[]);
+        if let Some(other) = other {
+            self.b.seal_block(no);
+            self.b.switch_to_block(no);
+            self.stmt(other)?;
+            self.b.ins().jump(done, &[]);
+        }
+        self.b.seal_block(done);
+        self.b.switch_to_block(done);
+        self.memo.clear();
+        Ok(())
+    }
+}

@@ -1,0 +1,216 @@
+//! One compilation unit: a JIT module with the functions of a chunk, and the memory its code stands in.
+
+use std::fmt::Write as _;
+use std::sync::{Arc, OnceLock};
+
+use cranelift_codegen::Context;
+use cranelift_codegen::ir::FuncRef;
+use cranelift_codegen::isa::OwnedTargetIsa;
+use cranelift_codegen::settings::{self, Configurable};
+use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
+use cranelift_jit::{JITBuilder, JITModule};
+use cranelift_module::{FuncId, Linkage, Module};
+use indexmap::IndexMap;
+use pliant_codegen::error::Unsupported;
+use pliant_codegen::{
+    CodegenError, CodegenOptions, CompiledKernel, CompiledKernels, KernelSignature, KernelSource,
+};
+use pliant_exec::abi::KernelFn;
+use pliant_ir::tir::PrimFunc;
+use pliant_kernels::{ExternFn, ExternTy, extern_fns};
+use rustc_hash::FxHashMap;
+
+use crate::function::{GenError, abi_signature, extern_type};
+
+/// The machine that this program runs on, with all its instruction sets.
+pub(crate) fn host_isa() -> Result<OwnedTargetIsa, CodegenError> {
+    static ISA: OnceLock<Result<OwnedTargetIsa, String>> = OnceLock::new();
+    ISA.get_or_init(make_isa).clone().map_err(CodegenError::Host)
+}
+
+fn make_isa() -> Result<OwnedTargetIsa, String> {
+    let mut flags = settings::builder();
+    let verify = if cfg!(debug_assertions) { "true" } else { "false" };
+    for (name, value) in [
+        ("opt_level", "speed"),
+        ("is_pic", "false"),
+        ("use_colocated_libcalls", "false"),
+        ("enable_verifier", verify),
+        ("unwind_info", "false"),
+    ] {
+        flags.set(name, value).map_err(|e| format!("setting {name}: {e}"))?;
+    }
+    let isa = cranelift_native::builder()?;
+    isa.finish(settings::Flags::new(flags)).map_err(|e| e.to_string())
+}
+
+/// The executable memory of a unit.
+struct UnitMemory(Option<JITModule>);
+
+// SAFETY: after finalization the module is only kept to be freed; nothing reaches into it.
+unsafe impl Send for UnitMemory {}
+// SAFETY: as for Send.
+unsafe impl Sync for UnitMemory {}
+
+impl Drop for UnitMemory {
+    fn drop(&mut self) {
+        if let Some(module) = self.0.take() {
+            // SAFETY: `CompiledKernels` keeps this memory as long as its entry points are reachable.
+            unsafe { module.free_memory() }
+        }
+    }
+}
+
+/// What the functions of a unit share while they are built.
+pub(crate) struct Unit {
+    pub module: JITModule,
+    externs: FxHashMap<&'static str, FuncId>,
+    pub has_fma: bool,
+    pub check_interrupt: bool,
+    /// Text of every machine function of the current kernel, when somebody wants it.
+    pub dump: Option<String>,
+    contexts: Vec<FunctionBuilderContext>,
+}
+
+impl Unit {
+    fn new(isa: &OwnedTargetIsa, options: &CodegenOptions) -> Unit {
+        let mut builder =
+            JITBuilder::with_isa(isa.clone(), cranelift_module::default_libcall_names());
+        for f in extern_fns() {
+            builder.symbol(f.name, f.address as *const u8);
+        }
+        let has_fma = isa.triple().architecture.to_string().starts_with("aarch64")
+            || isa.isa_flags().iter().any(|v| v.name == "has_fma" && v.as_bool() == Some(true));
+        Unit {
+            module: JITModule::new(builder),
+            externs: FxHashMap::default(),
+            has_fma,
+            check_interrupt: options.check_interrupt,
+            dump: options.dump_dir.is_some().then(String::new),
+            contexts: Vec::new(),
+        }
+    }
+
+    /// A linked function, as the function under construction names it.
+    pub fn extern_ref(
+        &mut self,
+        b: &mut FunctionBuilder<'_>,
+        f: &'static ExternFn,
+    ) -> Result<FuncRef, GenError> {
+        let id = match self.externs.get(f.name) {
+            Some(&id) => id,
+            None => {
+                let mut params = Vec::with_capacity(f.params.len() + 1);
+                if f.runtime {
+                    params.push(extern_type(ExternTy::Ptr));
+                }
+                params.extend(f.params.iter().map(|&p| extern_type(p)));
+                let sig = abi_signature(&self.module, &params, extern_type(f.result));
+                let id = self.module.declare_function(f.name, Linkage::Import, &sig)?;
+                self.externs.insert(f.name, id);
+                id
+            }
+        };
+        Ok(self.module.declare_func_in_func(id, b.func))
+    }
+
+    pub fn take_context(&mut self) -> FunctionBuilderContext {
+        self.contexts.pop().unwrap_or_default()
+    }
+
+    pub fn give_context(&mut self, context: FunctionBuilderContext) {
+        self.contexts.push(context);
+    }
+
+    /// Compiles a finished function.
+    pub fn define(&mut self, id: FuncId, ctx: &mut Context) -> Result<(), GenError> {
+        if let Some(dump) = &mut self.dump {
+            let _ = writeln!(dump, "{}", ctx.func.display());
+            ctx.set_disasm(true);
+        }
+        if let Err(error) = self.module.define_function(id, ctx) {
+            return Err(GenError::Internal(error.to_string(), ctx.func.display().to_string()));
+        }
+        if let (Some(dump), Some(code)) = (&mut self.dump, ctx.compiled_code())
+            && let Some(asm) = &code.vcode
+        {
+            let _ = writeln!(dump, "{asm}");
+        }
+        Ok(())
+    }
+}
+
+struct Built {
+    name: Arc<str>,
+    id: FuncId,
+    signature: KernelSignature,
+    messages: Vec<Arc<str>>,
+}
+
+/// Compiles some functions into memory of their own.
+pub(crate) fn compile_unit(
+    isa: &OwnedTargetIsa,
+    funcs: &[KernelSource<'_>],
+    options: &CodegenOptions,
+) -> Result<CompiledKernels, CodegenError> {
+    let mut unit = Unit::new(isa, options);
+    let mut built = Vec::with_capacity(funcs.len());
+    let mut unsupported = Vec::new();
+    for (name, func) in funcs {
+        match build(&mut unit, name, func) {
+            Ok(one) => built.push(one),
+            Err(GenError::Unsupported(what)) => {
+                unsupported.push(Unsupported { function: name.clone(), what });
+            }
+            Err(GenError::Internal(message, ir)) => {
+                // SAFETY: nothing of this unit has been handed out.
+                unsafe { unit.module.free_memory() };
+                return Err(CodegenError::Internal { function: name.clone(), message, ir });
+            }
+        }
+        write_dump(&mut unit, name, options);
+    }
+    if !unsupported.is_empty() {
+        // SAFETY: nothing of this unit has been handed out.
+        unsafe { unit.module.free_memory() };
+        return Err(CodegenError::Unsupported(unsupported));
+    }
+    finish(unit, built)
+}
+
+fn build(unit: &mut Unit, name: &Arc<str>, func: &PrimFunc) -> Result<Built, GenError> {
+    pliant_tir::lowered::verify(func).map_err(GenError::Unsupported)?;
+    let signature = KernelSignature::of(func).map_err(|param| {
+        GenError::Unsupported(format!("the handle parameter '{param}' has no buffer"))
+    })?;
+    let (id, messages) = crate::entry::generate(unit, func)?;
+    Ok(Built { name: name.clone(), id, signature, messages })
+}
+
+fn finish(mut unit: Unit, built: Vec<Built>) -> Result<CompiledKernels, CodegenError> {
+    // Makes the pages executable and no longer writable.
+    if let Err(error) = unit.module.finalize_definitions() {
+        return Err(CodegenError::Host(error.to_string()));
+    }
+    let mut kernels = IndexMap::with_capacity(built.len());
+    for one in built {
+        let code = unit.module.get_finalized_function(one.id);
+        // SAFETY: `entry` generated this function with the signature of the kernel ABI.
+        let entry = unsafe { std::mem::transmute::<*const u8, KernelFn>(code) };
+        let kernel =
+            CompiledKernel { entry, signature: one.signature, messages: one.messages.into() };
+        kernels.insert(one.name, kernel);
+    }
+    Ok(CompiledKernels::new(kernels, Arc::new(UnitMemory(Some(unit.module)))))
+}
+
+/// Writes what was collected about a kernel; a dump that cannot be written is not worth failing for.
+fn write_dump(unit: &mut Unit, name: &str, options: &CodegenOptions) {
+    if let (Some(dir), Some(dump)) = (&options.dump_dir, &mut unit.dump) {
+        let file: String =
+            name.chars().map(|c| if c.is_alphanumeric() { c } else { '_' }).collect();
+        let _ = std::fs::create_dir_all(dir);
+        let _ = std::fs::write(dir.join(format!("{file}.clif")), &*dump);
+        dump.clear();
+    }
+}

@@ -1,0 +1,16 @@
+//! Prebuilt kernels and helper functions that generated code calls by name.
+//!
+//! | module | owns |
+//! |---|---|
+//! | [`registry`] | the table of symbols that a code generator links: name, address, signature |
+//! | [`gemm`] | [`LibraryGemm`], matrix products of any strides, over the worker team |
+//! | [`scalar`] | elementary functions and number formats without machine instructions |
+//! | [`tensor_arg`] | the check of a tensor argument against what a kernel expects |
+
+pub mod gemm;
+pub mod registry;
+pub mod scalar;
+pub mod tensor_arg;
+
+pub use gemm::{Gemm, LibraryGemm, library_gemm};
+pub use registry::{ExternFn, ExternTy, extern_fn, extern_fns};

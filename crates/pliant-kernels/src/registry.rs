@@ -1,0 +1,117 @@
+//! The table of symbols that generated code may call.
+
+use std::collections::HashMap;
+use std::sync::OnceLock;
+
+use crate::{gemm, scalar, tensor_arg};
+
+/// The type of an argument or result of a linked function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExternTy {
+    /// 32-bit integer.
+    I32,
+    /// 64-bit integer.
+    I64,
+    /// float32.
+    F32,
+    /// float64.
+    F64,
+    /// An address.
+    Ptr,
+}
+
+/// A function that generated code may call.
+#[derive(Clone, Debug)]
+pub struct ExternFn {
+    /// Its name, as in `T.call_extern(..., "name", ...)`.
+    pub name: &'static str,
+    /// Its address.
+    pub address: usize,
+    /// Its parameters, without the runtime.
+    pub params: &'static [ExternTy],
+    /// Its result.
+    pub result: ExternTy,
+    /// Whether it takes the kernel runtime before its parameters and returns a kernel status, which the caller passes on.
+    pub runtime: bool,
+}
+
+use ExternTy::{F32, F64, I32, I64, Ptr};
+
+macro_rules! table {
+    ($($name:literal = $path:path: ($($param:expr),*) -> $result:expr $(, $runtime:literal)?;)*) => {
+        [$(ExternFn {
+            name: $name,
+            address: $path as *const () as usize,
+            params: &[$($param),*],
+            result: $result,
+            runtime: [$($runtime,)? false][0],
+        },)*]
+    };
+}
+
+fn build() -> Vec<ExternFn> {
+    table! {
+        "pliant_check_tensor" = tensor_arg::check_tensor: (Ptr, I64, I64, I64) -> I64;
+        "pliant_gemm_f32" = gemm::pliant_gemm_f32:
+            (I64, I64, I64, I64, Ptr, I64, I64, I64, Ptr, I64, I64, I64, Ptr, I64, I64, I64, I64) -> I64, true;
+        "pliant_gemm_f64" = gemm::pliant_gemm_f64:
+            (I64, I64, I64, I64, Ptr, I64, I64, I64, Ptr, I64, I64, I64, Ptr, I64, I64, I64, I64) -> I64, true;
+        "pliant_f16_to_f32" = scalar::f16_to_f32: (I32) -> F32;
+        "pliant_f32_to_f16" = scalar::f32_to_f16: (F32) -> I32;
+        "pliant_round_f16" = scalar::round_f16: (F32) -> F32;
+        "pliant_f64_round_f16" = scalar::f64_round_f16: (F64) -> F32;
+        "pliant_exp_f32" = scalar::exp_f32: (F32) -> F32;
+        "pliant_exp_f64" = scalar::exp_f64: (F64) -> F64;
+        "pliant_exp2_f32" = scalar::exp2_f32: (F32) -> F32;
+        "pliant_exp2_f64" = scalar::exp2_f64: (F64) -> F64;
+        "pliant_log_f32" = scalar::log_f32: (F32) -> F32;
+        "pliant_log_f64" = scalar::log_f64: (F64) -> F64;
+        "pliant_log2_f32" = scalar::log2_f32: (F32) -> F32;
+        "pliant_log2_f64" = scalar::log2_f64: (F64) -> F64;
+        "pliant_log10_f32" = scalar::log10_f32: (F32) -> F32;
+        "pliant_log10_f64" = scalar::log10_f64: (F64) -> F64;
+        "pliant_log1p_f32" = scalar::log1p_f32: (F32) -> F32;
+        "pliant_log1p_f64" = scalar::log1p_f64: (F64) -> F64;
+        "pliant_sin_f32" = scalar::sin_f32: (F32) -> F32;
+        "pliant_sin_f64" = scalar::sin_f64: (F64) -> F64;
+        "pliant_cos_f32" = scalar::cos_f32: (F32) -> F32;
+        "pliant_cos_f64" = scalar::cos_f64: (F64) -> F64;
+        "pliant_tan_f32" = scalar::tan_f32: (F32) -> F32;
+        "pliant_tan_f64" = scalar::tan_f64: (F64) -> F64;
+        "pliant_sinh_f32" = scalar::sinh_f32: (F32) -> F32;
+        "pliant_sinh_f64" = scalar::sinh_f64: (F64) -> F64;
+        "pliant_cosh_f32" = scalar::cosh_f32: (F32) -> F32;
+        "pliant_cosh_f64" = scalar::cosh_f64: (F64) -> F64;
+        "pliant_tanh_f32" = scalar::tanh_f32: (F32) -> F32;
+        "pliant_tanh_f64" = scalar::tanh_f64: (F64) -> F64;
+        "pliant_asin_f32" = scalar::asin_f32: (F32) -> F32;
+        "pliant_asin_f64" = scalar::asin_f64: (F64) -> F64;
+        "pliant_acos_f32" = scalar::acos_f32: (F32) -> F32;
+        "pliant_acos_f64" = scalar::acos_f64: (F64) -> F64;
+        "pliant_atan_f32" = scalar::atan_f32: (F32) -> F32;
+        "pliant_atan_f64" = scalar::atan_f64: (F64) -> F64;
+        "pliant_erf_f32" = scalar::erf_f32: (F32) -> F32;
+        "pliant_erf_f64" = scalar::erf_f64: (F64) -> F64;
+        "pliant_sigmoid_f32" = scalar::sigmoid_f32: (F32) -> F32;
+        "pliant_sigmoid_f64" = scalar::sigmoid_f64: (F64) -> F64;
+        "pliant_pow_f32" = scalar::pow_f32: (F32, F32) -> F32;
+        "pliant_pow_f64" = scalar::pow_f64: (F64, F64) -> F64;
+        "pliant_atan2_f32" = scalar::atan2_f32: (F32, F32) -> F32;
+        "pliant_atan2_f64" = scalar::atan2_f64: (F64, F64) -> F64;
+        "pliant_fmod_f32" = scalar::fmod_f32: (F32, F32) -> F32;
+        "pliant_fmod_f64" = scalar::fmod_f64: (F64, F64) -> F64;
+    }
+    .into()
+}
+
+/// Every function that generated code may call, in the order of the table.
+pub fn extern_fns() -> &'static [ExternFn] {
+    static TABLE: OnceLock<Vec<ExternFn>> = OnceLock::new();
+    TABLE.get_or_init(build)
+}
+
+/// The function of that name.
+pub fn extern_fn(name: &str) -> Option<&'static ExternFn> {
+    static INDEX: OnceLock<HashMap<&'static str, &'static ExternFn>> = OnceLock::new();
+    INDEX.get_or_init(|| extern_fns().iter().map(|f| (f.name, f)).collect()).get(name).copied()
+}

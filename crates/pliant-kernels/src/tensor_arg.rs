@@ -1,0 +1,69 @@
+//! The check of a tensor argument: generated code calls it once per tensor, then compares the dims itself.
+
+use pliant_exec::abi::DLTensor;
+
+/// What is wrong with a tensor argument; the order is that of the messages a code generator adds.
+#[repr(i64)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TensorFault {
+    /// The number of dimensions.
+    Rank = 1,
+    /// The element type.
+    Dtype = 2,
+    /// The memory is missing or not row-major.
+    Layout = 3,
+}
+
+/// How many kinds of [`TensorFault`] there are.
+pub const TENSOR_FAULTS: usize = 3;
+
+/// The element type as one word: code, bits and lanes as they stand in `DLDataType`.
+pub fn dtype_word(code: u8, bits: u8) -> i64 {
+    i64::from(code) | i64::from(bits) << 8 | 1 << 16
+}
+
+/// Checks rank, element type and, where `compact` is not 0, that the elements lie row-major without gaps.
+/// Returns 0 or a [`TensorFault`].
+///
+/// # Safety
+/// `tensor` is null or points to a `DLTensor` as the kernel ABI describes it.
+pub unsafe extern "C" fn check_tensor(
+    tensor: *const DLTensor,
+    ndim: i64,
+    dtype: i64,
+    compact: i64,
+) -> i64 {
+    // SAFETY: null or valid by the caller's promise.
+    let Some(tensor) = (unsafe { tensor.as_ref() }) else { return TensorFault::Layout as i64 };
+    if i64::from(tensor.ndim) != ndim {
+        return TensorFault::Rank as i64;
+    }
+    let d = tensor.dtype;
+    if i64::from(d.code) | i64::from(d.bits) << 8 | i64::from(d.lanes) << 16 != dtype {
+        return TensorFault::Dtype as i64;
+    }
+    let n = ndim as usize;
+    if n == 0 {
+        return if tensor.data.is_null() { TensorFault::Layout as i64 } else { 0 };
+    }
+    // SAFETY: the ABI promises `ndim` dims and strides.
+    let shape = unsafe { std::slice::from_raw_parts(tensor.shape, n) };
+    if shape.contains(&0) {
+        return 0;
+    }
+    if tensor.data.is_null() || shape.iter().any(|&d| d < 0) {
+        return TensorFault::Layout as i64;
+    }
+    if compact != 0 && !tensor.strides.is_null() {
+        // SAFETY: as for the shape.
+        let strides = unsafe { std::slice::from_raw_parts(tensor.strides, n) };
+        let mut expected = 1i64;
+        for (&dim, &stride) in shape.iter().zip(strides).rev() {
+            if dim != 1 && stride != expected {
+                return TensorFault::Layout as i64;
+            }
+            expected = expected.wrapping_mul(dim);
+        }
+    }
+    0
+}

@@ -1,0 +1,140 @@
+//! What statements read, write and name: the facts that code generators and passes share.
+
+use pliant_ir::tir::visit::for_each_expr;
+use pliant_ir::tir::{Buffer, Expr, ExprData, ForKind, Intrin, PrimFunc, Stmt, StmtData, Var};
+use rustc_hash::FxHashSet;
+
+use crate::walk::{for_each_stmt, own_exprs};
+
+/// Buffers of at most this many bytes live on the stack when their size is constant.
+pub const STACK_BYTES: u64 = 16 * 1024;
+/// Buffers of at most this many elements may live in registers.
+pub const REGISTER_ELEMENTS: u64 = 64;
+/// The note on a parallel loop: how many of its turns are worth a thread's while (about a microsecond).
+pub const PARALLEL_GRAIN: &str = "grain";
+
+/// The bytes of a buffer whose dims are constants; `None` where one is not, or the size is negative or overflows.
+pub fn constant_size(f: &PrimFunc, buffer: Buffer) -> Option<u64> {
+    let data = f.buffer(buffer);
+    data.shape.iter().try_fold(data.dtype.size() as u64, |bytes, &dim| {
+        bytes.checked_mul(u64::try_from(f.as_int(dim)?).ok()?)
+    })
+}
+
+/// Names that a statement uses and does not define itself, in the order of their first use.
+#[derive(Debug, Default)]
+pub struct FreeNames {
+    /// Variables.
+    pub vars: Vec<Var>,
+    /// Buffers.
+    pub buffers: Vec<Buffer>,
+}
+
+/// The free names of a lowered statement.
+pub fn free_names(f: &PrimFunc, s: Stmt) -> FreeNames {
+    let mut used = FreeNames::default();
+    let (mut seen_vars, mut seen_buffers) = (FxHashSet::default(), FxHashSet::default());
+    let (mut own_vars, mut own_buffers) = (FxHashSet::default(), FxHashSet::default());
+    let mut seen_exprs = FxHashSet::default();
+    for_each_stmt(f, s, &mut |_, data| {
+        let mut buffer = |b: Buffer| {
+            if seen_buffers.insert(b) {
+                used.buffers.push(b);
+            }
+        };
+        match data {
+            StmtData::Store { buffer: b, .. } => buffer(*b),
+            StmtData::Alloc(b, _) => {
+                own_buffers.insert(*b);
+            }
+            StmtData::For { var, .. } | StmtData::Let(var, ..) => {
+                own_vars.insert(*var);
+            }
+            _ => {}
+        }
+        let mut exprs = Vec::new();
+        own_exprs(data, |e| exprs.push(e));
+        if let StmtData::Alloc(b, _) = data {
+            exprs.extend(f.buffer(*b).shape.iter().copied());
+        }
+        for e in exprs {
+            if !seen_exprs.insert(e) {
+                continue;
+            }
+            for_each_expr(f, e, |e| match f.expr(e) {
+                ExprData::Var(v) => {
+                    if seen_vars.insert(*v) {
+                        used.vars.push(*v);
+                    }
+                }
+                ExprData::Load(b, _) => buffer(*b),
+                _ => {}
+            });
+        }
+    });
+    used.vars.retain(|v| !own_vars.contains(v));
+    used.buffers.retain(|b| !own_buffers.contains(b));
+    used
+}
+
+/// The slots of a small buffer that can live in registers: first element and lanes of each. `None` where the buffer is large, its
+/// address is taken, an index is not constant, slots overlap, or a parallel loop uses it.
+pub fn register_slots(f: &PrimFunc, buffer: Buffer, body: Stmt) -> Option<Vec<(i64, u16)>> {
+    let data = f.buffer(buffer);
+    let elements = constant_size(f, buffer)? / data.dtype.size() as u64;
+    if elements == 0 || elements > REGISTER_ELEMENTS {
+        return None;
+    }
+    let mut slots: Vec<(i64, u16)> = Vec::new();
+    let mut fits = true;
+    let mut access = |index: &[Expr]| match (index.len() == 1).then(|| slot(f, index[0])).flatten()
+    {
+        Some(s) if !slots.contains(&s) => slots.push(s),
+        Some(_) => {}
+        None => fits = false,
+    };
+    let mut crosses = false;
+    for_each_stmt(f, body, &mut |s, data| {
+        if let StmtData::Store { buffer: b, indices, .. } = data
+            && *b == buffer
+        {
+            access(indices);
+        }
+        if let StmtData::For { kind: ForKind::Parallel, .. } = data {
+            crosses |= s != body && names(f, s, buffer) || s == body && names(f, s, buffer);
+        }
+        own_exprs(data, |e| {
+            for_each_expr(f, e, |e| match f.expr(e) {
+                ExprData::Load(b, indices) if *b == buffer => access(indices),
+                ExprData::Call(Intrin::AddressOf, args, _) => {
+                    if let ExprData::Load(b, _) = f.expr(args[0]) {
+                        crosses |= *b == buffer;
+                    }
+                }
+                _ => {}
+            });
+        });
+    });
+    if !fits || crosses {
+        return None;
+    }
+    slots.sort_unstable();
+    let inside =
+        |&(first, lanes): &(i64, u16)| first >= 0 && first + i64::from(lanes) <= elements as i64;
+    let apart = slots.windows(2).all(|w| w[0].0 + i64::from(w[0].1) <= w[1].0);
+    (apart && slots.iter().all(inside)).then_some(slots)
+}
+
+fn names(f: &PrimFunc, s: Stmt, buffer: Buffer) -> bool {
+    free_names(f, s).buffers.contains(&buffer)
+}
+
+fn slot(f: &PrimFunc, index: Expr) -> Option<(i64, u16)> {
+    match f.expr(index) {
+        ExprData::Ramp(base, stride, lanes) if f.as_int(*stride) == Some(1) => {
+            Some((f.as_int(*base)?, *lanes))
+        }
+        ExprData::Int(v, _) => Some((*v, 1)),
+        _ => None,
+    }
+}

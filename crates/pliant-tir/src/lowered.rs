@@ -1,0 +1,117 @@
+//! The lowered form: what code generators take, and the check that a function is in it.
+//!
+//! A lowered function
+//! - has no blocks, and loops only `serial` and `parallel`; vectors are explicit: `T.Ramp` as an index, `T.Broadcast`,
+//!   operators over lanes, `T.vector_sum` and its like;
+//! - accesses each buffer with exactly one index, the linear position from the buffer's first element, whatever the rank;
+//!   it is of type int64, a scalar or a vector;
+//! - has checked every access: an index that is not provably inside its buffer stands under a `T.Assert`;
+//! - gives vector operands as many lanes as each other, or one;
+//! - knows the sizes of all its buffers from parameters: sizes stand alone in a dim of a parameter or are parameters.
+
+use pliant_ir::tir::visit::for_each_expr;
+use pliant_ir::tir::{Expr, ExprData, ForKind, Intrin, PrimFunc, StmtData, Ty};
+
+use crate::walk::{for_each_stmt, own_exprs};
+
+/// Lanes that a vector may have at most.
+pub const MAX_LANES: u16 = 256;
+
+/// Checks that a function is lowered.
+///
+/// # Errors
+/// What the first offence is.
+pub fn verify(f: &PrimFunc) -> Result<(), String> {
+    let mut result = Ok(());
+    for_each_stmt(f, f.body, &mut |_, data| {
+        if result.is_ok() {
+            result = statement(f, data);
+        }
+    });
+    result
+}
+
+fn statement(f: &PrimFunc, data: &StmtData) -> Result<(), String> {
+    match data {
+        StmtData::Block(b) => return Err(format!("the block '{}' is left", b.name)),
+        StmtData::For { kind: ForKind::Vectorized | ForKind::Unrolled, var, .. } => {
+            return Err(format!(
+                "the loop over '{}' is neither serial nor parallel",
+                f.var(*var).name
+            ));
+        }
+        StmtData::Store { buffer, indices, value } => {
+            access(f, *buffer, indices)?;
+            let (have, want) = (f.expr_ty(*value), Ty::scalar(f.buffer(*buffer).dtype));
+            let lanes = f.expr_ty(indices[0]).lanes;
+            if have.dtype != want.dtype || (have.lanes != lanes && have.lanes != 1) {
+                let name = &f.buffer(*buffer).name;
+                return Err(format!(
+                    "a value of type {have} is stored to {lanes} elements of '{name}'"
+                ));
+            }
+        }
+        StmtData::If(e, ..) | StmtData::While(e, _) | StmtData::Assert(e, ..)
+            if f.expr_ty(*e) != Ty::BOOL =>
+        {
+            return Err("a condition is not a bool".into());
+        }
+        _ => {}
+    }
+    let mut result = Ok(());
+    own_exprs(data, |e| {
+        for_each_expr(f, e, |e| {
+            if result.is_ok() {
+                result = expression(f, e);
+            }
+        });
+    });
+    result
+}
+
+fn access(f: &PrimFunc, buffer: pliant_ir::tir::Buffer, indices: &[Expr]) -> Result<(), String> {
+    let name = &f.buffer(buffer).name;
+    match indices {
+        [i] if f.expr_ty(*i).dtype == pliant_tensor::DType::Int64 => Ok(()),
+        [_] => Err(format!("an index of '{name}' is not int64")),
+        _ => Err(format!("an access of '{name}' is not flattened")),
+    }
+}
+
+fn expression(f: &PrimFunc, e: Expr) -> Result<(), String> {
+    let ty = f.expr_ty(e);
+    if ty.lanes > MAX_LANES || ty.lanes == 0 {
+        return Err(format!("a vector of {} lanes", ty.lanes));
+    }
+    let together = |list: &[Expr]| {
+        let mut lanes = list.iter().map(|&e| f.expr_ty(e).lanes).filter(|&l| l != 1);
+        let first = lanes.next().unwrap_or(1);
+        if lanes.all(|l| l == first) {
+            Ok(())
+        } else {
+            Err("vectors of different lanes meet".to_string())
+        }
+    };
+    match f.expr(e) {
+        ExprData::Load(b, indices) => access(f, *b, indices),
+        ExprData::Binary(_, a, b) => {
+            together(&[*a, *b])?;
+            let (ta, tb) = (f.expr_ty(*a), f.expr_ty(*b));
+            if ta.dtype == tb.dtype {
+                Ok(())
+            } else {
+                Err(format!("operands of types {ta} and {tb}"))
+            }
+        }
+        ExprData::Select(c, a, b) => together(&[*c, *a, *b]),
+        ExprData::Call(Intrin::CallExtern | Intrin::IfThenElse, ..) => Ok(()),
+        ExprData::Call(intrin, args, _) => {
+            match intrin.arity() {
+                Some(n) if n != args.len() => return Err(format!("T.{intrin} takes {n} operands")),
+                _ => {}
+            }
+            together(args)
+        }
+        _ => Ok(()),
+    }
+}

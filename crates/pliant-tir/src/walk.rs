@@ -1,0 +1,227 @@
+//! Walks over statements, and the rewriting of statements and expressions.
+
+use pliant_ir::tir::visit::for_each_operand;
+use pliant_ir::tir::{BlockData, BufferRegion, Expr, ExprData, PrimFunc, Stmt, StmtData, Var};
+use rustc_hash::FxHashMap;
+
+/// The statements right below one.
+pub fn children(data: &StmtData) -> Vec<Stmt> {
+    match data {
+        StmtData::Seq(list) => list.clone(),
+        StmtData::For { body, .. }
+        | StmtData::While(_, body)
+        | StmtData::Let(_, _, body)
+        | StmtData::Alloc(_, body)
+        | StmtData::Assert(_, _, body) => vec![*body],
+        StmtData::If(_, then, other) => std::iter::once(*then).chain(*other).collect(),
+        StmtData::Store { .. } | StmtData::Evaluate(_) => Vec::new(),
+        StmtData::Block(b) => b.init.into_iter().chain([b.body]).collect(),
+    }
+}
+
+/// Calls `visit` with a statement and all below it, outside first, in the order of the text.
+pub fn for_each_stmt(f: &PrimFunc, s: Stmt, visit: &mut dyn FnMut(Stmt, &StmtData)) {
+    let mut stack = vec![s];
+    while let Some(s) = stack.pop() {
+        let data = f.stmt(s);
+        visit(s, data);
+        let mut below = children(data);
+        below.reverse();
+        stack.extend(below);
+    }
+}
+
+/// Calls `visit` with the expressions that a statement itself holds (not those of statements below). Regions of blocks are notes and
+/// are left out.
+pub fn own_exprs(data: &StmtData, mut visit: impl FnMut(Expr)) {
+    match data {
+        StmtData::For { min, extent, .. } => {
+            visit(*min);
+            visit(*extent);
+        }
+        StmtData::While(e, _)
+        | StmtData::If(e, ..)
+        | StmtData::Let(_, e, _)
+        | StmtData::Evaluate(e)
+        | StmtData::Assert(e, ..) => visit(*e),
+        StmtData::Store { indices, value, .. } => {
+            indices.iter().copied().for_each(&mut visit);
+            visit(*value);
+        }
+        StmtData::Block(b) => {
+            for iter in &b.iters {
+                visit(iter.min);
+                visit(iter.extent);
+                visit(iter.binding);
+            }
+            b.predicate.into_iter().for_each(visit);
+        }
+        StmtData::Seq(_) | StmtData::Alloc(..) => {}
+    }
+}
+
+/// Rebuilds an expression from operands that `map` has rebuilt.
+pub fn map_operands(
+    f: &mut PrimFunc,
+    e: Expr,
+    mut map: impl FnMut(&mut PrimFunc, Expr) -> Expr,
+) -> Expr {
+    let mut data = f.expr(e).clone();
+    let mut changed = false;
+    let mut one = |f: &mut PrimFunc, slot: &mut Expr| {
+        let new = map(f, *slot);
+        changed |= new != *slot;
+        *slot = new;
+    };
+    match &mut data {
+        ExprData::Int(..) | ExprData::Float(..) | ExprData::Str(_) | ExprData::Var(_) => {}
+        ExprData::Cast(_, a) | ExprData::Not(a) | ExprData::Broadcast(a, _) => one(f, a),
+        ExprData::Binary(_, a, b) | ExprData::Ramp(a, b, _) => {
+            one(f, a);
+            one(f, b);
+        }
+        ExprData::Select(c, a, b) => {
+            one(f, c);
+            one(f, a);
+            one(f, b);
+        }
+        ExprData::Load(_, args) | ExprData::Call(_, args, _) => {
+            args.iter_mut().for_each(|a| one(f, a))
+        }
+    }
+    if changed { f.add_expr(data) } else { e }
+}
+
+/// Rewrites of expressions, applied bottom-up with a memory of what has been seen.
+pub struct ExprRewriter<'r> {
+    rule: &'r mut dyn FnMut(&mut PrimFunc, Expr) -> Option<Expr>,
+    memo: FxHashMap<Expr, Expr>,
+}
+
+impl<'r> ExprRewriter<'r> {
+    /// A rewriter: `rule` sees each expression after its operands were rewritten and may replace it.
+    pub fn new(rule: &'r mut dyn FnMut(&mut PrimFunc, Expr) -> Option<Expr>) -> Self {
+        ExprRewriter { rule, memo: FxHashMap::default() }
+    }
+
+    /// The rewritten expression.
+    pub fn expr(&mut self, f: &mut PrimFunc, root: Expr) -> Expr {
+        // Depth first with an explicit stack: expressions of fused operators grow deep.
+        let mut stack = vec![(root, false)];
+        while let Some((e, ready)) = stack.pop() {
+            if self.memo.contains_key(&e) {
+                continue;
+            }
+            if !ready {
+                stack.push((e, true));
+                for_each_operand(f.expr(e), |a| stack.push((a, false)));
+                continue;
+            }
+            let memo = &self.memo;
+            let new = map_operands(f, e, |_, a| memo[&a]);
+            let new = (self.rule)(f, new).unwrap_or(new);
+            self.memo.insert(e, new);
+        }
+        self.memo[&root]
+    }
+
+    /// The statement with all its expressions rewritten; `s` itself when none changes.
+    pub fn stmt(&mut self, f: &mut PrimFunc, s: Stmt) -> Stmt {
+        map_stmt(f, s, &mut |f, e| self.expr(f, e))
+    }
+}
+
+/// Rebuilds a statement and all below it with every expression mapped.
+pub fn map_stmt(
+    f: &mut PrimFunc,
+    s: Stmt,
+    map: &mut dyn FnMut(&mut PrimFunc, Expr) -> Expr,
+) -> Stmt {
+    let data = f.stmt(s).clone();
+    let mut changed = false;
+    macro_rules! e {
+        ($x:expr) => {{
+            let new = map(f, $x);
+            changed |= new != $x;
+            new
+        }};
+    }
+    macro_rules! s {
+        ($x:expr) => {{
+            let new = map_stmt(f, $x, map);
+            changed |= new != $x;
+            new
+        }};
+    }
+    let new = match data {
+        StmtData::Seq(list) => StmtData::Seq(list.into_iter().map(|x| s!(x)).collect()),
+        StmtData::For { var, min, extent, kind, body, annotations } => {
+            let (min, extent) = (e!(min), e!(extent));
+            StmtData::For { var, min, extent, kind, body: s!(body), annotations }
+        }
+        StmtData::While(c, body) => StmtData::While(e!(c), s!(body)),
+        StmtData::If(c, then, other) => {
+            let (c, then) = (e!(c), s!(then));
+            StmtData::If(c, then, other.map(|x| s!(x)))
+        }
+        StmtData::Let(v, value, body) => StmtData::Let(v, e!(value), s!(body)),
+        StmtData::Store { buffer, indices, value } => {
+            let indices = indices.iter().map(|&i| e!(i)).collect();
+            StmtData::Store { buffer, indices, value: e!(value) }
+        }
+        StmtData::Alloc(b, body) => StmtData::Alloc(b, s!(body)),
+        StmtData::Evaluate(x) => StmtData::Evaluate(e!(x)),
+        StmtData::Assert(c, message, body) => StmtData::Assert(e!(c), message, s!(body)),
+        StmtData::Block(b) => {
+            let mut b: BlockData = *b;
+            for iter in &mut b.iters {
+                (iter.min, iter.extent, iter.binding) =
+                    (e!(iter.min), e!(iter.extent), e!(iter.binding));
+            }
+            b.predicate = b.predicate.map(|p| e!(p));
+            for region in [&mut b.reads, &mut b.writes].into_iter().flatten().flatten() {
+                let BufferRegion { region, .. } = region;
+                for (start, extent) in region {
+                    (*start, *extent) = (e!(*start), e!(*extent));
+                }
+            }
+            b.init = b.init.map(|x| s!(x));
+            b.body = s!(b.body);
+            StmtData::Block(Box::new(b))
+        }
+    };
+    if changed { f.add_stmt(new) } else { s }
+}
+
+/// Replaces variables by expressions in a statement.
+pub fn substitute(f: &mut PrimFunc, s: Stmt, map: &FxHashMap<Var, Expr>) -> Stmt {
+    if map.is_empty() {
+        return s;
+    }
+    let mut rule = rule_of(map);
+    ExprRewriter::new(&mut rule).stmt(f, s)
+}
+
+/// Replaces variables by expressions in an expression.
+pub fn substitute_expr(f: &mut PrimFunc, e: Expr, map: &FxHashMap<Var, Expr>) -> Expr {
+    let mut rule = rule_of(map);
+    ExprRewriter::new(&mut rule).expr(f, e)
+}
+
+fn rule_of(map: &FxHashMap<Var, Expr>) -> impl FnMut(&mut PrimFunc, Expr) -> Option<Expr> {
+    |f, e| match f.expr(e) {
+        ExprData::Var(v) => map.get(v).copied(),
+        _ => None,
+    }
+}
+
+/// Whether an expression holds one of some variables.
+pub fn uses_any(f: &PrimFunc, e: Expr, vars: &dyn Fn(Var) -> bool) -> bool {
+    let mut found = false;
+    pliant_ir::tir::visit::for_each_expr(f, e, |e| {
+        if let ExprData::Var(v) = f.expr(e) {
+            found |= vars(*v);
+        }
+    });
+    found
+}
