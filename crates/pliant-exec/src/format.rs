@@ -204,7 +204,7 @@ fn zeros(at: u64) -> Vec<u8> {
 }
 
 fn write_tensors(
-    tensors: &[(u64, pliant_tensor::Tensor)],
+    tensors: &wire::PlacedTensors,
     put: &mut dyn FnMut(&[u8]) -> std::io::Result<()>,
 ) -> Result<(), ExecError> {
     let mut end = 0u64;

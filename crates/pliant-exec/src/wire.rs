@@ -72,12 +72,15 @@ enum Const {
     None,
 }
 
+/// Constant tensors with their offsets in the constants section, in order.
+pub(crate) type PlacedTensors = Vec<(u64, Tensor)>;
+
 fn dtype(index: u8) -> Result<DType, ExecError> {
     DType::from_index(index).ok_or_else(|| ExecError::format(format!("unknown dtype {index}")))
 }
 
 /// The program section of `exe`, and the tensors of its constants section in order with their offsets.
-pub(crate) fn encode(exe: &Executable) -> Result<(Vec<u8>, Vec<(u64, Tensor)>), ExecError> {
+pub(crate) fn encode(exe: &Executable) -> Result<(Vec<u8>, PlacedTensors), ExecError> {
     let mut tensors = Vec::new();
     let mut end = 0u64;
     let constants = exe.constants.iter().map(|constant| match constant {

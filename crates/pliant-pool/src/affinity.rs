@@ -42,8 +42,7 @@ mod imp {
         pub(crate) fn avoid_this_cpu(&self) {
             // SAFETY: takes no arguments; a negative result means unknown.
             let cpu = unsafe { libc::sched_getcpu() };
-            if cpu < 0
-                || cpu >= libc::CPU_SETSIZE
+            if !(0..libc::CPU_SETSIZE).contains(&cpu)
                 || self.excluded.swap(cpu + 1, Ordering::Relaxed) == cpu + 1
             {
                 return;

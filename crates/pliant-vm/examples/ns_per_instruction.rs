@@ -11,7 +11,7 @@ use pliant_tensor::{DType, Tensor};
 use pliant_vm::{KernelTable, PackedFunc, Value, VirtualMachine, VmOptions};
 
 /// Instructions per invocation: enough that the invocation itself does not count.
-const REPEAT: u32 = 10_000;
+const REPEAT: u32 = 6_000;
 
 unsafe extern "C" fn nothing(_: *const u64, _: *const KernelRuntime) -> i64 {
     0

@@ -37,6 +37,7 @@ pub(crate) struct Context {
 }
 
 thread_local! {
+    #[expect(clippy::vec_box, reason = "a lease moves one word, not the context")]
     static KEPT: RefCell<Vec<Box<Context>>> = const { RefCell::new(Vec::new()) };
     static NESTING: Cell<usize> = const { Cell::new(0) };
 }

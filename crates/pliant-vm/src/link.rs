@@ -8,7 +8,7 @@ use pliant_exec::abi::KernelFn;
 use pliant_exec::{Arg, ArgValue, Executable, FuncDef, Instr, KernelInfo, VmFunction};
 use rustc_hash::FxHashMap;
 
-use crate::builtins::{Builtin, BuiltinKind, find_builtin};
+use crate::builtins::{Builtin, BuiltinFn, BuiltinKind, find_builtin};
 use crate::machine::Inner;
 use crate::value::FuncTarget;
 use crate::{FuncValue, PackedFunc, Value, VmError, get_func};
@@ -85,7 +85,7 @@ pub(crate) const VOID: u32 = u32::MAX;
 #[derive(Clone, Copy)]
 pub(crate) enum Callee {
     /// A builtin that needs nothing but its operands.
-    Builtin(Builtin),
+    Builtin(&'static Builtin, BuiltinFn),
     /// A compiled kernel: index into [`Linked::kernels`].
     Kernel(u32),
     /// `call_tir_dyn`: a kernel given as operand, and a shape that becomes trailing integers.
@@ -130,8 +130,7 @@ pub(crate) enum Entry {
     Vm(u32),
     Kernel(u32),
     Packed(u32),
-    /// A builtin; it is called directly, and reached by value only through [`Args`](crate::Args).
-    Builtin(&'static str, BuiltinKind),
+    Builtin(&'static Builtin),
 }
 
 /// A linked program.
@@ -179,7 +178,7 @@ pub(crate) fn link(
                 Entry::Kernel((linked.kernels.len() as u32).wrapping_sub(1))
             }
             FuncDef::Packed(name) => match find_builtin(name) {
-                Some((name, kind)) => Entry::Builtin(name, kind),
+                Some(builtin) => Entry::Builtin(builtin),
                 None => {
                     match local.get(name).cloned().or_else(|| get_func(name)) {
                         Some(func) => linked.packed.push((name.clone(), func)),
@@ -257,16 +256,18 @@ impl Linker<'_> {
             Entry::Vm(i) => Callee::Vm(i),
             Entry::Kernel(i) => Callee::Kernel(i),
             Entry::Packed(i) => Callee::Packed(i),
-            Entry::Builtin(_, BuiltinKind::Closure) => Callee::Closure,
-            Entry::Builtin(_, BuiltinKind::KernelDyn) => Callee::KernelDyn,
-            Entry::Builtin(name, BuiltinKind::Plain(function)) => match name {
+            Entry::Builtin(builtin) => match (builtin.name, builtin.kind) {
+                (_, BuiltinKind::Closure) => Callee::Closure,
+                (_, BuiltinKind::KernelDyn) => Callee::KernelDyn,
                 // These two empty a register: its old contents must die at once.
-                "vm.builtin.null_value" if dst != VOID => Callee::Kill(dst),
-                "vm.builtin.kill_object" => match args.first().and_then(|arg| arg.decode()) {
-                    Some(ArgValue::Reg(reg)) => Callee::Kill(reg.0),
-                    _ => Callee::Builtin(Builtin { name, function }),
-                },
-                _ => Callee::Builtin(Builtin { name, function }),
+                ("vm.builtin.null_value", _) if dst != VOID => Callee::Kill(dst),
+                ("vm.builtin.kill_object", BuiltinKind::Plain(function)) => {
+                    match args.first().and_then(|arg| arg.decode()) {
+                        Some(ArgValue::Reg(reg)) => Callee::Kill(reg.0),
+                        _ => Callee::Builtin(builtin, function),
+                    }
+                }
+                (_, BuiltinKind::Plain(function)) => Callee::Builtin(builtin, function),
             },
         }
     }

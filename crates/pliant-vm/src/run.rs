@@ -147,14 +147,14 @@ impl<'a> Runner<'a> {
     ) -> Result<Called, VmError> {
         let inner = self.inner;
         match callee {
-            Callee::Builtin(builtin) => {
+            Callee::Builtin(builtin, function) => {
                 let args = Args {
                     name: builtin.name,
                     regs: &self.context.regs[self.base..],
                     consts: &inner.linked.consts,
                     operands,
                 };
-                (builtin.function)(args).map(Called::Value)
+                function(args).map(Called::Value)
             }
             Callee::Kernel(index) => {
                 let kernel = &inner.linked.kernels[index as usize];
@@ -398,7 +398,7 @@ impl<'a> Runner<'a> {
         let consts = &inner.linked.consts;
         let args: Vec<Value> = operands.iter().map(|o| o.get(regs, consts).clone()).collect();
         let callee_name = match callee {
-            Callee::Builtin(builtin) => builtin.name,
+            Callee::Builtin(builtin, _) => builtin.name,
             Callee::Kernel(i) => &inner.linked.kernels[i as usize].info.name,
             Callee::Packed(i) => &inner.linked.packed[i as usize].0,
             Callee::Vm(i) => &inner.linked.functions[i as usize].name,

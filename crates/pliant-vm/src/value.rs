@@ -120,21 +120,48 @@ impl Value {
     }
 }
 
+/// Tuples nested more deeply, and items after so many, print as `..`: a program can build tuples of any depth, and
+/// small ones whose text is endless because they share parts.
+const MAX_PRINT_DEPTH: usize = 8;
+const MAX_PRINT_ITEMS: usize = 200;
+
 impl fmt::Debug for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Value::None => f.write_str("None"),
-            Value::Tensor(tensor) => write!(f, "{tensor:?}"),
-            Value::Shape(shape) => write!(f, "Shape({shape:?})"),
-            Value::Int(value) => write!(f, "{value}"),
-            Value::Float(value) => write!(f, "{value:?}"),
-            Value::Bool(value) => write!(f, "{value}"),
-            Value::Str(text) => write!(f, "{text:?}"),
-            Value::DType(dtype) => write!(f, "{dtype}"),
-            Value::Tuple(items) => f.debug_list().entries(items.iter()).finish(),
-            Value::Storage(storage) => write!(f, "{storage:?}"),
-            Value::Func(func) => write!(f, "Function({})", func.name()),
-            Value::Object(_) => f.write_str("Object"),
+        print(self, f, 0, &mut 0)
+    }
+}
+
+fn print(
+    value: &Value,
+    f: &mut fmt::Formatter<'_>,
+    depth: usize,
+    items: &mut usize,
+) -> fmt::Result {
+    match value {
+        Value::None => f.write_str("None"),
+        Value::Tensor(tensor) => write!(f, "{tensor:?}"),
+        Value::Shape(shape) => write!(f, "Shape({shape:?})"),
+        Value::Int(value) => write!(f, "{value}"),
+        Value::Float(value) => write!(f, "{value:?}"),
+        Value::Bool(value) => write!(f, "{value}"),
+        Value::Str(text) => write!(f, "{text:?}"),
+        Value::DType(dtype) => write!(f, "{dtype}"),
+        Value::Storage(storage) => write!(f, "{storage:?}"),
+        Value::Func(func) => write!(f, "Function({})", func.name()),
+        Value::Object(_) => f.write_str("Object"),
+        Value::Tuple(_) if depth == MAX_PRINT_DEPTH => f.write_str("[..]"),
+        Value::Tuple(tuple) => {
+            f.write_str("[")?;
+            for (i, item) in tuple.iter().enumerate() {
+                f.write_str(if i == 0 { "" } else { ", " })?;
+                *items += 1;
+                if *items > MAX_PRINT_ITEMS {
+                    f.write_str("..")?;
+                    break;
+                }
+                print(item, f, depth + 1, items)?;
+            }
+            f.write_str("]")
         }
     }
 }

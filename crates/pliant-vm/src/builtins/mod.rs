@@ -10,11 +10,10 @@ use crate::{Value, VmError};
 /// A builtin's code.
 pub(crate) type BuiltinFn = fn(Args<'_>) -> Result<Value, VmError>;
 
-/// A builtin that is called directly.
-#[derive(Clone, Copy)]
+/// A row of the table.
 pub(crate) struct Builtin {
     pub(crate) name: &'static str,
-    pub(crate) function: BuiltinFn,
+    pub(crate) kind: BuiltinKind,
 }
 
 /// How a builtin is executed.
@@ -28,47 +27,53 @@ pub(crate) enum BuiltinKind {
     KernelDyn,
 }
 
-use BuiltinKind::Plain;
+const fn plain(name: &'static str, function: BuiltinFn) -> Builtin {
+    Builtin { name, kind: BuiltinKind::Plain(function) }
+}
+
+const fn special(name: &'static str, kind: BuiltinKind) -> Builtin {
+    Builtin { name, kind }
+}
 
 /// Every builtin, sorted by name; `pliant_exec::BUILTINS` has their arities.
-const TABLE: &[(&str, BuiltinKind)] = &[
-    ("vm.builtin.alloc_shape_heap", Plain(shape::alloc_shape_heap)),
-    ("vm.builtin.alloc_storage", Plain(data::alloc_storage)),
-    ("vm.builtin.alloc_tensor", Plain(data::alloc_tensor)),
-    ("vm.builtin.call_tir_dyn", BuiltinKind::KernelDyn),
-    ("vm.builtin.check_func_info", Plain(check::func_info)),
-    ("vm.builtin.check_prim_value_info", Plain(check::prim_value_info)),
-    ("vm.builtin.check_shape_info", Plain(check::shape_info)),
-    ("vm.builtin.check_tensor_info", Plain(check::tensor_info)),
-    ("vm.builtin.check_tuple_info", Plain(check::tuple_info)),
-    ("vm.builtin.copy", Plain(data::identity)),
-    ("vm.builtin.debug_print", Plain(data::debug_print)),
-    ("vm.builtin.invoke_closure", BuiltinKind::Closure),
-    ("vm.builtin.invoke_pure_closure", BuiltinKind::Closure),
-    ("vm.builtin.kill_object", Plain(data::nothing)),
-    ("vm.builtin.make_closure", Plain(data::make_closure)),
-    ("vm.builtin.make_prim_value", Plain(shape::make_prim_value)),
-    ("vm.builtin.make_shape", Plain(shape::make_shape)),
-    ("vm.builtin.make_tuple", Plain(data::make_tuple)),
-    ("vm.builtin.match_prim_value", Plain(shape::match_prim_value)),
-    ("vm.builtin.match_shape", Plain(shape::match_shape)),
-    ("vm.builtin.null_value", Plain(data::nothing)),
-    ("vm.builtin.read_if_cond", Plain(data::read_if_cond)),
-    ("vm.builtin.reshape", Plain(data::reshape)),
-    ("vm.builtin.shape_of", Plain(shape::shape_of)),
-    ("vm.builtin.tensor_to_shape", Plain(shape::tensor_to_shape)),
-    ("vm.builtin.to_device", Plain(data::identity)),
-    ("vm.builtin.tuple_getitem", Plain(data::tuple_getitem)),
+static TABLE: &[Builtin] = &[
+    plain("vm.builtin.alloc_shape_heap", shape::alloc_shape_heap),
+    plain("vm.builtin.alloc_storage", data::alloc_storage),
+    plain("vm.builtin.alloc_tensor", data::alloc_tensor),
+    special("vm.builtin.call_tir_dyn", BuiltinKind::KernelDyn),
+    plain("vm.builtin.check_func_info", check::func_info),
+    plain("vm.builtin.check_prim_value_info", check::prim_value_info),
+    plain("vm.builtin.check_shape_info", check::shape_info),
+    plain("vm.builtin.check_tensor_info", check::tensor_info),
+    plain("vm.builtin.check_tuple_info", check::tuple_info),
+    plain("vm.builtin.copy", data::identity),
+    plain("vm.builtin.debug_print", data::debug_print),
+    special("vm.builtin.invoke_closure", BuiltinKind::Closure),
+    special("vm.builtin.invoke_pure_closure", BuiltinKind::Closure),
+    plain("vm.builtin.kill_object", data::nothing),
+    plain("vm.builtin.make_closure", data::make_closure),
+    plain("vm.builtin.make_prim_value", shape::make_prim_value),
+    plain("vm.builtin.make_shape", shape::make_shape),
+    plain("vm.builtin.make_tuple", data::make_tuple),
+    plain("vm.builtin.match_prim_value", shape::match_prim_value),
+    plain("vm.builtin.match_shape", shape::match_shape),
+    plain("vm.builtin.null_value", data::nothing),
+    plain("vm.builtin.read_if_cond", data::read_if_cond),
+    plain("vm.builtin.reshape", data::reshape),
+    plain("vm.builtin.shape_of", shape::shape_of),
+    plain("vm.builtin.tensor_to_shape", shape::tensor_to_shape),
+    plain("vm.builtin.to_device", data::identity),
+    plain("vm.builtin.tuple_getitem", data::tuple_getitem),
 ];
 
-/// The builtin `name`, with its name as it stands in the table.
-pub(crate) fn find_builtin(name: &str) -> Option<(&'static str, BuiltinKind)> {
-    TABLE.binary_search_by(|row| row.0.cmp(name)).ok().map(|i| TABLE[i])
+/// The builtin `name`.
+pub(crate) fn find_builtin(name: &str) -> Option<&'static Builtin> {
+    TABLE.binary_search_by(|row| row.name.cmp(name)).ok().map(|i| &TABLE[i])
 }
 
 /// The names of all builtins, sorted.
 pub fn builtin_names() -> impl ExactSizeIterator<Item = &'static str> {
-    TABLE.iter().map(|row| row.0)
+    TABLE.iter().map(|row| row.name)
 }
 
 #[cfg(test)]
