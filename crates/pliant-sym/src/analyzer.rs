@@ -12,6 +12,9 @@ use crate::modular::ModularSet;
 /// [`Proof::Unknown`](crate::Proof::Unknown). A step is one coefficient touched by the linear solver.
 pub const DEFAULT_BUDGET: u32 = 50_000;
 
+/// How many budgets a simplification may take in all.
+const POOL_FACTOR: u32 = 4;
+
 /// Deeper parts of a term count as unknown integers.
 pub(crate) const MAX_DEPTH: u32 = 64;
 
@@ -23,8 +26,11 @@ pub struct Analyzer<'a> {
     pub(crate) bound_memo: FxHashMap<Sym, Bound>,
     pub(crate) modular_memo: FxHashMap<Sym, ModularSet>,
     budget: u32,
-    /// What is left of the budget of the question in progress.
+    /// What the question in progress was given, and what is left of it.
+    granted: u32,
     pub(crate) steps: u32,
+    /// What is left for all questions of a simplification in progress.
+    pool: Option<u32>,
     /// How many questions the prover is asking itself within the one in progress.
     pub(crate) nesting: u32,
 }
@@ -43,7 +49,9 @@ impl<'a> Analyzer<'a> {
             bound_memo: FxHashMap::default(),
             modular_memo: FxHashMap::default(),
             budget,
+            granted: budget,
             steps: budget,
+            pool: None,
             nesting: 0,
         }
     }
@@ -58,9 +66,34 @@ impl<'a> Analyzer<'a> {
         self.facts
     }
 
+    /// Begins a question, unless it is asked within another.
     pub(crate) fn refill(&mut self) {
-        if self.nesting == 0 {
-            self.steps = self.budget;
+        if self.nesting > 0 {
+            return;
         }
+        if let Some(pool) = &mut self.pool {
+            *pool = pool.saturating_sub(self.granted - self.steps);
+        }
+        self.granted = self.pool.unwrap_or(u32::MAX).min(self.budget);
+        self.steps = self.granted;
+    }
+
+    /// Takes steps; what takes them should stop when none are left.
+    pub(crate) fn charge(&mut self, steps: usize) {
+        self.steps = self.steps.saturating_sub(u32::try_from(steps).unwrap_or(u32::MAX));
+    }
+
+    /// Begins a group of questions that share a budget.
+    pub(crate) fn open_pool(&mut self) {
+        self.pool = None;
+        self.refill();
+        self.pool = Some(self.budget.saturating_mul(POOL_FACTOR));
+    }
+
+    /// Ends the group; whether its budget has sufficed.
+    pub(crate) fn close_pool(&mut self) -> bool {
+        self.refill();
+        let left = self.pool.take();
+        left.is_none_or(|l| l > 0)
     }
 }

@@ -56,15 +56,14 @@ impl Facts {
 
     /// Assumes that a predicate of `arena` holds.
     pub fn assume(&mut self, arena: &SymArena, predicate: Sym) {
-        match arena.kind(predicate) {
-            SymKind::And(list) => {
-                for &part in list {
-                    self.assume(arena, part);
-                }
+        let mut stack = vec![predicate];
+        while let Some(p) = stack.pop() {
+            match arena.kind(p) {
+                SymKind::And(list) => stack.extend(list.iter().rev()),
+                SymKind::Cmp(op, a, b) if self.assume_comparison(arena, op, a, b) => {}
+                SymKind::Int(v) if v != 0 => {}
+                _ => self.predicates.push(p),
             }
-            SymKind::Cmp(op, a, b) if self.assume_comparison(arena, op, a, b) => {}
-            SymKind::Int(v) if v != 0 => {}
-            _ => self.predicates.push(predicate),
         }
     }
 

@@ -111,6 +111,10 @@ fn eliminate(start: Vec<Row>, width: usize, steps: &mut u32) -> bool {
     loop {
         prune(&mut rows);
         let Some(column) = cheapest_column(&rows, width) else { return false };
+        match steps.checked_sub((rows.len() * (width + 1) / 4) as u32) {
+            Some(left) => *steps = left,
+            None => return false,
+        }
         let (mut kept, mut positive, mut negative) = (Vec::new(), Vec::new(), Vec::new());
         for row in rows {
             match row[column] {

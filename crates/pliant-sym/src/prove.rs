@@ -79,6 +79,10 @@ impl Analyzer<'_> {
     }
 
     fn prove_at(&mut self, predicate: Sym, depth: u32) -> Proof {
+        self.charge(8);
+        if self.steps == 0 {
+            return Proof::Unknown;
+        }
         let children: SymList = self.arena.children(predicate);
         let quick = match self.arena.kind(predicate) {
             SymKind::Int(v) if v != 0 => Proof::Yes,

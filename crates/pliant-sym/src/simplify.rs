@@ -19,15 +19,26 @@ impl Analyzer<'_> {
     /// An equal term that is no more complex, under the facts. `simplify(simplify(x))` is
     /// `simplify(x)`.
     pub fn simplify(&mut self, sym: Sym) -> Sym {
+        if self.nesting > 0 {
+            return self.simplify_rounds(sym).unwrap_or(sym);
+        }
+        self.open_pool();
+        let simple = self.simplify_rounds(sym);
+        let sufficed = self.close_pool();
+        // A result that the budget has cut short would not be stable.
+        simple.filter(|_| sufficed).unwrap_or(sym)
+    }
+
+    fn simplify_rounds(&mut self, sym: Sym) -> Option<Sym> {
         let mut current = sym;
         for _ in 0..MAX_ROUNDS {
-            match self.simplify_round(current) {
-                Some(next) if next == current => return current,
-                Some(next) => current = next,
-                None => return sym,
+            let next = self.simplify_round(current)?;
+            if next == current {
+                return Some(current);
             }
+            current = next;
         }
-        sym
+        None
     }
 
     /// One pass, operands first; nothing for a term that is too large.
@@ -45,7 +56,8 @@ impl Analyzer<'_> {
             if stack.len() > before {
                 continue;
             }
-            if done.len() >= MAX_NODES {
+            self.refill();
+            if done.len() >= MAX_NODES || self.steps == 0 {
                 return None;
             }
             let result = self.simplify_node(s, &done);
@@ -57,6 +69,8 @@ impl Analyzer<'_> {
 
     fn simplify_node(&mut self, sym: Sym, done: &FxHashMap<Sym, Sym>) -> Sym {
         let map = |c: Sym| done.get(&c).copied().unwrap_or(c);
+        let width = self.arena.lin(sym).terms.len();
+        self.charge(4 + width * width);
         let built = match self.arena.owned(sym) {
             Owned::Int(_) => return sym,
             Owned::Var(v) => self.facts.binding(v).unwrap_or(sym),

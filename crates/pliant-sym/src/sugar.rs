@@ -3,16 +3,28 @@
 //! The result is a function of the expanded form alone, and expanding it gives that form back. This
 //! makes normal form independent of the order in which an expression is built.
 
+use smallvec::SmallVec;
+
 use crate::arena::{Draft, HAS_DIV, SymArena};
 use crate::kind::{Node, Sym, SymKind, SymList};
 use crate::lin::{Lin, floor_mod};
 
 /// Rounds of rewriting after which the form is left as it is.
-const MAX_ROUNDS: usize = 64;
+const MAX_ROUNDS: usize = 8;
+
+/// A quotient in a term, and what it is multiplied by there.
+struct Site {
+    term: Sym,
+    quotient: Sym,
+    divisor: i64,
+    rest: SymList,
+}
 
 /// One way to read a quotient: `quotient == dividend // divisor`.
 struct Reading {
     dividend: Lin,
+    /// The dividend's normal form, where it is at hand.
+    shown: Option<Sym>,
     divisor: i64,
 }
 
@@ -24,19 +36,18 @@ impl SymArena {
             return out;
         }
         for _ in 0..MAX_ROUNDS {
-            match self.sugar_once(&out) {
-                Some(next) => out = next,
-                None => break,
+            if !self.sugar_round(&mut out) {
+                break;
             }
         }
         out
     }
 
-    /// One replacement: those that use a quotient up before those that leave some of it, and large
+    /// Replaces what it can, and says whether there was anything: those that use a quotient up before those that leave some of it, and large
     /// divisors before small ones, so that the choice does not hang on the order of ids.
-    fn sugar_once(&mut self, lin: &Lin) -> Option<Lin> {
-        let mut sites: Vec<(i64, i64, Sym, Sym, SymList)> = Vec::new();
-        for &(coef, term) in &lin.terms {
+    fn sugar_round(&mut self, lin: &mut Lin) -> bool {
+        let mut sites: Vec<Site> = Vec::new();
+        for &(_, term) in &lin.terms {
             if self.flags(term) & HAS_DIV == 0 {
                 continue;
             }
@@ -47,46 +58,52 @@ impl SymArena {
                 };
                 let mut rest = factors.clone();
                 rest.remove(i);
-                sites.push((c, coef, term, quotient, rest));
+                sites.push(Site { term, quotient, divisor: c, rest });
             }
         }
-        sites.sort_by_key(|site| std::cmp::Reverse(site.0));
+        sites.sort_by_key(|site| std::cmp::Reverse(site.divisor));
+        let mut changed = false;
         for exact in [true, false] {
-            for (_, coef, term, quotient, rest) in &sites {
-                for reading in self.readings(lin, *quotient, rest) {
-                    if (coef % reading.divisor == 0) != exact {
+            for site in &sites {
+                if lin.coef(site.term) == 0 {
+                    continue;
+                }
+                for reading in self.readings(&sites, site) {
+                    let coef = lin.coef(site.term);
+                    if coef == 0 || (coef % reading.divisor == 0) != exact {
                         continue;
                     }
-                    let next = self.apply_reading(lin, (*coef, *term), *quotient, rest, &reading);
-                    if next.is_some() {
-                        return next;
+                    let next = self.apply_reading(lin, coef, site, &reading);
+                    if let Some(next) = next {
+                        *lin = next;
+                        changed = true;
                     }
                 }
             }
         }
-        None
+        changed
     }
 
     /// `q = x // C` itself, and `(e + k) // (C / c)` for each other quotient `e = y // c` in the
     /// form (with the same cofactor) where `x == y + k * c`.
-    fn readings(&self, lin: &Lin, quotient: Sym, rest: &SymList) -> Vec<Reading> {
-        let mut out = Vec::new();
-        let Some((x, c)) = self.quotient_parts(quotient) else { return out };
+    fn readings(&self, sites: &[Site], site: &Site) -> SmallVec<[Reading; 2]> {
+        let mut out = SmallVec::new();
+        let Some((x, c)) = self.quotient_parts(site.quotient) else { return out };
         let lx = self.lin(x);
-        out.push(Reading { dividend: lx.clone(), divisor: c });
-        for &(_, term) in &lin.terms {
-            let Some(e) = self.cofactor(term, rest) else { continue };
-            let Some((y, cy)) = self.quotient_parts(e) else { continue };
-            if e == quotient || cy < 2 || cy >= c || c % cy != 0 {
+        for other in sites {
+            let smaller = other.divisor < c && c % other.divisor == 0;
+            if !smaller || other.rest != site.rest {
                 continue;
             }
+            let Some((y, cy)) = self.quotient_parts(other.quotient) else { continue };
             let Some(delta) = lx.sub(&self.lin(y)) else { continue };
             if delta.terms.is_empty() && floor_mod(delta.constant, cy) == Some(0) {
-                let mut dividend = Lin::term(1, e);
+                let mut dividend = Lin::term(1, other.quotient);
                 dividend.constant = delta.constant / cy;
-                out.push(Reading { dividend, divisor: c / cy });
+                out.push(Reading { dividend, shown: None, divisor: c / cy });
             }
         }
+        out.insert(0, Reading { dividend: lx, shown: Some(x), divisor: c });
         out
     }
 
@@ -97,63 +114,50 @@ impl SymArena {
         }
     }
 
-    /// The one factor that is left of `term` after removing `rest`.
-    fn cofactor(&self, term: Sym, rest: &SymList) -> Option<Sym> {
-        let mut factors = self.factors(term);
-        if factors.len() != rest.len() + 1 {
-            return None;
-        }
-        for r in rest {
-            let at = factors.iter().position(|f| f == r)?;
-            factors.remove(at);
-        }
-        factors.first().copied()
-    }
-
     /// Takes `times * rest * dividend` out of the form and puts `times * rest * (dividend % c)` in,
     /// if all of the dividend's terms are there to be taken.
     fn apply_reading(
         &mut self,
         lin: &Lin,
-        (coef, term): (i64, Sym),
-        quotient: Sym,
-        rest: &SymList,
+        coef: i64,
+        site: &Site,
         reading: &Reading,
     ) -> Option<Lin> {
+        let Site { term, quotient, ref rest, .. } = *site;
         let c = reading.divisor;
         let times = nearest_multiple(coef, c)?;
-        let mut dividend = Lin::int(0);
-        for &(k, t) in &reading.dividend.terms {
-            let mut factors = rest.clone();
-            factors.extend_from_slice(&self.factors(t));
-            let product = self.product_of(factors)?;
-            let (have, need) = (lin.coef(product), times.checked_mul(k)?);
-            if have.signum() != need.signum() || have.unsigned_abs() < need.unsigned_abs() {
-                return None;
-            }
-            dividend = dividend.add(&Lin::term(k, product))?;
-        }
-        if rest.is_empty() {
-            dividend.constant = reading.dividend.constant;
-        } else if reading.dividend.constant != 0 {
-            let product = self.product_of(rest.clone())?;
-            let (have, need) = (lin.coef(product), times.checked_mul(reading.dividend.constant)?);
-            if have.signum() != need.signum() || have.unsigned_abs() < need.unsigned_abs() {
-                return None;
-            }
-            dividend = dividend.add(&Lin::term(reading.dividend.constant, product))?;
+        let dividend = self.cofactor_times(rest, &reading.dividend)?;
+        // Without a cofactor the constant is no term, and can always be taken.
+        let available = dividend.terms.iter().all(|&(k, t)| {
+            let (have, need) = (lin.coef(t), i128::from(times) * i128::from(k));
+            let enough = i128::from(have).unsigned_abs() >= need.unsigned_abs();
+            enough && i128::from(have.signum()) == need.signum()
+        });
+        if !available {
+            return None;
         }
         let taken = lin
             .add_scaled(times.checked_neg()?, &dividend)?
             .add(&Lin::term(times.checked_mul(c)?, term))?;
-        // The dividend is stored as its own normal form, which may itself hold `%`.
-        let shown = self.of_lin(&reading.dividend);
+        let shown = match reading.shown {
+            Some(shown) => shown,
+            None => self.of_lin(&reading.dividend),
+        };
         let divisor = self.int(c);
         let remainder = self.intern(Draft::Leaf(Node::FloorMod(shown, divisor, quotient)));
         let mut factors = rest.clone();
         factors.push(remainder);
         let product = self.product_of(factors)?;
         taken.add(&Lin::term(times, product))
+    }
+
+    /// `rest * lin`, where an empty `rest` is 1.
+    fn cofactor_times(&mut self, rest: &SymList, lin: &Lin) -> Option<Lin> {
+        if rest.is_empty() {
+            return Some(lin.clone());
+        }
+        let product = self.product_of(rest.clone())?;
+        self.mul_lin(lin, &Lin::term(1, product))
     }
 }
 

@@ -5,7 +5,7 @@ use cranelift_entity::EntityRef;
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 
-use crate::analyzer::Analyzer;
+use crate::analyzer::{Analyzer, MAX_DEPTH};
 use crate::arena::IS_BOOL;
 use crate::kind::{CmpOp, Sym, SymKind, SymList};
 use crate::lin::Lin;
@@ -123,6 +123,9 @@ fn minus(x: &Lin, y: &Lin) -> Option<Lin> {
 impl Analyzer<'_> {
     /// Whether the claims contradict each other and the facts.
     pub(crate) fn contradictory(&mut self, claims: impl IntoIterator<Item = Claim>) -> bool {
+        if self.steps == 0 {
+            return false;
+        }
         let mut system = System::default();
         for claim in claims {
             self.assert(&mut system, claim);
@@ -132,6 +135,7 @@ impl Analyzer<'_> {
 
     fn infeasible(&mut self, mut system: System, depth: u32) -> bool {
         self.close(&mut system);
+        self.charge(4 * (system.ge.len() + system.eq.len()));
         if linear::infeasible(&system.ge, &system.eq, &mut self.steps) {
             return true;
         }
@@ -179,7 +183,7 @@ impl Analyzer<'_> {
         let mut made = Vec::new();
         for row in system.ge.iter().filter(|r| (2..=4).contains(&r.terms.len())) {
             for &f in &factors {
-                self.steps = self.steps.saturating_sub(4);
+                self.charge(4);
                 if self.steps == 0 || made.len() >= MAX_MULTIPLIED {
                     break;
                 }
@@ -199,20 +203,26 @@ impl Analyzer<'_> {
         match claim {
             Claim::Ge(lin) => system.push_ge(Some(lin)),
             Claim::Eq(lin) => system.push_eq(Some(lin)),
-            Claim::Holds(sym, truth) => self.assert_predicate(system, sym, truth),
+            Claim::Holds(sym, truth) => self.assert_predicate(system, sym, truth, 0),
         }
     }
 
-    fn assert_predicate(&mut self, system: &mut System, sym: Sym, truth: bool) {
+    fn assert_predicate(&mut self, system: &mut System, sym: Sym, truth: bool, depth: u32) {
+        // Leaving a statement out is sound.
+        self.charge(4);
+        if depth > MAX_DEPTH || self.steps == 0 {
+            return;
+        }
+        let depth = depth + 1;
         let children: SymList = self.arena.children(sym);
         match self.arena.kind(sym) {
             SymKind::Cmp(op, a, b) => self.assert_comparison(system, (op, a, b), truth),
-            SymKind::Not(a) => self.assert_predicate(system, a, !truth),
+            SymKind::Not(a) => self.assert_predicate(system, a, !truth, depth),
             SymKind::And(_) if truth => {
-                children.into_iter().for_each(|c| self.assert_predicate(system, c, true));
+                children.into_iter().for_each(|c| self.assert_predicate(system, c, true, depth));
             }
             SymKind::Or(_) if !truth => {
-                children.into_iter().for_each(|c| self.assert_predicate(system, c, false));
+                children.into_iter().for_each(|c| self.assert_predicate(system, c, false, depth));
             }
             SymKind::And(_) | SymKind::Or(_) => {
                 let case = |c| Case::from_iter([Claim::Holds(c, truth)]);
@@ -258,7 +268,7 @@ impl Analyzer<'_> {
     fn close(&mut self, system: &mut System) {
         loop {
             while let Some(atom) = system.pending.pop() {
-                self.steps = self.steps.saturating_sub(8);
+                self.charge(8);
                 self.define(system, atom);
             }
             let facts = self.facts;
@@ -266,7 +276,7 @@ impl Analyzer<'_> {
                 let about = |v: &_| system.seen.contains(&self.arena.var(*v));
                 if !system.used.contains(&i) && self.arena.free_vars(p).iter().any(about) {
                     system.used.insert(i);
-                    self.assert_predicate(system, p, true);
+                    self.assert_predicate(system, p, true, 0);
                 }
             }
             if system.pending.is_empty() {
