@@ -6,6 +6,8 @@
 mod arith;
 mod enter;
 mod error;
+mod module;
+mod relax;
 mod runtime;
 mod te;
 mod tir;
@@ -17,6 +19,8 @@ use pyo3::prelude::*;
 mod _core {
     #[pymodule_export]
     use crate::arith::{Analyzer, ConstIntBound, ModularSet};
+    #[pymodule_export]
+    use crate::module::{IRModule, highlight_script};
     #[pymodule_export]
     use crate::runtime::device::{Device, cpu, device};
     #[pymodule_export]
@@ -43,6 +47,24 @@ mod _core {
         tir_binary, tir_call, tir_call_extern, tir_call_typed, tir_ceildiv, tir_const,
         tir_free_vars, tir_limit, tir_not, tir_select, tir_substitute,
     };
+
+    /// The graph level.
+    #[pymodule]
+    mod relax {
+        #[pymodule_export]
+        use crate::relax::builder::BlockBuilder;
+        #[pymodule_export]
+        use crate::relax::classes::{
+            Call, Constant, DataTypeImm, DataflowVar, Expr, ExternFunc, FuncStructInfo, GlobalVar,
+            If, LocalFunction, ObjectStructInfo, PrimStructInfo, PrimValue, ShapeExpr,
+            ShapeStructInfo, StringImm, StructInfo, TensorStructInfo, Tuple, TupleGetItem,
+            TupleStructInfo, Var, relax_const,
+        };
+        #[pymodule_export]
+        use crate::relax::op::{OpFunction, call_dps, call_packed, get_op, op_names};
+        #[pymodule_export]
+        use crate::relax::views::{Binding, BindingBlock, Function, SeqExpr};
+    }
 
     use pyo3::prelude::*;
     use pyo3::types::PyDict;

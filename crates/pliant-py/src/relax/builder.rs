@@ -1,0 +1,477 @@
+//! `BlockBuilder`: makes functions binding by binding. The Python class adds the context managers.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use pliant_ir::BaseFunc;
+use pliant_ir::attrs::FuncAttrs;
+use pliant_ir::relax::{self as ir, derive};
+use pliant_ops::te;
+use pliant_ops::{ModuleBuilder, TeCall};
+use pyo3::prelude::*;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::enter::guard;
+use crate::error::{Error, Result};
+use crate::module::IRModule;
+use crate::relax::classes::{Expr, wrap};
+use crate::relax::convert::{arg_list, needed, sinfo};
+use crate::relax::home::Home;
+use crate::relax::node::{FreeVar, Node, NodeRef};
+use crate::relax::sinfo::{SInfo, to_type};
+use crate::relax::views::{Function, in_func, set_attrs, signature_of};
+use crate::te::prim_func::PrimFunc;
+use crate::te::tensor::Tensor;
+
+/// Makes the functions of a module, one at a time.
+#[pyclass(subclass, frozen, module = "pliant.relax", weakref)]
+pub struct BlockBuilder {
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    module: ModuleBuilder,
+    globals: FxHashMap<Arc<str>, SInfo>,
+    current: Option<Current>,
+}
+
+/// The function under construction.
+struct Current {
+    home: Arc<Home>,
+    name: String,
+    attrs: FuncAttrs,
+    private: bool,
+    pure: Option<bool>,
+    /// The function was ended by `emit_func_output`.
+    done: bool,
+}
+
+impl BlockBuilder {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn home(&self) -> Result<Arc<Home>> {
+        match &self.current {
+            Some(current) if !current.done => Ok(current.home.clone()),
+            Some(_) => {
+                Err(Error::Value("the function is finished: emit_func_output was called".into()))
+            }
+            None => Err(Error::Value(
+                "no function is open: use 'with bb.function(name, params):'".into(),
+            )),
+        }
+    }
+}
+
+#[pymethods]
+impl BlockBuilder {
+    #[new]
+    #[pyo3(signature = (module=None))]
+    fn new(module: Option<&Bound<'_, IRModule>>) -> Self {
+        let mut state = State::default();
+        if let Some(module) = module {
+            let module = module.get().snapshot();
+            for (name, func) in module.relax_funcs() {
+                state.globals.insert(name.clone(), signature_of(func));
+            }
+            state.module = ModuleBuilder::from_module(module);
+        }
+        BlockBuilder { state: Mutex::new(state) }
+    }
+
+    /// Opens a function.
+    #[pyo3(signature = (name, params=None, attrs=None, pure=None, private=false))]
+    fn _begin_function(
+        &self,
+        name: String,
+        params: Option<&Bound<'_, PyAny>>,
+        attrs: Option<&Bound<'_, PyAny>>,
+        pure: Option<bool>,
+        private: bool,
+    ) -> Result<()> {
+        let mut list = FuncAttrs::default();
+        if let Some(attrs) = attrs.filter(|a| !a.is_none()) {
+            set_attrs(&mut list, attrs, None)?;
+        }
+        let params = params.filter(|p| !p.is_none()).map(free_vars).transpose()?;
+        let mut guarded = self.state();
+        let state = &mut *guarded;
+        if let Some(current) = &state.current {
+            return Err(Error::Value(format!("function '{}' is still open", current.name)));
+        }
+        let home = Home::building();
+        {
+            let mut inner = home.lock();
+            inner.globals = state.globals.clone();
+            for var in params.iter().flatten() {
+                inner.add_param(var)?;
+            }
+            inner.params_fixed = params.is_some();
+        }
+        state.current = Some(Current { home, name, attrs: list, private, pure, done: false });
+        Ok(())
+    }
+
+    /// Closes the function; gives it up when it was not ended by `emit_func_output`.
+    fn _end_function(&self, failed: bool) -> Result<()> {
+        let mut state = self.state();
+        let Some(current) = state.current.take() else { return Ok(()) };
+        if current.done {
+            return Ok(());
+        }
+        current.home.lock().give_up();
+        if failed {
+            return Ok(());
+        }
+        Err(Error::Value(format!(
+            "function '{}' has no result: call emit_func_output",
+            current.name
+        )))
+    }
+
+    /// Opens a dataflow block.
+    fn _begin_dataflow(&self) -> Result<()> {
+        let home = self.state().home()?;
+        let mut inner = home.lock();
+        inner.builder()?.begin_dataflow().map_err(|e| Error::Value(e.message))
+    }
+
+    /// Closes the dataflow block.
+    fn _end_dataflow(&self) {
+        if let Ok(home) = self.state().home()
+            && let Ok(builder) = home.lock().builder()
+        {
+            builder.end_dataflow();
+        }
+    }
+
+    /// Binds an expression (or a `te.Tensor`) to a new variable.
+    #[pyo3(signature = (expr, name_hint=""))]
+    fn emit<'py>(&self, expr: &Bound<'py, PyAny>, name_hint: &str) -> Result<Bound<'py, PyAny>> {
+        self.bind(expr, name_hint, false)
+    }
+
+    /// Binds an expression to a new variable that is seen after the dataflow block.
+    #[pyo3(signature = (output, name_hint=""))]
+    fn emit_output<'py>(
+        &self,
+        output: &Bound<'py, PyAny>,
+        name_hint: &str,
+    ) -> Result<Bound<'py, PyAny>> {
+        self.bind(output, name_hint, true)
+    }
+
+    /// Binds `match_cast(value, struct_info)`: a check at run time that defines the sizes new in it.
+    #[pyo3(signature = (value, struct_info, name_hint=""))]
+    fn match_cast<'py>(
+        &self,
+        value: &Bound<'py, PyAny>,
+        struct_info: &Bound<'py, PyAny>,
+        name_hint: &str,
+    ) -> Result<Bound<'py, PyAny>> {
+        let (node, info) = (needed(value)?, sinfo(struct_info)?);
+        let home = self.state().home()?;
+        let e = guard(|| {
+            let mut inner = home.lock();
+            let value = inner.lower(&node)?;
+            let ty = to_type(&mut inner, &info)?;
+            let builder = inner.builder()?;
+            let value = builder.operand(value);
+            let hint = match name_hint {
+                "" if builder.in_dataflow() => "lv",
+                "" => "gv",
+                hint => hint,
+            };
+            let var = builder.match_cast(value, ty, hint);
+            Ok(builder.func_mut().var_expr(var))
+        })?;
+        wrap(value.py(), in_func(&home, e))
+    }
+
+    /// Ends the function with its result and returns its global name.
+    #[pyo3(signature = (output, params=None))]
+    fn emit_func_output<'py>(
+        &self,
+        output: &Bound<'py, PyAny>,
+        params: Option<&Bound<'py, PyAny>>,
+    ) -> Result<Bound<'py, PyAny>> {
+        let node = match output.cast::<Expr>() {
+            Ok(e) => e.get().node.clone(),
+            Err(_)
+                if output.is_instance_of::<pyo3::types::PyTuple>()
+                    || output.is_instance_of::<pyo3::types::PyList>() =>
+            {
+                NodeRef::new(Node::Tuple(arg_list(output)?))
+            }
+            Err(_) => needed(output)?,
+        };
+        let params = params.filter(|p| !p.is_none()).map(free_vars).transpose()?;
+        let mut guarded = self.state();
+        let state = &mut *guarded;
+        let home = state.home()?;
+        let func = guard(|| finish(&home, &node, params.as_deref(), state.current.as_ref()))?;
+        let current =
+            state.current.as_mut().ok_or_else(|| Error::Internal("a function is open".into()))?;
+        current.done = true;
+        let info = signature_of(&func);
+        let name = state.module.add_func(BaseFunc::Relax(func), &current.name);
+        state.globals.insert(name.clone(), info);
+        wrap(output.py(), NodeRef::new(Node::Global(name)))
+    }
+
+    /// Adds a function, or finds an equal one, and returns its global name.
+    fn add_func<'py>(
+        &self,
+        func: &Bound<'py, PyAny>,
+        func_name: &str,
+    ) -> Result<Bound<'py, PyAny>> {
+        let base = base_func(func)?;
+        let mut guarded = self.state();
+        let state = &mut *guarded;
+        let info = base.as_relax().map(signature_of);
+        let name = state.module.add_func(base, func_name);
+        if let Some(info) = info {
+            state.globals.insert(name.clone(), info.clone());
+            if let Some(current) = &state.current {
+                current.home.lock().globals.insert(name.clone(), info);
+            }
+        }
+        wrap(func.py(), NodeRef::new(Node::Global(name)))
+    }
+
+    /// Replaces a function of the module.
+    fn update_func(&self, gv: &Bound<'_, PyAny>, updated_func: &Bound<'_, PyAny>) -> Result<()> {
+        let name = crate::module::name_of(gv)?;
+        let base = base_func(updated_func)?;
+        let mut state = self.state();
+        if let Some(func) = base.as_relax() {
+            let info = signature_of(func);
+            state.globals.insert(name.as_str().into(), info);
+        }
+        state.module.update_func(name.as_str(), base);
+        Ok(())
+    }
+
+    /// The module as it stands.
+    fn get(&self) -> IRModule {
+        IRModule::wrap(self.state().module.module().clone())
+    }
+
+    /// The module as it stands.
+    fn finalize(&self) -> IRModule {
+        self.get()
+    }
+
+    /// A name that no other variable of the function has.
+    fn get_unique_name(&self, name_prefix: &str) -> Result<String> {
+        let home = self.state().home()?;
+        let mut inner = home.lock();
+        Ok(inner.builder()?.unique_name(name_prefix).to_string())
+    }
+
+    /// The placeholder that stands for an expression in tensor expressions; its name is the letter numbered
+    /// `index`.
+    #[pyo3(signature = (expr, index=0))]
+    fn te_tensor(&self, expr: &Bound<'_, PyAny>, index: u32) -> Result<Tensor> {
+        let node = needed(expr)?;
+        let home = self.state().home()?;
+        guard(|| {
+            let mut guarded = home.lock();
+            let inner = &mut *guarded;
+            let e = inner.lower(&node)?;
+            let e = inner.builder()?.operand(e);
+            let vars = std::mem::take(&mut inner.vars);
+            let mut call = TeCall::with_vars(inner.builder()?.func_mut(), vars);
+            let made = call.tensor(e);
+            let (_, vars) = call.finish();
+            inner.vars = vars;
+            let tensor = made.map_err(|e| Error::Compile(e.to_string()))?;
+            let letter = char::from(b'A' + (index % 26) as u8);
+            let name =
+                if index < 26 { letter.to_string() } else { format!("{letter}{}", index / 26) };
+            let tensor = tensor.renamed(name);
+            inner.te_sources.push((tensor.clone(), e));
+            Ok(Tensor { tensor })
+        })
+    }
+
+    /// The `call_tir` of the loop function that computes tensors from placeholders of this function.
+    #[pyo3(signature = (outputs, name_hint="te_func"))]
+    fn _call_tensors<'py>(
+        &self,
+        py: Python<'py>,
+        outputs: Vec<Bound<'py, Tensor>>,
+        name_hint: &str,
+    ) -> Result<Bound<'py, PyAny>> {
+        let outputs: Vec<te::Tensor> = outputs.iter().map(|t| t.get().tensor.clone()).collect();
+        self.call_tensors(py, &outputs, name_hint)
+    }
+}
+
+impl BlockBuilder {
+    fn bind<'py>(
+        &self,
+        expr: &Bound<'py, PyAny>,
+        hint: &str,
+        output: bool,
+    ) -> Result<Bound<'py, PyAny>> {
+        let py = expr.py();
+        if let Ok(tensor) = expr.cast::<Tensor>() {
+            let tensor = tensor.get().tensor.clone();
+            let call = self.call_tensors(py, std::slice::from_ref(&tensor), tensor.name())?;
+            return self.bind(&call, hint, output);
+        }
+        let node = needed(expr)?;
+        let home = self.state().home()?;
+        let e = guard(|| {
+            let mut inner = home.lock();
+            let value = inner.lower(&node)?;
+            let builder = inner.builder()?;
+            let hint = match hint {
+                "" if builder.in_dataflow() && !output => "lv",
+                "" => "gv",
+                hint => hint,
+            };
+            let var = if output {
+                builder.emit_output_named(value, hint)
+            } else {
+                builder.emit_named(value, hint)
+            };
+            Ok(builder.func_mut().var_expr(var))
+        })?;
+        wrap(py, in_func(&home, e))
+    }
+
+    fn call_tensors<'py>(
+        &self,
+        py: Python<'py>,
+        outputs: &[te::Tensor],
+        hint: &str,
+    ) -> Result<Bound<'py, PyAny>> {
+        let mut guarded = self.state();
+        let state = &mut *guarded;
+        let home = state.home()?;
+        let module = &mut state.module;
+        let e = guard(|| {
+            let mut locked = home.lock();
+            let inner = &mut *locked;
+            let read = placeholders(outputs);
+            let inputs: Vec<(te::Tensor, ir::Expr)> =
+                inner.te_sources.iter().filter(|(t, _)| read.contains(t)).cloned().collect();
+            let vars = inner.vars.clone();
+            let func = inner.builder()?.func_mut();
+            let call = module.finish_te(func, hint, &inputs, vars, outputs);
+            call.map_err(|e| Error::Compile(e.to_string()))
+        })?;
+        wrap(py, in_func(&home, e))
+    }
+}
+
+/// The placeholders that the outputs are computed from.
+fn placeholders(outputs: &[te::Tensor]) -> FxHashSet<te::Tensor> {
+    let mut seen: FxHashSet<te::Tensor> = FxHashSet::default();
+    let mut found = FxHashSet::default();
+    let mut stack: Vec<te::Tensor> = outputs.to_vec();
+    while let Some(tensor) = stack.pop() {
+        if !seen.insert(tensor.clone()) {
+            continue;
+        }
+        match tensor.as_compute() {
+            Some(stage) => {
+                stack.extend(te::tensors_read(&stage.body));
+                for check in &stage.checks {
+                    stack.extend(te::tensors_read(&check.cond));
+                }
+            }
+            None => {
+                found.insert(tensor);
+            }
+        }
+    }
+    found
+}
+
+fn free_vars(params: &Bound<'_, PyAny>) -> Result<Vec<FreeVar>> {
+    let one = |obj: &Bound<'_, PyAny>| match obj.cast::<Expr>().map(|e| e.get().node.get()) {
+        Ok(Node::Var(v)) => Ok(v.clone()),
+        _ => Err(Error::Type(format!("a parameter is a relax.Var, not {}", obj.repr()?))),
+    };
+    if params.is_instance_of::<Expr>() {
+        return Ok(vec![one(params)?]);
+    }
+    params.try_iter()?.map(|p| one(&p?)).collect()
+}
+
+/// Ends the function under construction.
+fn finish(
+    home: &Arc<Home>,
+    output: &NodeRef,
+    params: Option<&[FreeVar]>,
+    current: Option<&Current>,
+) -> Result<Arc<ir::Function>> {
+    let mut inner = home.lock();
+    let result = inner.lower(output)?;
+    if let Some(params) = params {
+        let mut order = Vec::with_capacity(params.len());
+        for var in params {
+            let e = match inner.free_expr(var) {
+                Some(e) => e,
+                None => inner.add_param(var)?,
+            };
+            if let ir::ExprData::Var(v) = inner.parts()?.0.expr(e) {
+                order.push(*v);
+            }
+        }
+        let (func, _) = inner.parts()?;
+        if let Some(&missing) = func.params().iter().find(|p| !order.contains(p)) {
+            let name = func.var(missing).name.clone();
+            return Err(Error::Value(format!(
+                "variable {name} is used but is not among the parameters"
+            )));
+        }
+        let root = func.root();
+        func.func_mut(root).params = order;
+    }
+    let (func, _) = inner.parts()?;
+    // Sizes that only the body knows do not leave it.
+    let mut known = FxHashSet::default();
+    for &p in func.params() {
+        known.extend(derive::definable_syms(func, func.var(p).ty));
+    }
+    let ret = func.expr_ty(result);
+    let ret = derive::erase(func, ret, &|s| known.contains(&s));
+    let pure = current.and_then(|c| c.pure).unwrap_or(!inner.impure);
+    inner.finish(result, Some(ret), pure, |func| {
+        if let Some(current) = current {
+            func.attrs.extend(current.attrs.clone());
+            func.private = current.private;
+        }
+    })
+}
+
+/// A function of either level from its Python object.
+///
+/// # Errors
+/// `TypeError` for anything else.
+pub fn base_func(obj: &Bound<'_, PyAny>) -> Result<BaseFunc> {
+    if let Ok(f) = obj.cast::<Function>() {
+        return Ok(BaseFunc::Relax(f.get().func.clone()));
+    }
+    if let Ok(f) = obj.cast::<PrimFunc>() {
+        let func = &f.get().func;
+        // A loop function that nobody named serves this module alone, so equal ones are one.
+        if func.private || func.attrs.contains_key("global_symbol") {
+            return Ok(BaseFunc::Prim(func.clone()));
+        }
+        let mut func = (**func).clone();
+        func.private = true;
+        return Ok(BaseFunc::Prim(Arc::new(func)));
+    }
+    Err(Error::Type(format!(
+        "expected a relax.Function or a tir.PrimFunc, got {}",
+        obj.get_type().name()?
+    )))
+}

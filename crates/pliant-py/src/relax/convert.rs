@@ -1,0 +1,255 @@
+//! Python values as operands, attributes and struct infos of the graph level.
+
+use pliant_ir::relax::derive;
+use pliant_ir::relax::{Expr, Function, Type};
+use pliant_ir::{AttrValue, DType};
+use pliant_tensor::{Tensor, bf16, f16};
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
+
+use crate::error::{Error, Result};
+use crate::relax::classes::{Expr as PyExpr, StructInfo};
+use crate::relax::node::{Node, NodeRef, Scalar};
+use crate::relax::sinfo::SInfo;
+use crate::runtime::import::borrow_tensor;
+use crate::runtime::shape::ShapeTuple;
+use crate::tir::expr::{PrimExpr, try_prim};
+
+/// A whole number as a tensor of rank 0.
+///
+/// # Errors
+/// A number that the data type cannot hold.
+pub fn int_tensor(v: i64, dtype: DType) -> Result<Tensor> {
+    macro_rules! fit {
+        ($($variant:ident => $ty:ty),*) => {
+            match dtype {
+                $(DType::$variant => {
+                    let v = <$ty>::try_from(v).map_err(|_| Error::Value(format!("{v} does not fit {dtype}")))?;
+                    return Ok(Tensor::scalar(v)?);
+                })*
+                _ => {}
+            }
+        };
+    }
+    fit!(Int8 => i8, Int16 => i16, Int32 => i32, Int64 => i64, UInt8 => u8, UInt16 => u16, UInt32 => u32, UInt64 => u64);
+    match dtype {
+        DType::Bool => Ok(Tensor::scalar(v != 0)?),
+        _ => float_tensor(v as f64, dtype),
+    }
+}
+
+/// A number as a tensor of rank 0; integers round towards zero.
+///
+/// # Errors
+/// A number that the data type cannot hold.
+pub fn float_tensor(v: f64, dtype: DType) -> Result<Tensor> {
+    Ok(match dtype {
+        DType::Float16 => Tensor::scalar(f16::from_f64(v))?,
+        DType::BFloat16 => Tensor::scalar(bf16::from_f64(v))?,
+        DType::Float32 => Tensor::scalar(v as f32)?,
+        DType::Float64 => Tensor::scalar(v)?,
+        _ => int_tensor(v as i64, dtype)?,
+    })
+}
+
+/// The type of a call of a function value.
+///
+/// # Errors
+/// Arguments that do not fit.
+pub fn call_result(func: &mut Function, callee: Expr, args: &[Expr]) -> Result<Type> {
+    let callable = func.expr_ty(callee);
+    let args: Vec<Type> = args.iter().map(|&a| func.expr_ty(a)).collect();
+    derive::derive_callable_ty(func, callable, &args).map_err(|e| Error::Compile(e.message))
+}
+
+/// A Python value as an operand: an expression, a number, a shape, a string, an array, a tuple of these. `None`
+/// for `None`.
+///
+/// # Errors
+/// `TypeError` for anything else.
+pub fn operand(obj: &Bound<'_, PyAny>) -> Result<Option<NodeRef>> {
+    if let Ok(e) = obj.cast::<PyExpr>() {
+        return Ok(Some(e.get().node.clone()));
+    }
+    if obj.is_none() {
+        return Ok(None);
+    }
+    let node = if obj.is_instance_of::<PyBool>() {
+        Node::Scalar(Scalar::Bool(obj.is_truthy()?))
+    } else if obj.is_instance_of::<PyInt>() {
+        Node::Scalar(Scalar::Int(obj.extract()?))
+    } else if obj.is_instance_of::<PyFloat>() {
+        Node::Scalar(Scalar::Float(obj.extract()?))
+    } else if let Ok(s) = obj.cast::<PyString>() {
+        Node::Str(s.to_string().into())
+    } else if let Ok(e) = obj.cast::<PrimExpr>() {
+        Node::Prim(e.get().expr.clone())
+    } else if let Ok(shape) = obj.cast::<ShapeTuple>() {
+        Node::Shape(shape.get().0.iter().map(|&d| pliant_ops::te::int(d)).collect())
+    } else if obj.is_instance_of::<PyList>() || obj.is_instance_of::<PyTuple>() {
+        sequence(obj)?
+    } else if let Some(tensor) = borrow_tensor(obj)? {
+        Node::Constant(own(tensor)?)
+    } else {
+        return Err(Error::Type(format!(
+            "{} is no operand of a tensor operator",
+            obj.get_type().name()?
+        )));
+    };
+    Ok(Some(NodeRef::new(node)))
+}
+
+/// A constant's data must not change under the compiler's feet.
+pub fn own(tensor: Tensor) -> Result<Tensor> {
+    if tensor.is_read_only() && tensor.is_contiguous() { Ok(tensor) } else { Ok(tensor.copy()?) }
+}
+
+/// A sequence of sizes is a shape, one of expressions a tuple.
+fn sequence(obj: &Bound<'_, PyAny>) -> Result<Node> {
+    let items: Vec<Bound<'_, PyAny>> = obj.try_iter()?.collect::<PyResult<_>>()?;
+    let exprs = items.iter().any(|i| i.is_instance_of::<PyExpr>());
+    if !exprs {
+        let dims: Result<Vec<_>> =
+            items.iter().map(|i| Ok(try_prim(i)?.filter(|e| !e.ty().dtype.is_float()))).collect();
+        let dims: Option<Vec<_>> = dims?.into_iter().collect();
+        if let Some(dims) = dims {
+            return Ok(Node::Shape(dims));
+        }
+    }
+    let fields: Result<Vec<NodeRef>> = items.iter().map(needed).collect();
+    Ok(Node::Tuple(fields?))
+}
+
+/// An operand that must be there.
+///
+/// # Errors
+/// As [`operand`], and `TypeError` for `None`.
+pub fn needed(obj: &Bound<'_, PyAny>) -> Result<NodeRef> {
+    operand(obj)?.ok_or_else(|| Error::Type("None is no operand of a tensor operator".into()))
+}
+
+/// The arguments of a call: a tuple or list, a `relax.Tuple`, or one expression.
+///
+/// # Errors
+/// As [`operand`].
+pub fn arg_list(obj: &Bound<'_, PyAny>) -> Result<Vec<NodeRef>> {
+    if let Ok(e) = obj.cast::<PyExpr>() {
+        return Ok(match e.get().node.get() {
+            Node::Tuple(fields) => fields.clone(),
+            _ => vec![e.get().node.clone()],
+        });
+    }
+    obj.try_iter()?.map(|item| needed(&item?)).collect()
+}
+
+/// A Python value as an attribute.
+///
+/// # Errors
+/// `TypeError` for what cannot be one.
+pub fn attr_value(obj: &Bound<'_, PyAny>) -> Result<AttrValue> {
+    if obj.is_none() {
+        return Ok(AttrValue::None);
+    }
+    if obj.is_instance_of::<PyBool>() {
+        return Ok(AttrValue::Bool(obj.is_truthy()?));
+    }
+    if obj.is_instance_of::<PyInt>() {
+        return Ok(AttrValue::Int(obj.extract()?));
+    }
+    if obj.is_instance_of::<PyFloat>() {
+        return Ok(AttrValue::float(obj.extract()?));
+    }
+    if let Ok(s) = obj.cast::<PyString>() {
+        return Ok(AttrValue::str(&s.to_cow().map_err(Error::Python)?));
+    }
+    if let Ok(dict) = obj.cast::<PyDict>() {
+        let items: Result<Vec<_>> = dict
+            .iter()
+            .map(|(k, v)| Ok((k.extract::<String>()?.into(), attr_value(&v)?)))
+            .collect();
+        return Ok(AttrValue::Map(items?));
+    }
+    if let Ok(e) = obj.cast::<PrimExpr>()
+        && let Some(v) = e.get().expr.as_int()
+    {
+        return Ok(AttrValue::Int(v));
+    }
+    if let Ok(e) = obj.cast::<PyExpr>() {
+        match e.get().node.get() {
+            Node::Str(s) => return Ok(AttrValue::Str(s.clone())),
+            Node::DType(d) => return Ok(AttrValue::DType(*d)),
+            _ => {}
+        }
+    }
+    if let Ok(items) = obj.try_iter() {
+        let items: Result<Vec<AttrValue>> = items.map(|i| attr_value(&i?)).collect();
+        return Ok(AttrValue::List(items?));
+    }
+    if let Ok(v) = obj.call_method0("__index__") {
+        return Ok(AttrValue::Int(v.extract()?));
+    }
+    if let Ok(dtype) = crate::runtime::import::parse_dtype(obj) {
+        return Ok(AttrValue::DType(dtype));
+    }
+    Err(Error::Type(format!("{} cannot be an attribute", obj.repr()?)))
+}
+
+/// An attribute as a Python value.
+///
+/// # Errors
+/// Those of the interpreter.
+pub fn attr_object<'py>(py: Python<'py>, value: &AttrValue) -> PyResult<Bound<'py, PyAny>> {
+    Ok(match value {
+        AttrValue::None => py.None().into_bound(py),
+        AttrValue::Bool(b) => PyBool::new(py, *b).to_owned().into_any(),
+        AttrValue::Int(v) => v.into_pyobject(py)?.into_any(),
+        AttrValue::Float(bits) => PyFloat::new(py, f64::from_bits(*bits)).into_any(),
+        AttrValue::Str(s) => PyString::new(py, s).into_any(),
+        AttrValue::DType(d) => PyString::new(py, d.name()).into_any(),
+        AttrValue::List(items) => {
+            let items: PyResult<Vec<_>> = items.iter().map(|i| attr_object(py, i)).collect();
+            PyList::new(py, items?)?.into_any()
+        }
+        AttrValue::Map(items) => {
+            let dict = PyDict::new(py);
+            for (k, v) in items {
+                dict.set_item(&**k, attr_object(py, v)?)?;
+            }
+            dict.into_any()
+        }
+    })
+}
+
+/// A struct info argument: one, or a callable that makes one without arguments (`R.Object`, `R.Tensor`).
+///
+/// # Errors
+/// `TypeError` for anything else.
+pub fn sinfo(obj: &Bound<'_, PyAny>) -> Result<SInfo> {
+    if let Ok(info) = obj.cast::<StructInfo>() {
+        return Ok(info.get().info.clone());
+    }
+    if obj.is_callable() {
+        let made = obj.call0()?;
+        if let Ok(info) = made.cast::<StructInfo>() {
+            return Ok(info.get().info.clone());
+        }
+    }
+    Err(Error::Type(format!(
+        "expected a struct info such as TensorStructInfo, got {}",
+        obj.get_type().name()?
+    )))
+}
+
+/// One struct info, or a sequence of them.
+///
+/// # Errors
+/// As [`sinfo`].
+pub fn sinfo_list(obj: &Bound<'_, PyAny>) -> Result<Vec<SInfo>> {
+    if obj.is_none() {
+        return Ok(Vec::new());
+    }
+    if obj.is_instance_of::<PyList>() || obj.is_instance_of::<PyTuple>() {
+        return obj.try_iter()?.map(|i| sinfo(&i?)).collect();
+    }
+    Ok(vec![sinfo(obj)?])
+}

@@ -1,0 +1,415 @@
+//! [`Home`]: the function that expressions live in, while it is being built and afterwards.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use pliant_ir::relax::{self as ir, Function, FunctionBuilder};
+use pliant_ir::{DType, OpRegistry, OpSignature};
+use pliant_ops::te::{self, VarMap};
+use pliant_tensor::Tensor;
+use rustc_hash::FxHashMap;
+
+use crate::error::{Error, Result};
+use crate::relax::node::{CallNode, CalleeNode, FreeVar, Node, NodeRef, Scalar};
+use crate::relax::sinfo::{SInfo, dim_to_sym, dims_to_syms, from_type, to_type};
+
+/// A function in Python's hands. Expression handles keep it alive.
+pub struct Home {
+    state: Mutex<HomeState>,
+}
+
+/// A function, being built or finished, and what ties it to free-standing expressions.
+pub struct HomeState {
+    stage: Stage,
+    /// Which symbol is which variable of tensor expressions.
+    pub vars: VarMap,
+    free: FxHashMap<usize, (FreeVar, ir::Expr)>,
+    /// Placeholders that stand for expressions of this function.
+    pub te_sources: Vec<(te::Tensor, ir::Expr)>,
+    /// Result types of the module's functions, for calls by name.
+    pub globals: FxHashMap<Arc<str>, SInfo>,
+    /// Whether parameters were declared; else variables become parameters as they appear.
+    pub params_fixed: bool,
+    /// Whether a call with an effect was emitted.
+    pub impure: bool,
+    this: std::sync::Weak<Home>,
+}
+
+enum Stage {
+    Building(Box<FunctionBuilder<'static>>),
+    Done(Arc<Function>),
+    Gone,
+}
+
+impl Home {
+    /// A home for a function under construction.
+    pub fn building() -> Arc<Home> {
+        Self::with(Stage::Building(Box::new(FunctionBuilder::new(pliant_ops::registry()))))
+    }
+
+    /// A home for a finished function.
+    pub fn done(func: Arc<Function>) -> Arc<Home> {
+        Self::with(Stage::Done(func))
+    }
+
+    fn with(stage: Stage) -> Arc<Home> {
+        Arc::new_cyclic(|this| Home {
+            state: Mutex::new(HomeState {
+                stage,
+                vars: VarMap::new(),
+                free: FxHashMap::default(),
+                te_sources: Vec::new(),
+                globals: FxHashMap::default(),
+                params_fixed: false,
+                impure: false,
+                this: this.clone(),
+            }),
+        })
+    }
+
+    /// The state, locked.
+    pub fn lock(&self) -> MutexGuard<'_, HomeState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The type of one of the function's expressions.
+    pub fn sinfo(self: &Arc<Self>, e: ir::Expr) -> SInfo {
+        let mut guarded = self.lock();
+        let state = &mut *guarded;
+        let ty = state.func().map(|f| f.expr_ty(e));
+        match ty {
+            Some(ty) => state.sinfo_of(ty),
+            None => SInfo::Object,
+        }
+    }
+}
+
+impl HomeState {
+    /// The function, as far as it is built.
+    pub fn func(&self) -> Option<&Function> {
+        match &self.stage {
+            Stage::Building(b) => Some(b.func()),
+            Stage::Done(f) => Some(f),
+            Stage::Gone => None,
+        }
+    }
+
+    /// The finished function.
+    pub fn finished(&self) -> Option<&Arc<Function>> {
+        match &self.stage {
+            Stage::Done(f) => Some(f),
+            _ => None,
+        }
+    }
+
+    /// The builder.
+    ///
+    /// # Errors
+    /// When the function is finished or was given up.
+    pub fn builder(&mut self) -> Result<&mut FunctionBuilder<'static>> {
+        match &mut self.stage {
+            Stage::Building(b) => Ok(b),
+            Stage::Done(_) => {
+                Err(Error::Value("the function is finished: nothing can be added to it".into()))
+            }
+            Stage::Gone => Err(Error::Value("the function was given up".into())),
+        }
+    }
+
+    /// The arenas, and the variables that stand for its symbols.
+    ///
+    /// # Errors
+    /// As [`builder`](Self::builder).
+    pub fn parts(&mut self) -> Result<(&mut Function, &mut VarMap)> {
+        match &mut self.stage {
+            Stage::Building(b) => Ok((b.func_mut(), &mut self.vars)),
+            _ => Err(Error::Value("the function is finished: nothing can be added to it".into())),
+        }
+    }
+
+    /// Ends the construction.
+    pub fn finish(
+        &mut self,
+        result: ir::Expr,
+        ret_ty: Option<ir::Type>,
+        pure: bool,
+        edit: impl FnOnce(&mut Function),
+    ) -> Result<Arc<Function>> {
+        self.builder()?;
+        match std::mem::replace(&mut self.stage, Stage::Gone) {
+            Stage::Building(b) => {
+                let mut func = b.finish(result, ret_ty, pure);
+                edit(&mut func);
+                let func = Arc::new(func);
+                self.stage = Stage::Done(func.clone());
+                Ok(func)
+            }
+            _ => Err(Error::Internal("the stage was just checked".into())),
+        }
+    }
+
+    /// Gives the construction up.
+    pub fn give_up(&mut self) {
+        if matches!(self.stage, Stage::Building(_)) {
+            self.stage = Stage::Gone;
+        }
+    }
+
+    /// A type of the function, free-standing.
+    pub fn sinfo_of(&mut self, ty: ir::Type) -> SInfo {
+        let this = self.this.upgrade();
+        let HomeState { stage, vars, .. } = self;
+        let func: &Function = match stage {
+            Stage::Building(b) => b.func(),
+            Stage::Done(f) => f,
+            Stage::Gone => return SInfo::Object,
+        };
+        let wrap = |v: ir::Var| {
+            let e = func.find_var_expr(v);
+            match (&this, e) {
+                (Some(home), Some(e)) => NodeRef::new(Node::InFunc(home.clone(), e)),
+                _ => NodeRef::new(Node::Str(func.var(v).name.clone())),
+            }
+        };
+        from_type(func, vars, ty, &wrap)
+    }
+
+    /// Adds a parameter.
+    ///
+    /// # Errors
+    /// A variable without type; dims that are no sizes.
+    pub fn add_param(&mut self, var: &FreeVar) -> Result<ir::Expr> {
+        let Some(info) = &var.0.sinfo else {
+            return Err(Error::Value(format!("parameter {} has no struct info", var.0.name)));
+        };
+        let ty = to_type(self, info)?;
+        let builder = self.builder()?;
+        let param = builder.param(&var.0.name, ty);
+        let e = builder.func_mut().var_expr(param);
+        self.free.insert(var.id(), (var.clone(), e));
+        Ok(e)
+    }
+
+    /// The function's expression for a free variable, if it has one.
+    pub fn free_expr(&self, var: &FreeVar) -> Option<ir::Expr> {
+        self.free.get(&var.id()).map(|entry| entry.1)
+    }
+
+    fn lower_var(&mut self, var: &FreeVar) -> Result<ir::Expr> {
+        if let Some(e) = self.free_expr(var) {
+            return Ok(e);
+        }
+        if self.params_fixed {
+            return Err(Error::Value(format!(
+                "variable {} is neither a parameter of this function nor defined in it",
+                var.0.name
+            )));
+        }
+        self.add_param(var)
+    }
+
+    /// The function's expression for a tree, bindings added as normal form needs them.
+    ///
+    /// # Errors
+    /// What type rules say; variables and expressions of other functions.
+    pub fn lower(&mut self, root: &NodeRef) -> Result<ir::Expr> {
+        if let Some(e) = self.lower_leaf(root)? {
+            return Ok(e);
+        }
+        let mut memo: FxHashMap<usize, ir::Expr> = FxHashMap::default();
+        let mut stack: Vec<(&NodeRef, bool)> = vec![(root, false)];
+        while let Some((node, expanded)) = stack.pop() {
+            if memo.contains_key(&node.id()) || matches!(node.get(), Node::Scalar(_)) {
+                continue;
+            }
+            if let Some(e) = self.lower_leaf(node)? {
+                memo.insert(node.id(), e);
+                continue;
+            }
+            if !expanded {
+                stack.push((node, true));
+                stack.extend(node.children().iter().rev().map(|c| (c, false)));
+                continue;
+            }
+            let e = self.lower_node(node, &memo)?;
+            // A shared inner call is computed once: it gets a variable.
+            let e = if node.id() == root.id() { e } else { self.builder()?.operand(e) };
+            memo.insert(node.id(), e);
+        }
+        Ok(memo[&root.id()])
+    }
+
+    fn lower_leaf(&mut self, node: &NodeRef) -> Result<Option<ir::Expr>> {
+        Ok(Some(match node.get() {
+            Node::InFunc(home, e) => {
+                if !std::ptr::eq(Arc::as_ptr(home), self.this.as_ptr()) {
+                    return Err(Error::Value("the expression belongs to another function".into()));
+                }
+                *e
+            }
+            Node::Var(v) => self.lower_var(v)?,
+            Node::Global(name) => {
+                let info = self.globals.get(name).cloned();
+                let info = info.unwrap_or(SInfo::Func(None, Arc::new(SInfo::Object), false));
+                let ty = to_type(self, &info)?;
+                self.parts()?.0.global(name, ty)
+            }
+            Node::Extern(name) => self.parts()?.0.extern_func(name),
+            Node::Constant(t) => self.parts()?.0.constant(t.clone()),
+            Node::Shape(dims) => {
+                let (func, vars) = self.parts()?;
+                let dims = dims_to_syms(func, vars, dims)?;
+                func.shape(&dims)
+            }
+            Node::Prim(e) => self.lower_prim(e)?,
+            Node::Str(s) => self.parts()?.0.str_value(s),
+            Node::DType(d) => self.parts()?.0.dtype_value(*d),
+            Node::Scalar(s) => {
+                let tensor = scalar_tensor(*s, default_dtype(*s))?;
+                self.parts()?.0.constant(tensor)
+            }
+            Node::Tuple(_) | Node::GetItem(..) | Node::Call(_) => return Ok(None),
+        }))
+    }
+
+    fn lower_prim(&mut self, e: &te::Expr) -> Result<ir::Expr> {
+        let (func, vars) = self.parts()?;
+        if let te::ExprKind::Float(v) = e.kind() {
+            return Ok(func.float_value(*v, e.ty().dtype));
+        }
+        let sym = dim_to_sym(func, vars, e)?;
+        Ok(func.int_value(sym, e.ty().dtype))
+    }
+
+    /// An inner node whose operands are lowered.
+    fn lower_node(
+        &mut self,
+        node: &NodeRef,
+        memo: &FxHashMap<usize, ir::Expr>,
+    ) -> Result<ir::Expr> {
+        match node.get() {
+            Node::Tuple(fields) => {
+                let fields = self.lower_args(fields, memo)?;
+                let leaves: Result<Vec<ir::Expr>> =
+                    fields.into_iter().map(|f| Ok(self.builder()?.operand(f))).collect();
+                Ok(self.parts()?.0.tuple(&leaves?))
+            }
+            Node::GetItem(tuple, index) => {
+                let tuple = memo[&tuple.id()];
+                let builder = self.builder()?;
+                let tuple = builder.operand(tuple);
+                if let Some(fields) = builder.func().tuple_fields(tuple) {
+                    return fields.get(*index as usize).copied().ok_or_else(|| {
+                        Error::Index(format!(
+                            "the tuple has {} fields, not {}",
+                            fields.len(),
+                            index + 1
+                        ))
+                    });
+                }
+                Ok(builder.func_mut().tuple_get_item(tuple, *index))
+            }
+            Node::Call(call) => self.lower_call(call, memo),
+            _ => Err(Error::Internal("leaves are lowered on their own".into())),
+        }
+    }
+
+    fn lower_args(
+        &mut self,
+        args: &[NodeRef],
+        memo: &FxHashMap<usize, ir::Expr>,
+    ) -> Result<Vec<ir::Expr>> {
+        let mut dtype = None;
+        for arg in args {
+            if !matches!(arg.get(), Node::Scalar(_)) {
+                let func =
+                    self.func().ok_or_else(|| Error::Value("the function was given up".into()))?;
+                dtype = dtype.or_else(|| func.ty(memo[&arg.id()]).dtype());
+            }
+        }
+        args.iter()
+            .map(|arg| match arg.get() {
+                Node::Scalar(s) => {
+                    let tensor = scalar_tensor(*s, dtype.unwrap_or(default_dtype(*s)))?;
+                    Ok(self.parts()?.0.constant(tensor))
+                }
+                _ => Ok(memo[&arg.id()]),
+            })
+            .collect()
+    }
+
+    fn lower_call(
+        &mut self,
+        call: &CallNode,
+        memo: &FxHashMap<usize, ir::Expr>,
+    ) -> Result<ir::Expr> {
+        let args = self.lower_args(&call.args, memo)?;
+        let tys: Result<Vec<ir::Type>> = call.ty_args.iter().map(|t| to_type(self, t)).collect();
+        let tys = tys?;
+        match &call.callee {
+            CalleeNode::Op(op) => {
+                let builder = self.builder()?;
+                if !builder.ops().is_pure(*op) {
+                    self.impure = true;
+                }
+                let builder = self.builder()?;
+                builder
+                    .call_op(*op, &args, call.attrs.clone(), &tys)
+                    .map_err(|e| infer_error(*op, &e))
+            }
+            CalleeNode::Expr(callee) => {
+                let callee = self.lower(callee)?;
+                self.call_func(callee, &args, &tys)
+            }
+        }
+    }
+
+    fn call_func(
+        &mut self,
+        callee: ir::Expr,
+        args: &[ir::Expr],
+        tys: &[ir::Type],
+    ) -> Result<ir::Expr> {
+        let (func, _) = self.parts()?;
+        let pure = matches!(func.ty(callee), ir::TypeData::Callable { pure: true, .. });
+        let ty = match tys {
+            [ty] => *ty,
+            [] => crate::relax::convert::call_result(func, callee, args)?,
+            _ => func.intern(ir::TypeData::Tuple(tys.into())),
+        };
+        self.impure |= !pure;
+        Ok(self.builder()?.call_func(callee, args, tys, ty))
+    }
+}
+
+/// The message of a type rule with the operator's name.
+pub fn infer_error(op: pliant_ir::Op, e: &pliant_ir::op::InferError) -> Error {
+    let help = e.help.as_ref().map(|h| format!(" (help: {h})")).unwrap_or_default();
+    Error::Compile(format!("R.{}: {}{help}", op.short_name(), e.message))
+}
+
+fn default_dtype(s: Scalar) -> DType {
+    match s {
+        Scalar::Int(_) => DType::Int64,
+        Scalar::Float(_) => DType::Float32,
+        Scalar::Bool(_) => DType::Bool,
+    }
+}
+
+/// A number as a tensor of rank 0. A float among integers stays a float32.
+fn scalar_tensor(s: Scalar, dtype: DType) -> Result<Tensor> {
+    let dtype =
+        if matches!(s, Scalar::Float(_)) && !dtype.is_float() { DType::Float32 } else { dtype };
+    let value = match s {
+        Scalar::Int(v) => return crate::relax::convert::int_tensor(v, dtype),
+        Scalar::Float(v) => v,
+        Scalar::Bool(b) => f64::from(u8::from(b)),
+    };
+    crate::relax::convert::float_tensor(value, dtype)
+}
+
+/// The signature of an operator.
+pub fn signature(op: pliant_ir::Op) -> Result<&'static OpSignature> {
+    pliant_ops::registry()
+        .signature(op)
+        .ok_or_else(|| Error::Value(format!("operator {op} is not declared")))
+}

@@ -1,0 +1,169 @@
+//! Free-standing expressions: trees that Python builds before a block builder takes them in.
+//!
+//! A node is shared and never changes. Once emitted, an expression is a function's ([`Node::InFunc`]): a home and
+//! an id. Trees may be as deep as the user's loops made them, so dropping never recurses.
+
+use std::sync::Arc;
+
+use pliant_ir::relax as ir;
+use pliant_ir::{Attrs, Op};
+use pliant_ops::te;
+use pliant_tensor::{DType, Tensor};
+
+use crate::relax::home::Home;
+use crate::relax::sinfo::SInfo;
+
+/// A shared node.
+#[derive(Clone)]
+pub struct NodeRef(Arc<NodeBox>);
+
+struct NodeBox(Node);
+
+/// What an expression is.
+pub enum Node {
+    /// A variable that the user made.
+    Var(FreeVar),
+    /// An expression of a function.
+    InFunc(Arc<Home>, ir::Expr),
+    /// A function of the module, by name.
+    Global(Arc<str>),
+    /// A packed function, by name.
+    Extern(Arc<str>),
+    /// A tensor constant.
+    Constant(Tensor),
+    /// A Python number among tensors: it takes the dtype of the tensor beside it.
+    Scalar(Scalar),
+    /// A shape.
+    Shape(Vec<te::Expr>),
+    /// An integer scalar.
+    Prim(te::Expr),
+    /// A string.
+    Str(Arc<str>),
+    /// A data type.
+    DType(DType),
+    /// A tuple.
+    Tuple(Vec<NodeRef>),
+    /// A field of a tuple.
+    GetItem(NodeRef, u32),
+    /// A call.
+    Call(CallNode),
+}
+
+/// A Python number.
+#[derive(Clone, Copy)]
+pub enum Scalar {
+    /// An int.
+    Int(i64),
+    /// A float.
+    Float(f64),
+    /// A bool.
+    Bool(bool),
+}
+
+/// A call.
+pub struct CallNode {
+    /// What is called.
+    pub callee: CalleeNode,
+    /// The operands.
+    pub args: Vec<NodeRef>,
+    /// The attributes.
+    pub attrs: Attrs,
+    /// The types of the results, where the callee does not tell.
+    pub ty_args: Vec<SInfo>,
+}
+
+/// What a call calls.
+pub enum CalleeNode {
+    /// An operator.
+    Op(Op),
+    /// A function.
+    Expr(NodeRef),
+}
+
+/// A variable that the user made; equal only to itself.
+#[derive(Clone)]
+pub struct FreeVar(pub Arc<FreeVarData>);
+
+/// What a variable is.
+pub struct FreeVarData {
+    /// Its name.
+    pub name: Arc<str>,
+    /// Its type, if given.
+    pub sinfo: Option<SInfo>,
+    /// Whether it is local to a dataflow block.
+    pub dataflow: bool,
+}
+
+impl FreeVar {
+    /// The variable's identity while it lives.
+    pub fn id(&self) -> usize {
+        Arc::as_ptr(&self.0) as usize
+    }
+}
+
+impl NodeRef {
+    /// A new node.
+    pub fn new(node: Node) -> Self {
+        NodeRef(Arc::new(NodeBox(node)))
+    }
+
+    /// The node.
+    pub fn get(&self) -> &Node {
+        &self.0.0
+    }
+
+    /// The node's identity while it lives.
+    pub fn id(&self) -> usize {
+        Arc::as_ptr(&self.0) as usize
+    }
+
+    /// Whether both are the same expression.
+    pub fn same(&self, other: &NodeRef) -> bool {
+        match (self.get(), other.get()) {
+            (Node::Var(a), Node::Var(b)) => a.id() == b.id(),
+            (Node::InFunc(f, a), Node::InFunc(g, b)) => Arc::ptr_eq(f, g) && a == b,
+            (Node::Global(a), Node::Global(b)) | (Node::Extern(a), Node::Extern(b)) => a == b,
+            _ => Arc::ptr_eq(&self.0, &other.0),
+        }
+    }
+
+    /// The direct operands.
+    pub fn children(&self) -> &[NodeRef] {
+        match self.get() {
+            Node::Tuple(fields) => fields,
+            Node::GetItem(tuple, _) => std::slice::from_ref(tuple),
+            Node::Call(call) => &call.args,
+            _ => &[],
+        }
+    }
+}
+
+/// Moves the children of a node that is being dropped onto the stack.
+fn disown(node: Node, stack: &mut Vec<NodeRef>) {
+    match node {
+        Node::Tuple(fields) => stack.extend(fields),
+        Node::GetItem(tuple, _) => stack.push(tuple),
+        Node::Call(call) => {
+            stack.extend(call.args);
+            if let CalleeNode::Expr(callee) = call.callee {
+                stack.push(callee);
+            }
+        }
+        _ => {}
+    }
+}
+
+impl Drop for NodeBox {
+    fn drop(&mut self) {
+        if !matches!(self.0, Node::Tuple(_) | Node::GetItem(..) | Node::Call(_)) {
+            return;
+        }
+        let mut stack = Vec::new();
+        disown(std::mem::replace(&mut self.0, Node::DType(DType::Bool)), &mut stack);
+        while let Some(node) = stack.pop() {
+            if let Some(mut inner) = Arc::into_inner(node.0) {
+                disown(std::mem::replace(&mut inner.0, Node::DType(DType::Bool)), &mut stack);
+            }
+        }
+    }
+}

@@ -1,0 +1,327 @@
+//! Operators as Python functions, and the calls that are written in their own way (`call_tir`, ...).
+
+use pliant_ir::op::{CALL_DPS_PACKED, CALL_PURE_PACKED, CALL_TIR, OperandSpec};
+use pliant_ir::{AttrValue, Attrs, Op, OpRegistry, OpSignature};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+
+use crate::error::{Error, Result};
+use crate::relax::classes::{callee_name, wrap};
+use crate::relax::convert::{arg_list, attr_object, attr_value, needed, operand, sinfo_list};
+use crate::relax::home::signature;
+use crate::relax::node::{CallNode, CalleeNode, Node, NodeRef};
+use crate::relax::sinfo::SInfo;
+
+/// An operator: a function from expressions to a call.
+#[pyclass(frozen, module = "pliant.relax.op")]
+pub struct OpFunction {
+    /// The operator.
+    pub op: Op,
+    sig: &'static OpSignature,
+}
+
+#[pymethods]
+impl OpFunction {
+    #[pyo3(signature = (*args, **kwargs))]
+    fn __call__<'py>(
+        &self,
+        args: &Bound<'py, PyTuple>,
+        kwargs: Option<&Bound<'py, PyDict>>,
+    ) -> Result<Bound<'py, PyAny>> {
+        wrap(args.py(), NodeRef::new(Node::Call(self.bind(args, kwargs)?)))
+    }
+
+    /// The full name.
+    #[getter]
+    fn name(&self) -> &'static str {
+        self.op.0
+    }
+
+    #[getter]
+    fn __name__(&self) -> &'static str {
+        self.op.0.rsplit('.').next().unwrap_or(self.op.0)
+    }
+
+    #[getter]
+    fn __qualname__(&self) -> &'static str {
+        self.op.short_name()
+    }
+
+    #[getter]
+    fn __doc__(&self) -> String {
+        let decl = pliant_ops::registry().decl(self.op);
+        let mut doc =
+            decl.map_or_else(|| "An operator of the user's.".to_string(), |d| d.doc.to_string());
+        if let Some(numpy) = decl.and_then(|d| d.numpy) {
+            doc.push_str(&format!("\n\nAs ``numpy.{numpy}``."));
+        }
+        doc
+    }
+
+    /// The operands, then the attributes: `(name, kind, default)`, with the kinds `"operand"`, `"optional"`,
+    /// `"variadic"`, `"attr"` and `"required"`.
+    #[getter]
+    fn parameters<'py>(
+        &self,
+        py: Python<'py>,
+    ) -> Result<Vec<(&'static str, &'static str, Bound<'py, PyAny>)>> {
+        let none = || py.None().into_bound(py);
+        let mut list = Vec::new();
+        for o in &self.sig.operands {
+            let kind = match o {
+                OperandSpec { variadic: true, .. } => "variadic",
+                OperandSpec { optional: true, .. } => "optional",
+                _ => "operand",
+            };
+            list.push((o.name, kind, none()));
+        }
+        for (name, default) in &self.sig.attrs {
+            match default {
+                Some(value) => list.push((*name, "attr", attr_object(py, value)?)),
+                None => list.push((*name, "required", none())),
+            }
+        }
+        Ok(list)
+    }
+
+    #[getter]
+    fn __signature__<'py>(slf: &Bound<'py, Self>) -> Result<Bound<'py, PyAny>> {
+        Ok(crate::error::import(slf.py(), "pliant.relax._signature", "of")?.call1((slf,))?)
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Op({})", self.op.0)
+    }
+}
+
+impl OpFunction {
+    fn bind(
+        &self,
+        args: &Bound<'_, PyTuple>,
+        kwargs: Option<&Bound<'_, PyDict>>,
+    ) -> Result<CallNode> {
+        let OpSignature { operands, attrs } = self.sig;
+        let mut given: Vec<Option<NodeRef>> = Vec::with_capacity(operands.len());
+        let mut list = Attrs::default();
+        let mut positional = args.iter();
+        let mut slots = operands.iter();
+        let mut variadic = false;
+        for spec in slots.by_ref() {
+            if spec.variadic {
+                variadic = true;
+                for arg in positional.by_ref() {
+                    given.push(Some(needed(&arg)?));
+                }
+                break;
+            }
+            match positional.next() {
+                Some(arg) => given.push(self.operand(spec, &arg)?),
+                None => given.push(None),
+            }
+        }
+        let by_position = args.len().min(operands.len());
+        for (i, arg) in positional.enumerate() {
+            let Some((name, _)) = attrs.get(i) else { return Err(self.too_many(args.len())) };
+            list.set(name, attr_value(&arg)?);
+        }
+        let mut ty_args = Vec::new();
+        for (key, value) in kwargs.into_iter().flatten() {
+            let key: String = key.extract()?;
+            if let Some(i) = operands.iter().position(|o| o.name == key) {
+                if i < by_position && !operands[i].variadic {
+                    return Err(self.error(&format!("got several values for operand '{key}'")));
+                }
+                if operands[i].variadic {
+                    given.extend(arg_list(&value)?.into_iter().map(Some));
+                } else {
+                    given[i] = self.operand(&operands[i], &value)?;
+                }
+            } else if let Some((name, _)) = attrs.iter().find(|(n, _)| *n == key) {
+                if list.get(name).is_some() {
+                    return Err(self.error(&format!("got several values for attribute '{key}'")));
+                }
+                list.set(name, attr_value(&value)?);
+            } else if matches!(&*key, "sinfo_args" | "ty_args" | "out_sinfo" | "out_ty") {
+                ty_args = sinfo_list(&value)?;
+            } else {
+                return Err(self.error(&format!(
+                    "has no parameter '{key}'; it is written {}",
+                    self.written()
+                )));
+            }
+        }
+        let args = self.finish(given, variadic)?;
+        let attrs = self.canonical(list)?;
+        Ok(CallNode { callee: CalleeNode::Op(self.op), args, attrs, ty_args })
+    }
+
+    fn operand(&self, spec: &OperandSpec, obj: &Bound<'_, PyAny>) -> Result<Option<NodeRef>> {
+        let given = operand(obj).map_err(|e| match e {
+            Error::Type(m) => self.error(&format!("operand '{}': {m}", spec.name)),
+            other => other,
+        })?;
+        if given.is_none() && !spec.optional {
+            return Err(self.error(&format!("operand '{}' must not be None", spec.name)));
+        }
+        Ok(given)
+    }
+
+    /// Fills gaps among optional operands and cuts the ones left out at the end.
+    fn finish(&self, mut given: Vec<Option<NodeRef>>, variadic: bool) -> Result<Vec<NodeRef>> {
+        if !variadic {
+            while given.len() > 1 && given.last().is_some_and(Option::is_none) {
+                let last = &self.sig.operands[given.len() - 1];
+                if !last.optional {
+                    break;
+                }
+                given.pop();
+            }
+        }
+        let missing = |i: usize| self.sig.operands.get(i).filter(|o| !o.optional);
+        let mut args = Vec::with_capacity(given.len());
+        for (i, node) in given.into_iter().enumerate() {
+            match (node, missing(i)) {
+                (Some(node), _) => args.push(node),
+                (None, Some(spec)) => {
+                    return Err(self.error(&format!(
+                        "operand '{}' is missing; it is written {}",
+                        spec.name,
+                        self.written()
+                    )));
+                }
+                (None, None) if i == 0 && self.sig.operands.len() == 1 => {}
+                (None, None) => {
+                    args.push(crate::relax::classes::call_op("relax.null_value", Vec::new()))
+                }
+            }
+        }
+        Ok(args)
+    }
+
+    /// Attributes in the order of the declaration; required ones must be there.
+    fn canonical(&self, given: Attrs) -> Result<Attrs> {
+        let mut list = Attrs::default();
+        for (name, default) in &self.sig.attrs {
+            match given.get(name) {
+                Some(value) if default.as_ref() == Some(value) => {}
+                Some(value) => list.set(name, dtype_attr(name, value)),
+                None if default.is_none() => {
+                    return Err(self.error(&format!(
+                        "attribute '{name}' is missing; it is written {}",
+                        self.written()
+                    )));
+                }
+                None => {}
+            }
+        }
+        Ok(list)
+    }
+
+    fn written(&self) -> String {
+        let operands = self.sig.operands.iter().map(|o| match o {
+            OperandSpec { variadic: true, .. } => format!("*{}", o.name),
+            OperandSpec { optional: true, .. } => format!("{}=None", o.name),
+            _ => o.name.to_string(),
+        });
+        let attrs = self
+            .sig
+            .attrs
+            .iter()
+            .map(|(n, d)| if d.is_some() { format!("{n}=...") } else { n.to_string() });
+        let parts: Vec<String> = operands.chain(attrs).collect();
+        format!("{}({})", self.op.short_name(), parts.join(", "))
+    }
+
+    fn error(&self, what: &str) -> Error {
+        Error::Type(format!("{}: {what}", self.op.short_name()))
+    }
+
+    fn too_many(&self, n: usize) -> Error {
+        self.error(&format!("{n} arguments are too many; it is written {}", self.written()))
+    }
+}
+
+/// Attributes that are data types are kept as such.
+fn dtype_attr(name: &str, value: &AttrValue) -> AttrValue {
+    match value {
+        AttrValue::Str(s) if name.ends_with("dtype") => match s.parse() {
+            Ok(dtype) => AttrValue::DType(dtype),
+            Err(_) => value.clone(),
+        },
+        _ => value.clone(),
+    }
+}
+
+/// The operator of that full name.
+#[pyfunction]
+pub fn get_op(name: &str) -> Result<OpFunction> {
+    let registry = pliant_ops::registry();
+    let full = if name.starts_with("relax.") { name.to_string() } else { format!("relax.{name}") };
+    match registry.lookup(&full) {
+        Some(op) => Ok(OpFunction { op, sig: signature(op)? }),
+        None => Err(Error::Value(format!("no operator is called '{name}'"))),
+    }
+}
+
+/// The full names of all operators of the library and of the user, aliases included.
+#[pyfunction]
+pub fn op_names() -> Vec<String> {
+    let registry = pliant_ops::registry();
+    let mut names: Vec<String> = Vec::new();
+    for decl in registry.decls() {
+        names.push(decl.name.to_string());
+        names.extend(decl.aliases.iter().map(|a| (*a).to_string()));
+    }
+    names.extend(registry.user_ops().into_iter().map(String::from));
+    names
+}
+
+fn call_node(op: Op, args: Vec<NodeRef>, ty_args: Vec<SInfo>) -> NodeRef {
+    let callee = CalleeNode::Op(op);
+    NodeRef::new(Node::Call(CallNode { callee, args, attrs: Attrs::default(), ty_args }))
+}
+
+/// A destination-passing call: of a loop function, or of a packed function (`packed`).
+#[pyfunction]
+#[pyo3(signature = (packed, func, args, out_sinfo, tir_vars=None))]
+pub fn call_dps<'py>(
+    packed: bool,
+    func: &Bound<'py, PyAny>,
+    args: &Bound<'py, PyAny>,
+    out_sinfo: &Bound<'py, PyAny>,
+    tir_vars: Option<&Bound<'py, PyAny>>,
+) -> Result<Bound<'py, PyAny>> {
+    let callee = callee_name(func)?;
+    let mut list = vec![callee, NodeRef::new(Node::Tuple(arg_list(args)?))];
+    if let Some(vars) = tir_vars.filter(|v| !v.is_none()) {
+        list.push(needed(vars)?);
+    }
+    let outs = sinfo_list(out_sinfo)?;
+    if outs.is_empty() {
+        return Err(Error::Type("out_sinfo must give the type of at least one result".into()));
+    }
+    let op = if packed { CALL_DPS_PACKED } else { CALL_TIR };
+    wrap(func.py(), call_node(op, list, outs))
+}
+
+/// A call of a packed function; `pure` when the caller promises that it has no effect but its result.
+#[pyfunction]
+#[pyo3(signature = (pure, func, *args, sinfo_args=None))]
+pub fn call_packed<'py>(
+    pure: bool,
+    func: &Bound<'py, PyAny>,
+    args: &Bound<'py, PyTuple>,
+    sinfo_args: Option<&Bound<'py, PyAny>>,
+) -> Result<Bound<'py, PyAny>> {
+    let callee = callee_name(func)?;
+    let ty_args = sinfo_args.map(sinfo_list).transpose()?.unwrap_or_default();
+    let list: Result<Vec<NodeRef>> = args.iter().map(|a| needed(&a)).collect();
+    let mut list = list?;
+    if pure {
+        list.insert(0, callee);
+        return wrap(func.py(), call_node(CALL_PURE_PACKED, list, ty_args));
+    }
+    let call =
+        CallNode { callee: CalleeNode::Expr(callee), args: list, attrs: Attrs::default(), ty_args };
+    wrap(func.py(), NodeRef::new(Node::Call(call)))
+}

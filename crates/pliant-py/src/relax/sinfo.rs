@@ -1,0 +1,321 @@
+//! Struct infos: the types of graph-level values, free of any function.
+
+use std::fmt;
+use std::sync::Arc;
+
+use pliant_ir::relax::{self as ir, Function, TensorShape, Type, TypeData};
+use pliant_ops::te::{self, VarMap};
+use pliant_sym::Sym;
+use pliant_tensor::DType;
+
+use crate::error::{Error, Result};
+use crate::relax::home::HomeState;
+use crate::relax::node::{Node, NodeRef};
+use crate::tir::expr::structural_equal;
+
+/// A type. Dims are free-standing expressions.
+#[derive(Clone)]
+pub enum SInfo {
+    /// Any value.
+    Object,
+    /// A scalar, with its value where known.
+    Prim(DType, Option<te::Expr>),
+    /// A shape: its dims, or its rank, or nothing.
+    Shape(Option<Vec<te::Expr>>, Option<u32>),
+    /// A tensor.
+    Tensor(SShape, Option<DType>),
+    /// A tuple.
+    Tuple(Arc<[SInfo]>),
+    /// A function: parameters if known, result, purity.
+    Func(Option<Arc<[SInfo]>>, Arc<SInfo>, bool),
+}
+
+/// What is known of a tensor's shape.
+#[derive(Clone)]
+pub enum SShape {
+    /// Every dim.
+    Dims(Vec<te::Expr>),
+    /// The value of a variable of shape type.
+    Var(NodeRef),
+    /// Only the rank.
+    Rank(u32),
+    /// Nothing.
+    Unknown,
+}
+
+impl SInfo {
+    /// The data type of a tensor or scalar, if known.
+    pub fn dtype(&self) -> Option<DType> {
+        match self {
+            SInfo::Tensor(_, dtype) => *dtype,
+            SInfo::Prim(dtype, _) => Some(*dtype),
+            _ => None,
+        }
+    }
+
+    /// The rank of a tensor or shape, if known.
+    pub fn ndim(&self) -> Option<usize> {
+        match self {
+            SInfo::Tensor(SShape::Dims(dims), _) | SInfo::Shape(Some(dims), _) => Some(dims.len()),
+            SInfo::Tensor(SShape::Rank(n), _) | SInfo::Shape(None, Some(n)) => Some(*n as usize),
+            _ => None,
+        }
+    }
+
+    /// The dims of a tensor or shape, if all are known.
+    pub fn dims(&self) -> Option<&[te::Expr]> {
+        match self {
+            SInfo::Tensor(SShape::Dims(dims), _) | SInfo::Shape(Some(dims), _) => Some(dims),
+            _ => None,
+        }
+    }
+
+    /// Whether both are the same type, dim by dim as written.
+    pub fn same(&self, other: &SInfo) -> bool {
+        let dims_same = |a: &[te::Expr], b: &[te::Expr]| {
+            a.len() == b.len() && a.iter().zip(b).all(|(x, y)| structural_equal(x, y))
+        };
+        let all_same = |a: &[SInfo], b: &[SInfo]| {
+            a.len() == b.len() && a.iter().zip(b).all(|(x, y)| x.same(y))
+        };
+        match (self, other) {
+            (SInfo::Object, SInfo::Object) => true,
+            (SInfo::Prim(d, v), SInfo::Prim(e, w)) => {
+                d == e
+                    && match (v, w) {
+                        (Some(v), Some(w)) => structural_equal(v, w),
+                        (None, None) => true,
+                        _ => false,
+                    }
+            }
+            (SInfo::Shape(Some(a), _), SInfo::Shape(Some(b), _)) => dims_same(a, b),
+            (SInfo::Shape(None, m), SInfo::Shape(None, n)) => m == n,
+            (SInfo::Tensor(s, d), SInfo::Tensor(t, e)) => {
+                d == e
+                    && match (s, t) {
+                        (SShape::Dims(a), SShape::Dims(b)) => dims_same(a, b),
+                        (SShape::Var(a), SShape::Var(b)) => a.same(b),
+                        (SShape::Rank(a), SShape::Rank(b)) => a == b,
+                        (SShape::Unknown, SShape::Unknown) => true,
+                        _ => false,
+                    }
+            }
+            (SInfo::Tuple(a), SInfo::Tuple(b)) => all_same(a, b),
+            (SInfo::Func(p, r, pure), SInfo::Func(q, s, other_pure)) => {
+                pure == other_pure
+                    && r.same(s)
+                    && match (p, q) {
+                        (Some(p), Some(q)) => all_same(p, q),
+                        (None, None) => true,
+                        _ => false,
+                    }
+            }
+            _ => false,
+        }
+    }
+}
+
+fn join<T: fmt::Display>(items: impl IntoIterator<Item = T>) -> String {
+    let parts: Vec<String> = items.into_iter().map(|i| i.to_string()).collect();
+    parts.join(", ")
+}
+
+fn shape_text(dims: &[te::Expr]) -> String {
+    let comma = if dims.len() == 1 { "," } else { "" };
+    format!("({}{comma})", join(dims))
+}
+
+/// The text in the script's own notation.
+impl fmt::Display for SInfo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SInfo::Object => f.write_str("R.Object"),
+            SInfo::Prim(_, Some(value)) => write!(f, "R.Prim(value={value})"),
+            SInfo::Prim(dtype, None) => write!(f, "R.Prim(\"{dtype}\")"),
+            SInfo::Shape(Some(dims), _) => write!(f, "R.Shape([{}])", join(dims)),
+            SInfo::Shape(None, Some(n)) => write!(f, "R.Shape(ndim={n})"),
+            SInfo::Shape(None, None) => f.write_str("R.Shape"),
+            SInfo::Tensor(shape, dtype) => {
+                let mut parts = Vec::new();
+                match shape {
+                    SShape::Dims(dims) => parts.push(shape_text(dims)),
+                    SShape::Var(_) => parts.push("shape variable".to_string()),
+                    SShape::Rank(_) | SShape::Unknown => {}
+                }
+                if let Some(dtype) = dtype {
+                    parts.push(format!("dtype=\"{dtype}\""));
+                }
+                if let SShape::Rank(n) = shape {
+                    parts.push(format!("ndim={n}"));
+                }
+                if parts.is_empty() {
+                    f.write_str("R.Tensor")
+                } else {
+                    write!(f, "R.Tensor({})", parts.join(", "))
+                }
+            }
+            SInfo::Tuple(fields) => write!(f, "R.Tuple({})", join(fields.iter())),
+            SInfo::Func(Some(params), ret, pure) => {
+                write!(
+                    f,
+                    "R.Callable(({}), {ret}, {})",
+                    join(params.iter()),
+                    if *pure { "True" } else { "False" }
+                )
+            }
+            SInfo::Func(None, ret, _) => write!(f, "R.Callable(ret={ret})"),
+        }
+    }
+}
+
+/// The symbolic integer of a dim, in a function's arena.
+///
+/// # Errors
+/// `TypeError` for what is no integer expression over sizes.
+pub fn dim_to_sym(func: &mut Function, vars: &mut VarMap, dim: &te::Expr) -> Result<Sym> {
+    if let Some(v) = dim.as_int() {
+        return Ok(func.syms.int(v));
+    }
+    te::to_sym(&mut func.syms, dim, vars).ok_or_else(|| {
+        Error::Type(format!("'{dim}' is not a size: an integer expression over variables"))
+    })
+}
+
+/// The dims as symbolic integers of a function.
+///
+/// # Errors
+/// As [`dim_to_sym`].
+pub fn dims_to_syms(func: &mut Function, vars: &mut VarMap, dims: &[te::Expr]) -> Result<Vec<Sym>> {
+    dims.iter().map(|d| dim_to_sym(func, vars, d)).collect()
+}
+
+/// The type in a function's arenas.
+///
+/// # Errors
+/// Dims that are no sizes; a shape variable of another function.
+pub fn to_type(state: &mut HomeState, info: &SInfo) -> Result<Type> {
+    let data = match info {
+        SInfo::Object => TypeData::Any,
+        SInfo::Prim(dtype, value) => {
+            let (func, vars) = state.parts()?;
+            let value = value.as_ref().map(|v| dim_to_sym(func, vars, v)).transpose()?;
+            TypeData::Prim { dtype: *dtype, value }
+        }
+        SInfo::Shape(dims, ndim) => match dims {
+            Some(dims) => {
+                let (func, vars) = state.parts()?;
+                TypeData::shape(dims_to_syms(func, vars, dims)?)
+            }
+            None => TypeData::Shape { dims: None, ndim: *ndim },
+        },
+        SInfo::Tensor(shape, dtype) => {
+            let shape = match shape {
+                SShape::Dims(dims) => {
+                    let (func, vars) = state.parts()?;
+                    TensorShape::Dims(dims_to_syms(func, vars, dims)?.into())
+                }
+                SShape::Var(node) => TensorShape::Var(shape_var(state, node)?),
+                SShape::Rank(n) => TensorShape::Rank(*n),
+                SShape::Unknown => TensorShape::Unknown,
+            };
+            TypeData::Tensor { shape, dtype: *dtype }
+        }
+        SInfo::Tuple(fields) => {
+            let fields: Result<Vec<Type>> = fields.iter().map(|f| to_type(state, f)).collect();
+            TypeData::Tuple(fields?.into())
+        }
+        SInfo::Func(params, ret, pure) => {
+            let params = match params {
+                Some(list) => {
+                    let list: Result<Vec<Type>> = list.iter().map(|p| to_type(state, p)).collect();
+                    Some(list?.into())
+                }
+                None => None,
+            };
+            let ret = to_type(state, ret)?;
+            TypeData::Callable { params, ret, pure: *pure }
+        }
+    };
+    Ok(state.parts()?.0.intern(data))
+}
+
+fn shape_var(state: &mut HomeState, node: &NodeRef) -> Result<ir::Var> {
+    let e = state.lower(node)?;
+    match state.parts()?.0.expr(e) {
+        ir::ExprData::Var(v) => Ok(*v),
+        _ => Err(Error::Type(
+            "a tensor's shape is a list of sizes or a variable of shape type".into(),
+        )),
+    }
+}
+
+/// The type of a function's arena, free-standing. `wrap_var` makes the node of a shape variable.
+pub fn from_type(
+    func: &Function,
+    vars: &mut VarMap,
+    ty: Type,
+    wrap_var: &dyn Fn(ir::Var) -> NodeRef,
+) -> SInfo {
+    let dims = |syms: &[Sym], vars: &mut VarMap| -> Vec<te::Expr> {
+        syms.iter().map(|&s| te::from_sym(&func.syms, s, vars)).collect()
+    };
+    match func.types.get(ty) {
+        TypeData::Any => SInfo::Object,
+        TypeData::Prim { dtype, value } => {
+            SInfo::Prim(*dtype, value.map(|v| te::from_sym(&func.syms, v, vars)))
+        }
+        TypeData::Shape { dims: d, ndim } => SInfo::Shape(d.as_ref().map(|d| dims(d, vars)), *ndim),
+        TypeData::Tensor { shape, dtype } => {
+            let shape = match shape {
+                TensorShape::Dims(d) => SShape::Dims(dims(d, vars)),
+                TensorShape::Var(v) => SShape::Var(wrap_var(*v)),
+                TensorShape::Rank(n) => SShape::Rank(*n),
+                TensorShape::Unknown => SShape::Unknown,
+            };
+            SInfo::Tensor(shape, *dtype)
+        }
+        TypeData::Tuple(fields) => {
+            SInfo::Tuple(fields.iter().map(|&f| from_type(func, vars, f, wrap_var)).collect())
+        }
+        TypeData::Callable { params, ret, pure } => {
+            let params = params
+                .as_ref()
+                .map(|p| p.iter().map(|&t| from_type(func, vars, t, wrap_var)).collect());
+            SInfo::Func(params, Arc::new(from_type(func, vars, *ret, wrap_var)), *pure)
+        }
+    }
+}
+
+/// The type of a node that is in no function, where it follows from the node alone.
+pub fn free_sinfo(node: &NodeRef) -> Option<SInfo> {
+    Some(match node.get() {
+        Node::Var(v) => v.0.sinfo.clone()?,
+        Node::Constant(t) => {
+            let dims = t.shape().iter().map(|&d| te::int(d)).collect();
+            SInfo::Tensor(SShape::Dims(dims), Some(t.dtype()))
+        }
+        Node::Shape(dims) => SInfo::Shape(Some(dims.clone()), Some(dims.len() as u32)),
+        Node::Prim(e) if e.ty().dtype.is_float() => SInfo::Prim(e.ty().dtype, None),
+        Node::Prim(e) => SInfo::Prim(e.ty().dtype, Some(e.clone())),
+        Node::Str(_) | Node::DType(_) => SInfo::Object,
+        Node::Extern(_) => SInfo::Func(None, Arc::new(SInfo::Object), false),
+        Node::Tuple(fields) => {
+            let fields: Option<Vec<SInfo>> = fields.iter().map(sinfo_of).collect();
+            SInfo::Tuple(fields?.into())
+        }
+        Node::GetItem(tuple, index) => match sinfo_of(tuple)? {
+            SInfo::Tuple(fields) => fields.get(*index as usize)?.clone(),
+            _ => return None,
+        },
+        Node::Call(call) if call.ty_args.len() == 1 => call.ty_args[0].clone(),
+        _ => return None,
+    })
+}
+
+/// The type of a node, where known.
+pub fn sinfo_of(node: &NodeRef) -> Option<SInfo> {
+    match node.get() {
+        Node::InFunc(home, e) => Some(home.sinfo(*e)),
+        _ => free_sinfo(node),
+    }
+}
