@@ -80,6 +80,9 @@ codes! {
     PL0406 = "An integer division by zero.";
     PL0407 = "The interpreter's budget of steps is spent.";
     PL0408 = "The interpreter cannot run this.";
+
+    PL0501 = "A program that cannot be lowered as it is.";
+    PL0502 = "A pass, pipeline, target or option that does not exist.";
 }
 
 /// The meaning of a code, if there is such a code.
