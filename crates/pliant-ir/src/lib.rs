@@ -8,6 +8,7 @@
 //! | [`attrs`] | attribute values of operators and functions |
 //! | [`op`] | the name of an operator, and what the IR asks of whoever declares operators |
 //! | [`print`] | script text of everything |
+//! | [`verify`] | the rules of well-formed modules |
 //!
 //! A function owns its arenas: ids of one function mean nothing in another, functions are cloned
 //! whole, transformed in parallel and dropped whole. Nothing here is global and nothing locks.
@@ -18,6 +19,7 @@ pub mod op;
 pub mod print;
 pub mod relax;
 pub mod tir;
+pub mod verify;
 
 pub use attrs::{AttrValue, Attrs};
 pub use module::{BaseFunc, IRModule};

@@ -100,6 +100,11 @@ pub trait OpRegistry: Send + Sync {
     /// How the operator is written. `None` for an unknown one.
     fn signature(&self, op: Op) -> Option<&OpSignature>;
 
+    /// The full names of all operators, for suggestions.
+    fn names(&self) -> Vec<&'static str> {
+        Vec::new()
+    }
+
     /// Whether a call has no effect but its result.
     fn is_pure(&self, op: Op) -> bool;
 

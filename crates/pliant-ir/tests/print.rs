@@ -1,81 +1,17 @@
 //! The printed form of both levels.
 
+mod common;
+
+use common::{TestOps, matmul};
 use pliant_ir::op::{CALL_TIR, NoOps, Op};
 use pliant_ir::print::{PrintOptions, print_function, print_module, print_prim_func};
 use pliant_ir::relax::{Callee, FunctionBuilder, TypeData};
-use pliant_ir::tir::{
-    self, BinOp, BlockData, ForKind, IterKind, IterVar, PrimFunc, StmtData, Ty, VarTy,
-};
+use pliant_ir::tir::{self, BinOp, ForKind, PrimFunc, StmtData, Ty, VarTy};
 use pliant_ir::{AttrValue, Attrs, DType, IRModule};
 use pliant_tensor::Tensor;
 
 fn plain() -> PrintOptions {
     PrintOptions { header: false, ..PrintOptions::default() }
-}
-
-/// `C[m, n] = A[m, k] * B[k, n]`, k static.
-fn matmul() -> PrimFunc {
-    let mut f = PrimFunc::new();
-    let (m, n) = (f.size_var("m"), f.size_var("n"));
-    let (m, n) = (f.var_expr(m), f.var_expr(n));
-    let k = f.int(8);
-    let a = f.compact_buffer("A", vec![m, k], DType::Float32);
-    let b = f.compact_buffer("B", vec![k, n], DType::Float32);
-    let c = f.compact_buffer("C", vec![m, n], DType::Float32);
-    f.add_buffer_param("A", a);
-    f.add_buffer_param("var_B", b);
-    f.add_buffer_param("C", c);
-    let zero = f.int(0);
-    let extents = [m, n, k];
-    let kinds = [IterKind::Spatial, IterKind::Spatial, IterKind::Reduce];
-    let loops = ["i", "j", "k"].map(|name| f.size_var(name));
-    let axes = ["v_i", "v_j", "v_k"].map(|name| f.size_var(name));
-    let iters: Vec<IterVar> = (0..3)
-        .map(|i| IterVar {
-            var: axes[i],
-            min: zero,
-            extent: extents[i],
-            kind: kinds[i],
-            binding: f.var_expr(loops[i]),
-        })
-        .collect();
-    let [vi, vj, vk] = axes.map(|v| f.var_expr(v));
-    let fzero = f.const_of(0.0, DType::Float32);
-    let init = f.store(c, &[vi, vj], fzero);
-    let (x, y, z) = (f.load(a, &[vi, vk]), f.load(b, &[vk, vj]), f.load(c, &[vi, vj]));
-    let xy = f.mul(x, y);
-    let sum = f.add(z, xy);
-    let body = f.store(c, &[vi, vj], sum);
-    let one = f.int(1);
-    let region = |buffer, r: [tir::Expr; 2]| tir::BufferRegion {
-        buffer,
-        region: r.iter().map(|&e| (e, one)).collect(),
-    };
-    let mut stmt = f.add_stmt(StmtData::Block(Box::new(BlockData {
-        name: "matmul".into(),
-        iters,
-        predicate: None,
-        reads: Some(vec![region(a, [vi, vk]), region(b, [vk, vj])]),
-        writes: Some(vec![region(c, [vi, vj])]),
-        allocs: vec![],
-        init: Some(init),
-        body,
-        annotations: vec![],
-    })));
-    for i in (0..3).rev() {
-        stmt = f.add_stmt(StmtData::For {
-            var: loops[i],
-            min: zero,
-            extent: extents[i],
-            kind: ForKind::Serial,
-            body: stmt,
-            annotations: vec![],
-        });
-    }
-    f.body = stmt;
-    f.private = true;
-    f.attrs.insert("tir.noalias".into(), AttrValue::Bool(true));
-    f
 }
 
 const MATMUL: &str = r#"@T.prim_func(private=True)
@@ -218,6 +154,8 @@ fn a_module_of_both_levels() {
 "#;
     let matmul: String = MATMUL.lines().map(|l| format!("    {l}\n")).collect();
     let expected = format!("@I.ir_module\nclass Module:\n{matmul}{expected_main}");
+    let short = print_module(&module, &TestOps, &plain());
+    assert!(short.contains("R.nn.softmax(lv, keepdims=True)"), "{short}");
     let text = print_module(&module, &ops, &plain());
     let (_, body) = text.split_once("\n\n").unwrap();
     assert_eq!(body, expected);

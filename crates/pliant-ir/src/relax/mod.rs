@@ -10,6 +10,7 @@ pub mod derive;
 pub mod expr;
 pub mod function;
 pub mod types;
+pub mod verify;
 pub mod visit;
 
 pub use builder::FunctionBuilder;

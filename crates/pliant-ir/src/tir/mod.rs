@@ -10,6 +10,7 @@ pub mod func;
 pub mod intrin;
 pub mod stmt;
 pub mod sym;
+pub mod verify;
 pub mod visit;
 
 pub use buffer::{Buffer, BufferData, BufferRegion, Scope};

@@ -1,0 +1,266 @@
+//! Calls: effects, operator signatures, arguments, destination-passing calls.
+
+use pliant_diag::codes;
+
+use super::Verifier;
+use crate::module::BaseFunc;
+use crate::op::{CALL_TIR, Op};
+use crate::relax::derive::{derive_call_ty, derive_callable_ty};
+use crate::relax::expr::*;
+use crate::relax::types::{Type, TypeData};
+use crate::tir::{PrimFunc, VarTy};
+
+impl Verifier<'_> {
+    pub(super) fn call(&mut self, e: Expr) {
+        let f = self.f;
+        let ExprData::Call { callee, args, .. } = f.expr(e) else { return };
+        let args = f.list(*args);
+        self.effects(*callee);
+        match callee {
+            Callee::Op(op) => {
+                self.op_call(*op, args.len());
+                if *op == CALL_TIR {
+                    self.call_tir(e, args);
+                }
+            }
+            Callee::Expr(c) => self.value_call(*c, args),
+        }
+    }
+
+    /// Whether a call may have effects, as far as the callee tells.
+    fn is_impure(&self, callee: Callee) -> bool {
+        let f = self.f;
+        let e = match callee {
+            Callee::Op(op) => return !self.ops.is_pure(op),
+            Callee::Expr(e) => e,
+        };
+        match f.expr(e) {
+            ExprData::Global(s) => match self.module.and_then(|m| m.get(f.str(*s))) {
+                Some(BaseFunc::Relax(callee)) => !callee.is_pure(),
+                Some(BaseFunc::Prim(_)) => true,
+                None => matches!(f.ty(e), TypeData::Callable { pure: false, .. }),
+            },
+            ExprData::Extern(_) => true,
+            _ => !matches!(f.ty(e), TypeData::Callable { pure: true, .. }),
+        }
+    }
+
+    fn effects(&mut self, callee: Callee) {
+        if self.force_pure || !self.is_impure(callee) {
+            return;
+        }
+        let what = match callee {
+            Callee::Op(op) => op.0.to_string(),
+            Callee::Expr(e) => match self.f.expr(e) {
+                ExprData::Global(s) | ExprData::Extern(s) => self.f.str(*s).to_string(),
+                ExprData::Var(v) => self.name(*v).to_string(),
+                _ => "a value".into(),
+            },
+        };
+        if self.dataflow.is_some() {
+            self.error_help(
+                codes::PL0207,
+                format!("the call of '{what}' has effects and stands in a dataflow block"),
+                "move it out of the block, or use R.call_pure_packed if it has none",
+            );
+        } else if self.funcs.last().is_some_and(|&id| self.f.func(id).pure) {
+            self.error_help(
+                codes::PL0208,
+                format!("the call of '{what}' has effects, but the function is declared pure"),
+                "declare the function with @R.function(pure=False)",
+            );
+        }
+    }
+
+    fn op_call(&mut self, op: Op, args: usize) {
+        let Some(signature) = self.ops.signature(op) else {
+            self.error(codes::PL0219, format!("operator '{op}' is not declared"));
+            return;
+        };
+        let operands = &signature.operands;
+        let most = operands.len();
+        let least = operands.iter().filter(|o| !o.optional && !o.variadic).count();
+        let variadic = operands.iter().any(|o| o.variadic);
+        if args < least || (args > most && !variadic) {
+            let names: Vec<&str> = operands.iter().map(|o| o.name).collect();
+            let names = names.join(", ");
+            self.error(
+                codes::PL0219,
+                format!("'{op}' takes the operands ({names}), not {args} operands"),
+            );
+        }
+    }
+
+    fn value_call(&mut self, callee: Expr, args: &[Expr]) {
+        let f = self.f;
+        if let ExprData::Global(s) = f.expr(callee) {
+            let Some(module) = self.module else { return };
+            match module.get(f.str(*s)) {
+                Some(BaseFunc::Prim(p)) => return self.direct_call(f.str(*s), p, args),
+                Some(BaseFunc::Relax(callee)) => {
+                    let tys: Vec<Type> = args.iter().map(|&a| f.expr_ty(a)).collect();
+                    let scratch = self.scratch.get_or_insert_with(|| f.clone());
+                    let derived = derive_call_ty(scratch, callee, &tys);
+                    return self.derived(f.str(*s), derived, args.len(), callee.params().len());
+                }
+                None => return,
+            }
+        }
+        if matches!(f.expr(callee), ExprData::Extern(_)) {
+            return;
+        }
+        let ty = f.expr_ty(callee);
+        if !matches!(f.types.get(ty), TypeData::Callable { .. } | TypeData::Any) {
+            let text = self.ty_text(ty);
+            self.error(codes::PL0223, format!("a value of type {text} is called"));
+            return;
+        }
+        let tys: Vec<Type> = args.iter().map(|&a| f.expr_ty(a)).collect();
+        let scratch = self.scratch.get_or_insert_with(|| f.clone());
+        let derived = derive_callable_ty(scratch, ty, &tys);
+        let count = match f.types.get(ty) {
+            TypeData::Callable { params: Some(p), .. } => p.len(),
+            _ => args.len(),
+        };
+        self.derived("a function value", derived, args.len(), count);
+    }
+
+    fn derived(
+        &mut self,
+        what: &str,
+        result: Result<Type, crate::op::InferError>,
+        args: usize,
+        params: usize,
+    ) {
+        if let Err(e) = result {
+            let code = if args == params { codes::PL0212 } else { codes::PL0211 };
+            self.error(code, format!("the call of '{what}': {}", e.message));
+        }
+    }
+
+    /// A direct call passes inputs, outputs and sizes one by one, or the sizes as one shape.
+    fn direct_call(&mut self, name: &str, callee: &PrimFunc, args: &[Expr]) {
+        let f = self.f;
+        let mut count = 0;
+        for &a in args {
+            count += match f.ty(a) {
+                TypeData::Shape { ndim: Some(n), .. } => *n as usize,
+                TypeData::Shape { .. } | TypeData::Any => return,
+                _ => 1,
+            };
+        }
+        if count != callee.params.len() {
+            let n = callee.params.len();
+            self.error(
+                codes::PL0211,
+                format!("'{name}' takes {n} parameters, the call passes {count}"),
+            );
+        }
+    }
+
+    fn call_tir(&mut self, call: Expr, args: &[Expr]) {
+        let f = self.f;
+        let ExprData::Call { ty_args, .. } = f.expr(call) else { return };
+        let Some(&callee) = args.first() else { return };
+        let ExprData::Global(s) = f.expr(callee) else {
+            self.error(codes::PL0218, "call_tir calls a loop function of the module by name");
+            return;
+        };
+        let name = f.str(*s);
+        let Some(module) = self.module else { return };
+        let prim = match module.get(name) {
+            Some(BaseFunc::Prim(p)) => p,
+            Some(BaseFunc::Relax(_)) => {
+                self.error(
+                    codes::PL0218,
+                    format!("call_tir of '{name}', which is a graph function"),
+                );
+                return;
+            }
+            None => return,
+        };
+        let outs: Vec<Type> = match f.type_list(*ty_args) {
+            [one] => match f.types.get(*one) {
+                TypeData::Tuple(fields) => fields.to_vec(),
+                _ => vec![*one],
+            },
+            many => many.to_vec(),
+        };
+        if outs.is_empty() {
+            self.error(codes::PL0218, format!("call_tir of '{name}' without out_sinfo"));
+            return;
+        }
+        let Some(inputs) = args.get(1).and_then(|&a| match f.ty(a) {
+            TypeData::Tuple(fields) => Some(fields.to_vec()),
+            _ => None,
+        }) else {
+            return;
+        };
+        let vars = match args.get(2).map(|&a| f.ty(a)) {
+            None => 0,
+            Some(TypeData::Shape { ndim: Some(n), .. }) => *n as usize,
+            Some(_) => return,
+        };
+        let (have, want) = (inputs.len() + outs.len() + vars, prim.params.len());
+        if have != want {
+            let (i, o) = (inputs.len(), outs.len());
+            self.error(
+                codes::PL0218,
+                format!("'{name}' takes {want} parameters, call_tir passes {i} inputs, {o} outputs and {vars} sizes"),
+            );
+            return;
+        }
+        // Trailing scalar inputs stand after the outputs in the parameters.
+        let tensors =
+            inputs.iter().take_while(|&&t| !matches!(f.types.get(t), TypeData::Prim { .. }));
+        let tensors: Vec<Type> = tensors.copied().chain(outs).collect();
+        for (i, ty) in tensors.into_iter().enumerate() {
+            self.buffer_fits(name, prim, i, ty);
+        }
+    }
+
+    fn buffer_fits(&mut self, name: &str, prim: &PrimFunc, i: usize, ty: Type) {
+        let f = self.f;
+        let p = prim.params[i];
+        let Some(&b) = prim.buffer_map.get(&p) else {
+            if matches!(prim.var(p).ty, VarTy::Value(_)) && f.types.get(ty).is_tensor() {
+                self.error(
+                    codes::PL0218,
+                    format!("parameter {i} of '{name}' is a scalar, not a tensor"),
+                );
+            }
+            return;
+        };
+        let buffer = prim.buffer(b);
+        let TypeData::Tensor { dtype, .. } = f.types.get(ty) else { return };
+        let text = || crate::print::type_text(f, ty);
+        if dtype.is_some_and(|d| d != buffer.dtype) {
+            let (text, want) = (text(), buffer.dtype);
+            self.error(
+                codes::PL0218,
+                format!("parameter {i} of '{name}' holds {want}, not {text}"),
+            );
+        }
+        if f.rank_of(ty).is_some_and(|n| n as usize != buffer.shape.len()) {
+            let (text, want) = (text(), buffer.shape.len());
+            self.error(
+                codes::PL0218,
+                format!("parameter {i} of '{name}' has {want} dims, not {text}"),
+            );
+            return;
+        }
+        let Some(dims) = f.types.get(ty).dims() else { return };
+        for (at, (&d, &s)) in dims.iter().zip(&buffer.shape).enumerate() {
+            if let (Some(d), Some(s)) = (f.syms.as_int(d), prim.as_int(s)) {
+                if d != s {
+                    self.error(
+                        codes::PL0218,
+                        format!(
+                            "dim {at} of parameter {i} of '{name}' is {s}, the call passes {d}"
+                        ),
+                    );
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,429 @@
+//! The specification of graph functions, and its checker.
+//!
+//! # Structure
+//! - Every expression has a type of its function (PL0201). Blocks, sequences and local functions stand in one place
+//!   each (PL0221); branches, functions and tuples nest at most [`MAX_DEPTH`] deep (PL0220).
+//! - A-normal form: the operands of a call, the fields of a tuple, the tuple of a field access, a condition and the
+//!   result of a sequence are leaves (variables, names, constants, shapes, scalars, strings, data types) or tuples of
+//!   such operands. `If` and local functions are values of bindings only, and a `match_cast` casts an operand
+//!   (PL0202).
+//!
+//! # Scopes
+//! - A variable is defined once in its function (PL0204) and used only where it is in view (PL0203): a parameter in
+//!   its function's body, a binding's variable after the binding until its sequence ends, a local function also in
+//!   itself.
+//! - Dataflow variables are defined in dataflow blocks and not seen outside them (PL0205).
+//! - A symbol is in view after a parameter or `match_cast` has defined it, by standing alone in a dim or being a
+//!   scalar's value (PL0209). Parameters see each other's symbols. The return type may use the symbols of the body.
+//! - Globals are functions of the module (PL0210).
+//!
+//! # Effects
+//! - Dataflow blocks hold no `If`, no local function (PL0206) and no call with effects (PL0207).
+//! - A function declared pure makes no call with effects (PL0208), unless its attribute `relax.force_pure` is set;
+//!   then the compiler trusts it. Calls of packed functions and direct calls of loop functions have effects.
+//!
+//! # Types
+//! What can be proved wrong is an error; what is unknown is checked at run time.
+//! - A binding's value fits its variable's type (PL0213), a result the declared one (PL0214), an argument its
+//!   parameter (PL0211, PL0212). A `match_cast` must be able to hold (PL0216).
+//! - A condition is a bool scalar or a bool tensor of rank 0 (PL0215). A field exists (PL0217). What is called is
+//!   callable (PL0223).
+//! - An operator is declared and has as many operands as its signature says (PL0219).
+//! - `call_tir(f, (inputs...), out_sinfo, tir_vars)`: `f` names a loop function whose parameters are the inputs, the
+//!   outputs and the variables, in that order; ranks, data types and constant dims agree where known. The outputs'
+//!   types are `ty_args`: one type, a tuple for several results (PL0218).
+
+mod calls;
+mod scope;
+
+use std::rc::Rc;
+
+use pliant_diag::{Diagnostic, Span, codes};
+use pliant_sym::{Proof, SymVar};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::derive::{definable_syms, is_subtype, visit_dims};
+use super::expr::*;
+use super::function::Function;
+use super::types::{Type, TypeData};
+use super::visit::{Event, for_each_expr, type_vars, walk};
+use crate::module::IRModule;
+use crate::op::OpRegistry;
+use crate::print::type_text;
+use crate::verify::MAX_PER_FUNCTION;
+
+/// How deep branches, local functions and tuples may nest.
+pub const MAX_DEPTH: usize = 200;
+
+/// All violations in a graph function, in the order of the text. Without a module, names of globals are not checked.
+pub fn verify_function(
+    f: &Function,
+    module: Option<&IRModule>,
+    ops: &dyn OpRegistry,
+) -> Vec<Diagnostic> {
+    let mut v = Verifier::new(f, module, ops);
+    if v.structure() {
+        walk(f, f.root(), |event| v.event(event));
+    }
+    v.out
+}
+
+struct Verifier<'a> {
+    f: &'a Function,
+    module: Option<&'a IRModule>,
+    ops: &'a dyn OpRegistry,
+    out: Vec<Diagnostic>,
+    /// A copy to prove things in, made when the first question comes up.
+    scratch: Option<Function>,
+    force_pure: bool,
+    /// The variables defined so far, and those in view.
+    defined: FxHashSet<Var>,
+    visible: FxHashSet<Var>,
+    syms: FxHashSet<SymVar>,
+    /// What goes out of view when the innermost scopes end.
+    scopes: Vec<Scope>,
+    funcs: Vec<FuncId>,
+    dataflow: Option<Vec<Var>>,
+    span: Span,
+    type_syms: FxHashMap<Type, Rc<[SymVar]>>,
+}
+
+#[derive(Default)]
+struct Scope {
+    vars: Vec<Var>,
+    syms: Vec<SymVar>,
+}
+
+impl<'a> Verifier<'a> {
+    fn new(f: &'a Function, module: Option<&'a IRModule>, ops: &'a dyn OpRegistry) -> Self {
+        let force = f.attrs.get("relax.force_pure").or_else(|| f.attrs.get("force_pure"));
+        Verifier {
+            f,
+            module,
+            ops,
+            out: Vec::new(),
+            scratch: None,
+            force_pure: force.and_then(|a| a.as_bool()).unwrap_or(false),
+            defined: FxHashSet::default(),
+            visible: FxHashSet::default(),
+            syms: FxHashSet::default(),
+            scopes: Vec::new(),
+            funcs: Vec::new(),
+            dataflow: None,
+            span: Span::NONE,
+            type_syms: FxHashMap::default(),
+        }
+    }
+
+    fn error(&mut self, code: &'static str, message: impl Into<String>) {
+        if self.out.len() < MAX_PER_FUNCTION {
+            self.out.push(Diagnostic::error(code, message).with_span(self.span));
+        }
+    }
+
+    fn error_help(&mut self, code: &'static str, message: impl Into<String>, help: &str) {
+        if self.out.len() < MAX_PER_FUNCTION {
+            self.out.push(Diagnostic::error(code, message).with_span(self.span).with_help(help));
+        }
+    }
+
+    fn name(&self, v: Var) -> &'a str {
+        &self.f.var(v).name
+    }
+
+    fn ty_text(&self, ty: Type) -> String {
+        type_text(self.f, ty)
+    }
+
+    /// Asks the lattice.
+    fn fits(&mut self, a: Type, b: Type) -> Proof {
+        if a == b {
+            return Proof::Yes;
+        }
+        is_subtype(self.scratch.get_or_insert_with(|| self.f.clone()), a, b)
+    }
+
+    fn event(&mut self, event: Event) {
+        match event {
+            Event::EnterFunc(id) => self.enter_func(id),
+            Event::LeaveFunc(_) => {
+                self.funcs.pop();
+                self.leave_scope();
+            }
+            Event::EnterSeq(_) => self.scopes.push(Scope::default()),
+            Event::Result(seq) => self.result(seq),
+            Event::EnterBlock(b) => {
+                if self.f.block(b).dataflow {
+                    self.dataflow = Some(Vec::new());
+                }
+            }
+            Event::LeaveBlock(b) => {
+                if self.f.block(b).dataflow {
+                    for v in self.dataflow.take().unwrap_or_default() {
+                        self.visible.remove(&v);
+                    }
+                }
+            }
+            Event::Binding(_, b) => self.binding(b),
+            Event::Bound(_, b) => self.bound(b),
+        }
+    }
+
+    fn enter_func(&mut self, id: FuncId) {
+        self.funcs.push(id);
+        self.scopes.push(Scope::default());
+        let f = self.f;
+        let params = &f.func(id).params;
+        for &p in params {
+            for s in definable_syms(f, f.var(p).ty) {
+                self.define_sym(s);
+            }
+        }
+        for &p in params {
+            self.span = f.var(p).span;
+            self.check_ty(f.var(p).ty);
+            if f.var(p).dataflow {
+                self.error(
+                    codes::PL0205,
+                    format!("parameter '{}' is a dataflow variable", self.name(p)),
+                );
+            }
+            self.define(p);
+        }
+    }
+
+    fn result(&mut self, seq: Seq) {
+        let f = self.f;
+        let result = f.seq(seq).result;
+        if self.operand(result, "a result") {
+            self.expr(result);
+        }
+        if let Some(&id) = self.funcs.last() {
+            let func = f.func(id);
+            if func.body == seq {
+                self.check_ty(func.ret_ty);
+                let have = f.expr_ty(result);
+                if self.fits(have, func.ret_ty).is_no() {
+                    let (have, want) = (self.ty_text(have), self.ty_text(func.ret_ty));
+                    self.error(
+                        codes::PL0214,
+                        format!("the function returns {have}, but declares {want}"),
+                    );
+                }
+            }
+        }
+        self.leave_scope();
+    }
+
+    /// A binding begins: its value is checked before its variable comes into view.
+    fn binding(&mut self, b: Binding) {
+        let f = self.f;
+        self.span = f.var(b.var).span;
+        match f.expr(b.value) {
+            ExprData::If { cond, .. } => {
+                if self.dataflow.is_some() {
+                    let name = self.name(b.var);
+                    self.error(codes::PL0206, format!("'{name}': an if inside a dataflow block"));
+                }
+                if self.operand(*cond, "a condition") {
+                    self.expr(*cond);
+                    self.condition(*cond);
+                }
+            }
+            ExprData::Func(_) => {
+                if self.dataflow.is_some() {
+                    let name = self.name(b.var);
+                    self.error(
+                        codes::PL0206,
+                        format!("'{name}': a function inside a dataflow block"),
+                    );
+                }
+                // A local function is in view in itself.
+                self.define(b.var);
+            }
+            _ => {
+                if b.cast.is_some() {
+                    self.operand(b.value, "what match_cast casts");
+                }
+                self.expr(b.value);
+            }
+        }
+    }
+
+    /// A binding is done: its variable comes into view.
+    fn bound(&mut self, b: Binding) {
+        let f = self.f;
+        self.span = f.var(b.var).span;
+        let (have, want) = (f.expr_ty(b.value), f.var(b.var).ty);
+        if let Some(cast) = b.cast.expand() {
+            for s in definable_syms(f, cast) {
+                self.define_sym(s);
+            }
+            self.check_ty(cast);
+            if self.fits(have, cast).is_no() {
+                let (name, have, cast) = (self.name(b.var), self.ty_text(have), self.ty_text(cast));
+                self.error(
+                    codes::PL0216,
+                    format!("'{name}': a value of type {have} can never be {cast}"),
+                );
+            }
+        }
+        self.check_ty(want);
+        let source = b.cast.expand().unwrap_or(have);
+        if self.fits(source, want).is_no() {
+            let (name, have, want) = (self.name(b.var), self.ty_text(source), self.ty_text(want));
+            self.error(
+                codes::PL0213,
+                format!("'{name}' is declared as {want}, but its value is {have}"),
+            );
+        }
+        if let ExprData::If { then_seq, else_seq, .. } = f.expr(b.value) {
+            for seq in [*then_seq, *else_seq] {
+                let have = f.expr_ty(f.seq(seq).result);
+                if self.fits(have, want).is_no() {
+                    let (name, have, want) =
+                        (self.name(b.var), self.ty_text(have), self.ty_text(want));
+                    self.error(
+                        codes::PL0214,
+                        format!("a branch of '{name}' gives {have}, which does not fit {want}"),
+                    );
+                }
+            }
+        }
+        if !matches!(f.expr(b.value), ExprData::Func(_)) {
+            self.define(b.var);
+        }
+    }
+
+    fn condition(&mut self, cond: Expr) {
+        let f = self.f;
+        let ty = f.expr_ty(cond);
+        let ok = match f.types.get(ty) {
+            TypeData::Any => true,
+            TypeData::Prim { dtype, .. } => dtype.is_bool(),
+            TypeData::Tensor { dtype, .. } => {
+                dtype.is_none_or(|d| d.is_bool()) && f.rank_of(ty).is_none_or(|n| n == 0)
+            }
+            _ => false,
+        };
+        if !ok {
+            let text = self.ty_text(ty);
+            self.error(codes::PL0215, format!("a condition of type {text} is not a bool scalar"));
+        }
+    }
+
+    // ---- expressions ----
+
+    /// Whether an expression is an operand: a leaf or a tuple of operands.
+    fn operand(&mut self, e: Expr, what: &str) -> bool {
+        let f = self.f;
+        let mut stack = vec![(e, 0)];
+        while let Some((e, depth)) = stack.pop() {
+            match f.expr(e) {
+                ExprData::Tuple(_) if depth >= MAX_DEPTH => {
+                    self.error(codes::PL0220, "tuples are nested too deep");
+                    return false;
+                }
+                ExprData::Tuple(list) => {
+                    stack.extend(f.list(*list).iter().map(|&x| (x, depth + 1)))
+                }
+                ExprData::Call { .. }
+                | ExprData::TupleGetItem(..)
+                | ExprData::If { .. }
+                | ExprData::Func(_) => {
+                    self.error_help(
+                        codes::PL0202,
+                        format!("{what} is not an operand: a leaf or a tuple of leaves"),
+                        "bind the value to a variable first",
+                    );
+                    return false;
+                }
+                _ => {}
+            }
+        }
+        true
+    }
+
+    /// Checks an expression and its operands.
+    fn expr(&mut self, e: Expr) {
+        let f = self.f;
+        let ok = match f.expr(e) {
+            ExprData::Call { callee, args, .. } => {
+                let mut ok = true;
+                if let Callee::Expr(c) = callee {
+                    ok &= self.operand(*c, "a callee");
+                }
+                for &a in f.list(*args) {
+                    ok &= self.operand(a, "an argument");
+                }
+                ok
+            }
+            ExprData::TupleGetItem(t, _) => self.operand(*t, "the tuple of a field access"),
+            ExprData::Tuple(_) => self.operand(e, "a field of a tuple"),
+            _ => true,
+        };
+        if !ok {
+            return;
+        }
+        let mut parts = Vec::new();
+        for_each_expr(f, e, |e| parts.push(e));
+        for e in parts {
+            self.node(e);
+        }
+    }
+
+    fn node(&mut self, e: Expr) {
+        let f = self.f;
+        match f.expr(e) {
+            ExprData::Var(v) => self.use_var(*v),
+            ExprData::Global(s) => {
+                let name = f.str(*s);
+                if self.module.is_some_and(|m| m.get(name).is_none()) {
+                    self.error(codes::PL0210, format!("the module has no function '{name}'"));
+                }
+            }
+            ExprData::Shape(dims) => dims.iter().for_each(|&d| self.use_sym(d)),
+            ExprData::Int(v, _) => self.use_sym(*v),
+            ExprData::TupleGetItem(t, i) => {
+                if let TypeData::Tuple(fields) = f.ty(*t) {
+                    if *i as usize >= fields.len() {
+                        let n = fields.len();
+                        self.error(codes::PL0217, format!("field {i} of a tuple of {n}"));
+                    }
+                }
+            }
+            ExprData::Call { ty_args, .. } => {
+                for &t in f.type_list(*ty_args) {
+                    self.check_ty(t);
+                }
+                self.call(e);
+            }
+            _ => {}
+        }
+    }
+
+    /// Checks the symbols and shape variables of a type.
+    fn check_ty(&mut self, ty: Type) {
+        for v in type_vars(self.f, ty) {
+            self.use_var(v);
+            if !matches!(self.f.var_ty(v), TypeData::Shape { .. } | TypeData::Any) {
+                let name = self.name(v);
+                self.error(
+                    codes::PL0201,
+                    format!("a tensor's shape is '{name}', which is no shape"),
+                );
+            }
+        }
+        let f = self.f;
+        let syms = self.type_syms.entry(ty).or_insert_with(|| {
+            let mut out = Vec::new();
+            visit_dims(f, ty, false, &mut |d| out.extend(f.syms.free_vars(d)));
+            out.sort();
+            out.dedup();
+            out.into()
+        });
+        for &s in syms.clone().iter() {
+            self.use_sym_var(s);
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! Structure and scopes: what stands where, and what is in view.
+
+use pliant_diag::codes;
+use pliant_sym::{Sym, SymVar};
+use rustc_hash::FxHashSet;
+
+use super::{MAX_DEPTH, Verifier};
+use crate::relax::expr::*;
+
+impl Verifier<'_> {
+    /// Checks that blocks, sequences and functions form a tree that is not too deep. The other checks walk it.
+    pub(super) fn structure(&mut self) -> bool {
+        let f = self.f;
+        let before = self.out.len();
+        let mut seqs = FxHashSet::default();
+        let mut blocks = FxHashSet::default();
+        let mut funcs = FxHashSet::default();
+        funcs.insert(f.root());
+        let mut stack = vec![(f.body(), 0)];
+        while let Some((seq, depth)) = stack.pop() {
+            if depth > MAX_DEPTH {
+                self.error(
+                    codes::PL0220,
+                    format!("branches and functions nest deeper than {MAX_DEPTH}"),
+                );
+                break;
+            }
+            if !seqs.insert(seq) {
+                self.error(codes::PL0221, "a sequence stands in two places");
+                continue;
+            }
+            for &block in &f.seq(seq).blocks {
+                if !blocks.insert(block) {
+                    self.error(codes::PL0221, "a block stands in two places");
+                    continue;
+                }
+                for b in &f.block(block).bindings {
+                    match f.expr(b.value) {
+                        ExprData::If { then_seq, else_seq, .. } => {
+                            stack.extend([(*then_seq, depth + 1), (*else_seq, depth + 1)]);
+                        }
+                        ExprData::Func(id) if funcs.insert(*id) => {
+                            stack.push((f.func(*id).body, depth + 1));
+                        }
+                        ExprData::Func(_) => {
+                            self.span = f.var(b.var).span;
+                            self.error(codes::PL0221, "a local function stands in two places");
+                        }
+                        _ => {}
+                    }
+                }
+            }
+        }
+        self.out.len() == before
+    }
+
+    pub(super) fn leave_scope(&mut self) {
+        let scope = self.scopes.pop().unwrap_or_default();
+        for v in scope.vars {
+            self.visible.remove(&v);
+        }
+        for s in scope.syms {
+            self.syms.remove(&s);
+        }
+    }
+
+    /// A variable comes into view.
+    pub(super) fn define(&mut self, v: Var) {
+        let name = self.name(v);
+        if !self.defined.insert(v) {
+            self.error(codes::PL0204, format!("variable '{name}' is defined twice"));
+        }
+        self.visible.insert(v);
+        if self.f.var(v).dataflow {
+            match &mut self.dataflow {
+                Some(vars) => {
+                    vars.push(v);
+                    return;
+                }
+                None => self.error(
+                    codes::PL0205,
+                    format!("dataflow variable '{name}' is defined outside a dataflow block"),
+                ),
+            }
+        }
+        if let Some(scope) = self.scopes.last_mut() {
+            scope.vars.push(v);
+        }
+    }
+
+    /// A symbol comes into view, if it is not already.
+    pub(super) fn define_sym(&mut self, s: SymVar) {
+        if self.syms.insert(s) {
+            if let Some(scope) = self.scopes.last_mut() {
+                scope.syms.push(s);
+            }
+        }
+    }
+
+    pub(super) fn use_var(&mut self, v: Var) {
+        if self.visible.contains(&v) {
+            return;
+        }
+        let name = self.name(v);
+        if self.f.var(v).dataflow && self.defined.contains(&v) {
+            self.error_help(
+                codes::PL0205,
+                format!("dataflow variable '{name}' is used outside its block"),
+                "name it in R.output(...)",
+            );
+        } else {
+            self.error(codes::PL0203, format!("variable '{name}' is used where it is not in view"));
+        }
+    }
+
+    pub(super) fn use_sym(&mut self, s: Sym) {
+        for v in self.f.syms.free_vars(s) {
+            self.use_sym_var(v);
+        }
+    }
+
+    pub(super) fn use_sym_var(&mut self, v: SymVar) {
+        if self.syms.contains(&v) {
+            return;
+        }
+        let name = self.f.syms.name(v).to_string();
+        self.error_help(
+            codes::PL0209,
+            format!("symbol '{name}' is used where nothing has defined it"),
+            "a parameter or R.match_cast defines a symbol that stands alone in a dim",
+        );
+        // Once is enough.
+        self.define_sym(v);
+    }
+}

@@ -1,0 +1,586 @@
+//! The specification of loop functions, and its checker.
+//!
+//! # Parameters
+//! - Every handle has a buffer, no buffer two handles. A size that a parameter's shape, strides or offset mentions is
+//!   a scalar parameter or stands alone in one of those places (PL0309).
+//!
+//! # Scopes
+//! - Variables are scalar parameters, sizes of parameters, and those that loops, lets and block axes define for their
+//!   bodies. They are used where they are in view (PL0301) and not defined again there (PL0302).
+//! - Buffers are those of parameters and those that allocations and blocks make for their bodies (PL0303).
+//! - The body of a block with axes does not use the variables of loops around the block (PL0310).
+//!
+//! # Types
+//! - An access has one index per dim (PL0304); indices, sizes and bounds are scalar integers, an index may be a
+//!   vector of them; conditions are bool (PL0305). A loop variable, its first value and its number of turns are of one
+//!   type; so are an axis and its binding (PL0310).
+//! - The operands of an operator are of one type (PL0306); a stored value is of the buffer's element type, with as
+//!   many lanes as the indices (PL0307); a let's value is of its variable's type (PL0313). Intrinsics take the
+//!   operands of their table (PL0308). Constants fit their type (PL0317).
+//! - Strings and addresses are arguments of `call_extern` and `call_packed` only (PL0315).
+//!
+//! # Structure
+//! - Vectorized and unrolled loops have a constant extent (PL0311). A block with an init has a reduction axis
+//!   (PL0314). Statements nest at most [`MAX_DEPTH`] deep, expressions [`MAX_EXPR_DEPTH`] (PL0312).
+
+use pliant_diag::{Diagnostic, codes};
+use pliant_tensor::DType;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::buffer::{Buffer, BufferRegion};
+use super::expr::{BinOp, Expr, ExprData, Ty, Var, VarTy};
+use super::func::PrimFunc;
+use super::intrin::Intrin;
+use super::stmt::{BlockData, ForKind, IterKind, Stmt, StmtData};
+use super::visit::{for_each_expr, for_each_operand};
+use crate::verify::MAX_PER_FUNCTION;
+
+/// How deep statements may nest.
+pub const MAX_DEPTH: usize = 1000;
+/// How deep expressions may nest.
+pub const MAX_EXPR_DEPTH: u32 = 2000;
+/// Statements visited before the function counts as too large (shared statements count each time).
+const MAX_STMTS: usize = 20_000_000;
+
+/// All violations in a loop function, in the order of the text.
+pub fn verify_prim_func(f: &PrimFunc) -> Vec<Diagnostic> {
+    let mut v = Verifier {
+        f,
+        out: Vec::new(),
+        vars: FxHashSet::default(),
+        loop_vars: Vec::new(),
+        hidden: FxHashSet::default(),
+        buffers: FxHashSet::default(),
+        typed: FxHashMap::default(),
+    };
+    v.params();
+    v.body();
+    v.out
+}
+
+struct Verifier<'a> {
+    f: &'a PrimFunc,
+    out: Vec<Diagnostic>,
+    /// The variables in view.
+    vars: FxHashSet<Var>,
+    /// The variables of the loops around, outermost first.
+    loop_vars: Vec<Var>,
+    /// Loop variables that the block around hides.
+    hidden: FxHashSet<Var>,
+    buffers: FxHashSet<Buffer>,
+    /// Expressions whose types were checked, with their depth.
+    typed: FxHashMap<Expr, u32>,
+}
+
+/// What is left to do, on a stack.
+enum Work {
+    Stmt(Stmt, usize),
+    LeaveVar(Var),
+    LeaveLoop(Var),
+    LeaveBuffer(Buffer),
+    Unhide(Vec<Var>),
+}
+
+impl Verifier<'_> {
+    fn error(&mut self, code: &'static str, message: impl Into<String>) {
+        if self.out.len() < MAX_PER_FUNCTION {
+            self.out.push(Diagnostic::error(code, message).with_span(self.f.span));
+        }
+    }
+
+    fn name(&self, v: Var) -> &str {
+        &self.f.var(v).name
+    }
+
+    // ---- parameters ----
+
+    fn params(&mut self) {
+        let f = self.f;
+        let mut buffers = FxHashSet::default();
+        for &p in &f.params {
+            match (f.var(p).ty, f.buffer_map.get(&p)) {
+                (VarTy::Handle, Some(&b)) => {
+                    if !buffers.insert(b) {
+                        let name = f.buffer(b).name.clone();
+                        self.error(
+                            codes::PL0309,
+                            format!("buffer '{name}' belongs to two parameters"),
+                        );
+                    }
+                }
+                (VarTy::Handle, None) => {
+                    let name = self.name(p).to_string();
+                    self.error(codes::PL0309, format!("handle parameter '{name}' has no buffer"));
+                }
+                (VarTy::Value(_), Some(_)) => {
+                    let name = self.name(p).to_string();
+                    self.error(codes::PL0309, format!("scalar parameter '{name}' has a buffer"));
+                }
+                (VarTy::Value(_), None) => {}
+            }
+            if !self.vars.insert(p) {
+                let name = self.name(p).to_string();
+                self.error(codes::PL0309, format!("'{name}' is a parameter twice"));
+            }
+        }
+        if f.buffer_map.keys().any(|p| !f.params.contains(p)) {
+            self.error(codes::PL0309, "a buffer belongs to a handle that is no parameter");
+        }
+        self.buffers = buffers;
+        let facts: Vec<Expr> = f
+            .params
+            .iter()
+            .filter_map(|p| f.buffer_map.get(p))
+            .flat_map(|&b| facts(f, b))
+            .collect();
+        for &e in &facts {
+            if let ExprData::Var(v) = f.expr(e) {
+                self.vars.insert(*v);
+            }
+        }
+        for e in facts {
+            for_each_expr(f, e, |e| {
+                if let ExprData::Var(v) = f.expr(e) {
+                    if self.vars.insert(*v) {
+                        let name = self.name(*v).to_string();
+                        self.error(
+                            codes::PL0309,
+                            format!("size '{name}' stands alone in no dim of a parameter, so nothing defines it"),
+                        );
+                    }
+                }
+            });
+            self.index(e, "a size");
+        }
+    }
+
+    // ---- statements ----
+
+    fn body(&mut self) {
+        let mut stack = vec![Work::Stmt(self.f.body, 0)];
+        let mut visited = 0;
+        while let Some(work) = stack.pop() {
+            match work {
+                Work::LeaveVar(v) => {
+                    self.vars.remove(&v);
+                }
+                Work::LeaveLoop(v) => {
+                    self.loop_vars.pop();
+                    self.vars.remove(&v);
+                }
+                Work::LeaveBuffer(b) => {
+                    self.buffers.remove(&b);
+                }
+                Work::Unhide(vars) => vars.iter().for_each(|v| {
+                    self.hidden.remove(v);
+                }),
+                Work::Stmt(s, depth) => {
+                    visited += 1;
+                    if depth > MAX_DEPTH || visited > MAX_STMTS {
+                        self.error(
+                            codes::PL0312,
+                            format!("statements nest deeper than {MAX_DEPTH}"),
+                        );
+                        return;
+                    }
+                    self.stmt(s, depth + 1, &mut stack);
+                }
+            }
+        }
+    }
+
+    fn define(&mut self, v: Var) {
+        if !self.vars.insert(v) {
+            let name = self.name(v).to_string();
+            self.error(codes::PL0302, format!("variable '{name}' is defined while it is in view"));
+        }
+    }
+
+    fn allocate(&mut self, b: Buffer) {
+        for e in facts(self.f, b) {
+            self.index(e, "a size");
+        }
+        if !self.buffers.insert(b) {
+            let name = self.f.buffer(b).name.clone();
+            self.error(codes::PL0303, format!("buffer '{name}' is allocated while it lives"));
+        }
+    }
+
+    fn stmt(&mut self, s: Stmt, depth: usize, stack: &mut Vec<Work>) {
+        let f = self.f;
+        match f.stmt(s) {
+            StmtData::Seq(items) => {
+                stack.extend(items.iter().rev().map(|&s| Work::Stmt(s, depth)));
+            }
+            StmtData::For { var, min, extent, kind, body, .. } => {
+                self.for_loop(*var, *min, *extent, *kind);
+                stack.extend([Work::LeaveLoop(*var), Work::Stmt(*body, depth)]);
+            }
+            StmtData::While(cond, body) => {
+                self.condition(*cond);
+                stack.push(Work::Stmt(*body, depth));
+            }
+            StmtData::If(cond, then, otherwise) => {
+                self.condition(*cond);
+                stack.extend(otherwise.iter().map(|&s| Work::Stmt(s, depth)));
+                stack.push(Work::Stmt(*then, depth));
+            }
+            StmtData::Let(v, value, body) => {
+                let ty = self.expr(*value);
+                if f.var(*v).ty != VarTy::Value(ty) {
+                    let name = self.name(*v).to_string();
+                    self.error(codes::PL0313, format!("'{name}' is bound to a value of type {ty}"));
+                }
+                self.define(*v);
+                stack.extend([Work::LeaveVar(*v), Work::Stmt(*body, depth)]);
+            }
+            StmtData::Store { buffer, indices, value } => {
+                let lanes = self.access(*buffer, indices);
+                let ty = self.expr(*value);
+                let want = Ty::scalar(f.buffer(*buffer).dtype).with_lanes(lanes);
+                if ty != want {
+                    let name = f.buffer(*buffer).name.clone();
+                    self.error(
+                        codes::PL0307,
+                        format!("a {ty} is stored in '{name}', where {want} belongs"),
+                    );
+                }
+            }
+            StmtData::Alloc(b, body) => {
+                self.allocate(*b);
+                stack.extend([Work::LeaveBuffer(*b), Work::Stmt(*body, depth)]);
+            }
+            StmtData::Evaluate(e) => {
+                self.expr(*e);
+            }
+            StmtData::Assert(cond, _, body) => {
+                self.condition(*cond);
+                stack.push(Work::Stmt(*body, depth));
+            }
+            StmtData::Block(b) => self.block(b, depth, stack),
+        }
+    }
+
+    fn for_loop(&mut self, var: Var, min: Expr, extent: Expr, kind: ForKind) {
+        let f = self.f;
+        let (a, b) =
+            (self.index(min, "a loop's first value"), self.index(extent, "a loop's extent"));
+        let ty = match f.var(var).ty {
+            VarTy::Value(ty) => ty,
+            VarTy::Handle => Ty::I64,
+        };
+        if a != ty || b != ty {
+            let name = self.name(var).to_string();
+            self.error(
+                codes::PL0305,
+                format!("loop '{name}' of type {ty} runs from a {a} for {b} turns"),
+            );
+        }
+        if matches!(kind, ForKind::Vectorized | ForKind::Unrolled) && f.as_int(extent).is_none() {
+            let name = self.name(var).to_string();
+            self.error(
+                codes::PL0311,
+                format!("{} loop '{name}' has no constant extent", kind.name()),
+            );
+        }
+        self.define(var);
+        self.loop_vars.push(var);
+    }
+
+    fn block(&mut self, b: &BlockData, depth: usize, stack: &mut Vec<Work>) {
+        let f = self.f;
+        for it in &b.iters {
+            let ty = match f.var(it.var).ty {
+                VarTy::Value(ty) => ty,
+                VarTy::Handle => Ty::I64,
+            };
+            for e in [it.min, it.extent, it.binding] {
+                let have = self.index(e, "an axis");
+                if have != ty {
+                    let name = self.name(it.var).to_string();
+                    self.error(
+                        codes::PL0310,
+                        format!("axis '{name}' of type {ty} is given a {have}"),
+                    );
+                }
+            }
+        }
+        if b.init.is_some() && !b.iters.iter().any(|it| it.kind == IterKind::Reduce) {
+            self.error(
+                codes::PL0314,
+                format!("block '{}' has an init but no reduction axis", b.name),
+            );
+        }
+        b.iters.iter().for_each(|it| self.define(it.var));
+        if let Some(p) = b.predicate {
+            self.condition(p);
+        }
+        let mut undo: Vec<Work> = b.iters.iter().map(|it| Work::LeaveVar(it.var)).collect();
+        if !b.iters.is_empty() {
+            let hide: Vec<Var> =
+                self.loop_vars.iter().copied().filter(|v| !self.hidden.contains(v)).collect();
+            undo.push(Work::Unhide(hide.clone()));
+            self.hidden.extend(hide);
+        }
+        for &buffer in &b.allocs {
+            self.allocate(buffer);
+            undo.push(Work::LeaveBuffer(buffer));
+        }
+        for r in b.reads.iter().chain(&b.writes).flatten() {
+            self.region(r);
+        }
+        stack.extend(undo);
+        stack.push(Work::Stmt(b.body, depth));
+        stack.extend(b.init.map(|s| Work::Stmt(s, depth)));
+    }
+
+    fn region(&mut self, r: &BufferRegion) {
+        self.use_buffer(r.buffer);
+        let (name, rank) =
+            (self.f.buffer(r.buffer).name.clone(), self.f.buffer(r.buffer).shape.len());
+        if r.region.len() != rank {
+            let n = r.region.len();
+            self.error(
+                codes::PL0304,
+                format!("a region of '{name}' has {n} dims, the buffer {rank}"),
+            );
+        }
+        for &(start, extent) in &r.region {
+            self.index(start, "a region");
+            self.index(extent, "a region");
+        }
+    }
+
+    // ---- expressions ----
+
+    fn condition(&mut self, e: Expr) {
+        let ty = self.expr(e);
+        if ty != Ty::BOOL {
+            self.error(codes::PL0305, format!("a condition is {ty}, not bool"));
+        }
+    }
+
+    fn index(&mut self, e: Expr, what: &str) -> Ty {
+        let ty = self.expr(e);
+        if !ty.dtype.is_integer() || ty.lanes != 1 {
+            self.error(codes::PL0305, format!("{what} is {ty}, not an integer"));
+        }
+        ty
+    }
+
+    fn use_buffer(&mut self, b: Buffer) {
+        if !self.buffers.contains(&b) {
+            let name = self.f.buffer(b).name.clone();
+            self.error(codes::PL0303, format!("buffer '{name}' is used where it does not live"));
+        }
+    }
+
+    /// Checks the indices of an access; its lanes.
+    fn access(&mut self, b: Buffer, indices: &[Expr]) -> u16 {
+        self.use_buffer(b);
+        for &i in indices {
+            self.expr(i);
+        }
+        self.index_types(b, indices)
+    }
+
+    fn index_types(&mut self, b: Buffer, indices: &[Expr]) -> u16 {
+        let f = self.f;
+        let (name, rank) = (f.buffer(b).name.clone(), f.buffer(b).shape.len());
+        if indices.len() != rank {
+            let n = indices.len();
+            self.error(
+                codes::PL0304,
+                format!("'{name}' has {rank} dims and is accessed with {n} indices"),
+            );
+        }
+        let mut lanes = 1;
+        for &i in indices {
+            let ty = f.expr_ty(i);
+            if !ty.dtype.is_integer() {
+                self.error(codes::PL0305, format!("an index of '{name}' is {ty}, not an integer"));
+            }
+            lanes = lanes.max(ty.lanes);
+        }
+        lanes
+    }
+
+    /// Checks an expression that stands in a statement: scopes always, types once per expression.
+    fn expr(&mut self, e: Expr) -> Ty {
+        let f = self.f;
+        let mut list = Vec::new();
+        for_each_expr(f, e, |e| list.push(e));
+        for &e in &list {
+            match f.expr(e) {
+                ExprData::Var(v) if !self.vars.contains(v) => {
+                    let name = self.name(*v).to_string();
+                    self.error(
+                        codes::PL0301,
+                        format!("variable '{name}' is used where it is not in view"),
+                    );
+                }
+                ExprData::Var(v) if self.hidden.contains(v) => {
+                    let name = self.name(*v).to_string();
+                    self.error(
+                        codes::PL0310,
+                        format!("a block's body uses the loop variable '{name}'"),
+                    );
+                }
+                ExprData::Load(b, _) => self.use_buffer(*b),
+                _ => {}
+            }
+        }
+        if matches!(f.expr(e), ExprData::Str(_)) || is_address(f, e) {
+            self.error(codes::PL0315, "a string or an address stands where no call takes it");
+        }
+        list.sort();
+        for e in list {
+            if self.typed.contains_key(&e) {
+                continue;
+            }
+            let mut depth = 0;
+            for_each_operand(f.expr(e), |a| {
+                depth = depth.max(self.typed.get(&a).copied().unwrap_or(0) + 1)
+            });
+            self.typed.insert(e, depth);
+            if depth == MAX_EXPR_DEPTH {
+                self.error(codes::PL0312, format!("expressions nest deeper than {MAX_EXPR_DEPTH}"));
+            }
+            self.node(e);
+        }
+        f.expr_ty(e)
+    }
+
+    fn node(&mut self, e: Expr) {
+        let f = self.f;
+        let call = matches!(f.expr(e), ExprData::Call(Intrin::CallExtern | Intrin::CallPacked, ..));
+        let mut stray = false;
+        for_each_operand(f.expr(e), |a| {
+            stray |= !call && (matches!(f.expr(a), ExprData::Str(_)) || is_address(f, a));
+        });
+        if stray {
+            self.error(codes::PL0315, "a string or an address stands where no call takes it");
+        }
+        match f.expr(e) {
+            ExprData::Int(v, ty) => {
+                if ty.lanes != 1 || ty.dtype.is_float() || !fits(*v, ty.dtype) {
+                    self.error(codes::PL0317, format!("the constant {v} does not fit {ty}"));
+                }
+            }
+            ExprData::Float(bits, ty) => {
+                if ty.lanes != 1 || !ty.dtype.is_float() {
+                    let v = f64::from_bits(*bits);
+                    self.error(codes::PL0317, format!("the constant {v:?} does not fit {ty}"));
+                }
+            }
+            ExprData::Cast(ty, a) => {
+                let from = f.expr_ty(*a);
+                if from.lanes != ty.lanes {
+                    self.error(codes::PL0306, format!("a {from} is converted to {ty}"));
+                }
+            }
+            ExprData::Binary(op, a, b) => self.binary(*op, f.expr_ty(*a), f.expr_ty(*b)),
+            ExprData::Not(a) => {
+                let ty = f.expr_ty(*a);
+                if !ty.dtype.is_bool() {
+                    self.error(codes::PL0306, format!("the negation of a {ty}"));
+                }
+            }
+            ExprData::Select(c, a, b) => {
+                self.choice(f.expr_ty(*c), f.expr_ty(*a), f.expr_ty(*b));
+            }
+            ExprData::Load(b, indices) => {
+                self.index_types(*b, indices);
+            }
+            ExprData::Ramp(base, stride, lanes) => {
+                let (a, b) = (f.expr_ty(*base), f.expr_ty(*stride));
+                if a != b || a.lanes != 1 || !a.dtype.is_integer() || *lanes < 2 {
+                    self.error(codes::PL0306, format!("a ramp of {a} and {b} with {lanes} lanes"));
+                }
+            }
+            ExprData::Broadcast(a, lanes) => {
+                let ty = f.expr_ty(*a);
+                if ty.lanes != 1 || *lanes < 2 {
+                    self.error(codes::PL0306, format!("a broadcast of {ty} to {lanes} lanes"));
+                }
+            }
+            ExprData::Call(intrin, args, _) => self.intrinsic(*intrin, args),
+            ExprData::Var(_) | ExprData::Str(_) => {}
+        }
+    }
+
+    fn binary(&mut self, op: BinOp, a: Ty, b: Ty) {
+        let logic = matches!(op, BinOp::And | BinOp::Or);
+        let arithmetic = !op.is_predicate();
+        let floor = matches!(op, BinOp::FloorDiv | BinOp::FloorMod | BinOp::Mod);
+        let bad = a != b
+            || (logic && !a.dtype.is_bool())
+            || (arithmetic && a.dtype.is_bool() && !matches!(op, BinOp::Min | BinOp::Max))
+            || (floor && op == BinOp::Mod && a.dtype.is_float());
+        if bad {
+            self.error(codes::PL0306, format!("the operands of {op:?} are {a} and {b}"));
+        }
+    }
+
+    fn choice(&mut self, c: Ty, a: Ty, b: Ty) {
+        if !c.dtype.is_bool() || a != b || (c.lanes != 1 && c.lanes != a.lanes) {
+            self.error(codes::PL0306, format!("a choice by {c} between {a} and {b}"));
+        }
+    }
+
+    fn intrinsic(&mut self, intrin: Intrin, args: &[Expr]) {
+        let f = self.f;
+        if intrin.arity().is_some_and(|n| n != args.len()) {
+            let n = args.len();
+            self.error(codes::PL0308, format!("{intrin} with {n} operands"));
+            return;
+        }
+        let tys: Vec<Ty> = args.iter().map(|&a| f.expr_ty(a)).collect();
+        use Intrin::*;
+        let ok = match intrin {
+            IfThenElse => return self.choice(tys[0], tys[1], tys[2]),
+            CallExtern | CallPacked => {
+                matches!(args.first().map(|&a| f.expr(a)), Some(ExprData::Str(_)))
+            }
+            AddressOf => matches!(f.expr(args[0]), ExprData::Load(..)),
+            Abs | Reinterpret | VectorSum | VectorMax | VectorMin => true,
+            Floor | Ceil | Trunc | Round | Nearbyint => !tys[0].dtype.is_bool(),
+            Likely => tys[0].dtype.is_bool(),
+            Popcount | Clz | BitwiseNot => !tys[0].dtype.is_float(),
+            BitwiseAnd | BitwiseOr | BitwiseXor => tys[0] == tys[1] && !tys[0].dtype.is_float(),
+            ShiftLeft | ShiftRight => tys[0] == tys[1] && tys[0].dtype.is_integer(),
+            Pow => tys[0] == tys[1] && !tys[0].dtype.is_bool(),
+            _ => tys.iter().all(|t| *t == tys[0]) && tys[0].dtype.is_float(),
+        };
+        if !ok {
+            let tys: Vec<String> = tys.iter().map(Ty::to_string).collect();
+            self.error(
+                codes::PL0308,
+                format!("{intrin} with operands of types ({})", tys.join(", ")),
+            );
+        }
+    }
+}
+
+/// The expressions among a buffer's facts.
+fn facts(f: &PrimFunc, b: Buffer) -> Vec<Expr> {
+    let data = f.buffer(b);
+    data.shape.iter().chain(&data.strides).chain(&data.elem_offset).copied().collect()
+}
+
+fn is_address(f: &PrimFunc, e: Expr) -> bool {
+    matches!(f.expr(e), ExprData::Call(Intrin::AddressOf, ..))
+}
+
+/// Whether an integer is a value of the type. Unsigned 64-bit constants are kept by their bits.
+fn fits(v: i64, dtype: DType) -> bool {
+    match dtype {
+        DType::Bool => (0..=1).contains(&v),
+        DType::Int64 | DType::UInt64 => true,
+        d if d.is_int() => {
+            let half = 1i64 << (d.bits() - 1);
+            (-half..half).contains(&v)
+        }
+        d => (0..1i64 << d.bits()).contains(&v),
+    }
+}

@@ -1,0 +1,35 @@
+//! Checks modules against the specification: the rules stand in [`relax::verify`](crate::relax::verify) and
+//! [`tir::verify`](crate::tir::verify); the ones on whole modules are here.
+//!
+//! - The names of graph functions that functions mention are those of the module (PL0210, with the function).
+//! - No two functions have the same `global_symbol` (PL0222).
+
+use pliant_diag::{Diagnostic, codes};
+use rustc_hash::FxHashMap;
+
+use crate::module::{BaseFunc, IRModule};
+use crate::op::OpRegistry;
+
+/// Violations reported for one function; more help nobody.
+pub(crate) const MAX_PER_FUNCTION: usize = 200;
+
+/// All violations in a module, in the order of the text. Empty for a well-formed one.
+pub fn verify_module(module: &IRModule, ops: &dyn OpRegistry) -> Vec<Diagnostic> {
+    let mut out = Vec::new();
+    let mut symbols: FxHashMap<&str, &str> = FxHashMap::default();
+    for (name, func) in &module.functions {
+        if let Some(symbol) = func.attrs().get("global_symbol").and_then(|a| a.as_str()) {
+            if let Some(other) = symbols.insert(symbol, name) {
+                let message =
+                    format!("functions '{other}' and '{name}' have the global symbol '{symbol}'");
+                out.push(Diagnostic::error(codes::PL0222, message).in_function(&**name));
+            }
+        }
+        let found = match func {
+            BaseFunc::Relax(f) => crate::relax::verify::verify_function(f, Some(module), ops),
+            BaseFunc::Prim(f) => crate::tir::verify::verify_prim_func(f),
+        };
+        out.extend(found.into_iter().map(|d| d.in_function(&**name)));
+    }
+    out
+}
