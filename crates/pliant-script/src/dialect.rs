@@ -1,0 +1,242 @@
+//! The one table of spellings: what each name of each dialect means.
+//!
+//! Three dialects are read: that of the RFC of 2022, the `struct_info` dialect of TVM 0.13 to 0.22 (which is
+//! printed), and that of TVM 0.26. A new spelling is one more row here.
+
+/// A language of the script.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Ns {
+    /// Modules: `I`.
+    Ir,
+    /// Graph functions: `R`.
+    Relax,
+    /// Loop functions: `T`.
+    Tir,
+    /// Tensor expressions, of which only variables occur in scripts.
+    Te,
+    /// Other modules on the way to those (`tvm`, `tvm.script`).
+    Root,
+}
+
+/// The names that mean a module when nothing else is called so.
+pub(crate) const DEFAULT_NAMES: &[(&str, &str)] = &[
+    ("R", "tvm.script.relax"),
+    ("T", "tvm.script.tir"),
+    ("I", "tvm.script.ir"),
+    ("relax", "tvm.relax"),
+    ("rx", "tvm.relax"),
+    ("tir", "tvm.tir"),
+    ("te", "tvm.te"),
+    ("ty", "tvm.tir"),
+    ("tvm", "tvm"),
+    ("pliant", "tvm"),
+];
+
+/// Module paths and their language, longest first. `pliant` reads as `tvm`.
+const MODULES: &[(&str, Ns)] = &[
+    ("tvm.script.relax", Ns::Relax),
+    ("tvm.relax.op", Ns::Relax),
+    ("tvm.relax", Ns::Relax),
+    ("tvm.script.tirx", Ns::Tir),
+    ("tvm.script.tir", Ns::Tir),
+    ("tvm.script.ty", Ns::Tir),
+    ("tvm.s_tir", Ns::Tir),
+    ("tvm.tirx", Ns::Tir),
+    ("tvm.tir", Ns::Tir),
+    ("tvm.te", Ns::Te),
+    ("tvm.script.ir", Ns::Ir),
+    ("tvm.ir", Ns::Ir),
+    ("relax", Ns::Relax),
+    ("tir", Ns::Tir),
+    ("tvm.script", Ns::Root),
+    ("tvm", Ns::Root),
+    ("pliant", Ns::Root),
+];
+
+/// Splits a dotted path into its language and the name in it. A name of the root modules is looked for in
+/// [`ROOT`].
+pub(crate) fn split(path: &str) -> Option<(Ns, &str)> {
+    let owned;
+    let normal = match path.strip_prefix("pliant") {
+        Some(rest) if rest.is_empty() || rest.starts_with('.') => {
+            owned = format!("tvm{rest}");
+            owned.as_str()
+        }
+        _ => path,
+    };
+    for (module, ns) in MODULES {
+        if let Some(rest) = normal.strip_prefix(module)
+            && (rest.is_empty() || rest.starts_with('.'))
+        {
+            let name = rest.trim_start_matches('.');
+            let from = path.len() - name.len();
+            if *ns == Ns::Root
+                && let Some(row) = ROOT.iter().find(|row| row.0 == name)
+            {
+                return Some((row.1, row.2));
+            }
+            return Some((*ns, &path[from..]));
+        }
+    }
+    None
+}
+
+/// Names of the root modules that belong to a language.
+const ROOT: &[(&str, Ns, &str)] = &[
+    ("ir_module", Ns::Ir, "ir_module"),
+    ("ir", Ns::Ir, ""),
+    ("relax", Ns::Relax, ""),
+    ("tir", Ns::Tir, ""),
+    ("te", Ns::Te, ""),
+    ("ty", Ns::Tir, ""),
+];
+
+/// A construct of graph functions: everything but ordinary operators.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum RelaxName {
+    Function,
+    Dataflow,
+    Output,
+    FuncAttr,
+    MatchCast,
+    MatchShape,
+    CallTir,
+    CallDpsPacked,
+    CallPacked,
+    CallPurePacked,
+    CallBuiltinWithCtx,
+    CallInplacePacked,
+    Const,
+    PrimValue,
+    ShapeValue,
+    StrValue,
+    DTypeValue,
+    TupleValue,
+    TupleGetItem,
+    ExternFunc,
+    TensorTy,
+    ShapeTy,
+    TupleTy,
+    ObjectTy,
+    PrimTy,
+    CallableTy,
+}
+
+/// Constructs of graph functions by spelling.
+const RELAX: &[(&str, RelaxName)] = &[
+    ("function", RelaxName::Function),
+    ("func", RelaxName::Function),
+    ("dataflow", RelaxName::Dataflow),
+    ("output", RelaxName::Output),
+    ("outputs", RelaxName::Output),
+    ("func_attr", RelaxName::FuncAttr),
+    ("match_cast", RelaxName::MatchCast),
+    ("match_shape", RelaxName::MatchShape),
+    ("call_tir", RelaxName::CallTir),
+    ("call_tir_dyn", RelaxName::CallTir),
+    ("call_dps_packed", RelaxName::CallDpsPacked),
+    ("call_packed", RelaxName::CallPacked),
+    ("call_pure_packed", RelaxName::CallPurePacked),
+    ("call_builtin_with_ctx", RelaxName::CallBuiltinWithCtx),
+    ("call_inplace_packed", RelaxName::CallInplacePacked),
+    ("const", RelaxName::Const),
+    ("prim_value", RelaxName::PrimValue),
+    ("PrimValue", RelaxName::PrimValue),
+    ("shape", RelaxName::ShapeValue),
+    ("ShapeExpr", RelaxName::ShapeValue),
+    ("str", RelaxName::StrValue),
+    ("dtype", RelaxName::DTypeValue),
+    ("tuple", RelaxName::TupleValue),
+    ("TupleGetItem", RelaxName::TupleGetItem),
+    ("ExternFunc", RelaxName::ExternFunc),
+    ("extern", RelaxName::ExternFunc),
+    ("Tensor", RelaxName::TensorTy),
+    ("DTensor", RelaxName::TensorTy),
+    ("Shape", RelaxName::ShapeTy),
+    ("Tuple", RelaxName::TupleTy),
+    ("Object", RelaxName::ObjectTy),
+    ("Any", RelaxName::ObjectTy),
+    ("Prim", RelaxName::PrimTy),
+    ("Callable", RelaxName::CallableTy),
+];
+
+/// The construct of that name.
+pub(crate) fn relax_name(name: &str) -> Option<RelaxName> {
+    RELAX.iter().find(|row| row.0 == name).map(|row| row.1)
+}
+
+/// Other spellings of operators, without `relax.`.
+const OPS: &[(&str, &str)] = &[
+    ("dot", "matmul"),
+    ("sub", "subtract"),
+    ("mul", "multiply"),
+    ("div", "divide"),
+    ("true_divide", "divide"),
+    ("neg", "negative"),
+    ("pow", "power"),
+    ("transpose", "permute_dims"),
+    ("concatenate", "concat"),
+    ("cast", "astype"),
+    ("relu", "nn.relu"),
+    ("gelu", "nn.gelu"),
+    ("silu", "nn.silu"),
+    ("softmax", "nn.softmax"),
+    ("log_softmax", "nn.log_softmax"),
+    ("layer_norm", "nn.layer_norm"),
+    ("rms_norm", "nn.rms_norm"),
+    ("dropout", "nn.dropout"),
+    ("attention", "nn.attention"),
+    ("conv2d", "nn.conv2d"),
+    ("batch_norm", "nn.batch_norm"),
+    ("dense", "linear"),
+    ("nn.dense", "linear"),
+    ("nn.matmul", "matmul"),
+    ("nn.batch_matmul", "matmul"),
+    ("nn.add", "add"),
+    ("vm.builtin.alloc_storage", "vm.alloc_storage"),
+    ("vm.builtin.alloc_tensor", "vm.alloc_tensor"),
+    ("runtime.builtin.alloc_storage", "memory.alloc_storage"),
+    ("runtime.builtin.alloc_tensor", "memory.alloc_tensor"),
+    ("runtime.builtin.free_storage", "memory.kill_storage"),
+    ("runtime.builtin.free_tensor", "memory.kill_tensor"),
+];
+
+/// The declared spelling of an operator's other name.
+pub(crate) fn op_alias(name: &str) -> Option<&'static str> {
+    OPS.iter().find(|row| row.0 == name).map(|row| row.1)
+}
+
+/// Every construct's spelling, for suggestions.
+pub(crate) fn relax_spellings() -> impl Iterator<Item = &'static str> {
+    RELAX.iter().map(|row| row.0).chain(OPS.iter().map(|row| row.0))
+}
+
+/// The operator of a Python operator between tensors.
+pub(crate) fn python_op(symbol: &str) -> Option<&'static str> {
+    const TABLE: &[(&str, &str)] = &[
+        ("+", "add"),
+        ("-", "subtract"),
+        ("*", "multiply"),
+        ("/", "divide"),
+        ("//", "floor_divide"),
+        ("%", "floor_mod"),
+        ("**", "power"),
+        ("@", "matmul"),
+        ("<<", "left_shift"),
+        (">>", "right_shift"),
+        ("&", "bitwise_and"),
+        ("|", "bitwise_or"),
+        ("^", "bitwise_xor"),
+        ("==", "equal"),
+        ("!=", "not_equal"),
+        ("<", "less"),
+        ("<=", "less_equal"),
+        (">", "greater"),
+        (">=", "greater_equal"),
+    ];
+    TABLE.iter().find(|row| row.0 == symbol).map(|row| row.1)
+}
+
+/// The keywords that give result types, in all dialects.
+pub(crate) const TYPE_KEYWORDS: &[&str] =
+    &["sinfo_args", "ty_args", "type_args", "out_sinfo", "out_ty", "out_struct_info"];

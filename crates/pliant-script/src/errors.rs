@@ -1,0 +1,209 @@
+//! Errors of scripts: collected, capped, with suggestions.
+
+use std::cell::RefCell;
+
+use pliant_diag::{Diagnostic, FileId, Span, codes};
+
+use crate::python::ast::Range;
+
+/// How many errors one parse reports.
+const MAX_ERRORS: usize = 25;
+
+/// An error has been reported; whoever sees this goes on with the next statement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Reported;
+
+/// The result of a step that reports its own errors.
+pub(crate) type Res<T> = Result<T, Reported>;
+
+/// The kinds of script errors. Each has one code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Text that is not Python.
+    Syntax,
+    /// Python that no script contains.
+    Unsupported,
+    /// A name that nothing defines.
+    UnknownName,
+    /// A name of the language that does not exist.
+    UnknownConstruct,
+    /// Wrong arguments of a construct or operator.
+    Arguments,
+    /// A value of the wrong kind.
+    Value,
+    /// A type that does not fit.
+    Type,
+    /// An operator's type rule refuses.
+    Infer,
+    /// A dataflow variable outside its block.
+    Dataflow,
+    /// A call with effects where none may be.
+    Purity,
+    /// Something that the structure of a function forbids.
+    Structure,
+    /// The host could not evaluate an expression.
+    Host,
+}
+
+impl Kind {
+    pub(crate) fn code(self) -> &'static str {
+        match self {
+            Kind::Syntax => codes::PL0101,
+            Kind::Unsupported => codes::PL0102,
+            Kind::UnknownName => codes::PL0103,
+            Kind::UnknownConstruct => codes::PL0104,
+            Kind::Arguments => codes::PL0105,
+            Kind::Value => codes::PL0106,
+            Kind::Type => codes::PL0107,
+            Kind::Infer => codes::PL0108,
+            Kind::Dataflow => codes::PL0109,
+            Kind::Purity => codes::PL0110,
+            Kind::Structure => codes::PL0111,
+            Kind::Host => codes::PL0112,
+        }
+    }
+}
+
+/// One error before it becomes a diagnostic.
+#[derive(Debug)]
+pub(crate) struct ScriptError {
+    kind: Kind,
+    range: Range,
+    message: String,
+    help: Option<String>,
+}
+
+impl ScriptError {
+    pub(crate) fn new(kind: Kind, range: Range, message: impl Into<String>) -> Self {
+        ScriptError { kind, range, message: message.into(), help: None }
+    }
+
+    pub(crate) fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+
+    pub(crate) fn maybe_help(mut self, help: Option<String>) -> Self {
+        self.help = help.or(self.help);
+        self
+    }
+}
+
+/// The errors of one parse.
+pub(crate) struct Errors {
+    file: FileId,
+    list: RefCell<Vec<ScriptError>>,
+}
+
+impl Errors {
+    pub(crate) fn new(file: FileId) -> Self {
+        Errors { file, list: RefCell::new(Vec::new()) }
+    }
+
+    pub(crate) fn report(&self, error: ScriptError) -> Reported {
+        let mut list = self.list.borrow_mut();
+        let repeated = list.iter().any(|e| e.range == error.range && e.message == error.message);
+        if list.len() < MAX_ERRORS && !repeated {
+            list.push(error);
+        }
+        Reported
+    }
+
+    pub(crate) fn any(&self) -> bool {
+        !self.list.borrow().is_empty()
+    }
+
+    /// Whether so many errors were found that going on helps nobody.
+    pub(crate) fn full(&self) -> bool {
+        self.list.borrow().len() >= MAX_ERRORS
+    }
+
+    pub(crate) fn span(&self, range: Range) -> Span {
+        Span { file: self.file, start: range.start, end: range.end }
+    }
+
+    /// The diagnostics, in the order of the text.
+    pub(crate) fn finish(self) -> Vec<Diagnostic> {
+        let file = self.file;
+        let mut list = self.list.into_inner();
+        list.sort_by_key(|e| e.range.start);
+        list.into_iter()
+            .map(|e| {
+                let span = Span { file, start: e.range.start, end: e.range.end };
+                let d = Diagnostic::error(e.kind.code(), e.message).with_span(span);
+                match e.help {
+                    Some(help) => d.with_help(help),
+                    None => d,
+                }
+            })
+            .collect()
+    }
+}
+
+/// The candidate that is most like `name`, if one is close.
+pub(crate) fn closest<'a>(
+    name: &str,
+    candidates: impl IntoIterator<Item = &'a str>,
+) -> Option<&'a str> {
+    let limit = match name.chars().count() {
+        0 => return None,
+        1..=2 => 1,
+        3..=5 => 2,
+        n => n / 3 + 1,
+    };
+    candidates
+        .into_iter()
+        .filter(|c| *c != name && !c.starts_with('_'))
+        .filter_map(|c| Some((edit_distance(name, c, limit)?, c)))
+        .min()
+        // One letter for another one is no likeness.
+        .filter(|(d, c)| *d < name.len().max(c.len()))
+        .map(|(_, c)| c)
+}
+
+/// "did you mean ...?"
+pub(crate) fn did_you_mean<'a>(
+    name: &str,
+    candidates: impl IntoIterator<Item = &'a str>,
+) -> Option<String> {
+    closest(name, candidates).map(|c| format!("did you mean '{c}'?"))
+}
+
+/// The number of letters to insert, delete, replace or swap; `None` beyond the limit.
+fn edit_distance(a: &str, b: &str, limit: usize) -> Option<usize> {
+    let (a, b): (Vec<char>, Vec<char>) =
+        (a.chars().take(64).collect(), b.chars().take(64).collect());
+    if a.len().abs_diff(b.len()) > limit {
+        return None;
+    }
+    let mut two_back = Vec::new();
+    let mut before: Vec<usize> = (0..=b.len()).collect();
+    for i in 0..a.len() {
+        let mut row = vec![i + 1];
+        for j in 0..b.len() {
+            let change = usize::from(!a[i].eq_ignore_ascii_case(&b[j]));
+            let mut best = (before[j] + change).min(before[j + 1] + 1).min(row[j] + 1);
+            if i > 0 && j > 0 && a[i] == b[j - 1] && a[i - 1] == b[j] {
+                let swapped: &Vec<usize> = &two_back;
+                best = best.min(swapped[j - 1] + 1);
+            }
+            row.push(best);
+        }
+        two_back = std::mem::replace(&mut before, row);
+    }
+    before.last().copied().filter(|d| *d <= limit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn suggestions_are_close() {
+        assert_eq!(closest("mathmul", ["add", "matmul", "multiply"]), Some("matmul"));
+        assert_eq!(closest("dataflwo", ["dataflow", "output"]), Some("dataflow"));
+        assert_eq!(closest("x", ["y", "zebra"]), None);
+        assert_eq!(closest("lv1", ["lv", "foo"]), Some("lv"));
+        assert_eq!(closest("unknown_thing", ["add"]), None);
+    }
+}

@@ -1,0 +1,189 @@
+//! Constants: numbers and nested lists as tensors, and the `metadata` table.
+
+use pliant_ir::AttrValue;
+use pliant_tensor::{DType, Tensor};
+
+use crate::context::{Cx, parse_dtype};
+use crate::errors::{Kind, Res};
+use crate::python::ast::{Expr, ExprKind, UnaryOp};
+
+/// One element of a constant.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Number {
+    pub float: f64,
+    pub int: i64,
+    pub is_float: bool,
+}
+
+/// A tensor of those elements. `None` when the count is wrong or an element does not fit.
+pub(crate) fn tensor(items: &[Number], shape: &[i64], dtype: DType) -> Option<Tensor> {
+    let mut bytes = Vec::with_capacity(items.len().checked_mul(dtype.size())?);
+    for n in items {
+        push_element(&mut bytes, *n, dtype)?;
+    }
+    Tensor::from_bytes(shape, dtype, &bytes).ok()
+}
+
+fn push_element(out: &mut Vec<u8>, n: Number, dtype: DType) -> Option<()> {
+    let int = |lo: i64, hi: i64| -> Option<i64> {
+        let exact = !n.is_float || n.float == n.int as f64;
+        (exact && n.int >= lo && n.int <= hi).then_some(n.int)
+    };
+    match dtype {
+        DType::Bool => out.push(u8::from(int(0, 1)? != 0)),
+        DType::Int8 => out.push(int(-128, 127)? as i8 as u8),
+        DType::UInt8 => out.push(int(0, 255)? as u8),
+        DType::Int16 => out.extend((int(-(1 << 15), (1 << 15) - 1)? as i16).to_le_bytes()),
+        DType::UInt16 => out.extend((int(0, (1 << 16) - 1)? as u16).to_le_bytes()),
+        DType::Int32 => out.extend((int(-(1 << 31), (1 << 31) - 1)? as i32).to_le_bytes()),
+        DType::UInt32 => out.extend((int(0, (1 << 32) - 1)? as u32).to_le_bytes()),
+        DType::Int64 => out.extend(int(i64::MIN, i64::MAX)?.to_le_bytes()),
+        DType::UInt64 if n.is_float && n.float >= 9.2e18 => {
+            out.extend((n.int as u64).to_le_bytes())
+        }
+        DType::UInt64 => out.extend((int(0, i64::MAX)? as u64).to_le_bytes()),
+        DType::Float16 => out.extend(pliant_tensor::f16::from_f64(n.float).to_le_bytes()),
+        DType::BFloat16 => out.extend(pliant_tensor::bf16::from_f64(n.float).to_le_bytes()),
+        DType::Float32 => out.extend((n.float as f32).to_le_bytes()),
+        DType::Float64 => out.extend(n.float.to_le_bytes()),
+    }
+    Some(())
+}
+
+/// The elements of a number or nested list, row by row, and its shape. `None` for anything else and for rows
+/// of different lengths.
+pub(crate) fn nested(e: &Expr<'_>, items: &mut Vec<Number>) -> Option<Vec<i64>> {
+    if let Some(n) = number(e) {
+        items.push(n);
+        return Some(Vec::new());
+    }
+    let rows = e.as_sequence()?;
+    let mut inner: Option<Vec<i64>> = None;
+    for row in rows {
+        let shape = nested(row, items)?;
+        if inner.get_or_insert_with(|| shape.clone()) != &shape {
+            return None;
+        }
+    }
+    let mut shape = vec![rows.len() as i64];
+    shape.extend(inner.unwrap_or_default());
+    Some(shape)
+}
+
+/// A number, with its sign; `float("inf")` and its kin too.
+pub(crate) fn number(e: &Expr<'_>) -> Option<Number> {
+    let of_int = |v: i64| Number { float: v as f64, int: v, is_float: false };
+    let of_float = |v: f64| Number { float: v, int: v as i64, is_float: true };
+    match &e.kind {
+        ExprKind::Int(v) => Some(of_int(*v)),
+        // Kept by its bits; only uint64 and the floats hold it.
+        ExprKind::BigInt(v) => Some(Number { float: *v as f64, int: *v as i64, is_float: true }),
+        ExprKind::Bool(v) => Some(of_int(i64::from(*v))),
+        ExprKind::Float(v) => Some(of_float(*v)),
+        ExprKind::Unary(UnaryOp::Neg, v) => {
+            let n = number(v)?;
+            if n.is_float { Some(of_float(-n.float)) } else { Some(of_int(n.int.checked_neg()?)) }
+        }
+        ExprKind::Unary(UnaryOp::Pos, v) => number(v),
+        ExprKind::Call(call) if call.func.as_name() == Some("float") && call.args.len() == 1 => {
+            named_float(call.args[0].as_str()?).map(of_float)
+        }
+        _ => None,
+    }
+}
+
+/// `inf`, `-inf`, `nan`.
+pub(crate) fn named_float(text: &str) -> Option<f64> {
+    match text {
+        "inf" | "+inf" | "infinity" => Some(f64::INFINITY),
+        "-inf" | "-infinity" => Some(f64::NEG_INFINITY),
+        "nan" => Some(f64::NAN),
+        _ => text.parse().ok(),
+    }
+}
+
+/// The tensors of `metadata = {"relax.expr.Constant": [I.tensor(shape, dtype, base64), ...]}`.
+pub(crate) fn metadata<'s>(cx: &Cx<'s>, e: &Expr<'s>) -> Res<Vec<Tensor>> {
+    let bad =
+        |e: &Expr<'_>, what: &str| cx.error(Kind::Value, e.range, format!("metadata: {what}"));
+    let ExprKind::Dict(items) = &e.kind else {
+        return Err(bad(e, "expected a dict"));
+    };
+    let mut out = Vec::new();
+    for (key, value) in items {
+        if key.as_str() != Some("relax.expr.Constant") {
+            return Err(bad(key, "expected the key \"relax.expr.Constant\""));
+        }
+        let Some(entries) = value.as_sequence() else {
+            return Err(bad(value, "expected a list of tensors"));
+        };
+        for entry in entries {
+            let tensor = entry.as_call().and_then(|call| {
+                let [shape, dtype, data] = call.args.as_slice() else { return None };
+                let shape: Option<Vec<i64>> = shape
+                    .as_sequence()?
+                    .iter()
+                    .map(|d| number(d).filter(|n| !n.is_float).map(|n| n.int))
+                    .collect();
+                let bytes = from_base64(data.as_str()?)?;
+                Tensor::from_bytes(&shape?, parse_dtype(dtype.as_str()?)?, &bytes).ok()
+            });
+            out.push(
+                tensor.ok_or_else(|| bad(entry, "expected I.tensor(shape, dtype, base64 data)"))?,
+            );
+        }
+    }
+    Ok(out)
+}
+
+fn from_base64(text: &str) -> Option<Vec<u8>> {
+    let digit = |c: u8| -> Option<u32> {
+        Some(u32::from(match c {
+            b'A'..=b'Z' => c - b'A',
+            b'a'..=b'z' => c - b'a' + 26,
+            b'0'..=b'9' => c - b'0' + 52,
+            b'+' => 62,
+            b'/' => 63,
+            _ => return None,
+        }))
+    };
+    if !text.len().is_multiple_of(4) {
+        return None;
+    }
+    let digits = text.trim_end_matches('=');
+    if text.len() - digits.len() > 2 {
+        return None;
+    }
+    let mut out = Vec::with_capacity(text.len() / 4 * 3);
+    for chunk in digits.as_bytes().chunks(4) {
+        let mut word = 0;
+        for i in 0..4 {
+            word = word << 6 | chunk.get(i).map_or(Some(0), |&c| digit(c))?;
+        }
+        let bytes = word.to_be_bytes();
+        out.extend_from_slice(&bytes[1..chunk.len()]);
+    }
+    Some(out)
+}
+
+/// A constant attribute value.
+pub(crate) fn attr(e: &Expr<'_>) -> Option<AttrValue> {
+    Some(match &e.kind {
+        ExprKind::None => AttrValue::None,
+        ExprKind::Bool(b) => AttrValue::Bool(*b),
+        ExprKind::Str(s) => AttrValue::str(s),
+        ExprKind::Tuple(items) | ExprKind::List(items) => {
+            AttrValue::List(items.iter().map(attr).collect::<Option<_>>()?)
+        }
+        ExprKind::Dict(items) => AttrValue::Map(
+            items
+                .iter()
+                .map(|(k, v)| Some((k.as_str()?.into(), attr(v)?)))
+                .collect::<Option<_>>()?,
+        ),
+        _ => match number(e)? {
+            n if n.is_float => AttrValue::float(n.float),
+            n => AttrValue::Int(n.int),
+        },
+    })
+}

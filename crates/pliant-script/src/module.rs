@@ -1,0 +1,295 @@
+//! The top of a script: imports, metadata, the module's class, functions on their own.
+
+use pliant_ir::{AttrValue, BaseFunc, IRModule};
+use rustc_hash::FxHashMap;
+
+use crate::context::Cx;
+use crate::dialect::Ns;
+use crate::errors::{Kind, Res};
+use crate::python::ast::{Call, ClassDef, Expr, ExprKind, FunctionDef, Stmt, StmtKind};
+use crate::relax::{Callees, Def, Flags, parse_function};
+use crate::{Parsed, literal, tir, walk};
+
+/// What a decorator makes of a definition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Decorator {
+    Module,
+    Relax,
+    Prim,
+    PyFunc,
+}
+
+/// Parses the statements of a file.
+pub(crate) fn parse_top<'s>(cx: &mut Cx<'s>, stmts: &[Stmt<'s>]) -> Option<Parsed> {
+    read_front(cx, stmts);
+    let cx = &*cx;
+    let mut modules = Vec::new();
+    let mut funcs = Vec::new();
+    for stmt in stmts {
+        match &stmt.kind {
+            StmtKind::ClassDef(def)
+                if decorator(cx, &def.decorators) == Some(Decorator::Module) =>
+            {
+                modules.push(&**def);
+            }
+            StmtKind::FunctionDef(def)
+                if matches!(
+                    decorator(cx, &def.decorators),
+                    Some(Decorator::Relax | Decorator::Prim)
+                ) =>
+            {
+                funcs.push(&**def);
+            }
+            // Everything else is the program around the script.
+            _ => {}
+        }
+    }
+    if let Some(second) = modules.get(1) {
+        let message = "a script has one module";
+        cx.error(Kind::Structure, second.name_range, message);
+    }
+    match (modules.first(), funcs.as_slice()) {
+        (Some(class), _) => parse_class(cx, class).map(Parsed::Module),
+        (None, []) => {
+            let range = stmts.first().map(|s| s.range).unwrap_or_default();
+            cx.error_help(
+                Kind::Structure,
+                range,
+                "the script has no module and no function",
+                "decorate a class with @I.ir_module, or a function with @R.function or @T.prim_func",
+            );
+            None
+        }
+        (None, [one]) => {
+            let mut module = parse_funcs(cx, &funcs)?;
+            if module.functions.len() == 1 {
+                let func = module.functions.shift_remove(one.name)?;
+                return Some(Parsed::Function(one.name.into(), func));
+            }
+            Some(Parsed::Module(module))
+        }
+        (None, _) => parse_funcs(cx, &funcs).map(Parsed::Module),
+    }
+}
+
+/// Imports and metadata, which must be known before anything else is read.
+fn read_front<'s>(cx: &mut Cx<'s>, stmts: &[Stmt<'s>]) {
+    for stmt in stmts {
+        match &stmt.kind {
+            StmtKind::Import(names) | StmtKind::ImportFrom(names) => {
+                for (path, name) in names {
+                    if crate::dialect::split(path).is_some() {
+                        let path = match path.strip_prefix("pliant") {
+                            Some(rest) => format!("tvm{rest}"),
+                            None => path.clone(),
+                        };
+                        cx.imports.insert(name, path);
+                    }
+                }
+            }
+            StmtKind::Assign(targets, value)
+                if targets.len() == 1
+                    && targets[0].as_name() == Some("metadata")
+                    && matches!(value.kind, ExprKind::Dict(_)) =>
+            {
+                if let Ok(tensors) = literal::metadata(cx, value) {
+                    cx.metadata = tensors;
+                }
+            }
+            StmtKind::ClassDef(def)
+                if decorator(cx, &def.decorators) == Some(Decorator::Module) =>
+            {
+                cx.class_name = Some(def.name);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// What the decorators of a definition say.
+fn decorator<'s>(cx: &Cx<'s>, decorators: &[Expr<'s>]) -> Option<Decorator> {
+    decorators.iter().find_map(|e| {
+        let path = cx.path(e.as_call().map_or(e, |c| &c.func))?;
+        match (path.ns, path.name.as_str()) {
+            (Ns::Ir, "ir_module") => Some(Decorator::Module),
+            (Ns::Ir, "pyfunc") => Some(Decorator::PyFunc),
+            (Ns::Relax, "function" | "func") => Some(Decorator::Relax),
+            (Ns::Tir, "prim_func" | "func") => Some(Decorator::Prim),
+            _ => None,
+        }
+    })
+}
+
+/// The flags of a graph function's decorator.
+pub(crate) fn relax_flags<'s>(cx: &Cx<'s>, def: &FunctionDef<'s>) -> Res<Flags> {
+    let mut flags = Flags::default();
+    for call in def.decorators.iter().filter_map(Expr::as_call) {
+        for (name, value) in bool_keywords(cx, call, &["pure", "private", "check_well_formed"])? {
+            match name {
+                "pure" => flags.pure = Some(value),
+                "private" => flags.private = value,
+                _ => {}
+            }
+        }
+    }
+    Ok(flags)
+}
+
+/// The keywords of a decorator, all of them truth values.
+pub(crate) fn bool_keywords<'s>(
+    cx: &Cx<'s>,
+    call: &Call<'s>,
+    known: &[&'static str],
+) -> Res<Vec<(&'static str, bool)>> {
+    let mut out = Vec::new();
+    for k in &call.keywords {
+        let Some(name) = known.iter().find(|n| **n == k.name) else {
+            let help = crate::errors::did_you_mean(k.name, known.iter().copied())
+                .unwrap_or_else(|| format!("it takes: {}", known.join(", ")));
+            let message = format!("the decorator has no parameter '{}'", k.name);
+            return Err(cx.error_help(Kind::Arguments, k.range, message, help));
+        };
+        let ExprKind::Bool(value) = k.value.kind else {
+            return Err(cx.error(Kind::Value, k.value.range, format!("'{name}' is True or False")));
+        };
+        out.push((*name, value));
+    }
+    Ok(out)
+}
+
+fn parse_class<'s>(cx: &Cx<'s>, class: &ClassDef<'s>) -> Option<IRModule> {
+    let mut funcs = Vec::new();
+    let mut attrs = Vec::new();
+    for stmt in &class.body {
+        match &stmt.kind {
+            StmtKind::Pass => {}
+            StmtKind::FunctionDef(def) => match decorator(cx, &def.decorators) {
+                Some(Decorator::Relax | Decorator::Prim) => funcs.push(&**def),
+                Some(Decorator::PyFunc) => {
+                    let message = "Python functions cannot be part of a module";
+                    cx.error(Kind::Unsupported, def.name_range, message);
+                }
+                _ => {
+                    cx.error_help(
+                        Kind::Structure,
+                        def.name_range,
+                        format!("'{}' is neither a graph function nor a loop function", def.name),
+                        "decorate it with @R.function or @T.prim_func",
+                    );
+                }
+            },
+            StmtKind::Expr(e) => match e.as_call().map(|c| (cx.path(&c.func), c)) {
+                Some((Some(p), call)) if p.ns == Ns::Ir && p.name == "module_attrs" => {
+                    attrs.extend(module_attrs(cx, call));
+                }
+                Some((Some(p), _)) if p.ns == Ns::Ir && p.name == "module_global_infos" => {}
+                _ => {
+                    cx.error(Kind::Structure, stmt.range, "a module contains functions only");
+                }
+            },
+            _ => {
+                cx.error(Kind::Structure, stmt.range, "a module contains functions only");
+            }
+        }
+    }
+    let mut module = parse_funcs(cx, &funcs)?;
+    for (key, value) in attrs {
+        module.attrs.insert(key.as_str().into(), value);
+    }
+    Some(module)
+}
+
+fn module_attrs<'s>(cx: &Cx<'s>, call: &Call<'s>) -> Vec<(String, AttrValue)> {
+    let Some(ExprKind::Dict(items)) = call.args.first().map(|e| &e.kind) else {
+        cx.error(Kind::Value, call.func.range, "I.module_attrs takes a dict");
+        return Vec::new();
+    };
+    let mut out = Vec::new();
+    for (key, value) in items {
+        match (key.as_str(), literal::attr(value)) {
+            (Some(key), Some(value)) => out.push((key.to_string(), value)),
+            _ => {
+                cx.error(Kind::Value, value.range, "expected a constant");
+            }
+        }
+    }
+    out
+}
+
+/// Parses functions that may call each other: loop functions first, then callees before their callers.
+fn parse_funcs<'s>(cx: &Cx<'s>, funcs: &[&FunctionDef<'s>]) -> Option<IRModule> {
+    let mut callees = Callees::default();
+    let mut index: FxHashMap<&str, usize> = FxHashMap::default();
+    for (i, def) in funcs.iter().enumerate() {
+        let is_relax = decorator(cx, &def.decorators) == Some(Decorator::Relax);
+        if index.insert(def.name, i).is_some() {
+            let message = format!("two functions are called '{}'", def.name);
+            cx.error(Kind::Structure, def.name_range, message);
+        }
+        callees.declare(def.name, if is_relax { Def::Relax(def) } else { Def::Prim });
+    }
+    let (relax, prim): (Vec<usize>, Vec<usize>) = (0..funcs.len())
+        .partition(|&i| decorator(cx, &funcs[i].decorators) == Some(Decorator::Relax));
+    for i in prim {
+        let func = tir::parse_function(cx, funcs[i]).ok().map(BaseFunc::from);
+        callees.finish(funcs[i].name, func);
+    }
+    for i in callees_first(funcs, &relax, &index) {
+        let def = funcs[i];
+        let func = relax_flags(cx, def).and_then(|flags| parse_function(cx, &callees, def, flags));
+        callees.finish(def.name, func.ok().map(BaseFunc::from));
+        if cx.errors.full() {
+            break;
+        }
+    }
+    if cx.errors.any() {
+        return None;
+    }
+    let mut module = IRModule::new();
+    for def in funcs {
+        module.insert(def.name, callees.result(def.name)?);
+    }
+    for (name, func) in callees.take_captured() {
+        module.insert(name, func);
+    }
+    Some(module)
+}
+
+/// The functions in an order in which callees come before callers, cycles aside.
+fn callees_first(
+    funcs: &[&FunctionDef<'_>],
+    relax: &[usize],
+    index: &FxHashMap<&str, usize>,
+) -> Vec<usize> {
+    let mut order = Vec::new();
+    let mut state = vec![0u8; funcs.len()];
+    let wanted: Vec<bool> = (0..funcs.len()).map(|i| relax.binary_search(&i).is_ok()).collect();
+    let uses = |i: usize| {
+        let mut out = Vec::new();
+        walk::names_read(&funcs[i].body, &mut |name, _| {
+            if let Some(&j) = index.get(name)
+                && wanted[j]
+                && j != i
+            {
+                out.push(j);
+            }
+        });
+        out.dedup();
+        out
+    };
+    for &root in relax {
+        let mut stack = vec![(root, false)];
+        while let Some((i, done)) = stack.pop() {
+            if done {
+                order.push(i);
+                continue;
+            }
+            if std::mem::replace(&mut state[i], 1) == 1 {
+                continue;
+            }
+            stack.push((i, true));
+            stack.extend(uses(i).into_iter().rev().filter(|&j| state[j] == 0).map(|j| (j, false)));
+        }
+    }
+    order
+}

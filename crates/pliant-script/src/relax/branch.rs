@@ -1,0 +1,354 @@
+//! `if`: two branches that end in the same variables.
+
+use pliant_ir::DType;
+use pliant_ir::relax::{Expr as IrExpr, ExprData, Seq, Type, TypeData, derive};
+use pliant_sym::Proof;
+
+use super::stmt::Flow;
+use super::value::Val;
+use super::{FuncParser, Local};
+use crate::errors::{Kind, Res};
+use crate::python::ast::{Expr, Range, Stmt, StmtKind};
+
+/// One branch after its statements.
+struct Branch<'s> {
+    /// What its names mean at its end.
+    defined: Vec<(&'s str, Local)>,
+    /// Its result.
+    seq: Seq,
+    ty: Type,
+    returned: bool,
+}
+
+impl<'s> FuncParser<'_, 's> {
+    pub(super) fn if_stmt(
+        &mut self,
+        stmt: &Stmt<'s>,
+        cond: &Expr<'s>,
+        then: &[Stmt<'s>],
+        otherwise: &[Stmt<'s>],
+    ) -> Res<Flow> {
+        if self.b.in_dataflow() {
+            return Err(self.error_help(
+                Kind::Dataflow,
+                stmt.range,
+                "a dataflow block contains no 'if'",
+                "end the block before it",
+            ));
+        }
+        let val = self.value(cond)?;
+        // What is known while parsing chooses its branch, as Python would.
+        if let Val::Bool(known) = val {
+            return self.stmts(if known { then } else { otherwise });
+        }
+        let cond_e = self.operand(val, None, cond.range)?;
+        self.check_cond(cond_e, cond.range)?;
+        if otherwise.is_empty() {
+            return Err(self.error_help(
+                Kind::Structure,
+                stmt.range,
+                "an 'if' needs an 'else'",
+                "both branches must define the variable that is used afterwards",
+            ));
+        }
+        let joined = self.joined_names(stmt, then, otherwise)?;
+        let first = self.branch(then, &joined)?;
+        let second = self.branch(otherwise, &joined)?;
+        if first.returned != second.returned {
+            return Err(self.error(
+                Kind::Structure,
+                stmt.range,
+                "either both branches return or none does",
+            ));
+        }
+        let (a, b) = (self.forget_shape(first.ty), self.forget_shape(second.ty));
+        let ty = self.annotated_type(&joined, then, otherwise)?;
+        let ty = match ty {
+            Some(ty) => ty,
+            None => derive::lca(self.b.func_mut(), a, b),
+        };
+        let data = ExprData::If { cond: cond_e, then_seq: first.seq, else_seq: second.seq };
+        let value = self.b.func_mut().add_expr(data, ty);
+        self.b.set_span(self.cx.span(stmt.range));
+        if first.returned {
+            return Ok(Flow::Returned(self.b.operand(value)));
+        }
+        self.hide_branch_names(&first, &second, &joined);
+        self.define_joined(&joined, value);
+        Ok(Flow::Open)
+    }
+
+    fn check_cond(&self, cond: IrExpr, range: Range) -> Res<()> {
+        let ok = match self.ty_of(cond) {
+            TypeData::Prim { dtype, .. } => *dtype == DType::Bool,
+            TypeData::Tensor { dtype, .. } => {
+                let ty = self.b.func().expr_ty(cond);
+                dtype.is_none_or(|d| d == DType::Bool)
+                    && self.b.func().rank_of(ty).is_none_or(|n| n == 0)
+            }
+            TypeData::Any => true,
+            _ => false,
+        };
+        if ok {
+            return Ok(());
+        }
+        let ty = self.b.func().expr_ty(cond);
+        let message = format!("a condition is a scalar bool, found {}", self.ty_text(ty));
+        Err(self.error(Kind::Type, range, message))
+    }
+
+    /// The variables that both branches define for what follows: the one that both end with, or all that are
+    /// read later.
+    fn joined_names(
+        &mut self,
+        stmt: &Stmt<'s>,
+        a: &[Stmt<'s>],
+        b: &[Stmt<'s>],
+    ) -> Res<Vec<&'s str>> {
+        let (mut in_a, mut in_b) = (Vec::new(), Vec::new());
+        assigned(a, &mut in_a);
+        assigned(b, &mut in_b);
+        let end = end_of(b).max(end_of(a));
+        let later = |name: &str| self.last_use.get(name).is_some_and(|&at| at >= end);
+        let known: rustc_hash::FxHashSet<&str> = in_b.iter().copied().collect();
+        let mut seen = rustc_hash::FxHashSet::default();
+        let common: Vec<&'s str> =
+            in_a.iter().copied().filter(|n| known.contains(n) && seen.insert(*n)).collect();
+        let live: Vec<&'s str> = common.iter().copied().filter(|n| later(n)).collect();
+        if !live.is_empty() {
+            return Ok(live);
+        }
+        let last = match (in_a.last(), in_b.last()) {
+            (Some(x), Some(y)) if x == y => vec![*x],
+            _ => Vec::new(),
+        };
+        if last.is_empty() && common.is_empty() && !returns(a) && !returns(b) {
+            // Two branches of effects alone.
+            let effects = |s: &[Stmt<'_>]| {
+                s.iter().all(|s| matches!(s.kind, StmtKind::Expr(_) | StmtKind::Pass))
+            };
+            if !effects(a) && !effects(b) {
+                return Err(self.error_help(
+                    Kind::Structure,
+                    stmt.range,
+                    "the branches of this 'if' define no variable in common",
+                    "assign the result to the same name in both",
+                ));
+            }
+        }
+        Ok(last)
+    }
+
+    fn branch(&mut self, body: &[Stmt<'s>], joined: &[&'s str]) -> Res<Branch<'s>> {
+        self.b.begin_seq();
+        let mark = self.open_scope();
+        let flow = self.branch_body(body, joined);
+        let ended = flow.and_then(|flow| {
+            let returned = matches!(flow, BranchEnd::Return(_));
+            let result = match flow {
+                BranchEnd::Return(e) | BranchEnd::Value(e) => e,
+                BranchEnd::Names => self.joined_value(joined)?,
+            };
+            Ok((result, returned))
+        });
+        let defined = self.close_scope(mark);
+        let result = ended.as_ref().map(|r| r.0).ok();
+        let result = match result {
+            Some(e) => e,
+            // The sequence is closed in any case, so that the builder stays balanced.
+            None => self.b.func_mut().tuple(&[]),
+        };
+        let ty = self.b.func().expr_ty(result);
+        let seq = self.b.end_seq(result);
+        ended.map(|(_, returned)| Branch { defined, seq, ty, returned })
+    }
+
+    /// The statements of a branch. A last statement that only names its result is the result.
+    fn branch_body(&mut self, body: &[Stmt<'s>], joined: &[&'s str]) -> Res<BranchEnd> {
+        if let ([name], Some((last, before))) = (joined, body.split_last())
+            && let Some((target, value)) = plain_assignment(last)
+            && target == *name
+            && self.match_call(value).is_none()
+            && !self.declares_symbol(value)
+        {
+            self.stmts(before)?;
+            let val = self.value(value)?;
+            let e = self.expr_of(val.clone(), None, value.range)?;
+            if !self.is_call(e) && !matches!(self.b.func().expr(e), ExprData::TupleGetItem(..)) {
+                return Ok(BranchEnd::Value(self.b.operand(e)));
+            }
+            self.b.set_span(self.cx.span(value.range));
+            let var = match annotation_of(last) {
+                Some(annotation) => self.bind_annotated(e, annotation, name, last.range)?,
+                None => self.b.emit_named(e, name),
+            };
+            return Ok(BranchEnd::Value(self.b.func_mut().var_expr(var)));
+        }
+        match self.stmts(body)? {
+            Flow::Returned(e) => Ok(BranchEnd::Return(e)),
+            Flow::Open => Ok(BranchEnd::Names),
+        }
+    }
+
+    fn joined_value(&mut self, joined: &[&'s str]) -> Res<IrExpr> {
+        let mut values = Vec::with_capacity(joined.len());
+        for name in joined {
+            match self.scope.get(name) {
+                Some(Local::Var(e)) => values.push(*e),
+                Some(Local::Sym(s)) => {
+                    let s = *s;
+                    values.push(self.b.func_mut().int_value(s, DType::Int64));
+                }
+                _ => return Err(crate::errors::Reported),
+            }
+        }
+        Ok(match values.as_slice() {
+            [one] => *one,
+            _ => self.b.func_mut().tuple(&values),
+        })
+    }
+
+    /// The type that both branches annotate their result with, if they agree.
+    fn annotated_type(
+        &mut self,
+        joined: &[&'s str],
+        a: &[Stmt<'s>],
+        b: &[Stmt<'s>],
+    ) -> Res<Option<Type>> {
+        let ([name], Some(x), Some(y)) = (joined, a.last(), b.last()) else { return Ok(None) };
+        let both = [x, y].map(|s| match plain_assignment(s) {
+            Some((target, _)) if target == *name => annotation_of(s),
+            _ => None,
+        });
+        let [Some(x), Some(y)] = both else { return Ok(None) };
+        let (x, y) = (self.annotation(x)?, self.annotation(y)?);
+        Ok((x == y).then_some(x))
+    }
+
+    fn hide_branch_names(&mut self, a: &Branch<'s>, b: &Branch<'s>, joined: &[&'s str]) {
+        for (name, local) in a.defined.iter().chain(&b.defined) {
+            if !joined.contains(name)
+                && !self.scope.contains_key(name)
+                && matches!(local, Local::Var(_))
+            {
+                self.define(name, Local::OneBranch);
+            }
+        }
+    }
+
+    fn define_joined(&mut self, joined: &[&'s str], value: IrExpr) {
+        match joined {
+            [] => {
+                self.b.emit_named(value, "_");
+            }
+            [name] => {
+                let var = self.b.emit_named(value, name);
+                let e = self.b.func_mut().var_expr(var);
+                self.define(name, Local::Var(e));
+            }
+            names => {
+                let tuple = self.b.emit_named(value, "gv");
+                let tuple = self.b.func_mut().var_expr(tuple);
+                for (i, name) in names.iter().enumerate() {
+                    let field = self.b.func_mut().tuple_get_item(tuple, i as u32);
+                    let var = self.b.emit_named(field, name);
+                    let e = self.b.func_mut().var_expr(var);
+                    self.define(name, Local::Var(e));
+                }
+            }
+        }
+    }
+
+    /// The result of a function against its annotation, as for a binding.
+    pub(super) fn check_result(&mut self, result: IrExpr, want: Type, range: Range) -> Res<IrExpr> {
+        let have = self.b.func().expr_ty(result);
+        match derive::is_subtype(self.b.func_mut(), have, want) {
+            Proof::Yes => Ok(result),
+            Proof::Unknown => {
+                let result = self.b.operand(result);
+                self.b.set_span(self.cx.span(range));
+                let var = self.b.match_cast(result, want, "gv");
+                Ok(self.b.func_mut().var_expr(var))
+            }
+            Proof::No => {
+                let message = format!(
+                    "the function is declared to return {}, but returns {}",
+                    self.ty_text(want),
+                    self.ty_text(have)
+                );
+                Err(self.error(Kind::Type, range, message))
+            }
+        }
+    }
+}
+
+/// How a branch ends.
+enum BranchEnd {
+    Return(IrExpr),
+    Value(IrExpr),
+    Names,
+}
+
+fn plain_assignment<'e, 's>(stmt: &'e Stmt<'s>) -> Option<(&'s str, &'e Expr<'s>)> {
+    match &stmt.kind {
+        StmtKind::Assign(targets, value) => match targets.as_slice() {
+            [target] => Some((target.as_name()?, value)),
+            _ => None,
+        },
+        StmtKind::AnnAssign(target, _, Some(value)) => Some((target.as_name()?, value)),
+        _ => None,
+    }
+}
+
+fn annotation_of<'e, 's>(stmt: &'e Stmt<'s>) -> Option<&'e Expr<'s>> {
+    match &stmt.kind {
+        StmtKind::AnnAssign(_, annotation, _) => Some(annotation),
+        _ => None,
+    }
+}
+
+/// The names that statements define, in order; of nested branches those that both define.
+fn assigned<'s>(stmts: &[Stmt<'s>], out: &mut Vec<&'s str>) {
+    for stmt in stmts {
+        match &stmt.kind {
+            StmtKind::Assign(targets, _) => targets.iter().for_each(|t| target_names(t, out)),
+            StmtKind::AnnAssign(target, ..) => target_names(target, out),
+            StmtKind::With(_, body) => assigned(body, out),
+            StmtKind::FunctionDef(def) => out.push(def.name),
+            StmtKind::If(_, a, b) => {
+                let (mut x, mut y) = (Vec::new(), Vec::new());
+                assigned(a, &mut x);
+                assigned(b, &mut y);
+                let y: rustc_hash::FxHashSet<&str> = y.into_iter().collect();
+                out.extend(x.into_iter().filter(|n| y.contains(n)));
+            }
+            _ => {}
+        }
+    }
+}
+
+fn target_names<'s>(target: &Expr<'s>, out: &mut Vec<&'s str>) {
+    match target.as_name() {
+        Some("_") => {}
+        Some(name) => out.push(name),
+        None => target.as_sequence().unwrap_or(&[]).iter().for_each(|t| target_names(t, out)),
+    }
+}
+
+fn returns(stmts: &[Stmt<'_>]) -> bool {
+    matches!(stmts.last().map(|s| &s.kind), Some(StmtKind::Return(_)))
+}
+
+/// Where a list of statements ends in the text.
+fn end_of(stmts: &[Stmt<'_>]) -> u32 {
+    let Some(last) = stmts.last() else { return 0 };
+    let inner = match &last.kind {
+        StmtKind::If(_, a, b) => end_of(a).max(end_of(b)),
+        StmtKind::With(_, body) | StmtKind::For(_, _, body) | StmtKind::While(_, body) => {
+            end_of(body)
+        }
+        StmtKind::FunctionDef(def) => end_of(&def.body),
+        _ => 0,
+    };
+    inner.max(last.range.end)
+}

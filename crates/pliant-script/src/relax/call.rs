@@ -1,0 +1,467 @@
+//! Calls of operators and functions.
+
+use pliant_ir::relax::{Callee, Expr as IrExpr, ExprData, Type, TypeData, derive};
+use pliant_ir::{AttrValue, Attrs, BaseFunc, DType, Op, OpSignature};
+
+use super::value::Val;
+use super::{FuncParser, Local};
+use crate::context::Path;
+use crate::dialect::{self, Ns, TYPE_KEYWORDS};
+use crate::errors::{Kind, Res};
+use crate::python::ast::{Call, Expr, ExprKind, Range};
+
+impl<'s> FuncParser<'_, 's> {
+    /// The value of a call.
+    pub(super) fn call(&mut self, e: &Expr<'s>, call: &Call<'s>) -> Res<Val> {
+        let func = &call.func;
+        if !self.is_local(func) {
+            if let Some(path) = self.cx.path(func) {
+                return match path.ns {
+                    Ns::Relax => self.relax_call(&path.name, e, call),
+                    Ns::Tir | Ns::Te => self.scalar_call(&path, e, call),
+                    Ns::Ir | Ns::Root => self.unknown_construct(&path, func.range),
+                };
+            }
+            if let Some(name) = func.as_name()
+                && !self.callees.contains(name)
+            {
+                if let Some(val) = self.builtin_call(name, e, call)? {
+                    return Ok(val);
+                }
+                if self.cx.lookup(name).is_none()
+                    && (self.find_op(name).is_some() || dialect::relax_name(name).is_some())
+                {
+                    return self.relax_call(name, e, call);
+                }
+            }
+            if func.as_name() != Some("metadata") && self.hangs_on_host(func) {
+                let captured = func.as_name().and_then(|n| self.cx.lookup(n));
+                if !matches!(captured, Some(crate::env::HostValue::Func(..))) {
+                    let range = self.range(e.range);
+                    let value = self.cx.eval(range)?;
+                    return self.host_value(value, range);
+                }
+            }
+            if let Some(parts) = func.dotted()
+                && parts.len() > 1
+                && !self.callees.contains(parts[0])
+                && self.cx.class_name != Some(parts[0])
+            {
+                let name = parts.join(".");
+                if self.find_op(&name).is_some() {
+                    return self.relax_call(&name, e, call);
+                }
+            }
+        }
+        let callee = match self.value(func)? {
+            Val::Expr(callee) => callee,
+            Val::Path(path) => return self.unknown_construct(&path, func.range),
+            other => {
+                let message = format!("{} cannot be called", other.describe());
+                return Err(self.error(Kind::Value, func.range, message));
+            }
+        };
+        self.func_call(callee, e, call).map(Val::Expr)
+    }
+
+    /// Python's own functions, where their value is a number.
+    fn builtin_call(&mut self, name: &'s str, e: &Expr<'s>, call: &Call<'s>) -> Res<Option<Val>> {
+        if self.cx.lookup(name).is_some() {
+            return Ok(None);
+        }
+        if name == "float"
+            && let Some(n) = crate::literal::number(e)
+        {
+            return Ok(Some(Val::Float(n.float, None)));
+        }
+        if matches!(name, "min" | "max") && call.args.len() >= 2 && call.keywords.is_empty() {
+            let mut out = None;
+            for arg in &call.args {
+                let d = self.dim(arg)?;
+                let syms = &mut self.b.func_mut().syms;
+                out = Some(match out {
+                    None => d,
+                    Some(before) if name == "min" => syms.min(before, d),
+                    Some(before) => syms.max(before, d),
+                });
+            }
+            return Ok(out.map(|s| Val::Sym(s, None)));
+        }
+        Ok(None)
+    }
+
+    pub(super) fn unknown_construct<T>(&self, path: &Path, range: Range) -> Res<T> {
+        let (module, help) = match path.ns {
+            Ns::Relax => {
+                let ops = self.cx.ops.names();
+                let ops = ops.iter().map(|n| n.strip_prefix("relax.").unwrap_or(n));
+                (
+                    "R",
+                    crate::errors::did_you_mean(&path.name, dialect::relax_spellings().chain(ops)),
+                )
+            }
+            Ns::Tir => ("T", crate::errors::did_you_mean(&path.name, crate::tir::spellings())),
+            Ns::Ir => ("I", crate::errors::did_you_mean(&path.name, ["ir_module", "module_attrs"])),
+            Ns::Te => ("te", None),
+            Ns::Root => ("tvm", None),
+        };
+        let message = match path.name.as_str() {
+            "" => format!("'{module}' is a module, not a value"),
+            name => format!("{module} has no '{name}'"),
+        };
+        Err(self.cx.error_maybe(Kind::UnknownConstruct, self.range(range), message, help))
+    }
+
+    // ---- operators ----
+
+    /// The operator of that spelling, without `relax.`.
+    pub(super) fn find_op(&self, name: &str) -> Option<Op> {
+        let ops = self.cx.ops;
+        let full = format!("relax.{name}");
+        ops.lookup(&full)
+            .or_else(|| dialect::op_alias(name).and_then(|a| ops.lookup(&format!("relax.{a}"))))
+            .or_else(|| ops.lookup(&format!("relax.nn.{name}")))
+    }
+
+    fn relax_call(&mut self, name: &str, e: &Expr<'s>, call: &Call<'s>) -> Res<Val> {
+        if let Some(construct) = dialect::relax_name(name) {
+            return self.construct_call(construct, e, call);
+        }
+        match self.find_op(name) {
+            Some(op) => self.op_call(op, e, call).map(Val::Expr),
+            None => {
+                let path = Path { ns: Ns::Relax, name: name.to_string() };
+                let range = match call.func.kind {
+                    ExprKind::Attribute(_, _, range) => range,
+                    _ => call.func.range,
+                };
+                self.unknown_construct(&path, range)
+            }
+        }
+    }
+
+    fn op_call(&mut self, op: Op, e: &Expr<'s>, call: &Call<'s>) -> Res<IrExpr> {
+        let default = OpSignature::default();
+        let signature = self.cx.ops.signature(op).unwrap_or(&default);
+        let bound = self.sort_args(op, signature, e, call)?;
+        let mut ty_args = Vec::new();
+        for k in &call.keywords {
+            if TYPE_KEYWORDS.contains(&k.name) {
+                ty_args = self.type_list(&k.value)?;
+            }
+        }
+        // A number beside a tensor is a constant of the tensor's type.
+        let like = bound.operands.iter().find_map(|(v, _)| match v {
+            Val::Expr(x) => self.tensor_dtype(*x),
+            Val::Tensor(t) => Some(t.dtype()),
+            _ => None,
+        });
+        let mut args = Vec::with_capacity(bound.operands.len());
+        for (i, (val, range)) in bound.operands.into_iter().enumerate() {
+            let name = signature.operands.get(i).map_or("", |o| o.name);
+            let val = match val {
+                Val::Str(s) if name.contains("dtype") => Val::DType(self.cx.dtype_name(&s, range)?),
+                val => val,
+            };
+            let like = match (name, like) {
+                ("fill_value", None) => Some(attr_dtype(&bound.attrs).unwrap_or(DType::Float32)),
+                _ => like,
+            };
+            args.push(self.operand(val, like, range)?);
+        }
+        self.emit_op(op, &args, bound.attrs, &ty_args, e.range)
+    }
+
+    /// Sorts arguments into operands and attributes.
+    fn sort_args(
+        &mut self,
+        op: Op,
+        sig: &OpSignature,
+        e: &Expr<'s>,
+        call: &Call<'s>,
+    ) -> Res<Bound> {
+        let variadic = sig.operands.iter().position(|o| o.variadic);
+        let mut operands: Vec<Option<(Val, Range)>> = Vec::new();
+        let mut attrs: Vec<Option<AttrValue>> = vec![None; sig.attrs.len()];
+        for (i, arg) in call.args.iter().enumerate() {
+            let val = self.value(arg)?;
+            if i < sig.operands.len() || variadic.is_some() {
+                let some = (!matches!(val, Val::None)).then_some((val, arg.range));
+                operands.push(some);
+                continue;
+            }
+            match attrs.get_mut(i - sig.operands.len()) {
+                Some(slot) => *slot = Some(self.attr(&val, arg.range)?),
+                None => {
+                    let most = sig.operands.len() + sig.attrs.len();
+                    let message = format!(
+                        "R.{} takes at most {most} arguments, {} given",
+                        op.short_name(),
+                        call.args.len()
+                    );
+                    return Err(self.error(Kind::Arguments, arg.range, message));
+                }
+            }
+        }
+        for k in &call.keywords {
+            if TYPE_KEYWORDS.contains(&k.name) {
+                continue;
+            }
+            if let Some(i) = sig.operands.iter().position(|o| o.name == k.name) {
+                let val = self.value(&k.value)?;
+                while operands.len() <= i {
+                    operands.push(None);
+                }
+                if operands[i].is_some() {
+                    return Err(self.given_twice(k.name, k.range));
+                }
+                operands[i] = (!matches!(val, Val::None)).then_some((val, k.value.range));
+            } else if let Some(i) = sig.attrs.iter().position(|a| same_keyword(a.0, k.name)) {
+                if attrs[i].is_some() {
+                    return Err(self.given_twice(k.name, k.range));
+                }
+                let val = self.value(&k.value)?;
+                attrs[i] = Some(self.attr(&val, k.value.range)?);
+            } else {
+                let known =
+                    sig.operands.iter().map(|o| o.name).chain(sig.attrs.iter().map(|a| a.0));
+                let help = crate::errors::did_you_mean(k.name, known);
+                let message = format!("R.{} has no parameter '{}'", op.short_name(), k.name);
+                return Err(self.cx.error_maybe(Kind::Arguments, k.range, message, help));
+            }
+        }
+        let operands = self.check_operands(op, sig, operands, e.range)?;
+        let mut out = Attrs::default();
+        for (value, (name, default)) in attrs.into_iter().zip(&sig.attrs) {
+            let Some(value) = value.or_else(|| default.clone()) else {
+                let message = format!("R.{} needs '{name}'", op.short_name());
+                return Err(self.error(Kind::Arguments, e.range, message));
+            };
+            out.0.push(((*name).into(), typed_attr(name, value, default.as_ref())));
+        }
+        Ok(Bound { operands, attrs: out })
+    }
+
+    fn given_twice(&self, name: &str, range: Range) -> crate::errors::Reported {
+        self.error(Kind::Arguments, range, format!("'{name}' is given twice"))
+    }
+
+    fn check_operands(
+        &self,
+        op: Op,
+        sig: &OpSignature,
+        mut given: Vec<Option<(Val, Range)>>,
+        range: Range,
+    ) -> Res<Vec<(Val, Range)>> {
+        while matches!(given.last(), Some(None)) {
+            given.pop();
+        }
+        let missing =
+            sig.operands.iter().enumerate().find(|(i, o)| {
+                !o.optional && !o.variadic && given.get(*i).is_none_or(Option::is_none)
+            });
+        if let Some((_, operand)) = missing {
+            let message = format!("R.{} needs '{}'", op.short_name(), operand.name);
+            return Err(self.error(Kind::Arguments, range, message));
+        }
+        let holes = given.iter().position(Option::is_none);
+        if let Some(i) = holes {
+            let name = sig.operands.get(i).map_or("an operand", |o| o.name);
+            let message =
+                format!("R.{} needs '{name}' when a later operand is given", op.short_name());
+            return Err(self.error(Kind::Arguments, range, message));
+        }
+        Ok(given.into_iter().flatten().collect())
+    }
+
+    /// A call of the operator of that full name, by the parser itself.
+    pub(super) fn op_by_name(&mut self, name: &str, args: &[IrExpr], range: Range) -> Res<IrExpr> {
+        let Some(op) = self.find_op(name.strip_prefix("relax.").unwrap_or(name)) else {
+            let message = format!("operator {name} is not declared");
+            return Err(self.error(Kind::UnknownConstruct, range, message));
+        };
+        let mut attrs = Attrs::default();
+        if let Some(sig) = self.cx.ops.signature(op) {
+            for (name, default) in &sig.attrs {
+                if let Some(value) = default {
+                    attrs.0.push(((*name).into(), value.clone()));
+                }
+            }
+        }
+        self.emit_op(op, args, attrs, &[], range)
+    }
+
+    /// Makes the call, its type inferred, and checks that it may stand here.
+    pub(super) fn emit_op(
+        &mut self,
+        op: Op,
+        args: &[IrExpr],
+        attrs: Attrs,
+        ty_args: &[Type],
+        range: Range,
+    ) -> Res<IrExpr> {
+        self.b.set_span(self.cx.span(range));
+        if !self.cx.ops.is_pure(op) {
+            self.effect(&format!("R.{}", op.short_name()), range)?;
+        }
+        self.b.call_op(op, args, attrs, ty_args).map_err(|error| {
+            self.cx.error_maybe(Kind::Infer, self.range(range), error.message, error.help)
+        })
+    }
+
+    /// Notes a call with effects, which no dataflow block contains.
+    pub(super) fn effect(&mut self, what: &str, range: Range) -> Res<()> {
+        if self.b.in_dataflow() {
+            return Err(self.error_help(
+                Kind::Purity,
+                range,
+                format!("{what} has effects: it cannot be called in a dataflow block"),
+                "move the call out of the block, or use R.call_pure_packed if it has none",
+            ));
+        }
+        if self.stated_pure == Some(true) {
+            return Err(self.error_help(
+                Kind::Purity,
+                range,
+                format!("{what} has effects, but the function is declared pure"),
+                "declare it with @R.function(pure=False)",
+            ));
+        }
+        self.impure.get_or_insert(range);
+        Ok(())
+    }
+
+    // ---- functions ----
+
+    /// A function of the module as an expression.
+    pub(super) fn global(&mut self, name: &'s str, range: Range) -> Res<IrExpr> {
+        if !self.callees.contains(name) {
+            let help = crate::errors::did_you_mean(name, self.callees.names());
+            let message = format!("the module has no function '{name}'");
+            return Err(self.cx.error_maybe(Kind::UnknownName, self.range(range), message, help));
+        }
+        let ty = self.callee_type(name, range)?;
+        Ok(self.b.func_mut().global(name, ty))
+    }
+
+    /// A function of the surrounding program, which joins the module.
+    pub(super) fn captured_func(&mut self, name: &str, func: BaseFunc) -> IrExpr {
+        let ty = self.base_func_type(&func);
+        let name = self.callees.add_captured(name, func);
+        self.b.func_mut().global(&name, ty)
+    }
+
+    /// A call of a global function, a packed function, or a variable that holds a function.
+    fn func_call(&mut self, callee: IrExpr, e: &Expr<'s>, call: &Call<'s>) -> Res<IrExpr> {
+        let (mut args, mut ty_args) = (Vec::with_capacity(call.args.len()), Vec::new());
+        for arg in &call.args {
+            let val = self.value(arg)?;
+            args.push(self.operand(val, None, arg.range)?);
+        }
+        for k in &call.keywords {
+            if !TYPE_KEYWORDS.contains(&k.name) {
+                let message = format!("a call of a function has no parameter '{}'", k.name);
+                return Err(self.error(Kind::Arguments, k.range, message));
+            }
+            ty_args = self.type_list(&k.value)?;
+        }
+        let pure = match self.ty_of(callee) {
+            TypeData::Callable { pure, .. } => *pure,
+            TypeData::Any => false,
+            _ => {
+                let ty = self.b.func().expr_ty(callee);
+                let message = format!("a value of type {} cannot be called", self.ty_text(ty));
+                return Err(self.error(Kind::Type, call.func.range, message));
+            }
+        };
+        if !pure {
+            let what = format!("'{}'", self.cx.slice(call.func.range));
+            self.effect(&what, e.range)?;
+        }
+        let ty = self.call_type(callee, &args, &ty_args, e.range)?;
+        self.b.set_span(self.cx.span(e.range));
+        Ok(self.b.call_func(callee, &args, &ty_args, ty))
+    }
+
+    /// The result type of a call of a function value.
+    fn call_type(
+        &mut self,
+        callee: IrExpr,
+        args: &[IrExpr],
+        ty_args: &[Type],
+        range: Range,
+    ) -> Res<Type> {
+        if let Some(ty) = self.stated_type(ty_args) {
+            return Ok(ty);
+        }
+        let callee_ty = self.b.func().expr_ty(callee);
+        let arg_tys: Vec<Type> = args.iter().map(|&a| self.b.func().expr_ty(a)).collect();
+        let parsed = self.parsed_callee(callee);
+        let func = self.b.func_mut();
+        let ty = match parsed {
+            Some(f) => derive::derive_call_ty(func, &f, &arg_tys),
+            None => derive::derive_callable_ty(func, callee_ty, &arg_tys),
+        };
+        ty.map_err(|error| {
+            self.cx.error_maybe(Kind::Type, self.range(range), error.message, error.help)
+        })
+    }
+
+    /// The result type that a call states: one type, or several as a tuple.
+    pub(super) fn stated_type(&mut self, ty_args: &[Type]) -> Option<Type> {
+        match ty_args {
+            [] => None,
+            [one] => Some(*one),
+            many => Some(self.intern(TypeData::Tuple(many.into()))),
+        }
+    }
+
+    /// `(T1, T2)`, `[T1]` or one type.
+    pub(super) fn type_list(&mut self, e: &Expr<'s>) -> Res<Vec<Type>> {
+        match e.as_sequence() {
+            Some(items) => items.iter().map(|e| self.annotation(e)).collect(),
+            None => Ok(vec![self.annotation(e)?]),
+        }
+    }
+
+    /// Whether an expression is a call with effects.
+    pub(super) fn is_call(&self, e: IrExpr) -> bool {
+        matches!(
+            self.b.func().expr(e),
+            ExprData::Call { callee: Callee::Op(_) | Callee::Expr(_), .. }
+        )
+    }
+
+    /// Whether a name stands for a variable here.
+    pub(super) fn is_var(&self, name: &str) -> bool {
+        matches!(self.scope.get(name), Some(Local::Var(_)))
+    }
+}
+
+/// The arguments of an operator, sorted.
+struct Bound {
+    operands: Vec<(Val, Range)>,
+    attrs: Attrs,
+}
+
+/// `axis` and `axes` are taken for each other.
+fn same_keyword(declared: &str, written: &str) -> bool {
+    declared == written || matches!((declared, written), ("axis", "axes") | ("axes", "axis"))
+}
+
+/// Strings where the declaration wants a data type become one.
+fn typed_attr(name: &str, value: AttrValue, default: Option<&AttrValue>) -> AttrValue {
+    let wants = name.ends_with("dtype") || matches!(default, Some(AttrValue::DType(_)));
+    match (&value, wants) {
+        (AttrValue::Str(s), true) if s.is_empty() || &**s == "void" => AttrValue::None,
+        (AttrValue::Str(s), true) => match crate::context::parse_dtype(s) {
+            Some(d) => AttrValue::DType(d),
+            None => value,
+        },
+        _ => value,
+    }
+}
+
+fn attr_dtype(attrs: &Attrs) -> Option<DType> {
+    attrs.get("dtype").and_then(AttrValue::as_dtype)
+}

@@ -1,0 +1,210 @@
+//! `match_cast`, `match_shape`, and what an annotation does to a binding.
+
+use pliant_ir::relax::{Expr as IrExpr, TensorShape, Type, TypeData, Var, derive};
+use pliant_ir::{DType, Sym};
+use pliant_sym::Proof;
+
+use super::value::Val;
+use super::{FuncParser, Local};
+use crate::dialect::{Ns, RelaxName, relax_name};
+use crate::errors::{Kind, Res};
+use crate::python::ast::{Call, Expr, ExprKind, Range};
+
+impl<'s> FuncParser<'_, 's> {
+    /// The match that an expression is, if it is one.
+    pub(super) fn match_call<'e>(&self, e: &'e Expr<'s>) -> Option<(RelaxName, &'e Call<'s>)> {
+        let call = e.as_call()?;
+        if self.is_local(&call.func) {
+            return None;
+        }
+        let name = match self.cx.path(&call.func) {
+            Some(p) if p.ns == Ns::Relax => relax_name(&p.name)?,
+            Some(_) => return None,
+            None => relax_name(call.func.as_name()?)?,
+        };
+        matches!(name, RelaxName::MatchCast | RelaxName::MatchShape).then_some((name, call))
+    }
+
+    /// A match: its value and the type that it is matched with. `targets` are the names on the left of
+    /// `n, m = R.match_shape(x.shape)`, which stand for the pattern.
+    pub(super) fn match_parts(
+        &mut self,
+        name: RelaxName,
+        e: &Expr<'s>,
+        call: &Call<'s>,
+        targets: Option<&[Expr<'s>]>,
+    ) -> Res<(IrExpr, Type)> {
+        let what = if name == RelaxName::MatchCast { "R.match_cast" } else { "R.match_shape" };
+        let keyword = |names: &[&str]| {
+            call.keywords.iter().find(|k| names.contains(&k.name)).map(|k| &k.value)
+        };
+        let value = call.args.first().or_else(|| keyword(&["value"]));
+        let Some(value_e) = value else {
+            return Err(self.error(Kind::Arguments, e.range, format!("{what} needs a value")));
+        };
+        let val = self.value(value_e)?;
+        let value = self.operand(val, None, value_e.range)?;
+        let pattern = call
+            .args
+            .get(1)
+            .or_else(|| keyword(&["pattern", "struct_info", "ty", "type", "shape"]));
+        if let Some(pattern) = pattern
+            && (name == RelaxName::MatchCast || self.is_type(pattern))
+        {
+            let ty = self.annotation(pattern)?;
+            return self.check_match(value, ty, e.range).map(|()| (value, ty));
+        }
+        let pattern = match (pattern, targets) {
+            (Some(p), _) => match p.as_sequence() {
+                Some(items) => items,
+                None => std::slice::from_ref(p),
+            },
+            (None, Some(targets)) => targets,
+            (None, None) => {
+                let help = format!("write the dims: {what}(x, (n, m))");
+                return Err(self.error_help(
+                    Kind::Arguments,
+                    e.range,
+                    format!("{what} needs a pattern"),
+                    help,
+                ));
+            }
+        };
+        let before = std::mem::replace(&mut self.implicit, true);
+        let dims: Res<Vec<Sym>> = pattern.iter().map(|e| self.dim(e)).collect();
+        self.implicit = before;
+        let dims = dims?;
+        let data = match self.ty_of(value) {
+            TypeData::Shape { .. } => TypeData::shape(dims),
+            other => TypeData::tensor(dims, other.dtype()),
+        };
+        let ty = self.intern(data);
+        self.check_match(value, ty, e.range)?;
+        Ok((value, ty))
+    }
+
+    fn check_match(&mut self, value: IrExpr, ty: Type, range: Range) -> Res<()> {
+        let have = self.b.func().expr_ty(value);
+        let func = self.b.func_mut();
+        if derive::is_subtype(func, have, ty) != Proof::No {
+            return Ok(());
+        }
+        // A match that can only fail is an error now, unless just a size tells: that is for the run to say.
+        let rank = |p: &Self, t| p.b.func().rank_of(t);
+        let (a, b) = (self.b.func().types.get(have), self.b.func().types.get(ty));
+        let same_kind = std::mem::discriminant(a) == std::mem::discriminant(b);
+        let dtypes = a.dtype().zip(b.dtype()).is_none_or(|(x, y)| x == y);
+        if same_kind && dtypes && rank(self, have) == rank(self, ty) {
+            return Ok(());
+        }
+        let message =
+            format!("a value of type {} can never match {}", self.ty_text(have), self.ty_text(ty));
+        Err(self.error(Kind::Type, range, message))
+    }
+
+    /// Binds a match and gives it its name. Where an annotation stands too, it must fit.
+    pub(super) fn bind_match(&mut self, value: IrExpr, ty: Type, hint: &str, range: Range) -> Var {
+        self.b.set_span(self.cx.span(range));
+        self.b.match_cast(value, ty, hint)
+    }
+
+    /// Binds a value under an annotation: as it is where it provably fits, with a check at run time where nobody
+    /// can tell, with an error where it provably does not.
+    pub(super) fn bind_annotated(
+        &mut self,
+        value: IrExpr,
+        annotation: &Expr<'s>,
+        hint: &str,
+        range: Range,
+    ) -> Res<Var> {
+        let want = self.annotation(annotation)?;
+        let have = self.b.func().expr_ty(value);
+        self.b.set_span(self.cx.span(range));
+        match derive::is_subtype(self.b.func_mut(), have, want) {
+            Proof::Yes => {
+                let ty = if self.says_little(annotation) { have } else { want };
+                Ok(self.b.emit_typed(value, hint, ty))
+            }
+            Proof::Unknown => {
+                let value = self.b.operand(value);
+                Ok(self.b.match_cast(value, want, hint))
+            }
+            Proof::No => {
+                let message = format!(
+                    "the annotation says {}, but the value is {}",
+                    self.ty_text(want),
+                    self.ty_text(have)
+                );
+                Err(self.error(Kind::Type, annotation.range, message))
+            }
+        }
+    }
+
+    /// Whether an annotation leaves the shape to inference: `R.Shape`, `R.Tensor[_, "float32"]`. What is printed
+    /// never does.
+    fn says_little(&self, annotation: &Expr<'s>) -> bool {
+        match &annotation.kind {
+            ExprKind::Subscript(_, index) => {
+                let first = match &index.kind {
+                    ExprKind::Tuple(items) => items.first().unwrap_or(index),
+                    _ => index,
+                };
+                matches!(first.kind, ExprKind::Name("_"))
+            }
+            ExprKind::Name(_) | ExprKind::Attribute(..) => {
+                matches!(self.type_name(annotation), Some(RelaxName::ShapeTy | RelaxName::TensorTy))
+            }
+            _ => false,
+        }
+    }
+
+    // ---- declarations of symbols ----
+
+    /// Whether an expression declares a symbol: `T.int64()`, `T.var("int64")`, `T.var("n")`, `te.var("n")`.
+    pub(super) fn declares_symbol(&self, e: &Expr<'s>) -> bool {
+        let Some(call) = e.as_call() else { return false };
+        if self.is_local(&call.func) {
+            return false;
+        }
+        match self.cx.path(&call.func) {
+            Some(p) if matches!(p.ns, Ns::Tir | Ns::Te) => match p.name.as_str() {
+                "var" | "Var" | "size_var" | "SizeVar" => true,
+                name => {
+                    call.args.is_empty()
+                        && crate::context::parse_dtype(name).is_some_and(DType::is_integer)
+                }
+            },
+            _ => false,
+        }
+    }
+
+    /// `n = T.int64()`: the symbol of the signature of that name, or a new one.
+    pub(super) fn declare_symbol(&mut self, target: &Expr<'s>) -> Res<()> {
+        let Some(name) = target.as_name() else {
+            return Err(self.error(Kind::Structure, target.range, "a symbol needs a name"));
+        };
+        match self.scope.get(name) {
+            Some(Local::Sym(_)) => {}
+            Some(Local::Var(v)) if self.as_sym(&Val::Expr(*v)).is_some() => {}
+            _ => {
+                let func = self.b.func_mut();
+                let var = func.fresh_sym(name);
+                let sym = func.syms.var(var);
+                self.define(name, Local::Sym(sym));
+            }
+        }
+        Ok(())
+    }
+
+    /// The type that a tensor has once its shape is known to be that of `like`, for joins.
+    pub(super) fn forget_shape(&mut self, ty: Type) -> Type {
+        match self.b.func().types.get(ty) {
+            TypeData::Tensor { shape: TensorShape::Var(_), dtype } => {
+                let (rank, dtype) = (self.b.func().rank_of(ty), *dtype);
+                let shape = rank.map_or(TensorShape::Unknown, TensorShape::Rank);
+                self.intern(TypeData::Tensor { shape, dtype })
+            }
+            _ => ty,
+        }
+    }
+}

@@ -1,0 +1,357 @@
+//! Graph functions: signatures, bodies, local functions, and what they know of each other.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use pliant_ir::BaseFunc;
+use pliant_ir::relax::{
+    Expr as IrExpr, ExprData, Function, FunctionBuilder, Type, TypeData, Var, derive,
+};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::stmt::Flow;
+use super::{FuncParser, Local};
+use crate::context::Cx;
+use crate::errors::{Kind, Reported, Res};
+use crate::python::ast::{FunctionDef, Range};
+use crate::walk;
+
+/// A function of the module, as written.
+#[derive(Clone, Copy)]
+pub(crate) enum Def<'p, 's> {
+    /// A graph function.
+    Relax(&'p FunctionDef<'s>),
+    /// A loop function.
+    Prim,
+}
+
+/// The functions that a function may call.
+#[derive(Default)]
+pub(crate) struct Callees<'p, 's> {
+    defs: FxHashMap<&'s str, Def<'p, 's>>,
+    /// Functions that are parsed; `None` for those with errors.
+    done: RefCell<FxHashMap<&'s str, Option<BaseFunc>>>,
+    /// Functions of the surrounding program that were called.
+    captured: RefCell<Vec<(Arc<str>, BaseFunc)>>,
+}
+
+impl<'p, 's> Callees<'p, 's> {
+    pub fn declare(&mut self, name: &'s str, def: Def<'p, 's>) {
+        self.defs.insert(name, def);
+    }
+
+    pub fn contains(&self, name: &str) -> bool {
+        self.defs.contains_key(name)
+    }
+
+    pub fn names(&self) -> impl Iterator<Item = &'s str> + '_ {
+        self.defs.keys().copied()
+    }
+
+    pub fn finish(&self, name: &'s str, func: Option<BaseFunc>) {
+        self.done.borrow_mut().insert(name, func);
+    }
+
+    pub fn result(&self, name: &str) -> Option<BaseFunc> {
+        self.done.borrow().get(name).cloned().flatten()
+    }
+
+    /// Adds a function of the surrounding program; returns its name in the module.
+    pub fn add_captured(&self, name: &str, func: BaseFunc) -> Arc<str> {
+        let mut captured = self.captured.borrow_mut();
+        let same = |a: &BaseFunc, b: &BaseFunc| match (a, b) {
+            (BaseFunc::Relax(a), BaseFunc::Relax(b)) => Arc::ptr_eq(a, b),
+            (BaseFunc::Prim(a), BaseFunc::Prim(b)) => Arc::ptr_eq(a, b),
+            _ => false,
+        };
+        if let Some((known, _)) = captured.iter().find(|(_, f)| same(f, &func)) {
+            return known.clone();
+        }
+        let taken = |n: &str| self.contains(n) || captured.iter().any(|(k, _)| &**k == n);
+        let mut unique = name.to_string();
+        let mut i = 0u32;
+        while taken(&unique) {
+            i += 1;
+            unique = format!("{name}{i}");
+        }
+        let unique: Arc<str> = unique.into();
+        captured.push((unique.clone(), func));
+        unique
+    }
+
+    pub fn take_captured(&self) -> Vec<(Arc<str>, BaseFunc)> {
+        std::mem::take(&mut self.captured.borrow_mut())
+    }
+}
+
+/// What a decorator says of a graph function.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Flags {
+    pub private: bool,
+    pub pure: Option<bool>,
+}
+
+/// Parses one graph function.
+pub(crate) fn parse_function<'p, 's>(
+    cx: &'p Cx<'s>,
+    callees: &'p Callees<'p, 's>,
+    def: &FunctionDef<'s>,
+    flags: Flags,
+) -> Res<Function> {
+    let mut p = FuncParser::new(cx, callees, def, flags);
+    let want = p.signature(def)?;
+    let result = p.body(def)?;
+    let result = match (want, &def.returns) {
+        (Some(want), Some(e)) => p.check_result(result, want, e.range)?,
+        _ => result,
+    };
+    if cx.errors.any() {
+        return Err(Reported);
+    }
+    let ret = match want {
+        Some(ty) => ty,
+        None => p.inferred_return(result),
+    };
+    let pure = flags.pure.unwrap_or(p.impure.is_none());
+    let mut func = p.b.finish(result, Some(ret), pure);
+    func.private = flags.private;
+    Ok(func)
+}
+
+impl<'p, 's> FuncParser<'p, 's> {
+    fn new(
+        cx: &'p Cx<'s>,
+        callees: &'p Callees<'p, 's>,
+        def: &FunctionDef<'s>,
+        flags: Flags,
+    ) -> Self {
+        let mut last_use = FxHashMap::default();
+        walk::names_read(&def.body, &mut |name, at| {
+            let slot = last_use.entry(name).or_insert(at);
+            *slot = at.max(*slot);
+        });
+        FuncParser {
+            cx,
+            callees,
+            b: FunctionBuilder::new(cx.ops),
+            scope: FxHashMap::default(),
+            undo: Vec::new(),
+            host_syms: FxHashMap::default(),
+            callee_types: FxHashMap::default(),
+            implicit: false,
+            in_dim: false,
+            at: None,
+            last_use,
+            impure: None,
+            discarded: false,
+            stated_pure: flags.pure,
+        }
+    }
+
+    /// Adds the parameters; returns the type that the result is declared to have.
+    fn signature(&mut self, def: &FunctionDef<'s>) -> Res<Option<Type>> {
+        if let Some(range) = def.unsupported {
+            let message = "parameters have neither defaults nor '*'";
+            return Err(self.error(Kind::Unsupported, range, message));
+        }
+        self.implicit = true;
+        for name in &def.type_params {
+            self.symbol(name);
+        }
+        let mut names = FxHashSet::default();
+        let mut ok = true;
+        for param in &def.params {
+            let ty = match &param.annotation {
+                Some(e) => self.annotation(e),
+                None => Ok(self.intern(TypeData::Any)),
+            };
+            if !names.insert(param.name) {
+                let message = format!("two parameters are called '{}'", param.name);
+                self.error(Kind::Structure, param.range, message);
+                ok = false;
+            }
+            match ty {
+                Ok(ty) => self.param(param.name, ty, param.range),
+                Err(Reported) => {
+                    self.define(param.name, Local::Broken);
+                    ok = false;
+                }
+            }
+        }
+        let want = match &def.returns {
+            Some(e) => self.annotation(e).map(Some),
+            None => Ok(None),
+        };
+        self.implicit = false;
+        if ok { want } else { Err(Reported) }
+    }
+
+    fn param(&mut self, name: &'s str, ty: Type, range: Range) {
+        // `x: R.Tensor((n,)), n: R.Prim("int64")`: the scalar is the symbol.
+        let ty = match (self.b.func().types.get(ty), self.scope.get(name)) {
+            (TypeData::Prim { dtype, value: None }, Some(Local::Sym(s))) if dtype.is_integer() => {
+                let data = TypeData::Prim { dtype: *dtype, value: Some(*s) };
+                self.intern(data)
+            }
+            _ => ty,
+        };
+        self.b.set_span(self.cx.span(range));
+        let var = self.b.param(name, ty);
+        let e = self.b.func_mut().var_expr(var);
+        self.define(name, Local::Var(e));
+    }
+
+    /// A scalar parameter that is used as a dim gets a symbol for its value.
+    pub(super) fn scalar_as_symbol(&mut self, name: &'s str, e: IrExpr) {
+        let ExprData::Var(var) = *self.b.func().expr(e) else { return };
+        let TypeData::Prim { dtype, value: None } = *self.b.func().var_ty(var) else { return };
+        if dtype.is_integer() && self.is_param(var) {
+            let func = self.b.func_mut();
+            let sym = func.fresh_sym(name);
+            let value = Some(func.syms.var(sym));
+            let ty = func.intern(TypeData::Prim { dtype, value });
+            func.var_mut(var).ty = ty;
+        }
+    }
+
+    fn is_param(&self, var: Var) -> bool {
+        self.b.func().params().contains(&var)
+    }
+
+    fn body(&mut self, def: &FunctionDef<'s>) -> Res<IrExpr> {
+        match self.stmts(&def.body)? {
+            Flow::Returned(e) => Ok(e),
+            Flow::Open => Err(self.error_help(
+                Kind::Structure,
+                def.name_range,
+                format!("function '{}' returns nothing", def.name),
+                "end it with a return statement; return R.tuple() for no result",
+            )),
+        }
+    }
+
+    /// The type of the result as callers may know it: without symbols that only the body defines.
+    fn inferred_return(&mut self, result: IrExpr) -> Type {
+        let func = self.b.func();
+        let mut known = FxHashSet::default();
+        for &p in func.params() {
+            known.extend(derive::definable_syms(func, func.var(p).ty));
+        }
+        let ty = func.expr_ty(result);
+        derive::erase(self.b.func_mut(), ty, &|v| known.contains(&v))
+    }
+
+    // ---- local functions ----
+
+    pub(super) fn local_function(&mut self, def: &FunctionDef<'s>) -> Res<()> {
+        if self.b.in_dataflow() {
+            let message = "a dataflow block defines no functions";
+            return Err(self.error(Kind::Dataflow, def.name_range, message));
+        }
+        let flags = crate::module::relax_flags(self.cx, def)?;
+        let outer = (self.impure.take(), std::mem::replace(&mut self.stated_pure, flags.pure));
+        self.b.begin_func();
+        let mark = self.open_scope();
+        let parts = self.signature(def).and_then(|want| {
+            let result = self.body(def)?;
+            match (want, &def.returns) {
+                (Some(want), Some(e)) => {
+                    Ok((self.check_result(result, want, e.range)?, Some(want)))
+                }
+                _ => Ok((result, None)),
+            }
+        });
+        self.implicit = false;
+        self.close_scope(mark);
+        let pure = flags.pure.unwrap_or(self.impure.is_none());
+        (self.impure, self.stated_pure) = outer;
+        let (result, want) = match &parts {
+            Ok(parts) => *parts,
+            // The function is closed in any case, so that the builder stays balanced.
+            Err(Reported) => (self.b.func_mut().tuple(&[]), None),
+        };
+        let func = self.b.end_func(result, want, pure);
+        parts?;
+        self.b.set_span(self.cx.span(def.name_range));
+        let var = self.b.emit_named(func, def.name);
+        let e = self.b.func_mut().var_expr(var);
+        self.define(def.name, Local::Var(e));
+        Ok(())
+    }
+
+    // ---- the types of other functions ----
+
+    /// The type of a function of the module.
+    pub(super) fn callee_type(&mut self, name: &'s str, range: Range) -> Res<Type> {
+        if let Some(&ty) = self.callee_types.get(name) {
+            return Ok(ty);
+        }
+        let done = self.callees.done.borrow().get(name).cloned();
+        let ty = match (done, self.callees.defs.get(name).copied()) {
+            (Some(Some(func)), _) => self.base_func_type(&func),
+            (Some(None), _) => return Err(Reported),
+            (None, Some(Def::Relax(def))) => self.declared_type(def, range)?,
+            (None, _) => self.loop_func_type(),
+        };
+        self.callee_types.insert(name, ty);
+        Ok(ty)
+    }
+
+    fn loop_func_type(&mut self) -> Type {
+        let ret = self.intern(TypeData::unit());
+        self.intern(TypeData::Callable { params: None, ret, pure: false })
+    }
+
+    pub(super) fn base_func_type(&mut self, func: &BaseFunc) -> Type {
+        let BaseFunc::Relax(func) = func else { return self.loop_func_type() };
+        let mut syms = derive::SymMap::default();
+        let dst = self.b.func_mut();
+        let mut params = Vec::with_capacity(func.params().len());
+        for &p in func.params() {
+            params.push(derive::import_type(dst, func, func.var(p).ty, &mut syms));
+        }
+        let ret = derive::import_type(dst, func, func.ret_ty(), &mut syms);
+        self.intern(TypeData::Callable { params: Some(params.into()), ret, pure: func.is_pure() })
+    }
+
+    /// The type of a function that is not parsed yet, because it calls this one: from its annotations.
+    fn declared_type(&mut self, def: &FunctionDef<'s>, range: Range) -> Res<Type> {
+        let Some(returns) = &def.returns else {
+            return Err(self.error_help(
+                Kind::Structure,
+                range,
+                format!("'{}' calls itself: the type of its result must be declared", def.name),
+                "annotate the result: def f(...) -> R.Tensor(...):",
+            ));
+        };
+        let flags = crate::module::relax_flags(self.cx, def)?;
+        // Its symbols are its own, whatever they are called here.
+        let scope = std::mem::take(&mut self.scope);
+        let implicit = std::mem::replace(&mut self.implicit, true);
+        let mark = self.open_scope();
+        let mut params = Ok(Vec::with_capacity(def.params.len()));
+        for param in &def.params {
+            let ty = match &param.annotation {
+                Some(e) => self.annotation(e),
+                None => Ok(self.intern(TypeData::Any)),
+            };
+            params = params.and_then(|mut list: Vec<Type>| {
+                list.push(ty?);
+                Ok(list)
+            });
+        }
+        let ret = self.annotation(returns);
+        self.undo.truncate(mark);
+        (self.scope, self.implicit) = (scope, implicit);
+        let pure = flags.pure.unwrap_or(true);
+        let data = TypeData::Callable { params: Some(params?.into()), ret: ret?, pure };
+        Ok(self.intern(data))
+    }
+
+    /// The parsed function behind a global name.
+    pub(super) fn parsed_callee(&self, callee: IrExpr) -> Option<Arc<Function>> {
+        let ExprData::Global(name) = self.b.func().expr(callee) else { return None };
+        let func = self.callees.result(self.b.func().str(*name))?;
+        func.as_relax().cloned()
+    }
+}

@@ -1,0 +1,715 @@
+//! Values that have a syntax of their own, and the calls that cross levels: `call_tir`, `call_packed` and
+//! their kin, in all dialects.
+
+use pliant_ir::op::{CALL_BUILTIN_WITH_CTX, CALL_DPS_PACKED, CALL_PURE_PACKED, CALL_TIR};
+use pliant_ir::relax::{Expr as IrExpr, ExprData, TensorShape, Type, TypeData};
+use pliant_ir::{AttrValue, Attrs, DType, Op, Sym};
+
+use super::FuncParser;
+use super::value::Val;
+use crate::context::Path;
+use crate::dialect::{RelaxName, TYPE_KEYWORDS};
+use crate::errors::{Kind, Res};
+use crate::python::ast::{Call, Expr, ExprKind, Keyword, Range};
+
+impl<'s> FuncParser<'_, 's> {
+    /// A call of a construct that is an expression.
+    pub(super) fn construct_call(
+        &mut self,
+        name: RelaxName,
+        e: &Expr<'s>,
+        call: &Call<'s>,
+    ) -> Res<Val> {
+        use RelaxName::*;
+        match name {
+            CallTir => self.call_tir(e, call).map(Val::Expr),
+            CallDpsPacked => self.call_dps_packed(e, call).map(Val::Expr),
+            CallPacked => self.call_packed(e, call).map(Val::Expr),
+            CallPurePacked => self.call_pure_packed(e, call).map(Val::Expr),
+            CallBuiltinWithCtx => self.call_builtin(e, call).map(Val::Expr),
+            CallInplacePacked => self.call_inplace(e, call).map(Val::Expr),
+            Const => self.constant(e, call).map(Val::Expr),
+            PrimValue => self.prim_value(e, call),
+            ShapeValue => self.shape_value(e, call).map(Val::Expr),
+            StrValue => {
+                let text = self.one_string("R.str", e, call)?;
+                Ok(Val::Expr(self.b.func_mut().str_value(&text)))
+            }
+            DTypeValue => {
+                let arg = self.one_arg("R.dtype", e, call)?;
+                match self.cx.dtype(arg)? {
+                    Some(d) => Ok(Val::Expr(self.b.func_mut().dtype_value(d))),
+                    None => Err(self.error(Kind::Value, e.range, "R.dtype needs a data type")),
+                }
+            }
+            TupleValue => {
+                let mut fields = Vec::with_capacity(call.args.len());
+                for arg in &call.args {
+                    let val = self.value(arg)?;
+                    fields.push(self.operand(val, None, arg.range)?);
+                }
+                Ok(Val::Expr(self.b.func_mut().tuple(&fields)))
+            }
+            TupleGetItem => {
+                let [tuple, index] = call.args.as_slice() else {
+                    return Err(self.error(
+                        Kind::Arguments,
+                        e.range,
+                        "R.TupleGetItem takes a tuple and an index",
+                    ));
+                };
+                let (tuple, index) = (self.value(tuple)?, self.value(index)?);
+                let at = self.as_sym(&index).and_then(|s| self.b.func().syms.as_int(s));
+                let Some(at) = at.and_then(|i| u32::try_from(i).ok()) else {
+                    return Err(self.error(Kind::Value, e.range, "the index must be a constant"));
+                };
+                let tuple = self.operand(tuple, None, e.range)?;
+                Ok(Val::Expr(self.b.func_mut().tuple_get_item(tuple, at)))
+            }
+            ExternFunc => {
+                let name = self.one_string("R.ExternFunc", e, call)?;
+                Ok(Val::Expr(self.b.func_mut().extern_func(&name)))
+            }
+            MatchCast | MatchShape => Err(self.error_help(
+                Kind::Structure,
+                e.range,
+                "a match binds a variable: it cannot be an operand",
+                "write it as a statement of its own: y = R.match_cast(x, R.Tensor((n, m)))",
+            )),
+            TensorTy | ShapeTy | TupleTy | ObjectTy | PrimTy | CallableTy => Err(self.error_help(
+                Kind::Value,
+                e.range,
+                "a type cannot be a value",
+                "write a shape as R.shape([n, 4]) and a tuple as (x, y)",
+            )),
+            Function | Dataflow | Output | FuncAttr => Err(self.error(
+                Kind::Structure,
+                e.range,
+                format!("`{}` is not an expression", self.cx.slice(call.func.range)),
+            )),
+        }
+    }
+
+    // ---- arguments ----
+
+    fn one_arg<'e>(&self, what: &str, e: &Expr<'s>, call: &'e Call<'s>) -> Res<&'e Expr<'s>> {
+        match (call.args.as_slice(), call.keywords.as_slice()) {
+            ([arg], _) => Ok(arg),
+            ([], [k]) => Ok(&k.value),
+            _ => Err(self.error(Kind::Arguments, e.range, format!("{what} takes one argument"))),
+        }
+    }
+
+    fn one_string(&mut self, what: &str, e: &Expr<'s>, call: &Call<'s>) -> Res<String> {
+        let arg = self.one_arg(what, e, call)?;
+        match self.value(arg)? {
+            Val::Str(s) => Ok(s),
+            _ => Err(self.error(Kind::Value, arg.range, format!("{what} takes a string"))),
+        }
+    }
+
+    fn keyword<'e>(&self, call: &'e Call<'s>, names: &[&str]) -> Option<&'e Expr<'s>> {
+        call.keywords.iter().find(|k| names.contains(&k.name)).map(|k| &k.value)
+    }
+
+    fn check_keywords(&self, what: &str, call: &Call<'s>, known: &[&str]) -> Res<()> {
+        let bad = |k: &&Keyword<'s>| !known.contains(&k.name);
+        match call.keywords.iter().find(bad) {
+            None => Ok(()),
+            Some(k) => {
+                let help = crate::errors::did_you_mean(k.name, known.iter().copied());
+                let message = format!("{what} has no parameter '{}'", k.name);
+                Err(self.cx.error_maybe(Kind::Arguments, k.range, message, help))
+            }
+        }
+    }
+
+    // ---- values ----
+
+    /// `R.const(value, dtype)`. Floats are float32 and integers int32 where no type is given.
+    fn constant(&mut self, e: &Expr<'s>, call: &Call<'s>) -> Res<IrExpr> {
+        let value = call.args.first().or_else(|| self.keyword(call, &["value"]));
+        let dtype = call.args.get(1).or_else(|| self.keyword(call, &["dtype"]));
+        let Some(value) = value else {
+            return Err(self.error(Kind::Arguments, e.range, "R.const needs a value"));
+        };
+        let dtype = match dtype {
+            Some(d) => self.cx.dtype(d)?,
+            None => None,
+        };
+        let mut items = Vec::new();
+        let shape = match crate::literal::nested(value, &mut items) {
+            Some(shape) => shape,
+            None => {
+                items.clear();
+                let val = self.value(value)?;
+                if let Val::Tensor(t) = val {
+                    return Ok(self.b.func_mut().constant(t));
+                }
+                match self.nested_val(&val, &mut items) {
+                    Some(shape) => shape,
+                    None => {
+                        let message = "R.const takes a number, a tensor, or lists of numbers of equal lengths";
+                        return Err(self.error(Kind::Value, value.range, message));
+                    }
+                }
+            }
+        };
+        let float = items.iter().any(|n| n.is_float);
+        let dtype = dtype.unwrap_or(if float { DType::Float32 } else { DType::Int32 });
+        match crate::literal::tensor(&items, &shape, dtype) {
+            Some(t) => Ok(self.b.func_mut().constant(t)),
+            None => {
+                Err(self.error(Kind::Value, value.range, format!("the value does not fit {dtype}")))
+            }
+        }
+    }
+
+    fn nested_val(&self, val: &Val, items: &mut Vec<crate::literal::Number>) -> Option<Vec<i64>> {
+        use crate::literal::Number;
+        let int = |v: i64| Number { float: v as f64, int: v, is_float: false };
+        match val {
+            Val::Float(v, _) => items.push(Number { float: *v, int: *v as i64, is_float: true }),
+            Val::Bool(b) => items.push(int(i64::from(*b))),
+            Val::Seq(rows) => {
+                let mut inner: Option<Vec<i64>> = None;
+                for row in rows {
+                    let shape = self.nested_val(row, items)?;
+                    if inner.get_or_insert_with(|| shape.clone()) != &shape {
+                        return None;
+                    }
+                }
+                let mut shape = vec![rows.len() as i64];
+                shape.extend(inner.unwrap_or_default());
+                return Some(shape);
+            }
+            other => {
+                items.push(int(self.as_sym(other).and_then(|s| self.b.func().syms.as_int(s))?))
+            }
+        }
+        Some(Vec::new())
+    }
+
+    fn prim_value(&mut self, e: &Expr<'s>, call: &Call<'s>) -> Res<Val> {
+        let arg = self.one_arg("R.prim_value", e, call)?;
+        let val = self.value(arg)?;
+        match &val {
+            Val::Expr(x) if self.as_sym(&val).is_none() => match self.ty_of(*x) {
+                TypeData::Prim { .. } => Ok(val),
+                _ => Err(self.error(Kind::Value, arg.range, "R.prim_value takes a number")),
+            },
+            Val::Sym(..) | Val::Float(..) | Val::Bool(_) | Val::Expr(_) => {
+                let e = self.expr_of(val, None, arg.range)?;
+                Ok(Val::Expr(e))
+            }
+            other => {
+                let message = format!("R.prim_value takes a number, found {}", other.describe());
+                Err(self.error(Kind::Value, arg.range, message))
+            }
+        }
+    }
+
+    fn shape_value(&mut self, e: &Expr<'s>, call: &Call<'s>) -> Res<IrExpr> {
+        let arg = self.one_arg("R.shape", e, call)?;
+        let dims: Vec<Sym> = match arg.as_sequence() {
+            Some(items) if !items.iter().any(|i| matches!(i.kind, ExprKind::Starred(_))) => {
+                items.iter().map(|e| self.dim(e)).collect::<Res<_>>()?
+            }
+            _ => {
+                let val = self.value(arg)?;
+                match self.as_dims(&val) {
+                    Some(dims) => dims,
+                    None => {
+                        return Err(self.error(
+                            Kind::Value,
+                            arg.range,
+                            "R.shape takes a list of dims",
+                        ));
+                    }
+                }
+            }
+        };
+        Ok(self.b.func_mut().shape(&dims))
+    }
+
+    /// `T.min(n, 4)`, `T.int64(3)`: scalar expressions of the loop level in dims and scalars.
+    pub(super) fn scalar_call(&mut self, path: &Path, e: &Expr<'s>, call: &Call<'s>) -> Res<Val> {
+        if let Some(dtype) = crate::context::parse_dtype(&path.name) {
+            return self.typed_scalar(dtype, e, call);
+        }
+        let arg = |i: usize| call.args.get(i);
+        match (path.name.as_str(), call.args.len()) {
+            ("Cast" | "cast", 2) => {
+                let dtype = arg(0).map(|a| self.cx.dtype(a)).transpose()?.flatten();
+                let val = self.value(&call.args[1])?;
+                match (self.as_sym(&val), dtype) {
+                    (Some(s), Some(d)) => Ok(Val::Sym(s, Some(d))),
+                    _ => Err(self.error(Kind::Value, e.range, "only integers are cast here")),
+                }
+            }
+            ("Select" | "if_then_else", 3) => {
+                let c = self.dim(&call.args[0])?;
+                let (a, b) = (self.dim(&call.args[1])?, self.dim(&call.args[2])?);
+                Ok(Val::Sym(self.b.func_mut().syms.select(c, a, b), None))
+            }
+            (
+                name @ ("min" | "max" | "floordiv" | "floormod" | "ceildiv" | "indexdiv"
+                | "indexmod"),
+                2,
+            ) => {
+                let (a, b) = (self.dim(&call.args[0])?, self.dim(&call.args[1])?);
+                let syms = &mut self.b.func_mut().syms;
+                let divides = !matches!(name, "min" | "max");
+                if divides && syms.as_int(b) == Some(0) {
+                    return Err(self.error(Kind::Value, e.range, "division by zero"));
+                }
+                let sym = match name {
+                    "min" => syms.min(a, b),
+                    "max" => syms.max(a, b),
+                    "ceildiv" => syms.ceildiv(a, b),
+                    "floormod" | "indexmod" => syms.floormod(a, b),
+                    _ => syms.floordiv(a, b),
+                };
+                Ok(Val::Sym(sym, None))
+            }
+            ("var" | "size_var" | "Var" | "SizeVar", _) => Err(self.error_help(
+                Kind::Structure,
+                e.range,
+                "a symbol is declared by a statement of its own",
+                "write: n = T.int64()",
+            )),
+            _ => self.unknown_construct(path, call.func.range),
+        }
+    }
+
+    fn typed_scalar(&mut self, dtype: DType, e: &Expr<'s>, call: &Call<'s>) -> Res<Val> {
+        let [arg] = call.args.as_slice() else {
+            return Err(self.error_help(
+                Kind::Structure,
+                e.range,
+                "a symbol is declared by a statement of its own",
+                format!("write: n = T.{dtype}()"),
+            ));
+        };
+        let val = self.value(arg)?;
+        match &val {
+            Val::Float(v, _) if dtype.is_float() => Ok(Val::Float(*v, Some(dtype))),
+            Val::Str(s) if dtype.is_float() => match crate::literal::named_float(s) {
+                Some(v) => Ok(Val::Float(v, Some(dtype))),
+                None => Err(self.error(Kind::Value, arg.range, format!("\"{s}\" is not a number"))),
+            },
+            Val::Bool(b) if !dtype.is_float() => Ok(Val::Sym(self.int(i64::from(*b)), Some(dtype))),
+            _ => match self.as_sym(&val) {
+                Some(s) if !dtype.is_float() => Ok(Val::Sym(s, Some(dtype))),
+                Some(s) => match self.b.func().syms.as_int(s) {
+                    Some(v) => Ok(Val::Float(v as f64, Some(dtype))),
+                    None => {
+                        Err(self.error(Kind::Value, arg.range, "a symbol cannot be a float here"))
+                    }
+                },
+                None => {
+                    let message = format!("T.{dtype} takes a number, found {}", val.describe());
+                    Err(self.error(Kind::Value, arg.range, message))
+                }
+            },
+        }
+    }
+
+    // ---- destination-passing calls ----
+
+    fn call_tir(&mut self, e: &Expr<'s>, call: &Call<'s>) -> Res<IrExpr> {
+        const WHAT: &str = "R.call_tir";
+        let known = [
+            TYPE_KEYWORDS,
+            &["gvar", "func", "args", "tir_vars", "dtype", "shape", "output_shape", "output_dtype"],
+        ];
+        self.check_keywords(WHAT, call, &known.concat())?;
+        let mut positional: Vec<&Expr<'s>> = call.args.iter().collect();
+        // In the oldest form the shape comes first: (shape, f, args).
+        if positional.len() >= 3 && !self.is_callee(positional[0]) {
+            positional[..3].rotate_left(1);
+            let shape = positional.remove(2);
+            positional.insert(2, shape);
+        }
+        let mut next = positional.into_iter();
+        let func = next.next().or_else(|| self.keyword(call, &["gvar", "func"]));
+        let args = next.next().or_else(|| self.keyword(call, &["args"]));
+        let (Some(func), Some(args)) = (func, args) else {
+            return Err(self.error(
+                Kind::Arguments,
+                e.range,
+                "R.call_tir needs a function and its arguments",
+            ));
+        };
+        let callee = self.callee(func)?;
+        let (mut fields, mut vars) = self.call_args(args)?;
+        let out = next.next();
+        let tir_vars = next.next().or_else(|| self.keyword(call, &["tir_vars"]));
+        if let Some(e) = tir_vars {
+            let val = self.value(e)?;
+            let Some(dims) = self.as_dims(&val) else {
+                return Err(self.error(Kind::Value, e.range, "tir_vars is a tuple of integers"));
+            };
+            vars.extend(dims);
+        }
+        let packed = matches!(self.b.func().expr(callee), ExprData::Extern(_));
+        let out_ty = self.out_type(WHAT, e, call, out, &fields)?;
+        if packed {
+            // A string names a packed function: its scalars are arguments like any other.
+            for &s in &vars {
+                let v = self.b.func_mut().int_value(s, DType::Int64);
+                fields.push(v);
+            }
+            vars.clear();
+        }
+        let tuple = self.b.func_mut().tuple(&fields);
+        let mut operands = vec![callee, tuple];
+        if !vars.is_empty() {
+            operands.push(self.b.func_mut().shape(&vars));
+        }
+        self.special(if packed { CALL_DPS_PACKED } else { CALL_TIR }, &operands, &[out_ty], e.range)
+    }
+
+    fn call_dps_packed(&mut self, e: &Expr<'s>, call: &Call<'s>) -> Res<IrExpr> {
+        const WHAT: &str = "R.call_dps_packed";
+        let known =
+            [TYPE_KEYWORDS, &["func", "args", "dtype", "shape", "output_shape", "output_dtype"]];
+        self.check_keywords(WHAT, call, &known.concat())?;
+        let func = call.args.first().or_else(|| self.keyword(call, &["func"]));
+        let args = call.args.get(1).or_else(|| self.keyword(call, &["args"]));
+        let (Some(func), Some(args)) = (func, args) else {
+            let message = "R.call_dps_packed needs a function and its arguments";
+            return Err(self.error(Kind::Arguments, e.range, message));
+        };
+        let callee = self.callee(func)?;
+        let (mut fields, vars) = self.call_args(args)?;
+        for &s in &vars {
+            let v = self.b.func_mut().int_value(s, DType::Int64);
+            fields.push(v);
+        }
+        let out_ty = self.out_type(WHAT, e, call, call.args.get(2), &fields)?;
+        let tuple = self.b.func_mut().tuple(&fields);
+        self.special(CALL_DPS_PACKED, &[callee, tuple], &[out_ty], e.range)
+    }
+
+    /// Whether an expression can be what `call_tir` calls, rather than a shape.
+    fn is_callee(&mut self, e: &Expr<'s>) -> bool {
+        match &e.kind {
+            ExprKind::Str(_) => true,
+            ExprKind::Name(name) => {
+                self.callees.contains(name) && !self.is_var(name) || !self.scope.contains_key(name)
+            }
+            ExprKind::Attribute(_, name, _) => self.callees.contains(name) && *name != "shape",
+            ExprKind::Call(_) => !self.is_shape_call(e),
+            _ => false,
+        }
+    }
+
+    fn is_shape_call(&self, e: &Expr<'s>) -> bool {
+        let path = e.as_call().and_then(|c| self.cx.path(&c.func));
+        path.is_some_and(|p| matches!(p.name.as_str(), "shape" | "ShapeExpr" | "shape_of"))
+    }
+
+    /// What a destination-passing or packed call calls: a function of the module, or a packed function by name.
+    fn callee(&mut self, e: &Expr<'s>) -> Res<IrExpr> {
+        match self.value(e)? {
+            Val::Str(name) => Ok(self.b.func_mut().extern_func(&name)),
+            Val::Expr(x) => match self.b.func().expr(x) {
+                ExprData::Global(_) | ExprData::Extern(_) | ExprData::Var(_) => Ok(x),
+                _ => Err(self.error(Kind::Value, e.range, "expected a function")),
+            },
+            other => {
+                let message = format!("expected a function, found {}", other.describe());
+                Err(self.error(Kind::Value, e.range, message))
+            }
+        }
+    }
+
+    /// The arguments of a destination-passing call: tensors, then scalars, which the dialect of 2026 writes at
+    /// the end of the tuple.
+    fn call_args(&mut self, e: &Expr<'s>) -> Res<(Vec<IrExpr>, Vec<Sym>)> {
+        let mut vals = match (e.as_sequence(), e) {
+            (Some(items), _) => {
+                let mut vals = Vec::with_capacity(items.len());
+                for item in items {
+                    if let ExprKind::Starred(_) = item.kind {
+                        match self.sequence(std::slice::from_ref(item))? {
+                            Val::Seq(more) => vals.extend(more),
+                            other => vals.push(other),
+                        }
+                    } else {
+                        vals.push(self.value(item)?);
+                    }
+                }
+                vals
+            }
+            (None, _) => match self.value(e)? {
+                Val::Seq(items) => items,
+                Val::Expr(x) if self.is_tuple_value(x) => {
+                    return Ok((self.tuple_operands(x), Vec::new()));
+                }
+                one => vec![one],
+            },
+        };
+        let mut vars = Vec::new();
+        while let Some(s) = vals.last().and_then(|v| self.scalar(v)) {
+            vars.push(s);
+            vals.pop();
+        }
+        vars.reverse();
+        let mut fields = Vec::with_capacity(vals.len());
+        for val in vals {
+            fields.push(self.operand(val, None, e.range)?);
+        }
+        Ok((fields, vars))
+    }
+
+    fn scalar(&self, val: &Val) -> Option<Sym> {
+        let tensor = match val {
+            Val::Expr(x) => !matches!(self.ty_of(*x), TypeData::Prim { .. }),
+            Val::Sym(..) => false,
+            _ => true,
+        };
+        if tensor { None } else { self.as_sym(val) }
+    }
+
+    /// The fields of a tuple as operands.
+    fn tuple_operands(&mut self, tuple: IrExpr) -> Vec<IrExpr> {
+        let tuple = self.b.operand(tuple);
+        if let Some(fields) = self.b.func().tuple_fields(tuple) {
+            return fields.to_vec();
+        }
+        let count = match self.ty_of(tuple) {
+            TypeData::Tuple(fields) => fields.len(),
+            _ => 0,
+        };
+        (0..count)
+            .map(|i| {
+                let field = self.b.func_mut().tuple_get_item(tuple, i as u32);
+                self.b.operand(field)
+            })
+            .collect()
+    }
+
+    /// The result type of a destination-passing call: given as types, or as a shape and a data type.
+    fn out_type(
+        &mut self,
+        what: &str,
+        e: &Expr<'s>,
+        call: &Call<'s>,
+        positional: Option<&Expr<'s>>,
+        args: &[IrExpr],
+    ) -> Res<Type> {
+        let given = self.keyword(call, TYPE_KEYWORDS).or(positional);
+        let shape = self.keyword(call, &["output_shape", "shape"]).or(positional);
+        let is_types = |p: &Self, e: &Expr<'s>| match e.as_sequence() {
+            Some(items) => !items.is_empty() && items.iter().all(|e| p.is_type(e)),
+            None => p.is_type(e),
+        };
+        if let Some(given) = given
+            && (is_types(self, given) || self.keyword(call, TYPE_KEYWORDS).is_some())
+        {
+            let types = self.type_list(given)?;
+            return self.stated_type(&types).ok_or_else(|| {
+                self.error(Kind::Arguments, given.range, format!("{what} needs a result type"))
+            });
+        }
+        let Some(shape) = shape else {
+            return Err(self.error_help(
+                Kind::Arguments,
+                e.range,
+                format!("{what} needs the type of its result"),
+                "add out_sinfo=R.Tensor((n, m), dtype=\"float32\")",
+            ));
+        };
+        let dtype = self.keyword(call, &["dtype", "output_dtype"]);
+        if let Some(dtypes) = dtype.and_then(Expr::as_sequence)
+            && let Some(shapes) = shape.as_sequence()
+        {
+            if dtypes.len() != shapes.len() {
+                let message = format!("{} shapes, but {} data types", shapes.len(), dtypes.len());
+                return Err(self.error(Kind::Arguments, e.range, message));
+            }
+            let mut types = Vec::with_capacity(dtypes.len());
+            for (s, d) in shapes.iter().zip(dtypes) {
+                let dtype = self.cx.dtype(d)?;
+                types.push(self.tensor_of(s, dtype)?);
+            }
+            return Ok(self.intern(TypeData::Tuple(types.into())));
+        }
+        let dtype = match dtype {
+            Some(d) => self.cx.dtype(d)?,
+            None => args.iter().find_map(|&a| self.tensor_dtype(a)),
+        };
+        if dtype.is_none() {
+            return Err(self.error_help(
+                Kind::Arguments,
+                e.range,
+                format!("{what} needs the data type of its result"),
+                "add dtype=\"float32\"",
+            ));
+        }
+        self.tensor_of(shape, dtype)
+    }
+
+    fn tensor_of(&mut self, shape: &Expr<'s>, dtype: Option<DType>) -> Res<Type> {
+        let val = self.value(shape)?;
+        let shape: TensorShape = self.shape_of_value(val, shape.range)?;
+        Ok(self.intern(TypeData::Tensor { shape, dtype }))
+    }
+
+    /// A call of one of the operators that the IR itself knows.
+    fn special(&mut self, op: Op, args: &[IrExpr], ty_args: &[Type], range: Range) -> Res<IrExpr> {
+        if self.cx.ops.lookup(op.0).is_some() {
+            let mut attrs = Attrs::default();
+            if let Some(sig) = self.cx.ops.signature(op) {
+                for (name, default) in &sig.attrs {
+                    attrs.0.extend(default.clone().map(|v| ((*name).into(), v)));
+                }
+            }
+            return self.emit_op(op, args, attrs, ty_args, range);
+        }
+        // A registry without operators still lets programs of calls alone be read.
+        self.b.set_span(self.cx.span(range));
+        let args: Vec<IrExpr> = args.iter().map(|&a| self.b.operand(a)).collect();
+        let ty = match self.stated_type(ty_args) {
+            Some(ty) => ty,
+            None => self.intern(TypeData::Any),
+        };
+        let callee = pliant_ir::relax::Callee::Op(op);
+        Ok(self.b.func_mut().call(callee, &args, Attrs::default(), ty_args, ty))
+    }
+
+    // ---- packed calls ----
+
+    fn packed_parts(
+        &mut self,
+        what: &str,
+        e: &Expr<'s>,
+        call: &Call<'s>,
+    ) -> Res<(IrExpr, Vec<IrExpr>)> {
+        let Some((func, rest)) = call.args.split_first() else {
+            return Err(self.error(
+                Kind::Arguments,
+                e.range,
+                format!("{what} needs the name of a function"),
+            ));
+        };
+        let callee = self.callee(func)?;
+        let mut args = Vec::with_capacity(rest.len());
+        for arg in rest {
+            let val = self.value(arg)?;
+            args.push(self.operand(val, None, arg.range)?);
+        }
+        Ok((callee, args))
+    }
+
+    fn packed_types(&mut self, call: &Call<'s>) -> Res<Vec<Type>> {
+        match self.keyword(call, TYPE_KEYWORDS) {
+            Some(e) => self.type_list(e),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    fn call_packed(&mut self, e: &Expr<'s>, call: &Call<'s>) -> Res<IrExpr> {
+        let (callee, args) = self.packed_parts("R.call_packed", e, call)?;
+        let ty_args = self.packed_types(call)?;
+        // Programs of 2022 call packed functions in dataflow blocks, which promises that they are pure.
+        if self.b.in_dataflow() && ty_args.is_empty() && !self.discarded {
+            let any = self.intern(TypeData::Any);
+            let mut operands = vec![callee];
+            operands.extend(args);
+            return self.special(CALL_PURE_PACKED, &operands, &[any], e.range);
+        }
+        self.effect("R.call_packed", e.range)?;
+        let mut attrs = Attrs::default();
+        for k in call.keywords.iter().filter(|k| !TYPE_KEYWORDS.contains(&k.name)) {
+            let val = self.value(&k.value)?;
+            attrs.set(k.name, self.attr(&val, k.value.range)?);
+        }
+        let ty = match self.stated_type(&ty_args) {
+            Some(ty) => ty,
+            None => self.intern(TypeData::Any),
+        };
+        self.b.set_span(self.cx.span(e.range));
+        let args: Vec<IrExpr> = args.iter().map(|&a| self.b.operand(a)).collect();
+        let callee = pliant_ir::relax::Callee::Expr(callee);
+        Ok(self.b.func_mut().call(callee, &args, attrs, &ty_args, ty))
+    }
+
+    fn call_pure_packed(&mut self, e: &Expr<'s>, call: &Call<'s>) -> Res<IrExpr> {
+        self.check_keywords("R.call_pure_packed", call, TYPE_KEYWORDS)?;
+        let (callee, args) = self.packed_parts("R.call_pure_packed", e, call)?;
+        let mut ty_args = self.packed_types(call)?;
+        if ty_args.is_empty() {
+            ty_args.push(self.intern(TypeData::Any));
+        }
+        let mut operands = vec![callee];
+        operands.extend(args);
+        self.special(CALL_PURE_PACKED, &operands, &ty_args, e.range)
+    }
+
+    fn call_builtin(&mut self, e: &Expr<'s>, call: &Call<'s>) -> Res<IrExpr> {
+        const WHAT: &str = "R.call_builtin_with_ctx";
+        self.check_keywords(WHAT, call, &[TYPE_KEYWORDS, &["args"]].concat())?;
+        let args = call.args.get(1).or_else(|| self.keyword(call, &["args"]));
+        let (Some(func), Some(args)) = (call.args.first(), args) else {
+            return Err(self.error(
+                Kind::Arguments,
+                e.range,
+                format!("{WHAT} needs a function and its arguments"),
+            ));
+        };
+        let callee = self.callee(func)?;
+        let fields = match args.as_sequence() {
+            Some(items) => {
+                let mut fields = Vec::with_capacity(items.len());
+                for item in items {
+                    let val = self.value(item)?;
+                    fields.push(self.operand(val, None, item.range)?);
+                }
+                fields
+            }
+            None => match self.value(args)? {
+                Val::Expr(x) if self.is_tuple_value(x) => self.tuple_operands(x),
+                val => vec![self.operand(val, None, args.range)?],
+            },
+        };
+        let tuple = self.b.func_mut().tuple(&fields);
+        let ty_args = self.packed_types(call)?;
+        if self.cx.ops.lookup(CALL_BUILTIN_WITH_CTX.0).is_none() {
+            self.effect(WHAT, e.range)?;
+        }
+        self.special(CALL_BUILTIN_WITH_CTX, &[callee, tuple], &ty_args, e.range)
+    }
+
+    fn call_inplace(&mut self, e: &Expr<'s>, call: &Call<'s>) -> Res<IrExpr> {
+        const WHAT: &str = "R.call_inplace_packed";
+        self.check_keywords(WHAT, call, &[TYPE_KEYWORDS, &["inplace_indices"]].concat())?;
+        let Some(op) = self.find_op("call_inplace_packed") else {
+            return Err(self.error(
+                Kind::UnknownConstruct,
+                e.range,
+                "R has no 'call_inplace_packed'",
+            ));
+        };
+        let (callee, args) = self.packed_parts(WHAT, e, call)?;
+        let ty_args = self.packed_types(call)?;
+        let Some(indices) = self.keyword(call, &["inplace_indices"]) else {
+            return Err(self.error(
+                Kind::Arguments,
+                e.range,
+                format!("{WHAT} needs 'inplace_indices'"),
+            ));
+        };
+        let val = self.value(indices)?;
+        let indices = match self.attr(&val, indices.range)? {
+            AttrValue::Int(v) => AttrValue::ints([v]),
+            list => list,
+        };
+        let mut operands = vec![callee];
+        operands.extend(args);
+        let attrs = Attrs::default().with("inplace_indices", indices);
+        self.emit_op(op, &operands, attrs, &ty_args, e.range)
+    }
+}

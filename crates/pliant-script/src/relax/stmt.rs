@@ -1,0 +1,472 @@
+//! Statements.
+
+use pliant_ir::relax::{Expr as IrExpr, ExprData, TypeData, Var};
+
+use super::value::Val;
+use super::{FuncParser, Local};
+use crate::dialect::{Ns, RelaxName, relax_name};
+use crate::errors::{Kind, Reported, Res};
+use crate::python::ast::{Call, Expr, ExprKind, Range, Stmt, StmtKind};
+
+/// How a list of statements ended.
+#[derive(Debug)]
+pub(super) enum Flow {
+    /// It ran to its end.
+    Open,
+    /// It returned a value.
+    Returned(IrExpr),
+}
+
+impl<'s> FuncParser<'_, 's> {
+    /// Statements in order. An error spoils the names that its statement defines, and no others.
+    pub(super) fn stmts(&mut self, stmts: &[Stmt<'s>]) -> Res<Flow> {
+        let mut failed = false;
+        for (i, stmt) in stmts.iter().enumerate() {
+            match self.stmt(stmt) {
+                Ok(Flow::Open) => {}
+                Ok(done) => {
+                    if let Some(next) =
+                        stmts.get(i + 1).filter(|s| !matches!(s.kind, StmtKind::Pass))
+                    {
+                        let message = "nothing can follow a return";
+                        return Err(self.error(Kind::Structure, next.range, message));
+                    }
+                    return if failed { Err(Reported) } else { Ok(done) };
+                }
+                Err(Reported) => {
+                    failed = true;
+                    self.spoil(stmt);
+                    if self.cx.errors.full() {
+                        return Err(Reported);
+                    }
+                }
+            }
+        }
+        if failed { Err(Reported) } else { Ok(Flow::Open) }
+    }
+
+    /// The names that a statement would have defined are known to be broken.
+    fn spoil(&mut self, stmt: &Stmt<'s>) {
+        let mut stack: Vec<&Expr<'s>> = match &stmt.kind {
+            StmtKind::Assign(targets, _) => targets.iter().collect(),
+            StmtKind::AnnAssign(target, ..) | StmtKind::AugAssign(target, ..) => vec![target],
+            StmtKind::FunctionDef(def) => {
+                self.define(def.name, Local::Broken);
+                return;
+            }
+            StmtKind::If(_, a, b) => {
+                for s in a.iter().chain(b) {
+                    self.spoil(s);
+                }
+                return;
+            }
+            StmtKind::With(_, body) => {
+                for s in body {
+                    self.spoil(s);
+                }
+                return;
+            }
+            _ => return,
+        };
+        while let Some(e) = stack.pop() {
+            match &e.kind {
+                ExprKind::Name(name) => self.define(name, Local::Broken),
+                _ => stack.extend(e.as_sequence().unwrap_or(&[])),
+            }
+        }
+    }
+
+    fn stmt(&mut self, stmt: &Stmt<'s>) -> Res<Flow> {
+        match &stmt.kind {
+            StmtKind::Pass => Ok(Flow::Open),
+            StmtKind::Expr(e) => self.expr_stmt(e).map(|()| Flow::Open),
+            StmtKind::Assign(targets, value) => {
+                let [target] = targets.as_slice() else {
+                    return Err(self.error(
+                        Kind::Unsupported,
+                        stmt.range,
+                        "one target is assigned at a time",
+                    ));
+                };
+                self.assign(target, value, None).map(|()| Flow::Open)
+            }
+            StmtKind::AnnAssign(target, annotation, Some(value)) => {
+                self.assign(target, value, Some(annotation)).map(|()| Flow::Open)
+            }
+            StmtKind::AnnAssign(_, annotation, None) => Err(self.error(
+                Kind::Structure,
+                annotation.range,
+                "an annotated name needs a value",
+            )),
+            StmtKind::AugAssign(..) => Err(self.error_help(
+                Kind::Unsupported,
+                stmt.range,
+                "values of the graph do not change",
+                "bind the result to a new variable: y = R.add(x, ...)",
+            )),
+            StmtKind::Return(value) => self.return_stmt(value.as_ref(), stmt.range),
+            StmtKind::If(cond, then, otherwise) => self.if_stmt(stmt, cond, then, otherwise),
+            StmtKind::With(items, body) => self.with(stmt, items, body),
+            StmtKind::FunctionDef(def) => self.local_function(def).map(|()| Flow::Open),
+            StmtKind::For(..) | StmtKind::While(..) => Err(self.error_help(
+                Kind::Unsupported,
+                stmt.range,
+                "graph functions have no loops",
+                "loops over elements belong into a @T.prim_func; repeat by recursion otherwise",
+            )),
+            StmtKind::Assert(..) => Err(self.error_help(
+                Kind::Unsupported,
+                stmt.range,
+                "graph functions have no assert statement",
+                "use R.assert_op(condition)",
+            )),
+            StmtKind::ClassDef(_)
+            | StmtKind::Import(_)
+            | StmtKind::ImportFrom(_)
+            | StmtKind::Other(_) => {
+                let word = self.cx.slice(stmt.range).split_whitespace().next().unwrap_or("this");
+                let message = format!("a graph function contains no '{word}'");
+                Err(self.error(Kind::Unsupported, stmt.range, message))
+            }
+        }
+    }
+
+    fn construct(&self, e: &Expr<'s>) -> Option<RelaxName> {
+        if self.is_local(e) {
+            return None;
+        }
+        match self.cx.path(e) {
+            Some(p) if p.ns == Ns::Relax => relax_name(&p.name),
+            _ => None,
+        }
+    }
+
+    // ---- bindings ----
+
+    fn assign(
+        &mut self,
+        target: &Expr<'s>,
+        value: &Expr<'s>,
+        annotation: Option<&Expr<'s>>,
+    ) -> Res<()> {
+        if self.declares_symbol(value) {
+            return self.declare_symbol(target);
+        }
+        if let (Some(names), Some(values)) = (target.as_sequence(), value.as_sequence())
+            && names.len() == values.len()
+            && values.iter().all(|v| self.declares_symbol(v))
+        {
+            return names.iter().try_for_each(|name| self.declare_symbol(name));
+        }
+        if let Some((name, call)) = self.match_call(value) {
+            return self.assign_match(name, target, value, call, annotation);
+        }
+        let val = self.value(value)?;
+        let Some(name) = target.as_name() else {
+            return self.unpack(target, val, value.range);
+        };
+        if annotation.is_none() {
+            if let Val::Module = val {
+                self.define(name, Local::Module);
+                return Ok(());
+            }
+            // `n2 = n * 2` names a symbolic integer, as Python would.
+            if let Val::Sym(s, None) = val {
+                self.define(name, Local::Sym(s));
+                return Ok(());
+            }
+        }
+        let var = self.bind(name, val, annotation, value.range, target.range)?;
+        self.name_var(name, var);
+        Ok(())
+    }
+
+    fn name_var(&mut self, name: &'s str, var: Var) {
+        if name != "_" {
+            let e = self.b.func_mut().var_expr(var);
+            self.define(name, Local::Var(e));
+        }
+    }
+
+    /// Binds a value to a variable.
+    fn bind(
+        &mut self,
+        name: &str,
+        val: Val,
+        annotation: Option<&Expr<'s>>,
+        range: Range,
+        name_range: Range,
+    ) -> Res<Var> {
+        let value = self.expr_of(val, None, range)?;
+        let value = self.normal(value);
+        if let Some(annotation) = annotation {
+            return self.bind_annotated(value, annotation, name, name_range);
+        }
+        self.b.set_span(self.cx.span(name_range));
+        Ok(self.b.emit_named(value, name))
+    }
+
+    /// The value with its operands bound: tuples of calls are not in normal form.
+    fn normal(&mut self, value: IrExpr) -> IrExpr {
+        match self.b.func().expr(value) {
+            ExprData::Tuple(_) => self.b.operand(value),
+            _ => value,
+        }
+    }
+
+    fn assign_match(
+        &mut self,
+        name: RelaxName,
+        target: &Expr<'s>,
+        value: &Expr<'s>,
+        call: &Call<'s>,
+        annotation: Option<&Expr<'s>>,
+    ) -> Res<()> {
+        if let Some(targets) = target.as_sequence() {
+            // `n, m = R.match_shape(x.shape)` defines the symbols n and m.
+            for t in targets {
+                self.declare_symbol(t)?;
+            }
+            let (value_e, ty) = self.match_parts(name, value, call, Some(targets))?;
+            self.bind_match(value_e, ty, "_", value.range);
+            return Ok(());
+        }
+        let Some(target_name) = target.as_name() else {
+            return Err(self.error(Kind::Structure, target.range, "expected a name"));
+        };
+        let (value_e, ty) = self.match_parts(name, value, call, None)?;
+        let var = self.bind_match(value_e, ty, target_name, target.range);
+        if let Some(annotation) = annotation {
+            let want = self.annotation(annotation)?;
+            let fits = pliant_ir::relax::derive::is_subtype(self.b.func_mut(), ty, want);
+            if fits == pliant_sym::Proof::No {
+                let message = format!(
+                    "the annotation says {}, but the value is {}",
+                    self.ty_text(want),
+                    self.ty_text(ty)
+                );
+                return Err(self.error(Kind::Type, annotation.range, message));
+            }
+        }
+        self.name_var(target_name, var);
+        Ok(())
+    }
+
+    /// `a, b = value`.
+    fn unpack(&mut self, target: &Expr<'s>, val: Val, range: Range) -> Res<()> {
+        let Some(names) = target.as_sequence() else {
+            return Err(self.error_help(
+                Kind::Unsupported,
+                target.range,
+                "values of the graph do not change: only names can be assigned",
+                "elements are written inside a @T.prim_func",
+            ));
+        };
+        if let Val::Seq(items) = val {
+            if items.len() != names.len() {
+                return Err(self.wrong_count(names.len(), items.len(), target.range));
+            }
+            for (name, item) in names.iter().zip(items) {
+                self.assign_val(name, item, range)?;
+            }
+            return Ok(());
+        }
+        if let Some(dims) = self.as_dims(&val) {
+            if dims.len() != names.len() {
+                return Err(self.wrong_count(names.len(), dims.len(), target.range));
+            }
+            for (name, dim) in names.iter().zip(dims) {
+                self.assign_val(name, Val::Sym(dim, None), range)?;
+            }
+            return Ok(());
+        }
+        let value = self.expr_of(val, None, range)?;
+        self.b.set_span(self.cx.span(target.range));
+        let tuple = self.b.operand(value);
+        let count = match self.ty_of(tuple) {
+            TypeData::Tuple(fields) => fields.len(),
+            TypeData::Any => names.len(),
+            _ => {
+                let ty = self.b.func().expr_ty(tuple);
+                let message = format!("a value of type {} cannot be unpacked", self.ty_text(ty));
+                return Err(self.error(Kind::Type, range, message));
+            }
+        };
+        if count != names.len() {
+            return Err(self.wrong_count(names.len(), count, target.range));
+        }
+        for (i, name) in names.iter().enumerate() {
+            if name.as_name() != Some("_") {
+                let field = self.b.func_mut().tuple_get_item(tuple, i as u32);
+                self.assign_val(name, Val::Expr(field), range)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn assign_val(&mut self, target: &Expr<'s>, val: Val, range: Range) -> Res<()> {
+        let Some(name) = target.as_name() else {
+            return self.unpack(target, val, range);
+        };
+        if let Val::Sym(s, None) = val {
+            self.define(name, Local::Sym(s));
+            return Ok(());
+        }
+        let var = self.bind(name, val, None, range, target.range)?;
+        self.name_var(name, var);
+        Ok(())
+    }
+
+    fn wrong_count(&self, names: usize, values: usize, range: Range) -> Reported {
+        self.error(Kind::Value, range, format!("{names} names for {values} values"))
+    }
+
+    // ---- expression statements ----
+
+    fn expr_stmt(&mut self, e: &Expr<'s>) -> Res<()> {
+        if let Some((name, call)) = self.match_call(e) {
+            let (value, ty) = self.match_parts(name, e, call, None)?;
+            self.bind_match(value, ty, "_", e.range);
+            return Ok(());
+        }
+        if let Some(call) = e.as_call() {
+            match self.construct(&call.func) {
+                Some(RelaxName::Output) => return self.output(e, call),
+                Some(RelaxName::FuncAttr) => return self.func_attr(e, call),
+                _ => {}
+            }
+        }
+        if matches!(e.kind, ExprKind::Host) && self.cx.slice(e.range) == "..." {
+            return Ok(());
+        }
+        self.discarded = true;
+        let val = self.value(e);
+        self.discarded = false;
+        let value = match val? {
+            Val::Expr(value) if self.is_call(value) => value,
+            _ => {
+                return Err(self.error_help(
+                    Kind::Structure,
+                    e.range,
+                    "this statement has no effect",
+                    "bind the value to a name, or call something",
+                ));
+            }
+        };
+        self.b.set_span(self.cx.span(e.range));
+        self.b.emit_named(value, "_");
+        Ok(())
+    }
+
+    fn func_attr(&mut self, e: &Expr<'s>, call: &Call<'s>) -> Res<()> {
+        let [arg] = call.args.as_slice() else {
+            return Err(self.error(Kind::Arguments, e.range, "R.func_attr takes one dict"));
+        };
+        let Val::Map(items) = self.value(arg)? else {
+            return Err(self.error(Kind::Value, arg.range, "R.func_attr takes a dict"));
+        };
+        for (key, value) in items {
+            let value = self.attr(&value, arg.range)?;
+            self.b.func_mut().attrs.insert(key.as_str().into(), value);
+        }
+        Ok(())
+    }
+
+    fn return_stmt(&mut self, value: Option<&Expr<'s>>, range: Range) -> Res<Flow> {
+        if self.b.in_dataflow() {
+            return Err(self.error_help(
+                Kind::Dataflow,
+                range,
+                "a dataflow block does not return",
+                "end the block with R.output(...) and return after it",
+            ));
+        }
+        let Some(e) = value else {
+            return Ok(Flow::Returned(self.b.func_mut().tuple(&[])));
+        };
+        let val = self.value(e)?;
+        let value = self.expr_of(val, None, e.range)?;
+        self.b.set_span(self.cx.span(e.range));
+        Ok(Flow::Returned(self.b.operand(value)))
+    }
+
+    // ---- dataflow blocks ----
+
+    fn with(
+        &mut self,
+        stmt: &Stmt<'s>,
+        items: &[(Expr<'s>, Option<Expr<'s>>)],
+        body: &[Stmt<'s>],
+    ) -> Res<Flow> {
+        let dataflow = |p: &Self, e: &Expr<'s>| {
+            let head = e.as_call().map_or(e, |c| &c.func);
+            p.construct(head) == Some(RelaxName::Dataflow)
+                || (head.as_name() == Some("dataflow") && !p.is_local(head))
+        };
+        match items {
+            [(e, None)] if dataflow(self, e) => self.dataflow(stmt, body).map(|()| Flow::Open),
+            _ => {
+                let message = "a graph function opens only dataflow blocks: with R.dataflow():";
+                Err(self.error(Kind::Unsupported, stmt.range, message))
+            }
+        }
+    }
+
+    fn dataflow(&mut self, stmt: &Stmt<'s>, body: &[Stmt<'s>]) -> Res<()> {
+        if let Err(error) = self.b.begin_dataflow() {
+            return Err(self.error(Kind::Dataflow, stmt.range, error.message));
+        }
+        let mark = self.open_scope();
+        let flow = self.stmts(body);
+        self.b.end_dataflow();
+        // Variables that were put out, symbols and broken names are seen after the block; the rest is hidden.
+        for (name, local) in self.close_scope(mark) {
+            let hidden = match &local {
+                Local::Var(e) => match self.b.func().expr(*e) {
+                    ExprData::Var(v) => self.b.func().var(*v).dataflow,
+                    _ => false,
+                },
+                _ => false,
+            };
+            self.define(name, if hidden { Local::Hidden } else { local });
+        }
+        flow.map(|_| ())
+    }
+
+    /// `R.output(x, y)`.
+    fn output(&mut self, e: &Expr<'s>, call: &Call<'s>) -> Res<()> {
+        if !self.b.in_dataflow() {
+            return Err(self.error(
+                Kind::Dataflow,
+                e.range,
+                "R.output belongs into a dataflow block",
+            ));
+        }
+        for arg in &call.args {
+            let Some(name) = arg.as_name() else {
+                return Err(self.error(
+                    Kind::Dataflow,
+                    arg.range,
+                    "R.output takes variables of its block",
+                ));
+            };
+            let var = match self.scope.get(name) {
+                Some(Local::Var(v)) => match self.b.func().expr(*v) {
+                    ExprData::Var(v) => Some(*v),
+                    _ => None,
+                },
+                Some(Local::Broken) => continue,
+                Some(_) => None,
+                None => return Err(self.unknown_name(name, arg.range)),
+            };
+            match var {
+                Some(v) => self.b.mark_output(v),
+                None => {
+                    let message = format!("'{name}' is not a variable of this dataflow block");
+                    return Err(self.error(Kind::Dataflow, arg.range, message));
+                }
+            }
+        }
+        Ok(())
+    }
+}

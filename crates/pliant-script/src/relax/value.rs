@@ -1,0 +1,268 @@
+//! What an expression may be before its context is known, and its conversions.
+
+use pliant_ir::relax::{Expr as IrExpr, ExprData, TypeData};
+use pliant_ir::{AttrValue, DType, Sym};
+use pliant_tensor::Tensor;
+
+use super::FuncParser;
+use crate::context::Path;
+use crate::env::{HostSym, HostSymOp, HostValue};
+use crate::errors::{Kind, Res};
+use crate::python::ast::Range;
+
+/// The value of an expression. Whether `(n, 4)` is a shape, a tuple or an attribute is for the context to say.
+#[derive(Clone, Debug)]
+pub(crate) enum Val {
+    /// An expression of the graph, not yet bound.
+    Expr(IrExpr),
+    /// An integer, symbolic or not, of that type where one is stated.
+    Sym(Sym, Option<DType>),
+    /// A float.
+    Float(f64, Option<DType>),
+    /// A truth value.
+    Bool(bool),
+    /// A string.
+    Str(String),
+    /// `None`.
+    None,
+    /// A data type.
+    DType(DType),
+    /// A tuple or list.
+    Seq(Vec<Val>),
+    /// A dict.
+    Map(Vec<(String, Val)>),
+    /// A captured tensor.
+    Tensor(Tensor),
+    /// A name of the language.
+    Path(Path),
+    /// The module.
+    Module,
+    /// A value of the host that no script can hold, by the name of its type.
+    Other(String),
+}
+
+impl Val {
+    /// What it is, for messages.
+    pub fn describe(&self) -> String {
+        match self {
+            Val::Expr(_) => "a value of the graph".into(),
+            Val::Sym(..) => "an integer".into(),
+            Val::Float(..) => "a float".into(),
+            Val::Bool(_) => "a bool".into(),
+            Val::Str(_) => "a string".into(),
+            Val::None => "None".into(),
+            Val::DType(_) => "a data type".into(),
+            Val::Seq(_) => "a tuple".into(),
+            Val::Map(_) => "a dict".into(),
+            Val::Tensor(_) => "a tensor".into(),
+            Val::Path(p) => format!("'{}'", p.name),
+            Val::Module => "the module".into(),
+            Val::Other(name) => format!("a Python object of type '{name}'"),
+        }
+    }
+}
+
+impl<'s> FuncParser<'_, 's> {
+    /// The value of a captured object.
+    pub(super) fn host_value(&mut self, value: HostValue, range: Range) -> Res<Val> {
+        Ok(match value {
+            HostValue::None => Val::None,
+            HostValue::Int(v) => Val::Sym(self.int(v), None),
+            HostValue::Float(v) => Val::Float(v, None),
+            HostValue::Bool(v) => Val::Bool(v),
+            HostValue::Str(v) => Val::Str(v),
+            HostValue::DType(v) => Val::DType(v),
+            HostValue::List(items) | HostValue::Tuple(items) => {
+                let items: Res<Vec<Val>> =
+                    items.into_iter().map(|v| self.host_value(v, range)).collect();
+                Val::Seq(items?)
+            }
+            HostValue::Map(items) => {
+                let items: Res<Vec<_>> =
+                    items.into_iter().map(|(k, v)| Ok((k, self.host_value(v, range)?))).collect();
+                Val::Map(items?)
+            }
+            HostValue::Tensor(t) => Val::Tensor(t),
+            HostValue::Sym(s) => Val::Sym(self.host_sym(&s), None),
+            HostValue::Path(path) => match crate::dialect::split(&path) {
+                Some((ns, name)) => Val::Path(Path { ns, name: name.to_string() }),
+                None => Val::Other(path),
+            },
+            HostValue::Func(name, func) => Val::Expr(self.captured_func(&name, func)),
+            HostValue::Other(name) => Val::Other(name),
+        })
+    }
+
+    fn host_sym(&mut self, sym: &HostSym) -> Sym {
+        match sym {
+            HostSym::Int(v) => self.int(*v),
+            HostSym::Var(id, name) => {
+                let known = self.host_syms.get(id).copied();
+                let func = self.b.func_mut();
+                let var = known.unwrap_or_else(|| func.fresh_sym(name));
+                let sym = func.syms.var(var);
+                self.host_syms.insert(*id, var);
+                sym
+            }
+            HostSym::Binary(op, a, b) => {
+                let (a, b) = (self.host_sym(a), self.host_sym(b));
+                let syms = &mut self.b.func_mut().syms;
+                match op {
+                    HostSymOp::Add => syms.add(a, b),
+                    HostSymOp::Sub => syms.sub(a, b),
+                    HostSymOp::Mul => syms.mul(a, b),
+                    HostSymOp::FloorDiv => syms.floordiv(a, b),
+                    HostSymOp::FloorMod => syms.floormod(a, b),
+                    HostSymOp::Min => syms.min(a, b),
+                    HostSymOp::Max => syms.max(a, b),
+                }
+            }
+        }
+    }
+
+    /// The symbolic integer that a value is, if it is one: a symbol, or a scalar whose value is known.
+    pub(super) fn as_sym(&self, val: &Val) -> Option<Sym> {
+        match val {
+            Val::Sym(s, _) => Some(*s),
+            Val::Expr(e) => match self.b.func().expr(*e) {
+                ExprData::Int(s, _) => Some(*s),
+                _ => match self.ty_of(*e) {
+                    TypeData::Prim { value, .. } => *value,
+                    _ => None,
+                },
+            },
+            _ => None,
+        }
+    }
+
+    /// The dims that a value spells.
+    pub(super) fn as_dims(&self, val: &Val) -> Option<Vec<Sym>> {
+        match val {
+            Val::Seq(items) => items.iter().map(|v| self.as_sym(v)).collect(),
+            Val::Expr(e) => match self.b.func().expr(*e) {
+                ExprData::Shape(dims) => Some(dims.to_vec()),
+                _ => match self.ty_of(*e) {
+                    TypeData::Shape { dims: Some(dims), .. } => Some(dims.to_vec()),
+                    _ => None,
+                },
+            },
+            _ => None,
+        }
+    }
+
+    /// The value as an operand. Tuples of integers are shapes, other tuples are tuples; a number is a scalar, or a
+    /// constant of the data type `like`.
+    pub(super) fn operand(&mut self, val: Val, like: Option<DType>, range: Range) -> Res<IrExpr> {
+        let e = self.expr_of(val, like, range)?;
+        Ok(self.b.operand(e))
+    }
+
+    /// The value as an expression, which may still have to be bound.
+    pub(super) fn expr_of(&mut self, val: Val, like: Option<DType>, range: Range) -> Res<IrExpr> {
+        let val = match (like, &val) {
+            (Some(d), Val::Sym(s, None)) => match self.b.func().syms.as_int(*s) {
+                Some(v) => return self.number(v as f64, v, d, range),
+                None => val,
+            },
+            (Some(d), Val::Float(v, None)) => return self.number(*v, *v as i64, d, range),
+            (Some(d), Val::Bool(v)) => return self.number(f64::from(*v), i64::from(*v), d, range),
+            _ => val,
+        };
+        let func = self.b.func_mut();
+        Ok(match val {
+            Val::Expr(e) => e,
+            Val::Sym(s, d) => func.int_value(s, d.unwrap_or(DType::Int64)),
+            Val::Float(v, d) => func.float_value(v, d.unwrap_or(DType::Float64)),
+            Val::Bool(v) => {
+                let s = func.syms.int(i64::from(v));
+                func.int_value(s, DType::Bool)
+            }
+            Val::Str(s) => func.str_value(&s),
+            Val::DType(d) => func.dtype_value(d),
+            Val::Tensor(t) => func.constant(t),
+            Val::Seq(items) => {
+                let whole = Val::Seq(items);
+                if let Some(dims) = self.as_dims(&whole)
+                    && let Val::Seq(items) = &whole
+                    && !items.is_empty()
+                    && items.iter().all(|v| matches!(v, Val::Sym(_, None)))
+                {
+                    return Ok(self.b.func_mut().shape(&dims));
+                }
+                let Val::Seq(items) = whole else { return Err(self.not_a_value("a tuple", range)) };
+                let mut fields = Vec::with_capacity(items.len());
+                for item in items {
+                    fields.push(self.operand(item, None, range)?);
+                }
+                self.b.func_mut().tuple(&fields)
+            }
+            other => return Err(self.not_a_value(&other.describe(), range)),
+        })
+    }
+
+    fn not_a_value(&self, what: &str, range: Range) -> crate::errors::Reported {
+        self.error(Kind::Value, range, format!("expected a value of the graph, found {what}"))
+    }
+
+    /// A scalar constant of that type.
+    fn number(&mut self, float: f64, int: i64, dtype: DType, range: Range) -> Res<IrExpr> {
+        let text = crate::literal::Number { float, int, is_float: true };
+        let tensor = crate::literal::tensor(&[text], &[], dtype).ok_or_else(|| {
+            self.error(Kind::Value, range, format!("{float} does not fit {dtype}"))
+        })?;
+        Ok(self.b.func_mut().constant(tensor))
+    }
+
+    /// The value as an attribute.
+    pub(super) fn attr(&self, val: &Val, range: Range) -> Res<AttrValue> {
+        Ok(match val {
+            Val::None => AttrValue::None,
+            Val::Bool(b) => AttrValue::Bool(*b),
+            Val::Float(v, _) => AttrValue::float(*v),
+            Val::Str(s) => AttrValue::str(s),
+            Val::DType(d) => AttrValue::DType(*d),
+            Val::Seq(items) => {
+                let items: Res<Vec<_>> = items.iter().map(|v| self.attr(v, range)).collect();
+                AttrValue::List(items?)
+            }
+            Val::Map(items) => {
+                let items: Res<Vec<_>> = items
+                    .iter()
+                    .map(|(k, v)| Ok((k.as_str().into(), self.attr(v, range)?)))
+                    .collect();
+                AttrValue::Map(items?)
+            }
+            other => {
+                let syms = &self.b.func().syms;
+                if let Some(v) = self.as_sym(other).and_then(|s| syms.as_int(s)) {
+                    return Ok(AttrValue::Int(v));
+                }
+                if let Val::Expr(e) = other {
+                    if let Some(dims) = self.as_dims(other) {
+                        let ints: Option<Vec<i64>> = dims.iter().map(|&s| syms.as_int(s)).collect();
+                        if let Some(ints) = ints {
+                            return Ok(AttrValue::ints(ints));
+                        }
+                    }
+                    match self.b.func().expr(*e) {
+                        ExprData::Str(s) => {
+                            return Ok(AttrValue::Str(self.b.func().str(*s).clone()));
+                        }
+                        ExprData::DType(d) => return Ok(AttrValue::DType(*d)),
+                        ExprData::Float(bits, _) => return Ok(AttrValue::Float(*bits)),
+                        _ => {}
+                    }
+                }
+                let what = match other {
+                    Val::Sym(..) => "a symbolic integer".to_string(),
+                    v => v.describe(),
+                };
+                return Err(self.error(
+                    Kind::Value,
+                    range,
+                    format!("expected a value known while parsing, found {what}"),
+                ));
+            }
+        })
+    }
+}
