@@ -38,6 +38,8 @@ pub enum Legalize {
     Keep,
     /// A loop function made from this tensor expression.
     Te(TeFn),
+    /// A view of operand 0 in the shape of the result: `relax.reshape`. The tensor expression copies.
+    View(TeFn),
     /// A call of this packed function with the operands, then the attributes.
     Packed(&'static str),
 }
@@ -140,6 +142,13 @@ impl OpDecl {
     pub const fn te(mut self, pattern: Pattern, te: TeFn) -> Self {
         self.pattern = pattern;
         self.legalize = Legalize::Te(te);
+        self
+    }
+
+    /// The same elements in another shape.
+    pub const fn view(mut self, te: TeFn) -> Self {
+        self.pattern = Pattern::Injective;
+        self.legalize = Legalize::View(te);
         self
     }
 

@@ -19,6 +19,13 @@ use crate::te::{self, Arg, TeError, VarMap};
 pub enum Legalized {
     /// `call_tir` of a new loop function.
     Tir(TirCall),
+    /// `relax.reshape(input, shape)`, of the call's own type: a view, which the machine makes without a copy.
+    Reshape {
+        /// The tensor.
+        input: Expr,
+        /// The dims of the result: a shape value.
+        shape: Expr,
+    },
     /// A call of a packed function with these operands, of the call's own type.
     Packed {
         /// The registered name.
@@ -244,13 +251,26 @@ impl<'a> LegalizeCtx<'a> {
     /// # Errors
     /// When a shape or data type is not known.
     pub fn fields(&mut self, i: usize) -> Result<Vec<te::Tensor>, LegalizeError> {
+        self.fields_of_dims(i, <[Sym]>::to_vec)
+    }
+
+    /// [`fields`](Self::fields) whose dims are taken to be `taken(own dims)`: the loop function checks them when it
+    /// runs.
+    ///
+    /// # Errors
+    /// When a shape or data type is not known.
+    pub fn fields_of_dims(
+        &mut self,
+        i: usize,
+        taken: impl Fn(&[Sym]) -> Vec<Sym>,
+    ) -> Result<Vec<te::Tensor>, LegalizeError> {
         let ctx = self.infer();
         let unknown = |what: &str| LegalizeError::unknown(format!("{}: {what}", ctx.op()));
         let tys = ctx.tensors(i)?.ok_or_else(|| unknown("the tuple's type is not known"))?;
         let mut known = Vec::with_capacity(tys.len());
         for t in tys {
             match (t.dims, t.dtype) {
-                (Some(dims), Some(dtype)) => known.push((dims, dtype)),
+                (Some(dims), Some(dtype)) => known.push((taken(&dims), dtype)),
                 _ => return Err(unknown("the shape or data type of a field is not known")),
             }
         }
@@ -370,7 +390,8 @@ pub(crate) fn input_name(i: usize) -> String {
     if i < 26 { letter.to_string() } else { format!("{letter}{}", i / 26) }
 }
 
-/// What a call of an operator becomes; `None` where it stays as it is, or the expression is no such call.
+/// What a call of an operator becomes; `None` where it stays as it is, or the expression is no such call. A
+/// `relax.reshape` whose shape is written out stays.
 ///
 /// # Errors
 /// When a shape or data type is not known that the loop form needs.
@@ -394,24 +415,67 @@ pub fn legalize(
     attrs: &Attrs,
     ty: Type,
 ) -> Result<Option<Legalized>, LegalizeError> {
-    let Some(entry) = registry().entry(op.0) else {
-        return Err(LegalizeError::new(format!("operator {op} is not declared")));
+    match registry().entry(op.0) {
+        Some(Entry::Library { decl, .. }) => match decl.legalize {
+            Legalize::Keep => Ok(None),
+            Legalize::Packed(name) => packed(func, decl, name, args, attrs).map(Some),
+            Legalize::View(_) => view(func, decl, args, attrs, ty),
+            Legalize::Te(_) => {
+                legalize_to_tir(func, op, args, attrs, ty).map(|c| c.map(Legalized::Tir))
+            }
+        },
+        _ => legalize_to_tir(func, op, args, attrs, ty).map(|c| c.map(Legalized::Tir)),
+    }
+}
+
+/// [`legalize`] to a loop function, also of operators that the machine can do without a copy; `None` where the
+/// operator has no loop form.
+///
+/// # Errors
+/// As [`legalize`].
+pub fn legalize_to_tir(
+    func: &mut Function,
+    op: Op,
+    args: &[Expr],
+    attrs: &Attrs,
+    ty: Type,
+) -> Result<Option<TirCall>, LegalizeError> {
+    let decl = match registry().entry(op.0) {
+        None => return Err(LegalizeError::new(format!("operator {op} is not declared"))),
+        Some(Entry::User(user)) => return user.legalize(func, args, attrs, ty).map(Some),
+        Some(Entry::Library { decl, .. }) => *decl,
     };
-    let decl = match entry {
-        Entry::Library { decl, .. } => *decl,
-        Entry::User(user) => return user.legalize(func, args, attrs, ty).map(Some),
-    };
-    let te = match decl.legalize {
-        Legalize::Keep => return Ok(None),
-        Legalize::Packed(name) => return packed(func, decl, name, args, attrs).map(Some),
-        Legalize::Te(te) => te,
-    };
+    let (Legalize::Te(te) | Legalize::View(te)) = decl.legalize else { return Ok(None) };
     let mut ctx =
         LegalizeCtx { func, decl, args, attrs, ty, vars: VarMap::new(), inputs: Vec::new() };
     let outputs = te(&mut ctx)?;
     let (inputs, vars) = (std::mem::take(&mut ctx.inputs), std::mem::take(&mut ctx.vars));
-    let name = op.0.rsplit('.').next().unwrap_or(op.0);
-    tir_call(func, name, &inputs, &outputs, &vars, ty).map(|c| Some(Legalized::Tir(c)))
+    let name = decl.name.rsplit('.').next().unwrap_or(decl.name);
+    tir_call(func, name, &inputs, &outputs, &vars, ty).map(Some)
+}
+
+/// The call as a view of its first operand.
+fn view(
+    func: &mut Function,
+    decl: &'static OpDecl,
+    args: &[Expr],
+    attrs: &Attrs,
+    ty: Type,
+) -> Result<Option<Legalized>, LegalizeError> {
+    if decl.name == "relax.reshape" && matches!(func.types.get(ty).dims(), None) {
+        // The shape is a value of the program; the machine takes it as it comes.
+        return Ok(None);
+    }
+    let mut ctx =
+        LegalizeCtx { func, decl, args, attrs, ty, vars: VarMap::new(), inputs: Vec::new() };
+    let dims = ctx.out_dims(0)?;
+    if let (Some(&shape), "relax.reshape") = (args.get(1), decl.name)
+        && matches!(func.expr(shape), ExprData::Shape(written) if **written == *dims)
+    {
+        return Ok(None);
+    }
+    let shape = func.shape(&dims);
+    Ok(Some(Legalized::Reshape { input: args[0], shape }))
 }
 
 /// The loop function of `outputs`, which reads some of `inputs`, and how it is called.

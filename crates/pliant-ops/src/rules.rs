@@ -223,3 +223,21 @@ pub fn te_unary(
     let shape = x.shape().to_vec();
     Ok(vec![te::compute_named(shape, name, &["i0", "i1", "i2", "i3", "i4", "i5"], |i| f(&x.at(i)))])
 }
+
+/// The size that two sizes must share: a constant wins over a symbol and the left over the right where equality
+/// cannot be proved; the loop function checks it when it runs.
+///
+/// # Errors
+/// When the two provably differ; the error carries no text.
+pub fn shared_dim(ctx: &mut InferCtx<'_>, a: Sym, b: Sym) -> Result<Sym, ()> {
+    let (ca, cb) = (ctx.func.syms.as_int(a), ctx.func.syms.as_int(b));
+    match prove::equal(ctx.func, a, b) {
+        Some(false) => Err(()),
+        _ => Ok(if ca.is_none() && cb.is_some() { b } else { a }),
+    }
+}
+
+/// The product of sizes.
+pub fn numel(ctx: &mut InferCtx<'_>, dims: &[Sym]) -> Sym {
+    ctx.func.syms.product(dims.iter().copied())
+}

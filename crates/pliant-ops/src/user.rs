@@ -7,7 +7,7 @@ use pliant_ir::op::{InferError, Op, OpSignature, OperandSpec};
 use pliant_ir::relax::{Expr, ExprData, Function, Type, TypeData};
 use pliant_ir::{AttrValue, Attrs, DType};
 
-use crate::legalize::{LegalizeError, Legalized, tir_call};
+use crate::legalize::{LegalizeError, TirCall, tir_call};
 use crate::registry::registry;
 use crate::te::{self, TeError, VarMap};
 
@@ -119,12 +119,12 @@ impl UserOp {
         args: &[Expr],
         attrs: &Attrs,
         ty: Type,
-    ) -> Result<Legalized, LegalizeError> {
+    ) -> Result<TirCall, LegalizeError> {
         let mut call = TeCall::new(func);
         let outputs = self.outputs(&mut call, args, attrs)?;
         let name = self.name.rsplit('.').next().unwrap_or(self.name);
         let (inputs, vars) = (call.inputs, call.vars);
-        tir_call(func, name, &inputs, &outputs, &vars, ty).map(Legalized::Tir)
+        tir_call(func, name, &inputs, &outputs, &vars, ty)
     }
 
     fn outputs(

@@ -3,9 +3,27 @@
 
 mod base;
 mod binary;
+mod create;
+mod index;
+mod linear_algebra;
+mod manipulate;
+mod nn;
+mod set;
+mod statistical;
 mod unary;
 
 use crate::decl::OpDecl;
 
 /// All operators of the library, group by group.
-pub static GROUPS: &[&[OpDecl]] = &[base::DECLS, binary::DECLS, unary::DECLS];
+pub static GROUPS: &[&[OpDecl]] = &[
+    base::DECLS,
+    binary::DECLS,
+    create::DECLS,
+    index::DECLS,
+    linear_algebra::DECLS,
+    manipulate::DECLS,
+    nn::DECLS,
+    set::DECLS,
+    statistical::DECLS,
+    unary::DECLS,
+];

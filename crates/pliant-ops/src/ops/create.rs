@@ -1,0 +1,257 @@
+//! Tensors made from sizes and scalars, and the two triangles.
+
+use pliant_ir::op::InferError;
+use pliant_ir::relax::{ExprData, Type};
+use pliant_ir::{DType, Sym};
+
+use crate::decl::{Default, OpDecl, Pattern};
+use crate::infer::InferCtx;
+use crate::legalize::{LegalizeCtx, LegalizeError};
+use crate::rules::broadcast_at;
+use crate::te;
+
+type Inferred = Result<Type, InferError>;
+type Outputs = Result<Vec<te::Tensor>, LegalizeError>;
+
+const DTYPE: &[(&str, Default)] = &[("dtype", Default::None)];
+const DIAGONAL: &[(&str, Default)] = &[("k", Default::Int(0))];
+
+/// The operators of this file.
+pub static DECLS: &[OpDecl] = &[
+    OpDecl::new("relax.full", infer_full, "A tensor of one value.")
+        .operands(&["shape", "fill_value"])
+        .attrs(DTYPE)
+        .te(Pattern::Injective, |ctx| te_fill(ctx, Fill::Operand))
+        .numpy("full")
+        .onnx(&["ConstantOfShape"]),
+    OpDecl::new("relax.zeros", infer_shape, "A tensor of zeros.")
+        .operands(&["shape"])
+        .attrs(&[("dtype", Default::Str("float32"))])
+        .te(Pattern::Injective, |ctx| te_fill(ctx, Fill::Value(0.0)))
+        .numpy("zeros"),
+    OpDecl::new("relax.ones", infer_shape, "A tensor of ones.")
+        .operands(&["shape"])
+        .attrs(&[("dtype", Default::Str("float32"))])
+        .te(Pattern::Injective, |ctx| te_fill(ctx, Fill::Value(1.0)))
+        .numpy("ones"),
+    OpDecl::new("relax.full_like", infer_like, "A tensor of one value, of another's shape.")
+        .operands(&["x", "fill_value"])
+        .attrs(DTYPE)
+        .te(Pattern::Injective, |ctx| te_fill(ctx, Fill::Operand))
+        .numpy("full_like"),
+    OpDecl::new("relax.zeros_like", infer_like, "A tensor of zeros, of another's shape.")
+        .operands(&["x"])
+        .attrs(DTYPE)
+        .te(Pattern::Injective, |ctx| te_fill(ctx, Fill::Value(0.0)))
+        .numpy("zeros_like"),
+    OpDecl::new("relax.ones_like", infer_like, "A tensor of ones, of another's shape.")
+        .operands(&["x"])
+        .attrs(DTYPE)
+        .te(Pattern::Injective, |ctx| te_fill(ctx, Fill::Value(1.0)))
+        .numpy("ones_like"),
+    OpDecl::new(
+        "relax.arange",
+        infer_arange,
+        "Evenly spaced values from start up to, but without, end.",
+    )
+    .operands(&["start", "end?", "step?"])
+    .attrs(DTYPE)
+    .te(Pattern::Injective, te_arange)
+    .numpy("arange")
+    .onnx(&["Range"]),
+    OpDecl::new("relax.tril", infer_triangle, "The lower triangle; zeros above the k-th diagonal.")
+        .operands(&["x"])
+        .attrs(DIAGONAL)
+        .te(Pattern::Injective, |ctx| te_triangle(ctx, "tril", te::le))
+        .numpy("tril"),
+    OpDecl::new("relax.triu", infer_triangle, "The upper triangle; zeros below the k-th diagonal.")
+        .operands(&["x"])
+        .attrs(DIAGONAL)
+        .te(Pattern::Injective, |ctx| te_triangle(ctx, "triu", te::ge))
+        .numpy("triu"),
+];
+
+fn infer_shape(ctx: &mut InferCtx<'_>) -> Inferred {
+    let (sizes, dtype) = (ctx.sizes(0)?, ctx.dtype("dtype")?);
+    check_sizes(ctx, sizes.dims.as_deref())?;
+    Ok(ctx.make(sizes.dims, sizes.ndim, dtype))
+}
+
+fn infer_full(ctx: &mut InferCtx<'_>) -> Inferred {
+    let fill = scalar_operand(ctx, 1)?;
+    let (sizes, dtype) = (ctx.sizes(0)?, ctx.dtype("dtype")?.or(fill));
+    check_sizes(ctx, sizes.dims.as_deref())?;
+    Ok(ctx.make(sizes.dims, sizes.ndim, dtype))
+}
+
+fn infer_like(ctx: &mut InferCtx<'_>) -> Inferred {
+    if ctx.args.len() > 1 {
+        scalar_operand(ctx, 1)?;
+    }
+    let t = ctx.tensor(0)?;
+    let dtype = ctx.dtype("dtype")?.or(t.dtype);
+    Ok(ctx.like(&t, dtype))
+}
+
+/// The element type of a scalar operand.
+fn scalar_operand(ctx: &InferCtx<'_>, i: usize) -> Result<Option<DType>, InferError> {
+    let t = ctx.tensor(i)?;
+    match t.ndim {
+        Some(0) | None => Ok(t.dtype),
+        Some(_) => {
+            Err(ctx.error(format!("{} must be a scalar, but is {}", ctx.name(i), ctx.ty_text(i))))
+        }
+    }
+}
+
+/// Sizes must not be negative.
+fn check_sizes(ctx: &InferCtx<'_>, dims: Option<&[Sym]>) -> Result<(), InferError> {
+    for &d in dims.unwrap_or_default() {
+        if ctx.func.syms.as_int(d).is_some_and(|v| v < 0) {
+            return Err(ctx.error(format!("the size {} is negative", ctx.dim(d))));
+        }
+    }
+    Ok(())
+}
+
+/// What a tensor is filled with.
+enum Fill {
+    Value(f64),
+    Operand,
+}
+
+fn te_fill(ctx: &mut LegalizeCtx<'_>, fill: Fill) -> Outputs {
+    let (shape, dtype) = (ctx.out_shape(0)?, ctx.out_dtype(0)?);
+    let value = match fill {
+        Fill::Value(v) => crate::legalize::Value::Scalar(te::const_of(v, dtype)),
+        Fill::Operand => ctx.value(1)?,
+    };
+    Ok(vec![te::compute(shape, "T_full", |i| {
+        super::unary::convert(&broadcast_at(&value, i), dtype)
+    })])
+}
+
+// ---- arange ----
+
+/// An operand of `arange`: a size or a float constant.
+enum Bound {
+    Size(Sym),
+    Float(f64),
+}
+
+/// Start, end and step, with what may be left out filled in.
+fn arange_bounds(ctx: &mut InferCtx<'_>) -> Result<[Bound; 3], InferError> {
+    let mut given = Vec::new();
+    for i in 0..ctx.args.len() {
+        if !ctx.has(i) {
+            break;
+        }
+        if let ExprData::Float(bits, _) = *ctx.func.expr(ctx.args[i]) {
+            given.push(Bound::Float(f64::from_bits(bits)));
+            continue;
+        }
+        let dims = ctx.sizes(i)?.dims.filter(|d| d.len() == 1);
+        let bad =
+            || ctx.error(format!("{} must be a scalar value such as R.prim_value(4)", ctx.name(i)));
+        given.push(Bound::Size(dims.ok_or_else(bad)?[0]));
+    }
+    let (zero, one) = (ctx.func.syms.int(0), ctx.func.syms.int(1));
+    let mut given = given.into_iter();
+    Ok(match (given.next(), given.next(), given.next()) {
+        (Some(end), None, _) => [Bound::Size(zero), end, Bound::Size(one)],
+        (Some(start), Some(end), None) => [start, end, Bound::Size(one)],
+        (Some(start), Some(end), Some(step)) => [start, end, step],
+        (None, ..) => return Err(ctx.error("an end is missing")),
+    })
+}
+
+/// The number of values of an integer `arange`.
+fn int_length(ctx: &mut InferCtx<'_>, start: Sym, end: Sym, step: Sym) -> Result<Sym, InferError> {
+    let Some(step) = ctx.func.syms.as_int(step) else {
+        return Err(
+            ctx.error("a symbolic step is not supported: the sign of the step must be known")
+        );
+    };
+    if step == 0 || step == i64::MIN {
+        return Err(ctx.error(format!("the step {step} is not possible")));
+    }
+    let syms = &mut ctx.func.syms;
+    let span = if step > 0 { syms.sub(end, start) } else { syms.sub(start, end) };
+    let step = syms.int(step.abs());
+    let (len, zero) = (syms.ceildiv(span, step), syms.int(0));
+    // A length that cannot be negative stays as plain as the bounds are.
+    if crate::prove::at_most(ctx.func, zero, len) == Some(true) {
+        return Ok(len);
+    }
+    Ok(ctx.func.syms.max(len, zero))
+}
+
+fn infer_arange(ctx: &mut InferCtx<'_>) -> Inferred {
+    let bounds = arange_bounds(ctx)?;
+    let dtype = ctx.dtype("dtype")?;
+    if let [Bound::Size(start), Bound::Size(end), Bound::Size(step)] = bounds {
+        let len = int_length(ctx, start, end, step)?;
+        return Ok(ctx.make(Some(vec![len]), None, Some(dtype.unwrap_or(DType::Int64))));
+    }
+    let [start, end, step] = float_bounds(ctx, &bounds)?;
+    let len = ((end - start) / step).ceil();
+    if !(len.is_finite() && len < 9e15) {
+        return Err(
+            ctx.error(format!("from {start} to {end} by {step} is no finite number of values"))
+        );
+    }
+    let len = ctx.func.syms.int(len.max(0.0) as i64);
+    Ok(ctx.make(Some(vec![len]), None, Some(dtype.unwrap_or(DType::Float32))))
+}
+
+fn float_bounds(ctx: &InferCtx<'_>, bounds: &[Bound; 3]) -> Result<[f64; 3], InferError> {
+    let value = |b: &Bound| match b {
+        Bound::Float(v) => Ok(*v),
+        Bound::Size(s) => {
+            let v = ctx.func.syms.as_int(*s).map(|v| v as f64);
+            v.ok_or_else(|| ctx.error("symbolic bounds and float bounds do not mix"))
+        }
+    };
+    Ok([value(&bounds[0])?, value(&bounds[1])?, value(&bounds[2])?])
+}
+
+fn te_arange(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+    let (shape, dtype) = (ctx.out_shape(0)?, ctx.out_dtype(0)?);
+    let bounds = arange_bounds(&mut ctx.infer())?;
+    if let [Bound::Size(start), _, Bound::Size(step)] = bounds {
+        let (start, step) = (ctx.size(start), ctx.size(step));
+        return Ok(vec![te::compute(shape, "T_arange", |i| {
+            te::cast(&(&i[0] * &step + &start), dtype)
+        })]);
+    }
+    let [start, _, step] = float_bounds(&ctx.infer(), &bounds)?;
+    let wide = |v: f64| te::const_of(v, DType::Float64);
+    Ok(vec![te::compute(shape, "T_arange", |i| {
+        te::cast(&(te::cast(&i[0], DType::Float64) * wide(step) + wide(start)), dtype)
+    })])
+}
+
+// ---- triangles ----
+
+fn infer_triangle(ctx: &mut InferCtx<'_>) -> Inferred {
+    let t = ctx.tensor(0)?;
+    if t.ndim.is_some_and(|n| n < 2) {
+        return Err(ctx.error(format!("x must have at least 2 dims, but is {}", ctx.ty_text(0))));
+    }
+    ctx.int("k")?;
+    Ok(ctx.like(&t, t.dtype))
+}
+
+fn te_triangle(
+    ctx: &mut LegalizeCtx<'_>,
+    name: &str,
+    keep: fn(&te::Expr, &te::Expr) -> te::Expr,
+) -> Outputs {
+    let x = ctx.value(0)?;
+    let k = te::int(ctx.infer().int("k")?);
+    let zero = te::int_of(0, x.dtype());
+    Ok(vec![te::compute(x.shape().to_vec(), name, |i| {
+        let (row, col) = (&i[i.len() - 2], &i[i.len() - 1]);
+        te::select(&keep(col, &(row + &k)), &x.at(i), &zero)
+    })])
+}

@@ -1,0 +1,210 @@
+//! Matrix products. Each is one plain reduction block, `C[.., i, j] += A[.., i, k] * B[.., k, j]`, which
+//! schedules recognise.
+
+use pliant_ir::op::InferError;
+use pliant_ir::relax::Type;
+use pliant_ir::{DType, Sym};
+
+use super::statistical::accumulator;
+use crate::decl::{Default, OpDecl, Pattern};
+use crate::infer::{InferCtx, TensorTy};
+use crate::legalize::{LegalizeCtx, LegalizeError};
+use crate::rules::{broadcast_at, broadcast_dims, broadcast_value, operand_types, shared_dim};
+use crate::te::{self, Expr};
+
+type Inferred = Result<Type, InferError>;
+type Outputs = Result<Vec<te::Tensor>, LegalizeError>;
+
+const OUT_DTYPE: &[(&str, Default)] = &[("out_dtype", Default::None)];
+
+/// The operators of this file.
+pub static DECLS: &[OpDecl] = &[
+    OpDecl::new(
+        "relax.matmul",
+        infer_matmul,
+        "Matrix product over the last two dims; leading dims broadcast.",
+    )
+    .operands(&["x1", "x2"])
+    .attrs(OUT_DTYPE)
+    .te(Pattern::OutEWiseFusable, te_matmul)
+    .aliases(&["relax.dot", "relax.nn.matmul"])
+    .numpy("matmul")
+    .onnx(&["MatMul"]),
+    OpDecl::new(
+        "relax.linear",
+        infer_linear,
+        "Product with the transpose of a weight (out, in), plus a bias.",
+    )
+    .operands(&["data", "weight", "bias?"])
+    .attrs(OUT_DTYPE)
+    .te(Pattern::OutEWiseFusable, te_linear)
+    .aliases(&["relax.nn.linear"])
+    .onnx(&["Gemm"]),
+    OpDecl::new("relax.outer", infer_outer, "Outer product of two vectors.")
+        .operands(&["x1", "x2"])
+        .te(Pattern::Broadcast, te_outer)
+        .numpy("outer"),
+];
+
+/// The element type of the result: the one asked for, else the operands'.
+fn out_dtype(ctx: &InferCtx<'_>) -> Result<Option<DType>, InferError> {
+    let common = ctx.same_dtype(0, 1)?;
+    Ok(ctx.dtype("out_dtype")?.or(common))
+}
+
+fn check_rank(ctx: &InferCtx<'_>, i: usize, t: &TensorTy) -> Result<(), InferError> {
+    match t.ndim {
+        Some(0) => {
+            Err(ctx.error(format!("{} must have at least 1 dim, but is a scalar", ctx.name(i))))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn infer_matmul(ctx: &mut InferCtx<'_>) -> Inferred {
+    let (a, b) = (ctx.tensor(0)?, ctx.tensor(1)?);
+    check_rank(ctx, 0, &a)?;
+    check_rank(ctx, 1, &b)?;
+    let dtype = out_dtype(ctx)?;
+    let rank = a.ndim.zip(b.ndim).map(|(m, n)| match (m, n) {
+        (1, 1) => 0,
+        (1, n) => n - 1,
+        (m, 1) => m - 1,
+        (m, n) => m.max(n),
+    });
+    let (Some(x), Some(y)) = (a.dims, b.dims) else { return Ok(ctx.make(None, rank, dtype)) };
+    let (p, q) = (x[x.len() - 1], y[y.len().saturating_sub(2)]);
+    contracted(ctx, p, q)?;
+    let batch = |d: &[Sym]| d[..d.len().saturating_sub(2)].to_vec();
+    let mut dims = broadcast_dims(ctx, &batch(&x), &batch(&y), &operand_types)?;
+    if x.len() > 1 {
+        dims.push(x[x.len() - 2]);
+    }
+    if y.len() > 1 {
+        dims.push(y[y.len() - 1]);
+    }
+    Ok(ctx.make(Some(dims), None, dtype))
+}
+
+/// The size that is summed over.
+fn contracted(ctx: &mut InferCtx<'_>, p: Sym, q: Sym) -> Result<Sym, InferError> {
+    shared_dim(ctx, p, q).map_err(|()| {
+        let (p, q) = (ctx.dim(p), ctx.dim(q));
+        ctx.error(format!("the sizes summed over differ, {p} and {q}: {}", operand_types(ctx)))
+    })
+}
+
+fn te_matmul(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+    let (out, dtype) = (ctx.out_dims(0)?, ctx.out_dtype(0)?);
+    let (x, y) = (ctx.dims(0)?, ctx.dims(1)?);
+    let k = contracted(&mut ctx.infer(), x[x.len() - 1], y[y.len().saturating_sub(2)])?;
+    let batch = out.len() - usize::from(x.len() > 1) - usize::from(y.len() > 1);
+    // The dims that the two operands are taken to have; where that was not proved, it is checked at run time.
+    let mut x_out = out[..batch].to_vec();
+    x_out.extend(if x.len() > 1 { vec![x[x.len() - 2], k] } else { vec![k] });
+    let mut y_out = out[..batch].to_vec();
+    y_out.extend(if y.len() > 1 { vec![k, y[y.len() - 1]] } else { vec![k] });
+    let (a, b) = (broadcast_value(ctx, 0, &x_out)?, broadcast_value(ctx, 1, &y_out)?);
+    let k = te::reduce_axis(ctx.size(k), "k");
+    let wide = accumulator(dtype);
+    let (row, col) = (x.len() > 1, y.len() > 1);
+    let shape = ctx.size_list(&out);
+    let product = te::compute_named(shape.clone(), "matmul", &names(batch, row, col), |i| {
+        let (lead, rest) = i.split_at(batch);
+        let at = |own: &[Expr]| [lead, own].concat();
+        let kv = k.var.expr();
+        let left =
+            if row { at(&[rest[0].clone(), kv.clone()]) } else { at(std::slice::from_ref(&kv)) };
+        let right = if col { at(&[kv, rest[rest.len() - 1].clone()]) } else { at(&[kv]) };
+        let (l, r) = (broadcast_at(&a, &left), broadcast_at(&b, &right));
+        te::sum(&(te::cast(&l, wide) * te::cast(&r, wide)), std::slice::from_ref(&k))
+    });
+    Ok(vec![converted(product, dtype)])
+}
+
+/// Names of the axes of a product: batch dims, then `i` and `j`.
+fn names(batch: usize, row: bool, col: bool) -> Vec<&'static str> {
+    const BATCH: [&str; 6] = ["b0", "b1", "b2", "b3", "b4", "b5"];
+    let mut names: Vec<&str> = BATCH.iter().copied().take(batch).collect();
+    if names.len() == batch {
+        names.extend(row.then_some("i"));
+        names.extend(col.then_some("j"));
+    }
+    names
+}
+
+fn converted(t: te::Tensor, dtype: DType) -> te::Tensor {
+    if t.dtype() == dtype {
+        return t;
+    }
+    te::compute(t.shape().to_vec(), "T_cast", |i| te::cast(&t.at(i), dtype))
+}
+
+fn infer_linear(ctx: &mut InferCtx<'_>) -> Inferred {
+    let (x, w) = (ctx.tensor(0)?, ctx.tensor(1)?);
+    check_rank(ctx, 0, &x)?;
+    if w.ndim.is_some_and(|n| n != 2) {
+        return Err(ctx.error(format!("weight must have 2 dims, but is {}", ctx.ty_text(1))));
+    }
+    let dtype = out_dtype(ctx)?;
+    let (Some(mut dims), Some(w)) = (x.dims, w.dims) else {
+        return Ok(ctx.make(None, x.ndim, dtype));
+    };
+    contracted(ctx, dims[dims.len() - 1], w[1])?;
+    let last = dims.len() - 1;
+    dims[last] = w[0];
+    if ctx.has(2)
+        && let Some(bias) = ctx.tensor(2)?.dims
+        && broadcast_dims(ctx, &dims, &bias, &operand_types)?.len() > dims.len()
+    {
+        return Err(
+            ctx.error(format!("bias has more dims than the product: {}", operand_types(ctx)))
+        );
+    }
+    Ok(ctx.make(Some(dims), None, dtype))
+}
+
+fn te_linear(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+    let (out, dtype) = (ctx.out_dims(0)?, ctx.out_dtype(0)?);
+    let (mut x, w) = (ctx.dims(0)?, ctx.dims(1)?);
+    let last = x.len() - 1;
+    let k = contracted(&mut ctx.infer(), x[last], w[1])?;
+    x[last] = k;
+    let (a, b) = (ctx.tensor_of_dims(0, &x)?, ctx.tensor_of_dims(1, &[w[0], k])?);
+    let bias = if ctx.has(2) { Some(broadcast_value(ctx, 2, &out)?) } else { None };
+    let k = te::reduce_axis(ctx.size(k), "k");
+    let wide = accumulator(dtype);
+    let shape = ctx.size_list(&out);
+    let product = te::compute(shape.clone(), "matmul", |i| {
+        let (lead, j) = i.split_at(last);
+        let left = [lead, &[k.var.expr()]].concat();
+        let (l, r) = (a.at(&left), b.at(&[j[0].clone(), k.var.expr()]));
+        te::sum(&(te::cast(&l, wide) * te::cast(&r, wide)), std::slice::from_ref(&k))
+    });
+    let Some(bias) = bias else { return Ok(vec![converted(product, dtype)]) };
+    Ok(vec![te::compute(shape, "T_add", |i| {
+        te::cast(&(product.at(i) + te::cast(&broadcast_at(&bias, i), wide)), dtype)
+    })])
+}
+
+fn infer_outer(ctx: &mut InferCtx<'_>) -> Inferred {
+    let (a, b) = (ctx.tensor(0)?, ctx.tensor(1)?);
+    for (i, t) in [(0, &a), (1, &b)] {
+        if t.ndim.is_some_and(|n| n != 1) {
+            return Err(ctx.error(format!(
+                "{} must have 1 dim, but is {}",
+                ctx.name(i),
+                ctx.ty_text(i)
+            )));
+        }
+    }
+    let dtype = ctx.same_dtype(0, 1)?;
+    let dims = a.dims.zip(b.dims).map(|(x, y)| vec![x[0], y[0]]);
+    Ok(ctx.make(dims, Some(2), dtype))
+}
+
+fn te_outer(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+    let (a, b) = (ctx.tensor(0)?, ctx.tensor(1)?);
+    let shape = vec![a.shape()[0].clone(), b.shape()[0].clone()];
+    Ok(vec![te::compute(shape, "T_outer", |i| a.at(&i[..1]) * b.at(&i[1..]))])
+}

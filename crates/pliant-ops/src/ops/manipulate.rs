@@ -1,0 +1,557 @@
+//! Operators that move elements or see them in another shape.
+
+use pliant_ir::Sym;
+use pliant_ir::op::InferError;
+use pliant_ir::relax::{ExprData, TensorShape, Type, TypeData};
+
+use crate::decl::{Default, OpDecl, Pattern};
+use crate::infer::InferCtx;
+use crate::legalize::{LegalizeCtx, LegalizeError};
+use crate::prove;
+use crate::rules::{broadcast_at, broadcast_dim, broadcast_value, numel, shared_dim};
+use crate::te::{self, Check, Expr, Tensor};
+
+type Inferred = Result<Type, InferError>;
+type Outputs = Result<Vec<Tensor>, LegalizeError>;
+
+/// The operators of this file.
+pub static DECLS: &[OpDecl] = &[
+    OpDecl::new(
+        "relax.reshape",
+        infer_reshape,
+        "The same elements in another shape; -1 is found, 0 is copied.",
+    )
+    .operands(&["x", "shape"])
+    .view(te_view)
+    .numpy("reshape")
+    .onnx(&["Reshape"]),
+    OpDecl::new("relax.flatten", infer_flatten, "The same elements in one dim.")
+        .operands(&["x"])
+        .view(te_view)
+        .numpy("ravel"),
+    OpDecl::new(
+        "relax.expand_dims",
+        infer_expand_dims,
+        "New dims of size 1 at these places of the result.",
+    )
+    .operands(&["x"])
+    .attrs(&[("axis", Default::Required)])
+    .view(te_view)
+    .numpy("expand_dims")
+    .onnx(&["Unsqueeze"]),
+    OpDecl::new(
+        "relax.squeeze",
+        infer_squeeze,
+        "Without dims of size 1: those named, or all known to be 1.",
+    )
+    .operands(&["x"])
+    .attrs(&[("axis", Default::None)])
+    .view(te_view)
+    .numpy("squeeze")
+    .onnx(&["Squeeze"]),
+    OpDecl::new(
+        "relax.permute_dims",
+        infer_permute,
+        "The dims in another order; reversed if none is given.",
+    )
+    .operands(&["x"])
+    .attrs(&[("axes", Default::None)])
+    .te(Pattern::Injective, te_permute)
+    .aliases(&["relax.transpose"])
+    .numpy("transpose")
+    .onnx(&["Transpose"]),
+    OpDecl::new("relax.broadcast_to", infer_broadcast_to, "Broadcast to a shape.")
+        .operands(&["x", "shape"])
+        .te(Pattern::Broadcast, te_broadcast_to)
+        .numpy("broadcast_to")
+        .onnx(&["Expand"]),
+    OpDecl::new("relax.concat", infer_concat, "Tensors joined along an axis.")
+        .operands(&["tensors"])
+        .attrs(&[("axis", Default::Int(0))])
+        .te(Pattern::Injective, te_concat)
+        .numpy("concatenate")
+        .onnx(&["Concat"]),
+    OpDecl::new(
+        "relax.split",
+        infer_split,
+        "Parts along an axis: so many equal ones, or cut at these indices.",
+    )
+    .operands(&["x"])
+    .attrs(&[("indices_or_sections", Default::Required), ("axis", Default::Int(0))])
+    .te(Pattern::Injective, te_split)
+    .numpy("split")
+    .onnx(&["Split"]),
+    OpDecl::new(
+        "relax.repeat",
+        infer_repeat,
+        "Each element so many times along an axis, or of the flat tensor.",
+    )
+    .operands(&["x"])
+    .attrs(&[("repeats", Default::Required), ("axis", Default::None)])
+    .te(Pattern::Injective, te_repeat)
+    .numpy("repeat"),
+    OpDecl::new("relax.tile", infer_tile, "The whole tensor so many times along each axis.")
+        .operands(&["x"])
+        .attrs(&[("repeats", Default::Required)])
+        .te(Pattern::Injective, te_tile)
+        .numpy("tile")
+        .onnx(&["Tile"]),
+];
+
+// ---- views ----
+
+fn infer_reshape(ctx: &mut InferCtx<'_>) -> Inferred {
+    let t = ctx.tensor(0)?;
+    if let ExprData::Var(v) = *ctx.func.expr(ctx.args[1])
+        && matches!(ctx.ty(1), TypeData::Shape { dims: None, .. })
+    {
+        return Ok(ctx
+            .func
+            .intern(TypeData::Tensor { shape: TensorShape::Var(v), dtype: t.dtype }));
+    }
+    let sizes = ctx.sizes(1)?;
+    let Some(mut dims) = sizes.dims else { return Ok(ctx.make(None, sizes.ndim, t.dtype)) };
+    let int = |ctx: &InferCtx<'_>, d: Sym| ctx.func.syms.as_int(d);
+    let old = t.dims;
+    let empty = old.iter().flatten().any(|&d| int(ctx, d) == Some(0));
+    let mut open = None;
+    for i in 0..dims.len() {
+        match int(ctx, dims[i]) {
+            // Of a tensor without elements 0 is a size like any other.
+            Some(0) if !empty => match &old {
+                Some(old) if i < old.len() => dims[i] = old[i],
+                Some(_) => {
+                    return Err(
+                        ctx.error(format!("there is no dim {i} to copy: {}", ctx.ty_text(0)))
+                    );
+                }
+                None => return Ok(ctx.make(None, Some(dims.len()), t.dtype)),
+            },
+            Some(-1) if open.is_some() => return Err(ctx.error("only one size may be -1")),
+            Some(-1) => open = Some(i),
+            Some(v) if v < 0 => return Err(ctx.error(format!("the size {v} is negative"))),
+            _ => {}
+        }
+    }
+    let Some(old) = old else {
+        let known = open.is_none().then_some(dims.clone());
+        return Ok(ctx.make(known, Some(dims.len()), t.dtype));
+    };
+    fill_open(ctx, &old, &mut dims, open)?;
+    Ok(ctx.make(Some(dims), None, t.dtype))
+}
+
+/// Finds the size written as -1, and refuses what provably does not fit.
+fn fill_open(
+    ctx: &mut InferCtx<'_>,
+    old: &[Sym],
+    dims: &mut [Sym],
+    open: Option<usize>,
+) -> Result<(), InferError> {
+    let total = numel(ctx, old);
+    let Some(open) = open else {
+        let new = numel(ctx, dims);
+        if prove::equal(ctx.func, total, new) == Some(false) {
+            let (x, new) = (ctx.ty_text(0), ctx.dim(new));
+            return Err(
+                ctx.error(format!("{x} has {} elements, the new shape {new}", ctx.dim(total)))
+            );
+        }
+        return Ok(());
+    };
+    let rest: Vec<Sym> =
+        dims.iter().enumerate().filter(|(i, _)| *i != open).map(|(_, &d)| d).collect();
+    let rest = numel(ctx, &rest);
+    let x = ctx.ty_text(0);
+    if ctx.func.syms.as_int(rest) == Some(0) {
+        return Err(ctx.error(format!("-1 cannot be found where another size is 0: {x}")));
+    }
+    if prove::divides(ctx.func, rest, total) == Some(false) {
+        let (total, rest) = (ctx.dim(total), ctx.dim(rest));
+        return Err(ctx.error(format!("{x} has {total} elements, which {rest} does not divide")));
+    }
+    dims[open] = ctx.func.syms.floordiv(total, rest);
+    Ok(())
+}
+
+fn infer_flatten(ctx: &mut InferCtx<'_>) -> Inferred {
+    let t = ctx.tensor(0)?;
+    let dims = t.dims.map(|d| vec![numel(ctx, &d)]);
+    Ok(ctx.make(dims, Some(1), t.dtype))
+}
+
+fn infer_expand_dims(ctx: &mut InferCtx<'_>) -> Inferred {
+    let t = ctx.tensor(0)?;
+    let bad = || ctx.error("axis must be an integer or a list of integers");
+    let count = ctx.attr("axis").as_ints().ok_or_else(bad)?.len();
+    let Some(ndim) = t.ndim else { return Ok(ctx.make(None, None, t.dtype)) };
+    let rank = ndim + count;
+    let axes = ctx.axes("axis", rank)?.unwrap_or_default();
+    let one = ctx.func.syms.int(1);
+    let dims = t.dims.map(|old| {
+        let mut old = old.into_iter();
+        (0..rank).map(|i| if axes.contains(&i) { one } else { old.next().unwrap_or(one) }).collect()
+    });
+    Ok(ctx.make(dims, Some(rank), t.dtype))
+}
+
+fn infer_squeeze(ctx: &mut InferCtx<'_>) -> Inferred {
+    let t = ctx.tensor(0)?;
+    let Some(ndim) = t.ndim else { return Ok(ctx.make(None, None, t.dtype)) };
+    let one = |ctx: &InferCtx<'_>, d: Sym| ctx.func.syms.as_int(d);
+    match (ctx.axes("axis", ndim)?, t.dims) {
+        (Some(axes), dims) => {
+            for &axis in &axes {
+                let size = dims.as_ref().and_then(|d| one(ctx, d[axis]));
+                if let Some(size) = size.filter(|&v| v != 1) {
+                    let x = ctx.ty_text(0);
+                    return Err(ctx.error(format!("axis {axis} has size {size}, not 1: {x}")));
+                }
+            }
+            let keep = |(i, d): (usize, Sym)| (!axes.contains(&i)).then_some(d);
+            let dims = dims.map(|d| d.into_iter().enumerate().filter_map(keep).collect());
+            Ok(ctx.make(dims, Some(ndim - axes.len()), t.dtype))
+        }
+        (None, Some(dims)) => {
+            let dims = dims.into_iter().filter(|&d| one(ctx, d) != Some(1)).collect();
+            Ok(ctx.make(Some(dims), None, t.dtype))
+        }
+        (None, None) => Ok(ctx.make(None, None, t.dtype)),
+    }
+}
+
+/// The same elements in row-major order: common leading dims keep their indices, the others go through the
+/// position in the rest.
+fn te_view(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+    let (from, to) = (ctx.dims(0)?, ctx.out_dims(0)?);
+    let x = ctx.tensor(0)?;
+    let shape = ctx.size_list(&to);
+    let common = from.iter().zip(&to).take_while(|(a, b)| a == b).count();
+    let out = te::compute(shape.clone(), "T_reshape", |i| {
+        let rest = i[common..].iter().zip(&shape[common..]);
+        let mut position = rest.fold(te::int(0), |acc, (i, d)| acc * d + i);
+        let mut at = i[..common].to_vec();
+        let mut tail = Vec::new();
+        for (k, dim) in x.shape()[common..].iter().enumerate().rev() {
+            if dim.as_int() == Some(1) {
+                tail.push(te::int(0));
+            } else if k == 0 {
+                tail.push(position.clone());
+            } else {
+                tail.push(te::floormod(&position, dim));
+                position = te::floordiv(&position, dim);
+            }
+        }
+        at.extend(tail.into_iter().rev());
+        x.at(&at)
+    });
+    let (a, b) = (numel(&mut ctx.infer(), &from), numel(&mut ctx.infer(), &to));
+    if prove::equal(ctx.func, a, b) == Some(true) {
+        return Ok(vec![out]);
+    }
+    let cond = te::eq(&ctx.size(a), &ctx.size(b));
+    let message = format!("{}: the new shape has another number of elements", ctx.decl.name).into();
+    Ok(vec![out.with_check(Check { axes: Vec::new(), cond, message })])
+}
+
+// ---- permute_dims, broadcast_to ----
+
+fn permutation(ctx: &InferCtx<'_>, ndim: usize) -> Result<Vec<usize>, InferError> {
+    let axes = ctx.axes("axes", ndim)?.unwrap_or_else(|| (0..ndim).rev().collect());
+    if axes.len() == ndim {
+        return Ok(axes);
+    }
+    Err(ctx.error(format!("axes names {} dims, but x is {}", axes.len(), ctx.ty_text(0))))
+}
+
+fn infer_permute(ctx: &mut InferCtx<'_>) -> Inferred {
+    let t = ctx.tensor(0)?;
+    let Some(ndim) = t.ndim else { return Ok(ctx.make(None, None, t.dtype)) };
+    let axes = permutation(ctx, ndim)?;
+    let dims = t.dims.map(|d| axes.iter().map(|&a| d[a]).collect());
+    Ok(ctx.make(dims, Some(ndim), t.dtype))
+}
+
+fn te_permute(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+    let x = ctx.tensor(0)?;
+    let axes = permutation(&ctx.infer(), x.ndim())?;
+    let shape = axes.iter().map(|&a| x.shape()[a].clone()).collect();
+    Ok(vec![te::compute(shape, "T_transpose", |i| {
+        let mut at = i.to_vec();
+        axes.iter().zip(i).for_each(|(&a, i)| at[a] = i.clone());
+        x.at(&at)
+    })])
+}
+
+fn infer_broadcast_to(ctx: &mut InferCtx<'_>) -> Inferred {
+    let (t, sizes) = (ctx.tensor(0)?, ctx.sizes(1)?);
+    let (Some(from), Some(to)) = (t.dims, &sizes.dims) else {
+        return Ok(ctx.make(sizes.dims, sizes.ndim, t.dtype));
+    };
+    let Some(skip) = to.len().checked_sub(from.len()) else {
+        let x = ctx.ty_text(0);
+        return Err(
+            ctx.error(format!("x has more dims than the shape, which has {}: {x}", to.len()))
+        );
+    };
+    for (i, &d) in from.iter().enumerate() {
+        let want = to[i + skip];
+        // Only the operand may be stretched: a dim of the shape that is 1 stays 1.
+        let fits = broadcast_dim(ctx, d, want).is_ok()
+            && (ctx.func.syms.as_int(want) != Some(1)
+                || prove::equal(ctx.func, d, want) != Some(false));
+        if !fits {
+            let (x, d, want) = (ctx.ty_text(0), ctx.dim(d), ctx.dim(want));
+            return Err(ctx.error(format!("a dim of size {d} does not broadcast to {want}: {x}")));
+        }
+    }
+    Ok(ctx.make(sizes.dims, None, t.dtype))
+}
+
+fn te_broadcast_to(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+    let out = ctx.out_dims(0)?;
+    let x = broadcast_value(ctx, 0, &out)?;
+    let shape = ctx.size_list(&out);
+    Ok(vec![te::compute(shape, "T_broadcast_to", |i| broadcast_at(&x, i))])
+}
+
+// ---- concat, split ----
+
+fn infer_concat(ctx: &mut InferCtx<'_>) -> Inferred {
+    let Some(parts) = ctx.tensors(0)? else { return Ok(ctx.make(None, None, None)) };
+    let Some(first) = parts.first() else { return Err(ctx.error("there is nothing to join")) };
+    let ndim = parts.iter().find_map(|p| p.ndim);
+    let dtype = parts.iter().find_map(|p| p.dtype);
+    for (k, p) in parts.iter().enumerate() {
+        if p.dtype.is_some_and(|d| Some(d) != dtype) || p.ndim.is_some_and(|n| Some(n) != ndim) {
+            let tys = ctx.ty_text(0);
+            return Err(ctx.error(format!(
+                "tensors[{k}] differs in rank or data type from the others: {tys}"
+            )));
+        }
+    }
+    let Some(ndim) = ndim else { return Ok(ctx.make(None, None, dtype)) };
+    let axis = ctx.axis("axis", ndim)?;
+    let Some(mut dims) = first.dims.clone() else { return Ok(ctx.make(None, Some(ndim), dtype)) };
+    for (k, p) in parts.iter().enumerate().skip(1) {
+        let Some(other) = &p.dims else { return Ok(ctx.make(None, Some(ndim), dtype)) };
+        for i in 0..ndim {
+            dims[i] = if i == axis {
+                ctx.func.syms.add(dims[i], other[i])
+            } else {
+                shared_dim(ctx, dims[i], other[i]).map_err(|()| {
+                    let (a, b) = (ctx.dim(dims[i]), ctx.dim(other[i]));
+                    ctx.error(format!(
+                        "tensors[{k}] has size {b} in dim {i}, the tensors before it {a}"
+                    ))
+                })?
+            };
+        }
+    }
+    Ok(ctx.make(Some(dims), None, dtype))
+}
+
+fn te_concat(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+    let out = ctx.out_dims(0)?;
+    let axis = ctx.infer().axis("axis", out.len())?;
+    let parts = ctx.fields_of_dims(0, |own| {
+        own.iter()
+            .zip(&out)
+            .enumerate()
+            .map(|(i, (&d, &o))| if i == axis { d } else { o })
+            .collect()
+    })?;
+    let shape = ctx.size_list(&out);
+    Ok(vec![te::compute(shape, "T_concat", |i| {
+        // From the last part back: each is chosen where the index lies before its end.
+        let mut starts = vec![te::int(0)];
+        for p in &parts {
+            let next = &starts[starts.len() - 1] + &p.shape()[axis];
+            starts.push(next);
+        }
+        let read = |k: usize| {
+            let mut at = i.to_vec();
+            at[axis] = &i[axis] - &starts[k];
+            parts[k].at(&at)
+        };
+        let last = parts.len() - 1;
+        (0..last).rev().fold(read(last), |rest, k| {
+            te::if_then_else(&te::lt(&i[axis], &starts[k + 1]), &read(k), &rest)
+        })
+    })])
+}
+
+/// The cuts along the axis, ends included, and whether equal parts have yet to be checked at run time.
+fn cuts(ctx: &mut InferCtx<'_>, dim: Sym) -> Result<(Vec<Sym>, bool), InferError> {
+    let spec = ctx.attr("indices_or_sections");
+    let zero = ctx.func.syms.int(0);
+    if let Some(sections) = spec.as_int() {
+        if !(1..=1 << 16).contains(&sections) {
+            return Err(ctx.error(format!("{sections} is no number of parts")));
+        }
+        let n = ctx.func.syms.int(sections);
+        let even = prove::divides(ctx.func, n, dim);
+        if even == Some(false) {
+            let dim = ctx.dim(dim);
+            return Err(ctx.error(format!("a dim of size {dim} has no {sections} equal parts")));
+        }
+        let part = ctx.func.syms.floordiv(dim, n);
+        let cuts = (0..=sections).map(|k| {
+            let k = ctx.func.syms.int(k);
+            ctx.func.syms.mul(part, k)
+        });
+        return Ok((cuts.collect(), even.is_none()));
+    }
+    let bad = || ctx.error("indices_or_sections must be an integer or a list of integers");
+    let mut cuts = vec![zero];
+    for index in spec.as_ints().ok_or_else(bad)? {
+        if index < 0 {
+            return Err(ctx.error(format!("the index {index} is negative")));
+        }
+        let index = ctx.func.syms.int(index);
+        let cut = ctx.func.syms.min(index, dim);
+        // Indices that go down give empty parts, as in NumPy.
+        let cut = ctx.func.syms.max(cut, cuts[cuts.len() - 1]);
+        cuts.push(cut);
+    }
+    cuts.push(dim);
+    Ok((cuts, false))
+}
+
+fn infer_split(ctx: &mut InferCtx<'_>) -> Inferred {
+    let t = ctx.tensor(0)?;
+    let spec = ctx.attr("indices_or_sections");
+    let count = spec.as_int().or_else(|| spec.as_ints().map(|v| v.len() as i64 + 1)).unwrap_or(0);
+    let fields = match (t.ndim, t.dims) {
+        (Some(ndim), Some(dims)) => {
+            let axis = ctx.axis("axis", ndim)?;
+            let (cuts, _) = cuts(ctx, dims[axis])?;
+            let mut fields = Vec::with_capacity(cuts.len() - 1);
+            for pair in cuts.windows(2) {
+                let mut dims = dims.clone();
+                dims[axis] = ctx.func.syms.sub(pair[1], pair[0]);
+                fields.push(ctx.make(Some(dims), None, t.dtype));
+            }
+            fields
+        }
+        (ndim, _) => {
+            if !(1..=1 << 16).contains(&count) {
+                return Err(
+                    ctx.error("indices_or_sections must be a number of parts or a list of indices")
+                );
+            }
+            let part = ctx.make(None, ndim, t.dtype);
+            vec![part; count as usize]
+        }
+    };
+    Ok(ctx.func.intern(TypeData::Tuple(fields.into())))
+}
+
+fn te_split(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+    let dims = ctx.dims(0)?;
+    let axis = ctx.infer().axis("axis", dims.len())?;
+    let (cuts, check) = cuts(&mut ctx.infer(), dims[axis])?;
+    let x = ctx.tensor(0)?;
+    let mut outputs = Vec::with_capacity(cuts.len() - 1);
+    for (k, pair) in cuts.windows(2).enumerate() {
+        let len = ctx.func.syms.sub(pair[1], pair[0]);
+        let (begin, len) = (ctx.size(pair[0]), ctx.size(len));
+        let mut shape = x.shape().to_vec();
+        shape[axis] = len;
+        outputs.push(te::compute(shape, format!("T_split_{k}"), |i| {
+            let mut at = i.to_vec();
+            at[axis] = &i[axis] + &begin;
+            x.at(&at)
+        }));
+    }
+    if check {
+        let (dim, parts) = (x.shape()[axis].clone(), te::int(outputs.len() as i64));
+        let cond = te::eq(&te::floormod(&dim, &parts), &te::int(0));
+        let message =
+            format!("relax.split: axis {axis} of size {dim} has no {parts} equal parts").into();
+        outputs[0] = outputs[0].with_check(Check { axes: Vec::new(), cond, message });
+    }
+    Ok(outputs)
+}
+
+// ---- repeat, tile ----
+
+fn repeats(ctx: &InferCtx<'_>) -> Result<Vec<i64>, InferError> {
+    let bad =
+        || ctx.error("repeats must be an integer or a list of integers, none of them negative");
+    let repeats = ctx.attr("repeats").as_ints().ok_or_else(bad)?;
+    if repeats.iter().any(|&r| r < 0) { Err(bad()) } else { Ok(repeats) }
+}
+
+fn infer_repeat(ctx: &mut InferCtx<'_>) -> Inferred {
+    let t = ctx.tensor(0)?;
+    let repeats = match repeats(ctx)?[..] {
+        [n] => ctx.func.syms.int(n),
+        _ => return Err(ctx.error("repeats must be one integer")),
+    };
+    let flat = ctx.attr("axis").is_none();
+    let Some(ndim) = t.ndim else { return Ok(ctx.make(None, flat.then_some(1), t.dtype)) };
+    let axis = if flat { 0 } else { ctx.axis("axis", ndim)? };
+    let dims = t.dims.map(|mut dims| {
+        if flat {
+            dims = vec![numel(ctx, &dims)];
+        }
+        dims[axis] = ctx.func.syms.mul(dims[axis], repeats);
+        dims
+    });
+    Ok(ctx.make(dims, Some(if flat { 1 } else { ndim }), t.dtype))
+}
+
+fn te_repeat(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+    let n = te::int(repeats(&ctx.infer())?[0]);
+    let x = ctx.tensor(0)?;
+    let shape = ctx.out_shape(0)?;
+    if ctx.attr("axis").is_none() {
+        return Ok(vec![te::compute(shape, "T_repeat", |i| {
+            let mut position = te::floordiv(&i[0], &n);
+            let mut at = Vec::new();
+            for (k, dim) in x.shape().iter().enumerate().rev() {
+                at.push(if k == 0 { position.clone() } else { te::floormod(&position, dim) });
+                position = te::floordiv(&position, dim);
+            }
+            at.reverse();
+            x.at(&at)
+        })]);
+    }
+    let axis = ctx.infer().axis("axis", x.ndim())?;
+    Ok(vec![te::compute(shape, "T_repeat", |i| {
+        let mut at = i.to_vec();
+        at[axis] = te::floordiv(&i[axis], &n);
+        x.at(&at)
+    })])
+}
+
+fn infer_tile(ctx: &mut InferCtx<'_>) -> Inferred {
+    let t = ctx.tensor(0)?;
+    let repeats = repeats(ctx)?;
+    let Some(ndim) = t.ndim else { return Ok(ctx.make(None, None, t.dtype)) };
+    let rank = ndim.max(repeats.len());
+    let dims = t.dims.map(|dims| {
+        let one = ctx.func.syms.int(1);
+        (0..rank)
+            .map(|i| {
+                let dim = (i + ndim).checked_sub(rank).map_or(one, |k| dims[k]);
+                let n = (i + repeats.len()).checked_sub(rank).map_or(1, |k| repeats[k]);
+                let n = ctx.func.syms.int(n);
+                ctx.func.syms.mul(dim, n)
+            })
+            .collect()
+    });
+    Ok(ctx.make(dims, Some(rank), t.dtype))
+}
+
+fn te_tile(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+    let x = ctx.tensor(0)?;
+    let shape = ctx.out_shape(0)?;
+    let skip = shape.len() - x.ndim();
+    Ok(vec![te::compute(shape, "T_tile", |i| {
+        let at: Vec<Expr> =
+            x.shape().iter().zip(&i[skip..]).map(|(d, i)| te::floormod(i, d)).collect();
+        x.at(&at)
+    })])
+}

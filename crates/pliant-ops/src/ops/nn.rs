@@ -1,0 +1,211 @@
+//! Normalisations of neural networks.
+
+use pliant_ir::op::InferError;
+use pliant_ir::relax::Type;
+
+use super::statistical::{Axes, accumulator};
+use crate::decl::{Default, OpDecl, Pattern};
+use crate::infer::{InferCtx, TensorTy};
+use crate::legalize::{LegalizeCtx, LegalizeError, Value};
+use crate::rules::{require_float, shared_dim};
+use crate::te::{self, Expr, Reducer, Tensor};
+
+type Inferred = Result<Type, InferError>;
+type Outputs = Result<Vec<Tensor>, LegalizeError>;
+
+/// The operators of this file.
+pub static DECLS: &[OpDecl] = &[
+    OpDecl::new(
+        "relax.nn.softmax",
+        infer_softmax,
+        "Exponentials along an axis, divided by their sum.",
+    )
+    .operands(&["data"])
+    .attrs(&[("axis", Default::Int(-1))])
+    .te(Pattern::CommReduce, softmax)
+    .onnx(&["Softmax"]),
+    OpDecl::new("relax.nn.log_softmax", infer_softmax, "Logarithm of the softmax along an axis.")
+        .operands(&["data"])
+        .attrs(&[("axis", Default::Int(-1))])
+        .te(Pattern::CommReduce, log_softmax)
+        .onnx(&["LogSoftmax"]),
+    OpDecl::new(
+        "relax.nn.layer_norm",
+        infer_norm,
+        "Shifted and scaled to mean 0 and variance 1 over axes.",
+    )
+    .operands(&["data", "gamma", "beta"])
+    .attrs(&[
+        ("axes", Default::Required),
+        ("epsilon", Default::Float(1e-5)),
+        ("center", Default::Bool(true)),
+        ("scale", Default::Bool(true)),
+    ])
+    .te(Pattern::CommReduce, layer_norm)
+    .onnx(&["LayerNormalization"]),
+    OpDecl::new(
+        "relax.nn.rms_norm",
+        infer_norm,
+        "Divided by the root of the mean square over axes, and scaled.",
+    )
+    .operands(&["data", "weight"])
+    .attrs(&[("axes", Default::Required), ("epsilon", Default::Float(1e-5))])
+    .te(Pattern::CommReduce, rms_norm)
+    .onnx(&["RMSNormalization"]),
+];
+
+// ---- types ----
+
+fn infer_softmax(ctx: &mut InferCtx<'_>) -> Inferred {
+    let t = ctx.tensor(0)?;
+    require_float(ctx, 0, &t)?;
+    if let Some(ndim) = t.ndim {
+        ctx.axis("axis", ndim)?;
+    }
+    Ok(ctx.like(&t, t.dtype))
+}
+
+fn infer_norm(ctx: &mut InferCtx<'_>) -> Inferred {
+    let t = ctx.tensor(0)?;
+    require_float(ctx, 0, &t)?;
+    if let Some(ndim) = t.ndim {
+        let axes = ctx.axes("axes", ndim)?.unwrap_or_default();
+        for i in 1..ctx.args.len() {
+            check_param(ctx, i, &t, &axes)?;
+        }
+    }
+    Ok(ctx.like(&t, t.dtype))
+}
+
+/// A parameter has the dims of the data's axes.
+fn check_param(
+    ctx: &mut InferCtx<'_>,
+    i: usize,
+    data: &TensorTy,
+    axes: &[usize],
+) -> Result<(), InferError> {
+    let p = ctx.tensor(i)?;
+    ctx.same_dtype(0, i)?;
+    if p.ndim.is_some_and(|n| n != axes.len()) {
+        let (name, ty) = (ctx.name(i), ctx.ty_text(i));
+        return Err(
+            ctx.error(format!("{name} must have {} dims, one per axis, but is {ty}", axes.len()))
+        );
+    }
+    let (Some(dims), Some(own)) = (&data.dims, p.dims) else { return Ok(()) };
+    for (&axis, &d) in axes.iter().zip(&own) {
+        shared_dim(ctx, dims[axis], d).map_err(|()| {
+            let (want, got, name) = (ctx.dim(dims[axis]), ctx.dim(d), ctx.name(i));
+            ctx.error(format!("{name} has size {got} for axis {axis}, which has size {want}"))
+        })?;
+    }
+    Ok(())
+}
+
+// ---- loop forms ----
+
+/// Largest value, exponentials of the differences to it, their sum: the parts of a softmax that cannot overflow.
+struct Softmax {
+    x: Value,
+    axes: Axes,
+    largest: Tensor,
+}
+
+impl Softmax {
+    fn new(ctx: &mut LegalizeCtx<'_>) -> Result<Softmax, LegalizeError> {
+        let x = ctx.value(0)?;
+        let axis = ctx.infer().axis("axis", x.shape().len())?;
+        let axes = Axes::new(x.shape(), vec![axis], false);
+        let largest = axes.stage("T_softmax_maxelem", Reducer::Max, |i| x.at(i));
+        Ok(Softmax { x, axes, largest })
+    }
+
+    /// The element minus the largest of its row, in the type in which sums are made.
+    fn shifted(&self, i: &[Expr]) -> Expr {
+        let wide = accumulator(self.x.dtype());
+        te::cast(&self.x.at(i), wide) - te::cast(&self.largest.at(&self.axes.out_indices(i)), wide)
+    }
+}
+
+fn softmax(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+    let s = Softmax::new(ctx)?;
+    let (shape, dtype) = (s.x.shape().to_vec(), s.x.dtype());
+    let exps = te::compute(shape.clone(), "T_softmax_exp", |i| te::exp(&s.shifted(i)));
+    let sum = s.axes.stage("T_softmax_expsum", Reducer::Sum, |i| exps.at(i));
+    Ok(vec![te::compute(shape, "T_softmax_norm", |i| {
+        te::cast(&(exps.at(i) / sum.at(&s.axes.out_indices(i))), dtype)
+    })])
+}
+
+fn log_softmax(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+    let s = Softmax::new(ctx)?;
+    let (shape, dtype) = (s.x.shape().to_vec(), s.x.dtype());
+    let sum = s.axes.stage("T_softmax_expsum", Reducer::Sum, |i| te::exp(&s.shifted(i)));
+    Ok(vec![te::compute(shape, "T_log_softmax", |i| {
+        te::cast(&(s.shifted(i) - te::log(&sum.at(&s.axes.out_indices(i)))), dtype)
+    })])
+}
+
+/// The data, the axes normalised over, and the parameters with the data's dims, which the loop function checks.
+fn norm_operands(
+    ctx: &mut LegalizeCtx<'_>,
+) -> Result<(Value, Vec<usize>, Vec<Value>), LegalizeError> {
+    let dims = ctx.dims(0)?;
+    let axes = ctx.infer().axes("axes", dims.len())?.unwrap_or_default();
+    let x = ctx.value(0)?;
+    let own: Vec<_> = axes.iter().map(|&a| dims[a]).collect();
+    let params =
+        (1..ctx.args.len()).map(|i| ctx.value_of_dims(i, &own)).collect::<Result<_, _>>()?;
+    Ok((x, axes, params))
+}
+
+fn layer_norm(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+    let (x, axes, params) = norm_operands(ctx)?;
+    let infer = ctx.infer();
+    let (center, scale) = (infer.bool("center")?, infer.bool("scale")?);
+    let (wide, dtype) = (accumulator(x.dtype()), x.dtype());
+    let epsilon = epsilon(ctx, wide)?;
+    let reduced = Axes::new(x.shape(), axes.clone(), false);
+    let count = te::cast(&reduced.count(), wide);
+    let at = |i: &[Expr]| te::cast(&x.at(i), wide);
+    let sum = reduced.stage("T_layer_norm_sum", Reducer::Sum, at);
+    let centred = |i: &[Expr]| at(i) - sum.at(&reduced.out_indices(i)) / &count;
+    let squares = reduced.stage("T_layer_norm_squares", Reducer::Sum, |i| {
+        let d = centred(i);
+        &d * &d
+    });
+    Ok(vec![te::compute(x.shape().to_vec(), "T_layer_norm", |i| {
+        let own: Vec<Expr> = axes.iter().map(|&a| i[a].clone()).collect();
+        let variance = squares.at(&reduced.out_indices(i)) / &count;
+        let mut y = centred(i) * te::rsqrt(&(variance + &epsilon));
+        if scale {
+            y = y * te::cast(&params[0].at(&own), wide);
+        }
+        if center {
+            y = y + te::cast(&params[1].at(&own), wide);
+        }
+        te::cast(&y, dtype)
+    })])
+}
+
+fn rms_norm(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+    let (x, axes, params) = norm_operands(ctx)?;
+    let (wide, dtype) = (accumulator(x.dtype()), x.dtype());
+    let epsilon = epsilon(ctx, wide)?;
+    let reduced = Axes::new(x.shape(), axes.clone(), false);
+    let count = te::cast(&reduced.count(), wide);
+    let at = |i: &[Expr]| te::cast(&x.at(i), wide);
+    let squares = reduced.stage("T_rms_norm_squares", Reducer::Sum, |i| at(i) * at(i));
+    Ok(vec![te::compute(x.shape().to_vec(), "T_rms_norm", |i| {
+        let own: Vec<Expr> = axes.iter().map(|&a| i[a].clone()).collect();
+        let mean = squares.at(&reduced.out_indices(i)) / &count;
+        let y = at(i) * te::rsqrt(&(mean + &epsilon)) * te::cast(&params[0].at(&own), wide);
+        te::cast(&y, dtype)
+    })])
+}
+
+fn epsilon(ctx: &LegalizeCtx<'_>, dtype: pliant_ir::DType) -> Result<Expr, LegalizeError> {
+    let value =
+        ctx.attr("epsilon").as_float().ok_or_else(|| ctx.error("epsilon must be a number"))?;
+    Ok(te::const_of(value, dtype))
+}

@@ -1,0 +1,64 @@
+//! Operators whose result's shape depends on values. They are packed functions of the machine.
+
+use pliant_ir::DType;
+use pliant_ir::op::InferError;
+use pliant_ir::relax::{Type, TypeData};
+
+use crate::decl::{Default, OpDecl};
+use crate::infer::InferCtx;
+
+/// The operators of this file.
+pub static DECLS: &[OpDecl] = &[
+    OpDecl::new(
+        "relax.unique",
+        infer_unique,
+        "The different elements, and where they are and how often.",
+    )
+    .operands(&["x"])
+    .attrs(&[
+        ("sorted", Default::Bool(true)),
+        ("return_index", Default::Bool(false)),
+        ("return_inverse", Default::Bool(false)),
+        ("return_counts", Default::Bool(false)),
+        ("axis", Default::None),
+    ])
+    .packed("vm.builtin.unique")
+    .data_dependent()
+    .numpy("unique")
+    .onnx(&["Unique"]),
+    OpDecl::new(
+        "relax.nonzero",
+        infer_nonzero,
+        "The indices of elements that are not 0: one row per dim.",
+    )
+    .operands(&["x"])
+    .packed("vm.builtin.nonzero")
+    .data_dependent()
+    .numpy("nonzero")
+    .onnx(&["NonZero"]),
+];
+
+fn infer_unique(ctx: &mut InferCtx<'_>) -> Result<Type, InferError> {
+    let t = ctx.tensor(0)?;
+    let axis = ctx.attr("axis");
+    if let (Some(axis), Some(ndim)) = (axis.as_int(), t.ndim) {
+        ctx.normal_axis(axis, ndim)?;
+    }
+    let rank = if axis.is_none() { Some(1) } else { t.ndim };
+    let values = ctx.make(None, rank, t.dtype);
+    let mut fields = vec![values];
+    for flag in ["return_index", "return_inverse", "return_counts"] {
+        if ctx.bool(flag)? {
+            fields.push(ctx.make(None, Some(1), Some(DType::Int64)));
+        }
+    }
+    Ok(match fields[..] {
+        [one] => one,
+        _ => ctx.func.intern(TypeData::Tuple(fields.into())),
+    })
+}
+
+fn infer_nonzero(ctx: &mut InferCtx<'_>) -> Result<Type, InferError> {
+    ctx.tensor(0)?;
+    Ok(ctx.make(None, Some(2), Some(DType::Int64)))
+}

@@ -1,0 +1,282 @@
+//! Reductions over axes.
+
+use pliant_ir::DType;
+use pliant_ir::op::InferError;
+use pliant_ir::relax::Type;
+
+use crate::decl::{Default, OpDecl, Pattern};
+use crate::infer::InferCtx;
+use crate::legalize::{LegalizeCtx, LegalizeError, Value};
+use crate::rules::require_float;
+use crate::te::{self, Expr, IterVar, Reducer, Tensor};
+
+type Outputs = Result<Vec<Tensor>, LegalizeError>;
+
+const ATTRS: &[(&str, Default)] = &[("axis", Default::None), ("keepdims", Default::Bool(false))];
+
+macro_rules! row {
+    ($name:literal, $infer:expr, $te:expr, $doc:literal) => {
+        OpDecl::new(concat!("relax.", $name), $infer, $doc)
+            .operands(&["x"])
+            .attrs(ATTRS)
+            .te(Pattern::CommReduce, $te)
+    };
+}
+
+/// The operators of this file.
+pub static DECLS: &[OpDecl] = &[
+    row!("sum", infer, sum, "Sum over axes.").numpy("sum").onnx(&["ReduceSum"]),
+    row!("prod", infer, prod, "Product over axes.").numpy("prod").onnx(&["ReduceProd"]),
+    row!("max", infer, max, "Largest over axes; NaN if one is NaN.")
+        .numpy("max")
+        .onnx(&["ReduceMax"]),
+    row!("min", infer, min, "Smallest over axes; NaN if one is NaN.")
+        .numpy("min")
+        .onnx(&["ReduceMin"]),
+    row!("mean", infer_float, mean, "Mean over axes.").numpy("mean").onnx(&["ReduceMean"]),
+    row!("variance", infer_float, variance, "Mean squared distance from the mean, over axes.")
+        .numpy("var"),
+    row!("std", infer_float, std, "Square root of the variance over axes.").numpy("std"),
+    row!(
+        "argmax",
+        infer_arg,
+        argmax,
+        "Index of the first largest element; of the first NaN if there is one."
+    )
+    .numpy("argmax")
+    .onnx(&["ArgMax"]),
+    row!(
+        "argmin",
+        infer_arg,
+        argmin,
+        "Index of the first smallest element; of the first NaN if there is one."
+    )
+    .numpy("argmin")
+    .onnx(&["ArgMin"]),
+];
+
+// ---- types ----
+
+fn infer(ctx: &mut InferCtx<'_>) -> Result<Type, InferError> {
+    let dtype = ctx.tensor(0)?.dtype;
+    reduced(ctx, dtype)
+}
+
+fn infer_float(ctx: &mut InferCtx<'_>) -> Result<Type, InferError> {
+    let t = ctx.tensor(0)?;
+    require_float(ctx, 0, &t)?;
+    reduced(ctx, t.dtype)
+}
+
+fn infer_arg(ctx: &mut InferCtx<'_>) -> Result<Type, InferError> {
+    if !ctx.attr("axis").is_none() && ctx.attr("axis").as_int().is_none() {
+        return Err(ctx.error("axis must be one integer or None"));
+    }
+    reduced(ctx, Some(DType::Int64))
+}
+
+/// The type of a tensor reduced over the axes in the attributes.
+fn reduced(ctx: &mut InferCtx<'_>, dtype: Option<DType>) -> Result<Type, InferError> {
+    let t = ctx.tensor(0)?;
+    let keepdims = ctx.bool("keepdims")?;
+    let Some(ndim) = t.ndim else {
+        let all = ctx.attr("axis").is_none() && !keepdims;
+        // A reduction over all axes has a known shape even of a tensor of which nothing is known.
+        return Ok(ctx.make(all.then(Vec::new), None, dtype));
+    };
+    let axes = ctx.axes("axis", ndim)?.unwrap_or_else(|| (0..ndim).collect());
+    let one = ctx.func.syms.int(1);
+    let keep = |i: usize| !axes.contains(&i);
+    let dims = t.dims.map(|dims| {
+        let dims = dims.iter().enumerate();
+        match keepdims {
+            true => dims.map(|(i, &d)| if keep(i) { d } else { one }).collect::<Vec<_>>(),
+            false => dims.filter(|(i, _)| keep(*i)).map(|(_, &d)| d).collect(),
+        }
+    });
+    let rank = if keepdims { ndim } else { ndim - axes.len() };
+    let dims = if rank == 0 { Some(Vec::new()) } else { dims };
+    Ok(ctx.make(dims, Some(rank), dtype))
+}
+
+// ---- loop forms ----
+
+/// A reduction under construction: which axes, and how output indices become input indices.
+pub struct Axes {
+    shape: Vec<Expr>,
+    reduce: Vec<usize>,
+    keepdims: bool,
+}
+
+impl Axes {
+    /// The axes in the attributes, over a tensor of that shape.
+    ///
+    /// # Errors
+    /// When an axis is out of range.
+    pub fn from_attrs(ctx: &mut LegalizeCtx<'_>, shape: &[Expr]) -> Result<Axes, LegalizeError> {
+        let infer = ctx.infer();
+        let reduce = infer.axes("axis", shape.len())?.unwrap_or_else(|| (0..shape.len()).collect());
+        let keepdims = infer.bool("keepdims")?;
+        Ok(Axes { shape: shape.to_vec(), reduce, keepdims })
+    }
+
+    /// These axes, kept as dims of size 1 or not.
+    pub fn new(shape: &[Expr], reduce: Vec<usize>, keepdims: bool) -> Axes {
+        Axes { shape: shape.to_vec(), reduce, keepdims }
+    }
+
+    /// How many elements make one output element.
+    pub fn count(&self) -> Expr {
+        self.reduce.iter().fold(te::int(1), |acc, &i| acc * &self.shape[i])
+    }
+
+    /// The dims of the output.
+    pub fn out_shape(&self) -> Vec<Expr> {
+        let dims = self.shape.iter().enumerate();
+        match self.keepdims {
+            true => dims
+                .map(|(i, d)| if self.reduce.contains(&i) { te::int(1) } else { d.clone() })
+                .collect(),
+            false => {
+                dims.filter(|(i, _)| !self.reduce.contains(i)).map(|(_, d)| d.clone()).collect()
+            }
+        }
+    }
+
+    /// The indices of the output element that an input element belongs to.
+    pub fn out_indices(&self, indices: &[Expr]) -> Vec<Expr> {
+        let all = indices.iter().enumerate();
+        match self.keepdims {
+            true => all
+                .map(|(i, e)| if self.reduce.contains(&i) { te::int(0) } else { e.clone() })
+                .collect(),
+            false => {
+                all.filter(|(i, _)| !self.reduce.contains(i)).map(|(_, e)| e.clone()).collect()
+            }
+        }
+    }
+
+    /// The stage that reduces `f(input indices)`.
+    pub fn stage(&self, name: &str, reducer: Reducer, f: impl FnOnce(&[Expr]) -> Expr) -> Tensor {
+        let axes: Vec<IterVar> = self
+            .reduce
+            .iter()
+            .map(|&i| te::reduce_axis(self.shape[i].clone(), format!("k{i}")))
+            .collect();
+        te::compute(self.out_shape(), name, |out| {
+            let mut rest = out.iter();
+            let indices: Vec<Expr> = (0..self.shape.len())
+                .map(|i| match self.reduce.iter().position(|&r| r == i) {
+                    Some(k) => {
+                        if self.keepdims {
+                            rest.next();
+                        }
+                        axes[k].var.expr()
+                    }
+                    None => rest.next().cloned().unwrap_or_else(|| te::int(0)),
+                })
+                .collect();
+            te::reduce(reducer, &f(&indices), &axes, None)
+        })
+    }
+}
+
+/// The type in which values are summed up: half precision loses too much.
+pub fn accumulator(dtype: DType) -> DType {
+    if matches!(dtype, DType::Float16 | DType::BFloat16) { DType::Float32 } else { dtype }
+}
+
+/// A reduction of the elements; sums of half precision are made in float32 and converted at the end.
+fn simple(ctx: &mut LegalizeCtx<'_>, name: &str, reducer: Reducer) -> Outputs {
+    let x = ctx.value(0)?;
+    let axes = Axes::from_attrs(ctx, x.shape())?;
+    let wide = matches!(reducer, Reducer::Sum | Reducer::Prod);
+    let dtype = if wide { accumulator(x.dtype()) } else { x.dtype() };
+    let out = axes.stage(name, reducer, |i| te::cast(&x.at(i), dtype));
+    Ok(vec![narrowed(out, x.dtype())])
+}
+
+/// The tensor converted to a type, if it has another.
+fn narrowed(t: Tensor, dtype: DType) -> Tensor {
+    if t.dtype() == dtype {
+        return t;
+    }
+    te::compute(t.shape().to_vec(), t.name().clone(), |i| te::cast(&t.at(i), dtype))
+}
+
+fn sum(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+    simple(ctx, "T_sum", Reducer::Sum)
+}
+
+fn prod(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+    simple(ctx, "T_prod", Reducer::Prod)
+}
+
+fn max(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+    simple(ctx, "T_max", Reducer::Max)
+}
+
+fn min(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+    simple(ctx, "T_min", Reducer::Min)
+}
+
+fn mean(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+    let x = ctx.value(0)?;
+    let axes = Axes::from_attrs(ctx, x.shape())?;
+    let wide = accumulator(x.dtype());
+    let sum = axes.stage("T_sum", Reducer::Sum, |i| te::cast(&x.at(i), wide));
+    let count = te::cast(&axes.count(), wide);
+    let dtype = x.dtype();
+    Ok(vec![te::compute(axes.out_shape(), "T_mean", |i| te::cast(&(sum.at(i) / count), dtype))])
+}
+
+/// The mean squared distance from the mean, in two passes: the difference of mean squares loses digits.
+fn variance_of(ctx: &mut LegalizeCtx<'_>, name: &str, finish: fn(&Expr) -> Expr) -> Outputs {
+    let x = ctx.value(0)?;
+    let axes = Axes::from_attrs(ctx, x.shape())?;
+    let (wide, dtype) = (accumulator(x.dtype()), x.dtype());
+    let count = te::cast(&axes.count(), wide);
+    let sum = axes.stage("T_sum", Reducer::Sum, |i| te::cast(&x.at(i), wide));
+    let squares = axes.stage("T_squares", Reducer::Sum, |i| {
+        let d = te::cast(&x.at(i), wide) - sum.at(&axes.out_indices(i)) / &count;
+        &d * &d
+    });
+    let out = te::compute(axes.out_shape(), name, |i| {
+        te::cast(&finish(&(squares.at(i) / &count)), dtype)
+    });
+    Ok(vec![out])
+}
+
+fn variance(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+    variance_of(ctx, "T_variance", Expr::clone)
+}
+
+fn std(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+    variance_of(ctx, "T_std", te::sqrt)
+}
+
+fn argmax(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+    arg(ctx, "T_argmax", Reducer::Max)
+}
+
+fn argmin(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+    arg(ctx, "T_argmin", Reducer::Min)
+}
+
+/// The extreme value first, then the least index that holds it (or a NaN): two plain reductions, which vectorise.
+fn arg(ctx: &mut LegalizeCtx<'_>, name: &str, reducer: Reducer) -> Outputs {
+    let x: Value = ctx.value(0)?;
+    let axes = Axes::from_attrs(ctx, x.shape())?;
+    let best = axes.stage("T_best", reducer, |i| x.at(i));
+    let count = axes.count();
+    let first = axes.stage("T_first", Reducer::Min, |i| {
+        let value = x.at(i);
+        let index = axes.reduce.iter().fold(te::int(0), |acc, &k| acc * &axes.shape[k] + &i[k]);
+        let mut hit = te::eq(&value, &best.at(&axes.out_indices(i)));
+        if value.ty().dtype.is_float() {
+            hit = te::or(&hit, &te::isnan(&value));
+        }
+        te::select(&hit, &index, &count)
+    });
+    Ok(vec![first.renamed(name)])
+}
