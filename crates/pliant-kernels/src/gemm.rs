@@ -39,50 +39,100 @@ pub trait LibraryGemm: Send + Sync {
     unsafe fn dgemm(&self, g: &Gemm<f64>);
 }
 
-/// The implementation over the crate `matrixmultiply`, with own kernels for one and two rows.
+/// The implementation over the crate `gemm`: AVX-512, AVX2 or NEON kernels picked at run time, fast from one row up.
+#[derive(Debug, Default)]
+pub struct GemmCrate;
+
+/// # Safety
+/// As for [`LibraryGemm::sgemm`].
+unsafe fn gemm_crate<T: Element>(g: &Gemm<T>) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        gemm::gemm(
+            g.m,
+            g.n,
+            g.k,
+            g.c.0,
+            g.c.2,
+            g.c.1,
+            g.accumulate,
+            g.a.0,
+            g.a.2,
+            g.a.1,
+            g.b.0,
+            g.b.2,
+            g.b.1,
+            T::ONE,
+            T::ONE,
+            false,
+            false,
+            false,
+            gemm::Parallelism::None,
+        );
+    }
+}
+
+impl LibraryGemm for GemmCrate {
+    unsafe fn sgemm(&self, g: &Gemm<f32>) {
+        // SAFETY: the caller's promise.
+        unsafe { gemm_crate(g) }
+    }
+
+    unsafe fn dgemm(&self, g: &Gemm<f64>) {
+        // SAFETY: the caller's promise.
+        unsafe { gemm_crate(g) }
+    }
+}
+
+/// The implementation over the crate `matrixmultiply`: the independent second opinion of the tests.
 #[derive(Debug, Default)]
 pub struct MatrixMultiply;
 
 impl LibraryGemm for MatrixMultiply {
     unsafe fn sgemm(&self, g: &Gemm<f32>) {
+        let beta = if g.accumulate { 1.0 } else { 0.0 };
         // SAFETY: the caller's promise.
         unsafe {
-            if !skinny(g) {
-                let beta = if g.accumulate { 1.0 } else { 0.0 };
-                matrixmultiply::sgemm(
-                    g.m, g.k, g.n, 1.0, g.a.0, g.a.1, g.a.2, g.b.0, g.b.1, g.b.2, beta, g.c.0,
-                    g.c.1, g.c.2,
-                );
-            }
+            matrixmultiply::sgemm(
+                g.m, g.k, g.n, 1.0, g.a.0, g.a.1, g.a.2, g.b.0, g.b.1, g.b.2, beta, g.c.0, g.c.1,
+                g.c.2,
+            );
         }
     }
 
     unsafe fn dgemm(&self, g: &Gemm<f64>) {
+        let beta = if g.accumulate { 1.0 } else { 0.0 };
         // SAFETY: the caller's promise.
         unsafe {
-            if !skinny(g) {
-                let beta = if g.accumulate { 1.0 } else { 0.0 };
-                matrixmultiply::dgemm(
-                    g.m, g.k, g.n, 1.0, g.a.0, g.a.1, g.a.2, g.b.0, g.b.1, g.b.2, beta, g.c.0,
-                    g.c.1, g.c.2,
-                );
-            }
+            matrixmultiply::dgemm(
+                g.m, g.k, g.n, 1.0, g.a.0, g.a.1, g.a.2, g.b.0, g.b.1, g.b.2, beta, g.c.0, g.c.1,
+                g.c.2,
+            );
         }
     }
 }
 
 /// The library in use.
 pub fn library_gemm() -> &'static dyn LibraryGemm {
-    static LIBRARY: MatrixMultiply = MatrixMultiply;
+    static LIBRARY: GemmCrate = GemmCrate;
     &LIBRARY
 }
 
 /// An element type of products.
-trait Element: Copy + std::ops::Add<Output = Self> + std::ops::Mul<Output = Self> + Default {
+trait Element: Copy + 'static {
+    /// The number one.
+    const ONE: Self;
+
+    /// One product by the library in use.
+    ///
+    /// # Safety
+    /// As for [`LibraryGemm::sgemm`].
     unsafe fn gemm(g: &Gemm<Self>);
 }
 
 impl Element for f32 {
+    const ONE: f32 = 1.0;
+
     unsafe fn gemm(g: &Gemm<f32>) {
         // SAFETY: the caller's promise.
         unsafe { library_gemm().sgemm(g) }
@@ -90,53 +140,12 @@ impl Element for f32 {
 }
 
 impl Element for f64 {
+    const ONE: f64 = 1.0;
+
     unsafe fn gemm(g: &Gemm<f64>) {
         // SAFETY: the caller's promise.
         unsafe { library_gemm().dgemm(g) }
     }
-}
-
-/// Rows up to which packing B costs more than it saves.
-const SKINNY_ROWS: usize = 2;
-/// Columns of C kept in registers at a time by the skinny kernel.
-const STRIP: usize = 32;
-
-/// Handles one or two rows where B or C lets plain loops run over contiguous memory. Returns whether it did.
-///
-/// # Safety
-/// As for [`LibraryGemm::sgemm`].
-unsafe fn skinny<T: Element>(g: &Gemm<T>) -> bool {
-    if g.m > SKINNY_ROWS || g.c.2 != 1 || g.b.2 != 1 {
-        return false;
-    }
-    for row in 0..g.m as isize {
-        // SAFETY: the caller's promise; every offset stays inside the matrices.
-        unsafe {
-            let (a, c) = (g.a.0.offset(row * g.a.1), g.c.0.offset(row * g.c.1));
-            let mut j = 0;
-            while j + STRIP <= g.n {
-                let mut acc = [T::default(); STRIP];
-                if g.accumulate {
-                    acc.iter_mut().enumerate().for_each(|(l, x)| *x = *c.add(j + l));
-                }
-                for p in 0..g.k as isize {
-                    let av = *a.offset(p * g.a.2);
-                    let b = g.b.0.offset(p * g.b.1).add(j);
-                    acc.iter_mut().enumerate().for_each(|(l, x)| *x = *x + av * *b.add(l));
-                }
-                acc.iter().enumerate().for_each(|(l, x)| *c.add(j + l) = *x);
-                j += STRIP;
-            }
-            for j in j..g.n {
-                let mut acc = if g.accumulate { *c.add(j) } else { T::default() };
-                for p in 0..g.k as isize {
-                    acc = acc + *a.offset(p * g.a.2) * *g.b.0.offset(p * g.b.1).add(j);
-                }
-                *c.add(j) = acc;
-            }
-        }
-    }
-    true
 }
 
 /// A batch of products, as generated code passes it.
@@ -291,3 +300,59 @@ macro_rules! entry {
 
 entry!(pliant_gemm_f32, f32);
 entry!(pliant_gemm_f64, f64);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Values that repeat with no small period and sum exactly in float32.
+    fn fill(len: usize, step: usize) -> Vec<f32> {
+        (0..len).map(|i| ((i * step) % 13) as f32 - 6.0).collect()
+    }
+
+    fn product(
+        library: &dyn LibraryGemm,
+        m: usize,
+        n: usize,
+        k: usize,
+        accumulate: bool,
+    ) -> Vec<f32> {
+        let (a, b) = (fill(m * k, 7), fill(k * n, 5));
+        let mut c = fill(m * n, 3);
+        let g = Gemm {
+            m,
+            n,
+            k,
+            a: (a.as_ptr(), k as isize, 1),
+            b: (b.as_ptr(), 1, k as isize),
+            c: (c.as_mut_ptr(), n as isize, 1),
+            accumulate,
+        };
+        // SAFETY: the three matrices have exactly the addressed elements.
+        unsafe { library.sgemm(&g) };
+        c
+    }
+
+    #[test]
+    fn all_libraries_agree_with_a_plain_loop() {
+        for (m, n, k) in [(0, 3, 2), (1, 1, 1), (2, 3, 0), (1, 70, 33), (7, 17, 8), (33, 65, 129)] {
+            for accumulate in [false, true] {
+                let (a, b, old) = (fill(m * k, 7), fill(k * n, 5), fill(m * n, 3));
+                let want: Vec<f32> = (0..m * n)
+                    .map(|at| {
+                        let (i, j) = (at / n, at % n);
+                        let sum: f32 = (0..k).map(|p| a[i * k + p] * b[j * k + p]).sum();
+                        sum + if accumulate { old[at] } else { 0.0 }
+                    })
+                    .collect();
+                for library in [&GemmCrate as &dyn LibraryGemm, &MatrixMultiply] {
+                    assert_eq!(
+                        product(library, m, n, k, accumulate),
+                        want,
+                        "{m}x{n}x{k} {accumulate}"
+                    );
+                }
+            }
+        }
+    }
+}
