@@ -28,8 +28,10 @@
 use std::sync::Arc;
 
 use pliant_ir::op::{CALL_PURE_PACKED, CALL_TIR};
+use pliant_ir::print::{PrintOptions, print_prim_func};
 use pliant_ir::relax::expr::AttrsId;
-use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function, Type, TypeData, Var};
+use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function, Type, Var};
+use pliant_ir::tir::PrimFunc;
 use pliant_ir::{Attrs, BaseFunc, IRModule, Op, Sym};
 use pliant_ops::{LegalizeError, Legalized, TirCall};
 use pliant_pass::rewrite::{Namer, rewrite_bindings};
@@ -37,9 +39,6 @@ use pliant_pass::{ModulePass, PassContext, PassError, Problem};
 use rustc_hash::FxHashMap;
 
 use crate::names::{RESHAPE, op_call};
-
-/// Operators that give the same elements another shape.
-const VIEWS: [&str; 4] = ["relax.reshape", "relax.flatten", "relax.expand_dims", "relax.squeeze"];
 
 /// See the module's documentation.
 pub struct LegalizeOps;
@@ -90,18 +89,25 @@ fn has_operators(func: &Function) -> bool {
 
 /// The loop functions made so far.
 struct Kernels {
-    made: Vec<(Arc<str>, pliant_ir::tir::PrimFunc)>,
+    made: Vec<(Arc<str>, PrimFunc)>,
     /// How often each name was handed out; names of the module count as handed out.
     names: FxHashMap<Arc<str>, u32>,
+    /// The loop functions by their text, which tells whether two are equal.
+    by_text: FxHashMap<String, Arc<str>>,
 }
 
 impl Kernels {
     fn new(module: &IRModule) -> Self {
         let names = module.functions.keys().map(|n| (n.clone(), 0)).collect();
-        Kernels { made: Vec::new(), names }
+        Kernels { made: Vec::new(), names, by_text: FxHashMap::default() }
     }
 
-    fn add(&mut self, hint: &str, func: pliant_ir::tir::PrimFunc) -> Arc<str> {
+    /// Adds a loop function under `hint` or a name made from it, unless there is an equal one.
+    fn add(&mut self, hint: &str, func: PrimFunc) -> Arc<str> {
+        let text = print_prim_func("f", &func, &PrintOptions::complete());
+        if let Some(name) = self.by_text.get(&text) {
+            return name.clone();
+        }
         let mut name: Arc<str> = hint.into();
         while self.names.contains_key(&name) {
             let count = self.names.entry(hint.into()).or_insert(0);
@@ -109,6 +115,7 @@ impl Kernels {
             name = format!("{hint}{count}").into();
         }
         self.names.insert(name.clone(), 0);
+        self.by_text.insert(text, name.clone());
         self.made.push((name.clone(), func));
         name
     }
@@ -143,6 +150,7 @@ struct Known {
     inputs: Vec<usize>,
     tir_vars: Vec<Sym>,
     out_tys: Vec<Type>,
+    tuple: bool,
 }
 
 struct Legalizer<'a> {
@@ -184,25 +192,22 @@ impl Legalizer<'_> {
         };
         let args = func.list(args).to_vec();
         let ty = func.expr_ty(binding.value);
-        if VIEWS.contains(&op.0) {
-            if let Some(view) = view(func, &args, ty) {
-                binding.value = view;
-                out.push(binding);
-                return Ok(());
-            }
-        }
         let (flat, operands) = flatten(func, &args);
         let key = Key { op, attrs, ty, operands };
         if let Some(known) = self.known.get(&key) {
             let known = known.clone();
             let inputs: Vec<Expr> = known.inputs.iter().map(|&i| flat[i]).collect();
-            binding.value = call_tir(func, &known, &inputs, ty);
+            binding.value = call_known(func, &known, &inputs);
             out.push(binding);
             return Ok(());
         }
         let attrs = func.call_attrs(attrs).clone();
         match pliant_ops::legalize(func, op, &args, &attrs, ty)? {
             None => {}
+            Some(Legalized::Reshape { input, shape }) => {
+                let input = self.bound(func, binding.var, input, out);
+                binding.value = op_call(func, RESHAPE, &[input, shape], ty);
+            }
             Some(Legalized::Packed { name, args }) => {
                 let callee = func.extern_func(name);
                 let mut all = vec![callee];
@@ -213,7 +218,7 @@ impl Legalizer<'_> {
                     func.call(Callee::Op(CALL_PURE_PACKED), &all, Attrs::default(), &[ty], ty);
             }
             Some(Legalized::Tir(call)) => {
-                binding.value = self.new_kernel(func, binding.var, call, key, &flat, ty, out);
+                binding.value = self.new_kernel(func, binding.var, call, key, &flat, out);
             }
         }
         out.push(binding);
@@ -228,7 +233,6 @@ impl Legalizer<'_> {
         call: TirCall,
         key: Key,
         flat: &[Expr],
-        ty: Type,
         out: &mut Vec<Binding>,
     ) -> Expr {
         let name = self.kernels.add(&call.name, call.func);
@@ -239,12 +243,13 @@ impl Legalizer<'_> {
             inputs: positions.clone().unwrap_or_default(),
             tir_vars: call.tir_vars,
             out_tys: call.out_tys,
+            tuple: call.tuple,
         };
         let mut inputs = Vec::with_capacity(call.inputs.len());
         for input in call.inputs {
             inputs.push(self.bound(func, var, input, out));
         }
-        let value = call_tir(func, &known, &inputs, ty);
+        let value = call_known(func, &known, &inputs);
         if positions.is_some() {
             self.known.insert(key, known);
         }
@@ -266,25 +271,10 @@ impl Legalizer<'_> {
     }
 }
 
-fn call_tir(func: &mut Function, known: &Known, inputs: &[Expr], ty: Type) -> Expr {
-    let any = func.intern(TypeData::Any);
-    let callee_ty = func.intern(TypeData::Callable { params: None, ret: any, pure: true });
-    let callee = func.global(&known.name, callee_ty);
-    let inputs = func.tuple(inputs);
-    let mut args = vec![callee, inputs];
-    if !known.tir_vars.is_empty() {
-        args.push(func.shape(&known.tir_vars));
-    }
-    func.call(Callee::Op(CALL_TIR), &args, Attrs::default(), &known.out_tys, ty)
-}
-
-/// `R.reshape` of the first operand to the dims of the result, if those are known.
-fn view(func: &mut Function, args: &[Expr], ty: Type) -> Option<Expr> {
-    let &x = args.first()?;
-    let dims = func.types.get(ty).dims()?.to_vec();
-    func.ty(x).dims()?;
-    let shape = func.shape(&dims);
-    Some(op_call(func, RESHAPE, &[x, shape], ty))
+/// The call of a known loop function with other inputs.
+fn call_known(func: &mut Function, known: &Known, inputs: &[Expr]) -> Expr {
+    let Known { name, tir_vars, out_tys, tuple, .. } = known;
+    pliant_ops::call_tir(func, name, inputs, tir_vars, out_tys, *tuple)
 }
 
 /// The operands with tuples written out, and what decides about them.
