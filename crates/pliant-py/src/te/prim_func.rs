@@ -2,12 +2,15 @@
 
 use std::sync::Arc;
 
+use pliant_ir::print::{PrintOptions, print_prim_func};
 use pliant_ir::tir;
 use pliant_ops::te;
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 
 use crate::enter::guard;
 use crate::error::{Error, Result};
+use crate::relax::views::{attrs_dict, set_attrs};
 use crate::te::tensor::Tensor;
 use crate::tir::expr::prim;
 
@@ -35,5 +38,62 @@ fn argument(obj: &Bound<'_, PyAny>) -> Result<te::Arg> {
         None => {
             Err(Error::Type(format!("an argument is a tensor or a variable, not {}", obj.repr()?)))
         }
+    }
+}
+
+#[pymethods]
+impl PrimFunc {
+    /// The names of the parameters.
+    #[getter]
+    fn params(&self) -> Vec<String> {
+        self.func.params.iter().map(|&p| self.func.var(p).name.to_string()).collect()
+    }
+
+    /// The attributes.
+    #[getter]
+    fn attrs<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyDict>> {
+        attrs_dict(py, &self.func.attrs)
+    }
+
+    /// Whether only its module calls it.
+    #[getter]
+    fn is_private(&self) -> bool {
+        self.func.private
+    }
+
+    /// The function with one more attribute, or with a dict of them.
+    #[pyo3(signature = (attr_key_or_dict, attr_value=None))]
+    fn with_attr(
+        &self,
+        attr_key_or_dict: &Bound<'_, PyAny>,
+        attr_value: Option<&Bound<'_, PyAny>>,
+    ) -> Result<PrimFunc> {
+        let mut func = (*self.func).clone();
+        set_attrs(&mut func.attrs, attr_key_or_dict, attr_value)?;
+        Ok(PrimFunc { func: Arc::new(func) })
+    }
+
+    /// The function as script.
+    #[pyo3(signature = (show_meta=false, name=None))]
+    fn script(&self, show_meta: bool, name: Option<&str>) -> String {
+        let options = PrintOptions { show_meta, ..PrintOptions::default() };
+        let symbol = self.func.attrs.get("global_symbol").and_then(|v| v.as_str());
+        print_prim_func(name.or(symbol).unwrap_or("main"), &self.func, &options)
+    }
+
+    fn __str__(&self) -> String {
+        self.script(false, None)
+    }
+
+    fn __repr__(&self) -> String {
+        self.script(false, None)
+    }
+
+    fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
+        other.cast::<PrimFunc>().is_ok_and(|o| Arc::ptr_eq(&o.get().func, &self.func))
+    }
+
+    fn __hash__(&self) -> usize {
+        Arc::as_ptr(&self.func) as usize
     }
 }

@@ -1,0 +1,16 @@
+"""Showing script on a terminal."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TextIO
+
+from pliant import _core
+
+
+def show(text: str, style: str | None = None, file: TextIO | None = None) -> None:
+    """Prints script, in colours when the output is a terminal (and ``NO_COLOR`` is not set)."""
+    out = file or sys.stdout
+    colour = style != "none" and "NO_COLOR" not in os.environ and out.isatty()
+    print(_core.highlight_script(text) if colour else text, file=out)
