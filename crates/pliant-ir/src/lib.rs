@@ -8,12 +8,14 @@
 //! | [`attrs`] | attribute values of operators and functions |
 //! | [`op`] | the name of an operator, and what the IR asks of whoever declares operators |
 //! | [`print`] | script text of everything |
+//! | [`equal`] | equality up to renaming, and its hash |
 //! | [`verify`] | the rules of well-formed modules |
 //!
 //! A function owns its arenas: ids of one function mean nothing in another, functions are cloned
 //! whole, transformed in parallel and dropped whole. Nothing here is global and nothing locks.
 
 pub mod attrs;
+pub mod equal;
 pub mod module;
 pub mod op;
 pub mod print;

@@ -274,8 +274,8 @@ fn calls_of_globals() {
     assert_eq!(call("absent", 2, 2), [codes::PL0210]);
     assert_eq!(call("matmul", 2, 1), [codes::PL0218]);
     // x is (n, 4) where the product needs (m, 8) and (8, n).
-    assert_eq!(call("matmul", 2, 2), [codes::PL0218, codes::PL0218,]);
-    assert_eq!(call("matmul", 3, 2), [codes::PL0218, codes::PL0218, codes::PL0218]);
+    assert_eq!(call("matmul", 2, 2), [codes::PL0218]);
+    assert_eq!(call("matmul", 3, 2), [codes::PL0218, codes::PL0218]);
     assert_eq!(call("main", 2, 2), [codes::PL0218]);
 
     let mut t = Fixture::new();

@@ -1,0 +1,166 @@
+//! Structural equality up to renaming, and the hash that goes with it.
+//!
+//! Two modules are equal when they have the same functions under the same names, in whatever order, and two
+//! functions when one becomes the other by renaming variables, symbols and buffers. Spans and the names of variables,
+//! symbols, buffers and blocks do not count; attributes, notes and the private flag do.
+//!
+//! A difference is found by walking both in step, and told with the path to it.
+
+mod relax;
+mod tir;
+
+use std::fmt;
+use std::hash::{Hash, Hasher};
+
+use rustc_hash::FxHasher;
+
+use crate::attrs::FuncAttrs;
+use crate::module::{BaseFunc, IRModule};
+
+/// The first difference between two things.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// Where it is: `main / binding 3 (lv2) / argument 0`.
+    pub path: String,
+    /// What the two sides are.
+    pub what: String,
+}
+
+impl Difference {
+    fn new(what: impl Into<String>) -> Self {
+        Difference { path: String::new(), what: what.into() }
+    }
+
+    fn sides(what: &str, a: impl fmt::Display, b: impl fmt::Display) -> Self {
+        Self::new(format!("{what}: {a} on the left, {b} on the right"))
+    }
+
+    fn at(mut self, place: impl fmt::Display) -> Self {
+        self.path = if self.path.is_empty() {
+            place.to_string()
+        } else {
+            format!("{place} / {}", self.path)
+        };
+        self
+    }
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.path.is_empty() {
+            f.write_str(&self.what)
+        } else {
+            write!(f, "{}: {}", self.path, self.what)
+        }
+    }
+}
+
+impl std::error::Error for Difference {}
+
+type Cmp = Result<(), Difference>;
+
+fn same<T: PartialEq + fmt::Display>(what: &str, a: T, b: T) -> Cmp {
+    if a == b { Ok(()) } else { Err(Difference::sides(what, a, b)) }
+}
+
+fn same_attrs(a: &FuncAttrs, b: &FuncAttrs) -> Cmp {
+    for (key, value) in a {
+        if b.get(key) != Some(value) {
+            return Err(Difference::new(format!("attribute '{key}' differs")));
+        }
+    }
+    match b.keys().find(|k| !a.contains_key(*k)) {
+        Some(key) => Err(Difference::new(format!("attribute '{key}' is on the right only"))),
+        None => Ok(()),
+    }
+}
+
+/// Whether two modules are the same up to renaming inside their functions.
+///
+/// # Errors
+/// The first difference.
+pub fn structural_equal(a: &IRModule, b: &IRModule) -> Result<(), Difference> {
+    same_attrs(&a.attrs, &b.attrs)?;
+    for name in a.functions.keys() {
+        if b.get(name).is_none() {
+            return Err(Difference::new(format!("function '{name}' is on the left only")));
+        }
+    }
+    for (name, right) in &b.functions {
+        let Some(left) = a.get(name) else {
+            return Err(Difference::new(format!("function '{name}' is on the right only")));
+        };
+        equal_base(left, right).map_err(|d| d.at(name))?;
+    }
+    Ok(())
+}
+
+fn equal_base(a: &BaseFunc, b: &BaseFunc) -> Cmp {
+    match (a, b) {
+        (BaseFunc::Relax(a), BaseFunc::Relax(b)) => equal_functions(a, b),
+        (BaseFunc::Prim(a), BaseFunc::Prim(b)) => equal_prim_funcs(a, b),
+        (BaseFunc::Relax(_), _) => {
+            Err(Difference::new("a graph function here, a loop function there"))
+        }
+        (BaseFunc::Prim(_), _) => {
+            Err(Difference::new("a loop function here, a graph function there"))
+        }
+    }
+}
+
+/// Whether two graph functions are the same up to renaming.
+///
+/// # Errors
+/// The first difference.
+pub fn equal_functions(
+    a: &crate::relax::Function,
+    b: &crate::relax::Function,
+) -> Result<(), Difference> {
+    relax::Matcher::new(a, b).functions()
+}
+
+/// Whether two loop functions are the same up to renaming.
+///
+/// # Errors
+/// The first difference.
+pub fn equal_prim_funcs(
+    a: &crate::tir::PrimFunc,
+    b: &crate::tir::PrimFunc,
+) -> Result<(), Difference> {
+    tir::Matcher::new(a, b).functions()
+}
+
+/// A hash under which equal modules are equal.
+pub fn structural_hash(module: &IRModule) -> u64 {
+    let mut names: Vec<_> = module.functions.iter().collect();
+    names.sort_by_key(|(name, _)| (*name).clone());
+    let mut h = FxHasher::default();
+    hash_attrs(&module.attrs, &mut h);
+    for (name, func) in names {
+        name.hash(&mut h);
+        match func {
+            BaseFunc::Relax(f) => hash_function(f).hash(&mut h),
+            BaseFunc::Prim(f) => hash_prim_func(f).hash(&mut h),
+        }
+    }
+    h.finish()
+}
+
+/// A hash under which equal graph functions are equal.
+pub fn hash_function(f: &crate::relax::Function) -> u64 {
+    relax::hash(f)
+}
+
+/// A hash under which equal loop functions are equal.
+pub fn hash_prim_func(f: &crate::tir::PrimFunc) -> u64 {
+    tir::hash(f)
+}
+
+fn hash_attrs(attrs: &FuncAttrs, h: &mut FxHasher) {
+    let mut items: Vec<_> = attrs.iter().collect();
+    items.sort_by_key(|(key, _)| (*key).clone());
+    for (key, value) in items {
+        key.hash(h);
+        value.hash(h);
+    }
+}
