@@ -3,6 +3,7 @@
 use pliant_ir::Sym;
 use pliant_ir::op::InferError;
 use pliant_ir::relax::{ExprData, TensorShape, Type, TypeData};
+use pliant_sym::SymKind;
 
 use crate::decl::{Default, OpDecl, Pattern};
 use crate::infer::InferCtx;
@@ -170,8 +171,39 @@ fn fill_open(
         let (total, rest) = (ctx.dim(total), ctx.dim(rest));
         return Err(ctx.error(format!("{x} has {total} elements, which {rest} does not divide")));
     }
-    dims[open] = ctx.func.syms.floordiv(total, rest);
+    let others: Vec<Sym> =
+        dims.iter().enumerate().filter(|(i, _)| *i != open).map(|(_, &d)| d).collect();
+    dims[open] = quotient(ctx, old, &others);
     Ok(())
+}
+
+/// The product of the old sizes over that of the new ones, common factors cancelled: a symbol that stands on both
+/// sides says nothing about the size that is looked for, even where it is 0.
+fn quotient(ctx: &mut InferCtx<'_>, old: &[Sym], new: &[Sym]) -> Sym {
+    let (mut over, mut under) = (Vec::new(), Vec::new());
+    old.iter().for_each(|&d| factors(ctx, d, &mut over));
+    new.iter().for_each(|&d| factors(ctx, d, &mut under));
+    under.retain(|f| match over.iter().position(|o| o == f) {
+        Some(k) => {
+            over.swap_remove(k);
+            false
+        }
+        None => true,
+    });
+    let (over, under) = (numel(ctx, &over), numel(ctx, &under));
+    ctx.func.syms.floordiv(over, under)
+}
+
+/// The factors of a size that show in its form.
+fn factors(ctx: &mut InferCtx<'_>, dim: Sym, out: &mut Vec<Sym>) {
+    match ctx.func.syms.kind(dim) {
+        SymKind::Product(list) => out.extend_from_slice(list),
+        SymKind::Sum { terms: &[(coef, atom)], constant: 0 } => {
+            out.push(ctx.func.syms.int(coef));
+            factors(ctx, atom, out);
+        }
+        _ => out.push(dim),
+    }
 }
 
 fn infer_flatten(ctx: &mut InferCtx<'_>) -> Inferred {

@@ -505,8 +505,11 @@ pub fn reduce_axis_from(min: Expr, extent: Expr, name: impl Into<Arc<str>>) -> I
 
 /// A reduction with any reducer; over no axes it is the source.
 pub fn reduce(reducer: Reducer, source: &Expr, axes: &[IterVar], init: Option<Expr>) -> Expr {
-    if axes.is_empty() && init.is_none() {
-        return source.clone();
+    if axes.is_empty() {
+        return match init {
+            Some(init) => reducer.combine(&cast(&init, source.ty()), source),
+            None => source.clone(),
+        };
     }
     let r = Reduce { reducer, source: source.clone(), axes: axes.to_vec(), init };
     Expr::new(ExprKind::Reduce(Arc::new(r)), source.ty())
