@@ -2,10 +2,14 @@
 
 use pliant_ir::print::{PrintOptions, print_module};
 use pliant_ir::relax::{Expr, ExprData};
+use pliant_ir::verify::verify_module;
 use pliant_ir::{IRModule, OpRegistry};
 
 /// Constants of more bytes than this in all are left out of the text.
 const MAX_CONSTANT_BYTES: usize = 1 << 20;
+
+/// More findings than this help nobody.
+const MAX_FINDINGS: usize = 5;
 
 /// The script of a module. It holds the constants, so that it parses back, unless they are larger than a mebibyte.
 pub fn module_text(module: &IRModule, ops: &dyn OpRegistry) -> String {
@@ -26,8 +30,8 @@ fn constant_bytes(module: &IRModule) -> usize {
     total
 }
 
-/// What is wrong with a module; empty when it is well-formed.
+/// What is wrong with a module, the first few findings; empty when it is well-formed.
 pub fn verify(module: &IRModule, ops: &dyn OpRegistry) -> Vec<String> {
-    let _ = (module, ops);
-    Vec::new()
+    let findings = verify_module(module, ops);
+    findings.iter().filter(|d| d.is_error()).take(MAX_FINDINGS).map(|d| d.to_string()).collect()
 }

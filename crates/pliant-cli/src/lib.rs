@@ -1,0 +1,101 @@
+//! The command line: `pliant opt | check | compile | run | dump`. A surface without logic over the facade.
+//!
+//! Exit codes: 0 success, 1 the program, an input or a file is wrong, 2 the command line is wrong, 70 a bug of the
+//! compiler, 130 interrupted. Results go to standard output, everything else to standard error.
+
+mod args;
+mod commands;
+mod inputs;
+mod npy;
+
+use std::ffi::OsString;
+use std::io::Write;
+
+use clap::Parser;
+use pliant::{Error, ErrorKind, SourceMap};
+
+use crate::args::{Cli, Command};
+
+/// Success.
+pub const EXIT_OK: i32 = 0;
+/// The program, an input or a file is wrong.
+pub const EXIT_FAILED: i32 = 1;
+/// The command line is wrong.
+pub const EXIT_USAGE: i32 = 2;
+/// A bug of the compiler.
+pub const EXIT_BUG: i32 = 70;
+/// Interrupted.
+pub const EXIT_INTERRUPTED: i32 = 130;
+
+/// Why a command failed: text for standard error, and the exit code.
+pub(crate) struct Failure {
+    text: String,
+    code: i32,
+}
+
+impl Failure {
+    /// A wrong program, input or file.
+    fn new(text: impl Into<String>) -> Failure {
+        Failure { text: text.into(), code: EXIT_FAILED }
+    }
+
+    /// An error of the facade, shown with the user's own lines.
+    fn of(error: &Error, sources: &SourceMap) -> Failure {
+        let code = match error.kind() {
+            ErrorKind::Internal => EXIT_BUG,
+            ErrorKind::Interrupted => EXIT_INTERRUPTED,
+            _ => EXIT_FAILED,
+        };
+        Failure { text: error.render(sources), code }
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Failure::of(&error, &SourceMap::new())
+    }
+}
+
+impl From<std::io::Error> for Failure {
+    fn from(error: std::io::Error) -> Self {
+        Failure::new(format!("error: {error}"))
+    }
+}
+
+/// Runs the command line `args` (the program's name first) on the standard streams; returns the exit code.
+pub fn main(args: impl IntoIterator<Item = OsString>) -> i32 {
+    run(args, &mut std::io::stdout().lock(), &mut std::io::stderr().lock())
+}
+
+/// As [`main`], on the given streams.
+pub fn run(
+    args: impl IntoIterator<Item = OsString>,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> i32 {
+    let cli = match Cli::try_parse_from(args) {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Help and version are results, not errors.
+            let (stream, code) =
+                if error.use_stderr() { (err, EXIT_USAGE) } else { (out, EXIT_OK) };
+            // Nobody is left to tell when the stream is closed.
+            let _ = write!(stream, "{}", error.render());
+            return code;
+        }
+    };
+    let result = match cli.command {
+        Command::Opt(args) => commands::opt(&args, out, err),
+        Command::Check(args) => commands::check(&args, out),
+        Command::Compile(args) => commands::compile(&args, out, err),
+        Command::Run(args) => commands::run(&args, out, err),
+        Command::Dump(args) => commands::dump(&args, out),
+    };
+    match result {
+        Ok(()) => EXIT_OK,
+        Err(failure) => {
+            let _ = writeln!(err, "{}", failure.text.trim_end());
+            failure.code
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! [`CompiledModule`]: a program with its machine code, ready to run, save and load.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+use pliant_codegen::CodegenOptions;
+use pliant_exec::Executable;
+use pliant_ir::IRModule;
+use pliant_pool::Team;
+use pliant_vm::{KernelTable, VirtualMachine, VmOptions};
+
+use crate::error::Error;
+use crate::kernels;
+use crate::options::Target;
+use crate::signature::Signature;
+use crate::stats::CompileStats;
+
+/// A compiled program. Cloning shares it.
+#[derive(Clone)]
+pub struct CompiledModule(Arc<Inner>);
+
+struct Inner {
+    executable: Arc<Executable>,
+    kernels: KernelTable,
+    module: Option<IRModule>,
+    signatures: Vec<Signature>,
+    stats: CompileStats,
+    threads: Option<usize>,
+}
+
+impl CompiledModule {
+    pub(crate) fn new(
+        executable: Executable,
+        kernels: KernelTable,
+        module: Option<IRModule>,
+        signatures: Vec<Signature>,
+        stats: CompileStats,
+        threads: Option<usize>,
+    ) -> Self {
+        let executable = Arc::new(executable);
+        CompiledModule(Arc::new(Inner { executable, kernels, module, signatures, stats, threads }))
+    }
+
+    /// The bytecode, constants and kernels section.
+    pub fn executable(&self) -> &Arc<Executable> {
+        &self.0.executable
+    }
+
+    /// The machine code of the kernels.
+    pub fn kernels(&self) -> &KernelTable {
+        &self.0.kernels
+    }
+
+    /// The module as the last pass left it; `None` for a loaded program.
+    pub fn module(&self) -> Option<&IRModule> {
+        self.0.module.as_ref()
+    }
+
+    /// What the public functions take and give, with the symbols of the source.
+    pub fn signatures(&self) -> &[Signature] {
+        &self.0.signatures
+    }
+
+    /// The signature of one function.
+    pub fn signature(&self, name: &str) -> Option<&Signature> {
+        self.0.signatures.iter().find(|s| s.name == name)
+    }
+
+    /// How the compilation went.
+    pub fn stats(&self) -> &CompileStats {
+        &self.0.stats
+    }
+
+    /// A machine that runs the program.
+    ///
+    /// # Errors
+    /// `Runtime` naming packed functions that are not registered.
+    pub fn vm(&self) -> Result<VirtualMachine, Error> {
+        let team = self.0.threads.map(|n| Arc::new(Team::new(n.max(1))));
+        self.vm_with(VmOptions { team, ..VmOptions::default() })
+    }
+
+    /// As [`vm`](Self::vm), with options.
+    ///
+    /// # Errors
+    /// As [`vm`](Self::vm).
+    pub fn vm_with(&self, options: VmOptions) -> Result<VirtualMachine, Error> {
+        let (executable, kernels) = (self.0.executable.clone(), self.0.kernels.clone());
+        Ok(VirtualMachine::with_options(executable, kernels, options)?)
+    }
+
+    /// Writes the program to a file that [`load`](Self::load) reads on any machine.
+    ///
+    /// # Errors
+    /// `Executable` when the file cannot be written.
+    pub fn save(&self, path: impl AsRef<Path>) -> Result<(), Error> {
+        Ok(self.0.executable.save(path.as_ref())?)
+    }
+
+    /// The program as bytes, as [`save`](Self::save) writes them.
+    ///
+    /// # Errors
+    /// `Executable` when it cannot be encoded.
+    pub fn to_bytes(&self) -> Result<Vec<u8>, Error> {
+        Ok(self.0.executable.to_bytes()?)
+    }
+
+    /// Reads a program and compiles its kernels for this machine.
+    ///
+    /// # Errors
+    /// `Executable` when the file is damaged, foreign or unreadable.
+    pub fn load(path: impl AsRef<Path>) -> Result<CompiledModule, Error> {
+        Self::from_executable(Executable::load(path.as_ref())?)
+    }
+
+    /// As [`load`](Self::load), from bytes.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    pub fn from_bytes(bytes: &[u8]) -> Result<CompiledModule, Error> {
+        Self::from_executable(Executable::from_bytes(bytes)?)
+    }
+
+    /// Compiles the kernels of an executable.
+    ///
+    /// # Errors
+    /// `Executable` when its kernels are not what its bytecode calls.
+    pub fn from_executable(executable: Executable) -> Result<CompiledModule, Error> {
+        let start = Instant::now();
+        let lowered = kernels::decode(&executable)?;
+        let compiled = kernels::compile(&lowered, Target::Cranelift, &CodegenOptions::default())?;
+        kernels::check(&executable, &lowered, &compiled)?;
+        let stats = CompileStats {
+            phases: Vec::new(),
+            total: start.elapsed(),
+            functions: executable.vm_functions().count(),
+            kernels: compiled.len(),
+        };
+        let signatures = executable
+            .metadata()
+            .get("signatures")
+            .and_then(|text| serde_json::from_str(text).ok())
+            .unwrap_or_default();
+        let table = kernels::kernel_table(compiled);
+        Ok(CompiledModule::new(executable, table, None, signatures, stats, None))
+    }
+}

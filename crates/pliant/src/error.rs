@@ -1,0 +1,172 @@
+//! [`Error`]: everything that compiling, loading and running can fail with, by kind.
+
+use std::fmt;
+
+use pliant_codegen::CodegenError;
+use pliant_diag::codes::{PL0002, PL0501, PL0502};
+use pliant_diag::{Diagnostic, SourceMap};
+use pliant_exec::ExecError;
+use pliant_pass::PassError;
+use pliant_vm::VmError;
+
+/// Whose fault an error is, and at what time it showed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ErrorKind {
+    /// The program or an option is wrong.
+    User,
+    /// The program needs something that the compiler does not have.
+    Unsupported,
+    /// A bug of the compiler.
+    Internal,
+    /// Someone asked to stop.
+    Interrupted,
+    /// A saved executable is damaged, foreign or unreadable.
+    Executable,
+    /// The program failed while it ran.
+    Runtime,
+}
+
+/// Why something failed.
+#[derive(Debug)]
+pub enum Error {
+    /// The program could not be compiled: the user's mistake, a missing feature or a bug.
+    Compile(pliant_diag::Error),
+    /// The compilation was interrupted.
+    Interrupted,
+    /// An executable could not be saved or loaded.
+    Executable(ExecError),
+    /// The program failed while it ran.
+    Runtime(VmError),
+}
+
+impl Error {
+    /// Whose fault it is.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Error::Compile(pliant_diag::Error::User(_)) => ErrorKind::User,
+            Error::Compile(pliant_diag::Error::Unsupported(_)) => ErrorKind::Unsupported,
+            Error::Compile(pliant_diag::Error::Internal { .. }) => ErrorKind::Internal,
+            Error::Interrupted | Error::Runtime(VmError::Interrupted) => ErrorKind::Interrupted,
+            Error::Executable(_) => ErrorKind::Executable,
+            Error::Runtime(_) => ErrorKind::Runtime,
+        }
+    }
+
+    /// The findings about the program.
+    pub fn diagnostics(&self) -> &[Diagnostic] {
+        match self {
+            Error::Compile(error) => error.diagnostics(),
+            _ => &[],
+        }
+    }
+
+    /// The error with the user's own source lines where they are known.
+    pub fn render(&self, sources: &SourceMap) -> String {
+        let list = self.diagnostics();
+        if list.is_empty() {
+            return format!("error: {self}");
+        }
+        pliant_diag::render_all(list, sources, false)
+    }
+
+    /// An option that does not exist.
+    pub(crate) fn option(message: impl Into<String>, help: impl Into<String>) -> Error {
+        let finding = Diagnostic::error(PL0502, message).with_help(help);
+        Error::Compile(pliant_diag::Error::user(finding))
+    }
+
+    /// A bug in that step.
+    pub(crate) fn internal(step: &str, message: impl Into<String>) -> Error {
+        Error::Compile(pliant_diag::Error::internal(step, message))
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::Compile(error) => error.fmt(f),
+            Error::Interrupted => f.write_str("the compilation was interrupted"),
+            Error::Executable(error) => error.fmt(f),
+            Error::Runtime(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Error::Compile(error) => Some(error),
+            Error::Interrupted => None,
+            Error::Executable(error) => Some(error),
+            Error::Runtime(error) => Some(error),
+        }
+    }
+}
+
+impl From<ExecError> for Error {
+    fn from(error: ExecError) -> Self {
+        Error::Executable(error)
+    }
+}
+
+impl From<VmError> for Error {
+    fn from(error: VmError) -> Self {
+        Error::Runtime(error)
+    }
+}
+
+impl From<pliant_diag::Error> for Error {
+    fn from(error: pliant_diag::Error) -> Self {
+        Error::Compile(error)
+    }
+}
+
+impl From<PassError> for Error {
+    fn from(error: PassError) -> Self {
+        Error::Compile(match error {
+            PassError::Cancelled => return Error::Interrupted,
+            PassError::User(list) => pliant_diag::Error::User(
+                list.into_iter()
+                    .map(|problem| {
+                        let mut finding =
+                            Diagnostic::error(PL0501, problem.message).with_span(problem.span);
+                        finding.help = problem.help;
+                        finding.function = problem.function.map(|f| f.to_string());
+                        finding
+                    })
+                    .collect(),
+            ),
+            PassError::Unsupported(list) => pliant_diag::Error::Unsupported(
+                list.into_iter()
+                    .map(|item| {
+                        Diagnostic::error(PL0002, format!("{} is not supported", item.what))
+                            .with_help(item.because)
+                    })
+                    .collect(),
+            ),
+            PassError::Internal { pass, message, ir } => {
+                pliant_diag::Error::Internal { pass, message, ir }
+            }
+        })
+    }
+}
+
+impl From<CodegenError> for Error {
+    fn from(error: CodegenError) -> Self {
+        Error::Compile(match error {
+            CodegenError::Unsupported(list) => pliant_diag::Error::Unsupported(
+                list.into_iter()
+                    .map(|item| Diagnostic::error(PL0002, item.what).in_function(&*item.function))
+                    .collect(),
+            ),
+            CodegenError::Internal { function, message, ir } => pliant_diag::Error::Internal {
+                pass: format!("code generation for '{function}'"),
+                message,
+                ir: Some(ir),
+            },
+            CodegenError::Host(message) => {
+                pliant_diag::Error::Unsupported(vec![Diagnostic::error(PL0002, message)])
+            }
+        })
+    }
+}

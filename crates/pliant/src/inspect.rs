@@ -1,0 +1,61 @@
+//! Looking at programs: printing, verifying, and the text of any stage of a compilation.
+
+use pliant_diag::Severity;
+use pliant_ir::print::{PrintOptions, print_module};
+use pliant_ir::{IRModule, verify::verify_module};
+
+use crate::compile::{compile, pass_context};
+use crate::error::Error;
+use crate::kernels;
+use crate::options::CompileOptions;
+use crate::transform::find_pass;
+
+/// The script of a module, constants included, so that it parses back.
+pub fn print(module: &IRModule) -> String {
+    print_module(module, pliant_ops::registry(), &PrintOptions::complete())
+}
+
+/// Checks that a module is well-formed.
+///
+/// # Errors
+/// All findings.
+pub fn verify(module: &IRModule) -> Result<(), Error> {
+    let mut findings = verify_module(module, pliant_ops::registry());
+    findings.retain(|d| d.severity == Severity::Error);
+    if findings.is_empty() {
+        return Ok(());
+    }
+    Err(Error::Compile(pliant_diag::Error::User(findings)))
+}
+
+/// The text of a stage of the default compilation: `input`, a pass of it (the module after that pass), `loops` (the
+/// lowered loop functions) or `bytecode`.
+///
+/// # Errors
+/// A user error for an unknown stage, else as [`compile`].
+pub fn stage_text(module: IRModule, stage: &str) -> Result<String, Error> {
+    let options = CompileOptions::default();
+    match stage {
+        "input" => return Ok(print(&module)),
+        "bytecode" => return Ok(compile(module, &options)?.executable().as_text()),
+        _ => {}
+    }
+    let ctx = pass_context(&options);
+    let pipeline = pliant_opt::pipeline("default")
+        .ok_or_else(|| Error::internal("stages", "there is no default pipeline"))?;
+    let wanted = if stage == "loops" { None } else { Some(find_pass(stage)?.name().to_string()) };
+    let mut module = module;
+    for pass in pipeline.passes() {
+        module = pass.apply(module, &ctx)?;
+        if wanted.as_deref() == Some(pass.name()) {
+            return Ok(print(&module));
+        }
+    }
+    match wanted {
+        None => Ok(print(&kernels::lower(&module, &ctx)?)),
+        Some(name) => Err(Error::option(
+            format!("the pass '{name}' is no stage of a compilation"),
+            "`pliant opt --passes=...` runs passes in any order",
+        )),
+    }
+}

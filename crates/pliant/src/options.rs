@@ -1,0 +1,140 @@
+//! How to compile: [`CompileOptions`], [`Target`], [`ExecMode`].
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+use pliant_ir::AttrValue;
+use pliant_pass::{CancelToken, Instrument};
+
+use crate::error::Error;
+
+/// What code is generated for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Target {
+    /// This machine's processor, through the embedded code generator.
+    #[default]
+    Cranelift,
+}
+
+impl Target {
+    /// The target of that name, and a note if it stands in for another.
+    ///
+    /// # Errors
+    /// A user error for a name that is no target.
+    pub fn parse(name: &str) -> Result<(Target, Option<String>), Error> {
+        let kind = name.split_whitespace().next().unwrap_or("");
+        match kind {
+            "" | "cranelift" | "cpu" | "native" => Ok((Target::Cranelift, None)),
+            "llvm" | "c" => Ok((
+                Target::Cranelift,
+                Some(format!(
+                    "target '{kind}' is not built in; cranelift generates the code instead"
+                )),
+            )),
+            _ => Err(Error::option(
+                format!("there is no target '{name}'"),
+                "use \"cranelift\" (this machine's processor); \"llvm\" is taken to mean the same",
+            )),
+        }
+    }
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Target::Cranelift => "cranelift",
+        }
+    }
+}
+
+/// How graph functions are executed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ExecMode {
+    /// As bytecode of the virtual machine.
+    #[default]
+    Bytecode,
+}
+
+impl ExecMode {
+    /// The mode of that name, and a note if it stands in for another.
+    ///
+    /// # Errors
+    /// A user error for a name that is no mode.
+    pub fn parse(name: &str) -> Result<(ExecMode, Option<String>), Error> {
+        match name {
+            "" | "bytecode" => Ok((ExecMode::Bytecode, None)),
+            "compiled" => Ok((
+                ExecMode::Bytecode,
+                Some("exec_mode 'compiled' is executed as bytecode; kernels are machine code in both".into()),
+            )),
+            _ => Err(Error::option(
+                format!("there is no exec_mode '{name}'"),
+                "use \"bytecode\" or \"compiled\"",
+            )),
+        }
+    }
+}
+
+/// How to compile a module.
+#[derive(Clone, Default)]
+pub struct CompileOptions {
+    /// What code is generated for.
+    pub target: Target,
+    /// How graph functions are executed.
+    pub exec_mode: ExecMode,
+    /// The passes on the graph: a pipeline's name (see [`pliant_opt::pipelines`]), or `None` for `default`.
+    pub pipeline: Option<String>,
+    /// Threads that compile, and that run parallel loops of machines made from the result; all by default.
+    pub threads: Option<usize>,
+    /// The optimisation level; 2 by default.
+    pub opt_level: Option<u8>,
+    /// Passes to leave out.
+    pub disabled_passes: Vec<String>,
+    /// Passes to run whatever the level.
+    pub required_passes: Vec<String>,
+    /// Settings that single passes look up by name.
+    pub config: IndexMap<Arc<str>, AttrValue>,
+    /// What watches the passes.
+    pub instruments: Vec<Arc<dyn Instrument>>,
+    /// Verify the module after every pass; on in debug builds.
+    pub verify: Option<bool>,
+    /// Where to write every stage, over `PLIANT_DUMP_IR`.
+    pub dump_dir: Option<PathBuf>,
+    /// Stops the compilation from outside.
+    pub cancel: CancelToken,
+}
+
+impl CompileOptions {
+    /// Options for a target and a mode given by name; the notes say what stands in for what was asked.
+    ///
+    /// # Errors
+    /// A user error for names that do not exist.
+    pub fn from_names(
+        target: &str,
+        exec_mode: &str,
+    ) -> Result<(CompileOptions, Vec<String>), Error> {
+        let (target, first) = Target::parse(target)?;
+        let (exec_mode, second) = ExecMode::parse(exec_mode)?;
+        let options = CompileOptions { target, exec_mode, ..CompileOptions::default() };
+        Ok((options, first.into_iter().chain(second).collect()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_understood_or_refused_with_advice() {
+        let (options, notes) = CompileOptions::from_names("llvm -mcpu=native", "compiled").unwrap();
+        assert_eq!(options.target, Target::Cranelift);
+        assert_eq!(notes.len(), 2);
+        assert!(CompileOptions::from_names("cranelift", "bytecode").unwrap().1.is_empty());
+        let error = Target::parse("cuda").unwrap_err().to_string();
+        assert!(
+            error.contains("there is no target 'cuda'") && error.contains("cranelift"),
+            "{error}"
+        );
+        assert!(ExecMode::parse("fast").is_err());
+    }
+}

@@ -1,0 +1,54 @@
+//! Reading modules from script text and files, with the sources that errors point into.
+
+use std::path::Path;
+
+use pliant_diag::{SourceFile, SourceMap};
+use pliant_ir::IRModule;
+use pliant_script::NoHost;
+
+use crate::error::Error;
+
+/// A module with the text that it was read from.
+#[derive(Clone, Debug)]
+pub struct Script {
+    /// The module.
+    pub module: IRModule,
+    /// What spans point into, for [`Error::render`].
+    pub sources: SourceMap,
+}
+
+/// Reads a module, or a function on its own, from text. `name` is the file's name in messages.
+///
+/// # Errors
+/// All that is wrong with the text; the sources are for [`Error::render`].
+pub fn parse(name: &str, text: &str) -> Result<Script, (Error, SourceMap)> {
+    let mut sources = SourceMap::new();
+    let file =
+        sources.add(SourceFile { name: name.into(), text: text.into(), first_line: 1, dedent: 0 });
+    match pliant_script::parse(text, file, &NoHost, pliant_ops::registry()) {
+        (Some(parsed), _) => Ok(Script { module: parsed.into_module(), sources }),
+        (None, errors) => Err((Error::Compile(pliant_diag::Error::User(errors)), sources)),
+    }
+}
+
+/// Reads a module from a file.
+///
+/// # Errors
+/// `Executable` when the file cannot be read, else as [`parse`].
+pub fn parse_file(path: &Path) -> Result<Script, (Error, SourceMap)> {
+    let text = std::fs::read_to_string(path).map_err(|e| {
+        let error = Error::option(
+            format!("cannot read {}: {e}", path.display()),
+            "give the path of a script in UTF-8",
+        );
+        (error, SourceMap::new())
+    })?;
+    parse(&path.display().to_string(), &text)
+}
+
+/// Reads loop functions that the compiler wrote itself; the error is one line.
+pub(crate) fn parse_quietly(text: &str) -> Result<IRModule, String> {
+    pliant_script::parse_module(text, pliant_ops::registry()).map_err(|errors| {
+        errors.first().map_or_else(|| "unreadable".to_string(), |e| e.message.clone())
+    })
+}

@@ -1,0 +1,81 @@
+//! What a function takes and gives: names, dtypes and dims with their symbols, for people and for front ends.
+
+use pliant_ir::relax::{Function, Type, TypeData};
+use pliant_ir::{IRModule, print};
+use serde::{Deserialize, Serialize};
+
+/// A parameter or result.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ValueInfo {
+    /// Its name; empty for a result.
+    pub name: String,
+    /// Its type as script: `R.Tensor(("batch", 384), dtype="float32")`.
+    pub ty: String,
+    /// The element type, of tensors and scalars.
+    pub dtype: Option<String>,
+    /// The dims, constants as numbers and symbolic ones as expressions; `None` where they are not known.
+    pub shape: Option<Vec<Dim>>,
+}
+
+/// One dim.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Dim {
+    /// Known when the program was compiled.
+    Constant(i64),
+    /// Known when it runs: a symbol or an expression over symbols.
+    Symbolic(String),
+}
+
+impl std::fmt::Display for Dim {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Dim::Constant(v) => v.fmt(f),
+            Dim::Symbolic(s) => s.fmt(f),
+        }
+    }
+}
+
+/// What a function takes and gives.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Signature {
+    /// The function.
+    pub name: String,
+    /// Its parameters.
+    pub inputs: Vec<ValueInfo>,
+    /// Its result.
+    pub output: ValueInfo,
+}
+
+/// The signatures of a module's public graph functions.
+pub fn signatures(module: &IRModule) -> Vec<Signature> {
+    let public = module.relax_funcs().filter(|(_, f)| !f.private);
+    public
+        .map(|(name, f)| Signature {
+            name: name.to_string(),
+            inputs: f.params().iter().map(|&p| info(f, &f.var(p).name, f.var(p).ty)).collect(),
+            output: info(f, "", f.ret_ty()),
+        })
+        .collect()
+}
+
+fn info(func: &Function, name: &str, ty: Type) -> ValueInfo {
+    let data = func.types.get(ty);
+    let dims = match data {
+        TypeData::Prim { .. } => None,
+        _ => data.dims(),
+    };
+    let shape = dims.map(|dims| {
+        let dim = |&d| match func.syms.as_int(d) {
+            Some(v) => Dim::Constant(v),
+            None => Dim::Symbolic(func.syms.display(d).to_string()),
+        };
+        dims.iter().map(dim).collect()
+    });
+    ValueInfo {
+        name: name.into(),
+        ty: print::type_text(func, ty),
+        dtype: data.dtype().map(|d| d.name().into()),
+        shape,
+    }
+}

@@ -1,0 +1,40 @@
+//! What a compilation and a model have done so far.
+
+use std::time::Duration;
+
+use pliant_pass::TimingEntry;
+
+/// The facts of one compilation.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CompileStats {
+    /// The phases in order, passes under the phase they belong to.
+    pub phases: Vec<TimingEntry>,
+    /// From the call to the result.
+    pub total: Duration,
+    /// Graph functions in the program.
+    pub functions: usize,
+    /// Loop functions compiled to machine code.
+    pub kernels: usize,
+}
+
+impl CompileStats {
+    /// The phases as an indented table, the total last.
+    pub fn render(&self) -> String {
+        let mut out = String::new();
+        for e in &self.phases {
+            let ms = e.duration.as_secs_f64() * 1e3;
+            out.push_str(&format!("{ms:>10.3} ms  {}{}\n", "  ".repeat(e.depth), e.name));
+        }
+        out.push_str(&format!("{:>10.3} ms  total\n", self.total.as_secs_f64() * 1e3));
+        out
+    }
+}
+
+/// What a model has done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ModelStats {
+    /// How often it was compiled or loaded: once, whatever the shapes it ran at.
+    pub compilations: u64,
+    /// How often it ran.
+    pub runs: u64,
+}

@@ -1,0 +1,155 @@
+//! Running single passes of either level by name, and listing them.
+
+use std::sync::Arc;
+
+use pliant_ir::{BaseFunc, IRModule};
+use pliant_pass::{ModulePass, PassContext, PassError};
+use rayon::prelude::*;
+
+use crate::error::Error;
+
+/// What a pass works on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PassLevel {
+    /// Graph functions and the module.
+    Graph,
+    /// Loop functions, each alone.
+    Loop,
+    /// A sequence of passes.
+    Pipeline,
+}
+
+/// A pass, as it can be named.
+#[derive(Clone, Copy, Debug)]
+pub struct PassEntry {
+    /// Its name.
+    pub name: &'static str,
+    /// What it does, in a line.
+    pub doc: &'static str,
+    /// What it works on.
+    pub level: PassLevel,
+}
+
+/// Every pass and pipeline, in the order in which a build runs them.
+pub fn pass_list() -> Vec<PassEntry> {
+    let graph = pliant_opt::PASSES.iter();
+    let graph = graph.map(|p| PassEntry { name: p.name, doc: p.doc, level: PassLevel::Graph });
+    let loops = pliant_tir::PASSES.iter();
+    let loops = loops.map(|p| PassEntry { name: p.name, doc: p.doc, level: PassLevel::Loop });
+    let pipelines = pliant_opt::pipelines::NAMES.iter();
+    let pipelines = pipelines.map(|&name| PassEntry {
+        name,
+        doc: "A sequence of graph passes",
+        level: PassLevel::Pipeline,
+    });
+    graph.chain(loops).chain(pipelines).collect()
+}
+
+/// The pass or pipeline of that name.
+///
+/// # Errors
+/// A user error with the nearest names.
+pub fn find_pass(name: &str) -> Result<Box<dyn ModulePass>, Error> {
+    if let Some(info) = pliant_opt::passes::find(name) {
+        return Ok((info.make)());
+    }
+    if let Some(pass) = pliant_tir::PASSES.iter().find(|p| p.name.eq_ignore_ascii_case(name)) {
+        return Ok(Box::new(LoopPass(pass)));
+    }
+    if let Some(pipeline) = pliant_opt::pipeline(name) {
+        return Ok(Box::new(pipeline));
+    }
+    let near: Vec<&str> =
+        pass_list().iter().map(|p| p.name).filter(|known| shares_a_word(known, name)).collect();
+    let help = match near[..] {
+        [] => "`pliant opt --list` shows all passes".to_string(),
+        _ => format!("did you mean {}?", near.join(" or ")),
+    };
+    Err(Error::option(format!("there is no pass '{name}'"), help))
+}
+
+/// Runs passes by name, one after the other.
+///
+/// # Errors
+/// A user error for an unknown name, else that of the first pass that fails.
+pub fn transform(
+    module: IRModule,
+    names: &[impl AsRef<str>],
+    ctx: &PassContext,
+) -> Result<IRModule, Error> {
+    let passes: Vec<_> =
+        names.iter().map(|name| find_pass(name.as_ref())).collect::<Result<_, _>>()?;
+    let mut module = module;
+    for pass in passes {
+        module = pass.apply(module, ctx)?;
+    }
+    Ok(module)
+}
+
+/// Whether two names of passes, written in camel case, begin alike or have a longer word in common.
+fn shares_a_word(known: &str, name: &str) -> bool {
+    let words = |s: &str| -> Vec<String> {
+        let mut out: Vec<String> = Vec::new();
+        for c in s.chars() {
+            if c.is_uppercase() || out.is_empty() {
+                out.push(String::new());
+            }
+            if let Some(last) = out.last_mut() {
+                last.extend(c.to_lowercase());
+            }
+        }
+        out.retain(|w| w.len() > 3);
+        out
+    };
+    let have = words(known);
+    words(name).iter().any(|w| have.iter().any(|h| h.starts_with(w) || w.starts_with(h.as_str())))
+}
+
+/// A pass over loop functions as a pass over the module.
+struct LoopPass(&'static pliant_tir::PrimPass);
+
+impl ModulePass for LoopPass {
+    fn name(&self) -> &str {
+        self.0.name
+    }
+
+    fn run(&self, mut module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
+        let functions: Vec<_> = module
+            .functions
+            .iter_mut()
+            .filter_map(|(name, func)| match func {
+                BaseFunc::Prim(func) => Some((name, func)),
+                BaseFunc::Relax(_) => None,
+            })
+            .collect();
+        let errors: Vec<PassError> = functions
+            .into_par_iter()
+            .filter_map(|(name, func)| {
+                if let Err(error) = ctx.check_cancelled() {
+                    return Some(error);
+                }
+                let result = (self.0.run)(Arc::make_mut(func));
+                result
+                    .err()
+                    .map(|e| PassError::unsupported(format!("'{name}' in {}", e.pass), e.message))
+            })
+            .collect();
+        PassError::join(errors).map_or(Ok(module), Err)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn passes_are_found_by_name_and_near_names_are_suggested() {
+        for entry in pass_list() {
+            assert!(find_pass(entry.name).is_ok(), "{}", entry.name);
+        }
+        let Err(error) = find_pass("CallTIRRewriter") else { panic!("no such pass") };
+        assert!(error.to_string().contains("CallTIRRewrite"), "{error}");
+        let Err(error) = find_pass("xyz") else { panic!("no such pass") };
+        assert!(error.to_string().contains("--list"), "{error}");
+    }
+}
