@@ -514,7 +514,8 @@ pub(crate) fn tir_call(
     Ok(TirCall { func: prim, name: name.into(), inputs, tir_vars, out_tys, tuple })
 }
 
-/// The operands of a packed function: those of the call, then the attributes as values.
+/// The operands of a packed function: those of the call and then the attributes as values, but a variadic operand
+/// comes last.
 fn packed(
     func: &mut Function,
     decl: &OpDecl,
@@ -522,7 +523,9 @@ fn packed(
     args: &[Expr],
     attrs: &Attrs,
 ) -> Result<Legalized, LegalizeError> {
-    let mut args = args.to_vec();
+    let fixed = decl.operands.iter().position(|o| o.starts_with('*')).unwrap_or(args.len());
+    let (fixed, rest) = args.split_at(fixed.min(args.len()));
+    let mut args = fixed.to_vec();
     for (key, _) in decl.attrs {
         let value = match crate::infer::attr(decl, attrs, key) {
             AttrValue::Bool(b) => {
@@ -546,5 +549,6 @@ fn packed(
         };
         args.push(value);
     }
+    args.extend_from_slice(rest);
     Ok(Legalized::Packed { name, args })
 }

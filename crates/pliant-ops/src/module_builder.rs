@@ -1,14 +1,13 @@
 //! [`ModuleBuilder`]: a module under construction, and loop functions made from tensor expressions.
 
-use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
+use pliant_ir::equal::{equal_prim_funcs, hash_prim_func};
 use pliant_ir::op::CALL_TIR;
-use pliant_ir::print::{PrintOptions, print_prim_func};
 use pliant_ir::relax::{Callee, Expr, Function, FunctionBuilder, Type, TypeData, Var};
 use pliant_ir::tir::PrimFunc;
 use pliant_ir::{Attrs, BaseFunc, IRModule, Sym};
-use rustc_hash::{FxHashMap, FxHasher};
+use rustc_hash::FxHashMap;
 
 use crate::legalize::{LegalizeError, TirCall, tir_call};
 use crate::te;
@@ -35,7 +34,7 @@ impl ModuleBuilder {
             .module
             .prim_funcs()
             .filter(|(_, f)| private(f))
-            .map(|(name, f)| (key(f), name.clone()))
+            .map(|(name, f)| (hash_prim_func(f), name.clone()))
             .collect();
         for (key, name) in known {
             builder.prims.entry(key).or_default().push(name);
@@ -61,10 +60,10 @@ impl ModuleBuilder {
         if !prim.private {
             return self.insert(func, hint);
         }
-        let key = key(prim);
+        let key = hash_prim_func(prim);
         for name in self.prims.get(&key).into_iter().flatten() {
             let old = self.module.get(name).and_then(BaseFunc::as_prim);
-            if old.is_some_and(|old| same(old, prim)) {
+            if old.is_some_and(|old| equal_prim_funcs(old, prim).is_ok()) {
                 return name.clone();
             }
         }
@@ -170,19 +169,4 @@ pub fn call_tir(
         _ => func.intern(TypeData::Tuple(out_tys.into())),
     };
     func.call(Callee::Op(CALL_TIR), &args, Attrs::default(), out_tys, ty)
-}
-
-/// The text of a function, which is the same for functions that differ in nothing but where they were written.
-fn text(f: &PrimFunc) -> String {
-    print_prim_func("f", f, &PrintOptions::complete())
-}
-
-fn key(f: &PrimFunc) -> u64 {
-    let mut hasher = FxHasher::default();
-    text(f).hash(&mut hasher);
-    hasher.finish()
-}
-
-fn same(a: &PrimFunc, b: &PrimFunc) -> bool {
-    text(a) == text(b)
 }

@@ -79,7 +79,8 @@ pub struct BlockData {
     pub writes: Option<Vec<BufferRegion>>,
     /// Buffers that live during the block.
     pub allocs: Vec<Buffer>,
-    /// Runs before the body at the first values of all reduction axes.
+    /// Runs before the body at the first values of all reduction axes; where these have no values at all, once for
+    /// each value of the spatial axes, so that the result of an empty reduction is the reducer's identity.
     pub init: Option<Stmt>,
     /// The body.
     pub body: Stmt,
