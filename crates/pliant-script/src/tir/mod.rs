@@ -1,15 +1,174 @@
 //! Loop functions: from syntax to IR.
+//!
+//! | file | owns |
+//! |---|---|
+//! | `function` | signatures, declarations of sizes |
+//! | `buffer` | buffer types, `match_buffer`, allocations, regions |
+//! | `stmt` | statements |
+//! | `loops` | `for`, `T.grid` and their kin |
+//! | `block` | blocks and their axes |
+//! | `expr` | expressions and the rules of their types |
+//! | `call` | calls: literals with a type, intrinsics |
 
-use pliant_ir::tir::PrimFunc;
+mod block;
+mod buffer;
+mod call;
+mod expr;
+mod function;
+mod loops;
+mod stmt;
 
-use crate::context::Cx;
-use crate::errors::Res;
-use crate::python::ast::FunctionDef;
+pub(crate) use function::parse_function;
 
-pub(crate) fn parse_function<'s>(_cx: &Cx<'s>, _def: &FunctionDef<'s>) -> Res<PrimFunc> {
-    Ok(PrimFunc::new())
+use pliant_ir::tir::{Buffer, Expr as IrExpr, Intrin, PrimFunc, Var};
+use rustc_hash::FxHashMap;
+
+use crate::context::{Cx, Path};
+use crate::dialect::Ns;
+use crate::errors::{Kind, Reported};
+use crate::python::ast::{Call, Expr, Range};
+
+/// What a name means inside a loop function.
+#[derive(Clone, Debug)]
+enum Local {
+    /// A scalar variable.
+    Var(Var),
+    /// A handle parameter, not yet a buffer.
+    Handle(Var),
+    /// A buffer.
+    Buffer(Buffer),
+    /// A number of the parse: `k = 4`.
+    Const(expr::Val),
+    /// A name whose definition had an error.
+    Broken,
 }
 
+/// The parse of one loop function.
+struct PrimParser<'p, 's> {
+    cx: &'p Cx<'s>,
+    f: PrimFunc,
+    scope: FxHashMap<&'s str, Local>,
+    undo: Vec<(&'s str, Option<Local>)>,
+    /// First value and extent of each loop.
+    loops: FxHashMap<Var, (IrExpr, IrExpr)>,
+    host_vars: FxHashMap<u64, Var>,
+    /// Unknown names define sizes: in the shapes of buffer parameters.
+    implicit: bool,
+}
+
+impl<'s> PrimParser<'_, 's> {
+    fn error(&self, kind: Kind, range: Range, message: impl Into<String>) -> Reported {
+        self.cx.error(kind, range, message)
+    }
+
+    fn error_help(
+        &self,
+        kind: Kind,
+        range: Range,
+        message: impl Into<String>,
+        help: impl Into<String>,
+    ) -> Reported {
+        self.cx.error_help(kind, range, message, help)
+    }
+
+    fn define(&mut self, name: &'s str, local: Local) {
+        let before = self.scope.insert(name, local);
+        self.undo.push((name, before));
+    }
+
+    fn open_scope(&self) -> usize {
+        self.undo.len()
+    }
+
+    fn close_scope(&mut self, mark: usize) {
+        while self.undo.len() > mark {
+            let Some((name, before)) = self.undo.pop() else { break };
+            match before {
+                Some(local) => self.scope.insert(name, local),
+                None => self.scope.remove(name),
+            };
+        }
+    }
+
+    fn is_local(&self, e: &Expr<'s>) -> bool {
+        e.dotted().is_some_and(|parts| self.scope.contains_key(parts[0]))
+    }
+
+    /// The name of the loop language that an expression spells.
+    fn tir_name(&self, e: &Expr<'s>) -> Option<String> {
+        if self.is_local(e) {
+            return None;
+        }
+        match self.cx.path(e)? {
+            Path { ns: Ns::Tir | Ns::Te, name } => Some(name),
+            _ => None,
+        }
+    }
+
+    /// The call of a name of the loop language that an expression is.
+    fn tir_call<'e>(&self, e: &'e Expr<'s>) -> Option<(String, &'e Call<'s>)> {
+        let call = e.as_call()?;
+        Some((self.tir_name(&call.func)?, call))
+    }
+
+    fn unknown_name(&self, name: &str, range: Range) -> Reported {
+        let help = crate::errors::did_you_mean(name, self.scope.keys().copied());
+        self.cx.error_maybe(Kind::UnknownName, range, format!("unknown name '{name}'"), help)
+    }
+
+    fn unknown_construct(&self, name: &str, range: Range) -> Reported {
+        let help = crate::errors::did_you_mean(name, spellings());
+        self.cx.error_maybe(Kind::UnknownConstruct, range, format!("T has no '{name}'"), help)
+    }
+}
+
+/// Constructs of loop functions that are no intrinsics, for suggestions.
+const CONSTRUCTS: &[&str] = &[
+    "prim_func",
+    "Buffer",
+    "handle",
+    "match_buffer",
+    "alloc_buffer",
+    "decl_buffer",
+    "func_attr",
+    "grid",
+    "serial",
+    "parallel",
+    "vectorized",
+    "unroll",
+    "block",
+    "init",
+    "reads",
+    "writes",
+    "where",
+    "block_attr",
+    "axis.remap",
+    "axis.spatial",
+    "axis.reduce",
+    "evaluate",
+    "LetStmt",
+    "Assert",
+    "Cast",
+    "Select",
+    "Ramp",
+    "Broadcast",
+    "min",
+    "max",
+    "floordiv",
+    "floormod",
+    "truncdiv",
+    "truncmod",
+    "ceildiv",
+    "int32",
+    "int64",
+    "float32",
+    "float64",
+    "bool",
+    "min_value",
+    "max_value",
+];
+
+/// Every spelling of the loop language, for suggestions.
 pub(crate) fn spellings() -> impl Iterator<Item = &'static str> {
-    ["grid"].into_iter()
+    CONSTRUCTS.iter().copied().chain(Intrin::ALL.iter().map(|i| i.name()))
 }

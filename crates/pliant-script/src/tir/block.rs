@@ -1,0 +1,285 @@
+//! Blocks and their axes.
+
+use pliant_ir::tir::{BlockData, Expr as IrExpr, ExprData, ForKind, IterKind, IterVar, Stmt as IrStmt, StmtData, Var};
+
+use super::loops::Loop;
+use super::{Local, PrimParser};
+use crate::errors::{Kind, Reported, Res};
+use crate::python::ast::{Call, Expr, Range, Stmt};
+
+/// An axis whose binding may still be missing: `with T.block([128]) as [i]`.
+struct Axis {
+    var: Var,
+    min: IrExpr,
+    extent: IrExpr,
+    kind: IterKind,
+    binding: Option<IrExpr>,
+}
+
+/// A block under construction.
+#[derive(Default)]
+pub(super) struct OpenBlock {
+    axes: Vec<Axis>,
+    pub predicate: Option<IrExpr>,
+    pub reads: Option<Vec<pliant_ir::tir::BufferRegion>>,
+    pub writes: Option<Vec<pliant_ir::tir::BufferRegion>>,
+    pub allocs: Vec<pliant_ir::tir::Buffer>,
+    pub init: Option<IrStmt>,
+    pub notes: super::loops::Notes,
+}
+
+impl<'s> PrimParser<'_, 's> {
+    /// `with T.block("C"):`, `with T.block([128, 128], "C") as [i, j]:`, `with T.block(n, m) as i, j:`.
+    pub(super) fn block_stmt(
+        &mut self,
+        call: &Call<'s>,
+        target: Option<&Expr<'s>>,
+        body: &[Stmt<'s>],
+        range: Range,
+    ) -> Res<IrStmt> {
+        let mark = self.open_scope();
+        let result = self.block_inner(call, target, body, range);
+        self.close_scope(mark);
+        result
+    }
+
+    fn block_inner(
+        &mut self,
+        call: &Call<'s>,
+        target: Option<&Expr<'s>>,
+        body: &[Stmt<'s>],
+        range: Range,
+    ) -> Res<IrStmt> {
+        let mut name = None;
+        let mut domains: Vec<&Expr<'s>> = Vec::new();
+        let named = call.keywords.iter().filter(|k| matches!(k.name, "name" | "name_hint")).map(|k| &k.value);
+        for arg in call.args.iter().chain(named) {
+            match (arg.as_str(), arg.as_sequence()) {
+                (Some(text), _) => name = Some(text.to_string()),
+                (None, Some(items)) => domains.extend(items),
+                (None, None) => domains.push(arg),
+            }
+        }
+        let targets: Vec<&Expr<'s>> = match target {
+            None => Vec::new(),
+            Some(t) => t.as_sequence().map_or_else(|| vec![t], |items| items.iter().collect()),
+        };
+        if targets.len() != domains.len() {
+            let message = format!("{} axes for {} domains", targets.len(), domains.len());
+            return Err(self.error(Kind::Arguments, range, message));
+        }
+        let mut open = OpenBlock::default();
+        for (target, domain) in targets.iter().zip(domains) {
+            let kind = match self.tir_call(domain) {
+                Some((name, _)) if name == "reduce_axis" => IterKind::Reduce,
+                Some((name, _)) if matches!(name.as_str(), "opaque_axis" | "scan_axis") => IterKind::Opaque,
+                _ => IterKind::Spatial,
+            };
+            let (min, extent) = self.domain(domain)?;
+            self.add_axis(&mut open, target, min, extent, kind, None)?;
+        }
+        let body = self.stmts(body, Some(&mut open))?;
+        self.close_block(open, name, body)
+    }
+
+    fn add_axis(
+        &mut self,
+        open: &mut OpenBlock,
+        target: &Expr<'s>,
+        min: IrExpr,
+        extent: IrExpr,
+        kind: IterKind,
+        binding: Option<IrExpr>,
+    ) -> Res<()> {
+        let Some(name) = target.as_name() else {
+            return Err(self.error(Kind::Structure, target.range, "an axis is a name"));
+        };
+        let var = self.f.size_var(name);
+        self.define(name, Local::Var(var));
+        open.axes.push(Axis { var, min, extent, kind, binding });
+        Ok(())
+    }
+
+    /// Ends a block. Axes without a binding get loops of their own around it.
+    fn close_block(&mut self, open: OpenBlock, name: Option<String>, body: IrStmt) -> Res<IrStmt> {
+        let mut nest = Vec::new();
+        let mut iters = Vec::with_capacity(open.axes.len());
+        for Axis { var, min, extent, kind, binding } in open.axes {
+            let binding = match binding {
+                Some(e) => e,
+                None => {
+                    let name = format!("{}_0", self.f.var(var).name);
+                    let outer = self.f.size_var(name);
+                    nest.push(Loop { var: outer, min, extent, kind: ForKind::Serial, notes: Vec::new() });
+                    self.f.var_expr(outer)
+                }
+            };
+            iters.push(IterVar { var, min, extent, kind, binding });
+        }
+        let name = match name {
+            Some(name) => name,
+            None => self.written_name(body),
+        };
+        let data = BlockData {
+            name: name.into(),
+            iters,
+            predicate: open.predicate,
+            reads: open.reads,
+            writes: open.writes,
+            allocs: open.allocs,
+            init: open.init,
+            body,
+            annotations: open.notes,
+        };
+        let block = self.f.add_stmt(StmtData::Block(Box::new(data)));
+        Ok(self.nest(nest, block))
+    }
+
+    /// The name of the first buffer that a statement writes: what a block without a name is called.
+    fn written_name(&self, stmt: IrStmt) -> String {
+        let mut stack = vec![stmt];
+        while let Some(s) = stack.pop() {
+            match self.f.stmt(s) {
+                StmtData::Store { buffer, .. } => return self.f.buffer(*buffer).name.to_string(),
+                StmtData::Seq(items) => stack.extend(items.iter().rev()),
+                StmtData::For { body, .. }
+                | StmtData::While(_, body)
+                | StmtData::Let(_, _, body)
+                | StmtData::Alloc(_, body)
+                | StmtData::Assert(_, _, body) => stack.push(*body),
+                StmtData::If(_, a, b) => {
+                    stack.extend(b);
+                    stack.push(*a);
+                }
+                StmtData::Block(b) => stack.push(b.body),
+                StmtData::Evaluate(_) => {}
+            }
+        }
+        "block".into()
+    }
+
+    // ---- statements that only blocks contain ----
+
+    /// Whether an expression is a call of `T.axis.*`.
+    pub(super) fn is_axis(&self, e: &Expr<'s>) -> bool {
+        self.tir_call(e).is_some_and(|(name, _)| name.starts_with("axis."))
+    }
+
+    /// `v_i, v_j = T.axis.remap("SR", [i, j])`, `v_i = T.axis.spatial(n, i)`.
+    pub(super) fn axis(&mut self, open: &mut OpenBlock, target: &Expr<'s>, value: &Expr<'s>) -> Res<()> {
+        let Some((name, call)) = self.tir_call(value) else { return Err(Reported) };
+        let kind = match name.as_str() {
+            "axis.remap" => return self.remap(open, target, call, value.range),
+            "axis.spatial" | "axis.S" => IterKind::Spatial,
+            "axis.reduce" | "axis.R" => IterKind::Reduce,
+            "axis.opaque" | "axis.O" | "axis.scan" => IterKind::Opaque,
+            _ => return Err(self.unknown_construct(&name, call.func.range)),
+        };
+        let [domain, binding] = call.args.as_slice() else {
+            let message = format!("T.{name} takes a domain and a value");
+            return Err(self.error(Kind::Arguments, value.range, message));
+        };
+        let (min, extent) = self.domain(domain)?;
+        let binding = self.index(binding)?;
+        self.add_axis(open, target, min, extent, kind, Some(binding))
+    }
+
+    fn remap(&mut self, open: &mut OpenBlock, target: &Expr<'s>, call: &Call<'s>, range: Range) -> Res<()> {
+        let (Some(kinds), Some(values)) =
+            (call.args.first().and_then(Expr::as_str), call.args.get(1).and_then(Expr::as_sequence))
+        else {
+            let message = "T.axis.remap takes the kinds and the loop variables: remap(\"SR\", [i, j])";
+            return Err(self.error(Kind::Arguments, range, message));
+        };
+        let targets = match target.as_sequence() {
+            Some(items) => items,
+            None => std::slice::from_ref(target),
+        };
+        if kinds.chars().count() != values.len() || targets.len() != values.len() {
+            let message = format!(
+                "{} axes, {} kinds and {} values must be as many",
+                targets.len(),
+                kinds.chars().count(),
+                values.len()
+            );
+            return Err(self.error(Kind::Arguments, range, message));
+        }
+        // All values are of the loops outside: the axes may have their names.
+        let mut parts = Vec::with_capacity(values.len());
+        for (letter, value) in kinds.chars().zip(values) {
+            let kind = match letter {
+                'S' => IterKind::Spatial,
+                'R' => IterKind::Reduce,
+                'O' => IterKind::Opaque,
+                _ => {
+                    let message = format!("unknown kind '{letter}' of an axis: S, R or O");
+                    return Err(self.error(Kind::Value, range, message));
+                }
+            };
+            let binding = self.index(value)?;
+            let domain = match self.f.expr(binding) {
+                ExprData::Var(v) => self.loops.get(v).copied(),
+                _ => None,
+            };
+            let Some((min, extent)) = domain else {
+                return Err(self.error_help(
+                    Kind::Value,
+                    value.range,
+                    "T.axis.remap takes variables of the loops around the block",
+                    "state the domain: v = T.axis.spatial(extent, value)",
+                ));
+            };
+            parts.push((min, extent, kind, binding));
+        }
+        for (target, (min, extent, kind, binding)) in targets.iter().zip(parts) {
+            self.add_axis(open, target, min, extent, kind, Some(binding))?;
+        }
+        Ok(())
+    }
+
+    /// `T.bind(vi, i)`, as the scripts of 2021 bind axes. Says whether the first argument is an axis.
+    pub(super) fn bind_axis(&mut self, open: &mut OpenBlock, call: &Call<'s>) -> Res<bool> {
+        let [target, value] = call.args.as_slice() else { return Ok(false) };
+        let var = match target.as_name().and_then(|n| self.scope.get(n)) {
+            Some(Local::Var(v)) => *v,
+            _ => return Ok(false),
+        };
+        if !open.axes.iter().any(|a| a.var == var) {
+            return Ok(false);
+        }
+        let binding = self.index(value)?;
+        for axis in open.axes.iter_mut().filter(|a| a.var == var) {
+            axis.binding = Some(binding);
+        }
+        Ok(true)
+    }
+
+    /// Statements that describe the block. Says whether the statement is one.
+    pub(super) fn block_note(&mut self, open: &mut OpenBlock, name: &str, call: &Call<'s>) -> Res<bool> {
+        match name {
+            "reads" | "writes" => {
+                let items: Vec<&Expr<'s>> =
+                    call.args.iter().flat_map(|a| a.as_sequence().unwrap_or(std::slice::from_ref(a))).collect();
+                let regions: Res<Vec<_>> = items.into_iter().map(|e| self.region(e)).collect();
+                let slot = if name == "reads" { &mut open.reads } else { &mut open.writes };
+                *slot = Some(regions?);
+            }
+            "where" => {
+                let [cond] = call.args.as_slice() else {
+                    return Err(self.error(Kind::Arguments, call.func.range, "T.where takes a condition"));
+                };
+                open.predicate = Some(self.cond(cond)?);
+            }
+            "block_attr" | "sblock_attr" => {
+                let [notes] = call.args.as_slice() else {
+                    return Err(self.error(Kind::Arguments, call.func.range, "T.block_attr takes a dict"));
+                };
+                let notes = self.notes(notes)?;
+                open.notes.extend(notes);
+            }
+            "bind" => return self.bind_axis(open, call),
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+}

@@ -1,0 +1,408 @@
+//! Calls: literals with a type, conversions, intrinsics.
+
+use pliant_ir::tir::intrin::IntrinResult;
+use pliant_ir::tir::{BinOp, Expr as IrExpr, ExprData, Intrin, Ty};
+use pliant_tensor::{DType, DTypeKind};
+
+use super::PrimParser;
+use super::expr::{Val, fits};
+use crate::errors::{Kind, Res};
+use crate::python::ast::{Call, Expr, ExprKind, Range};
+
+/// Two-operand functions and their operators.
+const BINARY: &[(&str, BinOp)] = &[
+    ("min", BinOp::Min),
+    ("max", BinOp::Max),
+    ("Min", BinOp::Min),
+    ("Max", BinOp::Max),
+    ("floordiv", BinOp::FloorDiv),
+    ("floormod", BinOp::FloorMod),
+    ("FloorDiv", BinOp::FloorDiv),
+    ("FloorMod", BinOp::FloorMod),
+    ("indexdiv", BinOp::FloorDiv),
+    ("indexmod", BinOp::FloorMod),
+    ("truncdiv", BinOp::Div),
+    ("truncmod", BinOp::Mod),
+    ("Div", BinOp::Div),
+    ("Mod", BinOp::Mod),
+    ("div", BinOp::Div),
+    ("Add", BinOp::Add),
+    ("Sub", BinOp::Sub),
+    ("Mul", BinOp::Mul),
+    ("EQ", BinOp::Eq),
+    ("NE", BinOp::Ne),
+    ("LT", BinOp::Lt),
+    ("LE", BinOp::Le),
+    ("GT", BinOp::Gt),
+    ("GE", BinOp::Ge),
+    ("And", BinOp::And),
+    ("Or", BinOp::Or),
+];
+
+/// Other spellings of intrinsics.
+const INTRINSICS: &[(&str, Intrin)] = &[
+    ("fabs", Intrin::Abs),
+    ("power", Intrin::Pow),
+    ("ieee754_nearbyint", Intrin::Nearbyint),
+    ("call_pure_extern", Intrin::CallExtern),
+    ("call_cpacked", Intrin::CallPacked),
+    ("tvm_call_packed", Intrin::CallPacked),
+];
+
+impl<'s> PrimParser<'_, 's> {
+    /// The value of a call.
+    pub(super) fn call(&mut self, e: &Expr<'s>, call: &Call<'s>) -> Res<Val> {
+        let Some(name) = self.tir_name(&call.func) else { return self.other_call(e, call) };
+        if let Some(ty) = parse_ty(&name) {
+            return self.typed_literal(ty, e, call);
+        }
+        if let Some((_, op)) = BINARY.iter().find(|row| row.0 == name) {
+            let [a, b] = self.args::<2>(&name, e, call)?;
+            return self.binary_call(*op, a, b, e.range);
+        }
+        let intrin = Intrin::from_name(&name)
+            .or_else(|| INTRINSICS.iter().find(|row| row.0 == name).map(|row| row.1));
+        if let Some(intrin) = intrin {
+            return self.intrinsic(intrin, e, call).map(Val::Typed);
+        }
+        match name.as_str() {
+            "ceildiv" => {
+                let [a, b] = self.args::<2>(&name, e, call)?;
+                let (a, b) = (self.val(a)?, self.val(b)?);
+                let (a, b) = self.unify(a, b, e.range)?;
+                let ty = self.f.expr_ty(a);
+                let less = match self.f.as_int(b).and_then(|v| v.checked_sub(1)) {
+                    Some(v) => self.int_const(v, ty, e.range)?,
+                    None => {
+                        let one = self.int_const(1, ty, e.range)?;
+                        self.f.binary(BinOp::Sub, b, one)
+                    }
+                };
+                let sum = self.f.binary(BinOp::Add, a, less);
+                Ok(Val::Typed(self.f.binary(BinOp::FloorDiv, sum, b)))
+            }
+            "Cast" | "cast" => self.cast_call(e, call),
+            "Not" => {
+                let [a] = self.args::<1>(&name, e, call)?;
+                let c = self.cond(a)?;
+                Ok(Val::Typed(self.f.add_expr(ExprData::Not(c))))
+            }
+            "Select" => {
+                let [c, a, b] = self.args::<3>(&name, e, call)?;
+                let c = self.cond(c)?;
+                let (a, b) = (self.val(a)?, self.val(b)?);
+                let (a, b) = self.unify(a, b, e.range)?;
+                Ok(Val::Typed(self.f.add_expr(ExprData::Select(c, a, b))))
+            }
+            "Ramp" | "ramp" => {
+                let [base, stride, lanes] = self.args::<3>(&name, e, call)?;
+                let (base, stride) = (self.val(base)?, self.val(stride)?);
+                let (base, stride) = self.unify(base, stride, e.range)?;
+                let lanes = self.lane_count(lanes)?;
+                Ok(Val::Typed(self.f.add_expr(ExprData::Ramp(base, stride, lanes))))
+            }
+            "Broadcast" | "broadcast" => {
+                let [value, lanes] = self.args::<2>(&name, e, call)?;
+                let value = self.scalar(value, None)?;
+                let lanes = self.lane_count(lanes)?;
+                Ok(Val::Typed(self.f.add_expr(ExprData::Broadcast(value, lanes))))
+            }
+            "min_value" | "max_value" | "infinity" => self.limit(&name, e, call),
+            "var" | "Var" | "SizeVar" | "size_var" => Err(self.error_help(
+                Kind::Structure,
+                e.range,
+                "a size is declared by a statement of its own",
+                "write: n = T.int64()",
+            )),
+            _ => {
+                let range = match call.func.kind {
+                    ExprKind::Attribute(_, _, range) => range,
+                    _ => call.func.range,
+                };
+                Err(self.unknown_construct(&name, range))
+            }
+        }
+    }
+
+    /// Calls of Python's own functions and of the host's.
+    fn other_call(&mut self, e: &Expr<'s>, call: &Call<'s>) -> Res<Val> {
+        if let Some(name) = call.func.as_name()
+            && self.cx.lookup(name).is_none()
+        {
+            match (name, call.args.as_slice()) {
+                ("float", [_]) => {
+                    if let Some(n) = crate::literal::number(e) {
+                        return Ok(Val::Float(n.float));
+                    }
+                }
+                ("min" | "max", [a, b]) => {
+                    let op = if name == "min" { BinOp::Min } else { BinOp::Max };
+                    return self.binary_call(op, a, b, e.range);
+                }
+                ("abs", [a]) => {
+                    let x = self.scalar(a, None)?;
+                    return Ok(Val::Typed(self.f.call(Intrin::Abs, &[x])));
+                }
+                _ => {
+                    if self.cx.env.lookup(name).is_none() && !self.is_local(&call.func) {
+                        return Err(self.unknown_name(name, call.func.range));
+                    }
+                }
+            }
+        }
+        let path = if self.is_local(&call.func) { None } else { self.cx.path(&call.func) };
+        if path.is_some() {
+            let text = crate::context::first_line(self.cx.slice(call.func.range));
+            let message = format!("`{text}` cannot be called in a loop function");
+            return Err(self.error(Kind::Unsupported, call.func.range, message));
+        }
+        let value = self.cx.eval(e.range)?;
+        self.host_val(value, e.range)
+    }
+
+    fn args<'e, const N: usize>(&self, name: &str, e: &Expr<'s>, call: &'e Call<'s>) -> Res<[&'e Expr<'s>; N]> {
+        let all: Vec<&Expr<'s>> =
+            call.args.iter().chain(call.keywords.iter().filter(|k| k.name != "span").map(|k| &k.value)).collect();
+        let given = all.len();
+        all.try_into().map_err(|_| {
+            let message = format!("T.{name} takes {N} arguments, {given} given");
+            self.error(Kind::Arguments, e.range, message)
+        })
+    }
+
+    fn lane_count(&mut self, e: &Expr<'s>) -> Res<u16> {
+        match self.val(e)? {
+            Val::Int(v) if (1..=4096).contains(&v) => Ok(v as u16),
+            _ => Err(self.error(Kind::Value, e.range, "the number of lanes is a constant from 1 to 4096")),
+        }
+    }
+
+    fn binary_call(&mut self, op: BinOp, a: &Expr<'s>, b: &Expr<'s>, range: Range) -> Res<Val> {
+        if matches!(op, BinOp::And | BinOp::Or) {
+            let (x, y) = (self.cond(a)?, self.cond(b)?);
+            return Ok(Val::Typed(self.f.binary(op, x, y)));
+        }
+        let (x, y) = (self.val(a)?, self.val(b)?);
+        let divides = matches!(op, BinOp::Div | BinOp::Mod | BinOp::FloorDiv | BinOp::FloorMod);
+        if divides && matches!(y, Val::Int(0)) {
+            return Err(self.error(Kind::Value, range, "division by zero"));
+        }
+        let (x, y) = self.unify(x, y, range)?;
+        Ok(Val::Typed(self.f.binary(op, x, y)))
+    }
+
+    // ---- literals and conversions ----
+
+    /// `T.float32(0.5)`, `T.int32(x)`, `T.bool(True)`.
+    fn typed_literal(&mut self, ty: Ty, e: &Expr<'s>, call: &Call<'s>) -> Res<Val> {
+        let [arg] = call.args.as_slice() else {
+            let help = format!("declare a size by a statement of its own: n = T.{ty}()");
+            return Err(self.error_help(Kind::Structure, e.range, format!("T.{ty} takes one argument"), help));
+        };
+        if let (ExprKind::BigInt(v), DType::UInt64) = (&arg.kind, ty.dtype) {
+            return Ok(Val::Typed(self.f.add_expr(ExprData::Int(*v as i64, ty))));
+        }
+        let val = match self.val(arg)? {
+            Val::Str(s) => match crate::literal::named_float(&s) {
+                Some(v) => Val::Float(v),
+                None => return Err(self.error(Kind::Value, arg.range, format!("\"{s}\" is not a number"))),
+            },
+            val => val,
+        };
+        match val {
+            Val::Int(v) => self.int_const(v, ty, arg.range).map(Val::Typed),
+            Val::Float(v) if ty.dtype.is_float() => self.typed(Val::Float(v), Some(ty), arg.range).map(Val::Typed),
+            Val::Float(v) if v == v.trunc() && v.abs() < 9e18 && fits(v as i64, ty.dtype) => {
+                self.int_const(v as i64, ty, arg.range).map(Val::Typed)
+            }
+            Val::Float(v) => Err(self.error(Kind::Value, arg.range, format!("{v:?} does not fit {ty}"))),
+            Val::Typed(x) => Ok(Val::Typed(self.f.cast(x, ty))),
+            other => {
+                self.typed(other, None, arg.range)?;
+                Err(self.error(Kind::Value, arg.range, format!("T.{ty} takes a number")))
+            }
+        }
+    }
+
+    fn cast_call(&mut self, e: &Expr<'s>, call: &Call<'s>) -> Res<Val> {
+        let [a, b] = self.args::<2>("Cast", e, call)?;
+        // `T.cast(value, "float32")` has them the other way round.
+        let (ty, value) = if b.as_str().is_some() && a.as_str().is_none() { (b, a) } else { (a, b) };
+        let ty = self.ty(ty)?;
+        match self.val(value)? {
+            Val::Typed(x) => Ok(Val::Typed(self.f.add_expr(ExprData::Cast(ty, x)))),
+            val => {
+                let x = self.typed(val, None, value.range)?;
+                Ok(Val::Typed(self.f.cast(x, ty)))
+            }
+        }
+    }
+
+    /// The type that an expression names: `"float32x4"`, `T.int64`.
+    pub(super) fn ty(&mut self, e: &Expr<'s>) -> Res<Ty> {
+        if let Some(name) = e.as_str()
+            && let Some(ty) = parse_ty(name)
+        {
+            return Ok(ty);
+        }
+        if let Some(name) = self.tir_name(e)
+            && let Some(ty) = parse_ty(&name)
+        {
+            return Ok(ty);
+        }
+        match self.cx.dtype(e)? {
+            Some(d) => Ok(Ty::scalar(d)),
+            None => Err(self.error(Kind::Value, e.range, "expected a data type")),
+        }
+    }
+
+    fn limit(&mut self, name: &str, e: &Expr<'s>, call: &Call<'s>) -> Res<Val> {
+        let [arg] = self.args::<1>(name, e, call)?;
+        let ty = self.ty(arg)?;
+        let d = ty.dtype;
+        let low = name == "min_value";
+        let data = match d.kind() {
+            DTypeKind::Float => {
+                let max = match d {
+                    DType::Float16 => 65504.0,
+                    DType::BFloat16 => 3.3895313892515355e38,
+                    DType::Float32 => f64::from(f32::MAX),
+                    _ => f64::MAX,
+                };
+                let v = if name == "infinity" { f64::INFINITY } else { max };
+                ExprData::Float((if low { -v } else { v }).to_bits(), ty)
+            }
+            _ if name == "infinity" => {
+                return Err(self.error(Kind::Value, e.range, format!("{d} has no infinity")));
+            }
+            DTypeKind::Bool => ExprData::Int(i64::from(!low), ty),
+            DTypeKind::Int if low => ExprData::Int(i64::MIN >> (64 - u32::from(d.bits())), ty),
+            DTypeKind::Int => ExprData::Int(i64::MAX >> (64 - u32::from(d.bits())), ty),
+            DTypeKind::UInt if low => ExprData::Int(0, ty),
+            DTypeKind::UInt => ExprData::Int((u64::MAX >> (64 - u32::from(d.bits()))) as i64, ty),
+        };
+        Ok(Val::Typed(self.f.add_expr(data)))
+    }
+
+    // ---- intrinsics ----
+
+    fn intrinsic(&mut self, intrin: Intrin, e: &Expr<'s>, call: &Call<'s>) -> Res<IrExpr> {
+        let name = intrin.name();
+        if matches!(intrin, Intrin::CallExtern | Intrin::CallPacked) {
+            return self.named_call(intrin, e, call);
+        }
+        let mut args = call.args.as_slice();
+        let mut ty = Ty::I64;
+        if intrin.result() == IntrinResult::Explicit && intrin != Intrin::AddressOf {
+            let Some((first, rest)) = args.split_first() else {
+                return Err(self.error(Kind::Arguments, e.range, format!("T.{name} needs the type of its result")));
+            };
+            (ty, args) = (self.ty(first)?, rest);
+        }
+        if let Some(arity) = intrin.arity()
+            && args.len() != arity
+        {
+            let s = if arity == 1 { "" } else { "s" };
+            let message = format!("T.{name} takes {arity} argument{s}, {} given", args.len());
+            return Err(self.error(Kind::Arguments, e.range, message));
+        }
+        let operands = match (intrin, args) {
+            (Intrin::IfThenElse, [c, a, b]) => {
+                let c = self.cond(c)?;
+                let (a, b) = (self.val(a)?, self.val(b)?);
+                let (a, b) = self.unify(a, b, e.range)?;
+                vec![c, a, b]
+            }
+            (Intrin::Likely, [c]) => vec![self.cond(c)?],
+            (Intrin::AddressOf, [a]) => {
+                let x = self.scalar(a, None)?;
+                if !matches!(self.f.expr(x), ExprData::Load(..)) {
+                    let message = "T.address_of takes an element of a buffer: T.address_of(A[i])";
+                    return Err(self.error(Kind::Value, a.range, message));
+                }
+                vec![x]
+            }
+            (_, [a]) => {
+                let val = self.val(a)?;
+                let val = match val {
+                    // Functions of the reals take an integer literal as a float.
+                    Val::Int(v) if !is_integral(intrin) => Val::Float(v as f64),
+                    val => val,
+                };
+                vec![self.typed(val, None, a.range)?]
+            }
+            (_, [a, b]) => {
+                let (a, b) = (self.val(a)?, self.val(b)?);
+                let (a, b) = self.unify(a, b, e.range)?;
+                vec![a, b]
+            }
+            _ => {
+                let mut out = Vec::with_capacity(args.len());
+                for a in args {
+                    let like = out.first().map(|&x| self.f.expr_ty(x));
+                    out.push(self.scalar(a, like)?);
+                }
+                out
+            }
+        };
+        Ok(self.f.add_expr(ExprData::Call(intrin, operands.into(), ty)))
+    }
+
+    /// `T.call_extern("float32", "name", args...)`, `T.call_packed("name", args..., dtype="float32")`.
+    fn named_call(&mut self, intrin: Intrin, e: &Expr<'s>, call: &Call<'s>) -> Res<IrExpr> {
+        let mut ty = Ty::I64;
+        for k in &call.keywords {
+            match k.name {
+                "dtype" => ty = self.ty(&k.value)?,
+                _ => {
+                    let message = format!("T.{} has no parameter '{}'", intrin.name(), k.name);
+                    return Err(self.error(Kind::Arguments, k.range, message));
+                }
+            }
+        }
+        let mut args = call.args.as_slice();
+        let typed = intrin == Intrin::CallExtern && !call.keywords.iter().any(|k| k.name == "dtype");
+        if typed && let Some((first, rest)) = args.split_first() {
+            (ty, args) = (self.ty(first)?, rest);
+        }
+        if !args.first().is_some_and(|a| a.as_str().is_some()) {
+            let message = format!("T.{} needs the name of a function", intrin.name());
+            return Err(self.error(Kind::Arguments, e.range, message));
+        }
+        let mut operands = Vec::with_capacity(args.len());
+        for a in args {
+            let x = match self.val(a)? {
+                Val::Str(s) => self.f.add_expr(ExprData::Str(s.into())),
+                Val::Handle(v) => self.f.var_expr(v),
+                val => self.typed(val, None, a.range)?,
+            };
+            operands.push(x);
+        }
+        Ok(self.f.add_expr(ExprData::Call(intrin, operands.into(), ty)))
+    }
+}
+
+/// Whether an intrinsic computes with integers.
+fn is_integral(intrin: Intrin) -> bool {
+    matches!(
+        intrin,
+        Intrin::Abs
+            | Intrin::Popcount
+            | Intrin::Clz
+            | Intrin::BitwiseNot
+            | Intrin::Reinterpret
+            | Intrin::VectorSum
+            | Intrin::VectorMax
+            | Intrin::VectorMin
+    )
+}
+
+/// `float32`, `float32x4`.
+pub(super) fn parse_ty(name: &str) -> Option<Ty> {
+    if let Ok(d) = name.parse::<DType>() {
+        return Some(Ty::scalar(d));
+    }
+    let (base, lanes) = name.rsplit_once('x')?;
+    let lanes: u16 = lanes.parse().ok().filter(|n| (1..=4096).contains(n))?;
+    Some(Ty::scalar(base.parse().ok()?).with_lanes(lanes))
+}

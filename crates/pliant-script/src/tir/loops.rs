@@ -1,0 +1,197 @@
+//! Loops: `for`, `T.grid` and their kin.
+
+use std::sync::Arc;
+
+use pliant_ir::AttrValue;
+use pliant_ir::tir::{Expr as IrExpr, ForKind, Stmt as IrStmt, StmtData, Var};
+
+use super::{Local, PrimParser};
+use crate::errors::{Kind, Res};
+use crate::python::ast::{Call, Expr, ExprKind, Range, Stmt};
+
+/// Notes of a loop or block.
+pub(super) type Notes = Vec<(Arc<str>, AttrValue)>;
+
+/// One loop of a nest.
+pub(super) struct Loop {
+    pub var: Var,
+    pub min: IrExpr,
+    pub extent: IrExpr,
+    pub kind: ForKind,
+    pub notes: Notes,
+}
+
+impl<'s> PrimParser<'_, 's> {
+    /// `for targets in iter: body`.
+    pub(super) fn for_stmt(&mut self, target: &Expr<'s>, iter: &Expr<'s>, body: &[Stmt<'s>]) -> Res<IrStmt> {
+        let ranges = self.loop_ranges(iter)?;
+        let targets = match target.as_sequence() {
+            Some(items) => items,
+            None => std::slice::from_ref(target),
+        };
+        if targets.len() != ranges.len() {
+            let (n, m) = (targets.len(), ranges.len());
+            let message = format!("{n} loop variables for {m} ranges");
+            return Err(self.error(Kind::Arguments, target.range, message));
+        }
+        let mark = self.open_scope();
+        let mut nest = Vec::with_capacity(ranges.len());
+        for (target, (min, extent, kind, notes)) in targets.iter().zip(ranges) {
+            let Some(name) = target.as_name() else {
+                return Err(self.error(Kind::Structure, target.range, "a loop variable is a name"));
+            };
+            let var = self.f.size_var(name);
+            self.define(name, Local::Var(var));
+            self.loops.insert(var, (min, extent));
+            nest.push(Loop { var, min, extent, kind, notes });
+        }
+        let body = self.stmts(body, None);
+        self.close_scope(mark);
+        Ok(self.nest(nest, body?))
+    }
+
+    /// The loops around a body, the first outermost.
+    pub(super) fn nest(&mut self, nest: Vec<Loop>, mut body: IrStmt) -> IrStmt {
+        for Loop { var, min, extent, kind, notes } in nest.into_iter().rev() {
+            body = self.f.add_stmt(StmtData::For { var, min, extent, kind, body, annotations: notes });
+        }
+        body
+    }
+
+    fn loop_ranges(&mut self, iter: &Expr<'s>) -> Res<Vec<(IrExpr, IrExpr, ForKind, Notes)>> {
+        let bad = |p: &Self| {
+            p.error_help(
+                Kind::Unsupported,
+                iter.range,
+                "a loop runs over a range",
+                "write: for i in range(n), for i, j in T.grid(n, m), for i in T.parallel(n)",
+            )
+        };
+        let Some(call) = iter.as_call() else { return Err(bad(self)) };
+        let name = match self.tir_name(&call.func) {
+            Some(name) => name,
+            None if call.func.as_name() == Some("range") => "range".into(),
+            None => return Err(bad(self)),
+        };
+        let kind = match name.as_str() {
+            "grid" => {
+                let mut out = Vec::with_capacity(call.args.len());
+                for arg in &call.args {
+                    let (min, extent) = self.domain(arg)?;
+                    out.push((min, extent, ForKind::Serial, Notes::new()));
+                }
+                if out.is_empty() {
+                    return Err(self.error(Kind::Arguments, iter.range, "T.grid needs extents"));
+                }
+                return Ok(out);
+            }
+            "range" | "serial" => ForKind::Serial,
+            "parallel" => ForKind::Parallel,
+            "vectorized" | "vectorize" => ForKind::Vectorized,
+            "unroll" | "unrolled" => ForKind::Unrolled,
+            "thread_binding" => {
+                return Err(self.error_help(
+                    Kind::Unsupported,
+                    iter.range,
+                    "a CPU has no thread axes",
+                    "write: for i in T.parallel(n)",
+                ));
+            }
+            _ => {
+                let range = match call.func.kind {
+                    ExprKind::Attribute(_, _, range) => range,
+                    _ => call.func.range,
+                };
+                return Err(self.unknown_construct(&name, range));
+            }
+        };
+        let (min, extent) = self.range_args(&name, call, iter.range)?;
+        let mut notes = Notes::new();
+        for k in &call.keywords {
+            if k.name == "annotations" {
+                notes = self.notes(&k.value)?;
+            }
+        }
+        Ok(vec![(min, extent, kind, notes)])
+    }
+
+    fn range_args(&mut self, name: &str, call: &Call<'s>, range: Range) -> Res<(IrExpr, IrExpr)> {
+        let (mut start, mut stop, mut step) = match call.args.as_slice() {
+            [] => (None, None, None),
+            [stop] => (None, Some(stop), None),
+            [start, stop] => (Some(start), Some(stop), None),
+            [start, stop, step] => (Some(start), Some(stop), Some(step)),
+            _ => {
+                let message = format!("{name} takes at most 3 arguments");
+                return Err(self.error(Kind::Arguments, range, message));
+            }
+        };
+        for k in &call.keywords {
+            match k.name {
+                "start" => start = Some(&k.value),
+                "stop" => stop = Some(&k.value),
+                "step" => step = Some(&k.value),
+                "annotations" => {}
+                _ => {
+                    let message = format!("{name} has no parameter '{}'", k.name);
+                    return Err(self.error(Kind::Arguments, k.range, message));
+                }
+            }
+        }
+        if let Some(step) = step
+            && !matches!(step.kind, ExprKind::Int(1) | ExprKind::None)
+        {
+            return Err(self.error_help(
+                Kind::Unsupported,
+                step.range,
+                "loops have step 1",
+                "loop over the number of steps and multiply the variable",
+            ));
+        }
+        let Some(stop) = stop else {
+            return Err(self.error(Kind::Arguments, range, format!("{name} needs an extent")));
+        };
+        let min = match start {
+            Some(e) if !matches!(e.kind, ExprKind::None) => self.index(e)?,
+            _ => self.f.int(0),
+        };
+        let end = self.index(stop)?;
+        let extent = if start.is_some() { self.extent(min, end) } else { end };
+        Ok((min, extent))
+    }
+
+    /// A domain: an extent, or `(first, end)`.
+    pub(super) fn domain(&mut self, e: &Expr<'s>) -> Res<(IrExpr, IrExpr)> {
+        let pair = match (e.as_sequence(), self.tir_call(e)) {
+            (Some([a, b]), _) => Some((a, b)),
+            (None, Some((name, call))) if matches!(name.as_str(), "range" | "reduce_axis") => {
+                match call.args.as_slice() {
+                    [a, b] => Some((a, b)),
+                    [n] => return self.domain(n),
+                    _ => None,
+                }
+            }
+            (Some(_), _) => return Err(self.error(Kind::Arguments, e.range, "a domain is (first, end)")),
+            _ => None,
+        };
+        match pair {
+            Some((a, b)) => {
+                let (min, end) = (self.index(a)?, self.index(b)?);
+                Ok((min, self.extent(min, end)))
+            }
+            None => {
+                let extent = self.index(e)?;
+                Ok((self.f.int(0), extent))
+            }
+        }
+    }
+
+    /// A dict of notes.
+    pub(super) fn notes(&mut self, e: &Expr<'s>) -> Res<Notes> {
+        match crate::literal::attr(e) {
+            Some(AttrValue::Map(items)) => Ok(items),
+            Some(AttrValue::None) => Ok(Notes::new()),
+            _ => Err(self.error(Kind::Value, e.range, "expected a dict of constants")),
+        }
+    }
+}

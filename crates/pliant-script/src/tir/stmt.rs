@@ -1,0 +1,532 @@
+//! Statements.
+
+use std::sync::Arc;
+
+use pliant_ir::tir::{Buffer, Expr as IrExpr, Intrin, Stmt as IrStmt, StmtData, Ty, Var, VarTy};
+
+use super::block::OpenBlock;
+use super::expr::Val;
+use super::{Local, PrimParser};
+use crate::errors::{Kind, Reported, Res};
+use crate::python::ast::{BinOp, Call, Expr, ExprKind, Range, Stmt, StmtKind};
+
+/// One of a list of statements. Those that govern the rest of the list are closed when it ends.
+enum Item {
+    Stmt(IrStmt),
+    Let(Var, IrExpr),
+    Alloc(Buffer),
+    Assert(IrExpr, Arc<str>),
+}
+
+impl<'s> PrimParser<'_, 's> {
+    /// A list of statements as one. `block` is the block whose own list this is.
+    pub(super) fn stmts(&mut self, stmts: &[Stmt<'s>], mut block: Option<&mut OpenBlock>) -> Res<IrStmt> {
+        let mark = self.open_scope();
+        let mut items = Vec::with_capacity(stmts.len());
+        let mut failed = false;
+        for stmt in stmts {
+            if self.stmt(stmt, block.as_deref_mut(), &mut items).is_err() {
+                failed = true;
+                self.spoil(stmt);
+                if self.cx.errors.full() {
+                    break;
+                }
+            }
+        }
+        // The names of a block's own list live on until the block ends; its caller closes that scope.
+        if block.is_none() {
+            self.close_scope(mark);
+        }
+        if failed { Err(Reported) } else { Ok(self.close_list(items)) }
+    }
+
+    fn close_list(&mut self, items: Vec<Item>) -> IrStmt {
+        let mut list: Vec<IrStmt> = Vec::new();
+        for item in items.into_iter().rev() {
+            let data = match item {
+                Item::Stmt(s) => {
+                    list.push(s);
+                    continue;
+                }
+                Item::Let(v, value) => StmtData::Let(v, value, self.rest(&mut list)),
+                Item::Alloc(b) => StmtData::Alloc(b, self.rest(&mut list)),
+                Item::Assert(cond, message) => StmtData::Assert(cond, message, self.rest(&mut list)),
+            };
+            list.push(self.f.add_stmt(data));
+        }
+        self.rest(&mut list)
+    }
+
+    fn rest(&mut self, list: &mut Vec<IrStmt>) -> IrStmt {
+        let mut stmts = std::mem::take(list);
+        stmts.reverse();
+        self.f.seq(stmts)
+    }
+
+    fn spoil(&mut self, stmt: &Stmt<'s>) {
+        let targets: Vec<&Expr<'s>> = match &stmt.kind {
+            StmtKind::Assign(targets, _) => targets.iter().collect(),
+            StmtKind::AnnAssign(target, ..) => vec![target],
+            _ => return,
+        };
+        for t in targets {
+            let names = t.as_sequence().unwrap_or(std::slice::from_ref(t));
+            for name in names.iter().filter_map(Expr::as_name) {
+                if !self.scope.contains_key(name) {
+                    self.define(name, Local::Broken);
+                }
+            }
+        }
+    }
+
+    fn stmt(&mut self, stmt: &Stmt<'s>, block: Option<&mut OpenBlock>, out: &mut Vec<Item>) -> Res<()> {
+        match &stmt.kind {
+            StmtKind::Pass | StmtKind::Return(None | Some(Expr { kind: ExprKind::None, .. })) => Ok(()),
+            StmtKind::Expr(e) => self.expr_stmt(e, block, out),
+            StmtKind::Assign(targets, value) => {
+                let [target] = targets.as_slice() else {
+                    return Err(self.error(Kind::Unsupported, stmt.range, "one target is assigned at a time"));
+                };
+                self.assign(target, value, block, out)
+            }
+            StmtKind::AnnAssign(target, annotation, Some(value)) => {
+                let item = self.annotated_let(target, annotation, value)?;
+                out.push(item);
+                Ok(())
+            }
+            StmtKind::AnnAssign(_, annotation, None) => {
+                Err(self.error(Kind::Structure, annotation.range, "an annotated name needs a value"))
+            }
+            StmtKind::AugAssign(target, op, value) => {
+                let s = self.update(target, *op, value, stmt.range)?;
+                out.push(Item::Stmt(s));
+                Ok(())
+            }
+            StmtKind::For(target, iter, body) => {
+                let s = self.for_stmt(target, iter, body)?;
+                out.push(Item::Stmt(s));
+                Ok(())
+            }
+            StmtKind::While(cond, body) => {
+                let cond = self.cond(cond)?;
+                let body = self.nested(body)?;
+                out.push(Item::Stmt(self.f.add_stmt(StmtData::While(cond, body))));
+                Ok(())
+            }
+            StmtKind::If(cond, then, otherwise) => {
+                let cond = self.cond(cond)?;
+                let then = self.nested(then);
+                let otherwise = if otherwise.is_empty() { None } else { Some(self.nested(otherwise)?) };
+                let data = StmtData::If(cond, then?, otherwise);
+                out.push(Item::Stmt(self.f.add_stmt(data)));
+                Ok(())
+            }
+            StmtKind::With(items, body) => self.with(stmt, items, body, block, out),
+            StmtKind::Assert(cond, message) => {
+                let (cond, message) = self.assertion(cond, message.as_ref())?;
+                out.push(Item::Assert(cond, message));
+                Ok(())
+            }
+            StmtKind::Return(Some(e)) => Err(self.error_help(
+                Kind::Structure,
+                e.range,
+                "a loop function returns nothing",
+                "write the result into a buffer parameter",
+            )),
+            _ => {
+                let word = self.cx.slice(stmt.range).split_whitespace().next().unwrap_or("this");
+                let message = format!("a loop function contains no '{word}'");
+                Err(self.error(Kind::Unsupported, stmt.range, message))
+            }
+        }
+    }
+
+    /// A list of statements with names of its own.
+    fn nested(&mut self, body: &[Stmt<'s>]) -> Res<IrStmt> {
+        let mark = self.open_scope();
+        let s = self.stmts(body, None);
+        self.close_scope(mark);
+        s
+    }
+
+    fn assertion(&mut self, cond: &Expr<'s>, message: Option<&Expr<'s>>) -> Res<(IrExpr, Arc<str>)> {
+        let text = match message {
+            None => self.cx.slice(cond.range).to_string(),
+            Some(e) => match self.val(e)? {
+                Val::Str(s) => s,
+                _ => return Err(self.error(Kind::Value, e.range, "the message of an assert is a string")),
+            },
+        };
+        Ok((self.cond(cond)?, text.into()))
+    }
+
+    // ---- assignments ----
+
+    fn assign(
+        &mut self,
+        target: &Expr<'s>,
+        value: &Expr<'s>,
+        mut block: Option<&mut OpenBlock>,
+        out: &mut Vec<Item>,
+    ) -> Res<()> {
+        if let ExprKind::Subscript(head, index) = &target.kind {
+            let (b, indices) = self.element(head, index, target.range)?;
+            let val = self.val(value)?;
+            let s = self.store(b, indices, val, value.range)?;
+            out.push(Item::Stmt(s));
+            return Ok(());
+        }
+        if self.is_axis(value) {
+            return match block {
+                Some(open) => self.axis(open, target, value),
+                None => {
+                    let message = "an axis belongs at the top of a block";
+                    Err(self.error_help(Kind::Structure, value.range, message, "with T.block(\"name\"): ..."))
+                }
+            };
+        }
+        if self.declares_size(value) {
+            return self.declare_size(target);
+        }
+        if let (Some(names), Some(values)) = (target.as_sequence(), value.as_sequence()) {
+            if names.len() != values.len() {
+                let message = format!("{} names for {} values", names.len(), values.len());
+                return Err(self.error(Kind::Arguments, target.range, message));
+            }
+            for (name, value) in names.iter().zip(values) {
+                self.assign(name, value, block.as_deref_mut(), out)?;
+            }
+            return Ok(());
+        }
+        match self.tir_call(value).map(|(name, call)| (name, call.args.len())) {
+            Some((name, _)) if name == "match_buffer" => return self.match_buffer(target, value),
+            Some((name, _)) if is_alloc(&name) => return self.alloc(&name, target, value, block, out),
+            Some((name, 1)) if matches!(name.as_str(), "bind" | "let" | "meta_var") => {
+                let inner = value.as_call().and_then(|c| c.args.first());
+                if let Some(inner) = inner {
+                    return self.plain_let(target, inner, out);
+                }
+            }
+            _ => {}
+        }
+        self.plain_let(target, value, out)
+    }
+
+    /// `x = value`: a number of the parse, or a variable for the rest of the list.
+    fn plain_let(&mut self, target: &Expr<'s>, value: &Expr<'s>, out: &mut Vec<Item>) -> Res<()> {
+        let val = self.val(value)?;
+        let Some(name) = target.as_name() else {
+            let (Some(names), Val::Seq(items)) = (target.as_sequence(), val) else {
+                return Err(self.error(Kind::Structure, target.range, "expected a name or an element"));
+            };
+            if names.len() != items.len() {
+                let message = format!("{} names for {} values", names.len(), items.len());
+                return Err(self.error(Kind::Arguments, target.range, message));
+            }
+            for (name, item) in names.iter().zip(items) {
+                if let Some(name) = name.as_name() {
+                    self.let_val(name, item, target.range, out)?;
+                }
+            }
+            return Ok(());
+        };
+        self.let_val(name, val, target.range, out)
+    }
+
+    fn let_val(&mut self, name: &'s str, val: Val, range: Range, out: &mut Vec<Item>) -> Res<()> {
+        if matches!(self.scope.get(name), Some(Local::Var(_) | Local::Buffer(_))) {
+            return Err(self.error_help(
+                Kind::Structure,
+                range,
+                format!("'{name}' has a value already: variables do not change"),
+                "use another name, or a buffer of one element: x = T.alloc_buffer((1,), \"float32\")",
+            ));
+        }
+        let Val::Typed(value) = val else {
+            self.define(name, Local::Const(val));
+            return Ok(());
+        };
+        let ty = self.f.expr_ty(value);
+        let var = self.f.add_var(name, VarTy::Value(ty));
+        self.define(name, Local::Var(var));
+        out.push(Item::Let(var, value));
+        Ok(())
+    }
+
+    /// `x: T.int64 = value`, `x: T.let[T.int32] = value`.
+    fn annotated_let(&mut self, target: &Expr<'s>, annotation: &Expr<'s>, value: &Expr<'s>) -> Res<Item> {
+        let Some(name) = target.as_name() else {
+            return Err(self.error(Kind::Structure, target.range, "expected a name"));
+        };
+        let annotation = match &annotation.kind {
+            ExprKind::Subscript(head, ty) if self.tir_name(head).as_deref() == Some("let") => &**ty,
+            _ => annotation,
+        };
+        let bare = matches!(self.tir_name(annotation).as_deref(), Some("let"));
+        let handle = self.tir_name(annotation).as_deref() == Some("handle");
+        let val = self.val(value)?;
+        let (value, ty) = if bare || handle {
+            let value = self.typed(val, None, value.range)?;
+            let ty = if handle { VarTy::Handle } else { VarTy::Value(self.f.expr_ty(value)) };
+            (value, ty)
+        } else {
+            let ty = self.ty(annotation)?;
+            (self.convert(val, ty, &format!("'{name}'"), value.range)?, VarTy::Value(ty))
+        };
+        let var = self.f.add_var(name, ty);
+        self.define(name, Local::Var(var));
+        Ok(Item::Let(var, value))
+    }
+
+    fn alloc(
+        &mut self,
+        name: &str,
+        target: &Expr<'s>,
+        value: &Expr<'s>,
+        block: Option<&mut OpenBlock>,
+        out: &mut Vec<Item>,
+    ) -> Res<()> {
+        let Some(target) = target.as_name() else {
+            return Err(self.error(Kind::Structure, target.range, "a buffer needs a name"));
+        };
+        let b = self.allocation(target, value)?;
+        match block {
+            Some(open) if name != "decl_buffer" => open.allocs.push(b),
+            _ => out.push(Item::Alloc(b)),
+        }
+        Ok(())
+    }
+
+    /// The buffer and the indices of `A[i, j]`.
+    fn element(&mut self, head: &Expr<'s>, index: &Expr<'s>, range: Range) -> Res<(Buffer, Vec<IrExpr>)> {
+        match self.val(head)? {
+            Val::Buffer(b) => Ok((b, self.indices(b, index, range)?)),
+            Val::Handle(_) => Err(self.error_help(
+                Kind::Type,
+                head.range,
+                "a handle has no elements",
+                "make it a buffer first: A = T.match_buffer(a, (n,), \"float32\")",
+            )),
+            _ => Err(self.error(Kind::Type, head.range, "only elements of buffers are assigned")),
+        }
+    }
+
+    fn store(&mut self, b: Buffer, indices: Vec<IrExpr>, val: Val, range: Range) -> Res<IrStmt> {
+        let lanes = indices.iter().map(|&i| self.f.expr_ty(i).lanes).max().unwrap_or(1);
+        let data = self.f.buffer(b);
+        let (ty, what) = (Ty::scalar(data.dtype).with_lanes(lanes), format!("buffer '{}'", data.name));
+        let value = self.convert(val, ty, &what, range)?;
+        Ok(self.f.store(b, &indices, value))
+    }
+
+    /// `A[i] += value`.
+    fn update(&mut self, target: &Expr<'s>, op: BinOp, value: &Expr<'s>, range: Range) -> Res<IrStmt> {
+        let ExprKind::Subscript(head, index) = &target.kind else {
+            return Err(self.error_help(
+                Kind::Unsupported,
+                target.range,
+                "variables do not change",
+                "use a buffer of one element: x = T.alloc_buffer((1,), \"float32\")",
+            ));
+        };
+        let (b, indices) = self.element(head, index, target.range)?;
+        let old = self.f.load(b, &indices);
+        let val = self.val(value)?;
+        let new = self.binary(op, Val::Typed(old), val, range)?;
+        self.store(b, indices, new, value.range)
+    }
+
+    // ---- expression statements ----
+
+    fn expr_stmt(&mut self, e: &Expr<'s>, block: Option<&mut OpenBlock>, out: &mut Vec<Item>) -> Res<()> {
+        if matches!(e.kind, ExprKind::Host) && self.cx.slice(e.range) == "..." {
+            return Ok(());
+        }
+        let Some((name, call)) = self.tir_call(e) else {
+            return Err(self.error_help(
+                Kind::Structure,
+                e.range,
+                "this statement has no effect",
+                "write into a buffer, or call something with T.evaluate(...)",
+            ));
+        };
+        if let Some(open) = block {
+            if self.block_note(open, &name, call)? {
+                return Ok(());
+            }
+        } else if matches!(name.as_str(), "reads" | "writes" | "where" | "block_attr" | "sblock_attr") {
+            let message = format!("T.{name} belongs at the top of a block");
+            return Err(self.error_help(Kind::Structure, e.range, message, "with T.block(\"name\"): ..."));
+        }
+        match name.as_str() {
+            "func_attr" => {
+                let notes = match call.args.as_slice() {
+                    [arg] => self.notes(arg)?,
+                    _ => return Err(self.error(Kind::Arguments, e.range, "T.func_attr takes one dict")),
+                };
+                self.f.attrs.extend(notes);
+                Ok(())
+            }
+            "evaluate" => {
+                let [arg] = call.args.as_slice() else {
+                    return Err(self.error(Kind::Arguments, e.range, "T.evaluate takes one expression"));
+                };
+                let x = self.scalar(arg, None)?;
+                out.push(Item::Stmt(self.f.add_stmt(StmtData::Evaluate(x))));
+                Ok(())
+            }
+            "bind" => self.bind(call, e.range, out),
+            "init" | "block" | "sblock" | "grid" | "serial" | "parallel" => {
+                let message = format!("T.{name} opens a block of statements");
+                let help = if matches!(name.as_str(), "init" | "block" | "sblock") { "with" } else { "for ... in" };
+                Err(self.error_help(Kind::Structure, e.range, message, format!("write: {help} T.{name}(...):")))
+            }
+            _ if Intrin::from_name(&name).is_some() || name.starts_with("call_") => {
+                let x = self.scalar(e, None)?;
+                out.push(Item::Stmt(self.f.add_stmt(StmtData::Evaluate(x))));
+                Ok(())
+            }
+            _ => {
+                // Unknown names report themselves; known ones have no effect as statements.
+                self.val(e)?;
+                Err(self.error(Kind::Structure, e.range, format!("T.{name} has no effect here")))
+            }
+        }
+    }
+
+    /// `T.bind(value, var=x)`: a variable for the rest of the list.
+    fn bind(&mut self, call: &Call<'s>, range: Range, out: &mut Vec<Item>) -> Res<()> {
+        let var = call.keywords.iter().find(|k| k.name == "var").map(|k| &k.value).or(call.args.get(1));
+        let (Some(value), Some(var)) = (call.args.first(), var) else {
+            return Err(self.error(Kind::Arguments, range, "T.bind takes a value and a variable"));
+        };
+        let Some(name) = var.as_name() else {
+            return Err(self.error(Kind::Structure, var.range, "expected a name"));
+        };
+        let value = self.scalar(value, None)?;
+        self.bind_name(name, value, out);
+        Ok(())
+    }
+
+    /// A `let` of a name that may have been declared by `x = T.int32()`.
+    fn bind_name(&mut self, name: &'s str, value: IrExpr, out: &mut Vec<Item>) {
+        let ty = self.f.expr_ty(value);
+        let var = self.f.add_var(name, VarTy::Value(ty));
+        self.define(name, Local::Var(var));
+        out.push(Item::Let(var, value));
+    }
+
+    // ---- with ----
+
+    fn with(
+        &mut self,
+        stmt: &Stmt<'s>,
+        items: &[(Expr<'s>, Option<Expr<'s>>)],
+        body: &[Stmt<'s>],
+        block: Option<&mut OpenBlock>,
+        out: &mut Vec<Item>,
+    ) -> Res<()> {
+        let Some(((context, target), rest)) = items.split_first() else { return Ok(()) };
+        let Some((name, call)) = self.tir_call(context) else {
+            let message = "a loop function opens only T.block, T.init, T.LetStmt, T.Assert and loops";
+            return Err(self.error(Kind::Unsupported, context.range, message));
+        };
+        if !rest.is_empty() {
+            return Err(self.error(Kind::Unsupported, stmt.range, "one thing is opened at a time"));
+        }
+        let target = target.as_ref();
+        let s = match name.as_str() {
+            "block" | "sblock" => self.block_stmt(call, target, body, stmt.range)?,
+            "init" => {
+                let init = self.nested(body)?;
+                return match block {
+                    Some(open) => {
+                        open.init = Some(init);
+                        Ok(())
+                    }
+                    None => Err(self.error(Kind::Structure, stmt.range, "T.init belongs into a block")),
+                };
+            }
+            "grid" | "serial" | "parallel" | "vectorized" | "unroll" => {
+                let Some(target) = target else {
+                    let message = format!("T.{name} needs loop variables");
+                    return Err(self.error_help(
+                        Kind::Structure,
+                        stmt.range,
+                        message,
+                        format!("write: for i in T.{name}(...):"),
+                    ));
+                };
+                self.for_stmt(target, context, body)?
+            }
+            _ => self.scoped(&name, call, context, target, body)?,
+        };
+        out.push(Item::Stmt(s));
+        Ok(())
+    }
+
+    /// `with T.LetStmt(v) as x:`, `with T.let(x, v):`, `with T.Assert(c, m):`, `with T.decl_buffer(...) as B:`.
+    fn scoped(
+        &mut self,
+        name: &str,
+        call: &Call<'s>,
+        context: &Expr<'s>,
+        target: Option<&Expr<'s>>,
+        body: &[Stmt<'s>],
+    ) -> Res<IrStmt> {
+        let mark = self.open_scope();
+        let mut items = Vec::new();
+        let opened = self.open_item(name, call, context, target, &mut items);
+        let body = opened.and_then(|()| self.stmts(body, None));
+        self.close_scope(mark);
+        items.push(Item::Stmt(body?));
+        Ok(self.close_list(items))
+    }
+
+    fn open_item(
+        &mut self,
+        name: &str,
+        call: &Call<'s>,
+        context: &Expr<'s>,
+        target: Option<&Expr<'s>>,
+        items: &mut Vec<Item>,
+    ) -> Res<()> {
+        match name {
+            "LetStmt" | "let" | "Let" => {
+                let keyword = call.keywords.iter().find(|k| k.name == "var").map(|k| &k.value);
+                let (var, value) = match (name, call.args.as_slice()) {
+                    ("let", [var, value]) => (Some(var), Some(value)),
+                    (_, args) => (target.or(keyword), args.first()),
+                };
+                let (Some(var), Some(value)) = (var.and_then(Expr::as_name), value) else {
+                    let message = format!("T.{name} needs a name and a value");
+                    return Err(self.error(Kind::Arguments, context.range, message));
+                };
+                let value = self.scalar(value, None)?;
+                self.bind_name(var, value, items);
+                Ok(())
+            }
+            "Assert" => {
+                let Some(cond) = call.args.first() else {
+                    return Err(self.error(Kind::Arguments, context.range, "T.Assert needs a condition"));
+                };
+                let (cond, message) = self.assertion(cond, call.args.get(1))?;
+                items.push(Item::Assert(cond, message));
+                Ok(())
+            }
+            name if is_alloc(name) => {
+                let Some(target) = target.and_then(Expr::as_name) else {
+                    return Err(self.error(Kind::Structure, context.range, "a buffer needs a name"));
+                };
+                let b = self.allocation(target, context)?;
+                items.push(Item::Alloc(b));
+                Ok(())
+            }
+            _ => Err(self.unknown_construct(name, call.func.range)),
+        }
+    }
+}
+
+fn is_alloc(name: &str) -> bool {
+    matches!(name, "alloc_buffer" | "sblock_alloc_buffer" | "decl_buffer" | "allocate" | "alloc_local")
+}

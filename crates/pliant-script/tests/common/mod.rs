@@ -1,0 +1,55 @@
+//! What the tests share.
+
+use pliant_diag::{Diagnostic, SourceFile, SourceMap};
+use pliant_ir::IRModule;
+use pliant_ir::print::{PrintOptions, print_module};
+
+/// The module of a text that must parse.
+#[allow(dead_code, reason = "each test file uses some of these")]
+pub fn module(text: &str) -> IRModule {
+    match pliant_script::parse_module(text, pliant_ops::registry()) {
+        Ok(module) => module,
+        Err(errors) => panic!("{}\n{text}", report(text, &errors)),
+    }
+}
+
+/// The print of a module.
+#[allow(dead_code, reason = "each test file uses some of these")]
+pub fn print(module: &IRModule) -> String {
+    print_module(module, pliant_ops::registry(), &PrintOptions { header: false, ..PrintOptions::complete() })
+}
+
+/// Parses, checks that the parse of the print prints the same, and returns the print.
+#[allow(dead_code, reason = "each test file uses some of these")]
+pub fn fixed_point(text: &str) -> String {
+    let once = print(&module(text));
+    let twice = print(&module(&once));
+    assert_eq!(once, twice, "printing the parse of a print changes it");
+    once
+}
+
+/// Each error as `line:column: message (help)`, with the text that it points at.
+#[allow(dead_code, reason = "each test file uses some of these")]
+pub fn report(text: &str, errors: &[Diagnostic]) -> String {
+    let mut map = SourceMap::new();
+    map.add(SourceFile { name: "test.py".into(), text: text.into(), first_line: 1, dedent: 0 });
+    let lines: Vec<String> = errors
+        .iter()
+        .map(|d| {
+            let (line, column) = map.line_column(d.span).unwrap_or((0, 0));
+            let at = text.get(d.span.start as usize..d.span.end as usize).unwrap_or("");
+            let help = d.help.as_ref().map(|h| format!(" ({h})")).unwrap_or_default();
+            format!("{line}:{column} `{}` {}: {}{help}", at.lines().next().unwrap_or(""), d.code, d.message)
+        })
+        .collect();
+    lines.join("\n")
+}
+
+/// The report of a text that must not parse.
+#[allow(dead_code, reason = "each test file uses some of these")]
+pub fn errors(text: &str) -> String {
+    match pliant_script::parse_module(text, pliant_ops::registry()) {
+        Ok(module) => panic!("no error in\n{text}\n{}", print(&module)),
+        Err(errors) => report(text, &errors),
+    }
+}

@@ -1,0 +1,200 @@
+//! Loop functions: what is written is what is printed.
+
+mod common;
+
+use common::{fixed_point, module, print};
+
+const MATMUL: &str = r#"@I.ir_module
+class Module:
+    @T.prim_func(private=True)
+    def matmul(var_A: T.handle, B: T.Buffer((4, 8), "float32"), var_C: T.handle, k: T.int64):
+        T.func_attr({"tir.noalias": True})
+        n = T.int64()
+        A = T.match_buffer(var_A, (n, 4), "float32")
+        C = T.match_buffer(var_C, (n, 8), "float32", scope="local")
+        for i, j, r in T.grid(n, 8, 4):
+            with T.block("C"):
+                v_i, v_j, v_r = T.axis.remap("SSR", [i, j, r])
+                T.reads(A[v_i, v_r], B[v_r, v_j])
+                T.writes(C[v_i, v_j])
+                T.block_attr({"pragma": 1})
+                with T.init():
+                    C[v_i, v_j] = T.float32(0.0)
+                C[v_i, v_j] = C[v_i, v_j] + A[v_i, v_r] * B[v_r, v_j]
+"#;
+
+#[test]
+fn canonical_prints_as_written() {
+    assert_eq!(print(&module(MATMUL)), MATMUL);
+}
+
+#[test]
+fn statements_print_as_written() {
+    let text = r#"@I.ir_module
+class Module:
+    @T.prim_func
+    def f(A: T.Buffer((16, 4), "float32"), x: T.int32, s: T.float32):
+        assert x < T.int32(4), "x is small"
+        for i in T.parallel(16):
+            y: T.int64 = i * 2
+            B = T.alloc_buffer((4,), "float32", scope="local")
+            for j in T.vectorized(4):
+                B[j] = A[i, j] * s
+            for j in T.unroll(2, 4):
+                if j < 3 and not y == 4:
+                    A[i, j] = T.exp(B[j]) + T.Cast("float32", y)
+                else:
+                    A[i, j] = T.if_then_else(j < 3, B[j], T.float32(1.5))
+            while A[i, 0] < T.float32(10.0):
+                A[i, 0] = A[i, 0] + T.Select(x < T.int32(0), T.float32(1.0), T.float32("inf"))
+            T.evaluate(T.call_extern("int32", "f", T.address_of(A[i, 0]), "text", y))
+        for i in T.serial(4, annotations={"pragma": "x"}):
+            with T.block("B"):
+                v_i = T.axis.spatial(4, i)
+                v_r = T.axis.reduce((2, 4), i + 2)
+                T.where(v_i % 2 == 0)
+                C = T.alloc_buffer((4,), "int8")
+                D = T.decl_buffer((4,), "bool")
+                C[v_i] = T.int8(-3)
+                D[v_r] = T.bool(True)
+                A[v_i, T.Ramp(0, 1, 4)] = T.Broadcast(T.float32(1.0), 4)
+                with T.LetStmt(v_i + 1) as z:
+                    A[z, T.truncdiv(z, 2)] = T.max(A[z, z // 2], T.float32(-0.5))
+                A[v_i, 0] = T.reinterpret("float32", T.int32(1))
+"#;
+    assert_eq!(print(&module(text)), text);
+}
+
+#[test]
+fn sizes_come_from_shapes() {
+    let out = fixed_point(
+        r#"
+@I.ir_module
+class Module:
+    @T.prim_func
+    def tir_exp_func(x: T.handle, y: T.handle):
+        X = T.match_buffer(x, (n,), "float32")
+        Y = T.match_buffer(y, (n,), "float32")
+        with T.grid(n) as i:
+            Y[i] = T.exp(X[i])
+    @T.prim_func
+    def b(A: T.Buffer[(n, 4), "f32"], m: T.int32):
+        for i in range(m, n):
+            A[i, 0] += 1
+"#,
+    );
+    assert_eq!(
+        out,
+        r#"@I.ir_module
+class Module:
+    @T.prim_func
+    def tir_exp_func(x: T.handle, y: T.handle):
+        n = T.int64()
+        X = T.match_buffer(x, (n,), "float32")
+        Y = T.match_buffer(y, (n,), "float32")
+        for i in range(n):
+            Y[i] = T.exp(X[i])
+
+    @T.prim_func
+    def b(var_A: T.handle, m: T.int32):
+        n = T.int64()
+        A = T.match_buffer(var_A, (n, 4), "float32")
+        for i in range(T.Cast("int64", m), n):
+            A[i, 0] = A[i, 0] + T.float32(1.0)
+"#
+    );
+}
+
+#[test]
+fn blocks_of_all_dialects_are_one() {
+    let forms = [
+        "        for i, j in T.grid(128, 64):\n            with T.block(\"B\"):\n                vi, vj = T.axis.remap(\"SS\", [i, j])\n                B[vi, vj] = A[vi, vj] * 2.0\n",
+        "        for (i, j) in T.grid(128, 64):\n            with T.sblock():\n                vi = T.axis.S(128, i)\n                vj = T.axis.spatial(64, j)\n                B[vi, vj] = A[vi, vj] * 2.0\n",
+        "        with T.block([128, 64]) as [vi, vj]:\n            B[vi, vj] = A[vi, vj] * 2.0\n",
+        "        with T.block(128, 64) as vi, vj:\n            B[vi, vj] = A[vi, vj] * 2.0\n",
+        "        for i, j in T.grid(128, 64):\n            with T.block([128, 64], \"B\") as [vi, vj]:\n                T.bind(vi, i)\n                T.bind(vj, j)\n                B[vi, vj] = A[vi, vj] * 2.0\n",
+    ];
+    let mut prints = Vec::new();
+    for body in forms {
+        let head = "@T.prim_func\ndef f(a: T.handle, b: T.handle) -> None:\n    A = T.match_buffer(a, (128, 64))\n    B = T.match_buffer(b, (128, 64))\n";
+        let body: String = body.lines().map(|l| format!("{}\n", &l[4..])).collect();
+        let out = fixed_point(&format!("{head}{body}"));
+        prints.push(out.replace("vi_0", "i").replace("vj_0", "j"));
+    }
+    for p in &prints {
+        assert_eq!(p, &prints[0]);
+    }
+    assert!(prints[0].contains("vi, vj = T.axis.remap(\"SS\", [i, j])"), "{}", prints[0]);
+    assert!(prints[0].contains("with T.block(\"B\"):"), "{}", prints[0]);
+}
+
+#[test]
+fn literals_take_the_type_they_meet() {
+    let out = fixed_point(
+        r#"
+@T.prim_func
+def f(A: T.Buffer((4,), "int32"), B: T.Buffer((4,), "float16"), C: T.Buffer((4,), "float32"), n: T.int32, N: T.int64):
+    for i in range(4):
+        A[i] = A[i] * 2 + n
+        B[i] = B[i] / 2
+        C[i] = 1 if 0 <= i < 3 else C[i] ** 2
+        C[i] = T.exp(1) + n
+        A[n + N] = -A[i]
+"#,
+    );
+    for line in [
+        "A[i] = A[i] * T.int32(2) + n",
+        "B[i] = B[i] / T.float16(2.0)",
+        "C[i] = T.if_then_else(0 <= i and i < 3, T.float32(1.0), T.pow(C[i], T.float32(2.0)))",
+        "C[i] = T.exp(T.float32(1.0)) + T.Cast(\"float32\", n)",
+        "A[T.Cast(\"int64\", n) + N] = T.int32(0) - A[i]",
+    ] {
+        assert!(out.contains(line), "no `{line}` in\n{out}");
+    }
+}
+
+#[test]
+fn lets_of_all_dialects_are_one() {
+    let lets = ["x: T.int64 = n * 2", "x = n * 2", "x = T.bind(n * 2)", "T.bind(n * 2, var=x)", "x: T.let[T.int64] = n * 2", "x: T.let = n * 2"];
+    for line in lets {
+        let out = fixed_point(&format!(
+            "@T.prim_func(s_tir=True)\ndef f(A: T.Buffer((n,), \"float32\")):\n    {line}\n    A[x] = 0.0\n"
+        ));
+        assert!(out.contains("x: T.int64 = n * 2\n"), "{line}: {out}");
+    }
+    let out = fixed_point(
+        "@T.func\ndef f(A: T.Buffer((n,), \"float32\")):\n    with T.let(x, n * 2):\n        A[x] = 0.0\n    A[0] = 1.0\n",
+    );
+    assert!(out.contains("with T.LetStmt(n * 2) as x:"), "{out}");
+}
+
+#[test]
+fn ranges_and_regions_keep_their_extents() {
+    let text = r#"@I.ir_module
+class Module:
+    @T.prim_func
+    def f(A: T.Buffer((16,), "float32"), n: T.int64, m: T.int64):
+        for i in range(n, m):
+            with T.block("A"):
+                v = T.axis.spatial((n, m), i)
+                T.reads(A[0:n], A[n:n + m], A[n:m], A[2:4], A[3])
+                T.writes()
+                A[v] = T.float32(0.0)
+        for i in range(n, n + m):
+            T.evaluate(i)
+"#;
+    assert_eq!(print(&module(text)), text);
+}
+
+#[test]
+fn extreme_integers() {
+    let text = r#"@I.ir_module
+class Module:
+    @T.prim_func
+    def f(A: T.Buffer((1,), "int64"), B: T.Buffer((1,), "uint64")):
+        A[0] = -9223372036854775808
+        A[0] = 9223372036854775807
+        B[0] = T.uint64(18446744073709551615)
+"#;
+    assert_eq!(print(&module(text)), text);
+}
