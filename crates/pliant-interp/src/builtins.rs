@@ -1,0 +1,393 @@
+//! `vm.builtin.*` as the lowered stages call them: argument orders and messages are the machine's.
+//!
+//! The shape heap is an int64 tensor with a slot per symbol. The last operand of checks is a text: its first line names
+//! the value, line `i + 1` says what dim `i` must equal and, after a tab, where that comes from.
+
+mod dynamic;
+
+use std::sync::Arc;
+
+use pliant_tensor::{DType, Storage, Tensor};
+
+use crate::error::Result;
+use crate::loops::scalar::Val;
+use crate::loops::view::View;
+use crate::machine::Machine;
+use crate::value::{Func, plural};
+use crate::{InterpError, Value};
+
+/// A heap of more slots is refused.
+const MAX_SLOTS: i64 = 1 << 24;
+
+/// The operands of a builtin, with the checks that each makes.
+#[derive(Clone, Copy)]
+pub(crate) struct Args<'a>(&'a [Value]);
+
+impl<'a> Args<'a> {
+    pub fn new(values: &'a [Value]) -> Self {
+        Args(values)
+    }
+
+    fn value(&self, i: usize) -> Result<&'a Value> {
+        let missing = || InterpError::type_error(format!("operand {i} is missing"));
+        self.0.get(i).ok_or_else(missing)
+    }
+
+    fn wrong<T>(&self, i: usize, wanted: &str) -> Result<T> {
+        let value = self.value(i)?.describe();
+        Err(InterpError::type_error(format!("operand {i} must be {wanted}, but is {value}")))
+    }
+
+    pub fn tensor(&self, i: usize) -> Result<&'a Tensor> {
+        match self.value(i)? {
+            Value::Tensor(t) => Ok(t),
+            _ => self.wrong(i, "a tensor"),
+        }
+    }
+
+    pub fn shape(&self, i: usize) -> Result<&'a [i64]> {
+        match self.value(i)? {
+            Value::Shape(s) => Ok(s),
+            _ => self.wrong(i, "a shape"),
+        }
+    }
+
+    pub fn dtype(&self, i: usize) -> Result<DType> {
+        match self.value(i)? {
+            Value::DType(d) => Ok(*d),
+            Value::Str(s) => s.parse().or_else(|_| self.wrong(i, "a data type")),
+            _ => self.wrong(i, "a data type"),
+        }
+    }
+
+    fn int(&self, i: usize) -> Result<i64> {
+        match self.value(i)?.as_int() {
+            Some(v) => Ok(v),
+            None => self.wrong(i, "an integer"),
+        }
+    }
+
+    fn storage(&self, i: usize) -> Result<&'a Storage> {
+        match self.value(i)? {
+            Value::Storage(s) => Ok(s),
+            _ => self.wrong(i, "a storage"),
+        }
+    }
+
+    fn func(&self, i: usize) -> Result<Func> {
+        match self.value(i)? {
+            Value::Func(f) => Ok(f.clone()),
+            Value::Str(s) => Ok(Func::Packed(s.clone())),
+            _ => self.wrong(i, "a function"),
+        }
+    }
+
+    fn text(&self, i: usize) -> &'a str {
+        match self.0.get(i) {
+            Some(Value::Str(s)) => s,
+            _ => "",
+        }
+    }
+
+    /// What a check is about: the first line of the text.
+    fn subject(&self, i: usize) -> &'a str {
+        self.text(i).lines().next().unwrap_or("value")
+    }
+
+    fn heap(&self, i: usize, slot: i64) -> Result<View> {
+        let tensor = self.tensor(i)?;
+        let is_slot = usize::try_from(slot).is_ok_and(|s| s < tensor.numel());
+        if tensor.dtype() == DType::Int64 && tensor.is_contiguous() && is_slot {
+            return Ok(View::of_tensor("shape heap", tensor));
+        }
+        Err(InterpError::type_error(format!("the shape heap has no slot {slot}")))
+    }
+
+    fn load(&self, heap: usize, slot: i64) -> Result<i64> {
+        self.heap(heap, slot)?.read(slot)?.int()
+    }
+
+    fn store(&self, heap: usize, slot: i64, value: i64) -> Result<()> {
+        self.heap(heap, slot)?.write(slot, &Val::Int(value))
+    }
+}
+
+/// The bool of a scalar or of a tensor of one element.
+pub(crate) fn condition(value: &Value) -> Result<bool> {
+    match value {
+        Value::Bool(b) => Ok(*b),
+        Value::Int(v) => Ok(*v != 0),
+        Value::Tensor(t) if t.numel() == 1 && !t.dtype().is_float() => Ok(t.to_i64_vec()?[0] != 0),
+        other => Err(InterpError::type_error(format!(
+            "a condition must be a bool or integer scalar, but is {}",
+            other.describe()
+        ))),
+    }
+}
+
+/// Calls a builtin; `None` where there is none of that name.
+pub(crate) fn call(m: &mut Machine<'_>, name: &str, args: &[Value]) -> Option<Result<Value>> {
+    let name = name.strip_prefix("vm.builtin.")?;
+    let a = Args(args);
+    let unit = |result: Result<()>| result.map(|()| Value::unit());
+    Some(match name {
+        "alloc_shape_heap" => alloc_shape_heap(m, a),
+        "alloc_storage" => alloc_storage(m, a),
+        "alloc_tensor" => alloc_tensor(m, a),
+        "call_tir_dyn" => call_tir_dyn(m, a),
+        "check_func_info" => unit(check_func(a)),
+        "check_prim_value_info" => unit(check_prim(a)),
+        "check_shape_info" => unit(check_shape(a)),
+        "check_tensor_info" => unit(check_tensor(a)),
+        "check_tuple_info" => unit(check_tuple(a)),
+        "copy" | "to_device" => a.value(0).cloned(),
+        "debug_print" | "print" => print(a),
+        "assert_op" => assert_op(a),
+        "invoke_closure" | "invoke_pure_closure" => {
+            a.func(0).and_then(|f| m.call_func(&f, &args[1..]))
+        }
+        "make_closure" => a.func(0).map(|f| Func::Bound(Arc::new(f), args[1..].into()).into()),
+        "make_prim_value" => coded(a, 1).map(Value::Int),
+        "make_shape" => make_shape(a),
+        "make_tuple" => Ok(Value::Tuple(args.into())),
+        "match_prim_value" => unit(match_prim(a)),
+        "match_shape" => unit(match_shape(a)),
+        "null_value" | "kill_object" => Ok(Value::None),
+        "read_if_cond" => a.value(0).and_then(condition).map(Value::Bool),
+        "reshape" => reshape(a),
+        "shape_of" => a.tensor(0).map(|t| Value::shape(t.shape())),
+        "tensor_to_shape" => tensor_to_shape(a),
+        "tuple_getitem" => tuple_getitem(a),
+        "unique" => dynamic::unique(m, a),
+        "nonzero" => dynamic::nonzero(m, a),
+        _ => return None,
+    })
+}
+
+// ---- memory and tensors ----
+
+fn alloc_shape_heap(m: &Machine<'_>, a: Args<'_>) -> Result<Value> {
+    let slots = a.int(0)?;
+    if !(0..=MAX_SLOTS).contains(&slots) {
+        let text = format!("a shape heap of {slots} slots is refused");
+        return Err(InterpError::type_error(text));
+    }
+    Ok(m.alloc_tensor(&[slots], DType::Int64)?.into())
+}
+
+fn alloc_storage(m: &Machine<'_>, a: Args<'_>) -> Result<Value> {
+    let bytes = match a.value(0)? {
+        Value::Shape(shape) if shape.len() != 1 => {
+            pliant_tensor::checked_nbytes(shape, a.dtype(2)?)? as i64
+        }
+        Value::Shape(shape) => shape[0],
+        _ => a.int(0)?,
+    };
+    m.alloc_storage(bytes).map(Value::Storage)
+}
+
+fn alloc_tensor(m: &Machine<'_>, a: Args<'_>) -> Result<Value> {
+    let (storage, offset) = (a.storage(0)?, a.int(1)?);
+    Ok(m.tensor_in_storage(storage, offset, a.shape(2)?, a.dtype(3)?)?.into())
+}
+
+fn reshape(a: Args<'_>) -> Result<Value> {
+    Ok(a.tensor(0)?.to_contiguous()?.reshape(a.shape(1)?)?.into())
+}
+
+fn tuple_getitem(a: Args<'_>) -> Result<Value> {
+    let Value::Tuple(items) = a.value(0)? else { return a.wrong(0, "a tuple") };
+    let index = a.int(1)?;
+    let item = usize::try_from(index).ok().and_then(|i| items.get(i)).cloned();
+    let len = plural(items.len() as i64, "value");
+    item.ok_or_else(|| InterpError::type_error(format!("a tuple of {len} has no item {index}")))
+}
+
+/// `call_tir_dyn(function, tensors.., sizes)`: the sizes of a shape are the last arguments.
+fn call_tir_dyn(m: &mut Machine<'_>, a: Args<'_>) -> Result<Value> {
+    let func = a.func(0)?;
+    let mut args = a.0[1..].to_vec();
+    if let Some(Value::Shape(dims)) = args.last().cloned() {
+        args.pop();
+        args.extend(dims.iter().map(|&d| Value::Int(d)));
+    }
+    m.call_func(&func, &args)?;
+    Ok(Value::unit())
+}
+
+fn print(a: Args<'_>) -> Result<Value> {
+    let text: Vec<String> = a.0.iter().map(|v| format!("{v:?}")).collect();
+    eprintln!("{}", text.join(" "));
+    Ok(Value::unit())
+}
+
+/// `assert_op(condition, values.., format)`.
+fn assert_op(a: Args<'_>) -> Result<Value> {
+    if condition(a.value(0)?)? {
+        return Ok(Value::unit());
+    }
+    let format = a.text(a.0.len() - 1);
+    let text = if format.is_empty() { "an assertion of the program failed" } else { format };
+    Err(InterpError::check(text))
+}
+
+// ---- checks of kinds ----
+
+fn failed(a: Args<'_>, context: usize, wanted: &str) -> InterpError {
+    let actual = a.0.first().map_or_else(|| "missing".to_string(), Value::describe);
+    let subject = a.subject(context);
+    InterpError::type_error(format!("{subject} must be {wanted}, but is {actual}"))
+}
+
+fn optional_dtype(a: Args<'_>, i: usize) -> Result<Option<DType>> {
+    match a.0.get(i) {
+        None | Some(Value::None) => Ok(None),
+        Some(Value::Str(text)) if text.is_empty() => Ok(None),
+        Some(_) => a.dtype(i).map(Some),
+    }
+}
+
+fn of_dims(n: i64) -> String {
+    if n < 0 { String::new() } else { format!(" of {}", plural(n, "dim")) }
+}
+
+fn check_tensor(a: Args<'_>) -> Result<()> {
+    let (ndim, dtype) = (a.int(1)?, optional_dtype(a, 2)?);
+    match a.value(0)? {
+        Value::Tensor(t)
+            if (ndim < 0 || t.ndim() as i64 == ndim) && dtype.is_none_or(|d| d == t.dtype()) =>
+        {
+            Ok(())
+        }
+        _ => {
+            let dtype = dtype.map_or(String::new(), |d| format!("{d} "));
+            Err(failed(a, 3, &format!("a {dtype}tensor{}", of_dims(ndim))))
+        }
+    }
+}
+
+fn check_shape(a: Args<'_>) -> Result<()> {
+    let ndim = a.int(1)?;
+    match a.value(0)? {
+        Value::Shape(s) if ndim < 0 || s.len() as i64 == ndim => Ok(()),
+        _ => Err(failed(a, 2, &format!("a shape{}", of_dims(ndim)))),
+    }
+}
+
+fn check_tuple(a: Args<'_>) -> Result<()> {
+    let len = a.int(1)?;
+    match a.value(0)? {
+        Value::Tuple(items) if len < 0 || items.len() as i64 == len => Ok(()),
+        _ if len < 0 => Err(failed(a, 2, "a tuple")),
+        _ => Err(failed(a, 2, &format!("a tuple of {}", plural(len, "value")))),
+    }
+}
+
+fn check_prim(a: Args<'_>) -> Result<()> {
+    let dtype = optional_dtype(a, 1)?;
+    let fits = match (a.value(0)?, dtype) {
+        (Value::Int(_) | Value::Float(_) | Value::Bool(_), None) => true,
+        (Value::Int(_), Some(d)) => d.is_integer(),
+        (Value::Float(_), Some(d)) => d.is_float(),
+        (Value::Bool(_), Some(d)) => d.is_bool(),
+        _ => false,
+    };
+    let wanted = || dtype.map_or("a scalar".to_string(), |d| format!("a {d} scalar"));
+    if fits { Ok(()) } else { Err(failed(a, 2, &wanted())) }
+}
+
+fn check_func(a: Args<'_>) -> Result<()> {
+    match a.value(0)? {
+        Value::Func(_) => Ok(()),
+        _ => Err(failed(a, 1, "a function")),
+    }
+}
+
+// ---- shapes ----
+
+/// What a code does with a size; returns what the size must equal.
+fn matched(a: Args<'_>, code: i64, operand: i64, actual: i64) -> Result<Option<i64>> {
+    match code {
+        0 => Ok(Some(operand)),
+        1 => a.store(1, operand, actual).map(|()| None),
+        2 => Ok(None),
+        3 => a.load(1, operand).map(Some),
+        _ => Err(InterpError::type_error(format!("unknown match code {code}"))),
+    }
+}
+
+/// `must equal n = 7 (from 'x' dim 0), but is 9`.
+fn must_equal(a: Args<'_>, context: usize, line: usize, code: i64, want: i64, is: i64) -> String {
+    let line = a.text(context).lines().nth(line).unwrap_or("");
+    let (expr, origin) = line.split_once('\t').unwrap_or((line, ""));
+    let expr = if code != 3 || expr.is_empty() { String::new() } else { format!("{expr} = ") };
+    let origin = if origin.is_empty() { String::new() } else { format!(" (from {origin})") };
+    format!("must equal {expr}{want}{origin}, but is {is}")
+}
+
+/// `match_shape(value, heap, n, (code, operand) * n, context)`.
+fn match_shape(a: Args<'_>) -> Result<()> {
+    let count = usize::try_from(a.int(2)?).ok().filter(|&n| n <= a.0.len());
+    let Some(count) = count.filter(|n| 3 + 2 * n <= a.0.len()) else {
+        return Err(InterpError::type_error("too few operands"));
+    };
+    let context = 3 + 2 * count;
+    let dims = match a.value(0)? {
+        Value::Tensor(t) => t.shape(),
+        Value::Shape(s) => s,
+        _ => return Err(failed(a, context, "a tensor or a shape")),
+    };
+    if dims.len() != count {
+        let (subject, n) = (a.subject(context), plural(count as i64, "dim"));
+        let text = format!("{subject} must have {n}, but has shape {dims:?}");
+        return Err(InterpError::type_error(text));
+    }
+    for (i, &dim) in dims.iter().enumerate() {
+        let (code, operand) = (a.int(3 + 2 * i)?, a.int(4 + 2 * i)?);
+        if let Some(want) = matched(a, code, operand, dim)?
+            && want != dim
+        {
+            let text = must_equal(a, context, i + 1, code, want, dim);
+            let subject = a.subject(context);
+            return Err(InterpError::type_error(format!("{subject} dim {i} {text}")));
+        }
+    }
+    Ok(())
+}
+
+/// `match_prim_value(value, heap, code, operand, context)`.
+fn match_prim(a: Args<'_>) -> Result<()> {
+    let Some(value) = a.value(0)?.as_int() else { return Err(failed(a, 4, "an integer")) };
+    let (code, operand) = (a.int(2)?, a.int(3)?);
+    match matched(a, code, operand, value)? {
+        Some(want) if want != value => {
+            let (subject, text) = (a.subject(4), must_equal(a, 4, 1, code, want, value));
+            Err(InterpError::type_error(format!("{subject} {text}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The number that the operands (code, operand) at `at` say; the heap is operand 0.
+fn coded(a: Args<'_>, at: usize) -> Result<i64> {
+    match (a.int(at)?, a.int(at + 1)?) {
+        (0, value) => Ok(value),
+        (1, slot) => a.load(0, slot),
+        (code, _) => Err(InterpError::type_error(format!("unknown make_shape code {code}"))),
+    }
+}
+
+/// `make_shape(heap, n, (code, operand) * n)`.
+fn make_shape(a: Args<'_>) -> Result<Value> {
+    let count = usize::try_from(a.int(1)?).unwrap_or(0);
+    let dims: Result<Vec<i64>> = (0..count).map(|i| coded(a, 2 + 2 * i)).collect();
+    Ok(Value::Shape(dims?.into()))
+}
+
+fn tensor_to_shape(a: Args<'_>) -> Result<Value> {
+    let t = a.tensor(0)?;
+    if t.ndim() != 1 || !t.dtype().is_integer() {
+        return a.wrong(0, "an integer tensor of 1 dim");
+    }
+    Ok(Value::Shape(t.to_i64_vec()?.into()))
+}

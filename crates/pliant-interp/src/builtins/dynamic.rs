@@ -1,0 +1,121 @@
+//! Builtins whose result's shape depends on values.
+
+use std::cmp::Ordering;
+
+use pliant_tensor::{DType, Tensor};
+
+use super::Args;
+use crate::Value;
+use crate::error::Result;
+use crate::loops::scalar::Val;
+use crate::loops::view::View;
+use crate::machine::Machine;
+
+/// The order of two elements, NaN last.
+fn order(a: &Val, b: &Val, dtype: DType) -> Ordering {
+    match (a, b) {
+        (Val::Float(a), Val::Float(b)) => {
+            a.partial_cmp(b).unwrap_or_else(|| a.is_nan().cmp(&b.is_nan()))
+        }
+        (Val::Int(a), Val::Int(b)) if dtype == DType::UInt64 => (*a as u64).cmp(&(*b as u64)),
+        (Val::Int(a), Val::Int(b)) => a.cmp(b),
+        _ => Ordering::Equal,
+    }
+}
+
+fn elements(t: &Tensor) -> Result<Vec<Val>> {
+    let t = t.to_contiguous()?;
+    let view = View::of_tensor("x", &t);
+    (0..t.numel() as i64).map(|i| view.read(i)).collect()
+}
+
+fn tensor_of(m: &Machine<'_>, shape: &[i64], dtype: DType, values: &[Val]) -> Result<Value> {
+    let t = m.alloc_tensor(shape, dtype)?;
+    let view = View::of_tensor("result", &t);
+    for (i, value) in values.iter().enumerate() {
+        view.write(i as i64, value)?;
+    }
+    Ok(t.into())
+}
+
+/// `nonzero(x)`: one row of indices per dim.
+pub(super) fn nonzero(m: &Machine<'_>, a: Args<'_>) -> Result<Value> {
+    let t = a.tensor(0)?;
+    let (shape, rank) = (t.shape(), t.ndim());
+    let mut rows = vec![Vec::new(); rank];
+    for (i, value) in elements(t)?.iter().enumerate() {
+        if matches!(value, Val::Int(0)) || matches!(value, Val::Float(v) if *v == 0.0) {
+            continue;
+        }
+        let mut rest = i as i64;
+        for d in (0..rank).rev() {
+            rows[d].push(Val::Int(rest % shape[d]));
+            rest /= shape[d];
+        }
+    }
+    let count = rows.first().map_or(0, Vec::len) as i64;
+    tensor_of(m, &[rank as i64, count], DType::Int64, &rows.concat())
+}
+
+/// `unique(x, sorted, return_index, return_inverse, return_counts, axis)`: slices along the axis, or elements. Not
+/// sorted, they come in the order of their first places.
+pub(super) fn unique(m: &Machine<'_>, a: Args<'_>) -> Result<Value> {
+    let t = a.tensor(0)?;
+    let flag = |i: usize| a.0.get(i).and_then(Value::as_int).is_some_and(|v| v != 0);
+    let rank = t.ndim() as i64;
+    let (shape, axis) = match a.0.get(5).and_then(Value::as_int) {
+        Some(axis) => (t.shape().to_vec(), if axis < 0 { axis + rank } else { axis } as usize),
+        None => (vec![t.numel() as i64], 0),
+    };
+    let Some(&len) = shape.get(axis) else { return a.wrong(0, "a tensor with that axis") };
+    let inner: i64 = shape[axis + 1..].iter().product();
+    let outer: i64 = shape[..axis].iter().product();
+    let all = elements(t)?;
+    let at = |o: i64, i: i64, k: i64| &all[((o * len + i) * inner + k) as usize];
+    let compare = |x: i64, y: i64| {
+        for o in 0..outer {
+            for k in 0..inner {
+                let found = order(at(o, x, k), at(o, y, k), t.dtype());
+                if found.is_ne() {
+                    return found;
+                }
+            }
+        }
+        Ordering::Equal
+    };
+    let mut places: Vec<i64> = (0..len).collect();
+    places.sort_by(|&x, &y| compare(x, y).then(x.cmp(&y)));
+    // Of equal slices, the first stands for all.
+    let mut groups: Vec<Vec<i64>> = Vec::new();
+    for i in places {
+        match groups.last_mut() {
+            Some(group) if compare(group[0], i).is_eq() => group.push(i),
+            _ => groups.push(vec![i]),
+        }
+    }
+    if !flag(1) {
+        groups.sort_by_key(|g| g[0]);
+    }
+    let mut values = Vec::with_capacity(all.len());
+    for o in 0..outer {
+        for group in &groups {
+            values.extend((0..inner).map(|k| at(o, group[0], k).clone()));
+        }
+    }
+    let mut out_shape = shape;
+    out_shape[axis] = groups.len() as i64;
+    let mut fields = vec![tensor_of(m, &out_shape, t.dtype(), &values)?];
+    let mut inverse = vec![Val::Int(0); len as usize];
+    for (g, group) in groups.iter().enumerate() {
+        group.iter().for_each(|&i| inverse[i as usize] = Val::Int(g as i64));
+    }
+    let index = groups.iter().map(|g| Val::Int(g[0])).collect();
+    let counts = groups.iter().map(|g| Val::Int(g.len() as i64)).collect();
+    for (operand, list) in [(2, index), (3, inverse), (4, counts)] {
+        let list: Vec<Val> = list;
+        if flag(operand) {
+            fields.push(tensor_of(m, &[list.len() as i64], DType::Int64, &list)?);
+        }
+    }
+    Ok(if fields.len() == 1 { fields.remove(0) } else { Value::tuple(fields) })
+}

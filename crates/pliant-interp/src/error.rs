@@ -1,0 +1,145 @@
+//! [`InterpError`]: why a run failed, in words for the one who wrote the program.
+
+use std::fmt;
+
+use pliant_diag::{Diagnostic, codes};
+use pliant_sym::EvalError;
+use pliant_tensor::TensorError;
+
+/// Frames that an error names at most.
+const MAX_TRACE: usize = 12;
+
+/// What kind of failure it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ErrorKind {
+    /// A value does not have the type that was declared for it.
+    Type,
+    /// An access outside a buffer.
+    Bounds,
+    /// A check in the program failed.
+    Check,
+    /// A packed function failed, or is not registered.
+    Packed,
+    /// A size overflows 64 bits, is negative or is too large to allocate.
+    Size,
+    /// An integer division by zero.
+    DivideByZero,
+    /// The budget of steps or the depth of calls is spent.
+    Budget,
+    /// The program is malformed, or asks for what the interpreter cannot do.
+    Unsupported,
+}
+
+impl ErrorKind {
+    /// The code of the table of all error codes.
+    pub fn code(self) -> &'static str {
+        match self {
+            ErrorKind::Type => codes::PL0401,
+            ErrorKind::Bounds => codes::PL0402,
+            ErrorKind::Check => codes::PL0403,
+            ErrorKind::Packed => codes::PL0404,
+            ErrorKind::Size => codes::PL0405,
+            ErrorKind::DivideByZero => codes::PL0406,
+            ErrorKind::Budget => codes::PL0407,
+            ErrorKind::Unsupported => codes::PL0408,
+        }
+    }
+}
+
+/// Why a run failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InterpError {
+    /// What kind of failure it is.
+    pub kind: ErrorKind,
+    /// What is wrong, naming functions, variables, buffers and dims.
+    pub message: String,
+    /// Where it happened, innermost first: `'lv' in main`.
+    pub trace: Vec<String>,
+}
+
+pub(crate) type Result<T, E = InterpError> = std::result::Result<T, E>;
+
+impl InterpError {
+    /// A failure of that kind.
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        InterpError { kind, message: message.into(), trace: Vec::new() }
+    }
+
+    /// A value of the wrong type.
+    pub fn type_error(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Type, message)
+    }
+
+    /// A failed check.
+    pub fn check(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Check, message)
+    }
+
+    /// A size that cannot be.
+    pub fn size(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Size, message)
+    }
+
+    /// A malformed program, or something that is not there.
+    pub fn unsupported(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Unsupported, message)
+    }
+
+    /// The same, with one more place that it passed.
+    pub(crate) fn at(mut self, place: impl FnOnce() -> String) -> Self {
+        if self.trace.len() < MAX_TRACE {
+            self.trace.push(place());
+        }
+        self
+    }
+
+    /// The failure as a diagnostic; the places become notes.
+    pub fn to_diagnostic(&self) -> Diagnostic {
+        let mut diagnostic = Diagnostic::error(self.kind.code(), self.message.clone());
+        diagnostic.notes = self.trace.iter().map(|place| format!("at {place}")).collect();
+        diagnostic
+    }
+}
+
+impl fmt::Display for InterpError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)?;
+        for place in &self.trace {
+            write!(f, "\n  at {place}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for InterpError {}
+
+impl From<TensorError> for InterpError {
+    fn from(error: TensorError) -> Self {
+        let kind = match error {
+            TensorError::SizeOverflow { .. }
+            | TensorError::NegativeDim { .. }
+            | TensorError::OutOfMemory { .. } => ErrorKind::Size,
+            TensorError::OutOfBounds { .. } => ErrorKind::Bounds,
+            TensorError::Unsupported(_) => ErrorKind::Unsupported,
+            _ => ErrorKind::Type,
+        };
+        Self::new(kind, error.to_string())
+    }
+}
+
+/// The failure to evaluate the size that `text` writes.
+pub(crate) fn eval_error(error: EvalError, text: &dyn Fn() -> String) -> InterpError {
+    match error {
+        EvalError::Unbound(_) => InterpError::unsupported(format!(
+            "the size {} is used where nothing has defined its symbols",
+            text()
+        )),
+        EvalError::Overflow => {
+            InterpError::size(format!("the size {} does not fit in 64 bits", text()))
+        }
+        EvalError::DivideByZero => InterpError::new(
+            ErrorKind::DivideByZero,
+            format!("the size {} divides by zero", text()),
+        ),
+    }
+}

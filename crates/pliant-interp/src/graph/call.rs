@@ -1,0 +1,229 @@
+//! Calls: functions of the module and of the host, destination-passing calls, and the operators that stay operators
+//! until the end of the build.
+
+use std::sync::Arc;
+
+use pliant_ir::relax::{Callee, Expr, ExprData, TensorShape, Type, TypeData};
+use pliant_ir::{Attrs, Op};
+use pliant_tensor::Tensor;
+
+use super::Frame;
+use crate::error::Result;
+use crate::machine::Machine;
+use crate::value::Func;
+use crate::{InterpError, Value, builtins};
+
+/// A call expression, taken apart.
+pub(super) struct Call<'f> {
+    pub expr: Expr,
+    pub callee: Callee,
+    pub args: &'f [Expr],
+    pub attrs: &'f Attrs,
+    pub ty_args: &'f [Type],
+}
+
+impl Call<'_> {
+    fn arg(&self, i: usize) -> Result<Expr> {
+        self.args.get(i).copied().ok_or_else(|| {
+            InterpError::unsupported(format!("a call with {} operands", self.args.len()))
+        })
+    }
+}
+
+impl Frame {
+    pub(super) fn call(&mut self, m: &mut Machine<'_>, call: &Call<'_>) -> Result<Value> {
+        match call.callee {
+            Callee::Op(op) => self.call_op(m, op, call),
+            Callee::Expr(callee) => {
+                if let ExprData::Extern(name) = self.func.expr(callee)
+                    && &**self.func.str(*name) == "vm.builtin.kill_object"
+                {
+                    self.kill(call.arg(0)?);
+                    return Ok(Value::unit());
+                }
+                let args = self.values(call.args)?;
+                self.call_value(m, callee, &args)
+            }
+        }
+    }
+
+    fn values(&self, list: &[Expr]) -> Result<Vec<Value>> {
+        list.iter().map(|&e| self.value(e)).collect()
+    }
+
+    fn call_value(&self, m: &mut Machine<'_>, callee: Expr, args: &[Value]) -> Result<Value> {
+        let callee = self.callee(callee)?;
+        m.call_func(&callee, args)
+    }
+
+    fn callee(&self, e: Expr) -> Result<Func> {
+        match self.value(e)? {
+            Value::Func(func) => Ok(func),
+            other => Err(InterpError::type_error(format!("{} is called", other.describe()))),
+        }
+    }
+
+    /// The fields of a tuple operand; any other operand is the only one.
+    fn fields(&self, e: Expr) -> Result<Vec<Value>> {
+        Ok(match self.value(e)? {
+            Value::Tuple(items) => items.to_vec(),
+            one => vec![one],
+        })
+    }
+
+    /// The sizes that follow the outputs of a destination-passing call.
+    fn tir_vars(&self, call: &Call<'_>) -> Result<Vec<Value>> {
+        let Some(&e) = call.args.get(2) else { return Ok(Vec::new()) };
+        match self.value(e)? {
+            Value::Shape(dims) => Ok(dims.iter().map(|&d| Value::Int(d)).collect()),
+            Value::Tuple(items) => Ok(items.to_vec()),
+            other => {
+                let text = format!("tir_vars must be a shape, but is {}", other.describe());
+                Err(InterpError::type_error(text))
+            }
+        }
+    }
+
+    fn call_op(&mut self, m: &mut Machine<'_>, op: Op, call: &Call<'_>) -> Result<Value> {
+        let name = match op.0 {
+            "relax.call_tir" | "relax.call_dps_packed" => return self.call_dps(m, call),
+            "relax.call_tir_inplace" => return self.call_inplace(m, call),
+            "relax.call_pure_packed" | "relax.call_inplace_packed" => {
+                let args = self.values(call.args.get(1..).unwrap_or_default())?;
+                return self.call_value(m, call.arg(0)?, &args);
+            }
+            "relax.call_builtin_with_ctx"
+            | "relax.invoke_closure"
+            | "relax.invoke_pure_closure" => {
+                let args = self.fields(call.arg(1)?)?;
+                return self.call_value(m, call.arg(0)?, &args);
+            }
+            "relax.vm.call_tir_dyn" => {
+                let mut args = vec![self.value(call.arg(0)?)?];
+                args.extend(self.fields(call.arg(1)?)?);
+                return m.call_packed("vm.builtin.call_tir_dyn", &args);
+            }
+            "relax.make_closure" => {
+                let captured = self.fields(call.arg(1)?)?;
+                let func = Arc::new(self.callee(call.arg(0)?)?);
+                return Ok(Value::Func(Func::Bound(func, captured.into())));
+            }
+            "relax.null_value" => return Ok(Value::None),
+            "relax.builtin.alloc_tensor" => {
+                let args = self.values(call.args)?;
+                let args = builtins::Args::new(&args);
+                return Ok(m.alloc_tensor(args.shape(0)?, args.dtype(1)?)?.into());
+            }
+            "relax.memory.kill_storage" | "relax.memory.kill_tensor" | "relax.vm.kill_object" => {
+                self.kill(call.arg(0)?);
+                return Ok(Value::unit());
+            }
+            "relax.memory.alloc_storage" => {
+                let mut args = self.values(call.args)?;
+                if args.len() == 4 {
+                    args.swap(2, 3);
+                }
+                return m.call_packed("vm.builtin.alloc_storage", &args);
+            }
+            "relax.vm.alloc_storage" => "vm.builtin.alloc_storage",
+            "relax.memory.alloc_tensor" | "relax.vm.alloc_tensor" => "vm.builtin.alloc_tensor",
+            "relax.shape_of" => "vm.builtin.shape_of",
+            "relax.tensor_to_shape" => "vm.builtin.tensor_to_shape",
+            _ => return self.operator(m, op, call.args, call.attrs),
+        };
+        let args = self.values(call.args)?;
+        m.call_packed(name, &args)
+    }
+
+    /// `call_tir` and `call_dps_packed`: new outputs, then the call with inputs, outputs and sizes.
+    fn call_dps(&mut self, m: &mut Machine<'_>, call: &Call<'_>) -> Result<Value> {
+        let callee = self.callee(call.arg(0)?)?;
+        let mut args = self.fields(call.arg(1)?)?;
+        let (tys, tuple) = self.out_tys(call);
+        let mut outputs = Vec::with_capacity(tys.len());
+        for ty in tys {
+            outputs.push(Value::Tensor(self.new_output(m, ty)?));
+        }
+        args.extend(outputs.iter().cloned());
+        args.extend(self.tir_vars(call)?);
+        m.call_func(&callee, &args)?;
+        Ok(match outputs.pop() {
+            Some(one) if !tuple => one,
+            last => Value::tuple(outputs.into_iter().chain(last)),
+        })
+    }
+
+    /// `call_tir_inplace`: outputs that overwrite inputs are those inputs.
+    fn call_inplace(&mut self, m: &mut Machine<'_>, call: &Call<'_>) -> Result<Value> {
+        let callee = self.callee(call.arg(0)?)?;
+        let mut args = self.fields(call.arg(1)?)?;
+        let inputs = args.clone();
+        let indices = call.attrs.get("inplace_indices").and_then(|v| v.as_ints());
+        let indices = indices.unwrap_or_default();
+        let (tys, tuple) = self.out_tys(call);
+        let mut outputs = Vec::with_capacity(tys.len());
+        for (k, ty) in tys.into_iter().enumerate() {
+            let index = indices.get(k).copied().unwrap_or(-1);
+            match usize::try_from(index) {
+                Ok(i) => match inputs.get(i) {
+                    Some(input) => outputs.push(input.clone()),
+                    None => {
+                        let text = format!("call_tir_inplace has no input {i} to overwrite");
+                        return Err(InterpError::unsupported(text));
+                    }
+                },
+                Err(_) => {
+                    let output = Value::Tensor(self.new_output(m, ty)?);
+                    args.push(output.clone());
+                    outputs.push(output);
+                }
+            }
+        }
+        args.extend(self.tir_vars(call)?);
+        m.call_func(&callee, &args)?;
+        Ok(match outputs.pop() {
+            Some(one) if !tuple => one,
+            last => Value::tuple(outputs.into_iter().chain(last)),
+        })
+    }
+
+    /// The types of the outputs of a destination-passing call, and whether it yields a tuple.
+    fn out_tys(&self, call: &Call<'_>) -> (Vec<Type>, bool) {
+        let types = &self.func.types;
+        let fields = |ty: Type| match types.get(ty) {
+            TypeData::Tuple(fields) => Some(fields.to_vec()),
+            _ => None,
+        };
+        match *call.ty_args {
+            [] => {
+                let ty = self.func.expr_ty(call.expr);
+                fields(ty).map_or((vec![ty], false), |f| (f, true))
+            }
+            [ty] => match fields(ty) {
+                Some(list) => (list, true),
+                None => (vec![ty], fields(self.func.expr_ty(call.expr)).is_some()),
+            },
+            _ => (call.ty_args.to_vec(), true),
+        }
+    }
+
+    /// A new tensor of that type.
+    fn new_output(&self, m: &Machine<'_>, ty: Type) -> Result<Tensor> {
+        let unknown = |what: &str| {
+            let text = pliant_ir::print::type_text(&self.func, ty);
+            InterpError::unsupported(format!("the {what} of an output is not known: {text}"))
+        };
+        let TypeData::Tensor { shape, dtype } = self.func.types.get(ty) else {
+            return Err(unknown("type"));
+        };
+        let dtype = dtype.ok_or_else(|| unknown("data type"))?;
+        match shape {
+            TensorShape::Dims(dims) => m.alloc_tensor(&self.sizes(dims)?, dtype),
+            TensorShape::Var(v) => match self.vars.get(v) {
+                Some(Value::Shape(dims)) => m.alloc_tensor(dims, dtype),
+                _ => Err(unknown("shape")),
+            },
+            TensorShape::Rank(_) | TensorShape::Unknown => Err(unknown("shape")),
+        }
+    }
+}

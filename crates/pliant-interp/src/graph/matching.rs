@@ -1,0 +1,253 @@
+//! Values against types: what a value must be, and the definition of the symbols that a type introduces.
+
+use pliant_ir::relax::{TensorShape, Type, TypeData};
+use pliant_ir::{Sym, SymVar};
+use pliant_sym::SymKind;
+
+use super::Frame;
+use crate::error::{Result, eval_error};
+use crate::value::plural;
+use crate::{InterpError, Value};
+
+/// A size that a value has, and the one that its type says.
+struct Dim<'a> {
+    want: Sym,
+    actual: i64,
+    /// What the value is: `'x'`.
+    subject: &'a str,
+    /// Which field of it.
+    path: Vec<usize>,
+    /// Which dim of it; none for scalars.
+    dim: Option<usize>,
+}
+
+impl Dim<'_> {
+    fn place(&self) -> String {
+        let mut text = field(self.subject, &self.path);
+        if let Some(dim) = self.dim {
+            text.push_str(&format!(" dim {dim}"));
+        }
+        text
+    }
+}
+
+/// `'x'[0][1]`.
+fn field(subject: &str, path: &[usize]) -> String {
+    path.iter().fold(subject.to_string(), |text, i| format!("{text}[{i}]"))
+}
+
+impl Frame {
+    /// Checks values against types and defines the symbols that are new in them.
+    pub(super) fn define(&mut self, jobs: &[(Type, &Value, &str)]) -> Result<()> {
+        let mut dims = Vec::new();
+        for &(ty, value, subject) in jobs {
+            self.collect(ty, value, subject, &mut Vec::new(), &mut dims)?;
+        }
+        self.match_dims(&dims, true)
+    }
+
+    /// Checks a value against a type; sizes whose symbols are not known are not checked.
+    pub(super) fn check(&mut self, ty: Type, value: &Value, subject: &str) -> Result<()> {
+        let mut dims = Vec::new();
+        self.collect(ty, value, subject, &mut Vec::new(), &mut dims)?;
+        self.match_dims(&dims, false)
+    }
+
+    /// Checks everything but sizes, which are collected.
+    fn collect<'s>(
+        &self,
+        ty: Type,
+        value: &Value,
+        subject: &'s str,
+        path: &mut Vec<usize>,
+        dims: &mut Vec<Dim<'s>>,
+    ) -> Result<()> {
+        let wrong = |wanted: String, path: &[usize]| {
+            let (name, place) = (&self.name, field(subject, path));
+            let text = format!("{name}: {place} must be {wanted}, but is {}", value.describe());
+            Err(InterpError::type_error(text))
+        };
+        let mut add = |list: &[Sym], actual: &[i64], scalar: bool| {
+            for (i, (&want, &actual)) in list.iter().zip(actual).enumerate() {
+                let (path, dim) = (path.clone(), (!scalar).then_some(i));
+                dims.push(Dim { want, actual, subject, path, dim });
+            }
+        };
+        match self.func.types.get(ty) {
+            TypeData::Any => {}
+            TypeData::Tensor { shape, dtype } => {
+                let rank = self.func.rank_of(ty);
+                let tensor = value.as_tensor().filter(|t| {
+                    rank.is_none_or(|n| n as usize == t.ndim())
+                        && dtype.is_none_or(|d| d == t.dtype())
+                });
+                let Some(tensor) = tensor else {
+                    let dtype = dtype.map_or(String::new(), |d| format!("{d} "));
+                    let rank = rank
+                        .map_or(String::new(), |n| format!(" of {}", plural(i64::from(n), "dim")));
+                    return wrong(format!("a {dtype}tensor{rank}"), path);
+                };
+                match shape {
+                    TensorShape::Dims(list) => add(list, tensor.shape(), false),
+                    TensorShape::Var(v) => {
+                        if let Some(Value::Shape(want)) = self.vars.get(v)
+                            && want[..] != *tensor.shape()
+                        {
+                            let name = &self.func.var(*v).name;
+                            return wrong(format!("of the shape '{name}' = {want:?}"), path);
+                        }
+                    }
+                    TensorShape::Rank(_) | TensorShape::Unknown => {}
+                }
+            }
+            TypeData::Shape { dims: list, ndim } => match value {
+                Value::Shape(s) if ndim.is_none_or(|n| n as usize == s.len()) => {
+                    if let Some(list) = list {
+                        add(list, s, false);
+                    }
+                }
+                _ => {
+                    let rank = ndim
+                        .map_or(String::new(), |n| format!(" of {}", plural(i64::from(n), "dim")));
+                    return wrong(format!("a shape{rank}"), path);
+                }
+            },
+            TypeData::Prim { dtype, value: want } => match value {
+                Value::Int(v) if dtype.is_integer() => add(want.as_slice(), &[*v], true),
+                Value::Bool(v) if dtype.is_bool() => add(want.as_slice(), &[i64::from(*v)], true),
+                Value::Float(_) if dtype.is_float() => {}
+                _ => return wrong(format!("a {dtype} scalar"), path),
+            },
+            TypeData::Tuple(fields) => match value {
+                // Calls without a result return nothing or an empty tuple.
+                Value::None if fields.is_empty() => {}
+                Value::Tuple(items) if items.len() == fields.len() => {
+                    for (i, (&ty, item)) in fields.iter().zip(items.iter()).enumerate() {
+                        path.push(i);
+                        self.collect(ty, item, subject, path, dims)?;
+                        path.pop();
+                    }
+                }
+                _ => {
+                    let len = plural(fields.len() as i64, "value");
+                    return wrong(format!("a tuple of {len}"), path);
+                }
+            },
+            TypeData::Callable { .. } => {
+                if !matches!(value, Value::Func(_)) {
+                    return wrong("a function".to_string(), path);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Symbols that stand alone first, in order; then sizes over them, each of which may define one symbol more.
+    fn match_dims(&mut self, dims: &[Dim<'_>], define: bool) -> Result<()> {
+        let func = self.func.clone();
+        let mut composed = Vec::new();
+        for dim in dims {
+            if func.syms.as_int(dim.want).is_some() {
+                self.check_dim(dim)?;
+                continue;
+            }
+            match func.syms.as_var(dim.want) {
+                Some(var) if self.syms.contains_key(&var) => self.check_dim(dim)?,
+                Some(var) if define => self.define_sym(var, dim.actual, dim),
+                Some(_) => {}
+                None => composed.push(dim),
+            }
+        }
+        while !composed.is_empty() {
+            let before = composed.len();
+            let mut open = Vec::new();
+            for dim in composed {
+                let free = func.syms.free_vars(dim.want);
+                let mut unknown = free.into_iter().filter(|v| !self.syms.contains_key(v));
+                match (unknown.next(), unknown.next()) {
+                    (None, _) => self.check_dim(dim)?,
+                    (Some(var), None) if define => self.solve(dim, var)?,
+                    _ => open.push(dim),
+                }
+            }
+            if open.len() == before {
+                return if define { Err(self.unsolvable(open[0])) } else { Ok(()) };
+            }
+            composed = open;
+        }
+        Ok(())
+    }
+
+    fn define_sym(&mut self, var: SymVar, value: i64, dim: &Dim<'_>) {
+        self.syms.insert(var, value);
+        self.origins.insert(var, dim.place());
+    }
+
+    fn check_dim(&self, dim: &Dim<'_>) -> Result<()> {
+        let want = self.size(dim.want)?;
+        if want == dim.actual { Ok(()) } else { Err(self.mismatch(dim, want)) }
+    }
+
+    fn mismatch(&self, dim: &Dim<'_>, want: i64) -> InterpError {
+        let syms = &self.func.syms;
+        let mut wanted = match syms.as_int(dim.want) {
+            Some(v) => v.to_string(),
+            None => format!("{} = {want}", syms.display(dim.want)),
+        };
+        if let Some(origin) = syms.as_var(dim.want).and_then(|v| self.origins.get(&v)) {
+            wanted.push_str(&format!(" (from {origin})"));
+        }
+        let (name, place, actual) = (&self.name, dim.place(), dim.actual);
+        InterpError::type_error(format!("{name}: {place} must equal {wanted}, but is {actual}"))
+    }
+
+    fn unsolvable(&self, dim: &Dim<'_>) -> InterpError {
+        let (name, place) = (&self.name, dim.place());
+        let text = self.func.syms.display(dim.want);
+        InterpError::unsupported(format!(
+            "{name}: {place} is {text}, which does not define its symbols"
+        ))
+    }
+
+    /// Defines `var` so that the size is what the value has: `want == slope * var + offset`.
+    fn solve(&mut self, dim: &Dim<'_>, var: SymVar) -> Result<()> {
+        if self.degree(dim.want, var) != Some(1) {
+            return Err(self.unsolvable(dim));
+        }
+        let (zero, one) = (self.size_at(dim.want, var, 0)?, self.size_at(dim.want, var, 1)?);
+        let (slope, rest) =
+            (i128::from(one) - i128::from(zero), i128::from(dim.actual) - i128::from(zero));
+        // Where no size fits, zero stands for it and the check of the whole tells what is wrong.
+        let value = if slope != 0 && rest % slope == 0 && rest / slope >= 0 {
+            i64::try_from(rest / slope).unwrap_or(0)
+        } else {
+            0
+        };
+        self.define_sym(var, value, dim);
+        self.check_dim(dim)
+    }
+
+    fn size_at(&self, sym: Sym, var: SymVar, at: i64) -> Result<i64> {
+        let syms = &self.func.syms;
+        let value = |v: SymVar| if v == var { Some(at) } else { self.syms.get(&v).copied() };
+        syms.evaluate(sym, &value).map_err(|e| eval_error(e, &|| syms.display(sym).to_string()))
+    }
+
+    /// The degree of a term in a symbol; `None` where it is no polynomial in it.
+    fn degree(&self, sym: Sym, var: SymVar) -> Option<u32> {
+        let syms = &self.func.syms;
+        if !syms.contains_var(sym, var) {
+            return Some(0);
+        }
+        match syms.kind(sym) {
+            SymKind::Var(_) => Some(1),
+            SymKind::Sum { terms, .. } => {
+                terms.iter().try_fold(0, |d, t| Some(self.degree(t.1, var)?.max(d)))
+            }
+            SymKind::Product(list) => {
+                list.iter().try_fold(0, |d, &s| Some(self.degree(s, var)? + d))
+            }
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! Operators of the library and of the user: the call is made again in a function of its own, at concrete shapes, and
+//! runs as the loop function that its declaration gives. Nothing here knows a single operator.
+
+use pliant_diag::Span;
+use pliant_ir::op::OpRegistry;
+use pliant_ir::relax::{Callee, Expr, ExprData, Function, Type, TypeData, Var};
+use pliant_ir::{Attrs, DType, Op};
+use pliant_ops::{Legalized, TirCall, legalize, registry};
+use rustc_hash::FxHashMap;
+
+use super::Frame;
+use crate::error::Result;
+use crate::machine::Machine;
+use crate::{InterpError, Value, loops};
+
+/// The function that holds one call at concrete shapes.
+struct Scratch {
+    func: Function,
+    values: FxHashMap<Var, Value>,
+}
+
+impl Frame {
+    pub(super) fn operator(
+        &self,
+        m: &mut Machine<'_>,
+        op: Op,
+        args: &[Expr],
+        attrs: &Attrs,
+    ) -> Result<Value> {
+        let mut scratch = Scratch { func: Function::empty(), values: FxHashMap::default() };
+        let mut operands = Vec::with_capacity(args.len());
+        for &arg in args {
+            operands.push(scratch.operand(self, arg)?);
+        }
+        let ty = registry()
+            .infer(&mut scratch.func, op, &operands, attrs, &[])
+            .map_err(|e| InterpError::type_error(e.to_string()))?;
+        let legalized = legalize(&mut scratch.func, op, &operands, attrs, ty)
+            .map_err(|e| InterpError::unsupported(e.to_string()))?;
+        match legalized {
+            Some(Legalized::Tir(call)) => scratch.run(m, &call),
+            Some(Legalized::Reshape { input, shape }) => {
+                let args = [scratch.value(input)?, scratch.value(shape)?];
+                m.call_packed("vm.builtin.reshape", &args)
+            }
+            Some(Legalized::Packed { name, args }) => {
+                let args: Result<Vec<Value>> = args.iter().map(|&a| scratch.value(a)).collect();
+                m.call_packed(name, &args?)
+            }
+            None => Err(InterpError::unsupported(format!(
+                "operator {op} has no loop form and the interpreter does not know it"
+            ))),
+        }
+    }
+}
+
+impl Scratch {
+    /// An operand: what its form says (constants, sizes, text) is kept, everything else is a variable of the value's
+    /// exact type.
+    fn operand(&mut self, frame: &Frame, e: Expr) -> Result<Expr> {
+        if let ExprData::Constant(c) = frame.func.expr(e) {
+            return Ok(self.func.constant(frame.func.const_tensor(*c).clone()));
+        }
+        if let Some(fields) = frame.func.tuple_fields(e) {
+            let mut list = Vec::with_capacity(fields.len());
+            for &field in fields {
+                list.push(self.operand(frame, field)?);
+            }
+            return Ok(self.func.tuple(&list));
+        }
+        let value = frame.value(e)?;
+        let dtype = match frame.func.ty(e) {
+            TypeData::Prim { dtype, .. } => Some(*dtype),
+            _ => None,
+        };
+        self.leaf(value, dtype)
+    }
+
+    fn leaf(&mut self, value: Value, dtype: Option<DType>) -> Result<Expr> {
+        let func = &mut self.func;
+        Ok(match value {
+            Value::Tensor(ref t) => {
+                let dims: Vec<_> = t.shape().iter().map(|&d| func.syms.int(d)).collect();
+                let ty = func.intern(TypeData::tensor(dims, t.dtype()));
+                self.var(value, ty)
+            }
+            Value::Shape(s) => {
+                let dims: Vec<_> = s.iter().map(|&d| func.syms.int(d)).collect();
+                func.shape(&dims)
+            }
+            Value::Int(v) => {
+                let v = func.syms.int(v);
+                func.int_value(v, dtype.unwrap_or(DType::Int64))
+            }
+            Value::Bool(v) => {
+                let v = func.syms.int(i64::from(v));
+                func.int_value(v, DType::Bool)
+            }
+            Value::Float(v) => func.float_value(v, dtype.unwrap_or(DType::Float64)),
+            Value::Str(s) => func.str_value(&s),
+            Value::DType(d) => func.dtype_value(d),
+            Value::Tuple(items) => {
+                let mut list = Vec::with_capacity(items.len());
+                for item in items.iter() {
+                    list.push(self.leaf(item.clone(), None)?);
+                }
+                self.func.tuple(&list)
+            }
+            Value::None => {
+                let any = func.intern(TypeData::Any);
+                let callee = Callee::Op(Op("relax.null_value"));
+                func.call(callee, &[], Attrs::default(), &[], any)
+            }
+            Value::Func(_) | Value::Storage(_) | Value::Object(_) => {
+                let any = func.intern(TypeData::Any);
+                self.var(value, any)
+            }
+        })
+    }
+
+    fn var(&mut self, value: Value, ty: Type) -> Expr {
+        let name = format!("x{}", self.values.len());
+        let var = self.func.add_var(name, ty, false, Span::NONE);
+        self.values.insert(var, value);
+        self.func.var_expr(var)
+    }
+
+    /// The value of an operand of the legalised call.
+    fn value(&self, e: Expr) -> Result<Value> {
+        let func = &self.func;
+        let size = |s| {
+            let value = func.syms.as_int(s);
+            value.ok_or_else(|| InterpError::unsupported("a symbolic size at concrete shapes"))
+        };
+        Ok(match func.expr(e) {
+            ExprData::Var(v) => self.values[v].clone(),
+            ExprData::Constant(c) => Value::Tensor(func.const_tensor(*c).clone()),
+            ExprData::Tuple(list) => {
+                let items: Result<Vec<Value>> =
+                    func.list(*list).iter().map(|&f| self.value(f)).collect();
+                Value::Tuple(items?.into())
+            }
+            ExprData::TupleGetItem(tuple, i) => match self.value(*tuple)? {
+                Value::Tuple(items) if (*i as usize) < items.len() => items[*i as usize].clone(),
+                other => {
+                    let text = format!("field {i} of {}", other.describe());
+                    return Err(InterpError::type_error(text));
+                }
+            },
+            ExprData::Shape(dims) => {
+                let dims: Result<Vec<i64>> = dims.iter().map(|&d| size(d)).collect();
+                Value::Shape(dims?.into())
+            }
+            ExprData::Int(v, DType::Bool) => Value::Bool(size(*v)? != 0),
+            ExprData::Int(v, _) => Value::Int(size(*v)?),
+            ExprData::Float(bits, _) => Value::Float(f64::from_bits(*bits)),
+            ExprData::Str(s) => Value::Str(func.str(*s).clone()),
+            ExprData::DType(d) => Value::DType(*d),
+            ExprData::Call { callee: Callee::Op(Op("relax.null_value")), .. } => Value::None,
+            _ => return Err(InterpError::unsupported("an operand of a loop form is no leaf")),
+        })
+    }
+
+    fn run(&self, m: &mut Machine<'_>, call: &TirCall) -> Result<Value> {
+        let mut args = Vec::with_capacity(call.inputs.len() + call.out_tys.len());
+        for &input in &call.inputs {
+            args.push(self.value(input)?);
+        }
+        let mut outputs = Vec::with_capacity(call.out_tys.len());
+        for &ty in &call.out_tys {
+            let data = self.func.types.get(ty);
+            let dims: Option<Vec<i64>> = data
+                .dims()
+                .and_then(|dims| dims.iter().map(|&d| self.func.syms.as_int(d)).collect());
+            let (Some(dims), Some(dtype)) = (dims, data.dtype()) else {
+                let ty = pliant_ir::print::type_text(&self.func, ty);
+                let text = format!("{}: the result's type {ty} is not concrete", call.name);
+                return Err(InterpError::unsupported(text));
+            };
+            outputs.push(Value::Tensor(m.alloc_tensor(&dims, dtype)?));
+        }
+        args.extend(outputs.iter().cloned());
+        for &size in &call.tir_vars {
+            let value = self.func.syms.as_int(size);
+            let text = "a symbolic size at concrete shapes";
+            args.push(Value::Int(value.ok_or_else(|| InterpError::unsupported(text))?));
+        }
+        m.deeper(&call.name, |m| loops::call(m, &call.name, &call.func, &args))?;
+        Ok(match outputs.pop() {
+            Some(one) if !call.tuple => one,
+            last => Value::tuple(outputs.into_iter().chain(last)),
+        })
+    }
+}

@@ -1,0 +1,185 @@
+//! Intrinsics: computed in float64 or 64-bit integers, then rounded to the data type.
+
+use pliant_ir::DType;
+use pliant_ir::tir::{BinOp, Expr, ExprData, Intrin, Ty};
+
+use super::Loops;
+use super::expr::reduce;
+use super::scalar::{Val, cast, malformed, map_lanes, round, unsupported, wrap};
+use super::stmt::ints;
+use super::view::{View, decode, encode};
+use crate::Value;
+use crate::error::Result;
+
+impl Loops<'_, '_, '_> {
+    pub(super) fn intrin(&mut self, intrin: Intrin, args: &[Expr], ty: Ty) -> Result<Val> {
+        if intrin.arity().is_some_and(|n| n != args.len()) {
+            return Err(malformed(&format!("T.{intrin} of {} operands", args.len())));
+        }
+        match intrin {
+            Intrin::AddressOf => return self.address_of(args[0]),
+            Intrin::CallExtern => return self.call_extern(args, ty),
+            Intrin::CallPacked => return self.call_packed(args, ty),
+            _ => {}
+        }
+        let from = args.first().map_or(ty.dtype, |&a| self.f.expr_ty(a).dtype);
+        let mut values = Vec::with_capacity(args.len());
+        for &a in args {
+            values.push(self.nested(a)?);
+        }
+        let fold = match intrin {
+            Intrin::VectorSum => Some(BinOp::Add),
+            Intrin::VectorMax => Some(BinOp::Max),
+            Intrin::VectorMin => Some(BinOp::Min),
+            _ => None,
+        };
+        if let Some(op) = fold {
+            return cast(&reduce(op, &values[0], from)?, from, ty.dtype);
+        }
+        map_lanes(&values, &mut |v| match intrin {
+            Intrin::Reinterpret => reinterpret(&v[0], from, ty.dtype),
+            Intrin::IsNan | Intrin::IsInf | Intrin::IsFinite => classify(intrin, &v[0], from),
+            _ if ty.dtype.is_float() => {
+                let floats: Result<Vec<f64>> = v.iter().map(Val::float).collect();
+                let result = float_intrin(intrin, &floats?)
+                    .ok_or_else(|| unsupported(format!("T.{intrin} on {ty}")))?;
+                Ok(Val::Float(round(result, ty.dtype)))
+            }
+            _ => {
+                let result = int_intrin(intrin, &ints(v)?, ty.dtype)
+                    .ok_or_else(|| unsupported(format!("T.{intrin} on {ty}")))?;
+                Ok(Val::Int(wrap(result, ty.dtype)))
+            }
+        })
+    }
+
+    fn address_of(&mut self, e: Expr) -> Result<Val> {
+        let ExprData::Load(buffer, indices) = self.f.expr(e) else {
+            return Err(malformed("T.address_of takes a buffer element"));
+        };
+        let mut list = Vec::with_capacity(indices.len());
+        for &i in indices {
+            list.push(self.nested(i)?);
+        }
+        let view = self.view(*buffer)?;
+        let position = view.address(&ints(&list)?);
+        Ok(Val::Address(view, position))
+    }
+
+    /// A packed function: addresses are handed over as the tensors that they point into.
+    fn call_packed(&mut self, args: &[Expr], ty: Ty) -> Result<Val> {
+        let mut values = Vec::with_capacity(args.len());
+        for &a in args {
+            let dtype = self.f.expr_ty(a).dtype;
+            values.push(match self.nested(a)? {
+                Val::Int(v) if dtype.is_bool() => Value::Bool(v != 0),
+                Val::Int(v) => Value::Int(v),
+                Val::Float(v) => Value::Float(v),
+                Val::Str(s) => Value::Str(s),
+                Val::Tensor(t) => Value::Tensor(t),
+                Val::Address(view, 0) => Value::Tensor(View::tensor(&view).clone()),
+                _ => return Err(unsupported("T.call_packed with a vector or an inner address")),
+            });
+        }
+        let Some((Value::Str(name), rest)) = values.split_first() else {
+            return Err(malformed("T.call_packed without a name"));
+        };
+        match self.m.call_packed(name, rest)? {
+            Value::Int(v) if !ty.dtype.is_float() => Ok(Val::Int(wrap(v, ty.dtype))),
+            Value::Bool(v) if !ty.dtype.is_float() => Ok(Val::Int(i64::from(v))),
+            Value::Float(v) if ty.dtype.is_float() => Ok(Val::Float(round(v, ty.dtype))),
+            // The result of a call for its effect is not used.
+            _ if ty.dtype.is_float() => Ok(Val::Float(0.0)),
+            _ => Ok(Val::Int(0)),
+        }
+    }
+}
+
+fn reinterpret(v: &Val, from: DType, to: DType) -> Result<Val> {
+    if from.size() != to.size() {
+        return Err(malformed(&format!("reinterpreting {from} as {to}")));
+    }
+    Ok(decode(encode(v, from)?, to))
+}
+
+fn classify(intrin: Intrin, v: &Val, dtype: DType) -> Result<Val> {
+    let v = if dtype.is_float() { v.float()? } else { 0.0 };
+    let holds = match intrin {
+        Intrin::IsNan => v.is_nan(),
+        Intrin::IsInf => v.is_infinite(),
+        _ => v.is_finite(),
+    };
+    Ok(Val::Int(i64::from(holds)))
+}
+
+/// A function of floats; `None` where it has no meaning on them.
+pub(super) fn float_intrin(intrin: Intrin, v: &[f64]) -> Option<f64> {
+    use Intrin::*;
+    let x = v[0];
+    Some(match intrin {
+        Exp => x.exp(),
+        Exp2 => x.exp2(),
+        Log => x.ln(),
+        Log2 => x.log2(),
+        Log10 => x.log10(),
+        Log1p => x.ln_1p(),
+        Sqrt => x.sqrt(),
+        Rsqrt => 1.0 / x.sqrt(),
+        Pow => x.powf(v[1]),
+        Sin => x.sin(),
+        Cos => x.cos(),
+        Tan => x.tan(),
+        Sinh => x.sinh(),
+        Cosh => x.cosh(),
+        Tanh => x.tanh(),
+        Asin => x.asin(),
+        Acos => x.acos(),
+        Atan => x.atan(),
+        Atan2 => x.atan2(v[1]),
+        Sigmoid => 1.0 / (1.0 + (-x).exp()),
+        Erf => libm::erf(x),
+        Abs => x.abs(),
+        Floor => x.floor(),
+        Ceil => x.ceil(),
+        Trunc => x.trunc(),
+        Round | Nearbyint => x.round_ties_even(),
+        Fma => x.mul_add(v[1], v[2]),
+        Fmod => x % v[1],
+        Likely => x,
+        _ => return None,
+    })
+}
+
+/// A function of integers; `None` where it has no meaning on them.
+fn int_intrin(intrin: Intrin, v: &[i64], dtype: DType) -> Option<i64> {
+    use Intrin::*;
+    let bits = i64::from(dtype.bits());
+    let x = v[0];
+    // The bits of a narrow value, without its sign.
+    let raw = (x as u64) & (u64::MAX >> (64 - bits));
+    Some(match intrin {
+        Abs if dtype.is_int() => x.wrapping_abs(),
+        Abs | Floor | Ceil | Trunc | Round | Nearbyint | Likely => x,
+        Fma => x.wrapping_mul(v[1]).wrapping_add(v[2]),
+        Popcount => i64::from(raw.count_ones()),
+        Clz => i64::from(raw.leading_zeros()) - (64 - bits),
+        BitwiseAnd => x & v[1],
+        BitwiseOr => x | v[1],
+        BitwiseXor => x ^ v[1],
+        BitwiseNot if dtype.is_bool() => i64::from(x == 0),
+        BitwiseNot => !x,
+        // Beyond the width, everything is shifted out.
+        ShiftLeft if !(0..bits).contains(&v[1]) => 0,
+        ShiftLeft => x << v[1],
+        ShiftRight if !(0..bits).contains(&v[1]) => {
+            if dtype.is_int() && x < 0 {
+                -1
+            } else {
+                0
+            }
+        }
+        ShiftRight if dtype.is_int() => x >> v[1],
+        ShiftRight => (raw >> v[1]) as i64,
+        _ => return None,
+    })
+}

@@ -1,0 +1,106 @@
+//! Functions of the run-time library that loop functions call by name: matrix products and functions of one scalar.
+
+use std::rc::Rc;
+
+use pliant_ir::DType;
+use pliant_ir::tir::{Expr, Intrin, Ty};
+
+use super::Loops;
+use super::intrin::float_intrin;
+use super::scalar::{Val, cast, malformed, round, unsupported};
+use super::view::View;
+use crate::error::Result;
+
+/// A matrix of a batch: its memory, its first element, and its batch, row and column strides.
+struct Matrix {
+    view: Rc<View>,
+    first: i64,
+    strides: [i64; 3],
+}
+
+impl Matrix {
+    fn new(args: &[Val]) -> Result<Matrix> {
+        match args {
+            [Val::Address(view, first), Val::Int(b), Val::Int(r), Val::Int(c)] => {
+                Ok(Matrix { view: view.clone(), first: *first, strides: [*b, *r, *c] })
+            }
+            _ => Err(malformed("a matrix is an address and three strides")),
+        }
+    }
+
+    fn position(&self, batch: i64, row: i64, col: i64) -> i64 {
+        let [b, r, c] = self.strides;
+        [(batch, b), (row, r), (col, c)]
+            .iter()
+            .fold(self.first, |p, (i, s)| p.saturating_add(i.saturating_mul(*s)))
+    }
+
+    fn get(&self, batch: i64, row: i64, col: i64) -> Result<f64> {
+        self.view.read(self.position(batch, row, col))?.float()
+    }
+}
+
+impl Loops<'_, '_, '_> {
+    pub(super) fn call_extern(&mut self, args: &[Expr], ty: Ty) -> Result<Val> {
+        let mut values = Vec::with_capacity(args.len());
+        for &a in args {
+            values.push(self.nested(a)?);
+        }
+        let Some((Val::Str(name), rest)) = values.split_first() else {
+            return Err(malformed("T.call_extern without a name"));
+        };
+        match &**name {
+            "pliant_gemm_f32" => return self.gemm(rest, DType::Float32),
+            "pliant_gemm_f64" => return self.gemm(rest, DType::Float64),
+            _ => {}
+        }
+        // `pliant_exp_f32` is `T.exp` on float32.
+        let (function, dtype) = match name.strip_prefix("pliant_").and_then(|n| n.rsplit_once('_'))
+        {
+            Some((function, "f32")) => (function, DType::Float32),
+            Some((function, "f64")) => (function, DType::Float64),
+            _ => (&**name, DType::Float64),
+        };
+        let floats: Option<Vec<f64>> = rest.iter().map(|v| v.float().ok()).collect();
+        let result = Intrin::from_name(function)
+            .filter(|i| i.arity() == Some(rest.len()))
+            .and_then(|i| float_intrin(i, &floats.filter(|f| !f.is_empty())?));
+        match result {
+            Some(v) => cast(&Val::Float(round(v, dtype)), dtype, ty.dtype),
+            None => Err(unsupported(format!(
+                "the function '{name}' called by T.call_extern is not known to the interpreter"
+            ))),
+        }
+    }
+
+    /// `C = A * B` or `C += A * B` in a batch: sizes, the three matrices, whether to add.
+    fn gemm(&mut self, args: &[Val], dtype: DType) -> Result<Val> {
+        if args.len() != 17 {
+            return Err(malformed("a matrix product takes 17 arguments"));
+        }
+        let mut sizes = [0; 4];
+        for (size, arg) in sizes.iter_mut().zip(args) {
+            *size = arg.int()?;
+        }
+        let [batch, m, n, k] = sizes;
+        let (a, b) = (Matrix::new(&args[4..8])?, Matrix::new(&args[8..12])?);
+        let c = Matrix::new(&args[12..16])?;
+        if [&a, &b, &c].iter().any(|x| x.view.dtype != dtype) {
+            return Err(malformed("a matrix product of another data type"));
+        }
+        let add = args[16].int()? != 0;
+        for i in 0..batch {
+            for row in 0..m {
+                for col in 0..n {
+                    self.m.step(k.max(0) as u64 + 1)?;
+                    let mut sum = if add { c.get(i, row, col)? } else { 0.0 };
+                    for p in 0..k {
+                        sum += a.get(i, row, p)? * b.get(i, p, col)?;
+                    }
+                    c.view.write(c.position(i, row, col), &Val::Float(round(sum, dtype)))?;
+                }
+            }
+        }
+        Ok(Val::Int(0))
+    }
+}

@@ -1,0 +1,262 @@
+//! Loop functions.
+//!
+//! | file | owns |
+//! |---|---|
+//! | `mod` | calling a loop function: arguments, sizes, checks |
+//! | `stmt` | statements, blocks, allocations |
+//! | `expr` | expressions |
+//! | `intrin` | intrinsics |
+//! | `linked` | functions of the run-time library, by name |
+//! | `scalar` | values and arithmetic |
+//! | `view` | buffers and memory |
+
+mod expr;
+mod intrin;
+mod linked;
+pub(crate) mod scalar;
+mod stmt;
+pub(crate) mod view;
+
+use std::rc::Rc;
+
+use cranelift_entity::SecondaryMap;
+use pliant_ir::print::tir_expr_text;
+use pliant_ir::tir::visit::for_each_operand;
+use pliant_ir::tir::{Buffer, Expr, ExprData, PrimFunc, Ty, Var, VarTy};
+use rustc_hash::FxHashMap;
+
+use crate::error::{ErrorKind, Result};
+use crate::machine::Machine;
+use crate::value::plural;
+use crate::{InterpError, Value};
+use scalar::{Val, cast, malformed};
+use view::View;
+
+/// One call of a loop function.
+pub(crate) struct Loops<'m, 'a, 'f> {
+    m: &'m mut Machine<'a>,
+    f: &'f PrimFunc,
+    name: &'f str,
+    vars: FxHashMap<Var, Val>,
+    views: FxHashMap<Buffer, Rc<View>>,
+    /// Expressions that several others hold: they are evaluated once per statement.
+    shared: SecondaryMap<Expr, bool>,
+    memo: FxHashMap<Expr, Val>,
+}
+
+/// Calls a loop function, which writes into the tensors among its arguments.
+pub(crate) fn call(m: &mut Machine<'_>, name: &str, f: &PrimFunc, args: &[Value]) -> Result<()> {
+    let mut run = Loops {
+        m,
+        f,
+        name,
+        vars: FxHashMap::default(),
+        views: FxHashMap::default(),
+        shared: shared_exprs(f),
+        memo: FxHashMap::default(),
+    };
+    run.arguments(args)?;
+    run.stmt(f.body).map_err(|e| e.at(|| format!("loop function '{name}'")))
+}
+
+/// Which expressions are operands of more than one other.
+fn shared_exprs(f: &PrimFunc) -> SecondaryMap<Expr, bool> {
+    let (mut seen, mut shared) = (SecondaryMap::new(), SecondaryMap::new());
+    for i in 0..f.num_exprs() {
+        for_each_operand(f.expr(Expr::from_u32(i as u32)), |e| {
+            let leaf = matches!(
+                f.expr(e),
+                ExprData::Int(..) | ExprData::Float(..) | ExprData::Var(_) | ExprData::Str(_)
+            );
+            if std::mem::replace(&mut seen[e], true) && !leaf {
+                shared[e] = true;
+            }
+        });
+    }
+    shared
+}
+
+impl Loops<'_, '_, '_> {
+    /// Binds the parameters: scalars first, then sizes that stand alone in a dim, then everything is checked.
+    fn arguments(&mut self, args: &[Value]) -> Result<()> {
+        let f = self.f;
+        if args.len() != f.params.len() {
+            let (want, given) = (plural(f.params.len() as i64, "argument"), args.len());
+            let text = format!("{} takes {want}, but {given} were given", self.name);
+            return Err(InterpError::type_error(text));
+        }
+        for (&param, value) in f.params.iter().zip(args) {
+            if let VarTy::Value(ty) = f.var(param).ty {
+                let value = self.scalar_argument(param, ty, value)?;
+                self.vars.insert(param, value);
+            }
+        }
+        let mut pending = Vec::new();
+        for (&param, value) in f.params.iter().zip(args) {
+            if f.var(param).ty != VarTy::Handle {
+                continue;
+            }
+            match f.buffer_map.get(&param) {
+                Some(&buffer) => self.buffer_argument(buffer, value, &mut pending)?,
+                None => {
+                    let Value::Tensor(t) = value else {
+                        return Err(self.wrong(param, "a tensor", value));
+                    };
+                    self.vars.insert(param, Val::Tensor(t.clone()));
+                }
+            }
+        }
+        for (place, want, actual) in pending {
+            let value = self.eval(want)?.int()?;
+            if value != actual {
+                let (name, text) = (self.name, tir_expr_text(f, want));
+                let want = match f.expr(want) {
+                    ExprData::Int(..) => text,
+                    _ => format!("{text} = {value}"),
+                };
+                return Err(InterpError::type_error(format!(
+                    "{name}: {place} must equal {want}, but is {actual}"
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    fn wrong(&self, param: Var, wanted: &str, value: &Value) -> InterpError {
+        let (name, param) = (self.name, &self.f.var(param).name);
+        let text = format!("{name}: '{param}' must be {wanted}, but is {}", value.describe());
+        InterpError::type_error(text)
+    }
+
+    fn scalar_argument(&self, param: Var, ty: Ty, value: &Value) -> Result<Val> {
+        let wrong = || self.wrong(param, &format!("a {} scalar", ty.dtype), value);
+        match value {
+            Value::Int(v) if !ty.dtype.is_float() => {
+                let wrapped = scalar::wrap(*v, ty.dtype);
+                if wrapped == *v || ty.dtype.is_bool() {
+                    Ok(Val::Int(wrapped))
+                } else {
+                    Err(wrong())
+                }
+            }
+            Value::Bool(v) if !ty.dtype.is_float() => Ok(Val::Int(i64::from(*v))),
+            Value::Float(v) if ty.dtype.is_float() => {
+                cast(&Val::Float(*v), pliant_ir::DType::Float64, ty.dtype)
+            }
+            _ => Err(wrong()),
+        }
+    }
+
+    /// Binds a buffer parameter; sizes that are not defined by it alone are left to be compared.
+    fn buffer_argument(
+        &mut self,
+        buffer: Buffer,
+        value: &Value,
+        pending: &mut Vec<(String, Expr, i64)>,
+    ) -> Result<()> {
+        let data = self.f.buffer(buffer);
+        let rank = data.shape.len();
+        let tensor = match value {
+            Value::Tensor(t) if t.ndim() == rank && t.dtype() == data.dtype => t,
+            _ => {
+                let (name, param, dtype) = (self.name, &data.name, data.dtype);
+                let (dims, is) = (plural(rank as i64, "dim"), value.describe());
+                let text =
+                    format!("{name}: '{param}' must be a {dtype} tensor of {dims}, but is {is}");
+                return Err(InterpError::type_error(text));
+            }
+        };
+        let view = if data.strides.is_empty() {
+            View::of_tensor(&data.name, tensor)
+        } else {
+            View::with_declared_strides(&data.name, tensor)
+        };
+        for (i, &dim) in data.shape.iter().enumerate() {
+            self.match_size(dim, tensor.shape()[i], format!("'{}' dim {i}", data.name), pending);
+        }
+        for (i, &stride) in data.strides.iter().enumerate() {
+            // A stride that is never taken may be anything.
+            if tensor.shape()[i] > 1 || self.undefined(stride) {
+                let place = format!("'{}' stride {i}", data.name);
+                self.match_size(stride, tensor.strides()[i], place, pending);
+            }
+        }
+        if let Some(offset) = data.elem_offset {
+            // Tensors come without an offset.
+            self.match_size(offset, 0, format!("'{}' offset", data.name), pending);
+        }
+        self.views.insert(buffer, Rc::new(view));
+        Ok(())
+    }
+
+    fn undefined(&self, e: Expr) -> bool {
+        matches!(self.f.expr(e), ExprData::Var(v) if !self.vars.contains_key(v))
+    }
+
+    fn match_size(
+        &mut self,
+        want: Expr,
+        actual: i64,
+        place: String,
+        pending: &mut Vec<(String, Expr, i64)>,
+    ) {
+        match *self.f.expr(want) {
+            ExprData::Var(v) if !self.vars.contains_key(&v) => {
+                self.vars.insert(v, Val::Int(actual));
+            }
+            _ => pending.push((place, want, actual)),
+        }
+    }
+
+    fn view(&self, buffer: Buffer) -> Result<Rc<View>> {
+        self.views.get(&buffer).cloned().ok_or_else(|| {
+            let name = &self.f.buffer(buffer).name;
+            malformed(&format!("buffer '{name}' is used where it does not live"))
+        })
+    }
+
+    /// Makes a buffer that lives during a statement.
+    fn allocate(&mut self, buffer: Buffer) -> Result<()> {
+        let data = self.f.buffer(buffer);
+        let shape = self.eval_sizes(&data.shape)?;
+        let strides = self.eval_sizes(&data.strides)?;
+        if let Some(&d) = shape.iter().find(|&&d| d < 0) {
+            let text = format!("buffer '{}' has a dim of size {d}", data.name);
+            return Err(InterpError::size(text));
+        }
+        let overflow =
+            || InterpError::size(format!("buffer '{}' of shape {shape:?} is too large", data.name));
+        let declared = !strides.is_empty() || data.elem_offset.is_some();
+        let offset = match data.elem_offset {
+            Some(e) => self.eval(e)?.int()?,
+            None => 0,
+        };
+        if offset != 0 {
+            let text = format!("buffer '{}' is allocated with an offset", data.name);
+            return Err(InterpError::new(ErrorKind::Unsupported, text));
+        }
+        let view = if declared && !strides.is_empty() {
+            if strides.iter().any(|&s| s < 0) {
+                return Err(overflow());
+            }
+            let mut span = i64::from(!shape.contains(&0));
+            for (&d, &s) in shape.iter().zip(&strides).filter(|_| !shape.contains(&0)) {
+                span = (d - 1)
+                    .checked_mul(s)
+                    .and_then(|r| span.checked_add(r))
+                    .ok_or_else(overflow)?;
+            }
+            let memory = self.m.alloc_tensor(&[span], data.dtype)?;
+            View::over(&data.name, &memory, shape, Some(strides))
+        } else {
+            let memory = self.m.alloc_tensor(&shape, data.dtype)?;
+            View::over(&data.name, &memory, shape, None)
+        };
+        self.views.insert(buffer, Rc::new(view));
+        Ok(())
+    }
+
+    fn eval_sizes(&mut self, list: &[Expr]) -> Result<Vec<i64>> {
+        list.iter().map(|&e| self.eval(e)?.int()).collect()
+    }
+}

@@ -1,0 +1,251 @@
+//! [`View`]: a buffer at run time, and the only code that touches memory.
+
+use pliant_ir::DType;
+use pliant_tensor::{Storage, Tensor, bf16, f16};
+
+use super::scalar::{Val, malformed};
+use crate::InterpError;
+use crate::error::{ErrorKind, Result};
+
+/// How positions in memory follow from indices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Layout {
+    /// Row-major without gaps: the linear position is the position in memory.
+    Compact,
+    /// The buffer declares strides: a linear position is one in memory.
+    Declared,
+    /// The buffer is declared compact but the tensor has strides: a linear position counts elements.
+    Strided,
+}
+
+/// A buffer at run time: memory, element type, shape and strides.
+#[derive(Clone, Debug)]
+pub(crate) struct View {
+    pub name: String,
+    pub dtype: DType,
+    pub shape: Vec<i64>,
+    strides: Vec<i64>,
+    layout: Layout,
+    /// The element at position 0.
+    base: *mut u8,
+    /// The positions that the elements span.
+    first: i64,
+    end: i64,
+    read_only: bool,
+    tensor: Tensor,
+    _memory: Storage,
+}
+
+impl View {
+    /// The elements of a tensor.
+    pub fn of_tensor(name: &str, tensor: &Tensor) -> View {
+        let layout = if tensor.is_contiguous() { Layout::Compact } else { Layout::Strided };
+        Self::new(name, tensor, tensor.shape().to_vec(), tensor.strides().to_vec(), layout)
+    }
+
+    /// The elements of a tensor whose buffer declares strides.
+    pub fn with_declared_strides(name: &str, tensor: &Tensor) -> View {
+        let (shape, strides) = (tensor.shape().to_vec(), tensor.strides().to_vec());
+        Self::new(name, tensor, shape, strides, Layout::Declared)
+    }
+
+    /// A buffer of that shape and strides over the memory of a new tensor of rank 1.
+    pub fn over(name: &str, memory: &Tensor, shape: Vec<i64>, strides: Option<Vec<i64>>) -> View {
+        match strides {
+            Some(strides) => {
+                let mut view = Self::new(name, memory, shape, strides, Layout::Declared);
+                (view.first, view.end) = (0, memory.numel() as i64);
+                view
+            }
+            None => {
+                let mut strides = vec![0; shape.len()];
+                pliant_tensor::contiguous_strides(&shape, &mut strides);
+                Self::new(name, memory, shape, strides, Layout::Compact)
+            }
+        }
+    }
+
+    fn new(
+        name: &str,
+        tensor: &Tensor,
+        shape: Vec<i64>,
+        strides: Vec<i64>,
+        layout: Layout,
+    ) -> View {
+        let empty = shape.contains(&0);
+        let reach = || shape.iter().zip(&strides).map(|(d, s)| (d - 1).saturating_mul(*s));
+        let first = if empty { 0 } else { reach().map(|r| r.min(0)).sum() };
+        let end = if empty { 0 } else { reach().map(|r| r.max(0)).sum::<i64>() + 1 };
+        View {
+            name: name.to_string(),
+            dtype: tensor.dtype(),
+            shape,
+            strides,
+            layout,
+            base: tensor.data_ptr(),
+            first,
+            end,
+            read_only: tensor.is_read_only(),
+            tensor: tensor.clone(),
+            _memory: tensor.storage().clone(),
+        }
+    }
+
+    /// The strides, in elements.
+    pub fn strides(&self) -> &[i64] {
+        &self.strides
+    }
+
+    /// The tensor behind the buffer.
+    pub fn tensor(&self) -> &Tensor {
+        &self.tensor
+    }
+
+    /// The position of an element. One index per dim, or one linear index as lowered functions have it.
+    pub fn position(&self, indices: &[i64]) -> Result<i64> {
+        if indices.len() == self.shape.len() {
+            let mut position = 0i64;
+            for (dim, (&i, &size)) in indices.iter().zip(&self.shape).enumerate() {
+                if i < 0 || i >= size {
+                    return Err(self.outside(i, dim, size));
+                }
+                position += i * self.strides[dim];
+            }
+            return Ok(position);
+        }
+        let [linear] = *indices else {
+            let (name, rank, given) = (&self.name, self.shape.len(), indices.len());
+            return Err(malformed(&format!(
+                "buffer '{name}' of {rank} dims is accessed with {given} indices"
+            )));
+        };
+        self.linear(linear)
+    }
+
+    fn linear(&self, index: i64) -> Result<i64> {
+        if self.layout == Layout::Declared {
+            if index < self.first || index >= self.end {
+                return Err(self.outside_linear(index));
+            }
+            return Ok(index);
+        }
+        let count = self.shape.iter().product::<i64>();
+        if index < 0 || index >= count {
+            return Err(self.outside_linear(index));
+        }
+        if self.layout == Layout::Compact {
+            return Ok(index);
+        }
+        let (mut rest, mut position) = (index, 0);
+        for (size, stride) in self.shape.iter().zip(&self.strides).rev() {
+            position += rest % size * stride;
+            rest /= size;
+        }
+        Ok(position)
+    }
+
+    /// The position of an element whose address is taken; it need not be inside.
+    pub fn address(&self, indices: &[i64]) -> i64 {
+        match *indices {
+            [linear] if self.shape.len() != 1 => self.linear(linear).unwrap_or(linear),
+            _ => indices
+                .iter()
+                .zip(&self.strides)
+                .fold(0i64, |p, (i, s)| p.saturating_add(i.saturating_mul(*s))),
+        }
+    }
+
+    #[cold]
+    fn outside(&self, index: i64, dim: usize, size: i64) -> InterpError {
+        let text = format!(
+            "index {index} is outside dim {dim} of buffer '{}', which has {size}",
+            self.name
+        );
+        InterpError::new(ErrorKind::Bounds, text)
+    }
+
+    #[cold]
+    fn outside_linear(&self, index: i64) -> InterpError {
+        let (name, shape) = (&self.name, &self.shape);
+        let text = format!("linear index {index} is outside buffer '{name}' of shape {shape:?}");
+        InterpError::new(ErrorKind::Bounds, text)
+    }
+
+    fn pointer(&self, position: i64) -> Result<*mut u8> {
+        if position < self.first || position >= self.end {
+            let (name, first, end) = (&self.name, self.first, self.end);
+            let text = format!(
+                "position {position} is outside buffer '{name}', which spans {first}..{end}"
+            );
+            return Err(InterpError::new(ErrorKind::Bounds, text));
+        }
+        Ok(self.base.wrapping_offset(position as isize * self.dtype.size() as isize))
+    }
+
+    /// The element at a position.
+    pub fn read(&self, position: i64) -> Result<Val> {
+        let p = self.pointer(position)?;
+        let mut bytes = [0u8; 8];
+        // SAFETY: the position lies in the span of the tensor's elements, which lie in the storage that the view keeps
+        // alive; the run is the only one that accesses it.
+        unsafe { std::ptr::copy_nonoverlapping(p, bytes.as_mut_ptr(), self.dtype.size()) };
+        Ok(decode(bytes, self.dtype))
+    }
+
+    /// Writes the element at a position.
+    pub fn write(&self, position: i64, value: &Val) -> Result<()> {
+        let p = self.pointer(position)?;
+        if self.read_only {
+            let text = format!("buffer '{}' is read-only", self.name);
+            return Err(InterpError::type_error(text));
+        }
+        let bytes = encode(value, self.dtype)?;
+        // SAFETY: as for `read`, and the tensor is not read-only.
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), p, self.dtype.size()) };
+        Ok(())
+    }
+}
+
+fn first<const N: usize>(bytes: [u8; 8]) -> [u8; N] {
+    let mut out = [0; N];
+    out.copy_from_slice(&bytes[..N]);
+    out
+}
+
+/// The value of an element's native-endian bytes.
+pub(crate) fn decode(b: [u8; 8], dtype: DType) -> Val {
+    match dtype {
+        DType::Bool => Val::Int(i64::from(b[0] != 0)),
+        DType::Int8 => Val::Int((b[0] as i8).into()),
+        DType::Int16 => Val::Int(i16::from_ne_bytes(first(b)).into()),
+        DType::Int32 => Val::Int(i32::from_ne_bytes(first(b)).into()),
+        DType::Int64 | DType::UInt64 => Val::Int(i64::from_ne_bytes(b)),
+        DType::UInt8 => Val::Int(b[0].into()),
+        DType::UInt16 => Val::Int(u16::from_ne_bytes(first(b)).into()),
+        DType::UInt32 => Val::Int(u32::from_ne_bytes(first(b)).into()),
+        DType::Float16 => Val::Float(f16::from_ne_bytes(first(b)).to_f64()),
+        DType::BFloat16 => Val::Float(bf16::from_ne_bytes(first(b)).to_f64()),
+        DType::Float32 => Val::Float(f32::from_ne_bytes(first(b)).into()),
+        DType::Float64 => Val::Float(f64::from_ne_bytes(b)),
+    }
+}
+
+/// The native-endian bytes of an element, the rest zero.
+pub(crate) fn encode(value: &Val, dtype: DType) -> Result<[u8; 8]> {
+    let mut out = [0; 8];
+    let mut put = |bytes: &[u8]| out[..bytes.len()].copy_from_slice(bytes);
+    match dtype {
+        DType::Float16 => put(&f16::from_f64(value.float()?).to_ne_bytes()),
+        DType::BFloat16 => put(&bf16::from_f64(value.float()?).to_ne_bytes()),
+        DType::Float32 => put(&(value.float()? as f32).to_ne_bytes()),
+        DType::Float64 => put(&value.float()?.to_ne_bytes()),
+        DType::Bool => put(&[u8::from(value.int()? != 0)]),
+        _ => match dtype.size() {
+            1 => put(&(value.int()? as u8).to_ne_bytes()),
+            2 => put(&(value.int()? as u16).to_ne_bytes()),
+            4 => put(&(value.int()? as u32).to_ne_bytes()),
+            _ => put(&value.int()?.to_ne_bytes()),
+        },
+    }
+    Ok(out)
+}

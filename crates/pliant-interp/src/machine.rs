@@ -1,0 +1,263 @@
+//! The run: its budget of steps, its depth, and the functions of the module.
+
+use std::sync::Arc;
+
+use pliant_ir::{BaseFunc, IRModule};
+use pliant_tensor::{DType, Storage, Tensor, checked_nbytes};
+
+use crate::error::{ErrorKind, Result};
+use crate::value::Func;
+use crate::{InterpError, PackedFuncs, Value, builtins, graph, loops};
+
+/// The limits of a run.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Bindings, statements, turns of loops and elements of library calls that may be executed.
+    pub max_steps: u64,
+    /// How deep calls may nest.
+    pub max_depth: usize,
+    /// Bytes that one allocation may take.
+    pub max_alloc_bytes: usize,
+    /// Bytes of stack for the run's own thread; only what is used is taken from the system.
+    pub stack_bytes: usize,
+    /// Whether each value is checked against the type of its variable.
+    pub check_types: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            max_steps: 1 << 28,
+            max_depth: 1000,
+            max_alloc_bytes: 1 << 30,
+            stack_bytes: 64 << 20,
+            check_types: true,
+        }
+    }
+}
+
+/// Runs a function of the module, of either level. A loop function writes into the tensors it is handed and returns
+/// the empty tuple.
+///
+/// # Errors
+/// What goes wrong in the program, and [`ErrorKind::Budget`] when it takes too long.
+pub fn run(
+    module: &IRModule,
+    func_name: &str,
+    args: &[Value],
+    packed: &dyn PackedFuncs,
+) -> Result<Value, InterpError> {
+    run_with(module, func_name, args, packed, &Options::default())
+}
+
+/// [`run`] with other limits.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_with(
+    module: &IRModule,
+    func_name: &str,
+    args: &[Value],
+    packed: &dyn PackedFuncs,
+    options: &Options,
+) -> Result<Value, InterpError> {
+    // A thread of its own, so that the depth of recursion depends on the options and not on the caller.
+    std::thread::scope(|scope| {
+        let stack = options.stack_bytes.max(1 << 20);
+        let thread = std::thread::Builder::new().name("interp".into()).stack_size(stack);
+        let spawned = thread.spawn_scoped(scope, move || {
+            let mut machine = Machine::new(module, packed, options, stack);
+            machine.call_global(func_name, args)
+        });
+        match spawned.map(|handle| handle.join()) {
+            Ok(Ok(result)) => result,
+            Ok(Err(_)) => {
+                Err(InterpError::unsupported("the interpreter panicked: a bug of the interpreter"))
+            }
+            Err(e) => Err(InterpError::unsupported(format!("no thread for the run: {e}"))),
+        }
+    })
+}
+
+/// A run.
+pub(crate) struct Machine<'a> {
+    pub module: &'a IRModule,
+    pub packed: &'a dyn PackedFuncs,
+    pub options: &'a Options,
+    steps_left: u64,
+    depth: usize,
+    stack_base: usize,
+    stack_bytes: usize,
+}
+
+impl<'a> Machine<'a> {
+    fn new(
+        module: &'a IRModule,
+        packed: &'a dyn PackedFuncs,
+        options: &'a Options,
+        stack: usize,
+    ) -> Self {
+        Machine {
+            module,
+            packed,
+            options,
+            steps_left: options.max_steps,
+            depth: 0,
+            stack_base: stack_address(),
+            stack_bytes: stack,
+        }
+    }
+
+    /// Spends steps.
+    pub fn step(&mut self, count: u64) -> Result<()> {
+        match self.steps_left.checked_sub(count) {
+            Some(left) => {
+                self.steps_left = left;
+                Ok(())
+            }
+            None => Err(InterpError::new(
+                ErrorKind::Budget,
+                format!("the run takes more than {} steps", self.options.max_steps),
+            )),
+        }
+    }
+
+    /// Fails before the stack does.
+    pub fn check_stack(&self) -> Result<()> {
+        let used = self.stack_base.abs_diff(stack_address());
+        if used < self.stack_bytes / 8 * 7 {
+            return Ok(());
+        }
+        Err(InterpError::new(ErrorKind::Budget, "the program nests too deeply for the interpreter"))
+    }
+
+    /// Runs something one call deeper.
+    pub fn deeper<T>(&mut self, name: &str, f: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        if self.depth >= self.options.max_depth {
+            let limit = self.options.max_depth;
+            let text = format!("calls nest more than {limit} deep, in '{name}'");
+            return Err(InterpError::new(ErrorKind::Budget, text));
+        }
+        self.check_stack()?;
+        self.depth += 1;
+        let result = f(self);
+        self.depth -= 1;
+        result
+    }
+
+    /// Calls a function of the module.
+    pub fn call_global(&mut self, name: &str, args: &[Value]) -> Result<Value> {
+        match self.module.functions.get_key_value(name) {
+            Some((name, BaseFunc::Relax(func))) => {
+                let (name, func) = (name.clone(), func.clone());
+                self.deeper(&name, |m| graph::call_function(m, &name, &func, args))
+            }
+            Some((name, BaseFunc::Prim(func))) => {
+                self.deeper(name, |m| loops::call(m, name, func, args))?;
+                Ok(Value::unit())
+            }
+            None => {
+                let text = format!("the module has no function '{name}'");
+                Err(InterpError::unsupported(text))
+            }
+        }
+    }
+
+    /// Calls a packed function: a builtin, or one of the host.
+    pub fn call_packed(&mut self, name: &str, args: &[Value]) -> Result<Value> {
+        if let Some(result) = builtins::call(self, name, args) {
+            return result.map_err(|e| e.at(|| format!("builtin '{name}'")));
+        }
+        match self.packed.call(name, args) {
+            Some(Ok(value)) => Ok(value),
+            Some(Err(text)) => Err(InterpError::new(
+                ErrorKind::Packed,
+                format!("packed function '{name}' failed: {text}"),
+            )),
+            // Lowered modules call their own functions by name, too.
+            None if self.module.get(name).is_some() => self.call_global(name, args),
+            None => Err(InterpError::new(
+                ErrorKind::Packed,
+                format!("packed function '{name}' is not registered"),
+            )),
+        }
+    }
+
+    /// Calls a function value.
+    pub fn call_func(&mut self, func: &Func, args: &[Value]) -> Result<Value> {
+        match func {
+            Func::Global(name) => self.call_global(name, args),
+            Func::Packed(name) => self.call_packed(name, args),
+            Func::Closure(closure) => {
+                let closure = closure.clone();
+                let name = closure.name.clone();
+                self.deeper(&name, |m| graph::call_closure(m, &closure, args))
+            }
+            Func::Bound(func, bound) => {
+                let args: Vec<Value> = args.iter().chain(bound.iter()).cloned().collect();
+                let func = Arc::clone(func);
+                self.deeper("closure", |m| m.call_func(&func, &args))
+            }
+        }
+    }
+
+    /// New memory, filled with a pattern so that reading it before writing shows.
+    pub fn alloc_storage(&self, bytes: i64) -> Result<Storage> {
+        let limit = self.options.max_alloc_bytes;
+        match usize::try_from(bytes) {
+            Ok(n) if n <= limit => {
+                let storage = Storage::zeroed(n)?;
+                poison(storage.as_ptr(), n, DType::UInt8);
+                Ok(storage)
+            }
+            _ => Err(InterpError::size(format!("a storage of {bytes} bytes cannot be allocated"))),
+        }
+    }
+
+    /// A new row-major tensor, filled like [`alloc_storage`](Self::alloc_storage).
+    pub fn alloc_tensor(&self, shape: &[i64], dtype: DType) -> Result<Tensor> {
+        let bytes = checked_nbytes(shape, dtype)?;
+        if bytes > self.options.max_alloc_bytes {
+            let text = format!("a {dtype} tensor of shape {shape:?} is too large to allocate");
+            return Err(InterpError::size(text));
+        }
+        let tensor = Tensor::zeros(shape, dtype)?;
+        poison(tensor.data_ptr(), bytes, dtype);
+        Ok(tensor)
+    }
+
+    /// A row-major tensor in a storage, its elements filled as those of new ones.
+    pub fn tensor_in_storage(
+        &self,
+        storage: &Storage,
+        offset: i64,
+        shape: &[i64],
+        dtype: DType,
+    ) -> Result<Tensor> {
+        let offset = usize::try_from(offset)
+            .map_err(|_| InterpError::size(format!("an offset of {offset} bytes in a storage")))?;
+        let tensor = Tensor::from_storage(storage.clone(), offset, shape, dtype)?;
+        poison(tensor.data_ptr(), tensor.nbytes(), dtype);
+        Ok(tensor)
+    }
+}
+
+fn stack_address() -> usize {
+    let marker = 0u8;
+    std::hint::black_box(&raw const marker) as usize
+}
+
+/// Fills memory with what shows when it is read: NaN for floats, large odd numbers for integers.
+fn poison(ptr: *mut u8, bytes: usize, dtype: DType) {
+    let fill = match dtype {
+        // A bool has no third value.
+        DType::Bool => 0,
+        _ if dtype.is_float() => 0xff,
+        _ => 0x5b,
+    };
+    if bytes > 0 {
+        // SAFETY: the callers hand over memory of that many bytes that a tensor or storage owns; the run is the only
+        // one that accesses it.
+        unsafe { ptr.write_bytes(fill, bytes) };
+    }
+}

@@ -1,0 +1,67 @@
+//! [`PackedFuncs`]: packed functions of the host.
+
+use std::collections::BTreeMap;
+
+use pliant_tensor::Tensor;
+
+use crate::{InterpError, Value};
+
+/// Packed functions by name. The interpreter calls them on a thread of its own, one at a time.
+pub trait PackedFuncs: Sync {
+    /// Calls the function of that name; `None` where there is none. A destination-passing call hands the outputs over
+    /// after the inputs: [`assign`] writes them.
+    fn call(&self, name: &str, args: &[Value]) -> Option<Result<Value, String>>;
+}
+
+/// No packed functions.
+pub struct NoPacked;
+
+impl PackedFuncs for NoPacked {
+    fn call(&self, _name: &str, _args: &[Value]) -> Option<Result<Value, String>> {
+        None
+    }
+}
+
+type PackedFn = Box<dyn Fn(&[Value]) -> Result<Value, String> + Send + Sync>;
+
+/// Packed functions in a table.
+#[derive(Default)]
+pub struct PackedTable {
+    functions: BTreeMap<String, PackedFn>,
+}
+
+impl PackedTable {
+    /// An empty table.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The table with one more function, or another of that name.
+    pub fn with(
+        mut self,
+        name: &str,
+        function: impl Fn(&[Value]) -> Result<Value, String> + Send + Sync + 'static,
+    ) -> Self {
+        self.functions.insert(name.to_string(), Box::new(function));
+        self
+    }
+}
+
+impl PackedFuncs for PackedTable {
+    fn call(&self, name: &str, args: &[Value]) -> Option<Result<Value, String>> {
+        self.functions.get(name).map(|function| function(args))
+    }
+}
+
+/// Writes the elements of `source` into `dest`, which is row-major and of the same shape and data type.
+///
+/// # Errors
+/// When shapes or data types differ, or `dest` is read-only or not row-major.
+pub fn assign(dest: &Tensor, source: &Tensor) -> Result<(), InterpError> {
+    // Copied first, because the two may overlap.
+    let source = source.copy()?;
+    // SAFETY: the interpreter runs one thing at a time, so no one else accesses the destination meanwhile, and the
+    // copy is memory of its own.
+    unsafe { dest.copy_from(&source)? };
+    Ok(())
+}

@@ -1,0 +1,198 @@
+//! [`Value`]: what graph functions take, pass around and return.
+
+use std::any::Any;
+use std::fmt;
+use std::sync::Arc;
+
+use pliant_ir::relax::{FuncId, Function, Var};
+use pliant_ir::{DType, SymVar};
+use pliant_tensor::{Storage, Tensor};
+use rustc_hash::FxHashMap;
+
+/// A value at run time. Cloning shares tensors, storages and objects: a destination-passing call writes into the
+/// tensor that it was handed.
+#[derive(Clone)]
+pub enum Value {
+    /// No value: `R.null_value()`.
+    None,
+    /// A tensor.
+    Tensor(Tensor),
+    /// A shape.
+    Shape(Arc<[i64]>),
+    /// An integer scalar.
+    Int(i64),
+    /// A float scalar.
+    Float(f64),
+    /// A bool scalar.
+    Bool(bool),
+    /// A string.
+    Str(Arc<str>),
+    /// A data type.
+    DType(DType),
+    /// A tuple.
+    Tuple(Arc<[Value]>),
+    /// Memory.
+    Storage(Storage),
+    /// A function.
+    Func(Func),
+    /// Something of the host.
+    Object(Arc<dyn Any + Send + Sync>),
+}
+
+/// A function as a value.
+#[derive(Clone)]
+pub enum Func {
+    /// A function of the module.
+    Global(Arc<str>),
+    /// A packed function.
+    Packed(Arc<str>),
+    /// A local function with the values of its free variables.
+    Closure(Arc<Closure>),
+    /// A function whose last arguments are given already.
+    Bound(Arc<Func>, Arc<[Value]>),
+}
+
+/// A local function with the values of its free variables and symbols.
+pub struct Closure {
+    pub(crate) func: Arc<Function>,
+    pub(crate) id: FuncId,
+    pub(crate) name: Arc<str>,
+    pub(crate) captured: Vec<(Var, Value)>,
+    pub(crate) syms: FxHashMap<SymVar, i64>,
+    /// The variable that the function is bound to, which it may call.
+    pub(crate) own: Option<Var>,
+}
+
+impl Value {
+    /// The empty tuple: what functions without a result return.
+    pub fn unit() -> Value {
+        Value::Tuple(Arc::from([]))
+    }
+
+    /// A tuple.
+    pub fn tuple(items: impl IntoIterator<Item = Value>) -> Value {
+        Value::Tuple(items.into_iter().collect())
+    }
+
+    /// A shape.
+    pub fn shape(dims: &[i64]) -> Value {
+        Value::Shape(dims.into())
+    }
+
+    /// The tensor, if it is one.
+    pub fn as_tensor(&self) -> Option<&Tensor> {
+        match self {
+            Value::Tensor(t) => Some(t),
+            _ => None,
+        }
+    }
+
+    /// The dims, if it is a shape.
+    pub fn as_shape(&self) -> Option<&[i64]> {
+        match self {
+            Value::Shape(s) => Some(s),
+            _ => None,
+        }
+    }
+
+    /// The items, if it is a tuple.
+    pub fn as_tuple(&self) -> Option<&[Value]> {
+        match self {
+            Value::Tuple(items) => Some(items),
+            _ => None,
+        }
+    }
+
+    /// The integer, if it is an integer or a bool.
+    pub fn as_int(&self) -> Option<i64> {
+        match self {
+            Value::Int(v) => Some(*v),
+            Value::Bool(b) => Some(i64::from(*b)),
+            _ => None,
+        }
+    }
+
+    /// What kind of value it is, for messages: `a tensor`.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Value::None => "none",
+            Value::Tensor(_) => "a tensor",
+            Value::Shape(_) => "a shape",
+            Value::Int(_) => "an integer",
+            Value::Float(_) => "a float",
+            Value::Bool(_) => "a bool",
+            Value::Str(_) => "a string",
+            Value::DType(_) => "a data type",
+            Value::Tuple(_) => "a tuple",
+            Value::Storage(_) => "a storage",
+            Value::Func(_) => "a function",
+            Value::Object(_) => "an object",
+        }
+    }
+
+    /// What it is, with types and sizes, for messages.
+    pub fn describe(&self) -> String {
+        match self {
+            Value::Tensor(t) => {
+                let dims: Vec<String> = t.shape().iter().map(i64::to_string).collect();
+                format!("a {} tensor of shape ({})", t.dtype(), dims.join(", "))
+            }
+            Value::Shape(s) => format!("a shape of {}", plural(s.len() as i64, "dim")),
+            Value::Tuple(items) => format!("a tuple of {}", plural(items.len() as i64, "value")),
+            other => other.kind().to_string(),
+        }
+    }
+}
+
+/// `1 dim`, `2 dims`.
+pub(crate) fn plural(n: i64, noun: &str) -> String {
+    format!("{n} {noun}{}", if n == 1 { "" } else { "s" })
+}
+
+impl Func {
+    /// Its name.
+    pub fn name(&self) -> &str {
+        match self {
+            Func::Global(name) | Func::Packed(name) => name,
+            Func::Closure(closure) => &closure.name,
+            Func::Bound(func, _) => func.name(),
+        }
+    }
+}
+
+impl fmt::Debug for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Value::None => f.write_str("None"),
+            Value::Tensor(t) => t.fmt(f),
+            Value::Shape(s) => write!(f, "Shape{s:?}"),
+            Value::Int(v) => v.fmt(f),
+            Value::Float(v) => v.fmt(f),
+            Value::Bool(v) => v.fmt(f),
+            Value::Str(s) => s.fmt(f),
+            Value::DType(d) => write!(f, "{d}"),
+            Value::Tuple(items) => f.debug_list().entries(items.iter()).finish(),
+            Value::Storage(s) => s.fmt(f),
+            Value::Func(func) => func.fmt(f),
+            Value::Object(_) => f.write_str("Object"),
+        }
+    }
+}
+
+impl fmt::Debug for Func {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Func({})", self.name())
+    }
+}
+
+macro_rules! from {
+    ($($ty:ty => $variant:ident),*) => {$(
+        impl From<$ty> for Value {
+            fn from(value: $ty) -> Value {
+                Value::$variant(value.into())
+            }
+        }
+    )*};
+}
+
+from!(Tensor => Tensor, i64 => Int, f64 => Float, bool => Bool, &str => Str, DType => DType, Func => Func);
