@@ -202,8 +202,8 @@ unsafe extern "C" fn run_pieces<T: Element>(context: *mut c_void, begin: i64, en
     STATUS_OK
 }
 
-/// Multiply-adds worth handing to a thread: about ten microseconds.
-const PIECE_WORK: usize = 256 * 1024;
+/// Multiply-adds worth handing to a thread: about a microsecond.
+const PIECE_WORK: usize = 64 * 1024;
 /// Pieces that one product is cut into at most, so that packing B again for each stays cheap.
 const MAX_BLOCKS: usize = 8;
 
@@ -223,9 +223,9 @@ unsafe fn gemm_batch<T: Element>(
     let work = g.m.saturating_mul(g.n).saturating_mul(g.k.max(1));
     let blocks =
         if batch >= 2 * MAX_BLOCKS as i64 { 1 } else { (work / PIECE_WORK).clamp(1, MAX_BLOCKS) };
-    // Rows are cut where there are enough of them; otherwise columns, so that each part of B is read once.
-    let by_rows = g.m >= 96 && g.m >= g.n / 8;
-    let (size, unit) = if by_rows { (g.m, 8) } else { (g.n, 16) };
+    // Columns are cut where there are enough of them, so that each part of B is read (and packed) by one thread.
+    let by_rows = g.n < 128 || (g.m >= 8 * 96 && g.n < 256);
+    let (size, unit) = if by_rows { (g.m, 6) } else { (g.n, 64) };
     let block = size.div_ceil(blocks).next_multiple_of(unit).min(size);
     let blocks_per_product = size.div_ceil(block);
     let mut batch_job = Batch {
@@ -238,7 +238,7 @@ unsafe fn gemm_batch<T: Element>(
     };
     let pieces = batch.saturating_mul(blocks_per_product as i64);
     let piece_work = (work / blocks_per_product).max(1);
-    let grain = (20_000 / piece_work).max(1) as i64;
+    let grain = (PIECE_WORK / piece_work).max(1) as i64;
     // SAFETY: the job outlives the loop; pieces write disjoint parts of C.
     unsafe {
         (runtime.parallel_launch)(

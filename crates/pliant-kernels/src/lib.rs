@@ -4,10 +4,12 @@
 //! |---|---|
 //! | [`registry`] | the table of symbols that a code generator links: name, address, signature |
 //! | [`gemm`] | [`LibraryGemm`], matrix products of any strides, over the worker team |
+//! | [`micro`] | float32 products with AVX-512 or AVX2 |
 //! | [`scalar`] | elementary functions and number formats without machine instructions |
 //! | [`tensor_arg`] | the check of a tensor argument against what a kernel expects |
 
 pub mod gemm;
+pub mod micro;
 pub mod registry;
 pub mod scalar;
 pub mod tensor_arg;

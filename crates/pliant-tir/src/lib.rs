@@ -1,6 +1,31 @@
 //! Schedules and lowers loop functions: from blocks with axes to loops with explicit vectors, which code generators take.
+//!
+//! [`pipeline::PASSES`] is the table of all passes; [`lower`] runs them in order. Each is in a file of its own:
+//!
+//! | file | pass |
+//! |---|---|
+//! | `inline` | InlineInjective |
+//! | `check_bounds` | CheckBounds: an index that is not provably inside becomes a run-time check, never a crash |
+//! | `schedule/` | DefaultSchedule: rules over stages (`stage`), matrix products (`gemm`), row groups (`group`), loops (`emit`) |
+//! | `lower_init`, `convert_blocks` | blocks to loops |
+//! | `unroll`, `flatten`, `simplify`, `vectorize` | loops to the lowered form |
+//! | `lowered` | the definition of that form, and its verifier |
 
 pub mod accesses;
+pub mod check_bounds;
+pub mod convert_blocks;
+pub mod error;
+pub mod flatten;
+pub mod inline;
+pub mod lower_init;
 pub mod lowered;
+pub mod pipeline;
+pub mod schedule;
+pub mod simplify;
 pub mod text;
+pub mod unroll;
+pub mod vectorize;
 pub mod walk;
+
+pub use error::LowerError;
+pub use pipeline::{PASSES, PrimPass, lower, lower_observed, pass};

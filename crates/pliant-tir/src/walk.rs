@@ -225,3 +225,78 @@ pub fn uses_any(f: &PrimFunc, e: Expr, vars: &dyn Fn(Var) -> bool) -> bool {
     });
     found
 }
+
+/// Rebuilds a statement bottom-up: `rule` sees each statement after those below it were rebuilt and may replace it.
+pub fn map_stmts(
+    f: &mut PrimFunc,
+    s: Stmt,
+    rule: &mut dyn FnMut(&mut PrimFunc, Stmt) -> Option<Stmt>,
+) -> Stmt {
+    let new = map_children(f, s, &mut |f, c| map_stmts(f, c, rule));
+    rule(f, new).unwrap_or(new)
+}
+
+/// Rebuilds a statement with the statements right below it mapped.
+pub fn map_children(
+    f: &mut PrimFunc,
+    s: Stmt,
+    map: &mut dyn FnMut(&mut PrimFunc, Stmt) -> Stmt,
+) -> Stmt {
+    let mut data = f.stmt(s).clone();
+    let mut changed = false;
+    {
+        let mut one = |slot: &mut Stmt| {
+            let new = map(f, *slot);
+            changed |= new != *slot;
+            *slot = new;
+        };
+        match &mut data {
+            StmtData::Seq(list) => list.iter_mut().for_each(one),
+            StmtData::For { body, .. }
+            | StmtData::While(_, body)
+            | StmtData::Let(_, _, body)
+            | StmtData::Alloc(_, body)
+            | StmtData::Assert(_, _, body) => one(body),
+            StmtData::If(_, then, other) => {
+                one(then);
+                other.iter_mut().for_each(one);
+            }
+            StmtData::Store { .. } | StmtData::Evaluate(_) => {}
+            StmtData::Block(b) => {
+                b.init.iter_mut().for_each(&mut one);
+                one(&mut b.body);
+            }
+        }
+    }
+    if changed { f.add_stmt(data) } else { s }
+}
+
+/// Gives every loop and `let` a variable of its own: one that is bound a second time is renamed there.
+pub fn unique_vars(f: &mut PrimFunc, s: Stmt) -> Stmt {
+    fn go(f: &mut PrimFunc, s: Stmt, seen: &mut rustc_hash::FxHashSet<Var>) -> Stmt {
+        let (StmtData::For { var, .. } | StmtData::Let(var, ..)) = *f.stmt(s) else {
+            return map_children(f, s, &mut |f, c| go(f, c, seen));
+        };
+        let mut s = s;
+        if !seen.insert(var) {
+            let data = f.var(var).clone();
+            let fresh = f.add_var(data.name, data.ty);
+            seen.insert(fresh);
+            let e = f.var_expr(fresh);
+            let map = FxHashMap::from_iter([(var, e)]);
+            let new = match f.stmt(s).clone() {
+                StmtData::For { min, extent, kind, body, annotations, .. } => {
+                    let body = substitute(f, body, &map);
+                    StmtData::For { var: fresh, min, extent, kind, body, annotations }
+                }
+                StmtData::Let(_, value, body) => {
+                    StmtData::Let(fresh, value, substitute(f, body, &map))
+                }
+                _ => unreachable!("the statement binds a variable"),
+            };
+            s = f.add_stmt(new);
+        }
+        map_children(f, s, &mut |f, c| go(f, c, seen))
+    }
+    go(f, s, &mut rustc_hash::FxHashSet::default())
+}

@@ -127,3 +127,143 @@ impl Kernel {
         self.call(args, &runtime(None, &AtomicBool::new(false)))
     }
 }
+
+// ---- building block-level functions ----
+
+use pliant_ir::tir::{BlockData, Buffer, Expr, ForKind, IterKind, IterVar, Stmt, StmtData, Var};
+
+/// Spatial and reduction axes.
+pub const S: IterKind = IterKind::Spatial;
+pub const R: IterKind = IterKind::Reduce;
+
+/// What a stage writes.
+pub struct Write {
+    pub buffer: Buffer,
+    pub indices: Vec<Expr>,
+    pub init: Option<Expr>,
+    pub value: Expr,
+}
+
+/// A loop nest around a block over `axes`.
+pub fn stage(
+    f: &mut PrimFunc,
+    name: &str,
+    axes: &[(Expr, IterKind)],
+    body: impl FnOnce(&mut PrimFunc, &[Expr]) -> Write,
+) -> Stmt {
+    let zero = f.int(0);
+    let loops: Vec<Var> = (0..axes.len()).map(|i| f.size_var(format!("i{i}"))).collect();
+    let vars: Vec<Var> = (0..axes.len()).map(|i| f.size_var(format!("v{i}"))).collect();
+    let exprs: Vec<Expr> = vars.iter().map(|&v| f.var_expr(v)).collect();
+    let w = body(f, &exprs);
+    let iters = (0..axes.len())
+        .map(|i| IterVar {
+            var: vars[i],
+            min: zero,
+            extent: axes[i].0,
+            kind: axes[i].1,
+            binding: f.var_expr(loops[i]),
+        })
+        .collect();
+    let init = w.init.map(|e| f.store(w.buffer, &w.indices, e));
+    let body = f.store(w.buffer, &w.indices, w.value);
+    let block = BlockData {
+        name: name.into(),
+        iters,
+        predicate: None,
+        reads: None,
+        writes: None,
+        allocs: Vec::new(),
+        init,
+        body,
+        annotations: Vec::new(),
+    };
+    let mut s = f.add_stmt(StmtData::Block(Box::new(block)));
+    for i in (0..axes.len()).rev() {
+        s = f.add_stmt(StmtData::For {
+            var: loops[i],
+            min: zero,
+            extent: axes[i].0,
+            kind: ForKind::Serial,
+            body: s,
+            annotations: Vec::new(),
+        });
+    }
+    s
+}
+
+/// A root block with temporaries around the stages.
+pub fn root(f: &mut PrimFunc, allocs: Vec<Buffer>, stmts: Vec<Stmt>) {
+    let body = f.add_stmt(StmtData::Seq(stmts));
+    let block = BlockData {
+        name: "root".into(),
+        iters: Vec::new(),
+        predicate: None,
+        reads: None,
+        writes: None,
+        allocs,
+        init: None,
+        body,
+        annotations: Vec::new(),
+    };
+    f.body = f.add_stmt(StmtData::Block(Box::new(block)));
+}
+
+/// A buffer parameter.
+pub fn param(f: &mut PrimFunc, name: &str, shape: &[Expr], dtype: DType) -> Buffer {
+    let b = f.compact_buffer(name, shape.to_vec(), dtype);
+    f.add_buffer_param(format!("var_{name}"), b);
+    b
+}
+
+/// A fresh size as an expression.
+pub fn size(f: &mut PrimFunc, name: &str) -> Expr {
+    let v = f.size_var(name);
+    f.var_expr(v)
+}
+
+/// Lowers and compiles a block-level function.
+pub fn build(f: &PrimFunc) -> Kernel {
+    let lowered = pliant_tir::lower(f).expect("the test's function can be lowered");
+    match compile(&lowered) {
+        Ok(k) => k,
+        Err(e) => panic!(
+            "{e}\n{}",
+            match &e {
+                CodegenError::Internal { ir, .. } => ir.clone(),
+                _ => String::new(),
+            }
+        ),
+    }
+}
+
+/// Runs a kernel serially, then on a team of two.
+pub fn both(mut run: impl FnMut(&KernelRuntime)) {
+    let flag = AtomicBool::new(false);
+    run(&runtime(None, &flag));
+    let team = Team::new(2);
+    run(&runtime(Some(&team), &flag));
+}
+
+/// Numbers that look random, in -1..1.
+pub fn noise(n: usize, seed: u64) -> Vec<f32> {
+    let mut x = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    (0..n)
+        .map(|_| {
+            x ^= x << 13;
+            x ^= x >> 7;
+            x ^= x << 17;
+            (x >> 40) as f32 / (1u64 << 23) as f32 - 1.0
+        })
+        .collect()
+}
+
+/// Fails unless all elements are close.
+pub fn close(got: &[f32], want: &[f32], tolerance: f32, what: &str) {
+    assert_eq!(got.len(), want.len());
+    for (i, (g, w)) in got.iter().zip(want).enumerate() {
+        let same =
+            g == w || (g.is_nan() && w.is_nan()) || (g - w).abs() <= tolerance * (1.0 + w.abs());
+        assert!(same, "{what}: element {i} is {g}, not {w}");
+    }
+}

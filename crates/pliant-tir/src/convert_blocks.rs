@@ -1,0 +1,38 @@
+//! ConvertBlocksToLoops: a block becomes its body, with the axes replaced by their bindings, under its predicate.
+
+use pliant_ir::tir::{PrimFunc, StmtData};
+use rustc_hash::FxHashMap;
+
+use crate::error::LowerError;
+use crate::walk::{map_stmts, substitute, substitute_expr};
+
+const NAME: &str = "ConvertBlocksToLoops";
+
+/// Removes every block. Blocks with an init must have been lowered first.
+///
+/// # Errors
+/// A block still has an init.
+pub fn run(f: &mut PrimFunc) -> Result<(), LowerError> {
+    let mut error = None;
+    let body = f.body;
+    f.body = map_stmts(f, body, &mut |f, s| {
+        let StmtData::Block(b) = f.stmt(s) else { return None };
+        let b = (**b).clone();
+        if b.init.is_some() {
+            error =
+                Some(LowerError::new(NAME, format!("the block '{}' still has an init", b.name)));
+            return None;
+        }
+        let map: FxHashMap<_, _> = b.iters.iter().map(|i| (i.var, i.binding)).collect();
+        let mut body = substitute(f, b.body, &map);
+        for &buffer in b.allocs.iter().rev() {
+            body = f.add_stmt(StmtData::Alloc(buffer, body));
+        }
+        if let Some(p) = b.predicate {
+            let p = substitute_expr(f, p, &map);
+            body = f.add_stmt(StmtData::If(p, body, None));
+        }
+        Some(body)
+    });
+    error.map_or(Ok(()), Err)
+}

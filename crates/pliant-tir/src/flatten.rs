@@ -1,0 +1,111 @@
+//! FlattenBuffer: every access gets one index, the linear position from the buffer's first element.
+//!
+//! Compact buffers are row-major; others say their strides. `(f // m) * m + f % m` is `f`, which undoes the split of fused axes.
+
+use pliant_ir::tir::{BinOp, Buffer, Expr, ExprData, PrimFunc, Stmt, StmtData, Ty};
+
+use crate::error::LowerError;
+use crate::walk::ExprRewriter;
+
+/// Flattens every access.
+///
+/// # Errors
+/// An access has another number of indices than its buffer has dims.
+pub fn run(f: &mut PrimFunc) -> Result<(), LowerError> {
+    let mut error = None;
+    let mut rule = |f: &mut PrimFunc, e: Expr| match f.expr(e).clone() {
+        ExprData::Load(b, indices) => match linear(f, b, &indices) {
+            Ok(index) => Some(f.load(b, &[index])),
+            Err(e) => {
+                error.get_or_insert(e);
+                None
+            }
+        },
+        _ => None,
+    };
+    let body = f.body;
+    let body = ExprRewriter::new(&mut rule).stmt(f, body);
+    f.body = stores(f, body, &mut error);
+    error.map_or(Ok(()), Err)
+}
+
+fn stores(f: &mut PrimFunc, s: Stmt, error: &mut Option<LowerError>) -> Stmt {
+    crate::walk::map_stmts(f, s, &mut |f, s| {
+        let StmtData::Store { buffer, indices, value } = f.stmt(s).clone() else { return None };
+        match linear(f, buffer, &indices) {
+            Ok(index) => Some(f.store(buffer, &[index], value)),
+            Err(e) => {
+                error.get_or_insert(e);
+                None
+            }
+        }
+    })
+}
+
+/// The linear index of an access.
+///
+/// # Errors
+/// The number of indices is neither the rank nor one.
+pub fn linear(f: &mut PrimFunc, buffer: Buffer, indices: &[Expr]) -> Result<Expr, LowerError> {
+    let data = f.buffer(buffer);
+    let (shape, strides) = (data.shape.clone(), data.strides.clone());
+    if indices.len() != shape.len() {
+        if indices.len() == 1 {
+            return Ok(indices[0]);
+        }
+        let message = format!(
+            "'{}' has {} dims and is accessed with {} indices",
+            data.name,
+            shape.len(),
+            indices.len()
+        );
+        return Err(LowerError::new("FlattenBuffer", message));
+    }
+    let mut acc = None;
+    for (i, (&index, &dim)) in indices.iter().zip(&shape).enumerate() {
+        let index = f.cast(index, Ty::I64.with_lanes(f.expr_ty(index).lanes));
+        if !strides.is_empty() {
+            let term = times(f, index, strides[i]);
+            acc = Some(match acc {
+                None => term,
+                Some(a) => plus(f, a, term),
+            });
+            continue;
+        }
+        acc = Some(match acc {
+            None => index,
+            Some(a) => join(f, a, dim, index),
+        });
+    }
+    Ok(acc.unwrap_or_else(|| f.int(0)))
+}
+
+/// `a * dim + index`, which is `x` where `a` is `x // dim` and `index` is `x % dim`.
+fn join(f: &mut PrimFunc, a: Expr, dim: Expr, index: Expr) -> Expr {
+    if let (ExprData::Binary(BinOp::FloorDiv, x, m), ExprData::Binary(BinOp::FloorMod, y, k)) =
+        (f.expr(a), f.expr(index))
+        && x == y
+        && m == k
+        && *m == dim
+    {
+        return *x;
+    }
+    let scaled = times(f, a, dim);
+    plus(f, scaled, index)
+}
+
+fn times(f: &mut PrimFunc, a: Expr, b: Expr) -> Expr {
+    match (f.as_int(a), f.as_int(b)) {
+        (Some(0), _) | (_, Some(0)) => f.int(0),
+        (_, Some(1)) => a,
+        _ => f.mul(a, b),
+    }
+}
+
+fn plus(f: &mut PrimFunc, a: Expr, b: Expr) -> Expr {
+    match (f.as_int(a), f.as_int(b)) {
+        (Some(0), _) => b,
+        (_, Some(0)) => a,
+        _ => f.add(a, b),
+    }
+}

@@ -1,0 +1,209 @@
+//! InlineInjective: an elementwise stage that writes a temporary is computed inside its readers, where that costs nothing or little.
+//!
+//! A stage is inlined when it has one reader, or costs only a few operations. It is not inlined into a reduction that reads its elements
+//! more than once, nor where a matrix product would no longer be one.
+
+use pliant_ir::tir::visit::for_each_expr;
+use pliant_ir::tir::{Buffer, Expr, ExprData, Intrin, PrimFunc, Stmt, StmtData};
+use rustc_hash::FxHashMap;
+
+use crate::error::LowerError;
+use crate::schedule::gemm;
+use crate::schedule::stage::{Body, Item, Stage, is_var, parse, stage};
+use crate::walk::{ExprRewriter, for_each_stmt, own_exprs, substitute_expr};
+
+/// Operations that may be computed more than once.
+const CHEAP: usize = 8;
+
+/// Inlines what can be.
+///
+/// # Errors
+/// None.
+pub fn run(f: &mut PrimFunc) -> Result<(), LowerError> {
+    // Each round removes one stage; the bound keeps huge functions linear enough.
+    for _ in 0..256 {
+        if !step(f) {
+            break;
+        }
+    }
+    Ok(())
+}
+
+fn step(f: &mut PrimFunc) -> bool {
+    let Some(outline) = Outline::of(f) else { return false };
+    let (allocs, items) = parse(&mut f.clone());
+    if items.len() != outline.stmts.len() {
+        return false;
+    }
+    for (i, item) in items.iter().enumerate() {
+        let Item::Stage(producer) = item else { continue };
+        let Some(buffer) = candidate(f, producer, &allocs, &items) else { continue };
+        if let Some(new) = inline(f, producer, buffer, &outline.stmts[i + 1..], &items[i + 1..]) {
+            let mut stmts = outline.stmts[..i].to_vec();
+            stmts.extend(new);
+            outline.rebuild(f, buffer, stmts);
+            return true;
+        }
+    }
+    false
+}
+
+/// The wrappers around the sequence of stages.
+struct Outline {
+    wrappers: Vec<Stmt>,
+    stmts: Vec<Stmt>,
+}
+
+impl Outline {
+    fn of(f: &PrimFunc) -> Option<Outline> {
+        let (mut wrappers, mut at) = (Vec::new(), f.body);
+        loop {
+            match f.stmt(at) {
+                StmtData::Alloc(_, body) => {
+                    wrappers.push(at);
+                    at = *body;
+                }
+                StmtData::Block(b)
+                    if b.iters.is_empty() && b.predicate.is_none() && b.init.is_none() =>
+                {
+                    wrappers.push(at);
+                    at = b.body;
+                }
+                StmtData::Seq(list) => {
+                    let nested = list.iter().any(|&s| matches!(f.stmt(s), StmtData::Seq(_)));
+                    return (!nested).then(|| Outline { wrappers, stmts: list.clone() });
+                }
+                _ => return None,
+            }
+        }
+    }
+
+    fn rebuild(&self, f: &mut PrimFunc, gone: Buffer, stmts: Vec<Stmt>) {
+        let mut body = f.add_stmt(StmtData::Seq(stmts));
+        for &w in self.wrappers.iter().rev() {
+            body = match f.stmt(w).clone() {
+                StmtData::Alloc(b, _) if b == gone => body,
+                StmtData::Alloc(b, _) => f.add_stmt(StmtData::Alloc(b, body)),
+                StmtData::Block(mut b) => {
+                    b.allocs.retain(|&a| a != gone);
+                    b.body = body;
+                    f.add_stmt(StmtData::Block(b))
+                }
+                _ => unreachable!("only allocations and root blocks wrap"),
+            };
+        }
+        f.body = body;
+    }
+}
+
+/// The temporary that a stage writes, if the stage is elementwise and its only writer.
+fn candidate(f: &PrimFunc, s: &Stage, allocs: &[Buffer], items: &[Item]) -> Option<Buffer> {
+    let Body::Store { buffer, indices, value } = &s.body else { return None };
+    let plain = indices.len() == s.axes.len()
+        && indices.iter().zip(&s.axes).all(|(&i, a)| !a.reduce && is_var(f, i, a.var));
+    if !plain || !s.checks.is_empty() || s.init.is_some() || !allocs.contains(buffer) {
+        return None;
+    }
+    // What it reads must still be there when its readers run: nothing written later.
+    let mut writers = 0;
+    for item in items {
+        let stmts = match item {
+            Item::Stage(other) => {
+                other.accesses(f).into_iter().filter(|a| a.2).map(|a| a.0).collect::<Vec<_>>()
+            }
+            Item::Other(_) => return None,
+        };
+        writers += stmts.iter().filter(|b| *b == buffer).count();
+    }
+    (writers == 1 && !crate::schedule::stage::loads(f, *value, *buffer)).then_some(*buffer)
+}
+
+/// The following statements with the producer computed inside them; `None` where it does not pay.
+fn inline(
+    f: &mut PrimFunc,
+    producer: &Stage,
+    buffer: Buffer,
+    stmts: &[Stmt],
+    items: &[Item],
+) -> Option<Vec<Stmt>> {
+    let Body::Store { value, .. } = &producer.body else { return None };
+    let reads: usize = stmts.iter().map(|&s| reads_of(f, s, buffer)).sum();
+    let cost = cost(f, *value);
+    if reads == 0 || (reads > 1 && cost > CHEAP) {
+        return None;
+    }
+    let rank = producer.axes.len();
+    for (item, &s) in items.iter().zip(stmts) {
+        let Item::Stage(reader) = item else { return None };
+        if reads_of(f, s, buffer) > 0 && reader.reduces() && reader.axes.len() > rank && cost > 0 {
+            return None;
+        }
+    }
+    let mut out = Vec::with_capacity(stmts.len());
+    for &s in stmts {
+        if reads_of(f, s, buffer) == 0 {
+            out.push(s);
+            continue;
+        }
+        let new = replace(f, s, producer, buffer, *value);
+        let was = stage(f, s).is_some_and(|s| gemm::matches(f, &s));
+        if was && !stage(f, new).is_some_and(|s| gemm::matches(f, &s)) {
+            return None;
+        }
+        out.push(new);
+    }
+    Some(out)
+}
+
+fn reads_of(f: &PrimFunc, s: Stmt, buffer: Buffer) -> usize {
+    let mut n = 0;
+    for_each_stmt(f, s, &mut |_, data| {
+        own_exprs(data, |e| {
+            for_each_expr(f, e, |e| {
+                n += usize::from(matches!(f.expr(e), ExprData::Load(b, _) if *b == buffer));
+            });
+        });
+    });
+    n
+}
+
+/// Operations of an expression; functions count as many.
+pub(crate) fn cost(f: &PrimFunc, e: Expr) -> usize {
+    let mut n = 0;
+    for_each_expr(f, e, |e| {
+        n += match f.expr(e) {
+            ExprData::Call(
+                Intrin::IfThenElse | Intrin::Likely | Intrin::Reinterpret | Intrin::Abs,
+                ..,
+            ) => 1,
+            ExprData::Call(Intrin::Sqrt | Intrin::Rsqrt, ..) => 4,
+            ExprData::Call(..) => 16,
+            ExprData::Binary(..) | ExprData::Select(..) | ExprData::Cast(..) | ExprData::Not(_) => {
+                1
+            }
+            _ => 0,
+        };
+    });
+    n
+}
+
+fn replace(f: &mut PrimFunc, s: Stmt, producer: &Stage, buffer: Buffer, value: Expr) -> Stmt {
+    let mut rule = |f: &mut PrimFunc, e: Expr| match f.expr(e).clone() {
+        ExprData::Load(b, indices) if b == buffer => {
+            let map: FxHashMap<_, _> =
+                producer.axes.iter().zip(&*indices).map(|(a, &i)| (a.var, i)).collect();
+            Some(substitute_expr(f, value, &map))
+        }
+        _ => None,
+    };
+    let mut s = ExprRewriter::new(&mut rule).stmt(f, s);
+    // The notes on what a block reads no longer hold.
+    s = crate::walk::map_stmts(f, s, &mut |f, s| match f.stmt(s).clone() {
+        StmtData::Block(mut b) if b.reads.is_some() => {
+            b.reads = None;
+            Some(f.add_stmt(StmtData::Block(b)))
+        }
+        _ => None,
+    });
+    s
+}

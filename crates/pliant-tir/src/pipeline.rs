@@ -1,0 +1,91 @@
+//! The table of passes, and the default way from a function with blocks to a lowered one.
+
+use pliant_ir::tir::PrimFunc;
+
+use crate::error::LowerError;
+use crate::{
+    check_bounds, convert_blocks, flatten, inline, lower_init, schedule, simplify, unroll,
+    vectorize,
+};
+
+/// A pass over one loop function: changes it in place.
+pub type PassFn = fn(&mut PrimFunc) -> Result<(), LowerError>;
+
+/// One row of the table.
+#[derive(Clone, Copy)]
+pub struct PrimPass {
+    /// Its name, as `--passes=` selects it.
+    pub name: &'static str,
+    /// What it does, in a line.
+    pub doc: &'static str,
+    /// The pass.
+    pub run: PassFn,
+}
+
+/// Every pass, in the order of the default pipeline.
+pub const PASSES: &[PrimPass] = &[
+    PrimPass {
+        name: "InlineInjective",
+        doc: "compute cheap elementwise stages inside their readers",
+        run: inline::run,
+    },
+    PrimPass {
+        name: "CheckBounds",
+        doc: "assert what cannot be proved about indices",
+        run: check_bounds::run,
+    },
+    PrimPass {
+        name: "DefaultSchedule",
+        doc: "matrix products to library calls; parallel and vectorized loops",
+        run: schedule::run,
+    },
+    PrimPass {
+        name: "LowerInitBlock",
+        doc: "the init of a block becomes a condition on its first turn",
+        run: lower_init::run,
+    },
+    PrimPass {
+        name: "ConvertBlocksToLoops",
+        doc: "blocks become plain loop bodies",
+        run: convert_blocks::run,
+    },
+    PrimPass { name: "UnrollLoop", doc: "write out unrolled loops", run: unroll::run },
+    PrimPass { name: "FlattenBuffer", doc: "one linear index per access", run: flatten::run },
+    PrimPass { name: "Simplify", doc: "fold constants, drop what never runs", run: simplify::run },
+    PrimPass {
+        name: "VectorizeLoop",
+        doc: "vectorized loops become vector expressions",
+        run: vectorize::run,
+    },
+    PrimPass { name: "SimplifyVectors", doc: "fold what vectorizing left", run: simplify::run },
+];
+
+/// The pass of that name.
+pub fn pass(name: &str) -> Option<&'static PrimPass> {
+    PASSES.iter().find(|p| p.name == name)
+}
+
+/// Runs the whole table; `observe` sees the function after each pass.
+///
+/// # Errors
+/// As the passes; or when the result is not in lowered form.
+pub fn lower_observed(
+    f: &PrimFunc,
+    observe: &mut dyn FnMut(&'static str, &PrimFunc),
+) -> Result<PrimFunc, LowerError> {
+    let mut f = f.clone();
+    for pass in PASSES {
+        (pass.run)(&mut f)?;
+        observe(pass.name, &f);
+    }
+    crate::lowered::verify(&f).map_err(|m| LowerError::new("lowered form", m))?;
+    Ok(f)
+}
+
+/// Runs the whole table.
+///
+/// # Errors
+/// As [`lower_observed`].
+pub fn lower(f: &PrimFunc) -> Result<PrimFunc, LowerError> {
+    lower_observed(f, &mut |_, _| {})
+}

@@ -1,0 +1,646 @@
+//! The loops of one stage: fused and vectorized axes, vector accumulators, scalar tails.
+
+use pliant_ir::tir::visit::for_each_expr;
+use pliant_ir::tir::{
+    BinOp, Buffer, BufferData, Expr, ExprData, ForKind, Intrin, PrimFunc, Scope, Stmt, StmtData,
+    Ty, Var,
+};
+use pliant_tensor::DType;
+use rustc_hash::FxHashMap;
+
+use super::group::{product, row_loop, serial};
+use super::stage::{Axis, Body, Init, Reduction, Stage, is_var};
+use crate::inline::cost;
+use crate::walk::uses_any;
+
+/// Work units (about 0.15 ns each) worth a thread's while.
+pub const GRAIN: i64 = 8192;
+/// Work units of an element that is computed as a scalar, per operation.
+const SCALAR_COST: i64 = 6;
+
+/// How an expression depends on an axis.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Along {
+    /// Not at all.
+    Never,
+    /// Neighbouring values are neighbours in memory.
+    Contiguous,
+    /// In some other way.
+    Other,
+}
+
+/// How a buffer access moves with an axis.
+fn along(f: &PrimFunc, buffer: Buffer, indices: &[Expr], v: Var) -> Along {
+    let uses = |e: Expr| uses_any(f, e, &|x| x == v);
+    let Some((&last, front)) = indices.split_last() else { return Along::Never };
+    if front.iter().any(|&i| uses(i))
+        || !f.buffer(buffer).strides.is_empty() && indices.iter().any(|&i| uses(i))
+    {
+        return Along::Other;
+    }
+    match f.expr(last) {
+        _ if !uses(last) => Along::Never,
+        ExprData::Var(_) => Along::Contiguous,
+        ExprData::Binary(BinOp::Add, a, b)
+            if is_var(f, *a, v) && !uses(*b) || is_var(f, *b, v) && !uses(*a) =>
+        {
+            Along::Contiguous
+        }
+        ExprData::Binary(BinOp::Sub, a, b) if is_var(f, *a, v) && !uses(*b) => Along::Contiguous,
+        _ => Along::Other,
+    }
+}
+
+/// Whether an expression may be computed for neighbouring values of `v` at once.
+fn vectorizable(f: &PrimFunc, e: Expr, v: Var) -> bool {
+    let mut ok = true;
+    for_each_expr(f, e, |e| match f.expr(e) {
+        ExprData::Load(b, indices) => {
+            ok &= along(f, *b, indices, v) != Along::Other && vector_type(f.buffer(*b).dtype);
+        }
+        ExprData::Cast(to, a) => {
+            let from = f.expr_ty(*a).dtype;
+            let same = from.size() == to.dtype.size() || from.is_float() && to.dtype.is_float();
+            ok &= vector_type(from) && vector_type(to.dtype) && same && from.size() != 8;
+        }
+        ExprData::Call(Intrin::IfThenElse, args, _) => ok &= !uses_any(f, args[0], &|x| x == v),
+        ExprData::Call(Intrin::CallExtern | Intrin::CallPacked | Intrin::AddressOf, ..) => {
+            ok = false
+        }
+        ExprData::Binary(op, a, _) => {
+            let float = f.expr_ty(*a).dtype.is_float();
+            let division =
+                matches!(op, BinOp::Div | BinOp::Mod | BinOp::FloorDiv | BinOp::FloorMod);
+            ok &= !division || float && *op == BinOp::Div;
+        }
+        _ => {}
+    });
+    ok && !matches!(f.expr_ty(e).dtype, DType::Bool | DType::Float16)
+}
+
+fn vector_type(d: DType) -> bool {
+    !matches!(d, DType::Bool | DType::Float16)
+}
+
+/// The axis over which a stage is vectorized, by position.
+pub fn vector_axis(f: &PrimFunc, s: &Stage) -> Option<usize> {
+    let Body::Store { buffer, indices, value } = &s.body else { return None };
+    if !vector_type(f.buffer(*buffer).dtype) {
+        return None;
+    }
+    let last = s.axes.len().checked_sub(1)?;
+    let free = |v: Var| s.checks.iter().all(|(c, _)| !uses_any(f, *c, &|x| x == v));
+    if !s.reduces() {
+        let v = s.axes[last].var;
+        let fits = along(f, *buffer, indices, v) == Along::Contiguous && vectorizable(f, *value, v);
+        return (fits && free(v)).then_some(last);
+    }
+    let r = s.reduction(f)?;
+    let (inner, outer) = (s.axes[last], s.leading_spatial().checked_sub(1));
+    if inner.reduce && r.op != BinOp::Mul && free(inner.var) && vectorizable(f, r.value, inner.var)
+    {
+        return Some(last);
+    }
+    let spatial = outer?;
+    let v = s.axes[spatial].var;
+    let init = match s.init {
+        Some(Init::Value(e)) => vectorizable(f, e, v),
+        _ => true,
+    };
+    let fits = along(f, *buffer, indices, v) == Along::Contiguous && vectorizable(f, r.value, v);
+    (fits && init && free(v)).then_some(spatial)
+}
+
+/// Lanes for a value: fewer where functions need many registers or elements are wide.
+fn lanes(f: &PrimFunc, value: Expr) -> i64 {
+    let mut widest = f.expr_ty(value).dtype.size();
+    for_each_expr(f, value, |e| {
+        if let ExprData::Load(b, _) = f.expr(e) {
+            widest = widest.max(f.buffer(*b).dtype.size());
+        }
+    });
+    let base = if cost(f, value) >= 16 { 8 } else { 16 };
+    match widest {
+        8 => base / 2,
+        1 => 16,
+        _ => base,
+    }
+}
+
+/// Estimated work of all points of a stage.
+pub fn work(f: &mut PrimFunc, s: &Stage) -> Expr {
+    let each = match &s.body {
+        Body::Store { value, .. } => {
+            let operations = cost(f, *value) as i64 + 2;
+            if vector_axis(f, s).is_some() { operations } else { operations * SCALAR_COST }
+        }
+        Body::Other(_) => 8 * SCALAR_COST,
+    };
+    let extents: Vec<Expr> = s.axes.iter().map(|a| a.extent).collect();
+    let points = product(f, &extents);
+    let each = f.int(each);
+    f.mul(points, each)
+}
+
+/// A stage without reduction, by itself: leading axes as rows, neighbouring trailing axes fused into one vectorized loop.
+pub fn spatial(f: &mut PrimFunc, s: &Stage) -> Stmt {
+    let fused = fusable(f, s);
+    let s = fuse(f, s, fused);
+    if s.axes.len() == 1 && vector_axis(f, &s).is_some() && s.checks.is_empty() {
+        return flat(f, &s);
+    }
+    let rows = if vector_axis(f, &s).is_some() { s.axes.len() - 1 } else { s.axes.len() };
+    rows_and_inner(f, &s, rows)
+}
+
+/// A stage that shares no row loop with others.
+pub fn standalone(f: &mut PrimFunc, s: &Stage) -> Stmt {
+    let rows = s.leading_spatial();
+    if rows == 0 {
+        return inner(f, s);
+    }
+    match vector_axis(f, s) {
+        // Columns of a reduction over rows: strips of columns are the rows of the loop.
+        Some(a) if a + 1 == rows && a == 0 => strips(f, s),
+        Some(a) if a < rows => rows_and_inner(f, s, a),
+        _ => rows_and_inner(f, s, rows),
+    }
+}
+
+fn rows_and_inner(f: &mut PrimFunc, s: &Stage, rows: usize) -> Stmt {
+    if rows == 0 {
+        return inner(f, s);
+    }
+    let (vars, extents): (Vec<Var>, Vec<Expr>) =
+        s.axes[..rows].iter().map(|a| (a.var, a.extent)).unzip();
+    let mut rest = s.clone();
+    rest.axes.drain(..rows);
+    let work = work(f, &rest);
+    let body = inner(f, &rest);
+    row_loop(f, &vars, &extents, work, body, &[])
+}
+
+/// How many trailing axes can be fused into one: in every access they are neighbours, in order, over whole dims.
+fn fusable(f: &PrimFunc, s: &Stage) -> usize {
+    let Body::Store { buffer, indices, value } = &s.body else { return 1 };
+    let mut accesses = vec![(*buffer, indices.clone())];
+    for_each_expr(f, *value, |e| {
+        if let ExprData::Load(b, i) = f.expr(e) {
+            accesses.push((*b, i.clone()));
+        }
+    });
+    // Axes that stand outside of indices, or in checks, keep their own loops.
+    let bare = |v: Var| {
+        s.checks.iter().any(|(c, _)| uses_any(f, *c, &|x| x == v)) || appears_bare(f, *value, v)
+    };
+    let mut n = 1;
+    while n < s.axes.len() {
+        let (a, b) = (s.axes[s.axes.len() - n - 1], s.axes[s.axes.len() - n]);
+        let joined = accesses.iter().all(|(buf, i)| neighbours(f, *buf, i, a, b));
+        if !joined || bare(a.var) || bare(b.var) {
+            break;
+        }
+        n += 1;
+    }
+    n.min(s.axes.len())
+}
+
+fn neighbours(f: &PrimFunc, buffer: Buffer, indices: &[Expr], a: Axis, b: Axis) -> bool {
+    let data = f.buffer(buffer);
+    let at = |v: Var| -> Vec<usize> {
+        (0..indices.len()).filter(|&i| uses_any(f, indices[i], &|x| x == v)).collect()
+    };
+    match (&at(a.var)[..], &at(b.var)[..]) {
+        ([], []) => true,
+        ([i], [j]) => {
+            *j == i + 1
+                && is_var(f, indices[*i], a.var)
+                && is_var(f, indices[*j], b.var)
+                && data.strides.is_empty()
+                && data.shape[*j] == b.extent
+        }
+        _ => false,
+    }
+}
+
+/// Whether a variable is used in an expression other than through the indices of loads.
+fn appears_bare(f: &PrimFunc, e: Expr, v: Var) -> bool {
+    match f.expr(e) {
+        ExprData::Var(x) => *x == v,
+        ExprData::Load(..) => false,
+        data => {
+            let mut operands = Vec::new();
+            pliant_ir::tir::visit::for_each_operand(data, |a| operands.push(a));
+            operands.into_iter().any(|a| appears_bare(f, a, v))
+        }
+    }
+}
+
+/// The stage with its last `n` axes fused.
+fn fuse(f: &mut PrimFunc, s: &Stage, n: usize) -> Stage {
+    if n < 2 {
+        return s.clone();
+    }
+    let at = s.axes.len() - n;
+    let fused = f.size_var("fused");
+    let mut rest = f.var_expr(fused);
+    let mut map = FxHashMap::default();
+    for (i, a) in s.axes[at..].iter().enumerate().rev() {
+        if i == 0 {
+            map.insert(a.var, rest);
+        } else {
+            map.insert(a.var, f.binary(BinOp::FloorMod, rest, a.extent));
+            rest = f.binary(BinOp::FloorDiv, rest, a.extent);
+        }
+    }
+    let extents: Vec<Expr> = s.axes[at..].iter().map(|a| a.extent).collect();
+    let mut out = s.substituted(f, &map);
+    out.axes.truncate(at);
+    out.axes.push(Axis { var: fused, extent: product(f, &extents), reduce: false });
+    out
+}
+
+/// One fused axis: parallel chunks of constant size, each vectorized.
+fn flat(f: &mut PrimFunc, s: &Stage) -> Stmt {
+    let axis = s.axes[0];
+    let Body::Store { value, .. } = s.body else { unreachable!("only stores are vectorized") };
+    let each = cost(f, value) as i64 + 2;
+    let chunk = (GRAIN / each).clamp(64, 65_536) / 64 * 64;
+    if f.as_int(axis.extent).is_some_and(|n| n <= chunk) {
+        return inner(f, s);
+    }
+    let size = f.int(chunk);
+    let (v, first) = (f.size_var("chunk"), f.size_var("first"));
+    let (ve, fe) = (f.var_expr(v), f.var_expr(first));
+    let left = f.binary(BinOp::Sub, axis.extent, fe);
+    let turns = f.binary(BinOp::Min, size, left);
+    let map = |f: &mut PrimFunc, i: Expr| f.add(fe, i);
+    let body = strip_mine(f, s, axis.var, turns, &map);
+    let start = f.mul(ve, size);
+    let body = f.add_stmt(StmtData::Let(first, start, body));
+    let up = f.int(chunk - 1);
+    let up = f.add(axis.extent, up);
+    let extent = f.binary(BinOp::FloorDiv, up, size);
+    let (min, kind) = (f.int(0), ForKind::Parallel);
+    f.add_stmt(StmtData::For { var: v, min, extent, kind, body, annotations: Vec::new() })
+}
+
+/// All loops of a stage, on the calling thread.
+pub fn inner(f: &mut PrimFunc, s: &Stage) -> Stmt {
+    let vector = vector_axis(f, s);
+    if let (true, Some(r)) = (s.reduces(), s.reduction(f)) {
+        return reduction(f, s, &r, vector);
+    }
+    match vector {
+        Some(last) => {
+            let axis = s.axes[last];
+            let body = strip_mine(f, s, axis.var, axis.extent, &|_, i| i);
+            nest(f, &s.axes[..last], body)
+        }
+        None => scalar_nest(f, s),
+    }
+}
+
+/// The plain loops of a stage, with its init at the first point of the reduction axes.
+fn scalar_nest(f: &mut PrimFunc, s: &Stage) -> Stmt {
+    let point = point(f, s);
+    let body = match &s.init {
+        None => point,
+        Some(init) => {
+            let init = match (init, &s.body) {
+                (Init::Value(e), Body::Store { buffer, indices, .. }) => {
+                    f.store(*buffer, indices, *e)
+                }
+                (Init::Other(s), _) => *s,
+                (Init::Value(_), Body::Other(_)) => unreachable!("values start stores"),
+            };
+            let zero = f.int(0);
+            let mut first = None;
+            for a in s.axes.iter().filter(|a| a.reduce) {
+                let v = f.var_expr(a.var);
+                let c = f.binary(BinOp::Eq, v, zero);
+                first = Some(match first {
+                    None => c,
+                    Some(x) => f.binary(BinOp::And, x, c),
+                });
+            }
+            let init = match first {
+                Some(c) => f.add_stmt(StmtData::If(c, init, None)),
+                None => init,
+            };
+            f.add_stmt(StmtData::Seq(vec![init, point]))
+        }
+    };
+    nest(f, &s.axes, body)
+}
+
+fn point(f: &mut PrimFunc, s: &Stage) -> Stmt {
+    let body = match &s.body {
+        Body::Store { buffer, indices, value } => f.store(*buffer, indices, *value),
+        Body::Other(s) => *s,
+    };
+    with_checks(f, s, body)
+}
+
+fn with_checks(f: &mut PrimFunc, s: &Stage, body: Stmt) -> Stmt {
+    s.checks
+        .iter()
+        .rev()
+        .fold(body, |body, (c, m)| f.add_stmt(StmtData::Assert(*c, m.clone(), body)))
+}
+
+fn nest(f: &mut PrimFunc, axes: &[Axis], body: Stmt) -> Stmt {
+    axes.iter().rev().fold(body, |body, a| serial(f, a.var, a.extent, body))
+}
+
+/// `0..extent` of a vectorized axis: wide vectors, then small ones, then scalars. `map` turns a position into the axis' value.
+/// Checks do not depend on the axis and stand outside.
+fn strip_mine(
+    f: &mut PrimFunc,
+    s: &Stage,
+    axis: Var,
+    extent: Expr,
+    map: &dyn Fn(&mut PrimFunc, Expr) -> Expr,
+) -> Stmt {
+    let Body::Store { value, .. } = &s.body else { unreachable!("only stores are vectorized") };
+    let wide = lanes(f, *value);
+    let widths = widths(wide);
+    let body = strips_of(f, extent, &widths, &mut |f, at, lane| {
+        let at = match lane {
+            Some(l) => {
+                let l = f.var_expr(l);
+                f.add(at, l)
+            }
+            None => at,
+        };
+        let value = map(f, at);
+        let s = s.substituted(f, &FxHashMap::from_iter([(axis, value)]));
+        let Body::Store { buffer, indices, value } = s.body else { unreachable!("it was a store") };
+        f.store(buffer, &indices, value)
+    });
+    with_checks(f, s, body)
+}
+
+/// Vector widths to try in turn, the last being 1.
+fn widths(wide: i64) -> Vec<i64> {
+    match wide {
+        8.. => vec![wide, 4, 1],
+        _ => vec![wide, 1],
+    }
+}
+
+/// Loops that cover `0..extent` with vectors of falling widths. `body` gets the first position and, for vectors, the lane variable.
+fn strips_of(
+    f: &mut PrimFunc,
+    extent: Expr,
+    widths: &[i64],
+    body: &mut dyn FnMut(&mut PrimFunc, Expr, Option<Var>) -> Stmt,
+) -> Stmt {
+    let mut out = Vec::new();
+    let mut done = f.int(0);
+    let mut left = extent;
+    for &w in widths {
+        let width = f.int(w);
+        let turns = f.binary(BinOp::FloorDiv, left, width);
+        let strip = f.size_var(if w == 1 { "tail" } else { "strip" });
+        let strip_e = f.var_expr(strip);
+        let at = f.mul(strip_e, width);
+        let at = f.add(done, at);
+        let s = if w == 1 {
+            body(f, at, None)
+        } else {
+            let lane = f.size_var("lane");
+            let s = body(f, at, Some(lane));
+            vector_loop(f, lane, width, s)
+        };
+        out.push(serial(f, strip, turns, s));
+        let covered = f.mul(turns, width);
+        done = f.add(done, covered);
+        left = f.binary(BinOp::FloorMod, left, width);
+        if f.as_int(extent).is_some_and(|n| n % w == 0) {
+            break;
+        }
+    }
+    f.seq(out)
+}
+
+fn vector_loop(f: &mut PrimFunc, lane: Var, width: Expr, body: Stmt) -> Stmt {
+    let (min, kind) = (f.int(0), ForKind::Vectorized);
+    f.add_stmt(StmtData::For { var: lane, min, extent: width, kind, body, annotations: Vec::new() })
+}
+
+// ---- reductions ----
+
+fn accumulator(f: &mut PrimFunc, dtype: DType, lanes: i64) -> Buffer {
+    let shape = vec![f.int(lanes)];
+    f.add_buffer(BufferData {
+        name: "acc".into(),
+        dtype,
+        shape,
+        strides: Vec::new(),
+        elem_offset: None,
+        scope: Scope::Local,
+    })
+}
+
+fn reduction(f: &mut PrimFunc, s: &Stage, r: &Reduction, vector: Option<usize>) -> Stmt {
+    let spatial = s.leading_spatial();
+    if s.axes[spatial..].iter().any(|a| !a.reduce) {
+        return scalar_nest(f, s);
+    }
+    let body = match vector {
+        Some(a) if a < spatial => {
+            let axis = s.axes[a];
+            let body = columns(f, s, r, axis);
+            return nest(f, &s.axes[..a], body);
+        }
+        Some(_) => lanewise(f, s, r),
+        None => one_result(f, s, r, None),
+    };
+    nest(f, &s.axes[..spatial], body)
+}
+
+fn target(s: &Stage) -> (Buffer, Box<[Expr]>) {
+    match &s.body {
+        Body::Store { buffer, indices, .. } => (*buffer, indices.clone()),
+        Body::Other(_) => unreachable!("a reduction is a store"),
+    }
+}
+
+/// The value that a reduction starts with: its init, or what the result holds.
+fn start(f: &mut PrimFunc, s: &Stage) -> Expr {
+    let (buffer, indices) = target(s);
+    match s.init {
+        Some(Init::Value(e)) => e,
+        _ => f.load(buffer, &indices),
+    }
+}
+
+/// Strips of neighbouring results, each a vector in registers while the reduction runs.
+fn columns(f: &mut PrimFunc, s: &Stage, r: &Reduction, axis: Axis) -> Stmt {
+    let widths = widths(lanes(f, r.value));
+    let mut out = Vec::new();
+    let (mut done, mut left) = (f.int(0), axis.extent);
+    for &w in &widths {
+        let width = f.int(w);
+        let turns = f.binary(BinOp::FloorDiv, left, width);
+        let strip = f.size_var("strip");
+        let strip_e = f.var_expr(strip);
+        let at = f.mul(strip_e, width);
+        let at = f.add(done, at);
+        let body = column_strip(f, s, r, axis, at, w);
+        out.push(serial(f, strip, turns, body));
+        let covered = f.mul(turns, width);
+        done = f.add(done, covered);
+        left = f.binary(BinOp::FloorMod, left, width);
+    }
+    f.seq(out)
+}
+
+/// `w` neighbouring results from `at`.
+fn column_strip(f: &mut PrimFunc, s: &Stage, r: &Reduction, axis: Axis, at: Expr, w: i64) -> Stmt {
+    if w == 1 {
+        let s = s.substituted(f, &FxHashMap::from_iter([(axis.var, at)]));
+        let r = s.reduction(f).expect("substitution keeps the form");
+        return one_result(f, &s, &r, None);
+    }
+    let (buffer, _) = target(s);
+    let acc = accumulator(f, f.buffer(buffer).dtype, w);
+    let width = f.int(w);
+    let lane = |f: &mut PrimFunc| {
+        let v = f.size_var("lane");
+        let e = f.var_expr(v);
+        let value = f.add(at, e);
+        (v, e, s.substituted(f, &FxHashMap::from_iter([(axis.var, value)])))
+    };
+    let (v, e, at_lane) = lane(f);
+    let init = start(f, &at_lane);
+    let init = f.store(acc, &[e], init);
+    let init = vector_loop(f, v, width, init);
+    let (v, e, at_lane) = lane(f);
+    let next = at_lane.reduction(f).expect("substitution keeps the form").value;
+    let old = f.load(acc, &[e]);
+    let new = f.binary(r.op, old, next);
+    let update = f.store(acc, &[e], new);
+    let update = vector_loop(f, v, width, update);
+    let update = with_checks(f, s, update);
+    let spatial = s.leading_spatial();
+    let update = nest(f, &s.axes[spatial..], update);
+    let (v, e, at_lane) = lane(f);
+    let (buffer, indices) = target(&at_lane);
+    let result = f.load(acc, &[e]);
+    let finish = f.store(buffer, &indices, result);
+    let finish = vector_loop(f, v, width, finish);
+    let body = f.add_stmt(StmtData::Seq(vec![init, update, finish]));
+    f.add_stmt(StmtData::Alloc(acc, body))
+}
+
+/// A reduction whose last axis is contiguous: a vector of partial results, combined at the end.
+fn lanewise(f: &mut PrimFunc, s: &Stage, r: &Reduction) -> Stmt {
+    let (buffer, _) = target(s);
+    let dtype = f.buffer(buffer).dtype;
+    let w = lanes(f, r.value);
+    let (zero, one, width) = (f.int(0), f.int(1), f.int(w));
+    let last = s.axes[s.axes.len() - 1];
+    let acc = accumulator(f, dtype, w);
+    let lane = f.size_var("lane");
+    let lane_e = f.var_expr(lane);
+    let identity = match r.op {
+        BinOp::Add => f.const_of(0.0, dtype),
+        _ => start(f, s),
+    };
+    let init = f.store(acc, &[lane_e], identity);
+    let init = vector_loop(f, lane, width, init);
+    // The part of the last axis that fills whole vectors.
+    let strip = f.size_var("strip");
+    let strip_e = f.var_expr(strip);
+    let lane = f.size_var("lane");
+    let lane_e = f.var_expr(lane);
+    let at = f.mul(strip_e, width);
+    let at = f.add(at, lane_e);
+    let value = crate::walk::substitute_expr(f, r.value, &FxHashMap::from_iter([(last.var, at)]));
+    let old = f.load(acc, &[lane_e]);
+    let new = f.binary(r.op, old, value);
+    let update = f.store(acc, &[lane_e], new);
+    let update = vector_loop(f, lane, width, update);
+    let turns = f.binary(BinOp::FloorDiv, last.extent, width);
+    let update = serial(f, strip, turns, update);
+    let update = with_checks(f, s, update);
+    let spatial = s.leading_spatial();
+    let outer = &s.axes[spatial..s.axes.len() - 1];
+    let update = nest(f, outer, update);
+    let ramp = f.add_expr(ExprData::Ramp(zero, one, w as u16));
+    let vector = f.load(acc, &[ramp]);
+    let combine = match r.op {
+        BinOp::Add => Intrin::VectorSum,
+        BinOp::Max => Intrin::VectorMax,
+        _ => Intrin::VectorMin,
+    };
+    let partial = f.add_expr(ExprData::Call(combine, [vector].into(), Ty::scalar(dtype)));
+    let covered = f.mul(turns, width);
+    let rest = one_result(f, s, r, Some((partial, covered)));
+    let body = f.add_stmt(StmtData::Seq(vec![init, update, rest]));
+    f.add_stmt(StmtData::Alloc(acc, body))
+}
+
+/// One result in a scalar register. `from` is the combined value of the last axis' first positions, and how many they are.
+fn one_result(f: &mut PrimFunc, s: &Stage, r: &Reduction, from: Option<(Expr, Expr)>) -> Stmt {
+    let (buffer, indices) = target(s);
+    let dtype = f.buffer(buffer).dtype;
+    let acc = accumulator(f, dtype, 1);
+    let zero = f.int(0);
+    let first = start(f, s);
+    let first = match from {
+        Some((partial, _)) => f.binary(r.op, first, partial),
+        None => first,
+    };
+    let init = f.store(acc, &[zero], first);
+    let spatial = s.leading_spatial();
+    let mut axes = s.axes[spatial..].to_vec();
+    let mut value = r.value;
+    if let (Some((_, covered)), Some(last)) = (from, axes.last_mut()) {
+        let tail = f.size_var("tail");
+        let at = f.var_expr(tail);
+        let at = f.add(covered, at);
+        value = crate::walk::substitute_expr(f, value, &FxHashMap::from_iter([(last.var, at)]));
+        last.var = tail;
+        last.extent = f.binary(BinOp::Sub, last.extent, covered);
+    }
+    let old = f.load(acc, &[zero]);
+    let new = f.binary(r.op, old, value);
+    let update = f.store(acc, &[zero], new);
+    let update = with_checks(f, s, update);
+    let update = nest(f, &axes, update);
+    let result = f.load(acc, &[zero]);
+    let finish = f.store(buffer, &indices, result);
+    let body = f.add_stmt(StmtData::Seq(vec![init, update, finish]));
+    f.add_stmt(StmtData::Alloc(acc, body))
+}
+
+/// A reduction over rows with one spatial axis: its strips run in parallel.
+fn strips(f: &mut PrimFunc, s: &Stage) -> Stmt {
+    let axis = s.axes[0];
+    let r = s.reduction(f).expect("only reductions have a vectorized spatial axis before the last");
+    let w = lanes(f, r.value);
+    let (width, up) = (f.int(w), f.int(w - 1));
+    let mut one = s.clone();
+    one.axes.drain(..1);
+    let work = work(f, &one);
+    let work = f.mul(work, width);
+    let strip = f.size_var("strip");
+    let at = f.var_expr(strip);
+    let at = f.mul(at, width);
+    let end = f.add(at, width);
+    let full = f.binary(BinOp::Le, end, axis.extent);
+    let whole = column_strip(f, s, &r, axis, at, w);
+    let lane = f.size_var("column");
+    let position = f.var_expr(lane);
+    let position = f.add(at, position);
+    let single = column_strip(f, s, &r, axis, position, 1);
+    let left = f.binary(BinOp::Sub, axis.extent, at);
+    let part = serial(f, lane, left, single);
+    let body = f.add_stmt(StmtData::If(full, whole, Some(part)));
+    let turns = f.add(axis.extent, up);
+    let turns = f.binary(BinOp::FloorDiv, turns, width);
+    row_loop(f, &[strip], &[turns], work, body, &[])
+}

@@ -1,0 +1,228 @@
+//! Matrix products: a stage `C[..] += A[..] * B[..]` whose indices are plain axes becomes a call of the library, whatever is
+//! transposed and however many axes are batched. A float sum may be computed in another order than written.
+
+use pliant_ir::tir::{
+    BinOp, Buffer, Expr, ExprData, ForKind, Intrin, PrimFunc, Stmt, StmtData, Ty, Var,
+};
+use pliant_tensor::DType;
+use rustc_hash::FxHashMap;
+
+use super::stage::{Axis, Body, Init, Stage};
+use crate::walk::{substitute_expr, uses_any};
+
+/// Buffer and indices of an operand.
+type Operand = (Buffer, Box<[Expr]>);
+
+/// One axis (or several fused ones) with its stride in each operand: A, B, C.
+#[derive(Clone, Debug)]
+struct Dim {
+    vars: Vec<Var>,
+    extent: Expr,
+    strides: [Expr; 3],
+    /// Position of the last and the first fused axis in each operand.
+    places: [Option<(usize, usize)>; 3],
+}
+
+/// The call that computes a stage, if it is a matrix product.
+pub fn tensorize(f: &mut PrimFunc, stage: &Stage) -> Option<Stmt> {
+    let plan = plan(f, stage)?;
+    Some(plan.emit(f))
+}
+
+/// Whether a stage is a matrix product.
+pub fn matches(f: &mut PrimFunc, stage: &Stage) -> bool {
+    plan(f, stage).is_some()
+}
+
+struct Plan {
+    dtype: DType,
+    operands: [Operand; 3],
+    rows: Option<Dim>,
+    columns: Option<Dim>,
+    inner: Dim,
+    batch: Option<Dim>,
+    /// Axes that stay loops around the call.
+    outer: Vec<Axis>,
+    /// All axes that the call runs over.
+    called: Vec<Var>,
+    accumulate: bool,
+}
+
+fn plan(f: &mut PrimFunc, stage: &Stage) -> Option<Plan> {
+    let reduction = stage.reduction(f).filter(|r| r.op == BinOp::Add)?;
+    if !stage.checks.is_empty() {
+        return None;
+    }
+    let Body::Store { buffer, indices, .. } = &stage.body else { return None };
+    let ExprData::Binary(BinOp::Mul, a, b) = *f.expr(reduction.value) else { return None };
+    let dtype = f.buffer(*buffer).dtype;
+    if !matches!(dtype, DType::Float32 | DType::Float64) {
+        return None;
+    }
+    let accumulate = match stage.init {
+        None => true,
+        Some(Init::Value(e)) => match f.expr(e) {
+            ExprData::Float(bits, _) if f64::from_bits(*bits) == 0.0 => false,
+            _ => return None,
+        },
+        Some(Init::Other(_)) => return None,
+    };
+    let operands = [operand(f, a, dtype)?, operand(f, b, dtype)?, (*buffer, indices.clone())];
+    let [dims_m, dims_n, dims_k, dims_b] = classify(f, stage, &operands)?;
+    if dims_m.is_empty() && dims_n.is_empty() {
+        return None;
+    }
+    let mut inner = fuse(f, dims_k, &operands);
+    if inner.len() != 1 {
+        return None;
+    }
+    let (mut outer_vars, mut called) = (Vec::new(), Vec::new());
+    let mut last = |f: &mut PrimFunc, dims: Vec<Dim>| {
+        let mut dims = fuse(f, dims, &operands);
+        let one = dims.pop();
+        outer_vars.extend(dims.into_iter().flat_map(|d| d.vars));
+        called.extend(one.iter().flat_map(|d| d.vars.clone()));
+        one
+    };
+    let (rows, columns, batch) = (last(f, dims_m), last(f, dims_n), last(f, dims_b));
+    let inner = inner.pop().expect("there is one");
+    called.extend(inner.vars.iter().copied());
+    let outer = stage.axes.iter().filter(|a| outer_vars.contains(&a.var)).copied().collect();
+    Some(Plan { dtype, operands, rows, columns, inner, batch, outer, called, accumulate })
+}
+
+fn operand(f: &PrimFunc, e: Expr, dtype: DType) -> Option<Operand> {
+    match f.expr(e) {
+        ExprData::Load(b, indices) if f.buffer(*b).dtype == dtype => Some((*b, indices.clone())),
+        _ => None,
+    }
+}
+
+/// The axes as rows, columns, inner and batch; `None` where an index is more than an axis, or an axis has no role.
+fn classify(f: &mut PrimFunc, stage: &Stage, operands: &[Operand; 3]) -> Option<[Vec<Dim>; 4]> {
+    let mut out: [Vec<Dim>; 4] = Default::default();
+    let axis_var = |v: Var| stage.axes.iter().any(|a| a.var == v);
+    for (_, indices) in operands {
+        for &i in indices {
+            let plain = matches!(f.expr(i), ExprData::Var(_));
+            if !plain && uses_any(f, i, &axis_var) {
+                return None;
+            }
+        }
+    }
+    for axis in &stage.axes {
+        let mut places = [None; 3];
+        let mut strides = [f.int(0); 3];
+        for (slot, (buffer, indices)) in operands.iter().enumerate() {
+            let mut hits =
+                (0..indices.len()).filter(|&i| super::stage::is_var(f, indices[i], axis.var));
+            let hit = hits.next();
+            if hits.next().is_some() {
+                return None;
+            }
+            if let Some(place) = hit {
+                places[slot] = Some((place, place));
+                strides[slot] = stride(f, *buffer, place);
+            }
+        }
+        let role = match (places.map(|p| p.is_some()), axis.reduce) {
+            ([true, false, true], false) => 0,
+            ([false, true, true], false) => 1,
+            ([true, true, false], true) => 2,
+            ([true, true, true], false) => 3,
+            _ => return None,
+        };
+        out[role].push(Dim { vars: vec![axis.var], extent: axis.extent, strides, places });
+    }
+    Some(out)
+}
+
+/// The distance between neighbours along a dim, in elements.
+fn stride(f: &mut PrimFunc, buffer: Buffer, place: usize) -> Expr {
+    let data = f.buffer(buffer);
+    if let Some(&s) = data.strides.get(place) {
+        return s;
+    }
+    let dims = data.shape[place + 1..].to_vec();
+    let mut acc = f.int(1);
+    for d in dims {
+        acc = f.mul(acc, d);
+    }
+    acc
+}
+
+/// Fuses neighbouring axes that lie next to each other without gaps in every operand that has them.
+fn fuse(f: &mut PrimFunc, dims: Vec<Dim>, operands: &[Operand; 3]) -> Vec<Dim> {
+    let mut out: Vec<Dim> = Vec::new();
+    for d in dims {
+        let joins = out.last().is_some_and(|prev| {
+            (0..3).all(|slot| match (prev.places[slot], d.places[slot]) {
+                (Some((_, last)), Some((first, _))) => {
+                    let data = f.buffer(operands[slot].0);
+                    data.strides.is_empty() && first == last + 1 && data.shape[first] == d.extent
+                }
+                (None, None) => true,
+                _ => false,
+            })
+        });
+        if !joins {
+            out.push(d);
+            continue;
+        }
+        let prev = out.last_mut().expect("it joins one");
+        prev.extent = f.mul(prev.extent, d.extent);
+        prev.strides = d.strides;
+        for slot in 0..3 {
+            if let (Some(p), Some(q)) = (&mut prev.places[slot], d.places[slot]) {
+                p.1 = q.1;
+            }
+        }
+        prev.vars.extend(d.vars);
+    }
+    out
+}
+
+impl Plan {
+    fn emit(&self, f: &mut PrimFunc) -> Stmt {
+        let zero = f.int(0);
+        let one = f.int(1);
+        let origin: FxHashMap<Var, Expr> = self.called.iter().map(|&v| (v, zero)).collect();
+        let extent = |d: &Option<Dim>| d.as_ref().map_or(one, |d| d.extent);
+        let stride = |d: &Option<Dim>, slot: usize| d.as_ref().map_or(zero, |d| d.strides[slot]);
+        let name = if self.dtype == DType::Float32 { "pliant_gemm_f32" } else { "pliant_gemm_f64" };
+        let mut args = vec![f.add_expr(ExprData::Str(name.into()))];
+        args.extend([
+            extent(&self.batch),
+            extent(&self.rows),
+            extent(&self.columns),
+            self.inner.extent,
+        ]);
+        for (slot, (buffer, indices)) in self.operands.iter().enumerate() {
+            let indices: Vec<Expr> =
+                indices.iter().map(|&i| substitute_expr(f, i, &origin)).collect();
+            let element = f.load(*buffer, &indices);
+            args.push(f.call(Intrin::AddressOf, &[element]));
+            let inner = self.inner.strides[slot];
+            let (rows, columns) = match slot {
+                0 => (stride(&self.rows, 0), inner),
+                1 => (inner, stride(&self.columns, 1)),
+                _ => (stride(&self.rows, 2), stride(&self.columns, 2)),
+            };
+            args.extend([stride(&self.batch, slot), rows, columns]);
+        }
+        args.push(f.int(i64::from(self.accumulate)));
+        let call = f.add_expr(ExprData::Call(Intrin::CallExtern, args.into(), Ty::I64));
+        let mut s = f.add_stmt(StmtData::Evaluate(call));
+        for axis in self.outer.iter().rev() {
+            s = f.add_stmt(StmtData::For {
+                var: axis.var,
+                min: zero,
+                extent: axis.extent,
+                kind: ForKind::Serial,
+                body: s,
+                annotations: Vec::new(),
+            });
+        }
+        s
+    }
+}

@@ -1,0 +1,254 @@
+//! Row groups: stages that run in one loop over shared leading axes.
+
+use pliant_ir::tir::visit::for_each_expr;
+use pliant_ir::tir::{
+    BinOp, Buffer, Expr, ExprData, ForKind, PrimFunc, Scope, Stmt, StmtData, Var,
+};
+use rustc_hash::FxHashMap;
+
+use super::emit::{self, GRAIN};
+use super::stage::{Item, Stage, is_var};
+use crate::walk::{ExprRewriter, for_each_stmt, map_stmts, own_exprs};
+
+/// Stages to be emitted together.
+pub struct Group {
+    stages: Vec<Stage>,
+    /// Leading axes that all stages share.
+    shared: usize,
+    /// Position of the first stage among the items.
+    pub first: usize,
+}
+
+/// Leading axes that a stage can hand to the row loop.
+fn rows_of(f: &PrimFunc, s: &Stage) -> usize {
+    let spatial = s.leading_spatial();
+    // A reduction over an axis that is not contiguous keeps its last spatial axis for vectors.
+    if s.reduces() && spatial > 0 && emit::vector_axis(f, s).is_some_and(|a| a < spatial) {
+        spatial - 1
+    } else {
+        spatial
+    }
+}
+
+impl Group {
+    /// A group of one stage.
+    pub fn new(f: &PrimFunc, stage: Stage, first: usize) -> Group {
+        let shared = rows_of(f, &stage);
+        Group { stages: vec![stage], shared, first }
+    }
+
+    /// Adds the stage, if it can run in the same row loop.
+    pub fn try_add(&mut self, f: &PrimFunc, stage: &Stage) -> bool {
+        let want = self.shared.min(rows_of(f, stage));
+        if want == 0 {
+            return false;
+        }
+        let head = &self.stages[0];
+        let same = head.axes.iter().zip(&stage.axes).take(want).all(|(a, b)| a.extent == b.extent);
+        if !same {
+            return false;
+        }
+        let written: Vec<Buffer> = self
+            .stages
+            .iter()
+            .chain([stage])
+            .flat_map(|s| s.accesses(f).into_iter().filter(|a| a.2).map(|a| a.0))
+            .collect();
+        let aligned = self.stages.iter().chain([stage]).all(|s| {
+            s.accesses(f).iter().all(|(b, i, _)| !written.contains(b) || along_rows(f, s, i, want))
+        });
+        if aligned {
+            self.stages.push(stage.clone());
+            self.shared = want;
+        }
+        aligned
+    }
+
+    /// The statements of the group. `outside` are all other parts of the function.
+    pub fn emit(self, f: &mut PrimFunc, allocs: &mut Vec<Buffer>, outside: &[&Item]) -> Vec<Stmt> {
+        // Elementwise stages alone are better each by itself: all their axes can be fused.
+        if !self.stages.iter().any(Stage::reduces) {
+            return self.stages.iter().map(|s| emit::spatial(f, s)).collect();
+        }
+        if self.shared == 0 {
+            return self.stages.iter().map(|s| emit::standalone(f, s)).collect();
+        }
+        let temporaries = self.temporaries(f, allocs, outside);
+        allocs.retain(|b| !temporaries.contains(b));
+        vec![self.rows(f, &temporaries)]
+    }
+
+    /// Buffers that only this group uses, and only along its rows.
+    fn temporaries(&self, f: &PrimFunc, allocs: &[Buffer], outside: &[&Item]) -> Vec<Buffer> {
+        let free = |b: Buffer| {
+            f.buffer(b).strides.is_empty()
+                && f.buffer(b).shape.len() >= self.shared
+                && !outside.iter().any(|i| mentions(f, i, b))
+                && self.stages.iter().all(|s| {
+                    s.accesses(f)
+                        .iter()
+                        .all(|(a, i, _)| *a != b || along_rows(f, s, i, self.shared))
+                })
+        };
+        allocs.iter().copied().filter(|&b| free(b)).collect()
+    }
+
+    fn rows(&self, f: &mut PrimFunc, temporaries: &[Buffer]) -> Stmt {
+        let extents: Vec<Expr> =
+            self.stages[0].axes[..self.shared].iter().map(|a| a.extent).collect();
+        let row_vars: Vec<Var> = self.stages[0].axes[..self.shared].iter().map(|a| a.var).collect();
+        let row_exprs: Vec<Expr> = row_vars.iter().map(|&v| f.var_expr(v)).collect();
+        let (mut body, mut work) = (Vec::new(), Vec::new());
+        for s in &self.stages {
+            let map: FxHashMap<Var, Expr> =
+                s.axes.iter().zip(&row_exprs).map(|(a, &e)| (a.var, e)).collect();
+            let mut inner = s.substituted(f, &map);
+            inner.axes.drain(..self.shared);
+            work.push(emit::work(f, &inner));
+            body.push(emit::inner(f, &inner));
+        }
+        let mut body = f.seq(body);
+        let mut per_chunk = Vec::new();
+        for &b in temporaries {
+            let small = shrink(f, b, self.shared);
+            body = rename(f, body, b, small, self.shared);
+            if f.buffer(small).scope == Scope::Local {
+                body = f.add_stmt(StmtData::Alloc(small, body));
+            } else {
+                per_chunk.push(small);
+            }
+        }
+        let work = sum(f, work);
+        row_loop(f, &row_vars, &extents, work, body, &per_chunk)
+    }
+}
+
+/// Whether the first indices are the stage's leading axes, one by one.
+fn along_rows(f: &PrimFunc, s: &Stage, indices: &[Expr], rows: usize) -> bool {
+    indices.len() >= rows
+        && indices.iter().zip(&s.axes).take(rows).all(|(&i, a)| is_var(f, i, a.var))
+}
+
+fn mentions(f: &PrimFunc, item: &Item, b: Buffer) -> bool {
+    match item {
+        Item::Stage(s) => s.accesses(f).iter().any(|a| a.0 == b),
+        Item::Other(s) => {
+            let mut found = false;
+            for_each_stmt(f, *s, &mut |_, data| {
+                found |= matches!(data, StmtData::Store { buffer, .. } if *buffer == b);
+                own_exprs(data, |e| {
+                    for_each_expr(f, e, |e| {
+                        found |= matches!(f.expr(e), ExprData::Load(x, _) if *x == b);
+                    });
+                });
+            });
+            found
+        }
+    }
+}
+
+/// The buffer of one row. A single element lives in a register.
+fn shrink(f: &mut PrimFunc, b: Buffer, rows: usize) -> Buffer {
+    let mut data = f.buffer(b).clone();
+    data.shape.drain(..rows);
+    if data.shape.is_empty() {
+        data.shape.push(f.int(1));
+        data.scope = Scope::Local;
+    }
+    data.name = format!("{}_row", data.name).into();
+    f.add_buffer(data)
+}
+
+fn rename(f: &mut PrimFunc, s: Stmt, from: Buffer, to: Buffer, rows: usize) -> Stmt {
+    let zero = f.int(0);
+    let cut = |indices: &[Expr]| -> Box<[Expr]> {
+        if indices.len() == rows { [zero].into() } else { indices[rows..].into() }
+    };
+    let mut rule = |f: &mut PrimFunc, e: Expr| match f.expr(e).clone() {
+        ExprData::Load(b, i) if b == from => Some(f.load(to, &cut(&i))),
+        _ => None,
+    };
+    let s = ExprRewriter::new(&mut rule).stmt(f, s);
+    map_stmts(f, s, &mut |f, s| match f.stmt(s).clone() {
+        StmtData::Store { buffer, indices, value } if buffer == from => {
+            Some(f.store(to, &cut(&indices), value))
+        }
+        _ => None,
+    })
+}
+
+pub(super) fn sum(f: &mut PrimFunc, terms: Vec<Expr>) -> Expr {
+    let mut acc = f.int(0);
+    for t in terms {
+        acc = f.add(acc, t);
+    }
+    acc
+}
+
+pub(super) fn product(f: &mut PrimFunc, factors: &[Expr]) -> Expr {
+    let mut acc = f.int(1);
+    for &e in factors {
+        acc = f.mul(acc, e);
+    }
+    acc
+}
+
+/// A parallel loop over chunks of rows; a chunk is about a microsecond of work. Small inputs are one chunk, which runs where it is.
+pub(super) fn row_loop(
+    f: &mut PrimFunc,
+    vars: &[Var],
+    extents: &[Expr],
+    work: Expr,
+    body: Stmt,
+    per_chunk: &[Buffer],
+) -> Stmt {
+    let (zero, one) = (f.int(0), f.int(1));
+    let total = product(f, extents);
+    let (chunk, first, row) = (f.size_var("chunk"), f.size_var("first"), f.size_var("row"));
+    let size = f.size_var("rows");
+    let [chunk_e, first_e, row_e, size_e] = [chunk, first, row, size].map(|v| f.var_expr(v));
+    // The axes of a row.
+    let mut body = body;
+    let mut rest = f.add(first_e, row_e);
+    let mut axes = Vec::new();
+    for (i, (&v, &extent)) in vars.iter().zip(extents).enumerate().rev() {
+        if i == 0 {
+            axes.push((v, rest));
+        } else {
+            axes.push((v, f.binary(BinOp::FloorMod, rest, extent)));
+            rest = f.binary(BinOp::FloorDiv, rest, extent);
+        }
+    }
+    for (v, e) in axes {
+        body = f.add_stmt(StmtData::Let(v, e, body));
+    }
+    let left = f.binary(BinOp::Sub, total, first_e);
+    let turns = f.binary(BinOp::Min, size_e, left);
+    let mut s = serial(f, row, turns, body);
+    for &b in per_chunk.iter().rev() {
+        s = f.add_stmt(StmtData::Alloc(b, s));
+    }
+    let start = f.mul(chunk_e, size_e);
+    s = f.add_stmt(StmtData::Let(first, start, s));
+    let up = f.binary(BinOp::Sub, size_e, one);
+    let up = f.add(total, up);
+    let chunks = f.binary(BinOp::FloorDiv, up, size_e);
+    s = f.add_stmt(StmtData::For {
+        var: chunk,
+        min: zero,
+        extent: chunks,
+        kind: ForKind::Parallel,
+        body: s,
+        annotations: Vec::new(),
+    });
+    let grain = f.int(GRAIN);
+    let work = f.binary(BinOp::Max, work, one);
+    let fit = f.binary(BinOp::FloorDiv, grain, work);
+    let fit = f.binary(BinOp::Max, fit, one);
+    f.add_stmt(StmtData::Let(size, fit, s))
+}
+
+pub(super) fn serial(f: &mut PrimFunc, var: Var, extent: Expr, body: Stmt) -> Stmt {
+    let (min, kind) = (f.int(0), ForKind::Serial);
+    f.add_stmt(StmtData::For { var, min, extent, kind, body, annotations: Vec::new() })
+}

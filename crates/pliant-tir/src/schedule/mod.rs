@@ -1,0 +1,72 @@
+//! DefaultSchedule: rules that turn stages into fast loops at every size, from symbolic facts alone.
+//!
+//! - A matrix product becomes a library call (`gemm`).
+//! - An elementwise stage gets its neighbouring axes fused where all its accesses allow it; the last axis is vectorized, the rest is cut
+//!   into chunks of about a microsecond that run in parallel (`emit`).
+//! - Stages that share leading spatial axes and hand values only along them (softmax, layer normalisation) run in one parallel loop
+//!   over rows, their temporaries shrunk to one row (`group`).
+//! - A reduction over a contiguous axis uses a vector of partial results; over another axis, a vector of neighbouring results. Float
+//!   sums are therefore added in another order than written.
+//! - All else keeps its loops and its blocks.
+
+pub mod emit;
+pub mod gemm;
+pub mod group;
+pub mod stage;
+
+use pliant_ir::tir::{Buffer, PrimFunc, Stmt, StmtData};
+
+use crate::error::LowerError;
+use group::Group;
+use stage::Item;
+
+/// Schedules a function.
+///
+/// # Errors
+/// None.
+pub fn run(f: &mut PrimFunc) -> Result<(), LowerError> {
+    let (mut allocs, items) = stage::parse(f);
+    let mut out: Vec<Stmt> = Vec::new();
+    let mut group: Option<Group> = None;
+    for (at, item) in items.iter().enumerate() {
+        match item {
+            Item::Other(s) => {
+                flush(f, &mut group, &mut allocs, &items, at, &mut out);
+                out.push(*s);
+            }
+            Item::Stage(stage) => {
+                if let Some(call) = gemm::tensorize(f, stage) {
+                    flush(f, &mut group, &mut allocs, &items, at, &mut out);
+                    out.push(call);
+                    continue;
+                }
+                if !group.as_mut().is_some_and(|g| g.try_add(f, stage)) {
+                    flush(f, &mut group, &mut allocs, &items, at, &mut out);
+                    group = Some(Group::new(f, stage.clone(), at));
+                }
+            }
+        }
+    }
+    flush(f, &mut group, &mut allocs, &items, items.len(), &mut out);
+    let mut body = f.seq(out);
+    for &b in allocs.iter().rev() {
+        body = f.add_stmt(StmtData::Alloc(b, body));
+    }
+    f.body = crate::walk::unique_vars(f, body);
+    Ok(())
+}
+
+/// Emits the group collected so far. `end` is the position after its last stage.
+fn flush(
+    f: &mut PrimFunc,
+    group: &mut Option<Group>,
+    allocs: &mut Vec<Buffer>,
+    items: &[Item],
+    end: usize,
+    out: &mut Vec<Stmt>,
+) {
+    let Some(g) = group.take() else { return };
+    let outside: Vec<&Item> = items[..g.first].iter().chain(&items[end..]).collect();
+    let s = g.emit(f, allocs, &outside);
+    out.extend(s);
+}

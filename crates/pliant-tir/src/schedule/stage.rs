@@ -1,0 +1,263 @@
+//! Stages: loop nests around one block in the plain form that tensor expressions give, taken apart.
+
+use std::sync::Arc;
+
+use pliant_ir::tir::visit::for_each_expr;
+use pliant_ir::tir::{
+    BinOp, Buffer, Expr, ExprData, ForKind, IterKind, PrimFunc, Stmt, StmtData, Ty, Var,
+};
+use rustc_hash::FxHashMap;
+
+use crate::walk::{for_each_stmt, own_exprs, substitute, substitute_expr, uses_any};
+
+/// An axis of a stage: runs over `0..extent`.
+#[derive(Clone, Copy, Debug)]
+pub struct Axis {
+    /// Its variable in the stage's expressions.
+    pub var: Var,
+    /// How many values it takes.
+    pub extent: Expr,
+    /// Whether it is a reduction axis.
+    pub reduce: bool,
+}
+
+/// What a stage does for each point of its axes.
+#[derive(Clone, Debug)]
+pub enum Body {
+    /// Writes one element.
+    Store {
+        /// Where.
+        buffer: Buffer,
+        /// One index per dim.
+        indices: Box<[Expr]>,
+        /// What.
+        value: Expr,
+    },
+    /// Anything else.
+    Other(Stmt),
+}
+
+/// A stage.
+#[derive(Clone, Debug)]
+pub struct Stage {
+    /// The block's name.
+    pub name: Arc<str>,
+    /// The axes, outermost first.
+    pub axes: Vec<Axis>,
+    /// Conditions that must hold at each point, with their messages.
+    pub checks: Vec<(Expr, Arc<str>)>,
+    /// The value (for a store) or statement that runs at the first point of the reduction axes.
+    pub init: Option<Init>,
+    /// What happens at each point.
+    pub body: Body,
+}
+
+/// The start of a reduction.
+#[derive(Clone, Debug)]
+pub enum Init {
+    /// The element that the body writes gets this value.
+    Value(Expr),
+    /// Anything else.
+    Other(Stmt),
+}
+
+/// A reduction `C[..] = op(C[..], value)`, taken apart.
+#[derive(Clone, Debug)]
+pub struct Reduction {
+    /// How values are combined.
+    pub op: BinOp,
+    /// The next value.
+    pub value: Expr,
+}
+
+/// A part of a function's body.
+#[derive(Clone, Debug)]
+pub enum Item {
+    /// A stage.
+    Stage(Stage),
+    /// A statement that is none.
+    Other(Stmt),
+}
+
+/// A function's body, taken apart: buffers that live during all of it, and its parts in order.
+pub fn parse(f: &mut PrimFunc) -> (Vec<Buffer>, Vec<Item>) {
+    let (mut allocs, mut items) = (Vec::new(), Vec::new());
+    let body = f.body;
+    split(f, body, &mut allocs, &mut items, true);
+    (allocs, items)
+}
+
+fn split(f: &mut PrimFunc, s: Stmt, allocs: &mut Vec<Buffer>, items: &mut Vec<Item>, top: bool) {
+    match f.stmt(s).clone() {
+        StmtData::Seq(list) => list.into_iter().for_each(|s| split(f, s, allocs, items, false)),
+        StmtData::Alloc(b, body) if top => {
+            allocs.push(b);
+            split(f, body, allocs, items, true);
+        }
+        StmtData::Block(b)
+            if top && b.iters.is_empty() && b.predicate.is_none() && b.init.is_none() =>
+        {
+            allocs.extend(b.allocs.iter().copied());
+            split(f, b.body, allocs, items, true);
+        }
+        _ => items.push(match stage(f, s) {
+            Some(stage) => Item::Stage(stage),
+            None => Item::Other(s),
+        }),
+    }
+}
+
+/// The stage that a statement is.
+pub fn stage(f: &mut PrimFunc, s: Stmt) -> Option<Stage> {
+    let mut loops: FxHashMap<Var, (Expr, Expr)> = FxHashMap::default();
+    let mut at = s;
+    while let StmtData::For { var, min, extent, kind: ForKind::Serial, body, .. } = f.stmt(at) {
+        loops.insert(*var, (*min, *extent));
+        at = *body;
+    }
+    let StmtData::Block(block) = f.stmt(at) else { return None };
+    let block = (**block).clone();
+    if block.predicate.is_some() || !block.allocs.is_empty() || block.iters.len() != loops.len() {
+        return None;
+    }
+    let (mut axes, mut shifted) = (Vec::new(), FxHashMap::default());
+    for iter in &block.iters {
+        let ExprData::Var(v) = f.expr(iter.binding) else { return None };
+        let same = loops.remove(v) == Some((iter.min, iter.extent));
+        if !same || iter.kind == IterKind::Opaque || f.expr_ty(iter.binding) != Ty::I64 {
+            return None;
+        }
+        if f.as_int(iter.min) != Some(0) {
+            let v = f.var_expr(iter.var);
+            shifted.insert(iter.var, f.add(v, iter.min));
+        }
+        axes.push(Axis {
+            var: iter.var,
+            extent: iter.extent,
+            reduce: iter.kind == IterKind::Reduce,
+        });
+    }
+    let mut body = substitute(f, block.body, &shifted);
+    let init = block.init.map(|s| substitute(f, s, &shifted));
+    let mut checks = Vec::new();
+    while let StmtData::Assert(c, message, inner) = f.stmt(body) {
+        checks.push((*c, message.clone()));
+        body = *inner;
+    }
+    let body = match f.stmt(body).clone() {
+        StmtData::Store { buffer, indices, value } => Body::Store { buffer, indices, value },
+        _ => Body::Other(body),
+    };
+    let init = init.map(|s| match (f.stmt(s), &body) {
+        (StmtData::Store { buffer, indices, value }, Body::Store { buffer: b, indices: i, .. })
+            if buffer == b && indices == i =>
+        {
+            Init::Value(*value)
+        }
+        _ => Init::Other(s),
+    });
+    Some(Stage { name: block.name, axes, checks, init, body })
+}
+
+impl Stage {
+    /// The spatial axes before the first reduction axis.
+    pub fn leading_spatial(&self) -> usize {
+        self.axes.iter().take_while(|a| !a.reduce).count()
+    }
+
+    /// Whether any axis is a reduction axis.
+    pub fn reduces(&self) -> bool {
+        self.axes.iter().any(|a| a.reduce)
+    }
+
+    /// The reduction that the body is.
+    pub fn reduction(&self, f: &PrimFunc) -> Option<Reduction> {
+        let Body::Store { buffer, indices, value } = &self.body else { return None };
+        if !self.reduces() || matches!(self.init, Some(Init::Other(_))) {
+            return None;
+        }
+        let ExprData::Binary(op @ (BinOp::Add | BinOp::Mul | BinOp::Min | BinOp::Max), a, b) =
+            f.expr(*value)
+        else {
+            return None;
+        };
+        let is_self =
+            |e: Expr| matches!(f.expr(e), ExprData::Load(b, i) if b == buffer && i == indices);
+        let value = match (is_self(*a), is_self(*b)) {
+            (true, false) => *b,
+            (false, true) => *a,
+            _ => return None,
+        };
+        let reduce = |v: Var| self.axes.iter().any(|a| a.reduce && a.var == v);
+        let own_index = indices.iter().any(|&i| uses_any(f, i, &reduce));
+        (!own_index && !loads(f, value, *buffer)).then_some(Reduction { op: *op, value })
+    }
+
+    /// Every access of the stage: buffer, indices and whether it is a write.
+    pub fn accesses(&self, f: &PrimFunc) -> Vec<(Buffer, Box<[Expr]>, bool)> {
+        let mut out = Vec::new();
+        let mut exprs: Vec<Expr> = self.checks.iter().map(|c| c.0).collect();
+        let mut stmts = Vec::new();
+        match &self.body {
+            Body::Store { buffer, indices, value } => {
+                out.push((*buffer, indices.clone(), true));
+                exprs.extend(indices.iter().copied().chain([*value]));
+            }
+            Body::Other(s) => stmts.push(*s),
+        }
+        match &self.init {
+            Some(Init::Value(e)) => exprs.push(*e),
+            Some(Init::Other(s)) => stmts.push(*s),
+            None => {}
+        }
+        for s in stmts {
+            for_each_stmt(f, s, &mut |_, data| {
+                if let StmtData::Store { buffer, indices, .. } = data {
+                    out.push((*buffer, indices.clone(), true));
+                }
+                own_exprs(data, |e| exprs.push(e));
+            });
+        }
+        for e in exprs {
+            for_each_expr(f, e, |e| {
+                if let ExprData::Load(b, indices) = f.expr(e) {
+                    out.push((*b, indices.clone(), false));
+                }
+            });
+        }
+        out
+    }
+
+    /// The stage with variables replaced in all that it computes.
+    pub fn substituted(&self, f: &mut PrimFunc, map: &FxHashMap<Var, Expr>) -> Stage {
+        let mut s = self.clone();
+        for (c, _) in &mut s.checks {
+            *c = substitute_expr(f, *c, map);
+        }
+        s.init = s.init.map(|i| match i {
+            Init::Value(e) => Init::Value(substitute_expr(f, e, map)),
+            Init::Other(s) => Init::Other(substitute(f, s, map)),
+        });
+        s.body = match s.body {
+            Body::Store { buffer, indices, value } => Body::Store {
+                buffer,
+                indices: indices.iter().map(|&i| substitute_expr(f, i, map)).collect(),
+                value: substitute_expr(f, value, map),
+            },
+            Body::Other(s) => Body::Other(substitute(f, s, map)),
+        };
+        s
+    }
+}
+
+/// Whether an expression loads from a buffer.
+pub fn loads(f: &PrimFunc, e: Expr, buffer: Buffer) -> bool {
+    let mut found = false;
+    for_each_expr(f, e, |e| found |= matches!(f.expr(e), ExprData::Load(b, _) if *b == buffer));
+    found
+}
+
+/// Whether an expression is a given variable.
+pub fn is_var(f: &PrimFunc, e: Expr, v: Var) -> bool {
+    matches!(f.expr(e), ExprData::Var(x) if *x == v)
+}

@@ -1,0 +1,170 @@
+//! Simplify: folds constants, normalises integer arithmetic where that makes it smaller, drops what never runs.
+
+use pliant_ir::tir::sym::SymBridge;
+use pliant_ir::tir::visit::for_each_expr;
+use pliant_ir::tir::{BinOp, Expr, ExprData, ForKind, PrimFunc, Stmt, StmtData, Ty};
+use pliant_sym::SymArena;
+use rustc_hash::FxHashMap;
+
+use crate::error::LowerError;
+use crate::walk::{ExprRewriter, map_stmts, substitute};
+
+/// Simplifies the whole function.
+///
+/// # Errors
+/// None.
+pub fn run(f: &mut PrimFunc) -> Result<(), LowerError> {
+    let body = f.body;
+    let body = expressions(f, body);
+    f.body = map_stmts(f, body, &mut statement);
+    Ok(())
+}
+
+fn expressions(f: &mut PrimFunc, s: Stmt) -> Stmt {
+    let mut arena = SymArena::new();
+    let mut bridge = SymBridge::new();
+    let mut rule = |f: &mut PrimFunc, e: Expr| {
+        let folded = fold(f, e).unwrap_or(e);
+        let smaller = through_symbols(f, &mut arena, &mut bridge, folded).unwrap_or(folded);
+        (smaller != e).then_some(smaller)
+    };
+    ExprRewriter::new(&mut rule).stmt(f, s)
+}
+
+/// The normal form of an int64 expression, if it is smaller.
+fn through_symbols(
+    f: &mut PrimFunc,
+    arena: &mut SymArena,
+    bridge: &mut SymBridge,
+    e: Expr,
+) -> Option<Expr> {
+    if !matches!(f.expr(e), ExprData::Binary(..)) || f.expr_ty(e) != Ty::I64 {
+        return None;
+    }
+    let sym = bridge.to_sym(f, arena, e)?;
+    let new = bridge.to_expr(arena, f, sym);
+    (size(f, new) < size(f, e)).then_some(new)
+}
+
+fn size(f: &PrimFunc, e: Expr) -> usize {
+    let mut n = 0;
+    for_each_expr(f, e, |_| n += 1);
+    n
+}
+
+fn is_zero(f: &PrimFunc, e: Expr) -> bool {
+    f.as_int(e) == Some(0)
+}
+
+fn is_one(f: &PrimFunc, e: Expr) -> bool {
+    f.as_int(e) == Some(1)
+}
+
+/// One step of folding; floats are left alone, since their arithmetic is not exact.
+fn fold(f: &mut PrimFunc, e: Expr) -> Option<Expr> {
+    match f.expr(e).clone() {
+        ExprData::Binary(op, a, b) => binary(f, op, a, b),
+        ExprData::Not(a) => f.as_int(a).map(|v| boolean(f, v == 0)),
+        ExprData::Select(c, a, b) => f.as_int(c).map(|v| if v != 0 { a } else { b }),
+        ExprData::Cast(ty, a) if f.expr_ty(a) == ty => Some(a),
+        ExprData::Call(pliant_ir::tir::Intrin::IfThenElse, args, _) => {
+            f.as_int(args[0]).map(|v| if v != 0 { args[1] } else { args[2] })
+        }
+        _ => None,
+    }
+}
+
+fn boolean(f: &mut PrimFunc, v: bool) -> Expr {
+    f.add_expr(ExprData::Int(i64::from(v), Ty::BOOL))
+}
+
+fn binary(f: &mut PrimFunc, op: BinOp, a: Expr, b: Expr) -> Option<Expr> {
+    let ty = f.expr_ty(a);
+    match op {
+        BinOp::And | BinOp::Or => {
+            let stop = i64::from(op == BinOp::Or);
+            return match (f.as_int(a), f.as_int(b)) {
+                (Some(v), _) => Some(if (v != 0) == (stop != 0) { a } else { b }),
+                (_, Some(v)) => Some(if (v != 0) == (stop != 0) { b } else { a }),
+                _ => None,
+            };
+        }
+        _ if ty != Ty::I64 || f.expr_ty(b) != Ty::I64 => return None,
+        BinOp::Add if is_zero(f, a) => return Some(b),
+        BinOp::Add | BinOp::Sub if is_zero(f, b) => return Some(a),
+        BinOp::Mul if is_one(f, a) || is_zero(f, b) => return Some(b),
+        BinOp::Mul | BinOp::FloorDiv | BinOp::Div if is_one(f, b) => return Some(a),
+        BinOp::Mul if is_zero(f, a) => return Some(a),
+        BinOp::FloorMod | BinOp::Mod if is_one(f, b) => return Some(f.int(0)),
+        BinOp::Min | BinOp::Max if a == b => return Some(a),
+        _ => {}
+    }
+    let (x, y) = (f.as_int(a)?, f.as_int(b)?);
+    let value = match op {
+        BinOp::Add => x.checked_add(y)?,
+        BinOp::Sub => x.checked_sub(y)?,
+        BinOp::Mul => x.checked_mul(y)?,
+        BinOp::Div => x.checked_div(y)?,
+        BinOp::Mod => x.checked_rem(y)?,
+        BinOp::FloorDiv if y > 0 => x.div_euclid(y),
+        BinOp::FloorMod if y > 0 => x.rem_euclid(y),
+        BinOp::Min => x.min(y),
+        BinOp::Max => x.max(y),
+        BinOp::Eq => return Some(boolean(f, x == y)),
+        BinOp::Ne => return Some(boolean(f, x != y)),
+        BinOp::Lt => return Some(boolean(f, x < y)),
+        BinOp::Le => return Some(boolean(f, x <= y)),
+        BinOp::Gt => return Some(boolean(f, x > y)),
+        BinOp::Ge => return Some(boolean(f, x >= y)),
+        _ => return None,
+    };
+    Some(f.int(value))
+}
+
+fn statement(f: &mut PrimFunc, s: Stmt) -> Option<Stmt> {
+    let empty = |f: &mut PrimFunc| Some(f.add_stmt(StmtData::Seq(Vec::new())));
+    match f.stmt(s).clone() {
+        StmtData::Seq(list) => {
+            let mut flat = Vec::new();
+            for &s in &list {
+                match f.stmt(s) {
+                    StmtData::Seq(inner) => flat.extend_from_slice(inner),
+                    _ => flat.push(s),
+                }
+            }
+            (flat != list || flat.len() == 1).then(|| f.seq(flat))
+        }
+        StmtData::If(c, then, other) => match f.as_int(c)? {
+            0 => other.map_or_else(|| empty(f), Some),
+            _ => Some(then),
+        },
+        StmtData::Assert(c, _, body) if f.as_int(c).is_some_and(|v| v != 0) => Some(body),
+        StmtData::For { extent, .. } if f.as_int(extent).is_some_and(|n| n <= 0) => empty(f),
+        StmtData::For { body, .. } if is_empty(f, body) => empty(f),
+        StmtData::For {
+            var,
+            min,
+            extent,
+            kind: ForKind::Serial | ForKind::Vectorized,
+            body,
+            ..
+        } if f.as_int(extent) == Some(1) => Some(replace(f, var, min, body)),
+        StmtData::Let(var, value, body) if trivial(f, value) => Some(replace(f, var, value, body)),
+        _ => None,
+    }
+}
+
+fn is_empty(f: &PrimFunc, s: Stmt) -> bool {
+    matches!(f.stmt(s), StmtData::Seq(list) if list.is_empty())
+}
+
+fn trivial(f: &PrimFunc, e: Expr) -> bool {
+    matches!(f.expr(e), ExprData::Int(..) | ExprData::Float(..) | ExprData::Var(_))
+}
+
+/// The body with a variable replaced, simplified again.
+fn replace(f: &mut PrimFunc, var: pliant_ir::tir::Var, value: Expr, body: Stmt) -> Stmt {
+    let body = substitute(f, body, &FxHashMap::from_iter([(var, value)]));
+    let body = expressions(f, body);
+    map_stmts(f, body, &mut statement)
+}

@@ -1,0 +1,208 @@
+//! VectorizeLoop: a vectorized loop becomes its body over vectors, where every operation in it has a vector form that pays;
+//! otherwise it becomes a serial loop. Accesses must be flat.
+
+use pliant_ir::tir::{BinOp, Expr, ExprData, ForKind, Intrin, PrimFunc, Stmt, StmtData, Ty, Var};
+use pliant_tensor::DType;
+use rustc_hash::FxHashMap;
+
+use crate::error::LowerError;
+use crate::lowered::MAX_LANES;
+use crate::walk::{map_stmts, uses_any};
+
+/// Vectorizes what can be.
+///
+/// # Errors
+/// None.
+pub fn run(f: &mut PrimFunc) -> Result<(), LowerError> {
+    let body = f.body;
+    f.body = map_stmts(f, body, &mut |f, s| {
+        let StmtData::For { var, min, extent, kind: ForKind::Vectorized, body, annotations } =
+            f.stmt(s).clone()
+        else {
+            return None;
+        };
+        let lanes =
+            f.as_int(extent).and_then(|n| u16::try_from(n).ok()).filter(|&n| n <= MAX_LANES);
+        if let Some(lanes) = lanes.filter(|&n| n > 1) {
+            let mut v = Vectorizer { var, min, lanes, memo: FxHashMap::default() };
+            if let Some(s) = v.stmt(f, body) {
+                return Some(s);
+            }
+        }
+        let kind = ForKind::Serial;
+        Some(f.add_stmt(StmtData::For { var, min, extent, kind, body, annotations }))
+    });
+    Ok(())
+}
+
+struct Vectorizer {
+    var: Var,
+    min: Expr,
+    lanes: u16,
+    memo: FxHashMap<Expr, Option<Expr>>,
+}
+
+/// Element types whose vectors are slower than scalars.
+fn scalar_only(dtype: DType) -> bool {
+    matches!(dtype, DType::Bool | DType::Float16)
+}
+
+impl Vectorizer {
+    fn uses(&self, f: &PrimFunc, e: Expr) -> bool {
+        uses_any(f, e, &|v| v == self.var)
+    }
+
+    fn stmt(&mut self, f: &mut PrimFunc, s: Stmt) -> Option<Stmt> {
+        match f.stmt(s).clone() {
+            StmtData::Seq(list) => {
+                let list: Option<Vec<Stmt>> = list.into_iter().map(|s| self.stmt(f, s)).collect();
+                list.map(|l| f.add_stmt(StmtData::Seq(l)))
+            }
+            StmtData::Store { buffer, indices, value } => {
+                let [index] = *indices else { return None };
+                let index = self.expr(f, index)?;
+                let contiguous =
+                    matches!(f.expr(index), ExprData::Ramp(_, s, _) if f.as_int(*s) == Some(1));
+                if !contiguous || scalar_only(f.buffer(buffer).dtype) {
+                    return None;
+                }
+                let value = self.expr(f, value)?;
+                let value = match f.expr_ty(value).lanes {
+                    1 => f.add_expr(ExprData::Broadcast(value, self.lanes)),
+                    _ => value,
+                };
+                Some(f.store(buffer, &[index], value))
+            }
+            _ => None,
+        }
+    }
+
+    fn expr(&mut self, f: &mut PrimFunc, e: Expr) -> Option<Expr> {
+        if let Some(&known) = self.memo.get(&e) {
+            return known;
+        }
+        let new = if self.uses(f, e) { self.vector(f, e) } else { Some(e) };
+        self.memo.insert(e, new);
+        new
+    }
+
+    fn vector(&mut self, f: &mut PrimFunc, e: Expr) -> Option<Expr> {
+        let lanes = self.lanes;
+        match f.expr(e).clone() {
+            ExprData::Var(_) => {
+                let one = f.int(1);
+                let one = f.cast(one, f.expr_ty(e));
+                Some(f.add_expr(ExprData::Ramp(self.min, one, lanes)))
+            }
+            ExprData::Cast(ty, a) => {
+                let from = f.expr_ty(a);
+                let same_width = from.dtype.size() == ty.dtype.size();
+                let floats = from.dtype.is_float() && ty.dtype.is_float();
+                let narrow =
+                    [from.dtype, ty.dtype].contains(&DType::Float64) || scalar_only(from.dtype);
+                if !(same_width || floats) || narrow || scalar_only(ty.dtype) {
+                    return None;
+                }
+                let a = self.expr(f, a)?;
+                Some(f.add_expr(ExprData::Cast(ty.with_lanes(lanes), a)))
+            }
+            ExprData::Binary(op, a, b) => {
+                let (a, b) = (self.expr(f, a)?, self.expr(f, b)?);
+                self.binary(f, op, a, b)
+            }
+            ExprData::Not(a) => {
+                let a = self.expr(f, a)?;
+                Some(f.add_expr(ExprData::Not(a)))
+            }
+            ExprData::Select(c, a, b) => {
+                let (c, a, b) = (self.expr(f, c)?, self.expr(f, a)?, self.expr(f, b)?);
+                let widen = |f: &mut PrimFunc, x: Expr| match f.expr_ty(x).lanes {
+                    1 => f.add_expr(ExprData::Broadcast(x, lanes)),
+                    _ => x,
+                };
+                let (a, b) = (widen(f, a), widen(f, b));
+                Some(f.add_expr(ExprData::Select(c, a, b)))
+            }
+            ExprData::Load(buffer, indices) => {
+                let [index] = *indices else { return None };
+                if scalar_only(f.buffer(buffer).dtype) {
+                    return None;
+                }
+                let index = self.expr(f, index)?;
+                let contiguous =
+                    matches!(f.expr(index), ExprData::Ramp(_, s, _) if f.as_int(*s) == Some(1));
+                contiguous.then(|| f.load(buffer, &[index]))
+            }
+            ExprData::Call(intrin, args, ty) => self.call(f, intrin, &args, ty),
+            _ => None,
+        }
+    }
+
+    fn call(&mut self, f: &mut PrimFunc, intrin: Intrin, args: &[Expr], ty: Ty) -> Option<Expr> {
+        use Intrin::*;
+        match intrin {
+            CallExtern | CallPacked | AddressOf | VectorSum | VectorMax | VectorMin => return None,
+            IfThenElse if self.uses(f, args[0]) => return None,
+            _ => {}
+        }
+        let mut new = Vec::with_capacity(args.len());
+        for (i, &a) in args.iter().enumerate() {
+            let v = self.expr(f, a)?;
+            let keep = intrin == IfThenElse && i == 0;
+            new.push(match f.expr_ty(v).lanes {
+                1 if !keep => f.add_expr(ExprData::Broadcast(v, self.lanes)),
+                _ => v,
+            });
+        }
+        let ty = if intrin == Reinterpret { ty.with_lanes(self.lanes) } else { ty };
+        Some(f.add_expr(ExprData::Call(intrin, new.into(), ty)))
+    }
+
+    fn binary(&mut self, f: &mut PrimFunc, op: BinOp, a: Expr, b: Expr) -> Option<Expr> {
+        let ty = f.expr_ty(a);
+        let (ra, rb) = (ramp(f, a), ramp(f, b));
+        let index = ty.dtype == DType::Int64;
+        match (op, ra, rb) {
+            (BinOp::Add, Some((base, stride)), None) if index && f.expr_ty(b).lanes == 1 => {
+                let base = sum(f, base, b);
+                return Some(f.add_expr(ExprData::Ramp(base, stride, self.lanes)));
+            }
+            (BinOp::Add, None, Some((base, stride))) if index && f.expr_ty(a).lanes == 1 => {
+                let base = sum(f, a, base);
+                return Some(f.add_expr(ExprData::Ramp(base, stride, self.lanes)));
+            }
+            (BinOp::Sub, Some((base, stride)), None) if index && f.expr_ty(b).lanes == 1 => {
+                let base = f.binary(BinOp::Sub, base, b);
+                return Some(f.add_expr(ExprData::Ramp(base, stride, self.lanes)));
+            }
+            (BinOp::Mul, Some((base, stride)), None) if index && f.expr_ty(b).lanes == 1 => {
+                let (base, stride) = (f.mul(base, b), f.mul(stride, b));
+                return Some(f.add_expr(ExprData::Ramp(base, stride, self.lanes)));
+            }
+            _ => {}
+        }
+        let slow = !ty.dtype.is_float()
+            && matches!(op, BinOp::Div | BinOp::Mod | BinOp::FloorDiv | BinOp::FloorMod);
+        if slow
+            || (ty.dtype.is_float() && matches!(op, BinOp::Mod | BinOp::FloorMod | BinOp::FloorDiv))
+        {
+            return None;
+        }
+        Some(f.binary(op, a, b))
+    }
+}
+
+fn sum(f: &mut PrimFunc, a: Expr, b: Expr) -> Expr {
+    match (f.as_int(a), f.as_int(b)) {
+        (Some(0), _) => b,
+        (_, Some(0)) => a,
+        _ => f.add(a, b),
+    }
+}
+
+fn ramp(f: &PrimFunc, e: Expr) -> Option<(Expr, Expr)> {
+    match f.expr(e) {
+        ExprData::Ramp(base, stride, _) => Some((*base, *stride)),
+        _ => None,
+    }
+}
