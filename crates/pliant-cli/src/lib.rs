@@ -76,12 +76,14 @@ pub fn run(
     let cli = match Cli::try_parse_from(args) {
         Ok(cli) => cli,
         Err(error) => {
-            // Help and version are results, not errors.
-            let (stream, code) =
-                if error.use_stderr() { (err, EXIT_USAGE) } else { (out, EXIT_OK) };
-            // Nobody is left to tell when the stream is closed.
-            let _ = write!(stream, "{}", error.render());
-            return code;
+            // Help and version are results, not errors. Nobody is left to tell when a stream is closed.
+            let text = error.render();
+            if error.use_stderr() {
+                let _ = write!(err, "{text}");
+                return EXIT_USAGE;
+            }
+            let _ = write!(out, "{text}");
+            return EXIT_OK;
         }
     };
     let result = match cli.command {

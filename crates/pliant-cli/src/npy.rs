@@ -21,7 +21,7 @@ fn parse(bytes: &[u8]) -> Result<Tensor, String> {
         return Err("this is no .npy file".into());
     }
     let major = *bytes.get(6).ok_or_else(truncated)?;
-    let (len, at) = match major {
+    let (len, at): (usize, usize) = match major {
         1 => {
             let raw = bytes.get(8..10).ok_or_else(truncated)?;
             (usize::from(u16::from_le_bytes([raw[0], raw[1]])), 10)

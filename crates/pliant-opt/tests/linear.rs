@@ -19,10 +19,13 @@ fn chain(length: usize) -> IRModule {
     let add = Op("relax.add");
     b.begin_dataflow().expect("no block is open");
     let mut last = x;
-    for _ in 0..length {
+    for i in 0..length {
         let call = b.call_op(add, &[last, x], Attrs::default(), &[]).expect("add has a type");
         let var = b.emit(call);
         last = b.func_mut().var_expr(var);
+        if i + 1 == length {
+            b.mark_output(var);
+        }
     }
     b.end_dataflow();
     let mut module = IRModule::new();

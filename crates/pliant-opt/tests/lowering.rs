@@ -41,7 +41,7 @@ fn module() -> IRModule {
     let y = b.param("y", y_ty);
     let mut last = b.func_mut().var_expr(y);
     b.begin_dataflow().expect("no block is open");
-    for _ in 0..3 {
+    for i in 0..3 {
         let any = b.func_mut().intern(TypeData::Any);
         let ty = TypeData::Callable { params: None, ret: any, pure: true };
         let ty = b.func_mut().intern(ty);
@@ -50,6 +50,9 @@ fn module() -> IRModule {
         let call = b.call_op(CALL_TIR, &[callee, inputs], Attrs::default(), &[y_ty]);
         let var = b.emit(call.expect("call_tir has a type"));
         last = b.func_mut().var_expr(var);
+        if i == 2 {
+            b.mark_output(var);
+        }
     }
     b.end_dataflow();
     let main = b.finish(last, None, true);

@@ -10,6 +10,7 @@ use pliant_pass::{DumpIr, Instrument, ModulePass, PassContext, Timing, TimingEnt
 
 use crate::compiled::CompiledModule;
 use crate::error::Error;
+use crate::inspect::verify;
 use crate::kernels;
 use crate::options::CompileOptions;
 use crate::signature::signatures;
@@ -43,6 +44,8 @@ pub fn compile(module: IRModule, options: &CompileOptions) -> Result<CompiledMod
     ctx.instruments.push(timing.clone());
     ctx.instruments.extend(dump.clone().map(|d| d as Arc<dyn Instrument>));
 
+    // Whatever the module comes from, a broken one is the user's error and no pass sees it.
+    verify(&module)?;
     let signatures = signatures(&module);
     let name = options.pipeline.as_deref().unwrap_or("default");
     let pipeline = pliant_opt::pipeline(name).ok_or_else(|| {
@@ -83,7 +86,7 @@ pub fn compile(module: IRModule, options: &CompileOptions) -> Result<CompiledMod
     let inputs = CodegenInputs {
         kernel_info: &info,
         type_text: &print::type_text,
-        kernels: kernels::encode(&lowered),
+        kernels: kernels::encode(&module),
         metadata: vec![
             ("target".into(), options.target.name().into()),
             ("signatures".into(), signature_text),

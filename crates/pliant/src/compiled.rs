@@ -10,9 +10,10 @@ use pliant_ir::IRModule;
 use pliant_pool::Team;
 use pliant_vm::{KernelTable, VirtualMachine, VmOptions};
 
+use crate::compile::pass_context;
 use crate::error::Error;
 use crate::kernels;
-use crate::options::Target;
+use crate::options::{CompileOptions, Target};
 use crate::signature::Signature;
 use crate::stats::CompileStats;
 
@@ -128,9 +129,10 @@ impl CompiledModule {
     /// `Executable` when its kernels are not what its bytecode calls.
     pub fn from_executable(executable: Executable) -> Result<CompiledModule, Error> {
         let start = Instant::now();
-        let lowered = kernels::decode(&executable)?;
+        let loops = kernels::decode(&executable)?;
+        let lowered = kernels::lower(&loops, &pass_context(&CompileOptions::default()))?;
         let compiled = kernels::compile(&lowered, Target::Cranelift, &CodegenOptions::default())?;
-        kernels::check(&executable, &lowered, &compiled)?;
+        kernels::check(&executable, &loops, &compiled)?;
         let stats = CompileStats {
             phases: Vec::new(),
             total: start.elapsed(),

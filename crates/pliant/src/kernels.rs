@@ -9,15 +9,16 @@ use pliant_cranelift::CraneliftBackend;
 use pliant_diag::Diagnostic;
 use pliant_diag::codes::PL0002;
 use pliant_exec::{ExecError, Executable, KernelArg, KernelInfo};
-use pliant_ir::IRModule;
 use pliant_ir::print::{PrintOptions, print_module};
 use pliant_ir::tir::PrimFunc;
+use pliant_ir::{BaseFunc, IRModule};
 use pliant_opt::vm_codegen::default_kernel_info;
 use pliant_pass::PassContext;
 use pliant_vm::KernelTable;
 use rayon::prelude::*;
 
 use crate::error::Error;
+use crate::inspect::verify;
 use crate::options::Target;
 
 /// The code generator of a target.
@@ -95,12 +96,17 @@ pub(crate) fn kernel_table(kernels: CompiledKernels) -> KernelTable {
     table
 }
 
-/// The kernels section: the loop functions as script.
-pub(crate) fn encode(kernels: &IRModule) -> Vec<u8> {
-    if kernels.functions.is_empty() {
+/// The kernels section: the loop functions as script, as they were before they were lowered, so that each machine
+/// lowers them for itself.
+pub(crate) fn encode(module: &IRModule) -> Vec<u8> {
+    let mut loops = IRModule::new();
+    for (name, func) in module.prim_funcs() {
+        loops.insert(name.clone(), BaseFunc::Prim(func.clone()));
+    }
+    if loops.functions.is_empty() {
         return Vec::new();
     }
-    print_module(kernels, pliant_ops::registry(), &PrintOptions::complete()).into_bytes()
+    print_module(&loops, pliant_ops::registry(), &PrintOptions::complete()).into_bytes()
 }
 
 /// The loop functions of an executable's kernels section.
@@ -121,9 +127,7 @@ pub(crate) fn decode(executable: &Executable) -> Result<IRModule, Error> {
     if module.relax_funcs().next().is_some() {
         return Err(damaged("there are graph functions among them".into()));
     }
-    for (name, func) in module.prim_funcs() {
-        pliant_tir::lowered::verify(func).map_err(|why| damaged(format!("'{name}': {why}")))?;
-    }
+    verify(&module).map_err(|e| damaged(e.to_string()))?;
     Ok(module)
 }
 
@@ -133,11 +137,11 @@ pub(crate) fn decode(executable: &Executable) -> Result<IRModule, Error> {
 /// `Executable` where a kernel is missing or described otherwise.
 pub(crate) fn check(
     executable: &Executable,
-    lowered: &IRModule,
+    loops: &IRModule,
     compiled: &CompiledKernels,
 ) -> Result<(), Error> {
     for info in executable.kernel_infos() {
-        let func = lowered.get(&info.name).and_then(|f| f.as_prim());
+        let func = loops.get(&info.name).and_then(|f| f.as_prim());
         let (Some(func), Some(kernel)) = (func, compiled.get(&info.name)) else {
             let why = format!("the kernel '{}' is missing", info.name);
             return Err(Error::Executable(ExecError::Format(why)));

@@ -527,6 +527,60 @@ pub fn definable_syms(func: &Function, ty: Type) -> Vec<SymVar> {
     out
 }
 
+/// The symbols that dims of these types define together: those that stand alone in a dim, and those that are the one
+/// unknown symbol of a dim that is linear in them (`n * 2`, `n + 1`, `n * 4 + m` with known `m`).
+pub fn solvable_syms(func: &Function, tys: &[Type], known: &dyn Fn(SymVar) -> bool) -> Vec<SymVar> {
+    let mut out = Vec::new();
+    let mut patterns = Vec::new();
+    for &ty in tys {
+        for v in definable_syms(func, ty) {
+            if !out.contains(&v) {
+                out.push(v);
+            }
+        }
+        visit_dims(func, ty, false, &mut |dim| match func.syms.kind(dim) {
+            SymKind::Int(_) | SymKind::Var(_) => {}
+            _ => patterns.push(dim),
+        });
+    }
+    loop {
+        let before = patterns.len();
+        patterns.retain(|&dim| {
+            let vars = func.syms.free_vars(dim);
+            let mut unknown = vars.into_iter().filter(|v| !known(*v) && !out.contains(v));
+            match (unknown.next(), unknown.next()) {
+                (None, _) => false,
+                (Some(v), None) if is_linear(func, dim, v) => {
+                    out.push(v);
+                    false
+                }
+                _ => true,
+            }
+        });
+        if patterns.len() == before {
+            return out;
+        }
+    }
+}
+
+/// Whether a term is `a * var + b`, by its form.
+fn is_linear(func: &Function, term: Sym, var: SymVar) -> bool {
+    let syms = &func.syms;
+    match syms.kind(term) {
+        SymKind::Var(v) => v == var,
+        SymKind::Sum { .. } | SymKind::Product(_) => {
+            let children = syms.children(term);
+            let mut with_var = children.into_iter().filter(|&c| syms.contains_var(c, var));
+            match (with_var.next(), with_var.next()) {
+                // Sums hold no sums and products no products, so this ends soon.
+                (Some(child), None) => is_linear(func, child, var),
+                _ => false,
+            }
+        }
+        _ => false,
+    }
+}
+
 /// Calls `visit` with each dim and scalar value of a type; those inside function types only if asked to.
 pub fn visit_dims(func: &Function, ty: Type, in_callables: bool, visit: &mut dyn FnMut(Sym)) {
     let mut stack = vec![ty];

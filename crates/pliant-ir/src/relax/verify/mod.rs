@@ -13,8 +13,8 @@
 //!   its function's body, a binding's variable after the binding until its sequence ends, a local function also in
 //!   itself.
 //! - Dataflow variables are defined in dataflow blocks and not seen outside them (PL0205).
-//! - A symbol is in view after a parameter or `match_cast` has defined it, by standing alone in a dim or being a
-//!   scalar's value (PL0209). Parameters see each other's symbols. The return type may use the symbols of the body.
+//! - A symbol is in view after a parameter or `match_cast` has defined it, by standing alone in a dim, by being a
+//!   scalar's value, or as the one unknown symbol of a dim that is linear in it, such as `n * 2 + 1` (PL0209). Parameters see each other's symbols. The return type may use the symbols of the body.
 //! - Globals are functions of the module (PL0210).
 //!
 //! # Effects
@@ -42,7 +42,7 @@ use pliant_diag::{Diagnostic, Span, codes};
 use pliant_sym::{Proof, SymVar};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::derive::{definable_syms, is_subtype, visit_dims};
+use super::derive::{is_subtype, solvable_syms, visit_dims};
 use super::expr::*;
 use super::function::Function;
 use super::types::{Type, TypeData};
@@ -174,10 +174,9 @@ impl<'a> Verifier<'a> {
         self.scopes.push(Scope::default());
         let f = self.f;
         let params = &f.func(id).params;
-        for &p in params {
-            for s in definable_syms(f, f.var(p).ty) {
-                self.define_sym(s);
-            }
+        let tys: Vec<Type> = params.iter().map(|&p| f.var(p).ty).collect();
+        for s in solvable_syms(f, &tys, &|v| self.syms.contains(&v)) {
+            self.define_sym(s);
         }
         for &p in params {
             self.span = f.var(p).span;
@@ -256,7 +255,7 @@ impl<'a> Verifier<'a> {
         self.span = f.var(b.var).span;
         let (have, want) = (f.expr_ty(b.value), f.var(b.var).ty);
         if let Some(cast) = b.cast.expand() {
-            for s in definable_syms(f, cast) {
+            for s in solvable_syms(f, &[cast], &|v| self.syms.contains(&v)) {
                 self.define_sym(s);
             }
             self.check_ty(cast);

@@ -127,7 +127,7 @@ impl Verifier<'_> {
         self.error_help(
             codes::PL0209,
             format!("symbol '{name}' is used where nothing has defined it"),
-            "a parameter or R.match_cast defines a symbol that stands alone in a dim",
+            "a parameter or R.match_cast defines a symbol that stands alone in a dim, or that is the only new one in a dim such as n * 2 + 1",
         );
         // Once is enough.
         self.define_sym(v);
