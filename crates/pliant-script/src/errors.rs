@@ -147,9 +147,9 @@ pub(crate) fn closest<'a>(
 ) -> Option<&'a str> {
     let limit = match name.chars().count() {
         0 => return None,
-        1..=2 => 1,
-        3..=5 => 2,
-        n => n / 3 + 1,
+        1..=4 => 1,
+        5..=7 => 2,
+        n => n / 3,
     };
     candidates
         .into_iter()

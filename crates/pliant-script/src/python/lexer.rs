@@ -33,6 +33,7 @@ pub(super) struct Token {
 }
 
 /// Splits a text into tokens, one at a time.
+#[derive(Clone)]
 pub(super) struct Lexer<'a> {
     text: &'a str,
     bytes: &'a [u8],
@@ -91,6 +92,26 @@ impl<'a> Lexer<'a> {
         self.brackets.clear();
         while self.pos < self.bytes.len() && self.peek(0) != b'\n' {
             self.pos += 1;
+        }
+    }
+
+    /// The error of a bracket that is open here and never closed: what is behind most errors inside brackets.
+    pub(super) fn unclosed(&self) -> Option<SyntaxError> {
+        let &(open, at) = self.brackets.last()?;
+        let depth = self.brackets.len();
+        let mut ahead = self.clone();
+        loop {
+            match ahead.next() {
+                Ok(t) if t.kind == Tok::End => return None,
+                Ok(_) if ahead.brackets.len() < depth => return None,
+                Ok(_) => {}
+                Err(_) if ahead.pos >= ahead.bytes.len() => {
+                    let range = Range { start: at, end: at + 1 };
+                    let message = format!("'{}' was never closed", open as char);
+                    return (open != b' ').then(|| SyntaxError::fatal(range, message));
+                }
+                Err(_) => return None,
+            }
         }
     }
 
@@ -336,6 +357,8 @@ impl<'a> Lexer<'a> {
             }
             Some(&(open, _)) if open != b' ' => {
                 let (c, open) = (c as char, open as char);
+                // Taken for the right one, so that it is reported once.
+                self.brackets.pop();
                 let message = format!("closing '{c}' does not match opening '{open}'");
                 Err(SyntaxError::new(self.range(start), message))
             }

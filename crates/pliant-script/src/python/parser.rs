@@ -176,9 +176,21 @@ impl<'a> Parser<'a> {
     }
 
     fn statement_or_recover(&mut self, out: &mut Vec<Stmt<'a>>) {
+        if self.cur.kind == Tok::Newline {
+            // What an error has left of its line.
+            return self.recovering(Self::advance);
+        }
+        if self.cur.kind == Tok::Indent {
+            self.report(SyntaxError::new(self.cur.range, "unexpected indent"));
+            return self.skip_block();
+        }
         let (depth, blocks) = (self.depth, self.blocks);
         if let Err(error) = self.statement(out) {
             (self.depth, self.blocks) = (depth, blocks);
+            if let Some(cause) = self.lexer.unclosed() {
+                self.report(cause);
+                return;
+            }
             let at_end = self.cur.kind == Tok::Newline && error.range.end <= self.cur.range.end;
             self.report(error);
             if !at_end {
@@ -197,18 +209,22 @@ impl<'a> Parser<'a> {
         if self.cur.kind == Tok::Newline {
             self.recovering(Self::advance);
         }
-        if self.cur.kind == Tok::Indent {
-            let mut open = 0usize;
-            while !self.stopped && self.cur.kind != Tok::End {
-                match self.cur.kind {
-                    Tok::Indent => open += 1,
-                    Tok::Dedent => open -= 1,
-                    _ => {}
-                }
-                self.recovering(Self::advance);
-                if open == 0 {
-                    break;
-                }
+        self.skip_block();
+    }
+
+    /// Goes behind the indented block that begins here, if one does.
+    fn skip_block(&mut self) {
+        let mut open = 0usize;
+        while !self.stopped && self.cur.kind != Tok::End {
+            match self.cur.kind {
+                Tok::Indent => open += 1,
+                Tok::Dedent if open > 0 => open -= 1,
+                _ if open == 0 => return,
+                _ => {}
+            }
+            self.recovering(Self::advance);
+            if open == 0 {
+                return;
             }
         }
     }
@@ -216,9 +232,6 @@ impl<'a> Parser<'a> {
     // ---- statements ----
 
     fn statement(&mut self, out: &mut Vec<Stmt<'a>>) -> Result<()> {
-        if self.cur.kind == Tok::Indent {
-            return Err(SyntaxError::new(self.cur.range, "unexpected indent"));
-        }
         if self.at_op("@") {
             let stmt = self.decorated()?;
             out.push(stmt);
@@ -427,7 +440,8 @@ impl<'a> Parser<'a> {
         let start = self.cur.range.start;
         let otherwise = if self.at_word("elif") {
             self.blocks += 1;
-            if self.blocks > MAX_INDENT {
+            // Branches nest in the tree, though not in the text.
+            if self.blocks >= MAX_INDENT {
                 let message = format!("too many branches: at most {MAX_INDENT}");
                 return Err(SyntaxError::fatal(self.cur.range, message));
             }

@@ -343,7 +343,11 @@ impl<'s> FuncParser<'_, 's> {
                 "ret" => ret = Some(&k.value),
                 "purity" | "pure" => pure = Some(&k.value),
                 _ => {
-                    return Err(self.unknown_keyword(k, "R.Callable", &["params", "ret", "purity"]));
+                    return Err(self.unknown_keyword(
+                        k,
+                        "R.Callable",
+                        &["params", "ret", "purity"],
+                    ));
                 }
             }
         }

@@ -178,9 +178,10 @@ impl<'s> FuncParser<'_, 's> {
                 return Ok(BranchEnd::Value(self.b.operand(e)));
             }
             self.b.set_span(self.cx.span(value.range));
+            // The name itself is for the variable that the whole `if` defines.
             let var = match annotation_of(last) {
-                Some(annotation) => self.bind_annotated(e, annotation, name, last.range)?,
-                None => self.b.emit_named(e, name),
+                Some(annotation) => self.bind_annotated(e, annotation, "gv", last.range)?,
+                None => self.b.emit(e),
             };
             return Ok(BranchEnd::Value(self.b.func_mut().var_expr(var)));
         }
@@ -264,6 +265,7 @@ impl<'s> FuncParser<'_, 's> {
         let have = self.b.func().expr_ty(result);
         match derive::is_subtype(self.b.func_mut(), have, want) {
             Proof::Yes => Ok(result),
+            Proof::Unknown if self.is_callable(want) => Ok(result),
             Proof::Unknown => {
                 let result = self.b.operand(result);
                 self.b.set_span(self.cx.span(range));

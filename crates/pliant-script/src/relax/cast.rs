@@ -125,6 +125,8 @@ impl<'s> FuncParser<'_, 's> {
                 let ty = if self.says_little(annotation) { have } else { want };
                 Ok(self.b.emit_typed(value, hint, ty))
             }
+            // No check at run time looks into a function.
+            Proof::Unknown if self.is_callable(want) => Ok(self.b.emit_typed(value, hint, want)),
             Proof::Unknown => {
                 let value = self.b.operand(value);
                 Ok(self.b.match_cast(value, want, hint))
@@ -138,6 +140,10 @@ impl<'s> FuncParser<'_, 's> {
                 Err(self.error(Kind::Type, annotation.range, message))
             }
         }
+    }
+
+    pub(super) fn is_callable(&self, ty: Type) -> bool {
+        matches!(self.b.func().types.get(ty), TypeData::Callable { .. })
     }
 
     /// Whether an annotation leaves the shape to inference: `R.Shape`, `R.Tensor[_, "float32"]`. What is printed

@@ -54,24 +54,27 @@ impl<'s> FuncParser<'_, 's> {
                 self.define(def.name, Local::Broken);
                 return;
             }
-            StmtKind::If(_, a, b) => {
-                for s in a.iter().chain(b) {
-                    self.spoil(s);
-                }
-                return;
-            }
-            StmtKind::With(_, body) => {
-                for s in body {
-                    self.spoil(s);
-                }
-                return;
-            }
+            StmtKind::If(_, a, b) => return a.iter().chain(b).for_each(|s| self.spoil_missing(s)),
+            // Its own statements have spoiled what they had to.
+            StmtKind::With(_, body) => return body.iter().for_each(|s| self.spoil_missing(s)),
             _ => return,
         };
         while let Some(e) = stack.pop() {
             match &e.kind {
                 ExprKind::Name(name) => self.define(name, Local::Broken),
                 _ => stack.extend(e.as_sequence().unwrap_or(&[])),
+            }
+        }
+    }
+
+    /// The same for names that mean nothing yet.
+    fn spoil_missing(&mut self, stmt: &Stmt<'s>) {
+        let mark = self.open_scope();
+        self.spoil(stmt);
+        let names = self.close_scope(mark);
+        for (name, local) in names {
+            if !self.scope.contains_key(name) {
+                self.define(name, local);
             }
         }
     }

@@ -1,6 +1,8 @@
 //! Blocks and their axes.
 
-use pliant_ir::tir::{BlockData, Expr as IrExpr, ExprData, ForKind, IterKind, IterVar, Stmt as IrStmt, StmtData, Var};
+use pliant_ir::tir::{
+    BlockData, Expr as IrExpr, ExprData, ForKind, IterKind, IterVar, Stmt as IrStmt, StmtData, Var,
+};
 
 use super::loops::Loop;
 use super::{Local, PrimParser};
@@ -52,7 +54,11 @@ impl<'s> PrimParser<'_, 's> {
     ) -> Res<IrStmt> {
         let mut name = None;
         let mut domains: Vec<&Expr<'s>> = Vec::new();
-        let named = call.keywords.iter().filter(|k| matches!(k.name, "name" | "name_hint")).map(|k| &k.value);
+        let named = call
+            .keywords
+            .iter()
+            .filter(|k| matches!(k.name, "name" | "name_hint"))
+            .map(|k| &k.value);
         for arg in call.args.iter().chain(named) {
             match (arg.as_str(), arg.as_sequence()) {
                 (Some(text), _) => name = Some(text.to_string()),
@@ -72,7 +78,9 @@ impl<'s> PrimParser<'_, 's> {
         for (target, domain) in targets.iter().zip(domains) {
             let kind = match self.tir_call(domain) {
                 Some((name, _)) if name == "reduce_axis" => IterKind::Reduce,
-                Some((name, _)) if matches!(name.as_str(), "opaque_axis" | "scan_axis") => IterKind::Opaque,
+                Some((name, _)) if matches!(name.as_str(), "opaque_axis" | "scan_axis") => {
+                    IterKind::Opaque
+                }
                 _ => IterKind::Spatial,
             };
             let (min, extent) = self.domain(domain)?;
@@ -110,7 +118,13 @@ impl<'s> PrimParser<'_, 's> {
                 None => {
                     let name = format!("{}_0", self.f.var(var).name);
                     let outer = self.f.size_var(name);
-                    nest.push(Loop { var: outer, min, extent, kind: ForKind::Serial, notes: Vec::new() });
+                    nest.push(Loop {
+                        var: outer,
+                        min,
+                        extent,
+                        kind: ForKind::Serial,
+                        notes: Vec::new(),
+                    });
                     self.f.var_expr(outer)
                 }
             };
@@ -166,7 +180,12 @@ impl<'s> PrimParser<'_, 's> {
     }
 
     /// `v_i, v_j = T.axis.remap("SR", [i, j])`, `v_i = T.axis.spatial(n, i)`.
-    pub(super) fn axis(&mut self, open: &mut OpenBlock, target: &Expr<'s>, value: &Expr<'s>) -> Res<()> {
+    pub(super) fn axis(
+        &mut self,
+        open: &mut OpenBlock,
+        target: &Expr<'s>,
+        value: &Expr<'s>,
+    ) -> Res<()> {
         let Some((name, call)) = self.tir_call(value) else { return Err(Reported) };
         let kind = match name.as_str() {
             "axis.remap" => return self.remap(open, target, call, value.range),
@@ -184,11 +203,19 @@ impl<'s> PrimParser<'_, 's> {
         self.add_axis(open, target, min, extent, kind, Some(binding))
     }
 
-    fn remap(&mut self, open: &mut OpenBlock, target: &Expr<'s>, call: &Call<'s>, range: Range) -> Res<()> {
-        let (Some(kinds), Some(values)) =
-            (call.args.first().and_then(Expr::as_str), call.args.get(1).and_then(Expr::as_sequence))
-        else {
-            let message = "T.axis.remap takes the kinds and the loop variables: remap(\"SR\", [i, j])";
+    fn remap(
+        &mut self,
+        open: &mut OpenBlock,
+        target: &Expr<'s>,
+        call: &Call<'s>,
+        range: Range,
+    ) -> Res<()> {
+        let (Some(kinds), Some(values)) = (
+            call.args.first().and_then(Expr::as_str),
+            call.args.get(1).and_then(Expr::as_sequence),
+        ) else {
+            let message =
+                "T.axis.remap takes the kinds and the loop variables: remap(\"SR\", [i, j])";
             return Err(self.error(Kind::Arguments, range, message));
         };
         let targets = match target.as_sequence() {
@@ -255,24 +282,40 @@ impl<'s> PrimParser<'_, 's> {
     }
 
     /// Statements that describe the block. Says whether the statement is one.
-    pub(super) fn block_note(&mut self, open: &mut OpenBlock, name: &str, call: &Call<'s>) -> Res<bool> {
+    pub(super) fn block_note(
+        &mut self,
+        open: &mut OpenBlock,
+        name: &str,
+        call: &Call<'s>,
+    ) -> Res<bool> {
         match name {
             "reads" | "writes" => {
-                let items: Vec<&Expr<'s>> =
-                    call.args.iter().flat_map(|a| a.as_sequence().unwrap_or(std::slice::from_ref(a))).collect();
+                let items: Vec<&Expr<'s>> = call
+                    .args
+                    .iter()
+                    .flat_map(|a| a.as_sequence().unwrap_or(std::slice::from_ref(a)))
+                    .collect();
                 let regions: Res<Vec<_>> = items.into_iter().map(|e| self.region(e)).collect();
                 let slot = if name == "reads" { &mut open.reads } else { &mut open.writes };
                 *slot = Some(regions?);
             }
             "where" => {
                 let [cond] = call.args.as_slice() else {
-                    return Err(self.error(Kind::Arguments, call.func.range, "T.where takes a condition"));
+                    return Err(self.error(
+                        Kind::Arguments,
+                        call.func.range,
+                        "T.where takes a condition",
+                    ));
                 };
                 open.predicate = Some(self.cond(cond)?);
             }
             "block_attr" | "sblock_attr" => {
                 let [notes] = call.args.as_slice() else {
-                    return Err(self.error(Kind::Arguments, call.func.range, "T.block_attr takes a dict"));
+                    return Err(self.error(
+                        Kind::Arguments,
+                        call.func.range,
+                        "T.block_attr takes a dict",
+                    ));
                 };
                 let notes = self.notes(notes)?;
                 open.notes.extend(notes);

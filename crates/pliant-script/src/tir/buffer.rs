@@ -15,19 +15,32 @@ pub(super) struct BufferArgs<'e, 's> {
 }
 
 /// Parameters that describe what compact memory on a CPU always is.
-const IGNORED: &[&str] =
-    &["data", "align", "offset_factor", "buffer_type", "axis_separators", "type", "layout", "allocated_addr"];
+const IGNORED: &[&str] = &[
+    "data",
+    "align",
+    "offset_factor",
+    "buffer_type",
+    "axis_separators",
+    "type",
+    "layout",
+    "allocated_addr",
+];
 
 impl<'s> PrimParser<'_, 's> {
     /// The arguments of `T.Buffer(...)` or `T.Buffer[...]`, if an expression is that.
     pub(super) fn buffer_args<'e>(&self, e: &'e Expr<'s>) -> Option<BufferArgs<'e, 's>> {
         let is_buffer = |head: &Expr<'s>| {
-            matches!(self.tir_name(head).as_deref(), Some("Buffer" | "buffer" | "buffer_decl" | "Tensor"))
+            matches!(
+                self.tir_name(head).as_deref(),
+                Some("Buffer" | "buffer" | "buffer_decl" | "Tensor")
+            )
         };
         match &e.kind {
-            ExprKind::Call(call) if is_buffer(&call.func) => {
-                Some(BufferArgs { positional: &call.args, keywords: &call.keywords, range: e.range })
-            }
+            ExprKind::Call(call) if is_buffer(&call.func) => Some(BufferArgs {
+                positional: &call.args,
+                keywords: &call.keywords,
+                range: e.range,
+            }),
             ExprKind::Subscript(head, index) if is_buffer(head) => {
                 let positional = match &index.kind {
                     // `T.Buffer[(n, 4)]` gives a shape, `T.Buffer[(n, 4), "f32"]` a shape and a type.
@@ -142,7 +155,11 @@ impl<'s> PrimParser<'_, 's> {
         };
         let param = call.args.first().or_else(|| keyword(&call.keywords, "param"));
         let Some(param) = param else {
-            return Err(self.error(Kind::Arguments, value.range, "T.match_buffer needs a parameter"));
+            return Err(self.error(
+                Kind::Arguments,
+                value.range,
+                "T.match_buffer needs a parameter",
+            ));
         };
         let handle = match param.as_name().and_then(|n| self.scope.get(n)) {
             Some(Local::Handle(v)) => *v,
@@ -160,12 +177,14 @@ impl<'s> PrimParser<'_, 's> {
             }
         };
         if self.f.buffer_map.contains_key(&handle) {
-            let message = format!("'{}' is matched with a buffer already", self.cx.slice(param.range));
+            let message =
+                format!("'{}' is matched with a buffer already", self.cx.slice(param.range));
             return Err(self.error(Kind::Structure, value.range, message));
         }
         let rest = if call.args.is_empty() { &call.args[..] } else { &call.args[1..] };
         let keywords: &[Keyword<'s>] = &call.keywords;
-        let args = BufferArgs { positional: rest, keywords: after_param(keywords), range: value.range };
+        let args =
+            BufferArgs { positional: rest, keywords: after_param(keywords), range: value.range };
         self.implicit = true;
         let data = self.buffer_type(&args, name);
         self.implicit = false;
@@ -180,7 +199,8 @@ impl<'s> PrimParser<'_, 's> {
         let Some(call) = value.as_call() else {
             return Err(self.error(Kind::Arguments, value.range, "a buffer needs a shape"));
         };
-        let args = BufferArgs { positional: &call.args, keywords: &call.keywords, range: value.range };
+        let args =
+            BufferArgs { positional: &call.args, keywords: &call.keywords, range: value.range };
         let data = self.buffer_type(&args, name)?;
         let b = self.f.add_buffer(data);
         self.define(name, Local::Buffer(b));
@@ -241,13 +261,22 @@ impl<'s> PrimParser<'_, 's> {
             None if head.as_name().is_some() => {
                 return Err(self.unknown_name(head.as_name().unwrap_or(""), head.range));
             }
-            _ => return Err(self.error(Kind::Value, e.range, "expected a region of a buffer: A[0:n, i]")),
+            _ => {
+                return Err(self.error(
+                    Kind::Value,
+                    e.range,
+                    "expected a region of a buffer: A[0:n, i]",
+                ));
+            }
         };
         let Some(index) = index else {
             // The buffer alone is all of it.
             let shape = self.f.buffer(buffer).shape.clone();
             let zero = self.f.int(0);
-            return Ok(BufferRegion { buffer, region: shape.into_iter().map(|d| (zero, d)).collect() });
+            return Ok(BufferRegion {
+                buffer,
+                region: shape.into_iter().map(|d| (zero, d)).collect(),
+            });
         };
         let items = match &index.kind {
             ExprKind::Tuple(items) => items.as_slice(),

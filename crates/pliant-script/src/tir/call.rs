@@ -160,9 +160,17 @@ impl<'s> PrimParser<'_, 's> {
         self.host_val(value, e.range)
     }
 
-    fn args<'e, const N: usize>(&self, name: &str, e: &Expr<'s>, call: &'e Call<'s>) -> Res<[&'e Expr<'s>; N]> {
-        let all: Vec<&Expr<'s>> =
-            call.args.iter().chain(call.keywords.iter().filter(|k| k.name != "span").map(|k| &k.value)).collect();
+    fn args<'e, const N: usize>(
+        &self,
+        name: &str,
+        e: &Expr<'s>,
+        call: &'e Call<'s>,
+    ) -> Res<[&'e Expr<'s>; N]> {
+        let all: Vec<&Expr<'s>> = call
+            .args
+            .iter()
+            .chain(call.keywords.iter().filter(|k| k.name != "span").map(|k| &k.value))
+            .collect();
         let given = all.len();
         all.try_into().map_err(|_| {
             let message = format!("T.{name} takes {N} arguments, {given} given");
@@ -173,7 +181,11 @@ impl<'s> PrimParser<'_, 's> {
     fn lane_count(&mut self, e: &Expr<'s>) -> Res<u16> {
         match self.val(e)? {
             Val::Int(v) if (1..=4096).contains(&v) => Ok(v as u16),
-            _ => Err(self.error(Kind::Value, e.range, "the number of lanes is a constant from 1 to 4096")),
+            _ => Err(self.error(
+                Kind::Value,
+                e.range,
+                "the number of lanes is a constant from 1 to 4096",
+            )),
         }
     }
 
@@ -197,7 +209,12 @@ impl<'s> PrimParser<'_, 's> {
     fn typed_literal(&mut self, ty: Ty, e: &Expr<'s>, call: &Call<'s>) -> Res<Val> {
         let [arg] = call.args.as_slice() else {
             let help = format!("declare a size by a statement of its own: n = T.{ty}()");
-            return Err(self.error_help(Kind::Structure, e.range, format!("T.{ty} takes one argument"), help));
+            return Err(self.error_help(
+                Kind::Structure,
+                e.range,
+                format!("T.{ty} takes one argument"),
+                help,
+            ));
         };
         if let (ExprKind::BigInt(v), DType::UInt64) = (&arg.kind, ty.dtype) {
             return Ok(Val::Typed(self.f.add_expr(ExprData::Int(*v as i64, ty))));
@@ -205,17 +222,27 @@ impl<'s> PrimParser<'_, 's> {
         let val = match self.val(arg)? {
             Val::Str(s) => match crate::literal::named_float(&s) {
                 Some(v) => Val::Float(v),
-                None => return Err(self.error(Kind::Value, arg.range, format!("\"{s}\" is not a number"))),
+                None => {
+                    return Err(self.error(
+                        Kind::Value,
+                        arg.range,
+                        format!("\"{s}\" is not a number"),
+                    ));
+                }
             },
             val => val,
         };
         match val {
             Val::Int(v) => self.int_const(v, ty, arg.range).map(Val::Typed),
-            Val::Float(v) if ty.dtype.is_float() => self.typed(Val::Float(v), Some(ty), arg.range).map(Val::Typed),
+            Val::Float(v) if ty.dtype.is_float() => {
+                self.typed(Val::Float(v), Some(ty), arg.range).map(Val::Typed)
+            }
             Val::Float(v) if v == v.trunc() && v.abs() < 9e18 && fits(v as i64, ty.dtype) => {
                 self.int_const(v as i64, ty, arg.range).map(Val::Typed)
             }
-            Val::Float(v) => Err(self.error(Kind::Value, arg.range, format!("{v:?} does not fit {ty}"))),
+            Val::Float(v) => {
+                Err(self.error(Kind::Value, arg.range, format!("{v:?} does not fit {ty}")))
+            }
             Val::Typed(x) => Ok(Val::Typed(self.f.cast(x, ty))),
             other => {
                 self.typed(other, None, arg.range)?;
@@ -227,7 +254,8 @@ impl<'s> PrimParser<'_, 's> {
     fn cast_call(&mut self, e: &Expr<'s>, call: &Call<'s>) -> Res<Val> {
         let [a, b] = self.args::<2>("Cast", e, call)?;
         // `T.cast(value, "float32")` has them the other way round.
-        let (ty, value) = if b.as_str().is_some() && a.as_str().is_none() { (b, a) } else { (a, b) };
+        let (ty, value) =
+            if b.as_str().is_some() && a.as_str().is_none() { (b, a) } else { (a, b) };
         let ty = self.ty(ty)?;
         match self.val(value)? {
             Val::Typed(x) => Ok(Val::Typed(self.f.add_expr(ExprData::Cast(ty, x)))),
@@ -295,7 +323,11 @@ impl<'s> PrimParser<'_, 's> {
         let mut ty = Ty::I64;
         if intrin.result() == IntrinResult::Explicit && intrin != Intrin::AddressOf {
             let Some((first, rest)) = args.split_first() else {
-                return Err(self.error(Kind::Arguments, e.range, format!("T.{name} needs the type of its result")));
+                return Err(self.error(
+                    Kind::Arguments,
+                    e.range,
+                    format!("T.{name} needs the type of its result"),
+                ));
             };
             (ty, args) = (self.ty(first)?, rest);
         }
@@ -361,7 +393,8 @@ impl<'s> PrimParser<'_, 's> {
             }
         }
         let mut args = call.args.as_slice();
-        let typed = intrin == Intrin::CallExtern && !call.keywords.iter().any(|k| k.name == "dtype");
+        let typed =
+            intrin == Intrin::CallExtern && !call.keywords.iter().any(|k| k.name == "dtype");
         if typed && let Some((first, rest)) = args.split_first() {
             (ty, args) = (self.ty(first)?, rest);
         }

@@ -103,13 +103,22 @@ impl<'s> PrimParser<'_, 's> {
 
     pub(super) fn index_of(&mut self, val: Val, range: Range) -> Res<IrExpr> {
         if let Val::Float(_) = val {
-            return Err(self.error(Kind::Type, range, "indices and sizes are integers, not floats"));
+            return Err(self.error(
+                Kind::Type,
+                range,
+                "indices and sizes are integers, not floats",
+            ));
         }
         let e = self.typed(val, Some(Ty::I64), range)?;
         let ty = self.f.expr_ty(e);
         if !ty.dtype.is_integer() {
             let message = format!("indices and sizes are integers, found {ty}");
-            return Err(self.error_help(Kind::Type, range, message, "convert it: T.Cast(\"int64\", x)"));
+            return Err(self.error_help(
+                Kind::Type,
+                range,
+                message,
+                "convert it: T.Cast(\"int64\", x)",
+            ));
         }
         Ok(self.f.cast(e, Ty::I64.with_lanes(ty.lanes)))
     }
@@ -158,7 +167,11 @@ impl<'s> PrimParser<'_, 's> {
     }
 
     fn broadcast(&mut self, e: IrExpr, lanes: u16) -> IrExpr {
-        if self.f.expr_ty(e).lanes == lanes { e } else { self.f.add_expr(ExprData::Broadcast(e, lanes)) }
+        if self.f.expr_ty(e).lanes == lanes {
+            e
+        } else {
+            self.f.add_expr(ExprData::Broadcast(e, lanes))
+        }
     }
 
     /// Brings two operands to one type.
@@ -171,7 +184,10 @@ impl<'s> PrimParser<'_, 's> {
         let float = matches!((&a, &b), (Val::Float(_), _) | (_, Val::Float(_)));
         let like = match s.or(t) {
             Some(t) if float && !t.dtype.is_float() => Some(FLOAT.with_lanes(t.lanes)),
-            Some(t) if t.dtype.is_bool() && !matches!((&a, &b), (Val::Int(0 | 1), _) | (_, Val::Int(0 | 1))) => {
+            Some(t)
+                if t.dtype.is_bool()
+                    && !matches!((&a, &b), (Val::Int(0 | 1), _) | (_, Val::Int(0 | 1))) =>
+            {
                 Some(Ty::I64.with_lanes(t.lanes))
             }
             other => other,
@@ -198,7 +214,9 @@ impl<'s> PrimParser<'_, 's> {
         match &e.kind {
             ExprKind::Name(name) => self.name(name, e),
             ExprKind::Int(v) => Ok(Val::Int(*v)),
-            ExprKind::BigInt(_) => Err(self.error(Kind::Value, e.range, "integer does not fit 64 bits")),
+            ExprKind::BigInt(_) => {
+                Err(self.error(Kind::Value, e.range, "integer does not fit 64 bits"))
+            }
             ExprKind::Float(v) => Ok(Val::Float(*v)),
             ExprKind::Bool(v) => {
                 let data = ExprData::Int(i64::from(*v), Ty::BOOL);
@@ -268,11 +286,14 @@ impl<'s> PrimParser<'_, 's> {
         Ok(match value {
             HostValue::Int(v) => Val::Int(v),
             HostValue::Float(v) => Val::Float(v),
-            HostValue::Bool(v) => Val::Typed(self.f.add_expr(ExprData::Int(i64::from(v), Ty::BOOL))),
+            HostValue::Bool(v) => {
+                Val::Typed(self.f.add_expr(ExprData::Int(i64::from(v), Ty::BOOL)))
+            }
             HostValue::Str(s) => Val::Str(s),
             HostValue::DType(_) => Val::DType,
             HostValue::List(items) | HostValue::Tuple(items) => {
-                let items: Res<Vec<Val>> = items.into_iter().map(|v| self.host_val(v, range)).collect();
+                let items: Res<Vec<Val>> =
+                    items.into_iter().map(|v| self.host_val(v, range)).collect();
                 Val::Seq(items?)
             }
             HostValue::Sym(s) => Val::Typed(self.host_sym(&s)),
@@ -332,12 +353,20 @@ impl<'s> PrimParser<'_, 's> {
                 let value = self.cx.eval(e.range)?;
                 return self.host_val(value, e.range);
             }
-            return Err(self.error(Kind::UnknownName, range, format!("no attribute '{name}' here")));
+            return Err(self.error(
+                Kind::UnknownName,
+                range,
+                format!("no attribute '{name}' here"),
+            ));
         };
         let b = *b;
         match name {
-            "shape" => Ok(Val::Seq(self.f.buffer(b).shape.iter().map(|&d| Val::Typed(d)).collect())),
-            "strides" => Ok(Val::Seq(self.f.buffer(b).strides.iter().map(|&d| Val::Typed(d)).collect())),
+            "shape" => {
+                Ok(Val::Seq(self.f.buffer(b).shape.iter().map(|&d| Val::Typed(d)).collect()))
+            }
+            "strides" => {
+                Ok(Val::Seq(self.f.buffer(b).strides.iter().map(|&d| Val::Typed(d)).collect()))
+            }
             "dtype" => Ok(Val::DType),
             "data" => {
                 let zero = self.f.int(0);
@@ -354,9 +383,7 @@ impl<'s> PrimParser<'_, 's> {
     }
 
     fn subscript(&mut self, e: &Expr<'s>, value: &Expr<'s>, index: &Expr<'s>) -> Res<Val> {
-        if !self.is_local(value)
-            && value.dotted().is_some_and(|p| self.cx.lookup(p[0]).is_some())
-        {
+        if !self.is_local(value) && value.dotted().is_some_and(|p| self.cx.lookup(p[0]).is_some()) {
             let value = self.cx.eval(e.range)?;
             return self.host_val(value, e.range);
         }
@@ -386,7 +413,12 @@ impl<'s> PrimParser<'_, 's> {
     }
 
     /// The indices of an access, one per dim. A slice of constant extent is a vector.
-    pub(super) fn indices(&mut self, b: Buffer, index: &Expr<'s>, range: Range) -> Res<Vec<IrExpr>> {
+    pub(super) fn indices(
+        &mut self,
+        b: Buffer,
+        index: &Expr<'s>,
+        range: Range,
+    ) -> Res<Vec<IrExpr>> {
         let items = match &index.kind {
             ExprKind::Tuple(items) => items.as_slice(),
             _ => std::slice::from_ref(index),
@@ -399,7 +431,8 @@ impl<'s> PrimParser<'_, 's> {
                 continue;
             };
             let (start, extent) = self.slice(item, b, out.len())?;
-            let lanes = self.f.as_int(extent).and_then(|n| u16::try_from(n).ok()).filter(|n| *n > 0);
+            let lanes =
+                self.f.as_int(extent).and_then(|n| u16::try_from(n).ok()).filter(|n| *n > 0);
             let Some(lanes) = lanes else {
                 let message = "a slice here is a vector: its extent must be a small constant";
                 return Err(self.error(Kind::Value, item.range, message));
@@ -447,7 +480,9 @@ impl<'s> PrimParser<'_, 's> {
                         let v = -f64::from_bits(bits);
                         Ok(Val::Typed(self.f.add_expr(ExprData::Float(v.to_bits(), ty))))
                     }
-                    ExprData::Int(v, ty) if ty.dtype.is_int() && v != i64::MIN && fits(-v, ty.dtype) => {
+                    ExprData::Int(v, ty)
+                        if ty.dtype.is_int() && v != i64::MIN && fits(-v, ty.dtype) =>
+                    {
                         Ok(Val::Typed(self.f.add_expr(ExprData::Int(-v, ty))))
                     }
                     _ => {
@@ -543,7 +578,9 @@ impl<'s> PrimParser<'_, 's> {
                 CmpOp::Le => BinOp::Le,
                 CmpOp::Gt => BinOp::Gt,
                 CmpOp::Ge => BinOp::Ge,
-                CmpOp::Host => return Err(self.error(Kind::Unsupported, range, "not a comparison of numbers")),
+                CmpOp::Host => {
+                    return Err(self.error(Kind::Unsupported, range, "not a comparison of numbers"));
+                }
             };
             let one = self.f.binary(op, x, y);
             out = Some(match out {

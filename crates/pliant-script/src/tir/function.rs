@@ -23,9 +23,11 @@ pub(crate) fn parse_function<'s>(cx: &Cx<'s>, def: &FunctionDef<'s>) -> Res<Prim
     };
     p.f.span = cx.span(def.name_range);
     for call in def.decorators.iter().filter_map(Expr::as_call) {
-        for (name, value) in
-            crate::module::bool_keywords(cx, call, &["private", "s_tir", "check_well_formed", "tirx"])?
-        {
+        for (name, value) in crate::module::bool_keywords(
+            cx,
+            call,
+            &["private", "s_tir", "check_well_formed", "tirx"],
+        )? {
             p.f.private |= name == "private" && value;
         }
     }
@@ -114,7 +116,10 @@ impl<'s> PrimParser<'_, 's> {
         match self.tir_call(e) {
             Some((name, call)) => match name.as_str() {
                 "var" | "Var" | "size_var" | "SizeVar" => true,
-                name => call.args.is_empty() && crate::context::parse_dtype(name).is_some_and(DType::is_integer),
+                name => {
+                    call.args.is_empty()
+                        && crate::context::parse_dtype(name).is_some_and(DType::is_integer)
+                }
             },
             None => false,
         }

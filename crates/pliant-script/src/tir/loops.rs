@@ -23,7 +23,12 @@ pub(super) struct Loop {
 
 impl<'s> PrimParser<'_, 's> {
     /// `for targets in iter: body`.
-    pub(super) fn for_stmt(&mut self, target: &Expr<'s>, iter: &Expr<'s>, body: &[Stmt<'s>]) -> Res<IrStmt> {
+    pub(super) fn for_stmt(
+        &mut self,
+        target: &Expr<'s>,
+        iter: &Expr<'s>,
+        body: &[Stmt<'s>],
+    ) -> Res<IrStmt> {
         let ranges = self.loop_ranges(iter)?;
         let targets = match target.as_sequence() {
             Some(items) => items,
@@ -53,7 +58,8 @@ impl<'s> PrimParser<'_, 's> {
     /// The loops around a body, the first outermost.
     pub(super) fn nest(&mut self, nest: Vec<Loop>, mut body: IrStmt) -> IrStmt {
         for Loop { var, min, extent, kind, notes } in nest.into_iter().rev() {
-            body = self.f.add_stmt(StmtData::For { var, min, extent, kind, body, annotations: notes });
+            body =
+                self.f.add_stmt(StmtData::For { var, min, extent, kind, body, annotations: notes });
         }
         body
     }
@@ -171,7 +177,9 @@ impl<'s> PrimParser<'_, 's> {
                     _ => None,
                 }
             }
-            (Some(_), _) => return Err(self.error(Kind::Arguments, e.range, "a domain is (first, end)")),
+            (Some(_), _) => {
+                return Err(self.error(Kind::Arguments, e.range, "a domain is (first, end)"));
+            }
             _ => None,
         };
         match pair {

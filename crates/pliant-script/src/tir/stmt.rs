@@ -20,7 +20,11 @@ enum Item {
 
 impl<'s> PrimParser<'_, 's> {
     /// A list of statements as one. `block` is the block whose own list this is.
-    pub(super) fn stmts(&mut self, stmts: &[Stmt<'s>], mut block: Option<&mut OpenBlock>) -> Res<IrStmt> {
+    pub(super) fn stmts(
+        &mut self,
+        stmts: &[Stmt<'s>],
+        mut block: Option<&mut OpenBlock>,
+    ) -> Res<IrStmt> {
         let mark = self.open_scope();
         let mut items = Vec::with_capacity(stmts.len());
         let mut failed = false;
@@ -50,7 +54,9 @@ impl<'s> PrimParser<'_, 's> {
                 }
                 Item::Let(v, value) => StmtData::Let(v, value, self.rest(&mut list)),
                 Item::Alloc(b) => StmtData::Alloc(b, self.rest(&mut list)),
-                Item::Assert(cond, message) => StmtData::Assert(cond, message, self.rest(&mut list)),
+                Item::Assert(cond, message) => {
+                    StmtData::Assert(cond, message, self.rest(&mut list))
+                }
             };
             list.push(self.f.add_stmt(data));
         }
@@ -79,13 +85,24 @@ impl<'s> PrimParser<'_, 's> {
         }
     }
 
-    fn stmt(&mut self, stmt: &Stmt<'s>, block: Option<&mut OpenBlock>, out: &mut Vec<Item>) -> Res<()> {
+    fn stmt(
+        &mut self,
+        stmt: &Stmt<'s>,
+        block: Option<&mut OpenBlock>,
+        out: &mut Vec<Item>,
+    ) -> Res<()> {
         match &stmt.kind {
-            StmtKind::Pass | StmtKind::Return(None | Some(Expr { kind: ExprKind::None, .. })) => Ok(()),
+            StmtKind::Pass | StmtKind::Return(None | Some(Expr { kind: ExprKind::None, .. })) => {
+                Ok(())
+            }
             StmtKind::Expr(e) => self.expr_stmt(e, block, out),
             StmtKind::Assign(targets, value) => {
                 let [target] = targets.as_slice() else {
-                    return Err(self.error(Kind::Unsupported, stmt.range, "one target is assigned at a time"));
+                    return Err(self.error(
+                        Kind::Unsupported,
+                        stmt.range,
+                        "one target is assigned at a time",
+                    ));
                 };
                 self.assign(target, value, block, out)
             }
@@ -94,9 +111,11 @@ impl<'s> PrimParser<'_, 's> {
                 out.push(item);
                 Ok(())
             }
-            StmtKind::AnnAssign(_, annotation, None) => {
-                Err(self.error(Kind::Structure, annotation.range, "an annotated name needs a value"))
-            }
+            StmtKind::AnnAssign(_, annotation, None) => Err(self.error(
+                Kind::Structure,
+                annotation.range,
+                "an annotated name needs a value",
+            )),
             StmtKind::AugAssign(target, op, value) => {
                 let s = self.update(target, *op, value, stmt.range)?;
                 out.push(Item::Stmt(s));
@@ -116,7 +135,8 @@ impl<'s> PrimParser<'_, 's> {
             StmtKind::If(cond, then, otherwise) => {
                 let cond = self.cond(cond)?;
                 let then = self.nested(then);
-                let otherwise = if otherwise.is_empty() { None } else { Some(self.nested(otherwise)?) };
+                let otherwise =
+                    if otherwise.is_empty() { None } else { Some(self.nested(otherwise)?) };
                 let data = StmtData::If(cond, then?, otherwise);
                 out.push(Item::Stmt(self.f.add_stmt(data)));
                 Ok(())
@@ -149,12 +169,22 @@ impl<'s> PrimParser<'_, 's> {
         s
     }
 
-    fn assertion(&mut self, cond: &Expr<'s>, message: Option<&Expr<'s>>) -> Res<(IrExpr, Arc<str>)> {
+    fn assertion(
+        &mut self,
+        cond: &Expr<'s>,
+        message: Option<&Expr<'s>>,
+    ) -> Res<(IrExpr, Arc<str>)> {
         let text = match message {
             None => self.cx.slice(cond.range).to_string(),
             Some(e) => match self.val(e)? {
                 Val::Str(s) => s,
-                _ => return Err(self.error(Kind::Value, e.range, "the message of an assert is a string")),
+                _ => {
+                    return Err(self.error(
+                        Kind::Value,
+                        e.range,
+                        "the message of an assert is a string",
+                    ));
+                }
             },
         };
         Ok((self.cond(cond)?, text.into()))
@@ -181,7 +211,12 @@ impl<'s> PrimParser<'_, 's> {
                 Some(open) => self.axis(open, target, value),
                 None => {
                     let message = "an axis belongs at the top of a block";
-                    Err(self.error_help(Kind::Structure, value.range, message, "with T.block(\"name\"): ..."))
+                    Err(self.error_help(
+                        Kind::Structure,
+                        value.range,
+                        message,
+                        "with T.block(\"name\"): ...",
+                    ))
                 }
             };
         }
@@ -200,7 +235,9 @@ impl<'s> PrimParser<'_, 's> {
         }
         match self.tir_call(value).map(|(name, call)| (name, call.args.len())) {
             Some((name, _)) if name == "match_buffer" => return self.match_buffer(target, value),
-            Some((name, _)) if is_alloc(&name) => return self.alloc(&name, target, value, block, out),
+            Some((name, _)) if is_alloc(&name) => {
+                return self.alloc(&name, target, value, block, out);
+            }
             Some((name, 1)) if matches!(name.as_str(), "bind" | "let" | "meta_var") => {
                 let inner = value.as_call().and_then(|c| c.args.first());
                 if let Some(inner) = inner {
@@ -217,7 +254,11 @@ impl<'s> PrimParser<'_, 's> {
         let val = self.val(value)?;
         let Some(name) = target.as_name() else {
             let (Some(names), Val::Seq(items)) = (target.as_sequence(), val) else {
-                return Err(self.error(Kind::Structure, target.range, "expected a name or an element"));
+                return Err(self.error(
+                    Kind::Structure,
+                    target.range,
+                    "expected a name or an element",
+                ));
             };
             if names.len() != items.len() {
                 let message = format!("{} names for {} values", names.len(), items.len());
@@ -254,7 +295,12 @@ impl<'s> PrimParser<'_, 's> {
     }
 
     /// `x: T.int64 = value`, `x: T.let[T.int32] = value`.
-    fn annotated_let(&mut self, target: &Expr<'s>, annotation: &Expr<'s>, value: &Expr<'s>) -> Res<Item> {
+    fn annotated_let(
+        &mut self,
+        target: &Expr<'s>,
+        annotation: &Expr<'s>,
+        value: &Expr<'s>,
+    ) -> Res<Item> {
         let Some(name) = target.as_name() else {
             return Err(self.error(Kind::Structure, target.range, "expected a name"));
         };
@@ -298,7 +344,12 @@ impl<'s> PrimParser<'_, 's> {
     }
 
     /// The buffer and the indices of `A[i, j]`.
-    fn element(&mut self, head: &Expr<'s>, index: &Expr<'s>, range: Range) -> Res<(Buffer, Vec<IrExpr>)> {
+    fn element(
+        &mut self,
+        head: &Expr<'s>,
+        index: &Expr<'s>,
+        range: Range,
+    ) -> Res<(Buffer, Vec<IrExpr>)> {
         match self.val(head)? {
             Val::Buffer(b) => Ok((b, self.indices(b, index, range)?)),
             Val::Handle(_) => Err(self.error_help(
@@ -314,13 +365,20 @@ impl<'s> PrimParser<'_, 's> {
     fn store(&mut self, b: Buffer, indices: Vec<IrExpr>, val: Val, range: Range) -> Res<IrStmt> {
         let lanes = indices.iter().map(|&i| self.f.expr_ty(i).lanes).max().unwrap_or(1);
         let data = self.f.buffer(b);
-        let (ty, what) = (Ty::scalar(data.dtype).with_lanes(lanes), format!("buffer '{}'", data.name));
+        let (ty, what) =
+            (Ty::scalar(data.dtype).with_lanes(lanes), format!("buffer '{}'", data.name));
         let value = self.convert(val, ty, &what, range)?;
         Ok(self.f.store(b, &indices, value))
     }
 
     /// `A[i] += value`.
-    fn update(&mut self, target: &Expr<'s>, op: BinOp, value: &Expr<'s>, range: Range) -> Res<IrStmt> {
+    fn update(
+        &mut self,
+        target: &Expr<'s>,
+        op: BinOp,
+        value: &Expr<'s>,
+        range: Range,
+    ) -> Res<IrStmt> {
         let ExprKind::Subscript(head, index) = &target.kind else {
             return Err(self.error_help(
                 Kind::Unsupported,
@@ -338,7 +396,12 @@ impl<'s> PrimParser<'_, 's> {
 
     // ---- expression statements ----
 
-    fn expr_stmt(&mut self, e: &Expr<'s>, block: Option<&mut OpenBlock>, out: &mut Vec<Item>) -> Res<()> {
+    fn expr_stmt(
+        &mut self,
+        e: &Expr<'s>,
+        block: Option<&mut OpenBlock>,
+        out: &mut Vec<Item>,
+    ) -> Res<()> {
         if matches!(e.kind, ExprKind::Host) && self.cx.slice(e.range) == "..." {
             return Ok(());
         }
@@ -354,22 +417,40 @@ impl<'s> PrimParser<'_, 's> {
             if self.block_note(open, &name, call)? {
                 return Ok(());
             }
-        } else if matches!(name.as_str(), "reads" | "writes" | "where" | "block_attr" | "sblock_attr") {
+        } else if matches!(
+            name.as_str(),
+            "reads" | "writes" | "where" | "block_attr" | "sblock_attr"
+        ) {
             let message = format!("T.{name} belongs at the top of a block");
-            return Err(self.error_help(Kind::Structure, e.range, message, "with T.block(\"name\"): ..."));
+            return Err(self.error_help(
+                Kind::Structure,
+                e.range,
+                message,
+                "with T.block(\"name\"): ...",
+            ));
         }
         match name.as_str() {
             "func_attr" => {
                 let notes = match call.args.as_slice() {
                     [arg] => self.notes(arg)?,
-                    _ => return Err(self.error(Kind::Arguments, e.range, "T.func_attr takes one dict")),
+                    _ => {
+                        return Err(self.error(
+                            Kind::Arguments,
+                            e.range,
+                            "T.func_attr takes one dict",
+                        ));
+                    }
                 };
                 self.f.attrs.extend(notes);
                 Ok(())
             }
             "evaluate" => {
                 let [arg] = call.args.as_slice() else {
-                    return Err(self.error(Kind::Arguments, e.range, "T.evaluate takes one expression"));
+                    return Err(self.error(
+                        Kind::Arguments,
+                        e.range,
+                        "T.evaluate takes one expression",
+                    ));
                 };
                 let x = self.scalar(arg, None)?;
                 out.push(Item::Stmt(self.f.add_stmt(StmtData::Evaluate(x))));
@@ -378,8 +459,17 @@ impl<'s> PrimParser<'_, 's> {
             "bind" => self.bind(call, e.range, out),
             "init" | "block" | "sblock" | "grid" | "serial" | "parallel" => {
                 let message = format!("T.{name} opens a block of statements");
-                let help = if matches!(name.as_str(), "init" | "block" | "sblock") { "with" } else { "for ... in" };
-                Err(self.error_help(Kind::Structure, e.range, message, format!("write: {help} T.{name}(...):")))
+                let help = if matches!(name.as_str(), "init" | "block" | "sblock") {
+                    "with"
+                } else {
+                    "for ... in"
+                };
+                Err(self.error_help(
+                    Kind::Structure,
+                    e.range,
+                    message,
+                    format!("write: {help} T.{name}(...):"),
+                ))
             }
             _ if Intrin::from_name(&name).is_some() || name.starts_with("call_") => {
                 let x = self.scalar(e, None)?;
@@ -396,7 +486,8 @@ impl<'s> PrimParser<'_, 's> {
 
     /// `T.bind(value, var=x)`: a variable for the rest of the list.
     fn bind(&mut self, call: &Call<'s>, range: Range, out: &mut Vec<Item>) -> Res<()> {
-        let var = call.keywords.iter().find(|k| k.name == "var").map(|k| &k.value).or(call.args.get(1));
+        let var =
+            call.keywords.iter().find(|k| k.name == "var").map(|k| &k.value).or(call.args.get(1));
         let (Some(value), Some(var)) = (call.args.first(), var) else {
             return Err(self.error(Kind::Arguments, range, "T.bind takes a value and a variable"));
         };
@@ -428,7 +519,8 @@ impl<'s> PrimParser<'_, 's> {
     ) -> Res<()> {
         let Some(((context, target), rest)) = items.split_first() else { return Ok(()) };
         let Some((name, call)) = self.tir_call(context) else {
-            let message = "a loop function opens only T.block, T.init, T.LetStmt, T.Assert and loops";
+            let message =
+                "a loop function opens only T.block, T.init, T.LetStmt, T.Assert and loops";
             return Err(self.error(Kind::Unsupported, context.range, message));
         };
         if !rest.is_empty() {
@@ -444,7 +536,9 @@ impl<'s> PrimParser<'_, 's> {
                         open.init = Some(init);
                         Ok(())
                     }
-                    None => Err(self.error(Kind::Structure, stmt.range, "T.init belongs into a block")),
+                    None => {
+                        Err(self.error(Kind::Structure, stmt.range, "T.init belongs into a block"))
+                    }
                 };
             }
             "grid" | "serial" | "parallel" | "vectorized" | "unroll" => {
@@ -508,7 +602,11 @@ impl<'s> PrimParser<'_, 's> {
             }
             "Assert" => {
                 let Some(cond) = call.args.first() else {
-                    return Err(self.error(Kind::Arguments, context.range, "T.Assert needs a condition"));
+                    return Err(self.error(
+                        Kind::Arguments,
+                        context.range,
+                        "T.Assert needs a condition",
+                    ));
                 };
                 let (cond, message) = self.assertion(cond, call.args.get(1))?;
                 items.push(Item::Assert(cond, message));
@@ -516,7 +614,11 @@ impl<'s> PrimParser<'_, 's> {
             }
             name if is_alloc(name) => {
                 let Some(target) = target.and_then(Expr::as_name) else {
-                    return Err(self.error(Kind::Structure, context.range, "a buffer needs a name"));
+                    return Err(self.error(
+                        Kind::Structure,
+                        context.range,
+                        "a buffer needs a name",
+                    ));
                 };
                 let b = self.allocation(target, context)?;
                 items.push(Item::Alloc(b));
@@ -528,5 +630,8 @@ impl<'s> PrimParser<'_, 's> {
 }
 
 fn is_alloc(name: &str) -> bool {
-    matches!(name, "alloc_buffer" | "sblock_alloc_buffer" | "decl_buffer" | "allocate" | "alloc_local")
+    matches!(
+        name,
+        "alloc_buffer" | "sblock_alloc_buffer" | "decl_buffer" | "allocate" | "alloc_local"
+    )
 }

@@ -16,7 +16,11 @@ pub fn module(text: &str) -> IRModule {
 /// The print of a module.
 #[allow(dead_code, reason = "each test file uses some of these")]
 pub fn print(module: &IRModule) -> String {
-    print_module(module, pliant_ops::registry(), &PrintOptions { header: false, ..PrintOptions::complete() })
+    print_module(
+        module,
+        pliant_ops::registry(),
+        &PrintOptions { header: false, ..PrintOptions::complete() },
+    )
 }
 
 /// Parses, checks that the parse of the print prints the same, and returns the print.
@@ -39,7 +43,12 @@ pub fn report(text: &str, errors: &[Diagnostic]) -> String {
             let (line, column) = map.line_column(d.span).unwrap_or((0, 0));
             let at = text.get(d.span.start as usize..d.span.end as usize).unwrap_or("");
             let help = d.help.as_ref().map(|h| format!(" ({h})")).unwrap_or_default();
-            format!("{line}:{column} `{}` {}: {}{help}", at.lines().next().unwrap_or(""), d.code, d.message)
+            format!(
+                "{line}:{column} `{}` {}: {}{help}",
+                at.lines().next().unwrap_or(""),
+                d.code,
+                d.message
+            )
         })
         .collect();
     lines.join("\n")
