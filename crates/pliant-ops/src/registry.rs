@@ -98,6 +98,10 @@ impl OpRegistry for Registry {
         })
     }
 
+    fn names(&self) -> Vec<&'static str> {
+        self.decls().map(|decl| decl.name).chain(self.user_ops()).collect()
+    }
+
     fn signature(&self, op: Op) -> Option<&OpSignature> {
         Some(match self.entry(op.0)? {
             Entry::Library { signature, .. } => signature,
