@@ -116,11 +116,7 @@ impl Vectorizer {
             }
             ExprData::Select(c, a, b) => {
                 let (c, a, b) = (self.expr(f, c)?, self.expr(f, a)?, self.expr(f, b)?);
-                let widen = |f: &mut PrimFunc, x: Expr| match f.expr_ty(x).lanes {
-                    1 => f.add_expr(ExprData::Broadcast(x, lanes)),
-                    _ => x,
-                };
-                let (a, b) = (widen(f, a), widen(f, b));
+                let (a, b) = (self.widen(f, a), self.widen(f, b));
                 Some(f.add_expr(ExprData::Select(c, a, b)))
             }
             ExprData::Load(buffer, indices) => {
@@ -188,7 +184,16 @@ impl Vectorizer {
         {
             return None;
         }
+        let (a, b) = (self.widen(f, a), self.widen(f, b));
         Some(f.binary(op, a, b))
+    }
+
+    /// A scalar repeated in all lanes.
+    fn widen(&self, f: &mut PrimFunc, e: Expr) -> Expr {
+        match f.expr_ty(e).lanes {
+            1 => f.add_expr(ExprData::Broadcast(e, self.lanes)),
+            _ => e,
+        }
     }
 }
 

@@ -35,9 +35,18 @@ pub struct Arg {
     word: u64,
 }
 
-/// A row-major view of a slice.
+/// A row-major view of a slice that is only read.
 pub fn tensor<T: Elem>(data: &[T], shape: &[usize]) -> Arg {
-    assert_eq!(data.len(), shape.iter().product::<usize>());
+    view::<T>(data.as_ptr().cast_mut(), data.len(), shape)
+}
+
+/// A row-major view of a slice that is written.
+pub fn output<T: Elem>(data: &mut [T], shape: &[usize]) -> Arg {
+    view::<T>(data.as_mut_ptr(), data.len(), shape)
+}
+
+fn view<T: Elem>(data: *mut T, len: usize, shape: &[usize]) -> Arg {
+    assert_eq!(len, shape.iter().product::<usize>());
     let shape: Vec<i64> = shape.iter().map(|&d| d as i64).collect();
     let mut strides = vec![1i64; shape.len()];
     for i in (1..shape.len()).rev() {
@@ -45,7 +54,7 @@ pub fn tensor<T: Elem>(data: &[T], shape: &[usize]) -> Arg {
     }
     let (code, bits) = T::DTYPE.to_dlpack();
     let tensor = DLTensor {
-        data: data.as_ptr().cast_mut().cast(),
+        data: data.cast(),
         device: DLDevice { device_type: 1, device_id: 0 },
         ndim: shape.len() as i32,
         dtype: DLDataType { code, bits, lanes: 1 },
@@ -54,12 +63,6 @@ pub fn tensor<T: Elem>(data: &[T], shape: &[usize]) -> Arg {
         byte_offset: 0,
     };
     Arg { shape, strides, tensor: Some(tensor), word: 0 }
-}
-
-/// An output tensor over a slice.
-pub fn output<T: Elem>(data: &mut [T], shape: &[usize]) -> Arg {
-    let data: &[T] = data;
-    tensor(data, shape)
 }
 
 /// An integer argument.

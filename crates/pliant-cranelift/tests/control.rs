@@ -1,0 +1,284 @@
+//! Control flow, checks, allocation, cancellation and errors of functions written by hand.
+
+mod common;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use common::*;
+use pliant_ir::tir::{BinOp, BufferData, ExprData, ForKind, Intrin, PrimFunc, Scope, StmtData, Ty};
+use pliant_tensor::DType;
+
+#[test]
+fn while_if_and_let() {
+    // C[i] = the number of Collatz steps from A[i].
+    let mut f = PrimFunc::new();
+    let n = size(&mut f, "n");
+    let a = param(&mut f, "A", &[n], DType::Int64);
+    let c = param(&mut f, "C", &[n], DType::Int64);
+    let one = f.int(1);
+    let x = f.add_buffer(BufferData {
+        name: "x".into(),
+        dtype: DType::Int64,
+        shape: vec![one],
+        strides: Vec::new(),
+        elem_offset: None,
+        scope: Scope::Local,
+    });
+    let (zero, two, three) = (f.int(0), f.int(2), f.int(3));
+    let i = f.size_var("i");
+    let ie = f.var_expr(i);
+    let start = f.load(a, &[ie]);
+    let s1 = f.store(x, &[zero], start);
+    let s2 = f.store(c, &[ie], zero);
+    let cur = f.load(x, &[zero]);
+    let cond = f.binary(BinOp::Gt, cur, one);
+    let half = f.size_var("half");
+    let half_e = f.var_expr(half);
+    let rest = f.binary(BinOp::FloorMod, cur, two);
+    let even = f.binary(BinOp::Eq, rest, zero);
+    let then = f.store(x, &[zero], half_e);
+    let half_value = f.binary(BinOp::FloorDiv, cur, two);
+    let then = f.add_stmt(StmtData::Let(half, half_value, then));
+    let odd = f.mul(cur, three);
+    let odd = f.add(odd, one);
+    let other = f.store(x, &[zero], odd);
+    let step = f.add_stmt(StmtData::If(even, then, Some(other)));
+    let count = f.load(c, &[ie]);
+    let count = f.add(count, one);
+    let count = f.store(c, &[ie], count);
+    let body = f.seq(vec![step, count]);
+    let walk = f.add_stmt(StmtData::While(cond, body));
+    let body = f.seq(vec![s1, s2, walk]);
+    let body = f.add_stmt(StmtData::Alloc(x, body));
+    f.body = f.add_stmt(StmtData::For {
+        var: i,
+        min: zero,
+        extent: n,
+        kind: ForKind::Parallel,
+        body,
+        annotations: Vec::new(),
+    });
+    let k = build(&f);
+    let steps = |mut x: i64| {
+        let mut n = 0;
+        while x > 1 {
+            x = if x % 2 == 0 { x / 2 } else { 3 * x + 1 };
+            n += 1;
+        }
+        n
+    };
+    for n in SIZES {
+        let a: Vec<i64> = (0..n as i64).collect();
+        both(|rt| {
+            let mut c = vec![-1i64; n];
+            k.call(vec![tensor(&a, &[n]), output(&mut c, &[n])], rt).unwrap();
+            assert_eq!(c, a.iter().map(|&x| steps(x)).collect::<Vec<_>>());
+        });
+    }
+}
+
+/// `while True: pass`, and a serial loop of 2^62 turns.
+fn endless(kind: usize) -> PrimFunc {
+    let mut f = PrimFunc::new();
+    let n = size(&mut f, "n");
+    let a = param(&mut f, "A", &[n], DType::Float32);
+    let zero = f.int(0);
+    let x = f.load(a, &[zero]);
+    let body = f.store(a, &[zero], x);
+    f.body = match kind {
+        0 => {
+            let yes = f.add_expr(ExprData::Int(1, Ty::BOOL));
+            f.add_stmt(StmtData::While(yes, body))
+        }
+        _ => {
+            let extent = f.int(1 << 62);
+            let var = f.size_var("i");
+            let kind = ForKind::Serial;
+            f.add_stmt(StmtData::For {
+                var,
+                min: zero,
+                extent,
+                kind,
+                body,
+                annotations: Vec::new(),
+            })
+        }
+    };
+    f
+}
+
+#[test]
+fn endless_loops_can_be_stopped() {
+    for kind in 0..2 {
+        let k = build(&endless(kind));
+        let flag = AtomicBool::new(false);
+        std::thread::scope(|s| {
+            s.spawn(|| {
+                std::thread::sleep(std::time::Duration::from_millis(30));
+                flag.store(true, Ordering::Relaxed);
+            });
+            let mut a = [1f32];
+            let error = k.call(vec![output(&mut a, &[1])], &runtime(None, &flag)).unwrap_err();
+            assert_eq!(error, format!("status {}", pliant_exec::abi::STATUS_CANCELLED));
+        });
+    }
+}
+
+#[test]
+fn asserts_and_conditional_loads() {
+    // C[i] = A[i - 1] if i > 0 else 0, and A[0] must be positive.
+    let mut f = PrimFunc::new();
+    let n = size(&mut f, "n");
+    let a = param(&mut f, "A", &[n], DType::Float32);
+    let c = param(&mut f, "C", &[n], DType::Float32);
+    let (zero, one) = (f.int(0), f.int(1));
+    let s = stage(&mut f, "C", &[(n, S)], |f, v| {
+        let i = f.binary(BinOp::Sub, v[0], one);
+        let x = f.load(a, &[i]);
+        let pos = f.binary(BinOp::Gt, v[0], zero);
+        let fz = f.const_of(0.0, DType::Float32);
+        // A select: both sides would be read, so the check must make it lazy.
+        let value = f.add_expr(ExprData::Select(pos, x, fz));
+        Write { buffer: c, indices: v.to_vec(), init: None, value }
+    });
+    let first = f.load(a, &[zero]);
+    let fz = f.const_of(0.0, DType::Float32);
+    let good = f.binary(BinOp::Gt, first, fz);
+    f.body = f.add_stmt(StmtData::Assert(good, Arc::from("A must start above 0"), s));
+    let k = build(&f);
+    let a = [1f32, 2.0, 3.0];
+    let mut c = [9f32; 3];
+    k.run(vec![tensor(&a, &[3]), output(&mut c, &[3])]).unwrap();
+    assert_eq!(c, [0.0, 1.0, 2.0]);
+    let a = [-1f32, 2.0, 3.0];
+    let error = k.run(vec![tensor(&a, &[3]), output(&mut c, &[3])]).unwrap_err();
+    assert_eq!(error, "A must start above 0");
+    // An empty A has no first element to look at.
+    let empty: [f32; 0] = [];
+    let mut none: [f32; 0] = [];
+    let error = k.run(vec![tensor(&empty, &[0]), output(&mut none, &[0])]).unwrap_err();
+    assert_eq!(error, "index out of bounds: dim 0 of 'A' has n elements");
+}
+
+#[test]
+fn stores_outside_are_refused() {
+    let mut f = PrimFunc::new();
+    let n = size(&mut f, "n");
+    let c = param(&mut f, "C", &[n], DType::Float32);
+    let m = f.size_var("m");
+    f.params.push(m);
+    let m = f.var_expr(m);
+    f.body = stage(&mut f, "C", &[(m, S)], |f, v| {
+        let value = f.const_of(1.5, DType::Float32);
+        Write { buffer: c, indices: v.to_vec(), init: None, value }
+    });
+    let k = build(&f);
+    let mut c = vec![0f32; 40];
+    k.run(vec![output(&mut c, &[40]), int(40)]).unwrap();
+    assert!(c.iter().all(|&x| x == 1.5));
+    k.run(vec![output(&mut c, &[40]), int(-3)]).unwrap();
+    let error = k.run(vec![output(&mut c, &[40]), int(41)]).unwrap_err();
+    assert_eq!(error, "index out of bounds: dim 0 of 'C' has n elements");
+}
+
+#[test]
+fn workspaces_of_dynamic_size() {
+    // T = A * 2 (kept, since it is read backwards), C[i] = T[n - 1 - i] + T[i].
+    let mut f = PrimFunc::new();
+    let n = size(&mut f, "n");
+    let a = param(&mut f, "A", &[n], DType::Float32);
+    let c = param(&mut f, "C", &[n], DType::Float32);
+    let t = f.compact_buffer("T", vec![n], DType::Float32);
+    let one = f.int(1);
+    let s1 = stage(&mut f, "T", &[(n, S)], |f, v| {
+        let x = f.load(a, v);
+        let value = f.call(Intrin::Exp, &[x]);
+        Write { buffer: t, indices: v.to_vec(), init: None, value }
+    });
+    let s2 = stage(&mut f, "C", &[(n, S)], |f, v| {
+        let last = f.binary(BinOp::Sub, n, one);
+        let back = f.binary(BinOp::Sub, last, v[0]);
+        let (x, y) = (f.load(t, &[back]), f.load(t, v));
+        Write { buffer: c, indices: v.to_vec(), init: None, value: f.add(x, y) }
+    });
+    root(&mut f, vec![t], vec![s1, s2]);
+    let k = build(&f);
+    for n in SIZES {
+        let a = noise(n, 4);
+        both(|rt| {
+            let mut c = vec![0f32; n];
+            k.call(vec![tensor(&a, &[n]), output(&mut c, &[n])], rt).unwrap();
+            let want: Vec<f32> = (0..n).map(|i| a[n - 1 - i].exp() + a[i].exp()).collect();
+            close(&c, &want, 1e-6, "mirror");
+        });
+    }
+}
+
+#[test]
+fn a_size_that_overflows_is_an_error() {
+    let mut f = PrimFunc::new();
+    let n = size(&mut f, "n");
+    let c = param(&mut f, "C", &[n], DType::Float32);
+    let m = f.size_var("m");
+    f.params.push(m);
+    let m = f.var_expr(m);
+    let t = f.compact_buffer("T", vec![m, m], DType::Float32);
+    let zero = f.int(0);
+    let one = f.const_of(1.0, DType::Float32);
+    let x = f.store(t, &[zero, zero], one);
+    let y = f.load(t, &[zero, zero]);
+    let y = f.store(c, &[zero], y);
+    let body = f.seq(vec![x, y]);
+    f.body = f.add_stmt(StmtData::Alloc(t, body));
+    let k = build(&f);
+    let mut c = [0f32];
+    k.run(vec![output(&mut c, &[1]), int(7)]).unwrap();
+    assert_eq!(c, [1.0]);
+    let error = k.run(vec![output(&mut c, &[1]), int(1 << 40)]).unwrap_err();
+    assert_eq!(error, "the size of the buffer 'T' overflows 64 bits");
+    let error = k.run(vec![output(&mut c, &[1]), int(-1)]).unwrap_err();
+    assert_eq!(error, "a dim of the buffer 'T' is negative");
+    let error = k.run(vec![output(&mut c, &[1]), int(1 << 29)]).unwrap_err();
+    assert_eq!(error, format!("status {}", pliant_exec::abi::STATUS_NO_MEMORY));
+}
+
+#[test]
+fn scalar_parameters_of_every_kind() {
+    let mut f = PrimFunc::new();
+    let one = f.int(1);
+    let c = param(&mut f, "C", &[one], DType::Float64);
+    let kinds = [
+        DType::Bool,
+        DType::Int8,
+        DType::UInt16,
+        DType::Int64,
+        DType::Float32,
+        DType::Float16,
+        DType::Float64,
+    ];
+    let zero = f.int(0);
+    let mut sum = f.const_of(0.0, DType::Float64);
+    for (i, d) in kinds.into_iter().enumerate() {
+        let v = f.add_var(format!("p{i}"), pliant_ir::tir::VarTy::Value(d.into()));
+        f.params.push(v);
+        let v = f.var_expr(v);
+        let v = f.cast(v, Ty::scalar(DType::Float64));
+        sum = f.add(sum, v);
+    }
+    f.body = f.store(c, &[zero], sum);
+    let k = build(&f);
+    let mut c = [0f64];
+    let args = vec![
+        output(&mut c, &[1]),
+        int(1),
+        int(-5),
+        int(60_000),
+        int(1 << 40),
+        float(0.5),
+        float(0.25),
+        float(0.125),
+    ];
+    k.run(args).unwrap();
+    assert_eq!(c, [1.0 - 5.0 + 60_000.0 + (1u64 << 40) as f64 + 0.875]);
+}
