@@ -10,6 +10,7 @@
 //! | `scalar` | values and arithmetic |
 //! | `view` | buffers and memory |
 
+mod empty;
 mod expr;
 mod intrin;
 mod linked;

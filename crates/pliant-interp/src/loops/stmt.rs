@@ -61,6 +61,10 @@ impl Loops<'_, '_, '_> {
             self.vars.insert(var, Val::Int(wrap(min.wrapping_add(i), dtype)));
             self.stmt(body)?;
         }
+        if extent <= 0 {
+            self.vars.insert(var, Val::Int(wrap(min, dtype)));
+            self.inits(body)?;
+        }
         Ok(())
     }
 

@@ -1,0 +1,60 @@
+//! Reductions over nothing: the init of a block runs once for each value of its spatial axes, although a reduction
+//! loop around it has no turns.
+
+use pliant_ir::tir::{BlockData, IterKind, Stmt, StmtData};
+
+use super::Loops;
+use super::scalar::{Val, wrap};
+use crate::error::Result;
+
+impl Loops<'_, '_, '_> {
+    /// Runs only the inits of the blocks under a loop without turns whose reduction axes are empty. The loop's
+    /// variable is at its first value; loops further in take their turns.
+    pub(super) fn inits(&mut self, s: Stmt) -> Result<()> {
+        self.m.step(1)?;
+        self.m.check_stack()?;
+        let f = self.f;
+        match f.stmt(s) {
+            StmtData::Seq(list) => list.iter().try_for_each(|&s| self.inits(s)),
+            StmtData::For { var, min, extent, body, .. } => {
+                let dtype = f.expr_ty(*min).dtype;
+                let (min, extent) = (self.eval(*min)?.int()?, self.eval(*extent)?.int()?);
+                for i in 0..extent.max(1) {
+                    self.m.step(1)?;
+                    self.vars.insert(*var, Val::Int(wrap(min.wrapping_add(i), dtype)));
+                    self.inits(*body)?;
+                }
+                Ok(())
+            }
+            StmtData::Let(var, value, body) => {
+                let value = self.eval(*value)?;
+                self.vars.insert(*var, value);
+                self.inits(*body)
+            }
+            StmtData::Block(block) => self.block_init(block),
+            // What stands in no block does not run.
+            _ => Ok(()),
+        }
+    }
+
+    fn block_init(&mut self, block: &BlockData) -> Result<()> {
+        let Some(init) = block.init else { return Ok(()) };
+        let mut empty = false;
+        for iter in &block.iters {
+            let (min, extent) = (self.eval(iter.min)?.int()?, self.eval(iter.extent)?.int()?);
+            let value = match iter.kind {
+                IterKind::Reduce => {
+                    empty |= extent <= 0;
+                    min
+                }
+                _ => self.eval(iter.binding)?.int()?,
+            };
+            let inside = value >= min && i128::from(value) < i128::from(min) + i128::from(extent);
+            if iter.kind != IterKind::Reduce && !inside {
+                return Ok(());
+            }
+            self.vars.insert(iter.var, Val::Int(value));
+        }
+        if empty { self.stmt(init) } else { Ok(()) }
+    }
+}
