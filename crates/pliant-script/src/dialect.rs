@@ -240,3 +240,28 @@ pub(crate) fn python_op(symbol: &str) -> Option<&'static str> {
 /// The keywords that give result types, in all dialects.
 pub(crate) const TYPE_KEYWORDS: &[&str] =
     &["sinfo_args", "ty_args", "type_args", "out_sinfo", "out_ty", "out_struct_info"];
+
+/// Keywords of the RFC's memory builtins that say nothing here: all memory is the CPU's.
+pub(crate) const IGNORED_KEYWORDS: &[&str] = &["device", "vdevice"];
+
+/// The value of an operand that the oldest forms leave out.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Missing {
+    /// A scalar.
+    Int(i64),
+    /// A string.
+    Str(&'static str),
+    /// A data type.
+    DType(pliant_tensor::DType),
+}
+
+/// Operands that the oldest forms leave out: operator, operand, value.
+pub(crate) fn missing_operand(op: &str, operand: &str) -> Option<Missing> {
+    let memory = matches!(op, "relax.memory.alloc_storage" | "relax.vm.alloc_storage");
+    match operand {
+        "virtual_device_index" | "runtime_device_index" => Some(Missing::Int(0)),
+        "storage_scope" if memory => Some(Missing::Str("global")),
+        "dtype" if memory => Some(Missing::DType(pliant_tensor::DType::UInt8)),
+        _ => None,
+    }
+}

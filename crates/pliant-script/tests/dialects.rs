@@ -45,6 +45,10 @@ class Module:
         for i, j in T.grid(n, 4):
             B[i, j] = A[i, j]
 
+    @T.prim_func
+    def g(A: T.Buffer((n, 4), "float32"), B: T.Buffer((n, 4), "float32"), C: T.Buffer((2,), "int64")):
+        C[0] = n
+
     @R.function
     def main({signature}):
 {body}
@@ -80,8 +84,8 @@ fn several_outputs() {
     let out = same(
         "x: R.Tensor((\"n\", 4), \"float32\")",
         &[
-            "        y = R.call_tir(f, (x,), out_sinfo=[R.Tensor((n, 4), \"float32\"), R.Tensor((2,), \"int64\")])\n        a, b = y\n        return (b, a)",
-            "        y = R.call_tir(f, (x,), [(n, 4), (2,)], dtype=[\"float32\", \"int64\"])\n        a = y[0]\n        b = y[-1]\n        return b, a",
+            "        y = R.call_tir(g, (x,), out_sinfo=[R.Tensor((n, 4), \"float32\"), R.Tensor((2,), \"int64\")])\n        a, b = y\n        return (b, a)",
+            "        y = R.call_tir(g, (x,), [(n, 4), (2,)], dtype=[\"float32\", \"int64\"])\n        a = y[0]\n        b = y[-1]\n        return b, a",
         ],
     );
     assert!(out.contains("b: R.Tensor((2,), dtype=\"int64\") = y[1]"), "{out}");
@@ -187,7 +191,7 @@ def main(x: R.Tensor[(n, m), "float32"]):
     assert!(out.contains("e: R.Tensor((m * n,), dtype=\"float32\") = R.add(a, b)"), "{out}");
 }
 
-/// R11 of the RFC, with the operator of unknown shape as a packed call.
+/// R11 of the RFC.
 #[test]
 fn shape_example_of_the_rfc() {
     let out = fixed_point(
@@ -200,7 +204,7 @@ def shape_example(x: R.Tensor[(n, 2, 2), "float32"]):
         lv2: R.Shape = (n * 4,)
         lv3: R.Shape = R.call_packed("myshape_func", lv2)
         lv4 = R.call_tir("custom_func", (lv1,), lv3, dtype="float32")
-        lv5: R.Tensor[_, "float32"] = R.call_packed("unique", lv4)
+        lv5: R.Tensor[_, "float32"] = R.unique(lv4)
         lv6: R.Tensor[(m,), "float32"] = R.match_shape(lv5, (m,))
         lv7: R.Shape = R.match_shape(lv3, (m,))
         gv0: R.Tensor[(m,), "float32"] = R.exp(lv6)
@@ -209,7 +213,7 @@ def shape_example(x: R.Tensor[(n, 2, 2), "float32"]):
 "#,
     );
     assert!(out.contains("lv7: R.Shape([m]) = R.match_cast(lv3, R.Shape([m]))"), "{out}");
-    assert!(out.contains("R.call_pure_packed(\"unique\", lv4"), "{out}");
+    assert!(out.contains("R.call_pure_packed(\"myshape_func\", lv2"), "{out}");
 }
 
 #[test]
@@ -373,5 +377,33 @@ def main(x: R.Tensor((4,), "float32")):
         "6:9 `R.call_packed(\"effect\", a)` PL0110: R.call_packed has effects: it cannot be called in a dataflow block (move the call out of the block, or use R.call_pure_packed if it has none)\n\
          7:13 `R.print(a)` PL0110: R.print has effects: it cannot be called in a dataflow block (move the call out of the block, or use R.call_pure_packed if it has none)\n\
          12:12 `c` PL0109: 'c' is local to its dataflow block (put it out of the block with R.output(c))"
+    );
+}
+
+/// R18 of the RFC, its brackets mended: memory made explicit.
+#[test]
+fn explicit_memory_of_the_rfc() {
+    let out = fixed_point(
+        r#"
+@R.function
+def relax_function(x: R.Tensor(ndim=2, dtype="float32")):
+    n, m = R.match_shape(x.shape)
+
+    storage0 = relax.runtime.builtin.alloc_storage(size=[n*m*4], device=cpu)
+    tensor0 = relax.runtime.builtin.alloc_tensor(storage0, shape=[n, m], offset=0, dtype="float32")
+    R.call_packed("tirexp", x, tensor0)
+
+    storage1 = relax.runtime.builtin.alloc_storage(size=[n*m*4], device=cpu)
+    tensor1 = relax.runtime.builtin.alloc_tensor(storage1, shape=[m*n,], offset=0, dtype="float32")
+    R.call_packed("flatten", tensor0, tensor1)
+
+    R.call_packed("free_tensor", tensor0)
+    R.call_packed("free_storage", storage0)
+    return tensor1
+"#,
+    );
+    assert!(
+        out.contains("R.memory.alloc_storage(R.shape([m * n * 4]), R.prim_value(0), R.str(\"global\"), R.dtype(\"uint8\"))"),
+        "{out}"
     );
 }

@@ -204,7 +204,7 @@ impl<'s> FuncParser<'_, 's> {
             }
         }
         for k in &call.keywords {
-            if TYPE_KEYWORDS.contains(&k.name) {
+            if TYPE_KEYWORDS.contains(&k.name) || dialect::IGNORED_KEYWORDS.contains(&k.name) {
                 continue;
             }
             if let Some(i) = sig.operands.iter().position(|o| o.name == k.name) {
@@ -247,7 +247,7 @@ impl<'s> FuncParser<'_, 's> {
     }
 
     fn check_operands(
-        &self,
+        &mut self,
         op: Op,
         sig: &OpSignature,
         mut given: Vec<Option<(Val, Range)>>,
@@ -255,6 +255,20 @@ impl<'s> FuncParser<'_, 's> {
     ) -> Res<Vec<(Val, Range)>> {
         while matches!(given.last(), Some(None)) {
             given.pop();
+        }
+        for (i, operand) in sig.operands.iter().enumerate().filter(|(_, o)| !o.optional) {
+            let Some(value) = dialect::missing_operand(op.0, operand.name) else { continue };
+            if given.len() <= i {
+                given.resize_with(i + 1, || None);
+            }
+            if given[i].is_none() {
+                let val = match value {
+                    dialect::Missing::Int(v) => Val::Sym(self.int(v), None),
+                    dialect::Missing::Str(s) => Val::Str(s.into()),
+                    dialect::Missing::DType(d) => Val::DType(d),
+                };
+                given[i] = Some((val, range));
+            }
         }
         let missing =
             sig.operands.iter().enumerate().find(|(i, o)| {

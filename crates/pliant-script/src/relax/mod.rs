@@ -6,6 +6,7 @@
 //! | `annotation` | types |
 //! | `expr` | expressions |
 //! | `call` | ordinary operators and calls of functions |
+//! | `scalar` | constants, scalars, shapes |
 //! | `special` | the calls that cross levels: `call_tir`, `call_packed` and their kin |
 //! | `cast` | `match_cast`, `match_shape`, and what an annotation does to a binding |
 //! | `stmt` | statements |
@@ -18,6 +19,7 @@ mod call;
 mod cast;
 mod expr;
 mod function;
+mod scalar;
 mod special;
 mod stmt;
 mod value;

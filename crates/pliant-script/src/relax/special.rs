@@ -1,5 +1,5 @@
-//! Values that have a syntax of their own, and the calls that cross levels: `call_tir`, `call_packed` and
-//! their kin, in all dialects.
+//! The constructs that are expressions, above all the calls that cross levels: `call_tir`, `call_packed` and their
+//! kin, in all dialects.
 
 use pliant_ir::op::{CALL_BUILTIN_WITH_CTX, CALL_DPS_PACKED, CALL_PURE_PACKED, CALL_TIR};
 use pliant_ir::relax::{Expr as IrExpr, ExprData, TensorShape, Type, TypeData};
@@ -7,7 +7,6 @@ use pliant_ir::{AttrValue, Attrs, DType, Op, Sym};
 
 use super::FuncParser;
 use super::value::Val;
-use crate::context::Path;
 use crate::dialect::{RelaxName, TYPE_KEYWORDS};
 use crate::errors::{Kind, Res};
 use crate::python::ast::{Call, Expr, ExprKind, Keyword, Range};
@@ -92,7 +91,12 @@ impl<'s> FuncParser<'_, 's> {
 
     // ---- arguments ----
 
-    fn one_arg<'e>(&self, what: &str, e: &Expr<'s>, call: &'e Call<'s>) -> Res<&'e Expr<'s>> {
+    pub(super) fn one_arg<'e>(
+        &self,
+        what: &str,
+        e: &Expr<'s>,
+        call: &'e Call<'s>,
+    ) -> Res<&'e Expr<'s>> {
         match (call.args.as_slice(), call.keywords.as_slice()) {
             ([arg], _) => Ok(arg),
             ([], [k]) => Ok(&k.value),
@@ -108,7 +112,7 @@ impl<'s> FuncParser<'_, 's> {
         }
     }
 
-    fn keyword<'e>(&self, call: &'e Call<'s>, names: &[&str]) -> Option<&'e Expr<'s>> {
+    pub(super) fn keyword<'e>(&self, call: &'e Call<'s>, names: &[&str]) -> Option<&'e Expr<'s>> {
         call.keywords.iter().find(|k| names.contains(&k.name)).map(|k| &k.value)
     }
 
@@ -121,197 +125,6 @@ impl<'s> FuncParser<'_, 's> {
                 let message = format!("{what} has no parameter '{}'", k.name);
                 Err(self.cx.error_maybe(Kind::Arguments, k.range, message, help))
             }
-        }
-    }
-
-    // ---- values ----
-
-    /// `R.const(value, dtype)`. Floats are float32 and integers int32 where no type is given.
-    fn constant(&mut self, e: &Expr<'s>, call: &Call<'s>) -> Res<IrExpr> {
-        let value = call.args.first().or_else(|| self.keyword(call, &["value"]));
-        let dtype = call.args.get(1).or_else(|| self.keyword(call, &["dtype"]));
-        let Some(value) = value else {
-            return Err(self.error(Kind::Arguments, e.range, "R.const needs a value"));
-        };
-        let dtype = match dtype {
-            Some(d) => self.cx.dtype(d)?,
-            None => None,
-        };
-        let mut items = Vec::new();
-        let shape = match crate::literal::nested(value, &mut items) {
-            Some(shape) => shape,
-            None => {
-                items.clear();
-                let val = self.value(value)?;
-                if let Val::Tensor(t) = val {
-                    return Ok(self.b.func_mut().constant(t));
-                }
-                match self.nested_val(&val, &mut items) {
-                    Some(shape) => shape,
-                    None => {
-                        let message = "R.const takes a number, a tensor, or lists of numbers of equal lengths";
-                        return Err(self.error(Kind::Value, value.range, message));
-                    }
-                }
-            }
-        };
-        let float = items.iter().any(|n| n.is_float);
-        let dtype = dtype.unwrap_or(if float { DType::Float32 } else { DType::Int32 });
-        match crate::literal::tensor(&items, &shape, dtype) {
-            Some(t) => Ok(self.b.func_mut().constant(t)),
-            None => {
-                Err(self.error(Kind::Value, value.range, format!("the value does not fit {dtype}")))
-            }
-        }
-    }
-
-    fn nested_val(&self, val: &Val, items: &mut Vec<crate::literal::Number>) -> Option<Vec<i64>> {
-        use crate::literal::Number;
-        let int = |v: i64| Number { float: v as f64, int: v, is_float: false };
-        match val {
-            Val::Float(v, _) => items.push(Number { float: *v, int: *v as i64, is_float: true }),
-            Val::Bool(b) => items.push(int(i64::from(*b))),
-            Val::Seq(rows) => {
-                let mut inner: Option<Vec<i64>> = None;
-                for row in rows {
-                    let shape = self.nested_val(row, items)?;
-                    if inner.get_or_insert_with(|| shape.clone()) != &shape {
-                        return None;
-                    }
-                }
-                let mut shape = vec![rows.len() as i64];
-                shape.extend(inner.unwrap_or_default());
-                return Some(shape);
-            }
-            other => {
-                items.push(int(self.as_sym(other).and_then(|s| self.b.func().syms.as_int(s))?))
-            }
-        }
-        Some(Vec::new())
-    }
-
-    fn prim_value(&mut self, e: &Expr<'s>, call: &Call<'s>) -> Res<Val> {
-        let arg = self.one_arg("R.prim_value", e, call)?;
-        let val = self.value(arg)?;
-        match &val {
-            Val::Expr(x) if self.as_sym(&val).is_none() => match self.ty_of(*x) {
-                TypeData::Prim { .. } => Ok(val),
-                _ => Err(self.error(Kind::Value, arg.range, "R.prim_value takes a number")),
-            },
-            Val::Sym(..) | Val::Float(..) | Val::Bool(_) | Val::Expr(_) => {
-                let e = self.expr_of(val, None, arg.range)?;
-                Ok(Val::Expr(e))
-            }
-            other => {
-                let message = format!("R.prim_value takes a number, found {}", other.describe());
-                Err(self.error(Kind::Value, arg.range, message))
-            }
-        }
-    }
-
-    fn shape_value(&mut self, e: &Expr<'s>, call: &Call<'s>) -> Res<IrExpr> {
-        let arg = self.one_arg("R.shape", e, call)?;
-        let dims: Vec<Sym> = match arg.as_sequence() {
-            Some(items) if !items.iter().any(|i| matches!(i.kind, ExprKind::Starred(_))) => {
-                items.iter().map(|e| self.dim(e)).collect::<Res<_>>()?
-            }
-            _ => {
-                let val = self.value(arg)?;
-                match self.as_dims(&val) {
-                    Some(dims) => dims,
-                    None => {
-                        return Err(self.error(
-                            Kind::Value,
-                            arg.range,
-                            "R.shape takes a list of dims",
-                        ));
-                    }
-                }
-            }
-        };
-        Ok(self.b.func_mut().shape(&dims))
-    }
-
-    /// `T.min(n, 4)`, `T.int64(3)`: scalar expressions of the loop level in dims and scalars.
-    pub(super) fn scalar_call(&mut self, path: &Path, e: &Expr<'s>, call: &Call<'s>) -> Res<Val> {
-        if let Some(dtype) = crate::context::parse_dtype(&path.name) {
-            return self.typed_scalar(dtype, e, call);
-        }
-        let arg = |i: usize| call.args.get(i);
-        match (path.name.as_str(), call.args.len()) {
-            ("Cast" | "cast", 2) => {
-                let dtype = arg(0).map(|a| self.cx.dtype(a)).transpose()?.flatten();
-                let val = self.value(&call.args[1])?;
-                match (self.as_sym(&val), dtype) {
-                    (Some(s), Some(d)) => Ok(Val::Sym(s, Some(d))),
-                    _ => Err(self.error(Kind::Value, e.range, "only integers are cast here")),
-                }
-            }
-            ("Select" | "if_then_else", 3) => {
-                let c = self.dim(&call.args[0])?;
-                let (a, b) = (self.dim(&call.args[1])?, self.dim(&call.args[2])?);
-                Ok(Val::Sym(self.b.func_mut().syms.select(c, a, b), None))
-            }
-            (
-                name @ ("min" | "max" | "floordiv" | "floormod" | "ceildiv" | "indexdiv"
-                | "indexmod"),
-                2,
-            ) => {
-                let (a, b) = (self.dim(&call.args[0])?, self.dim(&call.args[1])?);
-                let syms = &mut self.b.func_mut().syms;
-                let divides = !matches!(name, "min" | "max");
-                if divides && syms.as_int(b) == Some(0) {
-                    return Err(self.error(Kind::Value, e.range, "division by zero"));
-                }
-                let sym = match name {
-                    "min" => syms.min(a, b),
-                    "max" => syms.max(a, b),
-                    "ceildiv" => syms.ceildiv(a, b),
-                    "floormod" | "indexmod" => syms.floormod(a, b),
-                    _ => syms.floordiv(a, b),
-                };
-                Ok(Val::Sym(sym, None))
-            }
-            ("var" | "size_var" | "Var" | "SizeVar", _) => Err(self.error_help(
-                Kind::Structure,
-                e.range,
-                "a symbol is declared by a statement of its own",
-                "write: n = T.int64()",
-            )),
-            _ => self.unknown_construct(path, call.func.range),
-        }
-    }
-
-    fn typed_scalar(&mut self, dtype: DType, e: &Expr<'s>, call: &Call<'s>) -> Res<Val> {
-        let [arg] = call.args.as_slice() else {
-            return Err(self.error_help(
-                Kind::Structure,
-                e.range,
-                "a symbol is declared by a statement of its own",
-                format!("write: n = T.{dtype}()"),
-            ));
-        };
-        let val = self.value(arg)?;
-        match &val {
-            Val::Float(v, _) if dtype.is_float() => Ok(Val::Float(*v, Some(dtype))),
-            Val::Str(s) if dtype.is_float() => match crate::literal::named_float(s) {
-                Some(v) => Ok(Val::Float(v, Some(dtype))),
-                None => Err(self.error(Kind::Value, arg.range, format!("\"{s}\" is not a number"))),
-            },
-            Val::Bool(b) if !dtype.is_float() => Ok(Val::Sym(self.int(i64::from(*b)), Some(dtype))),
-            _ => match self.as_sym(&val) {
-                Some(s) if !dtype.is_float() => Ok(Val::Sym(s, Some(dtype))),
-                Some(s) => match self.b.func().syms.as_int(s) {
-                    Some(v) => Ok(Val::Float(v as f64, Some(dtype))),
-                    None => {
-                        Err(self.error(Kind::Value, arg.range, "a symbol cannot be a float here"))
-                    }
-                },
-                None => {
-                    let message = format!("T.{dtype} takes a number, found {}", val.describe());
-                    Err(self.error(Kind::Value, arg.range, message))
-                }
-            },
         }
     }
 

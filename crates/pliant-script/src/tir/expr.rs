@@ -579,7 +579,11 @@ impl<'s> PrimParser<'_, 's> {
                 CmpOp::Gt => BinOp::Gt,
                 CmpOp::Ge => BinOp::Ge,
                 CmpOp::Host => {
-                    return Err(self.error(Kind::Unsupported, range, "not a comparison of numbers"));
+                    return Err(self.error(
+                        Kind::Unsupported,
+                        range,
+                        "not a comparison of numbers",
+                    ));
                 }
             };
             let one = self.f.binary(op, x, y);

@@ -4,11 +4,15 @@ use pliant_diag::{Diagnostic, SourceFile, SourceMap};
 use pliant_ir::IRModule;
 use pliant_ir::print::{PrintOptions, print_module};
 
-/// The module of a text that must parse.
+/// The module of a text that must parse, and be well formed.
 #[allow(dead_code, reason = "each test file uses some of these")]
 pub fn module(text: &str) -> IRModule {
     match pliant_script::parse_module(text, pliant_ops::registry()) {
-        Ok(module) => module,
+        Ok(module) => {
+            let found = pliant_ir::verify::verify_module(&module, pliant_ops::registry());
+            assert!(found.is_empty(), "{}\n{}", report(text, &found), print(&module));
+            module
+        }
         Err(errors) => panic!("{}\n{text}", report(text, &errors)),
     }
 }
