@@ -1,0 +1,25 @@
+//! Runs every file under `tests/filetests`. `PLIANT_FILETEST=part` of a path selects, `PLIANT_BLESS=1` writes the
+//! expectations.
+
+use std::path::Path;
+
+#[test]
+fn all_files() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/filetests");
+    let filter = std::env::var("PLIANT_FILETEST").unwrap_or_default();
+    let bless = std::env::var("PLIANT_BLESS").is_ok_and(|v| v == "1");
+    let report = pliant_filetests::run_all(&root, &filter, bless).expect("the tests can be read");
+    let ran = report.passed.len() + report.failed.len() + report.blessed.len();
+    assert!(ran > 0, "no test matches '{filter}'");
+    if !report.failed.is_empty() {
+        let list: Vec<String> = report
+            .failed
+            .iter()
+            .map(|(file, why)| {
+                let file = file.strip_prefix(&root).unwrap_or(file);
+                format!("---- {} ----\n{why}", file.display())
+            })
+            .collect();
+        panic!("{} of {ran} file tests failed:\n{}", report.failed.len(), list.join("\n"));
+    }
+}
