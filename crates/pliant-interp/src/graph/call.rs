@@ -129,7 +129,10 @@ impl Frame {
             "relax.memory.alloc_tensor" | "relax.vm.alloc_tensor" => "vm.builtin.alloc_tensor",
             "relax.shape_of" => "vm.builtin.shape_of",
             "relax.tensor_to_shape" => "vm.builtin.tensor_to_shape",
-            _ => return self.operator(m, op, call.args, call.attrs),
+            _ => {
+                let ty = self.func.expr_ty(call.expr);
+                return self.operator(m, op, call.args, call.attrs, ty);
+            }
         };
         let args = self.values(call.args)?;
         m.call_packed(name, &args)

@@ -3,8 +3,9 @@
 
 use pliant_diag::Span;
 use pliant_ir::op::OpRegistry;
-use pliant_ir::relax::{Callee, Expr, ExprData, Function, Type, TypeData, Var};
+use pliant_ir::relax::{Callee, Expr, ExprData, Function, TensorShape, Type, TypeData, Var};
 use pliant_ir::{Attrs, DType, Op};
+use pliant_ops::legalize::legalize_to_tir;
 use pliant_ops::{Legalized, TirCall, legalize, registry};
 use rustc_hash::FxHashMap;
 
@@ -20,39 +21,38 @@ struct Scratch {
 }
 
 impl Frame {
+    /// Runs a call of type `ty`.
     pub(super) fn operator(
         &self,
         m: &mut Machine<'_>,
         op: Op,
         args: &[Expr],
         attrs: &Attrs,
+        ty: Type,
     ) -> Result<Value> {
         let mut scratch = Scratch { func: Function::empty(), values: FxHashMap::default() };
         let mut operands = Vec::with_capacity(args.len());
         for &arg in args {
             operands.push(scratch.operand(self, arg)?);
         }
-        let ty = registry()
-            .infer(&mut scratch.func, op, &operands, attrs, &[])
+        let func = &mut scratch.func;
+        let inferred = registry()
+            .infer(func, op, &operands, attrs, &[])
             .map_err(|e| InterpError::type_error(e.to_string()))?;
-        let legalized = legalize(&mut scratch.func, op, &operands, attrs, ty)
-            .map_err(|e| InterpError::unsupported(e.to_string()))?;
-        match legalized {
-            Some(Legalized::Tir(call)) => scratch.run(m, &call),
-            Some(Legalized::Reshape { input, shape }) => {
-                let args = [scratch.value(input)?, scratch.value(shape)?];
-                m.call_packed("vm.builtin.reshape", &args)
-            }
+        // What the program says goes first: a rule may see a 1 or a 0 where the program has a symbol.
+        let ty = scratch.concrete(self, ty).unwrap_or(inferred);
+        let (func, unsupported) = (&mut scratch.func, InterpError::unsupported);
+        let tir = legalize_to_tir(func, op, &operands, attrs, ty);
+        if let Some(call) = tir.map_err(|e| unsupported(e.to_string()))? {
+            return scratch.run(m, &call);
+        }
+        let legalized = legalize(func, op, &operands, attrs, ty);
+        match legalized.map_err(|e| unsupported(e.to_string()))? {
             Some(Legalized::Packed { name, args }) => {
                 let args: Result<Vec<Value>> = args.iter().map(|&a| scratch.value(a)).collect();
                 m.call_packed(name, &args?)
             }
-            // A reshape to dims that are written out is left to the machine.
-            None if op.0 == "relax.reshape" => {
-                let args: Result<Vec<Value>> = operands.iter().map(|&a| scratch.value(a)).collect();
-                m.call_packed("vm.builtin.reshape", &args?)
-            }
-            None => Err(InterpError::unsupported(format!(
+            _ => Err(unsupported(format!(
                 "operator {op} has no loop form and the interpreter does not know it"
             ))),
         }
@@ -121,6 +121,27 @@ impl Scratch {
                 self.var(value, any)
             }
         })
+    }
+
+    /// A type of the frame with the sizes that its symbols have; `None` where it is not known to the last dim.
+    fn concrete(&mut self, frame: &Frame, ty: Type) -> Option<Type> {
+        match frame.func.types.get(ty) {
+            TypeData::Tensor { shape, dtype: Some(dtype) } => {
+                let dims = match shape {
+                    TensorShape::Dims(dims) => frame.sizes(dims).ok()?,
+                    TensorShape::Var(v) => frame.vars.get(v)?.as_shape()?.to_vec(),
+                    TensorShape::Rank(_) | TensorShape::Unknown => return None,
+                };
+                let dims: Vec<_> = dims.iter().map(|&d| self.func.syms.int(d)).collect();
+                Some(self.func.intern(TypeData::tensor(dims, *dtype)))
+            }
+            TypeData::Tuple(fields) => {
+                let fields: Option<Box<[Type]>> =
+                    fields.iter().map(|&f| self.concrete(frame, f)).collect();
+                Some(self.func.intern(TypeData::Tuple(fields?)))
+            }
+            _ => None,
+        }
     }
 
     fn var(&mut self, value: Value, ty: Type) -> Expr {

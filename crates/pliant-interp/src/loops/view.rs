@@ -1,7 +1,7 @@
 //! [`View`]: a buffer at run time, and the only code that touches memory.
 
 use pliant_ir::DType;
-use pliant_tensor::{Storage, Tensor, bf16, f16};
+use pliant_tensor::{Tensor, bf16, f16};
 
 use super::scalar::{Val, malformed};
 use crate::InterpError;
@@ -33,7 +33,6 @@ pub(crate) struct View {
     end: i64,
     read_only: bool,
     tensor: Tensor,
-    _memory: Storage,
 }
 
 impl View {
@@ -87,13 +86,7 @@ impl View {
             end,
             read_only: tensor.is_read_only(),
             tensor: tensor.clone(),
-            _memory: tensor.storage().clone(),
         }
-    }
-
-    /// The strides, in elements.
-    pub fn strides(&self) -> &[i64] {
-        &self.strides
     }
 
     /// The tensor behind the buffer.
