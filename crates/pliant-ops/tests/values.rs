@@ -367,6 +367,10 @@ fn slices_are_numpys() {
     close(&slice("-1", "-11", "-4", 3), &[9.0, 5.0, 1.0]);
     close(&slice("99", "7", "-1", 2), &[9.0, 8.0]);
     close(&slice("5", "5", "1", 0), &[]);
+    let reversed =
+        &["float32(n)", "<int(0)>", "<int(-1)>", "<int(-9223372036854775807)>", "<int(-1)>"];
+    close(&one("strided_slice", reversed, "", &[range(&[3])], &[3]), &[2.0, 1.0, 0.0]);
+    close(&one("strided_slice", reversed, "", &[range(&[0])], &[0]), &[]);
     let dynamic = one(
         "strided_slice",
         &["float32(n, 2)", "<int(0)>", "<int(1)>", "<int(-1)>"],

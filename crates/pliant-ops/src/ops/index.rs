@@ -204,6 +204,9 @@ fn slices(ctx: &mut InferCtx<'_>, dims: &[Sym]) -> Result<Option<Vec<AxisSlice>>
     Ok(Some(out))
 }
 
+/// No tensor has as many elements.
+const BEYOND: i64 = 1 << 62;
+
 /// First index and length as NumPy finds them: negative bounds count from the end, and all are clipped.
 fn axis_slice(
     ctx: &mut InferCtx<'_>,
@@ -214,6 +217,15 @@ fn axis_slice(
 ) -> AxisSlice {
     let (low, high) = if step > 0 { (0, 0) } else { (-1, -1) };
     let mut bound = |b: Sym| {
+        // "To the end" is written as an integer larger (or smaller) than any size: no sum with it may be formed.
+        match ctx.func.syms.as_int(b) {
+            Some(v) if v >= BEYOND => {
+                let high = ctx.func.syms.int(high);
+                return ctx.func.syms.add(dim, high);
+            }
+            Some(v) if v <= -BEYOND => return ctx.func.syms.int(low),
+            _ => {}
+        }
         let from_start = from_start(ctx, b, dim);
         if inbound { from_start } else { clip(ctx, from_start, dim, low, high) }
     };
@@ -248,10 +260,7 @@ fn from_start(ctx: &mut InferCtx<'_>, b: Sym, dim: Sym) -> Sym {
 fn clip(ctx: &mut InferCtx<'_>, b: Sym, dim: Sym, low: i64, high: i64) -> Sym {
     let (low, high) = (ctx.func.syms.int(low), ctx.func.syms.int(high));
     let most = ctx.func.syms.add(dim, high);
-    // "To the end" is written as the largest integer: min(huge, n) says no more than n.
-    let huge = ctx.func.syms.as_int(b).is_some_and(|v| v == i64::MAX);
     let upper = match prove::at_most(ctx.func, b, most) {
-        _ if huge => most,
         Some(true) => b,
         Some(false) => most,
         None => ctx.func.syms.min(b, most),
