@@ -1,0 +1,162 @@
+//! The command line, run in the process on files of its own.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+const SCRIPT: &str = r#"from pliant.script import ir as I, relax as R, tir as T
+
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor(("n", 4), dtype="float32")) -> R.Tensor(("n", 4), dtype="float32"):
+        n = T.int64()
+        with R.dataflow():
+            lv = R.add(x, x)
+            gv = R.exp(lv)
+            R.output(gv)
+        return gv
+"#;
+
+/// A directory of this test, removed at the end.
+struct Dir(PathBuf);
+
+impl Dir {
+    fn new(name: &str) -> Dir {
+        let path = std::env::temp_dir().join(format!("pliant-cli-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        Dir(path)
+    }
+
+    fn write(&self, name: &str, text: &str) -> String {
+        let path = self.0.join(name);
+        std::fs::write(&path, text).unwrap();
+        path.display().to_string()
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.0.join(name).display().to_string()
+    }
+}
+
+impl Drop for Dir {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Exit code, standard output, standard error.
+fn pliant(args: &[&str]) -> (i32, String, String) {
+    let args: Vec<OsString> = ["pliant"].iter().chain(args).map(Into::into).collect();
+    let (mut out, mut err) = (Vec::new(), Vec::new());
+    let code = pliant_cli::run(args, &mut out, &mut err);
+    (code, String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap())
+}
+
+#[test]
+fn help_and_usage() {
+    let (code, out, _) = pliant(&["--help"]);
+    assert_eq!(code, 0);
+    for command in ["opt", "check", "compile", "run", "dump"] {
+        assert!(out.contains(command), "{out}");
+    }
+    let (code, _, err) = pliant(&["frobnicate"]);
+    assert_eq!(code, 2, "{err}");
+}
+
+#[test]
+fn passes_are_listed_and_run() {
+    let dir = Dir::new("opt");
+    let file = dir.write("m.py", SCRIPT);
+    let (code, out, _) = pliant(&["opt", "--list"]);
+    assert_eq!(code, 0);
+    assert!(out.contains("CallTIRRewrite") && out.contains("VectorizeLoop"), "{out}");
+    let (code, out, err) =
+        pliant(&["opt", "--passes=LegalizeOps,ToNonDataflow,CallTIRRewrite", &file]);
+    assert_eq!(code, 0, "{err}");
+    assert!(out.contains("R.builtin.alloc_tensor(R.shape([n, 4])"), "{out}");
+    let again = dir.write("again.py", &out);
+    let (code, out, err) = pliant(&["opt", "--passes=minimum", &again]);
+    assert_eq!(code, 0, "{err}");
+    assert!(out.contains("vm.builtin.match_shape"), "{out}");
+    let (code, _, err) = pliant(&["opt", "--passes=CallTIRRewriter", &file]);
+    assert_eq!(code, 1);
+    assert!(
+        err.contains("there is no pass 'CallTIRRewriter'") && err.contains("CallTIRRewrite"),
+        "{err}"
+    );
+}
+
+#[test]
+fn errors_point_at_the_line() {
+    let dir = Dir::new("check");
+    let good = dir.write("good.py", SCRIPT);
+    let bad = dir.write("bad.py", &SCRIPT.replace("R.add(x, x)", "R.frob(x, x)"));
+    let (code, out, _) = pliant(&["check", &good]);
+    assert_eq!((code, out.trim_end().ends_with(": ok")), (0, true));
+    let (code, _, err) = pliant(&["check", &good, &bad]);
+    assert_eq!(code, 1);
+    assert!(err.contains("bad.py:9") && err.contains("frob"), "{err}");
+    let (code, _, err) = pliant(&["check", &dir.path("none.py")]);
+    assert_eq!(code, 1);
+    assert!(err.contains("cannot read"), "{err}");
+}
+
+#[test]
+fn programs_compile_save_load_and_run() {
+    let dir = Dir::new("run");
+    let file = dir.write("m.py", SCRIPT);
+    let program = dir.path("m.plx");
+    let (code, out, err) = pliant(&["compile", &file, "-o", &program]);
+    assert_eq!(code, 0, "{err}");
+    assert!(out.contains("1 functions"), "{out}");
+    let args = ["run", &program, "--shape", "n=2", "--fill", "zeros", "--repeat", "3"];
+    let (code, out, err) = pliant(&args);
+    assert_eq!(code, 0, "{err}");
+    assert!(out.starts_with("float32 [2, 4] [1, 1, 1, 1, 1, 1, 1, 1]"), "{out}");
+    assert!(out.contains("3 runs: median"), "{out}");
+
+    let saved = dir.path("y.npy");
+    let (code, _, err) = pliant(&["run", &file, "--shape", "n=3", "--fill=ones", "--save", &saved]);
+    assert_eq!(code, 0, "{err}");
+    let (code, out, err) = pliant(&["run", &file, "--input", &format!("x={saved}")]);
+    assert_eq!(code, 0, "{err}");
+    assert!(out.starts_with("float32 [3, 4]"), "{out}");
+
+    let (code, _, err) = pliant(&["run", &program]);
+    assert_eq!(code, 1);
+    assert!(err.contains("give --shape n=N"), "{err}");
+    let (code, _, err) = pliant(&["run", &program, "--func", "nope"]);
+    assert_eq!(code, 1);
+    assert!(err.contains("has no function 'nope' (it has: main)"), "{err}");
+    let (code, _, err) = pliant(&["run", &file, "--shape", "n=2", "--target", "cuda"]);
+    assert_eq!(code, 1);
+    assert!(err.contains("there is no target 'cuda'"), "{err}");
+    let mut bytes = std::fs::read(&program).unwrap();
+    bytes.truncate(bytes.len() / 2);
+    std::fs::write(&program, bytes).unwrap();
+    assert_eq!(pliant(&["run", &program, "--shape", "n=2"]).0, 1);
+}
+
+#[test]
+fn stages_are_dumped() {
+    let dir = Dir::new("dump");
+    let file = dir.write("m.py", SCRIPT);
+    let (code, out, err) = pliant(&["dump", &file]);
+    assert_eq!(code, 0, "{err}");
+    assert!(out.contains("@main:"), "{out}");
+    let (code, out, _) = pliant(&["dump", &file, "--stage", "LegalizeOps"]);
+    assert_eq!(code, 0);
+    assert!(out.contains("R.call_tir(cls.add"), "{out}");
+    let stages = dir.path("stages");
+    let (code, _, err) =
+        pliant(&["compile", &file, "-o", &dir.path("m.plx"), "--dump-ir", &stages]);
+    assert_eq!(code, 0, "{err}");
+    let mut names: Vec<String> = std::fs::read_dir(&stages)
+        .unwrap()
+        .map(|e| e.unwrap().file_name().to_string_lossy().into_owned())
+        .filter(|n| n.ends_with(".py"))
+        .collect();
+    names.sort();
+    assert_eq!(names.first().map(String::as_str), Some("00-input.py"));
+    assert!(names.iter().any(|n| n.ends_with("-VMShapeLower.py")), "{names:?}");
+}
