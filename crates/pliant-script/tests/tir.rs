@@ -77,7 +77,7 @@ class Module:
 #[test]
 fn blocks_of_all_dialects_are_one() {
     let forms = [
-        "        for i, j in T.grid(128, 64):\n            with T.block(\"B\"):\n                vi, vj = T.axis.remap(\"SS\", [i, j])\n                B[vi, vj] = A[vi, vj] * 2.0\n",
+        "        for i, j in T.grid(128, 64):\n            with T.block(\"B\"):\n                vi, vj = T.axis.remap(\"SS\", [i, j])\n                T.reads(A[vi, vj])\n                T.writes(B[vi, vj])\n                B[vi, vj] = A[vi, vj] * 2.0\n",
         "        for (i, j) in T.grid(128, 64):\n            with T.sblock():\n                vi = T.axis.S(128, i)\n                vj = T.axis.spatial(64, j)\n                B[vi, vj] = A[vi, vj] * 2.0\n",
         "        with T.block([128, 64]) as [vi, vj]:\n            B[vi, vj] = A[vi, vj] * 2.0\n",
         "        with T.block(128, 64) as vi, vj:\n            B[vi, vj] = A[vi, vj] * 2.0\n",
@@ -173,4 +173,30 @@ class Module:
         B[0] = T.uint64(18446744073709551615)
 "#;
     assert_eq!(print(&module(text)), text);
+}
+
+/// E1 of the TE document: the block form of 2022 is what TE makes.
+#[test]
+fn blocks_are_what_tensor_expressions_make() {
+    use pliant_ops::te;
+    let script = module(
+        r#"
+from tvm.script import tir as T
+
+@T.prim_func
+def tir_element_wise(a: T.handle, c: T.handle) -> None:
+    A = T.match_buffer(a, (128, 128))
+    B = T.match_buffer(c, (128, 128))
+    with T.block([128, 128]) as [i, j]:
+        B[i, j] = A[i, j] * 2.0
+"#,
+    );
+    let shape = || vec![te::int(128), te::int(128)];
+    let a = te::placeholder(shape(), pliant_ir::DType::Float32, "A");
+    let b = te::compute(shape(), "B", |i| a.at(i) * te::const_of(2.0, pliant_ir::DType::Float32));
+    let made = te::create_prim_func(&[te::Arg::Tensor(a.clone()), te::Arg::Tensor(b)]).unwrap();
+    let parsed = script.get("tir_element_wise").unwrap().as_prim().unwrap();
+    let mut parsed = (**parsed).clone();
+    parsed.attrs = made.attrs.clone();
+    pliant_ir::equal::equal_prim_funcs(&parsed, &made).unwrap();
 }

@@ -222,6 +222,13 @@ impl<'s> FuncParser<'_, 's> {
     /// One dim: an integer, a symbolic expression, or such an expression in quotes.
     pub(super) fn dim(&mut self, e: &Expr<'s>) -> Res<Sym> {
         if let ExprKind::Str(text) = &e.kind {
+            let Cow::Borrowed(text) = *text else {
+                return Err(self.error(
+                    Kind::Type,
+                    e.range,
+                    "a symbolic dim in quotes has no escapes",
+                ));
+            };
             return self.quoted_dim(text, e.range);
         }
         if self.implicit
@@ -230,7 +237,7 @@ impl<'s> FuncParser<'_, 's> {
             && !self.scope.contains_key(name)
         {
             if let Some(value) = self.cx.lookup(name) {
-                let val = self.host_value(value, e.range)?;
+                let val = self.host_value(value);
                 if let Some(s) = self.as_sym(&val) {
                     return Ok(s);
                 }
@@ -251,10 +258,7 @@ impl<'s> FuncParser<'_, 's> {
     }
 
     /// A dim in quotes: its unknown names define symbols.
-    fn quoted_dim(&mut self, text: &Cow<'s, str>, range: Range) -> Res<Sym> {
-        let Cow::Borrowed(text) = *text else {
-            return Err(self.error(Kind::Type, range, "a symbolic dim in quotes has no escapes"));
-        };
+    fn quoted_dim(&mut self, text: &'s str, range: Range) -> Res<Sym> {
         let parsed = match parse_expression(text) {
             Ok(e) => e,
             Err(error) => {

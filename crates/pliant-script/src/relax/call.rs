@@ -39,7 +39,7 @@ impl<'s> FuncParser<'_, 's> {
                 if !matches!(captured, Some(crate::env::HostValue::Func(..))) {
                     let range = self.range(e.range);
                     let value = self.cx.eval(range)?;
-                    return self.host_value(value, range);
+                    return Ok(self.host_value(value));
                 }
             }
             if let Some(parts) = func.dotted()

@@ -71,7 +71,7 @@ impl<'s> FuncParser<'_, 's> {
     fn host(&mut self, range: Range) -> Res<Val> {
         let range = self.range(range);
         let value = self.cx.eval(range)?;
-        self.host_value(value, range)
+        Ok(self.host_value(value))
     }
 
     pub(super) fn sequence(&mut self, items: &[Expr<'s>]) -> Res<Val> {
@@ -142,7 +142,7 @@ impl<'s> FuncParser<'_, 's> {
             return Ok(Val::Module);
         }
         if let Some(value) = self.cx.lookup(name) {
-            return self.host_value(value, e.range);
+            return Ok(self.host_value(value));
         }
         if let Some(path) = self.cx.path(e) {
             return Ok(Val::Path(path));

@@ -64,8 +64,8 @@ impl Val {
 
 impl<'s> FuncParser<'_, 's> {
     /// The value of a captured object.
-    pub(super) fn host_value(&mut self, value: HostValue, range: Range) -> Res<Val> {
-        Ok(match value {
+    pub(super) fn host_value(&mut self, value: HostValue) -> Val {
+        match value {
             HostValue::None => Val::None,
             HostValue::Int(v) => Val::Sym(self.int(v), None),
             HostValue::Float(v) => Val::Float(v, None),
@@ -73,14 +73,10 @@ impl<'s> FuncParser<'_, 's> {
             HostValue::Str(v) => Val::Str(v),
             HostValue::DType(v) => Val::DType(v),
             HostValue::List(items) | HostValue::Tuple(items) => {
-                let items: Res<Vec<Val>> =
-                    items.into_iter().map(|v| self.host_value(v, range)).collect();
-                Val::Seq(items?)
+                Val::Seq(items.into_iter().map(|v| self.host_value(v)).collect())
             }
             HostValue::Map(items) => {
-                let items: Res<Vec<_>> =
-                    items.into_iter().map(|(k, v)| Ok((k, self.host_value(v, range)?))).collect();
-                Val::Map(items?)
+                Val::Map(items.into_iter().map(|(k, v)| (k, self.host_value(v))).collect())
             }
             HostValue::Tensor(t) => Val::Tensor(t),
             HostValue::Sym(s) => Val::Sym(self.host_sym(&s), None),
@@ -90,7 +86,7 @@ impl<'s> FuncParser<'_, 's> {
             },
             HostValue::Func(name, func) => Val::Expr(self.captured_func(&name, func)),
             HostValue::Other(name) => Val::Other(name),
-        })
+        }
     }
 
     fn host_sym(&mut self, sym: &HostSym) -> Sym {

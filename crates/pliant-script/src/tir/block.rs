@@ -1,8 +1,12 @@
 //! Blocks and their axes.
 
+use pliant_ir::tir::visit::for_each_expr;
 use pliant_ir::tir::{
-    BlockData, Expr as IrExpr, ExprData, ForKind, IterKind, IterVar, Stmt as IrStmt, StmtData, Var,
+    BlockData, Buffer, BufferRegion, Expr as IrExpr, ExprData, ForKind, IterKind, IterVar,
+    Stmt as IrStmt, StmtData, Var,
 };
+
+use rustc_hash::FxHashSet;
 
 use super::loops::Loop;
 use super::{Local, PrimParser};
@@ -23,9 +27,9 @@ struct Axis {
 pub(super) struct OpenBlock {
     axes: Vec<Axis>,
     pub predicate: Option<IrExpr>,
-    pub reads: Option<Vec<pliant_ir::tir::BufferRegion>>,
-    pub writes: Option<Vec<pliant_ir::tir::BufferRegion>>,
-    pub allocs: Vec<pliant_ir::tir::Buffer>,
+    pub reads: Option<Vec<BufferRegion>>,
+    pub writes: Option<Vec<BufferRegion>>,
+    pub allocs: Vec<Buffer>,
     pub init: Option<IrStmt>,
     pub notes: super::loops::Notes,
 }
@@ -86,7 +90,12 @@ impl<'s> PrimParser<'_, 's> {
             let (min, extent) = self.domain(domain)?;
             self.add_axis(&mut open, target, min, extent, kind, None)?;
         }
+        // Regions are left out in these forms, which are never printed; there they can be told from the body.
+        let old = name.is_none() || target.is_some();
         let body = self.stmts(body, Some(&mut open))?;
+        if old && open.reads.is_none() && open.writes.is_none() {
+            self.complete_regions(&mut open, body);
+        }
         self.close_block(open, name, body)
     }
 
@@ -147,6 +156,42 @@ impl<'s> PrimParser<'_, 's> {
         };
         let block = self.f.add_stmt(StmtData::Block(Box::new(data)));
         Ok(self.nest(nest, block))
+    }
+
+    /// The elements that a body of plain stores reads and writes, in order of appearance. What an update reads of
+    /// its own result is not counted.
+    fn complete_regions(&mut self, open: &mut OpenBlock, body: IrStmt) {
+        let stores = match self.f.stmt(body) {
+            StmtData::Seq(items) => items.clone(),
+            _ => vec![body],
+        };
+        let (mut reads, mut writes) = (Vec::new(), Vec::new());
+        for &s in &stores {
+            let StmtData::Store { buffer, indices, value } = self.f.stmt(s) else { return };
+            writes.push((*buffer, indices.clone()));
+            for &root in indices.iter().chain([value]) {
+                for_each_expr(&self.f, root, |e| {
+                    if let ExprData::Load(buffer, indices) = self.f.expr(e) {
+                        reads.push((*buffer, indices.clone()));
+                    }
+                });
+            }
+        }
+        if open.init.is_some() {
+            reads.retain(|r| writes.iter().all(|w| w.0 != r.0));
+        }
+        open.reads = Some(self.points(reads));
+        open.writes = Some(self.points(writes));
+    }
+
+    fn points(&mut self, elements: Vec<(Buffer, Box<[IrExpr]>)>) -> Vec<BufferRegion> {
+        let one = self.f.int(1);
+        let mut seen = FxHashSet::default();
+        let regions = elements.into_iter().map(|(buffer, indices)| BufferRegion {
+            buffer,
+            region: indices.iter().map(|&i| (i, one)).collect(),
+        });
+        regions.filter(|r| seen.insert(r.clone())).collect()
     }
 
     /// The name of the first buffer that a statement writes: what a block without a name is called.

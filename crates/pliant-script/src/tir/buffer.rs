@@ -211,10 +211,10 @@ impl<'s> PrimParser<'_, 's> {
 
     /// The extent of a range: the inverse of how ranges are printed.
     pub(super) fn extent(&mut self, start: IrExpr, end: IrExpr) -> IrExpr {
-        if let (Some(a), Some(b)) = (self.f.as_int(start), self.f.as_int(end)) {
-            if let Some(n) = b.checked_sub(a) {
-                return self.f.int(n);
-            }
+        if let (Some(a), Some(b)) = (self.f.as_int(start), self.f.as_int(end))
+            && let Some(n) = b.checked_sub(a)
+        {
+            return self.f.int(n);
         }
         if let ExprData::Binary(BinOp::Add, a, n) = *self.f.expr(end)
             && a == start

@@ -398,7 +398,7 @@ impl<'s> PrimParser<'_, 's> {
         if typed && let Some((first, rest)) = args.split_first() {
             (ty, args) = (self.ty(first)?, rest);
         }
-        if !args.first().is_some_and(|a| a.as_str().is_some()) {
+        if args.first().is_none_or(|a| a.as_str().is_none()) {
             let message = format!("T.{} needs the name of a function", intrin.name());
             return Err(self.error(Kind::Arguments, e.range, message));
         }
