@@ -11,18 +11,16 @@ use crate::te;
 
 /// The size that two sizes broadcast to. Where equality cannot be proved, a constant wins over a symbol and the
 /// left over the right, and the loop function checks it when it runs.
-///
-/// # Errors
-/// When the two provably differ and neither is 1; the error carries no text.
-pub fn broadcast_dim(ctx: &mut InferCtx<'_>, a: Sym, b: Sym) -> Result<Sym, ()> {
+/// `None` when the two provably differ and neither is 1.
+pub fn broadcast_dim(ctx: &mut InferCtx<'_>, a: Sym, b: Sym) -> Option<Sym> {
     let (ca, cb) = (ctx.func.syms.as_int(a), ctx.func.syms.as_int(b));
     match (ca, cb) {
-        _ if a == b => Ok(a),
-        (Some(1), _) => Ok(b),
-        (_, Some(1)) => Ok(a),
+        _ if a == b => Some(a),
+        (Some(1), _) => Some(b),
+        (_, Some(1)) => Some(a),
         _ => match prove::equal(ctx.func, a, b) {
-            Some(false) => Err(()),
-            _ => Ok(if ca.is_none() && cb.is_some() { b } else { a }),
+            Some(false) => None,
+            _ => Some(if ca.is_none() && cb.is_some() { b } else { a }),
         },
     }
 }
@@ -42,7 +40,7 @@ pub fn broadcast_dims(
     for i in 0..rank {
         let of = |list: &[Sym]| (i + list.len()).checked_sub(rank).map(|k| list[k]);
         out.push(match (of(a), of(b)) {
-            (Some(x), Some(y)) => broadcast_dim(ctx, x, y).map_err(|()| {
+            (Some(x), Some(y)) => broadcast_dim(ctx, x, y).ok_or_else(|| {
                 let (x, y) = (ctx.dim(x), ctx.dim(y));
                 let axis = i as i64 - rank as i64;
                 ctx.error(format!(
@@ -225,15 +223,12 @@ pub fn te_unary(
 }
 
 /// The size that two sizes must share: a constant wins over a symbol and the left over the right where equality
-/// cannot be proved; the loop function checks it when it runs.
-///
-/// # Errors
-/// When the two provably differ; the error carries no text.
-pub fn shared_dim(ctx: &mut InferCtx<'_>, a: Sym, b: Sym) -> Result<Sym, ()> {
+/// cannot be proved; the loop function checks it when it runs. `None` when the two provably differ.
+pub fn shared_dim(ctx: &mut InferCtx<'_>, a: Sym, b: Sym) -> Option<Sym> {
     let (ca, cb) = (ctx.func.syms.as_int(a), ctx.func.syms.as_int(b));
     match prove::equal(ctx.func, a, b) {
-        Some(false) => Err(()),
-        _ => Ok(if ca.is_none() && cb.is_some() { b } else { a }),
+        Some(false) => None,
+        _ => Some(if ca.is_none() && cb.is_some() { b } else { a }),
     }
 }
 

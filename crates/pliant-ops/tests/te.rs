@@ -154,7 +154,7 @@ fn chains_of_any_length_are_built_walked_and_dropped() {
 #[test]
 fn integers_fold_and_types_meet() {
     let n = te::var("n").expr();
-    assert_eq!((&n * 0 + 3 * 4).to_string(), "12");
+    assert_eq!((&n * te::int(0) + 3 * 4).to_string(), "12");
     assert_eq!((te::int(7) - te::int(2)).as_int(), Some(5));
     for (x, y) in [(7, 2), (-7, 2), (7, -2), (-7, -2), (6, -2)] {
         let (x_e, y_e) = (te::int(x), te::int(y));

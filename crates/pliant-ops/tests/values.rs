@@ -1,5 +1,7 @@
 //! What the loop functions compute, by running them step by step on small tensors.
 
+#![allow(clippy::cloned_ref_to_slice_refs, reason = "lists of operands read alike")]
+
 mod common;
 
 use std::collections::HashMap;

@@ -88,7 +88,7 @@ fn infer_matmul(ctx: &mut InferCtx<'_>) -> Inferred {
 
 /// The size that is summed over.
 fn contracted(ctx: &mut InferCtx<'_>, p: Sym, q: Sym) -> Result<Sym, InferError> {
-    shared_dim(ctx, p, q).map_err(|()| {
+    shared_dim(ctx, p, q).ok_or_else(|| {
         let (p, q) = (ctx.dim(p), ctx.dim(q));
         ctx.error(format!("the sizes summed over differ, {p} and {q}: {}", operand_types(ctx)))
     })

@@ -329,7 +329,7 @@ fn infer_broadcast_to(ctx: &mut InferCtx<'_>) -> Inferred {
     for (i, &d) in from.iter().enumerate() {
         let want = to[i + skip];
         // Only the operand may be stretched: a dim of the shape that is 1 stays 1.
-        let fits = broadcast_dim(ctx, d, want).is_ok()
+        let fits = broadcast_dim(ctx, d, want).is_some()
             && (ctx.func.syms.as_int(want) != Some(1)
                 || prove::equal(ctx.func, d, want) != Some(false));
         if !fits {
@@ -371,7 +371,7 @@ fn infer_concat(ctx: &mut InferCtx<'_>) -> Inferred {
             dims[i] = if i == axis {
                 ctx.func.syms.add(dims[i], other[i])
             } else {
-                shared_dim(ctx, dims[i], other[i]).map_err(|()| {
+                shared_dim(ctx, dims[i], other[i]).ok_or_else(|| {
                     let (a, b) = (ctx.dim(dims[i]), ctx.dim(other[i]));
                     ctx.error(format!(
                         "tensors[{k}] has size {b} in dim {i}, the tensors before it {a}"

@@ -94,7 +94,7 @@ fn check_param(
     }
     let (Some(dims), Some(own)) = (&data.dims, p.dims) else { return Ok(()) };
     for (&axis, &d) in axes.iter().zip(&own) {
-        shared_dim(ctx, dims[axis], d).map_err(|()| {
+        shared_dim(ctx, dims[axis], d).ok_or_else(|| {
             let (want, got, name) = (ctx.dim(dims[axis]), ctx.dim(d), ctx.name(i));
             ctx.error(format!("{name} has size {got} for axis {axis}, which has size {want}"))
         })?;

@@ -1,7 +1,7 @@
 //! Between tensor expressions and the symbolic integers of a graph function.
 
 use pliant_ir::tir::{BinOp, Intrin, Ty};
-use pliant_sym::{CmpOp, Sym, SymArena, SymKind, SymVar};
+use pliant_sym::{CmpOp, Sym, SymArena, SymKind, SymVar, Term};
 use rustc_hash::FxHashMap;
 
 use super::build::*;
@@ -134,8 +134,7 @@ fn te_node(arena: &SymArena, sym: Sym, memo: &FxHashMap<Sym, Expr>, vars: &mut V
         SymKind::Var(v) => vars.te_var(arena, v).expr(),
         SymKind::Sum { terms, constant } => {
             let scaled = |&(coef, s): &(i64, Sym)| &memo[&s] * &int(coef);
-            let (positive, negative): (Vec<(i64, Sym)>, Vec<(i64, Sym)>) =
-                terms.iter().partition(|t| t.0 > 0);
+            let (positive, negative): (Vec<Term>, Vec<Term>) = terms.iter().partition(|t| t.0 > 0);
             let mut acc = positive.iter().map(scaled).reduce(|a, b| a + b);
             if acc.is_none() && constant != 0 {
                 acc = Some(int(constant));
