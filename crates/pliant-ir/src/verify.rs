@@ -18,12 +18,12 @@ pub fn verify_module(module: &IRModule, ops: &dyn OpRegistry) -> Vec<Diagnostic>
     let mut out = Vec::new();
     let mut symbols: FxHashMap<&str, &str> = FxHashMap::default();
     for (name, func) in &module.functions {
-        if let Some(symbol) = func.attrs().get("global_symbol").and_then(|a| a.as_str()) {
-            if let Some(other) = symbols.insert(symbol, name) {
-                let message =
-                    format!("functions '{other}' and '{name}' have the global symbol '{symbol}'");
-                out.push(Diagnostic::error(codes::PL0222, message).in_function(&**name));
-            }
+        if let Some(symbol) = func.attrs().get("global_symbol").and_then(|a| a.as_str())
+            && let Some(other) = symbols.insert(symbol, name)
+        {
+            let message =
+                format!("functions '{other}' and '{name}' have the global symbol '{symbol}'");
+            out.push(Diagnostic::error(codes::PL0222, message).in_function(&**name));
         }
         let found = match func {
             BaseFunc::Relax(f) => crate::relax::verify::verify_function(f, Some(module), ops),

@@ -52,10 +52,10 @@ impl Names {
 
     /// Gives a name back, when what it names goes out of view.
     pub fn release(&mut self, name: &str) {
-        if let Some(Some((base, n))) = self.used.remove(name) {
-            if let Some(next) = self.next.get_mut(&base) {
-                *next = (*next).min(n);
-            }
+        if let Some(Some((base, n))) = self.used.remove(name)
+            && let Some(next) = self.next.get_mut(&base)
+        {
+            *next = (*next).min(n);
         }
     }
 }

@@ -221,10 +221,10 @@ impl<'a> TirPrinter<'a> {
 
     fn vars_of(&self, e: Expr, seen: &mut FxHashSet<Var>, out: &mut Vec<Var>) {
         crate::tir::visit::for_each_expr(self.f, e, |e| {
-            if let ExprData::Var(v) = self.f.expr(e) {
-                if seen.insert(*v) {
-                    out.push(*v);
-                }
+            if let ExprData::Var(v) = self.f.expr(e)
+                && seen.insert(*v)
+            {
+                out.push(*v);
             }
         });
     }
@@ -438,10 +438,10 @@ impl<'a> TirPrinter<'a> {
     /// The end of a range, in a form from which the extent can be told again.
     pub(super) fn end(&mut self, min: Expr, extent: Expr) -> String {
         let f = self.f;
-        if let (Some(a), Some(n)) = (f.as_int(min), f.as_int(extent)) {
-            if let (Some(end), true) = (a.checked_add(n), f.expr_ty(min) == crate::tir::Ty::I64) {
-                return end.to_string();
-            }
+        if let (Some(a), Some(n)) = (f.as_int(min), f.as_int(extent))
+            && let (Some(end), true) = (a.checked_add(n), f.expr_ty(min) == crate::tir::Ty::I64)
+        {
+            return end.to_string();
         }
         if let ExprData::Binary(BinOp::Sub, b, a) = f.expr(extent) {
             let ambiguous = matches!(f.expr(*b), ExprData::Binary(BinOp::Add, x, _) if x == a);

@@ -197,10 +197,10 @@ pub fn lca(func: &mut Function, a: Type, b: Type) -> Type {
 }
 
 fn shape_lca(func: &mut Function, a: TensorShape, b: &TensorShape) -> TensorShape {
-    if let (Some(x), Some(y)) = (shape_dims(func, &a), shape_dims(func, b)) {
-        if prove_shapes_equal(func, &x, &y).is_yes() {
-            return a;
-        }
+    if let (Some(x), Some(y)) = (shape_dims(func, &a), shape_dims(func, b))
+        && prove_shapes_equal(func, &x, &y).is_yes()
+    {
+        return a;
     }
     match (shape_rank(func, &a), shape_rank(func, b)) {
         (Some(n), Some(m)) if n == m => TensorShape::Rank(n),
@@ -470,7 +470,7 @@ impl CallMatch<'_> {
             (
                 TypeData::Callable { params: p, pure: must, .. },
                 TypeData::Callable { params: q, pure, .. },
-            ) if !(must && !pure)
+            ) if (pure || !must)
                 && p.as_ref().zip(q.as_ref()).is_none_or(|(p, q)| p.len() == q.len()) =>
             {
                 Ok(())
@@ -518,10 +518,10 @@ pub fn type_syms(func: &Function, ty: Type) -> Vec<SymVar> {
 pub fn definable_syms(func: &Function, ty: Type) -> Vec<SymVar> {
     let mut out = Vec::new();
     visit_dims(func, ty, false, &mut |dim| {
-        if let Some(v) = func.syms.as_var(dim) {
-            if !out.contains(&v) {
-                out.push(v);
-            }
+        if let Some(v) = func.syms.as_var(dim)
+            && !out.contains(&v)
+        {
+            out.push(v);
         }
     });
     out

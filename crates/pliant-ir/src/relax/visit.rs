@@ -340,10 +340,10 @@ pub fn called_globals(f: &Function) -> Vec<std::sync::Arc<str>> {
     let mut seen = FxHashSet::default();
     let mut out = Vec::new();
     post_order(f, |e| {
-        if let ExprData::Global(s) = f.expr(e) {
-            if seen.insert(*s) {
-                out.push(f.str(*s).clone());
-            }
+        if let ExprData::Global(s) = f.expr(e)
+            && seen.insert(*s)
+        {
+            out.push(f.str(*s).clone());
         }
     });
     out

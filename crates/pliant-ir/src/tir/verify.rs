@@ -11,8 +11,8 @@
 //! - The body of a block with axes does not use the variables of loops around the block (PL0310).
 //!
 //! # Types
-//! - An access has one index per dim (PL0304); indices, sizes and bounds are scalar integers, an index may be a
-//!   vector of them; conditions are bool (PL0305). A loop variable, its first value and its number of turns are of one
+//! - An access has one index per dim, or one index alone: the linear position, in lowered code (PL0304); indices,
+//!   sizes and bounds are scalar integers, an index may be a vector of them; conditions are bool (PL0305). A loop variable, its first value and its number of turns are of one
 //!   type; so are an axis and its binding (PL0310).
 //! - The operands of an operator are of one type (PL0306); a stored value is of the buffer's element type, with as
 //!   many lanes as the indices (PL0307); a let's value is of its variable's type (PL0313). Intrinsics take the
@@ -140,14 +140,14 @@ impl Verifier<'_> {
         }
         for e in facts {
             for_each_expr(f, e, |e| {
-                if let ExprData::Var(v) = f.expr(e) {
-                    if self.vars.insert(*v) {
-                        let name = self.name(*v).to_string();
-                        self.error(
+                if let ExprData::Var(v) = f.expr(e)
+                    && self.vars.insert(*v)
+                {
+                    let name = self.name(*v).to_string();
+                    self.error(
                             codes::PL0309,
                             format!("size '{name}' stands alone in no dim of a parameter, so nothing defines it"),
                         );
-                    }
                 }
             });
             self.index(e, "a size");
@@ -387,7 +387,8 @@ impl Verifier<'_> {
     fn index_types(&mut self, b: Buffer, indices: &[Expr]) -> u16 {
         let f = self.f;
         let (name, rank) = (f.buffer(b).name.clone(), f.buffer(b).shape.len());
-        if indices.len() != rank {
+        // One index alone is the linear position in a flattened buffer.
+        if indices.len() != rank && indices.len() != 1 {
             let n = indices.len();
             self.error(
                 codes::PL0304,

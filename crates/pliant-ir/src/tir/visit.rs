@@ -161,10 +161,10 @@ pub fn free_vars(f: &PrimFunc, s: Stmt) -> Vec<Var> {
     });
     let mut out = Vec::new();
     for_each_expr_in(f, s, |e| {
-        if let ExprData::Var(v) = f.expr(e) {
-            if defined.insert(*v) {
-                out.push(*v);
-            }
+        if let ExprData::Var(v) = f.expr(e)
+            && defined.insert(*v)
+        {
+            out.push(*v);
         }
     });
     out

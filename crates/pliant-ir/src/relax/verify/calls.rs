@@ -251,15 +251,13 @@ impl Verifier<'_> {
         }
         let Some(dims) = f.types.get(ty).dims() else { return };
         for (at, (&d, &s)) in dims.iter().zip(&buffer.shape).enumerate() {
-            if let (Some(d), Some(s)) = (f.syms.as_int(d), prim.as_int(s)) {
-                if d != s {
-                    self.error(
-                        codes::PL0218,
-                        format!(
-                            "dim {at} of parameter {i} of '{name}' is {s}, the call passes {d}"
-                        ),
-                    );
-                }
+            if let (Some(d), Some(s)) = (f.syms.as_int(d), prim.as_int(s))
+                && d != s
+            {
+                self.error(
+                    codes::PL0218,
+                    format!("dim {at} of parameter {i} of '{name}' is {s}, the call passes {d}"),
+                );
             }
         }
     }

@@ -384,11 +384,11 @@ impl<'a> Verifier<'a> {
             ExprData::Shape(dims) => dims.iter().for_each(|&d| self.use_sym(d)),
             ExprData::Int(v, _) => self.use_sym(*v),
             ExprData::TupleGetItem(t, i) => {
-                if let TypeData::Tuple(fields) = f.ty(*t) {
-                    if *i as usize >= fields.len() {
-                        let n = fields.len();
-                        self.error(codes::PL0217, format!("field {i} of a tuple of {n}"));
-                    }
+                if let TypeData::Tuple(fields) = f.ty(*t)
+                    && *i as usize >= fields.len()
+                {
+                    let n = fields.len();
+                    self.error(codes::PL0217, format!("field {i} of a tuple of {n}"));
                 }
             }
             ExprData::Call { ty_args, .. } => {

@@ -90,10 +90,10 @@ impl Verifier<'_> {
 
     /// A symbol comes into view, if it is not already.
     pub(super) fn define_sym(&mut self, s: SymVar) {
-        if self.syms.insert(s) {
-            if let Some(scope) = self.scopes.last_mut() {
-                scope.syms.push(s);
-            }
+        if self.syms.insert(s)
+            && let Some(scope) = self.scopes.last_mut()
+        {
+            scope.syms.push(s);
         }
     }
 
