@@ -39,6 +39,10 @@ pub struct Case {
     pub errors: Vec<Expected>,
     /// Whether the module is executed.
     pub execute: bool,
+    /// Whether the print of the result is parsed back.
+    pub parse_back: bool,
+    /// A part of the message with which the test fails for now.
+    pub known_bug: Option<String>,
     /// The expectation.
     pub expect: String,
 }
@@ -70,6 +74,9 @@ impl Case {
         let comments: Vec<&str> =
             script.lines().skip(1).take_while(|l| l.starts_with('#') || l.is_empty()).collect();
         let execute = !comments.iter().any(|l| l.starts_with("# no-run"));
+        let parse_back = !comments.iter().any(|l| l.starts_with("# no-parse"));
+        let bug = comments.iter().find_map(|l| l.strip_prefix("# known-bug:"));
+        let known_bug = bug.map(|b| b.trim().to_string());
         let mut errors = Vec::new();
         for line in &comments {
             if let Some(text) = line.strip_prefix("# fails:") {
@@ -82,7 +89,7 @@ impl Case {
             }
         }
         let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
-        Ok(Case { name, kind, script, errors, execute, expect })
+        Ok(Case { name, kind, script, errors, execute, parse_back, known_bug, expect })
     }
 
     /// The file's text with another expectation.

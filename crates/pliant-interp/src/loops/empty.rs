@@ -1,6 +1,7 @@
 //! Reductions over nothing: the init of a block runs once for each value of its spatial axes, although a reduction
 //! loop around it has no turns.
 
+use pliant_ir::tir::visit::for_each_stmt;
 use pliant_ir::tir::{BlockData, IterKind, Stmt, StmtData};
 
 use super::Loops;
@@ -10,7 +11,16 @@ use crate::error::Result;
 impl Loops<'_, '_, '_> {
     /// Runs only the inits of the blocks under a loop without turns whose reduction axes are empty. The loop's
     /// variable is at its first value; loops further in take their turns.
-    pub(super) fn inits(&mut self, s: Stmt) -> Result<()> {
+    pub(super) fn empty_loop(&mut self, body: Stmt) -> Result<()> {
+        // Without inits nothing is evaluated: values may have no meaning where the loop has no turns.
+        let mut any = false;
+        for_each_stmt(self.f, body, |s| {
+            any |= matches!(self.f.stmt(s), StmtData::Block(b) if b.init.is_some());
+        });
+        if any { self.inits(body) } else { Ok(()) }
+    }
+
+    fn inits(&mut self, s: Stmt) -> Result<()> {
         self.m.step(1)?;
         self.m.check_stack()?;
         let f = self.f;

@@ -63,7 +63,7 @@ impl Loops<'_, '_, '_> {
         }
         if extent <= 0 {
             self.vars.insert(var, Val::Int(wrap(min, dtype)));
-            self.inits(body)?;
+            self.empty_loop(body)?;
         }
         Ok(())
     }

@@ -1,0 +1,94 @@
+# test opt --passes=LegalizeOps,InlineInjective,CheckBounds,DefaultSchedule
+
+from pliant.script import ir as I, relax as R, tir as T
+
+
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor(("n", "m"), "float32"), w: R.Tensor(("m", 6), "float32")) -> R.Object:
+        with R.dataflow():
+            y = R.matmul(x, w)
+            z = R.nn.relu(y)
+            s = R.sum(R.exp(x), axis=[1])
+            R.output(z, s)
+        return (z, s)
+
+# expect
+# from pliant.script import ir as I, relax as R, tir as T
+#
+# @I.ir_module
+# class Module:
+#     @R.function
+#     def main(x: R.Tensor(("n", "m"), dtype="float32"), w: R.Tensor(("m", 6), dtype="float32")) -> R.Object:
+#         n = T.int64()
+#         m = T.int64()
+#         cls = Module
+#         with R.dataflow():
+#             y: R.Tensor((n, 6), dtype="float32") = R.call_tir(cls.matmul, (x, w), out_sinfo=R.Tensor((n, 6), dtype="float32"))
+#             z: R.Tensor((n, 6), dtype="float32") = R.call_tir(cls.relu, (y,), out_sinfo=R.Tensor((n, 6), dtype="float32"))
+#             lv: R.Tensor((n, m), dtype="float32") = R.call_tir(cls.exp, (x,), out_sinfo=R.Tensor((n, m), dtype="float32"))
+#             s: R.Tensor((n,), dtype="float32") = R.call_tir(cls.sum, (lv,), out_sinfo=R.Tensor((n,), dtype="float32"))
+#             R.output(z, s)
+#         return (z, s)
+#
+#     @T.prim_func(private=True)
+#     def matmul(var_A: T.handle, var_B: T.handle, var_matmul: T.handle):
+#         T.func_attr({"tir.noalias": True})
+#         n = T.int64()
+#         m = T.int64()
+#         A = T.match_buffer(var_A, (n, m), "float32")
+#         B = T.match_buffer(var_B, (m, 6), "float32")
+#         matmul = T.match_buffer(var_matmul, (n, 6), "float32")
+#         T.evaluate(T.call_extern("int64", "pliant_gemm_f32", 1, n, 6, m, T.address_of(A[0, 0]), 0, 1 * m, 1, T.address_of(B[0, 0]), 0, 1 * 6, 1, T.address_of(matmul[0, 0]), 0, 1 * 6, 1, 0))
+#
+#     @T.prim_func(private=True)
+#     def relu(var_A: T.handle, var_compute: T.handle):
+#         T.func_attr({"tir.noalias": True})
+#         n = T.int64()
+#         A = T.match_buffer(var_A, (n, 6), "float32")
+#         compute = T.match_buffer(var_compute, (n, 6), "float32")
+#         rows: T.int64 = T.max(8192 // T.max(1 * 30, 1), 1)
+#         for chunk in T.parallel((1 * (1 * n * 6) + (rows - 1)) // rows):
+#             first: T.int64 = chunk * rows
+#             for row in range(T.min(rows, 1 * (1 * n * 6) - first)):
+#                 fused: T.int64 = first + row
+#                 compute[fused // 6, fused % 6] = T.max(A[fused // 6, fused % 6], T.float32(0.0))
+#
+#     @T.prim_func(private=True)
+#     def exp(var_A: T.handle, var_compute: T.handle):
+#         T.func_attr({"tir.noalias": True})
+#         n = T.int64()
+#         m = T.int64()
+#         A = T.match_buffer(var_A, (n, m), "float32")
+#         compute = T.match_buffer(var_compute, (n, m), "float32")
+#         rows: T.int64 = T.max(8192 // T.max(1 * 120, 1), 1)
+#         for chunk in T.parallel((1 * (1 * n * m) + (rows - 1)) // rows):
+#             first: T.int64 = chunk * rows
+#             for row in range(T.min(rows, 1 * (1 * n * m) - first)):
+#                 fused: T.int64 = first + row
+#                 compute[fused // m, fused % m] = T.exp(A[fused // m, fused % m])
+#
+#     @T.prim_func(private=True)
+#     def sum(var_A: T.handle, var_T_sum: T.handle):
+#         T.func_attr({"tir.noalias": True})
+#         n = T.int64()
+#         m = T.int64()
+#         A = T.match_buffer(var_A, (n, m), "float32")
+#         T_sum = T.match_buffer(var_T_sum, (n,), "float32")
+#         rows: T.int64 = T.max(8192 // T.max(0 + 1 * m * 3, 1), 1)
+#         for chunk in T.parallel((1 * n + (rows - 1)) // rows):
+#             first: T.int64 = chunk * rows
+#             for row in range(T.min(rows, 1 * n - first)):
+#                 v_ax0: T.int64 = first + row
+#                 acc = T.alloc_buffer((16,), "float32", scope="local")
+#                 for lane in T.vectorized(16):
+#                     acc[lane] = T.float32(0.0)
+#                 for strip in range(m // 16):
+#                     for lane in T.vectorized(16):
+#                         acc[lane] = acc[lane] + A[v_ax0, strip * 16 + lane]
+#                 acc1 = T.alloc_buffer((1,), "float32", scope="local")
+#                 acc1[0] = T.float32(0.0) + T.vector_sum("float32", acc[T.Ramp(0, 1, 16)])
+#                 for tail in range(m - m // 16 * 16):
+#                     acc1[0] = acc1[0] + A[v_ax0, m // 16 * 16 + tail]
+#                 T_sum[v_ax0] = acc1[0]

@@ -1,0 +1,114 @@
+# test opt --passes=LegalizeOps,InlineInjective,CheckBounds,DefaultSchedule,LowerInitBlock,ConvertBlocksToLoops,UnrollLoop,FlattenBuffer,Simplify,VectorizeLoop,SimplifyVectors
+# no-parse: accesses by linear position are no script
+
+from pliant.script import ir as I, relax as R, tir as T
+
+
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor(("n", "m"), "float32"), i: R.Tensor(("k",), "int64")) -> R.Object:
+        with R.dataflow():
+            y = R.nn.softmax(x, axis=-1)
+            z = R.permute_dims(y, axes=[1, 0])
+            g = R.concat((z, z), axis=0)
+            R.output(g)
+        return g
+
+# expect
+# from pliant.script import ir as I, relax as R, tir as T
+#
+# @I.ir_module
+# class Module:
+#     @R.function
+#     def main(x: R.Tensor(("n", "m"), dtype="float32"), i: R.Tensor(("k",), dtype="int64")) -> R.Object:
+#         n = T.int64()
+#         m = T.int64()
+#         k = T.int64()
+#         cls = Module
+#         with R.dataflow():
+#             y: R.Tensor((n, m), dtype="float32") = R.call_tir(cls.softmax, (x,), out_sinfo=R.Tensor((n, m), dtype="float32"))
+#             z: R.Tensor((m, n), dtype="float32") = R.call_tir(cls.permute_dims, (y,), out_sinfo=R.Tensor((m, n), dtype="float32"))
+#             g: R.Tensor((m * 2, n), dtype="float32") = R.call_tir(cls.concat, (z, z), out_sinfo=R.Tensor((m * 2, n), dtype="float32"))
+#             R.output(g)
+#         return g
+#
+#     @T.prim_func(private=True)
+#     def softmax(var_A: T.handle, var_T_softmax_norm: T.handle):
+#         T.func_attr({"tir.noalias": True})
+#         n = T.int64()
+#         m = T.int64()
+#         A = T.match_buffer(var_A, (n, m), "float32")
+#         T_softmax_norm = T.match_buffer(var_T_softmax_norm, (n, m), "float32")
+#         rows: T.int64 = T.max(8192 // T.max(m * 28, 1), 1)
+#         for chunk in T.parallel((n + (rows - 1)) // rows):
+#             first: T.int64 = chunk * rows
+#             T_softmax_exp_row = T.alloc_buffer((m,), "float32")
+#             for row in range(T.min(rows, n - first)):
+#                 v_ax0: T.int64 = first + row
+#                 T_softmax_expsum_row = T.alloc_buffer((1,), "float32", scope="local")
+#                 T_softmax_maxelem_row = T.alloc_buffer((1,), "float32", scope="local")
+#                 with T.decl_buffer((16,), "float32", scope="local") as acc:
+#                     acc[T.Ramp(0, 1, 16)] = T.Broadcast(T.float32("-inf"), 16)
+#                     for strip in range(m // 16):
+#                         acc[T.Ramp(0, 1, 16)] = T.max(acc[T.Ramp(0, 1, 16)], A[T.Ramp(v_ax0 * m + strip * 16, 1, 16)])
+#                     acc1 = T.alloc_buffer((1,), "float32", scope="local")
+#                     acc1[0] = T.max(T.float32("-inf"), T.vector_max("float32", acc[T.Ramp(0, 1, 16)]))
+#                     for tail in range(m % 16):
+#                         acc1[0] = T.max(acc1[0], A[v_ax0 * m + (m // 16 * 16 + tail)])
+#                     T_softmax_maxelem_row[0] = acc1[0]
+#                 for strip in range(m // 8):
+#                     T_softmax_exp_row[T.Ramp(strip * 8, 1, 8)] = T.exp(A[T.Ramp(v_ax0 * m + strip * 8, 1, 8)] - T.Broadcast(T_softmax_maxelem_row[0], 8))
+#                 for strip in range(m % 8 // 4):
+#                     T_softmax_exp_row[T.Ramp(m // 8 * 8 + strip * 4, 1, 4)] = T.exp(A[T.Ramp(v_ax0 * m + (m // 8 * 8 + strip * 4), 1, 4)] - T.Broadcast(T_softmax_maxelem_row[0], 4))
+#                 for tail in range(m % 4):
+#                     T_softmax_exp_row[m // 4 * 4 + tail] = T.exp(A[v_ax0 * m + (m // 4 * 4 + tail)] - T_softmax_maxelem_row[0])
+#                 with T.decl_buffer((16,), "float32", scope="local") as acc:
+#                     acc[T.Ramp(0, 1, 16)] = T.Broadcast(T.float32(0.0), 16)
+#                     for strip in range(m // 16):
+#                         acc[T.Ramp(0, 1, 16)] = acc[T.Ramp(0, 1, 16)] + T_softmax_exp_row[T.Ramp(strip * 16, 1, 16)]
+#                     acc1 = T.alloc_buffer((1,), "float32", scope="local")
+#                     acc1[0] = T.float32(0.0) + T.vector_sum("float32", acc[T.Ramp(0, 1, 16)])
+#                     for tail in range(m % 16):
+#                         acc1[0] = acc1[0] + T_softmax_exp_row[m // 16 * 16 + tail]
+#                     T_softmax_expsum_row[0] = acc1[0]
+#                 for strip in range(m // 16):
+#                     T_softmax_norm[T.Ramp(v_ax0 * m + strip * 16, 1, 16)] = T_softmax_exp_row[T.Ramp(strip * 16, 1, 16)] / T.Broadcast(T_softmax_expsum_row[0], 16)
+#                 for strip in range(m // 4 % 4):
+#                     T_softmax_norm[T.Ramp(v_ax0 * m + (m // 16 * 16 + strip * 4), 1, 4)] = T_softmax_exp_row[T.Ramp(m // 16 * 16 + strip * 4, 1, 4)] / T.Broadcast(T_softmax_expsum_row[0], 4)
+#                 for tail in range(m % 4):
+#                     T_softmax_norm[v_ax0 * m + (m // 4 * 4 + tail)] = T_softmax_exp_row[m // 4 * 4 + tail] / T_softmax_expsum_row[0]
+#
+#     @T.prim_func(private=True)
+#     def permute_dims(var_A: T.handle, var_T_transpose: T.handle):
+#         T.func_attr({"tir.noalias": True})
+#         n = T.int64()
+#         m = T.int64()
+#         A = T.match_buffer(var_A, (n, m), "float32")
+#         T_transpose = T.match_buffer(var_T_transpose, (m, n), "float32")
+#         for chunk in T.parallel((m * n + 681) // 682):
+#             first: T.int64 = chunk * 682
+#             for row in range(T.min(682, m * n - first)):
+#                 v_ax0: T.int64 = (first + row) // n
+#                 v_ax1: T.int64 = (first + row) % n
+#                 T_transpose[v_ax0 * n + v_ax1] = A[v_ax1 * m + v_ax0]
+#
+#     @T.prim_func(private=True)
+#     def concat(var_A: T.handle, var_B: T.handle, var_T_concat: T.handle):
+#         T.func_attr({"tir.noalias": True})
+#         m = T.int64()
+#         n = T.int64()
+#         A = T.match_buffer(var_A, (m, n), "float32")
+#         B = T.match_buffer(var_B, (m, n), "float32")
+#         T_concat = T.match_buffer(var_T_concat, (m * 2, n), "float32")
+#         rows: T.int64 = T.max(8192 // T.max(n * 5, 1), 1)
+#         for chunk in T.parallel((m * 2 + (rows - 1)) // rows):
+#             first: T.int64 = chunk * rows
+#             for row in range(T.min(rows, m * 2 - first)):
+#                 v_ax0: T.int64 = first + row
+#                 for strip in range(n // 16):
+#                     T_concat[T.Ramp(v_ax0 * n + strip * 16, 1, 16)] = T.if_then_else(v_ax0 < m, A[T.Ramp(v_ax0 * n + strip * 16, 1, 16)], B[T.Ramp((v_ax0 - m) * n + strip * 16, 1, 16)])
+#                 for strip in range(n // 4 % 4):
+#                     T_concat[T.Ramp(v_ax0 * n + (n // 16 * 16 + strip * 4), 1, 4)] = T.if_then_else(v_ax0 < m, A[T.Ramp(v_ax0 * n + (n // 16 * 16 + strip * 4), 1, 4)], B[T.Ramp((v_ax0 - m) * n + (n // 16 * 16 + strip * 4), 1, 4)])
+#                 for tail in range(n % 4):
+#                     T_concat[v_ax0 * n + (n // 4 * 4 + tail)] = T.if_then_else(v_ax0 < m, A[v_ax0 * n + (n // 4 * 4 + tail)], B[(v_ax0 - m) * n + (n // 4 * 4 + tail)])
