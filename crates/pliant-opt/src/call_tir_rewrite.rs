@@ -27,12 +27,15 @@ use pliant_ir::op::{CALL_DPS_PACKED, CALL_TIR};
 use pliant_ir::relax::{
     Binding, Callee, Expr, ExprData, Function, TensorShape, Type, TypeData, Var,
 };
-use pliant_ir::{Attrs, DType, Sym};
+use pliant_ir::{AttrValue, Attrs, DType, Op, Sym};
 use pliant_pass::rewrite::{Namer, reachable_funcs, rewrite_bindings};
 use pliant_pass::{FunctionPass, PassContext, PassError, Problem};
 
 use crate::names::{ALLOC_TENSOR, op_call, prim_int, unit_ty};
 use crate::to_non_dataflow::flatten;
+
+/// `R.call_tir_inplace(func, (args...), inplace_indices, out_sinfo)`: outputs may overwrite inputs.
+const CALL_TIR_INPLACE: Op = Op("relax.call_tir_inplace");
 
 /// See the module's documentation.
 pub struct CallTirRewrite;
@@ -71,17 +74,21 @@ impl Rewriter {
         binding: Binding,
         out: &mut Vec<Binding>,
     ) -> Result<(), PassError> {
-        let ExprData::Call { callee: Callee::Op(op @ (CALL_TIR | CALL_DPS_PACKED)), args, .. } =
-            func.expr(binding.value)
+        let ExprData::Call {
+            callee: Callee::Op(op @ (CALL_TIR | CALL_TIR_INPLACE | CALL_DPS_PACKED)),
+            args,
+            attrs,
+            ..
+        } = func.expr(binding.value)
         else {
             out.push(binding);
             return Ok(());
         };
         let (op, args) = (*op, func.list(*args).to_vec());
+        let inplace = func.call_attrs(*attrs).get("inplace_indices").and_then(AttrValue::as_ints);
         self.changed = true;
-        let here = |message: String| {
-            PassError::User(vec![Problem::new(message).at(func.var(binding.var).span)])
-        };
+        let span = func.var(binding.var).span;
+        let here = |message: String| PassError::User(vec![Problem::new(message).at(span)]);
         let [callee, inputs, ..] = args[..] else {
             return Err(PassError::internal(format!("{op} without function and arguments")));
         };
@@ -99,24 +106,42 @@ impl Rewriter {
         };
         let mut call_args = self.inputs(func, inputs, out);
         let result_ty = func.expr_ty(binding.value);
-        let outputs = match func.types.get(result_ty) {
-            TypeData::Tuple(fields) => fields.to_vec(),
-            _ => vec![result_ty],
+        let tuple = match func.types.get(result_ty) {
+            TypeData::Tuple(fields) => Some(fields.to_vec()),
+            _ => None,
         };
-        let single = !matches!(func.types.get(result_ty), TypeData::Tuple(_));
-        let mut dests = Vec::with_capacity(outputs.len());
-        for ty in outputs {
-            let var = if single { binding.var } else { self.namer(func).var(func, "alloc", ty) };
-            dests.push(self.allocate(func, ty, var, out)?);
+        let single = tuple.is_none();
+        let (mut dests, mut new_dests) = (Vec::new(), Vec::new());
+        for (k, ty) in tuple.unwrap_or_else(|| vec![result_ty]).into_iter().enumerate() {
+            // An output that overwrites an input is that input.
+            let input = inplace.as_ref().and_then(|list| usize::try_from(*list.get(k)?).ok());
+            let dest = match input {
+                Some(input) => *call_args
+                    .get(input)
+                    .ok_or_else(|| here(format!("{op} has no input {input}")))?,
+                None => {
+                    let var =
+                        if single { binding.var } else { self.namer(func).var(func, "alloc", ty) };
+                    let dest = self.allocate(func, ty, var, out)?;
+                    new_dests.push(dest);
+                    dest
+                }
+            };
+            dests.push(dest);
         }
-        call_args.extend(&dests);
+        let overwrites = new_dests.len() < dests.len();
+        call_args.extend(&new_dests);
         call_args.extend(sizes.iter().map(|&s| func.int_value(s, DType::Int64)));
         let unit = unit_ty(func);
         let call = func.call(Callee::Expr(callee), &call_args, Attrs::default(), &[], unit);
         self.namer(func).bind(func, "_", call, out);
-        if !single {
-            let tuple = func.tuple(&dests);
-            out.push(Binding::bind(binding.var, tuple));
+        match dests[..] {
+            [one] if single && overwrites => out.push(Binding::bind(binding.var, one)),
+            _ if single => {}
+            _ => {
+                let tuple = func.tuple(&dests);
+                out.push(Binding::bind(binding.var, tuple));
+            }
         }
         Ok(())
     }

@@ -42,7 +42,6 @@ pub(crate) const BUILTIN_OPS: &[(&str, &str)] = &[
     ("relax.reshape", "vm.builtin.reshape"),
     ("relax.shape_of", "vm.builtin.shape_of"),
     ("relax.tensor_to_shape", "vm.builtin.tensor_to_shape"),
-    ("relax.null_value", "vm.builtin.null_value"),
     ("relax.make_closure", "vm.builtin.make_closure"),
     ("relax.invoke_closure", "vm.builtin.invoke_closure"),
     ("relax.invoke_pure_closure", "vm.builtin.invoke_pure_closure"),

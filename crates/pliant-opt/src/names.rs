@@ -20,6 +20,8 @@ pub const VM_ALLOC_STORAGE: Op = Op("relax.vm.alloc_storage");
 pub const VM_ALLOC_TENSOR: Op = Op("relax.vm.alloc_tensor");
 /// `R.vm.kill_object(object)`.
 pub const VM_KILL_OBJECT: Op = Op("relax.vm.kill_object");
+/// `R.null_value()`: no value.
+pub const NULL_VALUE: Op = Op("relax.null_value");
 /// `R.reshape(x, shape)`.
 pub const RESHAPE: Op = Op("relax.reshape");
 

@@ -19,7 +19,8 @@ use rustc_hash::FxHashMap;
 use crate::liveness::{AT_RESULT, Liveness, plain_alias};
 use crate::lower_runtime_builtin::BUILTIN_OPS;
 use crate::names::{
-    MEMORY_KILL_STORAGE, MEMORY_KILL_TENSOR, VM_ALLOC_STORAGE, VM_ALLOC_TENSOR, VM_KILL_OBJECT,
+    MEMORY_KILL_STORAGE, MEMORY_KILL_TENSOR, NULL_VALUE, VM_ALLOC_STORAGE, VM_ALLOC_TENSOR,
+    VM_KILL_OBJECT,
 };
 
 /// How a function's parameter types are shown in the executable.
@@ -59,7 +60,7 @@ pub fn codegen(
             func,
             exec: &mut exec,
             live,
-            regs: FxHashMap::default(),
+            places: FxHashMap::default(),
             free: Vec::new(),
             next: 0,
         }
@@ -129,7 +130,8 @@ struct FunctionGen<'a> {
     func: &'a Function,
     exec: &'a mut ExecBuilder,
     live: Liveness,
-    regs: FxHashMap<Var, Reg>,
+    /// Where each variable is; those that name a constant have no register.
+    places: FxHashMap<Var, Operand>,
     free: Vec<Reg>,
     next: u32,
 }
@@ -145,7 +147,7 @@ impl FunctionGen<'_> {
         self.exec.begin_function(name, params, type_text(func, func.ret_ty()));
         for &param in func.params() {
             let reg = self.fresh();
-            self.regs.insert(param, reg);
+            self.places.insert(param, Operand::Reg(reg));
         }
         let result = self.sequence(func.body())?;
         let reg = match result {
@@ -198,14 +200,13 @@ impl FunctionGen<'_> {
             return Err(PassError::internal("a match_cast is left; VMShapeLower lowers it"));
         }
         let func = self.func;
-        if let ExprData::Var(source) = func.expr(binding.value) {
-            let reg = self.var(*source)?;
-            self.regs.insert(binding.var, reg);
+        if let Some(place) = self.place_of(binding.value)? {
+            self.places.insert(binding.var, place);
             return Ok(None);
         }
         if let ExprData::If { cond, then_seq, else_seq } = func.expr(binding.value) {
             let reg = self.branch(*cond, *then_seq, *else_seq)?;
-            self.regs.insert(binding.var, reg);
+            self.places.insert(binding.var, Operand::Reg(reg));
             return Ok(Some(reg));
         }
         let mut temps = Vec::new();
@@ -217,8 +218,24 @@ impl FunctionGen<'_> {
         if unused {
             return Ok(None);
         }
-        self.regs.insert(binding.var, dst);
+        self.places.insert(binding.var, Operand::Reg(dst));
         Ok(Some(dst))
+    }
+
+    /// Where the value of a binding is already: another variable's place, or a constant.
+    fn place_of(&mut self, value: Expr) -> Result<Option<Operand>, PassError> {
+        match self.func.expr(value) {
+            ExprData::Var(source) => self.var(*source).map(Some),
+            ExprData::Call { callee: Callee::Op(NULL_VALUE), .. } => {
+                Ok(Some(Operand::Arg(self.exec.c(Constant::None))))
+            }
+            ExprData::Call { .. }
+            | ExprData::Tuple(_)
+            | ExprData::TupleGetItem(..)
+            | ExprData::If { .. }
+            | ExprData::Func(_) => Ok(None),
+            _ => self.operand(value, &mut Vec::new()).map(Some),
+        }
     }
 
     fn branch(&mut self, cond: Expr, then_seq: Seq, else_seq: Seq) -> Result<Reg, PassError> {
@@ -363,8 +380,8 @@ impl FunctionGen<'_> {
         Ok(())
     }
 
-    fn var(&self, var: Var) -> Result<Reg, PassError> {
-        self.regs.get(&var).copied().ok_or_else(|| {
+    fn var(&self, var: Var) -> Result<Operand, PassError> {
+        self.places.get(&var).copied().ok_or_else(|| {
             let name = &self.func.var(var).name;
             PassError::internal(format!("variable '{name}' is read before it is defined"))
         })
@@ -374,7 +391,7 @@ impl FunctionGen<'_> {
     fn operand(&mut self, e: Expr, temps: &mut Vec<Reg>) -> Result<Operand, PassError> {
         let func = self.func;
         let arg = match func.expr(e) {
-            ExprData::Var(v) => return self.var(*v).map(Operand::Reg),
+            ExprData::Var(v) => return self.var(*v),
             ExprData::Constant(c) => self.exec.c(Constant::Tensor(func.const_tensor(*c).clone())),
             ExprData::Shape(dims) => {
                 let dims: Option<Vec<i64>> = dims.iter().map(|&d| func.syms.as_int(d)).collect();

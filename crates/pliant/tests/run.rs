@@ -380,3 +380,71 @@ fn a_cancelled_compilation_stops() {
     let error = Model::compile(parse(TWO), &options).err().expect("the compilation was cancelled");
     assert_eq!(error.kind(), pliant::ErrorKind::Interrupted);
 }
+
+#[test]
+fn packed_functions_are_called_and_their_results_checked() {
+    use std::sync::Arc;
+    let double: pliant_vm::PackedFunc = Arc::new(|args: &[Value]| {
+        let x = args[0].as_tensor().expect("the program hands a tensor");
+        let data: Vec<f32> = x.to_vec::<f32>()?.iter().map(|v| v * 2.0).collect();
+        Ok(Value::Tensor(pliant::Tensor::from_slice(x.shape(), &data)?))
+    });
+    let shrink: pliant_vm::PackedFunc = Arc::new(|_: &[Value]| {
+        Ok(Value::Tensor(pliant::Tensor::zeros(&[1], pliant::DType::Float32)?))
+    });
+    let broken: pliant_vm::PackedFunc =
+        Arc::new(|_: &[Value]| Err(pliant::VmError::external("it does not work today")));
+    pliant_vm::register_func("test.run.double", double, true);
+    pliant_vm::register_func("test.run.shrink", shrink, true);
+    pliant_vm::register_func("test.run.broken", broken, true);
+    let program = |name: &str| {
+        model(&format!(
+            r#"
+@I.ir_module
+class Module:
+    @R.function(pure=False)
+    def main(x: R.Tensor(("n",), dtype="float32")) -> R.Tensor(("n",), dtype="float32"):
+        n = T.int64()
+        y: R.Tensor((n,), dtype="float32") = R.call_packed("{name}", x, sinfo_args=(R.Tensor((n,), dtype="float32"),))
+        z: R.Tensor((n,), dtype="float32") = R.add(y, x)
+        return z
+"#
+        ))
+    };
+    assert_eq!(run(&program("test.run.double"), &[iota(&[3])]).1, [0.0, 3.0, 6.0]);
+    let text = fails(&program("test.run.shrink"), &[iota(&[3])]);
+    assert_eq!(
+        text,
+        "main: the result of packed function 'test.run.shrink' dim 0 must equal n = 3 (from 'x' dim 0), but is 1"
+    );
+    let text = fails(&program("test.run.broken"), &[iota(&[3])]);
+    assert!(text.contains("test.run.broken") && text.contains("it does not work today"), "{text}");
+    let missing = try_model(
+        r#"
+@R.function(pure=False)
+def main(x: R.Object) -> R.Object:
+    y: R.Object = R.call_packed("test.run.nowhere", x, sinfo_args=(R.Object,))
+    return y
+"#,
+    );
+    let text = missing.err().expect("the function is not registered").to_string();
+    assert!(text.contains("test.run.nowhere"), "{text}");
+}
+
+#[test]
+fn static_programs_have_no_heap() {
+    let m = model(
+        r#"
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((4,), dtype="float32")) -> R.Tensor((4,), dtype="float32"):
+        gv: R.Tensor((4,), dtype="float32") = R.add(x, R.const(1.0, "float32"))
+        return gv
+"#,
+    );
+    assert_eq!(run(&m, &[iota(&[4])]).1, [1.0, 2.0, 3.0, 4.0]);
+    assert_eq!(fails(&m, &[iota(&[5])]), "main: 'x' dim 0 must equal 4, but is 5");
+    let text = m.compiled().executable().as_text();
+    assert!(!text.contains("alloc_shape_heap") && !text.contains("null_value"), "{text}");
+}

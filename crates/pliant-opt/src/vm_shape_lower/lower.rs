@@ -13,7 +13,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::heap::Heap;
 use super::shape_func::ShapeFunc;
-use crate::names::{builtin_call, packed_call, prim_int, unit_ty};
+use crate::names::{NULL_VALUE, builtin_call, op_call, packed_call, prim_int, unit_ty};
 
 /// One generated loop function computes at most this many sizes, so that none grows without bound.
 const MAX_BATCH: usize = 256;
@@ -34,6 +34,7 @@ pub(super) fn lower_function(
         heap: Heap::default(),
         heap_var,
         heap_used: false,
+        null: None,
         kernels: Vec::new(),
         taken,
         shapes: FxHashMap::default(),
@@ -71,6 +72,8 @@ pub(super) struct Lowering<'a> {
     pub heap: Heap,
     heap_var: Var,
     heap_used: bool,
+    /// Stands for the heap in checks that do not look at it.
+    null: Option<Var>,
     kernels: Vec<(Arc<str>, PendingKernel)>,
     taken: &'a FxHashSet<Arc<str>>,
     /// Shapes made in the open sequences.
@@ -86,6 +89,18 @@ impl Lowering<'_> {
     pub fn heap_expr(&mut self, func: &mut Function) -> Expr {
         self.heap_used = true;
         func.var_expr(self.heap_var)
+    }
+
+    /// What a check without heap slots takes instead of the heap.
+    pub fn no_heap(&mut self, func: &mut Function) -> Expr {
+        let null = match self.null {
+            Some(null) => null,
+            None => {
+                let any = func.intern(TypeData::Any);
+                *self.null.insert(self.namer.var(func, "null", any))
+            }
+        };
+        func.var_expr(null)
     }
 
     fn root(&mut self, func: &mut Function, body: Seq) -> Result<(), PassError> {
@@ -401,20 +416,27 @@ impl Lowering<'_> {
             .into()
     }
 
-    /// Puts the allocation of the heap in front of the body.
+    /// Puts the allocation of the heap in front of the body, and what stands for no heap.
     fn finish(&mut self, func: &mut Function, body: Seq) {
-        if !self.heap_used {
-            return;
+        let mut bindings = Vec::new();
+        if self.heap_used {
+            let slots = i64::from(self.heap.size());
+            let size = func.syms.int(slots);
+            let ty = func.intern(TypeData::tensor(vec![size], DType::Int64));
+            func.var_mut(self.heap_var).ty = ty;
+            let size = prim_int(func, slots);
+            let call = builtin_call(func, "vm.builtin.alloc_shape_heap", &[size], ty);
+            bindings.push(Binding::bind(self.heap_var, call));
         }
-        let slots = i64::from(self.heap.size());
-        let size = func.syms.int(slots);
-        let ty = func.intern(TypeData::tensor(vec![size], DType::Int64));
-        func.var_mut(self.heap_var).ty = ty;
-        let size = prim_int(func, slots);
-        let call = builtin_call(func, "vm.builtin.alloc_shape_heap", &[size], ty);
-        let mut bindings = vec![Binding::bind(self.heap_var, call)];
-        bindings.append(&mut take_flat_bindings(func, body));
-        set_flat_bindings(func, body, bindings);
+        if let Some(null) = self.null {
+            let ty = func.var(null).ty;
+            let call = op_call(func, NULL_VALUE, &[], ty);
+            bindings.push(Binding::bind(null, call));
+        }
+        if !bindings.is_empty() {
+            bindings.append(&mut take_flat_bindings(func, body));
+            set_flat_bindings(func, body, bindings);
+        }
     }
 }
 

@@ -407,7 +407,8 @@ impl Lowering<'_> {
         if actions.iter().all(|a| a.0 == NO_OP) {
             return;
         }
-        let heap = self.heap_expr(func);
+        let uses_heap = actions.iter().any(|a| a.0 == STORE || a.0 == ASSERT_LOAD);
+        let heap = if uses_heap { self.heap_expr(func) } else { self.no_heap(func) };
         let mut args = vec![job.value, heap];
         if !job.scalar {
             args.push(prim_int(func, actions.len() as i64));
