@@ -1,0 +1,14 @@
+# test verify
+
+from pliant.script import ir as I, relax as R
+
+
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor(("n",), "float32")) -> R.Object:
+        y = R.ad(x, x)  # error: PL0104 ad
+        z = R.add(x)  # error: PL0105
+        for i in range(3):  # error: PL0102 no loops
+            pass
+        return x
