@@ -46,7 +46,7 @@ fn fresh(args: &[Value]) -> Result<Vec<Value>, String> {
         .collect()
 }
 
-fn public<'a>(module: &'a IRModule) -> impl Iterator<Item = (&'a str, &'a Function)> {
+fn public(module: &IRModule) -> impl Iterator<Item = (&str, &Function)> {
     module.relax_funcs().filter(|(_, f)| !f.private).map(|(name, f)| (&**name, &**f))
 }
 
