@@ -16,8 +16,10 @@ from typing import TYPE_CHECKING, Any
 from pliant import _core
 from pliant._core import build_info, cpu, device
 from pliant.error import (
+    CallError,
     CompileError,
     DTypeError,
+    ExecutableError,
     InternalError,
     PliantError,
     ScriptError,
@@ -78,8 +80,10 @@ _LAZY = {
 }
 
 __all__ = [
+    "CallError",
     "CompileError",
     "DTypeError",
+    "ExecutableError",
     "IRModule",
     "InternalError",
     "Model",

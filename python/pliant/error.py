@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 __all__ = [
+    "CallError",
     "CompileError",
     "DTypeError",
+    "ExecutableError",
     "InternalError",
     "PliantError",
     "ScriptError",
@@ -37,6 +39,14 @@ class UnsupportedError(PliantError, NotImplementedError):
 
 class VMError(PliantError, RuntimeError):
     """A run failed."""
+
+
+class CallError(PliantError, TypeError):
+    """A function was called with the wrong number of arguments."""
+
+
+class ExecutableError(PliantError, ValueError):
+    """A saved executable is damaged, foreign or not valid."""
 
 
 class ShapeError(PliantError, ValueError):

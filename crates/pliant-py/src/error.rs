@@ -2,11 +2,16 @@
 //!
 //! The classes themselves are Python's (`pliant.error`), because several have two bases.
 
+use pliant_exec::ExecError;
+use pliant_pass::PassError;
 use pliant_tensor::TensorError;
+use pliant_vm::VmError;
 use pyo3::exceptions::{PyIndexError, PyKeyError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyModule, PyType};
+
+use crate::runtime::interrupt::take_raised;
 
 /// What a function of this crate fails with.
 #[derive(Debug)]
@@ -21,6 +26,10 @@ pub enum Error {
     Unsupported(String),
     /// A run that failed.
     Vm(String),
+    /// A call with the wrong number of arguments.
+    Call(String),
+    /// An executable that is damaged, foreign or not valid.
+    Executable(String),
     /// A value whose shape does not fit.
     Shape(String),
     /// A value whose dtype does not fit.
@@ -73,6 +82,8 @@ exception_classes! {
     shape_error = "ShapeError";
     dtype_error = "DTypeError";
     internal_error = "InternalError";
+    call_error = "CallError";
+    executable_error = "ExecutableError";
 }
 
 fn raise(
@@ -93,6 +104,8 @@ impl From<Error> for PyErr {
             Error::Compile(m) => raise(compile_error, m),
             Error::Unsupported(m) => raise(unsupported_error, m),
             Error::Vm(m) => raise(vm_error, m),
+            Error::Call(m) => raise(call_error, m),
+            Error::Executable(m) => raise(executable_error, m),
             Error::Shape(m) => raise(shape_error, m),
             Error::DType(m) => raise(dtype_error, m),
             Error::Internal(m) => raise(internal_error, m),
@@ -143,6 +156,77 @@ impl From<TensorError> for Error {
             TensorError::OutOfMemory { .. } => Error::Vm(text),
             _ => Error::Shape(text),
         }
+    }
+}
+
+impl From<VmError> for Error {
+    fn from(e: VmError) -> Error {
+        match e {
+            VmError::Interrupted => Error::Python(take_raised()),
+            VmError::Packed { name, source } => match python_error(&*source) {
+                Some(e) => Error::Python(e),
+                None => Error::Vm(format!("packed function '{name}' failed: {source}")),
+            },
+            VmError::External(source) => match python_error(&*source) {
+                Some(e) => Error::Python(e),
+                None => Error::Vm(source.to_string()),
+            },
+            VmError::Arity { .. } => Error::Call(e.to_string()),
+            VmError::Check(text) if text.contains("dtype") => Error::DType(text),
+            VmError::Check(text) => Error::Shape(text),
+            VmError::Tensor(e) => e.into(),
+            other => Error::Vm(other.to_string()),
+        }
+    }
+}
+
+/// The exception that Python code raised somewhere inside the machine.
+fn python_error(error: &(dyn std::error::Error + 'static)) -> Option<PyErr> {
+    let mut next = Some(error);
+    while let Some(e) = next {
+        if let Some(e) = e.downcast_ref::<PyErr>() {
+            return Some(Python::attach(|py| e.clone_ref(py)));
+        }
+        next = match e.downcast_ref::<VmError>() {
+            Some(VmError::Packed { source, .. } | VmError::External(source)) => Some(&**source),
+            _ => e.source(),
+        };
+    }
+    None
+}
+
+impl From<pliant::Error> for Error {
+    fn from(e: pliant::Error) -> Error {
+        match e {
+            pliant::Error::Interrupted => Error::Python(take_raised()),
+            pliant::Error::Runtime(e) => e.into(),
+            pliant::Error::Executable(ExecError::Io(e)) => Error::Python(e.into()),
+            pliant::Error::Executable(e) => Error::Executable(e.to_string()),
+            pliant::Error::Compile(e) => compile_problem(&e),
+        }
+    }
+}
+
+impl From<PassError> for Error {
+    fn from(e: PassError) -> Error {
+        pliant::Error::from(e).into()
+    }
+}
+
+/// The diagnostics with the user's own lines.
+fn compile_problem(e: &pliant_diag::Error) -> Error {
+    let text = || {
+        if e.diagnostics().iter().all(|d| d.span.is_none()) {
+            return e.to_string();
+        }
+        crate::script::with_sources(|sources| {
+            pliant_diag::render_all(e.diagnostics(), sources, false)
+        })
+    };
+    match e {
+        pliant_diag::Error::User(_) => Error::Compile(text()),
+        pliant_diag::Error::Unsupported(_) => Error::Unsupported(text()),
+        pliant_diag::Error::Internal { .. } => Error::Internal(e.to_string()),
     }
 }
 

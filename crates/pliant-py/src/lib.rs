@@ -9,8 +9,10 @@ mod error;
 mod module;
 mod relax;
 mod runtime;
+mod script;
 mod te;
 mod tir;
+mod transform;
 
 use pyo3::prelude::*;
 
@@ -20,13 +22,31 @@ mod _core {
     #[pymodule_export]
     use crate::arith::{Analyzer, ConstIntBound, ModularSet};
     #[pymodule_export]
-    use crate::module::{IRModule, highlight_script};
+    use crate::module::{
+        IRModule, highlight_script, structural_difference, structural_hash, verify_module,
+    };
+    #[pymodule_export]
+    use crate::runtime::compiled::{Executable, InputInfo, Model, ModelStats, compile_module};
     #[pymodule_export]
     use crate::runtime::device::{Device, cpu, device};
     #[pymodule_export]
+    use crate::runtime::exec_builder::{ExecBuilder, Operand};
+    #[pymodule_export]
+    use crate::runtime::machine::{VMFunction, VirtualMachine};
+    #[pymodule_export]
     use crate::runtime::ndarray::{NDArray, array, empty, from_dlpack};
     #[pymodule_export]
+    use crate::runtime::packed::{
+        PackedFunction, registry_get, registry_names, registry_register, registry_remove,
+    };
+    #[pymodule_export]
     use crate::runtime::shape::ShapeTuple;
+    #[pymodule_export]
+    use crate::runtime::value::Object;
+    #[pymodule_export]
+    use crate::script::parse_script;
+    #[pymodule_export]
+    use crate::transform::{CorePass, pass_table, run_pipeline};
 
     #[pymodule_export]
     use crate::te::functions::{

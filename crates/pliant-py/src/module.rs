@@ -78,10 +78,9 @@ impl IRModule {
     /// A module of one function, which is called `main` unless it has a global symbol.
     #[staticmethod]
     fn from_expr(func: &Bound<'_, PyAny>) -> Result<Self> {
-        let base = named_func(func)?;
-        let symbol = base.attrs().get("global_symbol").and_then(|v| v.as_str()).unwrap_or("main");
+        let name: String = func.getattr("__name__")?.extract()?;
         let mut module = ir::IRModule::new();
-        module.insert(symbol.to_string(), base.clone());
+        module.insert(name, named_func(func)?);
         Ok(IRModule::wrap(module))
     }
 
@@ -89,7 +88,7 @@ impl IRModule {
         let key = name_of(name)?;
         let module = self.snapshot();
         match module.get(&key) {
-            Some(func) => wrap_func(name.py(), func),
+            Some(func) => wrap_func(name.py(), func, &key),
             None => Err(no_function(&module, &key)),
         }
     }
@@ -127,7 +126,7 @@ impl IRModule {
     fn functions<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyDict>> {
         let dict = PyDict::new(py);
         for (name, func) in &self.snapshot().functions {
-            dict.set_item(global_var(py, name)?, wrap_func(py, func)?)?;
+            dict.set_item(global_var(py, name)?, wrap_func(py, func, name)?)?;
         }
         Ok(dict)
     }
@@ -140,7 +139,7 @@ impl IRModule {
         self.snapshot()
             .functions
             .iter()
-            .map(|(name, func)| Ok((global_var(py, name)?, wrap_func(py, func)?)))
+            .map(|(name, func)| Ok((global_var(py, name)?, wrap_func(py, func, name)?)))
             .collect()
     }
 
@@ -219,6 +218,15 @@ impl IRModule {
         print_module(&self.snapshot(), pliant_ops::registry(), &options)
     }
 
+    /// Prints the script, in colours on a terminal.
+    #[pyo3(signature = (style=None, black_format=None))]
+    fn show(&self, py: Python<'_>, style: Option<&str>, black_format: Option<bool>) -> Result<()> {
+        let _ = black_format;
+        crate::error::import(py, "pliant._show", "show")?
+            .call1((self.script(None, false), style))?;
+        Ok(())
+    }
+
     fn __str__(&self) -> String {
         self.script(None, false)
     }
@@ -245,4 +253,62 @@ fn named_func(obj: &Bound<'_, PyAny>) -> Result<ir::BaseFunc> {
 fn no_function(module: &ir::IRModule, name: &str) -> Error {
     let known: Vec<&str> = module.functions.keys().map(|k| &**k).collect();
     Error::Key(format!("no function is called '{name}' (there are: {})", known.join(", ")))
+}
+
+/// The first difference between two modules or functions that is more than a name; `None` when there is none.
+#[pyfunction]
+pub fn structural_difference(
+    lhs: &Bound<'_, PyAny>,
+    rhs: &Bound<'_, PyAny>,
+) -> Result<Option<String>> {
+    let (a, b) = (Comparable::of(lhs)?, Comparable::of(rhs)?);
+    let outcome = match (&a, &b) {
+        (Comparable::Module(a), Comparable::Module(b)) => ir::equal::structural_equal(a, b),
+        (Comparable::Func(ir::BaseFunc::Relax(a)), Comparable::Func(ir::BaseFunc::Relax(b))) => {
+            ir::equal::equal_functions(a, b)
+        }
+        (Comparable::Func(ir::BaseFunc::Prim(a)), Comparable::Func(ir::BaseFunc::Prim(b))) => {
+            ir::equal::equal_prim_funcs(a, b)
+        }
+        _ => {
+            return Ok(Some(format!(
+                "{} and {} are not of one kind",
+                lhs.get_type().name()?,
+                rhs.get_type().name()?
+            )));
+        }
+    };
+    Ok(outcome.err().map(|d| d.to_string()))
+}
+
+/// A hash that structurally equal modules and functions share.
+#[pyfunction]
+pub fn structural_hash(node: &Bound<'_, PyAny>) -> Result<u64> {
+    Ok(match Comparable::of(node)? {
+        Comparable::Module(m) => ir::equal::structural_hash(&m),
+        Comparable::Func(ir::BaseFunc::Relax(f)) => ir::equal::hash_function(&f),
+        Comparable::Func(ir::BaseFunc::Prim(f)) => ir::equal::hash_prim_func(&f),
+    })
+}
+
+enum Comparable {
+    Module(ir::IRModule),
+    Func(ir::BaseFunc),
+}
+
+impl Comparable {
+    fn of(obj: &Bound<'_, PyAny>) -> Result<Comparable> {
+        match obj.cast::<IRModule>() {
+            Ok(module) => Ok(Comparable::Module(module.get().snapshot())),
+            Err(_) => named_func(obj).map(Comparable::Func),
+        }
+    }
+}
+
+/// What breaks the rules of the IR in a module, one line each; none for a well-formed one.
+#[pyfunction]
+pub fn verify_module(module: &Bound<'_, IRModule>) -> Result<Vec<String>> {
+    let module = module.get().snapshot();
+    let problems = ir::verify::verify_module(&module, pliant_ops::registry());
+    Ok(problems.iter().map(ToString::to_string).collect())
 }

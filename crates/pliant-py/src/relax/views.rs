@@ -14,6 +14,7 @@ use crate::relax::convert::{attr_object, attr_value};
 use crate::relax::home::Home;
 use crate::relax::node::{CalleeNode, Node, NodeRef, Scalar};
 use crate::relax::sinfo::SInfo;
+use crate::te::prim_func::PrimFunc;
 
 /// The text of an expression.
 pub fn text(node: &NodeRef) -> String {
@@ -180,18 +181,25 @@ pub struct Function {
     /// The function.
     pub func: Arc<IrFunction>,
     home: Arc<Home>,
+    name: Option<Arc<str>>,
 }
 
 impl Function {
     /// A function as a Python object.
     pub fn wrap(func: Arc<IrFunction>) -> Function {
         let home = Home::done(func.clone());
-        Function { func, home }
+        Function { func, home, name: None }
     }
 
-    fn name(&self) -> String {
+    /// A function as a Python object that knows what it was called.
+    pub fn named(func: Arc<IrFunction>, name: &str) -> Function {
+        Function { name: Some(name.into()), ..Function::wrap(func) }
+    }
+
+    /// What the function is called: its global symbol, else the name that it was written or found under.
+    pub fn name(&self) -> String {
         let symbol = self.func.attrs.get("global_symbol").and_then(|v| v.as_str());
-        symbol.unwrap_or("main").to_string()
+        symbol.or(self.name.as_deref()).unwrap_or("main").to_string()
     }
 
     fn var(&self, v: ir::Var) -> Option<NodeRef> {
@@ -265,7 +273,13 @@ impl Function {
     ) -> Result<Function> {
         let mut func = (*self.func).clone();
         set_attrs(&mut func.attrs, attr_key_or_dict, attr_value)?;
-        Ok(Function::wrap(Arc::new(func)))
+        Ok(Function { name: self.name.clone(), ..Function::wrap(Arc::new(func)) })
+    }
+
+    /// What the function is called.
+    #[getter]
+    fn __name__(&self) -> String {
+        self.name()
     }
 
     /// The function as script.
@@ -274,6 +288,15 @@ impl Function {
         let options = PrintOptions { show_meta, ..PrintOptions::default() };
         let own = self.name();
         print_function(name.unwrap_or(&own), &self.func, pliant_ops::registry(), &options)
+    }
+
+    /// Prints the script, in colours on a terminal.
+    #[pyo3(signature = (style=None, black_format=None))]
+    fn show(&self, py: Python<'_>, style: Option<&str>, black_format: Option<bool>) -> Result<()> {
+        let _ = black_format;
+        crate::error::import(py, "pliant._show", "show")?
+            .call1((self.script(false, None), style))?;
+        Ok(())
     }
 
     fn __str__(&self) -> String {
@@ -344,12 +367,10 @@ pub fn set_attrs(
 ///
 /// # Errors
 /// Those of the interpreter.
-pub fn wrap_func<'py>(py: Python<'py>, func: &BaseFunc) -> Result<Bound<'py, PyAny>> {
+pub fn wrap_func<'py>(py: Python<'py>, func: &BaseFunc, name: &str) -> Result<Bound<'py, PyAny>> {
     Ok(match func {
-        BaseFunc::Relax(f) => Bound::new(py, Function::wrap(f.clone()))?.into_any(),
-        BaseFunc::Prim(f) => {
-            Bound::new(py, crate::te::prim_func::PrimFunc { func: f.clone() })?.into_any()
-        }
+        BaseFunc::Relax(f) => Bound::new(py, Function::named(f.clone(), name))?.into_any(),
+        BaseFunc::Prim(f) => Bound::new(py, PrimFunc::named(f.clone(), name))?.into_any(),
     })
 }
 

@@ -1,7 +1,13 @@
-//! Run-time values: tensors, shapes, devices, packed functions, executables.
+//! Run-time values: tensors, shapes, devices, packed functions, executables and machines.
 
+pub mod compiled;
 pub mod device;
 pub mod dlpack;
+pub mod exec_builder;
 pub mod import;
+pub mod interrupt;
+pub mod machine;
 pub mod ndarray;
+pub mod packed;
 pub mod shape;
+pub mod value;

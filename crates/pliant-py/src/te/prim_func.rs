@@ -19,6 +19,20 @@ use crate::tir::expr::prim;
 pub struct PrimFunc {
     /// The function.
     pub func: Arc<tir::PrimFunc>,
+    name: Option<Arc<str>>,
+}
+
+impl PrimFunc {
+    /// A function as a Python object that knows what it was called.
+    pub fn named(func: Arc<tir::PrimFunc>, name: &str) -> PrimFunc {
+        PrimFunc { func, name: Some(name.into()) }
+    }
+
+    /// What the function is called: its global symbol, else the name that it was written or found under.
+    pub fn name(&self) -> String {
+        let symbol = self.func.attrs.get("global_symbol").and_then(|v| v.as_str());
+        symbol.or(self.name.as_deref()).unwrap_or("main").to_string()
+    }
 }
 
 /// The loop function that computes the stages among `args` from the placeholders among them.
@@ -26,7 +40,7 @@ pub struct PrimFunc {
 pub fn te_create_prim_func(args: Vec<Bound<'_, PyAny>>) -> Result<PrimFunc> {
     let args: Vec<te::Arg> = args.iter().map(argument).collect::<Result<_>>()?;
     let func = guard(|| te::create_prim_func(&args).map_err(|e| Error::Compile(e.to_string())))?;
-    Ok(PrimFunc { func: Arc::new(func) })
+    Ok(PrimFunc { func: Arc::new(func), name: None })
 }
 
 fn argument(obj: &Bound<'_, PyAny>) -> Result<te::Arg> {
@@ -70,15 +84,30 @@ impl PrimFunc {
     ) -> Result<PrimFunc> {
         let mut func = (*self.func).clone();
         set_attrs(&mut func.attrs, attr_key_or_dict, attr_value)?;
-        Ok(PrimFunc { func: Arc::new(func) })
+        Ok(PrimFunc { func: Arc::new(func), name: self.name.clone() })
+    }
+
+    /// What the function is called.
+    #[getter]
+    fn __name__(&self) -> String {
+        self.name()
     }
 
     /// The function as script.
     #[pyo3(signature = (show_meta=false, name=None))]
     fn script(&self, show_meta: bool, name: Option<&str>) -> String {
         let options = PrintOptions { show_meta, ..PrintOptions::default() };
-        let symbol = self.func.attrs.get("global_symbol").and_then(|v| v.as_str());
-        print_prim_func(name.or(symbol).unwrap_or("main"), &self.func, &options)
+        let own = self.name();
+        print_prim_func(name.unwrap_or(&own), &self.func, &options)
+    }
+
+    /// Prints the script, in colours on a terminal.
+    #[pyo3(signature = (style=None, black_format=None))]
+    fn show(&self, py: Python<'_>, style: Option<&str>, black_format: Option<bool>) -> Result<()> {
+        let _ = black_format;
+        crate::error::import(py, "pliant._show", "show")?
+            .call1((self.script(false, None), style))?;
+        Ok(())
     }
 
     fn __str__(&self) -> String {

@@ -71,6 +71,62 @@ impl Tensor {
         }
     }
 
+    fn __add__<'py>(
+        slf: &Bound<'py, Self>,
+        other: &Bound<'py, PyAny>,
+    ) -> Result<Bound<'py, PyAny>> {
+        broadcast("add", slf.as_any(), other)
+    }
+
+    fn __radd__<'py>(
+        slf: &Bound<'py, Self>,
+        other: &Bound<'py, PyAny>,
+    ) -> Result<Bound<'py, PyAny>> {
+        broadcast("add", other, slf.as_any())
+    }
+
+    fn __sub__<'py>(
+        slf: &Bound<'py, Self>,
+        other: &Bound<'py, PyAny>,
+    ) -> Result<Bound<'py, PyAny>> {
+        broadcast("subtract", slf.as_any(), other)
+    }
+
+    fn __rsub__<'py>(
+        slf: &Bound<'py, Self>,
+        other: &Bound<'py, PyAny>,
+    ) -> Result<Bound<'py, PyAny>> {
+        broadcast("subtract", other, slf.as_any())
+    }
+
+    fn __mul__<'py>(
+        slf: &Bound<'py, Self>,
+        other: &Bound<'py, PyAny>,
+    ) -> Result<Bound<'py, PyAny>> {
+        broadcast("multiply", slf.as_any(), other)
+    }
+
+    fn __rmul__<'py>(
+        slf: &Bound<'py, Self>,
+        other: &Bound<'py, PyAny>,
+    ) -> Result<Bound<'py, PyAny>> {
+        broadcast("multiply", other, slf.as_any())
+    }
+
+    fn __truediv__<'py>(
+        slf: &Bound<'py, Self>,
+        other: &Bound<'py, PyAny>,
+    ) -> Result<Bound<'py, PyAny>> {
+        broadcast("divide", slf.as_any(), other)
+    }
+
+    fn __rtruediv__<'py>(
+        slf: &Bound<'py, Self>,
+        other: &Bound<'py, PyAny>,
+    ) -> Result<Bound<'py, PyAny>> {
+        broadcast("divide", other, slf.as_any())
+    }
+
     /// Iterating over a tensor would not end: the first dim is symbolic.
     fn __iter__(&self) -> Result<Py<PyAny>> {
         Err(Error::Type(format!("tensor {} cannot be iterated over", self.tensor.name())))
@@ -93,6 +149,15 @@ impl Tensor {
         let (name, dtype) = (self.tensor.name(), self.tensor.dtype());
         format!("Tensor(shape=({}{comma}), dtype=\"{dtype}\", name=\"{name}\")", dims.join(", "))
     }
+}
+
+/// An operator between tensors and scalars, element by element.
+fn broadcast<'py>(
+    name: &str,
+    a: &Bound<'py, PyAny>,
+    b: &Bound<'py, PyAny>,
+) -> Result<Bound<'py, PyAny>> {
+    Ok(crate::error::import(a.py(), "pliant.topi", name)?.call1((a, b))?)
 }
 
 impl Tensor {

@@ -1,0 +1,359 @@
+//! `Executable`: a compiled program; and `Model`, the short face.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use pliant::{CancelToken, CompileOptions, CompiledModule};
+use pliant::{Dim, Signature, ValueInfo};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyTuple};
+
+use crate::enter::enter;
+use crate::error::{Error, Result};
+use crate::module::IRModule;
+use crate::runtime::interrupt::poll_signals;
+use crate::runtime::machine::{Machine, VMFunction};
+
+/// A compiled program: bytecode, constants and machine code.
+#[pyclass(frozen, module = "pliant.relax", weakref)]
+pub struct Executable {
+    /// The program.
+    pub compiled: CompiledModule,
+}
+
+#[pymethods]
+impl Executable {
+    /// The bytecode as text.
+    fn as_text(&self) -> String {
+        self.compiled.executable().as_text()
+    }
+
+    /// The bytecode as a program for the executable builder.
+    fn as_python(&self) -> String {
+        self.compiled.executable().as_python()
+    }
+
+    /// Functions, constants and registers, counted.
+    fn stats(&self) -> String {
+        self.compiled.executable().stats()
+    }
+
+    /// How long each phase of the compilation took, as a table.
+    fn timing(&self) -> String {
+        self.compiled.stats().render()
+    }
+
+    /// The module as the last pass left it; `None` for a loaded program.
+    #[getter]
+    fn module(&self) -> Option<IRModule> {
+        self.compiled.module().cloned().map(IRModule::wrap)
+    }
+
+    /// The names of the functions that can be called.
+    #[getter]
+    fn function_names(&self) -> Vec<String> {
+        self.compiled.executable().vm_functions().map(|f| f.name.clone()).collect()
+    }
+
+    /// Writes the program to a file that `pliant.runtime.load_module` reads.
+    fn export_library(&self, py: Python<'_>, file_name: PathBuf) -> Result<()> {
+        enter(py, || Ok(self.compiled.save(&file_name)?))
+    }
+
+    /// As `export_library`.
+    fn save(&self, py: Python<'_>, path: PathBuf) -> Result<()> {
+        self.export_library(py, path)
+    }
+
+    /// The program as bytes.
+    fn to_bytes<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyBytes>> {
+        let bytes = enter(py, || Ok(self.compiled.to_bytes()?))?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    /// Reads a program that `export_library` wrote.
+    #[staticmethod]
+    fn load(py: Python<'_>, path: PathBuf) -> Result<Executable> {
+        let compiled = enter(py, || Ok(CompiledModule::load(&path)?))?;
+        Ok(Executable { compiled })
+    }
+
+    /// Reads a program from bytes.
+    #[staticmethod]
+    fn from_bytes(py: Python<'_>, data: &[u8]) -> Result<Executable> {
+        let compiled = enter(py, || Ok(CompiledModule::from_bytes(data)?))?;
+        Ok(Executable { compiled })
+    }
+
+    fn __repr__(&self) -> String {
+        let names: Vec<&str> =
+            self.compiled.executable().vm_functions().map(|f| &*f.name).collect();
+        format!("<pliant.Executable: {}>", names.join(", "))
+    }
+}
+
+/// Compile options from Python's keywords.
+fn options(py: Python<'_>, kwargs: &Bound<'_, PyDict>) -> Result<CompileOptions> {
+    let text = |key: &str, default: &str| -> Result<String> {
+        match kwargs.get_item(key)? {
+            Some(v) if !v.is_none() => Ok(v.str()?.to_string()),
+            _ => Ok(default.to_string()),
+        }
+    };
+    let (mut options, notes) =
+        CompileOptions::from_names(&text("target", "cranelift")?, &text("exec_mode", "bytecode")?)?;
+    if kwargs.get_item("verbose")?.is_some_and(|v| v.is_truthy().unwrap_or(false)) {
+        for note in notes {
+            PyErr::warn(py, &py.get_type::<pyo3::exceptions::PyUserWarning>(), &cstring(&note), 2)?;
+        }
+    }
+    for (key, value) in kwargs {
+        let key: String = key.extract()?;
+        if value.is_none() {
+            continue;
+        }
+        match &*key {
+            "target" | "exec_mode" | "verbose" => {}
+            "pipeline" => options.pipeline = Some(value.extract()?),
+            "threads" => options.threads = Some(value.extract()?),
+            "opt_level" => options.opt_level = Some(value.extract()?),
+            "disabled_passes" => options.disabled_passes = value.extract()?,
+            "required_passes" => options.required_passes = value.extract()?,
+            "verify" => options.verify = Some(value.extract()?),
+            "dump_dir" => options.dump_dir = Some(value.extract()?),
+            "config" => {
+                for (k, v) in value.cast::<PyDict>()? {
+                    let value = crate::relax::convert::attr_value(&v)?;
+                    options.config.insert(k.extract::<String>()?.into(), value);
+                }
+            }
+            _ => return Err(Error::Type(format!("there is no option '{key}'"))),
+        }
+    }
+    options.cancel = CancelToken::with_poll(poll_signals);
+    Ok(options)
+}
+
+fn cstring(text: &str) -> std::ffi::CString {
+    std::ffi::CString::new(text.replace('\0', " ")).unwrap_or_default()
+}
+
+/// Compiles a module: `minimum` leaves out the optimising passes of the graph level.
+#[pyfunction]
+pub fn compile_module(
+    py: Python<'_>,
+    module: &Bound<'_, IRModule>,
+    minimum: bool,
+    kwargs: &Bound<'_, PyDict>,
+) -> Result<Executable> {
+    let options = options(py, kwargs)?;
+    let module = module.get().snapshot();
+    let compiled = enter(py, || {
+        let made = if minimum {
+            pliant::build(module, &options)
+        } else {
+            pliant::compile(module, &options)
+        };
+        Ok(made?)
+    })?;
+    Ok(Executable { compiled })
+}
+
+/// A compiled model: call it, at any shape.
+#[pyclass(frozen, subclass, module = "pliant", weakref)]
+pub struct Model {
+    compiled: CompiledModule,
+    machine: Arc<Machine>,
+    entry: Option<u32>,
+    entry_name: String,
+    runs: AtomicU64,
+}
+
+#[pymethods]
+impl Model {
+    #[new]
+    fn new(executable: &Bound<'_, Executable>) -> Result<Self> {
+        let compiled = executable.get().compiled.clone();
+        let machine = Machine::new(compiled.vm()?);
+        let signatures = compiled.signatures();
+        let entry_name = match signatures {
+            [one] => one.name.clone(),
+            _ => signatures
+                .iter()
+                .find(|s| s.name == "main")
+                .map_or_else(String::new, |s| s.name.clone()),
+        };
+        let entry = machine.vm.index_of(&entry_name).ok();
+        Ok(Model { compiled, machine, entry, entry_name, runs: AtomicU64::new(0) })
+    }
+
+    #[pyo3(signature = (*args))]
+    fn __call__<'py>(&self, args: &Bound<'py, PyTuple>) -> Result<Bound<'py, PyAny>> {
+        let Some(index) = self.entry else { return Err(self.no_entry()) };
+        self.runs.fetch_add(1, Ordering::Relaxed);
+        self.machine.call(index, args)
+    }
+
+    fn __getattr__(slf: &Bound<'_, Self>, name: &str) -> Result<VMFunction> {
+        let model = slf.get();
+        match model.machine.vm.index_of(name) {
+            Ok(index) => {
+                Ok(VMFunction { machine: model.machine.clone(), index, name: name.to_string() })
+            }
+            Err(_) => {
+                let text = format!(
+                    "the model has no function '{name}' (it has: {})",
+                    model.function_names().join(", ")
+                );
+                Err(Error::Python(pyo3::exceptions::PyAttributeError::new_err(text)))
+            }
+        }
+    }
+
+    fn __getitem__(slf: &Bound<'_, Self>, name: &str) -> Result<VMFunction> {
+        Self::__getattr__(slf, name).map_err(|e| Error::Key(PyErr::from(e).to_string()))
+    }
+
+    /// The names of the functions.
+    #[getter]
+    fn function_names(&self) -> Vec<String> {
+        self.compiled.signatures().iter().map(|s| s.name.clone()).collect()
+    }
+
+    /// What the model takes: name, dtype and dims, symbolic ones as strings.
+    #[getter]
+    fn inputs(&self) -> Vec<InputInfo> {
+        let signature = self.compiled.signature(&self.entry_name);
+        signature
+            .map(|s| s.inputs.iter().cloned().map(|info| InputInfo { info }).collect())
+            .unwrap_or_default()
+    }
+
+    /// What the model gives.
+    #[getter]
+    fn output(&self) -> Option<InputInfo> {
+        self.compiled.signature(&self.entry_name).map(|s| InputInfo { info: s.output.clone() })
+    }
+
+    /// What the model has done: compilations (1, whatever the shapes), runs, and how long compiling took.
+    fn stats(&self) -> ModelStats {
+        let compile = self.compiled.stats();
+        let runs = self.machine.vm.stats().invocations;
+        ModelStats {
+            compilations: 1,
+            runs,
+            compile_seconds: compile.total.as_secs_f64(),
+            functions: compile.functions,
+            kernels: compile.kernels,
+            phases: compile
+                .phases
+                .iter()
+                .map(|p| (p.name.clone(), p.duration.as_secs_f64()))
+                .collect(),
+        }
+    }
+
+    /// The executable.
+    #[getter]
+    fn executable(&self) -> Executable {
+        Executable { compiled: self.compiled.clone() }
+    }
+
+    /// Writes the model to a file that `pliant.load` reads.
+    fn save(&self, py: Python<'_>, path: PathBuf) -> Result<()> {
+        enter(py, || Ok(self.compiled.save(&path)?))
+    }
+
+    fn __repr__(&self) -> String {
+        let show = |s: &Signature| {
+            let inputs: Vec<String> =
+                s.inputs.iter().map(|i| format!("{}: {}", i.name, i.ty)).collect();
+            format!("{}({}) -> {}", s.name, inputs.join(", "), s.output.ty)
+        };
+        let list: Vec<String> = self.compiled.signatures().iter().map(show).collect();
+        format!("<pliant.Model {}>", list.join("; "))
+    }
+}
+
+impl Model {
+    fn no_entry(&self) -> Error {
+        let names = self.function_names().join(", ");
+        Error::Type(format!("the model has no function 'main': call one of {names} by name"))
+    }
+}
+
+/// What a function takes or gives in one place.
+#[pyclass(frozen, module = "pliant")]
+pub struct InputInfo {
+    info: ValueInfo,
+}
+
+#[pymethods]
+impl InputInfo {
+    /// The name.
+    #[getter]
+    fn name(&self) -> &str {
+        &self.info.name
+    }
+
+    /// The data type; `None` where unknown.
+    #[getter]
+    fn dtype(&self) -> Option<&str> {
+        self.info.dtype.as_deref()
+    }
+
+    /// The dims: ints, and strings for symbolic ones; `None` where unknown.
+    #[getter]
+    fn shape<'py>(&self, py: Python<'py>) -> Result<Option<Bound<'py, PyTuple>>> {
+        let Some(dims) = &self.info.shape else { return Ok(None) };
+        let dims: PyResult<Vec<_>> = dims
+            .iter()
+            .map(|d| match d {
+                Dim::Constant(v) => Ok(v.into_pyobject(py)?.into_any()),
+                Dim::Symbolic(s) => Ok(s.into_pyobject(py)?.into_any()),
+            })
+            .collect();
+        Ok(Some(PyTuple::new(py, dims?)?))
+    }
+
+    /// The type as script.
+    #[getter]
+    fn struct_info(&self) -> &str {
+        &self.info.ty
+    }
+
+    fn __repr__(&self) -> String {
+        if self.info.name.is_empty() {
+            return self.info.ty.clone();
+        }
+        format!("{}: {}", self.info.name, self.info.ty)
+    }
+}
+
+/// What a model has done.
+#[pyclass(frozen, get_all, module = "pliant")]
+pub struct ModelStats {
+    /// How often it was compiled or loaded: once, whatever the shapes it ran at.
+    compilations: u64,
+    /// How often its functions ran.
+    runs: u64,
+    /// How long compiling took, in seconds.
+    compile_seconds: f64,
+    /// Graph functions in the program.
+    functions: usize,
+    /// Loop functions compiled to machine code.
+    kernels: usize,
+    /// The phases of the compilation with their seconds.
+    phases: Vec<(String, f64)>,
+}
+
+#[pymethods]
+impl ModelStats {
+    fn __repr__(&self) -> String {
+        format!(
+            "ModelStats(compilations={}, runs={}, compile_seconds={:.4}, functions={}, kernels={})",
+            self.compilations, self.runs, self.compile_seconds, self.functions, self.kernels
+        )
+    }
+}

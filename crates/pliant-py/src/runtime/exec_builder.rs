@@ -1,0 +1,165 @@
+//! `ExecBuilder`: an executable written by hand, instruction by instruction.
+
+use std::sync::{Mutex, PoisonError};
+
+use pliant::CompiledModule;
+use pliant_exec as exec;
+use pliant_vm::Value;
+use pyo3::prelude::*;
+
+use crate::enter::enter;
+use crate::error::{Error, Result};
+use crate::runtime::compiled::Executable;
+use crate::runtime::value::to_value;
+
+/// Builds an executable by hand. `r(i)`, `imm(v)`, `c(i)` and `f(name)` make operands.
+#[pyclass(frozen, subclass, module = "pliant.relax")]
+pub struct ExecBuilder {
+    state: Mutex<Option<exec::ExecBuilder>>,
+}
+
+/// An operand.
+#[pyclass(frozen, module = "pliant.relax")]
+#[derive(Clone, Copy)]
+pub struct Operand {
+    arg: exec::Arg,
+}
+
+impl ExecBuilder {
+    fn with<T>(&self, work: impl FnOnce(&mut exec::ExecBuilder) -> T) -> Result<T> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        match state.as_mut() {
+            Some(builder) => Ok(work(builder)),
+            None => Err(Error::Value("the executable is finished".into())),
+        }
+    }
+}
+
+#[pymethods]
+impl ExecBuilder {
+    #[new]
+    fn new() -> Self {
+        ExecBuilder { state: Mutex::new(Some(exec::ExecBuilder::new())) }
+    }
+
+    /// A register.
+    fn r(&self, index: u32) -> Operand {
+        Operand { arg: exec::Arg::reg(exec::Reg(index)) }
+    }
+
+    /// An integer.
+    fn imm(&self, value: i64) -> Result<Operand> {
+        Ok(Operand { arg: self.with(|b| b.imm(value))? })
+    }
+
+    /// A constant by its index (see `convert_constant`).
+    fn c(&self, index: u32) -> Operand {
+        Operand { arg: exec::Arg::constant(index) }
+    }
+
+    /// A function as a value.
+    fn f(&self, name: &str) -> Result<Operand> {
+        Ok(Operand { arg: self.with(|b| b.f(name))? })
+    }
+
+    /// The register that results are thrown away in.
+    fn void_arg(&self) -> u32 {
+        exec::Reg::VOID.0
+    }
+
+    /// A value as a constant: an array, shape, number, string or dtype.
+    fn convert_constant(&self, value: &Bound<'_, PyAny>) -> Result<Operand> {
+        let constant = match to_value(value)? {
+            Value::Tensor(t) => exec::Constant::Tensor(crate::relax::convert::own(t)?),
+            Value::Shape(s) => exec::Constant::Shape(s),
+            Value::Int(v) => exec::Constant::Int(v),
+            Value::Float(v) => exec::Constant::Float(v),
+            Value::Bool(v) => exec::Constant::Bool(v),
+            Value::Str(s) => exec::Constant::Str(s),
+            Value::DType(d) => exec::Constant::DType(d),
+            Value::None => exec::Constant::None,
+            other => return Err(Error::Type(format!("{} cannot be a constant", other.kind()))),
+        };
+        Ok(Operand { arg: self.with(|b| b.c(constant))? })
+    }
+
+    fn _begin_function(
+        &self,
+        name: &str,
+        num_inputs: usize,
+        param_names: Option<Vec<String>>,
+    ) -> Result<()> {
+        let names =
+            param_names.unwrap_or_else(|| (0..num_inputs).map(|i| format!("arg{i}")).collect());
+        if names.len() != num_inputs {
+            return Err(Error::Value(format!("{num_inputs} inputs, but {} names", names.len())));
+        }
+        let params = names.into_iter().map(exec::Param::new).collect();
+        self.with(|b| b.begin_function(name, params, ""))?;
+        Ok(())
+    }
+
+    fn _end_function(&self) -> Result<()> {
+        self.with(exec::ExecBuilder::end_function)
+    }
+
+    /// Calls a function; `dst` is a register (an operand), or nothing to throw the result away.
+    #[pyo3(signature = (name, args=Vec::new(), dst=None))]
+    fn emit_call(
+        &self,
+        name: &str,
+        args: Vec<Bound<'_, PyAny>>,
+        dst: Option<&Bound<'_, Operand>>,
+    ) -> Result<()> {
+        let mut list = Vec::with_capacity(args.len());
+        for arg in &args {
+            list.push(match arg.cast::<Operand>() {
+                Ok(operand) => operand.get().arg,
+                Err(_) => self.convert_constant(arg)?.arg,
+            });
+        }
+        let dst = dst.map_or(Ok(exec::Reg::VOID), |d| register(d.get()))?;
+        self.with(|b| b.emit_call(name, &list, dst))?;
+        Ok(())
+    }
+
+    /// Returns a register's value.
+    fn emit_ret(&self, result: &Bound<'_, Operand>) -> Result<()> {
+        let reg = register(result.get())?;
+        self.with(|b| b.emit_ret(reg))?;
+        Ok(())
+    }
+
+    /// Jumps by that many instructions.
+    fn emit_goto(&self, pc_offset: i32) -> Result<()> {
+        self.with(|b| b.emit_goto(pc_offset))?;
+        Ok(())
+    }
+
+    /// Goes on if the register holds a true value, else jumps by that many instructions.
+    fn emit_if(&self, cond: &Bound<'_, Operand>, false_offset: i32) -> Result<()> {
+        let reg = register(cond.get())?;
+        self.with(|b| b.emit_if(reg, false_offset))?;
+        Ok(())
+    }
+
+    /// The finished executable, validated.
+    fn get(&self, py: Python<'_>) -> Result<Executable> {
+        let builder = self.state.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some(builder) = builder else {
+            return Err(Error::Value("the executable is finished".into()));
+        };
+        let compiled = enter(py, || {
+            let executable = builder.get().map_err(pliant::Error::from)?;
+            Ok(CompiledModule::from_executable(executable)?)
+        })?;
+        Ok(Executable { compiled })
+    }
+}
+
+fn register(operand: &Operand) -> Result<exec::Reg> {
+    match operand.arg.decode() {
+        Some(exec::ArgValue::Reg(reg)) => Ok(reg),
+        _ => Err(Error::Type("expected a register: builder.r(index)".into())),
+    }
+}

@@ -1,0 +1,326 @@
+//! `VirtualMachine`: runs an executable.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use pliant_vm as vm;
+use pliant_vm::Value;
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+use rustc_hash::FxHashMap;
+
+use crate::enter::enter;
+use crate::error::{Error, Result};
+use crate::runtime::compiled::Executable;
+use crate::runtime::interrupt::Activity;
+use crate::runtime::packed::{PackedFunction, from_callable};
+use crate::runtime::value::{from_value, to_value};
+
+/// A machine that Ctrl-C can stop.
+pub struct Machine {
+    /// The machine.
+    pub vm: vm::VirtualMachine,
+    activity: Arc<Activity>,
+}
+
+impl Machine {
+    /// Watches over a machine.
+    pub fn new(vm: vm::VirtualMachine) -> Arc<Machine> {
+        let activity = Activity::watch(&vm);
+        Arc::new(Machine { vm, activity })
+    }
+
+    /// Runs a function of the machine with the arguments of a Python call.
+    ///
+    /// # Errors
+    /// What the run fails with.
+    pub fn call<'py>(&self, index: u32, args: &Bound<'py, PyTuple>) -> Result<Bound<'py, PyAny>> {
+        let py = args.py();
+        const INLINE: usize = 8;
+        let n = args.len();
+        let result = if n <= INLINE {
+            let mut values: [Value; INLINE] = Default::default();
+            for (slot, arg) in values.iter_mut().zip(args.iter_borrowed()) {
+                *slot = to_value(&arg)?;
+            }
+            self.run(py, index, &values[..n])?
+        } else {
+            let values = args.iter().map(|a| to_value(&a)).collect::<Result<Vec<Value>>>()?;
+            self.run(py, index, &values)?
+        };
+        Ok(from_value(py, result)?)
+    }
+
+    fn run(&self, py: Python<'_>, index: u32, args: &[Value]) -> Result<Value> {
+        enter(py, || {
+            let _running = self.activity.begin();
+            Ok(self.vm.invoke_index(index, args)?)
+        })
+    }
+
+    /// Runs `work` on the machine without the GIL, noted as a run.
+    ///
+    /// # Errors
+    /// Those of `work`.
+    pub fn with_run<T: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&vm::VirtualMachine) -> std::result::Result<T, vm::VmError> + Send,
+    ) -> Result<T> {
+        enter(py, || {
+            let _running = self.activity.begin();
+            Ok(work(&self.vm)?)
+        })
+    }
+}
+
+/// One function of a machine; calling it runs it.
+#[pyclass(frozen, module = "pliant.relax")]
+pub struct VMFunction {
+    /// The machine.
+    pub machine: Arc<Machine>,
+    /// The function's index.
+    pub index: u32,
+    /// Its name.
+    pub name: String,
+}
+
+#[pymethods]
+impl VMFunction {
+    #[pyo3(signature = (*args))]
+    fn __call__<'py>(&self, args: &Bound<'py, PyTuple>) -> Result<Bound<'py, PyAny>> {
+        self.machine.call(self.index, args)
+    }
+
+    #[getter]
+    fn __name__(&self) -> &str {
+        &self.name
+    }
+
+    /// The names of the parameters.
+    #[getter]
+    fn params(&self) -> Vec<String> {
+        let params = self.machine.vm.params(&self.name).unwrap_or_default();
+        params.iter().map(|p| p.name.clone()).collect()
+    }
+
+    fn __repr__(&self) -> String {
+        let params = self.machine.vm.params(&self.name).unwrap_or_default();
+        let list: Vec<String> = params.iter().map(ToString::to_string).collect();
+        format!("<function {}({})>", self.name, list.join(", "))
+    }
+}
+
+/// Runs the functions of an executable at any shape, from any thread.
+#[pyclass(frozen, subclass, module = "pliant.relax", weakref)]
+pub struct VirtualMachine {
+    machine: Arc<Machine>,
+}
+
+#[pymethods]
+impl VirtualMachine {
+    /// `functions` are packed functions for this machine alone; they come before registered ones.
+    #[new]
+    #[pyo3(signature = (rt_mod, device=None, memory_cfg=None, profile=false, functions=None))]
+    fn new(
+        rt_mod: &Bound<'_, Executable>,
+        device: Option<&Bound<'_, PyAny>>,
+        memory_cfg: Option<&Bound<'_, PyAny>>,
+        profile: bool,
+        functions: Option<Vec<(String, Py<PyAny>)>>,
+    ) -> Result<Self> {
+        let _ = (device, memory_cfg, profile);
+        let mut table: FxHashMap<String, vm::PackedFunc> = FxHashMap::default();
+        for (name, func) in functions.unwrap_or_default() {
+            table.insert(name, from_callable(func));
+        }
+        let options = vm::VmOptions { functions: table, ..vm::VmOptions::default() };
+        let vm = rt_mod.get().compiled.vm_with(options)?;
+        Ok(VirtualMachine { machine: Machine::new(vm) })
+    }
+
+    fn __getitem__(&self, name: &str) -> Result<VMFunction> {
+        let index = self.machine.vm.index_of(name).map_err(|e| Error::Key(e.to_string()))?;
+        Ok(VMFunction { machine: self.machine.clone(), index, name: name.to_string() })
+    }
+
+    fn __contains__(&self, name: &str) -> bool {
+        self.machine.vm.index_of(name).is_ok()
+    }
+
+    /// The names of the functions.
+    #[getter]
+    fn function_names(&self) -> Vec<String> {
+        self.machine.vm.function_names().into_iter().map(String::from).collect()
+    }
+
+    /// How many parameters a function takes.
+    fn get_function_arity(&self, func_name: &str) -> Result<usize> {
+        self.machine.vm.index_of(func_name).map_err(|e| Error::Key(e.to_string()))?;
+        Ok(self.machine.vm.params(func_name).map_or(0, <[_]>::len))
+    }
+
+    /// The name of a function's parameter.
+    fn get_function_param_name(&self, func_name: &str, index: usize) -> Result<String> {
+        self.machine.vm.index_of(func_name).map_err(|e| Error::Key(e.to_string()))?;
+        let params = self.machine.vm.params(func_name).unwrap_or_default();
+        let param = params.get(index).map(|p| p.name.clone());
+        param.ok_or_else(|| Error::Index(format!("'{func_name}' has {} parameters", params.len())))
+    }
+
+    /// Keeps the arguments for `invoke_stateful`.
+    #[pyo3(signature = (func_name, *args, **kwargs))]
+    fn set_input(
+        &self,
+        func_name: &str,
+        args: &Bound<'_, PyTuple>,
+        kwargs: Option<&Bound<'_, pyo3::types::PyDict>>,
+    ) -> Result<()> {
+        let mut values = args.iter().map(|a| to_value(&a)).collect::<Result<Vec<Value>>>()?;
+        if let Some(kwargs) = kwargs.filter(|k| !k.is_empty()) {
+            values = self.by_name(func_name, values, kwargs)?;
+        }
+        Ok(self.machine.vm.set_input(func_name, values)?)
+    }
+
+    /// Calls a function with the arguments kept by `set_input`, and keeps its result.
+    fn invoke_stateful(&self, py: Python<'_>, func_name: &str) -> Result<()> {
+        self.machine.with_run(py, |vm| vm.invoke_stateful(func_name))
+    }
+
+    /// The result of the last `invoke_stateful`.
+    fn get_outputs<'py>(&self, py: Python<'py>, func_name: &str) -> Result<Bound<'py, PyAny>> {
+        Ok(from_value(py, self.machine.vm.get_outputs(func_name)?)?)
+    }
+
+    /// Calls a closure that a function of this machine returned.
+    #[pyo3(signature = (closure, *args))]
+    fn invoke_closure<'py>(
+        &self,
+        closure: &Bound<'py, PackedFunction>,
+        args: &Bound<'py, PyTuple>,
+    ) -> Result<Bound<'py, PyAny>> {
+        let values = args.iter().map(|a| to_value(&a)).collect::<Result<Vec<Value>>>()?;
+        let func = closure.get().func.clone();
+        let result = self.machine.with_run(args.py(), |_| func.call(&values))?;
+        Ok(from_value(args.py(), result)?)
+    }
+
+    /// Calls `fn(callee, name, before, result, *args)` around each call of a program; `None` stops that. Returning
+    /// `VMInstrumentReturnKind.SKIP_RUN` (1) before a call leaves it out.
+    fn set_instrument(&self, instrument: Option<Py<PyAny>>) {
+        let instrument = instrument.map(|f| -> vm::Instrument {
+            Arc::new(move |event: &vm::CallEvent<'_>| {
+                Python::attach(|py| instrumented(py, &f, event))
+            })
+        });
+        self.machine.vm.set_instrument(instrument);
+    }
+
+    /// The seconds of `repeat` measurements, each the mean of `number` runs of `func_name(*args)`.
+    #[pyo3(signature = (func_name, args, number, repeat, min_repeat_ms))]
+    fn _time(
+        &self,
+        py: Python<'_>,
+        func_name: &str,
+        args: &Bound<'_, PyTuple>,
+        number: u64,
+        repeat: u64,
+        min_repeat_ms: f64,
+    ) -> Result<Vec<f64>> {
+        let index = self.machine.vm.index_of(func_name).map_err(|e| Error::Key(e.to_string()))?;
+        let values = args.iter().map(|a| to_value(&a)).collect::<Result<Vec<Value>>>()?;
+        self.machine.with_run(py, |vm| {
+            // One run to warm caches, pools and threads.
+            vm.invoke_index(index, &values)?;
+            let mut results = Vec::new();
+            let mut number = number.max(1);
+            for _ in 0..repeat {
+                loop {
+                    let start = Instant::now();
+                    for _ in 0..number {
+                        vm.invoke_index(index, &values)?;
+                    }
+                    let seconds = start.elapsed().as_secs_f64();
+                    if seconds * 1e3 >= min_repeat_ms {
+                        results.push(seconds / number as f64);
+                        break;
+                    }
+                    let per_run = (seconds / number as f64).max(1e-9);
+                    number =
+                        ((min_repeat_ms / 1e3 / per_run) as u64).clamp(number + 1, number * 1000);
+                }
+            }
+            Ok(results)
+        })
+    }
+
+    fn __repr__(&self) -> String {
+        format!("{:?}", self.machine.vm)
+    }
+}
+
+impl VirtualMachine {
+    fn by_name(
+        &self,
+        func: &str,
+        positional: Vec<Value>,
+        kwargs: &Bound<'_, pyo3::types::PyDict>,
+    ) -> Result<Vec<Value>> {
+        let params = self.machine.vm.params(func).unwrap_or_default();
+        let mut slots: Vec<Option<Value>> = positional.into_iter().map(Some).collect();
+        slots.resize(params.len().max(slots.len()), None);
+        for (key, value) in kwargs {
+            let key: String = key.extract()?;
+            let Some(i) = params.iter().position(|p| p.name == key) else {
+                let known: Vec<&str> = params.iter().map(|p| &*p.name).collect();
+                return Err(Error::Type(format!(
+                    "'{func}' has no parameter '{key}' (it has: {})",
+                    known.join(", ")
+                )));
+            };
+            if slots[i].is_some() {
+                return Err(Error::Type(format!(
+                    "'{func}' got several values for parameter '{key}'"
+                )));
+            }
+            slots[i] = Some(to_value(&value)?);
+        }
+        let missing = slots.iter().position(Option::is_none);
+        match missing.and_then(|i| params.get(i)) {
+            Some(param) => {
+                Err(Error::Type(format!("'{func}': parameter '{}' is missing", param.name)))
+            }
+            None => Ok(slots.into_iter().flatten().collect()),
+        }
+    }
+}
+
+fn instrumented(py: Python<'_>, f: &Py<PyAny>, event: &vm::CallEvent<'_>) -> vm::InstrumentAction {
+    let call = || -> Result<bool> {
+        let result = match event.result {
+            Some(value) => from_value(py, value.clone())?,
+            None => py.None().into_bound(py),
+        };
+        let mut all = vec![
+            event.function.into_pyobject(py).map_err(PyErr::from)?.into_any(),
+            event.callee.into_pyobject(py).map_err(PyErr::from)?.into_any(),
+            pyo3::types::PyBool::new(py, event.before).to_owned().into_any(),
+            result,
+        ];
+        for value in event.args {
+            all.push(from_value(py, value.clone())?);
+        }
+        let answer = f.bind(py).call1(PyTuple::new(py, all)?)?;
+        Ok(answer.extract::<i64>().is_ok_and(|v| v == 1))
+    };
+    match call() {
+        Ok(true) => vm::InstrumentAction::Skip,
+        Ok(false) => vm::InstrumentAction::Continue,
+        Err(e) => {
+            // There is no way to fail a run from here; Python shows what went wrong and the run goes on.
+            PyErr::from(e).write_unraisable(py, Some(f.bind(py)));
+            vm::InstrumentAction::Continue
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! Run-time values between Python and the machine.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use pliant_vm::Value;
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyFloat, PyInt, PyList, PyString, PyTuple};
+
+use crate::error::{Error, Result};
+use crate::runtime::import::borrow_tensor;
+use crate::runtime::ndarray::NDArray;
+use crate::runtime::packed::PackedFunction;
+use crate::runtime::shape::ShapeTuple;
+
+/// A Python object that travels through the machine untouched.
+struct Opaque(Py<PyAny>);
+
+/// A value of the machine that Python can only pass on.
+#[pyclass(frozen, module = "pliant.runtime")]
+pub struct Object {
+    value: Value,
+}
+
+#[pymethods]
+impl Object {
+    fn __repr__(&self) -> String {
+        format!("<pliant object: {}>", self.value.kind())
+    }
+}
+
+/// A Python object as a value: arrays share their memory, a sequence of ints is a shape, any other sequence a
+/// tuple.
+///
+/// # Errors
+/// Arrays that Pliant cannot take; ints beyond 64 bits.
+pub fn to_value(obj: &Bound<'_, PyAny>) -> Result<Value> {
+    if let Ok(array) = obj.cast::<NDArray>() {
+        return Ok(Value::Tensor(array.get().tensor().clone()));
+    }
+    if obj.is_none() {
+        return Ok(Value::None);
+    }
+    if obj.is_exact_instance_of::<PyFloat>() {
+        return Ok(Value::Float(obj.extract()?));
+    }
+    if obj.is_instance_of::<PyBool>() {
+        return Ok(Value::Bool(obj.is_truthy()?));
+    }
+    if obj.is_instance_of::<PyInt>() {
+        let int = obj.extract::<i64>();
+        return int
+            .map(Value::Int)
+            .map_err(|_| Error::Value(format!("{obj} does not fit 64 bits")));
+    }
+    if let Ok(text) = obj.cast::<PyString>() {
+        return Ok(Value::str(&text.to_cow().map_err(Error::Python)?));
+    }
+    if obj.is_instance_of::<PyTuple>() || obj.is_instance_of::<PyList>() {
+        return sequence(obj);
+    }
+    if let Some(tensor) = borrow_tensor(obj)? {
+        return Ok(Value::Tensor(tensor));
+    }
+    other(obj)
+}
+
+fn sequence(obj: &Bound<'_, PyAny>) -> Result<Value> {
+    let items: Vec<Bound<'_, PyAny>> = obj.try_iter()?.collect::<PyResult<_>>()?;
+    let int = |i: &Bound<'_, PyAny>| i.is_instance_of::<PyInt>() && !i.is_instance_of::<PyBool>();
+    if !items.is_empty() && items.iter().all(int) {
+        let dims = items.iter().map(|i| i.extract::<i64>()).collect::<PyResult<Vec<i64>>>();
+        let dims = dims.map_err(|_| Error::Value("a dim does not fit 64 bits".into()))?;
+        return Ok(Value::shape(&dims));
+    }
+    let values = items.iter().map(to_value).collect::<Result<Vec<Value>>>()?;
+    Ok(Value::tuple(values))
+}
+
+fn other(obj: &Bound<'_, PyAny>) -> Result<Value> {
+    if let Ok(shape) = obj.cast::<ShapeTuple>() {
+        return Ok(Value::shape(&shape.get().0));
+    }
+    if let Ok(func) = obj.cast::<PackedFunction>() {
+        return Ok(Value::Func(func.get().func.clone()));
+    }
+    if let Ok(object) = obj.cast::<Object>() {
+        return Ok(object.get().value.clone());
+    }
+    Ok(Value::Object(Arc::new(Opaque(obj.clone().unbind()))))
+}
+
+/// A value as a Python object.
+///
+/// # Errors
+/// Those of the interpreter.
+pub fn from_value(py: Python<'_>, value: Value) -> PyResult<Bound<'_, PyAny>> {
+    Ok(match value {
+        Value::Tensor(tensor) => Bound::new(py, NDArray::wrap(tensor))?.into_any(),
+        Value::None => py.None().into_bound(py),
+        Value::Shape(dims) => Bound::new(py, ShapeTuple(dims.to_vec()))?.into_any(),
+        Value::Int(v) => v.into_pyobject(py)?.into_any(),
+        Value::Float(v) => PyFloat::new(py, v).into_any(),
+        Value::Bool(v) => PyBool::new(py, v).to_owned().into_any(),
+        Value::Str(text) => PyString::new(py, &text).into_any(),
+        Value::DType(dtype) => PyString::new(py, dtype.name()).into_any(),
+        Value::Tuple(items) => {
+            let items: PyResult<Vec<_>> = items.iter().map(|v| from_value(py, v.clone())).collect();
+            PyTuple::new(py, items?)?.into_any()
+        }
+        Value::Func(func) => Bound::new(py, PackedFunction { func })?.into_any(),
+        Value::Object(ref any) => match opaque(any) {
+            Some(obj) => obj.clone_ref(py).into_bound(py),
+            None => Bound::new(py, Object { value })?.into_any(),
+        },
+        Value::Storage(_) => Bound::new(py, Object { value })?.into_any(),
+    })
+}
+
+fn opaque(any: &Arc<dyn Any + Send + Sync>) -> Option<&Py<PyAny>> {
+    any.downcast_ref::<Opaque>().map(|o| &o.0)
+}

@@ -1,0 +1,260 @@
+//! Script in Python: text and decorated sources to modules, through the parser that files use.
+
+use std::sync::{Mutex, PoisonError};
+
+use pliant_diag::{Diagnostic, SourceFile, SourceMap};
+use pliant_ir::BaseFunc;
+use pliant_ops::te::{self, BinOp, ExprKind};
+use pliant_script::{HostEnv, HostSym, HostSymOp, HostValue, Parsed};
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyModule, PyString, PyTuple};
+
+use crate::enter::guard;
+use crate::error::{Error, Result, ScriptProblem};
+use crate::module::IRModule;
+use crate::relax::classes::Expr as RelaxExpr;
+use crate::relax::node::Node;
+use crate::relax::op::OpFunction;
+use crate::relax::views::Function;
+use crate::runtime::import::{borrow_tensor, parse_dtype};
+use crate::te::prim_func::PrimFunc;
+use crate::tir::expr::PrimExpr;
+
+/// All sources ever parsed: spans in modules point into them.
+static SOURCES: Mutex<Option<SourceMap>> = Mutex::new(None);
+
+/// Calls `work` with the sources parsed so far.
+pub fn with_sources<T>(work: impl FnOnce(&mut SourceMap) -> T) -> T {
+    let mut sources = SOURCES.lock().unwrap_or_else(PoisonError::into_inner);
+    work(sources.get_or_insert_with(SourceMap::new))
+}
+
+/// The Python program around a script: names, and `eval` for everything else.
+struct PyEnv<'py> {
+    names: Bound<'py, PyDict>,
+    globals: Bound<'py, PyDict>,
+}
+
+impl HostEnv for PyEnv<'_> {
+    fn lookup(&self, name: &str) -> Option<HostValue> {
+        let value = self.names.get_item(name).ok().flatten();
+        let value = value.or_else(|| self.globals.get_item(name).ok().flatten())?;
+        Some(host_value(&value, Some(name), 0))
+    }
+
+    fn eval(&self, text: &str) -> std::result::Result<HostValue, String> {
+        let py = self.names.py();
+        let code = std::ffi::CString::new(text).map_err(|e| e.to_string())?;
+        let value = py.eval(&code, Some(&self.globals), Some(&self.names));
+        match value {
+            Ok(value) => Ok(host_value(&value, None, 0)),
+            Err(e) => Err(format!("{}: {}", e.get_type(py), e.value(py))),
+        }
+    }
+}
+
+/// A Python object as the parser sees it.
+fn host_value(obj: &Bound<'_, PyAny>, name: Option<&str>, depth: u32) -> HostValue {
+    const MAX_DEPTH: u32 = 32;
+    let other = || {
+        let class = obj.get_type().name().map_or_else(|_| "object".to_string(), |n| n.to_string());
+        HostValue::Other(class)
+    };
+    if depth > MAX_DEPTH {
+        return other();
+    }
+    plain_value(obj, depth)
+        .or_else(|| language_value(obj, name))
+        .or_else(|| array_value(obj))
+        .unwrap_or_else(other)
+}
+
+fn plain_value(obj: &Bound<'_, PyAny>, depth: u32) -> Option<HostValue> {
+    if obj.is_none() {
+        return Some(HostValue::None);
+    }
+    if obj.is_instance_of::<PyBool>() {
+        return Some(HostValue::Bool(obj.is_truthy().ok()?));
+    }
+    if obj.is_instance_of::<PyInt>() {
+        return obj.extract().ok().map(HostValue::Int);
+    }
+    if obj.is_instance_of::<PyFloat>() {
+        return obj.extract().ok().map(HostValue::Float);
+    }
+    if let Ok(text) = obj.cast::<PyString>() {
+        return Some(HostValue::Str(text.to_string()));
+    }
+    let items = |list: Bound<'_, PyAny>| -> Option<Vec<HostValue>> {
+        let items = list.try_iter().ok()?;
+        items.map(|i| Some(host_value(&i.ok()?, None, depth + 1))).collect()
+    };
+    if obj.is_instance_of::<PyList>() {
+        return items(obj.clone()).map(HostValue::List);
+    }
+    if obj.is_instance_of::<PyTuple>() {
+        return items(obj.clone()).map(HostValue::Tuple);
+    }
+    if let Ok(dict) = obj.cast::<PyDict>() {
+        let pairs: Option<Vec<_>> = dict
+            .iter()
+            .map(|(k, v)| Some((k.extract::<String>().ok()?, host_value(&v, None, depth + 1))))
+            .collect();
+        return pairs.map(HostValue::Map);
+    }
+    None
+}
+
+/// What belongs to the language: its modules and names, expressions, functions.
+fn language_value(obj: &Bound<'_, PyAny>, name: Option<&str>) -> Option<HostValue> {
+    if let Ok(module) = obj.cast::<PyModule>() {
+        let path = module.name().ok()?.to_string();
+        let ours = path == "pliant"
+            || path.starts_with("pliant.")
+            || path == "tvm"
+            || path.starts_with("tvm.");
+        return ours.then_some(HostValue::Path(path));
+    }
+    if let Ok(op) = obj.cast::<OpFunction>() {
+        return Some(HostValue::Path(op.get().op.0.to_string()));
+    }
+    if let Ok(e) = obj.cast::<PrimExpr>() {
+        let e = &e.get().expr;
+        return Some(match host_sym(e) {
+            Some(sym) => HostValue::Sym(sym),
+            None => match e.kind() {
+                ExprKind::Float(v) => HostValue::Float(*v),
+                _ => return None,
+            },
+        });
+    }
+    if let Ok(func) = obj.cast::<Function>() {
+        let func = func.get();
+        let name = name.map_or_else(|| func.name(), String::from);
+        return Some(HostValue::Func(name, BaseFunc::Relax(func.func.clone())));
+    }
+    if let Ok(func) = obj.cast::<PrimFunc>() {
+        let func = func.get();
+        let name = name.map_or_else(|| func.name(), String::from);
+        return Some(HostValue::Func(name, BaseFunc::Prim(func.func.clone())));
+    }
+    if let Ok(e) = obj.cast::<RelaxExpr>() {
+        return match e.get().node.get() {
+            Node::Constant(t) => Some(HostValue::Tensor(t.clone())),
+            Node::Prim(e) => host_sym(e).map(HostValue::Sym),
+            Node::Str(s) => Some(HostValue::Str(s.to_string())),
+            Node::DType(d) => Some(HostValue::DType(*d)),
+            _ => None,
+        };
+    }
+    let path = obj.getattr(pyo3::intern!(obj.py(), "__pliant_path__")).ok()?;
+    path.extract().ok().map(HostValue::Path)
+}
+
+/// Arrays become constants; NumPy's scalars and types the plain values that they are.
+fn array_value(obj: &Bound<'_, PyAny>) -> Option<HostValue> {
+    if obj.is_instance_of::<pyo3::types::PyType>()
+        || obj.hasattr("itemsize").ok()? && obj.hasattr("kind").ok()?
+    {
+        return parse_dtype(obj).ok().map(HostValue::DType);
+    }
+    if !obj.hasattr("dtype").ok()? {
+        return None;
+    }
+    if obj.hasattr("item").ok()? && !obj.hasattr("__dlpack__").ok()? {
+        let value = obj.call_method0("item").ok()?;
+        return plain_value(&value, 0);
+    }
+    let tensor = borrow_tensor(obj).ok().flatten()?;
+    crate::relax::convert::own(tensor).ok().map(HostValue::Tensor)
+}
+
+/// A size over variables of the program around.
+fn host_sym(e: &te::Expr) -> Option<HostSym> {
+    use std::hash::{Hash, Hasher};
+    Some(match e.kind() {
+        ExprKind::Int(v) => HostSym::Int(*v),
+        ExprKind::Var(v) => {
+            let mut hasher = rustc_hash::FxHasher::default();
+            v.hash(&mut hasher);
+            HostSym::Var(hasher.finish(), v.name().to_string())
+        }
+        ExprKind::Cast(a) if !a.ty().dtype.is_float() && !e.ty().dtype.is_float() => host_sym(a)?,
+        ExprKind::Binary(op, a, b) => {
+            let op = match op {
+                BinOp::Add => HostSymOp::Add,
+                BinOp::Sub => HostSymOp::Sub,
+                BinOp::Mul => HostSymOp::Mul,
+                BinOp::FloorDiv => HostSymOp::FloorDiv,
+                BinOp::FloorMod => HostSymOp::FloorMod,
+                BinOp::Min => HostSymOp::Min,
+                BinOp::Max => HostSymOp::Max,
+                _ => return None,
+            };
+            HostSym::Binary(op, Box::new(host_sym(a)?), Box::new(host_sym(b)?))
+        }
+        _ => return None,
+    })
+}
+
+/// Parses a text: a module, or a function on its own. `first_line` and `dedent` place it in the user's file.
+#[pyfunction]
+#[pyo3(signature = (text, file="<str>", first_line=1, dedent=0, names=None, globals=None))]
+pub fn parse_script<'py>(
+    py: Python<'py>,
+    text: &str,
+    file: &str,
+    first_line: u32,
+    dedent: u32,
+    names: Option<Bound<'py, PyDict>>,
+    globals: Option<Bound<'py, PyDict>>,
+) -> Result<Bound<'py, PyAny>> {
+    let source = SourceFile { name: file.into(), text: text.into(), first_line, dedent };
+    let id = with_sources(|sources| sources.add(source));
+    let env = PyEnv {
+        names: names.unwrap_or_else(|| PyDict::new(py)),
+        globals: globals.unwrap_or_else(|| PyDict::new(py)),
+    };
+    let (parsed, errors) =
+        guard(|| Ok(pliant_script::parse(text, id, &env, pliant_ops::registry())))?;
+    match parsed {
+        Some(Parsed::Module(module)) => Ok(Bound::new(py, IRModule::wrap(module))?.into_any()),
+        Some(Parsed::Function(name, func)) => Ok(match func {
+            BaseFunc::Relax(f) => Bound::new(py, Function::named(f, &name))?.into_any(),
+            BaseFunc::Prim(f) => Bound::new(py, PrimFunc::named(f, &name))?.into_any(),
+        }),
+        None => Err(Error::Script(problem(&errors))),
+    }
+}
+
+/// The first error of a script as an exception, with the report of all.
+fn problem(errors: &[Diagnostic]) -> ScriptProblem {
+    let Some(first) = errors.first() else {
+        return ScriptProblem {
+            message: "the script could not be parsed".into(),
+            ..ScriptProblem::default()
+        };
+    };
+    with_sources(|sources| {
+        let mut message = first.message.clone();
+        if let Some(help) = &first.help {
+            message.push_str(&format!(" (help: {help})"));
+        }
+        match errors.len() {
+            1 => {}
+            n => message.push_str(&format!(" [and {} more]", n - 1)),
+        }
+        let start = sources.line_column(first.span);
+        let file = sources.get(first.span.file);
+        let place = start.zip(file).map(|((line, column), f)| (f.name.to_string(), line, column));
+        let line = start.zip(file).and_then(|((line, _), f)| {
+            let text = f.text.lines().nth((line - f.first_line) as usize)?;
+            Some(format!("{}{text}\n", " ".repeat(f.dedent as usize)))
+        });
+        let length = first.span.end.saturating_sub(first.span.start).max(1);
+        let width = line.as_ref().map_or(0, |l| l.trim_end().chars().count() as u32);
+        let end_column = start.map(|(_, column)| (column + length).min(width + 1).max(column + 1));
+        let rendered = pliant_diag::render_all(errors, sources, false);
+        ScriptProblem { message, rendered, place, end_column, line }
+    })
+}

@@ -1,0 +1,65 @@
+"""Packed functions: Python functions that programs call by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar, overload
+
+from pliant import _core
+from pliant._core import PackedFunction
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+__all__ = [
+    "get_global_func",
+    "list_global_func_names",
+    "register_func",
+    "register_global_func",
+    "remove_global_func",
+]
+
+
+@overload
+def register_func(func_name: str, f: None = None, override: bool = False) -> Callable[[F], F]: ...
+@overload
+def register_func(func_name: str, f: F, override: bool = False) -> F: ...
+@overload
+def register_func(func_name: F, f: None = None, override: bool = False) -> F: ...
+def register_func(func_name: Any, f: Any = None, override: bool = False) -> Any:
+    """Registers a function under a name that programs call; also a decorator.
+
+    Programs call it with run-time values (tensors as ``NDArray``); arrays that it returns are shared, not copied. A
+    function in destination-passing style writes into its last argument and returns nothing.
+    """
+    if callable(func_name):
+        return register_func(func_name.__name__, func_name, override)
+
+    def register(func: Any) -> Any:
+        if not callable(func):
+            raise TypeError(f"a packed function is callable, {type(func).__name__} is not")
+        _core.registry_register(func_name, func, override)
+        return func
+
+    return register if f is None else register(f)
+
+
+register_global_func = register_func
+
+
+def get_global_func(name: str, allow_missing: bool = False) -> PackedFunction | None:
+    """The function registered under a name."""
+    func = _core.registry_get(name)
+    if func is None and not allow_missing:
+        raise ValueError(f"no function is registered as '{name}'")
+    return func
+
+
+def remove_global_func(name: str) -> None:
+    """Takes a function out of the registry."""
+    if not _core.registry_remove(name):
+        raise ValueError(f"no function is registered as '{name}'")
+
+
+def list_global_func_names() -> list[str]:
+    """The names of all registered functions."""
+    return _core.registry_names()

@@ -1,0 +1,178 @@
+"""Building executables and running them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from enum import IntEnum
+from statistics import fmean, median, pstdev
+from typing import TYPE_CHECKING, Any
+
+from pliant import _core
+from pliant._core import Executable, Operand, VMFunction
+from pliant._model import as_module
+from pliant.error import UnsupportedError
+from pliant.target import Target
+
+if TYPE_CHECKING:
+    from pliant._core import Device, IRModule
+    from pliant._core.relax import Function
+
+__all__ = [
+    "BenchmarkResult",
+    "ExecBuilder",
+    "Executable",
+    "VMFunction",
+    "VMInstrumentReturnKind",
+    "VirtualMachine",
+    "build",
+]
+
+
+def build(
+    mod: IRModule | Function,
+    target: str | Target | None = None,
+    params: dict[str, Any] | None = None,
+    relax_pipeline: str | None = "default",
+    tir_pipeline: str | None = "default",
+    exec_mode: str = "bytecode",
+    **options: Any,
+) -> Executable:
+    """Builds a module, at whatever stage it is, into an executable.
+
+    ``relax_pipeline`` names the passes on the graph (``"default"``, ``"zero"``, ``"minimum"``); a callable is applied
+    to the module first. ``exec_mode="compiled"`` is accepted and runs as bytecode.
+    """
+    if params:
+        raise UnsupportedError("params: pass them as constants of the module")
+    module = as_module(mod)
+    if callable(relax_pipeline):
+        module = relax_pipeline(module)
+        relax_pipeline = "minimum"
+    options["target"] = Target(target or "cranelift").backend
+    options["exec_mode"] = exec_mode
+    options["pipeline"] = relax_pipeline
+    return _core.compile_module(module, relax_pipeline is None, options)
+
+
+@dataclass(frozen=True)
+class BenchmarkResult:
+    """Measured times, in seconds."""
+
+    results: list[float]
+    mean: float = field(init=False)
+    median: float = field(init=False)
+    min: float = field(init=False)
+    max: float = field(init=False)
+    std: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        values = {
+            "mean": fmean(self.results),
+            "median": median(self.results),
+            "min": min(self.results),
+            "max": max(self.results),
+            "std": pstdev(self.results),
+        }
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+
+class VMInstrumentReturnKind(IntEnum):
+    """What an instrument answers before a call."""
+
+    NO_OP = 0
+    SKIP_RUN = 1
+
+
+class VirtualMachine(_core.VirtualMachine):
+    """Runs the functions of an executable, at any shape and from any thread: ``vm["main"](x)``."""
+
+    _saved: dict[str, Callable[[], Any]]
+
+    def __new__(
+        cls,
+        rt_mod: Executable,
+        device: Device | Sequence[Device] | None = None,
+        memory_cfg: Any = None,
+        profile: bool = False,
+        functions: Sequence[tuple[str, Callable[..., Any]]] | None = None,
+    ) -> VirtualMachine:
+        self = super().__new__(cls, rt_mod, device, memory_cfg, profile, list(functions) if functions else None)
+        self._saved = {}
+        return self
+
+    def __getitem__(self, name: str) -> Any:
+        return self._saved.get(name) or super().__getitem__(name)
+
+    @property
+    def module(self) -> VirtualMachine:
+        """The machine itself, for code that measures ``vm.module.time_evaluator``."""
+        return self
+
+    def save_function(
+        self, func_name: str, saved_name: str, *args: Any, include_return: bool = True, **kwargs: Any
+    ) -> None:
+        """Keeps a function with its arguments under another name, to be called without arguments."""
+        func = super().__getitem__(func_name)
+        if kwargs:
+            names = func.params[len(args) :]
+            args = (*args, *(kwargs[name] for name in names))
+
+        def saved() -> Any:
+            result = func(*args)
+            return result if include_return else None
+
+        self._saved[saved_name] = saved
+
+    def time_evaluator(
+        self,
+        func_name: str,
+        dev: Device | None = None,
+        number: int = 10,
+        repeat: int = 1,
+        min_repeat_ms: float = 0,
+        **options: Any,
+    ) -> Callable[..., BenchmarkResult]:
+        """A function that measures ``func_name(*args)``: ``repeat`` times the mean of ``number`` runs."""
+
+        def measure(*args: Any) -> BenchmarkResult:
+            return BenchmarkResult(self._time(func_name, args, number, repeat, float(min_repeat_ms)))
+
+        return measure
+
+
+class _FunctionScope:
+    def __init__(self, builder: ExecBuilder, name: str, num_inputs: int, names: list[str] | None) -> None:
+        self._builder = builder
+        self._args = (name, num_inputs, names)
+
+    def __enter__(self) -> _FunctionScope:
+        self._builder._begin_function(*self._args)
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._builder._end_function()
+
+
+class ExecBuilder(_core.ExecBuilder):
+    """Builds an executable by hand.
+
+    >>> ib = ExecBuilder()
+    >>> with ib.function("main", num_inputs=1):
+    ...     ib.emit_call("vm.builtin.copy", args=[ib.r(0)], dst=ib.r(1))
+    ...     ib.emit_ret(ib.r(1))
+    >>> ex = ib.get()
+    """
+
+    def function(
+        self, func_name: str, num_inputs: int = 0, param_names: list[str] | None = None
+    ) -> _FunctionScope:
+        """Opens a function; its inputs are in the first registers."""
+        return _FunctionScope(self, func_name, num_inputs, param_names)
+
+    def emit_call(
+        self, name: str, args: Sequence[Operand | Any] | None = None, dst: Operand | None = None
+    ) -> None:
+        """Calls a function. Arguments that are no operands become constants."""
+        super().emit_call(name, list(args or ()), dst)

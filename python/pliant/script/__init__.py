@@ -1,0 +1,54 @@
+"""The script: TVMScript as text and as decorated Python.
+
+>>> from pliant.script import ir as I, relax as R, tir as T
+>>> @I.ir_module
+... class Module:
+...     @R.function
+...     def main(x: R.Tensor(("n", 4), "float32")) -> R.Tensor(("n", 4), "float32"):
+...         return R.add(x, x)
+
+The decorators read the source of what they decorate; ``from_source`` reads a text. Names and expressions that are not
+the language's own are looked up in the Python program around.
+"""
+
+from __future__ import annotations
+
+import inspect
+from types import FunctionType
+from typing import TYPE_CHECKING, Any
+
+from pliant import _core
+from pliant.script import _decorate, ir, relax, tir
+from pliant.script.ir import ir_module
+
+if TYPE_CHECKING:
+    from pliant._core import IRModule, PrimFunc
+    from pliant._core.relax import Function
+
+__all__ = ["from_source", "ir", "ir_module", "parse", "relax", "tir"]
+
+
+def from_source(
+    program: str | type | FunctionType,
+    extra_vars: dict[str, Any] | None = None,
+    check_well_formed: bool = True,
+    *,
+    file: str = "<str>",
+) -> IRModule | Function | PrimFunc:
+    """Parses a text, or the source of a class or function: a module, or a function on its own.
+
+    ``extra_vars`` are names that the text may use. Raises :class:`pliant.ScriptError` that points at the line.
+    """
+    if not isinstance(program, str):
+        frame = inspect.currentframe()
+        caller = frame.f_back if frame else None
+        if caller is None:
+            raise RuntimeError("the caller's frame is not available")
+        return _decorate.parse(program, caller, check_well_formed)
+    result = _core.parse_script(program, file, 1, 0, dict(extra_vars or {}), {})
+    if check_well_formed:
+        _decorate.check(result, file)
+    return result
+
+
+parse = from_source

@@ -1,0 +1,135 @@
+"""``R``: graph functions. Operators and struct infos also work outside scripts, as ``pliant.relax``'s."""
+
+from __future__ import annotations
+
+import inspect
+from types import FunctionType
+from typing import Any
+
+from pliant import _core
+from pliant.relax import op as _op
+from pliant.script._decorate import in_class_body, parse
+from pliant.script._names import ScriptName
+
+_PATH = "pliant.script.relax"
+_relax = _core.relax
+
+
+def function(
+    f: FunctionType | None = None, pure: bool = True, private: bool = False, check_well_formed: bool = True
+) -> Any:
+    """Makes a graph function of a Python function's source. Inside a class, the class's decorator reads it."""
+    frame = inspect.currentframe()
+    caller = frame.f_back if frame else None
+    if caller is None:
+        raise RuntimeError("the caller's frame is not available")
+    scope = caller
+
+    def decorate(func: FunctionType) -> Any:
+        if not inspect.isfunction(func):
+            raise TypeError(f"@R.function decorates a function, not {type(func).__name__}")
+        return func if in_class_body(scope) else parse(func, scope, check_well_formed)
+
+    return decorate if f is None else decorate(f)
+
+
+func = function
+function.__pliant_path__ = f"{_PATH}.function"  # type: ignore[attr-defined]
+
+
+class _Info(ScriptName):
+    """A struct info: called with sizes outside a script it makes one."""
+
+    __slots__ = ("_make",)
+
+    def __init__(self, name: str, make: Any) -> None:
+        super().__init__(f"{_PATH}.{name}")
+        self._make = make
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return self._make(*args, **kwargs)
+        except (TypeError, ValueError):
+            # Dims given as strings have a meaning only inside a script.
+            return self
+
+
+Tensor = _Info("Tensor", lambda shape=None, dtype=None, vdevice=None, ndim=-1: _relax.TensorStructInfo(shape, dtype, vdevice, ndim))
+Shape = _Info("Shape", lambda values=None, ndim=-1: _relax.ShapeStructInfo(values, ndim))
+Object = _Info("Object", _relax.ObjectStructInfo)
+Any_ = Object
+Prim = _Info("Prim", lambda dtype=None, value=None: _relax.PrimStructInfo(dtype, value))
+
+
+def _tuple(*fields: Any) -> Any:
+    if len(fields) == 1 and isinstance(fields[0], list | tuple):
+        fields = tuple(fields[0])
+    return _relax.TupleStructInfo([f if isinstance(f, _relax.StructInfo) else f() for f in fields])
+
+
+Tuple = _Info("Tuple", _tuple)
+Callable = _Info("Callable", lambda params=None, ret=None, purity=True: _relax.FuncStructInfo(params, ret or _relax.ObjectStructInfo(), purity))
+
+
+def const(value: Any, dtype: str | None = None) -> Any:
+    """A constant."""
+    return _relax.relax_const(value, dtype)
+
+
+def shape(values: Any) -> Any:
+    """A shape."""
+    return _relax.ShapeExpr(values)
+
+
+def prim_value(value: Any) -> Any:
+    """A scalar."""
+    return _relax.PrimValue(value)
+
+
+def str(value: Any) -> Any:
+    """A string."""
+    return _relax.StringImm(value)
+
+
+def dtype(value: Any) -> Any:
+    """A data type as a value."""
+    return _relax.DataTypeImm(value)
+
+
+def tuple(*fields: Any) -> Any:
+    """A tuple."""
+    return _relax.Tuple(fields)
+
+
+def ExternFunc(name: Any) -> Any:
+    """A packed function, by its registered name."""
+    return _relax.ExternFunc(name)
+
+
+call_tir = _op.call_tir
+call_dps_packed = _op.call_dps_packed
+call_packed = _op.call_packed
+call_pure_packed = _op.call_pure_packed
+for _name in (
+    "const",
+    "shape",
+    "prim_value",
+    "str",
+    "dtype",
+    "tuple",
+    "ExternFunc",
+    "call_tir",
+    "call_dps_packed",
+    "call_packed",
+    "call_pure_packed",
+):
+    globals()[_name].__pliant_path__ = f"{_PATH}.{_name}"
+
+
+def __getattr__(name: Any) -> Any:
+    if name.startswith("__"):
+        raise AttributeError(name)
+    try:
+        return getattr(_op, name)
+    except AttributeError:
+        return ScriptName(f"{_PATH}.{name}")
