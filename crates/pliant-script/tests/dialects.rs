@@ -407,3 +407,97 @@ def relax_function(x: R.Tensor(ndim=2, dtype="float32")):
         "{out}"
     );
 }
+
+/// R9 of the RFC, its product mended: sizes shadowed by axes, unnamed blocks, calls of all kinds.
+#[test]
+fn cross_level_program_of_the_rfc() {
+    let out = fixed_point(
+        r#"
+@tvm.script.ir_module
+class MyIRModule:
+    @T.prim_func
+    def tir_matmul(x: T.handle, y: T.handle, z: T.handle) -> None:
+        m = T.var("int32")
+        n = T.var("int32")
+        k = T.var("int32")
+        A = T.match_buffer(x, (m, n))
+        B = T.match_buffer(y, (n, k))
+        C = T.match_buffer(z, (m, k))
+
+        for (i0, j0, k0) in T.grid(m, k, n):
+            with T.block():
+                i, j, k = T.axis.remap("SSR", [i0, j0, k0])
+                with T.init():
+                    C[i, j] = 0.0
+                C[i, j] += A[i, k] * B[k, j]
+
+    @R.function
+    def relax_func(x: R.Tensor[(m, n), "float32"], y: R.Tensor[(n, k), "float32"]):
+        with R.dataflow():
+            gv0 = R.call_tir(tir_matmul, (x, y), (m, k), dtype="float32")
+            R.outputs(gv0)
+        R.call_packed("custom_print", gv0)
+        gv1 = R.call_packed("custom_add", gv0, gv0)
+        gv2 = R.call_dps_packed("custom_tile", (gv1), (m, k * 2), dtype="float32")
+        return gv2
+"#,
+    );
+    for line in [
+        "T.reads(A[i, k1], B[k1, j])",
+        "C[i, j] = C[i, j] + A[i, k1] * B[k1, j]",
+        "gv2: R.Tensor((m, k * 2), dtype=\"float32\") = R.call_dps_packed(\"custom_tile\", (gv1,), out_sinfo=R.Tensor((m, k * 2), dtype=\"float32\"))",
+    ] {
+        assert!(out.contains(line), "no `{line}` in\n{out}");
+    }
+}
+
+/// R17 of the RFC, its parameters mended: a size by name, a block over loops, a packed function called by name.
+#[test]
+fn running_example_of_the_rfc() {
+    let out = fixed_point(
+        r#"
+@tvm.script.ir_module
+class MyIRModule:
+    @T.prim_func
+    def tirexp(a: ty.handle, b: ty.handle):
+        n1, m1 = T.var("n1"), T.var("m1")
+        X = T.match_buffer(a, (n1, m1))
+        Y = T.match_buffer(b, (n1, m1))
+        with T.block(n1, m1) as i, j:
+            Y[i, j] = T.exp(X[i, j])
+
+    @R.function
+    def relax_function(x: R.Tensor[(n, m)]):
+        with R.dataflow():
+            lv0: R.Tensor[(n, m)] = R.call_tir(tirexp, (x,), (n, m), dtype="float32")
+            gv0: R.Tensor[(m*n,)] = R.call_tir("flatten", (lv0,), (m*n,), dtype="float32")
+            R.outputs(gv0)
+        return gv0
+"#,
+    );
+    assert!(out.contains("R.call_dps_packed(\"flatten\", (lv0,)"), "{out}");
+}
+
+/// E4 and A4: sizes as extra arguments, the shape first, untyped parameters.
+#[test]
+fn extra_sizes_of_the_te_document() {
+    let out = fixed_point(
+        r#"
+@I.ir_module
+class Module:
+    @T.func
+    def ewise_fun(a, b, m: T.int64):
+        n = tir.var("n")
+        A = T.match_buffer(a, (n, 2*T.floordiv(m, 2)))
+        B = T.match_buffer(b, (n, 2*T.floordiv(m, 2)))
+        with T.block([n, 2*T.floordiv(m, 2)]) as [i, j]:
+            B[i, j] = A[i, j] + 1
+    @R.function
+    def main(x: R.Tensor[(n, 2 * (m // 2)), "float32"], s: R.Shape([m])):
+        y = R.call_tir_dyn([n, 2 * (m // 2)], ewise_fun, [x], R.ShapeExpr([m]), dtype="float32")
+        return y
+"#,
+    );
+    assert!(out.contains("tir_vars=R.shape([m])"), "{out}");
+    assert!(out.contains("A = T.match_buffer(a, (n, 2 * (m // 2)), \"float32\")"), "{out}");
+}

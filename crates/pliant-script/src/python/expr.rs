@@ -2,7 +2,7 @@
 
 use super::MAX_EXPR_DEPTH;
 use super::ast::*;
-use super::lexer::Tok;
+use super::lexer::{Tok, op_code};
 use super::parser::{Parser, Result, SyntaxError, is_keyword};
 use super::strings::{Literal, Number, number_value, string_value};
 
@@ -12,19 +12,19 @@ const COMPARE: u8 = 4;
 const BIT_OR: u8 = 5;
 
 /// Left-associative operators with their precedence.
-const BINARY: &[(&str, u8, BinOp)] = &[
-    ("|", BIT_OR, BinOp::BitOr),
-    ("^", 6, BinOp::BitXor),
-    ("&", 7, BinOp::BitAnd),
-    ("<<", 8, BinOp::Shl),
-    (">>", 8, BinOp::Shr),
-    ("+", 9, BinOp::Add),
-    ("-", 9, BinOp::Sub),
-    ("*", 10, BinOp::Mul),
-    ("/", 10, BinOp::Div),
-    ("//", 10, BinOp::FloorDiv),
-    ("%", 10, BinOp::Mod),
-    ("@", 10, BinOp::MatMul),
+const BINARY: &[(u32, u8, BinOp)] = &[
+    (op_code("|"), BIT_OR, BinOp::BitOr),
+    (op_code("^"), 6, BinOp::BitXor),
+    (op_code("&"), 7, BinOp::BitAnd),
+    (op_code("<<"), 8, BinOp::Shl),
+    (op_code(">>"), 8, BinOp::Shr),
+    (op_code("+"), 9, BinOp::Add),
+    (op_code("-"), 9, BinOp::Sub),
+    (op_code("*"), 10, BinOp::Mul),
+    (op_code("/"), 10, BinOp::Div),
+    (op_code("//"), 10, BinOp::FloorDiv),
+    (op_code("%"), 10, BinOp::Mod),
+    (op_code("@"), 10, BinOp::MatMul),
 ];
 
 impl<'a> Parser<'a> {
@@ -180,15 +180,15 @@ impl<'a> Parser<'a> {
             if self.cur.kind != Tok::Op {
                 return Ok(left);
             }
-            let text = self.cur_text();
-            if compare_op(text).is_some() {
+            let code = self.cur.op;
+            if compare_op(code).is_some() {
                 if min > COMPARE {
                     return Ok(left);
                 }
                 left = self.comparison(left)?;
                 continue;
             }
-            let Some(&(_, prec, op)) = BINARY.iter().find(|row| row.0 == text) else {
+            let Some(&(_, prec, op)) = BINARY.iter().find(|row| row.0 == code) else {
                 return Ok(left);
             };
             if prec < min {
@@ -207,7 +207,7 @@ impl<'a> Parser<'a> {
         let mut rest = Vec::new();
         loop {
             let op = match (self.cur.kind, self.cur_text()) {
-                (Tok::Op, text) => match compare_op(text) {
+                (Tok::Op, _) => match compare_op(self.cur.op) {
                     Some(op) => op,
                     None => break,
                 },
@@ -545,14 +545,14 @@ impl<'a> Parser<'a> {
     }
 }
 
-fn compare_op(text: &str) -> Option<CmpOp> {
-    Some(match text {
-        "==" => CmpOp::Eq,
-        "!=" => CmpOp::Ne,
-        "<" => CmpOp::Lt,
-        "<=" => CmpOp::Le,
-        ">" => CmpOp::Gt,
-        ">=" => CmpOp::Ge,
-        _ => return None,
-    })
+fn compare_op(code: u32) -> Option<CmpOp> {
+    const TABLE: &[(u32, CmpOp)] = &[
+        (op_code("=="), CmpOp::Eq),
+        (op_code("!="), CmpOp::Ne),
+        (op_code("<"), CmpOp::Lt),
+        (op_code("<="), CmpOp::Le),
+        (op_code(">"), CmpOp::Gt),
+        (op_code(">="), CmpOp::Ge),
+    ];
+    TABLE.iter().find(|row| row.0 == code).map(|row| row.1)
 }

@@ -30,6 +30,8 @@ pub(super) enum Tok {
 pub(super) struct Token {
     pub kind: Tok,
     pub range: Range,
+    /// The [`op_code`] of an operator; 0 for other tokens.
+    pub op: u32,
 }
 
 /// Splits a text into tokens, one at a time.
@@ -45,12 +47,41 @@ pub(super) struct Lexer<'a> {
     ended: bool,
 }
 
-/// Longest first.
-const OPERATORS: &[&str] = &[
-    "**=", "//=", "<<=", ">>=", "...", "**", "//", "<<", ">>", "<=", ">=", "==", "!=", "->", "+=",
-    "-=", "*=", "/=", "%=", "&=", "|=", "^=", "@=", ":=", "+", "-", "*", "/", "%", "@", "&", "|",
-    "^", "~", "<", ">", "(", ")", "[", "]", "{", "}", ",", ":", ".", ";", "=",
-];
+/// The bytes of an operator as one number, so that operators compare at once.
+pub(super) const fn op_code(op: &str) -> u32 {
+    let bytes = op.as_bytes();
+    let (mut code, mut i) = (0, 0);
+    while i < bytes.len() {
+        code = code << 8 | bytes[i] as u32;
+        i += 1;
+    }
+    code
+}
+
+/// The length of the operator that these bytes begin with; 0 for none.
+fn operator_len(a: u8, b: u8, c: u8) -> usize {
+    match (a, b, c) {
+        (b'*', b'*', b'=') | (b'/', b'/', b'=') | (b'<', b'<', b'=') | (b'>', b'>', b'=') => 3,
+        (b'.', b'.', b'.') => 3,
+        (b'*', b'*', _) | (b'/', b'/', _) | (b'<', b'<', _) | (b'>', b'>', _) | (b'-', b'>', _) => {
+            2
+        }
+        (
+            b'<' | b'>' | b'=' | b'!' | b'+' | b'-' | b'*' | b'/' | b'%' | b'&' | b'|' | b'^'
+            | b'@' | b':',
+            b'=',
+            _,
+        ) => 2,
+        (
+            b'+' | b'-' | b'*' | b'/' | b'%' | b'@' | b'&' | b'|' | b'^' | b'~' | b'<' | b'>'
+            | b'=',
+            _,
+            _,
+        ) => 1,
+        (b'(' | b')' | b'[' | b']' | b'{' | b'}' | b',' | b':' | b'.' | b';', _, _) => 1,
+        _ => 0,
+    }
+}
 
 impl<'a> Lexer<'a> {
     pub(super) fn new(text: &'a str) -> Self {
@@ -80,7 +111,7 @@ impl<'a> Lexer<'a> {
     }
 
     fn token(&self, kind: Tok, start: usize) -> Token {
-        Token { kind, range: self.range(start) }
+        Token { kind, range: self.range(start), op: 0 }
     }
 
     fn peek(&self, ahead: usize) -> u8 {
@@ -329,19 +360,21 @@ impl<'a> Lexer<'a> {
 
     fn operator(&mut self) -> Result<Token, SyntaxError> {
         let start = self.pos;
-        let rest = &self.text[start..];
-        let Some(op) = OPERATORS.iter().find(|op| rest.starts_with(**op)) else {
-            let c = rest.chars().next().unwrap_or(' ');
+        let first = self.peek(0);
+        let len = operator_len(first, self.peek(1), self.peek(2));
+        if len == 0 {
+            let c = self.text[start..].chars().next().unwrap_or(' ');
             self.pos += c.len_utf8();
             return Err(bad_character(self.range(start), c));
-        };
-        self.pos += op.len();
-        match op.as_bytes()[0] {
+        }
+        self.pos += len;
+        match first {
             c @ (b'(' | b'[' | b'{') => self.brackets.push((c, start as u32)),
             c @ (b')' | b']' | b'}') => self.close(c, start)?,
             _ => {}
         }
-        Ok(self.token(Tok::Op, start))
+        let code = self.bytes[start..self.pos].iter().fold(0, |code, &b| code << 8 | u32::from(b));
+        Ok(Token { op: code, ..self.token(Tok::Op, start) })
     }
 
     fn close(&mut self, c: u8, start: usize) -> Result<(), SyntaxError> {

@@ -2,7 +2,7 @@
 //! reported at once.
 
 use super::ast::*;
-use super::lexer::{Lexer, Tok, Token};
+use super::lexer::{Lexer, Tok, Token, op_code};
 use super::{MAX_INDENT, MAX_SYNTAX_ERRORS};
 
 /// Text that is not Python.
@@ -80,7 +80,7 @@ pub fn parse_expression(text: &str) -> std::result::Result<Expr<'_>, SyntaxError
 
 impl<'a> Parser<'a> {
     fn new(text: &'a str, lexer: Lexer<'a>) -> Self {
-        let cur = Token { kind: Tok::Newline, range: Range::default() };
+        let cur = Token { kind: Tok::Newline, range: Range::default(), op: 0 };
         Parser {
             text,
             lexer,
@@ -110,7 +110,7 @@ impl<'a> Parser<'a> {
     }
 
     pub(super) fn at_op(&self, op: &str) -> bool {
-        self.cur.kind == Tok::Op && self.cur_text() == op
+        self.cur.op == op_code(op)
     }
 
     pub(super) fn at_word(&self, word: &str) -> bool {
