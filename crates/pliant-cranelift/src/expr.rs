@@ -3,7 +3,8 @@
 use std::rc::Rc;
 
 use cranelift_codegen::ir::{BlockArg, InstBuilder, Value, types};
-use pliant_ir::tir::{Expr, ExprData, Ty};
+use pliant_ir::tir::visit::for_each_operand;
+use pliant_ir::tir::{Expr, ExprData, Intrin, Ty};
 use pliant_tensor::DType;
 
 use crate::function::{FuncGen, Gen, internal, unsupported};
@@ -12,12 +13,41 @@ use crate::value::{V, clif, packable};
 impl FuncGen<'_, '_> {
     /// The value of an expression, computed once per statement.
     pub fn expr(&mut self, e: Expr) -> Gen<V> {
-        if let Some(v) = self.memo.get(&e) {
-            return Ok(v.clone());
+        // Operands first, on a stack of our own: expressions of fused operators grow deep.
+        let mut stack = vec![(e, false)];
+        while let Some((e, ready)) = stack.pop() {
+            if self.memo.contains_key(&e) {
+                continue;
+            }
+            if ready {
+                let v = self.compute(e)?;
+                self.memo.insert(e, v);
+            } else {
+                stack.push((e, true));
+                self.strict_operands(e, &mut stack);
+            }
         }
-        let v = self.compute(e)?;
-        self.memo.insert(e, v.clone());
-        Ok(v)
+        Ok(self.memo[&e].clone())
+    }
+
+    /// Pushes the operands that are evaluated whatever the values of the others.
+    fn strict_operands(&self, e: Expr, stack: &mut Vec<(Expr, bool)>) {
+        let f = self.f;
+        let mut push = |e: Expr| match f.expr(e) {
+            // Indices of vectors are taken apart by the access.
+            ExprData::Ramp(base, ..) => stack.push((*base, false)),
+            ExprData::Str(_) => {}
+            _ => stack.push((e, false)),
+        };
+        match f.expr(e) {
+            ExprData::Call(Intrin::IfThenElse, args, _) => push(args[0]),
+            ExprData::Call(Intrin::AddressOf, args, _) => {
+                if let ExprData::Load(_, indices) = f.expr(args[0]) {
+                    indices.iter().copied().for_each(push);
+                }
+            }
+            data => for_each_operand(data, push),
+        }
     }
 
     fn compute(&mut self, e: Expr) -> Gen<V> {

@@ -282,3 +282,58 @@ fn scalar_parameters_of_every_kind() {
     k.run(args).unwrap();
     assert_eq!(c, [1.0 - 5.0 + 60_000.0 + (1u64 << 40) as f64 + 0.875]);
 }
+
+#[test]
+fn deep_expressions_do_not_exhaust_the_stack() {
+    let mut f = PrimFunc::new();
+    let n = size(&mut f, "n");
+    let a = param(&mut f, "A", &[n], DType::Float32);
+    let c = param(&mut f, "C", &[n], DType::Float32);
+    f.body = stage(&mut f, "C", &[(n, S)], |f, v| {
+        let x = f.load(a, v);
+        let mut value = x;
+        for i in 0..1500 {
+            value = if i % 2 == 0 { f.add(value, x) } else { f.binary(BinOp::Sub, value, x) };
+        }
+        Write { buffer: c, indices: v.to_vec(), init: None, value }
+    });
+    let k = build(&f);
+    let (a, mut c) = (noise(100, 1), vec![0f32; 100]);
+    k.run(vec![tensor(&a, &[100]), output(&mut c, &[100])]).unwrap();
+    close(&c, &a, 1e-3, "deep");
+}
+
+/// A written call of the library product with these sizes.
+fn written_gemm(rows: i64, row_stride: i64) -> PrimFunc {
+    let mut f = PrimFunc::new();
+    let n = size(&mut f, "n");
+    let a = param(&mut f, "A", &[n, n], DType::Float32);
+    let c = param(&mut f, "C", &[n, n], DType::Float32);
+    let (zero, one) = (f.int(0), f.int(1));
+    let name = f.add_expr(ExprData::Str("pliant_gemm_f32".into()));
+    let (m, stride) = (f.int(rows), f.int(row_stride));
+    let mut args = vec![name, one, m, n, n];
+    for b in [a, a, c] {
+        let element = f.load(b, &[zero, zero]);
+        let address = f.call(Intrin::AddressOf, &[element]);
+        args.extend([address, zero, stride, one]);
+    }
+    args.push(zero);
+    let call = f.add_expr(ExprData::Call(Intrin::CallExtern, args.into(), Ty::I64));
+    f.body = f.add_stmt(StmtData::Evaluate(call));
+    f
+}
+
+#[test]
+fn written_library_calls_cannot_reach_outside() {
+    let a = [1f32, 2.0, 3.0, 4.0];
+    let mut c = [0f32; 4];
+    let k = build(&written_gemm(2, 2));
+    k.run(vec![tensor(&a, &[2, 2]), output(&mut c, &[2, 2])]).unwrap();
+    assert_eq!(c, [7.0, 10.0, 15.0, 22.0]);
+    for (rows, stride) in [(3, 2), (2, 3), (2, -2), (-1, 2), (1 << 40, 1 << 40)] {
+        let k = build(&written_gemm(rows, stride));
+        let error = k.run(vec![tensor(&a, &[2, 2]), output(&mut c, &[2, 2])]).unwrap_err();
+        assert_eq!(error, "a matrix product reaches outside its buffers");
+    }
+}

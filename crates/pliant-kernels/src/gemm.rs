@@ -112,9 +112,29 @@ impl LibraryGemm for MatrixMultiply {
     }
 }
 
+/// Own float32 kernels where the machine has wide vectors and they are faster, else the crate `gemm`.
+#[derive(Debug, Default)]
+pub struct OwnGemm;
+
+impl LibraryGemm for OwnGemm {
+    unsafe fn sgemm(&self, g: &Gemm<f32>) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            if !crate::micro::sgemm(g) {
+                gemm_crate(g);
+            }
+        }
+    }
+
+    unsafe fn dgemm(&self, g: &Gemm<f64>) {
+        // SAFETY: the caller's promise.
+        unsafe { gemm_crate(g) }
+    }
+}
+
 /// The library in use.
 pub fn library_gemm() -> &'static dyn LibraryGemm {
-    static LIBRARY: GemmCrate = GemmCrate;
+    static LIBRARY: OwnGemm = OwnGemm;
     &LIBRARY
 }
 
@@ -345,7 +365,7 @@ mod tests {
                         sum + if accumulate { old[at] } else { 0.0 }
                     })
                     .collect();
-                for library in [&GemmCrate as &dyn LibraryGemm, &MatrixMultiply] {
+                for library in [&GemmCrate as &dyn LibraryGemm, &MatrixMultiply, &OwnGemm] {
                     assert_eq!(
                         product(library, m, n, k, accumulate),
                         want,

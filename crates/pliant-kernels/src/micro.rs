@@ -16,6 +16,8 @@ const K_BLOCK: usize = 512;
 const K_WHOLE: usize = 2048;
 /// Rows up to which reading B in place is cheaper than packing it.
 const PACK_ROWS: usize = 48;
+/// Rows from which transposing B into panels pays.
+const TRANSPOSE_ROWS: usize = 16;
 /// Columns of the widest panel.
 const WIDEST: usize = 64;
 
@@ -231,6 +233,9 @@ thread_local! {
 /// All addressed elements are valid; C overlaps neither A nor B.
 pub unsafe fn sgemm(g: &Gemm<f32>) -> bool {
     let Some(isa) = isa() else { return false };
+    if g.b.2 != 1 && g.m < TRANSPOSE_ROWS {
+        return false;
+    }
     if g.c.2 != 1 {
         if g.c.1 != 1 {
             return false;
@@ -245,9 +250,6 @@ pub unsafe fn sgemm(g: &Gemm<f32>) -> bool {
             c: (g.c.0, g.c.2, g.c.1),
             accumulate: g.accumulate,
         };
-        if t.c.2 != 1 {
-            return false;
-        }
         // SAFETY: the same elements.
         return unsafe { sgemm(&t) };
     }
@@ -307,8 +309,12 @@ unsafe fn pack(
     width: usize,
     packed: &mut Vec<f32>,
 ) {
-    packed.clear();
-    packed.resize(depth * width, 0.0);
+    if packed.len() < depth * width {
+        packed.resize(depth * width, 0.0);
+    }
+    if columns < width {
+        packed.chunks_exact_mut(width).take(depth).for_each(|row| row[columns..].fill(0.0));
+    }
     // SAFETY: the caller's promise for reads; writes are inside `packed`.
     unsafe {
         if col == 1 {

@@ -256,14 +256,40 @@ impl Checker {
                     f.add_expr(ExprData::Call(Intrin::IfThenElse, [c, a, b].into(), Ty::I64))
                 }
             }
-            // The address is that of an element the callee is told how to reach; nothing is read here.
-            ExprData::Call(Intrin::AddressOf, ..) => e,
+            ExprData::Call(Intrin::CallExtern, args, _) => {
+                self.call_extern(f, &args, checks);
+                e
+            }
             _ => map_operands(f, e, |f, a| self.expr(f, a, checks)),
         };
         if checks.len() == before {
             self.known.insert(new, ());
         }
         new
+    }
+
+    /// A call of a linked function: addresses may go to matrix products only, whose reach is checked.
+    fn call_extern(&mut self, f: &mut PrimFunc, args: &[Expr], checks: &mut Checks) {
+        let address =
+            |f: &PrimFunc, e: Expr| matches!(f.expr(e), ExprData::Call(Intrin::AddressOf, ..));
+        for &a in args {
+            if !address(f, a) && !matches!(f.expr(a), ExprData::Str(_)) {
+                self.expr(f, a, checks);
+            }
+        }
+        if !args.iter().any(|&a| address(f, a)) {
+            return;
+        }
+        match crate::schedule::gemm::reach(f, args) {
+            Some(inside) => {
+                let message = "a matrix product reaches outside its buffers";
+                checks.extend(inside.into_iter().map(|p| (p, Arc::from(message))));
+            }
+            None => {
+                let no = f.add_expr(ExprData::Int(0, Ty::BOOL));
+                checks.push((no, "an address is passed to a function that takes none".into()));
+            }
+        }
     }
 
     /// One side of a choice: its checks hold only where it is chosen.

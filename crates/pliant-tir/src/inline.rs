@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 use crate::error::LowerError;
 use crate::schedule::gemm;
 use crate::schedule::stage::{Body, Item, Stage, is_var, parse, stage};
-use crate::walk::{ExprRewriter, for_each_stmt, own_exprs, substitute_expr};
+use crate::walk::{ExprRewriter, for_each_stmt, for_each_value, own_exprs, substitute_expr};
 
 /// Operations that may be computed more than once.
 const CHEAP: usize = 8;
@@ -167,10 +167,10 @@ fn reads_of(f: &PrimFunc, s: Stmt, buffer: Buffer) -> usize {
     n
 }
 
-/// Operations of an expression; functions count as many.
+/// Operations of an expression, without those of its indices; functions count as many.
 pub(crate) fn cost(f: &PrimFunc, e: Expr) -> usize {
     let mut n = 0;
-    for_each_expr(f, e, |e| {
+    for_each_value(f, e, |e| {
         n += match f.expr(e) {
             ExprData::Call(
                 Intrin::IfThenElse | Intrin::Likely | Intrin::Reinterpret | Intrin::Abs,

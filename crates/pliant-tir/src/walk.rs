@@ -300,3 +300,16 @@ pub fn unique_vars(f: &mut PrimFunc, s: Stmt) -> Stmt {
     }
     go(f, s, &mut rustc_hash::FxHashSet::default())
 }
+
+/// Calls `visit` with an expression and those below it, each once, but not with the indices of loads.
+pub fn for_each_value(f: &PrimFunc, e: Expr, mut visit: impl FnMut(Expr)) {
+    let (mut stack, mut seen) = (vec![e], rustc_hash::FxHashSet::default());
+    while let Some(e) = stack.pop() {
+        if seen.insert(e) {
+            visit(e);
+            if !matches!(f.expr(e), ExprData::Load(..)) {
+                for_each_operand(f.expr(e), |a| stack.push(a));
+            }
+        }
+    }
+}

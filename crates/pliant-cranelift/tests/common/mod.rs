@@ -227,7 +227,13 @@ pub fn size(f: &mut PrimFunc, name: &str) -> Expr {
 
 /// Lowers and compiles a block-level function.
 pub fn build(f: &PrimFunc) -> Kernel {
-    let lowered = pliant_tir::lower(f).expect("the test's function can be lowered");
+    let mut broken = Vec::new();
+    let lowered = pliant_tir::lower_observed(f, &mut |pass, f| {
+        let findings = pliant_ir::tir::verify::verify_prim_func(f);
+        broken.extend(findings.into_iter().map(|d| format!("after {pass}: {d:?}")));
+    });
+    let lowered = lowered.expect("the test's function can be lowered");
+    assert!(broken.is_empty(), "{broken:#?}");
     match compile(&lowered) {
         Ok(k) => k,
         Err(e) => panic!(

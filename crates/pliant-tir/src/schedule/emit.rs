@@ -1,17 +1,17 @@
 //! The loops of one stage: fused and vectorized axes, vector accumulators, scalar tails.
 
-use pliant_ir::tir::visit::for_each_expr;
+use pliant_ir::tir::visit::{for_each_expr, for_each_operand};
 use pliant_ir::tir::{
     BinOp, Buffer, BufferData, Expr, ExprData, ForKind, Intrin, PrimFunc, Scope, Stmt, StmtData,
     Ty, Var,
 };
 use pliant_tensor::DType;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::group::{product, row_loop, serial};
 use super::stage::{Axis, Body, Init, Reduction, Stage, is_var};
 use crate::inline::cost;
-use crate::walk::uses_any;
+use crate::walk::{for_each_value, uses_any};
 
 /// Work units (about 0.15 ns each) worth a thread's while.
 pub const GRAIN: i64 = 8192;
@@ -29,10 +29,38 @@ enum Along {
     Other,
 }
 
+/// Whether the indices are a fused axis taken apart over whole dims: `v // b // a`, `v // b % a`, `v % b`.
+fn taken_apart(f: &PrimFunc, buffer: Buffer, indices: &[Expr], v: Var) -> bool {
+    let shape = &f.buffer(buffer).shape;
+    // The expression whose remainder or value the index at hand must be.
+    let mut rest: Option<(Expr, Expr)> = None;
+    let continues = |e: Expr, rest: Option<(Expr, Expr)>| match rest {
+        None => is_var(f, e, v),
+        Some((whole, dim)) => {
+            matches!(f.expr(e), ExprData::Binary(BinOp::FloorDiv, x, d) if *x == whole && *d == dim)
+        }
+    };
+    for at in (0..indices.len()).rev() {
+        if continues(indices[at], rest) {
+            return indices[..at].iter().all(|&i| !uses_any(f, i, &|x| x == v));
+        }
+        match f.expr(indices[at]) {
+            ExprData::Binary(BinOp::FloorMod, x, d) if *d == shape[at] && continues(*x, rest) => {
+                rest = Some((*x, *d));
+            }
+            _ => return false,
+        }
+    }
+    false
+}
+
 /// How a buffer access moves with an axis.
 fn along(f: &PrimFunc, buffer: Buffer, indices: &[Expr], v: Var) -> Along {
     let uses = |e: Expr| uses_any(f, e, &|x| x == v);
     let Some((&last, front)) = indices.split_last() else { return Along::Never };
+    if f.buffer(buffer).strides.is_empty() && taken_apart(f, buffer, indices, v) {
+        return Along::Contiguous;
+    }
     if front.iter().any(|&i| uses(i))
         || !f.buffer(buffer).strides.is_empty() && indices.iter().any(|&i| uses(i))
     {
@@ -54,7 +82,7 @@ fn along(f: &PrimFunc, buffer: Buffer, indices: &[Expr], v: Var) -> Along {
 /// Whether an expression may be computed for neighbouring values of `v` at once.
 fn vectorizable(f: &PrimFunc, e: Expr, v: Var) -> bool {
     let mut ok = true;
-    for_each_expr(f, e, |e| match f.expr(e) {
+    for_each_value(f, e, |e| match f.expr(e) {
         ExprData::Load(b, indices) => {
             ok &= along(f, *b, indices, v) != Along::Other && vector_type(f.buffer(*b).dtype);
         }
@@ -225,15 +253,16 @@ fn neighbours(f: &PrimFunc, buffer: Buffer, indices: &[Expr], a: Axis, b: Axis) 
 
 /// Whether a variable is used in an expression other than through the indices of loads.
 fn appears_bare(f: &PrimFunc, e: Expr, v: Var) -> bool {
-    match f.expr(e) {
-        ExprData::Var(x) => *x == v,
-        ExprData::Load(..) => false,
-        data => {
-            let mut operands = Vec::new();
-            pliant_ir::tir::visit::for_each_operand(data, |a| operands.push(a));
-            operands.into_iter().any(|a| appears_bare(f, a, v))
+    let (mut stack, mut seen) = (vec![e], FxHashSet::default());
+    while let Some(e) = stack.pop() {
+        match f.expr(e) {
+            _ if !seen.insert(e) => {}
+            ExprData::Var(x) if *x == v => return true,
+            ExprData::Load(..) => {}
+            data => for_each_operand(data, |a| stack.push(a)),
         }
     }
+    false
 }
 
 /// The stage with its last `n` axes fused.

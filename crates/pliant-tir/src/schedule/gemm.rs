@@ -226,3 +226,65 @@ impl Plan {
         s
     }
 }
+
+/// Sizes and strides of a written call at most: what the library addresses then fits 63 bits.
+const LIMIT: i64 = 1 << 30;
+
+/// The conditions under which a written call of the library stays inside its buffers; `None` where it is no such call.
+///
+/// Arguments: name, batch, rows, columns, inner, then for each operand its address and its batch, row and column strides,
+/// then whether to accumulate.
+pub fn reach(f: &mut PrimFunc, args: &[Expr]) -> Option<Vec<Expr>> {
+    let ExprData::Str(name) = f.expr(*args.first()?) else { return None };
+    let dtype = match &**name {
+        "pliant_gemm_f32" => DType::Float32,
+        "pliant_gemm_f64" => DType::Float64,
+        _ => return None,
+    };
+    let [_, batch, rows, columns, inner, operands @ .., _] = args else { return None };
+    if operands.len() != 12 {
+        return None;
+    }
+    let (zero, limit) = (f.int(0), f.int(LIMIT));
+    let within = |f: &mut PrimFunc, e: Expr| {
+        let low = f.binary(BinOp::Le, zero, e);
+        let high = f.binary(BinOp::Le, e, limit);
+        f.binary(BinOp::And, low, high)
+    };
+    let mut out = Vec::new();
+    for &size in &[*batch, *rows, *columns, *inner] {
+        out.push(within(f, size));
+    }
+    let extents = [[*batch, *rows, *inner], [*batch, *inner, *columns], [*batch, *rows, *columns]];
+    for (operand, extents) in operands.chunks(4).zip(extents) {
+        let ExprData::Call(Intrin::AddressOf, element, _) = f.expr(operand[0]).clone() else {
+            return None;
+        };
+        let ExprData::Load(buffer, indices) = f.expr(element[0]).clone() else { return None };
+        if f.buffer(buffer).dtype != dtype || !f.buffer(buffer).strides.is_empty() {
+            return None;
+        }
+        let one = f.int(1);
+        let mut last = crate::flatten::linear(f, buffer, &indices).ok()?;
+        let mut total = one;
+        for d in f.buffer(buffer).shape.clone() {
+            total = f.mul(total, d);
+        }
+        let mut first = f.binary(BinOp::Le, zero, last);
+        let below = f.binary(BinOp::Le, last, total);
+        first = f.binary(BinOp::And, first, below);
+        let mut empty = None;
+        for (&stride, extent) in operand[1..].iter().zip(extents) {
+            out.push(within(f, stride));
+            let none = f.binary(BinOp::Le, extent, zero);
+            empty = Some(empty.map_or(none, |e| f.binary(BinOp::Or, e, none)));
+            let steps = f.binary(BinOp::Sub, extent, one);
+            let reach = f.mul(steps, stride);
+            last = f.add(last, reach);
+        }
+        let inside = f.binary(BinOp::Lt, last, total);
+        let inside = f.binary(BinOp::And, first, inside);
+        out.push(f.binary(BinOp::Or, empty?, inside));
+    }
+    Some(out)
+}
