@@ -225,7 +225,7 @@ impl Legalizer<'_> {
         Ok(())
     }
 
-    #[expect(clippy::too_many_arguments, reason = "a call taken apart, and where bindings go")]
+    /// Adds the loop function of a call, remembers it for equal calls, and makes the call.
     fn new_kernel(
         &mut self,
         func: &mut Function,

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use pliant_ir::relax::{FunctionBuilder, TypeData};
 use pliant_ir::{Attrs, DType, IRModule, Op};
 use pliant_opt::vm_codegen::{CodegenInputs, codegen};
-use pliant_pass::{ModulePass, PassContext};
+use pliant_pass::PassContext;
 
 /// `x + x + x + ...` over `(n, 4)`.
 fn chain(length: usize) -> IRModule {

@@ -224,7 +224,7 @@ fn wrong_inputs_are_named() {
         text,
         "main: 'ids' must be a float32 tensor of 2 dims, but is a int64 tensor of shape (2, 7)"
     );
-    let text = fails(&m, &[four.clone()]);
+    let text = fails(&m, std::slice::from_ref(&four));
     assert!(
         text.starts_with("main(ids: R.Tensor(")
             && text.contains("takes 3 arguments, but 1 was given"),

@@ -59,6 +59,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::to_non_dataflow::flatten;
 
+/// A generated loop function and its name.
+type NamedKernel = (Arc<str>, PrimFunc);
+
 /// The attribute of functions that are lowered already.
 pub const VM_SHAPE_LOWERED: &str = "vm_shape_lowered";
 
@@ -72,7 +75,7 @@ impl ModulePass for VmShapeLower {
 
     fn run(&self, mut module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
         let taken: FxHashSet<Arc<str>> = module.functions.keys().cloned().collect();
-        let made: Mutex<FxHashMap<Arc<str>, Vec<(Arc<str>, PrimFunc)>>> = Mutex::default();
+        let made: Mutex<FxHashMap<Arc<str>, Vec<NamedKernel>>> = Mutex::default();
         for_each_relax(&mut module, ctx, |name, func| {
             if func.attrs.contains_key(VM_SHAPE_LOWERED) {
                 return Ok(());

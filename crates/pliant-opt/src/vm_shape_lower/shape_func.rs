@@ -8,8 +8,8 @@ use pliant_ir::{DType, Sym, SymArena, SymVar};
 use pliant_sym::{CmpOp, SymKind};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Values up to this count as sizes that fit 64 bits; just below 2^63, so that rounding cannot pass it.
-const LIMIT: f64 = 9.223_372_036_854_770e18;
+/// Values up to this count as sizes that fit 64 bits. It is a little below 2^63, more than rounding can add up to.
+const LIMIT: f64 = 9.2e18;
 
 /// A loop function over the heap, under construction.
 pub(super) struct ShapeFunc<'a> {
