@@ -364,7 +364,7 @@ class Module:
         return gv
 "#;
     let x = f32s(&[2], &[1.0, 2.0]);
-    let out = run_script(text, &[x.clone()]).unwrap();
+    let out = run_script(text, std::slice::from_ref(&x)).unwrap();
     let items = out.as_tuple().unwrap();
     assert_eq!((flat(&items[0]), flat(&items[1])), (vec![2.0, 3.0], vec![4.0, 6.0]));
     assert_eq!(flat(&x), [2.0, 3.0]);
@@ -376,8 +376,8 @@ fn assertions_fail_with_their_text() {
     let text = r#"
 @R.function(pure=False)
 def main(ok: R.Tensor((), dtype="bool")) -> R.Tuple:
-    _: R.Tuple = R.assert_op(ok, format="not ok")
-    return _
+    gv: R.Tuple = R.assert_op(ok, format="not ok")
+    return gv
 "#;
     run_script(text, &[bools(&[], &[true])]).unwrap();
     let error = run_script(text, &[bools(&[], &[false])]).unwrap_err();
