@@ -259,14 +259,16 @@ impl Linker<'_> {
             Entry::Builtin(builtin) => match (builtin.name, builtin.kind) {
                 (_, BuiltinKind::Closure) => Callee::Closure,
                 (_, BuiltinKind::KernelDyn) => Callee::KernelDyn,
-                // These two empty a register: its old contents must die at once.
+                // These empty a register: its old contents must die at once.
                 ("vm.builtin.null_value", _) if dst != VOID => Callee::Kill(dst),
-                ("vm.builtin.kill_object", BuiltinKind::Plain(function)) => {
-                    match args.first().and_then(|arg| arg.decode()) {
-                        Some(ArgValue::Reg(reg)) => Callee::Kill(reg.0),
-                        _ => Callee::Builtin(builtin, function),
-                    }
-                }
+                (
+                    "vm.builtin.kill_object" | "vm.builtin.free_tensor" | "vm.builtin.free_storage",
+                    BuiltinKind::Plain(function),
+                ) => match args.first().and_then(|arg| arg.decode()) {
+                    // What a destination holds afterwards must not be what it held before.
+                    Some(ArgValue::Reg(reg)) if dst == VOID || dst == reg.0 => Callee::Kill(reg.0),
+                    _ => Callee::Builtin(builtin, function),
+                },
                 (_, BuiltinKind::Plain(function)) => Callee::Builtin(builtin, function),
             },
         }

@@ -48,7 +48,7 @@ proptest! {
         b.begin_function("main", (0..REGS).map(|i| Param::new(format!("p{i}"))).collect(), "");
         for (which, operands, dst) in calls {
             let builtin = BUILTINS[usize::from(which) % BUILTINS.len()];
-            if builtin.name == "vm.builtin.debug_print" {
+            if matches!(builtin.name, "vm.builtin.debug_print" | "vm.builtin.print") {
                 b.emit_if(Reg(u32::from(dst) % REGS), 1);
                 continue;
             }

@@ -41,7 +41,7 @@ pub(super) fn identity(args: Args<'_>) -> Result<Value, VmError> {
     args.value(0).cloned()
 }
 
-/// `null_value()`, and `kill_object(constant)`.
+/// `null_value()`, and `kill_object(constant)`, which `free_tensor` and `free_storage` are other names of.
 pub(super) fn nothing(_args: Args<'_>) -> Result<Value, VmError> {
     Ok(Value::None)
 }

@@ -2,7 +2,9 @@
 
 mod check;
 mod data;
+mod dynamic;
 mod shape;
+mod text;
 
 use crate::args::Args;
 use crate::{Value, VmError};
@@ -40,6 +42,7 @@ static TABLE: &[Builtin] = &[
     plain("vm.builtin.alloc_shape_heap", shape::alloc_shape_heap),
     plain("vm.builtin.alloc_storage", data::alloc_storage),
     plain("vm.builtin.alloc_tensor", data::alloc_tensor),
+    plain("vm.builtin.assert_op", text::assert_op),
     special("vm.builtin.call_tir_dyn", BuiltinKind::KernelDyn),
     plain("vm.builtin.check_func_info", check::func_info),
     plain("vm.builtin.check_prim_value_info", check::prim_value_info),
@@ -48,22 +51,29 @@ static TABLE: &[Builtin] = &[
     plain("vm.builtin.check_tuple_info", check::tuple_info),
     plain("vm.builtin.copy", data::identity),
     plain("vm.builtin.debug_print", data::debug_print),
+    plain("vm.builtin.free_storage", data::nothing),
+    plain("vm.builtin.free_tensor", data::nothing),
     special("vm.builtin.invoke_closure", BuiltinKind::Closure),
     special("vm.builtin.invoke_pure_closure", BuiltinKind::Closure),
     plain("vm.builtin.kill_object", data::nothing),
+    plain("vm.builtin.load_shape", shape::load_shape),
     plain("vm.builtin.make_closure", data::make_closure),
     plain("vm.builtin.make_prim_value", shape::make_prim_value),
     plain("vm.builtin.make_shape", shape::make_shape),
     plain("vm.builtin.make_tuple", data::make_tuple),
     plain("vm.builtin.match_prim_value", shape::match_prim_value),
     plain("vm.builtin.match_shape", shape::match_shape),
+    plain("vm.builtin.nonzero", dynamic::nonzero),
     plain("vm.builtin.null_value", data::nothing),
+    plain("vm.builtin.print", text::print),
     plain("vm.builtin.read_if_cond", data::read_if_cond),
     plain("vm.builtin.reshape", data::reshape),
     plain("vm.builtin.shape_of", shape::shape_of),
+    plain("vm.builtin.store_shape", shape::store_shape),
     plain("vm.builtin.tensor_to_shape", shape::tensor_to_shape),
     plain("vm.builtin.to_device", data::identity),
     plain("vm.builtin.tuple_getitem", data::tuple_getitem),
+    plain("vm.builtin.unique", dynamic::unique),
 ];
 
 /// The builtin `name`.

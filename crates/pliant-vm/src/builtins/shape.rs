@@ -77,7 +77,8 @@ pub(super) fn match_shape(args: Args<'_>) -> Result<Value, VmError> {
         Value::Shape(shape) => shape,
         other => {
             let count = usize::try_from(args.int(2)?).unwrap_or(0);
-            let subject = subject(&args, 3 + 2 * count);
+            let context_at = count.saturating_mul(2).saturating_add(3);
+            let subject = subject(&args, context_at);
             let text = format!("{subject} must be a tensor or a shape, but is {}", other.kind());
             return Err(VmError::Check(text));
         }
@@ -171,6 +172,32 @@ fn coded(args: &Args<'_>, at: usize) -> Result<i64, VmError> {
         c if c == MakeShapeCode::LoadShape as i64 => Heap::new(args, 0)?.load(operand),
         c => Err(VmError::type_error(format!("unknown make_shape code {c}"))),
     }
+}
+
+/// `store_shape(value, heap, slots..)`: writes the dims of a shape or tensor into those slots, one each.
+pub(super) fn store_shape(args: Args<'_>) -> Result<Value, VmError> {
+    let dims = match args.value(0)? {
+        Value::Tensor(tensor) => tensor.shape(),
+        _ => args.shape(0)?,
+    };
+    let count = args.len().saturating_sub(2);
+    if dims.len() != count {
+        let text = format!("a shape of {} dims is stored in {count} slots", dims.len());
+        return Err(VmError::Check(text));
+    }
+    let heap = Heap::new(&args, 1)?;
+    for (i, &dim) in dims.iter().enumerate() {
+        heap.store(args.int(i + 2)?, dim)?;
+    }
+    Ok(Value::None)
+}
+
+/// `load_shape(heap, slots..)`: the shape of what stands in those slots.
+pub(super) fn load_shape(args: Args<'_>) -> Result<Value, VmError> {
+    let heap = Heap::new(&args, 0)?;
+    let dims: Result<Vec<i64>, VmError> =
+        (1..args.len()).map(|i| heap.load(args.int(i)?)).collect();
+    Ok(Value::Shape(dims?.into()))
 }
 
 /// `match_prim_value(value, heap, code, operand, context)`: as `match_shape`, for one integer.

@@ -1,0 +1,225 @@
+//! Builtins whose result's shape depends on values.
+//!
+//! Elements are compared by keys: unsigned numbers in the same order, equal where the elements are.
+
+use pliant_tensor::{DType, Tensor, checked_nbytes};
+
+use crate::args::Args;
+use crate::memory;
+use crate::{Value, VmError};
+
+const SIGN: u64 = 1 << 63;
+/// The key of every NaN. No other float has it.
+const NAN_KEY: u64 = u64::MAX;
+
+fn float_key(value: f64) -> u64 {
+    // Adding makes 0.0 of -0.0, which are equal.
+    let bits = (value + 0.0).to_bits();
+    match value.is_nan() {
+        true => NAN_KEY,
+        false if bits & SIGN != 0 => !bits,
+        false => bits | SIGN,
+    }
+}
+
+/// The key of every element of a row-major tensor: in their order, NaN last.
+fn keys(tensor: &Tensor) -> Result<Vec<u64>, VmError> {
+    let dtype = tensor.dtype();
+    if dtype.is_float() {
+        return Ok(tensor.to_f64_vec()?.into_iter().map(float_key).collect());
+    }
+    let signed = if dtype == DType::UInt64 { 0 } else { SIGN };
+    Ok(tensor.to_i64_vec()?.into_iter().map(|value| value as u64 ^ signed).collect())
+}
+
+/// The key of 0.
+fn zero_key(dtype: DType) -> u64 {
+    if dtype == DType::UInt64 { 0 } else { SIGN }
+}
+
+/// A new tensor of these values, in pooled memory.
+fn int64_tensor(shape: &[i64], values: impl IntoIterator<Item = i64>) -> Result<Value, VmError> {
+    let bytes: Vec<u8> = values.into_iter().flat_map(i64::to_ne_bytes).collect();
+    tensor_of(shape, DType::Int64, &bytes)
+}
+
+fn tensor_of(shape: &[i64], dtype: DType, bytes: &[u8]) -> Result<Value, VmError> {
+    let size = checked_nbytes(shape, dtype)?;
+    assert_eq!(size, bytes.len(), "the bytes fill the shape");
+    let storage = memory::alloc_storage(size)?;
+    // SAFETY: the storage is fresh, unshared and at least `size` bytes long.
+    unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), storage.as_ptr(), size) };
+    Ok(Value::Tensor(Tensor::from_storage(storage, 0, shape, dtype)?))
+}
+
+/// `nonzero(x)`: the indices of the elements that are not 0, as int64 of shape (rank of x, count): one row per dim, in
+/// row-major order. NaN is not 0.
+pub(super) fn nonzero(args: Args<'_>) -> Result<Value, VmError> {
+    let tensor = args.tensor(0)?;
+    let (shape, zero) = (tensor.shape(), zero_key(tensor.dtype()));
+    let found: Vec<i64> =
+        (0..).zip(keys(tensor)?).filter(|&(_, key)| key != zero).map(|(i, _)| i).collect();
+    let mut step = tensor.numel() as i64;
+    let mut rows = Vec::with_capacity(found.len().saturating_mul(shape.len()));
+    for &dim in shape {
+        // Without elements nothing is found, and no index is divided.
+        step /= dim.max(1);
+        rows.extend(found.iter().map(|&i| i / step % dim));
+    }
+    int64_tensor(&[shape.len() as i64, found.len() as i64], rows)
+}
+
+/// The slices of a tensor along an axis; the elements are slices of a tensor without an axis.
+struct Slices {
+    shape: Vec<i64>,
+    axis: usize,
+    len: usize,
+    /// The product of the dims before the axis, and of those after it.
+    outer: usize,
+    inner: usize,
+    /// The keys of slice 0, of slice 1, ...
+    keys: Vec<u64>,
+    /// Whether no slice with a NaN is equal to another.
+    nan_differs: bool,
+}
+
+impl Slices {
+    fn new(tensor: &Tensor, axis: Option<i64>) -> Result<Slices, VmError> {
+        let keys = keys(tensor)?;
+        let Some(axis) = axis else {
+            let (shape, len) = (vec![keys.len() as i64], keys.len());
+            return Ok(Slices {
+                shape,
+                axis: 0,
+                len,
+                outer: 1,
+                inner: 1,
+                keys,
+                nan_differs: false,
+            });
+        };
+        let (shape, rank) = (tensor.shape().to_vec(), tensor.ndim() as i64);
+        let normal = if axis < 0 { axis.saturating_add(rank) } else { axis };
+        let Some(axis) = usize::try_from(normal).ok().filter(|&axis| axis < shape.len()) else {
+            let text = format!("unique: a tensor of shape {shape:?} has no axis {axis}");
+            return Err(VmError::Check(text));
+        };
+        // A tensor's dims other than 0 have a product that does not overflow.
+        let outer: usize = shape[..axis].iter().map(|&d| d as usize).product();
+        let inner: usize = shape[axis + 1..].iter().map(|&d| d as usize).product();
+        let len = shape[axis] as usize;
+        let mut by_slice = Vec::with_capacity(keys.len());
+        if !keys.is_empty() {
+            for i in 0..len {
+                for o in 0..outer {
+                    let at = (o * len + i) * inner;
+                    by_slice.extend_from_slice(&keys[at..at + inner]);
+                }
+            }
+        }
+        let nan_differs = tensor.dtype().is_float() && shape.len() > 1;
+        Ok(Slices { shape, axis, len, outer, inner, keys: by_slice, nan_differs })
+    }
+
+    fn width(&self) -> usize {
+        self.keys.len().checked_div(self.len).unwrap_or(0)
+    }
+
+    fn keys_of(&self, slice: usize) -> &[u64] {
+        let width = self.width();
+        &self.keys[slice * width..(slice + 1) * width]
+    }
+
+    /// The slices that are equal, each group in the order of places, the groups in the order of slices.
+    fn groups(&self) -> Groups {
+        let mut order: Vec<usize> = (0..self.len).collect();
+        if self.width() == 1 {
+            order.sort_unstable_by_key(|&i| (self.keys[i], i));
+        } else {
+            order.sort_unstable_by(|&a, &b| {
+                self.keys_of(a).cmp(self.keys_of(b)).then_with(|| a.cmp(&b))
+            });
+        }
+        let same = |a: usize, b: usize| {
+            let keys = self.keys_of(a);
+            keys == self.keys_of(b) && !(self.nan_differs && keys.contains(&NAN_KEY))
+        };
+        let starts =
+            (0..order.len()).filter(|&k| k == 0 || !same(order[k - 1], order[k])).collect();
+        Groups { order, starts }
+    }
+
+    /// The tensor of these slices of `tensor`, a row-major one.
+    fn gather(&self, tensor: &Tensor, slices: &[usize]) -> Result<Value, VmError> {
+        let (bytes, row) = (tensor.as_bytes()?, self.inner * tensor.dtype().size());
+        let mut out = Vec::with_capacity(slices.len().saturating_mul(self.outer * row));
+        if !bytes.is_empty() {
+            for o in 0..self.outer {
+                for &i in slices {
+                    let at = (o * self.len + i) * row;
+                    out.extend_from_slice(&bytes[at..at + row]);
+                }
+            }
+        }
+        let mut shape = self.shape.clone();
+        shape[self.axis] = slices.len() as i64;
+        tensor_of(&shape, tensor.dtype(), &out)
+    }
+}
+
+/// Sorted slices, and where a new value starts among them.
+struct Groups {
+    order: Vec<usize>,
+    starts: Vec<usize>,
+}
+
+impl Groups {
+    fn range(&self, group: usize) -> std::ops::Range<usize> {
+        self.starts[group]..self.starts.get(group + 1).copied().unwrap_or(self.order.len())
+    }
+
+    fn first(&self, group: usize) -> usize {
+        self.order[self.starts[group]]
+    }
+}
+
+/// `unique(x, sorted, return_index, return_inverse, return_counts, axis)`: the different elements, or the different
+/// slices along `axis` (an integer; an empty tuple or no value for the elements). They come in their order, or (not
+/// sorted) in the order of their first places. With flags, a tuple: then int64 vectors of the first place of each, of
+/// the number of each slice's value, and of how often each occurs. NaN is last and equal to NaN, but slices of rank 1
+/// or more with a NaN are different.
+pub(super) fn unique(args: Args<'_>) -> Result<Value, VmError> {
+    let axis = match args.get(5) {
+        None | Some(Value::None) => None,
+        Some(Value::Tuple(items)) if items.is_empty() => None,
+        Some(_) => Some(args.int(5)?),
+    };
+    let flag = |i: usize| if i < args.len() { args.int(i).map(|v| v != 0) } else { Ok(i == 1) };
+    let tensor = args.tensor(0)?.to_contiguous()?;
+    let slices = Slices::new(&tensor, axis)?;
+    let groups = slices.groups();
+    let mut listed: Vec<usize> = (0..groups.starts.len()).collect();
+    if !flag(1)? {
+        listed.sort_unstable_by_key(|&g| groups.first(g));
+    }
+    let firsts: Vec<usize> = listed.iter().map(|&g| groups.first(g)).collect();
+    let mut fields = vec![slices.gather(&tensor, &firsts)?];
+    let count = listed.len() as i64;
+    if flag(2)? {
+        fields.push(int64_tensor(&[count], firsts.iter().map(|&i| i as i64))?);
+    }
+    if flag(3)? {
+        let mut inverse = vec![0; slices.len];
+        for (number, &g) in (0..).zip(&listed) {
+            groups.order[groups.range(g)].iter().for_each(|&i| inverse[i] = number);
+        }
+        fields.push(int64_tensor(&[slices.len as i64], inverse)?);
+    }
+    if flag(4)? {
+        fields.push(int64_tensor(&[count], listed.iter().map(|&g| groups.range(g).len() as i64))?);
+    }
+    Ok(match fields.len() {
+        1 => fields.remove(0),
+        _ => Value::tuple(fields),
+    })
+}
