@@ -1,6 +1,7 @@
 //! # What it does
 //! Replaces operators by `R.call_tir` of loop functions made from their tensor expressions, and operators whose result
-//! shape depends on values by calls of packed functions. Equal calls share one loop function. Operators that only change
+//! shape depends on values by calls of packed functions (pure ones, but for operators with effects). Equal calls share
+//! one loop function. Operators that only change
 //! the shape (`reshape`, `flatten`, `expand_dims`, `squeeze`) become `R.reshape` to the dims of the result, which the
 //! machine does without a copy.
 //!
@@ -38,7 +39,7 @@ use pliant_pass::rewrite::{Namer, rewrite_bindings};
 use pliant_pass::{ModulePass, PassContext, PassError, Problem};
 use rustc_hash::FxHashMap;
 
-use crate::names::{RESHAPE, op_call};
+use crate::names::{RESHAPE, op_call, packed_call};
 
 /// See the module's documentation.
 pub struct LegalizeOps;
@@ -209,13 +210,15 @@ impl Legalizer<'_> {
                 binding.value = op_call(func, RESHAPE, &[input, shape], ty);
             }
             Some(Legalized::Packed { name, args }) => {
-                let callee = func.extern_func(name);
-                let mut all = vec![callee];
+                let mut operands = Vec::with_capacity(args.len());
                 for arg in args {
-                    all.push(self.bound(func, binding.var, arg, out));
+                    operands.push(self.bound(func, binding.var, arg, out));
                 }
-                binding.value =
-                    func.call(Callee::Op(CALL_PURE_PACKED), &all, Attrs::default(), &[ty], ty);
+                binding.value = if self.ctx.ops.is_pure(op) {
+                    pure_packed_call(func, name, &operands, ty)
+                } else {
+                    packed_call(func, name, &operands, ty)
+                };
             }
             Some(Legalized::Tir(call)) => {
                 binding.value = self.new_kernel(func, binding.var, call, key, &flat, out);
@@ -269,6 +272,13 @@ impl Legalizer<'_> {
         }
         bound
     }
+}
+
+/// `R.call_pure_packed(name, args...)` of that result type.
+fn pure_packed_call(func: &mut Function, name: &str, args: &[Expr], ty: Type) -> Expr {
+    let callee = func.extern_func(name);
+    let all: Vec<Expr> = [callee].into_iter().chain(args.iter().copied()).collect();
+    func.call(Callee::Op(CALL_PURE_PACKED), &all, Attrs::default(), &[ty], ty)
 }
 
 /// The call of a known loop function with other inputs.

@@ -195,10 +195,15 @@ const OPS: &[(&str, &str)] = &[
     ("nn.add", "add"),
     ("vm.builtin.alloc_storage", "vm.alloc_storage"),
     ("vm.builtin.alloc_tensor", "vm.alloc_tensor"),
+    ("runtime.builtin.alloc_heap", "vm.alloc_shape_heap"),
     ("runtime.builtin.alloc_storage", "memory.alloc_storage"),
     ("runtime.builtin.alloc_tensor", "memory.alloc_tensor"),
     ("runtime.builtin.free_storage", "memory.kill_storage"),
     ("runtime.builtin.free_tensor", "memory.kill_tensor"),
+    ("runtime.builtin.load_shape", "vm.load_shape"),
+    ("runtime.builtin.store_shape", "vm.store_shape"),
+    ("vm.builtin.load_shape", "vm.load_shape"),
+    ("vm.builtin.store_shape", "vm.store_shape"),
 ];
 
 /// The declared spelling of an operator's other name.

@@ -113,6 +113,18 @@ pub static DECLS: &[OpDecl] = &[
     OpDecl::new("relax.vm.alloc_tensor", tensor_in_storage, "A tensor in memory of the machine.")
         .operands(&["storage", "offset", "shape", "dtype", "runtime_device_index?"])
         .impure(),
+    OpDecl::new("relax.vm.alloc_shape_heap", object, "A heap of so many sizes.")
+        .operands(&["size"])
+        .packed("vm.builtin.alloc_shape_heap")
+        .impure(),
+    OpDecl::new("relax.vm.store_shape", unit, "Writes the dims of a shape into slots of a heap.")
+        .operands(&["shape", "heap", "*slots"])
+        .packed("vm.builtin.store_shape")
+        .impure(),
+    OpDecl::new("relax.vm.load_shape", infer_load_shape, "The shape in slots of a heap.")
+        .operands(&["heap", "*slots"])
+        .packed("vm.builtin.load_shape")
+        .impure(),
     OpDecl::new("relax.vm.kill_object", unit, "Clears a register.").operands(&["obj"]).impure(),
     OpDecl::new(
         "relax.vm.call_tir_dyn",
@@ -141,6 +153,11 @@ fn object(ctx: &mut InferCtx<'_>) -> Inferred {
 
 fn unit(ctx: &mut InferCtx<'_>) -> Inferred {
     Ok(ctx.unit())
+}
+
+fn infer_load_shape(ctx: &mut InferCtx<'_>) -> Inferred {
+    let ndim = u32::try_from(ctx.args.len().saturating_sub(1)).ok();
+    Ok(ctx.func.intern(TypeData::Shape { dims: None, ndim }))
 }
 
 fn infer_assert(ctx: &mut InferCtx<'_>) -> Inferred {
