@@ -1,7 +1,6 @@
-//! The graph passes of Pliant, one file each, and the code generator for the virtual machine.
+//! The graph passes of Pliant, one file each.
 //!
-//! [`passes`] is the table of all passes, [`pipelines`] names sequences of them, and [`vm_codegen`] turns a fully lowered
-//! module into bytecode. Each pass file opens with what the pass does, an example before and after, what it requires,
+//! [`passes`] is the table of all passes, and [`pipelines`] names sequences of them. Each pass file opens with what the pass does, an example before and after, what it requires,
 //! keeps and never does. Every pass runs alone, leaves alone what is lowered already, and what it makes can be printed,
 //! parsed and built.
 
@@ -20,7 +19,6 @@ pub mod pipelines;
 pub mod plan_memory;
 pub mod remove_purity_checking;
 pub mod to_non_dataflow;
-pub mod vm_codegen;
 pub mod vm_shape_lower;
 
 pub use passes::{PASSES, PassInfo};

@@ -38,7 +38,7 @@ use crate::names::{
 };
 
 /// Operators that are calls of a builtin with the same operands.
-pub(crate) const BUILTIN_OPS: &[(&str, &str)] = &[
+pub const BUILTIN_OPS: &[(&str, &str)] = &[
     ("relax.reshape", "vm.builtin.reshape"),
     ("relax.shape_of", "vm.builtin.shape_of"),
     ("relax.tensor_to_shape", "vm.builtin.tensor_to_shape"),

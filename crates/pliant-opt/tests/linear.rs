@@ -4,7 +4,6 @@ use std::time::{Duration, Instant};
 
 use pliant_ir::relax::{FunctionBuilder, TypeData};
 use pliant_ir::{Attrs, DType, IRModule, Op};
-use pliant_opt::vm_codegen::{CodegenInputs, codegen};
 use pliant_pass::PassContext;
 
 /// `x + x + x + ...` over `(n, 4)`.
@@ -33,7 +32,7 @@ fn chain(length: usize) -> IRModule {
     module
 }
 
-/// How long each pass and the code generator take on a chain of that length.
+/// How long each pass takes on a chain of that length.
 fn times(length: usize) -> Vec<(String, Duration)> {
     let ctx = PassContext::new(pliant_ops::registry());
     let pipeline = pliant_opt::pipeline("default").expect("the default pipeline exists");
@@ -45,17 +44,6 @@ fn times(length: usize) -> Vec<(String, Duration)> {
         module = pass.run(module, &ctx).expect("the pass takes the chain");
         out.push((pass.name().to_string(), start.elapsed()));
     }
-    let start = Instant::now();
-    let inputs = CodegenInputs {
-        kernel_info: &|_| None,
-        type_text: &pliant_ir::print::type_text,
-        kernels: Vec::new(),
-        metadata: Vec::new(),
-    };
-    let exe = codegen(&module, inputs, &ctx).expect("the chain becomes bytecode");
-    out.push(("codegen".to_string(), start.elapsed()));
-    let main = exe.vm_function("main").expect("main is bytecode");
-    assert!(main.num_regs < 32, "registers are reused: {}", main.num_regs);
     assert_eq!(module.prim_funcs().filter(|(n, _)| n.starts_with("add")).count(), 1);
     out
 }

@@ -1,11 +1,9 @@
-//! The lowering passes on a hand-built program: what each makes of it, and that the end is valid bytecode.
+//! The lowering passes on a hand-built program: what each makes of it.
 
 use pliant_ir::op::CALL_TIR;
 use pliant_ir::relax::{FunctionBuilder, TypeData};
 use pliant_ir::tir::PrimFunc;
 use pliant_ir::{Attrs, DType, IRModule};
-use pliant_opt::pipelines::MINIMUM;
-use pliant_opt::vm_codegen::{CodegenInputs, codegen};
 use pliant_pass::{PassContext, PassError};
 
 fn context() -> PassContext {
@@ -157,36 +155,4 @@ fn private_functions_that_nothing_reaches_go() {
     m.insert("unused", copy_kernel());
     let m = run(&["EliminateUnused"], m);
     assert_eq!(m.functions.keys().map(|k| &**k).collect::<Vec<_>>(), ["copy", "main"]);
-}
-
-#[test]
-fn the_end_is_bytecode_with_few_registers() {
-    let m = run(MINIMUM, module(20));
-    let inputs = CodegenInputs {
-        kernel_info: &|_| None,
-        type_text: &pliant_ir::print::type_text,
-        kernels: Vec::new(),
-        metadata: vec![("target".into(), "none".into())],
-    };
-    let exe = codegen(&m, inputs, &context()).expect("the lowered module is bytecode");
-    let main = exe.vm_function("main").expect("main is bytecode");
-    assert_eq!(main.params[1].to_string(), "y: R.Tensor((m * n,), dtype=\"float32\")");
-    assert!(main.num_regs <= 12, "{}", exe.as_text());
-    assert_eq!(exe.metadata().get("target").map(String::as_str), Some("none"));
-    // One call per copy, and the sizes are computed once.
-    let t = exe.as_text();
-    assert_eq!(count(&t, "call  copy "), 20, "{t}");
-    assert_eq!(count(&t, "call  shape_func_main"), 2, "{t}");
-}
-
-#[test]
-fn what_is_not_lowered_is_reported() {
-    let inputs = CodegenInputs {
-        kernel_info: &|_| None,
-        type_text: &pliant_ir::print::type_text,
-        kernels: Vec::new(),
-        metadata: Vec::new(),
-    };
-    let error = codegen(&module(1), inputs, &context()).expect_err("call_tir is left");
-    assert!(error.to_string().contains("operator relax.call_tir is left"), "{error}");
 }

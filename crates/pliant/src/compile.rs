@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use crate::vm_codegen::{CodegenInputs, codegen, default_kernel_info};
 use pliant_codegen::CodegenOptions;
 use pliant_ir::{IRModule, print};
-use pliant_opt::vm_codegen::{CodegenInputs, codegen, default_kernel_info};
 use pliant_pass::{DumpIr, Instrument, ModulePass, PassContext, Timing, TimingEntry, Verify};
 
 use crate::compiled::CompiledModule;

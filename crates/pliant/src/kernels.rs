@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::vm_codegen::default_kernel_info;
 use pliant_codegen::{
     Backend, CodegenOptions, CompiledKernel, CompiledKernels, KernelSource, ParamKind,
 };
@@ -12,7 +13,6 @@ use pliant_exec::{ExecError, Executable, KernelArg, KernelInfo};
 use pliant_ir::print::{PrintOptions, print_module};
 use pliant_ir::tir::PrimFunc;
 use pliant_ir::{BaseFunc, IRModule};
-use pliant_opt::vm_codegen::default_kernel_info;
 use pliant_pass::PassContext;
 use pliant_vm::KernelTable;
 use rayon::prelude::*;

@@ -19,6 +19,7 @@ mod script;
 mod signature;
 mod stats;
 mod transform;
+pub mod vm_codegen;
 
 pub use compile::{build, compile, pass_context};
 pub use compiled::CompiledModule;

@@ -11,14 +11,15 @@ use pliant_exec::{
 };
 use pliant_ir::op::{CALL_BUILTIN_WITH_CTX, CALL_PURE_PACKED};
 use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function, Seq, Var};
-use pliant_ir::tir::{PrimFunc, StmtData, VarTy};
+use pliant_ir::tir::visit::for_each_expr;
+use pliant_ir::tir::{ExprData as ExprNode, PrimFunc, StmtData, VarTy};
 use pliant_ir::{DType, IRModule, Op};
 use pliant_pass::{PassContext, PassError};
 use rustc_hash::FxHashMap;
 
-use crate::liveness::{AT_RESULT, Liveness, plain_alias};
-use crate::lower_runtime_builtin::BUILTIN_OPS;
-use crate::names::{
+use pliant_opt::liveness::{AT_RESULT, Liveness, plain_alias};
+use pliant_opt::lower_runtime_builtin::BUILTIN_OPS;
+use pliant_opt::names::{
     MEMORY_KILL_STORAGE, MEMORY_KILL_TENSOR, NULL_VALUE, VM_ALLOC_STORAGE, VM_ALLOC_TENSOR,
     VM_KILL_OBJECT,
 };
@@ -115,7 +116,8 @@ fn writes(func: &PrimFunc, buffer: pliant_ir::tir::Buffer) -> bool {
             StmtData::Store { buffer: b, .. } if *b == buffer => return true,
             StmtData::Store { .. } => {}
             // What an opaque call does to a buffer whose address it takes is not known.
-            StmtData::Evaluate(_) => return true,
+            StmtData::Evaluate(e) if mentions(func, *e, buffer) => return true,
+            StmtData::Evaluate(_) => {}
             StmtData::Block(block) => {
                 stack.push(block.body);
                 stack.extend(block.init);
@@ -123,6 +125,15 @@ fn writes(func: &PrimFunc, buffer: pliant_ir::tir::Buffer) -> bool {
         }
     }
     false
+}
+
+/// Whether an expression reads a buffer or takes its address.
+fn mentions(func: &PrimFunc, e: pliant_ir::tir::Expr, buffer: pliant_ir::tir::Buffer) -> bool {
+    let mut found = false;
+    for_each_expr(func, e, |e| {
+        found |= matches!(func.expr(e), ExprNode::Load(b, _) if *b == buffer);
+    });
+    found
 }
 
 struct FunctionGen<'a> {
