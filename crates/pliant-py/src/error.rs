@@ -172,11 +172,27 @@ impl From<VmError> for Error {
                 None => Error::Vm(source.to_string()),
             },
             VmError::Arity { .. } => Error::Call(e.to_string()),
-            VmError::Check(text) if text.contains("dtype") => Error::DType(text),
-            VmError::Check(text) => Error::Shape(text),
+            VmError::Check(text) => check_error(text),
             VmError::Tensor(e) => e.into(),
             other => Error::Vm(other.to_string()),
         }
+    }
+}
+
+/// A failed check by what it complains of: the kind of the value, its dtype, or its shape.
+fn check_error(text: String) -> Error {
+    // "... must be a float32 tensor of 1 dim, but is a float64 tensor of shape (4)"
+    let dtype = |after: &str| -> Option<String> {
+        let rest = text.split_once(after)?.1;
+        Some(rest.split_once(" tensor")?.0.to_string())
+    };
+    let kind = text.split_once(", but is ").map(|(_, actual)| actual.contains("tensor"));
+    match (dtype("must be a "), dtype("but is a ")) {
+        (Some(wanted), Some(given)) if wanted != given && wanted.parse::<pliant::DType>().is_ok() => {
+            Error::DType(text)
+        }
+        _ if kind == Some(false) => Error::Call(text),
+        _ => Error::Shape(text),
     }
 }
 

@@ -89,6 +89,12 @@ mod _core {
     use pyo3::prelude::*;
     use pyo3::types::PyDict;
 
+    /// The command line `pliant` with these arguments, the program's name first; returns the exit status.
+    #[pyfunction]
+    fn cli_main(py: Python<'_>, argv: Vec<std::ffi::OsString>) -> crate::error::Result<i32> {
+        crate::enter::enter(py, || Ok(pliant_cli::main(argv)))
+    }
+
     /// The version and how this extension was built.
     #[pyfunction]
     fn build_info(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {

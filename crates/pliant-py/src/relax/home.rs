@@ -323,11 +323,18 @@ impl HomeState {
             if !matches!(arg.get(), Node::Scalar(_)) {
                 let func =
                     self.func().ok_or_else(|| Error::Value("the function was given up".into()))?;
-                dtype = dtype.or_else(|| func.ty(memo[&arg.id()]).dtype());
+                let ty = func.ty(memo[&arg.id()]);
+                dtype = dtype.or_else(|| if ty.is_tensor() { ty.dtype() } else { None });
             }
         }
         args.iter()
             .map(|arg| match arg.get() {
+                // Without a tensor beside it an integer is a size: `arange(0, n)`.
+                Node::Scalar(Scalar::Int(v)) if dtype.is_none() => {
+                    let func = self.parts()?.0;
+                    let value = func.syms.int(*v);
+                    Ok(func.int_value(value, DType::Int64))
+                }
                 Node::Scalar(s) => {
                     let tensor = scalar_tensor(*s, dtype.unwrap_or(default_dtype(*s)))?;
                     Ok(self.parts()?.0.constant(tensor))

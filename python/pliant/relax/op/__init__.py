@@ -61,7 +61,7 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_names("")})
+    return sorted({"call_dps_packed", "call_packed", "call_pure_packed", "call_tir", *_names("")})
 
 
 def call_tir(
