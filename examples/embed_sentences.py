@@ -101,8 +101,8 @@ def main() -> int:
     start = time.perf_counter()
     model = pliant.compile(module)
     print(f"Compiled all-MiniLM-L6-v2 in {time.perf_counter() - start:.2f} s")
-    for name, annotation in model.inputs.items():
-        print(f"  input {name}: {annotation}")
+    for parameter in model.inputs:
+        print(f"  input {parameter}")
 
     runs = list(embed_all(model, sentences))
     print_nearest(sentences, np.concatenate([run.embeddings for run in runs]))
