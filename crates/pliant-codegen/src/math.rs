@@ -32,7 +32,7 @@ pub trait MathOps {
     /// The bits of floats as integers.
     fn bits(&mut self, a: &Self::V) -> Self::V;
     /// The floats of bits.
-    fn from_bits(&mut self, a: &Self::V) -> Self::V;
+    fn float_of_bits(&mut self, a: &Self::V) -> Self::V;
     /// Integer sum, wrapping.
     fn iadd(&mut self, a: &Self::V, b: &Self::V) -> Self::V;
     /// Integer difference, wrapping.
@@ -91,7 +91,7 @@ pub fn exp<B: MathOps>(b: &mut B, x: &B::V) -> B::V {
     for part in [half, rest] {
         let e = b.iadd(&part, &bias);
         let e = b.ishl(&e, 23);
-        let scale = b.from_bits(&e);
+        let scale = b.float_of_bits(&e);
         y = b.mul(&y, &scale);
     }
     y
@@ -116,7 +116,7 @@ pub fn log<B: MathOps>(b: &mut B, x: &B::V) -> B::V {
     let m = b.iand(&ix, &mask);
     let base = b.i(0x3f35_04f3);
     let m = b.iadd(&m, &base);
-    let m = b.from_bits(&m);
+    let m = b.float_of_bits(&m);
     let ef = b.int_to_float(&e);
     let ef = b.add(&ef, &shift);
     let f = b.sub(&m, &one);
@@ -132,7 +132,7 @@ pub fn log<B: MathOps>(b: &mut B, x: &B::V) -> B::V {
             -1.666_805_8e-1,
             2.000_071_5e-1,
             -2.499_999_4e-1,
-            3.333_333_1e-1,
+            3.333_333e-1,
         ],
     );
     let z = b.mul(&f, &f);
@@ -186,7 +186,11 @@ pub fn tanh<B: MathOps>(b: &mut B, x: &B::V) -> B::V {
     let y = b.div(&p, &q);
     // Tiny inputs are their own tangent, to the last bit.
     let small = b.f(4e-4 * 4e-4);
-    b.select_lt(&x2, &small, &c, &y)
+    let y = b.select_lt(&x2, &small, &c, &y);
+    // From here on the tangent rounds to 1.
+    let (top, bottom, one, minus) = (b.f(9.010_914), b.f(-9.010_914), b.f(1.0), b.f(-1.0));
+    let y = b.select_lt(&top, x, &one, &y);
+    b.select_lt(x, &bottom, &minus, &y)
 }
 
 /// Error function: rational 13/8, clamped where it rounds to 1.
@@ -204,7 +208,7 @@ pub fn erf<B: MathOps>(b: &mut B, x: &B::V) -> B::V {
             -2.101_024e-6,
             -5.692_506_4e-5,
             -7.349_906_3e-4,
-            -2.954_599_8e-3,
+            -2.954_6e-3,
             -1.609_603_3e-2,
         ],
     );
@@ -269,7 +273,7 @@ mod tests {
         fn bits(&mut self, a: &f32) -> f32 {
             *a
         }
-        fn from_bits(&mut self, a: &f32) -> f32 {
+        fn float_of_bits(&mut self, a: &f32) -> f32 {
             *a
         }
         fn iadd(&mut self, a: &f32, b: &f32) -> f32 {

@@ -58,6 +58,7 @@ pub(crate) fn generate(unit: &mut Unit, f: &PrimFunc) -> Gen<(FuncId, Vec<Arc<st
             places: FxHashMap::default(),
             memo: FxHashMap::default(),
             fail,
+            stack_bytes: 0,
             depth: 0,
             in_parallel: false,
         };

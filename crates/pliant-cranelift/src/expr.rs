@@ -10,6 +10,9 @@ use pliant_tensor::DType;
 use crate::function::{FuncGen, Gen, internal, unsupported};
 use crate::value::{V, clif, packable};
 
+/// Makes a value of its machine values.
+type Wrap = fn(Rc<[Value]>) -> V;
+
 impl FuncGen<'_, '_> {
     /// The value of an expression, computed once per statement.
     pub fn expr(&mut self, e: Expr) -> Gen<V> {
@@ -222,7 +225,7 @@ impl FuncGen<'_, '_> {
             self.b.switch_to_block(block);
             let v = self.expr(side)?;
             let v = if ty.lanes == 1 { v } else { self.canonical(&v, ty) };
-            let (values, wrap): (Vec<Value>, fn(Rc<[Value]>) -> V) = match v {
+            let (values, wrap): (Vec<Value>, Wrap) = match v {
                 V::S(v) => (vec![v], |v| V::S(v[0])),
                 V::X(v) => (v.to_vec(), V::X),
                 V::L(v) => (v.to_vec(), V::L),

@@ -83,6 +83,8 @@ pub(crate) struct FuncGen<'a, 'b> {
     pub memo: FxHashMap<Expr, V>,
     /// Where failures go, with their status: the function's exit, or the release of a workspace.
     pub fail: Block,
+    /// Bytes of buffers on this function's stack so far.
+    pub stack_bytes: u64,
     /// Loops around the current statement, in this machine function.
     pub depth: usize,
     /// Whether this function is the body of a parallel loop.

@@ -377,7 +377,7 @@ impl MathOps for FuncGen<'_, '_> {
             self.b.ins().bitcast(types::I32, MemFlagsData::new(), *a)
         }
     }
-    fn from_bits(&mut self, a: &Value) -> Value {
+    fn float_of_bits(&mut self, a: &Value) -> Value {
         if self.lanes_of(*a) {
             self.b.ins().bitcast(types::F32X4, cast_flags(), *a)
         } else {

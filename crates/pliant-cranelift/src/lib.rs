@@ -63,7 +63,11 @@ impl Backend for CraneliftBackend {
         };
         // Several units per thread, since functions differ much in size.
         let chunk = funcs.len().div_ceil(threads * 4).max(MIN_UNIT);
-        let compile = |chunk: &[KernelSource<'_>]| unit::compile_unit(&isa, chunk, options);
+        let compile = |chunk: &[KernelSource<'_>]| {
+            let deep = chunk.iter().any(|(_, f)| pliant_tir::room::is_deep(f));
+            pliant_tir::room::run(deep, || unit::compile_unit(&isa, chunk, options))
+                .unwrap_or_else(|e| Err(CodegenError::Host(e.to_string())))
+        };
         let units: Vec<_> = if threads == 1 || funcs.len() <= chunk {
             funcs.chunks(chunk.max(1)).map(compile).collect()
         } else {

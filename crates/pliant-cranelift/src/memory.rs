@@ -16,6 +16,9 @@ use rustc_hash::FxHashMap;
 use crate::function::{FuncGen, Gen, abi_signature, constant_mem, internal, mem, unsupported};
 use crate::value::{V, cast_flags, chunk, chunk_lanes, clif, packable};
 
+/// Bytes of buffers that one function keeps on its stack at most; further ones go to workspaces.
+const STACK_TOTAL: u64 = 64 * 1024;
+
 /// Where the elements of a buffer are.
 #[derive(Clone)]
 pub(crate) enum Place {
@@ -219,7 +222,9 @@ impl FuncGen<'_, '_> {
             self.places.insert(buffer, Place::Registers(Rc::new(places)));
             return self.stmt(body);
         }
-        if let Some(bytes) = constant_size(self.f, buffer).filter(|&b| b <= STACK_BYTES) {
+        let room = STACK_TOTAL - self.stack_bytes;
+        if let Some(bytes) = constant_size(self.f, buffer).filter(|&b| b <= STACK_BYTES.min(room)) {
+            self.stack_bytes += bytes;
             let data = StackSlotData::new(StackSlotKind::ExplicitSlot, (bytes as u32).max(1), 4);
             let slot = self.b.create_sized_stack_slot(data);
             let address = self.b.ins().stack_addr(types::I64, slot, 0);

@@ -133,6 +133,7 @@ impl FuncGen<'_, '_> {
                 places: FxHashMap::default(),
                 memo: FxHashMap::default(),
                 fail,
+                stack_bytes: 0,
                 depth: 0,
                 in_parallel: true,
             };

@@ -37,6 +37,9 @@ fn make_isa() -> Result<OwnedTargetIsa, String> {
         ("use_colocated_libcalls", "false"),
         ("enable_verifier", verify),
         ("unwind_info", "false"),
+        // Frames larger than a page must not step over the guard page.
+        ("enable_probestack", "true"),
+        ("probestack_strategy", "inline"),
     ] {
         flags.set(name, value).map_err(|e| format!("setting {name}: {e}"))?;
     }

@@ -337,3 +337,26 @@ fn written_library_calls_cannot_reach_outside() {
         assert_eq!(error, "a matrix product reaches outside its buffers");
     }
 }
+
+#[test]
+fn many_allocations_and_deep_nests_do_not_exhaust_the_stack() {
+    let mut f = PrimFunc::new();
+    let one = f.int(1);
+    let c = param(&mut f, "C", &[one], DType::Float32);
+    let (zero, dim) = (f.int(0), f.int(4000));
+    let value = f.const_of(1.0, DType::Float32);
+    let mut body = f.store(c, &[zero], value);
+    for i in 0..300 {
+        let t = f.compact_buffer(format!("T{i}"), vec![dim], DType::Float32);
+        let address = f.store(t, &[zero], value);
+        let read = f.load(t, &[zero]);
+        let read = f.store(c, &[zero], read);
+        let seq = f.add_stmt(StmtData::Seq(vec![address, read, body]));
+        body = f.add_stmt(StmtData::Alloc(t, seq));
+    }
+    f.body = body;
+    let k = build(&f);
+    let mut c = [0f32];
+    k.run(vec![output(&mut c, &[1])]).unwrap();
+    assert_eq!(c, [1.0]);
+}

@@ -278,10 +278,6 @@ macro_rules! entry {
         ///
         /// # Safety
         /// The runtime lives; all addressed elements are valid; C overlaps neither A nor B.
-        #[expect(
-            clippy::too_many_arguments,
-            reason = "the calling convention of generated code has no structs"
-        )]
         pub unsafe extern "C" fn $name(
             runtime: *const KernelRuntime,
             batch: i64,

@@ -62,11 +62,7 @@ pub fn free_names(f: &PrimFunc, s: Stmt) -> FreeNames {
                 continue;
             }
             for_each_expr(f, e, |e| match f.expr(e) {
-                ExprData::Var(v) => {
-                    if seen_vars.insert(*v) {
-                        used.vars.push(*v);
-                    }
-                }
+                ExprData::Var(v) if seen_vars.insert(*v) => used.vars.push(*v),
                 ExprData::Load(b, _) => buffer(*b),
                 _ => {}
             });

@@ -37,7 +37,7 @@ fn step(f: &mut PrimFunc) -> bool {
     }
     for (i, item) in items.iter().enumerate() {
         let Item::Stage(producer) = item else { continue };
-        let Some(buffer) = candidate(f, producer, &allocs, &items) else { continue };
+        let Some(buffer) = candidate(f, producer, i, &allocs, &items) else { continue };
         if let Some(new) = inline(f, producer, buffer, &outline.stmts[i + 1..], &items[i + 1..]) {
             let mut stmts = outline.stmts[..i].to_vec();
             stmts.extend(new);
@@ -96,26 +96,38 @@ impl Outline {
     }
 }
 
-/// The temporary that a stage writes, if the stage is elementwise and its only writer.
-fn candidate(f: &PrimFunc, s: &Stage, allocs: &[Buffer], items: &[Item]) -> Option<Buffer> {
+/// The temporary that stage number `at` writes, if the stage is elementwise and its only writer.
+fn candidate(
+    f: &PrimFunc,
+    s: &Stage,
+    at: usize,
+    allocs: &[Buffer],
+    items: &[Item],
+) -> Option<Buffer> {
     let Body::Store { buffer, indices, value } = &s.body else { return None };
     let plain = indices.len() == s.axes.len()
         && indices.iter().zip(&s.axes).all(|(&i, a)| !a.reduce && is_var(f, i, a.var));
     if !plain || !s.checks.is_empty() || s.init.is_some() || !allocs.contains(buffer) {
         return None;
     }
-    // What it reads must still be there when its readers run: nothing written later.
+    let mut read = Vec::new();
+    for_each_expr(f, *value, |e| {
+        if let ExprData::Load(b, _) = f.expr(e) {
+            read.push(*b);
+        }
+    });
     let mut writers = 0;
-    for item in items {
-        let stmts = match item {
-            Item::Stage(other) => {
-                other.accesses(f).into_iter().filter(|a| a.2).map(|a| a.0).collect::<Vec<_>>()
+    for (i, item) in items.iter().enumerate() {
+        let Item::Stage(other) = item else { return None };
+        for (b, _, _) in other.accesses(f).into_iter().filter(|a| a.2) {
+            writers += usize::from(b == *buffer);
+            // What it reads must still be there when its readers run.
+            if i > at && read.contains(&b) {
+                return None;
             }
-            Item::Other(_) => return None,
-        };
-        writers += stmts.iter().filter(|b| *b == buffer).count();
+        }
     }
-    (writers == 1 && !crate::schedule::stage::loads(f, *value, *buffer)).then_some(*buffer)
+    (writers == 1 && !read.contains(buffer)).then_some(*buffer)
 }
 
 /// The following statements with the producer computed inside them; `None` where it does not pay.

@@ -9,6 +9,7 @@
 //! | `schedule/` | DefaultSchedule: rules over stages (`stage`), matrix products (`gemm`), row groups (`group`), loops (`emit`) |
 //! | `lower_init`, `convert_blocks` | blocks to loops |
 //! | `unroll`, `flatten`, `simplify`, `vectorize` | loops to the lowered form |
+//! | `room` | large stacks for deep functions |
 //! | `lowered` | the definition of that form, and its verifier |
 
 pub mod accesses;
@@ -20,6 +21,7 @@ pub mod inline;
 pub mod lower_init;
 pub mod lowered;
 pub mod pipeline;
+pub mod room;
 pub mod schedule;
 pub mod simplify;
 pub mod text;

@@ -1,7 +1,6 @@
 //! The table of passes, and the default way from a function with blocks to a lowered one.
 
 use pliant_ir::tir::PrimFunc;
-use pliant_ir::tir::visit::for_each_operand;
 
 use crate::error::LowerError;
 use crate::{
@@ -66,11 +65,6 @@ pub fn pass(name: &str) -> Option<&'static PrimPass> {
     PASSES.iter().find(|p| p.name == name)
 }
 
-/// Expressions nested deeper than this are lowered on a thread with a large stack.
-const DEEP: usize = 200;
-/// The size of that stack; it is only reserved, and used as far as needed.
-const LARGE_STACK: usize = 512 << 20;
-
 /// Runs the whole table; `observe` sees the function after each pass.
 ///
 /// # Errors
@@ -79,31 +73,8 @@ pub fn lower_observed(
     f: &PrimFunc,
     observe: &mut (dyn FnMut(&'static str, &PrimFunc) + Send),
 ) -> Result<PrimFunc, LowerError> {
-    if depth(f) <= DEEP {
-        return run_all(f, observe);
-    }
-    std::thread::scope(|scope| {
-        let builder = std::thread::Builder::new().stack_size(LARGE_STACK);
-        let thread = builder
-            .spawn_scoped(scope, || run_all(f, observe))
-            .map_err(|e| LowerError::new("lower", format!("no thread for a deep function: {e}")))?;
-        match thread.join() {
-            Ok(result) => result,
-            Err(panic) => std::panic::resume_unwind(panic),
-        }
-    })
-}
-
-/// How deep the deepest expression is nested. Operands have smaller ids than what is made of them.
-fn depth(f: &PrimFunc) -> usize {
-    let mut depths: Vec<usize> = Vec::with_capacity(f.num_exprs());
-    for i in 0..f.num_exprs() {
-        let e = pliant_ir::tir::Expr::from_u32(i as u32);
-        let mut below = 0;
-        for_each_operand(f.expr(e), |a| below = below.max(depths[a.as_u32() as usize]));
-        depths.push(below + 1);
-    }
-    depths.into_iter().max().unwrap_or(0)
+    crate::room::run(crate::room::is_deep(f), || run_all(f, observe))
+        .map_err(|e| LowerError::new("lower", format!("no thread for a deep function: {e}")))?
 }
 
 fn run_all(

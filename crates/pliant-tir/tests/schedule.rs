@@ -206,3 +206,26 @@ fn lowering_is_deterministic_and_leaves_lowered_functions_alone() {
     let (x, y) = (census(&once), census(&again));
     assert_eq!((x.parallel, x.stores, x.vector_stores), (y.parallel, y.stores, y.vector_stores));
 }
+
+#[test]
+fn a_producer_stays_when_its_input_is_overwritten() {
+    // T = exp(A); A = A + A; B = T: inlining T would read the new A.
+    let mut f = PrimFunc::new();
+    let n = size(&mut f, "n");
+    let (a, b) = (param(&mut f, "A", &[n]), param(&mut f, "B", &[n]));
+    let t = f.compact_buffer("T", vec![n], F32);
+    let axes = [(n, IterKind::Spatial)];
+    let s1 = stage(&mut f, &axes, |f, v| {
+        let x = f.load(a, v);
+        (t, v.to_vec(), None, f.call(Intrin::Exp, &[x]))
+    });
+    let s2 = stage(&mut f, &axes, |f, v| {
+        let x = f.load(a, v);
+        (a, v.to_vec(), None, f.add(x, x))
+    });
+    let s3 = stage(&mut f, &axes, |f, v| (b, v.to_vec(), None, f.load(t, v)));
+    let seq = f.add_stmt(StmtData::Seq(vec![s1, s2, s3]));
+    f.body = f.add_stmt(StmtData::Alloc(t, seq));
+    let c = census(&pliant_tir::lower(&f).unwrap());
+    assert_eq!((c.allocs, c.parallel), (1, 3), "{c:?}");
+}
