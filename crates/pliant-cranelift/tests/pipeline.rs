@@ -473,3 +473,80 @@ fn gathers_and_refuses_bad_indices() {
         }
     }
 }
+
+#[test]
+fn layer_norm_and_gelu_over_three_axes() {
+    let mut f = PrimFunc::new();
+    let (b, s, h) = (size(&mut f, "b"), size(&mut f, "s"), size(&mut f, "h"));
+    let d = DType::Float32;
+    let a = param(&mut f, "A", &[b, s, h], d);
+    let gamma = param(&mut f, "G", &[h], d);
+    let c = param(&mut f, "C", &[b, s, h], d);
+    let sum = f.compact_buffer("sum", vec![b, s], d);
+    let mean = f.compact_buffer("mean", vec![b, s], d);
+    let square = f.compact_buffer("square", vec![b, s], d);
+    let normal = f.compact_buffer("normal", vec![b, s, h], d);
+    let zero = f.const_of(0.0, d);
+    let count = f.cast(h, Ty::scalar(d));
+    let (rows, all) = ([(b, S), (s, S)], [(b, S), (s, S), (h, S)]);
+    let reduce = [(b, S), (s, S), (h, R)];
+    let s1 = stage(&mut f, "sum", &reduce, |f, v| {
+        let (x, old) = (f.load(a, v), f.load(sum, &v[..2]));
+        Write { buffer: sum, indices: v[..2].to_vec(), init: Some(zero), value: f.add(old, x) }
+    });
+    let s2 = stage(&mut f, "mean", &rows, |f, v| {
+        let x = f.load(sum, v);
+        Write {
+            buffer: mean,
+            indices: v.to_vec(),
+            init: None,
+            value: f.binary(BinOp::Div, x, count),
+        }
+    });
+    let s3 = stage(&mut f, "square", &reduce, |f, v| {
+        let (x, m, old) = (f.load(a, v), f.load(mean, &v[..2]), f.load(square, &v[..2]));
+        let x = f.binary(BinOp::Sub, x, m);
+        let x = f.mul(x, x);
+        Write { buffer: square, indices: v[..2].to_vec(), init: Some(zero), value: f.add(old, x) }
+    });
+    let s4 = stage(&mut f, "normal", &all, |f, v| {
+        let (x, m, q) = (f.load(a, v), f.load(mean, &v[..2]), f.load(square, &v[..2]));
+        let x = f.binary(BinOp::Sub, x, m);
+        let var = f.binary(BinOp::Div, q, count);
+        let eps = f.const_of(1e-5, d);
+        let var = f.add(var, eps);
+        let scale = f.call(Intrin::Rsqrt, &[var]);
+        let x = f.mul(x, scale);
+        let g = f.load(gamma, &v[2..]);
+        Write { buffer: normal, indices: v.to_vec(), init: None, value: f.mul(x, g) }
+    });
+    let s5 = stage(&mut f, "C", &all, |f, v| {
+        let x = f.load(normal, v);
+        let (r, half, one) = (f.const_of(0.5f64.sqrt(), d), f.const_of(0.5, d), f.const_of(1.0, d));
+        let e = f.mul(x, r);
+        let e = f.call(Intrin::Erf, &[e]);
+        let e = f.add(e, one);
+        let x = f.mul(x, half);
+        Write { buffer: c, indices: v.to_vec(), init: None, value: f.mul(x, e) }
+    });
+    root(&mut f, vec![sum, mean, square, normal], vec![s1, s2, s3, s4, s5]);
+    let k = build(&f);
+    for (b, s, h) in [(0, 1, 4), (2, 0, 4), (1, 1, 1), (2, 3, 17), (1, 7, 384), (5, 40, 33)] {
+        let (a, g) = (noise(b * s * h, 1), noise(h, 2));
+        let mut want = Vec::new();
+        for row in a.chunks(h) {
+            let mean = row.iter().sum::<f32>() / h as f32;
+            let var = row.iter().map(|x| (x - mean) * (x - mean)).sum::<f32>() / h as f32;
+            want.extend(row.iter().zip(&g).map(|(x, g)| {
+                let x = (x - mean) / (var + 1e-5).sqrt() * g;
+                x * 0.5 * (1.0 + libm_erf(x * 0.5f32.sqrt()))
+            }));
+        }
+        both(|rt| {
+            let mut c = vec![0f32; b * s * h];
+            let args = vec![tensor(&a, &[b, s, h]), tensor(&g, &[h]), output(&mut c, &[b, s, h])];
+            k.call(args, rt).unwrap();
+            close(&c, &want, 3e-6, "layer norm");
+        });
+    }
+}
