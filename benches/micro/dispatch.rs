@@ -10,7 +10,9 @@ const CALLS: u32 = 1000;
 
 fn successor(args: &[Value]) -> Result<Value, VmError> {
     let value = args.first().and_then(Value::as_int);
-    value.map(|v| Value::Int(v.wrapping_add(1))).ok_or_else(|| VmError::type_error("an integer, please"))
+    value
+        .map(|v| Value::Int(v.wrapping_add(1)))
+        .ok_or_else(|| VmError::type_error("an integer, please"))
 }
 
 fn straight_line() -> VirtualMachine {
@@ -26,7 +28,8 @@ fn straight_line() -> VirtualMachine {
         functions: [("successor".to_string(), Arc::new(successor) as _)].into_iter().collect(),
         ..VmOptions::default()
     };
-    VirtualMachine::with_options(Arc::new(exe), KernelTable::new(), options).expect("the program links")
+    VirtualMachine::with_options(Arc::new(exe), KernelTable::new(), options)
+        .expect("the program links")
 }
 
 fn dispatch(c: &mut Criterion) {
