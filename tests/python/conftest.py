@@ -1,0 +1,32 @@
+"""What the Python tests share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pliant
+
+SIZES = (0, 1, 2, 3, 7, 8, 31, 64)
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(7)
+
+
+@pytest.fixture
+def packed() -> Iterator[Callable[[str, Callable[..., Any]], None]]:
+    """Registers packed functions for one test."""
+    names: dict[str, None] = {}
+
+    def register(name: str, func: Callable[..., Any]) -> None:
+        pliant.register_func(name, func, override=True)
+        names[name] = None
+
+    yield register
+    for name in names:
+        pliant.registry.remove_global_func(name)

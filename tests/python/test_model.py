@@ -1,0 +1,422 @@
+"""Compiling and running: the short face, the machine, files, threads, interrupts, bad input."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import SIZES
+
+import pliant
+from pliant import relax
+from pliant.script import from_source
+
+PAIR = """
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor(("batch", "seq"), "float32"), y: R.Tensor(("batch", "seq"), "float32")) -> R.Tensor(("batch", "seq"), "float32"):
+        with R.dataflow():
+            gv = R.add(x, y)
+            R.output(gv)
+        return gv
+
+    @R.function
+    def double(x: R.Tensor(("n",), "float32")) -> R.Tensor(("n",), "float32"):
+        with R.dataflow():
+            gv = R.add(x, x)
+            R.output(gv)
+        return gv
+"""
+
+
+@pytest.fixture(scope="module")
+def model() -> pliant.Model:
+    return pliant.compile(from_source(PAIR))
+
+
+def test_any_shape_with_one_compilation(model: pliant.Model, rng: np.random.Generator) -> None:
+    before = model.stats().runs
+    for batch in SIZES:
+        for seq in SIZES:
+            x, y = rng.random((batch, seq), "float32"), rng.random((batch, seq), "float32")
+            np.testing.assert_array_equal(model(x, y).numpy(), x + y)
+    stats = model.stats()
+    assert stats.compilations == 1 and stats.runs == before + len(SIZES) ** 2
+    assert stats.compile_seconds > 0 and stats.phases
+
+
+def test_the_model_describes_itself(model: pliant.Model) -> None:
+    first, second = model.inputs
+    assert first.name == "x" and first.dtype == "float32" and first.shape == ("batch", "seq")
+    assert second.name == "y" and model.output.shape == ("batch", "seq")
+    assert model.function_names == ["main", "double"]
+    assert "main(x: " in repr(model)
+
+
+def test_functions_by_name(model: pliant.Model) -> None:
+    x = np.ones((2, 3), "float32")
+    np.testing.assert_array_equal(model.main(x, x).numpy(), x * 2)
+    np.testing.assert_array_equal(model["double"](x[0]).numpy(), [2, 2, 2])
+    with pytest.raises(AttributeError, match="no function 'triple'"):
+        model.triple  # noqa: B018
+    with pytest.raises(KeyError, match="triple"):
+        model["triple"]
+
+
+def test_inputs_of_all_kinds(model: pliant.Model, rng: np.random.Generator) -> None:
+    base = rng.random((6, 8), "float32")
+    locked = base.copy()
+    locked.flags.writeable = False
+    for x in (base, base[::2], base[:, ::-1], base.T, locked, pliant.nd.array(base), memoryview(base), np.broadcast_to(base[0], (3, 8))):
+        want = np.asarray(x)
+        np.testing.assert_array_equal(model(x, x).numpy(), want + want)
+
+
+def test_results_are_shared_without_a_copy(model: pliant.Model) -> None:
+    out = model.double(np.ones(3, "float32"))
+    view = out.numpy()
+    view[0] = 9
+    assert np.from_dlpack(out)[0] == 9 and np.asarray(out)[0] == 9
+
+
+@pytest.mark.parametrize(
+    ("args", "error", "message"),
+    [
+        (lambda f: (f(2, 3),), pliant.CallError, "takes 2 arguments, but 1 was given"),
+        (lambda f: (f(2, 3), f(2, 3), f(2, 3)), pliant.CallError, "takes 2 arguments, but 3 were given"),
+        (lambda f: (f(2, 3), f(2, 4)), pliant.ShapeError, "seq"),
+        (lambda f: (f(2, 3), f(6)), pliant.ShapeError, "'y' must be a float32 tensor of 2 dims"),
+        (lambda f: (f(2, 3), f(2, 3).astype("float64")), pliant.DTypeError, "float64"),
+        (lambda f: (f(2, 3), "text"), pliant.CallError, "'y' must be a float32 tensor"),
+        (lambda f: (f(2, 3), None), pliant.CallError, "'y' must be a float32 tensor"),
+        (lambda f: (f(2, 3), f(2, 3).astype("complex64")), pliant.DTypeError, "complex64 are not supported"),
+    ],
+)
+def test_bad_calls(model: pliant.Model, args: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        model(*args(lambda *dims: np.ones(dims, "float32")))
+
+
+def test_bad_calls_leave_the_model_usable(model: pliant.Model) -> None:
+    with pytest.raises(pliant.ShapeError):
+        model(np.ones((2, 3), "float32"), np.ones((2, 4), "float32"))
+    x = np.ones((2, 3), "float32")
+    np.testing.assert_array_equal(model(x, x).numpy(), x * 2)
+
+
+def test_a_pattern_that_does_not_divide() -> None:
+    model = pliant.compile(
+        from_source(
+            """
+@R.function
+def main(x: R.Tensor(ndim=1, dtype="float32")):
+    n = T.int64()
+    y = R.match_cast(x, R.Tensor((n * 4,), "float32"))
+    return R.add(y, y)
+"""
+        )
+    )
+    np.testing.assert_array_equal(model(np.ones(8, "float32")).numpy(), np.full(8, 2))
+    with pytest.raises(pliant.ShapeError, match="4"):
+        model(np.ones(6, "float32"))
+
+
+def test_sizes_that_overflow() -> None:
+    model = pliant.compile(
+        from_source(
+            """
+@R.function
+def main(s: R.Shape(["n", "m"])) -> R.Tensor(("n * m",), "float32"):
+    n = T.int64()
+    m = T.int64()
+    return R.zeros(R.shape([n * m]), dtype="float32")
+"""
+        )
+    )
+    assert model((2, 3)).shape == (6,)
+    for dims in ((1 << 40, 1 << 40), (1 << 31, 1 << 31)):
+        with pytest.raises((pliant.PliantError, MemoryError)):
+            model(dims)
+
+
+def test_the_machine() -> None:
+    ex = relax.build(from_source(PAIR), target="llvm", exec_mode="compiled")
+    assert "@main" in ex.as_text() and "main" in ex.stats()
+    vm = relax.VirtualMachine(ex, pliant.cpu())
+    x = np.ones((2, 3), "float32")
+    np.testing.assert_array_equal(vm["main"](x, x).numpy(), x * 2)
+    assert vm.get_function_arity("main") == 2 and vm.get_function_param_name("main", 1) == "y"
+    with pytest.raises(KeyError, match="no function 'other'"):
+        vm["other"]
+    vm.set_input("main", x, y=x)
+    vm.invoke_stateful("main")
+    np.testing.assert_array_equal(vm.get_outputs("main").numpy(), x * 2)
+    with pytest.raises(TypeError, match="no parameter 'z'"):
+        vm.set_input("main", x, z=x)
+    with pytest.raises(TypeError, match="parameter 'y' is missing"):
+        vm.set_input("main", x=x)
+    vm.save_function("main", "saved", x, x)
+    np.testing.assert_array_equal(vm["saved"]().numpy(), x * 2)
+    result = vm.time_evaluator("main", pliant.cpu(), number=3, repeat=4)(x, x)
+    assert len(result.results) == 4 and 0 < result.min <= result.mean <= result.max
+
+
+def test_instruments() -> None:
+    vm = relax.VirtualMachine(relax.build(from_source(PAIR)), pliant.cpu())
+    calls = []
+    vm.set_instrument(lambda func, callee, before, result, *args: calls.append((func, callee, before)))
+    vm["double"](np.ones(2, "float32"))
+    vm.set_instrument(None)
+    count = len(calls)
+    vm["double"](np.ones(2, "float32"))
+    assert count == len(calls) and any(before for _, _, before in calls)
+    assert {func for func, _, _ in calls} == {"double"}
+
+
+def test_executables_by_hand() -> None:
+    ib = relax.ExecBuilder()
+    with ib.function("main", num_inputs=1):
+        ib.emit_call("vm.builtin.copy", args=[ib.r(0)], dst=ib.r(1))
+        ib.emit_ret(ib.r(1))
+    ex = ib.get()
+    assert "vm.builtin.copy" in ex.as_text()
+    vm = relax.VirtualMachine(ex, pliant.cpu())
+    np.testing.assert_array_equal(vm["main"](np.arange(3)).numpy(), [0, 1, 2])
+    with pytest.raises(ValueError, match="finished"):
+        ib.get()
+    bad = relax.ExecBuilder()
+    with bad.function("main", num_inputs=1):
+        bad.emit_ret(bad.r(7))
+    with pytest.raises(pliant.ExecutableError, match="main"):
+        bad.get()
+
+
+def test_save_and_load(tmp_path: Path, model: pliant.Model) -> None:
+    path = tmp_path / "model.plx"
+    model.save(path)
+    loaded = pliant.load(path)
+    x = np.ones((2, 3), "float32")
+    np.testing.assert_array_equal(loaded(x, x).numpy(), x * 2)
+    assert loaded.inputs[0].shape == ("batch", "seq")
+    ex = relax.build(from_source(PAIR))
+    ex.export_library(tmp_path / "lib.so")
+    again = pliant.runtime.load_module(tmp_path / "lib.so")
+    np.testing.assert_array_equal(relax.VirtualMachine(again, pliant.cpu())["main"](x, x).numpy(), x * 2)
+    assert relax.Executable.from_bytes(ex.to_bytes()).function_names == ex.function_names
+
+
+def test_damaged_files(tmp_path: Path, model: pliant.Model, rng: np.random.Generator) -> None:
+    path = tmp_path / "model.plx"
+    with pytest.raises(FileNotFoundError):
+        pliant.load(tmp_path / "missing")
+    path.write_bytes(b"not an executable at all")
+    with pytest.raises(pliant.ExecutableError):
+        pliant.load(path)
+    model.save(path)
+    data = path.read_bytes()
+    for length in (0, 1, 8, len(data) // 2, len(data) - 1):
+        with pytest.raises(pliant.ExecutableError):
+            relax.Executable.from_bytes(data[:length])
+    for at in rng.integers(0, len(data), 40):
+        flipped = bytearray(data)
+        flipped[at] ^= 1 << int(rng.integers(0, 8))
+        with pytest.raises(pliant.PliantError):
+            relax.Executable.from_bytes(bytes(flipped))
+
+
+def test_missing_packed_functions_are_named() -> None:
+    mod = from_source(
+        """
+@R.function(pure=False)
+def main(x: R.Tensor(("n",), "float32")):
+    y = R.call_packed("test.not_there", x, sinfo_args=R.Object())
+    return y
+"""
+    )
+    with pytest.raises(pliant.VMError, match="test.not_there"):
+        pliant.compile(mod)
+    ex = relax.build(mod)
+    vm = relax.VirtualMachine(ex, functions=[("test.not_there", lambda x: 7)])
+    assert vm["main"](np.ones(1, "float32")) == 7
+
+
+def test_packed_functions_that_return_the_wrong_thing(packed: Any) -> None:
+    mod = from_source(
+        """
+@R.function(pure=False)
+def main(x: R.Tensor(("n",), "float32")) -> R.Tensor(("n",), "float32"):
+    n = T.int64()
+    y = R.call_packed("test.wrong", x, sinfo_args=R.Tensor((n,), "float32"))
+    z = R.match_cast(y, R.Tensor((n,), "float32"))
+    return R.add(z, x)
+"""
+    )
+    x = np.ones(3, "float32")
+    for wrong in (None, "text", np.ones(3), np.ones((1, 3), "float32"), np.ones(4, "float32")):
+        packed("test.wrong", lambda _, wrong=wrong: wrong)
+        with pytest.raises(pliant.PliantError):
+            pliant.compile(mod)(x)
+    packed("test.wrong", lambda v: v)
+    np.testing.assert_array_equal(pliant.compile(mod)(x).numpy(), x * 2)
+
+
+def test_packed_functions_that_raise(packed: Any) -> None:
+    mod = from_source(
+        """
+@R.function(pure=False)
+def main(x: R.Tensor(("n",), "float32")):
+    y = R.call_packed("test.raises", x, sinfo_args=R.Object())
+    return y
+"""
+    )
+
+    class Mine(Exception):
+        pass
+
+    def raises(_: Any) -> None:
+        raise Mine("the user's own")
+
+    packed("test.raises", raises)
+    with pytest.raises(Mine, match="the user's own") as info:
+        pliant.compile(mod)(np.ones(1, "float32"))
+    assert any(entry.name == "raises" for entry in info.traceback)
+
+
+def test_many_threads_share_a_model(model: pliant.Model, rng: np.random.Generator) -> None:
+    def work(seed: int) -> None:
+        own = np.random.default_rng(seed)
+        for _ in range(200):
+            shape = tuple(own.integers(0, 9, 2))
+            x, y = own.random(shape, "float32"), own.random(shape, "float32")
+            np.testing.assert_array_equal(model(x, y).numpy(), x + y)
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(work, range(8)))
+
+
+def test_the_gil_is_released(packed: Any) -> None:
+    mod = from_source(
+        """
+@R.function(pure=False)
+def main(x: R.Tensor(("n",), "float32")):
+    y = R.call_packed("test.meet", x, sinfo_args=R.Object())
+    return y
+"""
+    )
+    barrier = threading.Barrier(2)
+
+    def meet(_: Any) -> int:
+        barrier.wait(timeout=10)
+        return 1
+
+    packed("test.meet", meet)
+    model = pliant.compile(mod)
+    with ThreadPoolExecutor(2) as pool:
+        assert list(pool.map(model, [np.ones(1, "float32")] * 2)) == [1, 1]
+
+
+def test_calls_are_quick(model: pliant.Model) -> None:
+    x = np.ones(4, "float32")
+    best = 1.0
+    for _ in range(5):
+        start = time.perf_counter()
+        for _ in range(1000):
+            model.double(x)
+        best = min(best, (time.perf_counter() - start) / 1000)
+    assert best < 100e-6, f"{best * 1e6:.1f} us per call"
+
+
+def interrupted(code: str, after: float = 0.5) -> subprocess.CompletedProcess[str]:
+    """Runs a program that prints 'ready', sends it Ctrl-C, and returns how it ended."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(code)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONFAULTHANDLER": "1"},
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    time.sleep(after)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    return subprocess.CompletedProcess(process.args, process.returncode, out, err)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+def test_ctrl_c_while_running() -> None:
+    end = interrupted(
+        """
+        import numpy as np
+        from pliant import relax
+        ib = relax.ExecBuilder()
+        with ib.function("main", num_inputs=1):
+            ib.emit_call("vm.builtin.copy", args=[ib.r(0)], dst=ib.r(1))
+            ib.emit_goto(-1)
+            ib.emit_ret(ib.r(1))
+        vm = relax.VirtualMachine(ib.get())
+        print("ready", flush=True)
+        try:
+            vm["main"](np.ones(1))
+        except KeyboardInterrupt:
+            print("interrupted")
+        """
+    )
+    assert end.returncode == 0 and "interrupted" in end.stdout, end.stderr
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+def test_ctrl_c_while_compiling() -> None:
+    end = interrupted(
+        """
+        import pliant
+        from pliant import relax, te, tir
+        bb = relax.BlockBuilder()
+        x = relax.Var("x", relax.TensorStructInfo((tir.Var("n", "int64"), 4), "float32"))
+        with bb.function("main", [x]), bb.dataflow():
+            v = x
+            for i in range(3000):
+                v = bb.emit_te(lambda A: te.compute(A.shape, lambda a, b: A[a, b] * float(i), name="f"), v)
+            bb.emit_func_output(bb.emit_output(v))
+        mod = bb.get()
+        print("ready", flush=True)
+        try:
+            pliant.compile(mod)
+            print("finished")
+        except KeyboardInterrupt:
+            print("interrupted")
+        """,
+        after=0.2,
+    )
+    assert end.returncode == 0 and ("interrupted" in end.stdout or "finished" in end.stdout), end.stderr
+
+
+def test_options() -> None:
+    mod = from_source(PAIR)
+    assert pliant.compile(mod, target="llvm", threads=1, opt_level=0, verify=True).function_names
+    with pytest.raises(TypeError, match="no option 'nonsense'"):
+        pliant.compile(mod, nonsense=1)
+    with pytest.raises(pliant.UnsupportedError, match="target 'cuda'"):
+        pliant.compile(mod, target="cuda")
+    with pytest.raises(pliant.CompileError, match="no pipeline 'nonsense'"):
+        pliant.compile(mod, pipeline="nonsense")
+    with pytest.raises(TypeError, match="expected an IRModule or a function"):
+        pliant.compile(3)  # type: ignore[arg-type]
+    with pytest.raises(pliant.UnsupportedError, match="model.bin"):
+        pliant.compile("model.bin")
+
+
+def test_stages_are_written(tmp_path: Path) -> None:
+    pliant.compile(from_source(PAIR), dump_dir=tmp_path)
+    assert len(list(tmp_path.iterdir())) > 5
