@@ -186,12 +186,13 @@ fn check_error(text: String) -> Error {
         let rest = text.split_once(after)?.1;
         Some(rest.split_once(" tensor")?.0.to_string())
     };
-    let kind = text.split_once(", but is ").map(|(_, actual)| actual.contains("tensor"));
+    let other_kind = text.contains("must be a ")
+        && text.split_once(", but is ").is_some_and(|(_, actual)| !actual.contains("tensor"));
     match (dtype("must be a "), dtype("but is a ")) {
         (Some(wanted), Some(given)) if wanted != given && wanted.parse::<pliant::DType>().is_ok() => {
             Error::DType(text)
         }
-        _ if kind == Some(false) => Error::Call(text),
+        _ if other_kind => Error::Call(text),
         _ => Error::Shape(text),
     }
 }

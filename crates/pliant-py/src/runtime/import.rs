@@ -3,6 +3,7 @@
 use std::ffi::{CStr, c_char, c_int};
 
 use pliant_tensor::{DType, Storage, Tensor};
+use pyo3::exceptions::{PyBufferError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt};
@@ -45,7 +46,15 @@ pub fn borrow_tensor(obj: &Bound<'_, PyAny>) -> Result<Option<Tensor>> {
         }
     }
     if has_dlpack(obj) {
-        return dlpack::from_object(obj).map(Some);
+        return match dlpack::from_object(obj) {
+            Err(Error::Unsupported(why)) if why.starts_with("DLPack type code") => {
+                Err(unknown_format(obj))
+            }
+            Err(Error::Python(e)) if e.is_instance_of::<PyBufferError>(obj.py()) => {
+                Err(unknown_format(obj))
+            }
+            other => other.map(Some),
+        };
     }
     from_array_interface(obj)
 }
@@ -80,8 +89,8 @@ fn from_buffer(obj: &Bound<'_, PyAny>) -> Result<Option<Tensor>> {
     if rc != 0 {
         // NumPy has no buffer format for some types (bfloat16, datetime64); DLPack may.
         let error = PyErr::fetch(obj.py());
-        if error.is_instance_of::<pyo3::exceptions::PyValueError>(obj.py())
-            || error.is_instance_of::<pyo3::exceptions::PyBufferError>(obj.py())
+        if error.is_instance_of::<PyValueError>(obj.py())
+            || error.is_instance_of::<PyBufferError>(obj.py())
         {
             return Ok(None);
         }
