@@ -1,9 +1,19 @@
-//! LowerInitBlock: the init of a block becomes a statement that runs at the first values of all reduction axes.
+//! LowerInitBlock: the init of a block becomes statements of its own.
+//!
+//! Where loops alone stand between the outermost reduction loop and the block, the init moves in front of that loop, into loops
+//! over the spatial axes alone. Elsewhere it runs in the block at the first values of all reduction axes, and once more in front
+//! of the loop under the condition that a reduction axis has no values. Either way the result of an empty reduction is the
+//! reducer's identity.
 
-use pliant_ir::tir::{BinOp, BlockData, IterKind, PrimFunc, Stmt, StmtData};
+use pliant_ir::tir::visit::for_each_expr;
+use pliant_ir::tir::{
+    BinOp, BlockData, BufferRegion, Expr, ExprData, IterKind, IterVar, PrimFunc, Stmt, StmtData,
+    Var,
+};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::error::LowerError;
-use crate::walk::map_stmts;
+use crate::walk::{for_each_stmt, map_children, own_exprs, substitute, substitute_expr, uses_any};
 
 /// Lowers the init of every block.
 ///
@@ -11,26 +21,102 @@ use crate::walk::map_stmts;
 /// None.
 pub fn run(f: &mut PrimFunc) -> Result<(), LowerError> {
     let body = f.body;
-    f.body = map_stmts(f, body, &mut |f, s| match f.stmt(s) {
-        StmtData::Block(b) if b.init.is_some() => {
-            let b = (**b).clone();
-            Some(lower(f, b))
-        }
-        _ => None,
-    });
+    f.body = lower(f, body);
     Ok(())
 }
 
-fn lower(f: &mut PrimFunc, mut b: BlockData) -> Stmt {
+fn lower(f: &mut PrimFunc, s: Stmt) -> Stmt {
+    let (s, mut before) = match f.stmt(s).clone() {
+        StmtData::For { var, .. } => {
+            let mut before = Vec::new();
+            (reductions(f, s, var, &mut before), before)
+        }
+        // No loop around the block gives it its reduction axes.
+        StmtData::Block(b) if b.init.is_some() => (in_place(f, *b), Vec::new()),
+        _ => (s, Vec::new()),
+    };
+    let s = map_children(f, s, &mut lower);
+    if before.is_empty() {
+        return s;
+    }
+    before.push(s);
+    f.seq(before)
+}
+
+/// Lowers the init of all blocks under the loop `s` for which it is the outermost reduction loop. What must run before the loop goes
+/// to `before`.
+fn reductions(f: &mut PrimFunc, s: Stmt, var: Var, before: &mut Vec<Stmt>) -> Stmt {
+    let mut paths = Vec::new();
+    find(f, s, var, &mut Vec::new(), true, &mut paths);
+    let mut lowered = FxHashMap::default();
+    for Found { block, path, alone } in paths {
+        let StmtData::Block(b) = f.stmt(block).clone() else { continue };
+        let site = Site::new(f, *b, path);
+        let data = site.block.clone();
+        let new = if alone && site.can_move(f) {
+            before.push(site.init(f, false));
+            f.add_stmt(StmtData::Block(Box::new(BlockData { init: None, ..data })))
+        } else {
+            if site.has_own_loops(f) {
+                before.extend(site.init_when_empty(f));
+            }
+            in_place(f, data)
+        };
+        lowered.insert(block, new);
+    }
+    if lowered.is_empty() { s } else { replace(f, s, &lowered) }
+}
+
+/// A block with an init, and the loops and lets from the reduction loop down to it.
+struct Found {
+    block: Stmt,
+    path: Vec<Stmt>,
+    /// Whether loops alone stand on the path.
+    alone: bool,
+}
+
+fn find(f: &PrimFunc, s: Stmt, var: Var, path: &mut Vec<Stmt>, alone: bool, out: &mut Vec<Found>) {
+    match f.stmt(s) {
+        StmtData::Seq(list) => {
+            let alone = alone && list.len() == 1;
+            list.iter().for_each(|&s| find(f, s, var, path, alone, out));
+        }
+        StmtData::For { body, .. } | StmtData::Let(_, _, body) => {
+            path.push(s);
+            let alone = alone && !matches!(f.stmt(s), StmtData::Let(..));
+            find(f, *body, var, path, alone, out);
+            path.pop();
+        }
+        StmtData::Block(b) if b.init.is_some() && reduces_over(f, b, &|v| v == var) => {
+            out.push(Found { block: s, path: path.clone(), alone });
+        }
+        _ => {}
+    }
+}
+
+fn reduce_axes(b: &BlockData) -> impl Iterator<Item = &IterVar> {
+    b.iters.iter().filter(|i| i.kind == IterKind::Reduce)
+}
+
+fn reduces_over(f: &PrimFunc, b: &BlockData, var: &dyn Fn(Var) -> bool) -> bool {
+    reduce_axes(b).any(|i| uses_any(f, i.binding, var))
+}
+
+fn replace(f: &mut PrimFunc, s: Stmt, map: &FxHashMap<Stmt, Stmt>) -> Stmt {
+    match map.get(&s) {
+        Some(&new) => new,
+        None => map_children(f, s, &mut |f, s| replace(f, s, map)),
+    }
+}
+
+/// The init as a condition in the block.
+fn in_place(f: &mut PrimFunc, mut b: BlockData) -> Stmt {
     let init = b.init.take().expect("the caller looked");
     let mut condition = None;
-    for iter in b.iters.iter().filter(|i| i.kind == IterKind::Reduce) {
+    for iter in reduce_axes(&b) {
         let v = f.var_expr(iter.var);
         let first = f.binary(BinOp::Eq, v, iter.min);
-        condition = Some(match condition {
-            None => first,
-            Some(c) => f.binary(BinOp::And, c, first),
-        });
+        condition = Some(join(f, BinOp::And, condition, first));
     }
     let init = match condition {
         Some(c) => f.add_stmt(StmtData::If(c, init, None)),
@@ -38,4 +124,177 @@ fn lower(f: &mut PrimFunc, mut b: BlockData) -> Stmt {
     };
     b.body = f.add_stmt(StmtData::Seq(vec![init, b.body]));
     f.add_stmt(StmtData::Block(Box::new(b)))
+}
+
+fn join(f: &mut PrimFunc, op: BinOp, a: Option<Expr>, b: Expr) -> Expr {
+    match a {
+        Some(a) => f.binary(op, a, b),
+        None => b,
+    }
+}
+
+/// A block under its outermost reduction loop.
+struct Site {
+    block: BlockData,
+    path: Vec<Stmt>,
+    /// The variables of the reduction loops on the path, and of the reduction axes.
+    reduced: FxHashSet<Var>,
+}
+
+impl Site {
+    fn new(f: &PrimFunc, block: BlockData, path: Vec<Stmt>) -> Site {
+        let mut reduced: FxHashSet<Var> = reduce_axes(&block).map(|i| i.var).collect();
+        for &s in &path {
+            if let StmtData::For { var, .. } = f.stmt(s)
+                && reduces_over(f, &block, &|v| v == *var)
+            {
+                reduced.insert(*var);
+            }
+        }
+        Site { block, path, reduced }
+    }
+
+    fn uses_reduced(&self, f: &PrimFunc, e: Expr) -> bool {
+        uses_any(f, e, &|v| self.reduced.contains(&v))
+    }
+
+    /// Whether all but the reduction is independent of the reduction loops.
+    fn has_own_loops(&self, f: &PrimFunc) -> bool {
+        let path = self.path.iter().all(|&s| match f.stmt(s) {
+            StmtData::For { var, min, extent, .. } => {
+                self.reduced.contains(var)
+                    || !self.uses_reduced(f, *min) && !self.uses_reduced(f, *extent)
+            }
+            StmtData::Let(_, value, _) => !self.uses_reduced(f, *value),
+            _ => false,
+        });
+        path && self.block.iters.iter().all(|i| {
+            let own = i.kind == IterKind::Reduce || !self.uses_reduced(f, i.binding);
+            own && !self.uses_reduced(f, i.min) && !self.uses_reduced(f, i.extent)
+        })
+    }
+
+    /// Whether the init may run for all values of the spatial axes before the body does for any.
+    fn can_move(&self, f: &PrimFunc) -> bool {
+        let Some(init) = self.block.init else { return false };
+        let mut loads = false;
+        for_each_stmt(f, init, &mut |_, data| {
+            own_exprs(data, |e| {
+                for_each_expr(f, e, |e| loads |= matches!(f.expr(e), ExprData::Load(..)));
+            });
+        });
+        self.has_own_loops(f)
+            && !loads
+            && self.block.allocs.is_empty()
+            && !self.block.predicate.is_some_and(|p| self.uses_reduced(f, p))
+    }
+
+    /// The init under the spatial loops and lets. With `checked`, where the spatial axes have values: the predicate may not say.
+    fn init(&self, f: &mut PrimFunc, checked: bool) -> Stmt {
+        let b = &self.block;
+        let mut map: FxHashMap<Var, Expr> = FxHashMap::default();
+        let mut fresh = FxHashMap::default();
+        for s in self.path.clone() {
+            if let StmtData::For { var, .. } | StmtData::Let(var, ..) = *f.stmt(s)
+                && !self.reduced.contains(&var)
+            {
+                let data = f.var(var).clone();
+                let v = f.add_var(data.name, data.ty);
+                fresh.insert(var, v);
+                map.insert(var, f.var_expr(v));
+            }
+        }
+        let mut iters = Vec::new();
+        let mut predicate = b.predicate.filter(|&p| !self.uses_reduced(f, p));
+        for i in &b.iters {
+            let [min, extent] = [i.min, i.extent].map(|e| substitute_expr(f, e, &map));
+            if i.kind == IterKind::Reduce {
+                map.insert(i.var, min);
+                continue;
+            }
+            let binding = substitute_expr(f, i.binding, &map);
+            if checked && b.predicate.is_some() {
+                let end = f.add(min, extent);
+                let (low, high) =
+                    (f.binary(BinOp::Ge, binding, min), f.binary(BinOp::Lt, binding, end));
+                predicate = Some(join(f, BinOp::And, predicate, low));
+                predicate = Some(join(f, BinOp::And, predicate, high));
+            }
+            let data = f.var(i.var).clone();
+            let var = f.add_var(data.name, data.ty);
+            map.insert(i.var, f.var_expr(var));
+            iters.push(IterVar { var, min, extent, kind: i.kind, binding });
+        }
+        let init = b.init.expect("the site is of a block with an init");
+        let body = substitute(f, init, &map);
+        let mut writes = b.writes.clone();
+        for BufferRegion { region, .. } in writes.iter_mut().flatten() {
+            for (start, extent) in region {
+                *start = substitute_expr(f, *start, &map);
+                *extent = substitute_expr(f, *extent, &map);
+            }
+        }
+        let data = BlockData {
+            name: format!("{}_init", b.name).into(),
+            iters,
+            predicate: predicate.map(|p| substitute_expr(f, p, &map)),
+            reads: None,
+            writes,
+            allocs: Vec::new(),
+            init: None,
+            body,
+            annotations: Vec::new(),
+        };
+        let block = f.add_stmt(StmtData::Block(Box::new(data)));
+        self.wrap(f, block, &fresh, &map)
+    }
+
+    /// The spatial loops and lets of the path around a statement.
+    fn wrap(
+        &self,
+        f: &mut PrimFunc,
+        mut body: Stmt,
+        fresh: &FxHashMap<Var, Var>,
+        map: &FxHashMap<Var, Expr>,
+    ) -> Stmt {
+        for &s in self.path.iter().rev() {
+            let data = match f.stmt(s).clone() {
+                StmtData::For { var, min, extent, kind, .. } if fresh.contains_key(&var) => {
+                    let min = substitute_expr(f, min, map);
+                    let extent = substitute_expr(f, extent, map);
+                    let annotations = Vec::new();
+                    StmtData::For { var: fresh[&var], min, extent, kind, body, annotations }
+                }
+                StmtData::Let(var, value, _) if fresh.contains_key(&var) => {
+                    StmtData::Let(fresh[&var], substitute_expr(f, value, map), body)
+                }
+                _ => continue,
+            };
+            body = f.add_stmt(data);
+        }
+        body
+    }
+
+    /// The init for when a reduction axis has no values; nothing when that is known not to be, or depends on loops of the path.
+    fn init_when_empty(&self, f: &mut PrimFunc) -> Option<Stmt> {
+        let bound = self.path.clone().into_iter().filter_map(|s| match *f.stmt(s) {
+            StmtData::For { var, .. } | StmtData::Let(var, ..) => Some(var),
+            _ => None,
+        });
+        let bound: FxHashSet<Var> = bound.collect();
+        let mut empty = None;
+        for i in reduce_axes(&self.block) {
+            if uses_any(f, i.extent, &|v| bound.contains(&v)) {
+                return None;
+            }
+            if f.as_int(i.extent).is_none_or(|n| n <= 0) {
+                let zero = f.add_expr(ExprData::Int(0, f.expr_ty(i.extent)));
+                let none = f.binary(BinOp::Le, i.extent, zero);
+                empty = Some(join(f, BinOp::Or, empty, none));
+            }
+        }
+        let empty = empty?;
+        let init = self.init(f, true);
+        Some(f.add_stmt(StmtData::If(empty, init, None)))
+    }
 }

@@ -41,7 +41,7 @@ pub const PASSES: &[PrimPass] = &[
     },
     PrimPass {
         name: "LowerInitBlock",
-        doc: "the init of a block becomes a condition on its first turn",
+        doc: "the init of a block becomes statements before its reduction loops",
         run: lower_init::run,
     },
     PrimPass {

@@ -1,5 +1,4 @@
 # test opt --passes=LegalizeOps,LowerInitBlock,ConvertBlocksToLoops
-# known-bug: element 0 was 0, and is NaN
 
 from pliant.script import ir as I, relax as R, tir as T
 
@@ -14,3 +13,65 @@ class Module:
             s = R.sum(R.exp(x), axis=[1])
             R.output(z, s)
         return (z, s)
+
+# expect
+# from pliant.script import ir as I, relax as R, tir as T
+#
+# @I.ir_module
+# class Module:
+#     @R.function
+#     def main(x: R.Tensor(("n", "m"), dtype="float32"), w: R.Tensor(("m", 6), dtype="float32")) -> R.Object:
+#         n = T.int64()
+#         m = T.int64()
+#         cls = Module
+#         with R.dataflow():
+#             y: R.Tensor((n, 6), dtype="float32") = R.call_tir(cls.matmul, (x, w), out_sinfo=R.Tensor((n, 6), dtype="float32"))
+#             z: R.Tensor((n, 6), dtype="float32") = R.call_tir(cls.relu, (y,), out_sinfo=R.Tensor((n, 6), dtype="float32"))
+#             lv: R.Tensor((n, m), dtype="float32") = R.call_tir(cls.exp, (x,), out_sinfo=R.Tensor((n, m), dtype="float32"))
+#             s: R.Tensor((n,), dtype="float32") = R.call_tir(cls.sum, (lv,), out_sinfo=R.Tensor((n,), dtype="float32"))
+#             R.output(z, s)
+#         return (z, s)
+#
+#     @T.prim_func(private=True)
+#     def matmul(var_A: T.handle, var_B: T.handle, var_matmul: T.handle):
+#         T.func_attr({"tir.noalias": True})
+#         n = T.int64()
+#         m = T.int64()
+#         A = T.match_buffer(var_A, (n, m), "float32")
+#         B = T.match_buffer(var_B, (m, 6), "float32")
+#         matmul = T.match_buffer(var_matmul, (n, 6), "float32")
+#         for i, j in T.grid(n, 6):
+#             matmul[i, j] = T.float32(0.0)
+#             for k in range(m):
+#                 matmul[i, j] = matmul[i, j] + A[i, k] * B[k, j]
+#
+#     @T.prim_func(private=True)
+#     def relu(var_A: T.handle, var_compute: T.handle):
+#         T.func_attr({"tir.noalias": True})
+#         n = T.int64()
+#         A = T.match_buffer(var_A, (n, 6), "float32")
+#         compute = T.match_buffer(var_compute, (n, 6), "float32")
+#         for i0, i1 in T.grid(n, 6):
+#             compute[i0, i1] = T.max(A[i0, i1], T.float32(0.0))
+#
+#     @T.prim_func(private=True)
+#     def exp(var_A: T.handle, var_compute: T.handle):
+#         T.func_attr({"tir.noalias": True})
+#         n = T.int64()
+#         m = T.int64()
+#         A = T.match_buffer(var_A, (n, m), "float32")
+#         compute = T.match_buffer(var_compute, (n, m), "float32")
+#         for i0, i1 in T.grid(n, m):
+#             compute[i0, i1] = T.exp(A[i0, i1])
+#
+#     @T.prim_func(private=True)
+#     def sum(var_A: T.handle, var_T_sum: T.handle):
+#         T.func_attr({"tir.noalias": True})
+#         n = T.int64()
+#         m = T.int64()
+#         A = T.match_buffer(var_A, (n, m), "float32")
+#         T_sum = T.match_buffer(var_T_sum, (n,), "float32")
+#         for ax0 in range(n):
+#             T_sum[ax0] = T.float32(0.0)
+#             for k1 in range(m):
+#                 T_sum[ax0] = T_sum[ax0] + A[ax0, k1]

@@ -48,12 +48,16 @@ class Module:
 #         n = T.int64()
 #         A = T.match_buffer(var_A, (n, 6), "float32")
 #         compute = T.match_buffer(var_compute, (n, 6), "float32")
-#         rows: T.int64 = T.max(8192 // T.max(1 * 30, 1), 1)
-#         for chunk in T.parallel((1 * (1 * n * 6) + (rows - 1)) // rows):
-#             first: T.int64 = chunk * rows
-#             for row in range(T.min(rows, 1 * (1 * n * 6) - first)):
-#                 fused: T.int64 = first + row
-#                 compute[fused // 6, fused % 6] = T.max(A[fused // 6, fused % 6], T.float32(0.0))
+#         for chunk in T.parallel((1 * n * 6 + 2687) // 2688):
+#             first: T.int64 = chunk * 2688
+#             for strip in range(T.min(2688, 1 * n * 6 - first) // 16):
+#                 for lane in T.vectorized(16):
+#                     compute[(first + (0 + strip * 16 + lane)) // 6, (first + (0 + strip * 16 + lane)) % 6] = T.max(A[(first + (0 + strip * 16 + lane)) // 6, (first + (0 + strip * 16 + lane)) % 6], T.float32(0.0))
+#             for strip in range(T.min(2688, 1 * n * 6 - first) % 16 // 4):
+#                 for lane in T.vectorized(4):
+#                     compute[(first + (0 + T.min(2688, 1 * n * 6 - first) // 16 * 16 + strip * 4 + lane)) // 6, (first + (0 + T.min(2688, 1 * n * 6 - first) // 16 * 16 + strip * 4 + lane)) % 6] = T.max(A[(first + (0 + T.min(2688, 1 * n * 6 - first) // 16 * 16 + strip * 4 + lane)) // 6, (first + (0 + T.min(2688, 1 * n * 6 - first) // 16 * 16 + strip * 4 + lane)) % 6], T.float32(0.0))
+#             for tail in range(T.min(2688, 1 * n * 6 - first) % 16 % 4 // 1):
+#                 compute[(first + (0 + T.min(2688, 1 * n * 6 - first) // 16 * 16 + T.min(2688, 1 * n * 6 - first) % 16 // 4 * 4 + tail * 1)) // 6, (first + (0 + T.min(2688, 1 * n * 6 - first) // 16 * 16 + T.min(2688, 1 * n * 6 - first) % 16 // 4 * 4 + tail * 1)) % 6] = T.max(A[(first + (0 + T.min(2688, 1 * n * 6 - first) // 16 * 16 + T.min(2688, 1 * n * 6 - first) % 16 // 4 * 4 + tail * 1)) // 6, (first + (0 + T.min(2688, 1 * n * 6 - first) // 16 * 16 + T.min(2688, 1 * n * 6 - first) % 16 // 4 * 4 + tail * 1)) % 6], T.float32(0.0))
 #
 #     @T.prim_func(private=True)
 #     def exp(var_A: T.handle, var_compute: T.handle):
@@ -62,12 +66,16 @@ class Module:
 #         m = T.int64()
 #         A = T.match_buffer(var_A, (n, m), "float32")
 #         compute = T.match_buffer(var_compute, (n, m), "float32")
-#         rows: T.int64 = T.max(8192 // T.max(1 * 120, 1), 1)
-#         for chunk in T.parallel((1 * (1 * n * m) + (rows - 1)) // rows):
-#             first: T.int64 = chunk * rows
-#             for row in range(T.min(rows, 1 * (1 * n * m) - first)):
-#                 fused: T.int64 = first + row
-#                 compute[fused // m, fused % m] = T.exp(A[fused // m, fused % m])
+#         for chunk in T.parallel((1 * n * m + 447) // 448):
+#             first: T.int64 = chunk * 448
+#             for strip in range(T.min(448, 1 * n * m - first) // 8):
+#                 for lane in T.vectorized(8):
+#                     compute[(first + (0 + strip * 8 + lane)) // m, (first + (0 + strip * 8 + lane)) % m] = T.exp(A[(first + (0 + strip * 8 + lane)) // m, (first + (0 + strip * 8 + lane)) % m])
+#             for strip in range(T.min(448, 1 * n * m - first) % 8 // 4):
+#                 for lane in T.vectorized(4):
+#                     compute[(first + (0 + T.min(448, 1 * n * m - first) // 8 * 8 + strip * 4 + lane)) // m, (first + (0 + T.min(448, 1 * n * m - first) // 8 * 8 + strip * 4 + lane)) % m] = T.exp(A[(first + (0 + T.min(448, 1 * n * m - first) // 8 * 8 + strip * 4 + lane)) // m, (first + (0 + T.min(448, 1 * n * m - first) // 8 * 8 + strip * 4 + lane)) % m])
+#             for tail in range(T.min(448, 1 * n * m - first) % 8 % 4 // 1):
+#                 compute[(first + (0 + T.min(448, 1 * n * m - first) // 8 * 8 + T.min(448, 1 * n * m - first) % 8 // 4 * 4 + tail * 1)) // m, (first + (0 + T.min(448, 1 * n * m - first) // 8 * 8 + T.min(448, 1 * n * m - first) % 8 // 4 * 4 + tail * 1)) % m] = T.exp(A[(first + (0 + T.min(448, 1 * n * m - first) // 8 * 8 + T.min(448, 1 * n * m - first) % 8 // 4 * 4 + tail * 1)) // m, (first + (0 + T.min(448, 1 * n * m - first) // 8 * 8 + T.min(448, 1 * n * m - first) % 8 // 4 * 4 + tail * 1)) % m])
 #
 #     @T.prim_func(private=True)
 #     def sum(var_A: T.handle, var_T_sum: T.handle):

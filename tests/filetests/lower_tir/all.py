@@ -49,11 +49,14 @@ class Module:
 #         n = T.int64()
 #         A = T.match_buffer(var_A, (n, 6), "float32")
 #         compute = T.match_buffer(var_compute, (n, 6), "float32")
-#         for chunk in T.parallel((n * 6 + 272) // 273):
-#             first: T.int64 = chunk * 273
-#             for row in range(T.min(273, n * 6 - first)):
-#                 fused: T.int64 = first + row
-#                 compute[fused] = T.max(A[fused], T.float32(0.0))
+#         for chunk in T.parallel((n + 447) // 448):
+#             first: T.int64 = chunk * 2688
+#             for strip in range(T.min(2688, n * 6 - first) // 16):
+#                 compute[T.Ramp(first + strip * 16, 1, 16)] = T.max(A[T.Ramp(first + strip * 16, 1, 16)], T.Broadcast(T.float32(0.0), 16))
+#             for strip in range(T.min(2688, n * 6 - first) // 4 % 4):
+#                 compute[T.Ramp(first + (T.min(2688, n * 6 - first) // 16 * 16 + strip * 4), 1, 4)] = T.max(A[T.Ramp(first + (T.min(2688, n * 6 - first) // 16 * 16 + strip * 4), 1, 4)], T.Broadcast(T.float32(0.0), 4))
+#             for tail in range(T.min(2688, n * 6 - first) % 4):
+#                 compute[first + (T.min(2688, n * 6 - first) // 4 * 4 + tail)] = T.max(A[first + (T.min(2688, n * 6 - first) // 4 * 4 + tail)], T.float32(0.0))
 #
 #     @T.prim_func(private=True)
 #     def exp(var_A: T.handle, var_compute: T.handle):
@@ -62,11 +65,14 @@ class Module:
 #         m = T.int64()
 #         A = T.match_buffer(var_A, (n, m), "float32")
 #         compute = T.match_buffer(var_compute, (n, m), "float32")
-#         for chunk in T.parallel((n * m + 67) // 68):
-#             first: T.int64 = chunk * 68
-#             for row in range(T.min(68, n * m - first)):
-#                 fused: T.int64 = first + row
-#                 compute[fused] = T.exp(A[fused])
+#         for chunk in T.parallel((n * m + 447) // 448):
+#             first: T.int64 = chunk * 448
+#             for strip in range(T.min(448, n * m - first) // 8):
+#                 compute[T.Ramp(first + strip * 8, 1, 8)] = T.exp(A[T.Ramp(first + strip * 8, 1, 8)])
+#             for strip in range(T.min(448, n * m - first) % 8 // 4):
+#                 compute[T.Ramp(first + (T.min(448, n * m - first) // 8 * 8 + strip * 4), 1, 4)] = T.exp(A[T.Ramp(first + (T.min(448, n * m - first) // 8 * 8 + strip * 4), 1, 4)])
+#             for tail in range(T.min(448, n * m - first) % 4):
+#                 compute[first + (T.min(448, n * m - first) // 4 * 4 + tail)] = T.exp(A[first + (T.min(448, n * m - first) // 4 * 4 + tail)])
 #
 #     @T.prim_func(private=True)
 #     def sum(var_A: T.handle, var_T_sum: T.handle):

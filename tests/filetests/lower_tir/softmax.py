@@ -101,7 +101,7 @@ class Module:
 #         A = T.match_buffer(var_A, (m, n), "float32")
 #         B = T.match_buffer(var_B, (m, n), "float32")
 #         T_concat = T.match_buffer(var_T_concat, (m * 2, n), "float32")
-#         rows: T.int64 = T.max(8192 // T.max(n * 5, 1), 1)
+#         rows: T.int64 = T.max(8192 // T.max(n * 4, 1), 1)
 #         for chunk in T.parallel((m * 2 + (rows - 1)) // rows):
 #             first: T.int64 = chunk * rows
 #             for row in range(T.min(rows, m * 2 - first)):

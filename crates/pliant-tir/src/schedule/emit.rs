@@ -9,6 +9,7 @@ use pliant_tensor::DType;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::group::{product, row_loop, serial};
+use super::plain::scalar_nest;
 use super::stage::{Axis, Body, Init, Reduction, Stage, is_var};
 use crate::inline::cost;
 use crate::walk::{for_each_value, uses_any};
@@ -330,40 +331,7 @@ pub fn inner(f: &mut PrimFunc, s: &Stage) -> Stmt {
     }
 }
 
-/// The plain loops of a stage, with its init at the first point of the reduction axes.
-fn scalar_nest(f: &mut PrimFunc, s: &Stage) -> Stmt {
-    let point = point(f, s);
-    let body = match &s.init {
-        None => point,
-        Some(init) => {
-            let init = match (init, &s.body) {
-                (Init::Value(e), Body::Store { buffer, indices, .. }) => {
-                    f.store(*buffer, indices, *e)
-                }
-                (Init::Other(s), _) => *s,
-                (Init::Value(_), Body::Other(_)) => unreachable!("values start stores"),
-            };
-            let zero = f.int(0);
-            let mut first = None;
-            for a in s.axes.iter().filter(|a| a.reduce) {
-                let v = f.var_expr(a.var);
-                let c = f.binary(BinOp::Eq, v, zero);
-                first = Some(match first {
-                    None => c,
-                    Some(x) => f.binary(BinOp::And, x, c),
-                });
-            }
-            let init = match first {
-                Some(c) => f.add_stmt(StmtData::If(c, init, None)),
-                None => init,
-            };
-            f.add_stmt(StmtData::Seq(vec![init, point]))
-        }
-    };
-    nest(f, &s.axes, body)
-}
-
-fn point(f: &mut PrimFunc, s: &Stage) -> Stmt {
+pub(super) fn point(f: &mut PrimFunc, s: &Stage) -> Stmt {
     let body = match &s.body {
         Body::Store { buffer, indices, value } => f.store(*buffer, indices, *value),
         Body::Other(s) => *s,
@@ -378,7 +346,7 @@ fn with_checks(f: &mut PrimFunc, s: &Stage, body: Stmt) -> Stmt {
         .fold(body, |body, (c, m)| f.add_stmt(StmtData::Assert(*c, m.clone(), body)))
 }
 
-fn nest(f: &mut PrimFunc, axes: &[Axis], body: Stmt) -> Stmt {
+pub(super) fn nest(f: &mut PrimFunc, axes: &[Axis], body: Stmt) -> Stmt {
     axes.iter().rev().fold(body, |body, a| serial(f, a.var, a.extent, body))
 }
 

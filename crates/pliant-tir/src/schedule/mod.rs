@@ -7,11 +7,12 @@
 //!   over rows, their temporaries shrunk to one row (`group`).
 //! - A reduction over a contiguous axis uses a vector of partial results; over another axis, a vector of neighbouring results. Float
 //!   sums are therefore added in another order than written.
-//! - All else keeps its loops and its blocks.
+//! - Stages of other forms run point by point (`plain`); all else keeps its loops and its blocks.
 
 pub mod emit;
 pub mod gemm;
 pub mod group;
+mod plain;
 pub mod stage;
 
 use pliant_ir::tir::{Buffer, PrimFunc, Stmt, StmtData};

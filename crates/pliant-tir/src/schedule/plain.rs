@@ -1,0 +1,70 @@
+//! The plain loops of a stage: one point after the other, with its init in front.
+
+use pliant_ir::tir::visit::for_each_expr;
+use pliant_ir::tir::{BinOp, ExprData, PrimFunc, Stmt, StmtData, Var};
+
+use super::emit::{nest, point};
+use super::stage::{Axis, Body, Init, Stage};
+use crate::walk::{for_each_stmt, own_exprs, uses_any};
+
+/// The plain loops of a stage. Its init runs before the outermost reduction loop, in loops over the spatial axes alone, so that it
+/// also runs when a reduction axis has no values.
+pub(super) fn scalar_nest(f: &mut PrimFunc, s: &Stage) -> Stmt {
+    let point = point(f, s);
+    let Some(init) = first_value(f, s) else { return nest(f, &s.axes, point) };
+    let Some(outer) = s.axes.iter().position(|a| a.reduce) else {
+        let body = f.add_stmt(StmtData::Seq(vec![init, point]));
+        return nest(f, &s.axes, body);
+    };
+    let (front, rest) = s.axes.split_at(outer);
+    let spatial: Vec<Axis> = rest.iter().copied().filter(|a| !a.reduce).collect();
+    let reduced = |v: Var| rest.iter().any(|a| a.reduce && a.var == v);
+    let apart = !spatial.iter().any(|a| uses_any(f, a.extent, &reduced));
+    if apart && (spatial.is_empty() || !reads(f, init)) {
+        let init = nest(f, &spatial, init);
+        let body = nest(f, rest, point);
+        let body = f.add_stmt(StmtData::Seq(vec![init, body]));
+        return nest(f, front, body);
+    }
+    let (mut first, mut empty) = (None, None);
+    let zero = f.int(0);
+    for a in rest.iter().filter(|a| a.reduce) {
+        let v = f.var_expr(a.var);
+        let (is_first, none) = (f.binary(BinOp::Eq, v, zero), f.binary(BinOp::Le, a.extent, zero));
+        first = Some(first.map_or(is_first, |x| f.binary(BinOp::And, x, is_first)));
+        empty = Some(empty.map_or(none, |x| f.binary(BinOp::Or, x, none)));
+    }
+    let (first, empty) = first.zip(empty).expect("there is a reduction axis");
+    let at_first = f.add_stmt(StmtData::If(first, init, None));
+    let body = f.add_stmt(StmtData::Seq(vec![at_first, point]));
+    let mut body = nest(f, rest, body);
+    if apart {
+        let alone = nest(f, &spatial, init);
+        let alone = f.add_stmt(StmtData::If(empty, alone, None));
+        body = f.add_stmt(StmtData::Seq(vec![alone, body]));
+    }
+    nest(f, front, body)
+}
+
+/// The init of a stage as a statement, at the first values of the reduction axes.
+fn first_value(f: &mut PrimFunc, s: &Stage) -> Option<Stmt> {
+    let init = match (s.init.as_ref()?, &s.body) {
+        (Init::Value(e), Body::Store { buffer, indices, .. }) => f.store(*buffer, indices, *e),
+        (Init::Other(s), _) => *s,
+        (Init::Value(_), Body::Other(_)) => unreachable!("values start stores"),
+    };
+    let zero = f.int(0);
+    let map = s.axes.iter().filter(|a| a.reduce).map(|a| (a.var, zero)).collect();
+    Some(crate::walk::substitute(f, init, &map))
+}
+
+/// Whether a statement reads any buffer.
+fn reads(f: &PrimFunc, s: Stmt) -> bool {
+    let mut found = false;
+    for_each_stmt(f, s, &mut |_, data| {
+        own_exprs(data, |e| {
+            for_each_expr(f, e, |e| found |= matches!(f.expr(e), ExprData::Load(..)));
+        });
+    });
+    found
+}
