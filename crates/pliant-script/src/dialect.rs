@@ -211,6 +211,12 @@ pub(crate) fn op_alias(name: &str) -> Option<&'static str> {
     OPS.iter().find(|row| row.0 == name).map(|row| row.1)
 }
 
+/// Two operands, the earlier first, that stand in each other's place under that spelling.
+pub(crate) fn exchanged(name: &str) -> Option<(usize, usize)> {
+    // The RFC has the shape before the offset.
+    (name == "runtime.builtin.alloc_tensor").then_some((1, 2))
+}
+
 /// Every construct's spelling, for suggestions.
 pub(crate) fn relax_spellings() -> impl Iterator<Item = &'static str> {
     RELAX.iter().map(|row| row.0).chain(OPS.iter().map(|row| row.0))

@@ -501,3 +501,32 @@ class Module:
     assert!(out.contains("tir_vars=R.shape([m])"), "{out}");
     assert!(out.contains("A = T.match_buffer(a, (n, 2 * (m // 2)), \"float32\")"), "{out}");
 }
+
+/// R19 of the RFC, its brackets mended: shapes made explicit. The RFC's order of operands differs from today's.
+#[test]
+fn explicit_shapes_of_the_rfc() {
+    let out = fixed_point(
+        r#"
+@R.function
+def relax_function(x: R.Tensor(ndim=2, dtype="float32")):
+    shape_heap = relax.call_packed("vm.builtin.alloc_shape_heap", size=4)
+    relax.runtime.builtin.store_shape(x.shape, shape_heap, 0, 1)
+    sh = relax.runtime.builtin.load_shape(shape_heap, 0, 1)
+    R.call_packed("product_shape", shape_heap)
+    shape_size = R.call_packed("load_shape", shape_heap, 3)
+
+    storage0 = relax.runtime.builtin.alloc_storage(size=shape_size, device=cpu)
+    gv0 = relax.runtime.builtin.alloc_tensor(storage0, sh, 0, "float32")
+    gv1 = relax.runtime.builtin.alloc_tensor(storage0, sh, offset=0, dtype="float32")
+    return gv0
+"#,
+    );
+    for line in [
+        "R.call_packed(\"vm.builtin.alloc_shape_heap\", R.prim_value(4))",
+        "R.vm.load_shape(shape_heap, R.prim_value(0), R.prim_value(1))",
+        "gv0: R.Tensor(sh, dtype=\"float32\") = R.memory.alloc_tensor(storage0, R.prim_value(0), sh, R.dtype(\"float32\"))",
+        "gv1: R.Tensor(sh, dtype=\"float32\") = R.memory.alloc_tensor(storage0, R.prim_value(0), sh, R.dtype(\"float32\"))",
+    ] {
+        assert!(out.contains(line), "{line}\n{out}");
+    }
+}

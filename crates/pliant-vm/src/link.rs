@@ -179,13 +179,19 @@ pub(crate) fn link(
             }
             FuncDef::Packed(name) => match find_builtin(name) {
                 Some(builtin) => Entry::Builtin(builtin),
-                None => {
-                    match local.get(name).cloned().or_else(|| get_func(name)) {
-                        Some(func) => linked.packed.push((name.clone(), func)),
-                        None => no_packed.push(name.clone()),
+                None => match local.get(name).cloned().or_else(|| get_func(name)) {
+                    Some(func) => {
+                        linked.packed.push((name.clone(), func));
+                        Entry::Packed(linked.packed.len() as u32 - 1)
                     }
-                    Entry::Packed((linked.packed.len() as u32).wrapping_sub(1))
-                }
+                    None => match oldest_builtin(name) {
+                        Some(builtin) => Entry::Builtin(builtin),
+                        None => {
+                            no_packed.push(name.clone());
+                            Entry::Packed(u32::MAX)
+                        }
+                    },
+                },
             },
         };
         linked.entries.push(entry);
@@ -207,6 +213,16 @@ pub(crate) fn link(
         }
     }
     Ok(linker.linked)
+}
+
+/// The builtin that programs of 2022 call by its name alone.
+fn oldest_builtin(name: &str) -> Option<&'static Builtin> {
+    const NAMES: &[&str] =
+        &["alloc_shape_heap", "free_storage", "free_tensor", "load_shape", "store_shape"];
+    if !NAMES.contains(&name) {
+        return None;
+    }
+    find_builtin(&format!("vm.builtin.{name}"))
 }
 
 struct Linker<'a> {

@@ -128,7 +128,7 @@ impl<'s> FuncParser<'_, 's> {
             return self.construct_call(construct, e, call);
         }
         match self.find_op(name) {
-            Some(op) => self.op_call(op, e, call).map(Val::Expr),
+            Some(op) => self.op_call(op, name, e, call).map(Val::Expr),
             None => {
                 let path = Path { ns: Ns::Relax, name: name.to_string() };
                 let range = match call.func.kind {
@@ -140,10 +140,10 @@ impl<'s> FuncParser<'_, 's> {
         }
     }
 
-    fn op_call(&mut self, op: Op, e: &Expr<'s>, call: &Call<'s>) -> Res<IrExpr> {
+    fn op_call(&mut self, op: Op, name: &str, e: &Expr<'s>, call: &Call<'s>) -> Res<IrExpr> {
         let default = OpSignature::default();
         let signature = self.cx.ops.signature(op).unwrap_or(&default);
-        let bound = self.sort_args(op, signature, e, call)?;
+        let bound = self.sort_args(op, name, signature, e, call)?;
         let mut ty_args = Vec::new();
         for k in &call.keywords {
             if TYPE_KEYWORDS.contains(&k.name) {
@@ -176,6 +176,7 @@ impl<'s> FuncParser<'_, 's> {
     fn sort_args(
         &mut self,
         op: Op,
+        name: &str,
         sig: &OpSignature,
         e: &Expr<'s>,
         call: &Call<'s>,
@@ -202,6 +203,12 @@ impl<'s> FuncParser<'_, 's> {
                     return Err(self.error(Kind::Arguments, arg.range, message));
                 }
             }
+        }
+        if let Some((a, b)) = dialect::exchanged(name)
+            && operands.len() > a
+        {
+            operands.resize_with(operands.len().max(b + 1), || None);
+            operands.swap(a, b);
         }
         for k in &call.keywords {
             if TYPE_KEYWORDS.contains(&k.name) || dialect::IGNORED_KEYWORDS.contains(&k.name) {

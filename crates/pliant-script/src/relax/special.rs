@@ -417,6 +417,14 @@ impl<'s> FuncParser<'_, 's> {
         Ok((callee, args))
     }
 
+    fn is_machine_builtin(&self, callee: IrExpr) -> bool {
+        let func = self.b.func();
+        match func.expr(callee) {
+            ExprData::Extern(name) => func.str(*name).starts_with("vm.builtin."),
+            _ => false,
+        }
+    }
+
     fn packed_types(&mut self, call: &Call<'s>) -> Res<Vec<Type>> {
         match self.keyword(call, TYPE_KEYWORDS) {
             Some(e) => self.type_list(e),
@@ -425,8 +433,10 @@ impl<'s> FuncParser<'_, 's> {
     }
 
     fn call_packed(&mut self, e: &Expr<'s>, call: &Call<'s>) -> Res<IrExpr> {
-        let (callee, args) = self.packed_parts("R.call_packed", e, call)?;
+        let (callee, mut args) = self.packed_parts("R.call_packed", e, call)?;
         let ty_args = self.packed_types(call)?;
+        // A keyword of a builtin of the machine names an operand: its operands have an order only.
+        let builtin = self.is_machine_builtin(callee);
         // Programs of 2022 call packed functions in dataflow blocks, which promises that they are pure.
         if self.b.in_dataflow() && ty_args.is_empty() && !self.discarded {
             let any = self.intern(TypeData::Any);
@@ -438,7 +448,11 @@ impl<'s> FuncParser<'_, 's> {
         let mut attrs = Attrs::default();
         for k in call.keywords.iter().filter(|k| !TYPE_KEYWORDS.contains(&k.name)) {
             let val = self.value(&k.value)?;
-            attrs.set(k.name, self.attr(&val, k.value.range)?);
+            if builtin {
+                args.push(self.operand(val, None, k.value.range)?);
+            } else {
+                attrs.set(k.name, self.attr(&val, k.value.range)?);
+            }
         }
         let ty = match self.stated_type(&ty_args) {
             Some(ty) => ty,
