@@ -10,6 +10,7 @@ The names follow Apache TVM's: ``pliant.script`` (``I``, ``R``, ``T``), ``pliant
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,9 @@ from pliant.error import (
     UnsupportedError,
     VMError,
 )
+
+# The extension's submodule can be imported by its full name.
+sys.modules["pliant._core.relax"] = _core.relax
 
 if TYPE_CHECKING:
     from pliant import (

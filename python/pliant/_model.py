@@ -35,10 +35,9 @@ def compile(
     Options: ``threads``, ``opt_level``, ``pipeline``, ``disabled_passes``, ``required_passes``, ``verify``,
     ``dump_dir``, ``config``.
     """
-    if isinstance(mod, str | os.PathLike):
-        mod = _read(os.fspath(mod))
+    program: Any = _read(os.fspath(mod)) if isinstance(mod, str | os.PathLike) else mod
     options["target"] = Target(target).backend
-    return Model(_core.compile_module(as_module(mod), False, options))
+    return Model(_core.compile_module(as_module(program), False, options))
 
 
 def _read(path: str) -> Any:

@@ -189,7 +189,9 @@ fn check_error(text: String) -> Error {
     let other_kind = text.contains("must be a ")
         && text.split_once(", but is ").is_some_and(|(_, actual)| !actual.contains("tensor"));
     match (dtype("must be a "), dtype("but is a ")) {
-        (Some(wanted), Some(given)) if wanted != given && wanted.parse::<pliant::DType>().is_ok() => {
+        (Some(wanted), Some(given))
+            if wanted != given && wanted.parse::<pliant::DType>().is_ok() =>
+        {
             Error::DType(text)
         }
         _ if other_kind => Error::Call(text),

@@ -20,7 +20,7 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _core {
     #[pymodule_export]
-    use crate::arith::{Analyzer, ConstIntBound, ModularSet};
+    use crate::arith::{Analyzer, ConstIntBound, ConstraintScope, ModularSet};
     #[pymodule_export]
     use crate::module::{
         IRModule, highlight_script, structural_difference, structural_hash, verify_module,
@@ -75,10 +75,13 @@ mod _core {
         use crate::relax::builder::BlockBuilder;
         #[pymodule_export]
         use crate::relax::classes::{
-            Call, Constant, DataTypeImm, DataflowVar, Expr, ExternFunc, FuncStructInfo, GlobalVar,
-            If, LocalFunction, ObjectStructInfo, PrimStructInfo, PrimValue, ShapeExpr,
-            ShapeStructInfo, StringImm, StructInfo, TensorStructInfo, Tuple, TupleGetItem,
-            TupleStructInfo, Var, relax_const,
+            Call, Constant, DataTypeImm, DataflowVar, Expr, ExternFunc, GlobalVar, If,
+            LocalFunction, PrimValue, ShapeExpr, StringImm, Tuple, TupleGetItem, Var, relax_const,
+        };
+        #[pymodule_export]
+        use crate::relax::infos::{
+            FuncStructInfo, ObjectStructInfo, PrimStructInfo, ShapeStructInfo, StructInfo,
+            TensorStructInfo, TupleStructInfo,
         };
         #[pymodule_export]
         use crate::relax::op::{OpFunction, call_dps, call_packed, get_op, op_names};

@@ -42,7 +42,7 @@ class _Info(ScriptName):
 
     __slots__ = ("_make",)
 
-    def __init__(self, name: str, make: Any) -> None:
+    def __init__(self, name: Any, make: Any) -> None:
         super().__init__(f"{_PATH}.{name}")
         self._make = make
 
@@ -71,7 +71,7 @@ Tuple = _Info("Tuple", _tuple)
 Callable = _Info("Callable", lambda params=None, ret=None, purity=True: _relax.FuncStructInfo(params, ret or _relax.ObjectStructInfo(), purity))
 
 
-def const(value: Any, dtype: str | None = None) -> Any:
+def const(value: Any, dtype: Any = None) -> Any:
     """A constant."""
     return _relax.relax_const(value, dtype)
 

@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pliant import _core
 from pliant._core import IterVar, Operation, PrimExpr, PrimFunc, Tensor
@@ -89,14 +89,14 @@ def prod(expr: PrimExprLike, axis: Axis) -> PrimExpr:
     return _core.te_reduce("prod", expr, axis)
 
 
-def max(expr: PrimExprLike, axis: Axis | PrimExprLike) -> PrimExpr:
+def max(expr: PrimExprLike, axis: Any) -> PrimExpr:  # type: ignore[no-redef]
     """The largest over the axes; with two scalars, the larger of them."""
     if _is_axis(axis):
         return _core.te_reduce("max", expr, axis)
     return _core.tir_binary("max", expr, axis)
 
 
-def min(expr: PrimExprLike, axis: Axis | PrimExprLike) -> PrimExpr:
+def min(expr: PrimExprLike, axis: Any) -> PrimExpr:  # type: ignore[no-redef]
     """The smallest over the axes; with two scalars, the smaller of them."""
     if _is_axis(axis):
         return _core.te_reduce("min", expr, axis)

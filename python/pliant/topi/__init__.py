@@ -234,8 +234,8 @@ def matmul(a: Tensor, b: Tensor, transp_a: bool = False, transp_b: bool = False)
         outer, i, j = index[:-2], index[-2], index[-1]
 
         def read(t: Tensor, row: PrimExpr, column: PrimExpr) -> PrimExpr:
-            own = outer[len(outer) - (t.ndim - 2) :] if t.ndim > 2 else ()
-            own = tuple(0 if _is_one(d) else o for d, o in zip(t.shape[:-2], own, strict=True))
+            outer_own = outer[len(outer) - (t.ndim - 2) :] if t.ndim > 2 else ()
+            own = [0 if _is_one(d) else o for d, o in zip(t.shape[:-2], outer_own, strict=True)]
             return t(*own, row, column)
 
         x = read(a, k, i) if transp_a else read(a, i, k)

@@ -26,7 +26,7 @@ def softmax(x: Tensor, axis: int = -1) -> Tensor:
     def drop(index: tuple[PrimExpr, ...]) -> list[PrimExpr]:
         return [v for i, v in enumerate(index) if i != axis]
 
-    top = te.compute(rest, lambda *i: te.max(x(*put(i, k)), axis=k), name="T_softmax_max")
+    top = te.compute(rest, lambda *i: te.max(x(*put(i, k)), k), name="T_softmax_max")
     exp = te.compute(x.shape, lambda *i: tir.exp(x(*i) - top(*drop(i))), name="T_softmax_exp")
     total = te.compute(rest, lambda *i: te.sum(exp(*put(i, k2)), axis=k2), name="T_softmax_sum")
     return te.compute(x.shape, lambda *i: exp(*i) / total(*drop(i)), name="T_softmax")

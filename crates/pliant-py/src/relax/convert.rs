@@ -8,7 +8,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 
 use crate::error::{Error, Result};
-use crate::relax::classes::{Expr as PyExpr, StructInfo};
+use crate::relax::classes::Expr as PyExpr;
+use crate::relax::infos::StructInfo;
 use crate::relax::node::{Node, NodeRef, Scalar};
 use crate::relax::sinfo::SInfo;
 use crate::runtime::import::borrow_tensor;

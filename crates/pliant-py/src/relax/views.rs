@@ -9,9 +9,10 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
 use crate::error::{Error, Result};
-use crate::relax::classes::{wrap, wrap_info};
+use crate::relax::classes::wrap;
 use crate::relax::convert::{attr_object, attr_value};
 use crate::relax::home::Home;
+use crate::relax::infos::wrap_info;
 use crate::relax::node::{CalleeNode, Node, NodeRef, Scalar};
 use crate::relax::sinfo::SInfo;
 use crate::te::prim_func::PrimFunc;

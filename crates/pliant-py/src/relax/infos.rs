@@ -1,0 +1,308 @@
+//! The Python classes of struct infos: what is known of a graph-level value before it runs.
+
+use std::sync::Arc;
+
+use pliant_ir::DType;
+use pliant_ops::te;
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+
+use crate::error::{Error, Result};
+use crate::relax::classes::{Expr, wrap};
+use crate::relax::convert::{sinfo, sinfo_list};
+use crate::relax::node::{Node, NodeRef};
+use crate::relax::sinfo::{SInfo, SShape};
+use crate::runtime::import::parse_dtype;
+use crate::tir::expr::{prim_list, tuple_of, wrap as wrap_prim};
+
+/// The type of a graph-level value: what is known of it before it runs.
+#[pyclass(subclass, frozen, module = "pliant.relax", weakref)]
+pub struct StructInfo {
+    /// The type.
+    pub info: SInfo,
+}
+
+#[pymethods]
+impl StructInfo {
+    fn __repr__(&self) -> String {
+        self.info.to_string()
+    }
+
+    fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
+        other.cast::<StructInfo>().is_ok_and(|o| o.get().info.same(&self.info))
+    }
+
+    fn __hash__(&self) -> u64 {
+        // Equal infos print alike; that is all that hashing needs.
+        use std::hash::{Hash, Hasher};
+        let mut h = rustc_hash::FxHasher::default();
+        self.info.to_string().hash(&mut h);
+        h.finish()
+    }
+
+    /// Whether both are the same type.
+    fn same_as(&self, other: &Bound<'_, PyAny>) -> bool {
+        self.__eq__(other)
+    }
+}
+
+fn info_init(info: SInfo) -> PyClassInitializer<StructInfo> {
+    PyClassInitializer::from(StructInfo { info })
+}
+
+/// The type of any value.
+#[pyclass(extends = StructInfo, frozen, module = "pliant.relax")]
+pub struct ObjectStructInfo;
+
+#[pymethods]
+impl ObjectStructInfo {
+    #[new]
+    fn new() -> PyClassInitializer<Self> {
+        info_init(SInfo::Object).add_subclass(ObjectStructInfo)
+    }
+}
+
+/// The type of a scalar: its dtype, or its value where known.
+#[pyclass(extends = StructInfo, frozen, module = "pliant.relax")]
+pub struct PrimStructInfo;
+
+#[pymethods]
+impl PrimStructInfo {
+    #[new]
+    #[pyo3(signature = (dtype=None, value=None))]
+    fn new(
+        dtype: Option<&Bound<'_, PyAny>>,
+        value: Option<&Bound<'_, PyAny>>,
+    ) -> Result<PyClassInitializer<Self>> {
+        let value = value.map(crate::tir::expr::prim).transpose()?;
+        let dtype = match (dtype, &value) {
+            (Some(d), _) => parse_dtype(d)?,
+            (None, Some(v)) => v.ty().dtype,
+            (None, None) => {
+                return Err(Error::Type("PrimStructInfo needs a dtype or a value".into()));
+            }
+        };
+        Ok(info_init(SInfo::Prim(dtype, value)).add_subclass(PrimStructInfo))
+    }
+
+    /// The data type.
+    #[getter]
+    fn dtype(slf: PyRef<'_, Self>) -> Option<&'static str> {
+        slf.as_super().info.dtype().map(DType::name)
+    }
+
+    /// The value, where known.
+    #[getter]
+    fn value<'py>(slf: PyRef<'py, Self>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        match &slf.as_super().info {
+            SInfo::Prim(_, Some(v)) => Ok(Some(wrap_prim(slf.py(), v.clone())?)),
+            _ => Ok(None),
+        }
+    }
+}
+
+/// The type of a shape: its dims, its rank, or nothing.
+#[pyclass(extends = StructInfo, frozen, module = "pliant.relax")]
+pub struct ShapeStructInfo;
+
+#[pymethods]
+impl ShapeStructInfo {
+    #[new]
+    #[pyo3(signature = (values=None, ndim=-1))]
+    fn new(values: Option<&Bound<'_, PyAny>>, ndim: i64) -> Result<PyClassInitializer<Self>> {
+        let dims = values.filter(|v| !v.is_none()).map(prim_list).transpose()?;
+        let ndim = dims.as_ref().map(|d| d.len() as u32).or(u32::try_from(ndim).ok());
+        Ok(info_init(SInfo::Shape(dims, ndim)).add_subclass(ShapeStructInfo))
+    }
+
+    /// The dims, where known.
+    #[getter]
+    fn values<'py>(slf: PyRef<'py, Self>) -> Result<Option<Bound<'py, PyTuple>>> {
+        slf.as_super().info.dims().map(|d| tuple_of(slf.py(), d)).transpose()
+    }
+
+    /// The rank; -1 where unknown.
+    #[getter]
+    fn ndim(slf: PyRef<'_, Self>) -> i64 {
+        slf.as_super().info.ndim().map_or(-1, |n| n as i64)
+    }
+}
+
+/// The type of a tensor.
+#[pyclass(extends = StructInfo, frozen, module = "pliant.relax")]
+pub struct TensorStructInfo;
+
+#[pymethods]
+impl TensorStructInfo {
+    #[new]
+    #[pyo3(signature = (shape=None, dtype=None, vdevice=None, ndim=-1))]
+    fn new(
+        shape: Option<&Bound<'_, PyAny>>,
+        dtype: Option<&Bound<'_, PyAny>>,
+        vdevice: Option<&Bound<'_, PyAny>>,
+        ndim: i64,
+    ) -> Result<PyClassInitializer<Self>> {
+        let _ = vdevice;
+        Ok(info_init(tensor_info(shape, dtype, ndim)?).add_subclass(TensorStructInfo))
+    }
+
+    /// The shape as an expression, where known.
+    #[getter]
+    fn shape<'py>(slf: PyRef<'py, Self>) -> Result<Option<Bound<'py, PyAny>>> {
+        match &slf.as_super().info {
+            SInfo::Tensor(SShape::Dims(d), _) => {
+                Ok(Some(wrap(slf.py(), NodeRef::new(Node::Shape(d.clone())))?))
+            }
+            SInfo::Tensor(SShape::Var(v), _) => Ok(Some(wrap(slf.py(), v.clone())?)),
+            _ => Ok(None),
+        }
+    }
+
+    /// The rank; -1 where unknown.
+    #[getter]
+    fn ndim(slf: PyRef<'_, Self>) -> i64 {
+        slf.as_super().info.ndim().map_or(-1, |n| n as i64)
+    }
+
+    /// The data type; empty where unknown.
+    #[getter]
+    fn dtype(slf: PyRef<'_, Self>) -> &'static str {
+        slf.as_super().info.dtype().map_or("", DType::name)
+    }
+}
+
+/// A tensor's type from what Python code says of it.
+///
+/// # Errors
+/// Dims that are no sizes; unknown dtypes.
+pub fn tensor_info(
+    shape: Option<&Bound<'_, PyAny>>,
+    dtype: Option<&Bound<'_, PyAny>>,
+    ndim: i64,
+) -> Result<SInfo> {
+    let dtype = match dtype.filter(|d| !d.is_none()) {
+        Some(d) if d.extract::<&str>().is_ok_and(|s| s.is_empty() || s == "void") => None,
+        Some(d) => Some(parse_dtype(d)?),
+        None => None,
+    };
+    let shape = match shape.filter(|s| !s.is_none()) {
+        None => match u32::try_from(ndim) {
+            Ok(n) => SShape::Rank(n),
+            Err(_) => SShape::Unknown,
+        },
+        Some(s) => match s.cast::<Expr>() {
+            Ok(e) => match e.get().node.get() {
+                Node::Shape(dims) => SShape::Dims(dims.clone()),
+                _ => SShape::Var(e.get().node.clone()),
+            },
+            Err(_) => SShape::Dims(dims_of(s)?),
+        },
+    };
+    Ok(SInfo::Tensor(shape, dtype))
+}
+
+/// Dims: integer expressions, constants not negative.
+///
+/// # Errors
+/// `TypeError` for other expressions, `ShapeError` for negative constants.
+pub fn dims_of(obj: &Bound<'_, PyAny>) -> Result<Vec<te::Expr>> {
+    let dims = prim_list(obj)?;
+    match dims.iter().find(|d| d.ty().dtype.is_float() || d.as_int().is_some_and(|v| v < 0)) {
+        Some(d) => Err(Error::Shape(format!("a dim is a non-negative integer, not {d}"))),
+        None => Ok(dims),
+    }
+}
+
+/// The type of a tuple.
+#[pyclass(extends = StructInfo, frozen, module = "pliant.relax")]
+pub struct TupleStructInfo;
+
+#[pymethods]
+impl TupleStructInfo {
+    #[new]
+    fn new(fields: &Bound<'_, PyAny>) -> Result<PyClassInitializer<Self>> {
+        let fields = sinfo_list(fields)?;
+        Ok(info_init(SInfo::Tuple(fields.into())).add_subclass(TupleStructInfo))
+    }
+
+    /// The types of the fields.
+    #[getter]
+    fn fields<'py>(slf: PyRef<'py, Self>) -> Result<Bound<'py, PyTuple>> {
+        match &slf.as_super().info {
+            SInfo::Tuple(fields) => info_tuple(slf.py(), fields),
+            _ => Ok(PyTuple::empty(slf.py())),
+        }
+    }
+}
+
+/// The type of a function.
+#[pyclass(extends = StructInfo, frozen, module = "pliant.relax")]
+pub struct FuncStructInfo;
+
+#[pymethods]
+impl FuncStructInfo {
+    #[new]
+    #[pyo3(signature = (params, ret, purity=true))]
+    fn new(
+        params: &Bound<'_, PyAny>,
+        ret: &Bound<'_, PyAny>,
+        purity: bool,
+    ) -> Result<PyClassInitializer<Self>> {
+        let params = if params.is_none() { None } else { Some(sinfo_list(params)?.into()) };
+        let info = SInfo::Func(params, Arc::new(sinfo(ret)?), purity);
+        Ok(info_init(info).add_subclass(FuncStructInfo))
+    }
+
+    /// The types of the parameters, where known.
+    #[getter]
+    fn params<'py>(slf: PyRef<'py, Self>) -> Result<Option<Bound<'py, PyTuple>>> {
+        match &slf.as_super().info {
+            SInfo::Func(Some(params), ..) => Ok(Some(info_tuple(slf.py(), params)?)),
+            _ => Ok(None),
+        }
+    }
+
+    /// The type of the result.
+    #[getter]
+    fn ret<'py>(slf: PyRef<'py, Self>) -> Result<Bound<'py, PyAny>> {
+        match &slf.as_super().info {
+            SInfo::Func(_, ret, _) => wrap_info(slf.py(), (**ret).clone()),
+            _ => wrap_info(slf.py(), SInfo::Object),
+        }
+    }
+
+    /// Whether calls have no effect but their result.
+    #[getter]
+    fn purity(slf: PyRef<'_, Self>) -> bool {
+        matches!(&slf.as_super().info, SInfo::Func(_, _, true))
+    }
+}
+
+/// Types as a tuple of objects.
+///
+/// # Errors
+/// Those of the interpreter.
+pub fn info_tuple<'py>(py: Python<'py>, infos: &[SInfo]) -> Result<Bound<'py, PyTuple>> {
+    let items: Result<Vec<_>> = infos.iter().map(|i| wrap_info(py, i.clone())).collect();
+    Ok(PyTuple::new(py, items?)?)
+}
+
+/// A type as an object of its class.
+///
+/// # Errors
+/// Those of the interpreter.
+pub fn wrap_info(py: Python<'_>, info: SInfo) -> Result<Bound<'_, PyAny>> {
+    macro_rules! make {
+        ($class:ident) => {
+            Bound::new(py, info_init(info).add_subclass($class))?.into_any()
+        };
+    }
+    Ok(match info {
+        SInfo::Object => make!(ObjectStructInfo),
+        SInfo::Prim(..) => make!(PrimStructInfo),
+        SInfo::Shape(..) => make!(ShapeStructInfo),
+        SInfo::Tensor(..) => make!(TensorStructInfo),
+        SInfo::Tuple(_) => make!(TupleStructInfo),
+        SInfo::Func(..) => make!(FuncStructInfo),
+    })
+}

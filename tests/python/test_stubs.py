@@ -1,0 +1,74 @@
+"""The stubs say what the extension module has: classes, bases, members, functions and their parameters."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+import pliant
+from pliant import _core
+
+STUBS = Path(pliant.__file__).parent / "_core"
+MODULES = [("__init__.pyi", _core), ("relax.pyi", _core.relax)]
+# What every class has, and what only says how Python makes objects.
+IGNORED = {
+    *dir(object),
+    *("__module__", "__weakref__", "__dict__", "__getstate__", "__buffer__", "__release_buffer__"),
+    *("__signature__", "__qualname__", "__name__"),
+}
+
+
+def parameters(node: ast.FunctionDef) -> list[str]:
+    a = node.args
+    names = [*a.posonlyargs, *a.args]
+    starred = [a.vararg] if a.vararg else []
+    return [x.arg for x in [*names, *starred, *a.kwonlyargs, *([a.kwarg] if a.kwarg else [])]]
+
+
+def runtime_parameters(obj: Any) -> list[str] | None:
+    try:
+        return list(inspect.signature(obj).parameters)
+    except (TypeError, ValueError):
+        return None
+
+
+@pytest.mark.parametrize(("file", "module"), MODULES)
+def test_stubs_match_the_module(file: str, module: ModuleType) -> None:
+    tree = ast.parse((STUBS / file).read_text())
+    classes = {n.name: n for n in tree.body if isinstance(n, ast.ClassDef)}
+    functions = {n.name: n for n in tree.body if isinstance(n, ast.FunctionDef)}
+    public = {n: v for n, v in vars(module).items() if not n.startswith("__") and not inspect.ismodule(v)}
+    assert set(classes) == {n for n, v in public.items() if inspect.isclass(v)}
+    assert set(functions) == {n for n, v in public.items() if not inspect.isclass(v)}
+    for name, node in functions.items():
+        assert parameters(node) == runtime_parameters(public[name]), name
+        assert ast.get_docstring(node), f"{name} has no documentation"
+    for name, stub in classes.items():
+        check_class(name, stub, public[name])
+
+
+def check_class(name: str, stub: ast.ClassDef, cls: type) -> None:
+    bases = [b.id for b in stub.bases if isinstance(b, ast.Name)]
+    assert bases == [b.__name__ for b in cls.__bases__ if b is not object], name
+    methods = {n.name: n for n in stub.body if isinstance(n, ast.FunctionDef)}
+    attributes = {n.target.id for n in stub.body if isinstance(n, ast.AnnAssign) and isinstance(n.target, ast.Name)}
+    declared = ({*methods, *attributes}) - IGNORED
+    actual = {n for n in vars(cls) if n not in IGNORED}
+    assert declared == actual, name
+    for method, node in methods.items():
+        property_ = any(isinstance(d, ast.Name) and d.id == "property" for d in node.decorator_list)
+        value = vars(cls).get(method)
+        if value is None or method == "__new__":
+            continue
+        assert property_ == inspect.isgetsetdescriptor(value), f"{name}.{method}"
+        if not property_ and not method.startswith("__"):
+            assert parameters(node) == runtime_parameters(getattr(cls, method)), f"{name}.{method}"
+
+
+def test_the_package_is_typed() -> None:
+    assert (STUBS.parent / "py.typed").exists()
