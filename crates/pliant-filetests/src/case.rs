@@ -39,8 +39,6 @@ pub struct Case {
     pub errors: Vec<Expected>,
     /// Whether the module is executed.
     pub execute: bool,
-    /// Whether the print of the result is parsed back.
-    pub parse_back: bool,
     /// A part of the message with which the test fails for now.
     pub known_bug: Option<String>,
     /// The expectation.
@@ -74,7 +72,6 @@ impl Case {
         let comments: Vec<&str> =
             script.lines().skip(1).take_while(|l| l.starts_with('#') || l.is_empty()).collect();
         let execute = !comments.iter().any(|l| l.starts_with("# no-run"));
-        let parse_back = !comments.iter().any(|l| l.starts_with("# no-parse"));
         let bug = comments.iter().find_map(|l| l.strip_prefix("# known-bug:"));
         let known_bug = bug.map(|b| b.trim().to_string());
         let mut errors = Vec::new();
@@ -89,7 +86,7 @@ impl Case {
             }
         }
         let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
-        Ok(Case { name, kind, script, errors, execute, parse_back, known_bug, expect })
+        Ok(Case { name, kind, script, errors, execute, known_bug, expect })
     }
 
     /// The file's text with another expectation.

@@ -55,7 +55,7 @@ fn print(module: &IRModule) -> String {
 }
 
 /// The print of a module, which parses back to the same module and prints the same again.
-fn round_trip(module: &IRModule) -> Result<String, String> {
+pub(crate) fn round_trip(module: &IRModule) -> Result<String, String> {
     let text = print(module);
     let again = pliant_script::parse_module(&text, pliant_ops::registry()).map_err(|found| {
         let list: Vec<String> = found.iter().map(Diagnostic::to_string).collect();
@@ -95,7 +95,7 @@ fn optimise(
             print(&after)
         ));
     }
-    let text = if case.parse_back { round_trip(&after)? } else { print(&after) };
+    let text = round_trip(&after)?;
     if case.execute {
         exec::compare(&before, &after)?;
     }

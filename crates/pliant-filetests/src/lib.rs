@@ -12,8 +12,8 @@
 //! The script follows, then a line `# expect` and the expectation, each line behind `# `. `PLIANT_BLESS=1` writes it.
 //! A line of the script that must be refused ends with `# error: PL0203 part of the message`; an error that has no
 //! line is announced in the header: `# fails: PL0210 part of the message`. `# no-run` in the header keeps a test
-//! from being executed, and `# no-parse` from being parsed back, with the reason behind it. `# known-bug: message` says
-//! that the test fails for now, with a message that holds this part; it fails as soon as it does not.
+//! from being executed, with the reason behind it. `# known-bug: message` says that the test fails for now, with a message
+//! that holds this part; it fails as soon as it does not.
 //!
 //! Every module that an `opt` test makes is verified, printed, parsed back and compared; and every public graph
 //! function is executed before and after the passes, by the interpreter, with symbols at [`exec::SIZES`] and the same
@@ -23,10 +23,12 @@ mod case;
 mod check;
 pub mod exec;
 mod inputs;
+mod lowered;
 
 use std::path::{Path, PathBuf};
 
 pub use case::{Case, Kind};
+pub use lowered::{Lowered, lower_all};
 
 /// The outcome of all tests under a folder.
 #[derive(Debug, Default)]

@@ -1,7 +1,9 @@
-//! FlattenBuffer: every access gets one index, the linear position from the buffer's first element.
+//! FlattenBuffer: every access gets one index, the linear position from the buffer's first element. The attribute `tir.flat` says so.
 //!
 //! Compact buffers are row-major; others say their strides. `(f // m) * m + f % m` is `f`, which undoes the split of fused axes.
 
+use pliant_ir::AttrValue;
+use pliant_ir::tir::func::FLAT;
 use pliant_ir::tir::{BinOp, Buffer, Expr, ExprData, PrimFunc, Stmt, StmtData, Ty};
 
 use crate::error::LowerError;
@@ -26,6 +28,7 @@ pub fn run(f: &mut PrimFunc) -> Result<(), LowerError> {
     let body = f.body;
     let body = ExprRewriter::new(&mut rule).stmt(f, body);
     f.body = stores(f, body, &mut error);
+    f.attrs.insert(FLAT.into(), AttrValue::Bool(true));
     error.map_or(Ok(()), Err)
 }
 

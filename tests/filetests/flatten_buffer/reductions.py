@@ -1,5 +1,4 @@
 # test opt --passes=LegalizeOps,LowerInitBlock,ConvertBlocksToLoops,FlattenBuffer,Simplify
-# no-parse: accesses by linear position are no script
 
 from pliant.script import ir as I, relax as R, tir as T
 
@@ -35,7 +34,7 @@ class Module:
 #
 #     @T.prim_func(private=True)
 #     def matmul(var_A: T.handle, var_B: T.handle, var_matmul: T.handle):
-#         T.func_attr({"tir.noalias": True})
+#         T.func_attr({"tir.noalias": True, "tir.flat": True})
 #         n = T.int64()
 #         m = T.int64()
 #         A = T.match_buffer(var_A, (n, m), "float32")
@@ -48,7 +47,7 @@ class Module:
 #
 #     @T.prim_func(private=True)
 #     def relu(var_A: T.handle, var_compute: T.handle):
-#         T.func_attr({"tir.noalias": True})
+#         T.func_attr({"tir.noalias": True, "tir.flat": True})
 #         n = T.int64()
 #         A = T.match_buffer(var_A, (n, 6), "float32")
 #         compute = T.match_buffer(var_compute, (n, 6), "float32")
@@ -57,7 +56,7 @@ class Module:
 #
 #     @T.prim_func(private=True)
 #     def exp(var_A: T.handle, var_compute: T.handle):
-#         T.func_attr({"tir.noalias": True})
+#         T.func_attr({"tir.noalias": True, "tir.flat": True})
 #         n = T.int64()
 #         m = T.int64()
 #         A = T.match_buffer(var_A, (n, m), "float32")
@@ -67,7 +66,7 @@ class Module:
 #
 #     @T.prim_func(private=True)
 #     def sum(var_A: T.handle, var_T_sum: T.handle):
-#         T.func_attr({"tir.noalias": True})
+#         T.func_attr({"tir.noalias": True, "tir.flat": True})
 #         n = T.int64()
 #         m = T.int64()
 #         A = T.match_buffer(var_A, (n, m), "float32")

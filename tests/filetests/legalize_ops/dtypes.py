@@ -1,5 +1,4 @@
 # test opt --passes=LegalizeOps,InlineInjective,CheckBounds,DefaultSchedule,LowerInitBlock,ConvertBlocksToLoops,UnrollLoop,FlattenBuffer,Simplify,VectorizeLoop,SimplifyVectors
-# no-parse: accesses by linear position are no script
 
 from pliant.script import ir as I, relax as R, tir as T
 
@@ -46,7 +45,7 @@ class Module:
 #
 #     @T.prim_func(private=True)
 #     def exp(var_A: T.handle, var_compute: T.handle):
-#         T.func_attr({"tir.noalias": True})
+#         T.func_attr({"tir.noalias": True, "tir.flat": True})
 #         n = T.int64()
 #         A = T.match_buffer(var_A, (n,), "float16")
 #         compute = T.match_buffer(var_compute, (n,), "float16")
@@ -58,7 +57,7 @@ class Module:
 #
 #     @T.prim_func(private=True)
 #     def multiply(var_A: T.handle, var_B: T.handle, var_T_multiply: T.handle):
-#         T.func_attr({"tir.noalias": True})
+#         T.func_attr({"tir.noalias": True, "tir.flat": True})
 #         n = T.int64()
 #         A = T.match_buffer(var_A, (n,), "bfloat16")
 #         B = T.match_buffer(var_B, (n,), "bfloat16")
@@ -74,7 +73,7 @@ class Module:
 #
 #     @T.prim_func(private=True)
 #     def add(var_A: T.handle, var_B: T.handle, var_T_add: T.handle):
-#         T.func_attr({"tir.noalias": True})
+#         T.func_attr({"tir.noalias": True, "tir.flat": True})
 #         n = T.int64()
 #         A = T.match_buffer(var_A, (n,), "int8")
 #         B = T.match_buffer(var_B, (n,), "int8")
@@ -90,7 +89,7 @@ class Module:
 #
 #     @T.prim_func(private=True)
 #     def astype(var_A: T.handle, var_compute: T.handle):
-#         T.func_attr({"tir.noalias": True})
+#         T.func_attr({"tir.noalias": True, "tir.flat": True})
 #         n = T.int64()
 #         A = T.match_buffer(var_A, (n,), "uint8")
 #         compute = T.match_buffer(var_compute, (n,), "float32")
@@ -102,7 +101,7 @@ class Module:
 #
 #     @T.prim_func(private=True)
 #     def astype1(var_A: T.handle, var_compute: T.handle):
-#         T.func_attr({"tir.noalias": True})
+#         T.func_attr({"tir.noalias": True, "tir.flat": True})
 #         n = T.int64()
 #         A = T.match_buffer(var_A, (n,), "float16")
 #         compute = T.match_buffer(var_compute, (n,), "float32")
@@ -114,7 +113,7 @@ class Module:
 #
 #     @T.prim_func(private=True)
 #     def where(var_A: T.handle, var_B: T.handle, var_C: T.handle, var_T_where: T.handle):
-#         T.func_attr({"tir.noalias": True})
+#         T.func_attr({"tir.noalias": True, "tir.flat": True})
 #         n = T.int64()
 #         A = T.match_buffer(var_A, (n,), "bool")
 #         B = T.match_buffer(var_B, (n,), "float32")
@@ -128,7 +127,7 @@ class Module:
 #
 #     @T.prim_func(private=True)
 #     def sum(var_A: T.handle, T_sum: T.Buffer((), "int8")):
-#         T.func_attr({"tir.noalias": True})
+#         T.func_attr({"tir.noalias": True, "tir.flat": True})
 #         n = T.int64()
 #         A = T.match_buffer(var_A, (n,), "int8")
 #         acc = T.alloc_buffer((16,), "int8", scope="local")

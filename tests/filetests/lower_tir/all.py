@@ -1,5 +1,4 @@
 # test opt --passes=LegalizeOps,InlineInjective,CheckBounds,DefaultSchedule,LowerInitBlock,ConvertBlocksToLoops,UnrollLoop,FlattenBuffer,Simplify,VectorizeLoop,SimplifyVectors
-# no-parse: accesses by linear position are no script
 
 from pliant.script import ir as I, relax as R, tir as T
 
@@ -35,7 +34,7 @@ class Module:
 #
 #     @T.prim_func(private=True)
 #     def matmul(var_A: T.handle, var_B: T.handle, var_matmul: T.handle):
-#         T.func_attr({"tir.noalias": True})
+#         T.func_attr({"tir.noalias": True, "tir.flat": True})
 #         n = T.int64()
 #         m = T.int64()
 #         A = T.match_buffer(var_A, (n, m), "float32")
@@ -45,7 +44,7 @@ class Module:
 #
 #     @T.prim_func(private=True)
 #     def relu(var_A: T.handle, var_compute: T.handle):
-#         T.func_attr({"tir.noalias": True})
+#         T.func_attr({"tir.noalias": True, "tir.flat": True})
 #         n = T.int64()
 #         A = T.match_buffer(var_A, (n, 6), "float32")
 #         compute = T.match_buffer(var_compute, (n, 6), "float32")
@@ -60,7 +59,7 @@ class Module:
 #
 #     @T.prim_func(private=True)
 #     def exp(var_A: T.handle, var_compute: T.handle):
-#         T.func_attr({"tir.noalias": True})
+#         T.func_attr({"tir.noalias": True, "tir.flat": True})
 #         n = T.int64()
 #         m = T.int64()
 #         A = T.match_buffer(var_A, (n, m), "float32")
@@ -76,7 +75,7 @@ class Module:
 #
 #     @T.prim_func(private=True)
 #     def sum(var_A: T.handle, var_T_sum: T.handle):
-#         T.func_attr({"tir.noalias": True})
+#         T.func_attr({"tir.noalias": True, "tir.flat": True})
 #         n = T.int64()
 #         m = T.int64()
 #         A = T.match_buffer(var_A, (n, m), "float32")

@@ -1,5 +1,4 @@
 # test opt --passes=LegalizeOps,InlineInjective,CheckBounds,DefaultSchedule,LowerInitBlock,ConvertBlocksToLoops,UnrollLoop,FlattenBuffer,Simplify,VectorizeLoop,SimplifyVectors
-# no-parse: accesses by linear position are no script
 
 from pliant.script import ir as I, relax as R, tir as T
 
@@ -35,7 +34,7 @@ class Module:
 #
 #     @T.prim_func(private=True)
 #     def softmax(var_A: T.handle, var_T_softmax_norm: T.handle):
-#         T.func_attr({"tir.noalias": True})
+#         T.func_attr({"tir.noalias": True, "tir.flat": True})
 #         n = T.int64()
 #         m = T.int64()
 #         A = T.match_buffer(var_A, (n, m), "float32")
@@ -81,7 +80,7 @@ class Module:
 #
 #     @T.prim_func(private=True)
 #     def permute_dims(var_A: T.handle, var_T_transpose: T.handle):
-#         T.func_attr({"tir.noalias": True})
+#         T.func_attr({"tir.noalias": True, "tir.flat": True})
 #         n = T.int64()
 #         m = T.int64()
 #         A = T.match_buffer(var_A, (n, m), "float32")
@@ -95,7 +94,7 @@ class Module:
 #
 #     @T.prim_func(private=True)
 #     def concat(var_A: T.handle, var_B: T.handle, var_T_concat: T.handle):
-#         T.func_attr({"tir.noalias": True})
+#         T.func_attr({"tir.noalias": True, "tir.flat": True})
 #         m = T.int64()
 #         n = T.int64()
 #         A = T.match_buffer(var_A, (m, n), "float32")

@@ -12,7 +12,10 @@ use super::buffer::{Buffer, BufferData};
 use super::expr::{BinOp, Expr, ExprData, Ty, Var, VarData, VarTy};
 use super::intrin::{Intrin, IntrinResult};
 use super::stmt::{Stmt, StmtData};
-use crate::attrs::FuncAttrs;
+use crate::attrs::{AttrValue, FuncAttrs};
+
+/// The attribute of functions in which every access has one index, the linear position from the buffer's first element.
+pub const FLAT: &str = "tir.flat";
 
 /// A parameter is a variable: a handle that `buffer_map` binds to a buffer, or a scalar.
 pub type Param = Var;
@@ -68,6 +71,11 @@ impl PrimFunc {
             expr_ids: FxHashMap::default(),
             stmts,
         }
+    }
+
+    /// Whether every access has one index, the linear position, whatever the rank of the buffer ([`FLAT`]).
+    pub fn is_flat(&self) -> bool {
+        matches!(self.attrs.get(FLAT), Some(AttrValue::Bool(true)))
     }
 
     // ---- variables and parameters ----

@@ -11,9 +11,10 @@
 //! - The body of a block with axes does not use the variables of loops around the block (PL0310).
 //!
 //! # Types
-//! - An access has one index per dim, or one index alone: the linear position, in lowered code (PL0304); indices,
-//!   sizes and bounds are scalar integers, an index may be a vector of them; conditions are bool (PL0305). A loop variable, its first value and its number of turns are of one
-//!   type; so are an axis and its binding (PL0310).
+//! - An access has one index per dim; in a function with the attribute `tir.flat`, one index alone, the linear position
+//!   (PL0304). Indices, sizes and bounds are scalar integers, an index may be a vector of them; conditions are bool
+//!   (PL0305). A loop variable, its first value and its number of turns are of one type; so are an axis and its
+//!   binding (PL0310).
 //! - The operands of an operator are of one type (PL0306); a stored value is of the buffer's element type, with as
 //!   many lanes as the indices (PL0307); a let's value is of its variable's type (PL0313). Intrinsics take the
 //!   operands of their table (PL0308). Constants fit their type (PL0317).
@@ -387,9 +388,13 @@ impl Verifier<'_> {
     fn index_types(&mut self, b: Buffer, indices: &[Expr]) -> u16 {
         let f = self.f;
         let (name, rank) = (f.buffer(b).name.clone(), f.buffer(b).shape.len());
-        // One index alone is the linear position in a flattened buffer.
-        if indices.len() != rank && indices.len() != 1 {
-            let n = indices.len();
+        let n = indices.len();
+        if f.is_flat() && n != 1 {
+            self.error(
+                codes::PL0304,
+                format!("'{name}' is accessed with {n} indices in a function of linear accesses"),
+            );
+        } else if !f.is_flat() && n != rank {
             self.error(
                 codes::PL0304,
                 format!("'{name}' has {rank} dims and is accessed with {n} indices"),

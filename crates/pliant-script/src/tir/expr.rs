@@ -412,7 +412,8 @@ impl<'s> PrimParser<'_, 's> {
         }
     }
 
-    /// The indices of an access, one per dim. A slice of constant extent is a vector.
+    /// The indices of an access: one per dim, or one linear position in functions that say so. A slice of constant
+    /// extent is a vector.
     pub(super) fn indices(
         &mut self,
         b: Buffer,
@@ -423,7 +424,12 @@ impl<'s> PrimParser<'_, 's> {
             ExprKind::Tuple(items) => items.as_slice(),
             _ => std::slice::from_ref(index),
         };
-        self.check_rank(b, items.len(), range)?;
+        if !self.f.is_flat() {
+            self.check_rank(b, items.len(), range)?;
+        } else if items.len() != 1 {
+            let message = format!("{} indices in a function of linear accesses", items.len());
+            return Err(self.error(Kind::Type, range, message));
+        }
         let mut out = Vec::with_capacity(items.len());
         for item in items {
             let ExprKind::Slice(..) = item.kind else {

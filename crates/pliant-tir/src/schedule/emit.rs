@@ -8,7 +8,7 @@ use pliant_ir::tir::{
 use pliant_tensor::DType;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::group::{product, row_loop, serial};
+use super::group::{divide, product, row_loop, serial};
 use super::plain::scalar_nest;
 use super::stage::{Axis, Body, Init, Reduction, Stage, is_var};
 use crate::inline::cost;
@@ -279,8 +279,8 @@ fn fuse(f: &mut PrimFunc, s: &Stage, n: usize) -> Stage {
         if i == 0 {
             map.insert(a.var, rest);
         } else {
-            map.insert(a.var, f.binary(BinOp::FloorMod, rest, a.extent));
-            rest = f.binary(BinOp::FloorDiv, rest, a.extent);
+            map.insert(a.var, divide(f, BinOp::FloorMod, rest, a.extent));
+            rest = divide(f, BinOp::FloorDiv, rest, a.extent);
         }
     }
     let extents: Vec<Expr> = s.axes[at..].iter().map(|a| a.extent).collect();

@@ -1,0 +1,89 @@
+//! Lowered loop functions: what each pass of the default pipeline makes of the loop functions of a test is well-formed,
+//! and prints as script that parses back to the same.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use pliant_diag::{Diagnostic, SourceFile, SourceMap};
+use pliant_ir::tir::PrimFunc;
+use pliant_ir::verify::verify_module;
+use pliant_ir::{BaseFunc, IRModule};
+use pliant_pass::{PassContext, Sequential};
+use pliant_script::NoHost;
+
+use crate::check::round_trip;
+use crate::{Case, collect};
+
+/// The outcome of lowering the tests under a folder.
+#[derive(Debug, Default)]
+pub struct Lowered {
+    /// How many loop functions were lowered.
+    pub functions: usize,
+    /// Their script.
+    pub text: String,
+    /// Each failure, with its file.
+    pub failed: Vec<String>,
+}
+
+/// Lowers the loop functions of every test that is a valid module, those of its operators included; verifies, prints and
+/// parses what each pass makes.
+///
+/// # Errors
+/// A folder or file that cannot be read.
+pub fn lower_all(root: &Path) -> std::io::Result<Lowered> {
+    let mut files = Vec::new();
+    collect(root, &mut files)?;
+    files.sort();
+    let mut out = Lowered::default();
+    for file in files {
+        let text = std::fs::read_to_string(&file)?;
+        let Some(module) = module(&file, &text) else { continue };
+        match lower(&module) {
+            Ok((n, text)) => {
+                out.functions += n;
+                out.text.push_str(&text);
+            }
+            Err(message) => out.failed.push(format!("{}: {message}", file.display())),
+        }
+    }
+    Ok(out)
+}
+
+/// The module of a test, with loop functions for its operators; nothing where the test is about errors.
+fn module(file: &Path, text: &str) -> Option<IRModule> {
+    let case = Case::parse(file, text).ok()?;
+    let mut sources = SourceMap::new();
+    let (name, text) = (case.name.as_str().into(), case.script.as_str().into());
+    let file = sources.add(SourceFile { name, text, first_line: 1, dedent: 0 });
+    let ops = pliant_ops::registry();
+    let (parsed, found) = pliant_script::parse(&case.script, file, &NoHost, ops);
+    let module = parsed.map(pliant_script::Parsed::into_module)?;
+    if found.iter().chain(&verify_module(&module, ops)).any(Diagnostic::is_error) {
+        return None;
+    }
+    let pass = (pliant_opt::passes::find("LegalizeOps")?.make)();
+    Sequential::new("lowered", vec![pass]).run_each(module, &PassContext::new(ops)).ok()
+}
+
+/// Lowers the loop functions of a module and checks them after each pass: how many there are, and their script.
+fn lower(module: &IRModule) -> Result<(usize, String), String> {
+    let mut stages: Vec<(&'static str, IRModule)> =
+        pliant_tir::PASSES.iter().map(|p| (p.name, IRModule::new())).collect();
+    for (name, f) in module.prim_funcs() {
+        let mut at = 0;
+        let mut observe = |_: &'static str, f: &PrimFunc| {
+            stages[at].1.insert(name.clone(), BaseFunc::Prim(Arc::new(f.clone())));
+            at += 1;
+        };
+        pliant_tir::lower_observed(f, &mut observe).map_err(|e| format!("'{name}': {e}"))?;
+    }
+    let mut text = String::new();
+    for (pass, stage) in &stages {
+        let found = verify_module(stage, pliant_ops::registry());
+        if let Some(d) = found.iter().find(|d| d.is_error()) {
+            return Err(format!("not well-formed after {pass}: {d}"));
+        }
+        text = round_trip(stage).map_err(|e| format!("after {pass}: {e}"))?;
+    }
+    Ok((module.prim_funcs().count(), text))
+}

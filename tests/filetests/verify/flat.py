@@ -1,0 +1,20 @@
+# test verify
+
+from pliant.script import ir as I, tir as T
+
+
+@I.ir_module
+class Module:
+    @T.prim_func
+    def plain(A: T.Buffer((4, 8), "float32")):
+        A[5] = T.float32(0.0)  # error: PL0107 buffer 'A' has 2 dims, but 1 indices are given
+
+    @T.prim_func
+    def flat(A: T.Buffer((4, 8), "float32")):
+        T.func_attr({"tir.flat": True})
+        A[1, 2] = T.float32(0.0)  # error: PL0107 2 indices in a function of linear accesses
+
+    @T.prim_func
+    def not_flat(A: T.Buffer((4, 8), "float32")):
+        T.func_attr({"tir.flat": False})
+        A[5] = T.float32(0.0)  # error: PL0107 buffer 'A' has 2 dims, but 1 indices are given
