@@ -11,7 +11,7 @@ use pliant_pass::{PassContext, PassError, Sequential};
 use pliant_script::NoHost;
 
 use crate::case::{Case, Expected, Kind};
-use crate::exec;
+use crate::{compiled, exec};
 
 /// Does what the header says; the text that the expectation is compared with.
 pub(crate) fn check(case: &Case) -> Result<String, String> {
@@ -36,7 +36,11 @@ pub(crate) fn check(case: &Case) -> Result<String, String> {
         }
         Kind::Run => {
             no_errors_expected(case)?;
-            exec::digest(&module)
+            let text = exec::digest(&module)?;
+            if case.execute {
+                compiled::compare(&module)?;
+            }
+            Ok(text)
         }
         Kind::Opt(passes) => optimise(case, module, passes, &sources),
     }
@@ -98,6 +102,7 @@ fn optimise(
     let text = round_trip(&after)?;
     if case.execute {
         exec::compare(&before, &after)?;
+        compiled::compare(&before)?;
     }
     Ok(text)
 }

@@ -14,7 +14,7 @@ use crate::inputs::Maker;
 pub const SIZES: [i64; 8] = [0, 1, 2, 3, 7, 8, 31, 64];
 
 /// The inputs of round `k`: the first symbol of a function is `SIZES[k]`, the others are other sizes.
-fn inputs(f: &Function, k: usize) -> Option<(Vec<Value>, String)> {
+pub(crate) fn inputs(f: &Function, k: usize) -> Option<(Vec<Value>, String)> {
     let value = |i: usize| SIZES[(k + 3 * i) % SIZES.len()];
     let vars: FxHashMap<_, i64> = f.syms.vars().enumerate().map(|(i, v)| (v, value(i))).collect();
     let sizes = |v| vars.get(&v).copied();
@@ -34,7 +34,7 @@ fn inputs(f: &Function, k: usize) -> Option<(Vec<Value>, String)> {
 }
 
 /// The arguments once more, so that no run sees what another has written.
-fn fresh(args: &[Value]) -> Result<Vec<Value>, String> {
+pub(crate) fn fresh(args: &[Value]) -> Result<Vec<Value>, String> {
     args.iter()
         .map(|v| {
             Ok(match v {
@@ -46,7 +46,7 @@ fn fresh(args: &[Value]) -> Result<Vec<Value>, String> {
         .collect()
 }
 
-fn public(module: &IRModule) -> impl Iterator<Item = (&str, &Function)> {
+pub(crate) fn public(module: &IRModule) -> impl Iterator<Item = (&str, &Function)> {
     module.relax_funcs().filter(|(_, f)| !f.private).map(|(name, f)| (&**name, &**f))
 }
 
@@ -94,7 +94,7 @@ fn full(e: &InterpError) -> String {
 }
 
 /// Whether two results are the same: integers exactly, floats up to the rounding of their type.
-fn same(a: &Value, b: &Value, what: &str) -> Result<(), String> {
+pub(crate) fn same(a: &Value, b: &Value, what: &str) -> Result<(), String> {
     match (a, b) {
         (Value::Tensor(a), Value::Tensor(b)) => same_tensor(a, b, what),
         (Value::Tuple(a), Value::Tuple(b)) if a.len() == b.len() => a

@@ -17,10 +17,12 @@
 //!
 //! Every module that an `opt` test makes is verified, printed, parsed back and compared; and every public graph
 //! function is executed before and after the passes, by the interpreter, with symbols at [`exec::SIZES`] and the same
-//! inputs, and the results compared.
+//! inputs, and the results compared. The script of an `opt` or `run` test is also compiled as a whole, and the machine
+//! code compared with the interpreter at the same sizes.
 
 mod case;
 mod check;
+mod compiled;
 pub mod exec;
 mod inputs;
 mod lowered;
