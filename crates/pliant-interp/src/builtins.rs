@@ -125,6 +125,10 @@ pub(crate) fn condition(value: &Value) -> Result<bool> {
     }
 }
 
+/// Builtins that may be called without `vm.builtin.` in front.
+pub(crate) const OLDEST: &[&str] =
+    &["alloc_shape_heap", "free_storage", "free_tensor", "load_shape", "store_shape"];
+
 /// Calls a builtin; `None` where there is none of that name.
 pub(crate) fn call(m: &mut Machine<'_>, name: &str, args: &[Value]) -> Option<Result<Value>> {
     let name = name.strip_prefix("vm.builtin.")?;
@@ -152,7 +156,9 @@ pub(crate) fn call(m: &mut Machine<'_>, name: &str, args: &[Value]) -> Option<Re
         "make_tuple" => Ok(Value::Tuple(args.into())),
         "match_prim_value" => unit(match_prim(a)),
         "match_shape" => unit(match_shape(a)),
-        "null_value" | "kill_object" => Ok(Value::None),
+        "null_value" | "kill_object" | "free_tensor" | "free_storage" => Ok(Value::None),
+        "store_shape" => unit(store_shape(a)),
+        "load_shape" => load_shape(a),
         "read_if_cond" => a.value(0).and_then(condition).map(Value::Bool),
         "reshape" => reshape(a),
         "shape_of" => a.tensor(0).map(|t| Value::shape(t.shape())),
@@ -221,14 +227,14 @@ fn print(a: Args<'_>) -> Result<Value> {
     Ok(Value::unit())
 }
 
-/// `assert_op(condition, values.., format)`.
+/// `assert_op(condition, format, values..)`.
 fn assert_op(a: Args<'_>) -> Result<Value> {
     if condition(a.value(0)?)? {
         return Ok(Value::unit());
     }
-    let format = a.text(a.0.len() - 1);
-    let text = if format.is_empty() { "an assertion of the program failed" } else { format };
-    Err(InterpError::check(text))
+    let format = a.text(1);
+    let colon = if format.is_empty() { "" } else { ": " };
+    Err(InterpError::check(format!("an assertion of the program failed{colon}{format}")))
 }
 
 // ---- checks of kinds ----
@@ -323,6 +329,26 @@ fn must_equal(a: Args<'_>, context: usize, line: usize, code: i64, want: i64, is
     let expr = if code != 3 || expr.is_empty() { String::new() } else { format!("{expr} = ") };
     let origin = if origin.is_empty() { String::new() } else { format!(" (from {origin})") };
     format!("must equal {expr}{want}{origin}, but is {is}")
+}
+
+/// `store_shape(value, heap, slots..)`.
+fn store_shape(a: Args<'_>) -> Result<()> {
+    let dims = match a.value(0)? {
+        Value::Tensor(t) => t.shape(),
+        _ => a.shape(0)?,
+    };
+    let slots = a.0.len().saturating_sub(2);
+    if dims.len() != slots {
+        let text = format!("a shape of {} dims is stored in {slots} slots", dims.len());
+        return Err(InterpError::check(text));
+    }
+    dims.iter().enumerate().try_for_each(|(i, &dim)| a.store(1, a.int(i + 2)?, dim))
+}
+
+/// `load_shape(heap, slots..)`.
+fn load_shape(a: Args<'_>) -> Result<Value> {
+    let dims: Result<Vec<i64>> = (1..a.0.len()).map(|i| a.load(0, a.int(i)?)).collect();
+    Ok(Value::shape(&dims?))
 }
 
 /// `match_shape(value, heap, n, (code, operand) * n, context)`.

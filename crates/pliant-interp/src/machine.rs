@@ -176,6 +176,10 @@ impl<'a> Machine<'a> {
             )),
             // Lowered modules call their own functions by name, too.
             None if self.module.get(name).is_some() => self.call_global(name, args),
+            // Programs of 2022 call these builtins by their names alone.
+            None if builtins::OLDEST.contains(&name) => {
+                self.call_packed(&format!("vm.builtin.{name}"), args)
+            }
             None => Err(InterpError::new(
                 ErrorKind::Packed,
                 format!("packed function '{name}' is not registered"),

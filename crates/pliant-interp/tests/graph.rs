@@ -381,7 +381,29 @@ def main(ok: R.Tensor((), dtype="bool")) -> R.Tuple:
 "#;
     run_script(text, &[bools(&[], &[true])]).unwrap();
     let error = run_script(text, &[bools(&[], &[false])]).unwrap_err();
-    assert_eq!((error.kind, error.message.as_str()), (ErrorKind::Check, "not ok"));
+    let text = "an assertion of the program failed: not ok";
+    assert_eq!((error.kind, error.message.as_str()), (ErrorKind::Check, text));
+}
+
+#[test]
+fn programs_keep_shapes_in_a_heap() {
+    let text = r#"
+@R.function(pure=False)
+def main(x: R.Tensor(ndim=2, dtype="float32")):
+    heap = relax.runtime.builtin.alloc_heap(3)
+    relax.runtime.builtin.store_shape(x.shape, heap, 2, 0)
+    sh = relax.runtime.builtin.load_shape(heap, 0, 2)
+    sh1 = R.call_packed("load_shape", heap, 2)
+    R.call_packed("free_tensor", heap)
+    return (sh, sh1)
+"#;
+    for n in [0, 1, 2, 7] {
+        let x = f32s(&[n, 3], &vec![0.0; 3 * n as usize]);
+        let out = run_script(text, &[x]).unwrap();
+        let shapes: Vec<&[i64]> =
+            out.as_tuple().unwrap().iter().map(|s| s.as_shape().unwrap()).collect();
+        assert_eq!(shapes, [&[3, n][..], &[n][..]]);
+    }
 }
 
 #[test]

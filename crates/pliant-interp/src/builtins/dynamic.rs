@@ -43,17 +43,18 @@ pub(super) fn nonzero(m: &Machine<'_>, a: Args<'_>) -> Result<Value> {
     let t = a.tensor(0)?;
     let (shape, rank) = (t.shape(), t.ndim());
     let mut rows = vec![Vec::new(); rank];
+    let mut count = 0;
     for (i, value) in elements(t)?.iter().enumerate() {
         if matches!(value, Val::Int(0)) || matches!(value, Val::Float(v) if *v == 0.0) {
             continue;
         }
+        count += 1;
         let mut rest = i as i64;
         for d in (0..rank).rev() {
             rows[d].push(Val::Int(rest % shape[d]));
             rest /= shape[d];
         }
     }
-    let count = rows.first().map_or(0, Vec::len) as i64;
     tensor_of(m, &[rank as i64, count], DType::Int64, &rows.concat())
 }
 
@@ -85,11 +86,16 @@ pub(super) fn unique(m: &Machine<'_>, a: Args<'_>) -> Result<Value> {
     };
     let mut places: Vec<i64> = (0..len).collect();
     places.sort_by(|&x, &y| compare(x, y).then(x.cmp(&y)));
+    // As in NumPy, NaN is equal to NaN as an element, but not as a part of a slice.
+    let is_nan = |v: &Val| matches!(v, Val::Float(v) if v.is_nan());
+    let has_nan = |i| (0..outer).any(|o| (0..inner).any(|k| is_nan(at(o, i, k))));
+    let nan_differs = shape.len() > 1;
+    let same = |a: i64, b: i64| compare(a, b).is_eq() && !(nan_differs && has_nan(a));
     // Of equal slices, the first stands for all.
     let mut groups: Vec<Vec<i64>> = Vec::new();
     for i in places {
         match groups.last_mut() {
-            Some(group) if compare(group[0], i).is_eq() => group.push(i),
+            Some(group) if same(group[0], i) => group.push(i),
             _ => groups.push(vec![i]),
         }
     }

@@ -38,6 +38,9 @@ const NO_VALUE: &[&str] = &[
     "relax.memory.kill_tensor",
     "relax.vm.alloc_storage",
     "relax.vm.alloc_tensor",
+    "relax.vm.alloc_shape_heap",
+    "relax.vm.store_shape",
+    "relax.vm.load_shape",
     "relax.vm.kill_object",
     "relax.vm.call_tir_dyn",
 ];

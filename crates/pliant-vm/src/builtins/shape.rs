@@ -189,7 +189,7 @@ pub(super) fn store_shape(args: Args<'_>) -> Result<Value, VmError> {
     for (i, &dim) in dims.iter().enumerate() {
         heap.store(args.int(i + 2)?, dim)?;
     }
-    Ok(Value::None)
+    Ok(Value::tuple([]))
 }
 
 /// `load_shape(heap, slots..)`: the shape of what stands in those slots.

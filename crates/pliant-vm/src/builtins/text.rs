@@ -1,4 +1,4 @@
-//! Builtins that write values as text: prints and assertions of a program.
+//! Builtins that write values as text: prints and assertions of a program. They return the empty tuple.
 
 use std::io::Write;
 
@@ -20,13 +20,13 @@ pub(super) fn print(args: Args<'_>) -> Result<Value, VmError> {
     line.push('\n');
     let mut out = std::io::stdout().lock();
     out.write_all(line.as_bytes()).and_then(|()| out.flush()).map_err(VmError::external)?;
-    Ok(Value::None)
+    Ok(Value::tuple([]))
 }
 
 /// `assert_op(condition, format, values..)`: fails unless the bool scalar holds, with the format's text.
 pub(super) fn assert_op(args: Args<'_>) -> Result<Value, VmError> {
     if condition(args.value(0)?)? {
-        return Ok(Value::None);
+        return Ok(Value::tuple([]));
     }
     let text = if args.len() > 1 { text(&args, 1, ", ")? } else { String::new() };
     Err(VmError::Check(match text.is_empty() {
