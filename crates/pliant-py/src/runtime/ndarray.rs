@@ -122,7 +122,7 @@ impl NDArray {
             return Err(Error::Value("a CPU tensor has no stream".into()));
         }
         if dl_device.is_some_and(|d| d.0 != pliant_tensor::DL_CPU) {
-            return Err(PyErr::from(PyBufferError::new_err("the tensor is on the CPU")).into());
+            return Err(PyBufferError::new_err("the tensor is on the CPU").into());
         }
         let versioned = max_version.is_some_and(|v| v.0 >= 1);
         if copy == Some(true) {

@@ -283,10 +283,9 @@ fn binary_op<'py>(
         ));
     }
     if matches!(op, BinOp::FloorDiv | BinOp::FloorMod) && b.is_const(0) {
-        return Err(PyErr::from(pyo3::exceptions::PyZeroDivisionError::new_err(
-            "division of an expression by zero",
-        ))
-        .into());
+        let error =
+            pyo3::exceptions::PyZeroDivisionError::new_err("division of an expression by zero");
+        return Err(error.into());
     }
     Ok(wrap(py, te::binary(op, a, b))?)
 }

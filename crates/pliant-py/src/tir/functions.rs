@@ -41,7 +41,7 @@ pub fn tir_binary<'py>(
     if divides && !y.ty().dtype.is_float() && y.is_const(0) {
         let error =
             pyo3::exceptions::PyZeroDivisionError::new_err("division of an expression by zero");
-        return Err(PyErr::from(error).into());
+        return Err(error.into());
     }
     Ok(wrap(a.py(), te::binary(op, &x, &y))?)
 }
