@@ -39,6 +39,8 @@ pub struct Case {
     pub errors: Vec<Expected>,
     /// Whether the module is executed.
     pub execute: bool,
+    /// A part of the message with which the module does not compile.
+    pub refusal: Option<String>,
     /// A part of the message with which the test fails for now.
     pub known_bug: Option<String>,
     /// The expectation.
@@ -72,8 +74,10 @@ impl Case {
         let comments: Vec<&str> =
             script.lines().skip(1).take_while(|l| l.starts_with('#') || l.is_empty()).collect();
         let execute = !comments.iter().any(|l| l.starts_with("# no-run"));
-        let bug = comments.iter().find_map(|l| l.strip_prefix("# known-bug:"));
-        let known_bug = bug.map(|b| b.trim().to_string());
+        let note = |key: &str| {
+            comments.iter().find_map(|l| l.strip_prefix(key)).map(|text| text.trim().to_string())
+        };
+        let (refusal, known_bug) = (note("# no-compile:"), note("# known-bug:"));
         let mut errors = Vec::new();
         for line in &comments {
             if let Some(text) = line.strip_prefix("# fails:") {
@@ -86,7 +90,7 @@ impl Case {
             }
         }
         let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
-        Ok(Case { name, kind, script, errors, execute, known_bug, expect })
+        Ok(Case { name, kind, script, errors, execute, refusal, known_bug, expect })
     }
 
     /// The file's text with another expectation.

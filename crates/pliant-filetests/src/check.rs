@@ -32,13 +32,16 @@ pub(crate) fn check(case: &Case) -> Result<String, String> {
         Kind::Verify => Err("the script was accepted, but must be refused".into()),
         Kind::Print => {
             no_errors_expected(case)?;
+            if case.execute {
+                compiled::compare(&module, case.refusal.as_deref())?;
+            }
             round_trip(&module)
         }
         Kind::Run => {
             no_errors_expected(case)?;
             let text = exec::digest(&module)?;
             if case.execute {
-                compiled::compare(&module)?;
+                compiled::compare(&module, case.refusal.as_deref())?;
             }
             Ok(text)
         }
@@ -102,7 +105,7 @@ fn optimise(
     let text = round_trip(&after)?;
     if case.execute {
         exec::compare(&before, &after)?;
-        compiled::compare(&before)?;
+        compiled::compare(&before, case.refusal.as_deref())?;
     }
     Ok(text)
 }

@@ -10,7 +10,7 @@ use pliant_ir::relax::{
 };
 use pliant_ir::tir::{self, BinOp, ForKind, Intrin, PrimFunc, StmtData, Ty, VarTy};
 use pliant_ir::verify::verify_module;
-use pliant_ir::{Attrs, DType, IRModule};
+use pliant_ir::{AttrValue, Attrs, DType, IRModule};
 
 fn codes(list: &[Diagnostic]) -> Vec<&str> {
     list.iter().map(|d| d.code).collect()
@@ -358,6 +358,22 @@ fn types_of_loop_functions() {
         f.store(a, &[n], v)
     });
     assert_eq!(rank, [codes::PL0304]);
+    let linear = |flat: bool, indices: usize| {
+        tir_codes({
+            let mut f = PrimFunc::new();
+            let four = f.int(4);
+            let a = f.compact_buffer("A", vec![four, four], DType::Float32);
+            f.add_buffer_param("a", a);
+            let (zero, value) = (f.int(0), f.const_of(1.0, DType::Float32));
+            f.body = f.store(a, &vec![zero; indices], value);
+            f.attrs.insert(pliant_ir::tir::func::FLAT.into(), AttrValue::Bool(flat));
+            f
+        })
+    };
+    assert_eq!(linear(true, 1), [""; 0]);
+    assert_eq!(linear(false, 2), [""; 0]);
+    assert_eq!(linear(true, 2), [codes::PL0304]);
+    assert_eq!(linear(false, 1), [codes::PL0304]);
     let store = with_body(|f, n, a| f.store(a, &[n], n));
     assert_eq!(store, [codes::PL0307]);
     let mixed = with_body(|f, n, a| {

@@ -1,4 +1,5 @@
 # test print
+# no-compile: the local function 'inner' is not supported
 
 from pliant.script import ir as I, relax as R, tir as T
 
