@@ -133,7 +133,10 @@ impl Rewriter {
         call_args.extend(&new_dests);
         call_args.extend(sizes.iter().map(|&s| func.int_value(s, DType::Int64)));
         let unit = unit_ty(func);
-        let call = func.call(Callee::Expr(callee), &call_args, Attrs::default(), &[], unit);
+        // A packed function's type says nothing of its result, so the call states that there is none.
+        let is_packed = matches!(func.expr(callee), ExprData::Extern(_));
+        let stated: &[Type] = if is_packed { &[unit] } else { &[] };
+        let call = func.call(Callee::Expr(callee), &call_args, Attrs::default(), stated, unit);
         self.namer(func).bind(func, "_", call, out);
         match dests[..] {
             [one] if single && overwrites => out.push(Binding::bind(binding.var, one)),

@@ -2,7 +2,8 @@
 //!
 //! Python handles signals on its main thread only, between bytecodes, and that thread is inside the machine. So a
 //! watcher thread asks each running machine, a few times a second, to call back into Python from the thread that
-//! runs it; there pending signals are handled, and what a handler raises stops the run.
+//! runs it; there pending signals are handled, and what a handler raises stops the run. A machine calls back between
+//! instructions only: for one that stays inside a kernel, the watcher listens for Ctrl-C itself and stops the kernel.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
@@ -12,9 +13,13 @@ use std::time::Duration;
 use pliant_vm::VirtualMachine;
 use pyo3::prelude::*;
 
+use super::sigint;
+
 const TICK: Duration = Duration::from_millis(50);
 /// Ticks without a run after which the watcher sleeps until it is woken.
 const IDLE_TICKS: u32 = 40;
+/// Ticks that machines are busy before the watcher listens for Ctrl-C itself.
+const LONG_TICKS: u32 = 3;
 
 static WATCHED: Mutex<Vec<(VirtualMachine, Weak<Activity>)>> = Mutex::new(Vec::new());
 static ASLEEP: AtomicBool = AtomicBool::new(false);
@@ -84,25 +89,44 @@ fn wake() {
 }
 
 fn watch() {
-    let mut idle = 0;
+    let (mut idle, mut busy) = (0, 0);
     loop {
         thread::sleep(TICK);
+        let stop = sigint::arrived();
         let watched = WATCHED.lock().unwrap_or_else(PoisonError::into_inner);
         let mut active = false;
         for (vm, activity) in watched.iter() {
             if activity.upgrade().is_some_and(|a| a.0.load(Ordering::Relaxed) > 0) {
                 active = true;
                 vm.request_poll();
+                if stop {
+                    vm.interrupt();
+                }
             }
         }
         drop(watched);
-        idle = if active { 0 } else { idle + 1 };
+        (idle, busy) = if active { (0, busy + 1) } else { (idle + 1, 0) };
+        if busy == LONG_TICKS && default_handler() {
+            sigint::listen();
+        } else if busy == 0 {
+            sigint::stop_listening();
+        }
         if idle >= IDLE_TICKS {
             idle = 0;
             ASLEEP.store(true, Ordering::Relaxed);
             thread::park();
         }
     }
+}
+
+/// Whether Ctrl-C raises `KeyboardInterrupt`: a handler of the user's may well let the run go on.
+fn default_handler() -> bool {
+    let is_default = |py: Python<'_>| -> PyResult<bool> {
+        let signal = py.import("signal")?;
+        let handler = signal.call_method1("getsignal", (signal.getattr("SIGINT")?,))?;
+        Ok(handler.is(&signal.getattr("default_int_handler")?))
+    };
+    Python::try_attach(|py| is_default(py).unwrap_or(false)).unwrap_or(false)
 }
 
 /// Handles pending signals; whether to stop.
@@ -122,8 +146,10 @@ pub fn poll_signals() -> bool {
     poll()
 }
 
-/// What a signal handler raised during the run that was just interrupted, else `KeyboardInterrupt`.
+/// What a signal handler raised during the run that was just interrupted, else `KeyboardInterrupt`. A signal that is still
+/// pending is handled now, so that it does not raise a second time.
 pub fn take_raised() -> PyErr {
     let raised = RAISED.with_borrow_mut(Option::take);
-    raised.unwrap_or_else(|| pyo3::exceptions::PyKeyboardInterrupt::new_err(()))
+    let pending = || Python::try_attach(|py| py.check_signals().err()).flatten();
+    raised.or_else(pending).unwrap_or_else(|| pyo3::exceptions::PyKeyboardInterrupt::new_err(()))
 }

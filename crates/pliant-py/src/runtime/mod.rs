@@ -10,4 +10,5 @@ pub mod machine;
 pub mod ndarray;
 pub mod packed;
 pub mod shape;
+mod sigint;
 pub mod value;

@@ -437,6 +437,9 @@ impl<'s> FuncParser<'_, 's> {
         let ty_args = self.packed_types(call)?;
         // A keyword of a builtin of the machine names an operand: its operands have an order only.
         let builtin = self.is_machine_builtin(callee);
+        if !builtin {
+            self.check_keywords("R.call_packed", call, TYPE_KEYWORDS)?;
+        }
         // Programs of 2022 call packed functions in dataflow blocks, which promises that they are pure.
         if self.b.in_dataflow() && ty_args.is_empty() && !self.discarded {
             let any = self.intern(TypeData::Any);
@@ -445,14 +448,9 @@ impl<'s> FuncParser<'_, 's> {
             return self.special(CALL_PURE_PACKED, &operands, &[any], e.range);
         }
         self.effect("R.call_packed", e.range)?;
-        let mut attrs = Attrs::default();
         for k in call.keywords.iter().filter(|k| !TYPE_KEYWORDS.contains(&k.name)) {
             let val = self.value(&k.value)?;
-            if builtin {
-                args.push(self.operand(val, None, k.value.range)?);
-            } else {
-                attrs.set(k.name, self.attr(&val, k.value.range)?);
-            }
+            args.push(self.operand(val, None, k.value.range)?);
         }
         let ty = match self.stated_type(&ty_args) {
             Some(ty) => ty,
@@ -461,7 +459,7 @@ impl<'s> FuncParser<'_, 's> {
         self.b.set_span(self.cx.span(e.range));
         let args: Vec<IrExpr> = args.iter().map(|&a| self.b.operand(a)).collect();
         let callee = pliant_ir::relax::Callee::Expr(callee);
-        Ok(self.b.func_mut().call(callee, &args, attrs, &ty_args, ty))
+        Ok(self.b.func_mut().call(callee, &args, Attrs::default(), &ty_args, ty))
     }
 
     fn call_pure_packed(&mut self, e: &Expr<'s>, call: &Call<'s>) -> Res<IrExpr> {

@@ -1,0 +1,114 @@
+//! The arrival of Ctrl-C, seen from any thread.
+//!
+//! Python notes a signal in its C handler and acts on it later, on the main thread. While that thread is inside one long
+//! kernel it cannot act, so for the time of such a run this module puts a handler of its own before Python's: it notes the
+//! arrival and passes the signal on. The watcher then stops the kernel through the machine's interrupt flag.
+
+#[cfg(unix)]
+pub use unix::{arrived, listen, stop_listening};
+
+#[cfg(not(unix))]
+pub use elsewhere::{arrived, listen, stop_listening};
+
+#[cfg(unix)]
+mod unix {
+    use std::mem::{MaybeUninit, transmute};
+    use std::ptr;
+    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+    use libc::{SA_SIGINFO, SIG_DFL, SIG_IGN, SIGINT, c_int, c_void, sigaction, siginfo_t};
+
+    static ARRIVED: AtomicBool = AtomicBool::new(false);
+    static LISTENING: AtomicBool = AtomicBool::new(false);
+    /// The handler that ours stands before: its address, and whether it takes the signal's details.
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
+    static NEXT_TAKES_INFO: AtomicBool = AtomicBool::new(false);
+
+    /// Notes the arrival and passes the signal on. Only atomics: a signal may come at any moment.
+    extern "C" fn on_sigint(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
+        ARRIVED.store(true, Ordering::Relaxed);
+        let next = NEXT.load(Ordering::Relaxed);
+        if next == SIG_DFL || next == SIG_IGN {
+            return;
+        }
+        // SAFETY: `next` is the handler that was installed for this signal, of the type that its flags say.
+        unsafe {
+            if NEXT_TAKES_INFO.load(Ordering::Relaxed) {
+                let handler: extern "C" fn(c_int, *mut siginfo_t, *mut c_void) = transmute(next);
+                handler(signal, info, context);
+            } else {
+                let handler: extern "C" fn(c_int) = transmute(next);
+                handler(signal);
+            }
+        }
+    }
+
+    /// The action now installed for Ctrl-C.
+    fn installed() -> Option<sigaction> {
+        let mut action = MaybeUninit::<sigaction>::uninit();
+        // SAFETY: a null new action only reads the present one, which is written on success.
+        unsafe {
+            let status = libc::sigaction(SIGINT, ptr::null(), action.as_mut_ptr());
+            (status == 0).then(|| action.assume_init())
+        }
+    }
+
+    fn ours() -> usize {
+        on_sigint as extern "C" fn(c_int, *mut siginfo_t, *mut c_void) as usize
+    }
+
+    /// Puts the handler before the installed one. Does nothing where Ctrl-C is ignored or ends the process.
+    pub fn listen() {
+        if LISTENING.load(Ordering::Relaxed) {
+            return;
+        }
+        let Some(mut action) = installed() else { return };
+        let next = action.sa_sigaction;
+        if next == SIG_DFL || next == SIG_IGN || next == ours() {
+            return;
+        }
+        NEXT.store(next, Ordering::Relaxed);
+        NEXT_TAKES_INFO.store(action.sa_flags & SA_SIGINFO != 0, Ordering::Relaxed);
+        ARRIVED.store(false, Ordering::Relaxed);
+        action.sa_sigaction = ours();
+        action.sa_flags |= SA_SIGINFO;
+        // SAFETY: the handler is async-signal-safe and lives as long as the process.
+        if unsafe { libc::sigaction(SIGINT, &raw const action, ptr::null_mut()) } == 0 {
+            LISTENING.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Takes the handler away again, unless someone has put another one in its place.
+    pub fn stop_listening() {
+        if !LISTENING.swap(false, Ordering::Relaxed) {
+            return;
+        }
+        let Some(mut action) = installed() else { return };
+        if action.sa_sigaction != ours() {
+            return;
+        }
+        action.sa_sigaction = NEXT.load(Ordering::Relaxed);
+        if !NEXT_TAKES_INFO.load(Ordering::Relaxed) {
+            action.sa_flags &= !SA_SIGINFO;
+        }
+        // SAFETY: this restores the action that was there before.
+        unsafe { libc::sigaction(SIGINT, &raw const action, ptr::null_mut()) };
+    }
+
+    /// Whether Ctrl-C came since the last call.
+    pub fn arrived() -> bool {
+        ARRIVED.swap(false, Ordering::Relaxed)
+    }
+}
+
+/// Elsewhere a kernel runs to its end before Python sees the signal.
+#[cfg(not(unix))]
+mod elsewhere {
+    pub fn listen() {}
+
+    pub fn stop_listening() {}
+
+    pub fn arrived() -> bool {
+        false
+    }
+}
