@@ -1,6 +1,6 @@
-from __future__ import annotations
-
 """Scripts: decorators, captured names, text, errors."""
+
+from __future__ import annotations
 
 import io
 import subprocess

@@ -40,7 +40,9 @@ fn check_file(path: &str, text: &str, problems: &mut Vec<String>) {
             problems.push(format!("{path}: opens without `//!` saying what it owns"));
         }
         for (number, line) in text.lines().enumerate() {
-            if line.chars().count() > MAX_COLUMNS && !line.contains('"') {
+            // Strings are as long as what they say, and tables cannot be wrapped.
+            let exempt = is_test || line.contains('"') || line.starts_with("//! |");
+            if line.chars().count() > MAX_COLUMNS && !exempt {
                 problems.push(format!("{path}:{}: longer than {MAX_COLUMNS} columns", number + 1));
             }
         }

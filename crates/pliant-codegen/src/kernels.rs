@@ -70,7 +70,8 @@ pub struct CompiledKernel {
     pub messages: Arc<[Arc<str>]>,
 }
 
-/// Kernels by name, with the executable memory they stand in. Dropping this frees the memory: who copies an entry point out keeps
+/// Kernels by name, with the executable memory they stand in. Dropping this frees the memory: who
+/// copies an entry point out keeps
 /// a clone.
 #[derive(Clone, Default)]
 pub struct CompiledKernels {

@@ -1,4 +1,5 @@
-//! What every code generator is to the rest of Pliant: the [`Backend`] trait, the kernels it returns, its errors, and the
+//! What every code generator is to the rest of Pliant: the [`Backend`] trait, the kernels it
+//! returns, its errors, and the
 //! elementary functions that all of them expand in the same way.
 //!
 //! | module | owns |

@@ -1,7 +1,9 @@
 //! Elementary functions of float32 as sequences of simple operations, for scalars and vectors alike.
 //!
-//! A backend implements [`MathOps`] with its own values; the sequences are the same for all, and so are the results (up to whether
-//! the machine has a fused multiply-add). Maximum errors over all finite inputs, with fused multiply-add: `exp` 1 ulp,
+//! A backend implements [`MathOps`] with its own values; the sequences are the same for all, and
+//! so are the results (up to whether
+//! the machine has a fused multiply-add). Maximum errors over all finite inputs, with fused
+//! multiply-add: `exp` 1 ulp,
 //! `log` 1 ulp, `tanh` 5 ulp, `erf` 8 ulp (absolute 4.4e-7), `sigmoid` 2.5 ulp. Every function returns NaN for NaN.
 
 /// The operations on float32 values (and int32 values of as many lanes) that the sequences need.
@@ -49,7 +51,8 @@ pub trait MathOps {
     fn int_to_float(&mut self, a: &Self::V) -> Self::V;
 }
 
-/// Adding and subtracting this rounds a float of magnitude below 2^22 to an integer, and leaves that integer in the low bits.
+/// Adding and subtracting this rounds a float of magnitude below 2^22 to an integer, and leaves
+/// that integer in the low bits.
 const ROUND: f32 = 12_582_912.0;
 
 fn horner<B: MathOps>(b: &mut B, x: &B::V, coefficients: &[f32]) -> B::V {

@@ -150,7 +150,8 @@ impl FuncGen<'_, '_> {
         self.fail_if(set, status);
     }
 
-    /// Calls a linked function; the runtime goes before the arguments where it wants it, and a bad status is passed on.
+    /// Calls a linked function; the runtime goes before the arguments where it wants it, and a bad
+    /// status is passed on.
     pub fn call_linked(&mut self, name: &str, args: &[Value]) -> Gen<Value> {
         let Some(f) = extern_fn(name) else {
             return internal(format!("no linked function {name}"));

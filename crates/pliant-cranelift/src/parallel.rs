@@ -17,7 +17,8 @@ use crate::function::{FuncGen, Gen, abi_signature, constant_mem, mem, unsupporte
 use crate::memory::Place;
 use crate::value::V;
 
-/// What a parallel body takes along: values first, then buffer addresses, each in a slot of 8 bytes after the runtime and the
+/// What a parallel body takes along: values first, then buffer addresses, each in a slot of 8
+/// bytes after the runtime and the
 /// first index.
 struct Captures {
     vars: Vec<(Var, Value)>,

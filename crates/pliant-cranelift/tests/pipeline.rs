@@ -1,4 +1,5 @@
-//! Functions with blocks, through the whole pipeline to machine code, against plain Rust loops at many sizes, on one thread and two.
+//! Functions with blocks, through the whole pipeline to machine code, against plain Rust loops at
+//! many sizes, on one thread and two.
 
 mod common;
 

@@ -2,7 +2,8 @@
 //!
 //! A kernel is a C function of two arguments: an array of 64-bit words, one per parameter, and the services of the
 //! runtime. A word holds, by the kind of the parameter:
-//! - tensor: the address of its [`DLTensor`]; `byte_offset` is 0, `strides` is never null, and shape, strides and data
+//! - tensor: the address of its [`DLTensor`]; `byte_offset` is 0, `strides` is never null, and
+//!   shape, strides and data
 //!   stay where they are during the call;
 //! - integer: the value as `i64` (smaller types sign- or zero-extended);
 //! - float: the bits of the value as `f64`, whatever the parameter's own width;

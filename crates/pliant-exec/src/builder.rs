@@ -37,7 +37,8 @@ fn key(constant: &Constant) -> Option<Key> {
     })
 }
 
-/// Builds an [`Executable`]: declare and define functions, emit instructions, and [`get`](ExecBuilder::get) the result.
+/// Builds an [`Executable`]: declare and define functions, emit instructions, and
+/// [`get`](ExecBuilder::get) the result.
 ///
 /// ```
 /// use pliant_exec::{ExecBuilder, Param, Reg};
@@ -74,7 +75,8 @@ impl ExecBuilder {
         self.error.get_or_insert_with(|| ExecError::invalid(place, message));
     }
 
-    /// The index of the function `name`, declaring it if it is new. A name that is never defined as bytecode or kernel
+    /// The index of the function `name`, declaring it if it is new. A name that is never defined
+    /// as bytecode or kernel
     /// is a packed function.
     pub fn declare_function(&mut self, name: &str) -> FuncId {
         if let Some(&id) = self.by_name.get(name) {

@@ -13,12 +13,14 @@
 //! A line of the script that must be refused ends with `# error: PL0203 part of the message`; an error that has no
 //! line is announced in the header: `# fails: PL0210 part of the message`. `# no-run` in the header keeps a test
 //! from being executed, with the reason behind it. `# no-compile: message` says that the module is refused by the
-//! compiler, `# known-bug: message` that the test fails for now, with a message that holds this part; the test fails as
+//! compiler, `# known-bug: message` that the test fails for now, with a message that holds this
+//! part; the test fails as
 //! soon as that is not so.
 //!
 //! Every module that an `opt` test makes is verified, printed, parsed back and compared; and every public graph
 //! function is executed before and after the passes, by the interpreter, with symbols at [`exec::SIZES`] and the same
-//! inputs, and the results compared. The script of each test that is not about errors is also compiled as a whole, and the
+//! inputs, and the results compared. The script of each test that is not about errors is also
+//! compiled as a whole, and the
 //! machine code compared with the interpreter at the same sizes.
 
 mod case;

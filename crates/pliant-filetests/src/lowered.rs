@@ -1,4 +1,5 @@
-//! Lowered loop functions: what each pass of the default pipeline makes of the loop functions of a test is well-formed,
+//! Lowered loop functions: what each pass of the default pipeline makes of the loop functions of a
+//! test is well-formed,
 //! and prints as script that parses back to the same.
 
 use std::path::Path;
@@ -25,7 +26,8 @@ pub struct Lowered {
     pub failed: Vec<String>,
 }
 
-/// Lowers the loop functions of every test that is a valid module, those of its operators included; verifies, prints and
+/// Lowers the loop functions of every test that is a valid module, those of its operators
+/// included; verifies, prints and
 /// parses what each pass makes.
 ///
 /// # Errors

@@ -1,6 +1,7 @@
 //! `vm.builtin.*` as the lowered stages call them: argument orders and messages are the machine's.
 //!
-//! The shape heap is an int64 tensor with a slot per symbol. The last operand of checks is a text: its first line names
+//! The shape heap is an int64 tensor with a slot per symbol. The last operand of checks is a text:
+//! its first line names
 //! the value, line `i + 1` says what dim `i` must equal and, after a tab, where that comes from.
 
 mod dynamic;

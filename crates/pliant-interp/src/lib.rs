@@ -2,7 +2,8 @@
 //!
 //! It executes a module at any stage of the build, graph functions and loop functions, without any compiler pass. It
 //! is strict where compiled code need not be: new memory is filled with NaN or a pattern, every access is checked
-//! against its buffer, both sides of `T.Select`, `and` and `or` are evaluated, every value is checked against the type
+//! against its buffer, both sides of `T.Select`, `and` and `or` are evaluated, every value is
+//! checked against the type
 //! of its variable, and a variable that was killed cannot be read.
 //!
 //! | module | owns |

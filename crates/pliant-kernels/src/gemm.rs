@@ -273,7 +273,8 @@ unsafe fn gemm_batch<T: Element>(
 
 macro_rules! entry {
     ($name:ident, $ty:ty) => {
-        /// A batch of products, called by generated code: sizes, then for each of A, B, C its address and its batch, row and
+        /// A batch of products, called by generated code: sizes, then for each of A, B, C its
+        /// address and its batch, row and
         /// column strides in elements, then whether to add to C. Returns a kernel status.
         ///
         /// # Safety

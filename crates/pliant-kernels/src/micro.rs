@@ -1,7 +1,9 @@
 //! float32 matrix products with 512-bit or 256-bit vectors, chosen at run time.
 //!
-//! C is cut into panels of columns (64 wide with AVX-512, 16 with AVX2) and slivers of at most 6 rows whose heights differ by at most 1.
-//! A is read in place. B is read in place where its rows are contiguous and few slivers share it; otherwise each panel is packed
+//! C is cut into panels of columns (64 wide with AVX-512, 16 with AVX2) and slivers of at most 6
+//! rows whose heights differ by at most 1.
+//! A is read in place. B is read in place where its rows are contiguous and few slivers share it;
+//! otherwise each panel is packed
 //! first, k by k. K is cut into blocks so that a panel stays in the second-level cache.
 
 use std::cell::RefCell;

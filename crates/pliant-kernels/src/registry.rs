@@ -31,7 +31,8 @@ pub struct ExternFn {
     pub params: &'static [ExternTy],
     /// Its result.
     pub result: ExternTy,
-    /// Whether it takes the kernel runtime before its parameters and returns a kernel status, which the caller passes on.
+    /// Whether it takes the kernel runtime before its parameters and returns a kernel status,
+    /// which the caller passes on.
     pub runtime: bool,
 }
 

@@ -10,7 +10,8 @@
 //!
 //! # After
 //! ```python
-//! lv: R.Tensor((n, 4), dtype="float32") = R.builtin.alloc_tensor(R.shape([n, 4]), R.dtype("float32"), R.prim_value(0))
+//! lv: R.Tensor((n, 4), dtype="float32") = R.builtin.alloc_tensor(R.shape([n, 4]),
+//! R.dtype("float32"), R.prim_value(0))
 //! _: R.Tuple = cls.f(x, lv, R.prim_value(m))
 //! ```
 //!

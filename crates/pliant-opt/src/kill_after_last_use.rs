@@ -1,5 +1,6 @@
 //! # What it does
-//! Inserts `R.memory.kill_tensor(t)` and `R.memory.kill_storage(s)` after the last use of every tensor and storage that
+//! Inserts `R.memory.kill_tensor(t)` and `R.memory.kill_storage(s)` after the last use of every
+//! tensor and storage that
 //! the function makes, so that the machine gives the memory back at once.
 //!
 //! # Before

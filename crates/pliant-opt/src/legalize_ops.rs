@@ -1,6 +1,8 @@
 //! # What it does
-//! Replaces operators by `R.call_tir` of loop functions made from their tensor expressions, and operators whose result
-//! shape depends on values by calls of packed functions (pure ones, but for operators with effects). Equal calls share
+//! Replaces operators by `R.call_tir` of loop functions made from their tensor expressions, and
+//! operators whose result
+//! shape depends on values by calls of packed functions (pure ones, but for operators with
+//! effects). Equal calls share
 //! one loop function. Operators that only change
 //! the shape (`reshape`, `flatten`, `expand_dims`, `squeeze`) become `R.reshape` to the dims of the result, which the
 //! machine does without a copy.

@@ -1,7 +1,9 @@
 //! The graph passes of Pliant, one file each.
 //!
-//! [`passes`] is the table of all passes, and [`pipelines`] names sequences of them. Each pass file opens with what the pass does, an example before and after, what it requires,
-//! keeps and never does. Every pass runs alone, leaves alone what is lowered already, and what it makes can be printed,
+//! [`passes`] is the table of all passes, and [`pipelines`] names sequences of them. Each pass
+//! file opens with what the pass does, an example before and after, what it requires,
+//! keeps and never does. Every pass runs alone, leaves alone what is lowered already, and what it
+//! makes can be printed,
 //! parsed and built.
 
 pub mod attach_global_symbol;

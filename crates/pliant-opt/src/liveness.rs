@@ -106,7 +106,8 @@ impl Liveness {
         self.roots.get(&var).copied().unwrap_or(var)
     }
 
-    /// The index of the last read in the defining sequence, aliases included; [`AT_RESULT`] where the sequence's result
+    /// The index of the last read in the defining sequence, aliases included; [`AT_RESULT`] where
+    /// the sequence's result
     /// reads it, and `None` where nothing does.
     pub fn last_read(&self, var: Var) -> Option<usize> {
         self.last.get(&var).copied()

@@ -5,7 +5,8 @@
 //! # Before
 //! ```python
 //! storage: R.Object = R.memory.alloc_storage(R.shape([n * 16]), R.prim_value(0), R.str("global"), R.dtype("uint8"))
-//! lv: R.Tensor((n, 4), dtype="float32") = R.memory.alloc_tensor(storage, R.prim_value(0), R.shape([n, 4]), R.dtype("float32"))
+//! lv: R.Tensor((n, 4), dtype="float32") = R.memory.alloc_tensor(storage, R.prim_value(0),
+//! R.shape([n, 4]), R.dtype("float32"))
 //! lv1: R.Tensor((n * 4,), dtype="float32") = R.reshape(lv, R.shape([n * 4]))
 //! _: R.Tuple = R.memory.kill_tensor(lv)
 //! ```
@@ -13,8 +14,10 @@
 //! # After
 //! ```python
 //! storage: R.Object = R.vm.alloc_storage(R.shape([n * 16]), R.prim_value(0), R.dtype("uint8"), R.str("global"))
-//! lv: R.Tensor((n, 4), dtype="float32") = R.vm.alloc_tensor(storage, R.prim_value(0), R.shape([n, 4]), R.dtype("float32"))
-//! lv1: R.Tensor((n * 4,), dtype="float32") = R.call_packed("vm.builtin.reshape", lv, R.shape([n * 4]), sinfo_args=(R.Tensor((n * 4,), dtype="float32"),))
+//! lv: R.Tensor((n, 4), dtype="float32") = R.vm.alloc_tensor(storage, R.prim_value(0), R.shape([n,
+//! 4]), R.dtype("float32"))
+//! lv1: R.Tensor((n * 4,), dtype="float32") = R.call_packed("vm.builtin.reshape", lv, R.shape([n *
+//! 4]), sinfo_args=(R.Tensor((n * 4,), dtype="float32"),))
 //! _: R.Tuple = R.vm.kill_object(lv)
 //! ```
 //!

@@ -1,5 +1,6 @@
 //! # What it does
-//! Drops empty binding blocks and joins neighbouring plain blocks. Programs are in A-normal form from the start, because
+//! Drops empty binding blocks and joins neighbouring plain blocks. Programs are in A-normal form
+//! from the start, because
 //! the builder and the parser make no other form, so nothing else is left to normalise.
 //!
 //! # Before

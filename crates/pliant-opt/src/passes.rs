@@ -1,4 +1,5 @@
-//! The table of all passes: name, constructor and a line of documentation each. `pliant opt --list`, the command line and
+//! The table of all passes: name, constructor and a line of documentation each. `pliant opt
+//! --list`, the command line and
 //! the pipelines read it.
 
 use pliant_pass::ModulePass;

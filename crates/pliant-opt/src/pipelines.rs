@@ -4,7 +4,8 @@ use pliant_pass::Sequential;
 
 use crate::passes::find;
 
-/// The minimum build: from calls of loop functions to what the machine's code generator takes. A module at any stage may
+/// The minimum build: from calls of loop functions to what the machine's code generator takes. A
+/// module at any stage may
 /// enter: each pass leaves alone what is lowered already.
 pub const MINIMUM: &[&str] = &[
     "ToNonDataflow",

@@ -1,15 +1,19 @@
 //! # What it does
 //! Lets tensors share storage. A tensor that only loop functions read and write gives its storage back after its last
-//! use, and a later tensor of the same sequence takes it when its size is equal for all values of the symbols (equal in
+//! use, and a later tensor of the same sequence takes it when its size is equal for all values of
+//! the symbols (equal in
 //! normal form), or when both sizes are constants and the storage is at most 16 times too large.
 //!
 //! # Before
 //! ```python
-//! a: R.Tensor((n, 4), dtype="float32") = R.builtin.alloc_tensor(R.shape([n, 4]), R.dtype("float32"), R.prim_value(0))
+//! a: R.Tensor((n, 4), dtype="float32") = R.builtin.alloc_tensor(R.shape([n, 4]),
+//! R.dtype("float32"), R.prim_value(0))
 //! _: R.Tuple = cls.f(x, a)
-//! b: R.Tensor((n, 4), dtype="float32") = R.builtin.alloc_tensor(R.shape([n, 4]), R.dtype("float32"), R.prim_value(0))
+//! b: R.Tensor((n, 4), dtype="float32") = R.builtin.alloc_tensor(R.shape([n, 4]),
+//! R.dtype("float32"), R.prim_value(0))
 //! _1: R.Tuple = cls.f(a, b)
-//! c: R.Tensor((4, n), dtype="float32") = R.builtin.alloc_tensor(R.shape([4, n]), R.dtype("float32"), R.prim_value(0))
+//! c: R.Tensor((4, n), dtype="float32") = R.builtin.alloc_tensor(R.shape([4, n]),
+//! R.dtype("float32"), R.prim_value(0))
 //! _2: R.Tuple = cls.g(b, c)
 //! ```
 //!
@@ -17,9 +21,11 @@
 //! `c` lies in the storage that `a` was in:
 //! ```python
 //! storage: R.Object = R.memory.alloc_storage(R.shape([n * 16]), R.prim_value(0), R.str("global"), R.dtype("uint8"))
-//! a: R.Tensor((n, 4), dtype="float32") = R.memory.alloc_tensor(storage, R.prim_value(0), R.shape([n, 4]), R.dtype("float32"))
+//! a: R.Tensor((n, 4), dtype="float32") = R.memory.alloc_tensor(storage, R.prim_value(0),
+//! R.shape([n, 4]), R.dtype("float32"))
 //! ...
-//! c: R.Tensor((4, n), dtype="float32") = R.memory.alloc_tensor(storage, R.prim_value(0), R.shape([4, n]), R.dtype("float32"))
+//! c: R.Tensor((4, n), dtype="float32") = R.memory.alloc_tensor(storage, R.prim_value(0),
+//! R.shape([4, n]), R.dtype("float32"))
 //! ```
 //!
 //! # Requires
@@ -29,7 +35,8 @@
 //! The order of all calls.
 //!
 //! # Never
-//! Shares the memory of a tensor that is returned, stored in a tuple, or passed to anything but a loop function of this
+//! Shares the memory of a tensor that is returned, stored in a tuple, or passed to anything but a
+//! loop function of this
 //! module: those may keep a reference.
 
 use std::collections::BTreeMap;

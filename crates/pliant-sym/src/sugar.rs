@@ -43,7 +43,8 @@ impl SymArena {
         out
     }
 
-    /// Replaces what it can, and says whether there was anything: those that use a quotient up before those that leave some of it, and large
+    /// Replaces what it can, and says whether there was anything: those that use a quotient up
+    /// before those that leave some of it, and large
     /// divisors before small ones, so that the choice does not hang on the order of ids.
     fn sugar_round(&mut self, lin: &mut Lin) -> bool {
         let mut sites: Vec<Site> = Vec::new();

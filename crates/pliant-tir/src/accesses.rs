@@ -73,7 +73,8 @@ pub fn free_names(f: &PrimFunc, s: Stmt) -> FreeNames {
     used
 }
 
-/// The slots of a small buffer that can live in registers: first element and lanes of each. `None` where the buffer is large, its
+/// The slots of a small buffer that can live in registers: first element and lanes of each. `None`
+/// where the buffer is large, its
 /// address is taken, an index is not constant, slots overlap, or a parallel loop uses it.
 pub fn register_slots(f: &PrimFunc, buffer: Buffer, body: Stmt) -> Option<Vec<(i64, u16)>> {
     let data = f.buffer(buffer);

@@ -1,5 +1,7 @@
-//! CheckBounds: an index that cannot be proved to lie inside its buffer is asserted at run time, so that no function reads or
-//! writes outside its buffers. A `T.Select` whose sides are only in bounds where they are chosen becomes `T.if_then_else`.
+//! CheckBounds: an index that cannot be proved to lie inside its buffer is asserted at run time,
+//! so that no function reads or
+//! writes outside its buffers. A `T.Select` whose sides are only in bounds where they are chosen
+//! becomes `T.if_then_else`.
 
 use std::sync::Arc;
 
@@ -216,7 +218,8 @@ impl Checker {
         }
     }
 
-    /// Checks of the accesses inside an expression. Returns the expression, with selects made lazy where they must be.
+    /// Checks of the accesses inside an expression. Returns the expression, with selects made lazy
+    /// where they must be.
     fn expr(&mut self, f: &mut PrimFunc, e: Expr, checks: &mut Checks) -> Expr {
         if self.known.contains_key(&e) {
             return e;

@@ -1,6 +1,8 @@
-//! FlattenBuffer: every access gets one index, the linear position from the buffer's first element. The attribute `tir.flat` says so.
+//! FlattenBuffer: every access gets one index, the linear position from the buffer's first
+//! element. The attribute `tir.flat` says so.
 //!
-//! Compact buffers are row-major; others say their strides. `(f // m) * m + f % m` is `f`, which undoes the split of fused axes.
+//! Compact buffers are row-major; others say their strides. `(f // m) * m + f % m` is `f`, which
+//! undoes the split of fused axes.
 
 use pliant_ir::AttrValue;
 use pliant_ir::tir::func::FLAT;

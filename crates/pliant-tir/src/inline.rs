@@ -1,6 +1,8 @@
-//! InlineInjective: an elementwise stage that writes a temporary is computed inside its readers, where that costs nothing or little.
+//! InlineInjective: an elementwise stage that writes a temporary is computed inside its readers,
+//! where that costs nothing or little.
 //!
-//! A stage is inlined when it has one reader, or costs only a few operations. It is not inlined into a reduction that reads its elements
+//! A stage is inlined when it has one reader, or costs only a few operations. It is not inlined
+//! into a reduction that reads its elements
 //! more than once, nor where a matrix product would no longer be one.
 
 use pliant_ir::tir::visit::for_each_expr;

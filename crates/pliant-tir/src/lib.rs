@@ -1,4 +1,5 @@
-//! Schedules and lowers loop functions: from blocks with axes to loops with explicit vectors, which code generators take.
+//! Schedules and lowers loop functions: from blocks with axes to loops with explicit vectors,
+//! which code generators take.
 //!
 //! [`pipeline::PASSES`] is the table of all passes; [`lower`] runs them in order. Each is in a file of its own:
 //!

@@ -1,8 +1,11 @@
 //! LowerInitBlock: the init of a block becomes statements of its own.
 //!
-//! Where loops alone stand between the outermost reduction loop and the block, the init moves in front of that loop, into loops
-//! over the spatial axes alone. Elsewhere it runs in the block at the first values of all reduction axes, and once more in front
-//! of the loop under the condition that a reduction axis has no values. Either way the result of an empty reduction is the
+//! Where loops alone stand between the outermost reduction loop and the block, the init moves in
+//! front of that loop, into loops
+//! over the spatial axes alone. Elsewhere it runs in the block at the first values of all
+//! reduction axes, and once more in front
+//! of the loop under the condition that a reduction axis has no values. Either way the result of
+//! an empty reduction is the
 //! reducer's identity.
 
 use pliant_ir::tir::visit::for_each_expr;
@@ -43,7 +46,8 @@ fn lower(f: &mut PrimFunc, s: Stmt) -> Stmt {
     f.seq(before)
 }
 
-/// Lowers the init of all blocks under the loop `s` for which it is the outermost reduction loop. What must run before the loop goes
+/// Lowers the init of all blocks under the loop `s` for which it is the outermost reduction loop.
+/// What must run before the loop goes
 /// to `before`.
 fn reductions(f: &mut PrimFunc, s: Stmt, var: Var, before: &mut Vec<Stmt>) -> Stmt {
     let mut paths = Vec::new();
@@ -189,7 +193,8 @@ impl Site {
             && !self.block.predicate.is_some_and(|p| self.uses_reduced(f, p))
     }
 
-    /// The init under the spatial loops and lets. With `checked`, where the spatial axes have values: the predicate may not say.
+    /// The init under the spatial loops and lets. With `checked`, where the spatial axes have
+    /// values: the predicate may not say.
     fn init(&self, f: &mut PrimFunc, checked: bool) -> Stmt {
         let b = &self.block;
         let mut map: FxHashMap<Var, Expr> = FxHashMap::default();
@@ -275,7 +280,8 @@ impl Site {
         body
     }
 
-    /// The init for when a reduction axis has no values; nothing when that is known not to be, or depends on loops of the path.
+    /// The init for when a reduction axis has no values; nothing when that is known not to be, or
+    /// depends on loops of the path.
     fn init_when_empty(&self, f: &mut PrimFunc) -> Option<Stmt> {
         let bound = self.path.clone().into_iter().filter_map(|s| match *f.stmt(s) {
             StmtData::For { var, .. } | StmtData::Let(var, ..) => Some(var),

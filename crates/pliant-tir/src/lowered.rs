@@ -1,9 +1,11 @@
 //! The lowered form: what code generators take, and the check that a function is in it.
 //!
 //! A lowered function
-//! - has no blocks, and loops only `serial` and `parallel`; vectors are explicit: `T.Ramp` as an index, `T.Broadcast`,
+//! - has no blocks, and loops only `serial` and `parallel`; vectors are explicit: `T.Ramp` as an
+//!   index, `T.Broadcast`,
 //!   operators over lanes, `T.vector_sum` and its like;
-//! - accesses each buffer with exactly one index, the linear position from the buffer's first element, whatever the rank;
+//! - accesses each buffer with exactly one index, the linear position from the buffer's first
+//!   element, whatever the rank;
 //!   it is of type int64, a scalar or a vector; the attribute `tir.flat` says so, for verifier and parser;
 //! - has checked every access: an index that is not provably inside its buffer stands under a `T.Assert`;
 //! - gives vector operands as many lanes as each other, or one;

@@ -1,4 +1,5 @@
-//! VectorizeLoop: a vectorized loop becomes its body over vectors, where every operation in it has a vector form that pays;
+//! VectorizeLoop: a vectorized loop becomes its body over vectors, where every operation in it has
+//! a vector form that pays;
 //! otherwise it becomes a serial loop. Accesses must be flat.
 
 use pliant_ir::tir::{BinOp, Expr, ExprData, ForKind, Intrin, PrimFunc, Stmt, StmtData, Ty, Var};

@@ -31,7 +31,8 @@ pub fn for_each_stmt(f: &PrimFunc, s: Stmt, visit: &mut dyn FnMut(Stmt, &StmtDat
     }
 }
 
-/// Calls `visit` with the expressions that a statement itself holds (not those of statements below). Regions of blocks are notes and
+/// Calls `visit` with the expressions that a statement itself holds (not those of statements
+/// below). Regions of blocks are notes and
 /// are left out.
 pub fn own_exprs(data: &StmtData, mut visit: impl FnMut(Expr)) {
     match data {

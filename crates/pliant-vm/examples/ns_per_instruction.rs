@@ -1,4 +1,5 @@
-//! Measures the cost of one instruction of the machine: `cargo run --release -p pliant-vm --example ns_per_instruction`.
+//! Measures the cost of one instruction of the machine: `cargo run --release -p pliant-vm
+//! --example ns_per_instruction`.
 
 #![expect(clippy::print_stdout, reason = "a program that prints its measurements")]
 

@@ -15,7 +15,8 @@ pub struct CallEvent<'a> {
     pub callee: &'a str,
     /// The arguments.
     pub args: &'a [Value],
-    /// The result: `None` before the call, and after calls of bytecode functions, whose result comes with their return.
+    /// The result: `None` before the call, and after calls of bytecode functions, whose result
+    /// comes with their return.
     pub result: Option<&'a Value>,
     /// Whether the call is about to run.
     pub before: bool,

@@ -29,7 +29,8 @@ impl KernelTable {
     /// Adds a kernel.
     ///
     /// # Safety
-    /// `function` must keep to the kernel ABI, accept arguments as the executable's description of the kernel says, and
+    /// `function` must keep to the kernel ABI, accept arguments as the executable's description of
+    /// the kernel says, and
     /// stay callable as long as the owners handed to [`KernelTable::keep_alive`] live.
     pub unsafe fn insert(&mut self, name: impl Into<String>, function: KernelFn) {
         self.functions.insert(name.into(), function);

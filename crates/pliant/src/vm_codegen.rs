@@ -1,7 +1,9 @@
 //! Turns fully lowered graph functions into bytecode.
 //!
-//! Registers are reused: a variable's register is free after the last read of the variable, of its aliases included. The
-//! value in a free register lives until the register is written again, which is why `KillAfterLastUse` clears those that
+//! Registers are reused: a variable's register is free after the last read of the variable, of its
+//! aliases included. The
+//! value in a free register lives until the register is written again, which is why
+//! `KillAfterLastUse` clears those that
 //! hold tensors.
 
 use std::sync::Arc;

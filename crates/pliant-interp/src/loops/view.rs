@@ -179,7 +179,8 @@ impl View {
     pub fn read(&self, position: i64) -> Result<Val> {
         let p = self.pointer(position)?;
         let mut bytes = [0u8; 8];
-        // SAFETY: the position lies in the span of the tensor's elements, which lie in the storage that the view keeps
+        // SAFETY: the position lies in the span of the tensor's elements, which lie in the storage
+        // that the view keeps
         // alive; the run is the only one that accesses it.
         unsafe { std::ptr::copy_nonoverlapping(p, bytes.as_mut_ptr(), self.dtype.size()) };
         Ok(decode(bytes, self.dtype))

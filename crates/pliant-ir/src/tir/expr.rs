@@ -145,7 +145,8 @@ pub enum ExprData {
     Not(Expr),
     /// `c ? a : b`, both evaluated.
     Select(Expr, Expr, Expr),
-    /// An element of a buffer; one index per dim, or one alone: the linear position from the first element, in lowered
+    /// An element of a buffer; one index per dim, or one alone: the linear position from the first
+    /// element, in lowered
     /// functions. A [`ExprData::Ramp`] as last index loads a vector.
     Load(Buffer, Box<[Expr]>),
     /// The vector `base, base + stride, ...`.

@@ -14,7 +14,8 @@ use super::intrin::{Intrin, IntrinResult};
 use super::stmt::{Stmt, StmtData};
 use crate::attrs::{AttrValue, FuncAttrs};
 
-/// The attribute of functions in which every access has one index, the linear position from the buffer's first element.
+/// The attribute of functions in which every access has one index, the linear position from the
+/// buffer's first element.
 pub const FLAT: &str = "tir.flat";
 
 /// A parameter is a variable: a handle that `buffer_map` binds to a buffer, or a scalar.

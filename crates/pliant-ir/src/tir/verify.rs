@@ -11,7 +11,8 @@
 //! - The body of a block with axes does not use the variables of loops around the block (PL0310).
 //!
 //! # Types
-//! - An access has one index per dim; in a function with the attribute `tir.flat`, one index alone, the linear position
+//! - An access has one index per dim; in a function with the attribute `tir.flat`, one index
+//!   alone, the linear position
 //!   (PL0304). Indices, sizes and bounds are scalar integers, an index may be a vector of them; conditions are bool
 //!   (PL0305). A loop variable, its first value and its number of turns are of one type; so are an axis and its
 //!   binding (PL0310).

@@ -1,6 +1,7 @@
 //! Generates the loop functions that compute sizes from other sizes in the shape heap.
 //!
-//! Arithmetic is checked: before a sum or product is used, an assertion on its value in floating point makes sure that
+//! Arithmetic is checked: before a sum or product is used, an assertion on its value in floating
+//! point makes sure that
 //! it fits 64 bits, and no division by zero is ever executed. Terms that already have a slot are loaded.
 
 use pliant_ir::tir::{BinOp, Buffer, Expr, ExprData, Intrin, PrimFunc, Stmt, StmtData, Ty};

@@ -146,7 +146,8 @@ pub fn poll_signals() -> bool {
     poll()
 }
 
-/// What a signal handler raised during the run that was just interrupted, else `KeyboardInterrupt`. A signal that is still
+/// What a signal handler raised during the run that was just interrupted, else
+/// `KeyboardInterrupt`. A signal that is still
 /// pending is handled now, so that it does not raise a second time.
 pub fn take_raised() -> PyErr {
     let raised = RAISED.with_borrow_mut(Option::take);

@@ -1,7 +1,9 @@
 //! The arrival of Ctrl-C, seen from any thread.
 //!
-//! Python notes a signal in its C handler and acts on it later, on the main thread. While that thread is inside one long
-//! kernel it cannot act, so for the time of such a run this module puts a handler of its own before Python's: it notes the
+//! Python notes a signal in its C handler and acts on it later, on the main thread. While that
+//! thread is inside one long
+//! kernel it cannot act, so for the time of such a run this module puts a handler of its own
+//! before Python's: it notes the
 //! arrival and passes the signal on. The watcher then stops the kernel through the machine's interrupt flag.
 
 #[cfg(unix)]

@@ -171,7 +171,8 @@ pub fn work(f: &mut PrimFunc, s: &Stage) -> Expr {
     f.mul(points, each)
 }
 
-/// A stage without reduction, by itself: leading axes as rows, neighbouring trailing axes fused into one vectorized loop.
+/// A stage without reduction, by itself: leading axes as rows, neighbouring trailing axes fused
+/// into one vectorized loop.
 pub fn spatial(f: &mut PrimFunc, s: &Stage) -> Stmt {
     let fused = fusable(f, s);
     let s = fuse(f, s, fused);
@@ -350,7 +351,8 @@ pub(super) fn nest(f: &mut PrimFunc, axes: &[Axis], body: Stmt) -> Stmt {
     axes.iter().rev().fold(body, |body, a| serial(f, a.var, a.extent, body))
 }
 
-/// `0..extent` of a vectorized axis: wide vectors, then small ones, then scalars. `map` turns a position into the axis' value.
+/// `0..extent` of a vectorized axis: wide vectors, then small ones, then scalars. `map` turns a
+/// position into the axis' value.
 /// Checks do not depend on the axis and stand outside.
 fn strip_mine(
     f: &mut PrimFunc,
@@ -386,7 +388,8 @@ fn widths(wide: i64) -> Vec<i64> {
     }
 }
 
-/// Loops that cover `0..extent` with vectors of falling widths. `body` gets the first position and, for vectors, the lane variable.
+/// Loops that cover `0..extent` with vectors of falling widths. `body` gets the first position
+/// and, for vectors, the lane variable.
 fn strips_of(
     f: &mut PrimFunc,
     extent: Expr,
@@ -580,7 +583,8 @@ fn lanewise(f: &mut PrimFunc, s: &Stage, r: &Reduction) -> Stmt {
     f.add_stmt(StmtData::Alloc(acc, body))
 }
 
-/// One result in a scalar register. `from` is the combined value of the last axis' first positions, and how many they are.
+/// One result in a scalar register. `from` is the combined value of the last axis' first
+/// positions, and how many they are.
 fn one_result(f: &mut PrimFunc, s: &Stage, r: &Reduction, from: Option<(Expr, Expr)>) -> Stmt {
     let (buffer, indices) = target(s);
     let dtype = f.buffer(buffer).dtype;

@@ -1,4 +1,5 @@
-//! Matrix products: a stage `C[..] += A[..] * B[..]` whose indices are plain axes becomes a call of the library, whatever is
+//! Matrix products: a stage `C[..] += A[..] * B[..]` whose indices are plain axes becomes a call
+//! of the library, whatever is
 //! transposed and however many axes are batched. A float sum may be computed in another order than written.
 
 use pliant_ir::tir::{
@@ -230,9 +231,11 @@ impl Plan {
 /// Sizes and strides of a written call at most: what the library addresses then fits 63 bits.
 const LIMIT: i64 = 1 << 30;
 
-/// The conditions under which a written call of the library stays inside its buffers; `None` where it is no such call.
+/// The conditions under which a written call of the library stays inside its buffers; `None` where
+/// it is no such call.
 ///
-/// Arguments: name, batch, rows, columns, inner, then for each operand its address and its batch, row and column strides,
+/// Arguments: name, batch, rows, columns, inner, then for each operand its address and its batch,
+/// row and column strides,
 /// then whether to accumulate.
 pub fn reach(f: &mut PrimFunc, args: &[Expr]) -> Option<Vec<Expr>> {
     let ExprData::Str(name) = f.expr(*args.first()?) else { return None };

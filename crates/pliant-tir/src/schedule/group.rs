@@ -193,13 +193,15 @@ pub(super) fn product(f: &mut PrimFunc, factors: &[Expr]) -> Expr {
     acc
 }
 
-/// A position in a fused axis taken apart by an extent. Where that is known to be 0 there are no positions, and no division by a
+/// A position in a fused axis taken apart by an extent. Where that is known to be 0 there are no
+/// positions, and no division by a
 /// constant 0 is written, which script refuses.
 pub(super) fn divide(f: &mut PrimFunc, op: BinOp, a: Expr, extent: Expr) -> Expr {
     if f.as_int(extent) == Some(0) { f.int(0) } else { f.binary(op, a, extent) }
 }
 
-/// A parallel loop over chunks of rows; a chunk is about a microsecond of work. Small inputs are one chunk, which runs where it is.
+/// A parallel loop over chunks of rows; a chunk is about a microsecond of work. Small inputs are
+/// one chunk, which runs where it is.
 pub(super) fn row_loop(
     f: &mut PrimFunc,
     vars: &[Var],

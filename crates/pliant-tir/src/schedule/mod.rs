@@ -1,11 +1,14 @@
 //! DefaultSchedule: rules that turn stages into fast loops at every size, from symbolic facts alone.
 //!
 //! - A matrix product becomes a library call (`gemm`).
-//! - An elementwise stage gets its neighbouring axes fused where all its accesses allow it; the last axis is vectorized, the rest is cut
+//! - An elementwise stage gets its neighbouring axes fused where all its accesses allow it; the
+//!   last axis is vectorized, the rest is cut
 //!   into chunks of about a microsecond that run in parallel (`emit`).
-//! - Stages that share leading spatial axes and hand values only along them (softmax, layer normalisation) run in one parallel loop
+//! - Stages that share leading spatial axes and hand values only along them (softmax, layer
+//!   normalisation) run in one parallel loop
 //!   over rows, their temporaries shrunk to one row (`group`).
-//! - A reduction over a contiguous axis uses a vector of partial results; over another axis, a vector of neighbouring results. Float
+//! - A reduction over a contiguous axis uses a vector of partial results; over another axis, a
+//!   vector of neighbouring results. Float
 //!   sums are therefore added in another order than written.
 //! - Stages of other forms run point by point (`plain`); all else keeps its loops and its blocks.
 

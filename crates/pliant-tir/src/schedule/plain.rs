@@ -7,7 +7,8 @@ use super::emit::{nest, point};
 use super::stage::{Axis, Body, Init, Stage};
 use crate::walk::{for_each_stmt, own_exprs, uses_any};
 
-/// The plain loops of a stage. Its init runs before the outermost reduction loop, in loops over the spatial axes alone, so that it
+/// The plain loops of a stage. Its init runs before the outermost reduction loop, in loops over
+/// the spatial axes alone, so that it
 /// also runs when a reduction axis has no values.
 pub(super) fn scalar_nest(f: &mut PrimFunc, s: &Stage) -> Stmt {
     let point = point(f, s);

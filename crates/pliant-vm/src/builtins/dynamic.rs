@@ -52,7 +52,8 @@ fn tensor_of(shape: &[i64], dtype: DType, bytes: &[u8]) -> Result<Value, VmError
     Ok(Value::Tensor(Tensor::from_storage(storage, 0, shape, dtype)?))
 }
 
-/// `nonzero(x)`: the indices of the elements that are not 0, as int64 of shape (rank of x, count): one row per dim, in
+/// `nonzero(x)`: the indices of the elements that are not 0, as int64 of shape (rank of x, count):
+/// one row per dim, in
 /// row-major order. NaN is not 0.
 pub(super) fn nonzero(args: Args<'_>) -> Result<Value, VmError> {
     let tensor = args.tensor(0)?;

@@ -14,7 +14,8 @@
 //!   itself.
 //! - Dataflow variables are defined in dataflow blocks and not seen outside them (PL0205).
 //! - A symbol is in view after a parameter or `match_cast` has defined it, by standing alone in a dim, by being a
-//!   scalar's value, or as the one unknown symbol of a dim that is linear in it, such as `n * 2 + 1` (PL0209). Parameters see each other's symbols. The return type may use the symbols of the body.
+//!   scalar's value, or as the one unknown symbol of a dim that is linear in it, such as `n * 2 +
+//!   1` (PL0209). Parameters see each other's symbols. The return type may use the symbols of the body.
 //! - Globals are functions of the module (PL0210).
 //!
 //! # Effects
