@@ -124,12 +124,18 @@ impl Executable {
     /// `Io`, `Format`, `Version`, `Invalid`.
     pub fn load(path: &Path) -> Result<Executable, ExecError> {
         let mut file = File::open(path)?;
-        let len = usize::try_from(file.metadata()?.len())
-            .map_err(|_| ExecError::format("the file is too large"))?;
+        let file_len = file.metadata()?.len();
+        // The header is checked before memory is taken for the rest.
+        let mut header = Vec::with_capacity(HEADER);
+        Read::by_ref(&mut file).take(HEADER as u64).read_to_end(&mut header)?;
+        check_header(&header, file_len)?;
+        let len =
+            usize::try_from(file_len).map_err(|_| ExecError::format("the file is too large"))?;
         let storage = Storage::from_buf(buffer(len)?, None);
         // SAFETY: the storage is fresh, zeroed, `len` bytes long and not shared yet.
         let bytes = unsafe { std::slice::from_raw_parts_mut(storage.as_ptr(), len) };
-        file.read_exact(bytes)?;
+        bytes[..HEADER].copy_from_slice(&header);
+        file.read_exact(&mut bytes[HEADER..])?;
         Executable::from_storage(storage)
     }
 
@@ -139,7 +145,7 @@ impl Executable {
     /// `Format`, `Version`, `Invalid`. Arbitrary bytes give an error, never a panic.
     pub fn from_bytes(bytes: &[u8]) -> Result<Executable, ExecError> {
         // The header is checked before memory is taken for the copy.
-        check_header(bytes)?;
+        check_header(bytes, bytes.len() as u64)?;
         let storage = Storage::from_buf(buffer(bytes.len())?, None);
         // SAFETY: the storage is fresh, not shared, and as long as the bytes.
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), storage.as_ptr(), bytes.len()) };
@@ -162,7 +168,7 @@ impl Executable {
         if !(bytes.as_ptr() as usize).is_multiple_of(ALIGNMENT) {
             return Executable::from_bytes(bytes);
         }
-        let sections = check_header(bytes)?;
+        let sections = check_header(bytes, bytes.len() as u64)?;
         let mut at = HEADER;
         for (section, (_, name)) in sections.iter().zip(KINDS) {
             if bytes[at..section.start].iter().any(|&b| b != 0) {
@@ -176,9 +182,6 @@ impl Executable {
             at = section.end;
         }
         let [program, constants, kernels] = sections;
-        if (program.end - program.start) as u64 > MAX_PROGRAM {
-            return Err(ExecError::format("the program section is too large"));
-        }
         let (start, len) = (constants.start, constants.end - constants.start);
         let mut exe = wire::decode(&bytes[program.start..program.end], &storage, start, len)?;
         exe.kernels = bytes[kernels.start..kernels.end].to_vec();
@@ -217,8 +220,8 @@ fn write_tensors(
     Ok(())
 }
 
-/// Checks everything but the contents of the sections.
-fn check_header(bytes: &[u8]) -> Result<[Section; KINDS.len()], ExecError> {
+/// Checks everything but the contents of the sections: `bytes` start a file of `len` bytes and hold its header.
+fn check_header(bytes: &[u8], len: u64) -> Result<[Section; KINDS.len()], ExecError> {
     let magic = bytes.get(..MAGIC.len()).unwrap_or(bytes);
     if !MAGIC.starts_with(magic) {
         return Err(ExecError::format("this is not a Pliant executable"));
@@ -241,7 +244,6 @@ fn check_header(bytes: &[u8]) -> Result<[Section; KINDS.len()], ExecError> {
             "the executable was made by another build of Pliant; compile the model again",
         ));
     }
-    let len = bytes.len() as u64;
     let stated = u64_at(header, 24);
     if len < stated {
         let text = format!("the executable is truncated: {len} of {stated} bytes");
@@ -267,6 +269,9 @@ fn check_header(bytes: &[u8]) -> Result<[Section; KINDS.len()], ExecError> {
     }
     if end != len {
         return Err(ExecError::format("the executable has bytes after its last section"));
+    }
+    if (sections[0].end - sections[0].start) as u64 > MAX_PROGRAM {
+        return Err(ExecError::format("the program section is too large"));
     }
     Ok(sections)
 }

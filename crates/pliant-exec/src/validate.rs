@@ -3,10 +3,11 @@
 //! - Function names are not empty and not repeated; at most [`MAX_REGS`] registers, the parameters among them.
 //! - A body ends in a return or a jump, and every jump leads to an instruction of the same body.
 //! - Every function, constant, operand and register index exists; operands decode.
+//! - The operands of the calls stand in the table one call after the other, each operand once.
 //! - Calls of bytecode functions, kernels and builtins have the right number of operands.
 //! - A register is written on every path before it is read.
 //!
-//! The machine relies on the first four for memory safety. Registers start out empty, so the last one only turns a
+//! The machine relies on the first five for memory safety. Registers start out empty, so the last one only turns a
 //! run-time error into an early one; it is skipped for bodies whose branches would make it too expensive.
 
 use rustc_hash::FxHashSet;
@@ -18,6 +19,8 @@ use crate::{ExecError, builtin_arity};
 pub(crate) const MAX_REGS: u32 = 1 << 22;
 /// The largest number of bitset words that the definite-assignment analysis may hold.
 const MAX_ANALYSIS_WORDS: usize = 1 << 24;
+/// The largest number of bitset words, instructions and operands that the analysis may go through.
+const MAX_ANALYSIS_STEPS: usize = 1 << 28;
 
 /// Checks every rule.
 pub(crate) fn validate(exe: &Executable) -> Result<(), ExecError> {
@@ -74,13 +77,20 @@ impl Checker<'_> {
         if !matches!(f.instrs.last(), Some(Instr::Ret { .. } | Instr::Goto { .. })) {
             return whole("the body does not end in a return or a jump".into());
         }
+        // Operands shared by many calls would make a small file a program of any size.
+        let mut operands_end = 0usize;
         for (at, instr) in f.instrs.iter().enumerate() {
             match *instr {
                 Instr::Call { func, args_start, args_len, dst } => {
+                    if args_start as usize != operands_end {
+                        let message = "the operands do not follow those of the call before";
+                        return Err(self.fail(at, message));
+                    }
                     if !dst.is_void() {
                         self.register(at, dst)?;
                     }
                     let args = self.operands(at, args_start, args_len)?;
+                    operands_end += args.len();
                     self.call(at, func, args)?;
                 }
                 Instr::Ret { reg } => self.register(at, reg)?,
@@ -92,6 +102,9 @@ impl Checker<'_> {
                     self.target(at, offset)?;
                 }
             }
+        }
+        if operands_end != f.args.len() {
+            return whole("the table has operands of no call".into());
         }
         self.definite_assignment()
     }
@@ -173,11 +186,16 @@ impl Checker<'_> {
         (0..f.params.len()).for_each(|i| set(&mut first, i as u32));
         entry[0] = Some(first);
         let mut work = vec![0usize];
+        let mut steps = 0usize;
         while let Some(block) = work.pop() {
             let Some(mut written) = entry[block].clone() else { continue };
             let end = starts.get(block + 1).copied().unwrap_or(f.instrs.len());
+            steps = steps.saturating_add(2 * words);
             for at in starts[block]..end {
-                self.step(at, &mut written)?;
+                steps = steps.saturating_add(1 + self.step(at, &mut written)?);
+            }
+            if steps > MAX_ANALYSIS_STEPS {
+                return Ok(());
             }
             for target in self.successors(end - 1) {
                 let Ok(next) = starts.binary_search(&target) else { continue };
@@ -217,7 +235,8 @@ impl Checker<'_> {
         }
     }
 
-    fn step(&self, at: usize, written: &mut [u64]) -> Result<(), ExecError> {
+    /// Goes over one instruction; returns the number of its operands.
+    fn step(&self, at: usize, written: &mut [u64]) -> Result<usize, ExecError> {
         let read = |reg: Reg, written: &[u64]| {
             if is_set(written, reg.0) {
                 return Ok(());
@@ -226,7 +245,8 @@ impl Checker<'_> {
         };
         match self.function.instrs[at] {
             Instr::Call { args_start, args_len, dst, .. } => {
-                for arg in self.operands(at, args_start, args_len)? {
+                let args = self.operands(at, args_start, args_len)?;
+                for arg in args {
                     if let Some(ArgValue::Reg(reg)) = arg.decode() {
                         read(reg, written)?;
                     }
@@ -234,10 +254,10 @@ impl Checker<'_> {
                 if !dst.is_void() {
                     set(written, dst.0);
                 }
-                Ok(())
+                Ok(args.len())
             }
-            Instr::Ret { reg } | Instr::If { cond: reg, .. } => read(reg, written),
-            Instr::Goto { .. } => Ok(()),
+            Instr::Ret { reg } | Instr::If { cond: reg, .. } => read(reg, written).map(|()| 0),
+            Instr::Goto { .. } => Ok(0),
         }
     }
 }
@@ -262,4 +282,46 @@ fn meet(into: &mut Option<Vec<u64>>, other: &[u64]) -> bool {
         *bit &= other;
     }
     changed
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use rustc_hash::FxHashMap;
+
+    use super::*;
+
+    fn program(args: Vec<Arg>, ranges: &[(u32, u32)]) -> Executable {
+        let call =
+            |&(args_start, args_len)| Instr::Call { func: 1, args_start, args_len, dst: Reg(0) };
+        let mut instrs: Vec<Instr> = ranges.iter().map(call).collect();
+        instrs.push(Instr::Ret { reg: Reg(0) });
+        let name = "main".to_string();
+        let main = VmFunction { name, num_regs: 1, instrs, args, ..VmFunction::default() };
+        Executable {
+            funcs: vec![FuncDef::Vm(main), FuncDef::Packed("user.f".into())],
+            constants: Vec::new(),
+            kernels: Vec::new(),
+            metadata: BTreeMap::new(),
+            by_name: FxHashMap::default(),
+        }
+    }
+
+    #[test]
+    fn operands_belong_to_one_call() {
+        let args = || (0..4).map(|i| Arg::imm(i).unwrap()).collect::<Vec<_>>();
+        assert!(validate(&program(args(), &[(0, 2), (2, 0), (2, 2)])).is_ok());
+        for (ranges, expected) in [
+            (&[(0, 4), (0, 4)][..], "do not follow"),
+            (&[(0, 2), (1, 3)], "do not follow"),
+            (&[(2, 2), (0, 2)], "do not follow"),
+            (&[(0, 2), (3, 1)], "do not follow"),
+            (&[(0, 2)], "operands of no call"),
+            (&[(0, 5)], "outside the table"),
+        ] {
+            let error = validate(&program(args(), ranges)).unwrap_err().to_string();
+            assert!(error.contains(expected), "{ranges:?}: {error}");
+        }
+    }
 }

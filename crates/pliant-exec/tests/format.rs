@@ -196,3 +196,21 @@ proptest! {
         prop_assert_eq!(Executable::from_bytes(&exe.to_bytes().unwrap()).unwrap().as_text(), exe.as_text());
     }
 }
+
+#[test]
+fn a_file_that_lies_about_its_size_is_refused_by_its_header() {
+    let path = std::env::temp_dir().join(format!("pliant-exec-{}.bin", std::process::id()));
+    let bytes = sample().to_bytes().unwrap();
+    std::fs::write(&path, &bytes).unwrap();
+    assert_eq!(Executable::load(&path).unwrap().to_bytes().unwrap(), bytes);
+    // A sparse file of a size for which there is no memory.
+    let file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
+    if file.set_len(1 << 43).is_ok() {
+        let error = Executable::load(&path).unwrap_err().to_string();
+        assert!(error.contains("bytes after its end"), "{error}");
+    }
+    std::fs::write(&path, &bytes[..40]).unwrap();
+    let error = Executable::load(&path).unwrap_err().to_string();
+    assert!(error.contains("truncated"), "{error}");
+    std::fs::remove_file(&path).unwrap();
+}
