@@ -274,7 +274,7 @@ unsafe fn import(
     let offset = usize::try_from(view.byte_offset).map_err(|_| overflow())?;
     let first = view.data.cast::<u8>().wrapping_add(offset).wrapping_offset(low);
     // SAFETY: the bytes from the lowest to the highest element belong to the view, valid by the caller's promise.
-    let storage = unsafe { Storage::from_foreign(first, len, release) };
+    let storage = unsafe { Storage::from_foreign(first, len, read_only, release) };
     // The lowest element starts the storage, so the first one lies `-low` bytes into it.
     Ok(Tensor::over(storage, low.unsigned_abs(), &shape, &strides, dtype, numel, read_only))
 }

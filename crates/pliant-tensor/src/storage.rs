@@ -14,7 +14,7 @@ pub const ALIGNMENT: usize = 64;
 /// From this size on, zeroed memory comes untouched from the system.
 const LARGE: usize = 128 << 10;
 
-/// An owned, [`ALIGNMENT`]-aligned run of bytes, freed on drop. Its contents may be uninitialised or stale.
+/// An owned, [`ALIGNMENT`]-aligned run of initialised bytes, freed on drop. Its contents may be stale.
 pub struct AlignedBuf {
     ptr: NonNull<u8>,
     len: usize,
@@ -50,7 +50,10 @@ impl AlignedBuf {
     ///
     /// # Errors
     /// `OutOfMemory`.
-    pub fn new(len: usize) -> Result<Self, TensorError> {
+    ///
+    /// # Safety
+    /// Every byte is written before safe code can read it, through a tensor for instance.
+    pub unsafe fn uninit(len: usize) -> Result<Self, TensorError> {
         Self::with(len, len.max(ALIGNMENT), ALIGNMENT, alloc)
     }
 
@@ -102,6 +105,7 @@ enum Owner {
 struct Inner {
     ptr: *mut u8,
     len: usize,
+    read_only: bool,
     owner: Owner,
 }
 
@@ -139,8 +143,12 @@ impl Storage {
     ///
     /// # Errors
     /// `OutOfMemory`.
-    pub fn new(len: usize) -> Result<Self, TensorError> {
-        Ok(Self::from_buf(AlignedBuf::new(len)?, None))
+    ///
+    /// # Safety
+    /// As [`AlignedBuf::uninit`].
+    pub unsafe fn uninit(len: usize) -> Result<Self, TensorError> {
+        // SAFETY: by the caller's promise.
+        Ok(Self::from_buf(unsafe { AlignedBuf::uninit(len) }?, None))
     }
 
     /// Allocates `len` zero bytes, aligned to [`ALIGNMENT`].
@@ -157,24 +165,28 @@ impl Storage {
         Storage(Arc::new(Inner {
             ptr: buf.as_ptr(),
             len: buf.len(),
+            read_only: false,
             owner: Owner::Buffer { buf: ManuallyDrop::new(buf), recycle },
         }))
     }
 
-    /// Borrows foreign memory; `release` runs when the last user drops it.
+    /// Borrows foreign memory; `release` runs when the last user drops it. Every tensor on a `read_only` storage is
+    /// read-only.
     ///
     /// # Safety
-    /// `ptr` must be readable for `len` bytes (writable too, unless every tensor on it is read-only) from any thread
-    /// until `release` runs. `len` may be 0, and then `ptr` may be anything.
+    /// `ptr` must be readable for `len` initialised bytes (writable too, unless `read_only`) from any thread until
+    /// `release` runs. `len` may be 0, and then `ptr` may be anything.
     pub unsafe fn from_foreign(
         ptr: *mut u8,
         len: usize,
+        read_only: bool,
         release: impl FnOnce() + Send + Sync + 'static,
     ) -> Self {
         #[expect(clippy::arc_with_non_send_sync, reason = "Storage asserts Send and Sync")]
         Storage(Arc::new(Inner {
             ptr,
             len,
+            read_only,
             owner: Owner::Foreign { release: Some(Box::new(release)) },
         }))
     }
@@ -189,7 +201,13 @@ impl Storage {
         self.0.len == 0
     }
 
-    /// The first byte. Whoever writes through it must know that no one else reads or writes those bytes meanwhile.
+    /// Whether the bytes must never be written, whatever the tensor.
+    pub fn is_read_only(&self) -> bool {
+        self.0.read_only
+    }
+
+    /// The first byte. Whoever writes through it must know that no one else reads or writes those bytes meanwhile
+    /// and that the storage is not read-only.
     pub fn as_ptr(&self) -> *mut u8 {
         self.0.ptr
     }

@@ -73,7 +73,7 @@ unsafe impl Send for Tensor {}
 unsafe impl Sync for Tensor {}
 
 impl Tensor {
-    /// The trusted constructor: every check has been made by the caller.
+    /// The trusted constructor: every check has been made by the caller. Read-only where the storage is.
     pub(crate) fn over(
         storage: Storage,
         byte_offset: usize,
@@ -96,11 +96,11 @@ impl Tensor {
                 strides: std::ptr::null_mut(),
                 byte_offset: 0,
             },
+            read_only: read_only || storage.is_read_only(),
             storage,
             byte_offset,
             numel,
             dtype,
-            read_only,
             contiguous: is_contiguous(shape, strides),
             dims: Dims::new(shape, strides),
         });
@@ -166,7 +166,7 @@ impl Tensor {
         Ok(Self::over(storage, byte_offset, shape, strides, dtype, numel, false))
     }
 
-    /// A new row-major tensor whose elements are not initialised (they hold whatever the memory held).
+    /// A new row-major tensor whose elements the caller means to write.
     ///
     /// # Errors
     /// `NegativeDim`, `SizeOverflow`, `OutOfMemory`.
@@ -209,7 +209,8 @@ impl Tensor {
         if expected != bytes.len() {
             return Err(TensorError::LengthMismatch { expected, actual: bytes.len() });
         }
-        let storage = Storage::new(expected)?;
+        // SAFETY: every byte is written below.
+        let storage = unsafe { Storage::uninit(expected) }?;
         // SAFETY: the storage is fresh, unshared and `expected` bytes long.
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), storage.as_ptr(), expected) };
         Self::from_storage(storage, 0, shape, dtype)
@@ -393,7 +394,9 @@ impl Tensor {
     /// # Errors
     /// `OutOfMemory`, and `SizeOverflow` for a broadcast view too large to write out.
     pub fn copy(&self) -> Result<Tensor, TensorError> {
-        let storage = Storage::new(checked_nbytes(self.shape(), self.dtype())?)?;
+        let nbytes = checked_nbytes(self.shape(), self.dtype())?;
+        // SAFETY: every element is written below; no one else has the copy.
+        let storage = unsafe { Storage::uninit(nbytes) }?;
         let copy = Self::from_storage(storage, 0, self.shape(), self.dtype())?;
         // SAFETY: the copy is fresh, row-major and of the same shape and type.
         unsafe { self.copy_elements(copy.data_ptr()) };

@@ -144,3 +144,21 @@ fn large_zeroed_memory_is_aligned_and_zero() {
         assert!(t.as_slice::<u8>().unwrap().iter().all(|&b| b == 0));
     }
 }
+
+#[test]
+fn read_only_memory_stays_so_in_every_view() {
+    static BYTES: [u8; 4] = [1, 2, 3, 4];
+    let ptr = BYTES.as_ptr().cast_mut();
+    // SAFETY: the bytes are static and only read.
+    let storage = unsafe { Storage::from_foreign(ptr, BYTES.len(), true, || ()) };
+    assert!(storage.is_read_only());
+    let first = Tensor::from_storage(storage, 0, &[4], DType::UInt8).unwrap();
+    let mut again = Tensor::from_storage(first.storage().clone(), 1, &[2], DType::UInt8).unwrap();
+    drop(first);
+    assert!(again.is_read_only());
+    assert_eq!(again.as_mut_slice::<u8>().unwrap_err(), TensorError::ReadOnly);
+    let storage = again.storage().clone();
+    let strided = Tensor::from_storage_strided(storage, 3, &[4], &[-1], DType::UInt8).unwrap();
+    assert!(strided.is_read_only() && !strided.copy().unwrap().is_read_only());
+    assert_eq!(strided.to_vec::<u8>().unwrap(), [4, 3, 2, 1]);
+}

@@ -171,9 +171,8 @@ fn view_buffer(buffer: Buffer, dtype: DType) -> Result<Tensor> {
     let read_only = view.readonly != 0 as c_int;
     // SAFETY: the exporter keeps the elements from the lowest to the highest valid until the buffer is
     // released; a read-only buffer is only ever viewed read-only.
-    let storage = unsafe { Storage::from_foreign(first, len, move || drop(buffer)) };
-    let tensor = Tensor::from_storage_strided(storage, offset, shape, strides, dtype)?;
-    Ok(if read_only { tensor.as_read_only() } else { tensor })
+    let storage = unsafe { Storage::from_foreign(first, len, read_only, move || drop(buffer)) };
+    Ok(Tensor::from_storage_strided(storage, offset, shape, strides, dtype)?)
 }
 
 /// A tensor of anything that NumPy can make an array of: arrays (shared), scalars and nested lists (copied).
