@@ -262,7 +262,8 @@ impl FuncGen<'_, '_> {
         let ExprData::Str(name) = f.expr(name) else {
             return internal("call_extern without a name");
         };
-        let Some(callee) = extern_fn(name) else {
+        let linked = extern_fn(name).filter(|callee| callee.from_script());
+        let Some(callee) = linked else {
             return unsupported(format!(
                 "the function '{name}' called by T.call_extern is not linked"
             ));
@@ -275,7 +276,14 @@ impl FuncGen<'_, '_> {
             ));
         }
         let mut values = Vec::with_capacity(rest.len());
-        for (&arg, &want) in rest.iter().zip(callee.params) {
+        for (position, (&arg, &want)) in rest.iter().zip(callee.params).enumerate() {
+            // CheckBounds has checked what is reached from addresses of elements, and only that.
+            let address = matches!(f.expr(arg), ExprData::Call(Intrin::AddressOf, ..));
+            if address != (want == ExternTy::Ptr) {
+                let takes =
+                    if address { "takes no address" } else { "is an address: T.address_of" };
+                return unsupported(format!("argument {position} of '{name}' {takes}"));
+            }
             let v = self.scalar(arg)?;
             let have = self.b.func.dfg.value_type(v);
             if have != crate::function::extern_type(want) {

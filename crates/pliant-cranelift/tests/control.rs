@@ -339,6 +339,32 @@ fn written_library_calls_cannot_reach_outside() {
 }
 
 #[test]
+fn integers_are_no_addresses() {
+    let called = |name: &str, args: &[i64]| {
+        let mut f = PrimFunc::new();
+        let name = f.add_expr(ExprData::Str(name.into()));
+        let mut all = vec![name];
+        all.extend(args.iter().map(|&a| f.int(a)));
+        let call = f.add_expr(ExprData::Call(Intrin::CallExtern, all.into(), Ty::I64));
+        f.body = f.add_stmt(StmtData::Evaluate(call));
+        let lowered = pliant_tir::lower(&f).unwrap();
+        compile(&lowered).map(drop).unwrap_err().to_string()
+    };
+    let mut args = [1i64; 17];
+    args[12] = 4096;
+    for name in ["pliant_gemm_f32", "pliant_gemm_f64"] {
+        let error = called(name, &args);
+        let want = format!("argument 4 of '{name}' is an address: T.address_of");
+        assert!(error.contains(&want), "{error}");
+    }
+    for (name, args) in [("pliant_check_tensor", &[4096, 1, 0, 0][..]), ("system", &[0])] {
+        let error = called(name, args);
+        let want = format!("the function '{name}' called by T.call_extern is not linked");
+        assert!(error.contains(&want), "{error}");
+    }
+}
+
+#[test]
 fn many_allocations_and_deep_nests_do_not_exhaust_the_stack() {
     let mut f = PrimFunc::new();
     let one = f.int(1);

@@ -36,6 +36,14 @@ pub struct ExternFn {
     pub runtime: bool,
 }
 
+impl ExternFn {
+    /// Whether `T.call_extern` may name it: functions of numbers, and those whose reach the bounds checks know.
+    /// Helpers that trust addresses of the code generator are not for programs.
+    pub fn from_script(&self) -> bool {
+        self.runtime || !self.params.contains(&ExternTy::Ptr)
+    }
+}
+
 use ExternTy::{F32, F64, I32, I64, Ptr};
 
 macro_rules! table {

@@ -231,6 +231,12 @@ impl Plan {
 /// Sizes and strides of a written call at most: what the library addresses then fits 63 bits.
 const LIMIT: i64 = 1 << 30;
 
+/// Whether a call of a linked function names a matrix product.
+pub fn is_product(f: &PrimFunc, args: &[Expr]) -> bool {
+    let name = args.first().map(|&e| f.expr(e));
+    matches!(name, Some(ExprData::Str(s)) if s.starts_with("pliant_gemm_"))
+}
+
 /// The conditions under which a written call of the library stays inside its buffers; `None` where
 /// it is no such call.
 ///
