@@ -155,3 +155,35 @@ def test_topi_operators(rng: np.random.Generator) -> None:
         want += [a.ravel(), a @ a.T, (a - b) * a]
         for got, expected in zip(model(a, b), want, strict=True):
             np.testing.assert_allclose(got.numpy(), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_expressions_of_any_depth() -> None:
+    def chain() -> tuple[Any, Any]:
+        e: Any = n
+        for i in range(100_000):
+            e = e + xs[i % 2]
+        return e, xs[0] * e
+
+    n, xs = te.size_var("n"), [te.size_var("x"), te.size_var("y")]
+    (a, b), (c, d) = chain(), chain()
+    assert len(str(a)) < 10_000 and "..." in str(a)
+    assert a == c and b == d and a != b and hash(a) == hash(c) and hash(b) == hash(d)
+    simple = pliant.arith.Analyzer().simplify(a)
+    assert pliant.arith.Analyzer().can_prove_equal(simple, n + xs[0] * 50_000 + xs[1] * 50_000)
+    x = relax.Var("x", relax.TensorStructInfo([n, xs[0], xs[1]], "float32"))
+    bb = relax.BlockBuilder()
+    with bb.function("main", [x]):
+        out = bb.emit(relax.ShapeExpr([a]))
+        bb.emit_func_output(out)
+    assert "n + x * 50000 + y * 50000" in str(bb.get()) or "x * 50000" in str(bb.get())
+
+
+def test_shared_subexpressions_compare_fast() -> None:
+    def doubled() -> Any:
+        e: Any = n
+        for _ in range(200):
+            e = tir.min(e, e + m)
+        return e
+
+    n, m = te.size_var("n"), te.size_var("m")
+    assert doubled() == doubled()

@@ -7,6 +7,7 @@ mod arith;
 mod enter;
 mod error;
 mod module;
+mod nesting;
 mod relax;
 mod runtime;
 mod script;

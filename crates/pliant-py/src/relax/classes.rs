@@ -526,7 +526,7 @@ impl Tuple {
     #[new]
     fn new(fields: &Bound<'_, PyAny>) -> Result<PyClassInitializer<Self>> {
         let fields: Result<Vec<NodeRef>> = fields.try_iter()?.map(|f| needed(&f?)).collect();
-        Ok(init(NodeRef::new(Node::Tuple(fields?))).add_subclass(Tuple))
+        Ok(init(NodeRef::new(Node::Tuple(fields?)).checked()?).add_subclass(Tuple))
     }
 
     /// The fields.
@@ -544,7 +544,7 @@ pub struct TupleGetItem;
 impl TupleGetItem {
     #[new]
     fn new(tuple_value: &Bound<'_, PyAny>, index: u32) -> Result<PyClassInitializer<Self>> {
-        Ok(init(NodeRef::new(Node::GetItem(needed(tuple_value)?, index)))
+        Ok(init(NodeRef::new(Node::GetItem(needed(tuple_value)?, index)).checked()?)
             .add_subclass(TupleGetItem))
     }
 
@@ -592,7 +592,7 @@ impl Call {
         }
         let ty_args = sinfo_args.map(sinfo_list).transpose()?.unwrap_or_default();
         let call = CallNode { callee, args: arg_list(args)?, attrs: list, ty_args };
-        Ok(init(NodeRef::new(Node::Call(call))).add_subclass(Call))
+        Ok(init(NodeRef::new(Node::Call(call)).checked()?).add_subclass(Call))
     }
 
     /// What is called.

@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 
 use crate::error::{Error, Result};
+use crate::nesting::Level;
 use crate::relax::classes::Expr as PyExpr;
 use crate::relax::infos::StructInfo;
 use crate::relax::node::{Node, NodeRef, Scalar};
@@ -107,6 +108,7 @@ pub fn own(tensor: Tensor) -> Result<Tensor> {
 
 /// A sequence of sizes is a shape, one of expressions a tuple.
 fn sequence(obj: &Bound<'_, PyAny>) -> Result<Node> {
+    let _level = Level::enter("tuples")?;
     let items: Vec<Bound<'_, PyAny>> = obj.try_iter()?.collect::<PyResult<_>>()?;
     let exprs = items.iter().any(|i| i.is_instance_of::<PyExpr>());
     if !exprs {
@@ -148,6 +150,7 @@ pub fn arg_list(obj: &Bound<'_, PyAny>) -> Result<Vec<NodeRef>> {
 /// # Errors
 /// `TypeError` for what cannot be one.
 pub fn attr_value(obj: &Bound<'_, PyAny>) -> Result<AttrValue> {
+    let _level = Level::enter("attributes")?;
     if obj.is_none() {
         return Ok(AttrValue::None);
     }
@@ -227,12 +230,12 @@ pub fn attr_object<'py>(py: Python<'py>, value: &AttrValue) -> PyResult<Bound<'p
 /// `TypeError` for anything else.
 pub fn sinfo(obj: &Bound<'_, PyAny>) -> Result<SInfo> {
     if let Ok(info) = obj.cast::<StructInfo>() {
-        return Ok(info.get().info.clone());
+        return info.get().info.clone().checked();
     }
     if obj.is_callable() {
         let made = obj.call0()?;
         if let Ok(info) = made.cast::<StructInfo>() {
-            return Ok(info.get().info.clone());
+            return info.get().info.clone().checked();
         }
     }
     Err(Error::Type(format!(

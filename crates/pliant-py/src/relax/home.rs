@@ -9,6 +9,7 @@ use pliant_tensor::Tensor;
 use rustc_hash::FxHashMap;
 
 use crate::error::{Error, Result};
+use crate::nesting::{MAX_NESTING, too_deep};
 use crate::relax::node::{CallNode, CalleeNode, FreeVar, Node, NodeRef, Scalar};
 use crate::relax::sinfo::{SInfo, dim_to_sym, dims_to_syms, from_type, to_type};
 
@@ -29,6 +30,8 @@ pub struct HomeState {
     pub globals: FxHashMap<Arc<str>, SInfo>,
     /// Whether parameters were declared; else variables become parameters as they appear.
     pub params_fixed: bool,
+    /// How deeply each tuple type is nested that a tuple was made of.
+    depths: FxHashMap<ir::Type, u32>,
     /// Whether a call with an effect was emitted.
     pub impure: bool,
     this: std::sync::Weak<Home>,
@@ -60,6 +63,7 @@ impl Home {
                 te_sources: Vec::new(),
                 globals: FxHashMap::default(),
                 params_fixed: false,
+                depths: FxHashMap::default(),
                 impure: false,
                 this: this.clone(),
             }),
@@ -291,7 +295,9 @@ impl HomeState {
                 let fields = self.lower_args(fields, memo)?;
                 let leaves: Result<Vec<ir::Expr>> =
                     fields.into_iter().map(|f| Ok(self.builder()?.operand(f))).collect();
-                Ok(self.parts()?.0.tuple(&leaves?))
+                let tuple = self.parts()?.0.tuple(&leaves?);
+                self.check_depth(tuple)?;
+                Ok(tuple)
             }
             Node::GetItem(tuple, index) => {
                 let tuple = memo[&tuple.id()];
@@ -311,6 +317,24 @@ impl HomeState {
             Node::Call(call) => self.lower_call(call, memo),
             _ => Err(Error::Internal("leaves are lowered on their own".into())),
         }
+    }
+
+    /// Refuses a tuple of tuples of tuples ... that grew emission by emission: whatever reads its type recurses.
+    fn check_depth(&mut self, tuple: ir::Expr) -> Result<()> {
+        let Some(func) = self.func() else { return Ok(()) };
+        let ty = func.expr_ty(tuple);
+        let ir::TypeData::Tuple(fields) = func.types.get(ty) else { return Ok(()) };
+        let depth_of = |ty: &ir::Type| match self.depths.get(ty) {
+            Some(&depth) => depth,
+            // A tuple type that came as a whole, with its own bound.
+            None => u32::from(matches!(func.types.get(*ty), ir::TypeData::Tuple(_))),
+        };
+        let depth = fields.iter().map(depth_of).max().unwrap_or(0) + 1;
+        if depth > MAX_NESTING {
+            return Err(too_deep("tuples"));
+        }
+        self.depths.insert(ty, depth);
+        Ok(())
     }
 
     fn lower_args(

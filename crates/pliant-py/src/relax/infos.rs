@@ -198,7 +198,7 @@ pub fn tensor_info(
             Err(_) => SShape::Dims(dims_of(s)?),
         },
     };
-    Ok(SInfo::Tensor(shape, dtype))
+    SInfo::Tensor(shape, dtype).checked()
 }
 
 /// Dims: integer expressions, constants not negative.
@@ -221,8 +221,8 @@ pub struct TupleStructInfo;
 impl TupleStructInfo {
     #[new]
     fn new(fields: &Bound<'_, PyAny>) -> Result<PyClassInitializer<Self>> {
-        let fields = sinfo_list(fields)?;
-        Ok(info_init(SInfo::Tuple(fields.into())).add_subclass(TupleStructInfo))
+        let info = SInfo::Tuple(sinfo_list(fields)?.into_iter().collect());
+        Ok(info_init(info.checked()?).add_subclass(TupleStructInfo))
     }
 
     /// The types of the fields.
@@ -248,8 +248,9 @@ impl FuncStructInfo {
         ret: &Bound<'_, PyAny>,
         purity: bool,
     ) -> Result<PyClassInitializer<Self>> {
-        let params = if params.is_none() { None } else { Some(sinfo_list(params)?.into()) };
-        let info = SInfo::Func(params, Arc::new(sinfo(ret)?), purity);
+        let params =
+            if params.is_none() { None } else { Some(sinfo_list(params)?.into_iter().collect()) };
+        let info = SInfo::Func(params, Arc::new(sinfo(ret)?), purity).checked()?;
         Ok(info_init(info).add_subclass(FuncStructInfo))
     }
 

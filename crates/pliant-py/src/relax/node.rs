@@ -10,6 +10,8 @@ use pliant_ir::{Attrs, Op};
 use pliant_ops::te;
 use pliant_tensor::{DType, Tensor};
 
+use crate::error::Result;
+use crate::nesting::{MAX_NESTING, too_deep};
 use crate::relax::home::Home;
 use crate::relax::sinfo::SInfo;
 
@@ -17,7 +19,7 @@ use crate::relax::sinfo::SInfo;
 #[derive(Clone)]
 pub struct NodeRef(Arc<NodeBox>);
 
-struct NodeBox(Node);
+struct NodeBox(Node, u32);
 
 /// What an expression is.
 pub enum Node {
@@ -104,7 +106,32 @@ impl FreeVar {
 impl NodeRef {
     /// A new node.
     pub fn new(node: Node) -> Self {
-        NodeRef(Arc::new(NodeBox(node)))
+        let depth = depth_of(&node);
+        NodeRef(Arc::new(NodeBox(node, depth)))
+    }
+
+    /// How deeply the types and functions are nested that follow from the node; operands of operators do not count.
+    pub fn depth(&self) -> u32 {
+        self.0.1
+    }
+
+    /// The node itself, if it is not too deep for what recurses over types and functions.
+    ///
+    /// # Errors
+    /// `ValueError` beyond [`MAX_NESTING`].
+    pub fn checked(self) -> Result<NodeRef> {
+        if self.depth() > MAX_NESTING { Err(too_deep("tuples")) } else { Ok(self) }
+    }
+
+    /// The field that a field access of a tuple expression gives.
+    pub fn field(&self) -> Option<&NodeRef> {
+        match self.get() {
+            Node::GetItem(tuple, index) => match tuple.get() {
+                Node::Tuple(fields) => fields.get(*index as usize),
+                _ => None,
+            },
+            _ => None,
+        }
     }
 
     /// The node.
@@ -135,6 +162,26 @@ impl NodeRef {
             Node::Call(call) => &call.args,
             _ => &[],
         }
+    }
+}
+
+fn depth_of(node: &Node) -> u32 {
+    let deepest = |nodes: &[NodeRef]| nodes.iter().map(NodeRef::depth).max().unwrap_or(0);
+    match node {
+        Node::Var(v) => v.0.sinfo.as_ref().map_or(0, SInfo::depth),
+        Node::Tuple(fields) => deepest(fields).saturating_add(1),
+        Node::GetItem(tuple, index) => match tuple.get() {
+            Node::Tuple(fields) => fields.get(*index as usize).map_or(0, NodeRef::depth),
+            _ => tuple.depth().saturating_add(1),
+        },
+        Node::Call(call) => {
+            let callee = match &call.callee {
+                CalleeNode::Op(_) => 0,
+                CalleeNode::Expr(callee) => callee.depth().saturating_add(1),
+            };
+            call.ty_args.iter().map(SInfo::depth).max().unwrap_or(0).max(callee)
+        }
+        _ => 0,
     }
 }
 

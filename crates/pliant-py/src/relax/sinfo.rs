@@ -9,6 +9,7 @@ use pliant_sym::Sym;
 use pliant_tensor::DType;
 
 use crate::error::{Error, Result};
+use crate::nesting::{MAX_NESTING, too_deep};
 use crate::relax::home::HomeState;
 use crate::relax::node::{Node, NodeRef};
 use crate::tir::expr::structural_equal;
@@ -25,9 +26,32 @@ pub enum SInfo {
     /// A tensor.
     Tensor(SShape, Option<DType>),
     /// A tuple.
-    Tuple(Arc<[SInfo]>),
+    Tuple(Fields),
     /// A function: parameters if known, result, purity.
-    Func(Option<Arc<[SInfo]>>, Arc<SInfo>, bool),
+    Func(Option<Fields>, Arc<SInfo>, bool),
+}
+
+/// A list of types that knows how deeply they are nested.
+#[derive(Clone)]
+pub struct Fields {
+    items: Arc<[SInfo]>,
+    depth: u32,
+}
+
+impl FromIterator<SInfo> for Fields {
+    fn from_iter<I: IntoIterator<Item = SInfo>>(items: I) -> Fields {
+        let items: Arc<[SInfo]> = items.into_iter().collect();
+        let depth = items.iter().map(SInfo::depth).max().unwrap_or(0);
+        Fields { items, depth }
+    }
+}
+
+impl std::ops::Deref for Fields {
+    type Target = [SInfo];
+
+    fn deref(&self) -> &[SInfo] {
+        &self.items
+    }
 }
 
 /// What is known of a tensor's shape.
@@ -44,6 +68,26 @@ pub enum SShape {
 }
 
 impl SInfo {
+    /// The type itself, if it is not too deep for what recurses over types.
+    ///
+    /// # Errors
+    /// `ValueError` beyond [`MAX_NESTING`].
+    pub fn checked(self) -> Result<SInfo> {
+        if self.depth() > MAX_NESTING { Err(too_deep("struct infos")) } else { Ok(self) }
+    }
+
+    /// How deeply types are nested in it.
+    pub fn depth(&self) -> u32 {
+        match self {
+            SInfo::Tuple(fields) => fields.depth + 1,
+            SInfo::Func(params, ret, _) => {
+                params.as_ref().map_or(0, |p| p.depth).max(ret.depth()) + 1
+            }
+            SInfo::Tensor(SShape::Var(node), _) => node.depth() + 1,
+            SInfo::Tensor(..) | SInfo::Object | SInfo::Prim(..) | SInfo::Shape(..) => 0,
+        }
+    }
+
     /// The data type of a tensor or scalar, if known.
     pub fn dtype(&self) -> Option<DType> {
         match self {
@@ -301,7 +345,15 @@ pub fn free_sinfo(node: &NodeRef) -> Option<SInfo> {
         Node::Extern(_) => SInfo::Func(None, Arc::new(SInfo::Object), false),
         Node::Tuple(fields) => {
             let fields: Option<Vec<SInfo>> = fields.iter().map(sinfo_of).collect();
-            SInfo::Tuple(fields?.into())
+            SInfo::Tuple(fields?.into_iter().collect())
+        }
+        // A field of a tuple at hand is that field: chains of them are as long as the user's loops.
+        Node::GetItem(..) if node.field().is_some() => {
+            let mut node = node;
+            while let Some(field) = node.field() {
+                node = field;
+            }
+            sinfo_of(node)?
         }
         Node::GetItem(tuple, index) => match sinfo_of(tuple)? {
             SInfo::Tuple(fields) => fields.get(*index as usize)?.clone(),

@@ -69,8 +69,9 @@ fn class_of(node: &NodeRef) -> Class {
 /// An expression as an object of the class that tells what it is.
 ///
 /// # Errors
-/// Those of the interpreter.
+/// Those of the interpreter; tuples nested too deeply.
 pub fn wrap(py: Python<'_>, node: NodeRef) -> Result<Bound<'_, PyAny>> {
+    let node = node.checked()?;
     macro_rules! make {
         ($class:ident) => {
             Bound::new(py, init(node).add_subclass($class))?.into_any()

@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt, PyList, PyString, PyTuple};
 
 use crate::error::{Error, Result};
+use crate::nesting::Level;
 use crate::runtime::import::borrow_tensor;
 use crate::runtime::ndarray::NDArray;
 use crate::runtime::packed::PackedFunction;
@@ -66,6 +67,7 @@ pub fn to_value(obj: &Bound<'_, PyAny>) -> Result<Value> {
 }
 
 fn sequence(obj: &Bound<'_, PyAny>) -> Result<Value> {
+    let _level = Level::enter("tuples")?;
     let items: Vec<Bound<'_, PyAny>> = obj.try_iter()?.collect::<PyResult<_>>()?;
     let int = |i: &Bound<'_, PyAny>| i.is_instance_of::<PyInt>() && !i.is_instance_of::<PyBool>();
     if !items.is_empty() && items.iter().all(int) {
@@ -105,6 +107,7 @@ pub fn from_value(py: Python<'_>, value: Value) -> PyResult<Bound<'_, PyAny>> {
         Value::Str(text) => PyString::new(py, &text).into_any(),
         Value::DType(dtype) => PyString::new(py, dtype.name()).into_any(),
         Value::Tuple(items) => {
+            let _level = Level::enter("tuples")?;
             let items: PyResult<Vec<_>> = items.iter().map(|v| from_value(py, v.clone())).collect();
             PyTuple::new(py, items?)?.into_any()
         }

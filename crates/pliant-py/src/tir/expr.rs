@@ -9,7 +9,7 @@ use pliant_tensor::DType;
 use pyo3::basic::CompareOp;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt, PyString, PyTuple};
-use rustc_hash::{FxHashMap, FxHasher};
+use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 
 use crate::error::{Error, Result};
 use crate::te::tensor::{IterVar, Tensor};
@@ -551,8 +551,10 @@ fn same_node(a: &te::Expr, b: &te::Expr) -> bool {
 /// Whether both have the same structure over the same variables and tensors.
 pub fn structural_equal(a: &te::Expr, b: &te::Expr) -> bool {
     let mut stack = vec![(a.clone(), b.clone())];
+    // Shared subexpressions are compared once: there can be exponentially many paths to them.
+    let mut seen = FxHashSet::default();
     while let Some((a, b)) = stack.pop() {
-        if a.same_as(&b) {
+        if a.same_as(&b) || !seen.insert((a.id(), b.id())) {
             continue;
         }
         if a.ty() != b.ty() || !same_head(a.kind(), b.kind()) {
