@@ -11,6 +11,7 @@ use pliant_exec::abi::{OFFSET_TENSOR_DATA, OFFSET_TENSOR_SHAPE, OFFSET_TENSOR_ST
 use pliant_ir::tir::{Buffer, Expr, ExprData, PrimFunc, Ty, Var, VarTy};
 use pliant_kernels::tensor_arg::{TENSOR_FAULTS, dtype_word};
 use pliant_tensor::DType;
+use pliant_tir::fit::SIZE_LIMIT;
 use rustc_hash::FxHashMap;
 
 use crate::function::{FuncGen, Gen, abi_signature, constant_mem, unsupported};
@@ -88,6 +89,10 @@ impl FuncGen<'_, '_> {
                 }
                 VarTy::Value(ty) => {
                     let value = self.scalar_argument(args, offset, ty)?;
+                    if ty == Ty::I64 {
+                        let name = &f.var(param).name;
+                        self.bounded(value, format!("argument {position} ('{name}')"));
+                    }
                     self.vars.insert(param, V::S(value));
                 }
             }
@@ -98,7 +103,7 @@ impl FuncGen<'_, '_> {
         }
         for p in pending {
             self.memo.clear();
-            let expected = self.scalar(p.expected)?;
+            let expected = self.size(p.expected, &p.what)?;
             let differs = self.b.ins().icmp(IntCC::NotEqual, p.actual, expected);
             self.check_not(differs, p.what);
         }
@@ -170,6 +175,8 @@ impl FuncGen<'_, '_> {
             let values = self.b.ins().load(types::I64, constant_mem(), t.descriptor, offset as i32);
             for (i, &e) in list.iter().enumerate() {
                 let actual = self.b.ins().load(types::I64, constant_mem(), values, (i * 8) as i32);
+                let size = pliant_tir::text::expr(f, e);
+                self.bounded(actual, format!("{arg}: {noun} {i} ({size})"));
                 match self.undefined_var(e) {
                     Some(v) => {
                         self.vars.insert(v, V::S(actual));
@@ -195,6 +202,13 @@ impl FuncGen<'_, '_> {
                 }
             }
         }
+    }
+
+    /// Fails the kernel where a magnitude is beyond what bounds checks rely on.
+    fn bounded(&mut self, value: Value, what: String) {
+        let moved = self.b.ins().iadd_imm_s(value, SIZE_LIMIT);
+        let beyond = self.b.ins().icmp_imm_s(IntCC::UnsignedGreaterThan, moved, 2 * SIZE_LIMIT);
+        self.check_not(beyond, format!("{what} is beyond 2**40"));
     }
 
     fn undefined_var(&self, e: Expr) -> Option<Var> {

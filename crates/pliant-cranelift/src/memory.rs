@@ -8,9 +8,10 @@ use cranelift_codegen::ir::{
 };
 use cranelift_frontend::Variable;
 use pliant_exec::abi::{OFFSET_ALLOC_WORKSPACE, OFFSET_FREE_WORKSPACE, STATUS_NO_MEMORY};
-use pliant_ir::tir::{Buffer, Expr, ExprData, Stmt, Ty};
+use pliant_ir::tir::{BinOp, Buffer, Expr, ExprData, Stmt, Ty};
 use pliant_tensor::DType;
 use pliant_tir::accesses::{STACK_BYTES, constant_size, register_slots};
+use pliant_tir::fit::{SIZE_LIMIT, checked_terms};
 use rustc_hash::FxHashMap;
 
 use crate::function::{FuncGen, Gen, abi_signature, constant_mem, internal, mem, unsupported};
@@ -219,6 +220,10 @@ impl FuncGen<'_, '_> {
                 let vars = self.declare_slot(Ty::scalar(dtype).with_lanes(lanes));
                 places.insert((first, lanes), vars);
             }
+            if constant_size(self.f, buffer).is_none() {
+                // No memory is taken, but the size must be what bounds checks took it for.
+                self.buffer_bytes(buffer)?;
+            }
             self.places.insert(buffer, Place::Registers(Rc::new(places)));
             return self.stmt(body);
         }
@@ -309,16 +314,33 @@ impl FuncGen<'_, '_> {
         let data = self.f.buffer(buffer);
         let mut bytes = self.b.ins().iconst(types::I64, data.dtype.size() as i64);
         for &dim in &data.shape {
-            let dim = self.scalar(dim)?;
+            let overflows = format!("the size of the buffer '{}' overflows 64 bits", data.name);
+            let dim = self.size(dim, &overflows)?;
             let negative = self.b.ins().icmp_imm_s(IntCC::SignedLessThan, dim, 0);
             self.check_not(negative, format!("a dim of the buffer '{}' is negative", data.name));
+            let beyond = self.b.ins().icmp_imm_s(IntCC::SignedGreaterThan, dim, SIZE_LIMIT);
+            self.check_not(beyond, format!("a dim of the buffer '{}' is beyond 2**40", data.name));
             let (product, overflow) = self.b.ins().smul_overflow(bytes, dim);
-            self.check_not(
-                overflow,
-                format!("the size of the buffer '{}' overflows 64 bits", data.name),
-            );
+            self.check_not(overflow, overflows);
             bytes = product;
         }
         Ok(bytes)
+    }
+
+    /// A size whose sums and products are checked for overflow: bounds checks rely on it.
+    pub fn size(&mut self, e: Expr, overflows: &str) -> Gen<Value> {
+        let mut terms = Vec::new();
+        checked_terms(self.f, e, &mut |term| terms.push(term));
+        for term in terms {
+            let ExprData::Binary(op, a, b) = *self.f.expr(term) else { continue };
+            let (a, b) = (self.scalar(a)?, self.scalar(b)?);
+            let (_, overflow) = match op {
+                BinOp::Add => self.b.ins().sadd_overflow(a, b),
+                BinOp::Sub => self.b.ins().ssub_overflow(a, b),
+                _ => self.b.ins().smul_overflow(a, b),
+            };
+            self.check_not(overflow, overflows);
+        }
+        self.scalar(e)
     }
 }

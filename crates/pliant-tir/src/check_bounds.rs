@@ -1,35 +1,44 @@
-//! CheckBounds: an index that cannot be proved to lie inside its buffer is asserted at run time,
-//! so that no function reads or
-//! writes outside its buffers. A `T.Select` whose sides are only in bounds where they are chosen
-//! becomes `T.if_then_else`.
+//! CheckBounds: an index that cannot be proved to lie inside its buffer is asserted at run time, so
+//! that no function reads or writes outside its buffers. A `T.Select` whose sides are only in bounds
+//! where they are chosen becomes `T.if_then_else`.
+//!
+//! Proofs are about integers, machine words wrap. A fact is assumed, and an index proved, only where
+//! [`Fit`] shows that no part of it overflows: int64 parameters and sizes are at most 2**40, which the
+//! entry of a kernel checks, and the dims of buffers are computed with overflow checks there and where
+//! memory is allocated. What was loaded from memory has no bounds. Everything else is asserted of the
+//! words that the machine has computed.
 
 use std::sync::Arc;
 
 use pliant_ir::tir::sym::SymBridge;
 use pliant_ir::tir::{
-    BinOp, BlockData, Buffer, Expr, ExprData, Intrin, PrimFunc, Stmt, StmtData, Ty, Var,
+    BinOp, BlockData, Buffer, Expr, ExprData, Intrin, PrimFunc, Stmt, StmtData, Ty, Var, VarTy,
 };
-use pliant_sym::{Analyzer, Facts, SymArena};
+use pliant_sym::{Analyzer, Facts, Sym, SymArena};
+use pliant_tensor::DType;
 use rustc_hash::FxHashMap;
 
 use crate::error::LowerError;
+use crate::fit::{Fact, Fit, Interval, SIZE_LIMIT};
 use crate::walk::{map_operands, substitute_expr};
 
 /// Inserts the checks.
 ///
 /// # Errors
-/// None.
+/// The size of an allocation depends on memory, which may change while the buffer lives.
 pub fn run(f: &mut PrimFunc) -> Result<(), LowerError> {
     let mut c = Checker {
         arena: SymArena::new(),
         bridge: SymBridge::new(),
         facts: Facts::new(),
         known: FxHashMap::default(),
+        fit: Fit::default(),
+        error: None,
     };
     c.sizes(f);
     let body = f.body;
     f.body = c.stmt(f, body);
-    Ok(())
+    c.error.map_or(Ok(()), Err)
 }
 
 struct Checker {
@@ -38,33 +47,70 @@ struct Checker {
     facts: Facts,
     /// Expressions that were found to be in bounds everywhere.
     known: FxHashMap<Expr, ()>,
+    /// Which arithmetic cannot overflow here.
+    fit: Fit,
+    error: Option<LowerError>,
 }
 
 /// Conditions to assert before a statement, inner ones first.
 type Checks = Vec<(Expr, Arc<str>)>;
 
 impl Checker {
-    /// Dims of parameters are sizes.
+    /// Dims of parameters are sizes; int64 parameters are bounded.
     fn sizes(&mut self, f: &mut PrimFunc) {
-        let zero = self.arena.int(0);
-        for &b in &f.buffer_map.values().copied().collect::<Vec<_>>() {
+        let (zero, limit) = (self.arena.int(0), self.arena.int(SIZE_LIMIT));
+        for &p in &f.params.clone() {
+            if f.var(p).ty == VarTy::Value(Ty::I64) {
+                self.fit.bound(p, Interval::new(-SIZE_LIMIT, SIZE_LIMIT));
+            }
+        }
+        let buffers: Vec<Buffer> = f.buffer_map.values().copied().collect();
+        for &b in &buffers {
+            let data = f.buffer(b);
+            data.shape.iter().for_each(|&d| self.fit.dim(f, d));
+            data.strides.iter().for_each(|&s| self.fit.stride(f, s));
+        }
+        for &b in &buffers {
             for dim in f.buffer(b).shape.clone() {
-                if let Some(s) = self.bridge.to_sym(f, &mut self.arena, dim) {
-                    let p = self.arena.le(zero, s);
-                    self.facts.assume(&self.arena, p);
+                if let Some(s) = self.integer(f, dim) {
+                    let (low, high) = (self.arena.le(zero, s), self.arena.le(s, limit));
+                    self.facts.assume(&self.arena, low);
+                    self.facts.assume(&self.arena, high);
                 }
             }
         }
     }
 
+    fn fact(&self, f: &PrimFunc, e: Expr) -> Fact {
+        self.fit.fact(f, e, &|v| {
+            let range = self.facts.range(self.bridge.known_sym(v)?);
+            let (low, high) = (range.lo().unwrap_or(i64::MIN), range.hi().unwrap_or(i64::MAX));
+            Some(Interval::new(low, high))
+        })
+    }
+
+    /// The integer that an expression is whatever happens to memory; `None` where the machine may
+    /// have another one.
+    fn integer(&mut self, f: &PrimFunc, e: Expr) -> Option<Sym> {
+        let fact = self.fact(f, e);
+        if !fact.exact || !fact.pure {
+            return None;
+        }
+        self.bridge.to_sym(f, &mut self.arena, e)
+    }
+
     fn range(&mut self, f: &PrimFunc, var: Var, min: Expr, extent: Expr) {
+        let VarTy::Value(ty) = f.var(var).ty else { return };
+        let (low, turns) = (self.fact(f, min).range, self.fact(f, extent).range);
+        // Where the end of the range wraps, the loop does.
+        let end = Interval { lo: low.lo + turns.lo, hi: low.hi + turns.hi };
+        if !Interval::of_type(ty.dtype).holds(end) {
+            return;
+        }
+        self.fit.bound(var, Interval { lo: low.lo, hi: low.lo.max(end.hi - 1) });
         let v = self.bridge.sym_var(f, &mut self.arena, var);
         let v = self.arena.var(v);
-        let bounds = (
-            self.bridge.to_sym(f, &mut self.arena, min),
-            self.bridge.to_sym(f, &mut self.arena, extent),
-        );
-        if let (Some(min), Some(extent)) = bounds {
+        if let (Some(min), Some(extent)) = (self.integer(f, min), self.integer(f, extent)) {
             let low = self.arena.le(min, v);
             let end = self.arena.add(min, extent);
             let high = self.arena.lt(v, end);
@@ -73,9 +119,22 @@ impl Checker {
         }
     }
 
+    /// Assumes what a condition says, part by part. Memory may change while it is relied on, so
+    /// parts over loads say nothing.
     fn assume(&mut self, f: &mut PrimFunc, condition: Expr, holds: bool) {
-        // Memory may change while the condition is relied on, so conditions over loads say nothing.
-        if let Some(mut p) = self.bridge.to_sym(f, &mut self.arena, condition) {
+        match *f.expr(condition) {
+            ExprData::Binary(BinOp::And, a, b) if holds => {
+                self.assume(f, a, true);
+                return self.assume(f, b, true);
+            }
+            ExprData::Binary(BinOp::Or, a, b) if !holds => {
+                self.assume(f, a, false);
+                return self.assume(f, b, false);
+            }
+            ExprData::Not(a) => return self.assume(f, a, !holds),
+            _ => {}
+        }
+        if let Some(mut p) = self.integer(f, condition) {
             if !holds {
                 p = self.arena.not(p);
             }
@@ -83,14 +142,26 @@ impl Checker {
         }
     }
 
+    /// A buffer whose memory is made here: its dims are computed with overflow checks.
+    fn allocated(&mut self, f: &PrimFunc, b: Buffer) {
+        for &dim in &f.buffer(b).shape {
+            if !self.fact(f, dim).pure {
+                let (dim, name) = (crate::text::expr(f, dim), &f.buffer(b).name);
+                let message = format!("the size {dim} of the buffer '{name}' depends on memory");
+                self.error.get_or_insert(LowerError::new("CheckBounds", message));
+            }
+            self.fit.dim(f, dim);
+        }
+    }
+
     fn scope<T>(&mut self, run: impl FnOnce(&mut Self) -> T) -> T {
-        let (facts, known) = (self.facts.clone(), self.known.clone());
+        let (facts, known, fit) = (self.facts.clone(), self.known.clone(), self.fit.clone());
         let out = run(self);
-        (self.facts, self.known) = (facts, known);
+        (self.facts, self.known, self.fit) = (facts, known, fit);
         out
     }
 
-    fn proves(&mut self, p: pliant_sym::Sym) -> bool {
+    fn proves(&mut self, p: Sym) -> bool {
         Analyzer::new(&mut self.arena, &self.facts).prove(p).is_yes()
     }
 
@@ -138,8 +209,10 @@ impl Checker {
             StmtData::Let(var, value, body) => {
                 let value = self.expr(f, value, &mut checks);
                 let body = self.scope(|c| {
+                    let range = c.fact(f, value).range;
+                    c.fit.bound(var, range);
                     if f.expr_ty(value) == Ty::I64
-                        && let Some(s) = c.bridge.to_sym(f, &mut c.arena, value)
+                        && let Some(s) = c.integer(f, value)
                     {
                         let v = c.bridge.sym_var(f, &mut c.arena, var);
                         let v = c.arena.var(v);
@@ -157,7 +230,13 @@ impl Checker {
                 self.access(f, buffer, &indices, &mut checks);
                 StmtData::Store { buffer, indices, value }
             }
-            StmtData::Alloc(b, body) => StmtData::Alloc(b, self.stmt(f, body)),
+            StmtData::Alloc(b, body) => {
+                let body = self.scope(|c| {
+                    c.allocated(f, b);
+                    c.stmt(f, body)
+                });
+                StmtData::Alloc(b, body)
+            }
             StmtData::Evaluate(e) => StmtData::Evaluate(self.expr(f, e, &mut checks)),
             StmtData::Assert(condition, message, body) => {
                 let condition = self.expr(f, condition, &mut checks);
@@ -193,6 +272,7 @@ impl Checker {
                 }
                 c.range(f, iter.var, iter.min, iter.extent);
             }
+            b.allocs.iter().for_each(|&b| c.allocated(f, b));
             b.init = b.init.map(|s| c.stmt(f, s));
             b.body = c.stmt(f, b.body);
         });
@@ -204,7 +284,17 @@ impl Checker {
         let [x, lo, n] = [e, min, extent].map(|e| self.bridge.to_sym_opaque(f, &mut self.arena, e));
         let end = self.arena.add(lo, n);
         let (low, high) = (self.arena.le(lo, x), self.arena.lt(x, end));
-        let (low, high) = (self.proves(low), self.proves(high));
+        let (mut low, mut high) = (self.proves(low), self.proves(high));
+        let [fact, start, turns] = [e, min, extent].map(|e| self.fact(f, e));
+        let (a, b) = (start.range, turns.range);
+        let last = Interval { lo: a.lo + b.lo, hi: a.hi + b.hi };
+        let ends = start.exact && turns.exact && Interval::of_type(DType::Int64).holds(last);
+        if !fact.exact {
+            // Wrapped sums and products are the integer again where that fits, as both proofs say.
+            let both = low && high && fact.ring;
+            (low, high) = (both, both);
+        }
+        (low, high) = (low && ends, high && ends);
         let as64 = |f: &mut PrimFunc, e: Expr| f.cast(e, Ty::I64);
         let (e, min, extent) = (as64(f, e), as64(f, min), as64(f, extent));
         let low = (!low).then(|| f.binary(BinOp::Le, min, e));

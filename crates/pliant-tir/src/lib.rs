@@ -7,6 +7,7 @@
 //! |---|---|
 //! | `inline` | InlineInjective |
 //! | `check_bounds` | CheckBounds: an index that is not provably inside becomes a run-time check, never a crash |
+//! | `fit` | which integer arithmetic cannot overflow, for `check_bounds` |
 //! | `schedule/` | DefaultSchedule: rules over stages (`stage`), matrix products (`gemm`), row groups (`group`), loops (`emit`) |
 //! | `lower_init`, `convert_blocks` | blocks to loops |
 //! | `unroll`, `flatten`, `simplify`, `vectorize` | loops to the lowered form |
@@ -17,6 +18,7 @@ pub mod accesses;
 pub mod check_bounds;
 pub mod convert_blocks;
 pub mod error;
+pub mod fit;
 pub mod flatten;
 pub mod inline;
 pub mod lower_init;

@@ -10,8 +10,9 @@ use super::visit::for_each_expr;
 
 /// Which variable of a loop function is which symbol of an arena.
 ///
-/// Symbolic integers are mathematical: the bridge treats the function's index arithmetic as free of overflow,
-/// which the checks on sizes guarantee for index expressions.
+/// Symbolic integers are mathematical, while the machine's wrap: the two agree only where no part
+/// of an expression overflows, which the bridge does not look at. Who draws conclusions about machine
+/// values shows that first.
 #[derive(Clone, Debug, Default)]
 pub struct SymBridge {
     to_sym: FxHashMap<Var, SymVar>,
@@ -42,6 +43,11 @@ impl SymBridge {
         let s = arena.fresh_var(f.var(var).name.to_string());
         self.bind(var, s);
         s
+    }
+
+    /// The symbol of a variable, if it has one.
+    pub fn known_sym(&self, var: Var) -> Option<SymVar> {
+        self.to_sym.get(&var).copied()
     }
 
     /// The variable of a symbol, if it has one.
