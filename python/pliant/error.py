@@ -42,7 +42,7 @@ class VMError(PliantError, RuntimeError):
 
 
 class CallError(PliantError, TypeError):
-    """A function was called with the wrong number of arguments."""
+    """A function was called with the wrong number of arguments, or with a value that is no tensor where one is due."""
 
 
 class ExecutableError(PliantError, ValueError):

@@ -108,6 +108,62 @@ def test_bad_calls(model: pliant.Model, args: Any, error: type[Exception], messa
         model(*args(lambda *dims: np.ones(dims, "float32")))
 
 
+@pytest.mark.parametrize(
+    ("args", "error", "message"),
+    [
+        (([1, 2, 3], [1, 2, 3, 4]), pliant.ShapeError, "'mask' dim 1 must equal seq = 3 \\(from 'ids' dim 1\\), but is 4"),
+        (([1, 2], [0.5, 1.0]), pliant.DTypeError, "'mask' must be a int64 tensor of 2 dims, but is a float64 tensor"),
+        (([1, 2], "a tensor"), pliant.CallError, "'mask' must be a int64 tensor of 2 dims"),
+    ],
+)
+def test_names_in_messages_do_not_decide_the_class(args: Any, error: type[Exception], message: str) -> None:
+    model = pliant.compile(
+        from_source(
+            """
+@R.function
+def main(ids: R.Tensor((1, "seq"), dtype="int64"), mask: R.Tensor((1, "seq"), dtype="int64")):
+    return R.add(ids, mask)
+"""
+        )
+    )
+    values = [a if isinstance(a, str) else np.array([a]) for a in args]
+    with pytest.raises(error, match=message):
+        model(*values)
+
+
+def test_failed_assertions_are_run_errors() -> None:
+    model = pliant.compile(
+        from_source(
+            """
+@R.function(pure=False)
+def main(ok: R.Tensor((), dtype="bool"), x: R.Tensor(("n",), dtype="float32")):
+    _ = R.assert_op(ok, format="must be a float32 tensor, but is a float64 tensor")
+    return x
+"""
+        )
+    )
+    x = np.ones(3, "float32")
+    np.testing.assert_array_equal(model(np.array(True), x).numpy(), x)
+    with pytest.raises(pliant.VMError, match="must be a float32") as caught:
+        model(np.array(False), x)
+    assert type(caught.value) is pliant.VMError
+
+
+def test_a_reshape_that_does_not_fit() -> None:
+    model = pliant.compile(
+        from_source(
+            """
+@R.function
+def main(x: R.Tensor(("n",), dtype="float32"), s: R.Shape(ndim=2)):
+    return R.reshape(x, s)
+"""
+        )
+    )
+    assert model(np.ones(8, "float32"), (4, 2)).shape == (4, 2)
+    with pytest.raises(pliant.ShapeError):
+        model(np.ones(9, "float32"), (4, 2))
+
+
 def test_bad_calls_leave_the_model_usable(model: pliant.Model) -> None:
     with pytest.raises(pliant.ShapeError):
         model(np.ones((2, 3), "float32"), np.ones((2, 4), "float32"))
@@ -324,17 +380,6 @@ def main(x: R.Tensor(("n",), "float32")):
     model = pliant.compile(mod)
     with ThreadPoolExecutor(2) as pool:
         assert list(pool.map(model, [np.ones(1, "float32")] * 2)) == [1, 1]
-
-
-def test_calls_are_quick(model: pliant.Model) -> None:
-    x = np.ones(4, "float32")
-    best = 1.0
-    for _ in range(5):
-        start = time.perf_counter()
-        for _ in range(1000):
-            model.double(x)
-        best = min(best, (time.perf_counter() - start) / 1000)
-    assert best < 100e-6, f"{best * 1e6:.1f} us per call"
 
 
 def interrupted(code: str, after: float = 0.5) -> subprocess.CompletedProcess[str]:

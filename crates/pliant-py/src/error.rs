@@ -5,7 +5,7 @@
 use pliant_exec::ExecError;
 use pliant_pass::PassError;
 use pliant_tensor::TensorError;
-use pliant_vm::VmError;
+use pliant_vm::{CheckKind, VmError};
 use pyo3::exceptions::{PyIndexError, PyKeyError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -150,9 +150,11 @@ impl From<TensorError> for Error {
     fn from(e: TensorError) -> Error {
         let text = e.to_string();
         match e {
-            TensorError::DTypeMismatch { .. } => Error::DType(text),
+            TensorError::DTypeMismatch { .. } | TensorError::UnsupportedDType(_) => {
+                Error::DType(text)
+            }
             TensorError::Unsupported(_) => Error::Unsupported(text),
-            TensorError::ReadOnly => Error::Value(text),
+            TensorError::ReadOnly | TensorError::Malformed(_) => Error::Value(text),
             TensorError::OutOfMemory { .. } => Error::Vm(text),
             _ => Error::Shape(text),
         }
@@ -172,30 +174,21 @@ impl From<VmError> for Error {
                 None => Error::Vm(source.to_string()),
             },
             VmError::Arity { .. } => Error::Call(e.to_string()),
-            VmError::Check(text) => check_error(text),
+            VmError::Check(kind, text) => check_error(kind, text),
             VmError::Tensor(e) => e.into(),
             other => Error::Vm(other.to_string()),
         }
     }
 }
 
-/// A failed check by what it complains of: the kind of the value, its dtype, or its shape.
-fn check_error(text: String) -> Error {
-    // "... must be a float32 tensor of 1 dim, but is a float64 tensor of shape (4)"
-    let dtype = |after: &str| -> Option<String> {
-        let rest = text.split_once(after)?.1;
-        Some(rest.split_once(" tensor")?.0.to_string())
-    };
-    let other_kind = text.contains("must be a ")
-        && text.split_once(", but is ").is_some_and(|(_, actual)| !actual.contains("tensor"));
-    match (dtype("must be a "), dtype("but is a ")) {
-        (Some(wanted), Some(given))
-            if wanted != given && wanted.parse::<pliant::DType>().is_ok() =>
-        {
-            Error::DType(text)
-        }
-        _ if other_kind => Error::Call(text),
-        _ => Error::Shape(text),
+/// A failed check by what it complains of.
+fn check_error(kind: CheckKind, text: String) -> Error {
+    match kind {
+        // Kernels check sizes and indices.
+        CheckKind::Shape | CheckKind::Kernel => Error::Shape(text),
+        CheckKind::DType => Error::DType(text),
+        CheckKind::Type => Error::Call(text),
+        CheckKind::Value => Error::Vm(text),
     }
 }
 

@@ -117,14 +117,14 @@ impl Tensor {
     /// On success the tensor owns `managed` and calls its deleter at the end; on error the caller still owns it.
     ///
     /// # Errors
-    /// `Unsupported` (device, lanes, element type, rank), `NegativeDim`, `SizeOverflow`.
+    /// `Unsupported` (device), `UnsupportedDType`, `Malformed`, `NegativeDim`, `SizeOverflow`.
     ///
     /// # Safety
     /// `managed` must point to a valid structure whose memory stays readable and writable until the deleter runs,
     /// from any thread.
     pub unsafe fn from_dlpack(managed: *mut DLManagedTensor) -> Result<Tensor, TensorError> {
         if managed.is_null() {
-            return Err(TensorError::Unsupported("the DLPack tensor is null".into()));
+            return Err(TensorError::Malformed("the DLPack tensor is null".into()));
         }
         // SAFETY: valid by the caller's promise.
         let view = unsafe { (*managed).dl_tensor };
@@ -152,7 +152,7 @@ impl Tensor {
         managed: *mut DLManagedTensorVersioned,
     ) -> Result<Tensor, TensorError> {
         if managed.is_null() {
-            return Err(TensorError::Unsupported("the DLPack tensor is null".into()));
+            return Err(TensorError::Malformed("the DLPack tensor is null".into()));
         }
         // SAFETY: valid by the caller's promise; `version` comes first in every version.
         let version = unsafe { (*managed).version };
@@ -233,24 +233,24 @@ unsafe fn import(
     read_only: bool,
     release: impl FnOnce() + Send + Sync + 'static,
 ) -> Result<Tensor, TensorError> {
-    let unsupported = |text: String| Err(TensorError::Unsupported(text));
     if view.device.device_type != DL_CPU {
-        return unsupported(format!(
-            "the tensor is on DLPack device type {}, not on the CPU (type {DL_CPU})",
-            view.device.device_type
-        ));
+        let device = view.device.device_type;
+        let text =
+            format!("the tensor is on DLPack device type {device}, not on the CPU (type {DL_CPU})");
+        return Err(TensorError::Unsupported(text));
     }
     if view.dtype.lanes != 1 {
-        return unsupported(format!("elements of {} lanes are not supported", view.dtype.lanes));
+        let text = format!("elements of {} lanes are not supported", view.dtype.lanes);
+        return Err(TensorError::UnsupportedDType(text));
     }
     let Some(dtype) = DType::from_dlpack(view.dtype.code, view.dtype.bits) else {
-        return unsupported(format!(
-            "DLPack type code {} with {} bits is not supported",
-            view.dtype.code, view.dtype.bits
-        ));
+        let (code, bits) = (view.dtype.code, view.dtype.bits);
+        let text = format!("DLPack type code {code} with {bits} bits is not supported");
+        return Err(TensorError::UnsupportedDType(text));
     };
     if !(0..=MAX_RANK).contains(&view.ndim) || (view.ndim > 0 && view.shape.is_null()) {
-        return unsupported(format!("a DLPack tensor of rank {} is malformed", view.ndim));
+        let text = format!("a DLPack tensor of rank {} is malformed", view.ndim);
+        return Err(TensorError::Malformed(text));
     }
     let rank = view.ndim as usize;
     // SAFETY: `shape` holds `ndim` values by the caller's promise; rank 0 reads nothing.
@@ -269,7 +269,7 @@ unsafe fn import(
     let low = isize::try_from(low).map_err(|_| overflow())?;
     let len = isize::try_from(high - low as i128).map_err(|_| overflow())? as usize;
     if numel > 0 && view.data.is_null() {
-        return unsupported("a DLPack tensor with elements has no data".into());
+        return Err(TensorError::Malformed("a DLPack tensor with elements has no data".into()));
     }
     let offset = usize::try_from(view.byte_offset).map_err(|_| overflow())?;
     let first = view.data.cast::<u8>().wrapping_add(offset).wrapping_offset(low);

@@ -72,8 +72,12 @@ pub enum TensorError {
         /// Bytes asked for.
         bytes: usize,
     },
-    /// A foreign tensor that Pliant cannot take; the text says why.
+    /// A foreign tensor that Pliant cannot take, on another device for instance; the text says why.
     Unsupported(String),
+    /// A foreign tensor of an element type that Pliant does not have; the text says which.
+    UnsupportedDType(String),
+    /// A foreign tensor that breaks the rules of its protocol; the text says how.
+    Malformed(String),
 }
 
 impl fmt::Display for TensorError {
@@ -109,7 +113,9 @@ impl fmt::Display for TensorError {
                 f.write_str("a bool tensor holds a byte that is neither 0 nor 1")
             }
             TensorError::OutOfMemory { bytes } => write!(f, "out of memory: {bytes} bytes"),
-            TensorError::Unsupported(why) => f.write_str(why),
+            TensorError::Unsupported(why)
+            | TensorError::UnsupportedDType(why)
+            | TensorError::Malformed(why) => f.write_str(why),
         }
     }
 }

@@ -5,6 +5,21 @@ use std::fmt;
 
 use pliant_tensor::TensorError;
 
+/// What a failed check complains of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CheckKind {
+    /// A rank, a dim, a size.
+    Shape,
+    /// The data type of a tensor or scalar.
+    DType,
+    /// The kind of a value: a tensor, a tuple of two values, a function.
+    Type,
+    /// Another property of a value: an assertion of the program, an index.
+    Value,
+    /// A check of a kernel: of its arguments' sizes, of an index, or an assertion.
+    Kernel,
+}
+
 /// Why an invocation, or the loading of an executable, failed.
 #[derive(Debug)]
 pub enum VmError {
@@ -32,7 +47,7 @@ pub enum VmError {
         given: usize,
     },
     /// A check failed: an argument or an intermediate value is not what the program was compiled for.
-    Check(String),
+    Check(CheckKind, String),
     /// A value of the wrong kind reached an instruction, or a builtin was misused.
     Type(String),
     /// A tensor could not be made or viewed.
@@ -64,8 +79,8 @@ pub enum VmError {
 
 impl VmError {
     /// A failed check.
-    pub fn check(message: impl Into<String>) -> VmError {
-        VmError::Check(message.into())
+    pub fn check(kind: CheckKind, message: impl Into<String>) -> VmError {
+        VmError::Check(kind, message.into())
     }
 
     /// A value of the wrong kind.
@@ -115,7 +130,7 @@ impl fmt::Display for VmError {
                 write!(f, "{signature} takes {expected} argument{plural}, but {given} ")?;
                 f.write_str(if *given == 1 { "was given" } else { "were given" })
             }
-            VmError::Check(message) | VmError::Type(message) => f.write_str(message),
+            VmError::Check(_, message) | VmError::Type(message) => f.write_str(message),
             VmError::Tensor(error) => error.fmt(f),
             VmError::Packed { name, source } => {
                 write!(f, "packed function '{name}' failed: {source}")

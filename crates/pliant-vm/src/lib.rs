@@ -14,11 +14,12 @@ mod machine;
 mod memory;
 mod registry;
 mod run;
+mod stop;
 mod value;
 
 pub use args::Args;
 pub use builtins::builtin_names;
-pub use error::VmError;
+pub use error::{CheckKind, VmError};
 pub use instrument::{CallEvent, Instrument, InstrumentAction};
 pub use link::KernelTable;
 pub use machine::{VirtualMachine, VmOptions, VmStats};

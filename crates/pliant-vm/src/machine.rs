@@ -4,15 +4,14 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
 
-use pliant_exec::abi::KernelRuntime;
 use pliant_exec::{Executable, FuncDef, Param, VmFunction};
 use pliant_pool::Team;
 use rustc_hash::FxHashMap;
 
 use crate::context::Lease;
 use crate::link::{Entry, KernelTable, Linked, link};
-use crate::memory::{alloc_workspace, free_workspace};
 use crate::run::Runner;
+use crate::stop::{StopFlag, StopFlags};
 use crate::{FuncValue, Instrument, PackedFunc, Value, VmError};
 
 /// Bit 0 of the attention word asks for a poll; the rest counts interrupts.
@@ -48,12 +47,10 @@ struct Stateful {
 /// The shared state of a machine.
 pub(crate) struct Inner {
     pub(crate) linked: Linked,
-    /// Points into this structure (the cancel flag), which does not move: it is only ever behind an Arc.
-    pub(crate) runtime: KernelRuntime,
+    stop: StopFlags,
     pub(crate) attention: AtomicU64,
     exe: Arc<Executable>,
     me: Weak<Inner>,
-    cancel: Box<AtomicBool>,
     poll: RwLock<Option<Poll>>,
     instrument: RwLock<Option<Instrument>>,
     watched: AtomicBool,
@@ -91,19 +88,11 @@ impl VirtualMachine {
         kernels: KernelTable,
         options: VmOptions,
     ) -> Result<VirtualMachine, VmError> {
-        let cancel = Box::new(AtomicBool::new(false));
         let team: *const Team = match &options.team {
             Some(team) => Arc::as_ptr(team),
             None => pliant_pool::global(),
         };
-        let runtime = KernelRuntime {
-            parallel_launch: pliant_pool::parallel_launch,
-            team: team.cast(),
-            alloc_workspace,
-            free_workspace,
-            interrupt: &raw const *cancel,
-            reserved: [0; 3],
-        };
+        let stop = StopFlags::new(team);
         let mut failure = None;
         let inner = Arc::new_cyclic(|me| {
             let linked = link(&exe, &kernels, &options.functions, me).unwrap_or_else(|error| {
@@ -118,11 +107,10 @@ impl VirtualMachine {
             });
             Inner {
                 linked,
-                runtime,
+                stop,
                 attention: AtomicU64::new(0),
                 exe,
                 me: Weak::clone(me),
-                cancel,
                 poll: RwLock::new(None),
                 instrument: RwLock::new(None),
                 watched: AtomicBool::new(false),
@@ -260,7 +248,7 @@ impl VirtualMachine {
 
     /// Interrupts all invocations that are running now; they return `Interrupted` at their next instruction.
     pub fn interrupt(&self) {
-        self.0.cancel.store(true, Ordering::Relaxed);
+        self.0.stop.raise();
         self.0.attention.fetch_add(INTERRUPT, Ordering::Relaxed);
     }
 
@@ -293,13 +281,12 @@ impl Inner {
         Weak::ptr_eq(&self.me, other)
     }
 
-    /// The attention word at the beginning of an invocation, without a pending poll.
-    pub(crate) fn begin_run(&self) -> u64 {
-        // What an earlier interrupt left behind must not stop this run's kernels.
-        if self.cancel.load(Ordering::Relaxed) {
-            self.cancel.store(false, Ordering::Relaxed);
-        }
-        self.attention.load(Ordering::Relaxed) & !POLL
+    /// The attention word at the beginning of an invocation, without a pending poll, and the flag that stops its
+    /// kernels.
+    pub(crate) fn begin_run(&self) -> (u64, &StopFlag) {
+        // The word comes first: what interrupts in between is meant for this run too.
+        let attention = self.attention.load(Ordering::Relaxed) & !POLL;
+        (attention, self.stop.enter())
     }
 
     /// Looks into a changed attention word; returns the new one to compare with.

@@ -13,8 +13,9 @@ use crate::context::{Context, Frame};
 use crate::instrument::{CallEvent, InstrumentAction};
 use crate::link::{Callee, Entry, LinkedKernel, Op, Operand, VOID};
 use crate::machine::Inner;
+use crate::stop::StopFlag;
 use crate::value::FuncTarget;
-use crate::{FuncValue, Instrument, PackedFunc, Value, VmError};
+use crate::{CheckKind, FuncValue, Instrument, PackedFunc, Value, VmError};
 
 /// Frames of one invocation.
 const MAX_DEPTH: usize = 10_000;
@@ -30,6 +31,8 @@ pub(crate) struct Runner<'a> {
     base: usize,
     /// The value of the machine's attention word when the invocation began.
     attention: u64,
+    /// What stops the invocation's kernels.
+    flag: &'a StopFlag,
 }
 
 /// What a call did.
@@ -42,14 +45,20 @@ enum Called {
     Entered,
 }
 
+impl Drop for Runner<'_> {
+    fn drop(&mut self) {
+        self.flag.leave();
+    }
+}
+
 impl<'a> Runner<'a> {
     pub(crate) fn new(
         inner: &'a Inner,
         context: &'a mut Context,
         instrument: Option<&'a Instrument>,
     ) -> Runner<'a> {
-        let attention = inner.begin_run();
-        Runner { inner, context, instrument, function: 0, base: 0, attention }
+        let (attention, flag) = inner.begin_run();
+        Runner { inner, context, instrument, function: 0, base: 0, attention, flag }
     }
 
     /// Runs bytecode function `function`, whose number of arguments has been checked.
@@ -364,7 +373,7 @@ impl<'a> Runner<'a> {
         }
         // SAFETY: the table's giver promised that the function keeps to the ABI and takes these arguments; the
         // tensors are held by registers and constants during the call, and the runtime by the machine.
-        let status = unsafe { (kernel.function)(words.as_ptr(), &raw const self.inner.runtime) };
+        let status = unsafe { (kernel.function)(words.as_ptr(), &raw const self.flag.runtime) };
         if !self.context.copies.is_empty() {
             self.context.copies.clear();
         }
@@ -379,7 +388,7 @@ impl<'a> Runner<'a> {
         let message =
             usize::try_from(status.saturating_sub(1)).ok().and_then(|k| kernel.info.checks.get(k));
         match message {
-            Some(message) => VmError::Check(message.clone()),
+            Some(message) => VmError::check(CheckKind::Kernel, message.as_str()),
             None => VmError::Kernel { name: kernel.info.name.clone(), status },
         }
     }

@@ -227,7 +227,7 @@ fn views_and_shapes() {
     let out = vm.invoke("main", &[t.into(), Value::shape(&[6])]).unwrap();
     assert_eq!(out.as_tensor().unwrap().as_slice::<i32>().unwrap(), [1, 4, 2, 5, 3, 6]);
     let error = call(&vm, &[x.clone().into(), Value::shape(&[5])]).unwrap_err();
-    assert!(error.contains("[5]") && error.contains("[2, 3]"), "{error}");
+    assert!(error.contains("reshape: 6 elements do not fit shape (5,)"), "{error}");
     let vm = one("vm.builtin.shape_of", 1, |_| vec![]);
     assert_eq!(call(&vm, &[x.into()]), Ok("Shape([2, 3])".into()));
     let vm = one("vm.builtin.tensor_to_shape", 1, |_| vec![]);

@@ -3,7 +3,7 @@
 mod common;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 
 use common::{builder, machine, machine_with};
 use pliant_exec::abi::{KernelRuntime, STATUS_CANCELLED};
@@ -408,6 +408,51 @@ fn interrupts_stop_endless_loops() {
     }
     assert!(matches!(thread.join().unwrap(), Err(VmError::Interrupted)));
     assert_eq!(polls.load(Ordering::Relaxed), 3);
+}
+
+/// Runs until the machine's stop flag is raised; says in its argument that it has begun.
+unsafe extern "C" fn endless_kernel(args: *const u64, runtime: *const KernelRuntime) -> i64 {
+    // SAFETY: called with an int64 tensor of one element and the machine's runtime; others only touch the element
+    // atomically.
+    let (begun, stop) = unsafe {
+        let tensor = &*(*args as *const pliant_exec::abi::DLTensor);
+        (AtomicI64::from_ptr(tensor.data.cast()), &*(*runtime).interrupt)
+    };
+    begun.store(1, Ordering::SeqCst);
+    while !stop.load(Ordering::SeqCst) {
+        std::thread::yield_now();
+    }
+    STATUS_CANCELLED
+}
+
+#[test]
+fn a_new_run_leaves_an_interrupt_of_others_alone() {
+    let mut b = builder();
+    b.kernel(KernelInfo { name: "endless".into(), args: vec![KernelArg::Any], checks: vec![] });
+    b.begin_function("long", vec![Param::new("x")], "");
+    b.emit_call("endless", &[b.r(0)], Reg::VOID);
+    b.emit_ret(Reg(0));
+    b.end_function();
+    b.begin_function("short", vec![Param::new("x")], "");
+    b.emit_ret(Reg(0));
+    b.end_function();
+    let mut kernels = KernelTable::new();
+    // SAFETY: the function keeps to the ABI and takes the argument above.
+    unsafe { kernels.insert("endless", endless_kernel) };
+    let vm = VirtualMachine::new(Arc::new(b.get().unwrap()), kernels).unwrap();
+    for _ in 0..50 {
+        let flag = Tensor::zeros(&[1], DType::Int64).unwrap();
+        let (runner, arg) = (vm.clone(), Value::Tensor(flag.clone()));
+        let thread = std::thread::spawn(move || runner.invoke("long", &[arg]));
+        // SAFETY: the element lives as long as the tensor, and the kernel accesses it atomically.
+        let begun = unsafe { AtomicI64::from_ptr(flag.data_ptr().cast()) };
+        while begun.load(Ordering::SeqCst) == 0 {
+            std::thread::yield_now();
+        }
+        vm.interrupt();
+        assert_eq!(vm.invoke("short", &[Value::Int(3)]).unwrap().as_int(), Some(3));
+        assert!(matches!(thread.join().unwrap(), Err(VmError::Interrupted)));
+    }
 }
 
 #[test]

@@ -47,9 +47,7 @@ pub fn borrow_tensor(obj: &Bound<'_, PyAny>) -> Result<Option<Tensor>> {
     }
     if has_dlpack(obj) {
         return match dlpack::from_object(obj) {
-            Err(Error::Unsupported(why)) if why.starts_with("DLPack type code") => {
-                Err(unknown_format(obj))
-            }
+            Err(Error::DType(_)) => Err(unknown_format(obj)),
             Err(Error::Python(e)) if e.is_instance_of::<PyBufferError>(obj.py()) => {
                 Err(unknown_format(obj))
             }

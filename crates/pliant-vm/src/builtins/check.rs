@@ -4,7 +4,7 @@
 use pliant_tensor::DType;
 
 use crate::args::Args;
-use crate::{Value, VmError};
+use crate::{CheckKind, Value, VmError};
 
 /// What a value is, for messages: a tensor with its type, others by kind.
 fn describe(value: &Value) -> String {
@@ -28,9 +28,10 @@ fn subject<'a>(args: &Args<'a>, at: usize) -> &'a str {
 }
 
 #[cold]
-fn failed(args: &Args<'_>, context_at: usize, wanted: &str) -> VmError {
+fn failed(args: &Args<'_>, kind: CheckKind, context_at: usize, wanted: &str) -> VmError {
     let actual = args.get(0).map_or_else(|| "missing".to_string(), describe);
-    VmError::Check(format!("{} must be {wanted}, but is {actual}", subject(args, context_at)))
+    let text = format!("{} must be {wanted}, but is {actual}", subject(args, context_at));
+    VmError::check(kind, text)
 }
 
 fn optional_dtype(args: &Args<'_>, i: usize) -> Result<Option<DType>, VmError> {
@@ -50,9 +51,14 @@ pub(super) fn tensor_info(args: Args<'_>) -> Result<Value, VmError> {
     {
         return Ok(Value::None);
     }
+    let kind = match args.value(0)? {
+        Value::Tensor(tensor) if dtype.is_some_and(|d| d != tensor.dtype()) => CheckKind::DType,
+        Value::Tensor(_) => CheckKind::Shape,
+        _ => CheckKind::Type,
+    };
     let dtype = dtype.map_or(String::new(), |dtype| format!("{dtype} "));
     let rank = if ndim < 0 { String::new() } else { format!(" of {}", dims(ndim)) };
-    Err(failed(&args, 3, &format!("a {dtype}tensor{rank}")))
+    Err(failed(&args, kind, 3, &format!("a {dtype}tensor{rank}")))
 }
 
 /// `check_shape_info(value, ndim or -1, context)`.
@@ -64,7 +70,9 @@ pub(super) fn shape_info(args: Args<'_>) -> Result<Value, VmError> {
         return Ok(Value::None);
     }
     let rank = if ndim < 0 { String::new() } else { format!(" of {}", dims(ndim)) };
-    Err(failed(&args, 2, &format!("a shape{rank}")))
+    let kind =
+        if matches!(args.value(0)?, Value::Shape(_)) { CheckKind::Shape } else { CheckKind::Type };
+    Err(failed(&args, kind, 2, &format!("a shape{rank}")))
 }
 
 /// `check_tuple_info(value, length or -1, context)`.
@@ -76,7 +84,7 @@ pub(super) fn tuple_info(args: Args<'_>) -> Result<Value, VmError> {
         return Ok(Value::None);
     }
     let size = if len < 0 { String::new() } else { format!(" of {len} values") };
-    Err(failed(&args, 2, &format!("a tuple{size}")))
+    Err(failed(&args, CheckKind::Type, 2, &format!("a tuple{size}")))
 }
 
 /// `check_prim_value_info(value, dtype, context)`: a scalar of the dtype's family.
@@ -93,13 +101,15 @@ pub(super) fn prim_value_info(args: Args<'_>) -> Result<Value, VmError> {
         return Ok(Value::None);
     }
     let wanted = dtype.map_or("a scalar".to_string(), |dtype| format!("a {dtype} scalar"));
-    Err(failed(&args, 2, &wanted))
+    let scalar = matches!(args.value(0)?, Value::Int(_) | Value::Float(_) | Value::Bool(_));
+    let kind = if scalar { CheckKind::DType } else { CheckKind::Type };
+    Err(failed(&args, kind, 2, &wanted))
 }
 
 /// `check_func_info(value, context)`.
 pub(super) fn func_info(args: Args<'_>) -> Result<Value, VmError> {
     match args.value(0)? {
         Value::Func(_) => Ok(Value::None),
-        _ => Err(failed(&args, 1, "a function")),
+        _ => Err(failed(&args, CheckKind::Type, 1, "a function")),
     }
 }

@@ -1,11 +1,11 @@
 //! Builtins on memory, tensors, tuples and closures.
 
-use pliant_tensor::{Tensor, checked_nbytes};
+use pliant_tensor::{Tensor, TensorError, checked_nbytes};
 
 use crate::args::Args;
 use crate::memory;
 use crate::run::condition;
-use crate::{Value, VmError};
+use crate::{CheckKind, Value, VmError};
 
 /// `alloc_storage(size, device, dtype, scope)`: memory of `size` bytes (an integer, or a shape of one dim), or for a
 /// tensor of shape `size` (two dims or more) and `dtype`. There is one device and one scope.
@@ -19,8 +19,10 @@ pub(super) fn alloc_storage(args: Args<'_>) -> Result<Value, VmError> {
 }
 
 fn size(bytes: i64) -> Result<usize, VmError> {
-    usize::try_from(bytes)
-        .map_err(|_| VmError::check(format!("a storage of {bytes} bytes cannot be allocated")))
+    usize::try_from(bytes).map_err(|_| {
+        let text = format!("a storage of {bytes} bytes cannot be allocated");
+        VmError::check(CheckKind::Shape, text)
+    })
 }
 
 /// `alloc_tensor(storage, offset in bytes, shape, dtype)`: a tensor in a storage.
@@ -33,7 +35,18 @@ pub(super) fn alloc_tensor(args: Args<'_>) -> Result<Value, VmError> {
 /// `reshape(tensor, shape)`: a view where the tensor is row-major, else a copy.
 pub(super) fn reshape(args: Args<'_>) -> Result<Value, VmError> {
     let (tensor, shape) = (args.tensor(0)?, args.shape(1)?);
-    Ok(Value::Tensor(tensor.to_contiguous()?.reshape(shape)?))
+    let reshaped = tensor.to_contiguous()?.reshape(shape).map_err(|error| match error {
+        TensorError::ShapeMismatch { .. } => {
+            let (numel, comma) = (tensor.numel(), if shape.len() == 1 { "," } else { "" });
+            let dims: Vec<String> = shape.iter().map(i64::to_string).collect();
+            let plural = if numel == 1 { " does" } else { "s do" };
+            let dims = dims.join(", ");
+            let text = format!("reshape: {numel} element{plural} not fit shape ({dims}{comma})");
+            VmError::check(CheckKind::Shape, text)
+        }
+        other => other.into(),
+    })?;
+    Ok(Value::Tensor(reshaped))
 }
 
 /// `copy(value)`, `to_device(value, ..)`: the value itself; tensors are shared.
@@ -50,7 +63,8 @@ pub(super) fn nothing(_args: Args<'_>) -> Result<Value, VmError> {
 pub(super) fn tuple_getitem(args: Args<'_>) -> Result<Value, VmError> {
     let (items, index) = (args.tuple(0)?, args.int(1)?);
     usize::try_from(index).ok().and_then(|i| items.get(i)).cloned().ok_or_else(|| {
-        VmError::check(format!("a tuple of {} values has no item {index}", items.len()))
+        let text = format!("a tuple of {} values has no item {index}", items.len());
+        VmError::check(CheckKind::Value, text)
     })
 }
 

@@ -2,11 +2,11 @@
 //!
 //! Elements are compared by keys: unsigned numbers in the same order, equal where the elements are.
 
-use pliant_tensor::{DType, Tensor, checked_nbytes};
+use pliant_tensor::{DType, Tensor, TensorError, checked_nbytes};
 
 use crate::args::Args;
 use crate::memory;
-use crate::{Value, VmError};
+use crate::{CheckKind, Value, VmError};
 
 const SIGN: u64 = 1 << 63;
 /// The key of every NaN. No other float has it.
@@ -45,7 +45,9 @@ fn int64_tensor(shape: &[i64], values: impl IntoIterator<Item = i64>) -> Result<
 
 fn tensor_of(shape: &[i64], dtype: DType, bytes: &[u8]) -> Result<Value, VmError> {
     let size = checked_nbytes(shape, dtype)?;
-    assert_eq!(size, bytes.len(), "the bytes fill the shape");
+    if size != bytes.len() {
+        return Err(TensorError::LengthMismatch { expected: size, actual: bytes.len() }.into());
+    }
     let storage = memory::alloc_storage(size)?;
     // SAFETY: the storage is fresh, unshared and at least `size` bytes long.
     unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), storage.as_ptr(), size) };
@@ -103,7 +105,7 @@ impl Slices {
         let normal = if axis < 0 { axis.saturating_add(rank) } else { axis };
         let Some(axis) = usize::try_from(normal).ok().filter(|&axis| axis < shape.len()) else {
             let text = format!("unique: a tensor of shape {shape:?} has no axis {axis}");
-            return Err(VmError::Check(text));
+            return Err(VmError::check(CheckKind::Value, text));
         };
         // A tensor's dims other than 0 have a product that does not overflow.
         let outer: usize = shape[..axis].iter().map(|&d| d as usize).product();

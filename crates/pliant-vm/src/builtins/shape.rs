@@ -11,7 +11,7 @@ use pliant_tensor::{DType, Tensor};
 
 use crate::args::Args;
 use crate::memory;
-use crate::{Value, VmError};
+use crate::{CheckKind, Value, VmError};
 
 /// A heap of more slots is refused: no program has so many symbols.
 const MAX_SLOTS: i64 = 1 << 24;
@@ -80,7 +80,7 @@ pub(super) fn match_shape(args: Args<'_>) -> Result<Value, VmError> {
             let context_at = count.saturating_mul(2).saturating_add(3);
             let subject = subject(&args, context_at);
             let text = format!("{subject} must be a tensor or a shape, but is {}", other.kind());
-            return Err(VmError::Check(text));
+            return Err(VmError::check(CheckKind::Type, text));
         }
     };
     let count = usize::try_from(args.int(2)?).unwrap_or(usize::MAX);
@@ -92,7 +92,7 @@ pub(super) fn match_shape(args: Args<'_>) -> Result<Value, VmError> {
         let subject = subject(&args, context_at);
         let plural = if count == 1 { "" } else { "s" };
         let text = format!("{subject} must have {count} dim{plural}, but has shape {dims:?}");
-        return Err(VmError::Check(text));
+        return Err(VmError::check(CheckKind::Shape, text));
     }
     // A program without symbols has no heap.
     let heap =
@@ -141,7 +141,10 @@ fn dim_mismatch(
     if !origin.is_empty() {
         wanted.push_str(&format!(" (from {origin})"));
     }
-    VmError::Check(format!("{subject} dim {dim} must equal {wanted}, but is {actual}"))
+    VmError::check(
+        CheckKind::Shape,
+        format!("{subject} dim {dim} must equal {wanted}, but is {actual}"),
+    )
 }
 
 /// `make_shape(heap, n, (code, operand) * n)`: a shape from immediates and heap slots.
@@ -183,7 +186,7 @@ pub(super) fn store_shape(args: Args<'_>) -> Result<Value, VmError> {
     let count = args.len().saturating_sub(2);
     if dims.len() != count {
         let text = format!("a shape of {} dims is stored in {count} slots", dims.len());
-        return Err(VmError::Check(text));
+        return Err(VmError::check(CheckKind::Shape, text));
     }
     let heap = Heap::new(&args, 1)?;
     for (i, &dim) in dims.iter().enumerate() {
@@ -204,7 +207,8 @@ pub(super) fn load_shape(args: Args<'_>) -> Result<Value, VmError> {
 pub(super) fn match_prim_value(args: Args<'_>) -> Result<Value, VmError> {
     let Some(value) = args.value(0)?.as_int() else {
         let (subject, kind) = (subject(&args, 4), args.value(0)?.kind());
-        return Err(VmError::Check(format!("{subject} must be an integer, but is {kind}")));
+        let text = format!("{subject} must be an integer, but is {kind}");
+        return Err(VmError::check(CheckKind::Type, text));
     };
     let (code, operand) = (args.int(2)?, args.int(3)?);
     let expected = match code {
@@ -225,7 +229,10 @@ pub(super) fn match_prim_value(args: Args<'_>) -> Result<Value, VmError> {
     let (expr, origin) = line.split_once('\t').unwrap_or((line, ""));
     let expr = if expr.is_empty() { String::new() } else { format!("{expr} = ") };
     let origin = if origin.is_empty() { String::new() } else { format!(" (from {origin})") };
-    Err(VmError::Check(format!("{subject} must equal {expr}{expected}{origin}, but is {value}")))
+    Err(VmError::check(
+        CheckKind::Shape,
+        format!("{subject} must equal {expr}{expected}{origin}, but is {value}"),
+    ))
 }
 
 /// `make_prim_value(heap, code, operand)`: an integer from an immediate or a heap slot.
@@ -243,7 +250,8 @@ pub(super) fn tensor_to_shape(args: Args<'_>) -> Result<Value, VmError> {
     let tensor = args.tensor(0)?;
     if tensor.ndim() != 1 || !tensor.dtype().is_integer() {
         let text = format!("a shape is made of an integer tensor of 1 dim, not of {tensor:?}");
-        return Err(VmError::Check(text));
+        let kind = if tensor.ndim() == 1 { CheckKind::DType } else { CheckKind::Shape };
+        return Err(VmError::check(kind, text));
     }
     Ok(Value::Shape(tensor.to_i64_vec()?.into()))
 }

@@ -6,7 +6,7 @@ use pliant_tensor::{DType, Tensor};
 
 use crate::args::Args;
 use crate::run::condition;
-use crate::{Value, VmError};
+use crate::{CheckKind, Value, VmError};
 
 /// Tensors of more elements are shown by their first and last ones.
 const MAX_ELEMENTS: usize = 1000;
@@ -29,10 +29,9 @@ pub(super) fn assert_op(args: Args<'_>) -> Result<Value, VmError> {
         return Ok(Value::tuple([]));
     }
     let text = if args.len() > 1 { text(&args, 1, ", ")? } else { String::new() };
-    Err(VmError::Check(match text.is_empty() {
-        true => "an assertion of the program failed".to_string(),
-        false => format!("an assertion of the program failed: {text}"),
-    }))
+    let colon = if text.is_empty() { "" } else { ": " };
+    let text = format!("an assertion of the program failed{colon}{text}");
+    Err(VmError::check(CheckKind::Value, text))
 }
 
 /// The format at operand `at`, filled with the operands after it.
