@@ -26,7 +26,7 @@ def as_module(mod: IRModule | Function | PrimFunc) -> IRModule:
 
 
 def compile(
-    mod: IRModule | Function | str | os.PathLike[str],
+    mod: IRModule | Function | PrimFunc | str | os.PathLike[str],
     target: str | Target = "cranelift",
     **options: Any,
 ) -> Model:

@@ -7,13 +7,12 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+import z3
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pliant import te, tir
 from pliant.arith import Analyzer, ConstIntBound, ModularSet
-
-z3 = pytest.importorskip("z3")
 
 
 def test_simplify() -> None:
