@@ -295,3 +295,41 @@ fn narrow_arithmetic_wraps_at_its_own_width() {
     let error = run(&k, 0, i64::from(i32::MAX)).unwrap_err();
     assert_eq!(error, "index out of bounds: dim 0 of 'A' has 8 elements");
 }
+
+#[test]
+fn strides_are_applied_once_and_not_to_allocations() {
+    let mut f = PrimFunc::new();
+    let (n, s) = (size(&mut f, "n"), size(&mut f, "s"));
+    let b = f.compact_buffer("B", vec![n], DType::Float32);
+    let mut data = f.buffer(b).clone();
+    data.strides = vec![s];
+    let b = f.add_buffer(data.clone());
+    f.add_buffer_param("var_B", b);
+    let i = f.size_var("i");
+    let ie = f.var_expr(i);
+    let value = f.const_of(1.0, DType::Float32);
+    let body = f.store(b, &[ie], value);
+    let min = f.int(0);
+    let annotations = Vec::new();
+    let kind = ForKind::Serial;
+    f.body = f.add_stmt(StmtData::For { var: i, min, extent: n, kind, body, annotations });
+    let lowered = pliant_tir::lower(&f).unwrap();
+    for k in [build(&f), build(&lowered)] {
+        let mut out = [0f32; 5];
+        k.run(vec![output(&mut out, &[5])]).unwrap();
+        assert_eq!(out, [1.0; 5]);
+    }
+    // The same strides on memory of the function itself.
+    let mut f = PrimFunc::new();
+    let (four, far, three) = (f.int(4), f.int(100_000_000), f.int(3));
+    data.shape = vec![four];
+    data.strides = vec![far];
+    let b = f.add_buffer(data);
+    let value = f.const_of(1.0, DType::Float32);
+    let s = f.store(b, &[three], value);
+    f.body = f.add_stmt(StmtData::Alloc(b, s));
+    let error = pliant_tir::lower(&f).unwrap_err().to_string();
+    assert!(error.contains("the allocated buffer 'B' has strides or an offset"), "{error}");
+    let found = pliant_ir::tir::verify::verify_prim_func(&f);
+    assert!(found.iter().any(|d| format!("{d:?}").contains("PL0303")), "{found:?}");
+}

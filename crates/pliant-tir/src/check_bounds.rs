@@ -12,7 +12,8 @@ use std::sync::Arc;
 
 use pliant_ir::tir::sym::SymBridge;
 use pliant_ir::tir::{
-    BinOp, BlockData, Buffer, Expr, ExprData, Intrin, PrimFunc, Stmt, StmtData, Ty, Var, VarTy,
+    BinOp, BlockData, Buffer, BufferData, Expr, ExprData, Intrin, PrimFunc, Stmt, StmtData, Ty,
+    Var, VarTy,
 };
 use pliant_sym::{Analyzer, Facts, Sym, SymArena};
 use pliant_tensor::DType;
@@ -144,6 +145,11 @@ impl Checker {
 
     /// A buffer whose memory is made here: its dims are computed with overflow checks.
     fn allocated(&mut self, f: &PrimFunc, b: Buffer) {
+        let data = f.buffer(b);
+        if !data.strides.is_empty() || data.elem_offset.is_some() {
+            let message = format!("the allocated buffer '{}' has strides or an offset", data.name);
+            self.error.get_or_insert(LowerError::new("CheckBounds", message));
+        }
         for &dim in &f.buffer(b).shape {
             if !self.fact(f, dim).pure {
                 let (dim, name) = (crate::text::expr(f, dim), &f.buffer(b).name);
@@ -401,7 +407,16 @@ impl Checker {
     fn access(&mut self, f: &mut PrimFunc, buffer: Buffer, indices: &[Expr], checks: &mut Checks) {
         let data = f.buffer(buffer).clone();
         let zero = f.int(0);
-        if indices.len() == data.shape.len() {
+        if let [i] = indices
+            && !data.strides.is_empty()
+            && (f.is_flat() || data.shape.len() != 1)
+        {
+            let (span, conditions) = span(f, &data);
+            let message = format!("index out of bounds: flat access of '{}'", data.name);
+            let message: Arc<str> = message.into();
+            checks.extend(conditions.into_iter().map(|p| (p, message.clone())));
+            self.check_index(f, *i, zero, span, message, checks);
+        } else if indices.len() == data.shape.len() {
             for (dim, (&i, &n)) in indices.iter().zip(&data.shape).enumerate() {
                 let message = || index_message(f, &data.name, dim, n);
                 let message: Arc<str> = message().into();
@@ -439,6 +454,21 @@ impl Checker {
             }
         }
     }
+}
+
+/// The elements from the first to the last of a strided buffer, and what must hold for that: it is
+/// not empty, and no stride is negative.
+fn span(f: &mut PrimFunc, data: &BufferData) -> (Expr, Vec<Expr>) {
+    let (zero, one) = (f.int(0), f.int(1));
+    let (mut span, mut conditions) = (one, Vec::new());
+    for (&dim, &stride) in data.shape.iter().zip(&data.strides) {
+        conditions.push(f.binary(BinOp::Le, one, dim));
+        conditions.push(f.binary(BinOp::Le, zero, stride));
+        let steps = f.binary(BinOp::Sub, dim, one);
+        let reach = f.mul(steps, stride);
+        span = f.add(span, reach);
+    }
+    (span, conditions)
 }
 
 fn index_message(f: &PrimFunc, name: &str, dim: usize, n: Expr) -> String {

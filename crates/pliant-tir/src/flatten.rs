@@ -16,6 +16,10 @@ use crate::walk::ExprRewriter;
 /// # Errors
 /// An access has another number of indices than its buffer has dims.
 pub fn run(f: &mut PrimFunc) -> Result<(), LowerError> {
+    if f.is_flat() {
+        // Its indices have the strides in them already.
+        return Ok(());
+    }
     let mut error = None;
     let mut rule = |f: &mut PrimFunc, e: Expr| match f.expr(e).clone() {
         ExprData::Load(b, indices) => match linear(f, b, &indices) {
