@@ -259,6 +259,32 @@ fn structure() {
 }
 
 #[test]
+fn buffers_that_are_not_plain_memory() {
+    assert_eq!(
+        tir("B = T.decl_buffer((4,), \"float32\", data=A.data)"),
+        "3:40 `data` PL0102: the parameter 'data' asks for a buffer over the memory of another one; index that buffer instead"
+    );
+    for (given, named) in [
+        ("buffer_type=\"auto_broadcast\"", "buffer_type"),
+        ("axis_separators=[1]", "axis_separators"),
+        ("layout=L", "layout"),
+        ("allocated_addr=4096", "allocated_addr"),
+    ] {
+        let out = tir(&format!("B = T.alloc_buffer((4,), \"float32\", {given})"));
+        assert!(out.contains(&format!("PL0102: the parameter '{named}' asks for")), "{out}");
+    }
+    for given in ["strides=(100000000,)", "elem_offset=8"] {
+        let out = tir(&format!("B = T.alloc_buffer((4,), \"float32\", {given})\nB[3] = 1.0"));
+        let want = "PL0102: an allocated buffer is row-major and starts at its memory's beginning";
+        assert!(out.contains(want), "{out}");
+    }
+    // Defaults are fine: the one error is that of the unknown name.
+    let plain = "B = T.alloc_buffer((4,), data=None, strides=[], align=64, offset_factor=1, buffer_type=\"default\", axis_separators=[])\nB[k] = T.float32(1)";
+    let out = tir(plain);
+    assert!(out.starts_with("4:7 `k` PL0103") && out.lines().count() == 1, "{out}");
+}
+
+#[test]
 fn purity() {
     assert_eq!(
         errors(

@@ -202,6 +202,16 @@ impl Verifier<'_> {
         for e in facts(self.f, b) {
             self.index(e, "a size");
         }
+        let data = self.f.buffer(b);
+        if !data.strides.is_empty() || data.elem_offset.is_some() {
+            let name = data.name.clone();
+            self.error(
+                codes::PL0303,
+                format!(
+                    "the allocated buffer '{name}' has strides or an offset: only parameters have"
+                ),
+            );
+        }
         if !self.buffers.insert(b) {
             let name = self.f.buffer(b).name.clone();
             self.error(codes::PL0303, format!("buffer '{name}' is allocated while it lives"));

@@ -14,16 +14,17 @@ pub(super) struct BufferArgs<'e, 's> {
     range: Range,
 }
 
-/// Parameters that describe what compact memory on a CPU always is.
-const IGNORED: &[&str] = &[
-    "data",
-    "align",
-    "offset_factor",
-    "buffer_type",
-    "axis_separators",
-    "type",
-    "layout",
-    "allocated_addr",
+/// Parameters that say nothing about meaning: how memory is aligned and what offsets divide by.
+const IGNORED: &[&str] = &["align", "offset_factor"];
+
+/// Parameters that change what a buffer is, and why each is refused unless it has its default value.
+const REFUSED: &[(&str, &str)] = &[
+    ("data", "a buffer over the memory of another one; index that buffer instead"),
+    ("buffer_type", "a buffer that broadcasts its dims; only \"default\" buffers are known"),
+    ("axis_separators", "a buffer in several pieces"),
+    ("type", "a buffer type of its own; only \"default\" buffers are known"),
+    ("layout", "a buffer of a layout; row-major buffers and strides are known"),
+    ("allocated_addr", "a buffer at an address"),
 ];
 
 impl<'s> PrimParser<'_, 's> {
@@ -70,6 +71,7 @@ impl<'s> PrimParser<'_, 's> {
                 "elem_offset" => offset = Some(&k.value),
                 "scope" => scope = Some(&k.value),
                 name if IGNORED.contains(&name) => {}
+                name if REFUSED.iter().any(|r| r.0 == name) => self.refuse_parameter(k)?,
                 _ => {
                     let known = ["shape", "dtype", "strides", "elem_offset", "scope"];
                     let help = crate::errors::did_you_mean(k.name, known);
@@ -113,6 +115,21 @@ impl<'s> PrimParser<'_, 's> {
             None => Scope::Global,
         };
         Ok(BufferData { name: name.into(), dtype, shape, strides, elem_offset, scope })
+    }
+
+    /// Refuses a parameter that changes what the buffer is, unless its value is the default.
+    fn refuse_parameter(&self, k: &Keyword<'s>) -> Res<()> {
+        let default = match &k.value.kind {
+            ExprKind::None => true,
+            _ if k.value.as_sequence().is_some_and(<[_]>::is_empty) => true,
+            _ => matches!(k.value.as_str(), Some("" | "default")),
+        };
+        if default {
+            return Ok(());
+        }
+        let why = REFUSED.iter().find(|r| r.0 == k.name).map_or("", |r| r.1);
+        let message = format!("the parameter '{}' asks for {why}", k.name);
+        Err(self.error(Kind::Unsupported, k.range, message))
     }
 
     /// The dims that an expression spells; a lone one is a shape of one dim.
@@ -202,6 +219,14 @@ impl<'s> PrimParser<'_, 's> {
         let args =
             BufferArgs { positional: &call.args, keywords: &call.keywords, range: value.range };
         let data = self.buffer_type(&args, name)?;
+        if !data.strides.is_empty() || data.elem_offset.is_some() {
+            return Err(self.error_help(
+                Kind::Unsupported,
+                value.range,
+                "an allocated buffer is row-major and starts at its memory's beginning",
+                "leave strides and elem_offset to buffers of parameters",
+            ));
+        }
         let b = self.f.add_buffer(data);
         self.define(name, Local::Buffer(b));
         Ok(b)
