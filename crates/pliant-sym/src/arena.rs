@@ -34,6 +34,7 @@ pub(crate) enum Draft<'a> {
 pub struct SymArena {
     nodes: Vec<Node>,
     flags: Vec<u8>,
+    weights: Vec<u32>,
     terms: Vec<Term>,
     lists: Vec<Sym>,
     /// Open addressing over `nodes`: an entry is an id plus one, 0 is empty.
@@ -135,6 +136,12 @@ impl SymArena {
         self.flags[sym.index()]
     }
 
+    /// The number of nodes of a term written out as a tree, shared parts counted each time. It
+    /// stops at the largest `u32`.
+    pub(crate) fn weight(&self, sym: Sym) -> u32 {
+        self.weights[sym.index()]
+    }
+
     fn list(&self, r: Range) -> &[Sym] {
         &self.lists[r.start as usize..(r.start + r.len) as usize]
     }
@@ -155,6 +162,7 @@ impl SymArena {
         }
         let sym = Sym::new(self.nodes.len());
         self.flags.push(self.draft_flags(draft));
+        self.weights.push(self.draft_weight(draft));
         let node = self.store(draft);
         self.nodes.push(node);
         self.table[slot] = sym.as_u32() + 1;
@@ -209,6 +217,29 @@ impl SymArena {
             Draft::Sum(terms, _) => terms.iter().fold(0, |f, t| f | self.flags(t.1)) & arith,
             Draft::Product(list) => list.iter().fold(0, |f, &s| f | self.flags(s)) & arith,
             _ => 0,
+        }
+    }
+
+    fn draft_weight(&self, draft: Draft<'_>) -> u32 {
+        let all = |list: &[Sym]| list.iter().fold(1, |w: u32, &s| w.saturating_add(self.weight(s)));
+        match draft {
+            Draft::Leaf(node) => match node {
+                Node::FloorDiv(a, b)
+                | Node::FloorMod(a, b, _)
+                | Node::Cmp(_, a, b)
+                | Node::BigAdd(a, b)
+                | Node::BigMul(a, b) => all(&[a, b]),
+                Node::Select(c, a, b) => all(&[c, a, b]),
+                Node::Not(a) => all(&[a]),
+                // Lists are drafts of their own and never come here as leaves.
+                _ => 1,
+            },
+            Draft::Sum(terms, _) => {
+                terms.iter().fold(1, |w: u32, t| w.saturating_add(self.weight(t.1)))
+            }
+            Draft::Product(l) | Draft::Min(l) | Draft::Max(l) | Draft::And(l) | Draft::Or(l) => {
+                all(l)
+            }
         }
     }
 

@@ -4,6 +4,9 @@ use crate::arena::{Draft, HAS_DIV, IS_BOOL, SymArena};
 use crate::kind::{Node, Sym, SymKind};
 use crate::lin::{Lin, floor_div, gcd};
 
+/// Terms that weigh more than this in sum stay in the dividend with their whole coefficients.
+const MAX_COPIED: u32 = 32;
+
 impl SymArena {
     /// `a // b`, rounded towards minus infinity. Division by a constant 0 stays, and fails when
     /// evaluated.
@@ -57,10 +60,21 @@ impl SymArena {
     }
 
     /// Takes out the multiples of `c`, then divides what is left.
+    ///
+    /// A coefficient such as that of `3 * e // 2` comes out in part, as `e + e // 2`, which writes
+    /// `e` twice: repeated on its own result, that doubles the tree at every step. So only light
+    /// terms are split. The decision looks at the form alone, so it does not hang on the order
+    /// in which the dividend was built.
     fn div_positive(&mut self, lin: &Lin, c: i64) -> Option<Sym> {
         let mut whole = Lin::int(floor_div(lin.constant, c)?);
         let mut rest = Lin::int(lin.constant.rem_euclid(c));
+        let copied = lin.terms.iter().filter(|t| t.0 / c != 0 && t.0 % c != 0);
+        let copied = copied.fold(0, |w: u32, t| w.saturating_add(self.weight(t.1)));
         for &(k, t) in &lin.terms {
+            if k % c != 0 && copied > MAX_COPIED {
+                rest = rest.add(&Lin::term(k, t))?;
+                continue;
+            }
             whole = whole.add(&Lin::term(k / c, t))?;
             rest = rest.add(&Lin::term(k % c, t))?;
         }
@@ -76,7 +90,7 @@ impl SymArena {
         Some(self.of_lin(&sum))
     }
 
-    /// Divides a form whose coefficients are below `c` and whose constant is in `0..c`.
+    /// Divides a form whose coefficients are no multiples of `c` and whose constant is in `0..c`.
     fn div_reduced(&mut self, lin: Lin, c: i64) -> Option<Sym> {
         let common = i64::try_from(gcd(lin.gcd(), c.unsigned_abs())).ok()?;
         if common > 1 {

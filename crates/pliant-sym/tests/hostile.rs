@@ -1,5 +1,7 @@
 //! Terms made to break things: very deep, very long, very large. Nothing panics, hangs or wraps.
 
+mod text;
+
 use pliant_sym::{Analyzer, Facts, Sym, SymArena};
 
 fn var(a: &mut SymArena, name: &str) -> Sym {
@@ -164,5 +166,58 @@ fn contradictory_and_circular_facts() {
     let q = a.mul(n, m);
     for s in [n, m, p, q] {
         ask(a, &facts, s);
+    }
+}
+
+/// `(scale * e + shift) // divisor`, each step on the result of the one before.
+fn resampled(a: &mut SymArena, n: Sym, steps: &[(i64, i64, i64)], levels: usize) -> Sym {
+    steps.iter().cycle().take(levels).fold(n, |e, &(scale, shift, divisor)| {
+        let (scale, shift, divisor) = (a.int(scale), a.int(shift), a.int(divisor));
+        let x = a.mul(e, scale);
+        let x = a.add(x, shift);
+        a.floordiv(x, divisor)
+    })
+}
+
+#[test]
+fn repeated_scaling_grows_in_step_with_its_levels() {
+    let chains: [&[(i64, i64, i64)]; 6] = [
+        &[(3, 1, 2)],
+        &[(2, 0, 3)],
+        &[(2, 0, 3), (3, 0, 2)],
+        &[(7, 5, 4), (5, -3, 7)],
+        &[(-3, 1, 2)],
+        &[(12, 1, 8), (3, 2, 2), (1, 1, 2)],
+    ];
+    for steps in chains {
+        for (levels, most) in [(40, 2_000), (1_000, 100_000)] {
+            let a = &mut SymArena::new();
+            let v = a.fresh_var("n");
+            let n = a.var(v);
+            let s = resampled(a, n, steps, levels);
+            let text = a.display(s).to_string();
+            assert!(text.len() < most, "{levels} levels of {steps:?}: {} characters", text.len());
+            let mut facts = Facts::new();
+            facts.assume_size(v);
+            let mut z = Analyzer::new(a, &facts);
+            let simple = z.simplify(s);
+            assert_eq!(z.simplify(simple), simple);
+            let length = a.display(simple).to_string().len();
+            assert!(length < most, "{levels} levels of {steps:?} simplify to {length} characters");
+            if levels > 40 {
+                continue;
+            }
+            assert_eq!(text::parse(a, &text, &mut |_, _| n), s, "{text}");
+            for at in [1, 2, 7, 1_000] {
+                let direct = steps.iter().cycle().take(levels).try_fold(at, |e: i64, step| {
+                    Some(e.checked_mul(step.0)?.checked_add(step.1)?.div_euclid(step.2))
+                });
+                let Some(direct) = direct else { continue };
+                if let Ok(value) = a.evaluate(s, &|_| Some(at)) {
+                    assert_eq!(value, direct, "{text} at {at}");
+                }
+                assert_eq!(a.evaluate(simple, &|_| Some(at)), a.evaluate(s, &|_| Some(at)));
+            }
+        }
     }
 }
