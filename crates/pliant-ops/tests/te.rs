@@ -192,3 +192,72 @@ fn sizes_go_to_symbols_and_back() {
     assert!(te::to_sym(&mut arena, &te::float(1.0), &mut vars).is_none());
     assert_eq!(te::simplify(&(n.expr() + n.expr() - n.expr() * 2)).as_int(), Some(0));
 }
+
+/// `e = e * e`, so often.
+fn squared(e: Expr, levels: u32) -> Expr {
+    (0..levels).fold(e, |e, _| &e * &e)
+}
+
+#[test]
+fn shared_parts_cost_no_exponential_time() {
+    let n = te::var("n");
+    let a = tensor(&[&n.expr()], Float32, "A");
+    let stage = |levels| te::compute(vec![n.expr()], "B", |i| squared(a.at(i), levels));
+    let made = |t: &Tensor| te::create_prim_func(&[(&a).into(), t.into()]);
+    assert!(made(&stage(12)).is_ok());
+    let b = stage(60);
+    let told = made(&b).unwrap_err().to_string();
+    assert_eq!(
+        told,
+        format!(
+            "the value of stage 'B' has {} terms written out, at most 100000: make the shared part a te.compute \
+             stage of its own",
+            3 * (1u64 << 60) - 1
+        )
+    );
+    assert_eq!(te::tree_size(&squared(n.expr(), 80)), u64::MAX);
+
+    let body = &b.as_compute().unwrap().body;
+    let text = body.to_string();
+    assert!(text.len() < 100_000 && text.contains("..."), "{}", text.len());
+    assert_eq!(te::tensors_read(body).len(), 1);
+    let m = te::var("m").expr();
+    let moved = te::substitute(&squared(n.expr(), 60), &[(n.clone(), m)].into_iter().collect());
+    assert_eq!(te::free_vars(&moved).len(), 1);
+    let (mut arena, mut vars) = (SymArena::new(), te::VarMap::new());
+    let sym = te::to_sym(&mut arena, &moved, &mut vars).unwrap();
+    te::from_sym(&arena, sym, &mut vars);
+
+    let wide = te::placeholder(vec![moved], Float32, "W");
+    let told = te::create_prim_func(&[wide.into()]).unwrap_err().to_string();
+    assert!(told.starts_with("a dim of tensor 'W' has"), "{told}");
+
+    let k = te::reduce_axis(n.expr(), "k");
+    let reducer = te::comm_reducer(te::float(0.0), |x, y| x + &squared(y.clone(), 40));
+    let c = te::compute(vec![], "C", |_| {
+        te::reduce(reducer, &a.at(&[k.var.expr()]), std::slice::from_ref(&k), None)
+    });
+    assert!(made(&c).unwrap_err().to_string().starts_with("the value of stage 'C' has"));
+}
+
+#[test]
+fn inlining_ends_where_readers_become_large() {
+    let n = te::var("n").expr();
+    let a = tensor(&[&n], Float32, "A");
+    let mut t = a.clone();
+    for _ in 0..60 {
+        let last = t.clone();
+        t = te::compute(vec![n.clone()], "T", |i| last.at(i) * last.at(i));
+    }
+    let inlined = te::inline_injective(&[t]).remove(0);
+    let f = te::create_prim_func(&[(&a).into(), inlined.into()]).unwrap();
+    let stages = blocks(&f).len();
+    assert!((3..30).contains(&stages), "{stages}");
+
+    // A reader that is large by itself takes in nothing, and remains within the limit of a stage.
+    let b = te::compute(vec![n.clone()], "B", |i| squared(a.at(i), 8));
+    let c = te::compute(vec![n], "C", |i| squared(b.at(i), 12));
+    let inlined = te::inline_injective(&[c]).remove(0);
+    let f = te::create_prim_func(&[(&a).into(), inlined.into()]).unwrap();
+    assert_eq!(blocks(&f).len(), 3);
+}

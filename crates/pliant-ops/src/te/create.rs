@@ -17,7 +17,15 @@ use super::TeError;
 use super::build::cast;
 use super::expr::{Expr, ExprKind, IterVar, Reduce, Var};
 use super::tensor::{Check, Compute, Tensor, TensorOp};
-use super::walk::{fold, free_vars, post_order, substitute, tensors_read};
+use super::walk::{fold, free_vars, post_order, substitute, tensors_read, tree_and_nodes};
+
+/// The most terms that an expression of a stage has written out. Later steps walk and print loop functions as
+/// trees, so sharing that doubles at each level (`e = e * e`) would cost them exponential time.
+pub const MAX_TERMS: u64 = 100_000;
+
+/// An expression of many distinct nodes, a long chain, is large without being shared, and costs what it says: it
+/// may have this many terms for each node.
+const TERMS_PER_NODE: u64 = 8;
 
 /// An argument of the function under construction.
 #[derive(Clone, Debug)]
@@ -59,7 +67,8 @@ pub struct Created {
 ///
 /// # Errors
 /// When a placeholder is read that is no argument, a reduction stands inside another expression, a tensor is read
-/// with a wrong number of indices, or an argument appears twice.
+/// with a wrong number of indices, an argument appears twice, or an expression has more than [`MAX_TERMS`] terms
+/// because it shares its parts.
 pub fn create_prim_func(args: &[Arg]) -> Result<PrimFunc, TeError> {
     create_prim_func_with_vars(args).map(|c| c.func)
 }
@@ -129,6 +138,9 @@ fn validate(args: &[Arg], tensors: &[Tensor], stages: &[Tensor]) -> Result<(), T
         return Err(TeError::new("the same variable is given twice as an argument"));
     }
     for t in stages {
+        for dim in t.shape() {
+            limit(dim, || format!("a dim of tensor '{}'", t.name()), AS_VARIABLE)?;
+        }
         match t.op() {
             TensorOp::Placeholder if !given.contains(t) => {
                 return Err(TeError::new(format!(
@@ -167,7 +179,54 @@ fn validate_stage(t: &Tensor, stage: &Compute) -> Result<(), TeError> {
             _ => {}
         });
     }
-    problem.map_or(Ok(()), |p| Err(TeError(p)))
+    problem.map_or(Ok(()), |p| Err(TeError(p)))?;
+    limit_stage(t, stage)
+}
+
+const AS_STAGE: &str = "make the shared part a te.compute stage of its own";
+const AS_VARIABLE: &str = "pass the shared part as a variable of its own";
+
+/// Refuses a stage with an expression that is too large written out.
+fn limit_stage(t: &Tensor, stage: &Compute) -> Result<(), TeError> {
+    let value = || format!("the value of stage '{}'", t.name());
+    let range = || format!("the range of an axis of stage '{}'", t.name());
+    limit(&stage.body, value, AS_STAGE)?;
+    let mut axes: Vec<&IterVar> = stage.axes.iter().collect();
+    if let ExprKind::Reduce(r) = stage.body.kind() {
+        // A reducer may use the reduced value more than once.
+        let acc = Var::new("acc", r.source.ty());
+        limit(&combine(r, &acc, Var::new("next", r.source.ty())), value, AS_STAGE)?;
+        axes.extend(&r.axes);
+    }
+    for check in &stage.checks {
+        limit(&check.cond, || format!("a check of stage '{}'", t.name()), AS_STAGE)?;
+        axes.extend(&check.axes);
+    }
+    for axis in axes {
+        limit(&axis.min, range, AS_VARIABLE)?;
+        limit(&axis.extent, range, AS_VARIABLE)?;
+    }
+    Ok(())
+}
+
+/// Refuses an expression that is too large written out.
+fn limit(e: &Expr, what: impl Fn() -> String, advice: &str) -> Result<(), TeError> {
+    let (terms, nodes) = tree_and_nodes(e);
+    let most = MAX_TERMS.max(nodes.saturating_mul(TERMS_PER_NODE));
+    if terms <= most {
+        return Ok(());
+    }
+    let least = if terms == u64::MAX { "at least " } else { "" };
+    Err(TeError(format!(
+        "{} has {least}{terms} terms written out, at most {most}: {advice}",
+        what()
+    )))
+}
+
+/// The value of a reduction after one more element.
+fn combine(r: &Reduce, acc: &Var, next: Var) -> Expr {
+    let combined = r.reducer.combine(&acc.expr(), &next.expr());
+    substitute(&combined, &[(next, r.source.clone())].into_iter().collect())
 }
 
 /// The variables that neither an argument nor a dim nor an axis defines, in order of appearance.
@@ -346,8 +405,7 @@ impl Create {
         let init = self.f.store(buffer, indices, init);
         // Two placeholders stand for the value so far and the next one while the reducer combines them.
         let (acc, next) = (Var::new("acc", dtype), Var::new("next", dtype));
-        let combined = r.reducer.combine(&acc.expr(), &next.expr());
-        let combined = substitute(&combined, &[(next, r.source.clone())].into_iter().collect());
+        let combined = combine(r, &acc, next);
         let current = self.f.load(buffer, indices);
         // The accumulator's nodes are found in the memo, so that its variable is never made.
         post_order(&combined, |e| {

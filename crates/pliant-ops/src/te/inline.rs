@@ -6,13 +6,18 @@ use super::build::with_children;
 use super::create::stages_of;
 use super::expr::{Expr, ExprKind, Var};
 use super::tensor::{Tensor, TensorOp};
-use super::walk::{fold, substitute};
+use super::walk::{fold, substitute, tree_size};
+
+/// Inlining stops where the reader would have more terms than this written out: each reader recomputes what it
+/// inlines, once for each use, and a formula that is read twice at each stage would double at each.
+const MAX_INLINED: u64 = 4_000;
 
 /// The outputs with every stage folded in that has no reduction and no check and is not an output itself.
-/// Stages that are read more than once are recomputed by each reader, so this is for cheap formulas.
+/// Stages that are read more than once are recomputed by each reader, so this is for cheap formulas;
+/// a stage remains where its readers would become too large.
 pub fn inline_injective(outputs: &[Tensor]) -> Vec<Tensor> {
     let kept: FxHashSet<&Tensor> = outputs.iter().collect();
-    let mut rewritten: FxHashMap<Tensor, Tensor> = FxHashMap::default();
+    let mut rewritten: FxHashMap<Tensor, Rewritten> = FxHashMap::default();
     for stage in stages_of(outputs) {
         let Some(compute) = stage.as_compute() else { continue };
         let mut new = compute.clone();
@@ -23,21 +28,45 @@ pub fn inline_injective(outputs: &[Tensor]) -> Vec<Tensor> {
         let same = new.body.same_as(&compute.body)
             && new.checks.iter().zip(&compute.checks).all(|(a, b)| a.cond.same_as(&b.cond));
         let tensor = if same { stage.clone() } else { stage.with_op(TensorOp::Compute(new)) };
-        rewritten.insert(stage, tensor);
+        let terms = tensor.as_compute().map_or(1, |c| tree_size(&c.body));
+        rewritten.insert(stage, Rewritten { tensor, terms });
     }
-    outputs.iter().map(|t| rewritten.get(t).unwrap_or(t).clone()).collect()
+    outputs.iter().map(|t| rewritten.get(t).map_or(t, |r| &r.tensor).clone()).collect()
+}
+
+/// A stage after its producers have been folded in, and the terms of its value written out.
+struct Rewritten {
+    tensor: Tensor,
+    terms: u64,
+}
+
+type Done = FxHashMap<Tensor, Rewritten>;
+
+/// [`inline_below`] with as large producers as the budget of the reader allows.
+fn inline_into(e: &Expr, done: &Done, kept: &FxHashSet<&Tensor>) -> Expr {
+    let mut most = MAX_INLINED;
+    loop {
+        let inlined = inline_below(e, done, kept, most);
+        if most == 0 || tree_size(&inlined) <= MAX_INLINED {
+            return inlined;
+        }
+        most /= 4;
+    }
 }
 
 /// The expression with loads of injective stages replaced by their formulas, and of others by their new stage.
-fn inline_into(e: &Expr, done: &FxHashMap<Tensor, Tensor>, kept: &FxHashSet<&Tensor>) -> Expr {
+/// Formulas of more than `most` terms are not folded in.
+fn inline_below(e: &Expr, done: &Done, kept: &FxHashSet<&Tensor>, most: u64) -> Expr {
     let mut memo = FxHashMap::default();
     let result: Result<Expr, std::convert::Infallible> =
         fold(e, &mut memo, |e, children: &[Expr]| {
             let ExprKind::Load(tensor, _) = e.kind() else { return Ok(with_children(e, children)) };
-            let Some(new) = done.get(tensor) else { return Ok(with_children(e, children)) };
+            let Some(Rewritten { tensor: new, terms }) = done.get(tensor) else {
+                return Ok(with_children(e, children));
+            };
             let Some(stage) = new.as_compute() else { return Ok(new.at(children)) };
             let reduces = matches!(stage.body.kind(), ExprKind::Reduce(_));
-            let fits = stage.axes.len() == children.len();
+            let fits = stage.axes.len() == children.len() && *terms <= most;
             if reduces || !stage.checks.is_empty() || kept.contains(tensor) || !fits {
                 return Ok(if new == tensor {
                     with_children(e, children)

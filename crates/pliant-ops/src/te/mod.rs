@@ -10,7 +10,7 @@
 //! | `expr` | variables, nodes, constructors' types, deep-tree safe dropping |
 //! | `build` | constants, operators with type matching, intrinsics, reductions |
 //! | `tensor` | tensors, `placeholder`, `compute`, run-time checks of a stage |
-//! | `walk` | traversal without recursion, substitution |
+//! | `walk` | traversal without recursion, substitution, written-out size |
 //! | `create` | [`create_prim_func`] |
 //! | `inline` | folding injective stages into their readers |
 //! | `bridge` | to and from [`pliant_ir::Sym`] |
@@ -27,11 +27,13 @@ mod walk;
 
 pub use bridge::{VarMap, from_sym, simplify, to_sym};
 pub use build::*;
-pub use create::{Arg, Created, create_prim_func, create_prim_func_with_vars, placeholders_of};
+pub use create::{
+    Arg, Created, MAX_TERMS, create_prim_func, create_prim_func_with_vars, placeholders_of,
+};
 pub use expr::{CustomReducer, Expr, ExprKind, IterVar, Reduce, Reducer, Var};
 pub use inline::inline_injective;
 pub use tensor::{Check, Compute, Tensor, TensorOp, compute, compute_named, placeholder};
-pub use walk::{fold, free_vars, post_order, substitute, tensors_read};
+pub use walk::{fold, free_vars, post_order, substitute, tensors_read, tree_size};
 
 pub use pliant_ir::tir::{BinOp, Intrin, IterKind, Ty};
 

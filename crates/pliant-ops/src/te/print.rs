@@ -1,6 +1,6 @@
 //! The text of an expression, for messages and for Python's `repr`.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 
 use pliant_ir::tir::BinOp;
 
@@ -8,6 +8,10 @@ use super::expr::{Expr, ExprKind, Reducer, Var};
 
 /// Deeper operands are printed as `...`: the text is for people, and printing must not exhaust the stack.
 const MAX_DEPTH: u32 = 64;
+
+/// After so many terms the rest is printed as `...`: shared operands are written at each use, so the text may be
+/// exponentially longer than the expression is in memory.
+const MAX_PRINTED: u32 = 10_000;
 
 impl fmt::Display for Var {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -17,7 +21,19 @@ impl fmt::Display for Var {
 
 impl fmt::Display for Expr {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write(self, f, 0, 0)
+        write(self, &mut Printer { f, left: MAX_PRINTED }, 0, 0)
+    }
+}
+
+/// The output, and the number of terms that may still be written.
+struct Printer<'p, 'f> {
+    f: &'p mut fmt::Formatter<'f>,
+    left: u32,
+}
+
+impl fmt::Write for Printer<'_, '_> {
+    fn write_str(&mut self, s: &str) -> fmt::Result {
+        self.f.write_str(s)
     }
 }
 
@@ -43,10 +59,11 @@ fn symbol(op: BinOp, float: bool) -> Option<(&'static str, u8)> {
     })
 }
 
-fn write(e: &Expr, f: &mut fmt::Formatter<'_>, level: u8, depth: u32) -> fmt::Result {
-    if depth > MAX_DEPTH {
+fn write(e: &Expr, f: &mut Printer<'_, '_>, level: u8, depth: u32) -> fmt::Result {
+    if depth > MAX_DEPTH || f.left == 0 {
         return f.write_str("...");
     }
+    f.left -= 1;
     match e.kind() {
         ExprKind::Int(v) if e.ty().dtype.is_bool() => {
             f.write_str(if *v != 0 { "True" } else { "False" })
@@ -90,10 +107,7 @@ fn write(e: &Expr, f: &mut fmt::Formatter<'_>, level: u8, depth: u32) -> fmt::Re
         }
         ExprKind::Load(t, indices) => {
             write!(f, "{}[", t.name())?;
-            for (i, index) in indices.iter().enumerate() {
-                f.write_str(if i > 0 { ", " } else { "" })?;
-                write(index, f, 0, depth + 1)?;
-            }
+            write_list(&indices.iter().collect::<Vec<_>>(), f, depth)?;
             f.write_str(if indices.is_empty() { "()]" } else { "]" })
         }
         ExprKind::Reduce(r) => {
@@ -112,11 +126,21 @@ fn write(e: &Expr, f: &mut fmt::Formatter<'_>, level: u8, depth: u32) -> fmt::Re
     }
 }
 
-fn write_args(name: &str, args: &[&Expr], f: &mut fmt::Formatter<'_>, depth: u32) -> fmt::Result {
+fn write_args(name: &str, args: &[&Expr], f: &mut Printer<'_, '_>, depth: u32) -> fmt::Result {
     write!(f, "{name}(")?;
-    for (i, arg) in args.iter().enumerate() {
-        f.write_str(if i > 0 { ", " } else { "" })?;
-        write(arg, f, 0, depth + 1)?;
-    }
+    write_list(args, f, depth)?;
     f.write_str(")")
+}
+
+/// The expressions between commas; one `...` stands for all that are not written any more.
+fn write_list(list: &[&Expr], f: &mut Printer<'_, '_>, depth: u32) -> fmt::Result {
+    for (i, e) in list.iter().enumerate() {
+        f.write_str(if i > 0 { ", " } else { "" })?;
+        let ended = f.left == 0;
+        write(e, f, 0, depth + 1)?;
+        if ended {
+            break;
+        }
+    }
+    Ok(())
 }

@@ -37,6 +37,24 @@ pub fn fold<T: Clone, E>(
     Ok(memo[&root.id()].clone())
 }
 
+/// The number of terms of the expression written out, where a shared node counts at each use. It stops at
+/// `u64::MAX`.
+pub fn tree_size(root: &Expr) -> u64 {
+    tree_and_nodes(root).0
+}
+
+/// [`tree_size`], and the number of distinct nodes.
+pub(super) fn tree_and_nodes(root: &Expr) -> (u64, u64) {
+    let mut memo = FxHashMap::default();
+    let result: Result<u64, std::convert::Infallible> =
+        fold(root, &mut memo, |_, sizes: &[u64]| {
+            Ok(sizes.iter().fold(1, |sum: u64, &size| sum.saturating_add(size)))
+        });
+    match result {
+        Ok(size) => (size, memo.len() as u64),
+    }
+}
+
 /// Visits each distinct node under `root` once, operands first.
 pub fn post_order(root: &Expr, mut visit: impl FnMut(&Expr)) {
     let mut seen = FxHashMap::default();
