@@ -11,6 +11,7 @@ __all__ = [
     "PliantError",
     "ScriptError",
     "ShapeError",
+    "TVMError",
     "UnsupportedError",
     "VMError",
 ]
@@ -59,3 +60,6 @@ class DTypeError(PliantError, TypeError):
 
 class InternalError(PliantError):
     """A bug in Pliant."""
+
+
+TVMError = PliantError

@@ -44,6 +44,11 @@ const fn schema_hash() -> u64 {
 
 const HEADER: usize = FIXED + ENTRY * KINDS.len() + 4;
 
+/// The error with the file's name: the system's own text has none.
+fn at_path(path: &Path, error: &std::io::Error) -> std::io::Error {
+    std::io::Error::new(error.kind(), format!("{}: {error}", path.display()))
+}
+
 impl Executable {
     /// Writes the executable.
     ///
@@ -112,7 +117,8 @@ impl Executable {
     /// # Errors
     /// As [`Executable::write_to`].
     pub fn save(&self, path: &Path) -> Result<(), ExecError> {
-        let mut out = BufWriter::with_capacity(1 << 20, File::create(path)?);
+        let mut out =
+            BufWriter::with_capacity(1 << 20, File::create(path).map_err(|e| at_path(path, &e))?);
         self.write_to(&mut out)?;
         out.flush()?;
         Ok(())
@@ -123,7 +129,7 @@ impl Executable {
     /// # Errors
     /// `Io`, `Format`, `Version`, `Invalid`.
     pub fn load(path: &Path) -> Result<Executable, ExecError> {
-        let mut file = File::open(path)?;
+        let mut file = File::open(path).map_err(|e| at_path(path, &e))?;
         let file_len = file.metadata()?.len();
         // The header is checked before memory is taken for the rest.
         let mut header = Vec::with_capacity(HEADER);

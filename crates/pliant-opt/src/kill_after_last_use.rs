@@ -38,7 +38,7 @@ use crate::names::{
     MEMORY_ALLOC_STORAGE, MEMORY_KILL_STORAGE, MEMORY_KILL_TENSOR, VM_ALLOC_STORAGE,
     VM_KILL_OBJECT, op_call, unit_ty,
 };
-use crate::to_non_dataflow::flatten;
+use crate::to_non_dataflow::admit_effects;
 
 /// See the module's documentation.
 pub struct KillAfterLastUse;
@@ -49,7 +49,7 @@ impl FunctionPass for KillAfterLastUse {
     }
 
     fn run_on(&self, _: &str, func: &mut Function, _: &PassContext) -> Result<(), PassError> {
-        flatten(func);
+        admit_effects(func);
         let live = Liveness::new(func, plain_alias);
         let killed = already_killed(func, &live);
         let mut namer = None;

@@ -49,6 +49,7 @@ pub const BUILTIN_OPS: &[(&str, &str)] = &[
     ("relax.invoke_closure", "vm.builtin.invoke_closure"),
     ("relax.invoke_pure_closure", "vm.builtin.invoke_pure_closure"),
 ];
+use crate::to_non_dataflow::admit_effects;
 
 /// See the module's documentation.
 pub struct LowerRuntimeBuiltin;
@@ -59,6 +60,7 @@ impl FunctionPass for LowerRuntimeBuiltin {
     }
 
     fn run_on(&self, _: &str, func: &mut Function, _: &PassContext) -> Result<(), PassError> {
+        admit_effects(func);
         rewrite_bindings(func, |func, mut binding, out| {
             if let ExprData::Call { callee: Callee::Op(op), args, .. } = func.expr(binding.value) {
                 let (op, args) = (*op, func.list(*args).to_vec());

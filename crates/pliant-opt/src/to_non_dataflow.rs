@@ -26,7 +26,9 @@
 //! Removes a binding, even an unused one.
 
 use pliant_ir::relax::Function;
-use pliant_pass::rewrite::{reachable_seqs, set_flat_bindings, take_flat_bindings};
+use pliant_pass::rewrite::{
+    reachable_funcs, reachable_seqs, set_flat_bindings, take_flat_bindings,
+};
 use pliant_pass::{FunctionPass, PassContext, PassError};
 
 /// See the module's documentation.
@@ -40,6 +42,15 @@ impl FunctionPass for ToNonDataflow {
     fn run_on(&self, _: &str, func: &mut Function, _: &PassContext) -> Result<(), PassError> {
         flatten(func);
         Ok(())
+    }
+}
+
+/// Makes room for calls with effects: every sequence one plain block, every function impure. The lowering passes
+/// that add such calls do this themselves, so that each runs alone.
+pub(crate) fn admit_effects(func: &mut Function) {
+    flatten(func);
+    for id in reachable_funcs(func) {
+        func.func_mut(id).pure = false;
     }
 }
 

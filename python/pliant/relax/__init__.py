@@ -72,6 +72,16 @@ _CLASSES = [
 ]
 globals().update({name: getattr(_relax, name) for name in _CLASSES})
 
+# The names of TVM 0.26 for the same types.
+_ALIASES = {
+    "AnyType": "ObjectStructInfo",
+    "FuncType": "FuncStructInfo",
+    "ShapeType": "ShapeStructInfo",
+    "TensorType": "TensorStructInfo",
+    "TupleType": "TupleStructInfo",
+}
+globals().update({alias: getattr(_relax, name) for alias, name in _ALIASES.items()})
+
 _SUBMODULES = {"block_builder", "op", "transform", "vm"}
 _LAZY = {
     "ExecBuilder": "pliant.relax.vm",
@@ -82,6 +92,7 @@ _LAZY = {
 
 __all__ = [
     *_CLASSES,
+    *_ALIASES,
     "BlockBuilder",
     "ExecBuilder",
     "Executable",

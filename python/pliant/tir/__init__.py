@@ -78,5 +78,11 @@ __all__ = [
     "Sub",
     "Var",
     "op",
+    "var",
     *_op_names,
 ]
+
+
+def var(name: str, dtype: str = "int64") -> Var:
+    """A new variable, as the older programs make it. Sizes and indices are int64."""
+    return Var(name, dtype)

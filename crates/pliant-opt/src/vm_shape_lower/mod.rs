@@ -44,8 +44,8 @@
 //!
 //! # Requires
 //! Operators lowered to calls ([`CallTIRRewrite`](crate::call_tir_rewrite),
-//! [`LowerRuntimeBuiltin`](crate::lower_runtime_builtin));
-//! no local functions.
+//! [`LowerRuntimeBuiltin`](crate::lower_runtime_builtin)); a function that still holds others is left alone, since lowering
+//! them makes sizes. No local functions.
 //!
 //! # Keeps
 //! The order of the calls that were there. Types that mention symbols lose the dims, except those of the parameters.
@@ -60,13 +60,18 @@ mod shape_func;
 
 use std::sync::{Arc, Mutex};
 
+use pliant_ir::op::{CALL_DPS_PACKED, CALL_TIR};
+use pliant_ir::relax::visit::bindings;
+use pliant_ir::relax::{Callee, ExprData, Function};
 use pliant_ir::tir::PrimFunc;
-use pliant_ir::{AttrValue, IRModule};
+use pliant_ir::{AttrValue, IRModule, Op};
+use pliant_ops::decl::Legalize;
 use pliant_pass::pass::for_each_relax;
 use pliant_pass::{ModulePass, PassContext, PassError};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::to_non_dataflow::flatten;
+use crate::names::RESHAPE;
+use crate::to_non_dataflow::admit_effects;
 
 /// A generated loop function and its name.
 type NamedKernel = (Arc<str>, PrimFunc);
@@ -86,10 +91,10 @@ impl ModulePass for VmShapeLower {
         let taken: FxHashSet<Arc<str>> = module.functions.keys().cloned().collect();
         let made: Mutex<FxHashMap<Arc<str>, Vec<NamedKernel>>> = Mutex::default();
         for_each_relax(&mut module, ctx, |name, func| {
-            if func.attrs.contains_key(VM_SHAPE_LOWERED) {
+            if func.attrs.contains_key(VM_SHAPE_LOWERED) || holds_operators(func) {
                 return Ok(());
             }
-            flatten(func);
+            admit_effects(func);
             let kernels = lower::lower_function(name, func, &taken, ctx)?;
             func.attrs.insert(VM_SHAPE_LOWERED.into(), AttrValue::Bool(true));
             let mut made = made.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
@@ -105,4 +110,19 @@ impl ModulePass for VmShapeLower {
         }
         Ok(module)
     }
+}
+
+/// Whether a function holds operators that an earlier pass of the minimum build lowers.
+fn holds_operators(func: &Function) -> bool {
+    let lowered_earlier = |op: Op| {
+        let by_stage = [CALL_TIR, CALL_DPS_PACKED, RESHAPE].contains(&op)
+            || op.0.starts_with("relax.builtin.")
+            || op.0.starts_with("relax.memory.");
+        let decl = pliant_ops::registry().decl(op);
+        by_stage || decl.is_some_and(|d| !matches!(d.legalize, Legalize::Keep))
+    };
+    bindings(func).iter().any(|(_, binding)| match func.expr(binding.value) {
+        ExprData::Call { callee: Callee::Op(op), .. } => lowered_earlier(*op),
+        _ => false,
+    })
 }

@@ -177,6 +177,13 @@ impl Model {
         let compiled = executable.get().compiled.clone();
         let machine = Machine::new(compiled.vm()?);
         let signatures = compiled.signatures();
+        if signatures.is_empty() {
+            return Err(Error::Compile(
+                "the module has no graph function to call (help: call its loop functions from an R.function, with \
+                 R.call_tir)"
+                    .into(),
+            ));
+        }
         let entry_name = match signatures {
             [one] => one.name.clone(),
             _ => signatures
@@ -188,11 +195,18 @@ impl Model {
         Ok(Model { compiled, machine, entry, entry_name, runs: AtomicU64::new(0) })
     }
 
-    #[pyo3(signature = (*args))]
-    fn __call__<'py>(&self, args: &Bound<'py, PyTuple>) -> Result<Bound<'py, PyAny>> {
+    #[pyo3(signature = (*args, **kwargs))]
+    fn __call__<'py>(
+        &self,
+        args: &Bound<'py, PyTuple>,
+        kwargs: Option<&Bound<'py, PyDict>>,
+    ) -> Result<Bound<'py, PyAny>> {
         let Some(index) = self.entry else { return Err(self.no_entry()) };
         self.runs.fetch_add(1, Ordering::Relaxed);
-        self.machine.call(index, args)
+        match kwargs {
+            None => self.machine.call(index, args),
+            Some(kwargs) => self.machine.call(index, &self.in_order(args, kwargs)?),
+        }
     }
 
     fn __getattr__(slf: &Bound<'_, Self>, name: &str) -> Result<VMFunction> {
@@ -277,6 +291,37 @@ impl Model {
 }
 
 impl Model {
+    /// The arguments in the order of the parameters.
+    fn in_order<'py>(
+        &self,
+        args: &Bound<'py, PyTuple>,
+        kwargs: &Bound<'py, PyDict>,
+    ) -> Result<Bound<'py, PyTuple>> {
+        let names: Vec<&str> = self
+            .compiled
+            .signature(&self.entry_name)
+            .map(|s| s.inputs.iter().map(|i| i.name.as_str()).collect())
+            .unwrap_or_default();
+        let mut all: Vec<Bound<'py, PyAny>> = args.iter().collect();
+        for name in names.iter().skip(args.len()) {
+            match kwargs.get_item(name)? {
+                Some(value) => all.push(value),
+                None => break,
+            }
+        }
+        if all.len() - args.len() != kwargs.len() {
+            let given: Vec<String> = kwargs.keys().iter().map(|k| k.to_string()).collect();
+            return Err(Error::Type(format!(
+                "{}({}) cannot take {} positional arguments and the keywords {}",
+                self.entry_name,
+                names.join(", "),
+                args.len(),
+                given.join(", ")
+            )));
+        }
+        Ok(PyTuple::new(args.py(), all)?)
+    }
+
     fn no_entry(&self) -> Error {
         let names = self.function_names().join(", ");
         Error::Type(format!("the model has no function 'main': call one of {names} by name"))

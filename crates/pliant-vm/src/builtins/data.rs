@@ -20,7 +20,7 @@ pub(super) fn alloc_storage(args: Args<'_>) -> Result<Value, VmError> {
 
 fn size(bytes: i64) -> Result<usize, VmError> {
     usize::try_from(bytes).map_err(|_| {
-        let text = format!("a storage of {bytes} bytes cannot be allocated");
+        let text = format!("a size is negative: {bytes} bytes cannot be allocated");
         VmError::check(CheckKind::Shape, text)
     })
 }

@@ -104,6 +104,12 @@ pub(super) fn match_shape(args: Args<'_>) -> Result<Value, VmError> {
             c if c == MatchShapeCode::AssertEqualToImm as i64 => operand,
             c if c == MatchShapeCode::AssertEqualToLoad as i64 => heap()?.load(operand)?,
             c if c == MatchShapeCode::StoreToHeap as i64 => {
+                // A tensor's dims are sizes; those of a shape value are what the user says.
+                if dim < 0 {
+                    let subject = subject(&args, context_at);
+                    let text = format!("{subject} dim {i} must not be negative, but is {dim}");
+                    return Err(VmError::check(CheckKind::Shape, text));
+                }
                 heap()?.store(operand, dim)?;
                 continue;
             }
