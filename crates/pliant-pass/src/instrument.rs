@@ -127,12 +127,20 @@ impl DumpIr {
     /// # Errors
     /// A user error when the file cannot be written.
     pub fn write(&self, stage: &str, text: &str) -> Result<(), PassError> {
+        self.write_as(stage, "py", text)
+    }
+
+    /// Writes a stage that is no script, with the extension of its kind.
+    ///
+    /// # Errors
+    /// A user error when the file cannot be written.
+    pub fn write_as(&self, stage: &str, extension: &str, text: &str) -> Result<(), PassError> {
         let number = self.count.fetch_add(1, Ordering::Relaxed);
         let safe: String = stage
             .chars()
             .map(|c| if c.is_alphanumeric() || "._-".contains(c) { c } else { '_' })
             .collect();
-        let path = self.dir.join(format!("{number:02}-{safe}.py"));
+        let path = self.dir.join(format!("{number:02}-{safe}.{extension}"));
         std::fs::create_dir_all(&self.dir).and_then(|()| std::fs::write(&path, text)).map_err(|e| {
             PassError::user(format!("cannot write the IR dump {}: {e}", path.display()))
         })

@@ -53,6 +53,8 @@ pub struct ScriptProblem {
     pub message: String,
     /// The whole report, with the source line and the caret.
     pub rendered: String,
+    /// Whether the report tells of further problems.
+    pub more: bool,
     /// The file, and the line and column (from 1), where known.
     pub place: Option<(String, u32, u32)>,
     /// The last column (exclusive, from 1) on that line.
@@ -133,6 +135,10 @@ fn raise_script(problem: ScriptProblem) -> PyErr {
             }
             None => PyErr::from_type(class.clone(), (problem.message,)),
         };
+        // Python's traceback shows the first problem; a note brings the others before the user's eyes.
+        if problem.more {
+            let _ = error.value(py).call_method1("add_note", (&problem.rendered,));
+        }
         match error.value(py).setattr("rendered", problem.rendered) {
             Ok(()) => error,
             Err(e) => e,

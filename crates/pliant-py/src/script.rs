@@ -255,6 +255,6 @@ fn problem(errors: &[Diagnostic]) -> ScriptProblem {
         let width = line.as_ref().map_or(0, |l| l.trim_end().chars().count() as u32);
         let end_column = start.map(|(_, column)| (column + length).min(width + 1).max(column + 1));
         let rendered = pliant_diag::render_all(errors, sources, false);
-        ScriptProblem { message, rendered, place, end_column, line }
+        ScriptProblem { message, rendered, more: errors.len() > 1, place, end_column, line }
     })
 }

@@ -200,3 +200,10 @@ def tir_element_wise(a: T.handle, c: T.handle) -> None:
     parsed.attrs = made.attrs.clone();
     pliant_ir::equal::equal_prim_funcs(&parsed, &made).unwrap();
 }
+
+#[test]
+fn an_annotated_allocation_is_an_allocation() {
+    let plain = "@T.prim_func\ndef f(A: T.Buffer((3,), \"int32\")):\n    y = T.alloc_buffer((3,), \"int32\")\n    y[0] = A[0]\n";
+    let annotated = plain.replace("y = T", "y: T.Buffer((3,), \"int32\") = T");
+    assert_eq!(print(&module(&annotated)), print(&module(plain)));
+}

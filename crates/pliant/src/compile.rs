@@ -95,7 +95,7 @@ pub fn compile(module: IRModule, options: &CompileOptions) -> Result<CompiledMod
     let executable = codegen(&module, inputs, &ctx)?;
     phases.push(phase.end());
     if let Some(dump) = &dump {
-        dump.write("Bytecode", &format!("# {}", executable.as_text().replace('\n', "\n# ")))?;
+        dump.write_as("Bytecode", "txt", &executable.as_text())?;
     }
 
     let stats = CompileStats {

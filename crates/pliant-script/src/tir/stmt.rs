@@ -107,6 +107,10 @@ impl<'s> PrimParser<'_, 's> {
                 self.assign(target, value, block, out)
             }
             StmtKind::AnnAssign(target, annotation, Some(value)) => {
+                // The annotation of a buffer repeats what its allocation says.
+                if self.tir_call(annotation).is_some_and(|(name, _)| name == "Buffer") {
+                    return self.assign(target, value, block, out);
+                }
                 let item = self.annotated_let(target, annotation, value)?;
                 out.push(item);
                 Ok(())
