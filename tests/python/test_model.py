@@ -382,10 +382,14 @@ def main(x: R.Tensor(("n",), "float32")):
         assert list(pool.map(model, [np.ones(1, "float32")] * 2)) == [1, 1]
 
 
+# A process started in the background may ignore Ctrl-C from birth.
+HEED_CTRL_C = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+
+
 def interrupted(code: str, after: float = 0.5) -> subprocess.CompletedProcess[str]:
     """Runs a program that prints 'ready', sends it Ctrl-C, and returns how it ended."""
     process = subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(code)],
+        [sys.executable, "-c", HEED_CTRL_C + textwrap.dedent(code)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
