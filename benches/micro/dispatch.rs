@@ -1,4 +1,4 @@
-//! The virtual machine's cost per instruction: a straight run of calls, and a loop.
+//! The virtual machine's cost per instruction: a straight run of calls, the turns of loops, calls of closures.
 
 use std::sync::Arc;
 
@@ -32,6 +32,105 @@ fn straight_line() -> VirtualMachine {
         .expect("the program links")
 }
 
+/// `main(n)`: `while i < n: i = i + 1`, as jumps with a condition and a body that are functions, as a compiled
+/// `R.while_loop` is; `tail(i, n)`: the same as tail recursion; `closures(n)`: makes a closure and calls it, n times.
+fn loops() -> VirtualMachine {
+    let mut b = ExecBuilder::new();
+    let (zero, one, minus) = (b.imm(0), b.imm(1), b.imm(-1));
+    b.begin_function("less", vec![Param::new("i"), Param::new("n")], "");
+    b.emit_call("vm.builtin.compute_prim_value", &[one, zero, one, b.r(0), minus, b.r(1)], Reg(2));
+    b.emit_ret(Reg(2));
+    b.end_function();
+    b.begin_function("next", vec![Param::new("i"), Param::new("n")], "");
+    b.emit_call("vm.builtin.compute_prim_value", &[zero, one, one, b.r(0)], Reg(2));
+    b.emit_call("vm.builtin.make_tuple", &[b.r(2), b.r(1)], Reg(3));
+    b.emit_ret(Reg(3));
+    b.end_function();
+    b.begin_function("main", vec![Param::new("n")], "");
+    b.emit_call("vm.builtin.copy", &[zero], Reg(1));
+    let start = b.here();
+    b.emit_call("less", &[b.r(1), b.r(0)], Reg(2));
+    let over = b.emit_if(Reg(2), 1);
+    b.emit_call("next", &[b.r(1), b.r(0)], Reg(2));
+    b.emit_call("vm.builtin.tuple_getitem", &[b.r(2), zero], Reg(1));
+    let back = b.emit_goto(0);
+    b.patch(back, start);
+    let here = b.here();
+    b.patch(over, here);
+    b.emit_ret(Reg(1));
+    b.end_function();
+    b.begin_function("tail", vec![Param::new("i"), Param::new("n")], "");
+    b.emit_call("vm.builtin.compute_prim_value", &[one, zero, one, b.r(0), minus, b.r(1)], Reg(2));
+    let over = b.emit_if(Reg(2), 1);
+    b.emit_call("vm.builtin.compute_prim_value", &[zero, one, one, b.r(0)], Reg(3));
+    b.emit_call("tail", &[b.r(3), b.r(1)], Reg(4));
+    b.emit_ret(Reg(4));
+    let here = b.here();
+    b.patch(over, here);
+    b.emit_ret(Reg(0));
+    b.end_function();
+    closures(&mut b);
+    let exe = b.get().expect("the program is valid");
+    VirtualMachine::new(Arc::new(exe), KernelTable::new()).expect("the program links")
+}
+
+fn closures(b: &mut ExecBuilder) {
+    let (zero, one, minus) = (b.imm(0), b.imm(1), b.imm(-1));
+    b.begin_function("closures", vec![Param::new("n")], "");
+    b.emit_call("vm.builtin.copy", &[zero], Reg(1));
+    let start = b.here();
+    b.emit_call("vm.builtin.compute_prim_value", &[one, zero, one, b.r(1), minus, b.r(0)], Reg(2));
+    let over = b.emit_if(Reg(2), 1);
+    let next = b.f("next");
+    b.emit_call("vm.builtin.make_closure", &[next, b.r(0)], Reg(3));
+    b.emit_call("vm.builtin.invoke_closure", &[b.r(3), b.r(1)], Reg(2));
+    b.emit_call("vm.builtin.tuple_getitem", &[b.r(2), zero], Reg(1));
+    let back = b.emit_goto(0);
+    b.patch(back, start);
+    let here = b.here();
+    b.patch(over, here);
+    b.emit_ret(Reg(1));
+    b.end_function();
+    b.begin_function("calls", vec![Param::new("n")], "");
+    b.emit_call("vm.builtin.copy", &[zero], Reg(1));
+    let next = b.f("next");
+    b.emit_call("vm.builtin.make_closure", &[next, b.r(0)], Reg(3));
+    let start = b.here();
+    b.emit_call("vm.builtin.compute_prim_value", &[one, zero, one, b.r(1), minus, b.r(0)], Reg(2));
+    let over = b.emit_if(Reg(2), 1);
+    b.emit_call("vm.builtin.invoke_closure", &[b.r(3), b.r(1)], Reg(2));
+    b.emit_call("vm.builtin.tuple_getitem", &[b.r(2), zero], Reg(1));
+    let back = b.emit_goto(0);
+    b.patch(back, start);
+    let here = b.here();
+    b.patch(over, here);
+    b.emit_ret(Reg(1));
+    b.end_function();
+}
+
+fn control_flow(c: &mut Criterion) {
+    const TURNS: i64 = 100_000;
+    let vm = loops();
+    let mut group = c.benchmark_group("control flow");
+    group.throughput(Throughput::Elements(TURNS as u64));
+    let run = |name: &str, args: &[Value]| vm.invoke(name, args).expect("the program runs");
+    let n = Value::Int(TURNS);
+    group.bench_function("turn of a loop", |b| b.iter(|| run("main", std::slice::from_ref(&n))));
+    let args = [Value::Int(0), n.clone()];
+    group.bench_function("turn of a tail recursion", |b| b.iter(|| run("tail", &args)));
+    let n = std::slice::from_ref(&n);
+    group.bench_function("closure made and called", |b| b.iter(|| run("closures", n)));
+    group.bench_function("closure called", |b| b.iter(|| run("calls", n)));
+    // As deep as no stack is: the frame is reused.
+    const MANY: i64 = 10_000_000;
+    group.throughput(Throughput::Elements(MANY as u64)).sample_size(10);
+    let args = [Value::Int(0), Value::Int(MANY)];
+    group.bench_function("ten million turns of a tail recursion", |b| {
+        b.iter(|| run("tail", &args));
+    });
+    group.finish();
+}
+
 fn dispatch(c: &mut Criterion) {
     let vm = straight_line();
     let mut group = c.benchmark_group("dispatch");
@@ -42,5 +141,5 @@ fn dispatch(c: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, dispatch);
+criterion_group!(benches, dispatch, control_flow);
 criterion_main!(benches);

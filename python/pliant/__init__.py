@@ -29,8 +29,9 @@ from pliant.error import (
     VMError,
 )
 
-# The extension's submodule can be imported by its full name.
+# The extension's submodules can be imported by their full names.
 sys.modules["pliant._core.relax"] = _core.relax
+sys.modules["pliant._core.transform"] = _core.transform
 
 if TYPE_CHECKING:
     from pliant import (
@@ -43,12 +44,13 @@ if TYPE_CHECKING:
         script,
         target,
         te,
+        testing,
         tir,
         topi,
         transform,
     )
-    from pliant._model import Model, compile, load
-    from pliant.ir import IRModule
+    from pliant._model import Model, build, compile, load
+    from pliant.ir import IRModule, instrument
     from pliant.registry import get_global_func, register_func, register_global_func
 
 __version__: str = _core.build_info()["version"]
@@ -68,6 +70,7 @@ _SUBMODULES = frozenset(
         "script",
         "target",
         "te",
+        "testing",
         "tir",
         "topi",
         "transform",
@@ -75,7 +78,9 @@ _SUBMODULES = frozenset(
 )
 _LAZY = {
     "IRModule": "pliant.ir",
+    "instrument": "pliant.ir",
     "Model": "pliant._model",
+    "build": "pliant._model",
     "compile": "pliant._model",
     "load": "pliant._model",
     "get_global_func": "pliant.registry",
@@ -98,12 +103,14 @@ __all__ = [
     "UnsupportedError",
     "VMError",
     "arith",
+    "build",
     "build_info",
     "compile",
     "cpu",
     "device",
     "error",
     "get_global_func",
+    "instrument",
     "ir",
     "load",
     "nd",
@@ -114,6 +121,7 @@ __all__ = [
     "script",
     "target",
     "te",
+    "testing",
     "tir",
     "topi",
     "transform",

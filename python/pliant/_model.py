@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from pliant import _core
 from pliant._core import IRModule, Model, PrimFunc
+from pliant._loops import with_callers
 from pliant.error import UnsupportedError
 from pliant.target import Target
 
 if TYPE_CHECKING:
     from pliant._core.relax import Function
 
-__all__ = ["Model", "compile", "load"]
+__all__ = ["Model", "build", "compile", "load"]
 
 
 def as_module(mod: IRModule | Function | PrimFunc) -> IRModule:
@@ -27,17 +28,43 @@ def as_module(mod: IRModule | Function | PrimFunc) -> IRModule:
 
 def compile(
     mod: IRModule | Function | PrimFunc | str | os.PathLike[str],
-    target: str | Target = "cranelift",
+    target: str | Target | None = None,
     **options: Any,
 ) -> Model:
     """Compiles a module, a function, or a script file (``.py``) into a model that is called at any shape.
 
     Options: ``threads``, ``opt_level``, ``pipeline``, ``disabled_passes``, ``required_passes``, ``verify``,
-    ``dump_dir``, ``config``.
+    ``dump_dir``, ``config``, ``instruments``, ``exec_mode``. They add to the present ``PassContext``.
+
+    Loop functions without a graph function that calls them are called with all their tensors, outputs too.
     """
     program: Any = _read(os.fspath(mod)) if isinstance(mod, str | os.PathLike) else mod
-    options["target"] = Target(target).backend
-    return Model(_core.compile_module(as_module(program), False, options))
+    return Model(compile_module(program, target, options))
+
+
+def build(
+    mod: IRModule | Function | PrimFunc, target: str | Target | None = None, name: str | None = None, **options: Any
+) -> Model:
+    """TVM's name for :func:`compile`, mostly for loop functions: ``build(mod)["main"](a, b, out)``. ``name`` is what a
+    function on its own is called."""
+    options.pop("target_host", None)
+    if name is not None and not isinstance(mod, IRModule):
+        mod = mod.with_attr("global_symbol", name)
+    return compile(mod, target, **options)
+
+
+def compile_module(
+    mod: IRModule | Function | PrimFunc, target: str | Target | None, options: dict[str, Any]
+) -> _core.Executable:
+    """Compiles under the present pass context."""
+    from pliant.relax.pipeline import as_pipeline
+    from pliant.transform._context import compiling
+
+    module = with_callers(as_module(mod))
+    options = {**options, "target": Target("cranelift" if target is None else target).backend}
+    options["pipeline"] = as_pipeline(options.get("pipeline"))
+    with compiling(options) as settings:
+        return _core.compile_module(module, settings)
 
 
 def _read(path: str) -> Any:

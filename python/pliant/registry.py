@@ -29,7 +29,8 @@ def register_func(func_name: Any, f: Any = None, override: bool = False) -> Any:
     """Registers a function under a name that programs call; also a decorator.
 
     Programs call it with run-time values (tensors as ``NDArray``); arrays that it returns are shared, not copied. A
-    function in destination-passing style writes into its last argument and returns nothing.
+    function in destination-passing style writes into its last argument and returns nothing. A name ``relax.ext.backend`` is that of
+    a backend's code generator: see ``relax.backend.register_codegen``.
     """
     if callable(func_name):
         return register_func(func_name.__name__, func_name, override)
@@ -37,6 +38,10 @@ def register_func(func_name: Any, f: Any = None, override: bool = False) -> Any:
     def register(func: Any) -> Any:
         if not callable(func):
             raise TypeError(f"a packed function is callable, {type(func).__name__} is not")
+        if func_name.startswith("relax.ext."):
+            from pliant.relax.backend import register_codegen
+
+            return register_codegen(func_name.removeprefix("relax.ext."), func)
         _core.registry_register(func_name, func, override)
         return func
 

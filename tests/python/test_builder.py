@@ -45,7 +45,9 @@ def test_expressions() -> None:
     assert list(relax.ShapeExpr([n, 2])) == [n, 2]
     assert relax.PrimValue(3).value == 3 and relax.StringImm("s").value == "s"
     assert relax.DataTypeImm("float16").value == "float16"
-    assert isinstance(relax.Tuple([x, x])[1], relax.TupleGetItem)
+    assert relax.Tuple([x, x])[0] == x and relax.Tuple([x, relax.PrimValue(3)])[1].value == 3 and len(relax.Tuple([])) == 0
+    pair = relax.Var("pair", relax.TupleStructInfo([tensor(n, 4), tensor(n, 4)]))
+    assert isinstance(pair[1], relax.TupleGetItem) and pair[1].index == 1
     assert relax.ExternFunc("f").global_symbol == "f"
     with pytest.raises(ValueError, match="once the expression is emitted"):
         call.struct_info  # noqa: B018
@@ -220,7 +222,7 @@ def test_bad_functions() -> None:
         with pytest.raises(ValueError, match="finished"):
             bb.emit(x)
     z = relax.Var("z", tensor(4))
-    with pytest.raises(ValueError, match="another function"), bb.function("g", [z]):
+    with pytest.raises(ValueError, match="belongs to another function"), bb.function("g", [z]):
         bb.emit(relax.op.add(z, y))
     assert [v.name_hint for v in bb.get().get_global_vars()] == ["main"]
 

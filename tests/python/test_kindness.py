@@ -44,9 +44,18 @@ def test_wrong_keywords_are_named(keywords: dict[str, object]) -> None:
         pliant.compile(difference)(x, x, **keywords)
 
 
-def test_a_loop_function_alone_is_no_model() -> None:
+def test_a_loop_function_alone_is_called_with_all_its_tensors() -> None:
+    model = pliant.compile(double)
+    x, out = pliant.nd.array(np.arange(4, dtype="float32")), pliant.nd.empty((4,))
+    model(x, out)
+    assert out.numpy().tolist() == [0, 2, 4, 6]
+    with pytest.raises(pliant.ShapeError, match="double: 'B' dim 0 must equal 4, but is 3"):
+        model(x, pliant.nd.empty((3,)))
+
+
+def test_a_module_without_functions_to_call_is_no_model() -> None:
     with pytest.raises(pliant.CompileError, match="no graph function to call .help: .* R.call_tir"):
-        pliant.compile(double)
+        pliant.compile(pliant.IRModule({}))
 
 
 def test_a_negative_size_is_refused_by_name() -> None:

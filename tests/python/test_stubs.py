@@ -14,7 +14,7 @@ import pliant
 from pliant import _core
 
 STUBS = Path(pliant.__file__).parent / "_core"
-MODULES = [("__init__.pyi", _core), ("relax.pyi", _core.relax)]
+MODULES = [("__init__.pyi", _core), ("relax.pyi", _core.relax), ("transform.pyi", _core.transform)]
 # What every class has, and what only says how Python makes objects.
 IGNORED = {
     *dir(object),

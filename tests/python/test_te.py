@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -187,3 +188,41 @@ def test_shared_subexpressions_compare_fast() -> None:
 
     n, m = te.size_var("n"), te.size_var("m")
     assert doubled() == doubled()
+
+
+def _sum_of_copies(count: int) -> pliant.IRModule:
+    """A function that adds `count` copies of its input, as one expression."""
+
+    def body(a: te.Tensor) -> te.Tensor:
+        def at(i: tir.Var) -> tir.PrimExpr:
+            total = a[i]
+            for _ in range(count - 1):
+                total = total + a[i]
+            return total
+
+        return te.compute(a.shape, at)
+
+    bb = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorStructInfo((te.var("n"),), "float32"))
+    with bb.function("main", [x]):
+        with bb.dataflow():
+            gv = bb.emit_output(bb.emit_te(body, x))
+        bb.emit_func_output(gv)
+    return bb.get()
+
+
+def test_the_deepest_function_prints_and_is_saved(tmp_path: Path) -> None:
+    count = 1_990
+    mod = _sum_of_copies(count)
+    text = mod.script()
+    assert pliant.script.from_source(text).script() == text
+    model = pliant.compile(mod)
+    model.save(tmp_path / "deep.pex")
+    ones = np.ones(3, "float32")
+    for deep in (model, pliant.load(tmp_path / "deep.pex")):
+        np.testing.assert_array_equal(np.asarray(deep(ones)), ones * count)
+
+
+def test_what_is_deeper_is_refused_when_it_is_compiled() -> None:
+    with pytest.raises(pliant.error.CompileError, match="expressions nest deeper than 2000"):
+        pliant.compile(_sum_of_copies(2_100))

@@ -1,5 +1,6 @@
 //! What the command line looks like.
 
+use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -37,12 +38,12 @@ pub struct BuildArgs {
     /// How graph functions are executed.
     #[arg(long, default_value = "bytecode")]
     pub exec_mode: String,
-    /// The passes on the graph: default, minimum.
+    /// The passes on the graph: default, zero, minimum.
     #[arg(long, default_value = "default")]
     pub pipeline: String,
     /// Threads to compile and run with.
     #[arg(long)]
-    pub threads: Option<usize>,
+    pub threads: Option<NonZeroUsize>,
     /// Write every stage of the compilation into this directory.
     #[arg(long, value_name = "DIR")]
     pub dump_ir: Option<PathBuf>,
@@ -137,7 +138,7 @@ pub struct RunArgs {
     pub save: Option<PathBuf>,
     /// Run so often and print the times.
     #[arg(long, value_name = "N")]
-    pub repeat: Option<u32>,
+    pub repeat: Option<NonZeroU32>,
     /// How to compile.
     #[command(flatten)]
     pub build: BuildArgs,

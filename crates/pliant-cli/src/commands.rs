@@ -62,10 +62,15 @@ fn list(out: &mut dyn Write) -> Result<(), Failure> {
         (PassLevel::Graph, "Passes on graph functions"),
         (PassLevel::Loop, "Passes on loop functions"),
         (PassLevel::Pipeline, "Pipelines"),
+        (PassLevel::User, "Passes of this program"),
     ];
+    let passes = pliant::pass_list();
     for (level, heading) in headings {
-        writeln!(out, "{heading}:")?;
-        for entry in pliant::pass_list().iter().filter(|p| p.level == level) {
+        let mut list = passes.iter().filter(|p| p.level == level).peekable();
+        if list.peek().is_some() {
+            writeln!(out, "{heading}:")?;
+        }
+        for entry in list {
             writeln!(out, "  {:<24}{}", entry.name, entry.doc)?;
         }
     }
@@ -92,8 +97,8 @@ fn options(args: &BuildArgs, err: &mut dyn Write) -> Result<CompileOptions, Fail
     for note in notes {
         writeln!(err, "note: {note}")?;
     }
-    options.pipeline = Some(args.pipeline.clone());
-    options.threads = args.threads;
+    options.pipeline = Some(args.pipeline.clone().into());
+    options.threads = args.threads.map(Into::into);
     options.dump_dir = args.dump_ir.clone();
     Ok(options)
 }
@@ -158,7 +163,7 @@ pub fn run(args: &RunArgs, out: &mut dyn Write, err: &mut dyn Write) -> Result<(
         save(&result, path)?;
     }
     if let Some(times) = args.repeat {
-        repeat(&model, args, &values, times, out)?;
+        repeat(&model, args, &values, times.get(), out)?;
     }
     Ok(())
 }

@@ -61,6 +61,10 @@ fn help_and_usage() {
     }
     let (code, _, err) = pliant(&["frobnicate"]);
     assert_eq!(code, 2, "{err}");
+    for wrong in ["--threads", "--repeat"] {
+        let (code, _, err) = pliant(&["run", "model.py", wrong, "0"]);
+        assert!(code == 2 && err.contains(wrong) && err.contains("zero"), "{err}");
+    }
 }
 
 #[test]

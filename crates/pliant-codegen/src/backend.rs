@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
+use pliant_exec::Executable;
 use pliant_ir::tir::PrimFunc;
 
+use crate::bodies::CompiledBodies;
 use crate::error::CodegenError;
 use crate::kernels::CompiledKernels;
 
@@ -42,4 +44,14 @@ pub trait Backend: Send + Sync {
         funcs: &[KernelSource<'_>],
         options: &CodegenOptions,
     ) -> Result<CompiledKernels, CodegenError>;
+
+    /// Compiles the bytecode functions of a program to native bodies (`pliant_exec::body`).
+    ///
+    /// # Errors
+    /// [`CodegenError::Unsupported`] from a backend that has none; [`CodegenError::Internal`] is a defect of Pliant.
+    fn compile_bodies(
+        &self,
+        executable: &Executable,
+        options: &CodegenOptions,
+    ) -> Result<CompiledBodies, CodegenError>;
 }

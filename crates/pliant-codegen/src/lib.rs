@@ -5,6 +5,7 @@
 //! | module | owns |
 //! |---|---|
 //! | [`backend`] | [`Backend`] and its options |
+//! | [`bodies`] | [`CompiledBodies`]: native bodies of bytecode functions |
 //! | [`kernels`] | [`CompiledKernels`]: entry points, their messages and signatures, and the memory they stand in |
 //! | [`error`] | [`CodegenError`] |
 //! | [`math`] | `exp`, `log`, `tanh`, `erf`, `sigmoid` as sequences of simple operations, scalar or vector |
@@ -12,10 +13,12 @@
 //! A backend takes *lowered* functions (`pliant_tir::lowered` says what that means).
 
 pub mod backend;
+pub mod bodies;
 pub mod error;
 pub mod kernels;
 pub mod math;
 
 pub use backend::{Backend, CodegenOptions, KernelSource};
+pub use bodies::CompiledBodies;
 pub use error::CodegenError;
 pub use kernels::{CompiledKernel, CompiledKernels, KernelSignature, ParamKind};

@@ -8,9 +8,11 @@ use cranelift_codegen::ir::{InstBuilder, Value, types};
 use cranelift_frontend::FunctionBuilder;
 use cranelift_module::{FuncId, Module};
 use pliant_exec::abi::{OFFSET_TENSOR_DATA, OFFSET_TENSOR_SHAPE, OFFSET_TENSOR_STRIDES};
+use pliant_ir::AttrValue;
 use pliant_ir::tir::{Buffer, Expr, ExprData, PrimFunc, Ty, Var, VarTy};
 use pliant_kernels::tensor_arg::{TENSOR_FAULTS, dtype_word};
 use pliant_tensor::DType;
+use pliant_tir::check_bounds::UNBOUNDED;
 use pliant_tir::fit::SIZE_LIMIT;
 use rustc_hash::FxHashMap;
 
@@ -89,7 +91,7 @@ impl FuncGen<'_, '_> {
                 }
                 VarTy::Value(ty) => {
                     let value = self.scalar_argument(args, offset, ty)?;
-                    if ty == Ty::I64 {
+                    if ty == Ty::I64 && !self.is_unbounded(position) {
                         let name = &f.var(param).name;
                         self.bounded(value, format!("argument {position} ('{name}')"));
                     }
@@ -201,6 +203,14 @@ impl FuncGen<'_, '_> {
                     pending.push(Pending { actual: zero, expected: offset, what });
                 }
             }
+        }
+    }
+
+    /// Whether the bounds checks rely on nothing about an int64 parameter.
+    fn is_unbounded(&self, position: usize) -> bool {
+        match self.f.attrs.get(UNBOUNDED) {
+            Some(AttrValue::List(list)) => list.contains(&AttrValue::Int(position as i64)),
+            _ => false,
         }
     }
 

@@ -19,7 +19,7 @@ impl FuncGen<'_, '_> {
             IfThenElse => self.if_then_else(args[0], args[1], args[2], ty),
             Likely => self.expr(args[0]),
             CallExtern => self.call_extern(args, ty),
-            CallPacked => unsupported("a packed function called from a loop function"),
+            CallPacked => self.call_packed(args, ty),
             AddressOf => match self.f.expr(args[0]) {
                 ExprData::Load(buffer, indices) => {
                     let (buffer, index) = (*buffer, indices[0]);

@@ -5,22 +5,26 @@
 //! | `unit` | one compilation unit: the JIT module, linked symbols, executable memory freed on drop |
 //! | `gen` | the state of one machine function under construction, failure paths |
 //! | `entry` | the kernel's entry: arguments, sizes, checks |
+//! | `body` | native bodies of bytecode functions |
 //! | `stmt` | statements and loops |
 //! | `parallel` | parallel loops, outlined into functions of their own |
 //! | `memory` | buffers: loads, stores, stack, registers and workspaces |
 //! | `value` | values: scalars, 128-bit chunks, masks, lanes |
+//! | `packed` | calls of packed functions |
 //! | `expr`, `arith`, `cast`, `intrin` | expressions, by family |
 //!
 //! Vectors of any width are taken; they are cut into 128-bit chunks, which is all that Cranelift has on x86-64.
 //! Expressions without a vector instruction are computed lane by lane.
 
 mod arith;
+mod body;
 mod cast;
 mod entry;
 mod expr;
 mod function;
 mod intrin;
 mod memory;
+mod packed;
 mod parallel;
 mod stmt;
 mod unit;
@@ -29,7 +33,10 @@ mod value;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
-use pliant_codegen::{Backend, CodegenError, CodegenOptions, CompiledKernels, KernelSource};
+use pliant_codegen::{
+    Backend, CodegenError, CodegenOptions, CompiledBodies, CompiledKernels, KernelSource,
+};
+use pliant_exec::Executable;
 use rayon::prelude::*;
 
 /// The Cranelift code generator for the machine it runs on.
@@ -74,6 +81,14 @@ impl Backend for CraneliftBackend {
             funcs.par_chunks(chunk).map(compile).collect()
         };
         join(units)
+    }
+
+    fn compile_bodies(
+        &self,
+        executable: &Executable,
+        options: &CodegenOptions,
+    ) -> Result<CompiledBodies, CodegenError> {
+        body::compile(executable, options)
     }
 }
 

@@ -17,7 +17,7 @@ use pliant_codegen::{
 };
 use pliant_exec::abi::KernelFn;
 use pliant_ir::tir::PrimFunc;
-use pliant_kernels::{ExternFn, ExternTy, extern_fns};
+use pliant_kernels::{ExternFn, ExternTy, extern_fn, extern_fns};
 use rustc_hash::FxHashMap;
 
 use crate::function::{GenError, abi_signature, extern_type};
@@ -48,7 +48,14 @@ fn make_isa() -> Result<OwnedTargetIsa, String> {
 }
 
 /// The executable memory of a unit.
-struct UnitMemory(Option<JITModule>);
+pub(crate) struct UnitMemory(Option<JITModule>);
+
+impl UnitMemory {
+    /// The memory of a finished module.
+    pub fn new(module: JITModule) -> UnitMemory {
+        UnitMemory(Some(module))
+    }
+}
 
 // SAFETY: after finalization the module is only kept to be freed; nothing reaches into it.
 unsafe impl Send for UnitMemory {}
@@ -82,6 +89,7 @@ impl Unit {
         for f in extern_fns() {
             builder.symbol(f.name, f.address as *const u8);
         }
+        builder.symbol_lookup_fn(Box::new(|name| extern_fn(name).map(|f| f.address as *const u8)));
         let has_fma = isa.triple().architecture.to_string().starts_with("aarch64")
             || isa.isa_flags().iter().any(|v| v.name == "has_fma" && v.as_bool() == Some(true));
         Unit {
@@ -204,7 +212,7 @@ fn finish(mut unit: Unit, built: Vec<Built>) -> Result<CompiledKernels, CodegenE
             CompiledKernel { entry, signature: one.signature, messages: one.messages.into() };
         kernels.insert(one.name, kernel);
     }
-    Ok(CompiledKernels::new(kernels, Arc::new(UnitMemory(Some(unit.module)))))
+    Ok(CompiledKernels::new(kernels, Arc::new(UnitMemory::new(unit.module))))
 }
 
 /// Writes what was collected about a kernel; a dump that cannot be written is not worth failing for.

@@ -6,6 +6,7 @@
 //! | `codes` | the table of all error codes |
 //! | `diagnostic` | [`Diagnostic`]: one finding about a program |
 //! | `render` | diagnostics as text with the user's own lines |
+//! | `suggest` | suggestions for misspelt names |
 //! | `error` | [`Error`]: the user's mistake, a missing feature, or a bug; never mixed |
 
 pub mod codes;
@@ -13,6 +14,7 @@ pub mod diagnostic;
 pub mod error;
 pub mod render;
 pub mod span;
+pub mod suggest;
 
 pub use diagnostic::{Diagnostic, Label, Severity};
 pub use error::Error;

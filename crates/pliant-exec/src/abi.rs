@@ -35,6 +35,41 @@ pub type AllocWorkspace = unsafe extern "C" fn(u64) -> *mut c_void;
 /// Gives scratch memory back, on the thread that allocated it. Null is ignored.
 pub type FreeWorkspace = unsafe extern "C" fn(*mut c_void);
 
+/// Calls a packed function: `(runtime, name, length of the name, arguments, their number, result)`. The result's kind
+/// says what the kernel wants; a value of another kind counts as zero. Returns 0 or a kernel status, and does not
+/// unwind. Callable from the threads of a parallel loop.
+pub type CallPacked = unsafe extern "C" fn(
+    *const KernelRuntime,
+    *const u8,
+    u64,
+    *const PackedWord,
+    u64,
+    *mut PackedWord,
+) -> i64;
+
+/// An argument of a packed function, or its result.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct PackedWord {
+    /// One of the `PACKED_*` kinds.
+    pub kind: u64,
+    /// The value, as the kind says.
+    pub word: u64,
+    /// The length of a text.
+    pub len: u64,
+}
+
+/// An `i64`.
+pub const PACKED_INT: u64 = 0;
+/// The bits of an `f64`.
+pub const PACKED_FLOAT: u64 = 1;
+/// 0 or 1.
+pub const PACKED_BOOL: u64 = 2;
+/// The tensor that the kernel itself was given as the parameter of this number.
+pub const PACKED_PARAM: u64 = 3;
+/// The address of a text in UTF-8.
+pub const PACKED_TEXT: u64 = 4;
+
 /// The kernel succeeded.
 pub const STATUS_OK: i64 = 0;
 /// The kernel ran out of scratch memory.
@@ -43,10 +78,12 @@ pub const STATUS_NO_MEMORY: i64 = -1;
 pub const STATUS_CANCELLED: i64 = -2;
 /// The kernel was called with arguments that it cannot take.
 pub const STATUS_BAD_ARGUMENTS: i64 = -3;
+/// A packed function that the kernel called has failed; the runtime has kept its error.
+pub const STATUS_PACKED: i64 = -4;
 
 /// What a kernel may ask of its caller. The layout is part of the ABI; see the `OFFSET_*` constants.
 #[repr(C)]
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct KernelRuntime {
     /// Starts a parallel loop on `team`.
     pub parallel_launch: ParallelLaunch,
@@ -58,8 +95,12 @@ pub struct KernelRuntime {
     pub free_workspace: FreeWorkspace,
     /// When it becomes true, long-running kernels should return [`STATUS_CANCELLED`]. Never null.
     pub interrupt: *const AtomicBool,
+    /// Calls packed functions.
+    pub call_packed: CallPacked,
+    /// What belongs to the one call of the kernel, for `call_packed`.
+    pub call: *const c_void,
     /// Room for later versions; zero.
-    pub reserved: [u64; 3],
+    pub reserved: u64,
 }
 
 // SAFETY: the pointers lead to a team and a flag that are Sync and outlive the runtime's users.
@@ -77,6 +118,9 @@ pub const OFFSET_ALLOC_WORKSPACE: usize = offset_of!(KernelRuntime, alloc_worksp
 pub const OFFSET_FREE_WORKSPACE: usize = offset_of!(KernelRuntime, free_workspace);
 /// Byte offset of `interrupt` in [`KernelRuntime`].
 pub const OFFSET_INTERRUPT: usize = offset_of!(KernelRuntime, interrupt);
+
+/// Byte offset of `call_packed` in [`KernelRuntime`].
+pub const OFFSET_CALL_PACKED: usize = offset_of!(KernelRuntime, call_packed);
 
 /// Byte offset of `data` in [`DLTensor`].
 pub const OFFSET_TENSOR_DATA: usize = offset_of!(DLTensor, data);
@@ -106,6 +150,17 @@ unsafe extern "C" fn serial_launch(
     }
     // SAFETY: the caller's promise for the body and its context.
     unsafe { body(context, 0, extent) }
+}
+
+unsafe extern "C" fn no_packed(
+    _runtime: *const KernelRuntime,
+    _name: *const u8,
+    _name_len: u64,
+    _args: *const PackedWord,
+    _count: u64,
+    _result: *mut PackedWord,
+) -> i64 {
+    STATUS_BAD_ARGUMENTS
 }
 
 /// Scratch blocks start with one cache line that holds their size.
@@ -143,7 +198,8 @@ fn workspace_layout(bytes: u64) -> Option<std::alloc::Layout> {
 }
 
 impl KernelRuntime {
-    /// A runtime for calling a kernel outside the virtual machine: serial loops, memory from the system.
+    /// A runtime for calling a kernel outside the virtual machine: serial loops, memory from the system, no packed
+    /// functions.
     pub fn serial() -> KernelRuntime {
         static NEVER: AtomicBool = AtomicBool::new(false);
         KernelRuntime {
@@ -152,7 +208,9 @@ impl KernelRuntime {
             alloc_workspace: system_alloc,
             free_workspace: system_free,
             interrupt: &raw const NEVER,
-            reserved: [0; 3],
+            call_packed: no_packed,
+            call: std::ptr::null(),
+            reserved: 0,
         }
     }
 }

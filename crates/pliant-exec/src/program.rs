@@ -252,6 +252,9 @@ pub enum Constant {
     None,
 }
 
+/// The key of the metadata that says how bytecode functions are executed: see [`Executable::exec_mode`].
+pub const EXEC_MODE: &str = "exec_mode";
+
 /// A validated program: functions, constants and the kernels section. Immutable, shared by all machines.
 #[derive(Debug)]
 pub struct Executable {
@@ -281,6 +284,11 @@ impl Executable {
     /// Free-form facts about the program, such as its target.
     pub fn metadata(&self) -> &BTreeMap<String, String> {
         &self.metadata
+    }
+
+    /// How bytecode functions are executed: `bytecode`, or `compiled` where they have native bodies.
+    pub fn exec_mode(&self) -> &str {
+        self.metadata.get(EXEC_MODE).map_or("bytecode", |mode| mode)
     }
 
     /// The index of the function `name`.

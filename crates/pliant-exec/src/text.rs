@@ -8,6 +8,9 @@ impl Executable {
     /// The assembly listing, in the style of the field.
     pub fn as_text(&self) -> String {
         let mut out = String::new();
+        if self.exec_mode() != "bytecode" {
+            out.push_str(&format!("# exec_mode: {}\n\n", self.exec_mode()));
+        }
         for def in &self.funcs {
             let result = match def {
                 FuncDef::Packed(name) => writeln!(out, "@{name} packed_func;\n"),
@@ -134,8 +137,9 @@ impl Executable {
         let kernels: Vec<&str> = self.kernel_infos().map(|k| &*k.name).collect();
         let packed: Vec<&str> = self.packed_names().collect();
         format!(
-            "Relax VM executable statistics:\n  Constants (#{}, {bytes} bytes in tensors): [{}]\n  \
+            "Relax VM executable statistics:\n  Execution mode: {}\n  Constants (#{}, {bytes} bytes in tensors): [{}]\n  \
              Functions (#{}): [{}]\n  Kernels (#{}): [{}]\n  Packed functions (#{}): [{}]\n",
+            self.exec_mode(),
             constants.len(),
             constants.join(", "),
             functions.len(),

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use pliant_interp::{InterpError, NoPacked, Value, run};
+use pliant_interp::{InterpError, PackedFuncs, Value, run};
 use pliant_ir::IRModule;
 use pliant_ir::relax::Function;
 use pliant_tensor::{DType, Tensor};
@@ -12,6 +12,17 @@ use crate::inputs::Maker;
 
 /// The values that symbols take.
 pub const SIZES: [i64; 8] = [0, 1, 2, 3, 7, 8, 31, 64];
+
+/// The library's packed functions.
+pub(crate) struct Library;
+
+impl PackedFuncs for Library {
+    fn call(&self, name: &str, args: &[Value]) -> Option<Result<Value, String>> {
+        let tensors: Vec<Tensor> = args.iter().filter_map(|v| v.as_tensor().cloned()).collect();
+        let result = pliant::call_library(name, &tensors)?;
+        Some(result.map(|()| Value::unit()).map_err(|e| e.to_string()))
+    }
+}
 
 /// The inputs of round `k`: the first symbol of a function is `SIZES[k]`, the others are other sizes.
 pub(crate) fn inputs(f: &Function, k: usize) -> Option<(Vec<Value>, String)> {
@@ -63,8 +74,8 @@ pub fn compare(before: &IRModule, after: &IRModule) -> Result<(), String> {
         let mut refused = String::from("no inputs can be made for its parameters");
         for k in 0..SIZES.len() {
             let Some((args, sizes)) = inputs(f, k) else { continue };
-            let old = run(before, name, &fresh(&args)?, &NoPacked);
-            let new = run(after, name, &fresh(&args)?, &NoPacked);
+            let old = run(before, name, &fresh(&args)?, &Library);
+            let new = run(after, name, &fresh(&args)?, &Library);
             let differ = |what: String| format!("'{name}' at {sizes}: {what}");
             match (old, new) {
                 (Ok(a), Ok(b)) => {
@@ -150,7 +161,7 @@ pub fn digest(module: &IRModule) -> Result<String, String> {
     for (name, f) in public(module) {
         for k in 0..SIZES.len() {
             let Some((args, sizes)) = inputs(f, k) else { continue };
-            let result = match run(module, name, &args, &NoPacked) {
+            let result = match run(module, name, &args, &Library) {
                 Ok(v) => text(&v),
                 Err(e) => format!("error: {}", e.to_string().lines().next().unwrap_or("")),
             };

@@ -145,10 +145,12 @@ pub(crate) fn call(m: &mut Machine<'_>, name: &str, args: &[Value]) -> Option<Re
         "check_shape_info" => unit(check_shape(a)),
         "check_tensor_info" => unit(check_tensor(a)),
         "check_tuple_info" => unit(check_tuple(a)),
+        "compute_prim_value" => compute_prim(a),
         "copy" | "to_device" => a.value(0).cloned(),
+        "copy_tensor" => a.tensor(0).and_then(|t| Ok(t.copy()?.into())),
         "debug_print" | "print" => print(a),
         "assert_op" => assert_op(a),
-        "invoke_closure" | "invoke_pure_closure" => {
+        "invoke_closure" | "invoke_closure_tail" | "invoke_pure_closure" => {
             a.func(0).and_then(|f| m.call_func(&f, &args[1..]))
         }
         "make_closure" => a.func(0).map(|f| Func::Bound(Arc::new(f), args[1..].into()).into()),
@@ -402,6 +404,25 @@ fn coded(a: Args<'_>, at: usize) -> Result<i64> {
         (1, slot) => a.load(0, slot),
         (code, _) => Err(InterpError::type_error(format!("unknown make_shape code {code}"))),
     }
+}
+
+/// `compute_prim_value(op, constant, (coef, value)..)`: a sum, or a comparison of it with 0.
+fn compute_prim(a: Args<'_>) -> Result<Value> {
+    let mut sum = i128::from(a.int(1)?);
+    for at in (2..a.0.len()).step_by(2) {
+        sum = sum.saturating_add(i128::from(a.int(at)?) * i128::from(a.int(at + 1)?));
+    }
+    Ok(Value::Bool(match a.int(0)? {
+        0 => {
+            let text = || InterpError::check(format!("an integer of {sum} does not fit 64 bits"));
+            return i64::try_from(sum).map(Value::Int).map_err(|_| text());
+        }
+        1 => sum < 0,
+        2 => sum <= 0,
+        3 => sum == 0,
+        4 => sum != 0,
+        op => return Err(InterpError::type_error(format!("unknown op {op}"))),
+    }))
 }
 
 /// `make_shape(heap, n, (code, operand) * n)`.

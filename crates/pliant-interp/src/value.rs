@@ -54,13 +54,29 @@ pub enum Func {
 
 /// A local function with the values of its free variables and symbols.
 pub struct Closure {
-    pub(crate) func: Arc<Function>,
     pub(crate) id: FuncId,
     pub(crate) name: Arc<str>,
-    pub(crate) captured: Vec<(Var, Value)>,
-    pub(crate) syms: FxHashMap<SymVar, i64>,
-    /// The variable that the function is bound to, which it may call.
-    pub(crate) own: Option<Var>,
+    pub(crate) group: Arc<Group>,
+}
+
+/// Local functions that see each other. They are made together and share what they captured; a closure holds no closure of
+/// its own group, so that nothing keeps itself alive.
+pub(crate) struct Group {
+    pub func: Arc<Function>,
+    pub members: Vec<(Var, FuncId)>,
+    pub captured: Vec<(Var, Value)>,
+    pub syms: FxHashMap<SymVar, i64>,
+}
+
+impl Group {
+    /// The function values of all members, by the variables that they are bound to.
+    pub fn closures(self: &Arc<Self>) -> impl Iterator<Item = (Var, Value)> + '_ {
+        self.members.iter().map(|&(var, id)| {
+            let name = self.func.var(var).name.clone();
+            let closure = Closure { id, name, group: self.clone() };
+            (var, Value::Func(Func::Closure(Arc::new(closure))))
+        })
+    }
 }
 
 impl Value {

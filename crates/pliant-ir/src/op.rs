@@ -41,6 +41,9 @@ pub const CALL_DPS_PACKED: Op = Op("relax.call_dps_packed");
 pub const CALL_PURE_PACKED: Op = Op("relax.call_pure_packed");
 /// `relax.call_builtin_with_ctx(func, (args...))`: call of a VM builtin that takes the VM's context.
 pub const CALL_BUILTIN_WITH_CTX: Op = Op("relax.call_builtin_with_ctx");
+/// `relax.while_loop(cond, body, state...)`: calls `body` on the state as long as `cond` of it holds, and returns the
+/// last state. Its meaning and type rule stand in [`crate::relax::loops`].
+pub const WHILE_LOOP: Op = Op("relax.while_loop");
 
 /// How an operator is written: its operands, then its attributes with their defaults.
 #[derive(Clone, Debug, Default)]

@@ -15,4 +15,4 @@ pub mod scalar;
 pub mod tensor_arg;
 
 pub use gemm::{Gemm, LibraryGemm, library_gemm};
-pub use registry::{ExternFn, ExternTy, extern_fn, extern_fns};
+pub use registry::{ExternFn, ExternTy, SymbolError, extern_fn, extern_fns, register_symbol};

@@ -1,7 +1,8 @@
-//! The table of symbols that generated code may call.
+//! The table of symbols that generated code may call, and those that the host adds to it.
 
 use std::collections::HashMap;
-use std::sync::OnceLock;
+use std::fmt;
+use std::sync::{OnceLock, PoisonError, RwLock};
 
 use crate::{gemm, scalar, tensor_arg};
 
@@ -122,5 +123,67 @@ pub fn extern_fns() -> &'static [ExternFn] {
 /// The function of that name.
 pub fn extern_fn(name: &str) -> Option<&'static ExternFn> {
     static INDEX: OnceLock<HashMap<&'static str, &'static ExternFn>> = OnceLock::new();
-    INDEX.get_or_init(|| extern_fns().iter().map(|f| (f.name, f)).collect()).get(name).copied()
+    let index = INDEX.get_or_init(|| extern_fns().iter().map(|f| (f.name, f)).collect());
+    index.get(name).copied().or_else(|| {
+        HOST.read().unwrap_or_else(PoisonError::into_inner).iter().find(|f| f.name == name).copied()
+    })
+}
+
+/// The symbols of the host. They stay for the rest of the process: machine code may hold their addresses.
+static HOST: RwLock<Vec<&'static ExternFn>> = RwLock::new(Vec::new());
+
+/// Why a symbol was not registered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SymbolError {
+    /// There is one of that name.
+    Taken(String),
+    /// Addresses are neither taken nor given: nothing bounds what is reached through them.
+    Address(String),
+}
+
+impl fmt::Display for SymbolError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SymbolError::Taken(name) => write!(f, "there is a symbol '{name}' already"),
+            SymbolError::Address(name) => write!(
+                f,
+                "the symbol '{name}' takes or gives an address; let it take numbers, or register a packed function, \
+                 which takes tensors"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for SymbolError {}
+
+/// Adds a function of the host to what programs may call as `T.call_extern("<result>", "<name>", args...)`.
+///
+/// # Errors
+/// A name that is taken; an address among parameters and result.
+///
+/// # Safety
+/// `address` must be that of a function with the C calling convention and these parameters and result, which may be
+/// called from any thread for the rest of the process, and does not unwind.
+pub unsafe fn register_symbol(
+    name: &str,
+    address: *const (),
+    params: &[ExternTy],
+    result: ExternTy,
+) -> Result<(), SymbolError> {
+    if params.contains(&Ptr) || result == Ptr {
+        return Err(SymbolError::Address(name.to_string()));
+    }
+    let mut host = HOST.write().unwrap_or_else(PoisonError::into_inner);
+    if extern_fns().iter().chain(host.iter().copied()).any(|f| f.name == name) {
+        return Err(SymbolError::Taken(name.to_string()));
+    }
+    let function = ExternFn {
+        name: Box::leak(name.into()),
+        address: address as usize,
+        params: Box::leak(params.into()),
+        result,
+        runtime: false,
+    };
+    host.push(Box::leak(Box::new(function)));
+    Ok(())
 }

@@ -241,8 +241,14 @@ impl<'a> LegalizeCtx<'a> {
     /// When its data type is not known.
     pub fn tensor_of_dims(&mut self, i: usize, dims: &[Sym]) -> Result<te::Tensor, LegalizeError> {
         let ctx = self.infer();
-        let Some(dtype) = ctx.tensor(i)?.dtype else {
-            let (op, name) = (ctx.op(), ctx.name(i));
+        let (op, name, t) = (ctx.op(), ctx.name(i), ctx.tensor(i)?);
+        if t.scalar {
+            let ty = ctx.ty_text(i);
+            return Err(LegalizeError::new(format!(
+                "{op}: {name} is {ty}, a scalar whose value is not known; pass it as a tensor of rank 0"
+            )));
+        }
+        let Some(dtype) = t.dtype else {
             return Err(LegalizeError::unknown(format!(
                 "{op}: the data type of {name} is not known"
             )));
@@ -357,7 +363,12 @@ impl<'a> LegalizeCtx<'a> {
         let dims =
             self.out_tys().get(k).and_then(|&t| self.func.types.get(t).dims().map(<[Sym]>::to_vec));
         dims.ok_or_else(|| {
-            LegalizeError::unknown(format!("{}: the result's shape is not known", self.decl.name))
+            let unknown =
+                (0..self.args.len()).find_map(|i| self.dims(i).err().filter(|e| e.unknown));
+            unknown.unwrap_or_else(|| {
+                let op = self.decl.name;
+                LegalizeError::unknown(format!("{op}: the result's shape is not known"))
+            })
         })
     }
 
@@ -429,6 +440,17 @@ pub fn legalize(
             }
         },
         _ => legalize_to_tir(func, op, args, attrs, ty).map(|c| c.map(Legalized::Tir)),
+    }
+}
+
+/// Whether the loop form of an operator is made from the shapes of its operands.
+pub fn needs_shapes(op: Op) -> bool {
+    match registry().entry(op.0) {
+        Some(Entry::Library { decl, .. }) => {
+            matches!(decl.legalize, Legalize::Te(_) | Legalize::View(_))
+        }
+        Some(Entry::User(_)) => true,
+        None => false,
     }
 }
 

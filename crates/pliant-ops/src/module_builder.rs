@@ -103,11 +103,8 @@ impl ModuleBuilder {
         args: &[Expr],
         f: impl FnOnce(&[te::Tensor]) -> Result<Vec<te::Tensor>, te::TeError>,
     ) -> Result<Expr, LegalizeError> {
-        let mut call = TeCall::new(func);
-        let tensors = args.iter().map(|&a| call.tensor(a)).collect::<Result<Vec<_>, _>>()?;
-        let outputs = f(&tensors)?;
-        let (inputs, vars) = call.finish();
-        self.finish_te(func, hint, &inputs, vars, &outputs)
+        let call = te_call(func, hint, args, f)?;
+        Ok(self.call_tir(func, call))
     }
 
     /// The `call_tir` of outputs made with a [`TeCall`].
@@ -122,10 +119,7 @@ impl ModuleBuilder {
         vars: te::VarMap,
         outputs: &[te::Tensor],
     ) -> Result<Expr, LegalizeError> {
-        let mut call = TeCall::with_vars(func, vars);
-        let ty = call.out_ty(outputs)?;
-        let (_, vars) = call.finish();
-        let call = tir_call(func, hint, inputs, outputs, &vars, ty)?;
+        let call = finish_call(func, hint, inputs, vars, outputs)?;
         Ok(self.call_tir(func, call))
     }
 
@@ -145,6 +139,37 @@ impl ModuleBuilder {
         let call = self.call_te(builder.func_mut(), hint, &args, f)?;
         Ok(builder.emit(call))
     }
+}
+
+/// The loop function of `f`, which gets a tensor for each operand, and how it is called. Size variables that no
+/// operand's dim defines are handed over as `tir_vars`.
+///
+/// # Errors
+/// When an operand's shape or data type is not known, `f` fails, or its outputs are no well-formed stages.
+pub fn te_call(
+    func: &mut Function,
+    hint: &str,
+    args: &[Expr],
+    f: impl FnOnce(&[te::Tensor]) -> Result<Vec<te::Tensor>, te::TeError>,
+) -> Result<TirCall, LegalizeError> {
+    let mut call = TeCall::new(func);
+    let tensors = args.iter().map(|&a| call.tensor(a)).collect::<Result<Vec<_>, _>>()?;
+    let outputs = f(&tensors)?;
+    let (inputs, vars) = call.finish();
+    finish_call(func, hint, &inputs, vars, &outputs)
+}
+
+fn finish_call(
+    func: &mut Function,
+    hint: &str,
+    inputs: &[(te::Tensor, Expr)],
+    vars: te::VarMap,
+    outputs: &[te::Tensor],
+) -> Result<TirCall, LegalizeError> {
+    let mut call = TeCall::with_vars(func, vars);
+    let ty = call.out_ty(outputs)?;
+    let (_, vars) = call.finish();
+    tir_call(func, hint, inputs, outputs, &vars, ty)
 }
 
 /// `call_tir(name, inputs, out_tys, tir_vars)`.

@@ -108,7 +108,11 @@ impl UserOp {
         let outputs = match self.outputs(&mut call, args, attrs) {
             Ok(outputs) => outputs,
             Err(e) if e.unknown => return Ok(func.intern(TypeData::tensor_unknown(None))),
-            Err(e) => return Err(InferError::new(e.message)),
+            Err(e) => {
+                // Whoever reports a type error names the operator.
+                let own = e.message.strip_prefix(self.name).and_then(|m| m.strip_prefix(": "));
+                return Err(InferError::new(own.unwrap_or(&e.message)));
+            }
         };
         call.out_ty(&outputs).map_err(|e| InferError::new(format!("{}: {e}", self.name)))
     }

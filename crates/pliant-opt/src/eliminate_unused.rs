@@ -3,8 +3,9 @@
 //!
 //! # Before
 //! ```python
-//! @T.prim_func(private=True)
-//! def unused(x: T.Buffer((4,), "float32")): ...
+//! @R.function(private=True)
+//! def unused(x: R.Tensor((4,), dtype="float32")) -> R.Tensor((4,), dtype="float32"):
+//!     return x
 //!
 //! @R.function
 //! def main(x: R.Tensor((4,), dtype="float32")) -> R.Tensor((4,), dtype="float32"):
@@ -44,28 +45,35 @@ impl ModulePass for EliminateUnused {
     }
 
     fn run(&self, mut module: IRModule, _: &PassContext) -> Result<IRModule, PassError> {
-        let mut live: FxHashSet<Arc<str>> = FxHashSet::default();
-        let mut work: Vec<Arc<str>> = module
-            .functions
-            .iter()
-            .filter(|(_, f)| match f {
-                BaseFunc::Relax(f) => !f.private,
-                BaseFunc::Prim(f) => !f.private,
-            })
-            .map(|(name, _)| name.clone())
-            .collect();
-        while let Some(name) = work.pop() {
-            let Some(func) = module.get(&name) else { continue };
-            if live.insert(name)
-                && let BaseFunc::Relax(func) = func
-            {
-                collect_globals(func, &mut work);
-            }
-        }
-        if live.len() < module.functions.len() {
-            module.functions.retain(|name, _| live.contains(name));
-        }
+        let public = public_functions(&module);
+        remove_unreachable(&mut module, public);
         Ok(module)
+    }
+}
+
+/// The names of the functions that others than this module may call.
+pub(crate) fn public_functions(module: &IRModule) -> Vec<Arc<str>> {
+    let private = |f: &BaseFunc| match f {
+        BaseFunc::Relax(f) => f.private,
+        BaseFunc::Prim(f) => f.private,
+    };
+    module.functions.iter().filter(|(_, f)| !private(f)).map(|(name, _)| name.clone()).collect()
+}
+
+/// Removes the functions that those in `roots` do not reach.
+pub(crate) fn remove_unreachable(module: &mut IRModule, roots: Vec<Arc<str>>) {
+    let mut live: FxHashSet<Arc<str>> = FxHashSet::default();
+    let mut work = roots;
+    while let Some(name) = work.pop() {
+        let Some(func) = module.get(&name) else { continue };
+        if live.insert(name)
+            && let BaseFunc::Relax(func) = func
+        {
+            collect_globals(func, &mut work);
+        }
+    }
+    if live.len() < module.functions.len() {
+        module.functions.retain(|name, _| live.contains(name));
     }
 }
 

@@ -19,6 +19,8 @@
 //! lv1: R.Tensor((n * 4,), dtype="float32") = R.reshape(lv, R.shape([n * 4]))
 //! ```
 //!
+//! Operators in the user's own map are legalised by the user's functions, and those to be skipped stay.
+//!
 //! # Requires
 //! Known shapes and dtypes of the operands; `R.match_cast` gives them where they are not known.
 //!
@@ -31,20 +33,94 @@
 use std::sync::Arc;
 
 use pliant_ir::op::{CALL_PURE_PACKED, CALL_TIR};
-use pliant_ir::print::{PrintOptions, print_prim_func};
+use pliant_ir::print::{PrintOptions, print_prim_func, type_text};
+use pliant_ir::relax::derive::is_subtype;
 use pliant_ir::relax::expr::AttrsId;
 use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function, Type, Var};
 use pliant_ir::tir::PrimFunc;
-use pliant_ir::{Attrs, BaseFunc, IRModule, Op, Sym};
-use pliant_ops::{LegalizeError, Legalized, TirCall};
+use pliant_ir::{Attrs, BaseFunc, IRModule, Op, OpRegistry, Sym};
+use pliant_ops::{LegalizeError, Legalized, TirCall, te};
 use pliant_pass::rewrite::{Namer, rewrite_bindings};
 use pliant_pass::{ModulePass, PassContext, PassError, Problem};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::names::{RESHAPE, op_call, packed_call};
 
+/// The user's own way to legalise an operator: what takes the place of the call.
+pub type CustomLegalize =
+    Arc<dyn Fn(&mut CustomCall<'_>) -> Result<Expr, LegalizeError> + Send + Sync>;
+
 /// See the module's documentation.
-pub struct LegalizeOps;
+#[derive(Clone, Default)]
+pub struct LegalizeOps {
+    /// Operators by full name (`relax.add`) that the user legalises. What these functions make is legalised in the
+    /// usual way.
+    pub custom: FxHashMap<String, CustomLegalize>,
+    /// Operators by full name that stay as they are.
+    pub skip: FxHashSet<String>,
+}
+
+/// A call that the user's function legalises.
+pub struct CustomCall<'a> {
+    /// The function that holds the call.
+    pub func: &'a mut Function,
+    /// The operator.
+    pub op: Op,
+    /// Its operands.
+    pub args: &'a [Expr],
+    /// Its attributes.
+    pub attrs: &'a Attrs,
+    /// The type of its result.
+    pub ty: Type,
+    var: Var,
+    namer: &'a mut Option<Namer>,
+    kernels: &'a mut Kernels,
+    out: Vec<Binding>,
+}
+
+impl CustomCall<'_> {
+    /// Binds a value before the call and returns it as an operand.
+    pub fn emit(&mut self, value: Expr) -> Expr {
+        bind_near(self.func, self.namer, self.var, value, &mut self.out)
+    }
+
+    /// A call of an operator, its type inferred.
+    ///
+    /// # Errors
+    /// What the operator's type rule says.
+    pub fn call_op(&mut self, op: Op, args: &[Expr], attrs: Attrs) -> Result<Expr, LegalizeError> {
+        let args: Vec<Expr> = args.iter().map(|&a| self.operand(a)).collect();
+        let ty = pliant_ops::registry()
+            .infer(self.func, op, &args, &attrs, &[])
+            .map_err(|e| LegalizeError::new(e.to_string()))?;
+        Ok(self.func.call(Callee::Op(op), &args, attrs, &[], ty))
+    }
+
+    /// The call of a loop function that `compute` makes of one tensor for each operand.
+    ///
+    /// # Errors
+    /// When an operand's shape or data type is not known, `compute` fails, or its outputs are no well-formed stages.
+    pub fn call_te(
+        &mut self,
+        hint: &str,
+        args: &[Expr],
+        compute: impl FnOnce(&[te::Tensor]) -> Result<Vec<te::Tensor>, te::TeError>,
+    ) -> Result<Expr, LegalizeError> {
+        let args: Vec<Expr> = args.iter().map(|&a| self.operand(a)).collect();
+        let call = pliant_ops::te_call(self.func, hint, &args, compute)?;
+        let TirCall { func: prim, name, inputs, tir_vars, out_tys, tuple } = call;
+        let name = self.kernels.add(&name, prim);
+        let inputs: Vec<Expr> = inputs.into_iter().map(|e| self.operand(e)).collect();
+        Ok(pliant_ops::call_tir(self.func, &name, &inputs, &tir_vars, &out_tys, tuple))
+    }
+
+    fn operand(&mut self, e: Expr) -> Expr {
+        match self.func.expr(e) {
+            ExprData::Call { .. } | ExprData::TupleGetItem(..) => self.emit(e),
+            _ => e,
+        }
+    }
+}
 
 impl ModulePass for LegalizeOps {
     fn name(&self) -> &str {
@@ -61,8 +137,13 @@ impl ModulePass for LegalizeOps {
             if !has_operators(func) {
                 continue;
             }
-            let mut legalizer =
-                Legalizer { kernels: &mut kernels, namer: None, known: FxHashMap::default(), ctx };
+            let mut legalizer = Legalizer {
+                pass: self,
+                kernels: &mut kernels,
+                namer: None,
+                known: FxHashMap::default(),
+                ctx,
+            };
             let result = legalizer.function(Arc::make_mut(func));
             errors.extend(result.err().map(|e| e.in_function(&name)));
         }
@@ -157,6 +238,7 @@ struct Known {
 }
 
 struct Legalizer<'a> {
+    pass: &'a LegalizeOps,
     kernels: &'a mut Kernels,
     namer: Option<Namer>,
     known: FxHashMap<Key, Known>,
@@ -172,7 +254,7 @@ impl Legalizer<'_> {
             if count.is_multiple_of(256) {
                 self.ctx.check_cancelled()?;
             }
-            if let Err(error) = self.binding(func, binding, out) {
+            if let Err(error) = self.binding(func, binding, true, out) {
                 problems.push(Problem::new(error.to_string()).at(func.var(binding.var).span));
                 out.push(binding);
             }
@@ -181,10 +263,12 @@ impl Legalizer<'_> {
         if problems.is_empty() { Ok(()) } else { Err(PassError::User(problems)) }
     }
 
+    /// Legalises a binding; by the user's own map only with `own`.
     fn binding(
         &mut self,
         func: &mut Function,
         mut binding: Binding,
+        own: bool,
         out: &mut Vec<Binding>,
     ) -> Result<(), LegalizeError> {
         let ExprData::Call { callee: Callee::Op(op), args, attrs, .. } =
@@ -193,8 +277,17 @@ impl Legalizer<'_> {
             out.push(binding);
             return Ok(());
         };
+        if self.pass.skip.contains(op.0) {
+            out.push(binding);
+            return Ok(());
+        }
         let args = func.list(args).to_vec();
         let ty = func.expr_ty(binding.value);
+        if let Some(custom) = self.pass.custom.get(op.0).filter(|_| own) {
+            let attrs = func.call_attrs(attrs).clone();
+            let (custom, call) = (custom.clone(), (op, &args[..], &attrs, ty));
+            return self.custom(func, binding, call, &custom, out);
+        }
         let (flat, operands) = flatten(func, &args);
         let key = Key { op, attrs, ty, operands };
         if let Some(known) = self.known.get(&key) {
@@ -228,6 +321,47 @@ impl Legalizer<'_> {
         }
         out.push(binding);
         Ok(())
+    }
+
+    /// Lets the user's function legalise a call, and what it makes in the usual way.
+    fn custom(
+        &mut self,
+        func: &mut Function,
+        mut binding: Binding,
+        (op, args, attrs, ty): (Op, &[Expr], &Attrs, Type),
+        custom: &CustomLegalize,
+        out: &mut Vec<Binding>,
+    ) -> Result<(), LegalizeError> {
+        let old = binding.value;
+        let mut call = CustomCall {
+            func,
+            op,
+            args,
+            attrs,
+            ty,
+            var: binding.var,
+            namer: &mut self.namer,
+            kernels: self.kernels,
+            out: Vec::new(),
+        };
+        let value = custom(&mut call)?;
+        let made = std::mem::take(&mut call.out);
+        let have = func.expr_ty(value);
+        if is_subtype(func, have, ty).is_no() {
+            let (have, want) = (type_text(func, have), type_text(func, ty));
+            return Err(LegalizeError::new(format!(
+                "the user's legalisation of {op} gives {have}, but the call is {want}"
+            )));
+        }
+        for b in made {
+            self.binding(func, b, false, out)?;
+        }
+        binding.value = value;
+        if value == old {
+            out.push(binding);
+            return Ok(());
+        }
+        self.binding(func, binding, false, out)
     }
 
     /// Adds the loop function of a call, remembers it for equal calls, and makes the call.
@@ -266,14 +400,25 @@ impl Legalizer<'_> {
         if !matches!(func.expr(e), ExprData::Call { .. } | ExprData::TupleGetItem(..)) {
             return e;
         }
-        let namer = self.namer.get_or_insert_with(|| Namer::new(func));
-        let dataflow = func.var(near).dataflow;
-        let bound = namer.bind(func, "lv", e, out);
-        if let ExprData::Var(v) = *func.expr(bound) {
-            func.var_mut(v).dataflow = dataflow;
-        }
-        bound
+        bind_near(func, &mut self.namer, near, e, out)
     }
+}
+
+/// Binds a value to a variable that is seen where `near` is.
+fn bind_near(
+    func: &mut Function,
+    namer: &mut Option<Namer>,
+    near: Var,
+    value: Expr,
+    out: &mut Vec<Binding>,
+) -> Expr {
+    let namer = namer.get_or_insert_with(|| Namer::new(func));
+    let dataflow = func.var(near).dataflow;
+    let bound = namer.bind(func, "lv", value, out);
+    if let ExprData::Var(v) = *func.expr(bound) {
+        func.var_mut(v).dataflow = dataflow;
+    }
+    bound
 }
 
 /// `R.call_pure_packed(name, args...)` of that result type.

@@ -6,21 +6,53 @@
 //! makes can be printed,
 //! parsed and built.
 
+pub mod analysis;
+pub mod annotate_tir_op_pattern;
 pub mod attach_global_symbol;
+pub mod bind_params;
+pub mod bind_symbolic_vars;
+pub mod bundle_model_params;
+pub mod byoc;
+mod call_sites;
 pub mod call_tir_rewrite;
+pub mod canonicalize_bindings;
+pub mod convert_to_dataflow;
+pub mod copy_aliased_results;
+pub mod dead_code_elimination;
+pub mod eliminate_common_subexpr;
 pub mod eliminate_unused;
+pub mod expand_tuple_arguments;
+pub mod fold_constant;
+pub mod fuse_ops;
+pub mod fuse_ops_by_pattern;
+pub mod fuse_tir;
+mod infer_again;
+pub mod inline_private_functions;
 pub mod kill_after_last_use;
+pub mod lambda_lift;
 pub mod legalize_ops;
+pub mod lift_transform_params;
 pub mod liveness;
 pub mod lower_alloc_tensor;
 pub mod lower_runtime_builtin;
+pub mod match_unknown_shapes;
+pub mod merge_composite_functions;
 pub mod names;
 pub mod normalize;
+pub mod normalize_global_var;
 pub mod passes;
 pub mod pipelines;
 pub mod plan_memory;
 pub mod remove_purity_checking;
+pub mod remove_redundant_reshape;
+pub mod remove_unused_outputs;
+pub mod remove_unused_parameters;
+pub mod rewrite_dataflow_reshape;
+pub mod run_codegen;
+pub mod tail;
 pub mod to_non_dataflow;
+pub mod topological_sort;
+pub mod update_param_struct_info;
 pub mod vm_shape_lower;
 
 pub use passes::{PASSES, PassInfo};

@@ -28,11 +28,11 @@
 //! Names and types.
 //!
 //! # Never
-//! Adds or removes a binding.
+//! Removes a binding. It adds some only where the operands of a closure stand in a variable: one for each.
 
 use pliant_ir::Op;
-use pliant_ir::relax::{Callee, Expr, ExprData, Function, Type};
-use pliant_pass::rewrite::rewrite_bindings;
+use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function, Type, TypeData};
+use pliant_pass::rewrite::{Namer, rewrite_bindings};
 use pliant_pass::{FunctionPass, PassContext, PassError};
 
 use crate::names::{
@@ -51,6 +51,10 @@ pub const BUILTIN_OPS: &[(&str, &str)] = &[
 ];
 use crate::to_non_dataflow::admit_effects;
 
+/// Operators whose second operand is a tuple of operands.
+const CLOSURE_OPS: [Op; 3] =
+    [Op("relax.make_closure"), Op("relax.invoke_closure"), Op("relax.invoke_pure_closure")];
+
 /// See the module's documentation.
 pub struct LowerRuntimeBuiltin;
 
@@ -61,9 +65,14 @@ impl FunctionPass for LowerRuntimeBuiltin {
 
     fn run_on(&self, _: &str, func: &mut Function, _: &PassContext) -> Result<(), PassError> {
         admit_effects(func);
+        let mut namer = None;
         rewrite_bindings(func, |func, mut binding, out| {
             if let ExprData::Call { callee: Callee::Op(op), args, .. } = func.expr(binding.value) {
-                let (op, args) = (*op, func.list(*args).to_vec());
+                let (op, mut args) = (*op, func.list(*args).to_vec());
+                if CLOSURE_OPS.contains(&op) {
+                    let namer = namer.get_or_insert_with(|| Namer::new(func));
+                    write_out_operands(func, op, &mut args, namer, out)?;
+                }
                 let ty = func.expr_ty(binding.value);
                 if let Some(lowered) = lower(func, op, &args, ty)? {
                     binding.value = lowered;
@@ -100,6 +109,35 @@ fn lower(func: &mut Function, op: Op, args: &[Expr], ty: Type) -> Result<Option<
             None => return Ok(None),
         },
     }))
+}
+
+/// Writes the tuple of operands of `op` out, where it is no literal: builtins take each by itself.
+fn write_out_operands(
+    func: &mut Function,
+    op: Op,
+    args: &mut [Expr],
+    namer: &mut Namer,
+    out: &mut Vec<Binding>,
+) -> Result<(), PassError> {
+    let [_, operands] = args else {
+        return Err(PassError::internal(format!("{op} with {} operands", args.len())));
+    };
+    if func.tuple_fields(*operands).is_some() {
+        return Ok(());
+    }
+    let TypeData::Tuple(fields) = func.ty(*operands) else {
+        return Err(PassError::unsupported(
+            format!("{op} of operands whose number is not known"),
+            "a match_cast to a tuple type tells it",
+        ));
+    };
+    let mut values = Vec::with_capacity(fields.len());
+    for i in 0..fields.len() as u32 {
+        let item = func.tuple_get_item(*operands, i);
+        values.push(namer.bind(func, "operand", item, out));
+    }
+    *operands = func.tuple(&values);
+    Ok(())
 }
 
 /// The operands with tuples of operands written out, as builtins take them.

@@ -1,8 +1,11 @@
 //! Names of the operators that only the lowered stages use, and constructors of their calls.
 
+use std::sync::Arc;
+
 use pliant_ir::op::CALL_BUILTIN_WITH_CTX;
 use pliant_ir::relax::{Callee, Expr, Function, Type, TypeData};
-use pliant_ir::{Attrs, DType, Op};
+use pliant_ir::{Attrs, BaseFunc, DType, IRModule, Op};
+use pliant_pass::{PassError, Problem};
 
 /// `R.builtin.alloc_tensor(shape, dtype, device)`: a new tensor.
 pub const ALLOC_TENSOR: Op = Op("relax.builtin.alloc_tensor");
@@ -57,4 +60,54 @@ pub fn any_ty(func: &mut Function) -> Type {
 /// `R.Tuple`, the type of calls that return nothing.
 pub fn unit_ty(func: &mut Function) -> Type {
     func.intern(TypeData::unit())
+}
+
+/// The graph function of that name, which the user asked a pass to work on.
+///
+/// # Errors
+/// When there is none, with the names there are.
+pub fn relax_func<'a>(
+    module: &'a IRModule,
+    name: &str,
+    pass: &str,
+) -> Result<&'a Arc<Function>, PassError> {
+    if let Some(BaseFunc::Relax(func)) = module.get(name) {
+        return Ok(func);
+    }
+    let names = module.relax_funcs().map(|(n, _)| &**n);
+    let what = match module.get(name) {
+        Some(_) => format!("{pass} works on graph functions, and '{name}' is a loop function"),
+        None => format!("there is no function '{name}' for {pass} to work on"),
+    };
+    let help = known_names("the graph functions are", names);
+    Err(PassError::User(vec![Problem::new(what).with_help(help)]))
+}
+
+/// A list of names for a message.
+pub fn known_names<'a>(intro: &str, names: impl Iterator<Item = &'a str>) -> String {
+    const SHOWN: usize = 20;
+    let names: Vec<&str> = names.collect();
+    let more = if names.len() > SHOWN { ", ..." } else { "" };
+    match names.len() {
+        0 => format!("{intro} none"),
+        n => format!("{intro} {}{more}", names[..n.min(SHOWN)].join(", ")),
+    }
+}
+
+/// The attribute of a model's function that tells how many parameters are inputs; the others are the model's.
+pub const NUM_INPUT: &str = "num_input";
+
+/// How many parameters are inputs, for a function of a model.
+///
+/// # Errors
+/// When the attribute is no count of the parameters.
+pub fn num_input(func: &Function) -> Result<Option<usize>, PassError> {
+    let Some(value) = func.attrs.get(NUM_INPUT) else { return Ok(None) };
+    let params = func.params().len();
+    match value.as_int().and_then(|n| usize::try_from(n).ok()).filter(|&n| n <= params) {
+        Some(count) => Ok(Some(count)),
+        None => Err(PassError::user(format!(
+            "the attribute '{NUM_INPUT}' counts the inputs among the {params} parameters and cannot be {value:?}"
+        ))),
+    }
 }

@@ -18,36 +18,47 @@
 //! # Never
 //! Joins dataflow blocks: what one of them outputs may be used by what stands between.
 
-use pliant_ir::relax::{Block, Function};
+use pliant_ir::IRModule;
+use pliant_ir::relax::{Block, Function, Seq};
+use pliant_pass::pass::update_each_relax;
 use pliant_pass::rewrite::reachable_seqs;
-use pliant_pass::{FunctionPass, PassContext, PassError};
+use pliant_pass::{ModulePass, PassContext, PassError};
 
 /// See the module's documentation.
 pub struct Normalize;
 
-impl FunctionPass for Normalize {
+impl ModulePass for Normalize {
     fn name(&self) -> &str {
         "Normalize"
     }
 
-    fn run_on(&self, _: &str, func: &mut Function, _: &PassContext) -> Result<(), PassError> {
-        for seq in reachable_seqs(func) {
-            let old = std::mem::take(&mut func.seq_mut(seq).blocks);
-            let mut new: Vec<Block> = Vec::with_capacity(old.len());
-            for block in old {
-                if func.block(block).bindings.is_empty() {
-                    continue;
-                }
-                match new.last() {
-                    Some(&last) if !func.block(last).dataflow && !func.block(block).dataflow => {
-                        let mut bindings = std::mem::take(&mut func.block_mut(block).bindings);
-                        func.block_mut(last).bindings.append(&mut bindings);
-                    }
-                    _ => new.push(block),
-                }
-            }
-            func.seq_mut(seq).blocks = new;
-        }
-        Ok(())
+    fn run(&self, mut module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
+        update_each_relax(&mut module, ctx, |_, func| {
+            let seqs = reachable_seqs(func);
+            Ok(seqs.into_iter().fold(false, |changed, seq| changed | join_blocks(func, seq)))
+        })?;
+        Ok(module)
     }
+}
+
+/// Joins the blocks of a sequence; returns whether there were any to join or to drop.
+fn join_blocks(func: &mut Function, seq: Seq) -> bool {
+    let old = func.seq(seq).blocks.clone();
+    let before = old.len();
+    let mut new: Vec<Block> = Vec::with_capacity(before);
+    for block in old {
+        if func.block(block).bindings.is_empty() {
+            continue;
+        }
+        match new.last() {
+            Some(&last) if !func.block(last).dataflow && !func.block(block).dataflow => {
+                let mut bindings = std::mem::take(&mut func.block_mut(block).bindings);
+                func.block_mut(last).bindings.append(&mut bindings);
+            }
+            _ => new.push(block),
+        }
+    }
+    let changed = new.len() != before;
+    func.seq_mut(seq).blocks = new;
+    changed
 }

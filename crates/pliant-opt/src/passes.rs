@@ -4,17 +4,41 @@
 
 use pliant_pass::ModulePass;
 
+use crate::annotate_tir_op_pattern::AnnotateTirOpPattern;
 use crate::attach_global_symbol::AttachGlobalSymbol;
+use crate::bundle_model_params::BundleModelParams;
 use crate::call_tir_rewrite::CallTirRewrite;
+use crate::canonicalize_bindings::CanonicalizeBindings;
+use crate::convert_to_dataflow::ConvertToDataflow;
+use crate::copy_aliased_results::CopyAliasedResults;
+use crate::dead_code_elimination::DeadCodeElimination;
+use crate::eliminate_common_subexpr::EliminateCommonSubexpr;
 use crate::eliminate_unused::EliminateUnused;
+use crate::expand_tuple_arguments::ExpandTupleArguments;
+use crate::fold_constant::FoldConstant;
+use crate::fuse_ops::FuseOps;
+use crate::fuse_ops_by_pattern::FuseOpsByPattern;
+use crate::fuse_tir::FuseTir;
+use crate::inline_private_functions::InlinePrivateFunctions;
 use crate::kill_after_last_use::KillAfterLastUse;
+use crate::lambda_lift::LambdaLift;
 use crate::legalize_ops::LegalizeOps;
+use crate::lift_transform_params::LiftTransformParams;
 use crate::lower_alloc_tensor::LowerAllocTensor;
 use crate::lower_runtime_builtin::LowerRuntimeBuiltin;
+use crate::match_unknown_shapes::MatchUnknownShapes;
+use crate::merge_composite_functions::MergeCompositeFunctions;
 use crate::normalize::Normalize;
+use crate::normalize_global_var::NormalizeGlobalVar;
 use crate::plan_memory::StaticPlanBlockMemory;
 use crate::remove_purity_checking::RemovePurityChecking;
+use crate::remove_redundant_reshape::RemoveRedundantReshape;
+use crate::remove_unused_outputs::RemoveUnusedOutputs;
+use crate::remove_unused_parameters::RemoveUnusedParameters;
+use crate::rewrite_dataflow_reshape::RewriteDataflowReshape;
+use crate::run_codegen::RunCodegen;
 use crate::to_non_dataflow::ToNonDataflow;
+use crate::topological_sort::TopologicalSort;
 use crate::vm_shape_lower::VmShapeLower;
 
 /// One row of the table.
@@ -44,7 +68,33 @@ macro_rules! passes {
 
 passes! {
     "Normalize": "Drop empty binding blocks and join neighbouring ones" => Normalize;
-    "LegalizeOps": "Turn operators into calls of loop functions and of packed functions" => LegalizeOps;
+    "LambdaLift": "Make local functions functions of the module, with what they capture as parameters" => LambdaLift;
+    "CanonicalizeBindings": "Remove bindings that only name again what has a name" => CanonicalizeBindings;
+    "EliminateCommonSubexpr": "Compute once what several bindings compute" => EliminateCommonSubexpr::default();
+    "DeadCodeElimination": "Remove bindings and functions that nothing uses" => DeadCodeElimination::default();
+    "FoldConstant": "Compute what depends on constants alone" => FoldConstant::default();
+    "RemoveRedundantReshape": "Reshape once what is reshaped several times in a row" => RemoveRedundantReshape;
+    "ConvertToDataflow": "Make dataflow blocks of bindings without effects" => ConvertToDataflow::default();
+    "TopologicalSort": "Sort the bindings of dataflow blocks, depth first" => TopologicalSort::default();
+    "InlinePrivateFunctions": "Put the bodies of private functions where they are called" => InlinePrivateFunctions;
+    "RemoveUnusedParameters": "Remove parameters of private functions that nothing reads" => RemoveUnusedParameters;
+    "RemoveUnusedOutputs": "Remove results of private functions that no caller reads" => RemoveUnusedOutputs;
+    "ExpandTupleArguments": "Hand tuples to private functions field by field" => ExpandTupleArguments;
+    "LiftTransformParams": "Lift what depends on a model's parameters alone into a function of its own"
+        => LiftTransformParams;
+    "BundleModelParams": "Make the parameters of a model one tuple" => BundleModelParams::default();
+    "NormalizeGlobalVar": "Give public functions the names that their global_symbol says" => NormalizeGlobalVar;
+    "MatchUnknownShapes": "Give symbols to unknown sizes that operators need" => MatchUnknownShapes;
+    "FuseOpsByPattern": "Make functions of what matches the patterns of backends" => FuseOpsByPattern::default();
+    "MergeCompositeFunctions": "Join neighbouring functions of one backend" => MergeCompositeFunctions;
+    "RunCodegen": "Let code generators take the functions of their backends" => RunCodegen::default();
+    "LegalizeOps": "Turn operators into calls of loop functions and of packed functions" => LegalizeOps::default();
+    "AnnotateTIROpPattern": "Note on each loop function how it may be fused" => AnnotateTirOpPattern;
+    "FuseOps": "Group calls of loop functions that are better done together" => FuseOps::default();
+    "FuseTIR": "Make one loop function of each group of calls" => FuseTir;
+    "RewriteDataflowReshape": "Turn calls of loop functions that only reshape into reshapes without a copy"
+        => RewriteDataflowReshape;
+    "CopyAliasedResults": "Copy results that are views of parameters" => CopyAliasedResults;
     "ToNonDataflow": "Turn dataflow blocks into plain binding blocks" => ToNonDataflow;
     "RemovePurityChecking": "Stop tracking which calls have effects" => RemovePurityChecking;
     "CallTIRRewrite": "Allocate the outputs of destination-passing calls explicitly" => CallTirRewrite;

@@ -8,6 +8,8 @@ use crate::passes::find;
 /// module at any stage may
 /// enter: each pass leaves alone what is lowered already.
 pub const MINIMUM: &[&str] = &[
+    "LambdaLift",
+    "CopyAliasedResults",
     "ToNonDataflow",
     "RemovePurityChecking",
     "CallTIRRewrite",
@@ -20,7 +22,17 @@ pub const MINIMUM: &[&str] = &[
 ];
 
 /// Optimisation on the graph level, before the minimum build.
-pub const ZERO: &[&str] = &["Normalize", "LegalizeOps", "EliminateUnused"];
+pub const ZERO: &[&str] = &[
+    "Normalize",
+    "LambdaLift",
+    "MatchUnknownShapes",
+    "LegalizeOps",
+    "AnnotateTIROpPattern",
+    "FuseOps",
+    "FuseTIR",
+    "RewriteDataflowReshape",
+    "EliminateUnused",
+];
 
 /// The names of the pipelines.
 pub const NAMES: &[&str] = &["default", "default_build", "zero", "minimum"];
@@ -29,7 +41,7 @@ pub const NAMES: &[&str] = &["default", "default_build", "zero", "minimum"];
 pub fn pipeline(name: &str) -> Option<Sequential> {
     let passes: Vec<&str> = match name {
         "zero" => ZERO.to_vec(),
-        "minimum" => [&["LegalizeOps"], MINIMUM].concat(),
+        "minimum" => [&["MatchUnknownShapes", "LegalizeOps"], MINIMUM].concat(),
         "default" | "default_build" => [ZERO, MINIMUM].concat(),
         _ => return None,
     };

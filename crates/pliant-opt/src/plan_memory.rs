@@ -1,8 +1,10 @@
 //! # What it does
 //! Lets tensors share storage. A tensor that only loop functions read and write gives its storage back after its last
-//! use, and a later tensor of the same sequence takes it when its size is equal for all values of
-//! the symbols (equal in
-//! normal form), or when both sizes are constants and the storage is at most 16 times too large.
+//! use, and a later tensor of the same sequence, or of a branch inside it, takes it when it is provably large enough for
+//! all values of the symbols. A storage of constant size is at most 16 times too large for a tensor of constant size.
+//!
+//! The attribute `tir_var_upper_bound` of a function, such as `{"n": 1024}`, bounds its symbols: storages then have
+//! the greatest size that they may need.
 //!
 //! # Before
 //! ```python
@@ -39,11 +41,10 @@
 //! loop function of this
 //! module: those may keep a reference.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function, Seq, Var};
-use pliant_ir::{IRModule, Sym};
+use pliant_ir::{AttrValue, IRModule};
 use pliant_pass::pass::for_each_relax;
 use pliant_pass::rewrite::{
     Namer, for_each_operand_var, reachable_seqs, set_flat_bindings, take_flat_bindings,
@@ -51,13 +52,16 @@ use pliant_pass::rewrite::{
 use pliant_pass::{ModulePass, PassContext, PassError};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::liveness::{AT_RESULT, Liveness, plain_alias};
+use crate::liveness::{Liveness, plain_alias};
 use crate::lower_alloc_tensor::Alloc;
 use crate::names::{ALLOC_TENSOR, MEMORY_KILL_TENSOR, RESHAPE};
 use crate::to_non_dataflow::flatten;
+use pool::{Pool, Sizes};
 
-/// A storage of constant size serves tensors down to this fraction of it.
-const MAX_WASTE: i64 = 16;
+mod pool;
+
+/// The attribute of functions that bounds their symbols: `{"n": 1024}`.
+pub const UPPER_BOUND: &str = "tir_var_upper_bound";
 
 /// See the module's documentation.
 pub struct StaticPlanBlockMemory;
@@ -101,15 +105,21 @@ fn plan(func: &mut Function, kernels: &FxHashSet<Arc<str>>) -> Result<(), PassEr
     let live = Liveness::new(func, alias);
     let escaping = escaping(func, kernels, &live);
     let mut namer = Namer::new(func);
+    let bounds = upper_bounds(func);
+    let bounds: FxHashMap<&str, i64> = bounds.iter().map(|(n, b)| (&**n, *b)).collect();
+    let mut sizes = Sizes::of(func, &bounds);
+    // What is free around a branch is free in it; sequences come after the one around them.
+    let mut branches: FxHashMap<Seq, Pool> = FxHashMap::default();
     for seq in reachable_seqs(func) {
         let old = take_flat_bindings(func, seq);
-        let mut pool = Pool::default();
+        let mut pool = branches.remove(&seq).unwrap_or_default();
         let mut new = Vec::with_capacity(old.len());
         for (index, binding) in old.into_iter().enumerate() {
             match Alloc::of(func, &binding)? {
-                Some(alloc) if !escaping.contains(&binding.var) => {
-                    let bytes = alloc.bytes;
-                    let found = pool.take(func, bytes);
+                Some(mut alloc) if !escaping.contains(&binding.var) => {
+                    let bytes = sizes.bounded(func, alloc.bytes);
+                    alloc.bytes = bytes;
+                    let found = pool.take(func, &mut sizes, bytes);
                     let (storage, size) = match found {
                         Some(token) => token,
                         None => (alloc.storage(func, &mut namer, &mut new), bytes),
@@ -118,13 +128,30 @@ fn plan(func: &mut Function, kernels: &FxHashSet<Arc<str>>) -> Result<(), PassEr
                     let last = live.last_read(binding.var).unwrap_or(index);
                     pool.lend(last, (storage, size));
                 }
-                _ => new.push(binding),
+                _ => {
+                    if let ExprData::If { then_seq, else_seq, .. } = *func.expr(binding.value) {
+                        branches.insert(then_seq, pool.for_branch());
+                        branches.insert(else_seq, pool.for_branch());
+                    }
+                    new.push(binding);
+                }
             }
             pool.release_after(func, index);
         }
         set_flat_bindings(func, seq, new);
     }
     Ok(())
+}
+
+/// The bounds of symbols that the function's attribute states, by their names.
+fn upper_bounds(func: &Function) -> Vec<(Arc<str>, i64)> {
+    match func.attrs.get(UPPER_BOUND) {
+        Some(AttrValue::Map(items)) => items
+            .iter()
+            .filter_map(|(name, v)| Some((name.clone(), v.as_int().filter(|&b| b >= 0)?)))
+            .collect(),
+        _ => Vec::new(),
+    }
 }
 
 /// A reshaped tensor is a view: it lives in the memory of its source.
@@ -178,52 +205,5 @@ fn is_kernel_call(func: &Function, value: Expr, kernels: &FxHashSet<Arc<str>>) -
         }
         ExprData::Call { callee: Callee::Op(MEMORY_KILL_TENSOR), .. } => true,
         _ => false,
-    }
-}
-
-/// A storage and its size.
-type Token = (Expr, Sym);
-
-/// The storages of one sequence that are free, and those that will be.
-#[derive(Default)]
-struct Pool {
-    by_size: FxHashMap<Sym, Vec<Expr>>,
-    constants: BTreeMap<i64, Vec<Expr>>,
-    constant_syms: FxHashMap<i64, Sym>,
-    lent: FxHashMap<usize, Vec<Token>>,
-}
-
-impl Pool {
-    fn take(&mut self, func: &Function, bytes: Sym) -> Option<Token> {
-        let Some(size) = func.syms.as_int(bytes) else {
-            return self.by_size.get_mut(&bytes)?.pop().map(|storage| (storage, bytes));
-        };
-        let (&found, list) =
-            self.constants.range_mut(size..=size.saturating_mul(MAX_WASTE)).next()?;
-        let storage = list.pop()?;
-        if list.is_empty() {
-            self.constants.remove(&found);
-        }
-        // The token keeps its own size, which the next tensor is measured against.
-        let size = self.constant_syms.get(&found).copied().unwrap_or(bytes);
-        Some((storage, size))
-    }
-
-    fn lend(&mut self, until: usize, token: Token) {
-        if until != AT_RESULT {
-            self.lent.entry(until).or_default().push(token);
-        }
-    }
-
-    fn release_after(&mut self, func: &Function, index: usize) {
-        for (storage, size) in self.lent.remove(&index).into_iter().flatten() {
-            match func.syms.as_int(size) {
-                Some(bytes) => {
-                    self.constant_syms.insert(bytes, size);
-                    self.constants.entry(bytes).or_default().push(storage);
-                }
-                None => self.by_size.entry(size).or_default().push(storage),
-            }
-        }
     }
 }

@@ -1,5 +1,6 @@
 //! [`PassContext`]: what the passes of one run share.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use indexmap::{IndexMap, IndexSet};
@@ -7,7 +8,7 @@ use pliant_ir::{AttrValue, OpRegistry};
 
 use crate::cancel::CancelToken;
 use crate::error::PassError;
-use crate::instrument::{DumpIr, Instrument};
+use crate::instrument::Instrument;
 
 /// Options, instruments and cancellation of one run of passes.
 #[derive(Clone)]
@@ -22,6 +23,9 @@ pub struct PassContext {
     pub config: IndexMap<Arc<str>, AttrValue>,
     /// What watches the passes, in order.
     pub instruments: Vec<Arc<dyn Instrument>>,
+    /// Where modules are written that a failing pass of the user's received; the directory for temporary files
+    /// where none is given.
+    pub dump_dir: Option<PathBuf>,
     /// Stops the run from outside.
     pub cancel: CancelToken,
     /// The operator library.
@@ -37,18 +41,10 @@ impl PassContext {
             disabled: IndexSet::new(),
             config: IndexMap::new(),
             instruments: Vec::new(),
+            dump_dir: None,
             cancel: CancelToken::new(),
             ops,
         }
-    }
-
-    /// The same with the instruments that environment variables ask for: `PLIANT_DUMP_IR=dir` writes every stage
-    /// into that directory.
-    pub fn with_env(mut self) -> Self {
-        if let Some(dir) = std::env::var_os("PLIANT_DUMP_IR").filter(|d| !d.is_empty()) {
-            self.instruments.push(Arc::new(DumpIr::new(dir)));
-        }
-        self
     }
 
     /// The same with one more instrument.

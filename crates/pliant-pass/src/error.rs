@@ -1,6 +1,7 @@
 //! [`PassError`]: the user's mistake, a limit of the compiler, or a bug of the compiler; never mixed.
 
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use pliant_diag::Span;
@@ -87,6 +88,15 @@ pub enum PassError {
         /// The module as the pass received it, where it could be printed.
         ir: Option<String>,
     },
+    /// A pass or an instrument from outside of Pliant failed in its own words.
+    Foreign {
+        /// Which, as `pass 'Name'`. A pass leaves it empty: the manager fills in the pass that runs.
+        origin: String,
+        /// What it failed with.
+        source: Arc<dyn std::error::Error + Send + Sync>,
+        /// The file that holds the module as the pass received it.
+        dump: Option<PathBuf>,
+    },
     /// Someone asked to stop.
     Cancelled,
 }
@@ -105,6 +115,11 @@ impl PassError {
     /// A bug, reported by a pass that does not know its name; the manager fills in name and IR.
     pub fn internal(message: impl Into<String>) -> Self {
         PassError::Internal { pass: String::new(), message: message.into(), ir: None }
+    }
+
+    /// A failure that comes from outside of Pliant; the manager fills in the pass and the IR.
+    pub fn foreign(source: Arc<dyn std::error::Error + Send + Sync>) -> Self {
+        PassError::Foreign { origin: String::new(), source, dump: None }
     }
 
     /// The same with the function's name where none is given.
@@ -154,6 +169,15 @@ impl fmt::Display for PassError {
             PassError::Unsupported(list) => lines(f, list),
             PassError::Internal { pass, message, .. } => {
                 write!(f, "internal error in pass {pass}: {message}; please report this")
+            }
+            PassError::Foreign { origin, source, dump } => {
+                write!(f, "{origin} failed: {source}")?;
+                match dump {
+                    Some(path) => {
+                        write!(f, " (the module as it received it is in {})", path.display())
+                    }
+                    None => Ok(()),
+                }
             }
             PassError::Cancelled => f.write_str("the compilation was interrupted"),
         }

@@ -2,22 +2,41 @@
 
 use std::io::Write as _;
 use std::path::PathBuf;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
 
 use pliant_ir::IRModule;
 
 use crate::context::PassContext;
 use crate::error::PassError;
+use crate::pass::PassInfo;
 
 /// Watches every pass of a run. Sequences of passes count as passes, so calls nest.
 pub trait Instrument: Send + Sync {
+    /// Whether the pass should run at all; asked before [`before`](Self::before), and not of passes that the context
+    /// requires. One instrument that says no is enough to leave it out.
+    ///
+    /// # Errors
+    /// Any error stops the run.
+    fn should_run(
+        &self,
+        pass: &PassInfo<'_>,
+        module: &IRModule,
+        ctx: &PassContext,
+    ) -> Result<bool, PassError> {
+        let _ = (pass, module, ctx);
+        Ok(true)
+    }
+
     /// Called before a pass with what it receives.
     ///
     /// # Errors
     /// Any error stops the run.
-    fn before(&self, pass: &str, module: &IRModule, ctx: &PassContext) -> Result<(), PassError> {
+    fn before(
+        &self,
+        pass: &PassInfo<'_>,
+        module: &IRModule,
+        ctx: &PassContext,
+    ) -> Result<(), PassError> {
         let _ = (pass, module, ctx);
         Ok(())
     }
@@ -26,87 +45,19 @@ pub trait Instrument: Send + Sync {
     ///
     /// # Errors
     /// Any error stops the run.
-    fn after(&self, pass: &str, module: &IRModule, ctx: &PassContext) -> Result<(), PassError> {
+    fn after(
+        &self,
+        pass: &PassInfo<'_>,
+        module: &IRModule,
+        ctx: &PassContext,
+    ) -> Result<(), PassError> {
         let _ = (pass, module, ctx);
         Ok(())
     }
 
-    /// Called instead of [`after`](Self::after) when a pass failed.
-    fn failed(&self, pass: &str) {
+    /// Called instead of [`after`](Self::after) when the pass or another instrument failed.
+    fn failed(&self, pass: &PassInfo<'_>) {
         let _ = pass;
-    }
-}
-
-/// How long one pass took.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TimingEntry {
-    /// Its name.
-    pub name: String,
-    /// How many sequences it ran inside.
-    pub depth: usize,
-    /// From its start to its end.
-    pub duration: Duration,
-}
-
-/// Times every pass.
-#[derive(Default)]
-pub struct Timing(Mutex<TimingState>);
-
-#[derive(Default)]
-struct TimingState {
-    entries: Vec<TimingEntry>,
-    open: Vec<(usize, Instant)>,
-}
-
-impl Timing {
-    /// A stopwatch that has seen nothing.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// The passes seen so far in the order of their starts; the passes of a sequence follow it, one level deeper.
-    pub fn entries(&self) -> Vec<TimingEntry> {
-        self.state().entries.clone()
-    }
-
-    /// The entries as an indented table.
-    pub fn render(&self) -> String {
-        let mut out = String::new();
-        for e in self.entries() {
-            let ms = e.duration.as_secs_f64() * 1e3;
-            out.push_str(&format!("{:>10.3} ms  {}{}\n", ms, "  ".repeat(e.depth), e.name));
-        }
-        out
-    }
-
-    fn state(&self) -> std::sync::MutexGuard<'_, TimingState> {
-        self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
-    }
-
-    fn close(&self) {
-        let mut state = self.state();
-        if let Some((index, start)) = state.open.pop() {
-            state.entries[index].duration = start.elapsed();
-        }
-    }
-}
-
-impl Instrument for Timing {
-    fn before(&self, pass: &str, _: &IRModule, _: &PassContext) -> Result<(), PassError> {
-        let mut state = self.state();
-        let (depth, index) = (state.open.len(), state.entries.len());
-        state.entries.push(TimingEntry { name: pass.into(), depth, duration: Duration::ZERO });
-        state.open.push((index, Instant::now()));
-        Ok(())
-    }
-
-    fn after(&self, _: &str, _: &IRModule, _: &PassContext) -> Result<(), PassError> {
-        self.close();
-        Ok(())
-    }
-
-    fn failed(&self, _: &str) {
-        self.close();
     }
 }
 
@@ -136,11 +87,7 @@ impl DumpIr {
     /// A user error when the file cannot be written.
     pub fn write_as(&self, stage: &str, extension: &str, text: &str) -> Result<(), PassError> {
         let number = self.count.fetch_add(1, Ordering::Relaxed);
-        let safe: String = stage
-            .chars()
-            .map(|c| if c.is_alphanumeric() || "._-".contains(c) { c } else { '_' })
-            .collect();
-        let path = self.dir.join(format!("{number:02}-{safe}.{extension}"));
+        let path = self.dir.join(format!("{number:02}-{}.{extension}", file_name(stage)));
         std::fs::create_dir_all(&self.dir).and_then(|()| std::fs::write(&path, text)).map_err(|e| {
             PassError::user(format!("cannot write the IR dump {}: {e}", path.display()))
         })
@@ -148,16 +95,32 @@ impl DumpIr {
 }
 
 impl Instrument for DumpIr {
-    fn before(&self, _: &str, module: &IRModule, ctx: &PassContext) -> Result<(), PassError> {
+    fn before(
+        &self,
+        _: &PassInfo<'_>,
+        module: &IRModule,
+        ctx: &PassContext,
+    ) -> Result<(), PassError> {
         if self.count.load(Ordering::Relaxed) == 0 {
             self.write("input", &crate::text::module_text(module, ctx.ops))?;
         }
         Ok(())
     }
 
-    fn after(&self, pass: &str, module: &IRModule, ctx: &PassContext) -> Result<(), PassError> {
-        self.write(pass, &crate::text::module_text(module, ctx.ops))
+    fn after(
+        &self,
+        pass: &PassInfo<'_>,
+        module: &IRModule,
+        ctx: &PassContext,
+    ) -> Result<(), PassError> {
+        self.write(pass.name, &crate::text::module_text(module, ctx.ops))
     }
+}
+
+/// The name of a pass or stage as part of a file's name.
+pub(crate) fn file_name(stage: &str) -> String {
+    let safe = |c: char| if c.is_alphanumeric() || "._-".contains(c) { c } else { '_' };
+    stage.chars().map(safe).take(80).collect()
 }
 
 /// Prints the module to standard error before or after passes.
@@ -189,27 +152,46 @@ impl PrintIr {
 }
 
 impl Instrument for PrintIr {
-    fn before(&self, pass: &str, module: &IRModule, ctx: &PassContext) -> Result<(), PassError> {
-        if self.before { self.print("before", pass, module, ctx) } else { Ok(()) }
+    fn before(
+        &self,
+        pass: &PassInfo<'_>,
+        module: &IRModule,
+        ctx: &PassContext,
+    ) -> Result<(), PassError> {
+        if self.before { self.print("before", pass.name, module, ctx) } else { Ok(()) }
     }
 
-    fn after(&self, pass: &str, module: &IRModule, ctx: &PassContext) -> Result<(), PassError> {
-        if self.after { self.print("after", pass, module, ctx) } else { Ok(()) }
+    fn after(
+        &self,
+        pass: &PassInfo<'_>,
+        module: &IRModule,
+        ctx: &PassContext,
+    ) -> Result<(), PassError> {
+        if self.after { self.print("after", pass.name, module, ctx) } else { Ok(()) }
     }
 }
 
-/// Verifies the module after every pass; a failure is a bug of that pass.
+/// Verifies the module after every pass; a failure is a bug of that pass. Passes from outside of Pliant are verified
+/// where they run, and told as their author's mistake.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Verify;
 
 impl Instrument for Verify {
-    fn after(&self, pass: &str, module: &IRModule, ctx: &PassContext) -> Result<(), PassError> {
+    fn after(
+        &self,
+        pass: &PassInfo<'_>,
+        module: &IRModule,
+        ctx: &PassContext,
+    ) -> Result<(), PassError> {
+        if pass.foreign {
+            return Ok(());
+        }
         let problems = crate::text::verify(module, ctx.ops);
         if problems.is_empty() {
             return Ok(());
         }
         Err(PassError::Internal {
-            pass: pass.into(),
+            pass: pass.name.into(),
             message: format!("the result is not well-formed: {}", problems.join("; ")),
             ir: Some(crate::text::module_text(module, ctx.ops)),
         })

@@ -5,23 +5,32 @@
 //! | [`pass`] | [`ModulePass`], [`FunctionPass`], [`Sequential`] |
 //! | [`context`] | [`PassContext`]: options, instruments, cancellation |
 //! | [`cancel`] | [`CancelToken`]: stops a compilation from outside |
-//! | [`instrument`] | what watches passes: timing, dumping, verifying |
+//! | [`instrument`] | what watches passes: dumping, printing, verifying |
+//! | [`timing`] | the instrument that measures them |
 //! | [`error`] | [`PassError`]: the three kinds of failure |
+//! | [`pattern`] | the dataflow pattern language: matching and rewriting |
+//! | [`config`] | the table of settings |
+//! | `foreign` | passes from outside: verified, their mistakes told as their author's |
 //! | [`rewrite`] | helpers to rewrite graph functions binding by binding, without recursion |
 //! | [`text`] | the printer and the verifier as passes use them |
 //!
 //! The concrete passes live in `pliant-opt`; this crate knows none of them.
 
 pub mod cancel;
+pub mod config;
 pub mod context;
 pub mod error;
+mod foreign;
 pub mod instrument;
 pub mod pass;
+pub mod pattern;
 pub mod rewrite;
 pub mod text;
+pub mod timing;
 
 pub use cancel::CancelToken;
 pub use context::PassContext;
 pub use error::{PassError, Problem, Unsupported};
-pub use instrument::{DumpIr, Instrument, PrintIr, Timing, TimingEntry, Verify};
-pub use pass::{FunctionPass, ModulePass, Sequential};
+pub use instrument::{DumpIr, Instrument, PrintIr, Verify};
+pub use pass::{FunctionPass, ModulePass, PassInfo, Sequential};
+pub use timing::{Timing, TimingEntry};

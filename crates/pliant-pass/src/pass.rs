@@ -8,6 +8,18 @@ use rayon::prelude::*;
 
 use crate::context::PassContext;
 use crate::error::PassError;
+use crate::foreign;
+
+/// What instruments learn of a pass.
+#[derive(Clone, Copy, Debug)]
+pub struct PassInfo<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// The lowest optimisation level that runs it.
+    pub opt_level: u8,
+    /// Whether its mistakes are its author's; see [`ModulePass::foreign`].
+    pub foreign: bool,
+}
 
 /// A step of a compilation: a module in, a module out.
 pub trait ModulePass: Send + Sync {
@@ -19,35 +31,90 @@ pub trait ModulePass: Send + Sync {
         0
     }
 
+    /// The passes that a [`Sequential`] runs right before this one.
+    fn requires(&self) -> &[Arc<dyn ModulePass>] {
+        &[]
+    }
+
+    /// Whether the pass comes from outside of Pliant. What it makes is verified, and when it fails or breaks the
+    /// rules of the IR, that is told as its author's mistake, with a file that holds the module as the pass received
+    /// it.
+    fn foreign(&self) -> bool {
+        false
+    }
+
+    /// What instruments learn of the pass.
+    fn info(&self) -> PassInfo<'_> {
+        PassInfo { name: self.name(), opt_level: self.opt_level(), foreign: self.foreign() }
+    }
+
     /// Does the work. Call [`apply`](ModulePass::apply) instead, which watches over it.
     ///
     /// # Errors
     /// What the pass finds wrong.
     fn run(&self, module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError>;
 
-    /// Runs the pass under a context: skipped where the context leaves it out, watched by the instruments,
-    /// cancellable. A panic inside becomes an internal error.
+    /// Runs the pass under a context: skipped where the context or an instrument leaves it out, watched by the
+    /// instruments, cancellable. A panic inside becomes an internal error.
     ///
     /// # Errors
     /// What the pass or an instrument finds wrong, or a cancellation.
     fn apply(&self, module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
-        if !ctx.enables(self.name(), self.opt_level()) {
+        let info = self.info();
+        if !ctx.enables(info.name, info.opt_level) {
             return Ok(module);
         }
         ctx.check_cancelled()?;
-        for instrument in &ctx.instruments {
-            instrument.before(self.name(), &module, ctx)?;
-        }
-        let result = guarded(self, module, ctx);
-        match &result {
-            Ok(module) => {
-                for instrument in &ctx.instruments {
-                    instrument.after(self.name(), module, ctx)?;
+        if !ctx.required.contains(info.name) {
+            for instrument in &ctx.instruments {
+                if !instrument.should_run(&info, &module, ctx)? {
+                    return Ok(module);
                 }
             }
-            Err(_) => ctx.instruments.iter().for_each(|i| i.failed(self.name())),
         }
-        result
+        for (i, instrument) in ctx.instruments.iter().enumerate() {
+            if let Err(error) = instrument.before(&info, &module, ctx) {
+                ctx.instruments[..i].iter().for_each(|begun| begun.failed(&info));
+                return Err(error);
+            }
+        }
+        let module = match guarded(self, module, ctx) {
+            Ok(module) => module,
+            Err(error) => {
+                ctx.instruments.iter().for_each(|i| i.failed(&info));
+                return Err(error);
+            }
+        };
+        for (i, instrument) in ctx.instruments.iter().enumerate() {
+            if let Err(error) = instrument.after(&info, &module, ctx) {
+                ctx.instruments[i + 1..].iter().for_each(|rest| rest.failed(&info));
+                return Err(error);
+            }
+        }
+        Ok(module)
+    }
+}
+
+/// A pass that several sequences share.
+impl ModulePass for Arc<dyn ModulePass> {
+    fn name(&self) -> &str {
+        (**self).name()
+    }
+
+    fn opt_level(&self) -> u8 {
+        (**self).opt_level()
+    }
+
+    fn requires(&self) -> &[Arc<dyn ModulePass>] {
+        (**self).requires()
+    }
+
+    fn foreign(&self) -> bool {
+        (**self).foreign()
+    }
+
+    fn run(&self, module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
+        (**self).run(module, ctx)
     }
 }
 
@@ -58,20 +125,36 @@ fn guarded<P: ModulePass + ?Sized>(
     ctx: &PassContext,
 ) -> Result<IRModule, PassError> {
     // A kept module makes every function shared, so that the pass must copy what it changes.
-    let kept = ctx.flag("keep_ir", cfg!(debug_assertions)).then(|| module.clone());
+    let keep = pass.foreign() || ctx.flag("keep_ir", cfg!(debug_assertions));
+    let kept = keep.then(|| module.clone());
     let result = catch_unwind(AssertUnwindSafe(|| pass.run(module, ctx)));
-    let error = match result {
-        Ok(Ok(module)) => return Ok(module),
-        Ok(Err(error)) => error,
-        Err(panic) => PassError::internal(format!("panicked: {}", panic_text(&*panic))),
+    let error = match (result, &kept) {
+        (Ok(Ok(module)), Some(before)) if pass.foreign() => {
+            return foreign::verified(pass.name(), before, module, ctx);
+        }
+        (Ok(Ok(module)), _) => return Ok(module),
+        (Ok(Err(error)), _) => error,
+        (Err(panic), _) => PassError::internal(format!("panicked: {}", panic_text(&*panic))),
     };
-    Err(match error {
-        PassError::Internal { pass: name, message, ir } => PassError::Internal {
+    Err(match (error, &kept) {
+        (PassError::Internal { pass: name, message, .. }, Some(before))
+            if pass.foreign() && name.is_empty() =>
+        {
+            let source: Box<dyn std::error::Error + Send + Sync> = message.into();
+            foreign::failed(pass.name(), source.into(), before, ctx)
+        }
+        (PassError::Foreign { origin, source, dump: None }, Some(before)) if origin.is_empty() => {
+            foreign::failed(pass.name(), source, before, ctx)
+        }
+        (PassError::Foreign { origin, source, dump }, None) if origin.is_empty() => {
+            PassError::Foreign { origin: format!("pass '{}'", pass.name()), source, dump }
+        }
+        (PassError::Internal { pass: name, message, ir }, _) => PassError::Internal {
             pass: if name.is_empty() { pass.name().into() } else { name },
             message,
             ir: ir.or_else(|| kept.map(|m| crate::text::module_text(&m, ctx.ops))),
         },
-        other => other,
+        (other, _) => other,
     })
 }
 
@@ -88,6 +171,11 @@ pub trait FunctionPass: Send + Sync {
     /// See [`ModulePass::opt_level`].
     fn opt_level(&self) -> u8 {
         0
+    }
+
+    /// See [`ModulePass::foreign`].
+    fn foreign(&self) -> bool {
+        false
     }
 
     /// Rewrites one function of that name, which it may change in place.
@@ -109,6 +197,10 @@ impl<P: FunctionPass> ModulePass for P {
 
     fn opt_level(&self) -> u8 {
         FunctionPass::opt_level(self)
+    }
+
+    fn foreign(&self) -> bool {
+        FunctionPass::foreign(self)
     }
 
     fn run(&self, mut module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
@@ -144,16 +236,59 @@ pub fn for_each_relax(
     PassError::join(errors).map_or(Ok(()), Err)
 }
 
+/// Applies `f` to every graph function of a module, in parallel. `f` tells whether it changed the function; one that
+/// it left alone stays the very same, shared with whoever else holds it.
+///
+/// # Errors
+/// The errors of all functions joined, in the order of the functions.
+pub fn update_each_relax(
+    module: &mut IRModule,
+    ctx: &PassContext,
+    f: impl Fn(&str, &mut relax::Function) -> Result<bool, PassError> + Sync,
+) -> Result<(), PassError> {
+    let functions: Vec<(&Arc<str>, &mut Arc<relax::Function>)> = module
+        .functions
+        .iter_mut()
+        .filter_map(|(name, func)| match func {
+            BaseFunc::Relax(func) => Some((name, func)),
+            BaseFunc::Prim(_) => None,
+        })
+        .collect();
+    let update = |name: &str, func: &mut Arc<relax::Function>| {
+        ctx.check_cancelled()?;
+        if let Some(func) = Arc::get_mut(func) {
+            return f(name, func).map(drop);
+        }
+        let mut copy = relax::Function::clone(func);
+        if f(name, &mut copy)? {
+            *func = Arc::new(copy);
+        }
+        Ok(())
+    };
+    let errors: Vec<PassError> = functions
+        .into_par_iter()
+        .filter_map(|(name, func)| update(name, func).err().map(|e: PassError| e.in_function(name)))
+        .collect();
+    PassError::join(errors).map_or(Ok(()), Err)
+}
+
 /// Passes one after the other, as one pass.
 pub struct Sequential {
     name: String,
+    opt_level: u8,
     passes: Vec<Box<dyn ModulePass>>,
 }
 
 impl Sequential {
     /// A sequence of that name.
     pub fn new(name: impl Into<String>, passes: Vec<Box<dyn ModulePass>>) -> Self {
-        Sequential { name: name.into(), passes }
+        Sequential { name: name.into(), opt_level: 0, passes }
+    }
+
+    /// The same, run from that optimisation level on.
+    pub fn with_opt_level(mut self, opt_level: u8) -> Self {
+        self.opt_level = opt_level;
+        self
     }
 
     /// The passes, in order.
@@ -171,13 +306,24 @@ impl Sequential {
     /// # Errors
     /// That of the first pass that fails.
     pub fn run_each(&self, module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
-        self.passes.iter().try_fold(module, |module, pass| pass.apply(module, ctx))
+        self.passes.iter().try_fold(module, |module, pass| {
+            if !ctx.enables(pass.name(), pass.opt_level()) {
+                return Ok(module);
+            }
+            let mut required = pass.requires().iter();
+            let module = required.try_fold(module, |m, first| first.apply(m, ctx))?;
+            pass.apply(module, ctx)
+        })
     }
 }
 
 impl ModulePass for Sequential {
     fn name(&self) -> &str {
         &self.name
+    }
+
+    fn opt_level(&self) -> u8 {
+        self.opt_level
     }
 
     fn run(&self, module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {

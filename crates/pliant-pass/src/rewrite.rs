@@ -6,9 +6,10 @@
 use std::sync::Arc;
 
 use pliant_ir::relax::{
-    Binding, BlockData, Callee, Expr, ExprData, FuncId, Function, Seq, Type, Var,
+    Binding, Block, BlockData, Callee, Expr, ExprData, FuncId, Function, Seq, TensorShape, Type,
+    TypeData, Var,
 };
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::error::PassError;
 
@@ -97,6 +98,98 @@ pub fn set_flat_bindings(func: &mut Function, seq: Seq, bindings: Vec<Binding>) 
     func.seq_mut(seq).blocks = blocks;
 }
 
+/// Removes the bindings of variables in `dead` and replaces operands everywhere, results of sequences included. Blocks
+/// left empty go. Returns whether anything changed.
+pub fn remove_and_substitute(
+    func: &mut Function,
+    dead: &FxHashSet<Var>,
+    subst: &Substitution,
+) -> bool {
+    let mut changed = false;
+    for seq in reachable_seqs(func) {
+        for i in 0..func.seq(seq).blocks.len() {
+            let block = func.seq(seq).blocks[i];
+            let mut bindings = std::mem::take(&mut func.block_mut(block).bindings);
+            let before = bindings.len();
+            bindings.retain(|b| !dead.contains(&b.var));
+            changed |= bindings.len() != before;
+            for binding in &mut bindings {
+                let value = subst.apply(func, binding.value);
+                changed |= value != binding.value;
+                binding.value = value;
+            }
+            func.block_mut(block).bindings = bindings;
+        }
+        changed |= substitute_result(func, seq, subst);
+        drop_empty_blocks(func, seq);
+    }
+    changed
+}
+
+/// Replaces operands in the result of a sequence; returns whether there were any to replace.
+pub fn substitute_result(func: &mut Function, seq: Seq, subst: &Substitution) -> bool {
+    let old = func.seq(seq).result;
+    let new = subst.apply(func, old);
+    func.seq_mut(seq).result = new;
+    new != old
+}
+
+/// Removes the blocks of a sequence that hold no binding; returns whether there were any.
+pub fn drop_empty_blocks(func: &mut Function, seq: Seq) -> bool {
+    let old = func.seq(seq).blocks.clone();
+    let new: Vec<_> = old.iter().copied().filter(|&b| !func.block(b).bindings.is_empty()).collect();
+    let changed = new.len() != old.len();
+    func.seq_mut(seq).blocks = new;
+    changed
+}
+
+/// The variables of bindings that are read outside the block that binds them, by other blocks, nested sequences or
+/// results.
+pub fn read_outside_block(func: &Function) -> FxHashSet<Var> {
+    let mut home: FxHashMap<Var, Block> = FxHashMap::default();
+    let mut out = FxHashSet::default();
+    for seq in reachable_seqs(func) {
+        for &block in &func.seq(seq).blocks {
+            home.extend(func.block(block).bindings.iter().map(|b| (b.var, block)));
+        }
+    }
+    for seq in reachable_seqs(func) {
+        for &block in &func.seq(seq).blocks {
+            for binding in &func.block(block).bindings {
+                for_each_operand_var(func, binding.value, &mut |v| {
+                    if home.get(&v) != Some(&block) {
+                        out.insert(v);
+                    }
+                });
+            }
+        }
+        for_each_operand_var(func, func.seq(seq).result, &mut |v| {
+            out.insert(v);
+        });
+    }
+    out
+}
+
+/// Makes every dataflow variable that is read outside its block an output of the block.
+pub fn mark_outputs(func: &mut Function) {
+    let outside = read_outside_block(func);
+    let vars: Vec<Var> = func.var_ids().filter(|v| outside.contains(v)).collect();
+    for var in vars {
+        func.var_mut(var).dataflow = false;
+    }
+}
+
+/// The variables that stand for the shapes of types anywhere in the function.
+pub fn shape_vars(func: &Function) -> FxHashSet<Var> {
+    let types = (0..func.types.len()).map(|i| func.types.get(Type::from_u32(i as u32)));
+    types
+        .filter_map(|ty| match ty {
+            TypeData::Tensor { shape: TensorShape::Var(v), .. } => Some(*v),
+            _ => None,
+        })
+        .collect()
+}
+
 /// Calls `f` with every variable that an expression reads directly: operands and fields, not what nested
 /// sequences read.
 pub fn for_each_operand_var(func: &Function, e: Expr, f: &mut impl FnMut(Var)) {
@@ -181,6 +274,11 @@ impl Substitution {
         self.map.insert(var, by);
     }
 
+    /// Whether a variable is replaced.
+    pub fn contains(&self, var: Var) -> bool {
+        self.map.contains_key(&var)
+    }
+
     /// Whether nothing is replaced.
     pub fn is_empty(&self) -> bool {
         self.map.is_empty()
@@ -191,48 +289,67 @@ impl Substitution {
         if self.map.is_empty() {
             return e;
         }
-        self.apply_at(func, e, 0)
+        map_leaves(func, e, &mut |func, leaf| match func.expr(leaf) {
+            ExprData::Var(v) => self.map.get(v).copied().unwrap_or(leaf),
+            _ => leaf,
+        })
     }
+}
 
-    fn apply_at(&self, func: &mut Function, e: Expr, depth: u32) -> Expr {
-        // Only tuples nest in A-normal form, and the parser bounds their depth far below this.
-        assert!(depth < 4096, "tuples nested deeper than any script");
-        let ty = func.expr_ty(e);
-        match func.expr(e).clone() {
-            ExprData::Var(v) => self.map.get(&v).copied().unwrap_or(e),
-            ExprData::Tuple(list) => {
-                let old = func.list(list).to_vec();
-                let new: Vec<Expr> =
-                    old.iter().map(|&x| self.apply_at(func, x, depth + 1)).collect();
-                if new == old { e } else { func.tuple(&new) }
-            }
-            ExprData::TupleGetItem(tuple, index) => {
-                let new = self.apply_at(func, tuple, depth + 1);
-                if new == tuple { e } else { func.add_expr(ExprData::TupleGetItem(new, index), ty) }
-            }
-            ExprData::Call { callee, args, attrs, ty_args } => {
-                let new_callee = match callee {
-                    Callee::Expr(c) => Callee::Expr(self.apply_at(func, c, depth + 1)),
-                    op => op,
-                };
-                let old = func.list(args).to_vec();
-                let new: Vec<Expr> =
-                    old.iter().map(|&x| self.apply_at(func, x, depth + 1)).collect();
-                if new == old && new_callee == callee {
-                    return e;
-                }
-                let attrs = func.call_attrs(attrs).clone();
-                let ty_args = func.type_list(ty_args).to_vec();
-                func.call(new_callee, &new, attrs, &ty_args, ty)
-            }
-            ExprData::If { cond, then_seq, else_seq } => {
-                let new = self.apply_at(func, cond, depth + 1);
-                if new == cond {
-                    return e;
-                }
-                func.add_expr(ExprData::If { cond: new, then_seq, else_seq }, ty)
-            }
-            _ => e,
+/// The expression with its leaves (variables, names, constants, shapes, scalars) mapped; the same id when none changes.
+/// Branches and local functions are not entered.
+pub fn map_leaves(
+    func: &mut Function,
+    e: Expr,
+    f: &mut impl FnMut(&mut Function, Expr) -> Expr,
+) -> Expr {
+    map_at(func, e, f, 0)
+}
+
+fn map_at(
+    func: &mut Function,
+    e: Expr,
+    f: &mut impl FnMut(&mut Function, Expr) -> Expr,
+    depth: u32,
+) -> Expr {
+    // Only tuples nest in A-normal form, and the parser bounds their depth far below this.
+    assert!(depth < 4096, "tuples nested deeper than any script");
+    let ty = func.expr_ty(e);
+    let mut all = |func: &mut Function, old: &[Expr]| -> Vec<Expr> {
+        old.iter().map(|&x| map_at(func, x, f, depth + 1)).collect()
+    };
+    match func.expr(e).clone() {
+        ExprData::Tuple(list) => {
+            let old = func.list(list).to_vec();
+            let new = all(func, &old);
+            if new == old { e } else { func.tuple(&new) }
         }
+        ExprData::TupleGetItem(tuple, index) => {
+            let new = all(func, &[tuple])[0];
+            if new == tuple { e } else { func.add_expr(ExprData::TupleGetItem(new, index), ty) }
+        }
+        ExprData::Call { callee, args, attrs, ty_args } => {
+            let new_callee = match callee {
+                Callee::Expr(c) => Callee::Expr(all(func, &[c])[0]),
+                op => op,
+            };
+            let old = func.list(args).to_vec();
+            let new = all(func, &old);
+            if new == old && new_callee == callee {
+                return e;
+            }
+            let attrs = func.call_attrs(attrs).clone();
+            let ty_args = func.type_list(ty_args).to_vec();
+            func.call(new_callee, &new, attrs, &ty_args, ty)
+        }
+        ExprData::If { cond, then_seq, else_seq } => {
+            let new = all(func, &[cond])[0];
+            if new == cond {
+                return e;
+            }
+            func.add_expr(ExprData::If { cond: new, then_seq, else_seq }, ty)
+        }
+        ExprData::Func(_) => e,
+        _ => f(func, e),
     }
 }

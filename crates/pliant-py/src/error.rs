@@ -46,6 +46,22 @@ pub enum Error {
     Internal(String),
 }
 
+impl Error {
+    /// The same with words before its message; an exception of Python's gets them as a note.
+    pub fn prefixed(self, words: &str) -> Error {
+        let before = |text: String| format!("{words}{text}");
+        match self {
+            Error::Python(e) => Error::Python(with_note(e, words.trim_end_matches([':', ' ']))),
+            Error::Unsupported(m) => Error::Unsupported(before(m)),
+            Error::Shape(m) => Error::Shape(before(m)),
+            Error::DType(m) => Error::DType(before(m)),
+            Error::Type(m) => Error::Type(before(m)),
+            Error::Value(m) => Error::Value(before(m)),
+            other => other,
+        }
+    }
+}
+
 /// The first problem of a script, with where it is.
 #[derive(Clone, Debug, Default)]
 pub struct ScriptProblem {
@@ -221,6 +237,15 @@ impl From<pliant::Error> for Error {
             pliant::Error::Executable(ExecError::Io(e)) => Error::Python(e.into()),
             pliant::Error::Executable(e) => Error::Executable(e.to_string()),
             pliant::Error::Compile(e) => compile_problem(&e),
+            pliant::Error::Pass { origin, source, dump } => {
+                let dump = dump
+                    .map(|path| format!("; the module as it received it is in {}", path.display()));
+                let told = format!("{origin} failed{}", dump.unwrap_or_default());
+                match python_error(&*source) {
+                    Some(error) => Error::Python(with_note(error, &told)),
+                    None => Error::Compile(format!("{told}: {source}")),
+                }
+            }
         }
     }
 }
@@ -229,6 +254,13 @@ impl From<PassError> for Error {
     fn from(e: PassError) -> Error {
         pliant::Error::from(e).into()
     }
+}
+
+/// The exception with a line beneath its message; it keeps its own traceback.
+fn with_note(error: PyErr, note: &str) -> PyErr {
+    // A class that refuses notes keeps its message, which matters more.
+    let _ = Python::attach(|py| error.value(py).call_method1("add_note", (note,)).map(|_| ()));
+    error
 }
 
 /// The diagnostics with the user's own lines.

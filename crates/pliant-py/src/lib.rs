@@ -24,7 +24,8 @@ mod _core {
     use crate::arith::{Analyzer, ConstIntBound, ConstraintScope, ModularSet};
     #[pymodule_export]
     use crate::module::{
-        IRModule, highlight_script, structural_difference, structural_hash, verify_module,
+        IRModule, highlight_script, recursive_groups, structural_difference, structural_hash,
+        verify_function, verify_module,
     };
     #[pymodule_export]
     use crate::runtime::compiled::{Executable, InputInfo, Model, ModelStats, compile_module};
@@ -46,8 +47,6 @@ mod _core {
     use crate::runtime::value::Object;
     #[pymodule_export]
     use crate::script::parse_script;
-    #[pymodule_export]
-    use crate::transform::{CorePass, pass_table, run_pipeline};
 
     #[pymodule_export]
     use crate::te::functions::{
@@ -58,6 +57,8 @@ mod _core {
     #[pymodule_export]
     use crate::te::tensor::{IterVar, Operation, Range, Tensor};
     #[pymodule_export]
+    use crate::tir::body::{PrimFuncBody, tir_operands, tir_with_operands};
+    #[pymodule_export]
     use crate::tir::expr::{
         Add, And, Call, Cast, Div, EQ, FloatImm, FloorDiv, FloorMod, GE, GT, IntImm, LE, LT, Max,
         Min, Mod, Mul, NE, Not, Or, PrimExpr, ProducerLoad, Reduce, Select, SizeVar, StringImm,
@@ -65,20 +66,40 @@ mod _core {
     };
     #[pymodule_export]
     use crate::tir::functions::{
-        tir_binary, tir_call, tir_call_extern, tir_call_typed, tir_ceildiv, tir_const,
-        tir_free_vars, tir_limit, tir_not, tir_select, tir_substitute,
+        has_reshape_pattern, tir_binary, tir_call, tir_call_extern, tir_call_typed, tir_ceildiv,
+        tir_const, tir_free_vars, tir_limit, tir_not, tir_select, tir_substitute,
     };
+
+    #[pymodule_export]
+    use crate::tir::vector::{Broadcast, Ramp};
 
     /// The graph level.
     #[pymodule]
     mod relax {
         #[pymodule_export]
+        use crate::relax::analysis::{
+            all_bindings, call_struct_info, erase_struct_info, find_vars, has_impure_call,
+            post_order, static_struct_info, struct_info_check, struct_info_dims, struct_info_lca,
+            struct_info_vars, symbolic_vars, use_chains,
+        };
+        #[pymodule_export]
+        use crate::relax::blocks::{
+            Binding, BindingBlock, DataflowBlock, If, MatchCast, SeqExpr, VarBinding,
+        };
+        #[pymodule_export]
         use crate::relax::builder::BlockBuilder;
         #[pymodule_export]
         use crate::relax::classes::{
-            Call, Constant, DataTypeImm, DataflowVar, Expr, ExternFunc, GlobalVar, If,
-            LocalFunction, PrimValue, ShapeExpr, StringImm, Tuple, TupleGetItem, Var, relax_const,
+            Call, Constant, DataTypeImm, DataflowVar, Expr, ExternFunc, GlobalVar, PrimValue,
+            ShapeExpr, StringImm, Tuple, TupleGetItem, Var, relax_const,
         };
+        #[pymodule_export]
+        use crate::relax::dpl::{
+            PatternNode, TemplateRule, pattern_match_block, pattern_rewrite_bindings,
+            pattern_rewrite_calls,
+        };
+        #[pymodule_export]
+        use crate::relax::function::Function;
         #[pymodule_export]
         use crate::relax::infos::{
             FuncStructInfo, ObjectStructInfo, PrimStructInfo, ShapeStructInfo, StructInfo,
@@ -87,7 +108,35 @@ mod _core {
         #[pymodule_export]
         use crate::relax::op::{OpFunction, call_dps, call_packed, get_op, op_names};
         #[pymodule_export]
-        use crate::relax::views::{Binding, BindingBlock, Function, SeqExpr};
+        use crate::relax::rewrite::BlockRewriter;
+        #[pymodule_export]
+        use crate::relax::user_op::register_te_op;
+    }
+
+    /// Passes. Functions with a capital letter make passes that take parameters, under the passes' names.
+    #[pymodule]
+    mod transform {
+        #[pymodule_export]
+        use crate::transform::byoc::{
+            backend_codegens, backend_patterns, fuse_ops_by_pattern, register_backend_codegen,
+            register_backend_patterns, run_codegen,
+        };
+        #[pymodule_export]
+        use crate::transform::core_pass::CorePass;
+        #[pymodule_export]
+        use crate::transform::fusion::{fuse_ops_pass, legalize_ops_pass};
+        #[pymodule_export]
+        use crate::transform::graph_passes::{
+            bind_params, bind_symbolic_vars, bundle_model_params, convert_to_dataflow,
+            dead_code_elimination, eliminate_common_subexpr, fold_constant, lift_transform_params,
+            topological_sort, update_param_struct_info,
+        };
+        #[pymodule_export]
+        use crate::transform::instrument::CoreInstrument;
+        #[pymodule_export]
+        use crate::transform::{
+            apply_pass, check_config, config_table, pass_table, register_config,
+        };
     }
 
     use pyo3::prelude::*;

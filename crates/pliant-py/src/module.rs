@@ -1,6 +1,6 @@
 //! `IRModule` in Python: named functions of both levels.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use pliant_ir as ir;
 use pliant_ir::print::{PrintOptions, highlight, print_module};
@@ -10,24 +10,58 @@ use pyo3::types::{PyDict, PyList, PyString};
 use crate::error::{Error, Result};
 use crate::relax::builder::base_func;
 use crate::relax::classes::{Expr, wrap};
+use crate::relax::declare::declare;
+use crate::relax::function::{globals_of, signature_of, wrap_func};
+use crate::relax::home::Home;
+use crate::relax::kept::KeptHomes;
 use crate::relax::node::{Node, NodeRef};
-use crate::relax::views::{attrs_dict, set_attrs, var_name, wrap_func};
+use crate::relax::seq::Globals;
+use crate::relax::views::{attrs_dict, set_attrs, var_name};
 
 /// A module: functions by global name. Functions are shared and never change; the table can.
 #[pyclass(frozen, module = "pliant.ir", weakref, mapping)]
 pub struct IRModule {
     module: Mutex<ir::IRModule>,
+    homes: KeptHomes,
 }
 
 impl IRModule {
     /// A module as a Python object.
     pub fn wrap(module: ir::IRModule) -> IRModule {
-        IRModule { module: Mutex::new(module) }
+        Self::with_homes(module, KeptHomes::default())
+    }
+
+    /// A module whose functions have those homes.
+    pub fn with_homes(module: ir::IRModule, homes: KeptHomes) -> IRModule {
+        IRModule { module: Mutex::new(module), homes }
+    }
+
+    /// The homes of its functions.
+    pub fn homes(&self) -> &KeptHomes {
+        &self.homes
+    }
+
+    /// A module that was made of this one's functions.
+    fn derived(&self, module: ir::IRModule) -> IRModule {
+        Self::with_homes(module, self.homes.clone())
     }
 
     /// The module as it is now; functions are shared.
     pub fn snapshot(&self) -> ir::IRModule {
         self.module.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// A function of the module as an object.
+    fn hand_out<'py>(
+        &self,
+        py: Python<'py>,
+        func: &ir::BaseFunc,
+        name: &str,
+    ) -> Result<Bound<'py, PyAny>> {
+        if let ir::BaseFunc::Relax(f) = func {
+            self.homes.keep(Home::done(f.clone()), &self.snapshot());
+        }
+        wrap_func(py, func, name)
     }
 
     fn edit<T>(&self, f: impl FnOnce(&mut ir::IRModule) -> T) -> T {
@@ -66,13 +100,23 @@ impl IRModule {
         attrs: Option<&Bound<'_, PyAny>>,
     ) -> Result<Self> {
         let mut module = ir::IRModule::new();
-        for (name, func) in functions.into_iter().flatten() {
-            module.insert(name_of(&name)?, named_func(&func)?);
+        let entries: Result<Vec<_>> = functions
+            .into_iter()
+            .flatten()
+            .map(|(name, func)| Ok((Arc::from(name_of(&name)?), func)))
+            .collect();
+        let entries = entries?;
+        for (name, func) in entries.iter().zip(finished(&entries)?) {
+            module.insert(name.0.clone(), func);
+        }
+        let homes = KeptHomes::default();
+        for (_, func) in &entries {
+            homes.keep_object(func, &module);
         }
         if let Some(attrs) = attrs.filter(|a| !a.is_none()) {
             set_attrs(&mut module.attrs, attrs, None)?;
         }
-        Ok(IRModule::wrap(module))
+        Ok(IRModule::with_homes(module, homes))
     }
 
     /// A module of one function, which is called `main` unless it has a global symbol.
@@ -80,22 +124,26 @@ impl IRModule {
     fn from_expr(func: &Bound<'_, PyAny>) -> Result<Self> {
         let name: String = func.getattr("__name__")?.extract()?;
         let mut module = ir::IRModule::new();
-        module.insert(name, named_func(func)?);
-        Ok(IRModule::wrap(module))
+        module.insert(name, named_func(func, Globals::default)?);
+        let homes = KeptHomes::default();
+        homes.keep_object(func, &module);
+        Ok(IRModule::with_homes(module, homes))
     }
 
     fn __getitem__<'py>(&self, name: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
         let key = name_of(name)?;
         let module = self.snapshot();
         match module.get(&key) {
-            Some(func) => wrap_func(name.py(), func, &key),
+            Some(func) => self.hand_out(name.py(), func, &key),
             None => Err(no_function(&module, &key)),
         }
     }
 
     fn __setitem__(&self, name: &Bound<'_, PyAny>, func: &Bound<'_, PyAny>) -> Result<()> {
-        let (name, func) = (name_of(name)?, named_func(func)?);
-        self.edit(|m| m.insert(name, func));
+        let name = name_of(name)?;
+        let made = named_func(func, || globals_of(&self.snapshot()))?;
+        self.edit(|m| m.insert(name, made));
+        self.homes.keep_object(func, &self.snapshot());
         Ok(())
     }
 
@@ -126,7 +174,7 @@ impl IRModule {
     fn functions<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyDict>> {
         let dict = PyDict::new(py);
         for (name, func) in &self.snapshot().functions {
-            dict.set_item(global_var(py, name)?, wrap_func(py, func, name)?)?;
+            dict.set_item(global_var(py, name)?, self.hand_out(py, func, name)?)?;
         }
         Ok(dict)
     }
@@ -139,7 +187,7 @@ impl IRModule {
         self.snapshot()
             .functions
             .iter()
-            .map(|(name, func)| Ok((global_var(py, name)?, wrap_func(py, func, name)?)))
+            .map(|(name, func)| Ok((global_var(py, name)?, self.hand_out(py, func, name)?)))
             .collect()
     }
 
@@ -196,12 +244,53 @@ impl IRModule {
     ) -> Result<IRModule> {
         let mut module = self.snapshot();
         set_attrs(&mut module.attrs, attr_key, attr_value)?;
-        Ok(IRModule::wrap(module))
+        Ok(self.derived(module))
+    }
+
+    /// The module with the attributes of a dict as well.
+    fn with_attrs(&self, attr_map: &Bound<'_, PyDict>) -> Result<IRModule> {
+        self.with_attr(attr_map.as_any(), None)
+    }
+
+    /// The module without an attribute.
+    fn without_attr(&self, attr_key: &str) -> IRModule {
+        let mut module = self.snapshot();
+        module.attrs.shift_remove(attr_key);
+        self.derived(module)
+    }
+
+    /// An attribute; `None` where there is none.
+    fn get_attr<'py>(&self, py: Python<'py>, attr_key: &str) -> Result<Option<Bound<'py, PyAny>>> {
+        Ok(attrs_dict(py, &self.snapshot().attrs)?.get_item(attr_key)?)
+    }
+
+    /// The global variables, in order.
+    fn keys<'py>(&self, py: Python<'py>) -> Result<Vec<Bound<'py, PyAny>>> {
+        self.get_global_vars(py)
+    }
+
+    /// The functions, in order.
+    fn values<'py>(&self, py: Python<'py>) -> Result<Vec<Bound<'py, PyAny>>> {
+        self.snapshot().functions.iter().map(|(name, func)| self.hand_out(py, func, name)).collect()
+    }
+
+    /// The function of that name; `default` where there is none.
+    #[pyo3(signature = (name, default=None))]
+    fn get<'py>(
+        &self,
+        name: &Bound<'py, PyAny>,
+        default: Option<Bound<'py, PyAny>>,
+    ) -> Result<Option<Bound<'py, PyAny>>> {
+        let key = name_of(name)?;
+        match self.snapshot().get(&key) {
+            Some(func) => Ok(Some(self.hand_out(name.py(), func, &key)?)),
+            None => Ok(default),
+        }
     }
 
     /// A module with the same functions.
     fn clone(&self) -> IRModule {
-        IRModule::wrap(self.snapshot())
+        self.derived(self.snapshot())
     }
 
     fn __copy__(&self) -> IRModule {
@@ -243,11 +332,26 @@ pub fn highlight_script(text: &str) -> String {
 }
 
 /// A function for a module's table, where public functions stay public.
-fn named_func(obj: &Bound<'_, PyAny>) -> Result<ir::BaseFunc> {
+fn named_func(obj: &Bound<'_, PyAny>, globals: impl FnOnce() -> Globals) -> Result<ir::BaseFunc> {
     if let Ok(f) = obj.cast::<crate::te::prim_func::PrimFunc>() {
         return Ok(ir::BaseFunc::Prim(f.get().func.clone()));
     }
-    base_func(obj)
+    base_func(obj, globals)
+}
+
+/// The functions of a module that is made of all of them at once, in order: each may call any.
+fn finished(entries: &[(Arc<str>, Bound<'_, PyAny>)]) -> Result<Vec<ir::BaseFunc>> {
+    let (mut globals, order) = declare(entries);
+    let mut made: Vec<Option<ir::BaseFunc>> = vec![None; entries.len()];
+    for i in order {
+        let (name, obj) = &entries[i];
+        let func = named_func(obj, || globals.clone())?;
+        if let Some(func) = func.as_relax() {
+            globals.insert(name.clone(), signature_of(func));
+        }
+        made[i] = Some(func);
+    }
+    Ok(made.into_iter().flatten().collect())
 }
 
 fn no_function(module: &ir::IRModule, name: &str) -> Error {
@@ -300,7 +404,7 @@ impl Comparable {
     fn of(obj: &Bound<'_, PyAny>) -> Result<Comparable> {
         match obj.cast::<IRModule>() {
             Ok(module) => Ok(Comparable::Module(module.get().snapshot())),
-            Err(_) => named_func(obj).map(Comparable::Func),
+            Err(_) => named_func(obj, Globals::default).map(Comparable::Func),
         }
     }
 }
@@ -311,4 +415,23 @@ pub fn verify_module(module: &Bound<'_, IRModule>) -> Result<Vec<String>> {
     let module = module.get().snapshot();
     let problems = ir::verify::verify_module(&module, pliant_ops::registry());
     Ok(problems.iter().map(ToString::to_string).collect())
+}
+
+/// What breaks the rules of the IR in a function, one line each; names of the module's functions are not checked.
+#[pyfunction]
+pub fn verify_function(func: &Bound<'_, PyAny>) -> Result<Vec<String>> {
+    let problems = match named_func(func, Globals::default)? {
+        ir::BaseFunc::Relax(f) => {
+            ir::relax::verify::verify_function(&f, None, pliant_ops::registry())
+        }
+        ir::BaseFunc::Prim(f) => ir::tir::verify::verify_prim_func(&f),
+    };
+    Ok(problems.iter().map(ToString::to_string).collect())
+}
+
+/// The names of graph functions that call each other, group by group.
+#[pyfunction]
+pub fn recursive_groups(module: &Bound<'_, IRModule>) -> Vec<Vec<String>> {
+    let groups = pliant_opt::analysis::recursion::recursive_groups(&module.get().snapshot());
+    groups.iter().map(|g| g.iter().map(ToString::to_string).collect()).collect()
 }

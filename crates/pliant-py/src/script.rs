@@ -13,9 +13,9 @@ use crate::enter::guard;
 use crate::error::{Error, Result, ScriptProblem};
 use crate::module::IRModule;
 use crate::relax::classes::Expr as RelaxExpr;
+use crate::relax::function::{Function, ir_function};
 use crate::relax::node::Node;
 use crate::relax::op::OpFunction;
-use crate::relax::views::Function;
 use crate::runtime::import::{borrow_tensor, parse_dtype};
 use crate::te::prim_func::PrimFunc;
 use crate::tir::expr::PrimExpr;
@@ -129,9 +129,11 @@ fn language_value(obj: &Bound<'_, PyAny>, name: Option<&str>) -> Option<HostValu
         });
     }
     if let Ok(func) = obj.cast::<Function>() {
-        let func = func.get();
-        let name = name.map_or_else(|| func.name(), String::from);
-        return Some(HostValue::Func(name, BaseFunc::Relax(func.func.clone())));
+        let ir = ir_function(&func.as_super().get().node).ok()?;
+        let symbol = ir.attrs.get("global_symbol").and_then(|v| v.as_str()).map(String::from);
+        let given = symbol.or_else(|| func.get().given_name().map(|n| n.to_string()));
+        let name = name.map(String::from).or(given).unwrap_or_else(|| "main".to_string());
+        return Some(HostValue::Func(name, BaseFunc::Relax(ir)));
     }
     if let Ok(func) = obj.cast::<PrimFunc>() {
         let func = func.get();
@@ -220,7 +222,7 @@ pub fn parse_script<'py>(
     match parsed {
         Some(Parsed::Module(module)) => Ok(Bound::new(py, IRModule::wrap(module))?.into_any()),
         Some(Parsed::Function(name, func)) => Ok(match func {
-            BaseFunc::Relax(f) => Bound::new(py, Function::named(f, &name))?.into_any(),
+            BaseFunc::Relax(f) => Function::named(py, f, &name)?.into_any(),
             BaseFunc::Prim(f) => Bound::new(py, PrimFunc::named(f, &name))?.into_any(),
         }),
         None => Err(Error::Script(problem(&errors))),

@@ -66,18 +66,21 @@ pub fn parse(
     ops: &dyn OpRegistry,
 ) -> (Option<Parsed>, Vec<Diagnostic>) {
     let errors = Errors::new(file);
-    let (stmts, syntax) = python::parse_file(text);
-    if !syntax.is_empty() {
-        for error in syntax {
-            let e = ScriptError::new(Kind::Syntax, error.range, error.message);
-            errors.report(e.maybe_help(error.help));
+    let python::File { stmts, errors: syntax, depth } = python::parse_file(text);
+    python::with_room(depth, move || {
+        if !syntax.is_empty() {
+            for error in syntax {
+                let e = ScriptError::new(Kind::Syntax, error.range, error.message);
+                errors.report(e.maybe_help(error.help));
+            }
+            drop(stmts);
+            return (None, errors.finish());
         }
-        return (None, errors.finish());
-    }
-    let mut cx = context::Cx::new(text, env, ops, errors);
-    let parsed = module::parse_top(&mut cx, &stmts);
-    let parsed = parsed.filter(|_| !cx.errors.any());
-    (parsed, cx.errors.finish())
+        let mut cx = context::Cx::new(text, env, ops, errors);
+        let parsed = module::parse_top(&mut cx, &stmts);
+        let parsed = parsed.filter(|_| !cx.errors.any());
+        (parsed, cx.errors.finish())
+    })
 }
 
 /// Parses a text that stands alone and holds a module or a function.

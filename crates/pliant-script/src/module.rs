@@ -111,7 +111,7 @@ fn decorator<'s>(cx: &Cx<'s>, decorators: &[Expr<'s>]) -> Option<Decorator> {
     decorators.iter().find_map(|e| {
         let path = cx.path(e.as_call().map_or(e, |c| &c.func))?;
         match (path.ns, path.name.as_str()) {
-            (Ns::Ir, "ir_module") => Some(Decorator::Module),
+            (Ns::Ir, "ir_module") | (Ns::Relax, "rewriter") => Some(Decorator::Module),
             (Ns::Ir, "pyfunc") => Some(Decorator::PyFunc),
             (Ns::Relax, "function" | "func") => Some(Decorator::Relax),
             (Ns::Tir, "prim_func" | "func") => Some(Decorator::Prim),

@@ -105,6 +105,7 @@ pub(crate) fn names_in<'s>(e: &Expr<'s>, visit: &mut impl FnMut(&'s str, u32)) {
             names_in(first, visit);
             rest.iter().for_each(|(_, e)| names_in(e, visit));
         }
+        ExprKind::Lambda(lambda) => names_in(&lambda.body, visit),
         ExprKind::IfExp(parts) => parts.iter().for_each(|e| names_in(e, visit)),
         ExprKind::Int(_)
         | ExprKind::BigInt(_)

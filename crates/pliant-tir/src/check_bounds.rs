@@ -2,26 +2,72 @@
 //! that no function reads or writes outside its buffers. A `T.Select` whose sides are only in bounds
 //! where they are chosen becomes `T.if_then_else`.
 //!
-//! Proofs are about integers, machine words wrap. A fact is assumed, and an index proved, only where
-//! [`Fit`] shows that no part of it overflows: int64 parameters and sizes are at most 2**40, which the
-//! entry of a kernel checks, and the dims of buffers are computed with overflow checks there and where
-//! memory is allocated. What was loaded from memory has no bounds. Everything else is asserted of the
-//! words that the machine has computed.
+//! Proofs are about integers, machine words wrap. A fact is assumed, and an index proved, only where [`Fit`] shows
+//! that no part of it overflows: int64 parameters and sizes are at most 2**40, which the entry of a kernel checks
+//! (but of parameters that are only data, whatever their value: [`UNBOUNDED`]), and the dims of buffers are
+//! computed with overflow checks there and where memory is allocated. What was loaded from memory has no bounds.
+//! Everything else is asserted of the words that the machine has computed.
 
 use std::sync::Arc;
 
+use pliant_ir::AttrValue;
 use pliant_ir::tir::sym::SymBridge;
+use pliant_ir::tir::visit::for_each_expr;
 use pliant_ir::tir::{
     BinOp, BlockData, Buffer, BufferData, Expr, ExprData, Intrin, PrimFunc, Stmt, StmtData, Ty,
     Var, VarTy,
 };
 use pliant_sym::{Analyzer, Facts, Sym, SymArena};
 use pliant_tensor::DType;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::error::LowerError;
 use crate::fit::{Fact, Fit, Interval, SIZE_LIMIT};
-use crate::walk::{map_operands, substitute_expr};
+use crate::walk::{for_each_stmt, map_operands, own_exprs, substitute_expr};
+
+/// The attribute that lists the int64 parameters, by position, that may have any value: nothing here relies on their
+/// bounds. It is always written here, never taken from a script.
+pub const UNBOUNDED: &str = "tir.unbounded_params";
+
+/// The int64 parameters that only go into values: no index, size, condition or call depends on them.
+fn data_params(f: &PrimFunc) -> Vec<usize> {
+    let mut steering: FxHashSet<Var> = FxHashSet::default();
+    let mut note = |e: Expr| {
+        for_each_expr(f, e, |e| {
+            if let ExprData::Var(v) = f.expr(e) {
+                steering.insert(*v);
+            }
+        });
+    };
+    let mut values = Vec::new();
+    for_each_stmt(f, f.body, &mut |_, data| {
+        if let StmtData::Store { indices, value, .. } = data {
+            indices.iter().for_each(|&i| note(i));
+            values.push(*value);
+        } else {
+            own_exprs(data, &mut note);
+        }
+    });
+    let mut stored: FxHashSet<Var> = FxHashSet::default();
+    for value in values {
+        for_each_expr(f, value, |e| match f.expr(e) {
+            ExprData::Var(v) => {
+                stored.insert(*v);
+            }
+            ExprData::Load(_, indices) => indices.iter().for_each(|&i| note(i)),
+            ExprData::Select(c, ..) => note(*c),
+            ExprData::Call(_, args, _) => args.iter().for_each(|&a| note(a)),
+            _ => {}
+        });
+    }
+    for b in f.buffer_ids() {
+        let data = f.buffer(b);
+        data.shape.iter().chain(&data.strides).chain(&data.elem_offset).for_each(|&e| note(e));
+    }
+    let data = |p: &Var| stored.contains(p) && !steering.contains(p);
+    let free = |p: &Var| f.var(*p).ty == VarTy::Value(Ty::I64) && data(p);
+    f.params.iter().enumerate().filter(|(_, p)| free(p)).map(|(i, _)| i).collect()
+}
 
 /// Inserts the checks.
 ///
@@ -36,7 +82,13 @@ pub fn run(f: &mut PrimFunc) -> Result<(), LowerError> {
         fit: Fit::default(),
         error: None,
     };
-    c.sizes(f);
+    let unbounded = data_params(f);
+    c.sizes(f, &unbounded);
+    f.attrs.shift_remove(UNBOUNDED);
+    if !unbounded.is_empty() {
+        let list = unbounded.iter().map(|&i| AttrValue::Int(i as i64)).collect();
+        f.attrs.insert(UNBOUNDED.into(), AttrValue::List(list));
+    }
     let body = f.body;
     f.body = c.stmt(f, body);
     c.error.map_or(Ok(()), Err)
@@ -58,10 +110,10 @@ type Checks = Vec<(Expr, Arc<str>)>;
 
 impl Checker {
     /// Dims of parameters are sizes; int64 parameters are bounded.
-    fn sizes(&mut self, f: &mut PrimFunc) {
+    fn sizes(&mut self, f: &mut PrimFunc, unbounded: &[usize]) {
         let (zero, limit) = (self.arena.int(0), self.arena.int(SIZE_LIMIT));
-        for &p in &f.params.clone() {
-            if f.var(p).ty == VarTy::Value(Ty::I64) {
+        for (i, &p) in f.params.clone().iter().enumerate() {
+            if f.var(p).ty == VarTy::Value(Ty::I64) && !unbounded.contains(&i) {
                 self.fit.bound(p, Interval::new(-SIZE_LIMIT, SIZE_LIMIT));
             }
         }
@@ -357,6 +409,15 @@ impl Checker {
             }
             ExprData::Call(Intrin::CallExtern, args, _) => {
                 self.call_extern(f, &args, checks);
+                e
+            }
+            ExprData::Call(Intrin::CallPacked, args, _) => {
+                // A whole buffer is handed over as the tensor that it is, which knows its bounds.
+                for &a in &*args {
+                    if !matches!(f.expr(a), ExprData::Call(Intrin::AddressOf, ..)) {
+                        self.expr(f, a, checks);
+                    }
+                }
                 e
             }
             _ => map_operands(f, e, |f, a| self.expr(f, a, checks)),

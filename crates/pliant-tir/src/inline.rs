@@ -3,13 +3,15 @@
 //!
 //! A stage is inlined when it has one reader, or costs only a few operations. It is not inlined
 //! into a reduction that reads its elements
-//! more than once, nor where a matrix product would no longer be one.
+//! more than once, nor where a matrix product would no longer be one, or where much work would no longer be done
+//! with vectors.
 
 use pliant_ir::tir::visit::for_each_expr;
 use pliant_ir::tir::{Buffer, Expr, ExprData, Intrin, PrimFunc, Stmt, StmtData};
 use rustc_hash::FxHashMap;
 
 use crate::error::LowerError;
+use crate::schedule::emit::vector_axis;
 use crate::schedule::gemm;
 use crate::schedule::stage::{Body, Item, Stage, is_var, parse, stage};
 use crate::walk::{ExprRewriter, for_each_stmt, for_each_value, own_exprs, substitute_expr};
@@ -160,13 +162,24 @@ fn inline(
             continue;
         }
         let new = replace(f, s, producer, buffer, *value);
-        let was = stage(f, s).is_some_and(|s| gemm::matches(f, &s));
-        if was && !stage(f, new).is_some_and(|s| gemm::matches(f, &s)) {
+        let (old, made) = (stage(f, s)?, stage(f, new)?);
+        if gemm::matches(f, &old) && !gemm::matches(f, &made)
+            || loses_vectors(f, producer, &old, &made)
+        {
             return None;
         }
         out.push(new);
     }
     Some(out)
+}
+
+/// Whether much work that was done with vectors would be done element by element.
+fn loses_vectors(f: &PrimFunc, producer: &Stage, reader: &Stage, joined: &Stage) -> bool {
+    let heavy = |s: &Stage| match &s.body {
+        Body::Store { value, .. } => cost(f, *value) > CHEAP && vector_axis(f, s).is_some(),
+        Body::Other(_) => false,
+    };
+    vector_axis(f, joined).is_none() && (heavy(producer) || heavy(reader))
 }
 
 fn reads_of(f: &PrimFunc, s: Stmt, buffer: Buffer) -> usize {

@@ -6,6 +6,7 @@
 //! | file | pass |
 //! |---|---|
 //! | `inline` | InlineInjective |
+//! | `reuse_output` | ReuseOutput: a product goes into the output that elementwise work makes of it |
 //! | `check_bounds` | CheckBounds: an index that is not provably inside becomes a run-time check, never a crash |
 //! | `fit` | which integer arithmetic cannot overflow, for `check_bounds` |
 //! | `schedule/` | DefaultSchedule: rules over stages (`stage`), matrix products (`gemm`), row groups (`group`), loops (`emit`) |
@@ -24,6 +25,7 @@ pub mod inline;
 pub mod lower_init;
 pub mod lowered;
 pub mod pipeline;
+pub mod reuse_output;
 pub mod room;
 pub mod schedule;
 pub mod simplify;

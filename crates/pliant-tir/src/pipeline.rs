@@ -4,8 +4,8 @@ use pliant_ir::tir::PrimFunc;
 
 use crate::error::LowerError;
 use crate::{
-    check_bounds, convert_blocks, flatten, inline, lower_init, schedule, simplify, unroll,
-    vectorize,
+    check_bounds, convert_blocks, flatten, inline, lower_init, reuse_output, schedule, simplify,
+    unroll, vectorize,
 };
 
 /// A pass over one loop function: changes it in place.
@@ -28,6 +28,11 @@ pub const PASSES: &[PrimPass] = &[
         name: "InlineInjective",
         doc: "compute cheap elementwise stages inside their readers",
         run: inline::run,
+    },
+    PrimPass {
+        name: "ReuseOutput",
+        doc: "matrix products write into the output that follows elementwise",
+        run: reuse_output::run,
     },
     PrimPass {
         name: "CheckBounds",

@@ -32,6 +32,7 @@ impl<'a> Args<'a> {
     }
 
     /// Operand `i`, if there are so many.
+    #[inline]
     pub fn get(&self, i: usize) -> Option<&'a Value> {
         self.operands.get(i).map(|operand| operand.get(self.regs, self.consts))
     }
@@ -40,11 +41,17 @@ impl<'a> Args<'a> {
     ///
     /// # Errors
     /// `Type`: there are not so many.
+    #[inline]
     pub fn value(&self, i: usize) -> Result<&'a Value, VmError> {
         match self.get(i) {
             Some(value) => Ok(value),
-            None => Err(VmError::type_error(format!("{}: operand {i} is missing", self.name))),
+            None => Err(self.missing(i)),
         }
+    }
+
+    #[cold]
+    fn missing(&self, i: usize) -> VmError {
+        VmError::type_error(format!("{}: operand {i} is missing", self.name))
     }
 
     #[cold]
@@ -68,6 +75,7 @@ impl<'a> Args<'a> {
     ///
     /// # Errors
     /// `Type`.
+    #[inline]
     pub fn int(&self, i: usize) -> Result<i64, VmError> {
         match self.get(i) {
             Some(Value::Int(value)) => Ok(*value),
@@ -114,6 +122,7 @@ impl<'a> Args<'a> {
     ///
     /// # Errors
     /// `Type`.
+    #[inline]
     pub fn func(&self, i: usize) -> Result<&'a FuncValue, VmError> {
         match self.get(i) {
             Some(Value::Func(func)) => Ok(func),
@@ -125,6 +134,7 @@ impl<'a> Args<'a> {
     ///
     /// # Errors
     /// `Type`.
+    #[inline]
     pub fn tuple(&self, i: usize) -> Result<&'a [Value], VmError> {
         match self.get(i) {
             Some(Value::Tuple(items)) => Ok(items),

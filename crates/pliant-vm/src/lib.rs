@@ -6,12 +6,14 @@
 
 mod args;
 mod builtins;
+mod callback;
 mod context;
 mod error;
 mod instrument;
 mod link;
 mod machine;
 mod memory;
+mod native;
 mod registry;
 mod run;
 mod stop;

@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::{Arc, Weak};
 
 use pliant_exec::abi::KernelFn;
+use pliant_exec::body::{BODY_PIECE, BodyFn};
 use pliant_exec::{Arg, ArgValue, Executable, FuncDef, Instr, KernelInfo, VmFunction};
 use rustc_hash::FxHashMap;
 
@@ -13,10 +14,12 @@ use crate::machine::Inner;
 use crate::value::FuncTarget;
 use crate::{FuncValue, PackedFunc, Value, VmError, get_func};
 
-/// The machine code of an executable's kernels, with whatever keeps that code alive.
+/// The machine code of an executable's kernels, and of its bytecode functions where they have native bodies, with
+/// whatever keeps that code alive.
 #[derive(Default, Clone)]
 pub struct KernelTable {
     functions: FxHashMap<String, KernelFn>,
+    bodies: FxHashMap<String, Arc<[BodyFn]>>,
     owners: Vec<Arc<dyn Any + Send + Sync>>,
 }
 
@@ -34,6 +37,16 @@ impl KernelTable {
     /// stay callable as long as the owners handed to [`KernelTable::keep_alive`] live.
     pub unsafe fn insert(&mut self, name: impl Into<String>, function: KernelFn) {
         self.functions.insert(name.into(), function);
+    }
+
+    /// Adds the native body of the bytecode function `name`, in pieces. A machine uses bodies if all bytecode functions
+    /// of its executable have one.
+    ///
+    /// # Safety
+    /// The pieces must be those that `pliant_exec::body` describes, generated from this very function of this very
+    /// executable, and stay callable as long as the owners handed to [`KernelTable::keep_alive`] live.
+    pub unsafe fn insert_body(&mut self, name: impl Into<String>, pieces: Arc<[BodyFn]>) {
+        self.bodies.insert(name.into(), pieces);
     }
 
     /// Keeps `owner` (a code memory, a library) as long as a machine uses the table.
@@ -70,6 +83,7 @@ pub(crate) struct Operand(u32);
 const CONST_BIT: u32 = 1 << 31;
 
 impl Operand {
+    #[inline]
     pub(crate) fn get<'a>(self, regs: &'a [Value], consts: &'a [Value]) -> &'a Value {
         if self.0 & CONST_BIT == 0 {
             &regs[self.0 as usize]
@@ -104,10 +118,30 @@ pub(crate) enum Callee {
 /// A linked instruction; jump targets are absolute.
 #[derive(Clone, Copy)]
 pub(crate) enum Op {
-    Call { callee: Callee, args_start: u32, args_len: u32, dst: u32 },
-    Ret { reg: u32 },
-    If { cond: u32, other: u32 },
-    Goto { target: u32 },
+    Call {
+        callee: Callee,
+        args_start: u32,
+        args_len: u32,
+        dst: u32,
+    },
+    /// A call whose result is that of the running function, where it calls bytecode: that takes the place of the running
+    /// frame. Any other result arrives as that of a call.
+    TailCall {
+        callee: Callee,
+        args_start: u32,
+        args_len: u32,
+        dst: u32,
+    },
+    Ret {
+        reg: u32,
+    },
+    If {
+        cond: u32,
+        other: u32,
+    },
+    Goto {
+        target: u32,
+    },
 }
 
 pub(crate) struct LinkedFunction {
@@ -116,6 +150,8 @@ pub(crate) struct LinkedFunction {
     pub(crate) num_regs: usize,
     pub(crate) ops: Box<[Op]>,
     pub(crate) operands: Box<[Operand]>,
+    /// The pieces of its native body; none where it has none.
+    pub(crate) native: Arc<[BodyFn]>,
     /// Where the function stands in the executable's table, for its signature in messages.
     pub(crate) index: u32,
 }
@@ -137,6 +173,8 @@ pub(crate) enum Entry {
 /// A linked program.
 pub(crate) struct Linked {
     pub(crate) functions: Vec<LinkedFunction>,
+    /// Whether all functions have native bodies.
+    pub(crate) native: bool,
     pub(crate) kernels: Vec<LinkedKernel>,
     pub(crate) packed: Vec<(String, PackedFunc)>,
     pub(crate) entries: Vec<Entry>,
@@ -156,6 +194,7 @@ pub(crate) fn link(
 ) -> Result<Linked, VmError> {
     let mut linked = Linked {
         functions: Vec::new(),
+        native: false,
         kernels: Vec::new(),
         packed: Vec::new(),
         entries: Vec::new(),
@@ -209,11 +248,32 @@ pub(crate) fn link(
     };
     for (index, def) in (0u32..).zip(exe.funcs()) {
         if let FuncDef::Vm(function) = def {
-            let function = linker.function(function, index)?;
-            linker.linked.functions.push(function);
+            let mut linked = linker.function(function, index)?;
+            if let Some(pieces) = kernels.bodies.get(&function.name)
+                && pieces.len() == function.instrs.len().div_ceil(BODY_PIECE)
+            {
+                linked.native = Arc::clone(pieces);
+            }
+            linker.linked.functions.push(linked);
         }
     }
-    Ok(linker.linked)
+    let mut linked = linker.linked;
+    linked.native = linked.functions.iter().all(|f| !f.native.is_empty());
+    Ok(linked)
+}
+
+/// Makes tail calls of the calls that can enter bytecode and whose result is returned at once.
+fn mark_tail_calls(ops: &mut [Op]) {
+    for at in 1..ops.len() {
+        let (Op::Call { callee, args_start, args_len, dst }, Op::Ret { reg }) =
+            (ops[at - 1], ops[at])
+        else {
+            continue;
+        };
+        if dst == reg && matches!(callee, Callee::Vm(_) | Callee::Closure) {
+            ops[at - 1] = Op::TailCall { callee, args_start, args_len, dst };
+        }
+    }
 }
 
 /// The builtin that programs of 2022 call by its name alone.
@@ -254,18 +314,32 @@ impl Linker<'_> {
                         operands.push(self.operand(*arg)?);
                     }
                     let callee = self.callee(func, args, dst.0);
-                    Op::Call { callee, args_start, args_len: args.len() as u32, dst: dst.0 }
+                    let (args_len, dst) = (args.len() as u32, dst.0);
+                    if self.is_tail_closure(func) {
+                        Op::TailCall { callee, args_start, args_len, dst }
+                    } else {
+                        Op::Call { callee, args_start, args_len, dst }
+                    }
                 }
             });
         }
+        mark_tail_calls(&mut ops);
         Ok(LinkedFunction {
             name: f.name.clone(),
             num_params: f.params.len(),
             num_regs: f.num_regs as usize,
             ops: ops.into(),
             operands: operands.into(),
+            native: Arc::new([]),
             index,
         })
+    }
+
+    fn is_tail_closure(&self, func: u32) -> bool {
+        match self.linked.entries[func as usize] {
+            Entry::Builtin(builtin) => matches!(builtin.kind, BuiltinKind::TailClosure),
+            _ => false,
+        }
     }
 
     fn callee(&self, func: u32, args: &[Arg], dst: u32) -> Callee {
@@ -274,7 +348,7 @@ impl Linker<'_> {
             Entry::Kernel(i) => Callee::Kernel(i),
             Entry::Packed(i) => Callee::Packed(i),
             Entry::Builtin(builtin) => match (builtin.name, builtin.kind) {
-                (_, BuiltinKind::Closure) => Callee::Closure,
+                (_, BuiltinKind::Closure | BuiltinKind::TailClosure) => Callee::Closure,
                 (_, BuiltinKind::KernelDyn) => Callee::KernelDyn,
                 // These empty a register: its old contents must die at once.
                 ("vm.builtin.null_value", _) if dst != VOID => Callee::Kill(dst),

@@ -28,6 +28,8 @@ pub struct VmOptions {
     pub team: Option<Arc<Team>>,
     /// Packed functions for this machine alone; they come before registered ones.
     pub functions: FxHashMap<String, PackedFunc>,
+    /// Execute bytecode even where there are native bodies.
+    pub bytecode: bool,
 }
 
 /// How much a machine has done.
@@ -49,6 +51,8 @@ pub(crate) struct Inner {
     pub(crate) linked: Linked,
     stop: StopFlags,
     pub(crate) attention: AtomicU64,
+    /// The packed functions of this machine alone.
+    pub(crate) functions: FxHashMap<String, PackedFunc>,
     exe: Arc<Executable>,
     me: Weak<Inner>,
     poll: RwLock<Option<Poll>>,
@@ -95,20 +99,23 @@ impl VirtualMachine {
         let stop = StopFlags::new(team);
         let mut failure = None;
         let inner = Arc::new_cyclic(|me| {
-            let linked = link(&exe, &kernels, &options.functions, me).unwrap_or_else(|error| {
+            let mut linked = link(&exe, &kernels, &options.functions, me).unwrap_or_else(|error| {
                 failure = Some(error);
                 Linked {
                     functions: Vec::new(),
+                    native: false,
                     kernels: Vec::new(),
                     packed: Vec::new(),
                     entries: Vec::new(),
                     consts: Vec::new(),
                 }
             });
+            linked.native &= !options.bytecode;
             Inner {
                 linked,
                 stop,
                 attention: AtomicU64::new(0),
+                functions: options.functions,
                 exe,
                 me: Weak::clone(me),
                 poll: RwLock::new(None),
@@ -137,6 +144,11 @@ impl VirtualMachine {
     /// The names of the functions that can be invoked.
     pub fn function_names(&self) -> Vec<&str> {
         self.0.linked.functions.iter().map(|f| &*f.name).collect()
+    }
+
+    /// Whether functions run as native bodies (`exec_mode="compiled"`), not as bytecode.
+    pub fn is_native(&self) -> bool {
+        self.0.linked.native
     }
 
     /// The parameters of function `name`.
@@ -183,13 +195,23 @@ impl VirtualMachine {
     /// # Errors
     /// As [`VirtualMachine::invoke`].
     pub fn invoke_index(&self, index: u32, args: &[Value]) -> Result<Value, VmError> {
+        self.invoke_bound(index, args, 0)
+    }
+
+    /// As [`VirtualMachine::invoke_index`]; the last `bound` arguments are a closure's.
+    pub(crate) fn invoke_bound(
+        &self,
+        index: u32,
+        args: &[Value],
+        bound: usize,
+    ) -> Result<Value, VmError> {
         let inner = &*self.0;
         let Some(Entry::Vm(function)) = inner.linked.entries.get(index as usize).copied() else {
             let name = inner.exe.funcs().get(index as usize).map_or("?", FuncDef::name);
             return Err(VmError::type_error(format!("'{name}' cannot be invoked from outside")));
         };
         if args.len() != inner.linked.functions[function as usize].num_params {
-            return Err(inner.arity(index, args.len()));
+            return Err(inner.arity(index, args.len().saturating_sub(bound), bound));
         }
         inner.invocations.fetch_add(1, Ordering::Relaxed);
         let instrument = if inner.watched.load(Ordering::Acquire) {
@@ -208,7 +230,7 @@ impl VirtualMachine {
     pub fn set_input(&self, name: &str, args: Vec<Value>) -> Result<(), VmError> {
         let index = self.index_of(name)?;
         if args.len() != self.params(name).map_or(0, <[Param]>::len) {
-            return Err(self.0.arity(index, args.len()));
+            return Err(self.0.arity(index, args.len(), 0));
         }
         let mut stateful = self.0.stateful.lock().unwrap_or_else(PoisonError::into_inner);
         let old = stateful.insert(name.to_string(), Stateful { inputs: args, output: None });
@@ -302,13 +324,15 @@ impl Inner {
         }
     }
 
-    /// The error for a call of table entry `index` with `given` arguments.
+    /// The error for a call of table entry `index` with `given` arguments, not counting the last `bound` parameters,
+    /// which a closure passes itself.
     #[cold]
-    pub(crate) fn arity(&self, index: u32, given: usize) -> VmError {
+    pub(crate) fn arity(&self, index: u32, given: usize, bound: usize) -> VmError {
         let def = &self.exe.funcs()[index as usize];
         let empty = VmFunction::default();
         let function = if let FuncDef::Vm(function) = def { function } else { &empty };
-        let params: Vec<String> = function.params.iter().map(Param::to_string).collect();
+        let own = function.params.len().saturating_sub(bound);
+        let params: Vec<String> = function.params[..own].iter().map(Param::to_string).collect();
         VmError::Arity {
             signature: format!("{}({})", def.name(), params.join(", ")),
             expected: params.len(),

@@ -2,13 +2,15 @@
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex;
 use std::sync::atomic::Ordering;
 
 use pliant_exec::KernelArg;
-use pliant_exec::abi::{STATUS_CANCELLED, STATUS_OK};
+use pliant_exec::abi::{KernelRuntime, STATUS_CANCELLED, STATUS_OK, STATUS_PACKED};
 use pliant_tensor::{DType, Tensor};
 
 use crate::args::Args;
+use crate::callback::KernelCall;
 use crate::context::{Context, Frame};
 use crate::instrument::{CallEvent, InstrumentAction};
 use crate::link::{Callee, Entry, LinkedKernel, Op, Operand, VOID};
@@ -24,25 +26,42 @@ const MAX_STACK: usize = 1 << 24;
 
 /// The state of one invocation. `regs[base..]` of the context is the running frame.
 pub(crate) struct Runner<'a> {
-    inner: &'a Inner,
-    context: &'a mut Context,
+    pub(crate) inner: &'a Inner,
+    pub(crate) context: &'a mut Context,
     instrument: Option<&'a Instrument>,
-    function: usize,
-    base: usize,
+    pub(crate) function: usize,
+    pub(crate) base: usize,
     /// The value of the machine's attention word when the invocation began.
-    attention: u64,
+    pub(crate) attention: u64,
     /// What stops the invocation's kernels.
     flag: &'a StopFlag,
 }
 
+/// Where a call stands.
+#[derive(Clone, Copy)]
+pub(crate) struct Site {
+    pub(crate) pc: usize,
+    pub(crate) dst: u32,
+    /// Whether the running function returns the call's result: then its frame is not needed any more.
+    pub(crate) tail: bool,
+}
+
 /// What a call did.
-enum Called {
+pub(crate) enum Called {
     /// It is over; this is its result.
     Value(Value),
     /// It is over and has written its destination itself.
     Done,
     /// It entered a bytecode function.
     Entered,
+}
+
+/// What a return has left.
+pub(crate) enum Left {
+    /// The run, whose result this is.
+    Run(Value),
+    /// A call: its caller goes on at this instruction.
+    Call(usize),
 }
 
 impl Drop for Runner<'_> {
@@ -66,7 +85,12 @@ impl<'a> Runner<'a> {
         self.function = function as usize;
         self.context.regs.extend_from_slice(args);
         self.context.regs.resize(self.frame_size()?, Value::None);
-        if self.instrument.is_some() { self.execute::<true>() } else { self.execute::<false>() }
+        match self.instrument {
+            // Who watches sees each call as the bytecode has it.
+            Some(_) => self.execute::<true>(),
+            None if self.inner.linked.native => crate::native::execute(&mut self),
+            None => self.execute::<false>(),
+        }
     }
 
     /// The size of the register stack with the frame of the current function on top.
@@ -84,14 +108,16 @@ impl<'a> Runner<'a> {
         let mut function = &inner.linked.functions[self.function];
         loop {
             match function.ops[pc] {
-                Op::Call { callee, args_start, args_len, dst } => {
+                op @ (Op::Call { callee, args_start, args_len, dst }
+                | Op::TailCall { callee, args_start, args_len, dst }) => {
                     self.check_attention()?;
                     let start = args_start as usize;
                     let operands = &function.operands[start..start + args_len as usize];
+                    let site = Site { pc, dst, tail: matches!(op, Op::TailCall { .. }) };
                     let called = if WATCHED {
-                        self.watched_call(pc, callee, operands, dst)?
+                        self.watched_call(callee, operands, site)?
                     } else {
-                        self.call(pc, callee, operands, dst)?
+                        self.call(callee, operands, site)?
                     };
                     pc += 1;
                     match called {
@@ -105,18 +131,13 @@ impl<'a> Runner<'a> {
                         }
                     }
                 }
-                Op::Ret { reg } => {
-                    let value = std::mem::take(&mut self.context.regs[self.base + reg as usize]);
-                    self.context.regs.truncate(self.base);
-                    let Some(frame) = self.context.frames.pop() else { return Ok(value) };
-                    self.function = frame.function as usize;
-                    self.base = frame.base;
-                    pc = frame.pc;
-                    function = &inner.linked.functions[self.function];
-                    if frame.dst != VOID {
-                        self.context.regs[self.base + frame.dst as usize] = value;
+                Op::Ret { reg } => match self.leave(reg) {
+                    Left::Run(value) => return Ok(value),
+                    Left::Call(next) => {
+                        pc = next;
+                        function = &inner.linked.functions[self.function];
                     }
-                }
+                },
                 Op::If { cond, other } => {
                     let holds = condition(&self.context.regs[self.base + cond as usize])
                         .map_err(|error| in_function(error, &function.name))?;
@@ -125,6 +146,20 @@ impl<'a> Runner<'a> {
                 Op::Goto { target } => pc = self.jump(pc, target)?,
             }
         }
+    }
+
+    /// Returns the value of a register: the caller's frame is the running one again.
+    pub(crate) fn leave(&mut self, reg: u32) -> Left {
+        let context = &mut *self.context;
+        let value = std::mem::take(&mut context.regs[self.base + reg as usize]);
+        context.regs.truncate(self.base);
+        let Some(frame) = context.frames.pop() else { return Left::Run(value) };
+        self.function = frame.function as usize;
+        self.base = frame.base;
+        if frame.dst != VOID {
+            context.regs[self.base + frame.dst as usize] = value;
+        }
+        Left::Call(frame.pc)
     }
 
     /// Loops without calls must notice interrupts too.
@@ -142,17 +177,16 @@ impl<'a> Runner<'a> {
     }
 
     #[cold]
-    fn attend(&mut self) -> Result<(), VmError> {
+    pub(crate) fn attend(&mut self) -> Result<(), VmError> {
         self.attention = self.inner.attend(self.attention)?;
         Ok(())
     }
 
-    fn call(
+    pub(crate) fn call(
         &mut self,
-        pc: usize,
         callee: Callee,
         operands: &[Operand],
-        dst: u32,
+        site: Site,
     ) -> Result<Called, VmError> {
         let inner = self.inner;
         match callee {
@@ -175,52 +209,60 @@ impl<'a> Runner<'a> {
                 Ok(Called::Done)
             }
             Callee::Vm(index) => {
-                self.enter(pc, index, operands, &[], dst)?;
+                self.enter(index, operands, &[], site)?;
                 Ok(Called::Entered)
             }
             Callee::Packed(index) => {
                 let (name, func) = &inner.linked.packed[index as usize];
                 self.call_host(name, func, operands, &[]).map(Called::Value)
             }
-            Callee::Closure => self.call_closure(pc, operands, dst),
+            Callee::Closure => self.call_closure(operands, site),
             Callee::KernelDyn => self.call_dynamic(operands),
         }
     }
 
-    /// Starts a bytecode function: its frame goes on top of the register stack.
-    fn enter(
+    /// Starts a bytecode function: its frame goes on top of the register stack, or takes the place of the running one.
+    pub(crate) fn enter(
         &mut self,
-        pc: usize,
         index: u32,
         operands: &[Operand],
         bound: &[Value],
-        dst: u32,
+        site: Site,
     ) -> Result<(), VmError> {
         let callee = &self.inner.linked.functions[index as usize];
-        let given = operands.len() + bound.len();
-        if given != callee.num_params {
-            return Err(self.inner.arity(callee.index, given));
+        if operands.len() + bound.len() != callee.num_params {
+            return Err(self.inner.arity(callee.index, operands.len(), bound.len()));
         }
         let context = &mut *self.context;
-        if context.frames.len() >= MAX_DEPTH {
+        if !site.tail && context.frames.len() >= MAX_DEPTH {
             return Err(VmError::StackOverflow { depth: MAX_DEPTH });
         }
-        let frame = Frame { function: self.function as u32, pc: pc + 1, base: self.base, dst };
         let base = context.regs.len();
+        context.regs.reserve(callee.num_regs);
         for operand in operands {
             let value = operand.get(&context.regs[self.base..], &self.inner.linked.consts).clone();
             context.regs.push(value);
         }
         context.regs.extend_from_slice(bound);
-        context.frames.push(frame);
+        if site.tail {
+            // The arguments move down to where the registers were that nobody reads any more.
+            drop(context.regs.drain(self.base..base));
+        } else {
+            context.frames.push(Frame {
+                function: self.function as u32,
+                pc: site.pc + 1,
+                base: self.base,
+                dst: site.dst,
+            });
+            self.base = base;
+        }
         self.function = index as usize;
-        self.base = base;
         let size = self.frame_size()?;
         self.context.regs.resize(size, Value::None);
         Ok(())
     }
 
-    fn call_host(
+    pub(crate) fn call_host(
         &mut self,
         name: &str,
         func: &PackedFunc,
@@ -247,11 +289,10 @@ impl<'a> Runner<'a> {
         result
     }
 
-    fn call_closure(
+    pub(crate) fn call_closure(
         &mut self,
-        pc: usize,
         operands: &[Operand],
-        dst: u32,
+        site: Site,
     ) -> Result<Called, VmError> {
         let inner = self.inner;
         let (func, rest) = self.leading_func("vm.builtin.invoke_closure", operands)?;
@@ -262,7 +303,7 @@ impl<'a> Runner<'a> {
             FuncTarget::Linked { machine, index } if inner.is(machine) => {
                 match inner.linked.entries[*index as usize] {
                     Entry::Vm(i) => {
-                        self.enter(pc, i, rest, func.captured(), dst)?;
+                        self.enter(i, rest, func.captured(), site)?;
                         Ok(Called::Entered)
                     }
                     Entry::Kernel(i) if func.captured().is_empty() => {
@@ -300,7 +341,7 @@ impl<'a> Runner<'a> {
     }
 
     /// `call_tir_dyn(f, args.., shape)`: the dims of the shape become trailing integers.
-    fn call_dynamic(&mut self, operands: &[Operand]) -> Result<Called, VmError> {
+    pub(crate) fn call_dynamic(&mut self, operands: &[Operand]) -> Result<Called, VmError> {
         let inner = self.inner;
         let (func, rest) = self.leading_func("vm.builtin.call_tir_dyn", operands)?;
         let Some((last, rest)) = rest.split_last() else {
@@ -331,7 +372,7 @@ impl<'a> Runner<'a> {
         }
     }
 
-    fn call_kernel(
+    pub(crate) fn call_kernel(
         &mut self,
         kernel: &LinkedKernel,
         operands: &[Operand],
@@ -371,38 +412,35 @@ impl<'a> Runner<'a> {
                 None => return Err(bad_kernel_argument(kernel, i, &Value::Int(dim))),
             }
         }
+        let call = KernelCall {
+            inner: self.inner,
+            regs,
+            operands,
+            copies,
+            words,
+            error: Mutex::new(None),
+        };
+        let runtime = KernelRuntime { call: (&raw const call).cast(), ..self.flag.runtime };
         // SAFETY: the table's giver promised that the function keeps to the ABI and takes these arguments; the
         // tensors are held by registers and constants during the call, and the runtime by the machine.
-        let status = unsafe { (kernel.function)(words.as_ptr(), &raw const self.flag.runtime) };
-        if !self.context.copies.is_empty() {
-            self.context.copies.clear();
+        let status = unsafe { (kernel.function)(words.as_ptr(), &raw const runtime) };
+        let result =
+            if status == STATUS_OK { Ok(()) } else { Err(kernel_error(kernel, status, &call)) };
+        if !copies.is_empty() {
+            copies.clear();
         }
-        if status == STATUS_OK { Ok(()) } else { Err(self.kernel_error(kernel, status)) }
-    }
-
-    #[cold]
-    fn kernel_error(&self, kernel: &LinkedKernel, status: i64) -> VmError {
-        if status == STATUS_CANCELLED {
-            return VmError::Interrupted;
-        }
-        let message =
-            usize::try_from(status.saturating_sub(1)).ok().and_then(|k| kernel.info.checks.get(k));
-        match message {
-            Some(message) => VmError::check(CheckKind::Kernel, message.as_str()),
-            None => VmError::Kernel { name: kernel.info.name.clone(), status },
-        }
+        result
     }
 
     #[cold]
     fn watched_call(
         &mut self,
-        pc: usize,
         callee: Callee,
         operands: &[Operand],
-        dst: u32,
+        site: Site,
     ) -> Result<Called, VmError> {
         let inner = self.inner;
-        let Some(instrument) = self.instrument else { return self.call(pc, callee, operands, dst) };
+        let Some(instrument) = self.instrument else { return self.call(callee, operands, site) };
         let regs = &self.context.regs[self.base..];
         let consts = &inner.linked.consts;
         let args: Vec<Value> = operands.iter().map(|o| o.get(regs, consts).clone()).collect();
@@ -417,7 +455,7 @@ impl<'a> Runner<'a> {
         };
         let event = CallEvent {
             function: &inner.linked.functions[self.function].name,
-            instruction: pc,
+            instruction: site.pc,
             callee: callee_name,
             args: &args,
             result: None,
@@ -426,10 +464,29 @@ impl<'a> Runner<'a> {
         if instrument(&event) == InstrumentAction::Skip {
             return Ok(Called::Value(Value::None));
         }
-        let called = self.call(pc, callee, operands, dst)?;
+        let called = self.call(callee, operands, site)?;
         let result = if let Called::Value(value) = &called { Some(value) } else { None };
         instrument(&CallEvent { result, before: false, ..event });
         Ok(called)
+    }
+}
+
+#[cold]
+fn kernel_error(kernel: &LinkedKernel, status: i64, call: &KernelCall<'_>) -> VmError {
+    match status {
+        STATUS_CANCELLED => return VmError::Interrupted,
+        STATUS_PACKED => {
+            if let Some(error) = call.take_error() {
+                return error;
+            }
+        }
+        _ => {}
+    }
+    let message =
+        usize::try_from(status.saturating_sub(1)).ok().and_then(|k| kernel.info.checks.get(k));
+    match message {
+        Some(message) => VmError::check(CheckKind::Kernel, message.as_str()),
+        None => VmError::Kernel { name: kernel.info.name.clone(), status },
     }
 }
 
@@ -508,7 +565,7 @@ pub(crate) fn condition(value: &Value) -> Result<bool, VmError> {
 }
 
 #[cold]
-fn in_function(error: VmError, name: &str) -> VmError {
+pub(crate) fn in_function(error: VmError, name: &str) -> VmError {
     match error {
         VmError::Type(message) => VmError::Type(format!("{name}: {message}")),
         other => other,
@@ -516,7 +573,7 @@ fn in_function(error: VmError, name: &str) -> VmError {
 }
 
 /// What a panic said.
-fn panic_text(panic: &(dyn Any + Send)) -> String {
+pub(crate) fn panic_text(panic: &(dyn Any + Send)) -> String {
     panic
         .downcast_ref::<&str>()
         .map(|text| (*text).to_string())

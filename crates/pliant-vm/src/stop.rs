@@ -43,7 +43,9 @@ impl StopFlags {
                 alloc_workspace,
                 free_workspace,
                 interrupt: &raw const *raised,
-                reserved: [0; 3],
+                call_packed: crate::callback::call_packed,
+                call: std::ptr::null(),
+                reserved: 0,
             };
             StopFlag { runtime, raised, runs: AtomicUsize::new(0) }
         };

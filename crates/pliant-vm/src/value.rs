@@ -244,9 +244,10 @@ fn take_nested(items: Option<&mut [Value]>, nested: &mut Vec<Value>) {
 pub struct FuncValue(Arc<FuncInner>);
 
 struct FuncInner {
-    name: String,
+    name: Arc<str>,
     target: FuncTarget,
     bound: Vec<Value>,
+    host: Option<Arc<dyn Any + Send + Sync>>,
 }
 
 /// What a function value calls.
@@ -266,15 +267,41 @@ impl FuncValue {
         Self::new(name.into(), FuncTarget::Packed(func), Vec::new())
     }
 
+    /// As [`FuncValue::packed`], of a function that is an object of the host: [`FuncValue::host`] gives it back.
+    pub fn hosted(
+        name: impl Into<String>,
+        func: PackedFunc,
+        host: Arc<dyn Any + Send + Sync>,
+    ) -> FuncValue {
+        let name: String = name.into();
+        let (name, target) = (name.into(), FuncTarget::Packed(func));
+        FuncValue(Arc::new(FuncInner { name, target, bound: Vec::new(), host: Some(host) }))
+    }
+
     pub(crate) fn new(name: String, target: FuncTarget, bound: Vec<Value>) -> FuncValue {
-        FuncValue(Arc::new(FuncInner { name, target, bound }))
+        FuncValue(Arc::new(FuncInner { name: name.into(), target, bound, host: None }))
+    }
+
+    /// The object of the host that the function is, without captured values.
+    pub fn host(&self) -> Option<&Arc<dyn Any + Send + Sync>> {
+        self.0.host.as_ref()
+    }
+
+    /// The machine whose program the function belongs to, if it lives: who keeps the function to call it later keeps
+    /// the machine too.
+    pub fn machine(&self) -> Option<VirtualMachine> {
+        match &self.0.target {
+            FuncTarget::Packed(_) => None,
+            FuncTarget::Linked { machine, .. } => machine.upgrade().map(VirtualMachine::from_inner),
+        }
     }
 
     /// The same function with more captured values, which are passed after the arguments.
     pub(crate) fn bind(&self, captured: impl Iterator<Item = Value>) -> FuncValue {
         // Arguments come first, then what was captured last, then what had been captured before.
         let bound = captured.chain(self.0.bound.iter().cloned()).collect();
-        Self::new(self.0.name.clone(), self.0.target.clone(), bound)
+        let (name, target) = (Arc::clone(&self.0.name), self.0.target.clone());
+        FuncValue(Arc::new(FuncInner { name, target, bound, host: None }))
     }
 
     fn bound_mut(&mut self) -> Option<&mut [Value]> {
@@ -314,7 +341,7 @@ impl FuncValue {
                     let text = format!("the machine of function '{}' is gone", self.0.name);
                     return Err(VmError::type_error(text));
                 };
-                VirtualMachine::from_inner(inner).invoke_index(*index, args)
+                VirtualMachine::from_inner(inner).invoke_bound(*index, args, self.0.bound.len())
             }
         }
     }
@@ -322,7 +349,7 @@ impl FuncValue {
 
 impl Drop for FuncInner {
     fn drop(&mut self) {
-        if self.bound.is_empty() {
+        if !self.bound.iter().any(|value| matches!(value, Value::Tuple(_) | Value::Func(_))) {
             return;
         }
         // A tuple's drop does not recurse, and neither must that of captured values.

@@ -5,14 +5,18 @@ use std::time::Instant;
 
 use crate::vm_codegen::{CodegenInputs, codegen, default_kernel_info};
 use pliant_codegen::CodegenOptions;
+use pliant_diag::suggest::did_you_mean;
+use pliant_exec::EXEC_MODE;
 use pliant_ir::{IRModule, print};
-use pliant_pass::{DumpIr, Instrument, ModulePass, PassContext, Timing, TimingEntry, Verify};
+use pliant_pass::{
+    DumpIr, Instrument, ModulePass, PassContext, Sequential, Timing, TimingEntry, Verify,
+};
 
 use crate::compiled::CompiledModule;
 use crate::error::Error;
 use crate::inspect::verify;
 use crate::kernels;
-use crate::options::CompileOptions;
+use crate::options::{CompileOptions, ExecMode, Pipeline};
 use crate::signature::signatures;
 use crate::stats::CompileStats;
 
@@ -26,6 +30,7 @@ pub fn pass_context(options: &CompileOptions) -> PassContext {
     ctx.required.extend(options.required_passes.iter().cloned());
     ctx.config.extend(options.config.clone());
     ctx.instruments.extend(options.instruments.iter().cloned());
+    ctx.dump_dir = dump_dir(options);
     if options.verify.unwrap_or(cfg!(debug_assertions)) {
         ctx.instruments.push(Arc::new(Verify));
     }
@@ -38,6 +43,7 @@ pub fn pass_context(options: &CompileOptions) -> PassContext {
 /// The user's mistakes, all that can be found; what is not supported; bugs; a cancellation.
 pub fn compile(module: IRModule, options: &CompileOptions) -> Result<CompiledModule, Error> {
     let start = Instant::now();
+    check_settings(options)?;
     let mut ctx = pass_context(options);
     let timing = Arc::new(Timing::new());
     let dump = dump_instrument(options);
@@ -47,15 +53,7 @@ pub fn compile(module: IRModule, options: &CompileOptions) -> Result<CompiledMod
     // Whatever the module comes from, a broken one is the user's error and no pass sees it.
     verify(&module)?;
     let signatures = signatures(&module);
-    let name = options.pipeline.as_deref().unwrap_or("default");
-    let pipeline = pliant_opt::pipeline(name).ok_or_else(|| {
-        let known = pliant_opt::pipelines::NAMES.join(", ");
-        Error::option(
-            format!("there is no pipeline '{name}'"),
-            format!("the pipelines are {known}"),
-        )
-    })?;
-    let module = pipeline.apply(module, &ctx)?;
+    let module = run_pipeline(module, options.pipeline.as_ref(), &ctx)?;
 
     let phase = Phase::start("LowerLoops");
     let lowered = kernels::lower(&module, &ctx)?;
@@ -89,11 +87,18 @@ pub fn compile(module: IRModule, options: &CompileOptions) -> Result<CompiledMod
         kernels: kernels::encode(&module),
         metadata: vec![
             ("target".into(), options.target.name().into()),
+            (EXEC_MODE.into(), options.exec_mode.name().into()),
             ("signatures".into(), signature_text),
         ],
     };
     let executable = codegen(&module, inputs, &ctx)?;
     phases.push(phase.end());
+    let mut table = kernels::kernel_table(compiled);
+    if options.exec_mode == ExecMode::Compiled {
+        let phase = Phase::start("FunctionBodies");
+        kernels::add_bodies(&mut table, &executable, options.target, &machine_options)?;
+        phases.push(phase.end());
+    }
     if let Some(dump) = &dump {
         dump.write_as("Bytecode", "txt", &executable.as_text())?;
     }
@@ -102,9 +107,8 @@ pub fn compile(module: IRModule, options: &CompileOptions) -> Result<CompiledMod
         phases,
         total: start.elapsed(),
         functions: module.relax_funcs().count(),
-        kernels: compiled.len(),
+        kernels: table.len(),
     };
-    let table = kernels::kernel_table(compiled);
     Ok(CompiledModule::new(executable, table, Some(module), signatures, stats, options.threads))
 }
 
@@ -113,8 +117,54 @@ pub fn compile(module: IRModule, options: &CompileOptions) -> Result<CompiledMod
 /// # Errors
 /// As [`compile`].
 pub fn build(module: IRModule, options: &CompileOptions) -> Result<CompiledModule, Error> {
-    let pipeline = options.pipeline.clone().unwrap_or_else(|| "minimum".into());
+    let pipeline = options.pipeline.clone().unwrap_or_else(|| Pipeline::from("minimum"));
     compile(module, &CompileOptions { pipeline: Some(pipeline), ..options.clone() })
+}
+
+/// Runs the passes on the graph: those of the named pipeline, or the user's and then the minimum build.
+fn run_pipeline(
+    module: IRModule,
+    wanted: Option<&Pipeline>,
+    ctx: &PassContext,
+) -> Result<IRModule, Error> {
+    match wanted {
+        None => Ok(pipeline("default")?.apply(module, ctx)?),
+        Some(Pipeline::Named(name)) => Ok(pipeline(name)?.apply(module, ctx)?),
+        Some(Pipeline::Passes(passes)) => {
+            let module = passes.apply(module, ctx)?;
+            Ok(pipeline("minimum")?.apply(module, ctx)?)
+        }
+    }
+}
+
+/// The sequence of graph passes of that name.
+///
+/// # Errors
+/// A user error for a name that is no pipeline.
+pub fn pipeline(name: &str) -> Result<Sequential, Error> {
+    pliant_opt::pipeline(name).ok_or_else(|| {
+        let known = pliant_opt::pipelines::NAMES;
+        let help = did_you_mean(name, known.iter().copied());
+        Error::option(
+            format!("there is no pipeline '{name}'"),
+            help.unwrap_or_else(|| format!("the pipelines are {}", known.join(", "))),
+        )
+    })
+}
+
+/// Refuses settings that nobody reads and values that make no sense.
+fn check_settings(options: &CompileOptions) -> Result<(), Error> {
+    for (name, value) in &options.config {
+        pliant_pass::config::check(name, value)
+            .map_err(|e| Error::option(e, "the settings are those of `pliant_pass::config`"))?;
+    }
+    if options.threads == Some(0) {
+        return Err(Error::option(
+            "0 threads can run nothing",
+            "leave the number of threads out to use all processors",
+        ));
+    }
+    Ok(())
 }
 
 fn dump_dir(options: &CompileOptions) -> Option<std::path::PathBuf> {

@@ -87,6 +87,7 @@ impl CompiledModule {
     /// # Errors
     /// As [`vm`](Self::vm).
     pub fn vm_with(&self, options: VmOptions) -> Result<VirtualMachine, Error> {
+        crate::library::register_library();
         let (executable, kernels) = (self.0.executable.clone(), self.0.kernels.clone());
         Ok(VirtualMachine::with_options(executable, kernels, options)?)
     }
@@ -144,7 +145,13 @@ impl CompiledModule {
             .get("signatures")
             .and_then(|text| serde_json::from_str(text).ok())
             .unwrap_or_default();
-        let table = kernels::kernel_table(compiled);
+        let mut table = kernels::kernel_table(compiled);
+        kernels::add_bodies(
+            &mut table,
+            &executable,
+            Target::Cranelift,
+            &CodegenOptions::default(),
+        )?;
         Ok(CompiledModule::new(executable, table, None, signatures, stats, None))
     }
 }

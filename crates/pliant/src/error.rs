@@ -1,6 +1,8 @@
 //! [`Error`]: everything that compiling, loading and running can fail with, by kind.
 
 use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
 
 use pliant_codegen::CodegenError;
 use pliant_diag::codes::{PL0002, PL0501, PL0502};
@@ -31,6 +33,15 @@ pub enum ErrorKind {
 pub enum Error {
     /// The program could not be compiled: the user's mistake, a missing feature or a bug.
     Compile(pliant_diag::Error),
+    /// A pass or an instrument of the user's own failed.
+    Pass {
+        /// Which, as `pass 'Name'`.
+        origin: String,
+        /// What it failed with.
+        source: Arc<dyn std::error::Error + Send + Sync>,
+        /// The file that holds the module as the pass received it.
+        dump: Option<PathBuf>,
+    },
     /// The compilation was interrupted.
     Interrupted,
     /// An executable could not be saved or loaded.
@@ -43,7 +54,7 @@ impl Error {
     /// Whose fault it is.
     pub fn kind(&self) -> ErrorKind {
         match self {
-            Error::Compile(pliant_diag::Error::User(_)) => ErrorKind::User,
+            Error::Compile(pliant_diag::Error::User(_)) | Error::Pass { .. } => ErrorKind::User,
             Error::Compile(pliant_diag::Error::Unsupported(_)) => ErrorKind::Unsupported,
             Error::Compile(pliant_diag::Error::Internal { .. }) => ErrorKind::Internal,
             Error::Interrupted | Error::Runtime(VmError::Interrupted) => ErrorKind::Interrupted,
@@ -85,6 +96,15 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Error::Compile(error) => error.fmt(f),
+            Error::Pass { origin, source, dump } => {
+                write!(f, "{origin} failed: {source}")?;
+                match dump {
+                    Some(path) => {
+                        write!(f, " (the module as it received it is in {})", path.display())
+                    }
+                    None => Ok(()),
+                }
+            }
             Error::Interrupted => f.write_str("the compilation was interrupted"),
             Error::Executable(error) => error.fmt(f),
             Error::Runtime(error) => error.fmt(f),
@@ -96,6 +116,7 @@ impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Error::Compile(error) => Some(error),
+            Error::Pass { source, .. } => Some(&**source),
             Error::Interrupted => None,
             Error::Executable(error) => Some(error),
             Error::Runtime(error) => Some(error),
@@ -125,6 +146,9 @@ impl From<PassError> for Error {
     fn from(error: PassError) -> Self {
         Error::Compile(match error {
             PassError::Cancelled => return Error::Interrupted,
+            PassError::Foreign { origin, source, dump } => {
+                return Error::Pass { origin, source, dump };
+            }
             PassError::User(list) => pliant_diag::Error::User(
                 list.into_iter()
                     .map(|problem| {

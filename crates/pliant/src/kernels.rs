@@ -19,7 +19,7 @@ use rayon::prelude::*;
 
 use crate::error::Error;
 use crate::inspect::verify;
-use crate::options::Target;
+use crate::options::{ExecMode, Target};
 
 /// The code generator of a target.
 pub(crate) fn backend(target: Target) -> Box<dyn Backend> {
@@ -94,6 +94,28 @@ pub(crate) fn kernel_table(kernels: CompiledKernels) -> KernelTable {
     }
     table.keep_alive(Arc::new(kernels));
     table
+}
+
+/// Adds the native bodies of a program's bytecode functions where it is executed in that mode.
+///
+/// # Errors
+/// A defect of the code generator, or a machine that cannot run generated code.
+pub(crate) fn add_bodies(
+    table: &mut KernelTable,
+    executable: &Executable,
+    target: Target,
+    options: &CodegenOptions,
+) -> Result<(), Error> {
+    if executable.exec_mode() != ExecMode::Compiled.name() {
+        return Ok(());
+    }
+    let bodies = backend(target).compile_bodies(executable, options)?;
+    for (function, pieces) in executable.vm_functions().zip(bodies.iter()) {
+        // SAFETY: the code generator made the pieces from this function, and the table keeps their memory alive.
+        unsafe { table.insert_body(&*function.name, pieces.clone()) };
+    }
+    table.keep_alive(Arc::new(bodies));
+    Ok(())
 }
 
 /// The kernels section: the loop functions as script, as they were before they were lowered, so that each machine

@@ -6,6 +6,9 @@
 //! - [`Model`] is the short face: `Model::compile(module, &options)?.run("main", &args)`.
 //! - [`Error`] says whose fault a failure is.
 //!
+//! Programs call functions of the host by name: packed functions ([`register_func`]) from graph functions and, as
+//! `T.call_packed`, from loop functions; functions of numbers ([`register_symbol`]) as `T.call_extern`.
+//!
 //! This is the crate to depend on; the others are its parts and may change at any time.
 
 mod compile;
@@ -13,6 +16,7 @@ mod compiled;
 mod error;
 mod inspect;
 mod kernels;
+mod library;
 mod model;
 mod options;
 mod script;
@@ -21,19 +25,24 @@ mod stats;
 mod transform;
 pub mod vm_codegen;
 
-pub use compile::{build, compile, pass_context};
+pub use compile::{build, compile, pass_context, pipeline};
 pub use compiled::CompiledModule;
 pub use error::{Error, ErrorKind};
 pub use inspect::{print, stage_text, verify};
+pub use library::{call_library, register_library};
 pub use model::Model;
-pub use options::{CompileOptions, ExecMode, Target};
+pub use options::{CompileOptions, ExecMode, Pipeline, Target};
 pub use pliant_diag::{Diagnostic, SourceMap};
 pub use pliant_exec::Executable;
-pub use pliant_ir::{DType, IRModule};
-pub use pliant_pass::{CancelToken, DumpIr, Instrument, PassContext, PrintIr, Timing, TimingEntry};
+pub use pliant_ir::{AttrValue, BaseFunc, DType, IRModule, relax, tir};
+pub use pliant_kernels::{ExternTy as SymbolTy, SymbolError, register_symbol};
+pub use pliant_pass::{
+    CancelToken, DumpIr, FunctionPass, Instrument, ModulePass, PassContext, PassError, PassInfo,
+    PrintIr, Sequential, Timing, TimingEntry, Verify,
+};
 pub use pliant_tensor::Tensor;
-pub use pliant_vm::{Value, VirtualMachine, VmError};
+pub use pliant_vm::{PackedFunc, Value, VirtualMachine, VmError, VmOptions, register_func};
 pub use script::{Script, parse, parse_file};
 pub use signature::{Dim, Signature, ValueInfo, signatures};
 pub use stats::{CompileStats, ModelStats};
-pub use transform::{PassEntry, PassLevel, find_pass, pass_list, transform};
+pub use transform::{PassEntry, PassLevel, find_pass, pass_list, register_pass, transform};

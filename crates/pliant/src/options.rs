@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 use pliant_ir::AttrValue;
-use pliant_pass::{CancelToken, Instrument};
+use pliant_pass::{CancelToken, Instrument, ModulePass, Sequential};
 
 use crate::error::Error;
 
@@ -53,25 +53,66 @@ pub enum ExecMode {
     /// As bytecode of the virtual machine.
     #[default]
     Bytecode,
+    /// As native code: the same instructions, with native control flow.
+    Compiled,
 }
 
 impl ExecMode {
-    /// The mode of that name, and a note if it stands in for another.
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            ExecMode::Bytecode => "bytecode",
+            ExecMode::Compiled => "compiled",
+        }
+    }
+
+    /// The mode of that name.
     ///
     /// # Errors
     /// A user error for a name that is no mode.
-    pub fn parse(name: &str) -> Result<(ExecMode, Option<String>), Error> {
+    pub fn parse(name: &str) -> Result<ExecMode, Error> {
         match name {
-            "" | "bytecode" => Ok((ExecMode::Bytecode, None)),
-            "compiled" => Ok((
-                ExecMode::Bytecode,
-                Some("exec_mode 'compiled' is executed as bytecode; kernels are machine code in both".into()),
-            )),
+            "" | "bytecode" => Ok(ExecMode::Bytecode),
+            "compiled" => Ok(ExecMode::Compiled),
             _ => Err(Error::option(
                 format!("there is no exec_mode '{name}'"),
                 "use \"bytecode\" or \"compiled\"",
             )),
         }
+    }
+}
+
+/// The passes on the graph.
+#[derive(Clone)]
+pub enum Pipeline {
+    /// A sequence by its name (see [`pliant_opt::pipelines`]).
+    Named(String),
+    /// Passes of one's own. The minimum build follows them, which leaves alone what is lowered already: put
+    /// [`pipeline`](crate::pipeline)`("default")` among them for the optimisations that a build makes by itself.
+    Passes(Arc<dyn ModulePass>),
+}
+
+impl From<&str> for Pipeline {
+    fn from(name: &str) -> Self {
+        Pipeline::Named(name.into())
+    }
+}
+
+impl From<String> for Pipeline {
+    fn from(name: String) -> Self {
+        Pipeline::Named(name)
+    }
+}
+
+impl From<Sequential> for Pipeline {
+    fn from(passes: Sequential) -> Self {
+        Pipeline::Passes(Arc::new(passes))
+    }
+}
+
+impl From<Box<dyn ModulePass>> for Pipeline {
+    fn from(pass: Box<dyn ModulePass>) -> Self {
+        Pipeline::Passes(pass.into())
     }
 }
 
@@ -82,8 +123,8 @@ pub struct CompileOptions {
     pub target: Target,
     /// How graph functions are executed.
     pub exec_mode: ExecMode,
-    /// The passes on the graph: a pipeline's name (see [`pliant_opt::pipelines`]), or `None` for `default`.
-    pub pipeline: Option<String>,
+    /// The passes on the graph; `None` for the pipeline `default`.
+    pub pipeline: Option<Pipeline>,
     /// Threads that compile, and that run parallel loops of machines made from the result; all by default.
     pub threads: Option<usize>,
     /// The optimisation level; 2 by default.
@@ -113,10 +154,10 @@ impl CompileOptions {
         target: &str,
         exec_mode: &str,
     ) -> Result<(CompileOptions, Vec<String>), Error> {
-        let (target, first) = Target::parse(target)?;
-        let (exec_mode, second) = ExecMode::parse(exec_mode)?;
+        let (target, note) = Target::parse(target)?;
+        let exec_mode = ExecMode::parse(exec_mode)?;
         let options = CompileOptions { target, exec_mode, ..CompileOptions::default() };
-        Ok((options, first.into_iter().chain(second).collect()))
+        Ok((options, note.into_iter().collect()))
     }
 }
 
@@ -128,7 +169,8 @@ mod tests {
     fn names_are_understood_or_refused_with_advice() {
         let (options, notes) = CompileOptions::from_names("llvm -mcpu=native", "compiled").unwrap();
         assert_eq!(options.target, Target::Cranelift);
-        assert_eq!(notes.len(), 2);
+        assert_eq!(options.exec_mode, ExecMode::Compiled);
+        assert_eq!(notes.len(), 1);
         assert!(CompileOptions::from_names("cranelift", "bytecode").unwrap().1.is_empty());
         let error = Target::parse("cuda").unwrap_err().to_string();
         assert!(

@@ -20,11 +20,7 @@ pub struct CompileStats {
 impl CompileStats {
     /// The phases as an indented table, the total last.
     pub fn render(&self) -> String {
-        let mut out = String::new();
-        for e in &self.phases {
-            let ms = e.duration.as_secs_f64() * 1e3;
-            out.push_str(&format!("{ms:>10.3} ms  {}{}\n", "  ".repeat(e.depth), e.name));
-        }
+        let mut out = pliant_pass::timing::render(&self.phases);
         out.push_str(&format!("{:>10.3} ms  total\n", self.total.as_secs_f64() * 1e3));
         out
     }

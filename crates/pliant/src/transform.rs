@@ -1,7 +1,8 @@
-//! Running single passes of either level by name, and listing them.
+//! Running single passes of either level by name, listing them, and adding one's own.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use pliant_diag::suggest::closest;
 use pliant_ir::{BaseFunc, IRModule};
 use pliant_pass::{ModulePass, PassContext, PassError};
 use rayon::prelude::*;
@@ -17,6 +18,8 @@ pub enum PassLevel {
     Loop,
     /// A sequence of passes.
     Pipeline,
+    /// Whatever it likes: it was registered by the program that uses this library.
+    User,
 }
 
 /// A pass, as it can be named.
@@ -42,7 +45,90 @@ pub fn pass_list() -> Vec<PassEntry> {
         doc: "A sequence of graph passes",
         level: PassLevel::Pipeline,
     });
-    graph.chain(loops).chain(pipelines).collect()
+    let user: Vec<PassEntry> = user_passes().iter().map(|p| p.entry).collect();
+    graph.chain(loops).chain(pipelines).chain(user).collect()
+}
+
+/// A pass that the user registered.
+struct UserPass {
+    entry: PassEntry,
+    make: Arc<dyn Fn() -> Box<dyn ModulePass> + Send + Sync>,
+}
+
+static USER_PASSES: Mutex<Vec<UserPass>> = Mutex::new(Vec::new());
+
+fn user_passes() -> MutexGuard<'static, Vec<UserPass>> {
+    USER_PASSES.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Registers a pass of one's own: [`find_pass`] and [`transform`] know it by its name from then on, and [`pass_list`]
+/// tells of it.
+///
+/// ```
+/// use pliant::{AttrValue, FunctionPass, PassContext, PassError, relax};
+///
+/// /// Marks every graph function.
+/// struct Mark;
+///
+/// impl FunctionPass for Mark {
+///     fn name(&self) -> &str {
+///         "Mark"
+///     }
+///
+///     fn run_on(&self, _: &str, f: &mut relax::Function, _: &PassContext) -> Result<(), PassError> {
+///         f.attrs.insert("mark".into(), AttrValue::Bool(true));
+///         Ok(())
+///     }
+/// }
+///
+/// let script = "
+/// @R.function
+/// def main(x: R.Tensor((\"n\",), \"float32\")) -> R.Tensor((\"n\",), \"float32\"):
+///     y = R.add(x, x)
+///     return y
+/// ";
+/// pliant::register_pass("Mark", "Mark every graph function", || Box::new(Mark))?;
+/// let module = pliant::parse("example.py", script).map_err(|(error, _)| error)?.module;
+///
+/// // By name, among other passes:
+/// let context = pliant::pass_context(&Default::default());
+/// let marked = pliant::transform(module.clone(), &["Mark", "LegalizeOps"], &context)?;
+/// assert!(marked.get("main").unwrap().attrs().contains_key("mark"));
+///
+/// // As a part of a compilation:
+/// let passes = vec![pliant::find_pass("Mark")?, Box::new(pliant::pipeline("default")?)];
+/// let options = pliant::CompileOptions {
+///     pipeline: Some(pliant::Sequential::new("mine", passes).into()),
+///     ..Default::default()
+/// };
+/// let compiled = pliant::compile(module, &options)?;
+/// assert!(compiled.module().unwrap().get("main").unwrap().attrs().contains_key("mark"));
+/// # Ok::<(), pliant::Error>(())
+/// ```
+///
+/// # Errors
+/// A user error for a name that a pass or pipeline has.
+pub fn register_pass(
+    name: &'static str,
+    doc: &'static str,
+    make: impl Fn() -> Box<dyn ModulePass> + Send + Sync + 'static,
+) -> Result<(), Error> {
+    if pass_list().iter().any(|known| known.name.eq_ignore_ascii_case(name)) {
+        return Err(Error::option(
+            format!("there is a pass '{name}' already"),
+            "register it under another name",
+        ));
+    }
+    let entry = PassEntry { name, doc, level: PassLevel::User };
+    user_passes().push(UserPass { entry, make: Arc::new(make) });
+    Ok(())
+}
+
+fn find_user_pass(name: &str) -> Option<Box<dyn ModulePass>> {
+    let list = user_passes();
+    let make = list.iter().find(|p| p.entry.name.eq_ignore_ascii_case(name))?.make.clone();
+    drop(list);
+    Some(make())
 }
 
 /// The pass or pipeline of that name.
@@ -59,8 +145,14 @@ pub fn find_pass(name: &str) -> Result<Box<dyn ModulePass>, Error> {
     if let Some(pipeline) = pliant_opt::pipeline(name) {
         return Ok(Box::new(pipeline));
     }
-    let near: Vec<&str> =
-        pass_list().iter().map(|p| p.name).filter(|known| shares_a_word(known, name)).collect();
+    if let Some(pass) = find_user_pass(name) {
+        return Ok(pass);
+    }
+    let known = pass_list();
+    let near: Vec<&str> = match closest(name, known.iter().map(|p| p.name)) {
+        Some(one) => vec![one],
+        None => known.iter().map(|p| p.name).filter(|n| shares_a_word(n, name)).take(4).collect(),
+    };
     let help = match near[..] {
         [] => "`pliant opt --list` shows all passes".to_string(),
         _ => format!("did you mean {}?", near.join(" or ")),

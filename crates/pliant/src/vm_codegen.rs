@@ -6,6 +6,9 @@
 //! `KillAfterLastUse` clears those that
 //! hold tensors.
 
+mod tail;
+mod while_loop;
+
 use std::sync::Arc;
 
 use pliant_exec::{
@@ -162,16 +165,7 @@ impl FunctionGen<'_> {
             let reg = self.fresh();
             self.places.insert(param, Operand::Reg(reg));
         }
-        let result = self.sequence(func.body())?;
-        let reg = match result {
-            Operand::Reg(reg) => reg,
-            Operand::Arg(arg) => {
-                let reg = self.fresh();
-                self.exec.emit_call("vm.builtin.copy", &[arg], reg);
-                reg
-            }
-        };
-        self.exec.emit_ret(reg);
+        self.returned(func.body())?;
         self.exec.end_function();
         Ok(())
     }
@@ -187,24 +181,32 @@ impl FunctionGen<'_> {
     fn sequence(&mut self, seq: Seq) -> Result<Operand, PassError> {
         let func = self.func;
         let mut expiring: FxHashMap<usize, Vec<Reg>> = FxHashMap::default();
-        let mut index = 0;
-        for &block in &func.seq(seq).blocks {
-            for binding in &func.block(block).bindings {
-                let dst = self.binding(binding)?;
-                if let Some(reg) = dst {
-                    let last = self.live.last_read(binding.var).unwrap_or(index);
-                    expiring.entry(last).or_default().push(reg);
-                }
-                self.free.extend(expiring.remove(&index).into_iter().flatten());
-                index += 1;
-            }
-        }
+        let blocks = func.seq(seq).blocks.iter();
+        let bindings: Vec<Binding> =
+            blocks.flat_map(|&b| func.block(b).bindings.iter().copied()).collect();
+        self.bindings(&bindings, &mut expiring)?;
         let mut temps = Vec::new();
         let result = self.operand(func.seq(seq).result, &mut temps)?;
         // The result is read right after this, before anything else is written.
         self.free.extend(temps);
         self.free.extend(expiring.remove(&AT_RESULT).into_iter().flatten());
         Ok(result)
+    }
+
+    /// Emits the first bindings of a sequence; registers that expire later are in `expiring` afterwards.
+    fn bindings(
+        &mut self,
+        bindings: &[Binding],
+        expiring: &mut FxHashMap<usize, Vec<Reg>>,
+    ) -> Result<(), PassError> {
+        for (index, binding) in bindings.iter().enumerate() {
+            if let Some(reg) = self.binding(binding)? {
+                let last = self.live.last_read(binding.var).unwrap_or(index);
+                expiring.entry(last).or_default().push(reg);
+            }
+            self.free.extend(expiring.remove(&index).into_iter().flatten());
+        }
+        Ok(())
     }
 
     /// Emits one binding; returns the register that the variable owns, none for other names of a value.
@@ -219,6 +221,11 @@ impl FunctionGen<'_> {
         }
         if let ExprData::If { cond, then_seq, else_seq } = func.expr(binding.value) {
             let reg = self.branch(*cond, *then_seq, *else_seq)?;
+            self.places.insert(binding.var, Operand::Reg(reg));
+            return Ok(Some(reg));
+        }
+        if let Some(operands) = while_loop::operands(func, binding.value) {
+            let reg = self.while_loop(binding.var, &operands)?;
             self.places.insert(binding.var, Operand::Reg(reg));
             return Ok(Some(reg));
         }
@@ -252,12 +259,8 @@ impl FunctionGen<'_> {
     }
 
     fn branch(&mut self, cond: Expr, then_seq: Seq, else_seq: Seq) -> Result<Reg, PassError> {
-        let mut temps = Vec::new();
-        let cond = self.operand(cond, &mut temps)?;
-        let cond = self.in_register(cond, &mut temps);
         let dst = self.fresh();
-        let jump_else = self.exec.emit_if(cond, 1);
-        self.free.extend(temps);
+        let jump_else = self.jump_unless(cond)?;
         self.copy_result(then_seq, dst)?;
         let jump_end = self.exec.emit_goto(1);
         let here = self.exec.here();
@@ -266,6 +269,16 @@ impl FunctionGen<'_> {
         let here = self.exec.here();
         self.exec.patch(jump_end, here);
         Ok(dst)
+    }
+
+    /// Emits a jump, to be patched, that is taken where the condition does not hold.
+    fn jump_unless(&mut self, cond: Expr) -> Result<usize, PassError> {
+        let mut temps = Vec::new();
+        let cond = self.operand(cond, &mut temps)?;
+        let cond = self.in_register(cond, &mut temps);
+        let jump = self.exec.emit_if(cond, 1);
+        self.free.extend(temps);
+        Ok(jump)
     }
 
     fn copy_result(&mut self, seq: Seq, dst: Reg) -> Result<(), PassError> {
@@ -294,7 +307,7 @@ impl FunctionGen<'_> {
             }
             ExprData::Func(_) => Err(PassError::unsupported(
                 "a local function",
-                "lift local functions to the module first",
+                "LambdaLift makes local functions functions of the module",
             )),
             ExprData::If { .. } => Err(PassError::internal("an If that is no binding of its own")),
             _ => {
@@ -445,13 +458,16 @@ impl FunctionGen<'_> {
     fn in_register(&mut self, operand: Operand, temps: &mut Vec<Reg>) -> Reg {
         match operand {
             Operand::Reg(reg) => reg,
-            Operand::Arg(arg) => {
-                let reg = self.fresh();
-                self.exec.emit_call("vm.builtin.copy", &[arg], reg);
-                temps.push(reg);
-                reg
-            }
+            Operand::Arg(arg) => self.copied(arg, temps),
         }
+    }
+
+    /// A known operand in a register of its own.
+    fn copied(&mut self, arg: Arg, temps: &mut Vec<Reg>) -> Reg {
+        let reg = self.fresh();
+        self.exec.emit_call("vm.builtin.copy", &[arg], reg);
+        temps.push(reg);
+        reg
     }
 }
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         BindingBlock,
         Call,
         Constant,
+        DataflowBlock,
         DataflowVar,
         DataTypeImm,
         Expr,
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
         Function,
         GlobalVar,
         If,
-        LocalFunction,
+        MatchCast,
         ObjectStructInfo,
         PrimStructInfo,
         PrimValue,
@@ -37,9 +38,14 @@ if TYPE_CHECKING:
         TupleGetItem,
         TupleStructInfo,
         Var,
+        VarBinding,
     )
-    from pliant.relax import op, transform, vm
-    from pliant.relax.vm import ExecBuilder, Executable, VirtualMachine, build
+    from pliant.relax import analysis, backend, dpl, expr_functor, ir, op, pipeline, transform, utils, vm
+    from pliant.relax.binding_rewrite import DataflowBlockRewrite
+    from pliant.relax.expr_functor import ExprFunctor, PyExprMutator, PyExprVisitor
+    from pliant.relax.backend import register_codegen
+    from pliant.relax.pipeline import get_pipeline, register_pipeline
+    from pliant.relax.vm import ExecBuilder, Executable, VirtualMachine, VMInstrumentReturnKind, build
 
 _relax = _core.relax
 _CLASSES = [
@@ -48,6 +54,7 @@ _CLASSES = [
     "Call",
     "Constant",
     "DataTypeImm",
+    "DataflowBlock",
     "DataflowVar",
     "Expr",
     "ExternFunc",
@@ -55,7 +62,7 @@ _CLASSES = [
     "Function",
     "GlobalVar",
     "If",
-    "LocalFunction",
+    "MatchCast",
     "ObjectStructInfo",
     "PrimStructInfo",
     "PrimValue",
@@ -69,6 +76,7 @@ _CLASSES = [
     "TupleGetItem",
     "TupleStructInfo",
     "Var",
+    "VarBinding",
 ]
 globals().update({name: getattr(_relax, name) for name in _CLASSES})
 
@@ -82,30 +90,69 @@ _ALIASES = {
 }
 globals().update({alias: getattr(_relax, name) for alias, name in _ALIASES.items()})
 
-_SUBMODULES = {"block_builder", "op", "transform", "vm"}
+_SUBMODULES = {
+    "analysis",
+    "backend",
+    "binding_rewrite",
+    "block_builder",
+    "dpl",
+    "expr",
+    "expr_functor",
+    "ir",
+    "op",
+    "pipeline",
+    "struct_info",
+    "transform",
+    "utils",
+    "vm",
+    "vm_build",
+}
 _LAZY = {
+    "DataflowBlockRewrite": "pliant.relax.binding_rewrite",
+    "ExprFunctor": "pliant.relax.expr_functor",
+    "PyExprMutator": "pliant.relax.expr_functor",
+    "PyExprVisitor": "pliant.relax.expr_functor",
     "ExecBuilder": "pliant.relax.vm",
+    "VMInstrumentReturnKind": "pliant.relax.vm",
     "Executable": "pliant.relax.vm",
     "VirtualMachine": "pliant.relax.vm",
     "build": "pliant.relax.vm",
+    "get_pipeline": "pliant.relax.pipeline",
+    "register_codegen": "pliant.relax.backend",
+    "register_pipeline": "pliant.relax.pipeline",
 }
 
 __all__ = [
     *_CLASSES,
     *_ALIASES,
     "BlockBuilder",
+    "DataflowBlockRewrite",
     "ExecBuilder",
     "Executable",
+    "ExprFunctor",
+    "PyExprMutator",
+    "PyExprVisitor",
+    "VMInstrumentReturnKind",
     "VirtualMachine",
+    "analysis",
+    "backend",
     "build",
     "call_dps_packed",
     "call_pure_packed",
     "call_tir",
     "const",
+    "dpl",
+    "expr_functor",
     "extern",
+    "get_pipeline",
+    "ir",
     "op",
+    "pipeline",
+    "register_codegen",
+    "register_pipeline",
     "te_tensor",
     "transform",
+    "utils",
     "vm",
 ]
 

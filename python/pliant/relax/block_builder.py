@@ -55,7 +55,7 @@ class DataflowScope:
         self._builder._end_dataflow()
 
 
-class BlockBuilder(_relax.BlockBuilder):
+class BlockBuilder(_relax.BlockRewriter):
     """Makes the functions of a module binding by binding, in A-normal form, inferring types as it goes.
 
     >>> bb = BlockBuilder()

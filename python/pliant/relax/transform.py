@@ -1,29 +1,97 @@
-"""The passes on the graph, by name: ``relax.transform.LegalizeOps()(mod)``."""
+"""The passes on the graph, by name: ``relax.transform.LegalizeOps()(mod)``; and what makes passes of your own."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from pliant import _core, transform
 from pliant._core import IRModule
-from pliant.transform import Pass, PassContext, Sequential, function_pass, module_pass
-from pliant.transform import PassInfo as _PassInfo
+from pliant.relax.pipeline import get_pipeline
+from pliant.transform import FunctionPass, ModulePass, Pass, PassContext, Sequential, function_pass, module_pass
+from pliant.transform._pass import Kind
 
-__all__ = ["Pass", "PassContext", "Sequential", "function_pass", "get_pipeline", "module_pass"]
+__all__ = [
+    "DataflowBlockPass",
+    "FunctionPass",
+    "LegalizeOps",
+    "Pass",
+    "PassContext",
+    "Sequential",
+    "dataflowblock_pass",
+    "function_pass",
+    "get_pipeline",
+    "module_pass",
+]
 
 
-class _Pipeline(Pass):
-    def __init__(self, name: str) -> None:
-        self._name = name
-        self.info = _PassInfo(name)
-
-    def transform_module(self, mod: IRModule, ctx: PassContext) -> IRModule:
-        return _core.run_pipeline(self._name, mod, ctx.settings())
+class DataflowBlockPass(ModulePass):
+    """A pass over each dataflow block, made by :func:`dataflowblock_pass`."""
 
 
-def get_pipeline(name: str = "zero") -> Pass:
-    """The pipeline of that name: ``zero`` (graph level only), ``minimum`` (lowering only), ``default`` (both)."""
-    return _Pipeline(name)
+def _over_blocks(transform: Callable[..., Any], name: str, mod: IRModule, ctx: PassContext) -> IRModule:
+    from pliant.relax.expr_functor import PyExprMutator, mutator
+
+    @mutator
+    class Blocks(PyExprMutator):
+        def visit_dataflow_block_(self, block: Any) -> Any:
+            made = transform(block, mod, ctx)
+            if not isinstance(made, _core.relax.DataflowBlock):
+                raise TypeError(f"pass '{name}' returned {type(made).__name__} for a block, not a relax.DataflowBlock")
+            return made
+
+    result = mod.clone()
+    for var, func in mod.functions_items():
+        if isinstance(func, _core.relax.Function):
+            made = Blocks(mod).visit_expr(func)
+            if made is not func:
+                result.update_func(var, made)
+    return result
+
+
+_BLOCK = Kind("dataflowblock_pass", "transform_dataflowblock", ("block", "mod", "ctx"), DataflowBlockPass, _over_blocks)
+
+
+def dataflowblock_pass(
+    pass_func: Any = None,
+    opt_level: int | None = None,
+    name: str | None = None,
+    required: Sequence[Any] | None = None,
+    traceable: bool = False,
+) -> Any:
+    """Makes a pass of a function ``(block, mod, ctx) -> block`` over dataflow blocks, or of a class with
+    ``transform_dataflowblock(self, block, mod, ctx)``. The variables that leave the block stay what they are."""
+    return _BLOCK.decorate(pass_func, opt_level, name, required, traceable)
+
+
+def LegalizeOps(
+    customize_legalize_map: Mapping[str, Callable[..., Any]] | None = None,
+    skip_ops: Sequence[str] | None = None,
+    enable_warning: bool = False,
+) -> Pass:
+    """Makes the pass that turns operators into calls of loop functions.
+
+    ``customize_legalize_map`` says by operator name how calls of it are legalised instead: ``f(bb, call)`` returns the
+    expression that takes the call's place, made with ``bb.call_te``, ``bb.emit_te`` or operators, which are legalised
+    in turn. A call that ``f`` returns as it is stays for the library. Operators of ``skip_ops`` are left alone.
+
+    Raises ``ValueError`` for names that are no operators.
+    """
+    library: Pass = transform.LegalizeOps(skip_ops=list(skip_ops or ()), enable_warning=enable_warning)
+    if not customize_legalize_map:
+        return library
+    from pliant.ir import Op
+    from pliant.relax._legalize_map import legalize_by_map
+
+    for name in customize_legalize_map:
+        Op.get(name)
+    rules = dict(customize_legalize_map)
+
+    @module_pass(opt_level=0, name="LegalizeOps")
+    def legalize(mod: IRModule, ctx: PassContext) -> IRModule:
+        return library(legalize_by_map(mod, rules, set(skip_ops or ())))
+
+    return legalize
 
 
 def __getattr__(name: str) -> Any:
@@ -31,4 +99,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return dir(transform)
+    return sorted({*globals(), *dir(transform)})

@@ -9,14 +9,15 @@ from statistics import fmean, median, pstdev
 from typing import TYPE_CHECKING, Any
 
 from pliant import _core
-from pliant._core import Executable, Operand, VMFunction
-from pliant._model import as_module
+from pliant._core import Executable, Model, Operand, VMFunction
+from pliant._model import compile_module
 from pliant.error import UnsupportedError
-from pliant.target import Target
 
 if TYPE_CHECKING:
     from pliant._core import Device, IRModule
     from pliant._core.relax import Function
+    from pliant.target import Target
+    from pliant.transform import Pass
 
 __all__ = [
     "BenchmarkResult",
@@ -33,26 +34,24 @@ def build(
     mod: IRModule | Function,
     target: str | Target | None = None,
     params: dict[str, Any] | None = None,
-    relax_pipeline: str | None = "default",
+    relax_pipeline: str | Pass | Callable[[IRModule], IRModule] | None = "default",
     tir_pipeline: str | None = "default",
     exec_mode: str = "bytecode",
     **options: Any,
 ) -> Executable:
     """Builds a module, at whatever stage it is, into an executable.
 
-    ``relax_pipeline`` names the passes on the graph (``"default"``, ``"zero"``, ``"minimum"``); a callable is applied
-    to the module first. ``exec_mode="compiled"`` is accepted and runs as bytecode.
+    ``relax_pipeline`` is the passes on the graph: a name (``"default"``, ``"zero"``, ``"minimum"``, or one registered
+    with ``relax.register_pipeline``), a pass or a list of passes. After passes of your own come the lowering ones, which
+    leave alone what is lowered already. The present ``PassContext`` and its instruments watch over all of them.
     """
     if params:
         raise UnsupportedError("params: pass them as constants of the module")
-    module = as_module(mod)
-    if callable(relax_pipeline):
-        module = relax_pipeline(module)
-        relax_pipeline = "minimum"
-    options["target"] = Target(target or "cranelift").backend
+    if tir_pipeline not in (None, "default"):
+        raise UnsupportedError("tir_pipeline: loop functions are lowered by one pipeline, \"default\"")
+    options["pipeline"] = "minimum" if relax_pipeline is None else relax_pipeline
     options["exec_mode"] = exec_mode
-    options["pipeline"] = relax_pipeline
-    return _core.compile_module(module, relax_pipeline is None, options)
+    return compile_module(mod, target, options)
 
 
 @dataclass(frozen=True)
@@ -92,12 +91,14 @@ class VirtualMachine(_core.VirtualMachine):
 
     def __new__(
         cls,
-        rt_mod: Executable,
+        rt_mod: Executable | Model,
         device: Device | Sequence[Device] | None = None,
         memory_cfg: Any = None,
         profile: bool = False,
         functions: Sequence[tuple[str, Callable[..., Any]]] | None = None,
     ) -> VirtualMachine:
+        if isinstance(rt_mod, Model):
+            rt_mod = rt_mod.executable
         self = super().__new__(cls, rt_mod, device, memory_cfg, profile, list(functions) if functions else None)
         self._saved = {}
         return self

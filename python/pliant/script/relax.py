@@ -33,6 +33,19 @@ def function(
     return decorate if f is None else decorate(f)
 
 
+def rewriter(cls: type) -> Any:
+    """Makes a rewriter of a class with the functions ``pattern`` and ``replacement``."""
+    from pliant.relax.dpl.rewrite import PatternMatchingRewriter
+
+    frame = inspect.currentframe()
+    caller = frame.f_back if frame else None
+    if caller is None:
+        raise RuntimeError("the caller's frame is not available")
+    return PatternMatchingRewriter.from_module(parse(cls, caller))
+
+
+rewriter.__pliant_path__ = f"{_PATH}.rewriter"  # type: ignore[attr-defined]
+
 func = function
 function.__pliant_path__ = f"{_PATH}.function"  # type: ignore[attr-defined]
 

@@ -6,6 +6,9 @@ towards minus infinity, as on Python's ints), and the functions of this module b
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from pliant._core import (
     EQ,
     GE,
@@ -15,6 +18,7 @@ from pliant._core import (
     NE,
     Add,
     And,
+    Broadcast,
     Call,
     Cast,
     Div,
@@ -32,6 +36,7 @@ from pliant._core import (
     PrimExpr,
     PrimFunc,
     ProducerLoad,
+    Ramp,
     Range,
     Reduce,
     Select,
@@ -40,9 +45,32 @@ from pliant._core import (
     Sub,
     Var,
 )
-from pliant.tir import op
+from pliant.tir import op, stmt_functor
 from pliant.tir.op import *  # noqa: F403
 from pliant.tir.op import __all__ as _op_names
+from pliant.tir.stmt import (
+    Allocate,
+    AssertStmt,
+    Block,
+    BlockRealize,
+    Buffer,
+    BufferRegion,
+    BufferStore,
+    Evaluate,
+    For,
+    ForKind,
+    IfThenElse,
+    LetStmt,
+    SeqStmt,
+    Stmt,
+    While,
+    decl_buffer,
+)
+
+BufferLoad = ProducerLoad
+
+if TYPE_CHECKING:
+    from pliant.tir import transform
 
 __all__ = [
     "EQ",
@@ -52,15 +80,29 @@ __all__ = [
     "LT",
     "NE",
     "Add",
+    "Allocate",
     "And",
+    "AssertStmt",
+    "Block",
+    "BlockRealize",
+    "Broadcast",
+    "Buffer",
+    "BufferLoad",
+    "BufferRegion",
+    "BufferStore",
     "Call",
     "Cast",
     "Div",
+    "Evaluate",
     "FloatImm",
     "FloorDiv",
     "FloorMod",
+    "For",
+    "ForKind",
+    "IfThenElse",
     "IntImm",
     "IterVar",
+    "LetStmt",
     "Max",
     "Min",
     "Mod",
@@ -70,17 +112,30 @@ __all__ = [
     "PrimExpr",
     "PrimFunc",
     "ProducerLoad",
+    "Ramp",
     "Range",
     "Reduce",
     "Select",
+    "SeqStmt",
     "SizeVar",
+    "Stmt",
     "StringImm",
     "Sub",
     "Var",
+    "While",
+    "decl_buffer",
     "op",
+    "stmt_functor",
+    "transform",
     "var",
     *_op_names,
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "transform":
+        return import_module("pliant.tir.transform")
+    raise AttributeError(f"module 'pliant.tir' has no attribute {name!r}")
 
 
 def var(name: str, dtype: str = "int64") -> Var:

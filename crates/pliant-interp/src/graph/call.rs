@@ -108,6 +108,7 @@ impl Frame {
                 let func = Arc::new(self.callee(call.arg(0)?)?);
                 return Ok(Value::Func(Func::Bound(func, captured.into())));
             }
+            "relax.while_loop" => return self.while_loop(m, call),
             "relax.null_value" => return Ok(Value::None),
             "relax.builtin.alloc_tensor" => {
                 let args = self.values(call.args)?;
@@ -136,6 +137,36 @@ impl Frame {
         };
         let args = self.values(call.args)?;
         m.call_packed(name, &args)
+    }
+
+    /// `while_loop`: a turn is a call of the condition and one of the body.
+    fn while_loop(&self, m: &mut Machine<'_>, call: &Call<'_>) -> Result<Value> {
+        let (cond, body) = (self.callee(call.arg(0)?)?, self.callee(call.arg(1)?)?);
+        let mut state = self.values(call.args.get(2..).unwrap_or_default())?;
+        let mut turn: u64 = 0;
+        loop {
+            m.step(1)?;
+            let at = |e: InterpError| e.at(|| format!("turn {turn} of the loop in {}", self.name));
+            let go_on = m.call_func(&cond, &state).and_then(|c| builtins::condition(&c));
+            if !go_on.map_err(at)? {
+                break;
+            }
+            let next = m.call_func(&body, &state).map_err(at)?;
+            state = match next {
+                next if state.len() == 1 => vec![next],
+                Value::Tuple(items) if items.len() == state.len() => items.to_vec(),
+                other => {
+                    let (count, what) = (state.len(), other.describe());
+                    let text = format!("the body of a loop over {count} values returns {what}");
+                    return Err(at(InterpError::type_error(text)));
+                }
+            };
+            turn += 1;
+        }
+        Ok(match state.pop() {
+            Some(one) if state.is_empty() => one,
+            last => Value::tuple(state.into_iter().chain(last)),
+        })
     }
 
     /// `call_tir` and `call_dps_packed`: new outputs, then the call with inputs, outputs and sizes.

@@ -3,6 +3,7 @@
 use pliant_ir::relax::{TensorShape, Type, TypeData};
 use pliant_ir::{Sym, SymVar};
 use pliant_sym::SymKind;
+use pliant_tensor::Tensor;
 
 use super::Frame;
 use crate::error::{Result, eval_error};
@@ -75,31 +76,11 @@ impl Frame {
         };
         match self.func.types.get(ty) {
             TypeData::Any => {}
-            TypeData::Tensor { shape, dtype } => {
-                let rank = self.func.rank_of(ty);
-                let tensor = value.as_tensor().filter(|t| {
-                    rank.is_none_or(|n| n as usize == t.ndim())
-                        && dtype.is_none_or(|d| d == t.dtype())
-                });
-                let Some(tensor) = tensor else {
-                    let dtype = dtype.map_or(String::new(), |d| format!("{d} "));
-                    let rank = rank
-                        .map_or(String::new(), |n| format!(" of {}", plural(i64::from(n), "dim")));
-                    return wrong(format!("a {dtype}tensor{rank}"), path);
-                };
-                match shape {
-                    TensorShape::Dims(list) => add(list, tensor.shape(), false),
-                    TensorShape::Var(v) => {
-                        if let Some(Value::Shape(want)) = self.vars.get(v)
-                            && want[..] != *tensor.shape()
-                        {
-                            let name = &self.func.var(*v).name;
-                            return wrong(format!("of the shape '{name}' = {want:?}"), path);
-                        }
-                    }
-                    TensorShape::Rank(_) | TensorShape::Unknown => {}
-                }
-            }
+            TypeData::Tensor { shape, .. } => match (self.tensor(ty, value), shape) {
+                (Ok(tensor), TensorShape::Dims(list)) => add(list, tensor.shape(), false),
+                (Ok(_), _) => {}
+                (Err(wanted), _) => return wrong(wanted, path),
+            },
             TypeData::Shape { dims: list, ndim } => match value {
                 Value::Shape(s) if ndim.is_none_or(|n| n as usize == s.len()) => {
                     if let Some(list) = list {
@@ -140,6 +121,29 @@ impl Frame {
             }
         }
         Ok(())
+    }
+
+    /// The value as a tensor of that type, but for its dims; otherwise what it should be.
+    fn tensor<'v>(&self, ty: Type, value: &'v Value) -> std::result::Result<&'v Tensor, String> {
+        let (data, rank) = (self.func.types.get(ty), self.func.rank_of(ty));
+        let dtype = data.dtype();
+        let fits = |t: &&Tensor| {
+            rank.is_none_or(|n| n as usize == t.ndim()) && dtype.is_none_or(|d| d == t.dtype())
+        };
+        let Some(tensor) = value.as_tensor().filter(fits) else {
+            let dtype = dtype.map_or(String::new(), |d| format!("{d} "));
+            let rank =
+                rank.map_or(String::new(), |n| format!(" of {}", plural(i64::from(n), "dim")));
+            return Err(format!("a {dtype}tensor{rank}"));
+        };
+        if let TypeData::Tensor { shape: TensorShape::Var(v), .. } = data
+            && let Some(Value::Shape(want)) = self.vars.get(v)
+            && want[..] != *tensor.shape()
+        {
+            let name = &self.func.var(*v).name;
+            return Err(format!("of the shape '{name}' = {want:?}"));
+        }
+        Ok(tensor)
     }
 
     /// Symbols that stand alone first, in order; then sizes over them, each of which may define one symbol more.

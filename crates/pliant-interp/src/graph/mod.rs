@@ -16,13 +16,13 @@ mod ops;
 use std::sync::Arc;
 
 use pliant_ir::SymVar;
-use pliant_ir::relax::visit::free_vars;
+use pliant_ir::relax::visit::{free_vars, func_run};
 use pliant_ir::relax::{Binding, Expr, ExprData, FuncId, Function, Seq, Var};
 use rustc_hash::FxHashMap;
 
 use crate::error::Result;
 use crate::machine::Machine;
-use crate::value::{Closure, Func, plural};
+use crate::value::{Closure, Group, plural};
 use crate::{InterpError, Value};
 
 /// One call of a graph function: its variables and symbols.
@@ -58,15 +58,14 @@ pub(crate) fn call_closure(
     closure: &Arc<Closure>,
     args: &[Value],
 ) -> Result<Value> {
-    let mut vars: FxHashMap<Var, Value> = closure.captured.iter().cloned().collect();
-    if let Some(own) = closure.own {
-        vars.insert(own, Value::Func(Func::Closure(closure.clone())));
-    }
+    let group = &closure.group;
+    let mut vars: FxHashMap<Var, Value> = group.captured.iter().cloned().collect();
+    vars.extend(group.closures());
     let frame = Frame {
-        func: closure.func.clone(),
+        func: group.func.clone(),
         name: closure.name.clone(),
         vars,
-        syms: closure.syms.clone(),
+        syms: group.syms.clone(),
         origins: FxHashMap::default(),
     };
     frame.enter(m, closure.id, args)
@@ -106,8 +105,13 @@ impl Frame {
         let func = self.func.clone();
         let data = func.seq(seq);
         for &block in &data.blocks {
-            for binding in &func.block(block).bindings {
+            let bindings = &func.block(block).bindings;
+            for (i, binding) in bindings.iter().enumerate() {
                 m.step(1)?;
+                if matches!(func.expr(binding.value), ExprData::Func(_)) {
+                    self.define_functions(func_run(&func, bindings, i));
+                    continue;
+                }
                 self.binding(m, binding).map_err(|e| {
                     e.at(|| format!("'{}' in {}", func.var(binding.var).name, self.name))
                 })?;
@@ -128,7 +132,7 @@ impl Frame {
             self.vars.insert(binding.var, value);
             return Ok(());
         }
-        let value = self.bound_value(m, binding.value, Some(binding.var))?;
+        let value = self.bound_value(m, binding.value)?;
         if m.options.check_types {
             let var = func.var(binding.var);
             self.check(var.ty, &value, &format!("'{}'", var.name))?;
@@ -137,8 +141,8 @@ impl Frame {
         Ok(())
     }
 
-    /// The value of an expression that a binding may have; `var` is what it is bound to.
-    fn bound_value(&mut self, m: &mut Machine<'_>, e: Expr, var: Option<Var>) -> Result<Value> {
+    /// The value of an expression that a binding may have.
+    fn bound_value(&mut self, m: &mut Machine<'_>, e: Expr) -> Result<Value> {
         let func = self.func.clone();
         match func.expr(e) {
             ExprData::Call { callee, args, attrs, ty_args } => {
@@ -156,7 +160,6 @@ impl Frame {
                 let taken = if crate::builtins::condition(&cond)? { *then_seq } else { *else_seq };
                 self.branch(m, taken)
             }
-            ExprData::Func(id) => Ok(self.closure(*id, var)),
             _ => self.value(e),
         }
     }
@@ -169,24 +172,28 @@ impl Frame {
         result
     }
 
-    fn closure(&self, id: FuncId, var: Option<Var>) -> Value {
-        let captured = free_vars(&self.func, id)
-            .into_iter()
-            .filter(|&v| Some(v) != var)
-            .filter_map(|v| self.vars.get(&v).map(|value| (v, value.clone())))
-            .collect();
-        let name = match var {
-            Some(v) => self.func.var(v).name.clone(),
-            None => "local function".into(),
-        };
-        Value::Func(Func::Closure(Arc::new(Closure {
-            func: self.func.clone(),
-            id,
-            name,
-            captured,
-            syms: self.syms.clone(),
-            own: var,
-        })))
+    /// Makes the closures of local functions that see each other.
+    fn define_functions(&mut self, run: &[Binding]) {
+        let func = self.func.clone();
+        let mut members = Vec::with_capacity(run.len());
+        let mut captured: FxHashMap<Var, Value> = FxHashMap::default();
+        for binding in run {
+            let ExprData::Func(id) = *func.expr(binding.value) else { continue };
+            members.push((binding.var, id));
+            for v in free_vars(&func, id) {
+                if let Some(value) = self.vars.get(&v) {
+                    captured.insert(v, value.clone());
+                }
+            }
+        }
+        // A variable that is bound again, on another turn, is not captured but defined.
+        for (var, _) in &members {
+            captured.remove(var);
+        }
+        let captured = captured.into_iter().collect();
+        let syms = self.syms.clone();
+        let group = Arc::new(Group { func, members, captured, syms });
+        self.vars.extend(group.closures());
     }
 
     /// Ends the life of a variable: reading it is an error from now on.

@@ -121,7 +121,8 @@ impl<'a> Matcher<'a> {
                 }
                 (ExprData::Func(f), ExprData::Func(g)) => {
                     let (f, g) = (*f, *g);
-                    self.define_var(p.var, q.var);
+                    // A function that is called by an earlier one of its run has met its counterpart there.
+                    self.use_var(p.var, q.var).map_err(place)?;
                     stack.push(Work::Bindings(x, y, i + 1, s, t));
                     stack.push(Work::Func(f, g));
                     return Ok(());

@@ -9,6 +9,7 @@ use super::ModulePrinter;
 use super::literal::func_attrs;
 use super::names::Names;
 use super::sym::SymTable;
+use crate::relax::visit::called_globals;
 use crate::relax::{
     Binding, Block, Callee, Expr, ExprData, FuncId, Function, Seq, TensorShape, Type, TypeData, Var,
 };
@@ -379,5 +380,5 @@ fn line(out: &mut String, indent: usize, text: &str) {
 
 /// Whether a function that is alive in the arena names a global one.
 fn mentions_globals(f: &Function) -> bool {
-    (0..f.num_exprs()).any(|i| matches!(f.expr(Expr::from_u32(i as u32)), ExprData::Global(_)))
+    !called_globals(f).is_empty()
 }

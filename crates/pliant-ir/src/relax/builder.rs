@@ -3,6 +3,8 @@
 
 use std::sync::Arc;
 
+use cranelift_entity::SecondaryMap;
+use cranelift_entity::packed_option::PackedOption;
 use pliant_diag::Span;
 use rustc_hash::FxHashMap;
 
@@ -20,8 +22,25 @@ pub struct FunctionBuilder<'r> {
     ops: &'r dyn OpRegistry,
     frames: Vec<Frame>,
     names: FxHashMap<Arc<str>, u32>,
+    /// What each name's count was before it was taken, so that names can be given back.
+    taken: Vec<(Arc<str>, Option<u32>)>,
+    values: SecondaryMap<Var, PackedOption<Expr>>,
     span: Span,
 }
+
+/// A local function under construction that is set aside; see [`FunctionBuilder::suspend_func`].
+pub struct OpenFunc(Frame);
+
+impl OpenFunc {
+    /// Its parameters so far.
+    pub fn params(&self) -> &[Var] {
+        self.0.func.as_ref().map_or(&[], |f| &f.1)
+    }
+}
+
+/// The names taken at some point; see [`FunctionBuilder::give_back_names`].
+#[derive(Clone, Copy)]
+pub struct NameMark(usize);
 
 /// A sequence under construction.
 #[derive(Default)]
@@ -39,8 +58,25 @@ impl<'r> FunctionBuilder<'r> {
             ops,
             frames: vec![Frame::default()],
             names: FxHashMap::default(),
+            taken: Vec::new(),
+            values: SecondaryMap::new(),
             span: Span::NONE,
         }
+    }
+
+    /// A builder that goes on in the arenas of a function: what it makes can use what is there. Names of variables that
+    /// are there are taken.
+    pub fn resume(func: Function, ops: &'r dyn OpRegistry) -> Self {
+        let mut builder = FunctionBuilder { func, ..FunctionBuilder::new(ops) };
+        for v in builder.func.var_ids() {
+            builder.names.insert(builder.func.var(v).name.clone(), 0);
+        }
+        builder
+    }
+
+    /// The arenas as they stand; the root function expression is the one that was there.
+    pub fn into_func(self) -> Function {
+        self.func
     }
 
     /// The function as it stands.
@@ -65,19 +101,40 @@ impl<'r> FunctionBuilder<'r> {
 
     /// A variable name that no other variable of this function has.
     pub fn unique_name(&mut self, hint: &str) -> Arc<str> {
-        if !self.names.contains_key(hint) {
-            let name: Arc<str> = hint.into();
-            self.names.insert(name.clone(), 0);
-            return name;
-        }
-        loop {
-            let count = self.names.get_mut(hint).expect("the hint was just found");
-            *count += 1;
-            let name: Arc<str> = format!("{hint}{count}").into();
-            if !self.names.contains_key(&name) {
-                self.names.insert(name.clone(), 0);
-                return name;
+        let Some(&count) = self.names.get(hint) else {
+            return self.take_name(hint.into(), 0);
+        };
+        let mut count = count;
+        let name: Arc<str> = loop {
+            count += 1;
+            let name = format!("{hint}{count}");
+            if !self.names.contains_key(name.as_str()) {
+                break name.into();
             }
+        };
+        self.take_name(hint.into(), count);
+        self.take_name(name, 0)
+    }
+
+    fn take_name(&mut self, name: Arc<str>, count: u32) -> Arc<str> {
+        let before = self.names.insert(name.clone(), count);
+        self.taken.push((name.clone(), before));
+        name
+    }
+
+    /// The names taken so far.
+    pub fn mark_names(&self) -> NameMark {
+        NameMark(self.taken.len())
+    }
+
+    /// Gives back the names taken since: the variables that have them must not be bound.
+    pub fn give_back_names(&mut self, mark: NameMark) {
+        while self.taken.len() > mark.0 {
+            let Some((name, before)) = self.taken.pop() else { break };
+            match before {
+                Some(count) => self.names.insert(name, count),
+                None => self.names.remove(&name),
+            };
         }
     }
 
@@ -85,6 +142,12 @@ impl<'r> FunctionBuilder<'r> {
     pub fn param(&mut self, name: &str, ty: Type) -> Var {
         let name = self.unique_name(name);
         let var = self.func.add_var(name, ty, false, self.span);
+        self.push_param(var);
+        var
+    }
+
+    /// Makes a variable that is there a parameter of the innermost function under construction.
+    pub fn push_param(&mut self, var: Var) {
         match self.frames.iter_mut().rev().find_map(|f| f.func.as_mut()) {
             Some((_, params)) => params.push(var),
             None => {
@@ -92,7 +155,6 @@ impl<'r> FunctionBuilder<'r> {
                 self.func.func_mut(root).params.push(var);
             }
         }
-        var
     }
 
     // ---- blocks ----
@@ -138,10 +200,43 @@ impl<'r> FunctionBuilder<'r> {
                 b
             }
         };
+        self.values[binding.var] = Some(binding.value).into();
         self.func.block_mut(block).bindings.push(binding);
     }
 
+    /// Opens a block of its own, which gathers what is bound until [`end_blocks`](Self::end_blocks).
+    pub fn begin_block(&mut self, dataflow: bool) {
+        let block = self.func.add_block(BlockData { dataflow, bindings: Vec::new() });
+        self.frames.push(Frame { blocks: vec![block], open: Some(block), func: None });
+    }
+
+    /// Closes the block opened last and returns it, with those that dataflow blocks inside it made of it. Nothing when
+    /// none is open.
+    pub fn end_blocks(&mut self) -> Vec<Block> {
+        match self.frames.len() {
+            0 | 1 => Vec::new(),
+            _ => self.frames.pop().map(|f| f.blocks).unwrap_or_default(),
+        }
+    }
+
+    /// Adds a block of this function's arenas to the open sequence.
+    pub fn push_block(&mut self, block: Block) {
+        let frame = self.frame();
+        frame.blocks.push(block);
+        frame.open = None;
+    }
+
     // ---- bindings ----
+
+    /// Adds a binding whose variable and value are there.
+    pub fn bind(&mut self, binding: Binding) {
+        self.push_binding(binding);
+    }
+
+    /// The value that a variable was bound to by this builder.
+    pub fn value_of(&self, var: Var) -> Option<Expr> {
+        self.values[var].expand()
+    }
 
     /// Binds a value to a fresh variable of the value's type: `lv*` inside a dataflow block, `gv*` outside.
     pub fn emit(&mut self, value: Expr) -> Var {
@@ -266,6 +361,29 @@ impl<'r> FunctionBuilder<'r> {
         *self.func.func_mut(id) = FuncData { params, body, ret_ty, pure };
         let ty = self.func.signature(id);
         self.func.add_expr(ExprData::Func(id), ty)
+    }
+
+    /// Sets the innermost local function aside. Its variable can be declared, and other functions be opened and closed,
+    /// before its body follows.
+    pub fn suspend_func(&mut self) -> OpenFunc {
+        OpenFunc(self.frames.pop().expect("begin_func precedes suspend_func"))
+    }
+
+    /// Goes on with a local function that was set aside.
+    pub fn resume_func(&mut self, open: OpenFunc) {
+        self.frames.push(open.0);
+    }
+
+    /// A variable that is in view before it is bound: that of a local function, which may call itself.
+    pub fn declare(&mut self, hint: &str, ty: Type) -> Var {
+        let name = self.unique_name(hint);
+        self.func.add_var(name, ty, false, self.span)
+    }
+
+    /// Binds a declared variable. It gets the type of the value.
+    pub fn bind_declared(&mut self, var: Var, value: Expr) {
+        self.func.var_mut(var).ty = self.func.expr_ty(value);
+        self.push_binding(Binding::bind(var, value));
     }
 
     /// Ends the function with its result; its type is the result's unless `ret_ty` says otherwise.

@@ -356,12 +356,33 @@ pub fn derive_callable_ty(
     callable: Type,
     args: &[Type],
 ) -> Result<Type, InferError> {
+    derive_callable_ty_within(func, callable, args, &|_| false)
+}
+
+/// [`derive_callable_ty`] where the callable's type mentions symbols from around it: those of `outer` mean in it what they
+/// mean at the call.
+///
+/// # Errors
+/// As [`derive_callable_ty`].
+pub fn derive_callable_ty_within(
+    func: &mut Function,
+    callable: Type,
+    args: &[Type],
+    outer: &dyn Fn(SymVar) -> bool,
+) -> Result<Type, InferError> {
     match func.types.get(callable).clone() {
         TypeData::Callable { params: Some(params), ret, .. } => {
+            let mut bound = SymMap::default();
+            for &ty in params.iter().chain([&ret]) {
+                for v in type_syms(func, ty) {
+                    if outer(v) {
+                        bound.insert(v, func.syms.var(v));
+                    }
+                }
+            }
             let params: Vec<(String, Type)> =
                 params.iter().enumerate().map(|(i, &t)| (format!("#{i}"), t)).collect();
-            CallMatch { src: None, dst: func, bound: SymMap::default(), later: Vec::new() }
-                .call(&params, ret, args)
+            CallMatch { src: None, dst: func, bound, later: Vec::new() }.call(&params, ret, args)
         }
         TypeData::Callable { params: None, ret, .. } => Ok(ret),
         TypeData::Any => Ok(callable),

@@ -24,7 +24,7 @@ pub struct Function {
     /// Whether only this module calls it.
     pub private: bool,
     vars: PrimaryMap<Var, VarData>,
-    var_exprs: SecondaryMap<Var, cranelift_entity::packed_option::PackedOption<Expr>>,
+    var_exprs: PrimaryMap<Var, Expr>,
     exprs: PrimaryMap<Expr, ExprData>,
     expr_types: SecondaryMap<Expr, cranelift_entity::packed_option::PackedOption<Type>>,
     expr_lists: ListPool<Expr>,
@@ -49,7 +49,7 @@ impl Function {
             attrs: FuncAttrs::default(),
             private: false,
             vars: PrimaryMap::new(),
-            var_exprs: SecondaryMap::new(),
+            var_exprs: PrimaryMap::new(),
             exprs: PrimaryMap::new(),
             expr_types: SecondaryMap::new(),
             expr_lists: ListPool::new(),
@@ -117,7 +117,7 @@ impl Function {
 
     // ---- variables ----
 
-    /// Adds a variable.
+    /// Adds a variable, and itself as an operand.
     pub fn add_var(
         &mut self,
         name: impl Into<Arc<str>>,
@@ -125,7 +125,10 @@ impl Function {
         dataflow: bool,
         span: Span,
     ) -> Var {
-        self.vars.push(VarData { name: name.into(), ty, dataflow, span })
+        let var = self.vars.push(VarData { name: name.into(), ty, dataflow, span });
+        let e = self.add_expr(ExprData::Var(var), ty);
+        self.var_exprs.push(e);
+        var
     }
 
     /// A variable's facts.
@@ -191,19 +194,13 @@ impl Function {
     }
 
     /// The variable as an operand; one expression per variable.
-    pub fn var_expr(&mut self, var: Var) -> Expr {
-        if let Some(e) = self.var_exprs[var].expand() {
-            return e;
-        }
-        let ty = self.vars[var].ty;
-        let e = self.add_expr(ExprData::Var(var), ty);
-        self.var_exprs[var] = Some(e).into();
-        e
+    pub fn var_expr(&self, var: Var) -> Expr {
+        self.var_exprs[var]
     }
 
-    /// The variable as an operand, if it was ever one.
+    /// The variable as an operand, which it always is.
     pub fn find_var_expr(&self, var: Var) -> Option<Expr> {
-        self.var_exprs[var].expand()
+        self.var_exprs.get(var).copied()
     }
 
     /// A function of the module, by name, of that type.

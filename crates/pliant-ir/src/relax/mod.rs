@@ -9,6 +9,7 @@ pub mod builder;
 pub mod derive;
 pub mod expr;
 pub mod function;
+pub mod loops;
 pub mod types;
 pub mod verify;
 pub mod visit;

@@ -77,15 +77,32 @@ pub enum Event {
     Bound(Place, Binding),
 }
 
+/// What a walk has still to do.
+enum Work {
+    Func(FuncId),
+    Seq(FuncId, Seq),
+    Block(FuncId, Seq, Block, usize),
+    Event(Event),
+}
+
 /// Walks the function expression `id` with all nested ones, in the order of the text.
-pub fn walk(f: &Function, id: FuncId, mut visit: impl FnMut(Event)) {
-    enum Work {
-        Func(FuncId),
-        Seq(FuncId, Seq),
-        Block(FuncId, Seq, Block, usize),
-        Event(Event),
-    }
-    let mut stack = vec![Work::Func(id)];
+pub fn walk(f: &Function, id: FuncId, visit: impl FnMut(Event)) {
+    walk_work(f, vec![Work::Func(id)], visit);
+}
+
+/// Walks the bodies inside a value: the branches of an `If`, the body of a local function. Nothing for other values.
+pub fn walk_value(f: &Function, value: Expr, visit: impl FnMut(Event)) {
+    let work = match f.expr(value) {
+        ExprData::If { then_seq, else_seq, .. } => {
+            vec![Work::Seq(f.root(), *else_seq), Work::Seq(f.root(), *then_seq)]
+        }
+        ExprData::Func(id) => vec![Work::Func(*id)],
+        _ => return,
+    };
+    walk_work(f, work, visit);
+}
+
+fn walk_work(f: &Function, mut stack: Vec<Work>, mut visit: impl FnMut(Event)) {
     while let Some(work) = stack.pop() {
         match work {
             Work::Event(e) => visit(e),
@@ -184,6 +201,19 @@ pub fn operand_vars(f: &Function, e: Expr) -> Vec<Var> {
     out
 }
 
+/// The run of local functions that starts at `start`: the bindings that follow each other and bind functions. Each of
+/// their variables is in view in all of their bodies. Empty where the binding at `start` binds something else, or is
+/// not the first of its run.
+pub fn func_run<'b>(f: &Function, bindings: &'b [Binding], start: usize) -> &'b [Binding] {
+    let is_func = |b: &Binding| b.cast.is_none() && matches!(f.expr(b.value), ExprData::Func(_));
+    if start.checked_sub(1).and_then(|i| bindings.get(i)).is_some_and(is_func) {
+        return &[];
+    }
+    let rest = bindings.get(start..).unwrap_or(&[]);
+    let end = rest.iter().position(|b| !is_func(b)).unwrap_or(rest.len());
+    &rest[..end]
+}
+
 /// How often each variable is read as an operand or result, and where.
 #[derive(Clone, Debug, Default)]
 pub struct Uses {
@@ -260,6 +290,26 @@ pub fn used_vars(f: &Function, id: FuncId) -> Vec<Var> {
 pub fn free_vars(f: &Function, id: FuncId) -> Vec<Var> {
     let bound: FxHashSet<Var> = bound_vars(f, id).into_iter().collect();
     used_vars(f, id).into_iter().filter(|v| !bound.contains(v)).collect()
+}
+
+/// The variables that a value reads but does not define, those in the bodies inside it included.
+pub fn value_free_vars(f: &Function, value: Expr) -> Vec<Var> {
+    let mut out = operand_vars(f, value);
+    if !matches!(f.expr(value), ExprData::If { .. } | ExprData::Func(_)) {
+        return out;
+    }
+    let mut bound = FxHashSet::default();
+    walk_value(f, value, |event| match event {
+        Event::EnterFunc(id) => bound.extend(f.func(id).params.iter().copied()),
+        Event::Binding(_, b) => {
+            bound.insert(b.var);
+            out.extend(operand_vars(f, b.value));
+        }
+        Event::Result(seq) => out.extend(operand_vars(f, f.seq(seq).result)),
+        _ => {}
+    });
+    out.retain(|v| !bound.contains(v));
+    out
 }
 
 /// The symbols that the function expression `id` defines: by its parameters and by `match_cast`.
@@ -360,14 +410,17 @@ pub struct Importer<'a> {
     pub vars: FxHashMap<Var, Expr>,
     /// What symbols of `src` become.
     pub syms: SymMap,
-    types: FxHashMap<Type, Type>,
+    /// What types of `src` become, as far as they were met.
+    pub types: FxHashMap<Type, Type>,
+    /// The variables of `src` that were copied, in order.
+    pub defined: Vec<Var>,
 }
 
 impl<'a> Importer<'a> {
     /// An importer that replaces nothing yet.
     pub fn new(src: &'a Function, dst: &'a mut Function) -> Self {
         let (vars, syms) = (FxHashMap::default(), SymMap::default());
-        Importer { src, dst, vars, syms, types: FxHashMap::default() }
+        Importer { src, dst, vars, syms, types: FxHashMap::default(), defined: Vec::new() }
     }
 
     /// A symbolic integer.
@@ -425,6 +478,7 @@ impl<'a> Importer<'a> {
         let new = self.dst.add_var(data.name.clone(), ty, data.dataflow, data.span);
         let e = self.dst.var_expr(new);
         self.vars.insert(v, e);
+        self.defined.push(v);
         new
     }
 
@@ -493,8 +547,22 @@ impl<'a> Importer<'a> {
 
     /// A block.
     pub fn block(&mut self, b: Block) -> Block {
-        let data = self.src.block(b);
-        let bindings = data.bindings.iter().map(|&b| self.binding(b)).collect();
+        let src = self.src;
+        let data = src.block(b);
+        let mut bindings = Vec::with_capacity(data.bindings.len());
+        while let Some(&b) = data.bindings.get(bindings.len()) {
+            let run = func_run(src, &data.bindings, bindings.len());
+            if run.is_empty() {
+                bindings.push(self.binding(b));
+                continue;
+            }
+            // The functions of a run see each other, so all their variables are there before the first body.
+            let vars: Vec<Var> = run.iter().map(|b| self.define(b.var)).collect();
+            for (b, var) in run.iter().zip(vars) {
+                let value = self.expr(b.value);
+                bindings.push(Binding::bind(var, value));
+            }
+        }
         self.dst.add_block(BlockData { dataflow: data.dataflow, bindings })
     }
 
@@ -518,11 +586,17 @@ impl<'a> Importer<'a> {
 
 /// A copy of a function that holds nothing dead.
 pub fn copy_function(src: &Function) -> Function {
+    copy_function_with(src, |_| {})
+}
+
+/// A copy of a function that holds nothing dead, with what `prepare` enters in the importer replaced.
+pub fn copy_function_with(src: &Function, prepare: impl FnOnce(&mut Importer<'_>)) -> Function {
     let mut dst = Function::empty();
     dst.attrs = src.attrs.clone();
     dst.private = src.private;
     let data = {
         let mut importer = Importer::new(src, &mut dst);
+        prepare(&mut importer);
         let id = importer.func(src.root());
         dst.func(id).clone()
     };

@@ -2,6 +2,8 @@
 
 use pliant_ir::DType;
 use pliant_ir::op::InferError;
+use pliant_ir::relax::derive::{derive_callable_ty, erase, type_syms};
+use pliant_ir::relax::loops::while_loop_ty;
 use pliant_ir::relax::{ExprData, Type, TypeData};
 
 use crate::decl::{Default, OpDecl, Pattern};
@@ -54,13 +56,23 @@ pub static DECLS: &[OpDecl] = &[
     )
     .operands(&["func", "args"])
     .impure(),
-    OpDecl::new("relax.make_closure", object, "A function with the values of its free variables.")
-        .operands(&["func", "args"]),
-    OpDecl::new("relax.invoke_closure", given, "Calls a closure.")
+    OpDecl::new(
+        "relax.make_closure",
+        infer_make_closure,
+        "A function with the values of its free variables.",
+    )
+    .operands(&["func", "args"]),
+    OpDecl::new("relax.invoke_closure", infer_invoke, "Calls a closure.")
         .operands(&["closure", "args"])
         .impure(),
-    OpDecl::new("relax.invoke_pure_closure", given, "Calls a closure without effects.")
+    OpDecl::new("relax.invoke_pure_closure", infer_invoke, "Calls a closure without effects.")
         .operands(&["closure", "args"]),
+    OpDecl::new(
+        "relax.while_loop",
+        infer_while_loop,
+        "Calls the body on the state as long as the condition of it holds.",
+    )
+    .operands(&["cond", "body", "*state"]),
     OpDecl::new("relax.null_value", object, "No value: stands for an optional operand."),
     OpDecl::new("relax.print", unit, "Prints values.")
         .operands(&["*values"])
@@ -153,6 +165,68 @@ fn object(ctx: &mut InferCtx<'_>) -> Inferred {
 
 fn unit(ctx: &mut InferCtx<'_>) -> Inferred {
     Ok(ctx.unit())
+}
+
+/// The captured values are the function's last arguments; what remains are the closure's parameters.
+fn infer_make_closure(ctx: &mut InferCtx<'_>) -> Inferred {
+    let captured = match ctx.ty(1) {
+        TypeData::Tuple(fields) => Some(fields.len()),
+        _ => None,
+    };
+    let data = match ctx.ty(0) {
+        TypeData::Callable { params: Some(params), ret, pure } => {
+            let rest: Option<Box<[Type]>> = match captured.map(|n| params.len().checked_sub(n)) {
+                Some(Some(rest)) => Some(params[..rest].into()),
+                Some(None) => {
+                    return Err(ctx.error(format!(
+                        "captures {} values for a function of {} parameters",
+                        captured.unwrap_or(0),
+                        params.len()
+                    )));
+                }
+                None => None,
+            };
+            // What the captured values alone define is not known to callers.
+            let (ret, pure) = (*ret, *pure);
+            let own = rest.as_deref().unwrap_or(&[]);
+            let known: Vec<_> = own.iter().flat_map(|&ty| type_syms(ctx.func, ty)).collect();
+            let ret = erase(ctx.func, ret, &|v| known.contains(&v));
+            TypeData::Callable { params: rest, ret, pure }
+        }
+        TypeData::Callable { params: None, ret, pure } => {
+            TypeData::Callable { params: None, ret: *ret, pure: *pure }
+        }
+        TypeData::Any => TypeData::Any,
+        _ => return Err(ctx.error(format!("func must be a function, but is {}", ctx.ty_text(0)))),
+    };
+    Ok(ctx.func.intern(data))
+}
+
+/// The stated type, else what the closure returns for these arguments; arguments that cannot fit are refused.
+fn infer_invoke(ctx: &mut InferCtx<'_>) -> Inferred {
+    let args = match ctx.ty(1) {
+        TypeData::Tuple(fields) => Some(fields.to_vec()),
+        TypeData::Any => None,
+        _ => Some(vec![ctx.func.expr_ty(ctx.args[1])]),
+    };
+    let closure = ctx.func.expr_ty(ctx.args[0]);
+    let Some(args) = args else { return given(ctx) };
+    let derived = derive_callable_ty(ctx.func, closure, &args).map_err(|e| {
+        let name = match ctx.func.expr(ctx.args[0]) {
+            ExprData::Var(v) => ctx.func.var(*v).name.to_string(),
+            _ => ctx.name(0),
+        };
+        ctx.error(format!("the closure '{name}' gets {}", e.message))
+    })?;
+    if ctx.ty_args.is_empty() { Ok(derived) } else { given(ctx) }
+}
+
+fn infer_while_loop(ctx: &mut InferCtx<'_>) -> Inferred {
+    let tys: Vec<Type> = ctx.args.iter().map(|&e| ctx.func.expr_ty(e)).collect();
+    let [cond, body, states @ ..] = tys.as_slice() else {
+        return Err(ctx.error("needs a condition and a body"));
+    };
+    while_loop_ty(ctx.func, *cond, *body, states)
 }
 
 fn infer_load_shape(ctx: &mut InferCtx<'_>) -> Inferred {

@@ -482,6 +482,10 @@ pub(super) fn with_children(e: &Expr, children: &[Expr]) -> Expr {
         }
         ExprKind::Call(i, _) => call_typed(*i, children.to_vec(), e.ty()),
         ExprKind::Load(t, _) => t.at(children),
+        ExprKind::Ramp(..) => {
+            Expr::new(ExprKind::Ramp(children[0].clone(), children[1].clone()), e.ty())
+        }
+        ExprKind::Broadcast(_) => Expr::new(ExprKind::Broadcast(children[0].clone()), e.ty()),
         ExprKind::Reduce(r) => {
             let mut r = (**r).clone();
             r.source = children[0].clone();

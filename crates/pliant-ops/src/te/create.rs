@@ -167,6 +167,13 @@ fn validate_stage(t: &Tensor, stage: &Compute) -> Result<(), TeError> {
                     t.name()
                 ));
             }
+            ExprKind::Ramp(..) | ExprKind::Broadcast(_) => {
+                problem = Some(format!(
+                    "the value of stage '{}' holds a vector, which only lowered loop functions have: write \
+                     the scalar value of one element",
+                    t.name()
+                ));
+            }
             ExprKind::Load(read, indices) if read.ndim() != indices.len() => {
                 problem = Some(format!(
                     "tensor {} has {} dims, but {} reads it with {} indices",
@@ -527,6 +534,8 @@ impl Create {
             ExprKind::Load(t, _) => tir::ExprData::Load(self.buffers[t], args.into()),
             // Validation leaves reductions only at the top of a stage, which handles them itself.
             ExprKind::Reduce(_) => return args[0],
+            ExprKind::Ramp(..) => tir::ExprData::Ramp(args[0], args[1], ty.lanes),
+            ExprKind::Broadcast(_) => tir::ExprData::Broadcast(args[0], ty.lanes),
         };
         self.f.add_expr(data)
     }

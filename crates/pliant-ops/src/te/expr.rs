@@ -52,6 +52,11 @@ impl Var {
         self.0.ty
     }
 
+    /// Its address: a key for side tables while the variable lives.
+    pub fn address(&self) -> usize {
+        Arc::as_ptr(&self.0) as usize
+    }
+
     /// The variable as an expression.
     pub fn expr(&self) -> Expr {
         Expr::new(ExprKind::Var(self.clone()), self.ty())
@@ -161,6 +166,10 @@ pub enum ExprKind {
     Load(Tensor, Vec<Expr>),
     /// A reduction.
     Reduce(Arc<Reduce>),
+    /// The vector `base, base + stride, ...`; lowered loop functions have them, stages do not.
+    Ramp(Expr, Expr),
+    /// The scalar in every lane; lowered loop functions have them, stages do not.
+    Broadcast(Expr),
 }
 
 impl Expr {
@@ -219,8 +228,8 @@ impl Expr {
         use ExprKind::*;
         match self.kind() {
             Int(_) | Float(_) | Str(_) | Var(_) => SmallVec::new(),
-            Binary(_, a, b) => SmallVec::from_slice(&[a, b]),
-            Cast(a) | Not(a) => SmallVec::from_slice(&[a]),
+            Binary(_, a, b) | Ramp(a, b) => SmallVec::from_slice(&[a, b]),
+            Cast(a) | Not(a) | Broadcast(a) => SmallVec::from_slice(&[a]),
             Select(c, a, b) => SmallVec::from_slice(&[c, a, b]),
             Call(_, args) | Load(_, args) => args.iter().collect(),
             Reduce(r) => std::iter::once(&r.source).chain(&r.init).collect(),
@@ -239,8 +248,8 @@ fn disown(kind: ExprKind, stack: &mut Vec<Orphan>) {
     use ExprKind::*;
     match kind {
         Int(_) | Float(_) | Str(_) | Var(_) => {}
-        Cast(a) | Not(a) => stack.push(Orphan::Expr(a)),
-        Binary(_, a, b) => stack.extend([a, b].map(Orphan::Expr)),
+        Cast(a) | Not(a) | Broadcast(a) => stack.push(Orphan::Expr(a)),
+        Binary(_, a, b) | Ramp(a, b) => stack.extend([a, b].map(Orphan::Expr)),
         Select(c, a, b) => stack.extend([c, a, b].map(Orphan::Expr)),
         Call(_, args) => stack.extend(args.into_iter().map(Orphan::Expr)),
         Load(t, args) => {

@@ -102,6 +102,16 @@ fn write(e: &Expr, f: &mut Printer<'_, '_>, level: u8, depth: u32) -> fmt::Resul
             write(a, f, 3, depth + 1)
         }
         ExprKind::Select(c, a, b) => write_args("T.Select", &[c, a, b], f, depth),
+        ExprKind::Ramp(base, stride) => {
+            f.write_str("T.Ramp(")?;
+            write_list(&[base, stride], f, depth)?;
+            write!(f, ", {})", e.ty().lanes)
+        }
+        ExprKind::Broadcast(a) => {
+            f.write_str("T.Broadcast(")?;
+            write(a, f, 0, depth + 1)?;
+            write!(f, ", {})", e.ty().lanes)
+        }
         ExprKind::Call(i, args) => {
             write_args(&format!("T.{i}"), &args.iter().collect::<Vec<_>>(), f, depth)
         }

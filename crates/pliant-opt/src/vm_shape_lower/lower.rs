@@ -14,6 +14,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::heap::Heap;
 use super::shape_func::ShapeFunc;
 use crate::names::{NULL_VALUE, builtin_call, op_call, packed_call, prim_int, unit_ty};
+use crate::tail::tail_binding;
 
 /// One generated loop function computes at most this many sizes, so that none grows without bound.
 const MAX_BATCH: usize = 256;
@@ -39,6 +40,8 @@ pub(super) fn lower_function(
         taken,
         shapes: FxHashMap::default(),
         shape_log: Vec::new(),
+        scalars: FxHashMap::default(),
+        heap_read: false,
         origins: FxHashMap::default(),
         ctx,
     };
@@ -80,6 +83,10 @@ pub(super) struct Lowering<'a> {
     shapes: FxHashMap<Box<[Sym]>, Expr>,
     /// The keys of `shapes`, oldest first, to forget those of a branch after it.
     shape_log: Vec<Box<[Sym]>>,
+    /// The scalar parameters whose values are these symbols.
+    pub scalars: FxHashMap<Sym, (Expr, DType)>,
+    /// Whether anything reads the heap: another function, a shape, a check.
+    pub heap_read: bool,
     /// Where each symbol was defined, in words for messages.
     pub origins: FxHashMap<SymVar, String>,
     ctx: &'a PassContext,
@@ -106,18 +113,22 @@ impl Lowering<'_> {
     fn root(&mut self, func: &mut Function, body: Seq) -> Result<(), PassError> {
         let old = take_flat_bindings(func, body);
         let mut out = Vec::with_capacity(old.len() + 16);
+        for param in func.params().to_vec() {
+            self.note_scalar(func, param);
+        }
         self.enter(func, &old, func.seq(body).result);
         self.match_params(func, &mut out)?;
-        self.bindings(func, body, old, out)
+        self.bindings(func, body, old, out, true)
     }
 
-    fn branch(&mut self, func: &mut Function, seq: Seq) -> Result<(), PassError> {
+    /// Lowers a branch; `returned` if its result is the function's.
+    fn branch(&mut self, func: &mut Function, seq: Seq, returned: bool) -> Result<(), PassError> {
         let old = take_flat_bindings(func, seq);
         let outer = self.shape_log.len();
         self.enter(func, &old, func.seq(seq).result);
         let mut out = Vec::with_capacity(old.len());
         self.compute_ready(func, &mut out)?;
-        self.bindings(func, seq, old, out)?;
+        self.bindings(func, seq, old, out, returned)?;
         for key in self.shape_log.drain(outer..) {
             self.shapes.remove(&key);
         }
@@ -133,7 +144,9 @@ impl Lowering<'_> {
             while let Some(e) = stack.pop() {
                 match func.expr(e) {
                     ExprData::Shape(dims) => needs.extend_from_slice(dims),
-                    ExprData::Int(value, _) => needs.push(*value),
+                    ExprData::Int(value, _) if self.linear(func, *value).is_none() => {
+                        needs.push(*value);
+                    }
                     ExprData::Tuple(list) => stack.extend(func.list(*list).iter().rev()),
                     ExprData::TupleGetItem(tuple, _) => stack.push(*tuple),
                     ExprData::Call { args, .. } => stack.extend(func.list(*args).iter().rev()),
@@ -145,25 +158,32 @@ impl Lowering<'_> {
         self.heap.enter(&func.syms, needs);
     }
 
-    /// Lowers the bindings of a sequence and its result, and closes its scope.
+    /// Lowers the bindings of a sequence and its result, and closes its scope. What the function returns is checked
+    /// where it is made, in the branches of an `If` at the end, so that calls at their ends stay there.
     fn bindings(
         &mut self,
         func: &mut Function,
         seq: Seq,
         old: Vec<Binding>,
         mut out: Vec<Binding>,
+        returned: bool,
     ) -> Result<(), PassError> {
+        let is_if = |i: &usize| matches!(func.expr(old[*i].value), ExprData::If { .. });
+        let tail = tail_binding(func, &old, func.seq(seq).result);
+        let tail = tail.filter(|_| returned);
+        let tail_if = tail.filter(is_if);
         for (index, binding) in old.into_iter().enumerate() {
             if index % 1024 == 0 {
                 self.ctx.check_cancelled()?;
             }
-            self.binding(func, binding, &mut out)
+            self.binding(func, binding, tail == Some(index), &mut out)
                 .map_err(|e| with_span(e, func.var(binding.var).span))?;
         }
         let result = func.seq(seq).result;
-        let mut result = self.operand(func, result, &mut out)?;
-        if seq == func.body() {
-            result = self.check_result(func, result, &mut out)?;
+        let ty = func.expr_ty(result);
+        let result = self.operand(func, result, &mut out)?;
+        if returned && tail_if.is_none() {
+            self.check_result(func, result, ty, &mut out)?;
         }
         func.seq_mut(seq).result = result;
         set_flat_bindings(func, seq, out);
@@ -175,6 +195,7 @@ impl Lowering<'_> {
         &mut self,
         func: &mut Function,
         mut binding: Binding,
+        returned: bool,
         out: &mut Vec<Binding>,
     ) -> Result<(), PassError> {
         if let Some(cast) = binding.cast.expand() {
@@ -190,8 +211,8 @@ impl Lowering<'_> {
         match func.expr(binding.value).clone() {
             ExprData::If { cond, then_seq, else_seq } => {
                 let cond = self.operand(func, cond, out)?;
-                self.branch(func, then_seq)?;
-                self.branch(func, else_seq)?;
+                self.branch(func, then_seq, returned)?;
+                self.branch(func, else_seq, returned)?;
                 let ty = func.expr_ty(binding.value);
                 binding.value = func.add_expr(ExprData::If { cond, then_seq, else_seq }, ty);
                 out.push(binding);
@@ -199,13 +220,16 @@ impl Lowering<'_> {
             ExprData::Func(_) => {
                 return Err(PassError::unsupported(
                     format!("the local function '{}'", func.var(binding.var).name),
-                    "lift local functions to the module first",
+                    "LambdaLift makes local functions functions of the module",
                 ));
             }
             ExprData::Call { .. } => {
                 binding.value = self.call(func, binding.value, out)?;
+                if returned && let Some(call) = self.tail_closure(func, &binding) {
+                    binding.value = call;
+                }
                 out.push(binding);
-                self.check_packed_result(func, &binding, out)?;
+                self.check_call_result(func, &binding, out)?;
             }
             _ => {
                 binding.value = self.operand(func, binding.value, out)?;
@@ -302,18 +326,34 @@ impl Lowering<'_> {
         if func.syms.as_int(value).is_some() {
             return Ok(e);
         }
+        match self.scalars.get(&value) {
+            Some(&(scalar, have)) if have == dtype => return Ok(scalar),
+            _ => {}
+        }
+        if let Some(linear) = self.linear(func, value) {
+            let value = self.linear_value(func, linear, dtype);
+            return Ok(self.namer.bind(func, "value", value, out));
+        }
         let (code, slot) = self.code(func, value)?;
         let args = [self.heap_expr(func), prim_int(func, code), prim_int(func, slot)];
-        let ty = func.intern(TypeData::Prim { dtype, value: None });
+        let is_bool = dtype == DType::Bool;
+        let read = if is_bool { DType::Int64 } else { dtype };
+        let ty = func.intern(TypeData::Prim { dtype: read, value: None });
         let call = packed_call(func, "vm.builtin.make_prim_value", &args, ty);
-        Ok(self.namer.bind(func, "size", call, out))
+        let size = self.namer.bind(func, "size", call, out);
+        if !is_bool {
+            return Ok(size);
+        }
+        let truth = self.truth(func, size);
+        Ok(self.namer.bind(func, "value", truth, out))
     }
 
     /// Where a term is read from: a constant (0) or a slot (1).
-    fn code(&self, func: &Function, sym: Sym) -> Result<(i64, i64), PassError> {
+    fn code(&mut self, func: &Function, sym: Sym) -> Result<(i64, i64), PassError> {
         if let Some(value) = func.syms.as_int(sym) {
             return Ok((0, value));
         }
+        self.heap_read = true;
         match self.heap.filled_slot(sym) {
             Some(slot) => Ok((1, i64::from(slot))),
             None => Err(self.undefined(func, sym)),
@@ -390,6 +430,7 @@ impl Lowering<'_> {
             PendingKernel(kernel.finish())
         };
         self.kernels.push((name.clone(), kernel));
+        self.heap_read = true;
         let heap = self.heap_expr(func);
         let unit = unit_ty(func);
         let param = func.intern(TypeData::tensor_rank(1, DType::Int64));
@@ -419,7 +460,9 @@ impl Lowering<'_> {
     /// Puts the allocation of the heap in front of the body, and what stands for no heap.
     fn finish(&mut self, func: &mut Function, body: Seq) {
         let mut bindings = Vec::new();
-        if self.heap_used {
+        if self.heap_used && !self.heap_read {
+            self.drop_stores(func);
+        } else if self.heap_used {
             let slots = i64::from(self.heap.size());
             let size = func.syms.int(slots);
             let ty = func.intern(TypeData::tensor(vec![size], DType::Int64));
@@ -436,6 +479,21 @@ impl Lowering<'_> {
         if !bindings.is_empty() {
             bindings.append(&mut take_flat_bindings(func, body));
             set_flat_bindings(func, body, bindings);
+        }
+    }
+
+    /// Without a reader of the heap, sizes are only checked, not stored.
+    fn drop_stores(&mut self, func: &mut Function) {
+        for seq in reachable_seqs(func) {
+            let mut bindings = take_flat_bindings(func, seq);
+            bindings.retain_mut(|binding| match self.without_stores(func, binding.value) {
+                Some(value) => {
+                    binding.value = value;
+                    true
+                }
+                None => false,
+            });
+            set_flat_bindings(func, seq, bindings);
         }
     }
 }

@@ -1,5 +1,7 @@
 //! Matches values against types: checks that the value is of the type, and defines the type's new symbols.
 
+use pliant_ir::op::WHILE_LOOP;
+use pliant_ir::relax::derive::is_subtype;
 use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function, TensorShape, Type, TypeData};
 use pliant_ir::{DType, Sym, SymVar};
 use pliant_pass::{PassError, Problem};
@@ -73,41 +75,91 @@ impl Lowering<'_> {
         self.run(func, jobs, out)
     }
 
-    /// Checks that a packed function returned what its call says.
-    pub fn check_packed_result(
+    /// Checks that a function that nobody has checked returned what its call says: a packed function, a function
+    /// value, the state of a loop.
+    pub fn check_call_result(
         &mut self,
         func: &mut Function,
         binding: &Binding,
         out: &mut Vec<Binding>,
     ) -> Result<(), PassError> {
-        let ExprData::Call { callee: Callee::Expr(callee), .. } = func.expr(binding.value) else {
-            return Ok(());
-        };
-        let ExprData::Extern(name) = *func.expr(*callee) else { return Ok(()) };
-        let name = func.str(name).clone();
+        let Some(subject) = unchecked_result(func, binding) else { return Ok(()) };
         let want = func.var(binding.var).ty;
-        let unit = unit_ty(func);
-        if name.starts_with("vm.builtin.") || want == unit {
+        if want == unit_ty(func) {
             return Ok(());
         }
         let (value, any) = (func.var_expr(binding.var), func.intern(TypeData::Any));
-        let subject = format!("the result of packed function '{name}'");
         self.match_value(func, value, any, want, subject, out)?;
         self.compute_ready(func, out)
     }
 
-    /// Checks the function's result where its type does not follow from the value's; returns the result.
+    /// A closure's call whose result the function returns, so that the machine goes on in the closure and comes back only
+    /// from functions that do not check their results themselves. `None` for other calls, and where the function has to
+    /// check more than the call says.
+    pub fn tail_closure(&mut self, func: &mut Function, binding: &Binding) -> Option<Expr> {
+        let (have, want) = (func.var(binding.var).ty, func.ret_ty());
+        if !is_subtype(func, have, want).is_yes() || unchecked_result(func, binding).is_none() {
+            return None;
+        }
+        let ExprData::Call { callee: Callee::Expr(callee), args, .. } = *func.expr(binding.value)
+        else {
+            return None;
+        };
+        let args = func.list(args).to_vec();
+        let args = match func.expr(callee) {
+            ExprData::Extern(name) if func.str(*name).starts_with("vm.builtin.invoke_") => args,
+            ExprData::Extern(_) | ExprData::Global(_) => return None,
+            _ => [callee].into_iter().chain(args).collect(),
+        };
+        let ty = func.expr_ty(binding.value);
+        Some(packed_call(func, "vm.builtin.invoke_closure_tail", &args, ty))
+    }
+
+    /// Checks the function's result, whose type was `have` before it was lowered, where the function's result type does
+    /// not follow from that.
     pub fn check_result(
         &mut self,
         func: &mut Function,
         result: Expr,
+        have: Type,
         out: &mut Vec<Binding>,
-    ) -> Result<Expr, PassError> {
-        let (have, want) = (func.expr_ty(result), func.ret_ty());
-        if have != want {
-            self.match_value(func, result, have, want, "the result".into(), out)?;
+    ) -> Result<(), PassError> {
+        let want = func.ret_ty();
+        if is_subtype(func, have, want).is_yes() {
+            return Ok(());
         }
-        Ok(result)
+        self.match_value(func, result, have, want, "the result".into(), out)
+    }
+
+    /// A call without its stores into the heap; `None` for a match that does nothing else.
+    pub fn without_stores(&mut self, func: &mut Function, call: Expr) -> Option<Expr> {
+        let ExprData::Call { callee: Callee::Expr(callee), args, .. } = func.expr(call) else {
+            return Some(call);
+        };
+        let ExprData::Extern(name) = func.expr(*callee) else { return Some(call) };
+        let first = match &**func.str(*name) {
+            "vm.builtin.match_shape" => 3,
+            "vm.builtin.match_prim_value" => 2,
+            _ => return Some(call),
+        };
+        let (name, mut args) = (func.str(*name).clone(), func.list(*args).to_vec());
+        let code = |func: &Function, e: Expr| match func.expr(e) {
+            ExprData::Int(value, _) => func.syms.as_int(*value),
+            _ => None,
+        };
+        let codes: Vec<usize> = (first..args.len() - 1).step_by(2).collect();
+        if codes.iter().all(|&i| matches!(code(func, args[i]), Some(STORE | NO_OP))) {
+            return None;
+        }
+        for i in codes {
+            if code(func, args[i]) == Some(STORE) {
+                args[i] = prim_int(func, NO_OP);
+                args[i + 1] = prim_int(func, 0);
+            }
+        }
+        args[1] = self.no_heap(func);
+        let unit = unit_ty(func);
+        Some(packed_call(func, &name, &args, unit))
     }
 
     /// Checks everything but dims, and adds the values whose dims are to be matched.
@@ -407,6 +459,7 @@ impl Lowering<'_> {
         if actions.iter().all(|a| a.0 == NO_OP) {
             return;
         }
+        self.heap_read |= actions.iter().any(|a| a.0 == ASSERT_LOAD);
         let uses_heap = actions.iter().any(|a| a.0 == STORE || a.0 == ASSERT_LOAD);
         let heap = if uses_heap { self.heap_expr(func) } else { self.no_heap(func) };
         let mut args = vec![job.value, heap];
@@ -423,6 +476,31 @@ impl Lowering<'_> {
         let builtin =
             if job.scalar { "vm.builtin.match_prim_value" } else { "vm.builtin.match_shape" };
         self.check(func, builtin, &args, &context, out);
+    }
+}
+
+/// What a call's result is called in messages, if nothing has checked it.
+fn unchecked_result(func: &Function, binding: &Binding) -> Option<String> {
+    let ExprData::Call { callee, args, .. } = func.expr(binding.value) else { return None };
+    let callee = match callee {
+        Callee::Op(WHILE_LOOP) => return Some("the result of the loop".into()),
+        Callee::Op(_) => return None,
+        Callee::Expr(callee) => *callee,
+    };
+    let of_value = |e: Expr| match func.expr(e) {
+        ExprData::Var(v) => format!("the result of '{}'", func.var(*v).name),
+        _ => "the result of a function value".into(),
+    };
+    match func.expr(callee) {
+        ExprData::Global(_) => None,
+        ExprData::Extern(name) => match &**func.str(*name) {
+            name if name.starts_with("vm.builtin.invoke_") => {
+                func.list(*args).first().map(|&e| of_value(e))
+            }
+            name if name.starts_with("vm.builtin.") => None,
+            name => Some(format!("the result of packed function '{name}'")),
+        },
+        _ => Some(of_value(callee)),
     }
 }
 

@@ -56,6 +56,7 @@
 mod heap;
 mod lower;
 mod matching;
+mod scalar;
 mod shape_func;
 
 use std::sync::{Arc, Mutex};

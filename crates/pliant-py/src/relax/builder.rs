@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pliant_ir::BaseFunc;
 use pliant_ir::attrs::FuncAttrs;
-use pliant_ir::relax::{self as ir, derive};
+use pliant_ir::relax::{self as ir};
 use pliant_ops::te;
 use pliant_ops::{ModuleBuilder, TeCall};
 use pyo3::prelude::*;
@@ -15,10 +15,13 @@ use crate::error::{Error, Result};
 use crate::module::IRModule;
 use crate::relax::classes::{Expr, wrap};
 use crate::relax::convert::{arg_list, needed, sinfo};
+use crate::relax::function::{Function, ir_function_in, signature_of};
 use crate::relax::home::Home;
+use crate::relax::kept::KeptHomes;
 use crate::relax::node::{FreeVar, Node, NodeRef};
+use crate::relax::seq::Globals;
 use crate::relax::sinfo::{SInfo, to_type};
-use crate::relax::views::{Function, in_func, set_attrs, signature_of};
+use crate::relax::views::{in_func, set_attrs};
 use crate::te::prim_func::PrimFunc;
 use crate::te::tensor::Tensor;
 
@@ -28,11 +31,14 @@ pub struct BlockBuilder {
     state: Mutex<State>,
 }
 
+/// The module and the functions under construction.
 #[derive(Default)]
-struct State {
+pub(super) struct State {
     module: ModuleBuilder,
     globals: FxHashMap<Arc<str>, SInfo>,
-    current: Option<Current>,
+    homes: KeptHomes,
+    /// The functions under construction, the innermost last.
+    stack: Vec<Current>,
 }
 
 /// The function under construction.
@@ -44,17 +50,64 @@ struct Current {
     pure: Option<bool>,
     /// The function was ended by `emit_func_output`.
     done: bool,
+    /// It is one that is being rewritten.
+    rewrite: bool,
 }
 
 impl BlockBuilder {
-    fn state(&self) -> MutexGuard<'_, State> {
+    /// A builder that adds to a module.
+    pub(super) fn over(module: Option<&Bound<'_, IRModule>>) -> Self {
+        let mut state = State::default();
+        if let Some(module) = module {
+            state.homes = module.get().homes().clone();
+            let module = module.get().snapshot();
+            for (name, func) in module.relax_funcs() {
+                state.globals.insert(name.clone(), signature_of(func));
+            }
+            state.module = ModuleBuilder::from_module(module);
+        }
+        BlockBuilder { state: Mutex::new(state) }
+    }
+
+    /// The types of the module's functions.
+    pub(super) fn globals(&self) -> Globals {
+        self.state().globals.clone()
+    }
+
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl State {
-    fn home(&self) -> Result<Arc<Home>> {
-        match &self.current {
+    /// Opens the rewriting of the function of that home.
+    pub(super) fn enter_rewrite(&mut self, home: &Arc<Home>) -> Result<()> {
+        let derived = home.derive()?;
+        derived.lock().globals.extend(self.globals.clone());
+        self.stack.push(Current {
+            home: derived,
+            name: String::new(),
+            attrs: FuncAttrs::default(),
+            private: false,
+            pure: None,
+            done: false,
+            rewrite: true,
+        });
+        Ok(())
+    }
+
+    /// Ends it.
+    pub(super) fn exit_rewrite(&mut self) {
+        if self.stack.last().is_some_and(|c| c.rewrite)
+            && let Some(current) = self.stack.pop()
+        {
+            current.home.lock().seal();
+        }
+    }
+
+    /// The home of the function under construction.
+    pub(super) fn home(&self) -> Result<Arc<Home>> {
+        match self.stack.last() {
             Some(current) if !current.done => Ok(current.home.clone()),
             Some(_) => {
                 Err(Error::Value("the function is finished: emit_func_output was called".into()))
@@ -71,15 +124,7 @@ impl BlockBuilder {
     #[new]
     #[pyo3(signature = (module=None))]
     fn new(module: Option<&Bound<'_, IRModule>>) -> Self {
-        let mut state = State::default();
-        if let Some(module) = module {
-            let module = module.get().snapshot();
-            for (name, func) in module.relax_funcs() {
-                state.globals.insert(name.clone(), signature_of(func));
-            }
-            state.module = ModuleBuilder::from_module(module);
-        }
-        BlockBuilder { state: Mutex::new(state) }
+        Self::over(module)
     }
 
     /// Opens a function.
@@ -99,7 +144,7 @@ impl BlockBuilder {
         let params = params.filter(|p| !p.is_none()).map(free_vars).transpose()?;
         let mut guarded = self.state();
         let state = &mut *guarded;
-        if let Some(current) = &state.current {
+        if let Some(current) = state.stack.last().filter(|c| !c.rewrite) {
             return Err(Error::Value(format!("function '{}' is still open", current.name)));
         }
         let home = Home::building();
@@ -111,14 +156,15 @@ impl BlockBuilder {
             }
             inner.params_fixed = params.is_some();
         }
-        state.current = Some(Current { home, name, attrs: list, private, pure, done: false });
+        let (done, rewrite) = (false, false);
+        state.stack.push(Current { home, name, attrs: list, private, pure, done, rewrite });
         Ok(())
     }
 
     /// Closes the function; gives it up when it was not ended by `emit_func_output`.
     fn _end_function(&self, failed: bool) -> Result<()> {
         let mut state = self.state();
-        let Some(current) = state.current.take() else { return Ok(()) };
+        let Some(current) = state.stack.pop() else { return Ok(()) };
         if current.done {
             return Ok(());
         }
@@ -212,12 +258,14 @@ impl BlockBuilder {
         let mut guarded = self.state();
         let state = &mut *guarded;
         let home = state.home()?;
-        let func = guard(|| finish(&home, &node, params.as_deref(), state.current.as_ref()))?;
+        let func = guard(|| finish(&home, &node, params.as_deref(), state.stack.last()))?;
+        home.enter();
         let current =
-            state.current.as_mut().ok_or_else(|| Error::Internal("a function is open".into()))?;
+            state.stack.last_mut().ok_or_else(|| Error::Internal("a function is open".into()))?;
         current.done = true;
         let info = signature_of(&func);
         let name = state.module.add_func(BaseFunc::Relax(func), &current.name);
+        state.homes.keep(home, state.module.module());
         state.globals.insert(name.clone(), info);
         wrap(output.py(), NodeRef::new(Node::Global(name)))
     }
@@ -228,15 +276,16 @@ impl BlockBuilder {
         func: &Bound<'py, PyAny>,
         func_name: &str,
     ) -> Result<Bound<'py, PyAny>> {
-        let base = base_func(func)?;
+        let base = base_func(func, || self.globals())?;
         let mut guarded = self.state();
         let state = &mut *guarded;
         let info = base.as_relax().map(signature_of);
         let name = state.module.add_func(base, func_name);
+        state.homes.keep_object(func, state.module.module());
         if let Some(info) = info {
             state.globals.insert(name.clone(), info.clone());
-            if let Some(current) = &state.current {
-                current.home.lock().globals.insert(name.clone(), info);
+            for current in &state.stack {
+                current.home.lock().globals.insert(name.clone(), info.clone());
             }
         }
         wrap(func.py(), NodeRef::new(Node::Global(name)))
@@ -245,19 +294,21 @@ impl BlockBuilder {
     /// Replaces a function of the module.
     fn update_func(&self, gv: &Bound<'_, PyAny>, updated_func: &Bound<'_, PyAny>) -> Result<()> {
         let name = crate::module::name_of(gv)?;
-        let base = base_func(updated_func)?;
+        let base = base_func(updated_func, || self.globals())?;
         let mut state = self.state();
         if let Some(func) = base.as_relax() {
             let info = signature_of(func);
             state.globals.insert(name.as_str().into(), info);
         }
         state.module.update_func(name.as_str(), base);
+        state.homes.keep_object(updated_func, state.module.module());
         Ok(())
     }
 
     /// The module as it stands.
     fn get(&self) -> IRModule {
-        IRModule::wrap(self.state().module.module().clone())
+        let state = self.state();
+        IRModule::with_homes(state.module.module().clone(), state.homes.clone())
     }
 
     /// The module as it stands.
@@ -436,13 +487,8 @@ fn finish(
         func.func_mut(root).params = order;
     }
     let (func, _) = inner.parts()?;
-    // Sizes that only the body knows do not leave it.
-    let mut known = FxHashSet::default();
-    for &p in func.params() {
-        known.extend(derive::definable_syms(func, func.var(p).ty));
-    }
-    let ret = func.expr_ty(result);
-    let ret = derive::erase(func, ret, &|s| known.contains(&s));
+    let (ret, params) = (func.expr_ty(result), func.params().to_vec());
+    let ret = inner.escaping(ret, &params)?;
     let pure = current.and_then(|c| c.pure).unwrap_or(!inner.impure);
     inner.finish(result, Some(ret), pure, |func| {
         if let Some(current) = current {
@@ -452,13 +498,13 @@ fn finish(
     })
 }
 
-/// A function of either level from its Python object.
+/// A function of either level from its Python object. `globals` are the types of the module's functions.
 ///
 /// # Errors
 /// `TypeError` for anything else.
-pub fn base_func(obj: &Bound<'_, PyAny>) -> Result<BaseFunc> {
+pub fn base_func(obj: &Bound<'_, PyAny>, globals: impl FnOnce() -> Globals) -> Result<BaseFunc> {
     if let Ok(f) = obj.cast::<Function>() {
-        return Ok(BaseFunc::Relax(f.get().func.clone()));
+        return Ok(BaseFunc::Relax(ir_function_in(&f.as_super().get().node, globals)?));
     }
     if let Ok(f) = obj.cast::<PrimFunc>() {
         let func = &f.get().func;

@@ -1,7 +1,5 @@
 //! The Python classes of graph-level expressions: `Expr` and its kinds.
 
-use std::sync::Arc;
-
 use pliant_ir::relax::ExprData;
 use pliant_ir::{DType, Op};
 use pliant_ops::te;
@@ -14,7 +12,7 @@ use crate::relax::convert::{
     arg_list, attr_object, attr_value, needed, operand, own, sinfo, sinfo_list,
 };
 use crate::relax::infos::{dims_of, info_tuple, wrap_info};
-use crate::relax::node::{CallNode, CalleeNode, FreeVar, FreeVarData, Node, NodeRef};
+use crate::relax::node::{CallNode, CalleeNode, FreeVar, Node, NodeRef};
 use crate::relax::sinfo::{SInfo, sinfo_of};
 pub use crate::relax::wrap::wrap;
 use crate::runtime::import::{parse_dtype, to_tensor};
@@ -51,6 +49,17 @@ pub fn call_op(op: &'static str, args: Vec<NodeRef>) -> NodeRef {
         attrs: Default::default(),
         ty_args: Vec::new(),
     }))
+}
+
+/// The fields or sizes of a tuple or shape that is written out.
+fn written_out<'py>(expr: &Bound<'py, Expr>) -> Result<Option<Bound<'py, PyAny>>> {
+    if expr.is_instance_of::<Tuple>() {
+        return Ok(Some(expr.getattr("fields")?));
+    }
+    if expr.is_instance_of::<ShapeExpr>() {
+        return Ok(Some(expr.getattr("values")?));
+    }
+    Ok(None)
 }
 
 #[pymethods]
@@ -160,46 +169,47 @@ impl Expr {
     fn __hash__(&self) -> u64 {
         use std::hash::{Hash, Hasher};
         let mut h = rustc_hash::FxHasher::default();
-        match self.node.get() {
-            Node::Var(v) => v.id().hash(&mut h),
-            Node::InFunc(home, e) => (Arc::as_ptr(home) as usize, e).hash(&mut h),
-            Node::Global(n) | Node::Extern(n) => n.hash(&mut h),
-            _ => self.node.id().hash(&mut h),
-        }
+        self.node.key().hash(&mut h);
         h.finish()
     }
 
-    /// A field of a tuple.
-    fn __getitem__<'py>(&self, index: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
-        let py = index.py();
-        if let Node::Shape(dims) = self.node.get() {
-            return Ok(tuple_of(py, dims)?.as_any().get_item(index)?);
+    /// A field of a tuple: the field itself where the tuple is written out.
+    fn __getitem__<'py>(
+        slf: &Bound<'py, Self>,
+        index: &Bound<'py, PyAny>,
+    ) -> Result<Bound<'py, PyAny>> {
+        let (py, this) = (index.py(), slf.get());
+        if let Some(parts) = written_out(slf)? {
+            return Ok(parts.get_item(index)?);
         }
         let i: u32 = index
             .extract()
             .map_err(|_| Error::Type("the index of a tuple field is an int".into()))?;
-        if let Some(SInfo::Tuple(fields)) = sinfo_of(&self.node)
+        if let Some(SInfo::Tuple(fields)) = sinfo_of(&this.node)
             && i as usize >= fields.len()
         {
             return Err(Error::Index(format!("the tuple has {} fields", fields.len())));
         }
-        wrap(py, NodeRef::new(Node::GetItem(self.node.clone(), i)))
+        wrap(py, NodeRef::new(Node::GetItem(this.node.clone(), i)))
     }
 
-    fn __len__(&self) -> Result<usize> {
-        match (self.node.get(), sinfo_of(&self.node)) {
-            (Node::Shape(dims), _) => Ok(dims.len()),
-            (_, Some(SInfo::Tuple(fields))) => Ok(fields.len()),
+    fn __len__(slf: &Bound<'_, Self>) -> Result<usize> {
+        if let Some(parts) = written_out(slf)? {
+            return Ok(parts.len()?);
+        }
+        match sinfo_of(&slf.get().node) {
+            Some(SInfo::Tuple(fields)) => Ok(fields.len()),
             _ => Err(Error::Type("the expression is no tuple of known length".into())),
         }
     }
 
-    fn __iter__<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
-        if let Node::Shape(dims) = self.node.get() {
-            return Ok(tuple_of(py, dims)?.as_any().try_iter()?.into_any());
+    fn __iter__<'py>(slf: &Bound<'py, Self>) -> Result<Bound<'py, PyAny>> {
+        let (py, this) = (slf.py(), slf.get());
+        if let Some(parts) = written_out(slf)? {
+            return Ok(parts.try_iter()?.into_any());
         }
-        let fields: Result<Vec<_>> = (0..self.__len__()? as u32)
-            .map(|i| wrap(py, NodeRef::new(Node::GetItem(self.node.clone(), i))))
+        let fields: Result<Vec<_>> = (0..Self::__len__(slf)? as u32)
+            .map(|i| wrap(py, NodeRef::new(Node::GetItem(this.node.clone(), i))))
             .collect();
         Ok(PyTuple::new(py, fields?)?.as_any().try_iter()?.into_any())
     }
@@ -308,12 +318,17 @@ impl Var {
     fn name(slf: PyRef<'_, Self>) -> String {
         crate::relax::views::var_name(node_of(&slf))
     }
+
+    /// What the variable is known by: itself.
+    #[getter]
+    fn vid(slf: Bound<'_, Self>) -> Bound<'_, Self> {
+        slf
+    }
 }
 
 fn free_var(name: &str, info: Option<&Bound<'_, PyAny>>, dataflow: bool) -> Result<NodeRef> {
     let info = info.filter(|i| !i.is_none()).map(sinfo).transpose()?;
-    let data = FreeVarData { name: name.into(), sinfo: info, dataflow };
-    Ok(NodeRef::new(Node::Var(FreeVar(Arc::new(data)))))
+    Ok(NodeRef::new(Node::Var(FreeVar::new(name, info, dataflow))))
 }
 
 /// A variable that is local to its dataflow block.
@@ -582,10 +597,7 @@ impl Call {
         attrs: Option<&Bound<'_, pyo3::types::PyDict>>,
         sinfo_args: Option<&Bound<'_, PyAny>>,
     ) -> Result<PyClassInitializer<Self>> {
-        let callee = match op.cast::<crate::relax::op::OpFunction>() {
-            Ok(op) => CalleeNode::Op(op.get().op),
-            Err(_) => CalleeNode::Expr(needed(op)?),
-        };
+        let callee = callee_of(op)?;
         let mut list = pliant_ir::Attrs::default();
         for (k, v) in attrs.into_iter().flatten() {
             list.set(&k.extract::<String>()?, attr_value(&v)?);
@@ -593,6 +605,29 @@ impl Call {
         let ty_args = sinfo_args.map(sinfo_list).transpose()?.unwrap_or_default();
         let call = CallNode { callee, args: arg_list(args)?, attrs: list, ty_args };
         Ok(init(NodeRef::new(Node::Call(call)).checked()?).add_subclass(Call))
+    }
+
+    /// The same call of another callee with other operands.
+    #[pyo3(signature = (op, args, sinfo_args=None))]
+    fn _rebuilt<'py>(
+        slf: PyRef<'py, Self>,
+        op: &Bound<'py, PyAny>,
+        args: Vec<Bound<'py, PyAny>>,
+        sinfo_args: Option<&Bound<'py, PyAny>>,
+    ) -> Result<Bound<'py, PyAny>> {
+        let args: Result<Vec<NodeRef>> = args.iter().map(needed).collect();
+        let node = node_of(&slf);
+        let mut attrs = pliant_ir::Attrs::default();
+        crate::relax::views::with_attrs(node, |list| {
+            attrs = list.clone();
+            Ok(())
+        })?;
+        let ty_args = match sinfo_args {
+            Some(list) => sinfo_list(list)?,
+            None => crate::relax::views::ty_args(node),
+        };
+        let call = CallNode { callee: callee_of(op)?, args: args?, attrs, ty_args };
+        wrap(slf.py(), NodeRef::new(Node::Call(call)))
     }
 
     /// What is called.
@@ -627,13 +662,12 @@ impl Call {
     }
 }
 
-/// A choice by a scalar bool.
-#[pyclass(extends = Expr, frozen, module = "pliant.relax")]
-pub struct If;
-
-/// A local function.
-#[pyclass(extends = Expr, frozen, module = "pliant.relax")]
-pub struct LocalFunction;
+fn callee_of(op: &Bound<'_, PyAny>) -> Result<CalleeNode> {
+    Ok(match op.cast::<crate::relax::op::OpFunction>() {
+        Ok(op) => CalleeNode::Op(op.get().op),
+        Err(_) => CalleeNode::Expr(needed(op)?),
+    })
+}
 
 /// The name of a global function or packed function given as such or as a string.
 ///

@@ -137,10 +137,12 @@ pub fn needed(obj: &Bound<'_, PyAny>) -> Result<NodeRef> {
 /// As [`operand`].
 pub fn arg_list(obj: &Bound<'_, PyAny>) -> Result<Vec<NodeRef>> {
     if let Ok(e) = obj.cast::<PyExpr>() {
-        return Ok(match e.get().node.get() {
-            Node::Tuple(fields) => fields.clone(),
-            _ => vec![e.get().node.clone()],
-        });
+        match e.get().node.get() {
+            Node::Tuple(fields) => return Ok(fields.clone()),
+            // A tuple of a function is given by its fields too.
+            _ if obj.is_instance_of::<crate::relax::classes::Tuple>() => {}
+            _ => return Ok(vec![e.get().node.clone()]),
+        }
     }
     obj.try_iter()?.map(|item| needed(&item?)).collect()
 }

@@ -1,17 +1,22 @@
 //! [`Home`]: the function that expressions live in, while it is being built and afterwards.
+//!
+//! A finished function has one home as long as Python holds any part of it, so that its parts are equal however they
+//! were come by. A function that is being rewritten lives in a *derived* home: a copy of the arenas of the one before
+//! it, in which the ids of that one stay good.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, TryLockError, Weak};
 
 use pliant_ir::relax::{self as ir, Function, FunctionBuilder};
-use pliant_ir::{DType, OpRegistry, OpSignature};
+use pliant_ir::{OpRegistry, OpSignature};
 use pliant_ops::te::{self, VarMap};
-use pliant_tensor::Tensor;
+use pyo3::Python;
+use pyo3::sync::MutexExt;
 use rustc_hash::FxHashMap;
 
 use crate::error::{Error, Result};
-use crate::nesting::{MAX_NESTING, too_deep};
-use crate::relax::node::{CallNode, CalleeNode, FreeVar, Node, NodeRef, Scalar};
-use crate::relax::sinfo::{SInfo, dim_to_sym, dims_to_syms, from_type, to_type};
+use crate::relax::import::Memo;
+use crate::relax::node::{Ident, Key, Node, NodeRef, fresh_uid};
+use crate::relax::sinfo::{SInfo, from_type};
 
 /// A function in Python's hands. Expression handles keep it alive.
 pub struct Home {
@@ -21,20 +26,33 @@ pub struct Home {
 /// A function, being built or finished, and what ties it to free-standing expressions.
 pub struct HomeState {
     stage: Stage,
+    /// What tells it from all others.
+    pub uid: u64,
+    /// The home that this one is derived from, and how many expressions both share.
+    base: Option<(Arc<Home>, u32)>,
+    /// What expressions that were taken over from elsewhere are.
+    aliases: FxHashMap<ir::Expr, Ident>,
+    /// The other way round.
+    known: FxHashMap<Ident, ir::Expr>,
+    /// What was taken over from other functions, by their `uid`.
+    pub(super) memos: FxHashMap<u64, Memo>,
+    /// The types looked at so far, those without shape variables.
+    infos: FxHashMap<ir::Type, SInfo>,
     /// Which symbol is which variable of tensor expressions.
     pub vars: VarMap,
-    free: FxHashMap<usize, (FreeVar, ir::Expr)>,
     /// Placeholders that stand for expressions of this function.
     pub te_sources: Vec<(te::Tensor, ir::Expr)>,
     /// Result types of the module's functions, for calls by name.
     pub globals: FxHashMap<Arc<str>, SInfo>,
     /// Whether parameters were declared; else variables become parameters as they appear.
     pub params_fixed: bool,
+    /// Whether variables that nothing defines are kept as they are: what is rewritten finds its place later.
+    pub keep_unknown: bool,
     /// How deeply each tuple type is nested that a tuple was made of.
-    depths: FxHashMap<ir::Type, u32>,
+    pub(super) depths: FxHashMap<ir::Type, u32>,
     /// Whether a call with an effect was emitted.
     pub impure: bool,
-    this: std::sync::Weak<Home>,
+    pub(super) this: Weak<Home>,
 }
 
 enum Stage {
@@ -49,20 +67,88 @@ impl Home {
         Self::with(Stage::Building(Box::new(FunctionBuilder::new(pliant_ops::registry()))))
     }
 
-    /// A home for a finished function.
+    /// The home of a finished function.
     pub fn done(func: Arc<Function>) -> Arc<Home> {
-        Self::with(Stage::Done(func))
+        let key = Arc::as_ptr(&func) as usize;
+        if let Some(home) = homes().get(&key).and_then(Weak::upgrade) {
+            return home;
+        }
+        let home = Self::with(Stage::Done(func));
+        home.enter();
+        home
+    }
+
+    /// Makes the home of a function just finished the one that [`done`](Self::done) finds.
+    pub fn enter(self: &Arc<Self>) {
+        let key = self.lock().finished().map(|f| Arc::as_ptr(f) as usize);
+        if let Some(key) = key {
+            homes().insert(key, Arc::downgrade(self));
+        }
+    }
+
+    /// A home to rewrite the function of this one in.
+    ///
+    /// # Errors
+    /// When the function was given up.
+    pub fn derive(self: &Arc<Self>) -> Result<Arc<Home>> {
+        let mut guarded = self.lock();
+        let state = &mut *guarded;
+        let func = state.func().ok_or_else(|| Error::Value("the function was given up".into()))?;
+        let func = func.clone();
+        for v in func.syms.vars() {
+            state.vars.te_var(&func.syms, v);
+        }
+        let shared = func.num_exprs() as u32;
+        let builder = FunctionBuilder::resume(func, pliant_ops::registry());
+        let home = Self::with(Stage::Building(Box::new(builder)));
+        {
+            let mut derived = home.lock();
+            derived.vars = state.vars.clone();
+            derived.globals = state.globals.clone();
+            derived.base = Some((self.clone(), shared));
+            derived.keep_unknown = true;
+        }
+        Ok(home)
+    }
+
+    /// The home of a function that differs from that of this one in its notes only: the parts of both are the same.
+    pub fn variant(self: &Arc<Self>, func: Arc<Function>) -> Arc<Home> {
+        let home = Self::with(Stage::Done(func.clone()));
+        let mut guarded = self.lock();
+        let state = &mut *guarded;
+        for v in func.syms.vars() {
+            state.vars.te_var(&func.syms, v);
+        }
+        let all = func.num_exprs() as u32;
+        {
+            let mut made = home.lock();
+            made.vars = state.vars.clone();
+            // Variants of variants hold the first, so that no chain of them grows.
+            made.base = match &state.base {
+                Some((base, shared)) if *shared == all => Some((base.clone(), all)),
+                _ => Some((self.clone(), all)),
+            };
+        }
+        drop(guarded);
+        home.enter();
+        home
     }
 
     fn with(stage: Stage) -> Arc<Home> {
         Arc::new_cyclic(|this| Home {
             state: Mutex::new(HomeState {
                 stage,
+                uid: fresh_uid(),
+                base: None,
+                aliases: FxHashMap::default(),
+                known: FxHashMap::default(),
+                memos: FxHashMap::default(),
+                infos: FxHashMap::default(),
                 vars: VarMap::new(),
-                free: FxHashMap::default(),
                 te_sources: Vec::new(),
                 globals: FxHashMap::default(),
                 params_fixed: false,
+                keep_unknown: false,
                 depths: FxHashMap::default(),
                 impure: false,
                 this: this.clone(),
@@ -70,9 +156,20 @@ impl Home {
         })
     }
 
+    /// What tells it from others while it lives.
+    pub fn address(&self) -> usize {
+        std::ptr::from_ref(self) as usize
+    }
+
     /// The state, locked.
     pub fn lock(&self) -> MutexGuard<'_, HomeState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        match self.state.try_lock() {
+            Ok(guard) => guard,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            // Its holder may run Python code (an operator of the user's) and want the GIL, so nobody waits with it.
+            Err(TryLockError::WouldBlock) => Python::attach(|py| self.state.lock_py_attached(py))
+                .unwrap_or_else(PoisonError::into_inner),
+        }
     }
 
     /// The type of one of the function's expressions.
@@ -87,7 +184,77 @@ impl Home {
     }
 }
 
+/// The homes of finished functions, by the functions' addresses.
+fn homes() -> MutexGuard<'static, FxHashMap<usize, Weak<Home>>> {
+    static HOMES: LazyLock<Mutex<FxHashMap<usize, Weak<Home>>>> = LazyLock::new(Mutex::default);
+    HOMES.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Drop for Home {
+    fn drop(&mut self) {
+        let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if let Stage::Done(func) = &state.stage {
+            let key = Arc::as_ptr(func) as usize;
+            let mut homes = homes();
+            if homes.get(&key).is_some_and(|home| home.strong_count() == 0) {
+                homes.remove(&key);
+            }
+        }
+    }
+}
+
 impl HomeState {
+    /// What an expression is, wherever it is copied to.
+    pub fn ident(&self, e: ir::Expr) -> Ident {
+        if let Some(&ident) = self.aliases.get(&e) {
+            return ident;
+        }
+        match &self.base {
+            Some((base, shared)) if e.as_u32() < *shared => base.lock().ident(e),
+            _ => (self.uid, e.as_u32()),
+        }
+    }
+
+    /// What makes an expression the same as others.
+    pub fn key(&self, e: ir::Expr) -> Key {
+        match self.func().map(|f| (f, f.expr(e))) {
+            Some((f, ir::ExprData::Global(s))) => Key::Global(f.str(*s).clone()),
+            Some((f, ir::ExprData::Extern(s))) => Key::Extern(f.str(*s).clone()),
+            _ => Key::Ident(self.ident(e)),
+        }
+    }
+
+    /// The expression here that is the one of that identity.
+    pub fn find(&self, ident: Ident) -> Option<ir::Expr> {
+        if let Some(&e) = self.known.get(&ident) {
+            return Some(e);
+        }
+        if ident.0 == self.uid {
+            return Some(ir::Expr::from_u32(ident.1));
+        }
+        let (base, shared) = self.base.as_ref()?;
+        base.lock().find(ident).filter(|e| e.as_u32() < *shared)
+    }
+
+    /// Notes that an expression is the one of that identity.
+    pub fn tie(&mut self, ident: Ident, e: ir::Expr) {
+        self.aliases.insert(e, ident);
+        self.known.insert(ident, e);
+    }
+
+    /// Whether ids of that home are good here: its own, and those of the home that it is derived from.
+    pub fn is_native(&self, home: &Arc<Home>) -> bool {
+        std::ptr::eq(Arc::as_ptr(home), self.this.as_ptr())
+            || self.base.as_ref().is_some_and(|(base, _)| Arc::ptr_eq(base, home))
+    }
+
+    /// Ends rewriting: what was made stays to be looked at.
+    pub fn seal(&mut self) {
+        if let Stage::Building(b) = std::mem::replace(&mut self.stage, Stage::Gone) {
+            self.stage = Stage::Done(Arc::new(b.into_func()));
+        }
+    }
+
     /// The function, as far as it is built.
     pub fn func(&self) -> Option<&Function> {
         match &self.stage {
@@ -160,6 +327,19 @@ impl HomeState {
 
     /// A type of the function, free-standing.
     pub fn sinfo_of(&mut self, ty: ir::Type) -> SInfo {
+        if let Some(info) = self.infos.get(&ty) {
+            return info.clone();
+        }
+        let info = self.make_sinfo(ty);
+        let plain = self.func().is_some_and(|f| ir::visit::type_vars(f, ty).is_empty());
+        // A type that holds a variable holds this home, which must not hold itself.
+        if plain {
+            self.infos.insert(ty, info.clone());
+        }
+        info
+    }
+
+    fn make_sinfo(&mut self, ty: ir::Type) -> SInfo {
         let this = self.this.upgrade();
         let HomeState { stage, vars, .. } = self;
         let func: &Function = match stage {
@@ -167,275 +347,12 @@ impl HomeState {
             Stage::Done(f) => f,
             Stage::Gone => return SInfo::Object,
         };
-        let wrap = |v: ir::Var| {
-            let e = func.find_var_expr(v);
-            match (&this, e) {
-                (Some(home), Some(e)) => NodeRef::new(Node::InFunc(home.clone(), e)),
-                _ => NodeRef::new(Node::Str(func.var(v).name.clone())),
-            }
+        let wrap = |v: ir::Var| match &this {
+            Some(home) => NodeRef::new(Node::InFunc(home.clone(), func.var_expr(v))),
+            None => NodeRef::new(Node::Str(func.var(v).name.clone())),
         };
         from_type(func, vars, ty, &wrap)
     }
-
-    /// Adds a parameter.
-    ///
-    /// # Errors
-    /// A variable without type; dims that are no sizes.
-    pub fn add_param(&mut self, var: &FreeVar) -> Result<ir::Expr> {
-        let Some(info) = &var.0.sinfo else {
-            return Err(Error::Value(format!("parameter {} has no struct info", var.0.name)));
-        };
-        let ty = to_type(self, info)?;
-        let builder = self.builder()?;
-        let param = builder.param(&var.0.name, ty);
-        let e = builder.func_mut().var_expr(param);
-        self.free.insert(var.id(), (var.clone(), e));
-        Ok(e)
-    }
-
-    /// The function's expression for a free variable, if it has one.
-    pub fn free_expr(&self, var: &FreeVar) -> Option<ir::Expr> {
-        self.free.get(&var.id()).map(|entry| entry.1)
-    }
-
-    fn lower_var(&mut self, var: &FreeVar) -> Result<ir::Expr> {
-        if let Some(e) = self.free_expr(var) {
-            return Ok(e);
-        }
-        if self.params_fixed {
-            return Err(Error::Value(format!(
-                "variable {} is neither a parameter of this function nor defined in it",
-                var.0.name
-            )));
-        }
-        self.add_param(var)
-    }
-
-    /// The function's expression for a tree, bindings added as normal form needs them.
-    ///
-    /// # Errors
-    /// What type rules say; variables and expressions of other functions.
-    pub fn lower(&mut self, root: &NodeRef) -> Result<ir::Expr> {
-        if let Some(e) = self.lower_leaf(root)? {
-            return Ok(e);
-        }
-        let mut memo: FxHashMap<usize, ir::Expr> = FxHashMap::default();
-        let mut stack: Vec<(&NodeRef, bool)> = vec![(root, false)];
-        while let Some((node, expanded)) = stack.pop() {
-            if memo.contains_key(&node.id()) || matches!(node.get(), Node::Scalar(_)) {
-                continue;
-            }
-            if let Some(e) = self.lower_leaf(node)? {
-                memo.insert(node.id(), e);
-                continue;
-            }
-            if !expanded {
-                stack.push((node, true));
-                stack.extend(node.children().iter().rev().map(|c| (c, false)));
-                continue;
-            }
-            let e = self.lower_node(node, &memo)?;
-            // A shared inner call is computed once: it gets a variable.
-            let e = if node.id() == root.id() { e } else { self.builder()?.operand(e) };
-            memo.insert(node.id(), e);
-        }
-        Ok(memo[&root.id()])
-    }
-
-    fn lower_leaf(&mut self, node: &NodeRef) -> Result<Option<ir::Expr>> {
-        Ok(Some(match node.get() {
-            Node::InFunc(home, e) => {
-                if !std::ptr::eq(Arc::as_ptr(home), self.this.as_ptr()) {
-                    return Err(Error::Value("the expression belongs to another function".into()));
-                }
-                *e
-            }
-            Node::Var(v) => self.lower_var(v)?,
-            Node::Global(name) => {
-                let info = self.globals.get(name).cloned();
-                let info = info.unwrap_or(SInfo::Func(None, Arc::new(SInfo::Object), false));
-                let ty = to_type(self, &info)?;
-                self.parts()?.0.global(name, ty)
-            }
-            Node::Extern(name) => self.parts()?.0.extern_func(name),
-            Node::Constant(t) => self.parts()?.0.constant(t.clone()),
-            Node::Shape(dims) => {
-                let (func, vars) = self.parts()?;
-                let dims = dims_to_syms(func, vars, dims)?;
-                func.shape(&dims)
-            }
-            Node::Prim(e) => self.lower_prim(e)?,
-            Node::Str(s) => self.parts()?.0.str_value(s),
-            Node::DType(d) => self.parts()?.0.dtype_value(*d),
-            Node::Scalar(s) => {
-                let tensor = scalar_tensor(*s, default_dtype(*s))?;
-                self.parts()?.0.constant(tensor)
-            }
-            Node::Tuple(_) | Node::GetItem(..) | Node::Call(_) => return Ok(None),
-        }))
-    }
-
-    fn lower_prim(&mut self, e: &te::Expr) -> Result<ir::Expr> {
-        let (func, vars) = self.parts()?;
-        if let te::ExprKind::Float(v) = e.kind() {
-            return Ok(func.float_value(*v, e.ty().dtype));
-        }
-        let sym = dim_to_sym(func, vars, e)?;
-        Ok(func.int_value(sym, e.ty().dtype))
-    }
-
-    /// An inner node whose operands are lowered.
-    fn lower_node(
-        &mut self,
-        node: &NodeRef,
-        memo: &FxHashMap<usize, ir::Expr>,
-    ) -> Result<ir::Expr> {
-        match node.get() {
-            Node::Tuple(fields) => {
-                let fields = self.lower_args(fields, memo)?;
-                let leaves: Result<Vec<ir::Expr>> =
-                    fields.into_iter().map(|f| Ok(self.builder()?.operand(f))).collect();
-                let tuple = self.parts()?.0.tuple(&leaves?);
-                self.check_depth(tuple)?;
-                Ok(tuple)
-            }
-            Node::GetItem(tuple, index) => {
-                let tuple = memo[&tuple.id()];
-                let builder = self.builder()?;
-                let tuple = builder.operand(tuple);
-                if let Some(fields) = builder.func().tuple_fields(tuple) {
-                    return fields.get(*index as usize).copied().ok_or_else(|| {
-                        Error::Index(format!(
-                            "the tuple has {} fields, not {}",
-                            fields.len(),
-                            index + 1
-                        ))
-                    });
-                }
-                Ok(builder.func_mut().tuple_get_item(tuple, *index))
-            }
-            Node::Call(call) => self.lower_call(call, memo),
-            _ => Err(Error::Internal("leaves are lowered on their own".into())),
-        }
-    }
-
-    /// Refuses a tuple of tuples of tuples ... that grew emission by emission: whatever reads its type recurses.
-    fn check_depth(&mut self, tuple: ir::Expr) -> Result<()> {
-        let Some(func) = self.func() else { return Ok(()) };
-        let ty = func.expr_ty(tuple);
-        let ir::TypeData::Tuple(fields) = func.types.get(ty) else { return Ok(()) };
-        let depth_of = |ty: &ir::Type| match self.depths.get(ty) {
-            Some(&depth) => depth,
-            // A tuple type that came as a whole, with its own bound.
-            None => u32::from(matches!(func.types.get(*ty), ir::TypeData::Tuple(_))),
-        };
-        let depth = fields.iter().map(depth_of).max().unwrap_or(0) + 1;
-        if depth > MAX_NESTING {
-            return Err(too_deep("tuples"));
-        }
-        self.depths.insert(ty, depth);
-        Ok(())
-    }
-
-    fn lower_args(
-        &mut self,
-        args: &[NodeRef],
-        memo: &FxHashMap<usize, ir::Expr>,
-    ) -> Result<Vec<ir::Expr>> {
-        let mut dtype = None;
-        for arg in args {
-            if !matches!(arg.get(), Node::Scalar(_)) {
-                let func =
-                    self.func().ok_or_else(|| Error::Value("the function was given up".into()))?;
-                let ty = func.ty(memo[&arg.id()]);
-                dtype = dtype.or_else(|| if ty.is_tensor() { ty.dtype() } else { None });
-            }
-        }
-        args.iter()
-            .map(|arg| match arg.get() {
-                // Without a tensor beside it an integer is a size: `arange(0, n)`.
-                Node::Scalar(Scalar::Int(v)) if dtype.is_none() => {
-                    let func = self.parts()?.0;
-                    let value = func.syms.int(*v);
-                    Ok(func.int_value(value, DType::Int64))
-                }
-                Node::Scalar(s) => {
-                    let tensor = scalar_tensor(*s, dtype.unwrap_or(default_dtype(*s)))?;
-                    Ok(self.parts()?.0.constant(tensor))
-                }
-                _ => Ok(memo[&arg.id()]),
-            })
-            .collect()
-    }
-
-    fn lower_call(
-        &mut self,
-        call: &CallNode,
-        memo: &FxHashMap<usize, ir::Expr>,
-    ) -> Result<ir::Expr> {
-        let args = self.lower_args(&call.args, memo)?;
-        let tys: Result<Vec<ir::Type>> = call.ty_args.iter().map(|t| to_type(self, t)).collect();
-        let tys = tys?;
-        match &call.callee {
-            CalleeNode::Op(op) => {
-                let builder = self.builder()?;
-                if !builder.ops().is_pure(*op) {
-                    self.impure = true;
-                }
-                let builder = self.builder()?;
-                builder
-                    .call_op(*op, &args, call.attrs.clone(), &tys)
-                    .map_err(|e| infer_error(*op, &e))
-            }
-            CalleeNode::Expr(callee) => {
-                let callee = self.lower(callee)?;
-                self.call_func(callee, &args, &tys)
-            }
-        }
-    }
-
-    fn call_func(
-        &mut self,
-        callee: ir::Expr,
-        args: &[ir::Expr],
-        tys: &[ir::Type],
-    ) -> Result<ir::Expr> {
-        let (func, _) = self.parts()?;
-        let pure = matches!(func.ty(callee), ir::TypeData::Callable { pure: true, .. });
-        let ty = match tys {
-            [ty] => *ty,
-            [] => crate::relax::convert::call_result(func, callee, args)?,
-            _ => func.intern(ir::TypeData::Tuple(tys.into())),
-        };
-        self.impure |= !pure;
-        Ok(self.builder()?.call_func(callee, args, tys, ty))
-    }
-}
-
-/// The message of a type rule with the operator's name.
-pub fn infer_error(op: pliant_ir::Op, e: &pliant_ir::op::InferError) -> Error {
-    let help = e.help.as_ref().map(|h| format!(" (help: {h})")).unwrap_or_default();
-    Error::Compile(format!("R.{}: {}{help}", op.short_name(), e.message))
-}
-
-fn default_dtype(s: Scalar) -> DType {
-    match s {
-        Scalar::Int(_) => DType::Int64,
-        Scalar::Float(_) => DType::Float32,
-        Scalar::Bool(_) => DType::Bool,
-    }
-}
-
-/// A number as a tensor of rank 0. A float among integers stays a float32.
-fn scalar_tensor(s: Scalar, dtype: DType) -> Result<Tensor> {
-    let dtype =
-        if matches!(s, Scalar::Float(_)) && !dtype.is_float() { DType::Float32 } else { dtype };
-    let value = match s {
-        Scalar::Int(v) => return crate::relax::convert::int_tensor(v, dtype),
-        Scalar::Float(v) => v,
-        Scalar::Bool(b) => f64::from(u8::from(b)),
-    };
-    crate::relax::convert::float_tensor(value, dtype)
 }
 
 /// The signature of an operator.

@@ -254,6 +254,25 @@ impl FuncStructInfo {
         Ok(info_init(info).add_subclass(FuncStructInfo))
     }
 
+    /// The type of functions whose parameters are not known.
+    #[staticmethod]
+    #[pyo3(signature = (*, ret=None, derive_func=None, purity=false))]
+    fn opaque_func<'py>(
+        py: Python<'py>,
+        ret: Option<&Bound<'py, PyAny>>,
+        derive_func: Option<&Bound<'py, PyAny>>,
+        purity: bool,
+    ) -> Result<Bound<'py, PyAny>> {
+        if derive_func.is_some_and(|f| !f.is_none()) {
+            return Err(Error::Unsupported(
+                "derive_func: what a call returns is said by the call's sinfo_args, or by 'ret'"
+                    .into(),
+            ));
+        }
+        let ret = ret.filter(|r| !r.is_none()).map(sinfo).transpose()?.unwrap_or(SInfo::Object);
+        wrap_info(py, SInfo::Func(None, Arc::new(ret), purity).checked()?)
+    }
+
     /// The types of the parameters, where known.
     #[getter]
     fn params<'py>(slf: PyRef<'py, Self>) -> Result<Option<Bound<'py, PyTuple>>> {

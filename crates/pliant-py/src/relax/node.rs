@@ -2,8 +2,12 @@
 //!
 //! A node is shared and never changes. Once emitted, an expression is a function's ([`Node::InFunc`]): a home and
 //! an id. Trees may be as deep as the user's loops made them, so dropping never recurses.
+//!
+//! Whether two nodes are one expression is told by their [`Key`]s: a variable that a rewritten function took over from
+//! the function before it has the same key in both.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use pliant_ir::relax as ir;
 use pliant_ir::{Attrs, Op};
@@ -13,6 +17,7 @@ use pliant_tensor::{DType, Tensor};
 use crate::error::Result;
 use crate::nesting::{MAX_NESTING, too_deep};
 use crate::relax::home::Home;
+use crate::relax::seq::{FuncNode, IfNode, SeqNode};
 use crate::relax::sinfo::SInfo;
 
 /// A shared node.
@@ -49,6 +54,36 @@ pub enum Node {
     GetItem(NodeRef, u32),
     /// A call.
     Call(CallNode),
+    /// A choice.
+    If(IfNode),
+    /// Binding blocks and a result.
+    Seq(SeqNode),
+    /// A function that Python built.
+    Func(FuncNode),
+    /// The whole function of a home.
+    Root(Arc<Home>),
+}
+
+/// What an expression of a function or a variable of the user's is, wherever it is copied to.
+pub type Ident = (u64, u32);
+
+/// A number that nothing else has.
+pub fn fresh_uid() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
+/// What makes two nodes the same expression.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Key {
+    /// A variable, or an expression of a function.
+    Ident(Ident),
+    /// A function of the module, by name.
+    Global(Arc<str>),
+    /// A packed function, by name.
+    Extern(Arc<str>),
+    /// A finished function, a sequence or another node, by address and part.
+    Place(usize, u32),
 }
 
 /// A Python number.
@@ -88,6 +123,8 @@ pub struct FreeVar(pub Arc<FreeVarData>);
 
 /// What a variable is.
 pub struct FreeVarData {
+    /// What tells it from all others.
+    pub uid: u64,
     /// Its name.
     pub name: Arc<str>,
     /// Its type, if given.
@@ -97,9 +134,14 @@ pub struct FreeVarData {
 }
 
 impl FreeVar {
-    /// The variable's identity while it lives.
-    pub fn id(&self) -> usize {
-        Arc::as_ptr(&self.0) as usize
+    /// A new variable.
+    pub fn new(name: &str, sinfo: Option<SInfo>, dataflow: bool) -> Self {
+        FreeVar(Arc::new(FreeVarData { uid: fresh_uid(), name: name.into(), sinfo, dataflow }))
+    }
+
+    /// What the variable is, wherever it is copied to.
+    pub fn ident(&self) -> Ident {
+        (self.0.uid, u32::MAX)
     }
 }
 
@@ -146,11 +188,19 @@ impl NodeRef {
 
     /// Whether both are the same expression.
     pub fn same(&self, other: &NodeRef) -> bool {
-        match (self.get(), other.get()) {
-            (Node::Var(a), Node::Var(b)) => a.id() == b.id(),
-            (Node::InFunc(f, a), Node::InFunc(g, b)) => Arc::ptr_eq(f, g) && a == b,
-            (Node::Global(a), Node::Global(b)) | (Node::Extern(a), Node::Extern(b)) => a == b,
-            _ => Arc::ptr_eq(&self.0, &other.0),
+        Arc::ptr_eq(&self.0, &other.0) || self.key() == other.key()
+    }
+
+    /// What the node shares with every other node that is the same expression.
+    pub fn key(&self) -> Key {
+        match self.get() {
+            Node::Var(v) => Key::Ident(v.ident()),
+            Node::InFunc(home, e) => home.lock().key(*e),
+            Node::Global(name) => Key::Global(name.clone()),
+            Node::Extern(name) => Key::Extern(name.clone()),
+            Node::Root(home) => Key::Place(home.address(), u32::MAX),
+            Node::Seq(SeqNode::In(home, seq)) => Key::Place(home.address(), seq.as_u32()),
+            _ => Key::Place(self.id(), u32::MAX),
         }
     }
 
@@ -168,6 +218,9 @@ impl NodeRef {
 fn depth_of(node: &Node) -> u32 {
     let deepest = |nodes: &[NodeRef]| nodes.iter().map(NodeRef::depth).max().unwrap_or(0);
     match node {
+        Node::If(choice) => deepest(&choice.parts()).saturating_add(1),
+        Node::Seq(seq) => seq.depth(),
+        Node::Func(func) => func.data().body.depth().saturating_add(1),
         Node::Var(v) => v.0.sinfo.as_ref().map_or(0, SInfo::depth),
         Node::Tuple(fields) => deepest(fields).saturating_add(1),
         Node::GetItem(tuple, index) => match tuple.get() {

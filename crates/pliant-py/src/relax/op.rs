@@ -92,6 +92,28 @@ impl OpFunction {
     fn __repr__(&self) -> String {
         format!("Op({})", self.op.0)
     }
+
+    fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
+        other.cast::<OpFunction>().is_ok_and(|o| o.get().op == self.op)
+    }
+
+    fn __hash__(&self) -> u64 {
+        use std::hash::{Hash, Hasher};
+        let mut h = rustc_hash::FxHasher::default();
+        self.op.0.hash(&mut h);
+        h.finish()
+    }
+
+    /// Whether both are the same operator.
+    fn same_as(&self, other: &Bound<'_, PyAny>) -> bool {
+        self.__eq__(other)
+    }
+
+    /// The operator of that full name.
+    #[staticmethod]
+    fn get(op_name: &str) -> Result<OpFunction> {
+        get_op(op_name)
+    }
 }
 
 impl OpFunction {

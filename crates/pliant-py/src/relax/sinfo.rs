@@ -360,6 +360,15 @@ pub fn free_sinfo(node: &NodeRef) -> Option<SInfo> {
             _ => return None,
         },
         Node::Call(call) if call.ty_args.len() == 1 => call.ty_args[0].clone(),
+        Node::Root(home) => crate::relax::function::signature(home),
+        Node::Func(func) => match func.made() {
+            Some(home) => crate::relax::function::signature(home),
+            None => match func.data().signature() {
+                Some(info) => info,
+                None => crate::relax::function::signature(&func.home().ok()?),
+            },
+        },
+        Node::Seq(seq) => sinfo_of(&seq.body()?)?,
         _ => return None,
     })
 }

@@ -1,10 +1,10 @@
-//! Looking at expressions and functions: texts, operands, blocks and bindings.
+//! Looking at expressions: texts, operands, attributes.
 
 use std::sync::Arc;
 
-use pliant_ir::print::{PrintOptions, expr_text, print_function};
-use pliant_ir::relax::{self as ir, Callee, ExprData, Function as IrFunction};
-use pliant_ir::{Attrs, BaseFunc};
+use pliant_ir::Attrs;
+use pliant_ir::print::expr_text;
+use pliant_ir::relax::{self as ir, Callee, ExprData};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
@@ -12,10 +12,9 @@ use crate::error::{Error, Result};
 use crate::relax::classes::wrap;
 use crate::relax::convert::{attr_object, attr_value};
 use crate::relax::home::Home;
-use crate::relax::infos::wrap_info;
 use crate::relax::node::{CalleeNode, Node, NodeRef, Scalar};
+use crate::relax::seq::{BindingRef, SeqNode};
 use crate::relax::sinfo::SInfo;
-use crate::te::prim_func::PrimFunc;
 
 /// The text of an expression.
 pub fn text(node: &NodeRef) -> String {
@@ -61,6 +60,50 @@ fn write(node: &NodeRef, depth: u32) -> String {
             };
             format!("{callee}({})", list(&call.args))
         }
+        Node::If(choice) => {
+            let [cond, a, b] = choice.parts();
+            let depth = depth + 1;
+            format!("if {}: {} else: {}", write(&cond, depth), write(&a, depth), write(&b, depth))
+        }
+        Node::Seq(seq) => write_seq(seq, depth + 1),
+        Node::Func(func) => {
+            let data = func.data();
+            format!("lambda {}: {}", list(&data.params), write(&data.body, depth + 1))
+        }
+        Node::Root(home) => {
+            let state = home.lock();
+            let names = state.func().map(|f| {
+                let names: Vec<&str> = f.params().iter().map(|&p| &*f.var(p).name).collect();
+                names.join(", ")
+            });
+            format!("lambda {}: ...", names.unwrap_or_default())
+        }
+    }
+}
+
+fn write_seq(seq: &SeqNode, depth: u32) -> String {
+    const MAX_BINDINGS: usize = 20;
+    let mut parts = Vec::new();
+    for binding in seq.blocks().iter().flat_map(|b| b.bindings()) {
+        if parts.len() == MAX_BINDINGS {
+            parts.push("...".to_string());
+            break;
+        }
+        parts.push(binding_text(&binding, depth));
+    }
+    if let Some(body) = seq.body() {
+        parts.push(write(&body, depth));
+    }
+    parts.join("; ")
+}
+
+/// The text of a binding.
+pub fn binding_text(binding: &BindingRef, depth: u32) -> String {
+    let name = binding.var().map(|v| var_name(&v)).unwrap_or_default();
+    let value = binding.value().map(|v| write(&v, depth)).unwrap_or_default();
+    match binding.cast() {
+        Some(info) => format!("{name} = R.match_cast({value}, {info})"),
+        None => format!("{name} = {value}"),
     }
 }
 
@@ -174,158 +217,6 @@ pub fn ty_args(node: &NodeRef) -> Vec<SInfo> {
     }
 }
 
-// ---- functions ----
-
-/// A graph function.
-#[pyclass(frozen, module = "pliant.relax", weakref)]
-pub struct Function {
-    /// The function.
-    pub func: Arc<IrFunction>,
-    home: Arc<Home>,
-    name: Option<Arc<str>>,
-}
-
-impl Function {
-    /// A function as a Python object.
-    pub fn wrap(func: Arc<IrFunction>) -> Function {
-        let home = Home::done(func.clone());
-        Function { func, home, name: None }
-    }
-
-    /// A function as a Python object that knows what it was called.
-    pub fn named(func: Arc<IrFunction>, name: &str) -> Function {
-        Function { name: Some(name.into()), ..Function::wrap(func) }
-    }
-
-    /// What the function is called: its global symbol, else the name that it was written or found under.
-    pub fn name(&self) -> String {
-        let symbol = self.func.attrs.get("global_symbol").and_then(|v| v.as_str());
-        symbol.or(self.name.as_deref()).unwrap_or("main").to_string()
-    }
-
-    fn var(&self, v: ir::Var) -> Option<NodeRef> {
-        self.func.find_var_expr(v).map(|e| in_func(&self.home, e))
-    }
-}
-
-#[pymethods]
-impl Function {
-    /// The parameters.
-    #[getter]
-    fn params<'py>(&self, py: Python<'py>) -> Result<Vec<Bound<'py, PyAny>>> {
-        let mut list = Vec::new();
-        for &v in self.func.params() {
-            match self.var(v) {
-                Some(node) => list.push(wrap(py, node)?),
-                None => {
-                    // A parameter that nothing reads has no expression of its own.
-                    let info = self.home.lock().sinfo_of(self.func.var(v).ty);
-                    let name = self.func.var(v).name.clone();
-                    let data = crate::relax::node::FreeVarData {
-                        name,
-                        sinfo: Some(info),
-                        dataflow: false,
-                    };
-                    let var = crate::relax::node::FreeVar(Arc::new(data));
-                    list.push(wrap(py, NodeRef::new(Node::Var(var)))?);
-                }
-            }
-        }
-        Ok(list)
-    }
-
-    /// The body.
-    #[getter]
-    fn body(&self) -> SeqExpr {
-        SeqExpr { home: self.home.clone(), func: self.func.clone(), seq: self.func.body() }
-    }
-
-    /// The type of the result.
-    #[getter]
-    fn ret_struct_info<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
-        let info = self.home.lock().sinfo_of(self.func.ret_ty());
-        wrap_info(py, info)
-    }
-
-    /// The type of the function.
-    #[getter]
-    fn struct_info<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
-        wrap_info(py, signature_of(&self.func))
-    }
-
-    /// Whether calls have no effect but their result.
-    #[getter]
-    fn is_pure(&self) -> bool {
-        self.func.is_pure()
-    }
-
-    /// The attributes.
-    #[getter]
-    fn attrs<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyDict>> {
-        attrs_dict(py, &self.func.attrs)
-    }
-
-    /// The function with one more attribute, or with a dict of them.
-    #[pyo3(signature = (attr_key_or_dict, attr_value=None))]
-    fn with_attr(
-        &self,
-        attr_key_or_dict: &Bound<'_, PyAny>,
-        attr_value: Option<&Bound<'_, PyAny>>,
-    ) -> Result<Function> {
-        let mut func = (*self.func).clone();
-        set_attrs(&mut func.attrs, attr_key_or_dict, attr_value)?;
-        Ok(Function { name: self.name.clone(), ..Function::wrap(Arc::new(func)) })
-    }
-
-    /// What the function is called.
-    #[getter]
-    fn __name__(&self) -> String {
-        self.name()
-    }
-
-    /// The function as script.
-    #[pyo3(signature = (show_meta=false, name=None))]
-    fn script(&self, show_meta: bool, name: Option<&str>) -> String {
-        let options = PrintOptions { show_meta, ..PrintOptions::default() };
-        let own = self.name();
-        print_function(name.unwrap_or(&own), &self.func, pliant_ops::registry(), &options)
-    }
-
-    /// Prints the script, in colours on a terminal.
-    #[pyo3(signature = (style=None, black_format=None))]
-    fn show(&self, py: Python<'_>, style: Option<&str>, black_format: Option<bool>) -> Result<()> {
-        let _ = black_format;
-        crate::error::import(py, "pliant._show", "show")?
-            .call1((self.script(false, None), style))?;
-        Ok(())
-    }
-
-    fn __str__(&self) -> String {
-        self.script(false, None)
-    }
-
-    fn __repr__(&self) -> String {
-        self.script(false, None)
-    }
-
-    fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
-        other.cast::<Function>().is_ok_and(|o| Arc::ptr_eq(&o.get().func, &self.func))
-    }
-
-    fn __hash__(&self) -> usize {
-        Arc::as_ptr(&self.func) as usize
-    }
-}
-
-/// The type of a function, free-standing.
-pub fn signature_of(func: &Arc<IrFunction>) -> SInfo {
-    let home = Home::done(func.clone());
-    let mut state = home.lock();
-    let params = func.params().iter().map(|&p| state.sinfo_of(func.var(p).ty)).collect();
-    let ret = state.sinfo_of(func.ret_ty());
-    SInfo::Func(Some(params), Arc::new(ret), func.is_pure())
-}
-
 /// Attributes as a dict.
 ///
 /// # Errors
@@ -362,112 +253,4 @@ pub fn set_attrs(
     };
     attrs.insert(key.into(), attr_value(value)?);
     Ok(())
-}
-
-/// A function of either level as an object.
-///
-/// # Errors
-/// Those of the interpreter.
-pub fn wrap_func<'py>(py: Python<'py>, func: &BaseFunc, name: &str) -> Result<Bound<'py, PyAny>> {
-    Ok(match func {
-        BaseFunc::Relax(f) => Bound::new(py, Function::named(f.clone(), name))?.into_any(),
-        BaseFunc::Prim(f) => Bound::new(py, PrimFunc::named(f.clone(), name))?.into_any(),
-    })
-}
-
-/// A sequence of binding blocks and its result.
-#[pyclass(frozen, module = "pliant.relax")]
-pub struct SeqExpr {
-    home: Arc<Home>,
-    func: Arc<IrFunction>,
-    seq: ir::Seq,
-}
-
-#[pymethods]
-impl SeqExpr {
-    /// The blocks.
-    #[getter]
-    fn blocks(&self) -> Vec<BindingBlock> {
-        let blocks = &self.func.seq(self.seq).blocks;
-        let one = |&block| BindingBlock { home: self.home.clone(), func: self.func.clone(), block };
-        blocks.iter().map(one).collect()
-    }
-
-    /// The result.
-    #[getter]
-    fn body<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
-        wrap(py, in_func(&self.home, self.func.seq(self.seq).result))
-    }
-}
-
-/// A binding block.
-#[pyclass(frozen, module = "pliant.relax")]
-pub struct BindingBlock {
-    home: Arc<Home>,
-    func: Arc<IrFunction>,
-    block: ir::Block,
-}
-
-#[pymethods]
-impl BindingBlock {
-    /// Whether it is a dataflow block.
-    #[getter]
-    fn is_dataflow(&self) -> bool {
-        self.func.block(self.block).dataflow
-    }
-
-    /// The bindings.
-    #[getter]
-    fn bindings(&self) -> Vec<Binding> {
-        let bindings = &self.func.block(self.block).bindings;
-        let one = |&binding| Binding { home: self.home.clone(), func: self.func.clone(), binding };
-        bindings.iter().map(one).collect()
-    }
-}
-
-/// A binding: a variable and its value, or a `match_cast`.
-#[pyclass(frozen, module = "pliant.relax")]
-pub struct Binding {
-    home: Arc<Home>,
-    func: Arc<IrFunction>,
-    binding: ir::Binding,
-}
-
-#[pymethods]
-impl Binding {
-    /// The variable.
-    #[getter]
-    fn var<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
-        let v = self.binding.var;
-        if let Some(e) = self.func.find_var_expr(v) {
-            return wrap(py, in_func(&self.home, e));
-        }
-        let info = self.home.lock().sinfo_of(self.func.var(v).ty);
-        let data = self.func.var(v);
-        let free = crate::relax::node::FreeVarData {
-            name: data.name.clone(),
-            sinfo: Some(info),
-            dataflow: data.dataflow,
-        };
-        wrap(py, NodeRef::new(Node::Var(crate::relax::node::FreeVar(Arc::new(free)))))
-    }
-
-    /// The value.
-    #[getter]
-    fn value<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
-        wrap(py, in_func(&self.home, self.binding.value))
-    }
-
-    /// The type that a `match_cast` checks; `None` for other bindings.
-    #[getter]
-    fn struct_info<'py>(&self, py: Python<'py>) -> Result<Option<Bound<'py, PyAny>>> {
-        let Some(ty) = self.binding.cast.expand() else { return Ok(None) };
-        let info = self.home.lock().sinfo_of(ty);
-        Ok(Some(wrap_info(py, info)?))
-    }
-
-    fn __repr__(&self) -> String {
-        let name = &self.func.var(self.binding.var).name;
-        format!("{name} = {}", expr_text(&self.func, self.binding.value, pliant_ops::registry()))
-    }
 }

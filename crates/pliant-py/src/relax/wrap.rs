@@ -4,10 +4,12 @@ use pliant_ir::relax::ExprData;
 use pyo3::prelude::*;
 
 use crate::error::Result;
+use crate::relax::blocks::{If, SeqExpr};
 use crate::relax::classes::{
-    Call, Constant, DataTypeImm, DataflowVar, ExternFunc, GlobalVar, If, LocalFunction, PrimValue,
-    ShapeExpr, StringImm, Tuple, TupleGetItem, Var, init,
+    Call, Constant, DataTypeImm, DataflowVar, ExternFunc, GlobalVar, PrimValue, ShapeExpr,
+    StringImm, Tuple, TupleGetItem, Var, init,
 };
+use crate::relax::function::Function;
 use crate::relax::node::{Node, NodeRef};
 
 /// The class of an expression.
@@ -27,6 +29,7 @@ enum Class {
     Call,
     If,
     Func,
+    Seq,
 }
 
 fn class_of(node: &NodeRef) -> Class {
@@ -63,6 +66,9 @@ fn class_of(node: &NodeRef) -> Class {
         Node::Tuple(_) => Class::Tuple,
         Node::GetItem(..) => Class::GetItem,
         Node::Call(_) => Class::Call,
+        Node::If(_) => Class::If,
+        Node::Seq(_) => Class::Seq,
+        Node::Func(_) | Node::Root(_) => Class::Func,
     }
 }
 
@@ -93,6 +99,7 @@ pub fn wrap(py: Python<'_>, node: NodeRef) -> Result<Bound<'_, PyAny>> {
         Class::GetItem => make!(TupleGetItem),
         Class::Call => make!(Call),
         Class::If => make!(If),
-        Class::Func => make!(LocalFunction),
+        Class::Seq => make!(SeqExpr),
+        Class::Func => Function::of_node(py, node, None)?.into_any(),
     })
 }

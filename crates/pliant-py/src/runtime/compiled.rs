@@ -4,8 +4,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use pliant::{CancelToken, CompileOptions, CompiledModule};
+use pliant::{CancelToken, CompileOptions, CompiledModule, Pipeline};
 use pliant::{Dim, Signature, ValueInfo};
+use pliant_diag::suggest::did_you_mean;
+use pyo3::conversion::FromPyObjectOwned;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
 
@@ -14,6 +16,8 @@ use crate::error::{Error, Result};
 use crate::module::IRModule;
 use crate::runtime::interrupt::poll_signals;
 use crate::runtime::machine::{Machine, VMFunction};
+use crate::transform::context;
+use crate::transform::py_pass::to_pass;
 
 /// A compiled program: bytecode, constants and machine code.
 #[pyclass(frozen, module = "pliant.relax", weakref)]
@@ -114,49 +118,76 @@ fn options(py: Python<'_>, kwargs: &Bound<'_, PyDict>) -> Result<CompileOptions>
             continue;
         }
         match &*key {
-            "target" | "exec_mode" | "verbose" => {}
-            "pipeline" => options.pipeline = Some(value.extract()?),
-            "threads" => options.threads = Some(value.extract()?),
-            "opt_level" => options.opt_level = Some(value.extract()?),
-            "disabled_passes" => options.disabled_passes = value.extract()?,
-            "required_passes" => options.required_passes = value.extract()?,
-            "verify" => options.verify = Some(value.extract()?),
-            "dump_dir" => options.dump_dir = Some(value.extract()?),
-            "config" => {
-                for (k, v) in value.cast::<PyDict>()? {
-                    let value = crate::relax::convert::attr_value(&v)?;
-                    options.config.insert(k.extract::<String>()?.into(), value);
-                }
-            }
-            _ => return Err(Error::Type(format!("there is no option '{key}'"))),
+            "target" | "exec_mode" | "verbose" | "context" => {}
+            "pipeline" => options.pipeline = Some(pipeline(&value, kwargs)?),
+            "threads" => options.threads = Some(extracted(&key, &value)?),
+            "opt_level" => options.opt_level = Some(extracted(&key, &value)?),
+            "disabled_passes" => options.disabled_passes = extracted(&key, &value)?,
+            "required_passes" => options.required_passes = extracted(&key, &value)?,
+            "verify" => options.verify = Some(extracted(&key, &value)?),
+            "dump_dir" => options.dump_dir = Some(extracted(&key, &value)?),
+            _ => return Err(no_option(&key)),
         }
+    }
+    if let Some(context) = kwargs.get_item("context")? {
+        context::fill(&mut options, &context)?;
     }
     options.cancel = CancelToken::with_poll(poll_signals);
     Ok(options)
+}
+
+/// An option's value, with the option's name in the error where it is of another type.
+fn extracted<'py, T: FromPyObjectOwned<'py>>(key: &str, value: &Bound<'py, PyAny>) -> Result<T> {
+    value.extract::<T>().map_err(|e| {
+        let e: PyErr = e.into();
+        Error::Type(format!("option '{key}': {}", e.value(value.py())))
+    })
+}
+
+/// A pipeline's name as it is, passes as the manager runs them.
+fn pipeline(value: &Bound<'_, PyAny>, kwargs: &Bound<'_, PyDict>) -> Result<Pipeline> {
+    match (value.extract::<String>(), kwargs.get_item("context")?) {
+        (Ok(name), _) => Ok(Pipeline::Named(name)),
+        (Err(_), Some(context)) => Ok(Pipeline::Passes(to_pass(value, &context)?)),
+        (Err(_), None) => Err(Error::Type("a pipeline of passes needs a context".into())),
+    }
+}
+
+const OPTIONS: &[&str] = &[
+    "config",
+    "disabled_passes",
+    "dump_dir",
+    "exec_mode",
+    "instruments",
+    "opt_level",
+    "pipeline",
+    "required_passes",
+    "target",
+    "threads",
+    "verbose",
+    "verify",
+];
+
+fn no_option(key: &str) -> Error {
+    let hint = did_you_mean(key, OPTIONS.iter().copied())
+        .unwrap_or_else(|| format!("there are: {}", OPTIONS.join(", ")));
+    Error::Type(format!("there is no option '{key}' ({hint})"))
 }
 
 fn cstring(text: &str) -> std::ffi::CString {
     std::ffi::CString::new(text.replace('\0', " ")).unwrap_or_default()
 }
 
-/// Compiles a module: `minimum` leaves out the optimising passes of the graph level.
+/// Compiles a module.
 #[pyfunction]
 pub fn compile_module(
     py: Python<'_>,
     module: &Bound<'_, IRModule>,
-    minimum: bool,
     kwargs: &Bound<'_, PyDict>,
 ) -> Result<Executable> {
     let options = options(py, kwargs)?;
     let module = module.get().snapshot();
-    let compiled = enter(py, || {
-        let made = if minimum {
-            pliant::build(module, &options)
-        } else {
-            pliant::compile(module, &options)
-        };
-        Ok(made?)
-    })?;
+    let compiled = enter(py, || Ok(pliant::compile(module, &options)?))?;
     Ok(Executable { compiled })
 }
 

@@ -1,6 +1,7 @@
 //! Devices. There is one, the CPU; the class exists so that code written for several runs.
 
 use pyo3::prelude::*;
+use pyo3::types::{PyList, PyTuple};
 
 use crate::error::{Error, Result};
 
@@ -11,6 +12,11 @@ pub struct Device {
     /// The index; 0.
     #[pyo3(get)]
     device_id: i32,
+}
+
+impl Device {
+    /// The CPU.
+    pub const CPU: Device = Device { device_id: 0 };
 }
 
 #[pymethods]
@@ -34,19 +40,59 @@ impl Device {
     }
 }
 
-/// The CPU.
+/// The CPU. There is one: an index other than 0 is a mistake.
 #[pyfunction]
 #[pyo3(signature = (dev_id=0))]
-pub fn cpu(dev_id: i32) -> Device {
-    Device { device_id: dev_id }
+pub fn cpu(dev_id: i32) -> Result<Device> {
+    if dev_id != 0 {
+        return Err(Error::Value(format!(
+            "there is no cpu({dev_id}): all processors together are cpu(0)"
+        )));
+    }
+    Ok(Device::CPU)
 }
 
 /// The device of that name: `"cpu"`, `"llvm"` or `"cpu:0"`.
 #[pyfunction]
 #[pyo3(signature = (dev, dev_id=0))]
 pub fn device(dev: &str, dev_id: i32) -> Result<Device> {
-    match dev.split(':').next() {
-        Some("cpu" | "llvm" | "cranelift" | "c") => Ok(Device { device_id: dev_id }),
+    let (kind, index) = dev.split_once(':').unwrap_or((dev, ""));
+    let index = match index {
+        "" => dev_id,
+        text => text
+            .parse()
+            .map_err(|_| Error::Value(format!("'{dev}' is no device: write \"cpu\"")))?,
+    };
+    match kind {
+        "cpu" | "llvm" | "cranelift" | "c" => cpu(index),
         _ => Err(Error::Unsupported(format!("device '{dev}': Pliant runs on the CPU only"))),
     }
+}
+
+/// Refuses what is not the CPU, where programs for several devices name one or a list of them.
+///
+/// # Errors
+/// `UnsupportedError` for other devices, `TypeError` for what is no device.
+pub fn check_device(obj: &Bound<'_, PyAny>) -> Result<()> {
+    if obj.is_instance_of::<Device>() {
+        return Ok(());
+    }
+    if let Ok(name) = obj.extract::<String>() {
+        return device(&name, 0).map(|_| ());
+    }
+    if obj.is_instance_of::<PyList>() || obj.is_instance_of::<PyTuple>() {
+        for one in obj.try_iter()? {
+            let one = one?;
+            if !one.is_instance_of::<Device>() {
+                return Err(no_device(&one));
+            }
+        }
+        return Ok(());
+    }
+    Err(no_device(obj))
+}
+
+fn no_device(obj: &Bound<'_, PyAny>) -> Error {
+    let what = obj.get_type().name().map_or_else(|_| "?".into(), |n| n.to_string());
+    Error::Type(format!("a device is pliant.cpu(), not {what}"))
 }

@@ -146,6 +146,11 @@ pub fn poll_signals() -> bool {
     poll()
 }
 
+/// Notes what Python code raised that is to end the run on this thread, as [`take_raised`] takes it.
+pub fn set_raised(error: PyErr) {
+    RAISED.with_borrow_mut(|slot| *slot = Some(error));
+}
+
 /// What a signal handler raised during the run that was just interrupted, else
 /// `KeyboardInterrupt`. A signal that is still
 /// pending is handled now, so that it does not raise a second time.

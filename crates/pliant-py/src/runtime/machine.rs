@@ -12,6 +12,7 @@ use rustc_hash::FxHashMap;
 use crate::enter::enter;
 use crate::error::{Error, Result};
 use crate::runtime::compiled::Executable;
+use crate::runtime::device::check_device;
 use crate::runtime::interrupt::Activity;
 use crate::runtime::packed::{PackedFunction, from_callable};
 use crate::runtime::value::{from_value, to_value};
@@ -40,15 +41,31 @@ impl Machine {
         let n = args.len();
         let result = if n <= INLINE {
             let mut values: [Value; INLINE] = Default::default();
-            for (slot, arg) in values.iter_mut().zip(args.iter_borrowed()) {
-                *slot = to_value(&arg)?;
+            for (i, (slot, arg)) in values.iter_mut().zip(args.iter_borrowed()).enumerate() {
+                *slot = to_value(&arg).map_err(|e| self.at_parameter(index, i, e))?;
             }
             self.run(py, index, &values[..n])?
         } else {
-            let values = args.iter().map(|a| to_value(&a)).collect::<Result<Vec<Value>>>()?;
+            let value = |(i, a): (usize, Bound<'py, PyAny>)| {
+                to_value(&a).map_err(|e| self.at_parameter(index, i, e))
+            };
+            let values = args.iter().enumerate().map(value).collect::<Result<Vec<Value>>>()?;
             self.run(py, index, &values)?
         };
         Ok(from_value(py, result)?)
+    }
+
+    /// The error about an argument, with the parameter that it was given for.
+    #[cold]
+    fn at_parameter(&self, index: u32, place: usize, error: Error) -> Error {
+        let names = self.vm.function_names();
+        let same = |name: &&&str| self.vm.index_of(name).is_ok_and(|i| i == index);
+        let Some(&func) = names.iter().find(same) else { return error };
+        let params = self.vm.params(func).unwrap_or_default();
+        match params.get(place) {
+            Some(param) => error.prefixed(&format!("{func}: parameter '{}': ", param.name)),
+            None => error.prefixed(&format!("{func}: argument {place}: ")),
+        }
     }
 
     fn run(&self, py: Python<'_>, index: u32, args: &[Value]) -> Result<Value> {
@@ -129,7 +146,10 @@ impl VirtualMachine {
         profile: bool,
         functions: Option<Vec<(String, Py<PyAny>)>>,
     ) -> Result<Self> {
-        let _ = (device, memory_cfg, profile);
+        if let Some(device) = device.filter(|d| !d.is_none()) {
+            check_device(device)?;
+        }
+        let _ = (memory_cfg, profile);
         let mut table: FxHashMap<String, vm::PackedFunc> = FxHashMap::default();
         for (name, func) in functions.unwrap_or_default() {
             table.insert(name, from_callable(func));
@@ -228,13 +248,17 @@ impl VirtualMachine {
         repeat: u64,
         min_repeat_ms: f64,
     ) -> Result<Vec<f64>> {
+        if number == 0 || repeat == 0 {
+            let which = if number == 0 { "number" } else { "repeat" };
+            return Err(Error::Value(format!("time_evaluator: {which} is at least 1, not 0")));
+        }
         let index = self.machine.vm.index_of(func_name).map_err(|e| Error::Key(e.to_string()))?;
         let values = args.iter().map(|a| to_value(&a)).collect::<Result<Vec<Value>>>()?;
         self.machine.with_run(py, |vm| {
             // One run to warm caches, pools and threads.
             vm.invoke_index(index, &values)?;
             let mut results = Vec::new();
-            let mut number = number.max(1);
+            let mut number = number;
             for _ in 0..repeat {
                 loop {
                     let start = Instant::now();

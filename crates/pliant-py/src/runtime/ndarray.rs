@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
 use crate::error::{Error, Result};
-use crate::runtime::device::{Device, cpu};
+use crate::runtime::device::Device;
 use crate::runtime::dlpack;
 use crate::runtime::import::{borrow_tensor, parse_dtype, to_tensor};
 use crate::runtime::shape::extract_shape;
@@ -80,7 +80,7 @@ impl NDArray {
     /// The device.
     #[getter]
     fn device(&self) -> Device {
-        cpu(0)
+        Device::CPU
     }
 
     /// The elements as a NumPy array that shares the memory.

@@ -1,15 +1,17 @@
 //! Packed functions: Python functions that programs call by name, and any function as a Python callable.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use pliant_vm::{
-    FuncValue, PackedFunc, Value, VmError, func_names, get_func, register_func, unregister_func,
+    FuncValue, PackedFunc, Value, VirtualMachine, VmError, func_names, get_func, register_func,
+    unregister_func,
 };
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use crate::enter::enter;
 use crate::error::{Error, Result};
+use crate::runtime::machine::Machine;
 use crate::runtime::value::{from_value, to_value};
 
 /// A function as a Python callable: registered, built in, or of a program.
@@ -17,15 +19,34 @@ use crate::runtime::value::{from_value, to_value};
 pub struct PackedFunction {
     /// The function.
     pub func: FuncValue,
+    /// The machine whose program the function belongs to: it lives as long as the callable.
+    machine: Option<VirtualMachine>,
+    /// The same, watched for Ctrl-C from the first call on.
+    watched: OnceLock<Arc<Machine>>,
+}
+
+impl PackedFunction {
+    /// The function as a callable, which may outlive all other handles to its machine.
+    pub fn new(func: FuncValue) -> PackedFunction {
+        let machine = func.machine();
+        PackedFunction { func, machine, watched: OnceLock::new() }
+    }
 }
 
 #[pymethods]
 impl PackedFunction {
     #[pyo3(signature = (*args))]
     fn __call__<'py>(&self, args: &Bound<'py, PyTuple>) -> Result<Bound<'py, PyAny>> {
+        let py = args.py();
         let values = args.iter().map(|a| to_value(&a)).collect::<Result<Vec<Value>>>()?;
-        let result = enter(args.py(), || Ok(self.func.call(&values)?))?;
-        Ok(from_value(args.py(), result)?)
+        let result = match &self.machine {
+            Some(vm) => self
+                .watched
+                .get_or_init(|| Machine::new(vm.clone()))
+                .with_run(py, |_| self.func.call(&values))?,
+            None => enter(py, || Ok(self.func.call(&values)?))?,
+        };
+        Ok(from_value(py, result)?)
     }
 
     /// The name.
@@ -83,7 +104,7 @@ fn packed_of(func: &PackedFunction) -> PackedFunc {
 /// The function registered under a name.
 #[pyfunction]
 pub fn registry_get(name: &str) -> Option<PackedFunction> {
-    get_func(name).map(|f| PackedFunction { func: FuncValue::packed(name, f) })
+    get_func(name).map(|f| PackedFunction::new(FuncValue::packed(name, f)))
 }
 
 /// Takes a function out of the registry; whether it was there.

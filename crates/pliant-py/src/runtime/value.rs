@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::sync::Arc;
 
-use pliant_vm::Value;
+use pliant_vm::{FuncValue, Value};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt, PyList, PyString, PyTuple};
 
@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::nesting::Level;
 use crate::runtime::import::borrow_tensor;
 use crate::runtime::ndarray::NDArray;
-use crate::runtime::packed::PackedFunction;
+use crate::runtime::packed::{PackedFunction, from_callable};
 use crate::runtime::shape::ShapeTuple;
 
 /// A Python object that travels through the machine untouched.
@@ -31,7 +31,7 @@ impl Object {
 }
 
 /// A Python object as a value: arrays share their memory, a sequence of ints is a shape, any other sequence a
-/// tuple.
+/// tuple, a function or bound method a function.
 ///
 /// # Errors
 /// Arrays that Pliant cannot take; ints beyond 64 bits.
@@ -89,7 +89,22 @@ fn other(obj: &Bound<'_, PyAny>) -> Result<Value> {
     if let Ok(object) = obj.cast::<Object>() {
         return Ok(object.get().value.clone());
     }
-    Ok(Value::Object(Arc::new(Opaque(obj.clone().unbind()))))
+    let host = Arc::new(Opaque(obj.clone().unbind()));
+    if let Some(name) = function_name(obj) {
+        let func = from_callable(obj.clone().unbind());
+        return Ok(Value::Func(FuncValue::hosted(name, func, host)));
+    }
+    Ok(Value::Object(host))
+}
+
+/// The name of a function or bound method; other objects that can be called are objects.
+fn function_name(obj: &Bound<'_, PyAny>) -> Option<String> {
+    let kind = obj.get_type().name().ok()?;
+    let known = ["function", "method", "builtin_function_or_method"];
+    if !known.iter().any(|k| kind == *k) {
+        return None;
+    }
+    obj.getattr("__name__").ok()?.extract().ok()
 }
 
 /// A value as a Python object.
@@ -111,7 +126,10 @@ pub fn from_value(py: Python<'_>, value: Value) -> PyResult<Bound<'_, PyAny>> {
             let items: PyResult<Vec<_>> = items.iter().map(|v| from_value(py, v.clone())).collect();
             PyTuple::new(py, items?)?.into_any()
         }
-        Value::Func(func) => Bound::new(py, PackedFunction { func })?.into_any(),
+        Value::Func(func) => match func.host().and_then(opaque) {
+            Some(obj) => obj.clone_ref(py).into_bound(py),
+            None => Bound::new(py, PackedFunction::new(func))?.into_any(),
+        },
         Value::Object(ref any) => match opaque(any) {
             Some(obj) => obj.clone_ref(py).into_bound(py),
             None => Bound::new(py, Object { value })?.into_any(),

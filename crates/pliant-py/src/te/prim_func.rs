@@ -43,6 +43,11 @@ pub fn te_create_prim_func(args: Vec<Bound<'_, PyAny>>) -> Result<PrimFunc> {
     Ok(PrimFunc { func: Arc::new(func), name: None })
 }
 
+/// The body of a function in Python, made once while it is held.
+fn view_of<'py>(func: &Bound<'py, PrimFunc>) -> Result<Bound<'py, PyAny>> {
+    Ok(crate::error::import(func.py(), "pliant.tir._body", "body_of")?.call1((func,))?)
+}
+
 fn argument(obj: &Bound<'_, PyAny>) -> Result<te::Arg> {
     if let Ok(tensor) = obj.cast::<Tensor>() {
         return Ok(te::Arg::Tensor(tensor.get().tensor.clone()));
@@ -61,6 +66,33 @@ impl PrimFunc {
     #[getter]
     fn params(&self) -> Vec<String> {
         self.func.params.iter().map(|&p| self.func.var(p).name.to_string()).collect()
+    }
+
+    /// The body: a statement.
+    #[getter]
+    fn body<'py>(slf: &Bound<'py, Self>) -> Result<Bound<'py, PyAny>> {
+        Ok(view_of(slf)?.getattr("body")?)
+    }
+
+    /// The buffer of each tensor parameter.
+    #[getter]
+    fn buffer_map<'py>(slf: &Bound<'py, Self>) -> Result<Bound<'py, PyAny>> {
+        Ok(view_of(slf)?.getattr("buffer_map")?)
+    }
+
+    /// The variables that the parameters are.
+    #[getter]
+    fn param_vars<'py>(slf: &Bound<'py, Self>) -> Result<Bound<'py, PyAny>> {
+        Ok(view_of(slf)?.getattr("params")?)
+    }
+
+    /// The function with another body.
+    fn with_body<'py>(
+        slf: &Bound<'py, Self>,
+        new_body: &Bound<'py, PyAny>,
+    ) -> Result<Bound<'py, PyAny>> {
+        let name = slf.get().name();
+        Ok(view_of(slf)?.call_method1("rebuilt", (new_body, name))?)
     }
 
     /// The attributes.
@@ -85,6 +117,18 @@ impl PrimFunc {
         let mut func = (*self.func).clone();
         set_attrs(&mut func.attrs, attr_key_or_dict, attr_value)?;
         Ok(PrimFunc { func: Arc::new(func), name: self.name.clone() })
+    }
+
+    /// The function with the attributes of a dict as well.
+    fn with_attrs(&self, attr_map: &Bound<'_, PyDict>) -> Result<PrimFunc> {
+        self.with_attr(attr_map.as_any(), None)
+    }
+
+    /// The function without an attribute.
+    fn without_attr(&self, attr_key: &str) -> PrimFunc {
+        let mut func = (*self.func).clone();
+        func.attrs.shift_remove(attr_key);
+        PrimFunc { func: Arc::new(func), name: self.name.clone() }
     }
 
     /// What the function is called.

@@ -13,6 +13,7 @@ use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 
 use crate::error::{Error, Result};
 use crate::te::tensor::{IterVar, Tensor};
+use crate::tir::vector::{Broadcast, Ramp};
 
 /// A scalar expression: a size, an index, an element.
 #[pyclass(subclass, frozen, module = "pliant.tir", weakref)]
@@ -177,6 +178,8 @@ pub fn wrap(py: Python<'_>, expr: te::Expr) -> PyResult<Bound<'_, PyAny>> {
         ExprKind::Call(..) => make!(Call),
         ExprKind::Load(..) => make!(ProducerLoad),
         ExprKind::Reduce(_) => make!(Reduce),
+        ExprKind::Ramp(..) => make!(Ramp),
+        ExprKind::Broadcast(_) => make!(Broadcast),
         ExprKind::Binary(op, ..) => match op {
             BinOp::Add => make!(Add),
             BinOp::Sub => make!(Sub),
@@ -449,7 +452,7 @@ impl PrimExpr {
         self.name()
     }
 
-    /// The value of a constant; what a conversion converts.
+    /// The value of a constant; what a conversion converts or a broadcast repeats.
     #[getter]
     fn value<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
         Ok(match self.expr.kind() {
@@ -459,7 +462,7 @@ impl PrimExpr {
             ExprKind::Int(v) => v.into_pyobject(py).map_err(PyErr::from)?.into_any(),
             ExprKind::Float(v) => PyFloat::new(py, *v).into_any(),
             ExprKind::Str(s) => PyString::new(py, s).into_any(),
-            ExprKind::Cast(a) => wrap(py, a.clone())?,
+            ExprKind::Cast(a) | ExprKind::Broadcast(a) => wrap(py, a.clone())?,
             _ => return Err(no_attribute(self, "value")),
         })
     }
@@ -497,6 +500,27 @@ impl PrimExpr {
         match self.expr.kind() {
             ExprKind::Call(_, args) => tuple_of(py, args),
             _ => Err(no_attribute(self, "args")),
+        }
+    }
+
+    /// What the node is known by while it lives: variables by themselves, others by their place.
+    #[getter]
+    fn _node_id(&self) -> usize {
+        match self.expr.kind() {
+            ExprKind::Var(v) => v.address(),
+            _ => self.expr.id(),
+        }
+    }
+
+    /// The buffer of an element.
+    #[getter]
+    fn buffer<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
+        match self.expr.kind() {
+            ExprKind::Load(tensor, _) => {
+                let tensor = Bound::new(py, Tensor { tensor: tensor.clone() })?;
+                Ok(crate::error::import(py, "pliant.tir.stmt", "Buffer")?.call1((tensor,))?)
+            }
+            _ => Err(no_attribute(self, "buffer")),
         }
     }
 
@@ -580,6 +604,7 @@ fn same_head(a: &ExprKind, b: &ExprKind) -> bool {
         (Call(x, _), Call(y, _)) => x == y,
         (Load(x, _), Load(y, _)) => x == y,
         (Cast(_), Cast(_)) | (Not(_), Not(_)) | (Select(..), Select(..)) => true,
+        (Ramp(..), Ramp(..)) | (Broadcast(_), Broadcast(_)) => true,
         _ => false,
     }
 }

@@ -182,3 +182,9 @@ pub fn tir_free_vars<'py>(expr: &Bound<'py, PyAny>) -> Result<Vec<Bound<'py, PyA
     let vars = te::free_vars(&prim(expr)?);
     Ok(vars.iter().map(|v| wrap(py, v.expr())).collect::<PyResult<_>>()?)
 }
+
+/// Whether a loop function only gives its input another shape.
+#[pyfunction]
+pub fn has_reshape_pattern(func: &Bound<'_, crate::te::prim_func::PrimFunc>) -> bool {
+    pliant_opt::analysis::has_reshape_pattern::has_reshape_pattern(&func.get().func)
+}

@@ -1,4 +1,7 @@
 //! Scalar expressions of the loop level: `PrimExpr` and its functions.
 
+pub mod body;
 pub mod expr;
 pub mod functions;
+pub mod rebuild;
+pub mod vector;

@@ -158,8 +158,19 @@ pub enum ExprKind<'a> {
     IfExp(Box<[Expr<'a>; 3]>),
     /// `*value`.
     Starred(Box<Expr<'a>>),
-    /// Any other Python expression (a lambda, a comprehension, an f-string): only the host can evaluate it.
+    /// `lambda a, b: value` with plain parameters. Only loops read it; elsewhere the host evaluates it.
+    Lambda(Box<Lambda<'a>>),
+    /// Any other Python expression (a comprehension, an f-string): only the host can evaluate it.
     Host,
+}
+
+/// A lambda.
+#[derive(Debug)]
+pub struct Lambda<'a> {
+    /// The names of its parameters.
+    pub params: Vec<&'a str>,
+    /// Its value.
+    pub body: Expr<'a>,
 }
 
 /// A call.

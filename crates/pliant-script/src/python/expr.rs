@@ -1,10 +1,10 @@
 //! The parser of expressions, by precedence.
 
-use super::MAX_EXPR_DEPTH;
 use super::ast::*;
 use super::lexer::{Tok, op_code};
 use super::parser::{Parser, Result, SyntaxError, is_keyword};
 use super::strings::{Literal, Number, number_value, string_value};
+use super::{MAX_EXPR_DEPTH, on_stack};
 
 /// Precedence of comparisons; `or`, `and`, `not` stand below.
 const COMPARE: u8 = 4;
@@ -34,10 +34,11 @@ impl<'a> Parser<'a> {
     }
 
     /// An expression over operands of that depth.
-    fn node(&self, kind: ExprKind<'a>, range: Range, operands: u16) -> Result<Expr<'a>> {
+    fn node(&mut self, kind: ExprKind<'a>, range: Range, operands: u16) -> Result<Expr<'a>> {
         if operands >= MAX_EXPR_DEPTH {
             return Err(self.too_deep(range));
         }
+        self.deepest = self.deepest.max(operands + 1);
         Ok(Expr { kind, range, depth: operands + 1 })
     }
 
@@ -46,7 +47,7 @@ impl<'a> Parser<'a> {
         if self.depth > MAX_EXPR_DEPTH {
             return Err(self.too_deep(self.cur.range));
         }
-        let out = parse(self)?;
+        let out = on_stack(|| parse(self))?;
         self.depth -= 1;
         Ok(out)
     }
@@ -136,11 +137,15 @@ impl<'a> Parser<'a> {
     fn lambda(&mut self) -> Result<Expr<'a>> {
         let start = self.cur.range.start;
         self.advance()?;
+        let (mut params, mut plain) = (Vec::new(), true);
         while !self.at_op(":") {
-            if !(self.eat_op("*")? || self.eat_op("**")? || self.eat_op("/")?) {
-                self.identifier()?;
+            if self.eat_op("*")? || self.eat_op("**")? || self.eat_op("/")? {
+                plain = false;
+            } else {
+                params.push(self.identifier()?.0);
                 if self.eat_op("=")? {
                     self.expression()?;
+                    plain = false;
                 }
             }
             if !self.at_op(":") && !self.eat_op(",")? && self.cur.kind != Tok::Name {
@@ -148,8 +153,13 @@ impl<'a> Parser<'a> {
             }
         }
         self.advance()?;
-        let depth = self.expression()?.depth;
-        self.node(ExprKind::Host, self.from(start), depth)
+        let body = self.expression()?;
+        let depth = body.depth;
+        let kind = match plain {
+            true => ExprKind::Lambda(Box::new(Lambda { params, body })),
+            false => ExprKind::Host,
+        };
+        self.node(kind, self.from(start), depth)
     }
 
     /// Operators of at least that precedence.

@@ -3,7 +3,7 @@
 
 use super::ast::*;
 use super::lexer::{Lexer, Tok, Token, op_code};
-use super::{MAX_INDENT, MAX_SYNTAX_ERRORS};
+use super::{MAX_INDENT, MAX_SYNTAX_ERRORS, on_stack};
 
 /// Text that is not Python.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,16 +41,32 @@ pub(super) struct Parser<'a> {
     pub(super) cur: Token,
     pub(super) last_end: u32,
     pub(super) depth: u16,
+    /// The depth of the deepest expression that was read.
+    pub(super) deepest: u16,
     blocks: usize,
+    /// The most blocks that were open at once.
+    most_blocks: usize,
     errors: Vec<SyntaxError>,
     stopped: bool,
 }
 
-/// Parses a file: its statements, and what is wrong with it.
-pub fn parse_file(text: &str) -> (Vec<Stmt<'_>>, Vec<SyntaxError>) {
+/// What a file holds.
+#[derive(Debug, Default)]
+pub struct File<'a> {
+    /// Its statements.
+    pub stmts: Vec<Stmt<'a>>,
+    /// What is wrong with it.
+    pub errors: Vec<SyntaxError>,
+    /// The levels of its deepest statement, blocks and expressions together.
+    pub depth: usize,
+}
+
+/// Parses a file.
+pub fn parse_file(text: &str) -> File<'_> {
     if u32::try_from(text.len()).is_err() {
         let message = "the text is longer than 4 GiB";
-        return (Vec::new(), vec![SyntaxError::new(Range::default(), message)]);
+        let errors = vec![SyntaxError::new(Range::default(), message)];
+        return File { errors, ..File::default() };
     }
     let mut p = Parser::new(text, Lexer::new(text));
     let mut stmts = Vec::new();
@@ -58,7 +74,8 @@ pub fn parse_file(text: &str) -> (Vec<Stmt<'_>>, Vec<SyntaxError>) {
     while p.cur.kind != Tok::End && !p.stopped {
         p.statement_or_recover(&mut stmts);
     }
-    (stmts, p.errors)
+    let depth = p.most_blocks + usize::from(p.deepest);
+    File { stmts, errors: p.errors, depth }
 }
 
 /// Parses one expression: a symbolic dim that is written as a string.
@@ -87,7 +104,9 @@ impl<'a> Parser<'a> {
             cur,
             last_end: 0,
             depth: 0,
+            deepest: 0,
             blocks: 0,
+            most_blocks: 0,
             errors: Vec::new(),
             stopped: false,
         }
@@ -422,9 +441,10 @@ impl<'a> Parser<'a> {
             let message = format!("blocks are nested too deeply: at most {MAX_INDENT} levels");
             return Err(SyntaxError::fatal(self.cur.range, message));
         }
+        self.most_blocks = self.most_blocks.max(self.blocks);
         self.recovering(Self::advance);
         while !self.stopped && !matches!(self.cur.kind, Tok::Dedent | Tok::End) {
-            self.statement_or_recover(&mut body);
+            on_stack(|| self.statement_or_recover(&mut body));
         }
         if self.cur.kind == Tok::Dedent {
             self.recovering(Self::advance);
@@ -445,7 +465,8 @@ impl<'a> Parser<'a> {
                 let message = format!("too many branches: at most {MAX_INDENT}");
                 return Err(SyntaxError::fatal(self.cur.range, message));
             }
-            let (kind, end) = self.if_stmt()?;
+            self.most_blocks = self.most_blocks.max(self.blocks);
+            let (kind, end) = on_stack(|| self.if_stmt())?;
             self.blocks -= 1;
             vec![Stmt { kind, range: Range { start, end } }]
         } else if self.eat_word("else")? {

@@ -10,7 +10,7 @@ use super::value::Val;
 use crate::dialect::{Ns, RelaxName, relax_name};
 use crate::errors::{Kind, Reported, Res};
 use crate::python::ast::{Call, Expr, ExprKind, Keyword, Range};
-use crate::python::parse_expression;
+use crate::python::{parse_expression, with_room};
 
 /// What stands in the parentheses or brackets of a type.
 #[derive(Clone, Copy)]
@@ -236,7 +236,7 @@ impl<'s> FuncParser<'_, 's> {
             && !matches!(name, "_")
             && !self.scope.contains_key(name)
         {
-            if let Some(value) = self.cx.lookup(name) {
+            if let Some(value) = self.lookup(name) {
                 let val = self.host_value(value);
                 if let Some(s) = self.as_sym(&val) {
                     return Ok(s);
@@ -257,7 +257,8 @@ impl<'s> FuncParser<'_, 's> {
         })
     }
 
-    /// A dim in quotes: its unknown names define symbols.
+    /// A dim in quotes: its unknown names define symbols, whatever they mean in the program around the script. A
+    /// Python variable that happens to be called `n` must not make a constant of the dim "n".
     fn quoted_dim(&mut self, text: &'s str, range: Range) -> Res<Sym> {
         let parsed = match parse_expression(text) {
             Ok(e) => e,
@@ -269,7 +270,11 @@ impl<'s> FuncParser<'_, 's> {
         let (implicit, at) = (self.implicit, self.at);
         self.implicit = true;
         self.at = Some(at.unwrap_or(range));
-        let dim = self.dim(&parsed);
+        let dim = with_room(parsed.depth.into(), || {
+            let dim = self.dim(&parsed);
+            drop(parsed);
+            dim
+        });
         (self.implicit, self.at) = (implicit, at);
         dim
     }

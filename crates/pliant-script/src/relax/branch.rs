@@ -1,14 +1,26 @@
-//! `if`: two branches that end in the same variables.
+//! `if`: two branches that end in the same variables, or in the result of the function.
+//!
+//! After an `if` that returns in some branch and goes on in another, the statements that follow belong to the branch that
+//! goes on: the whole is one choice between two results. Where both branches may go on, both hold a copy of them.
 
 use pliant_ir::DType;
+use pliant_ir::relax::loops::is_condition;
 use pliant_ir::relax::{Expr as IrExpr, ExprData, Seq, Type, TypeData, derive};
 use pliant_sym::Proof;
+use rustc_hash::FxHashSet;
 
-use super::stmt::Flow;
+use super::stmt::{Flow, Rest};
 use super::value::Val;
 use super::{FuncParser, Local};
 use crate::errors::{Kind, Res};
 use crate::python::ast::{Expr, Range, Stmt, StmtKind};
+use crate::python::on_stack;
+
+/// How many `if`s may go on in both branches although one of them may return, counted on every way to the end.
+const MAX_COPIES: u32 = 256;
+
+/// How deep `if`s that return early may nest: each holds the statements that follow it.
+const MAX_EARLY: u32 = 180;
 
 /// One branch after its statements.
 struct Branch<'s> {
@@ -36,24 +48,13 @@ impl<'s> FuncParser<'_, 's> {
                 "end the block before it",
             ));
         }
-        let val = self.value(cond)?;
-        // What is known while parsing chooses its branch, as Python would.
-        if let Val::Bool(known) = val {
-            return self.stmts(if known { then } else { otherwise });
-        }
-        let cond_e = self.operand(val, None, cond.range)?;
-        self.check_cond(cond_e, cond.range)?;
-        if otherwise.is_empty() {
-            return Err(self.error_help(
-                Kind::Structure,
-                stmt.range,
-                "an 'if' needs an 'else'",
-                "both branches must define the variable that is used afterwards",
-            ));
-        }
+        let cond_e = match self.condition(cond)? {
+            Cond::Known(known) => return self.stmts(if known { then } else { otherwise }),
+            Cond::Expr(e) => e,
+        };
         let joined = self.joined_names(stmt, then, otherwise)?;
-        let first = self.branch(then, &joined)?;
-        let second = self.branch(otherwise, &joined)?;
+        let first = self.branch(then, &joined, None)?;
+        let second = self.branch(otherwise, &joined, None)?;
         if first.returned != second.returned {
             return Err(self.error(
                 Kind::Structure,
@@ -61,11 +62,11 @@ impl<'s> FuncParser<'_, 's> {
                 "either both branches return or none does",
             ));
         }
-        let (a, b) = (self.forget_shape(first.ty), self.forget_shape(second.ty));
         let ty = self.annotated_type(&joined, then, otherwise)?;
         let ty = match ty {
             Some(ty) => ty,
-            None => derive::lca(self.b.func_mut(), a, b),
+            None if first.returned => self.joined_type(stmt, &[], &first, &second)?,
+            None => self.joined_type(stmt, &joined, &first, &second)?,
         };
         let data = ExprData::If { cond: cond_e, then_seq: first.seq, else_seq: second.seq };
         let value = self.b.func_mut().add_expr(data, ty);
@@ -78,27 +79,123 @@ impl<'s> FuncParser<'_, 's> {
         Ok(Flow::Open)
     }
 
-    fn check_cond(&self, cond: IrExpr, range: Range) -> Res<()> {
-        let ok = match self.ty_of(cond) {
-            TypeData::Prim { dtype, .. } => *dtype == DType::Bool,
-            TypeData::Tensor { dtype, .. } => {
-                let ty = self.b.func().expr_ty(cond);
-                dtype.is_none_or(|d| d == DType::Bool)
-                    && self.b.func().rank_of(ty).is_none_or(|n| n == 0)
+    /// An `if` of which some branch returns and another goes on with the statements after it.
+    pub(super) fn returning_if(
+        &mut self,
+        stmt: &Stmt<'s>,
+        cond: &Expr<'s>,
+        then: &[Stmt<'s>],
+        otherwise: &[Stmt<'s>],
+        rest: &Rest<'_, 's>,
+    ) -> Res<Flow> {
+        if self.b.in_dataflow() {
+            let message = "a dataflow block contains no 'if'";
+            return Err(self.error(Kind::Dataflow, stmt.range, message));
+        }
+        let cond_e = match self.condition(cond)? {
+            Cond::Known(known) => {
+                return self.stmts_then(if known { then } else { otherwise }, Some(rest));
             }
-            TypeData::Any => true,
-            _ => false,
+            Cond::Expr(e) => e,
         };
-        if ok {
+        if !always_returns(then) && !always_returns(otherwise) {
+            self.copies += 1;
+        }
+        if self.copies > MAX_COPIES || self.early >= MAX_EARLY {
+            return Err(self.error_help(
+                Kind::Unsupported,
+                stmt.range,
+                "the function returns early in too many places",
+                "move a part of it into a function of its own",
+            ));
+        }
+        self.early += 1;
+        let branches = on_stack(|| {
+            let first = self.branch(then, &[], Some(rest))?;
+            Ok((first, self.branch(otherwise, &[], Some(rest))?))
+        });
+        self.early -= 1;
+        let (first, second) = branches?;
+        if !(first.returned && second.returned) {
+            return Err(self.error_help(
+                Kind::Structure,
+                stmt.range,
+                "a branch of this 'if' returns a value, but the function can end without one",
+                "end the function with a return statement",
+            ));
+        }
+        let ty = self.joined_type(stmt, &[], &first, &second)?;
+        let data = ExprData::If { cond: cond_e, then_seq: first.seq, else_seq: second.seq };
+        let value = self.b.func_mut().add_expr(data, ty);
+        self.b.set_span(self.cx.span(stmt.range));
+        Ok(Flow::Returned(self.b.operand(value)))
+    }
+
+    /// A condition: what is known while parsing chooses its branch, as Python would.
+    pub(super) fn condition(&mut self, cond: &Expr<'s>) -> Res<Cond> {
+        let val = self.value(cond)?;
+        if let Val::Bool(known) = val {
+            return Ok(Cond::Known(known));
+        }
+        let e = self.operand(val, None, cond.range)?;
+        self.check_cond(e, cond.range)?;
+        Ok(Cond::Expr(e))
+    }
+
+    /// The least type that both branches fit. Types of which nothing remains are a mistake unless that is stated.
+    fn joined_type(
+        &mut self,
+        stmt: &Stmt<'s>,
+        joined: &[&str],
+        first: &Branch<'s>,
+        second: &Branch<'s>,
+    ) -> Res<Type> {
+        let (a, b) = (self.forget_shape(first.ty), self.forget_shape(second.ty));
+        let ty = derive::lca(self.b.func_mut(), a, b);
+        let types = &self.b.func().types;
+        let lost = |a: Type, b: Type, ty: Type| {
+            matches!(types.get(ty), TypeData::Any)
+                && !matches!(types.get(a), TypeData::Any)
+                && !matches!(types.get(b), TypeData::Any)
+        };
+        let clash = match (types.get(a), types.get(b), types.get(ty)) {
+            (TypeData::Tuple(x), TypeData::Tuple(y), TypeData::Tuple(z))
+                if joined.len() > 1 && x.len() == y.len() =>
+            {
+                let mut fields = x.iter().zip(y).zip(z).zip(joined);
+                fields
+                    .find(|(((a, b), ty), _)| lost(**a, **b, **ty))
+                    .map(|(((a, b), _), name)| (*a, *b, format!("'{name}'")))
+            }
+            _ => lost(a, b, ty).then(|| {
+                (a, b, joined.first().map_or("the result".into(), |name| format!("'{name}'")))
+            }),
+        };
+        match clash {
+            Some((a, b, what)) if !(joined.is_empty() && self.result_is_any) => {
+                let (a, b) = (self.ty_text(a), self.ty_text(b));
+                Err(self.error_help(
+                    Kind::Type,
+                    stmt.range,
+                    format!("{what} is {a} in one branch and {b} in the other: no type but R.Object holds both"),
+                    "return the same kind of value from both, or annotate it as R.Object",
+                ))
+            }
+            _ => Ok(ty),
+        }
+    }
+
+    fn check_cond(&self, cond: IrExpr, range: Range) -> Res<()> {
+        let ty = self.b.func().expr_ty(cond);
+        if is_condition(self.b.func(), ty) {
             return Ok(());
         }
-        let ty = self.b.func().expr_ty(cond);
         let message = format!("a condition is a scalar bool, found {}", self.ty_text(ty));
         Err(self.error(Kind::Type, range, message))
     }
 
-    /// The variables that both branches define for what follows: the one that both end with, or all that are
-    /// read later.
+    /// The variables that the `if` defines for what follows: those that are read later, else the one that both branches
+    /// end with. A name that one branch alone assigns keeps its value in the other.
     fn joined_names(
         &mut self,
         stmt: &Stmt<'s>,
@@ -109,12 +206,19 @@ impl<'s> FuncParser<'_, 's> {
         assigned(a, &mut in_a);
         assigned(b, &mut in_b);
         let end = end_of(b).max(end_of(a));
-        let later = |name: &str| self.last_use.get(name).is_some_and(|&at| at >= end);
-        let known: rustc_hash::FxHashSet<&str> = in_b.iter().copied().collect();
-        let mut seen = rustc_hash::FxHashSet::default();
-        let common: Vec<&'s str> =
-            in_a.iter().copied().filter(|n| known.contains(n) && seen.insert(*n)).collect();
-        let live: Vec<&'s str> = common.iter().copied().filter(|n| later(n)).collect();
+        let later = |name: &str| {
+            self.carried.contains_key(name) || self.last_use.get(name).is_some_and(|&at| at >= end)
+        };
+        let mut anywhere = Vec::new();
+        assigned_anywhere(a, &mut anywhere);
+        assigned_anywhere(b, &mut anywhere);
+        let set = |names: &[&'s str]| names.iter().copied().collect::<FxHashSet<&str>>();
+        let (set_a, set_b) = (set(&in_a), set(&in_b));
+        let both = |name: &str| set_a.contains(name) && set_b.contains(name);
+        let known =
+            |name: &str| matches!(self.scope.get(name), Some(Local::Var(_) | Local::Sym(_)));
+        let live: Vec<&'s str> =
+            anywhere.into_iter().filter(|n| later(n) && (both(n) || known(n))).collect();
         if !live.is_empty() {
             return Ok(live);
         }
@@ -122,12 +226,20 @@ impl<'s> FuncParser<'_, 's> {
             (Some(x), Some(y)) if x == y => vec![*x],
             _ => Vec::new(),
         };
-        if last.is_empty() && common.is_empty() && !returns(a) && !returns(b) {
-            // Two branches of effects alone.
-            let effects = |s: &[Stmt<'_>]| {
-                s.iter().all(|s| matches!(s.kind, StmtKind::Expr(_) | StmtKind::Pass))
-            };
-            if !effects(a) && !effects(b) {
+        let effects =
+            |s: &[Stmt<'_>]| s.iter().all(|s| matches!(s.kind, StmtKind::Expr(_) | StmtKind::Pass));
+        // Two branches of effects alone define nothing, and neither do two that return.
+        if last.is_empty() && !(always_returns(a) && always_returns(b)) {
+            if b.is_empty() && !effects(a) {
+                return Err(self.error_help(
+                    Kind::Structure,
+                    stmt.range,
+                    "an 'if' needs an 'else'",
+                    "both branches must define the variable that is used afterwards",
+                ));
+            }
+            let common = set_a.intersection(&set_b).next().is_some();
+            if !common && !effects(a) && !effects(b) {
                 return Err(self.error_help(
                     Kind::Structure,
                     stmt.range,
@@ -139,10 +251,15 @@ impl<'s> FuncParser<'_, 's> {
         Ok(last)
     }
 
-    fn branch(&mut self, body: &[Stmt<'s>], joined: &[&'s str]) -> Res<Branch<'s>> {
+    fn branch(
+        &mut self,
+        body: &[Stmt<'s>],
+        joined: &[&'s str],
+        rest: Option<&Rest<'_, 's>>,
+    ) -> Res<Branch<'s>> {
         self.b.begin_seq();
         let mark = self.open_scope();
-        let flow = self.branch_body(body, joined);
+        let flow = self.branch_body(body, joined, rest);
         let ended = flow.and_then(|flow| {
             let returned = matches!(flow, BranchEnd::Return(_));
             let result = match flow {
@@ -164,7 +281,12 @@ impl<'s> FuncParser<'_, 's> {
     }
 
     /// The statements of a branch. A last statement that only names its result is the result.
-    fn branch_body(&mut self, body: &[Stmt<'s>], joined: &[&'s str]) -> Res<BranchEnd> {
+    fn branch_body(
+        &mut self,
+        body: &[Stmt<'s>],
+        joined: &[&'s str],
+        rest: Option<&Rest<'_, 's>>,
+    ) -> Res<BranchEnd> {
         if let ([name], Some((last, before))) = (joined, body.split_last())
             && let Some((target, value)) = plain_assignment(last)
             && target == *name
@@ -185,7 +307,7 @@ impl<'s> FuncParser<'_, 's> {
             };
             return Ok(BranchEnd::Value(self.b.func_mut().var_expr(var)));
         }
-        match self.stmts(body)? {
+        match self.stmts_then(body, rest)? {
             Flow::Returned(e) => Ok(BranchEnd::Return(e)),
             Flow::Open => Ok(BranchEnd::Names),
         }
@@ -284,6 +406,14 @@ impl<'s> FuncParser<'_, 's> {
     }
 }
 
+/// A condition.
+pub(super) enum Cond {
+    /// Known while parsing.
+    Known(bool),
+    /// A scalar bool of the graph.
+    Expr(IrExpr),
+}
+
 /// How a branch ends.
 enum BranchEnd {
     Return(IrExpr),
@@ -309,7 +439,7 @@ fn annotation_of<'e, 's>(stmt: &'e Stmt<'s>) -> Option<&'e Expr<'s>> {
     }
 }
 
-/// The names that statements define, in order; of nested branches those that both define.
+/// The names that statements define on every way through them, in order.
 fn assigned<'s>(stmts: &[Stmt<'s>], out: &mut Vec<&'s str>) {
     for stmt in stmts {
         match &stmt.kind {
@@ -321,12 +451,31 @@ fn assigned<'s>(stmts: &[Stmt<'s>], out: &mut Vec<&'s str>) {
                 let (mut x, mut y) = (Vec::new(), Vec::new());
                 assigned(a, &mut x);
                 assigned(b, &mut y);
-                let y: rustc_hash::FxHashSet<&str> = y.into_iter().collect();
+                let y: FxHashSet<&str> = y.into_iter().collect();
                 out.extend(x.into_iter().filter(|n| y.contains(n)));
             }
             _ => {}
         }
     }
+}
+
+/// The names that statements may define anywhere, nested branches and loops included, each once, in order.
+pub(super) fn assigned_anywhere<'s>(stmts: &[Stmt<'s>], out: &mut Vec<&'s str>) {
+    let mut names = Vec::new();
+    for stmt in stmts {
+        match &stmt.kind {
+            StmtKind::If(_, a, b) => {
+                assigned_anywhere(a, &mut names);
+                assigned_anywhere(b, &mut names);
+            }
+            StmtKind::With(_, body) | StmtKind::For(_, _, body) | StmtKind::While(_, body) => {
+                assigned_anywhere(body, &mut names);
+            }
+            _ => assigned(std::slice::from_ref(stmt), &mut names),
+        }
+    }
+    let mut seen: FxHashSet<&str> = out.iter().copied().collect();
+    out.extend(names.into_iter().filter(|n| seen.insert(n)));
 }
 
 fn target_names<'s>(target: &Expr<'s>, out: &mut Vec<&'s str>) {
@@ -337,8 +486,25 @@ fn target_names<'s>(target: &Expr<'s>, out: &mut Vec<&'s str>) {
     }
 }
 
-fn returns(stmts: &[Stmt<'_>]) -> bool {
-    matches!(stmts.last().map(|s| &s.kind), Some(StmtKind::Return(_)))
+/// Whether an `if` of those branches returns in one of them, while some way through it goes on.
+pub(super) fn returns_early(a: &[Stmt<'_>], b: &[Stmt<'_>]) -> bool {
+    (may_return(a) || may_return(b)) && !(always_returns(a) && always_returns(b))
+}
+
+fn may_return(stmts: &[Stmt<'_>]) -> bool {
+    stmts.iter().any(|s| match &s.kind {
+        StmtKind::Return(_) => true,
+        StmtKind::If(_, a, b) => may_return(a) || may_return(b),
+        _ => false,
+    })
+}
+
+fn always_returns(stmts: &[Stmt<'_>]) -> bool {
+    match stmts.last().map(|s| &s.kind) {
+        Some(StmtKind::Return(_)) => true,
+        Some(StmtKind::If(_, a, b)) => always_returns(a) && always_returns(b),
+        _ => false,
+    }
 }
 
 /// Where a list of statements ends in the text.

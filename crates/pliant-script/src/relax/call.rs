@@ -1,7 +1,8 @@
 //! Calls of operators and functions.
 
+use pliant_ir::relax::loops::op_call_is_pure;
 use pliant_ir::relax::{Callee, Expr as IrExpr, ExprData, Type, TypeData, derive};
-use pliant_ir::{AttrValue, Attrs, BaseFunc, DType, Op, OpSignature};
+use pliant_ir::{AttrValue, Attrs, BaseFunc, DType, Op, OpSignature, SymVar};
 
 use super::value::Val;
 use super::{FuncParser, Local};
@@ -322,7 +323,7 @@ impl<'s> FuncParser<'_, 's> {
         range: Range,
     ) -> Res<IrExpr> {
         self.b.set_span(self.cx.span(range));
-        if !self.cx.ops.is_pure(op) {
+        if !op_call_is_pure(self.b.func(), self.cx.ops, op, args) {
             self.effect(&format!("R.{}", op.short_name()), range)?;
         }
         self.b.call_op(op, args, attrs, ty_args).map_err(|error| {
@@ -418,10 +419,17 @@ impl<'s> FuncParser<'_, 's> {
         let callee_ty = self.b.func().expr_ty(callee);
         let arg_tys: Vec<Type> = args.iter().map(|&a| self.b.func().expr_ty(a)).collect();
         let parsed = self.parsed_callee(callee);
+        let local = match self.b.func().expr(callee) {
+            ExprData::Var(v) => self.outer_syms.get(v).copied().unwrap_or(0),
+            _ => 0,
+        };
         let func = self.b.func_mut();
         let ty = match parsed {
             Some(f) => derive::derive_call_ty(func, &f, &arg_tys),
-            None => derive::derive_callable_ty(func, callee_ty, &arg_tys),
+            None => {
+                let outer = |v: SymVar| (v.as_u32() as usize) < local;
+                derive::derive_callable_ty_within(func, callee_ty, &arg_tys, &outer)
+            }
         };
         ty.map_err(|error| {
             self.cx.error_maybe(Kind::Type, self.range(range), error.message, error.help)

@@ -64,7 +64,7 @@ impl<'s> FuncParser<'_, 's> {
             ExprKind::Starred(_) | ExprKind::Slice(..) => {
                 Err(self.error(Kind::Unsupported, e.range, "not an expression of a graph function"))
             }
-            ExprKind::Host => self.host(e.range),
+            ExprKind::Lambda(_) | ExprKind::Host => self.host(e.range),
         }
     }
 
@@ -117,22 +117,7 @@ impl<'s> FuncParser<'_, 's> {
             Some(Local::Sym(s)) => return Ok(Val::Sym(*s, None)),
             Some(Local::Module) => return Ok(Val::Module),
             Some(Local::Broken) => return Err(crate::errors::Reported),
-            Some(Local::Hidden) => {
-                return Err(self.error_help(
-                    Kind::Dataflow,
-                    e.range,
-                    format!("'{name}' is local to its dataflow block"),
-                    format!("put it out of the block with R.output({name})"),
-                ));
-            }
-            Some(Local::OneBranch) => {
-                return Err(self.error_help(
-                    Kind::Structure,
-                    e.range,
-                    format!("'{name}' is not defined in both branches of the 'if' before"),
-                    format!("assign '{name}' in both branches"),
-                ));
-            }
+            Some(local) => return Err(self.unusable(name, local, e.range)),
             None => {}
         }
         if self.callees.contains(name) {
@@ -141,7 +126,7 @@ impl<'s> FuncParser<'_, 's> {
         if self.cx.class_name == Some(name) {
             return Ok(Val::Module);
         }
-        if let Some(value) = self.cx.lookup(name) {
+        if let Some(value) = self.lookup(name) {
             return Ok(self.host_value(value));
         }
         if let Some(path) = self.cx.path(e) {
@@ -151,6 +136,38 @@ impl<'s> FuncParser<'_, 's> {
             return Ok(Val::Sym(self.symbol(name), None));
         }
         Err(self.unknown_name(name, e.range))
+    }
+
+    /// What a name means in the program around the script; nothing inside quotes.
+    pub(super) fn lookup(&self, name: &'s str) -> Option<HostValue> {
+        if self.at.is_some() { None } else { self.cx.lookup(name) }
+    }
+
+    /// Why a name that is defined means no value here.
+    fn unusable(&self, name: &str, local: &Local, range: Range) -> crate::errors::Reported {
+        let (kind, message, help) = match local {
+            Local::Hidden => (
+                Kind::Dataflow,
+                format!("'{name}' is local to its dataflow block"),
+                format!("put it out of the block with R.output({name})"),
+            ),
+            Local::OneBranch => (
+                Kind::Structure,
+                format!("'{name}' is not defined in both branches of the 'if' before"),
+                format!("assign '{name}' in both branches"),
+            ),
+            Local::NoResultType => (
+                Kind::Structure,
+                format!("'{name}' calls itself: the type of its result must be declared"),
+                "annotate the result: def f(...) -> R.Tensor(...):".to_string(),
+            ),
+            _ => (
+                Kind::Structure,
+                format!("'{name}' is defined in the body of a loop, which may run no turn"),
+                format!("give '{name}' a value before the loop"),
+            ),
+        };
+        self.error_help(kind, range, message, help)
     }
 
     /// Whether an expression hangs on a captured object, so that the host evaluates it whole.
@@ -165,7 +182,7 @@ impl<'s> FuncParser<'_, 's> {
                         && !self.callees.contains(name)
                         && matches!(self.cx.lookup(name), Some(v) if !matches!(v, HostValue::Path(_)));
                 }
-                ExprKind::Host => return true,
+                ExprKind::Lambda(_) | ExprKind::Host => return true,
                 _ => return false,
             }
         }

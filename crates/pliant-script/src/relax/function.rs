@@ -4,6 +4,8 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use pliant_ir::BaseFunc;
+use pliant_ir::relax::builder::OpenFunc;
+use pliant_ir::relax::visit::copy_function;
 use pliant_ir::relax::{
     Expr as IrExpr, ExprData, Function, FunctionBuilder, Type, TypeData, Var, derive,
 };
@@ -13,7 +15,7 @@ use super::stmt::Flow;
 use super::{FuncParser, Local};
 use crate::context::Cx;
 use crate::errors::{Kind, Reported, Res};
-use crate::python::ast::{FunctionDef, Range};
+use crate::python::ast::{FunctionDef, Range, Stmt, StmtKind};
 use crate::walk;
 
 /// A function of the module, as written.
@@ -98,14 +100,16 @@ pub(crate) fn parse_function<'p, 's>(
     def: &FunctionDef<'s>,
     flags: Flags,
 ) -> Res<Function> {
+    let errors = cx.errors.count();
     let mut p = FuncParser::new(cx, callees, def, flags);
     let want = p.signature(def)?;
+    p.result_is_any = want.is_some_and(|ty| p.is_any(ty));
     let result = p.body(def)?;
     let result = match (want, &def.returns) {
         (Some(want), Some(e)) => p.check_result(result, want, e.range)?,
         _ => result,
     };
-    if cx.errors.any() {
+    if cx.errors.count() > errors {
         return Err(Reported);
     }
     let ret = match want {
@@ -113,9 +117,22 @@ pub(crate) fn parse_function<'p, 's>(
         None => p.inferred_return(result),
     };
     let pure = flags.pure.unwrap_or(p.impure.is_none());
+    let reread = p.rereads > 0;
     let mut func = p.b.finish(result, Some(ret), pure);
     func.private = flags.private;
-    Ok(func)
+    // What was read in vain is left behind.
+    Ok(if reread { copy_function(&func) } else { func })
+}
+
+/// A local function whose signature is read, and whose body is not.
+struct Opened<'s> {
+    open: OpenFunc,
+    /// The names that the signature defines.
+    names: Vec<(&'s str, Local)>,
+    want: Option<Type>,
+    /// The declared variable, where the type of the result is stated.
+    var: Option<Var>,
+    flags: Flags,
 }
 
 impl<'p, 's> FuncParser<'p, 's> {
@@ -145,6 +162,12 @@ impl<'p, 's> FuncParser<'p, 's> {
             impure: None,
             discarded: false,
             stated_pure: flags.pure,
+            outer_syms: FxHashMap::default(),
+            result_is_any: false,
+            carried: FxHashMap::default(),
+            early: 0,
+            copies: 0,
+            rereads: 0,
         }
     }
 
@@ -243,40 +266,98 @@ impl<'p, 's> FuncParser<'p, 's> {
 
     // ---- local functions ----
 
-    pub(super) fn local_function(&mut self, def: &FunctionDef<'s>) -> Res<()> {
+    /// Local functions that are defined one after the other: each sees all of them.
+    pub(super) fn local_functions(&mut self, run: &[Stmt<'s>]) -> Res<()> {
+        let defs = run.iter().filter_map(|stmt| match &stmt.kind {
+            StmtKind::FunctionDef(def) => Some(&**def),
+            _ => None,
+        });
+        let mut ok = true;
+        let mut open = Vec::with_capacity(run.len());
+        for def in defs {
+            open.push((def, self.open_function(def)));
+        }
+        for (def, opened) in open {
+            let closed = opened.and_then(|opened| self.close_function(def, opened));
+            if closed.is_err() {
+                self.define(def.name, Local::Broken);
+                ok = false;
+            }
+        }
+        if ok { Ok(()) } else { Err(Reported) }
+    }
+
+    /// Reads the signature of a local function and declares its name.
+    fn open_function(&mut self, def: &FunctionDef<'s>) -> Res<Opened<'s>> {
         if self.b.in_dataflow() {
             let message = "a dataflow block defines no functions";
             return Err(self.error(Kind::Dataflow, def.name_range, message));
         }
         let flags = crate::module::relax_flags(self.cx, def)?;
-        let outer = (self.impure.take(), std::mem::replace(&mut self.stated_pure, flags.pure));
+        let outer_syms = self.b.func().syms.vars().len();
         self.b.begin_func();
         let mark = self.open_scope();
-        let parts = self.signature(def).and_then(|want| {
-            let result = self.body(def)?;
-            match (want, &def.returns) {
-                (Some(want), Some(e)) => {
-                    Ok((self.check_result(result, want, e.range)?, Some(want)))
-                }
-                _ => Ok((result, None)),
-            }
-        });
+        let want = self.signature(def);
         self.implicit = false;
+        let names = self.close_scope(mark);
+        let open = self.b.suspend_func();
+        let want = want?;
+        self.b.set_span(self.cx.span(def.name_range));
+        let var = want.map(|ret| {
+            let params = open.params().iter().map(|&p| self.b.func().var(p).ty).collect();
+            let pure = flags.pure.unwrap_or(true);
+            let ty = self.intern(TypeData::Callable { params: Some(params), ret, pure });
+            self.b.declare(def.name, ty)
+        });
+        match var {
+            Some(var) => {
+                self.outer_syms.insert(var, outer_syms);
+                let e = self.b.func_mut().var_expr(var);
+                self.define(def.name, Local::Var(e));
+            }
+            None => self.define(def.name, Local::NoResultType),
+        }
+        Ok(Opened { open, names, want, var, flags })
+    }
+
+    /// Reads the body of a local function and binds it.
+    fn close_function(&mut self, def: &FunctionDef<'s>, opened: Opened<'s>) -> Res<()> {
+        let Opened { open, names, want, var, flags } = opened;
+        let outer = (self.impure.take(), std::mem::replace(&mut self.stated_pure, flags.pure));
+        let any = want.is_some_and(|ty| self.is_any(ty));
+        let outer_any = std::mem::replace(&mut self.result_is_any, any);
+        self.b.resume_func(open);
+        let mark = self.open_scope();
+        for (name, local) in names {
+            self.define(name, local);
+        }
+        let result = self.body(def).and_then(|result| match (want, &def.returns) {
+            (Some(want), Some(e)) => self.check_result(result, want, e.range),
+            _ => Ok(result),
+        });
         self.close_scope(mark);
         let pure = flags.pure.unwrap_or(self.impure.is_none());
         (self.impure, self.stated_pure) = outer;
-        let (result, want) = match &parts {
-            Ok(parts) => *parts,
-            // The function is closed in any case, so that the builder stays balanced.
-            Err(Reported) => (self.b.func_mut().tuple(&[]), None),
-        };
-        let func = self.b.end_func(result, want, pure);
-        parts?;
+        self.result_is_any = outer_any;
+        // The function is closed in any case, so that the builder stays balanced.
+        let closing = result.as_ref().copied().unwrap_or(self.b.func_mut().tuple(&[]));
+        let func = self.b.end_func(closing, want, pure);
+        result?;
         self.b.set_span(self.cx.span(def.name_range));
-        let var = self.b.emit_named(func, def.name);
+        let var = match var {
+            Some(var) => {
+                self.b.bind_declared(var, func);
+                var
+            }
+            None => self.b.emit_named(func, def.name),
+        };
         let e = self.b.func_mut().var_expr(var);
         self.define(def.name, Local::Var(e));
         Ok(())
+    }
+
+    pub(super) fn is_any(&self, ty: Type) -> bool {
+        matches!(self.b.func().types.get(ty), TypeData::Any)
     }
 
     // ---- the types of other functions ----

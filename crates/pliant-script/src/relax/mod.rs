@@ -11,6 +11,7 @@
 //! | `cast` | `match_cast`, `match_shape`, and what an annotation does to a binding |
 //! | `stmt` | statements |
 //! | `branch` | `if` |
+//! | `loops` | `R.while_loop`, `for` and `while` |
 //! | `function` | signatures, bodies, local functions |
 
 mod annotation;
@@ -19,6 +20,7 @@ mod call;
 mod cast;
 mod expr;
 mod function;
+mod loops;
 mod scalar;
 mod special;
 mod stmt;
@@ -26,7 +28,7 @@ mod value;
 
 pub(crate) use function::{Callees, Def, Flags, parse_function};
 
-use pliant_ir::relax::{Expr as IrExpr, FunctionBuilder, Type, TypeData};
+use pliant_ir::relax::{Expr as IrExpr, FunctionBuilder, Type, TypeData, Var};
 use pliant_ir::{DType, Sym, SymVar};
 use rustc_hash::FxHashMap;
 
@@ -49,6 +51,10 @@ pub(crate) enum Local {
     Hidden,
     /// A variable that only one branch of an `if` defines.
     OneBranch,
+    /// A variable that only the body of a loop defines.
+    InLoop,
+    /// A local function without an annotated result, before its body is read.
+    NoResultType,
 }
 
 /// The parse of one graph function.
@@ -76,6 +82,17 @@ pub(crate) struct FuncParser<'p, 's> {
     discarded: bool,
     /// The purity that the decorator states.
     stated_pure: Option<bool>,
+    /// For the variables of local functions, how many symbols there were before them: those are not the functions' own.
+    outer_syms: FxHashMap<Var, usize>,
+    /// Whether the innermost function is declared to return an `R.Object`.
+    result_is_any: bool,
+    /// The state of the loops around, by name: what is assigned is read on the next turn.
+    carried: FxHashMap<&'s str, u32>,
+    /// How deep `if`s that return early are nested, and how often what follows one was read twice.
+    early: u32,
+    copies: u32,
+    /// How often the body of a loop was read again with wider types.
+    rereads: u32,
 }
 
 impl<'p, 's> FuncParser<'p, 's> {

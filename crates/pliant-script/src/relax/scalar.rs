@@ -131,6 +131,16 @@ impl<'s> FuncParser<'_, 's> {
                     _ => Err(self.error(Kind::Value, e.range, "only integers are cast here")),
                 }
             }
+            ("And" | "Or", 2) => {
+                let (a, b) = (self.dim(&call.args[0])?, self.dim(&call.args[1])?);
+                let syms = &mut self.b.func_mut().syms;
+                let sym = if path.name == "And" { syms.and(a, b) } else { syms.or(a, b) };
+                Ok(Val::Sym(sym, Some(DType::Bool)))
+            }
+            ("Not", 1) => {
+                let a = self.dim(&call.args[0])?;
+                Ok(Val::Sym(self.b.func_mut().syms.not(a), Some(DType::Bool)))
+            }
             ("Select" | "if_then_else", 3) => {
                 let c = self.dim(&call.args[0])?;
                 let (a, b) = (self.dim(&call.args[1])?, self.dim(&call.args[2])?);

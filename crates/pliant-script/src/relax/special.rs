@@ -3,7 +3,7 @@
 
 use pliant_ir::op::{CALL_BUILTIN_WITH_CTX, CALL_DPS_PACKED, CALL_PURE_PACKED, CALL_TIR};
 use pliant_ir::relax::{Expr as IrExpr, ExprData, TensorShape, Type, TypeData};
-use pliant_ir::{AttrValue, Attrs, DType, Op, Sym};
+use pliant_ir::{AttrValue, Attrs, BaseFunc, DType, Op, Sym};
 
 use super::FuncParser;
 use super::value::Val;
@@ -27,6 +27,7 @@ impl<'s> FuncParser<'_, 's> {
             CallPurePacked => self.call_pure_packed(e, call).map(Val::Expr),
             CallBuiltinWithCtx => self.call_builtin(e, call).map(Val::Expr),
             CallInplacePacked => self.call_inplace(e, call).map(Val::Expr),
+            WhileLoop => self.while_loop(e, call).map(Val::Expr),
             Const => self.constant(e, call).map(Val::Expr),
             PrimValue => self.prim_value(e, call),
             ShapeValue => self.shape_value(e, call).map(Val::Expr),
@@ -155,7 +156,7 @@ impl<'s> FuncParser<'_, 's> {
             ));
         };
         let callee = self.callee(func)?;
-        let (mut fields, mut vars) = self.call_args(args)?;
+        let (mut fields, mut vars) = self.call_args(args, Some(callee))?;
         let out = next.next();
         let tir_vars = next.next().or_else(|| self.keyword(call, &["tir_vars"]));
         if let Some(e) = tir_vars {
@@ -195,7 +196,7 @@ impl<'s> FuncParser<'_, 's> {
             return Err(self.error(Kind::Arguments, e.range, message));
         };
         let callee = self.callee(func)?;
-        let (mut fields, vars) = self.call_args(args)?;
+        let (mut fields, vars) = self.call_args(args, None)?;
         for &s in &vars {
             let v = self.b.func_mut().int_value(s, DType::Int64);
             fields.push(v);
@@ -239,8 +240,9 @@ impl<'s> FuncParser<'_, 's> {
     }
 
     /// The arguments of a destination-passing call: tensors, then scalars, which the dialect of 2026 writes at
-    /// the end of the tuple.
-    fn call_args(&mut self, e: &Expr<'s>) -> Res<(Vec<IrExpr>, Vec<Sym>)> {
+    /// the end of the tuple, although they follow the outputs. Where the loop function has a scalar in the argument's
+    /// own place, it stays there.
+    fn call_args(&mut self, e: &Expr<'s>, callee: Option<IrExpr>) -> Res<(Vec<IrExpr>, Vec<Sym>)> {
         let mut vals = match (e.as_sequence(), e) {
             (Some(items), _) => {
                 let mut vals = Vec::with_capacity(items.len());
@@ -265,7 +267,9 @@ impl<'s> FuncParser<'_, 's> {
             },
         };
         let mut vars = Vec::new();
-        while let Some(s) = vals.last().and_then(|v| self.scalar(v)) {
+        while let Some(s) = vals.last().and_then(|v| self.scalar(v))
+            && !self.takes_scalar(callee, vals.len() - 1)
+        {
             vars.push(s);
             vals.pop();
         }
@@ -275,6 +279,20 @@ impl<'s> FuncParser<'_, 's> {
             fields.push(self.operand(val, None, e.range)?);
         }
         Ok((fields, vars))
+    }
+
+    /// Whether the loop function has a scalar at that place among its parameters.
+    fn takes_scalar(&self, callee: Option<IrExpr>, index: usize) -> bool {
+        let Some(ExprData::Global(name)) = callee.map(|e| self.b.func().expr(e)) else {
+            return false;
+        };
+        match self.callees.result(self.b.func().str(*name)) {
+            Some(BaseFunc::Prim(f)) => f
+                .params
+                .get(index)
+                .is_some_and(|&p| matches!(f.var(p).ty, pliant_ir::tir::VarTy::Value(_))),
+            _ => false,
+        }
     }
 
     fn scalar(&self, val: &Val) -> Option<Sym> {

@@ -2,6 +2,7 @@
 
 use pliant_ir::relax::{Expr as IrExpr, ExprData, TypeData, Var};
 
+use super::branch::returns_early;
 use super::value::Val;
 use super::{FuncParser, Local};
 use crate::dialect::{Ns, RelaxName, relax_name};
@@ -17,16 +18,49 @@ pub(super) enum Flow {
     Returned(IrExpr),
 }
 
+/// What follows a list of statements on the way to the end of the function.
+pub(super) struct Rest<'a, 's> {
+    /// The statements after it.
+    pub stmts: &'a [Stmt<'s>],
+    /// And after those.
+    pub next: Option<&'a Rest<'a, 's>>,
+}
+
 impl<'s> FuncParser<'_, 's> {
     /// Statements in order. An error spoils the names that its statement defines, and no others.
     pub(super) fn stmts(&mut self, stmts: &[Stmt<'s>]) -> Res<Flow> {
+        self.stmts_then(stmts, None)
+    }
+
+    /// Statements, then those that follow them on the way to the end of the function.
+    pub(super) fn stmts_then(
+        &mut self,
+        stmts: &[Stmt<'s>],
+        rest: Option<&Rest<'_, 's>>,
+    ) -> Res<Flow> {
         let mut failed = false;
-        for (i, stmt) in stmts.iter().enumerate() {
-            match self.stmt(stmt) {
+        let mut at = 0;
+        while let Some(stmt) = stmts.get(at) {
+            at += 1;
+            let flow = match &stmt.kind {
+                StmtKind::If(cond, a, b) if returns_early(a, b) => {
+                    let rest = Rest { stmts: &stmts[at..], next: rest };
+                    let flow = self.returning_if(stmt, cond, a, b, &rest);
+                    return if failed { Err(Reported) } else { flow };
+                }
+                StmtKind::FunctionDef(_) => {
+                    let is_def = |s: &Stmt<'s>| matches!(s.kind, StmtKind::FunctionDef(_));
+                    let run = stmts[at..].iter().take_while(|s| is_def(s)).count();
+                    let run = &stmts[at - 1..at + run];
+                    at += run.len() - 1;
+                    self.local_functions(run).map(|()| Flow::Open)
+                }
+                _ => self.stmt(stmt),
+            };
+            match flow {
                 Ok(Flow::Open) => {}
                 Ok(done) => {
-                    if let Some(next) =
-                        stmts.get(i + 1).filter(|s| !matches!(s.kind, StmtKind::Pass))
+                    if let Some(next) = stmts.get(at).filter(|s| !matches!(s.kind, StmtKind::Pass))
                     {
                         let message = "nothing can follow a return";
                         return Err(self.error(Kind::Structure, next.range, message));
@@ -42,7 +76,11 @@ impl<'s> FuncParser<'_, 's> {
                 }
             }
         }
-        if failed { Err(Reported) } else { Ok(Flow::Open) }
+        match rest {
+            _ if failed => Err(Reported),
+            Some(rest) => self.stmts_then(rest.stmts, rest.next),
+            None => Ok(Flow::Open),
+        }
     }
 
     /// The names that a statement would have defined are known to be broken.
@@ -50,9 +88,10 @@ impl<'s> FuncParser<'_, 's> {
         let mut stack: Vec<&Expr<'s>> = match &stmt.kind {
             StmtKind::Assign(targets, _) => targets.iter().collect(),
             StmtKind::AnnAssign(target, ..) | StmtKind::AugAssign(target, ..) => vec![target],
-            StmtKind::FunctionDef(def) => {
-                self.define(def.name, Local::Broken);
-                return;
+            // Local functions spoil their own names.
+            StmtKind::FunctionDef(_) => return,
+            StmtKind::For(_, _, body) | StmtKind::While(_, body) => {
+                return body.iter().for_each(|s| self.spoil_missing(s));
             }
             StmtKind::If(_, a, b) => return a.iter().chain(b).for_each(|s| self.spoil_missing(s)),
             // Its own statements have spoiled what they had to.
@@ -110,13 +149,13 @@ impl<'s> FuncParser<'_, 's> {
             StmtKind::Return(value) => self.return_stmt(value.as_ref(), stmt.range),
             StmtKind::If(cond, then, otherwise) => self.if_stmt(stmt, cond, then, otherwise),
             StmtKind::With(items, body) => self.with(stmt, items, body),
-            StmtKind::FunctionDef(def) => self.local_function(def).map(|()| Flow::Open),
-            StmtKind::For(..) | StmtKind::While(..) => Err(self.error_help(
-                Kind::Unsupported,
-                stmt.range,
-                "graph functions have no loops",
-                "loops over elements belong into a @T.prim_func; repeat by recursion otherwise",
-            )),
+            StmtKind::FunctionDef(_) => {
+                self.local_functions(std::slice::from_ref(stmt)).map(|()| Flow::Open)
+            }
+            StmtKind::For(target, iter, body) => {
+                self.for_stmt(stmt, target, iter, body).map(|()| Flow::Open)
+            }
+            StmtKind::While(cond, body) => self.while_stmt(stmt, cond, body).map(|()| Flow::Open),
             StmtKind::Assert(..) => Err(self.error_help(
                 Kind::Unsupported,
                 stmt.range,

@@ -39,6 +39,10 @@ const BINARY: &[(&str, BinOp)] = &[
     ("Or", BinOp::Or),
 ];
 
+/// Those that printed programs also use without a module before them.
+const BARE: &[&str] =
+    &["min", "max", "floordiv", "floormod", "truncdiv", "truncmod", "indexdiv", "indexmod"];
+
 /// Other spellings of intrinsics.
 const INTRINSICS: &[(&str, Intrin)] = &[
     ("fabs", Intrin::Abs),
@@ -135,9 +139,10 @@ impl<'s> PrimParser<'_, 's> {
                         return Ok(Val::Float(n.float));
                     }
                 }
-                ("min" | "max", [a, b]) => {
-                    let op = if name == "min" { BinOp::Min } else { BinOp::Max };
-                    return self.binary_call(op, a, b, e.range);
+                (name, [a, b]) if BARE.contains(&name) => {
+                    let row = BINARY.iter().find(|row| row.0 == name);
+                    let (_, op) = row.expect("the bare names are among the operators");
+                    return self.binary_call(*op, a, b, e.range);
                 }
                 ("abs", [a]) => {
                     let x = self.scalar(a, None)?;
@@ -407,6 +412,7 @@ impl<'s> PrimParser<'_, 's> {
             let x = match self.val(a)? {
                 Val::Str(s) => self.f.add_expr(ExprData::Str(s.into())),
                 Val::Handle(v) => self.f.var_expr(v),
+                Val::Buffer(b) => self.start_of(b),
                 val => self.typed(val, None, a.range)?,
             };
             operands.push(x);

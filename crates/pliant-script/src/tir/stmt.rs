@@ -435,45 +435,20 @@ impl<'s> PrimParser<'_, 's> {
         }
         match name.as_str() {
             "func_attr" => {
-                let notes = match call.args.as_slice() {
-                    [arg] => self.notes(arg)?,
-                    _ => {
-                        return Err(self.error(
-                            Kind::Arguments,
-                            e.range,
-                            "T.func_attr takes one dict",
-                        ));
-                    }
-                };
+                let arg = self.only_argument(call, e.range, "T.func_attr takes one dict")?;
+                let notes = self.notes(arg)?;
                 self.f.attrs.extend(notes);
                 Ok(())
             }
             "evaluate" => {
-                let [arg] = call.args.as_slice() else {
-                    return Err(self.error(
-                        Kind::Arguments,
-                        e.range,
-                        "T.evaluate takes one expression",
-                    ));
-                };
+                let arg = self.only_argument(call, e.range, "T.evaluate takes one expression")?;
                 let x = self.scalar(arg, None)?;
                 out.push(Item::Stmt(self.f.add_stmt(StmtData::Evaluate(x))));
                 Ok(())
             }
             "bind" => self.bind(call, e.range, out),
             "init" | "block" | "sblock" | "grid" | "serial" | "parallel" => {
-                let message = format!("T.{name} opens a block of statements");
-                let help = if matches!(name.as_str(), "init" | "block" | "sblock") {
-                    "with"
-                } else {
-                    "for ... in"
-                };
-                Err(self.error_help(
-                    Kind::Structure,
-                    e.range,
-                    message,
-                    format!("write: {help} T.{name}(...):"),
-                ))
+                Err(self.opens_block(&name, e.range))
             }
             _ if Intrin::from_name(&name).is_some() || name.starts_with("call_") => {
                 let x = self.scalar(e, None)?;
@@ -486,6 +461,25 @@ impl<'s> PrimParser<'_, 's> {
                 Err(self.error(Kind::Structure, e.range, format!("T.{name} has no effect here")))
             }
         }
+    }
+
+    /// The only argument of a call; `message` says what that should be.
+    fn only_argument<'c>(
+        &self,
+        call: &'c Call<'s>,
+        range: Range,
+        message: &'static str,
+    ) -> Res<&'c Expr<'s>> {
+        match call.args.as_slice() {
+            [arg] => Ok(arg),
+            _ => Err(self.error(Kind::Arguments, range, message)),
+        }
+    }
+
+    fn opens_block(&self, name: &str, range: Range) -> Reported {
+        let message = format!("T.{name} opens a block of statements");
+        let help = if matches!(name, "init" | "block" | "sblock") { "with" } else { "for ... in" };
+        self.error_help(Kind::Structure, range, message, format!("write: {help} T.{name}(...):"))
     }
 
     /// `T.bind(value, var=x)`: a variable for the rest of the list.

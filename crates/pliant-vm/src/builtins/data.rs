@@ -54,6 +54,11 @@ pub(super) fn identity(args: Args<'_>) -> Result<Value, VmError> {
     args.value(0).cloned()
 }
 
+/// `copy_tensor(tensor)`: a tensor of its own memory.
+pub(super) fn copy_tensor(args: Args<'_>) -> Result<Value, VmError> {
+    Ok(Value::Tensor(args.tensor(0)?.copy()?))
+}
+
 /// `null_value()`, and `kill_object(constant)`, which `free_tensor` and `free_storage` are other names of.
 pub(super) fn nothing(_args: Args<'_>) -> Result<Value, VmError> {
     Ok(Value::None)

@@ -25,6 +25,9 @@ pub(crate) enum BuiltinKind {
     Plain(BuiltinFn),
     /// The machine calls a closure.
     Closure,
+    /// The machine calls a closure. What bytecode returns is what the running function returns; the result of any other
+    /// function arrives as that of a call.
+    TailClosure,
     /// The machine calls a kernel given as operand.
     KernelDyn,
 }
@@ -49,11 +52,14 @@ static TABLE: &[Builtin] = &[
     plain("vm.builtin.check_shape_info", check::shape_info),
     plain("vm.builtin.check_tensor_info", check::tensor_info),
     plain("vm.builtin.check_tuple_info", check::tuple_info),
+    plain("vm.builtin.compute_prim_value", shape::compute_prim_value),
     plain("vm.builtin.copy", data::identity),
+    plain("vm.builtin.copy_tensor", data::copy_tensor),
     plain("vm.builtin.debug_print", data::debug_print),
     plain("vm.builtin.free_storage", data::nothing),
     plain("vm.builtin.free_tensor", data::nothing),
     special("vm.builtin.invoke_closure", BuiltinKind::Closure),
+    special("vm.builtin.invoke_closure_tail", BuiltinKind::TailClosure),
     special("vm.builtin.invoke_pure_closure", BuiltinKind::Closure),
     plain("vm.builtin.kill_object", data::nothing),
     plain("vm.builtin.load_shape", shape::load_shape),

@@ -246,6 +246,32 @@ pub(super) fn make_prim_value(args: Args<'_>) -> Result<Value, VmError> {
     coded(&args, 1).map(Value::Int)
 }
 
+/// `compute_prim_value(op, constant, (coef, value)..)`: the sum of the constant and the products (op 0), or whether it
+/// is less than 0 (1), at most 0 (2), equal to 0 (3), different from 0 (4).
+pub(super) fn compute_prim_value(args: Args<'_>) -> Result<Value, VmError> {
+    let mut sum = i128::from(args.int(1)?);
+    for at in (2..args.len()).step_by(2) {
+        let product = i128::from(args.int(at)?) * i128::from(args.int(at + 1)?);
+        sum = sum.saturating_add(product);
+    }
+    Ok(Value::Bool(match args.int(0)? {
+        0 => {
+            let value = i64::try_from(sum).map_err(|_| {
+                VmError::check(
+                    CheckKind::Shape,
+                    format!("an integer of {sum} does not fit 64 bits"),
+                )
+            })?;
+            return Ok(Value::Int(value));
+        }
+        1 => sum < 0,
+        2 => sum <= 0,
+        3 => sum == 0,
+        4 => sum != 0,
+        op => return Err(VmError::type_error(format!("unknown compute_prim_value op {op}"))),
+    }))
+}
+
 /// `shape_of(tensor)`: its shape.
 pub(super) fn shape_of(args: Args<'_>) -> Result<Value, VmError> {
     Ok(Value::shape(args.tensor(0)?.shape()))

@@ -6,7 +6,8 @@ take the data type of the tensor beside them, sequences of sizes are shapes.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import inspect
+from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -60,8 +61,45 @@ def __getattr__(name: str) -> Any:
     return value
 
 
+def register_op(name: str | None = None) -> Callable[[Callable[..., Any]], Any]:
+    """Makes an operator of a function from tensors to a tensor (or several) of ``te``, and gives it back.
+
+    The positional parameters are its operands, the keyword-only ones its attributes. The type of a call follows from
+    the shape and data type of what the function makes, for symbolic sizes too; there is nothing else to write.
+
+    >>> @relax.op.register_op("my.scaled_sum")
+    ... def scaled_sum(x, y, *, scale=1.0):
+    ...     return te.compute(x.shape, lambda *i: (x(*i) + y(*i)) * scale)
+    >>> relax.op.my.scaled_sum(a, b, scale=2.0)       # R.my.scaled_sum in a script
+    """
+    if callable(name):
+        return register_op()(name)  # type: ignore[no-any-return]
+
+    def register(func: Callable[..., Any]) -> Any:
+        operands, attrs = [], []
+        own = name or func.__name__
+        for p in inspect.signature(func).parameters.values():
+            if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD):
+                if p.default is not p.empty:
+                    raise TypeError(
+                        f"operator '{own}': operand '{p.name}' cannot have a default (help: attributes are "
+                        f"keyword-only parameters, after a *)"
+                    )
+                operands.append(p.name)
+            elif p.kind is p.KEYWORD_ONLY:
+                attrs.append((p.name, [] if p.default is p.empty else [p.default]))
+            else:
+                raise TypeError(f"operator '{own}': *{p.name} stands for any number of operands; name each of them")
+        path = _relax.register_te_op(own, operands, attrs, func)
+        _cache.pop(path, None)
+        globals().pop(path, None)
+        return _find(path)
+
+    return register
+
+
 def __dir__() -> list[str]:
-    return sorted({"call_dps_packed", "call_packed", "call_pure_packed", "call_tir", *_names("")})
+    return sorted({"register_op", "call_dps_packed", "call_packed", "call_pure_packed", "call_tir", *_names("")})
 
 
 def call_tir(

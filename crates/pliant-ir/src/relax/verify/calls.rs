@@ -4,9 +4,10 @@ use pliant_diag::codes;
 
 use super::Verifier;
 use crate::module::BaseFunc;
-use crate::op::{CALL_TIR, Op};
-use crate::relax::derive::{derive_call_ty, derive_callable_ty};
+use crate::op::{CALL_TIR, Op, WHILE_LOOP};
+use crate::relax::derive::{derive_call_ty, derive_callable_ty, type_syms};
 use crate::relax::expr::*;
+use crate::relax::loops::{op_call_is_pure, while_loop_ty};
 use crate::relax::types::{Type, TypeData};
 use crate::tir::{PrimFunc, VarTy};
 
@@ -15,12 +16,14 @@ impl Verifier<'_> {
         let f = self.f;
         let ExprData::Call { callee, args, .. } = f.expr(e) else { return };
         let args = f.list(*args);
-        self.effects(*callee);
+        self.effects(*callee, args);
         match callee {
             Callee::Op(op) => {
                 self.op_call(*op, args.len());
                 if *op == CALL_TIR {
                     self.call_tir(e, args);
+                } else if *op == WHILE_LOOP {
+                    self.while_loop(args);
                 }
             }
             Callee::Expr(c) => self.value_call(*c, args),
@@ -28,10 +31,10 @@ impl Verifier<'_> {
     }
 
     /// Whether a call may have effects, as far as the callee tells.
-    fn is_impure(&self, callee: Callee) -> bool {
+    fn is_impure(&self, callee: Callee, args: &[Expr]) -> bool {
         let f = self.f;
         let e = match callee {
-            Callee::Op(op) => return !self.ops.is_pure(op),
+            Callee::Op(op) => return !op_call_is_pure(f, self.ops, op, args),
             Callee::Expr(e) => e,
         };
         match f.expr(e) {
@@ -45,8 +48,8 @@ impl Verifier<'_> {
         }
     }
 
-    fn effects(&mut self, callee: Callee) {
-        if self.force_pure || !self.is_impure(callee) {
+    fn effects(&mut self, callee: Callee, args: &[Expr]) {
+        if self.force_pure || !self.is_impure(callee, args) {
             return;
         }
         let what = match callee {
@@ -87,6 +90,42 @@ impl Verifier<'_> {
             self.error(
                 codes::PL0219,
                 format!("'{op}' takes the operands ({names}), not {args} operands"),
+            );
+        }
+    }
+
+    fn while_loop(&mut self, args: &[Expr]) {
+        let f = self.f;
+        let [cond, body, states @ ..] = args else { return };
+        let states: Vec<Type> = states.iter().map(|&e| f.expr_ty(e)).collect();
+        for function in [*cond, *body] {
+            self.loop_of_itself(function, &states);
+        }
+        let (cond, body) = (f.expr_ty(*cond), f.expr_ty(*body));
+        let scratch = self.scratch.get_or_insert_with(|| f.clone());
+        if let Err(e) = while_loop_ty(scratch, cond, body, &states) {
+            self.error(codes::PL0225, e.message);
+        }
+    }
+
+    /// A local function as part of a loop inside itself: its type cannot tell its symbols in the call around from those
+    /// in the turns of the loop.
+    fn loop_of_itself(&mut self, function: Expr, states: &[Type]) {
+        let ExprData::Var(v) = *self.f.expr(function) else { return };
+        let Some((_, own)) = self.around.iter().find(|(var, _)| *var == v) else { return };
+        let shared = states
+            .iter()
+            .flat_map(|&ty| type_syms(self.f, ty))
+            .find(|s| own.contains(s))
+            .map(|s| self.f.syms.name(s));
+        if let Some(symbol) = shared {
+            let name = self.name(v);
+            self.error_help(
+                codes::PL0225,
+                format!(
+                    "while_loop: '{name}' stands around the loop, whose state has its symbol '{symbol}'"
+                ),
+                "loop over another function, which calls this one",
             );
         }
     }
@@ -210,11 +249,7 @@ impl Verifier<'_> {
             );
             return;
         }
-        // Trailing scalar inputs stand after the outputs in the parameters.
-        let tensors =
-            inputs.iter().take_while(|&&t| !matches!(f.types.get(t), TypeData::Prim { .. }));
-        let tensors: Vec<Type> = tensors.copied().chain(outs).collect();
-        for (i, ty) in tensors.into_iter().enumerate() {
+        for (i, ty) in inputs.into_iter().chain(outs).enumerate() {
             self.buffer_fits(name, prim, i, ty);
         }
     }
@@ -223,6 +258,16 @@ impl Verifier<'_> {
         let f = self.f;
         let p = prim.params[i];
         let Some(&b) = prim.buffer_map.get(&p) else {
+            if let (VarTy::Value(want), TypeData::Prim { dtype, .. }) =
+                (prim.var(p).ty, f.types.get(ty))
+                && want.dtype.is_float() != dtype.is_float()
+            {
+                let text = self.ty_text(ty);
+                self.error(
+                    codes::PL0218,
+                    format!("parameter {i} of '{name}' is a {} scalar, not {text}", want.dtype),
+                );
+            }
             if matches!(prim.var(p).ty, VarTy::Value(_)) && f.types.get(ty).is_tensor() {
                 self.error(
                     codes::PL0218,
@@ -232,8 +277,19 @@ impl Verifier<'_> {
             return;
         };
         let buffer = prim.buffer(b);
-        let TypeData::Tensor { dtype, .. } = f.types.get(ty) else { return };
         let text = || crate::print::type_text(f, ty);
+        let dtype = match f.types.get(ty) {
+            TypeData::Tensor { dtype, .. } => dtype,
+            TypeData::Any => return,
+            _ => {
+                let text = text();
+                self.error(
+                    codes::PL0218,
+                    format!("parameter {i} of '{name}' is a buffer, not {text}"),
+                );
+                return;
+            }
+        };
         if dtype.is_some_and(|d| d != buffer.dtype) {
             let (text, want) = (text(), buffer.dtype);
             self.error(

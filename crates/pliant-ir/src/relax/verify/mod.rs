@@ -10,8 +10,9 @@
 //!
 //! # Scopes
 //! - A variable is defined once in its function (PL0204) and used only where it is in view (PL0203): a parameter in
-//!   its function's body, a binding's variable after the binding until its sequence ends, a local function also in
-//!   itself.
+//!   its function's body, a binding's variable after the binding until its sequence ends. The variables of local
+//!   functions that are bound one after the other in a block are in view in all of their bodies: they call themselves
+//!   and each other.
 //! - Dataflow variables are defined in dataflow blocks and not seen outside them (PL0205).
 //! - A symbol is in view after a parameter or `match_cast` has defined it, by standing alone in a dim, by being a
 //!   scalar's value, or as the one unknown symbol of a dim that is linear in it, such as `n * 2 +
@@ -33,6 +34,9 @@
 //! - `call_tir(f, (inputs...), out_sinfo, tir_vars)`: `f` names a loop function whose parameters are the inputs, the
 //!   outputs and the variables, in that order; ranks, data types and constant dims agree where known. The outputs'
 //!   types are `ty_args`: one type, a tuple for several results (PL0218).
+//! - `while_loop(cond, body, state...)`: both are functions of the whole state, the condition gives a bool scalar, and
+//!   what the body returns can be the state of the next turn (PL0225); see [`super::loops`]. A local function is no
+//!   condition or body of a loop inside itself whose state has its symbols: there they are those of its own call.
 
 mod calls;
 mod scope;
@@ -46,8 +50,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::derive::{is_subtype, solvable_syms, visit_dims};
 use super::expr::*;
 use super::function::Function;
+use super::loops::is_condition;
 use super::types::{Type, TypeData};
-use super::visit::{Event, for_each_expr, type_vars, walk};
+use super::visit::{Event, Place, for_each_expr, func_run, type_vars, walk};
 use crate::module::IRModule;
 use crate::op::OpRegistry;
 use crate::print::type_text;
@@ -84,6 +89,8 @@ struct Verifier<'a> {
     /// What goes out of view when the innermost scopes end.
     scopes: Vec<Scope>,
     funcs: Vec<FuncId>,
+    /// The local functions around, outer ones first: their variables, and the symbols that their parameters define.
+    around: Vec<(Var, Vec<SymVar>)>,
     dataflow: Option<Vec<Var>>,
     span: Span,
     type_syms: FxHashMap<Type, Rc<[SymVar]>>,
@@ -110,6 +117,7 @@ impl<'a> Verifier<'a> {
             syms: FxHashSet::default(),
             scopes: Vec::new(),
             funcs: Vec::new(),
+            around: Vec::new(),
             dataflow: None,
             span: Span::NONE,
             type_syms: FxHashMap::default(),
@@ -165,7 +173,7 @@ impl<'a> Verifier<'a> {
                     }
                 }
             }
-            Event::Binding(_, b) => self.binding(b),
+            Event::Binding(place, b) => self.binding(place, b),
             Event::Bound(_, b) => self.bound(b),
         }
     }
@@ -176,8 +184,13 @@ impl<'a> Verifier<'a> {
         let f = self.f;
         let params = &f.func(id).params;
         let tys: Vec<Type> = params.iter().map(|&p| f.var(p).ty).collect();
-        for s in solvable_syms(f, &tys, &|v| self.syms.contains(&v)) {
+        let mut own = solvable_syms(f, &tys, &|v| self.syms.contains(&v));
+        own.retain(|s| !self.syms.contains(s));
+        for &s in &own {
             self.define_sym(s);
+        }
+        if let Some((_, syms)) = self.around.last_mut() {
+            *syms = own;
         }
         for &p in params {
             self.span = f.var(p).span;
@@ -216,7 +229,7 @@ impl<'a> Verifier<'a> {
     }
 
     /// A binding begins: its value is checked before its variable comes into view.
-    fn binding(&mut self, b: Binding) {
+    fn binding(&mut self, place: Place, b: Binding) {
         let f = self.f;
         self.span = f.var(b.var).span;
         match f.expr(b.value) {
@@ -238,8 +251,10 @@ impl<'a> Verifier<'a> {
                         format!("'{name}': a function inside a dataflow block"),
                     );
                 }
-                // A local function is in view in itself.
-                self.define(b.var);
+                for other in func_run(f, &f.block(place.block).bindings, place.index) {
+                    self.define(other.var);
+                }
+                self.around.push((b.var, Vec::new()));
             }
             _ => {
                 if b.cast.is_some() {
@@ -290,7 +305,9 @@ impl<'a> Verifier<'a> {
                 }
             }
         }
-        if !matches!(f.expr(b.value), ExprData::Func(_)) {
+        if matches!(f.expr(b.value), ExprData::Func(_)) {
+            self.around.pop();
+        } else {
             self.define(b.var);
         }
     }
@@ -298,14 +315,7 @@ impl<'a> Verifier<'a> {
     fn condition(&mut self, cond: Expr) {
         let f = self.f;
         let ty = f.expr_ty(cond);
-        let ok = match f.types.get(ty) {
-            TypeData::Any => true,
-            TypeData::Prim { dtype, .. } => dtype.is_bool(),
-            TypeData::Tensor { dtype, .. } => {
-                dtype.is_none_or(|d| d.is_bool()) && f.rank_of(ty).is_none_or(|n| n == 0)
-            }
-            _ => false,
-        };
+        let ok = is_condition(f, ty);
         if !ok {
             let text = self.ty_text(ty);
             self.error(codes::PL0215, format!("a condition of type {text} is not a bool scalar"));

@@ -1,0 +1,34 @@
+//! Compiled bodies: the machine code of a program's bytecode functions, and the memory that it stands in.
+
+use std::any::Any;
+use std::fmt;
+use std::sync::Arc;
+
+use pliant_exec::body::BodyFn;
+
+/// The native bodies of a program's bytecode functions, in the order of `Executable::vm_functions`. Dropping this
+/// frees their memory: who copies an entry point out keeps a clone.
+#[derive(Clone, Default)]
+pub struct CompiledBodies {
+    bodies: Vec<Arc<[BodyFn]>>,
+    memory: Vec<Arc<dyn Any + Send + Sync>>,
+}
+
+impl CompiledBodies {
+    /// Bodies that stand in `memory`; each is given by its pieces.
+    pub fn new(bodies: Vec<Arc<[BodyFn]>>, memory: Vec<Arc<dyn Any + Send + Sync>>) -> Self {
+        CompiledBodies { bodies, memory }
+    }
+
+    /// The pieces of each body.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &Arc<[BodyFn]>> {
+        self.bodies.iter()
+    }
+}
+
+impl fmt::Debug for CompiledBodies {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (bodies, units) = (self.bodies.len(), self.memory.len());
+        write!(f, "CompiledBodies({bodies} bodies in {units} units)")
+    }
+}

@@ -1,0 +1,281 @@
+//! Native bodies of bytecode functions: see `pliant_exec::body` for how they are called.
+
+use std::any::Any;
+use std::mem::offset_of;
+use std::sync::Arc;
+
+use cranelift_codegen::Context;
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{
+    AbiParam, Block, BlockArg, InstBuilder, SigRef, Signature, Value, types,
+};
+use cranelift_codegen::isa::OwnedTargetIsa;
+use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext, Switch};
+use cranelift_jit::{JITBuilder, JITModule};
+use cranelift_module::{FuncId, Module, ModuleError};
+use pliant_codegen::{CodegenError, CodegenOptions, CompiledBodies};
+use pliant_exec::body::{
+    ATTEND, BODY_PIECE, BodyEntries, BodyFn, FAILED, JUMP, OFFSET_ATTENTION, OFFSET_ENTRIES,
+    OFFSET_SEEN, RETURN,
+};
+use pliant_exec::{Executable, FuncDef, Instr, VmFunction, builtin_arity};
+use rayon::prelude::*;
+
+use crate::function::{constant_mem, mem};
+use crate::unit::{UnitMemory, host_isa};
+
+/// One piece to compile: the function, and the number of the piece.
+type Piece<'a> = (&'a VmFunction, usize);
+
+/// The pieces of one compilation unit, which has executable pages of its own.
+const UNIT_PIECES: usize = 32;
+
+/// Compiles the bytecode functions of `exe`.
+pub(crate) fn compile(
+    exe: &Executable,
+    options: &CodegenOptions,
+) -> Result<CompiledBodies, CodegenError> {
+    let isa = host_isa()?;
+    let pieces: Vec<Piece<'_>> = exe
+        .vm_functions()
+        .flat_map(|f| (0..f.instrs.len().div_ceil(BODY_PIECE)).map(move |k| (f, k)))
+        .collect();
+    let unit = |pieces: &[Piece<'_>]| compile_unit(&isa, exe, pieces);
+    let units: Vec<Result<Unit, CodegenError>> = if options.compile_threads == 1 {
+        pieces.chunks(UNIT_PIECES).map(unit).collect()
+    } else {
+        pieces.par_chunks(UNIT_PIECES).map(unit).collect()
+    };
+    let (mut code, mut memory) = (Vec::with_capacity(pieces.len()), Vec::new());
+    for unit in units {
+        let (entries, owner) = unit?;
+        code.extend(entries);
+        memory.push(owner);
+    }
+    let mut code = code.into_iter();
+    let bodies = exe
+        .vm_functions()
+        .map(|f| code.by_ref().take(f.instrs.len().div_ceil(BODY_PIECE)).collect())
+        .collect();
+    Ok(CompiledBodies::new(bodies, memory))
+}
+
+/// Entry points, and the memory that they stand in.
+type Unit = (Vec<BodyFn>, Arc<dyn Any + Send + Sync>);
+
+fn compile_unit(
+    isa: &OwnedTargetIsa,
+    exe: &Executable,
+    pieces: &[Piece<'_>],
+) -> Result<Unit, CodegenError> {
+    let builder = JITBuilder::with_isa(isa.clone(), cranelift_module::default_libcall_names());
+    let mut module = JITModule::new(builder);
+    let mut frontend = FunctionBuilderContext::new();
+    let mut ids: Vec<FuncId> = Vec::with_capacity(pieces.len());
+    for &(function, piece) in pieces {
+        match generate(&mut module, &mut frontend, exe, function, piece) {
+            Ok(id) => ids.push(id),
+            Err(error) => {
+                // SAFETY: nothing of this unit has been handed out.
+                unsafe { module.free_memory() };
+                return Err(CodegenError::Internal {
+                    function: function.name.as_str().into(),
+                    message: error.to_string(),
+                    ir: String::new(),
+                });
+            }
+        }
+    }
+    if let Err(error) = module.finalize_definitions() {
+        return Err(CodegenError::Host(error.to_string()));
+    }
+    let entries = ids.into_iter().map(|id| {
+        let code = module.get_finalized_function(id);
+        // SAFETY: `generate` made this function with the signature of a body.
+        unsafe { std::mem::transmute::<*const u8, BodyFn>(code) }
+    });
+    let entries = entries.collect();
+    Ok((entries, Arc::new(UnitMemory::new(module))))
+}
+
+fn generate(
+    module: &mut JITModule,
+    frontend: &mut FunctionBuilderContext,
+    exe: &Executable,
+    function: &VmFunction,
+    piece: usize,
+) -> Result<FuncId, Box<ModuleError>> {
+    let mut sig = module.make_signature();
+    sig.params.extend([AbiParam::new(types::I64), AbiParam::new(types::I32)]);
+    sig.returns.push(AbiParam::new(types::I64));
+    let id = module.declare_anonymous_function(&sig)?;
+    let mut ctx = Context::new();
+    ctx.func.signature = sig.clone();
+    let first = piece * BODY_PIECE;
+    let end = function.instrs.len().min(first + BODY_PIECE);
+    let mut b = FunctionBuilder::new(&mut ctx.func, frontend);
+    let mut body = BodyGen::begin(&mut b, &sig, first, end);
+    for at in first..end {
+        b.switch_to_block(body.blocks[at - first]);
+        body.instruction(&mut b, exe, at, function.instrs[at]);
+    }
+    for (block, at) in std::mem::take(&mut body.outside) {
+        b.switch_to_block(block);
+        body.leave(&mut b, JUMP | at as u64);
+    }
+    b.switch_to_block(body.exit);
+    let code = b.block_params(body.exit)[0];
+    b.ins().return_(&[code]);
+    b.seal_all_blocks();
+    b.finalize(module.target_config());
+    module.define_function(id, &mut ctx)?;
+    Ok(id)
+}
+
+/// A piece under construction. Nothing but these values lives across instructions, so that each of them can be the
+/// first.
+struct BodyGen {
+    context: Value,
+    attention: Value,
+    entries: Value,
+    /// The signature of every runtime entry.
+    entry_sig: SigRef,
+    /// Where each instruction begins.
+    blocks: Vec<Block>,
+    first: usize,
+    /// Leaves the body with a code.
+    exit: Block,
+    /// Blocks that go on at an instruction of another piece.
+    outside: Vec<(Block, usize)>,
+}
+
+impl BodyGen {
+    /// The piece's start: goes to the instruction asked for.
+    fn begin(b: &mut FunctionBuilder<'_>, sig: &Signature, first: usize, end: usize) -> BodyGen {
+        let start = b.create_block();
+        b.append_block_params_for_function_params(start);
+        b.switch_to_block(start);
+        let (context, at) = (b.block_params(start)[0], b.block_params(start)[1]);
+        let field = |b: &mut FunctionBuilder<'_>, offset: usize| {
+            b.ins().load(types::I64, constant_mem(), context, offset as i32)
+        };
+        let (attention, entries) = (field(b, OFFSET_ATTENTION), field(b, OFFSET_ENTRIES));
+        let entry_sig = b.import_signature(sig.clone());
+        let blocks: Vec<Block> = (first..end).map(|_| b.create_block()).collect();
+        let (exit, elsewhere) = (b.create_block(), b.create_block());
+        b.append_block_param(exit, types::I64);
+        let mut switch = Switch::new();
+        for (offset, &block) in blocks.iter().enumerate() {
+            switch.set_entry((first + offset) as u128, block);
+        }
+        switch.emit(b, at, elsewhere);
+        b.switch_to_block(elsewhere);
+        b.set_cold_block(elsewhere);
+        let outside = Vec::new();
+        let body = BodyGen { context, attention, entries, entry_sig, blocks, first, exit, outside };
+        // The driver keeps to the pieces, so this is its defect: it finds no error and says so.
+        body.leave(b, FAILED);
+        body
+    }
+
+    /// Ends a block by leaving with a known code.
+    fn leave(&self, b: &mut FunctionBuilder<'_>, code: u64) {
+        let code = b.ins().iconst(types::I64, code as i64);
+        b.ins().jump(self.exit, &[BlockArg::Value(code)]);
+    }
+
+    /// The block that goes on at an instruction, wherever that is.
+    fn target(&mut self, b: &mut FunctionBuilder<'_>, at: usize) -> Block {
+        if let Some(&block) = at.checked_sub(self.first).and_then(|k| self.blocks.get(k)) {
+            return block;
+        }
+        let block = b.create_block();
+        self.outside.push((block, at));
+        block
+    }
+
+    fn instruction(
+        &mut self,
+        b: &mut FunctionBuilder<'_>,
+        exe: &Executable,
+        at: usize,
+        instr: Instr,
+    ) {
+        // The validator checked that jumps stay inside the body.
+        let jump = |offset: i32| (at as i64 + i64::from(offset)) as usize;
+        match instr {
+            Instr::Ret { reg } => self.leave(b, RETURN | u64::from(reg.0)),
+            Instr::Goto { offset } => {
+                self.check_backward(b, at, jump(offset));
+                let block = self.target(b, jump(offset));
+                b.ins().jump(block, &[]);
+            }
+            Instr::If { cond, false_offset } => {
+                self.check_backward(b, at, jump(false_offset));
+                let entry = offset_of!(BodyEntries, condition);
+                let holds = self.entry(b, entry, cond.0);
+                let failed = b.ins().icmp_imm_s(IntCC::UnsignedGreaterThan, holds, 1);
+                self.exit_if(b, failed, holds);
+                let (yes, no) = (self.target(b, at + 1), self.target(b, jump(false_offset)));
+                b.ins().brif(holds, yes, &[], no, &[]);
+            }
+            Instr::Call { func, .. } => {
+                self.check_attention(b, at);
+                let entry = call_entry(&exe.funcs()[func as usize]);
+                let code = self.entry(b, entry, at as u32);
+                let next = self.target(b, at + 1);
+                b.ins().brif(code, self.exit, &[BlockArg::Value(code)], next, &[]);
+            }
+        }
+    }
+
+    /// Calls the runtime entry at a place of the table.
+    fn entry(&self, b: &mut FunctionBuilder<'_>, entry: usize, operand: u32) -> Value {
+        let callee = b.ins().load(types::I64, constant_mem(), self.entries, entry as i32);
+        let operand = b.ins().iconst(types::I32, i64::from(operand));
+        let call = b.ins().call_indirect(self.entry_sig, callee, &[self.context, operand]);
+        b.inst_results(call)[0]
+    }
+
+    fn exit_if(&self, b: &mut FunctionBuilder<'_>, condition: Value, code: Value) {
+        let next = b.create_block();
+        b.ins().brif(condition, self.exit, &[BlockArg::Value(code)], next, &[]);
+        b.switch_to_block(next);
+    }
+
+    /// Leaves where the attention word is not as the run knows it; the driver comes back to this instruction.
+    fn check_attention(&self, b: &mut FunctionBuilder<'_>, at: usize) {
+        let now = b.ins().atomic_load(types::I64, mem(), self.attention);
+        let seen = b.ins().load(types::I64, mem(), self.context, OFFSET_SEEN as i32);
+        let differs = b.ins().icmp(IntCC::NotEqual, now, seen);
+        let code = b.ins().iconst(types::I64, (ATTEND | at as u64) as i64);
+        self.exit_if(b, differs, code);
+    }
+
+    /// Loops without calls must notice interrupts too.
+    fn check_backward(&self, b: &mut FunctionBuilder<'_>, at: usize, target: usize) {
+        if target <= at {
+            self.check_attention(b, at);
+        }
+    }
+}
+
+/// The place of the runtime entry for a callee in the table.
+fn call_entry(callee: &FuncDef) -> usize {
+    match callee {
+        FuncDef::Vm(_) => offset_of!(BodyEntries, function),
+        FuncDef::Kernel(_) => offset_of!(BodyEntries, kernel),
+        FuncDef::Packed(name) => match &**name {
+            "vm.builtin.invoke_closure"
+            | "vm.builtin.invoke_closure_tail"
+            | "vm.builtin.invoke_pure_closure" => offset_of!(BodyEntries, closure),
+            "vm.builtin.call_tir_dyn" => offset_of!(BodyEntries, dynamic),
+            "vm.builtin.kill_object"
+            | "vm.builtin.free_tensor"
+            | "vm.builtin.free_storage"
+            | "vm.builtin.null_value" => offset_of!(BodyEntries, release),
+            name if builtin_arity(name).is_some() => offset_of!(BodyEntries, builtin),
+            _ => offset_of!(BodyEntries, packed),
+        },
+    }
+}

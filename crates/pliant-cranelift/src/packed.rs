@@ -1,0 +1,132 @@
+//! Calls of packed functions from loop functions: `T.call_packed`.
+
+use std::sync::Arc;
+
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{
+    InstBuilder, MemFlagsData, StackSlotData, StackSlotKind, Value, types,
+};
+use cranelift_module::{DataDescription, Module};
+use pliant_exec::abi::{
+    OFFSET_CALL_PACKED, PACKED_BOOL, PACKED_FLOAT, PACKED_INT, PACKED_PARAM, PACKED_TEXT,
+    PackedWord,
+};
+use pliant_ir::tir::{Buffer, Expr, ExprData, Intrin, Ty};
+use pliant_tensor::DType;
+
+use crate::function::{FuncGen, Gen, abi_signature, internal, mem, unsupported};
+use crate::value::V;
+
+/// Bytes of one argument.
+const WORD: usize = size_of::<PackedWord>();
+
+impl FuncGen<'_, '_> {
+    /// Puts the arguments side by side on the stack, the result's place before them, and calls through the runtime.
+    pub fn call_packed(&mut self, args: &[Expr], ty: Ty) -> Gen<V> {
+        let f = self.f;
+        let Some((&name, rest)) = args.split_first() else {
+            return internal("call_packed without a name");
+        };
+        let ExprData::Str(name) = f.expr(name) else {
+            return internal("call_packed without a name");
+        };
+        let size = (WORD * (rest.len() + 1)) as u32;
+        let slot = StackSlotData::new(StackSlotKind::ExplicitSlot, size, 3);
+        let slot = self.b.create_sized_stack_slot(slot);
+        let result = self.b.ins().stack_addr(types::I64, slot, 0);
+        let zero = self.b.ins().iconst(types::I64, 0);
+        let kind = if ty.dtype.is_float() { PACKED_FLOAT } else { PACKED_INT };
+        self.packed_word(result, 0, kind, zero, zero);
+        for (i, &arg) in rest.iter().enumerate() {
+            let (kind, word, len) = self.packed_argument(name, i, arg)?;
+            self.packed_word(result, i + 1, kind, word, len);
+        }
+        let (text, len) = self.text(name)?;
+        let first = self.b.ins().iadd_imm_s(result, WORD as i64);
+        let count = self.b.ins().iconst(types::I64, rest.len() as i64);
+        let callee = self.runtime_fn(OFFSET_CALL_PACKED);
+        let sig = abi_signature(&self.unit.module, &[types::I64; 6], types::I64);
+        let sig = self.b.import_signature(sig);
+        let operands = [self.runtime, text, len, first, count, result];
+        let call = self.b.ins().call_indirect(sig, callee, &operands);
+        let status = self.b.inst_results(call)[0];
+        let bad = self.b.ins().icmp_imm_s(IntCC::NotEqual, status, 0);
+        self.fail_if(bad, status);
+        // The function may have written into the tensors that it was given.
+        self.memo.clear();
+        let wide = if ty.dtype.is_float() { types::F64 } else { types::I64 };
+        let value = self.b.ins().load(wide, mem(), result, 8);
+        let from = if ty.dtype.is_float() { DType::Float64 } else { DType::Int64 };
+        self.cast(V::S(value), Ty::scalar(from), ty)
+    }
+
+    fn packed_word(&mut self, base: Value, index: usize, kind: u64, word: Value, len: Value) {
+        let kind = self.b.ins().iconst(types::I64, kind as i64);
+        for (i, value) in [kind, word, len].into_iter().enumerate() {
+            self.b.ins().store(mem(), value, base, (index * WORD + i * 8) as i32);
+        }
+    }
+
+    /// Kind, word and length of an argument.
+    fn packed_argument(&mut self, name: &str, i: usize, arg: Expr) -> Gen<(u64, Value, Value)> {
+        let zero = self.b.ins().iconst(types::I64, 0);
+        match self.f.expr(arg) {
+            ExprData::Str(s) => {
+                let (text, len) = self.text(s)?;
+                Ok((PACKED_TEXT, text, len))
+            }
+            ExprData::Call(Intrin::AddressOf, operand, _) => {
+                let Some(position) = self.whole_param(operand[0]) else {
+                    return unsupported(format!(
+                        "argument {i} of the packed function '{name}' is part of a buffer, or memory of the loop \
+                         function's own; hand over a whole parameter, or the elements themselves"
+                    ));
+                };
+                let position = self.b.ins().iconst(types::I64, position as i64);
+                Ok((PACKED_PARAM, position, zero))
+            }
+            _ => {
+                let ty = self.f.expr_ty(arg);
+                if ty.lanes != 1 {
+                    return unsupported(format!("a vector as an argument of '{name}'"));
+                }
+                let v = self.expr(arg)?;
+                let float = ty.dtype.is_float();
+                let to = if float { DType::Float64 } else { DType::Int64 };
+                let V::S(wide) = self.cast(v, ty, Ty::scalar(to))? else {
+                    return internal("a scalar stays a scalar");
+                };
+                if float {
+                    let bits = self.b.ins().bitcast(types::I64, MemFlagsData::new(), wide);
+                    return Ok((PACKED_FLOAT, bits, zero));
+                }
+                Ok((if ty.dtype.is_bool() { PACKED_BOOL } else { PACKED_INT }, wide, zero))
+            }
+        }
+    }
+
+    /// The number of the parameter of whose buffer this is the first element.
+    fn whole_param(&self, element: Expr) -> Option<usize> {
+        let ExprData::Load(buffer, indices) = self.f.expr(element) else { return None };
+        let first = indices.iter().all(|&i| self.f.as_int(i) == Some(0));
+        if first { self.param_of(*buffer) } else { None }
+    }
+
+    fn param_of(&self, buffer: Buffer) -> Option<usize> {
+        self.f.params.iter().position(|p| self.f.buffer_map.get(p) == Some(&buffer))
+    }
+
+    /// Address and length of a text that stands with the code.
+    fn text(&mut self, text: &Arc<str>) -> Gen<(Value, Value)> {
+        let module = &mut self.unit.module;
+        let id = module.declare_anonymous_data(false, false)?;
+        let mut data = DataDescription::new();
+        // Data are never empty.
+        data.define(text.bytes().chain([0]).collect());
+        module.define_data(id, &data)?;
+        let global = module.declare_data_in_func(id, self.b.func);
+        let address = self.b.ins().symbol_value(types::I64, global);
+        let len = self.b.ins().iconst(types::I64, text.len() as i64);
+        Ok((address, len))
+    }
+}

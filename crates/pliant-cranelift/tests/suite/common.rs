@@ -1,0 +1,277 @@
+//! Helpers of the tests: compiling one function and calling it on plain slices.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use pliant_codegen::{Backend, CodegenError, CodegenOptions, CompiledKernels};
+use pliant_cranelift::CraneliftBackend;
+use pliant_exec::abi::{DLTensor, KernelRuntime};
+use pliant_ir::tir::PrimFunc;
+use pliant_pool::Team;
+use pliant_tensor::{DLDataType, DLDevice, DType};
+
+/// The sizes that every differential test runs at.
+pub const SIZES: [usize; 10] = [0, 1, 2, 3, 7, 8, 17, 33, 64, 1000];
+
+/// An element type of Rust and its name in the IR.
+pub trait Elem: Copy + Default + PartialEq + std::fmt::Debug {
+    const DTYPE: DType;
+}
+
+macro_rules! elems {
+    ($($t:ty = $d:ident;)*) => { $(impl Elem for $t { const DTYPE: DType = DType::$d; })* };
+}
+elems! {
+    bool = Bool; i8 = Int8; i16 = Int16; i32 = Int32; i64 = Int64; u8 = UInt8; u16 = UInt16; u32 = UInt32; u64 = UInt64;
+    half::f16 = Float16; half::bf16 = BFloat16; f32 = Float32; f64 = Float64;
+}
+
+/// A tensor argument: shape, strides and the memory of a slice.
+pub struct Arg {
+    shape: Vec<i64>,
+    strides: Vec<i64>,
+    tensor: Option<DLTensor>,
+    word: u64,
+}
+
+/// A row-major view of a slice that is only read.
+pub fn tensor<T: Elem>(data: &[T], shape: &[usize]) -> Arg {
+    view::<T>(data.as_ptr().cast_mut(), data.len(), shape)
+}
+
+/// A row-major view of a slice that is written.
+pub fn output<T: Elem>(data: &mut [T], shape: &[usize]) -> Arg {
+    view::<T>(data.as_mut_ptr(), data.len(), shape)
+}
+
+fn view<T: Elem>(data: *mut T, len: usize, shape: &[usize]) -> Arg {
+    assert_eq!(len, shape.iter().product::<usize>());
+    let shape: Vec<i64> = shape.iter().map(|&d| d as i64).collect();
+    let mut strides = vec![1i64; shape.len()];
+    for i in (1..shape.len()).rev() {
+        strides[i - 1] = strides[i] * shape[i].max(1);
+    }
+    let (code, bits) = T::DTYPE.to_dlpack();
+    let tensor = DLTensor {
+        data: data.cast(),
+        device: DLDevice { device_type: 1, device_id: 0 },
+        ndim: shape.len() as i32,
+        dtype: DLDataType { code, bits, lanes: 1 },
+        shape: std::ptr::null_mut(),
+        strides: std::ptr::null_mut(),
+        byte_offset: 0,
+    };
+    Arg { shape, strides, tensor: Some(tensor), word: 0 }
+}
+
+/// An integer argument.
+pub fn int(value: i64) -> Arg {
+    Arg { shape: Vec::new(), strides: Vec::new(), tensor: None, word: value as u64 }
+}
+
+/// A float argument.
+pub fn float(value: f64) -> Arg {
+    Arg { shape: Vec::new(), strides: Vec::new(), tensor: None, word: value.to_bits() }
+}
+
+/// A compiled function.
+pub struct Kernel {
+    kernels: CompiledKernels,
+}
+
+/// Compiles a lowered function.
+pub fn compile(f: &PrimFunc) -> Result<Kernel, CodegenError> {
+    let options = CodegenOptions {
+        dump_dir: std::env::var_os("PLIANT_TEST_DUMP").map(Into::into),
+        ..Default::default()
+    };
+    let kernels = CraneliftBackend::new().compile(&[(Arc::from("kernel"), f)], &options)?;
+    Ok(Kernel { kernels })
+}
+
+/// Runs on the calling thread, or with a team.
+pub fn runtime(team: Option<&Team>, interrupt: &AtomicBool) -> KernelRuntime {
+    let mut runtime = KernelRuntime::serial();
+    runtime.interrupt = interrupt;
+    if let Some(team) = team {
+        runtime.team = (&raw const *team).cast();
+        runtime.parallel_launch = pliant_pool::parallel_launch;
+    }
+    runtime
+}
+
+impl Kernel {
+    /// Calls the function; the message of the check that failed is the error.
+    pub fn call(&self, args: Vec<Arg>, runtime: &KernelRuntime) -> Result<(), String> {
+        let kernel = self.kernels.get("kernel").expect("it was compiled under this name");
+        let mut args = args;
+        for a in &mut args {
+            if let Some(t) = &mut a.tensor {
+                t.shape = a.shape.as_mut_ptr();
+                t.strides = a.strides.as_mut_ptr();
+            }
+        }
+        let words: Vec<u64> = args
+            .iter()
+            .map(|a| a.tensor.as_ref().map_or(a.word, |t| &raw const *t as u64))
+            .collect();
+        // SAFETY: the words are what the signature asks for; the slices outlive the call.
+        let status = unsafe { (kernel.entry)(words.as_ptr(), runtime) };
+        match status {
+            0 => Ok(()),
+            k if k > 0 => Err(kernel.messages[k as usize - 1].to_string()),
+            k => Err(format!("status {k}")),
+        }
+    }
+
+    /// Calls the function serially.
+    pub fn run(&self, args: Vec<Arg>) -> Result<(), String> {
+        self.call(args, &runtime(None, &AtomicBool::new(false)))
+    }
+}
+
+// ---- building block-level functions ----
+
+use pliant_ir::tir::{BlockData, Buffer, Expr, ForKind, IterKind, IterVar, Stmt, StmtData, Var};
+
+/// Spatial and reduction axes.
+pub const S: IterKind = IterKind::Spatial;
+pub const R: IterKind = IterKind::Reduce;
+
+/// What a stage writes.
+pub struct Write {
+    pub buffer: Buffer,
+    pub indices: Vec<Expr>,
+    pub init: Option<Expr>,
+    pub value: Expr,
+}
+
+/// A loop nest around a block over `axes`.
+pub fn stage(
+    f: &mut PrimFunc,
+    name: &str,
+    axes: &[(Expr, IterKind)],
+    body: impl FnOnce(&mut PrimFunc, &[Expr]) -> Write,
+) -> Stmt {
+    let zero = f.int(0);
+    let loops: Vec<Var> = (0..axes.len()).map(|i| f.size_var(format!("i{i}"))).collect();
+    let vars: Vec<Var> = (0..axes.len()).map(|i| f.size_var(format!("v{i}"))).collect();
+    let exprs: Vec<Expr> = vars.iter().map(|&v| f.var_expr(v)).collect();
+    let w = body(f, &exprs);
+    let iters = (0..axes.len())
+        .map(|i| IterVar {
+            var: vars[i],
+            min: zero,
+            extent: axes[i].0,
+            kind: axes[i].1,
+            binding: f.var_expr(loops[i]),
+        })
+        .collect();
+    let init = w.init.map(|e| f.store(w.buffer, &w.indices, e));
+    let body = f.store(w.buffer, &w.indices, w.value);
+    let block = BlockData {
+        name: name.into(),
+        iters,
+        predicate: None,
+        reads: None,
+        writes: None,
+        allocs: Vec::new(),
+        init,
+        body,
+        annotations: Vec::new(),
+    };
+    let mut s = f.add_stmt(StmtData::Block(Box::new(block)));
+    for i in (0..axes.len()).rev() {
+        s = f.add_stmt(StmtData::For {
+            var: loops[i],
+            min: zero,
+            extent: axes[i].0,
+            kind: ForKind::Serial,
+            body: s,
+            annotations: Vec::new(),
+        });
+    }
+    s
+}
+
+/// A root block with temporaries around the stages.
+pub fn root(f: &mut PrimFunc, allocs: Vec<Buffer>, stmts: Vec<Stmt>) {
+    let body = f.add_stmt(StmtData::Seq(stmts));
+    let block = BlockData {
+        name: "root".into(),
+        iters: Vec::new(),
+        predicate: None,
+        reads: None,
+        writes: None,
+        allocs,
+        init: None,
+        body,
+        annotations: Vec::new(),
+    };
+    f.body = f.add_stmt(StmtData::Block(Box::new(block)));
+}
+
+/// A buffer parameter.
+pub fn param(f: &mut PrimFunc, name: &str, shape: &[Expr], dtype: DType) -> Buffer {
+    let b = f.compact_buffer(name, shape.to_vec(), dtype);
+    f.add_buffer_param(format!("var_{name}"), b);
+    b
+}
+
+/// A fresh size as an expression.
+pub fn size(f: &mut PrimFunc, name: &str) -> Expr {
+    let v = f.size_var(name);
+    f.var_expr(v)
+}
+
+/// Lowers and compiles a block-level function.
+pub fn build(f: &PrimFunc) -> Kernel {
+    let mut broken = Vec::new();
+    let lowered = pliant_tir::lower_observed(f, &mut |pass, f| {
+        let findings = pliant_ir::tir::verify::verify_prim_func(f);
+        broken.extend(findings.into_iter().map(|d| format!("after {pass}: {d:?}")));
+    });
+    let lowered = lowered.expect("the test's function can be lowered");
+    assert!(broken.is_empty(), "{broken:#?}");
+    match compile(&lowered) {
+        Ok(k) => k,
+        Err(e) => panic!(
+            "{e}\n{}",
+            match &e {
+                CodegenError::Internal { ir, .. } => ir.clone(),
+                _ => String::new(),
+            }
+        ),
+    }
+}
+
+/// Runs a kernel serially, then on a team of two.
+pub fn both(mut run: impl FnMut(&KernelRuntime)) {
+    let flag = AtomicBool::new(false);
+    run(&runtime(None, &flag));
+    let team = Team::new(2);
+    run(&runtime(Some(&team), &flag));
+}
+
+/// Numbers that look random, in -1..1.
+pub fn noise(n: usize, seed: u64) -> Vec<f32> {
+    let mut x = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    (0..n)
+        .map(|_| {
+            x ^= x << 13;
+            x ^= x >> 7;
+            x ^= x << 17;
+            (x >> 40) as f32 / (1u64 << 23) as f32 - 1.0
+        })
+        .collect()
+}
+
+/// Fails unless all elements are close.
+pub fn close(got: &[f32], want: &[f32], tolerance: f32, what: &str) {
+    assert_eq!(got.len(), want.len());
+    for (i, (g, w)) in got.iter().zip(want).enumerate() {
+        let same =
+            g == w || (g.is_nan() && w.is_nan()) || (g - w).abs() <= tolerance * (1.0 + w.abs());
+        assert!(same, "{what}: element {i} is {g}, not {w}");
+    }
+}

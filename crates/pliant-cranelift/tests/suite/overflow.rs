@@ -1,0 +1,333 @@
+//! Index arithmetic at the ends of 64 and 32 bits: an error or the right result, never memory that is not the buffer's.
+
+use crate::common::*;
+use pliant_ir::tir::{
+    BinOp, Buffer, Expr, ExprData, ForKind, Intrin, PrimFunc, Stmt, StmtData, Ty, VarTy,
+};
+use pliant_tensor::DType;
+
+const LENGTH: usize = 8;
+/// 2**40, -2**40, and what leaves 64 bits when it is doubled or counted on.
+const HOSTILE: [i64; 10] = [
+    1 << 40,
+    -(1 << 40),
+    i64::MAX,
+    i64::MIN,
+    1 << 62,
+    -(1 << 62),
+    i64::MAX - 3,
+    (1 << 62) + 1,
+    i64::MIN + 1,
+    1 << 41,
+];
+
+/// A kernel over `A` of 8 elements, the scalar `x` and the int64 buffer `I` of one element.
+struct Program {
+    f: PrimFunc,
+    a: Buffer,
+    x: Expr,
+    loaded: Expr,
+}
+
+fn program(make: impl FnOnce(&mut Program) -> Stmt) -> Kernel {
+    let mut f = PrimFunc::new();
+    let (one, eight) = (f.int(1), f.int(LENGTH as i64));
+    let a = param(&mut f, "A", &[eight], DType::Float32);
+    let i = param(&mut f, "I", &[one], DType::Int64);
+    let x = f.size_var("x");
+    f.params.push(x);
+    let x = f.var_expr(x);
+    let zero = f.int(0);
+    let loaded = f.load(i, &[zero]);
+    let mut p = Program { f, a, x, loaded };
+    p.f.body = make(&mut p);
+    build(&p.f)
+}
+
+/// Runs a kernel at `x` with `loaded` in memory; `Ok` with what A holds.
+fn run(k: &Kernel, x: i64, loaded: i64) -> Result<Vec<f32>, String> {
+    let mut a = vec![0f32; LENGTH];
+    k.run(vec![output(&mut a, &[LENGTH]), tensor(&[loaded], &[1]), int(x)])?;
+    Ok(a)
+}
+
+/// At every hostile value, as the scalar and as the loaded number, nothing of A is written.
+fn hostile(k: &Kernel) {
+    for v in HOSTILE {
+        if let Ok(a) = run(k, v, v) {
+            assert_eq!(a, [0.0; LENGTH], "{v}");
+        }
+        // The loaded number alone: x stays within its limit.
+        if let Ok(a) = run(k, 1 << 40, v) {
+            assert_eq!(a, [0.0; LENGTH], "{v}");
+        }
+    }
+}
+
+fn set(p: &mut Program, index: Expr) -> Stmt {
+    let one = p.f.const_of(1.0, DType::Float32);
+    p.f.store(p.a, &[index], one)
+}
+
+fn when(p: &mut Program, condition: Expr, then: Stmt) -> Stmt {
+    p.f.add_stmt(StmtData::If(condition, then, None))
+}
+
+fn le(p: &mut Program, a: Expr, b: i64) -> Expr {
+    let b = p.f.int(b);
+    p.f.binary(BinOp::Le, a, b)
+}
+
+#[test]
+fn guards_that_wrap_prove_nothing() {
+    // if 0 <= x and x + 1 <= 5: A[x] = 1
+    let k = program(|p| {
+        let (zero, one) = (p.f.int(0), p.f.int(1));
+        let next = p.f.add(p.x, one);
+        let (low, high) = (p.f.binary(BinOp::Le, zero, p.x), le(p, next, 5));
+        let both = p.f.binary(BinOp::And, low, high);
+        let s = set(p, p.x);
+        when(p, both, s)
+    });
+    assert_eq!(run(&k, 4, 0).unwrap()[4], 1.0);
+    assert_eq!(run(&k, i64::MAX, 0).unwrap_err(), "argument 2 ('x') is beyond 2**40");
+    hostile(&k);
+    // The same over a number from memory: nothing bounds it, so the access itself is checked.
+    let k = program(|p| {
+        let (zero, one) = (p.f.int(0), p.f.int(1));
+        let y = p.f.size_var("y");
+        let ye = p.f.var_expr(y);
+        let next = p.f.add(ye, one);
+        let (low, high) = (p.f.binary(BinOp::Le, zero, ye), le(p, next, 5));
+        let both = p.f.binary(BinOp::And, low, high);
+        let s = set(p, ye);
+        let s = when(p, both, s);
+        p.f.add_stmt(StmtData::Let(y, p.loaded, s))
+    });
+    assert_eq!(run(&k, 0, 4).unwrap()[4], 1.0);
+    let error = run(&k, 0, i64::MAX).unwrap_err();
+    assert_eq!(error, "index out of bounds: dim 0 of 'A' has 8 elements");
+    hostile(&k);
+}
+
+#[test]
+fn products_and_lets_that_wrap() {
+    // if 0 <= y * 2 and y * 2 <= 4: A[y]; z = y + 1; if 0 <= z and z <= 5: A[y]
+    for scale in [true, false] {
+        let k = program(|p| {
+            let (zero, two, one) = (p.f.int(0), p.f.int(2), p.f.int(1));
+            let (y, z) = (p.f.size_var("y"), p.f.size_var("z"));
+            let (ye, ze) = (p.f.var_expr(y), p.f.var_expr(z));
+            let value = if scale { p.f.mul(ye, two) } else { p.f.add(ye, one) };
+            let (low, high) = (p.f.binary(BinOp::Le, zero, ze), le(p, ze, 4));
+            let both = p.f.binary(BinOp::And, low, high);
+            let s = set(p, ye);
+            let s = when(p, both, s);
+            let s = p.f.add_stmt(StmtData::Let(z, value, s));
+            p.f.add_stmt(StmtData::Let(y, p.loaded, s))
+        });
+        assert_eq!(run(&k, 0, 2).unwrap()[2], 1.0);
+        for v in [1 << 62, -(1 << 62), i64::MIN, i64::MAX] {
+            let _ = run(&k, 0, v);
+        }
+        hostile(&k);
+    }
+}
+
+#[test]
+fn selects_over_sums_that_wrap() {
+    // A[0] = Select(y + 1 <= 5, A[y], 0)
+    for lazy in [true, false] {
+        let k = program(|p| {
+            let (zero, one) = (p.f.int(0), p.f.int(1));
+            let y = p.f.size_var("y");
+            let ye = p.f.var_expr(y);
+            let next = p.f.add(ye, one);
+            let (low, high) = (p.f.binary(BinOp::Le, zero, ye), le(p, next, 5));
+            let both = p.f.binary(BinOp::And, low, high);
+            let (there, none) = (p.f.load(p.a, &[ye]), p.f.const_of(0.0, DType::Float32));
+            let value = if lazy {
+                p.f.call(Intrin::IfThenElse, &[both, there, none])
+            } else {
+                p.f.add_expr(ExprData::Select(both, there, none))
+            };
+            let s = p.f.store(p.a, &[zero], value);
+            p.f.add_stmt(StmtData::Let(y, p.loaded, s))
+        });
+        run(&k, 0, 3).unwrap();
+        run(&k, 0, 100).unwrap();
+        hostile(&k);
+    }
+}
+
+#[test]
+fn ranges_whose_end_wraps() {
+    for kind in [ForKind::Serial, ForKind::Parallel] {
+        for loaded in [true, false] {
+            // for i in range(y, y + 4): A[i] = 1
+            let k = program(|p| {
+                let four = p.f.int(4);
+                let i = p.f.size_var("i");
+                let ie = p.f.var_expr(i);
+                let body = set(p, ie);
+                let (y, x) = (p.f.size_var("y"), p.x);
+                let min = p.f.var_expr(y);
+                let value = if loaded { p.loaded } else { x };
+                let annotations = Vec::new();
+                let extent = four;
+                let s = StmtData::For { var: i, min, extent, kind, body, annotations };
+                let s = p.f.add_stmt(s);
+                p.f.add_stmt(StmtData::Let(y, value, s))
+            });
+            assert_eq!(run(&k, 2, 2).unwrap()[2..6], [1.0; 4]);
+            run(&k, 6, 6).unwrap_err();
+            for v in HOSTILE {
+                run(&k, v, v).unwrap_err();
+            }
+        }
+    }
+}
+
+#[test]
+fn allocations_of_wrapped_sizes() {
+    // T of (y * 4) elements; T[5] = 1 (and A[0] = T[5]).
+    let k = program(|p| {
+        let (zero, four, five) = (p.f.int(0), p.f.int(4), p.f.int(5));
+        let y = p.f.size_var("y");
+        let ye = p.f.var_expr(y);
+        let dim = p.f.mul(ye, four);
+        let t = p.f.compact_buffer("T", vec![dim], DType::Float32);
+        let one = p.f.const_of(1.0, DType::Float32);
+        let (s, back) = (p.f.store(t, &[five], one), p.f.load(t, &[five]));
+        let back = p.f.store(p.a, &[zero], back);
+        let i = p.f.size_var("i");
+        let ie = p.f.var_expr(i);
+        let body = p.f.store(t, &[ie], one);
+        let fill = p.f.add_stmt(StmtData::For {
+            var: i,
+            min: zero,
+            extent: dim,
+            kind: ForKind::Serial,
+            body,
+            annotations: Vec::new(),
+        });
+        let body = p.f.seq(vec![fill, s, back]);
+        let s = p.f.add_stmt(StmtData::Alloc(t, body));
+        p.f.add_stmt(StmtData::Let(y, p.loaded, s))
+    });
+    assert_eq!(run(&k, 0, 2).unwrap()[0], 1.0);
+    assert!(run(&k, 0, 1).unwrap_err().starts_with("index out of bounds"));
+    for v in [1 << 62, (1 << 62) + 1, i64::MAX, i64::MIN] {
+        let error = run(&k, 0, v).unwrap_err();
+        assert_eq!(error, "the size of the buffer 'T' overflows 64 bits");
+    }
+    let error = run(&k, 0, 1 << 40).unwrap_err();
+    assert_eq!(error, "a dim of the buffer 'T' is beyond 2**40");
+}
+
+#[test]
+fn sizes_do_not_come_from_memory() {
+    let mut f = PrimFunc::new();
+    let (zero, one) = (f.int(0), f.int(1));
+    let i = param(&mut f, "I", &[one], DType::Int64);
+    let dim = f.load(i, &[zero]);
+    let t = f.compact_buffer("T", vec![dim], DType::Float32);
+    let value = f.const_of(1.0, DType::Float32);
+    let s = f.store(t, &[zero], value);
+    f.body = f.add_stmt(StmtData::Alloc(t, s));
+    let error = pliant_tir::lower(&f).unwrap_err().to_string();
+    assert!(error.contains("the size I[0] of the buffer 'T' depends on memory"), "{error}");
+}
+
+#[test]
+fn dims_of_parameters_do_not_wrap() {
+    // B: (n * m * k) with n, m, k scalars whose product wraps to 0; B[i] = 1 for i in range(n * m * k).
+    let mut f = PrimFunc::new();
+    let sizes = ["n", "m", "k"].map(|s| f.size_var(s));
+    let [n, m, k] = sizes.map(|v| f.var_expr(v));
+    let nm = f.mul(n, m);
+    let all = f.mul(nm, k);
+    let b = param(&mut f, "B", &[all], DType::Float32);
+    f.params.extend(sizes);
+    let i = f.size_var("i");
+    let ie = f.var_expr(i);
+    let value = f.const_of(1.0, DType::Float32);
+    let body = f.store(b, &[ie], value);
+    let zero = f.int(0);
+    f.body = f.add_stmt(StmtData::For {
+        var: i,
+        min: zero,
+        extent: n,
+        kind: ForKind::Serial,
+        body,
+        annotations: Vec::new(),
+    });
+    let kernel = build(&f);
+    let mut b = [0f32; 24];
+    kernel.run(vec![output(&mut b, &[24]), int(2), int(3), int(4)]).unwrap();
+    assert_eq!(b[..3], [1.0, 1.0, 0.0]);
+    let big = 1 << 30;
+    let mut none: [f32; 0] = [];
+    let error =
+        kernel.run(vec![output(&mut none, &[0]), int(big), int(big), int(big)]).unwrap_err();
+    assert_eq!(error, "argument 0 ('B'): dim 0 is not n * m * k");
+}
+
+#[test]
+fn narrow_arithmetic_wraps_at_its_own_width() {
+    // j = int32(y); if 0 <= j and j + 1 <= 5: A[j] = 1, in 32 bits.
+    let k = program(|p| {
+        let i32 = Ty::scalar(DType::Int32);
+        let j = p.f.add_var("j", VarTy::Value(i32));
+        let je = p.f.var_expr(j);
+        let [zero, one, five] = [0, 1, 5].map(|v| p.f.add_expr(ExprData::Int(v, i32)));
+        let next = p.f.add(je, one);
+        let (low, high) = (p.f.binary(BinOp::Le, zero, je), p.f.binary(BinOp::Le, next, five));
+        let both = p.f.binary(BinOp::And, low, high);
+        let s = set(p, je);
+        let s = when(p, both, s);
+        let value = p.f.cast(p.loaded, i32);
+        p.f.add_stmt(StmtData::Let(j, value, s))
+    });
+    assert_eq!(run(&k, 0, 4).unwrap()[4], 1.0);
+    let error = run(&k, 0, i64::from(i32::MAX)).unwrap_err();
+    assert_eq!(error, "index out of bounds: dim 0 of 'A' has 8 elements");
+}
+
+#[test]
+fn strides_are_applied_once_and_not_to_allocations() {
+    let mut f = PrimFunc::new();
+    let (n, s) = (size(&mut f, "n"), size(&mut f, "s"));
+    let b = f.compact_buffer("B", vec![n], DType::Float32);
+    let mut data = f.buffer(b).clone();
+    data.strides = vec![s];
+    let b = f.add_buffer(data.clone());
+    f.add_buffer_param("var_B", b);
+    let i = f.size_var("i");
+    let ie = f.var_expr(i);
+    let value = f.const_of(1.0, DType::Float32);
+    let body = f.store(b, &[ie], value);
+    let min = f.int(0);
+    let annotations = Vec::new();
+    let kind = ForKind::Serial;
+    f.body = f.add_stmt(StmtData::For { var: i, min, extent: n, kind, body, annotations });
+    let lowered = pliant_tir::lower(&f).unwrap();
+    for k in [build(&f), build(&lowered)] {
+        let mut out = [0f32; 5];
+        k.run(vec![output(&mut out, &[5])]).unwrap();
+        assert_eq!(out, [1.0; 5]);
+    }
+    // The same strides on memory of the function itself.
+    let mut f = PrimFunc::new();
+    let (four, far, three) = (f.int(4), f.int(100_000_000), f.int(3));
+    data.shape = vec![four];
+    data.strides = vec![far];
+    let b = f.add_buffer(data);
+    let value = f.const_of(1.0, DType::Float32);
+    let s = f.store(b, &[three], value);
+    f.body = f.add_stmt(StmtData::Alloc(b, s));
+    let error = pliant_tir::lower(&f).unwrap_err().to_string();
+    assert!(error.contains("the allocated buffer 'B' has strides or an offset"), "{error}");
+    let found = pliant_ir::tir::verify::verify_prim_func(&f);
+    assert!(found.iter().any(|d| format!("{d:?}").contains("PL0303")), "{found:?}");
+}

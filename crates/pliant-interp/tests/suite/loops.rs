@@ -1,0 +1,200 @@
+//! Loop functions: statements, blocks, vectors, buffers, checks, library calls.
+
+use crate::common::*;
+use pliant_interp::{ErrorKind, NoPacked, Options, Value, run, run_with};
+use pliant_ir::DType;
+
+/// Runs a loop function on these arguments, the last of which is returned.
+fn run_loops(body: &str, args: Vec<Value>) -> Result<Value, pliant_interp::InterpError> {
+    let module = module(body);
+    let name = module.functions.keys().next().expect("the text has a function").clone();
+    run(&module, &name, &args, &NoPacked)?;
+    Ok(args.last().expect("a tensor is written").clone())
+}
+
+#[test]
+fn a_block_with_init_is_a_reduction() {
+    let text = r#"
+@T.prim_func
+def matmul(var_A: T.handle, var_B: T.handle, var_C: T.handle):
+    n = T.int64()
+    m = T.int64()
+    k = T.int64()
+    A = T.match_buffer(var_A, (n, k), "float32")
+    B = T.match_buffer(var_B, (k, m), "float32")
+    C = T.match_buffer(var_C, (n, m), "float32")
+    for i, j, p in T.grid(n, m, k):
+        with T.block("C"):
+            v_i, v_j, v_k = T.axis.remap("SSR", [i, j, p])
+            with T.init():
+                C[v_i, v_j] = T.float32(0)
+            C[v_i, v_j] = C[v_i, v_j] + A[v_i, v_k] * B[v_k, v_j]
+"#;
+    let a = f32s(&[2, 3], &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+    let b = f32s(&[3, 2], &[1.0, 0.0, 0.0, 1.0, 1.0, 1.0]);
+    let c = run_loops(text, vec![a.clone(), b, zeros(&[2, 2], DType::Float32)]).unwrap();
+    assert_eq!(flat(&c), [4.0, 5.0, 10.0, 11.0]);
+    let wrong = zeros(&[4, 2], DType::Float32);
+    let error = run_loops(text, vec![a, wrong, zeros(&[2, 2], DType::Float32)]).unwrap_err();
+    assert!(error.message.contains("matmul: 'B' dim 0 must equal k = 3, but is 4"), "{error}");
+}
+
+#[test]
+fn accesses_are_checked() {
+    let text = r#"
+@T.prim_func
+def f(var_A: T.handle, i: T.int64):
+    n = T.int64()
+    A = T.match_buffer(var_A, (n, 2), "float32")
+    A[i, 1] = T.float32(1)
+"#;
+    let module = module(text);
+    let at =
+        |i: i64| run(&module, "f", &[zeros(&[3, 2], DType::Float32), Value::Int(i)], &NoPacked);
+    at(2).unwrap();
+    for i in [3, -1] {
+        let error = at(i).unwrap_err();
+        assert_eq!(error.kind, ErrorKind::Bounds);
+        let text = format!("index {i} is outside dim 0 of buffer 'A', which has 3");
+        assert!(error.message.contains(&text), "{error}");
+    }
+    let error = run(&module, "f", &[zeros(&[3, 2], DType::Int32), Value::Int(0)], &NoPacked);
+    let error = error.unwrap_err();
+    assert!(error.message.contains("f: 'A' must be a float32 tensor of 2 dims"), "{error}");
+}
+
+#[test]
+fn predicates_and_split_loops() {
+    let text = r#"
+@T.prim_func
+def f(var_A: T.handle, var_B: T.handle):
+    n = T.int64()
+    A = T.match_buffer(var_A, (n,), "int64")
+    B = T.match_buffer(var_B, (n,), "int64")
+    for io, ii in T.grid((n + 3) // 4, 4):
+        with T.block("B"):
+            v = T.axis.spatial(n, io * 4 + ii)
+            T.where(io * 4 + ii < n)
+            B[v] = A[v] * A[v]
+"#;
+    for n in [0i64, 1, 4, 7] {
+        let data: Vec<i64> = (0..n).collect();
+        let out = run_loops(text, vec![i64s(&[n], &data), zeros(&[n], DType::Int64)]).unwrap();
+        assert_eq!(flat(&out), data.iter().map(|v| (v * v) as f64).collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn vectors() {
+    let text = r#"
+@T.prim_func
+def f(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
+    B[T.Ramp(0, 1, 4)] = A[T.Ramp(0, 2, 4)] + T.Broadcast(T.float32(1), 4)
+    B[T.Ramp(7, -1, 4)] = T.Broadcast(A[3], 4)
+"#;
+    let a: Vec<f32> = (0..8).map(|v| v as f32).collect();
+    let out = run_loops(text, vec![f32s(&[8], &a), zeros(&[8], DType::Float32)]).unwrap();
+    assert_eq!(flat(&out), [1.0, 3.0, 5.0, 7.0, 3.0, 3.0, 3.0, 3.0]);
+}
+
+#[test]
+fn statements() {
+    let text = r#"
+@T.prim_func
+def f(var_A: T.handle):
+    n = T.int64()
+    A = T.match_buffer(var_A, (n,), "int64")
+    s = T.alloc_buffer((1,), "int64", scope="local")
+    s[0] = 0
+    while s[0] < n:
+        if s[0] % 2 == 0:
+            A[s[0]] = s[0]
+        else:
+            A[s[0]] = -s[0]
+        s[0] = s[0] + 1
+    assert s[0] == n, "the end is reached"
+    for i in T.unroll(2):
+        with T.LetStmt(A[0] + i) as x:
+            A[0] = x
+"#;
+    let out = run_loops(text, vec![zeros(&[5], DType::Int64)]).unwrap();
+    assert_eq!(flat(&out), [1.0, -1.0, 2.0, -3.0, 4.0]);
+}
+
+#[test]
+fn assertions_and_budgets() {
+    let text = r#"
+@I.ir_module
+class Module:
+    @T.prim_func
+    def f(var_A: T.handle):
+        n = T.int64()
+        A = T.match_buffer(var_A, (n,), "int64")
+        assert n > 2, "more than two are needed"
+        A[0] = 1
+
+    @T.prim_func
+    def forever(A: T.Buffer((1,), "int64")):
+        while A[0] == 0:
+            A[0] = 0
+
+    @T.prim_func
+    def divide(A: T.Buffer((1,), "int64")):
+        A[0] = 1 // A[0]
+"#;
+    let module = module(text);
+    let error = run(&module, "f", &[zeros(&[2], DType::Int64)], &NoPacked).unwrap_err();
+    assert_eq!(
+        (error.kind, error.message.as_str()),
+        (ErrorKind::Check, "f: more than two are needed")
+    );
+    let short = Options { max_steps: 10_000, ..Options::default() };
+    let error = run_with(&module, "forever", &[zeros(&[1], DType::Int64)], &NoPacked, &short);
+    assert_eq!(error.unwrap_err().kind, ErrorKind::Budget);
+    let error = run(&module, "divide", &[zeros(&[1], DType::Int64)], &NoPacked).unwrap_err();
+    assert_eq!(error.kind, ErrorKind::DivideByZero);
+}
+
+#[test]
+fn new_memory_is_not_zero() {
+    let text = r#"
+@T.prim_func
+def f(A: T.Buffer((1,), "float32")):
+    s = T.alloc_buffer((1,), "float32")
+    A[0] = s[0]
+"#;
+    let out = run_loops(text, vec![zeros(&[1], DType::Float32)]).unwrap();
+    assert!(flat(&out)[0].is_nan());
+}
+
+#[test]
+fn library_calls() {
+    let text = r#"
+@T.prim_func
+def f(A: T.Buffer((2, 3), "float32"), B: T.Buffer((3, 2), "float32"), C: T.Buffer((2, 2), "float32")):
+    T.evaluate(T.call_extern("int64", "pliant_gemm_f32", T.int64(1), T.int64(2), T.int64(2), T.int64(3), T.address_of(A[0, 0]), T.int64(0), T.int64(3), T.int64(1), T.address_of(B[0, 0]), T.int64(0), T.int64(2), T.int64(1), T.address_of(C[0, 0]), T.int64(0), T.int64(2), T.int64(1), T.int64(0)))
+    C[0, 0] = C[0, 0] + T.call_extern("float32", "pliant_exp_f32", T.float32(0))
+"#;
+    let a = f32s(&[2, 3], &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+    let b = f32s(&[3, 2], &[1.0, 0.0, 0.0, 1.0, 1.0, 1.0]);
+    let c = run_loops(text, vec![a, b, zeros(&[2, 2], DType::Float32)]).unwrap();
+    assert_eq!(flat(&c), [5.0, 5.0, 10.0, 11.0]);
+}
+
+#[test]
+fn intrinsics_round_to_their_type() {
+    let text = r#"
+@T.prim_func
+def f(A: T.Buffer((3,), "float32"), B: T.Buffer((3,), "float32")):
+    for i in T.vectorized(3):
+        B[i] = T.exp(A[i]) + T.erf(A[i]) * T.rsqrt(A[i])
+"#;
+    let a = [0.5f32, 1.0, 2.0];
+    let out = run_loops(text, vec![f32s(&[3], &a), zeros(&[3], DType::Float32)]).unwrap();
+    for (x, y) in a.iter().zip(flat(&out)) {
+        let x = f64::from(*x);
+        let want = x.exp() + libm::erf(x) / x.sqrt();
+        assert!((y - want).abs() < 1e-6 * want.abs(), "{x}: {y} {want}");
+        assert_eq!(y, f64::from(y as f32));
+    }
+}

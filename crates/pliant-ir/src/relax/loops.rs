@@ -1,0 +1,178 @@
+//! `relax.while_loop(cond, body, state...)`: its type rule, for the builder and the verifier.
+//!
+//! # Meaning
+//! `state = body(state)` as long as `cond(state)`; the value is the last state. `cond` and `body` are function values
+//! over the state: `cond` gives a bool scalar or a bool tensor of rank 0. With one state value the body returns it and so
+//! does the loop; with any other number both are tuples. The body's results are checked against its parameters' types on
+//! every turn, where that is not proved: dims that are symbols of the body's own may differ from turn to turn.
+//!
+//! # Type
+//! The state's own types where one turn provably keeps them. Otherwise the types of the body's parameters as they are
+//! seen from outside: a dim that holds a symbol of the body's own is unknown. Symbols of the state count as symbols from
+//! around the loop; the verifier refuses the one case in which they may be the body's own as well.
+
+use pliant_sym::{Proof, SymVar};
+use rustc_hash::FxHashSet;
+
+use super::derive::{derive_callable_ty_within, erase, is_subtype, type_syms};
+use super::expr::Expr;
+use super::function::Function;
+use super::types::{Type, TypeData};
+use crate::op::{InferError, Op, OpRegistry, WHILE_LOOP};
+use crate::print::type_text;
+
+/// The type of `while_loop(cond, body, states...)` from the types of its operands.
+///
+/// # Errors
+/// When `cond` or `body` is no function, takes another number of values than there are states, or provably does not fit
+/// them; when the body's result does not fit its parameters, or the condition is no bool scalar.
+pub fn while_loop_ty(
+    func: &mut Function,
+    cond: Type,
+    body: Type,
+    states: &[Type],
+) -> Result<Type, InferError> {
+    // A symbol that the state mentions is one from around the loop: the functions' own are theirs alone.
+    let outside: FxHashSet<SymVar> = states.iter().flat_map(|&ty| type_syms(func, ty)).collect();
+    check_function(func, "body", body, states, &outside)?;
+    check_function(func, "condition", cond, states, &outside)?;
+    if let TypeData::Callable { ret, .. } = *func.types.get(cond)
+        && !is_condition(func, ret)
+    {
+        let text = type_text(func, ret);
+        return Err(InferError::new(format!(
+            "while_loop: the condition must return a bool scalar, but returns {text}"
+        )));
+    }
+    let (params, ret) = match func.types.get(body).clone() {
+        TypeData::Callable { params, ret, .. } => (params, ret),
+        _ => return Ok(unknown_state(func, states.len())),
+    };
+    let results = results_of(func, ret, states.len())?;
+    if let Some(results) = &results {
+        check_turn(func, cond, body, results, &outside)?;
+    }
+    let stays = match derive_callable_ty_within(func, body, states, &|v| outside.contains(&v)) {
+        Ok(after) => {
+            let before = state_ty(func, states);
+            results.is_some() && is_subtype(func, after, before) == Proof::Yes
+        }
+        Err(_) => false,
+    };
+    if stays {
+        return Ok(state_ty(func, states));
+    }
+    let Some(params) = params else { return Ok(unknown_state(func, states.len())) };
+    let seen: Vec<Type> =
+        params.iter().map(|&p| erase(func, p, &|v| outside.contains(&v))).collect();
+    Ok(state_ty(func, &seen))
+}
+
+/// Whether a call has no effect but its result, as far as the operator and the functions it is handed tell.
+pub fn op_call_is_pure(func: &Function, ops: &dyn OpRegistry, op: Op, args: &[Expr]) -> bool {
+    if op != WHILE_LOOP {
+        return ops.is_pure(op);
+    }
+    let pure = |&e: &Expr| matches!(func.ty(e), TypeData::Callable { pure: true, .. });
+    args.iter().take(2).all(pure)
+}
+
+/// Whether values of that type may decide a branch: bool scalars and bool tensors of rank 0.
+pub fn is_condition(func: &Function, ty: Type) -> bool {
+    match func.types.get(ty) {
+        TypeData::Any => true,
+        TypeData::Prim { dtype, .. } => dtype.is_bool(),
+        TypeData::Tensor { dtype, .. } => {
+            dtype.is_none_or(|d| d.is_bool()) && func.rank_of(ty).is_none_or(|n| n == 0)
+        }
+        _ => false,
+    }
+}
+
+/// The state as one type: itself, or a tuple.
+fn state_ty(func: &mut Function, states: &[Type]) -> Type {
+    match states {
+        [one] => *one,
+        many => func.intern(TypeData::Tuple(many.into())),
+    }
+}
+
+fn unknown_state(func: &mut Function, count: usize) -> Type {
+    let any = func.intern(TypeData::Any);
+    state_ty(func, &vec![any; count])
+}
+
+fn check_function(
+    func: &mut Function,
+    what: &str,
+    ty: Type,
+    states: &[Type],
+    outside: &FxHashSet<SymVar>,
+) -> Result<(), InferError> {
+    let count = match func.types.get(ty) {
+        TypeData::Callable { params, .. } => params.as_ref().map(|p| p.len()),
+        TypeData::Any => None,
+        _ => {
+            let text = type_text(func, ty);
+            return Err(InferError::new(format!(
+                "while_loop: the {what} must be a function, but is {text}"
+            )));
+        }
+    };
+    if let Some(count) = count
+        && count != states.len()
+    {
+        let message = format!(
+            "while_loop: the {what} takes {count} parameters, but the loop has {} state values",
+            states.len()
+        );
+        return Err(InferError::new(message)
+            .with_help("write R.while_loop(cond, body, *state): both take the whole state"));
+    }
+    derive_callable_ty_within(func, ty, states, &|v| outside.contains(&v)).map_err(|e| {
+        InferError::new(format!("while_loop: the state does not fit the {what}: {}", e.message))
+    })?;
+    Ok(())
+}
+
+/// The types of the state after a turn; nothing where the body does not tell.
+fn results_of(
+    func: &mut Function,
+    ret: Type,
+    count: usize,
+) -> Result<Option<Vec<Type>>, InferError> {
+    match func.types.get(ret) {
+        TypeData::Any => Ok(None),
+        _ if count == 1 => Ok(Some(vec![ret])),
+        TypeData::Tuple(fields) if fields.len() == count => Ok(Some(fields.to_vec())),
+        _ => {
+            let text = type_text(func, ret);
+            Err(InferError::new(format!(
+                "while_loop: the body must return a tuple of the {count} state values, but returns {text}"
+            )))
+        }
+    }
+}
+
+/// What the body returns must be able to be the state of the next turn.
+fn check_turn(
+    func: &mut Function,
+    cond: Type,
+    body: Type,
+    results: &[Type],
+    outside: &FxHashSet<SymVar>,
+) -> Result<(), InferError> {
+    for (what, ty) in [("the body's own parameters", body), ("the condition", cond)] {
+        if !matches!(func.types.get(ty), TypeData::Callable { params: Some(_), .. }) {
+            continue;
+        }
+        derive_callable_ty_within(func, ty, results, &|v| outside.contains(&v)).map_err(|e| {
+            InferError::new(format!(
+                "while_loop: what the body returns does not fit {what}: {}",
+                e.message
+            ))
+            .with_help("a dim that changes from turn to turn is a symbol of the body's own")
+        })?;
+    }
+    Ok(())
+}

@@ -1,0 +1,309 @@
+//! From calls to loop functions: each operator's function is well-formed, run-time checks stand where nothing was
+//! proved, equal functions are kept once, and a user's operator needs nothing but its tensor expression.
+
+use crate::common::{Calls, attrs};
+use pliant_ir::print::{PrintOptions, print_module, print_prim_func, type_text};
+use pliant_ir::relax::{Expr, FunctionBuilder, TypeData};
+use pliant_ir::tir::verify::verify_prim_func;
+use pliant_ir::{Attrs, DType, OpRegistry};
+use pliant_ops::{
+    LegalizeError, Legalized, ModuleBuilder, TeArg, TirCall, UserOpSpec, legalize_call,
+    register_user_op, registry, te,
+};
+
+/// The loop function of a call.
+fn tir(op: &str, args: &[&str], given: &str) -> (Calls, Result<Option<Legalized>, LegalizeError>) {
+    let mut calls = Calls::new();
+    let call = calls.call(op, args, &attrs(given)).unwrap_or_else(|e| panic!("{op}: {e}"));
+    let legal = legalize_call(calls.func(), call);
+    (calls, legal)
+}
+
+fn tir_of(op: &str, args: &[&str], given: &str) -> TirCall {
+    match tir(op, args, given).1 {
+        Ok(Some(Legalized::Tir(call))) => call,
+        other => panic!("{op}: {other:?}"),
+    }
+}
+
+fn text(op: &str, args: &[&str], given: &str) -> String {
+    print_prim_func("f", &tir_of(op, args, given).func, &PrintOptions::default())
+}
+
+#[test]
+fn every_loop_form_is_well_formed() {
+    let cases: &[(&[&str], &str)] = &[
+        (
+            &["float32(n, 1, 4)", "float32(m, 4)"],
+            "add subtract multiply divide floor_divide mod floor_mod power maximum minimum",
+        ),
+        (
+            &["int64(n, 4)", "int64(4)"],
+            "add subtract multiply divide floor_divide mod floor_mod power maximum minimum",
+        ),
+        (
+            &["float16(n)", "float16(m)"],
+            "equal not_equal less less_equal greater greater_equal logical_and logical_or",
+        ),
+        (
+            &["float32(n, 4)"],
+            "abs negative square sign floor ceil trunc round exp log sqrt rsqrt sin cos tanh erf sigmoid nn.relu nn.gelu nn.gelu_tanh nn.silu logical_not",
+        ),
+        (
+            &["float16(n, 4)"],
+            "sum prod max min mean variance std argmax argmin nn.softmax nn.log_softmax nn.gelu",
+        ),
+        (&["int32()"], "abs negative square sign floor nn.relu sum max argmax size"),
+        (
+            &["float32(n, m)"],
+            "zeros_like ones_like tril triu permute_dims nn.softmax nn.log_softmax mean variance",
+        ),
+        (&["float32(n, k)", "float32(k, m)"], "matmul"),
+        (&["float16(b, n, k)", "float16(k)"], "matmul"),
+        (&["float32(n)", "float32(m)"], "outer"),
+        (&["shape(n, 4)"], "zeros ones shape_to_tensor"),
+        (&["shape(n, m)", "float32()"], "full"),
+        (&["int(n)"], "arange"),
+    ];
+    for (args, ops) in cases {
+        for op in ops.split(' ') {
+            verified(op, args, "");
+        }
+    }
+    let with_attrs: &[(&str, &[&str], &str)] = &[
+        ("astype", &["float32(n)"], "dtype=bool"),
+        ("take", &["float32(n, 4)", "int32(b, s)"], "axis=0"),
+        ("take", &["float32(n, 4)", "int32()"], "axis=1;mode=wrap"),
+        ("take", &["float32(n)", "int64(b)"], "mode=clip"),
+        (
+            "strided_slice",
+            &[
+                "float32(n, 9)",
+                "<int(0); int(1)>",
+                "<int(1); int(-1)>",
+                "<int(m); int(-9)>",
+                "<int(2); int(-2)>",
+            ],
+            "",
+        ),
+        ("where", &["bool(n, 1)", "float32(m)", "float32()"], ""),
+        ("concat", &["<float32(n, 4); float32(m, 4); float32(2, 4)>"], "axis=0"),
+        ("split", &["float32(n, 4)"], "indices_or_sections=2;axis=0"),
+        ("split", &["float32(n)"], "indices_or_sections=[1, 3]"),
+        ("repeat", &["float32(n, m)"], "repeats=2"),
+        ("repeat", &["float32(n, m)"], "repeats=2;axis=0"),
+        ("tile", &["float32(n, m)"], "repeats=[2, 1, 3]"),
+        ("broadcast_to", &["float32(n, 1)", "shape(2, n, m)"], ""),
+        ("full_like", &["float32(n)", "int32()"], ""),
+        ("linear", &["float32(b, n, 16)", "float32(m, 16)", "float32(m)"], ""),
+        ("nn.layer_norm", &["float32(n, s, 8)", "float32(8)", "float32(8)"], "axes=[-1]"),
+        ("nn.rms_norm", &["float16(n, 8)", "float16(8)"], "axes=[1];epsilon=1e-6"),
+        ("sum", &["float32(n, m, 3)"], "axis=[0, 2];keepdims=true"),
+        ("argmin", &["float32(n, m)"], "axis=1;keepdims=true"),
+    ];
+    for (op, args, given) in with_attrs {
+        verified(op, args, given);
+    }
+}
+
+fn verified(op: &str, args: &[&str], given: &str) {
+    let call = tir_of(op, args, given);
+    let found = verify_prim_func(&call.func);
+    let text = print_prim_func("f", &call.func, &PrintOptions::default());
+    assert!(found.is_empty(), "{op}({args:?}): {found:?}\n{text}");
+    let handles = call.func.buffer_map.len();
+    assert_eq!(handles, call.inputs.len() + call.out_tys.len(), "{op}");
+    assert_eq!(call.func.params.len(), handles + call.tir_vars.len(), "{op}");
+}
+
+#[test]
+fn a_product_of_batches_is_one_plain_reduction() {
+    let text = text("matmul", &["float32(b, n, k)", "float32(b, k, m)"], "");
+    assert!(
+        text.contains("for b0, i, j, k_1 in T.grid(b, n, m, k):")
+            || text.contains("T.grid(b, n, m, k)"),
+        "{text}"
+    );
+    assert!(text.contains(r#"T.axis.remap("SSSR""#), "{text}");
+    assert!(!text.contains("alloc_buffer"), "{text}");
+}
+
+#[test]
+fn what_is_not_proved_is_checked() {
+    // The second operand is declared with the first one's symbol, so the prologue compares the two.
+    let add = text("add", &["float32(n)", "float32(m)"], "");
+    assert!(add.contains("B = T.match_buffer(var_B, (n,)"), "{add}");
+    let product = text("matmul", &["float32(n, k)", "float32(j, m)"], "");
+    assert!(product.contains("B = T.match_buffer(var_B, (k, m)"), "{product}");
+    let split = text("split", &["float32(n)"], "indices_or_sections=2");
+    assert!(split.contains("relax.split: axis 0 of size n has no 2 equal parts"), "{split}");
+    assert!(!text("split", &["float32(2 * n)"], "indices_or_sections=2").contains("assert"));
+    let take = text("take", &["float32(n, 4)", "int64(b)"], "axis=0");
+    assert!(take.contains("relax.take: an index is out of range for axis 0 of size n"), "{take}");
+}
+
+#[test]
+fn sizes_that_no_operand_holds_are_handed_over() {
+    let call = tir_of("arange", &["int(n * 2)"], "");
+    assert_eq!((call.inputs.len(), call.tir_vars.len()), (0, 1));
+    let call = tir_of("shape_to_tensor", &["shape(n, m)"], "");
+    assert_eq!(call.tir_vars.len(), 2);
+    // The output's own dims define what they hold alone.
+    assert_eq!(tir_of("zeros", &["shape(n, m)"], "").tir_vars.len(), 0);
+}
+
+#[test]
+fn constants_of_rank_0_become_part_of_the_formula() {
+    let mut calls = Calls::new();
+    let x = calls.arg("float32(n)");
+    let two = calls.func().constant(pliant_tensor::Tensor::scalar(2f32).unwrap());
+    let op = registry().lookup("relax.multiply").unwrap();
+    let call = calls.builder.call_op(op, &[x, two], Attrs::default(), &[]).unwrap();
+    let Ok(Some(Legalized::Tir(call))) = legalize_call(calls.func(), call) else {
+        panic!("a loop function")
+    };
+    assert_eq!(call.inputs, [x]);
+    assert!(print_prim_func("f", &call.func, &PrintOptions::default()).contains("* T.float32(2"));
+}
+
+#[test]
+fn views_need_no_loops() {
+    let (mut calls, legal) = tir("flatten", &["float32(n, 4)"], "");
+    let Ok(Some(Legalized::Reshape { shape, .. })) = legal else { panic!("{legal:?}") };
+    let ty = calls.func().expr_ty(shape);
+    assert_eq!(type_text(calls.func(), ty), "R.Shape([n * 4])");
+    assert!(matches!(tir("reshape", &["float32(n, 4)", "shape(4, n)"], "").1, Ok(None)));
+    assert!(matches!(
+        tir("reshape", &["float32(n, 4)", "shape(-1)"], "").1,
+        Ok(Some(Legalized::Reshape { .. }))
+    ));
+}
+
+#[test]
+fn packed_operators_carry_their_attributes() {
+    let (_, legal) = tir("unique", &["float32(n)"], "return_counts=true");
+    let Ok(Some(Legalized::Packed { name, args })) = legal else { panic!("{legal:?}") };
+    assert_eq!((name, args.len()), ("vm.builtin.unique", 6));
+}
+
+#[test]
+fn unknown_shapes_are_told_apart_from_mistakes() {
+    let error = tir("exp", &["float32[2]"], "").1.unwrap_err();
+    assert!(error.unknown && error.to_string().contains("R.match_cast"), "{error}");
+    let error = tir("exp", &["?"], "").1.unwrap_err();
+    assert!(error.message.contains("the shape of x is not known"), "{error}");
+}
+
+#[test]
+fn equal_loop_functions_are_kept_once() {
+    let mut mb = ModuleBuilder::new();
+    let mut fb = FunctionBuilder::new(registry());
+    let mut xs: Vec<Expr> = Vec::new();
+    for name in ["n", "m"] {
+        let v = fb.func_mut().fresh_sym(name);
+        let dim = fb.func_mut().syms.var(v);
+        let ty = fb.func_mut().intern(TypeData::tensor(vec![dim], DType::Float32));
+        let x = fb.param("x", ty);
+        xs.push(fb.func_mut().var_expr(x));
+    }
+    for _ in 0..3 {
+        let out = mb.emit_te(&mut fb, "twice", &[xs[0]], |t| {
+            Ok(vec![te::compute(t[0].shape().to_vec(), "T", |i| t[0].at(i) * te::int(2))])
+        });
+        xs[0] = fb.func_mut().var_expr(out.unwrap());
+    }
+    assert_eq!(mb.module().functions.len(), 1);
+    let other = mb.emit_te(&mut fb, "twice", &[xs[1]], |t| {
+        Ok(vec![te::compute(t[0].shape().to_vec(), "T", |i| t[0].at(i) * te::int(3))])
+    });
+    let other = fb.func_mut().var_expr(other.unwrap());
+    let f = fb.finish(other, None, true);
+    mb.add_func(f, "main");
+    let module = mb.finish();
+    assert_eq!(
+        module.functions.keys().map(|k| &**k).collect::<Vec<_>>(),
+        ["twice", "twice1", "main"]
+    );
+    let mut again = ModuleBuilder::from_module(module.clone());
+    let text = print_module(&module, registry(), &PrintOptions::default());
+    assert!(
+        text.contains("R.call_tir(cls.twice, (lv,)")
+            || text.contains("R.call_tir(cls.twice, (gv,)"),
+        "{text}"
+    );
+    let twice = module.get("twice").unwrap().clone();
+    assert_eq!(&*again.add_func(twice, "another"), "twice");
+}
+
+#[test]
+fn a_size_no_operand_defines_becomes_a_tir_var() {
+    let mut mb = ModuleBuilder::new();
+    let mut calls = Calls::new();
+    let x = calls.arg("float32(n, m // 2 * 2)");
+    let out = mb.emit_te(&mut calls.builder, "f", &[x], |t| {
+        Ok(vec![te::compute(t[0].shape().to_vec(), "B", |i| t[0].at(i) + te::int(1))])
+    });
+    let out = calls.func().var_expr(out.unwrap());
+    let f = calls.builder.finish(out, None, true);
+    mb.add_func(f, "main");
+    let text = print_module(mb.module(), registry(), &PrintOptions::default());
+    assert!(text.contains("tir_vars=R.shape([m])"), "{text}");
+    assert!(text.contains("m: T.int64)"), "{text}");
+}
+
+#[test]
+fn a_users_operator_is_typed_by_its_tensor_expression() {
+    let spec = UserOpSpec {
+        name: "test.outer_add".into(),
+        operands: vec!["a".into(), "b".into()],
+        attrs: vec![("scale".into(), Some(pliant_ir::AttrValue::Int(1)))],
+        te: Box::new(|args, attrs| {
+            let [TeArg::Tensor(a), TeArg::Tensor(b)] = args else {
+                return Err(te::TeError::new("two tensors are expected"));
+            };
+            let scale = attrs.get("scale").and_then(|v| v.as_int()).unwrap_or(1);
+            let shape = vec![a.shape()[0].clone(), b.shape()[0].clone()];
+            Ok(vec![te::compute(shape, "T", |i| (a.at(&i[..1]) + b.at(&i[1..])) * scale)])
+        }),
+    };
+    let op = register_user_op(spec).unwrap();
+    assert_eq!(op.0, "relax.test.outer_add");
+    assert!(registry().is_pure(op) && registry().user_ops().contains(&op.0));
+    let mut calls = Calls::new();
+    let call =
+        calls.call("test.outer_add", &["float32(n)", "float32(m + 1)"], &attrs("scale=3")).unwrap();
+    let ty = calls.func().expr_ty(call);
+    assert_eq!(type_text(calls.func(), ty), "R.Tensor((n, m + 1), dtype=\"float32\")");
+    let Ok(Some(Legalized::Tir(call))) = legalize_call(calls.func(), call) else {
+        panic!("a loop function")
+    };
+    assert_eq!((&*call.name, call.tir_vars.len()), ("outer_add", 1));
+    assert!(verify_prim_func(&call.func).is_empty());
+    let mut unknown = Calls::new();
+    let call =
+        unknown.call("test.outer_add", &["float32[1]", "float32(m)"], &Attrs::default()).unwrap();
+    let ty = unknown.func().expr_ty(call);
+    assert_eq!(type_text(unknown.func(), ty), "R.Tensor");
+
+    let clash = UserOpSpec {
+        name: "add".into(),
+        operands: vec![],
+        attrs: vec![],
+        te: Box::new(|_, _| Ok(Vec::new())),
+    };
+    assert!(register_user_op(clash).unwrap_err().message.contains("operator of the library"));
+}
+
+#[test]
+fn the_table_is_consistent() {
+    let mut names = std::collections::HashSet::new();
+    for decl in registry().decls() {
+        assert!(decl.name.starts_with("relax."), "{}", decl.name);
+        assert!(names.insert(decl.name), "{} is declared twice", decl.name);
+        assert!(decl.aliases.iter().all(|a| names.insert(a)), "{}", decl.name);
+        assert!(decl.doc.ends_with('.'), "{}: its doc is a sentence", decl.name);
+        let signature = decl.signature();
+        let optional = signature.operands.iter().map(|o| o.optional);
+        assert!(optional.is_sorted(), "{}: only trailing operands are optional", decl.name);
+    }
+}

@@ -1,0 +1,129 @@
+//! The graph functions of a module by who calls whom.
+
+use std::sync::Arc;
+
+use pliant_ir::IRModule;
+use pliant_ir::relax::visit::{Event, called_globals, for_each_operand, post_order, walk};
+use pliant_ir::relax::{Callee, ExprData, Function};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// Who calls whom.
+pub struct CallGraph {
+    /// The names of the graph functions, each after those that it mentions, but for cycles.
+    pub callees_first: Vec<Arc<str>>,
+    /// The functions that reach themselves.
+    pub recursive: FxHashSet<Arc<str>>,
+    /// The functions, of both levels, that each function mentions.
+    pub calls: FxHashMap<Arc<str>, Vec<Arc<str>>>,
+}
+
+impl CallGraph {
+    /// The call graph of a module: Tarjan's search for strongly connected components, with a stack of its own.
+    pub fn of(module: &IRModule) -> Self {
+        let calls: FxHashMap<Arc<str>, Vec<Arc<str>>> =
+            module.relax_funcs().map(|(name, f)| (name.clone(), called_globals(f))).collect();
+        let names: Vec<&Arc<str>> = module.relax_funcs().map(|(name, _)| name).collect();
+        let ids: FxHashMap<&str, usize> =
+            names.iter().enumerate().map(|(i, n)| (&***n, i)).collect();
+        let edges: Vec<Vec<usize>> = names
+            .iter()
+            .map(|n| calls[*n].iter().filter_map(|c| ids.get(&**c).copied()).collect())
+            .collect();
+        let (mut callees_first, mut recursive) = (Vec::new(), FxHashSet::default());
+        for component in components(&edges) {
+            let alone = matches!(component[..], [f] if !edges[f].contains(&f));
+            for f in component {
+                callees_first.push(names[f].clone());
+                if !alone {
+                    recursive.insert(names[f].clone());
+                }
+            }
+        }
+        CallGraph { callees_first, recursive, calls }
+    }
+}
+
+/// The strongly connected components of a graph, each after those that it has edges to.
+fn components(edges: &[Vec<usize>]) -> Vec<Vec<usize>> {
+    let mut out = Vec::new();
+    // The step at which each node was met, and the earliest one that it reaches on the stack.
+    let mut met: Vec<Option<usize>> = vec![None; edges.len()];
+    let mut low = vec![0; edges.len()];
+    let mut on_stack = vec![false; edges.len()];
+    let (mut stack, mut path, mut step) = (Vec::new(), Vec::new(), 0);
+    for root in 0..edges.len() {
+        if met[root].is_none() {
+            path.push((root, 0));
+        }
+        while let Some((at, next)) = path.last_mut() {
+            let at = *at;
+            if *next == 0 && met[at].is_none() {
+                (met[at], low[at], on_stack[at]) = (Some(step), step, true);
+                stack.push(at);
+                step += 1;
+            }
+            if let Some(&to) = edges[at].get(*next) {
+                *next += 1;
+                match met[to] {
+                    None => path.push((to, 0)),
+                    Some(m) if on_stack[to] => low[at] = low[at].min(m),
+                    Some(_) => {}
+                }
+                continue;
+            }
+            path.pop();
+            if let Some(&(from, _)) = path.last() {
+                low[from] = low[from].min(low[at]);
+            }
+            if met[at] == Some(low[at]) {
+                let from = stack.iter().rposition(|&f| f == at).expect("it was pushed");
+                let component = stack.split_off(from);
+                component.iter().for_each(|&f| on_stack[f] = false);
+                out.push(component);
+            }
+        }
+    }
+    out
+}
+
+/// The private graph functions that are only ever called by name: never handed on as values, so that all their calls
+/// are known.
+pub fn called_by_name_only(module: &IRModule) -> FxHashSet<Arc<str>> {
+    let private = module.relax_funcs().filter(|(_, f)| f.private);
+    let mut out: FxHashSet<Arc<str>> = private.map(|(name, _)| name.clone()).collect();
+    for (_, f) in module.relax_funcs() {
+        post_order(f, |e| {
+            let callee = match f.expr(e) {
+                ExprData::Call { callee: Callee::Expr(callee), .. } => Some(*callee),
+                _ => None,
+            };
+            for_each_operand(f, e, |operand| {
+                if let ExprData::Global(name) = f.expr(operand)
+                    && callee != Some(operand)
+                {
+                    out.remove(f.str(*name));
+                }
+            });
+        });
+        for name in names_as_values(f) {
+            out.remove(&name);
+        }
+    }
+    out
+}
+
+/// The names of functions that stand as values of bindings and as results.
+fn names_as_values(f: &Function) -> Vec<Arc<str>> {
+    let mut out = Vec::new();
+    walk(f, f.root(), |event| {
+        let e = match event {
+            Event::Binding(_, b) => b.value,
+            Event::Result(seq) => f.seq(seq).result,
+            _ => return,
+        };
+        if let ExprData::Global(name) = f.expr(e) {
+            out.push(f.str(*name).clone());
+        }
+    });
+    out
+}

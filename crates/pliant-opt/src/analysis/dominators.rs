@@ -1,0 +1,181 @@
+//! Post-dominators of a dataflow graph: the nearest node through which everything goes that reads a node's value, and
+//! the largest pattern on the way there.
+//!
+//! Nodes are numbered in the order of the program, so that edges go from smaller to larger numbers. The common
+//! ancestor of two nodes is found over skip links in logarithmic time.
+
+use super::op_pattern::OpPattern;
+
+/// A node of the dataflow graph.
+#[derive(Clone, Debug)]
+pub struct Node {
+    /// How it can be fused.
+    pub pattern: OpPattern,
+    /// Who reads it, and how.
+    pub readers: Vec<(u32, OpPattern)>,
+    /// Whether it is also read outside of the graph.
+    pub escapes: bool,
+}
+
+/// The place of a node in the tree of post-dominators.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    depth: u32,
+    /// The post-dominator, if there is one, and the largest pattern of the edges on all ways there.
+    parent: Option<(u32, OpPattern)>,
+    /// An ancestor further up, and the largest pattern on the way.
+    skip: Option<(u32, OpPattern)>,
+}
+
+/// The tree of post-dominators.
+#[derive(Clone, Debug)]
+pub struct PostDominators {
+    places: Vec<Place>,
+}
+
+impl PostDominators {
+    /// The tree of a graph.
+    pub fn new(nodes: &[Node]) -> Self {
+        let root = Place { depth: 0, parent: None, skip: None };
+        let mut tree = PostDominators { places: vec![root; nodes.len()] };
+        for (at, node) in nodes.iter().enumerate().rev() {
+            let parent = if node.escapes { None } else { tree.common(&node.readers) };
+            tree.places[at] = tree.below(parent);
+        }
+        tree
+    }
+
+    /// The post-dominator of a node and the largest pattern on the ways to it.
+    pub fn parent(&self, node: u32) -> Option<(u32, OpPattern)> {
+        self.places[node as usize].parent
+    }
+
+    fn below(&self, parent: Option<(u32, OpPattern)>) -> Place {
+        let Some((up, pattern)) = parent else {
+            return Place { depth: 0, parent: None, skip: None };
+        };
+        let place = self.places[up as usize];
+        let depth = place.depth + 1;
+        // The skip links of a skew-binary list: two equal jumps join to one.
+        let skip = place.skip.and_then(|(first, p)| {
+            let (second, q) = self.places[first as usize].skip?;
+            let equal = place.depth - self.places[first as usize].depth
+                == self.places[first as usize].depth - self.places[second as usize].depth;
+            equal.then(|| (second, pattern.max(p).max(q)))
+        });
+        Place { depth, parent, skip: skip.or(parent) }
+    }
+
+    fn common(&self, readers: &[(u32, OpPattern)]) -> Option<(u32, OpPattern)> {
+        let (&(mut at, mut pattern), rest) = readers.split_first()?;
+        for &(other, edge) in rest {
+            let (up, on_way) = self.common_of(at, other)?;
+            (at, pattern) = (up, pattern.max(edge).max(on_way));
+        }
+        Some((at, pattern))
+    }
+
+    /// The nearest common ancestor of two nodes, and the largest pattern on both ways.
+    fn common_of(&self, mut a: u32, mut b: u32) -> Option<(u32, OpPattern)> {
+        let mut pattern = OpPattern::ElemWise;
+        let mut climb = |to: &mut u32, by: Option<(u32, OpPattern)>| {
+            let (up, p) = by?;
+            (*to, pattern) = (up, pattern.max(p));
+            Some(())
+        };
+        let place = |n: u32| &self.places[n as usize];
+        let depth = |n: u32| place(n).depth;
+        while depth(a) != depth(b) {
+            let (low, target) =
+                if depth(a) > depth(b) { (&mut a, depth(b)) } else { (&mut b, depth(a)) };
+            let skip = place(*low).skip.filter(|s| depth(s.0) >= target);
+            climb(low, skip.or(place(*low).parent))?;
+        }
+        while a != b {
+            let jump = match (place(a).skip, place(b).skip) {
+                (Some(x), Some(y)) if x.0 != y.0 => Some((x, y)),
+                _ => None,
+            };
+            let (x, y) = match jump {
+                Some(pair) => pair,
+                None => (place(a).parent?, place(b).parent?),
+            };
+            climb(&mut a, Some(x))?;
+            climb(&mut b, Some(y))?;
+        }
+        Some((a, pattern))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn graph(n: usize, edges: &[(u32, u32)]) -> Vec<Node> {
+        let node = Node { pattern: OpPattern::ElemWise, readers: Vec::new(), escapes: false };
+        let mut nodes = vec![node; n];
+        for &(a, b) in edges {
+            let pattern = if b % 3 == 0 { OpPattern::Injective } else { OpPattern::ElemWise };
+            nodes[a as usize].readers.push((b, pattern));
+        }
+        nodes
+    }
+
+    /// The nearest node on all ways out, by trying all ways.
+    fn slow(nodes: &[Node], at: u32) -> Option<u32> {
+        let reach = |from: u32, without: Option<u32>| {
+            let (mut seen, mut stack) = (vec![false; nodes.len()], vec![from]);
+            while let Some(n) = stack.pop() {
+                if Some(n) == without || std::mem::replace(&mut seen[n as usize], true) {
+                    continue;
+                }
+                stack.extend(nodes[n as usize].readers.iter().map(|r| r.0));
+            }
+            seen
+        };
+        let ends = |seen: &[bool]| {
+            (0..nodes.len()).any(|n| seen[n] && (nodes[n].readers.is_empty() || nodes[n].escapes))
+        };
+        if nodes[at as usize].escapes {
+            return None;
+        }
+        let all = reach(at, None);
+        (at + 1..nodes.len() as u32).find(|&n| all[n as usize] && !ends(&reach(at, Some(n))))
+    }
+
+    #[test]
+    fn agrees_with_trying_all_ways() {
+        let mut state = 7u64;
+        let mut random = move |below: u64| {
+            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            (state >> 33) % below
+        };
+        for round in 0..300 {
+            let n = 2 + random(14) as u32;
+            let mut edges = Vec::new();
+            for a in 0..n - 1 {
+                for _ in 0..random(3) {
+                    edges.push((a, a + 1 + random(u64::from(n - a - 1)) as u32));
+                }
+            }
+            let mut nodes = graph(n as usize, &edges);
+            nodes[random(u64::from(n)) as usize].escapes = true;
+            let tree = PostDominators::new(&nodes);
+            for at in 0..n {
+                let found = tree.parent(at).map(|p| p.0);
+                assert_eq!(found, slow(&nodes, at), "round {round}, node {at}: {nodes:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_long_chain_with_far_readers_is_fast() {
+        let n = 200_000u32;
+        let far = (0..n / 2).step_by(2).map(|a| (a, n - 1));
+        let edges: Vec<(u32, u32)> = (0..n - 1).map(|a| (a, a + 1)).chain(far).collect();
+        let tree = PostDominators::new(&graph(n as usize, &edges));
+        assert_eq!(tree.parent(1).map(|p| p.0), Some(2));
+        assert_eq!(tree.parent(0).map(|p| p.0), Some(n - 1));
+        assert_eq!(tree.parent(0).map(|p| p.1), Some(OpPattern::Injective));
+    }
+}

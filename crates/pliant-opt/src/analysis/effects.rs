@@ -1,0 +1,67 @@
+//! [`Effects`]: which expressions do something beside giving a result.
+
+use std::sync::Arc;
+
+use pliant_ir::relax::loops::op_call_is_pure;
+use pliant_ir::relax::visit::{Event, walk};
+use pliant_ir::relax::{Callee, Expr, ExprData, FuncId, Function, TypeData, Var};
+use pliant_ir::{IRModule, OpRegistry};
+use rustc_hash::FxHashSet;
+
+/// What is known of a module's functions, so that calls can be judged while the module changes.
+pub struct Effects {
+    pure: FxHashSet<Arc<str>>,
+    ops: &'static dyn OpRegistry,
+}
+
+impl Effects {
+    /// The effects of calls in this module.
+    pub fn of(module: &IRModule, ops: &'static dyn OpRegistry) -> Self {
+        let pure = module.relax_funcs().filter(|(_, f)| f.is_pure()).map(|(n, _)| n.clone());
+        Effects { pure: pure.collect(), ops }
+    }
+
+    /// Whether a call may have effects; nothing but a call has, bodies of branches aside.
+    pub fn is_impure(&self, f: &Function, e: Expr) -> bool {
+        let ExprData::Call { callee, args, .. } = f.expr(e) else { return false };
+        match callee {
+            Callee::Op(op) => !op_call_is_pure(f, self.ops, *op, f.list(*args)),
+            Callee::Expr(e) => match f.expr(*e) {
+                ExprData::Global(name) => !self.pure.contains(f.str(*name)),
+                ExprData::Extern(_) => true,
+                _ => !matches!(f.ty(*e), TypeData::Callable { pure: true, .. }),
+            },
+        }
+    }
+
+    /// The variables of the bindings under `id` whose values may have effects: calls, and `If`s around such calls.
+    /// A local function has none until it is called.
+    pub fn impure_bindings(&self, f: &Function, id: FuncId) -> FxHashSet<Var> {
+        let mut out = FxHashSet::default();
+        // Whether effects were met, for each `If` and local function around.
+        let mut open = vec![false];
+        walk(f, id, |event| match event {
+            Event::Binding(_, b) if nests(f, b.value) => open.push(false),
+            Event::Bound(_, b) => {
+                let impure = match f.expr(b.value) {
+                    ExprData::If { .. } => open.pop().expect("every If was entered"),
+                    ExprData::Func(_) => {
+                        open.pop();
+                        false
+                    }
+                    _ => self.is_impure(f, b.value),
+                };
+                if impure {
+                    out.insert(b.var);
+                    *open.last_mut().expect("the root stays open") = true;
+                }
+            }
+            _ => {}
+        });
+        out
+    }
+}
+
+fn nests(f: &Function, e: Expr) -> bool {
+    matches!(f.expr(e), ExprData::If { .. } | ExprData::Func(_))
+}

@@ -1,0 +1,150 @@
+//! Whether a loop function only gives its input another shape: every element goes to the same position, counted from
+//! the first element, and both tensors have as many.
+
+use pliant_ir::tir::sym::SymBridge;
+use pliant_ir::tir::visit::{for_each_expr_in, for_each_stmt};
+use pliant_ir::tir::{Buffer, Expr, ExprData, IterKind, PrimFunc, Stmt, StmtData, VarTy};
+use pliant_ir::{Sym, SymArena};
+use pliant_sym::{Analyzer, Facts};
+
+/// Whether a loop function from one tensor to another is a reshape, proven by the arithmetic of its indices.
+pub fn has_reshape_pattern(f: &PrimFunc) -> bool {
+    proven(f).unwrap_or(false)
+}
+
+fn proven(f: &PrimFunc) -> Option<bool> {
+    let mut handles = f.params.iter().filter(|p| f.var(**p).ty == VarTy::Handle);
+    let (input, output) = (handles.next()?, handles.next()?);
+    let (input, output) = (*f.buffer_map.get(input)?, *f.buffer_map.get(output)?);
+    let compact = |b: Buffer| f.buffer(b).strides.is_empty() && f.buffer(b).elem_offset.is_none();
+    if handles.next().is_some() || !compact(input) || !compact(output) || f.is_flat() {
+        return None;
+    }
+    let (to, value, block) = the_store(f)?;
+    let StmtData::Store { buffer, indices, .. } = f.stmt(to) else { return None };
+    let ExprData::Load(from, at) = f.expr(value) else { return None };
+    if *buffer != output || *from != input {
+        return None;
+    }
+    let StmtData::Block(b) = f.stmt(block) else { return None };
+    // Every element of the output is written: each axis is a dim of it, all over, or the dim has one element.
+    let mut axes = b.iters.iter();
+    for (&i, &dim) in indices.iter().zip(&f.buffer(output).shape) {
+        match f.expr(i) {
+            ExprData::Int(0, _) if f.as_int(dim) == Some(1) => {}
+            ExprData::Var(v) => {
+                let axis = axes.next()?;
+                let whole = axis.extent == dim && f.as_int(axis.min) == Some(0);
+                (axis.var == *v && axis.kind == IterKind::Spatial && whole).then_some(())?;
+            }
+            _ => return None,
+        }
+    }
+    axes.next().is_none().then_some(())?;
+    let mut prover =
+        Prover { f, arena: SymArena::new(), bridge: SymBridge::new(), facts: Facts::new() };
+    for axis in &b.iters {
+        let v = prover.bridge.sym_var(f, &mut prover.arena, axis.var);
+        let extent = prover.sym(axis.extent)?;
+        prover.sizes(extent);
+        prover.facts.assume_size(v);
+        let v = prover.arena.var(v);
+        let below = prover.arena.lt(v, extent);
+        prover.facts.assume(&prover.arena, below);
+    }
+    let (have, want) = (prover.linear(input, at)?, prover.linear(output, indices)?);
+    let (elements, same) = (prover.elements(input)?, prover.elements(output)?);
+    Some(prover.equal(have, want) && prover.equal(elements, same))
+}
+
+/// The one write of the function, its value, and the block right around it, if all else is loops over whole axes.
+fn the_store(f: &PrimFunc) -> Option<(Stmt, Expr, Stmt)> {
+    let (mut stores, mut blocks, mut other) = (Vec::new(), Vec::new(), false);
+    for_each_stmt(f, f.body, |s| match f.stmt(s) {
+        StmtData::Store { .. } => stores.push(s),
+        StmtData::Block(b) if b.predicate.is_none() && b.init.is_none() && b.allocs.is_empty() => {
+            blocks.push(s);
+        }
+        StmtData::Seq(_) | StmtData::For { .. } => {}
+        _ => other = true,
+    });
+    let &[store] = &stores[..] else { return None };
+    let &block =
+        blocks.iter().rfind(|&&b| matches!(f.stmt(b), StmtData::Block(b) if b.body == store))?;
+    let roots = blocks.iter().filter(|&&b| b != block);
+    let plain =
+        roots.into_iter().all(|&b| matches!(f.stmt(b), StmtData::Block(b) if b.iters.is_empty()));
+    if other || !plain || !runs_everywhere(f, block) {
+        return None;
+    }
+    match f.stmt(store) {
+        StmtData::Store { value, .. } => Some((store, *value, block)),
+        _ => None,
+    }
+}
+
+/// Whether the loops around a block give its axes all their values.
+fn runs_everywhere(f: &PrimFunc, block: Stmt) -> bool {
+    let StmtData::Block(b) = f.stmt(block) else { return false };
+    let mut loops = Vec::new();
+    for_each_stmt(f, f.body, |s| {
+        if let StmtData::For { var, min, extent, .. } = f.stmt(s) {
+            loops.push((*var, *min, *extent));
+        }
+    });
+    let mut calls = false;
+    for_each_expr_in(f, f.body, |e| calls |= matches!(f.expr(e), ExprData::Call(..)));
+    !calls
+        && loops.len() == b.iters.len()
+        && b.iters.iter().all(|it| match f.expr(it.binding) {
+            ExprData::Var(v) => loops
+                .iter()
+                .position(|l| l == &(*v, it.min, it.extent))
+                .map(|at| loops.swap_remove(at))
+                .is_some(),
+            _ => false,
+        })
+}
+
+struct Prover<'f> {
+    f: &'f PrimFunc,
+    arena: SymArena,
+    bridge: SymBridge,
+    facts: Facts,
+}
+
+impl Prover<'_> {
+    fn sym(&mut self, e: Expr) -> Option<Sym> {
+        self.bridge.to_sym(self.f, &mut self.arena, e)
+    }
+
+    /// Everything in a dim is a size.
+    fn sizes(&mut self, dim: Sym) {
+        for v in self.arena.free_vars(dim) {
+            self.facts.assume_size(v);
+        }
+    }
+
+    /// The position of an element of a compact buffer.
+    fn linear(&mut self, buffer: Buffer, indices: &[Expr]) -> Option<Sym> {
+        let shape = self.f.buffer(buffer).shape.clone();
+        let mut at = self.arena.int(0);
+        for (&i, &dim) in indices.iter().zip(&shape) {
+            let (i, dim) = (self.sym(i)?, self.sym(dim)?);
+            self.sizes(dim);
+            at = self.arena.mul(at, dim);
+            at = self.arena.add(at, i);
+        }
+        Some(at)
+    }
+
+    fn elements(&mut self, buffer: Buffer) -> Option<Sym> {
+        let shape = self.f.buffer(buffer).shape.clone();
+        let dims: Option<Vec<Sym>> = shape.into_iter().map(|d| self.sym(d)).collect();
+        Some(self.arena.product(dims?))
+    }
+
+    fn equal(&mut self, a: Sym, b: Sym) -> bool {
+        a == b || Analyzer::new(&mut self.arena, &self.facts).prove_eq(a, b).is_yes()
+    }
+}

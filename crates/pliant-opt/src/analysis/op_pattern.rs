@@ -1,0 +1,301 @@
+//! What a loop function does with its tensors, found out from its blocks: how far it can be fused.
+//!
+//! Each block that writes one element per point of its axes is looked at alone: where it reads decides its kind. The
+//! function is of the largest kind of its blocks; a reduction with elementwise blocks beside it (softmax, layer
+//! normalisation) can take elementwise work at its outputs. Whatever is not understood is opaque: a body with checks, calls,
+//! predicates, several writes, loops without blocks, or writes to an input.
+
+use pliant_ir::tir::visit::{for_each_expr, for_each_expr_in, for_each_stmt};
+use pliant_ir::tir::{
+    BinOp, BlockData, Buffer, Expr, ExprData, Intrin, IterKind, PrimFunc, Stmt, StmtData, Var,
+    VarTy,
+};
+use rustc_hash::FxHashSet;
+
+/// How an operator may be fused, by the numbers that the attribute `op_pattern` holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum OpPattern {
+    /// One output element from the input elements at the same place.
+    ElemWise = 0,
+    /// The same, with inputs that are broadcast.
+    Broadcast = 1,
+    /// One output element from input elements at computed places.
+    Injective = 2,
+    /// A commutative reduction.
+    CommReduce = 3,
+    /// Heavy, with elementwise work fusable to its outputs: matrix products, convolutions, softmax.
+    OutEWiseFusable = 4,
+    /// A tuple of results.
+    Tuple = 7,
+    /// Not to be fused.
+    Opaque = 8,
+}
+
+impl OpPattern {
+    /// The pattern of that number.
+    pub fn from_int(value: i64) -> Option<OpPattern> {
+        use OpPattern::*;
+        [ElemWise, Broadcast, Injective, CommReduce, OutEWiseFusable, Tuple, Opaque]
+            .into_iter()
+            .find(|p| *p as i64 == value)
+    }
+}
+
+/// The pattern of a loop function.
+pub fn op_pattern(f: &PrimFunc) -> OpPattern {
+    let mut blocks = Vec::new();
+    if !writes_outputs_only(f) || has_foreign(f) || !leaves(f, f.body, &mut blocks) {
+        return OpPattern::Opaque;
+    }
+    let (mut kind, mut pointwise) = (OpPattern::ElemWise, false);
+    for block in blocks {
+        let found = block_pattern(f, block);
+        pointwise |= found <= OpPattern::Injective;
+        kind = kind.max(found);
+    }
+    match kind {
+        OpPattern::CommReduce if pointwise => OpPattern::OutEWiseFusable,
+        kind => kind,
+    }
+}
+
+/// Whether the function does nothing but read its first tensors and write its last ones and its own, so that it can
+/// be made a part of another function.
+pub fn is_mergeable(f: &PrimFunc) -> bool {
+    let mut foreign = false;
+    for_each_expr_in(f, f.body, |e| {
+        foreign |= matches!(
+            f.expr(e),
+            ExprData::Call(Intrin::CallExtern | Intrin::CallPacked | Intrin::AddressOf, ..)
+        );
+    });
+    !foreign && !f.is_flat() && writes_outputs_only(f)
+}
+
+/// Whether the buffers that the function writes are its last ones or its own.
+fn writes_outputs_only(f: &PrimFunc) -> bool {
+    let mut written = FxHashSet::default();
+    for_each_stmt(f, f.body, |s| {
+        if let StmtData::Store { buffer, .. } = f.stmt(s) {
+            written.insert(*buffer);
+        }
+    });
+    let handles: Vec<Buffer> =
+        f.params.iter().filter_map(|p| f.buffer_map.get(p)).copied().collect();
+    let outputs = handles.iter().rev().take_while(|b| written.contains(b)).count();
+    let scalars_last = f
+        .params
+        .iter()
+        .skip_while(|p| matches!(f.var(**p).ty, VarTy::Handle))
+        .all(|p| !matches!(f.var(*p).ty, VarTy::Handle));
+    outputs > 0
+        && scalars_last
+        && handles[..handles.len() - outputs].iter().all(|b| !written.contains(b))
+}
+
+/// Whether anything in the function is beyond reading, computing and writing.
+fn has_foreign(f: &PrimFunc) -> bool {
+    let mut found = false;
+    for_each_stmt(f, f.body, |s| {
+        found |= !matches!(
+            f.stmt(s),
+            StmtData::Seq(_)
+                | StmtData::For { .. }
+                | StmtData::Store { .. }
+                | StmtData::Alloc(..)
+                | StmtData::Block(_)
+        );
+    });
+    for_each_expr_in(f, f.body, |e| {
+        found |= matches!(
+            f.expr(e),
+            ExprData::Call(Intrin::CallExtern | Intrin::CallPacked | Intrin::AddressOf, ..)
+                | ExprData::Ramp(..)
+                | ExprData::Broadcast(..)
+        );
+    });
+    found
+}
+
+/// Collects the blocks that hold no others; false where a write stands in none, or blocks nest otherwise.
+fn leaves<'f>(f: &'f PrimFunc, root: Stmt, out: &mut Vec<&'f BlockData>) -> bool {
+    let mut stack = vec![root];
+    while let Some(s) = stack.pop() {
+        match f.stmt(s) {
+            StmtData::Seq(items) => stack.extend(items.iter().rev()),
+            StmtData::For { body, .. } | StmtData::Alloc(_, body) => stack.push(*body),
+            StmtData::Block(b)
+                if b.iters.is_empty() && b.predicate.is_none() && b.init.is_none() =>
+            {
+                // A block without axes is a root block, or writes one scalar.
+                if matches!(f.stmt(b.body), StmtData::Store { .. }) {
+                    out.push(b);
+                } else {
+                    stack.push(b.body);
+                }
+            }
+            StmtData::Block(b) => {
+                if b.predicate.is_some() || !b.allocs.is_empty() {
+                    return false;
+                }
+                out.push(b);
+            }
+            _ => return false,
+        }
+    }
+    !out.is_empty()
+}
+
+/// The one write of a block.
+fn store_of(f: &PrimFunc, s: Stmt) -> Option<(Buffer, &[Expr], Expr)> {
+    match f.stmt(s) {
+        StmtData::Store { buffer, indices, value } => Some((*buffer, indices, *value)),
+        _ => None,
+    }
+}
+
+fn block_pattern(f: &PrimFunc, b: &BlockData) -> OpPattern {
+    let Some((buffer, indices, value)) = store_of(f, b.body) else { return OpPattern::Opaque };
+    let axes = |kind: IterKind| -> Vec<Var> {
+        b.iters.iter().filter(|it| it.kind == kind).map(|it| it.var).collect()
+    };
+    let (spatial, reduce) = (axes(IterKind::Spatial), axes(IterKind::Reduce));
+    if spatial.len() + reduce.len() != b.iters.len() || !distinct_places(f, indices, &spatial) {
+        return OpPattern::Opaque;
+    }
+    let mut loads: Vec<(Buffer, &[Expr])> = Vec::new();
+    for_each_expr(f, value, |e| {
+        if let ExprData::Load(from, at) = f.expr(e)
+            && !(*from == buffer && **at == *indices)
+        {
+            loads.push((*from, at));
+        }
+    });
+    // Reading other elements of what the block writes depends on the order of its points.
+    if loads.iter().any(|(from, _)| *from == buffer) {
+        return OpPattern::Opaque;
+    }
+    if reduce.is_empty() {
+        return pointwise_pattern(f, buffer, indices, value, &spatial, &loads);
+    }
+    if is_product_sum(f, buffer, value) {
+        return OpPattern::OutEWiseFusable;
+    }
+    match loads.iter().all(|(_, at)| reads_in_order(f, at, &reduce)) {
+        true => OpPattern::CommReduce,
+        false => OpPattern::OutEWiseFusable,
+    }
+}
+
+/// Whether a write goes to another element at each point: its indices are different spatial axes, or constants.
+fn distinct_places(f: &PrimFunc, indices: &[Expr], spatial: &[Var]) -> bool {
+    let mut seen = FxHashSet::default();
+    let plain = indices.iter().all(|&i| match f.expr(i) {
+        ExprData::Var(v) => spatial.contains(v) && seen.insert(*v),
+        ExprData::Int(..) => true,
+        _ => false,
+    });
+    plain && seen.len() == spatial.len()
+}
+
+/// The pattern of a block that computes each element of its output once.
+fn pointwise_pattern(
+    f: &PrimFunc,
+    buffer: Buffer,
+    indices: &[Expr],
+    value: Expr,
+    spatial: &[Var],
+    loads: &[(Buffer, &[Expr])],
+) -> OpPattern {
+    let mut reads_self = false;
+    for_each_expr(f, value, |e| {
+        reads_self |= matches!(f.expr(e), ExprData::Load(b, _) if *b == buffer);
+    });
+    if reads_self {
+        return OpPattern::Opaque;
+    }
+    let (mut kind, mut same_place) = (OpPattern::ElemWise, false);
+    for (from, at) in loads {
+        if *at == indices && f.buffer(*from).shape == f.buffer(buffer).shape {
+            same_place = true;
+        } else if is_broadcast(f, *from, at, buffer, indices) {
+            kind = kind.max(OpPattern::Broadcast);
+        } else if at.iter().all(|&i| uses_only(f, i, spatial)) {
+            kind = OpPattern::Injective;
+        } else {
+            return OpPattern::Opaque;
+        }
+    }
+    // A bias beside a tensor that is read in place: the work is elementwise for that tensor.
+    if kind == OpPattern::Broadcast && same_place { OpPattern::ElemWise } else { kind }
+}
+
+/// Whether a tensor is read at a part of the output's indices in their order, its dims of size 1 at 0.
+fn is_broadcast(f: &PrimFunc, from: Buffer, at: &[Expr], to: Buffer, indices: &[Expr]) -> bool {
+    let (have, want) = (&f.buffer(from).shape, &f.buffer(to).shape);
+    let mut j = 0;
+    for (k, i) in at.iter().enumerate() {
+        if f.as_int(have[k]) == Some(1) && f.as_int(*i) == Some(0) {
+            continue;
+        }
+        while j < indices.len() && (indices[j] != *i || want[j] != have[k]) {
+            j += 1;
+        }
+        if j == indices.len() {
+            return false;
+        }
+        j += 1;
+    }
+    true
+}
+
+/// Whether an expression uses no axes but those (sizes are no axes).
+fn uses_only(f: &PrimFunc, e: Expr, axes: &[Var]) -> bool {
+    let mut ok = true;
+    let sizes = size_vars(f);
+    for_each_expr(f, e, |e| {
+        if let ExprData::Var(v) = f.expr(e) {
+            ok &= axes.contains(v) || sizes.contains(v);
+        }
+    });
+    ok
+}
+
+/// The scalar parameters, and the sizes that the shapes of the parameters define.
+fn size_vars(f: &PrimFunc) -> FxHashSet<Var> {
+    let mut out: FxHashSet<Var> = f.params.iter().copied().collect();
+    for &b in f.buffer_map.values() {
+        out.extend(f.buffer(b).shape.iter().filter_map(|&d| match f.expr(d) {
+            ExprData::Var(v) => Some(*v),
+            _ => None,
+        }));
+    }
+    out
+}
+
+/// Whether a value is `C[..] + a * b`.
+fn is_product_sum(f: &PrimFunc, buffer: Buffer, value: Expr) -> bool {
+    let ExprData::Binary(BinOp::Add, a, b) = f.expr(value) else { return false };
+    let own = |e: Expr| matches!(f.expr(e), ExprData::Load(from, _) if *from == buffer);
+    let product = |e: Expr| matches!(f.expr(e), ExprData::Binary(BinOp::Mul, ..));
+    own(*a) && product(*b) || own(*b) && product(*a)
+}
+
+/// Whether the indices are plain where they use reduction axes, and use these in their order.
+fn reads_in_order(f: &PrimFunc, at: &[Expr], reduce: &[Var]) -> bool {
+    let mut last = None;
+    at.iter().all(|&i| match f.expr(i) {
+        ExprData::Var(v) => match reduce.iter().position(|r| r == v) {
+            None => true,
+            Some(at) => last.replace(at).is_none_or(|before| before < at),
+        },
+        _ => {
+            let mut used = false;
+            for_each_expr(f, i, |e| {
+                used |= matches!(f.expr(e), ExprData::Var(v) if reduce.contains(v));
+            });
+            !used
+        }
+    })
+}

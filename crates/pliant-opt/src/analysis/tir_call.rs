@@ -1,0 +1,139 @@
+//! Calls of loop functions, taken apart, and what the sizes of the callee are at a call.
+
+use pliant_ir::op::CALL_TIR;
+use pliant_ir::relax::derive::prove_dims_equal;
+use pliant_ir::relax::{Callee, Expr, ExprData, Function, Type, TypeData};
+use pliant_ir::tir::sym::SymBridge;
+use pliant_ir::tir::{self, PrimFunc, Ty, VarTy};
+use pliant_ir::{DType, Sym, SymArena, SymVar};
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+
+/// An `R.call_tir`, taken apart.
+#[derive(Clone, Debug)]
+pub struct TirCall {
+    /// The name of the loop function.
+    pub callee: Arc<str>,
+    /// The tensors that it reads.
+    pub inputs: Vec<Expr>,
+    /// The sizes that no tensor tells.
+    pub tir_vars: Vec<Sym>,
+    /// The types of its results.
+    pub out_tys: Vec<Type>,
+    /// Whether the results are the fields of a tuple.
+    pub tuple: bool,
+}
+
+impl TirCall {
+    /// The parts of a call whose inputs are written out; `None` for anything else.
+    pub fn of(func: &Function, value: Expr) -> Option<TirCall> {
+        let ExprData::Call { callee: Callee::Op(CALL_TIR), args, .. } = func.expr(value) else {
+            return None;
+        };
+        let args = func.list(*args);
+        let ExprData::Global(name) = func.expr(*args.first()?) else { return None };
+        let inputs = func.tuple_fields(*args.get(1)?)?.to_vec();
+        let tir_vars = match args.get(2) {
+            None => Vec::new(),
+            Some(&e) => match func.expr(e) {
+                ExprData::Shape(dims) => dims.to_vec(),
+                _ => return None,
+            },
+        };
+        let ty = func.expr_ty(value);
+        let (out_tys, tuple) = match func.types.get(ty) {
+            TypeData::Tuple(fields) => (fields.to_vec(), true),
+            _ => (vec![ty], false),
+        };
+        Some(TirCall { callee: func.str(*name).clone(), inputs, tir_vars, out_tys, tuple })
+    }
+}
+
+/// The sizes of a loop function as terms, ready to be compared with those of calls.
+#[derive(Debug)]
+pub struct PrimSizes {
+    arena: SymArena,
+    bridge: SymBridge,
+    /// Data type and dims of each tensor.
+    tensors: Vec<(DType, Vec<Sym>)>,
+    scalars: Vec<SymVar>,
+}
+
+impl PrimSizes {
+    /// The sizes of a function whose parameters are compact tensors and then int64 sizes.
+    pub fn of(f: &PrimFunc) -> Option<PrimSizes> {
+        let mut sizes = PrimSizes {
+            arena: SymArena::new(),
+            bridge: SymBridge::new(),
+            tensors: Vec::new(),
+            scalars: Vec::new(),
+        };
+        for &p in &f.params {
+            match f.var(p).ty {
+                VarTy::Handle if sizes.scalars.is_empty() => {
+                    let data = f.buffer(*f.buffer_map.get(&p)?);
+                    if !data.strides.is_empty() || data.elem_offset.is_some() {
+                        return None;
+                    }
+                    let dim = |&e: &tir::Expr| sizes.bridge.to_sym(f, &mut sizes.arena, e);
+                    let dims = data.shape.iter().map(dim).collect::<Option<Vec<Sym>>>()?;
+                    sizes.tensors.push((data.dtype, dims));
+                }
+                VarTy::Value(Ty::I64) => {
+                    let sym = sizes.bridge.sym_var(f, &mut sizes.arena, p);
+                    sizes.scalars.push(sym);
+                }
+                _ => return None,
+            }
+        }
+        Some(sizes)
+    }
+
+    /// How many tensors the function takes, outputs included.
+    pub fn num_tensors(&self) -> usize {
+        self.tensors.len()
+    }
+
+    /// What the sizes of the function are at a call, provided that every tensor provably fits its parameter. The
+    /// outputs' types are those of `call`.
+    pub fn bind(&self, func: &mut Function, call: &TirCall) -> Option<FxHashMap<SymVar, Sym>> {
+        let tys = call.inputs.iter().map(|&e| func.expr_ty(e)).chain(call.out_tys.iter().copied());
+        let tys: Vec<Type> = tys.collect();
+        if tys.len() != self.tensors.len() || call.tir_vars.len() != self.scalars.len() {
+            return None;
+        }
+        let mut bound: FxHashMap<SymVar, Sym> =
+            self.scalars.iter().copied().zip(call.tir_vars.iter().copied()).collect();
+        let mut later = Vec::new();
+        for (&ty, (dtype, want)) in tys.iter().zip(&self.tensors) {
+            let data = func.types.get(ty);
+            let dims = data.dims().filter(|d| data.is_tensor() && d.len() == want.len())?;
+            if data.dtype() != Some(*dtype) {
+                return None;
+            }
+            for (&have, &want) in dims.iter().zip(want) {
+                match self.arena.as_var(want) {
+                    Some(v) if !bound.contains_key(&v) => drop(bound.insert(v, have)),
+                    _ => later.push((have, want)),
+                }
+            }
+        }
+        for (have, want) in later {
+            let want = self.carry(func, want, &bound)?;
+            if !prove_dims_equal(func, have, want).is_yes() {
+                return None;
+            }
+        }
+        Some(bound)
+    }
+
+    fn carry(&self, func: &mut Function, s: Sym, bound: &FxHashMap<SymVar, Sym>) -> Option<Sym> {
+        let known = self.arena.free_vars(s).iter().all(|v| bound.contains_key(v));
+        known.then(|| func.syms.import(&self.arena, s, &mut |_, v| bound[&v]))
+    }
+
+    /// The value at a call of a variable of the function, from what [`bind`](Self::bind) found.
+    pub fn value(&self, var: tir::Var, bound: &FxHashMap<SymVar, Sym>) -> Option<Sym> {
+        bound.get(&self.bridge.known_sym(var)?).copied()
+    }
+}

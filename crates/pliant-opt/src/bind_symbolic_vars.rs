@@ -1,0 +1,131 @@
+//! # What it does
+//! Makes symbolic sizes numbers, in one function or in all that have a size of that name.
+//!
+//! # Before
+//! ```python
+//! @R.function
+//! def main(x: R.Tensor(("n", "m"), "float32")) -> R.Tensor(("n * m",), "float32"):
+//!     n = T.int64()
+//!     m = T.int64()
+//!     with R.dataflow():
+//!         gv = R.reshape(x, R.shape([n * m]))
+//!         R.output(gv)
+//!     return gv
+//! ```
+//!
+//! # After
+//! With 4 for `m`.
+//! ```python
+//! @R.function
+//! def main(x: R.Tensor(("n", 4), "float32")) -> R.Tensor(("n * 4",), "float32"):
+//!     n = T.int64()
+//!     with R.dataflow():
+//!         gv = R.reshape(x, R.shape([n * 4]))
+//!         R.output(gv)
+//!     return gv
+//! ```
+//!
+//! # Requires
+//! That the function, where one is named, has the sizes; else that some function has each.
+//!
+//! # Keeps
+//! The parameters: a call with another size fails when the function is entered.
+//!
+//! # Never
+//! Touches a function that has none of the sizes.
+
+use std::sync::Arc;
+
+use pliant_ir::relax::Function;
+use pliant_ir::relax::visit::{copy_function_with, defined_syms, free_syms};
+use pliant_ir::{BaseFunc, IRModule, SymVar};
+use pliant_pass::{ModulePass, PassContext, PassError, Problem};
+use rustc_hash::FxHashSet;
+
+use crate::names::{known_names, relax_func};
+
+/// See the module's documentation.
+#[derive(Clone, Debug)]
+pub struct BindSymbolicVars {
+    /// The sizes by name, and what they become.
+    pub binding_map: Vec<(Arc<str>, i64)>,
+    /// The function; all functions where there is none.
+    pub func_name: Option<Arc<str>>,
+}
+
+impl ModulePass for BindSymbolicVars {
+    fn name(&self) -> &str {
+        "BindSymbolicVars"
+    }
+
+    fn run(&self, mut module: IRModule, _: &PassContext) -> Result<IRModule, PassError> {
+        let names: Vec<Arc<str>> = match &self.func_name {
+            Some(name) => {
+                relax_func(&module, name, "BindSymbolicVars")?;
+                vec![name.clone()]
+            }
+            None => module.relax_funcs().map(|(name, _)| name.clone()).collect(),
+        };
+        let mut found: FxHashSet<&str> = FxHashSet::default();
+        let mut all: Vec<String> = Vec::new();
+        for name in names {
+            let Some(BaseFunc::Relax(func)) = module.functions.get_mut(&name) else { continue };
+            let sizes = sizes_of(func);
+            all.extend(sizes.iter().map(|&v| func.syms.name(v).to_string()));
+            let mut bound = Vec::new();
+            for (key, value) in &self.binding_map {
+                let same = sizes.iter().copied().filter(|&v| func.syms.name(v) == &**key);
+                bound.extend(same.map(|v| (v, *value)));
+                if bound.last().is_some_and(|(v, _)| func.syms.name(*v) == &**key) {
+                    found.insert(key);
+                }
+            }
+            if !bound.is_empty() {
+                *func = Arc::new(bind(func, &bound));
+            }
+        }
+        self.check(&found, all)?;
+        Ok(module)
+    }
+}
+
+impl BindSymbolicVars {
+    /// Complains about sizes that are negative, and about those that nobody has.
+    fn check(&self, found: &FxHashSet<&str>, mut all: Vec<String>) -> Result<(), PassError> {
+        let mut problems = Vec::new();
+        let place = match &self.func_name {
+            Some(name) => format!("function '{name}' has"),
+            None => "the module's functions have".into(),
+        };
+        for (key, value) in &self.binding_map {
+            if *value < 0 {
+                problems.push(Problem::new(format!("the size '{key}' cannot be {value}")));
+            } else if !found.contains(&**key) {
+                all.sort();
+                all.dedup();
+                let names = all.iter().map(String::as_str);
+                problems.push(
+                    Problem::new(format!("{place} no symbolic size '{key}'"))
+                        .with_help(known_names("there are", names)),
+                );
+            }
+        }
+        if problems.is_empty() { Ok(()) } else { Err(PassError::User(problems)) }
+    }
+}
+
+/// The sizes of a function: those that its parameters or casts define, and those that it only mentions.
+fn sizes_of(func: &Function) -> Vec<SymVar> {
+    let mut out = defined_syms(func, func.root());
+    out.extend(free_syms(func, func.root()));
+    out
+}
+
+fn bind(func: &Function, bound: &[(SymVar, i64)]) -> Function {
+    copy_function_with(func, |importer| {
+        for &(v, value) in bound {
+            let value = importer.dst.syms.int(value);
+            importer.syms.insert(v, value);
+        }
+    })
+}

@@ -1,0 +1,177 @@
+//! Bindings as a function of their own.
+
+use pliant_ir::relax::visit::{Importer, free_syms};
+use pliant_ir::relax::{
+    Binding, BlockData, Callee, Expr, ExprData, Function, SeqData, Type, TypeData, Var,
+};
+use pliant_ir::{Attrs, Span, Sym};
+use pliant_pass::pattern::Defs;
+use pliant_pass::rewrite::Namer;
+use rustc_hash::FxHashMap;
+
+/// Bindings made a function.
+pub struct Outlined {
+    /// The function, private.
+    pub func: Function,
+    /// What is passed for its parameters.
+    pub args: Vec<Expr>,
+}
+
+/// Makes a function of pure bindings. Its parameters are the variables from outside in the order of their use, then
+/// a shape of the symbols that no parameter tells, if there are such. Its result is the value of the output, or a
+/// tuple of several. Constants stay inside, or become parameters.
+pub fn outline(
+    src: &mut Function,
+    defs: &Defs,
+    members: &[Binding],
+    outputs: &[Var],
+    constants_inside: bool,
+) -> Outlined {
+    let mut dst = Function::empty();
+    dst.private = true;
+    let mut outline = Outline {
+        importer: Importer::new(src, &mut dst),
+        defs,
+        constants_inside,
+        params: Vec::new(),
+        args: Vec::new(),
+        constants: FxHashMap::default(),
+    };
+    let bindings: Vec<Binding> = members.iter().map(|b| outline.binding(b)).collect();
+    let results: Vec<Expr> = outputs.iter().map(|v| outline.importer.vars[v]).collect();
+    let (params, mut args) = (outline.params, outline.args);
+    let syms = std::mem::take(&mut outline.importer.syms);
+    for &e in &results {
+        if let ExprData::Var(v) = *dst.expr(e) {
+            dst.var_mut(v).dataflow = false;
+        }
+    }
+    let result = match results[..] {
+        [one] => one,
+        _ => dst.tuple(&results),
+    };
+    let ret_ty = dst.expr_ty(result);
+    let block = dst.add_block(BlockData { dataflow: true, bindings });
+    let body = dst.add_seq(SeqData { blocks: vec![block], result });
+    let root = dst.root();
+    let data = dst.func_mut(root);
+    (data.params, data.body, data.ret_ty, data.pure) = (params, body, ret_ty, true);
+    let sizes = pass_sizes(&mut dst, src, &syms);
+    if !sizes.is_empty() {
+        args.push(src.shape(&sizes));
+    }
+    Outlined { func: dst, args }
+}
+
+/// Adds a parameter for the symbols that no other defines; what they are outside.
+fn pass_sizes(
+    dst: &mut Function,
+    src: &Function,
+    syms: &FxHashMap<pliant_ir::SymVar, Sym>,
+) -> Vec<Sym> {
+    let root = dst.root();
+    let free = free_syms(dst, root);
+    if free.is_empty() {
+        return Vec::new();
+    }
+    let outside: FxHashMap<Sym, Sym> =
+        syms.iter().map(|(&outer, &inner)| (inner, src.syms.var(outer))).collect();
+    let dims: Vec<Sym> = free.iter().map(|&v| dst.syms.var(v)).collect();
+    let ty = dst.intern(TypeData::shape(&dims[..]));
+    let name = Namer::new(dst).fresh("sizes");
+    let param = dst.add_var(name, ty, false, Span::NONE);
+    dst.func_mut(root).params.push(param);
+    dims.iter().map(|d| outside[d]).collect()
+}
+
+/// A call of a function of the module, of that type.
+pub fn call_global(func: &mut Function, name: &str, args: &[Expr], ty: Type) -> Expr {
+    let ret = func.intern(TypeData::Any);
+    let callee_ty = func.intern(TypeData::Callable { params: None, ret, pure: true });
+    let callee = func.global(name, callee_ty);
+    func.call(Callee::Expr(callee), args, Attrs::default(), &[], ty)
+}
+
+struct Outline<'a> {
+    importer: Importer<'a>,
+    defs: &'a Defs,
+    constants_inside: bool,
+    params: Vec<Var>,
+    args: Vec<Expr>,
+    constants: FxHashMap<Expr, Expr>,
+}
+
+impl Outline<'_> {
+    fn binding(&mut self, b: &Binding) -> Binding {
+        let value = self.value(b.value);
+        let var = self.importer.define(b.var);
+        self.importer.dst.var_mut(var).dataflow = true;
+        Binding::bind(var, value)
+    }
+
+    fn value(&mut self, e: Expr) -> Expr {
+        let src = self.importer.src;
+        match src.expr(e) {
+            ExprData::Call { callee, args, attrs, ty_args } => {
+                let callee = match callee {
+                    Callee::Op(op) => Callee::Op(*op),
+                    Callee::Expr(c) => Callee::Expr(self.operand(*c)),
+                };
+                let args: Vec<Expr> = src.list(*args).iter().map(|&a| self.operand(a)).collect();
+                let ty_args: Vec<Type> =
+                    src.type_list(*ty_args).iter().map(|&t| self.importer.ty(t)).collect();
+                let ty = self.importer.ty(src.expr_ty(e));
+                let attrs = src.call_attrs(*attrs).clone();
+                self.importer.dst.call(callee, &args, attrs, &ty_args, ty)
+            }
+            ExprData::TupleGetItem(t, i) => {
+                let t = self.operand(*t);
+                self.importer.dst.tuple_get_item(t, *i)
+            }
+            _ => self.operand(e),
+        }
+    }
+
+    /// An operand: of the group itself, a parameter, or something written out. Tuples nest to a bounded depth.
+    fn operand(&mut self, e: Expr) -> Expr {
+        let src = self.importer.src;
+        match src.expr(e) {
+            ExprData::Var(v) => {
+                if let Some(&known) = self.importer.vars.get(v) {
+                    return known;
+                }
+                // A copy of what the group makes is what the group makes.
+                if let ExprData::Var(origin) = src.expr(self.defs.origin(src, e))
+                    && let Some(&known) = self.importer.vars.get(origin)
+                {
+                    return known;
+                }
+                let param = self.importer.define(*v);
+                self.importer.dst.var_mut(param).dataflow = false;
+                self.params.push(param);
+                self.args.push(e);
+                self.importer.dst.var_expr(param)
+            }
+            ExprData::Tuple(list) => {
+                let fields: Vec<Expr> = src.list(*list).iter().map(|&x| self.operand(x)).collect();
+                self.importer.dst.tuple(&fields)
+            }
+            ExprData::Constant(_) if !self.constants_inside => self.constant(e),
+            _ => self.importer.expr(e),
+        }
+    }
+
+    fn constant(&mut self, e: Expr) -> Expr {
+        if let Some(&known) = self.constants.get(&e) {
+            return known;
+        }
+        let ty = self.importer.ty(self.importer.src.expr_ty(e));
+        let name = format!("const_{}", self.constants.len());
+        let param = self.importer.dst.add_var(name, ty, false, Span::NONE);
+        self.params.push(param);
+        self.args.push(e);
+        let inner = self.importer.dst.var_expr(param);
+        self.constants.insert(e, inner);
+        inner
+    }
+}

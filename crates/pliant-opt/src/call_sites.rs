@@ -1,0 +1,116 @@
+//! Calls of functions whose parameters a pass has changed.
+
+use std::sync::Arc;
+
+use pliant_ir::IRModule;
+use pliant_ir::relax::derive::{SymMap, import_type};
+use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function, Type, TypeData};
+use pliant_pass::pass::update_each_relax;
+use pliant_pass::rewrite::{Namer, reachable_seqs, rewrite_bindings};
+use pliant_pass::{PassContext, PassError};
+use rustc_hash::FxHashMap;
+
+/// One call that is rewritten.
+pub(crate) struct CallSite<'a> {
+    /// The function that holds the call.
+    pub func: &'a mut Function,
+    /// The name of the callee.
+    pub callee: &'a str,
+    /// The arguments.
+    pub args: Vec<Expr>,
+    /// Bindings to put before the call.
+    pub before: &'a mut Vec<Binding>,
+    namer: &'a mut Option<Namer>,
+}
+
+impl CallSite<'_> {
+    /// Binds a value before the call, in the call's block.
+    pub fn bind(&mut self, hint: &str, value: Expr) -> Expr {
+        let namer = self.namer.get_or_insert_with(|| Namer::new(self.func));
+        namer.bind(self.func, hint, value, self.before)
+    }
+}
+
+/// Rewrites the arguments of all direct calls of changed functions. `args` gives the arguments, or nothing where a call
+/// stays as it is; `changed` holds the functions as they are now.
+///
+/// # Errors
+/// A cancellation.
+pub(crate) fn rewrite_calls(
+    module: &mut IRModule,
+    ctx: &PassContext,
+    changed: &FxHashMap<Arc<str>, Arc<Function>>,
+    args: impl Fn(CallSite<'_>) -> Option<Vec<Expr>> + Sync,
+) -> Result<(), PassError> {
+    if changed.is_empty() {
+        return Ok(());
+    }
+    update_each_relax(module, ctx, |_, func| rewrite_calls_in(func, changed, &args))
+}
+
+/// [`rewrite_calls`] in one function; returns whether there were any.
+pub(crate) fn rewrite_calls_in(
+    func: &mut Function,
+    changed: &FxHashMap<Arc<str>, Arc<Function>>,
+    args: impl Fn(CallSite<'_>) -> Option<Vec<Expr>>,
+) -> Result<bool, PassError> {
+    let mut any = false;
+    let mut namer = None;
+    let first = func.num_vars();
+    rewrite_bindings(func, |func, mut binding, out| {
+        if let ExprData::Call { callee: Callee::Expr(callee), args: old, attrs, ty_args } =
+            func.expr(binding.value).clone()
+            && let ExprData::Global(name) = *func.expr(callee)
+            && let Some((name, target)) = changed.get_key_value(&**func.str(name))
+        {
+            let (old, attrs) = (func.list(old).to_vec(), func.call_attrs(attrs).clone());
+            let ty_args = func.type_list(ty_args).to_vec();
+            let site = CallSite {
+                func: &mut *func,
+                callee: name,
+                args: old,
+                before: &mut *out,
+                namer: &mut namer,
+            };
+            if let Some(new) = args(site) {
+                let ty = func.expr_ty(binding.value);
+                let callee = callee_of(func, name, target);
+                binding.value = func.call(Callee::Expr(callee), &new, attrs, &ty_args, ty);
+                any = true;
+            }
+        }
+        out.push(binding);
+        Ok(())
+    })?;
+    if func.num_vars() > first {
+        mark_locals(func, first);
+    }
+    Ok(any)
+}
+
+/// Makes the variables from the number `first` on local to their dataflow blocks: only calls in there read them.
+fn mark_locals(func: &mut Function, first: usize) {
+    for seq in reachable_seqs(func) {
+        for block in func.seq(seq).blocks.clone() {
+            if func.block(block).dataflow {
+                for b in func.block(block).bindings.clone() {
+                    func.var_mut(b.var).dataflow |= b.var.as_u32() as usize >= first;
+                }
+            }
+        }
+    }
+}
+
+/// A function of the module as an operand of another, of the type of its signature.
+pub(crate) fn callee_of(func: &mut Function, name: &str, callee: &Function) -> Expr {
+    let mut syms = SymMap::default();
+    let params: Box<[Type]> = callee
+        .params()
+        .iter()
+        .map(|&p| import_type(func, callee, callee.var(p).ty, &mut syms))
+        .collect();
+    let ret = import_type(func, callee, callee.ret_ty(), &mut syms);
+    let pure = callee.is_pure();
+    let ty = func.intern(TypeData::Callable { params: Some(params), ret, pure });
+    func.global(name, ty)
+}

@@ -1,0 +1,129 @@
+//! # What it does
+//! Makes dataflow blocks of runs of bindings without effects and control flow, in branches and local functions too.
+//!
+//! # Before
+//! ```python
+//! @R.function
+//! def main(x: R.Tensor(("n",), "float32")) -> R.Tensor(("n",), "float32"):
+//!     a = R.exp(x)
+//!     b = R.add(a, x)
+//!     return b
+//! ```
+//!
+//! # After
+//! ```python
+//! @R.function
+//! def main(x: R.Tensor(("n",), "float32")) -> R.Tensor(("n",), "float32"):
+//!     with R.dataflow():
+//!         a = R.exp(x)
+//!         b = R.add(a, x)
+//!         R.output(b)
+//!     return b
+//! ```
+//!
+//! # Requires
+//! Nothing.
+//!
+//! # Keeps
+//! The order of the bindings and the dataflow blocks there are.
+//!
+//! # Never
+//! Makes a block of fewer than [`min_size`](ConvertToDataflow::min_size) bindings.
+
+use pliant_ir::IRModule;
+use pliant_ir::relax::{Binding, Block, BlockData, ExprData, Function, Seq};
+use pliant_pass::pass::update_each_relax;
+use pliant_pass::rewrite::{reachable_seqs, read_outside_block};
+use pliant_pass::{ModulePass, PassContext, PassError};
+
+use crate::analysis::Effects;
+
+/// See the module's documentation.
+#[derive(Clone, Debug)]
+pub struct ConvertToDataflow {
+    /// How many bindings a block has at least.
+    pub min_size: usize,
+}
+
+impl Default for ConvertToDataflow {
+    fn default() -> Self {
+        ConvertToDataflow { min_size: 2 }
+    }
+}
+
+impl ModulePass for ConvertToDataflow {
+    fn name(&self) -> &str {
+        "ConvertToDataflow"
+    }
+
+    fn run(&self, mut module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
+        let effects = Effects::of(&module, ctx.ops);
+        update_each_relax(&mut module, ctx, |_, func| {
+            let mut made = Vec::new();
+            for seq in reachable_seqs(func) {
+                self.sequence(func, seq, &effects, &mut made);
+            }
+            if made.is_empty() {
+                return Ok(false);
+            }
+            let outputs = read_outside_block(func);
+            for block in made {
+                for binding in func.block(block).bindings.clone() {
+                    func.var_mut(binding.var).dataflow = !outputs.contains(&binding.var);
+                }
+            }
+            Ok(true)
+        })?;
+        Ok(module)
+    }
+}
+
+impl ConvertToDataflow {
+    /// Splits the plain blocks of a sequence; the dataflow blocks made go to `made`.
+    fn sequence(&self, func: &mut Function, seq: Seq, effects: &Effects, made: &mut Vec<Block>) {
+        let old = func.seq(seq).blocks.clone();
+        let from = made.len();
+        let mut new = Vec::with_capacity(old.len());
+        for &block in &old {
+            if func.block(block).dataflow {
+                new.push(block);
+                continue;
+            }
+            let bindings = func.block(block).bindings.clone();
+            let mut plain: Vec<Binding> = Vec::new();
+            let admits = |b: &Binding| {
+                !matches!(func.expr(b.value), ExprData::If { .. } | ExprData::Func(_))
+                    && !effects.is_impure(func, b.value)
+            };
+            let runs: Vec<(bool, Vec<Binding>)> = bindings
+                .chunk_by(|a, b| admits(a) == admits(b))
+                .map(|run| (admits(&run[0]) && run.len() >= self.min_size.max(1), run.to_vec()))
+                .collect();
+            if !runs.iter().any(|(dataflow, _)| *dataflow) {
+                new.push(block);
+                continue;
+            }
+            for (dataflow, mut run) in runs {
+                if !dataflow {
+                    plain.append(&mut run);
+                    continue;
+                }
+                push_plain(func, &mut plain, &mut new);
+                let block = func.add_block(BlockData { dataflow: true, bindings: run });
+                made.push(block);
+                new.push(block);
+            }
+            push_plain(func, &mut plain, &mut new);
+        }
+        if made.len() > from {
+            func.seq_mut(seq).blocks = new;
+        }
+    }
+}
+
+fn push_plain(func: &mut Function, bindings: &mut Vec<Binding>, out: &mut Vec<Block>) {
+    if !bindings.is_empty() {
+        let bindings = std::mem::take(bindings);
+        out.push(func.add_block(BlockData { dataflow: false, bindings }));
+    }
+}

@@ -1,0 +1,207 @@
+//! # What it does
+//! Gives a result that is a view of a parameter memory of its own, so that a caller who writes into what it got does
+//! not change what it passed. A parameter that is returned itself stays what it is.
+//!
+//! # Before
+//! ```python
+//! @R.function
+//! def main(x: R.Tensor((2, 3), "float32")) -> R.Tensor((6,), "float32"):
+//!     y: R.Tensor((6,), "float32") = R.reshape(x, R.shape([6]))
+//!     return y
+//! ```
+//!
+//! # After
+//! ```python
+//! @R.function
+//! def main(x: R.Tensor((2, 3), "float32")) -> R.Tensor((6,), "float32"):
+//!     y: R.Tensor((6,), "float32") = R.reshape(x, R.shape([6]))
+//!     copy: R.Tensor((6,), "float32") = R.call_pure_packed("vm.builtin.copy_tensor", y, sinfo_args=(R.Tensor((6,), dtype="float32"),))
+//!     return copy
+//! ```
+//!
+//! # Requires
+//! Nothing.
+//!
+//! # Keeps
+//! What calls that work in place return: their results are new values by definition, wherever they lie.
+//!
+//! # Never
+//! Copies what a call of a packed function returns: what that is a view of only its author knows.
+
+use pliant_ir::Attrs;
+use pliant_ir::op::{CALL_PURE_PACKED, WHILE_LOOP};
+use pliant_ir::relax::visit::{Event, walk};
+use pliant_ir::relax::{Binding, BlockData, Callee, Expr, ExprData, Function, TypeData, Var};
+use pliant_pass::rewrite::Namer;
+use pliant_pass::{FunctionPass, PassContext, PassError};
+use rustc_hash::FxHashMap;
+
+use crate::names::RESHAPE;
+
+/// The builtin that copies a tensor.
+pub const COPY_TENSOR: &str = "vm.builtin.copy_tensor";
+
+/// See the module's documentation.
+pub struct CopyAliasedResults;
+
+impl FunctionPass for CopyAliasedResults {
+    fn name(&self) -> &str {
+        "CopyAliasedResults"
+    }
+
+    fn run_on(&self, _: &str, func: &mut Function, _: &PassContext) -> Result<(), PassError> {
+        if func.attrs.contains_key(crate::fuse_ops::PRIMITIVE) {
+            return Ok(());
+        }
+        let origins = Origins::of(func);
+        let result = func.seq(func.body()).result;
+        if !origins.is_view(func, result) {
+            return Ok(());
+        }
+        let mut copier = Copier {
+            origins,
+            namer: Namer::new(func),
+            made: FxHashMap::default(),
+            out: Vec::new(),
+        };
+        let new = copier.copied(func, result);
+        let body = func.body();
+        let block = func.add_block(BlockData { dataflow: false, bindings: copier.out });
+        func.seq_mut(body).blocks.push(block);
+        func.seq_mut(body).result = new;
+        Ok(())
+    }
+}
+
+/// What a value may be.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Origin {
+    /// A parameter, or a part of one.
+    Param,
+    /// Another view of the memory of one.
+    View,
+}
+
+/// What variables may be of the parameters.
+struct Origins {
+    of: FxHashMap<Var, Origin>,
+    /// The tuples that variables are bound to.
+    tuples: FxHashMap<Var, Expr>,
+}
+
+impl Origins {
+    fn of(func: &Function) -> Origins {
+        let of = func.params().iter().map(|&p| (p, Origin::Param)).collect();
+        let mut origins = Origins { of, tuples: FxHashMap::default() };
+        walk(func, func.root(), |event| {
+            if let Event::Bound(_, binding) = event {
+                if let Some(origin) = origins.origin(func, binding.value) {
+                    origins.of.insert(binding.var, origin);
+                }
+                if func.tuple_fields(binding.value).is_some() {
+                    origins.tuples.insert(binding.var, binding.value);
+                }
+            }
+        });
+        origins
+    }
+
+    fn is_view(&self, func: &Function, e: Expr) -> bool {
+        self.origin(func, e) == Some(Origin::View)
+    }
+
+    /// What a value may be: the most that one of its parts may be.
+    fn origin(&self, func: &Function, value: Expr) -> Option<Origin> {
+        let mut found = None;
+        let mut stack = vec![value];
+        while let Some(e) = stack.pop() {
+            match func.expr(e) {
+                ExprData::Var(v) => found = found.max(self.of.get(v).copied()),
+                ExprData::Tuple(list) => stack.extend(func.list(*list)),
+                ExprData::TupleGetItem(t, i) => stack.push(self.field(func, *t, *i)),
+                ExprData::If { then_seq, else_seq, .. } => {
+                    stack.extend([func.seq(*then_seq).result, func.seq(*else_seq).result]);
+                }
+                ExprData::Call { callee: Callee::Op(RESHAPE), args, .. } => {
+                    let source = func.list(*args).first().map(|&x| func.expr(x));
+                    if let Some(ExprData::Var(v)) = source
+                        && self.of.contains_key(v)
+                    {
+                        found = Some(Origin::View);
+                    }
+                }
+                // A loop of no turns gives its first state.
+                ExprData::Call { callee: Callee::Op(WHILE_LOOP), args, .. } => {
+                    stack.extend(func.list(*args));
+                }
+                _ => {}
+            }
+        }
+        found
+    }
+
+    /// The field itself where the tuple was written out, else the tuple.
+    fn field(&self, func: &Function, tuple: Expr, i: u32) -> Expr {
+        let written = match func.expr(tuple) {
+            ExprData::Var(v) => self.tuples.get(v).copied().unwrap_or(tuple),
+            _ => tuple,
+        };
+        func.tuple_fields(written).and_then(|f| f.get(i as usize)).copied().unwrap_or(tuple)
+    }
+}
+
+struct Copier {
+    origins: Origins,
+    namer: Namer,
+    made: FxHashMap<Var, Expr>,
+    out: Vec<Binding>,
+}
+
+impl Copier {
+    /// The value with copies of all views in it. Types nest no deeper than the parser and the builder allow.
+    fn copied(&mut self, func: &mut Function, e: Expr) -> Expr {
+        if !self.origins.is_view(func, e) {
+            return e;
+        }
+        if let Some(fields) = func.tuple_fields(e).map(<[Expr]>::to_vec) {
+            let fields: Vec<Expr> = fields.into_iter().map(|f| self.copied(func, f)).collect();
+            return func.tuple(&fields);
+        }
+        let ExprData::Var(v) = *func.expr(e) else { return e };
+        if let Some(&made) = self.made.get(&v) {
+            return made;
+        }
+        let new = match func.var_ty(v).clone() {
+            TypeData::Tensor { .. } => self.copy(func, e),
+            TypeData::Tuple(fields) => match self.origins.tuples.get(&v).copied() {
+                Some(tuple) => self.copied(func, tuple),
+                None => {
+                    let fields: Vec<Expr> =
+                        (0..fields.len() as u32).map(|i| self.field(func, e, i)).collect();
+                    func.tuple(&fields)
+                }
+            },
+            _ => e,
+        };
+        self.made.insert(v, new);
+        new
+    }
+
+    /// A field of a tuple that may hold views: a tensor is copied.
+    fn field(&mut self, func: &mut Function, tuple: Expr, i: u32) -> Expr {
+        let value = func.tuple_get_item(tuple, i);
+        let field = self.namer.bind(func, "field", value, &mut self.out);
+        if let ExprData::Var(v) = *func.expr(field) {
+            self.origins.of.insert(v, Origin::View);
+        }
+        self.copied(func, field)
+    }
+
+    fn copy(&mut self, func: &mut Function, tensor: Expr) -> Expr {
+        let ty = func.expr_ty(tensor);
+        let callee = func.extern_func(COPY_TENSOR);
+        let op = Callee::Op(CALL_PURE_PACKED);
+        let call = func.call(op, &[callee, tensor], Attrs::default(), &[ty], ty);
+        self.namer.bind(func, "copy", call, &mut self.out)
+    }
+}

@@ -1,0 +1,291 @@
+//! # What it does
+//! Computes once what several bindings compute: the second binding of an equal value goes, and the first one's
+//! variable takes its place. Operators, `call_tir`, calls of pure functions, tuples, fields and equal `match_cast`s
+//! are compared, within a block, across blocks and in branches.
+//!
+//! # Before
+//! ```python
+//! @R.function
+//! def main(x: R.Tensor(("n",), "float32"), y: R.Tensor(("n",), "float32")) -> R.Tensor(("n",), "float32"):
+//!     n = T.int64()
+//!     with R.dataflow():
+//!         lv = R.add(x, y)
+//!         lv1 = R.add(x, y)
+//!         lv2 = R.exp(lv)
+//!         lv3 = R.exp(lv1)
+//!         gv = R.multiply(lv2, lv3)
+//!         R.output(gv)
+//!     return gv
+//! ```
+//!
+//! # After
+//! ```python
+//! @R.function
+//! def main(x: R.Tensor(("n",), "float32"), y: R.Tensor(("n",), "float32")) -> R.Tensor(("n",), "float32"):
+//!     n = T.int64()
+//!     with R.dataflow():
+//!         lv = R.add(x, y)
+//!         lv2 = R.exp(lv)
+//!         gv = R.multiply(lv2, lv2)
+//!         R.output(gv)
+//!     return gv
+//! ```
+//!
+//! # Requires
+//! Nothing.
+//!
+//! # Keeps
+//! The first binding and its name; it becomes an output of its block where a later block reads it.
+//!
+//! # Never
+//! Merges calls with effects, calls on both sides of a call that may write into tensors, calls that write into their
+//! operands, random numbers, or values of a function and of a local function in it.
+
+use pliant_ir::IRModule;
+use pliant_ir::relax::expr::AttrsId;
+use pliant_ir::relax::visit::{Event, walk};
+use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function, Str, Type, Var};
+use pliant_ir::{DType, Op, Sym};
+use pliant_pass::pass::update_each_relax;
+use pliant_pass::rewrite::{Substitution, mark_outputs, remove_and_substitute, shape_vars};
+use pliant_pass::{ModulePass, PassContext, PassError};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::analysis::Effects;
+
+/// See the module's documentation.
+#[derive(Clone, Debug, Default)]
+pub struct EliminateCommonSubexpr {
+    /// Whether to merge calls only, and leave tuples, fields and constants alone.
+    pub call_only: bool,
+}
+
+impl ModulePass for EliminateCommonSubexpr {
+    fn name(&self) -> &str {
+        "EliminateCommonSubexpr"
+    }
+
+    fn opt_level(&self) -> u8 {
+        1
+    }
+
+    fn run(&self, mut module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
+        let effects = Effects::of(&module, ctx.ops);
+        update_each_relax(&mut module, ctx, |_, func| Ok(self.eliminate(func, &effects)))?;
+        Ok(module)
+    }
+}
+
+impl EliminateCommonSubexpr {
+    fn eliminate(&self, func: &mut Function, effects: &Effects) -> bool {
+        let mut scan = Scan::new(func, effects);
+        walk(func, func.root(), |event| scan.event(event));
+        let mut plan = scan.plan;
+        if self.call_only {
+            plan.retain(|(_, _, value)| matches!(func.expr(*value), ExprData::Call { .. }));
+        }
+        if plan.is_empty() {
+            return false;
+        }
+        let mut subst = Substitution::default();
+        let mut dead = FxHashSet::default();
+        for (var, by, _) in plan {
+            let by = func.var_expr(by);
+            subst.insert(var, by);
+            dead.insert(var);
+        }
+        remove_and_substitute(func, &dead, &subst);
+        mark_outputs(func);
+        true
+    }
+}
+
+/// What decides whether two values are equal; operands by the numbers of their values.
+#[derive(PartialEq, Eq, Hash)]
+enum Key {
+    Var(Var),
+    Global(Str),
+    Extern(Str),
+    Text(Str),
+    Tensor(DType, Box<[i64]>, Box<[u8]>),
+    Other(Expr),
+    Shape(Box<[Sym]>),
+    Int(Sym, DType),
+    Float(u64, DType),
+    DType(DType),
+    Tuple(Box<[u32]>),
+    Field(u32, u32),
+    Op(Op, Box<[u32]>, AttrsId, Box<[Type]>, Type),
+    Call(u32, Box<[u32]>, AttrsId, Box<[Type]>, Type),
+    Cast(u32, Type),
+}
+
+/// Constants of more bytes than this are equal only when they are the same constant.
+const MAX_COMPARED_BYTES: usize = 4096;
+
+/// The variable that holds a value, and the epoch in which it was computed.
+type Held = (Var, u32);
+
+/// A walk that numbers values.
+struct Scan<'a> {
+    func: &'a Function,
+    effects: &'a Effects,
+    numbers: FxHashMap<Key, u32>,
+    vars: FxHashMap<Var, u32>,
+    pinned: FxHashSet<Var>,
+    /// What holds each value here.
+    available: FxHashMap<u32, Held>,
+    /// What each open sequence made available, and what was there before.
+    undo: Vec<Vec<(u32, Option<Held>)>>,
+    /// What was available around the open local functions.
+    outside: Vec<FxHashMap<u32, Held>>,
+    /// How many calls that may write into tensors were met.
+    epoch: u32,
+    /// Variables that go, those that take their places, and the values.
+    plan: Vec<(Var, Var, Expr)>,
+}
+
+impl<'a> Scan<'a> {
+    fn new(func: &'a Function, effects: &'a Effects) -> Self {
+        Scan {
+            func,
+            effects,
+            numbers: FxHashMap::default(),
+            vars: FxHashMap::default(),
+            pinned: shape_vars(func),
+            available: FxHashMap::default(),
+            undo: Vec::new(),
+            outside: Vec::new(),
+            epoch: 0,
+            plan: Vec::new(),
+        }
+    }
+
+    fn event(&mut self, event: Event) {
+        match event {
+            Event::EnterFunc(_) => self.outside.push(std::mem::take(&mut self.available)),
+            Event::LeaveFunc(_) => self.available = self.outside.pop().unwrap_or_default(),
+            Event::EnterSeq(_) => self.undo.push(Vec::new()),
+            Event::Result(_) => {
+                for (number, before) in self.undo.pop().unwrap_or_default().into_iter().rev() {
+                    match before {
+                        Some(entry) => self.available.insert(number, entry),
+                        None => self.available.remove(&number),
+                    };
+                }
+            }
+            Event::Bound(_, binding) => self.binding(binding),
+            _ => {}
+        }
+    }
+
+    fn binding(&mut self, b: Binding) {
+        if self.effects.is_impure(self.func, b.value) {
+            if may_write(self.func, b.value) {
+                self.epoch += 1;
+            }
+            return;
+        }
+        if !can_share(self.func, b.value) {
+            return;
+        }
+        let ty = self.func.var(b.var).ty;
+        let mut number = self.number(b.value);
+        match b.cast.expand() {
+            Some(cast) => number = self.intern(Key::Cast(number, cast)),
+            None if ty != self.func.expr_ty(b.value) => return,
+            None if matches!(self.func.expr(b.value), ExprData::Var(_)) => {
+                self.vars.insert(b.var, number);
+                return;
+            }
+            None => {}
+        }
+        match self.available.get(&number) {
+            Some(&(first, epoch))
+                if epoch == self.epoch
+                    && self.func.var(first).ty == ty
+                    && !self.pinned.contains(&b.var) =>
+            {
+                let same = self.intern(Key::Var(first));
+                self.vars.insert(b.var, same);
+                self.plan.push((b.var, first, b.value));
+            }
+            _ => {
+                let before = self.available.insert(number, (b.var, self.epoch));
+                if let Some(undo) = self.undo.last_mut() {
+                    undo.push((number, before));
+                }
+            }
+        }
+    }
+
+    fn intern(&mut self, key: Key) -> u32 {
+        let next = self.numbers.len() as u32;
+        *self.numbers.entry(key).or_insert(next)
+    }
+
+    fn all(&mut self, list: &[Expr]) -> Box<[u32]> {
+        list.iter().map(|&e| self.number(e)).collect()
+    }
+
+    /// The number of a value. Recursion follows nested tuples only, whose depth the verifier bounds.
+    fn number(&mut self, e: Expr) -> u32 {
+        let f = self.func;
+        let key = match f.expr(e) {
+            ExprData::Var(v) => match self.vars.get(v) {
+                Some(&number) => return number,
+                None => Key::Var(*v),
+            },
+            ExprData::Global(s) => Key::Global(*s),
+            ExprData::Extern(s) => Key::Extern(*s),
+            ExprData::Str(s) => Key::Text(*s),
+            ExprData::Constant(c) => {
+                let t = f.const_tensor(*c);
+                match t.as_bytes() {
+                    Ok(bytes) if bytes.len() <= MAX_COMPARED_BYTES => {
+                        Key::Tensor(t.dtype(), t.shape().into(), bytes.into())
+                    }
+                    _ => Key::Other(e),
+                }
+            }
+            ExprData::Shape(dims) => Key::Shape(dims.clone()),
+            ExprData::Int(v, dtype) => Key::Int(*v, *dtype),
+            ExprData::Float(bits, dtype) => Key::Float(*bits, *dtype),
+            ExprData::DType(d) => Key::DType(*d),
+            ExprData::Tuple(list) => Key::Tuple(self.all(f.list(*list))),
+            ExprData::TupleGetItem(tuple, index) => Key::Field(self.number(*tuple), *index),
+            ExprData::Call { callee, args, attrs, ty_args } => {
+                let args = self.all(f.list(*args));
+                let ty_args = f.type_list(*ty_args).into();
+                match callee {
+                    Callee::Op(op) => Key::Op(*op, args, *attrs, ty_args, f.expr_ty(e)),
+                    Callee::Expr(callee) => {
+                        let callee = self.number(*callee);
+                        Key::Call(callee, args, *attrs, ty_args, f.expr_ty(e))
+                    }
+                }
+            }
+            ExprData::If { .. } | ExprData::Func(_) => Key::Other(e),
+        };
+        self.intern(key)
+    }
+}
+
+/// Whether one evaluation of a pure value can serve for two.
+fn can_share(f: &Function, e: Expr) -> bool {
+    match f.expr(e) {
+        ExprData::If { .. } | ExprData::Func(_) => false,
+        ExprData::Call { callee: Callee::Op(op), .. } => {
+            !op.0.contains("inplace") && !op.0.contains("random")
+        }
+        _ => true,
+    }
+}
+
+/// Whether a call with effects may change the contents of tensors: all but those known not to.
+fn may_write(f: &Function, e: Expr) -> bool {
+    !matches!(
+        f.expr(e),
+        ExprData::Call { callee: Callee::Op(Op("relax.print" | "relax.assert_op")), .. }
+    )
+}

@@ -1,0 +1,131 @@
+//! The dataflow graph of one block: a node for each binding, an edge from each value to each of its readers.
+
+use std::sync::Arc;
+
+use pliant_ir::relax::derive::prove_dims_equal;
+use pliant_ir::relax::{Binding, Block, Expr, ExprData, Function, Type, Var};
+use pliant_ir::{AttrValue, IRModule};
+use pliant_pass::rewrite::for_each_operand_var;
+use rustc_hash::FxHashMap;
+
+use crate::analysis::dominators::Node;
+use crate::analysis::op_pattern::{OpPattern, is_mergeable};
+use crate::analysis::tir_call::{PrimSizes, TirCall};
+use crate::annotate_tir_op_pattern::OP_PATTERN;
+
+/// What is known of the loop functions that may be fused.
+pub(super) struct Kernels(FxHashMap<Arc<str>, (OpPattern, PrimSizes)>);
+
+impl Kernels {
+    pub fn new(module: &IRModule) -> Self {
+        let mut map = FxHashMap::default();
+        for (name, f) in module.prim_funcs() {
+            let noted = f.attrs.get(OP_PATTERN).and_then(AttrValue::as_int);
+            let pattern = noted.and_then(OpPattern::from_int).unwrap_or(OpPattern::Opaque);
+            // A note may be the user's own: it says what pays, not what is allowed.
+            if pattern < OpPattern::Tuple
+                && is_mergeable(f)
+                && let Some(sizes) = PrimSizes::of(f)
+            {
+                map.insert(name.clone(), (pattern, sizes));
+            }
+        }
+        Kernels(map)
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+/// The graph of a block.
+pub(super) struct Graph {
+    pub bindings: Vec<Binding>,
+    pub nodes: Vec<Node>,
+    /// Whether each node is a call of a loop function.
+    pub calls: Vec<bool>,
+    pub index: FxHashMap<Var, u32>,
+}
+
+impl Graph {
+    pub fn new(func: &mut Function, block: Block, kernels: &Kernels) -> Graph {
+        let bindings = func.block(block).bindings.clone();
+        let mut graph = Graph {
+            nodes: Vec::with_capacity(bindings.len()),
+            calls: Vec::with_capacity(bindings.len()),
+            index: FxHashMap::default(),
+            bindings,
+        };
+        for at in 0..graph.bindings.len() {
+            graph.add(func, at as u32, kernels);
+        }
+        graph
+    }
+
+    fn add(&mut self, func: &mut Function, at: u32, kernels: &Kernels) {
+        let binding = self.bindings[at as usize];
+        let call = self.fusible_call(func, &binding, kernels);
+        let pattern = match &call {
+            Some((_, pattern)) => *pattern,
+            None if self.is_field(func, &binding) => OpPattern::ElemWise,
+            None => OpPattern::Opaque,
+        };
+        let mut operands = Vec::new();
+        for_each_operand_var(func, binding.value, &mut |v| operands.push(v));
+        for v in operands {
+            let Some(&from) = self.index.get(&v) else { continue };
+            let edge = match &call {
+                Some((call, p)) => edge_pattern(func, *p, v, call),
+                None => pattern,
+            };
+            self.nodes[from as usize].readers.push((at, edge));
+        }
+        let escapes = !func.var(binding.var).dataflow;
+        self.nodes.push(Node { pattern, readers: Vec::new(), escapes });
+        self.calls.push(call.is_some());
+        self.index.insert(binding.var, at);
+    }
+
+    /// The call, if it is one of a loop function that may be fused, with sizes that provably fit.
+    fn fusible_call(
+        &self,
+        func: &mut Function,
+        binding: &Binding,
+        kernels: &Kernels,
+    ) -> Option<(TirCall, OpPattern)> {
+        if binding.cast.is_some() {
+            return None;
+        }
+        let call = TirCall::of(func, binding.value)?;
+        let (pattern, sizes) = kernels.0.get(&call.callee)?;
+        let leaf = |&e: &Expr| matches!(func.expr(e), ExprData::Var(_) | ExprData::Constant(_));
+        if !call.inputs.iter().all(leaf) {
+            return None;
+        }
+        sizes.bind(func, &call)?;
+        Some((call, *pattern))
+    }
+
+    /// Whether a binding takes a field of a result of a call in this block.
+    fn is_field(&self, func: &Function, binding: &Binding) -> bool {
+        let ExprData::TupleGetItem(tuple, _) = func.expr(binding.value) else { return false };
+        let ExprData::Var(v) = func.expr(*tuple) else { return false };
+        self.index.get(v).is_some_and(|&i| self.calls[i as usize])
+    }
+}
+
+/// How a call reads one of its inputs.
+fn edge_pattern(func: &mut Function, pattern: OpPattern, input: Var, call: &TirCall) -> OpPattern {
+    let ty = func.var(input).ty;
+    let same = call.out_tys.iter().all(|&out| same_dims(func, ty, out));
+    match pattern {
+        OpPattern::ElemWise if !same => OpPattern::Broadcast,
+        _ => pattern,
+    }
+}
+
+fn same_dims(func: &mut Function, a: Type, b: Type) -> bool {
+    let dims = |t: Type| func.types.get(t).dims().map(<[_]>::to_vec);
+    let (Some(x), Some(y)) = (dims(a), dims(b)) else { return false };
+    x.len() == y.len() && x.iter().zip(&y).all(|(&p, &q)| prove_dims_equal(func, p, q).is_yes())
+}

@@ -1,0 +1,144 @@
+//! A group of bindings as a function of its own.
+
+use pliant_ir::op::CALL_TIR;
+use pliant_ir::relax::visit::{Importer, free_syms};
+use pliant_ir::relax::{
+    Binding, BlockData, Callee, Expr, ExprData, Function, SeqData, Type, TypeData, Var,
+};
+use pliant_ir::{AttrValue, Attrs, Span, Sym};
+use rustc_hash::FxHashMap;
+
+use crate::analysis::tir_call::TirCall;
+
+/// The attribute of functions that hold nothing but calls of loop functions, to become one.
+pub const PRIMITIVE: &str = "Primitive";
+
+/// A group made a function.
+pub(super) struct Outlined {
+    /// The function: private and [`PRIMITIVE`].
+    pub func: Function,
+    /// What is passed for its tensors.
+    pub args: Vec<Expr>,
+    /// The symbols that no tensor tells, passed as one shape after them.
+    pub sizes: Vec<Sym>,
+}
+
+/// Makes a function of bindings to calls of loop functions and fields of their results; its result is the last one's.
+pub(super) fn outline(src: &Function, members: &[Binding]) -> Outlined {
+    let mut dst = Function::empty();
+    dst.private = true;
+    dst.attrs.insert(PRIMITIVE.into(), AttrValue::Int(1));
+    let mut outline = Outline {
+        importer: Importer::new(src, &mut dst),
+        params: Vec::new(),
+        args: Vec::new(),
+        constants: FxHashMap::default(),
+    };
+    let bindings: Vec<Binding> = members.iter().map(|b| outline.binding(b)).collect();
+    let (params, args) = (outline.params, outline.args);
+    let syms = std::mem::take(&mut outline.importer.syms);
+    let last = bindings.last().expect("a group has members").var;
+    dst.var_mut(last).dataflow = false;
+    let result = dst.var_expr(last);
+    let ret_ty = dst.var(last).ty;
+    let block = dst.add_block(BlockData { dataflow: true, bindings });
+    let body = dst.add_seq(SeqData { blocks: vec![block], result });
+    let root = dst.root();
+    let data = dst.func_mut(root);
+    (data.params, data.body, data.ret_ty, data.pure) = (params, body, ret_ty, true);
+    let sizes = pass_sizes(&mut dst, src, &syms);
+    Outlined { func: dst, args, sizes }
+}
+
+/// Adds a parameter for the symbols that no tensor defines; what they are outside.
+fn pass_sizes(
+    dst: &mut Function,
+    src: &Function,
+    syms: &FxHashMap<pliant_ir::SymVar, Sym>,
+) -> Vec<Sym> {
+    let root = dst.root();
+    let free = free_syms(dst, root);
+    if free.is_empty() {
+        return Vec::new();
+    }
+    let outside: FxHashMap<Sym, Sym> =
+        syms.iter().map(|(&outer, &inner)| (inner, src.syms.var(outer))).collect();
+    let dims: Vec<Sym> = free.iter().map(|&v| dst.syms.var(v)).collect();
+    let ty = dst.intern(TypeData::shape(&dims[..]));
+    let taken = |name: &str| dst.var_ids().any(|v| &*dst.var(v).name == name);
+    let name = (0u32..)
+        .map(|i| if i == 0 { "sizes".to_string() } else { format!("sizes{i}") })
+        .find(|n| !taken(n))
+        .expect("a finite function leaves a name free");
+    let param = dst.add_var(name, ty, false, Span::NONE);
+    dst.func_mut(root).params.push(param);
+    dims.iter().map(|d| outside[d]).collect()
+}
+
+struct Outline<'a> {
+    importer: Importer<'a>,
+    params: Vec<Var>,
+    args: Vec<Expr>,
+    constants: FxHashMap<Expr, Expr>,
+}
+
+impl Outline<'_> {
+    fn binding(&mut self, b: &Binding) -> Binding {
+        let src = self.importer.src;
+        let value = match src.expr(b.value) {
+            ExprData::TupleGetItem(tuple, index) => {
+                let tuple = self.operand(*tuple);
+                self.importer.dst.tuple_get_item(tuple, *index)
+            }
+            _ => self.call(b.value),
+        };
+        let var = self.importer.define(b.var);
+        self.importer.dst.var_mut(var).dataflow = true;
+        Binding::bind(var, value)
+    }
+
+    fn call(&mut self, value: Expr) -> Expr {
+        let src = self.importer.src;
+        let call = TirCall::of(src, value).expect("members are calls of loop functions or fields");
+        let inputs: Vec<Expr> = call.inputs.iter().map(|&e| self.operand(e)).collect();
+        let tir_vars: Vec<Sym> = call.tir_vars.iter().map(|&s| self.importer.sym(s)).collect();
+        let out_tys: Vec<Type> = call.out_tys.iter().map(|&t| self.importer.ty(t)).collect();
+        let ExprData::Call { args, .. } = src.expr(value) else {
+            unreachable!("a call of a loop function is a call")
+        };
+        let callee = self.importer.expr(src.list(*args)[0]);
+        let ty = self.importer.ty(src.expr_ty(value));
+        let dst = &mut *self.importer.dst;
+        let mut args = vec![callee, dst.tuple(&inputs)];
+        if !tir_vars.is_empty() {
+            args.push(dst.shape(&tir_vars));
+        }
+        dst.call(Callee::Op(CALL_TIR), &args, Attrs::default(), &out_tys, ty)
+    }
+
+    /// A tensor of the group: its own, or a parameter.
+    fn operand(&mut self, e: Expr) -> Expr {
+        let src = self.importer.src;
+        if let ExprData::Var(v) = src.expr(e) {
+            if let Some(&known) = self.importer.vars.get(v) {
+                return known;
+            }
+            let param = self.importer.define(*v);
+            self.importer.dst.var_mut(param).dataflow = false;
+            self.params.push(param);
+            self.args.push(e);
+            return self.importer.dst.var_expr(param);
+        }
+        if let Some(&known) = self.constants.get(&e) {
+            return known;
+        }
+        let ty = self.importer.ty(src.expr_ty(e));
+        let name = format!("const_{}", self.constants.len());
+        let param = self.importer.dst.add_var(name, ty, false, Span::NONE);
+        self.params.push(param);
+        self.args.push(e);
+        let inner = self.importer.dst.var_expr(param);
+        self.constants.insert(e, inner);
+        inner
+    }
+}

@@ -1,0 +1,132 @@
+//! Which nodes of a dataflow graph become one group: each group is joined into that of its post-dominator where the
+//! patterns on all ways between them allow it.
+//!
+//! In three rounds: elementwise work moves into what reads it, and reductions and products take the elementwise work at
+//! their outputs; then chains of injective nodes; then what these have left apart.
+
+use rustc_hash::FxHashSet;
+
+use super::graph::Graph;
+use crate::analysis::dominators::PostDominators;
+use crate::analysis::op_pattern::OpPattern;
+
+/// The groups under construction: disjoint sets of nodes.
+pub(super) struct Groups {
+    /// The parent in the set's tree; a root is its own.
+    up: Vec<u32>,
+    pattern: Vec<OpPattern>,
+    /// How many calls a group has, at its root.
+    size: Vec<usize>,
+}
+
+impl Groups {
+    /// Groups of at most `max_size` calls.
+    pub fn of(graph: &Graph, max_size: usize) -> Groups {
+        let n = graph.nodes.len();
+        let mut groups = Groups {
+            up: (0..n as u32).collect(),
+            pattern: graph.nodes.iter().map(|n| n.pattern).collect(),
+            size: graph.calls.iter().map(|&c| usize::from(c)).collect(),
+        };
+        let dominators = PostDominators::new(&graph.nodes);
+        for round in 0..3 {
+            for node in 0..n as u32 {
+                if let Some((sink, on_way)) = dominators.parent(node) {
+                    groups.join(graph, node, sink, on_way, round, max_size);
+                }
+            }
+        }
+        groups
+    }
+
+    /// The group of a node, as the number of one of its nodes.
+    pub fn find(&mut self, mut node: u32) -> u32 {
+        while self.up[node as usize] != node {
+            let above = self.up[self.up[node as usize] as usize];
+            self.up[node as usize] = above;
+            node = above;
+        }
+        node
+    }
+
+    fn pattern_of(&mut self, node: u32) -> OpPattern {
+        let root = self.find(node);
+        self.pattern[root as usize]
+    }
+
+    /// Joins the group of a node into that of its post-dominator, if that is allowed.
+    fn join(
+        &mut self,
+        graph: &Graph,
+        node: u32,
+        sink: u32,
+        on_way: OpPattern,
+        round: u32,
+        max_size: usize,
+    ) {
+        use OpPattern::*;
+        if self.find(node) == self.find(sink) {
+            return;
+        }
+        let own = self.pattern_of(node);
+        let allowed: fn(OpPattern, bool) -> bool = match own {
+            // Only work at the same places follows a reduction or a product.
+            CommReduce | OutEWiseFusable if round == 0 && on_way == ElemWise => {
+                |kind, _| kind <= Broadcast
+            }
+            ElemWise | Broadcast if on_way <= CommReduce => |kind, is_sink| {
+                kind <= Injective || is_sink && matches!(kind, CommReduce | OutEWiseFusable)
+            },
+            Injective if round > 0 => |kind, _| kind <= Injective,
+            _ => return,
+        };
+        if let Some(way) = self.way(graph, node, sink, allowed, max_size) {
+            for at in way {
+                self.merge(at, sink);
+            }
+        }
+    }
+
+    /// The nodes on all ways to the post-dominator, without it, if their groups are allowed and not too large together.
+    fn way(
+        &mut self,
+        graph: &Graph,
+        node: u32,
+        sink: u32,
+        allowed: fn(OpPattern, bool) -> bool,
+        max_size: usize,
+    ) -> Option<Vec<u32>> {
+        if !allowed(self.pattern_of(sink), true) {
+            return None;
+        }
+        let mut seen: FxHashSet<u32> = FxHashSet::default();
+        let mut groups: FxHashSet<u32> = FxHashSet::default();
+        let (mut out, mut stack, mut size) = (Vec::new(), vec![node], 0);
+        while let Some(at) = stack.pop() {
+            if !seen.insert(at) {
+                continue;
+            }
+            let root = self.find(at);
+            if groups.insert(root) {
+                size += self.size[root as usize];
+            }
+            if size > max_size || at != node && at != sink && !allowed(self.pattern_of(at), false) {
+                return None;
+            }
+            if at != sink {
+                out.push(at);
+                stack.extend(graph.nodes[at as usize].readers.iter().map(|r| r.0));
+            }
+        }
+        Some(out)
+    }
+
+    fn merge(&mut self, node: u32, into: u32) {
+        let (from, to) = (self.find(node), self.find(into));
+        if from != to {
+            self.up[from as usize] = to;
+            self.size[to as usize] += self.size[from as usize];
+            self.pattern[to as usize] = self.pattern[to as usize].max(self.pattern[from as usize]);
+        }
+    }
+}

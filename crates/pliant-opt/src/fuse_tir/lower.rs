@@ -1,0 +1,237 @@
+//! From a `Primitive` function to its loop function.
+
+use std::sync::Arc;
+
+use pliant_ir::relax::{Binding, Expr, ExprData, Function, Type, TypeData, Var};
+use pliant_ir::tir::sym::SymBridge;
+use pliant_ir::tir::{self, Buffer, PrimFunc};
+use pliant_ir::{DType, IRModule, Sym, SymVar};
+use rustc_hash::FxHashMap;
+
+use super::merge::{Merge, lone_dims};
+use crate::analysis::op_pattern::is_mergeable;
+use crate::analysis::tir_call::{PrimSizes, TirCall};
+
+/// A parameter of the function.
+pub(super) struct Param {
+    /// Whether it is a tensor; else it is a shape that only passes sizes.
+    pub is_tensor: bool,
+    /// The symbols that stand alone in its dims.
+    pub dims: Vec<Option<SymVar>>,
+}
+
+/// A function that became a loop function.
+pub(super) struct Lowered {
+    pub prim: PrimFunc,
+    pub params: Vec<Param>,
+    /// The symbols that its scalar parameters are.
+    pub sizes: Vec<SymVar>,
+    pub outputs: usize,
+    /// Whether its results are the fields of a tuple.
+    pub tuple: bool,
+}
+
+/// The loop function of a function that holds calls of loop functions only.
+pub(super) fn lower(func: &Arc<Function>, module: &IRModule) -> Option<Lowered> {
+    // Proofs make terms, and a function that does not become one stays as it is.
+    let mut func = Function::clone(func);
+    let bindings = bindings(&func)?;
+    let (results, tuple) = results(&func)?;
+    let params = params(&func)?;
+    let mut lowering = Lowering {
+        merge: Merge::new(),
+        bridge: SymBridge::new(),
+        buffers: FxHashMap::default(),
+        sizes: FxHashMap::default(),
+    };
+    let mut tensors = Vec::new();
+    for (&p, param) in func.params().to_vec().iter().zip(&params) {
+        if param.is_tensor {
+            tensors.push(lowering.param(&func, p)?);
+        }
+    }
+    let outputs = lowering.outputs(&func, &results, &bindings)?;
+    tensors.extend(outputs.values().copied());
+    for b in &bindings {
+        lowering.binding(&mut func, b, &outputs, module)?;
+    }
+    let produced =
+        outputs.keys().all(|p| lowering.buffers.contains_key(p) && !func.params().contains(&p.0));
+    let defined = lone_dims(&lowering.merge.f, &tensors);
+    let mut sizes: Vec<(SymVar, tir::Var)> = func
+        .syms
+        .vars()
+        .filter_map(|s| Some((s, lowering.bridge.var_of(s)?)))
+        .filter(|(_, v)| !defined.contains(v))
+        .collect();
+    sizes.sort_by_key(|s| s.0);
+    let vars: Vec<tir::Var> = sizes.iter().map(|s| s.1).collect();
+    let prim = lowering.merge.finish(&tensors, &vars);
+    let well_formed = pliant_ir::tir::verify::verify_prim_func(&prim).is_empty();
+    debug_assert!(well_formed, "{:?}", pliant_ir::tir::verify::verify_prim_func(&prim));
+    (produced && well_formed).then(|| Lowered {
+        prim,
+        params,
+        sizes: sizes.into_iter().map(|s| s.0).collect(),
+        outputs: results.len(),
+        tuple,
+    })
+}
+
+/// All bindings, if the body is one sequence of plain bindings.
+fn bindings(func: &Function) -> Option<Vec<Binding>> {
+    let blocks = &func.seq(func.body()).blocks;
+    let all: Vec<Binding> =
+        blocks.iter().flat_map(|&b| func.block(b).bindings.iter().copied()).collect();
+    all.iter().all(|b| b.cast.is_none()).then_some(all)
+}
+
+/// A tensor of the function: a variable, or a field of one that holds a tuple.
+type Place = (Var, u32);
+
+/// The results, and whether they are the fields of a tuple.
+fn results(func: &Function) -> Option<(Vec<Place>, bool)> {
+    let result = func.seq(func.body()).result;
+    let (fields, mut tuple): (&[Expr], bool) = match func.tuple_fields(result) {
+        Some(fields) => (fields, true),
+        None => (std::slice::from_ref(&result), false),
+    };
+    let mut out = Vec::new();
+    for &field in fields {
+        let ExprData::Var(v) = *func.expr(field) else { return None };
+        match func.var_ty(v) {
+            TypeData::Tuple(fields) if !tuple => {
+                out.extend((0..fields.len() as u32).map(|i| (v, i)));
+                tuple = true;
+            }
+            TypeData::Tensor { .. } => out.push((v, 0)),
+            _ => return None,
+        }
+    }
+    let mut sorted = out.clone();
+    sorted.sort_unstable();
+    sorted.dedup();
+    (sorted.len() == out.len() && !out.is_empty()).then_some((out, tuple))
+}
+
+fn params(func: &Function) -> Option<Vec<Param>> {
+    func.params()
+        .iter()
+        .map(|&p| {
+            let data = func.var_ty(p);
+            let dims = data.dims()?.iter().map(|&d| func.syms.as_var(d)).collect();
+            match data {
+                TypeData::Tensor { dtype: Some(_), .. } => Some(Param { is_tensor: true, dims }),
+                TypeData::Shape { .. } => Some(Param { is_tensor: false, dims }),
+                _ => None,
+            }
+        })
+        .collect()
+}
+
+struct Lowering {
+    merge: Merge,
+    bridge: SymBridge,
+    buffers: FxHashMap<Place, Buffer>,
+    sizes: FxHashMap<Arc<str>, PrimSizes>,
+}
+
+impl Lowering {
+    fn shape(&mut self, func: &Function, ty: Type) -> Option<(Vec<tir::Expr>, DType)> {
+        let data = func.types.get(ty);
+        let (dims, dtype): (&[Sym], _) = (data.dims().filter(|_| data.is_tensor())?, data.dtype()?);
+        let to_expr = |&d: &Sym| self.bridge.to_expr(&func.syms, &mut self.merge.f, d);
+        Some((dims.iter().map(to_expr).collect(), dtype))
+    }
+
+    fn param(&mut self, func: &Function, p: Var) -> Option<Buffer> {
+        let (shape, dtype) = self.shape(func, func.var(p).ty)?;
+        let buffer = self.merge.f.compact_buffer(func.var(p).name.clone(), shape, dtype);
+        self.buffers.insert((p, 0), buffer);
+        Some(buffer)
+    }
+
+    /// The buffers of the results, by the place that the calls write: fields that are taken out are looked through.
+    fn outputs(
+        &mut self,
+        func: &Function,
+        results: &[Place],
+        bindings: &[Binding],
+    ) -> Option<indexmap::IndexMap<Place, Buffer>> {
+        let mut source: FxHashMap<Var, Place> = FxHashMap::default();
+        for b in bindings {
+            if let ExprData::TupleGetItem(tuple, i) = func.expr(b.value)
+                && let ExprData::Var(t) = func.expr(*tuple)
+            {
+                source.insert(b.var, (*t, *i));
+            }
+        }
+        let mut out = indexmap::IndexMap::new();
+        for &(var, field) in results {
+            let ty = field_ty(func, func.var(var).ty, field)?;
+            let (shape, dtype) = self.shape(func, ty)?;
+            let buffer = self.merge.f.compact_buffer(func.var(var).name.clone(), shape, dtype);
+            let place = source.get(&var).copied().unwrap_or((var, field));
+            if out.insert(place, buffer).is_some() {
+                return None;
+            }
+        }
+        Some(out)
+    }
+
+    fn binding(
+        &mut self,
+        func: &mut Function,
+        b: &Binding,
+        outputs: &indexmap::IndexMap<Place, Buffer>,
+        module: &IRModule,
+    ) -> Option<()> {
+        if let ExprData::TupleGetItem(tuple, i) = func.expr(b.value) {
+            let ExprData::Var(t) = func.expr(*tuple) else { return None };
+            let buffer = *self.buffers.get(&(*t, *i))?;
+            self.buffers.insert((b.var, 0), buffer);
+            return Some(());
+        }
+        let call = TirCall::of(func, b.value)?;
+        let prim = module.get(&call.callee)?.as_prim().filter(|f| is_mergeable(f))?;
+        if !self.sizes.contains_key(&call.callee) {
+            self.sizes.insert(call.callee.clone(), PrimSizes::of(prim)?);
+        }
+        let bound = self.sizes[&call.callee].bind(func, &call)?;
+        let mut tensors = Vec::with_capacity(call.inputs.len() + call.out_tys.len());
+        for &input in &call.inputs {
+            let ExprData::Var(v) = func.expr(input) else { return None };
+            tensors.push(*self.buffers.get(&(*v, 0))?);
+        }
+        for (i, &ty) in call.out_tys.iter().enumerate() {
+            let place = (b.var, i as u32);
+            let buffer = match outputs.get(&place) {
+                Some(&buffer) => buffer,
+                None => {
+                    let (shape, dtype) = self.shape(func, ty)?;
+                    let name = func.var(b.var).name.clone();
+                    self.merge.local(&name, shape, dtype)
+                }
+            };
+            self.buffers.insert(place, buffer);
+            tensors.push(buffer);
+        }
+        let sizes = &self.sizes[&call.callee];
+        let mut vars = FxHashMap::default();
+        for var in prim.var_ids() {
+            if let Some(value) = sizes.value(var, &bound) {
+                vars.insert(var, self.bridge.to_expr(&func.syms, &mut self.merge.f, value));
+            }
+        }
+        let handles = prim.params.iter().filter_map(|p| prim.buffer_map.get(p)).copied();
+        self.merge.add(prim, vars, handles.zip(tensors).collect());
+        Some(())
+    }
+}
+
+fn field_ty(func: &Function, ty: Type, field: u32) -> Option<Type> {
+    match func.types.get(ty) {
+        TypeData::Tuple(fields) => fields.get(field as usize).copied(),
+        _ => Some(ty),
+    }
+}

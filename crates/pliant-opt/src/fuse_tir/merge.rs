@@ -1,0 +1,169 @@
+//! One loop function that does the work of several, one after the other.
+
+use pliant_ir::tir::sym::SymBridge;
+use pliant_ir::tir::visit::{Rewriter, TirImporter, rewrite_stmt};
+use pliant_ir::tir::{BlockData, Buffer, Expr, PrimFunc, Stmt, StmtData, Var};
+use pliant_ir::{AttrValue, DType, SymArena};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::sync::Arc;
+
+/// A loop function under construction.
+pub(super) struct Merge {
+    pub f: PrimFunc,
+    allocs: Vec<Buffer>,
+    stmts: Vec<Stmt>,
+    block_names: FxHashMap<Arc<str>, u32>,
+}
+
+impl Merge {
+    pub fn new() -> Self {
+        Merge {
+            f: PrimFunc::new(),
+            allocs: Vec::new(),
+            stmts: Vec::new(),
+            block_names: FxHashMap::default(),
+        }
+    }
+
+    /// A buffer that lives during the function.
+    pub fn local(&mut self, name: &str, shape: Vec<Expr>, dtype: DType) -> Buffer {
+        let buffer = self.f.compact_buffer(name, shape, dtype);
+        self.allocs.push(buffer);
+        buffer
+    }
+
+    /// Adds the work of a function, with its variables and the buffers of its parameters replaced.
+    pub fn add(
+        &mut self,
+        src: &PrimFunc,
+        vars: FxHashMap<Var, Expr>,
+        buffers: FxHashMap<Buffer, Buffer>,
+    ) {
+        let mut importer = TirImporter::new(src, &mut self.f);
+        (importer.vars, importer.buffers) = (vars, buffers);
+        let body = importer.stmt(src.body);
+        self.flatten(body);
+    }
+
+    /// Takes a body apart: its buffers come to live during the whole function.
+    fn flatten(&mut self, body: Stmt) {
+        let mut stack = vec![body];
+        while let Some(s) = stack.pop() {
+            match self.f.stmt(s).clone() {
+                StmtData::Seq(items) => stack.extend(items.into_iter().rev()),
+                StmtData::Alloc(b, body) => {
+                    self.allocs.push(b);
+                    stack.push(body);
+                }
+                StmtData::Block(b) if is_root(&self.f, &b) => {
+                    self.allocs.extend(b.allocs);
+                    stack.push(b.body);
+                }
+                _ => self.stmts.push(s),
+            }
+        }
+    }
+
+    /// The function with those parameters: tensors, then sizes.
+    pub fn finish(mut self, tensors: &[Buffer], sizes: &[Var]) -> PrimFunc {
+        for &b in tensors {
+            let name = format!("var_{}", self.f.buffer(b).name);
+            self.f.add_buffer_param(name, b);
+        }
+        self.f.params.extend(sizes);
+        let stmts = std::mem::take(&mut self.stmts);
+        let mut tidy =
+            Tidy { arena: SymArena::new(), bridge: SymBridge::new(), names: self.block_names };
+        for b in self.f.buffer_ids() {
+            let shape = self.f.buffer(b).shape.clone();
+            let shape = shape.into_iter().map(|e| tidy.size(&mut self.f, e)).collect();
+            self.f.buffer_mut(b).shape = shape;
+        }
+        let stmts: Vec<Stmt> =
+            stmts.into_iter().map(|s| rewrite_stmt(&mut self.f, s, &mut tidy)).collect();
+        let mut body = self.f.seq(stmts);
+        if !self.allocs.is_empty() {
+            body = self.f.add_stmt(StmtData::Block(Box::new(BlockData {
+                name: "root".into(),
+                iters: Vec::new(),
+                predicate: None,
+                reads: None,
+                writes: None,
+                allocs: self.allocs,
+                init: None,
+                body,
+                annotations: Vec::new(),
+            })));
+        }
+        self.f.body = body;
+        self.f.private = true;
+        self.f.attrs.insert("tir.noalias".into(), AttrValue::Bool(true));
+        self.f
+    }
+}
+
+/// Whether a block only holds others.
+fn is_root(f: &PrimFunc, b: &BlockData) -> bool {
+    let bare = b.iters.is_empty() && b.predicate.is_none() && b.init.is_none();
+    bare && b.annotations.is_empty() && !matches!(f.stmt(b.body), StmtData::Store { .. })
+}
+
+/// Gives equal sizes the same form, so that schedules see that loops fit each other, and blocks different names.
+struct Tidy {
+    arena: SymArena,
+    bridge: SymBridge,
+    names: FxHashMap<Arc<str>, u32>,
+}
+
+impl Tidy {
+    fn size(&mut self, f: &mut PrimFunc, e: Expr) -> Expr {
+        let ty = f.expr_ty(e);
+        match self.bridge.to_sym(f, &mut self.arena, e) {
+            Some(sym) => {
+                let new = self.bridge.to_expr(&self.arena, f, sym);
+                f.cast(new, ty)
+            }
+            None => e,
+        }
+    }
+
+    fn name(&mut self, name: &Arc<str>) -> Arc<str> {
+        let mut new = name.clone();
+        while self.names.contains_key(&new) {
+            let count = self.names.entry(name.clone()).or_insert(0);
+            *count += 1;
+            new = format!("{name}_{count}").into();
+        }
+        self.names.insert(new.clone(), 0);
+        new
+    }
+}
+
+impl Rewriter for Tidy {
+    fn stmt(&mut self, f: &mut PrimFunc, s: Stmt) -> Stmt {
+        match f.stmt(s).clone() {
+            StmtData::For { var, min, extent, kind, body, annotations } => {
+                let (min, extent) = (self.size(f, min), self.size(f, extent));
+                f.add_stmt(StmtData::For { var, min, extent, kind, body, annotations })
+            }
+            StmtData::Block(mut b) => {
+                for it in &mut b.iters {
+                    (it.min, it.extent) = (self.size(f, it.min), self.size(f, it.extent));
+                }
+                b.name = self.name(&b.name);
+                f.add_stmt(StmtData::Block(b))
+            }
+            _ => s,
+        }
+    }
+}
+
+/// The variables that stand alone in a dim of these buffers.
+pub(super) fn lone_dims(f: &PrimFunc, buffers: &[Buffer]) -> FxHashSet<Var> {
+    let dims = buffers.iter().flat_map(|&b| &f.buffer(b).shape);
+    dims.filter_map(|&d| match f.expr(d) {
+        pliant_ir::tir::ExprData::Var(v) => Some(*v),
+        _ => None,
+    })
+    .collect()
+}

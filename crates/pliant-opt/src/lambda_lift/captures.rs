@@ -1,0 +1,235 @@
+//! What local functions capture: variables, and symbols that are in view around them.
+
+use std::sync::Arc;
+
+use indexmap::IndexSet;
+use pliant_ir::SymVar;
+use pliant_ir::relax::derive::{definable_syms, solvable_syms, type_syms};
+use pliant_ir::relax::visit::{
+    Event, bound_vars, for_each_expr, for_each_sym, operand_vars, type_vars, walk,
+};
+use pliant_ir::relax::{ExprData, FuncId, Function, Seq, Type, Var};
+use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
+
+type Set<T> = IndexSet<T, FxBuildHasher>;
+
+/// A local function.
+pub(super) struct LocalFunc {
+    /// The function expression.
+    pub id: FuncId,
+    /// The variable that is bound to it.
+    pub var: Var,
+    /// The function expression that holds the binding.
+    pub parent: FuncId,
+    /// Its name in the module; empty until names are given.
+    pub name: Arc<str>,
+    /// The captured variables, in the order of their parameters.
+    pub vars: Vec<Var>,
+    /// The captured symbols that no captured variable defines, in the order of their parameters.
+    pub syms: Vec<SymVar>,
+}
+
+/// The local functions of a function, and the variables that are known to hold them.
+pub(super) struct Known {
+    /// Outer ones first, in the order of the text.
+    pub funcs: Vec<LocalFunc>,
+    by_id: FxHashMap<FuncId, usize>,
+    by_var: FxHashMap<Var, usize>,
+    /// The function expression that holds each sequence.
+    pub owners: FxHashMap<Seq, FuncId>,
+}
+
+impl Known {
+    /// Finds the local functions and what they capture.
+    pub fn of(func: &Function) -> Known {
+        let mut known = Known {
+            funcs: Vec::new(),
+            by_id: FxHashMap::default(),
+            by_var: FxHashMap::default(),
+            owners: FxHashMap::default(),
+        };
+        let in_view = known.find(func);
+        known.capture(func, &in_view);
+        known
+    }
+
+    /// The local function `id`; none for the root.
+    pub fn index_of(&self, id: FuncId) -> Option<usize> {
+        self.by_id.get(&id).copied()
+    }
+
+    /// The local function that a variable holds, itself or as another name.
+    pub fn func_of(&self, var: Var) -> Option<&LocalFunc> {
+        self.by_var.get(&var).map(|&i| &self.funcs[i])
+    }
+
+    /// Records the local functions; returns the symbols in view around each.
+    fn find(&mut self, func: &Function) -> Vec<FxHashSet<SymVar>> {
+        let mut in_view = Vec::new();
+        let (mut syms, mut scopes) = (FxHashSet::default(), Vec::<Vec<SymVar>>::new());
+        let (mut around, mut names) = (Vec::new(), Vec::new());
+        walk(func, func.root(), |event| match event {
+            Event::EnterFunc(id) => {
+                around.push(id);
+                scopes.push(Vec::new());
+                let tys: Vec<Type> = func.func(id).params.iter().map(|&p| func.var(p).ty).collect();
+                define(func, &tys, &mut syms, &mut scopes);
+            }
+            Event::LeaveFunc(_) => {
+                around.pop();
+                leave(&mut syms, &mut scopes);
+            }
+            Event::EnterSeq(seq) => {
+                scopes.push(Vec::new());
+                self.owners.extend(around.last().map(|&id| (seq, id)));
+            }
+            Event::Result(_) => leave(&mut syms, &mut scopes),
+            Event::Binding(place, b) => match func.expr(b.value) {
+                ExprData::Func(id) => {
+                    let index = self.funcs.len();
+                    self.by_id.insert(*id, index);
+                    self.by_var.insert(b.var, index);
+                    self.funcs.push(LocalFunc {
+                        id: *id,
+                        var: b.var,
+                        parent: place.func,
+                        name: "".into(),
+                        vars: Vec::new(),
+                        syms: Vec::new(),
+                    });
+                    in_view.push(syms.clone());
+                }
+                ExprData::Var(v) if b.cast.is_none() => names.push((b.var, *v)),
+                _ => {}
+            },
+            Event::Bound(_, b) => {
+                if let Some(cast) = b.cast.expand() {
+                    define(func, &[cast], &mut syms, &mut scopes);
+                }
+            }
+            _ => {}
+        });
+        for (name, source) in names {
+            if let Some(&index) = self.by_var.get(&source) {
+                self.by_var.insert(name, index);
+            }
+        }
+        in_view
+    }
+
+    /// Finds the captures, until those of no function grow: a function captures what the functions that it calls do.
+    fn capture(&mut self, func: &Function, in_view: &[FxHashSet<SymVar>]) {
+        let uses: Vec<Uses> =
+            self.funcs.iter().map(|local| Uses::of(func, local.id, self)).collect();
+        let mut vars: Vec<Set<Var>> = uses.iter().map(|u| u.vars.clone()).collect();
+        self.settle(&uses, &mut vars, |i, v| !uses[i].bound.contains(v));
+        let mut syms: Vec<Set<SymVar>> = uses.iter().map(|u| u.syms.clone()).collect();
+        for (i, syms) in syms.iter_mut().enumerate() {
+            for &v in &vars[i] {
+                syms.extend(type_syms(func, func.var(v).ty));
+            }
+            syms.retain(|s| in_view[i].contains(s));
+        }
+        self.settle(&uses, &mut syms, |i, s| in_view[i].contains(s));
+        for ((local, vars), syms) in self.funcs.iter_mut().zip(vars).zip(syms) {
+            let tys = vars.iter().map(|&v| func.var(v).ty);
+            let given: FxHashSet<SymVar> = tys.flat_map(|t| definable_syms(func, t)).collect();
+            local.vars = vars.into_iter().collect();
+            local.syms = syms.into_iter().filter(|s| !given.contains(s)).collect();
+        }
+    }
+
+    /// Adds to each function's set what the functions that it uses have, as far as `keep` lets it in.
+    fn settle<T: Copy + Eq + std::hash::Hash>(
+        &self,
+        uses: &[Uses],
+        sets: &mut [Set<T>],
+        keep: impl Fn(usize, &T) -> bool,
+    ) {
+        loop {
+            let mut grew = false;
+            for (i, used) in uses.iter().enumerate() {
+                for &j in used.funcs.iter().filter(|&&j| j != i) {
+                    let more: Vec<T> = sets[j].iter().copied().filter(|v| keep(i, v)).collect();
+                    let before = sets[i].len();
+                    sets[i].extend(more);
+                    grew |= sets[i].len() > before;
+                }
+            }
+            if !grew {
+                return;
+            }
+        }
+    }
+}
+
+/// The symbols that values of these types define come into view.
+fn define(func: &Function, tys: &[Type], syms: &mut FxHashSet<SymVar>, scopes: &mut [Vec<SymVar>]) {
+    for s in solvable_syms(func, tys, &|v| syms.contains(&v)) {
+        if syms.insert(s)
+            && let Some(scope) = scopes.last_mut()
+        {
+            scope.push(s);
+        }
+    }
+}
+
+fn leave(syms: &mut FxHashSet<SymVar>, scopes: &mut Vec<Vec<SymVar>>) {
+    for s in scopes.pop().unwrap_or_default() {
+        syms.remove(&s);
+    }
+}
+
+/// What a local function mentions itself.
+struct Uses {
+    bound: FxHashSet<Var>,
+    /// Variables from around it that hold no known function.
+    vars: Set<Var>,
+    /// The known functions.
+    funcs: Set<usize>,
+    syms: Set<SymVar>,
+}
+
+impl Uses {
+    fn of(func: &Function, id: FuncId, known: &Known) -> Uses {
+        let mut uses = Uses {
+            bound: bound_vars(func, id).into_iter().collect(),
+            vars: Set::default(),
+            funcs: Set::default(),
+            syms: Set::default(),
+        };
+        let mut mentioned = Vec::new();
+        let ty = |t: Type, out: &mut Vec<Var>| out.extend(type_vars(func, t));
+        walk(func, id, |event| match event {
+            Event::EnterFunc(id) => {
+                func.func(id).params.iter().for_each(|&p| ty(func.var(p).ty, &mut mentioned));
+                ty(func.func(id).ret_ty, &mut mentioned);
+            }
+            Event::Binding(_, b) => {
+                mentioned.extend(operand_vars(func, b.value));
+                ty(func.var(b.var).ty, &mut mentioned);
+                b.cast.expand().into_iter().for_each(|t| ty(t, &mut mentioned));
+                for_each_expr(func, b.value, |e| {
+                    if let ExprData::Call { ty_args, .. } = func.expr(e) {
+                        func.type_list(*ty_args).iter().for_each(|&t| ty(t, &mut mentioned));
+                    }
+                });
+            }
+            Event::Result(seq) => mentioned.extend(operand_vars(func, func.seq(seq).result)),
+            _ => {}
+        });
+        for v in mentioned {
+            match known.by_var.get(&v) {
+                Some(&index) => {
+                    uses.funcs.insert(index);
+                }
+                None if !uses.bound.contains(&v) => {
+                    uses.vars.insert(v);
+                }
+                None => {}
+            }
+        }
+        for_each_sym(func, id, |s| uses.syms.extend(func.syms.free_vars(s)));
+        uses
+    }
+}

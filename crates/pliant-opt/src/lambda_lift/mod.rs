@@ -1,0 +1,153 @@
+//! # What it does
+//! Makes every local function a private function of the module. What it captured becomes parameters: first its own
+//! parameters, then the captured variables, then the captured symbols that none of those variables has as a dim. A call
+//! of a function that is known becomes a direct call that passes the captured values on; where the function is a value,
+//! `R.make_closure` holds them. Functions that call each other capture what all of them need, and pass it on: no closure
+//! ever holds itself. Functions inside functions are lifted too.
+//!
+//! # Before
+//! ```python
+//! @R.function
+//! def main(x: R.Tensor(("n",), "float32"), w: R.Tensor(("n",), "float32")) -> R.Tuple(R.Tensor(("n",), "float32"), R.Object):
+//!     n = T.int64()
+//!     @R.function
+//!     def scale(y: R.Tensor((n,), "float32")) -> R.Tensor((n,), "float32"):
+//!         return R.multiply(y, w)
+//!     z = scale(x)
+//!     return (z, scale)
+//! ```
+//!
+//! # After
+//! ```python
+//! @R.function
+//! def main(x: R.Tensor(("n",), "float32"), w: R.Tensor(("n",), "float32")) -> R.Tuple(R.Tensor(("n",), "float32"), R.Object):
+//!     n = T.int64()
+//!     cls = Module
+//!     scale: R.Callable((R.Tensor((n,), "float32"),), R.Tensor((n,), "float32"), True) = R.make_closure(cls.main_scale, (w,))
+//!     z = cls.main_scale(x, w)
+//!     return (z, scale)
+//!
+//! @R.function(private=True)
+//! def main_scale(y: R.Tensor(("n",), "float32"), w: R.Tensor(("n",), "float32")) -> R.Tensor(("n",), "float32"):
+//!     return R.multiply(y, w)
+//! ```
+//!
+//! # Requires
+//! Nothing.
+//!
+//! # Keeps
+//! The order of all calls, names and types.
+//!
+//! # Never
+//! Makes a closure of a function that captures nothing: its global name is the value.
+
+mod captures;
+mod rewrite;
+
+use std::sync::Arc;
+
+use pliant_ir::relax::visit::{Importer, copy_function};
+use pliant_ir::relax::{FuncData, Function, TypeData};
+use pliant_ir::{BaseFunc, DType, IRModule};
+use pliant_pass::rewrite::reachable_funcs;
+use pliant_pass::{ModulePass, PassContext, PassError};
+use rustc_hash::FxHashSet;
+
+use captures::{Known, LocalFunc};
+
+/// Attributes of a function that its local functions inherit.
+const INHERITED: &[&str] = &["relax.force_pure", "force_pure"];
+
+/// See the module's documentation.
+pub struct LambdaLift;
+
+impl ModulePass for LambdaLift {
+    fn name(&self) -> &str {
+        "LambdaLift"
+    }
+
+    fn run(&self, mut module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
+        let with_local: Vec<Arc<str>> = module
+            .relax_funcs()
+            .filter(|(_, f)| reachable_funcs(f).len() > 1)
+            .map(|(name, _)| name.clone())
+            .collect();
+        let mut taken: FxHashSet<Arc<str>> = module.functions.keys().cloned().collect();
+        for name in with_local {
+            ctx.check_cancelled()?;
+            let Some(BaseFunc::Relax(func)) = module.functions.get_mut(&*name) else { continue };
+            let func = Arc::make_mut(func);
+            let mut known = Known::of(func);
+            name_all(&name, func, &mut known, &mut taken);
+            rewrite::rewrite(func, &known);
+            let lifted: Vec<(Arc<str>, Function)> =
+                known.funcs.iter().map(|local| (local.name.clone(), lift(func, local))).collect();
+            // What was lifted is gone from the outer function's arenas.
+            *func = copy_function(func);
+            for (name, func) in lifted {
+                module.insert(name, func);
+            }
+        }
+        Ok(module)
+    }
+}
+
+/// Gives every local function a name of the module: that of the function around it, then its own.
+fn name_all(outer: &str, func: &Function, known: &mut Known, taken: &mut FxHashSet<Arc<str>>) {
+    // Outer functions come first, so that the name around is there.
+    for i in 0..known.funcs.len() {
+        let local = &known.funcs[i];
+        let around = known.index_of(local.parent).map(|j| known.funcs[j].name.clone());
+        let around = around.as_deref().unwrap_or(outer);
+        let base = format!("{around}_{}", func.var(local.var).name);
+        let free = |name: &String| !taken.contains(name.as_str());
+        let name: Arc<str> = match Some(base.clone()).filter(free) {
+            Some(name) => name.into(),
+            None => (1u64..)
+                .map(|i| format!("{base}_{i}"))
+                .find(free)
+                .expect("a finite module leaves a name free")
+                .into(),
+        };
+        taken.insert(name.clone());
+        known.funcs[i].name = name;
+    }
+}
+
+/// A local function, rewritten already, as a function of its own.
+fn lift(src: &Function, local: &LocalFunc) -> Function {
+    let data = src.func(local.id).clone();
+    let mut dst = Function::empty();
+    dst.private = true;
+    for key in INHERITED {
+        if let Some(value) = src.attrs.get(*key) {
+            dst.attrs.insert((*key).into(), value.clone());
+        }
+    }
+    let mut importer = Importer::new(src, &mut dst);
+    // The captured ones come first: types may name captured shapes.
+    let captured: Vec<_> = local.vars.iter().map(|&v| importer.define(v)).collect();
+    let mut params: Vec<_> = data.params.iter().map(|&p| importer.define(p)).collect();
+    params.extend(captured);
+    for &sym in &local.syms {
+        let (name, span) = (src.syms.name(sym).to_string(), src.var(local.var).span);
+        // The symbol exists already if a type above mentions it.
+        let value = match importer.syms.get(&sym) {
+            Some(&value) => value,
+            None => {
+                let new = importer.dst.fresh_sym(&name);
+                let value = importer.dst.syms.var(new);
+                importer.syms.insert(sym, value);
+                value
+            }
+        };
+        let ty = TypeData::Prim { dtype: DType::Int64, value: Some(value) };
+        let ty = importer.dst.intern(ty);
+        params.push(importer.dst.add_var(format!("{name}_value"), ty, false, span));
+    }
+    let ret_ty = importer.ty(data.ret_ty);
+    let body = importer.seq(data.body);
+    let root = dst.root();
+    *dst.func_mut(root) = FuncData { params, body, ret_ty, pure: data.pure };
+    dst
+}

@@ -1,0 +1,149 @@
+//! # What it does
+//! Gives public functions the names that their attribute `global_symbol` says. A private function that has such a name
+//! gets another one.
+//!
+//! # Before
+//! ```python
+//! @R.function(private=True)
+//! def main(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+//!     y = R.exp(x)
+//!     return y
+//!
+//! @R.function
+//! def entry(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+//!     R.func_attr({"global_symbol": "main"})
+//!     cls = Module
+//!     y = cls.main(x)
+//!     return y
+//! ```
+//!
+//! # After
+//! ```python
+//! @R.function(private=True)
+//! def main1(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+//!     y = R.exp(x)
+//!     return y
+//!
+//! @R.function
+//! def main(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+//!     R.func_attr({"global_symbol": "main"})
+//!     cls = Module
+//!     y = cls.main1(x)
+//!     return y
+//! ```
+//!
+//! # Requires
+//! That no two public functions have the same name.
+//!
+//! # Keeps
+//! The order of the functions.
+//!
+//! # Never
+//! Changes an attribute.
+
+use std::sync::Arc;
+
+use pliant_ir::relax::visit::called_globals;
+use pliant_ir::relax::{ExprData, Function};
+use pliant_ir::{AttrValue, BaseFunc, IRModule};
+use pliant_pass::pass::update_each_relax;
+use pliant_pass::rewrite::{map_leaves, reachable_seqs};
+use pliant_pass::{ModulePass, PassContext, PassError, Problem};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::attach_global_symbol::GLOBAL_SYMBOL;
+
+/// See the module's documentation.
+pub struct NormalizeGlobalVar;
+
+impl ModulePass for NormalizeGlobalVar {
+    fn name(&self) -> &str {
+        "NormalizeGlobalVar"
+    }
+
+    fn run(&self, mut module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
+        let renamed = new_names(&module)?;
+        if renamed.is_empty() {
+            return Ok(module);
+        }
+        let old = std::mem::take(&mut module.functions);
+        for (name, func) in old {
+            let name = renamed.get(&name).cloned().unwrap_or(name);
+            module.functions.insert(name, func);
+        }
+        update_each_relax(&mut module, ctx, |_, func| {
+            let mentions = called_globals(func).iter().any(|name| renamed.contains_key(name));
+            if mentions {
+                rename_globals(func, &renamed);
+            }
+            Ok(mentions)
+        })?;
+        Ok(module)
+    }
+}
+
+fn is_private(func: &BaseFunc) -> bool {
+    match func {
+        BaseFunc::Relax(f) => f.private,
+        BaseFunc::Prim(f) => f.private,
+    }
+}
+
+/// The functions that change their names, and the new ones.
+fn new_names(module: &IRModule) -> Result<FxHashMap<Arc<str>, Arc<str>>, PassError> {
+    let mut owners: FxHashMap<Arc<str>, Arc<str>> = FxHashMap::default();
+    let mut renamed: FxHashMap<Arc<str>, Arc<str>> = FxHashMap::default();
+    for (name, func) in module.functions.iter().filter(|(_, f)| !is_private(f)) {
+        let symbol = func.attrs().get(GLOBAL_SYMBOL).and_then(AttrValue::as_str);
+        let symbol: Arc<str> = symbol.map_or_else(|| name.clone(), Into::into);
+        if let Some(other) = owners.insert(symbol.clone(), name.clone()) {
+            let what =
+                format!("the public functions '{other}' and '{name}' are both named '{symbol}'");
+            let problem = Problem::new(what).with_help("give one another global_symbol");
+            return Err(PassError::User(vec![problem]));
+        }
+        if symbol != *name {
+            renamed.insert(name.clone(), symbol);
+        }
+    }
+    let mut taken: FxHashSet<Arc<str>> = owners.keys().cloned().collect();
+    taken.extend(module.functions.keys().cloned());
+    for (name, _) in module.functions.iter().filter(|(_, f)| is_private(f)) {
+        if !owners.contains_key(name) {
+            continue;
+        }
+        let fresh: Arc<str> = (1u64..)
+            .map(|i| format!("{name}{i}"))
+            .find(|fresh| !taken.contains(fresh.as_str()))
+            .expect("a finite module leaves a name free")
+            .into();
+        taken.insert(fresh.clone());
+        renamed.insert(name.clone(), fresh);
+    }
+    Ok(renamed)
+}
+
+fn rename_globals(func: &mut Function, renamed: &FxHashMap<Arc<str>, Arc<str>>) {
+    let mut rename = |func: &mut Function, leaf| {
+        let ExprData::Global(name) = *func.expr(leaf) else { return leaf };
+        match renamed.get(func.str(name)) {
+            Some(name) => {
+                let ty = func.expr_ty(leaf);
+                func.global(name, ty)
+            }
+            None => leaf,
+        }
+    };
+    for seq in reachable_seqs(func) {
+        for block in func.seq(seq).blocks.clone() {
+            let mut bindings = std::mem::take(&mut func.block_mut(block).bindings);
+            for b in &mut bindings {
+                b.value = map_leaves(func, b.value, &mut rename);
+            }
+            func.block_mut(block).bindings = bindings;
+        }
+        let result = func.seq(seq).result;
+        let result = map_leaves(func, result, &mut rename);
+        func.seq_mut(seq).result = result;
+    }
+}

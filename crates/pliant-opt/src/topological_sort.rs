@@ -1,0 +1,265 @@
+//! # What it does
+//! Puts the bindings of each dataflow block into a topological order: depth first or breadth first, from the inputs
+//! or from the outputs.
+//!
+//! # Before
+//! ```python
+//! @R.function
+//! def main(x: R.Tensor(("n",), "float32")) -> R.Tensor(("n",), "float32"):
+//!     with R.dataflow():
+//!         a = R.exp(x)
+//!         b = R.sin(x)
+//!         c = R.cos(a)
+//!         d = R.tanh(b)
+//!         e = R.add(c, d)
+//!         R.output(e)
+//!     return e
+//! ```
+//!
+//! # After
+//! Depth first from the inputs: what reads a value follows as soon as it can.
+//! ```python
+//! @R.function
+//! def main(x: R.Tensor(("n",), "float32")) -> R.Tensor(("n",), "float32"):
+//!     with R.dataflow():
+//!         a = R.exp(x)
+//!         c = R.cos(a)
+//!         b = R.sin(x)
+//!         d = R.tanh(b)
+//!         e = R.add(c, d)
+//!         R.output(e)
+//!     return e
+//! ```
+//!
+//! # Requires
+//! Nothing.
+//!
+//! # Keeps
+//! Bindings that no order is needed between in their old order. A binding after the `match_cast` that defines a symbol
+//! it mentions.
+//!
+//! # Never
+//! Moves a binding out of its block, or touches plain blocks.
+
+use std::collections::VecDeque;
+
+use pliant_ir::relax::derive::{definable_syms, type_syms};
+use pliant_ir::relax::visit::{for_each_expr, operand_vars, type_vars};
+use pliant_ir::relax::{Binding, Block, ExprData, Function, Type, Var};
+use pliant_ir::{IRModule, SymVar};
+use pliant_pass::pass::update_each_relax;
+use pliant_pass::rewrite::reachable_seqs;
+use pliant_pass::{ModulePass, PassContext, PassError};
+use rustc_hash::FxHashMap;
+
+/// In which order readers of a value are taken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TraversalOrder {
+    /// Follow each value to its readers before the next one.
+    #[default]
+    DepthFirst,
+    /// All values of one distance before those of the next.
+    BreadthFirst,
+}
+
+/// Where the traversal begins.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum StartingLocation {
+    /// At bindings that read nothing of the block.
+    #[default]
+    FromInputs,
+    /// At bindings that nothing in the block reads.
+    FromOutputs,
+}
+
+/// See the module's documentation.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct TopologicalSort {
+    /// Depth first or breadth first.
+    pub order: TraversalOrder,
+    /// From the inputs or from the outputs.
+    pub starting_location: StartingLocation,
+}
+
+impl ModulePass for TopologicalSort {
+    fn name(&self) -> &str {
+        "TopologicalSort"
+    }
+
+    fn run(&self, mut module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
+        update_each_relax(&mut module, ctx, |_, func| {
+            let mut changed = false;
+            for seq in reachable_seqs(func) {
+                for block in func.seq(seq).blocks.clone() {
+                    changed |= func.block(block).dataflow && self.block(func, block);
+                }
+            }
+            Ok(changed)
+        })?;
+        Ok(module)
+    }
+}
+
+impl TopologicalSort {
+    fn block(&self, func: &mut Function, block: Block) -> bool {
+        let bindings = func.block(block).bindings.clone();
+        let needs = dependences(func, &bindings);
+        let order = match (self.order, self.starting_location) {
+            (order, StartingLocation::FromInputs) => from_inputs(&needs, order),
+            (TraversalOrder::DepthFirst, StartingLocation::FromOutputs) => {
+                depth_first_from_outputs(&needs)
+            }
+            (TraversalOrder::BreadthFirst, StartingLocation::FromOutputs) => {
+                let mut order = from_inputs(&reversed(&needs), TraversalOrder::BreadthFirst);
+                order.iter_mut().for_each(|i| *i = needs.len() - 1 - *i);
+                order.reverse();
+                order
+            }
+        };
+        let new: Vec<Binding> = order.iter().map(|&i| bindings[i]).collect();
+        let changed = new != bindings;
+        func.block_mut(block).bindings = new;
+        changed
+    }
+}
+
+/// For each binding of a block the earlier ones that it depends on: by its operands, or by symbols and shapes that it
+/// mentions.
+fn dependences(func: &Function, bindings: &[Binding]) -> Vec<Vec<usize>> {
+    let mut vars: FxHashMap<Var, usize> = FxHashMap::default();
+    let mut syms: FxHashMap<SymVar, usize> = FxHashMap::default();
+    // What the types met so far need; types are few and bindings many.
+    let mut known: FxHashMap<Type, (Vec<SymVar>, Vec<Var>)> = FxHashMap::default();
+    let mut out = Vec::with_capacity(bindings.len());
+    for (i, b) in bindings.iter().enumerate() {
+        let mut needs: Vec<usize> =
+            operand_vars(func, b.value).iter().filter_map(|v| vars.get(v).copied()).collect();
+        let mut types = vec![func.var(b.var).ty];
+        types.extend(b.cast.expand());
+        let mut mentioned: Vec<SymVar> = Vec::new();
+        for_each_expr(func, b.value, |e| match func.expr(e) {
+            ExprData::Shape(dims) => {
+                dims.iter().for_each(|&d| mentioned.extend(func.syms.free_vars(d)));
+            }
+            ExprData::Int(v, _) => mentioned.extend(func.syms.free_vars(*v)),
+            ExprData::Call { ty_args, .. } => types.extend(func.type_list(*ty_args)),
+            _ => {}
+        });
+        for ty in types {
+            let (s, v) =
+                known.entry(ty).or_insert_with(|| (type_syms(func, ty), type_vars(func, ty)));
+            needs.extend(s.iter().filter_map(|s| syms.get(s).copied()));
+            needs.extend(v.iter().filter_map(|v| vars.get(v).copied()));
+        }
+        needs.extend(mentioned.iter().filter_map(|s| syms.get(s).copied()));
+        needs.sort_unstable();
+        needs.dedup();
+        out.push(needs);
+        vars.insert(b.var, i);
+        if let Some(cast) = b.cast.expand() {
+            for v in definable_syms(func, cast).into_iter().chain(type_syms(func, cast)) {
+                syms.entry(v).or_insert(i);
+            }
+        }
+    }
+    out
+}
+
+/// For each binding those that depend on it.
+fn readers(needs: &[Vec<usize>]) -> Vec<Vec<usize>> {
+    let mut out = vec![Vec::new(); needs.len()];
+    for (i, list) in needs.iter().enumerate() {
+        list.iter().for_each(|&n| out[n].push(i));
+    }
+    out
+}
+
+/// The dependences read backwards, the last binding first.
+fn reversed(needs: &[Vec<usize>]) -> Vec<Vec<usize>> {
+    let last = needs.len().saturating_sub(1);
+    let mut out: Vec<Vec<usize>> = readers(needs)
+        .into_iter()
+        .map(|list| list.into_iter().rev().map(|i| last - i).collect())
+        .collect();
+    out.reverse();
+    out
+}
+
+/// Takes bindings as soon as all they need was taken: the most recently freed first, or the first freed first.
+fn from_inputs(needs: &[Vec<usize>], order: TraversalOrder) -> Vec<usize> {
+    let readers = readers(needs);
+    let mut missing: Vec<usize> = needs.iter().map(Vec::len).collect();
+    let mut ready: VecDeque<usize> = (0..needs.len()).filter(|&i| missing[i] == 0).collect();
+    let mut out = Vec::with_capacity(needs.len());
+    while let Some(i) = ready.pop_front() {
+        out.push(i);
+        let mut freed = Vec::new();
+        for &r in &readers[i] {
+            missing[r] -= 1;
+            if missing[r] == 0 {
+                freed.push(r);
+            }
+        }
+        match order {
+            TraversalOrder::BreadthFirst => ready.extend(freed),
+            TraversalOrder::DepthFirst => {
+                freed.into_iter().rev().for_each(|r| ready.push_front(r));
+            }
+        }
+    }
+    out
+}
+
+/// Each binding right after what it needs, beginning with what the outputs need.
+fn depth_first_from_outputs(needs: &[Vec<usize>]) -> Vec<usize> {
+    let readers = readers(needs);
+    let mut done = vec![false; needs.len()];
+    let mut out = Vec::with_capacity(needs.len());
+    for root in (0..needs.len()).filter(|&i| readers[i].is_empty()) {
+        let mut stack = vec![(root, false)];
+        while let Some((i, ready)) = stack.pop() {
+            if ready {
+                out.push(i);
+            } else if !done[i] {
+                done[i] = true;
+                stack.push((i, true));
+                stack.extend(needs[i].iter().rev().map(|&n| (n, false)));
+            }
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every order is a permutation that respects the dependences, also of nothing and of one binding.
+    #[test]
+    fn orders_respect_dependences() {
+        let cases: [Vec<Vec<usize>>; 4] = [
+            vec![],
+            vec![vec![]],
+            vec![vec![], vec![], vec![0], vec![1, 2], vec![0], vec![]],
+            vec![vec![], vec![0], vec![0], vec![1, 2], vec![3]],
+        ];
+        for needs in cases {
+            let mut backwards = from_inputs(&reversed(&needs), TraversalOrder::BreadthFirst);
+            backwards.iter_mut().for_each(|i| *i = needs.len() - 1 - *i);
+            backwards.reverse();
+            let orders = [
+                from_inputs(&needs, TraversalOrder::DepthFirst),
+                from_inputs(&needs, TraversalOrder::BreadthFirst),
+                depth_first_from_outputs(&needs),
+                backwards,
+            ];
+            for order in orders {
+                assert_eq!(order.len(), needs.len());
+                let place = |i: usize| order.iter().position(|&o| o == i).expect("it is there");
+                for (i, list) in needs.iter().enumerate() {
+                    assert!(list.iter().all(|&n| place(n) < place(i)), "{needs:?} {order:?}");
+                }
+            }
+        }
+    }
+}

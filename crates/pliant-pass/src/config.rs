@@ -1,0 +1,153 @@
+//! The table of settings that passes look up in [`PassContext::config`](crate::PassContext::config): a name that is not
+//! in it is a mistake of the one who set it.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use pliant_diag::suggest::did_you_mean;
+use pliant_ir::AttrValue;
+
+/// What values a setting takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ConfigKind {
+    /// `True` or `False`.
+    Bool,
+    /// An integer.
+    Int,
+    /// A string.
+    Str,
+    /// Anything that an attribute can be.
+    Any,
+}
+
+impl ConfigKind {
+    /// The kind of that name.
+    pub fn parse(name: &str) -> Option<ConfigKind> {
+        [Bool, Int, Str, Any].into_iter().find(|kind| kind.name() == name)
+    }
+
+    /// Its name: `bool`, `int`, `str` or `any`.
+    pub fn name(self) -> &'static str {
+        match self {
+            ConfigKind::Bool => "bool",
+            ConfigKind::Int => "int",
+            ConfigKind::Str => "str",
+            ConfigKind::Any => "any",
+        }
+    }
+
+    fn takes(self, value: &AttrValue) -> bool {
+        match self {
+            ConfigKind::Bool => matches!(value, AttrValue::Bool(_) | AttrValue::Int(0 | 1)),
+            ConfigKind::Int => matches!(value, AttrValue::Int(_)),
+            ConfigKind::Str => matches!(value, AttrValue::Str(_)),
+            ConfigKind::Any => true,
+        }
+    }
+}
+
+/// One row of the table.
+#[derive(Clone, Debug)]
+pub struct ConfigKey {
+    /// The setting's name.
+    pub name: String,
+    /// What values it takes.
+    pub kind: ConfigKind,
+    /// What it does, in a line.
+    pub doc: String,
+}
+
+use ConfigKind::{Any, Bool, Int, Str};
+
+/// The settings of Pliant's own passes, and those of TVM that mean nothing here but that its programs set.
+const KEYS: &[(&str, ConfigKind, &str)] = &[
+    (
+        "keep_ir",
+        Bool,
+        "keep the module that each pass received, to tell it when the pass has a bug",
+    ),
+    ("verify_passes", Bool, "verify what passes from outside of Pliant return; on unless said"),
+    ("relax.FuseOps.max_depth", Int, "the largest number of operators in a fused group"),
+    ("relax.fallback_device_type", Int, "taken for TVM's sake, without effect"),
+    ("relax.backend.use_cuda_graph", Bool, "taken for TVM's sake, without effect"),
+    (
+        "relax.transform.apply_legalize_ops.enable_warning",
+        Bool,
+        "taken for TVM's sake, without effect",
+    ),
+    ("tir.disable_vectorize", Bool, "taken for TVM's sake, without effect"),
+    ("tir.noalias", Bool, "taken for TVM's sake, without effect"),
+    ("tir.disable_assert", Bool, "taken for TVM's sake, without effect: checks stay"),
+    ("tir.disable_storage_rewrite", Bool, "taken for TVM's sake, without effect"),
+    ("tir.enable_debug", Bool, "taken for TVM's sake, without effect"),
+    ("tir.add_lower_pass", Any, "taken for TVM's sake, without effect"),
+];
+
+static REGISTERED: Mutex<Vec<ConfigKey>> = Mutex::new(Vec::new());
+
+fn registered() -> MutexGuard<'static, Vec<ConfigKey>> {
+    REGISTERED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// All settings: those of the table, then those that users registered.
+pub fn keys() -> Vec<ConfigKey> {
+    let own = KEYS.iter().map(|&(name, kind, doc)| ConfigKey {
+        name: name.into(),
+        kind,
+        doc: doc.into(),
+    });
+    own.chain(registered().iter().cloned()).collect()
+}
+
+/// Registers a setting for passes of one's own; registering it again replaces kind and documentation.
+///
+/// # Errors
+/// A line for names of the table.
+pub fn register(key: ConfigKey) -> Result<(), String> {
+    if KEYS.iter().any(|(name, ..)| *name == key.name) {
+        return Err(format!("the setting '{}' is one of Pliant's own", key.name));
+    }
+    let mut list = registered();
+    list.retain(|k| k.name != key.name);
+    list.push(key);
+    Ok(())
+}
+
+/// Whether a setting exists and takes that value.
+///
+/// # Errors
+/// A line that says what is wrong and what was probably meant.
+pub fn check(name: &str, value: &AttrValue) -> Result<(), String> {
+    let keys = keys();
+    let Some(key) = keys.iter().find(|k| k.name == name) else {
+        let hint = did_you_mean(name, keys.iter().map(|k| &*k.name)).unwrap_or_else(|| {
+            let names: Vec<&str> = keys.iter().map(|k| &*k.name).collect();
+            format!("there are: {}", names.join(", "))
+        });
+        return Err(format!("there is no setting '{name}' ({hint})"));
+    };
+    if key.kind.takes(value) {
+        return Ok(());
+    }
+    Err(format!("the setting '{name}' takes a value of type {}, not {value:?}", key.kind.name()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_are_checked_by_name_and_kind() {
+        assert!(check("keep_ir", &AttrValue::Bool(true)).is_ok());
+        let error = check("keep_iir", &AttrValue::Bool(true)).unwrap_err();
+        assert!(error.contains("did you mean 'keep_ir'?"), "{error}");
+        let error = check("keep_ir", &AttrValue::Int(2)).unwrap_err();
+        assert!(error.contains("takes a value of type bool"), "{error}");
+
+        let own = ConfigKey { name: "test.own".into(), kind: Int, doc: "of a test".into() };
+        assert!(check("test.own", &AttrValue::Int(1)).is_err());
+        register(own).unwrap();
+        assert!(check("test.own", &AttrValue::Int(1)).is_ok());
+        let taken = ConfigKey { name: "keep_ir".into(), kind: Int, doc: String::new() };
+        assert!(register(taken).is_err());
+    }
+}

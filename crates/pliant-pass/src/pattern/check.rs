@@ -1,0 +1,284 @@
+//! Finds patterns that can never match, and describes patterns.
+
+use std::fmt::Write as _;
+
+use pliant_diag::suggest::did_you_mean;
+use pliant_ir::{AttrValue, DType, Op, OpRegistry};
+
+use super::node::{Literal, Pattern, PatternKind};
+use super::size::{SizePattern, TypePattern};
+use super::table::{Heads, Node, NodeId, PatternTable};
+use crate::error::{PassError, Problem};
+
+/// Descriptions are cut off beyond this many patterns inside each other.
+const MAX_SHOWN: u32 = 6;
+
+/// What is wrong with a pattern that can never match; empty for the others, as far as can be told.
+pub fn problems(pattern: &Pattern, ops: &dyn OpRegistry) -> Vec<Problem> {
+    let table = PatternTable::of(pattern);
+    (0..table.nodes.len() as NodeId).filter_map(|id| problem_at(&table, id, ops)).collect()
+}
+
+/// Refuses patterns that can never match.
+///
+/// # Errors
+/// All reasons.
+pub fn check(pattern: &Pattern, ops: &dyn OpRegistry) -> Result<(), PassError> {
+    let found = problems(pattern, ops);
+    if found.is_empty() { Ok(()) } else { Err(PassError::User(found)) }
+}
+
+/// What is wrong with one pattern, whatever stands inside it.
+pub fn check_one(pattern: &Pattern, ops: &dyn OpRegistry) -> Option<Problem> {
+    let table = PatternTable::of(pattern);
+    problem_at(&table, table.id(pattern)?, ops)
+}
+
+fn problem_at(table: &PatternTable, id: NodeId, ops: &dyn OpRegistry) -> Option<Problem> {
+    let pattern = &table.patterns()[id as usize];
+    let never = |why: String| Problem::new(format!("this pattern can never match: {why}"));
+    match &table.nodes[id as usize] {
+        Node::Op(op) => unknown_op(*op, ops),
+        Node::Call { callee, args, more } => {
+            // Among alternatives it is enough that one operator fits.
+            let Heads { ops: Some(list), kinds: 0 } = table.callee_ops(*callee) else {
+                return None;
+            };
+            let mut reasons = list.iter().map(|&op| wrong_arity(op, args.len(), *more, ops));
+            let first = reasons.next()??;
+            reasons.all(|r| r.is_some()).then(|| never(first))
+        }
+        Node::And(list) if table.heads[id as usize].is_empty() => {
+            let each: Vec<String> =
+                list.iter().map(|&p| describe(&table.patterns()[p as usize])).collect();
+            Some(never(format!("no value is at once {}", each.join(" and "))))
+        }
+        Node::And(list) => {
+            let dtypes: Vec<DType> = list.iter().filter_map(|&p| dtype_of(table, p)).collect();
+            let two = dtypes.iter().find(|d| **d != dtypes[0])?;
+            Some(never(format!("a value of {} is not of {two}", dtypes[0])))
+        }
+        Node::DType(p, dtype) => {
+            let inner = dtype_of(table, *p).filter(|d| d != dtype)?;
+            Some(never(format!("a value of {inner} is not of {dtype}")))
+        }
+        Node::GetItem(tuple, Some(index)) => match &table.nodes[*tuple as usize] {
+            Node::Tuple { fields, .. } if *index as usize >= fields.len() => Some(never(format!(
+                "it asks for field {index} of {}",
+                describe(&table.patterns()[*tuple as usize])
+            ))),
+            _ => None,
+        },
+        Node::Attrs(p, attrs) => {
+            let Heads { ops: Some(list), kinds: 0 } = table.callee_ops_of(*p)? else { return None };
+            let mut reasons = list.iter().map(|&op| unknown_attr(op, attrs, ops));
+            let first = reasons.next()??;
+            reasons.all(|r| r.is_some()).then(|| never(first))
+        }
+        Node::Or(list) if list.is_empty() => Some(never("it has no alternatives".into())),
+        _ if table.heads[id as usize].is_empty() && !is_op_level(pattern) => {
+            Some(never(format!("{} matches no value", describe(pattern))))
+        }
+        _ => None,
+    }
+}
+
+/// Whether a pattern stands for an operator, which only calls have.
+fn is_op_level(pattern: &Pattern) -> bool {
+    let mut stack = vec![pattern];
+    while let Some(p) = stack.pop() {
+        match p.kind() {
+            PatternKind::Op(_) => return true,
+            PatternKind::Or(list) | PatternKind::And(list) => stack.extend(list.iter()),
+            PatternKind::Attrs(p, _) => stack.push(p),
+            _ => {}
+        }
+    }
+    false
+}
+
+impl PatternTable {
+    /// The operators that a pattern with attributes is about: that it is, or whose calls it matches.
+    fn callee_ops_of(&self, id: NodeId) -> Option<Heads> {
+        match &self.nodes[id as usize] {
+            Node::Op(_) => Some(self.callee_ops(id)),
+            Node::Call { .. } => Some(self.heads[id as usize].clone()),
+            Node::Attrs(p, _) | Node::DType(p, _) | Node::Shape(p, _) => self.callee_ops_of(*p),
+            _ => None,
+        }
+    }
+}
+
+fn dtype_of(table: &PatternTable, id: NodeId) -> Option<DType> {
+    match &table.nodes[id as usize] {
+        Node::DType(_, dtype) => Some(*dtype),
+        Node::Type(_, TypePattern::Tensor { dtype, .. }) => *dtype,
+        Node::Attrs(p, _) | Node::Shape(p, _) => dtype_of(table, *p),
+        _ => None,
+    }
+}
+
+/// Why no operator has that name, with the one that was probably meant.
+pub fn unknown_op(op: Op, ops: &dyn OpRegistry) -> Option<Problem> {
+    if ops.lookup(op.0).is_some() {
+        return None;
+    }
+    let problem = Problem::new(format!("there is no operator '{op}'"));
+    Some(match did_you_mean(op.0, ops.names()) {
+        Some(help) => problem.with_help(help),
+        None => problem,
+    })
+}
+
+fn wrong_arity(op: Op, given: usize, more: bool, ops: &dyn OpRegistry) -> Option<String> {
+    let operands = &ops.signature(op)?.operands;
+    if operands.iter().any(|o| o.variadic) {
+        return None;
+    }
+    let least = operands.iter().filter(|o| !o.optional).count();
+    let most = operands.len();
+    let fits = given <= most && (more || given >= least);
+    if fits {
+        return None;
+    }
+    let names: Vec<&str> = operands.iter().map(|o| o.name).collect();
+    let count = if least == most { format!("{most}") } else { format!("{least} to {most}") };
+    Some(format!(
+        "{op} takes {count} operand{} ({}), the pattern has {given}",
+        if most == 1 { "" } else { "s" },
+        names.join(", ")
+    ))
+}
+
+fn unknown_attr(
+    op: Op,
+    attrs: &[(std::sync::Arc<str>, AttrValue)],
+    ops: &dyn OpRegistry,
+) -> Option<String> {
+    let known = &ops.signature(op)?.attrs;
+    let (key, _) = attrs.iter().find(|(key, _)| known.iter().all(|(k, _)| *k != &**key))?;
+    let names: Vec<&str> = known.iter().map(|(k, _)| *k).collect();
+    Some(match names.is_empty() {
+        true => format!("{op} has no attributes, and the pattern asks for '{key}'"),
+        false => format!("{op} has no attribute '{key}' (it has: {})", names.join(", ")),
+    })
+}
+
+/// A pattern in words, as it is written.
+pub fn describe(pattern: &Pattern) -> String {
+    let mut out = String::new();
+    write_pattern(&mut out, pattern, 0);
+    out
+}
+
+fn write_list(out: &mut String, list: &[Pattern], join: &str, depth: u32) {
+    for (i, p) in list.iter().enumerate() {
+        if i > 0 {
+            out.push_str(join);
+        }
+        write_pattern(out, p, depth + 1);
+    }
+}
+
+fn write_sizes(out: &mut String, sizes: &[SizePattern]) {
+    let texts: Vec<String> = sizes
+        .iter()
+        .map(|s| match s {
+            SizePattern::Any => "_".into(),
+            SizePattern::Int(v) => v.to_string(),
+            SizePattern::Term(t) => t.arena.display(t.sym).to_string(),
+        })
+        .collect();
+    let _ = write!(out, "[{}]", texts.join(", "));
+}
+
+fn write_pattern(out: &mut String, pattern: &Pattern, depth: u32) {
+    if depth > MAX_SHOWN {
+        out.push_str("...");
+        return;
+    }
+    let named = |out: &mut String, what: &str, name: &Option<std::sync::Arc<str>>| {
+        let _ = match name {
+            Some(name) => write!(out, "{what}(\"{name}\")"),
+            None => write!(out, "{what}()"),
+        };
+    };
+    // Writing to a string cannot fail.
+    let wrap = |out: &mut String, p: &Pattern, rest: String| {
+        write_pattern(out, p, depth + 1);
+        out.push_str(&rest);
+    };
+    match pattern.kind() {
+        PatternKind::Wildcard => out.push_str("wildcard()"),
+        PatternKind::Op(op) => {
+            let _ = write!(out, "is_op(\"{op}\")");
+        }
+        PatternKind::Var { name, dataflow } => {
+            named(out, if *dataflow { "is_dfv" } else { "is_var" }, name)
+        }
+        PatternKind::Global(name) => named(out, "is_gv", name),
+        PatternKind::Extern(name) => named(out, "ExternFuncPattern", name),
+        PatternKind::Constant => out.push_str("is_const()"),
+        PatternKind::Literal(value) => {
+            let _ = match value {
+                Literal::Tensor(t) => write!(out, "is_expr(const {:?} {})", t.shape(), t.dtype()),
+                Literal::Int(v, d) => write!(out, "is_expr({v}: {d})"),
+                Literal::Float(v, d) => write!(out, "is_expr({v}: {d})"),
+                Literal::Str(s) => write!(out, "is_expr(\"{s}\")"),
+                Literal::DType(d) => write!(out, "is_expr({d})"),
+            };
+        }
+        PatternKind::ShapeValue(sizes) => {
+            out.push_str("is_shape(");
+            write_sizes(out, sizes);
+            out.push(')');
+        }
+        PatternKind::Tuple { fields, unordered } => {
+            out.push_str("is_tuple([");
+            write_list(out, fields, ", ", depth);
+            out.push_str(if *unordered { "], unordered=True)" } else { "])" });
+        }
+        PatternKind::GetItem(p, index) => {
+            out.push_str("is_tuple_get_item(");
+            let rest = index.map_or(")".into(), |i| format!(", {i})"));
+            wrap(out, p, rest);
+        }
+        PatternKind::Call { callee, args, more } => {
+            write_pattern(out, callee, depth);
+            out.push('(');
+            write_list(out, args, ", ", depth);
+            out.push_str(if *more { ", ...)" } else { ")" });
+        }
+        PatternKind::Or(list) => {
+            out.push('(');
+            write_list(out, list, " | ", depth);
+            out.push(')');
+        }
+        PatternKind::And(list) => {
+            out.push('(');
+            write_list(out, list, " & ", depth);
+            out.push(')');
+        }
+        PatternKind::Not(p) => {
+            out.push('~');
+            write_pattern(out, p, depth + 1);
+        }
+        PatternKind::Attrs(p, attrs) => {
+            let keys: Vec<&str> = attrs.iter().map(|(k, _)| &**k).collect();
+            wrap(out, p, format!(".has_attr({{{}}})", keys.join(", ")));
+        }
+        PatternKind::DType(p, dtype) => wrap(out, p, format!(".has_dtype(\"{dtype}\")")),
+        PatternKind::Shape(p, sizes) => {
+            write_pattern(out, p, depth + 1);
+            out.push_str(".has_shape(");
+            write_sizes(out, sizes);
+            out.push(')');
+        }
+        PatternKind::Type(p, _) => wrap(out, p, ".has_struct_info(...)".into()),
+        PatternKind::SameShape(list) => {
+            out.push_str("same_shape(");
+            write_list(out, list, ", ", depth);
+            out.push(')');
+        }
+    }
+}

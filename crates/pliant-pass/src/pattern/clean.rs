@@ -1,0 +1,86 @@
+//! Cleaning up after a rewrite: bindings that nothing uses any more, variables that are used outside their blocks.
+
+use cranelift_entity::SecondaryMap;
+use pliant_ir::OpRegistry;
+use pliant_ir::relax::visit::{Event, operand_vars, type_vars, walk};
+use pliant_ir::relax::{Binding, Block, ExprData, Function, Type, Var};
+use rustc_hash::FxHashSet;
+
+use super::defs::{Defs, is_pure_value};
+
+/// Removes pure bindings of those variables that nothing uses, and what only they used.
+pub fn remove_unused(func: &mut Function, ops: &dyn OpRegistry, defs: &Defs, candidates: Vec<Var>) {
+    let mut counts: SecondaryMap<Var, u32> = SecondaryMap::new();
+    let mut values: SecondaryMap<Var, Option<Binding>> = SecondaryMap::new();
+    let count_ty = |counts: &mut SecondaryMap<Var, u32>, ty: Type| {
+        type_vars(func, ty).into_iter().for_each(|v| counts[v] += 1);
+    };
+    walk(func, func.root(), |event| match event {
+        Event::Binding(_, b) => {
+            operand_vars(func, b.value).into_iter().for_each(|v| counts[v] += 1);
+            count_ty(&mut counts, func.var(b.var).ty);
+            values[b.var] = Some(b);
+        }
+        Event::Result(seq) => {
+            operand_vars(func, func.seq(seq).result).into_iter().for_each(|v| counts[v] += 1);
+        }
+        Event::EnterFunc(id) => {
+            count_ty(&mut counts, func.func(id).ret_ty);
+        }
+        _ => {}
+    });
+    let mut dead: FxHashSet<Var> = FxHashSet::default();
+    let mut blocks: Vec<Block> = Vec::new();
+    let mut work = candidates;
+    while let Some(v) = work.pop() {
+        let Some(b) = values[v] else { continue };
+        let removable = counts[v] == 0
+            && b.cast.is_none()
+            && !matches!(func.expr(b.value), ExprData::If { .. } | ExprData::Func(_))
+            && is_pure_value(func, ops, b.value);
+        if !removable || !dead.insert(v) {
+            continue;
+        }
+        blocks.extend(defs.block(v));
+        for used in operand_vars(func, b.value) {
+            counts[used] -= 1;
+            work.push(used);
+        }
+        for used in type_vars(func, func.var(v).ty) {
+            counts[used] -= 1;
+            work.push(used);
+        }
+    }
+    blocks.sort_unstable();
+    blocks.dedup();
+    for block in blocks {
+        func.block_mut(block).bindings.retain(|b| !dead.contains(&b.var));
+    }
+}
+
+/// Lets dataflow variables be seen outside their blocks where a rewritten value reads them there.
+pub fn show_used_outside(func: &mut Function) {
+    let mut home: SecondaryMap<Var, Option<Block>> = SecondaryMap::new();
+    let mut outside: Vec<Var> = Vec::new();
+    walk(func, func.root(), |event| match event {
+        Event::Binding(place, b) => {
+            home[b.var] = Some(place.block);
+            for v in operand_vars(func, b.value) {
+                if func.var(v).dataflow && home[v] != Some(place.block) {
+                    outside.push(v);
+                }
+            }
+        }
+        Event::Result(seq) => {
+            for v in operand_vars(func, func.seq(seq).result) {
+                if func.var(v).dataflow {
+                    outside.push(v);
+                }
+            }
+        }
+        _ => {}
+    });
+    for v in outside {
+        func.var_mut(v).dataflow = false;
+    }
+}

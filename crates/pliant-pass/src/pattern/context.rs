@@ -1,0 +1,338 @@
+//! [`PatternContext`]: several patterns, and which uses which.
+//!
+//! Each pattern of a context stands for one variable of a dataflow block, different ones for different variables. A
+//! pattern that stands inside a call pattern is used by it without being told.
+
+use std::rc::Rc;
+
+use pliant_ir::op::{CALL_DPS_PACKED, CALL_TIR};
+use pliant_ir::relax::visit::{Uses, operand_vars};
+use pliant_ir::relax::{Block, Callee, Expr, ExprData, Function, Var};
+use pliant_ir::{Op, OpRegistry};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::check::check;
+use super::defs::Defs;
+use super::matcher::{Goal, Match, Search, Syms};
+use super::node::Pattern;
+use super::table::{Node, NodeId, PatternTable};
+use crate::error::PassError;
+
+/// One pattern's value is used by another's.
+#[derive(Clone, Debug)]
+pub struct UseEdge {
+    /// The pattern that is used.
+    pub def: Pattern,
+    /// The pattern that uses it.
+    pub user: Pattern,
+    /// Which operand of the user it is, if that matters.
+    pub index: Option<u32>,
+    /// Whether nothing else may use it.
+    pub only: bool,
+}
+
+/// Patterns with uses between them.
+#[derive(Clone, Debug, Default)]
+pub struct PatternContext {
+    patterns: Vec<Pattern>,
+    edges: Vec<UseEdge>,
+    same_shape: Vec<Vec<Pattern>>,
+    /// Whether what no edge calls the only use may be used outside the match as well.
+    pub no_extern_use: bool,
+}
+
+impl PatternContext {
+    /// A context without patterns.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a pattern.
+    pub fn add(&mut self, pattern: &Pattern) {
+        if !self.patterns.contains(pattern) {
+            self.patterns.push(pattern.clone());
+        }
+    }
+
+    /// The patterns, in the order in which they came.
+    pub fn patterns(&self) -> &[Pattern] {
+        &self.patterns
+    }
+
+    /// The uses.
+    pub fn edges(&self) -> &[UseEdge] {
+        &self.edges
+    }
+
+    /// Says that `user` uses `def`, as that operand if given; with `only`, nothing else may.
+    pub fn used_by(&mut self, def: &Pattern, user: &Pattern, index: Option<u32>, only: bool) {
+        self.add(def);
+        self.add(user);
+        self.edges.push(UseEdge { def: def.clone(), user: user.clone(), index, only });
+    }
+
+    /// Says that what these patterns match has provably the same shape.
+    pub fn same_shape(&mut self, patterns: impl IntoIterator<Item = Pattern>) {
+        self.same_shape.push(patterns.into_iter().collect());
+    }
+
+    /// Refuses patterns that can never match.
+    ///
+    /// # Errors
+    /// All reasons.
+    pub fn check(&self, ops: &dyn OpRegistry) -> Result<(), PassError> {
+        let errors = self.patterns.iter().filter_map(|p| check(p, ops).err()).collect();
+        PassError::join(errors).map_or(Ok(()), Err)
+    }
+
+    /// The first match in a dataflow block that `leave` does not contain a root of.
+    pub fn match_block(
+        &self,
+        func: &Function,
+        block: Block,
+        ops: &dyn OpRegistry,
+        leave: &FxHashSet<Var>,
+    ) -> Option<Match> {
+        let defs = Defs::of(func, ops);
+        let graph = Graph::of(func, block);
+        self.match_graph(func, &defs, &graph, ops, leave)
+    }
+
+    pub(crate) fn match_graph(
+        &self,
+        func: &Function,
+        defs: &Defs,
+        graph: &Graph,
+        ops: &dyn OpRegistry,
+        leave: &FxHashSet<Var>,
+    ) -> Option<Match> {
+        let mut table = PatternTable::default();
+        let nodes: Vec<NodeId> = self.patterns.iter().map(|p| table.add(p)).collect();
+        let edges = self
+            .edges
+            .iter()
+            .map(|e| Edge {
+                def: table.add(&e.def),
+                user: table.add(&e.user),
+                index: e.index,
+                only: e.only,
+            })
+            .collect();
+        let same_shape = self
+            .same_shape
+            .iter()
+            .map(|list| list.iter().filter_map(|p| table.id(p)).collect())
+            .collect();
+        let edges = Edges { nodes, edges, same_shape, graph, leave };
+        let mut syms = Syms::Copy(None);
+        let mut search = Search::new(func, &mut syms, defs, ops, &table);
+        search.edges = Some(&edges);
+        let start = search.goal(Goal::Assign, u32::MAX);
+        search.solve(start).then(|| search.found(0))
+    }
+}
+
+struct Edge {
+    def: NodeId,
+    user: NodeId,
+    index: Option<u32>,
+    only: bool,
+}
+
+/// What a search needs to know of a block.
+pub(crate) struct Graph {
+    uses: Uses,
+    /// The variables of the block by the operator of their value, in order, and all of them.
+    by_op: FxHashMap<Op, Vec<Expr>>,
+    all: Vec<Expr>,
+    vars: FxHashMap<Var, Expr>,
+}
+
+impl Graph {
+    /// The uses of a function, and the bindings of one block.
+    pub fn of(func: &Function, block: Block) -> Self {
+        let mut graph = Graph {
+            uses: Uses::of(func),
+            by_op: FxHashMap::default(),
+            all: Vec::new(),
+            vars: FxHashMap::default(),
+        };
+        for b in &func.block(block).bindings {
+            // What nothing reads has no operand expression; it can only be matched if it has one.
+            let Some(e) = func.find_var_expr(b.var) else { continue };
+            graph.all.push(e);
+            graph.vars.insert(b.var, e);
+            if let ExprData::Call { callee: Callee::Op(op), .. } = func.expr(b.value) {
+                graph.by_op.entry(*op).or_default().push(e);
+            }
+        }
+        graph
+    }
+}
+
+/// The patterns of a context while it is searched for.
+pub(crate) struct Edges<'a> {
+    nodes: Vec<NodeId>,
+    edges: Vec<Edge>,
+    same_shape: Vec<Vec<NodeId>>,
+    graph: &'a Graph,
+    leave: &'a FxHashSet<Var>,
+}
+
+impl Edges<'_> {
+    /// The pattern to find a variable for, with the variables it can be: `Some(None)` when all have one, `None` when
+    /// what was chosen cannot be.
+    #[expect(clippy::option_option, reason = "failed, done and next are three answers")]
+    pub fn next(&self, search: &mut Search<'_>) -> Option<Option<(NodeId, Rc<[Expr]>)>> {
+        if !self.hold(search) {
+            return None;
+        }
+        let open: Vec<NodeId> =
+            self.nodes.iter().copied().filter(|&n| search.matched(n).is_none()).collect();
+        let Some(&last) = open.last() else { return Some(None) };
+        let linked = open.iter().find_map(|&n| Some((n, self.linked(search, n)?)));
+        // Without a link, users come before what they use: matching them finds the rest.
+        let (node, list) = linked.unwrap_or_else(|| {
+            let users: FxHashSet<NodeId> = self.edges.iter().map(|e| e.def).collect();
+            let sink =
+                open.iter().rev().copied().find(|n| !users.contains(n) && !self.inside(search, *n));
+            let node = sink.unwrap_or(last);
+            (node, self.candidates(search, node))
+        });
+        let taken = self.taken(search);
+        let fits = |e: &Expr| match search.func.expr(*e) {
+            ExprData::Var(v) => !taken.contains(v) && !self.leave.contains(v),
+            _ => true,
+        };
+        Some(Some((node, list.into_iter().filter(fits).collect())))
+    }
+
+    /// Whether a node stands inside another one that has no variable yet.
+    fn inside(&self, search: &Search<'_>, node: NodeId) -> bool {
+        self.nodes.iter().any(|&n| {
+            n != node && search.matched(n).is_none() && children(search.table, n).contains(&node)
+        })
+    }
+
+    /// The variables of patterns that stand for calls: no two patterns share one.
+    fn taken(&self, search: &Search<'_>) -> FxHashSet<Var> {
+        let own = |n: &&NodeId| !matches!(search.table.nodes[**n as usize], Node::Wildcard);
+        self.nodes.iter().filter(own).filter_map(|&n| search.variable(n)).collect()
+    }
+
+    /// What a node can be because of what it uses or what uses it.
+    fn linked(&self, search: &Search<'_>, node: NodeId) -> Option<Vec<Expr>> {
+        for edge in &self.edges {
+            if edge.user == node
+                && let Some(def) = search.variable(edge.def)
+            {
+                return Some(self.users(def));
+            }
+            if edge.def == node
+                && let Some(user) = search.matched(edge.user)
+            {
+                let mut out = Vec::new();
+                operands(search, search.value(user), |e, _| out.push(e));
+                return Some(out);
+            }
+        }
+        let child = children(search.table, node).iter().find_map(|&c| search.variable(c))?;
+        Some(self.users(child))
+    }
+
+    fn users(&self, v: Var) -> Vec<Expr> {
+        let users = self.graph.uses.users(v);
+        users.iter().filter_map(|u| self.graph.vars.get(u).copied()).collect()
+    }
+
+    fn candidates(&self, search: &Search<'_>, node: NodeId) -> Vec<Expr> {
+        let heads = &search.table.heads[node as usize];
+        match (&heads.ops, heads.kinds) {
+            (Some(ops), 0) => {
+                let lists = ops.iter().filter_map(|op| self.graph.by_op.get(op));
+                lists.flatten().copied().collect()
+            }
+            _ => self.graph.all.clone(),
+        }
+    }
+
+    /// Whether all edges hold whose two ends have variables.
+    fn hold(&self, search: &mut Search<'_>) -> bool {
+        let edges = self.edges.iter().all(|edge| {
+            let (Some(def), Some(user)) = (search.matched(edge.def), search.matched(edge.user))
+            else {
+                return true;
+            };
+            let mut uses = false;
+            operands(search, search.value(user), |e, index| {
+                let here = edge.index.is_none_or(|want| want == index);
+                uses |= here && search.same_value(e, def);
+            });
+            uses && (!edge.only || self.only_user(search, edge))
+        });
+        edges && self.same_shape.iter().all(|list| search.shapes_agree(list))
+    }
+
+    fn only_user(&self, search: &Search<'_>, edge: &Edge) -> bool {
+        let (Some(def), Some(user)) = (search.variable(edge.def), search.variable(edge.user))
+        else {
+            return false;
+        };
+        let users = self.graph.uses.users(def);
+        let read = operand_vars(
+            search.func,
+            search.value(search.matched(edge.user).expect("it has a variable")),
+        );
+        let reads = read.iter().filter(|&&v| v == def).count();
+        users == [user] && self.graph.uses.count(def) == reads
+    }
+}
+
+/// The patterns that a call pattern's operands are.
+fn children(table: &PatternTable, node: NodeId) -> Vec<NodeId> {
+    let mut out = Vec::new();
+    let mut stack = vec![(node, 0u32)];
+    while let Some((n, depth)) = stack.pop() {
+        match &table.nodes[n as usize] {
+            Node::Call { args, .. } if depth == 0 => stack.extend(args.iter().map(|&a| (a, 1))),
+            Node::Tuple { fields, .. } => stack.extend(fields.iter().map(|&a| (a, 1))),
+            Node::GetItem(p, _) if depth == 0 => stack.push((*p, 1)),
+            Node::Attrs(p, _) | Node::DType(p, _) | Node::Shape(p, _) | Node::Type(p, _)
+                if depth == 0 =>
+            {
+                stack.push((*p, 0));
+            }
+            _ if depth > 0 => out.push(n),
+            _ => {}
+        }
+    }
+    out
+}
+
+/// Calls `visit` with the operands of a value and their places. Those of a destination-passing call are the ones it
+/// hands over.
+fn operands(search: &Search<'_>, value: Expr, mut visit: impl FnMut(Expr, u32)) {
+    let func = search.func;
+    match func.expr(value) {
+        ExprData::Call { callee, args, .. } => {
+            let args = func.list(*args);
+            let handed = match callee {
+                Callee::Op(CALL_TIR | CALL_DPS_PACKED) => {
+                    args.get(1).and_then(|&t| func.tuple_fields(search.value(t)))
+                }
+                _ => None,
+            };
+            for (i, &arg) in handed.unwrap_or(args).iter().enumerate() {
+                visit(arg, i as u32);
+                for &field in func.tuple_fields(arg).into_iter().flatten() {
+                    visit(field, i as u32);
+                }
+            }
+        }
+        ExprData::Tuple(list) => {
+            func.list(*list).iter().enumerate().for_each(|(i, &e)| visit(e, i as u32));
+        }
+        ExprData::TupleGetItem(t, _) => visit(*t, 0),
+        _ => {}
+    }
+}

@@ -1,0 +1,48 @@
+//! Ready-made patterns.
+
+use pliant_ir::Op;
+
+use super::node::{Pattern, is_op, wildcard};
+
+/// A pattern with names for its parts.
+#[derive(Clone, Debug)]
+pub struct FusedPattern {
+    /// The whole.
+    pub pattern: Pattern,
+    /// The first operand of the operator.
+    pub lhs: Pattern,
+    /// The second operand.
+    pub rhs: Pattern,
+    /// The call of the operator.
+    pub root: Pattern,
+    /// What is added, if something is.
+    pub bias: Option<Pattern>,
+}
+
+/// `op(lhs, rhs)`, then with `bias` a sum with something, then `activation` of it, an operator or `relax.nn.gelu`
+/// and the like; a reshape of the bias is looked through with `reshape`.
+pub fn make_fused_bias_activation_pattern(
+    op: Op,
+    with_bias: bool,
+    activation: Option<Op>,
+    allow_reshape: bool,
+) -> FusedPattern {
+    let (lhs, rhs) = (wildcard(), wildcard());
+    let root = is_op(op).call([lhs.clone(), rhs.clone()]);
+    let mut pattern = root.clone();
+    let mut bias = None;
+    if with_bias {
+        let added = wildcard();
+        let mut operand = added.clone();
+        if allow_reshape {
+            let shape = wildcard();
+            operand = is_op(Op("relax.reshape")).call([added.clone(), shape]) | added.clone();
+        }
+        pattern = is_op(Op("relax.add")).call([pattern, operand]);
+        bias = Some(added);
+    }
+    if let Some(activation) = activation {
+        pattern = is_op(activation).call([pattern]);
+    }
+    FusedPattern { pattern, lhs, rhs, root, bias }
+}

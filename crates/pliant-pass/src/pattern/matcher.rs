@@ -1,0 +1,538 @@
+//! The search for a match, and [`Match`], what it finds.
+//!
+//! The search keeps a list of goals and a stack of choices: when a goal fails, it returns to the last choice and tries
+//! the next way. Nothing recurses over the program, and over patterns only negation does.
+
+use std::rc::Rc;
+
+use cranelift_entity::packed_option::PackedOption;
+use pliant_ir::op::OpRegistry;
+use pliant_ir::relax::{Callee, Expr, ExprData, Function, Var};
+use pliant_ir::{AttrValue, Op, Sym};
+use pliant_sym::SymArena;
+use rustc_hash::FxHashMap;
+
+use super::compare::{literal_is, same_attr, same_name};
+use super::context::Edges;
+use super::defs::Defs;
+use super::node::Pattern;
+use super::size::SizeTerm;
+use super::table::{Node, NodeId, PatternTable};
+
+/// Operators whose two operands may be swapped.
+const COMMUTATIVE: &[&str] = &[
+    "relax.add",
+    "relax.multiply",
+    "relax.maximum",
+    "relax.minimum",
+    "relax.equal",
+    "relax.not_equal",
+    "relax.logical_and",
+    "relax.logical_or",
+    "relax.logical_xor",
+    "relax.bitwise_and",
+    "relax.bitwise_or",
+    "relax.bitwise_xor",
+];
+
+/// A search gives up after this many steps: a pattern with so many ways to match says nothing useful.
+const MAX_STEPS: u32 = 1 << 20;
+
+/// How deep negations may stand inside each other.
+const MAX_NEGATIONS: u32 = 64;
+
+/// Whether the operands of an operator may be swapped.
+pub fn is_commutative(op: Op) -> bool {
+    COMMUTATIVE.contains(&op.0)
+}
+
+/// What each pattern has matched.
+#[derive(Clone, Debug, Default)]
+pub struct Match {
+    /// The number of the rule that matched.
+    pub rule: usize,
+    entries: Vec<(Pattern, Expr)>,
+    ids: FxHashMap<Pattern, usize>,
+    sizes: FxHashMap<u64, Sym>,
+}
+
+impl Match {
+    /// What a pattern matched: an operand as it stands in the program. `None` for what is not part of the match, such
+    /// as an alternative that was not taken.
+    pub fn get(&self, pattern: &Pattern) -> Option<Expr> {
+        self.ids.get(pattern).map(|&i| self.entries[i].1)
+    }
+
+    /// All patterns with what they matched, inner ones first.
+    pub fn iter(&self) -> impl Iterator<Item = (&Pattern, Expr)> {
+        self.entries.iter().map(|(p, e)| (p, *e))
+    }
+
+    /// The values that patterns look into: calls, tuples and their fields, not what wildcards leave open.
+    pub fn computed(&self) -> impl Iterator<Item = Expr> {
+        self.entries
+            .iter()
+            .filter(|(p, _)| {
+                use super::node::PatternKind::{Call, GetItem, Tuple};
+                matches!(p.kind(), Call { .. } | GetItem(..) | Tuple { .. })
+            })
+            .map(|(_, e)| *e)
+    }
+
+    /// What the symbol of that key stands for.
+    pub fn size(&self, key: u64) -> Option<Sym> {
+        self.sizes.get(&key).copied()
+    }
+
+    /// What all symbols stand for, by their keys.
+    pub fn sizes(&self) -> &FxHashMap<u64, Sym> {
+        &self.sizes
+    }
+}
+
+/// Matches one expression of a function. Variables are looked through where `defs` knows their values.
+pub fn match_expr(
+    func: &Function,
+    defs: &Defs,
+    ops: &dyn OpRegistry,
+    pattern: &Pattern,
+    expr: Expr,
+) -> Option<Match> {
+    let table = PatternTable::of(pattern);
+    let root = table.id(pattern)?;
+    let mut syms = Syms::Copy(None);
+    let mut search = Search::new(func, &mut syms, defs, ops, &table);
+    search.find(root, expr).then(|| search.found(0))
+}
+
+/// Where sizes are compared: the prover makes terms.
+pub(crate) enum Syms {
+    /// In the function's own arena, taken out for the time of the search.
+    Own(SymArena),
+    /// In a copy, made when the first question comes up.
+    Copy(Option<SymArena>),
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum Goal {
+    /// The pattern matches the expression.
+    Match(NodeId, Expr),
+    /// The fields from this one on match fields that are not taken yet.
+    Fields { tuple: NodeId, expr: Expr, next: u32, taken: u64 },
+    /// All values have the shape of the first.
+    SameShape(NodeId),
+    /// Every pattern of the context has a variable.
+    Assign,
+}
+
+const END: u32 = u32::MAX;
+
+struct Choice {
+    /// What to do instead.
+    next: Alternative,
+    /// How much was matched and bound when the choice was made.
+    matched: usize,
+    bound: usize,
+    later: usize,
+}
+
+enum Alternative {
+    Goals(u32),
+    Candidates { node: NodeId, list: Rc<[Expr]>, at: usize, rest: u32 },
+}
+
+/// One search.
+pub(crate) struct Search<'a> {
+    pub func: &'a Function,
+    pub(super) syms: &'a mut Syms,
+    pub defs: &'a Defs,
+    ops: &'a dyn OpRegistry,
+    pub table: &'a PatternTable,
+    /// Uses between patterns, for searches of contexts.
+    pub edges: Option<&'a Edges<'a>>,
+    goals: Vec<(Goal, u32)>,
+    matched: Vec<PackedOption<Expr>>,
+    trail: Vec<NodeId>,
+    pub(super) sizes: FxHashMap<u64, Sym>,
+    pub(super) size_trail: Vec<u64>,
+    /// Terms to compare once their symbols are bound.
+    pub(super) later: Vec<(SizeTerm, Sym)>,
+    steps: u32,
+    negations: u32,
+}
+
+impl<'a> Search<'a> {
+    pub fn new(
+        func: &'a Function,
+        syms: &'a mut Syms,
+        defs: &'a Defs,
+        ops: &'a dyn OpRegistry,
+        table: &'a PatternTable,
+    ) -> Self {
+        Search {
+            func,
+            syms,
+            defs,
+            ops,
+            table,
+            edges: None,
+            goals: Vec::new(),
+            matched: vec![None.into(); table.nodes.len()],
+            trail: Vec::new(),
+            sizes: FxHashMap::default(),
+            size_trail: Vec::new(),
+            later: Vec::new(),
+            steps: 0,
+            negations: 0,
+        }
+    }
+
+    /// Matches one expression.
+    pub fn find(&mut self, root: NodeId, expr: Expr) -> bool {
+        self.goals.clear();
+        let start = self.goal(Goal::Match(root, expr), END);
+        self.solve(start)
+    }
+
+    /// What was found.
+    pub fn found(&self, rule: usize) -> Match {
+        let mut nodes = self.trail.clone();
+        nodes.sort_unstable();
+        let mut out = Match { rule, sizes: self.sizes.clone(), ..Match::default() };
+        for node in nodes {
+            let expr = self.matched[node as usize].expect("the trail lists what is matched");
+            let pattern = self.table.patterns()[node as usize].clone();
+            out.ids.insert(pattern.clone(), out.entries.len());
+            out.entries.push((pattern, expr));
+        }
+        out
+    }
+
+    /// The nodes that are part of the match.
+    pub fn matched_nodes(&self) -> impl Iterator<Item = (NodeId, Expr)> {
+        self.trail.iter().map(|&n| (n, self.matched[n as usize].expect("the trail is matched")))
+    }
+
+    pub fn matched(&self, node: NodeId) -> Option<Expr> {
+        self.matched[node as usize].expand()
+    }
+
+    pub fn goal(&mut self, goal: Goal, rest: u32) -> u32 {
+        self.goals.push((goal, rest));
+        (self.goals.len() - 1) as u32
+    }
+
+    /// Finds a way to reach all goals of the list.
+    pub fn solve(&mut self, start: u32) -> bool {
+        let mut choices: Vec<Choice> = Vec::new();
+        let mut at = Some(start);
+        loop {
+            match at {
+                Some(END) if self.later_hold() => return true,
+                Some(END) | None => {
+                    at = match self.retry(&mut choices) {
+                        Some(next) => Some(next),
+                        None => return false,
+                    }
+                }
+                Some(goal) => {
+                    self.steps += 1;
+                    if self.steps > MAX_STEPS {
+                        return false;
+                    }
+                    let (goal, rest) = self.goals[goal as usize].clone();
+                    at = self.step(goal, rest, &mut choices);
+                }
+            }
+        }
+    }
+
+    /// Returns to the last choice that has another way.
+    fn retry(&mut self, choices: &mut Vec<Choice>) -> Option<u32> {
+        loop {
+            let mut choice = choices.pop()?;
+            self.undo(choice.matched, choice.bound, choice.later);
+            match &mut choice.next {
+                Alternative::Goals(goals) => return Some(*goals),
+                Alternative::Candidates { node, list, at, rest } => {
+                    let Some(&candidate) = list.get(*at) else { continue };
+                    let (node, rest) = (*node, *rest);
+                    *at += 1;
+                    choices.push(choice);
+                    return Some(self.goal(Goal::Match(node, candidate), rest));
+                }
+            }
+        }
+    }
+
+    fn undo(&mut self, matched: usize, bound: usize, later: usize) {
+        for node in self.trail.drain(matched..) {
+            self.matched[node as usize] = None.into();
+        }
+        for key in self.size_trail.drain(bound..) {
+            self.sizes.remove(&key);
+        }
+        self.later.truncate(later);
+    }
+
+    fn choose(&mut self, next: Alternative, choices: &mut Vec<Choice>) {
+        choices.push(Choice {
+            next,
+            matched: self.trail.len(),
+            bound: self.size_trail.len(),
+            later: self.later.len(),
+        });
+    }
+
+    fn step(&mut self, goal: Goal, rest: u32, choices: &mut Vec<Choice>) -> Option<u32> {
+        match goal {
+            Goal::Match(node, expr) => {
+                if let Some(before) = self.matched(node) {
+                    return self.same_value(before, expr).then_some(rest);
+                }
+                self.matched[node as usize] = Some(expr).into();
+                self.trail.push(node);
+                self.kind(node, expr, rest, choices)
+            }
+            Goal::Fields { tuple, expr, next, taken } => {
+                self.any_field(tuple, expr, next, taken, rest, choices)
+            }
+            Goal::SameShape(node) => self.same_shape(node).then_some(rest),
+            Goal::Assign => {
+                let edges = self.edges?;
+                let (node, list) = match edges.next(self)? {
+                    Some(next) => next,
+                    None => return Some(rest),
+                };
+                let again = self.goal(Goal::Assign, rest);
+                let candidates = Alternative::Candidates { node, list, at: 0, rest: again };
+                self.choose(candidates, choices);
+                None
+            }
+        }
+    }
+
+    /// Reduces a pattern to goals for what stands inside it.
+    fn kind(&mut self, id: NodeId, e: Expr, rest: u32, choices: &mut Vec<Choice>) -> Option<u32> {
+        let table = self.table;
+        let func = self.func;
+        match &table.nodes[id as usize] {
+            Node::Wildcard => Some(rest),
+            Node::Op(_) => None,
+            Node::Var { name, dataflow } => {
+                let ExprData::Var(v) = func.expr(e) else { return None };
+                let var = func.var(*v);
+                let fits =
+                    name.as_ref().is_none_or(|n| *n == var.name) && (!dataflow || var.dataflow);
+                fits.then_some(rest)
+            }
+            Node::Global(name) => match func.expr(self.value(e)) {
+                ExprData::Global(s) => same_name(name, func.str(*s)).then_some(rest),
+                _ => None,
+            },
+            Node::Extern(name) => match func.expr(self.value(e)) {
+                ExprData::Extern(s) => same_name(name, func.str(*s)).then_some(rest),
+                _ => None,
+            },
+            Node::Constant => {
+                matches!(func.expr(self.value(e)), ExprData::Constant(_)).then_some(rest)
+            }
+            Node::Literal(value) => {
+                let e = self.value(e);
+                literal_is(func, self.syms.read(func), e, value).then_some(rest)
+            }
+            Node::ShapeValue(sizes) => match func.expr(self.value(e)) {
+                ExprData::Shape(dims) => self.sizes_fit(sizes, dims).then_some(rest),
+                _ => None,
+            },
+            Node::Tuple { fields, unordered } => {
+                let found = func.tuple_fields(self.value(e))?;
+                if found.len() != fields.len() {
+                    return None;
+                }
+                if *unordered && fields.len() <= 64 {
+                    let value = self.value(e);
+                    return Some(
+                        self.goal(Goal::Fields { tuple: id, expr: value, next: 0, taken: 0 }, rest),
+                    );
+                }
+                Some(self.all(fields, found, rest))
+            }
+            Node::GetItem(tuple, index) => match func.expr(self.value(e)) {
+                ExprData::TupleGetItem(t, i) if index.is_none_or(|want| want == *i) => {
+                    Some(self.goal(Goal::Match(*tuple, *t), rest))
+                }
+                _ => None,
+            },
+            Node::Call { callee, args, more } => self.call(*callee, args, *more, e, rest, choices),
+            Node::Or(list) => {
+                let (first, others) = list.split_first()?;
+                for &p in others.iter().rev() {
+                    let goals = self.goal(Goal::Match(p, e), rest);
+                    self.choose(Alternative::Goals(goals), choices);
+                }
+                Some(self.goal(Goal::Match(*first, e), rest))
+            }
+            Node::And(list) => {
+                Some(list.iter().rev().fold(rest, |rest, &p| self.goal(Goal::Match(p, e), rest)))
+            }
+            Node::Not(p) => self.refuted(*p, e).then_some(rest),
+            Node::Attrs(p, attrs) => {
+                let ExprData::Call { callee, attrs: have, .. } = func.expr(self.value(e)) else {
+                    return None;
+                };
+                let have = func.call_attrs(*have);
+                let fits = attrs.iter().all(|(k, v)| self.attr_is(*callee, have.get(k), k, v));
+                fits.then(|| self.goal(Goal::Match(*p, e), rest))
+            }
+            Node::DType(p, dtype) => {
+                (func.ty(e).dtype() == Some(*dtype)).then(|| self.goal(Goal::Match(*p, e), rest))
+            }
+            Node::Shape(p, sizes) => {
+                let dims = func.ty(e).dims()?;
+                self.sizes_fit(sizes, dims).then(|| self.goal(Goal::Match(*p, e), rest))
+            }
+            Node::Type(p, ty) => {
+                self.type_fits(ty, func.expr_ty(e)).then(|| self.goal(Goal::Match(*p, e), rest))
+            }
+            Node::SameShape(list) => {
+                let check = self.goal(Goal::SameShape(id), rest);
+                Some(self.goal(Goal::Match(*list.first()?, e), check))
+            }
+        }
+    }
+
+    fn all(&mut self, patterns: &[NodeId], exprs: &[Expr], rest: u32) -> u32 {
+        let pairs = patterns.iter().zip(exprs).rev();
+        pairs.fold(rest, |rest, (&p, &e)| self.goal(Goal::Match(p, e), rest))
+    }
+
+    fn call(
+        &mut self,
+        callee: NodeId,
+        args: &[NodeId],
+        more: bool,
+        e: Expr,
+        rest: u32,
+        choices: &mut Vec<Choice>,
+    ) -> Option<u32> {
+        let func = self.func;
+        let ExprData::Call { callee: called, args: found, attrs, .. } = func.expr(self.value(e))
+        else {
+            return None;
+        };
+        let found = func.list(*found);
+        if found.len() < args.len() || (found.len() > args.len() && !more) {
+            return None;
+        }
+        let called = *called;
+        let rest = match called {
+            Callee::Op(op) => {
+                if !self.op_fits(callee, op, func.call_attrs(*attrs), 0) {
+                    return None;
+                }
+                if let [left, right] = *args
+                    && is_commutative(op)
+                    && let [x, y] = *found
+                    && left != right
+                {
+                    let goals = self.all(&[left, right], &[y, x], rest);
+                    self.choose(Alternative::Goals(goals), choices);
+                }
+                rest
+            }
+            Callee::Expr(f) => self.goal(Goal::Match(callee, f), rest),
+        };
+        Some(self.all(args, found, rest))
+    }
+
+    /// Whether a pattern of a callee fits an operator. The depth is that of alternatives inside each other.
+    fn op_fits(&self, node: NodeId, op: Op, attrs: &pliant_ir::Attrs, depth: u32) -> bool {
+        if depth > MAX_NEGATIONS {
+            return false;
+        }
+        let fits = |p: &NodeId| self.op_fits(*p, op, attrs, depth + 1);
+        match &self.table.nodes[node as usize] {
+            Node::Wildcard => true,
+            Node::Op(want) => *want == op,
+            Node::Or(list) => list.iter().any(fits),
+            Node::And(list) => list.iter().all(fits),
+            Node::Not(p) => !fits(p),
+            Node::Attrs(p, want) => {
+                fits(p)
+                    && want.iter().all(|(k, v)| self.attr_is(Callee::Op(op), attrs.get(k), k, v))
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether a call's attribute has that value, its default counted.
+    fn attr_is(
+        &self,
+        callee: Callee,
+        have: Option<&AttrValue>,
+        key: &str,
+        want: &AttrValue,
+    ) -> bool {
+        if let Some(have) = have {
+            return same_attr(have, want);
+        }
+        let Callee::Op(op) = callee else { return false };
+        let Some(signature) = self.ops.signature(op) else { return false };
+        let default = signature.attrs.iter().find(|(k, _)| *k == key);
+        default.and_then(|(_, v)| v.as_ref()).is_some_and(|v| same_attr(v, want))
+    }
+
+    fn any_field(
+        &mut self,
+        tuple: NodeId,
+        expr: Expr,
+        next: u32,
+        taken: u64,
+        rest: u32,
+        choices: &mut Vec<Choice>,
+    ) -> Option<u32> {
+        let Node::Tuple { fields, .. } = &self.table.nodes[tuple as usize] else { return None };
+        let Some(&pattern) = fields.get(next as usize) else { return Some(rest) };
+        let found = self.func.tuple_fields(expr)?;
+        for (i, &field) in found.iter().enumerate().rev() {
+            if taken & (1 << i) == 0 {
+                let goal = Goal::Fields { tuple, expr, next: next + 1, taken: taken | (1 << i) };
+                let others = self.goal(goal, rest);
+                let goals = self.goal(Goal::Match(pattern, field), others);
+                self.choose(Alternative::Goals(goals), choices);
+            }
+        }
+        None
+    }
+
+    /// Whether a pattern does not match: a search of its own, of which nothing is kept.
+    fn refuted(&mut self, p: NodeId, e: Expr) -> bool {
+        if self.negations >= MAX_NEGATIONS {
+            return false;
+        }
+        self.negations += 1;
+        let (matched, bound) = (self.trail.len(), self.size_trail.len());
+        let later = std::mem::take(&mut self.later);
+        let start = self.goal(Goal::Match(p, e), END);
+        let found = self.solve(start);
+        self.undo(matched, bound, 0);
+        self.later = later;
+        self.negations -= 1;
+        !found && self.steps <= MAX_STEPS
+    }
+
+    /// The expression, or the value of the variable that it is.
+    pub fn value(&self, e: Expr) -> Expr {
+        self.defs.value(self.func, e)
+    }
+
+    /// The variable that a pattern has matched, copies looked through.
+    pub fn variable(&self, node: NodeId) -> Option<Var> {
+        let e = self.defs.origin(self.func, self.matched(node)?);
+        match self.func.expr(e) {
+            ExprData::Var(v) => Some(*v),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,305 @@
+//! [`Pattern`]: a shared, immutable description of an expression.
+//!
+//! A pattern is equal only to itself: the node is its identity, and what a match says of it is found by it.
+//! Patterns may be as deep as the user's loops made them, so dropping never recurses.
+
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::ops::{BitAnd, BitOr, Not};
+use std::sync::Arc;
+
+use pliant_ir::op::{CALL_DPS_PACKED, CALL_TIR};
+use pliant_ir::{AttrValue, DType, Op};
+use pliant_tensor::Tensor;
+
+use super::size::{SizePattern, TypePattern};
+
+/// A pattern.
+#[derive(Clone)]
+pub struct Pattern(Arc<PatternBox>);
+
+struct PatternBox(PatternKind);
+
+/// What a pattern asks for.
+#[derive(Clone, Debug)]
+pub enum PatternKind {
+    /// Nothing: every expression matches.
+    Wildcard,
+    /// An operator, as what a call calls.
+    Op(Op),
+    /// A variable; its value does not matter.
+    Var {
+        /// Its name, if asked for.
+        name: Option<Arc<str>>,
+        /// Whether it must be local to a dataflow block.
+        dataflow: bool,
+    },
+    /// A function of the module, of that name if given.
+    Global(Option<Arc<str>>),
+    /// A packed function, of that name if given.
+    Extern(Option<Arc<str>>),
+    /// Any tensor constant.
+    Constant,
+    /// A value that is written out.
+    Literal(Literal),
+    /// A shape value of those sizes.
+    ShapeValue(Box<[SizePattern]>),
+    /// A tuple of such fields, in any order if so said.
+    Tuple {
+        /// The fields.
+        fields: Box<[Pattern]>,
+        /// Whether each field pattern may match any field.
+        unordered: bool,
+    },
+    /// A field of a tuple, of that index if given.
+    GetItem(Pattern, Option<u32>),
+    /// A call.
+    Call {
+        /// What is called.
+        callee: Pattern,
+        /// The operands.
+        args: Box<[Pattern]>,
+        /// Whether more operands may follow.
+        more: bool,
+    },
+    /// Any of these, the first that leads to a match.
+    Or(Box<[Pattern]>),
+    /// All of these.
+    And(Box<[Pattern]>),
+    /// Not this.
+    Not(Pattern),
+    /// A call with those attributes; a default counts.
+    Attrs(Pattern, Box<[(Arc<str>, AttrValue)]>),
+    /// A value of that data type.
+    DType(Pattern, DType),
+    /// A tensor or shape of those sizes.
+    Shape(Pattern, Box<[SizePattern]>),
+    /// A value of that type.
+    Type(Pattern, TypePattern),
+    /// Values of provably the same shape; what is asked for is the first.
+    SameShape(Box<[Pattern]>),
+}
+
+/// A value that is written out.
+#[derive(Clone, Debug)]
+pub enum Literal {
+    /// A tensor constant of those bytes.
+    Tensor(Tensor),
+    /// An integer scalar.
+    Int(i64, DType),
+    /// A float scalar.
+    Float(f64, DType),
+    /// A string.
+    Str(Arc<str>),
+    /// A data type.
+    DType(DType),
+}
+
+impl Pattern {
+    /// The pattern that asks for `kind`.
+    pub fn new(kind: PatternKind) -> Self {
+        Pattern(Arc::new(PatternBox(kind)))
+    }
+
+    /// What it asks for.
+    pub fn kind(&self) -> &PatternKind {
+        &self.0.0
+    }
+
+    /// The pattern's identity while it lives.
+    pub fn id(&self) -> usize {
+        Arc::as_ptr(&self.0) as usize
+    }
+
+    /// The patterns directly inside.
+    pub fn children(&self) -> Vec<&Pattern> {
+        match self.kind() {
+            PatternKind::Tuple { fields: list, .. }
+            | PatternKind::Or(list)
+            | PatternKind::And(list)
+            | PatternKind::SameShape(list) => list.iter().collect(),
+            PatternKind::Call { callee, args, .. } => {
+                std::iter::once(callee).chain(args.iter()).collect()
+            }
+            PatternKind::GetItem(p, _)
+            | PatternKind::Not(p)
+            | PatternKind::Attrs(p, _)
+            | PatternKind::DType(p, _)
+            | PatternKind::Shape(p, _)
+            | PatternKind::Type(p, _) => vec![p],
+            _ => Vec::new(),
+        }
+    }
+
+    /// A call of what this matches, with exactly those operands.
+    pub fn call(&self, args: impl IntoIterator<Item = Pattern>) -> Pattern {
+        let args = args.into_iter().collect();
+        Pattern::new(PatternKind::Call { callee: self.clone(), args, more: false })
+    }
+
+    /// A call of what this matches, with those operands and any more.
+    pub fn call_any(&self, args: impl IntoIterator<Item = Pattern>) -> Pattern {
+        let args = args.into_iter().collect();
+        Pattern::new(PatternKind::Call { callee: self.clone(), args, more: true })
+    }
+
+    /// This, on a call with these attributes.
+    pub fn has_attr<'a>(&self, attrs: impl IntoIterator<Item = (&'a str, AttrValue)>) -> Pattern {
+        let attrs = attrs.into_iter().map(|(k, v)| (k.into(), v)).collect();
+        Pattern::new(PatternKind::Attrs(self.clone(), attrs))
+    }
+
+    /// This, of that data type.
+    pub fn has_dtype(&self, dtype: DType) -> Pattern {
+        Pattern::new(PatternKind::DType(self.clone(), dtype))
+    }
+
+    /// This, of that shape.
+    pub fn has_shape(&self, sizes: impl IntoIterator<Item = SizePattern>) -> Pattern {
+        Pattern::new(PatternKind::Shape(self.clone(), sizes.into_iter().collect()))
+    }
+
+    /// This, of that type.
+    pub fn has_type(&self, ty: TypePattern) -> Pattern {
+        Pattern::new(PatternKind::Type(self.clone(), ty))
+    }
+
+    /// This, or what `option` makes around it.
+    pub fn optional(&self, option: impl FnOnce(Pattern) -> Pattern) -> Pattern {
+        option(self.clone()) | self.clone()
+    }
+
+    /// A pattern that asks for the same but is another, so that both can match different values. The copy is of
+    /// this node only: what stands inside is shared.
+    pub fn dup(&self) -> Pattern {
+        Pattern::new(self.kind().clone())
+    }
+}
+
+impl PartialEq for Pattern {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for Pattern {}
+
+impl Hash for Pattern {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.id().hash(state);
+    }
+}
+
+impl fmt::Debug for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&super::check::describe(self))
+    }
+}
+
+impl BitOr for Pattern {
+    type Output = Pattern;
+    fn bitor(self, other: Pattern) -> Pattern {
+        Pattern::new(PatternKind::Or([self, other].into()))
+    }
+}
+
+impl BitAnd for Pattern {
+    type Output = Pattern;
+    fn bitand(self, other: Pattern) -> Pattern {
+        Pattern::new(PatternKind::And([self, other].into()))
+    }
+}
+
+impl Not for Pattern {
+    type Output = Pattern;
+    fn not(self) -> Pattern {
+        Pattern::new(PatternKind::Not(self))
+    }
+}
+
+fn disown(kind: PatternKind, stack: &mut Vec<Pattern>) {
+    match kind {
+        PatternKind::Tuple { fields: list, .. }
+        | PatternKind::Or(list)
+        | PatternKind::And(list)
+        | PatternKind::SameShape(list) => stack.extend(list),
+        PatternKind::Call { callee, args, .. } => {
+            stack.push(callee);
+            stack.extend(args);
+        }
+        PatternKind::GetItem(p, _)
+        | PatternKind::Not(p)
+        | PatternKind::Attrs(p, _)
+        | PatternKind::DType(p, _)
+        | PatternKind::Shape(p, _)
+        | PatternKind::Type(p, _) => stack.push(p),
+        _ => {}
+    }
+}
+
+impl Drop for PatternBox {
+    fn drop(&mut self) {
+        let mut stack = Vec::new();
+        disown(std::mem::replace(&mut self.0, PatternKind::Wildcard), &mut stack);
+        while let Some(pattern) = stack.pop() {
+            if let Some(mut inner) = Arc::into_inner(pattern.0) {
+                disown(std::mem::replace(&mut inner.0, PatternKind::Wildcard), &mut stack);
+            }
+        }
+    }
+}
+
+/// Any expression.
+pub fn wildcard() -> Pattern {
+    Pattern::new(PatternKind::Wildcard)
+}
+
+/// An operator, to be called: `is_op(op).call([...])`.
+pub fn is_op(op: Op) -> Pattern {
+    Pattern::new(PatternKind::Op(op))
+}
+
+/// Any tensor constant.
+pub fn is_const() -> Pattern {
+    Pattern::new(PatternKind::Constant)
+}
+
+/// A variable, of that name if given.
+pub fn is_var(name: Option<&str>) -> Pattern {
+    Pattern::new(PatternKind::Var { name: name.map(Into::into), dataflow: false })
+}
+
+/// A function of the module, of that name if given.
+pub fn is_gv(name: Option<&str>) -> Pattern {
+    Pattern::new(PatternKind::Global(name.map(Into::into)))
+}
+
+/// A tuple of such fields.
+pub fn is_tuple(fields: impl IntoIterator<Item = Pattern>) -> Pattern {
+    Pattern::new(PatternKind::Tuple { fields: fields.into_iter().collect(), unordered: false })
+}
+
+/// A field of such a tuple, of that index if given.
+pub fn is_tuple_get_item(tuple: Pattern, index: Option<u32>) -> Pattern {
+    Pattern::new(PatternKind::GetItem(tuple, index))
+}
+
+/// `R.call_tir(name, (args...))`; without arguments, whatever they are.
+pub fn is_call_tir(name: Option<&str>, args: Option<Vec<Pattern>>) -> Pattern {
+    is_op(CALL_TIR).call_any([is_gv(name), args.map_or_else(wildcard, is_tuple)])
+}
+
+/// `R.call_dps_packed(name, (args...))`; without arguments, whatever they are.
+pub fn is_call_dps_packed(name: Option<&str>, args: Option<Vec<Pattern>>) -> Pattern {
+    let func = Pattern::new(PatternKind::Extern(name.map(Into::into)));
+    is_op(CALL_DPS_PACKED).call_any([func, args.map_or_else(wildcard, is_tuple)])
+}
+
+/// `R.call_packed(name, args...)`; without arguments, whatever they are.
+pub fn is_call_packed(name: Option<&str>, args: Option<Vec<Pattern>>) -> Pattern {
+    let func = Pattern::new(PatternKind::Extern(name.map(Into::into)));
+    match args {
+        Some(args) => func.call(args),
+        None => func.call_any([]),
+    }
+}

@@ -1,0 +1,444 @@
+//! [`Rewriting`]: rules applied to a function, match by match, until none fits.
+//!
+//! The bindings are taken in the order of the text. What a rule puts in a binding's place is looked at again before
+//! the next binding, and a match reaches only to earlier bindings: one sweep leaves nothing that a rule fits. A rule
+//! that rewrites its own results without end is an error.
+//!
+//! A binding keeps its variable and its type; where the replacement's type is not provably as narrow, a `match_cast`
+//! checks it. Pure bindings that only the replaced values used are removed; calls with effects and checks
+//! never are. A match that would compute a value on the other side of an effect than the program did is
+//! refused, so that nothing moves past a call that may change it.
+
+use pliant_ir::OpRegistry;
+use pliant_ir::print::type_text;
+use pliant_ir::relax::derive::is_subtype;
+use pliant_ir::relax::visit::{Event, operand_vars, walk};
+use pliant_ir::relax::{Binding, Block, Callee, Expr, ExprData, Function, Type, Var};
+use pliant_sym::Proof;
+
+use super::check::describe;
+use super::clean::{remove_unused, show_used_outside};
+use super::defs::Defs;
+use super::matcher::{Match, Search, Syms};
+use super::node::Pattern;
+use super::rules::RuleSet;
+use super::table::Node;
+use crate::error::{PassError, Problem};
+use crate::rewrite::{Namer, Substitution, reachable_seqs};
+
+/// How often in a row results of rules may be rewritten again.
+const MAX_CHAIN: u32 = 256;
+
+/// How many rewrites a function may need, over this many for each of its bindings.
+const MAX_PER_BINDING: usize = 64;
+
+/// What takes the place of a matched value: the bindings that compute it, and the value.
+#[derive(Clone, Debug)]
+pub struct Replacement {
+    /// Bindings to put before.
+    pub bindings: Vec<Binding>,
+    /// The value: in A-normal form.
+    pub value: Expr,
+}
+
+struct Pending {
+    binding: Binding,
+    /// How many rewrites it comes from.
+    chain: u32,
+}
+
+struct Current {
+    binding: Binding,
+    chain: u32,
+    /// The first rule that has not been tried on it.
+    next_rule: usize,
+}
+
+/// Rules being applied to one function, match by match: [`next`](Self::next) finds a match, [`replace`](Self::replace)
+/// answers it, [`finish`](Self::finish) cleans up. A match that is not answered is left alone.
+pub struct Rewriting<'r> {
+    rules: &'r RuleSet,
+    ops: &'r dyn OpRegistry,
+    defs: Defs,
+    blocks: Vec<Block>,
+    at: usize,
+    pending: Vec<Pending>,
+    done: Vec<Binding>,
+    current: Option<Current>,
+    /// Variables that replaced values used: bindings to remove if nothing else uses them.
+    freed: Vec<Var>,
+    /// Variables whose values became other variables.
+    copies: Vec<Var>,
+    rewrites: usize,
+    limit: usize,
+}
+
+impl<'r> Rewriting<'r> {
+    /// Starts at the beginning of a function.
+    pub fn new(func: &Function, rules: &'r RuleSet, ops: &'r dyn OpRegistry) -> Self {
+        let (mut blocks, mut count) = (Vec::new(), 0);
+        walk(func, func.root(), |event| {
+            if let Event::EnterBlock(b) = event {
+                blocks.push(b);
+                count += func.block(b).bindings.len();
+            }
+        });
+        let mut this = Rewriting {
+            rules,
+            ops,
+            defs: Defs::of(func, ops),
+            blocks,
+            at: 0,
+            pending: Vec::new(),
+            done: Vec::new(),
+            current: None,
+            freed: Vec::new(),
+            copies: Vec::new(),
+            rewrites: 0,
+            limit: 1024 + count.saturating_mul(MAX_PER_BINDING),
+        };
+        this.open(func);
+        this
+    }
+
+    /// The values of variables, as rewritten so far.
+    pub fn defs(&self) -> &Defs {
+        &self.defs
+    }
+
+    /// How many matches were replaced.
+    pub fn rewrites(&self) -> usize {
+        self.rewrites
+    }
+
+    /// The binding of the match at hand.
+    pub fn current(&self) -> Option<Binding> {
+        self.current.as_ref().map(|c| c.binding)
+    }
+
+    /// Whether the binding of the match at hand stands in a dataflow block.
+    pub fn in_dataflow(&self, func: &Function) -> bool {
+        self.blocks.get(self.at).is_some_and(|&b| func.block(b).dataflow)
+    }
+
+    fn open(&mut self, func: &Function) {
+        self.pending.clear();
+        if let Some(&block) = self.blocks.get(self.at) {
+            let bindings = func.block(block).bindings.iter().rev();
+            self.pending.extend(bindings.map(|&binding| Pending { binding, chain: 0 }));
+        }
+    }
+
+    /// The next match, with the binding of [`current`](Self::current) as its root.
+    pub fn next(&mut self, func: &mut Function) -> Option<Match> {
+        loop {
+            if self.current.is_none() {
+                match self.pending.pop() {
+                    Some(Pending { binding, chain }) => {
+                        self.current = Some(Current { binding, chain, next_rule: 0 });
+                    }
+                    None => {
+                        self.close(func)?;
+                        continue;
+                    }
+                }
+            }
+            let current = self.current.as_ref().expect("it was just set");
+            let (binding, from) = (current.binding, current.next_rule);
+            if let Some(found) = self.try_rules(func, binding, from) {
+                let current = self.current.as_mut().expect("it is still set");
+                current.next_rule = found.rule + 1;
+                return Some(found);
+            }
+            self.done.push(binding);
+            self.current = None;
+        }
+    }
+
+    /// Ends a block and opens the next one; `None` after the last.
+    fn close(&mut self, func: &mut Function) -> Option<()> {
+        let block = *self.blocks.get(self.at)?;
+        let done = std::mem::take(&mut self.done);
+        if done != func.block(block).bindings {
+            func.block_mut(block).bindings = done;
+        }
+        self.at += 1;
+        self.open(func);
+        (self.at < self.blocks.len()).then_some(())
+    }
+
+    fn try_rules(&self, func: &mut Function, b: Binding, from: usize) -> Option<Match> {
+        if b.cast.is_some() || matches!(func.expr(b.value), ExprData::Var(_)) {
+            return None;
+        }
+        // The prover makes terms in the function's arena, which the search does not read otherwise.
+        let mut own = Syms::Own(std::mem::take(&mut func.syms));
+        let mut found = None;
+        let func_now: &Function = func;
+        self.rules.candidates(func_now, b.value, from, |rule| {
+            let entry = &self.rules.rules[rule];
+            let mut search = Search::new(func_now, &mut own, &self.defs, self.ops, &entry.table);
+            if search.find(entry.root, b.value) && self.may_move(&search, b) {
+                found = Some(search.found(rule));
+            }
+            found.is_some()
+        });
+        if let Syms::Own(arena) = own {
+            func.syms = arena;
+        }
+        found
+    }
+
+    /// Whether all values that the match computes again are computed between the same effects as its root.
+    fn may_move(&self, search: &Search<'_>, b: Binding) -> bool {
+        let here = self.defs.epoch(b.var);
+        search.matched_nodes().all(|(node, _)| {
+            let looks_inside = matches!(
+                search.table.nodes[node as usize],
+                Node::Call { .. } | Node::Tuple { .. } | Node::GetItem(..)
+            );
+            if !looks_inside {
+                return true;
+            }
+            match search.variable(node) {
+                Some(v) => self.defs.epoch(v).is_none_or(|epoch| Some(epoch) == here),
+                None => true,
+            }
+        })
+    }
+
+    /// Replaces the root of the match at hand. Returns whether that changed anything.
+    ///
+    /// # Errors
+    /// A replacement whose type excludes that of the value; rules that never end.
+    pub fn replace(
+        &mut self,
+        func: &mut Function,
+        found: &Match,
+        with: Replacement,
+    ) -> Result<bool, PassError> {
+        let Some(current) = self.current.as_ref() else {
+            return Err(PassError::internal("a replacement without a match"));
+        };
+        let (binding, chain) = (current.binding, current.chain + 1);
+        if with.bindings.is_empty() && same_expr(func, binding.value, with.value) {
+            return Ok(false);
+        }
+        self.rewrites += 1;
+        let pattern = self.rules.pattern(found.rule);
+        if chain > MAX_CHAIN || self.rewrites > self.limit {
+            return Err(endless(func, pattern, binding, chain > MAX_CHAIN, self.rewrites));
+        }
+        let root = fitted(func, pattern, binding, with.value)?;
+        self.freed.extend(operand_vars(func, binding.value));
+        for (_, e) in found.iter() {
+            self.freed.extend(operand_vars(func, e));
+        }
+        let epoch = self.defs.epoch(binding.var).unwrap_or(0);
+        let block = self.blocks[self.at];
+        let dataflow = func.block(block).dataflow;
+        let first = self.pending.len();
+        for mut b in with.bindings {
+            let span = func.var(binding.var).span;
+            let var = func.var_mut(b.var);
+            (var.dataflow, var.span) = (dataflow, span);
+            b.value = self.simplified(func, b.value);
+            self.defs.define(func, b, epoch, block);
+            self.pending.push(Pending { binding: b, chain });
+        }
+        match root {
+            Rooted::Plain(value) => {
+                if matches!(func.expr(value), ExprData::Var(_)) {
+                    self.copies.push(binding.var);
+                }
+                let b = Binding::bind(binding.var, value);
+                self.defs.define(func, b, epoch, block);
+                self.pending.push(Pending { binding: b, chain });
+            }
+            Rooted::Checked(value, ty) => {
+                let v = match func.expr(value) {
+                    ExprData::Var(_) => value,
+                    _ => {
+                        let own = func.expr_ty(value);
+                        let (name, span) =
+                            (func.var(binding.var).name.clone(), func.var(binding.var).span);
+                        let name = Namer::new(func).fresh(&name);
+                        let v = func.add_var(name, own, dataflow, span);
+                        let b = Binding::bind(v, value);
+                        self.defs.define(func, b, epoch, block);
+                        self.pending.push(Pending { binding: b, chain });
+                        func.var_expr(v)
+                    }
+                };
+                let b = Binding::match_cast(binding.var, v, ty);
+                self.defs.define(func, b, epoch, block);
+                self.pending.push(Pending { binding: b, chain });
+            }
+        }
+        self.pending[first..].reverse();
+        self.current = None;
+        Ok(true)
+    }
+
+    /// Lets what reads a variable that became a copy read the original.
+    fn read_originals(&mut self, func: &mut Function) {
+        let mut map = Substitution::default();
+        for &v in &self.copies {
+            let Some(e) = func.find_var_expr(v) else { continue };
+            let origin = self.defs.origin(func, e);
+            if origin != e {
+                map.insert(v, origin);
+            }
+        }
+        if map.is_empty() {
+            return;
+        }
+        self.freed.append(&mut self.copies);
+        for seq in reachable_seqs(func) {
+            for i in 0..func.seq(seq).blocks.len() {
+                let block = func.seq(seq).blocks[i];
+                for at in 0..func.block(block).bindings.len() {
+                    let value = func.block(block).bindings[at].value;
+                    let new = map.apply(func, value);
+                    func.block_mut(block).bindings[at].value = new;
+                }
+            }
+            let result = func.seq(seq).result;
+            func.seq_mut(seq).result = map.apply(func, result);
+        }
+    }
+
+    /// A field of a tuple that is written out is the field.
+    fn simplified(&self, func: &Function, value: Expr) -> Expr {
+        if let ExprData::TupleGetItem(t, i) = func.expr(value)
+            && let Some(&field) = func.tuple_fields(*t).and_then(|f| f.get(*i as usize))
+        {
+            return field;
+        }
+        value
+    }
+
+    /// Ends the sweep: removes what nothing uses any more. Returns how many matches were replaced.
+    pub fn finish(mut self, func: &mut Function) -> usize {
+        if self.current.is_some() || !self.pending.is_empty() {
+            if let Some(current) = self.current.take() {
+                self.done.push(current.binding);
+            }
+            self.done.extend(self.pending.drain(..).rev().map(|p| p.binding));
+            let _ = self.close(func);
+        }
+        if self.rewrites > 0 {
+            self.read_originals(func);
+            remove_unused(func, self.ops, &self.defs, self.freed);
+            show_used_outside(func);
+        }
+        self.rewrites
+    }
+}
+
+enum Rooted {
+    Plain(Expr),
+    Checked(Expr, Type),
+}
+
+/// The replacement as a value of the binding's variable.
+fn fitted(
+    func: &mut Function,
+    pattern: &Pattern,
+    b: Binding,
+    value: Expr,
+) -> Result<Rooted, PassError> {
+    let (have, want) = (func.expr_ty(value), func.var(b.var).ty);
+    match is_subtype(func, have, want) {
+        Proof::Yes => Ok(Rooted::Plain(value)),
+        Proof::Unknown => Ok(Rooted::Checked(value, want)),
+        Proof::No => {
+            let message = format!(
+                "the replacement of '{}' is of type {}, but what it replaces is of type {}",
+                func.var(b.var).name,
+                type_text(func, have),
+                type_text(func, want),
+            );
+            let help = format!("the rule's pattern is {}", describe(pattern));
+            let problem = Problem::new(message).at(func.var(b.var).span).with_help(help);
+            Err(PassError::User(vec![problem]))
+        }
+    }
+}
+
+fn endless(
+    func: &Function,
+    pattern: &Pattern,
+    b: Binding,
+    chained: bool,
+    rewrites: usize,
+) -> PassError {
+    let message = match chained {
+        true => format!(
+            "the rewrite rules do not end: what stands for '{}' was rewritten {MAX_CHAIN} times, each result \
+             matching again",
+            func.var(b.var).name
+        ),
+        false => format!("the rewrite rules do not end: {rewrites} rewrites were made"),
+    };
+    let help =
+        format!("exclude the rule's own results from its pattern, which is {}", describe(pattern));
+    PassError::User(vec![Problem::new(message).at(func.var(b.var).span).with_help(help)])
+}
+
+/// Whether two expressions are the same but for their ids.
+fn same_expr(func: &Function, a: Expr, b: Expr) -> bool {
+    if a == b {
+        return true;
+    }
+    match (func.expr(a), func.expr(b)) {
+        (
+            ExprData::Call { callee: c, args: x, attrs: p, ty_args: t },
+            ExprData::Call { callee: d, args: y, attrs: q, ty_args: u },
+        ) => {
+            let callees = match (c, d) {
+                (Callee::Expr(c), Callee::Expr(d)) => same_leaf(func, *c, *d),
+                (c, d) => c == d,
+            };
+            let (x, y) = (func.list(*x), func.list(*y));
+            callees
+                && p == q
+                && func.type_list(*t) == func.type_list(*u)
+                && x.len() == y.len()
+                && x.iter().zip(y).all(|(&a, &b)| same_leaf(func, a, b))
+        }
+        _ => same_leaf(func, a, b),
+    }
+}
+
+fn same_leaf(func: &Function, a: Expr, b: Expr) -> bool {
+    let mut stack = vec![(a, b)];
+    while let Some((a, b)) = stack.pop() {
+        let same = a == b
+            || match (func.expr(a), func.expr(b)) {
+                (ExprData::Var(x), ExprData::Var(y)) => x == y,
+                (ExprData::Global(x), ExprData::Global(y))
+                | (ExprData::Extern(x), ExprData::Extern(y))
+                | (ExprData::Str(x), ExprData::Str(y)) => x == y,
+                (ExprData::Constant(x), ExprData::Constant(y)) => x == y,
+                (ExprData::Shape(x), ExprData::Shape(y)) => x == y,
+                (ExprData::Int(x, d), ExprData::Int(y, e)) => x == y && d == e,
+                (ExprData::Float(x, d), ExprData::Float(y, e)) => x == y && d == e,
+                (ExprData::DType(x), ExprData::DType(y)) => x == y,
+                (ExprData::TupleGetItem(x, i), ExprData::TupleGetItem(y, j)) if i == j => {
+                    stack.push((*x, *y));
+                    true
+                }
+                (ExprData::Tuple(x), ExprData::Tuple(y)) => {
+                    let (x, y) = (func.list(*x), func.list(*y));
+                    stack.extend(x.iter().copied().zip(y.iter().copied()));
+                    x.len() == y.len()
+                }
+                _ => false,
+            };
+        if !same {
+            return false;
+        }
+    }
+    true
+}

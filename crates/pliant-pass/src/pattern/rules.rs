@@ -1,0 +1,162 @@
+//! [`RuleSet`]: rewrite rules, indexed by the operator at the root.
+
+use pliant_ir::relax::{Callee, Expr, ExprData, Function};
+use pliant_ir::{Op, OpRegistry};
+use rustc_hash::FxHashMap;
+
+use super::check::check;
+use super::defs::Defs;
+use super::matcher::{Match, Search, Syms};
+use super::node::Pattern;
+use super::table::{CALL, FIELD, LEAF, NAME, NodeId, OTHER, PatternTable, TUPLE};
+use crate::error::PassError;
+
+/// One rule's pattern.
+#[derive(Clone, Debug)]
+pub(crate) struct Rule {
+    pub pattern: Pattern,
+    pub table: PatternTable,
+    pub root: NodeId,
+}
+
+/// Patterns to look for, in the order in which they are tried.
+#[derive(Clone, Debug, Default)]
+pub struct RuleSet {
+    pub(crate) rules: Vec<Rule>,
+    /// The rules that fit calls of an operator, where some rule names it.
+    by_op: FxHashMap<Op, Vec<u32>>,
+    /// The rules that fit calls of any operator.
+    any_op: Vec<u32>,
+    /// The rules that fit other values, with the kinds they fit.
+    others: Vec<(u32, u16)>,
+}
+
+impl RuleSet {
+    /// The rules of those patterns.
+    ///
+    /// # Errors
+    /// Patterns that can never match, with the reasons.
+    pub fn new(
+        patterns: impl IntoIterator<Item = Pattern>,
+        ops: &dyn OpRegistry,
+    ) -> Result<Self, PassError> {
+        let mut set = RuleSet::default();
+        let mut errors = Vec::new();
+        for pattern in patterns {
+            if let Err(e) = check(&pattern, ops) {
+                errors.push(e);
+            }
+            let mut table = PatternTable::default();
+            let root = table.add(&pattern);
+            set.rules.push(Rule { pattern, table, root });
+        }
+        match PassError::join(errors) {
+            Some(e) => Err(e),
+            None => {
+                set.index();
+                Ok(set)
+            }
+        }
+    }
+
+    /// How many rules there are.
+    pub fn len(&self) -> usize {
+        self.rules.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.rules.is_empty()
+    }
+
+    /// The pattern of a rule.
+    pub fn pattern(&self, rule: usize) -> &Pattern {
+        &self.rules[rule].pattern
+    }
+
+    fn index(&mut self) {
+        let heads = |rule: &Rule| rule.table.heads[rule.root as usize].clone();
+        for rule in &self.rules {
+            for op in heads(rule).ops.into_iter().flatten() {
+                self.by_op.entry(op).or_default();
+            }
+        }
+        for (i, rule) in self.rules.iter().enumerate() {
+            let (i, heads) = (i as u32, heads(rule));
+            if heads.kinds != 0 {
+                self.others.push((i, heads.kinds));
+            }
+            match heads.ops {
+                None => {
+                    self.any_op.push(i);
+                    self.by_op.values_mut().for_each(|list| list.push(i));
+                }
+                Some(ops) => ops.into_iter().for_each(|op| {
+                    self.by_op.entry(op).or_default().push(i);
+                }),
+            }
+        }
+    }
+
+    /// Calls `visit` with the rules from `from` on that may match a value, in order, until it returns true.
+    pub(crate) fn candidates(
+        &self,
+        func: &Function,
+        value: Expr,
+        from: usize,
+        mut visit: impl FnMut(usize) -> bool,
+    ) {
+        let kind = match func.expr(value) {
+            ExprData::Call { callee: Callee::Op(op), .. } => {
+                let list = self.by_op.get(op).unwrap_or(&self.any_op);
+                for &i in list.iter().filter(|&&i| i as usize >= from) {
+                    if visit(i as usize) {
+                        return;
+                    }
+                }
+                return;
+            }
+            ExprData::Call { .. } => CALL,
+            ExprData::Tuple(_) => TUPLE,
+            ExprData::TupleGetItem(..) => FIELD,
+            ExprData::Global(_) | ExprData::Extern(_) => NAME,
+            ExprData::If { .. } | ExprData::Func(_) | ExprData::Var(_) => OTHER,
+            _ => LEAF,
+        };
+        for &(i, kinds) in &self.others {
+            if i as usize >= from && kinds & kind != 0 && visit(i as usize) {
+                return;
+            }
+        }
+    }
+
+    /// Whether some rule may match a value, by what stands at its root.
+    pub fn may_match(&self, func: &Function, value: Expr) -> bool {
+        let mut any = false;
+        self.candidates(func, value, 0, |_| {
+            any = true;
+            true
+        });
+        any
+    }
+
+    /// The first rule's match of a value.
+    pub fn match_value(
+        &self,
+        func: &Function,
+        defs: &Defs,
+        ops: &dyn OpRegistry,
+        value: Expr,
+    ) -> Option<Match> {
+        let (mut syms, mut found) = (Syms::Copy(None), None);
+        self.candidates(func, value, 0, |rule| {
+            let entry = &self.rules[rule];
+            let mut search = Search::new(func, &mut syms, defs, ops, &entry.table);
+            if search.find(entry.root, value) {
+                found = Some(search.found(rule));
+            }
+            found.is_some()
+        });
+        found
+    }
+}

@@ -1,0 +1,233 @@
+//! [`PatternTable`]: patterns as a flat table, shared nodes once, and which operators can stand at each node.
+
+use pliant_ir::{AttrValue, DType, Op};
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+
+use super::node::{Literal, Pattern, PatternKind};
+use super::size::{SizePattern, TypePattern};
+
+/// The number of a pattern in its table.
+pub(crate) type NodeId = u32;
+
+/// A pattern of the table: [`PatternKind`] with numbers for patterns.
+#[derive(Clone, Debug)]
+pub(crate) enum Node {
+    Wildcard,
+    Op(Op),
+    Var { name: Option<Arc<str>>, dataflow: bool },
+    Global(Option<Arc<str>>),
+    Extern(Option<Arc<str>>),
+    Constant,
+    Literal(Literal),
+    ShapeValue(Box<[SizePattern]>),
+    Tuple { fields: Box<[NodeId]>, unordered: bool },
+    GetItem(NodeId, Option<u32>),
+    Call { callee: NodeId, args: Box<[NodeId]>, more: bool },
+    Or(Box<[NodeId]>),
+    And(Box<[NodeId]>),
+    Not(NodeId),
+    Attrs(NodeId, Box<[(Arc<str>, AttrValue)]>),
+    DType(NodeId, DType),
+    Shape(NodeId, Box<[SizePattern]>),
+    Type(NodeId, TypePattern),
+    SameShape(Box<[NodeId]>),
+}
+
+/// What kinds of values a pattern can match, as far as the pattern alone tells.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Heads {
+    /// The operators whose calls it can match; `None` for all.
+    pub ops: Option<Vec<Op>>,
+    /// The other kinds that it can match, as bits.
+    pub kinds: u16,
+}
+
+/// A call of a function or packed function.
+pub(crate) const CALL: u16 = 1;
+/// A tuple.
+pub(crate) const TUPLE: u16 = 2;
+/// A field of a tuple.
+pub(crate) const FIELD: u16 = 4;
+/// A constant or another written-out value.
+pub(crate) const LEAF: u16 = 8;
+/// A function's name.
+pub(crate) const NAME: u16 = 16;
+/// Anything else: parameters, branches, local functions.
+pub(crate) const OTHER: u16 = 32;
+const ALL: u16 = CALL | TUPLE | FIELD | LEAF | NAME | OTHER;
+
+impl Heads {
+    fn all() -> Self {
+        Heads { ops: None, kinds: ALL }
+    }
+
+    fn kinds(kinds: u16) -> Self {
+        Heads { ops: Some(Vec::new()), kinds }
+    }
+
+    fn or(mut self, other: &Heads) -> Self {
+        self.kinds |= other.kinds;
+        self.ops = match (self.ops, &other.ops) {
+            (Some(mut a), Some(b)) => {
+                for op in b {
+                    if !a.contains(op) {
+                        a.push(*op);
+                    }
+                }
+                Some(a)
+            }
+            _ => None,
+        };
+        self
+    }
+
+    fn and(mut self, other: &Heads) -> Self {
+        self.kinds &= other.kinds;
+        self.ops = match (self.ops, &other.ops) {
+            (None, b) => b.clone(),
+            (a, None) => a,
+            (Some(a), Some(b)) => Some(a.into_iter().filter(|op| b.contains(op)).collect()),
+        };
+        self
+    }
+
+    /// Whether no value is left.
+    pub fn is_empty(&self) -> bool {
+        self.kinds == 0 && self.ops.as_ref().is_some_and(Vec::is_empty)
+    }
+}
+
+/// Patterns as a flat table: nodes before what contains them, shared nodes once.
+#[derive(Clone, Debug, Default)]
+pub struct PatternTable {
+    pub(crate) nodes: Vec<Node>,
+    pub(crate) heads: Vec<Heads>,
+    patterns: Vec<Pattern>,
+    ids: FxHashMap<Pattern, NodeId>,
+}
+
+impl PatternTable {
+    /// The table of one pattern.
+    pub fn of(pattern: &Pattern) -> Self {
+        let mut table = PatternTable::default();
+        table.add(pattern);
+        table
+    }
+
+    /// Adds a pattern with all inside it and returns its number.
+    pub(crate) fn add(&mut self, root: &Pattern) -> NodeId {
+        let mut stack = vec![(root.clone(), false)];
+        while let Some((pattern, ready)) = stack.pop() {
+            if self.ids.contains_key(&pattern) {
+                continue;
+            }
+            if !ready {
+                stack.push((pattern.clone(), true));
+                stack.extend(pattern.children().into_iter().rev().map(|c| (c.clone(), false)));
+                continue;
+            }
+            let node = self.compile(&pattern);
+            let heads = self.heads_of(&node);
+            let id = self.nodes.len() as NodeId;
+            self.nodes.push(node);
+            self.heads.push(heads);
+            self.patterns.push(pattern.clone());
+            self.ids.insert(pattern, id);
+        }
+        self.ids[root]
+    }
+
+    /// The number of a pattern, if it is in the table.
+    pub(crate) fn id(&self, pattern: &Pattern) -> Option<NodeId> {
+        self.ids.get(pattern).copied()
+    }
+
+    /// The patterns in the order of their numbers.
+    pub fn patterns(&self) -> &[Pattern] {
+        &self.patterns
+    }
+
+    fn list(&self, patterns: &[Pattern]) -> Box<[NodeId]> {
+        patterns.iter().map(|p| self.ids[p]).collect()
+    }
+
+    fn compile(&self, pattern: &Pattern) -> Node {
+        let id = |p: &Pattern| self.ids[p];
+        match pattern.kind().clone() {
+            PatternKind::Wildcard => Node::Wildcard,
+            PatternKind::Op(op) => Node::Op(op),
+            PatternKind::Var { name, dataflow } => Node::Var { name, dataflow },
+            PatternKind::Global(name) => Node::Global(name),
+            PatternKind::Extern(name) => Node::Extern(name),
+            PatternKind::Constant => Node::Constant,
+            PatternKind::Literal(value) => Node::Literal(value),
+            PatternKind::ShapeValue(sizes) => Node::ShapeValue(sizes),
+            PatternKind::Tuple { fields, unordered } => {
+                Node::Tuple { fields: self.list(&fields), unordered }
+            }
+            PatternKind::GetItem(p, index) => Node::GetItem(id(&p), index),
+            PatternKind::Call { callee, args, more } => {
+                Node::Call { callee: id(&callee), args: self.list(&args), more }
+            }
+            PatternKind::Or(list) => Node::Or(self.list(&list)),
+            PatternKind::And(list) => Node::And(self.list(&list)),
+            PatternKind::Not(p) => Node::Not(id(&p)),
+            PatternKind::Attrs(p, attrs) => Node::Attrs(id(&p), attrs),
+            PatternKind::DType(p, dtype) => Node::DType(id(&p), dtype),
+            PatternKind::Shape(p, sizes) => Node::Shape(id(&p), sizes),
+            PatternKind::Type(p, ty) => Node::Type(id(&p), ty),
+            PatternKind::SameShape(list) => Node::SameShape(self.list(&list)),
+        }
+    }
+
+    /// The operators that a pattern of a callee names; `None` where it can be any.
+    pub(crate) fn callee_ops(&self, callee: NodeId) -> Heads {
+        match &self.nodes[callee as usize] {
+            Node::Op(op) => Heads { ops: Some(vec![*op]), kinds: 0 },
+            Node::Global(_) | Node::Extern(_) | Node::Var { .. } => Heads::kinds(CALL),
+            Node::Or(list) => list
+                .iter()
+                .map(|&p| self.callee_ops(p))
+                .reduce(|a, b| a.or(&b))
+                .unwrap_or_else(|| Heads::kinds(0)),
+            Node::And(list) => list
+                .iter()
+                .map(|&p| self.callee_ops(p))
+                .reduce(|a, b| a.and(&b))
+                .unwrap_or_else(Heads::all),
+            Node::Attrs(p, _) => self.callee_ops(*p),
+            _ => Heads { ops: None, kinds: CALL },
+        }
+    }
+
+    fn heads_of(&self, node: &Node) -> Heads {
+        let heads = |p: &NodeId| &self.heads[*p as usize];
+        match node {
+            // A variable matches whatever its value is.
+            Node::Wildcard | Node::Var { .. } | Node::Not(_) => Heads::all(),
+            // Operators are matched where they are called only.
+            Node::Op(_) => Heads::kinds(0),
+            Node::Global(_) | Node::Extern(_) => Heads::kinds(NAME),
+            Node::Constant | Node::Literal(_) | Node::ShapeValue(_) => Heads::kinds(LEAF),
+            Node::Tuple { .. } => Heads::kinds(TUPLE),
+            Node::GetItem(..) => Heads::kinds(FIELD),
+            Node::Call { callee, .. } => self.callee_ops(*callee),
+            Node::Or(list) => {
+                let first = Heads::kinds(0);
+                list.iter().fold(first, |a, p| a.or(heads(p)))
+            }
+            Node::And(list) => list.iter().fold(Heads::all(), |a, p| a.and(heads(p))),
+            Node::Attrs(p, _) => {
+                // An operator with attributes is still an operator; a call with attributes is a call.
+                if matches!(self.nodes[*p as usize], Node::Op(_)) {
+                    Heads::kinds(0)
+                } else {
+                    heads(p).clone().and(&Heads { ops: None, kinds: CALL | NAME })
+                }
+            }
+            Node::DType(p, _) | Node::Shape(p, _) | Node::Type(p, _) => heads(p).clone(),
+            Node::SameShape(list) => list.first().map_or_else(Heads::all, |p| heads(p).clone()),
+        }
+    }
+}

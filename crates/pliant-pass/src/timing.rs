@@ -1,0 +1,139 @@
+//! [`Timing`]: the instrument that measures passes, as a tree.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::{self, ThreadId};
+use std::time::{Duration, Instant};
+
+use pliant_ir::IRModule;
+use rustc_hash::FxHashMap;
+
+use crate::context::PassContext;
+use crate::error::PassError;
+use crate::instrument::Instrument;
+use crate::pass::PassInfo;
+
+/// How long one pass took.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TimingEntry {
+    /// Its name.
+    pub name: String,
+    /// How many passes it ran inside.
+    pub depth: usize,
+    /// From its start to its end.
+    pub duration: Duration,
+}
+
+/// Times every pass. Passes that run inside another one, on the same thread, stand beneath it.
+#[derive(Default)]
+pub struct Timing(Mutex<State>);
+
+#[derive(Default)]
+struct State {
+    /// In the order of their starts, with the thread that ran each.
+    entries: Vec<(ThreadId, TimingEntry)>,
+    /// The passes that have not ended, by thread.
+    open: FxHashMap<ThreadId, Vec<(usize, Instant)>>,
+}
+
+impl Timing {
+    /// A stopwatch that has seen nothing.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Forgets what it has seen.
+    pub fn reset(&self) {
+        *self.state() = State::default();
+    }
+
+    /// The passes seen so far, thread after thread, in the order of their starts: what ran inside a pass follows it,
+    /// one level deeper.
+    pub fn entries(&self) -> Vec<TimingEntry> {
+        let state = self.state();
+        let mut threads: Vec<ThreadId> = Vec::new();
+        for (thread, _) in &state.entries {
+            if !threads.contains(thread) {
+                threads.push(*thread);
+            }
+        }
+        let of = |id: ThreadId| state.entries.iter().filter(move |(t, _)| *t == id);
+        threads.into_iter().flat_map(of).map(|(_, entry)| entry.clone()).collect()
+    }
+
+    /// The entries as an indented table: the time of each pass, and its time without the passes inside it.
+    pub fn render(&self) -> String {
+        render(&self.entries())
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn close(&self) {
+        let mut state = self.state();
+        let state = &mut *state;
+        // After a reset in the middle of a pass nothing is open.
+        let last = state.open.get_mut(&thread::current().id()).and_then(Vec::pop);
+        if let Some((index, start)) = last {
+            state.entries[index].1.duration = start.elapsed();
+        }
+    }
+}
+
+/// Entries as an indented table.
+pub fn render(entries: &[TimingEntry]) -> String {
+    let ms = |d: Duration| d.as_secs_f64() * 1e3;
+    let mut out = String::new();
+    for (i, e) in entries.iter().enumerate() {
+        let inside = entries[i + 1..].iter().take_while(|inner| inner.depth > e.depth);
+        let children: Vec<_> = inside.filter(|inner| inner.depth == e.depth + 1).collect();
+        let own = e.duration.saturating_sub(children.iter().map(|c| c.duration).sum());
+        let name = format!("{}{}", "  ".repeat(e.depth), e.name);
+        out.push_str(&format!("{:>10.3} ms  {name}", ms(e.duration)));
+        if !children.is_empty() {
+            out.push_str(&format!(" ({:.3} ms itself)", ms(own)));
+        }
+        out.push('\n');
+    }
+    out
+}
+
+impl Instrument for Timing {
+    fn before(&self, pass: &PassInfo<'_>, _: &IRModule, _: &PassContext) -> Result<(), PassError> {
+        let mut state = self.state();
+        let state = &mut *state;
+        let thread = thread::current().id();
+        let open = state.open.entry(thread).or_default();
+        let entry =
+            TimingEntry { name: pass.name.into(), depth: open.len(), duration: Duration::ZERO };
+        open.push((state.entries.len(), Instant::now()));
+        state.entries.push((thread, entry));
+        Ok(())
+    }
+
+    fn after(&self, _: &PassInfo<'_>, _: &IRModule, _: &PassContext) -> Result<(), PassError> {
+        self.close();
+        Ok(())
+    }
+
+    fn failed(&self, _: &PassInfo<'_>) {
+        self.close();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_tells_nested_times_and_what_is_left() {
+        let entry = |name: &str, depth, ms| TimingEntry {
+            name: name.into(),
+            depth,
+            duration: Duration::from_millis(ms),
+        };
+        let text = render(&[entry("all", 0, 10), entry("a", 1, 3), entry("b", 1, 4)]);
+        let lines: Vec<&str> = text.lines().map(str::trim).collect();
+        assert_eq!(lines, ["10.000 ms  all (3.000 ms itself)", "3.000 ms    a", "4.000 ms    b"]);
+    }
+}

@@ -1,0 +1,298 @@
+//! Patterns: what they match, what they refuse, and what says that they never match.
+
+use crate::common::{flow, main_of, op, ops, value};
+use pliant_ir::relax::{ExprData, Function};
+use pliant_ir::{AttrValue, DType, Op};
+use pliant_pass::pattern::check::problems;
+use pliant_pass::pattern::node::{Literal, PatternKind};
+use pliant_pass::pattern::{
+    Defs, Match, Pattern, PatternContext, SizePattern, is_call_dps_packed, is_call_packed,
+    is_const, is_gv, is_op, is_tuple, is_tuple_get_item, is_var, match_expr, wildcard,
+};
+use rustc_hash::FxHashSet;
+
+fn find(func: &Function, name: &str, pattern: &Pattern) -> Option<Match> {
+    match_expr(func, &Defs::of(func, ops()), ops(), pattern, value(func, name))
+}
+
+fn fits(func: &Function, name: &str, pattern: &Pattern) -> bool {
+    find(func, name, pattern).is_some()
+}
+
+#[test]
+fn calls_look_through_variables_and_copies() {
+    let f = flow("a = R.exp(x)\nb = a\nc = R.sqrt(b)\nd = R.subtract(c, y)", "d");
+    let (w, e) = (wildcard(), wildcard());
+    let exp = op("relax.exp").call([w.clone()]);
+    let p = op("relax.subtract").call([op("relax.sqrt").call([exp.clone()]), e.clone()]);
+    let found = find(&f, "d", &p).expect("it matches");
+    assert!(
+        matches!(f.expr(found.get(&w).expect("x")), ExprData::Var(v) if &*f.var(*v).name == "x")
+    );
+    assert!(
+        matches!(f.expr(found.get(&e).expect("y")), ExprData::Var(v) if &*f.var(*v).name == "y")
+    );
+    assert!(found.get(&exp).is_some());
+    // Without values of variables only the call itself is seen.
+    assert!(match_expr(&f, &Defs::none(), ops(), &p, value(&f, "d")).is_none());
+    assert!(!fits(&f, "c", &p));
+}
+
+#[test]
+fn a_shared_pattern_matches_one_value() {
+    let f = flow("a = R.add(x, x)\nb = R.add(x, y)\nc = x\nd = R.subtract(x, c)", "d");
+    let w = wildcard();
+    let twice = op("relax.add").call([w.clone(), w.clone()]);
+    assert!(fits(&f, "a", &twice) && !fits(&f, "b", &twice));
+    assert!(fits(&f, "b", &op("relax.add").call([wildcard(), wildcard()])));
+    // A copy is the same value.
+    assert!(fits(&f, "d", &op("relax.subtract").call([w.clone(), w.clone()])));
+    assert!(fits(&f, "b", &op("relax.add").call([w.dup(), w])));
+}
+
+#[test]
+fn operands_of_commutative_operators_swap() {
+    let f = flow(
+        "a = R.exp(x)\nb = R.add(y, a)\nc = R.subtract(y, a)\nd = R.sqrt(y)\ne = R.add(d, a)\ng = R.multiply(e, x)",
+        "g",
+    );
+    let exp = op("relax.exp").call([wildcard()]);
+    assert!(fits(&f, "b", &op("relax.add").call([exp.clone(), wildcard()])));
+    assert!(!fits(&f, "c", &op("relax.subtract").call([exp.clone(), wildcard()])));
+    // The first order fits locally, the second one together with the rest: the search goes back.
+    let first = wildcard();
+    let add =
+        op("relax.add").call([first.clone(), op("relax.sqrt").call([wildcard()]) | wildcard()]);
+    let p = op("relax.multiply").call([wildcard(), add]);
+    let found = find(&f, "g", &p).expect("it matches");
+    assert!(found.get(&first).is_some());
+    let shared = op("relax.exp").call([wildcard()]);
+    let other = op("relax.sqrt").call([wildcard()]);
+    assert!(fits(&f, "e", &op("relax.add").call([shared, other])));
+}
+
+#[test]
+fn alternatives_are_tried_until_the_whole_fits() {
+    let f = flow("a = R.exp(x)\nb = R.multiply(a, y)\nc = R.subtract(b, y)", "c");
+    let w = wildcard();
+    // The first alternative matches the product, but then the shared wildcard is not y.
+    let any = op("relax.multiply").call([w.clone(), wildcard()]) | wildcard();
+    let p = op("relax.subtract").call([any, w.clone()]);
+    assert!(fits(&f, "c", &p));
+    let none = op("relax.sqrt").call([wildcard()]) | op("relax.exp").call([wildcard()]);
+    assert!(fits(&f, "a", &none) && !fits(&f, "b", &none));
+    let both = op("relax.exp").call([wildcard()]) & wildcard().has_dtype(DType::Float32);
+    assert!(fits(&f, "a", &both));
+    let wrong = op("relax.exp").call([wildcard()]) & wildcard().has_dtype(DType::Int32);
+    assert!(!fits(&f, "a", &wrong));
+    assert!(fits(&f, "b", &!op("relax.exp").call([wildcard()])));
+    assert!(!fits(&f, "a", &!op("relax.exp").call([wildcard()])));
+    let call = (is_op(Op("relax.exp")) | is_op(Op("relax.sqrt"))).call([wildcard()]);
+    assert!(fits(&f, "a", &call) && !fits(&f, "b", &call));
+    let optional = op("relax.multiply")
+        .call([wildcard(), wildcard()])
+        .optional(|p| op("relax.subtract").call([p, wildcard()]));
+    assert!(fits(&f, "b", &optional) && fits(&f, "c", &optional) && !fits(&f, "a", &optional));
+}
+
+#[test]
+fn attributes_count_their_defaults() {
+    let f = flow(
+        "a = R.sum(x, axis=[1], keepdims=True)\nb = R.sum(x, axis=[1])\nc = R.astype(x, dtype=\"float16\")",
+        "a, b, c",
+    );
+    let sum = op("relax.sum").call([wildcard()]);
+    let keep = sum.has_attr([("keepdims", AttrValue::Bool(true))]);
+    let no_keep = sum.has_attr([("keepdims", AttrValue::Bool(false))]);
+    assert!(fits(&f, "a", &keep) && !fits(&f, "b", &keep));
+    assert!(fits(&f, "b", &no_keep) && !fits(&f, "a", &no_keep));
+    let axis = sum.has_attr([("axis", AttrValue::ints([1])), ("keepdims", AttrValue::Int(1))]);
+    assert!(fits(&f, "a", &axis));
+    let cast = op("relax.astype").call([wildcard()]);
+    assert!(fits(&f, "c", &cast.has_attr([("dtype", AttrValue::str("float16"))])));
+    assert!(!fits(&f, "c", &cast.has_attr([("dtype", AttrValue::str("float32"))])));
+}
+
+#[test]
+fn sizes_unify_their_symbols() {
+    let f = main_of(
+        "@R.function\ndef main(x: R.Tensor((\"n\", 4), \"float32\"), y: R.Tensor((\"m\", 4), \"float32\"), z: R.Tensor((\"n * 2\", 4), \"float32\")):\n    n = T.int64()\n    m = T.int64()\n    a = R.concat((x, x), axis=0)\n    b = R.concat((x, y), axis=0)\n    c = R.exp(a)\n    return (a, b, c)\n",
+    );
+    let shape = |p: Pattern, sizes: &[SizePattern]| p.has_shape(sizes.iter().cloned());
+    let (n, m) = (SizePattern::symbol(1), SizePattern::symbol(2));
+    let four = SizePattern::Int(4);
+    let same = op("relax.concat").call([is_tuple([
+        shape(wildcard(), &[n.clone(), four.clone()]),
+        shape(wildcard(), &[n.clone(), SizePattern::Any]),
+    ])]);
+    assert!(fits(&f, "a", &same) && !fits(&f, "b", &same));
+    let other = op("relax.concat").call([is_tuple([
+        shape(wildcard(), &[n.clone(), four.clone()]),
+        shape(wildcard(), &[m, SizePattern::Int(4)]),
+    ])]);
+    assert!(fits(&f, "a", &other) && fits(&f, "b", &other));
+    assert!(!fits(&f, "a", &shape(wildcard(), &[n.clone(), SizePattern::Int(5)])));
+    assert!(!fits(&f, "a", &shape(wildcard(), std::slice::from_ref(&n))));
+    let alike = Pattern::new(PatternKind::SameShape([wildcard(), wildcard()].into()));
+    assert!(fits(&f, "a", &alike));
+}
+
+#[test]
+fn tuples_fields_constants_and_names() {
+    let f = main_of(
+        "@R.function(pure=False)\ndef main(x: R.Tensor((4,), \"float32\")):\n    a = (x, R.const(1.0, \"float32\"))\n    b = a[1]\n    c = R.call_packed(\"f\", x, sinfo_args=R.Tensor((4,), \"float32\"))\n    d = R.call_dps_packed(\"g\", (x, c), out_sinfo=R.Tensor((4,), \"float32\"))\n    return (a, b, d)\n",
+    );
+    let tuple = is_tuple([wildcard(), is_const()]);
+    assert!(fits(&f, "a", &tuple) && !fits(&f, "a", &is_tuple([is_const(), wildcard()])));
+    let any = Pattern::new(PatternKind::Tuple {
+        fields: [is_const(), is_var(Some("x"))].into(),
+        unordered: true,
+    });
+    assert!(fits(&f, "a", &any));
+    let twice = wildcard();
+    let pair =
+        Pattern::new(PatternKind::Tuple { fields: [twice.clone(), twice].into(), unordered: true });
+    assert!(!fits(&f, "a", &pair));
+    assert!(fits(&f, "b", &is_tuple_get_item(tuple.clone(), None)));
+    assert!(fits(&f, "b", &is_tuple_get_item(tuple.clone(), Some(1))));
+    assert!(!fits(&f, "b", &is_tuple_get_item(tuple, Some(0))));
+    assert!(fits(&f, "c", &is_call_packed(Some("f"), Some(vec![is_var(Some("x"))]))));
+    assert!(fits(&f, "c", &is_call_packed(Some("f"), None)));
+    assert!(!fits(&f, "c", &is_call_packed(Some("g"), None)));
+    assert!(fits(&f, "d", &is_call_dps_packed(Some("g"), Some(vec![wildcard(), is_var(None)]))));
+    assert!(fits(&f, "d", &is_call_dps_packed(None, None)));
+    assert!(!fits(&f, "d", &is_gv(None)));
+    let one = pliant_tensor::Tensor::scalar(1.0f32).expect("a scalar");
+    let literal = Pattern::new(PatternKind::Literal(Literal::Tensor(one)));
+    assert!(fits(&f, "a", &is_tuple([wildcard(), literal])));
+}
+
+fn reasons(pattern: &Pattern) -> String {
+    let list: Vec<String> = problems(pattern, ops()).iter().map(ToString::to_string).collect();
+    list.join("; ")
+}
+
+#[test]
+fn patterns_that_never_match_say_why() {
+    let add = op("relax.add");
+    assert_eq!(
+        reasons(&add.call([wildcard()])),
+        "this pattern can never match: relax.add takes 2 operands (x1, x2), the pattern has 1"
+    );
+    assert_eq!(
+        reasons(&op("relax.ad").call([wildcard(), wildcard()])),
+        "there is no operator 'relax.ad' (help: did you mean 'relax.add'?)"
+    );
+    let sum = add.call([wildcard(), wildcard()]);
+    let both = sum.clone() & op("relax.subtract").call([wildcard(), wildcard()]);
+    assert!(
+        reasons(&both)
+            .starts_with("this pattern can never match: no value is at once is_op(\"relax.add\")"),
+        "{}",
+        reasons(&both)
+    );
+    assert!(reasons(&(sum.clone() & is_tuple([]))).contains("no value is at once"));
+    let dtypes = wildcard().has_dtype(DType::Float32).has_dtype(DType::Int32);
+    assert_eq!(
+        reasons(&dtypes),
+        "this pattern can never match: a value of float32 is not of int32"
+    );
+    assert!(reasons(&is_tuple_get_item(is_tuple([wildcard()]), Some(3))).contains("field 3"));
+    assert!(reasons(&sum.has_attr([("axs", AttrValue::Int(0))])).contains("no attribute"));
+    assert!(
+        reasons(&op("relax.sum").call([wildcard()]).has_attr([("axs", AttrValue::Int(0))]))
+            .contains("it has: axis, keepdims")
+    );
+    // These can match.
+    assert_eq!(reasons(&sum), "");
+    assert_eq!(reasons(&add.call_any([wildcard()])), "");
+    assert_eq!(reasons(&(sum.clone() & is_var(None))), "");
+    assert_eq!(reasons(&(add | op("relax.exp")).call([wildcard()])), "");
+    assert_eq!(reasons(&(sum | is_tuple([]))), "");
+}
+
+#[test]
+fn deep_patterns_and_ambiguous_ones_end() {
+    let mut p = wildcard();
+    for _ in 0..100_000 {
+        p = op("relax.exp").call([p]);
+    }
+    let f = flow("a = R.exp(x)\nb = R.exp(a)", "b");
+    assert!(!fits(&f, "b", &p));
+    assert!(format!("{p:?}").ends_with("(...)))))))"), "{p:?}");
+    drop(p);
+    // Every order of every sum is a way to fail: the search gives up instead of trying them all.
+    let lines: Vec<String> = (0..40)
+        .map(|i| {
+            if i == 0 {
+                "v0 = R.add(x, y)".into()
+            } else {
+                format!("v{i} = R.add(v{}, v{})", i - 1, i - 1)
+            }
+        })
+        .collect();
+    let f = flow(&lines.join("\n"), "v39");
+    let mut p = is_const();
+    for _ in 0..40 {
+        p = op("relax.add").call([p.clone() & wildcard(), p.clone() & wildcard()]);
+    }
+    assert!(!fits(&f, "v39", &p));
+}
+
+fn in_block(f: &mut Function, ctx: &PatternContext) -> Option<Match> {
+    let block = pliant_pass::pattern::block::dataflow_blocks(f)[0];
+    pliant_pass::pattern::block::next_match(f, ctx, block, ops(), &mut FxHashSet::default())
+}
+
+fn name(f: &Function, m: &Match, p: &Pattern) -> String {
+    match f.expr(m.get(p).expect("it is matched")) {
+        ExprData::Var(v) => f.var(*v).name.to_string(),
+        other => format!("{other:?}"),
+    }
+}
+
+#[test]
+fn contexts_find_uses_and_only_uses() {
+    let mut f = flow("a = R.exp(x)\nb = R.sqrt(a)\nc = R.negative(a)\nd = R.add(b, c)", "d");
+    let (exp, sqrt) = (op("relax.exp").call([wildcard()]), op("relax.sqrt").call([wildcard()]));
+    let neg = op("relax.negative").call([wildcard()]);
+    let mut ctx = PatternContext::new();
+    ctx.used_by(&exp, &sqrt, None, false);
+    ctx.used_by(&exp, &neg, Some(0), false);
+    let found = in_block(&mut f, &ctx).expect("both use it");
+    assert_eq!([&exp, &sqrt, &neg].map(|p| name(&f, &found, p)), ["a", "b", "c"]);
+    let mut only = PatternContext::new();
+    only.used_by(&exp, &sqrt, None, true);
+    assert!(in_block(&mut f, &only).is_none());
+    let mut index = PatternContext::new();
+    index.used_by(&exp, &sqrt, Some(1), false);
+    assert!(in_block(&mut f, &index).is_none());
+    let mut last = PatternContext::new();
+    let sum = op("relax.add").call([wildcard(), wildcard()]);
+    last.used_by(&sqrt, &sum, Some(0), true);
+    let found = in_block(&mut f, &last).expect("b is used by d only");
+    assert_eq!(name(&f, &found, &sum), "d");
+}
+
+#[test]
+fn contexts_give_each_pattern_a_call_of_its_own() {
+    let mut f = flow(
+        "a = R.matmul(x, R.permute_dims(y))\nb = R.multiply(x, y)\nc = R.multiply(x, x)\nd = R.add(b, c)",
+        "a, d",
+    );
+    let shared = wildcard();
+    let (one, two) = (
+        op("relax.multiply").call([shared.clone(), wildcard()]),
+        op("relax.multiply").call([shared.clone(), wildcard()]),
+    );
+    let mut ctx = PatternContext::new();
+    ctx.add(&one);
+    ctx.add(&two);
+    let found = in_block(&mut f, &ctx).expect("there are two products of x");
+    let mut names = [name(&f, &found, &one), name(&f, &found, &two)];
+    names.sort();
+    assert_eq!(names, ["b", "c"]);
+    let three = op("relax.multiply").call([shared, wildcard()]);
+    ctx.add(&three);
+    assert!(in_block(&mut f, &ctx).is_none());
+}

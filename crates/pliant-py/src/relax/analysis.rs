@@ -1,0 +1,379 @@
+//! Questions about expressions and types, for `pliant.relax.analysis`.
+
+use pliant_ir::relax::derive;
+use pliant_ir::relax::{Callee, ExprData, TypeData};
+use pliant_ops::te::{self, ExprKind};
+use pliant_sym::Proof;
+use pyo3::prelude::*;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::enter::guard;
+use crate::error::{Error, Result};
+use crate::relax::blocks::{BindingBlock, wrap_binding};
+use crate::relax::classes::wrap;
+use crate::relax::convert::{needed, sinfo};
+use crate::relax::function::home_of;
+use crate::relax::home::{Home, HomeState};
+use crate::relax::infos::wrap_info;
+use crate::relax::node::{CalleeNode, Key, Node, NodeRef};
+use crate::relax::sinfo::{SInfo, sinfo_of, to_type};
+use crate::relax::walk::{Step, walk};
+use crate::tir::expr::{prim, wrap as wrap_prim};
+
+/// Each node once, in order.
+#[derive(Default)]
+struct Found {
+    seen: FxHashSet<Key>,
+    list: Vec<NodeRef>,
+}
+
+impl Found {
+    fn add(&mut self, node: NodeRef) {
+        if self.seen.insert(node.key()) {
+            self.list.push(node);
+        }
+    }
+
+    fn wrap<'py>(self, py: Python<'py>) -> Result<Vec<Bound<'py, PyAny>>> {
+        self.list.into_iter().map(|n| wrap(py, n)).collect()
+    }
+}
+
+fn is_var(node: &NodeRef) -> bool {
+    match node.get() {
+        Node::Var(_) => true,
+        Node::InFunc(home, e) => {
+            home.lock().func().is_some_and(|f| matches!(f.expr(*e), ExprData::Var(_)))
+        }
+        _ => false,
+    }
+}
+
+/// The callee of a call that is no operator.
+fn callee(node: &NodeRef) -> Option<NodeRef> {
+    match node.get() {
+        Node::Call(call) => match &call.callee {
+            CalleeNode::Expr(e) => Some(e.clone()),
+            CalleeNode::Op(_) => None,
+        },
+        Node::InFunc(home, e) => match home.lock().func().map(|f| f.expr(*e)) {
+            Some(ExprData::Call { callee: Callee::Expr(c), .. }) => {
+                Some(crate::relax::views::in_func(home, *c))
+            }
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// The variables or functions in an expression, each once, in order: `"all"`, `"bound"`, `"free"` or `"used"` variables,
+/// `"global"` functions named, `"called"` functions called.
+#[pyfunction]
+pub fn find_vars<'py>(expr: &Bound<'py, PyAny>, kind: &str) -> Result<Vec<Bound<'py, PyAny>>> {
+    let root = needed(expr)?;
+    let (mut used, mut bound, mut all) = (Found::default(), Found::default(), Found::default());
+    let (mut global, mut called) = (Found::default(), Found::default());
+    walk(&root, |step| match step {
+        Step::Expr(node) if is_var(&node) => {
+            used.add(node.clone());
+            all.add(node);
+        }
+        Step::Expr(node) => {
+            if matches!(node.key(), Key::Global(_)) {
+                global.add(node);
+            } else if let Some(callee) = callee(&node).filter(|c| matches!(c.key(), Key::Global(_)))
+            {
+                called.add(callee);
+            }
+        }
+        Step::Def(var) => {
+            bound.add(var.clone());
+            all.add(var);
+        }
+        Step::Binding(_) => {}
+    });
+    let found = match kind {
+        "all" => all,
+        "bound" => bound,
+        "used" => used,
+        "global" => global,
+        "called" => called,
+        "free" => {
+            used.list.retain(|v| !bound.seen.contains(&v.key()));
+            used
+        }
+        _ => return Err(Error::Value(format!("no kind of variable is called '{kind}'"))),
+    };
+    found.wrap(expr.py())
+}
+
+/// All expressions in an expression, operands before what uses them.
+#[pyfunction]
+pub fn post_order<'py>(expr: &Bound<'py, PyAny>) -> Result<Vec<Bound<'py, PyAny>>> {
+    let mut list = Vec::new();
+    walk(&needed(expr)?, |step| match step {
+        Step::Expr(node) | Step::Def(node) => list.push(node),
+        Step::Binding(_) => {}
+    });
+    list.into_iter().map(|n| wrap(expr.py(), n)).collect()
+}
+
+/// All bindings in an expression, in the order of the text.
+#[pyfunction]
+pub fn all_bindings<'py>(expr: &Bound<'py, PyAny>) -> Result<Vec<Bound<'py, PyAny>>> {
+    let mut list = Vec::new();
+    walk(&needed(expr)?, |step| {
+        if let Step::Binding(b) = step {
+            list.push(b);
+        }
+    });
+    list.into_iter().map(|b| wrap_binding(expr.py(), b)).collect()
+}
+
+/// A variable and those whose values read it.
+type UseChain<'py> = (Bound<'py, PyAny>, Vec<Bound<'py, PyAny>>);
+
+/// The variables of a block with those whose values read them, in order.
+#[pyfunction]
+pub fn use_chains<'py>(block: &Bound<'py, BindingBlock>) -> Result<Vec<UseChain<'py>>> {
+    let mut order = Found::default();
+    let mut users: FxHashMap<Key, Found> = FxHashMap::default();
+    for binding in block.get().block.bindings() {
+        let (Some(var), Some(value)) = (binding.var(), binding.value()) else { continue };
+        walk(&value, |step| {
+            if let Step::Expr(node) = step
+                && is_var(&node)
+            {
+                users.entry(node.key()).or_default().add(var.clone());
+                order.add(node);
+            }
+        });
+        order.add(var);
+    }
+    let py = block.py();
+    let chain = |var: NodeRef| {
+        let list = users.remove(&var.key()).unwrap_or_default();
+        Ok((wrap(py, var)?, list.wrap(py)?))
+    };
+    order.list.into_iter().map(chain).collect()
+}
+
+/// Whether a call in an expression has effects, but not those of the function called `own_name`.
+#[pyfunction]
+#[pyo3(signature = (expr, own_name=None))]
+pub fn has_impure_call(expr: &Bound<'_, PyAny>, own_name: Option<&str>) -> Result<bool> {
+    use pliant_ir::OpRegistry;
+    let registry = pliant_ops::registry();
+    let mut found = false;
+    walk(&needed(expr)?, |step| {
+        let Step::Expr(node) = step else { return };
+        let op = match node.get() {
+            Node::Call(call) => match &call.callee {
+                CalleeNode::Op(op) => Some(*op),
+                CalleeNode::Expr(_) => None,
+            },
+            Node::InFunc(home, e) => match home.lock().func().map(|f| f.expr(*e)) {
+                Some(ExprData::Call { callee: Callee::Op(op), .. }) => Some(*op),
+                _ => None,
+            },
+            _ => None,
+        };
+        found |= match (op, callee(&node)) {
+            (Some(op), _) => !registry.is_pure(op),
+            (None, Some(callee)) => match (callee.key(), sinfo_of(&callee)) {
+                (Key::Global(name), _) if Some(&*name) == own_name => false,
+                (_, Some(SInfo::Func(_, _, pure))) => !pure,
+                _ => true,
+            },
+            (None, None) => false,
+        };
+    });
+    Ok(found)
+}
+
+// ---- types ----
+
+/// Work on types in arenas of their own; symbols keep the variables that they stand for.
+struct Scratch(std::sync::Arc<Home>);
+
+impl Scratch {
+    fn new() -> Scratch {
+        let home = Home::building();
+        home.lock().keep_unknown = true;
+        Scratch(home)
+    }
+
+    fn run<T>(&self, work: impl FnOnce(&mut HomeState) -> Result<T>) -> Result<T> {
+        guard(|| work(&mut self.0.lock()))
+    }
+}
+
+/// The least type that both types fit.
+#[pyfunction]
+pub fn struct_info_lca<'py>(
+    lhs: &Bound<'py, PyAny>,
+    rhs: &Bound<'py, PyAny>,
+) -> Result<Bound<'py, PyAny>> {
+    let (a, b) = (sinfo(lhs)?, sinfo(rhs)?);
+    let info = Scratch::new().run(|s| {
+        let (a, b) = (to_type(s, &a)?, to_type(s, &b)?);
+        let ty = derive::lca(s.parts()?.0, a, b);
+        Ok(s.sinfo_of(ty))
+    })?;
+    wrap_info(lhs.py(), info)
+}
+
+/// Whether every value of type `derived` is of type `base`: 3 when it is, 2 when the sizes decide, 1 when data types or
+/// ranks decide, 0 when no value is.
+#[pyfunction]
+pub fn struct_info_check(base: &Bound<'_, PyAny>, derived: &Bound<'_, PyAny>) -> Result<u8> {
+    let (base, derived) = (sinfo(base)?, sinfo(derived)?);
+    Scratch::new().run(|s| {
+        let (base, derived) = (to_type(s, &base)?, to_type(s, &derived)?);
+        let func = s.parts()?.0;
+        Ok(match derive::is_subtype(func, derived, base) {
+            Proof::Yes => 3,
+            Proof::No => 0,
+            Proof::Unknown => {
+                let base = derive::erase(func, base, &|_| false);
+                if derive::is_subtype(func, derived, base).is_yes() { 2 } else { 1 }
+            }
+        })
+    })
+}
+
+/// The type with its dims forgotten.
+#[pyfunction]
+pub fn static_struct_info<'py>(info: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
+    wrap_info(info.py(), without_dims(&sinfo(info)?))
+}
+
+fn without_dims(info: &SInfo) -> SInfo {
+    use crate::relax::sinfo::SShape;
+    match info {
+        SInfo::Prim(dtype, _) => SInfo::Prim(*dtype, None),
+        SInfo::Shape(..) => SInfo::Shape(None, info.ndim().map(|n| n as u32)),
+        SInfo::Tensor(shape, dtype) => {
+            let rank = match shape {
+                SShape::Var(v) => sinfo_of(v).and_then(|i| i.ndim()),
+                _ => info.ndim(),
+            };
+            let shape = rank.map_or(SShape::Unknown, |n| SShape::Rank(n as u32));
+            SInfo::Tensor(shape, *dtype)
+        }
+        SInfo::Tuple(fields) => SInfo::Tuple(fields.iter().map(without_dims).collect()),
+        SInfo::Func(params, ret, pure) => {
+            let params = params.as_ref().map(|p| p.iter().map(without_dims).collect());
+            SInfo::Func(params, std::sync::Arc::new(without_dims(ret)), *pure)
+        }
+        SInfo::Object => SInfo::Object,
+    }
+}
+
+/// The type with the variables of sizes replaced; dims that hold others, and variables of shapes, are forgotten.
+#[pyfunction]
+pub fn erase_struct_info<'py>(
+    info: &Bound<'py, PyAny>,
+    shape_var_map: Vec<(Bound<'py, PyAny>, Bound<'py, PyAny>)>,
+) -> Result<Bound<'py, PyAny>> {
+    let given = sinfo(info)?;
+    let pairs: Result<Vec<(te::Expr, te::Expr)>> =
+        shape_var_map.iter().map(|(k, v)| Ok((prim(k)?, prim(v)?))).collect();
+    let pairs = pairs?;
+    let made = Scratch::new().run(|s| {
+        let ty = to_type(s, &given)?;
+        let mut map = FxHashMap::default();
+        for (key, value) in &pairs {
+            let ExprKind::Var(var) = key.kind() else {
+                return Err(Error::Type(format!("{key} is no variable")));
+            };
+            let (func, vars) = s.parts()?;
+            let Some(sym) = vars.get_sym(var) else { continue };
+            let value = crate::relax::sinfo::dim_to_sym(func, vars, value)?;
+            map.insert(sym, value);
+        }
+        let func = s.parts()?.0;
+        let ty = derive::erase_to_well_defined(func, ty, &|v| map.get(&v).copied(), &|_| None);
+        Ok(s.sinfo_of(ty))
+    })?;
+    wrap_info(info.py(), made)
+}
+
+/// The variables of sizes in a type: all, or those that a value of the type defines.
+#[pyfunction]
+pub fn struct_info_vars<'py>(
+    info: &Bound<'py, PyAny>,
+    definable: bool,
+) -> Result<Vec<Bound<'py, PyAny>>> {
+    let given = sinfo(info)?;
+    let list = Scratch::new().run(|s| {
+        let ty = to_type(s, &given)?;
+        let func = s.parts()?.0;
+        let syms =
+            if definable { derive::definable_syms(func, ty) } else { derive::type_syms(func, ty) };
+        let (func, vars) = s.parts()?;
+        Ok(syms.into_iter().map(|v| vars.te_var(&func.syms, v).expr()).collect::<Vec<_>>())
+    })?;
+    list.into_iter().map(|e| Ok(wrap_prim(info.py(), e)?)).collect()
+}
+
+/// The sizes in a type that cannot be negative, each once.
+#[pyfunction]
+pub fn struct_info_dims<'py>(info: &Bound<'py, PyAny>) -> Result<Vec<Bound<'py, PyAny>>> {
+    let given = sinfo(info)?;
+    let list = Scratch::new().run(|s| {
+        let ty = to_type(s, &given)?;
+        let func = s.parts()?.0;
+        let mut dims = Vec::new();
+        derive::visit_dims(func, ty, false, &mut |dim| {
+            if !dims.contains(&dim) && func.syms.as_int(dim).is_none() {
+                dims.push(dim);
+            }
+        });
+        let (func, vars) = s.parts()?;
+        Ok(dims.into_iter().map(|d| te::from_sym(&func.syms, d, vars)).collect::<Vec<_>>())
+    })?;
+    list.into_iter().map(|e| Ok(wrap_prim(info.py(), e)?)).collect()
+}
+
+/// The type of a call of a function of that type with arguments of those types.
+#[pyfunction]
+pub fn call_struct_info<'py>(
+    func: &Bound<'py, PyAny>,
+    args: Vec<Bound<'py, PyAny>>,
+) -> Result<Bound<'py, PyAny>> {
+    let given = sinfo(func)?;
+    let args: Result<Vec<SInfo>> = args.iter().map(sinfo).collect();
+    let args = args?;
+    let info = Scratch::new().run(|s| {
+        let callable = to_type(s, &given)?;
+        let args: Result<Vec<_>> = args.iter().map(|a| to_type(s, a)).collect();
+        let args = args?;
+        let f = s.parts()?.0;
+        if !matches!(f.types.get(callable), TypeData::Callable { .. }) {
+            return Err(Error::Type("the type is not that of a function".into()));
+        }
+        let ty = derive::derive_callable_ty(f, callable, &args);
+        let ty = ty.map_err(|e| Error::Compile(e.message))?;
+        Ok(s.sinfo_of(ty))
+    })?;
+    wrap_info(func.py(), info)
+}
+
+/// The variables of sizes of a function: those that its parameters and `match_cast` define, or those that it reads
+/// without defining.
+#[pyfunction]
+pub fn symbolic_vars<'py>(func: &Bound<'py, PyAny>, free: bool) -> Result<Vec<Bound<'py, PyAny>>> {
+    use pliant_ir::relax::visit;
+    let home = home_of(&needed(func)?)?;
+    let list = {
+        let mut guarded = home.lock();
+        let state = &mut *guarded;
+        let Some(f) = state.finished().cloned() else { return Ok(Vec::new()) };
+        let list = if free { visit::free_syms } else { visit::defined_syms };
+        let syms = list(&f, f.root());
+        let vars = syms.into_iter().map(|v| state.vars.te_var(&f.syms, v).expr());
+        vars.collect::<Vec<_>>()
+    };
+    list.into_iter().map(|e| Ok(wrap_prim(func.py(), e)?)).collect()
+}

@@ -1,0 +1,324 @@
+//! Sequences, blocks, bindings and choices in Python.
+
+use std::sync::Arc;
+
+use pliant_ir::relax::ExprData;
+use pyo3::prelude::*;
+
+use crate::error::{Error, Result};
+use crate::relax::classes::{Expr, init, wrap};
+use crate::relax::convert::{needed, sinfo};
+use crate::relax::infos::wrap_info;
+use crate::relax::node::{Node, NodeRef};
+use crate::relax::seq::{BindingRef, BlockNode, BlockRef, FreeBinding, IfNode, SeqNode};
+use crate::relax::views::{binding_text, in_func};
+
+/// A sequence of binding blocks and its result.
+#[pyclass(extends = Expr, frozen, module = "pliant.relax")]
+pub struct SeqExpr;
+
+fn seq_of<'a>(slf: &'a PyRef<'_, SeqExpr>) -> Result<&'a SeqNode> {
+    match slf.as_super().node.get() {
+        Node::Seq(seq) => Ok(seq),
+        _ => Err(Error::Internal("a SeqExpr holds a sequence".into())),
+    }
+}
+
+#[pymethods]
+impl SeqExpr {
+    #[new]
+    fn new(blocks: &Bound<'_, PyAny>, body: &Bound<'_, PyAny>) -> Result<PyClassInitializer<Self>> {
+        let blocks: Result<Vec<BlockRef>> = blocks
+            .try_iter()?
+            .map(|b| Ok(b?.cast::<BindingBlock>().map_err(PyErr::from)?.get().block.clone()))
+            .collect();
+        let seq = SeqNode::Free { blocks: blocks?, body: needed(body)? };
+        Ok(init(NodeRef::new(Node::Seq(seq)).checked()?).add_subclass(SeqExpr))
+    }
+
+    /// The blocks.
+    #[getter]
+    fn blocks<'py>(slf: PyRef<'py, Self>) -> Result<Vec<Bound<'py, PyAny>>> {
+        seq_of(&slf)?.blocks().into_iter().map(|b| wrap_block(slf.py(), b)).collect()
+    }
+
+    /// The result.
+    #[getter]
+    fn body<'py>(slf: PyRef<'py, Self>) -> Result<Bound<'py, PyAny>> {
+        match seq_of(&slf)?.body() {
+            Some(body) => wrap(slf.py(), body),
+            None => Err(Error::Value("the function was given up".into())),
+        }
+    }
+}
+
+/// A binding block.
+#[pyclass(subclass, frozen, module = "pliant.relax", weakref)]
+pub struct BindingBlock {
+    /// The block.
+    pub block: BlockRef,
+}
+
+/// The bindings of a list.
+fn binding_list(list: &Bound<'_, PyAny>) -> Result<Vec<BindingRef>> {
+    let one = |b: Bound<'_, PyAny>| match b.cast::<Binding>() {
+        Ok(b) => Ok(b.get().binding.clone()),
+        Err(_) => Err(Error::Type(format!(
+            "a block holds VarBinding and MatchCast, not {}",
+            b.get_type().name()?
+        ))),
+    };
+    list.try_iter()?.map(|b| one(b?)).collect()
+}
+
+#[pymethods]
+impl BindingBlock {
+    #[new]
+    fn new(bindings: &Bound<'_, PyAny>) -> Result<Self> {
+        Ok(BindingBlock { block: BlockRef::free(false, binding_list(bindings)?) })
+    }
+
+    /// Whether it is a dataflow block.
+    #[getter]
+    fn is_dataflow(&self) -> bool {
+        self.block.dataflow()
+    }
+
+    /// The bindings.
+    #[getter]
+    fn bindings<'py>(&self, py: Python<'py>) -> Result<Vec<Bound<'py, PyAny>>> {
+        self.block.bindings().into_iter().map(|b| wrap_binding(py, b)).collect()
+    }
+
+    /// Whether both are the same block, binding by binding.
+    fn same_as(&self, other: &Bound<'_, PyAny>) -> bool {
+        other.cast::<BindingBlock>().is_ok_and(|o| o.get().block.same(&self.block))
+    }
+
+    fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
+        self.same_as(other)
+    }
+
+    fn __hash__(&self) -> u64 {
+        use std::hash::{Hash, Hasher};
+        let mut h = rustc_hash::FxHasher::default();
+        for b in self.block.bindings() {
+            b.var().map(|v| v.key()).hash(&mut h);
+        }
+        h.finish()
+    }
+
+    fn __repr__(&self) -> String {
+        let lines: Vec<String> = self.block.bindings().iter().map(|b| binding_text(b, 0)).collect();
+        if self.block.dataflow() {
+            format!("with R.dataflow():\n    {}", lines.join("\n    "))
+        } else {
+            lines.join("\n")
+        }
+    }
+}
+
+/// A block without effects and control flow.
+#[pyclass(extends = BindingBlock, frozen, module = "pliant.relax")]
+pub struct DataflowBlock;
+
+#[pymethods]
+impl DataflowBlock {
+    #[new]
+    fn new(bindings: &Bound<'_, PyAny>) -> Result<PyClassInitializer<Self>> {
+        let block = BlockRef::free(true, binding_list(bindings)?);
+        Ok(PyClassInitializer::from(BindingBlock { block }).add_subclass(DataflowBlock))
+    }
+}
+
+/// A block as an object of its class.
+///
+/// # Errors
+/// Those of the interpreter.
+pub fn wrap_block(py: Python<'_>, block: BlockRef) -> Result<Bound<'_, PyAny>> {
+    let dataflow = block.dataflow();
+    let base = PyClassInitializer::from(BindingBlock { block });
+    Ok(if dataflow {
+        Bound::new(py, base.add_subclass(DataflowBlock))?.into_any()
+    } else {
+        Bound::new(py, base)?.into_any()
+    })
+}
+
+/// A block of a home as an object.
+///
+/// # Errors
+/// Those of the interpreter.
+pub fn wrap_home_block<'py>(
+    py: Python<'py>,
+    home: &Arc<crate::relax::home::Home>,
+    block: pliant_ir::relax::Block,
+) -> Result<Bound<'py, PyAny>> {
+    wrap_block(py, BlockRef::new(BlockNode::In(home.clone(), block)))
+}
+
+/// A binding: a variable and its value, or a `match_cast`.
+#[pyclass(subclass, frozen, module = "pliant.relax", weakref)]
+pub struct Binding {
+    /// The binding.
+    pub binding: BindingRef,
+}
+
+fn gone() -> Error {
+    Error::Value("the function was given up".into())
+}
+
+#[pymethods]
+impl Binding {
+    /// The variable.
+    #[getter]
+    fn var<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
+        wrap(py, self.binding.var().ok_or_else(gone)?)
+    }
+
+    /// The value.
+    #[getter]
+    fn value<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
+        wrap(py, self.binding.value().ok_or_else(gone)?)
+    }
+
+    /// Whether both bind the same variable to the same value.
+    fn same_as(&self, other: &Bound<'_, PyAny>) -> bool {
+        other.cast::<Binding>().is_ok_and(|o| o.get().binding.same(&self.binding))
+    }
+
+    fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
+        self.same_as(other)
+    }
+
+    fn __hash__(&self) -> u64 {
+        use std::hash::{Hash, Hasher};
+        let mut h = rustc_hash::FxHasher::default();
+        self.binding.var().map(|v| v.key()).hash(&mut h);
+        h.finish()
+    }
+
+    fn __repr__(&self) -> String {
+        binding_text(&self.binding, 0)
+    }
+}
+
+fn free_binding(
+    var: &Bound<'_, PyAny>,
+    value: &Bound<'_, PyAny>,
+    cast: Option<&Bound<'_, PyAny>>,
+) -> Result<Binding> {
+    if !var.is_instance_of::<crate::relax::classes::Var>() {
+        return Err(Error::Type(format!("a binding defines a relax.Var, not {}", var.repr()?)));
+    }
+    let (var, value) = (needed(var)?, needed(value)?.checked()?);
+    let cast = cast.map(sinfo).transpose()?;
+    Ok(Binding { binding: BindingRef::Free(Arc::new(FreeBinding { var, value, cast })) })
+}
+
+/// A variable and its value.
+#[pyclass(extends = Binding, frozen, module = "pliant.relax")]
+pub struct VarBinding;
+
+#[pymethods]
+impl VarBinding {
+    #[new]
+    fn new(var: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> Result<PyClassInitializer<Self>> {
+        Ok(PyClassInitializer::from(free_binding(var, value, None)?).add_subclass(VarBinding))
+    }
+}
+
+/// A check at run time that a value is of a type, which defines the sizes new in it.
+#[pyclass(extends = Binding, frozen, module = "pliant.relax")]
+pub struct MatchCast;
+
+#[pymethods]
+impl MatchCast {
+    #[new]
+    fn new(
+        var: &Bound<'_, PyAny>,
+        value: &Bound<'_, PyAny>,
+        struct_info: &Bound<'_, PyAny>,
+    ) -> Result<PyClassInitializer<Self>> {
+        let binding = free_binding(var, value, Some(struct_info))?;
+        Ok(PyClassInitializer::from(binding).add_subclass(MatchCast))
+    }
+
+    /// The type that is checked.
+    #[getter]
+    fn struct_info<'py>(slf: PyRef<'py, Self>) -> Result<Bound<'py, PyAny>> {
+        let info = slf.as_super().binding.cast().ok_or_else(gone)?;
+        wrap_info(slf.py(), info)
+    }
+}
+
+/// A binding as an object of its class.
+///
+/// # Errors
+/// Those of the interpreter.
+pub fn wrap_binding(py: Python<'_>, binding: BindingRef) -> Result<Bound<'_, PyAny>> {
+    let cast = binding.is_cast();
+    let base = PyClassInitializer::from(Binding { binding });
+    Ok(if cast {
+        Bound::new(py, base.add_subclass(MatchCast))?.into_any()
+    } else {
+        Bound::new(py, base.add_subclass(VarBinding))?.into_any()
+    })
+}
+
+/// A choice by a scalar bool.
+#[pyclass(extends = Expr, frozen, module = "pliant.relax")]
+pub struct If;
+
+/// The parts of a choice.
+fn parts(node: &NodeRef) -> Result<[NodeRef; 3]> {
+    match node.get() {
+        Node::If(choice) => Ok(choice.parts()),
+        Node::InFunc(home, e) => match home.lock().func().map(|f| f.expr(*e)) {
+            Some(ExprData::If { cond, then_seq, else_seq }) => {
+                let seq = |s| NodeRef::new(Node::Seq(SeqNode::In(home.clone(), s)));
+                Ok([in_func(home, *cond), seq(*then_seq), seq(*else_seq)])
+            }
+            _ => Err(gone()),
+        },
+        _ => Err(gone()),
+    }
+}
+
+#[pymethods]
+impl If {
+    #[new]
+    fn new(
+        cond: &Bound<'_, PyAny>,
+        true_branch: &Bound<'_, PyAny>,
+        false_branch: &Bound<'_, PyAny>,
+    ) -> Result<PyClassInitializer<Self>> {
+        let choice = IfNode {
+            cond: needed(cond)?,
+            then_seq: needed(true_branch)?,
+            else_seq: needed(false_branch)?,
+        };
+        Ok(init(NodeRef::new(Node::If(choice)).checked()?).add_subclass(If))
+    }
+
+    /// The condition.
+    #[getter]
+    fn cond<'py>(slf: PyRef<'py, Self>) -> Result<Bound<'py, PyAny>> {
+        let [cond, _, _] = parts(&slf.as_super().node)?;
+        wrap(slf.py(), cond)
+    }
+
+    /// Evaluated when the condition holds.
+    #[getter]
+    fn true_branch<'py>(slf: PyRef<'py, Self>) -> Result<Bound<'py, PyAny>> {
+        let [_, branch, _] = parts(&slf.as_super().node)?;
+        wrap(slf.py(), branch)
+    }
+
+    /// Evaluated when it does not.
+    #[getter]
+    fn false_branch<'py>(slf: PyRef<'py, Self>) -> Result<Bound<'py, PyAny>> {
+        let [_, _, branch] = parts(&slf.as_super().node)?;
+        wrap(slf.py(), branch)
+    }
+}

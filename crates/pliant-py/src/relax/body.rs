@@ -1,0 +1,363 @@
+//! From the functions, sequences, blocks and bindings that Python built to a function's arenas.
+
+use std::sync::Arc;
+
+use pliant_ir::relax::{self as ir, ExprData, derive};
+use rustc_hash::FxHashSet;
+
+use crate::error::{Error, Result};
+use crate::relax::home::{Home, HomeState};
+use crate::relax::node::{FreeVar, Node, NodeRef};
+use crate::relax::seq::{
+    BindingRef, BlockNode, BlockRef, FreeBinding, FuncParts, Globals, IfNode, SeqNode,
+};
+use crate::relax::sinfo::{SInfo, sinfo_of, to_type};
+
+/// The function that parts make, in a home of its own.
+///
+/// # Errors
+/// Variables that are neither parameters nor defined; what type rules say.
+pub fn function(parts: &FuncParts, globals: Globals) -> Result<Arc<Home>> {
+    let home = Home::building();
+    {
+        let mut state = home.lock();
+        state.globals = globals;
+        for param in &parts.params {
+            let var = state.param(param)?;
+            state.builder()?.push_param(var);
+        }
+        state.params_fixed = true;
+        let result = state.body(&parts.body)?;
+        let ret = state.ret_ty(parts, result)?;
+        let pure = parts.pure.unwrap_or(!state.impure);
+        state.finish(result, Some(ret), pure, |func| {
+            func.attrs = parts.attrs.clone();
+            func.private = parts.private;
+        })?;
+    }
+    home.enter();
+    Ok(home)
+}
+
+impl HomeState {
+    /// A variable as a parameter.
+    fn param(&mut self, node: &NodeRef) -> Result<ir::Var> {
+        match node.get() {
+            Node::Var(var) => {
+                let Some(info) = &var.0.sinfo else {
+                    return Err(Error::Value(format!(
+                        "parameter {} has no struct info",
+                        var.0.name
+                    )));
+                };
+                let ty = to_type(self, info)?;
+                // What was rewritten read the parameter before the function that has it was made.
+                if self.keep_unknown
+                    && let Some(e) = self.find(var.ident())
+                    && let ExprData::Var(v) = *self.parts()?.0.expr(e)
+                    && self.builder()?.value_of(v).is_none()
+                {
+                    self.parts()?.0.var_mut(v).ty = ty;
+                    return Ok(v);
+                }
+                self.new_var(var, ty, false)
+            }
+            Node::InFunc(home, e) => match self.var_of(home, *e)? {
+                Some(v) if self.is_native(home) => Ok(v),
+                Some(v) => self.import_with(home, |_| Vec::new(), |i| i.define(v)),
+                None => Err(not_a_var("a parameter")),
+            },
+            _ => Err(not_a_var("a parameter")),
+        }
+    }
+
+    /// The variable that an expression of a home is.
+    fn var_of(&self, home: &Arc<Home>, e: ir::Expr) -> Result<Option<ir::Var>> {
+        let of = |f: &ir::Function| match f.expr(e) {
+            ExprData::Var(v) => Some(*v),
+            _ => None,
+        };
+        if self.is_native(home) {
+            return Ok(self.func().and_then(of));
+        }
+        Ok(home.lock().func().and_then(of))
+    }
+
+    /// A variable of this function that is the user's.
+    fn new_var(&mut self, var: &FreeVar, ty: ir::Type, dataflow: bool) -> Result<ir::Var> {
+        let builder = self.builder()?;
+        let name = builder.unique_name(&var.0.name);
+        let v = builder.func_mut().add_var(name, ty, dataflow, pliant_diag::Span::NONE);
+        let e = builder.func().var_expr(v);
+        self.tie(var.ident(), e);
+        Ok(v)
+    }
+
+    /// A variable that nothing defines here.
+    pub(super) fn add_unbound(&mut self, var: &FreeVar) -> Result<ir::Expr> {
+        let ty = to_type(self, var.0.sinfo.as_ref().unwrap_or(&SInfo::Object))?;
+        let v = self.new_var(var, ty, var.0.dataflow)?;
+        Ok(self.parts()?.0.var_expr(v))
+    }
+
+    /// The type of a result as it can be told outside: sizes that only the body knows do not leave it.
+    pub fn escaping(&mut self, ty: ir::Type, params: &[ir::Var]) -> Result<ir::Type> {
+        let func = self.parts()?.0;
+        let mut known = FxHashSet::default();
+        for &p in params {
+            known.extend(derive::definable_syms(func, func.var(p).ty));
+        }
+        Ok(derive::erase(func, ty, &|s| known.contains(&s)))
+    }
+
+    fn ret_ty(&mut self, parts: &FuncParts, result: ir::Expr) -> Result<ir::Type> {
+        let params = self.parts()?.0.params().to_vec();
+        self.result_ty(parts, &params, result)
+    }
+
+    fn result_ty(
+        &mut self,
+        parts: &FuncParts,
+        params: &[ir::Var],
+        result: ir::Expr,
+    ) -> Result<ir::Type> {
+        let declared = parts.ret.as_ref().map(|r| to_type(self, r)).transpose()?;
+        let func = self.parts()?.0;
+        let ty = func.expr_ty(result);
+        match declared {
+            Some(ret) if !parts.adapt || !derive::is_subtype(func, ty, ret).is_no() => Ok(ret),
+            _ => self.escaping(ty, params),
+        }
+    }
+
+    /// A sequence, its bindings added where the builder stands; its result.
+    ///
+    /// # Errors
+    /// As [`function`].
+    pub fn body(&mut self, node: &NodeRef) -> Result<ir::Expr> {
+        match node.get() {
+            Node::Seq(SeqNode::Free { blocks, body }) => {
+                for block in blocks {
+                    self.add_block(block)?;
+                }
+                self.lower(body)
+            }
+            Node::Seq(SeqNode::In(home, seq)) => {
+                let data = if self.is_native(home) {
+                    self.func().map(|f| f.seq(*seq).clone())
+                } else {
+                    home.lock().func().map(|f| f.seq(*seq).clone())
+                };
+                let data = data.ok_or_else(|| Error::Value("the function was given up".into()))?;
+                for block in data.blocks {
+                    self.add_block(&BlockRef::new(BlockNode::In(home.clone(), block)))?;
+                }
+                if self.is_native(home) { Ok(data.result) } else { self.import(home, data.result) }
+            }
+            _ => self.lower(node),
+        }
+    }
+
+    fn add_block(&mut self, block: &BlockRef) -> Result<()> {
+        match block.get() {
+            BlockNode::In(home, b) if self.is_native(home) => self.builder()?.push_block(*b),
+            BlockNode::In(home, b) => {
+                let block = self.import_block(home, *b)?;
+                self.builder()?.push_block(block);
+            }
+            BlockNode::Free { dataflow, bindings, .. } => {
+                let open = *dataflow && !self.builder()?.in_dataflow();
+                if open {
+                    self.builder()?.begin_dataflow().map_err(|e| Error::Value(e.message))?;
+                }
+                let done = self.add_bindings(bindings);
+                if open {
+                    self.builder()?.end_dataflow();
+                }
+                done?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds bindings. The variables of consecutive local functions are in view in all of them.
+    fn add_bindings(&mut self, bindings: &[BindingRef]) -> Result<()> {
+        let mut i = 0;
+        while i < bindings.len() {
+            let run = bindings[i..].iter().take_while(|b| self.is_function(b)).count();
+            for binding in &bindings[i..i + run] {
+                self.declare(binding)?;
+            }
+            for binding in &bindings[i..i + run.max(1)] {
+                self.add_binding(binding)?;
+            }
+            i += run.max(1);
+        }
+        Ok(())
+    }
+
+    fn is_function(&self, binding: &BindingRef) -> bool {
+        match binding {
+            BindingRef::In(home, _) if self.is_native(home) => false,
+            BindingRef::In(home, b) => {
+                home.lock().func().is_some_and(|f| matches!(f.expr(b.value), ExprData::Func(_)))
+            }
+            BindingRef::Free(b) => matches!(b.value.get(), Node::Func(_) | Node::Root(_)),
+        }
+    }
+
+    /// Makes the variable of a local function known before its body, where its type is.
+    fn declare(&mut self, binding: &BindingRef) -> Result<()> {
+        let BindingRef::Free(b) = binding else { return Ok(()) };
+        let Node::Var(var) = b.var.get() else { return Ok(()) };
+        let info = match (&var.0.sinfo, b.value.get()) {
+            (Some(info), _) => info.clone(),
+            (None, Node::Func(func)) => match func.data().signature() {
+                Some(info) => info,
+                None => return Ok(()),
+            },
+            _ => return Ok(()),
+        };
+        let ty = to_type(self, &info)?;
+        self.new_var(var, ty, false)?;
+        Ok(())
+    }
+
+    /// Adds one binding where the builder stands.
+    ///
+    /// # Errors
+    /// As [`function`].
+    pub fn add_binding(&mut self, binding: &BindingRef) -> Result<ir::Binding> {
+        let binding = match binding {
+            BindingRef::In(home, b) if self.is_native(home) => *b,
+            BindingRef::In(home, b) => self.import_binding(home, *b)?,
+            BindingRef::Free(b) => self.free_binding(b)?,
+        };
+        self.builder()?.bind(binding);
+        Ok(binding)
+    }
+
+    fn free_binding(&mut self, b: &FreeBinding) -> Result<ir::Binding> {
+        let mut value = self.lower(&b.value)?;
+        let cast = b.cast.as_ref().map(|c| to_type(self, c)).transpose()?;
+        if cast.is_some() {
+            value = self.builder()?.operand(value);
+        }
+        let ty = cast.unwrap_or(self.parts()?.0.expr_ty(value));
+        let var = self.bound_var(&b.var, ty)?;
+        Ok(ir::Binding { var, value, cast: cast.into() })
+    }
+
+    /// The variable that a binding of a value of that type defines.
+    fn bound_var(&mut self, node: &NodeRef, ty: ir::Type) -> Result<ir::Var> {
+        let in_dataflow = self.builder()?.in_dataflow();
+        let var = match node.get() {
+            Node::Var(var) => {
+                let declared = var.0.sinfo.as_ref().map(|i| to_type(self, i)).transpose()?;
+                let ty = declared.unwrap_or(ty);
+                // A local function was declared before its body; a variable may have been read before it was bound.
+                if let Some(e) = self.find(var.ident())
+                    && let ExprData::Var(v) = *self.parts()?.0.expr(e)
+                    && self.builder()?.value_of(v).is_none()
+                    && !self.parts()?.0.params().contains(&v)
+                {
+                    self.parts()?.0.var_mut(v).ty = ty;
+                    return Ok(v);
+                }
+                return self.new_var(var, ty, in_dataflow && var.0.dataflow);
+            }
+            Node::InFunc(home, e) => match self.var_of(home, *e)? {
+                Some(v) if self.is_native(home) => v,
+                Some(v) => self.import_with(home, |_| Vec::new(), |i| i.define(v))?,
+                None => return Err(not_a_var("what a binding defines")),
+            },
+            _ => return Err(not_a_var("what a binding defines")),
+        };
+        let func = self.parts()?.0;
+        let old = func.var(var).ty;
+        if !derive::is_subtype(func, ty, old).is_yes() {
+            func.var_mut(var).ty = ty;
+        }
+        if !in_dataflow {
+            func.var_mut(var).dataflow = false;
+        }
+        Ok(var)
+    }
+
+    /// A choice; its branches are sequences of their own.
+    pub(super) fn lower_if(&mut self, choice: &IfNode) -> Result<ir::Expr> {
+        let cond = self.lower(&choice.cond)?;
+        let cond = self.builder()?.operand(cond);
+        let mut branches = Vec::with_capacity(2);
+        for branch in [&choice.then_seq, &choice.else_seq] {
+            self.builder()?.begin_seq();
+            let result = self.body(branch);
+            // The sequence is closed whatever became of it.
+            let e = match &result {
+                Ok(e) => *e,
+                Err(_) => cond,
+            };
+            let seq = self.builder()?.end_seq(e);
+            result?;
+            branches.push(seq);
+        }
+        let func = self.parts()?.0;
+        let (a, b) = (func.seq(branches[0]).result, func.seq(branches[1]).result);
+        let (a, b) = (func.expr_ty(a), func.expr_ty(b));
+        let ty = derive::lca(func, a, b);
+        let data = ExprData::If { cond, then_seq: branches[0], else_seq: branches[1] };
+        Ok(func.add_expr(data, ty))
+    }
+
+    /// A function inside this one.
+    pub(super) fn local_function(&mut self, parts: &FuncParts) -> Result<ir::Expr> {
+        self.builder()?.begin_func();
+        let made = self.local_body(parts);
+        let (result, ret, pure) = match &made {
+            Ok(made) => *made,
+            Err(_) => {
+                let unit = self.parts()?.0.tuple(&[]);
+                (unit, None, true)
+            }
+        };
+        let func = self.builder()?.end_func(result, ret, pure);
+        made?;
+        Ok(func)
+    }
+
+    fn local_body(&mut self, parts: &FuncParts) -> Result<(ir::Expr, Option<ir::Type>, bool)> {
+        let mut params = Vec::with_capacity(parts.params.len());
+        for param in &parts.params {
+            let var = self.param(param)?;
+            self.builder()?.push_param(var);
+            params.push(var);
+        }
+        let outer = std::mem::replace(&mut self.impure, false);
+        let result = self.body(&parts.body)?;
+        let pure = parts.pure.unwrap_or(!self.impure);
+        self.impure = outer;
+        let result = self.builder()?.operand(result);
+        let ret = match &parts.ret {
+            Some(_) => self.result_ty(parts, &params, result)?,
+            None => self.parts()?.0.expr_ty(result),
+        };
+        Ok((result, Some(ret), pure))
+    }
+}
+
+fn not_a_var(what: &str) -> Error {
+    Error::Type(format!("{what} is a relax.Var"))
+}
+
+impl FuncParts {
+    /// The type of the function, where it follows from the parameters and the declared result.
+    pub fn signature(&self) -> Option<SInfo> {
+        let params: Option<Vec<SInfo>> = self.params.iter().map(sinfo_of).collect();
+        let ret = self.ret.clone()?;
+        Some(SInfo::Func(
+            Some(params?.into_iter().collect()),
+            Arc::new(ret),
+            self.pure.unwrap_or(true),
+        ))
+    }
+}

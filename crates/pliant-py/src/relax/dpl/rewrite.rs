@@ -1,0 +1,152 @@
+//! Rewriting with Python callbacks, match by match, and with templates.
+
+use std::sync::Arc;
+
+use pliant_ir::relax::{Binding, Expr, Function as IrFunction};
+use pliant_pass::pattern::template::{Template, rewrite_templates};
+use pliant_pass::pattern::{Match, Replacement, Rewriting, RuleSet};
+use pyo3::prelude::*;
+
+use super::{PatternNode, pairs, user};
+use crate::enter::{enter, guard};
+use crate::error::{Error, Result};
+use crate::relax::classes::wrap;
+use crate::relax::convert::needed;
+use crate::relax::function::{Function, home_of, ir_function};
+use crate::relax::home::Home;
+use crate::relax::node::NodeRef;
+use crate::relax::views::in_func;
+
+/// Emits an expression where a rewrite needs it: its bindings, and its value.
+fn emitted(home: &Arc<Home>, node: &NodeRef, dataflow: bool) -> Result<(Vec<Binding>, Expr)> {
+    let mut state = home.lock();
+    state.builder()?.begin_block(dataflow);
+    let value = state.lower(node);
+    let blocks = state.builder()?.end_blocks();
+    let func = state.parts()?.0;
+    let mut bindings = Vec::new();
+    for block in blocks {
+        bindings.append(&mut func.block_mut(block).bindings);
+    }
+    Ok((bindings, value?))
+}
+
+/// The function that a home holds after rewriting.
+pub(super) fn sealed<'py>(
+    py: Python<'py>,
+    home: &Arc<Home>,
+    old: &Bound<'py, PyAny>,
+) -> Result<Bound<'py, PyAny>> {
+    let func = {
+        let mut state = home.lock();
+        state.seal();
+        state.finished().cloned()
+    };
+    let func = func.ok_or_else(|| Error::Internal("the function was just finished".into()))?;
+    home.enter();
+    named(py, func, old)
+}
+
+fn named<'py>(
+    py: Python<'py>,
+    func: Arc<IrFunction>,
+    old: &Bound<'py, PyAny>,
+) -> Result<Bound<'py, PyAny>> {
+    let name = old.cast::<Function>().ok().and_then(|f| f.get().given_name());
+    let name = name.unwrap_or_else(|| "main".into());
+    Ok(Function::named(py, func, &name)?.into_any())
+}
+
+/// Replaces what patterns match in a function by what `callback(rule, expr, pairs)` returns, until none does; the
+/// expression itself or `None` leaves a match alone.
+#[pyfunction]
+pub fn pattern_rewrite_calls<'py>(
+    patterns: Vec<PyRef<'py, PatternNode>>,
+    callback: &Bound<'py, PyAny>,
+    func: &Bound<'py, PyAny>,
+) -> Result<Bound<'py, PyAny>> {
+    let py = callback.py();
+    let ops = pliant_ops::registry();
+    let rules = RuleSet::new(patterns.iter().map(|p| p.pattern.clone()), ops).map_err(user)?;
+    let home = home_of(&needed(func)?)?.derive()?;
+    let mut rewriting = guard(|| {
+        let mut state = home.lock();
+        Ok(Rewriting::new(state.parts()?.0, &rules, ops))
+    })?;
+    loop {
+        let next = guard(|| {
+            let mut state = home.lock();
+            let func = state.parts()?.0;
+            let found = rewriting.next(func);
+            let dataflow = rewriting.in_dataflow(func);
+            Ok(found.map(|found| (found, dataflow)))
+        })?;
+        let Some((found, dataflow)) = next else { break };
+        let root = rewriting.current().map(|b| b.value);
+        let root = root.ok_or_else(|| Error::Internal("a match has a binding".into()))?;
+        let expr = wrap(py, in_func(&home, root))?;
+        let made = callback.call1((found.rule, &expr, pairs(py, &home, &found)?))?;
+        if made.is_none() || made.is(&expr) {
+            continue;
+        }
+        let node = needed(&made)?;
+        guard(|| answer(&home, &mut rewriting, &found, &node, dataflow))?;
+        py.check_signals()?;
+    }
+    let count = guard(|| {
+        let mut state = home.lock();
+        Ok(rewriting.finish(state.parts()?.0))
+    })?;
+    if count == 0 { Ok(func.clone()) } else { sealed(py, &home, func) }
+}
+
+fn answer(
+    home: &Arc<Home>,
+    rewriting: &mut Rewriting<'_>,
+    found: &Match,
+    node: &NodeRef,
+    dataflow: bool,
+) -> Result<()> {
+    let (bindings, value) = emitted(home, node, dataflow)?;
+    let mut state = home.lock();
+    let func = state.parts()?.0;
+    rewriting.replace(func, found, Replacement { bindings, value }).map_err(user)?;
+    Ok(())
+}
+
+/// A rule written as two functions.
+#[pyclass(frozen, module = "pliant.relax.dpl")]
+pub struct TemplateRule(Template);
+
+#[pymethods]
+impl TemplateRule {
+    #[new]
+    fn new(pattern: &Bound<'_, PyAny>, replacement: &Bound<'_, PyAny>) -> Result<Self> {
+        let (pattern, replacement) =
+            (ir_function(&needed(pattern)?)?, ir_function(&needed(replacement)?)?);
+        let template = guard(|| Template::new(&pattern, replacement).map_err(user))?;
+        Ok(TemplateRule(template))
+    }
+
+    /// What the rule looks for.
+    #[getter]
+    fn pattern(&self) -> PatternNode {
+        PatternNode { pattern: self.0.pattern.clone() }
+    }
+
+    /// Applies rules to a function until none fits.
+    #[staticmethod]
+    fn apply<'py>(
+        rules: Vec<PyRef<'py, TemplateRule>>,
+        func: &Bound<'py, PyAny>,
+    ) -> Result<Bound<'py, PyAny>> {
+        let py = func.py();
+        let templates: Vec<Template> = rules.iter().map(|r| r.0.clone()).collect();
+        let mut new = (*ir_function(&needed(func)?)?).clone();
+        let (count, new) = enter(py, || {
+            let count = rewrite_templates(&mut new, &templates, pliant_ops::registry());
+            Ok((count.map_err(user)?, new))
+        })?;
+        if count == 0 { Ok(func.clone()) } else { named(py, Arc::new(new), func) }
+    }
+}

@@ -1,0 +1,468 @@
+//! `Function` in Python: a function of a module, a local one, or one that Python code built.
+
+use std::sync::Arc;
+
+use pliant_ir::BaseFunc;
+use pliant_ir::attrs::FuncAttrs;
+use pliant_ir::print::{PrintOptions, print_function};
+use pliant_ir::relax::{self as ir, ExprData, Function as IrFunction};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::error::{Error, Result};
+use crate::relax::classes::{Expr, init, wrap};
+use crate::relax::convert::{needed, sinfo};
+use crate::relax::home::Home;
+use crate::relax::infos::wrap_info;
+use crate::relax::node::{Node, NodeRef};
+use crate::relax::seq::{FuncNode, FuncParts, Globals, SeqNode};
+use crate::relax::sinfo::SInfo;
+use crate::relax::views::{attrs_dict, in_func, set_attrs, text};
+use crate::te::prim_func::PrimFunc;
+
+/// A graph function.
+#[pyclass(extends = Expr, frozen, module = "pliant.relax")]
+pub struct Function {
+    name: Option<Arc<str>>,
+}
+
+/// What a function is, looked up.
+enum View {
+    /// A function expression of a home.
+    In(Arc<Home>, ir::FuncId),
+    /// Parts.
+    Free,
+}
+
+impl Function {
+    fn initializer(node: NodeRef, name: Option<Arc<str>>) -> PyClassInitializer<Function> {
+        init(node).add_subclass(Function { name })
+    }
+
+    /// A function as a Python object that knows what it was called.
+    ///
+    /// # Errors
+    /// Those of the interpreter.
+    pub fn named<'py>(
+        py: Python<'py>,
+        func: Arc<IrFunction>,
+        name: &str,
+    ) -> PyResult<Bound<'py, Function>> {
+        let node = NodeRef::new(Node::Root(Home::done(func)));
+        Bound::new(py, Self::initializer(node, Some(name.into())))
+    }
+
+    /// A node that is a function as a Python object.
+    ///
+    /// # Errors
+    /// Those of the interpreter.
+    pub fn of_node<'py>(
+        py: Python<'py>,
+        node: NodeRef,
+        name: Option<Arc<str>>,
+    ) -> PyResult<Bound<'py, Function>> {
+        Bound::new(py, Self::initializer(node, name))
+    }
+
+    /// What the function was called where it was found.
+    pub fn given_name(&self) -> Option<Arc<str>> {
+        self.name.clone()
+    }
+}
+
+/// The home and function expression of a function.
+fn view(node: &NodeRef) -> View {
+    match node.get() {
+        Node::Root(home) => {
+            let root = home.lock().func().map(|f| f.root());
+            root.map_or(View::Free, |root| View::In(home.clone(), root))
+        }
+        Node::InFunc(home, e) => {
+            let id = home.lock().func().and_then(|f| match f.expr(*e) {
+                ExprData::Func(id) => Some(*id),
+                _ => None,
+            });
+            id.map_or(View::Free, |id| View::In(home.clone(), id))
+        }
+        _ => View::Free,
+    }
+}
+
+/// The parts of a function that Python built.
+fn parts(node: &NodeRef) -> Result<&FuncParts> {
+    match node.get() {
+        Node::Func(func) => Ok(func.data()),
+        _ => Err(Error::Value("the function was given up".into())),
+    }
+}
+
+/// The home whose whole function a node is.
+///
+/// # Errors
+/// What building it fails with; a local function that stands in another.
+pub fn home_of(node: &NodeRef) -> Result<Arc<Home>> {
+    match node.get() {
+        Node::Root(home) => Ok(home.clone()),
+        Node::Func(func) => func.home(),
+        Node::InFunc(home, _) => {
+            // A local function that captures nothing stands on its own.
+            let View::In(_, id) = view(node) else {
+                return Err(Error::Type("the expression is no function".into()));
+            };
+            let func = home.lock().func().map(|f| (f.func(id).clone(), f.func(id).body));
+            let Some((data, body)) = func else {
+                return Err(Error::Value("the function was given up".into()));
+            };
+            let params = {
+                let state = home.lock();
+                let vars = data.params.iter();
+                let exprs = state.func().map(|f| vars.map(|&p| f.var_expr(p)).collect::<Vec<_>>());
+                exprs.unwrap_or_default()
+            };
+            let ret = home.lock().sinfo_of(data.ret_ty);
+            let parts = FuncParts {
+                params: params.into_iter().map(|e| in_func(home, e)).collect(),
+                body: NodeRef::new(Node::Seq(SeqNode::In(home.clone(), body))),
+                ret: Some(ret),
+                pure: Some(data.pure),
+                attrs: FuncAttrs::default(),
+                private: false,
+                adapt: false,
+            };
+            FuncNode::new(parts).home()
+        }
+        _ => Err(Error::Type("the expression is no function".into())),
+    }
+}
+
+/// The function of a module that a Python function is.
+///
+/// # Errors
+/// As [`home_of`].
+pub fn ir_function(node: &NodeRef) -> Result<Arc<IrFunction>> {
+    let home = home_of(node)?;
+    let func = home.lock().finished().cloned();
+    func.ok_or_else(|| Error::Value("the function is not finished".into()))
+}
+
+/// As [`ir_function`]; calls by name have the types of a module's functions.
+///
+/// # Errors
+/// As [`home_of`].
+pub fn ir_function_in(
+    node: &NodeRef,
+    globals: impl FnOnce() -> Globals,
+) -> Result<Arc<IrFunction>> {
+    if let Node::Func(func) = node.get() {
+        func.home_in(globals)?;
+    }
+    ir_function(node)
+}
+
+/// The types of the graph functions of a module.
+pub fn globals_of(module: &pliant_ir::IRModule) -> Globals {
+    module.relax_funcs().map(|(name, func)| (name.clone(), signature_of(func))).collect()
+}
+
+/// The attributes of a function.
+fn attrs_of(node: &NodeRef) -> FuncAttrs {
+    match node.get() {
+        Node::Root(home) => home.lock().func().map(|f| f.attrs.clone()).unwrap_or_default(),
+        Node::Func(func) => func.data().attrs.clone(),
+        _ => FuncAttrs::default(),
+    }
+}
+
+fn symbol_of(node: &NodeRef) -> Option<String> {
+    attrs_of(node).get("global_symbol").and_then(|v| v.as_str()).map(String::from)
+}
+
+/// The same function with other attributes.
+fn with_attrs(node: &NodeRef, attrs: FuncAttrs) -> Result<NodeRef> {
+    match node.get() {
+        Node::Func(func) => {
+            let parts = FuncParts { attrs, ..func.data().clone() };
+            Ok(NodeRef::new(Node::Func(FuncNode::new(parts))))
+        }
+        _ => {
+            let mut func = (*ir_function(node)?).clone();
+            func.attrs = attrs;
+            Ok(NodeRef::new(Node::Root(home_of(node)?.variant(Arc::new(func)))))
+        }
+    }
+}
+
+#[pymethods]
+impl Function {
+    /// A function of those parameters and that body. The type of the result is the body's unless given.
+    #[new]
+    #[pyo3(signature = (params, body, ret_struct_info=None, is_pure=true, attrs=None, private=false))]
+    fn new(
+        params: &Bound<'_, PyAny>,
+        body: &Bound<'_, PyAny>,
+        ret_struct_info: Option<&Bound<'_, PyAny>>,
+        is_pure: Option<bool>,
+        attrs: Option<&Bound<'_, PyAny>>,
+        private: bool,
+    ) -> Result<PyClassInitializer<Self>> {
+        let mut list = FuncAttrs::default();
+        if let Some(attrs) = attrs.filter(|a| !a.is_none()) {
+            set_attrs(&mut list, attrs, None)?;
+        }
+        let params: Result<Vec<NodeRef>> = params.try_iter()?.map(|p| needed(&p?)).collect();
+        let parts = FuncParts {
+            params: params?,
+            body: needed(body)?,
+            ret: ret_struct_info.filter(|r| !r.is_none()).map(sinfo).transpose()?,
+            pure: is_pure,
+            attrs: list,
+            private,
+            adapt: false,
+        };
+        let node = NodeRef::new(Node::Func(FuncNode::new(parts))).checked()?;
+        Ok(Self::initializer(node, None))
+    }
+
+    /// The parameters.
+    #[getter]
+    fn params<'py>(slf: PyRef<'py, Self>) -> Result<Vec<Bound<'py, PyAny>>> {
+        let node = &slf.as_super().node;
+        let nodes: Vec<NodeRef> = match view(node) {
+            View::In(home, id) => {
+                let state = home.lock();
+                let list = |f: &IrFunction| {
+                    let params = f.func(id).params.iter();
+                    params.map(|&p| in_func(&home, f.var_expr(p))).collect()
+                };
+                state.func().map(list).unwrap_or_default()
+            }
+            View::Free => parts(node)?.params.clone(),
+        };
+        nodes.into_iter().map(|n| wrap(slf.py(), n)).collect()
+    }
+
+    /// The body.
+    #[getter]
+    fn body<'py>(slf: PyRef<'py, Self>) -> Result<Bound<'py, PyAny>> {
+        let node = &slf.as_super().node;
+        let body = match view(node) {
+            View::In(home, id) => {
+                let seq = home.lock().func().map(|f| f.func(id).body);
+                let seq = seq.ok_or_else(|| Error::Value("the function was given up".into()))?;
+                NodeRef::new(Node::Seq(SeqNode::In(home, seq)))
+            }
+            View::Free => parts(node)?.body.clone(),
+        };
+        wrap(slf.py(), body)
+    }
+
+    /// The type of the result.
+    #[getter]
+    fn ret_struct_info<'py>(slf: PyRef<'py, Self>) -> Result<Bound<'py, PyAny>> {
+        let node = &slf.as_super().node;
+        let (home, id) = match view(node) {
+            View::In(home, id) => (home, Some(id)),
+            View::Free => match &parts(node)?.ret {
+                Some(ret) => return wrap_info(slf.py(), ret.clone()),
+                None => (home_of(node)?, None),
+            },
+        };
+        let mut state = home.lock();
+        let ty = state.func().map(|f| f.func(id.unwrap_or(f.root())).ret_ty);
+        let info = ty.map_or(SInfo::Object, |ty| state.sinfo_of(ty));
+        drop(state);
+        wrap_info(slf.py(), info)
+    }
+
+    /// Whether calls have no effect but their result.
+    #[getter]
+    fn is_pure(slf: PyRef<'_, Self>) -> Result<bool> {
+        let node = &slf.as_super().node;
+        Ok(match view(node) {
+            View::In(home, id) => home.lock().func().is_some_and(|f| f.func(id).pure),
+            View::Free => match parts(node)?.pure {
+                Some(pure) => pure,
+                None => ir_function(node)?.is_pure(),
+            },
+        })
+    }
+
+    /// Whether only its module calls it.
+    #[getter]
+    fn private(slf: PyRef<'_, Self>) -> bool {
+        let node = &slf.as_super().node;
+        match node.get() {
+            Node::Root(home) => home.lock().func().is_some_and(|f| f.private),
+            Node::Func(func) => func.data().private,
+            _ => false,
+        }
+    }
+
+    /// The attributes.
+    #[getter]
+    fn attrs<'py>(slf: PyRef<'py, Self>) -> Result<Bound<'py, PyDict>> {
+        attrs_dict(slf.py(), &attrs_of(&slf.as_super().node))
+    }
+
+    /// The function with one more attribute, or with a dict of them.
+    #[pyo3(signature = (attr_key_or_dict, attr_value=None))]
+    fn with_attr<'py>(
+        slf: PyRef<'py, Self>,
+        attr_key_or_dict: &Bound<'py, PyAny>,
+        attr_value: Option<&Bound<'py, PyAny>>,
+    ) -> Result<Bound<'py, Function>> {
+        let node = &slf.as_super().node;
+        let mut attrs = attrs_of(node);
+        set_attrs(&mut attrs, attr_key_or_dict, attr_value)?;
+        Ok(Self::of_node(slf.py(), with_attrs(node, attrs)?, slf.name.clone())?)
+    }
+
+    /// The function with those attributes added.
+    fn with_attrs<'py>(
+        slf: PyRef<'py, Self>,
+        attr_map: &Bound<'py, PyDict>,
+    ) -> Result<Bound<'py, Function>> {
+        Self::with_attr(slf, attr_map.as_any(), None)
+    }
+
+    /// The function without that attribute.
+    fn without_attr<'py>(slf: PyRef<'py, Self>, attr_key: &str) -> Result<Bound<'py, Function>> {
+        let node = &slf.as_super().node;
+        let mut attrs = attrs_of(node);
+        attrs.shift_remove(attr_key);
+        Ok(Self::of_node(slf.py(), with_attrs(node, attrs)?, slf.name.clone())?)
+    }
+
+    /// The same function with other parameters and another body. The declared type of the result gives way where the
+    /// body's cannot fit it.
+    fn _rebuilt<'py>(
+        slf: PyRef<'py, Self>,
+        params: &Bound<'py, PyAny>,
+        body: &Bound<'py, PyAny>,
+    ) -> Result<Bound<'py, Function>> {
+        let py = slf.py();
+        let node = slf.as_super().node.clone();
+        let (name, private) = (
+            slf.name.clone(),
+            matches!(node.get(), Node::Root(home) if home.lock().func().is_some_and(|f| f.private)),
+        );
+        let (ret, pure) = match view(&node) {
+            View::In(home, id) => {
+                let mut state = home.lock();
+                let data = state.func().map(|f| (f.func(id).ret_ty, f.func(id).pure));
+                let (ret, pure) = data.unzip();
+                (ret.map(|ty| state.sinfo_of(ty)), pure)
+            }
+            View::Free => (parts(&node)?.ret.clone(), parts(&node)?.pure),
+        };
+        let params: Result<Vec<NodeRef>> = params.try_iter()?.map(|p| needed(&p?)).collect();
+        let data = FuncParts {
+            params: params?,
+            body: needed(body)?,
+            ret,
+            pure,
+            attrs: attrs_of(&node),
+            private,
+            adapt: true,
+        };
+        Ok(Self::of_node(py, NodeRef::new(Node::Func(FuncNode::new(data))).checked()?, name)?)
+    }
+
+    /// Whether it is a function of its own, not a local one that stands in another.
+    #[getter]
+    fn _is_whole(slf: PyRef<'_, Self>) -> bool {
+        matches!(slf.as_super().node.get(), Node::Root(_))
+    }
+
+    /// The finished function: itself, unless it is one that Python built. Calls by name have the types of the builder's
+    /// module.
+    #[pyo3(signature = (builder=None))]
+    fn _finished<'py>(
+        slf: Bound<'py, Self>,
+        builder: Option<&Bound<'py, crate::relax::builder::BlockBuilder>>,
+    ) -> Result<Bound<'py, Function>> {
+        let node = slf.as_super().get().node.clone();
+        let home = match (node.get(), builder) {
+            (Node::Root(_), _) => return Ok(slf),
+            (Node::Func(func), Some(builder)) => func.home_in(|| builder.get().globals())?,
+            _ => home_of(&node)?,
+        };
+        let name = slf.get().name.clone();
+        Ok(Self::of_node(slf.py(), NodeRef::new(Node::Root(home)), name)?)
+    }
+
+    /// The same function with variables and sizes of its own.
+    fn _copied<'py>(slf: PyRef<'py, Self>) -> Result<Bound<'py, Function>> {
+        let func = ir_function(&slf.as_super().node)?;
+        let copy = Arc::new(ir::visit::copy_function(&func));
+        let node = NodeRef::new(Node::Root(Home::done(copy)));
+        Ok(Self::of_node(slf.py(), node, slf.name.clone())?)
+    }
+
+    /// What the function is called: its global symbol, else the name that it was written or found under.
+    #[getter]
+    fn __name__(slf: PyRef<'_, Self>) -> String {
+        let symbol = symbol_of(&slf.as_super().node);
+        symbol.or_else(|| slf.name.as_deref().map(String::from)).unwrap_or_else(|| "main".into())
+    }
+
+    /// The function as script.
+    #[pyo3(signature = (show_meta=false, name=None))]
+    fn script(slf: PyRef<'_, Self>, show_meta: bool, name: Option<&str>) -> Result<String> {
+        let node = slf.as_super().node.clone();
+        let own = Self::__name__(slf);
+        let options = PrintOptions { show_meta, ..PrintOptions::default() };
+        let func = ir_function(&node)?;
+        Ok(print_function(name.unwrap_or(&own), &func, pliant_ops::registry(), &options))
+    }
+
+    /// Prints the script, in colours on a terminal.
+    #[pyo3(signature = (style=None, black_format=None))]
+    fn show(slf: PyRef<'_, Self>, style: Option<&str>, black_format: Option<bool>) -> Result<()> {
+        let _ = black_format;
+        let py = slf.py();
+        let script = Self::script(slf, false, None)?;
+        crate::error::import(py, "pliant._show", "show")?.call1((script, style))?;
+        Ok(())
+    }
+
+    fn __str__(slf: PyRef<'_, Self>) -> String {
+        Self::__repr__(slf)
+    }
+
+    fn __repr__(slf: PyRef<'_, Self>) -> String {
+        let node = slf.as_super().node.clone();
+        // What captures variables of another function cannot be printed as a script of its own.
+        Self::script(slf, false, None).unwrap_or_else(|_| text(&node))
+    }
+}
+
+/// The type of a function, free-standing.
+pub fn signature_of(func: &Arc<IrFunction>) -> SInfo {
+    signature(&Home::done(func.clone()))
+}
+
+/// The type of the whole function of a home.
+pub fn signature(home: &Arc<Home>) -> SInfo {
+    let mut state = home.lock();
+    let Some((params, ret, pure)) = state.func().map(|f| {
+        let params: Vec<ir::Type> = f.params().iter().map(|&p| f.var(p).ty).collect();
+        (params, f.ret_ty(), f.is_pure())
+    }) else {
+        return SInfo::Object;
+    };
+    let params = params.into_iter().map(|ty| state.sinfo_of(ty)).collect();
+    let ret = state.sinfo_of(ret);
+    SInfo::Func(Some(params), Arc::new(ret), pure)
+}
+
+/// A function of either level as an object.
+///
+/// # Errors
+/// Those of the interpreter.
+pub fn wrap_func<'py>(py: Python<'py>, func: &BaseFunc, name: &str) -> Result<Bound<'py, PyAny>> {
+    Ok(match func {
+        BaseFunc::Relax(f) => Function::named(py, f.clone(), name)?.into_any(),
+        BaseFunc::Prim(f) => Bound::new(py, PrimFunc::named(f.clone(), name))?.into_any(),
+    })
+}

@@ -1,0 +1,145 @@
+//! Taking parts of one function over into another: symbols that stand for the same variable of tensor expressions are
+//! one, and variables keep their identity.
+
+use std::sync::Arc;
+
+use pliant_ir::relax::derive::SymMap;
+use pliant_ir::relax::visit::{Event, Importer, type_vars, value_free_vars, walk_value};
+use pliant_ir::relax::{Binding, Block, Expr, ExprData, Function, Type, Var};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::error::{Error, Result};
+use crate::relax::home::{Home, HomeState};
+
+/// What was taken over from one other function so far.
+#[derive(Default)]
+pub struct Memo {
+    vars: FxHashMap<Var, Expr>,
+    syms: SymMap,
+    types: FxHashMap<Type, Type>,
+}
+
+impl HomeState {
+    /// Runs `work` with an importer from the function of `home`. `needs` lists the variables of that function that must
+    /// be there.
+    ///
+    /// # Errors
+    /// Variables that nothing defines here.
+    pub(super) fn import_with<T>(
+        &mut self,
+        home: &Arc<Home>,
+        needs: impl FnOnce(&Function) -> Vec<Var>,
+        work: impl FnOnce(&mut Importer<'_>) -> T,
+    ) -> Result<T> {
+        let mut guarded = home.lock();
+        let mut memo = self.memos.remove(&guarded.uid).unwrap_or_default();
+        let gone = || Error::Value("the function was given up".into());
+        let count = guarded.func().ok_or_else(gone)?.syms.vars().len();
+        if count > memo.syms.len() {
+            let source = guarded.func().ok_or_else(gone)?.syms.clone();
+            for v in source.vars().skip(memo.syms.len()) {
+                let var = guarded.vars.te_var(&source, v);
+                let (func, vars) = self.parts()?;
+                let sym = vars.sym_var(&mut func.syms, &var);
+                memo.syms.insert(v, func.syms.var(sym));
+            }
+        }
+        let source = &*guarded;
+        let func = source.func().ok_or_else(gone)?;
+        for v in needs(func) {
+            match self.find(source.ident(func.var_expr(v))) {
+                Some(e) => {
+                    memo.vars.insert(v, e);
+                }
+                None if self.keep_unknown => {}
+                None => {
+                    return Err(Error::Value(format!(
+                        "variable {} is neither a parameter of this function nor defined in it: it belongs to another function",
+                        func.var(v).name
+                    )));
+                }
+            }
+        }
+        let Memo { vars, syms, types } = memo;
+        let dst = self.parts()?.0;
+        let mut importer = Importer { src: func, dst, vars, syms, types, defined: Vec::new() };
+        let out = work(&mut importer);
+        let Importer { vars, syms, types, defined, .. } = importer;
+        for v in defined {
+            self.tie(source.ident(func.var_expr(v)), vars[&v]);
+        }
+        self.memos.insert(source.uid, Memo { vars, syms, types });
+        Ok(out)
+    }
+
+    /// An expression of another function.
+    ///
+    /// # Errors
+    /// Variables that nothing defines here.
+    pub(super) fn import(&mut self, home: &Arc<Home>, e: Expr) -> Result<Expr> {
+        self.import_with(home, |f| needs_of(f, e), |i| i.expr(e))
+    }
+
+    /// A block of another function.
+    ///
+    /// # Errors
+    /// As [`import`](Self::import).
+    pub(super) fn import_block(&mut self, home: &Arc<Home>, block: Block) -> Result<Block> {
+        self.import_with(home, |f| block_needs(f, block), |i| i.block(block))
+    }
+
+    /// A binding of another function.
+    ///
+    /// # Errors
+    /// As [`import`](Self::import).
+    pub(super) fn import_binding(&mut self, home: &Arc<Home>, binding: Binding) -> Result<Binding> {
+        let needs = |f: &Function| {
+            let mut vars = needs_of(f, binding.value);
+            // A local function is in view in itself.
+            vars.retain(|&v| v != binding.var);
+            vars
+        };
+        self.import_with(home, needs, |i| i.binding(binding))
+    }
+
+    /// A whole function as a local one.
+    ///
+    /// # Errors
+    /// As [`import`](Self::import).
+    pub(super) fn import_root(&mut self, home: &Arc<Home>) -> Result<Expr> {
+        self.import_with(
+            home,
+            |_| Vec::new(),
+            |i| {
+                let id = i.func(i.src.root());
+                let ty = i.dst.signature(id);
+                i.dst.add_expr(ExprData::Func(id), ty)
+            },
+        )
+    }
+}
+
+fn needs_of(f: &Function, e: Expr) -> Vec<Var> {
+    let mut vars = value_free_vars(f, e);
+    vars.extend(type_vars(f, f.expr_ty(e)));
+    vars
+}
+
+/// The variables that a block reads but does not define.
+fn block_needs(f: &Function, block: Block) -> Vec<Var> {
+    let mut bound = FxHashSet::default();
+    let mut vars = Vec::new();
+    for b in &f.block(block).bindings {
+        vars.extend(needs_of(f, b.value));
+        bound.insert(b.var);
+        walk_value(f, b.value, |event| match event {
+            Event::EnterFunc(id) => bound.extend(f.func(id).params.iter().copied()),
+            Event::Binding(_, b) => {
+                bound.insert(b.var);
+            }
+            _ => {}
+        });
+    }
+    vars.retain(|v| !bound.contains(v));
+    vars
+}

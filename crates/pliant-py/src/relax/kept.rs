@@ -1,0 +1,49 @@
+//! [`KeptHomes`]: the homes of a module's functions, so that their parts stay the same as long as the module lives.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use pliant_ir::IRModule;
+use pyo3::prelude::*;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::relax::function::{Function, home_of};
+use crate::relax::home::Home;
+use crate::relax::node::Node;
+
+/// Homes by the addresses of their functions.
+#[derive(Default)]
+pub struct KeptHomes(Mutex<FxHashMap<usize, Arc<Home>>>);
+
+impl KeptHomes {
+    /// Keeps the home of a function of a module.
+    pub fn keep(&self, home: Arc<Home>, module: &IRModule) {
+        let Some(key) = home.lock().finished().map(address) else { return };
+        let mut homes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        homes.insert(key, home);
+        // Functions that were replaced go when there are more of them than of those that are here.
+        if homes.len() > 2 * module.functions.len() + 1 {
+            let here: FxHashSet<usize> = module.relax_funcs().map(|(_, f)| address(f)).collect();
+            homes.retain(|key, _| here.contains(key));
+        }
+    }
+
+    /// Keeps the home of a graph function that Python holds and a module has taken over.
+    pub fn keep_object(&self, obj: &Bound<'_, PyAny>, module: &IRModule) {
+        let Ok(func) = obj.cast::<Function>() else { return };
+        let node = &func.as_super().get().node;
+        // A local function that came into a module on its own is another function there.
+        if let (Node::Root(_) | Node::Func(_), Ok(home)) = (node.get(), home_of(node)) {
+            self.keep(home, module);
+        }
+    }
+}
+
+impl Clone for KeptHomes {
+    fn clone(&self) -> Self {
+        KeptHomes(Mutex::new(self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()))
+    }
+}
+
+fn address(func: &Arc<pliant_ir::relax::Function>) -> usize {
+    Arc::as_ptr(func) as usize
+}

@@ -1,0 +1,292 @@
+//! From free-standing expressions to a function's arenas: bindings are added as A-normal form needs them, and each type is
+//! inferred at once.
+
+use std::sync::Arc;
+
+use pliant_ir::DType;
+use pliant_ir::relax::{self as ir};
+use pliant_ops::te;
+use pliant_tensor::Tensor;
+use rustc_hash::FxHashMap;
+
+use crate::error::{Error, Result};
+use crate::nesting::{MAX_NESTING, too_deep};
+use crate::relax::home::HomeState;
+use crate::relax::node::{CallNode, CalleeNode, FreeVar, Node, NodeRef, Scalar};
+use crate::relax::sinfo::{SInfo, dim_to_sym, dims_to_syms, to_type};
+
+impl HomeState {
+    /// Adds a parameter.
+    ///
+    /// # Errors
+    /// A variable without type; dims that are no sizes.
+    pub fn add_param(&mut self, var: &FreeVar) -> Result<ir::Expr> {
+        let Some(info) = &var.0.sinfo else {
+            return Err(Error::Value(format!("parameter {} has no struct info", var.0.name)));
+        };
+        let ty = to_type(self, info)?;
+        let builder = self.builder()?;
+        let param = builder.param(&var.0.name, ty);
+        let e = builder.func_mut().var_expr(param);
+        self.tie(var.ident(), e);
+        Ok(e)
+    }
+
+    /// The function's expression for a free variable, if it has one.
+    pub fn free_expr(&self, var: &FreeVar) -> Option<ir::Expr> {
+        self.find(var.ident())
+    }
+
+    fn lower_var(&mut self, var: &FreeVar) -> Result<ir::Expr> {
+        if let Some(e) = self.free_expr(var) {
+            return Ok(e);
+        }
+        if self.keep_unknown {
+            return self.add_unbound(var);
+        }
+        if self.params_fixed {
+            return Err(Error::Value(format!(
+                "variable {} is neither a parameter of this function nor defined in it",
+                var.0.name
+            )));
+        }
+        self.add_param(var)
+    }
+
+    /// The function's expression for a tree, bindings added as normal form needs them.
+    ///
+    /// # Errors
+    /// What type rules say; variables and expressions of other functions.
+    pub fn lower(&mut self, root: &NodeRef) -> Result<ir::Expr> {
+        if let Some(e) = self.lower_leaf(root)? {
+            return Ok(e);
+        }
+        let mut memo: FxHashMap<usize, ir::Expr> = FxHashMap::default();
+        let mut stack: Vec<(&NodeRef, bool)> = vec![(root, false)];
+        while let Some((node, expanded)) = stack.pop() {
+            if memo.contains_key(&node.id()) || matches!(node.get(), Node::Scalar(_)) {
+                continue;
+            }
+            if let Some(e) = self.lower_leaf(node)? {
+                memo.insert(node.id(), e);
+                continue;
+            }
+            if !expanded {
+                stack.push((node, true));
+                stack.extend(node.children().iter().rev().map(|c| (c, false)));
+                continue;
+            }
+            let e = self.lower_node(node, &memo)?;
+            // A shared inner call is computed once: it gets a variable.
+            let e = if node.id() == root.id() { e } else { self.builder()?.operand(e) };
+            memo.insert(node.id(), e);
+        }
+        Ok(memo[&root.id()])
+    }
+
+    fn lower_leaf(&mut self, node: &NodeRef) -> Result<Option<ir::Expr>> {
+        Ok(Some(match node.get() {
+            Node::InFunc(home, e) => {
+                if self.is_native(home) {
+                    *e
+                } else {
+                    self.import(home, *e)?
+                }
+            }
+            Node::Var(v) => self.lower_var(v)?,
+            Node::Global(name) => {
+                let info = self.globals.get(name).cloned();
+                let info = info.unwrap_or(SInfo::Func(None, Arc::new(SInfo::Object), false));
+                let ty = to_type(self, &info)?;
+                self.parts()?.0.global(name, ty)
+            }
+            Node::Extern(name) => self.parts()?.0.extern_func(name),
+            Node::Constant(t) => self.parts()?.0.constant(t.clone()),
+            Node::Shape(dims) => {
+                let (func, vars) = self.parts()?;
+                let dims = dims_to_syms(func, vars, dims)?;
+                func.shape(&dims)
+            }
+            Node::Prim(e) => self.lower_prim(e)?,
+            Node::Str(s) => self.parts()?.0.str_value(s),
+            Node::DType(d) => self.parts()?.0.dtype_value(*d),
+            Node::Scalar(s) => {
+                let tensor = scalar_tensor(*s, default_dtype(*s))?;
+                self.parts()?.0.constant(tensor)
+            }
+            Node::Tuple(_)
+            | Node::GetItem(..)
+            | Node::Call(_)
+            | Node::If(_)
+            | Node::Seq(_)
+            | Node::Func(_)
+            | Node::Root(_) => return Ok(None),
+        }))
+    }
+
+    fn lower_prim(&mut self, e: &te::Expr) -> Result<ir::Expr> {
+        let (func, vars) = self.parts()?;
+        if let te::ExprKind::Float(v) = e.kind() {
+            return Ok(func.float_value(*v, e.ty().dtype));
+        }
+        let sym = dim_to_sym(func, vars, e)?;
+        Ok(func.int_value(sym, e.ty().dtype))
+    }
+
+    /// An inner node whose operands are lowered.
+    fn lower_node(
+        &mut self,
+        node: &NodeRef,
+        memo: &FxHashMap<usize, ir::Expr>,
+    ) -> Result<ir::Expr> {
+        match node.get() {
+            Node::Tuple(fields) => {
+                let fields = self.lower_args(fields, memo)?;
+                let leaves: Result<Vec<ir::Expr>> =
+                    fields.into_iter().map(|f| Ok(self.builder()?.operand(f))).collect();
+                let tuple = self.parts()?.0.tuple(&leaves?);
+                self.check_depth(tuple)?;
+                Ok(tuple)
+            }
+            Node::GetItem(tuple, index) => {
+                let tuple = memo[&tuple.id()];
+                let builder = self.builder()?;
+                let tuple = builder.operand(tuple);
+                if let Some(fields) = builder.func().tuple_fields(tuple) {
+                    return fields.get(*index as usize).copied().ok_or_else(|| {
+                        Error::Index(format!(
+                            "the tuple has {} fields, not {}",
+                            fields.len(),
+                            index + 1
+                        ))
+                    });
+                }
+                Ok(builder.func_mut().tuple_get_item(tuple, *index))
+            }
+            Node::Call(call) => self.lower_call(call, memo),
+            Node::If(choice) => self.lower_if(choice),
+            Node::Seq(_) => self.body(node),
+            Node::Func(func) => self.local_function(func.data()),
+            Node::Root(home) => self.import_root(home),
+            _ => Err(Error::Internal("leaves are lowered on their own".into())),
+        }
+    }
+
+    /// Refuses a tuple of tuples of tuples ... that grew emission by emission: whatever reads its type recurses.
+    fn check_depth(&mut self, tuple: ir::Expr) -> Result<()> {
+        let Some(func) = self.func() else { return Ok(()) };
+        let ty = func.expr_ty(tuple);
+        let ir::TypeData::Tuple(fields) = func.types.get(ty) else { return Ok(()) };
+        let depth_of = |ty: &ir::Type| match self.depths.get(ty) {
+            Some(&depth) => depth,
+            // A tuple type that came as a whole, with its own bound.
+            None => u32::from(matches!(func.types.get(*ty), ir::TypeData::Tuple(_))),
+        };
+        let depth = fields.iter().map(depth_of).max().unwrap_or(0) + 1;
+        if depth > MAX_NESTING {
+            return Err(too_deep("tuples"));
+        }
+        self.depths.insert(ty, depth);
+        Ok(())
+    }
+
+    fn lower_args(
+        &mut self,
+        args: &[NodeRef],
+        memo: &FxHashMap<usize, ir::Expr>,
+    ) -> Result<Vec<ir::Expr>> {
+        let mut dtype = None;
+        for arg in args {
+            if !matches!(arg.get(), Node::Scalar(_)) {
+                let func =
+                    self.func().ok_or_else(|| Error::Value("the function was given up".into()))?;
+                let ty = func.ty(memo[&arg.id()]);
+                dtype = dtype.or_else(|| if ty.is_tensor() { ty.dtype() } else { None });
+            }
+        }
+        args.iter()
+            .map(|arg| match arg.get() {
+                // Without a tensor beside it an integer is a size: `arange(0, n)`.
+                Node::Scalar(Scalar::Int(v)) if dtype.is_none() => {
+                    let func = self.parts()?.0;
+                    let value = func.syms.int(*v);
+                    Ok(func.int_value(value, DType::Int64))
+                }
+                Node::Scalar(s) => {
+                    let tensor = scalar_tensor(*s, dtype.unwrap_or(default_dtype(*s)))?;
+                    Ok(self.parts()?.0.constant(tensor))
+                }
+                _ => Ok(memo[&arg.id()]),
+            })
+            .collect()
+    }
+
+    fn lower_call(
+        &mut self,
+        call: &CallNode,
+        memo: &FxHashMap<usize, ir::Expr>,
+    ) -> Result<ir::Expr> {
+        let args = self.lower_args(&call.args, memo)?;
+        let tys: Result<Vec<ir::Type>> = call.ty_args.iter().map(|t| to_type(self, t)).collect();
+        let tys = tys?;
+        match &call.callee {
+            CalleeNode::Op(op) => {
+                let builder = self.builder()?;
+                if !builder.ops().is_pure(*op) {
+                    self.impure = true;
+                }
+                let builder = self.builder()?;
+                builder
+                    .call_op(*op, &args, call.attrs.clone(), &tys)
+                    .map_err(|e| infer_error(*op, &e))
+            }
+            CalleeNode::Expr(callee) => {
+                let callee = self.lower(callee)?;
+                self.call_func(callee, &args, &tys)
+            }
+        }
+    }
+
+    fn call_func(
+        &mut self,
+        callee: ir::Expr,
+        args: &[ir::Expr],
+        tys: &[ir::Type],
+    ) -> Result<ir::Expr> {
+        let (func, _) = self.parts()?;
+        let pure = matches!(func.ty(callee), ir::TypeData::Callable { pure: true, .. });
+        let ty = match tys {
+            [ty] => *ty,
+            [] => crate::relax::convert::call_result(func, callee, args)?,
+            _ => func.intern(ir::TypeData::Tuple(tys.into())),
+        };
+        self.impure |= !pure;
+        Ok(self.builder()?.call_func(callee, args, tys, ty))
+    }
+}
+
+/// The message of a type rule with the operator's name.
+pub fn infer_error(op: pliant_ir::Op, e: &pliant_ir::op::InferError) -> Error {
+    let help = e.help.as_ref().map(|h| format!(" (help: {h})")).unwrap_or_default();
+    Error::Compile(format!("R.{}: {}{help}", op.short_name(), e.message))
+}
+
+fn default_dtype(s: Scalar) -> DType {
+    match s {
+        Scalar::Int(_) => DType::Int64,
+        Scalar::Float(_) => DType::Float32,
+        Scalar::Bool(_) => DType::Bool,
+    }
+}
+
+/// A number as a tensor of rank 0. A float among integers stays a float32.
+fn scalar_tensor(s: Scalar, dtype: DType) -> Result<Tensor> {
+    let dtype =
+        if matches!(s, Scalar::Float(_)) && !dtype.is_float() { DType::Float32 } else { dtype };
+    let value = match s {
+        Scalar::Int(v) => return crate::relax::convert::int_tensor(v, dtype),
+        Scalar::Float(v) => v,
+        Scalar::Bool(b) => f64::from(u8::from(b)),
+    };
+    crate::relax::convert::float_tensor(value, dtype)
+}

@@ -1,0 +1,197 @@
+//! The part of `BlockBuilder` that mutators use: rewriting a function block by block, binding by binding.
+
+use pliant_ir::relax::derive;
+use pyo3::prelude::*;
+
+use crate::enter::guard;
+use crate::error::{Error, Result};
+use crate::module::IRModule;
+use crate::relax::blocks::{Binding, BindingBlock, wrap_home_block};
+use crate::relax::builder::BlockBuilder;
+use crate::relax::classes::{Expr, wrap};
+use crate::relax::convert::needed;
+use crate::relax::function::home_of;
+use crate::relax::home::Home;
+use crate::relax::node::Node;
+use crate::relax::views::in_func;
+
+/// A block builder that can also rewrite functions.
+#[pyclass(extends = BlockBuilder, subclass, frozen, module = "pliant.relax")]
+pub struct BlockRewriter;
+
+#[pymethods]
+impl BlockRewriter {
+    #[new]
+    #[pyo3(signature = (module=None))]
+    fn new(module: Option<&Bound<'_, IRModule>>) -> PyClassInitializer<Self> {
+        PyClassInitializer::from(BlockBuilder::over(module)).add_subclass(BlockRewriter)
+    }
+
+    /// Opens the rewriting of a function, a block or a sequence: what follows is emitted into a copy of the function that
+    /// it stands in, and its own parts stay good.
+    fn _enter_rewrite(slf: PyRef<'_, Self>, part: &Bound<'_, PyAny>) -> Result<()> {
+        let home = match part.cast::<BindingBlock>() {
+            Ok(block) => block.get().block.home(),
+            Err(_) => match needed(part)?.get() {
+                Node::Seq(seq) => seq.home(),
+                _ => Some(home_of(&needed(part)?)?),
+            },
+        };
+        // What was built from parts of no function is rewritten in a home of its own.
+        let home = home.unwrap_or_else(Home::building);
+        slf.as_super().state().enter_rewrite(&home)
+    }
+
+    /// Ends the rewriting opened last.
+    fn _exit_rewrite(slf: PyRef<'_, Self>) {
+        slf.as_super().state().exit_rewrite();
+    }
+
+    /// Opens a binding block, which `_end_block` closes.
+    fn _begin_binding_block(slf: PyRef<'_, Self>) -> Result<()> {
+        let home = slf.as_super().state().home()?;
+        let mut inner = home.lock();
+        inner.builder()?.begin_block(false);
+        Ok(())
+    }
+
+    /// Opens a dataflow block, which `_end_block` closes.
+    fn _begin_dataflow_block(slf: PyRef<'_, Self>) -> Result<()> {
+        let home = slf.as_super().state().home()?;
+        let mut inner = home.lock();
+        inner.builder()?.begin_block(true);
+        Ok(())
+    }
+
+    /// Closes the block opened last and returns it: `original` itself when it holds the very same bindings.
+    #[pyo3(signature = (original=None))]
+    fn _end_block<'py>(
+        slf: PyRef<'_, Self>,
+        py: Python<'py>,
+        original: Option<&Bound<'py, PyAny>>,
+    ) -> Result<Bound<'py, PyAny>> {
+        let home = slf.as_super().state().home()?;
+        let block = {
+            let mut inner = home.lock();
+            let blocks = inner.builder()?.end_blocks();
+            let func = inner.parts()?.0;
+            let mut blocks = blocks.into_iter();
+            let first = blocks
+                .next()
+                .ok_or_else(|| Error::Value("no block is open: nothing can be ended".into()))?;
+            // Blocks opened inside the block are part of it.
+            for block in blocks {
+                let mut bindings = std::mem::take(&mut func.block_mut(block).bindings);
+                func.block_mut(first).bindings.append(&mut bindings);
+            }
+            first
+        };
+        let made = wrap_home_block(py, &home, block)?;
+        match original {
+            Some(original) if made.eq(original)? => Ok(original.clone()),
+            _ => Ok(made),
+        }
+    }
+
+    /// Whether the block that is open is a dataflow block.
+    fn current_block_is_dataflow(slf: PyRef<'_, Self>) -> Result<bool> {
+        let home = slf.as_super().state().home()?;
+        let mut inner = home.lock();
+        Ok(inner.builder()?.in_dataflow())
+    }
+
+    /// Adds a binding as it is.
+    fn emit_normalized(slf: PyRef<'_, Self>, binding: &Bound<'_, Binding>) -> Result<()> {
+        let home = slf.as_super().state().home()?;
+        guard(|| home.lock().add_binding(&binding.get().binding).map(|_| ()))
+    }
+
+    /// The expression in normal form with its type known; what it needs is bound where the builder stands.
+    fn normalize<'py>(slf: PyRef<'_, Self>, expr: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
+        let node = needed(expr)?;
+        let Ok(home) = slf.as_super().state().home() else { return Ok(expr.clone()) };
+        let e = guard(|| home.lock().lower(&node))?;
+        wrap(expr.py(), in_func(&home, e))
+    }
+
+    /// The value that a variable was bound to by this builder; `None` for others.
+    fn lookup_binding<'py>(
+        slf: PyRef<'_, Self>,
+        var: &Bound<'py, PyAny>,
+    ) -> Result<Option<Bound<'py, PyAny>>> {
+        let node = needed(var)?;
+        let Ok(home) = slf.as_super().state().home() else { return Ok(None) };
+        let value = {
+            let key = node.key();
+            let mut inner = home.lock();
+            let found = match key {
+                crate::relax::node::Key::Ident(ident) => inner.find(ident),
+                _ => None,
+            };
+            let builder = inner.builder()?;
+            match found.map(|e| builder.func().expr(e)) {
+                Some(pliant_ir::relax::ExprData::Var(v)) => builder.value_of(*v),
+                _ => None,
+            }
+        };
+        value.map(|e| wrap(var.py(), in_func(&home, e))).transpose()
+    }
+
+    /// Binds another value to the variable of a binding. The variable stays if its type does; else there is another of
+    /// the same name, which is returned. The value is normalized first.
+    fn _rebind<'py>(
+        slf: PyRef<'_, Self>,
+        binding: &Bound<'py, Binding>,
+        var: &Bound<'py, PyAny>,
+        value: &Bound<'py, PyAny>,
+    ) -> Result<Bound<'py, PyAny>> {
+        let old = binding.get().binding.clone();
+        let (var_node, value_node) = (needed(var)?, needed(value)?);
+        let home = slf.as_super().state().home()?;
+        let e = guard(|| {
+            let mut inner = home.lock();
+            inner.rebind(&old, &var_node, &value_node)
+        })?;
+        let made = in_func(&home, e);
+        match var.cast::<Expr>() {
+            Ok(v) if v.get().node.same(&made) => Ok(var.clone()),
+            _ => wrap(var.py(), made),
+        }
+    }
+}
+
+impl crate::relax::home::HomeState {
+    /// Binds a value to a variable, or to another of the same name where the types differ; the variable's expression.
+    fn rebind(
+        &mut self,
+        old: &crate::relax::seq::BindingRef,
+        var: &crate::relax::node::NodeRef,
+        value: &crate::relax::node::NodeRef,
+    ) -> Result<pliant_ir::relax::Expr> {
+        use pliant_ir::relax::{Binding, ExprData};
+        let cast = old.cast();
+        let mut e = self.lower(value)?;
+        if cast.is_some() {
+            e = self.builder()?.operand(e);
+        }
+        let cast = cast.map(|c| crate::relax::sinfo::to_type(self, &c)).transpose()?;
+        let v = self.lower(var)?;
+        let func = self.parts()?.0;
+        let ExprData::Var(v) = *func.expr(v) else {
+            return Err(Error::Type("a binding defines a relax.Var".into()));
+        };
+        let ty = cast.unwrap_or(func.expr_ty(e));
+        let data = func.var(v).clone();
+        let kept = ty == data.ty
+            || (derive::is_subtype(func, ty, data.ty).is_yes()
+                && derive::is_subtype(func, data.ty, ty).is_yes());
+        let v = if kept {
+            v
+        } else {
+            let name = self.builder()?.unique_name(&data.name);
+            self.parts()?.0.add_var(name, ty, data.dataflow, data.span)
+        };
+        self.builder()?.bind(Binding { var: v, value: e, cast: cast.into() });
+        Ok(self.parts()?.0.var_expr(v))
+    }
+}

@@ -1,0 +1,323 @@
+//! Free-standing sequences, blocks, bindings, choices and functions: what Python code builds functions from.
+//!
+//! Each may hold parts of functions that exist: a block, a binding, a sequence by home and id.
+
+use std::sync::{Arc, OnceLock};
+
+use pliant_ir::attrs::FuncAttrs;
+use pliant_ir::relax as ir;
+use rustc_hash::FxHashMap;
+
+use crate::relax::home::Home;
+use crate::relax::node::{Node, NodeRef};
+use crate::relax::sinfo::SInfo;
+
+/// A sequence.
+pub enum SeqNode {
+    /// A sequence of a function.
+    In(Arc<Home>, ir::Seq),
+    /// Blocks and a result.
+    Free {
+        /// The blocks, in order.
+        blocks: Vec<BlockRef>,
+        /// The result.
+        body: NodeRef,
+    },
+}
+
+impl SeqNode {
+    /// How deeply types and functions are nested in it.
+    pub fn depth(&self) -> u32 {
+        match self {
+            SeqNode::In(..) => 0,
+            SeqNode::Free { blocks, body } => {
+                blocks.iter().map(BlockRef::depth).max().unwrap_or(0).max(body.depth())
+            }
+        }
+    }
+
+    /// The blocks.
+    pub fn blocks(&self) -> Vec<BlockRef> {
+        match self {
+            SeqNode::In(home, seq) => {
+                let state = home.lock();
+                let blocks = state.func().map(|f| f.seq(*seq).blocks.clone()).unwrap_or_default();
+                blocks.into_iter().map(|b| BlockRef::new(BlockNode::In(home.clone(), b))).collect()
+            }
+            SeqNode::Free { blocks, .. } => blocks.clone(),
+        }
+    }
+
+    /// The function that it stands in, or its parts do.
+    pub fn home(&self) -> Option<Arc<Home>> {
+        match self {
+            SeqNode::In(home, _) => Some(home.clone()),
+            SeqNode::Free { blocks, .. } => blocks.iter().find_map(BlockRef::home),
+        }
+    }
+
+    /// The result.
+    pub fn body(&self) -> Option<NodeRef> {
+        match self {
+            SeqNode::In(home, seq) => {
+                let result = home.lock().func().map(|f| f.seq(*seq).result)?;
+                Some(NodeRef::new(Node::InFunc(home.clone(), result)))
+            }
+            SeqNode::Free { body, .. } => Some(body.clone()),
+        }
+    }
+}
+
+/// A shared block.
+#[derive(Clone)]
+pub struct BlockRef(Arc<BlockNode>);
+
+/// A block.
+pub enum BlockNode {
+    /// A block of a function.
+    In(Arc<Home>, ir::Block),
+    /// Bindings.
+    Free {
+        /// Whether it is a dataflow block.
+        dataflow: bool,
+        /// The bindings, in order.
+        bindings: Vec<BindingRef>,
+        /// How deeply types and functions are nested in it.
+        depth: u32,
+    },
+}
+
+impl BlockRef {
+    /// A block.
+    pub fn new(node: BlockNode) -> Self {
+        BlockRef(Arc::new(node))
+    }
+
+    /// A block of those bindings.
+    pub fn free(dataflow: bool, bindings: Vec<BindingRef>) -> Self {
+        let depth = bindings.iter().map(|b| b.value().map_or(0, |v| v.depth())).max().unwrap_or(0);
+        BlockRef::new(BlockNode::Free { dataflow, bindings, depth })
+    }
+
+    /// The block.
+    pub fn get(&self) -> &BlockNode {
+        &self.0
+    }
+
+    fn depth(&self) -> u32 {
+        match self.get() {
+            BlockNode::In(..) => 0,
+            BlockNode::Free { depth, .. } => *depth,
+        }
+    }
+
+    /// Whether it is a dataflow block.
+    pub fn dataflow(&self) -> bool {
+        match self.get() {
+            BlockNode::In(home, b) => home.lock().func().is_some_and(|f| f.block(*b).dataflow),
+            BlockNode::Free { dataflow, .. } => *dataflow,
+        }
+    }
+
+    /// The bindings.
+    pub fn bindings(&self) -> Vec<BindingRef> {
+        match self.get() {
+            BlockNode::In(home, b) => {
+                let state = home.lock();
+                let list = state.func().map(|f| f.block(*b).bindings.clone()).unwrap_or_default();
+                list.into_iter().map(|b| BindingRef::In(home.clone(), b)).collect()
+            }
+            BlockNode::Free { bindings, .. } => bindings.clone(),
+        }
+    }
+
+    /// Whether both are one block, or hold the very same bindings.
+    pub fn same(&self, other: &BlockRef) -> bool {
+        if Arc::ptr_eq(&self.0, &other.0) {
+            return true;
+        }
+        if let (BlockNode::In(f, a), BlockNode::In(g, b)) = (self.get(), other.get())
+            && Arc::ptr_eq(f, g)
+            && a == b
+        {
+            return true;
+        }
+        if self.dataflow() != other.dataflow() {
+            return false;
+        }
+        let (a, b) = (self.bindings(), other.bindings());
+        a.len() == b.len() && a.iter().zip(&b).all(|(a, b)| a.same(b))
+    }
+
+    /// The function that it stands in, or its parts do.
+    pub fn home(&self) -> Option<Arc<Home>> {
+        match self.get() {
+            BlockNode::In(home, _) => Some(home.clone()),
+            BlockNode::Free { bindings, .. } => bindings.iter().find_map(|b| match b {
+                BindingRef::In(home, _) => Some(home.clone()),
+                BindingRef::Free(_) => None,
+            }),
+        }
+    }
+
+    /// What tells the block from others.
+    pub fn address(&self) -> usize {
+        match self.get() {
+            BlockNode::In(home, b) => home.address().wrapping_add(b.as_u32() as usize),
+            BlockNode::Free { .. } => Arc::as_ptr(&self.0) as usize,
+        }
+    }
+}
+
+/// A binding.
+#[derive(Clone)]
+pub enum BindingRef {
+    /// A binding of a function.
+    In(Arc<Home>, ir::Binding),
+    /// A variable and its value.
+    Free(Arc<FreeBinding>),
+}
+
+/// A binding that Python built.
+pub struct FreeBinding {
+    /// The variable.
+    pub var: NodeRef,
+    /// Its value.
+    pub value: NodeRef,
+    /// The type that a `match_cast` checks.
+    pub cast: Option<SInfo>,
+}
+
+impl BindingRef {
+    /// The variable.
+    pub fn var(&self) -> Option<NodeRef> {
+        match self {
+            BindingRef::In(home, b) => {
+                let e = home.lock().func()?.var_expr(b.var);
+                Some(NodeRef::new(Node::InFunc(home.clone(), e)))
+            }
+            BindingRef::Free(b) => Some(b.var.clone()),
+        }
+    }
+
+    /// The value.
+    pub fn value(&self) -> Option<NodeRef> {
+        match self {
+            BindingRef::In(home, b) => Some(NodeRef::new(Node::InFunc(home.clone(), b.value))),
+            BindingRef::Free(b) => Some(b.value.clone()),
+        }
+    }
+
+    /// The type that a `match_cast` checks.
+    pub fn cast(&self) -> Option<SInfo> {
+        match self {
+            BindingRef::In(home, b) => b.cast.expand().map(|t| home.lock().sinfo_of(t)),
+            BindingRef::Free(b) => b.cast.clone(),
+        }
+    }
+
+    /// Whether it is a `match_cast`.
+    pub fn is_cast(&self) -> bool {
+        match self {
+            BindingRef::In(_, b) => b.cast.is_some(),
+            BindingRef::Free(b) => b.cast.is_some(),
+        }
+    }
+
+    /// Whether both bind the same variable to the same value.
+    pub fn same(&self, other: &BindingRef) -> bool {
+        let parts = |b: &BindingRef| Some((b.var()?.key(), b.value()?.key()));
+        match (self, other) {
+            (BindingRef::In(f, a), BindingRef::In(g, b)) if Arc::ptr_eq(f, g) => a == b,
+            (BindingRef::Free(a), BindingRef::Free(b)) if Arc::ptr_eq(a, b) => true,
+            _ if self.is_cast() != other.is_cast() => false,
+            _ if parts(self) != parts(other) => false,
+            _ => match (self.cast(), other.cast()) {
+                (Some(a), Some(b)) => a.same(&b),
+                _ => true,
+            },
+        }
+    }
+}
+
+/// A choice.
+pub struct IfNode {
+    /// The condition.
+    pub cond: NodeRef,
+    /// Evaluated when true.
+    pub then_seq: NodeRef,
+    /// Evaluated when false.
+    pub else_seq: NodeRef,
+}
+
+impl IfNode {
+    /// The condition and both branches.
+    pub fn parts(&self) -> [NodeRef; 3] {
+        [self.cond.clone(), self.then_seq.clone(), self.else_seq.clone()]
+    }
+}
+
+/// The types of a module's functions by name.
+pub type Globals = FxHashMap<Arc<str>, SInfo>;
+
+/// A function that Python built: its parts, and the function that they make, once it is asked for.
+pub struct FuncNode {
+    data: FuncParts,
+    made: OnceLock<Arc<Home>>,
+}
+
+/// The parts of a function.
+#[derive(Clone)]
+pub struct FuncParts {
+    /// The parameters.
+    pub params: Vec<NodeRef>,
+    /// The body.
+    pub body: NodeRef,
+    /// The type of the result; that of the body where not given.
+    pub ret: Option<SInfo>,
+    /// Whether calls have no effect but their result; follows from the calls where not given.
+    pub pure: Option<bool>,
+    /// The attributes.
+    pub attrs: FuncAttrs,
+    /// Whether only its module calls it.
+    pub private: bool,
+    /// Whether the declared type of the result gives way where the body's cannot fit it.
+    pub adapt: bool,
+}
+
+impl FuncNode {
+    /// A function of those parts.
+    pub fn new(data: FuncParts) -> Self {
+        FuncNode { data, made: OnceLock::new() }
+    }
+
+    /// The parts.
+    pub fn data(&self) -> &FuncParts {
+        &self.data
+    }
+
+    /// The function that the parts make.
+    ///
+    /// # Errors
+    /// Variables that are neither parameters nor defined; what type rules say.
+    pub fn home(&self) -> crate::error::Result<Arc<Home>> {
+        self.home_in(Globals::default)
+    }
+
+    /// The function that the parts make in a module: calls by name have the types of its functions.
+    ///
+    /// # Errors
+    /// As [`home`](Self::home).
+    pub fn home_in(&self, globals: impl FnOnce() -> Globals) -> crate::error::Result<Arc<Home>> {
+        if let Some(home) = self.made.get() {
+            return Ok(home.clone());
+        }
+        let home = crate::enter::guard(|| crate::relax::body::function(&self.data, globals()))?;
+        Ok(self.made.get_or_init(|| home).clone())
+    }
+
+    /// The function that the parts make, if it was made.
+    pub fn made(&self) -> Option<&Arc<Home>> {
+        self.made.get()
+    }
+}

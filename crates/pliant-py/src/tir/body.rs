@@ -1,0 +1,369 @@
+//! The bodies of loop functions in Python: statements as objects of `pliant.tir.stmt`, and back into a function's arenas.
+//!
+//! Elements of buffers are elements of placeholder tensors, one per buffer. A [`PrimFuncBody`] remembers which variable
+//! and buffer of the function stands behind each, so that what is rebuilt keeps them.
+
+use std::sync::Arc;
+
+use pliant_ir::tir::{
+    Buffer, Expr, ExprData, ForKind, IterKind, PrimFunc as IrPrimFunc, Stmt, StmtData, Ty, Var,
+    VarTy,
+};
+use pliant_ops::te::{self, ExprKind};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PyModule};
+use rustc_hash::FxHashMap;
+
+use crate::enter::guard;
+use crate::error::{Error, Result};
+use crate::relax::convert::attr_object;
+use crate::te::prim_func::PrimFunc;
+use crate::te::tensor::Tensor;
+use crate::tir::expr::wrap;
+
+/// The body of a loop function, and what ties it to the function.
+#[pyclass(frozen, module = "pliant.tir")]
+pub struct PrimFuncBody {
+    pub(super) func: Arc<IrPrimFunc>,
+    pub(super) vars: FxHashMap<te::Var, Var>,
+    pub(super) buffers: FxHashMap<te::Tensor, Buffer>,
+    body: Py<PyAny>,
+    params: Py<PyAny>,
+    buffer_map: Py<PyAny>,
+}
+
+#[pymethods]
+impl PrimFuncBody {
+    #[new]
+    fn new(func: &Bound<'_, PrimFunc>) -> Result<Self> {
+        let py = func.py();
+        let ir = func.get().func.clone();
+        let mut reader = Reader {
+            py,
+            func: &ir,
+            classes: PyModule::import(py, "pliant.tir.stmt")?,
+            vars: FxHashMap::default(),
+            tensors: FxHashMap::default(),
+            exprs: FxHashMap::default(),
+        };
+        let params: Result<Vec<_>> =
+            ir.params.iter().map(|&p| Ok(wrap(py, reader.var(p).expr())?)).collect();
+        let params = params?;
+        let buffer_map = PyDict::new(py);
+        for (param, &buffer) in &ir.buffer_map {
+            buffer_map.set_item(wrap(py, reader.var(*param).expr())?, reader.buffer(buffer)?)?;
+        }
+        let body = reader.stmt(ir.body)?;
+        let Reader { vars, tensors, .. } = reader;
+        Ok(PrimFuncBody {
+            func: ir.clone(),
+            vars: vars.into_iter().map(|(ir, te)| (te, ir)).collect(),
+            buffers: tensors.into_iter().map(|(ir, te)| (te, ir)).collect(),
+            body: body.unbind(),
+            params: PyList::new(py, params)?.into_any().unbind(),
+            buffer_map: buffer_map.into_any().unbind(),
+        })
+    }
+
+    /// The body.
+    #[getter]
+    fn body(&self, py: Python<'_>) -> Py<PyAny> {
+        self.body.clone_ref(py)
+    }
+
+    /// The parameters.
+    #[getter]
+    fn params(&self, py: Python<'_>) -> Py<PyAny> {
+        self.params.clone_ref(py)
+    }
+
+    /// The buffer of each tensor parameter.
+    #[getter]
+    fn buffer_map(&self, py: Python<'_>) -> Py<PyAny> {
+        self.buffer_map.clone_ref(py)
+    }
+
+    /// The function with another body.
+    fn rebuilt(&self, body: &Bound<'_, PyAny>, name: &str) -> Result<PrimFunc> {
+        let func = crate::tir::rebuild::rebuild(self, body)?;
+        Ok(PrimFunc::named(Arc::new(func), name))
+    }
+}
+
+/// Makes Python objects of a function's arenas.
+struct Reader<'a, 'py> {
+    py: Python<'py>,
+    func: &'a IrPrimFunc,
+    classes: Bound<'py, PyModule>,
+    vars: FxHashMap<Var, te::Var>,
+    tensors: FxHashMap<Buffer, te::Tensor>,
+    exprs: FxHashMap<Expr, te::Expr>,
+}
+
+impl<'py> Reader<'_, 'py> {
+    fn var(&mut self, v: Var) -> te::Var {
+        let data = self.func.var(v);
+        let ty = match data.ty {
+            VarTy::Value(ty) => ty,
+            VarTy::Handle => Ty::I64,
+        };
+        self.vars.entry(v).or_insert_with(|| te::Var::new(data.name.clone(), ty)).clone()
+    }
+
+    fn tensor(&mut self, b: Buffer) -> Result<te::Tensor> {
+        if let Some(tensor) = self.tensors.get(&b) {
+            return Ok(tensor.clone());
+        }
+        let data = self.func.buffer(b).clone();
+        let shape: Result<Vec<te::Expr>> = data.shape.iter().map(|&d| self.expr(d)).collect();
+        let tensor = te::placeholder(shape?, data.dtype, data.name);
+        self.tensors.insert(b, tensor.clone());
+        Ok(tensor)
+    }
+
+    fn buffer(&mut self, b: Buffer) -> Result<Bound<'py, PyAny>> {
+        let tensor = Bound::new(self.py, Tensor { tensor: self.tensor(b)? })?;
+        Ok(self.classes.getattr("Buffer")?.call1((tensor,))?)
+    }
+
+    /// An expression; operands first, with a stack of its own.
+    fn expr(&mut self, root: Expr) -> Result<te::Expr> {
+        let mut stack = vec![(root, false)];
+        while let Some((e, ready)) = stack.pop() {
+            if self.exprs.contains_key(&e) {
+                continue;
+            }
+            if !ready {
+                stack.push((e, true));
+                pliant_ir::tir::visit::for_each_operand(self.func.expr(e), |o| {
+                    stack.push((o, false));
+                });
+                continue;
+            }
+            let made = self.node(e)?;
+            self.exprs.insert(e, made);
+        }
+        Ok(self.exprs[&root].clone())
+    }
+
+    fn node(&mut self, e: Expr) -> Result<te::Expr> {
+        let ty = self.func.expr_ty(e);
+        let list = |this: &Self, items: &[Expr]| -> Vec<te::Expr> {
+            items.iter().map(|i| this.exprs[i].clone()).collect()
+        };
+        let get = |this: &Self, e: &Expr| this.exprs[e].clone();
+        let kind = match self.func.expr(e).clone() {
+            ExprData::Int(v, _) => ExprKind::Int(v),
+            ExprData::Float(bits, _) => ExprKind::Float(f64::from_bits(bits)),
+            ExprData::Str(s) => ExprKind::Str(s),
+            ExprData::Var(v) => return Ok(self.var(v).expr()),
+            ExprData::Cast(_, a) => ExprKind::Cast(get(self, &a)),
+            ExprData::Binary(op, a, b) => ExprKind::Binary(op, get(self, &a), get(self, &b)),
+            ExprData::Not(a) => ExprKind::Not(get(self, &a)),
+            ExprData::Select(c, a, b) => {
+                ExprKind::Select(get(self, &c), get(self, &a), get(self, &b))
+            }
+            ExprData::Load(buffer, indices) => {
+                ExprKind::Load(self.tensor(buffer)?, list(self, &indices))
+            }
+            ExprData::Call(intrin, args, _) => ExprKind::Call(intrin, list(self, &args)),
+            ExprData::Ramp(base, stride, _) => ExprKind::Ramp(get(self, &base), get(self, &stride)),
+            ExprData::Broadcast(a, _) => ExprKind::Broadcast(get(self, &a)),
+        };
+        Ok(te::Expr::new(kind, ty))
+    }
+
+    fn object(&mut self, e: Expr) -> Result<Bound<'py, PyAny>> {
+        let e = self.expr(e)?;
+        Ok(wrap(self.py, e)?)
+    }
+
+    fn make(&self, class: &str, args: Vec<Bound<'py, PyAny>>) -> Result<Bound<'py, PyAny>> {
+        let args = pyo3::types::PyTuple::new(self.py, args)?;
+        Ok(self.classes.getattr(class)?.call1(args)?)
+    }
+
+    fn list(&self, items: Vec<Bound<'py, PyAny>>) -> Result<Bound<'py, PyAny>> {
+        Ok(PyList::new(self.py, items)?.into_any())
+    }
+
+    fn none(&self) -> Bound<'py, PyAny> {
+        self.py.None().into_bound(self.py)
+    }
+
+    fn notes(&self, notes: &[(Arc<str>, pliant_ir::AttrValue)]) -> Result<Bound<'py, PyAny>> {
+        let dict = PyDict::new(self.py);
+        for (key, value) in notes {
+            dict.set_item(&**key, attr_object(self.py, value)?)?;
+        }
+        Ok(dict.into_any())
+    }
+
+    /// A statement. Recurses into bodies, whose depth the verifier bounds.
+    fn stmt(&mut self, s: Stmt) -> Result<Bound<'py, PyAny>> {
+        let py = self.py;
+        match self.func.stmt(s).clone() {
+            StmtData::Seq(items) => {
+                let items: Result<Vec<_>> = items.into_iter().map(|s| self.stmt(s)).collect();
+                self.make("SeqStmt", vec![self.list(items?)?])
+            }
+            StmtData::For { var, min, extent, kind, body, annotations } => {
+                let kind = match kind {
+                    ForKind::Serial => 0,
+                    ForKind::Parallel => 1,
+                    ForKind::Vectorized => 2,
+                    ForKind::Unrolled => 3,
+                };
+                let var = wrap(py, self.var(var).expr())?;
+                let (min, extent) = (self.object(min)?, self.object(extent)?);
+                let kind = pyo3::types::PyInt::new(py, kind).into_any();
+                let (body, notes) = (self.stmt(body)?, self.notes(&annotations)?);
+                self.make("For", vec![var, min, extent, kind, body, self.none(), notes])
+            }
+            StmtData::While(cond, body) => {
+                let args = vec![self.object(cond)?, self.stmt(body)?];
+                self.make("While", args)
+            }
+            StmtData::If(cond, then, otherwise) => {
+                let cond = self.object(cond)?;
+                let then = self.stmt(then)?;
+                let otherwise = otherwise.map(|s| self.stmt(s)).transpose()?;
+                let otherwise = otherwise.unwrap_or_else(|| self.none());
+                self.make("IfThenElse", vec![cond, then, otherwise])
+            }
+            StmtData::Let(var, value, body) => {
+                let var = wrap(py, self.var(var).expr())?;
+                let args = vec![var, self.object(value)?, self.stmt(body)?];
+                self.make("LetStmt", args)
+            }
+            StmtData::Store { buffer, indices, value } => {
+                let buffer = self.buffer(buffer)?;
+                let value = self.object(value)?;
+                let indices: Result<Vec<_>> = indices.iter().map(|&i| self.object(i)).collect();
+                self.make("BufferStore", vec![buffer, value, self.list(indices?)?])
+            }
+            StmtData::Alloc(buffer, body) => {
+                let args = vec![self.buffer(buffer)?, self.stmt(body)?];
+                self.make("Allocate", args)
+            }
+            StmtData::Evaluate(e) => {
+                let args = vec![self.object(e)?];
+                self.make("Evaluate", args)
+            }
+            StmtData::Assert(cond, message, body) => {
+                let message = pyo3::types::PyString::new(py, &message).into_any();
+                let args = vec![self.object(cond)?, message, self.stmt(body)?];
+                self.make("AssertStmt", args)
+            }
+            StmtData::Block(block) => self.block(&block),
+        }
+    }
+
+    fn block(&mut self, data: &pliant_ir::tir::BlockData) -> Result<Bound<'py, PyAny>> {
+        let py = self.py;
+        let (mut axes, mut values) = (Vec::new(), Vec::new());
+        for iter in &data.iters {
+            let kind = match iter.kind {
+                IterKind::Spatial => 0,
+                IterKind::Reduce => 2,
+                IterKind::Opaque => 4,
+            };
+            let range = vec![self.object(iter.min)?, self.object(iter.extent)?];
+            let range = self.make("range_of", range)?;
+            let var = wrap(py, self.var(iter.var).expr())?;
+            let kind = pyo3::types::PyInt::new(py, kind).into_any();
+            axes.push(self.make("IterVar", vec![range, var, kind])?);
+            values.push(self.object(iter.binding)?);
+        }
+        let reads = self.regions(data.reads.as_deref())?;
+        let writes = self.regions(data.writes.as_deref())?;
+        let body = self.stmt(data.body)?;
+        let init = data.init.map(|s| self.stmt(s)).transpose()?.unwrap_or_else(|| self.none());
+        let allocs: Result<Vec<_>> = data.allocs.iter().map(|&b| self.buffer(b)).collect();
+        let name = pyo3::types::PyString::new(py, &data.name).into_any();
+        let notes = self.notes(&data.annotations)?;
+        let (axes, allocs) = (self.list(axes)?, self.list(allocs?)?);
+        let none = self.list(Vec::new())?;
+        let args = vec![axes, reads, writes, name, body, init, allocs, none, notes];
+        let block = self.make("Block", args)?;
+        let predicate = match data.predicate {
+            Some(p) => self.object(p)?,
+            None => wrap(py, te::bool_const(true))?,
+        };
+        self.make("BlockRealize", vec![self.list(values)?, predicate, block])
+    }
+
+    fn regions(
+        &mut self,
+        regions: Option<&[pliant_ir::tir::BufferRegion]>,
+    ) -> Result<Bound<'py, PyAny>> {
+        let Some(regions) = regions else { return Ok(self.none()) };
+        let mut out = Vec::new();
+        for region in regions {
+            let mut ranges = Vec::new();
+            for &(start, extent) in &region.region {
+                let args = vec![self.object(start)?, self.object(extent)?];
+                ranges.push(self.make("range_of", args)?);
+            }
+            let buffer = self.buffer(region.buffer)?;
+            out.push(self.make("BufferRegion", vec![buffer, self.list(ranges)?])?);
+        }
+        self.list(out)
+    }
+}
+
+/// The direct operands of a scalar expression.
+#[pyfunction]
+pub fn tir_operands<'py>(
+    expr: &Bound<'py, crate::tir::expr::PrimExpr>,
+) -> Result<Vec<Bound<'py, PyAny>>> {
+    operands(&expr.get().expr).into_iter().map(|e| Ok(wrap(expr.py(), e)?)).collect()
+}
+
+fn operands(e: &te::Expr) -> Vec<te::Expr> {
+    match e.kind() {
+        // The axes of a reduction are no operands, so it is one whole.
+        ExprKind::Reduce(_) => Vec::new(),
+        _ => e.children().into_iter().cloned().collect(),
+    }
+}
+
+/// The same scalar expression with other operands.
+#[pyfunction]
+pub fn tir_with_operands<'py>(
+    expr: &Bound<'py, crate::tir::expr::PrimExpr>,
+    operands: Vec<Bound<'py, PyAny>>,
+) -> Result<Bound<'py, PyAny>> {
+    let old = &expr.get().expr;
+    let list: Result<Vec<te::Expr>> = operands.iter().map(crate::tir::expr::prim).collect();
+    let list = list?;
+    if list.len() != self::operands(old).len() {
+        return Err(Error::Value(format!("{old} has another number of operands")));
+    }
+    let one = |i: usize| list[i].clone();
+    let made = guard(|| {
+        Ok(match old.kind() {
+            // Vectors stay as they are written: nothing is folded in them.
+            ExprKind::Binary(op, ..) if old.ty().lanes > 1 => {
+                te::Expr::new(ExprKind::Binary(*op, one(0), one(1)), old.ty())
+            }
+            ExprKind::Select(..) if old.ty().lanes > 1 => {
+                te::Expr::new(ExprKind::Select(one(0), one(1), one(2)), old.ty())
+            }
+            ExprKind::Ramp(..) => te::Expr::new(ExprKind::Ramp(one(0), one(1)), old.ty()),
+            ExprKind::Broadcast(_) => te::Expr::new(ExprKind::Broadcast(one(0)), old.ty()),
+            ExprKind::Binary(op, ..) => te::binary(*op, &list[0], &list[1]),
+            ExprKind::Cast(_) => te::Expr::new(ExprKind::Cast(one(0)), old.ty()),
+            ExprKind::Not(_) => te::Expr::new(ExprKind::Not(one(0)), old.ty()),
+            ExprKind::Select(..) => te::select(&list[0], &list[1], &list[2]),
+            ExprKind::Call(intrin, _) => {
+                te::Expr::new(ExprKind::Call(*intrin, list.clone()), old.ty())
+            }
+            ExprKind::Load(tensor, _) => {
+                te::Expr::new(ExprKind::Load(tensor.clone(), list.clone()), old.ty())
+            }
+            _ => old.clone(),
+        })
+    })?;
+    Ok(wrap(expr.py(), made)?)
+}

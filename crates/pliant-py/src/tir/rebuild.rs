@@ -1,0 +1,270 @@
+//! From statements of `pliant.tir.stmt` to a loop function's arenas.
+
+use std::sync::Arc;
+
+use pliant_ir::AttrValue;
+use pliant_ir::tir::intrin::IntrinResult;
+use pliant_ir::tir::{
+    BlockData, Buffer, BufferRegion, Expr, ExprData, ForKind, IterKind, IterVar, PrimFunc, Stmt,
+    StmtData, Ty, Var, VarTy,
+};
+use pliant_ops::te::{self, ExprKind};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use rustc_hash::FxHashMap;
+
+use crate::error::{Error, Result};
+use crate::nesting::Level;
+use crate::relax::convert::attr_value;
+use crate::te::tensor::Tensor;
+use crate::tir::body::PrimFuncBody;
+use crate::tir::expr::prim;
+
+/// The function with another body.
+///
+/// # Errors
+/// Objects that are no statements; reductions and computed tensors in expressions.
+pub fn rebuild(view: &PrimFuncBody, body: &Bound<'_, PyAny>) -> Result<PrimFunc> {
+    let mut writer = Writer {
+        func: (*view.func).clone(),
+        vars: view.vars.clone(),
+        buffers: view.buffers.clone(),
+        exprs: FxHashMap::default(),
+    };
+    let body = writer.stmt(body)?;
+    writer.func.body = body;
+    let problems = pliant_ir::tir::verify::verify_prim_func(&writer.func);
+    if let Some(first) = problems.first() {
+        return Err(Error::Value(format!("the loop function would not be well-formed: {first}")));
+    }
+    Ok(writer.func)
+}
+
+struct Writer {
+    func: PrimFunc,
+    vars: FxHashMap<te::Var, Var>,
+    buffers: FxHashMap<te::Tensor, Buffer>,
+    exprs: FxHashMap<usize, (te::Expr, Expr)>,
+}
+
+impl Writer {
+    fn var(&mut self, var: &te::Var) -> Var {
+        if let Some(&v) = self.vars.get(var) {
+            return v;
+        }
+        let v = self.func.add_var(var.name().clone(), VarTy::Value(var.ty()));
+        self.vars.insert(var.clone(), v);
+        v
+    }
+
+    fn var_of(&mut self, obj: &Bound<'_, PyAny>) -> Result<Var> {
+        match prim(obj)?.as_var() {
+            Some(var) => Ok(self.var(var)),
+            None => Err(Error::Type(format!("expected a tir.Var, got {}", obj.repr()?))),
+        }
+    }
+
+    fn tensor(&mut self, tensor: &te::Tensor) -> Result<Buffer> {
+        if let Some(&b) = self.buffers.get(tensor) {
+            return Ok(b);
+        }
+        if tensor.as_compute().is_some() {
+            return Err(Error::Type("a computed tensor is no buffer".into()));
+        }
+        let shape: Result<Vec<Expr>> = tensor.shape().iter().map(|d| self.expr(d)).collect();
+        let b = self.func.compact_buffer(tensor.name().clone(), shape?, tensor.dtype());
+        self.buffers.insert(tensor.clone(), b);
+        Ok(b)
+    }
+
+    fn buffer(&mut self, obj: &Bound<'_, PyAny>) -> Result<Buffer> {
+        let tensor = obj.getattr("tensor")?;
+        let tensor = tensor.cast::<Tensor>().map_err(PyErr::from)?.get().tensor.clone();
+        self.tensor(&tensor)
+    }
+
+    fn object(&mut self, obj: &Bound<'_, PyAny>) -> Result<Expr> {
+        let e = prim(obj)?;
+        self.expr(&e)
+    }
+
+    /// An expression; operands first, with a stack of its own.
+    fn expr(&mut self, root: &te::Expr) -> Result<Expr> {
+        let mut stack = vec![(root.clone(), false)];
+        while let Some((e, ready)) = stack.pop() {
+            if self.exprs.contains_key(&e.id()) {
+                continue;
+            }
+            if !ready {
+                stack.push((e.clone(), true));
+                stack.extend(e.children().into_iter().map(|c| (c.clone(), false)));
+                continue;
+            }
+            let made = self.node(&e)?;
+            // The expression is kept, so that its address stays its own.
+            self.exprs.insert(e.id(), (e, made));
+        }
+        Ok(self.exprs[&root.id()].1)
+    }
+
+    fn node(&mut self, e: &te::Expr) -> Result<Expr> {
+        let get = |this: &Self, x: &te::Expr| this.exprs[&x.id()].1;
+        let data = match e.kind() {
+            ExprKind::Int(v) => ExprData::Int(*v, e.ty()),
+            ExprKind::Float(v) => ExprData::Float(v.to_bits(), e.ty()),
+            ExprKind::Str(s) => ExprData::Str(s.clone()),
+            ExprKind::Var(v) => ExprData::Var(self.var(v)),
+            ExprKind::Binary(op, a, b) => ExprData::Binary(*op, get(self, a), get(self, b)),
+            ExprKind::Cast(a) => ExprData::Cast(e.ty(), get(self, a)),
+            ExprKind::Not(a) => ExprData::Not(get(self, a)),
+            ExprKind::Select(c, a, b) => ExprData::Select(get(self, c), get(self, a), get(self, b)),
+            ExprKind::Call(intrin, args) => {
+                let args = args.iter().map(|a| get(self, a)).collect();
+                // Where the type follows from the operands, the node does not name it.
+                let explicit = intrin.result() == IntrinResult::Explicit;
+                ExprData::Call(*intrin, args, if explicit { e.ty() } else { Ty::I64 })
+            }
+            ExprKind::Load(tensor, indices) => {
+                let indices = indices.iter().map(|a| get(self, a)).collect();
+                ExprData::Load(self.tensor(tensor)?, indices)
+            }
+            ExprKind::Ramp(base, stride) => {
+                ExprData::Ramp(get(self, base), get(self, stride), e.ty().lanes)
+            }
+            ExprKind::Broadcast(a) => ExprData::Broadcast(get(self, a), e.ty().lanes),
+            ExprKind::Reduce(_) => {
+                return Err(Error::Type("a reduction stands in a te.compute only".into()));
+            }
+        };
+        Ok(self.func.add_expr(data))
+    }
+
+    fn stmt(&mut self, obj: &Bound<'_, PyAny>) -> Result<Stmt> {
+        let _level = Level::enter("statements")?;
+        let field = |name: &str| -> Result<Bound<'_, PyAny>> { Ok(obj.getattr(name)?) };
+        let class = obj.get_type().name()?.to_string();
+        let data = match class.as_str() {
+            "SeqStmt" => {
+                let items: Result<Vec<Stmt>> =
+                    field("seq")?.try_iter()?.map(|s| self.stmt(&s?)).collect();
+                StmtData::Seq(items?)
+            }
+            "For" => StmtData::For {
+                var: self.var_of(&field("loop_var")?)?,
+                min: self.object(&field("min")?)?,
+                extent: self.object(&field("extent")?)?,
+                kind: match field("kind")?.extract::<i64>()? {
+                    0 => ForKind::Serial,
+                    1 => ForKind::Parallel,
+                    2 => ForKind::Vectorized,
+                    3 => ForKind::Unrolled,
+                    other => {
+                        return Err(Error::Unsupported(format!(
+                            "loops of kind {other} are not supported: serial, parallel, vectorized and unrolled are"
+                        )));
+                    }
+                },
+                body: self.stmt(&field("body")?)?,
+                annotations: notes(&field("annotations")?)?,
+            },
+            "While" => {
+                StmtData::While(self.object(&field("condition")?)?, self.stmt(&field("body")?)?)
+            }
+            "IfThenElse" => {
+                let otherwise = field("else_case")?;
+                StmtData::If(
+                    self.object(&field("condition")?)?,
+                    self.stmt(&field("then_case")?)?,
+                    if otherwise.is_none() { None } else { Some(self.stmt(&otherwise)?) },
+                )
+            }
+            "LetStmt" => StmtData::Let(
+                self.var_of(&field("var")?)?,
+                self.object(&field("value")?)?,
+                self.stmt(&field("body")?)?,
+            ),
+            "BufferStore" => {
+                let indices: Result<Vec<Expr>> =
+                    field("indices")?.try_iter()?.map(|i| self.object(&i?)).collect();
+                StmtData::Store {
+                    buffer: self.buffer(&field("buffer")?)?,
+                    indices: indices?.into(),
+                    value: self.object(&field("value")?)?,
+                }
+            }
+            "Allocate" => {
+                StmtData::Alloc(self.buffer(&field("buffer")?)?, self.stmt(&field("body")?)?)
+            }
+            "Evaluate" => StmtData::Evaluate(self.object(&field("value")?)?),
+            "AssertStmt" => StmtData::Assert(
+                self.object(&field("condition")?)?,
+                field("message")?.extract::<String>()?.into(),
+                self.stmt(&field("body")?)?,
+            ),
+            "BlockRealize" => StmtData::Block(Box::new(self.block(obj)?)),
+            _ => return Err(Error::Type(format!("{class} is no statement"))),
+        };
+        Ok(self.func.add_stmt(data))
+    }
+
+    fn block(&mut self, realize: &Bound<'_, PyAny>) -> Result<BlockData> {
+        let block = realize.getattr("block")?;
+        let values = realize.getattr("iter_values")?;
+        let mut iters = Vec::new();
+        for (i, axis) in block.getattr("iter_vars")?.try_iter()?.enumerate() {
+            let axis = axis?;
+            let dom = axis.getattr("dom")?;
+            let kind = match axis.getattr("iter_type")?.extract::<i64>()? {
+                0 => IterKind::Spatial,
+                2 => IterKind::Reduce,
+                _ => IterKind::Opaque,
+            };
+            iters.push(IterVar {
+                var: self.var_of(&axis.getattr("var")?)?,
+                min: self.object(&dom.getattr("min")?)?,
+                extent: self.object(&dom.getattr("extent")?)?,
+                kind,
+                binding: self.object(&values.get_item(i)?)?,
+            });
+        }
+        let predicate = self.object(&realize.getattr("predicate")?)?;
+        let holds = self.func.as_int(predicate) == Some(1);
+        let init = block.getattr("init")?;
+        let allocs: Result<Vec<Buffer>> =
+            block.getattr("alloc_buffers")?.try_iter()?.map(|b| self.buffer(&b?)).collect();
+        Ok(BlockData {
+            name: block.getattr("name_hint")?.extract::<String>()?.into(),
+            iters,
+            predicate: if holds { None } else { Some(predicate) },
+            reads: self.regions(&block.getattr("reads")?)?,
+            writes: self.regions(&block.getattr("writes")?)?,
+            allocs: allocs?,
+            init: if init.is_none() { None } else { Some(self.stmt(&init)?) },
+            body: self.stmt(&block.getattr("body")?)?,
+            annotations: notes(&block.getattr("annotations")?)?,
+        })
+    }
+
+    fn regions(&mut self, list: &Bound<'_, PyAny>) -> Result<Option<Vec<BufferRegion>>> {
+        if list.is_none() {
+            return Ok(None);
+        }
+        let mut out = Vec::new();
+        for item in list.try_iter()? {
+            let item = item?;
+            let mut region = Vec::new();
+            for range in item.getattr("region")?.try_iter()? {
+                let range = range?;
+                let start = self.object(&range.getattr("min")?)?;
+                region.push((start, self.object(&range.getattr("extent")?)?));
+            }
+            out.push(BufferRegion { buffer: self.buffer(&item.getattr("buffer")?)?, region });
+        }
+        Ok(Some(out))
+    }
+}
+
+fn notes(obj: &Bound<'_, PyAny>) -> Result<Vec<(Arc<str>, AttrValue)>> {
+    let dict = obj.cast::<PyDict>().map_err(PyErr::from)?;
+    dict.iter().map(|(k, v)| Ok((k.extract::<String>()?.into(), attr_value(&v)?))).collect()
+}

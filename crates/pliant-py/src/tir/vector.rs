@@ -1,0 +1,79 @@
+//! Vectors of lowered loop functions: `Ramp` and `Broadcast`.
+
+use pliant_ops::te::{self, ExprKind};
+use pyo3::prelude::*;
+
+use crate::error::{Error, Result};
+use crate::tir::expr::{PrimExpr, prim, wrap};
+
+/// The vector `base, base + stride, ...`.
+#[pyclass(extends = PrimExpr, frozen, module = "pliant.tir")]
+pub struct Ramp;
+
+/// A scalar in every lane of a vector.
+#[pyclass(extends = PrimExpr, frozen, module = "pliant.tir")]
+pub struct Broadcast;
+
+fn vector(kind: ExprKind, scalar: &te::Expr, lanes: u16) -> Result<PyClassInitializer<PrimExpr>> {
+    if lanes < 2 || scalar.ty().lanes != 1 {
+        return Err(Error::Value(format!(
+            "a vector has two lanes or more, of scalars: {lanes} lanes of {} are none",
+            scalar.ty()
+        )));
+    }
+    let expr = te::Expr::new(kind, scalar.ty().with_lanes(lanes));
+    Ok(PyClassInitializer::from(PrimExpr { expr }))
+}
+
+fn part<'py>(py: Python<'py>, vector: &te::Expr, i: usize) -> PyResult<Bound<'py, PyAny>> {
+    wrap(py, vector.children()[i].clone())
+}
+
+#[pymethods]
+impl Ramp {
+    #[new]
+    fn new(
+        base: &Bound<'_, PyAny>,
+        stride: &Bound<'_, PyAny>,
+        lanes: u16,
+    ) -> Result<PyClassInitializer<Self>> {
+        let base = prim(base)?;
+        let stride = te::cast(&prim(stride)?, base.ty());
+        let made = vector(ExprKind::Ramp(base.clone(), stride), &base, lanes)?;
+        Ok(made.add_subclass(Ramp))
+    }
+
+    /// The first lane.
+    #[getter]
+    fn base(slf: PyRef<'_, Self>) -> PyResult<Bound<'_, PyAny>> {
+        part(slf.py(), &slf.as_super().expr, 0)
+    }
+
+    /// What each lane adds to the one before.
+    #[getter]
+    fn stride(slf: PyRef<'_, Self>) -> PyResult<Bound<'_, PyAny>> {
+        part(slf.py(), &slf.as_super().expr, 1)
+    }
+
+    /// How many lanes there are.
+    #[getter]
+    fn lanes(slf: PyRef<'_, Self>) -> u16 {
+        slf.as_super().expr.ty().lanes
+    }
+}
+
+#[pymethods]
+impl Broadcast {
+    #[new]
+    fn new(value: &Bound<'_, PyAny>, lanes: u16) -> Result<PyClassInitializer<Self>> {
+        let value = prim(value)?;
+        let made = vector(ExprKind::Broadcast(value.clone()), &value, lanes)?;
+        Ok(made.add_subclass(Broadcast))
+    }
+
+    /// How many lanes there are.
+    #[getter]
+    fn lanes(slf: PyRef<'_, Self>) -> u16 {
+        slf.as_super().expr.ty().lanes
+    }
+}

@@ -1,0 +1,203 @@
+//! Passes that hand parts of a graph to other code generators, with patterns and generators from Python.
+
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+use pliant_ir::AttrValue;
+use pliant_ir::relax::{Expr, Function as IrFunction};
+use pliant_opt::byoc::registry::{
+    ExternalCodegen, ExternalFunction, Generated, TargetOptions, codegens, register_codegen,
+};
+use pliant_opt::byoc::table::{
+    FusionPattern, PatternCheck, get_pattern, patterns_with_prefix, register_patterns,
+};
+use pliant_opt::fuse_ops_by_pattern::FuseOpsByPattern;
+use pliant_opt::run_codegen::RunCodegen;
+use pliant_pass::{PassContext, PassError};
+use pliant_vm::register_func;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PyString};
+
+use crate::error::{Error, Result};
+use crate::module::IRModule;
+use crate::relax::classes::wrap;
+use crate::relax::convert::{attr_object, attr_value};
+use crate::relax::dpl::PatternNode;
+use crate::relax::function::Function;
+use crate::relax::home::Home;
+use crate::relax::views::in_func;
+use crate::runtime::packed::from_callable;
+use crate::transform::core_pass::CorePass;
+use crate::transform::py_pass::raised;
+
+/// A pattern with a name: `(name, pattern, {name: pattern of a part}, check)`.
+type Row<'py> =
+    (String, PyRef<'py, PatternNode>, Vec<(String, PyRef<'py, PatternNode>)>, Option<Py<PyAny>>);
+
+fn fusion_pattern(row: Row<'_>) -> FusionPattern {
+    let (name, pattern, annotations, check) = row;
+    let mut out = FusionPattern::new(name, pattern.pattern.clone());
+    for (name, part) in annotations {
+        out = out.with_annotation(name, &part.pattern);
+    }
+    match check {
+        Some(check) => out.with_check(move |seen| run_check(&check, seen)),
+        None => out,
+    }
+}
+
+/// Calls a check with what it sees of a match: the value, its named parts, the bindings inside.
+fn run_check(check: &Py<PyAny>, seen: &mut PatternCheck<'_>) -> Result<bool, PassError> {
+    Python::attach(|py| {
+        let answer = (|| -> Result<bool> {
+            let home = Home::done(seen.func.clone());
+            let view = |e: Expr| wrap(py, in_func(&home, e));
+            let parts = PyDict::new(py);
+            for (name, pattern) in seen.annotations {
+                if let Some(e) = seen.matched.get(pattern) {
+                    parts.set_item(name, view(e)?)?;
+                }
+            }
+            let inside = PyDict::new(py);
+            for b in seen.members {
+                inside.set_item(view(seen.func.var_expr(b.var))?, view(b.value)?)?;
+            }
+            Ok(check.bind(py).call1((view(seen.root.value)?, parts, inside))?.is_truthy()?)
+        })();
+        answer.map_err(|e| raised(py, e.into(), String::new()))
+    })
+}
+
+/// `FuseOpsByPattern` with patterns of Python.
+#[pyfunction]
+pub fn fuse_ops_by_pattern(
+    patterns: Vec<Bound<'_, PyAny>>,
+    bind_constants: bool,
+    annotate_codegen: bool,
+) -> Result<CorePass> {
+    let mut list = Vec::new();
+    for one in patterns {
+        list.push(match one.cast::<PyString>() {
+            Ok(name) => known_pattern(&name.to_string())?,
+            Err(_) => fusion_pattern(one.extract::<Row<'_>>()?),
+        });
+    }
+    Ok(CorePass::of(FuseOpsByPattern { patterns: list, bind_constants, annotate_codegen }))
+}
+
+fn known_pattern(name: &str) -> Result<FusionPattern> {
+    get_pattern(name).ok_or_else(|| {
+        let names: Vec<String> = patterns_with_prefix("").into_iter().map(|p| p.name).collect();
+        let help = pliant_diag::suggest::did_you_mean(name, names.iter().map(String::as_str));
+        let help = help.map(|h| format!(" (help: {h})")).unwrap_or_default();
+        Error::Value(format!("no pattern is registered as '{name}'{help}"))
+    })
+}
+
+/// Adds patterns to the table of all backends.
+#[pyfunction]
+pub fn register_backend_patterns(patterns: Vec<Row<'_>>) {
+    register_patterns(patterns.into_iter().map(fusion_pattern).collect());
+}
+
+/// The names of the registered patterns that start with `prefix`, in the order in which they are tried.
+#[pyfunction]
+pub fn backend_patterns(prefix: &str) -> Vec<String> {
+    patterns_with_prefix(prefix).into_iter().map(|p| p.name).collect()
+}
+
+/// `RunCodegen` with the options of backends.
+#[pyfunction]
+pub fn run_codegen(
+    target_options: &Bound<'_, PyDict>,
+    entry_functions: Option<Vec<String>>,
+) -> Result<CorePass> {
+    let mut all: IndexMap<Arc<str>, TargetOptions> = IndexMap::new();
+    for (backend, options) in target_options {
+        let mut own = TargetOptions::new();
+        let options = options.cast::<PyDict>().map_err(|_| {
+            Error::Type(
+                "target_options maps the names of backends to dicts of their options".into(),
+            )
+        })?;
+        for (key, value) in options {
+            own.insert(key.extract::<String>()?.into(), attr_value(&value)?);
+        }
+        all.insert(backend.extract::<String>()?.into(), own);
+    }
+    Ok(CorePass::of(RunCodegen { target_options: all, entry_functions }))
+}
+
+/// A code generator written in Python: `generate(functions, options, module)` gives for each function the name of a
+/// packed function or a callable.
+struct PyCodegen(Py<PyAny>);
+
+impl ExternalCodegen for PyCodegen {
+    fn generate(
+        &self,
+        functions: &[ExternalFunction<'_>],
+        options: &TargetOptions,
+        _: &PassContext,
+    ) -> Result<Vec<Generated>, PassError> {
+        Python::attach(|py| {
+            self.call(py, functions, options).map_err(|e| raised(py, e.into(), String::new()))
+        })
+    }
+}
+
+impl PyCodegen {
+    fn call(
+        &self,
+        py: Python<'_>,
+        functions: &[ExternalFunction<'_>],
+        options: &TargetOptions,
+    ) -> Result<Vec<Generated>> {
+        let Some(first) = functions.first() else { return Ok(Vec::new()) };
+        let list = PyList::empty(py);
+        for f in functions {
+            let mut func: IrFunction = (*f.func).clone();
+            func.attrs.insert("global_symbol".into(), AttrValue::str(&f.name));
+            list.append(Function::named(py, Arc::new(func), &f.name)?)?;
+        }
+        let dict = PyDict::new(py);
+        for (key, value) in options {
+            dict.set_item(&**key, attr_object(py, value)?)?;
+        }
+        let module = Bound::new(py, IRModule::wrap(first.module.clone()))?;
+        let made = self.0.bind(py).call1((list, dict, module))?;
+        let made: Vec<Bound<'_, PyAny>> = made.try_iter()?.collect::<PyResult<_>>()?;
+        made.into_iter().zip(functions).map(|(one, f)| generated(&one, &f.name)).collect()
+    }
+}
+
+/// The packed function that a code generator names, or one that is registered for what it returns.
+fn generated(one: &Bound<'_, PyAny>, name: &str) -> Result<Generated> {
+    if let Ok(symbol) = one.cast::<PyString>() {
+        return Ok(Generated::symbol(symbol.to_string()));
+    }
+    if !one.is_callable() {
+        return Err(Error::Type(format!(
+            "a code generator returns names of packed functions or callables, not {}",
+            one.get_type().name()?
+        )));
+    }
+    // Programs of several modules live side by side: each function has a name of its own.
+    let func = from_callable(one.clone().unbind());
+    let symbol = (0u64..)
+        .map(|i| if i == 0 { name.to_string() } else { format!("{name}_{i}") })
+        .find(|symbol| register_func(symbol, func.clone(), false));
+    Ok(Generated::symbol(symbol.unwrap_or_default()))
+}
+
+/// Registers the code generator of a backend.
+#[pyfunction]
+pub fn register_backend_codegen(name: &str, generate: Py<PyAny>) {
+    // What was registered before is Python's and dropped with the GIL held.
+    drop(register_codegen(name, Arc::new(PyCodegen(generate))));
+}
+
+/// The backends that have code generators.
+#[pyfunction]
+pub fn backend_codegens() -> Vec<String> {
+    codegens()
+}

@@ -1,0 +1,100 @@
+//! What a `pliant.transform.PassContext` means to the passes in Rust.
+
+use std::cell::RefCell;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use pliant::{CancelToken, CompileOptions, pass_context};
+use pliant_pass::{DumpIr, PassContext};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::error::{Error, Result};
+use crate::runtime::interrupt::poll_signals;
+use crate::transform::instrument::to_instrument;
+
+thread_local! {
+    /// The contexts of the Python passes that run on this thread, outer ones first: the Python object and what it
+    /// means. A pass that such a pass calls runs under the same instruments.
+    static RUNNING: RefCell<Vec<(Py<PyAny>, PassContext)>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Keeps the context of a Python pass for the passes that it calls, as long as it lives.
+pub struct Running;
+
+impl Running {
+    /// From now on, and until the value is dropped.
+    pub fn begin(object: Py<PyAny>, ctx: &PassContext) -> Running {
+        RUNNING.with_borrow_mut(|list| list.push((object, ctx.clone())));
+        Running
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // The end of Python objects may run Python code, so it comes after the borrow.
+        let last = RUNNING.with_borrow_mut(Vec::pop);
+        drop(last);
+    }
+}
+
+/// The settings of a Python context, put into compile options: what they say already stays.
+///
+/// # Errors
+/// Values of the wrong type, settings that do not exist.
+pub fn fill(options: &mut CompileOptions, context: &Bound<'_, PyAny>) -> Result<()> {
+    if options.opt_level.is_none() {
+        options.opt_level = Some(context.getattr("opt_level")?.extract()?);
+    }
+    options.disabled_passes.extend(names(context, "disabled_pass")?);
+    options.required_passes.extend(names(context, "required_pass")?);
+    for (key, value) in context.getattr("config")?.cast::<PyDict>()? {
+        let value = crate::relax::convert::attr_value(&value)?;
+        let key: Arc<str> = key.extract::<String>()?.into();
+        pliant_pass::config::check(&key, &value).map_err(Error::Value)?;
+        options.config.entry(key).or_insert(value);
+    }
+    for instrument in context.getattr("instruments")?.try_iter()? {
+        options.instruments.push(to_instrument(&instrument?)?);
+    }
+    options.cancel = CancelToken::with_poll(poll_signals);
+    Ok(())
+}
+
+fn names(context: &Bound<'_, PyAny>, attribute: &str) -> Result<Vec<String>> {
+    Ok(context.getattr(attribute)?.extract()?)
+}
+
+/// What a Python context means: that of the Python pass around, if it is the same, so that its instruments go on.
+///
+/// # Errors
+/// As [`fill`].
+pub fn of(context: &Bound<'_, PyAny>) -> Result<PassContext> {
+    let running = RUNNING.with_borrow(|list| {
+        let (object, ctx) = list.last()?;
+        object.is(context).then(|| ctx.clone())
+    });
+    if let Some(ctx) = running {
+        return Ok(ctx);
+    }
+    let mut options = CompileOptions::default();
+    fill(&mut options, context)?;
+    let mut ctx = pass_context(&options);
+    ctx.instruments.extend(dump_from_environment().map(|d| d as _));
+    Ok(ctx)
+}
+
+/// `PLIANT_DUMP_IR` for passes that are called one by one: they number their files together.
+fn dump_from_environment() -> Option<Arc<DumpIr>> {
+    static LAST: Mutex<Option<(PathBuf, Arc<DumpIr>)>> = Mutex::new(None);
+    let dir = PathBuf::from(std::env::var_os("PLIANT_DUMP_IR").filter(|d| !d.is_empty())?);
+    let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
+    match &*last {
+        Some((same, dump)) if *same == dir => Some(dump.clone()),
+        _ => {
+            let dump = Arc::new(DumpIr::new(dir.clone()));
+            *last = Some((dir, dump.clone()));
+            Some(dump)
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! [`CorePass`]: a pass written in Rust, as Python holds it.
+
+use std::sync::Arc;
+
+use pliant_pass::ModulePass;
+use pyo3::prelude::*;
+
+use crate::error::{Error, Result};
+
+/// A pass written in Rust.
+#[pyclass(frozen, module = "pliant.transform")]
+pub struct CorePass {
+    /// The pass.
+    pub pass: Arc<dyn ModulePass>,
+}
+
+impl CorePass {
+    /// A pass with its parameters set, for the constructors in [`super`].
+    pub fn of(pass: impl ModulePass + 'static) -> CorePass {
+        CorePass { pass: Arc::new(pass) }
+    }
+}
+
+#[pymethods]
+impl CorePass {
+    /// The pass or pipeline of that name or other name.
+    #[new]
+    fn new(name: &str) -> Result<Self> {
+        match pliant::find_pass(name) {
+            Ok(pass) => Ok(CorePass { pass: pass.into() }),
+            Err(error) => {
+                let help = error.diagnostics().iter().find_map(|d| d.help.clone());
+                let help = help.filter(|h| h.starts_with("did")).unwrap_or_else(|| {
+                    "pliant.transform.list_passes() tells all names".to_string()
+                });
+                Err(Error::Value(format!("no pass is called '{name}' ({help})")))
+            }
+        }
+    }
+
+    /// The name.
+    #[getter]
+    fn name(&self) -> &str {
+        self.pass.name()
+    }
+
+    /// The lowest optimisation level that runs it.
+    #[getter]
+    fn opt_level(&self) -> u8 {
+        self.pass.opt_level()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Pass({})", self.pass.name())
+    }
+}

@@ -1,0 +1,246 @@
+//! Constructors of the graph passes that take parameters, under the passes' names and with TVM's argument names.
+
+use std::sync::Arc;
+
+use pliant_ir::relax::{Function, TensorShape, Type, TypeData, Var};
+use pliant_ops::te::VarMap;
+use pliant_opt::bind_params::{BindParams, ParamKey};
+use pliant_opt::bind_symbolic_vars::BindSymbolicVars;
+use pliant_opt::bundle_model_params::BundleModelParams;
+use pliant_opt::convert_to_dataflow::ConvertToDataflow;
+use pliant_opt::dead_code_elimination::DeadCodeElimination;
+use pliant_opt::eliminate_common_subexpr::EliminateCommonSubexpr;
+use pliant_opt::fold_constant::FoldConstant;
+use pliant_opt::lift_transform_params::LiftTransformParams;
+use pliant_opt::topological_sort::{StartingLocation, TopologicalSort, TraversalOrder};
+use pliant_opt::update_param_struct_info::UpdateParamStructInfo;
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyDict, PyInt, PyString};
+
+use crate::error::{Error, Result};
+use crate::relax::convert::sinfo;
+use crate::relax::home::Home;
+use crate::relax::sinfo::{SInfo, SShape, dim_to_sym, dims_to_syms};
+use crate::relax::views::in_func;
+use crate::relax::wrap::wrap;
+use crate::runtime::import::to_tensor;
+use crate::transform::core_pass::CorePass;
+use crate::transform::py_pass::raised;
+
+/// A name: a string, or an object that has one (a variable of either level).
+fn name_of(obj: &Bound<'_, PyAny>, what: &str) -> Result<Arc<str>> {
+    if let Ok(name) = obj.cast::<PyString>() {
+        return Ok(name.to_str()?.into());
+    }
+    for attribute in ["name_hint", "name"] {
+        if let Some(name) = obj.getattr_opt(attribute)?
+            && let Ok(name) = name.cast::<PyString>()
+        {
+            return Ok(name.to_str()?.into());
+        }
+    }
+    let kind = obj.get_type().name()?.to_string();
+    Err(Error::Type(format!("{what} is a name or a variable, not {kind}")))
+}
+
+/// Makes parameters of a function constants. Keys are names, variables or indices of parameters.
+#[pyfunction]
+#[pyo3(name = "BindParams")]
+pub fn bind_params(func_name: String, params: &Bound<'_, PyDict>) -> Result<CorePass> {
+    let mut list = Vec::new();
+    for (key, value) in params.iter() {
+        let key = match key.cast::<PyInt>() {
+            Ok(index) => ParamKey::Index(index.extract()?),
+            Err(_) => ParamKey::Name(name_of(&key, "BindParams: a parameter")?),
+        };
+        // A relax constant holds its tensor in `data`.
+        let data = value.getattr_opt("struct_info")?.and_then(|_| value.getattr("data").ok());
+        // The module keeps the tensor; the caller may write into an array of its own afterwards.
+        let tensor = to_tensor(data.as_ref().unwrap_or(&value), None)?;
+        list.push((key, crate::relax::convert::own(tensor)?));
+    }
+    Ok(CorePass::of(BindParams { func_name: func_name.into(), params: list }))
+}
+
+/// Makes symbolic sizes numbers, in one function or in all. Keys are names or `tir.Var`s.
+#[pyfunction]
+#[pyo3(name = "BindSymbolicVars", signature = (binding_map, func_name=None))]
+pub fn bind_symbolic_vars(
+    binding_map: &Bound<'_, PyDict>,
+    func_name: Option<String>,
+) -> Result<CorePass> {
+    let mut list = Vec::new();
+    for (key, value) in binding_map.iter() {
+        let name = name_of(&key, "BindSymbolicVars: a size")?;
+        let number = match value.getattr_opt("value")? {
+            Some(inner) if !value.is_instance_of::<PyInt>() => inner,
+            _ => value.clone(),
+        };
+        if !number.is_instance_of::<PyInt>() || number.is_instance_of::<PyBool>() {
+            let kind = value.get_type().name()?.to_string();
+            return Err(Error::Type(format!(
+                "BindSymbolicVars: the size '{name}' becomes an integer, not {kind}"
+            )));
+        }
+        list.push((name, number.extract()?));
+    }
+    let func_name = func_name.map(Into::into);
+    Ok(CorePass::of(BindSymbolicVars { binding_map: list, func_name }))
+}
+
+/// Makes the parameters of a model, those from the attribute `num_input` on, one tuple.
+#[pyfunction]
+#[pyo3(name = "BundleModelParams", signature = (param_tuple_name=None))]
+pub fn bundle_model_params(param_tuple_name: Option<String>) -> CorePass {
+    let default = BundleModelParams::default();
+    let name = param_tuple_name.map_or(default.param_tuple_name, Into::into);
+    CorePass::of(BundleModelParams { param_tuple_name: name })
+}
+
+/// Makes dataflow blocks of runs of at least so many bindings without effects.
+#[pyfunction]
+#[pyo3(name = "ConvertToDataflow", signature = (min_size=2))]
+pub fn convert_to_dataflow(min_size: usize) -> CorePass {
+    CorePass::of(ConvertToDataflow { min_size })
+}
+
+/// Removes bindings that nothing needs, and functions that neither the public ones nor these reach.
+#[pyfunction]
+#[pyo3(name = "DeadCodeElimination", signature = (entry_functions=None))]
+pub fn dead_code_elimination(entry_functions: Option<Vec<String>>) -> CorePass {
+    let entry_functions = entry_functions.unwrap_or_default().into_iter().map(Into::into).collect();
+    CorePass::of(DeadCodeElimination { entry_functions })
+}
+
+/// Computes once what several bindings compute; with `call_only`, calls alone are merged.
+#[pyfunction]
+#[pyo3(name = "EliminateCommonSubexpr", signature = (call_only=false))]
+pub fn eliminate_common_subexpr(call_only: bool) -> CorePass {
+    CorePass::of(EliminateCommonSubexpr { call_only })
+}
+
+/// Computes what depends on constants alone, values of up to so many elements.
+#[pyfunction]
+#[pyo3(name = "FoldConstant", signature = (max_elements=None))]
+pub fn fold_constant(max_elements: Option<u64>) -> CorePass {
+    let default = FoldConstant::default();
+    let max_elements = max_elements.unwrap_or(default.max_elements);
+    CorePass::of(FoldConstant { max_elements, ..default })
+}
+
+/// Lifts what depends on a model's parameters alone into a function of its own.
+#[pyfunction]
+#[pyo3(name = "LiftTransformParams", signature = (shared_transform=None))]
+pub fn lift_transform_params(shared_transform: Option<&Bound<'_, PyAny>>) -> Result<CorePass> {
+    if shared_transform.map_or(Ok(false), |s| s.is_truthy())? {
+        return Err(Error::Unsupported(
+            "LiftTransformParams(shared_transform=...) is not supported: each function gets a transformation of its own"
+                .into(),
+        ));
+    }
+    Ok(CorePass::of(LiftTransformParams))
+}
+
+/// Sorts the bindings of dataflow blocks: `order` is "depth-first" or "breadth-first", `direction` (also called
+/// `starting_location`) "from-inputs" or "from-outputs".
+#[pyfunction]
+#[pyo3(name = "TopologicalSort", signature = (order="depth-first", direction="from-inputs", starting_location=None))]
+pub fn topological_sort(
+    order: &str,
+    direction: &str,
+    starting_location: Option<&str>,
+) -> Result<CorePass> {
+    let order = match order {
+        "depth-first" => TraversalOrder::DepthFirst,
+        "breadth-first" => TraversalOrder::BreadthFirst,
+        other => return Err(unknown("order", other, "depth-first, breadth-first")),
+    };
+    let starting_location = match starting_location.unwrap_or(direction) {
+        "from-inputs" => StartingLocation::FromInputs,
+        "from-outputs" => StartingLocation::FromOutputs,
+        other => return Err(unknown("direction", other, "from-inputs, from-outputs")),
+    };
+    Ok(CorePass::of(TopologicalSort { order, starting_location }))
+}
+
+fn unknown(what: &str, value: &str, known: &str) -> Error {
+    Error::Value(format!("TopologicalSort: there is no {what} '{value}' (there are: {known})"))
+}
+
+/// Gives parameters the struct infos that `sinfo_func(var)` returns (`None` keeps one) and infers the rest again.
+#[pyfunction]
+#[pyo3(name = "UpdateParamStructInfo")]
+pub fn update_param_struct_info(sinfo_func: Bound<'_, PyAny>) -> Result<CorePass> {
+    if !sinfo_func.is_callable() {
+        let kind = sinfo_func.get_type().name()?.to_string();
+        return Err(Error::Type(format!(
+            "UpdateParamStructInfo: sinfo_func is a function from a parameter to a struct info, not {kind}"
+        )));
+    }
+    let sinfo_func = sinfo_func.unbind();
+    let types = move |_: &str, func: &mut Function| {
+        Python::attach(|py| {
+            param_types(sinfo_func.bind(py), func).map_err(|e| raised(py, e.into(), String::new()))
+        })
+    };
+    Ok(CorePass::of(UpdateParamStructInfo { sinfo_func: Arc::new(types) }))
+}
+
+/// Asks Python for the types of a function's parameters.
+fn param_types(
+    sinfo_func: &Bound<'_, PyAny>,
+    func: &mut Function,
+) -> std::result::Result<Vec<(Var, Type)>, Error> {
+    let params = func.params().to_vec();
+    let exprs: Vec<_> = params.iter().map(|&p| func.var_expr(p)).collect();
+    // What Python sees is a copy: it may keep the variables as long as it likes.
+    let home = Home::done(Arc::new(func.clone()));
+    let mut out = Vec::new();
+    for (&param, &e) in params.iter().zip(&exprs) {
+        let var = wrap(sinfo_func.py(), in_func(&home, e))?;
+        let info = sinfo_func.call1((var,))?;
+        if !info.is_none() {
+            let info = sinfo(&info)?;
+            let mut vars = home.lock().vars.clone();
+            let ty = type_of(func, &mut vars, &info)?;
+            home.lock().vars = vars;
+            out.push((param, ty));
+        }
+    }
+    Ok(out)
+}
+
+/// A struct info as a type of the function. Its nesting is checked, so recursion is bounded.
+fn type_of(func: &mut Function, vars: &mut VarMap, info: &SInfo) -> Result<Type> {
+    let all = |func: &mut Function, vars: &mut VarMap, list: &[SInfo]| -> Result<Box<[Type]>> {
+        list.iter().map(|t| type_of(func, vars, t)).collect()
+    };
+    let data = match info {
+        SInfo::Object => TypeData::Any,
+        SInfo::Prim(dtype, value) => {
+            let value = value.as_ref().map(|v| dim_to_sym(func, vars, v)).transpose()?;
+            TypeData::Prim { dtype: *dtype, value }
+        }
+        SInfo::Shape(Some(dims), _) => TypeData::shape(dims_to_syms(func, vars, dims)?),
+        SInfo::Shape(None, ndim) => TypeData::Shape { dims: None, ndim: *ndim },
+        SInfo::Tensor(shape, dtype) => {
+            let shape = match shape {
+                SShape::Dims(dims) => TensorShape::Dims(dims_to_syms(func, vars, dims)?.into()),
+                SShape::Rank(n) => TensorShape::Rank(*n),
+                SShape::Unknown => TensorShape::Unknown,
+                SShape::Var(_) => {
+                    return Err(Error::Value(
+                        "UpdateParamStructInfo: a parameter's shape is a list of sizes, not a variable".into(),
+                    ));
+                }
+            };
+            TypeData::Tensor { shape, dtype: *dtype }
+        }
+        SInfo::Tuple(fields) => TypeData::Tuple(all(func, vars, fields)?),
+        SInfo::Func(params, ret, pure) => {
+            let params = params.as_ref().map(|p| all(func, vars, p)).transpose()?;
+            TypeData::Callable { params, ret: type_of(func, vars, ret)?, pure: *pure }
+        }
+    };
+    Ok(func.intern(data))
+}

@@ -1,0 +1,164 @@
+//! [`PyPass`]: a pass written in Python, as the manager in Rust runs it.
+
+use std::sync::Arc;
+
+use pliant_ir::IRModule;
+use pliant_pass::{ModulePass, PassContext, PassError, Sequential};
+use pyo3::exceptions::{PyException, PyTypeError};
+use pyo3::prelude::*;
+use pyo3::types::{PyList, PyString, PyTuple};
+
+use crate::error::{Error, Result, import};
+use crate::module::IRModule as PyModule;
+use crate::nesting::Level;
+use crate::runtime::interrupt::set_raised;
+use crate::transform::context::Running;
+use crate::transform::core_pass::CorePass;
+
+/// A pass written in Python: an object with `transform_module(mod, ctx)`, or a callable that takes the module.
+pub struct PyPass {
+    object: Py<PyAny>,
+    context: Py<PyAny>,
+    has_method: bool,
+    name: String,
+    opt_level: u8,
+    requires: Vec<Arc<dyn ModulePass>>,
+}
+
+/// A Python pass, sequence, list of passes, name or callable as a pass.
+///
+/// # Errors
+/// `TypeError` for what cannot be called with a module; names of passes that do not exist.
+pub fn to_pass(one: &Bound<'_, PyAny>, context: &Bound<'_, PyAny>) -> Result<Arc<dyn ModulePass>> {
+    let _level = Level::enter("passes")?;
+    let py = one.py();
+    if let Ok(name) = one.cast::<PyString>() {
+        return to_pass(&import(py, "pliant.transform", "get_pass")?.call1((name,))?, context);
+    }
+    if one.is_instance_of::<PyList>() || one.is_instance_of::<PyTuple>() {
+        return sequence(one, "sequential", 0, context);
+    }
+    if let Some(core) = one.getattr_opt("_core_pass")? {
+        return Ok(core.cast::<CorePass>()?.get().pass.clone());
+    }
+    let sequential = import(py, "pliant.transform", "Sequential")?;
+    if one.get_type().is(&sequential) {
+        let info = one.getattr("info")?;
+        let name: String = info.getattr("name")?.extract()?;
+        let opt_level = info.getattr("opt_level")?.extract()?;
+        return sequence(&one.getattr("passes")?, &name, opt_level, context);
+    }
+    Ok(Arc::new(PyPass::new(one, context)?))
+}
+
+fn sequence(
+    passes: &Bound<'_, PyAny>,
+    name: &str,
+    opt_level: u8,
+    context: &Bound<'_, PyAny>,
+) -> Result<Arc<dyn ModulePass>> {
+    let mut list: Vec<Box<dyn ModulePass>> = Vec::new();
+    for one in passes.try_iter()? {
+        list.push(Box::new(to_pass(&one?, context)?));
+    }
+    Ok(Arc::new(Sequential::new(name, list).with_opt_level(opt_level)))
+}
+
+impl PyPass {
+    fn new(one: &Bound<'_, PyAny>, context: &Bound<'_, PyAny>) -> Result<PyPass> {
+        let has_method = one.hasattr("transform_module")?;
+        if one.is_instance_of::<pyo3::types::PyType>() || !(has_method || one.is_callable()) {
+            return Err(not_a_pass(one)?);
+        }
+        let (mut name, mut opt_level) = (String::new(), 0);
+        let mut requires = Vec::new();
+        if let Some(info) = one.getattr_opt("info")?.filter(|info| !info.is_none()) {
+            name = info.getattr("name")?.extract()?;
+            opt_level = info.getattr("opt_level")?.extract()?;
+            for required in info.getattr("required")?.try_iter()? {
+                requires.push(to_pass(&required?, context)?);
+            }
+        }
+        if name.is_empty() {
+            name = match one.getattr_opt("__name__")? {
+                Some(text) => text.extract()?,
+                None => one.get_type().name()?.to_string(),
+            };
+        }
+        let (object, context) = (one.clone().unbind(), context.clone().unbind());
+        Ok(PyPass { object, context, has_method, name, opt_level, requires })
+    }
+
+    fn call(&self, py: Python<'_>, module: IRModule) -> PyResult<IRModule> {
+        let module = Bound::new(py, PyModule::wrap(module))?;
+        let object = self.object.bind(py);
+        let result = if self.has_method {
+            object.call_method1("transform_module", (module, self.context.bind(py)))?
+        } else {
+            object.call1((module,))?
+        };
+        match result.cast::<PyModule>() {
+            Ok(module) => Ok(module.get().snapshot()),
+            Err(_) => {
+                let what = result.get_type().name()?;
+                let help = if result.is_none() {
+                    " (help: a pass ends with `return mod`)"
+                } else {
+                    " (help: a pass returns the module that it made)"
+                };
+                Err(PyTypeError::new_err(format!(
+                    "pass '{}' returned {what}, not an IRModule{help}",
+                    self.name
+                )))
+            }
+        }
+    }
+}
+
+fn not_a_pass(one: &Bound<'_, PyAny>) -> Result<Error> {
+    Ok(Error::Type(if one.is_instance_of::<pyo3::types::PyType>() {
+        format!("a pass is an object, not a class (help: write {}(...))", one.getattr("__name__")?)
+    } else {
+        format!(
+            "{} is no pass: a pass is made by module_pass, function_pass or relax.transform, or is a function from \
+             module to module",
+            one.repr()?
+        )
+    }))
+}
+
+/// What Python code raised, as a failure of a pass: an interruption stops the run as Ctrl-C does.
+pub fn raised(py: Python<'_>, error: PyErr, origin: String) -> PassError {
+    if !error.is_instance_of::<PyException>(py) {
+        set_raised(error);
+        return PassError::Cancelled;
+    }
+    PassError::Foreign { origin, source: Arc::new(error), dump: None }
+}
+
+impl ModulePass for PyPass {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn opt_level(&self) -> u8 {
+        self.opt_level
+    }
+
+    fn requires(&self) -> &[Arc<dyn ModulePass>] {
+        &self.requires
+    }
+
+    fn foreign(&self) -> bool {
+        true
+    }
+
+    fn run(&self, module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
+        Python::attach(|py| {
+            let running = Running::begin(self.context.clone_ref(py), ctx);
+            let result = self.call(py, module);
+            drop(running);
+            result.map_err(|e| raised(py, e, String::new()))
+        })
+    }
+}

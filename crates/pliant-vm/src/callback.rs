@@ -1,0 +1,127 @@
+//! Packed functions called by kernels (`T.call_packed`).
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Mutex, PoisonError};
+
+use pliant_exec::abi::{
+    KernelRuntime, PACKED_BOOL, PACKED_FLOAT, PACKED_INT, PACKED_PARAM, PACKED_TEXT, PackedWord,
+    STATUS_BAD_ARGUMENTS, STATUS_OK, STATUS_PACKED,
+};
+use pliant_tensor::Tensor;
+
+use crate::link::Operand;
+use crate::machine::Inner;
+use crate::run::panic_text;
+use crate::{Value, VmError, get_func};
+
+/// One call of a kernel, as the packed functions that it calls see it.
+pub(crate) struct KernelCall<'a> {
+    pub(crate) inner: &'a Inner,
+    pub(crate) regs: &'a [Value],
+    pub(crate) operands: &'a [Operand],
+    /// Row-major copies that the kernel got for strided tensors.
+    pub(crate) copies: &'a [Tensor],
+    pub(crate) words: &'a [u64],
+    /// The first error of a packed function.
+    pub(crate) error: Mutex<Option<VmError>>,
+}
+
+impl KernelCall<'_> {
+    /// The error that a packed function has left.
+    pub(crate) fn take_error(&self) -> Option<VmError> {
+        self.error.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// The tensor of a parameter: what the kernel itself works on.
+    fn param(&self, position: u64) -> Option<Value> {
+        let position = usize::try_from(position).ok()?;
+        let word = *self.words.get(position)?;
+        if let Some(copy) = self.copies.iter().find(|t| std::ptr::from_ref(t.dl()) as u64 == word) {
+            return Some(Value::Tensor(copy.clone()));
+        }
+        let operand = self.operands.get(position)?;
+        Some(operand.get(self.regs, &self.inner.linked.consts).clone())
+    }
+
+    fn call(&self, name: &str, args: &[PackedWord]) -> Result<Value, VmError> {
+        let func = self.inner.functions.get(name).cloned().or_else(|| get_func(name));
+        let Some(func) = func else {
+            return Err(VmError::MissingFunctions { packed: vec![name.into()], kernels: vec![] });
+        };
+        let mut values = Vec::with_capacity(args.len());
+        for arg in args {
+            values.push(match arg.kind {
+                PACKED_INT => Value::Int(arg.word as i64),
+                PACKED_FLOAT => Value::Float(f64::from_bits(arg.word)),
+                PACKED_BOOL => Value::Bool(arg.word != 0),
+                PACKED_TEXT => {
+                    // SAFETY: the kernel gives the address and length of a text of its own.
+                    let text = unsafe { text(arg.word as *const u8, arg.len) };
+                    Value::Str(text.ok_or_else(malformed)?.into())
+                }
+                PACKED_PARAM => self.param(arg.word).ok_or_else(malformed)?,
+                _ => return Err(malformed()),
+            });
+        }
+        match catch_unwind(AssertUnwindSafe(|| func(&values))) {
+            Ok(result) => result.map_err(|error| error.in_packed(name)),
+            Err(panic) => {
+                Err(VmError::external(format!("panic: {}", panic_text(&*panic))).in_packed(name))
+            }
+        }
+    }
+}
+
+#[cold]
+fn malformed() -> VmError {
+    VmError::type_error("a kernel calls a packed function with a malformed argument")
+}
+
+/// # Safety
+/// `start` is the address of `len` bytes that live as long as the caller uses them.
+unsafe fn text<'t>(start: *const u8, len: u64) -> Option<&'t str> {
+    // SAFETY: the caller's promise.
+    let bytes = unsafe { std::slice::from_raw_parts(start, usize::try_from(len).ok()?) };
+    std::str::from_utf8(bytes).ok()
+}
+
+/// The machine's [`CallPacked`](pliant_exec::abi::CallPacked).
+///
+/// # Safety
+/// As the ABI says; `runtime` is the one that the machine handed to the kernel, whose call is going on.
+pub(crate) unsafe extern "C" fn call_packed(
+    runtime: *const KernelRuntime,
+    name: *const u8,
+    name_len: u64,
+    args: *const PackedWord,
+    count: u64,
+    result: *mut PackedWord,
+) -> i64 {
+    // SAFETY: the machine set `call` to the call that is going on, and it stays until the kernel returns.
+    let call = unsafe { &*(*runtime).call.cast::<KernelCall<'_>>() };
+    // SAFETY: the kernel gives the name's address and length.
+    let Some(name) = (unsafe { text(name, name_len) }) else { return STATUS_BAD_ARGUMENTS };
+    // SAFETY: the kernel gives so many arguments.
+    let args = unsafe { std::slice::from_raw_parts(args, count as usize) };
+    let outcome = catch_unwind(AssertUnwindSafe(|| call.call(name, args)))
+        .unwrap_or_else(|_| Err(VmError::type_error("a packed function's result cannot be kept")));
+    match outcome {
+        Ok(value) => {
+            // SAFETY: the kernel gives room for the result and has set the kind that it wants.
+            let result = unsafe { &mut *result };
+            result.word = match (result.kind, value) {
+                (PACKED_FLOAT, Value::Float(v)) => v.to_bits(),
+                (PACKED_FLOAT, Value::Int(v)) => (v as f64).to_bits(),
+                (PACKED_INT | PACKED_BOOL, Value::Int(v)) => v as u64,
+                (PACKED_INT | PACKED_BOOL, Value::Bool(v)) => u64::from(v),
+                // The result of a call for its effect is not used.
+                _ => 0,
+            };
+            STATUS_OK
+        }
+        Err(error) => {
+            call.error.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+            STATUS_PACKED
+        }
+    }
+}

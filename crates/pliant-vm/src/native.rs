@@ -1,0 +1,237 @@
+//! Running native bodies: the driver that calls them, and the runtime entries that they call.
+//!
+//! Frames and registers are those of the bytecode loop, and the entries do what the loop does for a call; see
+//! `pliant_exec::body` for what passes between the two sides.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+use pliant_exec::body::{
+    ATTEND, BODY_PIECE, BodyContext, BodyEntries, ENTERED, FAILED, JUMP, RETURN, code_kind,
+    code_payload,
+};
+
+use crate::args::Args;
+use crate::link::{Callee, Op, Operand, VOID};
+use crate::run::{Called, Left, Runner, Site, condition, in_function};
+use crate::{Value, VmError};
+
+/// What stopped a run inside an entry.
+enum Failure {
+    Error(VmError),
+    /// A defect: it goes on unwinding in the driver, since no native body may be unwound.
+    Panic(Box<dyn Any + Send>),
+}
+
+/// The driver's state. Bodies see its start.
+#[repr(C)]
+struct State<'r, 'a> {
+    context: BodyContext,
+    runner: &'r mut Runner<'a>,
+    failure: Option<Failure>,
+}
+
+static ENTRIES: BodyEntries = BodyEntries {
+    builtin: call_builtin,
+    release: call_release,
+    kernel: call_kernel,
+    dynamic: call_any,
+    packed: call_packed,
+    function: call_function,
+    closure: call_any,
+    condition: read_condition,
+};
+
+/// Runs the function on top of the frames to its end.
+pub(crate) fn execute(runner: &mut Runner<'_>) -> Result<Value, VmError> {
+    let inner = runner.inner;
+    let context = BodyContext {
+        attention: (&raw const inner.attention).cast(),
+        seen: runner.attention,
+        entries: &raw const ENTRIES,
+    };
+    let mut state = State { context, runner, failure: None };
+    let mut pc = 0u32;
+    loop {
+        let function = &inner.linked.functions[state.runner.function];
+        let piece = function.native[pc as usize / BODY_PIECE];
+        // SAFETY: the table's giver promised a body of this function; `pc` lies in the piece; the state is what the
+        // entries expect, and nothing else uses it during the call.
+        let code = unsafe { piece((&raw mut state).cast(), pc) };
+        let payload = code_payload(code);
+        match code_kind(code) {
+            RETURN => match state.runner.leave(payload) {
+                Left::Run(value) => return Ok(value),
+                Left::Call(next) => pc = next as u32,
+            },
+            ENTERED => pc = 0,
+            JUMP => pc = payload,
+            ATTEND => {
+                state.runner.attend()?;
+                state.context.seen = state.runner.attention;
+                pc = payload;
+            }
+            _ => return Err(state.failed()),
+        }
+    }
+}
+
+impl State<'_, '_> {
+    #[cold]
+    fn failed(&mut self) -> VmError {
+        match self.failure.take() {
+            Some(Failure::Error(error)) => error,
+            Some(Failure::Panic(panic)) => resume_unwind(panic),
+            None => VmError::type_error("a native body was left without a reason"),
+        }
+    }
+}
+
+/// Does an entry's work; errors and panics stay in the state.
+///
+/// # Safety
+/// `context` is the state of the driver that called the body that called the entry.
+unsafe fn guarded(
+    context: *mut BodyContext,
+    work: impl FnOnce(&mut Runner<'_>) -> Result<u64, VmError>,
+) -> u64 {
+    // SAFETY: the caller's promise; the driver does not touch the state before the body returns.
+    let state = unsafe { &mut *context.cast::<State<'_, '_>>() };
+    let failure = match catch_unwind(AssertUnwindSafe(|| work(state.runner))) {
+        Ok(Ok(code)) => return code,
+        Ok(Err(error)) => Failure::Error(error),
+        Err(panic) => Failure::Panic(panic),
+    };
+    state.failure = Some(failure);
+    FAILED
+}
+
+unsafe extern "C" fn call_builtin(context: *mut BodyContext, at: u32) -> u64 {
+    let work = |runner: &mut Runner<'_>| match runner.call_at(at) {
+        (Callee::Builtin(builtin, function), operands, site) => {
+            let value = function(Args {
+                name: builtin.name,
+                regs: &runner.context.regs[runner.base..],
+                consts: &runner.inner.linked.consts,
+                operands,
+            })?;
+            runner.put(site.dst, value);
+            Ok(0)
+        }
+        call => runner.any(call),
+    };
+    // SAFETY: a body passes on the context that it was given.
+    unsafe { guarded(context, work) }
+}
+
+unsafe extern "C" fn call_release(context: *mut BodyContext, at: u32) -> u64 {
+    let work = |runner: &mut Runner<'_>| match runner.call_at(at) {
+        (Callee::Kill(reg), ..) => {
+            runner.put(reg, Value::None);
+            Ok(0)
+        }
+        call => runner.any(call),
+    };
+    // SAFETY: a body passes on the context that it was given.
+    unsafe { guarded(context, work) }
+}
+
+unsafe extern "C" fn call_kernel(context: *mut BodyContext, at: u32) -> u64 {
+    let work = |runner: &mut Runner<'_>| match runner.call_at(at) {
+        (Callee::Kernel(index), operands, site) => {
+            let kernel = &runner.inner.linked.kernels[index as usize];
+            runner.call_kernel(kernel, operands, None)?;
+            runner.put(site.dst, Value::None);
+            Ok(0)
+        }
+        call => runner.any(call),
+    };
+    // SAFETY: a body passes on the context that it was given.
+    unsafe { guarded(context, work) }
+}
+
+unsafe extern "C" fn call_packed(context: *mut BodyContext, at: u32) -> u64 {
+    let work = |runner: &mut Runner<'_>| match runner.call_at(at) {
+        (Callee::Packed(index), operands, site) => {
+            let (name, func) = &runner.inner.linked.packed[index as usize];
+            let value = runner.call_host(name, func, operands, &[])?;
+            runner.put(site.dst, value);
+            Ok(0)
+        }
+        call => runner.any(call),
+    };
+    // SAFETY: a body passes on the context that it was given.
+    unsafe { guarded(context, work) }
+}
+
+unsafe extern "C" fn call_function(context: *mut BodyContext, at: u32) -> u64 {
+    let work = |runner: &mut Runner<'_>| match runner.call_at(at) {
+        (Callee::Vm(index), operands, site) => {
+            runner.enter(index, operands, &[], site)?;
+            Ok(ENTERED)
+        }
+        call => runner.any(call),
+    };
+    // SAFETY: a body passes on the context that it was given.
+    unsafe { guarded(context, work) }
+}
+
+unsafe extern "C" fn call_any(context: *mut BodyContext, at: u32) -> u64 {
+    let work = |runner: &mut Runner<'_>| {
+        let call = runner.call_at(at);
+        runner.any(call)
+    };
+    // SAFETY: a body passes on the context that it was given.
+    unsafe { guarded(context, work) }
+}
+
+unsafe extern "C" fn read_condition(context: *mut BodyContext, reg: u32) -> u64 {
+    let work = |runner: &mut Runner<'_>| {
+        let holds = condition(&runner.context.regs[runner.base + reg as usize]);
+        let name = &runner.inner.linked.functions[runner.function].name;
+        holds.map(u64::from).map_err(|error| in_function(error, name))
+    };
+    // SAFETY: a body passes on the context that it was given.
+    unsafe { guarded(context, work) }
+}
+
+/// A linked call: callee, operands, place.
+type Call<'a> = (Callee, &'a [Operand], Site);
+
+impl<'a> Runner<'a> {
+    /// The call at an instruction of the running function.
+    #[inline]
+    fn call_at(&self, at: u32) -> Call<'a> {
+        let function = &self.inner.linked.functions[self.function];
+        let (callee, start, len, dst, tail) = match function.ops[at as usize] {
+            Op::Call { callee, args_start, args_len, dst } => {
+                (callee, args_start, args_len, dst, false)
+            }
+            Op::TailCall { callee, args_start, args_len, dst } => {
+                (callee, args_start, args_len, dst, true)
+            }
+            _ => unreachable!("a body reports calls of its own instructions only"),
+        };
+        let start = start as usize;
+        let operands = &function.operands[start..start + len as usize];
+        (callee, operands, Site { pc: at as usize, dst, tail })
+    }
+
+    #[inline]
+    fn put(&mut self, dst: u32, value: Value) {
+        if dst != VOID {
+            self.context.regs[self.base + dst as usize] = value;
+        }
+    }
+
+    /// A call of whatever kind.
+    #[inline(never)]
+    fn any(&mut self, (callee, operands, site): Call<'a>) -> Result<u64, VmError> {
+        match self.call(callee, operands, site)? {
+            Called::Value(value) => self.put(site.dst, value),
+            Called::Done => {}
+            Called::Entered => return Ok(ENTERED),
+        }
+        Ok(0)
+    }
+}

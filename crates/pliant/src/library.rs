@@ -1,0 +1,360 @@
+//! The packed functions of the library that every program can call: `pliant.gemm` and its epilogues.
+//!
+//! `pliant.gemm[.t][.bias][.activation](x, w[, bias], out)`: `out = activation(x @ w + bias)`, float32 or float64. `x` has
+//! two dims or more; `w` is a matrix, or has as many dims as `x` and the same batch dims; with `.t` its last two dims
+//! are swapped. The bias is what the sums start from, the activation follows over what the caches still hold.
+
+use std::sync::Once;
+
+use pliant_exec::abi::{KernelRuntime, STATUS_OK};
+use pliant_kernels::{gemm, scalar};
+use pliant_opt::byoc::gemm::{ACTIVATIONS, SYMBOL};
+use pliant_tensor::{DType, Tensor};
+use pliant_vm::{CheckKind, Value, VmError, register_func};
+
+/// Elements of the output worth handing to a thread for an activation.
+const GRAIN: usize = 16 * 1024;
+
+/// One of the functions.
+#[derive(Clone, Copy)]
+struct Form {
+    name: &'static str,
+    transposed: bool,
+    bias: bool,
+    activation: Option<&'static str>,
+}
+
+/// The functions, by their names.
+fn forms() -> Vec<(String, Form)> {
+    let mut out = Vec::new();
+    for activation in std::iter::once(None).chain(ACTIVATIONS.iter().map(|(_, short)| Some(*short)))
+    {
+        for (transposed, bias) in [(false, false), (false, true), (true, false), (true, true)] {
+            let mut name = String::from(SYMBOL);
+            let parts = [transposed.then_some("t"), bias.then_some("bias"), activation];
+            for part in parts.into_iter().flatten() {
+                name.push('.');
+                name.push_str(part);
+            }
+            out.push((name, Form { name: SYMBOL, transposed, bias, activation }));
+        }
+    }
+    out
+}
+
+/// Registers the functions, once in a process. Names that the user has taken stay the user's.
+pub fn register_library() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        for (name, form) in forms() {
+            register_func(
+                &name,
+                std::sync::Arc::new(move |args: &[Value]| call(form, args)),
+                false,
+            );
+        }
+    });
+}
+
+/// Runs a library function on tensors: inputs, then the output. `None` where there is none of that name.
+pub fn call_library(name: &str, tensors: &[Tensor]) -> Option<Result<(), VmError>> {
+    let (_, form) = forms().into_iter().find(|(n, _)| n == name)?;
+    let args: Vec<Value> = tensors.iter().cloned().map(Value::Tensor).collect();
+    Some(call(form, &args).map(|_| ()))
+}
+
+fn call(form: Form, args: &[Value]) -> Result<Value, VmError> {
+    let count = 3 + usize::from(form.bias);
+    let tensors: Vec<&Tensor> = args
+        .iter()
+        .map(|v| match v {
+            Value::Tensor(t) => Ok(t),
+            other => Err(VmError::type_error(format!(
+                "{} takes tensors, not {}",
+                form.name,
+                other.kind()
+            ))),
+        })
+        .collect::<Result<_, _>>()?;
+    if tensors.len() != count {
+        let text = format!("{} takes {count} tensors, but got {}", form.name, tensors.len());
+        return Err(VmError::type_error(text));
+    }
+    match tensors[0].dtype() {
+        DType::Float32 => product::<f32>(form, &tensors)?,
+        DType::Float64 => product::<f64>(form, &tensors)?,
+        other => {
+            let text = format!("{} takes float32 or float64, not {other}", form.name);
+            return Err(VmError::type_error(text));
+        }
+    }
+    Ok(Value::None)
+}
+
+/// The sizes of a product.
+#[derive(Clone, Copy)]
+struct Sizes {
+    batch: i64,
+    m: i64,
+    n: i64,
+    k: i64,
+}
+
+/// The sizes of `x @ w`, checked against the output.
+fn sizes(form: Form, x: &Tensor, w: &Tensor, out: &Tensor) -> Result<Sizes, VmError> {
+    let wrong = || {
+        let text = format!(
+            "{}: {:?} by {:?} does not make {:?}",
+            form.name,
+            x.shape(),
+            w.shape(),
+            out.shape()
+        );
+        VmError::check(CheckKind::Shape, text)
+    };
+    let ([xb @ .., m, k], [wb @ .., p, q], [ob @ .., om, on]) = (x.shape(), w.shape(), out.shape())
+    else {
+        return Err(wrong());
+    };
+    let (wk, n) = if form.transposed { (q, p) } else { (p, q) };
+    let fits = k == wk && m == om && n == on && xb == ob && (wb.is_empty() || wb == xb);
+    if !fits {
+        return Err(wrong());
+    }
+    // Only beside an empty dim can the others be too many.
+    let batch = xb.iter().fold(1, |all: i64, &d| all.saturating_mul(d));
+    Ok(match wb.is_empty() {
+        // Rows of all batches are rows of one product.
+        true => Sizes { batch: 1, m: batch.saturating_mul(*m), n: *n, k: *k },
+        false => Sizes { batch, m: *m, n: *n, k: *k },
+    })
+}
+
+fn overlap(a: &Tensor, b: &Tensor) -> bool {
+    let range = |t: &Tensor| {
+        let start = t.data_ptr() as usize;
+        (start, start + t.nbytes())
+    };
+    let ((a, a_end), (b, b_end)) = (range(a), range(b));
+    a < b_end && b < a_end
+}
+
+fn product<T: Real>(form: Form, tensors: &[&Tensor]) -> Result<(), VmError> {
+    let (out, inputs) = (tensors[tensors.len() - 1], &tensors[..tensors.len() - 1]);
+    if out.dtype() != T::DTYPE || inputs.iter().any(|t| t.dtype() != T::DTYPE) {
+        return Err(VmError::type_error(format!("{}: the dtypes differ", form.name)));
+    }
+    if out.is_read_only() || !out.is_plain() {
+        let text = format!("{}: the output is read-only or not row-major", form.name);
+        return Err(VmError::check(CheckKind::Value, text));
+    }
+    let plain = |t: &Tensor| match t.is_plain() && !overlap(t, out) {
+        true => Ok(t.clone()),
+        false => t.copy(),
+    };
+    let (x, w) = (plain(inputs[0])?, plain(inputs[1])?);
+    let s = sizes(form, &x, &w, out)?;
+    if out.numel() == 0 {
+        return Ok(());
+    }
+    let bias = match form.bias {
+        true => Some(bias_of::<T>(form, &plain(inputs[2])?, s)?),
+        false => None,
+    };
+    // SAFETY: the output is row-major, aligned, writable, of this type and of `numel` elements; it overlaps no input,
+    // and a destination-passing call owns its output while it runs.
+    let result: &mut [T] =
+        unsafe { std::slice::from_raw_parts_mut(out.data_ptr().cast(), out.numel()) };
+    if let Some(bias) = &bias {
+        let n = bias.len().max(1);
+        result.chunks_mut(n).for_each(|row| row.copy_from_slice(&bias[..row.len()]));
+    }
+    let (wk, wn) = if form.transposed { (1, s.k) } else { (s.n, 1) };
+    let runtime = KernelRuntime {
+        parallel_launch: pliant_pool::parallel_launch,
+        team: std::ptr::from_ref(pliant_pool::global()).cast(),
+        ..KernelRuntime::serial()
+    };
+    let (a, b) = (x.as_slice::<T>()?.as_ptr(), w.as_slice::<T>()?.as_ptr());
+    let sides = [(s.m * s.k, s.k, 1), (s.n * s.k, wk, wn), (s.m * s.n, s.n, 1)];
+    // SAFETY: `sizes` has checked that the three tensors, which are row-major, have these elements; the output
+    // overlaps neither input; the team lives as long as the process.
+    let status = unsafe { T::gemm(&runtime, s, a, b, result.as_mut_ptr(), sides, bias.is_some()) };
+    if status != STATUS_OK {
+        return Err(VmError::check(CheckKind::Value, format!("{} was stopped", form.name)));
+    }
+    if let Some(name) = form.activation {
+        activate(result, name);
+    }
+    Ok(())
+}
+
+fn bias_of<T: Real>(form: Form, bias: &Tensor, s: Sizes) -> Result<Vec<T>, VmError> {
+    if bias.shape() != [s.n] {
+        let text = format!("{}: a bias of {:?} for {} columns", form.name, bias.shape(), s.n);
+        return Err(VmError::check(CheckKind::Shape, text));
+    }
+    Ok(bias.to_vec::<T>()?)
+}
+
+/// Applies an activation in place, in parallel where that pays.
+fn activate<T: Real>(values: &mut [T], name: &str) {
+    let f = T::activation(name);
+    struct Shared<T>(*mut T);
+    // SAFETY: each range of the loop below is handed to one thread.
+    unsafe impl<T: Send> Sync for Shared<T> {}
+    let (len, all) = (values.len(), Shared(values.as_mut_ptr()));
+    let all = &all;
+    pliant_pool::global().parallel_for(len, GRAIN, &|range| {
+        // SAFETY: ranges lie inside `0..len` and do not overlap.
+        let part = unsafe { std::slice::from_raw_parts_mut(all.0.add(range.start), range.len()) };
+        part.iter_mut().for_each(|v| *v = f(*v));
+    });
+}
+
+type Side = (i64, i64, i64);
+
+trait Real: pliant_tensor::Element + Send {
+    /// A batch of products; for each matrix its batch, row and column strides.
+    ///
+    /// # Safety
+    /// As for `pliant_gemm_f32`.
+    unsafe fn gemm(
+        runtime: &KernelRuntime,
+        s: Sizes,
+        a: *const Self,
+        b: *const Self,
+        c: *mut Self,
+        sides: [Side; 3],
+        accumulate: bool,
+    ) -> i64;
+
+    /// The activation of that name.
+    fn activation(name: &str) -> fn(Self) -> Self;
+}
+
+macro_rules! real {
+    ($ty:ty, $gemm:path, $erf:path, $sigmoid:path, $tanh:path) => {
+        impl Real for $ty {
+            unsafe fn gemm(
+                runtime: &KernelRuntime,
+                s: Sizes,
+                a: *const $ty,
+                b: *const $ty,
+                c: *mut $ty,
+                [x, w, out]: [Side; 3],
+                accumulate: bool,
+            ) -> i64 {
+                // SAFETY: the caller's promise.
+                unsafe {
+                    $gemm(
+                        runtime,
+                        s.batch,
+                        s.m,
+                        s.n,
+                        s.k,
+                        a,
+                        x.0,
+                        x.1,
+                        x.2,
+                        b,
+                        w.0,
+                        w.1,
+                        w.2,
+                        c,
+                        out.0,
+                        out.1,
+                        out.2,
+                        i64::from(accumulate),
+                    )
+                }
+            }
+
+            fn activation(name: &str) -> fn($ty) -> $ty {
+                match name {
+                    "relu" => |x| if x < 0.0 { 0.0 } else { x },
+                    "gelu" => |x| {
+                        let scaled = x * (std::f64::consts::FRAC_1_SQRT_2 as $ty);
+                        x * 0.5 * (1.0 + $erf(scaled))
+                    },
+                    "gelu_tanh" => |x| {
+                        let inner =
+                            (x + x * x * x * 0.044715) * (0.797_884_560_802_865_4_f64 as $ty);
+                        x * 0.5 * (1.0 + $tanh(inner))
+                    },
+                    "silu" => |x| x * $sigmoid(x),
+                    "sigmoid" => |x| $sigmoid(x),
+                    "tanh" => |x| $tanh(x),
+                    _ => |x| x,
+                }
+            }
+        }
+    };
+}
+
+real!(f32, gemm::pliant_gemm_f32, scalar::erf_f32, scalar::sigmoid_f32, scalar::tanh_f32);
+real!(f64, gemm::pliant_gemm_f64, scalar::erf_f64, scalar::sigmoid_f64, scalar::tanh_f64);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ramp(shape: &[i64], step: usize) -> Tensor {
+        let len: i64 = shape.iter().product();
+        let data: Vec<f32> = (0..len as usize).map(|i| ((i * step) % 11) as f32 - 5.0).collect();
+        Tensor::from_slice(shape, &data).expect("a small tensor")
+    }
+
+    #[test]
+    fn products_have_bias_and_activation() {
+        for (batch, m, n, k) in
+            [(1, 0, 3, 2), (1, 1, 1, 1), (2, 3, 4, 5), (3, 2, 0, 4), (2, 3, 2, 0)]
+        {
+            for transposed in [false, true] {
+                let x = ramp(&[batch, m, k], 7);
+                let w = if transposed { ramp(&[n, k], 3) } else { ramp(&[k, n], 3) };
+                let (bias, out) = (ramp(&[n], 5), ramp(&[batch, m, n], 1));
+                let name =
+                    if transposed { "pliant.gemm.t.bias.relu" } else { "pliant.gemm.bias.relu" };
+                let args = [x.clone(), w.clone(), bias.clone(), out.clone()];
+                call_library(name, &args).expect("it exists").expect("it runs");
+                let [x, w, bias, out] =
+                    [&x, &w, &bias, &out].map(|t| t.to_vec::<f32>().expect("data"));
+                for row in 0..(batch * m) as usize {
+                    for col in 0..n as usize {
+                        let sum: f32 = (0..k as usize)
+                            .map(|p| {
+                                let at = if transposed {
+                                    col * k as usize + p
+                                } else {
+                                    p * n as usize + col
+                                };
+                                x[row * k as usize + p] * w[at]
+                            })
+                            .sum();
+                        assert_eq!(out[row * n as usize + col], (sum + bias[col]).max(0.0));
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn batches_of_both_sides_and_outputs_over_inputs() {
+        let (x, w) = (ramp(&[3, 4, 4], 7), ramp(&[3, 4, 4], 3));
+        let out = ramp(&[3, 4, 4], 1);
+        call_library("pliant.gemm", &[x.clone(), w.clone(), out.clone()])
+            .expect("it exists")
+            .expect("it runs");
+        // The output may be an input.
+        call_library("pliant.gemm", &[x.clone(), w, x.clone()])
+            .expect("it exists")
+            .expect("it runs");
+        assert_eq!(x.to_vec::<f32>().expect("data"), out.to_vec::<f32>().expect("data"));
+        let bad =
+            call_library("pliant.gemm", &[x.clone(), ramp(&[5, 4], 1), out]).expect("it exists");
+        let text = bad.expect_err("the sizes differ").to_string();
+        assert!(text.contains("[3, 4, 4] by [5, 4]"), "{text}");
+        assert!(call_library("pliant.gemm.nothing", &[]).is_none());
+    }
+}

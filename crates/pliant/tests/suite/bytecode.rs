@@ -1,0 +1,110 @@
+//! The code generator for the machine: registers, calls, and what it refuses.
+
+use crate::common::parse;
+use pliant::vm_codegen::{CodegenInputs, codegen};
+use pliant::{CompileOptions, Executable, IRModule};
+use pliant_pass::PassError;
+
+/// A chain of additions of `x` to itself.
+fn chain(length: usize) -> IRModule {
+    let mut body = String::from(
+        r#"
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor(("n", 4), dtype="float32")) -> R.Tensor(("n", 4), dtype="float32"):
+        n = T.int64()
+        v0: R.Tensor((n, 4), dtype="float32") = R.add(x, x)
+"#,
+    );
+    for i in 1..length {
+        body.push_str(&format!(
+            "        v{i}: R.Tensor((n, 4), dtype=\"float32\") = R.add(v{}, x)\n",
+            i - 1
+        ));
+    }
+    body.push_str(&format!("        return v{}\n", length - 1));
+    parse(&body)
+}
+
+fn generate(module: &IRModule) -> Result<Executable, PassError> {
+    let inputs = CodegenInputs {
+        kernel_info: &|_| None,
+        type_text: &pliant_ir::print::type_text,
+        kernels: Vec::new(),
+        metadata: vec![("target".into(), "none".into())],
+    };
+    codegen(module, inputs, &pliant::pass_context(&CompileOptions::default()))
+}
+
+#[test]
+fn registers_are_reused_and_sizes_computed_once() {
+    let ctx = pliant::pass_context(&CompileOptions::default());
+    let module = pliant::transform(chain(40), &["default"], &ctx).unwrap();
+    let exe = generate(&module).unwrap();
+    let text = exe.as_text();
+    let main = exe.vm_function("main").unwrap();
+    assert_eq!(main.params[0].name, "x");
+    assert!(main.num_regs <= 12, "{text}");
+    assert_eq!(exe.metadata().get("target").map(String::as_str), Some("none"));
+    assert_eq!(text.matches("call  add ").count(), 40, "{text}");
+    assert_eq!(text.matches("call  shape_func_main_0").count(), 1, "{text}");
+    // Two storages take turns, and the result has its own.
+    assert_eq!(text.matches("call  vm.builtin.alloc_storage").count(), 3, "{text}");
+}
+
+/// The instructions of one function.
+fn body<'a>(text: &'a str, name: &str) -> &'a str {
+    let start = text.find(&format!("@{name}:")).unwrap_or_else(|| panic!("{name}: {text}"));
+    text[start..].split("\n\n").next().unwrap_or_default()
+}
+
+#[test]
+fn loops_drop_what_nobody_reads_and_check_nothing_twice() {
+    let ctx = pliant::pass_context(&CompileOptions::default());
+    let source = r#"
+@I.ir_module
+class Module:
+    @R.function
+    def dead(x: R.Tensor(("n",), "float32"), turns: R.Prim("int64")) -> R.Tensor(("n",), "float32"):
+        n = T.int64()
+        acc = x
+        for i in R.range(turns):
+            acc = R.add(acc, x)
+        return acc
+
+    @R.function
+    def read(x: R.Tensor(("n",), "float32"), turns: R.Prim("int64")) -> R.Tensor(("n",), "float32"):
+        n = T.int64()
+        acc = x
+        for i in R.range(turns):
+            acc = R.add(acc, acc)
+        return R.add(acc, x)
+
+    @R.function
+    def count(turns: R.Prim("int64")) -> R.Prim("int64"):
+        acc = R.prim_value(0)
+        for i in R.range(turns):
+            acc = R.prim_value(7)
+        return acc
+"#;
+    let module = pliant::transform(parse(source), &["default"], &ctx).unwrap();
+    let exe = generate(&module).unwrap();
+    let text = exe.as_text();
+    let kill = "call  vm.builtin.kill_object in: %0 ";
+    // The first state before the first turn, the functions after the last.
+    let (before, after) = body(&text, "dead").split_once("\n  if ").unwrap();
+    assert!(before.contains(kill), "{text}");
+    assert_eq!(after.matches("vm.builtin.kill_object").count(), 4, "{text}");
+    assert!(!body(&text, "read").contains(kill), "{text}");
+    // The condition's value has its type by construction.
+    for unwanted in ["alloc_shape_heap", "match_", "shape_func"] {
+        assert!(!body(&text, "count_cond").contains(unwanted), "{text}");
+    }
+}
+
+#[test]
+fn what_is_not_lowered_is_reported() {
+    let error = generate(&chain(1)).expect_err("R.add is left");
+    assert!(error.to_string().contains("operator relax.add is left"), "{error}");
+}

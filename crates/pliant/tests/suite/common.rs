@@ -1,0 +1,55 @@
+//! What the end-to-end tests share: compiling script, and making and reading tensors.
+
+use pliant::{CompileOptions, Error, IRModule, Model, Tensor, Value};
+
+/// The line that scripts begin with.
+pub const HEADER: &str = "from pliant.script import ir as I, relax as R, tir as T\n\n";
+
+/// The module of a script without its header.
+pub fn parse(body: &str) -> IRModule {
+    match pliant::parse("test.py", &format!("{HEADER}{body}")) {
+        Ok(script) => script.module,
+        Err((error, sources)) => panic!("{}", error.render(&sources)),
+    }
+}
+
+/// The model of a script.
+pub fn model(body: &str) -> Model {
+    try_model(body).unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// The model of a script, or why there is none.
+pub fn try_model(body: &str) -> Result<Model, Error> {
+    Model::compile(parse(body), &CompileOptions::default())
+}
+
+/// A tensor of that shape with the values 0, 1, 2, ...
+pub fn iota(shape: &[i64]) -> Value {
+    let count: i64 = shape.iter().product();
+    let data: Vec<f32> = (0..count).map(|i| i as f32).collect();
+    tensor(shape, &data)
+}
+
+/// A tensor of those values.
+pub fn tensor(shape: &[i64], data: &[f32]) -> Value {
+    Value::Tensor(Tensor::from_slice(shape, data).expect("the data fill the shape"))
+}
+
+/// The shape and values of a float32 tensor.
+pub fn read(value: &Value) -> (Vec<i64>, Vec<f32>) {
+    let tensor = value.as_tensor().expect("a tensor");
+    (tensor.shape().to_vec(), tensor.to_vec::<f32>().expect("float32 values"))
+}
+
+/// Runs `main` and reads its tensor.
+pub fn run(model: &Model, args: &[Value]) -> (Vec<i64>, Vec<f32>) {
+    read(&model.run("main", args).unwrap_or_else(|e| panic!("{e}")))
+}
+
+/// Runs `main`, which must fail, and returns the message.
+pub fn fails(model: &Model, args: &[Value]) -> String {
+    match model.run("main", args) {
+        Ok(value) => panic!("must fail, but gives {value:?}"),
+        Err(error) => error.to_string(),
+    }
+}

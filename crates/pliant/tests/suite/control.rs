@@ -1,0 +1,134 @@
+//! Control flow compiled: tail calls, loops over state, closures, what goes wrong in them.
+
+use crate::common::{model, read, tensor};
+use pliant::{Model, Tensor, Value};
+
+fn int(value: i64) -> Value {
+    Value::Tensor(Tensor::from_slice(&[], &[value]).expect("a scalar"))
+}
+
+fn run_int(model: &Model, name: &str, args: &[Value]) -> i64 {
+    let value = model.run(name, args).unwrap_or_else(|e| panic!("{e}"));
+    value.as_tensor().expect("a tensor").to_vec::<i64>().expect("int64")[0]
+}
+
+const COUNT: &str = r#"
+@I.ir_module
+class Module:
+    # A tail call in each branch, with a tensor of the frame that dies with it.
+    @R.function
+    def count(i: R.Tensor((), "int64"), n: R.Tensor((), "int64")) -> R.Tensor((), "int64"):
+        if R.less(i, n):
+            j = R.add(i, R.const(1, "int64"))
+            if R.less(R.const(0, "int64"), i):
+                r = Module.count(j, n)
+            else:
+                r = Module.count(R.add(j, R.const(0, "int64")), n)
+        else:
+            r = i
+        return r
+
+    @R.function
+    def sum(i: R.Tensor((), "int64")) -> R.Tensor((), "int64"):
+        if R.less(R.const(0, "int64"), i):
+            rest = Module.sum(R.subtract(i, R.const(1, "int64")))
+            r = R.add(i, rest)
+        else:
+            r = i
+        return r
+
+    # The result is checked after the call: its type does not follow.
+    @R.function
+    def grow(i: R.Tensor((), "int64"), x: R.Tensor(("n",), "float32")) -> R.Tensor(ndim=1, dtype="float32"):
+        n = T.int64()
+        if R.less(R.const(0, "int64"), i):
+            r = Module.grow(R.subtract(i, R.const(1, "int64")), R.concat([x, R.ones((1,), "float32")], axis=0))
+        else:
+            r = R.concat([x, x], axis=0)
+        return r
+"#;
+
+#[test]
+fn tail_recursion_is_a_loop() {
+    let m = model(COUNT);
+    for n in [0, 1, 2, 100_000] {
+        assert_eq!(run_int(&m, "count", &[int(0), int(n)]), n);
+    }
+    let x = tensor(&[2], &[1.0, 2.0]);
+    for n in [0, 1, 3] {
+        let grown = m.run("grow", &[int(n), x.clone()]).expect("it runs");
+        assert_eq!(read(&grown).0, [2 * (2 + n)]);
+    }
+}
+
+#[test]
+fn other_recursion_ends_with_an_error() {
+    let m = model(COUNT);
+    assert_eq!(run_int(&m, "sum", &[int(4000)]), 4000 * 4001 / 2);
+    let error = m.run("sum", &[int(20_000)]).expect_err("too deep").to_string();
+    assert!(error.contains("calls are nested too deeply"), "{error}");
+    assert_eq!(run_int(&m, "sum", &[int(3)]), 6);
+}
+
+#[test]
+fn loops_over_scalars_and_tensors() {
+    let m = model(
+        r#"
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor(("n",), "float32"), turns: R.Prim("int64")) -> R.Tensor(("n",), "float32"):
+        n = T.int64()
+
+        @R.function
+        def more(i: R.Prim("int64"), acc: R.Tensor((n,), "float32")) -> R.Tensor((), "bool"):
+            return R.less(R.max(acc), R.const(100, "float32"))
+
+        @R.function
+        def turn(i: R.Prim("int64"), acc: R.Tensor((n,), "float32")) -> R.Tuple(R.Prim("int64"), R.Tensor((n,), "float32")):
+            return (i, R.add(acc, x))
+
+        last = R.while_loop(more, turn, turns, x)
+        return last[1]
+"#,
+    );
+    let x = tensor(&[3], &[1.0, 2.0, 7.0]);
+    let (shape, values) = read(&m.run("main", &[x, Value::Int(1)]).expect("it runs"));
+    assert_eq!((shape, values), (vec![3], vec![15.0, 30.0, 105.0]));
+}
+
+#[test]
+fn closures_are_called_with_what_they_take() {
+    let m = model(
+        r#"
+@I.ir_module
+class Module:
+    @R.function
+    def main(w: R.Tensor(("n",), "float32")) -> R.Callable:
+        n = T.int64()
+
+        @R.function
+        def scale(x: R.Tensor((n,), "float32")) -> R.Tensor((n,), "float32"):
+            return R.multiply(x, w)
+
+        return scale
+
+    @R.function(pure=False)
+    def call(f: R.Object, x: R.Object) -> R.Object:
+        return R.invoke_closure(f, (x,), sinfo_args=R.Object)
+
+    @R.function(pure=False)
+    def two(f: R.Object, x: R.Object) -> R.Object:
+        return R.invoke_closure(f, (x, x), sinfo_args=R.Object)
+"#,
+    );
+    let w = tensor(&[2], &[3.0, 4.0]);
+    let scale = m.run("main", std::slice::from_ref(&w)).expect("a closure");
+    let out = m.run("call", &[scale.clone(), w.clone()]).expect("it runs");
+    assert_eq!(read(&out).1, [9.0, 16.0]);
+    let error = m.run("two", &[scale.clone(), w]).expect_err("one too many").to_string();
+    assert!(error.contains("main_scale(x: "), "{error}");
+    assert!(error.contains("takes 1 argument, but 2 were given"), "{error}");
+    let error = m.run("call", &[scale, Value::Int(1)]).expect_err("no tensor").to_string();
+    assert!(error.contains("main_scale: 'x' must be a float32 tensor"), "{error}");
+}

@@ -1,0 +1,11 @@
+//! The integration tests of `pliant`, one program: a file of its own for each would be linked for itself.
+
+mod bytecode;
+mod calls;
+mod common;
+mod control;
+mod dynamic;
+mod encoder;
+mod native;
+mod run;
+mod stages;

@@ -1,0 +1,274 @@
+//! Native function bodies do what their bytecode does.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::common::{iota, parse, read};
+use pliant::{
+    CompileOptions, CompiledModule, ExecMode, Tensor, Value, VirtualMachine, VmError, VmOptions,
+};
+use pliant_exec::{EXEC_MODE, ExecBuilder, Param, Reg};
+use pliant_vm::{InstrumentAction, PackedFunc};
+
+fn options() -> CompileOptions {
+    CompileOptions { exec_mode: ExecMode::Compiled, ..CompileOptions::default() }
+}
+
+fn packed(f: fn(&[Value]) -> Result<Value, VmError>) -> PackedFunc {
+    Arc::new(f)
+}
+
+fn int(args: &[Value], i: usize) -> Result<i64, VmError> {
+    args.get(i).and_then(Value::as_int).ok_or_else(|| VmError::type_error("no integer"))
+}
+
+/// A program with native bodies, and the machine that executes its bytecode.
+fn machines(b: ExecBuilder) -> [VirtualMachine; 2] {
+    let mut b = b;
+    b.set_metadata(EXEC_MODE, "compiled");
+    let program = CompiledModule::from_executable(b.get().unwrap()).unwrap();
+    let functions = [
+        ("test.succ", packed(|a| Ok(Value::Int(int(a, 0)?.wrapping_add(1))))),
+        ("test.add", packed(|a| Ok(Value::Int(int(a, 0)?.wrapping_add(int(a, 1)?))))),
+        ("test.less", packed(|a| Ok(Value::Bool(int(a, 0)? < int(a, 1)?)))),
+        ("test.fail", packed(|_| Err(VmError::external("no luck today")))),
+        ("test.panic", packed(|_| panic!("a broken function"))),
+    ];
+    let functions: Vec<_> = functions.into_iter().map(|(n, f)| (n.to_string(), f)).collect();
+    let machine = |bytecode| {
+        let functions = functions.iter().cloned().collect();
+        let vm = program.vm_with(VmOptions { functions, bytecode, ..VmOptions::default() });
+        vm.unwrap()
+    };
+    let both = [machine(false), machine(true)];
+    assert!(both[0].is_native() && !both[1].is_native());
+    both
+}
+
+/// The integer that both machines return.
+fn result(b: ExecBuilder, args: &[i64]) -> i64 {
+    let args: Vec<Value> = args.iter().map(|&v| Value::Int(v)).collect();
+    let [a, b] = machines(b).map(|vm| vm.invoke("main", &args).unwrap().as_int().unwrap());
+    assert_eq!(a, b);
+    a
+}
+
+/// The error that both machines report.
+fn failure(b: ExecBuilder, args: &[Value]) -> String {
+    let [a, b] = machines(b).map(|vm| vm.invoke("main", args).unwrap_err().to_string());
+    assert_eq!(a, b);
+    a
+}
+
+fn begin(params: &[&str]) -> ExecBuilder {
+    let mut b = ExecBuilder::new();
+    b.begin_function("main", params.iter().map(|&name| Param::new(name)).collect(), "");
+    b
+}
+
+/// `sum = 0; i = 0; while i < n: sum = sum + i; i = i + 1; return sum`
+fn summing() -> ExecBuilder {
+    let mut b = begin(&["n"]);
+    let zero = b.imm(0);
+    let (i, sum, go) = (1, 2, 3);
+    b.emit_call("vm.builtin.copy", &[zero], Reg(i));
+    b.emit_call("vm.builtin.copy", &[zero], Reg(sum));
+    let head = b.here();
+    b.emit_call("test.less", &[b.r(i), b.r(0)], Reg(go));
+    let leave = b.emit_if(Reg(go), 0);
+    b.emit_call("test.add", &[b.r(sum), b.r(i)], Reg(sum));
+    b.emit_call("test.succ", &[b.r(i)], Reg(i));
+    let back = b.emit_goto(0);
+    b.patch(back, head);
+    let done = b.here();
+    b.patch(leave, done);
+    b.emit_ret(Reg(sum));
+    b.end_function();
+    b
+}
+
+#[test]
+fn loops_run_to_their_end() {
+    for n in [0, 1, 2, 1000] {
+        assert_eq!(result(summing(), &[n]), n * (n - 1) / 2);
+    }
+}
+
+#[test]
+fn bodies_of_several_pieces_go_on_from_one_to_the_next() {
+    for count in [1, 1022, 1023, 1024, 1025, 2048, 5000] {
+        let mut b = begin(&["x"]);
+        for _ in 0..count {
+            b.emit_call("test.succ", &[b.r(0)], Reg(0));
+        }
+        b.emit_ret(Reg(0));
+        b.end_function();
+        assert_eq!(result(b, &[7]), 7 + count);
+    }
+}
+
+#[test]
+fn jumps_reach_other_pieces() {
+    // Three turns through a body of three pieces.
+    let mut b = begin(&["x"]);
+    let limit = b.imm(9000);
+    for _ in 0..3000 {
+        b.emit_call("test.succ", &[b.r(0)], Reg(0));
+    }
+    b.emit_call("test.less", &[b.r(0), limit], Reg(1));
+    let leave = b.emit_if(Reg(1), 0);
+    let back = b.emit_goto(0);
+    b.patch(back, 0);
+    let done = b.here();
+    b.patch(leave, done);
+    b.emit_ret(Reg(0));
+    b.end_function();
+    assert_eq!(result(b, &[0]), 9000);
+}
+
+#[test]
+fn calls_nest_and_tail_calls_take_no_stack() {
+    // f(n, acc) = acc if not (0 < n) else f(n - 1, acc + 1); the result of main is f(n, 0) + 1.
+    let mut b = begin(&["n"]);
+    let zero = b.imm(0);
+    b.emit_call("f", &[b.r(0), zero], Reg(1));
+    b.emit_call("test.succ", &[b.r(1)], Reg(1));
+    b.emit_ret(Reg(1));
+    b.end_function();
+    b.begin_function("f", vec![Param::new("n"), Param::new("acc")], "");
+    let (zero, minus) = (b.imm(0), b.imm(-1));
+    b.emit_call("test.less", &[zero, b.r(0)], Reg(2));
+    b.emit_if(Reg(2), 5);
+    b.emit_call("test.add", &[b.r(0), minus], Reg(0));
+    b.emit_call("test.succ", &[b.r(1)], Reg(1));
+    b.emit_call("f", &[b.r(0), b.r(1)], Reg(3));
+    b.emit_ret(Reg(3));
+    b.emit_ret(Reg(1));
+    b.end_function();
+    assert_eq!(result(b, &[100_000]), 100_001);
+}
+
+#[test]
+fn endless_recursion_is_an_error() {
+    let mut b = begin(&["x"]);
+    b.emit_call("main", &[b.r(0)], Reg(1));
+    b.emit_call("test.succ", &[b.r(1)], Reg(1));
+    b.emit_ret(Reg(1));
+    b.end_function();
+    assert!(failure(b, &[Value::Int(1)]).contains("nested too deeply"));
+}
+
+#[test]
+fn closures_are_entered_and_left() {
+    let mut b = begin(&["x"]);
+    let (f, five) = (b.f("f"), b.imm(5));
+    b.emit_call("vm.builtin.make_closure", &[f, five], Reg(1));
+    b.emit_call("vm.builtin.invoke_closure", &[b.r(1), b.r(0)], Reg(2));
+    b.emit_call("test.add", &[b.r(2), b.r(2)], Reg(2));
+    b.emit_ret(Reg(2));
+    b.end_function();
+    b.begin_function("f", vec![Param::new("a"), Param::new("b")], "");
+    b.emit_call("test.add", &[b.r(0), b.r(1)], Reg(2));
+    b.emit_ret(Reg(2));
+    b.end_function();
+    assert_eq!(result(b, &[10]), 30);
+}
+
+#[test]
+fn errors_are_those_of_the_bytecode() {
+    let one_call = |name: &str| {
+        let mut b = begin(&["x"]);
+        b.emit_call(name, &[b.r(0)], Reg(1));
+        b.emit_ret(Reg(1));
+        b.end_function();
+        b
+    };
+    let x = [Value::Str("text".into())];
+    assert!(failure(one_call("test.fail"), &x).contains("'test.fail' failed: no luck today"));
+    assert!(failure(one_call("test.panic"), &x).contains("panic: a broken function"));
+    assert!(failure(one_call("vm.builtin.shape_of"), &x).contains("must be a tensor"));
+    assert!(failure(one_call("vm.builtin.invoke_closure"), &x).contains("must be a function"));
+    let mut b = begin(&["x"]);
+    b.emit_if(Reg(0), 1);
+    b.emit_ret(Reg(0));
+    b.end_function();
+    assert!(failure(b, &x).contains("main: a condition must be a bool"));
+    // Wrong numbers of arguments, and arguments out of order, are found before anything runs.
+    let [native, _] = machines(summing());
+    assert!(matches!(native.invoke("main", &[]), Err(VmError::Arity { .. })));
+}
+
+#[test]
+fn endless_loops_are_interrupted_and_polled() {
+    let mut b = begin(&["x"]);
+    b.emit_goto(0);
+    b.end_function();
+    for vm in machines(b) {
+        let polls = Arc::new(AtomicUsize::new(0));
+        let seen = polls.clone();
+        vm.set_poll(Some(Arc::new(move || seen.fetch_add(1, Ordering::SeqCst) >= 2)));
+        std::thread::scope(|scope| {
+            let run = scope.spawn(|| vm.invoke("main", &[Value::Int(0)]));
+            while !run.is_finished() {
+                vm.request_poll();
+                std::thread::yield_now();
+            }
+            assert!(matches!(run.join().unwrap(), Err(VmError::Interrupted)));
+        });
+        assert!(polls.load(Ordering::SeqCst) >= 3);
+    }
+}
+
+#[test]
+fn instruments_see_every_call() {
+    let [native, _] = machines(summing());
+    let calls = Arc::new(AtomicUsize::new(0));
+    let count = calls.clone();
+    native.set_instrument(Some(Arc::new(move |event| {
+        count.fetch_add(usize::from(event.before), Ordering::SeqCst);
+        InstrumentAction::Continue
+    })));
+    let sum = native.invoke("main", &[Value::Int(3)]).unwrap().as_int();
+    assert_eq!((sum, calls.load(Ordering::SeqCst)), (Some(3), 2 + 4 + 2 * 3));
+}
+
+const BRANCHES: &str = r#"
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor(("n",), dtype="float32"), c: R.Tensor((), dtype="bool")) -> R.Tensor(("n",), dtype="float32"):
+        if c:
+            y = R.add(x, x)
+        else:
+            z = R.multiply(x, x)
+            y = R.negative(z)
+        return y
+"#;
+
+#[test]
+fn saved_programs_keep_their_mode_and_get_their_code_again() {
+    let program = pliant::compile(parse(BRANCHES), &options()).unwrap();
+    assert!(program.executable().stats().contains("Execution mode: compiled"));
+    assert!(program.executable().as_text().starts_with("# exec_mode: compiled"));
+    assert!(program.stats().phases.iter().any(|p| &*p.name == "FunctionBodies"));
+    let loaded = CompiledModule::from_bytes(&program.to_bytes().unwrap()).unwrap();
+    assert_eq!(loaded.executable().exec_mode(), "compiled");
+    for vm in [program.vm().unwrap(), loaded.vm().unwrap()] {
+        assert!(vm.is_native());
+        for n in [0, 1, 7] {
+            for (c, f) in [(true, (|v| v + v) as fn(f32) -> f32), (false, |v| -v * v)] {
+                let (shape, values) = read(
+                    &vm.invoke(
+                        "main",
+                        &[iota(&[n]), Value::Tensor(Tensor::from_slice(&[], &[c]).unwrap())],
+                    )
+                    .unwrap(),
+                );
+                let expected: Vec<f32> = (0..n).map(|v| f(v as f32)).collect();
+                assert_eq!((shape, values), (vec![n], expected));
+            }
+        }
+    }
+    let bytecode = pliant::compile(parse(BRANCHES), &CompileOptions::default()).unwrap();
+    assert!(!bytecode.vm().unwrap().is_native());
+}

@@ -1,0 +1,69 @@
+//! Every stage of a compilation prints, parses back, verifies, and can be built: passes leave alone what is lowered.
+
+use crate::common::{HEADER, iota, parse, run};
+use pliant::{CompileOptions, Model};
+
+const PROGRAM: &str = r#"
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor(("n", "m"), dtype="float32"), y: R.Tensor(("n * m",), dtype="float32")) -> R.Tensor(("n * m",), dtype="float32"):
+        n = T.int64()
+        m = T.int64()
+        with R.dataflow():
+            lv = R.reshape(x, R.shape([n * m]))
+            lv1 = R.add(lv, y)
+            lv2 = R.exp(lv1)
+            lv3 = R.multiply(lv2, y)
+            lv4 = R.add(lv3, lv3)
+            gv = R.negative(lv4)
+            R.output(gv)
+        return gv
+"#;
+
+#[test]
+fn every_stage_parses_back_and_builds() {
+    let args = [iota(&[2, 3]), iota(&[6])];
+    let expected = run(&Model::compile(parse(PROGRAM), &CompileOptions::default()).unwrap(), &args);
+    let pipeline = pliant_opt::pipeline("default").expect("the default pipeline exists");
+    let ctx = pliant::pass_context(&CompileOptions::default());
+    let mut module = parse(PROGRAM);
+    for pass in pipeline.passes() {
+        module = pass.apply(module, &ctx).unwrap_or_else(|e| panic!("{}: {e}", pass.name()));
+        let text = pliant::print(&module);
+        let name = pass.name();
+        let again = match pliant::parse(name, &text) {
+            Ok(script) => script.module,
+            Err((error, sources)) => panic!("after {name}: {}\n{text}", error.render(&sources)),
+        };
+        assert_eq!(pliant::print(&again), text, "after {name}");
+        pliant::verify(&again).unwrap_or_else(|e| panic!("after {name}: {e}\n{text}"));
+        let model = Model::compile(again, &CompileOptions::default())
+            .unwrap_or_else(|e| panic!("building what {name} made: {e}\n{text}"));
+        assert_eq!(run(&model, &args), expected, "after {name}");
+    }
+}
+
+#[test]
+fn passes_are_idempotent() {
+    let pipeline = pliant_opt::pipeline("default").expect("the default pipeline exists");
+    let ctx = pliant::pass_context(&CompileOptions::default());
+    let mut module = parse(PROGRAM);
+    for pass in pipeline.passes() {
+        module = pass.apply(module, &ctx).unwrap();
+        let once = pliant::print(&module);
+        module = pass.apply(module, &ctx).unwrap();
+        assert_eq!(pliant::print(&module), once, "{} twice", pass.name());
+    }
+}
+
+#[test]
+fn stages_can_be_asked_for() {
+    for stage in ["input", "LegalizeOps", "VMShapeLower", "loops", "bytecode"] {
+        let text =
+            pliant::stage_text(parse(PROGRAM), stage).unwrap_or_else(|e| panic!("{stage}: {e}"));
+        assert!(!text.is_empty(), "{stage}");
+    }
+    assert!(pliant::stage_text(parse(PROGRAM), "nonsense").is_err());
+    let _ = HEADER;
+}

@@ -1,0 +1,62 @@
+"""Modules of loop functions alone: what calls them from Python."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pliant import _core
+from pliant._core import IRModule, PrimFunc
+
+if TYPE_CHECKING:
+    from pliant._core.relax import GlobalVar, Var
+
+_relax = _core.relax
+
+
+def with_callers(mod: IRModule) -> IRModule:
+    """A module of loop functions alone gets, for each, a graph function of its name that calls it with the caller's own
+    tensors: outputs too are given by the caller. Any other module is returned as it is."""
+    functions = mod.functions_items()
+    if not functions or any(isinstance(func, _relax.Function) for _, func in functions):
+        return mod
+    from pliant.relax.block_builder import BlockBuilder
+
+    taken = {var.name_hint for var, _ in functions}
+    loops: dict[Any, PrimFunc] = {}
+    callers: list[tuple[str, GlobalVar, PrimFunc]] = []
+    for var, func in functions:
+        name = var.name_hint
+        inner = _fresh(f"{name}_loops", taken)
+        loops[inner] = func.without_attr("global_symbol")
+        if not func.is_private:
+            callers.append((name, _relax.GlobalVar(inner), func))
+    builder = BlockBuilder(IRModule(loops, mod.attrs))
+    for name, loop, func in callers:
+        params = _params(func)
+        with builder.function(name, params, pure=False):
+            builder.emit(_relax.Call(loop, params))
+            builder.emit_func_output(_relax.Tuple([]))
+    return builder.get()
+
+
+def _fresh(name: str, taken: set[str]) -> str:
+    while name in taken:
+        name += "_"
+    taken.add(name)
+    return name
+
+
+def _params(func: PrimFunc) -> list[Var]:
+    """Graph variables of the types of a loop function's parameters."""
+    buffers = {var._node_id: buffer for var, buffer in func.buffer_map.items()}
+    params: list[Var] = []
+    for var in func.param_vars:
+        buffer = buffers.get(var._node_id)
+        if buffer is None:
+            params.append(_relax.Var(var.name, _relax.PrimStructInfo(var.dtype)))
+        else:
+            params.append(_relax.Var(buffer.name, _relax.TensorStructInfo(buffer.shape, buffer.dtype)))
+    return params
+
+
+__all__ = ["with_callers"]

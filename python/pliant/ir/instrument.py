@@ -1,0 +1,155 @@
+"""Instruments: what watches passes. Give them to ``PassContext(instruments=[...])`` or ``pliant.compile``."""
+
+from __future__ import annotations
+
+import functools
+import os
+import shutil
+from collections.abc import Sequence
+from typing import Any
+
+from pliant import _core
+from pliant._core import IRModule
+from pliant._core.transform import CoreInstrument
+from pliant.error import CompileError
+from pliant.transform import PassInfo
+
+__all__ = [
+    "DumpIR",
+    "PassInstrument",
+    "PassPrintingInstrument",
+    "PassTimingInstrument",
+    "PrintAfterAll",
+    "PrintBeforeAll",
+    "WellFormedInstrument",
+    "pass_instrument",
+]
+
+
+class PassInstrument:
+    """Watches passes: override what you need. Passes of every kind are seen, alone, in sequences and in compilations."""
+
+    def enter_pass_ctx(self) -> None:
+        """The context is entered."""
+
+    def exit_pass_ctx(self) -> None:
+        """The context is left."""
+
+    def should_run(self, mod: IRModule, info: PassInfo) -> bool:
+        """Whether a pass should run; not asked of passes that the context requires."""
+        return True
+
+    def run_before_pass(self, mod: IRModule, info: PassInfo) -> None:
+        """Called with what a pass receives."""
+
+    def run_after_pass(self, mod: IRModule, info: PassInfo) -> None:
+        """Called with what a pass made."""
+
+
+_METHODS = ("enter_pass_ctx", "exit_pass_ctx", "should_run", "run_before_pass", "run_after_pass")
+
+
+def pass_instrument(pi_cls: Any = None) -> Any:
+    """Makes an instrument of a class that has any of the methods of :class:`PassInstrument`.
+
+    >>> @pass_instrument
+    ... class Count:
+    ...     def __init__(self):
+    ...         self.passes = 0
+    ...     def run_after_pass(self, mod, info):
+    ...         self.passes += 1
+    """
+
+    def make(cls: Any) -> Any:
+        if not isinstance(cls, type):
+            raise TypeError(f"pass_instrument makes an instrument of a class, not of {cls!r}")
+        if not any(callable(getattr(cls, name, None)) for name in _METHODS):
+            raise TypeError(f"class {cls.__name__} has none of the methods of an instrument: {', '.join(_METHODS)}")
+        if issubclass(cls, PassInstrument):
+            return cls
+        return functools.wraps(cls, updated=())(type(cls.__name__, (cls, PassInstrument), {}))
+
+    return make if pi_cls is None else make(pi_cls)
+
+
+class PassTimingInstrument(PassInstrument):
+    """Measures passes. A pass that runs inside another one stands beneath it."""
+
+    def __init__(self) -> None:
+        self._core = CoreInstrument.timing()
+
+    def enter_pass_ctx(self) -> None:
+        self._core.reset()
+
+    def render(self) -> str:
+        """The times as an indented table, since the context was entered."""
+        return self._core.render()
+
+    def entries(self) -> list[tuple[str, int, float]]:
+        """The times: name, depth and seconds of each pass, in the order of their starts."""
+        return self._core.entries()
+
+
+class DumpIR(PassInstrument):
+    """Writes the module after every pass into a directory, as ``NN_pass.py``."""
+
+    def __init__(self, dump_dir: str | os.PathLike[str], refresh: bool = False) -> None:
+        if refresh and os.path.isdir(dump_dir):
+            shutil.rmtree(dump_dir)
+        self._core = CoreInstrument.dump(dump_dir)
+
+
+class PassPrintingInstrument(PassInstrument):
+    """Prints the module before and after the passes of these names."""
+
+    def __init__(
+        self, print_before_pass_names: Sequence[str] = (), print_after_pass_names: Sequence[str] = ()
+    ) -> None:
+        for names in (print_before_pass_names, print_after_pass_names):
+            if isinstance(names, str):
+                raise TypeError(f"PassPrintingInstrument takes lists of names (help: write [{names!r}])")
+        self.before, self.after = set(print_before_pass_names), set(print_after_pass_names)
+
+    def run_before_pass(self, mod: IRModule, info: PassInfo) -> None:
+        if info.name in self.before:
+            _print("Before", mod, info)
+
+    def run_after_pass(self, mod: IRModule, info: PassInfo) -> None:
+        if info.name in self.after:
+            _print("After", mod, info)
+
+
+class PrintBeforeAll(PassInstrument):
+    """Prints the module before every pass."""
+
+    def run_before_pass(self, mod: IRModule, info: PassInfo) -> None:
+        _print("Before", mod, info)
+
+
+class PrintAfterAll(PassInstrument):
+    """Prints the module after every pass."""
+
+    def run_after_pass(self, mod: IRModule, info: PassInfo) -> None:
+        _print("After", mod, info)
+
+
+def _print(when: str, mod: IRModule, info: PassInfo) -> None:
+    print(f"# {when} {info.name}\n{mod.script()}")
+
+
+class WellFormedInstrument(PassInstrument):
+    """Verifies the module before the first pass and after every pass, and names the pass that broke it."""
+
+    def __init__(self, check_struct_info: bool = True) -> None:
+        self.check_struct_info = check_struct_info
+
+    def run_before_pass(self, mod: IRModule, info: PassInfo) -> None:
+        self._check(mod, f"before pass '{info.name}'")
+
+    def run_after_pass(self, mod: IRModule, info: PassInfo) -> None:
+        self._check(mod, f"after pass '{info.name}'")
+
+    def _check(self, mod: IRModule, when: str) -> None:
+        problems = _core.verify_module(mod)
+        if problems:
+            raise CompileError(f"the module is not well-formed {when}: {'; '.join(problems[:5])}")

@@ -1,0 +1,35 @@
+"""Legalisation of operators by the user's own functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pliant import _core
+from pliant._core import IRModule
+from pliant.ir import Op
+from pliant.relax.expr_functor import PyExprMutator, mutator
+
+
+def legalize_by_map(mod: IRModule, rules: Mapping[str, Callable[..., Any]], skip: set[str]) -> IRModule:
+    """The module with each call of an operator of ``rules`` that is not in ``skip`` replaced by what its function makes."""
+
+    @mutator
+    class Legalizer(PyExprMutator):
+        def visit_call_(self, call: Any) -> Any:
+            call = self.visit_expr_post_order(call)
+            name = str(getattr(call.op, "name", ""))
+            if name in skip or name not in rules or not isinstance(call.op, Op):
+                return call
+            made = rules[name](self.builder_, call)
+            if not isinstance(made, _core.relax.Expr):
+                raise TypeError(f"the function for {name} returned {type(made).__name__}, not an expression")
+            return made
+
+    legalizer = Legalizer(mod)
+    for var, func in mod.functions_items():
+        if isinstance(func, _core.relax.Function):
+            made = legalizer.visit_expr(func)
+            if made is not func:
+                legalizer.builder_.update_func(var, made)
+    return legalizer.builder_.get()

@@ -1,0 +1,86 @@
+"""How much memory the functions of a module ask for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pliant import _core
+
+if TYPE_CHECKING:
+    from pliant._core import IRModule
+    from pliant._core.relax import Function
+
+_relax = _core.relax
+_BITS = {"bool": 8}
+
+
+def _item_bytes(dtype: str) -> int:
+    bits = _BITS.get(dtype)
+    if bits is None:
+        bits = int("".join(c for c in dtype if c.isdigit()) or 8)
+    return (bits + 7) // 8
+
+
+def _size_of(shape: Any, dtype: str) -> int | None:
+    """The bytes of a tensor; ``None`` where sizes are not constants."""
+    total = _item_bytes(dtype)
+    for dim in shape.values:
+        if not isinstance(dim, _core.IntImm):
+            return None
+        total *= int(dim)
+    return total
+
+
+class _Total:
+    def __init__(self) -> None:
+        self.count = 0
+        self.bytes = 0
+        self.dynamic = 0
+
+    def add(self, size: int | None) -> None:
+        if size is None:
+            self.dynamic += 1
+        else:
+            self.count += 1
+            self.bytes += size
+
+    def __str__(self) -> str:
+        text = f"{self.count} constant-size memory allocation(s) with total size {self.bytes / 2**30:.4} GB"
+        return text + (f", {self.dynamic} of sizes known when the program runs" if self.dynamic else "")
+
+
+def _estimate(func: Function) -> tuple[_Total, _Total]:
+    """The tensors that are asked for, and the storage that they share."""
+    tensors, storages = _Total(), _Total()
+    for binding in _relax.all_bindings(func):
+        call = binding.value
+        if not isinstance(call, _relax.Call) or not isinstance(call.op, _relax.OpFunction):
+            continue
+        shapes = [a for a in call.args if isinstance(a, _relax.ShapeExpr)]
+        dtypes = [a.value for a in call.args if isinstance(a, _relax.DataTypeImm)]
+        if not shapes or not dtypes:
+            continue
+        if call.op.name in ("relax.builtin.alloc_tensor", "relax.memory.alloc_tensor"):
+            tensors.add(_size_of(shapes[0], dtypes[0]))
+        if call.op.name in ("relax.builtin.alloc_tensor", "relax.memory.alloc_storage"):
+            storages.add(_size_of(shapes[0], "uint8" if "storage" in call.op.name else dtypes[0]))
+    return tensors, storages
+
+
+def estimate_memory_usage(mod: IRModule | Function) -> str:
+    """A report of the memory that the functions of a module ask for: each tensor, and the storage that tensors share where
+    memory was planned (``StaticPlanBlockMemory``)."""
+    pairs = [(f"{mod.__name__}", mod)] if isinstance(mod, _relax.Function) else mod.functions_items()
+    lines = ["Memory usage estimation:"]
+    for var, func in pairs:
+        if not isinstance(func, _relax.Function):
+            continue
+        tensors, storages = _estimate(func)
+        name = var if isinstance(var, str) else var.name_hint
+        lines.append(f"- Function {name}:")
+        lines.append(f" * Without memory planning, there are {tensors}.")
+        lines.append(f" * With memory planning, there are {storages}.")
+    return "\n".join(lines)
+
+
+__all__ = ["estimate_memory_usage"]

@@ -1,0 +1,98 @@
+"""The patterns and code generators of backends."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from pliant import _core
+from pliant.relax.dpl import DFPattern
+
+
+class PatternCheckContext(NamedTuple):
+    """What the check of a pattern sees of a match."""
+
+    matched_expr: Any
+    annotated_expr: dict[str, Any]
+    matched_bindings: dict[Any, Any]
+
+
+def fusion_row(pattern: Any) -> Any:
+    """A pattern ``(name, pattern[, annotation_patterns[, check]])`` as the core takes it; a name stands for itself."""
+    if isinstance(pattern, str):
+        return pattern
+    if hasattr(pattern, "pattern") and hasattr(pattern, "name"):
+        annotations = getattr(pattern, "annotation_patterns", None)
+        pattern = (pattern.name, pattern.pattern, annotations, getattr(pattern, "check", None))
+    name, what, *rest = pattern
+    parts: Any = rest[0] if rest else None
+    check: Any = rest[1] if len(rest) > 1 else None
+    if parts is not None and not isinstance(parts, Mapping):
+        parts, check = (None, parts) if callable(parts) else (dict(parts), check)
+    if isinstance(what, tuple):
+        what, parts = what
+    rows = [(key, part.node) for key, part in (parts or {}).items()]
+    if not isinstance(what, DFPattern):
+        raise TypeError(f"pattern '{name}' is no DFPattern, but {what!r}")
+
+    def call(matched: Any, annotated: dict[str, Any], inside: dict[Any, Any]) -> bool:
+        return bool(check(PatternCheckContext(matched, annotated, inside)))
+
+    return (name, what.node, rows, None if check is None else call)
+
+
+def register_patterns(patterns: Sequence[Any]) -> None:
+    """Adds patterns ``(name, pattern[, annotation_patterns[, check]])`` to the table. What is registered later is tried first."""
+    _core.transform.register_backend_patterns([fusion_row(p) for p in patterns])
+
+
+def get_patterns_with_prefix(prefix: str) -> list[str]:
+    """The registered patterns whose names start with ``prefix``, in the order in which they are tried: what
+    ``FuseOpsByPattern`` takes."""
+    return _core.transform.backend_patterns(prefix)
+
+
+def get_pattern(name: str) -> str | None:
+    """The registered pattern of that name."""
+    return name if name in _core.transform.backend_patterns(name) else None
+
+
+def register_codegen(name: str, generate: Callable[..., Any] | None = None) -> Any:
+    """Registers the code generator of a backend; also a decorator.
+
+    ``generate(functions, options, mod)`` is called once per module with the functions whose attribute ``Codegen`` is the
+    backend's name, the backend's ``target_options``, and the module, in which the composite functions stand that they call.
+    Parameters behind those that it declares are left out. It returns for each function a callable in destination-passing
+    style (inputs, then outputs), or the name of a registered packed function, as a list or a dict by name.
+    """
+
+    def register(generate: Callable[..., Any]) -> Callable[..., Any]:
+        count = _positional(generate)
+
+        def call(functions: list[Any], options: dict[str, Any], mod: Any) -> list[Any]:
+            made = generate(*(functions, options, mod)[:count])
+            if isinstance(made, Mapping):
+                made = [made[f.attrs["global_symbol"]] for f in functions]
+            return list(made)
+
+        _core.transform.register_backend_codegen(name, call)
+        return generate
+
+    return register if generate is None else register(generate)
+
+
+def _positional(function: Callable[..., Any]) -> int:
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return 3
+    if any(p.kind is p.VAR_POSITIONAL for p in parameters):
+        return 3
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return min(3, sum(p.kind in kinds for p in parameters))
+
+
+def get_codegens() -> list[str]:
+    """The backends that have code generators."""
+    return _core.transform.backend_codegens()

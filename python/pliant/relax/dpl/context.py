@@ -1,0 +1,91 @@
+"""Several patterns, and which uses which."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from pliant import _core
+
+if TYPE_CHECKING:
+    from pliant._core.relax import Expr, PatternNode
+    from pliant.relax.dpl.pattern import DFPattern
+
+_local = threading.local()
+
+
+class PatternContext:
+    """Patterns with uses between them. Calls of patterns made inside ``with PatternContext()`` belong to it; ``a >> b`` says
+    that only ``b`` uses ``a``, ``a ^ b`` that ``b`` is one of its users.
+
+    With ``incremental``, it begins with what the context around it has.
+    """
+
+    def __init__(self, incremental: bool = False) -> None:
+        self._patterns: list[DFPattern] = []
+        self._edges: list[tuple[DFPattern, DFPattern, int, bool]] = []
+        self._shapes: list[list[DFPattern]] = []
+        if incremental:
+            around = PatternContext.required("incremental=True")
+            self._patterns.extend(around._patterns)
+            self._edges.extend(around._edges)
+            self._shapes.extend(around._shapes)
+
+    @staticmethod
+    def current() -> PatternContext | None:
+        """The innermost context, if one is open."""
+        stack = getattr(_local, "stack", None)
+        return stack[-1] if stack else None
+
+    @staticmethod
+    def get_current() -> PatternContext:
+        """The innermost context."""
+        return PatternContext.required("get_current")
+
+    @staticmethod
+    def required(what: str) -> PatternContext:
+        """The innermost context, which ``what`` needs."""
+        current = PatternContext.current()
+        if current is None:
+            raise ValueError(f"{what} needs a context (help: write it inside `with PatternContext() as ctx:`)")
+        return current
+
+    def __enter__(self) -> PatternContext:
+        if not hasattr(_local, "stack"):
+            _local.stack = []
+        _local.stack.append(self)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        _local.stack.pop()
+
+    def _add(self, pattern: DFPattern) -> None:
+        self._patterns.append(pattern)
+
+    def _used_by(self, one: DFPattern, other: DFPattern, index: int, only: bool) -> None:
+        self._edges.append((one, other, index, only))
+
+    def _same_shape(self, patterns: Sequence[DFPattern]) -> None:
+        self._shapes.append(list(patterns))
+
+    def _copy_uses(self, old: Sequence[DFPattern], new: Sequence[DFPattern]) -> None:
+        names = dict(zip(old, new, strict=True))
+        for one, other, index, only in list(self._edges):
+            if one in names and other in names:
+                self._edges.append((names[one], names[other], index, only))
+
+    def _parts(self) -> tuple[list[PatternNode], list[tuple[PatternNode, PatternNode, int, bool]], list[list[PatternNode]]]:
+        edges = [(one.node, other.node, index, only) for one, other, index, only in self._edges]
+        shapes = [[p.node for p in patterns] for patterns in self._shapes]
+        return [p.node for p in self._patterns], edges, shapes
+
+    def match_dfb(self, dfb: Any) -> dict[DFPattern, Expr] | None:
+        """What the patterns match in a dataflow block, or ``None``."""
+        from pliant.relax.dpl.pattern import _matchings
+
+        found = _core.relax.pattern_match_block(*self._parts(), dfb)
+        return None if found is None else _matchings(found)

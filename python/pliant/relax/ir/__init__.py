@@ -1,0 +1,1 @@
+"""Tools on the graph level's IR."""

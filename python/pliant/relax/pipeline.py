@@ -1,0 +1,77 @@
+"""Named sequences of passes: those of Pliant, and those that you register."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from difflib import get_close_matches
+from typing import Any, TypeVar
+
+from pliant import _core
+from pliant.transform import Pass, get_pass
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+__all__ = ["get_pipeline", "list_pipelines", "register_pipeline"]
+
+_registered: dict[str, Callable[..., Any]] = {}
+_lock = threading.Lock()
+
+
+def _own_names() -> list[str]:
+    return [name for name, _, _, level in _core.transform.pass_table() if level == "pipeline"]
+
+
+def list_pipelines() -> list[str]:
+    """The names of all pipelines."""
+    return [*_own_names(), *_registered]
+
+
+def register_pipeline(name: str) -> Callable[[F], F]:
+    """Registers a pipeline under a name that :func:`get_pipeline`, ``relax.build`` and ``pliant.compile`` know.
+
+    >>> @relax.register_pipeline("mine")
+    ... def mine():
+    ...     return Sequential([MyPass(), relax.get_pipeline("default")])
+    """
+    if not isinstance(name, str):
+        raise TypeError('register_pipeline takes the name: write @register_pipeline("name")')
+
+    def register(make: F) -> F:
+        if not callable(make):
+            raise TypeError(f"a pipeline is registered by a function that makes its pass, not by {make!r}")
+        with _lock:
+            if name in _registered or name in _own_names():
+                raise ValueError(f"there is a pipeline '{name}' already")
+            _registered[name] = make
+        return make
+
+    return register
+
+
+def get_pipeline(name: str = "zero", **kwargs: Any) -> Pass:
+    """The pipeline of that name: ``zero`` (graph level only), ``minimum`` (lowering only), ``default`` (both), or one
+    that was registered, made with the arguments."""
+    make = _registered.get(name)
+    if make is not None:
+        made = make(**kwargs)
+        if not callable(made):
+            raise TypeError(f"the pipeline '{name}' made {type(made).__name__}, not a pass (help: return Sequential([...]))")
+        return made  # type: ignore[no-any-return]
+    names = list_pipelines()
+    if name not in names:
+        near = get_close_matches(str(name), names, 1)
+        hint = f"did you mean '{near[0]}'?" if near else f"there are: {', '.join(names)}"
+        raise ValueError(f"there is no pipeline '{name}' ({hint})")
+    if kwargs:
+        raise TypeError(f"the pipeline '{name}' takes no arguments")
+    return get_pass(name)
+
+
+def as_pipeline(pipeline: Any) -> Any:
+    """What a compilation takes as its pipeline: a name of Pliant's own as it is, anything else as a pass."""
+    if isinstance(pipeline, str):
+        return pipeline if pipeline in _own_names() else get_pipeline(pipeline)
+    if pipeline is None or callable(pipeline) or isinstance(pipeline, list | tuple):
+        return pipeline
+    raise TypeError(f"a pipeline is a name, a pass, or a list of passes, not {type(pipeline).__name__}")

@@ -1,0 +1,23 @@
+"""The types of the graph level, under the module's name that code written for TVM imports from."""
+
+from __future__ import annotations
+
+from pliant._core.relax import (
+    FuncStructInfo,
+    ObjectStructInfo,
+    PrimStructInfo,
+    ShapeStructInfo,
+    StructInfo,
+    TensorStructInfo,
+    TupleStructInfo,
+)
+
+__all__ = [
+    "FuncStructInfo",
+    "ObjectStructInfo",
+    "PrimStructInfo",
+    "ShapeStructInfo",
+    "StructInfo",
+    "TensorStructInfo",
+    "TupleStructInfo",
+]

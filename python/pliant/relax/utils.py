@@ -1,0 +1,68 @@
+"""Helpers for those who write passes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from pliant import _core
+
+if TYPE_CHECKING:
+    from pliant._core import PrimFunc
+    from pliant._core.relax import Function, ShapeExpr, StructInfo, Tuple, Var
+
+_relax = _core.relax
+
+
+def copy_with_new_vars(func: Function) -> Function:
+    """The same function with parameters, variables and sizes of its own."""
+    return func._copied()
+
+
+def convert_to_expr(value: Any) -> Any:
+    """A Python value as an expression: numbers as scalars, strings, tuples and lists of these, sizes as shapes."""
+    if isinstance(value, _relax.Expr | _relax.OpFunction):
+        return value
+    if isinstance(value, bool | int | float | _core.PrimExpr):
+        return _relax.PrimValue(value)
+    if isinstance(value, str):
+        return _relax.StringImm(value)
+    if isinstance(value, tuple | list):
+        return _relax.Tuple([convert_to_expr(v) for v in value])
+    raise TypeError(f"{type(value).__name__} is no expression")
+
+
+def gen_call_tir_inputs(
+    func: Callable[..., Any], *args: Any, **kwargs: Any
+) -> tuple[PrimFunc, Tuple, list[StructInfo], ShapeExpr | None]:
+    """The loop function that ``func(*args)`` describes in tensor expressions, and what ``R.call_tir`` of it takes: the
+    tuple of its inputs, the types of its outputs, and the sizes to pass beside them, if any."""
+    from pliant.relax.block_builder import BlockBuilder
+
+    builder = BlockBuilder.current()
+    if builder is not None:
+        call: Any = builder.call_te(func, *args, **kwargs)
+        made = builder.get()
+    else:
+        builder = BlockBuilder()
+        with builder.function("gen_call_tir_inputs", _variables((args, kwargs))):
+            call = builder.call_te(func, *args, **kwargs)
+            made = builder.get()
+            builder.emit_func_output(call)
+    sizes = call.args[2] if len(call.args) > 2 else None
+    infos = [info for given in call.sinfo_args for info in getattr(given, "fields", [given])]
+    return made[call.args[0]], call.args[1], infos, sizes
+
+
+def _variables(value: Any) -> list[Var]:
+    """The variables in arguments, each once, in order."""
+    if isinstance(value, _relax.Expr):
+        return list(_relax.find_vars(value, "free"))
+    if isinstance(value, dict):
+        value = list(value.values())
+    if not isinstance(value, list | tuple):
+        return []
+    return list(dict.fromkeys(var for part in value for var in _variables(part)))
+
+
+__all__ = ["convert_to_expr", "copy_with_new_vars", "gen_call_tir_inputs"]

@@ -1,0 +1,29 @@
+"""Helpers for tests."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from typing import Any, NoReturn
+
+import numpy as np
+
+__all__ = ["assert_allclose", "main"]
+
+
+def assert_allclose(actual: Any, desired: Any, rtol: float = 1e-7, atol: float = 1e-7, verbose: bool = True) -> None:
+    """Raises ``AssertionError`` unless both have the same shape and elements within the tolerances."""
+    left, right = np.asanyarray(actual), np.asanyarray(desired)
+    np.testing.assert_allclose(left.shape, right.shape)
+    np.testing.assert_allclose(left, right, rtol=rtol, atol=atol, verbose=verbose)
+
+
+def main() -> NoReturn:
+    """Runs the tests of the file that calls it, with pytest and the arguments of the command line, and exits."""
+    import pytest
+
+    frame = inspect.currentframe()
+    caller = frame.f_back if frame else None
+    if caller is None:
+        raise RuntimeError("the caller's frame is not available")
+    sys.exit(pytest.main([caller.f_code.co_filename, *sys.argv[1:]]))

@@ -1,0 +1,292 @@
+"""Statements of loop functions: what :attr:`pliant.tir.PrimFunc.body` is made of.
+
+Statements never change: a pass builds new ones and puts them into a function with ``func.with_body(body)``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import IntEnum
+from typing import Any
+
+from pliant import _core
+from pliant._core import PrimExpr, Range, Tensor
+
+
+class ForKind(IntEnum):
+    """How a loop runs."""
+
+    SERIAL = 0
+    PARALLEL = 1
+    VECTORIZED = 2
+    UNROLLED = 3
+
+
+class Buffer:
+    """A buffer: memory with a shape and a data type. Two are equal when they are the same memory."""
+
+    __slots__ = ("tensor",)
+
+    def __init__(self, tensor: Tensor) -> None:
+        self.tensor = tensor
+
+    @property
+    def name(self) -> str:
+        """The name."""
+        return self.tensor.name
+
+    @property
+    def shape(self) -> Any:
+        """The sizes."""
+        return self.tensor.shape
+
+    @property
+    def dtype(self) -> str:
+        """The data type of the elements."""
+        return self.tensor.dtype
+
+    def __getitem__(self, indices: Any) -> PrimExpr:
+        return self.tensor[indices]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Buffer) and self.tensor == other.tensor
+
+    def __hash__(self) -> int:
+        return hash(self.tensor)
+
+    def same_as(self, other: object) -> bool:
+        """Whether both are the same memory."""
+        return self == other
+
+    def __repr__(self) -> str:
+        return f"Buffer({self.name}, {list(self.shape)}, {self.dtype!r})"
+
+
+def decl_buffer(shape: Sequence[Any], dtype: str = "float32", name: str = "buffer") -> Buffer:
+    """A new buffer."""
+    return Buffer(_core.te_placeholder(list(shape), dtype, name))
+
+
+class BufferRegion:
+    """A part of a buffer: a range of each dim."""
+
+    __slots__ = ("buffer", "region")
+
+    def __init__(self, buffer: Buffer, region: Sequence[Range]) -> None:
+        self.buffer = buffer
+        self.region = list(region)
+
+
+class IterVar:
+    """An axis of a block: its range, its variable, and what it does (0 for spatial, 2 for reduced)."""
+
+    __slots__ = ("dom", "iter_type", "var")
+
+    DataPar = 0
+    CommReduce = 2
+    Opaque = 4
+
+    def __init__(self, dom: Range, var: PrimExpr, iter_type: int) -> None:
+        self.dom = dom
+        self.var = var
+        self.iter_type = iter_type
+
+
+class Stmt:
+    """A statement. Its fields are named in ``_fields``, in the order of the constructor."""
+
+    __slots__ = ()
+    _fields: tuple[str, ...] = ()
+
+    def same_as(self, other: object) -> bool:
+        """Whether both are the very same statement."""
+        return self is other
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{f}={getattr(self, f)!r}' for f in self._fields)})"
+
+
+class SeqStmt(Stmt):
+    """Statements one after the other."""
+
+    __slots__ = _fields = ("seq",)
+
+    def __init__(self, seq: Sequence[Stmt]) -> None:
+        self.seq = list(seq)
+
+    def __len__(self) -> int:
+        return len(self.seq)
+
+    def __getitem__(self, index: int) -> Stmt:
+        return self.seq[index]
+
+
+class For(Stmt):
+    """A loop over ``min .. min + extent``."""
+
+    __slots__ = _fields = ("loop_var", "min", "extent", "kind", "body", "thread_binding", "annotations")
+
+    def __init__(
+        self,
+        loop_var: PrimExpr,
+        min: Any,
+        extent: Any,
+        kind: ForKind | int,
+        body: Stmt,
+        thread_binding: None = None,
+        annotations: dict[str, Any] | None = None,
+    ) -> None:
+        self.loop_var = loop_var
+        self.min = min
+        self.extent = extent
+        self.kind = ForKind(kind)
+        self.body = body
+        self.thread_binding = thread_binding
+        self.annotations = dict(annotations or {})
+
+
+class While(Stmt):
+    """Repeats while the condition holds."""
+
+    __slots__ = _fields = ("condition", "body")
+
+    def __init__(self, condition: Any, body: Stmt) -> None:
+        self.condition = condition
+        self.body = body
+
+
+class IfThenElse(Stmt):
+    """A choice."""
+
+    __slots__ = _fields = ("condition", "then_case", "else_case")
+
+    def __init__(self, condition: Any, then_case: Stmt, else_case: Stmt | None = None) -> None:
+        self.condition = condition
+        self.then_case = then_case
+        self.else_case = else_case
+
+
+class LetStmt(Stmt):
+    """Gives a variable its value for the body."""
+
+    __slots__ = _fields = ("var", "value", "body")
+
+    def __init__(self, var: PrimExpr, value: Any, body: Stmt) -> None:
+        self.var = var
+        self.value = value
+        self.body = body
+
+
+class BufferStore(Stmt):
+    """Writes an element of a buffer."""
+
+    __slots__ = _fields = ("buffer", "value", "indices")
+
+    def __init__(self, buffer: Buffer, value: Any, indices: Sequence[Any]) -> None:
+        self.buffer = buffer
+        self.value = value
+        self.indices = list(indices)
+
+
+class Allocate(Stmt):
+    """A buffer that lives during the body."""
+
+    __slots__ = _fields = ("buffer", "body")
+
+    def __init__(self, buffer: Buffer, body: Stmt) -> None:
+        self.buffer = buffer
+        self.body = body
+
+
+class Evaluate(Stmt):
+    """Evaluates an expression for its effect."""
+
+    __slots__ = _fields = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+class AssertStmt(Stmt):
+    """Fails the run with the message where the condition is false."""
+
+    __slots__ = _fields = ("condition", "message", "body")
+
+    def __init__(self, condition: Any, message: str, body: Stmt) -> None:
+        self.condition = condition
+        self.message = message
+        self.body = body
+
+
+class Block(Stmt):
+    """A block: the unit of scheduling. Its body sees only its axes, not the loops around it."""
+
+    __slots__ = _fields = (
+        "iter_vars",
+        "reads",
+        "writes",
+        "name_hint",
+        "body",
+        "init",
+        "alloc_buffers",
+        "match_buffers",
+        "annotations",
+    )
+
+    def __init__(
+        self,
+        iter_vars: Sequence[IterVar],
+        reads: Sequence[BufferRegion] | None,
+        writes: Sequence[BufferRegion] | None,
+        name_hint: str,
+        body: Stmt,
+        init: Stmt | None = None,
+        alloc_buffers: Sequence[Buffer] = (),
+        match_buffers: Sequence[Any] = (),
+        annotations: dict[str, Any] | None = None,
+    ) -> None:
+        self.iter_vars = list(iter_vars)
+        self.reads = None if reads is None else list(reads)
+        self.writes = None if writes is None else list(writes)
+        self.name_hint = name_hint
+        self.body = body
+        self.init = init
+        self.alloc_buffers = list(alloc_buffers)
+        self.match_buffers = list(match_buffers)
+        self.annotations = dict(annotations or {})
+
+
+class BlockRealize(Stmt):
+    """Runs a block with values for its axes, where the predicate holds."""
+
+    __slots__ = _fields = ("iter_values", "predicate", "block")
+
+    def __init__(self, iter_values: Sequence[Any], predicate: Any, block: Block) -> None:
+        self.iter_values = list(iter_values)
+        self.predicate = predicate
+        self.block = block
+
+
+def range_of(start: PrimExpr, extent: PrimExpr) -> Range:
+    """The range of that many values from ``start``."""
+    return Range.from_min_extent(start, extent)
+
+
+__all__ = [
+    "Allocate",
+    "AssertStmt",
+    "Block",
+    "BlockRealize",
+    "Buffer",
+    "BufferRegion",
+    "BufferStore",
+    "Evaluate",
+    "For",
+    "ForKind",
+    "IfThenElse",
+    "LetStmt",
+    "SeqStmt",
+    "Stmt",
+    "While",
+    "decl_buffer",
+]

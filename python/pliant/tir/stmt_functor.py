@@ -1,0 +1,203 @@
+"""Walking and rewriting statements of loop functions.
+
+Python's stack follows the nesting of loops and blocks; expressions are walked with a stack of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from pliant import _core
+from pliant._core import PrimExpr, PrimFunc, Range
+from pliant.tir.stmt import Block, BlockRealize, BufferRegion, IterVar, Stmt
+
+_Node = Any
+
+
+def _root(node: _Node) -> _Node:
+    return node.body if isinstance(node, PrimFunc) else node
+
+
+def _parts(node: _Node) -> list[_Node]:
+    """The statements and expressions directly inside a node, in order."""
+    if isinstance(node, PrimExpr):
+        return list(_core.tir_operands(node))
+    if isinstance(node, BlockRealize):
+        return [*node.iter_values, node.predicate, node.block]
+    if isinstance(node, Block):
+        ranges = [r for axis in node.iter_vars for r in (axis.dom.min, axis.dom.extent)]
+        regions = [*(node.reads or ()), *(node.writes or ())]
+        ranges += [e for region in regions for r in region.region for e in (r.min, r.extent)]
+        return [*ranges, *([] if node.init is None else [node.init]), node.body]
+    parts: list[_Node] = []
+    for field in node._fields:
+        value = getattr(node, field)
+        if isinstance(value, PrimExpr | Stmt):
+            parts.append(value)
+        elif isinstance(value, list):
+            parts.extend(v for v in value if isinstance(v, PrimExpr | Stmt))
+    return parts
+
+
+def post_order_visit(stmt: Stmt | PrimExpr | PrimFunc, fvisit: Callable[[_Node], Any]) -> None:
+    """Calls ``fvisit`` with every statement and expression inside a node and itself, parts before what they are part
+    of. Shared expressions are visited once."""
+    seen: set[Any] = set()
+    stack: list[tuple[_Node, bool]] = [(_root(stmt), False)]
+    while stack:
+        node, ready = stack.pop()
+        if ready:
+            fvisit(node)
+            continue
+        if isinstance(node, PrimExpr):
+            key = node._node_id
+            if key in seen:
+                continue
+            seen.add(key)
+        stack.append((node, True))
+        stack.extend((part, False) for part in reversed(_parts(node)))
+
+
+def pre_order_visit(stmt: Stmt | PrimExpr | PrimFunc, fvisit: Callable[[_Node], bool]) -> None:
+    """Calls ``fvisit`` with a node and then, if it returns true, with all inside it."""
+    stack: list[_Node] = [_root(stmt)]
+    while stack:
+        node = stack.pop()
+        if fvisit(node):
+            stack.extend(reversed(_parts(node)))
+
+
+class _Rewrite:
+    """Rebuilds what changed inside a node."""
+
+    def __init__(
+        self,
+        preorder: Callable[[_Node], _Node | None] | None,
+        postorder: Callable[[_Node], _Node | None] | None,
+        only: frozenset[str] | None,
+    ) -> None:
+        self._pre = preorder
+        self._post = postorder
+        self._only = only
+        self._done: dict[Any, tuple[PrimExpr, PrimExpr]] = {}
+
+    def _enabled(self, node: _Node) -> bool:
+        return self._only is None or f"tir.{_class_name(node)}" in self._only
+
+    def visit(self, node: _Node) -> _Node:
+        if isinstance(node, PrimExpr):
+            return self._expr(node)
+        if self._pre is not None and self._enabled(node):
+            new = self._pre(node)
+            if new is not None:
+                return new
+        new = self._children(node)
+        if self._post is not None and self._enabled(node):
+            made = self._post(new)
+            return new if made is None else made
+        return new
+
+    def _expr(self, root: PrimExpr) -> PrimExpr:
+        stack: list[tuple[PrimExpr, bool]] = [(root, False)]
+        while stack:
+            expr, ready = stack.pop()
+            key = expr._node_id
+            if key in self._done:
+                continue
+            operands = _core.tir_operands(expr)
+            if not ready:
+                if self._pre is not None and self._enabled(expr):
+                    new = self._pre(expr)
+                    if new is not None:
+                        self._done[key] = (expr, new)
+                        continue
+                stack.append((expr, True))
+                stack.extend((o, False) for o in operands)
+                continue
+            changed = [self._done[o._node_id][1] for o in operands]
+            same = all(a.same_as(b) for a, b in zip(operands, changed, strict=True))
+            new = expr if same else _core.tir_with_operands(expr, changed)
+            if self._post is not None and self._enabled(expr):
+                made = self._post(new)
+                new = new if made is None else made
+            self._done[key] = (expr, new)
+        return self._done[root._node_id][1]
+
+    def _value(self, value: Any) -> Any:
+        if isinstance(value, PrimExpr):
+            new = self.visit(value)
+            return value if new.same_as(value) else new
+        if isinstance(value, Stmt):
+            return self.visit(value)
+        if isinstance(value, list):
+            items = [self._value(v) for v in value]
+            return value if all(a is b for a, b in zip(value, items, strict=True)) else items
+        if isinstance(value, BufferRegion):
+            ranges = [self._range(r) for r in value.region]
+            same = all(a is b for a, b in zip(value.region, ranges, strict=True))
+            return value if same else BufferRegion(value.buffer, ranges)
+        if isinstance(value, IterVar):
+            dom = self._range(value.dom)
+            return value if dom is value.dom else IterVar(dom, value.var, value.iter_type)
+        return value
+
+    def _range(self, value: Range) -> Range:
+        low, extent = value.min, value.extent
+        new_low, new_extent = self.visit(low), self.visit(extent)
+        if new_low.same_as(low) and new_extent.same_as(extent):
+            return value
+        return Range.from_min_extent(new_low, new_extent)
+
+    def _children(self, node: Stmt) -> Stmt:
+        fields = [getattr(node, field) for field in node._fields]
+        new = []
+        for field, value in zip(node._fields, fields, strict=True):
+            # The variable that a statement defines is no use of it.
+            new.append(value if field in ("loop_var", "var") else self._value(value))
+        if all(a is b for a, b in zip(fields, new, strict=True)):
+            return node
+        return type(node)(*new)
+
+
+def _class_name(node: _Node) -> str:
+    name = type(node).__name__
+    return "BufferLoad" if name == "ProducerLoad" else name
+
+
+def ir_transform(
+    stmt: Any,
+    preorder: Callable[[_Node], _Node | None] | None,
+    postorder: Callable[[_Node], _Node | None] | None,
+    only_enable: Sequence[str] | None = None,
+) -> Any:
+    """Rewrites a statement or the body of a function. ``preorder`` may return what stands for a node, which is then not
+    entered; ``postorder`` gets each node with its parts rewritten, and may return what stands for it. ``only_enable``
+    names the kinds that are asked about (``"tir.For"``). The very same object is returned when nothing changed."""
+    only = None if only_enable is None else frozenset(only_enable)
+    rewrite = _Rewrite(preorder, postorder, only)
+    if isinstance(stmt, PrimFunc):
+        body = stmt.body
+        new = rewrite.visit(body)
+        return stmt if new is body else stmt.with_body(new)
+    return rewrite.visit(stmt)
+
+
+def substitute(node: Any, vmap: Mapping[PrimExpr, Any]) -> Any:
+    """A statement, an expression or a function with variables replaced. The variables that loops and blocks define stay."""
+    table = {key._node_id: value for key, value in vmap.items()}
+    if isinstance(node, PrimFunc | Stmt):
+
+        def replace(expr: _Node) -> Any:
+            value = table.get(expr._node_id)
+            return None if value is None else _expr_of(value)
+
+        return ir_transform(node, replace, None, ["tir.Var", "tir.SizeVar"])
+    return _core.tir_substitute(node, list(vmap.items()))
+
+
+def _expr_of(value: Any) -> PrimExpr:
+    return value if isinstance(value, PrimExpr) else _core.tir_const(value, "int64")
+
+
+__all__ = ["ir_transform", "post_order_visit", "pre_order_visit", "substitute"]

@@ -1,0 +1,39 @@
+"""The passes that hand parts of a graph to other code generators."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pliant import _core
+from pliant.transform._pass import CoreBackedPass
+
+
+class FuseOpsByPattern(CoreBackedPass):
+    """Makes a function of what matches each pattern, with the attribute ``Composite``, the pattern's name; with
+    ``annotate_codegen`` also one around it with the attribute ``Codegen``.
+
+    A pattern is ``(name, pattern[, annotation_patterns[, check]])`` or the name of a registered one. The patterns are tried one after the
+    other. ``check(context)`` refuses matches; it sees ``context.matched_expr``, ``annotated_expr`` and ``matched_bindings``.
+    """
+
+    def __init__(
+        self, patterns: Sequence[Any] | None = None, bind_constants: bool = True, annotate_codegen: bool = False
+    ) -> None:
+        from pliant.relax.backend.pattern_registry import fusion_row, get_patterns_with_prefix
+
+        rows = get_patterns_with_prefix("") if patterns is None else [fusion_row(p) for p in patterns]
+        super().__init__(_core.transform.fuse_ops_by_pattern(rows, bind_constants, annotate_codegen))
+
+
+class RunCodegen(CoreBackedPass):
+    """Lets the code generators of backends take the functions with the attribute ``Codegen``."""
+
+    def __init__(
+        self,
+        target_options: Mapping[str, Mapping[str, Any]] | None = None,
+        entry_functions: Sequence[str] | None = None,
+    ) -> None:
+        options = {name: dict(own) for name, own in (target_options or {}).items()}
+        entries = None if entry_functions is None else [str(e) for e in entry_functions]
+        super().__init__(_core.transform.run_codegen(options, entries))

@@ -1,0 +1,182 @@
+"""`PassContext`: what passes run under."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from pliant import _core
+
+_local = threading.local()
+
+
+def _stack() -> list[PassContext]:
+    if not hasattr(_local, "stack"):
+        _local.stack = []
+    stack: list[PassContext] = _local.stack
+    return stack
+
+
+def _level(value: Any, what: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"{what}: opt_level is an int from 0 to 255, not {value!r}")
+    if not 0 <= value <= 255:
+        raise ValueError(f"{what}: opt_level is an int from 0 to 255, not {value}")
+    return value
+
+
+def _names(value: Any, what: str) -> list[str]:
+    if value is None:
+        return []
+    if isinstance(value, str):
+        raise TypeError(f"{what} is a list of names (help: write [{value!r}])")
+    if not isinstance(value, list | tuple | set | frozenset):
+        raise TypeError(f"{what} is a list of names, not {type(value).__name__}")
+    for name in value:
+        if not isinstance(name, str):
+            raise TypeError(f"{what} is a list of names, and {name!r} is none (help: a pass tells its name in info.name)")
+    return sorted(value) if isinstance(value, set | frozenset) else list(value)
+
+
+class PassContext:
+    """What passes run under, in a ``with`` block: the optimisation level, passes to leave out or to force, settings,
+    and instruments.
+
+    Each thread has its own; the innermost one counts alone. Instruments are objects with any of the methods of
+    :class:`pliant.ir.instrument.PassInstrument`. ``PassContext.list_configs()`` tells the settings; a pass of one's
+    own adds to them with :func:`register_config_option`.
+    """
+
+    def __init__(
+        self,
+        opt_level: int = 2,
+        required_pass: Sequence[str] | None = None,
+        disabled_pass: Sequence[str] | None = None,
+        instruments: Sequence[Any] | None = None,
+        config: dict[str, Any] | None = None,
+        trace: Any = None,
+    ) -> None:
+        if trace is not None:
+            raise TypeError("PassContext: traces of passes do not exist here; use instruments")
+        self.opt_level = _level(opt_level, "PassContext")
+        self.required_pass = _names(required_pass, "required_pass")
+        self.disabled_pass = _names(disabled_pass, "disabled_pass")
+        self.instruments = _instruments(instruments)
+        if config is not None and not isinstance(config, dict):
+            raise TypeError(f"config is a dict of settings, not {type(config).__name__}")
+        self.config = dict(config or {})
+        for key, value in self.config.items():
+            _core.transform.check_config(key, value)
+
+    @staticmethod
+    def current() -> PassContext:
+        """The context that is open in this thread, else a default one."""
+        stack = _stack()
+        return stack[-1] if stack else PassContext()
+
+    @staticmethod
+    def list_configs() -> dict[str, dict[str, str]]:
+        """The settings: the type of each, and what it does."""
+        return {name: {"type": kind, "doc": doc} for name, kind, doc in _core.transform.config_table()}
+
+    def __enter__(self) -> PassContext:
+        _enter_all(self.instruments)
+        _stack().append(self)
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        stack = _stack()
+        if not stack or stack[-1] is not self:
+            raise RuntimeError("PassContext: contexts are left in the reverse order of entering, in the same thread")
+        stack.pop()
+        _exit_all(self.instruments)
+
+    def override_instruments(self, instruments: Sequence[Any] | None) -> None:
+        """Puts other instruments in the place of this context's."""
+        fresh = _instruments(instruments)
+        if self not in _stack():
+            self.instruments = fresh
+            return
+        old, self.instruments = self.instruments, []
+        _exit_all(old)
+        _enter_all(fresh)
+        self.instruments = fresh
+
+    def __repr__(self) -> str:
+        parts = [f"opt_level={self.opt_level}"]
+        parts += [f"{name}={value!r}" for name, value in vars(self).items() if name != "opt_level" and value]
+        return f"PassContext({', '.join(parts)})"
+
+
+def _instruments(value: Any) -> list[Any]:
+    if value is None:
+        return []
+    if not isinstance(value, list | tuple):
+        raise TypeError(f"instruments is a list (help: write [{type(value).__name__}(...)])")
+    for one in value:
+        if isinstance(one, type):
+            raise TypeError(f"an instrument is an object, not a class (help: write {one.__name__}())")
+    return list(value)
+
+
+def _enter_all(instruments: Sequence[Any]) -> None:
+    entered: list[Any] = []
+    try:
+        for one in instruments:
+            callback = getattr(one, "enter_pass_ctx", None)
+            if callback is not None:
+                callback()
+            entered.append(one)
+    except BaseException:
+        with contextlib.suppress(Exception):
+            _exit_all(entered)
+        raise
+
+
+def _exit_all(instruments: Sequence[Any]) -> None:
+    """All of them, whatever some raise; the first exception is raised in the end."""
+    first: BaseException | None = None
+    for one in instruments:
+        try:
+            callback = getattr(one, "exit_pass_ctx", None)
+            if callback is not None:
+                callback()
+        except BaseException as error:
+            first = first or error
+    if first is not None:
+        raise first
+
+
+@contextlib.contextmanager
+def compiling(options: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The options of a compilation under the present context: what they say wins, what they add is added. Inside, the
+    joined context is the present one."""
+    outer = PassContext.current()
+    own = _instruments(options.pop("instruments", None))
+    level = options.pop("opt_level", None)
+    ctx = PassContext(
+        opt_level=outer.opt_level if level is None else level,
+        required_pass=outer.required_pass + _names(options.pop("required_passes", None), "required_passes"),
+        disabled_pass=outer.disabled_pass + _names(options.pop("disabled_passes", None), "disabled_passes"),
+        config={**outer.config, **(options.pop("config", None) or {})},
+    )
+    ctx.instruments = [*outer.instruments, *own]
+    options["context"] = ctx
+    _enter_all(own)
+    _stack().append(ctx)
+    try:
+        yield options
+    finally:
+        _stack().remove(ctx)
+        _exit_all(own)
+
+
+def register_config_option(key: str, value_type: type | str = "any", doc: str = "") -> None:
+    """Lets contexts take a setting for passes of one's own, which read it as ``ctx.config.get(key)``.
+
+    ``value_type`` is ``bool``, ``int``, ``str`` or ``"any"``.
+    """
+    kind = value_type.__name__ if isinstance(value_type, type) else value_type
+    _core.transform.register_config(key, kind, doc)

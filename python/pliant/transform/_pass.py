@@ -1,0 +1,247 @@
+"""What a pass is in Python: `Pass`, sequences, and the decorators that make passes of functions and classes."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from pliant import _core
+from pliant._core import IRModule, PrimFunc
+from pliant._core.transform import CorePass
+from pliant.transform._context import PassContext, _level
+
+
+class PassInfo:
+    """What a pass says of itself: its name, the lowest optimisation level that runs it, and the passes (or their
+    names) that a sequence runs before it."""
+
+    def __init__(
+        self, name: str, opt_level: int = 0, required: Sequence[Any] | None = None, traceable: bool = False
+    ) -> None:
+        if not isinstance(name, str) or not name:
+            raise TypeError(f"the name of a pass is a string, not {name!r}")
+        if isinstance(required, str):
+            raise TypeError(f"required is a list of passes or names (help: write [{required!r}])")
+        self.name = name
+        self.opt_level = _level(opt_level, f"pass '{name}'")
+        self.required = list(required or ())
+        self.traceable = traceable
+
+    def __repr__(self) -> str:
+        required = [one if isinstance(one, str) else one.info.name for one in self.required]
+        return f"PassInfo(name={self.name!r}, opt_level={self.opt_level}, required={required!r})"
+
+
+class Pass:
+    """A pass: call it with a module, and it gives a module. It runs under ``PassContext.current()``."""
+
+    info: PassInfo
+
+    def __call__(self, mod: IRModule) -> IRModule:
+        return _core.transform.apply_pass(self, mod, PassContext.current())
+
+    def __repr__(self) -> str:
+        return f"Pass({self.info.name})"
+
+
+class CoreBackedPass(Pass):
+    """A pass written in Rust."""
+
+    def __init__(self, core: CorePass) -> None:
+        self._core_pass = core
+        self.info = PassInfo(core.name, core.opt_level)
+
+
+class Sequential(Pass):
+    """Passes one after the other, as one pass. Whatever is callable from module to module counts as a pass."""
+
+    def __init__(
+        self,
+        passes: Sequence[Pass | Callable[[IRModule], IRModule]] | None = None,
+        opt_level: int = 0,
+        name: str = "sequential",
+        required: Sequence[Any] | None = None,
+        traceable: bool = False,
+    ) -> None:
+        if passes is not None and not isinstance(passes, list | tuple):
+            raise TypeError(f"Sequential takes a list of passes, not {type(passes).__name__} (help: write [...])")
+        self.passes = list(passes or ())
+        for i, one in enumerate(self.passes):
+            if isinstance(one, type) or not callable(one):
+                hint = f" (help: write {one.__name__}(...))" if isinstance(one, type) else ""
+                raise TypeError(f"Sequential: item {i} is no pass but {one!r}{hint}")
+        self.info = PassInfo(name, opt_level, required, traceable)
+
+
+class ModulePass(Pass):
+    """A pass over the module as a whole, made by :func:`module_pass`."""
+
+    def transform_module(self, mod: IRModule, ctx: PassContext) -> IRModule:
+        """What the pass makes of a module."""
+        raise NotImplementedError
+
+
+class FunctionPass(ModulePass):
+    """A pass over each function of one level, made by :func:`function_pass` or :func:`prim_func_pass`."""
+
+
+class Kind:
+    """One kind of pass that users write: the method it has, the arguments, and how a module is transformed by it."""
+
+    def __init__(
+        self,
+        decorator: str,
+        method: str,
+        args: tuple[str, ...],
+        base: type[ModulePass],
+        run: Callable[[Callable[..., Any], str, IRModule, PassContext], Any],
+    ) -> None:
+        self.decorator, self.method, self.args, self.base, self.run = decorator, method, args, base, run
+
+    def check(self, func: Callable[..., Any], what: str) -> None:
+        """Refuses a callable that cannot take the arguments."""
+        try:
+            signature = inspect.signature(func)
+        except ValueError:
+            return  # A function without a signature may take anything.
+        try:
+            signature.bind(*self.args)
+        except TypeError:
+            has = ", ".join(signature.parameters)
+            raise TypeError(f"{self.decorator}: {what} takes ({', '.join(self.args)}), not ({has})") from None
+
+    def decorate(self, target: Any, opt_level: Any, name: Any, required: Any, traceable: Any) -> Any:
+        """The decorator's work: at once where it was given the target, else later."""
+
+        def make(target: Any) -> Any:
+            if not callable(target):
+                raise TypeError(f"{self.decorator} makes a pass of a function or a class, not of {target!r}")
+            own = name or getattr(target, "__name__", type(target).__name__)
+            info = PassInfo(own, 0 if opt_level is None else opt_level, required, bool(traceable))
+            return self.of_class(target, info) if isinstance(target, type) else self.of_function(target, info)
+
+        return make if target is None else make(target)
+
+    def of_function(self, func: Callable[..., Any], info: PassInfo) -> Pass:
+        self.check(func, f"the function '{info.name}'")
+        run = self.run
+
+        class FunctionBacked(self.base):  # type: ignore[name-defined,misc]
+            def transform_module(self, mod: IRModule, ctx: PassContext) -> IRModule:
+                result: IRModule = run(func, info.name, mod, ctx)
+                return result
+
+        made: Pass = FunctionBacked()
+        made.info = info
+        functools.update_wrapper(made, func, updated=())  # type: ignore[arg-type]
+        return made
+
+    def of_class(self, cls: type, info: PassInfo) -> type[Pass]:
+        kind = self
+        method = getattr(cls, self.method, None)
+        if method is None:
+            signature = ", ".join(("self", *self.args))
+            raise TypeError(f"{self.decorator}: class {cls.__name__} has no method {self.method}({signature})")
+
+        class ClassBacked(self.base):  # type: ignore[name-defined,misc]
+            def __init__(self, *args: Any, **kwargs: Any) -> None:
+                self._inst = cls(*args, **kwargs)
+                bound = getattr(self._inst, kind.method)
+                kind.check(bound, f"{cls.__name__}.{kind.method}")
+                self.info = info
+
+            def transform_module(self, mod: IRModule, ctx: PassContext) -> IRModule:
+                result: IRModule = kind.run(getattr(self._inst, kind.method), info.name, mod, ctx)
+                return result
+
+            def __getattr__(self, attribute: str) -> Any:
+                # Before `__init__` is over there is nothing to look into.
+                if attribute == "_inst":
+                    raise AttributeError(attribute)
+                return getattr(self._inst, attribute)
+
+        init = inspect.getattr_static(cls, "__init__")
+        if init is not object.__init__:
+            functools.update_wrapper(vars(ClassBacked)["__init__"], init)
+        for attribute in ("__name__", "__qualname__", "__doc__", "__module__"):
+            setattr(ClassBacked, attribute, getattr(cls, attribute))
+        return ClassBacked
+
+
+def _over(cls: type, what: str) -> Callable[[Callable[..., Any], str, IRModule, PassContext], IRModule]:
+    """How a pass over functions of one level transforms a module."""
+
+    def run(transform: Callable[..., Any], name: str, mod: IRModule, ctx: PassContext) -> IRModule:
+        result = mod.clone()
+        for var, func in mod.functions_items():
+            if not isinstance(func, cls):
+                continue
+            made = transform(func, mod, ctx)
+            if not isinstance(made, cls):
+                raise TypeError(
+                    f"pass '{name}' returned {type(made).__name__} for the function '{var.name_hint}', not a {what}"
+                )
+            if made is not func:
+                result.update_func(var, made)
+        return result
+
+    return run
+
+
+def _whole(transform: Callable[..., Any], name: str, mod: IRModule, ctx: PassContext) -> Any:
+    return transform(mod, ctx)
+
+
+_MODULE = Kind("module_pass", "transform_module", ("mod", "ctx"), ModulePass, _whole)
+_FUNCTION = Kind(
+    "function_pass",
+    "transform_function",
+    ("func", "mod", "ctx"),
+    FunctionPass,
+    _over(_core.relax.Function, "relax.Function"),
+)
+_PRIM_FUNC = Kind(
+    "prim_func_pass", "transform_function", ("func", "mod", "ctx"), FunctionPass, _over(PrimFunc, "tir.PrimFunc")
+)
+
+
+def module_pass(
+    pass_func: Any = None,
+    opt_level: int | None = None,
+    name: str | None = None,
+    required: Sequence[Any] | None = None,
+    traceable: bool = False,
+) -> Any:
+    """Makes a pass of a function ``(mod, ctx) -> mod``, or of a class with ``transform_module(self, mod, ctx)``.
+
+    >>> @transform.module_pass(opt_level=0)
+    ... def keep_main(mod, ctx):
+    ...     return IRModule({"main": mod["main"]})
+    >>> keep_main(mod)
+    """
+    return _MODULE.decorate(pass_func, opt_level, name, required, traceable)
+
+
+def function_pass(
+    pass_func: Any = None,
+    opt_level: int | None = None,
+    name: str | None = None,
+    required: Sequence[Any] | None = None,
+    traceable: bool = False,
+) -> Any:
+    """Makes a pass of a function ``(func, mod, ctx) -> func`` over graph functions, or of a class with
+    ``transform_function(self, func, mod, ctx)``. ``mod`` is the module before the pass."""
+    return _FUNCTION.decorate(pass_func, opt_level, name, required, traceable)
+
+
+def prim_func_pass(
+    pass_func: Any = None,
+    opt_level: int | None = None,
+    name: str | None = None,
+    required: Sequence[Any] | None = None,
+    traceable: bool = False,
+) -> Any:
+    """As :func:`function_pass`, over loop functions."""
+    return _PRIM_FUNC.decorate(pass_func, opt_level, name, required, traceable)

@@ -1,0 +1,70 @@
+# test opt --passes=RemovePurityChecking
+
+from pliant.script import ir as I, relax as R, tir as T
+
+
+@I.ir_module
+class Module:
+    # What is called through the parameter has lost its purity, and so has the parameter's type.
+    @R.function(private=True)
+    def apply(f: R.Callable((R.Tensor(("n",), "float32"),), R.Tensor(("n",), "float32"), True), x: R.Tensor(("n",), "float32")) -> R.Tensor(("n",), "float32"):
+        y = f(x)
+        return f(y)
+
+    @R.function
+    def double(x: R.Tensor(("n",), "float32")) -> R.Tensor(("n",), "float32"):
+        return R.add(x, x)
+
+    @R.function(private=True)
+    def choose(fs: R.Tuple(R.Callable((R.Tensor(("n",), "float32"),), R.Tensor(("n",), "float32"), True), R.Tensor(("n",), "float32"))) -> R.Callable((R.Tensor(("n",), "float32"),), R.Tensor(("n",), "float32"), True):
+        return fs[0]
+
+    @R.function
+    def main(x: R.Tensor(("n",), "float32")) -> R.Tensor(("n",), "float32"):
+        cls = Module
+
+        @R.function
+        def negative(y: R.Tensor(("k",), "float32")) -> R.Tensor(("k",), "float32"):
+            return R.negative(y)
+
+        f = cls.choose((cls.double, x))
+        a = cls.apply(f, x)
+        return cls.apply(negative, a)
+
+# expect
+# from pliant.script import ir as I, relax as R, tir as T
+#
+# @I.ir_module
+# class Module:
+#     @R.function(private=True, pure=False)
+#     def apply(f: R.Callable((R.Tensor(("n",), dtype="float32"),), R.Tensor(("n",), dtype="float32"), False), x: R.Tensor(("n",), dtype="float32")) -> R.Tensor(("n",), dtype="float32"):
+#         n = T.int64()
+#         y: R.Tensor((n,), dtype="float32") = f(x)
+#         gv: R.Tensor((n,), dtype="float32") = f(y)
+#         return gv
+#
+#     @R.function(pure=False)
+#     def double(x: R.Tensor(("n",), dtype="float32")) -> R.Tensor(("n",), dtype="float32"):
+#         n = T.int64()
+#         gv: R.Tensor((n,), dtype="float32") = R.add(x, x)
+#         return gv
+#
+#     @R.function(private=True, pure=False)
+#     def choose(fs: R.Tuple(R.Callable((R.Tensor(("n",), dtype="float32"),), R.Tensor(("n",), dtype="float32"), False), R.Tensor(("n",), dtype="float32"))) -> R.Callable((R.Tensor(("n",), dtype="float32"),), R.Tensor(("n",), dtype="float32"), False):
+#         n = T.int64()
+#         gv: R.Callable((R.Tensor((n,), dtype="float32"),), R.Tensor((n,), dtype="float32"), False) = fs[0]
+#         return gv
+#
+#     @R.function(pure=False)
+#     def main(x: R.Tensor(("n",), dtype="float32")) -> R.Tensor(("n",), dtype="float32"):
+#         n = T.int64()
+#         cls = Module
+#         @R.function(pure=False)
+#         def negative(y: R.Tensor(("k",), dtype="float32")) -> R.Tensor(("k",), dtype="float32"):
+#             k = T.int64()
+#             gv: R.Tensor((k,), dtype="float32") = R.negative(y)
+#             return gv
+#         f: R.Callable((R.Tensor((n,), dtype="float32"),), R.Tensor((n,), dtype="float32"), False) = cls.choose((cls.double, x))
+#         a: R.Tensor((n,), dtype="float32") = cls.apply(f, x)
+#         gv1: R.Tensor((n,), dtype="float32") = cls.apply(negative, a)
+#         return gv1

@@ -1,0 +1,53 @@
+# test opt --passes=RemoveUnusedParameters,DeadCodeElimination
+
+from pliant.script import ir as I, relax as R, tir as T
+
+
+@I.ir_module
+class Module:
+    @R.function(private=True)
+    def leaf(a: R.Tensor(("k",), "float32"), unused: R.Tensor(("j",), "float32"), size: R.Tensor(("m",), "float32")) -> R.Tensor(ndim=1, dtype="float32"):
+        m = T.int64()
+        z = R.zeros(R.shape([m]), "float32")
+        return R.concat((a, z), axis=0)
+
+    @R.function(private=True)
+    def middle(a: R.Tensor(("k",), "float32"), b: R.Tensor(("j",), "float32")) -> R.Tensor(ndim=1, dtype="float32"):
+        cls = Module
+        c = R.exp(a)
+        return cls.leaf(c, b, c)
+
+    @R.function
+    def main(x: R.Tensor(("n",), "float32"), y: R.Tensor(("m",), "float32")) -> R.Tensor(ndim=1, dtype="float32"):
+        cls = Module
+        dead = R.sin(y)
+        return cls.middle(x, dead)
+
+# expect
+# from pliant.script import ir as I, relax as R, tir as T
+#
+# @I.ir_module
+# class Module:
+#     @R.function(private=True)
+#     def leaf(a: R.Tensor(("k",), dtype="float32"), size: R.Tensor(("m",), dtype="float32")) -> R.Tensor(dtype="float32", ndim=1):
+#         k = T.int64()
+#         m = T.int64()
+#         z: R.Tensor((m,), dtype="float32") = R.zeros(R.shape([m]), dtype="float32")
+#         gv: R.Tensor((k + m,), dtype="float32") = R.concat((a, z))
+#         return gv
+#
+#     @R.function(private=True)
+#     def middle(a: R.Tensor(("k",), dtype="float32")) -> R.Tensor(dtype="float32", ndim=1):
+#         k = T.int64()
+#         cls = Module
+#         c: R.Tensor((k,), dtype="float32") = R.exp(a)
+#         gv: R.Tensor(dtype="float32", ndim=1) = cls.leaf(c, c)
+#         return gv
+#
+#     @R.function
+#     def main(x: R.Tensor(("n",), dtype="float32"), y: R.Tensor(("m",), dtype="float32")) -> R.Tensor(dtype="float32", ndim=1):
+#         n = T.int64()
+#         m = T.int64()
+#         cls = Module
+#         gv: R.Tensor(dtype="float32", ndim=1) = cls.middle(x)
+#         return gv

@@ -1,0 +1,89 @@
+# test verify
+
+from pliant.script import ir as I, relax as R, tir as T
+
+
+@I.ir_module
+class Module:
+    @R.function
+    def no_common_type(c: R.Tensor((), "bool"), x: R.Tensor(("n",), "float32")) -> R.Tensor:
+        if c:  # error: PL0107 'y' is R.Tuple(R.Tensor((n,), dtype="float32"), R.Tensor((n,), dtype="float32")) in one branch and R.Tensor((n,), dtype="float32") in the other
+            y = (x, x)
+        else:
+            y = x
+        return R.add(y, y)
+
+    @R.function
+    def no_common_result(c: R.Tensor((), "bool"), x: R.Tensor(("n",), "float32")) -> R.Tensor(ndim=1):
+        n = T.int64()
+        if c:  # error: PL0107 the result is R.Shape([n]) in one branch and R.Tensor((n,), dtype="float32") in the other
+            return R.shape([n])
+        return x
+
+    @R.function
+    def ends_without(c: R.Tensor((), "bool"), x: R.Tensor(("n",), "float32")) -> R.Tensor(ndim=1):
+        if c:  # error: PL0111 a branch of this 'if' returns a value, but the function can end without one
+            return x
+
+    @R.function
+    def half_defined(c: R.Tensor((), "bool"), x: R.Tensor(("n",), "float32")) -> R.Tensor(ndim=1):
+        if c:
+            y = R.add(x, x)
+            z = y
+        else:
+            z = x
+        return R.add(y, z)  # error: PL0111 'y' is not defined in both branches
+
+    @R.function
+    def not_a_bool(x: R.Tensor(("n",), "float32")) -> R.Tensor(ndim=1):
+        if x:  # error: PL0107 a condition is a scalar bool, found R.Tensor((n,), dtype="float32")
+            return x
+        return R.negative(x)
+
+    @R.function
+    def returns_in_a_loop(x: R.Tensor(("n",), "float32")) -> R.Tensor(ndim=1):
+        n = T.int64()
+        for i in R.range(n):
+            return x  # error: PL0102 a loop body does not return
+        return x
+
+    @R.function
+    def loops_over_values(x: R.Tensor(("n",), "float32")) -> R.Tensor(ndim=1):
+        for i in x:  # error: PL0102 a graph function loops over a range of integers
+            y = i
+        return x
+
+    @R.function
+    def ends_by_a_tensor(x: R.Tensor((), "int64")) -> R.Tensor((), "int64"):
+        for i in R.range(x):  # error: PL0106 expected an integer scalar, found R.Tensor((), dtype="int64")
+            x = R.add(x, x)
+        return x
+
+    @R.function
+    def steps_nowhere(x: R.Tensor((), "int64")) -> R.Tensor((), "int64"):
+        for i in R.range(0, 10, 0):  # error: PL0106 the step of R.range is a constant other than 0
+            x = R.add(x, x)
+        return x
+
+    @R.function
+    def in_dataflow(x: R.Tensor((), "int64")) -> R.Tensor((), "int64"):
+        with R.dataflow():
+            for i in R.range(3):  # error: PL0109 a dataflow block contains no loop
+                y = R.add(x, x)
+        return x
+
+    @R.function
+    def after_the_loop(x: R.Tensor((), "int64")) -> R.Tensor((), "int64"):
+        for i in R.range(3):
+            y = R.add(x, x)
+        return y  # error: PL0111 'y' is defined in the body of a loop
+
+    @R.function
+    def never_ends(x: R.Tensor((), "int64")) -> R.Tensor((), "int64"):
+        while True:  # error: PL0102 this loop never ends
+            x = R.add(x, x)
+        return x
+
+    @R.function
+    def wrong_count(x: R.Tensor((), "int64")) -> R.Tensor((), "int64"):
+        return R.while_loop(lambda a, b: a, lambda a: a, x)  # error: PL0105 the lambda takes 2 parameters, but the loop has 1 state values

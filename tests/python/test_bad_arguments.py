@@ -1,0 +1,111 @@
+"""Arguments that make no sense are refused by name, with what to write instead."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pliant
+from pliant import relax, te
+from pliant.script import from_source
+
+SOURCE = """
+@R.function
+def main(x: R.Tensor(("n", 4), "float32"), y: R.Tensor(("n", 4), "float32")):
+    z = R.add(x, y)
+    return z
+"""
+X = np.ones((2, 4), "float32")
+
+
+@pytest.fixture(scope="module")
+def func() -> relax.Function:
+    return from_source(SOURCE)
+
+
+@pytest.fixture(scope="module")
+def ex(func: relax.Function) -> relax.Executable:
+    return relax.build(func)
+
+
+@pytest.mark.parametrize("dtype", ["complex64", ">f4", "U1", "M8[D]", "O", "V4", "longdouble"])
+def test_arrays_of_odd_types_name_the_parameter(dtype: str, func: relax.Function, ex: relax.Executable) -> None:
+    odd = np.zeros((2, 4), dtype)
+    vm, model = relax.VirtualMachine(ex), pliant.compile(func)
+    for call in (lambda: vm["main"](X, odd), lambda: model(X, odd), lambda: model(X, y=odd)):
+        with pytest.raises(pliant.DTypeError, match="main: parameter 'y': arrays of .* are not supported"):
+            call()
+
+
+def test_devices_that_are_not_there(ex: relax.Executable) -> None:
+    for good in (None, "cpu", "cpu:0", pliant.cpu(), [pliant.cpu(0)], pliant.device("llvm")):
+        relax.VirtualMachine(ex, good)  # type: ignore[arg-type]
+    bad: list[tuple[Any, type[Exception]]] = [
+        ("gpu", pliant.UnsupportedError),
+        ("cpu:1", ValueError),
+        (["cpu", 3], TypeError),
+        (3, TypeError),
+    ]
+    for device, error in bad:
+        with pytest.raises(error):
+            relax.VirtualMachine(ex, device)
+    with pytest.raises(ValueError, match=r"there is no cpu\(5\)"):
+        pliant.cpu(5)
+
+
+def test_measuring_nothing(ex: relax.Executable) -> None:
+    vm = relax.VirtualMachine(ex)
+    for arguments, name in (({"number": 0}, "number"), ({"repeat": 0}, "repeat")):
+        with pytest.raises(ValueError, match=f"{name} is at least 1"):
+            vm.time_evaluator("main", **arguments)(X, X)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("run", "error", "text"),
+    [
+        (lambda f: pliant.compile(f, threads=0), pliant.CompileError, "0 threads can run nothing"),
+        (lambda f: pliant.compile(f, verify="no"), TypeError, "option 'verify'"),
+        (lambda f: pliant.compile(f, threads=-1), TypeError, "option 'threads'"),
+        (lambda f: pliant.compile(f, opt_level=-1), ValueError, "opt_level is an int from 0 to 255"),
+        (lambda f: pliant.compile(f, config={"kep_ir": True}), ValueError, "did you mean 'keep_ir'"),
+        (lambda f: relax.build(f, exec_mode="compield"), pliant.CompileError, "there is no exec_mode 'compield'"),
+        (lambda f: relax.build(f, relax_pipeline=["LegaliseOps"]), ValueError, "did you mean LegalizeOps"),
+        (lambda f: relax.build(f, tir_pipeline="mine"), pliant.UnsupportedError, "one pipeline"),
+        (lambda f: pliant.compile(f, target="cuda"), pliant.UnsupportedError, "target 'cuda'"),
+    ],
+)
+def test_options_of_a_compilation(
+    run: Callable[[Any], Any], error: type[Exception], text: str, func: relax.Function
+) -> None:
+    with pytest.raises(error, match=text):
+        run(func)
+
+
+def test_operators_of_ones_own_refuse_what_they_cannot_be() -> None:
+    def register(func: Any, name: str = "test.bad") -> Any:
+        return relax.op.register_op(name)(func)
+
+    with pytest.raises(TypeError, match="operand 'y' cannot have a default"):
+        register(lambda x, y=1: x)
+    with pytest.raises(TypeError, match="any number of operands"):
+        register(lambda *xs: xs[0])
+    with pytest.raises(ValueError, match="is an operator of the library"):
+        register(lambda x: x, "add")
+    with pytest.raises(ValueError, match="is no name for an operator"):
+        register(lambda x: x, "no name!")
+
+    def call(op: Any) -> Any:
+        bb = relax.BlockBuilder()
+        x = relax.Var("x", relax.TensorStructInfo((3,), "float32"))
+        with bb.function("main", [x]):
+            return bb.emit(op(x))
+
+    returns_none = register(lambda x: None, "test.none")
+    with pytest.raises(pliant.PliantError, match="the function returned NoneType, not te.Tensor"):
+        call(returns_none)
+    raises = register(lambda x: te.compute((1 // 0,), lambda i: x[i]), "test.raises")
+    with pytest.raises(pliant.PliantError, match=r"ZeroDivisionError.*test_bad_arguments.py, line \d+"):
+        call(raises)

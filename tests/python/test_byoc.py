@@ -1,0 +1,118 @@
+"""Handing parts of a graph to the library and to code generators of one's own."""
+
+import numpy as np
+import pliant as tvm
+import pytest
+from pliant import relax
+from pliant.relax.backend import register_codegen, register_patterns
+from pliant.relax.backend.gemm import offload_gemm, partition_for_gemm
+from pliant.relax.dpl import is_op, wildcard
+from pliant.script import ir as I
+from pliant.script import relax as R
+
+
+@I.ir_module
+class Mlp:
+    @R.function
+    def main(x: R.Tensor(("n", 8), "float32"), w: R.Tensor((8, 16), "float32"), b: R.Tensor((16,), "float32"), v: R.Tensor((4, 16), "float32")):
+        with R.dataflow():
+            h = R.nn.relu(R.add(R.matmul(x, w), b))
+            out = R.exp(R.matmul(h, R.permute_dims(v)))
+            R.output(out)
+        return out
+
+
+def inputs(n):
+    rng = np.random.default_rng(n)
+    shapes = ((n, 8), (8, 16), (16,), (4, 16))
+    return [(rng.standard_normal(s) / 4).astype("float32") for s in shapes]
+
+
+def expected(x, w, b, v):
+    return np.exp(np.maximum(x @ w + b, 0) @ v.T)
+
+
+def test_the_library_takes_products(tmp_path):
+    mod = offload_gemm(Mlp)
+    text = str(mod)
+    assert '"pliant.gemm.bias.relu"' in text and '"pliant.gemm.t"' in text and "R.matmul" not in text
+    model = tvm.compile(mod)
+    path = tmp_path / "mlp.pliant"
+    model.save(path)
+    loaded = tvm.load(path)
+    for n in (0, 1, 3, 64):
+        args = inputs(n)
+        for one in (model, loaded):
+            np.testing.assert_allclose(one(*args).numpy(), expected(*args), rtol=1e-5)
+
+
+def test_partitions_are_composite_functions():
+    mod = partition_for_gemm(Mlp)
+    attrs = [dict(f.attrs) for f in mod.functions.values()]
+    assert sorted(a["Composite"] for a in attrs if "Composite" in a) == ["gemm.matmul_bias_relu", "gemm.matmul_transposed"]
+    assert [a["Codegen"] for a in attrs if "Codegen" in a] == ["gemm", "gemm"]
+    args = inputs(5)
+    # Without a code generator they are functions like others.
+    np.testing.assert_allclose(tvm.compile(mod)(*args).numpy(), expected(*args), rtol=1e-5)
+
+
+def test_a_backend_of_ones_own():
+    calls = []
+
+    @register_codegen("mine")
+    def generate(functions, options):
+        assert options == {"scale": 1}
+        return [make(f) for f in functions]
+
+    def make(func):
+        def run(x, out):
+            calls.append(func.attrs["global_symbol"])
+            out[:] = np.tanh(np.sqrt(x.numpy()))
+
+        return run
+
+    pattern = is_op("relax.tanh")(is_op("relax.sqrt")(wildcard()))
+
+    @R.function
+    def main(x: R.Tensor(("n",), "float32")):
+        with R.dataflow():
+            y = R.tanh(R.sqrt(R.exp(x)))
+            R.output(y)
+        return y
+
+    mod = relax.transform.FuseOpsByPattern([("mine.tanh_sqrt", pattern)], annotate_codegen=True)(tvm.IRModule({"main": main}))
+    mod = relax.transform.RunCodegen({"mine": {"scale": 1}})(mod)
+    x = np.linspace(0, 1, 5, dtype="float32")
+    np.testing.assert_allclose(tvm.compile(mod)(x).numpy(), np.tanh(np.sqrt(np.exp(x))), rtol=1e-6)
+    assert len(calls) == 1
+
+
+def test_checks_refuse_matches():
+    seen = []
+
+    def check(context):
+        seen.append((context.matched_expr.op.name, context.annotated_expr["x"].name_hint, len(context.matched_bindings)))
+        return False
+
+    x = wildcard()
+    register_patterns([("checked.add", is_op("relax.add")(x, wildcard()), {"x": x}, check)])
+    mod = relax.transform.FuseOpsByPattern(["checked.add"])(Mlp)
+    assert seen and all(op == "relax.add" and count == 1 for op, _, count in seen)
+    assert not any("Composite" in f.attrs for f in mod.functions.values())
+
+
+def test_what_goes_wrong_is_told():
+    pattern = is_op("relax.exp")(wildcard())
+    mod = relax.transform.FuseOpsByPattern([("gem.exp", pattern)], annotate_codegen=True)(Mlp)
+    with pytest.raises(tvm.CompileError, match=r"no code generator is registered for the backend 'gem'.*did you mean 'gemm'"):
+        relax.transform.RunCodegen()(mod)
+    with pytest.raises(ValueError, match="no pattern is registered as 'gemm.matmull'"):
+        relax.transform.FuseOpsByPattern(["gemm.matmull"])
+
+    @register_codegen("broken")
+    def generate(functions, options, mod):
+        raise ZeroDivisionError("mine")
+
+    mod = relax.transform.FuseOpsByPattern([("broken.exp", pattern)], annotate_codegen=True)(Mlp)
+    with pytest.raises(ZeroDivisionError, match="mine"):
+        relax.transform.RunCodegen()(mod)

@@ -1,0 +1,42 @@
+"""The pages of `docs/`: their Python code runs, from top to bottom, and the output that they show is what they print."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+PAGES = sorted(DOCS.glob("*.md"))
+BLOCK = re.compile(r"^```(python|text)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def test_there_are_pages() -> None:
+    assert len(PAGES) >= 7
+    index = (DOCS / "index.md").read_text()
+    for page in PAGES:
+        assert page.name == "index.md" or f"({page.name})" in index, f"{page.name} is not in the index"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.stem)
+def test_pages_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """A block of Python is followed by the text that it prints, or prints nothing that the page shows."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(sys.modules, "__page__", type(sys)("__page__"))
+    scope = vars(sys.modules["__page__"])
+    text = page.read_text()
+    printed = ""
+    for block in BLOCK.finditer(text):
+        kind, code = block.groups()
+        line = text[: block.start()].count("\n") + 1
+        if kind == "text":
+            assert code.strip() == printed.strip(), f"{page.name}:{line}"
+            continue
+        # Decorators of scripts read their own source, so the block is a file with the lines that it has on the page.
+        file = tmp_path / f"{page.stem}_{line}.py"
+        file.write_text("\n" * line + code)
+        scope["__file__"] = str(file)
+        exec(compile(file.read_text(), str(file), "exec"), scope)
+        printed = capsys.readouterr().out

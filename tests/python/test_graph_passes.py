@@ -1,0 +1,152 @@
+"""The passes over graphs that take parameters, from Python: arguments under TVM's names, and what is wrong with them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pliant
+from pliant import relax, tir
+from pliant.script import ir as I
+from pliant.script import relax as R
+from pliant.script import tir as T
+
+
+@I.ir_module
+class Linear:
+    @R.function
+    def main(
+        x: R.Tensor(("n", "k"), "float32"), w: R.Tensor(("m", "k"), "float32"), b: R.Tensor(("m",), "float32")
+    ) -> R.Tensor(("n", "m"), "float32"):
+        n, m, k = T.int64(), T.int64(), T.int64()
+        R.func_attr({"num_input": 1})
+        with R.dataflow():
+            wt = R.permute_dims(w, axes=[1, 0])
+            lv = R.matmul(x, wt)
+            gv = R.add(lv, b)
+            R.output(gv)
+        return gv
+
+
+def run(mod: Any, name: str, *args: Any) -> Any:
+    vm = relax.VirtualMachine(relax.build(mod, "llvm"), pliant.cpu())
+    return vm[name](*args)
+
+
+def weights(m: int = 3, k: int = 2) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    return rng.random((m, k), dtype="float32"), rng.random(m, dtype="float32")
+
+
+@pytest.mark.parametrize("by", ["name", "index", "var"])
+def test_bind_params_then_fold(by: str) -> None:
+    w, b = weights()
+    keys = {"name": ["w", "b"], "index": [1, 2], "var": list(Linear["main"].params[1:])}[by]
+    mod = relax.transform.BindParams("main", dict(zip(keys, [w, b], strict=True)))(Linear)
+    assert len(mod["main"].params) == 1
+    mod = relax.transform.FoldConstant()(mod)
+    assert "permute_dims" not in mod.script()
+    for n in (0, 1, 5):
+        x = np.random.default_rng(n).random((n, 2), dtype="float32")
+        np.testing.assert_allclose(run(mod, "main", x).numpy(), x @ w.T + b, rtol=1e-5)
+
+
+def test_bound_tensors_are_copies() -> None:
+    w, b = weights()
+    expected = w.copy()
+    mod = relax.transform.BindParams("main", {"w": w, "b": b})(Linear)
+    w[:] = 0
+    x = np.ones((1, 2), "float32")
+    np.testing.assert_allclose(run(mod, "main", x).numpy(), x @ expected.T + b, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"v": np.zeros(3, "float32")}, "no parameter 'v'.*x, w, b"),
+        ({7: np.zeros(3, "float32")}, "no parameter 7"),
+        ({"b": np.zeros(3, "float64")}, "'b' is of float32, the tensor of float64"),
+        ({"b": np.zeros((3, 1), "float32")}, "'b' has 1 dims, the tensor 2"),
+        ({"w": np.zeros((3, 2), "float32"), "b": np.zeros(4, "float32")}, "'m' is 3 in 'w' and 4 in 'b'"),
+    ],
+)
+def test_what_cannot_be_bound(params: dict[Any, Any], message: str) -> None:
+    with pytest.raises(Exception, match=message):
+        relax.transform.BindParams("main", params)(Linear)
+
+
+def test_bind_symbolic_vars() -> None:
+    k = next(iter(Linear["main"].params[0].struct_info.shape[1:]))
+    for key in ("k", k):
+        mod = relax.transform.BindSymbolicVars({key: 2})(Linear)
+        assert 'x: R.Tensor(("n", 2)' in mod.script()
+    mod = relax.transform.BindSymbolicVars({"n": tir.IntImm("int64", 4)}, "main")(Linear)
+    assert 'x: R.Tensor((4, "k")' in mod.script()
+    with pytest.raises(Exception, match="no symbolic size 'q'.*k, m, n"):
+        relax.transform.BindSymbolicVars({"q": 2})(Linear)
+    with pytest.raises(Exception, match="no function 'f'"):
+        relax.transform.BindSymbolicVars({"n": 2}, "f")(Linear)
+    with pytest.raises(TypeError, match="'n' becomes an integer, not float"):
+        relax.transform.BindSymbolicVars({"n": 1.5})
+
+
+def test_lift_and_bundle() -> None:
+    w, b = weights()
+    mod = relax.transform.LiftTransformParams()(Linear)
+    mod = relax.transform.BundleModelParams("weights")(mod)
+    assert mod["main"].params[1].name_hint == "weights"
+    vm = relax.VirtualMachine(relax.build(mod, "llvm"), pliant.cpu())
+    made = vm["main_transform_params"]((w, b))
+    x = np.ones((3, 2), "float32")
+    np.testing.assert_allclose(vm["main"](x, made).numpy(), x @ w.T + b, rtol=1e-5)
+    with pytest.raises(Exception, match="shared_transform"):
+        relax.transform.LiftTransformParams(shared_transform=True)
+
+
+def test_update_param_struct_info() -> None:
+    seen = []
+
+    def sinfo(var: Any) -> Any:
+        seen.append(var.name_hint)
+        if var.name_hint == "x":
+            rows = tir.Var("rows", "int64")
+            return relax.TensorStructInfo([rows, var.struct_info.shape[1]], "float32")
+        return None
+
+    mod = relax.transform.UpdateParamStructInfo(sinfo)(Linear)
+    assert seen == ["x", "w", "b"]
+    assert 'x: R.Tensor(("rows", "k")' in mod.script()
+    assert "gv: R.Tensor((rows, m)" in mod.script()
+
+    def broken(var: Any) -> Any:
+        raise KeyError("mine")
+
+    with pytest.raises(KeyError, match="mine"):
+        relax.transform.UpdateParamStructInfo(broken)(Linear)
+    with pytest.raises(Exception, match="axis 1 is out of range for a tensor of rank 1"):
+        relax.transform.UpdateParamStructInfo(lambda v: relax.TensorStructInfo([7], "float32"))(Linear)
+
+
+def test_orders() -> None:
+    for order in ("depth-first", "breadth-first"):
+        for direction in ("from-inputs", "from-outputs"):
+            mod = relax.transform.TopologicalSort(order=order, direction=direction)(Linear)
+            pliant.ir.assert_structural_equal(mod, Linear)
+    with pytest.raises(ValueError, match="no order 'random'.*depth-first"):
+        relax.transform.TopologicalSort(order="random")
+
+
+def test_dataflow_and_dead_code() -> None:
+    plain = relax.transform.ToNonDataflow()(Linear)
+    assert "dataflow" not in plain.script()
+    assert "dataflow" in relax.transform.ConvertToDataflow(min_size=3)(plain).script()
+    assert "dataflow" not in relax.transform.ConvertToDataflow(min_size=4)(plain).script()
+    assert relax.transform.DeadCodeElimination(["main"])(Linear)["main"] is not None
+
+
+def test_unchanged_functions_stay() -> None:
+    for name in ("CanonicalizeBindings", "EliminateCommonSubexpr", "DeadCodeElimination", "FoldConstant"):
+        mod = getattr(relax.transform, name)()(Linear)
+        pliant.ir.assert_structural_equal(mod, Linear)
