@@ -3,9 +3,9 @@
 use pliant_ir::op::{InferError, Op};
 use pliant_ir::print::type_text;
 use pliant_ir::relax::{Expr, ExprData, Function, TensorShape, Type, TypeData};
-use pliant_ir::{AttrValue, Attrs, DType, Sym};
+use pliant_ir::{Attrs, DType, Sym};
 
-use crate::decl::{Default, OpDecl, operand};
+use crate::decl::{OpDecl, operand};
 
 /// A call whose type is wanted.
 pub struct InferCtx<'a> {
@@ -218,84 +218,6 @@ impl InferCtx<'_> {
         }
     }
 
-    // ---- attributes ----
-
-    /// The attribute, or its default.
-    pub fn attr(&self, key: &str) -> AttrValue {
-        attr(self.decl, self.attrs, key)
-    }
-
-    /// An integer attribute.
-    ///
-    /// # Errors
-    /// When it is none.
-    pub fn int(&self, key: &str) -> Result<i64, InferError> {
-        self.attr(key).as_int().ok_or_else(|| self.error(format!("{key} must be an integer")))
-    }
-
-    /// A bool attribute.
-    ///
-    /// # Errors
-    /// When it is none.
-    pub fn bool(&self, key: &str) -> Result<bool, InferError> {
-        self.attr(key).as_bool().ok_or_else(|| self.error(format!("{key} must be True or False")))
-    }
-
-    /// A data type attribute; `None` and the empty string mean that there is none.
-    ///
-    /// # Errors
-    /// When it names no data type.
-    pub fn dtype(&self, key: &str) -> Result<Option<DType>, InferError> {
-        let value = self.attr(key);
-        if value.is_none() || value.as_str().is_some_and(|s| s.is_empty() || s == "void") {
-            return Ok(None);
-        }
-        let bad = || self.error(format!("{key} must be a data type such as \"float32\""));
-        value.as_dtype().map(Some).ok_or_else(bad)
-    }
-
-    /// An attribute of one or more axes of a tensor of that rank, counted from 0; `None` where all are meant.
-    ///
-    /// # Errors
-    /// When one is out of range or appears twice.
-    pub fn axes(&self, key: &str, ndim: usize) -> Result<Option<Vec<usize>>, InferError> {
-        let value = self.attr(key);
-        if value.is_none() {
-            return Ok(None);
-        }
-        let bad = || self.error(format!("{key} must be an integer or a list of integers"));
-        let mut axes = Vec::new();
-        for axis in value.as_ints().ok_or_else(bad)? {
-            let axis = self.normal_axis(axis, ndim)?;
-            if axes.contains(&axis) {
-                return Err(self.error(format!("axis {axis} appears twice in {key}")));
-            }
-            axes.push(axis);
-        }
-        Ok(Some(axes))
-    }
-
-    /// An attribute that is one axis of a tensor of that rank.
-    ///
-    /// # Errors
-    /// When it is out of range.
-    pub fn axis(&self, key: &str, ndim: usize) -> Result<usize, InferError> {
-        self.normal_axis(self.int(key)?, ndim)
-    }
-
-    /// An axis counted from 0.
-    ///
-    /// # Errors
-    /// When it is out of range.
-    pub fn normal_axis(&self, axis: i64, ndim: usize) -> Result<usize, InferError> {
-        let n = ndim as i64;
-        let normal = if axis < 0 { axis.saturating_add(n) } else { axis };
-        if (0..n).contains(&normal) {
-            return Ok(normal as usize);
-        }
-        Err(self.error(format!("axis {axis} is out of range for a tensor of rank {ndim}")))
-    }
-
     // ---- results ----
 
     /// A tensor type from what is known.
@@ -369,13 +291,4 @@ fn adopts(scalar: DType, tensor: DType) -> bool {
 pub(crate) fn is_null(func: &Function, e: Expr) -> bool {
     use pliant_ir::relax::Callee;
     matches!(func.expr(e), ExprData::Call { callee: Callee::Op(Op("relax.null_value")), .. })
-}
-
-/// The attribute given, or the declared default.
-pub(crate) fn attr(decl: &OpDecl, attrs: &Attrs, key: &str) -> AttrValue {
-    if let Some(value) = attrs.get(key) {
-        return value.clone();
-    }
-    let default = decl.attrs.iter().find(|(k, _)| *k == key).map_or(Default::None, |(_, d)| *d);
-    default.value().unwrap_or(AttrValue::None)
 }

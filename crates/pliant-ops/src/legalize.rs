@@ -395,7 +395,7 @@ impl<'a> LegalizeCtx<'a> {
 
     /// The attribute, or its default.
     pub fn attr(&self, key: &str) -> AttrValue {
-        crate::infer::attr(self.decl, self.attrs, key)
+        crate::attrs::attr(self.decl, self.attrs, key)
     }
 }
 
@@ -553,7 +553,7 @@ fn packed(
     let (fixed, rest) = args.split_at(fixed.min(args.len()));
     let mut args = fixed.to_vec();
     for (key, _) in decl.attrs {
-        let value = match crate::infer::attr(decl, attrs, key) {
+        let value = match crate::attrs::attr(decl, attrs, key) {
             AttrValue::Bool(b) => {
                 let v = func.syms.int(b as i64);
                 func.int_value(v, DType::Int64)

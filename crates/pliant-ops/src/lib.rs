@@ -6,11 +6,12 @@
 //! | [`decl`] | [`OpDecl`]: what is declared of an operator |
 //! | `ops` | the declarations, one file per group, and the table of all |
 //! | [`mod@registry`] | [`registry()`]: operators by name, as the IR wants them |
-//! | [`infer`], [`rules`], [`prove`] | what type rules see, share, and can prove |
+//! | [`infer`], [`attrs`], [`rules`], [`prove`] | what type rules see, share, and can prove |
 //! | [`mod@legalize`] | from a call to a loop function |
 //! | [`module_builder`] | [`ModuleBuilder`]: modules under construction, `emit_te` |
 //! | [`user`] | operators registered from a tensor expression alone |
 
+pub mod attrs;
 pub mod decl;
 pub mod infer;
 pub mod legalize;

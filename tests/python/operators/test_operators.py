@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from operator_cases import CASES, Array, Case, Param, Refusal
+from cases import CASES, Array, Case, Param, Refusal
 
 import pliant
 from pliant.script import from_source
