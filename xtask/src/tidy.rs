@@ -62,5 +62,5 @@ fn check_file(path: &str, text: &str, problems: &mut Vec<String>) {
 
 /// Whether a Python file is a program in the script language, which has no docstrings.
 fn is_script(path: &str) -> bool {
-    path.contains("filetests") || path.contains("/tests/programs/")
+    path.contains("filetests") || path.contains("/tests/suite/programs/")
 }
