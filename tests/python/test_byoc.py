@@ -46,6 +46,40 @@ def test_the_library_takes_products(tmp_path):
             np.testing.assert_allclose(one(*args).numpy(), expected(*args), rtol=1e-5)
 
 
+@pytest.mark.parametrize("options", [{}, {"threads": 1}, {"exec_mode": "compiled"}])
+def test_programs_call_the_library_when_they_run(options):
+    name = "pliant.gemm.bias.relu"
+    library = tvm.get_global_func(name)
+    shapes = []
+
+    def counted(x, w, b, out):
+        shapes.append([a.shape for a in (x, w, b, out)])
+        library(x, w, b, out)
+
+    tvm.register_func(name, counted, override=True)
+    try:
+        model = tvm.compile(offload_gemm(Mlp), **options)
+        assert shapes == []
+        for n in (3, 5):
+            args = inputs(n)
+            np.testing.assert_allclose(model(*args).numpy(), expected(*args), rtol=1e-5)
+        assert shapes == [[(n, 8), (8, 16), (16,), (n, 16)] for n in (3, 5)]
+        # The product, its bias and its activation are in that call alone: without it their result is missing.
+        tvm.register_func(name, lambda x, w, b, out: out.copyfrom(np.zeros(out.shape, "float32")), override=True)
+        args = inputs(4)
+        np.testing.assert_array_equal(tvm.compile(offload_gemm(Mlp), **options)(*args).numpy(), np.ones((4, 4)))
+    finally:
+        tvm.register_func(name, library, override=True)
+
+
+def test_machines_see_the_calls_of_the_library():
+    vm = relax.VirtualMachine(tvm.compile(offload_gemm(Mlp)), tvm.cpu())
+    called = []
+    vm.set_instrument(lambda func, name, before, result, *args: called.append(name) if before else None)
+    vm["main"](*inputs(2))
+    assert [name for name in called if "gemm" in name] == ["pliant.gemm.bias.relu", "pliant.gemm.t"]
+
+
 def test_partitions_are_composite_functions():
     mod = partition_for_gemm(Mlp)
     attrs = [dict(f.attrs) for f in mod.functions.values()]

@@ -101,8 +101,67 @@ def test_lift_and_bundle() -> None:
     made = vm["main_transform_params"]((w, b))
     x = np.ones((3, 2), "float32")
     np.testing.assert_allclose(vm["main"](x, made).numpy(), x @ w.T + b, rtol=1e-5)
-    with pytest.raises(Exception, match="shared_transform"):
-        relax.transform.LiftTransformParams(shared_transform=True)
+
+
+@I.ir_module
+class PrefillAndDecode:
+    @R.function
+    def prefill(
+        x: R.Tensor(("n", "k"), "float32"), w: R.Tensor(("m", "k"), "float32"), b: R.Tensor(("m",), "float32")
+    ) -> R.Tensor(("n", "m"), "float32"):
+        n, m, k = T.int64(), T.int64(), T.int64()
+        R.func_attr({"num_input": 1})
+        with R.dataflow():
+            wt = R.permute_dims(w, axes=[1, 0])
+            twice = R.add(b, b)
+            lv = R.matmul(x, wt)
+            gv = R.add(lv, twice)
+            R.output(gv)
+        return gv
+
+    @R.function
+    def decode(
+        x: R.Tensor((1, "p"), "float32"), v: R.Tensor(("q", "p"), "float32"), c: R.Tensor(("q",), "float32")
+    ) -> R.Tensor((1, "q"), "float32"):
+        p, q = T.int64(), T.int64()
+        R.func_attr({"num_input": 1})
+        with R.dataflow():
+            vt = R.permute_dims(v, axes=[1, 0])
+            again = R.permute_dims(v, axes=[1, 0])
+            lv = R.matmul(x, R.add(vt, again))
+            gv = R.add(lv, c)
+            R.output(gv)
+        return gv
+
+
+@pytest.mark.parametrize("shared", [True, ["prefill", "decode"]])
+def test_functions_share_the_transformation_of_their_parameters(shared: Any) -> None:
+    mod = relax.transform.LiftTransformParams(shared_transform=shared)(PrefillAndDecode)
+    assert relax.analysis.well_formed(mod)
+    assert {gv.name_hint for gv in mod.get_global_vars()} == {"prefill", "decode", "transform_params"}
+    # What both compute is lifted; what one computes alone stays in it.
+    assert "permute_dims" not in mod["prefill"].script() + mod["decode"].script()
+    assert "R.add(b, b)" in mod["prefill"].script() and "R.add(b, b)" not in mod["transform_params"].script()
+    vm = relax.VirtualMachine(relax.build(mod, "llvm"), pliant.cpu())
+    w, b = weights()
+    made = vm["transform_params"]((w, b))
+    assert [m.shape for m in made] == [(3,), (2, 3)]
+    x = np.random.default_rng(1).random((5, 2), dtype="float32")
+    np.testing.assert_allclose(vm["prefill"](x, *made).numpy(), x @ w.T + b + b, rtol=1e-5)
+    np.testing.assert_allclose(vm["decode"](x[:1], *made).numpy(), x[:1] @ (w + w).T + b, rtol=1e-5)
+    again = relax.transform.LiftTransformParams(shared_transform=shared)(mod)
+    pliant.ir.assert_structural_equal(again, mod)
+
+
+def test_functions_that_cannot_share_are_told() -> None:
+    with pytest.raises(TypeError, match=r"write \['main'\]"):
+        relax.transform.LiftTransformParams(shared_transform="main")
+    with pytest.raises(pliant.CompileError, match="no function 'mane'"):
+        relax.transform.LiftTransformParams(shared_transform=["mane"])(Linear)
+    mixed = Linear.clone()
+    mixed["other"] = PrefillAndDecode["prefill"].with_attr("num_input", 2)
+    with pytest.raises(pliant.CompileError, match="'main' and 'other' cannot share.* 2 and 1 parameters of the model"):
+        relax.transform.LiftTransformParams(shared_transform=True)(mixed)
 
 
 def test_update_param_struct_info() -> None:

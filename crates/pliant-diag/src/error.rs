@@ -1,6 +1,7 @@
 //! [`Error`]: the user's mistake, a missing feature, or a bug of the compiler; never mixed.
 
 use std::fmt;
+use std::path::PathBuf;
 
 use crate::diagnostic::Diagnostic;
 
@@ -17,8 +18,8 @@ pub enum Error {
         pass: String,
         /// What went wrong.
         message: String,
-        /// The module as the pass received it, as script, where it could be printed.
-        ir: Option<String>,
+        /// The file that holds the program as the pass received it, where it was kept.
+        dump: Option<PathBuf>,
     },
 }
 
@@ -30,7 +31,7 @@ impl Error {
 
     /// A bug.
     pub fn internal(pass: impl Into<String>, message: impl Into<String>) -> Self {
-        Error::Internal { pass: pass.into(), message: message.into(), ir: None }
+        Error::Internal { pass: pass.into(), message: message.into(), dump: None }
     }
 
     /// The diagnostics of an error that is the program's.
@@ -54,8 +55,12 @@ impl fmt::Display for Error {
                 }
                 Ok(())
             }
-            Error::Internal { pass, message, .. } => {
-                write!(f, "internal error in {pass}: {message} (this is a bug in Pliant)")
+            Error::Internal { pass, message, dump } => {
+                write!(f, "internal error in {pass}: {message} (this is a bug in Pliant")?;
+                match dump {
+                    Some(path) => write!(f, "; what it received is in {})", path.display()),
+                    None => f.write_str(")"),
+                }
             }
         }
     }

@@ -100,6 +100,13 @@ impl EliminateCommonSubexpr {
     }
 }
 
+/// For each binding that would go, the variable of the first one that computes the same value.
+pub(crate) fn same_values(func: &Function, effects: &Effects) -> FxHashMap<Var, Var> {
+    let mut scan = Scan::new(func, effects);
+    walk(func, func.root(), |event| scan.event(event));
+    scan.plan.into_iter().map(|(var, by, _)| (var, by)).collect()
+}
+
 /// What decides whether two values are equal; operands by the numbers of their values.
 #[derive(PartialEq, Eq, Hash)]
 enum Key {

@@ -1,11 +1,14 @@
 //! Types inferred again: what passes that change the types of parameters do to the rest of a function.
 
 use pliant_ir::op::InferError;
-use pliant_ir::relax::derive::{derive_call_ty, derive_callable_ty, is_subtype, lca};
+use pliant_ir::relax::derive::{
+    derive_call_ty, derive_callable_ty, erase, is_subtype, lca, solvable_syms,
+};
 use pliant_ir::relax::visit::{Event, walk};
 use pliant_ir::relax::{Binding, Callee, Expr, ExprData, FuncId, Function, Seq, Type, TypeData};
-use pliant_ir::{BaseFunc, IRModule, OpRegistry};
+use pliant_ir::{BaseFunc, IRModule, OpRegistry, SymVar};
 use pliant_pass::{PassError, Problem};
+use rustc_hash::FxHashSet;
 
 /// Infers the types of all bindings again, in order, and gives variables that had the type of their value the value's
 /// type. Without `widen`, a type changes only to one that fits it. `module` holds the functions that are called.
@@ -145,7 +148,14 @@ impl Again<'_> {
     fn function(&self, func: &mut Function, id: FuncId) {
         let data = func.func(id);
         let (declared, result) = (data.ret_ty, func.seq(data.body).result);
-        let ty = func.expr_ty(result);
+        let mut ty = func.expr_ty(result);
+        if id == func.root() {
+            // Callers know only the sizes that parameters tell.
+            let tys: Vec<Type> = func.params().iter().map(|&p| func.var(p).ty).collect();
+            let told: FxHashSet<SymVar> =
+                solvable_syms(func, &tys, &|_| false).into_iter().collect();
+            ty = erase(func, ty, &|v| told.contains(&v));
+        }
         let finer = is_subtype(func, ty, declared).is_yes();
         if finer || self.widen {
             func.func_mut(id).ret_ty = ty;

@@ -61,6 +61,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::analysis::CallGraph;
 use crate::analysis::call_graph::called_by_name_only;
+use crate::infer_again::infer_again;
 
 /// How many bindings a function may have after calls were inlined.
 pub const MAX_BINDINGS: usize = 1 << 20;
@@ -92,10 +93,16 @@ impl ModulePass for InlinePrivateFunctions {
         }
         // Functions that are handed on as values stay, and calls in them are inlined as well.
         let gone = called_by_name_only(&module);
+        let before = module.clone();
         update_each_relax(&mut module, ctx, |name, func| {
             let stays = !(inlinable.contains_key(name) && gone.contains(name));
             let calls = called_globals(func).iter().any(|callee| inlinable.contains_key(callee));
-            Ok(stays && calls && Inliner::new(func, &inlinable).function(func))
+            let changed = stays && calls && Inliner::new(func, &inlinable).function(func);
+            if changed {
+                // Arguments say more than parameters. What they make provably wrong is told when it runs, if it does.
+                let _ = infer_again(func, &before, ctx.ops, false);
+            }
+            Ok(changed)
         })?;
         remove_inlined(&mut module, &inlinable);
         Ok(module)

@@ -81,7 +81,7 @@ passes! {
     "RemoveUnusedOutputs": "Remove results of private functions that no caller reads" => RemoveUnusedOutputs;
     "ExpandTupleArguments": "Hand tuples to private functions field by field" => ExpandTupleArguments;
     "LiftTransformParams": "Lift what depends on a model's parameters alone into a function of its own"
-        => LiftTransformParams;
+        => LiftTransformParams::default();
     "BundleModelParams": "Make the parameters of a model one tuple" => BundleModelParams::default();
     "NormalizeGlobalVar": "Give public functions the names that their global_symbol says" => NormalizeGlobalVar;
     "MatchUnknownShapes": "Give symbols to unknown sizes that operators need" => MatchUnknownShapes;
@@ -104,7 +104,7 @@ passes! {
     "KillAfterLastUse": "Give tensors and storages back after their last use" => KillAfterLastUse;
     "LowerRuntimeBuiltin" | "VMBuiltinLower" | "VMMemoryLower": "Turn memory operators into builtins of the machine"
         => LowerRuntimeBuiltin;
-    "VMShapeLower": "Make all work on symbolic sizes explicit, with checks" => VmShapeLower;
+    "VMShapeLower" | "ComputePrimValue": "Make all work on symbolic sizes explicit, with checks" => VmShapeLower;
     "AttachGlobalSymbol": "Give public functions their names in the executable" => AttachGlobalSymbol;
     "EliminateUnused" | "RemoveUnusedFunctions": "Remove private functions that nothing reaches" => EliminateUnused;
 }

@@ -85,8 +85,8 @@ pub enum PassError {
         pass: String,
         /// What went wrong.
         message: String,
-        /// The module as the pass received it, where it could be printed.
-        ir: Option<String>,
+        /// The file that holds the module as the pass received it, where it was kept.
+        dump: Option<PathBuf>,
     },
     /// A pass or an instrument from outside of Pliant failed in its own words.
     Foreign {
@@ -112,9 +112,9 @@ impl PassError {
         PassError::Unsupported(vec![Unsupported { what: what.into(), because: because.into() }])
     }
 
-    /// A bug, reported by a pass that does not know its name; the manager fills in name and IR.
+    /// A bug, reported by a pass that does not know its name; the manager fills in name and file.
     pub fn internal(message: impl Into<String>) -> Self {
-        PassError::Internal { pass: String::new(), message: message.into(), ir: None }
+        PassError::Internal { pass: String::new(), message: message.into(), dump: None }
     }
 
     /// A failure that comes from outside of Pliant; the manager fills in the pass and the IR.
@@ -128,10 +128,10 @@ impl PassError {
             PassError::User(list) => {
                 PassError::User(list.into_iter().map(|p| p.in_function(name)).collect())
             }
-            PassError::Internal { pass, message, ir } => PassError::Internal {
+            PassError::Internal { pass, message, dump } => PassError::Internal {
                 pass,
                 message: format!("in function '{name}': {message}"),
-                ir,
+                dump,
             },
             other => other,
         }
@@ -164,20 +164,22 @@ impl fmt::Display for PassError {
             }
             Ok(())
         }
+        fn told(f: &mut fmt::Formatter<'_>, dump: &Option<PathBuf>) -> fmt::Result {
+            match dump {
+                Some(path) => write!(f, " (the module as it received it is in {})", path.display()),
+                None => Ok(()),
+            }
+        }
         match self {
             PassError::User(list) => lines(f, list),
             PassError::Unsupported(list) => lines(f, list),
-            PassError::Internal { pass, message, .. } => {
-                write!(f, "internal error in pass {pass}: {message}; please report this")
+            PassError::Internal { pass, message, dump } => {
+                write!(f, "internal error in pass {pass}: {message}; please report this")?;
+                told(f, dump)
             }
             PassError::Foreign { origin, source, dump } => {
                 write!(f, "{origin} failed: {source}")?;
-                match dump {
-                    Some(path) => {
-                        write!(f, " (the module as it received it is in {})", path.display())
-                    }
-                    None => Ok(()),
-                }
+                told(f, dump)
             }
             PassError::Cancelled => f.write_str("the compilation was interrupted"),
         }

@@ -1,18 +1,13 @@
 //! Passes from outside of Pliant: what they make is verified, and their mistakes are told with the module that they
 //! received, in a file.
 
-use std::fs::OpenOptions;
-use std::io::{ErrorKind, Write as _};
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use pliant_ir::{BaseFunc, IRModule};
 
 use crate::context::PassContext;
 use crate::error::{PassError, Problem};
-use crate::instrument::file_name;
-use crate::text;
+use crate::{dump, text};
 
 /// What a foreign pass failed with.
 pub type Source = Arc<dyn std::error::Error + Send + Sync>;
@@ -36,7 +31,8 @@ pub(crate) fn verified(
         "the pass '{pass}' returned a module that is not well-formed: {}",
         findings.join("; ")
     ));
-    let (old, new) = (dump(pass, "before", before, ctx), dump(pass, "after", &after, ctx));
+    let (old, new) =
+        (dump::write(pass, "before", before, ctx), dump::write(pass, "after", &after, ctx));
     Err(PassError::User(vec![match (old, new) {
         (Some(old), Some(new)) => problem.with_help(format!(
             "the module as the pass received it is in {}, and what it returned in {}",
@@ -54,7 +50,7 @@ pub(crate) fn failed(
     before: &IRModule,
     ctx: &PassContext,
 ) -> PassError {
-    let dump = dump(pass, "before", before, ctx);
+    let dump = dump::write(pass, "before", before, ctx);
     PassError::Foreign { origin: format!("pass '{pass}'"), source, dump }
 }
 
@@ -67,27 +63,4 @@ fn same_functions(a: &IRModule, b: &IRModule) -> bool {
     };
     a.functions.len() == b.functions.len()
         && a.functions.iter().zip(&b.functions).all(|((n, x), (m, y))| n == m && same(x, y))
-}
-
-/// Writes a module for its author to look at; `None` where that fails, because the failure told matters more.
-fn dump(pass: &str, when: &str, module: &IRModule, ctx: &PassContext) -> Option<PathBuf> {
-    let dir = ctx.dump_dir.clone().unwrap_or_else(std::env::temp_dir);
-    let stem = format!("pliant-{when}-{}", file_name(pass));
-    std::fs::create_dir_all(&dir).ok()?;
-    write_new(&dir, &stem, &text::module_text(module, ctx.ops))
-}
-
-/// Writes into a file that did not exist: a directory that others can write to may hold anything of that name.
-fn write_new(dir: &Path, stem: &str, text: &str) -> Option<PathBuf> {
-    static COUNT: AtomicU32 = AtomicU32::new(0);
-    for _ in 0..1000 {
-        let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        let path = dir.join(format!("{stem}-{}-{number}.py", std::process::id()));
-        match OpenOptions::new().write(true).create_new(true).open(&path) {
-            Ok(mut file) => return file.write_all(text.as_bytes()).ok().map(|()| path),
-            Err(e) if e.kind() == ErrorKind::AlreadyExists => {}
-            Err(_) => return None,
-        }
-    }
-    None
 }

@@ -193,7 +193,7 @@ impl Instrument for Verify {
         Err(PassError::Internal {
             pass: pass.name.into(),
             message: format!("the result is not well-formed: {}", problems.join("; ")),
-            ir: Some(crate::text::module_text(module, ctx.ops)),
+            dump: crate::dump::write(pass.name, "after", module, ctx),
         })
     }
 }

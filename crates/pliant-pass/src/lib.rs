@@ -10,6 +10,7 @@
 //! | [`error`] | [`PassError`]: the three kinds of failure |
 //! | [`pattern`] | the dataflow pattern language: matching and rewriting |
 //! | [`config`] | the table of settings |
+//! | [`dump`] | modules in files, for who looks for the cause of a failure |
 //! | `foreign` | passes from outside: verified, their mistakes told as their author's |
 //! | [`rewrite`] | helpers to rewrite graph functions binding by binding, without recursion |
 //! | [`text`] | the printer and the verifier as passes use them |
@@ -19,6 +20,7 @@
 pub mod cancel;
 pub mod config;
 pub mod context;
+pub mod dump;
 pub mod error;
 mod foreign;
 pub mod instrument;

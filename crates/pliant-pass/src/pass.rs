@@ -8,7 +8,7 @@ use rayon::prelude::*;
 
 use crate::context::PassContext;
 use crate::error::PassError;
-use crate::foreign;
+use crate::{dump, foreign};
 
 /// What instruments learn of a pass.
 #[derive(Clone, Copy, Debug)]
@@ -118,7 +118,8 @@ impl ModulePass for Arc<dyn ModulePass> {
     }
 }
 
-/// Runs the pass, names it in internal errors and attaches the IR where keeping a copy of it is affordable.
+/// Runs the pass, names it in internal errors and writes the module that it received to a file where keeping a copy of
+/// it is affordable.
 fn guarded<P: ModulePass + ?Sized>(
     pass: &P,
     module: IRModule,
@@ -149,10 +150,10 @@ fn guarded<P: ModulePass + ?Sized>(
         (PassError::Foreign { origin, source, dump }, None) if origin.is_empty() => {
             PassError::Foreign { origin: format!("pass '{}'", pass.name()), source, dump }
         }
-        (PassError::Internal { pass: name, message, ir }, _) => PassError::Internal {
+        (PassError::Internal { pass: name, message, dump }, _) => PassError::Internal {
             pass: if name.is_empty() { pass.name().into() } else { name },
             message,
-            ir: ir.or_else(|| kept.map(|m| crate::text::module_text(&m, ctx.ops))),
+            dump: dump.or_else(|| dump::write(pass.name(), "before", &kept?, ctx)),
         },
         (other, _) => other,
     })

@@ -135,12 +135,19 @@ mod _core {
         use crate::transform::instrument::CoreInstrument;
         #[pymodule_export]
         use crate::transform::{
-            apply_pass, check_config, config_table, pass_table, register_config,
+            apply_pass, check_config, config_table, pass_table, register_config, unknown_pass,
         };
     }
 
     use pyo3::prelude::*;
-    use pyo3::types::PyDict;
+    use pyo3::types::{PyDict, PyModule};
+
+    /// What programs call by name and what belongs to every process.
+    #[pymodule_init]
+    fn init(_module: &Bound<'_, PyModule>) -> PyResult<()> {
+        pliant::register_library();
+        Ok(())
+    }
 
     /// The command line `pliant` with these arguments, the program's name first; returns the exit status.
     #[pyfunction]

@@ -9,10 +9,10 @@ use pliant_exec::abi::{
 };
 use pliant_tensor::Tensor;
 
-use crate::link::Operand;
+use crate::link::{Operand, find_host};
 use crate::machine::Inner;
 use crate::run::panic_text;
-use crate::{Value, VmError, get_func};
+use crate::{Value, VmError};
 
 /// One call of a kernel, as the packed functions that it calls see it.
 pub(crate) struct KernelCall<'a> {
@@ -43,9 +43,13 @@ impl KernelCall<'_> {
         Some(operand.get(self.regs, &self.inner.linked.consts).clone())
     }
 
-    fn call(&self, name: &str, args: &[PackedWord]) -> Result<Value, VmError> {
-        let func = self.inner.functions.get(name).cloned().or_else(|| get_func(name));
-        let Some(func) = func else {
+    fn call(
+        &self,
+        runtime: &KernelRuntime,
+        name: &str,
+        args: &[PackedWord],
+    ) -> Result<Value, VmError> {
+        let Some(func) = find_host(name, &self.inner.functions) else {
             return Err(VmError::MissingFunctions { packed: vec![name.into()], kernels: vec![] });
         };
         let mut values = Vec::with_capacity(args.len());
@@ -63,7 +67,7 @@ impl KernelCall<'_> {
                 _ => return Err(malformed()),
             });
         }
-        match catch_unwind(AssertUnwindSafe(|| func(&values))) {
+        match catch_unwind(AssertUnwindSafe(|| func.call(runtime, &values))) {
             Ok(result) => result.map_err(|error| error.in_packed(name)),
             Err(panic) => {
                 Err(VmError::external(format!("panic: {}", panic_text(&*panic))).in_packed(name))
@@ -97,13 +101,15 @@ pub(crate) unsafe extern "C" fn call_packed(
     count: u64,
     result: *mut PackedWord,
 ) -> i64 {
+    // SAFETY: the machine's runtime stays until the kernel returns.
+    let runtime = unsafe { &*runtime };
     // SAFETY: the machine set `call` to the call that is going on, and it stays until the kernel returns.
-    let call = unsafe { &*(*runtime).call.cast::<KernelCall<'_>>() };
+    let call = unsafe { &*runtime.call.cast::<KernelCall<'_>>() };
     // SAFETY: the kernel gives the name's address and length.
     let Some(name) = (unsafe { text(name, name_len) }) else { return STATUS_BAD_ARGUMENTS };
     // SAFETY: the kernel gives so many arguments.
     let args = unsafe { std::slice::from_raw_parts(args, count as usize) };
-    let outcome = catch_unwind(AssertUnwindSafe(|| call.call(name, args)))
+    let outcome = catch_unwind(AssertUnwindSafe(|| call.call(runtime, name, args)))
         .unwrap_or_else(|_| Err(VmError::type_error("a packed function's result cannot be kept")));
     match outcome {
         Ok(value) => {

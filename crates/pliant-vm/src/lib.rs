@@ -2,7 +2,8 @@
 //!
 //! One [`VirtualMachine`] links an executable's calls to builtins, packed functions and compiled kernels once; then
 //! [`invoke`](VirtualMachine::invoke) runs a function over reusable frames, without locks. A value is a [`Value`]; a
-//! function of the host is a [`PackedFunc`], found by name in the global registry ([`register_func`]).
+//! function of the host is a [`PackedFunc`], found by name in the global registry ([`register_func`]), or a
+//! [`LibraryFunc`], which shares the machine's team and stops with its kernels ([`register_library_func`]).
 
 mod args;
 mod builtins;
@@ -26,5 +27,8 @@ pub use instrument::{CallEvent, Instrument, InstrumentAction};
 pub use link::KernelTable;
 pub use machine::{VirtualMachine, VmOptions, VmStats};
 pub use memory::{pooled_bytes, release_pooled, set_pool_limit};
-pub use registry::{PackedFunc, func_names, get_func, register_func, unregister_func};
+pub use registry::{
+    LibraryFunc, PackedFunc, func_names, get_func, register_func, register_library_func,
+    unregister_func,
+};
 pub use value::{FuncValue, Tuple, Value};

@@ -11,8 +11,9 @@ use rustc_hash::FxHashMap;
 
 use crate::builtins::{Builtin, BuiltinFn, BuiltinKind, find_builtin};
 use crate::machine::Inner;
+use crate::registry::{HostFunc, find_func};
 use crate::value::FuncTarget;
-use crate::{FuncValue, PackedFunc, Value, VmError, get_func};
+use crate::{FuncValue, PackedFunc, Value, VmError};
 
 /// The machine code of an executable's kernels, and of its bytecode functions where they have native bodies, with
 /// whatever keeps that code alive.
@@ -176,10 +177,15 @@ pub(crate) struct Linked {
     /// Whether all functions have native bodies.
     pub(crate) native: bool,
     pub(crate) kernels: Vec<LinkedKernel>,
-    pub(crate) packed: Vec<(String, PackedFunc)>,
+    pub(crate) packed: Vec<(String, HostFunc)>,
     pub(crate) entries: Vec<Entry>,
     /// The executable's constants, then immediates and functions that are used as operands.
     pub(crate) consts: Vec<Value>,
+}
+
+/// The function of the host of that name: the machine's own come before registered ones.
+pub(crate) fn find_host(name: &str, local: &FxHashMap<String, PackedFunc>) -> Option<HostFunc> {
+    local.get(name).cloned().map(HostFunc::Packed).or_else(|| find_func(name))
 }
 
 /// Resolves every name of `exe`.
@@ -219,7 +225,7 @@ pub(crate) fn link(
             }
             FuncDef::Packed(name) => match find_builtin(name) {
                 Some(builtin) => Entry::Builtin(builtin),
-                None => match local.get(name).cloned().or_else(|| get_func(name)) {
+                None => match find_host(name, local) {
                     Some(func) => {
                         linked.packed.push((name.clone(), func));
                         Entry::Packed(linked.packed.len() as u32 - 1)
@@ -393,7 +399,7 @@ impl Linker<'_> {
     fn func_value(&self, index: u32) -> FuncValue {
         let name = self.exe.funcs()[index as usize].name().to_string();
         let target = match self.linked.entries[index as usize] {
-            Entry::Packed(i) => FuncTarget::Packed(Arc::clone(&self.linked.packed[i as usize].1)),
+            Entry::Packed(i) => FuncTarget::Packed(self.linked.packed[i as usize].1.clone()),
             _ => FuncTarget::Linked { machine: Weak::clone(self.machine), index },
         };
         FuncValue::new(name, target, Vec::new())

@@ -2,18 +2,79 @@
 
 use std::sync::{Arc, LazyLock, PoisonError, RwLock};
 
+use pliant_exec::abi::KernelRuntime;
 use rustc_hash::FxHashMap;
 
+use crate::memory::{alloc_workspace, free_workspace};
 use crate::{Value, VmError};
 
 /// A function of the host.
 pub type PackedFunc = Arc<dyn Fn(&[Value]) -> Result<Value, VmError> + Send + Sync>;
 
-static REGISTRY: LazyLock<RwLock<FxHashMap<String, PackedFunc>>> = LazyLock::new(RwLock::default);
+/// A function of the host that computes as kernels do: it is given the caller's team, for its parallel loops, and the
+/// flag that stops it. It cannot call packed functions through the runtime.
+pub type LibraryFunc =
+    Arc<dyn Fn(&KernelRuntime, &[Value]) -> Result<Value, VmError> + Send + Sync>;
+
+/// A registered function, of either kind.
+#[derive(Clone)]
+pub(crate) enum HostFunc {
+    Packed(PackedFunc),
+    Library(LibraryFunc),
+}
+
+impl HostFunc {
+    /// Calls the function for a run whose kernels get `runtime`.
+    pub(crate) fn call(&self, runtime: &KernelRuntime, args: &[Value]) -> Result<Value, VmError> {
+        match self {
+            HostFunc::Packed(func) => func(args),
+            HostFunc::Library(func) => {
+                let KernelRuntime { call_packed, call, .. } = KernelRuntime::serial();
+                func(&KernelRuntime { call_packed, call, ..*runtime }, args)
+            }
+        }
+    }
+
+    /// Calls the function from outside of any run: on the team of the process, and nothing stops it.
+    pub(crate) fn call_outside(&self, args: &[Value]) -> Result<Value, VmError> {
+        match self {
+            HostFunc::Packed(func) => func(args),
+            HostFunc::Library(func) => func(&outside_runtime(), args),
+        }
+    }
+
+    fn into_packed(self) -> PackedFunc {
+        match self {
+            HostFunc::Packed(func) => func,
+            HostFunc::Library(func) => Arc::new(move |args| func(&outside_runtime(), args)),
+        }
+    }
+}
+
+fn outside_runtime() -> KernelRuntime {
+    KernelRuntime {
+        parallel_launch: pliant_pool::parallel_launch,
+        team: std::ptr::from_ref(pliant_pool::global()).cast(),
+        alloc_workspace,
+        free_workspace,
+        ..KernelRuntime::serial()
+    }
+}
+
+static REGISTRY: LazyLock<RwLock<FxHashMap<String, HostFunc>>> = LazyLock::new(RwLock::default);
 
 /// Registers `func` under `name` for machines made from now on. Returns false, and changes nothing, if the name is
 /// taken and `replace` is false.
 pub fn register_func(name: &str, func: PackedFunc, replace: bool) -> bool {
+    register(name, HostFunc::Packed(func), replace)
+}
+
+/// As [`register_func`], of a function that computes as kernels do.
+pub fn register_library_func(name: &str, func: LibraryFunc, replace: bool) -> bool {
+    register(name, HostFunc::Library(func), replace)
+}
+
+fn register(name: &str, func: HostFunc, replace: bool) -> bool {
     let mut registry = REGISTRY.write().unwrap_or_else(PoisonError::into_inner);
     if !replace && registry.contains_key(name) {
         return false;
@@ -27,12 +88,18 @@ pub fn register_func(name: &str, func: PackedFunc, replace: bool) -> bool {
 
 /// The function registered under `name`.
 pub fn get_func(name: &str) -> Option<PackedFunc> {
+    find_func(name).map(HostFunc::into_packed)
+}
+
+/// As [`get_func`], as it was registered.
+pub(crate) fn find_func(name: &str) -> Option<HostFunc> {
     REGISTRY.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
 }
 
 /// Takes the function `name` out of the registry.
 pub fn unregister_func(name: &str) -> Option<PackedFunc> {
-    REGISTRY.write().unwrap_or_else(PoisonError::into_inner).remove(name)
+    let func = REGISTRY.write().unwrap_or_else(PoisonError::into_inner).remove(name);
+    func.map(HostFunc::into_packed)
 }
 
 /// The names of all registered functions, sorted.

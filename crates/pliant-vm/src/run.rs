@@ -15,9 +15,10 @@ use crate::context::{Context, Frame};
 use crate::instrument::{CallEvent, InstrumentAction};
 use crate::link::{Callee, Entry, LinkedKernel, Op, Operand, VOID};
 use crate::machine::Inner;
+use crate::registry::HostFunc;
 use crate::stop::StopFlag;
 use crate::value::FuncTarget;
-use crate::{CheckKind, FuncValue, Instrument, PackedFunc, Value, VmError};
+use crate::{CheckKind, FuncValue, Instrument, Value, VmError};
 
 /// Frames of one invocation.
 const MAX_DEPTH: usize = 10_000;
@@ -265,7 +266,7 @@ impl<'a> Runner<'a> {
     pub(crate) fn call_host(
         &mut self,
         name: &str,
-        func: &PackedFunc,
+        func: &HostFunc,
         operands: &[Operand],
         bound: &[Value],
     ) -> Result<Value, VmError> {
@@ -278,7 +279,8 @@ impl<'a> Runner<'a> {
         }
         context.host_args.extend_from_slice(bound);
         let args = &context.host_args[..];
-        let result = match catch_unwind(AssertUnwindSafe(|| func(args))) {
+        let runtime = &self.flag.runtime;
+        let result = match catch_unwind(AssertUnwindSafe(|| func.call(runtime, args))) {
             Ok(result) => result.map_err(|error| error.in_packed(name)),
             Err(panic) => {
                 Err(VmError::external(format!("panic: {}", panic_text(&*panic))).in_packed(name))

@@ -9,6 +9,7 @@ use pliant_exec::Constant;
 use pliant_tensor::{DType, Storage, Tensor};
 
 use crate::machine::{Inner, VirtualMachine};
+use crate::registry::HostFunc;
 use crate::{PackedFunc, VmError};
 
 /// A run-time value. Cloning is cheap: large contents are shared.
@@ -253,7 +254,7 @@ struct FuncInner {
 /// What a function value calls.
 #[derive(Clone)]
 pub(crate) enum FuncTarget {
-    Packed(PackedFunc),
+    Packed(HostFunc),
     /// Entry `index` of the function table of a machine. Weak, since a machine holds values like this one.
     Linked {
         machine: Weak<Inner>,
@@ -264,7 +265,7 @@ pub(crate) enum FuncTarget {
 impl FuncValue {
     /// A function of the host as a value.
     pub fn packed(name: impl Into<String>, func: PackedFunc) -> FuncValue {
-        Self::new(name.into(), FuncTarget::Packed(func), Vec::new())
+        Self::new(name.into(), FuncTarget::Packed(HostFunc::Packed(func)), Vec::new())
     }
 
     /// As [`FuncValue::packed`], of a function that is an object of the host: [`FuncValue::host`] gives it back.
@@ -274,7 +275,7 @@ impl FuncValue {
         host: Arc<dyn Any + Send + Sync>,
     ) -> FuncValue {
         let name: String = name.into();
-        let (name, target) = (name.into(), FuncTarget::Packed(func));
+        let (name, target) = (name.into(), FuncTarget::Packed(HostFunc::Packed(func)));
         FuncValue(Arc::new(FuncInner { name, target, bound: Vec::new(), host: Some(host) }))
     }
 
@@ -335,7 +336,9 @@ impl FuncValue {
             &all[..]
         };
         match &self.0.target {
-            FuncTarget::Packed(func) => func(args).map_err(|error| error.in_packed(&self.0.name)),
+            FuncTarget::Packed(func) => {
+                func.call_outside(args).map_err(|error| error.in_packed(&self.0.name))
+            }
             FuncTarget::Linked { machine, index } => {
                 let Some(inner) = machine.upgrade() else {
                     let text = format!("the machine of function '{}' is gone", self.0.name);

@@ -19,6 +19,7 @@ use crate::kernels;
 use crate::options::{CompileOptions, ExecMode, Pipeline};
 use crate::signature::signatures;
 use crate::stats::CompileStats;
+use crate::transform::own_name;
 
 /// The pass context that compile options ask for. Every call makes new dump and timing instruments.
 pub fn pass_context(options: &CompileOptions) -> PassContext {
@@ -26,8 +27,8 @@ pub fn pass_context(options: &CompileOptions) -> PassContext {
     if let Some(level) = options.opt_level {
         ctx.opt_level = level;
     }
-    ctx.disabled.extend(options.disabled_passes.iter().cloned());
-    ctx.required.extend(options.required_passes.iter().cloned());
+    ctx.disabled.extend(options.disabled_passes.iter().map(|name| own_name(name)));
+    ctx.required.extend(options.required_passes.iter().map(|name| own_name(name)));
     ctx.config.extend(options.config.clone());
     ctx.instruments.extend(options.instruments.iter().cloned());
     ctx.dump_dir = dump_dir(options);

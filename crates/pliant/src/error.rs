@@ -9,6 +9,7 @@ use pliant_diag::codes::{PL0002, PL0501, PL0502};
 use pliant_diag::{Diagnostic, SourceMap};
 use pliant_exec::ExecError;
 use pliant_pass::PassError;
+use pliant_pass::dump::write_new;
 use pliant_vm::VmError;
 
 /// Whose fault an error is, and at what time it showed.
@@ -168,8 +169,8 @@ impl From<PassError> for Error {
                     })
                     .collect(),
             ),
-            PassError::Internal { pass, message, ir } => {
-                pliant_diag::Error::Internal { pass, message, ir }
+            PassError::Internal { pass, message, dump } => {
+                pliant_diag::Error::Internal { pass, message, dump }
             }
         })
     }
@@ -186,7 +187,7 @@ impl From<CodegenError> for Error {
             CodegenError::Internal { function, message, ir } => pliant_diag::Error::Internal {
                 pass: format!("code generation for '{function}'"),
                 message,
-                ir: Some(ir),
+                dump: write_new(&std::env::temp_dir(), "pliant-before-codegen", "clif", &ir),
             },
             CodegenError::Host(message) => {
                 pliant_diag::Error::Unsupported(vec![Diagnostic::error(PL0002, message)])

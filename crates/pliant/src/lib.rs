@@ -41,8 +41,13 @@ pub use pliant_pass::{
     PrintIr, Sequential, Timing, TimingEntry, Verify,
 };
 pub use pliant_tensor::Tensor;
-pub use pliant_vm::{PackedFunc, Value, VirtualMachine, VmError, VmOptions, register_func};
+pub use pliant_vm::{
+    LibraryFunc, PackedFunc, Value, VirtualMachine, VmError, VmOptions, register_func,
+    register_library_func,
+};
 pub use script::{Script, parse, parse_file};
 pub use signature::{Dim, Signature, ValueInfo, signatures};
 pub use stats::{CompileStats, ModelStats};
-pub use transform::{PassEntry, PassLevel, find_pass, pass_list, register_pass, transform};
+pub use transform::{
+    PassEntry, PassLevel, find_pass, pass_list, register_pass, transform, unknown_pass,
+};

@@ -4,16 +4,18 @@
 //! two dims or more; `w` is a matrix, or has as many dims as `x` and the same batch dims; with `.t` its last two dims
 //! are swapped. The bias is what the sums start from, the activation follows over what the caches still hold.
 
-use std::sync::Once;
+use std::ffi::c_void;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Once};
 
-use pliant_exec::abi::{KernelRuntime, STATUS_OK};
+use pliant_exec::abi::{KernelRuntime, STATUS_CANCELLED, STATUS_OK};
 use pliant_kernels::{gemm, scalar};
 use pliant_opt::byoc::gemm::{ACTIVATIONS, SYMBOL};
 use pliant_tensor::{DType, Tensor};
-use pliant_vm::{CheckKind, Value, VmError, register_func};
+use pliant_vm::{CheckKind, Value, VmError, register_library_func};
 
 /// Elements of the output worth handing to a thread for an activation.
-const GRAIN: usize = 16 * 1024;
+const GRAIN: i64 = 16 * 1024;
 
 /// One of the functions.
 #[derive(Clone, Copy)]
@@ -47,23 +49,21 @@ pub fn register_library() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         for (name, form) in forms() {
-            register_func(
-                &name,
-                std::sync::Arc::new(move |args: &[Value]| call(form, args)),
-                false,
-            );
+            let func =
+                Arc::new(move |runtime: &KernelRuntime, args: &[Value]| call(form, runtime, args));
+            register_library_func(&name, func, false);
         }
     });
 }
 
-/// Runs a library function on tensors: inputs, then the output. `None` where there is none of that name.
+/// Runs a library function on tensors, on the calling thread: inputs, then the output. `None` where there is none of that name.
 pub fn call_library(name: &str, tensors: &[Tensor]) -> Option<Result<(), VmError>> {
     let (_, form) = forms().into_iter().find(|(n, _)| n == name)?;
     let args: Vec<Value> = tensors.iter().cloned().map(Value::Tensor).collect();
-    Some(call(form, &args).map(|_| ()))
+    Some(call(form, &KernelRuntime::serial(), &args).map(|_| ()))
 }
 
-fn call(form: Form, args: &[Value]) -> Result<Value, VmError> {
+fn call(form: Form, runtime: &KernelRuntime, args: &[Value]) -> Result<Value, VmError> {
     let count = 3 + usize::from(form.bias);
     let tensors: Vec<&Tensor> = args
         .iter()
@@ -81,8 +81,8 @@ fn call(form: Form, args: &[Value]) -> Result<Value, VmError> {
         return Err(VmError::type_error(text));
     }
     match tensors[0].dtype() {
-        DType::Float32 => product::<f32>(form, &tensors)?,
-        DType::Float64 => product::<f64>(form, &tensors)?,
+        DType::Float32 => product::<f32>(form, runtime, &tensors)?,
+        DType::Float64 => product::<f64>(form, runtime, &tensors)?,
         other => {
             let text = format!("{} takes float32 or float64, not {other}", form.name);
             return Err(VmError::type_error(text));
@@ -139,7 +139,11 @@ fn overlap(a: &Tensor, b: &Tensor) -> bool {
     a < b_end && b < a_end
 }
 
-fn product<T: Real>(form: Form, tensors: &[&Tensor]) -> Result<(), VmError> {
+fn product<T: Real>(
+    form: Form,
+    runtime: &KernelRuntime,
+    tensors: &[&Tensor],
+) -> Result<(), VmError> {
     let (out, inputs) = (tensors[tensors.len() - 1], &tensors[..tensors.len() - 1]);
     if out.dtype() != T::DTYPE || inputs.iter().any(|t| t.dtype() != T::DTYPE) {
         return Err(VmError::type_error(format!("{}: the dtypes differ", form.name)));
@@ -170,23 +174,17 @@ fn product<T: Real>(form: Form, tensors: &[&Tensor]) -> Result<(), VmError> {
         result.chunks_mut(n).for_each(|row| row.copy_from_slice(&bias[..row.len()]));
     }
     let (wk, wn) = if form.transposed { (1, s.k) } else { (s.n, 1) };
-    let runtime = KernelRuntime {
-        parallel_launch: pliant_pool::parallel_launch,
-        team: std::ptr::from_ref(pliant_pool::global()).cast(),
-        ..KernelRuntime::serial()
-    };
     let (a, b) = (x.as_slice::<T>()?.as_ptr(), w.as_slice::<T>()?.as_ptr());
     let sides = [(s.m * s.k, s.k, 1), (s.n * s.k, wk, wn), (s.m * s.n, s.n, 1)];
     // SAFETY: `sizes` has checked that the three tensors, which are row-major, have these elements; the output
-    // overlaps neither input; the team lives as long as the process.
-    let status = unsafe { T::gemm(&runtime, s, a, b, result.as_mut_ptr(), sides, bias.is_some()) };
-    if status != STATUS_OK {
-        return Err(VmError::check(CheckKind::Value, format!("{} was stopped", form.name)));
-    }
-    if let Some(name) = form.activation {
-        activate(result, name);
-    }
-    Ok(())
+    // overlaps neither input; the runtime is the caller's.
+    let status = unsafe { T::gemm(runtime, s, a, b, result.as_mut_ptr(), sides, bias.is_some()) };
+    let status = match form.activation {
+        Some(name) if status == STATUS_OK => activate(runtime, result, name),
+        _ => status,
+    };
+    // The flag of an interrupt is all that stops products and activations.
+    if status == STATUS_OK { Ok(()) } else { Err(VmError::Interrupted) }
 }
 
 fn bias_of<T: Real>(form: Form, bias: &Tensor, s: Sizes) -> Result<Vec<T>, VmError> {
@@ -197,19 +195,38 @@ fn bias_of<T: Real>(form: Form, bias: &Tensor, s: Sizes) -> Result<Vec<T>, VmErr
     Ok(bias.to_vec::<T>()?)
 }
 
-/// Applies an activation in place, in parallel where that pays.
-fn activate<T: Real>(values: &mut [T], name: &str) {
-    let f = T::activation(name);
-    struct Shared<T>(*mut T);
-    // SAFETY: each range of the loop below is handed to one thread.
-    unsafe impl<T: Send> Sync for Shared<T> {}
-    let (len, all) = (values.len(), Shared(values.as_mut_ptr()));
-    let all = &all;
-    pliant_pool::global().parallel_for(len, GRAIN, &|range| {
-        // SAFETY: ranges lie inside `0..len` and do not overlap.
-        let part = unsafe { std::slice::from_raw_parts_mut(all.0.add(range.start), range.len()) };
-        part.iter_mut().for_each(|v| *v = f(*v));
-    });
+/// An activation over the elements from `values` on.
+struct Activation<T> {
+    values: *mut T,
+    function: fn(T) -> T,
+    runtime: *const KernelRuntime,
+}
+
+/// Applies an activation in place, in parallel where that pays. Returns a kernel status.
+fn activate<T: Real>(runtime: &KernelRuntime, values: &mut [T], name: &str) -> i64 {
+    unsafe extern "C" fn part<T: Real>(context: *mut c_void, begin: i64, end: i64) -> i64 {
+        // SAFETY: the loop below passes its context, which outlives it, with the caller's runtime.
+        let (all, interrupt) = unsafe {
+            let all = &*context.cast::<Activation<T>>();
+            (all, &*(*all.runtime).interrupt)
+        };
+        if interrupt.load(Ordering::Relaxed) {
+            return STATUS_CANCELLED;
+        }
+        let (begin, len) = (begin as usize, (end - begin) as usize);
+        // SAFETY: ranges lie inside the elements and do not overlap.
+        let part = unsafe { std::slice::from_raw_parts_mut(all.values.add(begin), len) };
+        part.iter_mut().for_each(|v| *v = (all.function)(*v));
+        STATUS_OK
+    }
+    let len = values.len() as i64;
+    let function = T::activation(name);
+    let mut context = Activation { values: values.as_mut_ptr(), function, runtime };
+    // SAFETY: the context and the elements outlive the loop; a launch hands each range to one thread.
+    unsafe {
+        let launch = runtime.parallel_launch;
+        launch(runtime.team, part::<T>, (&raw mut context).cast(), len, GRAIN)
+    }
 }
 
 type Side = (i64, i64, i64);
@@ -356,5 +373,22 @@ mod tests {
         let text = bad.expect_err("the sizes differ").to_string();
         assert!(text.contains("[3, 4, 4] by [5, 4]"), "{text}");
         assert!(call_library("pliant.gemm.nothing", &[]).is_none());
+    }
+
+    #[test]
+    fn a_raised_flag_stops_products_and_activations() {
+        let flag = std::sync::atomic::AtomicBool::new(true);
+        let runtime = KernelRuntime { interrupt: &raw const flag, ..KernelRuntime::serial() };
+        let form = |activation| Form { name: SYMBOL, transposed: false, bias: false, activation };
+        let args = |k| [ramp(&[2, k], 1), ramp(&[k, 2], 1), ramp(&[2, 2], 1)].map(Value::Tensor);
+        for activation in [None, Some("relu")] {
+            let stopped = call(form(activation), &runtime, &args(3));
+            assert!(matches!(stopped, Err(VmError::Interrupted)), "{stopped:?}");
+        }
+        let mut values = [-1.0f32; 3];
+        assert_eq!(activate(&runtime, &mut values, "relu"), STATUS_CANCELLED);
+        flag.store(false, Ordering::Relaxed);
+        assert_eq!(activate(&runtime, &mut values, "relu"), STATUS_OK);
+        assert_eq!(values, [0.0; 3]);
     }
 }

@@ -49,6 +49,33 @@ pub fn pass_list() -> Vec<PassEntry> {
     graph.chain(loops).chain(pipelines).chain(user).collect()
 }
 
+/// The name that a pass calls itself by, of any name that it answers to.
+pub(crate) fn own_name(name: &str) -> String {
+    let info = pliant_opt::PASSES.iter().find(|p| p.aliases.contains(&name));
+    info.map_or(name, |p| p.name).to_string()
+}
+
+/// What to tell of a name that no pass or pipeline has: what was meant, if that can be guessed.
+pub fn unknown_pass(name: &str) -> Option<String> {
+    let known = pass_list();
+    let own = own_name(name);
+    if known.iter().any(|p| p.name == own) {
+        return None;
+    }
+    Some(match hint(name, &known) {
+        Some(hint) => format!("no pass is called '{name}' ({hint})"),
+        None => format!("no pass is called '{name}'"),
+    })
+}
+
+fn hint(name: &str, known: &[PassEntry]) -> Option<String> {
+    let near: Vec<&str> = match closest(name, known.iter().map(|p| p.name)) {
+        Some(one) => vec![one],
+        None => known.iter().map(|p| p.name).filter(|n| shares_a_word(n, name)).take(4).collect(),
+    };
+    (!near.is_empty()).then(|| format!("did you mean {}?", near.join(" or ")))
+}
+
 /// A pass that the user registered.
 struct UserPass {
     entry: PassEntry,
@@ -148,15 +175,8 @@ pub fn find_pass(name: &str) -> Result<Box<dyn ModulePass>, Error> {
     if let Some(pass) = find_user_pass(name) {
         return Ok(pass);
     }
-    let known = pass_list();
-    let near: Vec<&str> = match closest(name, known.iter().map(|p| p.name)) {
-        Some(one) => vec![one],
-        None => known.iter().map(|p| p.name).filter(|n| shares_a_word(n, name)).take(4).collect(),
-    };
-    let help = match near[..] {
-        [] => "`pliant opt --list` shows all passes".to_string(),
-        _ => format!("did you mean {}?", near.join(" or ")),
-    };
+    let help = hint(name, &pass_list())
+        .unwrap_or_else(|| "`pliant opt --list` shows all passes".to_string());
     Err(Error::option(format!("there is no pass '{name}'"), help))
 }
 

@@ -53,7 +53,7 @@ def EliminateCommonSubexpr(call_only: bool = False) -> CorePass:
 def FoldConstant(max_elements: int | None = None) -> CorePass:
     """Computes what depends on constants alone, values of up to so many elements."""
 
-def LiftTransformParams(shared_transform: Any = None) -> CorePass:
+def LiftTransformParams(shared_transform: bool | Sequence[str] | None = None) -> CorePass:
     """Lifts what depends on a model's parameters alone into a function of its own."""
 
 def TopologicalSort(
@@ -76,6 +76,9 @@ def config_table() -> list[tuple[str, str, str]]:
 
 def pass_table() -> list[tuple[str, list[str], str, str]]:
     """The passes and pipelines by name: name, other names, what it does, and what it works on."""
+
+def unknown_pass(name: str) -> str | None:
+    """What to tell of a name that no pass or pipeline has; `None` for one that there is."""
 
 def register_config(name: str, kind: str, doc: str) -> None:
     """Registers a setting for passes of one's own."""

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from pliant._core import PrimExpr, PrimFunc
     from pliant._core.relax import Expr, StructInfo
     from pliant.ir import instrument, transform
+    from pliant.ir._json import load_json, save_json
 
     Comparable: TypeAlias = IRModule | PrimFunc | PrimExpr | Expr | StructInfo | Sequence[Any] | int | float
 
@@ -28,6 +29,8 @@ __all__ = [
     "Range",
     "assert_structural_equal",
     "instrument",
+    "load_json",
+    "save_json",
     "structural_equal",
     "structural_hash",
     "transform",
@@ -37,6 +40,8 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name in ("base", "instrument", "module", "transform"):
         return import_module(f"pliant.ir.{name}")
+    if name in ("load_json", "save_json"):
+        return getattr(import_module("pliant.ir._json"), name)
     raise AttributeError(f"module 'pliant.ir' has no attribute {name!r}")
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import threading
+import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -40,9 +42,36 @@ def _names(value: Any, what: str) -> list[str]:
     return sorted(value) if isinstance(value, set | frozenset) else list(value)
 
 
+_OWN_NAMES: set[str] = set()
+
+
+def know(name: str) -> None:
+    """Notes the name of a pass of the user's own: contexts that name it are right."""
+    _OWN_NAMES.add(name)
+
+
+def _passes(value: Any, what: str) -> list[str]:
+    """Names of passes. One that no pass has is probably misspelt, and would do nothing in silence."""
+    names = _names(value, what)
+    for name in names:
+        told = None if name in _OWN_NAMES else _core.transform.unknown_pass(name)
+        if told is not None:
+            warnings.warn(f"{what}: {told}", stacklevel=_users_level())
+    return names
+
+
+def _users_level() -> int:
+    """How many frames above the caller the first one outside of this package is."""
+    level, frame = 1, inspect.currentframe()
+    frame = frame.f_back if frame else None
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in ("pliant", "contextlib"):
+        level, frame = level + 1, frame.f_back
+    return level
+
+
 class PassContext:
     """What passes run under, in a ``with`` block: the optimisation level, passes to leave out or to force, settings,
-    and instruments.
+    and instruments. A name that no pass has is warned about; those of one's own passes count once they are made.
 
     Each thread has its own; the innermost one counts alone. Instruments are objects with any of the methods of
     :class:`pliant.ir.instrument.PassInstrument`. ``PassContext.list_configs()`` tells the settings; a pass of one's
@@ -61,8 +90,8 @@ class PassContext:
         if trace is not None:
             raise TypeError("PassContext: traces of passes do not exist here; use instruments")
         self.opt_level = _level(opt_level, "PassContext")
-        self.required_pass = _names(required_pass, "required_pass")
-        self.disabled_pass = _names(disabled_pass, "disabled_pass")
+        self.required_pass = _passes(required_pass, "required_pass")
+        self.disabled_pass = _passes(disabled_pass, "disabled_pass")
         self.instruments = _instruments(instruments)
         if config is not None and not isinstance(config, dict):
             raise TypeError(f"config is a dict of settings, not {type(config).__name__}")
@@ -72,9 +101,14 @@ class PassContext:
 
     @staticmethod
     def current() -> PassContext:
-        """The context that is open in this thread, else a default one."""
+        """The context that is open in this thread, else the thread's default one."""
         stack = _stack()
-        return stack[-1] if stack else PassContext()
+        if stack:
+            return stack[-1]
+        if not hasattr(_local, "default"):
+            _local.default = PassContext()
+        default: PassContext = _local.default
+        return default
 
     @staticmethod
     def list_configs() -> dict[str, dict[str, str]]:
@@ -158,10 +192,10 @@ def compiling(options: dict[str, Any]) -> Iterator[dict[str, Any]]:
     level = options.pop("opt_level", None)
     ctx = PassContext(
         opt_level=outer.opt_level if level is None else level,
-        required_pass=outer.required_pass + _names(options.pop("required_passes", None), "required_passes"),
-        disabled_pass=outer.disabled_pass + _names(options.pop("disabled_passes", None), "disabled_passes"),
         config={**outer.config, **(options.pop("config", None) or {})},
     )
+    ctx.required_pass = outer.required_pass + _passes(options.pop("required_passes", None), "required_passes")
+    ctx.disabled_pass = outer.disabled_pass + _passes(options.pop("disabled_passes", None), "disabled_passes")
     ctx.instruments = [*outer.instruments, *own]
     options["context"] = ctx
     _enter_all(own)

@@ -10,7 +10,7 @@ from typing import Any
 from pliant import _core
 from pliant._core import IRModule, PrimFunc
 from pliant._core.transform import CorePass
-from pliant.transform._context import PassContext, _level
+from pliant.transform._context import PassContext, _level, know
 
 
 class PassInfo:
@@ -28,6 +28,7 @@ class PassInfo:
         self.opt_level = _level(opt_level, f"pass '{name}'")
         self.required = list(required or ())
         self.traceable = traceable
+        know(name)
 
     def __repr__(self) -> str:
         required = [one if isinstance(one, str) else one.info.name for one in self.required]

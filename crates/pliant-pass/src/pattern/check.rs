@@ -3,10 +3,11 @@
 use std::fmt::Write as _;
 
 use pliant_diag::suggest::did_you_mean;
-use pliant_ir::{AttrValue, DType, Op, OpRegistry};
+use pliant_ir::{AttrValue, Op, OpRegistry};
 
+use super::demands::contradiction;
 use super::node::{Literal, Pattern, PatternKind};
-use super::size::{SizePattern, TypePattern};
+use super::size::SizePattern;
 use super::table::{Heads, Node, NodeId, PatternTable};
 use crate::error::{PassError, Problem};
 
@@ -24,7 +25,11 @@ pub fn problems(pattern: &Pattern, ops: &dyn OpRegistry) -> Vec<Problem> {
 /// # Errors
 /// All reasons.
 pub fn check(pattern: &Pattern, ops: &dyn OpRegistry) -> Result<(), PassError> {
-    let found = problems(pattern, ops);
+    let mut found = problems(pattern, ops);
+    let table = PatternTable::of(pattern);
+    if let Some(why) = table.id(pattern).and_then(|id| operator_alone(&table, id)) {
+        found.push(Problem::new(format!("this pattern can never match: {why}")));
+    }
     if found.is_empty() { Ok(()) } else { Err(PassError::User(found)) }
 }
 
@@ -39,7 +44,13 @@ fn problem_at(table: &PatternTable, id: NodeId, ops: &dyn OpRegistry) -> Option<
     let never = |why: String| Problem::new(format!("this pattern can never match: {why}"));
     match &table.nodes[id as usize] {
         Node::Op(op) => unknown_op(*op, ops),
+        Node::Call { callee, .. } if uncallable(&table.nodes[*callee as usize]) => {
+            Some(never(format!("{} is nothing that can be called", text(table, *callee))))
+        }
         Node::Call { callee, args, more } => {
+            if let Some(why) = args.iter().find_map(|&p| operator_alone(table, p)) {
+                return Some(never(why));
+            }
             // Among alternatives it is enough that one operator fits.
             let Heads { ops: Some(list), kinds: 0 } = table.callee_ops(*callee) else {
                 return None;
@@ -53,27 +64,29 @@ fn problem_at(table: &PatternTable, id: NodeId, ops: &dyn OpRegistry) -> Option<
                 list.iter().map(|&p| describe(&table.patterns()[p as usize])).collect();
             Some(never(format!("no value is at once {}", each.join(" and "))))
         }
-        Node::And(list) => {
-            let dtypes: Vec<DType> = list.iter().filter_map(|&p| dtype_of(table, p)).collect();
-            let two = dtypes.iter().find(|d| **d != dtypes[0])?;
-            Some(never(format!("a value of {} is not of {two}", dtypes[0])))
+        Node::And(_) | Node::Not(_) | Node::DType(..) | Node::Shape(..) | Node::Type(..) => {
+            contradiction(table, id).map(never)
         }
-        Node::DType(p, dtype) => {
-            let inner = dtype_of(table, *p).filter(|d| d != dtype)?;
-            Some(never(format!("a value of {inner} is not of {dtype}")))
+        Node::Tuple { fields, .. } => {
+            fields.iter().find_map(|&p| operator_alone(table, p)).map(never)
         }
-        Node::GetItem(tuple, Some(index)) => match &table.nodes[*tuple as usize] {
-            Node::Tuple { fields, .. } if *index as usize >= fields.len() => Some(never(format!(
-                "it asks for field {index} of {}",
-                describe(&table.patterns()[*tuple as usize])
-            ))),
-            _ => None,
+        Node::GetItem(tuple, index) => match (&table.nodes[*tuple as usize], index) {
+            (Node::Tuple { fields, .. }, Some(index)) if *index as usize >= fields.len() => {
+                Some(never(format!("it asks for field {index} of {}", text(table, *tuple))))
+            }
+            (Node::Constant | Node::Literal(_) | Node::ShapeValue(_), _) => {
+                Some(never(format!("{} has no fields", text(table, *tuple))))
+            }
+            _ => operator_alone(table, *tuple).map(never),
         },
         Node::Attrs(p, attrs) => {
-            let Heads { ops: Some(list), kinds: 0 } = table.callee_ops_of(*p)? else { return None };
+            let list = match table.callee_ops_of(*p) {
+                Some(Heads { ops: Some(list), kinds: 0 }) => list,
+                _ => Vec::new(),
+            };
             let mut reasons = list.iter().map(|&op| unknown_attr(op, attrs, ops));
-            let first = reasons.next()??;
-            reasons.all(|r| r.is_some()).then(|| never(first))
+            let first = reasons.next().flatten().filter(|_| reasons.all(|r| r.is_some()));
+            first.or_else(|| contradiction(table, id)).map(never)
         }
         Node::Or(list) if list.is_empty() => Some(never("it has no alternatives".into())),
         _ if table.heads[id as usize].is_empty() && !is_op_level(pattern) => {
@@ -109,13 +122,24 @@ impl PatternTable {
     }
 }
 
-fn dtype_of(table: &PatternTable, id: NodeId) -> Option<DType> {
-    match &table.nodes[id as usize] {
-        Node::DType(_, dtype) => Some(*dtype),
-        Node::Type(_, TypePattern::Tensor { dtype, .. }) => *dtype,
-        Node::Attrs(p, _) | Node::Shape(p, _) => dtype_of(table, *p),
-        _ => None,
-    }
+fn text(table: &PatternTable, id: NodeId) -> String {
+    describe(&table.patterns()[id as usize])
+}
+
+fn uncallable(callee: &Node) -> bool {
+    matches!(callee, Node::Constant | Node::Literal(_) | Node::ShapeValue(_) | Node::Tuple { .. })
+}
+
+/// Why a pattern of an operator, which only calls have, matches no operand.
+fn operator_alone(table: &PatternTable, id: NodeId) -> Option<String> {
+    let pattern = &table.patterns()[id as usize];
+    let alone = is_op_level(pattern) && table.heads[id as usize].is_empty();
+    alone.then(|| operator_text(pattern))
+}
+
+fn operator_text(pattern: &Pattern) -> String {
+    let text = describe(pattern);
+    format!("{text} is the operator, which no value is; {text}(...) is a call of it")
 }
 
 /// Why no operator has that name, with the one that was probably meant.

@@ -14,7 +14,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::check::check;
 use super::defs::Defs;
 use super::matcher::{Goal, Match, Search, Syms};
-use super::node::Pattern;
+use super::node::{Pattern, PatternKind};
 use super::table::{Node, NodeId, PatternTable};
 use crate::error::PassError;
 
@@ -81,8 +81,37 @@ impl PatternContext {
     /// # Errors
     /// All reasons.
     pub fn check(&self, ops: &dyn OpRegistry) -> Result<(), PassError> {
-        let errors = self.patterns.iter().filter_map(|p| check(p, ops).err()).collect();
+        let mut errors: Vec<PassError> =
+            self.patterns.iter().filter_map(|p| check(p, ops).err()).collect();
+        errors
+            .extend(self.edges.iter().filter_map(|e| impossible_use(e, ops)).map(PassError::user));
+        errors.extend(self.cycle().map(PassError::user));
         PassError::join(errors).map_or(Ok(()), Err)
+    }
+
+    /// Patterns that are used by each other: values of a dataflow block never are.
+    fn cycle(&self) -> Option<String> {
+        // Patterns whose users are all done are done; those of a cycle never are.
+        let mut users: FxHashMap<&Pattern, usize> = FxHashMap::default();
+        let mut used: FxHashMap<&Pattern, Vec<&Pattern>> = FxHashMap::default();
+        for edge in &self.edges {
+            *users.entry(&edge.def).or_default() += 1;
+            used.entry(&edge.user).or_default().push(&edge.def);
+        }
+        let mut done: Vec<&Pattern> =
+            self.patterns.iter().filter(|p| !users.contains_key(p)).collect();
+        while let Some(user) = done.pop() {
+            for def in used.remove(user).unwrap_or_default() {
+                let left = users.get_mut(def)?;
+                *left -= 1;
+                if *left == 0 {
+                    users.remove(def);
+                    done.push(def);
+                }
+            }
+        }
+        let one = self.patterns.iter().find(|p| users.contains_key(p) && used.contains_key(p))?;
+        Some(format!("this context can never match: {one:?} would use itself"))
     }
 
     /// The first match in a dataflow block that `leave` does not contain a root of.
@@ -129,6 +158,28 @@ impl PatternContext {
         search.edges = Some(&edges);
         let start = search.goal(Goal::Assign, u32::MAX);
         search.solve(start).then(|| search.found(0))
+    }
+}
+
+/// Why one pattern's value cannot be used by another's.
+fn impossible_use(edge: &UseEdge, ops: &dyn OpRegistry) -> Option<String> {
+    let never = |why: String| Some(format!("this context can never match: {why}"));
+    let user = &edge.user;
+    match user.kind() {
+        PatternKind::Constant | PatternKind::Literal(_) | PatternKind::ShapeValue(_) => {
+            never(format!("{user:?} uses nothing"))
+        }
+        PatternKind::Call { callee, .. } => {
+            let PatternKind::Op(op) = callee.kind() else { return None };
+            let operands = &ops.signature(*op)?.operands;
+            // Destination-passing calls hand over the fields of a tuple, and others any number of operands.
+            if matches!(*op, CALL_TIR | CALL_DPS_PACKED) || operands.iter().any(|o| o.variadic) {
+                return None;
+            }
+            let index = edge.index.filter(|&i| i as usize >= operands.len())?;
+            never(format!("{op} takes {} operands and has no operand {index}", operands.len()))
+        }
+        _ => None,
     }
 }
 

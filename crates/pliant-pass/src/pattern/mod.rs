@@ -28,6 +28,7 @@ pub mod clean;
 mod compare;
 pub mod context;
 pub mod defs;
+mod demands;
 pub mod fused;
 pub mod matcher;
 pub mod node;

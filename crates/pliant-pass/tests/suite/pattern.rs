@@ -3,7 +3,7 @@
 use crate::common::{flow, main_of, op, ops, value};
 use pliant_ir::relax::{ExprData, Function};
 use pliant_ir::{AttrValue, DType, Op};
-use pliant_pass::pattern::check::problems;
+use pliant_pass::pattern::check::{check, problems};
 use pliant_pass::pattern::node::{Literal, PatternKind};
 use pliant_pass::pattern::{
     Defs, Match, Pattern, PatternContext, SizePattern, is_call_dps_packed, is_call_packed,
@@ -203,12 +203,51 @@ fn patterns_that_never_match_say_why() {
         reasons(&op("relax.sum").call([wildcard()]).has_attr([("axs", AttrValue::Int(0))]))
             .contains("it has: axis, keepdims")
     );
+    let never = |p: Pattern, why: &str| {
+        let told = check(&p, ops()).expect_err(why).to_string();
+        assert!(told.contains(why), "{told}");
+    };
+    let any = || wildcard();
+    let ints = |list: &[i64]| list.iter().map(|&v| SizePattern::Int(v)).collect::<Vec<_>>();
+    never(any().has_shape(ints(&[1, 2])).has_shape(ints(&[1])), "2 dims does not have 1");
+    never(any().has_shape(ints(&[1, 2])) & any().has_shape(ints(&[1, 3])), "a dim of 2 is not 3");
+    never(!any(), "~wildcard() refuses every value");
+    never(sum.clone() & !sum.clone(), "and refuses it");
+    never(is_var(Some("x")) & is_var(Some("y")), "not called both");
+    never(is_tuple([any()]).call([any()]), "is nothing that can be called");
+    never(is_tuple([any()]).has_dtype(DType::Float32), "has no dtype");
+    never(is_tuple_get_item(is_const(), None), "is_const() has no fields");
+    never(add.call([op("relax.exp"), any()]), "is_op(\"relax.exp\")(...) is a call of it");
+    never(op("relax.exp"), "is the operator, which no value is");
+    let axis = |v| [("axis", AttrValue::Int(v))];
+    let softmax = op("relax.nn.softmax").call([any()]);
+    never(softmax.has_attr(axis(1)).has_attr(axis(2)), "the attribute 'axis' is not both");
     // These can match.
+    assert_eq!(reasons(&softmax.has_attr(axis(1)).has_attr(axis(1))), "");
+    assert_eq!(reasons(&(any().has_shape(ints(&[1, 2])) & any().has_shape(ints(&[1, 2])))), "");
+    assert_eq!(reasons(&(any() & !sum.clone())), "");
+    assert_eq!(reasons(&(is_var(Some("x")) & is_const())), "");
     assert_eq!(reasons(&sum), "");
     assert_eq!(reasons(&add.call_any([wildcard()])), "");
     assert_eq!(reasons(&(sum.clone() & is_var(None))), "");
     assert_eq!(reasons(&(add | op("relax.exp")).call([wildcard()])), "");
     assert_eq!(reasons(&(sum | is_tuple([]))), "");
+}
+
+#[test]
+fn contexts_that_never_match_say_why() {
+    let told = |edges: &[(&Pattern, &Pattern, Option<u32>)]| {
+        let mut ctx = PatternContext::new();
+        edges.iter().for_each(|(def, user, index)| ctx.used_by(def, user, *index, false));
+        ctx.check(ops()).err().map(|e| e.to_string()).unwrap_or_default()
+    };
+    let exp = || op("relax.exp").call([wildcard()]);
+    let (a, b, c, constant) = (exp(), exp(), exp(), is_const());
+    assert_eq!(told(&[(&a, &b, None), (&b, &c, Some(0))]), "");
+    assert!(told(&[(&a, &b, None), (&b, &c, None), (&c, &a, None)]).contains("would use itself"));
+    assert!(told(&[(&a, &a, None)]).contains("would use itself"));
+    assert!(told(&[(&a, &constant, None)]).contains("is_const() uses nothing"));
+    assert!(told(&[(&a, &b, Some(1))]).contains("relax.exp takes 1 operands and has no operand 1"));
 }
 
 #[test]

@@ -174,19 +174,26 @@ fn attrs_of(node: &NodeRef) -> FuncAttrs {
 }
 
 fn symbol_of(node: &NodeRef) -> Option<String> {
-    attrs_of(node).get("global_symbol").and_then(|v| v.as_str()).map(String::from)
+    attrs_of(node).get(GLOBAL_SYMBOL).and_then(|v| v.as_str()).map(String::from)
 }
+
+/// The attribute that names a function to the outside: a private function that gets it is public.
+const GLOBAL_SYMBOL: &str = "global_symbol";
 
 /// The same function with other attributes.
 fn with_attrs(node: &NodeRef, attrs: FuncAttrs) -> Result<NodeRef> {
+    let made_public = attrs.contains_key(GLOBAL_SYMBOL) && symbol_of(node).is_none();
     match node.get() {
         Node::Func(func) => {
-            let parts = FuncParts { attrs, ..func.data().clone() };
+            let data = func.data().clone();
+            let private = data.private && !made_public;
+            let parts = FuncParts { attrs, private, ..data };
             Ok(NodeRef::new(Node::Func(FuncNode::new(parts))))
         }
         _ => {
             let mut func = (*ir_function(node)?).clone();
             func.attrs = attrs;
+            func.private &= !made_public;
             Ok(NodeRef::new(Node::Root(home_of(node)?.variant(Arc::new(func)))))
         }
     }

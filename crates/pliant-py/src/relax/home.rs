@@ -46,6 +46,8 @@ pub struct HomeState {
     pub globals: FxHashMap<Arc<str>, SInfo>,
     /// Whether parameters were declared; else variables become parameters as they appear.
     pub params_fixed: bool,
+    /// Whether parameters may be without type: what is looked at only need not be complete.
+    pub untyped_params: bool,
     /// Whether variables that nothing defines are kept as they are: what is rewritten finds its place later.
     pub keep_unknown: bool,
     /// How deeply each tuple type is nested that a tuple was made of.
@@ -148,6 +150,7 @@ impl Home {
                 te_sources: Vec::new(),
                 globals: FxHashMap::default(),
                 params_fixed: false,
+                untyped_params: false,
                 keep_unknown: false,
                 depths: FxHashMap::default(),
                 impure: false,

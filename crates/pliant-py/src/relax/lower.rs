@@ -21,10 +21,13 @@ impl HomeState {
     /// # Errors
     /// A variable without type; dims that are no sizes.
     pub fn add_param(&mut self, var: &FreeVar) -> Result<ir::Expr> {
-        let Some(info) = &var.0.sinfo else {
-            return Err(Error::Value(format!("parameter {} has no struct info", var.0.name)));
+        let ty = match &var.0.sinfo {
+            Some(info) => to_type(self, info)?,
+            None if self.untyped_params => self.builder()?.func_mut().intern(ir::TypeData::Any),
+            None => {
+                return Err(Error::Value(format!("parameter {} has no struct info", var.0.name)));
+            }
         };
-        let ty = to_type(self, info)?;
         let builder = self.builder()?;
         let param = builder.param(&var.0.name, ty);
         let e = builder.func_mut().var_expr(param);

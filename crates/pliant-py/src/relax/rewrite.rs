@@ -109,8 +109,22 @@ impl BlockRewriter {
     /// The expression in normal form with its type known; what it needs is bound where the builder stands.
     fn normalize<'py>(slf: PyRef<'_, Self>, expr: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
         let node = needed(expr)?;
-        let Ok(home) = slf.as_super().state().home() else { return Ok(expr.clone()) };
-        let e = guard(|| home.lock().lower(&node))?;
+        if let Ok(home) = slf.as_super().state().home() {
+            let e = guard(|| home.lock().lower(&node))?;
+            return wrap(expr.py(), in_func(&home, e));
+        }
+        if !matches!(node.get(), Node::Call(_)) {
+            return Ok(expr.clone());
+        }
+        // Where no function is open, a call stands in one of its own, whose parameters are its variables.
+        let home = Home::building();
+        let e = guard(|| {
+            let mut state = home.lock();
+            let e = state.lower(&node)?;
+            let pure = !state.impure;
+            state.finish(e, None, pure, |_| {})?;
+            Ok(e)
+        })?;
         wrap(expr.py(), in_func(&home, e))
     }
 

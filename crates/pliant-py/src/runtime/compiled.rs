@@ -305,6 +305,11 @@ impl Model {
         Executable { compiled: self.compiled.clone() }
     }
 
+    /// As `save`: TVM's name for it.
+    fn export_library(&self, py: Python<'_>, file_name: PathBuf) -> Result<()> {
+        self.save(py, file_name)
+    }
+
     /// Writes the model to a file that `pliant.load` reads.
     fn save(&self, py: Python<'_>, path: PathBuf) -> Result<()> {
         enter(py, || Ok(self.compiled.save(&path)?))

@@ -115,7 +115,10 @@ impl PrimFunc {
         attr_value: Option<&Bound<'_, PyAny>>,
     ) -> Result<PrimFunc> {
         let mut func = (*self.func).clone();
+        let named = func.attrs.contains_key("global_symbol");
         set_attrs(&mut func.attrs, attr_key_or_dict, attr_value)?;
+        // A private function that gets a name for the outside is public.
+        func.private &= named || !func.attrs.contains_key("global_symbol");
         Ok(PrimFunc { func: Arc::new(func), name: self.name.clone() })
     }
 

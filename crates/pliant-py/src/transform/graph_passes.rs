@@ -11,7 +11,7 @@ use pliant_opt::convert_to_dataflow::ConvertToDataflow;
 use pliant_opt::dead_code_elimination::DeadCodeElimination;
 use pliant_opt::eliminate_common_subexpr::EliminateCommonSubexpr;
 use pliant_opt::fold_constant::FoldConstant;
-use pliant_opt::lift_transform_params::LiftTransformParams;
+use pliant_opt::lift_transform_params::{LiftTransformParams, SharedTransform};
 use pliant_opt::topological_sort::{StartingLocation, TopologicalSort, TraversalOrder};
 use pliant_opt::update_param_struct_info::UpdateParamStructInfo;
 use pyo3::prelude::*;
@@ -128,17 +128,25 @@ pub fn fold_constant(max_elements: Option<u64>) -> CorePass {
     CorePass::of(FoldConstant { max_elements, ..default })
 }
 
-/// Lifts what depends on a model's parameters alone into a function of its own.
+/// Lifts what depends on a model's parameters alone into a function of its own: one for each function, one for all
+/// (`shared_transform=True`), or one for those of the given names.
 #[pyfunction]
 #[pyo3(name = "LiftTransformParams", signature = (shared_transform=None))]
 pub fn lift_transform_params(shared_transform: Option<&Bound<'_, PyAny>>) -> Result<CorePass> {
-    if shared_transform.map_or(Ok(false), |s| s.is_truthy())? {
-        return Err(Error::Unsupported(
-            "LiftTransformParams(shared_transform=...) is not supported: each function gets a transformation of its own"
-                .into(),
-        ));
-    }
-    Ok(CorePass::of(LiftTransformParams))
+    let shared = match shared_transform {
+        None => None,
+        Some(flag) if flag.is_instance_of::<PyBool>() => {
+            flag.is_truthy()?.then_some(SharedTransform::All)
+        }
+        Some(names) if names.is_instance_of::<PyString>() => {
+            return Err(Error::Type(format!(
+                "LiftTransformParams: shared_transform is a bool or a list of names (help: write [{}])",
+                names.repr()?
+            )));
+        }
+        Some(names) => Some(SharedTransform::Of(names.extract()?)),
+    };
+    Ok(CorePass::of(LiftTransformParams { shared }))
 }
 
 /// Sorts the bindings of dataflow blocks: `order` is "depth-first" or "breadth-first", `direction` (also called

@@ -58,6 +58,12 @@ pub fn pass_table() -> Vec<(&'static str, Vec<&'static str>, &'static str, &'sta
         .collect()
 }
 
+/// What to tell of a name that no pass or pipeline has; `None` for one that there is.
+#[pyfunction]
+pub fn unknown_pass(name: &str) -> Option<String> {
+    pliant::unknown_pass(name)
+}
+
 /// The settings that a context takes: name, the values' type, what it does.
 #[pyfunction]
 pub fn config_table() -> Vec<(String, String, String)> {

@@ -528,6 +528,52 @@ fn a_new_run_leaves_an_interrupt_of_others_alone() {
 }
 
 #[test]
+fn library_functions_share_the_team_and_the_interrupt_of_the_machine() {
+    let seen = Arc::new(AtomicUsize::new(0));
+    let waits = {
+        let seen = Arc::clone(&seen);
+        move |runtime: &KernelRuntime, args: &[Value]| {
+            seen.store(runtime.team as usize, Ordering::SeqCst);
+            // SAFETY: the flag is never null and outlives the call.
+            let flag = unsafe { &*runtime.interrupt };
+            while !flag.load(Ordering::SeqCst) && !args.is_empty() {
+                std::thread::yield_now();
+            }
+            if args.is_empty() { Ok(Value::Int(7)) } else { Err(VmError::Interrupted) }
+        }
+    };
+    assert!(pliant_vm::register_library_func("test.machine.waits", Arc::new(waits), false));
+    let mut b = builder();
+    b.begin_function("main", vec![Param::new("x")], "");
+    b.emit_call("test.machine.waits", &[b.r(0)], Reg(1));
+    b.emit_ret(Reg(1));
+    b.end_function();
+    b.begin_function("short", vec![], "");
+    b.emit_call("test.machine.waits", &[], Reg(0));
+    b.emit_ret(Reg(0));
+    b.end_function();
+    let team = Arc::new(pliant_pool::Team::new(2));
+    let options = VmOptions { team: Some(Arc::clone(&team)), ..VmOptions::default() };
+    let exe = Arc::new(b.get().unwrap());
+    let vm = VirtualMachine::with_options(exe, KernelTable::new(), options).unwrap();
+    assert_eq!(vm.invoke("short", &[]).unwrap().as_int(), Some(7));
+    assert_eq!(seen.swap(0, Ordering::SeqCst), Arc::as_ptr(&team) as usize);
+    std::thread::scope(|scope| {
+        let run = scope.spawn(|| vm.invoke("main", &[Value::Int(1)]));
+        while seen.load(Ordering::SeqCst) == 0 {
+            std::thread::yield_now();
+        }
+        vm.interrupt();
+        let error = run.join().unwrap().unwrap_err().to_string();
+        assert!(error.contains("interrupted"), "{error}");
+    });
+    // From outside of a machine it runs on the team of the process.
+    let func = pliant_vm::get_func("test.machine.waits").unwrap();
+    assert_eq!(func(&[]).unwrap().as_int(), Some(7));
+    assert_eq!(seen.load(Ordering::SeqCst), std::ptr::from_ref(pliant_pool::global()) as usize);
+}
+
+#[test]
 fn an_interrupt_without_a_run_stops_nothing() {
     let vm = loop_machine();
     vm.interrupt();

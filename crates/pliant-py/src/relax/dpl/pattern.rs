@@ -138,8 +138,11 @@ impl PatternNode {
     }
 
     #[staticmethod]
-    fn get_item(tuple: PyRef<'_, PatternNode>, index: Option<u32>) -> Result<Self> {
-        made(PatternKind::GetItem(tuple.pattern.clone(), index))
+    fn get_item(tuple: PyRef<'_, PatternNode>, index: Option<i64>) -> Result<Self> {
+        let field = |i: i64| {
+            u32::try_from(i).map_err(|_| Error::Value(format!("a tuple has no field {i}")))
+        };
+        made(PatternKind::GetItem(tuple.pattern.clone(), index.map(field).transpose()?))
     }
 
     /// A call of what the pattern matches.
@@ -208,6 +211,7 @@ impl PatternNode {
                 let home = Home::building();
                 let e = guard(|| {
                     let mut state = home.lock();
+                    state.untyped_params = true;
                     let e = state.lower(&node)?;
                     state.finish(e, None, false, |_| {})?;
                     Ok(e)

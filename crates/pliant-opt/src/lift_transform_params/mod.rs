@@ -1,7 +1,8 @@
 //! # What it does
 //! Lifts what depends on a model's parameters alone out of a function: into `<name>_transform_params`, which takes the
 //! parameters as one tuple and returns what the function needs of them. It is run once, when a model is loaded.
-//! Parameters are those from the attribute `num_input` on.
+//! Parameters are those from the attribute `num_input` on. Functions that share their parameters may share one
+//! transformation, `transform_params`, of what all of them compute ([`SharedTransform`]).
 //!
 //! # Before
 //! ```python
@@ -51,6 +52,8 @@
 //! # Never
 //! Touches functions without `num_input`, or those whose `<name>_transform_params` exists.
 
+mod shared;
+
 use std::sync::Arc;
 
 use pliant_ir::relax::derive::{solvable_syms, type_syms};
@@ -66,11 +69,17 @@ use rustc_hash::FxHashSet;
 use crate::analysis::{CallGraph, Effects};
 use crate::names::{NUM_INPUT, num_input};
 
+pub use self::shared::{SHARED_NAME, SharedTransform};
+
 /// What is added to a function's name for that of the function that transforms its parameters.
 const SUFFIX: &str = "_transform_params";
 
 /// See the module's documentation.
-pub struct LiftTransformParams;
+#[derive(Clone, Debug, Default)]
+pub struct LiftTransformParams {
+    /// Which functions share one transformation; without, each gets its own.
+    pub shared: Option<SharedTransform>,
+}
 
 impl ModulePass for LiftTransformParams {
     fn name(&self) -> &str {
@@ -78,10 +87,12 @@ impl ModulePass for LiftTransformParams {
     }
 
     fn run(&self, mut module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
+        if let Some(wanted) = &self.shared {
+            return shared::lift_shared(module, wanted, ctx);
+        }
         let effects = Effects::of(&module, ctx.ops);
-        let graph = CallGraph::of(&module);
-        let called: FxHashSet<&Arc<str>> = graph.calls.values().flatten().collect();
         let names: Vec<Arc<str>> = module.relax_funcs().map(|(name, _)| name.clone()).collect();
+        let called = called_functions(&module);
         for name in names {
             ctx.check_cancelled()?;
             let Some(BaseFunc::Relax(func)) = module.get(&name) else { continue };
@@ -91,12 +102,7 @@ impl ModulePass for LiftTransformParams {
             let Some(count) = count.filter(|&count| count < func.params().len() && !done) else {
                 continue;
             };
-            if called.contains(&name) {
-                return Err(PassError::unsupported(
-                    format!("lifting the parameters of '{name}'"),
-                    "a function of the module calls it; inline it there with InlinePrivateFunctions",
-                ));
-            }
+            check_not_called(&called, &name)?;
             let mut new = Function::clone(func);
             let transform = lift(&mut new, count, &effects);
             module.insert(name, new);
@@ -104,6 +110,21 @@ impl ModulePass for LiftTransformParams {
         }
         Ok(module)
     }
+}
+
+/// The functions that functions of the module call.
+fn called_functions(module: &IRModule) -> FxHashSet<Arc<str>> {
+    CallGraph::of(module).calls.values().flatten().cloned().collect()
+}
+
+fn check_not_called(called: &FxHashSet<Arc<str>>, name: &str) -> Result<(), PassError> {
+    if called.contains(name) {
+        return Err(PassError::unsupported(
+            format!("lifting the parameters of '{name}'"),
+            "a function of the module calls it; inline it there with InlinePrivateFunctions",
+        ));
+    }
+    Ok(())
 }
 
 /// Takes what depends on the parameters alone out of a function; returns the function that computes it.

@@ -1,0 +1,147 @@
+//! What a pattern asks of one value in all, and where that contradicts itself.
+
+use std::sync::Arc;
+
+use pliant_ir::{AttrValue, DType};
+
+use super::check::describe;
+use super::compare::same_attr;
+use super::node::Literal;
+use super::size::{SizePattern, TypePattern};
+use super::table::{Node, NodeId, PatternTable};
+
+/// What is asked of one value by a pattern and by those that it wraps or joins.
+#[derive(Default)]
+struct Demands<'a> {
+    dtypes: Vec<DType>,
+    sizes: Vec<&'a [SizePattern]>,
+    ranks: Vec<usize>,
+    names: Vec<&'a Arc<str>>,
+    attrs: Vec<&'a (Arc<str>, AttrValue)>,
+    /// The patterns that it matches, and those that it does not.
+    positive: Vec<NodeId>,
+    negative: Vec<NodeId>,
+}
+
+impl<'a> Demands<'a> {
+    fn of(table: &'a PatternTable, root: NodeId) -> Demands<'a> {
+        let mut all = Demands::default();
+        let mut stack = vec![root];
+        while let Some(id) = stack.pop() {
+            all.positive.push(id);
+            match &table.nodes[id as usize] {
+                Node::And(list) => stack.extend(list.iter().copied()),
+                Node::Not(p) => all.negative.push(*p),
+                Node::Var { name: Some(name), .. } => all.names.push(name),
+                Node::Attrs(p, attrs) => {
+                    all.attrs.extend(attrs.iter());
+                    stack.push(*p);
+                }
+                Node::DType(p, dtype) => {
+                    all.dtypes.push(*dtype);
+                    stack.push(*p);
+                }
+                Node::Shape(p, sizes) => {
+                    all.dims(sizes);
+                    stack.push(*p);
+                }
+                Node::Type(p, ty) => {
+                    all.ty(ty);
+                    stack.push(*p);
+                }
+                _ => {}
+            }
+        }
+        // What is written first is told first.
+        all.dtypes.reverse();
+        all.sizes.reverse();
+        all.ranks.reverse();
+        all.attrs.reverse();
+        all
+    }
+
+    fn dims(&mut self, sizes: &'a [SizePattern]) {
+        self.sizes.push(sizes);
+        self.ranks.push(sizes.len());
+    }
+
+    fn ty(&mut self, ty: &'a TypePattern) {
+        if let TypePattern::Tensor { dtype: Some(dtype), .. } | TypePattern::Prim(dtype) = ty {
+            self.dtypes.push(*dtype);
+        }
+        if let TypePattern::Tensor { sizes, ndim, .. } | TypePattern::Shape { sizes, ndim } = ty {
+            match (sizes, ndim) {
+                (Some(sizes), _) => self.dims(sizes),
+                (None, Some(ndim)) => self.ranks.push(*ndim as usize),
+                (None, None) => {}
+            }
+        }
+    }
+}
+
+/// Why no value is all that a pattern asks of one; `None` where one may be.
+pub(crate) fn contradiction(table: &PatternTable, id: NodeId) -> Option<String> {
+    let all = Demands::of(table, id);
+    let text = |p: NodeId| describe(&table.patterns()[p as usize]);
+    for &p in &all.negative {
+        if let Node::Wildcard = table.nodes[p as usize] {
+            return Some("~wildcard() refuses every value".into());
+        }
+        if all.positive.contains(&p) {
+            return Some(format!("it asks for {} and refuses it", text(p)));
+        }
+    }
+    if let Some(two) = second(&all.dtypes, |a, b| a == b) {
+        return Some(format!("a value of {} is not of {two}", all.dtypes[0]));
+    }
+    if let Some(two) = second(&all.ranks, |a, b| a == b) {
+        return Some(format!("a value of {} dims does not have {two}", all.ranks[0]));
+    }
+    if let Some(two) = second(&all.names, |a, b| a == b) {
+        return Some(format!("a variable is not called both '{}' and '{two}'", all.names[0]));
+    }
+    if let Some((a, b)) = sizes_differ(&all.sizes) {
+        return Some(format!("a dim of {a} is not {b}"));
+    }
+    for (i, (key, value)) in all.attrs.iter().map(|pair| (&pair.0, &pair.1)).enumerate() {
+        let other = all.attrs[..i].iter().find(|(k, v)| k == key && !same_attr(v, value));
+        if let Some((_, other)) = other {
+            return Some(format!("the attribute '{key}' is not both {other:?} and {value:?}"));
+        }
+    }
+    without_type(table, &all).map(|(p, what)| format!("{} has no {what}", text(p)))
+}
+
+/// The first item that is not like the first one.
+fn second<T: Copy>(list: &[T], same: impl Fn(T, T) -> bool) -> Option<T> {
+    list.iter().copied().find(|&item| !same(item, list[0]))
+}
+
+fn sizes_differ(lists: &[&[SizePattern]]) -> Option<(i64, i64)> {
+    let known = |list: &[SizePattern], i: usize| match list.get(i) {
+        Some(SizePattern::Int(v)) => Some(*v),
+        _ => None,
+    };
+    let rank = lists.first()?.len();
+    (0..rank).find_map(|i| {
+        let values: Vec<i64> = lists.iter().filter_map(|list| known(list, i)).collect();
+        Some((*values.first()?, second(&values, |a, b| a == b)?))
+    })
+}
+
+/// A part that is asked for a dtype or shape but is a value without.
+fn without_type(table: &PatternTable, all: &Demands<'_>) -> Option<(NodeId, &'static str)> {
+    all.positive.iter().find_map(|&p| {
+        let (dtype, shape) = match &table.nodes[p as usize] {
+            Node::Tuple { .. } | Node::Global(_) | Node::Extern(_) => (false, false),
+            Node::Literal(Literal::Str(_) | Literal::DType(_)) => (false, false),
+            Node::Literal(Literal::Int(..) | Literal::Float(..)) => (true, false),
+            Node::ShapeValue(_) => (false, true),
+            _ => return None,
+        };
+        if !dtype && !all.dtypes.is_empty() {
+            return Some((p, "dtype"));
+        }
+        (!shape && !all.ranks.is_empty()).then_some((p, "shape"))
+    })
+}

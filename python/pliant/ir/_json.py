@@ -1,0 +1,41 @@
+"""Modules and functions as JSON: the script inside, which parses back."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from pliant import _core
+from pliant._core import IRModule, PrimFunc
+
+_FORMAT = "pliant-ir"
+_VERSION = 1
+
+
+def save_json(node: IRModule | PrimFunc | _core.relax.Function) -> str:
+    """A module or a function as JSON text, constants included, for :func:`load_json`."""
+    kinds = {IRModule: "module", _core.relax.Function: "function", PrimFunc: "prim_func"}
+    kind = next((name for cls, name in kinds.items() if isinstance(node, cls)), None)
+    if kind is None:
+        raise TypeError(f"save_json takes an IRModule, a relax.Function or a tir.PrimFunc, not {type(node).__name__}")
+    module = node if isinstance(node, IRModule) else IRModule({"main": node})
+    return json.dumps({"format": _FORMAT, "version": _VERSION, "kind": kind, "script": module.script(show_meta=True)})
+
+
+def load_json(json_str: str) -> Any:
+    """What :func:`save_json` wrote.
+
+    Raises ``ValueError`` for other text, and ``ScriptError`` where the script inside is not valid.
+    """
+    try:
+        data = json.loads(json_str)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"load_json: the text is no JSON: {error}") from None
+    if not isinstance(data, dict) or data.get("format") != _FORMAT or not isinstance(data.get("script"), str):
+        raise ValueError("load_json: the JSON was not written by save_json (TVM's own JSON is another format)")
+    if data.get("version") != _VERSION:
+        raise ValueError(f"load_json: version {data.get('version')} of the format; this is version {_VERSION}")
+    from pliant.script import from_source
+
+    module: Any = from_source(data["script"])
+    return module if data.get("kind") == "module" else next(iter(module.functions.values()))
