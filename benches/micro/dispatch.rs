@@ -32,8 +32,9 @@ fn straight_line() -> VirtualMachine {
         .expect("the program links")
 }
 
-/// `main(n)`: `while i < n: i = i + 1`, as jumps with a condition and a body that are functions, as a compiled
-/// `R.while_loop` is; `tail(i, n)`: the same as tail recursion; `closures(n)`: makes a closure and calls it, n times.
+/// `written_out(n)`: `while i < n: i = i + 1` as a compiled `R.while_loop` is; `main(n)`: the same where the condition and
+/// the body are functions that others call too; `tail(i, n)`: as tail recursion; `closures(n)`: makes a closure and calls
+/// it, n times; `only_calls(x)`: calls of a function and of a closure one after the other, which do nothing else.
 fn loops() -> VirtualMachine {
     let mut b = ExecBuilder::new();
     let (zero, one, minus) = (b.imm(0), b.imm(1), b.imm(-1));
@@ -69,7 +70,20 @@ fn loops() -> VirtualMachine {
     b.patch(over, here);
     b.emit_ret(Reg(0));
     b.end_function();
+    b.begin_function("written_out", vec![Param::new("n")], "");
+    b.emit_call("vm.builtin.copy", &[zero], Reg(1));
+    let start = b.here();
+    b.emit_call("vm.builtin.compute_prim_value", &[one, zero, one, b.r(1), minus, b.r(0)], Reg(2));
+    let over = b.emit_if(Reg(2), 1);
+    b.emit_call("vm.builtin.compute_prim_value", &[zero, one, one, b.r(1)], Reg(1));
+    let back = b.emit_goto(0);
+    b.patch(back, start);
+    let here = b.here();
+    b.patch(over, here);
+    b.emit_ret(Reg(1));
+    b.end_function();
     closures(&mut b);
+    only_calls(&mut b);
     let exe = b.get().expect("the program is valid");
     VirtualMachine::new(Arc::new(exe), KernelTable::new()).expect("the program links")
 }
@@ -108,6 +122,26 @@ fn closures(b: &mut ExecBuilder) {
     b.end_function();
 }
 
+fn only_calls(b: &mut ExecBuilder) {
+    b.begin_function("first", vec![Param::new("x"), Param::new("captured")], "");
+    b.emit_ret(Reg(0));
+    b.end_function();
+    for (name, is_closure) in [("only_functions", false), ("only_closures", true)] {
+        b.begin_function(name, vec![Param::new("x")], "");
+        let first = b.f("first");
+        b.emit_call("vm.builtin.make_closure", &[first, b.r(0)], Reg(1));
+        for _ in 0..CALLS {
+            if is_closure {
+                b.emit_call("vm.builtin.invoke_closure", &[b.r(1), b.r(0)], Reg(0));
+            } else {
+                b.emit_call("first", &[b.r(0), b.r(0)], Reg(0));
+            }
+        }
+        b.emit_ret(Reg(0));
+        b.end_function();
+    }
+}
+
 fn control_flow(c: &mut Criterion) {
     const TURNS: i64 = 100_000;
     let vm = loops();
@@ -115,12 +149,17 @@ fn control_flow(c: &mut Criterion) {
     group.throughput(Throughput::Elements(TURNS as u64));
     let run = |name: &str, args: &[Value]| vm.invoke(name, args).expect("the program runs");
     let n = Value::Int(TURNS);
-    group.bench_function("turn of a loop", |b| b.iter(|| run("main", std::slice::from_ref(&n))));
+    let one = std::slice::from_ref(&n);
+    group.bench_function("turn of a loop", |b| b.iter(|| run("written_out", one)));
+    group.bench_function("turn of a loop of shared functions", |b| b.iter(|| run("main", one)));
     let args = [Value::Int(0), n.clone()];
     group.bench_function("turn of a tail recursion", |b| b.iter(|| run("tail", &args)));
     let n = std::slice::from_ref(&n);
     group.bench_function("closure made and called", |b| b.iter(|| run("closures", n)));
     group.bench_function("closure called", |b| b.iter(|| run("calls", n)));
+    group.throughput(Throughput::Elements(u64::from(CALLS)));
+    group.bench_function("call of a closure alone", |b| b.iter(|| run("only_closures", n)));
+    group.bench_function("call of a function alone", |b| b.iter(|| run("only_functions", n)));
     // As deep as no stack is: the frame is reused.
     const MANY: i64 = 10_000_000;
     group.throughput(Throughput::Elements(MANY as u64)).sample_size(10);

@@ -18,6 +18,14 @@ def rng() -> np.random.Generator:
     return np.random.default_rng(7)
 
 
+@pytest.fixture(params=["bytecode", "compiled"])
+def exec_mode(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Runs a test once per execution mode: ``relax.build`` builds for it where nothing else is said."""
+    build, mode = pliant.relax.build, str(request.param)
+    monkeypatch.setattr(build, "__defaults__", (*build.__defaults__[:-1], mode))
+    return mode
+
+
 @pytest.fixture
 def packed() -> Iterator[Callable[[str, Callable[..., Any]], None]]:
     """Registers packed functions for one test."""

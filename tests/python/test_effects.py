@@ -12,6 +12,8 @@ import pliant
 from pliant import relax
 from pliant.script import from_source
 
+pytestmark = pytest.mark.usefixtures("exec_mode")
+
 HEADER = "from pliant.script import ir as I, relax as R, tir as T\n"
 
 

@@ -16,6 +16,8 @@ import pliant
 from pliant import relax
 from pliant.script import from_source
 
+pytestmark = pytest.mark.usefixtures("exec_mode")
+
 HEADER = "from pliant.script import ir as I, relax as R, tir as T\n"
 LIFTED = """
 @I.ir_module
@@ -256,7 +258,7 @@ class Module:
 
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="the kernel does not tell")
-@pytest.mark.parametrize(("name", "turns"), [("closures", 400_000), ("tail", 300_000)])
+@pytest.mark.parametrize(("name", "turns"), [("closures", 1_000_000), ("tail", 300_000)])
 def test_many_turns_leave_nothing_behind(name: str, turns: int) -> None:
     vm = machine(TURNS)
     x = np.arange(16)

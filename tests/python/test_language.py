@@ -12,6 +12,8 @@ import pliant
 from pliant import relax
 from pliant.script import from_source
 
+pytestmark = pytest.mark.usefixtures("exec_mode")
+
 Register = Callable[[str, Callable[..., Any]], None]
 
 

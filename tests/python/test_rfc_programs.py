@@ -16,6 +16,8 @@ import pliant as tvm
 from pliant import relax, te, tir
 from pliant.script import from_source
 
+pytestmark = pytest.mark.usefixtures("exec_mode")
+
 Register = Callable[[str, Callable[..., Any]], None]
 SHAPES = ((2, 3), (1, 1), (4, 2))
 

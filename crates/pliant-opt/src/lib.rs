@@ -33,6 +33,7 @@ pub mod lambda_lift;
 pub mod legalize_ops;
 pub mod lift_transform_params;
 pub mod liveness;
+pub mod loop_closures;
 pub mod lower_alloc_tensor;
 pub mod lower_runtime_builtin;
 pub mod match_unknown_shapes;

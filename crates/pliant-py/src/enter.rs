@@ -7,6 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use pyo3::prelude::*;
 
 use crate::error::{Error, Result};
+use crate::relax::home::BUSY;
 
 /// Runs `work` without the GIL. A panic inside becomes an `InternalError`; pending signals (Ctrl-C) are raised
 /// when the work is over.
@@ -39,5 +40,8 @@ fn internal(panic: Box<dyn Any + Send>) -> Error {
         .map(String::as_str)
         .or_else(|| panic.downcast_ref::<&str>().copied())
         .unwrap_or("a panic without a message");
+    if text == BUSY {
+        return Error::Value(text.to_string());
+    }
     Error::Internal(format!("{text} (this is a bug in Pliant; please report it)"))
 }

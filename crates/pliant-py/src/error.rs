@@ -188,7 +188,7 @@ impl From<VmError> for Error {
         match e {
             VmError::Interrupted => Error::Python(take_raised()),
             VmError::Packed { name, source } => match python_error(&*source) {
-                Some(e) => Error::Python(e),
+                Some(e) => Error::Python(with_note(e, &format!("in packed function '{name}'"))),
                 None => Error::Vm(format!("packed function '{name}' failed: {source}")),
             },
             VmError::External(source) => match python_error(&*source) {
@@ -259,7 +259,16 @@ impl From<PassError> for Error {
 /// The exception with a line beneath its message; it keeps its own traceback.
 fn with_note(error: PyErr, note: &str) -> PyErr {
     // A class that refuses notes keeps its message, which matters more.
-    let _ = Python::attach(|py| error.value(py).call_method1("add_note", (note,)).map(|_| ()));
+    let _ = Python::attach(|py| {
+        let value = error.value(py);
+        // An exception that passes through the same function at several depths says so once.
+        let known: Vec<String> =
+            value.getattr("__notes__").and_then(|notes| notes.extract()).unwrap_or_default();
+        if known.iter().any(|known| known == note) {
+            return Ok(());
+        }
+        value.call_method1("add_note", (note,)).map(|_| ())
+    });
     error
 }
 

@@ -8,6 +8,9 @@ use crate::{Value, VmError};
 
 /// Invocations nested on one thread (a program calls the host, which calls a program): each takes native stack.
 const MAX_NESTING: usize = 64;
+/// The native stack, in bytes, that an invocation inside another one must find: threads may have little, and what the
+/// host's functions take is not known.
+const MIN_STACK: usize = 128 << 10;
 /// Contexts kept per thread.
 const MAX_KEPT: usize = 4;
 /// A context whose register stack grew beyond this is not kept.
@@ -50,7 +53,8 @@ impl Lease {
     /// `StackOverflow`: too many invocations are nested on this thread.
     pub(crate) fn new() -> Result<Lease, VmError> {
         let depth = NESTING.get();
-        if depth >= MAX_NESTING {
+        let is_short = || stacker::remaining_stack().is_some_and(|left| left < MIN_STACK);
+        if depth >= MAX_NESTING || (depth > 0 && is_short()) {
             return Err(VmError::StackOverflow { depth });
         }
         NESTING.set(depth + 1);

@@ -167,7 +167,7 @@ unsafe extern "C" fn call_packed(context: *mut BodyContext, at: u32) -> u64 {
 unsafe extern "C" fn call_function(context: *mut BodyContext, at: u32) -> u64 {
     let work = |runner: &mut Runner<'_>| match runner.call_at(at) {
         (Callee::Vm(index), operands, site) => {
-            runner.enter(index, operands, &[], site)?;
+            runner.enter(index, operands, None, site)?;
             Ok(ENTERED)
         }
         call => runner.any(call),

@@ -210,7 +210,7 @@ impl<'a> Runner<'a> {
                 Ok(Called::Done)
             }
             Callee::Vm(index) => {
-                self.enter(index, operands, &[], site)?;
+                self.enter(index, operands, None, site)?;
                 Ok(Called::Entered)
             }
             Callee::Packed(index) => {
@@ -223,28 +223,41 @@ impl<'a> Runner<'a> {
     }
 
     /// Starts a bytecode function: its frame goes on top of the register stack, or takes the place of the running one.
+    /// `closure` is where the function value is whose captured values follow the operands.
     pub(crate) fn enter(
         &mut self,
         index: u32,
         operands: &[Operand],
-        bound: &[Value],
+        closure: Option<Operand>,
         site: Site,
     ) -> Result<(), VmError> {
         let callee = &self.inner.linked.functions[index as usize];
-        if operands.len() + bound.len() != callee.num_params {
-            return Err(self.inner.arity(callee.index, operands.len(), bound.len()));
-        }
+        let consts = &self.inner.linked.consts[..];
         let context = &mut *self.context;
+        let captured = |regs: &[Value]| match closure.map(|c| c.get(regs, consts)) {
+            Some(Value::Func(func)) => func.captured().len(),
+            _ => 0,
+        };
+        let bound = captured(&context.regs[self.base..]);
+        if operands.len() + bound != callee.num_params {
+            return Err(self.inner.arity(callee.index, operands.len(), bound));
+        }
         if !site.tail && context.frames.len() >= MAX_DEPTH {
             return Err(VmError::StackOverflow { depth: MAX_DEPTH });
         }
         let base = context.regs.len();
         context.regs.reserve(callee.num_regs);
         for operand in operands {
-            let value = operand.get(&context.regs[self.base..], &self.inner.linked.consts).clone();
+            let value = operand.get(&context.regs[self.base..], consts).clone();
             context.regs.push(value);
         }
-        context.regs.extend_from_slice(bound);
+        for i in 0..bound {
+            // The function value is in a register of the stack that grows here, so it is looked up for each.
+            let func = closure.map(|c| c.get(&context.regs[self.base..], consts));
+            let Some(Value::Func(func)) = func else { break };
+            let value = func.captured()[i].clone();
+            context.regs.push(value);
+        }
         if site.tail {
             // The arguments move down to where the registers were that nobody reads any more.
             drop(context.regs.drain(self.base..base));
@@ -297,17 +310,29 @@ impl<'a> Runner<'a> {
         site: Site,
     ) -> Result<Called, VmError> {
         let inner = self.inner;
-        let (func, rest) = self.leading_func("vm.builtin.invoke_closure", operands)?;
+        let Some((&closure, rest)) = operands.split_first() else {
+            return Err(VmError::type_error("vm.builtin.invoke_closure: the function is missing"));
+        };
+        let callee = closure.get(&self.context.regs[self.base..], &inner.linked.consts);
+        // A function of this program is entered where it is; any other is held during its call.
+        let Value::Func(func) = callee else {
+            let caller = &inner.linked.functions[self.function].name;
+            return Err(not_callable(caller, callee));
+        };
+        if let FuncTarget::Linked { machine, index } = func.target()
+            && inner.is(machine)
+            && let Entry::Vm(index) = inner.linked.entries[*index as usize]
+        {
+            self.enter(index, rest, Some(closure), site)?;
+            return Ok(Called::Entered);
+        }
+        let func = func.clone();
         match func.target() {
             FuncTarget::Packed(packed) => {
                 self.call_host(func.name(), packed, rest, func.captured()).map(Called::Value)
             }
             FuncTarget::Linked { machine, index } if inner.is(machine) => {
                 match inner.linked.entries[*index as usize] {
-                    Entry::Vm(i) => {
-                        self.enter(i, rest, func.captured(), site)?;
-                        Ok(Called::Entered)
-                    }
                     Entry::Kernel(i) if func.captured().is_empty() => {
                         self.call_kernel(&inner.linked.kernels[i as usize], rest, None)?;
                         Ok(Called::Value(Value::None))
@@ -564,6 +589,12 @@ pub(crate) fn condition(value: &Value) -> Result<bool, VmError> {
             "a condition must be a bool or integer scalar, but is {other:?}"
         ))),
     }
+}
+
+#[cold]
+fn not_callable(caller: &str, callee: &Value) -> VmError {
+    let kind = callee.kind();
+    VmError::type_error(format!("{caller}: what is called must be a function, but is {kind}"))
 }
 
 #[cold]

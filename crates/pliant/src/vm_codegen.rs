@@ -6,6 +6,7 @@
 //! `KillAfterLastUse` clears those that
 //! hold tensors.
 
+mod inline;
 mod tail;
 mod while_loop;
 
@@ -15,19 +16,25 @@ use pliant_exec::{
     Arg, Constant, ExecBuilder, ExecError, Executable, KernelArg, KernelInfo, Param, Reg,
 };
 use pliant_ir::op::{CALL_BUILTIN_WITH_CTX, CALL_PURE_PACKED};
-use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function, Seq, Var};
+use pliant_ir::relax::visit::{bindings, operand_vars};
+use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function, Seq, TypeData, Var};
 use pliant_ir::tir::visit::for_each_expr;
 use pliant_ir::tir::{ExprData as ExprNode, PrimFunc, StmtData, VarTy};
 use pliant_ir::{DType, IRModule, Op};
 use pliant_pass::{PassContext, PassError};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use pliant_opt::liveness::{AT_RESULT, Liveness, plain_alias};
+use pliant_opt::loop_closures::{LoopClosure, loop_closures, loop_operands};
 use pliant_opt::lower_runtime_builtin::BUILTIN_OPS;
 use pliant_opt::names::{
     MEMORY_KILL_STORAGE, MEMORY_KILL_TENSOR, NULL_VALUE, VM_ALLOC_STORAGE, VM_ALLOC_TENSOR,
     VM_KILL_OBJECT,
 };
+use pliant_opt::tail::is_kill;
+
+use inline::Inlined;
+use tail::Exit;
 
 /// How a function's parameter types are shown in the executable.
 pub type TypeText<'a> = dyn Fn(&Function, pliant_ir::relax::Type) -> String + 'a;
@@ -58,20 +65,12 @@ pub fn codegen(
         let info = (inputs.kernel_info)(name);
         exec.kernel(info.unwrap_or_else(|| default_kernel_info(name, func)));
     }
-    for (name, func) in module.relax_funcs() {
+    let inlined = Inlined::of(module);
+    for (name, func) in module.relax_funcs().filter(|(name, _)| !inlined.contains(name)) {
         ctx.check_cancelled()?;
-        let live = Liveness::new(func, plain_alias);
-        FunctionGen {
-            module,
-            func,
-            exec: &mut exec,
-            live,
-            places: FxHashMap::default(),
-            free: Vec::new(),
-            next: 0,
-        }
-        .function(name, inputs.type_text)
-        .map_err(|e| e.in_function(name))?;
+        FunctionGen::new(module, func, &inlined, &mut exec)
+            .function(name, inputs.type_text)
+            .map_err(|e| e.in_function(name))?;
     }
     exec.set_kernels(inputs.kernels);
     for (key, value) in inputs.metadata {
@@ -150,6 +149,45 @@ struct FunctionGen<'a> {
     places: FxHashMap<Var, Operand>,
     free: Vec<Reg>,
     next: u32,
+    /// What becomes of the function's result.
+    exit: Exit,
+    /// The functions that are written out in loops.
+    inlined: &'a Inlined,
+    /// The closures that one loop calls, and the registers of what they captured where they are written out.
+    closures: FxHashMap<Var, LoopClosure>,
+    captured: FxHashMap<Var, Vec<Reg>>,
+    /// Variables that take the place of the state that they follow.
+    in_place: FxHashMap<Var, Reg>,
+    /// Registers of a written out function whose values nothing kills.
+    held: Vec<Reg>,
+    /// What kills name.
+    killed: FxHashSet<Var>,
+}
+
+impl<'a> FunctionGen<'a> {
+    fn new(
+        module: &'a IRModule,
+        func: &'a Function,
+        inlined: &'a Inlined,
+        exec: &'a mut ExecBuilder,
+    ) -> Self {
+        FunctionGen {
+            module,
+            func,
+            exec,
+            live: Liveness::new(func, plain_alias),
+            places: FxHashMap::default(),
+            free: Vec::new(),
+            next: 0,
+            exit: Exit::Return,
+            inlined,
+            closures: loop_closures(func),
+            captured: FxHashMap::default(),
+            in_place: FxHashMap::default(),
+            held: Vec::new(),
+            killed: killed_vars(func),
+        }
+    }
 }
 
 impl FunctionGen<'_> {
@@ -165,7 +203,7 @@ impl FunctionGen<'_> {
             let reg = self.fresh();
             self.places.insert(param, Operand::Reg(reg));
         }
-        self.returned(func.body())?;
+        self.returned(func.body(), true)?;
         self.exec.end_function();
         Ok(())
     }
@@ -200,46 +238,67 @@ impl FunctionGen<'_> {
         expiring: &mut FxHashMap<usize, Vec<Reg>>,
     ) -> Result<(), PassError> {
         for (index, binding) in bindings.iter().enumerate() {
-            if let Some(reg) = self.binding(binding)? {
+            let regs = self.binding(binding)?;
+            if !regs.is_empty() {
                 let last = self.live.last_read(binding.var).unwrap_or(index);
-                expiring.entry(last).or_default().push(reg);
+                expiring.entry(last).or_default().extend(regs);
             }
             self.free.extend(expiring.remove(&index).into_iter().flatten());
         }
         Ok(())
     }
 
-    /// Emits one binding; returns the register that the variable owns, none for other names of a value.
-    fn binding(&mut self, binding: &Binding) -> Result<Option<Reg>, PassError> {
+    /// Emits one binding; returns the registers that the variable owns, none for other names of a value.
+    fn binding(&mut self, binding: &Binding) -> Result<Vec<Reg>, PassError> {
         if binding.cast.is_some() {
             return Err(PassError::internal("a match_cast is left; VMShapeLower lowers it"));
         }
         let func = self.func;
         if let Some(place) = self.place_of(binding.value)? {
             self.places.insert(binding.var, place);
-            return Ok(None);
+            return Ok(Vec::new());
         }
-        if let ExprData::If { cond, then_seq, else_seq } = func.expr(binding.value) {
-            let reg = self.branch(*cond, *then_seq, *else_seq)?;
-            self.places.insert(binding.var, Operand::Reg(reg));
-            return Ok(Some(reg));
+        if let Some(operands) = loop_operands(func, binding.value) {
+            let reg = self.while_loop(binding.var, operands)?;
+            return Ok(self.owned(binding.var, reg));
         }
-        if let Some(operands) = while_loop::operands(func, binding.value) {
-            let reg = self.while_loop(binding.var, &operands)?;
-            self.places.insert(binding.var, Operand::Reg(reg));
-            return Ok(Some(reg));
+        if let Some(regs) = self.keep_captured(binding.var)? {
+            return Ok(regs);
         }
         let mut temps = Vec::new();
         let unused = self.live.last_read(binding.var).is_none();
+        let is_if = matches!(func.expr(binding.value), ExprData::If { .. });
         // The destination is taken before the operands' own registers are free again, so it is none of them.
-        let dst = if unused { Reg::VOID } else { self.fresh() };
-        self.value(binding.value, dst, &mut temps)?;
-        self.free.extend(temps);
-        if unused {
-            return Ok(None);
+        let dst = match self.in_place.get(&binding.var) {
+            Some(&reg) => reg,
+            None if unused && !is_if => Reg::VOID,
+            None => self.fresh(),
+        };
+        match func.expr(binding.value) {
+            ExprData::If { cond, then_seq, else_seq } => {
+                self.branch(*cond, *then_seq, *else_seq, dst)?;
+            }
+            _ => self.value(binding.value, dst, &mut temps)?,
         }
-        self.places.insert(binding.var, Operand::Reg(dst));
-        Ok(Some(dst))
+        self.free.extend(temps);
+        if dst.is_void() {
+            return Ok(Vec::new());
+        }
+        Ok(self.owned(binding.var, dst))
+    }
+
+    /// Records where a variable is; returns its register unless that is another's.
+    fn owned(&mut self, var: Var, reg: Reg) -> Vec<Reg> {
+        self.places.insert(var, Operand::Reg(reg));
+        if self.in_place.contains_key(&var) {
+            return Vec::new();
+        }
+        let is_plain =
+            matches!(self.func.var_ty(var), TypeData::Prim { .. } | TypeData::Shape { .. });
+        if !is_plain && !self.killed.contains(&var) {
+            self.held.push(reg);
+        }
+        vec![reg]
     }
 
     /// Where the value of a binding is already: another variable's place, or a constant.
@@ -258,8 +317,13 @@ impl FunctionGen<'_> {
         }
     }
 
-    fn branch(&mut self, cond: Expr, then_seq: Seq, else_seq: Seq) -> Result<Reg, PassError> {
-        let dst = self.fresh();
+    fn branch(
+        &mut self,
+        cond: Expr,
+        then_seq: Seq,
+        else_seq: Seq,
+        dst: Reg,
+    ) -> Result<(), PassError> {
         let jump_else = self.jump_unless(cond)?;
         self.copy_result(then_seq, dst)?;
         let jump_end = self.exec.emit_goto(1);
@@ -268,7 +332,7 @@ impl FunctionGen<'_> {
         self.copy_result(else_seq, dst)?;
         let here = self.exec.here();
         self.exec.patch(jump_end, here);
-        Ok(dst)
+        Ok(())
     }
 
     /// Emits a jump, to be patched, that is taken where the condition does not hold.
@@ -282,8 +346,14 @@ impl FunctionGen<'_> {
     }
 
     fn copy_result(&mut self, seq: Seq, dst: Reg) -> Result<(), PassError> {
+        let outer = self.held.len();
         let result = self.sequence(seq)?.arg();
         self.exec.emit_call("vm.builtin.copy", &[result], dst);
+        // After the branch nobody knows whether its registers were written.
+        let inner = self.held.split_off(outer);
+        if !matches!(self.exit, Exit::Return) {
+            self.release(inner, &[dst]);
+        }
         Ok(())
     }
 
@@ -402,6 +472,13 @@ impl FunctionGen<'_> {
         for &arg in args {
             operands.push(self.operand(arg, temps)?.arg());
         }
+        // What is written out in a loop returns nothing itself.
+        let name = match name {
+            "vm.builtin.invoke_closure_tail" if !matches!(self.exit, Exit::Return) => {
+                "vm.builtin.invoke_closure"
+            }
+            name => name,
+        };
         self.exec.emit_call(name, &operands, dst);
         Ok(())
     }
@@ -439,12 +516,14 @@ impl FunctionGen<'_> {
                 let fields = func.list(*list).to_vec();
                 let reg = self.fresh();
                 self.emit("vm.builtin.make_tuple", &fields, reg, temps)?;
+                self.held.push(reg);
                 temps.push(reg);
                 return Ok(Operand::Reg(reg));
             }
             ExprData::TupleGetItem(..) | ExprData::Call { .. } => {
                 let reg = self.fresh();
                 self.value(e, reg, temps)?;
+                self.held.push(reg);
                 temps.push(reg);
                 return Ok(Operand::Reg(reg));
             }
@@ -485,6 +564,17 @@ impl Operand {
             Operand::Arg(arg) => arg,
         }
     }
+}
+
+/// The variables whose values are killed.
+fn killed_vars(func: &Function) -> FxHashSet<Var> {
+    let mut out = FxHashSet::default();
+    for (_, binding) in bindings(func) {
+        if is_kill(func, &binding) {
+            out.extend(operand_vars(func, binding.value));
+        }
+    }
+    out
 }
 
 fn symbolic() -> PassError {

@@ -41,11 +41,62 @@ class Module:
         return R.negative(x)
 
     @R.function
-    def returns_in_a_loop(x: R.Tensor(("n",), "float32")) -> R.Tensor(ndim=1):
+    def leaves_a_block(x: R.Tensor(("n",), "float32")) -> R.Tensor(ndim=1):
         n = T.int64()
         for i in R.range(n):
-            return x  # error: PL0102 a loop body does not return
+            with R.dataflow():
+                break  # error: PL0109 a dataflow block contains no 'break'
         return x
+
+    @R.function
+    def returns_from_a_block(x: R.Tensor(("n",), "float32")) -> R.Tensor(ndim=1):
+        n = T.int64()
+        for i in R.range(n):
+            with R.dataflow():
+                return x  # error: PL0109 a dataflow block does not return
+        return x
+
+    @R.function
+    def leaves_nothing(x: R.Tensor(("n",), "float32")) -> R.Tensor(ndim=1):
+        if R.prim_value(True):
+            break  # error: PL0111 'break' stands outside of a loop
+        return x
+
+    # A local function is none of the loop's.
+    @R.function
+    def leaves_from_inside(x: R.Tensor(("n",), "float32")) -> R.Tensor(ndim=1):
+        n = T.int64()
+        for i in R.range(n):
+            @R.function
+            def inner(y: R.Tensor(ndim=1)) -> R.Tensor(ndim=1):
+                continue  # error: PL0111 'continue' stands outside of a loop
+            x = R.add(x, x)
+        return x
+
+    @R.function
+    def goes_on_after_a_break(x: R.Tensor(("n",), "float32")) -> R.Tensor(ndim=1):
+        n = T.int64()
+        for i in R.range(n):
+            break
+            x = R.add(x, x)  # error: PL0111 nothing can follow a break
+        return x
+
+    @R.function
+    def returns_two_kinds(x: R.Tensor(("n",), "float32")) -> R.Tensor(ndim=1):
+        n = T.int64()
+        for i in R.range(n):  # error: PL0107 the loop returns R.Tensor((n,), dtype="float32") in one place and R.Tuple(R.Tensor((n,), dtype="float32"), R.Tensor((n,), dtype="float32")) in another
+            if i > 3:
+                return x
+            if i > 2:
+                return (x, x)
+        return x
+
+    @R.function
+    def may_end_without_a_result(x: R.Tensor(("n",), "float32")) -> R.Tensor(ndim=1):
+        n = T.int64()
+        for i in R.range(n):  # error: PL0111 the function can end without one
+            if i > 3:
+                return x
 
     @R.function
     def loops_over_values(x: R.Tensor(("n",), "float32")) -> R.Tensor(ndim=1):

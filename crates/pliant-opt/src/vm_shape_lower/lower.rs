@@ -11,6 +11,7 @@ use pliant_pass::rewrite::{Namer, reachable_seqs, set_flat_bindings, take_flat_b
 use pliant_pass::{PassContext, PassError, Problem};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::callers::Known;
 use super::heap::Heap;
 use super::shape_func::ShapeFunc;
 use crate::names::{NULL_VALUE, builtin_call, op_call, packed_call, prim_int, unit_ty};
@@ -23,6 +24,7 @@ const MAX_BATCH: usize = 256;
 pub(super) fn lower_function(
     name: &str,
     func: &mut Function,
+    known: Option<&Known>,
     taken: &FxHashSet<Arc<str>>,
     ctx: &PassContext,
 ) -> Result<Vec<(Arc<str>, PrimFunc)>, PassError> {
@@ -43,6 +45,8 @@ pub(super) fn lower_function(
         scalars: FxHashMap::default(),
         heap_read: false,
         origins: FxHashMap::default(),
+        known,
+        dims_known: false,
         ctx,
     };
     let body = func.body();
@@ -89,6 +93,10 @@ pub(super) struct Lowering<'a> {
     pub heap_read: bool,
     /// Where each symbol was defined, in words for messages.
     pub origins: FxHashMap<SymVar, String>,
+    /// What all callers pass, if all are known.
+    pub known: Option<&'a Known>,
+    /// Whether the dims that are matched now are known to be right.
+    pub dims_known: bool,
     ctx: &'a PassContext,
 }
 
@@ -118,11 +126,17 @@ impl Lowering<'_> {
         }
         self.enter(func, &old, func.seq(body).result);
         self.match_params(func, &mut out)?;
-        self.bindings(func, body, old, out, true)
+        let want = func.ret_ty();
+        self.bindings(func, body, old, out, Some(want))
     }
 
-    /// Lowers a branch; `returned` if its result is the function's.
-    fn branch(&mut self, func: &mut Function, seq: Seq, returned: bool) -> Result<(), PassError> {
+    /// Lowers a branch; `returned` is the type that its result must be of if that is the function's.
+    fn branch(
+        &mut self,
+        func: &mut Function,
+        seq: Seq,
+        returned: Option<Type>,
+    ) -> Result<(), PassError> {
         let old = take_flat_bindings(func, seq);
         let outer = self.shape_log.len();
         self.enter(func, &old, func.seq(seq).result);
@@ -166,24 +180,36 @@ impl Lowering<'_> {
         seq: Seq,
         old: Vec<Binding>,
         mut out: Vec<Binding>,
-        returned: bool,
+        returned: Option<Type>,
     ) -> Result<(), PassError> {
-        let is_if = |i: &usize| matches!(func.expr(old[*i].value), ExprData::If { .. });
-        let tail = tail_binding(func, &old, func.seq(seq).result);
-        let tail = tail.filter(|_| returned);
-        let tail_if = tail.filter(is_if);
+        let end = match (returned, tail_binding(func, &old, func.seq(seq).result)) {
+            (Some(want), Some(tail)) => Some(self.end_of(func, &old, tail, want)),
+            _ => None,
+        };
+        let mut checked = false;
         for (index, binding) in old.into_iter().enumerate() {
             if index % 1024 == 0 {
                 self.ctx.check_cancelled()?;
             }
-            self.binding(func, binding, tail == Some(index), &mut out)
-                .map_err(|e| with_span(e, func.var(binding.var).span))?;
+            let span = func.var(binding.var).span;
+            if checked && end.is_some_and(|end| end.cast == Some(index)) {
+                out.push(Binding::bind(binding.var, binding.value));
+                continue;
+            }
+            let end = end.filter(|end| end.value == index);
+            if let Some(end) = end {
+                checked = self
+                    .check_before(func, &binding, end, &mut out)
+                    .map_err(|e| with_span(e, span))?;
+            }
+            let returned = end.filter(|end| checked || end.cast.is_none()).map(|end| end.want);
+            self.binding(func, binding, returned, &mut out).map_err(|e| with_span(e, span))?;
         }
         let result = func.seq(seq).result;
         let ty = func.expr_ty(result);
         let result = self.operand(func, result, &mut out)?;
-        if returned && tail_if.is_none() {
-            self.check_result(func, result, ty, &mut out)?;
+        if let Some(want) = returned.filter(|_| !checked) {
+            self.check_result(func, result, ty, want, &mut out)?;
         }
         func.seq_mut(seq).result = result;
         set_flat_bindings(func, seq, out);
@@ -195,7 +221,7 @@ impl Lowering<'_> {
         &mut self,
         func: &mut Function,
         mut binding: Binding,
-        returned: bool,
+        returned: Option<Type>,
         out: &mut Vec<Binding>,
     ) -> Result<(), PassError> {
         if let Some(cast) = binding.cast.expand() {
@@ -225,7 +251,10 @@ impl Lowering<'_> {
             }
             ExprData::Call { .. } => {
                 binding.value = self.call(func, binding.value, out)?;
-                if returned && let Some(call) = self.tail_closure(func, &binding) {
+                self.check_callee(func, binding.value, out);
+                if let Some(call) =
+                    returned.and_then(|want| self.tail_closure(func, &binding, want))
+                {
                     binding.value = call;
                 }
                 out.push(binding);
@@ -548,7 +577,7 @@ fn erase_expr(func: &mut Function, e: Expr, erased: &mut FxHashMap<Type, Type>) 
 }
 
 /// A type without symbolic dims.
-fn erase(func: &mut Function, ty: Type, erased: &mut FxHashMap<Type, Type>) -> Type {
+pub(super) fn erase(func: &mut Function, ty: Type, erased: &mut FxHashMap<Type, Type>) -> Type {
     if let Some(&done) = erased.get(&ty) {
         return done;
     }

@@ -6,14 +6,15 @@ use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function, TensorShape, T
 use pliant_ir::{DType, Sym, SymVar};
 use pliant_pass::{PassError, Problem};
 use pliant_sym::solve_match;
+use rustc_hash::FxHashMap;
 
-use super::lower::Lowering;
+use super::lower::{Lowering, erase};
 use crate::names::{packed_call, prim_int, unit_ty};
 
 /// The dim must equal the operand.
 const ASSERT_IMM: i64 = 0;
 /// The dim is stored into the slot.
-const STORE: i64 = 1;
+pub(super) const STORE: i64 = 1;
 /// Nothing.
 const NO_OP: i64 = 2;
 /// The dim must equal the slot.
@@ -51,12 +52,21 @@ impl Lowering<'_> {
         let params = func.params().to_vec();
         let any = func.intern(TypeData::Any);
         let mut jobs = Vec::new();
-        for param in params {
+        for (i, param) in params.into_iter().enumerate() {
             let subject = format!("'{}'", func.var(param).name);
             let (value, ty) = (func.var_expr(param), func.var(param).ty);
-            self.inspect(func, value, any, ty, subject, &mut jobs, out);
+            let have = match self.known {
+                Some(known) if known.kinds.get(i) == Some(&true) => {
+                    erase(func, ty, &mut FxHashMap::default())
+                }
+                _ => any,
+            };
+            self.inspect(func, value, have, ty, subject, &mut jobs, out);
         }
-        self.run(func, jobs, out)?;
+        self.dims_known = self.known.is_some_and(|known| known.dims);
+        let matched = self.run(func, jobs, out);
+        self.dims_known = false;
+        matched?;
         self.compute_ready(func, out)
     }
 
@@ -93,11 +103,53 @@ impl Lowering<'_> {
         self.compute_ready(func, out)
     }
 
+    /// Checks that a value that is called is a function, where its type does not say so.
+    pub fn check_callee(&mut self, func: &mut Function, call: Expr, out: &mut Vec<Binding>) {
+        let ExprData::Call { callee: Callee::Expr(callee), args, .. } = *func.expr(call) else {
+            return;
+        };
+        let called = match func.expr(callee) {
+            ExprData::Extern(name) if func.str(*name).starts_with("vm.builtin.invoke_") => {
+                func.list(args).first().copied()
+            }
+            ExprData::Var(_) => Some(callee),
+            _ => None,
+        };
+        if let Some(called) = called
+            && let ExprData::Var(v) = *func.expr(called)
+            && !matches!(func.var_ty(v), TypeData::Callable { .. })
+        {
+            let subject = format!("'{}', which is called,", func.var(v).name);
+            self.check(func, "vm.builtin.check_func_info", &[called], &subject, out);
+        }
+    }
+
+    /// Stores one dim of a tensor or shape of that rank.
+    pub fn store_dim(
+        &mut self,
+        func: &mut Function,
+        value: Expr,
+        rank: usize,
+        dim: usize,
+        (code, slot): (i64, i64),
+        out: &mut Vec<Binding>,
+    ) {
+        let dims = vec![func.syms.int(0); rank];
+        let job = job(value, dims.into(), None, "an argument".into(), false);
+        let actions = self.single_action(&job, dim, Action(code, slot, None));
+        self.emit_match(func, &job, actions, out);
+    }
+
     /// A closure's call whose result the function returns, so that the machine goes on in the closure and comes back only
     /// from functions that do not check their results themselves. `None` for other calls, and where the function has to
     /// check more than the call says.
-    pub fn tail_closure(&mut self, func: &mut Function, binding: &Binding) -> Option<Expr> {
-        let (have, want) = (func.var(binding.var).ty, func.ret_ty());
+    pub fn tail_closure(
+        &mut self,
+        func: &mut Function,
+        binding: &Binding,
+        want: Type,
+    ) -> Option<Expr> {
+        let have = func.var(binding.var).ty;
         if !is_subtype(func, have, want).is_yes() || unchecked_result(func, binding).is_none() {
             return None;
         }
@@ -115,16 +167,15 @@ impl Lowering<'_> {
         Some(packed_call(func, "vm.builtin.invoke_closure_tail", &args, ty))
     }
 
-    /// Checks the function's result, whose type was `have` before it was lowered, where the function's result type does
-    /// not follow from that.
+    /// Checks the function's result, whose type was `have` before it was lowered, where `want` does not follow from that.
     pub fn check_result(
         &mut self,
         func: &mut Function,
         result: Expr,
         have: Type,
+        want: Type,
         out: &mut Vec<Binding>,
     ) -> Result<(), PassError> {
-        let want = func.ret_ty();
         if is_subtype(func, have, want).is_yes() {
             return Ok(());
         }
@@ -285,7 +336,7 @@ impl Lowering<'_> {
     }
 
     /// Emits a check whose last operand says what is checked.
-    fn check(
+    pub fn check(
         &mut self,
         func: &mut Function,
         builtin: &str,
@@ -314,6 +365,9 @@ impl Lowering<'_> {
             self.emit_match(func, job, actions, out);
         }
         self.solve(func, &composed, out)?;
+        if self.dims_known {
+            return Ok(());
+        }
         let terms: Vec<Sym> = composed.iter().map(|(job, dim)| job.dims[*dim]).collect();
         self.compute(func, &terms, out)?;
         for (job, dim) in composed {
@@ -335,7 +389,8 @@ impl Lowering<'_> {
     ) -> Vec<Action> {
         let mut actions = Vec::with_capacity(job.dims.len());
         for (i, &dim) in job.dims.iter().enumerate() {
-            let action = if job.proved[i] {
+            let known = func.syms.as_int(dim).is_some() || self.heap.is_filled(dim);
+            let action = if job.proved[i] || (self.dims_known && known) {
                 Action(NO_OP, 0, None)
             } else if let Some(value) = func.syms.as_int(dim) {
                 Action(ASSERT_IMM, value, None)

@@ -9,6 +9,11 @@
 //! (`shape_func*`), all at once where their symbols become known, with checks for 64-bit overflow. Every shape and
 //! integer that depends on symbols is then read from the heap.
 //!
+//! Where a call's result is the function's, its sizes are checked before the call as far as the arguments tell them, so that
+//! the call stays the last thing that happens.
+//!
+//! A private function all of whose callers are known is spared the checks that its callers' types prove.
+//!
 //! Checks know the user's names: the first line of a check's last operand names the function and the parameter; each
 //! further line belongs to one dim and says what it must equal and, after a tab, where that value comes from.
 //!
@@ -53,11 +58,13 @@
 //! # Never
 //! Refuses what it cannot prove: that becomes a check at run time. Leaves out a check that it cannot prove.
 
+mod callers;
 mod heap;
 mod lower;
 mod matching;
 mod scalar;
 mod shape_func;
+mod tail_call;
 
 use std::sync::{Arc, Mutex};
 
@@ -91,12 +98,13 @@ impl ModulePass for VmShapeLower {
     fn run(&self, mut module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
         let taken: FxHashSet<Arc<str>> = module.functions.keys().cloned().collect();
         let made: Mutex<FxHashMap<Arc<str>, Vec<NamedKernel>>> = Mutex::default();
+        let callers = callers::known_arguments(&module);
         for_each_relax(&mut module, ctx, |name, func| {
             if func.attrs.contains_key(VM_SHAPE_LOWERED) || holds_operators(func) {
                 return Ok(());
             }
             admit_effects(func);
-            let kernels = lower::lower_function(name, func, &taken, ctx)?;
+            let kernels = lower::lower_function(name, func, callers.get(name), &taken, ctx)?;
             func.attrs.insert(VM_SHAPE_LOWERED.into(), AttrValue::Bool(true));
             let mut made = made.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
             made.insert(name.into(), kernels);

@@ -4,6 +4,8 @@
 //! were come by. A function that is being rewritten lives in a *derived* home: a copy of the arenas of the one before
 //! it, in which the ids of that one stay good.
 
+use std::ops::{Deref, DerefMut};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, TryLockError, Weak};
 
 use pliant_ir::relax::{self as ir, Function, FunctionBuilder};
@@ -21,6 +23,47 @@ use crate::relax::sinfo::{SInfo, from_type};
 /// A function in Python's hands. Expression handles keep it alive.
 pub struct Home {
     state: Mutex<HomeState>,
+    /// The thread that holds the lock, as [`this_thread`] tells; 0 for none.
+    holder: AtomicUsize,
+}
+
+/// What is said where the thread that works on a function asks for it again, from Python code that the work calls: an
+/// operator's tensor expression, say. Whoever catches panics makes an error of it.
+pub const BUSY: &str = "the function that is being built cannot be read from inside of an operator's definition: \
+    use the operands that the definition is given";
+
+/// A number that no other living thread has.
+fn this_thread() -> usize {
+    thread_local! {
+        static MARK: u8 = const { 0 };
+    }
+    MARK.with(|mark| std::ptr::from_ref(mark) as usize)
+}
+
+/// The state of a home, locked.
+pub struct Locked<'a> {
+    home: &'a Home,
+    state: MutexGuard<'a, HomeState>,
+}
+
+impl Deref for Locked<'_> {
+    type Target = HomeState;
+
+    fn deref(&self) -> &HomeState {
+        &self.state
+    }
+}
+
+impl DerefMut for Locked<'_> {
+    fn deref_mut(&mut self) -> &mut HomeState {
+        &mut self.state
+    }
+}
+
+impl Drop for Locked<'_> {
+    fn drop(&mut self) {
+        self.home.holder.store(0, Ordering::Relaxed);
+    }
 }
 
 /// A function, being built or finished, and what ties it to free-standing expressions.
@@ -138,6 +181,7 @@ impl Home {
 
     fn with(stage: Stage) -> Arc<Home> {
         Arc::new_cyclic(|this| Home {
+            holder: AtomicUsize::new(0),
             state: Mutex::new(HomeState {
                 stage,
                 uid: fresh_uid(),
@@ -165,14 +209,24 @@ impl Home {
     }
 
     /// The state, locked.
-    pub fn lock(&self) -> MutexGuard<'_, HomeState> {
-        match self.state.try_lock() {
+    ///
+    /// # Panics
+    /// With [`BUSY`] where this thread holds the lock already: it would wait for itself.
+    pub fn lock(&self) -> Locked<'_> {
+        let state = match self.state.try_lock() {
             Ok(guard) => guard,
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock)
+                if self.holder.load(Ordering::Relaxed) == this_thread() =>
+            {
+                std::panic::resume_unwind(Box::new(BUSY.to_string()))
+            }
             // Its holder may run Python code (an operator of the user's) and want the GIL, so nobody waits with it.
             Err(TryLockError::WouldBlock) => Python::attach(|py| self.state.lock_py_attached(py))
                 .unwrap_or_else(PoisonError::into_inner),
-        }
+        };
+        self.holder.store(this_thread(), Ordering::Relaxed);
+        Locked { home: self, state }
     }
 
     /// The type of one of the function's expressions.

@@ -9,6 +9,7 @@ use pliant_ir::relax::{Expr as IrExpr, ExprData, Seq, Type, TypeData, derive};
 use pliant_sym::Proof;
 use rustc_hash::FxHashSet;
 
+use super::exits::always_leaves;
 use super::stmt::{Flow, Rest};
 use super::value::Val;
 use super::{FuncParser, Local};
@@ -23,7 +24,7 @@ const MAX_COPIES: u32 = 256;
 const MAX_EARLY: u32 = 180;
 
 /// One branch after its statements.
-struct Branch<'s> {
+pub(super) struct Branch<'s> {
     /// What its names mean at its end.
     defined: Vec<(&'s str, Local)>,
     /// Its result.
@@ -98,24 +99,44 @@ impl<'s> FuncParser<'_, 's> {
             }
             Cond::Expr(e) => e,
         };
-        if !always_returns(then) && !always_returns(otherwise) {
+        if !always_leaves(then) && !always_leaves(otherwise) {
             self.copies += 1;
         }
+        self.early_return(stmt.range, |p| {
+            let first = p.branch(then, &[], Some(rest))?;
+            let second = p.branch(otherwise, &[], Some(rest))?;
+            p.choice(stmt, cond_e, &first, &second)
+        })
+    }
+
+    /// Reads branches of which one may return early.
+    pub(super) fn early_return(
+        &mut self,
+        range: Range,
+        read: impl FnOnce(&mut Self) -> Res<Flow>,
+    ) -> Res<Flow> {
         if self.copies > MAX_COPIES || self.early >= MAX_EARLY {
             return Err(self.error_help(
                 Kind::Unsupported,
-                stmt.range,
+                range,
                 "the function returns early in too many places",
                 "move a part of it into a function of its own",
             ));
         }
         self.early += 1;
-        let branches = on_stack(|| {
-            let first = self.branch(then, &[], Some(rest))?;
-            Ok((first, self.branch(otherwise, &[], Some(rest))?))
-        });
+        let flow = on_stack(|| read(self));
         self.early -= 1;
-        let (first, second) = branches?;
+        flow
+    }
+
+    /// The result of two branches that both return.
+    pub(super) fn choice(
+        &mut self,
+        stmt: &Stmt<'s>,
+        cond: IrExpr,
+        first: &Branch<'s>,
+        second: &Branch<'s>,
+    ) -> Res<Flow> {
         if !(first.returned && second.returned) {
             return Err(self.error_help(
                 Kind::Structure,
@@ -124,8 +145,8 @@ impl<'s> FuncParser<'_, 's> {
                 "end the function with a return statement",
             ));
         }
-        let ty = self.joined_type(stmt, &[], &first, &second)?;
-        let data = ExprData::If { cond: cond_e, then_seq: first.seq, else_seq: second.seq };
+        let ty = self.joined_type(stmt, &[], first, second)?;
+        let data = ExprData::If { cond, then_seq: first.seq, else_seq: second.seq };
         let value = self.b.func_mut().add_expr(data, ty);
         self.b.set_span(self.cx.span(stmt.range));
         Ok(Flow::Returned(self.b.operand(value)))
@@ -229,7 +250,7 @@ impl<'s> FuncParser<'_, 's> {
         let effects =
             |s: &[Stmt<'_>]| s.iter().all(|s| matches!(s.kind, StmtKind::Expr(_) | StmtKind::Pass));
         // Two branches of effects alone define nothing, and neither do two that return.
-        if last.is_empty() && !(always_returns(a) && always_returns(b)) {
+        if last.is_empty() && !(always_leaves(a) && always_leaves(b)) {
             if b.is_empty() && !effects(a) {
                 return Err(self.error_help(
                     Kind::Structure,
@@ -257,27 +278,31 @@ impl<'s> FuncParser<'_, 's> {
         joined: &[&'s str],
         rest: Option<&Rest<'_, 's>>,
     ) -> Res<Branch<'s>> {
+        self.branch_of(|p| match p.branch_body(body, joined, rest)? {
+            BranchEnd::Names if joined.is_empty() && rest.is_some() => Ok(BranchEnd::Names),
+            BranchEnd::Names => p.joined_value(joined).map(BranchEnd::Value),
+            end => Ok(end),
+        })
+    }
+
+    /// A branch whose statements `read` reads.
+    pub(super) fn branch_of(
+        &mut self,
+        read: impl FnOnce(&mut Self) -> Res<BranchEnd>,
+    ) -> Res<Branch<'s>> {
         self.b.begin_seq();
         let mark = self.open_scope();
-        let flow = self.branch_body(body, joined, rest);
-        let ended = flow.and_then(|flow| {
-            let returned = matches!(flow, BranchEnd::Return(_));
-            let result = match flow {
-                BranchEnd::Return(e) | BranchEnd::Value(e) => e,
-                BranchEnd::Names => self.joined_value(joined)?,
-            };
-            Ok((result, returned))
-        });
+        let ended = read(self);
         let defined = self.close_scope(mark);
-        let result = ended.as_ref().map(|r| r.0).ok();
-        let result = match result {
-            Some(e) => e,
+        let returned = matches!(ended, Ok(BranchEnd::Return(_)));
+        let result = match ended {
+            Ok(BranchEnd::Return(e) | BranchEnd::Value(e)) => e,
             // The sequence is closed in any case, so that the builder stays balanced.
-            None => self.b.func_mut().tuple(&[]),
+            _ => self.b.func_mut().tuple(&[]),
         };
         let ty = self.b.func().expr_ty(result);
         let seq = self.b.end_seq(result);
-        ended.map(|(_, returned)| Branch { defined, seq, ty, returned })
+        ended.map(|_| Branch { defined, seq, ty, returned })
     }
 
     /// The statements of a branch. A last statement that only names its result is the result.
@@ -415,7 +440,7 @@ pub(super) enum Cond {
 }
 
 /// How a branch ends.
-enum BranchEnd {
+pub(super) enum BranchEnd {
     Return(IrExpr),
     Value(IrExpr),
     Names,
@@ -483,27 +508,6 @@ fn target_names<'s>(target: &Expr<'s>, out: &mut Vec<&'s str>) {
         Some("_") => {}
         Some(name) => out.push(name),
         None => target.as_sequence().unwrap_or(&[]).iter().for_each(|t| target_names(t, out)),
-    }
-}
-
-/// Whether an `if` of those branches returns in one of them, while some way through it goes on.
-pub(super) fn returns_early(a: &[Stmt<'_>], b: &[Stmt<'_>]) -> bool {
-    (may_return(a) || may_return(b)) && !(always_returns(a) && always_returns(b))
-}
-
-fn may_return(stmts: &[Stmt<'_>]) -> bool {
-    stmts.iter().any(|s| match &s.kind {
-        StmtKind::Return(_) => true,
-        StmtKind::If(_, a, b) => may_return(a) || may_return(b),
-        _ => false,
-    })
-}
-
-fn always_returns(stmts: &[Stmt<'_>]) -> bool {
-    match stmts.last().map(|s| &s.kind) {
-        Some(StmtKind::Return(_)) => true,
-        Some(StmtKind::If(_, a, b)) => always_returns(a) && always_returns(b),
-        _ => false,
     }
 }
 

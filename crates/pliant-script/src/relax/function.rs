@@ -165,6 +165,7 @@ impl<'p, 's> FuncParser<'p, 's> {
             outer_syms: FxHashMap::default(),
             result_is_any: false,
             carried: FxHashMap::default(),
+            turns: Vec::new(),
             early: 0,
             copies: 0,
             rereads: 0,
@@ -326,6 +327,7 @@ impl<'p, 's> FuncParser<'p, 's> {
         let outer = (self.impure.take(), std::mem::replace(&mut self.stated_pure, flags.pure));
         let any = want.is_some_and(|ty| self.is_any(ty));
         let outer_any = std::mem::replace(&mut self.result_is_any, any);
+        let turns = std::mem::take(&mut self.turns);
         self.b.resume_func(open);
         let mark = self.open_scope();
         for (name, local) in names {
@@ -339,6 +341,7 @@ impl<'p, 's> FuncParser<'p, 's> {
         let pure = flags.pure.unwrap_or(self.impure.is_none());
         (self.impure, self.stated_pure) = outer;
         self.result_is_any = outer_any;
+        self.turns = turns;
         // The function is closed in any case, so that the builder stays balanced.
         let closing = result.as_ref().copied().unwrap_or(self.b.func_mut().tuple(&[]));
         let func = self.b.end_func(closing, want, pure);

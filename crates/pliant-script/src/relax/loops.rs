@@ -10,12 +10,13 @@ use pliant_ir::{Attrs, DType, Sym, SymVar};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::branch::{Cond, assigned_anywhere};
-use super::stmt::Flow;
+use super::exits::{Counter, Exits, Leave, LoopResult, Turn, may_leave};
+use super::stmt::{Flow, Rest};
 use super::value::Val;
 use super::{FuncParser, Local};
 use crate::dialect::Ns;
 use crate::errors::{Kind, Reported, Res};
-use crate::python::ast::{Call, Expr, ExprKind, Lambda, Range, Stmt};
+use crate::python::ast::{Call, Expr, ExprKind, Lambda, Range, Stmt, StmtKind};
 use crate::python::on_stack;
 
 /// How often bodies are read again in one function; loops nest, so that the inner ones are read on each reading of the
@@ -38,20 +39,30 @@ struct State<'s> {
 impl<'s> FuncParser<'_, 's> {
     // ---- statements ----
 
+    /// A loop; what it leaves of the function's result, if it may return.
+    pub(super) fn loop_stmt(&mut self, stmt: &Stmt<'s>) -> Res<Option<LoopResult>> {
+        self.no_loop_in_dataflow(stmt.range)?;
+        match &stmt.kind {
+            StmtKind::For(target, iter, body) => self.for_stmt(stmt, target, iter, body),
+            StmtKind::While(cond, body) => self.while_stmt(stmt, cond, body),
+            _ => Ok(None),
+        }
+    }
+
     /// `for i in R.range(lo, hi, step):`.
-    pub(super) fn for_stmt(
+    fn for_stmt(
         &mut self,
         stmt: &Stmt<'s>,
         target: &Expr<'s>,
         iter: &Expr<'s>,
         body: &[Stmt<'s>],
-    ) -> Res<()> {
-        self.no_loop_in_dataflow(stmt.range)?;
+    ) -> Res<Option<LoopResult>> {
         let Some(counter) = target.as_name() else {
             let message = "a loop counts one name";
             return Err(self.error(Kind::Structure, target.range, message));
         };
         let (lo, hi, step) = self.range_args(iter)?;
+        let outer_syms = self.b.func().syms.vars().len();
         let mut state = self.carried_state(body, Some(counter));
         let func = self.b.func_mut();
         let first = func.int_value(lo, DType::Int64);
@@ -61,58 +72,95 @@ impl<'s> FuncParser<'_, 's> {
         state.inits.insert(0, first);
         state.types.insert(0, ty);
         state.own.insert(var);
-        let names = state.names.clone();
-        let body_fn = self.fixed_body(&mut state, stmt.range, &mut |p, params| {
-            p.define_state(&names, params);
-            p.loop_body(body)?;
-            let one = p.int(step);
-            let next = p.b.func_mut().syms.add(value, one);
-            let next = p.b.func_mut().int_value(next, DType::Int64);
-            p.next_state(&names, Some(next), stmt.range)
-        })?;
+        let counter = Counter { value, step, end: hi };
+        let mut turn = self.turn(&mut state, Some(counter), body);
+        let body_fn = self.turns_of(&mut state, &mut turn, stmt.range, body)?;
         let (types, map) = self.renamed(&state);
         let at = map.get(&var).copied().unwrap_or(value);
-        let cond_fn = self.loop_function(&names, &types, &mut |p, _| {
+        let cond_fn = self.loop_function(&state.names, &types, &mut |p, _| {
             let syms = &mut p.b.func_mut().syms;
             let goes_on = if step > 0 { syms.lt(at, hi) } else { syms.lt(hi, at) };
             Ok(p.b.func_mut().int_value(goes_on, DType::Bool))
         })?;
         let loop_e = self.emit_loop(cond_fn, body_fn, &state.inits, stmt.range)?;
-        self.define_after(&state.names, 1, loop_e, body);
-        Ok(())
+        self.after_loop(&turn, loop_e, outer_syms, stmt.range, body)
     }
 
     /// `while cond:`.
-    pub(super) fn while_stmt(
+    fn while_stmt(
         &mut self,
         stmt: &Stmt<'s>,
         cond: &Expr<'s>,
         body: &[Stmt<'s>],
-    ) -> Res<()> {
-        self.no_loop_in_dataflow(stmt.range)?;
-        if matches!(cond.kind, ExprKind::Bool(true)) {
+    ) -> Res<Option<LoopResult>> {
+        let outer_syms = self.b.func().syms.vars().len();
+        let mut state = self.carried_state(body, None);
+        let mut turn = self.turn(&mut state, None, body);
+        if matches!(cond.kind, ExprKind::Bool(true)) && !turn.flagged {
             return Err(self.error_help(
                 Kind::Unsupported,
                 stmt.range,
                 "this loop never ends",
-                "a graph function has no break: write the condition behind 'while'",
+                "write the condition behind 'while', or leave the loop with break or return",
             ));
         }
-        let mut state = self.carried_state(body, None);
-        let names = state.names.clone();
-        let body_fn = self.fixed_body(&mut state, stmt.range, &mut |p, params| {
-            p.define_state(&names, params);
-            p.loop_body(body)?;
-            p.next_state(&names, None, stmt.range)
-        })?;
+        let body_fn = self.turns_of(&mut state, &mut turn, stmt.range, body)?;
         let (types, _) = self.renamed(&state);
-        let cond_fn = self.loop_function(&names, &types, &mut |p, params| {
-            p.define_state(&names, params);
-            p.condition_value(cond)
+        let cond_fn = self.loop_function(&state.names, &types, &mut |p, params| {
+            p.define_state(&turn.names, params);
+            match turn.flagged {
+                true => p.flagged_condition(params[turn.names.len()], cond),
+                false => p.condition_value(cond),
+            }
         })?;
         let loop_e = self.emit_loop(cond_fn, body_fn, &state.inits, stmt.range)?;
-        self.define_after(&state.names, 0, loop_e, body);
-        Ok(())
+        self.after_loop(&turn, loop_e, outer_syms, stmt.range, body)
+    }
+
+    /// What the turns of a loop over that state have in common. The state gets flags and a value for what leaves turns
+    /// early.
+    fn turn(
+        &mut self,
+        state: &mut State<'s>,
+        counter: Option<Counter>,
+        body: &[Stmt<'s>],
+    ) -> Turn<'s> {
+        let (names, exits) = (state.names.clone(), Exits::of(body));
+        let flagged = counter.is_none() && (exits.breaks || exits.returns);
+        let flag = self.intern(TypeData::Prim { dtype: DType::Bool, value: None });
+        let mut add = |name: &'static str, init: IrExpr, ty: Type| {
+            state.names.push(name);
+            state.inits.push(init);
+            state.types.push(ty);
+        };
+        if flagged {
+            add("goes_on", self.truth(true), flag);
+        }
+        if exits.returns {
+            add("returned", self.truth(false), flag);
+            let (unit, any) = (self.b.func_mut().tuple(&[]), self.intern(TypeData::Any));
+            add("returned_value", unit, any);
+        }
+        let returns = exits.returns;
+        Turn { names, params: Vec::new(), counter, flagged, returns, returned: Vec::new() }
+    }
+
+    /// The body as a function; `turn` knows afterwards what it returns.
+    fn turns_of(
+        &mut self,
+        state: &mut State<'s>,
+        turn: &mut Turn<'s>,
+        range: Range,
+        body: &[Stmt<'s>],
+    ) -> Res<IrExpr> {
+        self.fixed_body(state, range, &mut |p, params| {
+            p.define_state(&turn.names, params);
+            turn.returned.clear();
+            p.turns.push(Turn { params: params.to_vec(), ..turn.clone() });
+            let end = p.loop_body(body, range);
+            turn.returned = p.turns.pop().map_or(Vec::new(), |turn| turn.returned);
+            end
+        })
     }
 
     fn no_loop_in_dataflow(&self, range: Range) -> Res<()> {
@@ -224,13 +272,17 @@ impl<'s> FuncParser<'_, 's> {
         }
     }
 
-    fn loop_body(&mut self, body: &[Stmt<'s>]) -> Res<()> {
+    /// The statements of a turn; the state that it ends with.
+    fn loop_body(&mut self, body: &[Stmt<'s>], range: Range) -> Res<IrExpr> {
         let mut assigned = Vec::new();
         assigned_anywhere(body, &mut assigned);
         for name in &assigned {
             *self.carried.entry(name).or_default() += 1;
         }
-        let flow = self.stmts(body);
+        // The end of the body is the end of the turn, for branches that go on to it as well.
+        let end = [Stmt { kind: StmtKind::Other("continue"), range }];
+        let rest = Rest { stmts: &end, next: None };
+        let flow = self.stmts_then(body, may_leave(body).then_some(&rest));
         for name in &assigned {
             if let Some(count) = self.carried.get_mut(name) {
                 *count -= 1;
@@ -240,58 +292,21 @@ impl<'s> FuncParser<'_, 's> {
             }
         }
         match flow? {
-            Flow::Open => Ok(()),
-            Flow::Returned(_) => {
-                let range = body.last().map_or(Range::default(), |s| s.range);
-                Err(self.error_help(
-                    Kind::Unsupported,
-                    range,
-                    "a loop body does not return",
-                    "assign the result to a variable and return it after the loop",
-                ))
-            }
+            Flow::Open => self.leave(Leave::Next, range),
+            Flow::Returned(state) => Ok(state),
         }
-    }
-
-    /// The state after a turn: `first`, then what the other names mean.
-    fn next_state(
-        &mut self,
-        names: &[&'s str],
-        first: Option<IrExpr>,
-        range: Range,
-    ) -> Res<IrExpr> {
-        let mut values: Vec<IrExpr> = first.into_iter().collect();
-        for name in &names[values.len()..] {
-            let e = match self.scope.get(name) {
-                Some(Local::Var(e)) => *e,
-                Some(Local::Sym(s)) => {
-                    let s = *s;
-                    self.b.func_mut().int_value(s, DType::Int64)
-                }
-                Some(Local::Broken) => return Err(Reported),
-                Some(Local::Hidden) => {
-                    return Err(self.error_help(
-                        Kind::Dataflow,
-                        range,
-                        format!("'{name}' of the next turn is local to its dataflow block"),
-                        format!("put it out of the block with R.output({name})"),
-                    ));
-                }
-                _ => {
-                    let message = format!("'{name}' has no value at the end of the loop's body");
-                    return Err(self.error(Kind::Structure, range, message));
-                }
-            };
-            values.push(e);
-        }
-        Ok(match values.as_slice() {
-            [one] => *one,
-            _ => self.b.func_mut().tuple(&values),
-        })
     }
 
     /// What names mean after the loop: the state its last values, what only the body defines nothing.
-    fn define_after(&mut self, names: &[&'s str], skip: usize, value: IrExpr, body: &[Stmt<'s>]) {
+    fn after_loop(
+        &mut self,
+        turn: &Turn<'s>,
+        value: IrExpr,
+        outer_syms: usize,
+        range: Range,
+        body: &[Stmt<'s>],
+    ) -> Res<Option<LoopResult>> {
+        let (names, skip) = (&turn.names, usize::from(turn.counter.is_some()));
         let mut assigned = Vec::new();
         assigned_anywhere(body, &mut assigned);
         for name in names[..skip].iter().chain(&assigned) {
@@ -299,29 +314,39 @@ impl<'s> FuncParser<'_, 's> {
                 self.define(name, Local::InLoop);
             }
         }
-        match names {
-            [name] if skip == 0 => {
-                let var = self.b.emit_named(value, name);
-                let e = self.b.func_mut().var_expr(var);
-                self.define(name, Local::Var(e));
-            }
-            [] | [_] => {
-                self.b.emit_named(value, "_");
-            }
-            _ => {
-                let tuple = self.b.emit_named(value, "gv");
-                let tuple = self.b.func_mut().var_expr(tuple);
-                for (i, name) in names.iter().enumerate().skip(skip) {
-                    let field = self.b.func_mut().tuple_get_item(tuple, i as u32);
-                    let var = self.b.emit_named(field, name);
-                    let e = self.b.func_mut().var_expr(var);
-                    self.define(name, Local::Var(e));
-                }
-            }
+        let count = names.len() + usize::from(turn.flagged) + 2 * usize::from(turn.returns);
+        if names.len() == skip && !turn.returns {
+            self.b.emit_named(value, "_");
+            return Ok(None);
         }
+        if count == 1 {
+            let var = self.b.emit_named(value, names[0]);
+            let e = self.b.func_mut().var_expr(var);
+            self.define(names[0], Local::Var(e));
+            return Ok(None);
+        }
+        let tuple = self.b.emit_named(value, "gv");
+        let tuple = self.b.func_mut().var_expr(tuple);
+        for (i, name) in names.iter().enumerate().skip(skip) {
+            let e = self.state_field(tuple, i, name);
+            self.define(name, Local::Var(e));
+        }
+        if !turn.returns {
+            return Ok(None);
+        }
+        let flag = self.state_field(tuple, count - 2, "returned");
+        let value = self.state_field(tuple, count - 1, "returned_value");
+        let ty = self.returned_type(&turn.returned, outer_syms, range)?;
+        Ok(Some(LoopResult { flag, value, ty }))
     }
 
-    fn condition_value(&mut self, cond: &Expr<'s>) -> Res<IrExpr> {
+    fn state_field(&mut self, tuple: IrExpr, index: usize, name: &str) -> IrExpr {
+        let field = self.b.func_mut().tuple_get_item(tuple, index as u32);
+        let var = self.b.emit_named(field, name);
+        self.b.func_mut().var_expr(var)
+    }
+
+    pub(super) fn condition_value(&mut self, cond: &Expr<'s>) -> Res<IrExpr> {
         match self.condition(cond)? {
             Cond::Expr(e) => Ok(e),
             Cond::Known(known) => {

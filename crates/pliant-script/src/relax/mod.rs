@@ -12,12 +12,14 @@
 //! | `stmt` | statements |
 //! | `branch` | `if` |
 //! | `loops` | `R.while_loop`, `for` and `while` |
+//! | `exits` | `return`, `break` and `continue`, out of loops too |
 //! | `function` | signatures, bodies, local functions |
 
 mod annotation;
 mod branch;
 mod call;
 mod cast;
+mod exits;
 mod expr;
 mod function;
 mod loops;
@@ -88,6 +90,8 @@ pub(crate) struct FuncParser<'p, 's> {
     result_is_any: bool,
     /// The state of the loops around, by name: what is assigned is read on the next turn.
     carried: FxHashMap<&'s str, u32>,
+    /// The turns of loops that are read, the innermost last, up to the innermost function.
+    turns: Vec<exits::Turn<'s>>,
     /// How deep `if`s that return early are nested, and how often what follows one was read twice.
     early: u32,
     copies: u32,

@@ -2,7 +2,7 @@
 
 use pliant_ir::relax::{Expr as IrExpr, ExprData, TypeData, Var};
 
-use super::branch::returns_early;
+use super::exits::{Leave, is_returning_loop, leaves_early};
 use super::value::Val;
 use super::{FuncParser, Local};
 use crate::dialect::{Ns, RelaxName, relax_name};
@@ -43,9 +43,14 @@ impl<'s> FuncParser<'_, 's> {
         while let Some(stmt) = stmts.get(at) {
             at += 1;
             let flow = match &stmt.kind {
-                StmtKind::If(cond, a, b) if returns_early(a, b) => {
+                StmtKind::If(cond, a, b) if leaves_early(a, b) => {
                     let rest = Rest { stmts: &stmts[at..], next: rest };
                     let flow = self.returning_if(stmt, cond, a, b, &rest);
+                    return if failed { Err(Reported) } else { flow };
+                }
+                _ if is_returning_loop(stmt) => {
+                    let rest = Rest { stmts: &stmts[at..], next: rest };
+                    let flow = self.returning_loop(stmt, &rest);
                     return if failed { Err(Reported) } else { flow };
                 }
                 StmtKind::FunctionDef(_) => {
@@ -62,7 +67,11 @@ impl<'s> FuncParser<'_, 's> {
                 Ok(done) => {
                     if let Some(next) = stmts.get(at).filter(|s| !matches!(s.kind, StmtKind::Pass))
                     {
-                        let message = "nothing can follow a return";
+                        let word = match stmt.kind {
+                            StmtKind::Other(word) => word,
+                            _ => "return",
+                        };
+                        let message = format!("nothing can follow a {word}");
                         return Err(self.error(Kind::Structure, next.range, message));
                     }
                     return if failed { Err(Reported) } else { Ok(done) };
@@ -152,10 +161,8 @@ impl<'s> FuncParser<'_, 's> {
             StmtKind::FunctionDef(_) => {
                 self.local_functions(std::slice::from_ref(stmt)).map(|()| Flow::Open)
             }
-            StmtKind::For(target, iter, body) => {
-                self.for_stmt(stmt, target, iter, body).map(|()| Flow::Open)
-            }
-            StmtKind::While(cond, body) => self.while_stmt(stmt, cond, body).map(|()| Flow::Open),
+            StmtKind::For(..) | StmtKind::While(..) => self.loop_stmt(stmt).map(|_| Flow::Open),
+            StmtKind::Other(word @ ("break" | "continue")) => self.jump_stmt(word, stmt.range),
             StmtKind::Assert(..) => Err(self.error_help(
                 Kind::Unsupported,
                 stmt.range,
@@ -424,12 +431,14 @@ impl<'s> FuncParser<'_, 's> {
             ));
         }
         let Some(e) = value else {
-            return Ok(Flow::Returned(self.b.func_mut().tuple(&[])));
+            let unit = self.b.func_mut().tuple(&[]);
+            return self.leave(Leave::Return(unit), range).map(Flow::Returned);
         };
         let val = self.value(e)?;
         let value = self.expr_of(val, None, e.range)?;
         self.b.set_span(self.cx.span(e.range));
-        Ok(Flow::Returned(self.b.operand(value)))
+        let value = self.b.operand(value);
+        self.leave(Leave::Return(value), range).map(Flow::Returned)
     }
 
     // ---- dataflow blocks ----

@@ -1,24 +1,17 @@
 //! `R.while_loop` as jumps. The state stays in registers; each turn's state is gone when the next one is there, and so
-//! is the first one, unless it is read after the loop.
+//! is the first one, unless it is read after the loop. The condition and the body are written out in the loop where
+//! nobody else calls them, and called where they are shared or not known.
+
+use std::sync::Arc;
 
 use pliant_exec::{Arg, Reg};
-use pliant_ir::op::WHILE_LOOP;
-use pliant_ir::relax::{Callee, Expr, ExprData, Function, TypeData, Var};
+use pliant_ir::relax::{Expr, ExprData, TypeData, Var};
 use pliant_opt::liveness::AT_RESULT;
 use pliant_opt::tail::is_kill;
 use pliant_pass::PassError;
 
+use super::tail::Exit;
 use super::{FunctionGen, Operand};
-
-/// The operands of a loop: the condition, the body, then the first state.
-pub(super) fn operands(func: &Function, value: Expr) -> Option<Vec<Expr>> {
-    match func.expr(value) {
-        ExprData::Call { callee: Callee::Op(WHILE_LOOP), args, .. } => {
-            Some(func.list(*args).to_vec())
-        }
-        _ => None,
-    }
-}
 
 impl FunctionGen<'_> {
     /// Emits the loop that `var` is bound to; returns the register of its result.
@@ -43,32 +36,95 @@ impl FunctionGen<'_> {
         self.kill(&old);
         let result = self.fresh();
         let start = self.exec.here();
+        let leave = self.loop_condition(&cond, &state, result)?;
+        self.loop_turn(&body, &state, result, start, checked)?;
+        let here = self.exec.here();
+        for jump in leave {
+            self.exec.patch(jump, here);
+        }
+        self.loop_result(&state, result);
+        self.kill(&functions);
+        self.free.extend(temps);
+        self.free.extend(state);
+        Ok(result)
+    }
+
+    /// Emits the condition; returns the jumps to the end of the loop.
+    fn loop_condition(
+        &mut self,
+        cond: &LoopFunction,
+        state: &[Reg],
+        result: Reg,
+    ) -> Result<Vec<usize>, PassError> {
+        if let LoopFunction::WrittenOut(name, captured) = cond {
+            let exit = Exit::Condition { leave: Vec::new(), enter: Vec::new() };
+            let exit = self.written_out(name, state, captured, exit)?;
+            let Exit::Condition { leave, enter } = exit else {
+                return Err(PassError::internal("a loop's condition ends as something else"));
+            };
+            let here = self.exec.here();
+            for jump in enter {
+                self.exec.patch(jump, here);
+            }
+            return Ok(leave);
+        }
         // Nobody reads the result before the loop is over, so it serves as the condition too.
-        self.call_loop_function(&cond, &state, result);
-        let jump_end = self.exec.emit_if(result, 1);
-        match state[..] {
-            [one] => self.call_loop_function(&body, &state, one),
+        self.call_loop_function(cond, state, result);
+        Ok(vec![self.exec.emit_if(result, 1)])
+    }
+
+    /// Emits the body and the jump back.
+    fn loop_turn(
+        &mut self,
+        body: &LoopFunction,
+        state: &[Reg],
+        result: Reg,
+        start: usize,
+        checked: bool,
+    ) -> Result<(), PassError> {
+        if let LoopFunction::WrittenOut(name, captured) = body {
+            let exit = Exit::State { state: state.to_vec(), start, checked };
+            return self.written_out(name, state, captured, exit).map(drop);
+        }
+        match *state {
+            [one] => self.call_loop_function(body, state, one),
             _ => {
-                self.call_loop_function(&body, &state, result);
+                self.call_loop_function(body, state, result);
                 if !checked {
-                    self.check_state(result, state.len());
+                    self.check_state(Arg::reg(result), state.len());
                 }
-                for (i, &reg) in (0i64..).zip(&state) {
+                for (i, &reg) in (0i64..).zip(state) {
                     let index = self.exec.imm(i);
                     let args = [Arg::reg(result), index];
                     self.exec.emit_call("vm.builtin.tuple_getitem", &args, reg);
                 }
             }
         }
-        let jump_start = self.exec.emit_goto(0);
-        self.exec.patch(jump_start, start);
-        let here = self.exec.here();
-        self.exec.patch(jump_end, here);
-        self.loop_result(&state, result);
-        self.kill(&functions);
-        self.free.extend(temps);
-        self.free.extend(state);
-        Ok(result)
+        let jump = self.exec.emit_goto(0);
+        self.exec.patch(jump, start);
+        Ok(())
+    }
+
+    /// Emits the code of another function here: its parameters are in those registers.
+    fn written_out(
+        &mut self,
+        name: &str,
+        state: &[Reg],
+        captured: &[Reg],
+        exit: Exit,
+    ) -> Result<Exit, PassError> {
+        let func = self.module.get(name).and_then(|f| f.as_relax());
+        let func = func.ok_or_else(|| PassError::internal(format!("'{name}' is not there")))?;
+        let mut inner = FunctionGen::new(self.module, func, self.inlined, &mut *self.exec);
+        let params = func.params().iter().zip(state.iter().chain(captured));
+        inner.places = params.map(|(&param, &reg)| (param, Operand::Reg(reg))).collect();
+        (inner.free, inner.next) = (std::mem::take(&mut self.free), self.next);
+        inner.exit = exit;
+        inner.plan_state();
+        inner.returned(func.body(), true).map_err(|e| e.in_function(name))?;
+        let (free, next, exit) = (inner.free, inner.next, inner.exit);
+        (self.free, self.next) = (free, next);
+        Ok(exit)
     }
 
     /// Whether the body's type says that it returns a tuple of so many values, which it has checked itself.
@@ -77,10 +133,10 @@ impl FunctionGen<'_> {
         matches!(self.func.types.get(*ret), TypeData::Tuple(fields) if fields.len() == count)
     }
 
-    fn check_state(&mut self, result: Reg, count: usize) {
+    pub(super) fn check_state(&mut self, state: Arg, count: usize) {
         let len = self.exec.imm(count as i64);
         let context = self.exec.str("the result of the loop's body");
-        let args = [Arg::reg(result), len, context];
+        let args = [state, len, context];
         self.exec.emit_call("vm.builtin.check_tuple_info", &args, Reg::VOID);
     }
 
@@ -98,7 +154,7 @@ impl FunctionGen<'_> {
         self.kill(state);
     }
 
-    fn kill(&mut self, regs: &[Reg]) {
+    pub(super) fn kill(&mut self, regs: &[Reg]) {
         for &reg in regs {
             self.exec.emit_call("vm.builtin.kill_object", &[Arg::reg(reg)], Reg::VOID);
         }
@@ -125,12 +181,13 @@ impl FunctionGen<'_> {
             let root = self.live.root(v);
             let home = self.live.definition(root).map_or(self.func.body(), |d| d.0);
             let last = self.live.last_read(root);
-            if home == seq
-                && last.is_some_and(|last| last != AT_RESULT && last <= end)
-                && let Some(&Operand::Reg(reg)) = self.places.get(&root)
-                && !out.contains(&reg)
-            {
-                out.push(reg);
+            if home == seq && last.is_some_and(|last| last != AT_RESULT && last <= end) {
+                let regs = match (self.places.get(&root), self.captured.get(&root)) {
+                    (Some(&Operand::Reg(reg)), _) => vec![reg],
+                    (_, Some(regs)) => regs.clone(),
+                    _ => continue,
+                };
+                out.extend(regs.into_iter().filter(|reg| !out.contains(reg)).collect::<Vec<_>>());
             }
         }
         out
@@ -149,17 +206,42 @@ impl FunctionGen<'_> {
     /// What is called each turn: a function of the program by name, or a function value.
     fn loop_function(&mut self, e: Expr, temps: &mut Vec<Reg>) -> Result<LoopFunction, PassError> {
         match self.func.expr(e) {
+            ExprData::Global(name) if self.inlined.contains(self.func.str(*name)) => {
+                Ok(LoopFunction::WrittenOut(self.func.str(*name).clone(), Vec::new()))
+            }
             ExprData::Global(name) | ExprData::Extern(name) => {
-                Ok(LoopFunction::Named(self.func.str(*name).to_string()))
+                Ok(LoopFunction::Named(self.func.str(*name).clone()))
+            }
+            ExprData::Var(v) if let Some(regs) = self.captured.get(v) => {
+                Ok(LoopFunction::WrittenOut(self.closures[v].name.clone(), regs.clone()))
             }
             _ => Ok(LoopFunction::Value(self.operand(e, temps)?.arg())),
         }
     }
 
+    /// Keeps what a closure of one loop captured in registers, instead of making the closure; none where it has to be
+    /// made.
+    pub(super) fn keep_captured(&mut self, var: Var) -> Result<Option<Vec<Reg>>, PassError> {
+        let Some(closure) = self.closures.get(&var) else { return Ok(None) };
+        if !self.inlined.contains(&closure.name) {
+            return Ok(None);
+        }
+        let (mut temps, mut regs) = (Vec::new(), Vec::new());
+        for value in closure.captured.clone() {
+            let value = self.operand(value, &mut temps)?.arg();
+            let reg = self.fresh();
+            self.exec.emit_call("vm.builtin.copy", &[value], reg);
+            regs.push(reg);
+        }
+        self.free.extend(temps);
+        self.captured.insert(var, regs.clone());
+        Ok(Some(regs))
+    }
+
     fn call_loop_function(&mut self, function: &LoopFunction, state: &[Reg], dst: Reg) {
         let state = state.iter().map(|&reg| Arg::reg(reg));
         match function {
-            LoopFunction::Named(name) => {
+            LoopFunction::Named(name) | LoopFunction::WrittenOut(name, _) => {
                 let args: Vec<Arg> = state.collect();
                 self.exec.emit_call(name, &args, dst);
             }
@@ -172,6 +254,9 @@ impl FunctionGen<'_> {
 }
 
 enum LoopFunction {
-    Named(String),
+    /// Called by its name.
+    Named(Arc<str>),
+    /// Written out in the loop; what it captured is in those registers.
+    WrittenOut(Arc<str>, Vec<Reg>),
     Value(Arg),
 }

@@ -37,7 +37,7 @@ class Module:
             r = i
         return r
 
-    # The result is checked after the call: its type does not follow.
+    # A tail call of a function whose result has sizes that no type tells.
     @R.function
     def grow(i: R.Tensor((), "int64"), x: R.Tensor(("n",), "float32")) -> R.Tensor(ndim=1, dtype="float32"):
         n = T.int64()
@@ -58,6 +58,45 @@ fn tail_recursion_is_a_loop() {
     for n in [0, 1, 3] {
         let grown = m.run("grow", &[int(n), x.clone()]).expect("it runs");
         assert_eq!(read(&grown).0, [2 * (2 + n)]);
+    }
+}
+
+#[test]
+fn tail_calls_compare_sizes_before_the_call() {
+    let m = model(
+        r#"
+@I.ir_module
+class Module:
+    @R.function
+    def same(x: R.Tensor(("n",), "int64"), i: R.Prim(value="j")) -> R.Tensor(("n",), "int64"):
+        n, j = T.int64(), T.int64()
+        if j <= 0:
+            return x
+        return Module.same(R.unique(x), R.prim_value(j - 1))
+
+    @R.function
+    def twice(x: R.Tensor(("n",), "int64"), i: R.Prim(value="j")) -> R.Tensor(("n * 2",), "int64"):
+        n, j = T.int64(), T.int64()
+        if j <= 0:
+            return R.concat([x, x])
+        y = R.unique(x)
+        return Module.twice(y, R.prim_value(j - 1))
+"#,
+    );
+    let ints = |values: &[i64]| {
+        Value::Tensor(Tensor::from_slice(&[values.len() as i64], values).expect("a vector"))
+    };
+    for (name, len) in [("same", 3), ("twice", 6)] {
+        // Deeper than frames may be nested.
+        let out = m.run(name, &[ints(&[1, 2, 5]), Value::Int(20_000)]).expect("it runs");
+        assert_eq!(out.as_tensor().expect("a tensor").shape(), [len]);
+        let error = m.run(name, &[ints(&[1, 2, 2]), Value::Int(1)]).expect_err("it shrinks");
+        let error = error.to_string();
+        let wanted = format!("{name}: the result dim 0 must equal");
+        assert!(
+            error.contains(&wanted) && error.contains(&format!("is {}", len / 3 * 2)),
+            "{error}"
+        );
     }
 }
 
@@ -126,9 +165,17 @@ class Module:
     let scale = m.run("main", std::slice::from_ref(&w)).expect("a closure");
     let out = m.run("call", &[scale.clone(), w.clone()]).expect("it runs");
     assert_eq!(read(&out).1, [9.0, 16.0]);
+    let w2 = w.clone();
     let error = m.run("two", &[scale.clone(), w]).expect_err("one too many").to_string();
     assert!(error.contains("main_scale(x: "), "{error}");
     assert!(error.contains("takes 1 argument, but 2 were given"), "{error}");
+    let error = m.run("call", &[w2, Value::Int(1)]).expect_err("no function").to_string();
+    assert!(
+        error.contains(
+            "call: 'f', which is called, must be a function, but is a float32 tensor of shape (2)"
+        ),
+        "{error}"
+    );
     let error = m.run("call", &[scale, Value::Int(1)]).expect_err("no tensor").to_string();
     assert!(error.contains("main_scale: 'x' must be a float32 tensor"), "{error}");
 }

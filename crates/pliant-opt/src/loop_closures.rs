@@ -1,0 +1,72 @@
+//! Loops and the closures made for them, in lowered functions: `R.while_loop` whose condition or body is
+//! `vm.builtin.make_closure` of a known function.
+
+use std::sync::Arc;
+
+use pliant_ir::op::WHILE_LOOP;
+use pliant_ir::relax::visit::{Uses, bindings};
+use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function, Var};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// A closure that one loop calls and nothing else reads.
+pub struct LoopClosure {
+    /// The function.
+    pub name: Arc<str>,
+    /// What follows the state in its parameters.
+    pub captured: Vec<Expr>,
+}
+
+/// The variables that hold such closures.
+pub fn loop_closures(func: &Function) -> FxHashMap<Var, LoopClosure> {
+    let mut out: FxHashMap<Var, LoopClosure> = FxHashMap::default();
+    let all = bindings(func);
+    let mut called = FxHashSet::default();
+    for operands in all.iter().filter_map(|(_, b)| loop_operands(func, b.value)) {
+        for &f in operands.iter().take(2) {
+            if let ExprData::Var(v) = func.expr(f) {
+                called.insert(*v);
+            }
+        }
+    }
+    if called.is_empty() {
+        return out;
+    }
+    let uses = Uses::of(func);
+    for (_, binding) in all.iter().filter(|(_, b)| called.contains(&b.var)) {
+        if uses.count(binding.var) == 1
+            && let Some(closure) = made_closure(func, binding)
+        {
+            out.insert(binding.var, closure);
+        }
+    }
+    out
+}
+
+/// The function and the captured values of a closure that a binding makes.
+fn made_closure(func: &Function, binding: &Binding) -> Option<LoopClosure> {
+    let (target, captured) = closure_operands(func, binding.value)?;
+    match func.expr(target) {
+        ExprData::Global(name) => {
+            Some(LoopClosure { name: func.str(*name).clone(), captured: captured.to_vec() })
+        }
+        _ => None,
+    }
+}
+
+/// The operands of `vm.builtin.make_closure`: the function, then what it captures.
+pub fn closure_operands(func: &Function, value: Expr) -> Option<(Expr, &[Expr])> {
+    let ExprData::Call { callee: Callee::Expr(callee), args, .. } = func.expr(value) else {
+        return None;
+    };
+    let ExprData::Extern(name) = func.expr(*callee) else { return None };
+    let &[target, ref captured @ ..] = func.list(*args) else { return None };
+    (&**func.str(*name) == "vm.builtin.make_closure").then_some((target, captured))
+}
+
+/// The operands of a loop: the condition, the body, then the first state.
+pub fn loop_operands(func: &Function, value: Expr) -> Option<&[Expr]> {
+    match func.expr(value) {
+        ExprData::Call { callee: Callee::Op(WHILE_LOOP), args, .. } => Some(func.list(*args)),
+        _ => None,
+    }
+}

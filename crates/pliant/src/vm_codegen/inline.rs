@@ -1,0 +1,87 @@
+//! Which functions are written out in the loops that call them, instead of as functions of their own.
+//!
+//! The condition and the body of a loop are functions. Where nobody else calls such a function, its code stands in the
+//! loop: a turn then enters no frame and makes no tuple of its state.
+
+use std::sync::Arc;
+
+use pliant_ir::IRModule;
+use pliant_ir::relax::visit::{bindings, post_order};
+use pliant_ir::relax::{ExprData, Function};
+use pliant_opt::loop_closures::{loop_closures, loop_operands};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// Loops in loops are written out up to this depth; code generation recurses along them.
+const MAX_DEPTH: usize = 16;
+
+/// The functions of a module that are written out in loops.
+#[derive(Default)]
+pub(super) struct Inlined(FxHashSet<Arc<str>>);
+
+impl Inlined {
+    pub fn of(module: &IRModule) -> Inlined {
+        let mut mentions: FxHashMap<Arc<str>, usize> = FxHashMap::default();
+        let mut candidates: FxHashMap<Arc<str>, Vec<Arc<str>>> = FxHashMap::default();
+        for (name, func) in module.relax_funcs() {
+            count_mentions(func, &mut mentions);
+            let turned = loop_functions(func).into_iter().filter(|(callee, arity)| {
+                let callee = module.get(callee).and_then(|f| f.as_relax());
+                callee.is_some_and(|f| f.private && f.params().len() == *arity)
+            });
+            candidates.insert(name.clone(), turned.map(|(callee, _)| callee).collect());
+        }
+        let once = |name: &Arc<str>| mentions.get(name) == Some(&1);
+        let nested: FxHashSet<&Arc<str>> =
+            candidates.values().flatten().filter(|n| once(n)).collect();
+        // From those that are functions of their own, so that no cycle is written out.
+        let mut work: Vec<(&Arc<str>, usize)> = module
+            .relax_funcs()
+            .map(|(n, _)| (n, 0))
+            .filter(|(n, _)| !nested.contains(n))
+            .collect();
+        let mut out = FxHashSet::default();
+        while let Some((name, depth)) = work.pop() {
+            for callee in candidates.get(name).into_iter().flatten().filter(|c| once(c)) {
+                let fits = depth < MAX_DEPTH;
+                if fits {
+                    out.insert(callee.clone());
+                }
+                work.push((callee, if fits { depth + 1 } else { 0 }));
+            }
+        }
+        Inlined(out)
+    }
+
+    pub fn contains(&self, name: &str) -> bool {
+        self.0.contains(name)
+    }
+}
+
+/// Counts how often a function names others.
+fn count_mentions(func: &Function, mentions: &mut FxHashMap<Arc<str>, usize>) {
+    post_order(func, |e| {
+        if let ExprData::Global(name) = func.expr(e) {
+            *mentions.entry(func.str(*name).clone()).or_default() += 1;
+        }
+    });
+}
+
+/// The functions that only one loop of `func` calls, and how many arguments it passes.
+fn loop_functions(func: &Function) -> Vec<(Arc<str>, usize)> {
+    let closures = loop_closures(func);
+    let mut out = Vec::new();
+    for (_, binding) in bindings(func) {
+        let Some(operands) = loop_operands(func, binding.value) else { continue };
+        for &f in operands.iter().take(2) {
+            let states = operands.len() - 2;
+            match func.expr(f) {
+                ExprData::Global(name) => out.push((func.str(*name).clone(), states)),
+                ExprData::Var(v) => {
+                    out.extend(closures.get(v).map(|c| (c.name.clone(), states + c.captured.len())))
+                }
+                _ => {}
+            }
+        }
+    }
+    out
+}
