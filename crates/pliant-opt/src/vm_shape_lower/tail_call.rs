@@ -1,7 +1,8 @@
 //! The ends of sequences that make the function's result.
 //!
-//! A `match_cast` of the result of an `If` moves into its branches. Tail calls whose result is not known to be of the function's type: the sizes are compared before the call, from those of
-//! the arguments, so that nothing is left to do after it and loops that are written as recursion take no stack.
+//! A `match_cast` of the result of an `If` moves into its branches. Where a call's result is not known to be of the
+//! function's type, its sizes are compared before the call, from those of the arguments: nothing is left to do after it,
+//! and loops that are written as recursion take no stack.
 
 use pliant_ir::relax::derive::{erase_to_well_defined, is_subtype, type_syms};
 use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function, TensorShape, Type, TypeData};
