@@ -8,7 +8,7 @@
 //! | [`bodies`] | [`CompiledBodies`]: native bodies of bytecode functions |
 //! | [`kernels`] | [`CompiledKernels`]: entry points, their messages and signatures, and the memory they stand in |
 //! | [`error`] | [`CodegenError`] |
-//! | [`math`] | `exp`, `log`, `tanh`, `erf`, `sigmoid` as sequences of simple operations, scalar or vector |
+//! | [`math`] | elementary functions as sequences of simple operations, scalar or vector |
 //!
 //! A backend takes *lowered* functions (`pliant_tir::lowered` says what that means).
 

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
-use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Type, Value, types};
+use cranelift_codegen::ir::{BlockArg, InstBuilder, MemFlagsData, Type, Value, types};
 use pliant_codegen::math::{self, MathOps};
 use pliant_ir::tir::{BinOp, Expr, ExprData, Intrin, Ty};
 use pliant_kernels::{ExternTy, extern_fn};
@@ -11,6 +11,31 @@ use pliant_tensor::DType;
 
 use crate::function::{FuncGen, Gen, internal, unsupported};
 use crate::value::{V, cast_flags, chunk_of, clif, packable};
+
+/// A sequence of one argument.
+type Sequence<B> = fn(&mut B, &<B as MathOps>::V) -> <B as MathOps>::V;
+
+/// The sequence of float32 that an intrinsic is, for all arguments.
+fn sequence<B: MathOps>(intrin: Intrin) -> Option<Sequence<B>> {
+    use Intrin::*;
+    Some(match intrin {
+        Exp => math::exp,
+        Log => math::log,
+        Log1p => math::log1p,
+        Sinh => math::sinh,
+        Cosh => math::cosh,
+        Tanh => math::tanh,
+        Asinh => math::asinh,
+        Acosh => math::acosh,
+        Atanh => math::atanh,
+        Asin => math::asin,
+        Acos => math::acos,
+        Atan => math::atan,
+        Erf => math::erf,
+        Sigmoid => math::sigmoid,
+        _ => return None,
+    })
+}
 
 impl FuncGen<'_, '_> {
     pub fn call(&mut self, intrin: Intrin, args: &[Expr], ty: Ty) -> Gen<V> {
@@ -67,6 +92,9 @@ impl FuncGen<'_, '_> {
             values.push(self.expr(a)?);
         }
         let single = clif(ty.dtype) == types::F32;
+        if let Some(f) = sequence(intrin).filter(|_| single) {
+            return Ok(self.per_chunk(&values, ty, |g, v| f(g, &v[0])));
+        }
         match intrin {
             Sqrt => Ok(self.per_chunk(&values, ty, |g, v| g.b.ins().sqrt(v[0]))),
             Abs => Ok(self.per_chunk(&values, ty, |g, v| g.b.ins().fabs(v[0]))),
@@ -80,11 +108,8 @@ impl FuncGen<'_, '_> {
                 g.b.ins().fdiv(one, root)
             })),
             Fma => Ok(self.per_chunk(&values, ty, |g, v| g.b.ins().fma(v[0], v[1], v[2]))),
-            Exp if single => Ok(self.per_chunk(&values, ty, |g, v| math::exp(g, &v[0]))),
-            Log if single => Ok(self.per_chunk(&values, ty, |g, v| math::log(g, &v[0]))),
-            Tanh if single => Ok(self.per_chunk(&values, ty, |g, v| math::tanh(g, &v[0]))),
-            Erf if single => Ok(self.per_chunk(&values, ty, |g, v| math::erf(g, &v[0]))),
-            Sigmoid if single => Ok(self.per_chunk(&values, ty, |g, v| math::sigmoid(g, &v[0]))),
+            Sin | Cos | Tan if single => self.angle_function(intrin, &values[0], ty),
+            Atan2 if single => Ok(self.per_chunk(&values, ty, |g, v| math::atan2(g, &v[0], &v[1]))),
             Pow if self.is_two(args[1]) => {
                 Ok(self.per_chunk(&values, ty, |g, v| g.b.ins().fmul(v[0], v[0])))
             }
@@ -98,6 +123,86 @@ impl FuncGen<'_, '_> {
                 self.try_map_lanes(&args, ty, |g, l| g.call_extern_fn(f, l))
             }
         }
+    }
+
+    /// Sine, cosine or tangent of float32: a sequence, and the platform's function for lanes whose angle is beyond
+    /// what the sequence can reduce.
+    fn angle_function(&mut self, intrin: Intrin, x: &V, ty: Ty) -> Gen<V> {
+        let f: Sequence<Self> = match intrin {
+            Intrin::Sin => math::sin,
+            Intrin::Cos => math::cos,
+            _ => math::tan,
+        };
+        let fast = self.per_chunk(std::slice::from_ref(x), ty, |g, v| f(g, &v[0]));
+        let platform = format!("pliant_{}_f32", intrin.name());
+        let Some(platform) = extern_fn(&platform) else {
+            return unsupported(format!("T.{intrin} on {ty}"));
+        };
+        let wide = Ty::scalar(DType::Float32).with_lanes(ty.lanes);
+        let (xs, fast) = (self.lanes(x, wide), self.canonical(&fast, wide));
+        let beyond = self.any_beyond(x, wide);
+        let (slow, done) = (self.b.create_block(), self.b.create_block());
+        let quick = match &fast {
+            V::X(chunks) | V::L(chunks) => chunks.to_vec(),
+            V::S(v) => vec![*v],
+            V::M(..) => return internal("a mask is no angle"),
+        };
+        for &v in &quick {
+            let machine = self.b.func.dfg.value_type(v);
+            self.b.append_block_param(done, machine);
+        }
+        let args: Vec<BlockArg> = quick.iter().map(|&v| BlockArg::Value(v)).collect();
+        self.b.ins().brif(beyond, slow, &[], done, &args);
+        self.b.seal_block(slow);
+        self.b.switch_to_block(slow);
+        let quick_lanes = self.lanes(&fast, wide);
+        let mut lanes = Vec::with_capacity(xs.len());
+        for (x, quick) in xs.into_iter().zip(quick_lanes) {
+            // Each lane has the value that it would have alone.
+            let exact = self.call_extern_fn(platform, &[x])?;
+            let huge = self.is_beyond(x);
+            lanes.push(self.b.ins().select(huge, exact, quick));
+        }
+        let chosen = match &fast {
+            V::X(_) => self.chunks(&V::L(lanes.into()), wide).to_vec(),
+            _ => lanes,
+        };
+        let args: Vec<BlockArg> = chosen.into_iter().map(BlockArg::Value).collect();
+        self.b.ins().jump(done, &args);
+        self.b.seal_block(done);
+        self.b.switch_to_block(done);
+        let params: Rc<[Value]> = self.b.block_params(done).into();
+        Ok(match fast {
+            V::X(_) => V::X(params),
+            V::L(_) => V::L(params),
+            _ => V::S(params[0]),
+        })
+    }
+
+    /// Whether an angle is beyond what the sequences reduce.
+    fn is_beyond(&mut self, x: Value) -> Value {
+        let size = self.b.ins().fabs(x);
+        let limit = self.b.ins().f32const(math::TRIG_LIMIT);
+        self.b.ins().fcmp(FloatCC::GreaterThan, size, limit)
+    }
+
+    /// Whether any lane is: the largest of the sizes is.
+    fn any_beyond(&mut self, x: &V, ty: Ty) -> Value {
+        if ty.lanes == 1 || !packable(ty) {
+            let lanes = self.lanes(x, ty);
+            let all: Vec<Value> = lanes.into_iter().map(|l| self.is_beyond(l)).collect();
+            return all.into_iter().reduce(|a, b| self.b.ins().bor(a, b)).expect("there is a lane");
+        }
+        let limit = self.b.ins().f32const(math::TRIG_LIMIT);
+        let limit = self.b.ins().splat(types::F32X4, limit);
+        let mut any: Option<Value> = None;
+        for &chunk in self.chunks(x, ty).iter() {
+            let size = self.b.ins().fabs(chunk);
+            let mask = self.b.ins().fcmp(FloatCC::GreaterThan, size, limit);
+            any = Some(any.map_or(mask, |a| self.b.ins().bor(a, mask)));
+        }
+        let any = any.expect("there is a chunk");
+        self.b.ins().vany_true(any)
     }
 
     fn is_two(&self, e: Expr) -> bool {
@@ -346,6 +451,9 @@ impl MathOps for FuncGen<'_, '_> {
     fn div(&mut self, a: &Value, b: &Value) -> Value {
         let (a, b) = self.meet(*a, *b);
         self.b.ins().fdiv(a, b)
+    }
+    fn sqrt(&mut self, a: &Value) -> Value {
+        self.b.ins().sqrt(*a)
     }
     fn fma(&mut self, a: &Value, b: &Value, c: &Value) -> Value {
         let (a, b) = self.meet(*a, *b);
