@@ -100,6 +100,12 @@ fn build() -> Vec<ExternFn> {
         "pliant_acos_f64" = scalar::acos_f64: (F64) -> F64;
         "pliant_atan_f32" = scalar::atan_f32: (F32) -> F32;
         "pliant_atan_f64" = scalar::atan_f64: (F64) -> F64;
+        "pliant_asinh_f32" = scalar::asinh_f32: (F32) -> F32;
+        "pliant_asinh_f64" = scalar::asinh_f64: (F64) -> F64;
+        "pliant_acosh_f32" = scalar::acosh_f32: (F32) -> F32;
+        "pliant_acosh_f64" = scalar::acosh_f64: (F64) -> F64;
+        "pliant_atanh_f32" = scalar::atanh_f32: (F32) -> F32;
+        "pliant_atanh_f64" = scalar::atanh_f64: (F64) -> F64;
         "pliant_erf_f32" = scalar::erf_f32: (F32) -> F32;
         "pliant_erf_f64" = scalar::erf_f64: (F64) -> F64;
         "pliant_sigmoid_f32" = scalar::sigmoid_f32: (F32) -> F32;

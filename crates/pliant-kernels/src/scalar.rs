@@ -29,6 +29,10 @@ unary! {
     asin_f32 asin_f64 = |x| x.asin(), x.asin();
     acos_f32 acos_f64 = |x| x.acos(), x.acos();
     atan_f32 atan_f64 = |x| x.atan(), x.atan();
+    asinh_f32 asinh_f64 = |x| libm::asinhf(x), libm::asinh(x);
+    acosh_f32 acosh_f64 = |x| if x < 1.0 { f32::NAN } else { libm::acoshf(x) },
+        if x < 1.0 { f64::NAN } else { libm::acosh(x) };
+    atanh_f32 atanh_f64 = |x| libm::atanhf(x), libm::atanh(x);
     erf_f32 erf_f64 = |x| libm::erff(x), libm::erf(x);
     sigmoid_f32 sigmoid_f64 = |x| 1.0 / (1.0 + (-x).exp()), 1.0 / (1.0 + (-x).exp());
 }

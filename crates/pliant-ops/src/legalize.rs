@@ -180,6 +180,12 @@ impl<'a> LegalizeCtx<'a> {
         syms.iter().map(|&s| self.size(s)).collect()
     }
 
+    /// A condition on sizes as a check of a stage.
+    pub fn check(&mut self, check: crate::rules::SizeCheck) -> te::Check {
+        let cond = te::cast(&self.size(check.cond), te::Ty::BOOL);
+        te::Check { axes: Vec::new(), cond, message: check.message.into() }
+    }
+
     /// The symbolic integer that a size is.
     pub fn sym(&mut self, e: &te::Expr) -> Option<Sym> {
         te::to_sym(&mut self.func.syms, e, &mut self.vars)

@@ -61,34 +61,50 @@ pub fn operand_types(ctx: &InferCtx<'_>) -> String {
     (0..ctx.args.len()).map(one).collect::<Vec<_>>().join(", ")
 }
 
+/// The shape that these operands broadcast to; the element type is left open.
+///
+/// # Errors
+/// When shapes provably do not fit, naming the dims.
+pub fn broadcast_of(ctx: &mut InferCtx<'_>, operands: &[usize]) -> Result<TensorTy, InferError> {
+    let mut out = ctx.tensor(operands[0])?;
+    for &i in &operands[1..] {
+        let next = ctx.tensor(i)?;
+        out = broadcast_two(ctx, out, next)?;
+    }
+    Ok(TensorTy { dtype: None, ..out })
+}
+
+fn broadcast_two(ctx: &mut InferCtx<'_>, a: TensorTy, b: TensorTy) -> Result<TensorTy, InferError> {
+    Ok(match (&a.dims, &b.dims) {
+        (Some(x), Some(y)) => {
+            let dims = broadcast_dims(ctx, x, y, &operand_types)?;
+            TensorTy {
+                shape: TensorShape::Dims(dims.clone().into()),
+                ndim: Some(dims.len()),
+                dims: Some(dims),
+                dtype: None,
+                scalar: a.scalar && b.scalar,
+            }
+        }
+        // A scalar changes no shape, whatever is known of it.
+        (Some(x), None) if x.is_empty() => b,
+        (None, Some(y)) if y.is_empty() => a,
+        _ if a.shape == b.shape && matches!(a.shape, TensorShape::Var(_)) => a,
+        _ => {
+            let ndim = a.ndim.zip(b.ndim).map(|(x, y)| x.max(y));
+            let shape = ndim.map_or(TensorShape::Unknown, |n| TensorShape::Rank(n as u32));
+            TensorTy { shape, dims: None, ndim, dtype: None, scalar: false }
+        }
+    })
+}
+
 /// The shape and element type of a broadcasting operator over operands 0 and 1.
 ///
 /// # Errors
 /// When shapes or element types do not fit.
 pub fn broadcast(ctx: &mut InferCtx<'_>) -> Result<(TensorTy, Option<DType>), InferError> {
-    let (a, b) = (ctx.tensor(0)?, ctx.tensor(1)?);
+    let out = broadcast_of(ctx, &[0, 1])?;
     let dtype = ctx.same_dtype(0, 1)?;
-    let known = |dims: Vec<Sym>| TensorTy {
-        shape: TensorShape::Dims(dims.clone().into()),
-        ndim: Some(dims.len()),
-        dims: Some(dims),
-        dtype,
-        scalar: a.scalar && b.scalar,
-    };
-    let out = match (&a.dims, &b.dims) {
-        (Some(x), Some(y)) => known(broadcast_dims(ctx, x, y, &operand_types)?),
-        // A scalar changes no shape, whatever is known of it.
-        (Some(x), None) if x.is_empty() => TensorTy { dtype, ..b },
-        (None, Some(y)) if y.is_empty() => TensorTy { dtype, ..a },
-        _ if a.shape == b.shape && matches!(a.shape, TensorShape::Var(_)) => {
-            TensorTy { dtype, ..a }
-        }
-        _ => {
-            let ndim = a.ndim.zip(b.ndim).map(|(x, y)| x.max(y));
-            let shape = ndim.map_or(TensorShape::Unknown, |n| TensorShape::Rank(n as u32));
-            TensorTy { shape, dims: None, ndim, dtype, scalar: false }
-        }
-    };
     Ok((out, dtype))
 }
 
@@ -155,6 +171,32 @@ pub fn require_integer(ctx: &InferCtx<'_>, i: usize, t: &TensorTy) -> Result<(),
     }
 }
 
+/// Checks that an operand is of integers or bools, where its type is known.
+///
+/// # Errors
+/// When it is not.
+pub fn require_bits(ctx: &InferCtx<'_>, i: usize, t: &TensorTy) -> Result<(), InferError> {
+    match t.dtype {
+        Some(d) if d.is_float() => Err(
+            ctx.error(format!("{} must be a tensor of integers or bools, but is {d}", ctx.name(i)))
+        ),
+        _ => Ok(()),
+    }
+}
+
+/// Checks that an operand is a scalar: a scalar value or a tensor of rank 0.
+///
+/// # Errors
+/// When it has dims.
+pub fn require_scalar(ctx: &InferCtx<'_>, i: usize) -> Result<(), InferError> {
+    match ctx.tensor(i)?.ndim {
+        Some(0) | None => Ok(()),
+        Some(_) => {
+            Err(ctx.error(format!("{} must be a scalar, but is {}", ctx.name(i), ctx.ty_text(i))))
+        }
+    }
+}
+
 // ---- loop forms ----
 
 /// Operand `i` as a value for broadcasting to the dims of output 0: a dim that is not 1 is taken to be the
@@ -193,6 +235,26 @@ pub fn broadcast_at(value: &Value, indices: &[te::Expr]) -> te::Expr {
     value.at(&own)
 }
 
+/// A broadcasting operator by its formula over an element of each of these operands.
+///
+/// # Errors
+/// When a shape or element type is not known.
+pub fn te_broadcast_of(
+    ctx: &mut LegalizeCtx<'_>,
+    name: &str,
+    operands: &[usize],
+    f: impl Fn(&[te::Expr]) -> te::Expr,
+) -> Result<Vec<te::Tensor>, LegalizeError> {
+    let out = ctx.out_dims(0)?;
+    let values: Vec<Value> =
+        operands.iter().map(|&i| broadcast_value(ctx, i, &out)).collect::<Result<_, _>>()?;
+    let shape = ctx.size_list(&out);
+    Ok(vec![te::compute(shape, name, |i| {
+        let elements: Vec<te::Expr> = values.iter().map(|v| broadcast_at(v, i)).collect();
+        f(&elements)
+    })])
+}
+
 /// A broadcasting operator by its formula over two elements.
 ///
 /// # Errors
@@ -202,10 +264,7 @@ pub fn te_broadcast(
     name: &str,
     f: impl Fn(&te::Expr, &te::Expr) -> te::Expr,
 ) -> Result<Vec<te::Tensor>, LegalizeError> {
-    let out = ctx.out_dims(0)?;
-    let (a, b) = (broadcast_value(ctx, 0, &out)?, broadcast_value(ctx, 1, &out)?);
-    let shape = ctx.size_list(&out);
-    Ok(vec![te::compute(shape, name, |i| f(&broadcast_at(&a, i), &broadcast_at(&b, i)))])
+    te_broadcast_of(ctx, name, &[0, 1], |v| f(&v[0], &v[1]))
 }
 
 /// An elementwise operator by its formula over one element.
@@ -235,4 +294,62 @@ pub fn shared_dim(ctx: &mut InferCtx<'_>, a: Sym, b: Sym) -> Option<Sym> {
 /// The product of sizes.
 pub fn numel(ctx: &mut InferCtx<'_>, dims: &[Sym]) -> Sym {
     ctx.func.syms.product(dims.iter().copied())
+}
+
+/// The tensor converted to a type, if it has another: sums of 16-bit floats are made in float32.
+pub fn te_converted(t: te::Tensor, dtype: DType) -> te::Tensor {
+    if t.dtype() == dtype {
+        return t;
+    }
+    te::compute(t.shape().to_vec(), "T_cast", |i| te::cast(&t.at(i), dtype))
+}
+
+/// A condition on sizes that could not be proved: the loop function checks it.
+#[derive(Clone, Debug)]
+pub struct SizeCheck {
+    /// A predicate over sizes.
+    pub cond: Sym,
+    /// What to say where it does not hold.
+    pub message: String,
+}
+
+/// That a size is a multiple of another; what could not be proved is to be checked at run time
+/// ([`LegalizeCtx::check`]).
+///
+/// # Errors
+/// When it is provably none.
+pub fn require_divisible(
+    ctx: &mut InferCtx<'_>,
+    size: Sym,
+    by: Sym,
+    what: &str,
+    by_what: &str,
+) -> Result<Option<SizeCheck>, InferError> {
+    let (text, by_text) = (ctx.dim(size), ctx.dim(by));
+    let message = format!("{what}, {text}, must be a multiple of {by_what}, {by_text}");
+    let zero = ctx.func.syms.int(0);
+    if size == by || size == zero {
+        return Ok(None);
+    }
+    let proof = if by == zero {
+        prove::equal(ctx.func, size, zero)
+    } else {
+        prove::divides(ctx.func, by, size)
+    };
+    match proof {
+        Some(true) => Ok(None),
+        Some(false) => Err(ctx.error(message)),
+        None => {
+            // Only 0 is a multiple of 0; nothing is divided by it to see that.
+            let syms = &mut ctx.func.syms;
+            let one = syms.int(1);
+            let divisor = if syms.as_int(by).is_some() { by } else { syms.max(by, one) };
+            let divisor = if divisor == zero { one } else { divisor };
+            let rest = syms.floormod(size, divisor);
+            let (whole, some, none) = (syms.eq(rest, zero), syms.lt(zero, by), syms.eq(size, zero));
+            let possible = syms.or(some, none);
+            let cond = syms.and(whole, possible);
+            Ok(Some(SizeCheck { cond, message: format!("{}: {message}", ctx.op()) }))
+        }
+    }
 }

@@ -34,6 +34,8 @@ mod _core {
     #[pymodule_export]
     use crate::runtime::exec_builder::{ExecBuilder, Operand};
     #[pymodule_export]
+    use crate::runtime::interpret::interpret;
+    #[pymodule_export]
     use crate::runtime::machine::{VMFunction, VirtualMachine};
     #[pymodule_export]
     use crate::runtime::ndarray::{NDArray, array, empty, from_dlpack};

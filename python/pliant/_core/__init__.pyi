@@ -607,6 +607,9 @@ def has_reshape_pattern(func: PrimFunc) -> bool:
 def highlight_script(text: str) -> str:
     """Script with the colours of a terminal."""
 
+def interpret(module: IRModule, func: str, *args: Any) -> Any:
+    """Runs a function of a module in the reference interpreter. Packed functions are not known to it."""
+
 def parse_script(text: str, file: str = '<str>', first_line: int = 1, dedent: int = 0, names: dict[str, Any] | None = None, globals: dict[str, Any] | None = None) -> Any:
     """Parses a text: a module, or a function on its own. `first_line` and `dedent` place it in the user's file."""
 

@@ -8,7 +8,9 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-__all__ = ["assert_allclose", "main"]
+from pliant import _core
+
+__all__ = ["assert_allclose", "interpret", "main"]
 
 
 def assert_allclose(actual: Any, desired: Any, rtol: float = 1e-7, atol: float = 1e-7, verbose: bool = True) -> None:
@@ -16,6 +18,11 @@ def assert_allclose(actual: Any, desired: Any, rtol: float = 1e-7, atol: float =
     left, right = np.asanyarray(actual), np.asanyarray(desired)
     np.testing.assert_allclose(left.shape, right.shape)
     np.testing.assert_allclose(left, right, rtol=rtol, atol=atol, verbose=verbose)
+
+
+def interpret(module: _core.IRModule, *args: Any, func: str = "main") -> Any:
+    """What a function returns in the reference interpreter, which compiles nothing: slow, obvious and strict."""
+    return _core.interpret(module, func, *args)
 
 
 def main() -> NoReturn:

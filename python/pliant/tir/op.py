@@ -16,11 +16,14 @@ PrimExprLike: TypeAlias = "PrimExpr | SupportsIndex | SupportsFloat"
 __all__ = [
     "abs",
     "acos",
+    "acosh",
     "all",
     "any",
     "asin",
+    "asinh",
     "atan",
     "atan2",
+    "atanh",
     "bitwise_and",
     "bitwise_not",
     "bitwise_or",
@@ -165,6 +168,21 @@ def acos(x: PrimExprLike) -> PrimExpr:
 def atan(x: PrimExprLike) -> PrimExpr:
     """The inverse tangent."""
     return _core.tir_call("atan", x)
+
+
+def asinh(x: PrimExprLike) -> PrimExpr:
+    """The inverse hyperbolic sine."""
+    return _core.tir_call("asinh", x)
+
+
+def acosh(x: PrimExprLike) -> PrimExpr:
+    """The inverse hyperbolic cosine."""
+    return _core.tir_call("acosh", x)
+
+
+def atanh(x: PrimExprLike) -> PrimExpr:
+    """The inverse hyperbolic tangent."""
+    return _core.tir_call("atanh", x)
 
 
 def sigmoid(x: PrimExprLike) -> PrimExpr:

@@ -85,6 +85,12 @@ intrinsics! {
     Acos = "acos", Some(1), Same;
     /// Inverse tangent.
     Atan = "atan", Some(1), Same;
+    /// Inverse hyperbolic sine.
+    Asinh = "asinh", Some(1), Same;
+    /// Inverse hyperbolic cosine.
+    Acosh = "acosh", Some(1), Same;
+    /// Inverse hyperbolic tangent.
+    Atanh = "atanh", Some(1), Same;
     /// Inverse tangent of `y / x` with the quadrant of the point.
     Atan2 = "atan2", Some(2), Same;
     /// Logistic function `1 / (1 + e^-x)`.

@@ -1,11 +1,18 @@
 //! Two-operand elementwise operators. Operands broadcast as in NumPy.
 
 use pliant_ir::DType;
+use pliant_ir::op::InferError;
+use pliant_ir::relax::Type;
 
 use crate::decl::{OpDecl, Pattern};
+use crate::infer::InferCtx;
 use crate::legalize::{LegalizeCtx, LegalizeError};
-use crate::rules::{infer_broadcast, infer_compare, te_broadcast};
+use crate::rules::{
+    infer_broadcast, infer_compare, require_bits, require_float, require_integer, te_broadcast,
+};
 use crate::te::{self, Expr};
+
+type Inferred = Result<Type, InferError>;
 
 type Outputs = Result<Vec<te::Tensor>, LegalizeError>;
 
@@ -53,12 +60,100 @@ pub static DECLS: &[OpDecl] = &[
     comparison!("less_equal", te::le, "Whether less or equal.").onnx(&["LessOrEqual"]),
     comparison!("greater", te::gt, "Whether greater.").onnx(&["Greater"]),
     comparison!("greater_equal", te::ge, "Whether greater or equal.").onnx(&["GreaterOrEqual"]),
-    comparison!("logical_and", te::and, "Whether both are not 0.").onnx(&["And"]),
-    comparison!("logical_or", te::or, "Whether either is not 0.").onnx(&["Or"]),
+    comparison!("logical_and", |a, b| te::and(&truth(a), &truth(b)), "Whether both are not 0.")
+        .onnx(&["And"]),
+    comparison!("logical_or", |a, b| te::or(&truth(a), &truth(b)), "Whether either is not 0.")
+        .onnx(&["Or"]),
+    comparison!("logical_xor", |a, b| te::ne(&truth(a), &truth(b)), "Whether one of them is not 0.")
+        .onnx(&["Xor"]),
+    row!("bitwise_and", infer_bits, te::bitwise_and, "Bits that are set in both.")
+        .onnx(&["BitwiseAnd"]),
+    row!("bitwise_or", infer_bits, te::bitwise_or, "Bits that are set in either.")
+        .onnx(&["BitwiseOr"]),
+    row!("bitwise_xor", infer_bits, te::bitwise_xor, "Bits that are set in one of them.")
+        .onnx(&["BitwiseXor"]),
+    row!(
+        "left_shift",
+        infer_shift,
+        te::shift_left,
+        "Bits moved up; 0 where the distance is negative or as large as the width."
+    )
+    .aliases(&["relax.bitwise_left_shift", "relax.shift_left"])
+    .onnx(&["BitShift"]),
+    row!(
+        "right_shift",
+        infer_shift,
+        te::shift_right,
+        "Bits moved down, the sign kept; only the sign where the distance is negative or as large as the width."
+    )
+    .aliases(&["relax.bitwise_right_shift", "relax.shift_right"])
+    .onnx(&["BitShift"]),
+    row!("atan2", infer_float, te::atan2, "The angle of the point (x2, x1).").numpy("arctan2"),
+    row!("log_add_exp", infer_float, log_add_exp, "log(exp(x1) + exp(x2)) without overflow.")
+        .numpy("logaddexp"),
 ];
 
+/// Whether not 0.
+fn truth(x: &Expr) -> Expr {
+    super::unary::convert(x, DType::Bool)
+}
+
+fn infer_bits(ctx: &mut InferCtx<'_>) -> Inferred {
+    for i in [0, 1] {
+        require_bits(ctx, i, &ctx.tensor(i)?)?;
+    }
+    infer_broadcast(ctx)
+}
+
+fn infer_shift(ctx: &mut InferCtx<'_>) -> Inferred {
+    for i in [0, 1] {
+        require_integer(ctx, i, &ctx.tensor(i)?)?;
+    }
+    infer_broadcast(ctx)
+}
+
+fn infer_float(ctx: &mut InferCtx<'_>) -> Inferred {
+    let (a, b) = (ctx.tensor(0)?, ctx.tensor(1)?);
+    // A scalar takes the tensor's type, whatever its own is.
+    if !a.scalar {
+        require_float(ctx, 0, &a)?;
+    }
+    if !b.scalar || a.scalar {
+        require_float(ctx, 1, &b)?;
+    }
+    infer_broadcast(ctx)
+}
+
+/// The larger, and what the smaller adds to it. Equal ones are told apart because infinities have no difference.
+fn log_add_exp(a: &Expr, b: &Expr) -> Expr {
+    let (a, b) = te::match_types(a, b);
+    let c = |v: f64| te::const_of(v, a.ty().dtype);
+    let apart = te::maximum(&a, &b) + te::log1p(&te::exp(&-te::abs(&(&a - &b))));
+    te::select(&te::eq(&a, &b), &(&a + c(std::f64::consts::LN_2)), &apart)
+}
+
+/// NumPy's quotient of floats: what is left after the remainder is taken away, so that both fit together, where the
+/// quotient itself may round up to the next integer. The sign of a zero is that of the quotient.
 fn floor_divide(a: &Expr, b: &Expr) -> Expr {
-    if a.ty().dtype.is_float() { te::floor(&(a / b)) } else { te::floordiv(a, b) }
+    if !a.ty().dtype.is_float() {
+        return te::floordiv(a, b);
+    }
+    let (a, b) = te::match_types(a, b);
+    let c = |v: f64| te::const_of(v, a.ty().dtype);
+    let (r, moved) = remainder(&a, &b);
+    let exact = te::round(&((&a - &r) / &b));
+    let exact = te::select(&moved, &(&exact - &c(1.0)), &exact);
+    let near_zero = &(&a / &b) * &c(0.0);
+    let exact = te::select(&te::eq(&exact, &c(0.0)), &near_zero, &exact);
+    te::select(&te::eq(&b, &c(0.0)), &(&a / &b), &exact)
+}
+
+/// The remainder of floats with the sign of the dividend, and whether its sign is not the divisor's.
+fn remainder(a: &Expr, b: &Expr) -> (Expr, Expr) {
+    let zero = te::const_of(0.0, a.ty().dtype);
+    let r = te::fmod(a, b);
+    let moved = te::and(&te::ne(&r, &zero), &te::ne(&te::lt(&r, &zero), &te::lt(b, &zero)));
+    (r, moved)
 }
 
 /// NumPy's remainder: of floats, that of C, moved to the divisor's sign.
@@ -67,9 +162,7 @@ fn modulo(a: &Expr, b: &Expr) -> Expr {
         return te::floormod(a, b);
     }
     let (a, b) = te::match_types(a, b);
-    let zero = te::const_of(0.0, a.ty().dtype);
-    let r = te::call(te::Intrin::Fmod, vec![a, b.clone()]);
-    let moved = te::and(&te::ne(&r, &zero), &te::ne(&te::lt(&r, &zero), &te::lt(&b, &zero)));
+    let (r, moved) = remainder(&a, &b);
     te::select(&moved, &(&r + &b), &r)
 }
 

@@ -1,4 +1,4 @@
-//! Choosing elements: by condition, by index, by range.
+//! Choosing elements: by index, by range.
 
 use pliant_ir::Sym;
 use pliant_ir::op::InferError;
@@ -8,7 +8,7 @@ use crate::decl::{Default, OpDecl, Pattern};
 use crate::infer::InferCtx;
 use crate::legalize::{LegalizeCtx, LegalizeError, Value};
 use crate::prove;
-use crate::rules::{broadcast_at, broadcast_dims, broadcast_value, operand_types, require_integer};
+use crate::rules::require_integer;
 use crate::te::{self, Check, Expr, IterVar, Tensor, Var};
 
 type Inferred = Result<Type, InferError>;
@@ -16,15 +16,6 @@ type Outputs = Result<Vec<Tensor>, LegalizeError>;
 
 /// The operators of this file.
 pub static DECLS: &[OpDecl] = &[
-    OpDecl::new(
-        "relax.where",
-        infer_where,
-        "Elements of x1 where the condition holds, else of x2.",
-    )
-    .operands(&["condition", "x1", "x2"])
-    .te(Pattern::Broadcast, te_where)
-    .numpy("where")
-    .onnx(&["Where"]),
     OpDecl::new(
         "relax.take",
         infer_take,
@@ -45,35 +36,6 @@ pub static DECLS: &[OpDecl] = &[
     .te(Pattern::Injective, te_slice)
     .onnx(&["Slice"]),
 ];
-
-// ---- where ----
-
-fn infer_where(ctx: &mut InferCtx<'_>) -> Inferred {
-    let (c, a, b) = (ctx.tensor(0)?, ctx.tensor(1)?, ctx.tensor(2)?);
-    if let Some(d) = c.dtype.filter(|d| !d.is_bool()) {
-        return Err(ctx.error(format!("the condition must be a tensor of bool, but is {d}")));
-    }
-    let dtype = ctx.same_dtype(1, 2)?;
-    let ndim = c.ndim.zip(a.ndim).zip(b.ndim).map(|((x, y), z)| x.max(y).max(z));
-    let (Some(c), Some(a), Some(b)) = (c.dims, a.dims, b.dims) else {
-        return Ok(ctx.make(None, ndim, dtype));
-    };
-    let both = broadcast_dims(ctx, &a, &b, &operand_types)?;
-    let dims = broadcast_dims(ctx, &c, &both, &operand_types)?;
-    Ok(ctx.make(Some(dims), None, dtype))
-}
-
-fn te_where(ctx: &mut LegalizeCtx<'_>) -> Outputs {
-    let (out, dtype) = (ctx.out_dims(0)?, ctx.out_dtype(0)?);
-    let c = broadcast_value(ctx, 0, &out)?;
-    let (a, b) = (broadcast_value(ctx, 1, &out)?, broadcast_value(ctx, 2, &out)?);
-    let shape = ctx.size_list(&out);
-    Ok(vec![te::compute(shape, "T_where", |i| {
-        let cond = te::cast(&broadcast_at(&c, i), te::Ty::BOOL);
-        let value = te::select(&cond, &broadcast_at(&a, i), &broadcast_at(&b, i));
-        te::cast(&value, dtype)
-    })])
-}
 
 // ---- take ----
 

@@ -9,7 +9,9 @@ use super::statistical::accumulator;
 use crate::decl::{Default, OpDecl, Pattern};
 use crate::infer::{InferCtx, TensorTy};
 use crate::legalize::{LegalizeCtx, LegalizeError};
-use crate::rules::{broadcast_at, broadcast_dims, broadcast_value, operand_types, shared_dim};
+use crate::rules::{
+    broadcast_at, broadcast_dims, broadcast_value, operand_types, shared_dim, te_converted,
+};
 use crate::te::{self, Expr};
 
 type Inferred = Result<Type, InferError>;
@@ -119,7 +121,7 @@ fn te_matmul(ctx: &mut LegalizeCtx<'_>) -> Outputs {
         let (l, r) = (broadcast_at(&a, &left), broadcast_at(&b, &right));
         te::sum(&(te::cast(&l, wide) * te::cast(&r, wide)), std::slice::from_ref(&k))
     });
-    Ok(vec![converted(product, dtype)])
+    Ok(vec![te_converted(product, dtype)])
 }
 
 /// Names of the axes of a product: batch dims, then `i` and `j`.
@@ -131,13 +133,6 @@ fn names(batch: usize, row: bool, col: bool) -> Vec<&'static str> {
         names.extend(col.then_some("j"));
     }
     names
-}
-
-fn converted(t: te::Tensor, dtype: DType) -> te::Tensor {
-    if t.dtype() == dtype {
-        return t;
-    }
-    te::compute(t.shape().to_vec(), "T_cast", |i| te::cast(&t.at(i), dtype))
 }
 
 fn infer_linear(ctx: &mut InferCtx<'_>) -> Inferred {
@@ -181,7 +176,7 @@ fn te_linear(ctx: &mut LegalizeCtx<'_>) -> Outputs {
         let (l, r) = (a.at(&left), b.at(&[j[0].clone(), k.var.expr()]));
         te::sum(&(te::cast(&l, wide) * te::cast(&r, wide)), std::slice::from_ref(&k))
     });
-    let Some(bias) = bias else { return Ok(vec![converted(product, dtype)]) };
+    let Some(bias) = bias else { return Ok(vec![te_converted(product, dtype)]) };
     Ok(vec![te::compute(shape, "T_add", |i| {
         te::cast(&(product.at(i) + te::cast(&broadcast_at(&bias, i), wide)), dtype)
     })])

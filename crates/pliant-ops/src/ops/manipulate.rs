@@ -254,7 +254,7 @@ fn infer_squeeze(ctx: &mut InferCtx<'_>) -> Inferred {
 
 /// The same elements in row-major order: common leading dims keep their indices, the others go through the
 /// position in the rest.
-fn te_view(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+pub(super) fn te_view(ctx: &mut LegalizeCtx<'_>) -> Outputs {
     let (from, to) = (ctx.dims(0)?, ctx.out_dims(0)?);
     let x = ctx.tensor(0)?;
     let shape = ctx.size_list(&to);

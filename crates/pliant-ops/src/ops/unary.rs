@@ -1,11 +1,16 @@
-//! One-operand elementwise operators, activations among them.
+//! One-operand elementwise operators.
 
 use pliant_ir::DType;
+use pliant_ir::op::InferError;
+use pliant_ir::relax::Type;
 
 use crate::decl::{Default, OpDecl, Pattern};
+use crate::infer::InferCtx;
 use crate::legalize::{LegalizeCtx, LegalizeError};
-use crate::rules::{infer_unary, infer_unary_float, te_unary};
+use crate::rules::{infer_unary, infer_unary_float, require_bits, require_scalar, te_unary};
 use crate::te::{self, Expr};
+
+type Inferred = Result<Type, InferError>;
 
 macro_rules! row {
     ($name:literal, $infer:expr, $te:expr, $doc:literal) => {
@@ -40,12 +45,46 @@ pub static DECLS: &[OpDecl] = &[
     row!("tanh", infer_unary_float, te::tanh, "Hyperbolic tangent.").numpy("tanh").onnx(&["Tanh"]),
     row!("erf", infer_unary_float, te::erf, "Error function.").onnx(&["Erf"]),
     row!("sigmoid", infer_unary_float, te::sigmoid, "Logistic function.").onnx(&["Sigmoid"]),
-    row!("nn.relu", infer_unary, relu, "The larger of x and 0.").onnx(&["Relu"]),
-    row!("nn.gelu", infer_unary_float, gelu, "x times the normal distribution function of x.")
-        .onnx(&["Gelu"]),
-    row!("nn.gelu_tanh", infer_unary_float, gelu_tanh, "Approximation of gelu by tanh.")
-        .onnx(&["Gelu"]),
-    row!("nn.silu", infer_unary_float, |x| x * te::sigmoid(x), "x times its logistic function."),
+    row!("tan", infer_unary_float, te::tan, "Tangent.").numpy("tan").onnx(&["Tan"]),
+    row!("sinh", infer_unary_float, te::sinh, "Hyperbolic sine.").numpy("sinh").onnx(&["Sinh"]),
+    row!("cosh", infer_unary_float, te::cosh, "Hyperbolic cosine.").numpy("cosh").onnx(&["Cosh"]),
+    row!("asin", infer_unary_float, te::asin, "Inverse sine.").numpy("arcsin").onnx(&["Asin"]),
+    row!("acos", infer_unary_float, te::acos, "Inverse cosine.").numpy("arccos").onnx(&["Acos"]),
+    row!("atan", infer_unary_float, te::atan, "Inverse tangent.").numpy("arctan").onnx(&["Atan"]),
+    row!("asinh", infer_unary_float, te::asinh, "Inverse hyperbolic sine.")
+        .numpy("arcsinh")
+        .onnx(&["Asinh"]),
+    row!("acosh", infer_unary_float, te::acosh, "Inverse hyperbolic cosine.")
+        .numpy("arccosh")
+        .onnx(&["Acosh"]),
+    row!("atanh", infer_unary_float, te::atanh, "Inverse hyperbolic tangent.")
+        .numpy("arctanh")
+        .onnx(&["Atanh"]),
+    row!("bitwise_not", infer_bits, te::bitwise_not, "Every bit turned over; of bools, negation.")
+        .numpy("bitwise_not")
+        .onnx(&["BitwiseNot"]),
+    row!("isnan", infer_bool, |x| class(x, te::isnan, false), "Whether NaN.")
+        .numpy("isnan")
+        .onnx(&["IsNaN"]),
+    row!("isinf", infer_bool, |x| class(x, te::isinf, false), "Whether infinite.")
+        .numpy("isinf")
+        .onnx(&["IsInf"]),
+    row!(
+        "isfinite",
+        infer_bool,
+        |x| class(x, te::isfinite, true),
+        "Whether neither NaN nor infinite."
+    )
+    .numpy("isfinite"),
+    OpDecl::new(
+        "relax.clip",
+        infer_clip,
+        "At least min and at most max, two scalars; max where they contradict, NaN of NaN.",
+    )
+    .operands(&["x", "min", "max"])
+    .te(Pattern::ElemWise, te_clip)
+    .numpy("clip")
+    .onnx(&["Clip"]),
     OpDecl::new("relax.logical_not", infer_bool, "Whether 0.")
         .operands(&["x"])
         .te(Pattern::ElemWise, |ctx| te_unary(ctx, "compute", te::not))
@@ -57,18 +96,18 @@ pub static DECLS: &[OpDecl] = &[
         .te(Pattern::ElemWise, te_astype)
         .numpy("astype")
         .onnx(&["Cast"]),
+    OpDecl::new("relax.wrap_param", infer_astype, "A parameter of the model in this data type.")
+        .operands(&["data"])
+        .attrs(&[("dtype", Default::Str("float32"))])
+        .te(Pattern::ElemWise, te_astype),
 ];
 
-fn infer_bool(
-    ctx: &mut crate::infer::InferCtx<'_>,
-) -> Result<pliant_ir::relax::Type, pliant_ir::op::InferError> {
+fn infer_bool(ctx: &mut InferCtx<'_>) -> Inferred {
     let t = ctx.tensor(0)?;
     Ok(ctx.like(&t, Some(DType::Bool)))
 }
 
-fn infer_astype(
-    ctx: &mut crate::infer::InferCtx<'_>,
-) -> Result<pliant_ir::relax::Type, pliant_ir::op::InferError> {
+fn infer_astype(ctx: &mut InferCtx<'_>) -> Inferred {
     let t = ctx.tensor(0)?;
     let dtype = ctx.dtype("dtype")?;
     Ok(ctx.like(&t, dtype))
@@ -98,23 +137,45 @@ fn sign(x: &Expr) -> Expr {
     te::select(&te::gt(x, &of(0)), &of(1), &negative)
 }
 
+/// Whether a float is of a class; integers all are or none is.
+fn class(x: &Expr, f: fn(&Expr) -> Expr, integers: bool) -> Expr {
+    if x.ty().dtype.is_float() { f(x) } else { te::bool_const(integers) }
+}
+
 /// Rounding leaves integers as they are.
 fn rounded(x: &Expr, f: fn(&Expr) -> Expr) -> Expr {
     if x.ty().dtype.is_float() { f(x) } else { x.clone() }
 }
 
-fn relu(x: &Expr) -> Expr {
-    te::maximum(x, &te::int_of(0, x.ty().dtype))
+fn infer_bits(ctx: &mut InferCtx<'_>) -> Inferred {
+    let t = ctx.tensor(0)?;
+    require_bits(ctx, 0, &t)?;
+    Ok(ctx.like(&t, t.dtype))
 }
 
-fn gelu(x: &Expr) -> Expr {
-    let c = |v: f64| te::const_of(v, x.ty().dtype);
-    x * c(0.5) * (c(1.0) + te::erf(&(x * c(std::f64::consts::FRAC_1_SQRT_2))))
+fn infer_clip(ctx: &mut InferCtx<'_>) -> Inferred {
+    let t = ctx.tensor(0)?;
+    for i in [1, 2] {
+        require_scalar(ctx, i)?;
+        ctx.same_dtype(0, i)?;
+    }
+    Ok(ctx.like(&t, t.dtype))
 }
 
-fn gelu_tanh(x: &Expr) -> Expr {
-    let c = |v: f64| te::const_of(v, x.ty().dtype);
-    let cube = x * x * x;
-    let inner = (x + cube * c(0.044715)) * c((2.0 / std::f64::consts::PI).sqrt());
-    x * c(0.5) * (c(1.0) + te::tanh(&inner))
+fn te_clip(ctx: &mut LegalizeCtx<'_>) -> Result<Vec<te::Tensor>, LegalizeError> {
+    let (low, high) = (ctx.value(1)?, ctx.value(2)?);
+    let dtype = ctx.out_dtype(0)?;
+    te_unary(ctx, "compute", |x| {
+        let low = bound(&low.at(&[]), dtype);
+        te::minimum(&te::maximum(x, &low), &bound(&high.at(&[]), dtype))
+    })
+}
+
+/// A bound in the type of what it bounds: a constant beyond that type is its end.
+fn bound(e: &Expr, dtype: DType) -> Expr {
+    let ends = (te::min_value(dtype).as_int(), te::max_value(dtype).as_int());
+    match (e.as_int(), ends) {
+        (Some(v), (Some(least), Some(most))) => te::int_of(v.clamp(least, most), dtype),
+        _ => te::cast(e, dtype),
+    }
 }

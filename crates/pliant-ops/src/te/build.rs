@@ -456,14 +456,68 @@ unary_functions! {
     sin = Sin;
     /// Cosine.
     cos = Cos;
+    /// Tangent.
+    tan = Tan;
+    /// Hyperbolic sine.
+    sinh = Sinh;
+    /// Hyperbolic cosine.
+    cosh = Cosh;
+    /// Inverse sine.
+    asin = Asin;
+    /// Inverse cosine.
+    acos = Acos;
+    /// Inverse tangent.
+    atan = Atan;
+    /// Inverse hyperbolic sine.
+    asinh = Asinh;
+    /// Inverse hyperbolic cosine.
+    acosh = Acosh;
+    /// Inverse hyperbolic tangent.
+    atanh = Atanh;
+    /// `log(1 + x)`.
+    log1p = Log1p;
     /// Whether NaN.
     isnan = IsNan;
+    /// Whether infinite.
+    isinf = IsInf;
+    /// Whether neither NaN nor infinite.
+    isfinite = IsFinite;
+    /// Bitwise negation.
+    bitwise_not = BitwiseNot;
 }
 
-/// `a^b`.
-pub fn power(a: &Expr, b: &Expr) -> Expr {
-    let (a, b) = match_types(a, b);
-    call(Intrin::Pow, vec![a, b])
+macro_rules! binary_intrinsics {
+    ($($(#[$doc:meta])* $name:ident = $intrin:ident;)*) => {
+        $($(#[$doc])* pub fn $name(a: &Expr, b: &Expr) -> Expr {
+            let (a, b) = match_types(a, b);
+            call(Intrin::$intrin, vec![a, b])
+        })*
+    };
+}
+
+binary_intrinsics! {
+    /// `a^b`.
+    power = Pow;
+    /// The angle of the point `(b, a)`.
+    atan2 = Atan2;
+    /// Float remainder with the sign of `a`.
+    fmod = Fmod;
+    /// Bitwise and.
+    bitwise_and = BitwiseAnd;
+    /// Bitwise or.
+    bitwise_or = BitwiseOr;
+    /// Bitwise exclusive or.
+    bitwise_xor = BitwiseXor;
+    /// Shift left; 0 where the distance is not inside the width.
+    shift_left = ShiftLeft;
+    /// Shift right, keeping the sign; where the distance is not inside the width, all that is left is the sign.
+    shift_right = ShiftRight;
+}
+
+/// `a * b + c`, rounded once.
+pub fn fma(a: &Expr, b: &Expr, c: &Expr) -> Expr {
+    let ((a, b), (_, c)) = (match_types(a, b), match_types(a, c));
+    call(Intrin::Fma, vec![a, b, c])
 }
 
 /// The node with other operands, rebuilt through the folding constructors; itself when nothing changes.

@@ -4,4 +4,5 @@ mod common;
 mod ops;
 mod te;
 mod types;
+mod types_nn;
 mod values;

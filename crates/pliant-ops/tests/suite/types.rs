@@ -4,7 +4,7 @@ use crate::common::{attrs, infer};
 
 /// Checks `op | operands | attributes | expected`, a line each; an expected text that begins with `!` is a part of
 /// the error.
-fn check(table: &str) {
+pub fn check(table: &str) {
     for line in table.lines().map(str::trim).filter(|l| !l.is_empty()) {
         let cells: Vec<&str> = line.split('|').map(str::trim).collect();
         let [op, args, given, expected] = cells[..] else { panic!("four cells: {line}") };

@@ -5,6 +5,7 @@ pub mod device;
 pub mod dlpack;
 pub mod exec_builder;
 pub mod import;
+pub mod interpret;
 pub mod interrupt;
 pub mod machine;
 pub mod ndarray;

@@ -6,8 +6,9 @@ Every dim that is a name is a symbol of the program; the test draws sizes for it
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,12 @@ class Refusal:
     """What a reference gives where the program must refuse the inputs: a part of the message."""
 
     part: str
+    written: str | None = None
+    """A part of what is said where the sizes are known already, in a program of constant sizes and when interpreted."""
+
+    @property
+    def pattern(self) -> str:
+        return "|".join(re.escape(part) for part in (self.part, self.written) if part is not None)
 
 
 @dataclass(frozen=True)
@@ -51,22 +58,56 @@ class Case:
     cancels: bool = False
     """Whether terms larger than the result cancel: then its error is small beside the largest result only."""
 
+    tolerance: float = 1.0
+    """How many times the usual error is allowed: results of several inexact steps."""
+
+    constant: bool = True
+    """Whether the program means the same with numbers for its symbols, as the interpreter sees it too."""
+
     @property
     def symbols(self) -> tuple[str, ...]:
         return tuple(sorted({d for p in self.params for d in p.dims if isinstance(d, str)}))
 
     @property
     def script(self) -> str:
-        params = ", ".join(
-            f'{p.name}: R.Tensor(({"".join(f"{d!r}, " for d in p.dims)}), dtype="{p.dtype}")' for p in self.params
-        )
-        symbols = "".join(f"        {s} = T.int64()\n" for s in self.symbols)
-        return (
-            "@I.ir_module\nclass Module:\n    @R.function\n"
-            f"    def main({params}):\n{symbols}"
-            f"        with R.dataflow():\n            gv = {self.expr}\n            R.output(gv)\n"
-            "        return gv\n"
-        )
+        return script(self.params, self.expr, "".join(f"        {s} = T.int64()\n" for s in self.symbols))
+
+    def static(self, sizes: dict[str, int]) -> str:
+        """The same program with numbers for its symbols."""
+        return script(self.params, self.expr, "", sizes)
+
+
+@dataclass(frozen=True)
+class Refused:
+    """A call that is refused when it is written, and a part of what is said."""
+
+    name: str
+    params: tuple[Param, ...]
+    expr: str
+    part: str
+
+    @property
+    def script(self) -> str:
+        symbols = sorted({s for p in self.params for d in p.dims for s in re.findall(r"[a-z]\w*", str(d))})
+        return script(self.params, self.expr, "".join(f"        {s} = T.int64()\n" for s in symbols))
+
+
+def script(params: tuple[Param, ...], expr: str, symbols: str, sizes: dict[str, int] | None = None) -> str:
+    """A module whose only function is one call; numbers stand for the symbols that `sizes` names."""
+    known = sizes or {}
+
+    def shape(param: Param) -> str:
+        return "".join(f"{known.get(d, d)!r}, " if isinstance(d, str) else f"{d}, " for d in param.dims)
+
+    if known:
+        expr = re.sub(rf"\b({'|'.join(known)})\b(?!=)", lambda found: str(known[found[1]]), expr)
+    signature = ", ".join(f'{p.name}: R.Tensor(({shape(p)}), dtype="{p.dtype}")' for p in params)
+    return (
+        "@I.ir_module\nclass Module:\n    @R.function\n"
+        f"    def main({signature}):\n{symbols}"
+        f"        with R.dataflow():\n            gv = {expr}\n            R.output(gv)\n"
+        "        return gv\n"
+    )
 
 
 def positive(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:

@@ -18,7 +18,13 @@ def halves(a: Array) -> list[Array] | Refusal:
 
 END = -(2**63) + 1
 MANIPULATE: list[Case] = [
-    Case("reshape", (x("n", "m", 4),), "R.reshape(x, (n, -1))", lambda a: a.reshape(len(a), a.shape[1] * 4)),
+    Case(
+        "reshape",
+        (x("n", "m", 4),),
+        "R.reshape(x, (n, -1))",
+        lambda a: a.reshape(len(a), a.shape[1] * 4),
+        constant=False,
+    ),
     Case("reshape_of_symbols", (x("n", "m"),), "R.reshape(x, R.shape([m, n]))", lambda a: a.reshape(a.shape[::-1])),
     Case("reshape_heads", (x("b", "s", 24),), "R.reshape(x, (b, s, 4, 6))", lambda a: a.reshape(*a.shape[:2], 4, 6)),
     Case("flatten", (x("n", "m"),), "R.flatten(x)", np.ravel),

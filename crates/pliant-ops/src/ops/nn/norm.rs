@@ -3,7 +3,7 @@
 use pliant_ir::op::InferError;
 use pliant_ir::relax::Type;
 
-use super::statistical::{Axes, accumulator};
+use super::super::statistical::{Axes, accumulator};
 use crate::decl::{Default, OpDecl, Pattern};
 use crate::infer::{InferCtx, TensorTy};
 use crate::legalize::{LegalizeCtx, LegalizeError, Value};
@@ -15,20 +15,6 @@ type Outputs = Result<Vec<Tensor>, LegalizeError>;
 
 /// The operators of this file.
 pub static DECLS: &[OpDecl] = &[
-    OpDecl::new(
-        "relax.nn.softmax",
-        infer_softmax,
-        "Exponentials along an axis, divided by their sum.",
-    )
-    .operands(&["data"])
-    .attrs(&[("axis", Default::Int(-1))])
-    .te(Pattern::CommReduce, softmax)
-    .onnx(&["Softmax"]),
-    OpDecl::new("relax.nn.log_softmax", infer_softmax, "Logarithm of the softmax along an axis.")
-        .operands(&["data"])
-        .attrs(&[("axis", Default::Int(-1))])
-        .te(Pattern::CommReduce, log_softmax)
-        .onnx(&["LogSoftmax"]),
     OpDecl::new(
         "relax.nn.layer_norm",
         infer_norm,
@@ -49,21 +35,12 @@ pub static DECLS: &[OpDecl] = &[
         "Divided by the root of the mean square over axes, and scaled.",
     )
     .operands(&["data", "weight"])
-    .attrs(&[("axes", Default::Required), ("epsilon", Default::Float(1e-5))])
+    .attrs(&[("axes", Default::Int(-1)), ("epsilon", Default::Float(1e-5))])
     .te(Pattern::CommReduce, rms_norm)
     .onnx(&["RMSNormalization"]),
 ];
 
 // ---- types ----
-
-fn infer_softmax(ctx: &mut InferCtx<'_>) -> Inferred {
-    let t = ctx.tensor(0)?;
-    require_float(ctx, 0, &t)?;
-    if let Some(ndim) = t.ndim {
-        ctx.axis("axis", ndim)?;
-    }
-    Ok(ctx.like(&t, t.dtype))
-}
 
 fn infer_norm(ctx: &mut InferCtx<'_>) -> Inferred {
     let t = ctx.tensor(0)?;
@@ -78,7 +55,10 @@ fn infer_norm(ctx: &mut InferCtx<'_>) -> Inferred {
 }
 
 /// A parameter has the dims of the data's axes.
-fn check_param(
+///
+/// # Errors
+/// When it is of another type or rank, or a dim provably differs.
+pub(super) fn check_param(
     ctx: &mut InferCtx<'_>,
     i: usize,
     data: &TensorTy,
@@ -103,48 +83,6 @@ fn check_param(
 }
 
 // ---- loop forms ----
-
-/// Largest value, exponentials of the differences to it, their sum: the parts of a softmax that cannot overflow.
-struct Softmax {
-    x: Value,
-    axes: Axes,
-    largest: Tensor,
-}
-
-impl Softmax {
-    fn new(ctx: &mut LegalizeCtx<'_>) -> Result<Softmax, LegalizeError> {
-        let x = ctx.value(0)?;
-        let axis = ctx.infer().axis("axis", x.shape().len())?;
-        let axes = Axes::new(x.shape(), vec![axis], false);
-        let largest = axes.stage("T_softmax_maxelem", Reducer::Max, |i| x.at(i));
-        Ok(Softmax { x, axes, largest })
-    }
-
-    /// The element minus the largest of its row, in the type in which sums are made.
-    fn shifted(&self, i: &[Expr]) -> Expr {
-        let wide = accumulator(self.x.dtype());
-        te::cast(&self.x.at(i), wide) - te::cast(&self.largest.at(&self.axes.out_indices(i)), wide)
-    }
-}
-
-fn softmax(ctx: &mut LegalizeCtx<'_>) -> Outputs {
-    let s = Softmax::new(ctx)?;
-    let (shape, dtype) = (s.x.shape().to_vec(), s.x.dtype());
-    let exps = te::compute(shape.clone(), "T_softmax_exp", |i| te::exp(&s.shifted(i)));
-    let sum = s.axes.stage("T_softmax_expsum", Reducer::Sum, |i| exps.at(i));
-    Ok(vec![te::compute(shape, "T_softmax_norm", |i| {
-        te::cast(&(exps.at(i) / sum.at(&s.axes.out_indices(i))), dtype)
-    })])
-}
-
-fn log_softmax(ctx: &mut LegalizeCtx<'_>) -> Outputs {
-    let s = Softmax::new(ctx)?;
-    let (shape, dtype) = (s.x.shape().to_vec(), s.x.dtype());
-    let sum = s.axes.stage("T_softmax_expsum", Reducer::Sum, |i| te::exp(&s.shifted(i)));
-    Ok(vec![te::compute(shape, "T_log_softmax", |i| {
-        te::cast(&(s.shifted(i) - te::log(&sum.at(&s.axes.out_indices(i)))), dtype)
-    })])
-}
 
 /// The data, the axes normalised over, and the parameters with the data's dims, which the loop function checks.
 fn norm_operands(
@@ -204,7 +142,14 @@ fn rms_norm(ctx: &mut LegalizeCtx<'_>) -> Outputs {
     })])
 }
 
-fn epsilon(ctx: &LegalizeCtx<'_>, dtype: pliant_ir::DType) -> Result<Expr, LegalizeError> {
+/// What is added to variances.
+///
+/// # Errors
+/// When the attribute is no number.
+pub(super) fn epsilon(
+    ctx: &LegalizeCtx<'_>,
+    dtype: pliant_ir::DType,
+) -> Result<Expr, LegalizeError> {
     let value =
         ctx.attr("epsilon").as_float().ok_or_else(|| ctx.error("epsilon must be a number"))?;
     Ok(te::const_of(value, dtype))

@@ -1,0 +1,307 @@
+//! Sampling of images at the places of a grid, and grids of affine maps.
+
+use pliant_ir::op::InferError;
+use pliant_ir::relax::Type;
+use pliant_ir::{DType, Sym};
+
+use super::super::statistical::accumulator;
+use super::cubic;
+use crate::decl::{Default, OpDecl, Pattern};
+use crate::infer::InferCtx;
+use crate::legalize::{LegalizeCtx, LegalizeError};
+use crate::rules::{operand_types, require_float, shared_dim};
+use crate::te::{self, Expr, Tensor};
+
+type Inferred = Result<Type, InferError>;
+type Outputs = Result<Vec<Tensor>, LegalizeError>;
+
+/// The operators of this file.
+pub static DECLS: &[OpDecl] = &[
+    OpDecl::new(
+        "relax.image.grid_sample",
+        infer_sample,
+        "Images (n, c, h, w) or (n, c, d, h, w) at the places of a grid (n, 2, ...) or (n, 3, ...): x, y and z of each \
+         element of the result, where -1 and 1 are the centres of the outermost pixels (align_corners) or their outer \
+         edges. Outside are zeros, the pixels at the border, or the image mirrored (\"reflection\").",
+    )
+    .operands(&["data", "grid"])
+    .attrs(&[
+        ("method", Default::Str("bilinear")),
+        ("layout", Default::Str("NCHW")),
+        ("padding_mode", Default::Str("zeros")),
+        ("align_corners", Default::Bool(false)),
+    ])
+    .te(Pattern::Injective, te_sample)
+    .onnx(&["GridSample"]),
+    OpDecl::new(
+        "relax.image.affine_grid",
+        infer_affine,
+        "The grid (n, 2, h, w) or (n, 3, d, h, w) of the places that affine maps (n, 2, 3) or (n, 3, 4) send each pixel to.",
+    )
+    .operands(&["data", "size"])
+    .attrs(&[("align_corners", Default::Bool(true))])
+    .te(Pattern::Injective, te_affine)
+    .onnx(&["AffineGrid"]),
+];
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Method {
+    Bilinear,
+    Nearest,
+    Bicubic,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Outside {
+    Zeros,
+    Border,
+    Reflection,
+}
+
+struct Spec {
+    method: Method,
+    outside: Outside,
+    align: bool,
+}
+
+fn spec(ctx: &InferCtx<'_>) -> Result<Spec, InferError> {
+    ctx.choice("layout", &["NCHW", "NCDHW"])?;
+    let method = ctx.choice("method", &["bilinear", "nearest", "bicubic"])?;
+    let outside = ctx.choice("padding_mode", &["zeros", "border", "reflection"])?;
+    Ok(Spec {
+        method: [Method::Bilinear, Method::Nearest, Method::Bicubic][method],
+        outside: [Outside::Zeros, Outside::Border, Outside::Reflection][outside],
+        align: ctx.bool("align_corners")?,
+    })
+}
+
+fn infer_sample(ctx: &mut InferCtx<'_>) -> Inferred {
+    let spec = spec(ctx)?;
+    let (t, g) = (ctx.tensor(0)?, ctx.tensor(1)?);
+    require_float(ctx, 0, &t)?;
+    require_float(ctx, 1, &g)?;
+    for (i, x) in [(0, &t), (1, &g)] {
+        if x.ndim.is_some_and(|n| n != 4 && n != 5) {
+            return Err(ctx.error(format!(
+                "{} must have 4 or 5 dims, but is {}",
+                ctx.name(i),
+                ctx.ty_text(i)
+            )));
+        }
+    }
+    if t.ndim.zip(g.ndim).is_some_and(|(a, b)| a != b) {
+        return Err(ctx.error(format!("the ranks differ: {}", operand_types(ctx))));
+    }
+    if spec.method == Method::Bicubic && t.ndim == Some(5) {
+        return Err(ctx.error("\"bicubic\" is for images of 2 dims"));
+    }
+    let (Some(dims), Some(grid)) = (t.dims, g.dims) else {
+        return Ok(ctx.make(None, t.ndim.or(g.ndim), t.dtype));
+    };
+    let batch = sample_batch(ctx, &dims, &grid)?;
+    let out = [&[batch, dims[1]], &grid[2..]].concat();
+    Ok(ctx.make(Some(out), None, t.dtype))
+}
+
+/// The batch that data and grid share; the grid has as many coordinates as the image dims.
+fn sample_batch(ctx: &mut InferCtx<'_>, dims: &[Sym], grid: &[Sym]) -> Result<Sym, InferError> {
+    let n = ctx.func.syms.int(dims.len() as i64 - 2);
+    if shared_dim(ctx, grid[1], n).is_none() {
+        let (n, got) = (ctx.dim(n), ctx.dim(grid[1]));
+        return Err(ctx.error(format!("the grid has {got} coordinates, but the images {n} dims")));
+    }
+    shared_dim(ctx, dims[0], grid[0])
+        .ok_or_else(|| ctx.error(format!("the batches differ: {}", operand_types(ctx))))
+}
+
+/// Coordinates of one axis.
+struct Axis<'a> {
+    spec: &'a Spec,
+    size: Expr,
+    dtype: DType,
+}
+
+impl Axis<'_> {
+    fn c(&self, v: f64) -> Expr {
+        te::const_of(v, self.dtype)
+    }
+
+    fn float(&self, e: &Expr) -> Expr {
+        te::cast(e, self.dtype)
+    }
+
+    /// The place in pixels of a coordinate between -1 and 1.
+    fn place(&self, g: &Expr) -> Expr {
+        if self.spec.align {
+            return (g + self.c(1.0)) * self.c(0.5) * self.float(&(&self.size - 1));
+        }
+        ((g + self.c(1.0)) * self.float(&self.size) - self.c(1.0)) * self.c(0.5)
+    }
+
+    fn clip(&self, x: &Expr) -> Expr {
+        te::maximum(&te::minimum(x, &self.float(&(&self.size - 1))), &self.c(0.0))
+    }
+
+    /// The place as it is seen where the image is mirrored at its border.
+    fn reflect(&self, x: &Expr) -> Expr {
+        let (low, span) = match self.spec.align {
+            true => (self.c(0.0), self.float(&(&self.size - 1))),
+            false => (self.c(-0.5), self.float(&self.size)),
+        };
+        let away = te::abs(&(x - &low));
+        // An image of one pixel shows that pixel everywhere.
+        let by = te::maximum(&span, &self.c(1.0));
+        let flips = te::floor(&(&away / &by));
+        let rest = te::fmod(&away, &by);
+        let odd = te::ne(&te::fmod(&flips, &self.c(2.0)), &self.c(0.0));
+        let seen = te::select(&odd, &(&by - &rest), &rest) + low;
+        self.clip(&seen)
+    }
+
+    /// A place inside the image, but for zeros outside.
+    fn inside(&self, x: &Expr) -> Expr {
+        match self.spec.outside {
+            Outside::Zeros => x.clone(),
+            Outside::Border => self.clip(x),
+            Outside::Reflection => self.reflect(x),
+        }
+    }
+
+    /// The pixels that a place is made of, as floats, with their weights.
+    fn pixels(&self, g: &Expr) -> Vec<(Expr, Option<Expr>)> {
+        let x = self.place(g);
+        match self.spec.method {
+            Method::Nearest => vec![(te::round(&self.inside(&x)), None)],
+            Method::Bilinear => {
+                let x = self.inside(&x);
+                let first = te::floor(&x);
+                let behind = &x - &first;
+                vec![
+                    (first.clone(), Some(self.c(1.0) - &behind)),
+                    (first + self.c(1.0), Some(behind)),
+                ]
+            }
+            Method::Bicubic => {
+                let first = te::floor(&x);
+                let weights = cubic::weights(&(&x - &first), -0.75, self.dtype);
+                weights
+                    .into_iter()
+                    .enumerate()
+                    .map(|(j, w)| (self.inside(&(&first + self.c(j as f64 - 1.0))), Some(w)))
+                    .collect()
+            }
+        }
+    }
+}
+
+fn te_sample(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+    let (mut dims, mut own) = (ctx.dims(0)?, ctx.dims(1)?);
+    let spec = spec(&ctx.infer())?;
+    let batch = sample_batch(&mut ctx.infer(), &dims, &own)?;
+    let n = dims.len() - 2;
+    (dims[0], own[0]) = (batch, batch);
+    own[1] = ctx.func.syms.int(n as i64);
+    let (x, grid) = (ctx.tensor_of_dims(0, &dims)?, ctx.tensor_of_dims(1, &own)?);
+    let (dtype, wide) = (x.dtype(), accumulator(x.dtype()));
+    let shape = ctx.out_shape(0)?;
+    Ok(vec![te::compute(shape, "grid_sample", |i| {
+        let mut terms: Vec<(Vec<Expr>, Expr, Option<Expr>)> =
+            vec![(Vec::new(), te::bool_const(true), None)];
+        for k in 0..n {
+            // x, the last dim of the image, is the first coordinate.
+            let coordinate = te::int((n - 1 - k) as i64);
+            let at = [&i[..1], &[coordinate], &i[2..]].concat();
+            let size = x.shape()[2 + k].clone();
+            let axis = Axis { spec: &spec, size, dtype: wide };
+            let last = te::cast(&(&axis.size - 1), wide);
+            let pixels = axis.pixels(&te::cast(&grid.at(&at), wide));
+            terms = terms
+                .into_iter()
+                .flat_map(|(at, inside, weight)| {
+                    let (pixels, last) = (&pixels, &last);
+                    pixels.iter().map(move |(p, w)| {
+                        let here = te::and(&te::ge(p, &te::const_of(0.0, wide)), &te::le(p, last));
+                        let place = te::cast(p, DType::Int64);
+                        let both = match (&weight, w) {
+                            (Some(a), Some(b)) => Some(a * b),
+                            (a, b) => a.clone().or_else(|| b.clone()),
+                        };
+                        ([&at[..], &[place]].concat(), te::and(&inside, &here), both)
+                    })
+                })
+                .collect();
+        }
+        let zero = te::const_of(0.0, wide);
+        let sum = terms.into_iter().map(|(at, inside, weight)| {
+            let value = te::cast(&x.at(&[&i[..2], &at[..]].concat()), wide);
+            let value = weight.map_or(value.clone(), |w| value * w);
+            te::if_then_else(&inside, &value, &zero)
+        });
+        let sum = sum.reduce(|a, b| a + b).unwrap_or_else(|| zero.clone());
+        te::cast(&sum, dtype)
+    })])
+}
+
+// ---- affine_grid ----
+
+fn infer_affine(ctx: &mut InferCtx<'_>) -> Inferred {
+    let (t, sizes) = (ctx.tensor(0)?, ctx.sizes(1)?);
+    require_float(ctx, 0, &t)?;
+    ctx.bool("align_corners")?;
+    if t.ndim.is_some_and(|n| n != 3) {
+        return Err(ctx.error(format!("data must have 3 dims, but is {}", ctx.ty_text(0))));
+    }
+    let Some(m) = sizes.ndim else { return Ok(ctx.make(None, None, t.dtype)) };
+    let n = if m == 1 { 2 } else { m };
+    if n != 2 && n != 3 {
+        return Err(ctx.error(format!("size has {m} values, but 2 or 3 are needed")));
+    }
+    let (Some(dims), Some(size)) = (t.dims, sizes.dims) else {
+        return Ok(ctx.make(None, Some(n + 2), t.dtype));
+    };
+    let rows = ctx.func.syms.int(n as i64);
+    let cols = ctx.func.syms.int(n as i64 + 1);
+    if shared_dim(ctx, dims[1], rows).is_none() || shared_dim(ctx, dims[2], cols).is_none() {
+        return Err(ctx.error(format!(
+            "data must be (n, {n}, {}), but is {}",
+            n + 1,
+            ctx.ty_text(0)
+        )));
+    }
+    let size = if m == 1 { vec![size[0]; 2] } else { size };
+    if let Some(v) = size.iter().find_map(|&s| ctx.func.syms.as_int(s).filter(|&v| v < 0)) {
+        return Err(ctx.error(format!("the size {v} is negative")));
+    }
+    let out = [&[dims[0], rows], &size[..]].concat();
+    Ok(ctx.make(Some(out), None, t.dtype))
+}
+
+fn te_affine(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+    let (mut dims, out) = (ctx.dims(0)?, ctx.out_dims(0)?);
+    let n = out.len() - 2;
+    dims[1] = ctx.func.syms.int(n as i64);
+    dims[2] = ctx.func.syms.int(n as i64 + 1);
+    let align = ctx.infer().bool("align_corners")?;
+    let map = ctx.tensor_of_dims(0, &dims)?;
+    let (dtype, wide) = (map.dtype(), accumulator(map.dtype()));
+    let shape = ctx.size_list(&out);
+    Ok(vec![te::compute(shape.clone(), "affine_grid", |i| {
+        let at =
+            |k: usize| te::cast(&map.at(&[i[0].clone(), i[1].clone(), te::int(k as i64)]), wide);
+        let one = te::const_of(1.0, wide);
+        let mut value = at(n);
+        for k in 0..n {
+            let (place, size) = (&i[2 + k], &shape[2 + k]);
+            let coordinate = if align {
+                // A lone pixel stands in the middle.
+                let gaps = te::maximum(&(size - 1), &te::int(1));
+                let along = te::cast(&(place * 2), wide) / te::cast(&gaps, wide) - &one;
+                te::select(&te::eq(size, &te::int(1)), &te::const_of(0.0, wide), &along)
+            } else {
+                te::cast(&(place * 2 + 1), wide) / te::cast(size, wide) - &one
+            };
+            value = value + at(n - 1 - k) * coordinate;
+        }
+        te::cast(&value, dtype)
+    })])
+}

@@ -1,0 +1,342 @@
+//! Resizing of images of 2 and 3 dims.
+//!
+//! A place in the result is a place in the data as a quotient of two integers, so that floor and round see ties where
+//! they are. Places and weights are found once for each index of an axis, not for each pixel.
+
+use pliant_ir::op::InferError;
+use pliant_ir::relax::Type;
+use pliant_ir::{AttrValue, DType, Sym};
+
+use super::super::nn::layout::Layout;
+use super::super::statistical::accumulator;
+use super::cubic;
+use crate::decl::{Default, OpDecl, Pattern};
+use crate::infer::InferCtx;
+use crate::legalize::{LegalizeCtx, LegalizeError};
+use crate::te::{self, Check, Expr, Tensor};
+
+type Inferred = Result<Type, InferError>;
+type Outputs = Result<Vec<Tensor>, LegalizeError>;
+
+macro_rules! row {
+    ($name:literal, $n:literal, $layout:literal, $rounding:literal) => {
+        OpDecl::new(
+            concat!("relax.image.", $name),
+            |ctx| infer(ctx, $n),
+            "Images of another size: the nearest element (\"nearest_neighbor\", by rounding_method), or an average of the \
+             neighbours (\"linear\", \"cubic\"), as ONNX's Resize has it. roi (start of each dim, then end of each) and \
+             extrapolation_value belong to \"tf_crop_and_resize\".",
+        )
+        .operands(&["data", "size"])
+        .attrs(&[
+            ("roi", Default::None),
+            ("layout", Default::Str($layout)),
+            ("method", Default::Str("linear")),
+            ("coordinate_transformation_mode", Default::Str("half_pixel")),
+            ("rounding_method", Default::Str($rounding)),
+            ("cubic_alpha", Default::Float(-0.75)),
+            ("cubic_exclude", Default::Int(0)),
+            ("extrapolation_value", Default::Float(0.0)),
+            ("out_dtype", Default::None),
+        ])
+        .te(Pattern::Injective, |ctx| te_resize(ctx, $n))
+        .onnx(&["Resize", "Upsample"])
+    };
+}
+
+/// The operators of this file.
+pub static DECLS: &[OpDecl] =
+    &[row!("resize2d", 2, "NCHW", "round"), row!("resize3d", 3, "NCDHW", "")];
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Method {
+    Nearest,
+    Linear,
+    Cubic,
+}
+
+const MODES: [&str; 7] = [
+    "half_pixel",
+    "half_pixel_symmetric",
+    "pytorch_half_pixel",
+    "align_corners",
+    "asymmetric",
+    "tf_half_pixel_for_nn",
+    CROP,
+];
+const CROP: &str = "tf_crop_and_resize";
+const ROUNDINGS: [&str; 6] =
+    ["", "round", "round_prefer_floor", "round_prefer_ceil", "floor", "ceil"];
+
+/// The attributes.
+struct Spec {
+    layout: Layout,
+    method: Method,
+    mode: &'static str,
+    rounding: &'static str,
+    /// First and last place of each dim that the result shows, as parts of the dim.
+    roi: Vec<(f64, f64)>,
+    alpha: f64,
+    exclude: bool,
+    outside: f64,
+}
+
+fn spec(ctx: &InferCtx<'_>, n: usize) -> Result<Spec, InferError> {
+    let methods = ["nearest_neighbor", "linear", "cubic"];
+    Ok(Spec {
+        layout: Layout::read(ctx, "layout", "NC", n)?,
+        method: [Method::Nearest, Method::Linear, Method::Cubic][ctx.choice("method", &methods)?],
+        mode: MODES[ctx.choice("coordinate_transformation_mode", &MODES)?],
+        rounding: ROUNDINGS[ctx.choice("rounding_method", &ROUNDINGS)?],
+        roi: roi(ctx, n)?,
+        alpha: ctx.float("cubic_alpha")?,
+        exclude: ctx.bool("cubic_exclude")?,
+        outside: ctx.float("extrapolation_value")?,
+    })
+}
+
+fn roi(ctx: &InferCtx<'_>, n: usize) -> Result<Vec<(f64, f64)>, InferError> {
+    let bad = || ctx.error(format!("roi must be a number or a list of {} numbers", 2 * n));
+    let list = match ctx.attr("roi") {
+        AttrValue::None => return Ok(vec![(0.0, 0.0); n]),
+        AttrValue::List(items) => {
+            items.iter().map(AttrValue::as_float).collect::<Option<Vec<f64>>>().ok_or_else(bad)?
+        }
+        one => vec![one.as_float().ok_or_else(bad)?; 2 * n],
+    };
+    if list.len() != 2 * n {
+        return Err(bad());
+    }
+    Ok((0..n).map(|k| (list[k], list[n + k])).collect())
+}
+
+fn infer(ctx: &mut InferCtx<'_>, n: usize) -> Inferred {
+    let spec = spec(ctx, n)?;
+    let (t, sizes) = (ctx.tensor(0)?, ctx.sizes(1)?);
+    spec.layout.check(ctx, 0, &t)?;
+    let dtype = ctx.dtype("out_dtype")?.or(t.dtype);
+    if sizes.ndim.is_some_and(|m| m != 1 && m != n) {
+        let m = sizes.ndim.unwrap_or(0);
+        return Err(ctx.error(format!("size has {m} values, but 1 or {n} are needed")));
+    }
+    let (Some(dims), Some(size)) = (t.dims, sizes.dims) else {
+        return Ok(ctx.make(None, Some(n + 2), dtype));
+    };
+    let size = if size.len() == 1 { vec![size[0]; n] } else { size };
+    for (k, (&to, from)) in size.iter().zip(spec.layout.spatial_of(&dims)).enumerate() {
+        let (from, to) = (ctx.func.syms.as_int(from), ctx.func.syms.as_int(to));
+        if let Some(to) = to.filter(|&v| v < 0) {
+            return Err(ctx.error(format!("the size {to} is negative")));
+        }
+        if from == Some(0) && to.is_some_and(|v| v > 0) {
+            return Err(ctx.error(format!(
+                "the data has no elements to be resized: spatial dim {k} of {}",
+                ctx.ty_text(0)
+            )));
+        }
+    }
+    let (batch, channels) = (dims[spec.layout.axis('N')], dims[spec.layout.axis('C')]);
+    let dims = spec.layout.arrange(('N', batch), channels, &size);
+    Ok(ctx.make(Some(dims), None, dtype))
+}
+
+/// Where the elements of one axis of the result come from.
+struct Source {
+    /// The place in the data, float64, for each index.
+    place: Tensor,
+    /// The elements of the axis of the data.
+    from: Expr,
+    /// The nearest element, or the one in front.
+    base: Tensor,
+    /// The weights of the neighbours.
+    weights: Vec<Tensor>,
+}
+
+impl Spec {
+    /// The place in the data of index `i`, float64.
+    fn place(&self, k: usize, i: &Expr, from: &Expr, to: &Expr) -> Expr {
+        let wide = |e: &Expr| te::cast(e, DType::Float64);
+        let c = |v: f64| te::const_of(v, DType::Float64);
+        let quotient = |a: &Expr, b: &Expr| wide(a) / wide(b);
+        let half = quotient(&((i * 2 + 1) * from - to), &(to * 2));
+        let many = te::gt(to, &te::int(1));
+        // A divisor that is 0 where there is one element, which then stands elsewhere.
+        let gaps = te::maximum(&(to - 1), &te::int(1));
+        match self.mode {
+            "pytorch_half_pixel" => te::select(&many, &half, &c(0.0)),
+            "align_corners" => quotient(&(i * &(from - 1)), &gaps),
+            "asymmetric" => quotient(&(i * from), to),
+            "tf_half_pixel_for_nn" => quotient(&((i * 2 + 1) * from), &(to * 2)),
+            CROP => {
+                let (start, end) = self.roi[k];
+                let last = wide(&(from - 1));
+                let along = c(start) * &last + wide(i) * c(end - start) * &last / wide(&gaps);
+                te::select(&many, &along, &(c(0.5 * (start + end)) * last))
+            }
+            _ => half,
+        }
+    }
+
+    /// The nearest element of a place.
+    fn nearest(&self, x: &Expr) -> Expr {
+        let half = te::const_of(0.5, DType::Float64);
+        match self.rounding {
+            "round" => te::round(x),
+            "round_prefer_floor" => te::ceil(&(x - half)),
+            "round_prefer_ceil" => te::floor(&(x + half)),
+            "ceil" => te::ceil(x),
+            "" if self.mode == "align_corners" => te::round(x),
+            _ => te::floor(x),
+        }
+    }
+
+    fn source(&self, k: usize, from: &Expr, to: &Expr, dtype: DType) -> Source {
+        let axis = ["d", "h", "w"][3 - self.roi.len() + k];
+        let shape = || vec![to.clone()];
+        let place =
+            te::compute(shape(), format!("place_{axis}"), |i| self.place(k, &i[0], from, to));
+        let base = te::compute(shape(), format!("base_{axis}"), |i| {
+            let x = place.at(i);
+            let at = if self.method == Method::Nearest { self.nearest(&x) } else { te::floor(&x) };
+            te::cast(&at, DType::Int64)
+        });
+        let behind = |i: &[Expr]| {
+            let x = place.at(i);
+            te::cast(&(&x - te::floor(&x)), dtype)
+        };
+        let one = te::const_of(1.0, dtype);
+        let weights = match self.method {
+            Method::Nearest => Vec::new(),
+            Method::Linear => (0..2)
+                .map(|j| {
+                    te::compute(shape(), format!("weight_{axis}{j}"), |i| {
+                        if j == 0 { &one - behind(i) } else { behind(i) }
+                    })
+                })
+                .collect(),
+            Method::Cubic => self.cubic(&base, from, &behind, (axis, dtype)),
+        };
+        Source { place, from: from.clone(), base, weights }
+    }
+
+    /// Cubic weights; those of elements outside are left out where that is asked for, and the others made to sum to 1.
+    fn cubic(
+        &self,
+        base: &Tensor,
+        from: &Expr,
+        behind: &dyn Fn(&[Expr]) -> Expr,
+        (axis, dtype): (&str, DType),
+    ) -> Vec<Tensor> {
+        let zero = te::const_of(0.0, dtype);
+        (0..4usize)
+            .map(|j| {
+                te::compute(base.shape().to_vec(), format!("weight_{axis}{j}"), |i| {
+                    let all = cubic::weights(&behind(i), self.alpha, dtype);
+                    if !self.exclude {
+                        return all[j].clone();
+                    }
+                    let kept: Vec<Expr> = all
+                        .iter()
+                        .enumerate()
+                        .map(|(m, w)| {
+                            let at = base.at(i) + (m as i64 - 1);
+                            let inside = te::and(&te::ge(&at, &te::int(0)), &te::lt(&at, from));
+                            te::select(&inside, w, &zero)
+                        })
+                        .collect();
+                    let sum = kept[1..].iter().fold(kept[0].clone(), |acc, w| acc + w);
+                    &kept[j] / sum
+                })
+            })
+            .collect()
+    }
+}
+
+impl Source {
+    /// The elements of the axis that index `i` is made of, with their weights.
+    fn elements(&self, i: &Expr) -> Vec<(Expr, Option<Expr>)> {
+        let at = std::slice::from_ref(i);
+        let (zero, last) = (te::int(0), &self.from - 1);
+        let inside = |e: Expr| te::maximum(&zero, &te::minimum(&e, &last));
+        if self.weights.is_empty() {
+            return vec![(inside(self.base.at(at)), None)];
+        }
+        let first = if self.weights.len() == 4 { -1 } else { 0 };
+        let weight = |(j, w): (usize, &Tensor)| {
+            (inside(self.base.at(at) + (j as i64 + first)), Some(w.at(at)))
+        };
+        self.weights.iter().enumerate().map(weight).collect()
+    }
+}
+
+fn te_resize(ctx: &mut LegalizeCtx<'_>, n: usize) -> Outputs {
+    let (dims, out_dims) = (ctx.dims(0)?, ctx.out_dims(0)?);
+    let (spec, dtype) = (spec(&ctx.infer(), n)?, ctx.out_dtype(0)?);
+    let (own, to): (Vec<Sym>, Vec<Sym>) =
+        (spec.layout.spatial_of(&dims), spec.layout.spatial_of(&out_dims));
+    let (own, to) = (ctx.size_list(&own), ctx.size_list(&to));
+    let x = ctx.tensor(0)?;
+    let wide = match x.dtype() {
+        d if d.is_float() => accumulator(d),
+        _ => DType::Float32,
+    };
+    let sources: Vec<Source> = (0..n).map(|k| spec.source(k, &own[k], &to[k], wide)).collect();
+    let shape = ctx.size_list(&out_dims);
+    let axes = spec.layout.spatial_axes();
+    let mut out = te::compute(shape, "resize", |i| {
+        let value = spec.value(&x, i, &sources, wide);
+        let value = te::cast(&value, dtype);
+        if spec.mode != CROP {
+            return value;
+        }
+        let mut outside = te::bool_const(false);
+        for (s, &a) in sources.iter().zip(&axes) {
+            let place = s.place.at(&i[a..=a]);
+            let last = te::cast(&(&s.from - 1), DType::Float64);
+            let before = te::lt(&place, &te::const_of(0.0, DType::Float64));
+            outside = te::or(&outside, &te::or(&before, &te::gt(&place, &last)));
+        }
+        te::select(&outside, &te::const_of(spec.outside, dtype), &value)
+    });
+    for (from, to) in own.iter().zip(&to) {
+        let cond = te::or(&te::ge(from, &te::int(1)), &te::eq(to, &te::int(0)));
+        if cond.as_int() != Some(1) {
+            let message = format!("{}: the data has no elements to be resized", ctx.decl.name);
+            out = out.with_check(Check { axes: Vec::new(), cond, message: message.into() });
+        }
+    }
+    Ok(vec![out])
+}
+
+impl Spec {
+    /// The element of the result: the sum of the elements it is made of, times their weights.
+    fn value(&self, x: &Tensor, i: &[Expr], sources: &[Source], wide: DType) -> Expr {
+        let (batch, channel) = (&i[self.layout.axis('N')], &i[self.layout.axis('C')]);
+        let axes = self.layout.spatial_axes();
+        let mut terms: Vec<(Vec<Expr>, Option<Expr>)> = vec![(Vec::new(), None)];
+        for (s, &a) in sources.iter().zip(&axes) {
+            let elements = s.elements(&i[a]);
+            terms = terms
+                .into_iter()
+                .flat_map(|(at, weight)| {
+                    elements.iter().map(move |(place, w)| {
+                        let both = match (&weight, w) {
+                            (Some(a), Some(b)) => Some(a * b),
+                            (a, b) => a.clone().or_else(|| b.clone()),
+                        };
+                        ([&at[..], std::slice::from_ref(place)].concat(), both)
+                    })
+                })
+                .collect();
+        }
+        let read =
+            |at: &[Expr]| x.at(&self.layout.arrange(('N', batch.clone()), channel.clone(), at));
+        let mut sum: Option<Expr> = None;
+        for (at, weight) in terms {
+            let Some(weight) = weight else { return read(&at) };
+            let term = te::cast(&read(&at), wide) * weight;
+            sum = Some(sum.map_or(term.clone(), |s| s + term));
+        }
+        sum.unwrap_or_else(|| te::const_of(0.0, wide))
+    }
+}

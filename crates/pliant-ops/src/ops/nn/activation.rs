@@ -1,0 +1,197 @@
+//! Activations, and dropout, which does nothing outside training.
+
+use pliant_ir::op::InferError;
+use pliant_ir::relax::{Type, TypeData};
+
+use crate::decl::{Default, OpDecl, Pattern};
+use crate::infer::InferCtx;
+use crate::legalize::{LegalizeCtx, LegalizeError};
+use crate::rules::{infer_unary, infer_unary_float, require_float, shared_dim, te_unary};
+use crate::te::{self, Expr, Tensor};
+
+type Inferred = Result<Type, InferError>;
+type Outputs = Result<Vec<Tensor>, LegalizeError>;
+
+macro_rules! row {
+    ($name:literal, $infer:expr, $te:expr, $doc:literal) => {
+        OpDecl::new(concat!("relax.nn.", $name), $infer, $doc)
+            .operands(&["data"])
+            .te(Pattern::ElemWise, |ctx| te_unary(ctx, "compute", $te))
+    };
+}
+
+/// The operators of this file.
+pub static DECLS: &[OpDecl] = &[
+    row!("relu", infer_unary, relu, "The larger of x and 0.").onnx(&["Relu"]),
+    row!("relu6", infer_unary, relu6, "Clipped to 0 up to 6."),
+    row!("gelu", infer_unary_float, gelu, "x times the normal distribution function of x.")
+        .onnx(&["Gelu"]),
+    row!("gelu_tanh", infer_unary_float, gelu_tanh, "Approximation of gelu by tanh.")
+        .onnx(&["Gelu"]),
+    row!("silu", infer_unary_float, |x| x * te::sigmoid(x), "x times its logistic function.")
+        .onnx(&["Swish"]),
+    row!("selu", infer_unary_float, selu, "Scaled x, or scaled exponential of x below 0.")
+        .onnx(&["Selu"]),
+    OpDecl::new("relax.nn.leakyrelu", infer_leaky, "x, or alpha times x below 0.")
+        .operands(&["data"])
+        .attrs(&[("alpha", Default::Float(0.01))])
+        .te(Pattern::ElemWise, te_leaky)
+        .onnx(&["LeakyRelu"]),
+    OpDecl::new(
+        "relax.nn.prelu",
+        infer_prelu,
+        "x, or x times a slope below 0: one slope for each place on an axis, or one for all.",
+    )
+    .operands(&["data", "alpha"])
+    .attrs(&[("axis", Default::Int(1))])
+    .te(Pattern::Broadcast, te_prelu)
+    .onnx(&["PRelu"]),
+    OpDecl::new(
+        "relax.nn.softplus",
+        infer_softplus,
+        "log(1 + exp(beta * x)) / beta, and x where beta * x is above the threshold.",
+    )
+    .operands(&["data"])
+    .attrs(&[("beta", Default::Float(1.0)), ("threshold", Default::Float(20.0))])
+    .te(Pattern::ElemWise, te_softplus)
+    .onnx(&["Softplus"]),
+    OpDecl::new(
+        "relax.nn.dropout",
+        infer_dropout,
+        "Outside training: the data as it is, and a mask of ones.",
+    )
+    .operands(&["data"])
+    .attrs(&[("rate", Default::Float(0.5))])
+    .te(Pattern::ElemWise, te_dropout)
+    .onnx(&["Dropout"]),
+];
+
+fn relu(x: &Expr) -> Expr {
+    te::maximum(x, &te::int_of(0, x.ty().dtype))
+}
+
+fn gelu(x: &Expr) -> Expr {
+    let c = |v: f64| te::const_of(v, x.ty().dtype);
+    x * c(0.5) * (c(1.0) + te::erf(&(x * c(std::f64::consts::FRAC_1_SQRT_2))))
+}
+
+fn gelu_tanh(x: &Expr) -> Expr {
+    let c = |v: f64| te::const_of(v, x.ty().dtype);
+    let cube = x * x * x;
+    let inner = (x + cube * c(0.044715)) * c((2.0 / std::f64::consts::PI).sqrt());
+    x * c(0.5) * (c(1.0) + te::tanh(&inner))
+}
+
+fn relu6(x: &Expr) -> Expr {
+    te::minimum(&relu(x), &te::int_of(6, x.ty().dtype))
+}
+
+/// `e^x - 1` by tanh, which loses no digits near 0.
+fn selu(x: &Expr) -> Expr {
+    const SCALE: f64 = 1.050_700_987_355_480_5;
+    const ALPHA: f64 = 1.673_263_242_354_377_2;
+    let c = |v: f64| te::const_of(v, x.ty().dtype);
+    let below = te::tanh(&(x * c(0.5))) * (te::exp(x) + c(1.0)) * c(SCALE * ALPHA);
+    te::select(&te::gt(x, &c(0.0)), &(x * c(SCALE)), &below)
+}
+
+fn infer_leaky(ctx: &mut InferCtx<'_>) -> Inferred {
+    ctx.float("alpha")?;
+    infer_unary_float(ctx)
+}
+
+fn te_leaky(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+    let alpha = ctx.infer().float("alpha")?;
+    te_unary(ctx, "compute", |x| below_zero(x, &te::const_of(alpha, x.ty().dtype)))
+}
+
+/// x, or x times a slope below 0.
+fn below_zero(x: &Expr, slope: &Expr) -> Expr {
+    te::select(&te::lt(x, &te::int_of(0, x.ty().dtype)), &(x * slope), x)
+}
+
+/// The axis of the slopes, unless there is one slope for all.
+fn prelu_axis(ctx: &mut InferCtx<'_>, ndim: usize) -> Result<Option<usize>, InferError> {
+    let alpha = ctx.tensor(1)?;
+    let one = match (&alpha.dims, alpha.ndim) {
+        (_, Some(0)) => true,
+        (Some(d), _) => d.len() == 1 && ctx.func.syms.as_int(d[0]) == Some(1),
+        _ => false,
+    };
+    if one { Ok(None) } else { ctx.axis("axis", ndim).map(Some) }
+}
+
+fn infer_prelu(ctx: &mut InferCtx<'_>) -> Inferred {
+    let (t, alpha) = (ctx.tensor(0)?, ctx.tensor(1)?);
+    require_float(ctx, 0, &t)?;
+    let dtype = ctx.same_dtype(0, 1)?;
+    if alpha.ndim.is_some_and(|n| n > 1) {
+        return Err(ctx.error(format!("alpha must have 1 dim, but is {}", ctx.ty_text(1))));
+    }
+    if let Some(ndim) = t.ndim
+        && let Some(axis) = prelu_axis(ctx, ndim)?
+        && let (Some(dims), Some(own)) = (&t.dims, &alpha.dims)
+        && shared_dim(ctx, dims[axis], own[0]).is_none()
+    {
+        let (size, slopes) = (ctx.dim(dims[axis]), ctx.dim(own[0]));
+        return Err(ctx.error(format!("axis {axis} has size {size}, but alpha has {slopes}")));
+    }
+    Ok(ctx.like(&t, dtype))
+}
+
+fn te_prelu(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+    let dims = ctx.dims(0)?;
+    let x = ctx.value(0)?;
+    let axis = prelu_axis(&mut ctx.infer(), dims.len())?;
+    let own: Vec<_> = axis.map_or_else(|| ctx.dims(1), |a| Ok(vec![dims[a]]))?;
+    let alpha = ctx.value_of_dims(1, &own)?;
+    Ok(vec![te::compute(x.shape().to_vec(), "T_prelu", |i| {
+        let slope = match axis {
+            Some(a) => alpha.at(&i[a..=a]),
+            None => alpha.at(&vec![te::int(0); own.len()]),
+        };
+        below_zero(&x.at(i), &te::cast(&slope, x.dtype()))
+    })])
+}
+
+fn infer_softplus(ctx: &mut InferCtx<'_>) -> Inferred {
+    ctx.float("threshold")?;
+    if ctx.float("beta")? == 0.0 {
+        return Err(ctx.error("beta must not be 0"));
+    }
+    infer_unary_float(ctx)
+}
+
+/// The part that grows is kept apart, so that no exponential overflows.
+fn te_softplus(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+    let infer = ctx.infer();
+    let (beta, threshold) = (infer.float("beta")?, infer.float("threshold")?);
+    te_unary(ctx, "compute", |x| {
+        let c = |v: f64| te::const_of(v, x.ty().dtype);
+        let scaled = if beta == 1.0 { x.clone() } else { x * c(beta) };
+        let soft = te::maximum(&scaled, &c(0.0)) + te::log1p(&te::exp(&-te::abs(&scaled)));
+        let soft = if beta == 1.0 { soft } else { soft / c(beta) };
+        te::select(&te::gt(&scaled, &c(threshold)), x, &soft)
+    })
+}
+
+fn infer_dropout(ctx: &mut InferCtx<'_>) -> Inferred {
+    let t = ctx.tensor(0)?;
+    require_float(ctx, 0, &t)?;
+    let rate = ctx.float("rate")?;
+    if !(0.0..=1.0).contains(&rate) {
+        return Err(ctx.error(format!("rate must be between 0 and 1, but is {rate}")));
+    }
+    let one = ctx.like(&t, t.dtype);
+    Ok(ctx.func.intern(TypeData::Tuple([one, one].into())))
+}
+
+fn te_dropout(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+    let x = ctx.value(0)?;
+    let shape = x.shape().to_vec();
+    let mask = |_: &[Expr]| te::const_of(1.0, x.dtype());
+    Ok(vec![
+        te::compute(shape.clone(), "T_dropout", |i| x.at(i)),
+        te::compute(shape, "T_dropout_mask", mask),
+    ])
+}

@@ -1,0 +1,399 @@
+//! Attention: softmax of the scaled products of queries and keys, which weighs the values.
+
+use pliant_ir::op::InferError;
+use pliant_ir::relax::Type;
+use pliant_ir::{DType, Sym};
+
+use super::super::statistical::accumulator;
+use crate::decl::{Default, OpDecl, Pattern};
+use crate::infer::{InferCtx, TensorTy};
+use crate::legalize::{LegalizeCtx, LegalizeError, Value};
+use crate::rules::{
+    SizeCheck, broadcast_at, broadcast_dims, broadcast_value, operand_types, require_divisible,
+    require_float, require_integer, require_scalar, shared_dim, te_converted,
+};
+use crate::te::{self, Check, Expr, IterVar, Tensor};
+
+type Inferred = Result<Type, InferError>;
+type Outputs = Result<Vec<Tensor>, LegalizeError>;
+
+const ATTRS: &[(&str, Default)] =
+    &[("scale", Default::None), ("causal_mask", Default::None), ("window_size", Default::None)];
+
+/// The operators of this file.
+pub static DECLS: &[OpDecl] = &[
+    OpDecl::new(
+        "relax.nn.attention",
+        infer,
+        "Attention of queries (batch, len, heads, size) to keys (batch, len_kv, heads_kv, size) and values (batch, \
+         len_kv, heads_kv, size_v), with a bias that broadcasts to (batch, heads, len, len_kv). Query heads share key \
+         heads in groups where there are fewer of these. Products are scaled by 1 / sqrt(size) unless a scale is given. \
+         A causal_mask lets a query see keys up to its own place, counted from the first (\"TopLeft\") or the last \
+         (\"BottomRight\") of both; a window_size as many of them as it says. A query that sees no key gets zeros.",
+    )
+    .operands(&["query", "key", "value", "bias?"])
+    .attrs(ATTRS)
+    .te(Pattern::OutEWiseFusable, te_attention)
+    .onnx(&["Attention"]),
+    OpDecl::new("relax.nn.attention_bias", infer, "Attention with a bias: relax.nn.attention.")
+        .operands(&["query", "key", "value", "bias?"])
+        .attrs(ATTRS)
+        .te(Pattern::OutEWiseFusable, te_attention),
+    OpDecl::new(
+        "relax.nn.attention_var_len",
+        infer_var_len,
+        "Attention within sequences that stand one after the other: queries (1, len, heads, size), keys and values of \
+         (1, len_kv, heads_kv, ...). Sequence b has the places from seqstart[b] up to, but without, seqstart[b + 1]; \
+         those of the keys are the queries' where none are given. Masks count within each sequence.",
+    )
+    .operands(&[
+        "queries",
+        "keys",
+        "values",
+        "seqstart_q",
+        "max_seqlen_q",
+        "seqstart_k?",
+        "max_seqlen_k?",
+    ])
+    .attrs(ATTRS)
+    .te(Pattern::OutEWiseFusable, te_var_len),
+];
+
+// ---- types ----
+
+/// Where a query stops seeing keys.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Causal {
+    No,
+    TopLeft,
+    BottomRight,
+}
+
+/// The attributes: scale, mask and window.
+struct Masks {
+    scale: Option<f64>,
+    causal: Causal,
+    window: Option<i64>,
+}
+
+fn masks(ctx: &InferCtx<'_>) -> Result<Masks, InferError> {
+    let scale = if ctx.attr("scale").is_none() { None } else { Some(ctx.float("scale")?) };
+    let causal = if ctx.attr("causal_mask").is_none() {
+        Causal::No
+    } else {
+        [Causal::TopLeft, Causal::BottomRight]
+            [ctx.choice("causal_mask", &["TopLeft", "BottomRight"])?]
+    };
+    let window =
+        if ctx.attr("window_size").is_none() { None } else { Some(ctx.int("window_size")?) };
+    if let Some(window) = window {
+        ctx.in_range("window_size", &[window], 1)?;
+        if causal == Causal::No {
+            return Err(ctx.error("window_size needs a causal_mask"));
+        }
+    }
+    Ok(Masks { scale, causal, window })
+}
+
+/// Sizes of queries, keys and values, each as its partner has it where that is not proved.
+struct Sizes {
+    batch: Sym,
+    len: Sym,
+    heads: Sym,
+    size: Sym,
+    len_kv: Sym,
+    heads_kv: Sym,
+    size_v: Sym,
+    grouped: Option<SizeCheck>,
+}
+
+/// Checks ranks and types of queries, keys and values; their sizes, where all are known.
+fn sizes(ctx: &mut InferCtx<'_>) -> Result<(Option<Sizes>, Option<DType>), InferError> {
+    let mut all: Vec<TensorTy> = Vec::new();
+    for i in 0..3 {
+        let t = ctx.tensor(i)?;
+        require_float(ctx, i, &t)?;
+        if t.ndim.is_some_and(|n| n != 4) {
+            return Err(ctx.error(format!(
+                "{} must have 4 dims, but is {}",
+                ctx.name(i),
+                ctx.ty_text(i)
+            )));
+        }
+        all.push(t);
+    }
+    let dtype = ctx.same_dtype(0, 1)?.or(ctx.same_dtype(0, 2)?).or(ctx.same_dtype(1, 2)?);
+    let (Some(q), Some(k), Some(v)) = (&all[0].dims, &all[1].dims, &all[2].dims) else {
+        return Ok((None, dtype));
+    };
+    let mut same = |a: Sym, b: Sym, what: &str| {
+        shared_dim(ctx, a, b).ok_or_else(|| {
+            let (a, b) = (ctx.dim(a), ctx.dim(b));
+            ctx.error(format!("{what} differ, {a} and {b}: {}", operand_types(ctx)))
+        })
+    };
+    let batch = same(q[0], k[0], "the batches of queries and keys")?;
+    let batch = same(batch, v[0], "the batches of queries and values")?;
+    let size = same(q[3], k[3], "the sizes of queries and keys")?;
+    let len_kv = same(k[1], v[1], "the lengths of keys and values")?;
+    let heads_kv = same(k[2], v[2], "the heads of keys and values")?;
+    let (len, heads, size_v) = (q[1], q[2], v[3]);
+    let grouped = require_divisible(ctx, heads, heads_kv, "the heads of queries", "those of keys")?;
+    Ok((Some(Sizes { batch, len, heads, size, len_kv, heads_kv, size_v, grouped }), dtype))
+}
+
+fn infer(ctx: &mut InferCtx<'_>) -> Inferred {
+    masks(ctx)?;
+    let (sizes, dtype) = sizes(ctx)?;
+    if ctx.has(3) {
+        let bias = ctx.tensor(3)?;
+        ctx.same_dtype(0, 3)?;
+        if bias.ndim.is_some_and(|n| n > 4) {
+            return Err(
+                ctx.error(format!("bias must have at most 4 dims, but is {}", ctx.ty_text(3)))
+            );
+        }
+        if let (Some(s), Some(own)) = (&sizes, &bias.dims) {
+            let scores = [s.batch, s.heads, s.len, s.len_kv];
+            let dims = broadcast_dims(ctx, &scores, own, &operand_types)?;
+            for (want, got) in scores.iter().zip(dims) {
+                if shared_dim(ctx, *want, got).is_none() {
+                    let (want, got) = (ctx.dim(*want), ctx.dim(got));
+                    return Err(ctx.error(format!(
+                        "bias does not broadcast to (batch, heads, len, len_kv): it has {got} for {want}"
+                    )));
+                }
+            }
+        }
+    }
+    let dims = sizes.map(|s| vec![s.batch, s.len, s.heads, s.size_v]);
+    Ok(ctx.make(dims, Some(4), dtype))
+}
+
+fn infer_var_len(ctx: &mut InferCtx<'_>) -> Inferred {
+    masks(ctx)?;
+    let (sizes, dtype) = sizes(ctx)?;
+    for i in [3, 5] {
+        if !ctx.has(i) {
+            continue;
+        }
+        let t = ctx.tensor(i)?;
+        require_integer(ctx, i, &t)?;
+        if t.ndim.is_some_and(|n| n != 1) {
+            return Err(ctx.error(format!(
+                "{} must have 1 dim, but is {}",
+                ctx.name(i),
+                ctx.ty_text(i)
+            )));
+        }
+        let empty = t.dims.is_some_and(|d| ctx.func.syms.as_int(d[0]) == Some(0));
+        if empty {
+            return Err(ctx.error(format!("{} must have at least one element", ctx.name(i))));
+        }
+    }
+    for i in [4, 6] {
+        if ctx.has(i) {
+            require_scalar(ctx, i)?;
+        }
+    }
+    if let Some(s) = &sizes {
+        let one = ctx.func.syms.int(1);
+        if shared_dim(ctx, s.batch, one).is_none() {
+            return Err(ctx.error(format!("the first dim must be 1: {}", operand_types(ctx))));
+        }
+    }
+    let dims = sizes.map(|s| vec![s.batch, s.len, s.heads, s.size_v]);
+    Ok(ctx.make(dims, Some(4), dtype))
+}
+
+// ---- loop forms ----
+
+/// Queries, keys and values, and what is made of them.
+struct Attention {
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    /// Query heads to one key head, where they are not as many.
+    group: Option<Expr>,
+    scale: Expr,
+    wide: DType,
+    dtype: DType,
+    check: Option<Check>,
+}
+
+impl Attention {
+    fn new(ctx: &mut LegalizeCtx<'_>, scale: Option<f64>) -> Result<Attention, LegalizeError> {
+        let (sizes, _) = sizes(&mut ctx.infer())?;
+        let s = sizes.ok_or_else(|| {
+            LegalizeError::unknown(format!("{}: a shape is not known", ctx.decl.name))
+        })?;
+        let q = ctx.tensor_of_dims(0, &[s.batch, s.len, s.heads, s.size])?;
+        let k = ctx.tensor_of_dims(1, &[s.batch, s.len_kv, s.heads_kv, s.size])?;
+        let v = ctx.tensor_of_dims(2, &[s.batch, s.len_kv, s.heads_kv, s.size_v])?;
+        let (dtype, wide) = (q.dtype(), accumulator(q.dtype()));
+        let each = ctx.func.syms.floordiv(s.heads, s.heads_kv);
+        let group = (s.heads != s.heads_kv).then(|| ctx.size(each));
+        let scale = match scale {
+            Some(v) => te::const_of(v, wide),
+            None => te::rsqrt(&te::cast(&ctx.size(s.size), wide)),
+        };
+        let check = s.grouped.map(|c| ctx.check(c));
+        Ok(Attention { q, k, v, group, scale, wide, dtype, check })
+    }
+
+    fn key_head(&self, head: &Expr) -> Expr {
+        self.group.as_ref().map_or_else(|| head.clone(), |g| te::floordiv(head, g))
+    }
+
+    fn read(&self, t: &Tensor, at: [&Expr; 4]) -> Expr {
+        te::cast(&t.at(&at.map(Expr::clone)), self.wide)
+    }
+
+    /// The result, given what is added to each score and whether its key is seen.
+    fn output(
+        &self,
+        bias: impl Fn(&[Expr]) -> Option<Expr>,
+        seen: impl Fn(&[Expr]) -> Expr,
+    ) -> Vec<Tensor> {
+        let (q, k) = (self.q.shape(), self.k.shape());
+        let scores_shape = vec![q[0].clone(), q[2].clone(), q[1].clone(), k[1].clone()];
+        let d = te::reduce_axis(q[3].clone(), "k");
+        let products = te::compute_named(
+            scores_shape.clone(),
+            "attention_scores",
+            &["b", "h", "i", "j"],
+            |i| {
+                let own = self.key_head(&i[1]);
+                let left = self.read(&self.q, [&i[0], &i[2], &i[1], &d.var.expr()]);
+                let right = self.read(&self.k, [&i[0], &i[3], &own, &d.var.expr()]);
+                te::sum(&(left * right), std::slice::from_ref(&d))
+            },
+        );
+        let products = self.check.iter().fold(products, |t, c| t.with_check(c.clone()));
+        let lowest = te::const_of(f64::NEG_INFINITY, self.wide);
+        let masked = te::compute(scores_shape, "attention_masked", |i| {
+            let scaled = products.at(i) * &self.scale;
+            let score = bias(i).map_or(scaled.clone(), |b| scaled + te::cast(&b, self.wide));
+            te::select(&seen(i), &score, &lowest)
+        });
+        let rows = masked.shape()[..3].to_vec();
+        let over = |name: &str| -> IterVar { te::reduce_axis(k[1].clone(), name) };
+        let j = over("j");
+        let row = |i: &[Expr], j: &IterVar| [&i[..3], &[j.var.expr()]].concat();
+        let largest = te::compute(rows.clone(), "attention_max", |i| {
+            te::max(&masked.at(&row(i, &j)), std::slice::from_ref(&j))
+        });
+        let zero = te::const_of(0.0, self.wide);
+        let exps = te::compute(masked.shape().to_vec(), "attention_exp", |i| {
+            // Where no key is seen the largest score is no number to subtract.
+            let score = masked.at(i);
+            let weight = te::exp(&(&score - largest.at(&i[..3])));
+            te::select(&te::eq(&score, &lowest), &zero, &weight)
+        });
+        let j = over("j");
+        let sums = te::compute(rows, "attention_sum", |i| {
+            te::sum(&exps.at(&row(i, &j)), std::slice::from_ref(&j))
+        });
+        let j = over("j");
+        let v = self.v.shape();
+        let out_shape = vec![q[0].clone(), q[1].clone(), q[2].clone(), v[3].clone()];
+        let weighted =
+            te::compute_named(out_shape.clone(), "attention_values", &["b", "i", "h", "d"], |i| {
+                let own = self.key_head(&i[2]);
+                let weight = exps.at(&[i[0].clone(), i[2].clone(), i[1].clone(), j.var.expr()]);
+                let value = self.read(&self.v, [&i[0], &j.var.expr(), &own, &i[3]]);
+                te::sum(&(weight * value), std::slice::from_ref(&j))
+            });
+        let out = te::compute(out_shape, "T_attention", |i| {
+            let total = sums.at(&[i[0].clone(), i[2].clone(), i[1].clone()]);
+            te::select(&te::eq(&total, &zero), &zero, &(weighted.at(i) / total))
+        });
+        vec![te_converted(out, self.dtype)]
+    }
+}
+
+/// Whether a query at place `i` sees a key at place `j`, each counted in a sequence; `ahead` is how many more keys
+/// than queries there are.
+fn sees(masks: &Masks, i: &Expr, j: &Expr, ahead: &Expr) -> Expr {
+    let own = match masks.causal {
+        Causal::No => return te::bool_const(true),
+        Causal::TopLeft => i.clone(),
+        Causal::BottomRight => i + ahead,
+    };
+    let up_to = te::le(j, &own);
+    match masks.window {
+        Some(window) => te::and(&up_to, &te::lt(&(own - j), &te::int(window))),
+        None => up_to,
+    }
+}
+
+fn te_attention(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+    let masks = masks(&ctx.infer())?;
+    let a = Attention::new(ctx, masks.scale)?;
+    let bias: Option<Value> = if ctx.has(3) {
+        let (sizes, _) = sizes(&mut ctx.infer())?;
+        match sizes {
+            Some(s) => Some(broadcast_value(ctx, 3, &[s.batch, s.heads, s.len, s.len_kv])?),
+            None => None,
+        }
+    } else {
+        None
+    };
+    let ahead = &a.k.shape()[1] - &a.q.shape()[1];
+    Ok(a.output(
+        |i| bias.as_ref().map(|b| broadcast_at(b, i)),
+        |i| sees(&masks, &i[2], &i[3], &ahead),
+    ))
+}
+
+/// The sequences of queries or keys: where each starts, and to which one a place belongs.
+struct Sequences {
+    starts: Tensor,
+    of: Tensor,
+}
+
+impl Sequences {
+    fn new(starts: Tensor, len: &Expr, name: &str) -> Sequences {
+        let bounds = &starts.shape()[0] - 1;
+        let b = te::reduce_axis(bounds, "b");
+        let of = te::compute(vec![len.clone()], name, |i| {
+            let end = te::cast(&starts.at(&[b.var.expr() + 1]), DType::Int64);
+            let past = te::select(&te::le(&end, &i[0]), &te::int(1), &te::int(0));
+            te::sum(&past, std::slice::from_ref(&b))
+        });
+        Sequences { starts, of }
+    }
+
+    /// First place and length of a sequence; 0 and 0 where it is none.
+    fn range(&self, b: &Expr) -> (Expr, Expr) {
+        let zero = te::int(0);
+        let there = te::lt(b, &(&self.starts.shape()[0] - 1));
+        let at = |b: Expr| {
+            let start = te::cast(&self.starts.at(&[b]), DType::Int64);
+            te::if_then_else(&there, &start, &zero)
+        };
+        let first = at(b.clone());
+        (first.clone(), at(b + 1) - first)
+    }
+}
+
+fn te_var_len(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+    let masks = masks(&ctx.infer())?;
+    let a = Attention::new(ctx, masks.scale)?;
+    let own = ctx.dims(3)?;
+    let starts = ctx.tensor(3)?;
+    // As many sequences of keys as of queries: the loop function checks it.
+    let starts_k = if ctx.has(5) { ctx.tensor_of_dims(5, &own)? } else { starts.clone() };
+    let queries = Sequences::new(starts, &a.q.shape()[1], "sequence_of_query");
+    let keys = Sequences::new(starts_k, &a.k.shape()[1], "sequence_of_key");
+    Ok(a.output(
+        |_| None,
+        |i| {
+            let (b, other) = (queries.of.at(&[i[2].clone()]), keys.of.at(&[i[3].clone()]));
+            let ((q, q_len), (k, k_len)) = (queries.range(&b), keys.range(&b));
+            let inside =
+                te::and(&te::eq(&b, &other), &te::lt(&b, &(&queries.starts.shape()[0] - 1)));
+            te::and(&inside, &sees(&masks, &(&i[2] - q), &(&i[3] - k), &(k_len - q_len)))
+        },
+    ))
+}

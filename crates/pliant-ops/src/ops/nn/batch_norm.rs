@@ -1,0 +1,115 @@
+//! Batch normalisation: by the statistics of the batch in training, else by moving ones.
+
+use pliant_ir::op::InferError;
+use pliant_ir::relax::{Type, TypeData};
+
+use super::super::statistical::{Axes, accumulator};
+use super::norm::{check_param, epsilon};
+use crate::decl::{Default, OpDecl, Pattern};
+use crate::infer::InferCtx;
+use crate::legalize::{LegalizeCtx, LegalizeError, Value};
+use crate::rules::require_float;
+use crate::te::{self, Expr, Reducer, Tensor};
+
+type Inferred = Result<Type, InferError>;
+type Outputs = Result<Vec<Tensor>, LegalizeError>;
+
+/// The operators of this file.
+pub static DECLS: &[OpDecl] = &[OpDecl::new(
+    "relax.nn.batch_norm",
+    infer,
+    "Shifted and scaled by mean and variance for each place on an axis: those of the batch (training), which also move \
+     the moving ones by the momentum, or the moving ones. The result, the new mean and the new variance. Variances \
+     are those of the whole population.",
+)
+.operands(&["data", "gamma", "beta", "moving_mean", "moving_var"])
+.attrs(&[
+    ("axis", Default::Required),
+    ("epsilon", Default::Float(1e-5)),
+    ("center", Default::Bool(true)),
+    ("scale", Default::Bool(true)),
+    ("momentum", Default::Float(0.1)),
+    ("training", Default::Bool(true)),
+])
+.te(Pattern::CommReduce, te_norm)
+.onnx(&["BatchNormalization"])];
+
+fn infer(ctx: &mut InferCtx<'_>) -> Inferred {
+    let t = ctx.tensor(0)?;
+    require_float(ctx, 0, &t)?;
+    ctx.float("epsilon")?;
+    let momentum = ctx.float("momentum")?;
+    if !(0.0..=1.0).contains(&momentum) {
+        return Err(ctx.error(format!("momentum must be between 0 and 1, but is {momentum}")));
+    }
+    for key in ["center", "scale", "training"] {
+        ctx.bool(key)?;
+    }
+    let mut own = None;
+    if let Some(ndim) = t.ndim {
+        let axis = ctx.axis("axis", ndim)?;
+        for i in 1..5 {
+            check_param(ctx, i, &t, &[axis])?;
+        }
+        own = t.dims.as_ref().map(|d| vec![d[axis]]);
+    }
+    let one = ctx.make(own, Some(1), t.dtype);
+    let out = ctx.like(&t, t.dtype);
+    Ok(ctx.func.intern(TypeData::Tuple([out, one, one].into())))
+}
+
+fn te_norm(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+    let dims = ctx.dims(0)?;
+    let infer = ctx.infer();
+    let axis = infer.axis("axis", dims.len())?;
+    let (center, scale) = (infer.bool("center")?, infer.bool("scale")?);
+    let (training, momentum) = (infer.bool("training")?, infer.float("momentum")?);
+    let x = ctx.value(0)?;
+    let (wide, dtype) = (accumulator(x.dtype()), x.dtype());
+    let epsilon = epsilon(ctx, wide)?;
+    let own = [dims[axis]];
+    let params: Vec<Value> =
+        (1..5).map(|i| ctx.value_of_dims(i, &own)).collect::<Result<_, _>>()?;
+    let at = |i: &[Expr]| te::cast(&x.at(i), wide);
+    let others = (0..dims.len()).filter(|&a| a != axis).collect();
+    let reduced = Axes::new(x.shape(), others, false);
+    let of_batch = training.then(|| {
+        let count = te::cast(&reduced.count(), wide);
+        let sum = reduced.stage("T_batch_norm_sum", Reducer::Sum, at);
+        let squares = reduced.stage("T_batch_norm_squares", Reducer::Sum, |i| {
+            let d = at(i) - sum.at(&i[axis..=axis]) / &count;
+            &d * &d
+        });
+        (sum, squares, count)
+    });
+    // Mean and variance at a place on the axis.
+    let moments = |c: &[Expr]| match &of_batch {
+        Some((sum, squares, count)) => (sum.at(c) / count, squares.at(c) / count),
+        None => (te::cast(&params[2].at(c), wide), te::cast(&params[3].at(c), wide)),
+    };
+    let out = te::compute(x.shape().to_vec(), "T_batch_norm", |i| {
+        let c = &i[axis..=axis];
+        let (mean, variance) = moments(c);
+        let mut y = (at(i) - mean) * te::rsqrt(&(variance + &epsilon));
+        if scale {
+            y = y * te::cast(&params[0].at(c), wide);
+        }
+        if center {
+            y = y + te::cast(&params[1].at(c), wide);
+        }
+        te::cast(&y, dtype)
+    });
+    let moved = |k: usize, name: &str| {
+        te::compute(vec![x.shape()[axis].clone()], name, |c| {
+            let old = te::cast(&params[k].at(c), wide);
+            if !training {
+                return te::cast(&old, dtype);
+            }
+            let (mean, variance) = moments(c);
+            let new = if k == 2 { mean } else { variance };
+            let c = |v: f64| te::const_of(v, wide);
+            te::cast(&(old * c(1.0 - momentum) + new * c(momentum)), dtype)
+        })
+    };
+    Ok(vec![out, moved(2, "T_moving_mean"), moved(3, "T_moving_var")])
+}

@@ -1,0 +1,176 @@
+//! Convolutions over 1 to 3 spatial dims.
+
+use pliant_ir::op::InferError;
+use pliant_ir::relax::Type;
+use pliant_ir::{DType, Sym};
+
+use super::super::statistical::accumulator;
+use super::layout::Layout;
+use super::window::Window;
+use crate::decl::{Default, OpDecl, Pattern};
+use crate::infer::InferCtx;
+use crate::legalize::{LegalizeCtx, LegalizeError};
+use crate::rules::{require_divisible, shared_dim, te_converted};
+use crate::te::{self, Expr, Tensor};
+
+type Inferred = Result<Type, InferError>;
+type Outputs = Result<Vec<Tensor>, LegalizeError>;
+
+macro_rules! row {
+    ($name:literal, $n:literal, $ones:expr, $zeros:expr, $data:literal, $kernel:literal) => {
+        OpDecl::new(
+            concat!("relax.nn.", $name),
+            |ctx| infer(ctx, $n),
+            concat!(
+                "Convolution (as the field has it: no kernel is turned over) of data ",
+                $data,
+                " with kernels ",
+                $kernel,
+                ", by default. Padding is one number, one for each dim, or those in front and those behind. Sums of \
+                 16-bit floats are made in float32."
+            ),
+        )
+        .operands(&["data", "weight"])
+        .attrs(&[
+            ("strides", $ones),
+            ("padding", $zeros),
+            ("dilation", $ones),
+            ("groups", Default::Int(1)),
+            ("data_layout", Default::Str($data)),
+            ("kernel_layout", Default::Str($kernel)),
+            ("out_layout", Default::None),
+            ("out_dtype", Default::None),
+        ])
+        .te(Pattern::OutEWiseFusable, |ctx| te_conv(ctx, $n))
+        .onnx(&["Conv"])
+    };
+}
+
+/// The operators of this file.
+pub static DECLS: &[OpDecl] = &[
+    row!("conv1d", 1, Default::Int(1), Default::Int(0), "NCW", "OIW"),
+    row!("conv2d", 2, Default::Ints(&[1, 1]), Default::Ints(&[0, 0]), "NCHW", "OIHW"),
+    row!("conv3d", 3, Default::Ints(&[1, 1, 1]), Default::Ints(&[0, 0, 0]), "NCDHW", "OIDHW"),
+];
+
+/// The layouts of a convolution.
+pub struct Layouts {
+    /// Of the data.
+    pub data: Layout,
+    /// Of the kernels.
+    pub kernel: Layout,
+    /// Of the result.
+    pub out: Layout,
+}
+
+impl Layouts {
+    /// The layouts in the attributes, checked against the operands' ranks.
+    ///
+    /// # Errors
+    /// When one is no layout, or an operand has another rank.
+    pub fn read(ctx: &InferCtx<'_>, n: usize) -> Result<Layouts, InferError> {
+        let data = Layout::read(ctx, "data_layout", "NC", n)?;
+        let kernel = Layout::read(ctx, "kernel_layout", "OI", n)?;
+        let out = Layout::of_output(ctx, &data, "NC", n)?;
+        data.check(ctx, 0, &ctx.tensor(0)?)?;
+        kernel.check(ctx, 1, &ctx.tensor(1)?)?;
+        Ok(Layouts { data, kernel, out })
+    }
+}
+
+/// The element type of the result. Operands of two types need one to be named.
+///
+/// # Errors
+/// When the operands' types differ and none is named.
+pub fn conv_dtype(ctx: &InferCtx<'_>) -> Result<Option<DType>, InferError> {
+    match ctx.dtype("out_dtype")? {
+        Some(dtype) => Ok(Some(dtype)),
+        None => ctx.same_dtype(0, 1),
+    }
+}
+
+/// The number of groups, at least 1.
+///
+/// # Errors
+/// When it is less.
+pub fn groups(ctx: &mut InferCtx<'_>) -> Result<Sym, InferError> {
+    let groups = ctx.int("groups")?;
+    ctx.in_range("groups", &[groups], 1)?;
+    Ok(ctx.func.syms.int(groups))
+}
+
+fn infer(ctx: &mut InferCtx<'_>, n: usize) -> Inferred {
+    let (layouts, window) = (Layouts::read(ctx, n)?, Window::read(ctx, n)?);
+    let (groups, dtype) = (groups(ctx)?, conv_dtype(ctx)?);
+    let (Some(data), Some(kernel)) = (ctx.tensor(0)?.dims, ctx.tensor(1)?.dims) else {
+        return Ok(ctx.make(None, Some(n + 2), dtype));
+    };
+    let channels = data[layouts.data.axis('C')];
+    let (outs, ins) = (kernel[layouts.kernel.axis('O')], kernel[layouts.kernel.axis('I')]);
+    let read = ctx.func.syms.mul(ins, groups);
+    if shared_dim(ctx, channels, read).is_none() {
+        let (c, i, g) = (ctx.dim(channels), ctx.dim(ins), ctx.dim(groups));
+        return Err(ctx.error(format!(
+            "data has {c} channels, but weight reads {i} in each of {g} groups: {}",
+            crate::rules::operand_types(ctx)
+        )));
+    }
+    require_divisible(ctx, outs, groups, "the output channels of weight", "groups")?;
+    let (sizes, kernels) = (layouts.data.spatial_of(&data), layouts.kernel.spatial_of(&kernel));
+    let mut counts = Vec::with_capacity(n);
+    for k in 0..n {
+        counts.push(window.count(ctx, k, sizes[k], kernels[k], false)?);
+    }
+    let batch = data[layouts.data.axis('N')];
+    let dims = layouts.out.arrange(('N', batch), outs, &counts);
+    Ok(ctx.make(Some(dims), None, dtype))
+}
+
+/// The channels of the data as the kernel has them, so that the loop function checks what was not proved.
+fn te_conv(ctx: &mut LegalizeCtx<'_>, n: usize) -> Outputs {
+    let (mut data, kernel, out) = (ctx.dims(0)?, ctx.dims(1)?, ctx.out_dims(0)?);
+    let dtype = ctx.out_dtype(0)?;
+    let infer = &mut ctx.infer();
+    let (layouts, window, groups) =
+        (Layouts::read(infer, n)?, Window::read(infer, n)?, groups(infer)?);
+    let (outs, ins) = (kernel[layouts.kernel.axis('O')], kernel[layouts.kernel.axis('I')]);
+    let check = require_divisible(infer, outs, groups, "the output channels of weight", "groups")?;
+    let syms = &mut ctx.func.syms;
+    data[layouts.data.axis('C')] = syms.mul(ins, groups);
+    let per_group = syms.floordiv(outs, groups);
+    let one = syms.as_int(groups) == Some(1);
+    let (ins_e, per_group) = (ctx.size(ins), ctx.size(per_group));
+    let (x, w) = (ctx.tensor_of_dims(0, &data)?, ctx.tensor_of_dims(1, &kernel)?);
+    let shape = ctx.size_list(&out);
+    let counts = ctx.size_list(&layouts.out.spatial_of(&out));
+    let kernels = ctx.size_list(&layouts.kernel.spatial_of(&kernel));
+    let zero = te::int_of(0, x.dtype());
+    let x = window.padded(&x, &layouts.data.spatial_axes(), &counts, &kernels, false, &zero);
+    let rc = te::reduce_axis(ins_e.clone(), "rc");
+    let rk: Vec<_> = kernels
+        .iter()
+        .zip(["rz", "ry", "rx"].iter().skip(3 - n))
+        .map(|(k, name)| te::reduce_axis(k.clone(), *name))
+        .collect();
+    let wide = accumulator(dtype);
+    let conv = te::compute(shape, format!("conv{n}d"), |i| {
+        let o = &i[layouts.out.axis('C')];
+        let channel =
+            if one { rc.var.expr() } else { te::floordiv(o, &per_group) * &ins_e + rc.var.expr() };
+        let places: Vec<Expr> = layouts
+            .out
+            .spatial_axes()
+            .iter()
+            .enumerate()
+            .map(|(k, &a)| &i[a] * window.strides[k] + rk[k].var.expr() * window.dilation[k])
+            .collect();
+        let steps: Vec<Expr> = rk.iter().map(|r| r.var.expr()).collect();
+        let batch = i[layouts.out.axis('N')].clone();
+        let left = x.at(&layouts.data.arrange(('N', batch), channel, &places));
+        let right = w.at(&layouts.kernel.arrange(('O', o.clone()), rc.var.expr(), &steps));
+        let axes: Vec<_> = std::iter::once(&rc).chain(&rk).cloned().collect();
+        te::sum(&(te::cast(&left, wide) * te::cast(&right, wide)), &axes)
+    });
+    let conv = check.map_or(conv.clone(), |c| conv.with_check(ctx.check(c)));
+    Ok(vec![te_converted(conv, dtype)])
+}

@@ -1,0 +1,193 @@
+//! Transposed convolutions over 1 to 3 spatial dims: the data is spread out by the strides, and then convolved with
+//! the kernels turned over.
+
+use pliant_ir::op::InferError;
+use pliant_ir::relax::Type;
+
+use super::super::statistical::accumulator;
+use super::conv::{Layouts, conv_dtype, groups};
+use super::window::Window;
+use crate::decl::{Default, OpDecl, Pattern};
+use crate::infer::InferCtx;
+use crate::legalize::{LegalizeCtx, LegalizeError};
+use crate::prove;
+use crate::rules::{operand_types, require_divisible, shared_dim, te_converted};
+use crate::te::{self, Expr, Tensor};
+
+type Inferred = Result<Type, InferError>;
+type Outputs = Result<Vec<Tensor>, LegalizeError>;
+
+macro_rules! row {
+    ($name:literal, $n:literal, $ones:expr, $zeros:expr, $data:literal, $kernel:literal) => {
+        OpDecl::new(
+            concat!("relax.nn.", $name),
+            |ctx| infer(ctx, $n),
+            concat!(
+                "Transposed convolution of data ",
+                $data,
+                " with kernels ",
+                $kernel,
+                ", by default, where I counts the input channels and O the output channels of one group."
+            ),
+        )
+        .operands(&["data", "weight"])
+        .attrs(&[
+            ("strides", $ones),
+            ("padding", $zeros),
+            ("output_padding", $zeros),
+            ("dilation", $ones),
+            ("groups", Default::Int(1)),
+            ("data_layout", Default::Str($data)),
+            ("kernel_layout", Default::Str($kernel)),
+            ("out_layout", Default::None),
+            ("out_dtype", Default::None),
+        ])
+        .te(Pattern::OutEWiseFusable, |ctx| te_transpose(ctx, $n))
+        .onnx(&["ConvTranspose"])
+    };
+}
+
+/// The operators of this file.
+pub static DECLS: &[OpDecl] = &[
+    row!("conv1d_transpose", 1, Default::Int(1), Default::Int(0), "NCW", "IOW"),
+    row!("conv2d_transpose", 2, Default::Ints(&[1, 1]), Default::Ints(&[0, 0]), "NCHW", "IOHW"),
+    row!(
+        "conv3d_transpose",
+        3,
+        Default::Ints(&[1, 1, 1]),
+        Default::Ints(&[0, 0, 0]),
+        "NCDHW",
+        "IODHW"
+    ),
+];
+
+/// What is added behind the result, less than a stride or a dilation.
+fn output_padding(ctx: &InferCtx<'_>, window: &Window, n: usize) -> Result<Vec<i64>, InferError> {
+    let extra = ctx.ints("output_padding", n, 0)?;
+    for (k, &e) in extra.iter().enumerate() {
+        let most = window.strides[k].max(window.dilation[k]);
+        if e >= most {
+            return Err(ctx.error(format!(
+                "output_padding is {e}, but must be less than the stride or the dilation, {most}"
+            )));
+        }
+    }
+    Ok(extra)
+}
+
+fn infer(ctx: &mut InferCtx<'_>, n: usize) -> Inferred {
+    let (layouts, window) = (Layouts::read(ctx, n)?, Window::read(ctx, n)?);
+    let (groups, dtype) = (groups(ctx)?, conv_dtype(ctx)?);
+    let extra = output_padding(ctx, &window, n)?;
+    let (Some(data), Some(kernel)) = (ctx.tensor(0)?.dims, ctx.tensor(1)?.dims) else {
+        return Ok(ctx.make(None, Some(n + 2), dtype));
+    };
+    let channels = data[layouts.data.axis('C')];
+    let (outs, ins) = (kernel[layouts.kernel.axis('O')], kernel[layouts.kernel.axis('I')]);
+    if shared_dim(ctx, channels, ins).is_none() {
+        let (c, i) = (ctx.dim(channels), ctx.dim(ins));
+        return Err(ctx.error(format!(
+            "data has {c} channels, but weight reads {i}: {}",
+            operand_types(ctx)
+        )));
+    }
+    require_divisible(ctx, ins, groups, "the input channels of weight", "groups")?;
+    let (sizes, kernels) = (layouts.data.spatial_of(&data), layouts.kernel.spatial_of(&kernel));
+    let mut spatial = Vec::with_capacity(n);
+    for k in 0..n {
+        let reach = window.reach(ctx, k, kernels[k]);
+        let (before, after) = window.pads[k];
+        let syms = &mut ctx.func.syms;
+        let (one, by) = (syms.int(1), syms.int(window.strides[k]));
+        let rest = syms.int(1 + extra[k] - before - after);
+        let gaps = syms.sub(sizes[k], one);
+        let gaps = syms.mul(gaps, by);
+        let full = syms.add(gaps, reach);
+        let size = syms.add(full, rest);
+        let minus = syms.int(-1);
+        if prove::at_most(ctx.func, size, minus) == Some(true) {
+            let size = ctx.dim(size);
+            return Err(ctx.error(format!(
+                "the padding {before} and {after} is larger than the result, whose size would be {size}"
+            )));
+        }
+        spatial.push(size);
+    }
+    let outs = ctx.func.syms.mul(outs, groups);
+    let dims = layouts.out.arrange(('N', data[layouts.data.axis('N')]), outs, &spatial);
+    Ok(ctx.make(Some(dims), None, dtype))
+}
+
+fn te_transpose(ctx: &mut LegalizeCtx<'_>, n: usize) -> Outputs {
+    let (mut data, kernel, out) = (ctx.dims(0)?, ctx.dims(1)?, ctx.out_dims(0)?);
+    let dtype = ctx.out_dtype(0)?;
+    let infer = &mut ctx.infer();
+    let (layouts, window, groups) =
+        (Layouts::read(infer, n)?, Window::read(infer, n)?, groups(infer)?);
+    let (outs, ins) = (kernel[layouts.kernel.axis('O')], kernel[layouts.kernel.axis('I')]);
+    let check = require_divisible(infer, ins, groups, "the input channels of weight", "groups")?;
+    data[layouts.data.axis('C')] = ins;
+    let per_group = ctx.func.syms.floordiv(ins, groups);
+    let one = ctx.func.syms.as_int(groups) == Some(1);
+    let (per_group, outs) = (ctx.size(per_group), ctx.size(outs));
+    let (x, w) = (ctx.tensor_of_dims(0, &data)?, ctx.tensor_of_dims(1, &kernel)?);
+    let shape = ctx.size_list(&out);
+    let counts = ctx.size_list(&layouts.out.spatial_of(&out));
+    let kernels = ctx.size_list(&layouts.kernel.spatial_of(&kernel));
+    let x = spread(&x, &layouts.data.spatial_axes(), &window, &counts, &kernels);
+    let rc = te::reduce_axis(per_group.clone(), "rc");
+    let rk: Vec<_> = kernels
+        .iter()
+        .zip(["rz", "ry", "rx"].iter().skip(3 - n))
+        .map(|(k, name)| te::reduce_axis(k.clone(), *name))
+        .collect();
+    let wide = accumulator(dtype);
+    let conv = te::compute(shape, format!("conv{n}d_transpose"), |i| {
+        let o = &i[layouts.out.axis('C')];
+        let (channel, own) = if one {
+            (rc.var.expr(), o.clone())
+        } else {
+            (te::floordiv(o, &outs) * &per_group + rc.var.expr(), te::floormod(o, &outs))
+        };
+        let (mut places, mut steps) = (Vec::new(), Vec::new());
+        for (k, &a) in layouts.out.spatial_axes().iter().enumerate() {
+            places.push(&i[a] + rk[k].var.expr() * window.dilation[k]);
+            steps.push(&kernels[k] - 1 - rk[k].var.expr());
+        }
+        let batch = i[layouts.out.axis('N')].clone();
+        let left = x.at(&layouts.data.arrange(('N', batch), channel.clone(), &places));
+        let right = w.at(&layouts.kernel.arrange(('O', own), channel, &steps));
+        let axes: Vec<_> = std::iter::once(&rc).chain(&rk).cloned().collect();
+        te::sum(&(te::cast(&left, wide) * te::cast(&right, wide)), &axes)
+    });
+    let conv = check.map_or(conv.clone(), |c| conv.with_check(ctx.check(c)));
+    Ok(vec![te_converted(conv, dtype)])
+}
+
+/// The data with zeros between its elements and around them, as far as the windows over the result reach.
+fn spread(
+    x: &Tensor,
+    axes: &[usize],
+    window: &Window,
+    counts: &[Expr],
+    kernels: &[Expr],
+) -> Tensor {
+    let mut shape = x.shape().to_vec();
+    let reach = |k: usize| (&kernels[k] - 1) * window.dilation[k];
+    for (k, &axis) in axes.iter().enumerate() {
+        shape[axis] = &counts[k] + reach(k);
+    }
+    te::compute(shape, "spread", |i| {
+        let mut at = i.to_vec();
+        let mut inside = Vec::new();
+        for (k, &axis) in axes.iter().enumerate() {
+            let (by, zero) = (te::int(window.strides[k]), te::int(0));
+            let place = &i[axis] - reach(k) + window.pads[k].0;
+            inside.push(te::ge(&place, &zero));
+            inside.push(te::eq(&te::floormod(&place, &by), &zero));
+            at[axis] = te::floordiv(&place, &by);
+            inside.push(te::lt(&at[axis], &x.shape()[axis]));
+        }
+        te::if_then_else(&te::all(&inside), &x.at(&at), &te::int_of(0, x.dtype()))
+    })
+}

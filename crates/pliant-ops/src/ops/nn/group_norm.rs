@@ -1,0 +1,209 @@
+//! Group and instance normalisation: over axes, and over the channels of a group or for each channel alone.
+
+use pliant_ir::Sym;
+use pliant_ir::op::InferError;
+use pliant_ir::relax::Type;
+
+use super::super::statistical::accumulator;
+use super::norm::{check_param, epsilon};
+use crate::decl::{Default, OpDecl, Pattern};
+use crate::infer::InferCtx;
+use crate::legalize::{LegalizeCtx, LegalizeError, Value};
+use crate::rules::{require_divisible, require_float};
+use crate::te::{self, Expr, IterVar, Tensor};
+
+type Inferred = Result<Type, InferError>;
+type Outputs = Result<Vec<Tensor>, LegalizeError>;
+
+/// The operators of this file.
+pub static DECLS: &[OpDecl] = &[
+    OpDecl::new(
+        "relax.nn.group_norm",
+        infer_group,
+        "Shifted and scaled to mean 0 and variance 1 over axes and the channels of each group; then scaled and shifted \
+         for each channel.",
+    )
+    .operands(&["data", "gamma", "beta"])
+    .attrs(&[
+        ("num_groups", Default::Required),
+        ("channel_axis", Default::Required),
+        ("axes", Default::Required),
+        ("epsilon", Default::Float(1e-5)),
+        ("center", Default::Bool(true)),
+        ("scale", Default::Bool(true)),
+    ])
+    .te(Pattern::CommReduce, te_group)
+    .onnx(&["GroupNormalization"]),
+    OpDecl::new(
+        "relax.nn.instance_norm",
+        infer_instance,
+        "Shifted and scaled to mean 0 and variance 1 over axes; then scaled and shifted for each channel.",
+    )
+    .operands(&["data", "gamma", "beta"])
+    .attrs(&[
+        ("channel_axis", Default::Required),
+        ("axes", Default::Required),
+        ("epsilon", Default::Float(1e-5)),
+        ("center", Default::Bool(true)),
+        ("scale", Default::Bool(true)),
+    ])
+    .te(Pattern::CommReduce, te_instance)
+    .onnx(&["InstanceNormalization"]),
+];
+
+/// The channel axis and the axes that are averaged over.
+fn axes(ctx: &InferCtx<'_>, ndim: usize) -> Result<(usize, Vec<usize>), InferError> {
+    let channel = ctx.axis("channel_axis", ndim)?;
+    let axes = ctx.axes("axes", ndim)?.unwrap_or_default();
+    if axes.contains(&channel) {
+        return Err(ctx.error(format!("axes must not name the channel axis, {channel}")));
+    }
+    Ok((channel, axes))
+}
+
+fn infer_common(ctx: &mut InferCtx<'_>) -> Result<Option<(usize, Sym)>, InferError> {
+    let t = ctx.tensor(0)?;
+    require_float(ctx, 0, &t)?;
+    ctx.float("epsilon")?;
+    let Some(ndim) = t.ndim else { return Ok(None) };
+    let (channel, _) = axes(ctx, ndim)?;
+    for i in [1, 2] {
+        check_param(ctx, i, &t, &[channel])?;
+    }
+    Ok(t.dims.map(|d| (channel, d[channel])))
+}
+
+fn infer_instance(ctx: &mut InferCtx<'_>) -> Inferred {
+    infer_common(ctx)?;
+    let t = ctx.tensor(0)?;
+    Ok(ctx.like(&t, t.dtype))
+}
+
+fn groups(ctx: &mut InferCtx<'_>) -> Result<Sym, InferError> {
+    let groups = ctx.int("num_groups")?;
+    ctx.in_range("num_groups", &[groups], 1)?;
+    Ok(ctx.func.syms.int(groups))
+}
+
+fn infer_group(ctx: &mut InferCtx<'_>) -> Inferred {
+    let groups = groups(ctx)?;
+    if let Some((_, channels)) = infer_common(ctx)? {
+        require_divisible(ctx, channels, groups, "the channels", "num_groups")?;
+    }
+    let t = ctx.tensor(0)?;
+    Ok(ctx.like(&t, t.dtype))
+}
+
+fn te_instance(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+    Ok(vec![normalised(ctx, "instance_norm", None)?])
+}
+
+fn te_group(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+    let dims = ctx.dims(0)?;
+    let infer = &mut ctx.infer();
+    let (channel, _) = axes(infer, dims.len())?;
+    let groups = groups(infer)?;
+    let check = require_divisible(infer, dims[channel], groups, "the channels", "num_groups")?;
+    let each = ctx.func.syms.floordiv(dims[channel], groups);
+    let grouped = (ctx.size(groups), ctx.size(each));
+    let out = normalised(ctx, "group_norm", Some(grouped))?;
+    Ok(vec![check.map_or(out.clone(), |c| out.with_check(ctx.check(c)))])
+}
+
+/// The sums of a group: one for each index on the axes that are kept, where the channel axis counts groups.
+struct Sums {
+    shape: Vec<Expr>,
+    axes: Vec<usize>,
+    channel: usize,
+    /// The groups, and the channels of each; each channel is one group where `each` is 1.
+    groups: Expr,
+    each: Expr,
+}
+
+impl Sums {
+    /// The dims that are kept, groups for channels.
+    fn kept(&self) -> Vec<usize> {
+        (0..self.shape.len()).filter(|a| !self.axes.contains(a)).collect()
+    }
+
+    /// The indices of the sum that an element belongs to.
+    fn place(&self, i: &[Expr]) -> Vec<Expr> {
+        let group = |a: usize| {
+            if a == self.channel { te::floordiv(&i[a], &self.each) } else { i[a].clone() }
+        };
+        self.kept().into_iter().map(group).collect()
+    }
+
+    fn stage(&self, name: &str, f: impl Fn(&[Expr]) -> Expr) -> Tensor {
+        let kept = self.kept();
+        let shape = kept.iter().map(|&a| match a == self.channel {
+            true => self.groups.clone(),
+            false => self.shape[a].clone(),
+        });
+        let within = te::reduce_axis(self.each.clone(), "kc");
+        let mut reduce: Vec<IterVar> = Vec::new();
+        if !self.each.is_const(1) {
+            reduce.push(within.clone());
+        }
+        let over: Vec<IterVar> = self
+            .axes
+            .iter()
+            .map(|&a| te::reduce_axis(self.shape[a].clone(), format!("k{a}")))
+            .collect();
+        reduce.extend(over.iter().cloned());
+        te::compute(shape.collect(), name, |out| {
+            let mut i = vec![te::int(0); self.shape.len()];
+            for (&a, index) in kept.iter().zip(out) {
+                i[a] = index.clone();
+            }
+            if !self.each.is_const(1) {
+                i[self.channel] = &i[self.channel] * &self.each + within.var.expr();
+            }
+            for (&a, axis) in self.axes.iter().zip(&over) {
+                i[a] = axis.var.expr();
+            }
+            te::sum(&f(&i), &reduce)
+        })
+    }
+}
+
+/// The data normalised over the groups of channels (their number and size), or over each channel alone.
+fn normalised(
+    ctx: &mut LegalizeCtx<'_>,
+    name: &str,
+    grouped: Option<(Expr, Expr)>,
+) -> Result<Tensor, LegalizeError> {
+    let dims = ctx.dims(0)?;
+    let infer = ctx.infer();
+    let (channel, axes) = axes(&infer, dims.len())?;
+    let (center, scale) = (infer.bool("center")?, infer.bool("scale")?);
+    let x = ctx.value(0)?;
+    let (wide, dtype) = (accumulator(x.dtype()), x.dtype());
+    let epsilon = epsilon(ctx, wide)?;
+    let own = [dims[channel]];
+    let params: Vec<Value> =
+        (1..3).map(|i| ctx.value_of_dims(i, &own)).collect::<Result<_, _>>()?;
+    let (groups, each) = grouped.unwrap_or_else(|| (x.shape()[channel].clone(), te::int(1)));
+    let sums = Sums { shape: x.shape().to_vec(), axes, channel, groups, each };
+    let count = sums.axes.iter().fold(sums.each.clone(), |c, &a| c * &sums.shape[a]);
+    let count = te::cast(&count, wide);
+    let at = |i: &[Expr]| te::cast(&x.at(i), wide);
+    let sum = sums.stage(&format!("T_{name}_sum"), at);
+    let centred = |i: &[Expr]| at(i) - sum.at(&sums.place(i)) / &count;
+    let squares = sums.stage(&format!("T_{name}_squares"), |i| {
+        let d = centred(i);
+        &d * &d
+    });
+    Ok(te::compute(sums.shape.clone(), format!("T_{name}"), |i| {
+        let variance = squares.at(&sums.place(i)) / &count;
+        let mut y = centred(i) * te::rsqrt(&(variance + &epsilon));
+        let c = &i[channel..=channel];
+        if scale {
+            y = y * te::cast(&params[0].at(c), wide);
+        }
+        if center {
+            y = y + te::cast(&params[1].at(c), wide);
+        }
+        te::cast(&y, dtype)
+    }))
+}

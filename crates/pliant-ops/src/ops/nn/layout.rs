@@ -1,0 +1,102 @@
+//! Layouts: which dim of a tensor is which, written as letters (`NCHW`, `OIHW`).
+
+use pliant_ir::Sym;
+use pliant_ir::op::InferError;
+
+use crate::infer::{InferCtx, TensorTy};
+
+/// The letters of the spatial dims of `n` dimensional images.
+pub fn spatial(n: usize) -> &'static str {
+    &"DHW"[3 - n..]
+}
+
+/// An order of dims.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Layout {
+    letters: String,
+}
+
+impl Layout {
+    /// The layout in an attribute: `first` (two letters such as `NC`) and the spatial ones, in any order.
+    ///
+    /// # Errors
+    /// When it is not made of these letters.
+    pub fn read(
+        ctx: &InferCtx<'_>,
+        key: &str,
+        first: &str,
+        n: usize,
+    ) -> Result<Layout, InferError> {
+        let value = ctx.attr(key);
+        let given = value.as_str().unwrap_or_default();
+        let wanted = format!("{first}{}", spatial(n));
+        let fits = given.len() == wanted.len() && wanted.chars().all(|c| given.contains(c));
+        if fits {
+            return Ok(Layout { letters: given.into() });
+        }
+        Err(ctx.error(format!(
+            "{key} {given:?} is not supported: it must have the letters of {wanted:?}, each once"
+        )))
+    }
+
+    /// The layout of the result: the attribute `out_layout`, or that of the data where there is none.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub fn of_output(
+        ctx: &InferCtx<'_>,
+        data: &Layout,
+        first: &str,
+        n: usize,
+    ) -> Result<Layout, InferError> {
+        let value = ctx.attr("out_layout");
+        if value.is_none() || value.as_str() == Some("") {
+            return Ok(data.clone());
+        }
+        Layout::read(ctx, "out_layout", first, n)
+    }
+
+    /// The place of a letter.
+    pub fn axis(&self, letter: char) -> usize {
+        self.letters.find(letter).unwrap_or(0)
+    }
+
+    /// The places of the spatial dims: depth, height, width.
+    pub fn spatial_axes(&self) -> Vec<usize> {
+        spatial(self.letters.len() - 2).chars().map(|c| self.axis(c)).collect()
+    }
+
+    /// One value for each dim, from those of the two first letters and the spatial ones.
+    pub fn arrange<T: Clone>(&self, (a, first): (char, T), second: T, spatial: &[T]) -> Vec<T> {
+        let axes = self.spatial_axes();
+        (0..self.letters.len())
+            .map(|i| match axes.iter().position(|&s| s == i) {
+                Some(k) => spatial[k].clone(),
+                None if i == self.axis(a) => first.clone(),
+                None => second.clone(),
+            })
+            .collect()
+    }
+
+    /// Checks the rank of an operand against the layout.
+    ///
+    /// # Errors
+    /// When it is known to be another.
+    pub fn check(&self, ctx: &InferCtx<'_>, i: usize, t: &TensorTy) -> Result<(), InferError> {
+        match t.ndim {
+            Some(ndim) if ndim != self.letters.len() => Err(ctx.error(format!(
+                "{} must have {} dims ({}), but is {}",
+                ctx.name(i),
+                self.letters.len(),
+                self.letters,
+                ctx.ty_text(i)
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    /// The spatial dims among all.
+    pub fn spatial_of(&self, dims: &[Sym]) -> Vec<Sym> {
+        self.spatial_axes().iter().map(|&a| dims[a]).collect()
+    }
+}

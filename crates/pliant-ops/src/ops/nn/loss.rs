@@ -1,0 +1,226 @@
+//! Losses.
+
+use pliant_ir::op::InferError;
+use pliant_ir::relax::Type;
+use pliant_ir::{DType, Sym};
+
+use super::super::statistical::accumulator;
+use super::norm::check_param;
+use crate::decl::{Default, OpDecl, Pattern};
+use crate::infer::InferCtx;
+use crate::legalize::{LegalizeCtx, LegalizeError, Value};
+use crate::rules::{operand_types, require_float, require_integer, shared_dim, te_converted};
+use crate::te::{self, Check, Expr, IterVar, Tensor, Var};
+
+type Inferred = Result<Type, InferError>;
+type Outputs = Result<Vec<Tensor>, LegalizeError>;
+
+/// The operators of this file.
+pub static DECLS: &[OpDecl] = &[
+    OpDecl::new(
+        "relax.nn.cross_entropy_with_logits",
+        infer_cross,
+        "Minus the sum of the products of log-probabilities and labels, over the first size of tensors of 2 or more \
+         dims.",
+    )
+    .operands(&["predictions", "labels"])
+    .te(Pattern::CommReduce, te_cross),
+    OpDecl::new(
+        "relax.nn.nll_loss",
+        infer_nll,
+        "Minus the log-probability of the target class of each element, times the weight of that class: each \
+         (reduction \"none\"), their sum (\"sum\"), or their sum over that of the weights (\"mean\"). Targets equal to \
+         ignore_index count nothing; others must be classes.",
+    )
+    .operands(&["predictions", "targets", "weights?"])
+    .attrs(&[("reduction", Default::Str("mean")), ("ignore_index", Default::Int(-100))])
+    .te(Pattern::CommReduce, te_nll)
+    .onnx(&["NegativeLogLikelihoodLoss"]),
+];
+
+/// The dims that two operands share, each as the other where that is not proved.
+fn same_dims(ctx: &mut InferCtx<'_>, a: &[Sym], b: &[Sym]) -> Result<Vec<Sym>, InferError> {
+    let fit = a.len() == b.len();
+    let dims: Option<Vec<Sym>> = a.iter().zip(b).map(|(&x, &y)| shared_dim(ctx, x, y)).collect();
+    match dims.filter(|_| fit) {
+        Some(dims) => Ok(dims),
+        None => {
+            let types = operand_types(ctx);
+            Err(ctx.error(format!("the operands must have the same shape: {types}")))
+        }
+    }
+}
+
+fn infer_cross(ctx: &mut InferCtx<'_>) -> Inferred {
+    let (p, l) = (ctx.tensor(0)?, ctx.tensor(1)?);
+    require_float(ctx, 0, &p)?;
+    let dtype = ctx.same_dtype(0, 1)?;
+    if p.ndim.zip(l.ndim).is_some_and(|(x, y)| x != y) {
+        return Err(ctx.error(format!("the ranks differ: {}", operand_types(ctx))));
+    }
+    if let (Some(a), Some(b)) = (&p.dims, &l.dims) {
+        same_dims(ctx, a, b)?;
+    }
+    Ok(ctx.make(Some(Vec::new()), None, dtype))
+}
+
+fn te_cross(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+    let (a, b) = (ctx.dims(0)?, ctx.dims(1)?);
+    let dims = same_dims(&mut ctx.infer(), &a, &b)?;
+    let (p, l) = (ctx.value_of_dims(0, &dims)?, ctx.value_of_dims(1, &dims)?);
+    let (dtype, shape) = (p.dtype(), ctx.size_list(&dims));
+    let wide = accumulator(dtype);
+    let axes: Vec<IterVar> = shape
+        .iter()
+        .enumerate()
+        .map(|(k, d)| te::reduce_axis(d.clone(), format!("k{k}")))
+        .collect();
+    let sum = te::compute(Vec::new(), "T_cross_entropy_sum", |_| {
+        let i: Vec<Expr> = axes.iter().map(|a| a.var.expr()).collect();
+        te::sum(&(te::cast(&p.at(&i), wide) * te::cast(&l.at(&i), wide)), &axes)
+    });
+    Ok(vec![te::compute(Vec::new(), "T_cross_entropy", |_| {
+        let loss = -sum.at(&[]);
+        let loss = if shape.len() > 1 { loss / te::cast(&shape[0], wide) } else { loss };
+        te::cast(&loss, dtype)
+    })])
+}
+
+// ---- nll_loss ----
+
+const REDUCTIONS: [&str; 3] = ["none", "sum", "mean"];
+
+fn infer_nll(ctx: &mut InferCtx<'_>) -> Inferred {
+    let (p, t) = (ctx.tensor(0)?, ctx.tensor(1)?);
+    require_float(ctx, 0, &p)?;
+    require_integer(ctx, 1, &t)?;
+    ctx.int("ignore_index")?;
+    let none = ctx.choice("reduction", &REDUCTIONS)? == 0;
+    if p.ndim == Some(0) {
+        return Err(ctx.error("predictions must have at least 1 dim, but is a scalar"));
+    }
+    if p.ndim.zip(t.ndim).is_some_and(|(x, y)| x != y + 1) {
+        return Err(ctx.error(format!(
+            "targets must have the dims of predictions without that of the classes: {}",
+            operand_types(ctx)
+        )));
+    }
+    let class = p.ndim.map(|n| usize::from(n > 1));
+    if ctx.has(2)
+        && let Some(class) = class
+    {
+        check_param(ctx, 2, &p, &[class])?;
+    }
+    let mut dims = t.dims.clone();
+    if let (Some(a), Some(b)) = (&p.dims, &t.dims) {
+        dims = Some(same_dims(ctx, &without_class(a), b)?);
+    }
+    Ok(match none {
+        true => ctx.make(dims, t.ndim, p.dtype),
+        false => ctx.make(Some(Vec::new()), None, p.dtype),
+    })
+}
+
+/// The dims of the predictions without that of the classes: the second, or the only one.
+fn without_class(dims: &[Sym]) -> Vec<Sym> {
+    let class = usize::from(dims.len() > 1);
+    dims.iter().enumerate().filter(|(i, _)| *i != class).map(|(_, &d)| d).collect()
+}
+
+/// The parts of the loss.
+struct Nll {
+    p: Value,
+    t: Value,
+    weights: Option<Value>,
+    classes: Expr,
+    ignored: Expr,
+    wide: DType,
+}
+
+impl Nll {
+    fn target(&self, i: &[Expr]) -> Expr {
+        te::cast(&self.t.at(i), DType::Int64)
+    }
+
+    /// Whether the element counts: its target is not the ignored one.
+    fn counts(&self, i: &[Expr]) -> Expr {
+        te::ne(&self.target(i), &self.ignored)
+    }
+
+    /// The weight of the element's class; 0 where it does not count.
+    fn weight(&self, i: &[Expr]) -> Expr {
+        let weight = match &self.weights {
+            Some(w) => te::cast(&w.at(&[self.target(i)]), self.wide),
+            None => te::const_of(1.0, self.wide),
+        };
+        te::if_then_else(&self.counts(i), &weight, &te::const_of(0.0, self.wide))
+    }
+
+    fn loss(&self, i: &[Expr]) -> Expr {
+        let mut at = i.to_vec();
+        at.insert(1.min(i.len()), self.target(i));
+        let p = te::cast(&self.p.at(&at), self.wide);
+        let weighted = match &self.weights {
+            Some(w) => -p * te::cast(&w.at(&[self.target(i)]), self.wide),
+            None => -p,
+        };
+        te::if_then_else(&self.counts(i), &weighted, &te::const_of(0.0, self.wide))
+    }
+
+    /// That targets that count are classes.
+    fn check(&self, shape: &[Expr]) -> Check {
+        let axes: Vec<IterVar> = shape
+            .iter()
+            .enumerate()
+            .map(|(k, d)| IterVar {
+                var: Var::size(format!("t{k}")),
+                min: te::int(0),
+                extent: d.clone(),
+                kind: te::IterKind::Spatial,
+            })
+            .collect();
+        let i: Vec<Expr> = axes.iter().map(|a| a.var.expr()).collect();
+        let t = self.target(&i);
+        let inside = te::and(&te::ge(&t, &te::int(0)), &te::lt(&t, &self.classes));
+        let cond = te::or(&te::not(&self.counts(&i)), &inside);
+        let message =
+            format!("relax.nn.nll_loss: a target is none of the {} classes", self.classes);
+        Check { axes, cond, message: message.into() }
+    }
+}
+
+fn te_nll(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+    let (mut own, targets) = (ctx.dims(0)?, ctx.dims(1)?);
+    let infer = &mut ctx.infer();
+    let reduction = infer.choice("reduction", &REDUCTIONS)?;
+    let ignored = te::int(infer.int("ignore_index")?);
+    let dims = same_dims(infer, &without_class(&own), &targets)?;
+    let class = usize::from(own.len() > 1);
+    let others = own.iter_mut().enumerate().filter(|(i, _)| *i != class).map(|(_, d)| d);
+    others.zip(&dims).for_each(|(d, &known)| *d = known);
+    let weights = if ctx.has(2) { Some(ctx.value_of_dims(2, &own[class..=class])?) } else { None };
+    let (p, t) = (ctx.value_of_dims(0, &own)?, ctx.value_of_dims(1, &dims)?);
+    let (dtype, shape) = (p.dtype(), ctx.size_list(&dims));
+    let wide = accumulator(dtype);
+    let nll = Nll { p, t, weights, classes: ctx.size(own[class]), ignored, wide };
+    let check = nll.check(&shape);
+    if reduction == 0 {
+        let loss = te::compute(shape, "T_nll_loss", |i| nll.loss(i)).with_check(check);
+        return Ok(vec![te_converted(loss, dtype)]);
+    }
+    let axes: Vec<IterVar> = shape
+        .iter()
+        .enumerate()
+        .map(|(k, d)| te::reduce_axis(d.clone(), format!("k{k}")))
+        .collect();
+    let i: Vec<Expr> = axes.iter().map(|a| a.var.expr()).collect();
+    let total = |name: &str, e: Expr| te::compute(Vec::new(), name, |_| te::sum(&e, &axes));
+    let sum = total("T_nll_loss_sum", nll.loss(&i)).with_check(check);
+    if reduction == 1 {
+        return Ok(vec![te_converted(sum, dtype)]);
+    }
+    let weights = total("T_nll_loss_weights", nll.weight(&i));
+    Ok(vec![te::compute(Vec::new(), "T_nll_loss_mean", |_| {
+        te::cast(&(sum.at(&[]) / weights.at(&[])), dtype)
+    })])
+}

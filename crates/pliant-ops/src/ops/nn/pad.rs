@@ -1,0 +1,178 @@
+//! Padding: a constant, the data mirrored, its edge, or the data again.
+
+use pliant_ir::Sym;
+use pliant_ir::op::InferError;
+use pliant_ir::relax::Type;
+
+use crate::decl::{Default, OpDecl, Pattern};
+use crate::infer::InferCtx;
+use crate::legalize::{LegalizeCtx, LegalizeError};
+use crate::prove;
+use crate::te::{self, Check, Expr, Tensor};
+
+type Inferred = Result<Type, InferError>;
+type Outputs = Result<Vec<Tensor>, LegalizeError>;
+
+/// The operators of this file.
+pub static DECLS: &[OpDecl] = &[OpDecl::new(
+    "relax.nn.pad",
+    infer,
+    "More elements before and after each axis (before_1, after_1, before_2, ...), or fewer where a number is negative: \
+     pad_value (mode \"constant\"), the elements mirrored at the edge (\"reflect\"), the edge (\"replicate\" or \
+     \"edge\"), or the elements from the other end (\"circular\").",
+)
+.operands(&["data"])
+.attrs(&[
+    ("pad_width", Default::Required),
+    ("pad_mode", Default::Str("constant")),
+    ("pad_value", Default::Float(0.0)),
+])
+.te(Pattern::Injective, te_pad)
+.numpy("pad")
+.onnx(&["Pad"])];
+
+/// What stands in the padding.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    Constant,
+    Reflect,
+    Replicate,
+    Circular,
+}
+
+fn mode(ctx: &InferCtx<'_>) -> Result<Mode, InferError> {
+    if ctx.attr("pad_mode").is_none() {
+        return Ok(Mode::Constant);
+    }
+    const NAMES: [&str; 6] = ["constant", "reflect", "replicate", "edge", "circular", "wrap"];
+    let place = ctx.choice("pad_mode", &NAMES)?;
+    Ok([
+        Mode::Constant,
+        Mode::Reflect,
+        Mode::Replicate,
+        Mode::Replicate,
+        Mode::Circular,
+        Mode::Circular,
+    ][place])
+}
+
+/// The elements before and after each axis.
+fn widths(ctx: &InferCtx<'_>) -> Result<Vec<(i64, i64)>, InferError> {
+    let bad = || ctx.error("pad_width must be a list of integers, two for each axis");
+    let list = ctx.attr("pad_width").as_ints().ok_or_else(bad)?;
+    ctx.in_range("pad_width", &list, -(1 << 31))?;
+    if list.len() % 2 != 0 {
+        return Err(bad());
+    }
+    Ok(list.chunks(2).map(|p| (p[0], p[1])).collect())
+}
+
+/// The least size of an axis that has something to show in its padding.
+fn least(mode: Mode, (before, after): (i64, i64)) -> i64 {
+    let most = before.max(after);
+    match mode {
+        _ if most <= 0 => 0,
+        Mode::Constant => 0,
+        Mode::Reflect => most + 1,
+        Mode::Replicate => 1,
+        Mode::Circular => most,
+    }
+}
+
+/// Whether an axis of this size is large enough for its padding; unknown (`None`) is checked at run time.
+fn large_enough(ctx: &mut InferCtx<'_>, dim: Sym, least: i64) -> Option<bool> {
+    let least = ctx.func.syms.int(least);
+    prove::at_most(ctx.func, least, dim)
+}
+
+fn infer(ctx: &mut InferCtx<'_>) -> Inferred {
+    let (t, mode, widths) = (ctx.tensor(0)?, mode(ctx)?, widths(ctx)?);
+    if !ctx.attr("pad_value").is_none() {
+        ctx.float("pad_value")?;
+    }
+    if t.ndim.is_some_and(|n| n != widths.len()) {
+        let (n, ty) = (2 * widths.len(), ctx.ty_text(0));
+        return Err(
+            ctx.error(format!("pad_width has {n} values, two for each axis, but data is {ty}"))
+        );
+    }
+    let Some(mut dims) = t.dims else { return Ok(ctx.make(None, Some(widths.len()), t.dtype)) };
+    for (axis, &pair) in widths.iter().enumerate() {
+        let need = least(mode, pair);
+        if large_enough(ctx, dims[axis], need) == Some(false) {
+            let dim = ctx.dim(dims[axis]);
+            let (before, after) = pair;
+            return Err(ctx.error(format!(
+                "axis {axis} of size {dim} is too small for padding {before} and {after} in this mode: it needs {need}"
+            )));
+        }
+        let syms = &mut ctx.func.syms;
+        let (extra, minus) = (syms.int(pair.0 + pair.1), syms.int(-1));
+        let size = syms.add(dims[axis], extra);
+        if prove::at_most(ctx.func, size, minus) == Some(true) {
+            let dim = ctx.dim(dims[axis]);
+            return Err(ctx.error(format!("axis {axis} of size {dim} has too little to take away")));
+        }
+        dims[axis] = size;
+    }
+    Ok(ctx.make(Some(dims), None, t.dtype))
+}
+
+/// The place in the data that is shown at place `i` of an axis of `n` elements.
+fn source(mode: Mode, i: &Expr, n: &Expr) -> Expr {
+    let (zero, last) = (te::int(0), n - 1);
+    match mode {
+        Mode::Constant => i.clone(),
+        Mode::Replicate => te::maximum(&zero, &te::minimum(i, &last)),
+        Mode::Reflect => {
+            let behind = te::select(&te::gt(i, &last), &(&last * 2 - i), i);
+            te::select(&te::lt(i, &zero), &-i, &behind)
+        }
+        Mode::Circular => {
+            let behind = te::select(&te::ge(i, n), &(i - n), i);
+            te::select(&te::lt(i, &zero), &(i + n), &behind)
+        }
+    }
+}
+
+fn te_pad(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+    let dims = ctx.dims(0)?;
+    let mut infer = ctx.infer();
+    let (mode, widths) = (mode(&infer)?, widths(&infer)?);
+    let value = infer.attr("pad_value").as_float().unwrap_or(0.0);
+    let mut small = Vec::new();
+    for (axis, &pair) in widths.iter().enumerate() {
+        let need = least(mode, pair);
+        if large_enough(&mut infer, dims[axis], need).is_none() {
+            small.push((axis, need));
+        }
+    }
+    let x = ctx.tensor(0)?;
+    let shape = ctx.out_shape(0)?;
+    let fill = te::const_of(value, x.dtype());
+    let mut out = te::compute(shape, "T_pad", |i| {
+        let (mut at, mut inside) = (i.to_vec(), Vec::new());
+        for (axis, &(before, after)) in widths.iter().enumerate() {
+            if (before, after) == (0, 0) {
+                continue;
+            }
+            let place = &i[axis] - before;
+            if mode == Mode::Constant && before > 0 {
+                inside.push(te::ge(&i[axis], &te::int(before)));
+            }
+            if mode == Mode::Constant && after > 0 {
+                inside.push(te::lt(&place, &x.shape()[axis]));
+            }
+            at[axis] = source(mode, &place, &x.shape()[axis]);
+        }
+        te::if_then_else(&te::all(&inside), &x.at(&at), &fill)
+    });
+    for (axis, need) in small {
+        let cond = te::ge(&x.shape()[axis], &te::int(need));
+        let message = format!(
+            "relax.nn.pad: axis {axis} is too small for its padding: it needs {need} elements"
+        );
+        out = out.with_check(Check { axes: Vec::new(), cond, message: message.into() });
+    }
+    Ok(vec![out])
+}

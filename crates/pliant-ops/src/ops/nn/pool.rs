@@ -1,0 +1,314 @@
+//! Pooling over 1 to 3 spatial dims: the largest or the mean of each window, and means over equal parts.
+
+use pliant_ir::Sym;
+use pliant_ir::op::InferError;
+use pliant_ir::relax::Type;
+
+use super::super::statistical::accumulator;
+use super::layout::Layout;
+use super::window::Window;
+use crate::decl::{Default, OpDecl, Pattern};
+use crate::infer::InferCtx;
+use crate::legalize::{LegalizeCtx, LegalizeError};
+use crate::prove;
+use crate::rules::require_float;
+use crate::te::{self, Expr, IterVar, Tensor};
+
+type Inferred = Result<Type, InferError>;
+type Outputs = Result<Vec<Tensor>, LegalizeError>;
+
+macro_rules! pool {
+    ($name:literal, $n:literal, $kind:expr, $ones:expr, $zeros:expr, $pad:literal, $layout:literal, $doc:literal, $onnx:expr) => {
+        OpDecl::new(concat!("relax.nn.", $name), |ctx| infer(ctx, $n, $kind), $doc)
+            .operands(&["data"])
+            .attrs(&[
+                ("pool_size", $ones),
+                ("strides", $ones),
+                ("padding", $zeros),
+                ("dilation", $ones),
+                ("ceil_mode", Default::Bool(false)),
+                ("count_include_pad", Default::Bool($pad)),
+                ("layout", Default::Str($layout)),
+                ("out_layout", Default::None),
+            ])
+            .te(Pattern::OutEWiseFusable, |ctx| te_pool(ctx, $n, $kind))
+            .onnx($onnx)
+    };
+}
+
+macro_rules! adaptive {
+    ($name:literal, $n:literal, $layout:literal) => {
+        OpDecl::new(
+            concat!("relax.nn.", $name),
+            |ctx| infer_adaptive(ctx, $n),
+            "The mean of each of so many parts, as equal as can be; part k of m starts at k*n/m rounded down, and ends \
+             before (k+1)*n/m rounded up.",
+        )
+        .operands(&["data"])
+        .attrs(&[
+            ("output_size", Default::None),
+            ("layout", Default::Str($layout)),
+            ("out_layout", Default::None),
+        ])
+        .te(Pattern::OutEWiseFusable, |ctx| te_adaptive(ctx, $n))
+        .onnx(&["GlobalAveragePool"])
+    };
+}
+
+const MAX: &str = "The largest of each window; padding takes no part. With ceil_mode also windows that end beyond the \
+                   padding, if they start before it.";
+const AVG: &str = "The mean of each window. Padding counts as zeros with count_include_pad, else not at all; what lies \
+                   beyond it never counts.";
+
+macro_rules! max {
+    ($name:literal, $n:literal, $ones:expr, $zeros:expr, $layout:literal) => {
+        OpDecl {
+            doc: MAX,
+            ..pool!(
+                $name,
+                $n,
+                Kind::Max,
+                $ones,
+                $zeros,
+                false,
+                $layout,
+                "",
+                &["MaxPool", "GlobalMaxPool"]
+            )
+        }
+    };
+}
+
+macro_rules! avg {
+    ($name:literal, $n:literal, $ones:expr, $zeros:expr, $pad:literal, $layout:literal) => {
+        OpDecl {
+            doc: AVG,
+            ..pool!($name, $n, Kind::Avg, $ones, $zeros, $pad, $layout, "", &["AveragePool"])
+        }
+    };
+}
+
+/// The operators of this file.
+pub static DECLS: &[OpDecl] = &[
+    max!("max_pool1d", 1, Default::Ints(&[1]), Default::Ints(&[0, 0]), "NCW"),
+    max!("max_pool2d", 2, Default::Ints(&[1, 1]), Default::Ints(&[0, 0]), "NCHW"),
+    max!("max_pool3d", 3, Default::Ints(&[1, 1, 1]), Default::Ints(&[0, 0, 0]), "NCDHW"),
+    avg!("avg_pool1d", 1, Default::Ints(&[1]), Default::Ints(&[0, 0]), true, "NCW"),
+    avg!("avg_pool2d", 2, Default::Ints(&[1, 1]), Default::Ints(&[0, 0]), false, "NCHW"),
+    avg!("avg_pool3d", 3, Default::Ints(&[1, 1, 1]), Default::Ints(&[0, 0, 0]), true, "NCDHW"),
+    adaptive!("adaptive_avg_pool1d", 1, "NCW"),
+    adaptive!("adaptive_avg_pool2d", 2, "NCHW"),
+    adaptive!("adaptive_avg_pool3d", 3, "NCDHW"),
+];
+
+/// What is made of a window.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Max,
+    Avg,
+}
+
+/// The layouts of the data and of the result.
+fn layouts(ctx: &InferCtx<'_>, n: usize) -> Result<(Layout, Layout), InferError> {
+    let data = Layout::read(ctx, "layout", "NC", n)?;
+    let out = Layout::of_output(ctx, &data, "NC", n)?;
+    data.check(ctx, 0, &ctx.tensor(0)?)?;
+    Ok((data, out))
+}
+
+/// The windows, none of which lies in the padding alone.
+fn windows(ctx: &InferCtx<'_>, n: usize) -> Result<(Window, Vec<i64>), InferError> {
+    let (window, sizes) = (Window::read(ctx, n)?, ctx.ints("pool_size", n, 1)?);
+    for (k, &size) in sizes.iter().enumerate() {
+        let (before, after) = window.pads[k];
+        let span = window.dilation[k].saturating_mul(size - 1) + 1;
+        if before.max(after) >= span {
+            return Err(ctx.error(format!(
+                "padding {} must be smaller than the window, which spans {span} elements",
+                before.max(after)
+            )));
+        }
+    }
+    Ok((window, sizes))
+}
+
+fn infer(ctx: &mut InferCtx<'_>, n: usize, kind: Kind) -> Inferred {
+    let (data, out) = layouts(ctx, n)?;
+    let (window, sizes) = windows(ctx, n)?;
+    let ceil = ctx.bool("ceil_mode")?;
+    ctx.bool("count_include_pad")?;
+    let t = ctx.tensor(0)?;
+    if kind == Kind::Avg {
+        require_float(ctx, 0, &t)?;
+    }
+    let Some(dims) = t.dims else { return Ok(ctx.make(None, Some(n + 2), t.dtype)) };
+    let own = data.spatial_of(&dims);
+    let mut counts = Vec::with_capacity(n);
+    for k in 0..n {
+        let size = ctx.func.syms.int(sizes[k]);
+        counts.push(window.count(ctx, k, own[k], size, ceil)?);
+    }
+    let dims = out.arrange(('N', dims[data.axis('N')]), dims[data.axis('C')], &counts);
+    Ok(ctx.make(Some(dims), None, t.dtype))
+}
+
+fn te_pool(ctx: &mut LegalizeCtx<'_>, n: usize, kind: Kind) -> Outputs {
+    let out_dims = ctx.out_dims(0)?;
+    let infer = ctx.infer();
+    let ((data, out), (window, sizes)) = (layouts(&infer, n)?, windows(&infer, n)?);
+    let (ceil, include) = (infer.bool("ceil_mode")?, infer.bool("count_include_pad")?);
+    let x = ctx.tensor(0)?;
+    let dtype = x.dtype();
+    let shape = ctx.size_list(&out_dims);
+    let counts = ctx.size_list(&out.spatial_of(&out_dims));
+    let kernel: Vec<Expr> = sizes.iter().map(|&s| te::int(s)).collect();
+    let fill = if kind == Kind::Max { te::min_value(dtype) } else { te::const_of(0.0, dtype) };
+    let axes = data.spatial_axes();
+    let padded = window.padded(&x, &axes, &counts, &kernel, ceil, &fill);
+    let rk: Vec<IterVar> = ["rz", "ry", "rx"][3 - n..]
+        .iter()
+        .zip(&kernel)
+        .map(|(name, k)| te::reduce_axis(k.clone(), *name))
+        .collect();
+    let at = |i: &[Expr]| {
+        let places: Vec<Expr> = out
+            .spatial_axes()
+            .iter()
+            .enumerate()
+            .map(|(k, &a)| &i[a] * window.strides[k] + rk[k].var.expr() * window.dilation[k])
+            .collect();
+        let (batch, channel) = (i[out.axis('N')].clone(), i[out.axis('C')].clone());
+        padded.at(&data.arrange(('N', batch), channel, &places))
+    };
+    if kind == Kind::Max {
+        return Ok(vec![te::compute(shape, "pool_max", |i| te::max(&at(i), &rk))]);
+    }
+    let wide = accumulator(dtype);
+    let sum = te::compute(shape.clone(), "pool_sum", |i| te::sum(&te::cast(&at(i), wide), &rk));
+    Ok(vec![te::compute(shape, "pool_avg", |i| {
+        let mut count = te::int(1);
+        for (k, &a) in out.spatial_axes().iter().enumerate() {
+            count =
+                count * counted(&window, k, sizes[k], &i[a], &x.shape()[axes[k]], (include, ceil));
+        }
+        te::cast(&(sum.at(i) / te::cast(&count, wide)), dtype)
+    })])
+}
+
+/// How many elements of window `i` count.
+fn counted(
+    window: &Window,
+    k: usize,
+    size: i64,
+    i: &Expr,
+    dim: &Expr,
+    (include, ceil): (bool, bool),
+) -> Expr {
+    let (before, after) = window.pads[k];
+    let by = te::int(window.dilation[k]);
+    let start = i * window.strides[k] - before;
+    // Places from the start up to an end, every `by`-th.
+    let until = |end: &Expr| te::minimum(&te::int(size), &te::ceildiv(&(end - &start), &by));
+    if include {
+        return if ceil { until(&(dim + after)) } else { te::int(size) };
+    }
+    let ends = ceil || after > 0;
+    let last = if ends { until(dim) } else { te::int(size) };
+    if before == 0 {
+        return last;
+    }
+    let missing = te::maximum(&te::int(0), &te::ceildiv(&-&start, &by));
+    last - missing
+}
+
+// ---- adaptive ----
+
+/// The sizes of the result: those asked for, or the data's.
+fn adaptive_sizes(ctx: &mut InferCtx<'_>, n: usize, own: &[Sym]) -> Result<Vec<Sym>, InferError> {
+    if ctx.attr("output_size").is_none() {
+        return Ok(own.to_vec());
+    }
+    let sizes = ctx.ints("output_size", n, 0)?;
+    Ok(sizes.into_iter().map(|s| ctx.func.syms.int(s)).collect())
+}
+
+fn infer_adaptive(ctx: &mut InferCtx<'_>, n: usize) -> Inferred {
+    let (data, out) = layouts(ctx, n)?;
+    let t = ctx.tensor(0)?;
+    require_float(ctx, 0, &t)?;
+    let Some(dims) = t.dims else {
+        adaptive_sizes(ctx, n, &[])?;
+        return Ok(ctx.make(None, Some(n + 2), t.dtype));
+    };
+    let sizes = adaptive_sizes(ctx, n, &data.spatial_of(&dims))?;
+    let dims = out.arrange(('N', dims[data.axis('N')]), dims[data.axis('C')], &sizes);
+    Ok(ctx.make(Some(dims), None, t.dtype))
+}
+
+/// A dim cut into parts.
+struct Parts {
+    dim: Expr,
+    parts: Expr,
+    /// The elements of each part, where that is the same number for all.
+    equal: Option<Expr>,
+    axis: IterVar,
+}
+
+impl Parts {
+    fn new(ctx: &mut LegalizeCtx<'_>, dim: Sym, parts: Sym, name: &str) -> Parts {
+        // No part has elements of its own: any number of parts serves to say how large one would be.
+        let parts = match ctx.func.syms.as_int(parts) {
+            Some(0) => ctx.func.syms.int(1),
+            _ => parts,
+        };
+        let even = prove::divides(ctx.func, parts, dim) == Some(true);
+        let each = ctx.func.syms.floordiv(dim, parts);
+        let (dim, parts, each) = (ctx.size(dim), ctx.size(parts), ctx.size(each));
+        let equal = even.then_some(each);
+        // A part that starts and ends inside an element has one more.
+        let most = equal.clone().unwrap_or_else(|| te::floordiv(&dim, &parts) + 2);
+        Parts { dim, parts, equal, axis: te::reduce_axis(most, name) }
+    }
+
+    /// First element, and how many, of part `i`.
+    fn range(&self, i: &Expr) -> (Expr, Expr) {
+        if let Some(each) = &self.equal {
+            return (i * each, each.clone());
+        }
+        let start = te::floordiv(&(i * &self.dim), &self.parts);
+        let end = te::ceildiv(&((i + 1) * &self.dim), &self.parts);
+        let count = end - &start;
+        (start, count)
+    }
+}
+
+fn te_adaptive(ctx: &mut LegalizeCtx<'_>, n: usize) -> Outputs {
+    let (dims, out_dims) = (ctx.dims(0)?, ctx.out_dims(0)?);
+    let (data, out) = layouts(&ctx.infer(), n)?;
+    let (own, sizes) = (data.spatial_of(&dims), out.spatial_of(&out_dims));
+    let parts: Vec<Parts> =
+        (0..n).map(|k| Parts::new(ctx, own[k], sizes[k], ["rz", "ry", "rx"][3 - n + k])).collect();
+    let x = ctx.tensor(0)?;
+    let (wide, dtype) = (accumulator(x.dtype()), x.dtype());
+    let shape = ctx.size_list(&out_dims);
+    let axes: Vec<IterVar> = parts.iter().map(|p| p.axis.clone()).collect();
+    let places = out.spatial_axes();
+    let sum = te::compute(shape.clone(), "adaptive_pool_sum", |i| {
+        let (mut at, mut inside) = (Vec::new(), Vec::new());
+        for (p, &a) in parts.iter().zip(&places) {
+            let (start, count) = p.range(&i[a]);
+            let k = p.axis.var.expr();
+            at.push(start + &k);
+            if p.equal.is_none() {
+                inside.push(te::lt(&k, &count));
+            }
+        }
+        let (batch, channel) = (i[out.axis('N')].clone(), i[out.axis('C')].clone());
+        let element = te::cast(&x.at(&data.arrange(('N', batch), channel, &at)), wide);
+        te::sum(&te::if_then_else(&te::all(&inside), &element, &te::const_of(0.0, wide)), &axes)
+    });
+    Ok(vec![te::compute(shape, "adaptive_pool_avg", |i| {
+        let count = parts.iter().zip(&places).fold(te::int(1), |c, (p, &a)| c * p.range(&i[a]).1);
+        te::cast(&(sum.at(i) / te::cast(&count, wide)), dtype)
+    })])
+}

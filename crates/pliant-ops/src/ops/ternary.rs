@@ -1,0 +1,82 @@
+//! Three-operand elementwise operators. Operands broadcast as in NumPy.
+
+use pliant_ir::op::InferError;
+use pliant_ir::relax::Type;
+
+use crate::decl::{OpDecl, Pattern};
+use crate::infer::InferCtx;
+use crate::legalize::{LegalizeCtx, LegalizeError};
+use crate::rules::{broadcast_of, require_scalar, te_broadcast_of};
+use crate::te::{self, Tensor};
+
+type Inferred = Result<Type, InferError>;
+type Outputs = Result<Vec<Tensor>, LegalizeError>;
+
+/// The operators of this file.
+pub static DECLS: &[OpDecl] = &[
+    OpDecl::new(
+        "relax.where",
+        infer_where,
+        "Elements of x1 where the condition holds, else of x2.",
+    )
+    .operands(&["condition", "x1", "x2"])
+    .te(Pattern::Broadcast, te_where)
+    .numpy("where")
+    .onnx(&["Where"]),
+    OpDecl::new("relax.masked_fill", infer_fill, "A scalar where the mask holds, else x.")
+        .operands(&["x", "mask", "value"])
+        .te(Pattern::Broadcast, te_fill),
+    OpDecl::new("relax.ewise_fma", infer_fma, "x1 * x2 + x3; of floats, rounded once.")
+        .operands(&["x1", "x2", "x3"])
+        .te(Pattern::Broadcast, |ctx| te_broadcast_of(ctx, "T_fma", &[0, 1, 2], te_fma)),
+];
+
+fn require_bool(ctx: &InferCtx<'_>, i: usize) -> Result<(), InferError> {
+    match ctx.tensor(i)?.dtype {
+        Some(d) if !d.is_bool() => {
+            let name = ctx.name(i);
+            Err(ctx.error(format!("the {name} must be a tensor of bool, but is {d}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn infer_where(ctx: &mut InferCtx<'_>) -> Inferred {
+    require_bool(ctx, 0)?;
+    let dtype = ctx.same_dtype(1, 2)?;
+    let out = broadcast_of(ctx, &[0, 1, 2])?;
+    Ok(ctx.like(&out, dtype))
+}
+
+fn te_where(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+    let dtype = ctx.out_dtype(0)?;
+    te_broadcast_of(ctx, "T_where", &[0, 1, 2], |v| {
+        te::cast(&te::select(&te::cast(&v[0], te::Ty::BOOL), &v[1], &v[2]), dtype)
+    })
+}
+
+fn infer_fill(ctx: &mut InferCtx<'_>) -> Inferred {
+    require_bool(ctx, 1)?;
+    require_scalar(ctx, 2)?;
+    let dtype = ctx.same_dtype(0, 2)?;
+    let out = broadcast_of(ctx, &[0, 1])?;
+    Ok(ctx.like(&out, dtype))
+}
+
+fn te_fill(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+    let value = ctx.value(2)?;
+    let dtype = ctx.out_dtype(0)?;
+    te_broadcast_of(ctx, "T_masked_fill", &[0, 1], |v| {
+        te::select(&v[1], &te::cast(&value.at(&[]), dtype), &te::cast(&v[0], dtype))
+    })
+}
+
+fn infer_fma(ctx: &mut InferCtx<'_>) -> Inferred {
+    let dtype = ctx.same_dtype(0, 1)?.or(ctx.same_dtype(0, 2)?).or(ctx.same_dtype(1, 2)?);
+    let out = broadcast_of(ctx, &[0, 1, 2])?;
+    Ok(ctx.like(&out, dtype))
+}
+
+fn te_fma(v: &[te::Expr]) -> te::Expr {
+    if v[0].ty().dtype.is_float() { te::fma(&v[0], &v[1], &v[2]) } else { &v[0] * &v[1] + &v[2] }
+}
