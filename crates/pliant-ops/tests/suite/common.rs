@@ -125,7 +125,7 @@ pub fn infer(op: &str, args: &[&str], attrs: &Attrs) -> Result<String, String> {
     Ok(type_text(calls.func(), ty))
 }
 
-/// Attributes from text: `axis=1`, `keepdims=true`, `axes=[0, 1]`, `mode=clip`, `epsilon=1e-5`, joined by `;`.
+/// Attributes from text (`"none"` is a string, `none` is not): `axis=1`, `keepdims=true`, `axes=[0, 1]`, `mode=clip`, `epsilon=1e-5`, joined by `;`.
 pub fn attrs(text: &str) -> Attrs {
     let mut out = Attrs::default();
     for pair in text.split(';').map(str::trim).filter(|p| !p.is_empty()) {
@@ -138,6 +138,9 @@ pub fn attrs(text: &str) -> Attrs {
 fn attr_value(text: &str) -> AttrValue {
     if let Some(list) = text.strip_prefix('[').and_then(|t| t.strip_suffix(']')) {
         return AttrValue::List(list.split(',').map(|v| attr_value(v.trim())).collect());
+    }
+    if let Some(text) = text.strip_prefix('"').and_then(|t| t.strip_suffix('"')) {
+        return AttrValue::str(text);
     }
     match text {
         "true" => AttrValue::Bool(true),
