@@ -365,3 +365,22 @@ def test_deep_python_sequences_are_refused() -> None:
     endless.append(endless)
     with pytest.raises(ValueError, match="nested more than 200"):
         relax.Tuple([endless])
+
+
+def test_what_the_builder_makes_is_what_its_text_says() -> None:
+    """Attributes that are left out are those that are written with their defaults."""
+    x = relax.Var("x", relax.TensorStructInfo((4, 4), "float32"))
+    bb = relax.BlockBuilder()
+    with bb.function("main", [x]):
+        parts = (
+            relax.op.sum(x),
+            relax.op.matmul(x, x),
+            relax.op.nn.softmax(x),
+            relax.op.concat([x, x]),
+            relax.op.permute_dims(x),
+            relax.op.take(x, relax.const([0, 1]), axis=0),
+            relax.op.nn.layer_norm(x, relax.op.zeros((4,), "float32"), relax.op.ones((4,), "float32"), axes=[-1]),
+        )
+        bb.emit_func_output(parts)
+    module = bb.get()
+    pliant.ir.assert_structural_equal(module, pliant.script.from_source(module.script()))

@@ -116,7 +116,13 @@ def test_each_lowering_pass_runs_alone(name: str) -> None:
 
 @pytest.mark.skipif(os.name != "posix", reason="signals of this kind are POSIX's")
 @pytest.mark.parametrize(
-    "body", ["while B[0] < T.float32(1): B[0] = T.float32(0)", "while True: T.evaluate(0)"]
+    "body",
+    [
+        "while B[0] < T.float32(1): B[0] = T.float32(0)",
+        "while True: T.evaluate(0)",
+        "for i, j, k in T.grid(4, 1 << 20, 1 << 30): B[i] = B[i] + A[i]",
+        "for i, j in T.grid(1, 1 << 40): B[j % 4] = A[j % 3]",
+    ],
 )
 def test_ctrl_c_stops_a_kernel(body: str) -> None:
     program = textwrap.dedent(

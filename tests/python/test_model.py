@@ -18,7 +18,7 @@ import pytest
 from conftest import SIZES
 
 import pliant
-from pliant import relax
+from pliant import relax, te
 from pliant.script import from_source
 
 PAIR = """
@@ -470,3 +470,34 @@ def test_options() -> None:
 def test_stages_are_written(tmp_path: Path) -> None:
     pliant.compile(from_source(PAIR), dump_dir=tmp_path)
     assert len(list(tmp_path.iterdir())) > 5
+
+
+def test_a_program_loads_whatever_its_names_are(tmp_path: Path) -> None:
+    """Kernels are saved as script, which renames what it cannot spell."""
+    source = """
+@R.function
+def main(x: R.Tensor(("T", "I"), "float32"), é: R.Tensor(("T", 12), "float32")):
+    with R.dataflow():
+        y = R.exp(x)
+        s = R.split(R.exp(é), 2, axis=1)
+        R.output(y, s)
+    return (y, s)
+"""
+    model = pliant.compile(pliant.script.from_source(source))
+    model.save(tmp_path / "names.plx")
+    again = pliant.load(tmp_path / "names.plx")
+    args = np.ones((2, 3), np.float32), np.ones((2, 12), np.float32)
+    for one, other in zip(model(*args)[1], again(*args)[1], strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("name", ["a-b", "R", "class", "fused add", "é"])
+def test_a_kernel_of_any_name_loads(tmp_path: Path, name: str) -> None:
+    bb = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorStructInfo((4,), "float32"))
+    with bb.function("main", [x]):
+        bb.emit_func_output(bb.emit_te(lambda a: te.compute(a.shape, lambda i: a[i] + 1, name=name), x, primfunc_name_hint=name))
+    model = pliant.compile(bb.get())
+    model.save(tmp_path / "kernel.plx")
+    again = pliant.load(tmp_path / "kernel.plx")
+    np.testing.assert_array_equal(again(np.zeros(4, np.float32)), np.ones(4, np.float32))

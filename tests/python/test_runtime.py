@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import sys
+import textwrap
 import weakref
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 
 import pliant
-from pliant import nd, runtime
+from pliant import nd, relax, runtime
 
 DTYPES = [
     *("bool", "float16", "float32", "float64"),
@@ -229,3 +230,45 @@ def test_exceptions_keep_type_and_traceback(packed: Any) -> None:
     with pytest.raises(Mine, match="from inside") as info:
         func()
     assert any(entry.name == "fail" for entry in info.traceback)
+
+
+@pytest.mark.parametrize("value", [300, -129])
+def test_a_scalar_that_its_type_does_not_hold_is_refused(value: int) -> None:
+    module = pliant.script.from_source(
+        textwrap.dedent("""
+        @I.ir_module
+        class Module:
+            @T.prim_func
+            def fill(s: T.int8, B: T.Buffer((1,), "float32")):
+                B[0] = T.Cast("float32", s)
+        """)
+    )
+    vm = relax.VirtualMachine(relax.build(module), pliant.cpu())
+    out = pliant.nd.array(np.zeros(1, np.float32))
+    vm["fill"](-128, out)
+    assert out.numpy()[0] == -128
+    with pytest.raises(pliant.PliantError, match="int8"):
+        vm["fill"](value, out)
+    same = pliant.script.from_source("@R.function\ndef same(s: R.Prim('int8')):\n    return s")
+    with pytest.raises(pliant.PliantError, match="int8 scalar"):
+        pliant.compile(same)(value)
+
+
+def test_a_failed_check_of_a_loop_function_says_where_and_with_what() -> None:
+    module = pliant.script.from_source(
+        textwrap.dedent("""
+        @I.ir_module
+        class Module:
+            @T.prim_func
+            def shift(a: T.handle, k: T.int64, b: T.handle):
+                n = T.int64()
+                A = T.match_buffer(a, (n,), "float32")
+                B = T.match_buffer(b, (n,), "float32")
+                for i in range(n):
+                    B[i] = A[i + k]
+        """)
+    )
+    vm = relax.VirtualMachine(relax.build(module), pliant.cpu())
+    x, y = (pliant.nd.array(np.zeros(3, np.float32)) for _ in range(2))
+    with pytest.raises(pliant.ShapeError, match=r"'A'.*loop function .shift.*, called with float32\(3\), 7, float32\(3\)"):
+        vm["shift"](x, 7, y)

@@ -209,3 +209,41 @@ def test_wrong_decoration() -> None:
         I.ir_module(lambda: 0)
     with pytest.raises(TypeError, match="decorates a function"):
         R.function(int)
+
+
+@pytest.mark.parametrize("dim", ["'f'", "'f * 2'", "f"])
+def test_a_dim_may_be_called_as_its_function_is(dim: str) -> None:
+    module = from_source(
+        f"@R.function\ndef f(x: R.Tensor(({dim},), 'float32')) -> R.Tensor(({dim},), 'float32'):\n    return x"
+    )
+    assert from_source(module.script()).script() == module.script()
+
+
+@pytest.mark.parametrize("annotation", ["R.Tensor((M.f,), 'float32')", "R.Tensor((M.f(x),), 'float32')"])
+def test_a_signature_in_terms_of_itself_is_refused(annotation: str) -> None:
+    source = f"""
+@I.ir_module
+class M:
+    @R.function
+    def f(x: R.Tensor((2,), 'float32')) -> {annotation}:
+        return x
+"""
+    with pytest.raises(pliant.ScriptError):
+        from_source(source)
+
+
+def test_names_of_any_script_are_kept() -> None:
+    module = from_source(
+        "@R.function\ndef é(x: R.Tensor(('ñ',), 'float32')):\n    数 = R.exp(x)\n    return 数"
+    )
+    text = module.script()
+    assert "def é(x" in text and "数: R.Tensor((ñ,)" in text
+    again = from_source(text)
+    assert again.script() == text
+    pliant.ir.assert_structural_equal(module, again)
+
+
+def test_constants_of_bools_are_bool() -> None:
+    module = from_source("@R.function\ndef f():\n    return (R.const(True), R.const([True, False]), R.const([True, 2]))")
+    first, second, third = pliant.compile(module)()
+    assert [str(np.asarray(t).dtype) for t in (first, second, third)] == ["bool", "bool", "int32"]

@@ -150,6 +150,22 @@ impl FuncGen<'_, '_> {
         self.fail_if(set, status);
     }
 
+    /// Looks at the interrupt flag in the turns whose number ends in zeros.
+    pub fn poll_sometimes(&mut self, turn: Value) {
+        if !self.unit.check_interrupt {
+            return;
+        }
+        let (look, go_on) = (self.b.create_block(), self.b.create_block());
+        let low = self.b.ins().band_imm_s(turn, (1 << crate::stmt::POLL_SHIFT) - 1);
+        self.b.ins().brif(low, go_on, &[], look, &[]);
+        self.b.seal_block(look);
+        self.b.switch_to_block(look);
+        self.poll_interrupt();
+        self.b.ins().jump(go_on, &[]);
+        self.b.seal_block(go_on);
+        self.b.switch_to_block(go_on);
+    }
+
     /// Calls a linked function; the runtime goes before the arguments where it wants it, and a bad
     /// status is passed on.
     pub fn call_linked(&mut self, name: &str, args: &[Value]) -> Gen<Value> {

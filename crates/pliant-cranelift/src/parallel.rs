@@ -173,6 +173,6 @@ impl FuncGen<'_, '_> {
         let lo = self.b.ins().iadd(first, begin);
         let hi = self.b.ins().iadd(first, end);
         let runs = self.b.ins().icmp(IntCC::SignedLessThan, lo, hi);
-        self.counted(var, lo, hi, runs, body)
+        self.counted(var, (lo, hi), runs, None, body)
     }
 }

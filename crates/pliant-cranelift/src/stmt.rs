@@ -2,7 +2,8 @@
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{BlockArg, InstBuilder};
-use pliant_ir::tir::{Expr, ForKind, Stmt, StmtData, Var};
+use pliant_ir::tir::visit::for_each_stmt;
+use pliant_ir::tir::{Expr, ForKind, PrimFunc, Stmt, StmtData, Var};
 
 use crate::function::{FuncGen, Gen, unsupported};
 use crate::value::V;
@@ -42,19 +43,20 @@ impl FuncGen<'_, '_> {
     }
 
     fn serial(&mut self, var: Var, min: Expr, extent: Expr, body: Stmt) -> Gen<()> {
+        let turns = self.f.as_int(extent);
         let (lo, extent) = (self.scalar(min)?, self.scalar(extent)?);
         let hi = self.b.ins().iadd(lo, extent);
         let runs = self.b.ins().icmp_imm_s(IntCC::SignedGreaterThan, extent, 0);
-        self.counted(var, lo, hi, runs, body)
+        self.counted(var, (lo, hi), runs, turns, body)
     }
 
-    /// A loop from `lo` to `hi`, entered where `runs` holds.
+    /// A loop from `lo` to `hi`, entered where `runs` holds, of `turns` turns where that is known.
     pub fn counted(
         &mut self,
         var: Var,
-        lo: cranelift_codegen::ir::Value,
-        hi: cranelift_codegen::ir::Value,
+        (lo, hi): (cranelift_codegen::ir::Value, cranelift_codegen::ir::Value),
         runs: cranelift_codegen::ir::Value,
+        turns: Option<i64>,
         body: Stmt,
     ) -> Gen<()> {
         let (head, done) = (self.b.create_block(), self.b.create_block());
@@ -63,8 +65,10 @@ impl FuncGen<'_, '_> {
         self.b.ins().brif(runs, head, &[BlockArg::Value(lo)], done, &[]);
         self.b.switch_to_block(head);
         self.vars.insert(var, V::S(i));
-        if self.depth == 0 {
-            self.poll_interrupt();
+        match polls(self.f, self.depth, turns, body) {
+            Polls::EachTurn => self.poll_interrupt(),
+            Polls::Sometimes => self.poll_sometimes(i),
+            Polls::Never => {}
         }
         self.depth += 1;
         self.stmt(body)?;
@@ -123,3 +127,31 @@ impl FuncGen<'_, '_> {
         Ok(())
     }
 }
+
+/// When a counted loop looks at the interrupt flag.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Polls {
+    EachTurn,
+    /// Once in so many turns that it costs nothing beside their work.
+    Sometimes,
+    Never,
+}
+
+/// A loop around others looks at each turn, an innermost one now and then, and a short one leaves it to those around
+/// it: so no nest runs long without a look, and no hot loop pays for many.
+fn polls(f: &PrimFunc, depth: usize, turns: Option<i64>, body: Stmt) -> Polls {
+    let mut inner = false;
+    for_each_stmt(f, body, |s| {
+        inner |= matches!(f.stmt(s), StmtData::For { .. } | StmtData::While(..));
+    });
+    match turns {
+        _ if depth == 0 => Polls::EachTurn,
+        Some(n) if n <= 16 => Polls::Never,
+        _ if inner => Polls::EachTurn,
+        Some(n) if n <= 1 << POLL_SHIFT => Polls::Never,
+        _ => Polls::Sometimes,
+    }
+}
+
+/// An innermost loop looks at the flag once in `2 ** POLL_SHIFT` turns.
+pub(crate) const POLL_SHIFT: u32 = 16;

@@ -23,3 +23,4 @@ pub use program::{
     Arg, ArgValue, Constant, EXEC_MODE, Executable, FuncDef, FuncId, Instr, KernelArg, KernelInfo,
     Param, Reg, VmFunction,
 };
+pub use validate::MAX_REGS;

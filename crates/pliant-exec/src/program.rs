@@ -190,8 +190,8 @@ pub enum KernelArg {
         /// Whether the kernel reads its strides. If not, the machine passes a row-major copy of a strided tensor.
         strided: bool,
     },
-    /// An integer.
-    Int,
+    /// An integer of this type: what it cannot hold is refused.
+    Int(DType),
     /// A float (an integer is converted).
     Float,
     /// A bool.
@@ -307,6 +307,15 @@ impl Executable {
     /// The bytecode functions, in table order.
     pub fn vm_functions(&self) -> impl Iterator<Item = &VmFunction> {
         self.funcs.iter().filter_map(|f| if let FuncDef::Vm(f) = f { Some(f) } else { None })
+    }
+
+    /// Sets what the failures of a kernel mean, in the order of their statuses: code that was compiled again may number
+    /// them differently. Nothing where there is no such kernel.
+    pub fn set_kernel_checks(&mut self, kernel: &str, checks: Vec<String>) {
+        let id = self.by_name.get(kernel).copied();
+        if let Some(FuncDef::Kernel(info)) = id.and_then(|id| self.funcs.get_mut(id as usize)) {
+            info.checks = checks;
+        }
     }
 
     /// The compiled kernels, in table order.

@@ -16,7 +16,7 @@ use crate::program::{Arg, ArgValue, Constant, Executable, FuncDef, Instr, Reg, V
 use crate::{ExecError, builtin_arity};
 
 /// The largest number of registers of one function.
-pub(crate) const MAX_REGS: u32 = 1 << 22;
+pub const MAX_REGS: u32 = 1 << 22;
 /// The largest number of bitset words that the definite-assignment analysis may hold.
 const MAX_ANALYSIS_WORDS: usize = 1 << 24;
 /// The largest number of bitset words, instructions and operands that the analysis may go through.

@@ -55,7 +55,7 @@ enum Op {
 enum KArg {
     Any,
     Tensor { dtype: Option<u8>, ndim: Option<u8>, written: bool, strided: bool },
-    Int,
+    Int(u8),
     Float,
     Bool,
 }
@@ -133,7 +133,7 @@ fn encode_kernel_arg(arg: KernelArg) -> KArg {
         KernelArg::Tensor { dtype, ndim, written, strided } => {
             KArg::Tensor { dtype: dtype.map(|d| d as u8), ndim, written, strided }
         }
-        KernelArg::Int => KArg::Int,
+        KernelArg::Int(dtype) => KArg::Int(dtype as u8),
         KernelArg::Float => KArg::Float,
         KernelArg::Bool => KArg::Bool,
     }
@@ -228,7 +228,7 @@ fn decode_kernel_arg(arg: KArg) -> Result<KernelArg, ExecError> {
         KArg::Tensor { dtype: index, ndim, written, strided } => {
             KernelArg::Tensor { dtype: index.map(dtype).transpose()?, ndim, written, strided }
         }
-        KArg::Int => KernelArg::Int,
+        KArg::Int(index) => KernelArg::Int(dtype(index)?),
         KArg::Float => KernelArg::Float,
         KArg::Bool => KernelArg::Bool,
     })

@@ -54,6 +54,26 @@ pub struct OpSignature {
     pub attrs: Vec<(&'static str, Option<AttrValue>)>,
 }
 
+impl OpSignature {
+    /// The attributes in the order of the declaration, defaults filled in: calls that mean the same are equal.
+    pub fn complete(&self, attrs: Attrs) -> Attrs {
+        let declared = |key: &str| self.attrs.iter().any(|(name, _)| *name == key);
+        let in_order = attrs.0.len() == self.attrs.len()
+            && attrs.0.iter().zip(&self.attrs).all(|((key, _), (name, _))| &**key == *name);
+        if in_order {
+            return attrs;
+        }
+        let mut out = Attrs::default();
+        for (name, default) in &self.attrs {
+            if let Some(value) = attrs.get(name).or(default.as_ref()) {
+                out.0.push(((*name).into(), value.clone()));
+            }
+        }
+        out.0.extend(attrs.0.into_iter().filter(|(key, _)| !declared(key)));
+        out
+    }
+}
+
 /// One operand of an operator.
 #[derive(Clone, Debug)]
 pub struct OperandSpec {
@@ -106,6 +126,14 @@ pub trait OpRegistry: Send + Sync {
     /// The full names of all operators, for suggestions.
     fn names(&self) -> Vec<&'static str> {
         Vec::new()
+    }
+
+    /// The attributes of a call as they are kept: all of them, in the order of the declaration.
+    fn complete(&self, op: Op, attrs: Attrs) -> Attrs {
+        match self.signature(op) {
+            Some(signature) => signature.complete(attrs),
+            None => attrs,
+        }
     }
 
     /// Whether a call has no effect but its result.

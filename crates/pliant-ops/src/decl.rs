@@ -191,7 +191,14 @@ impl OpDecl {
     /// How it is written.
     pub fn signature(&self) -> OpSignature {
         let operands = self.operands.iter().map(|s| operand(s)).collect();
-        let attrs = self.attrs.iter().map(|&(name, default)| (name, default.value())).collect();
+        // A data type is kept as one, however the declaration spells it.
+        let value = |name: &str, default: Default| match default.value() {
+            Some(AttrValue::Str(s)) if name.ends_with("dtype") => {
+                Some(s.parse().map_or(AttrValue::Str(s), AttrValue::DType))
+            }
+            value => value,
+        };
+        let attrs = self.attrs.iter().map(|&(name, d)| (name, value(name, d))).collect();
         OpSignature { operands, attrs }
     }
 }

@@ -90,6 +90,7 @@ impl CustomCall<'_> {
     /// What the operator's type rule says.
     pub fn call_op(&mut self, op: Op, args: &[Expr], attrs: Attrs) -> Result<Expr, LegalizeError> {
         let args: Vec<Expr> = args.iter().map(|&a| self.operand(a)).collect();
+        let attrs = pliant_ops::registry().complete(op, attrs);
         let ty = pliant_ops::registry()
             .infer(self.func, op, &args, &attrs, &[])
             .map_err(|e| LegalizeError::new(e.to_string()))?;

@@ -48,7 +48,7 @@ mod _core {
     #[pymodule_export]
     use crate::runtime::value::Object;
     #[pymodule_export]
-    use crate::script::parse_script;
+    use crate::script::{check_script, parse_script};
 
     #[pymodule_export]
     use crate::te::functions::{

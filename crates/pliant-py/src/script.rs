@@ -229,6 +229,14 @@ pub fn parse_script<'py>(
     }
 }
 
+/// Raises what a script breaks of the rules of the IR, at its lines.
+#[pyfunction]
+pub fn check_script(module: &Bound<'_, IRModule>) -> Result<()> {
+    let module = module.get().snapshot();
+    let problems = pliant_ir::verify::verify_module(&module, pliant_ops::registry());
+    if problems.is_empty() { Ok(()) } else { Err(Error::Script(problem(&problems))) }
+}
+
 /// The first error of a script as an exception, with the report of all.
 fn problem(errors: &[Diagnostic]) -> ScriptProblem {
     let Some(first) = errors.first() else {

@@ -12,7 +12,38 @@ use crate::python::ast::{Expr, ExprKind, UnaryOp};
 pub(crate) struct Number {
     pub float: f64,
     pub int: i64,
-    pub is_float: bool,
+    pub written: Written,
+}
+
+/// How a number was written: what it is where no type is given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Written {
+    Bool,
+    Int,
+    Float,
+}
+
+impl Number {
+    pub fn of_bool(v: bool) -> Self {
+        Number { float: f64::from(u8::from(v)), int: i64::from(v), written: Written::Bool }
+    }
+
+    pub fn of_int(v: i64) -> Self {
+        Number { float: v as f64, int: v, written: Written::Int }
+    }
+
+    pub fn of_float(v: f64) -> Self {
+        Number { float: v, int: v as i64, written: Written::Float }
+    }
+}
+
+/// The element type of numbers where none is given: bool if all are, float32 if one is a float, else int32.
+pub(crate) fn default_dtype(items: &[Number]) -> DType {
+    match items.iter().map(|n| n.written).max() {
+        Some(Written::Float) => DType::Float32,
+        Some(Written::Bool) => DType::Bool,
+        _ => DType::Int32,
+    }
 }
 
 /// A tensor of those elements. `None` when the count is wrong or an element does not fit.
@@ -26,7 +57,7 @@ pub(crate) fn tensor(items: &[Number], shape: &[i64], dtype: DType) -> Option<Te
 
 fn push_element(out: &mut Vec<u8>, n: Number, dtype: DType) -> Option<()> {
     let int = |lo: i64, hi: i64| -> Option<i64> {
-        let exact = !n.is_float || n.float == n.int as f64;
+        let exact = n.written != Written::Float || n.float == n.int as f64;
         (exact && n.int >= lo && n.int <= hi).then_some(n.int)
     };
     match dtype {
@@ -38,7 +69,7 @@ fn push_element(out: &mut Vec<u8>, n: Number, dtype: DType) -> Option<()> {
         DType::Int32 => out.extend((int(-(1 << 31), (1 << 31) - 1)? as i32).to_le_bytes()),
         DType::UInt32 => out.extend((int(0, (1 << 32) - 1)? as u32).to_le_bytes()),
         DType::Int64 => out.extend(int(i64::MIN, i64::MAX)?.to_le_bytes()),
-        DType::UInt64 if n.is_float && n.float >= 9.2e18 => {
+        DType::UInt64 if n.written == Written::Float && n.float >= 9.2e18 => {
             out.extend((n.int as u64).to_le_bytes())
         }
         DType::UInt64 => out.extend((int(0, i64::MAX)? as u64).to_le_bytes()),
@@ -72,21 +103,22 @@ pub(crate) fn nested(e: &Expr<'_>, items: &mut Vec<Number>) -> Option<Vec<i64>> 
 
 /// A number, with its sign; `float("inf")` and its kin too.
 pub(crate) fn number(e: &Expr<'_>) -> Option<Number> {
-    let of_int = |v: i64| Number { float: v as f64, int: v, is_float: false };
-    let of_float = |v: f64| Number { float: v, int: v as i64, is_float: true };
     match &e.kind {
-        ExprKind::Int(v) => Some(of_int(*v)),
+        ExprKind::Int(v) => Some(Number::of_int(*v)),
         // Kept by its bits; only uint64 and the floats hold it.
-        ExprKind::BigInt(v) => Some(Number { float: *v as f64, int: *v as i64, is_float: true }),
-        ExprKind::Bool(v) => Some(of_int(i64::from(*v))),
-        ExprKind::Float(v) => Some(of_float(*v)),
+        ExprKind::BigInt(v) => Some(Number { int: *v as i64, ..Number::of_float(*v as f64) }),
+        ExprKind::Bool(v) => Some(Number::of_bool(*v)),
+        ExprKind::Float(v) => Some(Number::of_float(*v)),
         ExprKind::Unary(UnaryOp::Neg, v) => {
             let n = number(v)?;
-            if n.is_float { Some(of_float(-n.float)) } else { Some(of_int(n.int.checked_neg()?)) }
+            match n.written {
+                Written::Float => Some(Number::of_float(-n.float)),
+                _ => Some(Number::of_int(n.int.checked_neg()?)),
+            }
         }
         ExprKind::Unary(UnaryOp::Pos, v) => number(v),
         ExprKind::Call(call) if call.func.as_name() == Some("float") && call.args.len() == 1 => {
-            named_float(call.args[0].as_str()?).map(of_float)
+            named_float(call.args[0].as_str()?).map(Number::of_float)
         }
         _ => None,
     }
@@ -123,7 +155,7 @@ pub(crate) fn metadata<'s>(cx: &Cx<'s>, e: &Expr<'s>) -> Res<Vec<Tensor>> {
                 let shape: Option<Vec<i64>> = shape
                     .as_sequence()?
                     .iter()
-                    .map(|d| number(d).filter(|n| !n.is_float).map(|n| n.int))
+                    .map(|d| number(d).filter(|n| n.written != Written::Float).map(|n| n.int))
                     .collect();
                 let bytes = from_base64(data.as_str()?)?;
                 Tensor::from_bytes(&shape?, parse_dtype(dtype.as_str()?)?, &bytes).ok()
@@ -182,7 +214,7 @@ pub(crate) fn attr(e: &Expr<'_>) -> Option<AttrValue> {
                 .collect::<Option<_>>()?,
         ),
         _ => match number(e)? {
-            n if n.is_float => AttrValue::float(n.float),
+            n if n.written == Written::Float => AttrValue::float(n.float),
             n => AttrValue::Int(n.int),
         },
     })

@@ -1,6 +1,6 @@
 //! CheckBounds: an index that cannot be proved to lie inside its buffer is asserted at run time, so
 //! that no function reads or writes outside its buffers. A `T.Select` whose sides are only in bounds
-//! where they are chosen becomes `T.if_then_else`.
+//! where they are chosen becomes `T.if_then_else`, and so does a conjunction that guards an access.
 //!
 //! Proofs are about integers, machine words wrap. A fact is assumed, and an index proved, only where [`Fit`] shows
 //! that no part of it overflows: int64 parameters and sizes are at most 2**40, which the entry of a kernel checks
@@ -407,6 +407,11 @@ impl Checker {
                     f.add_expr(ExprData::Call(Intrin::IfThenElse, [c, a, b].into(), Ty::I64))
                 }
             }
+            ExprData::Binary(op @ (BinOp::And | BinOp::Or), a, b)
+                if f.expr_ty(e).lanes == 1 && reads(f, b) =>
+            {
+                self.logic(f, op, a, b, checks)
+            }
             ExprData::Call(Intrin::CallExtern, args, _) => {
                 self.call_extern(f, &args, checks);
                 e
@@ -426,6 +431,26 @@ impl Checker {
             self.known.insert(new, ());
         }
         new
+    }
+
+    /// A conjunction or disjunction whose second operand reads memory, perhaps only where the first one allows it.
+    fn logic(
+        &mut self,
+        f: &mut PrimFunc,
+        op: BinOp,
+        a: Expr,
+        b: Expr,
+        checks: &mut Checks,
+    ) -> Expr {
+        let a = self.expr(f, a, checks);
+        let (b, inner) = self.side(f, a, op == BinOp::And, b);
+        if inner.is_empty() {
+            return f.binary(op, a, b);
+        }
+        checks.extend(inner);
+        let decided = f.add_expr(ExprData::Int(i64::from(op == BinOp::Or), Ty::BOOL));
+        let (then, other) = if op == BinOp::And { (b, decided) } else { (decided, b) };
+        f.call(Intrin::IfThenElse, &[a, then, other])
     }
 
     /// A call of a linked function: addresses may go to matrix products only, whose reach is checked.
@@ -530,6 +555,13 @@ fn span(f: &mut PrimFunc, data: &BufferData) -> (Expr, Vec<Expr>) {
         span = f.add(span, reach);
     }
     (span, conditions)
+}
+
+/// Whether an expression reads memory.
+fn reads(f: &PrimFunc, e: Expr) -> bool {
+    let mut found = false;
+    for_each_expr(f, e, |e| found |= matches!(f.expr(e), ExprData::Load(..)));
+    found
 }
 
 fn index_message(f: &PrimFunc, name: &str, dim: usize, n: Expr) -> String {

@@ -1,5 +1,6 @@
 //! Packed functions called by kernels (`T.call_packed`).
 
+use std::fmt::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, PoisonError};
 
@@ -30,6 +31,23 @@ impl KernelCall<'_> {
     /// The error that a packed function has left.
     pub(crate) fn take_error(&self) -> Option<VmError> {
         self.error.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// What the kernel was called with, for messages: `float32(3, 4), 7`.
+    pub(crate) fn arguments(&self) -> String {
+        let mut text = String::new();
+        for operand in self.operands {
+            let sep = if text.is_empty() { "" } else { ", " };
+            // Writing to a string cannot fail.
+            let _ = match operand.get(self.regs, &self.inner.linked.consts) {
+                Value::Tensor(t) => {
+                    let dims: Vec<String> = t.shape().iter().map(i64::to_string).collect();
+                    write!(text, "{sep}{}({})", t.dtype(), dims.join(", "))
+                }
+                other => write!(text, "{sep}{other:?}"),
+            };
+        }
+        text
     }
 
     /// The tensor of a parameter: what the kernel itself works on.

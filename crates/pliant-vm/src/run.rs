@@ -17,7 +17,7 @@ use crate::link::{Callee, Entry, LinkedKernel, Op, Operand, VOID};
 use crate::machine::Inner;
 use crate::registry::HostFunc;
 use crate::stop::StopFlag;
-use crate::value::FuncTarget;
+use crate::value::{FuncTarget, holds_int};
 use crate::{CheckKind, FuncValue, Instrument, Value, VmError};
 
 /// Frames of one invocation.
@@ -512,7 +512,12 @@ fn kernel_error(kernel: &LinkedKernel, status: i64, call: &KernelCall<'_>) -> Vm
     let message =
         usize::try_from(status.saturating_sub(1)).ok().and_then(|k| kernel.info.checks.get(k));
     match message {
-        Some(message) => VmError::check(CheckKind::Kernel, message.as_str()),
+        Some(message) => {
+            let given = call.arguments();
+            let name = &kernel.info.name;
+            let text = format!("{message} (in loop function '{name}', called with {given})");
+            VmError::check(CheckKind::Kernel, text)
+        }
         None => VmError::Kernel { name: kernel.info.name.clone(), status },
     }
 }
@@ -527,11 +532,14 @@ fn kernel_word(value: &Value, expected: KernelArg) -> Option<u64> {
             fits.then_some(std::ptr::from_ref(tensor.dl()) as u64)
         }
         (Value::Tensor(tensor), KernelArg::Any) => Some(std::ptr::from_ref(tensor.dl()) as u64),
-        (Value::Int(value), KernelArg::Int | KernelArg::Any) => Some(*value as u64),
+        (Value::Int(value), KernelArg::Any) => Some(*value as u64),
+        (Value::Int(value), KernelArg::Int(dtype)) => {
+            holds_int(dtype, *value).then_some(*value as u64)
+        }
         (Value::Int(value), KernelArg::Float) => Some((*value as f64).to_bits()),
         (Value::Int(value @ (0 | 1)), KernelArg::Bool) => Some(*value as u64),
         (Value::Float(value), KernelArg::Float | KernelArg::Any) => Some(value.to_bits()),
-        (Value::Bool(value), KernelArg::Bool | KernelArg::Int | KernelArg::Any) => {
+        (Value::Bool(value), KernelArg::Bool | KernelArg::Int(_) | KernelArg::Any) => {
             Some(u64::from(*value))
         }
         _ => None,
@@ -557,7 +565,8 @@ fn bad_kernel_argument(kernel: &LinkedKernel, i: usize, value: &Value) -> VmErro
     let name = &kernel.info.name;
     let expected = match kernel.info.args[i] {
         KernelArg::Any => "a tensor or a number".to_string(),
-        KernelArg::Int => "an integer".to_string(),
+        KernelArg::Int(DType::Int64) => "an integer".to_string(),
+        KernelArg::Int(dtype) => format!("an integer that {dtype} holds"),
         KernelArg::Float => "a number".to_string(),
         KernelArg::Bool => "a bool".to_string(),
         KernelArg::Tensor { dtype, ndim, written, .. } => {

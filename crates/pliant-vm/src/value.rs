@@ -6,7 +6,7 @@ use std::ops::Deref;
 use std::sync::{Arc, Weak};
 
 use pliant_exec::Constant;
-use pliant_tensor::{DType, Storage, Tensor};
+use pliant_tensor::{DType, DTypeKind, Storage, Tensor};
 
 use crate::machine::{Inner, VirtualMachine};
 use crate::registry::HostFunc;
@@ -119,6 +119,26 @@ impl Value {
     pub fn as_func(&self) -> Option<&FuncValue> {
         if let Value::Func(func) = self { Some(func) } else { None }
     }
+}
+
+/// Whether an integer type has that value.
+pub(crate) fn holds_int(dtype: DType, value: i64) -> bool {
+    let bits = 8 * dtype.size() as u32;
+    match dtype.kind() {
+        DTypeKind::UInt if bits == 64 => value >= 0,
+        DTypeKind::UInt => value >= 0 && value >> bits == 0,
+        _ => bits == 64 || matches!(value >> (bits - 1), 0 | -1),
+    }
+}
+
+/// Whether a float type has a value near that one: more than its largest number is refused, and not made infinite.
+pub(crate) fn holds_float(dtype: DType, value: f64) -> bool {
+    let largest = match dtype {
+        DType::Float16 => 65504.0,
+        DType::BFloat16 | DType::Float32 => f64::from(f32::MAX),
+        _ => f64::MAX,
+    };
+    !value.is_finite() || value.abs() <= largest
 }
 
 /// Tuples nested more deeply, and items after so many, print as `..`: a program can build tuples of any depth, and

@@ -128,12 +128,12 @@ impl CompiledModule {
     ///
     /// # Errors
     /// `Executable` when its kernels are not what its bytecode calls.
-    pub fn from_executable(executable: Executable) -> Result<CompiledModule, Error> {
+    pub fn from_executable(mut executable: Executable) -> Result<CompiledModule, Error> {
         let start = Instant::now();
         let loops = kernels::decode(&executable)?;
         let lowered = kernels::lower(&loops, &pass_context(&CompileOptions::default()))?;
         let compiled = kernels::compile(&lowered, Target::Cranelift, &CodegenOptions::default())?;
-        kernels::check(&executable, &loops, &compiled)?;
+        kernels::adopt(&mut executable, &loops, &compiled)?;
         let stats = CompileStats {
             phases: Vec::new(),
             total: start.elapsed(),

@@ -76,7 +76,7 @@ pub(crate) fn kernel_info(kernel: &CompiledKernel, mut declared: KernelInfo) -> 
     for (arg, kind) in declared.args.iter_mut().zip(kinds) {
         match kind {
             ParamKind::Int(dtype) if dtype.is_bool() => *arg = KernelArg::Bool,
-            ParamKind::Int(_) => *arg = KernelArg::Int,
+            ParamKind::Int(dtype) => *arg = KernelArg::Int(*dtype),
             ParamKind::Float(_) => *arg = KernelArg::Float,
             ParamKind::Tensor { .. } => {}
         }
@@ -118,17 +118,24 @@ pub(crate) fn add_bodies(
     Ok(())
 }
 
+/// What the first line of the kernels section starts with; their names follow as a JSON list.
+const NAMES: &str = "# kernels: ";
+
 /// The kernels section: the loop functions as script, as they were before they were lowered, so that each machine
-/// lowers them for itself.
+/// lowers them for itself. Their names stand before, as a list: not every name can be one of the script.
 pub(crate) fn encode(module: &IRModule) -> Vec<u8> {
     let mut loops = IRModule::new();
-    for (name, func) in module.prim_funcs() {
-        loops.insert(name.clone(), BaseFunc::Prim(func.clone()));
+    let mut names = Vec::new();
+    for (i, (name, func)) in module.prim_funcs().enumerate() {
+        loops.insert(format!("kernel_{i}"), BaseFunc::Prim(func.clone()));
+        names.push(&**name);
     }
-    if loops.functions.is_empty() {
+    if names.is_empty() {
         return Vec::new();
     }
-    print_module(&loops, pliant_ops::registry(), &PrintOptions::complete()).into_bytes()
+    let names = serde_json::Value::from(names);
+    let text = print_module(&loops, pliant_ops::registry(), &PrintOptions::complete());
+    format!("{NAMES}{names}\n{text}").into_bytes()
 }
 
 /// The loop functions of an executable's kernels section.
@@ -150,28 +157,44 @@ pub(crate) fn decode(executable: &Executable) -> Result<IRModule, Error> {
         return Err(damaged("there are graph functions among them".into()));
     }
     verify(&module).map_err(|e| damaged(e.to_string()))?;
-    Ok(module)
+    let names = text.lines().next().and_then(|line| line.strip_prefix(NAMES));
+    let names: Option<Vec<String>> = names.and_then(|list| serde_json::from_str(list).ok());
+    let names = names.ok_or_else(|| damaged("their names are missing".into()))?;
+    let mut loops = IRModule::new();
+    for (i, name) in names.into_iter().enumerate() {
+        let func = module.get(&format!("kernel_{i}"));
+        let func = func.ok_or_else(|| damaged(format!("the function of '{name}' is missing")))?;
+        loops.insert(name, func.clone());
+    }
+    Ok(loops)
 }
 
-/// Checks that the bytecode calls the kernels as they are: the machine relies on the descriptions.
+/// Makes kernels that were compiled again those of the executable. The bytecode must call them as they are, since the
+/// machine relies on the descriptions; what their failures mean is what the new code says.
 ///
 /// # Errors
-/// `Executable` where a kernel is missing or described otherwise.
-pub(crate) fn check(
-    executable: &Executable,
+/// `Executable` where a kernel is missing or takes other arguments.
+pub(crate) fn adopt(
+    executable: &mut Executable,
     loops: &IRModule,
     compiled: &CompiledKernels,
 ) -> Result<(), Error> {
+    let mut checks = Vec::new();
     for info in executable.kernel_infos() {
         let func = loops.get(&info.name).and_then(|f| f.as_prim());
         let (Some(func), Some(kernel)) = (func, compiled.get(&info.name)) else {
             let why = format!("the kernel '{}' is missing", info.name);
             return Err(Error::Executable(ExecError::Format(why)));
         };
-        if kernel_info(kernel, default_kernel_info(&info.name, func)) != *info {
+        let own = kernel_info(kernel, default_kernel_info(&info.name, func));
+        if own.args != info.args {
             let why = format!("the kernel '{}' is not as the program describes it", info.name);
             return Err(Error::Executable(ExecError::Format(why)));
         }
+        checks.push((own.name, own.checks));
+    }
+    for (name, checks) in checks {
+        executable.set_kernel_checks(&name, checks);
     }
     Ok(())
 }

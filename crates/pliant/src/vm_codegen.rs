@@ -87,7 +87,7 @@ pub fn default_kernel_info(name: &str, func: &PrimFunc) -> KernelInfo {
         .map(|&p| match func.var(p).ty {
             VarTy::Value(ty) if ty.dtype.is_float() => KernelArg::Float,
             VarTy::Value(ty) if ty.dtype.is_bool() => KernelArg::Bool,
-            VarTy::Value(_) => KernelArg::Int,
+            VarTy::Value(ty) => KernelArg::Int(ty.dtype),
             VarTy::Handle => match func.buffer_map.get(&p) {
                 Some(&b) => KernelArg::Tensor {
                     dtype: Some(func.buffer(b).dtype),

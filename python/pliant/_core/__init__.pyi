@@ -610,6 +610,9 @@ def highlight_script(text: str) -> str:
 def interpret(module: IRModule, func: str, *args: Any) -> Any:
     """Runs a function of a module in the reference interpreter. Packed functions are not known to it."""
 
+def check_script(module: IRModule) -> None:
+    """Raises what a script breaks of the rules of the IR, at its lines."""
+
 def parse_script(text: str, file: str = '<str>', first_line: int = 1, dedent: int = 0, names: dict[str, Any] | None = None, globals: dict[str, Any] | None = None) -> Any:
     """Parses a text: a module, or a function on its own. `first_line` and `dedent` place it in the user's file."""
 

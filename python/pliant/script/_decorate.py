@@ -55,8 +55,8 @@ def captured(obj: type | FunctionType, frame: FrameType) -> dict[str, Any]:
 def check(result: Any, file: str) -> None:
     """Raises ``ScriptError`` for what parses but breaks the rules of the IR."""
     module = result if isinstance(result, _core.IRModule) else _core.IRModule.from_expr(result)
-    problems = _core.verify_module(module)
-    if problems:
-        error = ScriptError(problems[0] if len(problems) == 1 else "\n".join(problems))
-        error.filename = file
-        raise error
+    try:
+        _core.check_script(module)
+    except ScriptError as error:
+        error.filename = error.filename or file
+        raise

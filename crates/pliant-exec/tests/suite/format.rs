@@ -20,7 +20,7 @@ fn sample() -> Executable {
                 strided: true,
             },
             KernelArg::Any,
-            KernelArg::Int,
+            KernelArg::Int(DType::Int64),
             KernelArg::Float,
             KernelArg::Bool,
         ],

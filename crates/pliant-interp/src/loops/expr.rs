@@ -63,10 +63,7 @@ impl Loops<'_, '_, '_> {
             }
             ExprData::Call(Intrin::IfThenElse, args, _) => {
                 let [c, a, b] = args[..] else { return Err(malformed("T.if_then_else")) };
-                match self.nested(c)? {
-                    Val::Int(v) => self.nested(if v != 0 { a } else { b }),
-                    _ => self.select(c, a, b),
-                }
+                self.select(c, a, b)
             }
             ExprData::Call(intrin, args, _) => self.intrin(*intrin, args, f.expr_ty(e)),
         }
@@ -88,15 +85,27 @@ impl Loops<'_, '_, '_> {
         if ta.dtype != tb.dtype {
             return Err(malformed(&format!("operands of types {ta} and {tb}")));
         }
-        let (a, b) = (self.nested(a)?, self.nested(b)?);
+        let a = self.nested(a)?;
+        // What a condition guards is evaluated only where the condition holds.
+        if let (BinOp::And | BinOp::Or, Val::Int(v)) = (op, &a)
+            && (*v != 0) == (op == BinOp::Or)
+        {
+            return Ok(Val::Int(i64::from(op == BinOp::Or)));
+        }
+        let b = self.nested(b)?;
         if let (Val::Int(_) | Val::Float(_), Val::Int(_) | Val::Float(_)) = (&a, &b) {
             return binary(op, &a, &b, ta.dtype);
         }
         map_lanes(&[a, b], &mut |v| binary(op, &v[0], &v[1], ta.dtype))
     }
 
+    /// A choice; only the side that is chosen is evaluated, where the condition is one for all lanes.
     fn select(&mut self, c: Expr, a: Expr, b: Expr) -> Result<Val> {
-        let args = [self.nested(c)?, self.nested(a)?, self.nested(b)?];
+        let c = self.nested(c)?;
+        if let Val::Int(v) = c {
+            return self.nested(if v != 0 { a } else { b });
+        }
+        let args = [c, self.nested(a)?, self.nested(b)?];
         map_lanes(&args, &mut |v| Ok(v[if v[0].is_true()? { 1 } else { 2 }].clone()))
     }
 

@@ -60,10 +60,10 @@ impl Names {
     }
 }
 
-/// The text as an identifier.
+/// The text as an identifier. Letters of any script stay.
 pub(crate) fn sanitize(hint: &str) -> String {
-    let mut out: String =
-        hint.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' }).collect();
+    let keep = |c: char| c == '_' || c.is_ascii_digit() || c.is_alphabetic();
+    let mut out: String = hint.chars().map(|c| if keep(c) { c } else { '_' }).collect();
     if out.is_empty() {
         out.push('v');
     }
@@ -88,6 +88,8 @@ mod tests {
         assert_eq!(names.take("cls"), "cls1");
         assert_eq!(names.take("2 b"), "_2_b");
         assert_eq!(names.take(""), "v");
+        assert_eq!(names.take("größe-数"), "größe_数");
+        assert_eq!(names.take("x²"), "x_");
     }
 
     #[test]

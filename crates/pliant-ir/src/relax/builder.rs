@@ -305,7 +305,8 @@ impl<'r> FunctionBuilder<'r> {
         }
     }
 
-    /// A call of an operator, its type inferred. Operands are brought to normal form first.
+    /// A call of an operator, its type inferred. Operands are brought to normal form first, and attributes that are
+    /// left out get their defaults.
     ///
     /// # Errors
     /// What the operator's type rule says.
@@ -317,6 +318,7 @@ impl<'r> FunctionBuilder<'r> {
         ty_args: &[Type],
     ) -> Result<Expr, InferError> {
         let args: Vec<Expr> = args.iter().map(|&a| self.operand(a)).collect();
+        let attrs = self.ops.complete(op, attrs);
         let ty = self.ops.infer(&mut self.func, op, &args, &attrs, ty_args)?;
         Ok(self.func.call(Callee::Op(op), &args, attrs, ty_args, ty))
     }

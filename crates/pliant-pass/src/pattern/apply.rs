@@ -44,6 +44,7 @@ impl RewriteCx<'_> {
     /// What the operator's type rule says.
     pub fn call(&mut self, op: Op, args: &[Expr], attrs: Attrs) -> Result<Expr, PassError> {
         let args: Vec<Expr> = args.iter().map(|&a| self.operand(a)).collect();
+        let attrs = self.ops.complete(op, attrs);
         let ty = self
             .ops
             .infer(self.func, op, &args, &attrs, &[])

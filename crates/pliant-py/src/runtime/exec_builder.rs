@@ -89,6 +89,10 @@ impl ExecBuilder {
         num_inputs: usize,
         param_names: Option<Vec<String>>,
     ) -> Result<()> {
+        if num_inputs > exec::MAX_REGS as usize {
+            let most = exec::MAX_REGS;
+            return Err(Error::Value(format!("{num_inputs} inputs are more than {most}")));
+        }
         let names =
             param_names.unwrap_or_else(|| (0..num_inputs).map(|i| format!("arg{i}")).collect());
         if names.len() != num_inputs {

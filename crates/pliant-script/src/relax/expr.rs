@@ -120,11 +120,14 @@ impl<'s> FuncParser<'_, 's> {
             Some(local) => return Err(self.unusable(name, local, e.range)),
             None => {}
         }
-        if self.callees.contains(name) {
-            return self.global(name, e.range).map(Val::Expr);
-        }
-        if self.cx.class_name == Some(name) {
-            return Ok(Val::Module);
+        // Where names define symbols, those of functions do too: no dim is a function.
+        if !self.implicit {
+            if self.callees.contains(name) {
+                return self.global(name, e.range).map(Val::Expr);
+            }
+            if self.cx.class_name == Some(name) {
+                return Ok(Val::Module);
+            }
         }
         if let Some(value) = self.lookup(name) {
             return Ok(self.host_value(value));

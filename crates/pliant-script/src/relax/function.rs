@@ -155,6 +155,7 @@ impl<'p, 's> FuncParser<'p, 's> {
             undo: Vec::new(),
             host_syms: FxHashMap::default(),
             callee_types: FxHashMap::default(),
+            declaring: Vec::new(),
             implicit: false,
             in_dim: false,
             at: None,
@@ -400,6 +401,17 @@ impl<'p, 's> FuncParser<'p, 's> {
 
     /// The type of a function that is not parsed yet, because it calls this one: from its annotations.
     fn declared_type(&mut self, def: &FunctionDef<'s>, range: Range) -> Res<Type> {
+        if self.declaring.contains(&def.name) {
+            let message = format!("the signature of '{}' is stated in terms of itself", def.name);
+            return Err(self.error(Kind::Structure, range, message));
+        }
+        self.declaring.push(def.name);
+        let ty = self.type_of_signature(def, range);
+        self.declaring.pop();
+        ty
+    }
+
+    fn type_of_signature(&mut self, def: &FunctionDef<'s>, range: Range) -> Res<Type> {
         let Some(returns) = &def.returns else {
             return Err(self.error_help(
                 Kind::Structure,

@@ -74,6 +74,8 @@ pub(crate) struct FuncParser<'p, 's> {
     in_dim: bool,
     /// The types of other functions, as types of this one.
     callee_types: FxHashMap<&'s str, Type>,
+    /// The functions whose signatures are being read for their types.
+    declaring: Vec<&'s str>,
     /// While a dim that is written as a string is parsed: where the string stands.
     at: Option<Range>,
     /// Where each name is read last.

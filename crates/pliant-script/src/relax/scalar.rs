@@ -10,7 +10,7 @@ use crate::errors::{Kind, Res};
 use crate::python::ast::{Call, Expr, ExprKind};
 
 impl<'s> FuncParser<'_, 's> {
-    /// `R.const(value, dtype)`. Floats are float32 and integers int32 where no type is given.
+    /// `R.const(value, dtype)`. Bools are bool, floats float32 and integers int32 where no type is given.
     pub(super) fn constant(&mut self, e: &Expr<'s>, call: &Call<'s>) -> Res<IrExpr> {
         let value = call.args.first().or_else(|| self.keyword(call, &["value"]));
         let dtype = call.args.get(1).or_else(|| self.keyword(call, &["dtype"]));
@@ -39,8 +39,7 @@ impl<'s> FuncParser<'_, 's> {
                 }
             }
         };
-        let float = items.iter().any(|n| n.is_float);
-        let dtype = dtype.unwrap_or(if float { DType::Float32 } else { DType::Int32 });
+        let dtype = dtype.unwrap_or_else(|| crate::literal::default_dtype(&items));
         match crate::literal::tensor(&items, &shape, dtype) {
             Some(t) => Ok(self.b.func_mut().constant(t)),
             None => {
@@ -51,10 +50,9 @@ impl<'s> FuncParser<'_, 's> {
 
     fn nested_val(&self, val: &Val, items: &mut Vec<crate::literal::Number>) -> Option<Vec<i64>> {
         use crate::literal::Number;
-        let int = |v: i64| Number { float: v as f64, int: v, is_float: false };
         match val {
-            Val::Float(v, _) => items.push(Number { float: *v, int: *v as i64, is_float: true }),
-            Val::Bool(b) => items.push(int(i64::from(*b))),
+            Val::Float(v, _) => items.push(Number::of_float(*v)),
+            Val::Bool(b) => items.push(Number::of_bool(*b)),
             Val::Seq(rows) => {
                 let mut inner: Option<Vec<i64>> = None;
                 for row in rows {
@@ -67,9 +65,9 @@ impl<'s> FuncParser<'_, 's> {
                 shape.extend(inner.unwrap_or_default());
                 return Some(shape);
             }
-            other => {
-                items.push(int(self.as_sym(other).and_then(|s| self.b.func().syms.as_int(s))?))
-            }
+            other => items.push(Number::of_int(
+                self.as_sym(other).and_then(|s| self.b.func().syms.as_int(s))?,
+            )),
         }
         Some(Vec::new())
     }

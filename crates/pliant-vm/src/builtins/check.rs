@@ -4,6 +4,7 @@
 use pliant_tensor::DType;
 
 use crate::args::Args;
+use crate::value::{holds_float, holds_int};
 use crate::{CheckKind, Value, VmError};
 
 /// What a value is, for messages: a tensor with its type, others by kind.
@@ -87,13 +88,13 @@ pub(super) fn tuple_info(args: Args<'_>) -> Result<Value, VmError> {
     Err(failed(&args, CheckKind::Type, 2, &format!("a tuple{size}")))
 }
 
-/// `check_prim_value_info(value, dtype, context)`: a scalar of the dtype's family.
+/// `check_prim_value_info(value, dtype, context)`: a scalar of the dtype's family that the dtype holds.
 pub(super) fn prim_value_info(args: Args<'_>) -> Result<Value, VmError> {
     let dtype = optional_dtype(&args, 1)?;
     let fits = match (args.value(0)?, dtype) {
         (Value::Int(_) | Value::Float(_) | Value::Bool(_), None) => true,
-        (Value::Int(_), Some(dtype)) => dtype.is_integer(),
-        (Value::Float(_), Some(dtype)) => dtype.is_float(),
+        (Value::Int(v), Some(dtype)) => dtype.is_integer() && holds_int(dtype, *v),
+        (Value::Float(v), Some(dtype)) => dtype.is_float() && holds_float(dtype, *v),
         (Value::Bool(_), Some(dtype)) => dtype.is_bool(),
         _ => false,
     };

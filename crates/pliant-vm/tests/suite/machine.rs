@@ -357,7 +357,13 @@ fn kernel_machine() -> VirtualMachine {
     };
     b.kernel(KernelInfo {
         name: "add".into(),
-        args: vec![tensor(false), tensor(false), tensor(true), KernelArg::Int, KernelArg::Float],
+        args: vec![
+            tensor(false),
+            tensor(false),
+            tensor(true),
+            KernelArg::Int(DType::Int64),
+            KernelArg::Float,
+        ],
         checks: vec!["unused".into(), "main: 'a' dim 0 must equal n".into()],
     });
     b.kernel(KernelInfo {
@@ -403,7 +409,11 @@ fn kernels() {
     let good = run(a.clone(), b.clone(), out.clone(), 2.into(), 0.5.into());
     assert_eq!(good.unwrap(), [5.5, 11.]);
     let failed = run(a.clone(), b.clone(), out.clone(), 3.into(), 1.into());
-    assert_eq!(failed.unwrap_err(), "main: 'a' dim 0 must equal n");
+    assert_eq!(
+        failed.unwrap_err(),
+        "main: 'a' dim 0 must equal n (in loop function 'add', called with \
+         float32(2), float32(2), float32(2), 3, 1)"
+    );
 
     // Strided and odd-addressed inputs are copied, outputs are refused.
     let base = Tensor::from_slice(&[3], &[1f32, 2., 3.]).unwrap();
@@ -433,7 +443,7 @@ fn kernel_statuses() {
     let status =
         |x: i64| vm.invoke("status_of", &[x.into()]).map(|_| ()).map_err(|e| e.to_string());
     assert_eq!(status(0), Ok(()));
-    assert_eq!(status(1).unwrap_err(), "check one");
+    assert_eq!(status(1).unwrap_err(), "check one (in loop function 'status', called with 1)");
     assert_eq!(status(2).unwrap_err(), "kernel 'status' failed with status 2");
     assert_eq!(status(-1).unwrap_err(), "kernel 'status' ran out of memory");
     assert_eq!(status(STATUS_CANCELLED).unwrap_err(), "interrupted");
