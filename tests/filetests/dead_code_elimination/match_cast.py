@@ -29,5 +29,5 @@ class Module:
 #         m = T.int64()
 #         names: R.Tensor((n, m), dtype="float32") = R.match_cast(x, R.Tensor((n, m), dtype="float32"))
 #         checks: R.Tensor((k,), dtype="float32") = R.match_cast(z, R.Tensor((k,), dtype="float32"))
-#         r: R.Tensor((n,), dtype="float32") = R.zeros(R.shape([n]), dtype="float32")
+#         r: R.Tensor((n,), dtype="float32") = R.zeros(R.shape([n]))
 #         return r

@@ -28,8 +28,8 @@ class Module:
 #     def main(x: R.Tensor(("n",), dtype="float32")) -> R.Tensor(dtype="float32", ndim=1):
 #         n = T.int64()
 #         with R.dataflow():
-#             large: R.Tensor((64, 64), dtype="float32") = R.zeros(R.shape([64, 64]), dtype="float32")
-#             open: R.Tensor((n,), dtype="float32") = R.zeros(R.shape([n]), dtype="float32")
+#             large: R.Tensor((64, 64), dtype="float32") = R.zeros(R.shape([64, 64]))
+#             open: R.Tensor((n,), dtype="float32") = R.zeros(R.shape([n]))
 #             a: R.Tensor((), dtype="float32") = R.sum(large)
 #             lv: R.Tensor((), dtype="float32") = R.add(a, R.const(0.0, "float32"))
 #             c: R.Tensor((n,), dtype="float32") = R.add(open, lv)

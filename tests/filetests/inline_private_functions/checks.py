@@ -34,7 +34,7 @@ class Module:
 #         n = T.int64()
 #         y: R.Tensor(dtype="float32", ndim=1) = R.add(x, x)
 #         b: R.Tensor((n,), dtype="float32") = R.match_cast(y, R.Tensor((n,), dtype="float32"))
-#         z1: R.Tensor((n,), dtype="float32") = R.zeros(R.shape([n]), dtype="float32")
+#         z1: R.Tensor((n,), dtype="float32") = R.zeros(R.shape([n]))
 #         gv: R.Tensor((n,), dtype="float32") = R.add(x, b)
 #         z: R.Tensor((n,), dtype="float32") = R.add(z1, gv)
 #         return z
@@ -44,7 +44,7 @@ class Module:
 #         k = T.int64()
 #         a: R.Tensor((k,), dtype="float32") = R.match_cast(x, R.Tensor((k,), dtype="float32"))
 #         b: R.Tensor((k,), dtype="float32") = R.match_cast(x, R.Tensor((k,), dtype="float32"))
-#         z1: R.Tensor((k,), dtype="float32") = R.zeros(R.shape([k]), dtype="float32")
+#         z1: R.Tensor((k,), dtype="float32") = R.zeros(R.shape([k]))
 #         gv: R.Tensor((k,), dtype="float32") = R.add(a, b)
 #         z: R.Tensor((k,), dtype="float32") = R.add(z1, gv)
 #         return z

@@ -38,7 +38,7 @@ class Module:
 #         m = T.int64()
 #         R.func_attr({"num_input": 1})
 #         with R.dataflow():
-#             z: R.Tensor((n, m), dtype="float32") = R.zeros(R.shape([n, m]), dtype="float32")
+#             z: R.Tensor((n, m), dtype="float32") = R.zeros(R.shape([n, m]))
 #             lv: R.Tensor((n, m), dtype="float32") = R.matmul(x, twice)
 #             lv1: R.Tensor((n, m), dtype="float32") = R.add(lv, b)
 #             lv2: R.Tensor((n, m), dtype="float32") = R.add(lv1, z)

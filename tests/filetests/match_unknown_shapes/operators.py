@@ -115,7 +115,7 @@ class Module:
 #         s_1 = T.int64()
 #         s1: R.Shape([s_0, s_1]) = R.match_cast(s, R.Shape([s_0, s_1]))
 #         y: R.Tensor((s_0, s_1), dtype="float32") = R.broadcast_to(x, s1)
-#         z: R.Tensor((s_0, s_1), dtype="float32") = R.zeros(s1, dtype="float32")
+#         z: R.Tensor((s_0, s_1), dtype="float32") = R.zeros(s1)
 #         gv: R.Tensor((s_0, s_1), dtype="float32") = R.add(y, z)
 #         return gv
 #

@@ -32,7 +32,7 @@ class Module:
 #     def leaf(a: R.Tensor(("k",), dtype="float32"), size: R.Tensor(("m",), dtype="float32")) -> R.Tensor(dtype="float32", ndim=1):
 #         k = T.int64()
 #         m = T.int64()
-#         z: R.Tensor((m,), dtype="float32") = R.zeros(R.shape([m]), dtype="float32")
+#         z: R.Tensor((m,), dtype="float32") = R.zeros(R.shape([m]))
 #         gv: R.Tensor((k + m,), dtype="float32") = R.concat((a, z))
 #         return gv
 #

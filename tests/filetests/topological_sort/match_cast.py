@@ -33,7 +33,7 @@ class Module:
 #             a: R.Tensor((n,), dtype="float32") = R.exp(y)
 #             e: R.Tensor((n,), dtype="float32") = R.exp(a)
 #             z: R.Tensor((m,), dtype="float32") = R.match_cast(x, R.Tensor((m,), dtype="float32"))
-#             c: R.Tensor((m,), dtype="float32") = R.zeros(R.shape([m]), dtype="float32")
+#             c: R.Tensor((m,), dtype="float32") = R.zeros(R.shape([m]))
 #             d: R.Tensor((m,), dtype="float32") = R.add(c, z)
 #             b: R.Tensor((n,), dtype="float32") = R.sin(y)
 #             f: R.Tensor((n,), dtype="float32") = R.multiply(e, b)
