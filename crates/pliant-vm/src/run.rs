@@ -514,8 +514,8 @@ fn kernel_error(kernel: &LinkedKernel, status: i64, call: &KernelCall<'_>) -> Vm
     match message {
         Some(message) => {
             let given = call.arguments();
-            let name = &kernel.info.name;
-            let text = format!("{message} (in loop function '{name}', called with {given})");
+            let given = if given.is_empty() { given } else { format!(", called with {given}") };
+            let text = format!("{message} (in loop function '{}'{given})", kernel.info.name);
             VmError::check(CheckKind::Kernel, text)
         }
         None => VmError::Kernel { name: kernel.info.name.clone(), status },

@@ -457,7 +457,7 @@ fn kernel_statuses() {
         vm.invoke("dynamic", &args).map(|_| ()).map_err(|error| error.to_string())
     };
     assert_eq!(dynamic(&[0]), Ok(()));
-    assert_eq!(dynamic(&[1]).unwrap_err(), "check one");
+    assert_eq!(dynamic(&[1]).unwrap_err(), "check one (in loop function 'status')");
     assert_eq!(
         dynamic(&[0, 0]).unwrap_err(),
         "kernel 'status' takes 1 arguments, but 2 were given"
