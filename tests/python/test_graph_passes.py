@@ -209,3 +209,80 @@ def test_unchanged_functions_stay() -> None:
     for name in ("CanonicalizeBindings", "EliminateCommonSubexpr", "DeadCodeElimination", "FoldConstant"):
         mod = getattr(relax.transform, name)()(Linear)
         pliant.ir.assert_structural_equal(mod, Linear)
+
+
+def test_large_constants_are_folded_by_compiled_code() -> None:
+    w = np.random.default_rng(0).random((1500, 1000), dtype="float32")
+
+    @I.ir_module
+    class Large:
+        @R.function
+        def main(x: R.Tensor(("n", 1000), "float32"), w: R.Tensor((1500, 1000), "float32")) -> R.Tensor(("n", 1500), "float32"):
+            with R.dataflow():
+                wt = R.permute_dims(w)
+                half = R.multiply(wt, R.const(0.5, "float32"))
+                gv = R.matmul(x, half)
+                R.output(gv)
+            return gv
+
+    bound = relax.transform.BindParams("main", {"w": w})(Large)
+    mod = relax.transform.FoldConstant()(bound)
+    calls = [b.value.op.name for block in mod["main"].body.blocks for b in block.bindings]
+    assert calls == ["relax.matmul"]
+    folded = mod["main"].body.blocks[0].bindings[0].value.args[1]
+    np.testing.assert_array_equal(folded.data.numpy(), w.T * np.float32(0.5))
+    x = np.random.default_rng(1).random((2, 1000), dtype="float32")
+    for one in (bound, mod):
+        np.testing.assert_allclose(run(one, "main", x).numpy(), x @ w.T / 2, rtol=1e-4)
+    with pliant.transform.PassContext(config={"relax.FoldConstant.max_elements": 1000}):
+        assert "permute_dims" in relax.transform.FoldConstant()(bound).script()
+        assert "permute_dims" not in relax.transform.FoldConstant(max_elements=1 << 21)(bound).script()
+
+
+def test_builds_fold_merge_and_drop() -> None:
+    @I.ir_module
+    class Wasteful:
+        @R.function
+        def main(x: R.Tensor(("n",), "float32")) -> R.Tensor(("n",), "float32"):
+            with R.dataflow():
+                two = R.add(R.const(1.0, "float32"), R.const(1.0, "float32"))
+                a = R.multiply(x, two)
+                b = R.multiply(x, R.const(2.0, "float32"))
+                dead = R.sqrt(x)
+                gv = R.add(a, b)
+                R.output(gv)
+            return gv
+
+    lowered = relax.get_pipeline("zero")(Wasteful).script()
+    assert "sqrt" not in lowered and lowered.count("T.prim_func") == 1
+    x = np.arange(3, dtype="float32")
+    np.testing.assert_array_equal(pliant.compile(Wasteful)(x).numpy(), 4 * x)
+    off = ["FoldConstant", "EliminateCommonSubexpr", "DeadCodeElimination"]
+    np.testing.assert_array_equal(pliant.compile(Wasteful, disabled_passes=off)(x).numpy(), 4 * x)
+
+
+def test_values_that_calls_write_into_are_neither_folded_nor_merged() -> None:
+    @I.ir_module
+    class InPlace:
+        @T.prim_func(private=True)
+        def increment(A: T.Buffer((2,), "float32")):
+            for i in range(2):
+                with T.block("increment"):
+                    vi = T.axis.spatial(2, i)
+                    A[vi] = A[vi] + T.float32(1)
+
+        @R.function
+        def main(x: R.Tensor((2,), "float32")) -> R.Tuple(R.Tensor((2,), "float32"), R.Tensor((2,), "float32"), R.Tensor((2,), "float32")):
+            cls = InPlace
+            k = R.add(R.const([1.0, 2.0], "float32"), R.const(1.0, "float32"))
+            a = R.add(x, x)
+            b = R.add(x, x)
+            c = R.call_tir_inplace(cls.increment, (a,), inplace_indices=[0], out_sinfo=R.Tensor((2,), "float32"))
+            d = R.call_tir_inplace(cls.increment, (k,), inplace_indices=[0], out_sinfo=R.Tensor((2,), "float32"))
+            return (b, c, d)
+
+    model = pliant.compile(InPlace)
+    x = np.array([3.0, 4.0], "float32")
+    for _ in range(3):
+        got = [t.numpy().tolist() for t in model(x)]
+        assert got == [[6, 8], [7, 9], [3, 4]]

@@ -39,7 +39,7 @@
 //!
 //! # Never
 //! Merges calls with effects, calls on both sides of a call that may write into tensors, calls that write into their
-//! operands, random numbers, or values of a function and of a local function in it.
+//! operands, values that such calls write into, random numbers, or values of a function and of a local function in it.
 
 use pliant_ir::IRModule;
 use pliant_ir::relax::expr::AttrsId;
@@ -51,7 +51,7 @@ use pliant_pass::rewrite::{Substitution, mark_outputs, remove_and_substitute, sh
 use pliant_pass::{ModulePass, PassContext, PassError};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::analysis::Effects;
+use crate::analysis::{Effects, may_write, written_vars};
 
 /// See the module's documentation.
 #[derive(Clone, Debug, Default)]
@@ -140,6 +140,7 @@ struct Scan<'a> {
     numbers: FxHashMap<Key, u32>,
     vars: FxHashMap<Var, u32>,
     pinned: FxHashSet<Var>,
+    written: FxHashSet<Var>,
     /// What holds each value here.
     available: FxHashMap<u32, Held>,
     /// What each open sequence made available, and what was there before.
@@ -160,6 +161,7 @@ impl<'a> Scan<'a> {
             numbers: FxHashMap::default(),
             vars: FxHashMap::default(),
             pinned: shape_vars(func),
+            written: written_vars(func, effects),
             available: FxHashMap::default(),
             undo: Vec::new(),
             outside: Vec::new(),
@@ -193,7 +195,7 @@ impl<'a> Scan<'a> {
             }
             return;
         }
-        if !can_share(self.func, b.value) {
+        if !can_share(self.func, b.value) || self.written.contains(&b.var) {
             return;
         }
         let ty = self.func.var(b.var).ty;
@@ -287,12 +289,4 @@ fn can_share(f: &Function, e: Expr) -> bool {
         }
         _ => true,
     }
-}
-
-/// Whether a call with effects may change the contents of tensors: all but those known not to.
-fn may_write(f: &Function, e: Expr) -> bool {
-    !matches!(
-        f.expr(e),
-        ExprData::Call { callee: Callee::Op(Op("relax.print" | "relax.assert_op")), .. }
-    )
 }

@@ -1,6 +1,7 @@
 //! # What it does
-//! Computes, while compiling, what depends on constants alone: pure operators and `call_tir`, evaluated by the reference
-//! interpreter. Constants take the place of the variables; what only led to them goes.
+//! Computes, while compiling, what depends on constants alone: pure operators and `call_tir`. Little work is done by the
+//! reference interpreter, more by the [evaluator](pliant_pass::PassContext::evaluator) of the context, which compiles it.
+//! Constants take the place of the variables; what only led to them goes.
 //!
 //! # Before
 //! ```python
@@ -33,13 +34,16 @@
 //! What fails when it is evaluated, so that the program fails when it runs, and what takes too long.
 //!
 //! # Never
-//! Evaluates calls with effects, packed functions, random numbers, operators whose result's shape depends on values, or
-//! values of more than [`max_elements`](FoldConstant::max_elements); makes large constants of nothing: `R.zeros` of more
-//! than [`MAX_CREATED`] elements stays a call.
+//! Evaluates calls with effects, packed functions, random numbers, operators whose result's shape depends on values,
+//! values that a call writes into, or values of more elements than the setting `relax.FoldConstant.max_elements` says
+//! ([`MAX_ELEMENTS`] without); makes large constants of nothing: `R.zeros` of more than [`MAX_CREATED`] elements stays a
+//! call.
+
+use std::sync::Arc;
 
 use pliant_interp::{NoPacked, Options, Value, run_with};
 use pliant_ir::op::CALL_TIR;
-use pliant_ir::relax::visit::{Event, Importer, operand_vars, walk};
+use pliant_ir::relax::visit::{Event, Importer, called_globals, operand_vars, walk};
 use pliant_ir::relax::{
     Binding, BlockData, Callee, Expr, ExprData, Function, SeqData, Type, TypeData, Var,
 };
@@ -47,14 +51,28 @@ use pliant_ir::{BaseFunc, IRModule, Op, Sym};
 use pliant_ops::decl::Legalize;
 use pliant_pass::pass::update_each_relax;
 use pliant_pass::rewrite::{Substitution, remove_and_substitute, shape_vars};
-use pliant_pass::{ModulePass, PassContext, PassError};
+use pliant_pass::{Evaluate, ModulePass, PassContext, PassError};
 use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::analysis::{Effects, written_vars};
 
 /// How many elements an operator without constant tensors among its operands may make.
 pub const MAX_CREATED: u64 = 1024;
 
-/// How many elements the values that one function folds may have in all.
-const MAX_TOTAL: u64 = 1 << 24;
+/// How many elements a value may have, unless the pass or the context says otherwise.
+pub const MAX_ELEMENTS: u64 = 1 << 24;
+
+/// As [`MAX_ELEMENTS`], where there is but the reference interpreter.
+const MAX_INTERPRETED: u64 = 1 << 20;
+
+/// The setting that says otherwise.
+const MAX_ELEMENTS_KEY: &str = "relax.FoldConstant.max_elements";
+
+/// The values that one function folds may have so many times the elements of one.
+const MAX_LARGE: u64 = 16;
+
+/// Steps of the interpreter that take less time than compiling does.
+const FEW_STEPS: u64 = 1 << 13;
 
 /// How many values are tried one by one when they cannot be evaluated together.
 const MAX_SINGLE: usize = 64;
@@ -62,15 +80,15 @@ const MAX_SINGLE: usize = 64;
 /// See the module's documentation.
 #[derive(Clone, Debug)]
 pub struct FoldConstant {
-    /// How many elements a value may have.
-    pub max_elements: u64,
+    /// How many elements a value may have; the context says without.
+    pub max_elements: Option<u64>,
     /// How many steps of the interpreter one function may cost.
     pub max_steps: u64,
 }
 
 impl Default for FoldConstant {
     fn default() -> Self {
-        FoldConstant { max_elements: 1 << 20, max_steps: 1 << 24 }
+        FoldConstant { max_elements: None, max_steps: 1 << 24 }
     }
 }
 
@@ -88,18 +106,31 @@ impl ModulePass for FoldConstant {
         for (name, func) in module.prim_funcs() {
             kernels.insert(name.clone(), BaseFunc::Prim(func.clone()));
         }
-        update_each_relax(&mut module, ctx, |_, func| Ok(self.fold(func, &kernels, ctx)))?;
+        let effects = Effects::of(&module, ctx.ops);
+        update_each_relax(
+            &mut module,
+            ctx,
+            |_, func| Ok(self.fold(func, &kernels, &effects, ctx)),
+        )?;
         Ok(module)
     }
 }
 
 impl FoldConstant {
-    fn fold(&self, func: &mut Function, kernels: &IRModule, ctx: &PassContext) -> bool {
-        let foldable = Scan::foldable(self, func, kernels, ctx);
+    fn fold(
+        &self,
+        func: &mut Function,
+        kernels: &IRModule,
+        effects: &Effects,
+        ctx: &PassContext,
+    ) -> bool {
+        let foldable = Scan::foldable(self, func, kernels, effects, ctx);
         if foldable.is_empty() {
             return false;
         }
-        let values = Evaluator { kernels, max_steps: self.max_steps }.values(func, &foldable);
+        let compiled = ctx.evaluator.as_deref();
+        let evaluator = Evaluator { kernels, max_steps: self.max_steps, compiled };
+        let values = evaluator.values(func, &foldable);
         let mut subst = Substitution::default();
         let mut dead: FxHashSet<Var> = FxHashSet::default();
         for b in &foldable {
@@ -141,12 +172,12 @@ fn keep_needed(
 
 /// A walk that finds the bindings whose values depend on constants alone.
 struct Scan<'a> {
-    pass: &'a FoldConstant,
     func: &'a Function,
     kernels: &'a IRModule,
     ctx: &'a PassContext,
     known: FxHashSet<Var>,
     pinned: FxHashSet<Var>,
+    max_elements: u64,
     total: u64,
     out: Vec<Binding>,
 }
@@ -156,10 +187,16 @@ impl<'a> Scan<'a> {
         pass: &'a FoldConstant,
         func: &'a Function,
         kernels: &'a IRModule,
+        effects: &Effects,
         ctx: &'a PassContext,
     ) -> Vec<Binding> {
-        let (known, pinned) = (FxHashSet::default(), shape_vars(func));
-        let mut scan = Scan { pass, func, kernels, ctx, known, pinned, total: 0, out: Vec::new() };
+        let mut pinned = shape_vars(func);
+        pinned.extend(written_vars(func, effects));
+        let unless_said = if ctx.evaluator.is_some() { MAX_ELEMENTS } else { MAX_INTERPRETED };
+        let said = pass.max_elements.or_else(|| ctx.number(MAX_ELEMENTS_KEY));
+        let max_elements = said.unwrap_or(unless_said);
+        let (known, out) = (FxHashSet::default(), Vec::new());
+        let mut scan = Scan { func, kernels, ctx, known, pinned, max_elements, total: 0, out };
         walk(func, func.root(), |event| {
             if let Event::Bound(_, b) = event
                 && scan.is_foldable(b)
@@ -188,9 +225,10 @@ impl<'a> Scan<'a> {
             _ => false,
         };
         let Some(count) = elements(f, f.var(b.var).ty).filter(|_| whole) else { return false };
-        let limit = if has_tensor(f, b.value) { self.pass.max_elements } else { MAX_CREATED };
+        let max = self.max_elements;
+        let limit = if has_tensor(f, b.value) { max } else { MAX_CREATED.min(max) };
         self.total = self.total.saturating_add(count);
-        count <= limit && self.total <= MAX_TOTAL
+        count <= limit && self.total <= max.saturating_mul(MAX_LARGE)
     }
 
     /// Whether an operand is a constant or a variable that holds one.
@@ -255,10 +293,12 @@ fn elements(f: &Function, ty: Type) -> Option<u64> {
     }
 }
 
-/// Evaluates bindings in the interpreter.
+/// Evaluates bindings.
 struct Evaluator<'a> {
     kernels: &'a IRModule,
+    /// Of the interpreter.
     max_steps: u64,
+    compiled: Option<&'a dyn Evaluate>,
 }
 
 /// What each binding is: a value, or (`None`) nothing but a step to one.
@@ -267,12 +307,31 @@ type Values = FxHashMap<Var, Option<Value>>;
 impl Evaluator<'_> {
     fn values(&self, func: &Function, foldable: &[Binding]) -> Values {
         let wanted = wanted(func, foldable);
-        if let Some(found) = self.run(func, foldable, &wanted, self.max_steps) {
+        if let Some(found) = self.together(func, foldable, &wanted) {
             let mut values: Values = foldable.iter().map(|b| (b.var, None)).collect();
             values.extend(wanted.iter().copied().zip(found.into_iter().map(Some)));
             return values;
         }
         self.one_by_one(func, foldable)
+    }
+
+    /// The values of some variables: by the interpreter where that takes little time or nothing is better.
+    fn together(
+        &self,
+        func: &Function,
+        bindings: &[Binding],
+        wanted: &[Var],
+    ) -> Option<Vec<Value>> {
+        let tensors = wanted.iter().all(|&v| func.var_ty(v).is_tensor());
+        let Some(compiled) = self.compiled.filter(|_| tensors) else {
+            return self.run(func, bindings, wanted, self.max_steps);
+        };
+        self.run(func, bindings, wanted, FEW_STEPS.min(self.max_steps)).or_else(|| {
+            let (module, name) = self.module(func, bindings, wanted)?;
+            let tensors = compiled.evaluate(module, &name)?;
+            (tensors.len() == wanted.len())
+                .then(|| tensors.into_iter().map(Value::Tensor).collect())
+        })
     }
 
     /// Evaluates bindings singly, each with what it depends on, and leaves out those that fail.
@@ -308,6 +367,21 @@ impl Evaluator<'_> {
         wanted: &[Var],
         max_steps: u64,
     ) -> Option<Vec<Value>> {
+        let (module, name) = self.module(func, bindings, wanted)?;
+        let options = Options { max_steps, ..Options::default() };
+        match run_with(&module, &name, &[], &NoPacked, &options) {
+            Ok(Value::Tuple(values)) if values.len() == wanted.len() => Some(values.to_vec()),
+            _ => None,
+        }
+    }
+
+    /// A module with a function that gives the values of some variables, computed by the bindings alone.
+    fn module(
+        &self,
+        func: &Function,
+        bindings: &[Binding],
+        wanted: &[Var],
+    ) -> Option<(IRModule, Arc<str>)> {
         let mut dst = Function::empty();
         let (block, result) = {
             let mut importer = Importer::new(func, &mut dst);
@@ -324,14 +398,13 @@ impl Evaluator<'_> {
         let (root, ret_ty) = (dst.root(), dst.expr_ty(result));
         dst.func_mut(root).body = body;
         dst.func_mut(root).ret_ty = ret_ty;
-        let mut module = self.kernels.clone();
+        let mut module = IRModule::new();
+        for name in called_globals(&dst) {
+            module.insert(name.clone(), self.kernels.get(&name)?.clone());
+        }
         let name = module.fresh_name("folded");
         module.insert(name.clone(), dst);
-        let options = Options { max_steps, ..Options::default() };
-        match run_with(&module, &name, &[], &NoPacked, &options) {
-            Ok(Value::Tuple(values)) if values.len() == wanted.len() => Some(values.to_vec()),
-            _ => None,
-        }
+        Some((module, name))
     }
 }
 

@@ -67,6 +67,11 @@ const KEYS: &[(&str, ConfigKind, &str)] = &[
     ),
     ("verify_passes", Bool, "verify what passes from outside of Pliant return; on unless said"),
     ("relax.FuseOps.max_depth", Int, "the largest number of operators in a fused group"),
+    (
+        "relax.FoldConstant.max_elements",
+        Int,
+        "the largest number of elements of a value that is computed while compiling; 2**24 unless said, 0 for none",
+    ),
     ("relax.fallback_device_type", Int, "taken for TVM's sake, without effect"),
     ("relax.backend.use_cuda_graph", Bool, "taken for TVM's sake, without effect"),
     (

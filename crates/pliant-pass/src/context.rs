@@ -8,6 +8,7 @@ use pliant_ir::{AttrValue, OpRegistry};
 
 use crate::cancel::CancelToken;
 use crate::error::PassError;
+use crate::evaluate::Evaluate;
 use crate::instrument::Instrument;
 
 /// Options, instruments and cancellation of one run of passes.
@@ -26,6 +27,8 @@ pub struct PassContext {
     /// Where modules are written that a failing pass of the user's received; the directory for temporary files
     /// where none is given.
     pub dump_dir: Option<PathBuf>,
+    /// Runs what passes want to know the result of; they have the reference interpreter without.
+    pub evaluator: Option<Arc<dyn Evaluate>>,
     /// Stops the run from outside.
     pub cancel: CancelToken,
     /// The operator library.
@@ -42,6 +45,7 @@ impl PassContext {
             config: IndexMap::new(),
             instruments: Vec::new(),
             dump_dir: None,
+            evaluator: None,
             cancel: CancelToken::new(),
             ops,
         }
@@ -68,6 +72,11 @@ impl PassContext {
     /// A setting read as a bool.
     pub fn flag(&self, key: &str, default: bool) -> bool {
         self.config.get(key).and_then(AttrValue::as_bool).unwrap_or(default)
+    }
+
+    /// A setting read as a number.
+    pub fn number(&self, key: &str) -> Option<u64> {
+        self.config.get(key)?.as_int().and_then(|n| u64::try_from(n).ok())
     }
 
     /// # Errors

@@ -8,6 +8,7 @@
 //! | [`instrument`] | what watches passes: dumping, printing, verifying |
 //! | [`timing`] | the instrument that measures them |
 //! | [`error`] | [`PassError`]: the three kinds of failure |
+//! | [`evaluate`] | running parts of a program while it is compiled |
 //! | [`pattern`] | the dataflow pattern language: matching and rewriting |
 //! | [`config`] | the table of settings |
 //! | [`dump`] | modules in files, for who looks for the cause of a failure |
@@ -22,6 +23,7 @@ pub mod config;
 pub mod context;
 pub mod dump;
 pub mod error;
+pub mod evaluate;
 mod foreign;
 pub mod instrument;
 pub mod pass;
@@ -33,6 +35,7 @@ pub mod timing;
 pub use cancel::CancelToken;
 pub use context::PassContext;
 pub use error::{PassError, Problem, Unsupported};
+pub use evaluate::Evaluate;
 pub use instrument::{DumpIr, Instrument, PrintIr, Verify};
 pub use pass::{FunctionPass, ModulePass, PassInfo, Sequential};
 pub use timing::{Timing, TimingEntry};

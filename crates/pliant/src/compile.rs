@@ -1,5 +1,6 @@
 //! [`compile`]: from a module to a program, in phases: graph passes, loop lowering, machine code, bytecode.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -14,6 +15,7 @@ use pliant_pass::{
 
 use crate::compiled::CompiledModule;
 use crate::error::Error;
+use crate::evaluate::Compiled;
 use crate::inspect::verify;
 use crate::kernels;
 use crate::options::{CompileOptions, ExecMode, Pipeline};
@@ -32,6 +34,11 @@ pub fn pass_context(options: &CompileOptions) -> PassContext {
     ctx.config.extend(options.config.clone());
     ctx.instruments.extend(options.instruments.iter().cloned());
     ctx.dump_dir = dump_dir(options);
+    ctx.evaluator = Some(Arc::new(Compiled {
+        target: options.target,
+        threads: options.threads,
+        cancel: options.cancel.clone(),
+    }));
     if options.verify.unwrap_or(cfg!(debug_assertions)) {
         ctx.instruments.push(Arc::new(Verify));
     }
@@ -43,11 +50,28 @@ pub fn pass_context(options: &CompileOptions) -> PassContext {
 /// # Errors
 /// The user's mistakes, all that can be found; what is not supported; bugs; a cancellation.
 pub fn compile(module: IRModule, options: &CompileOptions) -> Result<CompiledModule, Error> {
+    compile_into(module, options, dump_dir(options))
+}
+
+/// As [`compile`], but nothing is written, whatever the environment says: it is a part of another compilation.
+pub(crate) fn compile_quietly(
+    module: IRModule,
+    options: &CompileOptions,
+) -> Result<CompiledModule, Error> {
+    compile_into(module, options, None)
+}
+
+/// Compiles a module and writes its stages into a directory.
+fn compile_into(
+    module: IRModule,
+    options: &CompileOptions,
+    dump_dir: Option<PathBuf>,
+) -> Result<CompiledModule, Error> {
     let start = Instant::now();
     check_settings(options)?;
     let mut ctx = pass_context(options);
     let timing = Arc::new(Timing::new());
-    let dump = dump_instrument(options);
+    let dump = dump_dir.clone().map(|dir| Arc::new(DumpIr::new(dir)));
     ctx.instruments.push(timing.clone());
     ctx.instruments.extend(dump.clone().map(|d| d as Arc<dyn Instrument>));
 
@@ -68,7 +92,7 @@ pub fn compile(module: IRModule, options: &CompileOptions) -> Result<CompiledMod
     let phase = Phase::start("MachineCode");
     let machine_options = CodegenOptions {
         compile_threads: options.threads.unwrap_or(0),
-        dump_dir: dump_dir(options),
+        dump_dir,
         ..CodegenOptions::default()
     };
     let compiled = kernels::compile(&lowered, options.target, &machine_options)?;
@@ -168,13 +192,9 @@ fn check_settings(options: &CompileOptions) -> Result<(), Error> {
     Ok(())
 }
 
-fn dump_dir(options: &CompileOptions) -> Option<std::path::PathBuf> {
+fn dump_dir(options: &CompileOptions) -> Option<PathBuf> {
     let from_env = || std::env::var_os("PLIANT_DUMP_IR").filter(|d| !d.is_empty()).map(Into::into);
     options.dump_dir.clone().or_else(from_env)
-}
-
-fn dump_instrument(options: &CompileOptions) -> Option<Arc<DumpIr>> {
-    dump_dir(options).map(|dir| Arc::new(DumpIr::new(dir)))
 }
 
 /// A phase that is no pass, being timed.

@@ -14,6 +14,7 @@
 mod compile;
 mod compiled;
 mod error;
+mod evaluate;
 mod inspect;
 mod kernels;
 mod library;

@@ -8,9 +8,12 @@ use pliant_ir::relax::{Callee, Expr, ExprData, FuncId, Function, TypeData, Var};
 use pliant_ir::{IRModule, OpRegistry};
 use rustc_hash::FxHashSet;
 
+use super::written::is_inplace;
+
 /// What is known of a module's functions, so that calls can be judged while the module changes.
 pub struct Effects {
     pure: FxHashSet<Arc<str>>,
+    inplace: bool,
     ops: &'static dyn OpRegistry,
 }
 
@@ -18,7 +21,18 @@ impl Effects {
     /// The effects of calls in this module.
     pub fn of(module: &IRModule, ops: &'static dyn OpRegistry) -> Self {
         let pure = module.relax_funcs().filter(|(_, f)| f.is_pure()).map(|(n, _)| n.clone());
-        Effects { pure: pure.collect(), ops }
+        let inplace = module.relax_funcs().any(|(_, f)| {
+            (0..f.num_exprs()).any(|id| match f.expr(Expr::from_u32(id as u32)) {
+                ExprData::Call { callee: Callee::Op(op), .. } => is_inplace(*op),
+                _ => false,
+            })
+        });
+        Effects { pure: pure.collect(), inplace, ops }
+    }
+
+    /// Whether the module has calls that write into operands although they count as pure.
+    pub fn inplace(&self) -> bool {
+        self.inplace
     }
 
     /// Whether a call may have effects; nothing but a call has, bodies of branches aside.

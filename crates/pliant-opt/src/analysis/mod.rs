@@ -8,6 +8,8 @@ pub mod has_reshape_pattern;
 pub mod op_pattern;
 pub mod recursion;
 pub mod tir_call;
+pub mod written;
 
 pub use call_graph::CallGraph;
 pub use effects::Effects;
+pub use written::{may_write, written_vars};

@@ -123,9 +123,7 @@ pub fn eliminate_common_subexpr(call_only: bool) -> CorePass {
 #[pyfunction]
 #[pyo3(name = "FoldConstant", signature = (max_elements=None))]
 pub fn fold_constant(max_elements: Option<u64>) -> CorePass {
-    let default = FoldConstant::default();
-    let max_elements = max_elements.unwrap_or(default.max_elements);
-    CorePass::of(FoldConstant { max_elements, ..default })
+    CorePass::of(FoldConstant { max_elements, ..FoldConstant::default() })
 }
 
 /// Lifts what depends on a model's parameters alone into a function of its own: one for each function, one for all

@@ -1,0 +1,63 @@
+//! Which values some call may write into.
+
+use pliant_ir::Op;
+use pliant_ir::relax::visit::{Event, operand_vars, walk};
+use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function, TypeData, Var};
+use rustc_hash::FxHashSet;
+
+use super::Effects;
+
+/// Whether a call with effects may change the contents of tensors: all but those known not to.
+pub fn may_write(f: &Function, e: Expr) -> bool {
+    !matches!(
+        f.expr(e),
+        ExprData::Call { callee: Callee::Op(Op("relax.print" | "relax.assert_op")), .. }
+    )
+}
+
+/// Whether a call may write into its operands.
+fn writes(f: &Function, e: Expr, effects: &Effects) -> bool {
+    match f.expr(e) {
+        ExprData::Call { callee: Callee::Op(op), .. } if is_inplace(*op) => true,
+        ExprData::Call { callee, args, .. } => {
+            let function = |&e: &Expr| matches!(f.ty(e), TypeData::Callable { .. });
+            let calls = matches!(callee, Callee::Expr(_)) || f.list(*args).iter().any(function);
+            (calls && effects.inplace()) || (effects.is_impure(f, e) && may_write(f, e))
+        }
+        _ => false,
+    }
+}
+
+/// Whether calls of an operator write into operands although they count as pure.
+pub fn is_inplace(op: Op) -> bool {
+    op.0.contains("inplace")
+}
+
+/// The variables that a value may share memory with: its operands, and the results of branches.
+fn shares_with(f: &Function, e: Expr) -> Vec<Var> {
+    let mut out = operand_vars(f, e);
+    if let ExprData::If { then_seq, else_seq, .. } = *f.expr(e) {
+        out.extend(operand_vars(f, f.seq(then_seq).result));
+        out.extend(operand_vars(f, f.seq(else_seq).result));
+    }
+    out
+}
+
+/// The variables whose memory a call of the function may write into: operands of such calls, and all that these are
+/// computed from, since a value may share memory with what it was made of. What is in here must stay a value of its
+/// own: it can be neither merged with an equal one nor made a constant.
+pub fn written_vars(f: &Function, effects: &Effects) -> FxHashSet<Var> {
+    let mut bindings: Vec<Binding> = Vec::new();
+    walk(f, f.root(), |event| {
+        if let Event::Bound(_, b) = event {
+            bindings.push(b);
+        }
+    });
+    let mut written: FxHashSet<Var> = FxHashSet::default();
+    for b in bindings.into_iter().rev() {
+        if writes(f, b.value, effects) || written.contains(&b.var) {
+            written.extend(shares_with(f, b.value));
+        }
+    }
+    written
+}

@@ -1,0 +1,62 @@
+# test opt --passes=EliminateCommonSubexpr
+
+from pliant.script import ir as I, relax as R, tir as T
+
+
+@I.ir_module
+class Module:
+    @T.prim_func
+    def negate(A: T.Buffer((T.int64(4),), "float32")):
+        T.func_attr({"tir.noalias": True})
+        for i in range(4):
+            with T.sblock("negate"):
+                vi = T.axis.spatial(4, i)
+                A[vi] = T.float32(0) - A[vi]
+
+    @R.function
+    def written(x: R.Tensor((4,), "float32")) -> R.Tuple(R.Tensor((4,), "float32"), R.Tensor((4,), "float32")):
+        cls = Module
+        a = R.add(x, x)
+        b = R.add(x, x)
+        c = R.call_tir_inplace(cls.negate, (a,), out_sinfo=R.Tensor((4,), "float32"), inplace_indices=[0])
+        return (b, c)
+
+    @R.function
+    def apart(x: R.Tensor((4,), "float32")) -> R.Tuple(R.Tensor((4,), "float32"), R.Tensor((4,), "float32")):
+        cls = Module
+        a = R.add(x, x)
+        b = R.multiply(x, x)
+        d = R.multiply(x, x)
+        c = R.call_tir_inplace(cls.negate, (a,), out_sinfo=R.Tensor((4,), "float32"), inplace_indices=[0])
+        e = R.add(b, d)
+        return (e, c)
+
+# expect
+# from pliant.script import ir as I, relax as R, tir as T
+#
+# @I.ir_module
+# class Module:
+#     @T.prim_func
+#     def negate(A: T.Buffer((4,), "float32")):
+#         T.func_attr({"tir.noalias": True})
+#         for i in range(4):
+#             with T.block("negate"):
+#                 vi = T.axis.spatial(4, i)
+#                 A[vi] = T.float32(0.0) - A[vi]
+#
+#     @R.function
+#     def written(x: R.Tensor((4,), dtype="float32")) -> R.Tuple(R.Tensor((4,), dtype="float32"), R.Tensor((4,), dtype="float32")):
+#         cls = Module
+#         a: R.Tensor((4,), dtype="float32") = R.add(x, x)
+#         b: R.Tensor((4,), dtype="float32") = R.add(x, x)
+#         c: R.Tensor((4,), dtype="float32") = R.call_tir_inplace(cls.negate, (a,), inplace_indices=[0], sinfo_args=(R.Tensor((4,), dtype="float32"),))
+#         return (b, c)
+#
+#     @R.function
+#     def apart(x: R.Tensor((4,), dtype="float32")) -> R.Tuple(R.Tensor((4,), dtype="float32"), R.Tensor((4,), dtype="float32")):
+#         cls = Module
+#         a: R.Tensor((4,), dtype="float32") = R.add(x, x)
+#         b: R.Tensor((4,), dtype="float32") = R.multiply(x, x)
+#         c: R.Tensor((4,), dtype="float32") = R.call_tir_inplace(cls.negate, (a,), inplace_indices=[0], sinfo_args=(R.Tensor((4,), dtype="float32"),))
+#         e: R.Tensor((4,), dtype="float32") = R.add(b, b)
+#         return (e, c)
