@@ -33,7 +33,7 @@
 //! Nothing.
 //!
 //! # Keeps
-//! Calls with effects and what they need; a `match_cast` that may fail, or that defines a symbol in use.
+//! Calls with effects (in-place ones too) and what they need; a `match_cast` that may fail, or that defines a symbol in use.
 //!
 //! # Never
 //! Removes a public function, or a parameter: that is

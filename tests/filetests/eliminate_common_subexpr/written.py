@@ -31,6 +31,17 @@ class Module:
         e = R.add(b, d)
         return (e, c)
 
+    @R.function(pure=False)
+    def around(x: R.Tensor((4,), "float32")) -> R.Tuple(R.Tensor((4,), "float32"), R.Tensor((4,), "float32")):
+        cls = Module
+        y = R.exp(x)
+        before = R.add(y, y)
+        again = R.add(y, y)
+        _ = R.call_tir_inplace(cls.negate, (y,), out_sinfo=R.Tensor((4,), "float32"), inplace_indices=[0])
+        after = R.add(y, y)
+        both = R.multiply(before, again)
+        return (both, after)
+
 # expect
 # from pliant.script import ir as I, relax as R, tir as T
 #
@@ -60,3 +71,13 @@ class Module:
 #         c: R.Tensor((4,), dtype="float32") = R.call_tir_inplace(cls.negate, (a,), inplace_indices=[0], sinfo_args=(R.Tensor((4,), dtype="float32"),))
 #         e: R.Tensor((4,), dtype="float32") = R.add(b, b)
 #         return (e, c)
+#
+#     @R.function(pure=False)
+#     def around(x: R.Tensor((4,), dtype="float32")) -> R.Tuple(R.Tensor((4,), dtype="float32"), R.Tensor((4,), dtype="float32")):
+#         cls = Module
+#         y: R.Tensor((4,), dtype="float32") = R.exp(x)
+#         before: R.Tensor((4,), dtype="float32") = R.add(y, y)
+#         _: R.Tensor((4,), dtype="float32") = R.call_tir_inplace(cls.negate, (y,), inplace_indices=[0], sinfo_args=(R.Tensor((4,), dtype="float32"),))
+#         after: R.Tensor((4,), dtype="float32") = R.add(y, y)
+#         both: R.Tensor((4,), dtype="float32") = R.multiply(before, before)
+#         return (both, after)

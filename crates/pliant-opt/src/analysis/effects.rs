@@ -5,14 +5,13 @@ use std::sync::Arc;
 use pliant_ir::relax::loops::op_call_is_pure;
 use pliant_ir::relax::visit::{Event, walk};
 use pliant_ir::relax::{Callee, Expr, ExprData, FuncId, Function, TypeData, Var};
-use pliant_ir::{IRModule, OpRegistry};
+use pliant_ir::{IRModule, Op, OpRegistry};
 use rustc_hash::FxHashSet;
-
-use super::written::is_inplace;
 
 /// What is known of a module's functions, so that calls can be judged while the module changes.
 pub struct Effects {
     pure: FxHashSet<Arc<str>>,
+    /// Whether there are calls that write into their operands although their types call them pure.
     inplace: bool,
     ops: &'static dyn OpRegistry,
 }
@@ -30,16 +29,19 @@ impl Effects {
         Effects { pure: pure.collect(), inplace, ops }
     }
 
-    /// Whether the module has calls that write into operands although they count as pure.
-    pub fn inplace(&self) -> bool {
-        self.inplace
-    }
-
-    /// Whether a call may have effects; nothing but a call has, bodies of branches aside.
+    /// Whether a call may have effects; nothing but a call has, bodies of branches aside. Types call calls pure that write
+    /// into their operands: here these have an effect, and so has a call of any function of a module with such calls.
     pub fn is_impure(&self, f: &Function, e: Expr) -> bool {
         let ExprData::Call { callee, args, .. } = f.expr(e) else { return false };
+        let function = |&e: &Expr| matches!(f.ty(e), TypeData::Callable { .. });
         match callee {
-            Callee::Op(op) => !op_call_is_pure(f, self.ops, *op, f.list(*args)),
+            Callee::Op(op) => {
+                let args = f.list(*args);
+                is_inplace(*op)
+                    || (self.inplace && args.iter().any(function))
+                    || !op_call_is_pure(f, self.ops, *op, args)
+            }
+            Callee::Expr(_) if self.inplace => true,
             Callee::Expr(e) => match f.expr(*e) {
                 ExprData::Global(name) => !self.pure.contains(f.str(*name)),
                 ExprData::Extern(_) => true,
@@ -74,6 +76,11 @@ impl Effects {
         });
         out
     }
+}
+
+/// Whether calls of an operator write into operands although their types call them pure.
+fn is_inplace(op: Op) -> bool {
+    op.0.contains("inplace")
 }
 
 fn nests(f: &Function, e: Expr) -> bool {

@@ -2,7 +2,7 @@
 
 use pliant_ir::Op;
 use pliant_ir::relax::visit::{Event, operand_vars, walk};
-use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function, TypeData, Var};
+use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function, Var};
 use rustc_hash::FxHashSet;
 
 use super::Effects;
@@ -13,24 +13,6 @@ pub fn may_write(f: &Function, e: Expr) -> bool {
         f.expr(e),
         ExprData::Call { callee: Callee::Op(Op("relax.print" | "relax.assert_op")), .. }
     )
-}
-
-/// Whether a call may write into its operands.
-fn writes(f: &Function, e: Expr, effects: &Effects) -> bool {
-    match f.expr(e) {
-        ExprData::Call { callee: Callee::Op(op), .. } if is_inplace(*op) => true,
-        ExprData::Call { callee, args, .. } => {
-            let function = |&e: &Expr| matches!(f.ty(e), TypeData::Callable { .. });
-            let calls = matches!(callee, Callee::Expr(_)) || f.list(*args).iter().any(function);
-            (calls && effects.inplace()) || (effects.is_impure(f, e) && may_write(f, e))
-        }
-        _ => false,
-    }
-}
-
-/// Whether calls of an operator write into operands although they count as pure.
-pub fn is_inplace(op: Op) -> bool {
-    op.0.contains("inplace")
 }
 
 /// The variables that a value may share memory with: its operands, and the results of branches.
@@ -55,7 +37,7 @@ pub fn written_vars(f: &Function, effects: &Effects) -> FxHashSet<Var> {
     });
     let mut written: FxHashSet<Var> = FxHashSet::default();
     for b in bindings.into_iter().rev() {
-        if writes(f, b.value, effects) || written.contains(&b.var) {
+        if (effects.is_impure(f, b.value) && may_write(f, b.value)) || written.contains(&b.var) {
             written.extend(shares_with(f, b.value));
         }
     }
