@@ -62,6 +62,7 @@ _SUBMODULES = frozenset(
     {
         "arith",
         "error",
+        "frontend",
         "ir",
         "nd",
         "registry",

@@ -27,18 +27,25 @@ def as_module(mod: IRModule | Function | PrimFunc) -> IRModule:
 
 
 def compile(
-    mod: IRModule | Function | PrimFunc | str | os.PathLike[str],
+    mod: IRModule | Function | PrimFunc | str | os.PathLike[str] | bytes | Any,
     target: str | Target | None = None,
     **options: Any,
 ) -> Model:
-    """Compiles a module, a function, or a script file (``.py``) into a model that is called at any shape.
+    """Compiles a module, a function, a script file (``.py``) or an ONNX model (``.onnx``, its bytes, or a ``ModelProto``)
+    into a model that is called at any shape.
 
     Options: ``threads``, ``opt_level``, ``pipeline``, ``disabled_passes``, ``required_passes``, ``verify``,
     ``dump_dir``, ``config``, ``instruments``, ``exec_mode``. They add to the present ``PassContext``.
 
     Loop functions without a graph function that calls them are called with all their tensors, outputs too.
     """
-    program: Any = _read(os.fspath(mod)) if isinstance(mod, str | os.PathLike) else mod
+    program: Any = mod
+    if isinstance(mod, str | os.PathLike):
+        program = _read(os.fspath(mod))
+    elif isinstance(mod, bytes) or hasattr(mod, "SerializeToString"):
+        from pliant.frontend.onnx import from_onnx
+
+        program = from_onnx(mod)
     return Model(compile_module(program, target, options))
 
 
@@ -68,8 +75,14 @@ def compile_module(
 
 
 def _read(path: str) -> Any:
+    if path.endswith(".onnx"):
+        from pliant.frontend.onnx import from_onnx
+
+        return from_onnx(path)
     if not path.endswith(".py"):
-        raise UnsupportedError(f"cannot read a model from '{path}': only script files (.py) are supported")
+        raise UnsupportedError(
+            f"cannot read a model from '{path}': script files (.py) and ONNX models (.onnx) are supported"
+        )
     from pliant.script import from_source
 
     with open(path, encoding="utf-8") as file:

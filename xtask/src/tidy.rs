@@ -29,6 +29,9 @@ pub fn check(root: &Path) -> Result<Vec<String>, String> {
 }
 
 fn check_file(path: &str, text: &str, problems: &mut Vec<String>) {
+    if path.contains("/generated/") {
+        return;
+    }
     let lines = text.lines().count();
     let is_code = path.ends_with(".rs") || path.ends_with(".py");
     if is_code && lines > MAX_LINES {

@@ -6,6 +6,7 @@
 mod arith;
 mod enter;
 mod error;
+mod frontend;
 mod module;
 mod nesting;
 mod relax;
@@ -22,6 +23,8 @@ use pyo3::prelude::*;
 mod _core {
     #[pymodule_export]
     use crate::arith::{Analyzer, ConstIntBound, ConstraintScope, ModularSet};
+    #[pymodule_export]
+    use crate::frontend::import_onnx;
     #[pymodule_export]
     use crate::module::{
         IRModule, highlight_script, recursive_groups, structural_difference, structural_hash,

@@ -37,6 +37,7 @@ pub use pliant_diag::{Diagnostic, SourceMap};
 pub use pliant_exec::Executable;
 pub use pliant_ir::{AttrValue, BaseFunc, DType, IRModule, relax, tir};
 pub use pliant_kernels::{ExternTy as SymbolTy, SymbolError, register_symbol};
+pub use pliant_onnx as onnx;
 pub use pliant_pass::{
     CancelToken, DumpIr, FunctionPass, Instrument, ModulePass, PassContext, PassError, PassInfo,
     PrintIr, Sequential, Timing, TimingEntry, Verify,

@@ -607,6 +607,9 @@ def has_reshape_pattern(func: PrimFunc) -> bool:
 def highlight_script(text: str) -> str:
     """Script with the colours of a terminal."""
 
+def import_onnx(source: str | bytes, keep_params: bool = False, shapes: dict[str, list[int | str]] | None = None) -> tuple[IRModule, dict[str, NDArray], list[str], list[str]]:
+    """Imports an ONNX model: the module, its parameters by name, and the names of inputs and outputs."""
+
 def interpret(module: IRModule, func: str, *args: Any) -> Any:
     """Runs a function of a module in the reference interpreter. Packed functions are not known to it."""
 

@@ -1,0 +1,85 @@
+//! Attributes of nodes, read by name and checked for their kind.
+
+use pliant_diag::suggest::did_you_mean;
+
+use crate::error::Problem;
+use crate::proto::attribute_proto::AttributeType;
+use crate::proto::{AttributeProto, GraphProto, NodeProto, TensorProto};
+
+/// The attributes of a node.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AttrReader<'a>(pub &'a NodeProto);
+
+type Read<T> = Result<T, Problem>;
+
+impl<'a> AttrReader<'a> {
+    fn find(&self, name: &str, kinds: &[AttributeType]) -> Read<Option<&'a AttributeProto>> {
+        let Some(attr) = self.0.attribute.iter().find(|a| a.name() == name) else {
+            return Ok(None);
+        };
+        // Files of the first IR versions leave the kind out.
+        let kind = attr.r#type();
+        if kind != AttributeType::Undefined && !kinds.contains(&kind) {
+            let wanted: Vec<&str> = kinds.iter().map(|k| k.as_str_name()).collect();
+            return Err(Problem::invalid(format!(
+                "attribute '{name}' is {}, but must be {}",
+                kind.as_str_name(),
+                wanted.join(" or ")
+            )));
+        }
+        Ok(Some(attr))
+    }
+
+    /// An integer, if given.
+    pub fn int(&self, name: &str) -> Read<Option<i64>> {
+        Ok(self.find(name, &[AttributeType::Int])?.map(AttributeProto::i))
+    }
+
+    /// A float, if given.
+    pub fn float(&self, name: &str) -> Read<Option<f64>> {
+        Ok(self.find(name, &[AttributeType::Float])?.map(|a| f64::from(a.f())))
+    }
+
+    /// A string, if given.
+    pub fn str(&self, name: &str) -> Read<Option<&'a str>> {
+        let Some(attr) = self.find(name, &[AttributeType::String])? else { return Ok(None) };
+        utf8(name, attr.s.as_deref().unwrap_or_default()).map(Some)
+    }
+
+    /// A string out of some, or the first.
+    pub fn choice<'c>(&self, name: &str, among: &[&'c str]) -> Read<&'c str> {
+        let Some(given) = self.str(name)? else { return Ok(among[0]) };
+        among.iter().find(|c| **c == given).copied().ok_or_else(|| {
+            let problem = Problem::invalid(format!("attribute '{name}' cannot be '{given}'"));
+            let one_of = format!("it is one of {}", among.join(", "));
+            problem.with_help(did_you_mean(given, among.iter().copied()).unwrap_or(one_of))
+        })
+    }
+
+    /// Integers, if given.
+    pub fn ints(&self, name: &str) -> Read<Option<&'a [i64]>> {
+        Ok(self.find(name, &[AttributeType::Ints])?.map(|a| a.ints.as_slice()))
+    }
+
+    /// Floats, if given.
+    pub fn floats(&self, name: &str) -> Read<Option<&'a [f32]>> {
+        Ok(self.find(name, &[AttributeType::Floats])?.map(|a| a.floats.as_slice()))
+    }
+
+    /// A tensor, if given.
+    pub fn tensor(&self, name: &str) -> Read<Option<&'a TensorProto>> {
+        Ok(self.find(name, &[AttributeType::Tensor])?.and_then(|a| a.t.as_ref()))
+    }
+
+    /// A graph.
+    pub fn graph(&self, name: &str) -> Read<&'a GraphProto> {
+        let attr = self.find(name, &[AttributeType::Graph])?;
+        attr.and_then(|a| a.g.as_ref())
+            .ok_or_else(|| Problem::invalid(format!("it has no graph '{name}'")))
+    }
+}
+
+fn utf8<'a>(name: &str, bytes: &'a [u8]) -> Read<&'a str> {
+    std::str::from_utf8(bytes)
+        .map_err(|_| Problem::invalid(format!("attribute '{name}' is not UTF-8 text")))
+}

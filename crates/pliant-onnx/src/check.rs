@@ -1,0 +1,137 @@
+//! The form of a graph: every name is defined once, before it is read, and nothing is nested without end.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::error::Problem;
+use crate::limits::Limits;
+use crate::node::label;
+use crate::proto::{FunctionProto, GraphProto, ModelProto, NodeProto};
+
+/// Every broken rule of the form, of the graph, the graphs in it, and the functions.
+pub(crate) fn check(model: &ModelProto, limits: &Limits) -> Vec<Problem> {
+    let mut form = Form { limits, nodes: 0, problems: Vec::new(), scopes: Vec::new() };
+    if let Some(graph) = &model.graph {
+        form.graph(graph);
+    }
+    for function in &model.functions {
+        form.function(function);
+    }
+    if form.nodes > limits.nodes {
+        let message =
+            format!("the model has {} nodes; at most {} are taken", form.nodes, limits.nodes);
+        form.problems.insert(0, Problem::invalid(message));
+    }
+    form.problems
+}
+
+struct Form<'m> {
+    limits: &'m Limits,
+    nodes: usize,
+    problems: Vec<Problem>,
+    /// The names defined so far, of the graph under way and those around it.
+    scopes: Vec<FxHashSet<&'m str>>,
+}
+
+impl<'m> Form<'m> {
+    fn graph(&mut self, graph: &'m GraphProto) {
+        if self.scopes.len() > self.limits.depth {
+            let message = format!("graphs are nested more than {} deep", self.limits.depth);
+            return self.say(Problem::invalid(message));
+        }
+        self.scopes.push(FxHashSet::default());
+        for input in &graph.input {
+            if !self.define(input.name()) {
+                self.say(Problem::invalid(format!(
+                    "there are two inputs named '{}'",
+                    input.name()
+                )));
+            }
+        }
+        let sparse = graph.sparse_initializer.iter().filter_map(|s| s.values.as_ref());
+        let mut initial = FxHashSet::default();
+        for tensor in graph.initializer.iter().chain(sparse) {
+            if !initial.insert(tensor.name()) {
+                let name = tensor.name();
+                self.say(Problem::invalid(format!("there are two initializers named '{name}'")));
+            }
+            // An initializer may be the default of an input.
+            self.define(tensor.name());
+        }
+        self.body(&graph.node);
+        for output in graph.output.iter().filter(|o| !self.knows(o.name())).collect::<Vec<_>>() {
+            let message = format!("output '{}' is computed by no node", output.name());
+            self.say(Problem::invalid(message));
+        }
+        self.scopes.pop();
+    }
+
+    fn function(&mut self, function: &'m FunctionProto) {
+        self.scopes = vec![function.input.iter().map(String::as_str).collect()];
+        self.body(&function.node);
+        for output in function.output.iter().filter(|o| !self.knows(o)).collect::<Vec<_>>() {
+            let name = function.name();
+            let message = format!("output '{output}' of function '{name}' is computed by no node");
+            self.say(Problem::invalid(message));
+        }
+    }
+
+    fn body(&mut self, nodes: &'m [NodeProto]) {
+        self.nodes = self.nodes.saturating_add(nodes.len());
+        let mut makers: Option<FxHashMap<&str, usize>> = None;
+        for (i, node) in nodes.iter().enumerate() {
+            for name in node.input.iter().filter(|n| !n.is_empty()) {
+                if !self.knows(name) {
+                    let makers = makers.get_or_insert_with(|| makers_of(nodes));
+                    let maker = makers.get(name.as_str()).map(|&at| (at == i, &nodes[at]));
+                    self.unknown(node, name, maker);
+                }
+            }
+            for attr in &node.attribute {
+                for graph in attr.g.iter().chain(&attr.graphs) {
+                    self.graph(graph);
+                }
+            }
+            for output in node.output.iter().filter(|o| !o.is_empty()) {
+                if !self.define(output) {
+                    let message = format!("its output '{output}' is the name of another value");
+                    self.say(Problem::invalid(message).at(&label(node), node.op_type()));
+                }
+            }
+        }
+    }
+
+    fn define(&mut self, name: &'m str) -> bool {
+        self.scopes.last_mut().is_some_and(|s| s.insert(name))
+    }
+
+    fn knows(&self, name: &str) -> bool {
+        self.scopes.iter().rev().any(|s| s.contains(name))
+    }
+
+    fn say(&mut self, problem: Problem) {
+        self.problems.push(problem);
+    }
+
+    fn unknown(&mut self, node: &NodeProto, name: &str, maker: Option<(bool, &NodeProto)>) {
+        let message = match maker {
+            None => {
+                format!("it reads '{name}', which is no input, initializer or output of a node")
+            }
+            Some((true, _)) => format!("it reads its own output '{name}': the graph has a cycle"),
+            Some((false, maker)) => format!(
+                "it reads '{name}' before {} computes it: nodes must be in order, and without cycles",
+                label(maker)
+            ),
+        };
+        self.say(Problem::invalid(message).at(&label(node), node.op_type()));
+    }
+}
+
+/// Which node makes each name.
+fn makers_of(nodes: &[NodeProto]) -> FxHashMap<&str, usize> {
+    let mut makers = FxHashMap::default();
+    for (i, node) in nodes.iter().enumerate() {
+        makers.extend(node.output.iter().map(|o| (o.as_str(), i)));
+    }
+    makers
+}

@@ -1,0 +1,196 @@
+//! Symbols of the model: names of dimensions, and arithmetic over them, as terms.
+//!
+//! A `dim_param` is free text. `batch`, `2*seq` and `past + seq // 2` are read as arithmetic; anything else is a name as
+//! it stands. The same text is the same symbol wherever it occurs.
+
+use indexmap::IndexMap;
+use pliant_ir::relax::Function;
+use pliant_sym::Sym;
+
+use crate::error::Problem;
+use crate::proto::TensorShapeProto;
+use crate::proto::tensor_shape_proto::dimension;
+
+/// The symbols of a model by what the file calls them.
+#[derive(Debug, Default)]
+pub(crate) struct Symbols {
+    by_name: IndexMap<String, Sym>,
+}
+
+impl Symbols {
+    /// The dims of a declared shape. A dim without a name or value is a symbol of its own, named after the value and axis.
+    ///
+    /// # Errors
+    /// For negative dims.
+    pub(crate) fn dims(
+        &mut self,
+        func: &mut Function,
+        shape: &TensorShapeProto,
+        owner: &str,
+    ) -> Result<Vec<Sym>, Problem> {
+        let mut dims = Vec::with_capacity(shape.dim.len());
+        for (axis, dim) in shape.dim.iter().enumerate() {
+            dims.push(match &dim.value {
+                Some(dimension::Value::DimValue(d)) if *d < 0 => {
+                    let text = format!("'{owner}' declares the negative dim {d} at axis {axis}");
+                    return Err(Problem::invalid(text));
+                }
+                Some(dimension::Value::DimValue(d)) => func.syms.int(*d),
+                Some(dimension::Value::DimParam(text)) if !text.trim().is_empty() => {
+                    self.term(func, text.trim())
+                }
+                _ => self.name(func, &format!("{owner}_{axis}")),
+            });
+        }
+        Ok(dims)
+    }
+
+    /// The symbol of that name.
+    pub(crate) fn name(&mut self, func: &mut Function, name: &str) -> Sym {
+        if let Some(&sym) = self.by_name.get(name) {
+            return sym;
+        }
+        let var = func.fresh_sym(&identifier(name));
+        let sym = func.syms.var(var);
+        self.by_name.insert(name.into(), sym);
+        sym
+    }
+
+    fn term(&mut self, func: &mut Function, text: &str) -> Sym {
+        match Arithmetic::read(text) {
+            Some(tree) => self.build(func, &tree),
+            None => self.name(func, text),
+        }
+    }
+
+    fn build(&mut self, func: &mut Function, tree: &Tree) -> Sym {
+        let (op, a, b) = match tree {
+            Tree::Int(v) => return func.syms.int(*v),
+            Tree::Name(name) => return self.name(func, name),
+            Tree::Op(op, sides) => {
+                let a = self.build(func, &sides.0);
+                (*op, a, self.build(func, &sides.1))
+            }
+        };
+        match op {
+            b'+' => func.syms.add(a, b),
+            b'-' => func.syms.sub(a, b),
+            b'*' => func.syms.mul(a, b),
+            b'/' => func.syms.floordiv(a, b),
+            _ => func.syms.floormod(a, b),
+        }
+    }
+}
+
+/// The text as a name that the script can print.
+fn identifier(text: &str) -> String {
+    let keep = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' };
+    let mut name: String = text.chars().take(60).map(keep).collect();
+    if !name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
+        name.insert(0, 'd');
+    }
+    name
+}
+
+/// Arithmetic as it was written.
+enum Tree {
+    Int(i64),
+    Name(String),
+    Op(u8, Box<(Tree, Tree)>),
+}
+
+/// A reader of `+ - * / // %`, parentheses, integers and names.
+struct Arithmetic<'a> {
+    rest: &'a str,
+    depth: u32,
+}
+
+impl<'a> Arithmetic<'a> {
+    /// The whole text, or nothing where it is no arithmetic.
+    fn read(text: &'a str) -> Option<Tree> {
+        let mut reader = Arithmetic { rest: text, depth: 0 };
+        let tree = reader.sum()?;
+        reader.skip();
+        reader.rest.is_empty().then_some(tree)
+    }
+
+    fn skip(&mut self) {
+        self.rest = self.rest.trim_start();
+    }
+
+    fn take(&mut self, among: &[u8]) -> Option<u8> {
+        self.skip();
+        let c = *self.rest.as_bytes().first()?;
+        if !among.contains(&c) {
+            return None;
+        }
+        self.rest = &self.rest[1..];
+        if c == b'/' {
+            self.rest = self.rest.strip_prefix('/').unwrap_or(self.rest);
+        }
+        Some(c)
+    }
+
+    fn sum(&mut self) -> Option<Tree> {
+        let mut left = self.product()?;
+        while let Some(op) = self.take(b"+-") {
+            left = Tree::Op(op, Box::new((left, self.product()?)));
+        }
+        Some(left)
+    }
+
+    fn product(&mut self) -> Option<Tree> {
+        let mut left = self.atom()?;
+        while let Some(op) = self.take(b"*/%") {
+            left = Tree::Op(op, Box::new((left, self.atom()?)));
+        }
+        Some(left)
+    }
+
+    fn atom(&mut self) -> Option<Tree> {
+        if self.take(b"(").is_some() {
+            self.depth += 1;
+            // Nobody writes a size that deep; it is a name then.
+            if self.depth > 32 {
+                return None;
+            }
+            let inner = self.sum()?;
+            self.take(b")")?;
+            self.depth -= 1;
+            return Some(inner);
+        }
+        self.skip();
+        let word = |c: char| c.is_alphanumeric() || c == '_' || c == '.';
+        let end = self.rest.find(|c| !word(c)).unwrap_or(self.rest.len());
+        let (token, rest) = self.rest.split_at(end);
+        self.rest = rest;
+        let first = token.chars().next()?;
+        if first.is_ascii_digit() {
+            token.parse().ok().map(Tree::Int)
+        } else {
+            Some(Tree::Name(token.into()))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arithmetic_is_read_and_other_text_is_a_name() {
+        let mut func = Function::empty();
+        let mut symbols = Symbols::default();
+        let mut text = |t: &str| {
+            let sym = symbols.term(&mut func, t);
+            func.syms.display(sym).to_string()
+        };
+        assert_eq!(text("2*seq"), "seq * 2");
+        assert_eq!(text("past + seq // 2"), "seq // 2 + past");
+        assert_eq!(text("(a+b)*2 - b"), "a * 2 + b");
+        assert_eq!(text("batch size"), "batch_size");
+        assert_eq!(text("2*"), "d2_");
+        assert_eq!(text("unk__12"), "unk__12");
+        assert_eq!(text(&"(".repeat(100)), "_".repeat(60));
+    }
+}

@@ -1,0 +1,108 @@
+//! [`ImportError`]: why a model was not taken, all of it at once.
+
+use std::fmt;
+
+/// Whose matter a problem is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum ProblemKind {
+    /// The file breaks a rule of ONNX.
+    Invalid,
+    /// The file is fine; this is not supported yet.
+    Unsupported,
+}
+
+/// One thing that keeps a model, or a node of it, from being imported.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// Whose matter it is.
+    pub kind: ProblemKind,
+    /// The node, as `op_type 'name'`; empty when it is the file or the graph.
+    pub node: String,
+    /// The operator with its domain where that is not ONNX's own; empty when there is no node.
+    pub operator: String,
+    /// What is wrong.
+    pub message: String,
+    /// What would help.
+    pub help: Option<String>,
+}
+
+impl Problem {
+    /// A broken rule, of no node.
+    pub fn invalid(message: impl Into<String>) -> Self {
+        Problem {
+            kind: ProblemKind::Invalid,
+            node: String::new(),
+            operator: String::new(),
+            message: message.into(),
+            help: None,
+        }
+    }
+
+    /// Something not supported, of no node.
+    pub fn unsupported(message: impl Into<String>) -> Self {
+        Problem { kind: ProblemKind::Unsupported, ..Problem::invalid(message) }
+    }
+
+    /// The same with advice.
+    #[must_use]
+    pub fn with_help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+
+    /// The same, of this node, unless it names one already.
+    #[must_use]
+    pub fn at(mut self, node: &str, operator: &str) -> Self {
+        if self.node.is_empty() {
+            self.node = node.into();
+            self.operator = operator.into();
+        }
+        self
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.node.is_empty() {
+            write!(f, "{}: ", self.node)?;
+        }
+        f.write_str(&self.message)?;
+        match &self.help {
+            Some(help) => write!(f, " ({help})"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Everything that keeps a model from being imported.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ImportError {
+    /// The problems, in the order of the nodes. There is at least one.
+    pub problems: Vec<Problem>,
+}
+
+impl ImportError {
+    /// Whether the file itself is at fault.
+    pub fn is_invalid(&self) -> bool {
+        self.problems.iter().any(|p| p.kind == ProblemKind::Invalid)
+    }
+}
+
+impl From<Problem> for ImportError {
+    fn from(problem: Problem) -> Self {
+        ImportError { problems: vec![problem] }
+    }
+}
+
+impl fmt::Display for ImportError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let n = self.problems.len();
+        writeln!(f, "the model cannot be imported: {n} problem{}", if n == 1 { "" } else { "s" })?;
+        for problem in &self.problems {
+            writeln!(f, "  - {problem}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for ImportError {}

@@ -1,0 +1,133 @@
+//! External data: files beside the model, opened so that no path can lead outside its folder.
+//!
+//! A location is resolved beneath an open handle of the folder: `..`, absolute paths and symbolic links are refused by
+//! the kernel (`openat2`), or by walking the parts one by one where it lacks that call. Hard links and devices are
+//! refused by looking at what was opened.
+
+use std::fs::File;
+use std::os::fd::OwnedFd;
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+
+use memmap2::Mmap;
+use rustc_hash::FxHashMap;
+use rustix::fs::{Mode, OFlags, ResolveFlags, openat, openat2};
+
+use crate::model::SharedMap;
+
+/// The files of one import, each mapped once.
+#[derive(Debug)]
+pub(crate) struct ExternalData {
+    folder: Option<PathBuf>,
+    handle: Option<OwnedFd>,
+    maps: FxHashMap<String, SharedMap>,
+}
+
+impl ExternalData {
+    /// The data beside a model in `folder`; none may be had without one.
+    pub(crate) fn new(folder: Option<PathBuf>) -> Self {
+        ExternalData { folder, handle: None, maps: FxHashMap::default() }
+    }
+
+    /// The mapping of the file at `location`.
+    ///
+    /// # Errors
+    /// What is wrong with the location or the file, as the end of a sentence.
+    pub(crate) fn map(&mut self, location: &str) -> Result<SharedMap, String> {
+        if let Some(map) = self.maps.get(location) {
+            return Ok(map.clone());
+        }
+        let file = self.open(location)?;
+        // SAFETY: `Model::open` asks that the model's files stay as they are while they are mapped.
+        let map = unsafe { Mmap::map(&file) }.map_err(|e| format!("cannot be mapped: {e}"))?;
+        let map = Arc::new(map);
+        self.maps.insert(location.into(), map.clone());
+        Ok(map)
+    }
+
+    fn open(&mut self, location: &str) -> Result<File, String> {
+        let path = plain(location)?;
+        let Some(folder) = &self.folder else {
+            return Err("lies beside the model, but the model came as bytes, without a folder; \
+                        compile it by its path"
+                .into());
+        };
+        if self.handle.is_none() {
+            let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+            let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC;
+            let fd = rustix::fs::open(folder, flags, Mode::empty())
+                .map_err(|e| format!("cannot be opened: the model's folder: {e}"))?;
+            self.handle = Some(fd);
+        }
+        let handle = self.handle.as_ref().ok_or("has no folder")?;
+        let file = File::from(beneath(handle, &path)?);
+        regular(&file)?;
+        Ok(file)
+    }
+}
+
+/// The location as a path of plain names.
+fn plain(location: &str) -> Result<PathBuf, String> {
+    let path = Path::new(location);
+    let mut out = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::Normal(name) => out.push(name),
+            Component::CurDir => {}
+            Component::ParentDir => return Err("leaves the model's folder".into()),
+            Component::RootDir | Component::Prefix(_) => return Err("is an absolute path".into()),
+        }
+    }
+    if out.as_os_str().is_empty() || location.contains('\0') {
+        return Err("names no file".into());
+    }
+    Ok(out)
+}
+
+/// Opens a path of plain names beneath `folder`, following no link.
+fn beneath(folder: &OwnedFd, path: &Path) -> Result<OwnedFd, String> {
+    // A device or a pipe must not block the open; what it is is looked at afterwards.
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+    match openat2(folder, path, flags, Mode::empty(), resolve) {
+        Ok(fd) => Ok(fd),
+        Err(rustix::io::Errno::NOSYS | rustix::io::Errno::PERM) => walk(folder, path, flags),
+        Err(e) => Err(refusal(e)),
+    }
+}
+
+/// The same, a part at a time: for kernels and sandboxes without `openat2`.
+fn walk(folder: &OwnedFd, path: &Path, flags: OFlags) -> Result<OwnedFd, String> {
+    let mut at: Option<OwnedFd> = None;
+    let mut parts = path.components().peekable();
+    while let Some(part) = parts.next() {
+        let inner = if parts.peek().is_some() { flags | OFlags::DIRECTORY } else { flags };
+        let next = openat(at.as_ref().unwrap_or(folder), part.as_os_str(), inner, Mode::empty());
+        at = Some(next.map_err(refusal)?);
+    }
+    at.ok_or_else(|| "names no file".into())
+}
+
+fn refusal(e: rustix::io::Errno) -> String {
+    match e {
+        rustix::io::Errno::LOOP => "is a symbolic link, which is not followed".into(),
+        rustix::io::Errno::XDEV => "leaves the model's folder".into(),
+        rustix::io::Errno::NOTDIR => "is not inside a folder, or is behind a symbolic link".into(),
+        e => format!("cannot be opened: {e}"),
+    }
+}
+
+/// Refuses what is no file of its own: devices, pipes, folders, and hard links, which may be any file of the disk.
+fn regular(file: &File) -> Result<(), String> {
+    use std::os::unix::fs::MetadataExt;
+    let meta = file.metadata().map_err(|e| format!("cannot be read: {e}"))?;
+    if !meta.is_file() {
+        return Err("is not a regular file".into());
+    }
+    if meta.nlink() > 1 {
+        return Err(
+            "is a hard link: it may be a file from outside the model's folder; copy it".into()
+        );
+    }
+    Ok(())
+}

@@ -1,0 +1,118 @@
+//! Arithmetic on shape computations: the elements stay terms over symbols.
+
+use pliant_ir::DType;
+use pliant_ir::relax::Function;
+use pliant_sym::Sym;
+
+use crate::value::{SymTensor, broadcast_shape};
+
+/// An operator of two shape computations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fold {
+    Add,
+    Sub,
+    Mul,
+    /// Towards zero, as integer division of ONNX rounds.
+    Div,
+    /// Of the sign of the divisor.
+    Mod,
+    Min,
+    Max,
+    Equal,
+    Less,
+    LessOrEqual,
+    Greater,
+    GreaterOrEqual,
+    And,
+    Or,
+}
+
+impl Fold {
+    /// The element that two elements make, if it can be said without knowing them.
+    fn apply(self, func: &mut Function, a: Sym, b: Sym) -> Option<Sym> {
+        if let Fold::Div | Fold::Mod = self {
+            return self.divide(func, a, b);
+        }
+        let syms = &mut func.syms;
+        Some(match self {
+            Fold::Add => syms.add(a, b),
+            Fold::Sub => syms.sub(a, b),
+            Fold::Mul => syms.mul(a, b),
+            Fold::Min => syms.min(a, b),
+            Fold::Max => syms.max(a, b),
+            Fold::Equal => syms.eq(a, b),
+            Fold::Less => syms.lt(a, b),
+            Fold::LessOrEqual => syms.le(a, b),
+            Fold::Greater => syms.gt(a, b),
+            Fold::GreaterOrEqual => syms.ge(a, b),
+            Fold::And => syms.and(a, b),
+            Fold::Or => syms.or(a, b),
+            Fold::Div | Fold::Mod => return None,
+        })
+    }
+
+    /// Division, where the divisor is known not to be 0.
+    fn divide(self, func: &mut Function, a: Sym, b: Sym) -> Option<Sym> {
+        let one = func.syms.int(1);
+        let positive = pliant_ops::prove::at_most(func, one, b) == Some(true);
+        if self == Fold::Mod {
+            return positive.then(|| func.syms.floormod(a, b));
+        }
+        if let (Some(x), Some(y)) = (func.syms.as_int(a), func.syms.as_int(b)) {
+            return x.checked_div(y).map(|q| func.syms.int(q));
+        }
+        if !positive {
+            return None;
+        }
+        let zero = func.syms.int(0);
+        let down = func.syms.floordiv(a, b);
+        if pliant_ops::prove::at_most(func, zero, a) == Some(true) {
+            return Some(down);
+        }
+        let up = func.syms.ceildiv(a, b);
+        let below = func.syms.lt(a, zero);
+        Some(func.syms.select(below, up, down))
+    }
+
+    fn is_predicate(self) -> bool {
+        !matches!(
+            self,
+            Fold::Add | Fold::Sub | Fold::Mul | Fold::Div | Fold::Mod | Fold::Min | Fold::Max
+        )
+    }
+}
+
+/// Two shape computations element by element, broadcast against each other. Nothing where an element cannot be said.
+pub(crate) fn binary(
+    func: &mut Function,
+    op: Fold,
+    a: &SymTensor,
+    b: &SymTensor,
+) -> Option<SymTensor> {
+    let shape = broadcast_shape(&a.shape, &b.shape)?;
+    let (x, y) = (a.broadcast_to(&shape), b.broadcast_to(&shape));
+    let pairs = x.elems.iter().zip(&y.elems);
+    let elems: Option<Vec<Sym>> = pairs.map(|(&p, &q)| op.apply(func, p, q)).collect();
+    let dtype = if op.is_predicate() { DType::Bool } else { a.dtype };
+    Some(SymTensor { shape, elems: elems?, dtype })
+}
+
+/// Each element through a function.
+pub(crate) fn map(t: &SymTensor, dtype: DType, mut f: impl FnMut(Sym) -> Sym) -> SymTensor {
+    let elems = t.elems.iter().map(|&e| f(e)).collect();
+    SymTensor { shape: t.shape.clone(), elems, dtype }
+}
+
+/// Elements of `a` where the condition holds, else of `b`.
+pub(crate) fn select(
+    func: &mut Function,
+    c: &SymTensor,
+    a: &SymTensor,
+    b: &SymTensor,
+) -> Option<SymTensor> {
+    let shape = broadcast_shape(&broadcast_shape(&c.shape, &a.shape)?, &b.shape)?;
+    let [c, x, y] = [c, a, b].map(|t| t.broadcast_to(&shape));
+    let elems =
+        (0..x.elems.len()).map(|i| func.syms.select(c.elems[i], x.elems[i], y.elems[i])).collect();
+    Some(SymTensor { shape, elems, dtype: a.dtype })
+}

@@ -1,0 +1,484 @@
+//! [`import`]: walks a graph's nodes in order and builds the function.
+
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+use pliant_ir::relax::{Expr, FunctionBuilder, TensorShape, Type, TypeData};
+use pliant_ir::{AttrValue, IRModule};
+use pliant_ops::registry;
+use pliant_sym::Sym;
+use pliant_tensor::Tensor;
+use rustc_hash::FxHashMap;
+
+use crate::check::check;
+use crate::dims::Symbols;
+use crate::error::{ImportError, Problem};
+use crate::external::ExternalData;
+use crate::limits::Limits;
+use crate::model::Model;
+use crate::node::{Node, label};
+use crate::ops;
+use crate::proto::type_proto::Value as TypeValue;
+use crate::proto::{FunctionProto, GraphProto, NodeProto, ValueInfoProto};
+use crate::tensor;
+use crate::value::Value;
+
+/// How to import a model.
+#[derive(Clone, Debug, Default)]
+pub struct ImportOptions {
+    /// Initializers become parameters behind the inputs, in place of constants.
+    pub keep_params_in_input: bool,
+    /// Dims of inputs in place of those that the file declares: a number, or the name of a symbol.
+    pub shapes: IndexMap<String, Vec<DimSpec>>,
+}
+
+/// A dim that the user gives.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DimSpec {
+    /// A size.
+    Size(i64),
+    /// A symbol.
+    Name(String),
+}
+
+/// An imported model.
+#[derive(Debug)]
+pub struct Imported {
+    /// The module, whose function `main` is the graph.
+    pub module: IRModule,
+    /// The initializers behind the inputs of `main`, by name; empty unless they were asked for as parameters.
+    pub params: IndexMap<String, Tensor>,
+    /// The names of the inputs, in the order of `main`'s parameters.
+    pub inputs: Vec<String>,
+    /// The names of the outputs; `main` returns a tuple when there are several.
+    pub outputs: Vec<String>,
+}
+
+/// Imports a model.
+///
+/// # Errors
+/// Everything that keeps it from being imported, node by node.
+pub fn import(model: &Model, options: &ImportOptions) -> Result<Imported, ImportError> {
+    let problems = check(&model.proto, &model.limits);
+    if !problems.is_empty() {
+        return Err(ImportError { problems });
+    }
+    let graph = model.proto.graph.as_ref().ok_or_else(|| Problem::invalid("there is no graph"))?;
+    let mut importer = Importer::new(model);
+    let parts = importer.main(graph, options);
+    match parts {
+        Some(parts) if importer.problems.is_empty() => Ok(importer.finish(graph, parts)),
+        _ => Err(ImportError { problems: importer.problems }),
+    }
+}
+
+/// The import under way.
+pub(crate) struct Importer<'m> {
+    pub(crate) builder: FunctionBuilder<'static>,
+    pub(crate) external: ExternalData,
+    pub(crate) limits: Limits,
+    pub(crate) symbols: Symbols,
+    /// What the names stand for, of the graph under way and those around it.
+    scopes: Vec<FxHashMap<String, Value>>,
+    opsets: FxHashMap<&'m str, i64>,
+    functions: FxHashMap<(&'m str, &'m str, &'m str), &'m FunctionProto>,
+    depth: usize,
+    /// The constants made so far, by where their data lies.
+    constants: FxHashMap<(usize, Vec<i64>), Expr>,
+    problems: Vec<Problem>,
+    params: IndexMap<String, Tensor>,
+}
+
+/// The result of the main graph.
+struct Parts {
+    inputs: Vec<String>,
+    result: Expr,
+}
+
+impl<'m> Importer<'m> {
+    fn new(model: &'m Model) -> Self {
+        let mut opsets = FxHashMap::default();
+        for import in &model.proto.opset_import {
+            opsets.insert(own_domain(import.domain()), import.version());
+        }
+        let key = |f: &'m FunctionProto| (own_domain(f.domain()), f.name(), f.overload());
+        Importer {
+            builder: FunctionBuilder::new(registry()),
+            external: ExternalData::new(model.folder.clone()),
+            limits: model.limits,
+            symbols: Symbols::default(),
+            scopes: vec![FxHashMap::default()],
+            opsets,
+            functions: model.proto.functions.iter().map(|f| (key(f), f)).collect(),
+            depth: 0,
+            constants: FxHashMap::default(),
+            problems: Vec::new(),
+            params: IndexMap::new(),
+        }
+    }
+
+    fn main(&mut self, graph: &'m GraphProto, options: &ImportOptions) -> Option<Parts> {
+        let initial: FxHashMap<&str, ()> =
+            graph.initializer.iter().map(|t| (t.name(), ())).collect();
+        let inputs: Vec<&ValueInfoProto> =
+            graph.input.iter().filter(|i| !initial.contains_key(i.name())).collect();
+        for input in &inputs {
+            self.input(input, options);
+        }
+        self.initializers(graph, options.keep_params_in_input);
+        self.nodes(&graph.node);
+        let mut results = Vec::new();
+        for output in &graph.output {
+            match self.lookup(output.name()) {
+                Some(Value::Failed) | None => {}
+                Some(value) => match self.result(&value, output) {
+                    Ok(e) => results.push(e),
+                    Err(problem) => self.problems.push(problem),
+                },
+            }
+        }
+        if results.len() != graph.output.len() {
+            return None;
+        }
+        let result = match results.as_slice() {
+            [one] => *one,
+            all => self.builder.func_mut().tuple(all),
+        };
+        let inputs = inputs.iter().map(|i| i.name().to_owned()).collect();
+        Some(Parts { inputs, result })
+    }
+
+    fn finish(self, graph: &GraphProto, parts: Parts) -> Imported {
+        let count = parts.inputs.len() as i64;
+        let mut func = self.builder.finish(parts.result, None, true);
+        func.attrs.insert("global_symbol".into(), AttrValue::str("main"));
+        func.attrs.insert("num_input".into(), AttrValue::Int(count));
+        let mut module = IRModule::default();
+        module.insert("main", func);
+        Imported {
+            module,
+            params: self.params,
+            inputs: parts.inputs,
+            outputs: graph.output.iter().map(|o| o.name().to_owned()).collect(),
+        }
+    }
+
+    // ---- inputs and initializers ----
+
+    fn input(&mut self, info: &ValueInfoProto, options: &ImportOptions) {
+        let given = options.shapes.get(info.name());
+        let value = match self.input_type(info, given.map(Vec::as_slice)) {
+            Ok(ty) => {
+                let var = self.builder.param(&identifier(info.name(), "x"), ty);
+                Value::Expr(self.builder.func_mut().var_expr(var))
+            }
+            Err(problem) => {
+                self.problems.push(problem);
+                Value::Failed
+            }
+        };
+        self.define(info.name(), value);
+    }
+
+    fn input_type(
+        &mut self,
+        info: &ValueInfoProto,
+        given: Option<&[DimSpec]>,
+    ) -> Result<Type, Problem> {
+        let name = info.name();
+        let told = |what: &str| format!("input '{name}' {what}");
+        let value = info.r#type.as_ref().and_then(|t| t.value.as_ref());
+        let Some(TypeValue::TensorType(tensor)) = value else {
+            let what = if value.is_none() { "has no type" } else { "is not a tensor" };
+            return Err(Problem::unsupported(told(what)));
+        };
+        let dtype = tensor::dtype(tensor.elem_type())
+            .map_err(|e| Problem::unsupported(told(&format!("is not supported: {e}"))))?;
+        let func = self.builder.func_mut();
+        let data = match (given, &tensor.shape) {
+            (Some(dims), declared) => {
+                let rank = declared.as_ref().map(|s| s.dim.len());
+                if rank.is_some_and(|r| r != dims.len()) {
+                    let what = format!(
+                        "has rank {}, but {} dims are given",
+                        rank.unwrap_or(0),
+                        dims.len()
+                    );
+                    return Err(Problem::invalid(told(&what)));
+                }
+                let dims: Vec<Sym> = dims
+                    .iter()
+                    .map(|d| match d {
+                        DimSpec::Size(v) => func.syms.int(*v),
+                        DimSpec::Name(name) => self.symbols.name(func, name),
+                    })
+                    .collect();
+                TypeData::tensor(dims, dtype)
+            }
+            (None, Some(shape)) => TypeData::tensor(self.symbols.dims(func, shape, name)?, dtype),
+            (None, None) => TypeData::tensor_unknown(dtype),
+        };
+        Ok(func.intern(data))
+    }
+
+    fn initializers(&mut self, graph: &'m GraphProto, keep: bool) {
+        for proto in &graph.initializer {
+            let value = match tensor::read(proto, &mut self.external, &self.limits) {
+                Ok(tensor) if keep => self.param(proto.name(), tensor),
+                Ok(tensor) => Value::Const(tensor),
+                Err(e) => {
+                    let message = format!("initializer '{}': {e}", proto.name());
+                    self.problems.push(Problem::invalid(message));
+                    Value::Failed
+                }
+            };
+            self.define(proto.name(), value);
+        }
+        for sparse in &graph.sparse_initializer {
+            let name = sparse.values.as_ref().map_or("", |v| v.name());
+            let message = format!("initializer '{name}' is sparse");
+            self.problems.push(Problem::unsupported(message).with_help("store it densely"));
+            self.define(name, Value::Failed);
+        }
+    }
+
+    fn param(&mut self, name: &str, tensor: Tensor) -> Value {
+        let func = self.builder.func_mut();
+        let dims: Vec<Sym> = tensor.shape().iter().map(|&d| func.syms.int(d)).collect();
+        let ty = func.intern(TypeData::tensor(dims, tensor.dtype()));
+        let var = self.builder.param(&identifier(name, "p"), ty);
+        self.params.insert(name.into(), tensor);
+        Value::Expr(self.builder.func_mut().var_expr(var))
+    }
+
+    // ---- nodes ----
+
+    /// Converts nodes in order, into the innermost scope.
+    pub(crate) fn nodes(&mut self, nodes: &[NodeProto]) {
+        for node in nodes {
+            self.node(node);
+        }
+    }
+
+    fn node(&mut self, node: &NodeProto) {
+        let inputs: Vec<Value> = node
+            .input
+            .iter()
+            .map(|name| {
+                if name.is_empty() {
+                    Value::Absent
+                } else {
+                    self.lookup(name).unwrap_or(Value::Failed)
+                }
+            })
+            .collect();
+        let outputs = match self.convert(node, inputs) {
+            Ok(outputs) => outputs,
+            Err(problem) => {
+                let failed = problem.message.is_empty();
+                if !failed {
+                    let operator = operator_name(node);
+                    self.problems.push(problem.at(&label(node), &operator));
+                }
+                vec![Value::Failed; node.output.len()]
+            }
+        };
+        let mut outputs = outputs.into_iter();
+        for name in node.output.iter() {
+            let value = outputs.next().unwrap_or(Value::Absent);
+            if !name.is_empty() {
+                self.define(name, value);
+            }
+        }
+    }
+
+    fn convert(&mut self, node: &NodeProto, inputs: Vec<Value>) -> Result<Vec<Value>, Problem> {
+        let domain = own_domain(node.domain());
+        let function = self.functions.get(&(domain, node.op_type(), node.overload())).copied();
+        let row = match function {
+            Some(_) => None,
+            None => Some(ops::find(domain, node.op_type()).ok_or_else(|| unknown(node))?),
+        };
+        // What a failed node feeds has no problem of its own.
+        if inputs.iter().any(|v| matches!(v, Value::Failed)) {
+            return Err(Problem::invalid(""));
+        }
+        if let Some(function) = function {
+            return self.call(function, node, inputs);
+        }
+        let opset = self.opsets.get(domain).copied().unwrap_or(1);
+        let Some(row) = row else { return Err(unknown(node)) };
+        (row.convert)(&mut Node::new(self, node, opset, inputs))
+    }
+
+    /// Writes out a function of the model.
+    fn call(
+        &mut self,
+        function: &'m FunctionProto,
+        node: &NodeProto,
+        inputs: Vec<Value>,
+    ) -> Result<Vec<Value>, Problem> {
+        if self.depth >= self.limits.depth {
+            let message = format!("functions call each other more than {} deep", self.limits.depth);
+            return Err(Problem::invalid(message));
+        }
+        let mut scope = FxHashMap::default();
+        let mut inputs = inputs.into_iter();
+        for name in &function.input {
+            scope.insert(name.clone(), inputs.next().unwrap_or(Value::Absent));
+        }
+        let body: Vec<NodeProto> =
+            function.node.iter().map(|inner| with_attributes(inner, node, function)).collect();
+        // A function sees its own names and operator sets only.
+        let scopes = std::mem::replace(&mut self.scopes, vec![scope]);
+        let own = function.opset_import.iter().map(|o| (own_domain(o.domain()), o.version()));
+        let opsets = std::mem::replace(&mut self.opsets, own.collect());
+        self.depth += 1;
+        self.nodes(&body);
+        let value = |o: &String| self.lookup(o).unwrap_or(Value::Failed);
+        let outputs = function.output.iter().map(value).collect();
+        self.depth -= 1;
+        self.scopes = scopes;
+        self.opsets = opsets;
+        Ok(outputs)
+    }
+
+    /// The values of a graph inside the one under way.
+    pub(crate) fn graph_outputs(&mut self, graph: &GraphProto) -> Result<Vec<Value>, Problem> {
+        for proto in &graph.initializer {
+            let read = tensor::read(proto, &mut self.external, &self.limits);
+            let told = |e| Problem::invalid(format!("initializer '{}': {e}", proto.name()));
+            let value = Value::Const(read.map_err(told)?);
+            self.define(proto.name(), value);
+        }
+        self.nodes(&graph.node);
+        let value = |o: &ValueInfoProto| self.lookup(o.name()).unwrap_or(Value::Failed);
+        Ok(graph.output.iter().map(value).collect())
+    }
+
+    // ---- names ----
+
+    /// What a name stands for, here or in a graph around.
+    pub(crate) fn lookup(&self, name: &str) -> Option<Value> {
+        self.scopes.iter().rev().find_map(|s| s.get(name)).cloned()
+    }
+
+    /// Gives a name of the innermost graph its value.
+    pub(crate) fn define(&mut self, name: &str, value: Value) {
+        if let Some(scope) = self.scopes.last_mut() {
+            scope.insert(name.into(), value);
+        }
+    }
+
+    /// Opens the names of a graph inside the one under way.
+    pub(crate) fn enter(&mut self) {
+        self.scopes.push(FxHashMap::default());
+    }
+
+    /// Closes them.
+    pub(crate) fn leave(&mut self) {
+        self.scopes.pop();
+    }
+
+    /// How many problems there are so far.
+    pub(crate) fn problem_count(&self) -> usize {
+        self.problems.len()
+    }
+
+    // ---- the function under construction ----
+
+    /// The constant of a tensor, made once.
+    pub(crate) fn constant(&mut self, tensor: &Tensor) -> Expr {
+        let key = (tensor.data_ptr() as usize, tensor.shape().to_vec());
+        if tensor.numel() == 0 {
+            return self.builder.func_mut().constant(tensor.clone());
+        }
+        let builder = &mut self.builder;
+        *self.constants.entry(key).or_insert_with(|| builder.func_mut().constant(tensor.clone()))
+    }
+
+    /// Binds a value to a variable named after the node's output. Dims that are not known become symbols of the run.
+    pub(crate) fn bind(&mut self, value: Expr, node: &NodeProto) -> Expr {
+        let hint = identifier(node.output.first().map_or("", String::as_str), "lv");
+        let var = self.builder.emit_named(value, &hint);
+        let func = self.builder.func_mut();
+        let var = match func.var_ty(var).clone() {
+            TypeData::Tensor { shape: TensorShape::Rank(rank), dtype, .. } => {
+                let names: Vec<Sym> = (0..rank)
+                    .map(|axis| {
+                        let sym = func.fresh_sym(&format!("{hint}_{axis}"));
+                        func.syms.var(sym)
+                    })
+                    .collect();
+                let ty = func.intern(TypeData::tensor(names, dtype));
+                let from = func.var_expr(var);
+                self.builder.match_cast(from, ty, &hint)
+            }
+            _ => var,
+        };
+        self.builder.func_mut().var_expr(var)
+    }
+
+    /// An output of the graph as a tensor.
+    fn result(&mut self, value: &Value, output: &ValueInfoProto) -> Result<Expr, Problem> {
+        let name = output.name();
+        let identity = NodeProto { output: vec![name.into()], ..NodeProto::default() };
+        let mut node = Node::new(self, &identity, 1, Vec::new());
+        node.materialize(value)
+            .map_err(|p| Problem { message: format!("output '{name}': {}", p.message), ..p })
+    }
+}
+
+/// ONNX's own domain has two names.
+fn own_domain(domain: &str) -> &str {
+    if domain == "ai.onnx" { "" } else { domain }
+}
+
+/// The operator as users know it: `Conv`, `com.microsoft.Attention`.
+pub(crate) fn operator_name(node: &NodeProto) -> String {
+    match own_domain(node.domain()) {
+        "" => node.op_type().into(),
+        domain => format!("{domain}.{}", node.op_type()),
+    }
+}
+
+fn unknown(node: &NodeProto) -> Problem {
+    let operator = operator_name(node);
+    let problem = Problem::unsupported(format!("operator {operator} is not supported"));
+    match ops::closest(own_domain(node.domain()), node.op_type()) {
+        Some(help) => problem.with_help(help),
+        None => problem,
+    }
+}
+
+/// A node of a function's body with the attributes that the call gives.
+fn with_attributes(inner: &NodeProto, call: &NodeProto, function: &FunctionProto) -> NodeProto {
+    let mut node = inner.clone();
+    node.attribute.retain_mut(|attr| {
+        if attr.ref_attr_name().is_empty() {
+            return true;
+        }
+        let wanted = attr.ref_attr_name().to_owned();
+        let given =
+            call.attribute.iter().chain(&function.attribute_proto).find(|a| a.name() == wanted);
+        let Some(given) = given else { return false };
+        let name = attr.name.take();
+        *attr = given.clone();
+        attr.name = name;
+        true
+    });
+    node
+}
+
+/// The text as a name of the script.
+pub(crate) fn identifier(text: &str, otherwise: &str) -> Arc<str> {
+    let keep = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' };
+    let name: String = text.chars().map(keep).collect();
+    match name.trim_matches('_') {
+        "" => otherwise.into(),
+        short if short.starts_with(|c: char| c.is_ascii_digit()) => {
+            format!("{otherwise}_{short}").into()
+        }
+        short => short.into(),
+    }
+}

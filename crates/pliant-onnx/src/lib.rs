@@ -1,0 +1,29 @@
+//! ONNX models as Pliant modules, with every symbolic dimension kept.
+//!
+//! [`import`] takes a decoded [`Model`] to an `IRModule` whose function `main` has the graph's inputs as parameters and
+//! its initializers as constants. Nothing is specialised to an example: names of dimensions become symbols, arithmetic
+//! on shapes is folded on symbols, and what only a run can know becomes a shape of the run. What cannot be taken is
+//! reported whole, node by node ([`Problem`]).
+//!
+//! The way of a file: [`Model::open`] maps and decodes it within [`Limits`], `check` verifies the graph's form,
+//! `graph` walks the nodes, and each node is converted by the row of its operator in the one table of [`ops`].
+
+mod attr;
+mod check;
+mod dims;
+mod error;
+mod external;
+mod fold;
+mod graph;
+mod limits;
+mod model;
+mod node;
+pub mod ops;
+pub mod proto;
+mod tensor;
+mod value;
+
+pub use error::{ImportError, Problem, ProblemKind};
+pub use graph::{DimSpec, ImportOptions, Imported, import};
+pub use limits::Limits;
+pub use model::Model;

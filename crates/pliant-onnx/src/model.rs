@@ -1,0 +1,90 @@
+//! [`Model`]: a decoded file and the folder that its external data lies in.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use memmap2::Mmap;
+use prost::Message;
+
+use crate::error::{ImportError, Problem};
+use crate::limits::Limits;
+use crate::proto::ModelProto;
+
+/// A model file, decoded. Its weights are slices of the file's mapping.
+#[derive(Debug)]
+pub struct Model {
+    pub(crate) proto: ModelProto,
+    /// Where external data may lie; none for a model that came as bytes.
+    pub(crate) folder: Option<PathBuf>,
+    pub(crate) limits: Limits,
+}
+
+impl Model {
+    /// Maps and decodes a file. External data is read from its folder, and from nowhere else. The file must not be
+    /// changed while the model or anything made of it lives.
+    ///
+    /// # Errors
+    /// When the file cannot be read, is larger than allowed, or is no ONNX model.
+    pub fn open(path: &Path, limits: Limits) -> Result<Model, ImportError> {
+        let told = |what: String| Problem::invalid(format!("'{}' {what}", path.display()));
+        let file = File::open(path).map_err(|e| told(format!("cannot be opened: {e}")))?;
+        let meta = file.metadata().map_err(|e| told(format!("cannot be read: {e}")))?;
+        if !meta.is_file() {
+            return Err(told("is not a file".into()).into());
+        }
+        check_size(meta.len(), &limits)?;
+        if meta.len() == 0 {
+            return Err(told("is empty".into()).into());
+        }
+        // SAFETY: the documentation asks that the file stays as it is while it is mapped.
+        let map =
+            unsafe { Mmap::map(&file) }.map_err(|e| told(format!("cannot be mapped: {e}")))?;
+        let mut model = Model::decode(Bytes::from_owner(map), limits)?;
+        model.folder = Some(path.parent().map_or_else(PathBuf::new, Path::to_path_buf));
+        Ok(model)
+    }
+
+    /// Decodes a model that is in memory. It cannot refer to external data.
+    ///
+    /// # Errors
+    /// When the bytes are more than allowed, or no ONNX model.
+    pub fn from_bytes(bytes: impl Into<Bytes>, limits: Limits) -> Result<Model, ImportError> {
+        let bytes = bytes.into();
+        check_size(bytes.len() as u64, &limits)?;
+        Model::decode(bytes, limits)
+    }
+
+    fn decode(bytes: Bytes, limits: Limits) -> Result<Model, ImportError> {
+        let proto = ModelProto::decode(bytes)
+            .map_err(|e| Problem::invalid(format!("this is not an ONNX model: {e}")))?;
+        if proto.graph.is_none() {
+            return Err(Problem::invalid("this is not an ONNX model: it holds no graph").into());
+        }
+        Ok(Model { proto, folder: None, limits })
+    }
+
+    /// What the file says made it, with its version.
+    pub fn producer(&self) -> String {
+        format!("{} {}", self.proto.producer_name(), self.proto.producer_version()).trim().into()
+    }
+
+    /// The version of ONNX's own operators that the model uses.
+    pub fn opset(&self) -> Option<i64> {
+        let own = |d: &str| d.is_empty() || d == "ai.onnx";
+        self.proto.opset_import.iter().find(|o| own(o.domain())).map(|o| o.version())
+    }
+}
+
+fn check_size(len: u64, limits: &Limits) -> Result<(), ImportError> {
+    if len <= limits.file_bytes {
+        return Ok(());
+    }
+    let help = "large weights belong into external data";
+    let message = format!("the model has {len} bytes; at most {} are taken", limits.file_bytes);
+    Err(Problem::invalid(message).with_help(help).into())
+}
+
+/// Shared bytes of a mapping: several tensors view one external file.
+pub(crate) type SharedMap = Arc<Mmap>;

@@ -1,0 +1,388 @@
+//! [`Node`]: what the converter of an operator works with: inputs, attributes, and calls of Pliant's operators.
+
+use pliant_ir::op::InferError;
+use pliant_ir::relax::{Expr, Function, TensorShape, TypeData};
+use pliant_ir::{AttrValue, Attrs, DType, OpRegistry};
+use pliant_ops::registry;
+use pliant_sym::Sym;
+use pliant_tensor::{Element, Tensor};
+
+use crate::attr::AttrReader;
+use crate::error::Problem;
+use crate::graph::Importer;
+use crate::proto::NodeProto;
+use crate::value::{SymTensor, Value};
+
+/// What a converter returns: the node's outputs.
+pub type Converted = Result<Vec<Value>, Problem>;
+
+/// How a node is called in messages: `Conv 'stem/conv'`, or by its first output where it has no name.
+pub(crate) fn label(node: &NodeProto) -> String {
+    let name = if node.name().is_empty() {
+        node.output.first().map_or("", String::as_str)
+    } else {
+        node.name()
+    };
+    format!("{} '{name}'", node.op_type())
+}
+
+/// A node under conversion.
+pub struct Node<'n, 'm> {
+    pub(crate) im: &'n mut Importer<'m>,
+    pub(crate) proto: &'n NodeProto,
+    /// The version of the operator set that the node's domain is taken from.
+    pub opset: i64,
+    inputs: Vec<Value>,
+}
+
+impl<'n, 'm> Node<'n, 'm> {
+    pub(crate) fn new(
+        im: &'n mut Importer<'m>,
+        proto: &'n NodeProto,
+        opset: i64,
+        inputs: Vec<Value>,
+    ) -> Self {
+        Node { im, proto, opset, inputs }
+    }
+
+    /// Its attributes.
+    pub(crate) fn attrs(&self) -> AttrReader<'n> {
+        AttrReader(self.proto)
+    }
+
+    /// The arenas of the function under construction.
+    pub fn func(&mut self) -> &mut Function {
+        self.im.builder.func_mut()
+    }
+
+    // ---- inputs ----
+
+    /// How many inputs are written, empty ones counted.
+    pub fn len(&self) -> usize {
+        self.inputs.len()
+    }
+
+    /// Whether input `i` is given.
+    pub fn has(&self, i: usize) -> bool {
+        !matches!(self.inputs.get(i), None | Some(Value::Absent))
+    }
+
+    /// Input `i` as it is known.
+    ///
+    /// # Errors
+    /// When it is left out.
+    pub fn value(&self, i: usize) -> Result<Value, Problem> {
+        match self.inputs.get(i) {
+            None | Some(Value::Absent) => Err(Problem::invalid(format!("input {i} is missing"))),
+            Some(value) => Ok(value.clone()),
+        }
+    }
+
+    /// Input `i` as a tensor of the program.
+    ///
+    /// # Errors
+    /// When it is left out.
+    pub fn tensor(&mut self, i: usize) -> Result<Expr, Problem> {
+        let value = self.value(i)?;
+        self.materialize(&value)
+    }
+
+    /// Input `i` as a tensor, if it is given.
+    ///
+    /// # Errors
+    /// When it cannot be made one.
+    pub fn optional(&mut self, i: usize) -> Result<Option<Expr>, Problem> {
+        if self.has(i) { self.tensor(i).map(Some) } else { Ok(None) }
+    }
+
+    /// All inputs as tensors.
+    ///
+    /// # Errors
+    /// When one is left out.
+    pub fn tensors(&mut self) -> Result<Vec<Expr>, Problem> {
+        (0..self.len()).map(|i| self.tensor(i)).collect()
+    }
+
+    /// Input `i` as terms over symbols, where it is a shape computation or a small constant.
+    pub fn syms(&mut self, i: usize) -> Option<SymTensor> {
+        let limit = self.im.limits.shape_elements;
+        match self.inputs.get(i)? {
+            Value::Syms(t) => Some(t.clone()),
+            Value::Const(t) => SymTensor::of_constant(&t.clone(), &mut self.func().syms, limit),
+            _ => None,
+        }
+    }
+
+    /// Whether input `i` is a shape computation: its elements are known, but not all as numbers.
+    pub fn is_syms(&self, i: usize) -> bool {
+        matches!(self.inputs.get(i), Some(Value::Syms(_)))
+    }
+
+    /// Input `i` as a constant.
+    pub fn constant(&self, i: usize) -> Option<Tensor> {
+        match self.inputs.get(i)? {
+            Value::Const(t) => Some(t.clone()),
+            Value::Syms(t) => {
+                let values = t.constants(&self.im.builder.func().syms)?;
+                let shape: Vec<i64> = t.shape.iter().map(|&d| d as i64).collect();
+                integers(&shape, &values, t.dtype).ok()
+            }
+            _ => None,
+        }
+    }
+
+    /// The integers of input `i`, where they are known.
+    pub fn const_ints(&self, i: usize) -> Option<Vec<i64>> {
+        self.constant(i).and_then(|t| t.to_i64_vec().ok())
+    }
+
+    /// The numbers of input `i`, where they are known.
+    pub fn const_floats(&self, i: usize) -> Option<Vec<f64>> {
+        self.constant(i).and_then(|t| t.to_f64_vec().ok())
+    }
+
+    /// The integers that an attribute gives up to some opset and an input after it, if either does.
+    ///
+    /// # Errors
+    /// When the input is known only at run time.
+    pub fn ints_of(&mut self, attr: &str, input: usize) -> Result<Option<Vec<i64>>, Problem> {
+        if let Some(ints) = self.attrs().ints(attr)? {
+            return Ok(Some(ints.to_vec()));
+        }
+        if !self.has(input) {
+            return Ok(None);
+        }
+        let known = self.const_ints(input);
+        known.map(Some).ok_or_else(|| {
+            Problem::unsupported(format!("'{attr}' (input {input}) is known only at run time"))
+                .with_help("export the model with constant values for it")
+        })
+    }
+
+    /// A value as a tensor of the program.
+    ///
+    /// # Errors
+    /// When it is a sequence or left out.
+    pub fn materialize(&mut self, value: &Value) -> Result<Expr, Problem> {
+        match value {
+            Value::Expr(e) => Ok(*e),
+            Value::Const(t) => Ok(self.im.constant(t)),
+            Value::Syms(t) => self.tensor_of(t),
+            Value::Sequence(_) => Err(Problem::unsupported("a sequence is used as a tensor")),
+            Value::Absent | Value::Failed => {
+                Err(Problem::invalid("a value that is left out is read"))
+            }
+        }
+    }
+
+    fn tensor_of(&mut self, t: &SymTensor) -> Result<Expr, Problem> {
+        let shape: Vec<i64> = t.shape.iter().map(|&d| d as i64).collect();
+        if let Some(values) = t.constants(&self.func().syms) {
+            let tensor = integers(&shape, &values, t.dtype)?;
+            return Ok(self.im.constant(&tensor));
+        }
+        let flat = if t.elems.iter().all(|&e| self.is_size(e)) {
+            let shape = self.func().shape(&t.elems);
+            self.op("relax.shape_to_tensor", &[shape])?
+        } else {
+            self.stack_values(&t.elems)?
+        };
+        let typed = self.cast(flat, t.dtype)?;
+        let dims: Vec<Sym> = shape.iter().map(|&d| self.func().syms.int(d)).collect();
+        self.reshape(typed, &dims)
+    }
+
+    /// Numbers of either sign as a vector: a shape holds sizes only.
+    fn stack_values(&mut self, elems: &[Sym]) -> Result<Expr, Problem> {
+        let mut parts = Vec::with_capacity(elems.len());
+        for &elem in elems {
+            let one = self.func().syms.int(1);
+            let shape = self.func().shape(&[one]);
+            let value = self.func().int_value(elem, DType::Int64);
+            let attrs = Attrs::default().with("dtype", AttrValue::DType(DType::Int64));
+            parts.push(self.op_with("relax.full", &[shape, value], attrs)?);
+        }
+        self.concat(&parts, 0)
+    }
+
+    fn is_size(&mut self, sym: Sym) -> bool {
+        let func = self.func();
+        let zero = func.syms.int(0);
+        pliant_ops::prove::at_most(func, zero, sym) == Some(true)
+    }
+
+    // ---- types ----
+
+    /// The dims of a tensor, if its rank is known. Dims that are not become symbols of the run.
+    ///
+    /// # Errors
+    /// When the rank is unknown.
+    pub fn dims(&mut self, e: Expr) -> Result<Vec<Sym>, Problem> {
+        match self.func().ty(e) {
+            TypeData::Tensor { shape: TensorShape::Dims(dims), .. } => Ok(dims.to_vec()),
+            other => Err(Problem::unsupported(format!(
+                "it needs the shape of its input, whose type is known only as {other:?}"
+            ))),
+        }
+    }
+
+    /// How many dims a tensor has.
+    ///
+    /// # Errors
+    /// When that is unknown.
+    pub fn rank(&mut self, e: Expr) -> Result<usize, Problem> {
+        let func = self.func();
+        let ty = func.expr_ty(e);
+        func.rank_of(ty)
+            .map(|r| r as usize)
+            .ok_or_else(|| Problem::unsupported("the rank of its input is known only at run time"))
+    }
+
+    /// The element type of a tensor.
+    ///
+    /// # Errors
+    /// When it is unknown.
+    pub fn dtype(&mut self, e: Expr) -> Result<DType, Problem> {
+        let dtype = self.func().ty(e).dtype();
+        dtype.ok_or_else(|| Problem::unsupported("the element type of its input is not known"))
+    }
+
+    /// An axis of the file, which may count from the end, as an index below `rank`.
+    ///
+    /// # Errors
+    /// When it is out of range.
+    pub fn axis(&self, axis: i64, rank: usize) -> Result<usize, Problem> {
+        let r = rank as i64;
+        if axis < -r || axis >= r {
+            return Err(Problem::invalid(format!("axis {axis} is out of range for rank {rank}")));
+        }
+        Ok(axis.rem_euclid(r.max(1)) as usize)
+    }
+
+    // ---- calls ----
+
+    /// A call of an operator without attributes, bound to a variable.
+    ///
+    /// # Errors
+    /// What its type rule says.
+    pub fn op(&mut self, name: &str, args: &[Expr]) -> Result<Expr, Problem> {
+        self.op_with(name, args, Attrs::default())
+    }
+
+    /// A call of an operator, bound to a variable.
+    ///
+    /// # Errors
+    /// What its type rule says.
+    pub fn op_with(&mut self, name: &str, args: &[Expr], attrs: Attrs) -> Result<Expr, Problem> {
+        let op = registry().lookup(name).ok_or_else(|| {
+            Problem::unsupported(format!("it needs {name}, which this version does not have"))
+        })?;
+        let call = self.im.builder.call_op(op, args, attrs, &[]).map_err(problem)?;
+        Ok(self.im.bind(call, self.proto))
+    }
+
+    /// A constant of one element.
+    pub fn scalar<T: Element>(&mut self, value: T) -> Result<Expr, Problem> {
+        let tensor = Tensor::scalar(value).map_err(|e| Problem::invalid(e.to_string()))?;
+        Ok(self.im.constant(&tensor))
+    }
+
+    /// A constant of one element of that type.
+    ///
+    /// # Errors
+    /// When the tensor cannot be made.
+    pub fn number(&mut self, value: f64, dtype: DType) -> Result<Expr, Problem> {
+        let tensor = number(value, dtype).map_err(|e| Problem::invalid(e.to_string()))?;
+        Ok(self.im.constant(&tensor))
+    }
+
+    /// The same in another element type.
+    ///
+    /// # Errors
+    /// What the type rule says.
+    pub fn cast(&mut self, x: Expr, dtype: DType) -> Result<Expr, Problem> {
+        if self.func().ty(x).dtype() == Some(dtype) {
+            return Ok(x);
+        }
+        self.op_with("relax.astype", &[x], Attrs::default().with("dtype", AttrValue::DType(dtype)))
+    }
+
+    /// The same in another shape.
+    ///
+    /// # Errors
+    /// What the type rule says.
+    pub fn reshape(&mut self, x: Expr, dims: &[Sym]) -> Result<Expr, Problem> {
+        if self.func().ty(x).dims() == Some(dims) {
+            return Ok(x);
+        }
+        let shape = self.func().shape(dims);
+        self.op("relax.reshape", &[x, shape])
+    }
+
+    /// Tensors one after the other along an axis.
+    ///
+    /// # Errors
+    /// What the type rule says.
+    pub fn concat(&mut self, parts: &[Expr], axis: i64) -> Result<Expr, Problem> {
+        if let [one] = parts {
+            return Ok(*one);
+        }
+        let tuple = self.func().tuple(parts);
+        self.op_with("relax.concat", &[tuple], ints_attr("axis", axis))
+    }
+
+    /// The same with its axes in another order.
+    ///
+    /// # Errors
+    /// What the type rule says.
+    pub fn permute(&mut self, x: Expr, axes: &[usize]) -> Result<Expr, Problem> {
+        if axes.iter().enumerate().all(|(i, &a)| i == a) {
+            return Ok(x);
+        }
+        let axes = AttrValue::ints(axes.iter().map(|&a| a as i64));
+        self.op_with("relax.permute_dims", &[x], Attrs::default().with("axes", axes))
+    }
+}
+
+/// One integer attribute.
+pub fn ints_attr(key: &str, value: i64) -> Attrs {
+    Attrs::default().with(key, AttrValue::Int(value))
+}
+
+/// What a type rule says, as a problem of the model.
+pub(crate) fn problem(e: InferError) -> Problem {
+    let problem = Problem::invalid(e.message);
+    match e.help {
+        Some(help) => problem.with_help(help),
+        None => problem,
+    }
+}
+
+fn number(value: f64, dtype: DType) -> Result<Tensor, pliant_tensor::TensorError> {
+    match dtype {
+        DType::Float64 => Tensor::scalar(value),
+        DType::Float32 => Tensor::scalar(value as f32),
+        DType::Float16 => Tensor::scalar(half::f16::from_f64(value)),
+        DType::BFloat16 => Tensor::scalar(half::bf16::from_f64(value)),
+        DType::Bool => Tensor::scalar(value != 0.0),
+        DType::Int8 => Tensor::scalar(value as i8),
+        DType::Int16 => Tensor::scalar(value as i16),
+        DType::Int32 => Tensor::scalar(value as i32),
+        DType::Int64 => Tensor::scalar(value as i64),
+        DType::UInt8 => Tensor::scalar(value as u8),
+        DType::UInt16 => Tensor::scalar(value as u16),
+        DType::UInt32 => Tensor::scalar(value as u32),
+        DType::UInt64 => Tensor::scalar(value as u64),
+    }
+}
+
+fn integers(shape: &[i64], values: &[i64], dtype: DType) -> Result<Tensor, Problem> {
+    let made = match dtype {
+        DType::Int64 => Tensor::from_slice(shape, values),
+        DType::Int32 => {
+            Tensor::from_slice(shape, &values.iter().map(|&v| v as i32).collect::<Vec<_>>())
+        }
+        _ => Tensor::from_slice(shape, &values.iter().map(|&v| v != 0).collect::<Vec<_>>()),
+    };
+    made.map_err(|e| Problem::invalid(e.to_string()))
+}

@@ -1,0 +1,271 @@
+//! Operators that work element by element.
+
+use pliant_ir::DType;
+use pliant_ir::relax::Expr;
+
+use super::{OnnxOp, op};
+use crate::error::Problem;
+use crate::fold::{self, Fold};
+use crate::node::{Converted, Node};
+use crate::value::Value;
+
+pub(super) static OPS: &[OnnxOp] = &[
+    op("Abs", |n| unary(n, "relax.abs")),
+    op("Acos", |n| unary(n, "relax.acos")),
+    op("Acosh", |n| unary(n, "relax.acosh")),
+    op("Add", |n| binary(n, "relax.add", Some(Fold::Add))),
+    op("And", |n| binary(n, "relax.logical_and", Some(Fold::And))),
+    op("Asin", |n| unary(n, "relax.asin")),
+    op("Asinh", |n| unary(n, "relax.asinh")),
+    op("Atan", |n| unary(n, "relax.atan")),
+    op("Atanh", |n| unary(n, "relax.atanh")),
+    op("BitShift", bit_shift),
+    op("BitwiseAnd", |n| binary(n, "relax.bitwise_and", None)),
+    op("BitwiseNot", |n| unary(n, "relax.bitwise_not")),
+    op("BitwiseOr", |n| binary(n, "relax.bitwise_or", None)),
+    op("BitwiseXor", |n| binary(n, "relax.bitwise_xor", None)),
+    op("Cast", cast),
+    op("CastLike", cast_like),
+    op("Ceil", |n| unary(n, "relax.ceil")),
+    op("Clip", clip),
+    op("Cos", |n| unary(n, "relax.cos")),
+    op("Cosh", |n| unary(n, "relax.cosh")),
+    op("Div", divide),
+    op("Equal", |n| binary(n, "relax.equal", Some(Fold::Equal))),
+    op("Erf", |n| unary(n, "relax.erf")),
+    op("Exp", |n| unary(n, "relax.exp")),
+    op("Floor", |n| unary(n, "relax.floor")),
+    op("Greater", |n| binary(n, "relax.greater", Some(Fold::Greater))),
+    op("GreaterOrEqual", |n| binary(n, "relax.greater_equal", Some(Fold::GreaterOrEqual))),
+    op("IsInf", is_inf),
+    op("IsNaN", |n| unary(n, "relax.isnan")),
+    op("Less", |n| binary(n, "relax.less", Some(Fold::Less))),
+    op("LessOrEqual", |n| binary(n, "relax.less_equal", Some(Fold::LessOrEqual))),
+    op("Log", |n| unary(n, "relax.log")),
+    op("Max", |n| variadic(n, "relax.maximum", Some(Fold::Max))),
+    op("Mean", mean),
+    op("Min", |n| variadic(n, "relax.minimum", Some(Fold::Min))),
+    op("Mod", modulo),
+    op("Mul", |n| binary(n, "relax.multiply", Some(Fold::Mul))),
+    op("Neg", negate),
+    op("Not", not),
+    op("Or", |n| binary(n, "relax.logical_or", Some(Fold::Or))),
+    op("Pow", power),
+    op("Reciprocal", reciprocal),
+    op("Round", |n| unary(n, "relax.round")),
+    op("Sigmoid", |n| unary(n, "relax.sigmoid")),
+    op("Sign", |n| unary(n, "relax.sign")),
+    op("Sin", |n| unary(n, "relax.sin")),
+    op("Sinh", |n| unary(n, "relax.sinh")),
+    op("Sqrt", |n| unary(n, "relax.sqrt")),
+    op("Sub", |n| binary(n, "relax.subtract", Some(Fold::Sub))),
+    op("Sum", |n| variadic(n, "relax.add", Some(Fold::Add))),
+    op("Tan", |n| unary(n, "relax.tan")),
+    op("Tanh", |n| unary(n, "relax.tanh")),
+    op("Where", select),
+    op("Xor", |n| binary(n, "relax.logical_xor", None)),
+];
+
+fn unary(n: &mut Node<'_, '_>, op: &str) -> Converted {
+    let x = n.tensor(0)?;
+    Ok(vec![n.op(op, &[x])?.into()])
+}
+
+/// Two inputs, broadcast. Shape computations are folded.
+fn binary(n: &mut Node<'_, '_>, op: &str, fold: Option<Fold>) -> Converted {
+    if let Some(folded) = fold.and_then(|fold| folded(n, fold)) {
+        return Ok(vec![folded]);
+    }
+    let (a, b) = (n.tensor(0)?, n.tensor(1)?);
+    Ok(vec![n.op(op, &[a, b])?.into()])
+}
+
+fn folded(n: &mut Node<'_, '_>, fold: Fold) -> Option<Value> {
+    let (a, b) = (n.syms(0)?, n.syms(1)?);
+    fold::binary(n.func(), fold, &a, &b).map(Value::Syms)
+}
+
+/// Any number of inputs, from the left.
+fn variadic(n: &mut Node<'_, '_>, op: &str, fold: Option<Fold>) -> Converted {
+    if n.len() == 2 {
+        return binary(n, op, fold);
+    }
+    Ok(vec![accumulate(n, op)?.into()])
+}
+
+fn accumulate(n: &mut Node<'_, '_>, op: &str) -> Result<Expr, Problem> {
+    let mut inputs = n.tensors()?.into_iter();
+    let first = inputs.next().ok_or_else(|| Problem::invalid("it has no inputs"))?;
+    inputs.try_fold(first, |sum, x| n.op(op, &[sum, x]))
+}
+
+fn mean(n: &mut Node<'_, '_>) -> Converted {
+    let sum = accumulate(n, "relax.add")?;
+    let dtype = n.dtype(sum)?;
+    let count = n.number(n.len() as f64, dtype)?;
+    Ok(vec![n.op("relax.divide", &[sum, count])?.into()])
+}
+
+/// Integers are divided towards zero.
+fn divide(n: &mut Node<'_, '_>) -> Converted {
+    if let Some(folded) = folded(n, Fold::Div) {
+        return Ok(vec![folded]);
+    }
+    let (a, b) = (n.tensor(0)?, n.tensor(1)?);
+    let dtype = n.dtype(a)?;
+    if !dtype.is_integer() {
+        return Ok(vec![n.op("relax.divide", &[a, b])?.into()]);
+    }
+    let down = n.op("relax.floor_divide", &[a, b])?;
+    if dtype.is_uint() {
+        return Ok(vec![down.into()]);
+    }
+    // One more where the quotient is negative and does not come out even.
+    let (zero, one) = (n.number(0.0, dtype)?, n.number(1.0, dtype)?);
+    let rest = n.op("relax.floor_mod", &[a, b])?;
+    let uneven = n.op("relax.not_equal", &[rest, zero])?;
+    let (minus_a, minus_b) = (n.op("relax.less", &[a, zero])?, n.op("relax.less", &[b, zero])?);
+    let negative = n.op("relax.not_equal", &[minus_a, minus_b])?;
+    let up = n.op("relax.logical_and", &[uneven, negative])?;
+    let next = n.op("relax.add", &[down, one])?;
+    Ok(vec![n.op("relax.where", &[up, next, down])?.into()])
+}
+
+/// `fmod = 1` gives the rest the sign of the dividend; else it has that of the divisor.
+fn modulo(n: &mut Node<'_, '_>) -> Converted {
+    let truncated = n.attrs().int("fmod")?.unwrap_or(0) != 0;
+    if !truncated && let Some(folded) = folded(n, Fold::Mod) {
+        return Ok(vec![folded]);
+    }
+    let (a, b) = (n.tensor(0)?, n.tensor(1)?);
+    let op = if truncated { "relax.mod" } else { "relax.floor_mod" };
+    Ok(vec![n.op(op, &[a, b])?.into()])
+}
+
+fn power(n: &mut Node<'_, '_>) -> Converted {
+    let (x, y) = (n.tensor(0)?, n.tensor(1)?);
+    let dtype = n.dtype(x)?;
+    // Small whole exponents are exact, and much faster.
+    if let Some([e]) = n.const_floats(1).as_deref() {
+        if *e == 2.0 {
+            return Ok(vec![n.op("relax.multiply", &[x, x])?.into()]);
+        }
+        if *e == 0.5 && dtype.is_float() {
+            return Ok(vec![n.op("relax.sqrt", &[x])?.into()]);
+        }
+    }
+    let y = n.cast(y, dtype)?;
+    Ok(vec![n.op("relax.power", &[x, y])?.into()])
+}
+
+fn reciprocal(n: &mut Node<'_, '_>) -> Converted {
+    let x = n.tensor(0)?;
+    let dtype = n.dtype(x)?;
+    let one = n.number(1.0, dtype)?;
+    Ok(vec![n.op("relax.divide", &[one, x])?.into()])
+}
+
+fn negate(n: &mut Node<'_, '_>) -> Converted {
+    if n.is_syms(0)
+        && let Some(t) = n.syms(0)
+    {
+        return Ok(vec![fold::map(&t, t.dtype, |e| n.func().syms.neg(e)).into()]);
+    }
+    unary(n, "relax.negative")
+}
+
+fn not(n: &mut Node<'_, '_>) -> Converted {
+    if n.is_syms(0)
+        && let Some(t) = n.syms(0)
+    {
+        return Ok(vec![fold::map(&t, DType::Bool, |e| n.func().syms.not(e)).into()]);
+    }
+    unary(n, "relax.logical_not")
+}
+
+fn bit_shift(n: &mut Node<'_, '_>) -> Converted {
+    let direction = n.attrs().str("direction")?;
+    let op = match direction {
+        Some("LEFT") => "relax.left_shift",
+        Some("RIGHT") => "relax.right_shift",
+        _ => return Err(Problem::invalid("attribute 'direction' must be LEFT or RIGHT")),
+    };
+    binary(n, op, None)
+}
+
+fn cast(n: &mut Node<'_, '_>) -> Converted {
+    let code = n.attrs().int("to")?.ok_or_else(|| Problem::invalid("attribute 'to' is missing"))?;
+    let code = i32::try_from(code).unwrap_or(0);
+    let to = crate::tensor::dtype(code).map_err(Problem::unsupported)?;
+    cast_to(n, to)
+}
+
+fn cast_like(n: &mut Node<'_, '_>) -> Converted {
+    let like = n.tensor(1)?;
+    let to = n.dtype(like)?;
+    cast_to(n, to)
+}
+
+fn cast_to(n: &mut Node<'_, '_>, to: DType) -> Converted {
+    if n.is_syms(0)
+        && let Some(t) = n.syms(0)
+        && matches!((t.dtype, to), (DType::Int64 | DType::Int32, DType::Int64 | DType::Int32))
+    {
+        return Ok(vec![fold::map(&t, to, |e| e).into()]);
+    }
+    let x = n.tensor(0)?;
+    Ok(vec![n.cast(x, to)?.into()])
+}
+
+fn is_inf(n: &mut Node<'_, '_>) -> Converted {
+    let positive = n.attrs().int("detect_positive")?.unwrap_or(1) != 0;
+    let negative = n.attrs().int("detect_negative")?.unwrap_or(1) != 0;
+    let x = n.tensor(0)?;
+    let infinite = n.op("relax.isinf", &[x])?;
+    if positive && negative {
+        return Ok(vec![infinite.into()]);
+    }
+    let dtype = n.dtype(x)?;
+    let zero = n.number(0.0, dtype)?;
+    let side = match (positive, negative) {
+        (true, _) => n.op("relax.greater", &[x, zero])?,
+        (_, true) => n.op("relax.less", &[x, zero])?,
+        _ => n.op("relax.not_equal", &[infinite, infinite])?,
+    };
+    Ok(vec![n.op("relax.logical_and", &[infinite, side])?.into()])
+}
+
+/// Bounds stood in attributes up to opset 10, and are inputs since.
+fn clip(n: &mut Node<'_, '_>) -> Converted {
+    let x = n.tensor(0)?;
+    let dtype = n.dtype(x)?;
+    let low = match n.attrs().float("min")? {
+        Some(v) => Some(n.number(v, dtype)?),
+        None => n.optional(1)?,
+    };
+    let high = match n.attrs().float("max")? {
+        Some(v) => Some(n.number(v, dtype)?),
+        None => n.optional(2)?,
+    };
+    let mut y = x;
+    if let Some(low) = low {
+        y = n.op("relax.maximum", &[y, low])?;
+    }
+    if let Some(high) = high {
+        y = n.op("relax.minimum", &[y, high])?;
+    }
+    Ok(vec![y.into()])
+}
+
+fn select(n: &mut Node<'_, '_>) -> Converted {
+    if n.is_syms(0) || n.is_syms(1) || n.is_syms(2) {
+        let parts = (n.syms(0), n.syms(1), n.syms(2));
+        if let (Some(c), Some(a), Some(b)) = parts
+            && let Some(folded) = fold::select(n.func(), &c, &a, &b)
+        {
+            return Ok(vec![folded.into()]);
+        }
+    }
+    let args = n.tensors()?;
+    Ok(vec![n.op("relax.where", &args)?.into()])
+}

@@ -1,0 +1,50 @@
+//! The table of all ONNX operators, one file per group. To add one, write its converter in the file of its group and
+//! give it a row in that file's `OPS`.
+
+mod control;
+mod elementwise;
+mod index;
+mod linear;
+mod nn;
+mod reduce;
+mod shape;
+
+use pliant_diag::suggest::closest as closest_name;
+
+use crate::node::{Converted, Node};
+
+/// An operator that can be imported.
+#[derive(Clone, Copy)]
+pub struct OnnxOp {
+    /// Its domain; empty for ONNX's own.
+    pub domain: &'static str,
+    /// Its name.
+    pub name: &'static str,
+    /// Makes its outputs.
+    pub convert: fn(&mut Node<'_, '_>) -> Converted,
+}
+
+/// An operator of ONNX's own domain.
+const fn op(name: &'static str, convert: fn(&mut Node<'_, '_>) -> Converted) -> OnnxOp {
+    OnnxOp { domain: "", name, convert }
+}
+
+/// All operators, group by group.
+const GROUPS: &[&[OnnxOp]] =
+    &[control::OPS, elementwise::OPS, index::OPS, linear::OPS, reduce::OPS, shape::OPS];
+
+/// All operators.
+pub fn all() -> impl Iterator<Item = &'static OnnxOp> {
+    GROUPS.iter().chain(nn::GROUPS).flat_map(|group| group.iter())
+}
+
+/// The row of an operator.
+pub fn find(domain: &str, name: &str) -> Option<&'static OnnxOp> {
+    all().find(|o| o.domain == domain && o.name == name)
+}
+
+/// The operator that an unknown name was perhaps meant to be.
+pub(crate) fn closest(domain: &str, name: &str) -> Option<String> {
+    let names = all().filter(|o| o.domain == domain).map(|o| o.name);
+    closest_name(name, names).map(|c| format!("{c} is"))
+}

@@ -1,0 +1,238 @@
+//! Activations.
+
+use pliant_ir::relax::Expr;
+
+use crate::error::Problem;
+use crate::node::{Converted, Node, ints_attr};
+use crate::ops::{OnnxOp, op};
+use crate::value::Value;
+
+pub(super) static OPS: &[OnnxOp] = &[
+    op("Celu", celu),
+    op("Dropout", dropout),
+    op("Elu", |n| elu(n, 1.0)),
+    op("Gelu", gelu),
+    op("HardSigmoid", hard_sigmoid),
+    op("HardSwish", hard_swish),
+    op("Hardmax", hardmax),
+    op("LeakyRelu", leaky_relu),
+    op("LogSoftmax", |n| softmax(n, "relax.nn.log_softmax")),
+    op("Mish", mish),
+    op("PRelu", prelu),
+    op("Relu", relu),
+    op("Selu", selu),
+    op("Shrink", shrink),
+    op("Softmax", |n| softmax(n, "relax.nn.softmax")),
+    op("Softplus", |n| {
+        let x = n.tensor(0)?;
+        Ok(vec![softplus(n, x)?.into()])
+    }),
+    op("Softsign", softsign),
+    op("ThresholdedRelu", thresholded_relu),
+];
+
+fn relu(n: &mut Node<'_, '_>) -> Converted {
+    let x = n.tensor(0)?;
+    Ok(vec![n.op("relax.nn.relu", &[x])?.into()])
+}
+
+fn constant(n: &mut Node<'_, '_>, like: Expr, value: f64) -> Result<Expr, Problem> {
+    let dtype = n.dtype(like)?;
+    n.number(value, dtype)
+}
+
+/// `x` where it is positive, else `other`.
+fn where_positive(n: &mut Node<'_, '_>, x: Expr, then: Expr, other: Expr) -> Result<Expr, Problem> {
+    let zero = constant(n, x, 0.0)?;
+    let positive = n.op("relax.greater", &[x, zero])?;
+    n.op("relax.where", &[positive, then, other])
+}
+
+fn leaky_relu(n: &mut Node<'_, '_>) -> Converted {
+    let alpha = n.attrs().float("alpha")?.unwrap_or(0.01);
+    let x = n.tensor(0)?;
+    let slope = constant(n, x, alpha)?;
+    let scaled = n.op("relax.multiply", &[x, slope])?;
+    let zero = constant(n, x, 0.0)?;
+    let negative = n.op("relax.less", &[x, zero])?;
+    Ok(vec![n.op("relax.where", &[negative, scaled, x])?.into()])
+}
+
+fn prelu(n: &mut Node<'_, '_>) -> Converted {
+    let (x, slope) = (n.tensor(0)?, n.tensor(1)?);
+    let scaled = n.op("relax.multiply", &[x, slope])?;
+    let zero = constant(n, x, 0.0)?;
+    let negative = n.op("relax.less", &[x, zero])?;
+    Ok(vec![n.op("relax.where", &[negative, scaled, x])?.into()])
+}
+
+/// `scale * (exp(x) - 1)` below 0.
+fn elu(n: &mut Node<'_, '_>, gamma: f64) -> Converted {
+    let alpha = n.attrs().float("alpha")?.unwrap_or(1.0);
+    let x = n.tensor(0)?;
+    Ok(vec![exponential(n, x, alpha, gamma)?.into()])
+}
+
+fn exponential(n: &mut Node<'_, '_>, x: Expr, alpha: f64, gamma: f64) -> Result<Expr, Problem> {
+    let [one, alpha] = [constant(n, x, 1.0)?, constant(n, x, alpha)?];
+    let power = n.op("relax.exp", &[x])?;
+    let below = n.op("relax.subtract", &[power, one])?;
+    let below = n.op("relax.multiply", &[below, alpha])?;
+    let y = where_positive(n, x, x, below)?;
+    if gamma == 1.0 {
+        return Ok(y);
+    }
+    let gamma = constant(n, x, gamma)?;
+    n.op("relax.multiply", &[y, gamma])
+}
+
+fn selu(n: &mut Node<'_, '_>) -> Converted {
+    let alpha = n.attrs().float("alpha")?.unwrap_or(1.673_263_2);
+    let gamma = n.attrs().float("gamma")?.unwrap_or(1.050_701);
+    let x = n.tensor(0)?;
+    Ok(vec![exponential(n, x, alpha, gamma)?.into()])
+}
+
+/// `max(0, x) + min(0, alpha * (exp(x / alpha) - 1))`.
+fn celu(n: &mut Node<'_, '_>) -> Converted {
+    let alpha = n.attrs().float("alpha")?.unwrap_or(1.0);
+    let x = n.tensor(0)?;
+    let [one, alpha] = [constant(n, x, 1.0)?, constant(n, x, alpha)?];
+    let share = n.op("relax.divide", &[x, alpha])?;
+    let power = n.op("relax.exp", &[share])?;
+    let below = n.op("relax.subtract", &[power, one])?;
+    let below = n.op("relax.multiply", &[below, alpha])?;
+    Ok(vec![where_positive(n, x, x, below)?.into()])
+}
+
+fn gelu(n: &mut Node<'_, '_>) -> Converted {
+    let tanh = n.attrs().choice("approximate", &["none", "tanh"])? == "tanh";
+    let x = n.tensor(0)?;
+    Ok(vec![n.op(if tanh { "relax.nn.gelu_tanh" } else { "relax.nn.gelu" }, &[x])?.into()])
+}
+
+/// `max(0, min(1, alpha * x + beta))`.
+fn clamped_line(n: &mut Node<'_, '_>, x: Expr, alpha: f64, beta: f64) -> Result<Expr, Problem> {
+    let [alpha, beta, zero, one] = [alpha, beta, 0.0, 1.0].map(|v| constant(n, x, v));
+    let y = n.op("relax.multiply", &[x, alpha?])?;
+    let y = n.op("relax.add", &[y, beta?])?;
+    let y = n.op("relax.maximum", &[y, zero?])?;
+    n.op("relax.minimum", &[y, one?])
+}
+
+fn hard_sigmoid(n: &mut Node<'_, '_>) -> Converted {
+    let alpha = n.attrs().float("alpha")?.unwrap_or(0.2);
+    let beta = n.attrs().float("beta")?.unwrap_or(0.5);
+    let x = n.tensor(0)?;
+    Ok(vec![clamped_line(n, x, alpha, beta)?.into()])
+}
+
+fn hard_swish(n: &mut Node<'_, '_>) -> Converted {
+    let x = n.tensor(0)?;
+    let gate = clamped_line(n, x, 1.0 / 6.0, 0.5)?;
+    Ok(vec![n.op("relax.multiply", &[x, gate])?.into()])
+}
+
+/// `log(1 + exp(x))`, by the form that does not overflow.
+fn softplus(n: &mut Node<'_, '_>, x: Expr) -> Result<Expr, Problem> {
+    let [zero, one] = [constant(n, x, 0.0)?, constant(n, x, 1.0)?];
+    let size = n.op("relax.abs", &[x])?;
+    let minus = n.op("relax.negative", &[size])?;
+    let power = n.op("relax.exp", &[minus])?;
+    let sum = n.op("relax.add", &[power, one])?;
+    let log = n.op("relax.log", &[sum])?;
+    let top = n.op("relax.maximum", &[x, zero])?;
+    n.op("relax.add", &[top, log])
+}
+
+fn mish(n: &mut Node<'_, '_>) -> Converted {
+    let x = n.tensor(0)?;
+    let soft = softplus(n, x)?;
+    let gate = n.op("relax.tanh", &[soft])?;
+    Ok(vec![n.op("relax.multiply", &[x, gate])?.into()])
+}
+
+fn softsign(n: &mut Node<'_, '_>) -> Converted {
+    let x = n.tensor(0)?;
+    let one = constant(n, x, 1.0)?;
+    let size = n.op("relax.abs", &[x])?;
+    let below = n.op("relax.add", &[size, one])?;
+    Ok(vec![n.op("relax.divide", &[x, below])?.into()])
+}
+
+fn thresholded_relu(n: &mut Node<'_, '_>) -> Converted {
+    let alpha = n.attrs().float("alpha")?.unwrap_or(1.0);
+    let x = n.tensor(0)?;
+    let [bound, zero] = [constant(n, x, alpha)?, constant(n, x, 0.0)?];
+    let above = n.op("relax.greater", &[x, bound])?;
+    Ok(vec![n.op("relax.where", &[above, x, zero])?.into()])
+}
+
+/// `x + bias` below `-lambd`, `x - bias` above `lambd`, else 0.
+fn shrink(n: &mut Node<'_, '_>) -> Converted {
+    let lambd = n.attrs().float("lambd")?.unwrap_or(0.5);
+    let bias = n.attrs().float("bias")?.unwrap_or(0.0);
+    let x = n.tensor(0)?;
+    let [low, high, bias, zero] = [-lambd, lambd, bias, 0.0].map(|v| constant(n, x, v));
+    let (bias, zero) = (bias?, zero?);
+    let (below, above) = (n.op("relax.less", &[x, low?])?, n.op("relax.greater", &[x, high?])?);
+    let (up, down) = (n.op("relax.add", &[x, bias])?, n.op("relax.subtract", &[x, bias])?);
+    let inner = n.op("relax.where", &[above, down, zero])?;
+    Ok(vec![n.op("relax.where", &[below, up, inner])?.into()])
+}
+
+/// Along one axis since opset 13; before, over all axes from one on, flattened.
+fn softmax(n: &mut Node<'_, '_>, op: &str) -> Converted {
+    let x = n.tensor(0)?;
+    if n.opset >= 13 {
+        let axis = n.attrs().int("axis")?.unwrap_or(-1);
+        return Ok(vec![n.op_with(op, &[x], ints_attr("axis", axis))?.into()]);
+    }
+    let dims = n.dims(x)?;
+    let axis = n.attrs().int("axis")?.unwrap_or(1);
+    let at = n.axis(axis, dims.len())?;
+    let syms = &mut n.func().syms;
+    let (rows, columns) =
+        (syms.product(dims[..at].iter().copied()), syms.product(dims[at..].iter().copied()));
+    let flat = n.reshape(x, &[rows, columns])?;
+    let y = n.op_with(op, &[flat], ints_attr("axis", 1))?;
+    Ok(vec![n.reshape(y, &dims)?.into()])
+}
+
+/// 1 at the first maximum along an axis, else 0.
+fn hardmax(n: &mut Node<'_, '_>) -> Converted {
+    let x = n.tensor(0)?;
+    let axis = n.attrs().int("axis")?.unwrap_or(if n.opset >= 13 { -1 } else { 1 });
+    let dims = n.dims(x)?;
+    let axis = n.axis(axis, dims.len())?;
+    let attrs = ints_attr("axis", axis as i64).with("keepdims", pliant_ir::AttrValue::Bool(true));
+    let place = n.op_with("relax.argmax", &[x], attrs)?;
+    let one = n.func().syms.int(1);
+    let zero = n.func().syms.int(0);
+    let bounds: Vec<Expr> = [zero, dims[axis], one]
+        .iter()
+        .map(|&b| n.func().int_value(b, pliant_ir::DType::Int64))
+        .collect();
+    let attrs = pliant_ir::Attrs::default()
+        .with("dtype", pliant_ir::AttrValue::DType(pliant_ir::DType::Int64));
+    let places = n.op_with("relax.arange", &bounds, attrs)?;
+    let mut shape = vec![one; dims.len()];
+    shape[axis] = dims[axis];
+    let places = n.reshape(places, &shape)?;
+    let hit = n.op("relax.equal", &[place, places])?;
+    let dtype = n.dtype(x)?;
+    Ok(vec![n.cast(hit, dtype)?.into()])
+}
+
+/// Nothing is dropped when a model is run; the mask keeps all.
+fn dropout(n: &mut Node<'_, '_>) -> Converted {
+    let x = n.value(0)?;
+    if n.proto.output.len() < 2 || n.proto.output[1].is_empty() {
+        return Ok(vec![x]);
+    }
+    let e = n.tensor(0)?;
+    let dtype = if n.opset >= 10 { pliant_ir::DType::Bool } else { n.dtype(e)? };
+    let attrs = pliant_ir::Attrs::default().with("dtype", pliant_ir::AttrValue::DType(dtype));
+    let mask: Value = n.op_with("relax.ones_like", &[e], attrs)?.into();
+    Ok(vec![x, mask])
+}

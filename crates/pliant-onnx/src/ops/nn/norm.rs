@@ -1,0 +1,248 @@
+//! Normalisations.
+
+use pliant_ir::relax::Expr;
+use pliant_ir::{AttrValue, Attrs, DType};
+use pliant_sym::Sym;
+
+use crate::error::Problem;
+use crate::node::{Converted, Node};
+use crate::ops::{OnnxOp, op};
+
+pub(super) static OPS: &[OnnxOp] = &[
+    op("BatchNormalization", batch_norm),
+    op("GroupNormalization", group_norm),
+    op("InstanceNormalization", instance_norm),
+    op("LRN", lrn),
+    op("LayerNormalization", layer_norm),
+    op("LpNormalization", lp_norm),
+    op("MeanVarianceNormalization", mean_variance),
+    op("RMSNormalization", rms_norm),
+];
+
+fn epsilon(n: &Node<'_, '_>) -> Result<f64, Problem> {
+    Ok(n.attrs().float("epsilon")?.unwrap_or(1e-5))
+}
+
+/// A vector over the channels, in the shape that broadcasts against `rank` dims.
+fn per_channel(n: &mut Node<'_, '_>, v: Expr, rank: usize) -> Result<Expr, Problem> {
+    let dims = n.dims(v)?;
+    let one = n.func().syms.int(1);
+    let mut shape: Vec<Sym> = vec![one; rank];
+    if rank < 2 {
+        return Ok(v);
+    }
+    shape[1] = *dims.first().ok_or_else(|| Problem::invalid("a parameter must be a vector"))?;
+    n.reshape(v, &shape)
+}
+
+/// `(x - mean) / sqrt(var + epsilon)`, with the statistics given.
+fn normalize(
+    n: &mut Node<'_, '_>,
+    x: Expr,
+    mean: Expr,
+    var: Expr,
+    eps: f64,
+) -> Result<Expr, Problem> {
+    let dtype = n.dtype(var)?;
+    let eps = n.number(eps, dtype)?;
+    let centred = n.op("relax.subtract", &[x, mean])?;
+    let var = n.op("relax.add", &[var, eps])?;
+    let scale = n.op("relax.sqrt", &[var])?;
+    n.op("relax.divide", &[centred, scale])
+}
+
+/// Mean and variance over axes, whose dims stay.
+fn statistics(n: &mut Node<'_, '_>, x: Expr, axes: &[i64]) -> Result<(Expr, Expr), Problem> {
+    let attrs = Attrs::default()
+        .with("axis", AttrValue::ints(axes.iter().copied()))
+        .with("keepdims", AttrValue::Bool(true));
+    let mean = n.op_with("relax.mean", &[x], attrs.clone())?;
+    let centred = n.op("relax.subtract", &[x, mean])?;
+    let squares = n.op("relax.multiply", &[centred, centred])?;
+    Ok((mean, n.op_with("relax.mean", &[squares], attrs)?))
+}
+
+fn scale_and_shift(
+    n: &mut Node<'_, '_>,
+    x: Expr,
+    scale: Expr,
+    shift: Expr,
+) -> Result<Expr, Problem> {
+    let x = n.op("relax.multiply", &[x, scale])?;
+    n.op("relax.add", &[x, shift])
+}
+
+fn batch_norm(n: &mut Node<'_, '_>) -> Converted {
+    if n.attrs().int("training_mode")?.unwrap_or(0) != 0 {
+        return Err(
+            Problem::unsupported("training mode").with_help("export the model for inference")
+        );
+    }
+    let eps = epsilon(n)?;
+    let x = n.tensor(0)?;
+    let rank = n.rank(x)?;
+    let mut parts = Vec::with_capacity(4);
+    for i in 1..5 {
+        let part = n.tensor(i)?;
+        parts.push(per_channel(n, part, rank)?);
+    }
+    let y = normalize(n, x, parts[2], parts[3], eps)?;
+    Ok(vec![scale_and_shift(n, y, parts[0], parts[1])?.into()])
+}
+
+fn instance_norm(n: &mut Node<'_, '_>) -> Converted {
+    let eps = epsilon(n)?;
+    let x = n.tensor(0)?;
+    let rank = n.rank(x)?;
+    let axes: Vec<i64> = (2..rank as i64).collect();
+    let (mean, var) = statistics(n, x, &axes)?;
+    let y = normalize(n, x, mean, var, eps)?;
+    let (scale, shift) = (n.tensor(1)?, n.tensor(2)?);
+    let (scale, shift) = (per_channel(n, scale, rank)?, per_channel(n, shift, rank)?);
+    Ok(vec![scale_and_shift(n, y, scale, shift)?.into()])
+}
+
+/// Scale and bias are per group in opset 18, per channel since 21.
+fn group_norm(n: &mut Node<'_, '_>) -> Converted {
+    let groups = n.attrs().int("num_groups")?.unwrap_or(0);
+    if groups < 1 {
+        return Err(Problem::invalid("attribute 'num_groups' must be positive"));
+    }
+    let eps = epsilon(n)?;
+    let x = n.tensor(0)?;
+    let dims = n.dims(x)?;
+    if dims.len() < 2 {
+        return Err(Problem::invalid("it takes at least 2 dims"));
+    }
+    let groups = n.func().syms.int(groups);
+    let each = n.func().syms.floordiv(dims[1], groups);
+    let mut apart = vec![dims[0], groups, each];
+    apart.extend(&dims[2..]);
+    let wide = n.reshape(x, &apart)?;
+    let axes: Vec<i64> = (2..apart.len() as i64).collect();
+    let (mean, var) = statistics(n, wide, &axes)?;
+    let mut y = normalize(n, wide, mean, var, eps)?;
+    let (scale, shift) = (n.tensor(1)?, n.tensor(2)?);
+    let per_group = n.opset < 21;
+    if !per_group {
+        y = n.reshape(y, &dims)?;
+    }
+    let rank = if per_group { apart.len() } else { dims.len() };
+    let (scale, shift) = (per_channel(n, scale, rank)?, per_channel(n, shift, rank)?);
+    let y = scale_and_shift(n, y, scale, shift)?;
+    Ok(vec![n.reshape(y, &dims)?.into()])
+}
+
+/// The axes from `axis` on. Mean and inverse deviation are outputs where they are asked for.
+fn layer_norm(n: &mut Node<'_, '_>) -> Converted {
+    let eps = epsilon(n)?;
+    let x = n.tensor(0)?;
+    let rank = n.rank(x)?;
+    let axis = n.axis(n.attrs().int("axis")?.unwrap_or(-1), rank)?;
+    let axes: Vec<i64> = (axis as i64..rank as i64).collect();
+    let scale = n.tensor(1)?;
+    let wants_more = n.proto.output.iter().skip(1).any(|o| !o.is_empty());
+    if !wants_more && let Some(shift) = n.optional(2)? {
+        let attrs = Attrs::default()
+            .with("axes", AttrValue::ints(axes))
+            .with("epsilon", AttrValue::float(eps));
+        return Ok(vec![n.op_with("relax.nn.layer_norm", &[x, scale, shift], attrs)?.into()]);
+    }
+    let dtype = n.dtype(x)?;
+    let wide = n.cast(x, DType::Float32)?;
+    let (mean, var) = statistics(n, wide, &axes)?;
+    let (eps, one) = (n.number(eps, DType::Float32)?, n.number(1.0, DType::Float32)?);
+    let var = n.op("relax.add", &[var, eps])?;
+    let deviation = n.op("relax.sqrt", &[var])?;
+    let inverse = n.op("relax.divide", &[one, deviation])?;
+    let y = n.op("relax.subtract", &[wide, mean])?;
+    let y = n.op("relax.multiply", &[y, inverse])?;
+    let y = n.cast(y, dtype)?;
+    let mut y = n.op("relax.multiply", &[y, scale])?;
+    if let Some(shift) = n.optional(2)? {
+        y = n.op("relax.add", &[y, shift])?;
+    }
+    Ok(vec![y.into(), mean.into(), inverse.into()])
+}
+
+fn rms_norm(n: &mut Node<'_, '_>) -> Converted {
+    let eps = epsilon(n)?;
+    let (x, scale) = (n.tensor(0)?, n.tensor(1)?);
+    let rank = n.rank(x)?;
+    let axis = n.axis(n.attrs().int("axis")?.unwrap_or(-1), rank)?;
+    let attrs = Attrs::default()
+        .with("axes", AttrValue::ints(axis as i64..rank as i64))
+        .with("epsilon", AttrValue::float(eps));
+    Ok(vec![n.op_with("relax.nn.rms_norm", &[x, scale], attrs)?.into()])
+}
+
+fn mean_variance(n: &mut Node<'_, '_>) -> Converted {
+    let axes = n.attrs().ints("axes")?.map_or_else(|| vec![0, 2, 3], <[i64]>::to_vec);
+    let x = n.tensor(0)?;
+    let (mean, var) = statistics(n, x, &axes)?;
+    Ok(vec![normalize(n, x, mean, var, 1e-9)?.into()])
+}
+
+/// Divided by the norm along an axis; where that is 0, so is the result.
+fn lp_norm(n: &mut Node<'_, '_>) -> Converted {
+    let axis = n.attrs().int("axis")?.unwrap_or(-1);
+    let p = n.attrs().int("p")?.unwrap_or(2);
+    let x = n.tensor(0)?;
+    let attrs = Attrs::default()
+        .with("axis", AttrValue::ints([axis]))
+        .with("keepdims", AttrValue::Bool(true));
+    let norm = match p {
+        1 => {
+            let size = n.op("relax.abs", &[x])?;
+            n.op_with("relax.sum", &[size], attrs)?
+        }
+        2 => {
+            let square = n.op("relax.multiply", &[x, x])?;
+            let sum = n.op_with("relax.sum", &[square], attrs)?;
+            n.op("relax.sqrt", &[sum])?
+        }
+        _ => return Err(Problem::invalid("attribute 'p' must be 1 or 2")),
+    };
+    let dtype = n.dtype(x)?;
+    let (zero, one) = (n.number(0.0, dtype)?, n.number(1.0, dtype)?);
+    let none = n.op("relax.equal", &[norm, zero])?;
+    let safe = n.op("relax.where", &[none, one, norm])?;
+    Ok(vec![n.op("relax.divide", &[x, safe])?.into()])
+}
+
+/// Divided by a power of the sum of squares over neighbouring channels.
+fn lrn(n: &mut Node<'_, '_>) -> Converted {
+    let attrs = n.attrs();
+    let size = attrs.int("size")?.unwrap_or(0);
+    let alpha = attrs.float("alpha")?.unwrap_or(1e-4);
+    let (beta, bias) = (attrs.float("beta")?.unwrap_or(0.75), attrs.float("bias")?.unwrap_or(1.0));
+    if size < 1 {
+        return Err(Problem::invalid("attribute 'size' must be positive"));
+    }
+    let x = n.tensor(0)?;
+    let (dims, dtype) = (n.dims(x)?, n.dtype(x)?);
+    if dims.len() < 2 {
+        return Err(Problem::invalid("it takes at least 2 dims"));
+    }
+    let squares = n.op("relax.multiply", &[x, x])?;
+    let (before, behind) = ((size - 1) / 2, size - 1 - (size - 1) / 2);
+    let mut width = vec![0; 2 * dims.len()];
+    (width[2], width[3]) = (before, behind);
+    let padded = super::pad::zeros(n, squares, &width)?;
+    let mut sum: Option<Expr> = None;
+    for k in 0..size {
+        let from = n.func().syms.int(k);
+        let to = n.func().syms.add(from, dims[1]);
+        let part = crate::ops::shape::slice_axis(n, padded, 1, from, to)?;
+        sum = Some(match sum {
+            None => part,
+            Some(sum) => n.op("relax.add", &[sum, part])?,
+        });
+    }
+    let sum = sum.ok_or_else(|| Problem::invalid("attribute 'size' must be positive"))?;
+    let [share, bias, beta] = [alpha / size as f64, bias, beta].map(|v| n.number(v, dtype));
+    let y = n.op("relax.multiply", &[sum, share?])?;
+    let y = n.op("relax.add", &[y, bias?])?;
+    let y = n.op("relax.power", &[y, beta?])?;
+    Ok(vec![n.op("relax.divide", &[x, y])?.into()])
+}

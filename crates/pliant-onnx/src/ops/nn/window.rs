@@ -1,0 +1,154 @@
+//! Where the windows of convolutions and poolings lie: kernel, strides, dilations, and what is put around the input.
+
+use pliant_ir::relax::Expr;
+use pliant_ir::{AttrValue, Attrs};
+use pliant_sym::Sym;
+
+use crate::error::Problem;
+use crate::node::Node;
+
+/// The windows of one node.
+pub(super) struct Window {
+    pub kernel: Vec<i64>,
+    pub strides: Vec<i64>,
+    pub dilations: Vec<i64>,
+    /// What goes before each axis, then what goes behind each: numbers that the operator takes.
+    pub pads: Vec<i64>,
+}
+
+impl Window {
+    /// Reads the attributes. `auto_pad` on sizes that are symbols is done by hand: the input comes back with `fill`
+    /// around it, and no padding is left to do.
+    pub fn read(
+        n: &mut Node<'_, '_>,
+        x: Expr,
+        kernel: Vec<i64>,
+        fill: f64,
+    ) -> Result<(Window, Expr), Problem> {
+        let axes = kernel.len();
+        let attrs = n.attrs();
+        let list = |name: &str, otherwise: i64| -> Result<Vec<i64>, Problem> {
+            let given = attrs.ints(name)?.map_or_else(|| vec![otherwise; axes], <[i64]>::to_vec);
+            if given.len() == axes { Ok(given) } else { Err(wrong_length(name, axes)) }
+        };
+        let (strides, dilations) = (list("strides", 1)?, list("dilations", 1)?);
+        if strides.iter().chain(&dilations).chain(&kernel).any(|&v| v < 1) {
+            return Err(Problem::invalid("kernel, strides and dilations must be at least 1"));
+        }
+        let choices = ["NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"];
+        let auto = attrs.choice("auto_pad", &choices)?;
+        let mut window = Window { kernel, strides, dilations, pads: vec![0; 2 * axes] };
+        match auto {
+            "NOTSET" => {
+                if let Some(pads) = attrs.ints("pads")? {
+                    if pads.len() != 2 * axes {
+                        return Err(wrong_length("pads", 2 * axes));
+                    }
+                    window.pads = pads.to_vec();
+                }
+                Ok((window, x))
+            }
+            "VALID" => Ok((window, x)),
+            side => {
+                let x = window.same(n, x, side == "SAME_LOWER", fill)?;
+                Ok((window, x))
+            }
+        }
+    }
+
+    /// Pads so that the output has the size of the input over the stride, rounded up.
+    fn same(
+        &mut self,
+        n: &mut Node<'_, '_>,
+        x: Expr,
+        lower: bool,
+        fill: f64,
+    ) -> Result<Expr, Problem> {
+        let axes = self.kernel.len();
+        let dims = n.dims(x)?;
+        let mut around = Vec::with_capacity(axes);
+        for k in 0..axes {
+            let total = self.same_total(n, dims[k + 2], k);
+            let syms = &mut n.func().syms;
+            let two = syms.int(2);
+            let (less, more) = (syms.floordiv(total, two), syms.ceildiv(total, two));
+            around.push(if lower { (more, less) } else { (less, more) });
+        }
+        let number = |n: &mut Node<'_, '_>, s: Sym| n.func().syms.as_int(s);
+        let known: Option<Vec<(i64, i64)>> =
+            around.iter().map(|&(a, b)| Some((number(n, a)?, number(n, b)?))).collect();
+        if let Some(known) = known {
+            self.pads = known.iter().map(|p| p.0).chain(known.iter().map(|p| p.1)).collect();
+            return Ok(x);
+        }
+        let mut y = x;
+        for (k, (before, behind)) in around.into_iter().enumerate() {
+            y = surround(n, y, k + 2, before, behind, fill)?;
+        }
+        Ok(y)
+    }
+
+    /// `max((ceil(size / stride) - 1) * stride + reach - size, 0)`.
+    fn same_total(&self, n: &mut Node<'_, '_>, size: Sym, k: usize) -> Sym {
+        let syms = &mut n.func().syms;
+        let [one, zero] = [syms.int(1), syms.int(0)];
+        let stride = syms.int(self.strides[k]);
+        let reach = syms.int(self.dilations[k] * (self.kernel[k] - 1) + 1);
+        // With a stride of 1 the sizes cancel, which holds at size 0 too.
+        let count = syms.ceildiv(size, stride);
+        let steps = syms.sub(count, one);
+        let span = syms.mul(steps, stride);
+        let covered = syms.add(span, reach);
+        let missing = syms.sub(covered, size);
+        syms.max(missing, zero)
+    }
+
+    /// The attributes that convolutions share.
+    pub fn conv_attrs(&self) -> Attrs {
+        Attrs::default()
+            .with("strides", AttrValue::ints(self.strides.iter().copied()))
+            .with("padding", AttrValue::ints(self.pads.iter().copied()))
+            .with("dilation", AttrValue::ints(self.dilations.iter().copied()))
+    }
+
+    /// The attributes that poolings share.
+    pub fn pool_attrs(&self, ceil_mode: bool, count_include_pad: bool) -> Attrs {
+        let ints = |v: &[i64]| AttrValue::ints(v.iter().copied());
+        Attrs::default()
+            .with("pool_size", ints(&self.kernel))
+            .with("strides", ints(&self.strides))
+            .with("padding", ints(&self.pads))
+            .with("dilation", ints(&self.dilations))
+            .with("ceil_mode", AttrValue::Bool(ceil_mode))
+            .with("count_include_pad", AttrValue::Bool(count_include_pad))
+    }
+}
+
+fn wrong_length(name: &str, want: usize) -> Problem {
+    Problem::invalid(format!("attribute '{name}' must have {want} numbers"))
+}
+
+/// Puts `fill` around one axis, as much as symbols say.
+fn surround(
+    n: &mut Node<'_, '_>,
+    x: Expr,
+    axis: usize,
+    before: Sym,
+    behind: Sym,
+    fill: f64,
+) -> Result<Expr, Problem> {
+    let (dims, dtype) = (n.dims(x)?, n.dtype(x)?);
+    let value = n.number(fill, dtype)?;
+    let mut parts = Vec::with_capacity(3);
+    for (place, size) in [(0, before), (1, behind)] {
+        let mut edge = dims.clone();
+        edge[axis] = size;
+        let shape = n.func().shape(&edge);
+        let attrs = Attrs::default().with("dtype", AttrValue::DType(dtype));
+        parts.push(n.op_with("relax.full", &[shape, value], attrs)?);
+        if place == 0 {
+            parts.push(x);
+        }
+    }
+    n.concat(&parts, axis as i64)
+}

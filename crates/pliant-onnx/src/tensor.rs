@@ -1,0 +1,216 @@
+//! Initializers and attribute tensors as tensors, viewed where they lie when that can be.
+
+use bytes::Bytes;
+use half::{bf16, f16};
+use pliant_ir::DType;
+use pliant_tensor::{Storage, Tensor, checked_nbytes, checked_numel};
+
+use crate::external::ExternalData;
+use crate::limits::Limits;
+use crate::proto::TensorProto;
+use crate::proto::tensor_proto::{DataLocation, DataType};
+
+/// The element type of that number in a file.
+///
+/// # Errors
+/// What it is called and why it is not taken.
+pub(crate) fn dtype(code: i32) -> Result<DType, String> {
+    let known = DataType::try_from(code).map_err(|_| format!("{code} is no element type"))?;
+    Ok(match known {
+        DataType::Bool => DType::Bool,
+        DataType::Int8 | DataType::Int4 => DType::Int8,
+        DataType::Int16 => DType::Int16,
+        DataType::Int32 => DType::Int32,
+        DataType::Int64 => DType::Int64,
+        DataType::Uint8 | DataType::Uint4 => DType::UInt8,
+        DataType::Uint16 => DType::UInt16,
+        DataType::Uint32 => DType::UInt32,
+        DataType::Uint64 => DType::UInt64,
+        DataType::Float16 => DType::Float16,
+        DataType::Bfloat16 => DType::BFloat16,
+        DataType::Float => DType::Float32,
+        DataType::Double => DType::Float64,
+        DataType::Undefined => return Err("its element type is not given".into()),
+        other => return Err(format!("element type {} is not supported", other.as_str_name())),
+    })
+}
+
+/// Reads a tensor of the file.
+///
+/// # Errors
+/// What is wrong with it, as a sentence without its name.
+pub(crate) fn read(
+    proto: &TensorProto,
+    external: &mut ExternalData,
+    limits: &Limits,
+) -> Result<Tensor, String> {
+    let dtype = dtype(proto.data_type())?;
+    let shape = &proto.dims;
+    if let Some(&d) = shape.iter().find(|&&d| d < 0) {
+        return Err(format!("its shape {shape:?} has the negative dim {d}"));
+    }
+    let nbytes = checked_nbytes(shape, dtype).map_err(|e| format!("its shape {shape:?}: {e}"))?;
+    if nbytes as u64 > limits.tensor_bytes {
+        return Err(format!("it has {nbytes} bytes; at most {} are taken", limits.tensor_bytes));
+    }
+    let packed =
+        matches!(DataType::try_from(proto.data_type()), Ok(DataType::Int4 | DataType::Uint4));
+    if proto.data_location() == DataLocation::External {
+        if packed {
+            return Err("4-bit elements in external data are not supported".into());
+        }
+        return read_external(proto, external, shape, dtype, nbytes);
+    }
+    if let Some(raw) = &proto.raw_data {
+        if packed {
+            return unpack_nibbles(raw, shape, dtype);
+        }
+        if raw.len() != nbytes {
+            return Err(format!(
+                "its data has {} bytes, but shape {shape:?} of {dtype} needs {nbytes}",
+                raw.len()
+            ));
+        }
+        return view(raw.clone(), shape, dtype);
+    }
+    read_fields(proto, shape, dtype, packed)
+}
+
+/// A tensor over bytes of the file; a copy where the address is odd for its element type.
+fn view(raw: Bytes, shape: &[i64], dtype: DType) -> Result<Tensor, String> {
+    let told = |e: pliant_tensor::TensorError| e.to_string();
+    let odd = !(raw.as_ptr() as usize).is_multiple_of(dtype.size());
+    if odd || cfg!(target_endian = "big") || dtype == DType::Bool {
+        return plain(&raw, shape, dtype);
+    }
+    let (ptr, len) = (raw.as_ptr().cast_mut(), raw.len());
+    // SAFETY: `raw` keeps the bytes in place until the storage drops it, and nobody writes to them.
+    let storage = unsafe { Storage::from_foreign(ptr, len, true, move || drop(raw)) };
+    Tensor::from_storage(storage, 0, shape, dtype).map_err(told)
+}
+
+/// A copy of little-endian bytes; any byte that is not 0 is true.
+fn plain(raw: &[u8], shape: &[i64], dtype: DType) -> Result<Tensor, String> {
+    let told = |e: pliant_tensor::TensorError| e.to_string();
+    if dtype == DType::Bool {
+        let ones: Vec<u8> = raw.iter().map(|&b| u8::from(b != 0)).collect();
+        return Tensor::from_bytes(shape, dtype, &ones).map_err(told);
+    }
+    if cfg!(target_endian = "big") {
+        let mut swapped = raw.to_vec();
+        swapped.chunks_exact_mut(dtype.size()).for_each(<[u8]>::reverse);
+        return Tensor::from_bytes(shape, dtype, &swapped).map_err(told);
+    }
+    Tensor::from_bytes(shape, dtype, raw).map_err(told)
+}
+
+fn read_external(
+    proto: &TensorProto,
+    external: &mut ExternalData,
+    shape: &[i64],
+    dtype: DType,
+    nbytes: usize,
+) -> Result<Tensor, String> {
+    let entry = |key: &str| proto.external_data.iter().find(|e| e.key() == key).map(|e| e.value());
+    let location = entry("location").ok_or("its external data has no location")?;
+    let number = |key: &str| match entry(key) {
+        None => Ok(None),
+        Some(text) => text
+            .parse::<u64>()
+            .map(Some)
+            .map_err(|_| format!("its external data: {key} '{text}' is no number of bytes")),
+    };
+    let offset = number("offset")?.unwrap_or(0);
+    if let Some(length) = number("length")?
+        && length != nbytes as u64
+    {
+        return Err(format!(
+            "its external data has {length} bytes, but shape {shape:?} of {dtype} needs {nbytes}"
+        ));
+    }
+    if nbytes == 0 {
+        return Tensor::zeros(shape, dtype).map_err(|e| e.to_string());
+    }
+    let map = external.map(location).map_err(|e| format!("its external data '{location}' {e}"))?;
+    let end = offset.checked_add(nbytes as u64).filter(|&end| end <= map.len() as u64);
+    let (Ok(start), Some(end)) = (usize::try_from(offset), end) else {
+        return Err(format!(
+            "its external data '{location}' has {} bytes; bytes {offset} to {offset} + {nbytes} are asked for",
+            map.len()
+        ));
+    };
+    view(Bytes::from_owner(Shared(map)).slice(start..end as usize), shape, dtype)
+}
+
+/// A mapping that several tensors share, as an owner of bytes.
+struct Shared(crate::model::SharedMap);
+
+impl AsRef<[u8]> for Shared {
+    fn as_ref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+/// Two elements a byte, the first in the low half.
+fn unpack_nibbles(raw: &[u8], shape: &[i64], dtype: DType) -> Result<Tensor, String> {
+    let numel = checked_numel(shape, dtype).map_err(|e| e.to_string())?;
+    if raw.len() != numel.div_ceil(2) {
+        return Err(format!(
+            "its data has {} bytes, but shape {shape:?} of 4-bit elements needs {}",
+            raw.len(),
+            numel.div_ceil(2)
+        ));
+    }
+    let nibble = |i: usize| raw[i / 2] >> (4 * (i % 2)) & 0xf;
+    let bytes: Vec<u8> = match dtype {
+        // The sign of a 4-bit element is its bit 3.
+        DType::Int8 => (0..numel).map(|i| (((nibble(i) << 4) as i8) >> 4) as u8).collect(),
+        _ => (0..numel).map(nibble).collect(),
+    };
+    Tensor::from_bytes(shape, dtype, &bytes).map_err(|e| e.to_string())
+}
+
+/// A tensor whose elements stand in the typed lists of the message.
+fn read_fields(
+    proto: &TensorProto,
+    shape: &[i64],
+    dtype: DType,
+    packed: bool,
+) -> Result<Tensor, String> {
+    let numel = checked_numel(shape, dtype).map_err(|e| e.to_string())?;
+    if packed {
+        let bytes: Vec<u8> = proto.int32_data.iter().map(|&v| v as u8).collect();
+        return unpack_nibbles(&bytes, shape, dtype);
+    }
+    let count = match dtype {
+        DType::Float32 => proto.float_data.len(),
+        DType::Float64 => proto.double_data.len(),
+        DType::Int64 => proto.int64_data.len(),
+        DType::UInt32 | DType::UInt64 => proto.uint64_data.len(),
+        _ => proto.int32_data.len(),
+    };
+    if count != numel {
+        return Err(format!("it has {count} elements, but shape {shape:?} needs {numel}"));
+    }
+    let ints = &proto.int32_data;
+    let made = match dtype {
+        DType::Float32 => Tensor::from_slice(shape, &proto.float_data),
+        DType::Float64 => Tensor::from_slice(shape, &proto.double_data),
+        DType::Int64 => Tensor::from_slice(shape, &proto.int64_data),
+        DType::UInt64 => Tensor::from_slice(shape, &proto.uint64_data),
+        DType::UInt32 => Tensor::from_slice(shape, &each(&proto.uint64_data, |v| v as u32)),
+        DType::Int32 => Tensor::from_slice(shape, ints),
+        DType::Int16 => Tensor::from_slice(shape, &each(ints, |v| v as i16)),
+        DType::Int8 => Tensor::from_slice(shape, &each(ints, |v| v as i8)),
+        DType::UInt16 => Tensor::from_slice(shape, &each(ints, |v| v as u16)),
+        DType::UInt8 => Tensor::from_slice(shape, &each(ints, |v| v as u8)),
+        DType::Bool => Tensor::from_bytes(shape, dtype, &each(ints, |v| u8::from(v != 0))),
+        DType::Float16 => Tensor::from_slice(shape, &each(ints, |v| f16::from_bits(v as u16))),
+        DType::BFloat16 => Tensor::from_slice(shape, &each(ints, |v| bf16::from_bits(v as u16))),
+    };
+    made.map_err(|e| e.to_string())
+}
+
+fn each<T: Copy, U>(values: &[T], f: impl Fn(T) -> U) -> Vec<U> {
+    values.iter().map(|&v| f(v)).collect()
+}

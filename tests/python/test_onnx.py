@@ -1,0 +1,174 @@
+"""ONNX models: symbols survive, shapes fold, everything unsupported is told at once, hostile files are refused."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+import pliant
+from pliant.frontend.onnx import from_onnx
+
+FLOAT, INT64, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
+
+
+def model_of(
+    nodes: list[Any], inputs: dict[str, Any], outputs: list[str], constants: dict[str, Any] | None = None, opset: int = 18
+) -> onnx.ModelProto:
+    """A model; an input is its dims, or its element type and dims."""
+    infos = []
+    for name, spec in inputs.items():
+        dtype, dims = spec if isinstance(spec, tuple) else (FLOAT, spec)
+        infos.append(helper.make_tensor_value_info(name, dtype, dims))
+    results = [onnx.ValueInfoProto(name=o) for o in outputs]
+    tensors = [numpy_helper.from_array(np.asarray(v), k) for k, v in (constants or {}).items()]
+    graph = helper.make_graph(nodes, "g", infos, results, tensors)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)])
+
+
+def node(op: str, inputs: str, outputs: str, **attrs: Any) -> Any:
+    return helper.make_node(op, inputs.split(), outputs.split(), **attrs)
+
+
+def test_names_of_dims_become_symbols() -> None:
+    nodes = [node("MatMul", "x w", "y"), node("Relu", "y", "z")]
+    w = np.arange(12, dtype=np.float32).reshape(4, 3) - 5
+    model = pliant.compile(model_of(nodes, {"x": ["batch", "2*seq", 4]}, ["z"], {"w": w}))
+    assert "batch" in str(model.inputs) and "seq * 2" in str(model.inputs)
+    for shape in [(1, 2, 4), (3, 0, 4), (2, 6, 4)]:
+        x = np.random.default_rng(0).standard_normal(shape).astype(np.float32)
+        np.testing.assert_allclose(model(x), np.maximum(x @ w, 0), rtol=1e-5, atol=1e-5)
+    with pytest.raises(pliant.ShapeError):
+        model(np.zeros((1, 3, 4), np.float32))
+
+
+def test_arithmetic_on_shapes_folds() -> None:
+    """Shape, Gather, Concat, Unsqueeze and Reshape leave a reshape by symbols."""
+    nodes = [
+        node("Shape", "x", "s"),
+        node("Gather", "s zero", "b"),
+        node("Gather", "s last", "d"),
+        node("Mul", "d two", "d2"),
+        node("Unsqueeze", "b axis", "b1"),
+        node("Unsqueeze", "d2 axis", "d1"),
+        node("Concat", "b1 minus d1", "target", axis=0),
+        node("Reshape", "x target", "y"),
+    ]
+    ints = {"zero": 0, "last": -1, "two": 2}
+    constants: dict[str, Any] = {k: np.int64(v) for k, v in ints.items()}
+    constants |= {"axis": np.array([0]), "minus": np.array([-1])}
+    module = from_onnx(model_of(nodes, {"x": ["b", "s", "d"]}, ["y"], constants))
+    assert "tensor_to_shape" not in module.script()
+    x = np.arange(24, dtype=np.float32).reshape(2, 4, 3)
+    np.testing.assert_array_equal(pliant.compile(module)(x), x.reshape(2, 2, 6))
+
+
+def test_a_shape_of_the_run_reshapes() -> None:
+    nodes = [node("Reshape", "x shape", "y")]
+    model = pliant.compile(model_of(nodes, {"x": ["n", "m"], "shape": (INT64, [2])}, ["y"]))
+    x = np.arange(12, dtype=np.float32).reshape(3, 4)
+    for target in ([4, 3], [-1, 6], [0, -1], [12, 1]):
+        want = x.reshape([3 if t == 0 else t for t in target])
+        np.testing.assert_array_equal(model(x, np.array(target)), want)
+
+
+@pytest.mark.parametrize("holds", [True, False])
+def test_branches_see_the_names_around_them(holds: bool) -> None:
+    def branch(op: str) -> onnx.GraphProto:
+        return helper.make_graph([node(op, "x one", "r")], op, [], [onnx.ValueInfoProto(name="r")])
+
+    nodes = [node("If", "c", "y", then_branch=branch("Add"), else_branch=branch("Sub"))]
+    model = pliant.compile(
+        model_of(nodes, {"c": (BOOL, []), "x": ["n"]}, ["y"], {"one": np.float32(1)})
+    )
+    x = np.arange(3, dtype=np.float32)
+    np.testing.assert_array_equal(model(np.array(holds), x), x + 1 if holds else x - 1)
+
+
+def test_functions_of_the_model_are_written_out() -> None:
+    double = helper.make_function(
+        "own", "Scale", ["a"], ["b"], [node("Constant", "", "k", value_float=3.0), node("Mul", "a k", "b")],
+        [helper.make_opsetid("", 18)],
+    )  # fmt: skip
+    proto = model_of([helper.make_node("Scale", ["x"], ["y"], domain="own")], {"x": ["n"]}, ["y"])
+    proto.opset_import.append(helper.make_opsetid("own", 1))
+    proto.functions.append(double)
+    x = np.arange(4, dtype=np.float32)
+    np.testing.assert_array_equal(pliant.compile(proto)(x), x * 3)
+
+
+def test_all_that_is_not_supported_is_told_at_once() -> None:
+    nodes = [
+        node("Add", "x x", "a"),
+        helper.make_node("Foo", ["a"], ["b"], name="first"),
+        node("Relu", "b", "c"),
+        helper.make_node("Bar", ["a"], ["d"], name="second", domain="com.example"),
+    ]
+    with pytest.raises(pliant.UnsupportedError) as told:
+        from_onnx(model_of(nodes, {"x": ["n"]}, ["c", "d"]))
+    text = str(told.value)
+    assert "2 problems" in text and "Foo 'first'" in text and "com.example.Bar" in text
+
+
+@pytest.mark.parametrize(
+    ("nodes", "part"),
+    [
+        ([node("Add", "x gone", "y")], "reads 'gone'"),
+        ([node("Add", "x b", "y"), node("Relu", "y", "b")], "before"),
+        ([node("Add", "x y", "y")], "cycle"),
+        ([node("Relu", "x", "y"), node("Relu", "x", "y")], "another value"),
+        ([node("Relu", "x", "z")], "output 'y' is computed by no node"),
+    ],
+)
+def test_broken_graphs_are_refused(nodes: list[Any], part: str) -> None:
+    with pytest.raises(pliant.CompileError, match=part):
+        from_onnx(model_of(nodes, {"x": ["n"]}, ["y"]))
+
+
+def external(tmp_path: Path, location: str, **more: str) -> Path:
+    """A model whose weight lies in another file."""
+    proto = model_of([node("Add", "x w", "y")], {"x": [4]}, ["y"], {"w": np.zeros(4, np.float32)})
+    weight = proto.graph.initializer[0]
+    weight.ClearField("raw_data")
+    weight.data_location = TensorProto.EXTERNAL
+    for key, value in {"location": location, **more}.items():
+        weight.external_data.add(key=key, value=value)
+    path = tmp_path / "model" / "m.onnx"
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(proto.SerializeToString())
+    return path
+
+
+def test_external_data_is_read_where_it_lies(tmp_path: Path) -> None:
+    path = external(tmp_path, "w.bin", offset="16", length="16")
+    (path.parent / "w.bin").write_bytes(np.arange(8, dtype=np.float32).tobytes())
+    x = np.ones(4, np.float32)
+    np.testing.assert_array_equal(pliant.compile(path)(x), np.arange(4, 8) + 1)
+
+
+@pytest.mark.parametrize(
+    ("location", "part"),
+    [("../w.bin", "leaves"), ("/etc/hostname", "absolute"), ("link.bin", "symbolic link"), ("hard.bin", "hard link"),
+     ("folder", "regular"), ("none.bin", "cannot be opened"), ("short.bin", "has 8 bytes"), ("in/../../w.bin", "leaves")],
+)  # fmt: skip
+def test_external_data_stays_in_the_folder(tmp_path: Path, location: str, part: str) -> None:
+    path = external(tmp_path, location)
+    outside = tmp_path / "w.bin"
+    outside.write_bytes(bytes(16))
+    os.symlink(outside, path.parent / "link.bin")
+    os.link(outside, path.parent / "hard.bin")
+    (path.parent / "folder").mkdir()
+    (path.parent / "short.bin").write_bytes(bytes(8))
+    with pytest.raises(pliant.CompileError, match=part):
+        pliant.compile(path)
+
+
+@pytest.mark.parametrize("data", [b"", b"not a model", b"\x08\x07", bytes(range(256)) * 4])
+def test_bytes_that_are_no_model_are_refused(data: bytes) -> None:
+    with pytest.raises(pliant.CompileError, match="not an ONNX model"):
+        from_onnx(data)
