@@ -8,6 +8,7 @@ use cranelift_codegen::ir::{
 };
 use cranelift_frontend::FunctionBuilder;
 use cranelift_module::{Module, ModuleError};
+use pliant_exec::abi::{MAX_TOLD, OFFSET_TOLD};
 use pliant_ir::tir::{Buffer, Expr, PrimFunc, Ty, Var, VarTy};
 use pliant_kernels::{ExternFn, ExternTy, extern_fn};
 use rustc_hash::FxHashMap;
@@ -105,6 +106,36 @@ impl FuncGen<'_, '_> {
         let status = self.message_status(message);
         let status = self.b.ins().iconst(types::I64, status);
         self.fail_if(bad, status);
+    }
+
+    /// Fails the kernel with a message that tells these integers where `bad` holds: the caller's room for them gets
+    /// the status and then the values, which only that path computes.
+    pub fn check_telling(
+        &mut self,
+        bad: Value,
+        message: impl Into<Arc<str>>,
+        values: &[Expr],
+    ) -> Gen<()> {
+        let status = self.message_status(message);
+        let (failed, ok) = (self.b.create_block(), self.b.create_block());
+        self.b.ins().brif(bad, failed, &[], ok, &[]);
+        self.b.seal_block(failed);
+        self.b.seal_block(ok);
+        self.b.switch_to_block(failed);
+        self.b.set_cold_block(failed);
+        let memo = self.memo.clone();
+        let status = self.b.ins().iconst(types::I64, status);
+        let offset = OFFSET_TOLD as i32;
+        let room = self.b.ins().load(types::I64, constant_mem(), self.runtime, offset);
+        self.b.ins().store(mem(), status, room, 0);
+        for (i, &value) in values.iter().take(MAX_TOLD).enumerate() {
+            let value = self.scalar(value)?;
+            self.b.ins().store(mem(), value, room, (i as i32 + 1) * 8);
+        }
+        self.b.ins().jump(self.fail, &[BlockArg::Value(status)]);
+        self.memo = memo;
+        self.b.switch_to_block(ok);
+        Ok(())
     }
 
     /// The status that stands for a message.

@@ -42,7 +42,7 @@ impl FuncGen<'_, '_> {
         use Intrin::*;
         match intrin {
             IfThenElse => self.if_then_else(args[0], args[1], args[2], ty),
-            Likely => self.expr(args[0]),
+            Likely | Explain => self.expr(args[0]),
             CallExtern => self.call_extern(args, ty),
             CallPacked => self.call_packed(args, ty),
             AddressOf => match self.f.expr(args[0]) {

@@ -3,7 +3,7 @@
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{BlockArg, InstBuilder};
 use pliant_ir::tir::visit::for_each_stmt;
-use pliant_ir::tir::{Expr, ForKind, PrimFunc, Stmt, StmtData, Var};
+use pliant_ir::tir::{Expr, ExprData, ForKind, Intrin, PrimFunc, Stmt, StmtData, Var};
 
 use crate::function::{FuncGen, Gen, unsupported};
 use crate::value::V;
@@ -35,7 +35,12 @@ impl FuncGen<'_, '_> {
             StmtData::Assert(condition, message, body) => {
                 let holds = self.condition(*condition)?;
                 let fails = self.b.ins().icmp_imm_s(IntCC::Equal, holds, 0);
-                self.check_not(fails, message.clone());
+                match f.expr(*condition) {
+                    ExprData::Call(Intrin::Explain, args, _) if args.len() > 1 => {
+                        self.check_telling(fails, message.clone(), &args[1..])?;
+                    }
+                    _ => self.check_not(fails, message.clone()),
+                }
                 self.stmt(*body)
             }
             StmtData::Block(_) => unsupported("a block in a lowered function"),

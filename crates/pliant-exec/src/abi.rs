@@ -14,7 +14,7 @@
 
 use std::ffi::c_void;
 use std::mem::offset_of;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
 pub use pliant_tensor::DLTensor;
 
@@ -99,8 +99,30 @@ pub struct KernelRuntime {
     pub call_packed: CallPacked,
     /// What belongs to the one call of the kernel, for `call_packed`.
     pub call: *const c_void,
-    /// Room for later versions; zero.
-    pub reserved: u64,
+    /// Where a check that fails leaves its status and the integers that its message tells. Never null.
+    pub told: *const Told,
+}
+
+/// The most integers that a message tells.
+pub const MAX_TOLD: usize = 3;
+
+/// The status of a failed check, then the integers that its message tells. Threads of a parallel loop may fail at
+/// once; then it holds what one of them left last.
+#[derive(Debug, Default)]
+#[repr(C)]
+pub struct Told([AtomicI64; 1 + MAX_TOLD]);
+
+impl Told {
+    /// The message of that status with `{0}`, `{1}`, ... replaced, where these are the values that it tells.
+    pub fn fill(&self, status: i64, message: &str) -> String {
+        let mut text = message.to_string();
+        if self.0[0].load(Ordering::Relaxed) == status {
+            for (k, value) in self.0[1..].iter().enumerate() {
+                text = text.replace(&format!("{{{k}}}"), &value.load(Ordering::Relaxed).to_string());
+            }
+        }
+        text
+    }
 }
 
 // SAFETY: the pointers lead to a team and a flag that are Sync and outlive the runtime's users.
@@ -118,6 +140,9 @@ pub const OFFSET_ALLOC_WORKSPACE: usize = offset_of!(KernelRuntime, alloc_worksp
 pub const OFFSET_FREE_WORKSPACE: usize = offset_of!(KernelRuntime, free_workspace);
 /// Byte offset of `interrupt` in [`KernelRuntime`].
 pub const OFFSET_INTERRUPT: usize = offset_of!(KernelRuntime, interrupt);
+
+/// Byte offset of `told` in [`KernelRuntime`].
+pub const OFFSET_TOLD: usize = offset_of!(KernelRuntime, told);
 
 /// Byte offset of `call_packed` in [`KernelRuntime`].
 pub const OFFSET_CALL_PACKED: usize = offset_of!(KernelRuntime, call_packed);
@@ -202,6 +227,7 @@ impl KernelRuntime {
     /// functions.
     pub fn serial() -> KernelRuntime {
         static NEVER: AtomicBool = AtomicBool::new(false);
+        static UNREAD: Told = Told([const { AtomicI64::new(0) }; 1 + MAX_TOLD]);
         KernelRuntime {
             parallel_launch: serial_launch,
             team: std::ptr::null(),
@@ -210,7 +236,7 @@ impl KernelRuntime {
             interrupt: &raw const NEVER,
             call_packed: no_packed,
             call: std::ptr::null(),
-            reserved: 0,
+            told: &raw const UNREAD,
         }
     }
 }

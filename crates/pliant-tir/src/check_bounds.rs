@@ -185,6 +185,10 @@ impl Checker {
                 return self.assume(f, b, false);
             }
             ExprData::Not(a) => return self.assume(f, a, !holds),
+            ExprData::Call(Intrin::Explain | Intrin::Likely, ref args, _) if !args.is_empty() => {
+                let condition = args[0];
+                return self.assume(f, condition, holds);
+            }
             _ => {}
         }
         if let Some(mut p) = self.integer(f, condition) {

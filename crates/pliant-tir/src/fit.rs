@@ -165,6 +165,7 @@ impl Fit {
                 choice(of(args[0]), of(args[1]), of(args[2]))
             }
             ExprData::Call(Intrin::Likely, args, _) if args.len() == 1 => of(args[0]),
+            ExprData::Call(Intrin::Explain, args, _) if !args.is_empty() => of(args[0]),
             _ => opaque,
         };
         memo.insert(e, fact);

@@ -2,7 +2,7 @@
 
 use pliant_ir::tir::sym::SymBridge;
 use pliant_ir::tir::visit::for_each_expr;
-use pliant_ir::tir::{BinOp, Expr, ExprData, ForKind, PrimFunc, Stmt, StmtData, Ty};
+use pliant_ir::tir::{BinOp, Expr, ExprData, ForKind, Intrin, PrimFunc, Stmt, StmtData, Ty};
 use pliant_sym::SymArena;
 use rustc_hash::FxHashMap;
 
@@ -138,7 +138,9 @@ fn statement(f: &mut PrimFunc, s: Stmt) -> Option<Stmt> {
             0 => other.map_or_else(|| empty(f), Some),
             _ => Some(then),
         },
-        StmtData::Assert(c, _, body) if f.as_int(c).is_some_and(|v| v != 0) => Some(body),
+        StmtData::Assert(c, _, body) if f.as_int(condition(f, c)).is_some_and(|v| v != 0) => {
+            Some(body)
+        }
         StmtData::For { extent, .. } if f.as_int(extent).is_some_and(|n| n <= 0) => empty(f),
         StmtData::For { body, .. } if is_empty(f, body) => empty(f),
         StmtData::For {
@@ -151,6 +153,14 @@ fn statement(f: &mut PrimFunc, s: Stmt) -> Option<Stmt> {
         } if f.as_int(extent) == Some(1) => Some(replace(f, var, min, body)),
         StmtData::Let(var, value, body) if trivial(f, value) => Some(replace(f, var, value, body)),
         _ => None,
+    }
+}
+
+/// The condition of an assertion without what its message tells.
+fn condition(f: &PrimFunc, e: Expr) -> Expr {
+    match f.expr(e) {
+        ExprData::Call(Intrin::Explain, args, _) => args.first().copied().unwrap_or(e),
+        _ => e,
     }
 }
 

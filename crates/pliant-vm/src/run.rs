@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use std::sync::atomic::Ordering;
 
 use pliant_exec::KernelArg;
-use pliant_exec::abi::{KernelRuntime, STATUS_CANCELLED, STATUS_OK, STATUS_PACKED};
+use pliant_exec::abi::{KernelRuntime, STATUS_CANCELLED, STATUS_OK, STATUS_PACKED, Told};
 use pliant_tensor::{DType, Tensor};
 
 use crate::args::Args;
@@ -447,12 +447,19 @@ impl<'a> Runner<'a> {
             words,
             error: Mutex::new(None),
         };
-        let runtime = KernelRuntime { call: (&raw const call).cast(), ..self.flag.runtime };
+        let told = Told::default();
+        let runtime = KernelRuntime {
+            call: (&raw const call).cast(),
+            told: &raw const told,
+            ..self.flag.runtime
+        };
         // SAFETY: the table's giver promised that the function keeps to the ABI and takes these arguments; the
         // tensors are held by registers and constants during the call, and the runtime by the machine.
         let status = unsafe { (kernel.function)(words.as_ptr(), &raw const runtime) };
-        let result =
-            if status == STATUS_OK { Ok(()) } else { Err(kernel_error(kernel, status, &call)) };
+        let result = match status {
+            STATUS_OK => Ok(()),
+            _ => Err(kernel_error(kernel, status, &call, &told)),
+        };
         if !copies.is_empty() {
             copies.clear();
         }
@@ -499,7 +506,12 @@ impl<'a> Runner<'a> {
 }
 
 #[cold]
-fn kernel_error(kernel: &LinkedKernel, status: i64, call: &KernelCall<'_>) -> VmError {
+fn kernel_error(
+    kernel: &LinkedKernel,
+    status: i64,
+    call: &KernelCall<'_>,
+    told: &Told,
+) -> VmError {
     match status {
         STATUS_CANCELLED => return VmError::Interrupted,
         STATUS_PACKED => {
@@ -513,7 +525,7 @@ fn kernel_error(kernel: &LinkedKernel, status: i64, call: &KernelCall<'_>) -> Vm
         usize::try_from(status.saturating_sub(1)).ok().and_then(|k| kernel.info.checks.get(k));
     match message {
         Some(message) => {
-            let given = call.arguments();
+            let (given, message) = (call.arguments(), told.fill(status, message));
             let given = if given.is_empty() { given } else { format!(", called with {given}") };
             let text = format!("{message} (in loop function '{}'{given})", kernel.info.name);
             VmError::check(CheckKind::Kernel, text)

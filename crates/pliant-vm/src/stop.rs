@@ -45,7 +45,7 @@ impl StopFlags {
                 interrupt: &raw const *raised,
                 call_packed: crate::callback::call_packed,
                 call: std::ptr::null(),
-                reserved: 0,
+                told: KernelRuntime::serial().told,
             };
             StopFlag { runtime, raised, runs: AtomicUsize::new(0) }
         };

@@ -20,6 +20,7 @@ impl Loops<'_, '_, '_> {
             Intrin::AddressOf => return self.address_of(args[0]),
             Intrin::CallExtern => return self.call_extern(args, ty),
             Intrin::CallPacked => return self.call_packed(args, ty),
+            Intrin::Explain if !args.is_empty() => return self.nested(args[0]),
             _ => {}
         }
         let from = args.first().map_or(ty.dtype, |&a| self.f.expr_ty(a).dtype);

@@ -1,6 +1,8 @@
 //! Statements. Parallel, vectorized and unrolled loops run one turn after another.
 
-use pliant_ir::tir::{BlockData, Buffer, Expr, IterKind, Stmt, StmtData, Var};
+use pliant_ir::tir::{
+    BlockData, Buffer, Expr, ExprData, Intrin, IterKind, Stmt, StmtData, Var,
+};
 
 use super::Loops;
 use super::scalar::{Val, malformed, wrap};
@@ -44,13 +46,32 @@ impl Loops<'_, '_, '_> {
             }
             StmtData::Evaluate(e) => self.eval(*e).map(|_| ()),
             StmtData::Assert(cond, message, body) => {
-                if !self.eval(*cond)?.is_true()? {
+                let (holds, told) = self.assertion(*cond)?;
+                if !holds {
+                    let message = told.iter().enumerate().fold(message.to_string(), |m, (k, v)| {
+                        m.replace(&format!("{{{k}}}"), &v.to_string())
+                    });
                     return Err(InterpError::check(format!("{}: {message}", self.name)));
                 }
                 self.stmt(*body)
             }
             StmtData::Block(block) => self.block(block),
         }
+    }
+
+    /// Whether the condition of an assertion holds, and where it does not, the integers that its message tells.
+    fn assertion(&mut self, cond: Expr) -> Result<(bool, Vec<i64>)> {
+        let ExprData::Call(Intrin::Explain, args, _) = self.f.expr(cond) else {
+            return Ok((self.eval(cond)?.is_true()?, Vec::new()));
+        };
+        let Some((&cond, values)) = args.split_first() else {
+            return Err(malformed("T.explain of no condition"));
+        };
+        if self.eval(cond)?.is_true()? {
+            return Ok((true, Vec::new()));
+        }
+        let values: Result<Vec<i64>> = values.iter().map(|&v| self.eval(v)?.int()).collect();
+        Ok((false, values?))
     }
 
     fn for_loop(&mut self, var: Var, min: Expr, extent: Expr, body: Stmt) -> Result<()> {

@@ -139,6 +139,8 @@ intrinsics! {
     IfThenElse = "if_then_else", Some(3), Second;
     /// A condition that is nearly always true.
     Likely = "likely", Some(1), Same;
+    /// The condition before integers that the message of its assertion tells as `{0}`, `{1}`, ...
+    Explain = "explain", None, Same;
     /// The bits of a value as another type of that size.
     Reinterpret = "reinterpret", Some(1), Explicit;
     /// Sum of a vector's lanes.

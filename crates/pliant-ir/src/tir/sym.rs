@@ -123,7 +123,7 @@ impl SymBridge {
                 let (c, a, b) = (of(*args.first()?)?, of(*args.get(1)?)?, of(*args.get(2)?)?);
                 Some(arena.select(c, a, b))
             }
-            ExprData::Call(Intrin::Likely, args, _) => of(*args.first()?),
+            ExprData::Call(Intrin::Likely | Intrin::Explain, args, _) => of(*args.first()?),
             _ => None,
         }
     }

@@ -486,6 +486,13 @@ unary_functions! {
     bitwise_not = BitwiseNot;
 }
 
+/// A condition whose assertion tells these integers where its message says `{0}`, `{1}`, ...
+pub fn explain(cond: &Expr, values: &[Expr]) -> Expr {
+    let cond = cast(cond, Ty::BOOL);
+    let values = values.iter().map(|v| cast(v, Ty::I64));
+    call(Intrin::Explain, std::iter::once(cond).chain(values).collect())
+}
+
 macro_rules! binary_intrinsics {
     ($($(#[$doc:meta])* $name:ident = $intrin:ident;)*) => {
         $($(#[$doc])* pub fn $name(a: &Expr, b: &Expr) -> Expr {

@@ -16,8 +16,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::TeError;
 use super::build::cast;
 use super::expr::{Expr, ExprKind, IterVar, Reduce, Var};
+use super::extern_op::{exprs_of, for_each};
 use super::tensor::{Check, Compute, Tensor, TensorOp};
-use super::walk::{fold, free_vars, post_order, substitute, tensors_read, tree_and_nodes};
+use super::walk::{fold, free_vars, post_order, substitute, tree_and_nodes};
 
 /// The most terms that an expression of a stage has written out. Later steps walk and print loop functions as
 /// trees, so sharing that doubles at each level (`e = e * e`) would cost them exponential time.
@@ -104,7 +105,7 @@ pub(super) fn stages_of(roots: &[Tensor]) -> Vec<Tensor> {
         if done.contains(&t) {
             continue;
         }
-        let inputs = t.as_compute().map(inputs_of).unwrap_or_default();
+        let inputs = t.inputs();
         if expanded || inputs.is_empty() {
             done.insert(t.clone());
             order.push(t);
@@ -118,13 +119,7 @@ pub(super) fn stages_of(roots: &[Tensor]) -> Vec<Tensor> {
 
 /// The placeholders that the tensors are computed from.
 pub fn placeholders_of(outputs: &[Tensor]) -> Vec<Tensor> {
-    stages_of(outputs).into_iter().filter(|t| t.as_compute().is_none()).collect()
-}
-
-fn inputs_of(stage: &Compute) -> Vec<Tensor> {
-    let mut inputs = tensors_read(&stage.body);
-    inputs.extend(stage.checks.iter().flat_map(|c| tensors_read(&c.cond)));
-    inputs
+    stages_of(outputs).into_iter().filter(Tensor::is_placeholder).collect()
 }
 
 fn validate(args: &[Arg], tensors: &[Tensor], stages: &[Tensor]) -> Result<(), TeError> {
@@ -150,6 +145,7 @@ fn validate(args: &[Arg], tensors: &[Tensor], stages: &[Tensor]) -> Result<(), T
             }
             TensorOp::Placeholder => {}
             TensorOp::Compute(stage) => validate_stage(t, stage)?,
+            TensorOp::Extern(stage, _) => super::create_extern::validate(stage)?,
         }
     }
     Ok(())
@@ -190,7 +186,7 @@ fn validate_stage(t: &Tensor, stage: &Compute) -> Result<(), TeError> {
     limit_stage(t, stage)
 }
 
-const AS_STAGE: &str = "make the shared part a te.compute stage of its own";
+pub(super) const AS_STAGE: &str = "make the shared part a te.compute stage of its own";
 const AS_VARIABLE: &str = "pass the shared part as a variable of its own";
 
 /// Refuses a stage with an expression that is too large written out.
@@ -217,7 +213,7 @@ fn limit_stage(t: &Tensor, stage: &Compute) -> Result<(), TeError> {
 }
 
 /// Refuses an expression that is too large written out.
-fn limit(e: &Expr, what: impl Fn() -> String, advice: &str) -> Result<(), TeError> {
+pub(super) fn limit(e: &Expr, what: impl Fn() -> String, advice: &str) -> Result<(), TeError> {
     let (terms, nodes) = tree_and_nodes(e);
     let most = MAX_TERMS.max(nodes.saturating_mul(TERMS_PER_NODE));
     if terms <= most {
@@ -246,6 +242,12 @@ fn unbound_vars(args: &[Arg], tensors: &[Tensor], stages: &[Tensor]) -> Vec<Var>
         }
     }
     let mut extra = Vec::new();
+    for stage in stages {
+        if let TensorOp::Extern(stage, _) = stage.op() {
+            // What the statements define is theirs alone.
+            bound.extend(super::create_extern::defined_vars(stage));
+        }
+    }
     let mut visit = |e: &Expr, axes: &[&IterVar]| {
         for v in free_vars(e) {
             if !axes.iter().any(|a| a.var == v) && bound.insert(v.clone()) {
@@ -269,18 +271,23 @@ fn unbound_vars(args: &[Arg], tensors: &[Tensor], stages: &[Tensor]) -> Vec<Var>
         axes.iter().for_each(|a| [&a.min, &a.extent].into_iter().for_each(|e| visit(e, &[])));
         visit(&stage.body, &axes);
     }
+    for stage in stages {
+        if let TensorOp::Extern(stage, _) = stage.op() {
+            for_each(&stage.body, &mut |s| exprs_of(s).into_iter().for_each(|e| visit(e, &[])));
+        }
+    }
     extra
 }
 
 /// The function under construction, and what its variables and buffers stand for.
-struct Create {
-    f: PrimFunc,
-    vars: FxHashMap<Var, tir::Var>,
-    buffers: FxHashMap<Tensor, tir::Buffer>,
+pub(super) struct Create {
+    pub(super) f: PrimFunc,
+    pub(super) vars: FxHashMap<Var, tir::Var>,
+    pub(super) buffers: FxHashMap<Tensor, tir::Buffer>,
 }
 
 impl Create {
-    fn var(&mut self, v: &Var) -> tir::Var {
+    pub(super) fn var(&mut self, v: &Var) -> tir::Var {
         if let Some(&var) = self.vars.get(v) {
             return var;
         }
@@ -308,7 +315,7 @@ impl Create {
         }
     }
 
-    fn buffer(&mut self, t: &Tensor) -> tir::Buffer {
+    pub(super) fn buffer(&mut self, t: &Tensor) -> tir::Buffer {
         let shape = t.shape().iter().map(|d| self.size(d)).collect();
         let buffer = self.f.add_buffer(BufferData {
             name: t.name().clone(),
@@ -323,7 +330,7 @@ impl Create {
     }
 
     /// A size, over the function's own variables.
-    fn size(&mut self, e: &Expr) -> tir::Expr {
+    pub(super) fn size(&mut self, e: &Expr) -> tir::Expr {
         let mut memo = FxHashMap::default();
         self.expr(e, &mut memo)
     }
@@ -331,7 +338,14 @@ impl Create {
     fn body(&mut self, args: &[Tensor], stages: &[Tensor]) -> Result<(), TeError> {
         let args: FxHashSet<&Tensor> = args.iter().collect();
         let (mut stmts, mut allocs) = (Vec::new(), Vec::new());
+        let mut written = FxHashSet::default();
         for t in stages {
+            if let TensorOp::Extern(stage, _) = t.op()
+                && written.insert(Arc::as_ptr(stage))
+            {
+                allocs.extend(self.extern_buffers(stage, &args, stages)?);
+                stmts.push(self.extern_stage(stage));
+            }
             let Some(stage) = t.as_compute() else { continue };
             if !args.contains(t) {
                 allocs.push(self.buffer(t));
@@ -507,7 +521,7 @@ impl Create {
     }
 
     /// The expression over the function's own variables and buffers.
-    fn expr(&mut self, e: &Expr, memo: &mut FxHashMap<usize, tir::Expr>) -> tir::Expr {
+    pub(super) fn expr(&mut self, e: &Expr, memo: &mut FxHashMap<usize, tir::Expr>) -> tir::Expr {
         let result: Result<tir::Expr, std::convert::Infallible> =
             fold(e, memo, |e, args: &[tir::Expr]| Ok(self.node(e, args)));
         match result {

@@ -11,7 +11,8 @@
 //! | `build` | constants, operators with type matching, intrinsics, reductions |
 //! | `tensor` | tensors, `placeholder`, `compute`, run-time checks of a stage |
 //! | `walk` | traversal without recursion, substitution, written-out size |
-//! | `create` | [`create_prim_func`] |
+//! | `extern_op` | [`extern_`]: stages of statements, and their builder |
+//! | `create`, `create_extern` | [`create_prim_func`] |
 //! | `inline` | folding injective stages into their readers |
 //! | `bridge` | to and from [`pliant_ir::Sym`] |
 //! | `print` | the text of an expression |
@@ -19,7 +20,9 @@
 mod bridge;
 mod build;
 mod create;
+mod create_extern;
 mod expr;
+mod extern_op;
 mod inline;
 mod print;
 mod tensor;
@@ -31,6 +34,7 @@ pub use create::{
     Arg, Created, MAX_TERMS, create_prim_func, create_prim_func_with_vars, placeholders_of,
 };
 pub use expr::{CustomReducer, Expr, ExprKind, IterVar, Reduce, Reducer, Var};
+pub use extern_op::{Body, Cell, Extern, Stmt, extern_, extern_of};
 pub use inline::inline_injective;
 pub use tensor::{Check, Compute, Tensor, TensorOp, compute, compute_named, placeholder};
 pub use walk::{fold, free_vars, post_order, substitute, tensors_read, tree_size};

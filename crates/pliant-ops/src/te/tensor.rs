@@ -9,6 +9,8 @@ use pliant_tensor::DType;
 use super::TeError;
 use super::build::{cast, int};
 use super::expr::{Expr, ExprKind, IterVar, Orphan, Var, drop_orphans};
+use super::extern_op::Extern;
+use super::walk::tensors_read;
 
 /// A tensor. Cloning shares it; two tensors are equal only if they are the same one.
 #[derive(Clone, Debug)]
@@ -29,6 +31,8 @@ pub enum TensorOp {
     Placeholder,
     /// A formula.
     Compute(Compute),
+    /// Statements; the tensor is the output of that number.
+    Extern(Arc<Extern>, usize),
 }
 
 /// A stage: one formula for all elements.
@@ -83,7 +87,25 @@ impl Tensor {
     pub fn as_compute(&self) -> Option<&Compute> {
         match &self.0.op {
             TensorOp::Compute(c) => Some(c),
-            TensorOp::Placeholder => None,
+            TensorOp::Placeholder | TensorOp::Extern(..) => None,
+        }
+    }
+
+    /// Whether the caller supplies it.
+    pub fn is_placeholder(&self) -> bool {
+        matches!(self.0.op, TensorOp::Placeholder)
+    }
+
+    /// The tensors that it is computed from directly, each once.
+    pub fn inputs(&self) -> Vec<Tensor> {
+        match &self.0.op {
+            TensorOp::Placeholder => Vec::new(),
+            TensorOp::Compute(stage) => {
+                let mut inputs = tensors_read(&stage.body);
+                inputs.extend(stage.checks.iter().flat_map(|c| tensors_read(&c.cond)));
+                inputs
+            }
+            TensorOp::Extern(stage, _) => stage.inputs.clone(),
         }
     }
 
@@ -149,10 +171,18 @@ impl Hash for Tensor {
 impl TensorNode {
     /// Moves what may lead to deep chains onto the stack.
     pub(super) fn disown(node: &mut TensorNode, stack: &mut Vec<Orphan>) {
-        let op = std::mem::replace(&mut node.op, TensorOp::Placeholder);
-        if let TensorOp::Compute(stage) = op {
-            stack.push(Orphan::Expr(stage.body));
-            stack.extend(stage.checks.into_iter().map(|c| Orphan::Expr(c.cond)));
+        match std::mem::replace(&mut node.op, TensorOp::Placeholder) {
+            TensorOp::Placeholder => {}
+            TensorOp::Compute(stage) => {
+                stack.push(Orphan::Expr(stage.body));
+                stack.extend(stage.checks.into_iter().map(|c| Orphan::Expr(c.cond)));
+            }
+            // The inputs outlive the statements that read them, so dropping these ends no chain.
+            TensorOp::Extern(stage, _) => {
+                if let Some(stage) = Arc::into_inner(stage) {
+                    stack.extend(stage.inputs.into_iter().map(Orphan::Tensor));
+                }
+            }
         }
     }
 }

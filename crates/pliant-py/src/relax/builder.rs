@@ -430,16 +430,9 @@ fn placeholders(outputs: &[te::Tensor]) -> FxHashSet<te::Tensor> {
         if !seen.insert(tensor.clone()) {
             continue;
         }
-        match tensor.as_compute() {
-            Some(stage) => {
-                stack.extend(te::tensors_read(&stage.body));
-                for check in &stage.checks {
-                    stack.extend(te::tensors_read(&check.cond));
-                }
-            }
-            None => {
-                found.insert(tensor);
-            }
+        stack.extend(tensor.inputs());
+        if tensor.is_placeholder() {
+            found.insert(tensor);
         }
     }
     found

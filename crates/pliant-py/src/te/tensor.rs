@@ -214,8 +214,7 @@ impl Operation {
     /// The tensors that a stage reads.
     #[getter]
     fn input_tensors(&self) -> Vec<Tensor> {
-        let body = self.tensor.as_compute().map(|c| te::tensors_read(&c.body));
-        body.unwrap_or_default().into_iter().map(|tensor| Tensor { tensor }).collect()
+        self.tensor.inputs().into_iter().map(|tensor| Tensor { tensor }).collect()
     }
 
     /// The tensor.
@@ -232,9 +231,10 @@ impl Operation {
     }
 
     fn __repr__(&self) -> String {
-        match self.tensor.as_compute() {
-            Some(c) => format!("compute({}, body={})", self.tensor.name(), c.body),
-            None => format!("placeholder({})", self.tensor.name()),
+        match self.tensor.op() {
+            te::TensorOp::Compute(c) => format!("compute({}, body={})", self.tensor.name(), c.body),
+            te::TensorOp::Placeholder => format!("placeholder({})", self.tensor.name()),
+            te::TensorOp::Extern(..) => format!("extern({})", self.tensor.name()),
         }
     }
 }

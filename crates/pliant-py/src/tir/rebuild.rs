@@ -68,7 +68,7 @@ impl Writer {
         if let Some(&b) = self.buffers.get(tensor) {
             return Ok(b);
         }
-        if tensor.as_compute().is_some() {
+        if !tensor.is_placeholder() {
             return Err(Error::Type("a computed tensor is no buffer".into()));
         }
         let shape: Result<Vec<Expr>> = tensor.shape().iter().map(|d| self.expr(d)).collect();

@@ -351,6 +351,13 @@ impl<'s> PrimParser<'_, 's> {
                 vec![c, a, b]
             }
             (Intrin::Likely, [c]) => vec![self.cond(c)?],
+            (Intrin::Explain, [c, values @ ..]) => {
+                let mut out = vec![self.cond(c)?];
+                for v in values {
+                    out.push(self.scalar(v, Some(Ty::I64))?);
+                }
+                out
+            }
             (Intrin::AddressOf, [a]) => {
                 let x = self.scalar(a, None)?;
                 if !matches!(self.f.expr(x), ExprData::Load(..)) {

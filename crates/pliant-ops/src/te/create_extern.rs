@@ -1,0 +1,203 @@
+//! Loop-level stages in a loop function: one opaque block each.
+
+use std::sync::Arc;
+
+use pliant_ir::tir::{self, BlockData, Scope, StmtData};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::TeError;
+use super::create::{AS_STAGE, Create, limit};
+use super::expr::{Expr, ExprKind, Var};
+use super::extern_op::{Extern, Stmt, exprs_of, for_each};
+use super::tensor::{Tensor, TensorOp};
+use super::walk::post_order;
+
+/// The variables that the statements define.
+pub(super) fn defined_vars(stage: &Extern) -> Vec<Var> {
+    let mut vars = Vec::new();
+    for_each(&stage.body, &mut |s| match s {
+        Stmt::For { var, .. } | Stmt::Let(var, _) => vars.push(var.clone()),
+        _ => {}
+    });
+    vars
+}
+
+/// Refuses reductions, accesses of another rank, stores to what is no buffer of the stage, and expressions that are
+/// too large written out.
+pub(super) fn validate(stage: &Extern) -> Result<(), TeError> {
+    let name = &stage.name;
+    let mut own: FxHashSet<&Tensor> = stage.outs.iter().collect();
+    for_each(&stage.body, &mut |s| {
+        if let Stmt::Alloc(t) = s {
+            own.insert(t);
+        }
+    });
+    let mut problem: Option<String> = None;
+    let mut note = |text: String| {
+        problem.get_or_insert(text);
+    };
+    let mut too_large = Ok(());
+    for_each(&stage.body, &mut |s| {
+        if let Stmt::Store(to, indices, _) = s {
+            if !own.contains(to) {
+                note(format!("stage '{name}' stores to {}, which is no buffer of its own", to.name()));
+            } else if to.ndim() != indices.len() {
+                let (to, rank, n) = (to.name(), to.ndim(), indices.len());
+                note(format!("{to} has {rank} dims, but stage '{name}' stores to it with {n} indices"));
+            }
+        }
+        for root in exprs_of(s) {
+            let checked = limit(root, || format!("a value in stage '{name}'"), AS_STAGE);
+            if too_large.is_ok() {
+                too_large = checked;
+            }
+            post_order(root, |e| match e.kind() {
+                ExprKind::Reduce(_) => {
+                    note(format!("stage '{name}' of statements holds a reduction: {AS_STAGE}"));
+                }
+                ExprKind::Load(t, indices) if t.ndim() != indices.len() => {
+                    let (t, rank, n) = (t.name(), t.ndim(), indices.len());
+                    note(format!("tensor {t} has {rank} dims, but '{name}' reads it with {n} indices"));
+                }
+                _ => {}
+            });
+        }
+    });
+    problem.map_or(too_large, |p| Err(TeError(p)))
+}
+
+impl Create {
+    /// Gives each output its buffer: that of the tensor in the arguments, else one to be allocated.
+    pub(super) fn extern_buffers(
+        &mut self,
+        stage: &Arc<Extern>,
+        args: &FxHashSet<&Tensor>,
+        stages: &[Tensor],
+    ) -> Result<Vec<tir::Buffer>, TeError> {
+        let mut allocs = Vec::new();
+        for (k, out) in stage.outs.iter().enumerate() {
+            let same = |t: &&Tensor| {
+                matches!(t.op(), TensorOp::Extern(s, i) if Arc::ptr_eq(s, stage) && *i == k)
+            };
+            let tensors: Vec<&Tensor> = stages.iter().filter(same).collect();
+            let given: Vec<&&Tensor> = tensors.iter().filter(|t| args.contains(**t)).collect();
+            let buffer = match given[..] {
+                [] => {
+                    let buffer = self.buffer(out);
+                    allocs.push(buffer);
+                    buffer
+                }
+                [one] => self.buffers[*one],
+                _ => {
+                    let name = out.name();
+                    return Err(TeError(format!("output {name} is given twice as an argument")));
+                }
+            };
+            self.buffers.insert(out.clone(), buffer);
+            for t in tensors {
+                self.buffers.insert(t.clone(), buffer);
+            }
+        }
+        Ok(allocs)
+    }
+
+    /// The stage as a block without axes.
+    pub(super) fn extern_stage(&mut self, stage: &Extern) -> tir::Stmt {
+        let body = self.statements(&stage.body);
+        let block = BlockData {
+            name: stage.name.clone(),
+            iters: Vec::new(),
+            predicate: None,
+            reads: None,
+            writes: None,
+            allocs: Vec::new(),
+            init: None,
+            body,
+            annotations: Vec::new(),
+        };
+        self.f.add_stmt(StmtData::Block(Box::new(block)))
+    }
+
+    /// The list as one statement: what a statement introduces encloses those after it.
+    fn statements(&mut self, list: &[Stmt]) -> tir::Stmt {
+        let mut open: Vec<(StmtData, Vec<tir::Stmt>)> = Vec::new();
+        let mut now: Vec<tir::Stmt> = Vec::new();
+        for s in list {
+            match s {
+                Stmt::Let(var, value) => {
+                    let value = self.once(value);
+                    let var = self.var(var);
+                    open.push((StmtData::Let(var, value, self.f.body), std::mem::take(&mut now)));
+                }
+                Stmt::Alloc(t) => {
+                    let buffer = self.scratch(t);
+                    open.push((StmtData::Alloc(buffer, self.f.body), std::mem::take(&mut now)));
+                }
+                Stmt::Assert(cond, message) => {
+                    let cond = self.once(cond);
+                    let data = StmtData::Assert(cond, message.clone(), self.f.body);
+                    open.push((data, std::mem::take(&mut now)));
+                }
+                other => {
+                    let s = self.statement(other);
+                    now.push(s);
+                }
+            }
+        }
+        while let Some((mut data, before)) = open.pop() {
+            let inner = self.f.seq(now);
+            match &mut data {
+                StmtData::Let(.., body) | StmtData::Alloc(_, body) | StmtData::Assert(.., body) => {
+                    *body = inner;
+                }
+                _ => unreachable!("only these are opened"),
+            }
+            now = before;
+            now.push(self.f.add_stmt(data));
+        }
+        self.f.seq(now)
+    }
+
+    fn statement(&mut self, s: &Stmt) -> tir::Stmt {
+        let data = match s {
+            Stmt::For { var, extent, kind, body } => {
+                let (min, extent) = (self.f.int(0), self.once(extent));
+                let var = self.var(var);
+                let (body, kind) = (self.statements(body), *kind);
+                StmtData::For { var, min, extent, kind, body, annotations: Vec::new() }
+            }
+            Stmt::While(cond, body) => {
+                let cond = self.once(cond);
+                StmtData::While(cond, self.statements(body))
+            }
+            Stmt::If(cond, then, other) => {
+                let cond = self.once(cond);
+                let then = self.statements(then);
+                let other = (!other.is_empty()).then(|| self.statements(other));
+                StmtData::If(cond, then, other)
+            }
+            Stmt::Store(to, indices, value) => {
+                let indices: Vec<tir::Expr> = indices.iter().map(|i| self.once(i)).collect();
+                let value = self.once(value);
+                return self.f.store(self.buffers[to], &indices, value);
+            }
+            Stmt::Let(..) | Stmt::Alloc(_) | Stmt::Assert(..) => {
+                return self.statements(std::slice::from_ref(s));
+            }
+        };
+        self.f.add_stmt(data)
+    }
+
+    fn scratch(&mut self, t: &Tensor) -> tir::Buffer {
+        let buffer = self.buffer(t);
+        if t.shape().iter().all(|d| d.as_int().is_some()) {
+            self.f.buffer_mut(buffer).scope = Scope::Local;
+        }
+        buffer
+    }
+
+    fn once(&mut self, e: &Expr) -> tir::Expr {
+        let mut memo = FxHashMap::default();
+        self.expr(e, &mut memo)
+    }
+}

@@ -1,0 +1,269 @@
+//! Loop-level stages: tensors whose elements come from statements, for what no formula over output indices expresses:
+//! sorting, scans, scatters with duplicates, recurrences.
+//!
+//! [`extern_`] makes one: a function writes statements with a [`Body`] over the stage's outputs, its own scratch
+//! buffers and any other tensors. In a loop function it is one opaque block, so passes leave it as it is.
+//!
+//! ```
+//! use pliant_ops::te;
+//! let n = te::var("n").expr();
+//! let x = te::placeholder(vec![n.clone()], pliant_ir::DType::Float32, "x");
+//! let sums = te::extern_("running_sum", &[(vec![n.clone()], pliant_ir::DType::Float32)], |b, out| {
+//!     let total = b.cell("total", &te::float(0.0));
+//!     b.for_("i", &n, |b, i| {
+//!         b.set(&total, &(total.get() + x.at(&[i.clone()])));
+//!         b.store(&out[0], &[i.clone()], &total.get());
+//!     });
+//! });
+//! assert_eq!(sums.len(), 1);
+//! ```
+
+use std::sync::Arc;
+
+use pliant_ir::tir::{ForKind, Ty};
+use pliant_tensor::DType;
+use rustc_hash::FxHashSet;
+
+use super::build::{cast, int, not};
+use super::expr::{Expr, ExprKind, Var};
+use super::tensor::{Tensor, TensorOp, placeholder};
+use super::walk::post_order;
+
+/// A statement. What [`Stmt::Let`], [`Stmt::Alloc`] and [`Stmt::Assert`] introduce holds up to the end of the list
+/// that they stand in.
+#[derive(Clone, Debug)]
+pub enum Stmt {
+    /// A loop over `0 .. extent`.
+    For {
+        /// The loop variable.
+        var: Var,
+        /// The number of turns; none when negative.
+        extent: Expr,
+        /// How it runs.
+        kind: ForKind,
+        /// The body.
+        body: Vec<Stmt>,
+    },
+    /// Repeats while the condition holds.
+    While(Expr, Vec<Stmt>),
+    /// Choice.
+    If(Expr, Vec<Stmt>, Vec<Stmt>),
+    /// Gives a variable its value.
+    Let(Var, Expr),
+    /// A scratch buffer, stood for by a placeholder.
+    Alloc(Tensor),
+    /// Fails the run with the message where the condition is false; `{0}`, `{1}`, ... in the message are the values of
+    /// a condition made by [`explain`](super::explain).
+    Assert(Expr, Arc<str>),
+    /// Writes an element of an output or a scratch buffer.
+    Store(Tensor, Vec<Expr>, Expr),
+}
+
+/// A loop-level stage: several outputs written by one list of statements.
+#[derive(Debug)]
+pub struct Extern {
+    /// Its name.
+    pub name: Arc<str>,
+    /// The outputs as the statements see them: placeholders of their shapes.
+    pub outs: Vec<Tensor>,
+    /// The tensors that the statements read, without outputs and scratch buffers.
+    pub inputs: Vec<Tensor>,
+    /// The statements.
+    pub body: Vec<Stmt>,
+}
+
+/// The outputs of a loop-level stage, of these shapes and types. `write` gets the outputs as buffers to store to.
+pub fn extern_(
+    name: &str,
+    outputs: &[(Vec<Expr>, DType)],
+    write: impl FnOnce(&mut Body, &[Tensor]),
+) -> Vec<Tensor> {
+    let label = |k: usize| if outputs.len() == 1 { name.to_string() } else { format!("{name}_{k}") };
+    let outs: Vec<Tensor> = outputs
+        .iter()
+        .enumerate()
+        .map(|(k, (shape, dtype))| placeholder(shape.clone(), *dtype, label(k)))
+        .collect();
+    let mut body = Body::default();
+    write(&mut body, &outs);
+    extern_of(name, outs, body.stmts)
+}
+
+/// The outputs of a loop-level stage whose statements store to the placeholders `outs`.
+pub fn extern_of(name: &str, outs: Vec<Tensor>, body: Vec<Stmt>) -> Vec<Tensor> {
+    let mut own: FxHashSet<Tensor> = outs.iter().cloned().collect();
+    let (mut seen, mut inputs) = (FxHashSet::default(), Vec::new());
+    for_each(&body, &mut |s| {
+        if let Stmt::Alloc(t) = s {
+            own.insert(t.clone());
+        }
+    });
+    for_each(&body, &mut |s| {
+        for e in exprs_of(s) {
+            post_order(e, |e| {
+                if let ExprKind::Load(t, _) = e.kind()
+                    && !own.contains(t)
+                    && seen.insert(t.clone())
+                {
+                    inputs.push(t.clone());
+                }
+            });
+        }
+    });
+    let node = Arc::new(Extern { name: name.into(), outs, inputs, body });
+    let output = |k: usize| {
+        let out = &node.outs[k];
+        let op = TensorOp::Extern(node.clone(), k);
+        Tensor::new(out.name().clone(), out.shape().to_vec(), out.dtype(), op)
+    };
+    (0..node.outs.len()).map(output).collect()
+}
+
+/// Visits the statements in order, those inside others too.
+pub fn for_each<'s>(stmts: &'s [Stmt], visit: &mut impl FnMut(&'s Stmt)) {
+    let mut stack: Vec<&Stmt> = stmts.iter().rev().collect();
+    while let Some(s) = stack.pop() {
+        visit(s);
+        match s {
+            Stmt::For { body, .. } | Stmt::While(_, body) => stack.extend(body.iter().rev()),
+            Stmt::If(_, then, other) => stack.extend(then.iter().chain(other).rev()),
+            _ => {}
+        }
+    }
+}
+
+/// The expressions of a statement itself, dims of a scratch buffer included.
+pub fn exprs_of(s: &Stmt) -> Vec<&Expr> {
+    match s {
+        Stmt::For { extent, .. } => vec![extent],
+        Stmt::While(c, _) | Stmt::If(c, ..) | Stmt::Assert(c, _) => vec![c],
+        Stmt::Let(_, value) => vec![value],
+        Stmt::Alloc(t) => t.shape().iter().collect(),
+        Stmt::Store(_, indices, value) => indices.iter().chain([value]).collect(),
+    }
+}
+
+/// A list of statements under construction.
+#[derive(Debug, Default)]
+pub struct Body {
+    stmts: Vec<Stmt>,
+}
+
+/// A scalar that changes: a scratch buffer of one element.
+#[derive(Clone, Debug)]
+pub struct Cell(Tensor);
+
+impl Cell {
+    /// Its value at the statement that holds this expression.
+    pub fn get(&self) -> Expr {
+        self.0.at(&[int(0)])
+    }
+}
+
+/// Statements written by a function.
+fn nested(write: impl FnOnce(&mut Body)) -> Vec<Stmt> {
+    let mut body = Body::default();
+    write(&mut body);
+    body.stmts
+}
+
+impl Body {
+    /// A loop over `0 .. extent`.
+    pub fn for_(&mut self, name: &str, extent: &Expr, write: impl FnOnce(&mut Body, &Expr)) {
+        self.looped(name, extent, ForKind::Serial, write);
+    }
+
+    /// A loop whose turns are independent and large.
+    pub fn parallel(&mut self, name: &str, extent: &Expr, write: impl FnOnce(&mut Body, &Expr)) {
+        self.looped(name, extent, ForKind::Parallel, write);
+    }
+
+    fn looped(
+        &mut self,
+        name: &str,
+        extent: &Expr,
+        kind: ForKind,
+        write: impl FnOnce(&mut Body, &Expr),
+    ) {
+        let var = Var::size(name);
+        let body = nested(|b| write(b, &var.expr()));
+        self.stmts.push(Stmt::For { var, extent: cast(extent, Ty::I64), kind, body });
+    }
+
+    /// Loops over all indices of a shape, the last fastest.
+    pub fn for_each(&mut self, shape: &[Expr], write: impl FnOnce(&mut Body, &[Expr])) {
+        let vars: Vec<Var> = (0..shape.len()).map(|k| Var::size(format!("i{k}"))).collect();
+        let indices: Vec<Expr> = vars.iter().map(Var::expr).collect();
+        let mut body = nested(|b| write(b, &indices));
+        for (var, extent) in vars.into_iter().zip(shape).rev() {
+            let (extent, kind) = (cast(extent, Ty::I64), ForKind::Serial);
+            body = vec![Stmt::For { var, extent, kind, body }];
+        }
+        self.stmts.extend(body);
+    }
+
+    /// Repeats while the condition holds.
+    pub fn while_(&mut self, cond: &Expr, write: impl FnOnce(&mut Body)) {
+        self.stmts.push(Stmt::While(cast(cond, Ty::BOOL), nested(write)));
+    }
+
+    /// What happens where the condition holds.
+    pub fn if_(&mut self, cond: &Expr, then: impl FnOnce(&mut Body)) {
+        self.if_else(cond, then, |_| {});
+    }
+
+    /// What happens where the condition holds, and where it does not.
+    pub fn if_else(
+        &mut self,
+        cond: &Expr,
+        then: impl FnOnce(&mut Body),
+        other: impl FnOnce(&mut Body),
+    ) {
+        let (then, other) = (nested(then), nested(other));
+        match (then.is_empty(), other.is_empty()) {
+            (true, true) => {}
+            (true, false) => self.stmts.push(Stmt::If(not(cond), other, Vec::new())),
+            _ => self.stmts.push(Stmt::If(cast(cond, Ty::BOOL), then, other)),
+        }
+    }
+
+    /// A name for a value: it is computed here, once.
+    pub fn let_(&mut self, name: &str, value: &Expr) -> Expr {
+        if matches!(value.kind(), ExprKind::Int(_) | ExprKind::Float(_) | ExprKind::Var(_)) {
+            return value.clone();
+        }
+        let var = Var::new(name, value.ty());
+        self.stmts.push(Stmt::Let(var.clone(), value.clone()));
+        var.expr()
+    }
+
+    /// A scratch buffer, of undefined contents.
+    pub fn alloc(&mut self, name: &str, shape: &[Expr], dtype: DType) -> Tensor {
+        let scratch = placeholder(shape.to_vec(), dtype, name);
+        self.stmts.push(Stmt::Alloc(scratch.clone()));
+        scratch
+    }
+
+    /// A scalar that changes, with its first value.
+    pub fn cell(&mut self, name: &str, first: &Expr) -> Cell {
+        let cell = Cell(self.alloc(name, &[int(1)], first.ty().dtype));
+        self.set(&cell, first);
+        cell
+    }
+
+    /// Changes a scalar.
+    pub fn set(&mut self, cell: &Cell, value: &Expr) {
+        self.store(&cell.0, &[int(0)], value);
+    }
+
+    /// Writes an element; the value is converted to the buffer's type.
+    pub fn store(&mut self, to: &Tensor, indices: &[Expr], value: &Expr) {
+        let indices = indices.iter().map(|i| cast(i, Ty::I64)).collect();
+        self.stmts.push(Stmt::Store(to.clone(), indices, cast(value, to.dtype())));
+    }
+
+    /// Fails the run where the condition does not hold; what follows may rely on it.
+    pub fn assert(&mut self, cond: &Expr, message: impl Into<Arc<str>>) {
+        self.stmts.push(Stmt::Assert(cast(cond, Ty::BOOL), message.into()));
+    }
+}
