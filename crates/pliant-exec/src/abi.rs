@@ -118,7 +118,8 @@ impl Told {
         let mut text = message.to_string();
         if self.0[0].load(Ordering::Relaxed) == status {
             for (k, value) in self.0[1..].iter().enumerate() {
-                text = text.replace(&format!("{{{k}}}"), &value.load(Ordering::Relaxed).to_string());
+                text =
+                    text.replace(&format!("{{{k}}}"), &value.load(Ordering::Relaxed).to_string());
             }
         }
         text

@@ -39,6 +39,7 @@ pub const BUILTINS: &[BuiltinArity] = &[
     exactly("vm.builtin.copy", 1),
     exactly("vm.builtin.copy_tensor", 1),
     at_least("vm.builtin.debug_print", 0),
+    exactly("vm.builtin.dynamic_strided_slice", 4),
     exactly("vm.builtin.free_storage", 1),
     exactly("vm.builtin.free_tensor", 1),
     at_least("vm.builtin.invoke_closure", 1),

@@ -168,6 +168,7 @@ pub(crate) fn call(m: &mut Machine<'_>, name: &str, args: &[Value]) -> Option<Re
         "tensor_to_shape" => tensor_to_shape(a),
         "tuple_getitem" => tuple_getitem(a),
         "unique" => dynamic::unique(m, a),
+        "dynamic_strided_slice" => dynamic::strided_slice(m, a),
         "nonzero" => dynamic::nonzero(m, a),
         _ => return None,
     })

@@ -115,6 +115,8 @@ pub struct LegalizeCtx<'a> {
     pub ty: Type,
     /// Which symbol is which size variable.
     pub vars: VarMap,
+    /// Whether indices that come as values are taken to be in range, so that nothing checks them.
+    pub trusted: bool,
     inputs: Vec<(te::Tensor, Expr)>,
 }
 
@@ -436,13 +438,29 @@ pub fn legalize(
     attrs: &Attrs,
     ty: Type,
 ) -> Result<Option<Legalized>, LegalizeError> {
+    legalize_with(func, op, args, attrs, ty, false)
+}
+
+/// [`legalize`]; where indices that come as values are `trusted`, none is checked, and one outside its range reads or
+/// writes some other element of the tensor.
+///
+/// # Errors
+/// As [`legalize`].
+pub fn legalize_with(
+    func: &mut Function,
+    op: Op,
+    args: &[Expr],
+    attrs: &Attrs,
+    ty: Type,
+    trusted: bool,
+) -> Result<Option<Legalized>, LegalizeError> {
     match registry().entry(op.0) {
         Some(Entry::Library { decl, .. }) => match decl.legalize {
             Legalize::Keep => Ok(None),
             Legalize::Packed(name) => packed(func, decl, name, args, attrs).map(Some),
             Legalize::View(_) => view(func, decl, args, attrs, ty),
             Legalize::Te(_) => {
-                legalize_to_tir(func, op, args, attrs, ty).map(|c| c.map(Legalized::Tir))
+                to_tir(func, op, args, attrs, ty, trusted).map(|c| c.map(Legalized::Tir))
             }
         },
         _ => legalize_to_tir(func, op, args, attrs, ty).map(|c| c.map(Legalized::Tir)),
@@ -472,14 +490,33 @@ pub fn legalize_to_tir(
     attrs: &Attrs,
     ty: Type,
 ) -> Result<Option<TirCall>, LegalizeError> {
+    to_tir(func, op, args, attrs, ty, false)
+}
+
+fn to_tir(
+    func: &mut Function,
+    op: Op,
+    args: &[Expr],
+    attrs: &Attrs,
+    ty: Type,
+    trusted: bool,
+) -> Result<Option<TirCall>, LegalizeError> {
     let decl = match registry().entry(op.0) {
         None => return Err(LegalizeError::new(format!("operator {op} is not declared"))),
         Some(Entry::User(user)) => return user.legalize(func, args, attrs, ty).map(Some),
         Some(Entry::Library { decl, .. }) => *decl,
     };
     let (Legalize::Te(te) | Legalize::View(te)) = decl.legalize else { return Ok(None) };
-    let mut ctx =
-        LegalizeCtx { func, decl, args, attrs, ty, vars: VarMap::new(), inputs: Vec::new() };
+    let mut ctx = LegalizeCtx {
+        func,
+        decl,
+        args,
+        attrs,
+        ty,
+        vars: VarMap::new(),
+        trusted,
+        inputs: Vec::new(),
+    };
     let outputs = te(&mut ctx)?;
     let (inputs, vars) = (std::mem::take(&mut ctx.inputs), std::mem::take(&mut ctx.vars));
     let name = decl.name.rsplit('.').next().unwrap_or(decl.name);
@@ -498,8 +535,16 @@ fn view(
         // The shape is a value of the program; the machine takes it as it comes.
         return Ok(None);
     }
-    let mut ctx =
-        LegalizeCtx { func, decl, args, attrs, ty, vars: VarMap::new(), inputs: Vec::new() };
+    let mut ctx = LegalizeCtx {
+        func,
+        decl,
+        args,
+        attrs,
+        ty,
+        vars: VarMap::new(),
+        trusted: false,
+        inputs: Vec::new(),
+    };
     let dims = ctx.out_dims(0)?;
     if let (Some(&shape), "relax.reshape") = (args.get(1), decl.name)
         && matches!(func.expr(shape), ExprData::Shape(written) if **written == *dims)

@@ -24,7 +24,9 @@ pub mod te;
 pub mod user;
 
 pub use decl::{OpDecl, Pattern};
-pub use legalize::{LegalizeError, Legalized, TirCall, legalize, legalize_call, needs_shapes};
+pub use legalize::{
+    LegalizeError, Legalized, TirCall, legalize, legalize_call, legalize_with, needs_shapes,
+};
 pub use module_builder::{ModuleBuilder, call_tir, te_call};
 pub use registry::{Registry, registry};
 pub use user::{TeArg, TeCall, UserOpSpec, register_user_op};

@@ -19,6 +19,8 @@
 //! lv1: R.Tensor((n * 4,), dtype="float32") = R.reshape(lv, R.shape([n * 4]))
 //! ```
 //!
+//! With the setting `relax.trust_indices` no index that comes as a value is checked.
+//!
 //! Operators in the user's own map are legalised by the user's functions, and those to be skipped stay.
 //!
 //! # Requires
@@ -38,7 +40,7 @@ use pliant_ir::relax::derive::is_subtype;
 use pliant_ir::relax::expr::AttrsId;
 use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function, Type, Var};
 use pliant_ir::tir::PrimFunc;
-use pliant_ir::{Attrs, BaseFunc, IRModule, Op, OpRegistry, Sym};
+use pliant_ir::{AttrValue, Attrs, BaseFunc, IRModule, Op, OpRegistry, Sym};
 use pliant_ops::{LegalizeError, Legalized, TirCall, te};
 use pliant_pass::rewrite::{Namer, rewrite_bindings};
 use pliant_pass::{ModulePass, PassContext, PassError, Problem};
@@ -143,6 +145,7 @@ impl ModulePass for LegalizeOps {
                 kernels: &mut kernels,
                 namer: None,
                 known: FxHashMap::default(),
+                trusted: ctx.config.get(TRUST_INDICES).is_some_and(is_on),
                 ctx,
             };
             let result = legalizer.function(Arc::make_mut(func));
@@ -156,6 +159,13 @@ impl ModulePass for LegalizeOps {
         }
         Ok(module)
     }
+}
+
+/// The setting that says that indices are in range.
+pub const TRUST_INDICES: &str = "relax.trust_indices";
+
+fn is_on(value: &AttrValue) -> bool {
+    matches!(value, AttrValue::Bool(true) | AttrValue::Int(1))
 }
 
 /// Whether a function has a call that may be legalised, so that others are not copied.
@@ -243,6 +253,8 @@ struct Legalizer<'a> {
     kernels: &'a mut Kernels,
     namer: Option<Namer>,
     known: FxHashMap<Key, Known>,
+    /// Whether indices are not checked: [`TRUST_INDICES`].
+    trusted: bool,
     ctx: &'a PassContext,
 }
 
@@ -299,7 +311,7 @@ impl Legalizer<'_> {
             return Ok(());
         }
         let attrs = func.call_attrs(attrs).clone();
-        match pliant_ops::legalize(func, op, &args, &attrs, ty)? {
+        match pliant_ops::legalize_with(func, op, &args, &attrs, ty, self.trusted)? {
             None => {}
             Some(Legalized::Reshape { input, shape }) => {
                 let input = self.bound(func, binding.var, input, out);

@@ -72,6 +72,11 @@ const KEYS: &[(&str, ConfigKind, &str)] = &[
         Int,
         "the largest number of elements of a value that is computed while compiling; 2**24 unless said, 0 for none",
     ),
+    (
+        "relax.trust_indices",
+        Bool,
+        "do not check indices that come as values; one outside its range reads or writes another element",
+    ),
     ("relax.fallback_device_type", Int, "taken for TVM's sake, without effect"),
     ("relax.backend.use_cuda_graph", Bool, "taken for TVM's sake, without effect"),
     (

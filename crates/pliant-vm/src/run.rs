@@ -506,12 +506,7 @@ impl<'a> Runner<'a> {
 }
 
 #[cold]
-fn kernel_error(
-    kernel: &LinkedKernel,
-    status: i64,
-    call: &KernelCall<'_>,
-    told: &Told,
-) -> VmError {
+fn kernel_error(kernel: &LinkedKernel, status: i64, call: &KernelCall<'_>, told: &Told) -> VmError {
     match status {
         STATUS_CANCELLED => return VmError::Interrupted,
         STATUS_PACKED => {

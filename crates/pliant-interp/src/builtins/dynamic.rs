@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 use pliant_tensor::{DType, Tensor};
 
 use super::Args;
+use crate::InterpError;
 use crate::Value;
 use crate::error::Result;
 use crate::loops::scalar::Val;
@@ -124,4 +125,43 @@ pub(super) fn unique(m: &Machine<'_>, a: Args<'_>) -> Result<Value> {
         }
     }
     Ok(if fields.len() == 1 { fields.remove(0) } else { Value::tuple(fields) })
+}
+
+/// `dynamic_strided_slice(x, begin, end, strides)`: the indices that Python's slice of each dim names, in all combinations.
+pub(super) fn strided_slice(m: &Machine<'_>, a: Args<'_>) -> Result<Value> {
+    let t = a.tensor(0)?;
+    let lists: [Vec<i64>; 3] =
+        [a.tensor(1)?.to_i64_vec()?, a.tensor(2)?.to_i64_vec()?, a.tensor(3)?.to_i64_vec()?];
+    if let Some(i) = lists.iter().position(|l| l.len() != t.ndim()) {
+        return a.wrong(i + 1, "a vector with an element for each dim");
+    }
+    let mut chosen: Vec<Vec<i64>> = Vec::new();
+    for (d, &dim) in t.shape().iter().enumerate() {
+        let (begin, end, step) = (lists[0][d], lists[1][d], lists[2][d]);
+        if step == 0 {
+            return Err(InterpError::check(format!(
+                "dynamic_strided_slice: the stride of dim {d} is 0"
+            )));
+        }
+        let from_start = |b: i64| if b < 0 { b.saturating_add(dim) } else { b };
+        let (begin, end) = (from_start(begin), from_start(end));
+        let mut own: Vec<i64> = (0..dim)
+            .filter(|&i| match step > 0 {
+                true => i >= begin && i < end && (i - begin.max(0)) % step == 0,
+                false => i <= begin && i > end && (begin.min(dim - 1) - i) % step == 0,
+            })
+            .collect();
+        if step < 0 {
+            own.reverse();
+        }
+        chosen.push(own);
+    }
+    let shape: Vec<i64> = chosen.iter().map(|c| c.len() as i64).collect();
+    let all = elements(t)?;
+    let mut places = vec![0];
+    for (own, &dim) in chosen.iter().zip(t.shape()) {
+        places = places.iter().flat_map(|p| own.iter().map(move |i| p * dim + i)).collect();
+    }
+    let values: Vec<Val> = places.into_iter().map(|p| all[p as usize].clone()).collect();
+    tensor_of(m, &shape, t.dtype(), &values)
 }

@@ -1,8 +1,6 @@
 //! Statements. Parallel, vectorized and unrolled loops run one turn after another.
 
-use pliant_ir::tir::{
-    BlockData, Buffer, Expr, ExprData, Intrin, IterKind, Stmt, StmtData, Var,
-};
+use pliant_ir::tir::{BlockData, Buffer, Expr, ExprData, Intrin, IterKind, Stmt, StmtData, Var};
 
 use super::Loops;
 use super::scalar::{Val, malformed, wrap};

@@ -563,9 +563,7 @@ impl Verifier<'_> {
             Abs | Reinterpret | VectorSum | VectorMax | VectorMin => true,
             Floor | Ceil | Trunc | Round | Nearbyint => !tys[0].dtype.is_bool(),
             Likely => tys[0].dtype.is_bool(),
-            Explain => {
-                tys.first() == Some(&Ty::BOOL) && tys[1..].iter().all(|t| *t == Ty::I64)
-            }
+            Explain => tys.first() == Some(&Ty::BOOL) && tys[1..].iter().all(|t| *t == Ty::I64),
             Popcount | Clz | BitwiseNot => !tys[0].dtype.is_float(),
             BitwiseAnd | BitwiseOr | BitwiseXor => tys[0] == tys[1] && !tys[0].dtype.is_float(),
             ShiftLeft | ShiftRight => tys[0] == tys[1] && tys[0].dtype.is_integer(),

@@ -1,5 +1,7 @@
 //! Tensors made from sizes and scalars, and the two triangles.
 
+pub mod special;
+
 use pliant_ir::op::InferError;
 use pliant_ir::relax::{ExprData, Type};
 use pliant_ir::{DType, Sym};

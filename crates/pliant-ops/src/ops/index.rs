@@ -1,15 +1,20 @@
 //! Choosing elements: by index, by range.
 
+pub mod dynamic;
+pub mod gather;
+pub mod safe;
+pub mod scatter;
+
 use pliant_ir::Sym;
 use pliant_ir::op::InferError;
 use pliant_ir::relax::{Type, TypeData};
 
 use crate::decl::{Default, OpDecl, Pattern};
 use crate::infer::InferCtx;
-use crate::legalize::{LegalizeCtx, LegalizeError, Value};
+use crate::legalize::{LegalizeCtx, LegalizeError};
 use crate::prove;
-use crate::rules::require_integer;
-use crate::te::{self, Check, Expr, IterVar, Tensor, Var};
+use crate::rules::{require_float, require_integer};
+use crate::te::{self, Expr, Tensor};
 
 type Inferred = Result<Type, InferError>;
 type Outputs = Result<Vec<Tensor>, LegalizeError>;
@@ -19,7 +24,8 @@ pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.take",
         infer_take,
-        "Slices along an axis at given indices; negative ones count from the end.",
+        "Slices along an axis at given indices. Negative ones count from the end; those outside are refused when it \
+         runs, or by mode brought into range (\"clip\", \"wrap\"), or give NaN (\"nan\").",
     )
     .operands(&["x", "indices"])
     .attrs(&[("axis", Default::None), ("mode", Default::Str("fast"))])
@@ -39,6 +45,8 @@ pub static DECLS: &[OpDecl] = &[
 
 // ---- take ----
 
+const MODES: &[&str] = &["fast", "wrap", "clip", "nan"];
+
 /// The axis that is indexed; without one, the tensor must be a vector.
 fn take_axis(ctx: &InferCtx<'_>, ndim: usize) -> Result<usize, InferError> {
     if !ctx.attr("axis").is_none() {
@@ -53,9 +61,8 @@ fn take_axis(ctx: &InferCtx<'_>, ndim: usize) -> Result<usize, InferError> {
 fn infer_take(ctx: &mut InferCtx<'_>) -> Inferred {
     let (x, indices) = (ctx.tensor(0)?, ctx.tensor(1)?);
     require_integer(ctx, 1, &indices)?;
-    let mode = ctx.attr("mode");
-    if !matches!(mode.as_str(), Some("fast" | "wrap" | "clip")) {
-        return Err(ctx.error("mode must be \"fast\", \"wrap\" or \"clip\""));
+    if MODES[ctx.choice("mode", MODES)?] == "nan" {
+        require_float(ctx, 0, &x)?;
     }
     let Some(ndim) = x.ndim else { return Ok(ctx.make(None, None, x.dtype)) };
     let axis = take_axis(ctx, ndim)?;
@@ -68,69 +75,47 @@ fn te_take(ctx: &mut LegalizeCtx<'_>) -> Outputs {
     let (x, indices) = (ctx.tensor(0)?, ctx.value(1)?);
     let infer = ctx.infer();
     let axis = take_axis(&infer, x.ndim())?;
-    let mode = infer.attr("mode");
-    let mode = mode.as_str().unwrap_or("fast");
+    let mode = MODES[infer.choice("mode", MODES)?];
     let size = x.shape()[axis].clone();
     let count = indices.shape().len();
     let shape = [&x.shape()[..axis], indices.shape(), &x.shape()[axis + 1..]].concat();
     let out = te::compute(shape, "T_take", |i| {
         let chosen = te::cast(&indices.at(&i[axis..axis + count]), te::Ty::I64);
-        let chosen = inside(&chosen, &size, mode);
-        x.at(&[&i[..axis], &[chosen], &i[axis + count..]].concat())
-    });
-    Ok(vec![out.with_check(take_check(&indices, &size, axis, mode))])
-}
-
-/// The index with what the mode makes of one outside, so that no read leaves the tensor. In the fast mode a check
-/// has refused those before; the clamp keeps reads inside for whatever order later stages run things in.
-fn inside(index: &Expr, size: &Expr, mode: &str) -> Expr {
-    let zero = te::int(0);
-    match mode {
-        "wrap" => te::floormod(index, size),
-        "clip" => te::maximum(&te::minimum(index, &(size - 1)), &zero),
-        _ => {
-            let index = te::select(&te::lt(index, &zero), &(index + size), index);
-            te::maximum(&te::minimum(&index, &(size - 1)), &zero)
+        let place = match mode {
+            "wrap" => te::floormod(&chosen, &size),
+            "clip" => safe::clamp(&chosen, &size),
+            _ => safe::wrapped(&chosen, &size),
+        };
+        let element = x.at(&[&i[..axis], &[place], &i[axis + count..]].concat());
+        if mode != "nan" {
+            return element;
         }
-    }
-}
-
-/// All indices must be in range; where the mode brings them into range, there must be a range.
-fn take_check(indices: &Value, size: &Expr, axis: usize, mode: &str) -> Check {
-    let axes = check_axes(indices.shape());
-    let at: Vec<Expr> = axes.iter().map(|a| a.var.expr()).collect();
-    let index = te::cast(&indices.at(&at), te::Ty::I64);
-    let zero = te::int(0);
-    if mode == "fast" {
-        let cond = te::and(&te::ge(&index, &-size), &te::lt(&index, size));
-        let message =
-            format!("relax.take: an index is out of range for axis {axis} of size {size}");
-        return Check { axes, cond, message: message.into() };
-    }
-    let message =
-        format!("relax.take: axis {axis} of size {size} is empty, so no index is in range");
-    Check { axes, cond: te::gt(size, &zero), message: message.into() }
-}
-
-/// Axes over a shape, for a check of all elements.
-fn check_axes(shape: &[Expr]) -> Vec<IterVar> {
-    let axis = |(k, extent): (usize, &Expr)| IterVar {
-        var: Var::size(format!("c{k}")),
-        min: te::int(0),
-        extent: extent.clone(),
-        kind: te::IterKind::Spatial,
-    };
-    shape.iter().enumerate().map(axis).collect()
+        let inside = te::and(&te::ge(&chosen, &-&size), &te::lt(&chosen, &size));
+        te::if_then_else(&inside, &element, &te::const_of(f64::NAN, x.dtype()))
+    });
+    Ok(vec![match mode {
+        "nan" => out,
+        "fast" if ctx.trusted => out,
+        "fast" => out.with_check(safe::check(indices.shape(), |c| {
+            safe::in_range("relax.take", &indices.at(c), axis, &size)
+        })),
+        // Where the mode brings all indices into range, there must be a range.
+        _ => out.with_check(safe::check(indices.shape(), |_| {
+            let message =
+                format!("relax.take: axis {axis} of size {size} is empty, so no index is in range");
+            (te::gt(&size, &te::int(0)), message.into())
+        })),
+    }])
 }
 
 // ---- strided_slice ----
 
 /// One axis of a slice.
-struct AxisSlice {
+pub(super) struct AxisSlice {
     axis: usize,
-    begin: Sym,
-    step: i64,
-    len: Sym,
+    pub(super) begin: Sym,
+    pub(super) step: i64,
+    pub(super) len: Sym,
 }
 
 /// The slices over a tensor of known dims; `None` where a bound is not known.

@@ -1,5 +1,8 @@
 //! Operators that move elements or see them in another shape.
 
+pub mod rearrange;
+pub mod reduce_to;
+
 use pliant_ir::Sym;
 use pliant_ir::op::InferError;
 use pliant_ir::relax::{ExprData, TensorShape, Type, TypeData};

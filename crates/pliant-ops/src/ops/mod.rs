@@ -10,6 +10,7 @@ mod linear_algebra;
 mod manipulate;
 mod nn;
 mod set;
+mod sort;
 mod statistical;
 mod ternary;
 mod unary;
@@ -21,11 +22,17 @@ pub static GROUPS: &[&[OpDecl]] = &[
     base::DECLS,
     binary::DECLS,
     create::DECLS,
+    create::special::DECLS,
     image::grid::DECLS,
     image::resize::DECLS,
     index::DECLS,
+    index::gather::DECLS,
+    index::scatter::DECLS,
+    index::dynamic::DECLS,
     linear_algebra::DECLS,
     manipulate::DECLS,
+    manipulate::rearrange::DECLS,
+    manipulate::reduce_to::DECLS,
     nn::activation::DECLS,
     nn::attention::DECLS,
     nn::batch_norm::DECLS,
@@ -39,7 +46,21 @@ pub static GROUPS: &[&[OpDecl]] = &[
     nn::shuffle::DECLS,
     nn::softmax::DECLS,
     set::DECLS,
+    sort::DECLS,
     statistical::DECLS,
+    statistical::scan::DECLS,
     ternary::DECLS,
     unary::DECLS,
 ];
+
+/// The element of a tensor at a position among all, row by row.
+fn flat_at(x: &crate::te::Tensor, position: &crate::te::Expr) -> crate::te::Expr {
+    use crate::te;
+    let (mut rest, mut at) = (position.clone(), Vec::new());
+    for (k, dim) in x.shape().iter().enumerate().rev() {
+        at.push(if k == 0 { rest.clone() } else { te::floormod(&rest, dim) });
+        rest = te::floordiv(&rest, dim);
+    }
+    at.reverse();
+    x.at(&at)
+}

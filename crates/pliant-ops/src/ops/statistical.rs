@@ -1,5 +1,7 @@
 //! Reductions over axes.
 
+pub mod scan;
+
 use pliant_ir::DType;
 use pliant_ir::op::InferError;
 use pliant_ir::relax::Type;

@@ -40,10 +40,15 @@ pub(super) fn validate(stage: &Extern) -> Result<(), TeError> {
     for_each(&stage.body, &mut |s| {
         if let Stmt::Store(to, indices, _) = s {
             if !own.contains(to) {
-                note(format!("stage '{name}' stores to {}, which is no buffer of its own", to.name()));
+                note(format!(
+                    "stage '{name}' stores to {}, which is no buffer of its own",
+                    to.name()
+                ));
             } else if to.ndim() != indices.len() {
                 let (to, rank, n) = (to.name(), to.ndim(), indices.len());
-                note(format!("{to} has {rank} dims, but stage '{name}' stores to it with {n} indices"));
+                note(format!(
+                    "{to} has {rank} dims, but stage '{name}' stores to it with {n} indices"
+                ));
             }
         }
         for root in exprs_of(s) {
@@ -57,7 +62,9 @@ pub(super) fn validate(stage: &Extern) -> Result<(), TeError> {
                 }
                 ExprKind::Load(t, indices) if t.ndim() != indices.len() => {
                     let (t, rank, n) = (t.name(), t.ndim(), indices.len());
-                    note(format!("tensor {t} has {rank} dims, but '{name}' reads it with {n} indices"));
+                    note(format!(
+                        "tensor {t} has {rank} dims, but '{name}' reads it with {n} indices"
+                    ));
                 }
                 _ => {}
             });
@@ -76,9 +83,7 @@ impl Create {
     ) -> Result<Vec<tir::Buffer>, TeError> {
         let mut allocs = Vec::new();
         for (k, out) in stage.outs.iter().enumerate() {
-            let same = |t: &&Tensor| {
-                matches!(t.op(), TensorOp::Extern(s, i) if Arc::ptr_eq(s, stage) && *i == k)
-            };
+            let same = |t: &&Tensor| matches!(t.op(), TensorOp::Extern(s, i) if Arc::ptr_eq(s, stage) && *i == k);
             let tensors: Vec<&Tensor> = stages.iter().filter(same).collect();
             let given: Vec<&&Tensor> = tensors.iter().filter(|t| args.contains(**t)).collect();
             let buffer = match given[..] {

@@ -78,7 +78,8 @@ pub fn extern_(
     outputs: &[(Vec<Expr>, DType)],
     write: impl FnOnce(&mut Body, &[Tensor]),
 ) -> Vec<Tensor> {
-    let label = |k: usize| if outputs.len() == 1 { name.to_string() } else { format!("{name}_{k}") };
+    let label =
+        |k: usize| if outputs.len() == 1 { name.to_string() } else { format!("{name}_{k}") };
     let outs: Vec<Tensor> = outputs
         .iter()
         .enumerate()

@@ -43,7 +43,7 @@ fn int64_tensor(shape: &[i64], values: impl IntoIterator<Item = i64>) -> Result<
     tensor_of(shape, DType::Int64, &bytes)
 }
 
-fn tensor_of(shape: &[i64], dtype: DType, bytes: &[u8]) -> Result<Value, VmError> {
+pub(super) fn tensor_of(shape: &[i64], dtype: DType, bytes: &[u8]) -> Result<Value, VmError> {
     let size = checked_nbytes(shape, dtype)?;
     if size != bytes.len() {
         return Err(TensorError::LengthMismatch { expected: size, actual: bytes.len() }.into());

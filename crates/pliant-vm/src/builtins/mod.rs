@@ -4,6 +4,7 @@ mod check;
 mod data;
 mod dynamic;
 mod shape;
+mod slice;
 mod text;
 
 use crate::args::Args;
@@ -69,6 +70,7 @@ static TABLE: &[Builtin] = &[
     plain("vm.builtin.make_tuple", data::make_tuple),
     plain("vm.builtin.match_prim_value", shape::match_prim_value),
     plain("vm.builtin.match_shape", shape::match_shape),
+    plain("vm.builtin.dynamic_strided_slice", slice::dynamic_strided_slice),
     plain("vm.builtin.nonzero", dynamic::nonzero),
     plain("vm.builtin.null_value", data::nothing),
     plain("vm.builtin.print", text::print),

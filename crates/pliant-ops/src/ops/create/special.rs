@@ -1,0 +1,129 @@
+//! eye, eye_like and hamming_window.
+
+use pliant_ir::op::InferError;
+use pliant_ir::relax::Type;
+use pliant_ir::{DType, Sym};
+
+use crate::decl::{Default, OpDecl, Pattern};
+use crate::infer::InferCtx;
+use crate::legalize::{LegalizeCtx, LegalizeError};
+use crate::te::{self, Tensor};
+
+type Inferred = Result<Type, InferError>;
+type Outputs = Result<Vec<Tensor>, LegalizeError>;
+
+/// The operators of this file.
+pub static DECLS: &[OpDecl] = &[
+    OpDecl::new("relax.eye", infer_eye, "Ones on the k-th diagonal of an n x m matrix, zeros elsewhere; m is n if not given.")
+        .operands(&["n", "m?", "k?"])
+        .attrs(&[("dtype", Default::Str("float32"))])
+        .te(Pattern::Injective, te_eye)
+        .numpy("eye"),
+    OpDecl::new("relax.eye_like", infer_eye_like, "Ones on the k-th diagonal of a matrix of another's shape.")
+        .operands(&["x", "k?"])
+        .attrs(&[("dtype", Default::None)])
+        .te(Pattern::Injective, te_eye)
+        .onnx(&["EyeLike"]),
+    OpDecl::new(
+        "relax.hamming_window",
+        infer_window,
+        "alpha - beta * cos(2 pi i / n) for i in 0 .. window_size, with n = window_size for a periodic window, else \
+         one less.",
+    )
+    .operands(&["window_size"])
+    .attrs(&[
+        ("periodic", Default::Bool(true)),
+        ("alpha", Default::Float(0.54)),
+        ("beta", Default::Float(0.46)),
+        ("dtype", Default::Str("float32")),
+    ])
+    .te(Pattern::Injective, te_window)
+    .numpy("hamming")
+    .onnx(&["HammingWindow"]),
+];
+
+/// The one integer that operand `i` is; `None` where its value is not known.
+fn integer(ctx: &InferCtx<'_>, i: usize) -> Result<Option<Sym>, InferError> {
+    match ctx.sizes(i)?.dims.as_deref() {
+        Some(&[one]) => Ok(Some(one)),
+        None => Ok(None),
+        Some(_) => Err(ctx.error(format!("{} must be one integer", ctx.name(i)))),
+    }
+}
+
+/// A size that is not provably negative.
+fn size(ctx: &InferCtx<'_>, i: usize) -> Result<Option<Sym>, InferError> {
+    let size = integer(ctx, i)?;
+    match size.and_then(|s| ctx.func.syms.as_int(s)) {
+        Some(v) if v < 0 => {
+            Err(ctx.error(format!("{} must not be negative, but is {v}", ctx.name(i))))
+        }
+        _ => Ok(size),
+    }
+}
+
+// ---- eye ----
+
+fn infer_eye(ctx: &mut InferCtx<'_>) -> Inferred {
+    let rows = size(ctx, 0)?;
+    let columns = if ctx.has(1) { size(ctx, 1)? } else { rows };
+    if ctx.has(2) {
+        integer(ctx, 2)?;
+    }
+    let dtype = ctx.dtype("dtype")?;
+    Ok(ctx.make(rows.zip(columns).map(|(n, m)| vec![n, m]), Some(2), dtype))
+}
+
+fn infer_eye_like(ctx: &mut InferCtx<'_>) -> Inferred {
+    let t = ctx.tensor(0)?;
+    if t.ndim.is_some_and(|n| n != 2) {
+        return Err(ctx.error(format!("x must have 2 dims, but is {}", ctx.ty_text(0))));
+    }
+    if ctx.has(1) {
+        integer(ctx, 1)?;
+    }
+    let dtype = ctx.dtype("dtype")?.or(t.dtype);
+    Ok(ctx.like(&t, dtype))
+}
+
+fn te_eye(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+    let (shape, dtype) = (ctx.out_shape(0)?, ctx.out_dtype(0)?);
+    let last = ctx.decl.operands.len() - 1;
+    let k = if ctx.has(last) { integer(&ctx.infer(), last)? } else { None };
+    let k = k.map_or_else(|| te::int(0), |k| ctx.size(k));
+    let (one, zero) = (te::const_of(1.0, dtype), te::const_of(0.0, dtype));
+    Ok(vec![te::compute(shape, "T_eye", |i| {
+        te::select(&te::eq(&i[1], &(&i[0] + &k)), &one, &zero)
+    })])
+}
+
+// ---- hamming_window ----
+
+fn infer_window(ctx: &mut InferCtx<'_>) -> Inferred {
+    let n = size(ctx, 0)?;
+    ctx.bool("periodic")?;
+    ctx.float("alpha")?;
+    ctx.float("beta")?;
+    let dtype = ctx.dtype("dtype")?;
+    if dtype.is_some_and(|d| !d.is_float()) {
+        return Err(ctx.error("dtype must be a float type"));
+    }
+    Ok(ctx.make(n.map(|n| vec![n]), Some(1), dtype))
+}
+
+fn te_window(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+    let (shape, dtype) = (ctx.out_shape(0)?, ctx.out_dtype(0)?);
+    let infer = ctx.infer();
+    let (alpha, beta) = (infer.float("alpha")?, infer.float("beta")?);
+    let n = if infer.bool("periodic")? { shape[0].clone() } else { &shape[0] - 1 };
+    let wide = if dtype == DType::Float64 { dtype } else { DType::Float32 };
+    let turn = te::const_of(2.0 * std::f64::consts::PI, wide);
+    let (alpha, beta) = (te::const_of(alpha, wide), te::const_of(beta, wide));
+    // A window of one element has no step; its element is that at the middle, 1 for the usual constants.
+    let lone = te::le(&n, &te::int(0));
+    Ok(vec![te::compute(shape, "T_hamming_window", |i| {
+        let at = te::cast(&i[0], wide) * &turn / te::cast(&te::maximum(&n, &te::int(1)), wide);
+        let value = &alpha - &beta * te::cos(&at);
+        te::cast(&te::select(&lone, &te::const_of(1.0, wide), &value), dtype)
+    })])
+}

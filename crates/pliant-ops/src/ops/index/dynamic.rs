@@ -1,0 +1,39 @@
+//! Slices whose bounds are tensors: the shape of the result depends on values.
+
+use pliant_ir::op::InferError;
+use pliant_ir::relax::Type;
+
+use crate::decl::OpDecl;
+use crate::infer::InferCtx;
+use crate::rules::{require_integer, shared_dim};
+
+/// The operators of this file.
+pub static DECLS: &[OpDecl] = &[OpDecl::new(
+    "relax.dynamic_strided_slice",
+    infer,
+    "Every strides[d]-th element of each dim d from begin[d] up to, but without, end[d], as Python slices. begin, end \
+     and strides are vectors of int64, one element for each dim; a stride of 0 is refused when it runs.",
+)
+.operands(&["x", "begin", "end", "strides"])
+.packed("vm.builtin.dynamic_strided_slice")
+.data_dependent()
+.onnx(&["Slice"])];
+
+fn infer(ctx: &mut InferCtx<'_>) -> Result<Type, InferError> {
+    let x = ctx.tensor(0)?;
+    for i in 1..4 {
+        let t = ctx.tensor(i)?;
+        require_integer(ctx, i, &t)?;
+        let (name, ty) = (ctx.name(i), ctx.ty_text(i));
+        if t.ndim.is_some_and(|n| n != 1) {
+            return Err(ctx.error(format!("{name} must have 1 dim, but is {ty}")));
+        }
+        if let (Some(dims), Some(n)) = (t.dims, x.ndim) {
+            let rank = ctx.func.syms.int(n as i64);
+            if shared_dim(ctx, dims[0], rank).is_none() {
+                return Err(ctx.error(format!("{name} must have {n} elements, but is {ty}")));
+            }
+        }
+    }
+    Ok(ctx.make(None, x.ndim, x.dtype))
+}

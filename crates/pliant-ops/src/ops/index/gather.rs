@@ -1,0 +1,362 @@
+//! Reading elements at indices that are values: gather_elements, gather_nd, index_tensor, bucketize.
+
+use pliant_ir::op::InferError;
+use pliant_ir::relax::Type;
+use pliant_ir::{DType, Sym};
+
+use super::safe;
+use crate::decl::{Default, OpDecl, Pattern};
+use crate::infer::{InferCtx, TensorTy};
+use crate::legalize::{LegalizeCtx, LegalizeError};
+use crate::prove;
+use crate::rules::{broadcast_dims, operand_types, require_integer, shared_dim};
+use crate::te::{self, Check, Expr, Tensor};
+
+type Inferred = Result<Type, InferError>;
+type Outputs = Result<Vec<Tensor>, LegalizeError>;
+
+/// The operators of this file.
+pub static DECLS: &[OpDecl] = &[
+    OpDecl::new(
+        "relax.gather_elements",
+        infer_gather_elements,
+        "For each element of indices, the element of data at the same place but along the axis, where the index says. \
+         Negative indices count from the end.",
+    )
+    .operands(&["data", "indices"])
+    .attrs(&[("axis", Default::Int(0))])
+    .te(Pattern::Injective, te_gather_elements)
+    .numpy("take_along_axis")
+    .onnx(&["GatherElements"]),
+    OpDecl::new(
+        "relax.gather_nd",
+        infer_gather_nd,
+        "Slices of data at the index tuples along the last dim of indices, after batch_dims leading dims that both \
+         share. Negative indices count from the end.",
+    )
+    .operands(&["data", "indices"])
+    .attrs(&[("batch_dims", Default::Int(0))])
+    .te(Pattern::Injective, te_gather_nd)
+    .onnx(&["GatherND"]),
+    OpDecl::new(
+        "relax.index_tensor",
+        infer_index_tensor,
+        "NumPy's indexing with arrays: one tensor of integers for each leading dim of data, broadcast together. \
+         Negative indices count from the end.",
+    )
+    .operands(&["data", "indices"])
+    .te(Pattern::Injective, te_index_tensor),
+    OpDecl::new(
+        "relax.bucketize",
+        infer_bucketize,
+        "The place of each element among sorted boundaries: how many are below it, or with right at most it. NaN \
+         comes after all.",
+    )
+    .operands(&["input_tensor", "boundaries"])
+    .attrs(&[("out_int32", Default::Bool(false)), ("right", Default::Bool(false))])
+    .te(Pattern::Opaque, te_bucketize)
+    .numpy("searchsorted"),
+];
+
+// ---- gather_elements ----
+
+/// Checks that indices have the rank of data and no dim but that of the axis that is provably larger.
+pub(super) fn beside(
+    ctx: &mut InferCtx<'_>,
+    (data, name): (&TensorTy, &str),
+    indices: &TensorTy,
+) -> Result<Option<usize>, InferError> {
+    if let (Some(n), Some(m)) = (data.ndim, indices.ndim)
+        && n != m
+    {
+        return Err(
+            ctx.error(format!("indices must have as many dims as {name}: {}", operand_types(ctx)))
+        );
+    }
+    let Some(ndim) = data.ndim.or(indices.ndim) else { return Ok(None) };
+    let axis = ctx.axis("axis", ndim)?;
+    if let (Some(x), Some(i)) = (&data.dims, &indices.dims) {
+        for k in (0..ndim).filter(|&k| k != axis) {
+            if prove::at_most(ctx.func, i[k], x[k]) == Some(false) {
+                let (a, b) = (ctx.dim(i[k]), ctx.dim(x[k]));
+                return Err(ctx.error(format!(
+                    "dim {k} of indices, {a}, is larger than that of {name}, {b}"
+                )));
+            }
+        }
+    }
+    Ok(Some(axis))
+}
+
+/// Checks for the dims of indices that are not proved to be inside those of the tensor.
+pub(super) fn beside_checks(
+    ctx: &mut LegalizeCtx<'_>,
+    inner: &[Sym],
+    outer: &[Sym],
+    axis: usize,
+) -> Vec<Check> {
+    let op = ctx.decl.name;
+    let mut checks = Vec::new();
+    for k in (0..inner.len()).filter(|&k| k != axis) {
+        if prove::at_most(ctx.func, inner[k], outer[k]) == Some(true) {
+            continue;
+        }
+        let (a, b) = (ctx.size(inner[k]), ctx.size(outer[k]));
+        let message = format!("{op}: dim {k} of indices, {a} = {{0}}, is larger than {b} = {{1}}");
+        let cond = te::explain(&te::le(&a, &b), &[a, b]);
+        checks.push(Check { axes: Vec::new(), cond, message: message.into() });
+    }
+    checks
+}
+
+fn infer_gather_elements(ctx: &mut InferCtx<'_>) -> Inferred {
+    let (data, indices) = (ctx.tensor(0)?, ctx.tensor(1)?);
+    require_integer(ctx, 1, &indices)?;
+    beside(ctx, (&data, "data"), &indices)?;
+    Ok(ctx.like(&indices, data.dtype))
+}
+
+fn te_gather_elements(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+    let (dims, at) = (ctx.dims(0)?, ctx.dims(1)?);
+    let axis = ctx.infer().axis("axis", dims.len())?;
+    let (x, indices) = (ctx.tensor(0)?, ctx.tensor(1)?);
+    let size = x.shape()[axis].clone();
+    let out = te::compute(indices.shape().to_vec(), "T_gather_elements", |i| {
+        let mut place: Vec<Expr> =
+            i.iter().zip(x.shape()).map(|(i, d)| safe::clamp(i, d)).collect();
+        place[axis] = safe::wrapped(&indices.at(i), &size);
+        x.at(&place)
+    });
+    let mut checks = beside_checks(ctx, &at, &dims, axis);
+    if !ctx.trusted {
+        let op = ctx.decl.name;
+        checks.push(safe::check(indices.shape(), |c| {
+            safe::in_range(op, &indices.at(c), axis, &size)
+        }));
+    }
+    Ok(vec![checks.into_iter().fold(out, |out, check| out.with_check(check))])
+}
+
+// ---- gather_nd ----
+
+/// How many dims an index tuple names: the last dim of indices.
+pub(super) fn tuple_len(
+    ctx: &mut InferCtx<'_>,
+    indices: &TensorTy,
+    most: Option<usize>,
+) -> Result<Option<usize>, InferError> {
+    let Some(dims) = &indices.dims else { return Ok(None) };
+    let Some(&last) = dims.last() else {
+        return Err(ctx.error("indices must have at least 1 dim, but is a scalar"));
+    };
+    let Some(len) = ctx.func.syms.as_int(last) else {
+        let last = ctx.dim(last);
+        return Err(ctx.error(format!("the last dim of indices must be a constant, but is {last}")));
+    };
+    let fits = usize::try_from(len).ok().filter(|&n| most.is_none_or(|m| n <= m));
+    let bad = || {
+        let data = ctx.ty_text(0);
+        ctx.error(format!("index tuples of {len} are longer than the dims that they index: {data}"))
+    };
+    fits.ok_or_else(bad).map(Some)
+}
+
+fn batch_dims(ctx: &InferCtx<'_>, ranks: &[Option<usize>]) -> Result<usize, InferError> {
+    let n = ctx.int("batch_dims")?;
+    let fits = |r: &Option<usize>| r.is_none_or(|r| n < r as i64);
+    if n < 0 || !ranks.iter().all(fits) {
+        return Err(ctx.error(format!("batch_dims {n} is out of range: {}", operand_types(ctx))));
+    }
+    Ok(n as usize)
+}
+
+fn infer_gather_nd(ctx: &mut InferCtx<'_>) -> Inferred {
+    let (data, indices) = (ctx.tensor(0)?, ctx.tensor(1)?);
+    require_integer(ctx, 1, &indices)?;
+    let batch = batch_dims(ctx, &[data.ndim, indices.ndim])?;
+    let Some(len) = tuple_len(ctx, &indices, data.ndim.map(|n| n - batch))? else {
+        return Ok(ctx.make(None, None, data.dtype));
+    };
+    let rank = data.ndim.zip(indices.ndim).map(|(n, m)| m - 1 + n - batch - len);
+    let (Some(x), Some(i)) = (data.dims, indices.dims) else {
+        return Ok(ctx.make(None, rank, data.dtype));
+    };
+    for k in 0..batch {
+        if shared_dim(ctx, x[k], i[k]).is_none() {
+            let (a, b) = (ctx.dim(x[k]), ctx.dim(i[k]));
+            return Err(
+                ctx.error(format!("batch dim {k} differs, {a} and {b}: {}", operand_types(ctx)))
+            );
+        }
+    }
+    let dims = [&i[..i.len() - 1], &x[batch + len..]].concat();
+    Ok(ctx.make(Some(dims), None, data.dtype))
+}
+
+fn te_gather_nd(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+    let (mut dims, at) = (ctx.dims(0)?, ctx.dims(1)?);
+    let infer = ctx.infer();
+    let batch = batch_dims(&infer, &[Some(dims.len()), Some(at.len())])?;
+    let len = infer.func.syms.as_int(at[at.len() - 1]).unwrap_or(0) as usize;
+    dims[..batch].copy_from_slice(&at[..batch]);
+    let (x, indices) = (ctx.tensor_of_dims(0, &dims)?, ctx.tensor(1)?);
+    let shape = ctx.out_shape(0)?;
+    let lead = at.len() - 1;
+    let element = |lead: &[Expr], k: usize| indices.at(&[lead, &[te::int(k as i64)]].concat());
+    let mut out = te::compute(shape, "T_gather_nd", |i| {
+        let mut place = i[..batch].to_vec();
+        for k in 0..len {
+            place.push(safe::wrapped(&element(&i[..lead], k), &x.shape()[batch + k]));
+        }
+        place.extend_from_slice(&i[lead..]);
+        x.at(&place)
+    });
+    for k in 0..if ctx.trusted { 0 } else { len } {
+        let size = x.shape()[batch + k].clone();
+        out = out.with_check(safe::check(&indices.shape()[..lead], |c| {
+            safe::in_range(ctx.decl.name, &element(c, k), batch + k, &size)
+        }));
+    }
+    Ok(vec![out])
+}
+
+// ---- index_tensor ----
+
+/// The dims that the index tensors broadcast to; `None` where one is not known.
+pub(super) fn joined(
+    ctx: &mut InferCtx<'_>,
+    i: usize,
+) -> Result<Option<Vec<TensorTy>>, InferError> {
+    let Some(list) = ctx.tensors(i)? else { return Ok(None) };
+    if list.is_empty() {
+        return Err(ctx.error("indices must hold at least one tensor"));
+    }
+    for (k, t) in list.iter().enumerate() {
+        if t.dtype.is_some_and(|d| !d.is_integer()) {
+            let tys = ctx.ty_text(i);
+            return Err(ctx.error(format!("indices[{k}] must be a tensor of integers: {tys}")));
+        }
+    }
+    if let Some(n) = ctx.tensor(0)?.ndim
+        && list.len() > n
+    {
+        let (x, n) = (ctx.ty_text(0), list.len());
+        return Err(ctx.error(format!("{n} tensors of indices for fewer dims: {x}")));
+    }
+    Ok(Some(list))
+}
+
+/// The dims of all index tensors broadcast together.
+pub(super) fn index_dims(
+    ctx: &mut InferCtx<'_>,
+    list: &[TensorTy],
+) -> Result<Option<Vec<Sym>>, InferError> {
+    let mut dims: Vec<Sym> = Vec::new();
+    for t in list {
+        let Some(own) = &t.dims else { return Ok(None) };
+        dims = broadcast_dims(ctx, &dims, own, &operand_types)?;
+    }
+    Ok(Some(dims))
+}
+
+fn infer_index_tensor(ctx: &mut InferCtx<'_>) -> Inferred {
+    let data = ctx.tensor(0)?;
+    let Some(list) = joined(ctx, 1)? else { return Ok(ctx.make(None, None, data.dtype)) };
+    let dims = index_dims(ctx, &list)?;
+    let rank = list.iter().try_fold(0, |most, t| Some(t.ndim?.max(most)));
+    let rank = rank.zip(data.ndim).map(|(m, n)| m + n - list.len());
+    let dims = dims.zip(data.dims).map(|(i, x)| [&i[..], &x[list.len()..]].concat());
+    Ok(ctx.make(dims, rank, data.dtype))
+}
+
+/// The index tensors, each taken to broadcast to `out`.
+pub(super) fn index_fields(
+    ctx: &mut LegalizeCtx<'_>,
+    i: usize,
+    out: &[Sym],
+) -> Result<Vec<Tensor>, LegalizeError> {
+    let one = ctx.func.syms.int(1);
+    ctx.fields_of_dims(i, |own| {
+        let skip = out.len() - own.len();
+        let taken = |(k, &d): (usize, &Sym)| if d == one { d } else { out[k + skip] };
+        own.iter().enumerate().map(taken).collect()
+    })
+}
+
+/// The element of a tensor that is broadcast to these indices.
+pub(super) fn stretched(t: &Tensor, indices: &[Expr]) -> Expr {
+    let skip = indices.len() - t.ndim();
+    let own: Vec<Expr> = t
+        .shape()
+        .iter()
+        .zip(&indices[skip..])
+        .map(|(d, i)| if d.as_int() == Some(1) { te::int(0) } else { i.clone() })
+        .collect();
+    t.at(&own)
+}
+
+fn te_index_tensor(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+    let out = ctx.out_dims(0)?;
+    let x = ctx.tensor(0)?;
+    let mut infer = ctx.infer();
+    let list = joined(&mut infer, 1)?.unwrap_or_default();
+    let lead = out.len() - (x.ndim() - list.len());
+    let indices = index_fields(ctx, 1, &out[..lead])?;
+    let shape = ctx.size_list(&out);
+    let mut result = te::compute(shape, "T_index_tensor", |i| {
+        let mut place: Vec<Expr> = indices
+            .iter()
+            .zip(x.shape())
+            .map(|(t, size)| safe::wrapped(&stretched(t, &i[..lead]), size))
+            .collect();
+        place.extend_from_slice(&i[lead..]);
+        x.at(&place)
+    });
+    if !ctx.trusted {
+        for (k, (t, size)) in indices.iter().zip(x.shape()).enumerate() {
+            let check =
+                safe::check(t.shape(), |c| safe::in_range(ctx.decl.name, &t.at(c), k, size));
+            result = result.with_check(check);
+        }
+    }
+    Ok(vec![result])
+}
+
+// ---- bucketize ----
+
+fn infer_bucketize(ctx: &mut InferCtx<'_>) -> Inferred {
+    let (t, bounds) = (ctx.tensor(0)?, ctx.tensor(1)?);
+    ctx.same_dtype(0, 1)?;
+    if bounds.ndim.is_some_and(|n| n != 1) {
+        return Err(ctx.error(format!("boundaries must have 1 dim, but is {}", ctx.ty_text(1))));
+    }
+    ctx.bool("right")?;
+    let dtype = if ctx.bool("out_int32")? { DType::Int32 } else { DType::Int64 };
+    Ok(ctx.like(&t, Some(dtype)))
+}
+
+/// A binary search for the number of boundaries that come before the element.
+fn te_bucketize(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+    let (x, bounds) = (ctx.value(0)?, ctx.tensor(1)?);
+    let (right, dtype) = (ctx.infer().bool("right")?, ctx.out_dtype(0)?);
+    let count = bounds.shape()[0].clone();
+    let shape = x.shape().to_vec();
+    Ok(te::extern_("bucketize", &[(shape.clone(), dtype)], |b, out| {
+        b.for_each(&shape, |b, i| {
+            let value = b.let_("value", &x.at(i));
+            let (low, high) = (b.cell("low", &te::int(0)), b.cell("high", &count));
+            b.while_(&te::lt(&low.get(), &high.get()), |b| {
+                let middle =
+                    b.let_("middle", &te::floordiv(&(low.get() + high.get()), &te::int(2)));
+                let bound = bounds.at(&[safe::clamp(&middle, &count)]);
+                // Written so that a NaN element goes right of every boundary.
+                let after = match right {
+                    true => te::not(&te::lt(&value, &bound)),
+                    false => te::not(&te::le(&value, &bound)),
+                };
+                b.if_else(&after, |b| b.set(&low, &(&middle + 1)), |b| b.set(&high, &middle));
+            });
+            b.store(&out[0], i, &low.get());
+        });
+    }))
+}

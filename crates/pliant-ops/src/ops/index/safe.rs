@@ -1,0 +1,62 @@
+//! Indices that come as values: what is done with negative ones and with those outside.
+//!
+//! An index that counts from the end is brought into `0 .. size`; one outside fails the run with a message that names
+//! the operator, the index and the size. Reads and writes are clamped besides, so that they stay inside whatever
+//! order later stages run things in, and where the indices are trusted (the setting `relax.trust_indices`).
+
+use std::sync::Arc;
+
+use crate::te::{self, Body, Check, Expr, IterVar, Var};
+
+/// The index inside `0 .. size`, the nearest one where it is outside.
+pub fn clamp(index: &Expr, size: &Expr) -> Expr {
+    te::maximum(&te::minimum(index, &(size - 1)), &te::int(0))
+}
+
+/// The index counted from the start, and inside.
+pub fn wrapped(index: &Expr, size: &Expr) -> Expr {
+    let index = te::cast(index, te::Ty::I64);
+    clamp(&te::select(&te::lt(&index, &te::int(0)), &(&index + size), &index), size)
+}
+
+/// Whether the index lies in `-size .. size`, telling both where it does not; and the message.
+pub fn in_range(op: &str, index: &Expr, axis: usize, size: &Expr) -> (Expr, Arc<str>) {
+    let index = te::cast(index, te::Ty::I64);
+    let cond = te::and(&te::ge(&index, &-size), &te::lt(&index, size));
+    let message = format!("{op}: index {{0}} is out of range for axis {axis} of size {{1}}");
+    (te::explain(&cond, &[index, size.clone()]), message.into())
+}
+
+/// A check of a condition over all indices of a shape.
+pub fn check(shape: &[Expr], cond: impl FnOnce(&[Expr]) -> (Expr, Arc<str>)) -> Check {
+    let axes = check_axes(shape);
+    let at: Vec<Expr> = axes.iter().map(|a| a.var.expr()).collect();
+    let (cond, message) = cond(&at);
+    Check { axes, cond, message }
+}
+
+/// Axes over a shape, for a check of all elements.
+pub fn check_axes(shape: &[Expr]) -> Vec<IterVar> {
+    let axis = |(k, extent): (usize, &Expr)| IterVar {
+        var: Var::size(format!("c{k}")),
+        min: te::int(0),
+        extent: extent.clone(),
+        kind: te::IterKind::Spatial,
+    };
+    shape.iter().enumerate().map(axis).collect()
+}
+
+/// In a list of statements: refuses an index outside, unless it is trusted, and gives it counted from the start.
+pub fn checked(
+    b: &mut Body,
+    op: &str,
+    trusted: bool,
+    (axis, index, size): (usize, &Expr, &Expr),
+) -> Expr {
+    let index = b.let_("index", &te::cast(index, te::Ty::I64));
+    if !trusted {
+        let (cond, message) = in_range(op, &index, axis, size);
+        b.assert(&cond, message);
+    }
+    b.let_("place", &wrapped(&index, size))
+}

@@ -1,0 +1,233 @@
+//! Operators that only choose where each element comes from: flip, stack, meshgrid, reverse_sequence.
+
+use pliant_ir::Sym;
+use pliant_ir::op::InferError;
+use pliant_ir::relax::{Type, TypeData};
+
+use crate::decl::{Default, OpDecl, Pattern};
+use crate::infer::InferCtx;
+use crate::legalize::{LegalizeCtx, LegalizeError};
+use crate::ops::index::safe;
+use crate::rules::{require_integer, shared_dim};
+use crate::te::{self, Expr, Tensor};
+
+type Inferred = Result<Type, InferError>;
+type Outputs = Result<Vec<Tensor>, LegalizeError>;
+
+/// The operators of this file.
+pub static DECLS: &[OpDecl] = &[
+    OpDecl::new("relax.flip", infer_flip, "The elements in reverse order along an axis, or several.")
+        .operands(&["data"])
+        .attrs(&[("axis", Default::Required)])
+        .te(Pattern::Injective, te_flip)
+        .numpy("flip"),
+    OpDecl::new("relax.stack", infer_stack, "Tensors of one shape joined along a new axis.")
+        .operands(&["tensors"])
+        .attrs(&[("axis", Default::Int(0))])
+        .te(Pattern::Injective, te_stack)
+        .numpy("stack")
+        .onnx(&["ConcatFromSequence"]),
+    OpDecl::new(
+        "relax.meshgrid",
+        infer_meshgrid,
+        "Each vector as a tensor over the grid of all: of one rank per vector with indexing \"ij\"; the first two dims \
+         exchanged with \"xy\".",
+    )
+    .operands(&["tensors"])
+    .attrs(&[("indexing", Default::Str("ij"))])
+    .te(Pattern::Injective, te_meshgrid)
+    .numpy("meshgrid"),
+    OpDecl::new(
+        "relax.reverse_sequence",
+        infer_reverse,
+        "The first seq_lengths[b] elements along seq_axis in reverse order, for each index b of batch_axis; the others \
+         as they are. A length below 0 or beyond the axis is refused when it runs.",
+    )
+    .operands(&["x", "seq_lengths"])
+    .attrs(&[("seq_axis", Default::Int(1)), ("batch_axis", Default::Int(0))])
+    .te(Pattern::Injective, te_reverse)
+    .onnx(&["ReverseSequence"]),
+];
+
+// ---- flip ----
+
+fn infer_flip(ctx: &mut InferCtx<'_>) -> Inferred {
+    let t = ctx.tensor(0)?;
+    if let Some(ndim) = t.ndim {
+        ctx.axes("axis", ndim)?;
+    }
+    Ok(ctx.like(&t, t.dtype))
+}
+
+fn te_flip(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+    let x = ctx.tensor(0)?;
+    let axes = ctx.infer().axes("axis", x.ndim())?.unwrap_or_default();
+    Ok(vec![te::compute(x.shape().to_vec(), "T_flip", |i| {
+        let mut at = i.to_vec();
+        axes.iter().for_each(|&a| at[a] = &x.shape()[a] - 1 - &i[a]);
+        x.at(&at)
+    })])
+}
+
+// ---- stack ----
+
+/// Where the new axis goes.
+fn new_axis(ctx: &InferCtx<'_>, ndim: usize) -> Result<usize, InferError> {
+    ctx.axis("axis", ndim + 1)
+}
+
+fn infer_stack(ctx: &mut InferCtx<'_>) -> Inferred {
+    let Some(parts) = ctx.tensors(0)? else { return Ok(ctx.make(None, None, None)) };
+    if parts.is_empty() {
+        return Err(ctx.error("there is nothing to join"));
+    }
+    let ndim = parts.iter().find_map(|p| p.ndim);
+    let dtype = parts.iter().find_map(|p| p.dtype);
+    for (k, p) in parts.iter().enumerate() {
+        if p.dtype.is_some_and(|d| Some(d) != dtype) || p.ndim.is_some_and(|n| Some(n) != ndim) {
+            let tys = ctx.ty_text(0);
+            return Err(ctx.error(format!(
+                "tensors[{k}] differs in rank or data type from the others: {tys}"
+            )));
+        }
+    }
+    let Some(ndim) = ndim else { return Ok(ctx.make(None, None, dtype)) };
+    let axis = new_axis(ctx, ndim)?;
+    let known: Option<Vec<Vec<Sym>>> = parts.iter().map(|p| p.dims.clone()).collect();
+    let Some(known) = known else { return Ok(ctx.make(None, Some(ndim + 1), dtype)) };
+    let mut dims = known[0].clone();
+    for (k, other) in known.iter().enumerate().skip(1) {
+        for i in 0..ndim {
+            dims[i] = shared_dim(ctx, dims[i], other[i]).ok_or_else(|| {
+                let (a, b) = (ctx.dim(dims[i]), ctx.dim(other[i]));
+                ctx.error(format!(
+                    "tensors[{k}] has size {b} in dim {i}, the tensors before it {a}"
+                ))
+            })?;
+        }
+    }
+    let count = ctx.func.syms.int(known.len() as i64);
+    dims.insert(axis, count);
+    Ok(ctx.make(Some(dims), None, dtype))
+}
+
+fn te_stack(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+    let mut own = ctx.out_dims(0)?;
+    let shape = ctx.size_list(&own);
+    let axis = new_axis(&ctx.infer(), own.len() - 1)?;
+    own.remove(axis);
+    let parts = ctx.fields_of_dims(0, |_| own.clone())?;
+    Ok(vec![te::compute(shape, "T_stack", |i| {
+        let mut at = i.to_vec();
+        at.remove(axis);
+        let last = parts.len() - 1;
+        (0..last).rev().fold(parts[last].at(&at), |rest, k| {
+            te::if_then_else(&te::eq(&i[axis], &te::int(k as i64)), &parts[k].at(&at), &rest)
+        })
+    })])
+}
+
+// ---- meshgrid ----
+
+/// Which dim of the grid each operand runs along.
+fn grid_dims(ctx: &InferCtx<'_>, count: usize) -> Result<Vec<usize>, InferError> {
+    let mut dims: Vec<usize> = (0..count).collect();
+    if ctx.choice("indexing", &["ij", "xy"])? == 1 && count > 1 {
+        dims.swap(0, 1);
+    }
+    Ok(dims)
+}
+
+fn infer_meshgrid(ctx: &mut InferCtx<'_>) -> Inferred {
+    let Some(parts) = ctx.tensors(0)? else { return Ok(ctx.func.intern(TypeData::Any)) };
+    if parts.is_empty() {
+        return Err(ctx.error("there is no vector"));
+    }
+    let along = grid_dims(ctx, parts.len())?;
+    let one = ctx.func.syms.int(1);
+    let mut grid: Option<Vec<Sym>> = Some(vec![one; parts.len()]);
+    for (k, p) in parts.iter().enumerate() {
+        if p.ndim.is_some_and(|n| n > 1) {
+            let ty = ctx.ty_text(0);
+            return Err(ctx.error(format!("tensors[{k}] must be a vector or a scalar: {ty}")));
+        }
+        match &p.dims {
+            Some(d) => {
+                if let (Some(grid), Some(&d)) = (&mut grid, d.first()) {
+                    grid[along[k]] = d;
+                }
+            }
+            None => grid = None,
+        }
+    }
+    let count = parts.len();
+    let field = |p: &crate::infer::TensorTy| (grid.clone(), p.dtype);
+    let fields: Vec<_> = parts.iter().map(field).collect();
+    let fields: Vec<Type> =
+        fields.into_iter().map(|(grid, dtype)| ctx.make(grid, Some(count), dtype)).collect();
+    Ok(ctx.func.intern(TypeData::Tuple(fields.into())))
+}
+
+fn te_meshgrid(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+    let shape = ctx.out_shape(0)?;
+    let parts = ctx.fields(0)?;
+    let along = grid_dims(&ctx.infer(), parts.len())?;
+    let stage = |(k, p): (usize, &Tensor)| {
+        te::compute(shape.clone(), format!("T_meshgrid_{k}"), |i| {
+            let at: Vec<Expr> = if p.ndim() == 0 { Vec::new() } else { vec![i[along[k]].clone()] };
+            p.at(&at)
+        })
+    };
+    Ok(parts.iter().enumerate().map(stage).collect())
+}
+
+// ---- reverse_sequence ----
+
+fn reverse_axes(ctx: &InferCtx<'_>, ndim: usize) -> Result<(usize, usize), InferError> {
+    let (seq, batch) = (ctx.axis("seq_axis", ndim)?, ctx.axis("batch_axis", ndim)?);
+    if seq == batch {
+        return Err(ctx.error(format!("seq_axis and batch_axis are both {seq}")));
+    }
+    Ok((seq, batch))
+}
+
+fn infer_reverse(ctx: &mut InferCtx<'_>) -> Inferred {
+    let (t, lengths) = (ctx.tensor(0)?, ctx.tensor(1)?);
+    require_integer(ctx, 1, &lengths)?;
+    if lengths.ndim.is_some_and(|n| n != 1) {
+        return Err(ctx.error(format!("seq_lengths must have 1 dim, but is {}", ctx.ty_text(1))));
+    }
+    if let Some(ndim) = t.ndim {
+        let (_, batch) = reverse_axes(ctx, ndim)?;
+        if let (Some(x), Some(n)) = (&t.dims, &lengths.dims)
+            && shared_dim(ctx, x[batch], n[0]).is_none()
+        {
+            let (a, b) = (ctx.dim(x[batch]), ctx.dim(n[0]));
+            return Err(ctx.error(format!("x has {a} sequences, seq_lengths {b} elements")));
+        }
+    }
+    Ok(ctx.like(&t, t.dtype))
+}
+
+fn te_reverse(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+    let dims = ctx.dims(0)?;
+    let (seq, batch) = reverse_axes(&ctx.infer(), dims.len())?;
+    let (x, lengths) = (ctx.tensor(0)?, ctx.tensor_of_dims(1, &[dims[batch]])?);
+    let size = x.shape()[seq].clone();
+    let out = te::compute(x.shape().to_vec(), "T_reverse_sequence", |i| {
+        let n = te::cast(&lengths.at(std::slice::from_ref(&i[batch])), te::Ty::I64);
+        let mut at = i.to_vec();
+        let back = safe::clamp(&(&n - 1 - &i[seq]), &size);
+        at[seq] = te::select(&te::lt(&i[seq], &n), &back, &i[seq]);
+        x.at(&at)
+    });
+    let trusted = ctx.trusted;
+    let check = safe::check(lengths.shape(), |c| {
+        let n = te::cast(&lengths.at(c), te::Ty::I64);
+        let inside = te::and(&te::ge(&n, &te::int(0)), &te::le(&n, &size));
+        let message =
+            "relax.reverse_sequence: the length {0} is out of range for a sequence of size {1}";
+        (te::explain(&inside, &[n, size.clone()]), message.into())
+    });
+    Ok(vec![if trusted { out } else { out.with_check(check) }])
+}
