@@ -146,3 +146,27 @@ pub(crate) fn attr(decl: &OpDecl, attrs: &Attrs, key: &str) -> AttrValue {
     let default = decl.attrs.iter().find(|(k, _)| *k == key).map_or(Default::None, |(_, d)| *d);
     default.value().unwrap_or(AttrValue::None)
 }
+
+impl InferCtx<'_> {
+    /// A list attribute of any values; `None` where it is not given.
+    ///
+    /// # Errors
+    /// When it is no list.
+    pub fn list(&self, key: &str) -> Result<Option<Vec<AttrValue>>, InferError> {
+        match self.attr(key) {
+            AttrValue::None => Ok(None),
+            AttrValue::List(items) => Ok(Some(items.to_vec())),
+            _ => Err(self.error(format!("{key} must be a list"))),
+        }
+    }
+
+    /// A list attribute of numbers; `None` where it is not given.
+    ///
+    /// # Errors
+    /// When it is something else.
+    pub fn floats(&self, key: &str) -> Result<Option<Vec<f64>>, InferError> {
+        let Some(list) = self.list(key)? else { return Ok(None) };
+        let numbers: Option<Vec<f64>> = list.iter().map(AttrValue::as_float).collect();
+        numbers.map(Some).ok_or_else(|| self.error(format!("{key} must be a list of numbers")))
+    }
+}

@@ -1,16 +1,22 @@
 //! The value of every operator, against plain formulas, at sizes 0, 1, 2, 3 and 7. Each call is made twice: with
 //! constant dims, and with a symbol for every size other than 1.
 
+mod boxes;
 mod dynamic;
 mod elementwise;
 mod harness;
+mod indexed;
 mod nd;
+mod ordered;
 mod placement;
 mod sums;
 
+use boxes::{RECURRENT, VISION};
 use dynamic::{BASE, SET};
 use elementwise::{BINARY, UNARY};
 use harness::Case;
+use indexed::{INDEXED, REARRANGE};
+use ordered::ORDERED;
 use placement::{CREATE, INDEX, MANIPULATE};
 use pliant_ops::registry;
 use sums::{LINEAR_ALGEBRA, NN, STATISTICAL};
@@ -47,6 +53,11 @@ macro_rules! groups {
 
 groups! {
     base_operators = BASE;
+    indexed_operators = INDEXED;
+    rearranging_operators = REARRANGE;
+    ordered_operators = ORDERED;
+    vision_operators = VISION;
+    recurrent_operators = RECURRENT;
     unary_operators = UNARY;
     binary_operators = BINARY;
     create_operators = CREATE;

@@ -1,6 +1,8 @@
 //! Matrix products. Each is one plain reduction block, `C[.., i, j] += A[.., i, k] * B[.., k, j]`, which
 //! schedules recognise.
 
+pub mod einsum;
+
 use pliant_ir::op::InferError;
 use pliant_ir::relax::Type;
 use pliant_ir::{DType, Sym};

@@ -9,11 +9,15 @@ mod index;
 mod linear_algebra;
 mod manipulate;
 mod nn;
+mod quantize;
+mod recurrent;
 mod set;
+mod signal;
 mod sort;
 mod statistical;
 mod ternary;
 mod unary;
+mod vision;
 
 use crate::decl::OpDecl;
 
@@ -30,6 +34,7 @@ pub static GROUPS: &[&[OpDecl]] = &[
     index::scatter::DECLS,
     index::dynamic::DECLS,
     linear_algebra::DECLS,
+    linear_algebra::einsum::DECLS,
     manipulate::DECLS,
     manipulate::rearrange::DECLS,
     manipulate::reduce_to::DECLS,
@@ -45,12 +50,18 @@ pub static GROUPS: &[&[OpDecl]] = &[
     nn::pool::DECLS,
     nn::shuffle::DECLS,
     nn::softmax::DECLS,
+    quantize::DECLS,
+    recurrent::DECLS,
     set::DECLS,
+    signal::DECLS,
     sort::DECLS,
     statistical::DECLS,
     statistical::scan::DECLS,
     ternary::DECLS,
     unary::DECLS,
+    vision::boxes::DECLS,
+    vision::nms::DECLS,
+    vision::roi::DECLS,
 ];
 
 /// The element of a tensor at a position among all, row by row.

@@ -64,20 +64,20 @@ pub static DECLS: &[OpDecl] = &[
 // ---- merge sort ----
 
 /// A row to sort: its length, element type and direction.
-struct Order<'e> {
-    len: &'e Expr,
-    dtype: DType,
-    descending: bool,
+pub(super) struct Order<'e> {
+    pub(super) len: &'e Expr,
+    pub(super) dtype: DType,
+    pub(super) descending: bool,
 }
 
 /// Buffers for the elements of a row and the places they come from, and a second pair to merge into.
-struct Row {
-    keys: [Tensor; 2],
-    places: [Tensor; 2],
+pub(super) struct Row {
+    pub(super) keys: [Tensor; 2],
+    pub(super) places: [Tensor; 2],
 }
 
 impl Row {
-    fn new(b: &mut Body, order: &Order<'_>) -> Row {
+    pub(super) fn new(b: &mut Body, order: &Order<'_>) -> Row {
         let len = std::slice::from_ref(order.len);
         let mut keys = |name: &str| b.alloc(name, len, order.dtype);
         let keys = [keys("keys"), keys("keys_to")];
@@ -103,7 +103,7 @@ fn before(order: &Order<'_>, a: &Expr, b: &Expr) -> Expr {
 }
 
 /// Fills the row with `key(i)` and sorts it: merges ever longer runs.
-fn sort_row(b: &mut Body, row: &Row, order: &Order<'_>, key: impl Fn(&Expr) -> Expr) {
+pub(super) fn sort_row(b: &mut Body, row: &Row, order: &Order<'_>, key: impl Fn(&Expr) -> Expr) {
     let len = order.len;
     b.for_("i", len, |b, i| {
         b.store(&row.keys[0], std::slice::from_ref(i), &key(i));

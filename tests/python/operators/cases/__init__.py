@@ -9,12 +9,18 @@ from . import (
     dynamic,
     elementwise,
     image,
+    indexing,
     linear_algebra,
     manipulate,
     nn,
     norm,
+    ordering,
     pool,
+    products,
+    rearrange,
+    recurrent,
     statistical,
+    vision,
 )
 from .base import Array, Case, Param, Refusal, Refused
 
@@ -23,15 +29,21 @@ __all__ = ["CASES", "REFUSED", "Array", "Case", "Param", "Refusal", "Refused"]
 GROUPS = (
     elementwise,
     manipulate,
+    rearrange,
+    indexing,
     create,
     statistical,
+    ordering,
     linear_algebra,
+    products,
     nn,
     norm,
     attention,
     conv,
     pool,
     image,
+    recurrent,
+    vision,
     dynamic,
 )
 

@@ -1,0 +1,306 @@
+//! einsum: sums of products over labelled dims.
+//!
+//! Operands are joined from left to right, each time summing over the labels that nothing after needs, so that a
+//! chain of products costs what its products cost.
+
+use pliant_ir::op::InferError;
+use pliant_ir::relax::Type;
+use pliant_ir::{DType, Sym};
+
+use crate::decl::{Default, OpDecl, Pattern};
+use crate::infer::{InferCtx, TensorTy};
+use crate::legalize::{LegalizeCtx, LegalizeError};
+use crate::ops::statistical::accumulator;
+use crate::rules::broadcast_dim;
+use crate::te::{self, Expr, Tensor};
+
+type Inferred = Result<Type, InferError>;
+type Outputs = Result<Vec<Tensor>, LegalizeError>;
+
+/// The operators of this file.
+pub static DECLS: &[OpDecl] = &[OpDecl::new(
+    "relax.einsum",
+    infer,
+    "Sums of products over labelled dims: \"ij,jk->ik\". A label that is repeated in an operand takes its diagonal; \
+     \"...\" stands for all other dims, which broadcast; without \"->\" the result has the labels that occur once, in \
+     alphabetical order.",
+)
+.operands(&["operands"])
+.attrs(&[("subscripts", Default::Required)])
+.te(Pattern::OutEWiseFusable, te_einsum)
+.numpy("einsum")
+.onnx(&["Einsum"])];
+
+/// A dim's label: a letter, or a place of the ellipsis counted from the right.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Label {
+    Ellipsis(usize),
+    Letter(char),
+}
+
+/// A term as it is written; `None` stands for the ellipsis.
+type Term = Vec<Option<char>>;
+
+/// The labels of each operand and of the result.
+struct Equation {
+    inputs: Vec<Vec<Label>>,
+    output: Vec<Label>,
+}
+
+fn parse_term(ctx: &InferCtx<'_>, text: &str) -> Result<Term, InferError> {
+    let mut term = Vec::new();
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        if let Some(after) = rest.strip_prefix("...") {
+            if term.contains(&None) {
+                return Err(ctx.error(format!("two ellipses in the term {text:?}")));
+            }
+            term.push(None);
+            rest = after;
+            continue;
+        }
+        if c.is_ascii_alphabetic() {
+            term.push(Some(c));
+        } else if c != ' ' {
+            return Err(ctx.error(format!("{c:?} is no label: {text:?}")));
+        }
+        rest = &rest[c.len_utf8()..];
+    }
+    Ok(term)
+}
+
+/// The terms of the operands, and that of the result if it is written.
+fn terms(ctx: &InferCtx<'_>) -> Result<(Vec<Term>, Option<Term>), InferError> {
+    let value = ctx.attr("subscripts");
+    let text = value.as_str().ok_or_else(|| ctx.error("subscripts must be a string"))?.to_string();
+    let (inputs, output) = match text.split_once("->") {
+        Some((inputs, output)) => (inputs, Some(parse_term(ctx, output)?)),
+        None => (&text[..], None),
+    };
+    let inputs = inputs.split(',').map(|t| parse_term(ctx, t)).collect::<Result<Vec<_>, _>>()?;
+    if let Some(term) = &output {
+        for (k, label) in term.iter().enumerate() {
+            if term[..k].contains(label) {
+                return Err(ctx.error(format!("a label is repeated in the result: {text:?}")));
+            }
+            if !inputs.iter().any(|t| t.contains(label)) && label.is_some() {
+                return Err(ctx.error(format!("a label of the result is in no operand: {text:?}")));
+            }
+        }
+    }
+    Ok((inputs, output))
+}
+
+/// The labels of operands of these ranks.
+fn equation(ctx: &InferCtx<'_>, ranks: &[usize]) -> Result<Equation, InferError> {
+    let (terms, output) = terms(ctx)?;
+    if terms.len() != ranks.len() {
+        let (want, got) = (terms.len(), ranks.len());
+        return Err(ctx.error(format!("subscripts name {want} operands, but {got} are given")));
+    }
+    let (mut inputs, mut widest) = (Vec::new(), 0);
+    for (i, (term, &rank)) in terms.iter().zip(ranks).enumerate() {
+        let letters = term.iter().flatten().count();
+        let open = term.contains(&None);
+        let bad = || {
+            let ty = ctx.ty_text(0);
+            ctx.error(format!(
+                "term {i} of subscripts does not fit the rank of operands[{i}]: {ty}"
+            ))
+        };
+        let rest = rank.checked_sub(letters).filter(|&r| open || r == 0).ok_or_else(bad)?;
+        widest = widest.max(rest);
+        inputs.push(expanded(term, rest));
+    }
+    let output = match output {
+        Some(term) => expanded(&term, widest),
+        None => {
+            let mut all: Vec<Label> = inputs.iter().flatten().copied().collect();
+            all.sort_unstable();
+            let once = |l: &Label| match l {
+                Label::Ellipsis(_) => false,
+                letter => all.iter().filter(|o| *o == letter).count() == 1,
+            };
+            let letters: Vec<Label> = all.iter().copied().filter(once).collect();
+            (0..widest).rev().map(Label::Ellipsis).chain(letters).collect()
+        }
+    };
+    Ok(Equation { inputs, output })
+}
+
+/// The term with its ellipsis written out over so many dims.
+fn expanded(term: &Term, dims: usize) -> Vec<Label> {
+    let mut out = Vec::new();
+    for label in term {
+        match label {
+            Some(c) => out.push(Label::Letter(*c)),
+            None => out.extend((0..dims).rev().map(Label::Ellipsis)),
+        }
+    }
+    out
+}
+
+/// The size of each label.
+fn sizes(
+    ctx: &mut InferCtx<'_>,
+    eq: &Equation,
+    dims: &[Vec<Sym>],
+) -> Result<Vec<(Label, Sym)>, InferError> {
+    let mut sizes: Vec<(Label, Sym)> = Vec::new();
+    for (labels, dims) in eq.inputs.iter().zip(dims) {
+        for (&label, &dim) in labels.iter().zip(dims) {
+            match sizes.iter().position(|(l, _)| *l == label) {
+                None => sizes.push((label, dim)),
+                Some(k) => {
+                    let have = sizes[k].1;
+                    sizes[k].1 = broadcast_dim(ctx, have, dim).ok_or_else(|| {
+                        let (a, b) = (ctx.dim(have), ctx.dim(dim));
+                        let name = match label {
+                            Label::Letter(c) => format!("label {c:?}"),
+                            Label::Ellipsis(_) => "a dim of the ellipsis".into(),
+                        };
+                        ctx.error(format!("{name} has the sizes {a} and {b}"))
+                    })?;
+                }
+            }
+        }
+    }
+    Ok(sizes)
+}
+
+fn size_of(sizes: &[(Label, Sym)], label: Label) -> Option<Sym> {
+    sizes.iter().find(|(l, _)| *l == label).map(|&(_, s)| s)
+}
+
+fn operand_types(ctx: &InferCtx<'_>) -> Result<Option<Vec<TensorTy>>, InferError> {
+    let Some(list) = ctx.tensors(0)? else { return Ok(None) };
+    if list.is_empty() {
+        return Err(ctx.error("there is no operand"));
+    }
+    let dtype = list.iter().find_map(|t| t.dtype);
+    if list.iter().any(|t| t.dtype.is_some() && t.dtype != dtype) {
+        return Err(ctx.error(format!("the operands differ in data type: {}", ctx.ty_text(0))));
+    }
+    if dtype.is_some_and(DType::is_bool) {
+        return Err(ctx.error("has no sums of bool; convert the operands first"));
+    }
+    Ok(Some(list))
+}
+
+fn infer(ctx: &mut InferCtx<'_>) -> Inferred {
+    terms(ctx)?;
+    let Some(list) = operand_types(ctx)? else { return Ok(ctx.make(None, None, None)) };
+    let dtype = list.iter().find_map(|t| t.dtype);
+    let Some(ranks) = list.iter().map(|t| t.ndim).collect::<Option<Vec<_>>>() else {
+        return Ok(ctx.make(None, None, dtype));
+    };
+    let eq = equation(ctx, &ranks)?;
+    let rank = eq.output.len();
+    let Some(dims) = list.into_iter().map(|t| t.dims).collect::<Option<Vec<_>>>() else {
+        return Ok(ctx.make(None, Some(rank), dtype));
+    };
+    let sizes = sizes(ctx, &eq, &dims)?;
+    let dims = eq.output.iter().map(|&l| size_of(&sizes, l)).collect::<Option<Vec<_>>>();
+    Ok(ctx.make(dims, Some(rank), dtype))
+}
+
+/// An operand, or what was joined so far, with the labels of its dims.
+struct Part {
+    tensor: Tensor,
+    labels: Vec<Label>,
+}
+
+impl Part {
+    /// The element where each label has the given index; dims of size 1 stretch.
+    fn at(&self, index: &dyn Fn(Label) -> Expr) -> Expr {
+        let pick = |(&l, d): (&Label, &Expr)| {
+            if d.as_int() == Some(1) { te::int(0) } else { index(l) }
+        };
+        let at: Vec<Expr> = self.labels.iter().zip(self.tensor.shape()).map(pick).collect();
+        self.tensor.at(&at)
+    }
+}
+
+/// The product of one or two parts, summed over the labels that are not kept.
+fn contract(parts: &[&Part], keep: &[Label], size: &dyn Fn(Label) -> Expr, dtype: DType) -> Tensor {
+    let mut gone: Vec<Label> = Vec::new();
+    for &l in parts.iter().flat_map(|p| &p.labels) {
+        if !keep.contains(&l) && !gone.contains(&l) {
+            gone.push(l);
+        }
+    }
+    let axes: Vec<te::IterVar> =
+        gone.iter().enumerate().map(|(k, &l)| te::reduce_axis(size(l), format!("k{k}"))).collect();
+    let shape = keep.iter().map(|&l| size(l)).collect();
+    te::compute(shape, "T_einsum", |i| {
+        let index = |l: Label| match keep.iter().position(|&k| k == l) {
+            Some(k) => i[k].clone(),
+            None => {
+                gone.iter().position(|&g| g == l).map_or_else(|| te::int(0), |k| axes[k].var.expr())
+            }
+        };
+        let value = |p: &&Part| te::cast(&p.at(&index), dtype);
+        let product = parts.iter().map(value).reduce(|a, b| a * b);
+        let product = product.unwrap_or_else(|| te::const_of(1.0, dtype));
+        te::sum(&product, &axes)
+    })
+}
+
+fn te_einsum(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+    let mut infer = ctx.infer();
+    let unknown = || LegalizeError::unknown("relax.einsum: a shape is not known");
+    let list = operand_types(&infer)?.ok_or_else(unknown)?;
+    let dims: Vec<Vec<Sym>> =
+        list.into_iter().map(|t| t.dims).collect::<Option<_>>().ok_or_else(unknown)?;
+    let ranks: Vec<usize> = dims.iter().map(Vec::len).collect();
+    let eq = equation(&infer, &ranks)?;
+    let sizes = sizes(&mut infer, &eq, &dims)?;
+    let one = ctx.func.syms.int(1);
+    // Each operand is taken to have the size of its labels, which the loop function checks.
+    let mut next = 0;
+    let next = std::cell::RefCell::new(&mut next);
+    let tensors = ctx.fields_of_dims(0, |own| {
+        let mut k = next.borrow_mut();
+        let labels = &eq.inputs[**k];
+        **k += 1;
+        let taken = |(&d, &l): (&Sym, &Label)| {
+            if d == one { d } else { size_of(&sizes, l).unwrap_or(d) }
+        };
+        own.iter().zip(labels).map(taken).collect()
+    })?;
+    let exprs: Vec<(Label, Expr)> = sizes.iter().map(|&(l, s)| (l, ctx.size(s))).collect();
+    let size = |l: Label| {
+        exprs.iter().find(|(o, _)| *o == l).map_or_else(|| te::int(1), |(_, e)| e.clone())
+    };
+    let dtype = ctx.out_dtype(0)?;
+    let wide = accumulator(dtype);
+    let mut parts = tensors
+        .into_iter()
+        .zip(eq.inputs.iter().cloned())
+        .map(|(tensor, labels)| Part { tensor, labels });
+    let mut done = parts.next().ok_or_else(unknown)?;
+    let rest: Vec<Part> = parts.collect();
+    if rest.is_empty() {
+        done.tensor = contract(&[&done], &eq.output, &size, wide);
+    }
+    for (k, part) in rest.iter().enumerate() {
+        let later: Vec<Label> = rest[k + 1..].iter().flat_map(|p| p.labels.clone()).collect();
+        let mut keep: Vec<Label> = Vec::new();
+        let here = |l: &Label| done.labels.contains(l) || part.labels.contains(l);
+        for l in eq.output.iter().chain(&later).filter(|l| here(l)) {
+            if !keep.contains(l) {
+                keep.push(*l);
+            }
+        }
+        if k + 1 == rest.len() {
+            keep = eq.output.clone();
+        }
+        let tensor = contract(&[&done, part], &keep, &size, wide);
+        done = Part { tensor, labels: keep };
+    }
+    if wide == dtype {
+        return Ok(vec![done.tensor]);
+    }
+    let shape = done.tensor.shape().to_vec();
+    Ok(vec![te::compute(shape, "T_cast", |i| te::cast(&done.tensor.at(i), dtype))])
+}

@@ -1,0 +1,220 @@
+//! quantize and dequantize: integers that stand for multiples of a scale, and drawing by given random numbers.
+
+use pliant_ir::DType;
+use pliant_ir::op::InferError;
+use pliant_ir::relax::Type;
+
+use super::index::safe;
+use crate::decl::{Default, OpDecl, Pattern};
+use crate::infer::InferCtx;
+use crate::legalize::{LegalizeCtx, LegalizeError, Value};
+use crate::rules::{operand_types, require_float, require_integer, shared_dim};
+use crate::te::{self, Expr, Tensor};
+
+type Inferred = Result<Type, InferError>;
+type Outputs = Result<Vec<Tensor>, LegalizeError>;
+
+/// The operators of this file.
+pub static DECLS: &[OpDecl] = &[
+    OpDecl::new(
+        "relax.quantize",
+        infer_quantize,
+        "round(data / scale) + zero_point, ties to even, brought into the range of out_dtype. scale and zero_point are \
+         scalars, or vectors along the axis.",
+    )
+    .operands(&["data", "scale", "zero_point"])
+    .attrs(&[("axis", Default::Int(-1)), ("out_dtype", Default::Str("int8"))])
+    .te(Pattern::Broadcast, te_quantize)
+    .onnx(&["QuantizeLinear"]),
+    OpDecl::new(
+        "relax.dequantize",
+        infer_dequantize,
+        "(data - zero_point) * scale in out_dtype. scale and zero_point are scalars, or vectors along the axis.",
+    )
+    .operands(&["data", "scale", "zero_point"])
+    .attrs(&[("axis", Default::Int(-1)), ("out_dtype", Default::Str("float32"))])
+    .te(Pattern::Broadcast, te_dequantize)
+    .onnx(&["DequantizeLinear"]),
+    OpDecl::new(
+        "relax.multinomial_from_uniform",
+        infer_multinomial,
+        "For each sample the first class whose probabilities up to it, in the row that sample_indices names, sum to \
+         more than the uniform number; the last class where none does.",
+    )
+    .operands(&["prob", "uniform_sample", "sample_indices"])
+    .attrs(&[("dtype", Default::Str("int64"))])
+    .te(Pattern::Opaque, te_multinomial),
+];
+
+// ---- quantize, dequantize ----
+
+/// Checks scale and zero_point: scalars, or vectors of the size of the axis.
+fn parameters(ctx: &mut InferCtx<'_>) -> Result<(), InferError> {
+    let data = ctx.tensor(0)?;
+    let axis = match data.ndim {
+        Some(n) if n > 0 => Some(ctx.axis("axis", n)?),
+        _ => None,
+    };
+    for i in [1, 2] {
+        let t = ctx.tensor(i)?;
+        let (name, ty) = (ctx.name(i), ctx.ty_text(i));
+        if t.ndim.is_some_and(|n| n > 1) {
+            return Err(ctx.error(format!("{name} must be a scalar or a vector, but is {ty}")));
+        }
+        let Some(&[own]) = t.dims.as_deref() else { continue };
+        let (Some(axis), Some(dims)) = (axis, &data.dims) else { continue };
+        if ctx.func.syms.as_int(own) != Some(1) && shared_dim(ctx, own, dims[axis]).is_none() {
+            let size = ctx.dim(dims[axis]);
+            return Err(ctx.error(format!("{name} must have {size} elements, but is {ty}")));
+        }
+    }
+    let (scale, zero) = (ctx.tensor(1)?, ctx.tensor(2)?);
+    require_float(ctx, 1, &scale)?;
+    match zero.dtype {
+        Some(d) if d.is_bool() => Err(ctx.error("zero_point must be a number, but is bool")),
+        _ => Ok(()),
+    }
+}
+
+fn infer_quantize(ctx: &mut InferCtx<'_>) -> Inferred {
+    let data = ctx.tensor(0)?;
+    require_float(ctx, 0, &data)?;
+    parameters(ctx)?;
+    let out = ctx.dtype("out_dtype")?.unwrap_or(DType::Int8);
+    if !out.is_integer() || out.size() > 4 {
+        return Err(
+            ctx.error(format!("out_dtype must be an integer of at most 32 bits, but is {out}"))
+        );
+    }
+    Ok(ctx.like(&data, Some(out)))
+}
+
+fn infer_dequantize(ctx: &mut InferCtx<'_>) -> Inferred {
+    let data = ctx.tensor(0)?;
+    require_integer(ctx, 0, &data)?;
+    parameters(ctx)?;
+    let out = ctx.dtype("out_dtype")?.unwrap_or(DType::Float32);
+    if !out.is_float() {
+        return Err(ctx.error(format!("out_dtype must be a float type, but is {out}")));
+    }
+    Ok(ctx.like(&data, Some(out)))
+}
+
+/// A parameter: its value for the element at indices.
+fn parameter(ctx: &mut LegalizeCtx<'_>, i: usize, axis: usize) -> Result<Value, LegalizeError> {
+    let (data, own) = (ctx.dims(0)?, ctx.dims(i)?);
+    let taken = match own[..] {
+        [one] if ctx.func.syms.as_int(one) != Some(1) && !data.is_empty() => vec![data[axis]],
+        _ => own,
+    };
+    ctx.value_of_dims(i, &taken)
+}
+
+fn at_axis(value: &Value, i: &[Expr], axis: usize) -> Expr {
+    match value.shape() {
+        [] => value.at(&[]),
+        [one] if one.as_int() == Some(1) => value.at(&[te::int(0)]),
+        _ => value.at(std::slice::from_ref(&i[axis])),
+    }
+}
+
+fn quantized_axis(ctx: &mut LegalizeCtx<'_>) -> Result<usize, LegalizeError> {
+    let n = ctx.dims(0)?.len();
+    Ok(if n == 0 { 0 } else { ctx.infer().axis("axis", n)? })
+}
+
+fn te_quantize(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+    let out = ctx.out_dtype(0)?;
+    let axis = quantized_axis(ctx)?;
+    let (x, scale, zero) = (ctx.value(0)?, parameter(ctx, 1, axis)?, parameter(ctx, 2, axis)?);
+    // Float32 does not hold all integers of 32 bits.
+    let wide = if out.size() == 4 || x.dtype() == DType::Float64 {
+        DType::Float64
+    } else {
+        DType::Float32
+    };
+    let (low, high) = (te::min_value(out), te::max_value(out));
+    let (low, high) = (te::cast(&low, wide), te::cast(&high, wide));
+    Ok(vec![te::compute(x.shape().to_vec(), "T_quantize", |i| {
+        let steps = te::cast(&x.at(i), wide) / te::cast(&at_axis(&scale, i, axis), wide);
+        let moved = te::round(&steps) + te::cast(&at_axis(&zero, i, axis), wide);
+        te::cast(&te::maximum(&te::minimum(&moved, &high), &low), out)
+    })])
+}
+
+fn te_dequantize(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+    let out = ctx.out_dtype(0)?;
+    let axis = quantized_axis(ctx)?;
+    let (x, scale, zero) = (ctx.value(0)?, parameter(ctx, 1, axis)?, parameter(ctx, 2, axis)?);
+    let wide = if out == DType::Float64 { DType::Float64 } else { DType::Float32 };
+    Ok(vec![te::compute(x.shape().to_vec(), "T_dequantize", |i| {
+        let zero = at_axis(&zero, i, axis);
+        let steps = match zero.ty().dtype.is_float() {
+            true => te::cast(&x.at(i), wide) - te::cast(&zero, wide),
+            // The difference of two 32-bit integers needs more bits.
+            false => {
+                te::cast(&(te::cast(&x.at(i), te::Ty::I64) - te::cast(&zero, te::Ty::I64)), wide)
+            }
+        };
+        te::cast(&(steps * te::cast(&at_axis(&scale, i, axis), wide)), out)
+    })])
+}
+
+// ---- multinomial_from_uniform ----
+
+fn infer_multinomial(ctx: &mut InferCtx<'_>) -> Inferred {
+    let (prob, uniform, rows) = (ctx.tensor(0)?, ctx.tensor(1)?, ctx.tensor(2)?);
+    require_float(ctx, 0, &prob)?;
+    require_float(ctx, 1, &uniform)?;
+    require_integer(ctx, 2, &rows)?;
+    for i in 0..3 {
+        if ctx.tensor(i)?.ndim.is_some_and(|n| n != 2) {
+            let (name, ty) = (ctx.name(i), ctx.ty_text(i));
+            return Err(ctx.error(format!("{name} must have 2 dims, but is {ty}")));
+        }
+    }
+    if let (Some(u), Some(r)) = (&uniform.dims, &rows.dims) {
+        let one = ctx.func.syms.int(1);
+        let fits = shared_dim(ctx, u[0], r[0]).is_some()
+            && shared_dim(ctx, u[1], one).is_some()
+            && shared_dim(ctx, r[1], one).is_some();
+        if !fits {
+            return Err(ctx.error(format!(
+                "uniform_sample and sample_indices must be of one shape (n, 1): {}",
+                operand_types(ctx)
+            )));
+        }
+    }
+    let dtype = ctx.dtype("dtype")?.unwrap_or(DType::Int64);
+    if !dtype.is_integer() {
+        return Err(ctx.error(format!("dtype must be an integer type, but is {dtype}")));
+    }
+    Ok(ctx.like(&uniform, Some(dtype)))
+}
+
+fn te_multinomial(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+    let (own, shape, dtype) = (ctx.dims(1)?, ctx.out_shape(0)?, ctx.out_dtype(0)?);
+    let (prob, uniform) = (ctx.tensor(0)?, ctx.tensor(1)?);
+    let rows = ctx.tensor_of_dims(2, &own)?;
+    let (op, trusted) = (ctx.decl.name, ctx.trusted);
+    let wide = super::statistical::accumulator(prob.dtype());
+    let classes = prob.shape()[1].clone();
+    Ok(te::extern_("multinomial", &[(shape.clone(), dtype)], |b, out| {
+        b.for_each(&shape, |b, i| {
+            let row = safe::checked(b, op, trusted, (0, &rows.at(i), &prob.shape()[0]));
+            let limit = b.let_("limit", &te::cast(&uniform.at(i), wide));
+            let total = b.cell("total", &te::const_of(0.0, wide));
+            let class = b.cell("class", &(&classes - 1));
+            let open = b.cell("open", &te::bool_const(true));
+            b.for_("v", &classes, |b, v| {
+                b.set(&total, &(total.get() + te::cast(&prob.at(&[row.clone(), v.clone()]), wide)));
+                let found = te::and(&open.get(), &te::gt(&total.get(), &limit));
+                b.if_(&found, |b| {
+                    b.set(&class, v);
+                    b.set(&open, &te::bool_const(false));
+                });
+            });
+            b.store(&out[0], i, &class.get());
+        });
+    }))
+}

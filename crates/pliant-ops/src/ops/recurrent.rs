@@ -1,0 +1,89 @@
+//! Recurrent layers with ONNX's semantics: relax.nn.lstm, relax.nn.gru, relax.nn.rnn.
+//!
+//! The products of the inputs with their weights are one stage for all steps; what depends on the state before runs
+//! step by step. TVM has no names for these operators; operands and results are those of ONNX, in its order.
+
+mod activation;
+mod cells;
+mod layer;
+
+use pliant_ir::op::InferError;
+use pliant_ir::relax::{Type, TypeData};
+
+use crate::decl::{Default, OpDecl, Pattern};
+use crate::infer::InferCtx;
+use layer::{Kind, Layer};
+
+const ATTRS: &[(&str, Default)] = &[
+    ("direction", Default::Str("forward")),
+    ("activations", Default::None),
+    ("activation_alpha", Default::None),
+    ("activation_beta", Default::None),
+    ("clip", Default::None),
+    ("layout", Default::Int(0)),
+];
+
+/// The operators of this file.
+pub static DECLS: &[OpDecl] = &[
+    OpDecl::new(
+        "relax.nn.lstm",
+        |ctx| infer(ctx, Kind::Lstm),
+        "A long short-term memory over x (steps, batch, inputs), or with layout 1 (batch, steps, inputs). Weights w \
+         (directions, 4 * hidden, inputs) and r (directions, 4 * hidden, hidden) hold the gates i, o, f, c; b \
+         (directions, 8 * hidden) the biases of both; p (directions, 3 * hidden) the peepholes i, o, f. Gives all \
+         outputs (steps, directions, batch, hidden), the last output and the last cell (directions, batch, hidden). \
+         Sequences end at sequence_lens; outputs after that are 0.",
+    )
+    .operands(&["x", "w", "r", "b?", "sequence_lens?", "initial_h?", "initial_c?", "p?"])
+    .attrs(&[
+        ("direction", Default::Str("forward")),
+        ("activations", Default::None),
+        ("activation_alpha", Default::None),
+        ("activation_beta", Default::None),
+        ("clip", Default::None),
+        ("layout", Default::Int(0)),
+        ("input_forget", Default::Bool(false)),
+    ])
+    .te(Pattern::Opaque, |ctx| layer::build(ctx, Kind::Lstm))
+    .onnx(&["LSTM"]),
+    OpDecl::new(
+        "relax.nn.gru",
+        |ctx| infer(ctx, Kind::Gru),
+        "A gated recurrent unit: gates z, r, h; otherwise as relax.nn.lstm, without cell and peepholes. \
+         linear_before_reset applies the reset gate after the product with the state.",
+    )
+    .operands(&["x", "w", "r", "b?", "sequence_lens?", "initial_h?"])
+    .attrs(&[
+        ("direction", Default::Str("forward")),
+        ("activations", Default::None),
+        ("activation_alpha", Default::None),
+        ("activation_beta", Default::None),
+        ("clip", Default::None),
+        ("layout", Default::Int(0)),
+        ("linear_before_reset", Default::Bool(false)),
+    ])
+    .te(Pattern::Opaque, |ctx| layer::build(ctx, Kind::Gru))
+    .onnx(&["GRU"]),
+    OpDecl::new(
+        "relax.nn.rnn",
+        |ctx| infer(ctx, Kind::Rnn),
+        "A plain recurrent layer: f(x w + h r + b); otherwise as relax.nn.gru.",
+    )
+    .operands(&["x", "w", "r", "b?", "sequence_lens?", "initial_h?"])
+    .attrs(ATTRS)
+    .te(Pattern::Opaque, |ctx| layer::build(ctx, Kind::Rnn))
+    .onnx(&["RNN"]),
+];
+
+fn infer(ctx: &mut InferCtx<'_>, kind: Kind) -> Result<Type, InferError> {
+    let dtype = layer::check_types(ctx, kind)?;
+    let layer = Layer::read(ctx, kind)?;
+    let (y, state) = match &layer {
+        Some(l) => (Some(l.outputs(ctx)), Some(l.state(ctx))),
+        None => (None, None),
+    };
+    let y = ctx.make(y, Some(4), dtype);
+    let state = ctx.make(state, Some(3), dtype);
+    let fields = if kind == Kind::Lstm { vec![y, state, state] } else { vec![y, state] };
+    Ok(ctx.func.intern(TypeData::Tuple(fields.into())))
+}

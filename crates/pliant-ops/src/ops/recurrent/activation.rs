@@ -1,0 +1,90 @@
+//! The activations that ONNX's recurrent operators name, with their parameters.
+
+use pliant_ir::op::InferError;
+
+use crate::infer::InferCtx;
+use crate::te::{self, Expr};
+
+/// An activation with its parameters.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Activation {
+    name: &'static str,
+    alpha: f64,
+    beta: f64,
+}
+
+/// Names with the values that alpha and beta have unless given; NaN where the activation takes none.
+const TABLE: &[(&str, f64, f64)] = &[
+    ("Relu", f64::NAN, f64::NAN),
+    ("Tanh", f64::NAN, f64::NAN),
+    ("Sigmoid", f64::NAN, f64::NAN),
+    ("Affine", 1.0, 0.0),
+    ("LeakyRelu", 0.01, f64::NAN),
+    ("ThresholdedRelu", 1.0, f64::NAN),
+    ("ScaledTanh", 1.0, 1.0),
+    ("HardSigmoid", 0.2, 0.5),
+    ("Elu", 1.0, f64::NAN),
+    ("Softsign", f64::NAN, f64::NAN),
+    ("Softplus", f64::NAN, f64::NAN),
+];
+
+impl Activation {
+    /// The value at `x`.
+    pub fn apply(&self, x: &Expr) -> Expr {
+        let dtype = x.ty().dtype;
+        let number = |v: f64| te::const_of(v, dtype);
+        let (zero, one) = (number(0.0), number(1.0));
+        let (alpha, beta) = (number(self.alpha), number(self.beta));
+        match self.name {
+            "Relu" => te::maximum(x, &zero),
+            "Tanh" => te::tanh(x),
+            "Affine" => x * &alpha + beta,
+            "LeakyRelu" => te::select(&te::lt(x, &zero), &(x * &alpha), x),
+            "ThresholdedRelu" => te::select(&te::gt(x, &alpha), x, &zero),
+            "ScaledTanh" => alpha * te::tanh(&(x * &beta)),
+            "HardSigmoid" => te::maximum(&te::minimum(&(x * &alpha + beta), &one), &zero),
+            "Elu" => te::select(&te::lt(x, &zero), &(alpha * (te::exp(x) - one)), x),
+            "Softsign" => x / (one + te::abs(x)),
+            // log(1 + e^x), without overflow.
+            "Softplus" => te::maximum(x, &zero) + te::log(&(one + te::exp(&-te::abs(x)))),
+            _ => te::sigmoid(x),
+        }
+    }
+}
+
+/// The activations of each direction: those named in the attributes, else `usual` for each.
+pub(super) fn activations(
+    ctx: &InferCtx<'_>,
+    usual: &[&'static str],
+    directions: usize,
+) -> Result<Vec<Activation>, InferError> {
+    let count = usual.len() * directions;
+    let names: Vec<String> = match ctx.list("activations")? {
+        None => usual.iter().copied().cycle().take(count).map(String::from).collect(),
+        Some(list) => {
+            let names: Vec<String> =
+                list.iter().filter_map(|v| v.as_str().map(String::from)).collect();
+            if names.len() != count || list.len() != count {
+                return Err(ctx.error(format!("activations must be a list of {count} names")));
+            }
+            names
+        }
+    };
+    let mut alphas = ctx.floats("activation_alpha")?.unwrap_or_default().into_iter();
+    let mut betas = ctx.floats("activation_beta")?.unwrap_or_default().into_iter();
+    let mut out = Vec::with_capacity(count);
+    for name in names {
+        let row = TABLE.iter().find(|row| row.0.eq_ignore_ascii_case(&name)).ok_or_else(|| {
+            let known: Vec<&str> = TABLE.iter().map(|row| row.0).collect();
+            ctx.error(format!("{name:?} is no activation; there are {}", known.join(", ")))
+        })?;
+        // As ONNX has it, the lists hold values for those activations that take one, in order.
+        let given = |usual: f64, list: &mut dyn Iterator<Item = f64>| {
+            if usual.is_nan() { usual } else { list.next().unwrap_or(usual) }
+        };
+        let alpha = given(row.1, &mut alphas);
+        let beta = given(row.2, &mut betas);
+        out.push(Activation { name: row.0, alpha, beta });
+    }
+    Ok(out)
+}

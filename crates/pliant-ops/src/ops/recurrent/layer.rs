@@ -1,0 +1,409 @@
+//! What the layers share: operands, directions, sequence lengths, and the loop over steps.
+
+use pliant_ir::op::InferError;
+use pliant_ir::{DType, Sym};
+
+use super::activation::{Activation, activations};
+use super::cells;
+use crate::infer::InferCtx;
+use crate::legalize::{LegalizeCtx, LegalizeError};
+use crate::ops::index::safe;
+use crate::ops::statistical::accumulator;
+use crate::rules::{require_float, require_integer, shared_dim};
+use crate::te::{self, Body, Expr, Tensor};
+
+/// Which layer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Lstm,
+    Gru,
+    Rnn,
+}
+
+impl Kind {
+    /// How many gates the weights hold.
+    pub fn gates(self) -> i64 {
+        match self {
+            Kind::Lstm => 4,
+            Kind::Gru => 3,
+            Kind::Rnn => 1,
+        }
+    }
+
+    fn usual(self) -> &'static [&'static str] {
+        match self {
+            Kind::Lstm => &["Sigmoid", "Tanh", "Tanh"],
+            Kind::Gru => &["Sigmoid", "Tanh"],
+            Kind::Rnn => &["Tanh"],
+        }
+    }
+}
+
+const DIRECTIONS: &[&str] = &["forward", "reverse", "bidirectional"];
+
+/// The sizes of a layer.
+#[derive(Clone, Debug)]
+pub(super) struct Layer {
+    steps: Sym,
+    batch: Sym,
+    inputs: Sym,
+    hidden: Sym,
+    directions: i64,
+    /// Whether the batch comes first.
+    batched: bool,
+}
+
+/// The element type that all operands share.
+pub(super) fn check_types(ctx: &InferCtx<'_>, kind: Kind) -> Result<Option<DType>, InferError> {
+    let x = ctx.tensor(0)?;
+    require_float(ctx, 0, &x)?;
+    let mut dtype = x.dtype;
+    let ranks: &[usize] = &[3, 3, 3, 2, 1, 3, 3, 2];
+    for i in (0..ctx.args.len()).filter(|&i| ctx.has(i)) {
+        let t = ctx.tensor(i)?;
+        if t.ndim.is_some_and(|n| n != ranks[i]) {
+            let (name, ty, want) = (ctx.name(i), ctx.ty_text(i), ranks[i]);
+            return Err(ctx.error(format!("{name} must have {want} dims, but is {ty}")));
+        }
+        if i == 4 {
+            require_integer(ctx, i, &t)?;
+        } else {
+            dtype = ctx.same_dtype(0, i)?.or(dtype);
+        }
+    }
+    ctx.choice("direction", DIRECTIONS)?;
+    let directions = if ctx.choice("direction", DIRECTIONS)? == 2 { 2 } else { 1 };
+    activations(ctx, kind.usual(), directions)?;
+    clip(ctx)?;
+    if !matches!(ctx.int("layout")?, 0 | 1) {
+        return Err(ctx.error("layout must be 0 or 1"));
+    }
+    Ok(dtype)
+}
+
+fn clip(ctx: &InferCtx<'_>) -> Result<Option<f64>, InferError> {
+    if ctx.attr("clip").is_none() {
+        return Ok(None);
+    }
+    match ctx.float("clip")? {
+        v if v > 0.0 => Ok(Some(v)),
+        v => Err(ctx.error(format!("clip must be above 0, but is {v}"))),
+    }
+}
+
+impl Layer {
+    /// The sizes, if they are known.
+    pub fn read(ctx: &mut InferCtx<'_>, kind: Kind) -> Result<Option<Layer>, InferError> {
+        let (x, w, r) = (ctx.tensor(0)?.dims, ctx.tensor(1)?.dims, ctx.tensor(2)?.dims);
+        let (Some(x), Some(_), Some(r)) = (x, w, r) else { return Ok(None) };
+        let directions = if ctx.choice("direction", DIRECTIONS)? == 2 { 2 } else { 1 };
+        let batched = ctx.int("layout")? == 1;
+        let (steps, batch) = if batched { (x[1], x[0]) } else { (x[0], x[1]) };
+        let layer = Layer { steps, batch, inputs: x[2], hidden: r[2], directions, batched };
+        for i in 1..ctx.args.len() {
+            if !ctx.has(i) {
+                continue;
+            }
+            let Some(have) = ctx.tensor(i)?.dims else { continue };
+            let want = layer.operand(ctx, kind, i);
+            for (&a, &b) in have.iter().zip(&want) {
+                if shared_dim(ctx, a, b).is_none() {
+                    let want: Vec<String> = want.iter().map(|&d| ctx.dim(d)).collect();
+                    let (name, ty, want) = (ctx.name(i), ctx.ty_text(i), want.join(", "));
+                    return Err(ctx.error(format!("{name} must be of shape ({want}), but is {ty}")));
+                }
+            }
+        }
+        Ok(Some(layer))
+    }
+
+    /// The dims of operand `i`.
+    fn operand(&self, ctx: &mut InferCtx<'_>, kind: Kind, i: usize) -> Vec<Sym> {
+        let syms = &mut ctx.func.syms;
+        let d = syms.int(self.directions);
+        let mut times = |n: i64| {
+            let n = syms.int(n);
+            syms.mul(n, self.hidden)
+        };
+        match i {
+            0 if self.batched => vec![self.batch, self.steps, self.inputs],
+            0 => vec![self.steps, self.batch, self.inputs],
+            1 => vec![d, times(kind.gates()), self.inputs],
+            2 => vec![d, times(kind.gates()), self.hidden],
+            3 => vec![d, times(2 * kind.gates())],
+            4 => vec![self.batch],
+            5 | 6 if self.batched => vec![self.batch, d, self.hidden],
+            5 | 6 => vec![d, self.batch, self.hidden],
+            _ => vec![d, times(3)],
+        }
+    }
+
+    /// The dims of a state.
+    pub fn state(&self, ctx: &mut InferCtx<'_>) -> Vec<Sym> {
+        let d = ctx.func.syms.int(self.directions);
+        match self.batched {
+            true => vec![self.batch, d, self.hidden],
+            false => vec![d, self.batch, self.hidden],
+        }
+    }
+
+    /// The dims of all outputs.
+    pub fn outputs(&self, ctx: &mut InferCtx<'_>) -> Vec<Sym> {
+        let d = ctx.func.syms.int(self.directions);
+        match self.batched {
+            true => vec![self.batch, self.steps, d, self.hidden],
+            false => vec![self.steps, d, self.batch, self.hidden],
+        }
+    }
+}
+
+/// The tensors of a layer under construction.
+pub(super) struct Net {
+    pub kind: Kind,
+    /// The products of the inputs with their weights, biases included: (direction, step, batch, gate).
+    pub gates: Tensor,
+    pub r: Tensor,
+    pub b: Option<Tensor>,
+    pub p: Option<Tensor>,
+    pub acts: Vec<Activation>,
+    pub hidden: Expr,
+    pub wide: DType,
+    pub clip: Option<f64>,
+    /// `input_forget` of the LSTM, `linear_before_reset` of the GRU.
+    pub flag: bool,
+}
+
+/// The state of one sequence: its output and its cell before and after a step.
+pub(super) struct State {
+    pub h: Tensor,
+    pub c: Tensor,
+    pub next: Tensor,
+    /// Scratch for the gates of a step.
+    pub pre: Tensor,
+}
+
+/// The place of a step.
+pub(super) struct Step<'e> {
+    pub d: usize,
+    pub t: &'e Expr,
+    pub n: &'e Expr,
+}
+
+impl Net {
+    /// The function `k` of direction `d`, after clipping.
+    pub fn act(&self, d: usize, k: usize, x: &Expr) -> Expr {
+        let per = self.kind.usual().len();
+        self.acts[d * per + k].apply(&self.clipped(x))
+    }
+
+    fn clipped(&self, x: &Expr) -> Expr {
+        match self.clip {
+            Some(v) => {
+                let limit = te::const_of(v, self.wide);
+                te::maximum(&te::minimum(x, &limit), &-&limit)
+            }
+            None => x.clone(),
+        }
+    }
+
+    /// The position of element `j` of gate `gate`.
+    pub fn gate(&self, gate: i64, j: &Expr) -> Expr {
+        &self.hidden * gate + j
+    }
+
+    /// The product of the state with the weights of one gate's element, added to a value.
+    pub fn product(&self, b: &mut Body, d: usize, row: &Expr, h: &Tensor, first: &Expr) -> Expr {
+        let sum = b.cell("sum", first);
+        b.for_("k", &self.hidden, |b, k| {
+            let weight = self.r.at(&[te::int(d as i64), row.clone(), k.clone()]);
+            let product = h.at(std::slice::from_ref(k)) * te::cast(&weight, self.wide);
+            b.set(&sum, &(sum.get() + product));
+        });
+        sum.get()
+    }
+
+    /// What the inputs contribute to an element of the gates.
+    pub fn input(&self, s: &Step<'_>, row: &Expr) -> Expr {
+        self.gates.at(&[te::int(s.d as i64), s.t.clone(), s.n.clone(), row.clone()])
+    }
+}
+
+/// Operand `i` if it is given.
+fn optional(
+    ctx: &mut LegalizeCtx<'_>,
+    layer: &Layer,
+    kind: Kind,
+    i: usize,
+) -> Result<Option<Tensor>, LegalizeError> {
+    if !ctx.has(i) {
+        return Ok(None);
+    }
+    let dims = layer.operand(&mut ctx.infer(), kind, i);
+    ctx.tensor_of_dims(i, &dims).map(Some)
+}
+
+/// The products of all inputs with their weights, as one stage; both biases are added where they always are.
+fn input_gates(
+    ctx: &mut LegalizeCtx<'_>,
+    layer: &Layer,
+    kind: Kind,
+    (x, w, bias): (&Tensor, &Tensor, Option<&Tensor>),
+    wide: DType,
+) -> Tensor {
+    let [steps, batch, inputs] = [layer.steps, layer.batch, layer.inputs].map(|s| ctx.size(s));
+    let rows = w.shape()[1].clone();
+    let hidden = ctx.size(layer.hidden);
+    let k = te::reduce_axis(inputs, "k");
+    let shape = vec![te::int(layer.directions), steps, batch, rows.clone()];
+    let product = te::compute(shape.clone(), "T_input_gates", |i| {
+        let at = match layer.batched {
+            true => [i[2].clone(), i[1].clone(), k.var.expr()],
+            false => [i[1].clone(), i[2].clone(), k.var.expr()],
+        };
+        let weight = w.at(&[i[0].clone(), i[3].clone(), k.var.expr()]);
+        te::sum(&(te::cast(&x.at(&at), wide) * te::cast(&weight, wide)), std::slice::from_ref(&k))
+    });
+    let Some(bias) = bias else { return product };
+    te::compute(shape, "T_gates", |i| {
+        let own = te::cast(&bias.at(&[i[0].clone(), i[3].clone()]), wide);
+        let state = te::cast(&bias.at(&[i[0].clone(), &i[3] + &rows]), wide);
+        // The reset gate of a GRU may apply to the bias of its last gate too, which is then added there.
+        let state = match kind {
+            Kind::Gru => {
+                let last = te::ge(&i[3], &(&hidden * 2));
+                te::select(&last, &te::const_of(0.0, wide), &state)
+            }
+            _ => state,
+        };
+        product.at(i) + own + state
+    })
+}
+
+/// The loop form of a layer.
+///
+/// # Errors
+/// When a shape or data type is not known.
+pub(super) fn build(ctx: &mut LegalizeCtx<'_>, kind: Kind) -> Result<Vec<Tensor>, LegalizeError> {
+    let name = ctx.decl.name;
+    let unknown = || LegalizeError::unknown(format!("{name}: a shape is not known"));
+    let layer = Layer::read(&mut ctx.infer(), kind)?.ok_or_else(unknown)?;
+    let dtype = ctx.out_dtype(0)?;
+    let wide = accumulator(dtype);
+    let mut given = Vec::with_capacity(8);
+    for i in 0..8 {
+        given.push(if i < ctx.args.len() { optional(ctx, &layer, kind, i)? } else { None });
+    }
+    let (x, w) = (given[0].clone().ok_or_else(unknown)?, given[1].clone().ok_or_else(unknown)?);
+    let gates = input_gates(ctx, &layer, kind, (&x, &w, given[3].as_ref()), wide);
+    let infer = ctx.infer();
+    let flag = match kind {
+        Kind::Lstm => infer.bool("input_forget")?,
+        Kind::Gru => infer.bool("linear_before_reset")?,
+        Kind::Rnn => false,
+    };
+    let direction = infer.choice("direction", DIRECTIONS)?;
+    let net = Net {
+        kind,
+        gates,
+        r: given[2].clone().ok_or_else(unknown)?,
+        b: given[3].clone(),
+        p: given[7].clone(),
+        acts: activations(&infer, kind.usual(), layer.directions as usize)?,
+        wide,
+        clip: clip(&infer)?,
+        flag,
+        hidden: ctx.size(layer.hidden),
+    };
+    let mut outputs = Vec::new();
+    for k in 0..if kind == Kind::Lstm { 3 } else { 2 } {
+        outputs.push((ctx.out_shape(k)?, dtype));
+    }
+    let (steps, batch) = (ctx.size(layer.steps), ctx.size(layer.batch));
+    let lengths = given[4].as_ref();
+    let first = [given[5].as_ref(), given[6].as_ref()];
+    let trusted = ctx.trusted;
+    let short = name.rsplit('.').next().unwrap_or(name);
+    Ok(te::extern_(short, &outputs, |b, out| {
+        for d in 0..layer.directions as usize {
+            let backwards = direction == 1 || d == 1;
+            b.for_("n", &batch, |b, n| {
+                let length = match lengths {
+                    Some(l) => {
+                        let length = te::cast(&l.at(std::slice::from_ref(n)), te::Ty::I64);
+                        let length = b.let_("length", &length);
+                        let inside =
+                            te::and(&te::ge(&length, &te::int(0)), &te::le(&length, &steps));
+                        let message = format!(
+                            "{name}: the sequence length {{0}} is out of range for {{1}} steps"
+                        );
+                        if !trusted {
+                            b.assert(
+                                &te::explain(&inside, &[length.clone(), steps.clone()]),
+                                message,
+                            );
+                        }
+                        b.let_("ends", &te::maximum(&te::minimum(&length, &steps), &te::int(0)))
+                    }
+                    None => steps.clone(),
+                };
+                sequence(b, &net, &layer, (d, n, backwards), (&steps, &length), &first, out);
+            });
+        }
+    }))
+}
+
+/// One sequence in one direction: the first state, its steps, the outputs after its end, the last state.
+fn sequence(
+    b: &mut Body,
+    net: &Net,
+    layer: &Layer,
+    (d, n, backwards): (usize, &Expr, bool),
+    (steps, length): (&Expr, &Expr),
+    first: &[Option<&Tensor>; 2],
+    out: &[Tensor],
+) {
+    let (hidden, wide) = (&net.hidden, net.wide);
+    let side = te::int(d as i64);
+    let zero = te::const_of(0.0, wide);
+    let len = std::slice::from_ref(hidden);
+    let state = State {
+        h: b.alloc("h", len, wide),
+        c: b.alloc("c", len, wide),
+        next: b.alloc("next", len, wide),
+        pre: b.alloc("pre", &[hidden * net.kind.gates()], wide),
+    };
+    let at = |j: &Expr| match layer.batched {
+        true => [n.clone(), side.clone(), j.clone()],
+        false => [side.clone(), n.clone(), j.clone()],
+    };
+    let to = |t: &Expr, j: &Expr| match layer.batched {
+        true => [n.clone(), t.clone(), side.clone(), j.clone()],
+        false => [t.clone(), side.clone(), n.clone(), j.clone()],
+    };
+    b.for_("j", hidden, |b, j| {
+        for (buffer, given) in [&state.h, &state.c].into_iter().zip(first) {
+            let value = given.map_or_else(|| zero.clone(), |g| te::cast(&g.at(&at(j)), wide));
+            b.store(buffer, std::slice::from_ref(j), &value);
+        }
+    });
+    b.for_("s", length, |b, s| {
+        let t = if backwards { length - 1 - s } else { s.clone() };
+        let t = b.let_("t", &safe::clamp(&t, steps));
+        cells::step(b, net, &state, &Step { d, t: &t, n });
+        b.for_("j", hidden, |b, j| {
+            let value = state.next.at(std::slice::from_ref(j));
+            b.store(&out[0], &to(&t, j), &value);
+            b.store(&state.h, std::slice::from_ref(j), &value);
+        });
+    });
+    b.for_("s", &(steps - length), |b, s| {
+        let t = safe::clamp(&(length + s), steps);
+        b.for_("j", hidden, |b, j| b.store(&out[0], &to(&t, j), &zero));
+    });
+    b.for_("j", hidden, |b, j| {
+        b.store(&out[1], &at(j), &state.h.at(std::slice::from_ref(j)));
+        if let Some(cells) = out.get(2) {
+            b.store(cells, &at(j), &state.c.at(std::slice::from_ref(j)));
+        }
+    });
+}

@@ -1,0 +1,263 @@
+//! Discrete Fourier transforms: of a signal, and of windows along it. Complex numbers are a last dim of size 2.
+
+use pliant_ir::op::InferError;
+use pliant_ir::relax::Type;
+use pliant_ir::{DType, Sym};
+
+use crate::decl::{Default, OpDecl, Pattern};
+use crate::infer::InferCtx;
+use crate::legalize::{LegalizeCtx, LegalizeError};
+use crate::rules::{require_float, shared_dim};
+use crate::te::{self, Expr, Tensor};
+
+type Inferred = Result<Type, InferError>;
+type Outputs = Result<Vec<Tensor>, LegalizeError>;
+
+/// The operators of this file.
+pub static DECLS: &[OpDecl] = &[
+    OpDecl::new(
+        "relax.signal.dft",
+        infer_dft,
+        "The discrete Fourier transform along an axis, of numbers that are real (last dim 1) or complex (last dim 2). \
+         The signal is cut or padded with zeros to dft_length; onesided gives the first dft_length // 2 + 1 \
+         frequencies; inverse divides by the length.",
+    )
+    .operands(&["data", "dft_length?"])
+    .attrs(&[
+        ("axis", Default::Int(-2)),
+        ("inverse", Default::Bool(false)),
+        ("onesided", Default::Bool(false)),
+    ])
+    .te(Pattern::Opaque, te_dft)
+    .numpy("fft.fft")
+    .onnx(&["DFT"]),
+    OpDecl::new(
+        "relax.signal.stft",
+        infer_stft,
+        "The discrete Fourier transforms of windows of frame_length that begin every frame_step elements of the \
+         signals (batch, length, 1 or 2), each multiplied by the window.",
+    )
+    .operands(&["signal", "frame_step", "window?", "frame_length?"])
+    .attrs(&[("onesided", Default::Bool(true))])
+    .te(Pattern::Opaque, te_stft)
+    .onnx(&["STFT"]),
+];
+
+/// The one size that operand `i` is; `None` where it is not known.
+fn size(ctx: &InferCtx<'_>, i: usize) -> Result<Option<Sym>, InferError> {
+    let found = match ctx.sizes(i)?.dims.as_deref() {
+        Some(&[one]) => one,
+        None => return Ok(None),
+        Some(_) => return Err(ctx.error(format!("{} must be one integer", ctx.name(i)))),
+    };
+    match ctx.func.syms.as_int(found) {
+        Some(v) if v < 1 => Err(ctx.error(format!("{} must be above 0, but is {v}", ctx.name(i)))),
+        _ => Ok(Some(found)),
+    }
+}
+
+/// Checks that the last dim holds real or complex numbers.
+fn complex(ctx: &InferCtx<'_>, last: Sym) -> Result<bool, InferError> {
+    match ctx.func.syms.as_int(last) {
+        Some(1) => Ok(false),
+        Some(2) => Ok(true),
+        _ => {
+            let (name, ty) = (ctx.name(0), ctx.ty_text(0));
+            Err(ctx.error(format!("the last dim of {name} must be 1 (real) or 2 (complex): {ty}")))
+        }
+    }
+}
+
+/// `n // 2 + 1` frequencies where one side is wanted, else `n`.
+fn frequencies(ctx: &mut InferCtx<'_>, n: Sym) -> Result<Sym, InferError> {
+    if !ctx.bool("onesided")? {
+        return Ok(n);
+    }
+    let (two, one) = (ctx.func.syms.int(2), ctx.func.syms.int(1));
+    let half = ctx.func.syms.floordiv(n, two);
+    Ok(ctx.func.syms.add(half, one))
+}
+
+// ---- dft ----
+
+fn dft_axis(ctx: &InferCtx<'_>, ndim: usize) -> Result<usize, InferError> {
+    let axis = ctx.axis("axis", ndim)?;
+    if axis + 1 == ndim {
+        return Err(ctx.error("the last dim holds the parts of complex numbers and is no axis"));
+    }
+    Ok(axis)
+}
+
+fn infer_dft(ctx: &mut InferCtx<'_>) -> Inferred {
+    let t = ctx.tensor(0)?;
+    require_float(ctx, 0, &t)?;
+    if ctx.bool("inverse")? && ctx.bool("onesided")? {
+        return Err(ctx.error("the inverse of one side is not supported: it is not unique"));
+    }
+    let length = if ctx.has(1) { size(ctx, 1)? } else { None };
+    if t.ndim.is_some_and(|n| n < 2) {
+        return Err(ctx.error(format!("data must have at least 2 dims, but is {}", ctx.ty_text(0))));
+    }
+    let axis = t.ndim.map(|n| dft_axis(ctx, n)).transpose()?;
+    let (Some(mut dims), Some(axis)) = (t.dims, axis) else {
+        return Ok(ctx.make(None, t.ndim, t.dtype));
+    };
+    complex(ctx, dims[dims.len() - 1])?;
+    if ctx.has(1) && length.is_none() {
+        return Ok(ctx.make(None, t.ndim, t.dtype));
+    }
+    let n = length.unwrap_or(dims[axis]);
+    dims[axis] = frequencies(ctx, n)?;
+    let last = dims.len() - 1;
+    dims[last] = ctx.func.syms.int(2);
+    Ok(ctx.make(Some(dims), None, t.dtype))
+}
+
+/// Cosines and sines of all multiples of a turn's n-th part.
+struct Turns {
+    cos: Tensor,
+    sin: Tensor,
+    n: Expr,
+    wide: DType,
+}
+
+impl Turns {
+    fn new(n: &Expr, dtype: DType) -> Turns {
+        let wide = if dtype == DType::Float64 { dtype } else { DType::Float32 };
+        let turn = te::const_of(2.0 * std::f64::consts::PI, DType::Float64);
+        // Angles are made in double precision: their error would grow with the place.
+        let angle = |i: &Expr| te::cast(i, DType::Float64) * &turn / te::cast(n, DType::Float64);
+        let table = |name: &str, f: fn(&Expr) -> Expr| {
+            te::compute(vec![n.clone()], name, |i| te::cast(&f(&angle(&i[0])), wide))
+        };
+        Turns { cos: table("T_cos", te::cos), sin: table("T_sin", te::sin), n: n.clone(), wide }
+    }
+
+    /// Part `part` of `(re + i im)` turned back by `place` parts, or on by them for the inverse.
+    fn term(&self, (re, im): (&Expr, &Expr), part: &Expr, place: &Expr, inverse: bool) -> Expr {
+        let place = [te::floormod(place, &self.n)];
+        let (cos, sin) = (self.cos.at(&place), self.sin.at(&place));
+        let sin = if inverse { -sin } else { sin };
+        let real = re * &cos + im * &sin;
+        let imaginary = im * &cos - re * &sin;
+        te::select(&te::eq(part, &te::int(0)), &real, &imaginary)
+    }
+}
+
+fn te_dft(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+    let dims = ctx.dims(0)?;
+    let x = ctx.tensor(0)?;
+    let infer = ctx.infer();
+    let axis = dft_axis(&infer, dims.len())?;
+    let is_complex = complex(&infer, dims[dims.len() - 1])?;
+    let inverse = infer.bool("inverse")?;
+    let length = if infer.has(1) { size(&infer, 1)? } else { None };
+    let n = ctx.size(length.unwrap_or(dims[axis]));
+    let (shape, dtype) = (ctx.out_shape(0)?, ctx.out_dtype(0)?);
+    let turns = Turns::new(&n, dtype);
+    let wide = turns.wide;
+    let used = te::minimum(&n, &x.shape()[axis]);
+    let j = te::reduce_axis(used, "j");
+    let last = shape.len() - 1;
+    let sum = te::compute(shape.clone(), "T_dft_sum", |i| {
+        let mut at = i.to_vec();
+        at[axis] = j.var.expr();
+        let mut read = |part: i64| {
+            at[last] = te::int(part);
+            te::cast(&x.at(&at), wide)
+        };
+        let (re, im) = (read(0), if is_complex { read(1) } else { te::const_of(0.0, wide) });
+        let place = j.var.expr() * &i[axis];
+        te::sum(&turns.term((&re, &im), &i[last], &place, inverse), std::slice::from_ref(&j))
+    });
+    Ok(vec![te::compute(shape, "T_dft", |i| {
+        let value = sum.at(i);
+        te::cast(&if inverse { value / te::cast(&n, wide) } else { value }, dtype)
+    })])
+}
+
+// ---- stft ----
+
+/// The length of a frame; `None` where it is not known.
+fn frame_length(ctx: &mut InferCtx<'_>) -> Result<Option<Sym>, InferError> {
+    let given = if ctx.has(3) { size(ctx, 3)? } else { None };
+    if !ctx.has(2) {
+        if !ctx.has(3) {
+            return Err(ctx.error("a window or a frame_length is needed"));
+        }
+        return Ok(given);
+    }
+    let window = ctx.tensor(2)?;
+    if window.ndim.is_some_and(|n| n != 1) {
+        return Err(ctx.error(format!("window must have 1 dim, but is {}", ctx.ty_text(2))));
+    }
+    ctx.same_dtype(0, 2)?;
+    match (given, window.dims) {
+        (Some(n), Some(w)) => shared_dim(ctx, n, w[0]).map(Some).ok_or_else(|| {
+            let (n, w) = (ctx.dim(n), ctx.dim(w[0]));
+            ctx.error(format!("frame_length is {n}, but the window has {w} elements"))
+        }),
+        (None, Some(w)) if !ctx.has(3) => Ok(Some(w[0])),
+        (given, None) => Ok(given),
+        _ => Ok(None),
+    }
+}
+
+fn infer_stft(ctx: &mut InferCtx<'_>) -> Inferred {
+    let t = ctx.tensor(0)?;
+    require_float(ctx, 0, &t)?;
+    if t.ndim.is_some_and(|n| n != 3) {
+        return Err(ctx.error(format!("signal must have 3 dims, but is {}", ctx.ty_text(0))));
+    }
+    let (step, frame) = (size(ctx, 1)?, frame_length(ctx)?);
+    let (Some(dims), Some(step), Some(frame)) = (t.dims, step, frame) else {
+        return Ok(ctx.make(None, Some(4), t.dtype));
+    };
+    if complex(ctx, dims[2])? && ctx.bool("onesided")? {
+        return Err(ctx.error("onesided is for real signals"));
+    }
+    let (zero, one) = (ctx.func.syms.int(0), ctx.func.syms.int(1));
+    let rest = ctx.func.syms.sub(dims[1], frame);
+    let frames = ctx.func.syms.floordiv(rest, step);
+    let frames = ctx.func.syms.add(frames, one);
+    let frames = match crate::prove::at_most(ctx.func, zero, frames) {
+        Some(true) => frames,
+        _ => ctx.func.syms.max(frames, zero),
+    };
+    let (bins, two) = (frequencies(ctx, frame)?, ctx.func.syms.int(2));
+    Ok(ctx.make(Some(vec![dims[0], frames, bins, two]), None, t.dtype))
+}
+
+fn te_stft(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+    let dims = ctx.dims(0)?;
+    let mut infer = ctx.infer();
+    let unknown =
+        || LegalizeError::unknown("relax.signal.stft: the length of a frame is not known");
+    let step = size(&infer, 1)?.ok_or_else(unknown)?;
+    let frame = frame_length(&mut infer)?.ok_or_else(unknown)?;
+    let is_complex = complex(&infer, dims[2])?;
+    let x = ctx.tensor(0)?;
+    let window = if ctx.has(2) { Some(ctx.tensor_of_dims(2, &[frame])?) } else { None };
+    let (step, n) = (ctx.size(step), ctx.size(frame));
+    let (shape, dtype) = (ctx.out_shape(0)?, ctx.out_dtype(0)?);
+    let turns = Turns::new(&n, dtype);
+    let wide = turns.wide;
+    let j = te::reduce_axis(n, "j");
+    let sum = te::compute(shape.clone(), "T_stft_sum", |i| {
+        let at = &i[1] * &step + j.var.expr();
+        let read = |part: i64| {
+            let value = te::cast(&x.at(&[i[0].clone(), at.clone(), te::int(part)]), wide);
+            match &window {
+                Some(w) => value * te::cast(&w.at(&[j.var.expr()]), wide),
+                None => value,
+            }
+        };
+        let (re, im) = (read(0), if is_complex { read(1) } else { te::const_of(0.0, wide) });
+        let place = j.var.expr() * &i[2];
+        te::sum(&turns.term((&re, &im), &i[3], &place, false), std::slice::from_ref(&j))
+    });
+    if wide == dtype {
+        return Ok(vec![sum]);
+    }
+    Ok(vec![te::compute(shape, "T_stft", |i| te::cast(&sum.at(i), dtype))])
+}

@@ -1,0 +1,31 @@
+//! Detection: boxes, their overlaps, and the parts of images that they cut out.
+
+pub mod boxes;
+pub mod nms;
+pub mod roi;
+
+use crate::te::{self, Expr};
+
+/// The intersection of two boxes over their union; corners come in any order.
+fn overlap(a: &[Expr; 4], b: &[Expr; 4]) -> Expr {
+    let zero = te::const_of(0.0, a[0].ty().dtype);
+    let side =
+        |s: &[Expr; 4], k: usize| (te::minimum(&s[k], &s[k + 2]), te::maximum(&s[k], &s[k + 2]));
+    let (mut both, mut own, mut other) = (None, None, None);
+    let times = |acc: &mut Option<Expr>, e: Expr| {
+        *acc = Some(match acc.take() {
+            Some(a) => a * e,
+            None => e,
+        });
+    };
+    for k in 0..2 {
+        let ((a0, a1), (b0, b1)) = (side(a, k), side(b, k));
+        let shared = te::minimum(&a1, &b1) - te::maximum(&a0, &b0);
+        times(&mut both, te::maximum(&shared, &zero));
+        times(&mut own, a1 - a0);
+        times(&mut other, b1 - b0);
+    }
+    let [both, own, other] = [both, own, other].map(|e| e.unwrap_or_else(|| zero.clone()));
+    let union = own + other - &both;
+    te::select(&te::gt(&union, &zero), &(both / &union), &zero)
+}

@@ -1,0 +1,385 @@
+//! Non-maximum suppression: of overlapping boxes the one with the highest score stays. Equal scores are taken in the
+//! order of the boxes.
+
+use pliant_ir::DType;
+use pliant_ir::op::InferError;
+use pliant_ir::relax::{Type, TypeData};
+
+use super::boxes::{holds, place, rank};
+use super::overlap;
+use crate::decl::{Default, OpDecl, Pattern};
+use crate::infer::InferCtx;
+use crate::legalize::{LegalizeCtx, LegalizeError, Value};
+use crate::ops::index::safe;
+use crate::ops::sort::{Order, Row, sort_row};
+use crate::rules::{operand_types, require_float, require_integer, shared_dim};
+use crate::te::{self, Body, Expr, Tensor};
+
+type Inferred = Result<Type, InferError>;
+type Outputs = Result<Vec<Tensor>, LegalizeError>;
+
+/// The operators of this file.
+pub static DECLS: &[OpDecl] = &[
+    OpDecl::new(
+        "relax.vision.non_max_suppression",
+        infer_nms,
+        "Of the first valid_count boxes of data (batch, boxes, elements), at most top_k, by falling score: those with a \
+         score above 0 that overlap no box kept before them, of the same class unless force_suppress, by iou_threshold \
+         or more; at most max_output_size. Gives their elements of indices, then -1, and their number; or, without \
+         return_indices, the rows, with -1 for score and class of what is not kept, kept ones first with \
+         invalid_to_bottom.",
+    )
+    .operands(&["data", "valid_count", "indices"])
+    .attrs(&[
+        ("max_output_size", Default::Int(-1)),
+        ("iou_threshold", Default::Float(0.5)),
+        ("force_suppress", Default::Bool(false)),
+        ("top_k", Default::Int(-1)),
+        ("coord_start", Default::Int(2)),
+        ("score_index", Default::Int(1)),
+        ("id_index", Default::Int(0)),
+        ("return_indices", Default::Bool(true)),
+        ("invalid_to_bottom", Default::Bool(false)),
+    ])
+    .te(Pattern::Opaque, te_nms),
+    OpDecl::new(
+        "relax.vision.all_class_non_max_suppression",
+        infer_all,
+        "Non-maximum suppression of boxes (batch, boxes, 4) for each class of scores (batch, classes, boxes), as ONNX \
+         has it: scores above score_threshold, overlaps above iou_threshold. output_format \"onnx\" gives rows (batch, \
+         class, box), then -1, and their number; \"tensorflow\" gives for each batch rows (class, box), their scores, \
+         and their number.",
+    )
+    .operands(&[
+        "boxes",
+        "scores",
+        "max_output_boxes_per_class",
+        "iou_threshold",
+        "score_threshold",
+    ])
+    .attrs(&[("output_format", Default::Str("onnx"))])
+    .te(Pattern::Opaque, te_all)
+    .onnx(&["NonMaxSuppression"]),
+];
+
+// ---- non_max_suppression ----
+
+fn infer_nms(ctx: &mut InferCtx<'_>) -> Inferred {
+    let (t, count, indices) = (rank(ctx, 0, 3)?, rank(ctx, 1, 1)?, rank(ctx, 2, 2)?);
+    require_float(ctx, 0, &t)?;
+    require_integer(ctx, 1, &count)?;
+    require_integer(ctx, 2, &indices)?;
+    for key in ["max_output_size", "top_k"] {
+        ctx.int(key)?;
+    }
+    ctx.float("iou_threshold")?;
+    let last = t.dims.as_ref().map(|d| d[2]);
+    place(ctx, "id_index", last, true)?;
+    place(ctx, "score_index", last, false)?;
+    let start = place(ctx, "coord_start", last, false)?.unwrap_or(0);
+    if last.and_then(|s| ctx.func.syms.as_int(s)).is_some_and(|n| start + 4 > n) {
+        return Err(
+            ctx.error(format!("coord_start {start} leaves no 4 coordinates: {}", ctx.ty_text(0)))
+        );
+    }
+    if let (Some(x), Some(c), Some(i)) = (&t.dims, &count.dims, &indices.dims) {
+        for (a, b) in [(x[0], c[0]), (x[0], i[0]), (x[1], i[1])] {
+            if shared_dim(ctx, a, b).is_none() {
+                return Err(
+                    ctx.error(format!("the operands differ in size: {}", operand_types(ctx)))
+                );
+            }
+        }
+    }
+    if !ctx.bool("return_indices")? {
+        return Ok(ctx.like(&t, t.dtype));
+    }
+    let one = ctx.func.syms.int(1);
+    let places = ctx.make(t.dims.as_ref().map(|d| d[..2].to_vec()), Some(2), Some(DType::Int32));
+    let counts = ctx.make(t.dims.as_ref().map(|d| vec![d[0], one]), Some(2), Some(DType::Int32));
+    Ok(ctx.func.intern(TypeData::Tuple([places, counts].into())))
+}
+
+/// The attributes of a suppression.
+struct Nms {
+    most: i64,
+    top: i64,
+    iou: f64,
+    same_class: bool,
+    start: i64,
+    score: i64,
+    id: Option<i64>,
+    return_indices: bool,
+    compact: bool,
+}
+
+impl Nms {
+    fn read(ctx: &InferCtx<'_>) -> Result<Nms, InferError> {
+        let id = place(ctx, "id_index", None, true)?;
+        Ok(Nms {
+            most: ctx.int("max_output_size")?,
+            top: ctx.int("top_k")?,
+            iou: ctx.float("iou_threshold")?,
+            same_class: !ctx.bool("force_suppress")? && id.is_some(),
+            start: ctx.int("coord_start")?,
+            score: ctx.int("score_index")?,
+            id,
+            return_indices: ctx.bool("return_indices")?,
+            compact: ctx.bool("invalid_to_bottom")?,
+        })
+    }
+}
+
+fn te_nms(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+    let dims = ctx.dims(0)?;
+    let x = ctx.tensor(0)?;
+    let (counts, indices) =
+        (ctx.tensor_of_dims(1, &dims[..1])?, ctx.tensor_of_dims(2, &dims[..2])?);
+    let nms = Nms::read(&ctx.infer())?;
+    let (s, op) = (x.shape().to_vec(), ctx.decl.name);
+    let outputs = match nms.return_indices {
+        true => {
+            vec![(s[..2].to_vec(), DType::Int32), (vec![s[0].clone(), te::int(1)], DType::Int32)]
+        }
+        false => vec![(s.clone(), x.dtype())],
+    };
+    Ok(te::extern_("non_max_suppression", &outputs, |b, out| {
+        let places: Vec<i64> = nms.id.iter().copied().chain([nms.score, nms.start + 3]).collect();
+        holds(b, op, &places, &s[2]);
+        let order = Order { len: &s[1], dtype: x.dtype(), descending: true };
+        let row = Row::new(b, &order);
+        let kept = b.alloc("kept", &s[1..2], DType::Int64);
+        b.for_("b", &s[0], |b, i| {
+            let valid =
+                b.let_("valid", &te::cast(&counts.at(std::slice::from_ref(i)), te::Ty::I64));
+            let inside = te::and(&te::ge(&valid, &te::int(0)), &te::le(&valid, &s[1]));
+            let message = format!("{op}: valid_count {{0}} is out of range for {{1}} boxes");
+            b.assert(&te::explain(&inside, &[valid.clone(), s[1].clone()]), message);
+            // Boxes that are not valid come last.
+            sort_row(b, &row, &order, |k| {
+                let score = x.at(&[i.clone(), k.clone(), te::int(nms.score)]);
+                te::select(&te::lt(k, &valid), &score, &te::const_of(f64::NEG_INFINITY, x.dtype()))
+            });
+            let considered =
+                if nms.top > 0 { te::minimum(&valid, &te::int(nms.top)) } else { valid };
+            suppress(b, &nms, &x, (i, &row, &kept), &considered, &indices, out);
+        });
+    }))
+}
+
+/// One batch: keeps boxes by falling score and writes the results.
+fn suppress(
+    b: &mut Body,
+    nms: &Nms,
+    x: &Tensor,
+    (i, row, kept): (&Expr, &Row, &Tensor),
+    considered: &Expr,
+    indices: &Tensor,
+    out: &[Tensor],
+) {
+    let s = x.shape();
+    let minus = te::const_of(-1.0, x.dtype());
+    let read = |n: &Expr, k: i64| x.at(&[i.clone(), n.clone(), te::int(k)]);
+    let corners = |n: &Expr| [0, 1, 2, 3].map(|k| read(n, nms.start + k));
+    if nms.return_indices {
+        b.for_("n", &s[1], |b, n| b.store(&out[0], &[i.clone(), n.clone()], &te::int(-1)));
+    } else {
+        b.for_each(&s[1..], |b, at| {
+            b.store(&out[0], &[i.clone(), at[0].clone(), at[1].clone()], &minus);
+        });
+    }
+    let count = b.cell("count", &te::int(0));
+    b.for_("r", considered, |b, r| {
+        let place = safe::clamp(r, &s[1]);
+        let n = safe::clamp(&row.places[0].at(&[place]), &s[1]);
+        let n = b.let_("n", &n);
+        let open = te::gt(&read(&n, nms.score), &te::const_of(0.0, x.dtype()));
+        let open = if nms.most >= 0 {
+            te::and(&open, &te::lt(&count.get(), &te::int(nms.most)))
+        } else {
+            open
+        };
+        let keep = b.cell("keep", &open);
+        b.if_(&keep.get(), |b| {
+            b.for_("q", &count.get(), |b, q| {
+                let other = safe::clamp(&kept.at(&[safe::clamp(q, &s[1])]), &s[1]);
+                let other = b.let_("other", &other);
+                let mut hit = te::ge(
+                    &overlap(&corners(&n), &corners(&other)),
+                    &te::const_of(nms.iou, x.dtype()),
+                );
+                if let (true, Some(id)) = (nms.same_class, nms.id) {
+                    hit = te::and(&hit, &te::eq(&read(&n, id), &read(&other, id)));
+                }
+                b.if_(&hit, |b| b.set(&keep, &te::bool_const(false)));
+            });
+        });
+        let to = b.let_("to", &safe::clamp(&count.get(), &s[1]));
+        let write_row = |b: &mut Body, to: &Expr, dropped: bool| {
+            b.for_("k", &s[2], |b, k| {
+                let mut value = x.at(&[i.clone(), n.clone(), k.clone()]);
+                for own in nms.id.iter().chain([&nms.score]).filter(|_| dropped) {
+                    value = te::select(&te::eq(k, &te::int(*own)), &minus, &value);
+                }
+                b.store(&out[0], &[i.clone(), to.clone(), k.clone()], &value);
+            });
+        };
+        b.if_else(
+            &keep.get(),
+            |b| {
+                if nms.return_indices {
+                    b.store(
+                        &out[0],
+                        &[i.clone(), to.clone()],
+                        &indices.at(&[i.clone(), n.clone()]),
+                    );
+                } else {
+                    write_row(b, if nms.compact { &to } else { r }, false);
+                }
+                b.store(kept, std::slice::from_ref(&to), &n);
+                b.set(&count, &(&to + 1));
+            },
+            |b| {
+                if !nms.return_indices && !nms.compact {
+                    write_row(b, r, true);
+                }
+            },
+        );
+    });
+    if nms.return_indices {
+        b.store(&out[1], &[i.clone(), te::int(0)], &count.get());
+    }
+}
+
+// ---- all_class_non_max_suppression ----
+
+fn infer_all(ctx: &mut InferCtx<'_>) -> Inferred {
+    let (boxes, scores) = (rank(ctx, 0, 3)?, rank(ctx, 1, 3)?);
+    require_float(ctx, 0, &boxes)?;
+    ctx.same_dtype(0, 1)?;
+    for i in 2..5 {
+        let t = ctx.tensor(i)?;
+        let one = |d: &[pliant_ir::Sym]| d.iter().all(|&d| ctx.func.syms.as_int(d) == Some(1));
+        if t.dims.as_deref().is_some_and(|d| d.len() > 1 || !one(d)) {
+            let (name, ty) = (ctx.name(i), ctx.ty_text(i));
+            return Err(ctx.error(format!("{name} must be one number, but is {ty}")));
+        }
+    }
+    let most = ctx.tensor(2)?;
+    require_integer(ctx, 2, &most)?;
+    let format = ctx.choice("output_format", &["onnx", "tensorflow"])?;
+    if let (Some(b), Some(s)) = (&boxes.dims, &scores.dims) {
+        let four = ctx.func.syms.int(4);
+        for (x, y) in [(b[0], s[0]), (b[1], s[2]), (b[2], four)] {
+            if shared_dim(ctx, x, y).is_none() {
+                return Err(
+                    ctx.error(format!("the operands differ in size: {}", operand_types(ctx)))
+                );
+            }
+        }
+    }
+    let (one, two, three) = (ctx.func.syms.int(1), ctx.func.syms.int(2), ctx.func.syms.int(3));
+    let per_batch = scores.dims.as_ref().map(|d| ctx.func.syms.mul(d[1], d[2]));
+    let batch = scores.dims.as_ref().map(|d| d[0]);
+    let int = Some(DType::Int64);
+    let fields = if format == 0 {
+        let rows = batch.zip(per_batch).map(|(b, n)| ctx.func.syms.mul(b, n));
+        vec![
+            ctx.make(rows.map(|n| vec![n, three]), Some(2), int),
+            ctx.make(Some(vec![one]), None, int),
+        ]
+    } else {
+        let both = batch.zip(per_batch);
+        vec![
+            ctx.make(both.map(|(b, n)| vec![b, n, two]), Some(3), int),
+            ctx.make(both.map(|(b, n)| vec![b, n]), Some(2), scores.dtype),
+            ctx.make(batch.map(|b| vec![b]), Some(1), int),
+        ]
+    };
+    Ok(ctx.func.intern(TypeData::Tuple(fields.into())))
+}
+
+/// The one number that a value is.
+fn only(value: &Value) -> Expr {
+    let at: Vec<Expr> = value.shape().iter().map(|_| te::int(0)).collect();
+    value.at(&at)
+}
+
+fn te_all(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+    let dims = ctx.dims(1)?;
+    let four = ctx.func.syms.int(4);
+    let boxes = ctx.tensor_of_dims(0, &[dims[0], dims[2], four])?;
+    let scores = ctx.tensor(1)?;
+    let (most, iou, least) = (ctx.value(2)?, ctx.value(3)?, ctx.value(4)?);
+    let onnx = ctx.infer().choice("output_format", &["onnx", "tensorflow"])? == 0;
+    let mut outputs = Vec::new();
+    for k in 0..if onnx { 2 } else { 3 } {
+        outputs.push((ctx.out_shape(k)?, ctx.out_dtype(k)?));
+    }
+    let (s, dtype) = (scores.shape().to_vec(), scores.dtype());
+    Ok(te::extern_("all_class_non_max_suppression", &outputs, |b, out| {
+        let order = Order { len: &s[2], dtype, descending: true };
+        let row = Row::new(b, &order);
+        let kept = b.alloc("kept", &s[2..], DType::Int64);
+        let (most, iou) = (te::cast(&only(&most), te::Ty::I64), te::cast(&only(&iou), dtype));
+        let least = te::cast(&only(&least), dtype);
+        b.for_each(outputs[0].0.as_slice(), |b, i| b.store(&out[0], i, &te::int(-1)));
+        if !onnx {
+            b.for_each(outputs[1].0.as_slice(), |b, i| {
+                b.store(&out[1], i, &te::const_of(0.0, dtype))
+            });
+        }
+        let total = b.cell("total", &te::int(0));
+        b.for_("b", &s[0], |b, i| {
+            if !onnx {
+                b.set(&total, &te::int(0));
+            }
+            b.for_("c", &s[1], |b, c| {
+                sort_row(b, &row, &order, |k| scores.at(&[i.clone(), c.clone(), k.clone()]));
+                let count = b.cell("count", &te::int(0));
+                b.for_("r", &s[2], |b, r| {
+                    let n = safe::clamp(&row.places[0].at(std::slice::from_ref(r)), &s[2]);
+                    let n = b.let_("n", &n);
+                    let score = row.keys[0].at(std::slice::from_ref(r));
+                    let open = te::and(&te::gt(&score, &least), &te::lt(&count.get(), &most));
+                    let keep = b.cell("keep", &open);
+                    let corners = |n: &Expr| {
+                        [0, 1, 2, 3].map(|k| boxes.at(&[i.clone(), n.clone(), te::int(k)]))
+                    };
+                    b.if_(&keep.get(), |b| {
+                        b.for_("q", &count.get(), |b, q| {
+                            let other = safe::clamp(&kept.at(&[safe::clamp(q, &s[2])]), &s[2]);
+                            let other = b.let_("other", &other);
+                            let hit = te::gt(&overlap(&corners(&n), &corners(&other)), &iou);
+                            b.if_(&hit, |b| b.set(&keep, &te::bool_const(false)));
+                        });
+                    });
+                    b.if_(&keep.get(), |b| {
+                        b.store(&kept, &[safe::clamp(&count.get(), &s[2])], &n);
+                        b.set(&count, &(count.get() + 1));
+                        let at = b.let_(
+                            "at",
+                            &safe::clamp(&total.get(), &outputs[0].0[usize::from(!onnx)]),
+                        );
+                        if onnx {
+                            for (k, v) in [i, c, &n].into_iter().enumerate() {
+                                b.store(&out[0], &[at.clone(), te::int(k as i64)], v);
+                            }
+                        } else {
+                            b.store(&out[0], &[i.clone(), at.clone(), te::int(0)], c);
+                            b.store(&out[0], &[i.clone(), at.clone(), te::int(1)], &n);
+                            b.store(&out[1], &[i.clone(), at.clone()], &score);
+                        }
+                        b.set(&total, &(&at + 1));
+                    });
+                });
+            });
+            if !onnx {
+                b.store(&out[2], std::slice::from_ref(i), &total.get());
+            }
+        });
+        if onnx {
+            b.store(&out[1], &[te::int(0)], &total.get());
+        }
+    }))
+}

@@ -1,0 +1,312 @@
+//! Regions of images brought to one size: roi_align, roi_pool.
+//!
+//! A region is a row (batch, x1, y1, x2, y2) of rois; the batch index of each is checked.
+
+use pliant_ir::DType;
+use pliant_ir::op::InferError;
+use pliant_ir::relax::Type;
+
+use super::boxes::rank;
+use crate::decl::{Default, OpDecl, Pattern};
+use crate::infer::InferCtx;
+use crate::legalize::{LegalizeCtx, LegalizeError};
+use crate::ops::index::safe;
+use crate::ops::statistical::accumulator;
+use crate::rules::{require_float, shared_dim};
+use crate::te::{self, Body, Expr, Tensor};
+
+type Inferred = Result<Type, InferError>;
+type Outputs = Result<Vec<Tensor>, LegalizeError>;
+
+/// The operators of this file.
+pub static DECLS: &[OpDecl] = &[
+    OpDecl::new(
+        "relax.vision.roi_align",
+        infer,
+        "For each bin of each region the mean or the largest of bilinear samples: sample_ratio of them along each side, \
+         or as many as the bin has pixels where it is not above 0. aligned shifts by half a pixel.",
+    )
+    .operands(&["data", "rois"])
+    .attrs(&[
+        ("pooled_size", Default::Required),
+        ("spatial_scale", Default::Required),
+        ("sample_ratio", Default::Int(-1)),
+        ("aligned", Default::Bool(false)),
+        ("layout", Default::Str("NCHW")),
+        ("mode", Default::Str("avg")),
+    ])
+    .te(Pattern::Opaque, te_align)
+    .onnx(&["RoiAlign"]),
+    OpDecl::new(
+        "relax.vision.roi_pool",
+        infer,
+        "For each bin of each region, its corners rounded to pixels, the largest element; 0 where it is empty.",
+    )
+    .operands(&["data", "rois"])
+    .attrs(&[
+        ("pooled_size", Default::Required),
+        ("spatial_scale", Default::Required),
+        ("layout", Default::Str("NCHW")),
+    ])
+    .te(Pattern::Opaque, te_pool)
+    .onnx(&["MaxRoiPool"]),
+];
+
+/// Where channels, rows and columns stand.
+#[derive(Clone, Copy)]
+struct Layout {
+    channel: usize,
+    row: usize,
+    column: usize,
+}
+
+fn layout(ctx: &InferCtx<'_>) -> Result<Layout, InferError> {
+    Ok(match ctx.choice("layout", &["NCHW", "NHWC"])? {
+        0 => Layout { channel: 1, row: 2, column: 3 },
+        _ => Layout { channel: 3, row: 1, column: 2 },
+    })
+}
+
+fn infer(ctx: &mut InferCtx<'_>) -> Inferred {
+    let (data, rois) = (rank(ctx, 0, 4)?, rank(ctx, 1, 2)?);
+    require_float(ctx, 0, &data)?;
+    ctx.same_dtype(0, 1)?;
+    let (at, pooled) = (layout(ctx)?, ctx.ints("pooled_size", 2, 1)?);
+    ctx.float("spatial_scale")?;
+    if ctx.decl.attrs.iter().any(|(k, _)| *k == "mode") {
+        ctx.choice("mode", &["avg", "max"])?;
+        ctx.int("sample_ratio")?;
+        ctx.bool("aligned")?;
+    }
+    let five = ctx.func.syms.int(5);
+    if let Some(r) = &rois.dims
+        && shared_dim(ctx, r[1], five).is_none()
+    {
+        return Err(ctx.error(format!("rois must have 5 columns, but is {}", ctx.ty_text(1))));
+    }
+    let (Some(mut dims), Some(r)) = (data.dims, rois.dims) else {
+        return Ok(ctx.make(None, Some(4), data.dtype));
+    };
+    dims[0] = r[0];
+    dims[at.row] = ctx.func.syms.int(pooled[0]);
+    dims[at.column] = ctx.func.syms.int(pooled[1]);
+    Ok(ctx.make(Some(dims), None, data.dtype))
+}
+
+/// The operands and attributes of both operators.
+struct Pooling {
+    x: Tensor,
+    rois: Tensor,
+    shape: Vec<Expr>,
+    at: Layout,
+    pooled: Vec<i64>,
+    scale: f64,
+    wide: DType,
+    op: &'static str,
+}
+
+impl Pooling {
+    fn read(ctx: &mut LegalizeCtx<'_>) -> Result<Pooling, LegalizeError> {
+        let rois = ctx.dims(1)?;
+        let five = ctx.func.syms.int(5);
+        let (x, rois) = (ctx.tensor(0)?, ctx.tensor_of_dims(1, &[rois[0], five])?);
+        let shape = ctx.out_shape(0)?;
+        let infer = ctx.infer();
+        Ok(Pooling {
+            at: layout(&infer)?,
+            pooled: infer.ints("pooled_size", 2, 1)?,
+            scale: infer.float("spatial_scale")?,
+            wide: accumulator(x.dtype()),
+            op: ctx.decl.name,
+            x,
+            rois,
+            shape,
+        })
+    }
+
+    fn number(&self, v: f64) -> Expr {
+        te::const_of(v, self.wide)
+    }
+
+    /// Column `k` of region `r`.
+    fn roi(&self, r: &Expr, k: i64) -> Expr {
+        te::cast(&self.rois.at(&[r.clone(), te::int(k)]), self.wide)
+    }
+
+    /// The image that a region is of, checked.
+    fn batch(&self, b: &mut Body, r: &Expr) -> Expr {
+        let value = b.let_("image", &self.roi(r, 0));
+        let images = &self.x.shape()[0];
+        let inside = te::and(
+            &te::ge(&value, &self.number(0.0)),
+            &te::lt(&value, &te::cast(images, self.wide)),
+        );
+        let index = te::cast(&te::select(&inside, &value, &self.number(-1.0)), te::Ty::I64);
+        let message =
+            format!("{}: a batch index of rois is out of range for axis 0 of size {{0}}", self.op);
+        b.assert(&te::explain(&inside, std::slice::from_ref(images)), message);
+        b.let_("batch", &safe::clamp(&index, images))
+    }
+
+    fn place(&self, n: &Expr, c: &Expr, y: &Expr, x: &Expr) -> Vec<Expr> {
+        let mut at = vec![n.clone(); 4];
+        at[self.at.channel] = c.clone();
+        at[self.at.row] = y.clone();
+        at[self.at.column] = x.clone();
+        at
+    }
+
+    /// Runs over all bins: `write(b, region, channel, row of bins, column of bins)`.
+    fn bins(&self, b: &mut Body, mut write: impl FnMut(&mut Body, &Expr, &Expr, &Expr, &Expr)) {
+        let (r, c) = (&self.shape[0], &self.shape[self.at.channel]);
+        let (h, w) = (te::int(self.pooled[0]), te::int(self.pooled[1]));
+        b.for_("r", r, |b, r| {
+            b.for_("ph", &h, |b, ph| {
+                b.for_("pw", &w, |b, pw| b.for_("c", c, |b, c| write(b, r, c, ph, pw)));
+            });
+        });
+    }
+
+    fn size(&self, axis: usize) -> Expr {
+        self.x.shape()[axis].clone()
+    }
+}
+
+// ---- roi_align ----
+
+/// Where a sample lies along one side: the pixels before and after it, the weight of the one after, and whether it is
+/// inside the image.
+struct Tap {
+    low: Expr,
+    high: Expr,
+    weight: Expr,
+    inside: Expr,
+}
+
+impl Pooling {
+    fn tap(&self, b: &mut Body, at: &Expr, size: &Expr) -> Tap {
+        let wide = self.wide;
+        let last = te::cast(&(size - 1), wide);
+        let inside = te::and(&te::ge(at, &self.number(-1.0)), &te::le(at, &te::cast(size, wide)));
+        let at = te::maximum(&te::minimum(at, &last), &self.number(0.0));
+        let at = b.let_("at", &te::select(&inside, &at, &self.number(0.0)));
+        let low = b.let_("low", &safe::clamp(&te::cast(&te::floor(&at), te::Ty::I64), size));
+        let high = safe::clamp(&(&low + 1), size);
+        let weight = &at - te::cast(&low, wide);
+        Tap { low, high, weight, inside }
+    }
+
+    fn sample(&self, n: &Expr, c: &Expr, y: &Tap, x: &Tap) -> Expr {
+        let read = |y: &Expr, x: &Expr| te::cast(&self.x.at(&self.place(n, c, y, x)), self.wide);
+        let one = self.number(1.0);
+        let row = |at: &Expr| read(at, &x.low) * (&one - &x.weight) + read(at, &x.high) * &x.weight;
+        let value = row(&y.low) * (&one - &y.weight) + row(&y.high) * &y.weight;
+        te::if_then_else(&te::and(&y.inside, &x.inside), &value, &self.number(0.0))
+    }
+}
+
+fn te_align(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+    let p = Pooling::read(ctx)?;
+    let infer = ctx.infer();
+    let (ratio, aligned) = (infer.int("sample_ratio")?, infer.bool("aligned")?);
+    let mean = infer.choice("mode", &["avg", "max"])? == 0;
+    let (dtype, wide) = (p.x.dtype(), p.wide);
+    let offset = p.number(if aligned { 0.5 } else { 0.0 });
+    Ok(te::extern_("roi_align", &[(p.shape.clone(), dtype)], |b, out| {
+        p.bins(b, |b, r, c, ph, pw| {
+            let n = p.batch(b, r);
+            let mut side = |low: i64, bin: &Expr, count: i64, name: &str| {
+                let scale = p.number(p.scale);
+                let start = b.let_(name, &(p.roi(r, low) * &scale - &offset));
+                let mut length = p.roi(r, low + 2) * scale - &offset - &start;
+                if !aligned {
+                    length = te::maximum(&length, &p.number(1.0));
+                }
+                let size = b.let_("bin", &(length / p.number(count as f64)));
+                let samples = match ratio > 0 {
+                    true => te::int(ratio),
+                    // A region that is not finite has no samples.
+                    false => te::cast(
+                        &te::minimum(
+                            &te::maximum(&te::ceil(&size), &p.number(0.0)),
+                            &p.number(65536.0),
+                        ),
+                        te::Ty::I64,
+                    ),
+                };
+                let samples = b.let_("samples", &samples);
+                let start = b.let_("from", &(start + te::cast(bin, wide) * &size));
+                (start, size, samples)
+            };
+            let (y0, h, rows) = side(2, ph, p.pooled[0], "y");
+            let (x0, w, columns) = side(1, pw, p.pooled[1], "x");
+            let step = |size: &Expr, i: &Expr, n: &Expr| {
+                (te::cast(i, wide) + p.number(0.5)) * size / te::cast(n, wide)
+            };
+            let first = if mean { p.number(0.0) } else { p.number(f64::NEG_INFINITY) };
+            let total = b.cell("total", &first);
+            b.for_("iy", &rows, |b, iy| {
+                let y = p.tap(b, &(&y0 + step(&h, iy, &rows)), &p.size(p.at.row));
+                b.for_("ix", &columns, |b, ix| {
+                    let x = p.tap(b, &(&x0 + step(&w, ix, &columns)), &p.size(p.at.column));
+                    let value = p.sample(&n, c, &y, &x);
+                    let value =
+                        if mean { total.get() + value } else { te::maximum(&total.get(), &value) };
+                    b.set(&total, &value);
+                });
+            });
+            let count = &rows * &columns;
+            let value = match mean {
+                true => total.get() / te::cast(&te::maximum(&count, &te::int(1)), wide),
+                false => te::select(&te::gt(&count, &te::int(0)), &total.get(), &p.number(0.0)),
+            };
+            b.store(&out[0], &p.place(r, c, ph, pw), &value);
+        });
+    }))
+}
+
+// ---- roi_pool ----
+
+fn te_pool(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+    let p = Pooling::read(ctx)?;
+    let (dtype, wide) = (p.x.dtype(), p.wide);
+    Ok(te::extern_("roi_pool", &[(p.shape.clone(), dtype)], |b, out| {
+        p.bins(b, |b, r, c, ph, pw| {
+            let n = p.batch(b, r);
+            // Corners are rounded half up; far ones would not fit an integer.
+            let corner = |k: i64| {
+                let at = te::floor(&(p.roi(r, k) * p.number(p.scale) + p.number(0.5)));
+                te::maximum(&te::minimum(&at, &p.number(1e9)), &p.number(-1e9))
+            };
+            let mut side = |low: i64, bin: &Expr, count: i64, size: &Expr| {
+                let start = b.let_("start", &corner(low));
+                let length =
+                    te::maximum(&(corner(low + 2) - &start + p.number(1.0)), &p.number(1.0));
+                let width = b.let_("width", &(length / p.number(count as f64)));
+                let bin = te::cast(bin, wide);
+                let from = te::floor(&(&bin * &width)) + &start;
+                let to = te::ceil(&((bin + p.number(1.0)) * width)) + start;
+                let inside = |e: &Expr| {
+                    let e = te::maximum(&te::minimum(e, &te::cast(size, wide)), &p.number(0.0));
+                    te::cast(&e, te::Ty::I64)
+                };
+                (b.let_("from", &inside(&from)), b.let_("to", &inside(&to)))
+            };
+            let (height, breadth) = (p.size(p.at.row), p.size(p.at.column));
+            let (y0, y1) = side(2, ph, p.pooled[0], &height);
+            let (x0, x1) = side(1, pw, p.pooled[1], &breadth);
+            let most = b.cell("most", &p.number(f64::NEG_INFINITY));
+            b.for_("iy", &(&y1 - &y0), |b, iy| {
+                b.for_("ix", &(&x1 - &x0), |b, ix| {
+                    let (y, x) =
+                        (safe::clamp(&(&y0 + iy), &height), safe::clamp(&(&x0 + ix), &breadth));
+                    let value = te::cast(&p.x.at(&p.place(&n, c, &y, &x)), wide);
+                    b.set(&most, &te::maximum(&most.get(), &value));
+                });
+            });
+            let any = te::and(&te::gt(&y1, &y0), &te::gt(&x1, &x0));
+            let value = te::select(&any, &most.get(), &p.number(0.0));
+            b.store(&out[0], &p.place(r, c, ph, pw), &value);
+        });
+    }))
+}
