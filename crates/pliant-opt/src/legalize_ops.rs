@@ -46,7 +46,7 @@ use pliant_pass::rewrite::{Namer, rewrite_bindings};
 use pliant_pass::{ModulePass, PassContext, PassError, Problem};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::names::{RESHAPE, op_call, packed_call};
+use crate::names::{NULL_VALUE, RESHAPE, op_call, packed_call};
 
 /// The user's own way to legalise an operator: what takes the place of the call.
 pub type CustomLegalize =
@@ -146,6 +146,7 @@ impl ModulePass for LegalizeOps {
                 namer: None,
                 known: FxHashMap::default(),
                 trusted: ctx.config.get(TRUST_INDICES).is_some_and(is_on),
+                nulls: nulls(func),
                 ctx,
             };
             let result = legalizer.function(Arc::make_mut(func));
@@ -159,6 +160,24 @@ impl ModulePass for LegalizeOps {
         }
         Ok(module)
     }
+}
+
+/// The variables that are bound to `R.null_value()`.
+fn nulls(func: &Function) -> FxHashMap<Var, Expr> {
+    let mut found = FxHashMap::default();
+    for seq in pliant_pass::rewrite::reachable_seqs(func) {
+        for &b in &func.seq(seq).blocks {
+            for binding in &func.block(b).bindings {
+                if matches!(
+                    func.expr(binding.value),
+                    ExprData::Call { callee: Callee::Op(op), .. } if *op == NULL_VALUE
+                ) {
+                    found.insert(binding.var, binding.value);
+                }
+            }
+        }
+    }
+    found
 }
 
 /// The setting that says that indices are in range.
@@ -255,6 +274,8 @@ struct Legalizer<'a> {
     known: FxHashMap<Key, Known>,
     /// Whether indices are not checked: [`TRUST_INDICES`].
     trusted: bool,
+    /// The variables that stand for operands that are not given, and their values.
+    nulls: FxHashMap<Var, Expr>,
     ctx: &'a PassContext,
 }
 
@@ -311,7 +332,8 @@ impl Legalizer<'_> {
             return Ok(());
         }
         let attrs = func.call_attrs(attrs).clone();
-        match pliant_ops::legalize_with(func, op, &args, &attrs, ty, self.trusted)? {
+        let given: Vec<Expr> = args.iter().map(|&a| self.given(func, a)).collect();
+        match pliant_ops::legalize_with(func, op, &given, &attrs, ty, self.trusted)? {
             None => {}
             Some(Legalized::Reshape { input, shape }) => {
                 let input = self.bound(func, binding.var, input, out);
@@ -334,6 +356,14 @@ impl Legalizer<'_> {
         }
         out.push(binding);
         Ok(())
+    }
+
+    /// The operand, or the `R.null_value()` that it is bound to, which stands for one that is not given.
+    fn given(&self, func: &Function, arg: Expr) -> Expr {
+        match func.expr(arg) {
+            ExprData::Var(v) => self.nulls.get(v).copied().unwrap_or(arg),
+            _ => arg,
+        }
     }
 
     /// Lets the user's function legalise a call, and what it makes in the usual way.

@@ -1,5 +1,6 @@
 //! Operators that move elements or see them in another shape.
 
+pub mod layout;
 pub mod rearrange;
 pub mod reduce_to;
 

@@ -36,6 +36,7 @@ pub static GROUPS: &[&[OpDecl]] = &[
     linear_algebra::DECLS,
     linear_algebra::einsum::DECLS,
     manipulate::DECLS,
+    manipulate::layout::DECLS,
     manipulate::rearrange::DECLS,
     manipulate::reduce_to::DECLS,
     nn::activation::DECLS,

@@ -3,6 +3,7 @@
 use pliant_ir::relax::derive;
 use pliant_ir::relax::{Expr, Function, Type};
 use pliant_ir::{AttrValue, DType};
+use pliant_ops::te;
 use pliant_tensor::{Tensor, bf16, f16};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
@@ -15,7 +16,7 @@ use crate::relax::node::{Node, NodeRef, Scalar};
 use crate::relax::sinfo::SInfo;
 use crate::runtime::import::borrow_tensor;
 use crate::runtime::shape::ShapeTuple;
-use crate::tir::expr::{PrimExpr, try_prim};
+use crate::tir::expr::{PrimExpr, prim, try_prim, wrap};
 
 /// A whole number as a tensor of rank 0.
 ///
@@ -197,7 +198,29 @@ pub fn attr_value(obj: &Bound<'_, PyAny>) -> Result<AttrValue> {
     if let Ok(dtype) = crate::runtime::import::parse_dtype(obj) {
         return Ok(AttrValue::DType(dtype));
     }
+    if obj.is_callable() {
+        return index_map(obj);
+    }
     Err(Error::Type(format!("{} cannot be an attribute", obj.repr()?)))
+}
+
+/// A function of indices as the text of what it computes: `lambda i, j: (j // 4, i)`.
+fn index_map(function: &Bound<'_, PyAny>) -> Result<AttrValue> {
+    let py = function.py();
+    let signature = py.import("inspect")?.call_method1("signature", (function,))?;
+    let mut names: Vec<String> = Vec::new();
+    for name in signature.getattr("parameters")?.try_iter()? {
+        names.push(name?.extract()?);
+    }
+    let indices: Result<Vec<_>> =
+        names.iter().map(|n| Ok(wrap(py, te::Var::size(n.as_str()).expr())?)).collect();
+    let result = function.call1(PyTuple::new(py, indices?)?)?;
+    let items: Vec<Bound<'_, PyAny>> = match result.try_iter() {
+        Ok(items) => items.collect::<PyResult<_>>()?,
+        Err(_) => vec![result],
+    };
+    let texts: Result<Vec<String>> = items.iter().map(|i| Ok(prim(i)?.to_string())).collect();
+    Ok(AttrValue::str(&format!("lambda {}: ({})", names.join(", "), texts?.join(", "))))
 }
 
 /// An attribute as a Python value.

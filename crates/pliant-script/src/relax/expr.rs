@@ -64,7 +64,9 @@ impl<'s> FuncParser<'_, 's> {
             ExprKind::Starred(_) | ExprKind::Slice(..) => {
                 Err(self.error(Kind::Unsupported, e.range, "not an expression of a graph function"))
             }
-            ExprKind::Lambda(_) | ExprKind::Host => self.host(e.range),
+            // A function as a value is one of indices, which operators read as text.
+            ExprKind::Lambda(_) => Ok(Val::Str(self.cx.slice(self.range(e.range)).to_string())),
+            ExprKind::Host => self.host(e.range),
         }
     }
 

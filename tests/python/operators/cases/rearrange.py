@@ -15,6 +15,12 @@ def one_hot(depth: int, axis: int) -> Callable[..., Any]:
     return reference
 
 
+def fours(a: Array) -> Array:
+    """Rows in groups of four, the last filled up with 7; with fewer rows than four the groups are as small."""
+    rows = np.pad(a, ((0, -len(a) % 4), (0, 0)), constant_values=7).reshape(-1, 4, 3).transpose(0, 2, 1)
+    return rows[..., : len(a)]
+
+
 def window(n: int, periodic: bool) -> Array:
     steps = n if periodic else n - 1
     at = 2 * np.pi * np.arange(n) / max(steps, 1)
@@ -43,13 +49,13 @@ CASES: list[Case] = [
     Case(
         "one_hot",
         (index("i", "n", "m", low=-1, high=5),),
-        "R.one_hot(i, R.prim_value(2.0), R.prim_value(-1.0), depth=4, axis=-1)",
+        "R.one_hot(i, R.const(2.0, 'float32'), R.const(-1.0, 'float32'), depth=4, axis=-1)",
         one_hot(4, -1),
     ),
     Case(
         "one_hot_first",
         (index("i", "n", "m", low=-1, high=5),),
-        "R.one_hot(i, R.prim_value(2.0), R.prim_value(-1.0), depth=3, axis=0)",
+        "R.one_hot(i, R.const(2.0, 'float32'), R.const(-1.0, 'float32'), depth=3, axis=0)",
         one_hot(3, 0),
     ),
     Case(
@@ -82,5 +88,20 @@ CASES: list[Case] = [
         (x("n"),),
         "R.hamming_window(R.prim_value(n), periodic=False)",
         lambda a: window(len(a), False),
+    ),
+]
+
+CASES += [
+    Case(
+        "layout_transform",
+        (x("n", 8),),
+        "R.layout_transform(x, index_map=lambda i, j: (j // 4, i, j % 4))",
+        lambda a: a.reshape(len(a), 2, 4).transpose(1, 0, 2),
+    ),
+    Case(
+        "layout_transform_padded",
+        (x("n", 3),),
+        'R.layout_transform(x, index_map="lambda i, j: (i // 4, j, i % 4)", pad_value=7.0)',
+        fours,
     ),
 ]

@@ -82,7 +82,7 @@ def rnn(x: Array, w: Array, r: Array, bias: Array, f: Callable[[Any], Any]) -> l
 
 def wide(reference: Callable[..., Any], **options: Any) -> Callable[..., Any]:
     def call(*args: Array) -> Any:
-        return reference(*(a.astype("float64") if a.dtype == "float32" else a for a in args), **options)
+        return reference(*(a.astype("float64") if a is not None and a.dtype == "float32" else a for a in args), **options)
 
     return call
 

@@ -48,7 +48,7 @@ def nms(a: Array, count: Array, i: Array) -> Any:
         return Refusal("valid_count")
     places, counts = np.full(i.shape, -1, "int32"), np.zeros((len(a), 1), "int32")
     for b in range(len(a)):
-        _, chosen = kept(a[b], int(count[b]), 0.4, 5, 3, True)
+        _, chosen = kept(a[b], int(count[b]), 0.41, 5, 3, True)
         places[b, : len(chosen)] = i[b, chosen]
         counts[b] = len(chosen)
     return [places, counts]
@@ -60,7 +60,7 @@ def nms_rows(compact: bool) -> Callable[..., Any]:
             return Refusal("valid_count")
         out = np.full_like(a, -1)
         for b in range(len(a)):
-            order, chosen = kept(a[b], int(count[b]), 0.4, -1, -1, False)
+            order, chosen = kept(a[b], int(count[b]), 0.41, -1, -1, False)
             if compact:
                 out[b, : len(chosen)] = a[b, chosen]
                 continue
@@ -81,7 +81,7 @@ def all_class(boxes: Array, scores: Array) -> list[Array]:
             for n in sorted(range(scores.shape[2]), key=lambda n: -scores[b, c, n]):
                 if scores[b, c, n] <= np.float32(0.3) or len(chosen) == 2:
                     continue
-                if not any(iou(boxes[b, n], boxes[b, m]) > 0.4 for m in chosen):
+                if not any(iou(boxes[b, n], boxes[b, m]) > 0.41 for m in chosen):
                     chosen.append(n)
             rows += [(b, c, n) for n in chosen]
     out = np.full((scores.size, 3), -1, "int64")
@@ -184,7 +184,7 @@ DETECTIONS = (x("b", "n", 6, draw=detections), Param("c", "int32", ("b",), betwe
 INDICES = (DETECTIONS[0], DETECTIONS[1], Param("i", "int32", ("b", "n")))
 ROIS = (x("b", 2, 5, 6), y("r", 5, draw=regions))
 FEW = (0, 1, 2, 3, 7)
-ONCE = 'R.const(2, "int64"), R.const(0.4, "float32"), R.const(0.3, "float32")'
+ONCE = 'R.const(2, "int64"), R.const(0.41, "float32"), R.const(0.3, "float32")'
 CASES: list[Case] = [
     Case(
         "get_valid_counts",
@@ -196,7 +196,7 @@ CASES: list[Case] = [
     Case(
         "non_max_suppression",
         INDICES,
-        "R.vision.non_max_suppression(x, c, i, max_output_size=3, iou_threshold=0.4, top_k=5)",
+        "R.vision.non_max_suppression(x, c, i, max_output_size=3, iou_threshold=0.41, top_k=5)",
         nms,
         FEW,
         runs=16,
@@ -205,7 +205,7 @@ CASES: list[Case] = [
         Case(
             f"non_max_suppression_rows_{compact}",
             INDICES,
-            "R.vision.non_max_suppression(x, c, i, iou_threshold=0.4, force_suppress=True, return_indices=False, "
+            "R.vision.non_max_suppression(x, c, i, iou_threshold=0.41, force_suppress=True, return_indices=False, "
             f"invalid_to_bottom={compact})",
             nms_rows(compact),
             FEW,
@@ -250,4 +250,3 @@ CASES: list[Case] = [
     ),
     Case("roi_pool", ROIS, "R.vision.roi_pool(x, y, pooled_size=[2, 3], spatial_scale=0.5)", roi_pool, FEW),
 ]
-del DETECTIONS

@@ -311,4 +311,30 @@ pub const REARRANGE: &[Case] = &[
             expect("relax.hamming_window", &[Value::Int(n)], &none(), &want, F32, CLOSE);
         }
     }),
+    ("relax.layout_transform", || {
+        for n in SIZES {
+            let x = Nd::sample(&[n, 3], 1);
+            let want = Nd::new(&[2, n, 2], |i| {
+                let column = i[0] * 2 + i[2];
+                if column < 3 { x.at(&[i[1], column]) } else { 9.0 }
+            });
+            let with = attrs(&[
+                ("index_map", AttrValue::str("lambda i, j: (j // 2, i, j % 2)")),
+                ("pad_value", AttrValue::float(9.0)),
+            ]);
+            let got = call("relax.layout_transform", &[x.f32()], &with, false).unwrap();
+            compare(&got, &want, 0.0, &|| "layout_transform".into());
+        }
+        for text in [
+            "i",
+            "lambda i: i",
+            "lambda i, j: ()",
+            "lambda i, j: (i / j)",
+            "lambda i, i: i",
+            "lambda i, j: i // j",
+        ] {
+            let with = attrs(&[("index_map", AttrValue::str(text))]);
+            refuse("relax.layout_transform", &[Nd::sample(&[2, 2], 1).f32()], &with, "index_map");
+        }
+    }),
 ];

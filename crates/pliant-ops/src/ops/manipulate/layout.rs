@@ -1,0 +1,297 @@
+//! layout_transform: elements moved by a map of their indices.
+//!
+//! The map is a text, `lambda i, j: (j // 4, i, j % 4)`: sums, differences, products, quotients and remainders by
+//! constants of the indices and of constants. Its value for the last indices gives the new shape, as far as each
+//! expression is largest there.
+
+use pliant_ir::Sym;
+use pliant_ir::op::InferError;
+use pliant_ir::relax::Type;
+
+use crate::decl::{Default, OpDecl, Pattern};
+use crate::infer::InferCtx;
+use crate::legalize::{LegalizeCtx, LegalizeError};
+use crate::ops::index::safe;
+use crate::te::{self, Expr, Tensor};
+
+/// The operators of this file.
+pub static DECLS: &[OpDecl] = &[OpDecl::new(
+    "relax.layout_transform",
+    infer,
+    "Each element moved to where index_map, a lambda of its indices, says; places that get none hold pad_value, or 0. \
+     The separators of axes are taken for TVM's sake: they have no meaning in one flat memory.",
+)
+.operands(&["x"])
+.attrs(&[
+    ("index_map", Default::Required),
+    ("pad_value", Default::None),
+    ("axis_separators", Default::None),
+    ("input_axis_separators", Default::None),
+])
+.te(Pattern::Opaque, te_layout)];
+
+/// An expression over the indices.
+#[derive(Debug)]
+enum Node {
+    Index(usize),
+    Int(i64),
+    Op(char, Box<Node>, Box<Node>),
+}
+
+/// A map of indices: how many there are, and the new ones.
+struct IndexMap {
+    inputs: usize,
+    outputs: Vec<Node>,
+}
+
+/// How deep expressions nest.
+const MAX_DEPTH: usize = 64;
+
+struct Parser<'t> {
+    tokens: Vec<&'t str>,
+    at: usize,
+    names: Vec<&'t str>,
+    depth: usize,
+}
+
+/// Names, numbers and signs; `None` where something else stands.
+fn tokens(text: &str) -> Option<Vec<&str>> {
+    let (mut out, mut rest) = (Vec::new(), text.trim_start());
+    while let Some(c) = rest.chars().next() {
+        let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let len = match c {
+            _ if word(c) => rest.find(|c| !word(c)).unwrap_or(rest.len()),
+            '/' if rest.starts_with("//") => 2,
+            '-' if rest.starts_with("->") => 2,
+            '+' | '-' | '*' | '%' | '(' | ')' | '[' | ']' | ',' | ':' => 1,
+            _ => return None,
+        };
+        out.push(&rest[..len]);
+        rest = rest[len..].trim_start();
+    }
+    Some(out)
+}
+
+impl<'t> Parser<'t> {
+    fn peek(&self) -> &'t str {
+        self.tokens.get(self.at).copied().unwrap_or("")
+    }
+
+    fn take(&mut self, token: &str) -> bool {
+        let hit = self.peek() == token;
+        self.at += usize::from(hit);
+        hit
+    }
+
+    /// `lambda i, j:` or `i, j ->`.
+    fn params(&mut self) -> Option<()> {
+        self.take("lambda");
+        while !self.take(":") && !self.take("->") {
+            let name = self.peek();
+            if !name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+                || self.names.contains(&name)
+            {
+                return None;
+            }
+            self.names.push(name);
+            self.at += 1;
+            self.take(",");
+        }
+        Some(())
+    }
+
+    /// The new indices, in parentheses, brackets or bare.
+    fn outputs(&mut self) -> Option<Vec<Node>> {
+        let start = self.at;
+        if self.take("(") || self.take("[") {
+            let mut out = Vec::new();
+            while !self.take(")") && !self.take("]") {
+                out.push(self.sum()?);
+                if !self.take(",") && !matches!(self.peek(), ")" | "]") {
+                    return None;
+                }
+            }
+            if self.at == self.tokens.len() {
+                return Some(out);
+            }
+            // The parenthesis belonged to the first expression.
+            self.at = start;
+        }
+        let mut out = vec![self.sum()?];
+        while self.take(",") {
+            out.push(self.sum()?);
+        }
+        (self.at == self.tokens.len()).then_some(out)
+    }
+
+    fn sum(&mut self) -> Option<Node> {
+        self.depth += 1;
+        if self.depth > MAX_DEPTH {
+            return None;
+        }
+        let mut left = self.product()?;
+        while matches!(self.peek(), "+" | "-") {
+            let op = if self.take("+") {
+                '+'
+            } else {
+                self.at += 1;
+                '-'
+            };
+            left = Node::Op(op, Box::new(left), Box::new(self.product()?));
+        }
+        self.depth -= 1;
+        Some(left)
+    }
+
+    fn product(&mut self) -> Option<Node> {
+        let mut left = self.atom()?;
+        loop {
+            let op = match self.peek() {
+                "*" => '*',
+                "//" => '/',
+                "%" => '%',
+                _ => return Some(left),
+            };
+            self.at += 1;
+            left = Node::Op(op, Box::new(left), Box::new(self.atom()?));
+        }
+    }
+
+    fn atom(&mut self) -> Option<Node> {
+        if self.take("-") {
+            return Some(Node::Op('-', Box::new(Node::Int(0)), Box::new(self.number()?)));
+        }
+        if self.take("(") {
+            let inner = self.sum()?;
+            return self.take(")").then_some(inner);
+        }
+        self.number()
+    }
+
+    /// An index or a constant.
+    fn number(&mut self) -> Option<Node> {
+        let token = self.peek();
+        self.at += 1;
+        match self.names.iter().position(|n| *n == token) {
+            Some(k) => Some(Node::Index(k)),
+            None => token.parse().ok().map(Node::Int),
+        }
+    }
+}
+
+/// Whether quotients and remainders are by constants above 0.
+fn divides_by_constants(node: &Node) -> bool {
+    match node {
+        Node::Op(op, a, b) => {
+            let constant = matches!(**b, Node::Int(v) if v > 0);
+            (constant || !matches!(op, '/' | '%'))
+                && divides_by_constants(a)
+                && divides_by_constants(b)
+        }
+        _ => true,
+    }
+}
+
+fn index_map(ctx: &InferCtx<'_>, rank: Option<usize>) -> Result<IndexMap, InferError> {
+    let value = ctx.attr("index_map");
+    let bad = || {
+        ctx.error("index_map must be a lambda of the indices, such as lambda i, j: (j, i)")
+            .with_help("it may add, subtract and multiply, and use // and % by constants")
+    };
+    let text = value.as_str().ok_or_else(bad)?;
+    let tokens = tokens(text).filter(|t| t.len() < 4096).ok_or_else(bad)?;
+    let mut parser = Parser { tokens, at: 0, names: Vec::new(), depth: 0 };
+    parser.params().ok_or_else(bad)?;
+    let outputs = parser.outputs().ok_or_else(bad)?;
+    if outputs.is_empty() || !outputs.iter().all(divides_by_constants) {
+        return Err(bad());
+    }
+    let inputs = parser.names.len();
+    if rank.is_some_and(|n| n != inputs) {
+        let x = ctx.ty_text(0);
+        return Err(ctx.error(format!("index_map takes {inputs} indices, but x is {x}")));
+    }
+    Ok(IndexMap { inputs, outputs })
+}
+
+/// The largest value of an expression, at most that of a remainder.
+fn last(ctx: &mut InferCtx<'_>, node: &Node, ends: &[Sym]) -> Sym {
+    match node {
+        Node::Index(k) => ends[*k],
+        Node::Int(v) => ctx.func.syms.int(*v),
+        Node::Op(op, a, b) => {
+            let (a, b) = (last(ctx, a, ends), last(ctx, b, ends));
+            let syms = &mut ctx.func.syms;
+            match op {
+                '+' => syms.add(a, b),
+                '-' => syms.sub(a, b),
+                '*' => syms.mul(a, b),
+                '/' => syms.floordiv(a, b),
+                _ => {
+                    let one = syms.int(1);
+                    let most = syms.sub(b, one);
+                    match crate::prove::at_most(ctx.func, most, a) {
+                        Some(true) => most,
+                        Some(false) => a,
+                        None => ctx.func.syms.min(a, most),
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn infer(ctx: &mut InferCtx<'_>) -> Result<Type, InferError> {
+    let t = ctx.tensor(0)?;
+    let map = index_map(ctx, t.ndim)?;
+    if !ctx.attr("pad_value").is_none() {
+        ctx.float("pad_value")?;
+    }
+    let Some(dims) = t.dims else { return Ok(ctx.make(None, Some(map.outputs.len()), t.dtype)) };
+    let one = ctx.func.syms.int(1);
+    let ends: Vec<Sym> = dims.iter().map(|&d| ctx.func.syms.sub(d, one)).collect();
+    let out = map.outputs.iter().map(|node| {
+        let last = last(ctx, node, &ends);
+        ctx.func.syms.add(last, one)
+    });
+    let out: Vec<Sym> = out.collect();
+    Ok(ctx.make(Some(out), None, t.dtype))
+}
+
+fn place(node: &Node, i: &[Expr]) -> Expr {
+    match node {
+        Node::Index(k) => i[*k].clone(),
+        Node::Int(v) => te::int(*v),
+        Node::Op(op, a, b) => {
+            let (a, b) = (place(a, i), place(b, i));
+            match op {
+                '+' => a + b,
+                '-' => a - b,
+                '*' => a * b,
+                '/' => te::floordiv(&a, &b),
+                _ => te::floormod(&a, &b),
+            }
+        }
+    }
+}
+
+fn te_layout(ctx: &mut LegalizeCtx<'_>) -> Result<Vec<Tensor>, LegalizeError> {
+    let (x, shape) = (ctx.tensor(0)?, ctx.out_shape(0)?);
+    let infer = ctx.infer();
+    let map = index_map(&infer, Some(x.ndim()))?;
+    let pad = if infer.attr("pad_value").is_none() { 0.0 } else { infer.float("pad_value")? };
+    let pad = te::const_of(pad, x.dtype());
+    debug_assert_eq!(map.inputs, x.ndim());
+    Ok(te::extern_("layout_transform", &[(shape.clone(), x.dtype())], |b, out| {
+        b.for_each(&shape, |b, i| b.store(&out[0], i, &pad));
+        b.for_each(x.shape(), |b, i| {
+            let to: Vec<Expr> = map
+                .outputs
+                .iter()
+                .zip(&shape)
+                .map(|(node, size)| safe::clamp(&place(node, i), size))
+                .collect();
+            b.store(&out[0], &to, &x.at(i));
+        });
+    }))
+}
