@@ -261,3 +261,56 @@ fn inlining_ends_where_readers_become_large() {
     let f = te::create_prim_func(&[(&a).into(), inlined.into()]).unwrap();
     assert_eq!(blocks(&f).len(), 3);
 }
+
+#[test]
+fn a_stage_of_statements_is_one_block_and_writes_each_output_once() {
+    let n = te::var("n");
+    let x = te::placeholder(vec![n.expr()], DType::Float32, "x");
+    let shape = vec![n.expr()];
+    let outputs = [(shape.clone(), DType::Float32), (shape, DType::Int64)];
+    let made = te::extern_("scan", &outputs, |b, out| {
+        let total = b.cell("total", &te::float(0.0));
+        b.for_("i", &n.expr(), |b, i| {
+            let i = std::slice::from_ref(i);
+            b.assert(&te::ge(&x.at(i), &te::float(0.0)), "negative");
+            b.set(&total, &(total.get() + x.at(i)));
+            b.store(&out[0], i, &total.get());
+            b.store(&out[1], i, &i[0]);
+        });
+    });
+    assert_eq!(made[0].inputs(), std::slice::from_ref(&x));
+    let f = te::create_prim_func(&[(&x).into(), (&made[0]).into(), (&made[1]).into()]).unwrap();
+    assert!(pliant_ir::tir::verify::verify_prim_func(&f).is_empty());
+    // An output that nothing asks for has memory of its own.
+    let f = te::create_prim_func(&[(&x).into(), (&made[1]).into()]).unwrap();
+    assert!(pliant_ir::tir::verify::verify_prim_func(&f).is_empty());
+    // A stage of statements may read a stage, and a stage may read it.
+    let twice = te::compute(vec![n.expr()], "twice", |i| made[0].at(i) * 2);
+    let f = te::create_prim_func(&[(&x).into(), (&twice).into()]).unwrap();
+    assert!(pliant_ir::tir::verify::verify_prim_func(&f).is_empty());
+    assert_eq!(te::placeholders_of(std::slice::from_ref(&twice)), [x]);
+}
+
+#[test]
+fn statements_store_to_their_own_buffers_only() {
+    let x = te::placeholder(vec![te::int(3)], DType::Float32, "x");
+    let write = |to: te::Tensor, at: Vec<te::Expr>| {
+        let made = te::extern_("f", &[(vec![te::int(3)], DType::Float32)], |b, _| {
+            b.store(&to, &at, &te::float(0.0));
+        });
+        te::create_prim_func(&[(&x).into(), (&made[0]).into()]).unwrap_err().0
+    };
+    assert!(write(x.clone(), vec![te::int(0)]).contains("no buffer of its own"));
+    let made = te::extern_("f", &[(vec![te::int(3)], DType::Float32)], |b, out| {
+        b.store(&out[0], &[], &te::float(0.0));
+    });
+    let error = te::create_prim_func(&[(&made[0]).into()]).unwrap_err().0;
+    assert!(error.contains("stores to it with 0 indices"), "{error}");
+    let k = te::reduce_axis(te::int(3), "k");
+    let made = te::extern_("f", &[(vec![te::int(3)], DType::Float32)], |b, out| {
+        let sum = te::sum(&x.at(&[k.var.expr()]), std::slice::from_ref(&k));
+        b.store(&out[0], &[te::int(0)], &sum);
+    });
+    let error = te::create_prim_func(&[(&x).into(), (&made[0]).into()]).unwrap_err().0;
+    assert!(error.contains("holds a reduction"), "{error}");
+}
