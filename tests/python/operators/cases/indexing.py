@@ -76,7 +76,7 @@ def gathered_nd(a: Array, i: Array) -> Any:
 def gathered_nd_batch(a: Array, i: Array) -> Any:
     if not inside(i, a.shape[1]):
         return Refusal("relax.gather_nd: index ")
-    return np.stack([a[b][tuple(np.moveaxis(i[b], -1, 0))] for b in range(len(a))]) if len(a) else a[:, : i.shape[1]]
+    return np.stack([a[b][tuple(np.moveaxis(i[b], -1, 0))] for b in range(len(a))]) if len(a) else np.zeros((0, i.shape[1], 3), a.dtype)
 
 
 def indexed(a: Array, i: Array, j: Array) -> Any:
