@@ -5,6 +5,7 @@
 //! the value, line `i + 1` says what dim `i` must equal and, after a tab, where that comes from.
 
 mod dynamic;
+mod operator;
 
 use std::sync::Arc;
 
@@ -132,8 +133,11 @@ pub(crate) const OLDEST: &[&str] =
 
 /// Calls a builtin; `None` where there is none of that name.
 pub(crate) fn call(m: &mut Machine<'_>, name: &str, args: &[Value]) -> Option<Result<Value>> {
-    let name = name.strip_prefix("vm.builtin.")?;
     let a = Args(args);
+    if name == pliant_ops::dynamic::CALL_OPERATOR {
+        return Some(operator::call(m, a));
+    }
+    let name = name.strip_prefix("vm.builtin.")?;
     let unit = |result: Result<()>| result.map(|()| Value::unit());
     Some(match name {
         "alloc_shape_heap" => alloc_shape_heap(m, a),

@@ -99,6 +99,8 @@ pub struct OpDecl {
     pub legalize: Legalize,
     /// Whether the shape of the result depends on the operands' values.
     pub data_dependent: bool,
+    /// Whether dims that are known to be 1 decide about the rank of the result.
+    pub rank_by_ones: bool,
     /// The NumPy function with the same meaning, if there is one.
     pub numpy: Option<&'static str>,
     /// The ONNX operators that it serves.
@@ -120,6 +122,7 @@ impl OpDecl {
             pattern: Pattern::Opaque,
             legalize: Legalize::Keep,
             data_dependent: false,
+            rank_by_ones: false,
             numpy: None,
             onnx: &[],
             doc,
@@ -167,6 +170,12 @@ impl OpDecl {
     /// With a result whose shape depends on values.
     pub const fn data_dependent(mut self) -> Self {
         self.data_dependent = true;
+        self
+    }
+
+    /// With a result whose rank depends on which dims are known to be 1.
+    pub const fn rank_by_ones(mut self) -> Self {
+        self.rank_by_ones = true;
         self
     }
 

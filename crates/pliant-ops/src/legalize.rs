@@ -9,6 +9,7 @@ use pliant_ir::tir::PrimFunc;
 use pliant_ir::{AttrValue, Attrs, DType, Sym};
 use rustc_hash::FxHashSet;
 
+use crate::broadcast;
 use crate::decl::{Legalize, OpDecl};
 use crate::infer::InferCtx;
 use crate::registry::{Entry, registry};
@@ -172,8 +173,10 @@ impl<'a> LegalizeCtx<'a> {
         LegalizeError::new(format!("{}: {}", self.decl.name, message.as_ref()))
     }
 
-    /// A size as a tensor expression.
+    /// A size as a tensor expression. What sizes broadcast to at run time is one variable, so that loop functions
+    /// need not know how it comes about.
     pub fn size(&mut self, sym: Sym) -> te::Expr {
+        broadcast::name_terms(&mut self.func.syms, sym, &mut self.vars);
         te::from_sym(&self.func.syms, sym, &mut self.vars)
     }
 
@@ -478,6 +481,16 @@ pub fn needs_shapes(op: Op) -> bool {
     }
 }
 
+/// Whether dims that are known to be 1 decide about the rank of an operator's result.
+pub fn rank_by_ones(op: Op) -> bool {
+    rank_by_ones_named(op.0)
+}
+
+/// [`rank_by_ones`] by name; false where there is no such operator.
+pub fn rank_by_ones_named(name: &str) -> bool {
+    matches!(registry().entry(name), Some(Entry::Library { decl, .. }) if decl.rank_by_ones)
+}
+
 /// [`legalize`] to a loop function, also of operators that the machine can do without a copy; `None` where the
 /// operator has no loop form.
 ///
@@ -532,6 +545,12 @@ fn view(
     ty: Type,
 ) -> Result<Option<Legalized>, LegalizeError> {
     if decl.name == "relax.reshape" && func.types.get(ty).dims().is_none() {
+        let sizes = args.get(1).map(|&shape| func.expr(shape));
+        let open = |d: &Sym| func.syms.as_int(*d).is_some_and(|size| size <= 0);
+        if matches!(sizes, Some(ExprData::Shape(written)) if written.iter().any(open)) {
+            let message = format!("{}: sizes of x to find or to copy are not known", decl.name);
+            return Err(LegalizeError::unknown(message));
+        }
         // The shape is a value of the program; the machine takes it as it comes.
         return Ok(None);
     }
@@ -574,12 +593,12 @@ pub(crate) fn tir_call(
     let created = te::create_prim_func_with_vars(&args)?;
     let mut tir_vars = Vec::new();
     for var in &created.extra {
-        let Some(sym) = vars.get_sym(var) else {
+        let Some(size) = vars.get_term(&mut func.syms, var) else {
             return Err(LegalizeError::new(format!(
                 "{name}: the size {var} is no symbol of this function"
             )));
         };
-        tir_vars.push(func.syms.var(sym));
+        tir_vars.push(size);
     }
     let (out_tys, tuple) = match func.types.get(ty) {
         TypeData::Tuple(fields) => (fields.to_vec(), true),

@@ -7,12 +7,16 @@
 //! | `ops` | the declarations, one file per group, and the table of all |
 //! | [`mod@registry`] | [`registry()`]: operators by name, as the IR wants them |
 //! | [`infer`], [`attrs`], [`rules`], [`prove`] | what type rules see, share, and can prove |
+//! | [`broadcast`] | broadcasting, by proof or at run time |
+//! | [`dynamic`] | calls whose operands are known only at run time |
 //! | [`mod@legalize`] | from a call to a loop function |
 //! | [`module_builder`] | [`ModuleBuilder`]: modules under construction, `emit_te` |
 //! | [`user`] | operators registered from a tensor expression alone |
 
 pub mod attrs;
+pub mod broadcast;
 pub mod decl;
+pub mod dynamic;
 pub mod infer;
 pub mod legalize;
 pub mod module_builder;
@@ -26,6 +30,7 @@ pub mod user;
 pub use decl::{OpDecl, Pattern};
 pub use legalize::{
     LegalizeError, Legalized, TirCall, legalize, legalize_call, legalize_with, needs_shapes,
+    rank_by_ones, rank_by_ones_named,
 };
 pub use module_builder::{ModuleBuilder, call_tir, te_call};
 pub use registry::{Registry, registry};

@@ -4,56 +4,11 @@ use pliant_ir::op::InferError;
 use pliant_ir::relax::{TensorShape, Type};
 use pliant_ir::{DType, Sym};
 
+use crate::broadcast::{Operand, Target, broadcast_dims};
 use crate::infer::{InferCtx, TensorTy};
-use crate::legalize::{LegalizeCtx, LegalizeError, Value};
+use crate::legalize::{LegalizeCtx, LegalizeError};
 use crate::prove;
 use crate::te;
-
-/// The size that two sizes broadcast to. Where equality cannot be proved, a constant wins over a symbol and the
-/// left over the right, and the loop function checks it when it runs.
-/// `None` when the two provably differ and neither is 1.
-pub fn broadcast_dim(ctx: &mut InferCtx<'_>, a: Sym, b: Sym) -> Option<Sym> {
-    let (ca, cb) = (ctx.func.syms.as_int(a), ctx.func.syms.as_int(b));
-    match (ca, cb) {
-        _ if a == b => Some(a),
-        (Some(1), _) => Some(b),
-        (_, Some(1)) => Some(a),
-        _ => match prove::equal(ctx.func, a, b) {
-            Some(false) => None,
-            _ => Some(if ca.is_none() && cb.is_some() { b } else { a }),
-        },
-    }
-}
-
-/// The dims that two lists of dims broadcast to, aligned at the right.
-///
-/// # Errors
-/// When two dims provably do not fit, naming them.
-pub fn broadcast_dims(
-    ctx: &mut InferCtx<'_>,
-    a: &[Sym],
-    b: &[Sym],
-    what: &dyn Fn(&InferCtx<'_>) -> String,
-) -> Result<Vec<Sym>, InferError> {
-    let rank = a.len().max(b.len());
-    let mut out = Vec::with_capacity(rank);
-    for i in 0..rank {
-        let of = |list: &[Sym]| (i + list.len()).checked_sub(rank).map(|k| list[k]);
-        out.push(match (of(a), of(b)) {
-            (Some(x), Some(y)) => broadcast_dim(ctx, x, y).ok_or_else(|| {
-                let (x, y) = (ctx.dim(x), ctx.dim(y));
-                let axis = i as i64 - rank as i64;
-                ctx.error(format!(
-                    "dims {x} and {y} (axis {axis}) cannot be broadcast together: {}",
-                    what(ctx)
-                ))
-            })?,
-            (Some(x), None) | (None, Some(x)) => x,
-            (None, None) => continue,
-        });
-    }
-    Ok(out)
-}
 
 /// The operands' types as text, for errors about two operands.
 pub fn operand_types(ctx: &InferCtx<'_>) -> String {
@@ -77,7 +32,7 @@ pub fn broadcast_of(ctx: &mut InferCtx<'_>, operands: &[usize]) -> Result<Tensor
 fn broadcast_two(ctx: &mut InferCtx<'_>, a: TensorTy, b: TensorTy) -> Result<TensorTy, InferError> {
     Ok(match (&a.dims, &b.dims) {
         (Some(x), Some(y)) => {
-            let dims = broadcast_dims(ctx, x, y, &operand_types)?;
+            let dims = broadcast_dims(ctx, x, y, 0)?;
             TensorTy {
                 shape: TensorShape::Dims(dims.clone().into()),
                 ndim: Some(dims.len()),
@@ -199,42 +154,6 @@ pub fn require_scalar(ctx: &InferCtx<'_>, i: usize) -> Result<(), InferError> {
 
 // ---- loop forms ----
 
-/// Operand `i` as a value for broadcasting to the dims of output 0: a dim that is not 1 is taken to be the
-/// output's, which the loop function checks.
-///
-/// # Errors
-/// When its shape or element type is not known.
-pub fn broadcast_value(
-    ctx: &mut LegalizeCtx<'_>,
-    i: usize,
-    out: &[Sym],
-) -> Result<Value, LegalizeError> {
-    let dims = ctx.dims(i)?;
-    let skip = out.len().saturating_sub(dims.len());
-    let one = |ctx: &LegalizeCtx<'_>, d: Sym| ctx.func.syms.as_int(d) == Some(1);
-    let taken: Vec<Sym> = dims
-        .iter()
-        .enumerate()
-        .map(|(k, &d)| match out.get(k + skip) {
-            Some(&o) if !one(ctx, d) => o,
-            _ => d,
-        })
-        .collect();
-    ctx.value_of_dims(i, &taken)
-}
-
-/// The element of a value that is broadcast to a tensor with these indices.
-pub fn broadcast_at(value: &Value, indices: &[te::Expr]) -> te::Expr {
-    let skip = indices.len().saturating_sub(value.shape().len());
-    let own: Vec<te::Expr> = value
-        .shape()
-        .iter()
-        .zip(&indices[skip..])
-        .map(|(dim, i)| if dim.as_int() == Some(1) { te::int(0) } else { i.clone() })
-        .collect();
-    value.at(&own)
-}
-
 /// A broadcasting operator by its formula over an element of each of these operands.
 ///
 /// # Errors
@@ -246,13 +165,15 @@ pub fn te_broadcast_of(
     f: impl Fn(&[te::Expr]) -> te::Expr,
 ) -> Result<Vec<te::Tensor>, LegalizeError> {
     let out = ctx.out_dims(0)?;
-    let values: Vec<Value> =
-        operands.iter().map(|&i| broadcast_value(ctx, i, &out)).collect::<Result<_, _>>()?;
+    let mut target = Target::new(&out);
+    let values: Vec<Operand> =
+        operands.iter().map(|&i| target.operand(ctx, i)).collect::<Result<_, _>>()?;
     let shape = ctx.size_list(&out);
-    Ok(vec![te::compute(shape, name, |i| {
-        let elements: Vec<te::Expr> = values.iter().map(|v| broadcast_at(v, i)).collect();
+    let result = te::compute(shape, name, |i| {
+        let elements: Vec<te::Expr> = values.iter().map(|v| v.at(i)).collect();
         f(&elements)
-    })])
+    });
+    Ok(vec![target.checked(ctx, result)])
 }
 
 /// A broadcasting operator by its formula over two elements.

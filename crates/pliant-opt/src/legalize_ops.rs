@@ -24,7 +24,9 @@
 //! Operators in the user's own map are legalised by the user's functions, and those to be skipped stay.
 //!
 //! # Requires
-//! Known shapes and dtypes of the operands; `R.match_cast` gives them where they are not known.
+//! Nothing. An operator whose operands' rank or data type is not known stays as it is:
+//! [`LowerRuntimeBuiltin`](crate::lower_runtime_builtin) makes it a call that looks at the operands when the program
+//! runs. `R.match_cast` before it makes it a loop function.
 //!
 //! # Keeps
 //! Names, types and order of the bindings, and dataflow blocks.
@@ -333,13 +335,14 @@ impl Legalizer<'_> {
         }
         let attrs = func.call_attrs(attrs).clone();
         let given: Vec<Expr> = args.iter().map(|&a| self.given(func, a)).collect();
-        match pliant_ops::legalize_with(func, op, &given, &attrs, ty, self.trusted)? {
-            None => {}
-            Some(Legalized::Reshape { input, shape }) => {
+        match pliant_ops::legalize_with(func, op, &given, &attrs, ty, self.trusted) {
+            Err(e) if !e.unknown => return Err(e),
+            Err(_) | Ok(None) => {}
+            Ok(Some(Legalized::Reshape { input, shape })) => {
                 let input = self.bound(func, binding.var, input, out);
                 binding.value = op_call(func, RESHAPE, &[input, shape], ty);
             }
-            Some(Legalized::Packed { name, args }) => {
+            Ok(Some(Legalized::Packed { name, args })) => {
                 let mut operands = Vec::with_capacity(args.len());
                 for arg in args {
                     operands.push(self.bound(func, binding.var, arg, out));
@@ -350,7 +353,7 @@ impl Legalizer<'_> {
                     packed_call(func, name, &operands, ty)
                 };
             }
-            Some(Legalized::Tir(call)) => {
+            Ok(Some(Legalized::Tir(call))) => {
                 binding.value = self.new_kernel(func, binding.var, call, key, &flat, out);
             }
         }

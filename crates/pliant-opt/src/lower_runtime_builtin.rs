@@ -1,6 +1,8 @@
 //! # What it does
 //! Turns memory operators and the operators that the machine implements itself into machine operators and calls of
-//! `vm.builtin.*`.
+//! `vm.builtin.*`. An operator whose operands' rank or data type is not known becomes a call of
+//! `pliant.call_operator`, with the operator's name and the call over `a0`, `a1`, ... as texts, which finds out what
+//! the operands are when the program runs.
 //!
 //! # Before
 //! ```python
@@ -8,6 +10,7 @@
 //! lv: R.Tensor((n, 4), dtype="float32") = R.memory.alloc_tensor(storage, R.prim_value(0),
 //! R.shape([n, 4]), R.dtype("float32"))
 //! lv1: R.Tensor((n * 4,), dtype="float32") = R.reshape(lv, R.shape([n * 4]))
+//! lv2: R.Tensor(dtype="float32") = R.sum(y, axis=[0])
 //! _: R.Tuple = R.memory.kill_tensor(lv)
 //! ```
 //!
@@ -18,6 +21,7 @@
 //! 4]), R.dtype("float32"))
 //! lv1: R.Tensor((n * 4,), dtype="float32") = R.call_packed("vm.builtin.reshape", lv, R.shape([n *
 //! 4]), sinfo_args=(R.Tensor((n * 4,), dtype="float32"),))
+//! lv2: R.Tensor(dtype="float32") = R.call_packed("pliant.call_operator", R.str("relax.sum"), R.str("R.sum(a0, axis=[0])"), y, sinfo_args=(R.Tensor(dtype="float32"),))
 //! _: R.Tuple = R.vm.kill_object(lv)
 //! ```
 //!
@@ -30,8 +34,9 @@
 //! # Never
 //! Removes a binding. It adds some only where the operands of a closure stand in a variable: one for each.
 
-use pliant_ir::Op;
 use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function, Type, TypeData};
+use pliant_ir::{Attrs, Op};
+use pliant_ops::dynamic;
 use pliant_pass::rewrite::{Namer, rewrite_bindings};
 use pliant_pass::{FunctionPass, PassContext, PassError};
 
@@ -67,16 +72,21 @@ impl FunctionPass for LowerRuntimeBuiltin {
         admit_effects(func);
         let mut namer = None;
         rewrite_bindings(func, |func, mut binding, out| {
-            if let ExprData::Call { callee: Callee::Op(op), args, .. } = func.expr(binding.value) {
-                let (op, mut args) = (*op, func.list(*args).to_vec());
+            if let ExprData::Call { callee: Callee::Op(op), args, attrs, .. } =
+                func.expr(binding.value)
+            {
+                let (op, attrs, mut args) = (*op, *attrs, func.list(*args).to_vec());
                 if CLOSURE_OPS.contains(&op) {
                     let namer = namer.get_or_insert_with(|| Namer::new(func));
                     write_out_operands(func, op, &mut args, namer, out)?;
                 }
                 let ty = func.expr_ty(binding.value);
-                if let Some(lowered) = lower(func, op, &args, ty)? {
-                    binding.value = lowered;
-                }
+                let attrs = func.call_attrs(attrs).clone();
+                let lowered = match operator_call(func, op, &args, &attrs, ty) {
+                    Some(call) => Some(call),
+                    None => lower(func, op, &args, ty)?,
+                };
+                binding.value = lowered.unwrap_or(binding.value);
             }
             out.push(binding);
             Ok(())
@@ -109,6 +119,25 @@ fn lower(func: &mut Function, op: Op, args: &[Expr], ty: Type) -> Result<Option<
             None => return Ok(None),
         },
     }))
+}
+
+/// The call of an operator that has no loop function yet for want of known operands; `None` where that is not why.
+fn operator_call(
+    func: &mut Function,
+    op: Op,
+    args: &[Expr],
+    attrs: &Attrs,
+    ty: Type,
+) -> Option<Expr> {
+    if !pliant_ops::needs_shapes(op)
+        || !pliant_ops::legalize(func, op, args, attrs, ty).is_err_and(|e| e.unknown)
+    {
+        return None;
+    }
+    let (text, operands) = dynamic::describe(func, op, args, attrs);
+    let mut all = vec![func.str_value(op.0), func.str_value(&text)];
+    all.extend(operands);
+    Some(packed_call(func, dynamic::CALL_OPERATOR, &all, ty))
 }
 
 /// Writes the tuple of operands of `op` out, where it is no literal: builtins take each by itself.

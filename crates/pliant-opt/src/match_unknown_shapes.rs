@@ -32,7 +32,7 @@
 //! ```
 //!
 //! # Requires
-//! Nothing. Tensors of unknown rank stay as they are: only `R.match_cast` in the program can tell their rank.
+//! Nothing. Tensors of unknown rank stay as they are: operators read them as they come at run time.
 //!
 //! # Keeps
 //! The types of parameters and of results of functions and branches, which may be wider than what they now hold.
@@ -110,6 +110,12 @@ fn needs_shapes(func: &Function, value: Expr) -> bool {
     match *func.expr(value) {
         // A view to sizes that are written out asks for nothing else.
         ExprData::Call { callee: Callee::Op(RESHAPE), .. } => func.ty(value).dims().is_none(),
+        // A symbol in the place of a size that may be 1 would change the rank of the result.
+        ExprData::Call { callee: Callee::Op(op), .. }
+            if pliant_ops::rank_by_ones(op) && func.rank_of(func.expr_ty(value)).is_none() =>
+        {
+            false
+        }
         ExprData::Call { callee: Callee::Op(op), .. } => pliant_ops::needs_shapes(op),
         _ => false,
     }

@@ -195,6 +195,7 @@ impl From<VmError> for Error {
                 Some(e) => Error::Python(e),
                 None => Error::Vm(source.to_string()),
             },
+            VmError::Plain(error) => (*error).into(),
             VmError::Arity { .. } => Error::Call(e.to_string()),
             VmError::Check(kind, text) => check_error(kind, text),
             VmError::Tensor(e) => e.into(),

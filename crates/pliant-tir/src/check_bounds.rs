@@ -230,10 +230,14 @@ impl Checker {
     fn stmt(&mut self, f: &mut PrimFunc, s: Stmt) -> Stmt {
         let mut checks = Vec::new();
         let new = match f.stmt(s).clone() {
-            StmtData::Seq(list) => {
-                let list = list.into_iter().map(|s| self.stmt(f, s)).collect();
-                StmtData::Seq(list)
-            }
+            StmtData::Seq(list) => self.scope(|c| {
+                let mut out = Vec::with_capacity(list.len());
+                for s in list {
+                    out.push(c.stmt(f, s));
+                    c.checked(f, s);
+                }
+                StmtData::Seq(out)
+            }),
             StmtData::For { var, min, extent, kind, body, annotations } => {
                 let (min, extent) =
                     (self.expr(f, min, &mut checks), self.expr(f, extent, &mut checks));
@@ -312,6 +316,20 @@ impl Checker {
         };
         let s = f.add_stmt(new);
         wrap(f, s, checks)
+    }
+
+    /// Assumes for what follows what a statement that only checks has checked.
+    fn checked(&mut self, f: &mut PrimFunc, mut s: Stmt) {
+        loop {
+            s = match f.stmt(s).clone() {
+                StmtData::Block(b) if b.iters.is_empty() && b.predicate.is_none() => b.body,
+                StmtData::Assert(condition, _, body) => {
+                    self.assume(f, condition, true);
+                    body
+                }
+                _ => return,
+            };
+        }
     }
 
     fn block(&mut self, f: &mut PrimFunc, mut b: BlockData, checks: &mut Checks) -> BlockData {

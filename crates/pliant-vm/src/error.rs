@@ -61,6 +61,8 @@ pub enum VmError {
     },
     /// An error that a packed function passes through the machine; it arrives as [`VmError::Packed`].
     External(Box<dyn Error + Send + Sync>),
+    /// An error that a packed function passes through the machine as it is: it says by itself what failed.
+    Plain(Box<VmError>),
     /// A kernel failed in a way that it has no message for.
     Kernel {
         /// Its name.
@@ -97,6 +99,7 @@ impl VmError {
     pub(crate) fn in_packed(self, name: &str) -> VmError {
         let source = match self {
             VmError::External(source) => source,
+            VmError::Plain(error) => return *error,
             VmError::Interrupted | VmError::StackOverflow { .. } | VmError::Packed { .. } => {
                 return self;
             }
@@ -136,6 +139,7 @@ impl fmt::Display for VmError {
                 write!(f, "packed function '{name}' failed: {source}")
             }
             VmError::External(source) => source.fmt(f),
+            VmError::Plain(error) => error.fmt(f),
             VmError::Kernel { name, status } => match *status {
                 pliant_exec::abi::STATUS_NO_MEMORY => {
                     write!(f, "kernel '{name}' ran out of memory")
@@ -157,6 +161,7 @@ impl Error for VmError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
             VmError::Tensor(error) => Some(error),
+            VmError::Plain(error) => Some(&**error),
             VmError::Packed { source, .. } | VmError::External(source) => Some(&**source),
             _ => None,
         }

@@ -1,4 +1,5 @@
-//! The packed functions of the library that every program can call: `pliant.gemm` and its epilogues.
+//! The packed functions of the library that every program can call: `pliant.gemm` and its epilogues, and
+//! `pliant.call_operator` (see `operators`).
 //!
 //! `pliant.gemm[.t][.bias][.activation](x, w[, bias], out)`: `out = activation(x @ w + bias)`, float32 or float64. `x` has
 //! two dims or more; `w` is a matrix, or has as many dims as `x` and the same batch dims; with `.t` its last two dims
@@ -10,9 +11,10 @@ use std::sync::{Arc, Once};
 
 use pliant_exec::abi::{KernelRuntime, STATUS_CANCELLED, STATUS_OK};
 use pliant_kernels::{gemm, scalar};
+use pliant_ops::dynamic::CALL_OPERATOR;
 use pliant_opt::byoc::gemm::{ACTIVATIONS, SYMBOL};
 use pliant_tensor::{DType, Tensor};
-use pliant_vm::{CheckKind, Value, VmError, register_library_func};
+use pliant_vm::{CheckKind, Value, VmError, register_func, register_library_func};
 
 /// Elements of the output worth handing to a thread for an activation.
 const GRAIN: i64 = 16 * 1024;
@@ -53,6 +55,7 @@ pub fn register_library() {
                 Arc::new(move |runtime: &KernelRuntime, args: &[Value]| call(form, runtime, args));
             register_library_func(&name, func, false);
         }
+        register_func(CALL_OPERATOR, Arc::new(crate::operators::call), false);
     });
 }
 

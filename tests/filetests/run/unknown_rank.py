@@ -1,12 +1,11 @@
 # test run
-# no-compile: relax.expand_dims: the shape of x is not known
 
 from pliant.script import ir as I, relax as R, tir as T
 
 
 @I.ir_module
 class Module:
-    # The rank grows from turn to turn: the interpreter alone can run that.
+    # The rank grows from turn to turn.
     @R.function
     def widens(x: R.Tensor(("n",), "int64")) -> R.Tensor:
         n = T.int64()

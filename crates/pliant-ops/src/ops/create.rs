@@ -9,7 +9,6 @@ use pliant_ir::{DType, Sym};
 use crate::decl::{Default, OpDecl, Pattern};
 use crate::infer::InferCtx;
 use crate::legalize::{LegalizeCtx, LegalizeError};
-use crate::rules::broadcast_at;
 use crate::te;
 
 type Inferred = Result<Type, InferError>;
@@ -128,9 +127,7 @@ fn te_fill(ctx: &mut LegalizeCtx<'_>, fill: Fill) -> Outputs {
         Fill::Value(v) => crate::legalize::Value::Scalar(te::const_of(v, dtype)),
         Fill::Operand => ctx.value(1)?,
     };
-    Ok(vec![te::compute(shape, "T_full", |i| {
-        super::unary::convert(&broadcast_at(&value, i), dtype)
-    })])
+    Ok(vec![te::compute(shape, "T_full", |_| super::unary::convert(&value.at(&[]), dtype))])
 }
 
 // ---- arange ----

@@ -8,12 +8,11 @@ use pliant_ir::relax::Type;
 use pliant_ir::{DType, Sym};
 
 use super::statistical::accumulator;
+use crate::broadcast::{Target, broadcast_dims};
 use crate::decl::{Default, OpDecl, Pattern};
 use crate::infer::{InferCtx, TensorTy};
 use crate::legalize::{LegalizeCtx, LegalizeError};
-use crate::rules::{
-    broadcast_at, broadcast_dims, broadcast_value, operand_types, shared_dim, te_converted,
-};
+use crate::rules::{operand_types, shared_dim, te_converted};
 use crate::te::{self, Expr};
 
 type Inferred = Result<Type, InferError>;
@@ -80,7 +79,7 @@ fn infer_matmul(ctx: &mut InferCtx<'_>) -> Inferred {
     let (p, q) = (x[x.len() - 1], y[y.len().saturating_sub(2)]);
     contracted(ctx, p, q)?;
     let batch = |d: &[Sym]| d[..d.len().saturating_sub(2)].to_vec();
-    let mut dims = broadcast_dims(ctx, &batch(&x), &batch(&y), &operand_types)?;
+    let mut dims = broadcast_dims(ctx, &batch(&x), &batch(&y), 2)?;
     if x.len() > 1 {
         dims.push(x[x.len() - 2]);
     }
@@ -103,12 +102,11 @@ fn te_matmul(ctx: &mut LegalizeCtx<'_>) -> Outputs {
     let (x, y) = (ctx.dims(0)?, ctx.dims(1)?);
     let k = contracted(&mut ctx.infer(), x[x.len() - 1], y[y.len().saturating_sub(2)])?;
     let batch = out.len() - usize::from(x.len() > 1) - usize::from(y.len() > 1);
-    // The dims that the two operands are taken to have; where that was not proved, it is checked at run time.
-    let mut x_out = out[..batch].to_vec();
-    x_out.extend(if x.len() > 1 { vec![x[x.len() - 2], k] } else { vec![k] });
-    let mut y_out = out[..batch].to_vec();
-    y_out.extend(if y.len() > 1 { vec![k, y[y.len() - 1]] } else { vec![k] });
-    let (a, b) = (broadcast_value(ctx, 0, &x_out)?, broadcast_value(ctx, 1, &y_out)?);
+    // Batch dims are broadcast; the others are taken to fit, which is checked at run time where it was not proved.
+    let mut target = Target::new(&out[..batch]);
+    let x_own = if x.len() > 1 { vec![x[x.len() - 2], k] } else { vec![k] };
+    let y_own = if y.len() > 1 { vec![k, y[y.len() - 1]] } else { vec![k] };
+    let (a, b) = (target.operand_with(ctx, 0, &x_own)?, target.operand_with(ctx, 1, &y_own)?);
     let k = te::reduce_axis(ctx.size(k), "k");
     let wide = accumulator(dtype);
     let (row, col) = (x.len() > 1, y.len() > 1);
@@ -120,9 +118,10 @@ fn te_matmul(ctx: &mut LegalizeCtx<'_>) -> Outputs {
         let left =
             if row { at(&[rest[0].clone(), kv.clone()]) } else { at(std::slice::from_ref(&kv)) };
         let right = if col { at(&[kv, rest[rest.len() - 1].clone()]) } else { at(&[kv]) };
-        let (l, r) = (broadcast_at(&a, &left), broadcast_at(&b, &right));
+        let (l, r) = (a.at(&left), b.at(&right));
         te::sum(&(te::cast(&l, wide) * te::cast(&r, wide)), std::slice::from_ref(&k))
     });
+    let product = target.checked(ctx, product);
     Ok(vec![te_converted(product, dtype)])
 }
 
@@ -152,7 +151,7 @@ fn infer_linear(ctx: &mut InferCtx<'_>) -> Inferred {
     dims[last] = w[0];
     if ctx.has(2)
         && let Some(bias) = ctx.tensor(2)?.dims
-        && broadcast_dims(ctx, &dims, &bias, &operand_types)?.len() > dims.len()
+        && broadcast_dims(ctx, &dims, &bias, 0)?.len() > dims.len()
     {
         return Err(
             ctx.error(format!("bias has more dims than the product: {}", operand_types(ctx)))
@@ -168,7 +167,8 @@ fn te_linear(ctx: &mut LegalizeCtx<'_>) -> Outputs {
     let k = contracted(&mut ctx.infer(), x[last], w[1])?;
     x[last] = k;
     let (a, b) = (ctx.tensor_of_dims(0, &x)?, ctx.tensor_of_dims(1, &[w[0], k])?);
-    let bias = if ctx.has(2) { Some(broadcast_value(ctx, 2, &out)?) } else { None };
+    let mut target = Target::new(&out);
+    let bias = if ctx.has(2) { Some(target.operand(ctx, 2)?) } else { None };
     let k = te::reduce_axis(ctx.size(k), "k");
     let wide = accumulator(dtype);
     let shape = ctx.size_list(&out);
@@ -179,9 +179,10 @@ fn te_linear(ctx: &mut LegalizeCtx<'_>) -> Outputs {
         te::sum(&(te::cast(&l, wide) * te::cast(&r, wide)), std::slice::from_ref(&k))
     });
     let Some(bias) = bias else { return Ok(vec![te_converted(product, dtype)]) };
-    Ok(vec![te::compute(shape, "T_add", |i| {
-        te::cast(&(product.at(i) + te::cast(&broadcast_at(&bias, i), wide)), dtype)
-    })])
+    let result = te::compute(shape, "T_add", |i| {
+        te::cast(&(product.at(i) + te::cast(&bias.at(i), wide)), dtype)
+    });
+    Ok(vec![target.checked(ctx, result)])
 }
 
 fn infer_outer(ctx: &mut InferCtx<'_>) -> Inferred {

@@ -9,11 +9,12 @@ use pliant_ir::op::InferError;
 use pliant_ir::relax::{ExprData, TensorShape, Type, TypeData};
 use pliant_sym::SymKind;
 
+use crate::broadcast::{Target, stretches_to};
 use crate::decl::{Default, OpDecl, Pattern};
 use crate::infer::InferCtx;
 use crate::legalize::{LegalizeCtx, LegalizeError};
 use crate::prove;
-use crate::rules::{broadcast_at, broadcast_dim, broadcast_value, numel, shared_dim};
+use crate::rules::{numel, shared_dim};
 use crate::te::{self, Check, Expr, Tensor};
 
 type Inferred = Result<Type, InferError>;
@@ -52,6 +53,7 @@ pub static DECLS: &[OpDecl] = &[
     .operands(&["x"])
     .attrs(&[("axis", Default::None)])
     .view(te_view)
+    .rank_by_ones()
     .numpy("squeeze")
     .onnx(&["Squeeze"]),
     OpDecl::new(
@@ -333,10 +335,7 @@ fn infer_broadcast_to(ctx: &mut InferCtx<'_>) -> Inferred {
     for (i, &d) in from.iter().enumerate() {
         let want = to[i + skip];
         // Only the operand may be stretched: a dim of the shape that is 1 stays 1.
-        let fits = broadcast_dim(ctx, d, want).is_some()
-            && (ctx.func.syms.as_int(want) != Some(1)
-                || prove::equal(ctx.func, d, want) != Some(false));
-        if !fits {
+        if !stretches_to(ctx.func, d, want) {
             let (x, d, want) = (ctx.ty_text(0), ctx.dim(d), ctx.dim(want));
             return Err(ctx.error(format!("a dim of size {d} does not broadcast to {want}: {x}")));
         }
@@ -346,9 +345,11 @@ fn infer_broadcast_to(ctx: &mut InferCtx<'_>) -> Inferred {
 
 fn te_broadcast_to(ctx: &mut LegalizeCtx<'_>) -> Outputs {
     let out = ctx.out_dims(0)?;
-    let x = broadcast_value(ctx, 0, &out)?;
+    let mut target = Target::new(&out);
+    let x = target.operand(ctx, 0)?;
     let shape = ctx.size_list(&out);
-    Ok(vec![te::compute(shape, "T_broadcast_to", |i| broadcast_at(&x, i))])
+    let result = te::compute(shape, "T_broadcast_to", |i| x.at(i));
+    Ok(vec![target.checked(ctx, result)])
 }
 
 // ---- concat, split ----

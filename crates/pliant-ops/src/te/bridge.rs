@@ -13,6 +13,9 @@ use super::walk::fold;
 pub struct VarMap {
     to_te: FxHashMap<SymVar, Var>,
     to_sym: FxHashMap<Var, SymVar>,
+    /// Terms that stand as one variable, and which.
+    named: FxHashMap<Sym, Var>,
+    terms: FxHashMap<Var, Sym>,
 }
 
 impl VarMap {
@@ -47,6 +50,21 @@ impl VarMap {
         sym
     }
 
+    /// Lets a variable of that name stand for a whole term wherever [`from_sym`] meets it.
+    pub fn name_term(&mut self, term: Sym, name: &str) {
+        if !self.named.contains_key(&term) {
+            let var = Var::size(name);
+            self.terms.insert(var.clone(), term);
+            self.named.insert(term, var);
+        }
+    }
+
+    /// The symbol or the term that a variable stands for, if there is one.
+    pub fn get_term(&self, arena: &mut SymArena, var: &Var) -> Option<Sym> {
+        let symbol = self.get_sym(var).map(|v| arena.var(v));
+        symbol.or_else(|| self.terms.get(var).copied())
+    }
+
     /// The symbol that a variable stands for, if there is one.
     pub fn get_sym(&self, var: &Var) -> Option<SymVar> {
         self.to_sym.get(var).copied()
@@ -66,10 +84,13 @@ fn sym_node(arena: &mut SymArena, e: &Expr, args: &[Sym], vars: &mut VarMap) -> 
     }
     Some(match e.kind() {
         ExprKind::Int(v) => arena.int(*v),
-        ExprKind::Var(v) => {
-            let sym = vars.sym_var(arena, v);
-            arena.var(sym)
-        }
+        ExprKind::Var(v) => match vars.terms.get(v) {
+            Some(&term) => term,
+            None => {
+                let sym = vars.sym_var(arena, v);
+                arena.var(sym)
+            }
+        },
         ExprKind::Binary(op, ..) => sym_binary(arena, *op, args[0], args[1])?,
         // Sizes are exact integers: widening keeps them, and narrower ones do not occur in shapes.
         ExprKind::Cast(a) if e.ty() == Ty::I64 && !a.ty().dtype.is_float() => args[0],
@@ -109,6 +130,10 @@ pub fn from_sym(arena: &SymArena, sym: Sym, vars: &mut VarMap) -> Expr {
     let mut stack = vec![(sym, false)];
     while let Some((s, expanded)) = stack.pop() {
         if memo.contains_key(&s) {
+            continue;
+        }
+        if let Some(var) = vars.named.get(&s) {
+            memo.insert(s, var.expr());
             continue;
         }
         let children = arena.children(s);

@@ -130,9 +130,13 @@ fn a_product_of_batches_is_one_plain_reduction() {
 
 #[test]
 fn what_is_not_proved_is_checked() {
-    // The second operand is declared with the first one's symbol, so the prologue compares the two.
     let add = text("add", &["float32(n)", "float32(m)"], "");
-    assert!(add.contains("B = T.match_buffer(var_B, (n,)"), "{add}");
+    assert!(add.contains("assert (n == 1 or n == n_m) and (m == 1 or m == n_m), "), "{add}");
+    assert!(add.contains("A[T.Select(n == 1, 0, v_ax0)] + B[T.Select(m == 1, 0, v_ax0)]"), "{add}");
+    assert!(!text("add", &["float32(n)", "float32(n)"], "").contains("assert"));
+    let add = text("add", &["float32(n)", "float32(m + 2)"], "");
+    assert!(add.contains("assert n == 1 or n == m + 2"), "{add}");
+    // The second operand is declared with the first one's symbol, so the prologue compares the two.
     let product = text("matmul", &["float32(n, k)", "float32(j, m)"], "");
     assert!(product.contains("B = T.match_buffer(var_B, (k, m)"), "{product}");
     let split = text("split", &["float32(n)"], "indices_or_sections=2");

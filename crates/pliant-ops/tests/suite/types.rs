@@ -39,12 +39,16 @@ fn broadcasting() {
         add | float32(n, 4), float32(4) | | R.Tensor((n, 4), dtype="float32")
         add | float32(n, 1), float32(1, m) | | R.Tensor((n, m), dtype="float32")
         add | float32(2 * n), float32(n + n) | | R.Tensor((n * 2,), dtype="float32")
-        add | float32(n), float32(m) | | R.Tensor((n,), dtype="float32")
+        add | float32(n), float32(m) | | R.Tensor((T.Select(n == 1, m, n),), dtype="float32")
+        add | float32(n), float32(m + 2) | | R.Tensor((m + 2,), dtype="float32")
+        add | float32(2 * n), float32(n + 1) | | R.Tensor((n * 2,), dtype="float32")
+        add | float32(2 * n), float32(3) | | !dims n * 2 and 3
         add | float32(n), float32(4) | | R.Tensor((4,), dtype="float32")
         add | float32(4), float32(n) | | R.Tensor((4,), dtype="float32")
         add | float32(0), float32(1) | | R.Tensor((0,), dtype="float32")
         add | float32(3, 4), float32(3, 5) | | !dims 4 and 5 (axis -1) cannot be broadcast together
-        add | float32(n), float32(n + 1) | | !dims n and n + 1
+        add | float32(n), float32(n + 1) | | R.Tensor((T.Select(n == 1, n + 1, n),), dtype="float32")
+        add | float32(n + 2), float32(n + 3) | | !dims n + 2 and n + 3
         add | float32(3), int32(3) | | !x1 is float32, but x2 is int32
         add | float32(n), int(2) | | R.Tensor((n,), dtype="float32")
         add | float32[2], float32(4) | | R.Tensor(dtype="float32", ndim=2)
@@ -62,6 +66,10 @@ fn broadcasting() {
         where | float32(n), float32(n), float32(n) | | !the condition must be a tensor of bool
         broadcast_to | float32(n, 1), shape(2, n, m) | | R.Tensor((2, n, m), dtype="float32")
         broadcast_to | float32(3), shape(4) | | !size 3 does not broadcast to 4
+        broadcast_to | float32(n), shape(m) | | R.Tensor((m,), dtype="float32")
+        where | bool(n), float32(m), float32(n) | | R.Tensor((T.Select(n == 1, m, n),), dtype="float32")
+        matmul | float32(n, 2, 3), float32(m, 3, 4) | | R.Tensor((T.Select(n == 1, m, n), 2, 4), dtype="float32")
+        matmul | float32(2, 2, 3), float32(3, 3, 4) | | !dims 2 and 3 (axis -3)
         broadcast_to | float32(3), shape(1) | | !size 3 does not broadcast to 1
         "#,
     );

@@ -2,8 +2,8 @@
 //!
 //! Each block that writes one element per point of its axes is looked at alone: where it reads decides its kind. The
 //! function is of the largest kind of its blocks; a reduction with elementwise blocks beside it (softmax, layer
-//! normalisation) can take elementwise work at its outputs. Whatever is not understood is opaque: a body with checks, calls,
-//! predicates, several writes, loops without blocks, or writes to an input.
+//! normalisation) can take elementwise work at its outputs. Whatever is not understood is opaque: a body with checks of
+//! anything but sizes, calls, predicates, several writes, loops without blocks, or writes to an input.
 
 use pliant_ir::tir::visit::{for_each_expr, for_each_expr_in, for_each_stmt};
 use pliant_ir::tir::{
@@ -98,14 +98,15 @@ fn writes_outputs_only(f: &PrimFunc) -> bool {
 fn has_foreign(f: &PrimFunc) -> bool {
     let mut found = false;
     for_each_stmt(f, f.body, |s| {
-        found |= !matches!(
-            f.stmt(s),
-            StmtData::Seq(_)
-                | StmtData::For { .. }
-                | StmtData::Store { .. }
-                | StmtData::Alloc(..)
-                | StmtData::Block(_)
-        );
+        found |= !is_size_check(f, s)
+            && !matches!(
+                f.stmt(s),
+                StmtData::Seq(_)
+                    | StmtData::For { .. }
+                    | StmtData::Store { .. }
+                    | StmtData::Alloc(..)
+                    | StmtData::Block(_)
+            );
     });
     for_each_expr_in(f, f.body, |e| {
         found |= matches!(
@@ -116,6 +117,14 @@ fn has_foreign(f: &PrimFunc) -> bool {
         );
     });
     found
+}
+
+/// Whether a statement does nothing but check sizes.
+fn is_size_check(f: &PrimFunc, s: Stmt) -> bool {
+    let StmtData::Assert(condition, _, body) = f.stmt(s) else { return false };
+    let mut reads = false;
+    for_each_expr(f, *condition, |e| reads |= matches!(f.expr(e), ExprData::Load(..)));
+    !reads && matches!(f.stmt(*body), StmtData::Seq(list) if list.is_empty())
 }
 
 /// Collects the blocks that hold no others; false where a write stands in none, or blocks nest otherwise.
@@ -141,6 +150,7 @@ fn leaves<'f>(f: &'f PrimFunc, root: Stmt, out: &mut Vec<&'f BlockData>) -> bool
                 }
                 out.push(b);
             }
+            _ if is_size_check(f, s) => {}
             _ => return false,
         }
     }
@@ -231,7 +241,8 @@ fn pointwise_pattern(
     if kind == OpPattern::Broadcast && same_place { OpPattern::ElemWise } else { kind }
 }
 
-/// Whether a tensor is read at a part of the output's indices in their order, its dims of size 1 at 0.
+/// Whether a tensor is read at a part of the output's indices in their order, its dims of size 1 at 0, which may turn
+/// out to be so when the function runs.
 fn is_broadcast(f: &PrimFunc, from: Buffer, at: &[Expr], to: Buffer, indices: &[Expr]) -> bool {
     let (have, want) = (&f.buffer(from).shape, &f.buffer(to).shape);
     let mut j = 0;
@@ -239,7 +250,11 @@ fn is_broadcast(f: &PrimFunc, from: Buffer, at: &[Expr], to: Buffer, indices: &[
         if f.as_int(have[k]) == Some(1) && f.as_int(*i) == Some(0) {
             continue;
         }
-        while j < indices.len() && (indices[j] != *i || want[j] != have[k]) {
+        let (place, open) = match *f.expr(*i) {
+            ExprData::Select(_, zero, place) if f.as_int(zero) == Some(0) => (place, true),
+            _ => (*i, false),
+        };
+        while j < indices.len() && (indices[j] != place || !open && want[j] != have[k]) {
             j += 1;
         }
         if j == indices.len() {

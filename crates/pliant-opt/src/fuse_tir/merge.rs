@@ -102,10 +102,11 @@ impl Merge {
     }
 }
 
-/// Whether a block only holds others.
+/// Whether a block only holds others. One that only checks something stays a stage of its own.
 fn is_root(f: &PrimFunc, b: &BlockData) -> bool {
     let bare = b.iters.is_empty() && b.predicate.is_none() && b.init.is_none();
-    bare && b.annotations.is_empty() && !matches!(f.stmt(b.body), StmtData::Store { .. })
+    bare && b.annotations.is_empty()
+        && !matches!(f.stmt(b.body), StmtData::Store { .. } | StmtData::Assert(..))
 }
 
 /// Gives equal sizes the same form, so that schedules see that loops fit each other, and blocks different names.

@@ -10,8 +10,11 @@
 //! - A reduction over a contiguous axis uses a vector of partial results; over another axis, a
 //!   vector of neighbouring results. Float
 //!   sums are therefore added in another order than written.
+//! - Stages that broadcast operands whose sizes may be 1 come in versions for the ways that the sizes turn out
+//!   (`choose`).
 //! - Stages of other forms run point by point (`plain`); all else keeps its loops and its blocks.
 
+mod choose;
 pub mod emit;
 pub mod gemm;
 pub mod group;
@@ -39,6 +42,12 @@ pub fn run(f: &mut PrimFunc) -> Result<(), LowerError> {
                 out.push(*s);
             }
             Item::Stage(stage) => {
+                let conditions = choose::conditions(f, stage);
+                if !conditions.is_empty() {
+                    flush(f, &mut group, &mut allocs, &items, at, &mut out);
+                    out.push(choose::versions(f, stage, &conditions));
+                    continue;
+                }
                 if let Some(call) = gemm::tensorize(f, stage) {
                     flush(f, &mut group, &mut allocs, &items, at, &mut out);
                     out.push(call);

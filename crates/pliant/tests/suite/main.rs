@@ -1,5 +1,6 @@
 //! The integration tests of `pliant`, one program: a file of its own for each would be linked for itself.
 
+mod broadcast;
 mod bytecode;
 mod calls;
 mod common;
@@ -9,3 +10,4 @@ mod encoder;
 mod native;
 mod run;
 mod stages;
+mod unknown;

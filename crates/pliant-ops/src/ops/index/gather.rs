@@ -5,11 +5,12 @@ use pliant_ir::relax::Type;
 use pliant_ir::{DType, Sym};
 
 use super::safe;
+use crate::broadcast::broadcast_dims;
 use crate::decl::{Default, OpDecl, Pattern};
 use crate::infer::{InferCtx, TensorTy};
 use crate::legalize::{LegalizeCtx, LegalizeError};
 use crate::prove;
-use crate::rules::{broadcast_dims, operand_types, require_integer, shared_dim};
+use crate::rules::{operand_types, require_integer, shared_dim};
 use crate::te::{self, Check, Expr, Tensor};
 
 type Inferred = Result<Type, InferError>;
@@ -254,7 +255,7 @@ pub(super) fn index_dims(
     let mut dims: Vec<Sym> = Vec::new();
     for t in list {
         let Some(own) = &t.dims else { return Ok(None) };
-        dims = broadcast_dims(ctx, &dims, own, &operand_types)?;
+        dims = broadcast_dims(ctx, &dims, own, 0)?;
     }
     Ok(Some(dims))
 }

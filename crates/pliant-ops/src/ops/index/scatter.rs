@@ -11,11 +11,12 @@ use super::gather::{
     beside, beside_checks, index_dims, index_fields, joined, stretched, tuple_len,
 };
 use super::safe;
+use crate::broadcast::{Target, broadcast_dims};
 use crate::decl::{Default, OpDecl, Pattern};
 use crate::infer::{InferCtx, TensorTy};
 use crate::legalize::{LegalizeCtx, LegalizeError};
 use crate::prove;
-use crate::rules::{broadcast_dims, operand_types, require_integer};
+use crate::rules::{operand_types, require_integer};
 use crate::te::{self, Body, Expr, Tensor};
 
 type Inferred = Result<Type, InferError>;
@@ -230,7 +231,7 @@ fn infer_index_put(ctx: &mut InferCtx<'_>) -> Inferred {
         && let (Some(i), Some(x), Some(v)) = (index_dims(ctx, &list)?, &data.dims, values.dims)
     {
         let want = [&i[..], &x[list.len()..]].concat();
-        if broadcast_dims(ctx, &want, &v, &operand_types)?.len() > want.len() {
+        if broadcast_dims(ctx, &want, &v, 0)?.len() > want.len() {
             return Err(ctx.error(format!("values has too many dims: {}", operand_types(ctx))));
         }
     }
@@ -247,19 +248,21 @@ fn te_index_put(ctx: &mut LegalizeCtx<'_>) -> Outputs {
     let x = ctx.tensor(0)?;
     let indices = index_fields(ctx, 1, &lead)?;
     let whole = [&lead[..], &dims[list.len()..]].concat();
-    let values = crate::rules::broadcast_value(ctx, 2, &whole)?;
+    let mut target = Target::new(&whole);
+    let values = target.operand(ctx, 2)?;
     let shape = ctx.size_list(&whole);
     let (op, trusted, lead) = (ctx.decl.name, ctx.trusted, lead.len());
     let reduction = if accumulate { "add" } else { "update" };
-    Ok(scatter("index_put", &x, reduction, &shape, |b, i, put| {
+    let put = scatter("index_put", &x, reduction, &shape, |b, i, put| {
         let mut to = Vec::with_capacity(x.ndim());
         for (k, (t, size)) in indices.iter().zip(x.shape()).enumerate() {
             let index = stretched(t, &i[..lead]);
             to.push(safe::checked(b, op, trusted, (k, &index, size)));
         }
         to.extend_from_slice(&i[lead..]);
-        put(b, &to, &crate::rules::broadcast_at(&values, i));
-    }))
+        put(b, &to, &values.at(i));
+    });
+    Ok(put.into_iter().map(|t| target.checked(ctx, t)).collect())
 }
 
 // ---- slice_scatter ----

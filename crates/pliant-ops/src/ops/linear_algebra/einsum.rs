@@ -7,11 +7,11 @@ use pliant_ir::op::InferError;
 use pliant_ir::relax::Type;
 use pliant_ir::{DType, Sym};
 
+use crate::broadcast::broadcast_dim;
 use crate::decl::{Default, OpDecl, Pattern};
 use crate::infer::{InferCtx, TensorTy};
 use crate::legalize::{LegalizeCtx, LegalizeError};
 use crate::ops::statistical::accumulator;
-use crate::rules::broadcast_dim;
 use crate::te::{self, Expr, Tensor};
 
 type Inferred = Result<Type, InferError>;
@@ -153,7 +153,7 @@ fn sizes(
                 None => sizes.push((label, dim)),
                 Some(k) => {
                     let have = sizes[k].1;
-                    sizes[k].1 = broadcast_dim(ctx, have, dim).ok_or_else(|| {
+                    sizes[k].1 = broadcast_dim(ctx.func, have, dim).ok_or_else(|| {
                         let (a, b) = (ctx.dim(have), ctx.dim(dim));
                         let name = match label {
                             Label::Letter(c) => format!("label {c:?}"),

@@ -5,12 +5,13 @@ use pliant_ir::relax::Type;
 use pliant_ir::{DType, Sym};
 
 use super::super::statistical::accumulator;
+use crate::broadcast::{Operand, Target, stretches_to};
 use crate::decl::{Default, OpDecl, Pattern};
 use crate::infer::{InferCtx, TensorTy};
-use crate::legalize::{LegalizeCtx, LegalizeError, Value};
+use crate::legalize::{LegalizeCtx, LegalizeError};
 use crate::rules::{
-    SizeCheck, broadcast_at, broadcast_dims, broadcast_value, operand_types, require_divisible,
-    require_float, require_integer, require_scalar, shared_dim, te_converted,
+    SizeCheck, operand_types, require_divisible, require_float, require_integer, require_scalar,
+    shared_dim, te_converted,
 };
 use crate::te::{self, Check, Expr, IterVar, Tensor};
 
@@ -155,10 +156,9 @@ fn infer(ctx: &mut InferCtx<'_>) -> Inferred {
         }
         if let (Some(s), Some(own)) = (&sizes, &bias.dims) {
             let scores = [s.batch, s.heads, s.len, s.len_kv];
-            let dims = broadcast_dims(ctx, &scores, own, &operand_types)?;
-            for (want, got) in scores.iter().zip(dims) {
-                if shared_dim(ctx, *want, got).is_none() {
-                    let (want, got) = (ctx.dim(*want), ctx.dim(got));
+            for (&want, &got) in scores[4 - own.len()..].iter().zip(own) {
+                if !stretches_to(ctx.func, got, want) {
+                    let (want, got) = (ctx.dim(want), ctx.dim(got));
                     return Err(ctx.error(format!(
                         "bias does not broadcast to (batch, heads, len, len_kv): it has {got} for {want}"
                     )));
@@ -218,7 +218,7 @@ struct Attention {
     scale: Expr,
     wide: DType,
     dtype: DType,
-    check: Option<Check>,
+    checks: Vec<Check>,
 }
 
 impl Attention {
@@ -237,8 +237,8 @@ impl Attention {
             Some(v) => te::const_of(v, wide),
             None => te::rsqrt(&te::cast(&ctx.size(s.size), wide)),
         };
-        let check = s.grouped.map(|c| ctx.check(c));
-        Ok(Attention { q, k, v, group, scale, wide, dtype, check })
+        let checks = s.grouped.map(|c| ctx.check(c)).into_iter().collect();
+        Ok(Attention { q, k, v, group, scale, wide, dtype, checks })
     }
 
     fn key_head(&self, head: &Expr) -> Expr {
@@ -269,7 +269,7 @@ impl Attention {
                 te::sum(&(left * right), std::slice::from_ref(&d))
             },
         );
-        let products = self.check.iter().fold(products, |t, c| t.with_check(c.clone()));
+        let products = self.checks.iter().fold(products, |t, c| t.with_check(c.clone()));
         let lowest = te::const_of(f64::NEG_INFINITY, self.wide);
         let masked = te::compute(scores_shape, "attention_masked", |i| {
             let scaled = products.at(i) * &self.scale;
@@ -329,21 +329,23 @@ fn sees(masks: &Masks, i: &Expr, j: &Expr, ahead: &Expr) -> Expr {
 
 fn te_attention(ctx: &mut LegalizeCtx<'_>) -> Outputs {
     let masks = masks(&ctx.infer())?;
-    let a = Attention::new(ctx, masks.scale)?;
-    let bias: Option<Value> = if ctx.has(3) {
+    let mut a = Attention::new(ctx, masks.scale)?;
+    let bias: Option<Operand> = if ctx.has(3) {
         let (sizes, _) = sizes(&mut ctx.infer())?;
         match sizes {
-            Some(s) => Some(broadcast_value(ctx, 3, &[s.batch, s.heads, s.len, s.len_kv])?),
+            Some(s) => {
+                let mut target = Target::new(&[s.batch, s.heads, s.len, s.len_kv]);
+                let bias = target.operand(ctx, 3)?;
+                a.checks.extend(target.checks(ctx));
+                Some(bias)
+            }
             None => None,
         }
     } else {
         None
     };
     let ahead = &a.k.shape()[1] - &a.q.shape()[1];
-    Ok(a.output(
-        |i| bias.as_ref().map(|b| broadcast_at(b, i)),
-        |i| sees(&masks, &i[2], &i[3], &ahead),
-    ))
+    Ok(a.output(|i| bias.as_ref().map(|b| b.at(i)), |i| sees(&masks, &i[2], &i[3], &ahead)))
 }
 
 /// The sequences of queries or keys: where each starts, and to which one a place belongs.

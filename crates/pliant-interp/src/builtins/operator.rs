@@ -1,0 +1,45 @@
+//! `pliant.call_operator`: an operator whose operands' types are known only now.
+
+use std::sync::Arc;
+
+use pliant_ir::BaseFunc;
+use pliant_ops::dynamic::{Operand, script};
+use pliant_ops::registry;
+
+use super::Args;
+use crate::error::Result;
+use crate::graph;
+use crate::machine::Machine;
+use crate::{InterpError, Value};
+
+/// `call_operator(name, text, operands...)`: the text as a function of operands of exactly these types.
+pub(super) fn call(m: &mut Machine<'_>, a: Args<'_>) -> Result<Value> {
+    let (name, text) = (a.text(0), a.text(1));
+    let operands = a.0.get(2..).unwrap_or_default();
+    let types: Vec<Operand> = operands.iter().map(operand).collect();
+    let module = pliant_script::parse_module(&script(text, &types), registry());
+    let module = module.map_err(|errors| {
+        let first = errors.first().map_or("unreadable", |e| &e.message);
+        InterpError::type_error(first.to_string())
+    })?;
+    let Some(BaseFunc::Relax(func)) = module.get("main") else {
+        return Err(InterpError::type_error(format!("{name}: the call is no call")));
+    };
+    let (name, func): (Arc<str>, _) = (name.into(), func.clone());
+    m.deeper(&name, |m| graph::call_function(m, &name, &func, operands))
+}
+
+/// Recursion follows nested tuples, which are no deeper than the types of the program.
+fn operand(value: &Value) -> Operand {
+    match value {
+        Value::Tensor(t) => {
+            Operand::Tensor(t.shape().iter().map(|&d| Some(d)).collect(), t.dtype())
+        }
+        Value::Shape(dims) => Operand::Shape(dims.iter().map(|&d| Some(d)).collect()),
+        Value::Int(_) => Operand::Int,
+        Value::Bool(_) => Operand::Scalar(pliant_tensor::DType::Bool),
+        Value::Float(_) => Operand::Scalar(pliant_tensor::DType::Float64),
+        Value::Tuple(items) => Operand::Tuple(items.iter().map(operand).collect()),
+        _ => Operand::Other,
+    }
+}

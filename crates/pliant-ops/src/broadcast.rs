@@ -1,0 +1,289 @@
+//! Broadcasting as NumPy has it, of sizes that may be 1: the size of the result, and how loop functions read operands.
+//!
+//! What can be proved is decided at once: equal sizes, a 1, a size that cannot be 1. The rest is decided when the
+//! program runs. The size that `n` and `m` broadcast to is then `T.Select(n == 1, m, n)`, which is right for 0 too
+//! (1 and 0 broadcast to 0, so it is not the larger of the two); the loop function checks that each operand's size is
+//! 1 or that of the result, and reads an operand of size 1 at index 0.
+
+use std::sync::Arc;
+
+use pliant_ir::op::InferError;
+use pliant_ir::relax::Function;
+use pliant_ir::{Sym, SymArena};
+use pliant_sym::SymKind;
+use rustc_hash::FxHashSet;
+
+use crate::infer::InferCtx;
+use crate::legalize::{LegalizeCtx, LegalizeError, Value};
+use crate::prove;
+use crate::rules::operand_types;
+use crate::te::{self, Check};
+
+/// The sizes that a size is the broadcast of: several where it is a term that [`broadcast_dim`] makes.
+pub fn atoms(syms: &mut SymArena, mut size: Sym) -> Vec<Sym> {
+    let one = syms.int(1);
+    let mut list = Vec::new();
+    while let SymKind::Select(is_one, rest, first) = syms.kind(size) {
+        if syms.eq(first, one) != is_one {
+            break;
+        }
+        list.push(first);
+        size = rest;
+    }
+    list.push(size);
+    list
+}
+
+/// The size that sizes broadcast to: the first that is not 1.
+fn first_not_one(syms: &mut SymArena, list: &[Sym]) -> Option<Sym> {
+    let one = syms.int(1);
+    let (&last, front) = list.split_last()?;
+    Some(front.iter().rev().fold(last, |rest, &size| {
+        let is_one = syms.eq(size, one);
+        syms.select(is_one, rest, size)
+    }))
+}
+
+/// Whether a size can be proved not to be 1.
+fn never_one(func: &mut Function, size: Sym) -> bool {
+    let one = func.syms.int(1);
+    func.syms.as_var(size).is_none() && prove::equal(func, size, one) == Some(false)
+}
+
+/// The size that two sizes broadcast to; `None` when they provably differ and neither can be 1.
+pub fn broadcast_dim(func: &mut Function, a: Sym, b: Sym) -> Option<Sym> {
+    match (func.syms.as_int(a), func.syms.as_int(b)) {
+        _ if a == b => return Some(a),
+        (Some(1), _) => return Some(b),
+        (_, Some(1)) => return Some(a),
+        (Some(_), Some(_)) => return None,
+        // A constant that is not 1 is the result, or nothing is.
+        (Some(_), None) => return fits(func, b, a).then_some(a),
+        (None, Some(_)) => return fits(func, a, b).then_some(b),
+        (None, None) => {}
+    }
+    let (mut list, other) = (atoms(&mut func.syms, a), atoms(&mut func.syms, b));
+    if list.iter().all(|s| other.contains(s)) {
+        return Some(b);
+    }
+    for size in other {
+        if !list.iter().any(|&known| same(func, known, size)) {
+            list.push(size);
+        }
+    }
+    let certain = list.iter().copied().find(|&s| never_one(func, s));
+    if let Some(size) = certain {
+        return list.iter().all(|&s| fits(func, s, size)).then_some(size);
+    }
+    first_not_one(&mut func.syms, &list)
+}
+
+/// Whether two sizes are provably equal.
+fn same(func: &mut Function, a: Sym, b: Sym) -> bool {
+    // The prover knows nothing of two symbols that would make them equal.
+    let symbols = func.syms.as_var(a).is_some() && func.syms.as_var(b).is_some();
+    a == b || !symbols && prove::equal(func, a, b) == Some(true)
+}
+
+/// Whether a size may be 1 or `target`.
+fn fits(func: &mut Function, size: Sym, target: Sym) -> bool {
+    prove::equal(func, size, target) != Some(false) || !never_one(func, size)
+}
+
+/// Whether an operand's size may be stretched to `target`, which stays as it is.
+pub fn stretches_to(func: &mut Function, size: Sym, target: Sym) -> bool {
+    fits(func, size, target)
+}
+
+/// The dims that two lists of dims broadcast to, aligned at the right. `tail` dims of the operands follow them, which
+/// are not broadcast.
+///
+/// # Errors
+/// When two dims provably do not fit, naming them.
+pub fn broadcast_dims(
+    ctx: &mut InferCtx<'_>,
+    a: &[Sym],
+    b: &[Sym],
+    tail: usize,
+) -> Result<Vec<Sym>, InferError> {
+    let rank = a.len().max(b.len());
+    let mut out = Vec::with_capacity(rank);
+    for i in 0..rank {
+        let of = |list: &[Sym]| (i + list.len()).checked_sub(rank).map(|k| list[k]);
+        out.push(match (of(a), of(b)) {
+            (Some(x), Some(y)) => broadcast_dim(ctx.func, x, y).ok_or_else(|| {
+                let message = misfit(ctx, &[x, y], i as i64 - (rank + tail) as i64);
+                ctx.error(message)
+            })?,
+            (Some(x), None) | (None, Some(x)) => x,
+            (None, None) => continue,
+        });
+    }
+    Ok(out)
+}
+
+/// What is said of sizes that do not fit, at compile time and at run time.
+fn misfit(ctx: &InferCtx<'_>, sizes: &[Sym], axis: i64) -> String {
+    let sizes: Vec<String> = sizes.iter().map(|&s| ctx.dim(s)).collect();
+    let (last, front) = sizes
+        .split_last()
+        .map_or((String::new(), String::new()), |(l, f)| (l.clone(), f.join(", ")));
+    let operands = operand_types(ctx);
+    format!("dims {front} and {last} (axis {axis}) cannot be broadcast together: {operands}")
+}
+
+// ---- loop forms ----
+
+/// The dims that the operands of a loop function are broadcast to.
+pub struct Target {
+    dims: Vec<Sym>,
+    /// For each dim, the sizes of operands that must be 1 or the dim, of which neither was proved.
+    open: Vec<Vec<Sym>>,
+    /// The most dims of an operand that follow those that are broadcast.
+    tail: usize,
+}
+
+/// An operand that is broadcast.
+pub struct Operand {
+    value: Value,
+    axes: Vec<Axis>,
+}
+
+/// How a dim of an operand is read.
+enum Axis {
+    /// It has size 1.
+    One,
+    /// Along the result.
+    Along,
+    /// At 0 where this holds, else along the result.
+    OneIf(te::Expr),
+}
+
+impl Target {
+    /// Broadcasts to these dims.
+    pub fn new(dims: &[Sym]) -> Self {
+        Target { dims: dims.to_vec(), open: vec![Vec::new(); dims.len()], tail: 0 }
+    }
+
+    /// Operand `i`, all of whose dims are broadcast.
+    ///
+    /// # Errors
+    /// When its shape or element type is not known.
+    pub fn operand(
+        &mut self,
+        ctx: &mut LegalizeCtx<'_>,
+        i: usize,
+    ) -> Result<Operand, LegalizeError> {
+        self.operand_with(ctx, i, &[])
+    }
+
+    /// Operand `i`, whose last dims are not broadcast but taken to be these: the loop function checks them.
+    ///
+    /// # Errors
+    /// When its shape or element type is not known.
+    pub fn operand_with(
+        &mut self,
+        ctx: &mut LegalizeCtx<'_>,
+        i: usize,
+        own: &[Sym],
+    ) -> Result<Operand, LegalizeError> {
+        let mut taken = ctx.dims(i)?;
+        let lead = taken.len().saturating_sub(own.len());
+        self.tail = self.tail.max(own.len());
+        taken.truncate(lead);
+        taken.extend_from_slice(own);
+        let skip = self.dims.len().saturating_sub(lead);
+        let mut axes = Vec::with_capacity(taken.len());
+        for (k, dim) in taken[..lead].iter_mut().enumerate() {
+            axes.push(self.axis(ctx, k + skip, dim));
+        }
+        axes.resize_with(taken.len(), || Axis::Along);
+        Ok(Operand { value: ctx.value_of_dims(i, &taken)?, axes })
+    }
+
+    /// How a dim that is broadcast to dim `at` is read; a dim that can be nothing else is taken to be the target's.
+    fn axis(&mut self, ctx: &mut LegalizeCtx<'_>, at: usize, dim: &mut Sym) -> Axis {
+        let Some(&target) = self.dims.get(at) else { return Axis::Along };
+        if ctx.func.syms.as_int(*dim) == Some(1) {
+            return Axis::One;
+        }
+        let same = *dim == target || prove::equal(ctx.func, *dim, target) == Some(true);
+        if same || ctx.func.syms.as_int(target) == Some(1) || never_one(ctx.func, *dim) {
+            *dim = target;
+            return Axis::Along;
+        }
+        if !self.open[at].contains(dim) {
+            self.open[at].push(*dim);
+        }
+        Axis::OneIf(te::eq(&ctx.size(*dim), &te::int(1)))
+    }
+
+    /// The tensor with the checks that the operands fit.
+    pub fn checked(&self, ctx: &mut LegalizeCtx<'_>, tensor: te::Tensor) -> te::Tensor {
+        self.checks(ctx).into_iter().fold(tensor, |t, check| t.with_check(check))
+    }
+
+    /// The checks that the operands fit, for the first stage that reads one.
+    pub fn checks(&self, ctx: &mut LegalizeCtx<'_>) -> Vec<Check> {
+        let mut checks = Vec::new();
+        for (at, open) in self.open.iter().enumerate() {
+            if open.is_empty() {
+                continue;
+            }
+            let target = ctx.size(self.dims[at]);
+            let cond = open.iter().map(|&size| {
+                let size = ctx.size(size);
+                te::or(&te::eq(&size, &te::int(1)), &te::eq(&size, &target))
+            });
+            let Some(cond) = cond.reduce(|a, b| te::and(&a, &b)) else { continue };
+            let mut sizes = atoms(&mut ctx.func.syms, self.dims[at]);
+            for &size in open {
+                let new = atoms(&mut ctx.func.syms, size);
+                sizes.extend(new.into_iter().filter(|s| !sizes.contains(s)).collect::<Vec<_>>());
+            }
+            let message =
+                misfit(&ctx.infer(), &sizes, at as i64 - (self.dims.len() + self.tail) as i64);
+            let message: Arc<str> = ctx.error(message).message.into();
+            checks.push(Check { axes: Vec::new(), cond, message });
+        }
+        checks
+    }
+}
+
+impl Operand {
+    /// The element for an element of the result.
+    pub fn at(&self, indices: &[te::Expr]) -> te::Expr {
+        let skip = indices.len().saturating_sub(self.axes.len());
+        let own = self.axes.iter().zip(&indices[skip..]).map(|(axis, i)| match axis {
+            Axis::One => te::int(0),
+            Axis::Along => i.clone(),
+            Axis::OneIf(cond) => te::select(cond, &te::int(0), i),
+        });
+        self.value.at(&own.collect::<Vec<_>>())
+    }
+}
+
+/// Names the terms that [`broadcast_dim`] makes, in a size.
+pub(crate) fn name_terms(syms: &mut SymArena, size: Sym, vars: &mut te::VarMap) {
+    let (mut stack, mut seen) = (vec![size], FxHashSet::default());
+    while let Some(term) = stack.pop() {
+        if matches!(syms.kind(term), SymKind::Int(_) | SymKind::Var(_)) || !seen.insert(term) {
+            continue;
+        }
+        let parts = atoms(syms, term);
+        if parts.len() == 1 {
+            stack.extend(syms.children(term));
+            continue;
+        }
+        let names: Vec<&str> = parts
+            .iter()
+            .filter_map(|&part| match syms.kind(part) {
+                SymKind::Var(v) => Some(syms.name(v)),
+                _ => None,
+            })
+            .take(2)
+            .collect();
+        let name = if names.is_empty() { "size".to_string() } else { names.join("_") };
+        vars.name_term(term, &name);
+    }
+}

@@ -1,0 +1,140 @@
+//! Calls of operators whose operands' rank or data type is known only when the program runs.
+//!
+//! Such a call becomes one of the packed function [`CALL_OPERATOR`], which is given the operator's name, the call as
+//! script over `a0`, `a1`, ... and the values of these: `R.call_packed("pliant.call_operator", R.str("relax.sum"),
+//! R.str("R.sum(a0, axis=[0])"), x)`. Whoever runs it writes the types that the values turn out to have in front
+//! ([`script`]) and has an ordinary function, in which a wrong operand is found as at compile time, and in the same words.
+
+use pliant_ir::op::Op;
+use pliant_ir::print::expr_text;
+use pliant_ir::relax::{Callee, Expr, ExprData, Function, TypeData};
+use pliant_ir::{Attrs, DType, Span, Sym};
+
+use crate::registry::registry;
+
+/// The packed function that makes such calls.
+pub const CALL_OPERATOR: &str = "pliant.call_operator";
+
+/// The call as script, and what its variables stand for. Literals stay in the script; a size that is computed is an
+/// operand of its own, `a3`, which the script names `n3`.
+pub fn describe(func: &mut Function, op: Op, args: &[Expr], attrs: &Attrs) -> (String, Vec<Expr>) {
+    let mut d = Description { made: Function::empty(), operands: Vec::new() };
+    let args: Vec<Expr> = args.iter().map(|&a| d.operand(func, a)).collect();
+    let any = d.made.intern(TypeData::Any);
+    let call = d.made.call(Callee::Op(op), &args, attrs.clone(), &[], any);
+    (expr_text(&d.made, call, registry()), d.operands)
+}
+
+struct Description {
+    made: Function,
+    operands: Vec<Expr>,
+}
+
+impl Description {
+    /// Recursion follows written tuples, whose depth the verifier bounds.
+    fn operand(&mut self, func: &mut Function, e: Expr) -> Expr {
+        match func.expr(e).clone() {
+            ExprData::Float(bits, dtype) => self.made.float_value(f64::from_bits(bits), dtype),
+            ExprData::Str(text) => {
+                let text = func.str(text).clone();
+                self.made.str_value(&text)
+            }
+            ExprData::DType(dtype) => self.made.dtype_value(dtype),
+            ExprData::Int(value, dtype) => {
+                let value = self.size(func, value);
+                self.made.int_value(value, dtype)
+            }
+            ExprData::Shape(dims) => {
+                let dims: Vec<Sym> = dims.iter().map(|&d| self.size(func, d)).collect();
+                self.made.shape(&dims)
+            }
+            ExprData::Tuple(list) => {
+                let fields = func.list(list).to_vec();
+                let fields: Vec<Expr> = fields.iter().map(|&f| self.operand(func, f)).collect();
+                self.made.tuple(&fields)
+            }
+            ExprData::Call { callee, .. } if crate::infer::is_null(func, e) => {
+                let any = self.made.intern(TypeData::Any);
+                self.made.call(callee, &[], Attrs::default(), &[], any)
+            }
+            _ => {
+                let any = self.made.intern(TypeData::Any);
+                let name = format!("a{}", self.operands.len());
+                let var = self.made.add_var(name, any, false, Span::NONE);
+                self.operands.push(e);
+                self.made.var_expr(var)
+            }
+        }
+    }
+
+    fn size(&mut self, func: &mut Function, size: Sym) -> Sym {
+        if let Some(value) = func.syms.as_int(size) {
+            return self.made.syms.int(value);
+        }
+        let symbol = self.made.fresh_sym(&format!("n{}", self.operands.len()));
+        self.operands.push(func.int_value(size, DType::Int64));
+        self.made.syms.var(symbol)
+    }
+}
+
+/// What an operand turns out to be.
+pub enum Operand {
+    /// A tensor; a dim that is not given gets a symbol of its own.
+    Tensor(Vec<Option<i64>>, DType),
+    /// A shape; sizes as for a tensor.
+    Shape(Vec<Option<i64>>),
+    /// An integer.
+    Int,
+    /// A scalar of that type.
+    Scalar(DType),
+    /// Several.
+    Tuple(Vec<Operand>),
+    /// Anything else.
+    Other,
+}
+
+impl Operand {
+    /// Its type as script; `name` begins the names of its symbols. Recursion follows nested tuples.
+    fn text(&self, name: &str) -> String {
+        let sizes = |dims: &[Option<i64>]| -> String {
+            let size = |(i, d): (usize, &Option<i64>)| match d {
+                Some(size) => format!("{size}, "),
+                None => format!("\"{name}_{i}\", "),
+            };
+            dims.iter().enumerate().map(size).collect()
+        };
+        match self {
+            Operand::Tensor(dims, dtype) => {
+                format!("R.Tensor(({}), dtype=\"{dtype}\")", sizes(dims).trim_end())
+            }
+            Operand::Shape(dims) => format!("R.Shape([{}])", sizes(dims).trim_end_matches(", ")),
+            Operand::Int => "R.Prim(\"int64\")".to_string(),
+            Operand::Scalar(dtype) => format!("R.Prim(\"{dtype}\")"),
+            Operand::Tuple(fields) => {
+                let field = |(i, f): (usize, &Operand)| f.text(&format!("{name}_{i}"));
+                let fields: Vec<String> = fields.iter().enumerate().map(field).collect();
+                format!("R.Tuple({})", fields.join(", "))
+            }
+            Operand::Other => "R.Object".to_string(),
+        }
+    }
+}
+
+/// The function `main` that makes a call described as `text`, as script.
+pub fn script(text: &str, operands: &[Operand]) -> String {
+    let (mut params, mut symbols) = (Vec::with_capacity(operands.len()), String::new());
+    for (k, operand) in operands.iter().enumerate() {
+        params.push(match operand {
+            Operand::Int => {
+                symbols += &format!("    n{k} = T.int64()\n");
+                format!("a{k}: R.Prim(value=\"n{k}\")")
+            }
+            other => format!("a{k}: {}", other.text(&format!("d{k}"))),
+        });
+    }
+    let params = params.join(", ");
+    format!(
+        "{}\n@R.function\ndef main({params}) -> R.Object:\n{symbols}    gv = {text}\n    return gv\n",
+        pliant_ir::print::HEADER
+    )
+}

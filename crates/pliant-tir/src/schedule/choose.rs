@@ -1,0 +1,90 @@
+//! Stages that read an operand at 0 where its size is 1: a version for each way that the sizes may turn out, with
+//! plain indices that vectors and matrix products can use.
+
+use pliant_ir::tir::visit::for_each_expr;
+use pliant_ir::tir::{BinOp, Expr, ExprData, PrimFunc, Stmt, StmtData, Var};
+
+use super::gemm;
+use super::group::Group;
+use super::stage::{Body, Init, Stage};
+use crate::walk::{ExprRewriter, uses_any};
+
+/// With more conditions there are two versions: one where none holds, and one that chooses for each element.
+const MAX_CONDITIONS: usize = 2;
+
+/// The conditions that choose between indices of a stage and do not change while it runs.
+pub(super) fn conditions(f: &PrimFunc, s: &Stage) -> Vec<Expr> {
+    let Body::Store { value, .. } = &s.body else { return Vec::new() };
+    let axis = |v: Var| s.axes.iter().any(|a| a.var == v);
+    let mut found = Vec::new();
+    for_each_expr(f, *value, |e| {
+        let ExprData::Load(_, indices) = f.expr(e) else { return };
+        for &i in indices {
+            if let ExprData::Select(c, at, _) = *f.expr(i)
+                && f.as_int(at) == Some(0)
+                && !found.contains(&c)
+                && !uses_any(f, c, &axis)
+                && !reads_memory(f, c)
+            {
+                found.push(c);
+            }
+        }
+    });
+    found
+}
+
+fn reads_memory(f: &PrimFunc, e: Expr) -> bool {
+    let mut found = false;
+    for_each_expr(f, e, |e| found |= matches!(f.expr(e), ExprData::Load(..) | ExprData::Call(..)));
+    found
+}
+
+/// The versions of a stage.
+pub(super) fn versions(f: &mut PrimFunc, s: &Stage, conditions: &[Expr]) -> Stmt {
+    let Some((&first, rest)) = conditions.split_first() else {
+        return alone(f, s);
+    };
+    if conditions.len() > MAX_CONDITIONS {
+        let any = rest.iter().fold(first, |any, &c| f.binary(BinOp::Or, any, c));
+        let plain = conditions.iter().fold(s.clone(), |s, &c| decided(f, &s, c, false));
+        let (general, plain) = (alone(f, s), alone(f, &plain));
+        return f.add_stmt(StmtData::If(any, general, Some(plain)));
+    }
+    let [one, many] = [true, false].map(|holds| {
+        let version = decided(f, s, first, holds);
+        versions(f, &version, rest)
+    });
+    f.add_stmt(StmtData::If(first, one, Some(many)))
+}
+
+/// The stage by itself.
+fn alone(f: &mut PrimFunc, s: &Stage) -> Stmt {
+    if let Some(call) = gemm::tensorize(f, s) {
+        return call;
+    }
+    let stmts = Group::new(f, s.clone(), 0).emit(f, &mut Vec::new(), &[]);
+    f.seq(stmts)
+}
+
+/// The stage where a condition is known to hold, or not to.
+fn decided(f: &mut PrimFunc, s: &Stage, condition: Expr, holds: bool) -> Stage {
+    let mut rule = |f: &mut PrimFunc, e: Expr| match *f.expr(e) {
+        ExprData::Select(c, a, b) if c == condition => Some(if holds { a } else { b }),
+        _ => None,
+    };
+    let mut rewriter = ExprRewriter::new(&mut rule);
+    let mut s = s.clone();
+    for (check, _) in &mut s.checks {
+        *check = rewriter.expr(f, *check);
+    }
+    if let Some(Init::Value(e)) = &mut s.init {
+        *e = rewriter.expr(f, *e);
+    }
+    if let Body::Store { indices, value, .. } = &mut s.body {
+        *value = rewriter.expr(f, *value);
+        for i in indices {
+            *i = rewriter.expr(f, *i);
+        }
+    }
+    s
+}

@@ -1,0 +1,128 @@
+//! `pliant.call_operator`: operators whose operands' rank or data type is known only when the program runs.
+//!
+//! The call, over operands of the ranks and data types that they turn out to have, is a small program of its own, all
+//! of whose sizes are symbols. It is compiled the first time, never again for other sizes, and kept in a table of
+//! bounded length. The machine knows nothing of this: to it, the function is one of the host like any other.
+
+use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
+
+use pliant_exec::FuncDef;
+use pliant_ops::dynamic::{CALL_OPERATOR, Operand, script};
+use pliant_tensor::DType;
+use pliant_vm::{CheckKind, Value, VirtualMachine, VmError};
+use rustc_hash::FxHashMap;
+
+use crate::compile::compile;
+use crate::error::Error;
+use crate::options::CompileOptions;
+
+/// Programs kept; beyond that, those not used for longest go.
+const MAX_PROGRAMS: usize = 512;
+/// Tuples nested more deeply are no operands of operators.
+const MAX_DEPTH: usize = 32;
+
+/// A program, or why there is none.
+type Program = Arc<OnceLock<Result<VirtualMachine, String>>>;
+
+/// The programs by their script, with the time of their last use.
+#[derive(Default)]
+struct Table {
+    programs: FxHashMap<String, (Program, u64)>,
+    time: u64,
+}
+
+static TABLE: LazyLock<Mutex<Table>> = LazyLock::new(Mutex::default);
+
+impl Table {
+    fn program(&mut self, script: String) -> Program {
+        self.time += 1;
+        let time = self.time;
+        if let Some((program, used)) = self.programs.get_mut(&script) {
+            *used = time;
+            return program.clone();
+        }
+        if self.programs.len() >= MAX_PROGRAMS {
+            // A quarter at once, so that looking for the oldest costs little per program.
+            let mut times: Vec<u64> = self.programs.values().map(|(_, used)| *used).collect();
+            times.sort_unstable();
+            let oldest = times[MAX_PROGRAMS / 4];
+            self.programs.retain(|_, (_, used)| *used > oldest);
+        }
+        let program = Program::default();
+        self.programs.insert(script, (program.clone(), time));
+        program
+    }
+}
+
+/// How many programs there are now.
+pub fn operator_programs() -> usize {
+    TABLE.lock().unwrap_or_else(PoisonError::into_inner).programs.len()
+}
+
+/// `call_operator(name, text, operands...)`: makes the call that `text` describes. Errors read as those of the operator.
+pub(crate) fn call(args: &[Value]) -> Result<Value, VmError> {
+    run(args).map_err(|e| VmError::Plain(Box::new(e)))
+}
+
+fn run(args: &[Value]) -> Result<Value, VmError> {
+    let [Value::Str(name), Value::Str(text), operands @ ..] = args else {
+        return Err(VmError::type_error(format!("{CALL_OPERATOR} takes two texts and operands")));
+    };
+    let ones = pliant_ops::rank_by_ones_named(name);
+    let types: Option<Vec<Operand>> = operands.iter().map(|v| operand(v, ones, 0)).collect();
+    let types = types.ok_or_else(|| {
+        VmError::check(CheckKind::Type, format!("{name}: an operand is nested too deeply"))
+    })?;
+    let script = script(text, &types);
+    let program = TABLE.lock().unwrap_or_else(PoisonError::into_inner).program(script.clone());
+    // Other threads that want the same program wait for it; those that want others do not.
+    match program.get_or_init(|| made(name, &script)) {
+        Ok(machine) => machine.invoke("main", operands).map_err(|e| match e {
+            VmError::Check(kind, text) if !text.contains(&**name) => {
+                VmError::check(kind, format!("{name}: {text}"))
+            }
+            other => other,
+        }),
+        Err(message) => Err(VmError::check(CheckKind::Type, message.clone())),
+    }
+}
+
+/// The kind of an operand. With `ones`, sizes of 1 are told from others.
+fn operand(value: &Value, ones: bool, depth: usize) -> Option<Operand> {
+    let size = |&d: &i64| (ones && d == 1).then_some(1);
+    Some(match value {
+        Value::Tensor(t) => Operand::Tensor(t.shape().iter().map(size).collect(), t.dtype()),
+        Value::Shape(dims) => Operand::Shape(vec![None; dims.len()]),
+        Value::Int(_) => Operand::Int,
+        Value::Bool(_) => Operand::Scalar(DType::Bool),
+        Value::Float(_) => Operand::Scalar(DType::Float64),
+        Value::Tuple(_) if depth == MAX_DEPTH => return None,
+        Value::Tuple(items) => {
+            let items: Option<Vec<Operand>> =
+                items.iter().map(|item| operand(item, ones, depth + 1)).collect();
+            Operand::Tuple(items?)
+        }
+        _ => Operand::Other,
+    })
+}
+
+fn made(name: &str, script: &str) -> Result<VirtualMachine, String> {
+    let message = |e: Error| e.diagnostics().first().map_or_else(|| e.to_string(), said);
+    let module = pliant_script::parse_module(script, pliant_ops::registry())
+        .map_err(|errors| errors.first().map_or_else(String::new, said))?;
+    let options = CompileOptions::default();
+    let program = compile(module, &options).map_err(message)?;
+    let again = |f: &FuncDef| matches!(f, FuncDef::Packed(name) if name == CALL_OPERATOR);
+    if program.executable().funcs().iter().any(again) {
+        return Err(format!("{name} is not supported for operands that are no tensors"));
+    }
+    program.vm().map_err(message)
+}
+
+/// What a finding says, without where: the script is none of the user's.
+fn said(finding: &pliant_diag::Diagnostic) -> String {
+    match &finding.help {
+        Some(help) => format!("{} ({help})", finding.message),
+        None => finding.message.clone(),
+    }
+}

@@ -1,0 +1,162 @@
+# test opt --passes=LegalizeOps,AnnotateTIROpPattern,FuseOps,FuseTIR,InlineInjective,CheckBounds,DefaultSchedule
+
+from pliant.script import ir as I, relax as R, tir as T
+
+
+@I.ir_module
+class Module:
+    # Each operand may have size 1: a version for each way, all of them with vectors.
+    @R.function
+    def main(x: R.Tensor(("n",), "float32"), y: R.Tensor(("m",), "float32")) -> R.Object:
+        with R.dataflow():
+            a = R.add(x, y)
+            b = R.negative(a)
+            R.output(b)
+        return b
+
+# expect
+# from pliant.script import ir as I, relax as R, tir as T
+#
+# @I.ir_module
+# class Module:
+#     @R.function
+#     def main(x: R.Tensor(("n",), dtype="float32"), y: R.Tensor(("m",), dtype="float32")) -> R.Object:
+#         n = T.int64()
+#         m = T.int64()
+#         cls = Module
+#         with R.dataflow():
+#             b: R.Tensor((T.Select(n == 1, m, n),), dtype="float32") = R.call_tir(cls.fused_add_negative, (x, y), out_sinfo=R.Tensor((T.Select(n == 1, m, n),), dtype="float32"))
+#             R.output(b)
+#         return b
+#
+#     @T.prim_func(private=True)
+#     def add(var_A: T.handle, var_B: T.handle, var_T_add: T.handle):
+#         T.func_attr({"tir.noalias": True, "op_pattern": 1})
+#         n = T.int64()
+#         m = T.int64()
+#         n_m = T.int64()
+#         A = T.match_buffer(var_A, (n,), "float32")
+#         B = T.match_buffer(var_B, (m,), "float32")
+#         T_add = T.match_buffer(var_T_add, (n_m,), "float32")
+#         with T.Assert((n == 1 or n == n_m) and (m == 1 or m == n_m), "relax.add: dims n and m (axis -1) cannot be broadcast together: x1 is R.Tensor((n,), dtype=\"float32\"), x2 is R.Tensor((m,), dtype=\"float32\")"):
+#             pass
+#         if n == 1:
+#             if m == 1:
+#                 for chunk in T.parallel((n_m + 2687) // 2688):
+#                     first: T.int64 = chunk * 2688
+#                     for strip in range(T.min(2688, n_m - first) // 16):
+#                         for lane in T.vectorized(16):
+#                             T_add[first + (0 + strip * 16 + lane)] = A[0] + B[0]
+#                     for strip in range(T.min(2688, n_m - first) % 16 // 4):
+#                         for lane in T.vectorized(4):
+#                             T_add[first + (0 + T.min(2688, n_m - first) // 16 * 16 + strip * 4 + lane)] = A[0] + B[0]
+#                     for tail in range(T.min(2688, n_m - first) % 16 % 4 // 1):
+#                         T_add[first + (0 + T.min(2688, n_m - first) // 16 * 16 + T.min(2688, n_m - first) % 16 // 4 * 4 + tail * 1)] = A[0] + B[0]
+#             else:
+#                 for chunk in T.parallel((n_m + 2687) // 2688):
+#                     first: T.int64 = chunk * 2688
+#                     for strip in range(T.min(2688, n_m - first) // 16):
+#                         for lane in T.vectorized(16):
+#                             T_add[first + (0 + strip * 16 + lane)] = A[0] + B[first + (0 + strip * 16 + lane)]
+#                     for strip in range(T.min(2688, n_m - first) % 16 // 4):
+#                         for lane in T.vectorized(4):
+#                             T_add[first + (0 + T.min(2688, n_m - first) // 16 * 16 + strip * 4 + lane)] = A[0] + B[first + (0 + T.min(2688, n_m - first) // 16 * 16 + strip * 4 + lane)]
+#                     for tail in range(T.min(2688, n_m - first) % 16 % 4 // 1):
+#                         T_add[first + (0 + T.min(2688, n_m - first) // 16 * 16 + T.min(2688, n_m - first) % 16 // 4 * 4 + tail * 1)] = A[0] + B[first + (0 + T.min(2688, n_m - first) // 16 * 16 + T.min(2688, n_m - first) % 16 // 4 * 4 + tail * 1)]
+#         else:
+#             if m == 1:
+#                 for chunk in T.parallel((n_m + 2687) // 2688):
+#                     first: T.int64 = chunk * 2688
+#                     for strip in range(T.min(2688, n_m - first) // 16):
+#                         for lane in T.vectorized(16):
+#                             T_add[first + (0 + strip * 16 + lane)] = A[first + (0 + strip * 16 + lane)] + B[0]
+#                     for strip in range(T.min(2688, n_m - first) % 16 // 4):
+#                         for lane in T.vectorized(4):
+#                             T_add[first + (0 + T.min(2688, n_m - first) // 16 * 16 + strip * 4 + lane)] = A[first + (0 + T.min(2688, n_m - first) // 16 * 16 + strip * 4 + lane)] + B[0]
+#                     for tail in range(T.min(2688, n_m - first) % 16 % 4 // 1):
+#                         T_add[first + (0 + T.min(2688, n_m - first) // 16 * 16 + T.min(2688, n_m - first) % 16 // 4 * 4 + tail * 1)] = A[first + (0 + T.min(2688, n_m - first) // 16 * 16 + T.min(2688, n_m - first) % 16 // 4 * 4 + tail * 1)] + B[0]
+#             else:
+#                 for chunk in T.parallel((n_m + 2687) // 2688):
+#                     first: T.int64 = chunk * 2688
+#                     for strip in range(T.min(2688, n_m - first) // 16):
+#                         for lane in T.vectorized(16):
+#                             T_add[first + (0 + strip * 16 + lane)] = A[first + (0 + strip * 16 + lane)] + B[first + (0 + strip * 16 + lane)]
+#                     for strip in range(T.min(2688, n_m - first) % 16 // 4):
+#                         for lane in T.vectorized(4):
+#                             T_add[first + (0 + T.min(2688, n_m - first) // 16 * 16 + strip * 4 + lane)] = A[first + (0 + T.min(2688, n_m - first) // 16 * 16 + strip * 4 + lane)] + B[first + (0 + T.min(2688, n_m - first) // 16 * 16 + strip * 4 + lane)]
+#                     for tail in range(T.min(2688, n_m - first) % 16 % 4 // 1):
+#                         T_add[first + (0 + T.min(2688, n_m - first) // 16 * 16 + T.min(2688, n_m - first) % 16 // 4 * 4 + tail * 1)] = A[first + (0 + T.min(2688, n_m - first) // 16 * 16 + T.min(2688, n_m - first) % 16 // 4 * 4 + tail * 1)] + B[first + (0 + T.min(2688, n_m - first) // 16 * 16 + T.min(2688, n_m - first) % 16 // 4 * 4 + tail * 1)]
+#
+#     @T.prim_func(private=True)
+#     def negative(var_A: T.handle, var_compute: T.handle):
+#         T.func_attr({"tir.noalias": True, "op_pattern": 0})
+#         n_m = T.int64()
+#         A = T.match_buffer(var_A, (n_m,), "float32")
+#         compute = T.match_buffer(var_compute, (n_m,), "float32")
+#         for chunk in T.parallel((n_m + 2687) // 2688):
+#             first: T.int64 = chunk * 2688
+#             for strip in range(T.min(2688, n_m - first) // 16):
+#                 for lane in T.vectorized(16):
+#                     compute[first + (0 + strip * 16 + lane)] = A[first + (0 + strip * 16 + lane)] * T.float32(-1.0)
+#             for strip in range(T.min(2688, n_m - first) % 16 // 4):
+#                 for lane in T.vectorized(4):
+#                     compute[first + (0 + T.min(2688, n_m - first) // 16 * 16 + strip * 4 + lane)] = A[first + (0 + T.min(2688, n_m - first) // 16 * 16 + strip * 4 + lane)] * T.float32(-1.0)
+#             for tail in range(T.min(2688, n_m - first) % 16 % 4 // 1):
+#                 compute[first + (0 + T.min(2688, n_m - first) // 16 * 16 + T.min(2688, n_m - first) % 16 // 4 * 4 + tail * 1)] = A[first + (0 + T.min(2688, n_m - first) // 16 * 16 + T.min(2688, n_m - first) % 16 // 4 * 4 + tail * 1)] * T.float32(-1.0)
+#
+#     @T.prim_func(private=True)
+#     def fused_add_negative(var_x: T.handle, var_y: T.handle, var_b: T.handle):
+#         T.func_attr({"tir.noalias": True})
+#         n = T.int64()
+#         m = T.int64()
+#         x = T.match_buffer(var_x, (n,), "float32")
+#         y = T.match_buffer(var_y, (m,), "float32")
+#         b = T.match_buffer(var_b, (T.if_then_else(n == 1, m, n),), "float32")
+#         with T.Assert((n == 1 or n == T.if_then_else(n == 1, m, n)) and (m == 1 or m == T.if_then_else(n == 1, m, n)), "relax.add: dims n and m (axis -1) cannot be broadcast together: x1 is R.Tensor((n,), dtype=\"float32\"), x2 is R.Tensor((m,), dtype=\"float32\")"):
+#             pass
+#         if n == 1:
+#             if m == 1:
+#                 for chunk in T.parallel((T.if_then_else(n == 1, m, n) + 2047) // 2048):
+#                     first: T.int64 = chunk * 2048
+#                     for strip in range(T.min(2048, T.if_then_else(n == 1, m, n) - first) // 16):
+#                         for lane in T.vectorized(16):
+#                             b[first + (0 + strip * 16 + lane)] = (x[0] + y[0]) * T.float32(-1.0)
+#                     for strip in range(T.min(2048, T.if_then_else(n == 1, m, n) - first) % 16 // 4):
+#                         for lane in T.vectorized(4):
+#                             b[first + (0 + T.min(2048, T.if_then_else(n == 1, m, n) - first) // 16 * 16 + strip * 4 + lane)] = (x[0] + y[0]) * T.float32(-1.0)
+#                     for tail in range(T.min(2048, T.if_then_else(n == 1, m, n) - first) % 16 % 4 // 1):
+#                         b[first + (0 + T.min(2048, T.if_then_else(n == 1, m, n) - first) // 16 * 16 + T.min(2048, T.if_then_else(n == 1, m, n) - first) % 16 // 4 * 4 + tail * 1)] = (x[0] + y[0]) * T.float32(-1.0)
+#             else:
+#                 for chunk in T.parallel((T.if_then_else(n == 1, m, n) + 2047) // 2048):
+#                     first: T.int64 = chunk * 2048
+#                     for strip in range(T.min(2048, T.if_then_else(n == 1, m, n) - first) // 16):
+#                         for lane in T.vectorized(16):
+#                             b[first + (0 + strip * 16 + lane)] = (x[0] + y[first + (0 + strip * 16 + lane)]) * T.float32(-1.0)
+#                     for strip in range(T.min(2048, T.if_then_else(n == 1, m, n) - first) % 16 // 4):
+#                         for lane in T.vectorized(4):
+#                             b[first + (0 + T.min(2048, T.if_then_else(n == 1, m, n) - first) // 16 * 16 + strip * 4 + lane)] = (x[0] + y[first + (0 + T.min(2048, T.if_then_else(n == 1, m, n) - first) // 16 * 16 + strip * 4 + lane)]) * T.float32(-1.0)
+#                     for tail in range(T.min(2048, T.if_then_else(n == 1, m, n) - first) % 16 % 4 // 1):
+#                         b[first + (0 + T.min(2048, T.if_then_else(n == 1, m, n) - first) // 16 * 16 + T.min(2048, T.if_then_else(n == 1, m, n) - first) % 16 // 4 * 4 + tail * 1)] = (x[0] + y[first + (0 + T.min(2048, T.if_then_else(n == 1, m, n) - first) // 16 * 16 + T.min(2048, T.if_then_else(n == 1, m, n) - first) % 16 // 4 * 4 + tail * 1)]) * T.float32(-1.0)
+#         else:
+#             if m == 1:
+#                 for chunk in T.parallel((T.if_then_else(n == 1, m, n) + 2047) // 2048):
+#                     first: T.int64 = chunk * 2048
+#                     for strip in range(T.min(2048, T.if_then_else(n == 1, m, n) - first) // 16):
+#                         for lane in T.vectorized(16):
+#                             b[first + (0 + strip * 16 + lane)] = (x[first + (0 + strip * 16 + lane)] + y[0]) * T.float32(-1.0)
+#                     for strip in range(T.min(2048, T.if_then_else(n == 1, m, n) - first) % 16 // 4):
+#                         for lane in T.vectorized(4):
+#                             b[first + (0 + T.min(2048, T.if_then_else(n == 1, m, n) - first) // 16 * 16 + strip * 4 + lane)] = (x[first + (0 + T.min(2048, T.if_then_else(n == 1, m, n) - first) // 16 * 16 + strip * 4 + lane)] + y[0]) * T.float32(-1.0)
+#                     for tail in range(T.min(2048, T.if_then_else(n == 1, m, n) - first) % 16 % 4 // 1):
+#                         b[first + (0 + T.min(2048, T.if_then_else(n == 1, m, n) - first) // 16 * 16 + T.min(2048, T.if_then_else(n == 1, m, n) - first) % 16 // 4 * 4 + tail * 1)] = (x[first + (0 + T.min(2048, T.if_then_else(n == 1, m, n) - first) // 16 * 16 + T.min(2048, T.if_then_else(n == 1, m, n) - first) % 16 // 4 * 4 + tail * 1)] + y[0]) * T.float32(-1.0)
+#             else:
+#                 for chunk in T.parallel((T.if_then_else(n == 1, m, n) + 2047) // 2048):
+#                     first: T.int64 = chunk * 2048
+#                     for strip in range(T.min(2048, T.if_then_else(n == 1, m, n) - first) // 16):
+#                         for lane in T.vectorized(16):
+#                             b[first + (0 + strip * 16 + lane)] = (x[first + (0 + strip * 16 + lane)] + y[first + (0 + strip * 16 + lane)]) * T.float32(-1.0)
+#                     for strip in range(T.min(2048, T.if_then_else(n == 1, m, n) - first) % 16 // 4):
+#                         for lane in T.vectorized(4):
+#                             b[first + (0 + T.min(2048, T.if_then_else(n == 1, m, n) - first) // 16 * 16 + strip * 4 + lane)] = (x[first + (0 + T.min(2048, T.if_then_else(n == 1, m, n) - first) // 16 * 16 + strip * 4 + lane)] + y[first + (0 + T.min(2048, T.if_then_else(n == 1, m, n) - first) // 16 * 16 + strip * 4 + lane)]) * T.float32(-1.0)
+#                     for tail in range(T.min(2048, T.if_then_else(n == 1, m, n) - first) % 16 % 4 // 1):
+#                         b[first + (0 + T.min(2048, T.if_then_else(n == 1, m, n) - first) // 16 * 16 + T.min(2048, T.if_then_else(n == 1, m, n) - first) % 16 // 4 * 4 + tail * 1)] = (x[first + (0 + T.min(2048, T.if_then_else(n == 1, m, n) - first) // 16 * 16 + T.min(2048, T.if_then_else(n == 1, m, n) - first) % 16 // 4 * 4 + tail * 1)] + y[first + (0 + T.min(2048, T.if_then_else(n == 1, m, n) - first) // 16 * 16 + T.min(2048, T.if_then_else(n == 1, m, n) - first) % 16 // 4 * 4 + tail * 1)]) * T.float32(-1.0)
