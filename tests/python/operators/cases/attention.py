@@ -160,7 +160,7 @@ REFUSED: list[Refused] = [
     Refused("attention_window", plain, f"{SCALED}, window_size=2)", "window_size needs a causal_mask"),
     Refused("attention_no_window", plain, f'{SCALED}, causal_mask="TopLeft", window_size=0)', "must be at least 1"),
     Refused("attention_bias_rank", (*plain, f32("w", 1, 1, 1, 1, 1)), f"{SCALED}, w)", "bias must have at most 4 dims"),
-    Refused("attention_bias_shape", (*plain, f32("w", "b", 5, "s", "t")), f"{SCALED}, w)", "cannot be broadcast"),
+    Refused("attention_bias_shape", (*plain, f32("w", "b", 5, "s", "t")), f"{SCALED}, w)", "does not broadcast to"),
     Refused(
         "attention_var_len_starts",
         (*(f32(p, 1, "s", 2, 4) for p in "qkv"), f32("p", 3)),
