@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from pliant import _core
 from pliant._core import IRModule, Model, PrimFunc
@@ -17,6 +17,12 @@ if TYPE_CHECKING:
 __all__ = ["Model", "build", "compile", "load"]
 
 
+class OnnxModel(Protocol):
+    """An ``onnx.ModelProto``."""
+
+    def SerializeToString(self) -> bytes: ...  # noqa: N802
+
+
 def as_module(mod: IRModule | Function | PrimFunc) -> IRModule:
     """The module; a function on its own as a module of one function."""
     if isinstance(mod, IRModule):
@@ -27,7 +33,7 @@ def as_module(mod: IRModule | Function | PrimFunc) -> IRModule:
 
 
 def compile(
-    mod: IRModule | Function | PrimFunc | str | os.PathLike[str] | bytes | Any,
+    mod: IRModule | Function | PrimFunc | str | os.PathLike[str] | bytes | OnnxModel,
     target: str | Target | None = None,
     **options: Any,
 ) -> Model:

@@ -186,7 +186,7 @@ mod tests {
             func.syms.display(sym).to_string()
         };
         assert_eq!(text("2*seq"), "seq * 2");
-        assert_eq!(text("past + seq // 2"), "seq // 2 + past");
+        assert_eq!(text("past + seq // 2"), "past + seq // 2");
         assert_eq!(text("(a+b)*2 - b"), "a * 2 + b");
         assert_eq!(text("batch size"), "batch_size");
         assert_eq!(text("2*"), "d2_");
