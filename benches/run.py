@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import calls
+import encoder
 import long_chain
-import minilm
 import symbolic
 
-BENCHMARKS = {"symbolic": symbolic, "calls": calls, "minilm": minilm, "long chain": long_chain}
+BENCHMARKS = {"symbolic": symbolic, "calls": calls, "encoder": encoder, "long chain": long_chain}
 
 
 def main() -> None:
