@@ -30,6 +30,11 @@ impl<'a> AttrReader<'a> {
         Ok(Some(attr))
     }
 
+    /// Whether it is given.
+    pub fn has(&self, name: &str) -> bool {
+        self.0.attribute.iter().any(|a| a.name() == name)
+    }
+
     /// An integer, if given.
     pub fn int(&self, name: &str) -> Read<Option<i64>> {
         Ok(self.find(name, &[AttributeType::Int])?.map(AttributeProto::i))
@@ -64,6 +69,12 @@ impl<'a> AttrReader<'a> {
     /// Floats, if given.
     pub fn floats(&self, name: &str) -> Read<Option<&'a [f32]>> {
         Ok(self.find(name, &[AttributeType::Floats])?.map(|a| a.floats.as_slice()))
+    }
+
+    /// Strings, if given.
+    pub fn strings(&self, name: &str) -> Read<Option<Vec<&'a str>>> {
+        let Some(attr) = self.find(name, &[AttributeType::Strings])? else { return Ok(None) };
+        attr.strings.iter().map(|s| utf8(name, s)).collect::<Read<Vec<_>>>().map(Some)
     }
 
     /// A tensor, if given.

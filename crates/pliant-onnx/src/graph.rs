@@ -11,6 +11,7 @@ use pliant_tensor::Tensor;
 use rustc_hash::FxHashMap;
 
 use crate::check::check;
+use crate::coded::{coded, moves};
 use crate::dims::Symbols;
 use crate::error::{ImportError, Problem};
 use crate::external::ExternalData;
@@ -19,7 +20,7 @@ use crate::model::Model;
 use crate::node::{Node, label};
 use crate::ops;
 use crate::proto::type_proto::Value as TypeValue;
-use crate::proto::{FunctionProto, GraphProto, NodeProto, ValueInfoProto};
+use crate::proto::{FunctionProto, GraphProto, NodeProto, TensorProto, ValueInfoProto};
 use crate::tensor;
 use crate::value::Value;
 
@@ -170,7 +171,11 @@ impl<'m> Importer<'m> {
         let value = match self.input_type(info, given.map(Vec::as_slice)) {
             Ok(ty) => {
                 let var = self.builder.param(&identifier(info.name(), "x"), ty);
-                Value::Expr(self.builder.func_mut().var_expr(var))
+                let value = Value::Expr(self.builder.func_mut().var_expr(var));
+                match element_type(info).and_then(|code| coded(i64::from(code))) {
+                    Some(ty) => Value::Coded(ty, Box::new(value)),
+                    None => value,
+                }
             }
             Err(problem) => {
                 self.problems.push(problem);
@@ -225,7 +230,7 @@ impl<'m> Importer<'m> {
         for proto in &graph.initializer {
             let value = match tensor::read(proto, &mut self.external, &self.limits) {
                 Ok(tensor) if keep => self.param(proto.name(), tensor),
-                Ok(tensor) => Value::Const(tensor),
+                Ok(tensor) => constant_value(proto, tensor),
                 Err(e) => {
                     let message = format!("initializer '{}': {e}", proto.name());
                     self.problems.push(Problem::invalid(message));
@@ -308,7 +313,20 @@ impl<'m> Importer<'m> {
         }
         let opset = self.opsets.get(domain).copied().unwrap_or(1);
         let Some(row) = row else { return Err(unknown(node)) };
-        (row.convert)(&mut Node::new(self, node, opset, inputs))
+        // What only moves elements moves those of small types like those that hold them.
+        let small = match inputs.first() {
+            Some(Value::Coded(ty, _)) if moves(node.op_type()) => Some(*ty),
+            _ => None,
+        };
+        let Some(small) = small else {
+            return (row.convert)(&mut Node::new(self, node, opset, inputs));
+        };
+        let held = inputs.into_iter().map(|v| match v {
+            Value::Coded(_, held) => *held,
+            other => other,
+        });
+        let outputs = (row.convert)(&mut Node::new(self, node, opset, held.collect()))?;
+        Ok(outputs.into_iter().map(|v| Value::Coded(small, Box::new(v))).collect())
     }
 
     /// Writes out a function of the model.
@@ -348,7 +366,7 @@ impl<'m> Importer<'m> {
         for proto in &graph.initializer {
             let read = tensor::read(proto, &mut self.external, &self.limits);
             let told = |e| Problem::invalid(format!("initializer '{}': {e}", proto.name()));
-            let value = Value::Const(read.map_err(told)?);
+            let value = constant_value(proto, read.map_err(told)?);
             self.define(proto.name(), value);
         }
         self.nodes(&graph.node);
@@ -424,8 +442,21 @@ impl<'m> Importer<'m> {
         let name = output.name();
         let identity = NodeProto { output: vec![name.into()], ..NodeProto::default() };
         let mut node = Node::new(self, &identity, 1, Vec::new());
+        let value = match value {
+            Value::Coded(_, held) => held,
+            other => other,
+        };
         node.materialize(value)
             .map_err(|p| Problem { message: format!("output '{name}': {}", p.message), ..p })
+    }
+}
+
+/// A tensor of the file as a value.
+pub(crate) fn constant_value(proto: &TensorProto, tensor: Tensor) -> Value {
+    let value = Value::Const(tensor);
+    match coded(i64::from(proto.data_type())) {
+        Some(ty) => Value::Coded(ty, Box::new(value)),
+        None => value,
     }
 }
 
@@ -448,6 +479,14 @@ fn unknown(node: &NodeProto) -> Problem {
     match ops::closest(own_domain(node.domain()), node.op_type()) {
         Some(help) => problem.with_help(help),
         None => problem,
+    }
+}
+
+/// The element type that an input declares.
+fn element_type(info: &ValueInfoProto) -> Option<i32> {
+    match info.r#type.as_ref()?.value.as_ref()? {
+        TypeValue::TensorType(tensor) => Some(tensor.elem_type()),
+        _ => None,
     }
 }
 

@@ -10,6 +10,7 @@
 
 mod attr;
 mod check;
+mod coded;
 mod dims;
 mod error;
 mod external;
@@ -20,6 +21,7 @@ mod model;
 mod node;
 pub mod ops;
 pub mod proto;
+mod run;
 mod tensor;
 mod value;
 

@@ -11,6 +11,7 @@ use crate::attr::AttrReader;
 use crate::error::Problem;
 use crate::graph::Importer;
 use crate::proto::NodeProto;
+use crate::proto::tensor_proto::DataType;
 use crate::value::{SymTensor, Value};
 
 /// What a converter returns: the node's outputs.
@@ -87,6 +88,20 @@ impl<'n, 'm> Node<'n, 'm> {
         self.materialize(&value)
     }
 
+    /// The small element type of input `i`, and what holds it.
+    ///
+    /// # Errors
+    /// What the type rules say.
+    pub fn coded(&mut self, i: usize) -> Result<Option<(DataType, Expr)>, Problem> {
+        match self.inputs.get(i) {
+            Some(Value::Coded(ty, held)) => {
+                let (ty, held) = (*ty, held.clone());
+                Ok(Some((ty, self.materialize(&held)?)))
+            }
+            _ => Ok(None),
+        }
+    }
+
     /// Input `i` as a tensor, if it is given.
     ///
     /// # Errors
@@ -113,14 +128,27 @@ impl<'n, 'm> Node<'n, 'm> {
         }
     }
 
-    /// Whether input `i` is a shape computation: its elements are known, but not all as numbers.
+    /// Whether the elements of input `i` are known one by one: a shape computation, or a small constant of integers.
     pub fn is_syms(&self, i: usize) -> bool {
-        matches!(self.inputs.get(i), Some(Value::Syms(_)))
+        let limit = self.im.limits.shape_elements;
+        match self.inputs.get(i) {
+            Some(Value::Syms(_)) => true,
+            Some(Value::Const(t)) => {
+                matches!(t.dtype(), DType::Int64 | DType::Int32 | DType::Bool) && t.numel() <= limit
+            }
+            _ => false,
+        }
     }
 
     /// Input `i` as a constant.
     pub fn constant(&self, i: usize) -> Option<Tensor> {
-        match self.inputs.get(i)? {
+        let mut value = self.inputs.get(i)?;
+        if let Value::Coded(ty, held) = value
+            && !crate::coded::is_float(*ty)
+        {
+            value = held;
+        }
+        match value {
             Value::Const(t) => Some(t.clone()),
             Value::Syms(t) => {
                 let values = t.constants(&self.im.builder.func().syms)?;
@@ -168,6 +196,15 @@ impl<'n, 'm> Node<'n, 'm> {
             Value::Expr(e) => Ok(*e),
             Value::Const(t) => Ok(self.im.constant(t)),
             Value::Syms(t) => self.tensor_of(t),
+            Value::Coded(ty, held) if crate::coded::is_float(*ty) => {
+                let _ = held;
+                Err(Problem::unsupported(format!(
+                    "it computes with elements of {}",
+                    ty.as_str_name()
+                ))
+                .with_help("Cast and DequantizeLinear make numbers of them"))
+            }
+            Value::Coded(_, held) => self.materialize(held),
             Value::Sequence(_) => Err(Problem::unsupported("a sequence is used as a tensor")),
             Value::Absent | Value::Failed => {
                 Err(Problem::invalid("a value that is left out is read"))

@@ -18,11 +18,13 @@ pub(crate) fn dtype(code: i32) -> Result<DType, String> {
     let known = DataType::try_from(code).map_err(|_| format!("{code} is no element type"))?;
     Ok(match known {
         DataType::Bool => DType::Bool,
-        DataType::Int8 | DataType::Int4 => DType::Int8,
+        DataType::Int8 | DataType::Int4 | DataType::Int2 => DType::Int8,
         DataType::Int16 => DType::Int16,
         DataType::Int32 => DType::Int32,
         DataType::Int64 => DType::Int64,
-        DataType::Uint8 | DataType::Uint4 => DType::UInt8,
+        DataType::Uint8 | DataType::Uint4 | DataType::Uint2 => DType::UInt8,
+        // Held by their codes.
+        ty if crate::coded::is_float(ty) => DType::UInt8,
         DataType::Uint16 => DType::UInt16,
         DataType::Uint32 => DType::UInt32,
         DataType::Uint64 => DType::UInt64,
@@ -53,17 +55,20 @@ pub(crate) fn read(
     if nbytes as u64 > limits.tensor_bytes {
         return Err(format!("it has {nbytes} bytes; at most {} are taken", limits.tensor_bytes));
     }
-    let packed =
-        matches!(DataType::try_from(proto.data_type()), Ok(DataType::Int4 | DataType::Uint4));
+    let packed = match DataType::try_from(proto.data_type()) {
+        Ok(DataType::Int4 | DataType::Uint4 | DataType::Float4e2m1) => Some(4),
+        Ok(DataType::Int2 | DataType::Uint2) => Some(2),
+        _ => None,
+    };
     if proto.data_location() == DataLocation::External {
-        if packed {
-            return Err("4-bit elements in external data are not supported".into());
+        if packed.is_some() {
+            return Err("elements of less than 8 bits in external data are not supported".into());
         }
         return read_external(proto, external, shape, dtype, nbytes);
     }
     if let Some(raw) = &proto.raw_data {
-        if packed {
-            return unpack_nibbles(raw, shape, dtype);
+        if let Some(bits) = packed {
+            return unpack(raw, shape, dtype, bits);
         }
         if raw.len() != nbytes {
             return Err(format!(
@@ -151,21 +156,23 @@ impl AsRef<[u8]> for Shared {
     }
 }
 
-/// Two elements a byte, the first in the low half.
-fn unpack_nibbles(raw: &[u8], shape: &[i64], dtype: DType) -> Result<Tensor, String> {
+/// Several elements a byte, the first in the lowest bits.
+fn unpack(raw: &[u8], shape: &[i64], dtype: DType, bits: usize) -> Result<Tensor, String> {
     let numel = checked_numel(shape, dtype).map_err(|e| e.to_string())?;
-    if raw.len() != numel.div_ceil(2) {
+    let each = 8 / bits;
+    if raw.len() != numel.div_ceil(each) {
         return Err(format!(
-            "its data has {} bytes, but shape {shape:?} of 4-bit elements needs {}",
+            "its data has {} bytes, but shape {shape:?} of {bits}-bit elements needs {}",
             raw.len(),
-            numel.div_ceil(2)
+            numel.div_ceil(each)
         ));
     }
-    let nibble = |i: usize| raw[i / 2] >> (4 * (i % 2)) & 0xf;
+    let above = 8 - bits;
+    let element = |i: usize| (raw[i / each] >> (bits * (i % each))) << above;
     let bytes: Vec<u8> = match dtype {
-        // The sign of a 4-bit element is its bit 3.
-        DType::Int8 => (0..numel).map(|i| (((nibble(i) << 4) as i8) >> 4) as u8).collect(),
-        _ => (0..numel).map(nibble).collect(),
+        // The sign of an element is its highest bit.
+        DType::Int8 => (0..numel).map(|i| ((element(i) as i8) >> above) as u8).collect(),
+        _ => (0..numel).map(|i| element(i) >> above).collect(),
     };
     Tensor::from_bytes(shape, dtype, &bytes).map_err(|e| e.to_string())
 }
@@ -175,12 +182,12 @@ fn read_fields(
     proto: &TensorProto,
     shape: &[i64],
     dtype: DType,
-    packed: bool,
+    packed: Option<usize>,
 ) -> Result<Tensor, String> {
     let numel = checked_numel(shape, dtype).map_err(|e| e.to_string())?;
-    if packed {
+    if let Some(bits) = packed {
         let bytes: Vec<u8> = proto.int32_data.iter().map(|&v| v as u8).collect();
-        return unpack_nibbles(&bytes, shape, dtype);
+        return unpack(&bytes, shape, dtype, bits);
     }
     let count = match dtype {
         DType::Float32 => proto.float_data.len(),

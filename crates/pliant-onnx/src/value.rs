@@ -5,6 +5,8 @@ use pliant_ir::relax::Expr;
 use pliant_sym::{Sym, SymArena};
 use pliant_tensor::Tensor;
 
+use crate::proto::tensor_proto::DataType;
+
 /// What a name stands for. Constants and shape computations stay what they are until a node needs them as tensors.
 #[derive(Clone, Debug)]
 pub enum Value {
@@ -14,6 +16,8 @@ pub enum Value {
     Const(Tensor),
     /// A small integer or bool tensor whose elements are known as terms over symbols: a computation on shapes.
     Syms(SymTensor),
+    /// A tensor of a small element type (4-bit integers, 8-bit floats), by what holds it.
+    Coded(DataType, Box<Value>),
     /// An optional input that is left out, or an optional that holds nothing.
     Absent,
     /// A sequence whose length is known.

@@ -1,11 +1,12 @@
 //! Graphs inside graphs.
 
-use pliant_ir::relax::{Expr, ExprData, Seq, derive};
+use pliant_ir::relax::{Expr, Seq};
 
 use super::{OnnxOp, op};
 use crate::error::Problem;
 use crate::node::{Converted, Node};
 use crate::proto::GraphProto;
+use crate::value::Value;
 
 pub(super) static OPS: &[OnnxOp] = &[op("If", branch)];
 
@@ -17,43 +18,28 @@ fn branch(n: &mut Node<'_, '_>) -> Converted {
         return outputs_of(n, if *c != 0 { then } else { other });
     }
     let cond = n.tensor(0)?;
-    let scalar: [pliant_sym::Sym; 0] = [];
-    let cond = n.reshape(cond, &scalar)?;
-    let (then_seq, a) = sequence(n, then)?;
-    let (else_seq, b) = sequence(n, other)?;
-    let func = n.func();
-    let (ta, tb) = (func.expr_ty(a), func.expr_ty(b));
-    let ty = derive::lca(func, ta, tb);
-    let value = func.add_expr(ExprData::If { cond, then_seq, else_seq }, ty);
+    let cond = n.scalar_of(cond)?;
+    let then = sequence(n, then)?;
+    let other = sequence(n, other)?;
+    let joined = n.joined(cond, then, other);
     let count = n.proto.output.len();
-    let joined = n.im.bind(value, n.proto);
     if count == 1 {
         return Ok(vec![joined.into()]);
     }
-    let mut outputs = Vec::with_capacity(count);
-    for i in 0..count {
-        let field = n.func().tuple_get_item(joined, i as u32);
-        outputs.push(n.im.bind(field, n.proto).into());
-    }
-    Ok(outputs)
+    Ok(n.fields(joined, count).into_iter().map(Value::from).collect())
 }
 
 /// A graph as a sequence of its own, with its result: a tuple where it has several.
 fn sequence(n: &mut Node<'_, '_>, graph: &GraphProto) -> Result<(Seq, Expr), Problem> {
-    n.im.builder.begin_seq();
-    let outputs = outputs_of(n, graph);
-    let results = outputs.and_then(|outputs| {
-        outputs.iter().map(|v| n.materialize(v)).collect::<Result<Vec<Expr>, Problem>>()
-    });
-    let result = match results.as_deref() {
-        Ok([one]) => *one,
-        Ok(all) => n.func().tuple(all),
-        Err(_) => n.func().tuple(&[]),
-    };
-    let seq = n.im.builder.end_seq(result);
-    results?;
-    let result = n.func().seq(seq).result;
-    Ok((seq, result))
+    n.sequence(|n| {
+        let outputs = outputs_of(n, graph)?;
+        let values =
+            outputs.iter().map(|v| n.materialize(v)).collect::<Result<Vec<Expr>, Problem>>()?;
+        Ok(match values.as_slice() {
+            [one] => *one,
+            all => n.func().tuple(all),
+        })
+    })
 }
 
 /// The outputs of a graph, its nodes bound where the builder stands.

@@ -4,9 +4,11 @@ use pliant_ir::DType;
 use pliant_ir::relax::Expr;
 
 use super::{OnnxOp, op};
+use crate::coded;
 use crate::error::Problem;
 use crate::fold::{self, Fold};
 use crate::node::{Converted, Node};
+use crate::proto::tensor_proto::DataType;
 use crate::value::Value;
 
 pub(super) static OPS: &[OnnxOp] = &[
@@ -138,8 +140,20 @@ fn modulo(n: &mut Node<'_, '_>) -> Converted {
         return Ok(vec![folded]);
     }
     let (a, b) = (n.tensor(0)?, n.tensor(1)?);
-    let op = if truncated { "relax.mod" } else { "relax.floor_mod" };
-    Ok(vec![n.op(op, &[a, b])?.into()])
+    let rest = n.op("relax.floor_mod", &[a, b])?;
+    let dtype = n.dtype(a)?;
+    if !truncated || dtype.is_uint() {
+        return Ok(vec![rest.into()]);
+    }
+    // One divisor less where the rest has not the sign of the dividend.
+    let zero = n.number(0.0, dtype)?;
+    let some = n.op("relax.not_equal", &[rest, zero])?;
+    let (minus_a, minus_rest) =
+        (n.op("relax.less", &[a, zero])?, n.op("relax.less", &[rest, zero])?);
+    let differs = n.op("relax.not_equal", &[minus_a, minus_rest])?;
+    let moves = n.op("relax.logical_and", &[some, differs])?;
+    let moved = n.op("relax.subtract", &[rest, b])?;
+    Ok(vec![n.op("relax.where", &[moves, moved, rest])?.into()])
 }
 
 fn power(n: &mut Node<'_, '_>) -> Converted {
@@ -195,12 +209,18 @@ fn bit_shift(n: &mut Node<'_, '_>) -> Converted {
 
 fn cast(n: &mut Node<'_, '_>) -> Converted {
     let code = n.attrs().int("to")?.ok_or_else(|| Problem::invalid("attribute 'to' is missing"))?;
+    if let Some(small) = coded::coded(code) {
+        return cast_to_small(n, small);
+    }
     let code = i32::try_from(code).unwrap_or(0);
     let to = crate::tensor::dtype(code).map_err(Problem::unsupported)?;
     cast_to(n, to)
 }
 
 fn cast_like(n: &mut Node<'_, '_>) -> Converted {
+    if let Some((small, _)) = n.coded(1)? {
+        return cast_to_small(n, small);
+    }
     let like = n.tensor(1)?;
     let to = n.dtype(like)?;
     cast_to(n, to)
@@ -213,8 +233,24 @@ fn cast_to(n: &mut Node<'_, '_>, to: DType) -> Converted {
     {
         return Ok(vec![fold::map(&t, to, |e| e).into()]);
     }
-    let x = n.tensor(0)?;
+    let x = numbers(n)?;
     Ok(vec![n.cast(x, to)?.into()])
+}
+
+/// Input 0 as numbers, of whatever element type it is.
+fn numbers(n: &mut Node<'_, '_>) -> Result<Expr, Problem> {
+    match n.coded(0)? {
+        Some((ty, codes)) if coded::is_float(ty) => coded::decoded(n, ty, codes),
+        _ => n.tensor(0),
+    }
+}
+
+/// To an element type that is held by another.
+fn cast_to_small(n: &mut Node<'_, '_>, to: DataType) -> Converted {
+    let saturate = n.attrs().int("saturate")?.unwrap_or(1) != 0;
+    let x = numbers(n)?;
+    let held = coded::encoded(n, to, x, saturate)?;
+    Ok(vec![Value::Coded(to, Box::new(held.into()))])
 }
 
 fn is_inf(n: &mut Node<'_, '_>) -> Converted {

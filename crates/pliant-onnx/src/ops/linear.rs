@@ -1,17 +1,12 @@
 //! Products of matrices.
 
-use pliant_ir::{AttrValue, Attrs, DType};
+use pliant_ir::{AttrValue, Attrs};
 
 use super::{OnnxOp, op};
 use crate::error::Problem;
 use crate::node::{Converted, Node};
 
-pub(super) static OPS: &[OnnxOp] = &[
-    op("Einsum", einsum),
-    op("Gemm", gemm),
-    op("MatMul", matmul),
-    op("MatMulInteger", matmul_integer),
-];
+pub(super) static OPS: &[OnnxOp] = &[op("Einsum", einsum), op("Gemm", gemm), op("MatMul", matmul)];
 
 fn matmul(n: &mut Node<'_, '_>) -> Converted {
     let args = [n.tensor(0)?, n.tensor(1)?];
@@ -57,27 +52,4 @@ fn einsum(n: &mut Node<'_, '_>) -> Converted {
     let tuple = n.func().tuple(&inputs);
     let attrs = Attrs::default().with("subscripts", AttrValue::str(equation));
     Ok(vec![n.op_with("relax.einsum", &[tuple], attrs)?.into()])
-}
-
-/// 8-bit operands without their zero points, multiplied in int32.
-fn matmul_integer(n: &mut Node<'_, '_>) -> Converted {
-    let mut sides = Vec::with_capacity(2);
-    for i in 0..2 {
-        let x = n.tensor(i)?;
-        let mut x = n.cast(x, DType::Int32)?;
-        if let Some(zero) = n.optional(i + 2)? {
-            let zero = n.cast(zero, DType::Int32)?;
-            // A zero point for each row of A stands in a column.
-            let zero = match (i, n.rank(zero)?) {
-                (0, 1) => {
-                    let attrs = Attrs::default().with("axis", AttrValue::ints([1]));
-                    n.op_with("relax.expand_dims", &[zero], attrs)?
-                }
-                _ => zero,
-            };
-            x = n.op("relax.subtract", &[x, zero])?;
-        }
-        sides.push(x);
-    }
-    Ok(vec![n.op("relax.matmul", &sides)?.into()])
 }

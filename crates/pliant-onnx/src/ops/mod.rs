@@ -3,11 +3,22 @@
 
 mod control;
 mod elementwise;
-mod index;
+mod gather;
+mod join;
 mod linear;
+mod loops;
+mod microsoft;
+mod ml;
 mod nn;
+mod quant;
+mod random;
 mod reduce;
+mod reshape;
+mod search;
 mod shape;
+mod signal;
+mod slice;
+mod training;
 
 use pliant_diag::suggest::closest as closest_name;
 
@@ -30,12 +41,28 @@ const fn op(name: &'static str, convert: fn(&mut Node<'_, '_>) -> Converted) -> 
 }
 
 /// All operators, group by group.
-const GROUPS: &[&[OnnxOp]] =
-    &[control::OPS, elementwise::OPS, index::OPS, linear::OPS, reduce::OPS, shape::OPS];
+const GROUPS: &[&[OnnxOp]] = &[
+    control::OPS,
+    elementwise::OPS,
+    gather::OPS,
+    join::OPS,
+    linear::OPS,
+    loops::OPS,
+    ml::OPS,
+    quant::OPS,
+    random::OPS,
+    reduce::OPS,
+    reshape::OPS,
+    search::OPS,
+    shape::OPS,
+    signal::OPS,
+    slice::OPS,
+    training::OPS,
+];
 
 /// All operators.
 pub fn all() -> impl Iterator<Item = &'static OnnxOp> {
-    GROUPS.iter().chain(nn::GROUPS).flat_map(|group| group.iter())
+    GROUPS.iter().chain(nn::GROUPS).chain(microsoft::GROUPS).flat_map(|group| group.iter())
 }
 
 /// The row of an operator.

@@ -36,16 +36,87 @@ enum After {
     Log,
 }
 
-/// Over which axes, and whether the dims stay. `None` leaves the tensor as it is.
-fn axes(n: &mut Node<'_, '_>) -> Result<Option<Attrs>, Problem> {
-    let keep = n.attrs().int("keepdims")?.unwrap_or(1) != 0;
-    let nothing = n.attrs().int("noop_with_empty_axes")?.unwrap_or(0) != 0;
-    let axes = n.ints_of("axes", 1)?.filter(|a| !a.is_empty());
-    if axes.is_none() && nothing {
-        return Ok(None);
+/// The axes of a reduction, and whether their dims stay.
+struct Over {
+    axes: Axes,
+    keep: bool,
+}
+
+enum Axes {
+    /// None: the tensor stays as it is.
+    Nothing,
+    /// Those, or all.
+    Known(Option<Vec<i64>>),
+    /// A mask that a run computes, and how many axes it has where that is known.
+    Run { mask: Expr, count: Option<usize> },
+}
+
+impl Over {
+    fn read(
+        n: &mut Node<'_, '_>,
+        rank: impl FnOnce(&mut Node<'_, '_>) -> Result<usize, Problem>,
+    ) -> Result<Over, Problem> {
+        let keep = n.attrs().int("keepdims")?.unwrap_or(1) != 0;
+        let nothing = n.attrs().int("noop_with_empty_axes")?.unwrap_or(0) != 0;
+        let known = match n.attrs().ints("axes")? {
+            Some(axes) => Some(axes.to_vec()),
+            None => n.const_ints(1),
+        };
+        let empty = if nothing { Axes::Nothing } else { Axes::Known(None) };
+        let axes = match known {
+            Some(axes) if axes.is_empty() => empty,
+            Some(axes) => Axes::Known(Some(axes)),
+            None if !n.has(1) => empty,
+            None => {
+                let given = n.tensor(1)?;
+                let length = n.dims(given)?;
+                match n.length_of(given).ok() {
+                    Some(0) => empty,
+                    count => {
+                        let rank = rank(n)?;
+                        let mut mask = n.axes_mask(given, rank)?;
+                        if count.is_none() && !nothing {
+                            let (length, none) = (n.size(length[0])?, n.scalar(0i64)?);
+                            let all = n.op("relax.equal", &[length, none])?;
+                            mask = n.op("relax.logical_or", &[mask, all])?;
+                        }
+                        Axes::Run { mask, count }
+                    }
+                }
+            }
+        };
+        Ok(Over { axes, keep })
     }
-    let axes = axes.map_or(AttrValue::None, AttrValue::ints);
-    Ok(Some(Attrs::default().with("axis", axes).with("keepdims", AttrValue::Bool(keep))))
+
+    /// One reduction. Over axes of the run it goes axis by axis, which is the same for all of them.
+    fn apply(&self, n: &mut Node<'_, '_>, op: &str, x: Expr, keep: bool) -> Result<Expr, Problem> {
+        match &self.axes {
+            Axes::Nothing => Ok(x),
+            Axes::Known(axes) => {
+                let axes = axes.clone().map_or(AttrValue::None, AttrValue::ints);
+                let attrs =
+                    Attrs::default().with("axis", axes).with("keepdims", AttrValue::Bool(keep));
+                n.op_with(op, &[x], attrs)
+            }
+            Axes::Run { mask, count } => {
+                let mut y = x;
+                for axis in 0..n.rank(x)? {
+                    let taken = n.element(*mask, axis)?;
+                    let attrs = Attrs::default()
+                        .with("axis", AttrValue::ints([axis as i64]))
+                        .with("keepdims", AttrValue::Bool(true));
+                    y = n.choose(taken, |n| n.op_with(op, &[y], attrs), |_| Ok(y))?;
+                }
+                match (keep, count) {
+                    (true, _) => Ok(y),
+                    (false, Some(count)) => n.drop_axes(y, *mask, *count),
+                    (false, None) => Err(Problem::unsupported(
+                        "how many axes it reduces is known only at run time",
+                    )),
+                }
+            }
+        }
+    }
 }
 
 /// A reduction of a vector of a shape computation is one too: the number of elements, the longest side.
@@ -70,17 +141,14 @@ fn plain(n: &mut Node<'_, '_>, op: &str, fold: Option<Fold>) -> Converted {
 }
 
 fn of(n: &mut Node<'_, '_>, before: Before, op: &str, after: After) -> Converted {
-    let axes = axes(n)?;
     let x = n.tensor(0)?;
+    let over = Over::read(n, |n| n.rank(x))?;
     let x = match before {
         Before::Nothing => x,
         Before::Abs => n.op("relax.abs", &[x])?,
         Before::Square => n.op("relax.multiply", &[x, x])?,
     };
-    let y = match axes {
-        Some(attrs) => n.op_with(op, &[x], attrs)?,
-        None => x,
-    };
+    let y = over.apply(n, op, x, over.keep)?;
     Ok(vec![finish(n, y, after)?.into()])
 }
 
@@ -102,14 +170,16 @@ fn finish(n: &mut Node<'_, '_>, y: Expr, after: After) -> Result<Expr, Problem> 
 
 /// The largest element goes first, so that no exponential overflows.
 fn log_sum_exp(n: &mut Node<'_, '_>) -> Converted {
-    let Some(attrs) = axes(n)? else { return Ok(vec![n.value(0)?]) };
     let x = n.tensor(0)?;
-    let kept = attrs.clone().with("keepdims", AttrValue::Bool(true));
-    let top = n.op_with("relax.max", &[x], kept.clone())?;
+    let over = Over::read(n, |n| n.rank(x))?;
+    if matches!(over.axes, Axes::Nothing) {
+        return Ok(vec![x.into()]);
+    }
+    let top = over.apply(n, "relax.max", x, true)?;
     let below = n.op("relax.subtract", &[x, top])?;
     let powers = n.op("relax.exp", &[below])?;
-    let sum = n.op_with("relax.sum", &[powers], attrs.clone())?;
+    let sum = over.apply(n, "relax.sum", powers, over.keep)?;
     let log = n.op("relax.log", &[sum])?;
-    let top = n.op_with("relax.max", &[x], attrs)?;
+    let top = if over.keep { top } else { over.apply(n, "relax.max", x, false)? };
     Ok(vec![n.op("relax.add", &[log, top])?.into()])
 }

@@ -5,11 +5,9 @@ use pliant_ir::relax::Expr;
 use crate::error::Problem;
 use crate::node::{Converted, Node, ints_attr};
 use crate::ops::{OnnxOp, op};
-use crate::value::Value;
 
 pub(super) static OPS: &[OnnxOp] = &[
     op("Celu", celu),
-    op("Dropout", dropout),
     op("Elu", |n| elu(n, 1.0)),
     op("Gelu", gelu),
     op("HardSigmoid", hard_sigmoid),
@@ -28,6 +26,15 @@ pub(super) static OPS: &[OnnxOp] = &[
         Ok(vec![softplus(n, x)?.into()])
     }),
     op("Softsign", softsign),
+    op("SwiGLU", |n| {
+        let (a, b) = (n.tensor(0)?, n.tensor(1)?);
+        let a = swish(n, a)?;
+        Ok(vec![n.op("relax.multiply", &[a, b])?.into()])
+    }),
+    op("Swish", |n| {
+        let x = n.tensor(0)?;
+        Ok(vec![swish(n, x)?.into()])
+    }),
     op("ThresholdedRelu", thresholded_relu),
 ];
 
@@ -160,6 +167,15 @@ fn softsign(n: &mut Node<'_, '_>) -> Converted {
     Ok(vec![n.op("relax.divide", &[x, below])?.into()])
 }
 
+/// `x * sigmoid(alpha * x)`.
+fn swish(n: &mut Node<'_, '_>, x: Expr) -> Result<Expr, Problem> {
+    let alpha = n.attrs().float("alpha")?.unwrap_or(1.0);
+    let alpha = constant(n, x, alpha)?;
+    let scaled = n.op("relax.multiply", &[x, alpha])?;
+    let gate = n.op("relax.sigmoid", &[scaled])?;
+    n.op("relax.multiply", &[x, gate])
+}
+
 fn thresholded_relu(n: &mut Node<'_, '_>) -> Converted {
     let alpha = n.attrs().float("alpha")?.unwrap_or(1.0);
     let x = n.tensor(0)?;
@@ -222,17 +238,4 @@ fn hardmax(n: &mut Node<'_, '_>) -> Converted {
     let hit = n.op("relax.equal", &[place, places])?;
     let dtype = n.dtype(x)?;
     Ok(vec![n.cast(hit, dtype)?.into()])
-}
-
-/// Nothing is dropped when a model is run; the mask keeps all.
-fn dropout(n: &mut Node<'_, '_>) -> Converted {
-    let x = n.value(0)?;
-    if n.proto.output.len() < 2 || n.proto.output[1].is_empty() {
-        return Ok(vec![x]);
-    }
-    let e = n.tensor(0)?;
-    let dtype = if n.opset >= 10 { pliant_ir::DType::Bool } else { n.dtype(e)? };
-    let attrs = pliant_ir::Attrs::default().with("dtype", pliant_ir::AttrValue::DType(dtype));
-    let mask: Value = n.op_with("relax.ones_like", &[e], attrs)?.into();
-    Ok(vec![x, mask])
 }

@@ -1,14 +1,21 @@
 //! Convolutions.
 
-use pliant_ir::{AttrValue, relax::Expr};
-use pliant_sym::Sym;
+use pliant_ir::relax::Expr;
+use pliant_ir::{AttrValue, DType};
 
+use super::super::quant::{centred, rescaled};
 use super::window::Window;
 use crate::error::Problem;
 use crate::node::{Converted, Node};
 use crate::ops::{OnnxOp, op};
 
-pub(super) static OPS: &[OnnxOp] = &[op("Conv", conv), op("ConvTranspose", conv_transpose)];
+pub(super) static OPS: &[OnnxOp] = &[
+    op("CausalConvWithState", causal_conv),
+    op("Conv", conv),
+    op("ConvInteger", conv_integer),
+    op("ConvTranspose", conv_transpose),
+    op("QLinearConv", qlinear_conv),
+];
 
 /// The kernel's sizes: an attribute, or those of the weight.
 fn kernel(n: &mut Node<'_, '_>, weight: Expr) -> Result<Vec<i64>, Problem> {
@@ -28,25 +35,83 @@ fn of_rank(what: &str, axes: usize, tail: &str) -> Result<String, Problem> {
     }
 }
 
-fn conv(n: &mut Node<'_, '_>) -> Converted {
+/// The convolution of two tensors with the node's attributes.
+fn convolved(n: &mut Node<'_, '_>, x: Expr, weight: Expr) -> Result<Expr, Problem> {
     let groups = n.attrs().int("group")?.unwrap_or(1);
-    let (x, weight) = (n.tensor(0)?, n.tensor(1)?);
     let kernel = kernel(n, weight)?;
     let name = of_rank("conv", kernel.len(), "")?;
     let (window, x) = Window::read(n, x, kernel, 0.0)?;
     let attrs = window.conv_attrs().with("groups", AttrValue::Int(groups));
-    let y = n.op_with(&name, &[x, weight], attrs)?;
-    Ok(vec![bias(n, y, window.kernel.len())?.into()])
+    n.op_with(&name, &[x, weight], attrs)
 }
 
-/// Adds input 2, one number for each channel.
-fn bias(n: &mut Node<'_, '_>, y: Expr, axes: usize) -> Result<Expr, Problem> {
-    let Some(bias) = n.optional(2)? else { return Ok(y) };
-    let channels = n.dims(bias)?;
-    let one = n.func().syms.int(1);
-    let mut shape: Vec<Sym> = vec![one; axes + 2];
-    shape[1] = *channels.first().ok_or_else(|| Problem::invalid("the bias must be a vector"))?;
-    let bias = n.reshape(bias, &shape)?;
+fn conv(n: &mut Node<'_, '_>) -> Converted {
+    let (x, weight) = (n.tensor(0)?, n.tensor(1)?);
+    let y = convolved(n, x, weight)?;
+    let bias = n.optional(2)?;
+    Ok(vec![biased(n, y, bias)?.into()])
+}
+
+/// A convolution of each channel over a sequence and what went before it, which becomes the state of the next call.
+fn causal_conv(n: &mut Node<'_, '_>) -> Converted {
+    let activation = n.attrs().choice("activation", &["none", "silu", "swish"])?;
+    let (x, weight) = (n.tensor(0)?, n.tensor(1)?);
+    let (dims, dtype, w) = (n.dims(x)?, n.dtype(x)?, n.dims(weight)?);
+    let (Some(groups), Some(kernel)) = (
+        w.first().and_then(|&c| n.func().syms.as_int(c)),
+        w.get(2).and_then(|&k| n.func().syms.as_int(k)),
+    ) else {
+        return Err(Problem::unsupported("the size of its weight is known only at run time"));
+    };
+    let before = n.func().syms.int(kernel - 1);
+    let past = match n.optional(3)? {
+        Some(past) => past,
+        None => {
+            let zero = n.number(0.0, dtype)?;
+            n.full(&[dims[0], dims[1], before], zero)?
+        }
+    };
+    let longer = n.concat(&[past, x], 2)?;
+    let attrs = pliant_ir::Attrs::default().with("groups", AttrValue::Int(groups));
+    let y = n.op_with("relax.nn.conv1d", &[longer, weight], attrs)?;
+    let bias = n.optional(2)?;
+    let mut y = biased(n, y, bias)?;
+    if activation != "none" {
+        let wide = n.cast(y, DType::Float32)?;
+        let gate = n.op("relax.sigmoid", &[wide])?;
+        let gated = n.op("relax.multiply", &[wide, gate])?;
+        y = n.cast(gated, dtype)?;
+    }
+    let whole = n.dims(longer)?[2];
+    let from = n.func().syms.sub(whole, before);
+    let state = n.slice_axis(longer, 2, from, whole)?;
+    Ok(vec![y.into(), state.into()])
+}
+
+/// Without their zero points, in int32.
+fn conv_integer(n: &mut Node<'_, '_>) -> Converted {
+    let (x, weight) = (n.tensor(0)?, n.tensor(1)?);
+    let (x_zero, w_zero) = (n.optional(2)?, n.optional(3)?);
+    let (x, weight) = (centred(n, x, x_zero, 1)?, centred(n, weight, w_zero, 0)?);
+    Ok(vec![convolved(n, x, weight)?.into()])
+}
+
+fn qlinear_conv(n: &mut Node<'_, '_>) -> Converted {
+    let [x, x_scale, x_zero, w] = [n.tensor(0)?, n.tensor(1)?, n.tensor(2)?, n.tensor(3)?];
+    let [w_scale, w_zero, y_scale, y_zero] =
+        [n.tensor(4)?, n.tensor(5)?, n.tensor(6)?, n.tensor(7)?];
+    let (x, w) = (centred(n, x, Some(x_zero), 1)?, centred(n, w, Some(w_zero), 0)?);
+    let sum = convolved(n, x, w)?;
+    let bias = n.optional(8)?;
+    let sum = biased(n, sum, bias)?;
+    Ok(vec![rescaled(n, sum, [x_scale, w_scale, y_scale], y_zero)?.into()])
+}
+
+/// Adds one number for each channel.
+fn biased(n: &mut Node<'_, '_>, y: Expr, bias: Option<Expr>) -> Result<Expr, Problem> {
+    let Some(bias) = bias else { return Ok(y) };
+    let rank = n.rank(y)?;
+    let bias = n.along(bias, 1, rank)?;
     n.op("relax.add", &[y, bias])
 }
 
@@ -57,7 +122,7 @@ fn conv_transpose(n: &mut Node<'_, '_>) -> Converted {
     let kernel = kernel(n, weight)?;
     let axes = kernel.len();
     let name = of_rank("conv", axes, "_transpose")?;
-    let extra = attrs.ints("output_padding")?.map_or_else(|| vec![0; axes], <[i64]>::to_vec);
+    let mut extra = attrs.ints("output_padding")?.map_or_else(|| vec![0; axes], <[i64]>::to_vec);
     let strides = attrs.ints("strides")?.map_or_else(|| vec![1; axes], <[i64]>::to_vec);
     let dilations = attrs.ints("dilations")?.map_or_else(|| vec![1; axes], <[i64]>::to_vec);
     if [&extra, &strides, &dilations].iter().any(|l| l.len() != axes) {
@@ -85,7 +150,9 @@ fn conv_transpose(n: &mut Node<'_, '_>) -> Converted {
                             )
                         })?;
                         let want = wanted.get(k).copied().unwrap_or(0);
-                        ((size - 1) * strides[k] + extra[k] + reach - want).max(0)
+                        let natural = (size - 1) * strides[k] + extra[k] + reach;
+                        extra[k] += (want - natural).max(0);
+                        (natural - want).max(0)
                     }
                 };
                 let (less, more) = (total / 2, total - total / 2);
@@ -103,5 +170,6 @@ fn conv_transpose(n: &mut Node<'_, '_>) -> Converted {
         .with("dilation", ints(dilations))
         .with("groups", AttrValue::Int(groups));
     let y = n.op_with(&name, &[x, weight], attrs)?;
-    Ok(vec![bias(n, y, axes)?.into()])
+    let bias = n.optional(2)?;
+    Ok(vec![biased(n, y, bias)?.into()])
 }

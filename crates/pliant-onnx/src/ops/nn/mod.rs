@@ -1,14 +1,31 @@
-//! Operators of neural networks: convolutions, poolings, normalisations, activations, resizing.
+//! Operators of neural networks: convolutions, poolings, normalisations, activations, attention, images.
 
 mod activation;
+pub(super) mod attention;
 mod conv;
+mod image;
+mod linear_attention;
+mod loss;
 mod norm;
 mod pad;
 mod pool;
+mod recurrent;
+mod resize;
 mod window;
 
 use super::OnnxOp;
 
 /// The tables of the files of this group.
-pub(super) const GROUPS: &[&[OnnxOp]] =
-    &[activation::OPS, conv::OPS, norm::OPS, pad::OPS, pool::OPS];
+pub(super) const GROUPS: &[&[OnnxOp]] = &[
+    activation::OPS,
+    attention::OPS,
+    conv::OPS,
+    image::OPS,
+    linear_attention::OPS,
+    loss::OPS,
+    norm::OPS,
+    pad::OPS,
+    pool::OPS,
+    recurrent::OPS,
+    resize::OPS,
+];

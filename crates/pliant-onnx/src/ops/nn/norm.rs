@@ -73,11 +73,7 @@ fn scale_and_shift(
 }
 
 fn batch_norm(n: &mut Node<'_, '_>) -> Converted {
-    if n.attrs().int("training_mode")?.unwrap_or(0) != 0 {
-        return Err(
-            Problem::unsupported("training mode").with_help("export the model for inference")
-        );
-    }
+    let training = n.attrs().int("training_mode")?.unwrap_or(0) != 0;
     let eps = epsilon(n)?;
     let x = n.tensor(0)?;
     let rank = n.rank(x)?;
@@ -86,8 +82,26 @@ fn batch_norm(n: &mut Node<'_, '_>) -> Converted {
         let part = n.tensor(i)?;
         parts.push(per_channel(n, part, rank)?);
     }
-    let y = normalize(n, x, parts[2], parts[3], eps)?;
-    Ok(vec![scale_and_shift(n, y, parts[0], parts[1])?.into()])
+    if !training {
+        let y = normalize(n, x, parts[2], parts[3], eps)?;
+        return Ok(vec![scale_and_shift(n, y, parts[0], parts[1])?.into()]);
+    }
+    // The statistics of this batch, which move the running ones.
+    let axes: Vec<i64> = (0..rank as i64).filter(|&a| a != 1).collect();
+    let (mean, var) = statistics(n, x, &axes)?;
+    let y = normalize(n, x, mean, var, eps)?;
+    let mut outputs = vec![scale_and_shift(n, y, parts[0], parts[1])?.into()];
+    let keep = n.attrs().float("momentum")?.unwrap_or(0.9);
+    for (own, now) in [(parts[2], mean), (parts[3], var)] {
+        let dtype = n.dtype(own)?;
+        let (keep, rest) = (n.number(keep, dtype)?, n.number(1.0 - keep, dtype)?);
+        let now = n.cast(now, dtype)?;
+        let (a, b) = (n.op("relax.multiply", &[own, keep])?, n.op("relax.multiply", &[now, rest])?);
+        let moved = n.op("relax.add", &[a, b])?;
+        let channels = n.dims(moved)?[1];
+        outputs.push(n.reshape(moved, &[channels])?.into());
+    }
+    Ok(outputs)
 }
 
 fn instance_norm(n: &mut Node<'_, '_>) -> Converted {
@@ -233,7 +247,7 @@ fn lrn(n: &mut Node<'_, '_>) -> Converted {
     for k in 0..size {
         let from = n.func().syms.int(k);
         let to = n.func().syms.add(from, dims[1]);
-        let part = crate::ops::shape::slice_axis(n, padded, 1, from, to)?;
+        let part = n.slice_axis(padded, 1, from, to)?;
         sum = Some(match sum {
             None => part,
             Some(sum) => n.op("relax.add", &[sum, part])?,

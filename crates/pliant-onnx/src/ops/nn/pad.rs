@@ -1,13 +1,14 @@
 //! Padding.
 
 use pliant_ir::relax::Expr;
-use pliant_ir::{AttrValue, Attrs};
+use pliant_ir::{AttrValue, Attrs, DType};
+use pliant_sym::Sym;
 
 use crate::error::Problem;
-use crate::node::{Converted, Node};
+use crate::node::{Converted, Node, ints_attr};
 use crate::ops::{OnnxOp, op};
 
-pub(super) static OPS: &[OnnxOp] = &[op("Pad", pad)];
+pub(super) static OPS: &[OnnxOp] = &[op("CenterCropPad", center_crop_pad), op("Pad", pad)];
 
 /// Zeros around each axis: before and behind of axis 0, of axis 1, and so on.
 pub(super) fn zeros(n: &mut Node<'_, '_>, x: Expr, width: &[i64]) -> Result<Expr, Problem> {
@@ -18,42 +19,102 @@ pub(super) fn zeros(n: &mut Node<'_, '_>, x: Expr, width: &[i64]) -> Result<Expr
     n.op_with("relax.nn.pad", &[x], attrs)
 }
 
+/// Puts a value around one axis, as much as symbols say.
+pub(super) fn surround(
+    n: &mut Node<'_, '_>,
+    x: Expr,
+    axis: usize,
+    around: (Sym, Sym),
+    value: Expr,
+) -> Result<Expr, Problem> {
+    let dims = n.dims(x)?;
+    let zero = n.func().syms.int(0);
+    let edge = |n: &mut Node<'_, '_>, size: Sym| -> Result<Option<Expr>, Problem> {
+        if size == zero {
+            return Ok(None);
+        }
+        let mut dims = dims.clone();
+        dims[axis] = size;
+        n.full(&dims, value).map(Some)
+    };
+    let (before, behind) = (edge(n, around.0)?, edge(n, around.1)?);
+    let parts: Vec<Expr> = before.into_iter().chain([x]).chain(behind).collect();
+    n.concat(&parts, axis as i64)
+}
+
+/// What one axis loses and gains at both ends.
+#[derive(Clone, Copy)]
+struct Change {
+    cut: (Sym, Sym),
+    grow: (Sym, Sym),
+}
+
 /// `Pad`: amounts and value were attributes up to opset 10. Negative amounts cut.
 fn pad(n: &mut Node<'_, '_>) -> Converted {
     let mode = n.attrs().choice("mode", &["constant", "reflect", "edge", "wrap"])?;
     let x = n.tensor(0)?;
     let rank = n.rank(x)?;
-    let pads = n.ints_of("pads", 1)?.ok_or_else(|| Problem::invalid("'pads' is missing"))?;
-    let axes: Vec<usize> = match n.ints_of("axes", 3)? {
-        Some(axes) => axes.iter().map(|&a| n.axis(a, rank)).collect::<Result<_, _>>()?,
+    let value = match n.attrs().float("value")? {
+        Some(v) => Some(v),
+        None if !n.has(2) => Some(0.0),
+        None => n.const_floats(2).and_then(|v| v.first().copied()),
+    };
+    if let (Some(value), Some(width)) = (value, known_widths(n, rank)?) {
+        return known(n, x, &width, mode, value);
+    }
+    let dtype = n.dtype(x)?;
+    let value = match value {
+        Some(v) => n.number(v, dtype)?,
+        None => {
+            let v = n.tensor(2)?;
+            n.scalar_of(v)?
+        }
+    };
+    let mut y = x;
+    for (axis, change) in changes(n, rank)?.into_iter().enumerate() {
+        y = changed(n, y, axis, change, mode, value)?;
+    }
+    Ok(vec![y.into()])
+}
+
+/// Before and behind of each axis, where they are numbers.
+fn known_widths(n: &mut Node<'_, '_>, rank: usize) -> Result<Option<Vec<i64>>, Problem> {
+    let pads = match n.attrs().ints("pads")? {
+        Some(pads) => Some(pads.to_vec()),
+        None => n.const_ints(1),
+    };
+    let Some(pads) = pads else { return Ok(None) };
+    let axes = match n.const_ints(3) {
+        Some(axes) => axes.iter().map(|&a| n.axis(a, rank)).collect::<Result<Vec<_>, _>>()?,
+        None if n.has(3) => return Ok(None),
         None => (0..rank).collect(),
     };
     if pads.len() != 2 * axes.len() {
         return Err(Problem::invalid(format!("'pads' must have {} numbers", 2 * axes.len())));
     }
     let mut width = vec![0; 2 * rank];
-    let mut y = x;
     for (k, &axis) in axes.iter().enumerate() {
-        let (before, behind) = (pads[k], pads[k + axes.len()]);
+        (width[2 * axis], width[2 * axis + 1]) = (pads[k], pads[k + axes.len()]);
+    }
+    Ok(Some(width))
+}
+
+fn known(n: &mut Node<'_, '_>, x: Expr, width: &[i64], mode: &str, value: f64) -> Converted {
+    let mut y = x;
+    for axis in 0..width.len() / 2 {
+        let (before, behind) = (width[2 * axis], width[2 * axis + 1]);
         if before < 0 || behind < 0 {
             let dims = n.dims(y)?;
             let syms = &mut n.func().syms;
             let (from, cut) = (syms.int((-before).max(0)), syms.int((-behind).max(0)));
             let to = syms.sub(dims[axis], cut);
-            y = crate::ops::shape::slice_axis(n, y, axis, from, to)?;
+            y = n.slice_axis(y, axis, from, to)?;
         }
-        (width[2 * axis], width[2 * axis + 1]) = (before.max(0), behind.max(0));
     }
+    let width: Vec<i64> = width.iter().map(|&w| w.max(0)).collect();
     if width.iter().all(|&w| w == 0) {
         return Ok(vec![y.into()]);
     }
-    let value = match n.attrs().float("value")? {
-        Some(v) => v,
-        None if !n.has(2) => 0.0,
-        None => n.const_floats(2).and_then(|v| v.first().copied()).ok_or_else(|| {
-            Problem::unsupported("the value that it pads with is known only at run time")
-        })?,
-    };
     let mode = match mode {
         "edge" => "replicate",
         "wrap" => "circular",
@@ -64,4 +125,132 @@ fn pad(n: &mut Node<'_, '_>) -> Converted {
         .with("pad_mode", AttrValue::str(mode))
         .with("pad_value", AttrValue::float(value));
     Ok(vec![n.op_with("relax.nn.pad", &[y], attrs)?.into()])
+}
+
+/// What each axis loses and gains, as symbols.
+fn changes(n: &mut Node<'_, '_>, rank: usize) -> Result<Vec<Change>, Problem> {
+    let zero = n.func().syms.int(0);
+    if !n.has(3)
+        && let Some(t) = n.syms(1)
+        && t.elems.len() == 2 * rank
+        && t.elems.iter().all(|&e| pliant_ops::prove::at_most(n.func(), zero, e) == Some(true))
+    {
+        let change =
+            |axis: usize| Change { cut: (zero, zero), grow: (t.elems[axis], t.elems[axis + rank]) };
+        return Ok((0..rank).map(change).collect());
+    }
+    let pads = match n.attrs().ints("pads")? {
+        Some(pads) => n.ints(pads)?,
+        None => n.tensor(1)?,
+    };
+    let mut pads = n.cast(pads, DType::Int64)?;
+    if n.has(3) {
+        // Put among zeros for the axes that are not named.
+        let axes = n.tensor(3)?;
+        let axes = n.counted_from_start(axes, rank)?;
+        let behind = n.scalar(rank as i64)?;
+        let behind = n.op("relax.add", &[axes, behind])?;
+        let places = n.concat(&[axes, behind], 0)?;
+        let none = n.ints(&vec![0; 2 * rank])?;
+        pads = n.op_with("relax.scatter_elements", &[none, places, pads], ints_attr("axis", 0))?;
+    }
+    let none = n.scalar(0i64)?;
+    let grow = n.op("relax.maximum", &[pads, none])?;
+    let cut = n.op("relax.subtract", &[grow, pads])?;
+    let (grow, cut) = (n.symbols_of(grow, 2 * rank)?, n.symbols_of(cut, 2 * rank)?);
+    let change = |axis: usize| Change {
+        cut: (cut[axis], cut[axis + rank]),
+        grow: (grow[axis], grow[axis + rank]),
+    };
+    Ok((0..rank).map(change).collect())
+}
+
+fn changed(
+    n: &mut Node<'_, '_>,
+    x: Expr,
+    axis: usize,
+    change: Change,
+    mode: &str,
+    value: Expr,
+) -> Result<Expr, Problem> {
+    let zero = n.func().syms.int(0);
+    let mut y = x;
+    if change.cut != (zero, zero) {
+        let size = n.dims(y)?[axis];
+        let to = n.func().syms.sub(size, change.cut.1);
+        y = n.slice_axis(y, axis, change.cut.0, to)?;
+    }
+    if change.grow == (zero, zero) {
+        return Ok(y);
+    }
+    if mode == "constant" {
+        return surround(n, y, axis, change.grow, value);
+    }
+    let places = places(n, y, axis, change.grow, mode)?;
+    n.take(y, places, axis)
+}
+
+/// Which element stands at each place of the padded axis.
+fn places(
+    n: &mut Node<'_, '_>,
+    x: Expr,
+    axis: usize,
+    grow: (Sym, Sym),
+    mode: &str,
+) -> Result<Expr, Problem> {
+    let size = n.dims(x)?[axis];
+    let syms = &mut n.func().syms;
+    let longer = syms.add(size, grow.0);
+    let whole = syms.add(longer, grow.1);
+    let one = syms.int(1);
+    let last = syms.sub(size, one);
+    let (zero, before) = (n.scalar(0i64)?, n.size(grow.0)?);
+    let (size, last) = (n.size(size)?, n.size(last)?);
+    let at = n.iota(whole)?;
+    let at = n.op("relax.subtract", &[at, before])?;
+    match mode {
+        "edge" => {
+            let low = n.op("relax.maximum", &[at, zero])?;
+            n.op("relax.minimum", &[low, last])
+        }
+        "wrap" => n.op("relax.floor_mod", &[at, size]),
+        _ => {
+            // There and back again takes twice the size less the two ends.
+            let (one, two) = (n.scalar(1i64)?, n.scalar(2i64)?);
+            let turn = n.op("relax.multiply", &[last, two])?;
+            let period = n.op("relax.maximum", &[turn, one])?;
+            let there = n.op("relax.floor_mod", &[at, period])?;
+            let back = n.op("relax.subtract", &[turn, there])?;
+            n.op("relax.minimum", &[there, back])
+        }
+    }
+}
+
+/// Cuts or pads axes evenly at both ends to sizes that are an input.
+fn center_crop_pad(n: &mut Node<'_, '_>) -> Converted {
+    let x = n.tensor(0)?;
+    let (dims, dtype) = (n.dims(x)?, n.dtype(x)?);
+    let axes: Vec<usize> = match n.attrs().ints("axes")? {
+        Some(axes) => axes.iter().map(|&a| n.axis(a, dims.len())).collect::<Result<_, _>>()?,
+        None => (0..dims.len()).collect(),
+    };
+    let sizes = n.sizes_input(1)?;
+    if sizes.len() != axes.len() {
+        return Err(Problem::invalid("'shape' must have a number for each axis"));
+    }
+    let value = n.number(0.0, dtype)?;
+    let mut y = x;
+    for (&axis, want) in axes.iter().zip(sizes) {
+        let syms = &mut n.func().syms;
+        let (zero, two) = (syms.int(0), syms.int(2));
+        let mut halves = |a: Sym, b: Sym| {
+            let over = syms.sub(a, b);
+            let over = syms.max(over, zero);
+            let first = syms.floordiv(over, two);
+            (first, syms.sub(over, first))
+        };
+        let (cut, grow) = (halves(dims[axis], want), halves(want, dims[axis]));
+        y = changed(n, y, axis, Change { cut, grow }, "constant", value)?;
+    }
+    Ok(vec![y.into()])
 }

@@ -11,9 +11,11 @@ use crate::ops::{OnnxOp, op};
 pub(super) static OPS: &[OnnxOp] = &[
     op("AveragePool", average_pool),
     op("GlobalAveragePool", |n| global(n, "relax.mean")),
+    op("GlobalLpPool", global_lp_pool),
     op("GlobalMaxPool", |n| global(n, "relax.max")),
     op("LpPool", lp_pool),
     op("MaxPool", max_pool),
+    op("MaxUnpool", max_unpool),
 ];
 
 fn kernel(n: &Node<'_, '_>) -> Result<Vec<i64>, Problem> {
@@ -29,17 +31,146 @@ fn named(what: &str, axes: usize) -> Result<String, Problem> {
 }
 
 fn max_pool(n: &mut Node<'_, '_>) -> Converted {
-    if n.proto.output.len() > 1 && !n.proto.output[1].is_empty() {
-        return Err(Problem::unsupported("the places of the maxima (its second output)"));
-    }
+    let places = n.proto.output.get(1).is_some_and(|o| !o.is_empty());
     let ceil = n.attrs().int("ceil_mode")?.unwrap_or(0) != 0;
     let kernel = kernel(n)?;
     let name = named("max_pool", kernel.len())?;
     let x = n.tensor(0)?;
     let dtype = n.dtype(x)?;
     let least = if dtype.is_float() { f64::NEG_INFINITY } else { 0.0 };
-    let (window, x) = Window::read(n, x, kernel, least)?;
-    Ok(vec![n.op_with(&name, &[x], window.pool_attrs(ceil, false))?.into()])
+    let (window, padded) = Window::read(n, x, kernel, least)?;
+    let y = n.op_with(&name, &[padded], window.pool_attrs(ceil, false))?;
+    if !places {
+        return Ok(vec![y.into()]);
+    }
+    Ok(vec![y.into(), places_of_maxima(n, padded, y, &window, least)?.into()])
+}
+
+/// Where the maximum of each window stands in the flat input: each place of the window is compared with the maximum, the
+/// last first, so that the first of equal ones stays.
+fn places_of_maxima(
+    n: &mut Node<'_, '_>,
+    x: Expr,
+    y: Expr,
+    window: &Window,
+    least: f64,
+) -> Result<Expr, Problem> {
+    if window.pads.is_empty() {
+        return Err(Problem::unsupported("the places of maxima of 'auto_pad'"));
+    }
+    let columns_first = n.attrs().int("storage_order")?.unwrap_or(0) != 0;
+    let (dims, out, dtype) = (n.dims(x)?, n.dims(y)?, n.dtype(x)?);
+    let (rank, axes) = (dims.len(), window.kernel.len());
+    let least = n.number(least, dtype)?;
+    // As much behind each axis as the last windows need.
+    let mut wide = x;
+    for k in 0..axes {
+        let syms = &mut n.func().syms;
+        let before = syms.int(window.pads[k]);
+        let behind = syms.int(
+            window.pads[k + axes] + window.kernel[k] * window.dilations[k] + window.strides[k],
+        );
+        wide = super::pad::surround(n, wide, k + 2, (before, behind), least)?;
+    }
+    let mut found = n.scalar(0i64)?;
+    let all: i64 = window.kernel.iter().product();
+    for at in (0..all).rev() {
+        let (mut rest, mut offset) = (at, vec![0; axes]);
+        for k in (0..axes).rev() {
+            offset[k] = rest % window.kernel[k] * window.dilations[k];
+            rest /= window.kernel[k];
+        }
+        let part = window_part(n, wide, &out, window, &offset)?;
+        let hit = n.op("relax.equal", &[part, y])?;
+        let mut place = n.scalar(0i64)?;
+        let order: Vec<usize> =
+            if columns_first { (0..axes).rev().collect() } else { (0..axes).collect() };
+        for k in order {
+            let own = n.iota(out[k + 2])?;
+            let own = n.along(own, k + 2, rank)?;
+            let (step, shift) =
+                (n.scalar(window.strides[k])?, n.scalar(offset[k] - window.pads[k])?);
+            let own = n.op("relax.multiply", &[own, step])?;
+            let own = n.op("relax.add", &[own, shift])?;
+            let size = n.size(dims[k + 2])?;
+            place = n.op("relax.multiply", &[place, size])?;
+            place = n.op("relax.add", &[place, own])?;
+        }
+        found = n.op("relax.where", &[hit, place, found])?;
+    }
+    // Planes stand one behind the other.
+    let planes = n.func().syms.mul(dims[0], dims[1]);
+    let area = n.func().syms.product(dims[2..].iter().copied());
+    let planes = n.iota(planes)?;
+    let area = n.size(area)?;
+    let planes = n.op("relax.multiply", &[planes, area])?;
+    let mut shape = vec![n.func().syms.int(1); rank];
+    (shape[0], shape[1]) = (dims[0], dims[1]);
+    let planes = n.reshape(planes, &shape)?;
+    n.op("relax.add", &[found, planes])
+}
+
+/// The elements at one place of each window.
+fn window_part(
+    n: &mut Node<'_, '_>,
+    x: Expr,
+    out: &[pliant_sym::Sym],
+    window: &Window,
+    offset: &[i64],
+) -> Result<Expr, Problem> {
+    let func = n.func();
+    let axes = window.kernel.len();
+    let mut lists: [Vec<pliant_sym::Sym>; 4] = Default::default();
+    for k in 0..axes {
+        let (from, step) = (func.syms.int(offset[k]), func.syms.int(window.strides[k]));
+        let span = func.syms.mul(out[k + 2], step);
+        let to = func.syms.add(from, span);
+        let axis = func.syms.int(k as i64 + 2);
+        lists.iter_mut().zip([axis, from, to, step]).for_each(|(list, v)| list.push(v));
+    }
+    let lists = lists.map(|list| func.shape(&list));
+    n.op("relax.strided_slice", &[x, lists[0], lists[1], lists[2], lists[3]])
+}
+
+/// The elements put back where the indices say, among zeros.
+fn max_unpool(n: &mut Node<'_, '_>) -> Converted {
+    let kernel = kernel(n)?;
+    let axes = kernel.len();
+    let (x, indices) = (n.tensor(0)?, n.tensor(1)?);
+    let (dims, dtype) = (n.dims(x)?, n.dtype(x)?);
+    let strides = n.attrs().ints("strides")?.map_or_else(|| vec![1; axes], <[i64]>::to_vec);
+    let pads = n.attrs().ints("pads")?.map_or_else(|| vec![0; 2 * axes], <[i64]>::to_vec);
+    if dims.len() != axes + 2 || strides.len() != axes || pads.len() != 2 * axes {
+        return Err(Problem::invalid("kernel, strides and pads must fit the input"));
+    }
+    let mut inner = dims.clone();
+    for k in 0..axes {
+        let syms = &mut n.func().syms;
+        let (one, stride) = (syms.int(1), syms.int(strides[k]));
+        let steps = syms.sub(dims[k + 2], one);
+        let span = syms.mul(steps, stride);
+        let extra = syms.int(kernel[k] - pads[k] - pads[k + axes]);
+        inner[k + 2] = syms.add(span, extra);
+    }
+    let total = n.func().syms.product(inner.iter().copied());
+    let count = n.func().syms.product(dims.iter().copied());
+    let (x, indices) = (n.reshape(x, &[count])?, n.reshape(indices, &[count])?);
+    let zero = n.number(0.0, dtype)?;
+    let empty = n.full(&[total], zero)?;
+    let y = n.op_with(
+        "relax.scatter_elements",
+        &[empty, indices, x],
+        crate::node::ints_attr("axis", 0),
+    )?;
+    let mut y = n.reshape(y, &inner)?;
+    if n.has(2) {
+        let none = n.func().syms.int(0);
+        for (axis, want) in n.sizes_input(2)?.into_iter().enumerate() {
+            let missing = n.func().syms.sub(want, inner[axis]);
+            y = super::pad::surround(n, y, axis, (none, missing), zero)?;
+        }
+    }
+    Ok(vec![y.into()])
 }
 
 fn average_pool(n: &mut Node<'_, '_>) -> Converted {
@@ -78,6 +209,20 @@ fn lp_pool(n: &mut Node<'_, '_>) -> Converted {
     let y = n.op("relax.power", &[y, power])?;
     let y = n.op_with(&name, &[y], window.pool_attrs(ceil, true))?;
     let y = n.op("relax.multiply", &[y, count])?;
+    Ok(vec![n.op("relax.power", &[y, root])?.into()])
+}
+
+fn global_lp_pool(n: &mut Node<'_, '_>) -> Converted {
+    let p = n.attrs().int("p")?.unwrap_or(2);
+    let x = n.tensor(0)?;
+    let (rank, dtype) = (n.rank(x)? as i64, n.dtype(x)?);
+    let (power, root) = (n.number(p as f64, dtype)?, n.number(1.0 / p as f64, dtype)?);
+    let y = n.op("relax.abs", &[x])?;
+    let y = n.op("relax.power", &[y, power])?;
+    let attrs = Attrs::default()
+        .with("axis", AttrValue::ints(2..rank))
+        .with("keepdims", AttrValue::Bool(true));
+    let y = n.op_with("relax.sum", &[y], attrs)?;
     Ok(vec![n.op("relax.power", &[y, root])?.into()])
 }
 

@@ -4,6 +4,7 @@ use pliant_ir::relax::Expr;
 use pliant_ir::{AttrValue, Attrs};
 use pliant_sym::Sym;
 
+use super::pad::surround;
 use crate::error::Problem;
 use crate::node::Node;
 
@@ -81,9 +82,11 @@ impl Window {
             self.pads = known.iter().map(|p| p.0).chain(known.iter().map(|p| p.1)).collect();
             return Ok(x);
         }
+        let dtype = n.dtype(x)?;
+        let value = n.number(fill, dtype)?;
         let mut y = x;
-        for (k, (before, behind)) in around.into_iter().enumerate() {
-            y = surround(n, y, k + 2, before, behind, fill)?;
+        for (k, around) in around.into_iter().enumerate() {
+            y = surround(n, y, k + 2, around, value)?;
         }
         Ok(y)
     }
@@ -126,29 +129,4 @@ impl Window {
 
 fn wrong_length(name: &str, want: usize) -> Problem {
     Problem::invalid(format!("attribute '{name}' must have {want} numbers"))
-}
-
-/// Puts `fill` around one axis, as much as symbols say.
-fn surround(
-    n: &mut Node<'_, '_>,
-    x: Expr,
-    axis: usize,
-    before: Sym,
-    behind: Sym,
-    fill: f64,
-) -> Result<Expr, Problem> {
-    let (dims, dtype) = (n.dims(x)?, n.dtype(x)?);
-    let value = n.number(fill, dtype)?;
-    let mut parts = Vec::with_capacity(3);
-    for (place, size) in [(0, before), (1, behind)] {
-        let mut edge = dims.clone();
-        edge[axis] = size;
-        let shape = n.func().shape(&edge);
-        let attrs = Attrs::default().with("dtype", AttrValue::DType(dtype));
-        parts.push(n.op_with("relax.full", &[shape, value], attrs)?);
-        if place == 0 {
-            parts.push(x);
-        }
-    }
-    n.concat(&parts, axis as i64)
 }

@@ -1,0 +1,260 @@
+//! Element types that tensors of the program cannot have. Integers of 2 and 4 bits are held as 8-bit integers of the same
+//! value; floats of 4 and 8 bits as uint8 that hold their codes, which operators that move elements move like any others.
+
+use pliant_ir::relax::Expr;
+use pliant_ir::{AttrValue, Attrs, DType};
+use pliant_tensor::Tensor;
+
+use crate::error::Problem;
+use crate::node::Node;
+use crate::proto::tensor_proto::DataType;
+
+type Made = Result<Expr, Problem>;
+
+/// The bits of a small float.
+struct Format {
+    bits: u32,
+    mantissa: u32,
+    bias: i32,
+    /// The largest code of a finite positive number.
+    largest: u8,
+    /// The code of NaN; none where there is no NaN.
+    nan: Option<u8>,
+    /// Whether the code of minus zero is that of NaN.
+    no_minus_zero: bool,
+}
+
+fn format(ty: DataType) -> Option<Format> {
+    let of = |bits, mantissa, bias, largest, nan, no_minus_zero| {
+        Some(Format { bits, mantissa, bias, largest, nan, no_minus_zero })
+    };
+    match ty {
+        DataType::Float8e4m3fn => of(8, 3, 7, 0x7e, Some(0x7f), false),
+        DataType::Float8e4m3fnuz => of(8, 3, 8, 0x7f, Some(0x80), true),
+        DataType::Float8e5m2 => of(8, 2, 15, 0x7b, Some(0x7e), false),
+        DataType::Float8e5m2fnuz => of(8, 2, 16, 0x7f, Some(0x80), true),
+        DataType::Float4e2m1 => of(4, 1, 1, 7, None, false),
+        _ => None,
+    }
+}
+
+/// The type of that number in a file, if it is one of these.
+pub(crate) fn coded(code: i64) -> Option<DataType> {
+    let ty = DataType::try_from(i32::try_from(code).ok()?).ok()?;
+    (integer(ty).is_some() || is_float(ty)).then_some(ty)
+}
+
+/// Bits and sign of a small integer.
+pub(crate) fn integer(ty: DataType) -> Option<(u32, bool)> {
+    match ty {
+        DataType::Int4 => Some((4, true)),
+        DataType::Uint4 => Some((4, false)),
+        DataType::Int2 => Some((2, true)),
+        DataType::Uint2 => Some((2, false)),
+        _ => None,
+    }
+}
+
+/// Whether it is a float, held by its codes.
+pub(crate) fn is_float(ty: DataType) -> bool {
+    ty == DataType::Float8e8m0 || format(ty).is_some()
+}
+
+/// Whether an operator only moves the elements of its inputs.
+pub(crate) fn moves(operator: &str) -> bool {
+    const MOVING: &[&str] = &[
+        "Concat",
+        "DepthToSpace",
+        "Expand",
+        "Flatten",
+        "Gather",
+        "GatherElements",
+        "GatherND",
+        "Identity",
+        "Reshape",
+        "ScatterElements",
+        "ScatterND",
+        "Slice",
+        "SpaceToDepth",
+        "Split",
+        "Squeeze",
+        "Tile",
+        "Transpose",
+        "Unsqueeze",
+    ];
+    MOVING.binary_search(&operator).is_ok()
+}
+
+impl Format {
+    /// The number of a code.
+    fn value(&self, code: u8) -> f32 {
+        let sign = 1u8 << (self.bits - 1);
+        if self.nan == Some(code) {
+            return f32::NAN;
+        }
+        let (size, negative) = (code & (sign - 1), code & sign != 0);
+        if size > self.largest {
+            // Above the largest number of those that have both stands infinity.
+            let infinite = self.mantissa == 2 && size == self.largest + 1;
+            return match (infinite, negative) {
+                (true, false) => f32::INFINITY,
+                (true, true) => f32::NEG_INFINITY,
+                _ => f32::NAN,
+            };
+        }
+        let fraction =
+            f32::from(size & ((1 << self.mantissa) - 1)) / (1u32 << self.mantissa) as f32;
+        let exponent = i32::from(size >> self.mantissa);
+        let number = match exponent {
+            0 => fraction * 2f32.powi(1 - self.bias),
+            e => (1.0 + fraction) * 2f32.powi(e - self.bias),
+        };
+        if negative { -number } else { number }
+    }
+
+    /// Above which positive numbers each code after the first begins: halfway, and halves go to the even code.
+    fn boundaries(&self, saturate: bool) -> Vec<f32> {
+        let last = if saturate { self.largest - 1 } else { self.largest };
+        let step =
+            |code: u8| self.value(self.largest) - self.value(self.largest - 1) + self.value(code);
+        (0..=last)
+            .map(|code| {
+                let next = if code == self.largest { step(code) } else { self.value(code + 1) };
+                let middle = (self.value(code) + next) / 2.0;
+                if code % 2 == 0 { middle } else { middle.next_down() }
+            })
+            .collect()
+    }
+}
+
+fn vector(n: &mut Node<'_, '_>, values: &[f32]) -> Made {
+    let tensor = Tensor::from_slice(&[values.len() as i64], values);
+    let tensor = tensor.map_err(|e| Problem::invalid(e.to_string()))?;
+    Ok(n.im.constant(&tensor))
+}
+
+/// The numbers of codes, in float32.
+pub(crate) fn decoded(n: &mut Node<'_, '_>, ty: DataType, codes: Expr) -> Made {
+    let values: Vec<f32> = match format(ty) {
+        Some(format) => (0..=u8::MAX >> (8 - format.bits)).map(|c| format.value(c)).collect(),
+        None => (0..=u8::MAX)
+            .map(|c| if c == u8::MAX { f32::NAN } else { 2f64.powi(i32::from(c) - 127) as f32 })
+            .collect(),
+    };
+    let table = vector(n, &values)?;
+    let codes = n.cast(codes, DType::Int32)?;
+    n.take(table, codes, 0)
+}
+
+/// Numbers as elements of a small type.
+pub(crate) fn encoded(n: &mut Node<'_, '_>, ty: DataType, x: Expr, saturate: bool) -> Made {
+    if let Some((bits, signed)) = integer(ty) {
+        return wrapped(n, x, bits, signed);
+    }
+    let x = n.cast(x, DType::Float32)?;
+    match format(ty) {
+        Some(format) => float_codes(n, &format, x, saturate),
+        None => exponents(n, x),
+    }
+}
+
+/// The lowest bits of whole numbers.
+fn wrapped(n: &mut Node<'_, '_>, x: Expr, bits: u32, signed: bool) -> Made {
+    let to = if signed { DType::Int8 } else { DType::UInt8 };
+    let x = n.cast(x, DType::Int32)?;
+    let half = n.scalar(if signed { 1i32 << (bits - 1) } else { 0 })?;
+    let all = n.scalar(1i32 << bits)?;
+    let y = n.op("relax.add", &[x, half])?;
+    let y = n.op("relax.floor_mod", &[y, all])?;
+    let y = n.op("relax.subtract", &[y, half])?;
+    n.cast(y, to)
+}
+
+/// How many boundaries are below each element, or with `right` at most it, as int32.
+fn steps(n: &mut Node<'_, '_>, x: Expr, boundaries: &[f32], right: bool) -> Made {
+    let boundaries = vector(n, boundaries)?;
+    let attrs = Attrs::default()
+        .with("out_int32", AttrValue::Bool(true))
+        .with("right", AttrValue::Bool(right));
+    n.op_with("relax.bucketize", &[x, boundaries], attrs)
+}
+
+fn float_codes(n: &mut Node<'_, '_>, format: &Format, x: Expr, saturate: bool) -> Made {
+    let size = n.op("relax.abs", &[x])?;
+    let code = steps(n, size, &format.boundaries(saturate), false)?;
+    let (zero, one) = (n.number(0.0, DType::Float32)?, n.number(1.0, DType::Float32)?);
+    // Minus zero is negative too: its inverse is.
+    let inverse = n.op("relax.divide", &[one, x])?;
+    let (below, under) = (n.op("relax.less", &[x, zero])?, n.op("relax.less", &[inverse, zero])?);
+    let mut negative = n.op("relax.logical_or", &[below, under])?;
+    if format.no_minus_zero {
+        let none = n.scalar(0i32)?;
+        let some = n.op("relax.greater", &[code, none])?;
+        negative = n.op("relax.logical_and", &[negative, some])?;
+    }
+    let sign = n.scalar(1i32 << (format.bits - 1))?;
+    let minus = n.op("relax.add", &[code, sign])?;
+    let mut code = n.op("relax.where", &[negative, minus, code])?;
+    let mut lost = n.op("relax.isnan", &[x])?;
+    if format.no_minus_zero && !saturate {
+        let most =
+            n.number(f64::from(*format.boundaries(false).last().unwrap_or(&0.0)), DType::Float32)?;
+        let beyond = n.op("relax.greater", &[size, most])?;
+        lost = n.op("relax.logical_or", &[lost, beyond])?;
+    }
+    // Without NaN it is minus zero.
+    let nan = n.scalar(i32::from(format.nan.unwrap_or(1 << (format.bits - 1))))?;
+    code = n.op("relax.where", &[lost, nan, code])?;
+    n.cast(code, DType::UInt8)
+}
+
+/// Powers of 2: the exponent, rounded as the node says.
+fn exponents(n: &mut Node<'_, '_>, x: Expr) -> Made {
+    let mode = n.attrs().choice("round_mode", &["up", "down", "nearest"])?;
+    let power = |c: i32, factor: f64| (2f64.powi(c - 127) * factor) as f32;
+    let (boundaries, right): (Vec<f32>, bool) = match mode {
+        "up" => ((0..254).map(|c| power(c, 1.0)).collect(), false),
+        "down" => ((1..255).map(|c| power(c, 1.0)).collect(), true),
+        _ => ((0..254).map(|c| power(c, 1.5)).collect(), true),
+    };
+    let size = n.op("relax.abs", &[x])?;
+    let code = steps(n, size, &boundaries, right)?;
+    let (nan, inf) = (n.op("relax.isnan", &[x])?, n.op("relax.isinf", &[x])?);
+    let lost = n.op("relax.logical_or", &[nan, inf])?;
+    let none = n.scalar(255i32)?;
+    let code = n.op("relax.where", &[lost, none, code])?;
+    n.cast(code, DType::UInt8)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_have_the_values_of_the_specification() {
+        let value = |ty, code| format(ty).map(|f| f.value(code));
+        assert_eq!(value(DataType::Float8e4m3fn, 0x7e), Some(448.0));
+        assert_eq!(value(DataType::Float8e4m3fnuz, 0x7f), Some(240.0));
+        assert_eq!(value(DataType::Float8e5m2, 0x7b), Some(57344.0));
+        assert_eq!(value(DataType::Float8e5m2, 0xfc), Some(f32::NEG_INFINITY));
+        assert_eq!(value(DataType::Float8e5m2fnuz, 0x7f), Some(57344.0));
+        assert_eq!(value(DataType::Float4e2m1, 0xf), Some(-6.0));
+        assert_eq!(value(DataType::Float4e2m1, 1), Some(0.5));
+        assert!(value(DataType::Float8e4m3fnuz, 0x80).is_some_and(f32::is_nan));
+    }
+
+    #[test]
+    fn halves_go_to_the_even_code() {
+        let format = format(DataType::Float4e2m1);
+        let boundaries = format.map(|f| f.boundaries(true)).unwrap_or_default();
+        // 0, 0.5, 1, 1.5, 2, 3, 4, 6
+        let even = [0.25, 0.75, 1.25, 1.75, 2.5, 3.5, 5.0];
+        let code = |x: f32| boundaries.iter().filter(|&&b| b < x).count() % 2;
+        assert!(even.iter().all(|&x| code(x) == 0));
+    }
+
+    #[test]
+    fn the_list_of_moving_operators_is_sorted() {
+        assert!(moves("Concat") && moves("Unsqueeze") && moves("Reshape") && !moves("Add"));
+    }
+}

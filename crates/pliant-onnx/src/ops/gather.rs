@@ -1,0 +1,159 @@
+//! Reading and writing elements at indices that are values.
+
+use pliant_ir::relax::Expr;
+use pliant_ir::{AttrValue, Attrs};
+
+use super::{OnnxOp, op};
+use crate::error::Problem;
+use crate::node::{Converted, Node, ints_attr};
+use crate::value::Value;
+
+pub(super) static OPS: &[OnnxOp] = &[
+    op("Compress", compress),
+    op("Gather", gather),
+    op("GatherElements", gather_elements),
+    op("GatherND", gather_nd),
+    op("Scatter", scatter_elements),
+    op("ScatterElements", scatter_elements),
+    op("ScatterND", scatter_nd),
+    op("TensorScatter", tensor_scatter),
+];
+
+fn gather(n: &mut Node<'_, '_>) -> Converted {
+    let axis = n.attrs().int("axis")?.unwrap_or(0);
+    if let Some(part) = gather_syms(n, axis)? {
+        return Ok(vec![part]);
+    }
+    let x = n.tensor(0)?;
+    let rank = n.rank(x)?;
+    let axis = n.axis(axis, rank)?;
+    let indices = n.tensor(1)?;
+    Ok(vec![n.take(x, indices, axis)?.into()])
+}
+
+/// Elements of a shape computation.
+fn gather_syms(n: &mut Node<'_, '_>, axis: i64) -> Result<Option<Value>, Problem> {
+    if !n.is_syms(0) {
+        return Ok(None);
+    }
+    let (Some(t), Some(indices)) = (n.syms(0), n.syms(1)) else { return Ok(None) };
+    let Some(places) = indices.constants(&n.func().syms) else { return Ok(None) };
+    let axis = n.axis(axis, t.shape.len())?;
+    let size = t.shape[axis] as i64;
+    let mut normal = Vec::with_capacity(places.len());
+    for i in places {
+        if i < -size || i >= size {
+            let message = format!("index {i} is out of range for {size} elements");
+            return Err(Problem::invalid(message));
+        }
+        normal.push(i.rem_euclid(size) as usize);
+    }
+    let inner = indices.shape.len();
+    let shape: Vec<usize> =
+        t.shape[..axis].iter().chain(&indices.shape).chain(&t.shape[axis + 1..]).copied().collect();
+    let taken = t.gathered(shape, |index| {
+        let flat =
+            index[axis..axis + inner].iter().zip(&indices.shape).fold(0, |at, (&i, &d)| at * d + i);
+        let mut from = index[..axis].to_vec();
+        from.push(normal[flat]);
+        from.extend(&index[axis + inner..]);
+        from
+    });
+    Ok(Some(taken.into()))
+}
+
+fn gather_elements(n: &mut Node<'_, '_>) -> Converted {
+    let x = n.tensor(0)?;
+    let rank = n.rank(x)?;
+    let axis = n.axis(n.attrs().int("axis")?.unwrap_or(0), rank)?;
+    let indices = n.tensor(1)?;
+    let attrs = ints_attr("axis", axis as i64);
+    Ok(vec![n.op_with("relax.gather_elements", &[x, indices], attrs)?.into()])
+}
+
+fn gather_nd(n: &mut Node<'_, '_>) -> Converted {
+    let batch = n.attrs().int("batch_dims")?.unwrap_or(0);
+    let (x, indices) = (n.tensor(0)?, n.tensor(1)?);
+    Ok(vec![n.op_with("relax.gather_nd", &[x, indices], ints_attr("batch_dims", batch))?.into()])
+}
+
+fn scatter_elements(n: &mut Node<'_, '_>) -> Converted {
+    let x = n.tensor(0)?;
+    let rank = n.rank(x)?;
+    let axis = n.axis(n.attrs().int("axis")?.unwrap_or(0), rank)?;
+    let indices = n.tensor(1)?;
+    let updates = n.tensor(2)?;
+    let attrs = ints_attr("axis", axis as i64).with("reduction", reduction(n)?);
+    Ok(vec![n.op_with("relax.scatter_elements", &[x, indices, updates], attrs)?.into()])
+}
+
+fn scatter_nd(n: &mut Node<'_, '_>) -> Converted {
+    let [x, indices, updates] = [n.tensor(0)?, n.tensor(1)?, n.tensor(2)?];
+    let attrs = Attrs::default().with("reduction", reduction(n)?);
+    Ok(vec![n.op_with("relax.scatter_nd", &[x, indices, updates], attrs)?.into()])
+}
+
+fn reduction(n: &Node<'_, '_>) -> Result<AttrValue, Problem> {
+    let kind = n.attrs().choice("reduction", &["none", "add", "mul", "min", "max"])?;
+    Ok(AttrValue::str(if kind == "none" { "update" } else { kind }))
+}
+
+/// The slices along an axis, or the elements, for which a condition holds.
+fn compress(n: &mut Node<'_, '_>) -> Converted {
+    let (mut x, cond) = (n.tensor(0)?, n.tensor(1)?);
+    let dims = n.dims(x)?;
+    let axis = match n.attrs().int("axis")? {
+        Some(axis) => n.axis(axis, dims.len())?,
+        None => {
+            let all = n.func().syms.product(dims);
+            x = n.reshape(x, &[all])?;
+            0
+        }
+    };
+    let places = n.op("relax.nonzero", &[cond])?;
+    let count = n.dims(places)?[1];
+    let places = n.reshape(places, &[count])?;
+    Ok(vec![n.take(x, places, axis)?.into()])
+}
+
+/// Writes updates into a cache along an axis, from where each batch says.
+fn tensor_scatter(n: &mut Node<'_, '_>) -> Converted {
+    let circular = n.attrs().choice("mode", &["linear", "circular"])? == "circular";
+    let (cache, update) = (n.tensor(0)?, n.tensor(1)?);
+    let dims = n.dims(cache)?;
+    let axis = n.axis(n.attrs().int("axis")?.unwrap_or(-2), dims.len())?;
+    if axis == 0 {
+        return Err(Problem::invalid("attribute 'axis' must not be the batch"));
+    }
+    // Batch and sequence first, so that (batch, place) is an index.
+    let mut order: Vec<usize> = vec![0, axis];
+    order.extend((1..dims.len()).filter(|&a| a != axis));
+    let mut back = vec![0; order.len()];
+    order.iter().enumerate().for_each(|(to, &from)| back[from] = to);
+    let (cache, update) = (n.permute(cache, &order)?, n.permute(update, &order)?);
+    let (batch, length) = (dims[0], n.dims(update)?[1]);
+    let one = n.func().syms.int(1);
+    let mut places = n.iota(length)?;
+    places = n.reshape(places, &[one, length])?;
+    if let Some(first) = n.optional(2)? {
+        let first = n.reshape(first, &[batch, one])?;
+        let first = n.cast(first, pliant_ir::DType::Int64)?;
+        places = n.op("relax.add", &[places, first])?;
+    }
+    if circular {
+        let size = n.size(dims[axis])?;
+        places = n.op("relax.floor_mod", &[places, size])?;
+    }
+    let rows = n.iota(batch)?;
+    let rows = n.reshape(rows, &[batch, one])?;
+    let shape = n.func().shape(&[batch, length]);
+    let mut parts = Vec::with_capacity(2);
+    for part in [rows, places] {
+        let wide: Expr = n.op("relax.broadcast_to", &[part, shape])?;
+        parts.push(n.reshape(wide, &[batch, length, one])?);
+    }
+    let indices = n.concat(&parts, 2)?;
+    let attrs = Attrs::default().with("reduction", AttrValue::str("update"));
+    let y = n.op_with("relax.scatter_nd", &[cache, indices, update], attrs)?;
+    Ok(vec![n.permute(y, &back)?.into()])
+}

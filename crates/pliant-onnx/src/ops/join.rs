@@ -1,0 +1,120 @@
+//! Joining and parting tensors, and moving elements between channels and pixels.
+
+use pliant_ir::relax::Expr;
+use pliant_sym::Sym;
+
+use super::{OnnxOp, op};
+use crate::error::Problem;
+use crate::node::{Converted, Node};
+use crate::value::SymTensor;
+
+pub(super) static OPS: &[OnnxOp] = &[
+    op("Concat", concat),
+    op("DepthToSpace", depth_to_space),
+    op("SpaceToDepth", space_to_depth),
+    op("Split", split),
+];
+
+fn concat(n: &mut Node<'_, '_>) -> Converted {
+    let axis = n.attrs().int("axis")?.unwrap_or(1);
+    if n.len() == 0 {
+        return Err(Problem::invalid("it has no inputs"));
+    }
+    // Shape vectors stay symbols; a constant alone stays a constant.
+    if (0..n.len()).any(|i| n.is_syms(i)) {
+        let parts: Option<Vec<SymTensor>> = (0..n.len()).map(|i| n.syms(i)).collect();
+        if let Some(parts) = parts
+            && parts.iter().all(|p| p.shape.len() == 1)
+        {
+            let dtype = parts[0].dtype;
+            let elems: Vec<Sym> = parts.into_iter().flat_map(|p| p.elems).collect();
+            return Ok(vec![SymTensor { dtype, ..SymTensor::vector(elems) }.into()]);
+        }
+    }
+    let parts = n.tensors()?;
+    Ok(vec![n.concat(&parts, axis)?.into()])
+}
+
+/// `Split`: into given lengths, or so many equal parts (of which the last may be shorter since opset 18).
+fn split(n: &mut Node<'_, '_>) -> Converted {
+    let x = n.tensor(0)?;
+    let dims = n.dims(x)?;
+    let axis = n.axis(n.attrs().int("axis")?.unwrap_or(0), dims.len())?;
+    let lengths: Option<Vec<Sym>> = match n.attrs().ints("split")? {
+        Some(ints) => Some(ints.iter().map(|&v| n.func().syms.int(v)).collect()),
+        None if n.has(1) => Some(n.sizes_input(1)?),
+        None => None,
+    };
+    let count = n.attrs().int("num_outputs")?.unwrap_or(n.proto.output.len() as i64);
+    let lengths = match lengths {
+        Some(lengths) => lengths,
+        None => equal_parts(n, dims[axis], count)?,
+    };
+    let mut outputs = Vec::with_capacity(lengths.len());
+    let mut from = n.func().syms.int(0);
+    for length in lengths {
+        let to = n.func().syms.add(from, length);
+        outputs.push(n.slice_axis(x, axis, from, to)?.into());
+        from = to;
+    }
+    Ok(outputs)
+}
+
+fn equal_parts(n: &mut Node<'_, '_>, dim: Sym, count: i64) -> Result<Vec<Sym>, Problem> {
+    if count <= 0 {
+        return Err(Problem::invalid("it splits into no parts"));
+    }
+    let syms = &mut n.func().syms;
+    let parts = syms.int(count);
+    let whole = syms.ceildiv(dim, parts);
+    let before = syms.int(count - 1);
+    let taken = syms.mul(whole, before);
+    let last = syms.sub(dim, taken);
+    let mut lengths = vec![whole; count as usize - 1];
+    lengths.push(last);
+    Ok(lengths)
+}
+
+fn depth_to_space(n: &mut Node<'_, '_>) -> Converted {
+    let (x, [b, c, h, w], k) = blocks(n)?;
+    let column_row = n.attrs().choice("mode", &["DCR", "CRD"])? == "CRD";
+    let syms = &mut n.func().syms;
+    let area = syms.mul(k, k);
+    let rest = syms.floordiv(c, area);
+    let (tall, wide) = (syms.mul(h, k), syms.mul(w, k));
+    let (apart, order) = if column_row {
+        ([b, rest, k, k, h, w], [0, 1, 4, 2, 5, 3])
+    } else {
+        ([b, k, k, rest, h, w], [0, 3, 4, 1, 5, 2])
+    };
+    let y = n.reshape(x, &apart)?;
+    let y = n.permute(y, &order)?;
+    Ok(vec![n.reshape(y, &[b, rest, tall, wide])?.into()])
+}
+
+fn space_to_depth(n: &mut Node<'_, '_>) -> Converted {
+    let (x, [b, c, h, w], k) = blocks(n)?;
+    let column_row = n.attrs().choice("mode", &["DCR", "CRD"])? == "CRD";
+    let syms = &mut n.func().syms;
+    let (low, narrow) = (syms.floordiv(h, k), syms.floordiv(w, k));
+    let area = syms.mul(k, k);
+    let deep = syms.mul(c, area);
+    let y = n.reshape(x, &[b, c, low, k, narrow, k])?;
+    let order = if column_row { [0, 1, 3, 5, 2, 4] } else { [0, 3, 5, 1, 2, 4] };
+    let y = n.permute(y, &order)?;
+    Ok(vec![n.reshape(y, &[b, deep, low, narrow])?.into()])
+}
+
+fn blocks(n: &mut Node<'_, '_>) -> Result<(Expr, [Sym; 4], Sym), Problem> {
+    let size = n.attrs().int("blocksize")?.unwrap_or(0);
+    if size <= 0 {
+        return Err(Problem::invalid("attribute 'blocksize' must be positive"));
+    }
+    let x = n.tensor(0)?;
+    let dims: [Sym; 4] = n
+        .dims(x)?
+        .try_into()
+        .map_err(|d: Vec<Sym>| Problem::invalid(format!("it takes 4 dims, not {}", d.len())))?;
+    let size = n.func().syms.int(size);
+    Ok((x, dims, size))
+}

@@ -1,0 +1,324 @@
+//! The attention operators.
+
+use pliant_ir::DType;
+use pliant_ir::relax::Expr;
+use pliant_sym::Sym;
+
+use super::op;
+use crate::error::Problem;
+use crate::node::{Converted, Node, ints_attr};
+use crate::ops::OnnxOp;
+use crate::ops::nn::attention::{
+    Masks, angles, distances, heads_apart, heads_together, per_batch, rotated, scale_of,
+    shared_heads, softcap,
+};
+use crate::value::Value;
+
+pub(super) static OPS: &[OnnxOp] = &[
+    op("Attention", attention),
+    op("GroupQueryAttention", grouped),
+    op("MultiHeadAttention", multi_head),
+    op("RotaryEmbedding", rotary_embedding),
+];
+
+type Made = Result<Expr, Problem>;
+
+fn heads(n: &mut Node<'_, '_>, name: &str) -> Result<Sym, Problem> {
+    let count = n.attrs().int(name)?.filter(|&h| h > 0);
+    let count = count.ok_or_else(|| Problem::invalid(format!("attribute '{name}' is missing")))?;
+    Ok(n.func().syms.int(count))
+}
+
+/// Softmax of the scaled products, which weighs the values; `(batch, heads, length, size)` each.
+fn attend(n: &mut Node<'_, '_>, qkv: [Expr; 3], masks: &Masks, cap: f64) -> Made {
+    let [q, k, v] = qkv;
+    let (dims, dtype) = (n.dims(q)?, n.dtype(q)?);
+    let scale = n.attrs().float("scale")?.filter(|&s| s != 0.0);
+    let scale = scale_of(n, scale, dims[3], dtype)?;
+    let q = n.op("relax.multiply", &[q, scale])?;
+    let (k, v) = (shared_heads(n, k, dims[1])?, shared_heads(n, v, dims[1])?);
+    let k = n.permute(k, &[0, 1, 3, 2])?;
+    let scores = n.op("relax.matmul", &[q, k])?;
+    let mut scores = softcap(n, scores, cap)?;
+    if let Some(bias) = masks.bias(n, dtype)? {
+        scores = n.op("relax.add", &[scores, bias])?;
+    }
+    let weights = n.op_with("relax.nn.softmax", &[scores], ints_attr("axis", -1))?;
+    let y = n.op("relax.matmul", &[weights, v])?;
+    heads_together(n, y)
+}
+
+/// Keys that a mask of 0 and 1, or of counts, lets through: `(batch, 1, 1 or length, keys)`.
+fn key_mask(n: &mut Node<'_, '_>, masks: &mut Masks, mask: Expr, keys: Sym) -> Result<(), Problem> {
+    let dims = n.dims(mask)?;
+    let one = n.func().syms.int(1);
+    let none = n.scalar(0i64)?;
+    let mask = n.cast(mask, DType::Int64)?;
+    let allowed = match dims.as_slice() {
+        [_] => {
+            // How many keys of each batch there are.
+            let counts = per_batch(n, mask)?;
+            let places = n.iota(keys)?;
+            n.op("relax.less", &[places, counts])?
+        }
+        [b, k] => {
+            let wide = n.reshape(mask, &[*b, one, one, *k])?;
+            n.op("relax.greater", &[wide, none])?
+        }
+        [b, q, k] => {
+            let wide = n.reshape(mask, &[*b, one, *q, *k])?;
+            n.op("relax.greater", &[wide, none])?
+        }
+        _ => return Err(Problem::unsupported("a mask of 4 dims")),
+    };
+    masks.allow(n, allowed)
+}
+
+/// Queries see keys up to their own place; `past` keys stand before the first.
+fn causal(
+    n: &mut Node<'_, '_>,
+    masks: &mut Masks,
+    (queries, keys): (Sym, Sym),
+    past: Option<Sym>,
+) -> Result<Expr, Problem> {
+    let first = match past {
+        Some(past) => Some(n.size(past)?),
+        None => None,
+    };
+    let distance = distances(n, queries, keys, first)?;
+    let none = n.scalar(0i64)?;
+    let allowed = n.op("relax.greater_equal", &[distance, none])?;
+    masks.allow(n, allowed)?;
+    Ok(distance)
+}
+
+/// `Attention`: the product with the weights of queries, keys and values is part of it.
+fn attention(n: &mut Node<'_, '_>) -> Converted {
+    let count = heads(n, "num_heads")?;
+    let (x, weights) = (n.tensor(0)?, n.tensor(1)?);
+    if n.attrs().int("do_rotary")?.unwrap_or(0) != 0 {
+        return Err(Problem::unsupported("rotary positions inside of Attention"));
+    }
+    let mut all = n.op("relax.matmul", &[x, weights])?;
+    if let Some(bias) = n.optional(2)? {
+        all = n.op("relax.add", &[all, bias])?;
+    }
+    let whole = n.dims(weights)?[1];
+    let sizes: Vec<Sym> = match n.attrs().ints("qkv_hidden_sizes")? {
+        Some(sizes) => sizes.iter().map(|&s| n.func().syms.int(s)).collect(),
+        None => {
+            let three = n.func().syms.int(3);
+            vec![n.func().syms.floordiv(whole, three); 3]
+        }
+    };
+    let mut qkv = Vec::with_capacity(3);
+    let mut from = n.func().syms.int(0);
+    for size in sizes {
+        let to = n.func().syms.add(from, size);
+        let part = n.slice_axis(all, 2, from, to)?;
+        qkv.push(heads_apart(n, part, count)?);
+        from = to;
+    }
+    let [q, mut k, mut v] = qkv[..] else {
+        return Err(Problem::invalid("attribute 'qkv_hidden_sizes' must have 3 numbers"));
+    };
+    let mut past = None;
+    let mut present = Value::Absent;
+    if let Some(both) = n.optional(4)? {
+        // Keys and values before, as (2, batch, heads, length, size).
+        let dims = n.dims(both)?;
+        let [zero, one, two] = [0, 1, 2].map(|v| n.func().syms.int(v));
+        let (old_k, old_v) = (n.slice_axis(both, 0, zero, one)?, n.slice_axis(both, 0, one, two)?);
+        let (old_k, old_v) = (n.reshape(old_k, &dims[1..])?, n.reshape(old_v, &dims[1..])?);
+        (k, v) = (n.concat(&[old_k, k], 2)?, n.concat(&[old_v, v], 2)?);
+        past = Some(dims[3]);
+    }
+    if n.proto.output.get(1).is_some_and(|o| !o.is_empty()) {
+        let mut parts = Vec::with_capacity(2);
+        for part in [k, v] {
+            let mut dims = n.dims(part)?;
+            dims.insert(0, n.func().syms.int(1));
+            parts.push(n.reshape(part, &dims)?);
+        }
+        present = n.concat(&parts, 0)?.into();
+    }
+    let (queries, keys) = (n.dims(q)?[2], n.dims(k)?[2]);
+    let mut masks = Masks { added: n.optional(5)?, allowed: None };
+    if let Some(mask) = n.optional(3)? {
+        key_mask(n, &mut masks, mask, keys)?;
+    }
+    if n.attrs().int("unidirectional")?.unwrap_or(0) != 0 {
+        causal(n, &mut masks, (queries, keys), past)?;
+    }
+    Ok(vec![attend(n, [q, k, v], &masks, 0.0)?.into(), present])
+}
+
+fn multi_head(n: &mut Node<'_, '_>) -> Converted {
+    let count = heads(n, "num_heads")?;
+    let mut q = n.tensor(0)?;
+    let (Some(mut k), Some(mut v)) = (n.optional(1)?, n.optional(2)?) else {
+        return Err(Problem::unsupported("queries, keys and values packed in one tensor"));
+    };
+    if let Some(bias) = n.optional(3)? {
+        // One after the other in one vector.
+        let mut from = n.func().syms.int(0);
+        for part in [&mut q, &mut k, &mut v] {
+            if n.rank(*part)? != 3 {
+                break;
+            }
+            let size = n.dims(*part)?[2];
+            let to = n.func().syms.add(from, size);
+            let own = n.slice_axis(bias, 0, from, to)?;
+            *part = n.op("relax.add", &[*part, own])?;
+            from = to;
+        }
+    }
+    let q = heads_apart(n, q, count)?;
+    // Keys and values of cross attention may have their heads apart already.
+    let apart = |n: &mut Node<'_, '_>, x: Expr| match n.rank(x)? {
+        4 => Ok(x),
+        _ => heads_apart(n, x, count),
+    };
+    let (mut k, mut v): (Expr, Expr) = (apart(n, k)?, apart(n, v)?);
+    let mut past = None;
+    if let (Some(old_k), Some(old_v)) = (n.optional(6)?, n.optional(7)?) {
+        past = Some(n.dims(old_k)?[2]);
+        (k, v) = (n.concat(&[old_k, k], 2)?, n.concat(&[old_v, v], 2)?);
+    }
+    let (queries, keys) = (n.dims(q)?[2], n.dims(k)?[2]);
+    let mut masks = Masks { added: n.optional(5)?, allowed: None };
+    if let Some(mask) = n.optional(4)? {
+        key_mask(n, &mut masks, mask, keys)?;
+    }
+    if n.attrs().int("unidirectional")?.unwrap_or(0) != 0 {
+        causal(n, &mut masks, (queries, keys), past)?;
+    }
+    let y = attend(n, [q, k, v], &masks, 0.0)?;
+    Ok(vec![y.into(), k.into(), v.into()])
+}
+
+/// `GroupQueryAttention`: query heads share keys, positions may be rotary, and the cache grows.
+fn grouped(n: &mut Node<'_, '_>) -> Converted {
+    let (count, kv_count) = (heads(n, "num_heads")?, heads(n, "kv_num_heads")?);
+    let attrs = n.attrs();
+    let cap = attrs.float("softcap")?.unwrap_or(0.0);
+    let window = attrs.int("local_window_size")?.unwrap_or(-1);
+    let rotary = attrs.int("do_rotary")?.unwrap_or(0) != 0;
+    let interleaved = attrs.int("rotary_interleaved")?.unwrap_or(0) != 0;
+    let [q, k, v] = queries_keys_values(n, count, kv_count)?;
+    let mut qkv = [(q, count), (k, kv_count), (v, kv_count)];
+    let dims = n.dims(q)?;
+    let length = dims[1];
+    let past = match n.optional(3)? {
+        Some(old) => Some(n.dims(old)?[2]),
+        None => None,
+    };
+    if rotary {
+        let first = match past {
+            Some(past) => past,
+            None => n.func().syms.int(0),
+        };
+        let places = n.iota(length)?;
+        let first = n.size(first)?;
+        let places = n.op("relax.add", &[places, first])?;
+        let (cos, sin) = (n.tensor(7)?, n.tensor(8)?);
+        let turn = (angles(n, cos, Some(places))?, angles(n, sin, Some(places))?);
+        for (x, heads) in &mut qkv[..2] {
+            let hidden = n.dims(*x)?;
+            let size = n.func().syms.floordiv(hidden[2], *heads);
+            let apart = n.reshape(*x, &[hidden[0], hidden[1], *heads, size])?;
+            let turned = rotated(n, apart, turn, interleaved)?;
+            *x = n.reshape(turned, &hidden)?;
+        }
+    }
+    let mut apart = Vec::with_capacity(3);
+    for (x, heads) in qkv {
+        apart.push(heads_apart(n, x, heads)?);
+    }
+    let (q, mut k, mut v) = (apart[0], apart[1], apart[2]);
+    if let (Some(old_k), Some(old_v)) = (n.optional(3)?, n.optional(4)?) {
+        (k, v) = (n.concat(&[old_k, k], 2)?, n.concat(&[old_v, v], 2)?);
+    }
+    let keys = n.dims(k)?[2];
+    let mut masks = Masks { added: n.optional(10)?, allowed: None };
+    let distance = causal(n, &mut masks, (length, keys), past)?;
+    if window > 0 {
+        let most = n.scalar(window)?;
+        let near = n.op("relax.less", &[distance, most])?;
+        masks.allow(n, near)?;
+    }
+    if let Some(last) = n.optional(5)? {
+        let (last, places) = (per_batch(n, last)?, n.iota(keys)?);
+        let there = n.op("relax.less_equal", &[places, last])?;
+        masks.allow(n, there)?;
+    }
+    let y = attend(n, [q, k, v], &masks, cap)?;
+    Ok(vec![y.into(), k.into(), v.into()])
+}
+
+/// Three inputs, or all in the first.
+fn queries_keys_values(
+    n: &mut Node<'_, '_>,
+    count: Sym,
+    kv_count: Sym,
+) -> Result<[Expr; 3], Problem> {
+    let q = n.tensor(0)?;
+    if let (Some(k), Some(v)) = (n.optional(1)?, n.optional(2)?) {
+        return Ok([q, k, v]);
+    }
+    let whole = n.dims(q)?[2];
+    let syms = &mut n.func().syms;
+    let two = syms.int(2);
+    let shared = syms.mul(kv_count, two);
+    let all = syms.add(count, shared);
+    let size = syms.floordiv(whole, all);
+    let (zero, q_end, k_size) = (syms.int(0), syms.mul(count, size), syms.mul(kv_count, size));
+    let k_end = syms.add(q_end, k_size);
+    let v_end = syms.add(k_end, k_size);
+    Ok([
+        n.slice_axis(q, 2, zero, q_end)?,
+        n.slice_axis(q, 2, q_end, k_end)?,
+        n.slice_axis(q, 2, k_end, v_end)?,
+    ])
+}
+
+fn rotary_embedding(n: &mut Node<'_, '_>) -> Converted {
+    let attrs = n.attrs();
+    let interleaved = attrs.int("interleaved")?.unwrap_or(0) != 0;
+    let (given, width) =
+        (attrs.int("num_heads")?.unwrap_or(0), attrs.int("rotary_embedding_dim")?.unwrap_or(0));
+    let [x, positions, cos, sin] = [n.tensor(0)?, n.tensor(1)?, n.tensor(2)?, n.tensor(3)?];
+    let dims = n.dims(x)?;
+    // A single position is that of the first element of each sequence.
+    let length = if dims.len() == 4 { dims[2] } else { dims[1] };
+    let positions = match n.rank(positions)? {
+        1 => {
+            let first = n.scalar_of(positions)?;
+            let first = n.cast(first, DType::Int64)?;
+            let places = n.iota(length)?;
+            n.op("relax.add", &[places, first])?
+        }
+        _ => positions,
+    };
+    let (cos, sin) = (angles(n, cos, Some(positions))?, angles(n, sin, Some(positions))?);
+    let apart = match dims.as_slice() {
+        [b, l, hidden] => {
+            let half = *n.dims(cos)?.last().ok_or_else(|| Problem::invalid("no angles"))?;
+            let syms = &mut n.func().syms;
+            let (size, heads) = if given > 0 && width > 0 {
+                let heads = syms.int(given);
+                (syms.floordiv(*hidden, heads), heads)
+            } else {
+                let two = syms.int(2);
+                let size = syms.mul(half, two);
+                (size, syms.floordiv(*hidden, size))
+            };
+            n.reshape(x, &[*b, *l, heads, size])?
+        }
+        [_, _, _, _] => n.permute(x, &[0, 2, 1, 3])?,
+        _ => return Err(Problem::invalid("it takes 3 or 4 dims")),
+    };
+    let y = rotated(n, apart, (cos, sin), interleaved)?;
+    let y = if dims.len() == 3 { n.reshape(y, &dims)? } else { n.permute(y, &[0, 2, 1, 3])? };
+    Ok(vec![y.into()])
+}

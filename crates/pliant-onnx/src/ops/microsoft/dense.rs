@@ -1,0 +1,138 @@
+//! Activations and products with something fused to them, and products with weights of few bits.
+
+use pliant_ir::DType;
+use pliant_ir::relax::Expr;
+
+use super::op;
+use crate::error::Problem;
+use crate::node::{Converted, Node};
+use crate::ops::OnnxOp;
+
+pub(super) static OPS: &[OnnxOp] = &[
+    op("BiasGelu", |n| gelu(n, "relax.nn.gelu")),
+    op("FastGelu", |n| gelu(n, "relax.nn.gelu_tanh")),
+    op("FusedMatMul", fused_matmul),
+    op("Gelu", |n| gelu(n, "relax.nn.gelu")),
+    op("MatMulNBits", matmul_nbits),
+    op("QuickGelu", quick_gelu),
+    op("TransposeMatMul", fused_matmul),
+];
+
+/// Of the sum with a bias, where there is one.
+fn gelu(n: &mut Node<'_, '_>, name: &str) -> Converted {
+    let mut x = n.tensor(0)?;
+    if let Some(bias) = n.optional(1)? {
+        x = n.op("relax.add", &[x, bias])?;
+    }
+    Ok(vec![n.op(name, &[x])?.into()])
+}
+
+fn quick_gelu(n: &mut Node<'_, '_>) -> Converted {
+    let alpha = n.attrs().float("alpha")?.unwrap_or(1.702);
+    let x = n.tensor(0)?;
+    let dtype = n.dtype(x)?;
+    let alpha = n.number(alpha, dtype)?;
+    let scaled = n.op("relax.multiply", &[x, alpha])?;
+    let gate = n.op("relax.sigmoid", &[scaled])?;
+    Ok(vec![n.op("relax.multiply", &[x, gate])?.into()])
+}
+
+fn fused_matmul(n: &mut Node<'_, '_>) -> Converted {
+    let alpha = n.attrs().float("alpha")?.unwrap_or(1.0);
+    let mut sides = [n.tensor(0)?, n.tensor(1)?];
+    let names = [("transA", "transBatchA"), ("transB", "transBatchB")];
+    for (side, (flip, batch)) in sides.iter_mut().zip(names) {
+        let rank = n.rank(*side)?;
+        let mut order: Vec<usize> = (0..rank).collect();
+        if n.attrs().int(batch)?.unwrap_or(0) != 0 && rank > 2 {
+            order[..rank - 1].rotate_left(1);
+        }
+        if n.attrs().int(flip)?.unwrap_or(0) != 0 && rank > 1 {
+            order.swap(rank - 2, rank - 1);
+        }
+        *side = n.permute(*side, &order)?;
+    }
+    let y = n.op("relax.matmul", &sides)?;
+    if alpha == 1.0 {
+        return Ok(vec![y.into()]);
+    }
+    let dtype = n.dtype(y)?;
+    let alpha = n.number(alpha, dtype)?;
+    Ok(vec![n.op("relax.multiply", &[y, alpha])?.into()])
+}
+
+/// Fields of `bits` bits of bytes `(rows, count)`, the lowest first, as `(rows, count * 8 / bits)` of int32.
+fn fields(n: &mut Node<'_, '_>, bytes: Expr, bits: i64) -> Result<Expr, Problem> {
+    let dims = n.dims(bytes)?;
+    let wide = n.cast(bytes, DType::Int32)?;
+    if bits == 8 {
+        return Ok(wide);
+    }
+    let syms = &mut n.func().syms;
+    let (one, each) = (syms.int(1), syms.int(8 / bits));
+    let all = syms.mul(dims[1], each);
+    let column = n.reshape(wide, &[dims[0], dims[1], one])?;
+    let shifts = n.iota(each)?;
+    let shifts = n.cast(shifts, DType::Int32)?;
+    let (width, mask) = (n.scalar(bits as i32)?, n.scalar((1i32 << bits) - 1)?);
+    let shifts = n.op("relax.multiply", &[shifts, width])?;
+    let moved = n.op("relax.right_shift", &[column, shifts])?;
+    let low = n.op("relax.bitwise_and", &[moved, mask])?;
+    n.reshape(low, &[dims[0], all])
+}
+
+/// `A * W^T` with weights `(N, blocks, block_size)` of few bits, a scale and perhaps a zero point for each block.
+fn matmul_nbits(n: &mut Node<'_, '_>) -> Converted {
+    let attrs = n.attrs();
+    let need = |name: &str| {
+        let value = attrs.int(name)?.filter(|&v| v > 0);
+        value.ok_or_else(|| Problem::invalid(format!("attribute '{name}' must be positive")))
+    };
+    let (depth, rows, block) = (need("K")?, need("N")?, need("block_size")?);
+    let bits = attrs.int("bits")?.unwrap_or(4);
+    if ![2, 4, 8].contains(&bits) {
+        return Err(Problem::unsupported(format!(
+            "weights of {bits} bits; 2, 4 and 8 are supported"
+        )));
+    }
+    if n.has(4) {
+        return Err(Problem::unsupported("weights in another order (g_idx, input 4)"));
+    }
+    let blocks = (depth + block - 1) / block;
+    let per_block = (block * bits + 7) / 8;
+    let zero_bytes = (blocks * bits + 7) / 8;
+    let [a, b, scales] = [n.tensor(0)?, n.tensor(1)?, n.tensor(2)?];
+    let dtype = n.dtype(a)?;
+    let sym = |n: &mut Node<'_, '_>, v: i64| n.func().syms.int(v);
+    let (rows, blocks_s, block_s) = (sym(n, rows), sym(n, blocks), sym(n, block));
+    let (one, zero) = (sym(n, 1), sym(n, 0));
+    let bytes = sym(n, blocks * per_block);
+    let packed = n.reshape(b, &[rows, bytes])?;
+    let weights = fields(n, packed, bits)?;
+    let weights = n.reshape(weights, &[rows, blocks_s, block_s])?;
+    let weights = n.cast(weights, dtype)?;
+    let zeros = match n.optional(3)? {
+        Some(given) if n.dtype(given)?.is_float() => n.reshape(given, &[rows, blocks_s, one])?,
+        Some(given) => {
+            let bytes = sym(n, zero_bytes);
+            let packed = n.reshape(given, &[rows, bytes])?;
+            let all = fields(n, packed, bits)?;
+            let all = n.slice_axis(all, 1, zero, blocks_s)?;
+            n.reshape(all, &[rows, blocks_s, one])?
+        }
+        None => n.number((1i64 << (bits - 1)) as f64, dtype)?,
+    };
+    let zeros = n.cast(zeros, dtype)?;
+    let scales = n.reshape(scales, &[rows, blocks_s, one])?;
+    let weights = n.op("relax.subtract", &[weights, zeros])?;
+    let weights = n.op("relax.multiply", &[weights, scales])?;
+    let (whole, depth) = (sym(n, blocks * block), sym(n, depth));
+    let weights = n.reshape(weights, &[rows, whole])?;
+    let weights = n.slice_axis(weights, 1, zero, depth)?;
+    let weights = n.permute(weights, &[1, 0])?;
+    let y = n.op("relax.matmul", &[a, weights])?;
+    match n.optional(5)? {
+        Some(bias) => Ok(vec![n.op("relax.add", &[y, bias])?.into()]),
+        None => Ok(vec![y.into()]),
+    }
+}

@@ -1,0 +1,16 @@
+//! Operators of the domain `com.microsoft`, as ONNX Runtime's exporters and optimisers emit them.
+
+mod attention;
+mod dense;
+mod norm;
+
+use super::OnnxOp;
+use crate::node::{Converted, Node};
+
+/// The tables of the files of this group.
+pub(super) const GROUPS: &[&[OnnxOp]] = &[attention::OPS, dense::OPS, norm::OPS];
+
+/// An operator of the domain.
+const fn op(name: &'static str, convert: fn(&mut Node<'_, '_>) -> Converted) -> OnnxOp {
+    OnnxOp { domain: "com.microsoft", name, convert }
+}

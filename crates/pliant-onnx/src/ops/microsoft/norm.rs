@@ -1,0 +1,129 @@
+//! Normalisations with what stands before them: skip connections, biases, embeddings.
+
+use pliant_ir::DType;
+use pliant_ir::relax::Expr;
+use pliant_ir::{AttrValue, Attrs};
+
+use super::op;
+use crate::error::Problem;
+use crate::node::{Converted, Node};
+use crate::ops::OnnxOp;
+use crate::value::Value;
+
+pub(super) static OPS: &[OnnxOp] = &[
+    op("EmbedLayerNormalization", embed),
+    op("SimplifiedLayerNormalization", simplified),
+    // ONNX Runtime has this one in ONNX's own domain.
+    OnnxOp { domain: "", name: "SimplifiedLayerNormalization", convert: simplified },
+    op("SkipLayerNormalization", |n| skip(n, false)),
+    op("SkipSimplifiedLayerNormalization", |n| skip(n, true)),
+];
+
+fn epsilon(n: &Node<'_, '_>, otherwise: f64) -> Result<f64, Problem> {
+    Ok(n.attrs().float("epsilon")?.unwrap_or(otherwise))
+}
+
+/// Over the last axis; without `beta`, nothing is added.
+fn layer_norm(
+    n: &mut Node<'_, '_>,
+    x: Expr,
+    gamma: Expr,
+    beta: Option<Expr>,
+    eps: f64,
+) -> Result<Expr, Problem> {
+    let dtype = n.dtype(gamma)?;
+    let beta = match beta {
+        Some(beta) => beta,
+        None => {
+            let (dims, zero) = (n.dims(gamma)?, n.number(0.0, dtype)?);
+            n.full(&dims, zero)?
+        }
+    };
+    let attrs =
+        Attrs::default().with("axes", AttrValue::ints([-1])).with("epsilon", AttrValue::float(eps));
+    n.op_with("relax.nn.layer_norm", &[x, gamma, beta], attrs)
+}
+
+fn rms_norm(
+    n: &mut Node<'_, '_>,
+    x: Expr,
+    gamma: Expr,
+    axes: &[i64],
+    eps: f64,
+) -> Result<Expr, Problem> {
+    let attrs = Attrs::default()
+        .with("axes", AttrValue::ints(axes.iter().copied()))
+        .with("epsilon", AttrValue::float(eps));
+    n.op_with("relax.nn.rms_norm", &[x, gamma], attrs)
+}
+
+fn skip(n: &mut Node<'_, '_>, simplified: bool) -> Converted {
+    let eps = epsilon(n, 1e-12)?;
+    let [x, skip, gamma] = [n.tensor(0)?, n.tensor(1)?, n.tensor(2)?];
+    let (beta, bias) = match simplified {
+        true => (None, n.optional(3)?),
+        false => (n.optional(3)?, n.optional(4)?),
+    };
+    let mut sum = n.op("relax.add", &[x, skip])?;
+    if let Some(bias) = bias {
+        sum = n.op("relax.add", &[sum, bias])?;
+    }
+    let y = match simplified {
+        true => rms_norm(n, sum, gamma, &[-1], eps)?,
+        false => layer_norm(n, sum, gamma, beta, eps)?,
+    };
+    statistics_are_not_read(n)?;
+    Ok(vec![y.into(), Value::Absent, Value::Absent, sum.into()])
+}
+
+/// Mean and deviation are outputs for training.
+fn statistics_are_not_read(n: &Node<'_, '_>) -> Result<(), Problem> {
+    match n.proto.output.iter().skip(1).take(2).any(|o| !o.is_empty()) {
+        true => Err(Problem::unsupported("its mean and deviation (outputs 1 and 2)")),
+        false => Ok(()),
+    }
+}
+
+fn simplified(n: &mut Node<'_, '_>) -> Converted {
+    let eps = epsilon(n, 1e-5)?;
+    let (x, gamma) = (n.tensor(0)?, n.tensor(1)?);
+    let rank = n.rank(x)?;
+    let axis = n.axis(n.attrs().int("axis")?.unwrap_or(-1), rank)?;
+    let axes: Vec<i64> = (axis as i64..rank as i64).collect();
+    if n.proto.output.get(1).is_some_and(|o| !o.is_empty()) {
+        return Err(Problem::unsupported("its deviation (output 1)"));
+    }
+    Ok(vec![rms_norm(n, x, gamma, &axes, eps)?.into()])
+}
+
+/// Words, their places and their segments, added and normalised.
+fn embed(n: &mut Node<'_, '_>) -> Converted {
+    let eps = epsilon(n, 1e-12)?;
+    let (ids, words, positions) = (n.tensor(0)?, n.tensor(2)?, n.tensor(3)?);
+    let dims = n.dims(ids)?;
+    let length = *dims.get(1).ok_or_else(|| Problem::invalid("input_ids must have 2 dims"))?;
+    let places = match n.optional(8)? {
+        Some(places) => places,
+        None => n.iota(length)?,
+    };
+    let word = n.take(words, ids, 0)?;
+    let place = n.take(positions, places, 0)?;
+    let mut sum = n.op("relax.add", &[word, place])?;
+    if let (Some(segments), Some(table)) = (n.optional(1)?, n.optional(4)?) {
+        let segment = n.take(table, segments, 0)?;
+        sum = n.op("relax.add", &[sum, segment])?;
+    }
+    let (gamma, beta) = (n.tensor(5)?, n.optional(6)?);
+    let y = layer_norm(n, sum, gamma, beta, eps)?;
+    let counts = match n.optional(7)? {
+        Some(mask) => {
+            let mask = n.cast(mask, DType::Int32)?;
+            n.op_with("relax.sum", &[mask], crate::node::ints_attr("axis", 1))?
+        }
+        None => {
+            let zero = n.scalar(0i32)?;
+            n.full(&dims[..1], zero)?
+        }
+    };
+    Ok(vec![y.into(), counts.into(), sum.into()])
+}

@@ -1,0 +1,37 @@
+//! Operators of `ai.onnx.ml` on numbers.
+
+use pliant_ir::DType;
+
+use super::OnnxOp;
+use crate::node::{Converted, Node};
+
+const DOMAIN: &str = "ai.onnx.ml";
+
+pub(super) static OPS: &[OnnxOp] = &[
+    OnnxOp { domain: DOMAIN, name: "ArrayFeatureExtractor", convert: extract },
+    OnnxOp { domain: DOMAIN, name: "Binarizer", convert: binarize },
+];
+
+/// Columns at indices.
+fn extract(n: &mut Node<'_, '_>) -> Converted {
+    let (x, places) = (n.tensor(0)?, n.tensor(1)?);
+    let (rank, dims) = (n.rank(x)?, n.dims(places)?);
+    let count = n.func().syms.product(dims);
+    let places = n.reshape(places, &[count])?;
+    let y = n.take(x, places, rank.saturating_sub(1))?;
+    if rank > 1 {
+        return Ok(vec![y.into()]);
+    }
+    let one = n.func().syms.int(1);
+    Ok(vec![n.reshape(y, &[one, count])?.into()])
+}
+
+/// 1 above a threshold, else 0.
+fn binarize(n: &mut Node<'_, '_>) -> Converted {
+    let threshold = n.attrs().float("threshold")?.unwrap_or(0.0);
+    let x = n.tensor(0)?;
+    let dtype: DType = n.dtype(x)?;
+    let threshold = n.number(threshold, dtype)?;
+    let above = n.op("relax.greater", &[x, threshold])?;
+    Ok(vec![n.cast(above, dtype)?.into()])
+}

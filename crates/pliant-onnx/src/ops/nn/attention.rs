@@ -1,0 +1,411 @@
+//! Attention and what belongs to it: masks, caches, rotary positions.
+
+use pliant_ir::relax::Expr;
+use pliant_ir::{AttrValue, Attrs, DType};
+use pliant_sym::Sym;
+
+use super::super::loops::body;
+use super::super::quant::repeated;
+use super::pad::surround;
+use crate::error::Problem;
+use crate::node::{Converted, Node, ints_attr};
+use crate::ops::{OnnxOp, op};
+use crate::value::Value;
+
+pub(super) static OPS: &[OnnxOp] = &[
+    op("Attention", attention),
+    OnnxOp { domain: "ai.onnx.preview", name: "FlexAttention", convert: flex_attention },
+    op("RotaryEmbedding", rotary_embedding),
+];
+
+type Made = Result<Expr, Problem>;
+
+// ---- heads ----
+
+/// `(batch, length, heads * size)` as `(batch, heads, length, size)`.
+pub(in crate::ops) fn heads_apart(n: &mut Node<'_, '_>, x: Expr, heads: Sym) -> Made {
+    let dims = n.dims(x)?;
+    let [batch, length, hidden] = dims.as_slice() else {
+        return Err(Problem::invalid("queries, keys and values must have 3 or 4 dims"));
+    };
+    let size = n.func().syms.floordiv(*hidden, heads);
+    let apart = n.reshape(x, &[*batch, *length, heads, size])?;
+    n.permute(apart, &[0, 2, 1, 3])
+}
+
+/// `(batch, heads, length, size)` as `(batch, length, heads * size)`.
+pub(in crate::ops) fn heads_together(n: &mut Node<'_, '_>, x: Expr) -> Made {
+    let dims = n.dims(x)?;
+    let hidden = n.func().syms.mul(dims[1], dims[3]);
+    let y = n.permute(x, &[0, 2, 1, 3])?;
+    n.reshape(y, &[dims[0], dims[2], hidden])
+}
+
+/// Keys or values for as many heads as the queries have.
+pub(in crate::ops) fn shared_heads(n: &mut Node<'_, '_>, x: Expr, heads: Sym) -> Made {
+    let own = n.dims(x)?[1];
+    if own == heads {
+        return Ok(x);
+    }
+    let count = n.func().syms.floordiv(heads, own);
+    repeated(n, x, count, 1)
+}
+
+/// `1 / sqrt(size)` of the heads, as a number of that type, or the scale that is given.
+pub(in crate::ops) fn scale_of(
+    n: &mut Node<'_, '_>,
+    given: Option<f64>,
+    size: Sym,
+    dtype: DType,
+) -> Made {
+    if let Some(scale) = given {
+        return n.number(scale, dtype);
+    }
+    if let Some(size) = n.func().syms.as_int(size) {
+        return n.number(1.0 / (size as f64).sqrt(), dtype);
+    }
+    let size = n.size(size)?;
+    let size = n.cast(size, DType::Float32)?;
+    let y = n.op("relax.rsqrt", &[size])?;
+    n.cast(y, dtype)
+}
+
+// ---- masks ----
+
+/// What is added to the products and which of them count.
+#[derive(Default)]
+pub(in crate::ops) struct Masks {
+    pub added: Option<Expr>,
+    pub allowed: Option<Expr>,
+}
+
+impl Masks {
+    /// Counts only what this allows too.
+    pub fn allow(&mut self, n: &mut Node<'_, '_>, allowed: Expr) -> Result<(), Problem> {
+        self.allowed = Some(match self.allowed {
+            None => allowed,
+            Some(before) => n.op("relax.logical_and", &[before, allowed])?,
+        });
+        Ok(())
+    }
+
+    /// All of it as numbers to add: minus infinity where nothing counts.
+    pub fn bias(&self, n: &mut Node<'_, '_>, dtype: DType) -> Result<Option<Expr>, Problem> {
+        let added = match self.added {
+            Some(added) => Some(n.cast(added, dtype)?),
+            None => None,
+        };
+        let Some(allowed) = self.allowed else { return Ok(added) };
+        let added = match added {
+            Some(added) => added,
+            None => n.number(0.0, dtype)?,
+        };
+        let never = n.number(f64::NEG_INFINITY, dtype)?;
+        n.op("relax.where", &[allowed, added, never]).map(Some)
+    }
+}
+
+/// Places of queries less those of keys, `(length, length of keys)`; the first query stands at `first`.
+pub(in crate::ops) fn distances(
+    n: &mut Node<'_, '_>,
+    queries: Sym,
+    keys: Sym,
+    first: Option<Expr>,
+) -> Made {
+    let (rows, columns) = (n.iota(queries)?, n.iota(keys)?);
+    let (rows, columns) = (n.along(rows, 0, 2)?, n.along(columns, 1, 2)?);
+    let distance = n.op("relax.subtract", &[rows, columns])?;
+    match first {
+        Some(first) => n.op("relax.add", &[distance, first]),
+        None => Ok(distance),
+    }
+}
+
+/// One number of int64 for each batch, as `(batch, 1, 1, 1)`.
+pub(in crate::ops) fn per_batch(n: &mut Node<'_, '_>, x: Expr) -> Made {
+    let count = n.dims(x)?;
+    let (batch, one) = (n.func().syms.product(count), n.func().syms.int(1));
+    let x = n.reshape(x, &[batch, one, one, one])?;
+    n.cast(x, DType::Int64)
+}
+
+/// A mask whose keys end early allows none of the others.
+fn mask(n: &mut Node<'_, '_>, masks: &mut Masks, keys: Sym) -> Result<(), Problem> {
+    let Some(mut given) = n.optional(3)? else { return Ok(()) };
+    let dtype = n.dtype(given)?;
+    let dims = n.dims(given)?;
+    let (own, zero) = (*dims.last().unwrap_or(&keys), n.func().syms.int(0));
+    let numbers = (n.func().syms.as_int(own), n.func().syms.as_int(keys));
+    if let (Some(own), Some(keys)) = numbers
+        && own < keys
+    {
+        let never = if dtype.is_bool() { 0.0 } else { f64::NEG_INFINITY };
+        let (value, missing) = (n.number(never, dtype)?, n.func().syms.int(keys - own));
+        given = surround(n, given, dims.len() - 1, (zero, missing), value)?;
+    }
+    match dtype.is_bool() {
+        true => masks.allow(n, given),
+        false => {
+            masks.added = Some(given);
+            Ok(())
+        }
+    }
+}
+
+/// Causal and sliding windows, and the number of keys that are filled.
+fn windows(
+    n: &mut Node<'_, '_>,
+    masks: &mut Masks,
+    (queries, keys): (Sym, Sym),
+    past: Option<Sym>,
+) -> Result<(), Problem> {
+    let attrs = n.attrs();
+    let causal = attrs.int("is_causal")?.unwrap_or(0) != 0;
+    let left = attrs.int("left_window_size")?.unwrap_or(-1);
+    let right = attrs.int("right_window_size")?.unwrap_or(-1);
+    let filled = match n.optional(6)? {
+        Some(filled) => Some(per_batch(n, filled)?),
+        None => None,
+    };
+    if causal || left >= 0 || right >= 0 {
+        let first = match (past, filled) {
+            (Some(past), _) => Some(n.size(past)?),
+            (None, Some(filled)) => {
+                let length = n.size(queries)?;
+                Some(n.op("relax.subtract", &[filled, length])?)
+            }
+            (None, None) => None,
+        };
+        let distance = distances(n, queries, keys, first)?;
+        if causal || right >= 0 {
+            let ahead = match (causal, right) {
+                (true, r) if r < 0 => 0,
+                (true, r) => -(r.min(0)),
+                (false, r) => -r,
+            };
+            let least = n.scalar(ahead)?;
+            let allowed = n.op("relax.greater_equal", &[distance, least])?;
+            masks.allow(n, allowed)?;
+        }
+        if left >= 0 {
+            let most = n.scalar(left)?;
+            let allowed = n.op("relax.less_equal", &[distance, most])?;
+            masks.allow(n, allowed)?;
+        }
+    }
+    if let Some(filled) = filled {
+        let columns = n.iota(keys)?;
+        let allowed = n.op("relax.less", &[columns, filled])?;
+        masks.allow(n, allowed)?;
+    }
+    Ok(())
+}
+
+// ---- attention ----
+
+fn attention(n: &mut Node<'_, '_>) -> Converted {
+    let attrs = n.attrs();
+    let heads = [attrs.int("q_num_heads")?, attrs.int("kv_num_heads")?];
+    let scale = attrs.float("scale")?;
+    let cap = attrs.float("softcap")?.unwrap_or(0.0);
+    let mode = attrs.int("qk_matmul_output_mode")?.unwrap_or(0);
+    let mut qkv = [n.tensor(0)?, n.tensor(1)?, n.tensor(2)?];
+    let flat = n.rank(qkv[0])? == 3;
+    if flat {
+        for (i, x) in qkv.iter_mut().enumerate() {
+            let count = heads[usize::from(i > 0)].filter(|&h| h > 0);
+            let count = count.ok_or_else(|| {
+                Problem::invalid("3 dims need attributes 'q_num_heads' and 'kv_num_heads'")
+            })?;
+            let count = n.func().syms.int(count);
+            *x = heads_apart(n, *x, count)?;
+        }
+    }
+    let [q, mut k, mut v] = qkv;
+    let past = match n.optional(4)? {
+        Some(past_k) => {
+            let past_v = n.tensor(5)?;
+            let length = n.dims(past_k)?[2];
+            (k, v) = (n.concat(&[past_k, k], 2)?, n.concat(&[past_v, v], 2)?);
+            Some(length)
+        }
+        None => None,
+    };
+    let present = (k, v);
+    let (dims, dtype) = (n.dims(q)?, n.dtype(q)?);
+    let keys = n.dims(k)?[2];
+    let (k, v) = (shared_heads(n, k, dims[1])?, shared_heads(n, v, dims[1])?);
+    let mut masks = Masks::default();
+    mask(n, &mut masks, keys)?;
+    windows(n, &mut masks, (dims[2], keys), past)?;
+    let bias = masks.bias(n, dtype)?;
+    let scale = scale_of(n, scale, dims[3], dtype)?;
+    let root = n.op("relax.sqrt", &[scale])?;
+    let (q, k) = (n.op("relax.multiply", &[q, root])?, n.op("relax.multiply", &[k, root])?);
+    let k = n.permute(k, &[0, 1, 3, 2])?;
+    let raw = n.op("relax.matmul", &[q, k])?;
+    let capped = softcap(n, raw, cap)?;
+    let biased = match bias {
+        Some(bias) => n.op("relax.add", &[capped, bias])?,
+        None => capped,
+    };
+    let weights = probabilities(n, biased, bias)?;
+    let y = n.op("relax.matmul", &[weights, v])?;
+    let y = if flat { heads_together(n, y)? } else { y };
+    let products = match mode {
+        0 => raw,
+        1 => capped,
+        2 => biased,
+        _ => weights,
+    };
+    Ok([y, present.0, present.1, products].map(Value::from).to_vec())
+}
+
+/// `cap * tanh(x / cap)`, where there is one.
+pub(in crate::ops) fn softcap(n: &mut Node<'_, '_>, x: Expr, cap: f64) -> Made {
+    if cap <= 0.0 {
+        return Ok(x);
+    }
+    let dtype = n.dtype(x)?;
+    let cap = n.number(cap, dtype)?;
+    let y = n.op("relax.divide", &[x, cap])?;
+    let y = n.op("relax.tanh", &[y])?;
+    n.op("relax.multiply", &[y, cap])
+}
+
+/// The softmax, in the precision asked for. A query that sees no key weighs none.
+fn probabilities(n: &mut Node<'_, '_>, x: Expr, bias: Option<Expr>) -> Made {
+    let dtype = n.dtype(x)?;
+    let precision = match n.attrs().int("softmax_precision")?.filter(|&code| code != 0) {
+        Some(code) => {
+            crate::tensor::dtype(i32::try_from(code).unwrap_or(0)).map_err(Problem::unsupported)?
+        }
+        None => dtype,
+    };
+    let wide = n.cast(x, precision)?;
+    let y = n.op_with("relax.nn.softmax", &[wide], ints_attr("axis", -1))?;
+    let y = n.cast(y, dtype)?;
+    let Some(bias) = bias else { return Ok(y) };
+    let attrs = Attrs::default()
+        .with("axis", AttrValue::ints([-1]))
+        .with("keepdims", AttrValue::Bool(true));
+    let best = n.op_with("relax.max", &[bias], attrs)?;
+    let (never, zero) = (n.number(f64::NEG_INFINITY, dtype)?, n.number(0.0, dtype)?);
+    let blind = n.op("relax.equal", &[best, never])?;
+    n.op("relax.where", &[blind, zero, y])
+}
+
+/// Attention whose scores and weights pass through graphs of the model.
+fn flex_attention(n: &mut Node<'_, '_>) -> Converted {
+    let scale = n.attrs().float("scale")?;
+    let [q, k, v] = [n.tensor(0)?, n.tensor(1)?, n.tensor(2)?];
+    let (dims, dtype) = (n.dims(q)?, n.dtype(q)?);
+    let wide = match n.attrs().int("softmax_precision")?.filter(|&code| code != 0) {
+        Some(code) => {
+            crate::tensor::dtype(i32::try_from(code).unwrap_or(0)).map_err(Problem::unsupported)?
+        }
+        None if dtype == DType::Float64 => dtype,
+        None => DType::Float32,
+    };
+    let (k, v) = (shared_heads(n, k, dims[1])?, shared_heads(n, v, dims[1])?);
+    let scale = scale_of(n, scale, dims[3], dtype)?;
+    let root = n.op("relax.sqrt", &[scale])?;
+    let (q, k) = (n.op("relax.multiply", &[q, root])?, n.op("relax.multiply", &[k, root])?);
+    let k = n.permute(k, &[0, 1, 3, 2])?;
+    let scores = n.op("relax.matmul", &[q, k])?;
+    let scores = n.cast(scores, wide)?;
+    let scores = modified(n, "score_mod", scores)?;
+    let weights = n.op_with("relax.nn.softmax", &[scores], ints_attr("axis", -1))?;
+    let weights = modified(n, "prob_mod", weights)?;
+    let v = n.cast(v, wide)?;
+    let y = n.op("relax.matmul", &[weights, v])?;
+    Ok(vec![n.cast(y, dtype)?.into()])
+}
+
+/// A tensor through the graph of an attribute, where there is one.
+fn modified(n: &mut Node<'_, '_>, name: &str, x: Expr) -> Made {
+    if !n.attrs().has(name) {
+        return Ok(x);
+    }
+    let graph = n.attrs().graph(name)?;
+    let outputs = body(n, graph, vec![x.into()])?;
+    match outputs.as_slice() {
+        [one] => n.materialize(one),
+        _ => Err(Problem::invalid(format!("the graph '{name}' must have one output"))),
+    }
+}
+
+// ---- rotary positions ----
+
+/// The first `2 * half` elements of `(batch, length, heads, size)` turned by angles `(batch or 1, length, 1, half)`.
+pub(in crate::ops) fn rotated(
+    n: &mut Node<'_, '_>,
+    x: Expr,
+    (cos, sin): (Expr, Expr),
+    interleaved: bool,
+) -> Made {
+    let dims = n.dims(x)?;
+    let half = *n.dims(cos)?.last().ok_or_else(|| Problem::invalid("the angles are scalars"))?;
+    let syms = &mut n.func().syms;
+    let (zero, one, two) = (syms.int(0), syms.int(1), syms.int(2));
+    let whole = syms.mul(half, two);
+    let turned = n.slice_axis(x, 3, zero, whole)?;
+    let [b, l, h] = [dims[0], dims[1], dims[2]];
+    let (x1, x2) = if interleaved {
+        let pairs = n.reshape(turned, &[b, l, h, half, two])?;
+        let (x1, x2) = (n.slice_axis(pairs, 4, zero, one)?, n.slice_axis(pairs, 4, one, two)?);
+        (n.reshape(x1, &[b, l, h, half])?, n.reshape(x2, &[b, l, h, half])?)
+    } else {
+        (n.slice_axis(turned, 3, zero, half)?, n.slice_axis(turned, 3, half, whole)?)
+    };
+    let (a, c) = (n.op("relax.multiply", &[x1, cos])?, n.op("relax.multiply", &[x2, sin])?);
+    let real = n.op("relax.subtract", &[a, c])?;
+    let (a, c) = (n.op("relax.multiply", &[x1, sin])?, n.op("relax.multiply", &[x2, cos])?);
+    let imaginary = n.op("relax.add", &[a, c])?;
+    let y = if interleaved {
+        let parts =
+            [n.reshape(real, &[b, l, h, half, one])?, n.reshape(imaginary, &[b, l, h, half, one])?];
+        let pairs = n.concat(&parts, 4)?;
+        n.reshape(pairs, &[b, l, h, whole])?
+    } else {
+        n.concat(&[real, imaginary], 3)?
+    };
+    if whole == dims[3] {
+        return Ok(y);
+    }
+    let rest = n.slice_axis(x, 3, whole, dims[3])?;
+    n.concat(&[y, rest], 3)
+}
+
+/// Rows of a cache of angles at positions, or the cache itself, with a dim for the heads.
+pub(in crate::ops) fn angles(n: &mut Node<'_, '_>, cache: Expr, positions: Option<Expr>) -> Made {
+    let rows = match positions {
+        Some(positions) => n.take(cache, positions, 0)?,
+        None => cache,
+    };
+    n.op_with("relax.expand_dims", &[rows], Attrs::default().with("axis", AttrValue::ints([-2])))
+}
+
+fn rotary_embedding(n: &mut Node<'_, '_>) -> Converted {
+    let interleaved = n.attrs().int("interleaved")?.unwrap_or(0) != 0;
+    let heads = n.attrs().int("num_heads")?.unwrap_or(0);
+    let x = n.tensor(0)?;
+    let positions = n.optional(3)?;
+    let mut turns = [n.tensor(1)?, n.tensor(2)?];
+    for turn in &mut turns {
+        *turn = angles(n, *turn, positions)?;
+    }
+    let dims = n.dims(x)?;
+    let apart = match dims.as_slice() {
+        [b, l, hidden] if heads > 0 => {
+            let heads = n.func().syms.int(heads);
+            let size = n.func().syms.floordiv(*hidden, heads);
+            n.reshape(x, &[*b, *l, heads, size])?
+        }
+        [_, _, _, _] => n.permute(x, &[0, 2, 1, 3])?,
+        _ => return Err(Problem::invalid("3 dims need the attribute 'num_heads'")),
+    };
+    let y = rotated(n, apart, (turns[0], turns[1]), interleaved)?;
+    let y = if dims.len() == 3 { n.reshape(y, &dims)? } else { n.permute(y, &[0, 2, 1, 3])? };
+    Ok(vec![y.into()])
+}

@@ -1,0 +1,327 @@
+//! Images: sampling at grids, regions, and patches put together again.
+
+use pliant_ir::relax::Expr;
+use pliant_ir::{AttrValue, Attrs, DType};
+use pliant_sym::Sym;
+
+use crate::error::Problem;
+use crate::node::{Converted, Node, ints_attr};
+use crate::ops::{OnnxOp, op};
+
+pub(super) static OPS: &[OnnxOp] = &[
+    op("AffineGrid", affine_grid),
+    op("Col2Im", col2im),
+    op("DeformConv", deform_conv),
+    op("GridSample", grid_sample),
+    op("MaxRoiPool", max_roi_pool),
+    op("NonMaxSuppression", non_max_suppression),
+    op("RoiAlign", roi_align),
+];
+
+/// From ONNX's last dim of coordinates to the second, or back.
+fn moved(n: &mut Node<'_, '_>, grid: Expr, back: bool) -> Result<Expr, Problem> {
+    let rank = n.rank(grid)?;
+    let mut order: Vec<usize> = (0..rank).collect();
+    if back {
+        order.remove(1);
+        order.push(1);
+    } else {
+        order.insert(1, rank - 1);
+        order.pop();
+    }
+    n.permute(grid, &order)
+}
+
+fn grid_sample(n: &mut Node<'_, '_>) -> Converted {
+    let names = ["linear", "bilinear", "nearest", "cubic", "bicubic"];
+    let method = match n.attrs().choice("mode", &names)? {
+        "nearest" => "nearest",
+        "cubic" | "bicubic" => "bicubic",
+        _ => "bilinear",
+    };
+    let padding = n.attrs().choice("padding_mode", &["zeros", "border", "reflection"])?;
+    let align = n.attrs().int("align_corners")?.unwrap_or(0) != 0;
+    let (x, grid) = (n.tensor(0)?, n.tensor(1)?);
+    let rank = n.rank(x)?;
+    let layout = match rank {
+        4 => "NCHW",
+        5 => "NCDHW",
+        _ => return Err(Problem::unsupported(format!("{rank} dims; 4 or 5 are supported"))),
+    };
+    let grid = moved(n, grid, false)?;
+    let attrs = Attrs::default()
+        .with("method", AttrValue::str(method))
+        .with("layout", AttrValue::str(layout))
+        .with("padding_mode", AttrValue::str(padding))
+        .with("align_corners", AttrValue::Bool(align));
+    Ok(vec![n.op_with("relax.image.grid_sample", &[x, grid], attrs)?.into()])
+}
+
+fn affine_grid(n: &mut Node<'_, '_>) -> Converted {
+    let align = n.attrs().int("align_corners")?.unwrap_or(0) != 0;
+    let theta = n.tensor(0)?;
+    let sizes = n.sizes_input(1)?;
+    if sizes.len() < 4 {
+        return Err(Problem::invalid("'size' must have 4 or 5 numbers"));
+    }
+    let size = n.func().shape(&sizes[2..]);
+    let attrs = Attrs::default().with("align_corners", AttrValue::Bool(align));
+    let grid = n.op_with("relax.image.affine_grid", &[theta, size], attrs)?;
+    Ok(vec![moved(n, grid, true)?.into()])
+}
+
+/// Regions with the index of their image before them.
+fn regions(n: &mut Node<'_, '_>, rois: Expr, images: Expr) -> Result<Expr, Problem> {
+    let dtype = n.dtype(rois)?;
+    let count = n.dims(images)?[0];
+    let one = n.func().syms.int(1);
+    let images = n.cast(images, dtype)?;
+    let images = n.reshape(images, &[count, one])?;
+    n.concat(&[images, rois], 1)
+}
+
+fn roi_align(n: &mut Node<'_, '_>) -> Converted {
+    let attrs = n.attrs();
+    let height = attrs.int("output_height")?.unwrap_or(1);
+    let width = attrs.int("output_width")?.unwrap_or(1);
+    let samples = attrs.int("sampling_ratio")?.unwrap_or(0);
+    let scale = attrs.float("spatial_scale")?.unwrap_or(1.0);
+    let mode = attrs.choice("mode", &["avg", "max"])?;
+    let aligned = n.opset >= 16
+        && attrs.choice("coordinate_transformation_mode", &["half_pixel", "output_half_pixel"])?
+            == "half_pixel";
+    let [x, rois, images] = [n.tensor(0)?, n.tensor(1)?, n.tensor(2)?];
+    let rois = regions(n, rois, images)?;
+    let attrs = Attrs::default()
+        .with("pooled_size", AttrValue::ints([height, width]))
+        .with("spatial_scale", AttrValue::float(scale))
+        .with("sample_ratio", AttrValue::Int(if samples > 0 { samples } else { -1 }))
+        .with("aligned", AttrValue::Bool(aligned))
+        .with("mode", AttrValue::str(mode));
+    Ok(vec![n.op_with("relax.vision.roi_align", &[x, rois], attrs)?.into()])
+}
+
+fn max_roi_pool(n: &mut Node<'_, '_>) -> Converted {
+    let size = n.attrs().ints("pooled_shape")?.unwrap_or_default().to_vec();
+    let scale = n.attrs().float("spatial_scale")?.unwrap_or(1.0);
+    let args = [n.tensor(0)?, n.tensor(1)?];
+    let attrs = Attrs::default()
+        .with("pooled_size", AttrValue::ints(size))
+        .with("spatial_scale", AttrValue::float(scale));
+    Ok(vec![n.op_with("relax.vision.roi_pool", &args, attrs)?.into()])
+}
+
+/// Boxes kept for each class, as rows (image, class, box).
+fn non_max_suppression(n: &mut Node<'_, '_>) -> Converted {
+    let centred = n.attrs().int("center_point_box")?.unwrap_or(0) != 0;
+    let (mut boxes, scores) = (n.tensor(0)?, n.tensor(1)?);
+    let dtype = n.dtype(boxes)?;
+    if centred {
+        boxes = corners(n, boxes)?;
+    }
+    let mut limits = Vec::with_capacity(3);
+    let defaults = [(DType::Int64, 0.0), (dtype, 0.0), (dtype, f64::NEG_INFINITY)];
+    for (i, (dtype, value)) in defaults.into_iter().enumerate() {
+        limits.push(match n.optional(2 + i)? {
+            Some(given) => n.scalar_of(given)?,
+            None => n.number(value, dtype)?,
+        });
+    }
+    let args = [boxes, scores, limits[0], limits[1], limits[2]];
+    let both = n.op("relax.vision.all_class_non_max_suppression", &args)?;
+    let [rows, count] = n.fields(both, 2)[..] else { return Ok(Vec::new()) };
+    let count = n.symbols_of(count, 1)?[0];
+    let zero = n.func().syms.int(0);
+    Ok(vec![n.slice_axis(rows, 0, zero, count)?.into()])
+}
+
+/// Boxes by centre and size as boxes by two corners.
+fn corners(n: &mut Node<'_, '_>, boxes: Expr) -> Result<Expr, Problem> {
+    let dtype = n.dtype(boxes)?;
+    let [zero, two, four] = [0, 2, 4].map(|v| n.func().syms.int(v));
+    let (centre, size) = (n.slice_axis(boxes, 2, zero, two)?, n.slice_axis(boxes, 2, two, four)?);
+    let half = n.number(0.5, dtype)?;
+    let half = n.op("relax.multiply", &[size, half])?;
+    let (low, high) =
+        (n.op("relax.subtract", &[centre, half])?, n.op("relax.add", &[centre, half])?);
+    n.concat(&[low, high], 2)
+}
+
+/// Columns of patches, `(batch, channels * patch, places)`, added up where the patches lie in the image.
+fn col2im(n: &mut Node<'_, '_>) -> Converted {
+    let x = n.tensor(0)?;
+    let (dims, dtype) = (n.dims(x)?, n.dtype(x)?);
+    let (image, block) = (n.sizes_input(1)?, n.sizes_input(2)?);
+    let axes = image.len();
+    let list = |n: &Node<'_, '_>, name: &str, count: usize, value: i64| {
+        let given = n.attrs().ints(name)?;
+        Ok::<_, Problem>(given.map_or_else(|| vec![value; count], <[i64]>::to_vec))
+    };
+    let (strides, dilations) = (list(n, "strides", axes, 1)?, list(n, "dilations", axes, 1)?);
+    let pads = list(n, "pads", 2 * axes, 0)?;
+    if dims.len() != 3 || block.len() != axes || strides.len() != axes || pads.len() != 2 * axes {
+        return Err(Problem::invalid("sizes, strides and pads must fit the input"));
+    }
+    let syms = &mut n.func().syms;
+    let patch = syms.product(block.iter().copied());
+    let channels = syms.floordiv(dims[1], patch);
+    let total = syms.product(image.iter().copied());
+    let planes = syms.mul(dims[0], channels);
+    let elements = syms.mul(patch, dims[2]);
+    let one = syms.int(1);
+    // For each element of a patch and each place, where in the image it goes; outside of it, behind the last pixel.
+    let mut target = n.scalar(0i64)?;
+    let mut inside: Option<Expr> = None;
+    for k in 0..axes {
+        let places = places_of(n, image[k], block[k], (strides[k], dilations[k]), &pads, k)?;
+        let within = n.iota(block[k])?;
+        let within = n.along(within, k, 2 * axes)?;
+        let step = n.scalar(dilations[k])?;
+        let within = n.op("relax.multiply", &[within, step])?;
+        let place = n.iota(places)?;
+        let place = n.along(place, k + axes, 2 * axes)?;
+        let step = n.scalar(strides[k])?;
+        let place = n.op("relax.multiply", &[place, step])?;
+        let at = n.op("relax.add", &[within, place])?;
+        let before = n.scalar(pads[k])?;
+        let at = n.op("relax.subtract", &[at, before])?;
+        let (none, size) = (n.scalar(0i64)?, n.size(image[k])?);
+        let (low, high) =
+            (n.op("relax.greater_equal", &[at, none])?, n.op("relax.less", &[at, size])?);
+        let fits = n.op("relax.logical_and", &[low, high])?;
+        inside = Some(match inside {
+            None => fits,
+            Some(before) => n.op("relax.logical_and", &[before, fits])?,
+        });
+        target = n.op("relax.multiply", &[target, size])?;
+        target = n.op("relax.add", &[target, at])?;
+    }
+    let inside = inside.ok_or_else(|| Problem::invalid("the image has no dims"))?;
+    let behind = n.size(total)?;
+    let target = n.op("relax.where", &[inside, target, behind])?;
+    let target = n.reshape(target, &[one, elements])?;
+    let shape = n.func().shape(&[planes, elements]);
+    let target = n.op("relax.broadcast_to", &[target, shape])?;
+    let columns = n.reshape(x, &[planes, elements])?;
+    let zero = n.number(0.0, dtype)?;
+    let longer = n.func().syms.add(total, one);
+    let empty = n.full(&[planes, longer], zero)?;
+    let attrs = ints_attr("axis", 1).with("reduction", AttrValue::str("add"));
+    let y = n.op_with("relax.scatter_elements", &[empty, target, columns], attrs)?;
+    let none = n.func().syms.int(0);
+    let y = n.slice_axis(y, 1, none, total)?;
+    let mut whole = vec![dims[0], channels];
+    whole.extend(image);
+    Ok(vec![n.reshape(y, &whole)?.into()])
+}
+
+/// How many places a patch has along axis `k`.
+fn places_of(
+    n: &mut Node<'_, '_>,
+    image: Sym,
+    block: Sym,
+    (stride, dilation): (i64, i64),
+    pads: &[i64],
+    k: usize,
+) -> Result<Sym, Problem> {
+    if stride < 1 || dilation < 1 {
+        return Err(Problem::invalid("strides and dilations must be at least 1"));
+    }
+    let syms = &mut n.func().syms;
+    let around = syms.int(pads[k] + pads[k + pads.len() / 2]);
+    let (one, dilation, stride) = (syms.int(1), syms.int(dilation), syms.int(stride));
+    let reach = syms.sub(block, one);
+    let reach = syms.mul(reach, dilation);
+    let whole = syms.add(image, around);
+    let whole = syms.sub(whole, reach);
+    let whole = syms.sub(whole, one);
+    let steps = syms.floordiv(whole, stride);
+    Ok(syms.add(steps, one))
+}
+
+/// A convolution whose elements are read beside their places, by as much as an input says.
+fn deform_conv(n: &mut Node<'_, '_>) -> Converted {
+    let attrs = n.attrs();
+    let (groups, offset_groups) =
+        (attrs.int("group")?.unwrap_or(1), attrs.int("offset_group")?.unwrap_or(1));
+    let list = |name: &str, count: usize, value: i64| {
+        let list = attrs.ints(name)?.map_or_else(|| vec![value; count], <[i64]>::to_vec);
+        let fits = list.len() == count;
+        fits.then_some(list).ok_or_else(|| {
+            Problem::invalid(format!("attribute '{name}' must have {count} numbers"))
+        })
+    };
+    let (strides, dilations, pads) =
+        (list("strides", 2, 1)?, list("dilations", 2, 1)?, list("pads", 4, 0)?);
+    let [x, w, offset] = [n.tensor(0)?, n.tensor(1)?, n.tensor(2)?];
+    let (dims, kernel, places) = (n.dims(x)?, n.dims(w)?, n.dims(offset)?);
+    let ([b, c, h, width], [out, each, kh, kw], [_, _, oh, ow]) =
+        (dims.as_slice(), kernel.as_slice(), places.as_slice())
+    else {
+        return Err(Problem::unsupported("other than 2 spatial dims"));
+    };
+    let (b, c, h, width, out, each) = (*b, *c, *h, *width, *out, *each);
+    let (kh, kw, oh, ow) = (*kh, *kw, *oh, *ow);
+    let dtype = n.dtype(x)?;
+    let syms = &mut n.func().syms;
+    let (groups, offset_groups) = (syms.int(groups), syms.int(offset_groups));
+    let (one, two) = (syms.int(1), syms.int(2));
+    let patch = syms.mul(kh, kw);
+    let images = syms.mul(b, offset_groups);
+    let channels = syms.floordiv(c, offset_groups);
+    let rows = syms.mul(patch, oh);
+    let area = syms.mul(oh, ow);
+    // Where each element of the kernel is read: (images, kh, kw, oh, ow) for each axis.
+    let offset = n.reshape(offset, &[images, kh, kw, two, oh, ow])?;
+    let mut axes = Vec::with_capacity(2);
+    for (k, (size, block, count)) in [(h, kh, oh), (width, kw, ow)].into_iter().enumerate() {
+        let (within, at) = (n.iota(block)?, n.iota(count)?);
+        let (within, at) = (n.along(within, 1 + k, 5)?, n.along(at, 3 + k, 5)?);
+        let (step, stride, before) =
+            (n.scalar(dilations[k])?, n.scalar(strides[k])?, n.scalar(pads[k])?);
+        let within = n.op("relax.multiply", &[within, step])?;
+        let at = n.op("relax.multiply", &[at, stride])?;
+        let at = n.op("relax.add", &[at, within])?;
+        let at = n.op("relax.subtract", &[at, before])?;
+        let at = n.cast(at, dtype)?;
+        let place = n.func().syms.int(k as i64);
+        let next = n.func().syms.int(k as i64 + 1);
+        let moved = n.slice_axis(offset, 3, place, next)?;
+        let moved = n.reshape(moved, &[images, kh, kw, oh, ow])?;
+        let at = n.op("relax.add", &[at, moved])?;
+        // From pixels to -1 .. 1.
+        let last = n.func().syms.sub(size, one);
+        let last = n.func().syms.max(last, one);
+        let last = n.size(last)?;
+        let last = n.cast(last, dtype)?;
+        let (scale, shift) = (n.number(2.0, dtype)?, n.number(1.0, dtype)?);
+        let at = n.op("relax.divide", &[at, last])?;
+        let at = n.op("relax.multiply", &[at, scale])?;
+        let at = n.op("relax.subtract", &[at, shift])?;
+        axes.push(n.reshape(at, &[images, one, rows, ow])?);
+    }
+    let grid = n.concat(&[axes[1], axes[0]], 1)?;
+    let x = n.reshape(x, &[images, channels, h, width])?;
+    let attrs = Attrs::default()
+        .with("method", AttrValue::str("bilinear"))
+        .with("layout", AttrValue::str("NCHW"))
+        .with("padding_mode", AttrValue::str("zeros"))
+        .with("align_corners", AttrValue::Bool(true));
+    let read = n.op_with("relax.image.grid_sample", &[x, grid], attrs)?;
+    let mut read = n.reshape(read, &[images, channels, patch, area])?;
+    if let Some(mask) = n.optional(4)? {
+        let mask = n.reshape(mask, &[images, one, patch, area])?;
+        read = n.op("relax.multiply", &[read, mask])?;
+    }
+    let syms = &mut n.func().syms;
+    let (deep, per_group) = (syms.mul(each, patch), syms.floordiv(out, groups));
+    let read = n.reshape(read, &[b, groups, deep, area])?;
+    let w = n.reshape(w, &[one, groups, per_group, deep])?;
+    let y = n.op("relax.matmul", &[w, read])?;
+    let mut y = n.reshape(y, &[b, out, oh, ow])?;
+    if let Some(bias) = n.optional(3)? {
+        let bias = n.along(bias, 1, 4)?;
+        y = n.op("relax.add", &[y, bias])?;
+    }
+    Ok(vec![y.into()])
+}

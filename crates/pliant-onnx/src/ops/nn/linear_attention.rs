@@ -1,0 +1,141 @@
+//! `LinearAttention`: a state for each head that every step writes to and reads.
+
+use pliant_ir::DType;
+use pliant_ir::relax::Expr;
+use pliant_sym::Sym;
+
+use super::attention::{heads_apart, heads_together, scale_of, shared_heads};
+use crate::error::Problem;
+use crate::node::{Converted, Node};
+use crate::ops::loops::run;
+use crate::ops::{OnnxOp, op};
+
+pub(super) static OPS: &[OnnxOp] = &[op("LinearAttention", linear_attention)];
+
+type Made = Result<Expr, Problem>;
+
+/// The operands over `(batch, heads, steps, size)`, in float32.
+struct Operands {
+    query: Expr,
+    key: Expr,
+    value: Expr,
+    decay: Option<Expr>,
+    beta: Option<Expr>,
+    scale: Expr,
+    heads: Sym,
+}
+
+fn linear_attention(n: &mut Node<'_, '_>) -> Converted {
+    let rules = ["gated_delta", "gated", "delta", "linear"];
+    n.attrs().choice("update_rule", &rules)?;
+    let heads = |name: &str| {
+        let count = n.attrs().int(name)?.filter(|&h| h > 0);
+        count.ok_or_else(|| Problem::invalid(format!("attribute '{name}' is missing")))
+    };
+    let (q_heads, kv_heads) = (heads("q_num_heads")?, heads("kv_num_heads")?);
+    let [q_heads, kv_heads] = [q_heads, kv_heads].map(|h| n.func().syms.int(h));
+    let query = n.tensor(0)?;
+    let dtype = n.dtype(query)?;
+    let apart = |n: &mut Node<'_, '_>, i: usize, heads: Sym| {
+        let x = n.tensor(i)?;
+        let x = heads_apart(n, x, heads)?;
+        n.cast(x, DType::Float32)
+    };
+    let (query, key, value): (Expr, Expr, Expr) =
+        (apart(n, 0, q_heads)?, apart(n, 1, kv_heads)?, apart(n, 2, kv_heads)?);
+    let decay = if n.has(4) { Some(apart(n, 4, kv_heads)?) } else { None };
+    let beta = match n.optional(5)? {
+        Some(beta) => {
+            // One for each head, or one for all.
+            let dims = n.dims(beta)?;
+            Some(apart(n, 5, dims[2])?)
+        }
+        None => None,
+    };
+    let (dims, size) = (n.dims(key)?, n.dims(value)?[3]);
+    let scale = n.attrs().float("scale")?.filter(|&s| s != 0.0);
+    let scale = scale_of(n, scale, dims[3], DType::Float32)?;
+    let (state, state_dtype) = match n.optional(3)? {
+        Some(past) => {
+            let dtype = n.dtype(past)?;
+            (n.cast(past, DType::Float32)?, dtype)
+        }
+        None => {
+            let zero = n.number(0.0, DType::Float32)?;
+            (n.full(&[dims[0], dims[1], dims[3], size], zero)?, dtype)
+        }
+    };
+    let all = Operands { query, key, value, decay, beta, scale, heads: q_heads };
+    let (y, state) = steps(n, &all, state, dims[2])?;
+    let y = heads_together(n, y)?;
+    Ok(vec![n.cast(y, dtype)?.into(), n.cast(state, state_dtype)?.into()])
+}
+
+/// All outputs `(batch, heads, steps, size)`, and the last state.
+fn steps(
+    n: &mut Node<'_, '_>,
+    all: &Operands,
+    state: Expr,
+    count: Sym,
+) -> Result<(Expr, Expr), Problem> {
+    let first = vec![("i".to_owned(), n.scalar(0i64)?), ("state".to_owned(), state)];
+    let most = n.size(count)?;
+    let mut goes_on =
+        |n: &mut Node<'_, '_>, params: &[Expr]| n.op("relax.less", &[params[0], most]);
+    let mut turn = |n: &mut Node<'_, '_>, params: &[Expr]| {
+        let (state, y) = step(n, all, params[0], params[1])?;
+        let one = n.scalar(1i64)?;
+        Ok((vec![n.op("relax.add", &[params[0], one])?, state], vec![y]))
+    };
+    let last = run(n, first, 2, &["y"], &mut goes_on, &mut turn)?;
+    let Some((parts, (flat, dims))) = last.parts.into_iter().next() else {
+        return Err(Problem::invalid("it has no steps"));
+    };
+    let y = parts.stacked(n, flat, dims, count)?;
+    Ok((n.permute(y, &[1, 2, 0, 3])?, last.state[1]))
+}
+
+/// The state after one step, and what the step reads from it.
+fn step(
+    n: &mut Node<'_, '_>,
+    all: &Operands,
+    at: Expr,
+    state: Expr,
+) -> Result<(Expr, Expr), Problem> {
+    let column = |n: &mut Node<'_, '_>, x: Expr| -> Made {
+        let x = n.take(x, at, 2)?;
+        let mut dims = n.dims(x)?;
+        dims.push(n.func().syms.int(1));
+        n.reshape(x, &dims)
+    };
+    let row = |n: &mut Node<'_, '_>, x: Expr| -> Made {
+        let x = n.take(x, at, 2)?;
+        let mut dims = n.dims(x)?;
+        dims.insert(2, n.func().syms.int(1));
+        n.reshape(x, &dims)
+    };
+    let mut state = state;
+    if let Some(decay) = all.decay {
+        let decay = column(n, decay)?;
+        let share = n.op("relax.exp", &[decay])?;
+        state = n.op("relax.multiply", &[state, share])?;
+    }
+    let (key, mut value) = (column(n, all.key)?, row(n, all.value)?);
+    if let Some(beta) = all.beta {
+        // What the state holds for the key already is taken off.
+        let lying = row(n, all.key)?;
+        let held = n.op("relax.matmul", &[lying, state])?;
+        value = n.op("relax.subtract", &[value, held])?;
+        let beta = column(n, beta)?;
+        value = n.op("relax.multiply", &[value, beta])?;
+    }
+    let written = n.op("relax.multiply", &[key, value])?;
+    state = n.op("relax.add", &[state, written])?;
+    let seen = shared_heads(n, state, all.heads)?;
+    let query = row(n, all.query)?;
+    let query = n.op("relax.multiply", &[query, all.scale])?;
+    let y = n.op("relax.matmul", &[query, seen])?;
+    let dims = n.dims(y)?;
+    let y = n.reshape(y, &[dims[0], dims[1], dims[3]])?;
+    Ok((state, y))
+}

@@ -1,0 +1,47 @@
+//! Recurrent layers. Relax's operators have ONNX's operands, in its order.
+
+use pliant_ir::relax::Expr;
+use pliant_ir::{AttrValue, Attrs};
+
+use crate::error::Problem;
+use crate::node::{Converted, Node};
+use crate::ops::{OnnxOp, op};
+use crate::value::Value;
+
+pub(super) static OPS: &[OnnxOp] = &[
+    op("GRU", |n| layer(n, "relax.nn.gru", 6, Some("linear_before_reset"))),
+    op("LSTM", |n| layer(n, "relax.nn.lstm", 8, Some("input_forget"))),
+    op("RNN", |n| layer(n, "relax.nn.rnn", 6, None)),
+];
+
+fn layer(n: &mut Node<'_, '_>, op: &str, operands: usize, flag: Option<&str>) -> Converted {
+    let given = (0..operands).rev().find(|&i| n.has(i)).map_or(0, |i| i + 1);
+    let args: Vec<Expr> = (0..given).map(|i| n.operand(i)).collect::<Result<_, _>>()?;
+    let read = n.attrs();
+    let mut attrs = Attrs::default()
+        .with("direction", AttrValue::str(direction(n)?))
+        .with("layout", AttrValue::Int(read.int("layout")?.unwrap_or(0)));
+    if let Some(names) = read.strings("activations")? {
+        let names = names.into_iter().map(AttrValue::str).collect();
+        attrs = attrs.with("activations", AttrValue::List(names));
+    }
+    for key in ["activation_alpha", "activation_beta"] {
+        if let Some(list) = read.floats(key)? {
+            let list = list.iter().map(|&v| AttrValue::float(f64::from(v))).collect();
+            attrs = attrs.with(key, AttrValue::List(list));
+        }
+    }
+    if let Some(clip) = read.float("clip")? {
+        attrs = attrs.with("clip", AttrValue::float(clip));
+    }
+    if let Some(flag) = flag {
+        attrs = attrs.with(flag, AttrValue::Bool(read.int(flag)?.unwrap_or(0) != 0));
+    }
+    let all = n.op_with(op, &args, attrs)?;
+    let count = if op == "relax.nn.lstm" { 3 } else { 2 };
+    Ok(n.fields(all, count).into_iter().map(Value::from).collect())
+}
+
+fn direction<'a>(n: &Node<'_, '_>) -> Result<&'a str, Problem> {
+    n.attrs().choice("direction", &["forward", "reverse", "bidirectional"])
+}

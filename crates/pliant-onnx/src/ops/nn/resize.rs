@@ -1,0 +1,547 @@
+//! Resizing: each axis on its own, by the elements near each place and their weights.
+//!
+//! Scales, sizes and regions may be values of the run. Places are computed in float64, as the specification has them.
+
+use pliant_ir::relax::Expr;
+use pliant_ir::{AttrValue, Attrs, DType};
+use pliant_sym::Sym;
+
+use crate::error::Problem;
+use crate::node::{Converted, Node};
+use crate::ops::{OnnxOp, op};
+
+pub(super) static OPS: &[OnnxOp] = &[op("Resize", resize), op("Upsample", upsample)];
+
+type Made = Result<Expr, Problem>;
+
+const TRANSFORMS: [&str; 7] = [
+    "half_pixel",
+    "half_pixel_symmetric",
+    "pytorch_half_pixel",
+    "align_corners",
+    "asymmetric",
+    "tf_half_pixel_for_nn",
+    "tf_crop_and_resize",
+];
+
+/// The attributes.
+struct Spec {
+    mode: &'static str,
+    transform: &'static str,
+    nearest: &'static str,
+    cubic: f64,
+    exclude: bool,
+    outside: f64,
+    antialias: bool,
+}
+
+/// How one axis is resized.
+struct Axis {
+    axis: usize,
+    from: Sym,
+    to: Sym,
+    scale: Scale,
+    /// First and last place shown, as parts of the axis.
+    region: Option<(Expr, Expr)>,
+}
+
+/// How large the result is against the input.
+#[derive(Clone, Copy)]
+enum Scale {
+    Known(f64),
+    /// A float64 scalar of the run.
+    Run(Expr),
+    /// The quotient of the sizes.
+    Sizes,
+}
+
+impl Scale {
+    fn value(self, n: &mut Node<'_, '_>, from: Sym, to: Sym) -> Made {
+        match self {
+            Scale::Known(v) => n.number(v, DType::Float64),
+            Scale::Run(e) => Ok(e),
+            Scale::Sizes => {
+                let (from, to) = (float_size(n, from)?, float_size(n, to)?);
+                n.op("relax.divide", &[to, from])
+            }
+        }
+    }
+}
+
+fn float_size(n: &mut Node<'_, '_>, size: Sym) -> Made {
+    let size = n.size(size)?;
+    n.cast(size, DType::Float64)
+}
+
+fn resize(n: &mut Node<'_, '_>) -> Converted {
+    let old = n.opset < 11;
+    let attrs = n.attrs();
+    let (transform, nearest) = match old {
+        true => ("asymmetric", "floor"),
+        false => (
+            attrs.choice("coordinate_transformation_mode", &TRANSFORMS)?,
+            attrs.choice(
+                "nearest_mode",
+                &["round_prefer_floor", "round_prefer_ceil", "floor", "ceil"],
+            )?,
+        ),
+    };
+    let spec = Spec {
+        mode: attrs.choice("mode", &["nearest", "linear", "cubic"])?,
+        transform,
+        nearest,
+        cubic: attrs.float("cubic_coeff_a")?.unwrap_or(-0.75),
+        exclude: attrs.int("exclude_outside")?.unwrap_or(0) != 0,
+        outside: attrs.float("extrapolation_value")?.unwrap_or(0.0),
+        antialias: attrs.int("antialias")?.unwrap_or(0) != 0,
+    };
+    let x = n.tensor(0)?;
+    let dims = n.dims(x)?;
+    let axes: Vec<usize> = match n.attrs().ints("axes")? {
+        Some(axes) => axes.iter().map(|&a| n.axis(a, dims.len())).collect::<Result<_, _>>()?,
+        None => (0..dims.len()).collect(),
+    };
+    let by_size = !old && n.has(3) && n.const_ints(3).is_none_or(|s| !s.is_empty());
+    let mut list = if by_size {
+        by_sizes(n, &dims, &axes)?
+    } else {
+        by_scales(n, &dims, &axes, if old { 1 } else { 2 })?
+    };
+    if spec.transform == "tf_crop_and_resize" {
+        let roi = n.tensor(1)?;
+        let roi = n.cast(roi, DType::Float64)?;
+        for (k, axis) in list.iter_mut().enumerate() {
+            axis.region = Some((n.element(roi, k)?, n.element(roi, k + axes.len())?));
+        }
+    }
+    Ok(vec![resized(n, x, &spec, &list)?.into()])
+}
+
+/// `Upsample` of opset 7 and 9: scales are an attribute or an input.
+fn upsample(n: &mut Node<'_, '_>) -> Converted {
+    let spec = Spec {
+        mode: n.attrs().choice("mode", &["nearest", "linear"])?,
+        transform: "asymmetric",
+        nearest: "floor",
+        cubic: -0.75,
+        exclude: false,
+        outside: 0.0,
+        antialias: false,
+    };
+    let x = n.tensor(0)?;
+    let dims = n.dims(x)?;
+    let axes: Vec<usize> = (0..dims.len()).collect();
+    let list = by_scales(n, &dims, &axes, 1)?;
+    Ok(vec![resized(n, x, &spec, &list)?.into()])
+}
+
+// ---- sizes ----
+
+fn by_sizes(n: &mut Node<'_, '_>, dims: &[Sym], axes: &[usize]) -> Result<Vec<Axis>, Problem> {
+    let policies = ["stretch", "not_larger", "not_smaller"];
+    let policy = n.attrs().choice("keep_aspect_ratio_policy", &policies)?;
+    let sizes = n.sizes_input(3)?;
+    if sizes.len() != axes.len() {
+        return Err(Problem::invalid(format!("'sizes' must have {} numbers", axes.len())));
+    }
+    let plain = |(&axis, &to): (&usize, &Sym)| Axis {
+        axis,
+        from: dims[axis],
+        to,
+        scale: Scale::Sizes,
+        region: None,
+    };
+    let mut list: Vec<Axis> = axes.iter().zip(&sizes).map(plain).collect();
+    if policy == "stretch" {
+        return Ok(list);
+    }
+    // One scale for all axes: the smallest or the largest of those that are asked for.
+    let pick = if policy == "not_larger" { "relax.minimum" } else { "relax.maximum" };
+    let mut common: Option<Expr> = None;
+    for axis in &list {
+        let scale = Scale::Sizes.value(n, axis.from, axis.to)?;
+        common = Some(match common {
+            None => scale,
+            Some(common) => n.op(pick, &[common, scale])?,
+        });
+    }
+    let common = common.ok_or_else(|| Problem::invalid("it resizes no axes"))?;
+    for axis in &mut list {
+        let half = n.number(0.5, DType::Float64)?;
+        let size = float_size(n, axis.from)?;
+        let size = n.op("relax.multiply", &[size, common])?;
+        let size = n.op("relax.add", &[size, half])?;
+        axis.to = rounded_down(n, size)?;
+        axis.scale = Scale::Run(common);
+    }
+    Ok(list)
+}
+
+/// A float64 scalar of the run, rounded down, as a size.
+fn rounded_down(n: &mut Node<'_, '_>, size: Expr) -> Result<Sym, Problem> {
+    let size = n.op("relax.floor", &[size])?;
+    let size = n.cast(size, DType::Int64)?;
+    let one = n.func().syms.int(1);
+    let size = n.reshape(size, &[one])?;
+    Ok(n.symbols_of(size, 1)?[0])
+}
+
+fn by_scales(
+    n: &mut Node<'_, '_>,
+    dims: &[Sym],
+    axes: &[usize],
+    input: usize,
+) -> Result<Vec<Axis>, Problem> {
+    let known = match n.attrs().floats("scales")? {
+        Some(scales) => Some(scales.iter().map(|&s| f64::from(s)).collect()),
+        None => n.const_floats(input),
+    };
+    let mut list = Vec::with_capacity(axes.len());
+    let Some(known) = known else {
+        let scales = n.tensor(input)?;
+        let scales = n.cast(scales, DType::Float64)?;
+        for (k, &axis) in axes.iter().enumerate() {
+            let scale = n.element(scales, k)?;
+            let size = float_size(n, dims[axis])?;
+            let size = n.op("relax.multiply", &[size, scale])?;
+            let to = rounded_down(n, size)?;
+            list.push(Axis { axis, from: dims[axis], to, scale: Scale::Run(scale), region: None });
+        }
+        return Ok(list);
+    };
+    if known.len() != axes.len() {
+        return Err(Problem::invalid(format!("'scales' must have {} numbers", axes.len())));
+    }
+    for (&axis, scale) in axes.iter().zip(known) {
+        if !scale.is_finite() || scale <= 0.0 {
+            return Err(Problem::invalid(format!("the scale {scale} is not positive")));
+        }
+        let to = scaled_size(n, dims[axis], scale)?;
+        list.push(Axis { axis, from: dims[axis], to, scale: Scale::Known(scale), region: None });
+    }
+    Ok(list)
+}
+
+/// The size times a scale, rounded down: a term where the scale is a simple fraction.
+fn scaled_size(n: &mut Node<'_, '_>, size: Sym, scale: f64) -> Result<Sym, Problem> {
+    if let Some(size) = n.func().syms.as_int(size) {
+        return Ok(n.func().syms.int((size as f64 * scale).floor() as i64));
+    }
+    let whole = |d: &i64| (scale * *d as f64).fract() == 0.0 && scale * *d as f64 <= 1e6;
+    if let Some(below) = (1..=64i64).find(whole) {
+        let syms = &mut n.func().syms;
+        let (above, below) = (syms.int((scale * below as f64) as i64), syms.int(below));
+        let product = syms.mul(size, above);
+        return Ok(syms.floordiv(product, below));
+    }
+    let (size, scale) = (float_size(n, size)?, n.number(scale, DType::Float64)?);
+    let size = n.op("relax.multiply", &[size, scale])?;
+    rounded_down(n, size)
+}
+
+// ---- the result ----
+
+fn resized(n: &mut Node<'_, '_>, x: Expr, spec: &Spec, list: &[Axis]) -> Made {
+    if let Some(y) = as_image(n, x, spec, list)? {
+        return Ok(y);
+    }
+    let dtype = n.dtype(x)?;
+    let wide = if dtype == DType::Float64 { dtype } else { DType::Float32 };
+    let mut y = if spec.mode == "nearest" { x } else { n.cast(x, wide)? };
+    let mut beyond: Option<Expr> = None;
+    let rank = n.rank(x)?;
+    for axis in list {
+        let one = n.func().syms.int(1);
+        let same = axis.from == axis.to && matches!(axis.scale, Scale::Known(1.0) | Scale::Sizes);
+        let crops = axis.region.is_some();
+        if same && !crops || axis.to == one && axis.from == one && !crops {
+            continue;
+        }
+        let at = places(n, spec, axis)?;
+        y = match spec.mode {
+            "nearest" => {
+                let near = nearest(n, spec, at)?;
+                let near = clamped(n, near, axis.from)?;
+                n.take(y, near, axis.axis)?
+            }
+            _ if spec.antialias => smoothed(n, y, spec, axis, at)?,
+            _ => interpolated(n, y, spec, axis, at)?,
+        };
+        if crops {
+            let outside = outside(n, at, axis.from)?;
+            let outside = n.along(outside, axis.axis, rank)?;
+            beyond = Some(match beyond {
+                None => outside,
+                Some(before) => n.op("relax.logical_or", &[before, outside])?,
+            });
+        }
+    }
+    let mut y = n.cast(y, dtype)?;
+    if let Some(beyond) = beyond {
+        let value = n.number(spec.outside, dtype)?;
+        y = n.op("relax.where", &[beyond, value, y])?;
+    }
+    Ok(y)
+}
+
+/// Images whose sizes say all: an operator of their own does both axes at once.
+fn as_image(
+    n: &mut Node<'_, '_>,
+    x: Expr,
+    spec: &Spec,
+    list: &[Axis],
+) -> Result<Option<Expr>, Problem> {
+    let rank = n.rank(x)?;
+    let exact = |a: &Axis| match a.scale {
+        Scale::Sizes => true,
+        Scale::Known(s) => s.fract() == 0.0,
+        Scale::Run(_) => false,
+    };
+    let stays = |a: &Axis| a.axis > 1 || a.from == a.to;
+    let plain = rank == 4 && list.iter().all(|a| a.region.is_none() && exact(a) && stays(a));
+    if !plain || spec.antialias || !n.dtype(x)?.is_float() {
+        return Ok(None);
+    }
+    let dims = n.dims(x)?;
+    let to = |axis: usize| list.iter().find(|a| a.axis == axis).map_or(dims[axis], |a| a.to);
+    let size = [to(2), to(3)];
+    let size = n.func().shape(&size);
+    let method = match spec.mode {
+        "nearest" => "nearest_neighbor",
+        other => other,
+    };
+    let attrs = Attrs::default()
+        .with("layout", AttrValue::str("NCHW"))
+        .with("method", AttrValue::str(method))
+        .with("coordinate_transformation_mode", AttrValue::str(spec.transform))
+        .with("rounding_method", AttrValue::str(spec.nearest))
+        .with("cubic_alpha", AttrValue::float(spec.cubic))
+        .with("cubic_exclude", AttrValue::Int(i64::from(spec.exclude)));
+    n.op_with("relax.image.resize2d", &[x, size], attrs).map(Some)
+}
+
+/// The place in the input of each element of the result, in float64.
+fn places(n: &mut Node<'_, '_>, spec: &Spec, axis: &Axis) -> Made {
+    let at = n.iota(axis.to)?;
+    let at = n.cast(at, DType::Float64)?;
+    let [zero, half, one, two] = [0.0, 0.5, 1.0, 2.0].map(|v| n.number(v, DType::Float64));
+    let (zero, half, one, two) = (zero?, half?, one?, two?);
+    let scale = axis.scale.value(n, axis.from, axis.to)?;
+    let from = float_size(n, axis.from)?;
+    let last = n.op("relax.subtract", &[from, one])?;
+    let whole = n.op("relax.multiply", &[from, scale])?;
+    let centred = |n: &mut Node<'_, '_>| {
+        let centre = n.op("relax.add", &[at, half])?;
+        n.op("relax.divide", &[centre, scale])
+    };
+    // The distance of two places when the ends of both lie on each other.
+    let step = |n: &mut Node<'_, '_>| {
+        let steps = n.op("relax.subtract", &[whole, one])?;
+        let none = n.op("relax.equal", &[steps, zero])?;
+        let steps = n.op("relax.where", &[none, one, steps])?;
+        let step = n.op("relax.divide", &[last, steps])?;
+        Ok((none, step))
+    };
+    match spec.transform {
+        "asymmetric" => n.op("relax.divide", &[at, scale]),
+        "tf_half_pixel_for_nn" => centred(n),
+        "align_corners" => {
+            let (_, step): (Expr, Expr) = step(n)?;
+            n.op("relax.multiply", &[at, step])
+        }
+        "half_pixel_symmetric" => {
+            let to = float_size(n, axis.to)?;
+            let share = n.op("relax.divide", &[to, whole])?;
+            let rest = n.op("relax.subtract", &[one, share])?;
+            let middle = n.op("relax.divide", &[from, two])?;
+            let offset = n.op("relax.multiply", &[middle, rest])?;
+            let y = centred(n)?;
+            let y = n.op("relax.subtract", &[y, half])?;
+            n.op("relax.add", &[y, offset])
+        }
+        "tf_crop_and_resize" => {
+            let (start, end) =
+                axis.region.ok_or_else(|| Problem::invalid("it needs a region (input 1)"))?;
+            let (none, step): (Expr, Expr) = step(n)?;
+            let span = n.op("relax.subtract", &[end, start])?;
+            let moved = n.op("relax.multiply", &[at, step])?;
+            let moved = n.op("relax.multiply", &[moved, span])?;
+            let middle = n.op("relax.multiply", &[span, last])?;
+            let middle = n.op("relax.divide", &[middle, two])?;
+            let moved = n.op("relax.where", &[none, middle, moved])?;
+            let first = n.op("relax.multiply", &[start, last])?;
+            n.op("relax.add", &[moved, first])
+        }
+        other => {
+            let y = centred(n)?;
+            let y = n.op("relax.subtract", &[y, half])?;
+            if other != "pytorch_half_pixel" {
+                return Ok(y);
+            }
+            // A single element is the first one, not the middle.
+            let single = n.op("relax.equal", &[whole, one])?;
+            n.op("relax.where", &[single, zero, y])
+        }
+    }
+}
+
+fn nearest(n: &mut Node<'_, '_>, spec: &Spec, at: Expr) -> Made {
+    let half = n.number(0.5, DType::Float64)?;
+    let near = match spec.nearest {
+        "floor" => n.op("relax.floor", &[at])?,
+        "ceil" => n.op("relax.ceil", &[at])?,
+        "round_prefer_ceil" => {
+            let up = n.op("relax.add", &[at, half])?;
+            n.op("relax.floor", &[up])?
+        }
+        _ => {
+            let down = n.op("relax.subtract", &[at, half])?;
+            n.op("relax.ceil", &[down])?
+        }
+    };
+    n.cast(near, DType::Int64)
+}
+
+/// Indices brought into an axis of that size.
+fn clamped(n: &mut Node<'_, '_>, at: Expr, size: Sym) -> Made {
+    let one = n.func().syms.int(1);
+    let last = n.func().syms.sub(size, one);
+    let (zero, last) = (n.scalar(0i64)?, n.size(last)?);
+    let at = n.op("relax.maximum", &[at, zero])?;
+    n.op("relax.minimum", &[at, last])
+}
+
+/// Which places lie outside of the input.
+fn outside(n: &mut Node<'_, '_>, at: Expr, size: Sym) -> Made {
+    let one = n.func().syms.int(1);
+    let last = n.func().syms.sub(size, one);
+    let last = float_size(n, last)?;
+    let zero = n.number(0.0, DType::Float64)?;
+    let (low, high) = (n.op("relax.less", &[at, zero])?, n.op("relax.greater", &[at, last])?);
+    n.op("relax.logical_or", &[low, high])
+}
+
+/// The weight of an element at a distance, in float64.
+fn weight(n: &mut Node<'_, '_>, spec: &Spec, distance: Expr) -> Made {
+    let mut number = |v: f64| n.number(v, DType::Float64);
+    let (zero, one, two) = (number(0.0)?, number(1.0)?, number(2.0)?);
+    let a = spec.cubic;
+    let coefficients = [a + 2.0, -(a + 3.0), a, -5.0 * a, 8.0 * a, -4.0 * a].map(&mut number);
+    let d = n.op("relax.abs", &[distance])?;
+    if spec.mode == "linear" {
+        let y = n.op("relax.subtract", &[one, d])?;
+        return n.op("relax.maximum", &[y, zero]);
+    }
+    let [c0, c1, c2, c3, c4, c5] = coefficients;
+    // (a + 2) d^3 - (a + 3) d^2 + 1 near, a d^3 - 5 a d^2 + 8 a d - 4 a farther, 0 beyond 2.
+    let y = n.op("relax.multiply", &[d, c0?])?;
+    let y = n.op("relax.add", &[y, c1?])?;
+    let y = n.op("relax.multiply", &[y, d])?;
+    let y = n.op("relax.multiply", &[y, d])?;
+    let near = n.op("relax.add", &[y, one])?;
+    let y = n.op("relax.multiply", &[d, c2?])?;
+    let y = n.op("relax.add", &[y, c3?])?;
+    let y = n.op("relax.multiply", &[y, d])?;
+    let y = n.op("relax.add", &[y, c4?])?;
+    let y = n.op("relax.multiply", &[y, d])?;
+    let far = n.op("relax.add", &[y, c5?])?;
+    let is_far = n.op("relax.less", &[d, two])?;
+    let far = n.op("relax.where", &[is_far, far, zero])?;
+    let is_near = n.op("relax.less_equal", &[d, one])?;
+    n.op("relax.where", &[is_near, near, far])
+}
+
+/// Weights that count nothing for indices outside of the axis.
+fn inside_only(n: &mut Node<'_, '_>, weights: Expr, at: Expr, size: Sym) -> Made {
+    let (none, size) = (n.scalar(0i64)?, n.size(size)?);
+    let (low, high) = (n.op("relax.greater_equal", &[at, none])?, n.op("relax.less", &[at, size])?);
+    let inside = n.op("relax.logical_and", &[low, high])?;
+    let zero = n.number(0.0, DType::Float64)?;
+    n.op("relax.where", &[inside, weights, zero])
+}
+
+/// A weighted sum of the 2 or 4 elements around each place.
+fn interpolated(n: &mut Node<'_, '_>, x: Expr, spec: &Spec, axis: &Axis, at: Expr) -> Made {
+    let (dtype, rank) = (n.dtype(x)?, n.rank(x)?);
+    let floor = n.op("relax.floor", &[at])?;
+    let taps: &[i64] = if spec.mode == "linear" { &[0, 1] } else { &[-1, 0, 1, 2] };
+    let mut parts = Vec::with_capacity(taps.len());
+    let mut sum: Option<Expr> = None;
+    for &tap in taps {
+        let offset = n.number(tap as f64, DType::Float64)?;
+        let place = n.op("relax.add", &[floor, offset])?;
+        let distance = n.op("relax.subtract", &[place, at])?;
+        let mut share = weight(n, spec, distance)?;
+        let place = n.cast(place, DType::Int64)?;
+        if spec.exclude {
+            share = inside_only(n, share, place, axis.from)?;
+            sum = Some(match sum {
+                None => share,
+                Some(sum) => n.op("relax.add", &[sum, share])?,
+            });
+        }
+        parts.push((clamped(n, place, axis.from)?, share));
+    }
+    let mut y: Option<Expr> = None;
+    for (place, mut share) in parts {
+        if let Some(sum) = sum {
+            share = n.op("relax.divide", &[share, sum])?;
+        }
+        let share = n.cast(share, dtype)?;
+        let share = n.along(share, axis.axis, rank)?;
+        let part = n.take(x, place, axis.axis)?;
+        let part = n.op("relax.multiply", &[part, share])?;
+        y = Some(match y {
+            None => part,
+            Some(y) => n.op("relax.add", &[y, part])?,
+        });
+    }
+    y.ok_or_else(|| Problem::invalid("it has no weights"))
+}
+
+/// With antialiasing, the filter is as wide as the elements of the result: a product with a matrix of all weights.
+fn smoothed(n: &mut Node<'_, '_>, x: Expr, spec: &Spec, axis: &Axis, at: Expr) -> Made {
+    let (dtype, rank) = (n.dtype(x)?, n.rank(x)?);
+    let scale = axis.scale.value(n, axis.from, axis.to)?;
+    let one = n.number(1.0, DType::Float64)?;
+    let scale = n.op("relax.minimum", &[scale, one])?;
+    // How many elements beyond the edge a filter reaches: their value is that of the edge.
+    let reach = if spec.exclude {
+        n.func().syms.int(0)
+    } else {
+        let width = n.number(if spec.mode == "linear" { 2.0 } else { 3.0 }, DType::Float64)?;
+        let reach = n.op("relax.divide", &[width, scale])?;
+        rounded_down(n, reach)?
+    };
+    let whole = {
+        let syms = &mut n.func().syms;
+        let longer = syms.add(axis.from, reach);
+        syms.add(longer, reach)
+    };
+    let elements = n.iota(whole)?;
+    let reach = n.size(reach)?;
+    let elements = n.op("relax.subtract", &[elements, reach])?;
+    let columns = n.cast(elements, DType::Float64)?;
+    let (columns, rows) = (n.along(columns, 1, 2)?, n.along(at, 0, 2)?);
+    let distance = n.op("relax.subtract", &[columns, rows])?;
+    let distance = n.op("relax.multiply", &[distance, scale])?;
+    let weights = weight(n, spec, distance)?;
+    let attrs =
+        Attrs::default().with("axis", AttrValue::Int(1)).with("keepdims", AttrValue::Bool(true));
+    let sum = n.op_with("relax.sum", &[weights], attrs)?;
+    let weights = n.op("relax.divide", &[weights, sum])?;
+    let weights = n.cast(weights, dtype)?;
+    let elements = clamped(n, elements, axis.from)?;
+    let x = n.take(x, elements, axis.axis)?;
+    // The axis goes last but one, where the product runs over it.
+    let mut order: Vec<usize> = (0..rank).filter(|&a| a != axis.axis).collect();
+    order.insert((rank - 1).saturating_sub(1), axis.axis);
+    if rank == 1 {
+        return n.op("relax.matmul", &[weights, x]);
+    }
+    let mut back = vec![0; rank];
+    order.iter().enumerate().for_each(|(to, &from)| back[from] = to);
+    let x = n.permute(x, &order)?;
+    let y = n.op("relax.matmul", &[weights, x])?;
+    n.permute(y, &back)
+}

@@ -1,0 +1,283 @@
+//! Quantisation, and products of quantised tensors.
+
+use pliant_ir::relax::Expr;
+use pliant_ir::{AttrValue, DType};
+use pliant_sym::Sym;
+
+use super::{OnnxOp, op};
+use crate::coded;
+use crate::error::Problem;
+use crate::node::{Converted, Node, ints_attr};
+use crate::proto::tensor_proto::DataType;
+use crate::value::Value;
+
+pub(super) static OPS: &[OnnxOp] = &[
+    op("DequantizeLinear", dequantize),
+    op("DynamicQuantizeLinear", dynamic_quantize),
+    op("MatMulInteger", matmul_integer),
+    op("QLinearMatMul", qlinear_matmul),
+    op("QuantizeLinear", quantize),
+];
+
+/// The least and the largest number of an integer type.
+fn range(dtype: DType) -> Result<(f64, f64), Problem> {
+    Ok(match dtype {
+        DType::Int8 => (-128.0, 127.0),
+        DType::UInt8 => (0.0, 255.0),
+        DType::Int16 => (-32768.0, 32767.0),
+        DType::UInt16 => (0.0, 65535.0),
+        DType::Int32 => (-2_147_483_648.0, 2_147_483_647.0),
+        other => return Err(Problem::unsupported(format!("it quantises to {other}"))),
+    })
+}
+
+/// Rounded to even, shifted by a zero point, and brought into the range of a type.
+pub(super) fn saturated(
+    n: &mut Node<'_, '_>,
+    x: Expr,
+    zero_point: Option<Expr>,
+    dtype: DType,
+    (low, high): (f64, f64),
+) -> Result<Expr, Problem> {
+    let wide = n.dtype(x)?;
+    let mut y = n.op("relax.round", &[x])?;
+    if let Some(zero) = zero_point {
+        let zero = n.cast(zero, wide)?;
+        y = n.op("relax.add", &[y, zero])?;
+    }
+    let (low, high) = (n.number(low, wide)?, n.number(high, wide)?);
+    let y = n.op("relax.maximum", &[y, low])?;
+    let y = n.op("relax.minimum", &[y, high])?;
+    n.cast(y, dtype)
+}
+
+/// A scale or zero point in the shape that broadcasts against `x`: of one element, along an axis, or by blocks.
+pub(super) fn spread(
+    n: &mut Node<'_, '_>,
+    part: Expr,
+    x: Expr,
+    axis: i64,
+    block: i64,
+) -> Result<Expr, Problem> {
+    let dims = n.dims(x)?;
+    let own = n.dims(part)?;
+    let one = n.func().syms.int(1);
+    match own.len() {
+        0 => Ok(part),
+        1 if own[0] == one => n.scalar_of(part),
+        1 if block == 0 => {
+            let axis = n.axis(axis, dims.len())?;
+            n.along(part, axis, dims.len())
+        }
+        _ if block == 0 => Ok(part),
+        rank => {
+            if rank != dims.len() {
+                return Err(Problem::invalid("blocks need a scale of the rank of the input"));
+            }
+            let axis = n.axis(axis, rank)?;
+            let places = n.iota(dims[axis])?;
+            let size = n.scalar(block)?;
+            let places = n.op("relax.floor_divide", &[places, size])?;
+            n.take(part, places, axis)
+        }
+    }
+}
+
+/// The type that quantised numbers have.
+enum Target {
+    Plain(DType),
+    Small(DataType),
+}
+
+/// The zero point's type, else that of an attribute, else uint8.
+fn target(n: &mut Node<'_, '_>) -> Result<Target, Problem> {
+    if let Some((small, _)) = n.coded(2)? {
+        return Ok(Target::Small(small));
+    }
+    if let Some(zero) = n.optional(2)? {
+        return n.dtype(zero).map(Target::Plain);
+    }
+    let Some(code) = n.attrs().int("output_dtype")?.filter(|&code| code != 0) else {
+        return Ok(Target::Plain(DType::UInt8));
+    };
+    if let Some(small) = coded::coded(code) {
+        return Ok(Target::Small(small));
+    }
+    let dtype = crate::tensor::dtype(i32::try_from(code).unwrap_or(0));
+    dtype.map(Target::Plain).map_err(Problem::unsupported)
+}
+
+fn quantize(n: &mut Node<'_, '_>) -> Converted {
+    let axis = n.attrs().int("axis")?.unwrap_or(1);
+    let block = n.attrs().int("block_size")?.unwrap_or(0);
+    let (x, scale) = (n.tensor(0)?, n.tensor(1)?);
+    let target = target(n)?;
+    let wide = n.dtype(scale)?;
+    let scale = spread(n, scale, x, axis, block)?;
+    let wider = n.cast(x, wide)?;
+    let y = n.op("relax.divide", &[wider, scale])?;
+    // The zero point of a float is 0.
+    if let Target::Small(ty) = target
+        && coded::is_float(ty)
+    {
+        let saturate = n.attrs().int("saturate")?.unwrap_or(1) != 0;
+        let codes = coded::encoded(n, ty, y, saturate)?;
+        return Ok(vec![Value::Coded(ty, Box::new(codes.into()))]);
+    }
+    let zero = match n.optional(2)? {
+        Some(zero) => Some(spread(n, zero, x, axis, block)?),
+        None => None,
+    };
+    match target {
+        Target::Plain(dtype) => {
+            let bounds = range(dtype)?;
+            Ok(vec![saturated(n, y, zero, dtype, bounds)?.into()])
+        }
+        Target::Small(ty) => {
+            let (bits, signed) = coded::integer(ty).unwrap_or((8, true));
+            let (low, high, held) = match signed {
+                true => (-(1i64 << (bits - 1)), (1i64 << (bits - 1)) - 1, DType::Int8),
+                false => (0, (1i64 << bits) - 1, DType::UInt8),
+            };
+            let y = saturated(n, y, zero, held, (low as f64, high as f64))?;
+            Ok(vec![Value::Coded(ty, Box::new(y.into()))])
+        }
+    }
+}
+
+fn dequantize(n: &mut Node<'_, '_>) -> Converted {
+    let axis = n.attrs().int("axis")?.unwrap_or(1);
+    let block = n.attrs().int("block_size")?.unwrap_or(0);
+    let scale = n.tensor(1)?;
+    let wide = n.dtype(scale)?;
+    if let Some((ty, codes)) = n.coded(0)?
+        && coded::is_float(ty)
+    {
+        let scale = spread(n, scale, codes, axis, block)?;
+        let x = coded::decoded(n, ty, codes)?;
+        let x = n.cast(x, wide)?;
+        return Ok(vec![n.op("relax.multiply", &[x, scale])?.into()]);
+    }
+    let x = n.tensor(0)?;
+    let scale = spread(n, scale, x, axis, block)?;
+    let mut y = n.cast(x, DType::Int32)?;
+    if let Some(zero) = n.optional(2)? {
+        let zero = spread(n, zero, x, axis, block)?;
+        let zero = n.cast(zero, DType::Int32)?;
+        y = n.op("relax.subtract", &[y, zero])?;
+    }
+    let y = n.cast(y, wide)?;
+    Ok(vec![n.op("relax.multiply", &[y, scale])?.into()])
+}
+
+/// Scale and zero point of uint8 from the least and the largest element, 0 among them.
+fn dynamic_quantize(n: &mut Node<'_, '_>) -> Converted {
+    let x = n.tensor(0)?;
+    let (zero, most) = (n.number(0.0, DType::Float32)?, n.number(255.0, DType::Float32)?);
+    let (low, high) = (n.op("relax.min", &[x])?, n.op("relax.max", &[x])?);
+    let (low, high) = (n.op("relax.minimum", &[low, zero])?, n.op("relax.maximum", &[high, zero])?);
+    let span = n.op("relax.subtract", &[high, low])?;
+    let scale = n.op("relax.divide", &[span, most])?;
+    let (none, one) = (n.op("relax.equal", &[scale, zero])?, n.number(1.0, DType::Float32)?);
+    let divisor = n.op("relax.where", &[none, one, scale])?;
+    let start = n.op("relax.divide", &[low, divisor])?;
+    let start = n.op("relax.negative", &[start])?;
+    let start = saturated(n, start, None, DType::UInt8, (0.0, 255.0))?;
+    let y = n.op("relax.divide", &[x, divisor])?;
+    let y = saturated(n, y, Some(start), DType::UInt8, (0.0, 255.0))?;
+    Ok(vec![y.into(), scale.into(), start.into()])
+}
+
+/// An operand in int32 without its zero point, which is one number, or one for each row or column.
+pub(super) fn centred(
+    n: &mut Node<'_, '_>,
+    x: Expr,
+    zero: Option<Expr>,
+    axis_from_end: i64,
+) -> Result<Expr, Problem> {
+    let wide = n.cast(x, DType::Int32)?;
+    let Some(zero) = zero else { return Ok(wide) };
+    let zero = n.cast(zero, DType::Int32)?;
+    let zero = if n.rank(zero)? == 1 { spread(n, zero, x, axis_from_end, 0)? } else { zero };
+    n.op("relax.subtract", &[wide, zero])
+}
+
+fn matmul_integer(n: &mut Node<'_, '_>) -> Converted {
+    let (a, b) = (n.tensor(0)?, n.tensor(1)?);
+    let (zero_a, zero_b) = (n.optional(2)?, n.optional(3)?);
+    let (a, b) = (centred(n, a, zero_a, -2)?, centred(n, b, zero_b, -1)?);
+    Ok(vec![n.op("relax.matmul", &[a, b])?.into()])
+}
+
+/// The product of scales over the scale of the result, as a factor of float32.
+fn factor(n: &mut Node<'_, '_>, scales: [Expr; 3]) -> Result<Expr, Problem> {
+    let mut wide = Vec::with_capacity(3);
+    for scale in scales {
+        wide.push(n.cast(scale, DType::Float32)?);
+    }
+    let both = n.op("relax.multiply", &[wide[0], wide[1]])?;
+    n.op("relax.divide", &[both, wide[2]])
+}
+
+fn qlinear_matmul(n: &mut Node<'_, '_>) -> Converted {
+    let inputs = n.tensors()?;
+    let [a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero] = inputs.as_slice() else {
+        return Err(Problem::invalid("it takes 8 inputs"));
+    };
+    let dtype = n.dtype(*y_zero)?;
+    let left = centred(n, *a, Some(*a_zero), -2)?;
+    let right = centred(n, *b, Some(*b_zero), -1)?;
+    let sum = n.op("relax.matmul", &[left, right])?;
+    let a_scale = spread(n, *a_scale, *a, -2, 0)?;
+    let b_scale = spread(n, *b_scale, *b, -1, 0)?;
+    let (y_scale, y_zero) = (spread(n, *y_scale, sum, -1, 0)?, spread(n, *y_zero, sum, -1, 0)?);
+    let factor = factor(n, [a_scale, b_scale, y_scale])?;
+    let y = n.cast(sum, DType::Float32)?;
+    let y = n.op("relax.multiply", &[y, factor])?;
+    let bounds = range(dtype)?;
+    Ok(vec![saturated(n, y, Some(y_zero), dtype, bounds)?.into()])
+}
+
+/// A convolution's sum in int32, rescaled for the result: `factors` of x, of each channel of w, and of y.
+pub(super) fn rescaled(
+    n: &mut Node<'_, '_>,
+    sum: Expr,
+    scales: [Expr; 3],
+    zero: Expr,
+) -> Result<Expr, Problem> {
+    let dtype = n.dtype(zero)?;
+    let one = n.func().syms.int(1);
+    let w_scale = match n.dims(scales[1])?.as_slice() {
+        [channels] if *channels != one => {
+            let rank = n.rank(sum)?;
+            n.along(scales[1], 1, rank)?
+        }
+        _ => n.scalar_of(scales[1])?,
+    };
+    let (x_scale, y_scale) = (n.scalar_of(scales[0])?, n.scalar_of(scales[2])?);
+    let factor = factor(n, [x_scale, w_scale, y_scale])?;
+    let y = n.cast(sum, DType::Float32)?;
+    let y = n.op("relax.multiply", &[y, factor])?;
+    let zero = n.scalar_of(zero)?;
+    let bounds = range(dtype)?;
+    saturated(n, y, Some(zero), dtype, bounds)
+}
+
+/// Elements repeated along an axis: `0 0 1 1 2 2`.
+pub(super) fn repeated(
+    n: &mut Node<'_, '_>,
+    x: Expr,
+    count: Sym,
+    axis: usize,
+) -> Result<Expr, Problem> {
+    if let Some(count) = n.func().syms.as_int(count) {
+        let attrs = ints_attr("repeats", count).with("axis", AttrValue::Int(axis as i64));
+        return n.op_with("relax.repeat", &[x], attrs);
+    }
+    let dims = n.dims(x)?;
+    let whole = n.func().syms.mul(dims[axis], count);
+    let places = n.iota(whole)?;
+    let count = n.size(count)?;
+    let places = n.op("relax.floor_divide", &[places, count])?;
+    n.take(x, places, axis)
+}

@@ -1,0 +1,161 @@
+//! Random numbers: a hash of the element's place and a seed, so that every run gives the same ones. The seed is the
+//! attribute, or made of the output's name where there is none.
+
+use pliant_ir::DType;
+use pliant_ir::relax::Expr;
+use pliant_sym::Sym;
+
+use super::{OnnxOp, op};
+use crate::error::Problem;
+use crate::node::{Converted, Node};
+
+pub(super) static OPS: &[OnnxOp] = &[
+    op("Bernoulli", bernoulli),
+    op("Dropout", dropout),
+    op("RandomNormal", |n| created(n, normal)),
+    op("RandomNormalLike", |n| like(n, normal)),
+    op("RandomUniform", |n| created(n, uniform)),
+    op("RandomUniformLike", |n| like(n, uniform)),
+];
+
+type Made = Result<Expr, Problem>;
+type Source = fn(&mut Node<'_, '_>, &[Sym]) -> Made;
+
+fn seed(n: &Node<'_, '_>) -> Result<u32, Problem> {
+    if let Some(seed) = n.attrs().float("seed")? {
+        return Ok((seed as f32).to_bits());
+    }
+    if let Some(seed) = n.attrs().int("seed").ok().flatten() {
+        return Ok(seed as u32);
+    }
+    // FNV-1a.
+    let name = n.proto.output.first().map_or("", String::as_str);
+    Ok(name.bytes().fold(0x811c_9dc5, |h: u32, b| (h ^ u32::from(b)).wrapping_mul(0x0100_0193)))
+}
+
+/// Numbers of `0 .. 1` in float32: the upper bits of a hash.
+fn unit(n: &mut Node<'_, '_>, dims: &[Sym], seed: u32) -> Made {
+    let count = n.func().syms.product(dims.iter().copied());
+    let at = n.iota(count)?;
+    let mut x = n.cast(at, DType::UInt32)?;
+    let constant = |n: &mut Node<'_, '_>, v: u32| n.scalar(v);
+    let (step, start) = (constant(n, 0x9e37_79b9)?, constant(n, seed)?);
+    x = n.op("relax.multiply", &[x, step])?;
+    x = n.op("relax.add", &[x, start])?;
+    for (shift, factor) in [(16, 0x7feb_352d), (15, 0x846c_a68b), (16, 1)] {
+        let (shift, factor) = (constant(n, shift)?, constant(n, factor)?);
+        let high = n.op("relax.right_shift", &[x, shift])?;
+        x = n.op("relax.bitwise_xor", &[x, high])?;
+        x = n.op("relax.multiply", &[x, factor])?;
+    }
+    let low = constant(n, 8)?;
+    let x = n.op("relax.right_shift", &[x, low])?;
+    let x = n.cast(x, DType::Float32)?;
+    let scale = n.number(2f64.powi(-24), DType::Float32)?;
+    let x = n.op("relax.multiply", &[x, scale])?;
+    n.reshape(x, dims)
+}
+
+fn uniform(n: &mut Node<'_, '_>, dims: &[Sym]) -> Made {
+    let low = n.attrs().float("low")?.unwrap_or(0.0);
+    let high = n.attrs().float("high")?.unwrap_or(1.0);
+    let seed = seed(n)?;
+    let x = unit(n, dims, seed)?;
+    let (low, span) = (n.number(low, DType::Float32)?, n.number(high - low, DType::Float32)?);
+    let x = n.op("relax.multiply", &[x, span])?;
+    n.op("relax.add", &[x, low])
+}
+
+/// By Box and Muller.
+fn normal(n: &mut Node<'_, '_>, dims: &[Sym]) -> Made {
+    let mean = n.attrs().float("mean")?.unwrap_or(0.0);
+    let scale = n.attrs().float("scale")?.unwrap_or(1.0);
+    let seed = seed(n)?;
+    let (a, b) = (unit(n, dims, seed)?, unit(n, dims, seed ^ 0x5bd1_e995)?);
+    let mut number = |v: f64| n.number(v, DType::Float32);
+    let (one, two, turn) = (number(1.0)?, number(-2.0)?, number(std::f64::consts::TAU)?);
+    let (mean, scale) = (number(mean)?, number(scale)?);
+    // 1 - a is never 0.
+    let a = n.op("relax.subtract", &[one, a])?;
+    let a = n.op("relax.log", &[a])?;
+    let a = n.op("relax.multiply", &[a, two])?;
+    let radius = n.op("relax.sqrt", &[a])?;
+    let b = n.op("relax.multiply", &[b, turn])?;
+    let b = n.op("relax.cos", &[b])?;
+    let y = n.op("relax.multiply", &[radius, b])?;
+    let y = n.op("relax.multiply", &[y, scale])?;
+    n.op("relax.add", &[y, mean])
+}
+
+fn output_type(n: &Node<'_, '_>, otherwise: DType) -> Result<DType, Problem> {
+    match n.attrs().int("dtype")? {
+        Some(code) => {
+            crate::tensor::dtype(i32::try_from(code).unwrap_or(0)).map_err(Problem::unsupported)
+        }
+        None => Ok(otherwise),
+    }
+}
+
+fn created(n: &mut Node<'_, '_>, source: Source) -> Converted {
+    let shape = n.attrs().ints("shape")?.unwrap_or_default().to_vec();
+    let dims: Vec<Sym> = shape.iter().map(|&d| n.func().syms.int(d)).collect();
+    let dtype = output_type(n, DType::Float32)?;
+    let x = source(n, &dims)?;
+    Ok(vec![n.cast(x, dtype)?.into()])
+}
+
+fn like(n: &mut Node<'_, '_>, source: Source) -> Converted {
+    let x = n.tensor(0)?;
+    let (dims, own) = (n.dims(x)?, n.dtype(x)?);
+    let dtype = output_type(n, own)?;
+    let y = source(n, &dims)?;
+    Ok(vec![n.cast(y, dtype)?.into()])
+}
+
+/// 1 as often as the probability says.
+fn bernoulli(n: &mut Node<'_, '_>) -> Converted {
+    let p = n.tensor(0)?;
+    let (dims, own) = (n.dims(p)?, n.dtype(p)?);
+    let dtype = output_type(n, own)?;
+    let seed = seed(n)?;
+    let draw = unit(n, &dims, seed)?;
+    let p = n.cast(p, DType::Float32)?;
+    let hit = n.op("relax.less", &[draw, p])?;
+    Ok(vec![n.cast(hit, dtype)?.into()])
+}
+
+/// Elements are dropped in training mode only, which is an input since opset 12.
+fn dropout(n: &mut Node<'_, '_>) -> Converted {
+    let x = n.value(0)?;
+    let wants_mask = n.proto.output.get(1).is_some_and(|o| !o.is_empty());
+    let off = n.opset < 12 || !n.has(2) || n.const_ints(2).as_deref() == Some(&[0]);
+    let e = n.tensor(0)?;
+    let (dims, dtype) = (n.dims(e)?, n.dtype(e)?);
+    if off {
+        if !wants_mask {
+            return Ok(vec![x]);
+        }
+        let mask_type = if n.opset >= 10 { DType::Bool } else { dtype };
+        let one = n.number(1.0, mask_type)?;
+        return Ok(vec![x, n.full(&dims, one)?.into()]);
+    }
+    let ratio = match n.optional(1)? {
+        Some(ratio) => n.scalar_of(ratio)?,
+        None => n.number(0.5, DType::Float32)?,
+    };
+    let ratio = n.cast(ratio, DType::Float32)?;
+    let training = n.tensor(2)?;
+    let training = n.scalar_of(training)?;
+    let (zero, one) = (n.number(0.0, DType::Float32)?, n.number(1.0, DType::Float32)?);
+    let ratio = n.op("relax.where", &[training, ratio, zero])?;
+    let seed = seed(n)?;
+    let draw = unit(n, &dims, seed)?;
+    let mask = n.op("relax.greater_equal", &[draw, ratio])?;
+    let rest = n.op("relax.subtract", &[one, ratio])?;
+    let scale = n.op("relax.divide", &[one, rest])?;
+    let scale = n.cast(scale, dtype)?;
+    let wide = n.op("relax.multiply", &[e, scale])?;
+    let none = n.number(0.0, dtype)?;
+    let y = n.op("relax.where", &[mask, wide, none])?;
+    Ok(vec![y.into(), mask.into()])
+}

@@ -1,0 +1,327 @@
+//! Operators that give a tensor another shape, or its axes another order.
+
+use pliant_ir::relax::Expr;
+use pliant_ir::{AttrValue, Attrs, DType};
+use pliant_sym::Sym;
+
+use super::{OnnxOp, op};
+use crate::error::Problem;
+use crate::node::{Converted, Node};
+use crate::value::SymTensor;
+
+pub(super) static OPS: &[OnnxOp] = &[
+    op("Expand", expand),
+    op("Flatten", flatten),
+    op("Reshape", reshape),
+    op("Squeeze", squeeze),
+    op("Tile", tile),
+    op("Transpose", transpose),
+    op("Unsqueeze", unsqueeze),
+];
+
+/// `Reshape`: 0 keeps a dim (unless `allowzero`), -1 takes what is left.
+fn reshape(n: &mut Node<'_, '_>) -> Converted {
+    let allow_zero = n.attrs().int("allowzero")?.unwrap_or(0) != 0;
+    // Up to opset 4 the shape was an attribute.
+    let target = match n.attrs().ints("shape")? {
+        Some(dims) => Some(dims.iter().map(|&d| n.func().syms.int(d)).collect()),
+        None => n.syms(1).map(|t| t.elems),
+    };
+    if n.is_syms(0)
+        && let (Some(t), Some(target)) = (n.syms(0), &target)
+    {
+        let dims: Vec<Sym> = vec![n.func().syms.int(t.elems.len() as i64)];
+        let dims = resolve(n, &dims, target, allow_zero)?;
+        if let Some(shape) = numbers(n, &dims).and_then(|s| t.reshaped(s)) {
+            return Ok(vec![shape.into()]);
+        }
+    }
+    let x = n.tensor(0)?;
+    let Some(own) = own_dims(n, x, allow_zero, target.as_deref())? else {
+        return Err(Problem::unsupported(
+            "it keeps dims of its input, whose rank is known only at run time",
+        ));
+    };
+    let dims = match target {
+        Some(target) => resolve(n, &own, &target, allow_zero)?,
+        None => run_time_shape(n, x, allow_zero)?,
+    };
+    Ok(vec![n.reshape(x, &dims)?.into()])
+}
+
+/// The dims as numbers.
+pub(super) fn numbers(n: &mut Node<'_, '_>, dims: &[Sym]) -> Option<Vec<usize>> {
+    dims.iter().map(|&d| n.func().syms.as_int(d).and_then(|d| usize::try_from(d).ok())).collect()
+}
+
+/// The dims of the input; where its rank is not known, and no dim is kept, all its elements as one.
+fn own_dims(
+    n: &mut Node<'_, '_>,
+    x: Expr,
+    allow_zero: bool,
+    target: Option<&[Sym]>,
+) -> Result<Option<Vec<Sym>>, Problem> {
+    if let Ok(dims) = n.dims(x) {
+        return Ok(Some(dims));
+    }
+    let zero = n.func().syms.int(0);
+    if target.is_none_or(|t| !allow_zero && t.contains(&zero)) {
+        return Ok(None);
+    }
+    let count = n.op("relax.size", &[x])?;
+    let one = n.func().syms.int(1);
+    let count = n.reshape(count, &[one])?;
+    n.symbols_of(count, 1).map(Some)
+}
+
+fn resolve(
+    n: &mut Node<'_, '_>,
+    own: &[Sym],
+    target: &[Sym],
+    allow_zero: bool,
+) -> Result<Vec<Sym>, Problem> {
+    let mut dims = target.to_vec();
+    let mut open = None;
+    for (i, dim) in dims.iter_mut().enumerate() {
+        match n.func().syms.as_int(*dim) {
+            Some(0) if !allow_zero => {
+                *dim = *own.get(i).ok_or_else(|| {
+                    Problem::invalid(format!("the new shape keeps dim {i}, which the input lacks"))
+                })?;
+            }
+            Some(-1) if open.is_some() => {
+                return Err(Problem::invalid("the new shape has more than one -1"));
+            }
+            Some(-1) => open = Some(i),
+            Some(d) if d < 0 => {
+                return Err(Problem::invalid(format!("the new shape has the negative dim {d}")));
+            }
+            _ => {}
+        }
+    }
+    if let Some(open) = open {
+        let syms = &mut n.func().syms;
+        let all = syms.product(own.iter().copied());
+        let others =
+            syms.product(dims.iter().enumerate().filter(|(i, _)| *i != open).map(|(_, &d)| d));
+        dims[open] = match syms.as_int(others) {
+            // NumPy leaves that open; nothing is in the tensor either way.
+            Some(0) => syms.int(0),
+            _ => syms.floordiv(all, others),
+        };
+    }
+    Ok(dims)
+}
+
+/// The shape that a tensor of the run holds, as symbols: -1 and 0 are resolved by arithmetic on the tensor.
+fn run_time_shape(n: &mut Node<'_, '_>, x: Expr, allow_zero: bool) -> Result<Vec<Sym>, Problem> {
+    let target = n.tensor(1)?;
+    let target = n.cast(target, DType::Int64)?;
+    let rank = n.length_of(target)?;
+    let own = n.dims(x)?;
+    let mut dims = target;
+    if !allow_zero {
+        // Dims beyond the input's rank cannot be kept; 0 stays 0 there.
+        let zero = n.func().syms.int(0);
+        let kept: Vec<Sym> = (0..rank).map(|i| own.get(i).copied().unwrap_or(zero)).collect();
+        let kept = n.materialize(&SymTensor::vector(kept).into())?;
+        let none = n.scalar(0i64)?;
+        let keeps = n.op("relax.equal", &[dims, none])?;
+        dims = n.op("relax.where", &[keeps, kept, dims])?;
+    }
+    let (minus, one) = (n.scalar(-1i64)?, n.scalar(1i64)?);
+    let open = n.op("relax.equal", &[dims, minus])?;
+    let known = n.op("relax.where", &[open, one, dims])?;
+    let known = n.op("relax.prod", &[known])?;
+    let known = n.op("relax.maximum", &[known, one])?;
+    let all = n.func().syms.product(own);
+    let all = n.materialize(&SymTensor::scalar(all).into())?;
+    let rest = n.op("relax.floor_divide", &[all, known])?;
+    let dims = n.op("relax.where", &[open, rest, dims])?;
+    n.symbols_of(dims, rank)
+}
+
+/// `Expand`: broadcasts both ways, so a dim of 1 in the new shape keeps the input's.
+fn expand(n: &mut Node<'_, '_>) -> Converted {
+    let x = n.tensor(0)?;
+    let own = n.dims(x)?;
+    let target = n.sizes_input(1)?;
+    let rank = own.len().max(target.len());
+    let one = n.func().syms.int(1);
+    let at = |dims: &[Sym], i: usize| {
+        if i + dims.len() < rank { one } else { dims[i + dims.len() - rank] }
+    };
+    let mut dims = Vec::with_capacity(rank);
+    for i in 0..rank {
+        let (a, b) = (at(&own, i), at(&target, i));
+        dims.push(broadcast(n, a, b)?);
+    }
+    let shape = n.func().shape(&dims);
+    Ok(vec![n.op("relax.broadcast_to", &[x, shape])?.into()])
+}
+
+/// The dim that two broadcast to: where neither is known to be 1, it is found out when the program runs.
+fn broadcast(n: &mut Node<'_, '_>, a: Sym, b: Sym) -> Result<Sym, Problem> {
+    let syms = &mut n.func().syms;
+    if a == b {
+        return Ok(a);
+    }
+    Ok(match (syms.as_int(a), syms.as_int(b)) {
+        (Some(1), _) => b,
+        (_, Some(1)) => a,
+        (Some(x), Some(y)) => {
+            return Err(Problem::invalid(format!("dims {x} and {y} do not broadcast")));
+        }
+        (Some(_), None) => a,
+        // The new shape says how large; the input is of that size, or 1.
+        _ => {
+            let one = syms.int(1);
+            let keeps = syms.eq(b, one);
+            syms.select(keeps, a, b)
+        }
+    })
+}
+
+fn flatten(n: &mut Node<'_, '_>) -> Converted {
+    let x = n.tensor(0)?;
+    let dims = n.dims(x)?;
+    let axis = n.attrs().int("axis")?.unwrap_or(1);
+    let at = if axis == dims.len() as i64 { dims.len() } else { n.axis(axis, dims.len())? };
+    let syms = &mut n.func().syms;
+    let (rows, columns) =
+        (syms.product(dims[..at].iter().copied()), syms.product(dims[at..].iter().copied()));
+    Ok(vec![n.reshape(x, &[rows, columns])?.into()])
+}
+
+/// The axes of an attribute or a known input; nothing where only the run knows them.
+fn axes_of(n: &mut Node<'_, '_>) -> Result<Option<Vec<i64>>, Problem> {
+    Ok(match n.attrs().ints("axes")? {
+        Some(axes) => Some(axes.to_vec()),
+        None => n.const_ints(1),
+    })
+}
+
+fn squeeze(n: &mut Node<'_, '_>) -> Converted {
+    let axes = axes_of(n)?;
+    if axes.is_none() && n.has(1) {
+        let (x, axes) = (n.tensor(0)?, n.tensor(1)?);
+        let (rank, count) = (n.rank(x)?, n.length_of(axes)?);
+        let mask = n.axes_mask(axes, rank)?;
+        return Ok(vec![n.drop_axes(x, mask, count)?.into()]);
+    }
+    if n.is_syms(0)
+        && let Some(t) = n.syms(0)
+    {
+        let rank = t.shape.len();
+        let drop = normal_axes(n, axes.as_deref(), rank)?;
+        let keep = |i: usize| match &drop {
+            Some(drop) => !drop.contains(&i),
+            None => t.shape[i] != 1,
+        };
+        let shape = (0..rank).filter(|&i| keep(i)).map(|i| t.shape[i]).collect();
+        if let Some(t) = t.reshaped(shape) {
+            return Ok(vec![t.into()]);
+        }
+    }
+    let x = n.tensor(0)?;
+    let axes = axes.map_or(AttrValue::None, AttrValue::ints);
+    Ok(vec![n.op_with("relax.squeeze", &[x], Attrs::default().with("axis", axes))?.into()])
+}
+
+fn normal_axes(
+    n: &Node<'_, '_>,
+    axes: Option<&[i64]>,
+    rank: usize,
+) -> Result<Option<Vec<usize>>, Problem> {
+    axes.map(|axes| axes.iter().map(|&a| n.axis(a, rank)).collect()).transpose()
+}
+
+fn unsqueeze(n: &mut Node<'_, '_>) -> Converted {
+    let Some(axes) = axes_of(n)? else { return unsqueeze_at_run(n) };
+    if n.is_syms(0)
+        && let Some(t) = n.syms(0)
+    {
+        let rank = t.shape.len() + axes.len();
+        let new = normal_axes(n, Some(&axes), rank)?.unwrap_or_default();
+        let mut old = t.shape.iter().copied();
+        let shape: Vec<usize> =
+            (0..rank).map(|i| if new.contains(&i) { 1 } else { old.next().unwrap_or(1) }).collect();
+        if let Some(t) = t.reshaped(shape) {
+            return Ok(vec![t.into()]);
+        }
+    }
+    let x = n.tensor(0)?;
+    let attrs = Attrs::default().with("axis", AttrValue::ints(axes));
+    Ok(vec![n.op_with("relax.expand_dims", &[x], attrs)?.into()])
+}
+
+/// The new axes are known only at run time: each dim is 1 there, and the next one of the input elsewhere.
+fn unsqueeze_at_run(n: &mut Node<'_, '_>) -> Converted {
+    let (x, axes) = (n.tensor(0)?, n.tensor(1)?);
+    let own = n.dims(x)?;
+    let rank = own.len() + n.length_of(axes)?;
+    let one = n.func().syms.int(1);
+    if own.is_empty() {
+        return Ok(vec![n.reshape(x, &vec![one; rank])?.into()]);
+    }
+    let mask = n.axes_mask(axes, rank)?;
+    let kept = n.op("relax.logical_not", &[mask])?;
+    let kept = n.cast(kept, DType::Int64)?;
+    let counted = n.op_with("relax.cumsum", &[kept], crate::node::ints_attr("axis", 0))?;
+    let one = n.scalar(1i64)?;
+    let places = n.op("relax.subtract", &[counted, one])?;
+    let own = n.sizes(&own)?;
+    let attrs = crate::node::ints_attr("axis", 0).with("mode", AttrValue::str("clip"));
+    let sizes = n.op_with("relax.take", &[own, places], attrs)?;
+    let sizes = n.op("relax.where", &[mask, one, sizes])?;
+    let dims = n.symbols_of(sizes, rank)?;
+    Ok(vec![n.reshape(x, &dims)?.into()])
+}
+
+fn transpose(n: &mut Node<'_, '_>) -> Converted {
+    let perm = n.attrs().ints("perm")?.map(<[i64]>::to_vec);
+    if n.is_syms(0)
+        && let Some(t) = n.syms(0)
+    {
+        let rank = t.shape.len();
+        let perm =
+            normal_axes(n, perm.as_deref(), rank)?.unwrap_or_else(|| (0..rank).rev().collect());
+        if perm.len() == rank {
+            let shape = perm.iter().map(|&a| t.shape[a]).collect();
+            let moved = t.gathered(shape, |index| {
+                let mut from = vec![0; rank];
+                perm.iter().zip(index).for_each(|(&a, &i)| from[a] = i);
+                from
+            });
+            return Ok(vec![moved.into()]);
+        }
+    }
+    let x = n.tensor(0)?;
+    let axes = perm.map_or(AttrValue::None, AttrValue::ints);
+    Ok(vec![n.op_with("relax.permute_dims", &[x], Attrs::default().with("axes", axes))?.into()])
+}
+
+fn tile(n: &mut Node<'_, '_>) -> Converted {
+    let repeats = SymTensor::vector(n.sizes_input(1)?);
+    let x = n.tensor(0)?;
+    if let Some(counts) = repeats.constants(&n.func().syms) {
+        let attrs = Attrs::default().with("repeats", AttrValue::ints(counts));
+        return Ok(vec![n.op_with("relax.tile", &[x], attrs)?.into()]);
+    }
+    // (d) as (1, d), broadcast to (r, d), as (r * d).
+    let dims = n.dims(x)?;
+    if dims.len() != repeats.elems.len() {
+        return Err(Problem::invalid("'repeats' must have a number for each dim"));
+    }
+    let one = n.func().syms.int(1);
+    let pairs = |first: &[Sym]| -> Vec<Sym> {
+        first.iter().zip(&dims).flat_map(|(&a, &d)| [a, d]).collect()
+    };
+    let (apart, wide) = (pairs(&vec![one; dims.len()]), pairs(&repeats.elems));
+    let whole: Vec<Sym> =
+        repeats.elems.iter().zip(&dims).map(|(&r, &d)| n.func().syms.mul(r, d)).collect();
+    let y = n.reshape(x, &apart)?;
+    let shape = n.func().shape(&wide);
+    let y = n.op("relax.broadcast_to", &[y, shape])?;
+    Ok(vec![n.reshape(y, &whole)?.into()])
+}

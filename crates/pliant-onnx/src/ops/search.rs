@@ -1,0 +1,217 @@
+//! Searching, ordering, running sums, and what is made of positions.
+
+use pliant_ir::relax::Expr;
+use pliant_ir::{AttrValue, Attrs, DType};
+use pliant_sym::Sym;
+
+use super::{OnnxOp, op};
+use crate::error::Problem;
+use crate::node::{Converted, Node, ints_attr};
+use crate::value::{SymTensor, Value};
+
+pub(super) static OPS: &[OnnxOp] = &[
+    op("ArgMax", |n| arg(n, "relax.argmax")),
+    op("ArgMin", |n| arg(n, "relax.argmin")),
+    op("CumProd", |n| scan(n, "relax.cumprod")),
+    op("CumSum", |n| scan(n, "relax.cumsum")),
+    op("EyeLike", eye_like),
+    op("NonZero", non_zero),
+    op("OneHot", one_hot),
+    op("ReverseSequence", reverse_sequence),
+    op("TopK", top_k),
+    op("Trilu", trilu),
+    op("Unique", unique),
+];
+
+fn arg(n: &mut Node<'_, '_>, op: &str) -> Converted {
+    let attrs = n.attrs();
+    let keep = attrs.int("keepdims")?.unwrap_or(1) != 0;
+    let last = attrs.int("select_last_index")?.unwrap_or(0) != 0;
+    let x = n.tensor(0)?;
+    let dims = n.dims(x)?;
+    let axis = n.axis(n.attrs().int("axis")?.unwrap_or(0), dims.len())?;
+    let attrs = ints_attr("axis", axis as i64).with("keepdims", AttrValue::Bool(keep));
+    if !last {
+        return Ok(vec![n.op_with(op, &[x], attrs)?.into()]);
+    }
+    // The last of equal ones is the first of the reversed, counted from the end.
+    let reversed = n.op_with("relax.flip", &[x], ints_attr("axis", axis as i64))?;
+    let found = n.op_with(op, &[reversed], attrs)?;
+    let one = n.func().syms.int(1);
+    let end = n.func().syms.sub(dims[axis], one);
+    let end = n.materialize(&SymTensor::scalar(end).into())?;
+    Ok(vec![n.op("relax.subtract", &[end, found])?.into()])
+}
+
+/// ONNX and Relax agree: one row of indices for each axis.
+fn non_zero(n: &mut Node<'_, '_>) -> Converted {
+    let x = n.tensor(0)?;
+    let rank = n.rank(x)?;
+    let places = n.op("relax.nonzero", &[x])?;
+    // How many rows there are is known, which the operator's type does not say.
+    let count = n.dims(places)?[1];
+    let rank = n.func().syms.int(rank as i64);
+    Ok(vec![n.reshape(places, &[rank, count])?.into()])
+}
+
+fn one_hot(n: &mut Node<'_, '_>) -> Converted {
+    let axis = n.attrs().int("axis")?.unwrap_or(-1);
+    let depth = n.size_input(1)?;
+    // Compared with 0 .. depth along the new axis, which works for a depth of the run too.
+    let indices = n.tensor(0)?;
+    let indices = n.cast(indices, DType::Int64)?;
+    let rank = n.rank(indices)? + 1;
+    let axis = n.axis(axis, rank)?;
+    let (zero, one) = (n.func().syms.int(0), n.func().syms.int(1));
+    let bounds: Vec<Expr> =
+        [zero, depth, one].iter().map(|&b| n.func().int_value(b, DType::Int64)).collect();
+    let attrs = Attrs::default().with("dtype", AttrValue::DType(DType::Int64));
+    let places = n.op_with("relax.arange", &bounds, attrs)?;
+    let shape: Vec<Sym> = (0..rank).map(|i| if i == axis { depth } else { one }).collect();
+    let places = n.reshape(places, &shape)?;
+    let attrs = Attrs::default().with("axis", AttrValue::ints([axis as i64]));
+    let indices = n.op_with("relax.expand_dims", &[indices], attrs)?;
+    let size = n.materialize(&SymTensor::scalar(depth).into())?;
+    let none = n.scalar(0i64)?;
+    let negative = n.op("relax.less", &[indices, none])?;
+    let moved = n.op("relax.add", &[indices, size])?;
+    let indices = n.op("relax.where", &[negative, moved, indices])?;
+    let hit = n.op("relax.equal", &[indices, places])?;
+    let values = n.tensor(2)?;
+    let scalar: [Sym; 0] = [];
+    let [off, on] = {
+        let two = n.func().syms.int(2);
+        let cut = |n: &mut Node<'_, '_>, a: Sym, b: Sym| -> Result<Expr, Problem> {
+            let part = n.slice_axis(values, 0, a, b)?;
+            n.reshape(part, &scalar)
+        };
+        [cut(n, zero, one)?, cut(n, one, two)?]
+    };
+    Ok(vec![n.op("relax.where", &[hit, on, off])?.into()])
+}
+
+fn top_k(n: &mut Node<'_, '_>) -> Converted {
+    let axis = n.attrs().int("axis")?.unwrap_or(-1);
+    let largest = n.attrs().int("largest")?.unwrap_or(1) != 0;
+    let x = n.tensor(0)?;
+    let dims = n.dims(x)?;
+    let axis = n.axis(axis, dims.len())?;
+    let k = match n.attrs().int("k")? {
+        Some(k) => n.func().syms.int(k),
+        None => n.size_input(1)?,
+    };
+    if let Some(k) = n.func().syms.as_int(k) {
+        let attrs = ints_attr("k", k)
+            .with("axis", AttrValue::Int(axis as i64))
+            .with("ret_type", AttrValue::str("both"))
+            .with("largest", AttrValue::Bool(largest))
+            .with("dtype", AttrValue::DType(DType::Int64));
+        let both = n.op_with("relax.topk", &[x], attrs)?;
+        return Ok(n.fields(both, 2).into_iter().map(Value::from).collect());
+    }
+    // The first k of all in order.
+    let attrs = ints_attr("axis", axis as i64)
+        .with("descending", AttrValue::Bool(largest))
+        .with("dtype", AttrValue::DType(DType::Int64));
+    let order = n.op_with("relax.argsort", &[x], attrs)?;
+    let zero = n.func().syms.int(0);
+    let places = n.slice_axis(order, axis, zero, k)?;
+    let attrs = ints_attr("axis", axis as i64);
+    let values = n.op_with("relax.gather_elements", &[x, places], attrs)?;
+    Ok(vec![values.into(), places.into()])
+}
+
+/// Sums or products of the elements up to each, or behind each.
+fn scan(n: &mut Node<'_, '_>, op: &str) -> Converted {
+    let exclusive = n.attrs().int("exclusive")?.unwrap_or(0) != 0;
+    let reverse = n.attrs().int("reverse")?.unwrap_or(0) != 0;
+    let x = n.tensor(0)?;
+    let rank = n.rank(x)?;
+    let flipped = |n: &mut Node<'_, '_>, x: Expr, axis: i64| {
+        if reverse { n.op_with("relax.flip", &[x], ints_attr("axis", axis)) } else { Ok(x) }
+    };
+    let y = n.for_axis(1, rank, rank, &mut |n, axis| {
+        let axis = axis as i64;
+        let x = flipped(n, x, axis)?;
+        let attrs = ints_attr("axis", axis).with("exclusive", AttrValue::Bool(exclusive));
+        let y = n.op_with(op, &[x], attrs)?;
+        flipped(n, y, axis)
+    })?;
+    Ok(vec![y.into()])
+}
+
+/// The part of each matrix on one side of a diagonal, which may be a number of the run.
+fn trilu(n: &mut Node<'_, '_>) -> Converted {
+    let upper = n.attrs().int("upper")?.unwrap_or(1) != 0;
+    let x = n.tensor(0)?;
+    let known = if n.has(1) { n.const_ints(1).and_then(|v| v.first().copied()) } else { Some(0) };
+    if let Some(k) = known {
+        let op = if upper { "relax.triu" } else { "relax.tril" };
+        return Ok(vec![n.op_with(op, &[x], ints_attr("k", k))?.into()]);
+    }
+    let dims = n.dims(x)?;
+    let [.., rows, columns] = dims.as_slice() else {
+        return Err(Problem::invalid("it takes at least 2 dims"));
+    };
+    let (rows, columns) = (n.iota(*rows)?, n.iota(*columns)?);
+    let (rows, columns) = (n.along(rows, 0, 2)?, n.along(columns, 1, 2)?);
+    let k = n.tensor(1)?;
+    let k = n.scalar_of(k)?;
+    let k = n.cast(k, DType::Int64)?;
+    let diagonal = n.op("relax.subtract", &[columns, rows])?;
+    let side = if upper { "relax.greater_equal" } else { "relax.less_equal" };
+    let stays = n.op(side, &[diagonal, k])?;
+    let dtype = n.dtype(x)?;
+    let zero = n.number(0.0, dtype)?;
+    Ok(vec![n.op("relax.where", &[stays, x, zero])?.into()])
+}
+
+fn eye_like(n: &mut Node<'_, '_>) -> Converted {
+    let k = n.attrs().int("k")?.unwrap_or(0);
+    let x = n.tensor(0)?;
+    let dtype = match n.attrs().int("dtype")? {
+        Some(code) => {
+            crate::tensor::dtype(i32::try_from(code).unwrap_or(0)).map_err(Problem::unsupported)?
+        }
+        None => n.dtype(x)?,
+    };
+    let k = n.func().syms.int(k);
+    let k = n.func().int_value(k, DType::Int64);
+    let attrs = Attrs::default().with("dtype", AttrValue::DType(dtype));
+    Ok(vec![n.op_with("relax.eye_like", &[x, k], attrs)?.into()])
+}
+
+fn reverse_sequence(n: &mut Node<'_, '_>) -> Converted {
+    let time = n.attrs().int("time_axis")?.unwrap_or(0);
+    let batch = n.attrs().int("batch_axis")?.unwrap_or(1);
+    let args = [n.tensor(0)?, n.tensor(1)?];
+    let attrs = ints_attr("seq_axis", time).with("batch_axis", AttrValue::Int(batch));
+    Ok(vec![n.op_with("relax.reverse_sequence", &args, attrs)?.into()])
+}
+
+/// The different elements or slices, where each comes first, where each element went, and how many there are.
+fn unique(n: &mut Node<'_, '_>) -> Converted {
+    let sorted = n.attrs().int("sorted")?.unwrap_or(1) != 0;
+    let axis = n.attrs().int("axis")?.map_or(AttrValue::None, AttrValue::Int);
+    let x = n.tensor(0)?;
+    let wanted = |i: usize| n.proto.output.get(i).is_some_and(|o| !o.is_empty());
+    let wanted = [wanted(1), wanted(2), wanted(3)];
+    let attrs = Attrs::default()
+        .with("sorted", AttrValue::Bool(sorted))
+        .with("return_index", AttrValue::Bool(wanted[0]))
+        .with("return_inverse", AttrValue::Bool(wanted[1]))
+        .with("return_counts", AttrValue::Bool(wanted[2]))
+        .with("axis", axis);
+    let found = n.op_with("relax.unique", &[x], attrs)?;
+    let count = 1 + wanted.iter().filter(|w| **w).count();
+    if count == 1 {
+        return Ok(vec![found.into()]);
+    }
+    let mut fields = n.fields(found, count).into_iter().map(Value::from);
+    let mut outputs = vec![fields.next().unwrap_or(Value::Absent)];
+    for wanted in wanted {
+        let field = if wanted { fields.next() } else { None };
+        outputs.push(field.unwrap_or(Value::Absent));
+    }
+    Ok(outputs)
+}

@@ -1,0 +1,217 @@
+//! Signals: Fourier transforms and windows.
+
+use pliant_ir::relax::Expr;
+use pliant_ir::{AttrValue, Attrs, DType};
+use pliant_sym::Sym;
+
+use super::{OnnxOp, op};
+use crate::error::Problem;
+use crate::node::{Converted, Node, ints_attr};
+
+pub(super) static OPS: &[OnnxOp] = &[
+    op("BlackmanWindow", |n| window(n, &[0.42, -0.5, 0.08])),
+    op("DFT", dft),
+    op("HammingWindow", |n| window(n, &[25.0 / 46.0, -21.0 / 46.0])),
+    op("HannWindow", |n| window(n, &[0.5, -0.5])),
+    op("MelWeightMatrix", mel_weights),
+    op("STFT", stft),
+];
+
+/// A sum of cosines: `c0 + c1 cos(2 pi i / size) + c2 cos(4 pi i / size)`.
+fn window(n: &mut Node<'_, '_>, coefficients: &[f64]) -> Converted {
+    let periodic = n.attrs().int("periodic")?.unwrap_or(1) != 0;
+    let dtype = output_type(n)?;
+    let size = n.size_input(0)?;
+    let one = n.func().syms.int(1);
+    let turn = if periodic { size } else { n.func().syms.sub(size, one) };
+    let (turn, at) = (n.size(turn)?, n.iota(size)?);
+    let (turn, at) = (n.cast(turn, DType::Float64)?, n.cast(at, DType::Float64)?);
+    let circle = n.number(std::f64::consts::TAU, DType::Float64)?;
+    let at = n.op("relax.multiply", &[at, circle])?;
+    let at = n.op("relax.divide", &[at, turn])?;
+    let zero = n.number(0.0, DType::Float64)?;
+    let mut y = n.op("relax.multiply", &[at, zero])?;
+    for (k, &coefficient) in coefficients.iter().enumerate() {
+        let (k, coefficient) =
+            (n.number(k as f64, DType::Float64)?, n.number(coefficient, DType::Float64)?);
+        let angle = n.op("relax.multiply", &[at, k])?;
+        let part = n.op("relax.cos", &[angle])?;
+        let part = n.op("relax.multiply", &[part, coefficient])?;
+        y = n.op("relax.add", &[y, part])?;
+    }
+    Ok(vec![n.cast(y, dtype)?.into()])
+}
+
+fn output_type(n: &Node<'_, '_>) -> Result<DType, Problem> {
+    match n.attrs().int("output_datatype")? {
+        Some(code) => {
+            crate::tensor::dtype(i32::try_from(code).unwrap_or(0)).map_err(Problem::unsupported)
+        }
+        None => Ok(DType::Float32),
+    }
+}
+
+/// A size as an operand that is a number of the program.
+fn prim(n: &mut Node<'_, '_>, size: Sym) -> Expr {
+    n.func().int_value(size, DType::Int64)
+}
+
+/// The axis is an attribute up to opset 19, and an input since.
+fn dft(n: &mut Node<'_, '_>) -> Converted {
+    let inverse = n.attrs().int("inverse")?.unwrap_or(0) != 0;
+    let onesided = n.attrs().int("onesided")?.unwrap_or(0) != 0;
+    let x = n.tensor(0)?;
+    let rank = n.rank(x)?;
+    let mut args = vec![x];
+    if n.has(1) {
+        let length = n.size_input(1)?;
+        args.push(prim(n, length));
+    }
+    let mut transform = |n: &mut Node<'_, '_>, axis: usize| {
+        let attrs = ints_attr("axis", axis as i64)
+            .with("inverse", AttrValue::Bool(inverse))
+            .with("onesided", AttrValue::Bool(onesided));
+        n.op_with("relax.signal.dft", &args, attrs)
+    };
+    if inverse && onesided {
+        return real_inverse(n, x);
+    }
+    let y = if n.has(2) {
+        n.for_axis(2, rank, rank - 1, &mut transform)?
+    } else {
+        let otherwise = if n.opset < 20 { 1 } else { -2 };
+        let axis = n.attrs().int("axis")?.unwrap_or(otherwise);
+        let axis = n.axis(axis, rank)?;
+        transform(n, axis)?
+    };
+    Ok(vec![y.into()])
+}
+
+/// A real signal from one side of its spectrum: the other side is the conjugate of this one.
+fn real_inverse(n: &mut Node<'_, '_>, x: Expr) -> Converted {
+    let (dims, dtype) = (n.dims(x)?, n.dtype(x)?);
+    let rank = dims.len();
+    let length = if n.has(1) { Some(n.size_input(1)?) } else { None };
+    let mut transform = |n: &mut Node<'_, '_>, axis: usize| {
+        let (zero, one, two) = (n.func().syms.int(0), n.func().syms.int(1), n.func().syms.int(2));
+        let length = match length {
+            Some(length) => length,
+            None => {
+                let last = n.func().syms.sub(dims[axis], one);
+                n.func().syms.mul(last, two)
+            }
+        };
+        let (at, size) = (n.iota(length)?, n.size(length)?);
+        let mirrored = n.op("relax.subtract", &[size, at])?;
+        let given = n.size(dims[axis])?;
+        let is_given = n.op("relax.less", &[at, given])?;
+        let places = n.op("relax.where", &[is_given, at, mirrored])?;
+        let (plus, minus) = (n.number(1.0, dtype)?, n.number(-1.0, dtype)?);
+        let sign = n.op("relax.where", &[is_given, plus, minus])?;
+        let sign = n.along(sign, axis, rank)?;
+        let whole = n.take(x, places, axis)?;
+        let real = n.slice_axis(whole, rank - 1, zero, one)?;
+        let imaginary = n.slice_axis(whole, rank - 1, one, two)?;
+        let imaginary = n.op("relax.multiply", &[imaginary, sign])?;
+        let whole = n.concat(&[real, imaginary], rank as i64 - 1)?;
+        let attrs = ints_attr("axis", axis as i64).with("inverse", AttrValue::Bool(true));
+        let y = n.op_with("relax.signal.dft", &[whole], attrs)?;
+        n.slice_axis(y, rank - 1, zero, one)
+    };
+    if n.has(2) {
+        return Ok(vec![n.for_axis(2, rank, rank - 1, &mut transform)?.into()]);
+    }
+    let otherwise = if n.opset < 20 { 1 } else { -2 };
+    let axis = n.attrs().int("axis")?.unwrap_or(otherwise);
+    let axis = n.axis(axis, rank)?;
+    Ok(vec![transform(n, axis)?.into()])
+}
+
+fn stft(n: &mut Node<'_, '_>) -> Converted {
+    let onesided = n.attrs().int("onesided")?.unwrap_or(1) != 0;
+    let signal = n.tensor(0)?;
+    let step = n.size_input(1)?;
+    let mut args = vec![signal, prim(n, step)];
+    if n.has(2) || n.has(3) {
+        args.push(n.operand(2)?);
+    }
+    if n.has(3) {
+        let length = n.size_input(3)?;
+        args.push(prim(n, length));
+    }
+    let attrs = Attrs::default().with("onesided", AttrValue::Bool(onesided));
+    Ok(vec![n.op_with("relax.signal.stft", &args, attrs)?.into()])
+}
+
+/// Triangles over the spectrum whose corners lie evenly on the mel scale.
+fn mel_weights(n: &mut Node<'_, '_>) -> Converted {
+    let dtype = output_type(n)?;
+    let (bins, length) = (n.size_input(0)?, n.size_input(1)?);
+    let mut scalars = Vec::with_capacity(3);
+    for i in 2..5 {
+        let x = n.tensor(i)?;
+        let x = n.scalar_of(x)?;
+        scalars.push(n.cast(x, DType::Float64)?);
+    }
+    let [rate, low, high] = scalars[..] else { return Err(Problem::invalid("it takes 5 inputs")) };
+    let mut number = |v: f64| n.number(v, DType::Float64);
+    let (zero, one, ten) = (number(0.0)?, number(1.0)?, number(10.0)?);
+    let (factor, corner) = (number(2595.0)?, number(700.0)?);
+    let log_ten = number(std::f64::consts::LN_10)?;
+    let mel = |n: &mut Node<'_, '_>, hertz: Expr| {
+        let y = n.op("relax.divide", &[hertz, corner])?;
+        let y = n.op("relax.add", &[y, one])?;
+        let y = n.op("relax.log", &[y])?;
+        let y = n.op("relax.divide", &[y, log_ten])?;
+        n.op("relax.multiply", &[y, factor])
+    };
+    let (low, high): (Expr, Expr) = (mel(n, low)?, mel(n, high)?);
+    // The corners of the triangles: bins + 2 places on the mel scale, as lines of the spectrum.
+    let (two, half) = (n.func().syms.int(2), n.func().syms.int(2));
+    let corners = n.func().syms.add(bins, two);
+    let one_size = n.func().syms.int(1);
+    let (at, steps) = (n.iota(corners)?, n.size(corners)?);
+    let (at, steps) = (n.cast(at, DType::Float64)?, n.cast(steps, DType::Float64)?);
+    let span = n.op("relax.subtract", &[high, low])?;
+    let step = n.op("relax.divide", &[span, steps])?;
+    let at = n.op("relax.multiply", &[at, step])?;
+    let at = n.op("relax.add", &[at, low])?;
+    let at = n.op("relax.divide", &[at, factor])?;
+    let hertz = n.op("relax.power", &[ten, at])?;
+    let hertz = n.op("relax.subtract", &[hertz, one])?;
+    let hertz = n.op("relax.multiply", &[hertz, corner])?;
+    let lines = n.size(length)?;
+    let lines = n.cast(lines, DType::Float64)?;
+    let lines = n.op("relax.add", &[lines, one])?;
+    let place = n.op("relax.multiply", &[hertz, lines])?;
+    let place = n.op("relax.divide", &[place, rate])?;
+    let place = n.op("relax.floor", &[place])?;
+    let corner_from = |n: &mut Node<'_, '_>, first: i64| {
+        let from = n.func().syms.int(first);
+        let to = n.func().syms.add(from, bins);
+        n.slice_axis(place, 0, from, to)
+    };
+    let (left, middle, right): (Expr, Expr, Expr) =
+        (corner_from(n, 0)?, corner_from(n, 1)?, corner_from(n, 2)?);
+    let rows = n.func().syms.floordiv(length, half);
+    let rows = n.func().syms.add(rows, one_size);
+    let row = n.iota(rows)?;
+    let row = n.cast(row, DType::Float64)?;
+    let row = n.along(row, 0, 2)?;
+    // A side of no width is a step at the middle.
+    let side = |n: &mut Node<'_, '_>, above: (Expr, Expr), below: (Expr, Expr), step: &str| {
+        let above = n.op("relax.subtract", &[above.0, above.1])?;
+        let below = n.op("relax.subtract", &[below.0, below.1])?;
+        let flat = n.op("relax.equal", &[below, zero])?;
+        let below = n.op("relax.where", &[flat, one, below])?;
+        let slope = n.op("relax.divide", &[above, below])?;
+        let step = n.op(step, &[row, middle])?;
+        let step = n.cast(step, DType::Float64)?;
+        n.op("relax.where", &[flat, step, slope])
+    };
+    let up: Expr = side(n, (row, left), (middle, left), "relax.greater_equal")?;
+    let down: Expr = side(n, (right, row), (right, middle), "relax.less_equal")?;
+    let y = n.op("relax.minimum", &[up, down])?;
+    let y = n.op("relax.maximum", &[y, zero])?;
+    Ok(vec![n.cast(y, dtype)?.into()])
+}

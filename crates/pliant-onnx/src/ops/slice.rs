@@ -1,0 +1,154 @@
+//! Slices.
+
+use pliant_ir::DType;
+use pliant_ir::relax::Expr;
+use pliant_sym::Sym;
+
+use super::{OnnxOp, op};
+use crate::error::Problem;
+use crate::node::{Converted, Node, ints_attr};
+use crate::value::{SymTensor, Value};
+
+pub(super) static OPS: &[OnnxOp] = &[op("Slice", slice)];
+
+/// The bounds of a slice: attributes up to opset 9, inputs since.
+struct Bounds {
+    starts: Vec<Sym>,
+    ends: Vec<Sym>,
+    axes: Vec<usize>,
+    steps: Vec<i64>,
+}
+
+fn slice(n: &mut Node<'_, '_>) -> Converted {
+    let rank = match n.value(0)? {
+        Value::Syms(t) => t.shape.len(),
+        _ => {
+            let x = n.tensor(0)?;
+            n.rank(x)?
+        }
+    };
+    let Some(bounds) = bounds(n, rank)? else { return slice_at_run(n, rank) };
+    if n.is_syms(0)
+        && let Some(t) = n.syms(0)
+        && let Some(part) = slice_syms(n, &t, &bounds)
+    {
+        return Ok(vec![part.into()]);
+    }
+    let x = n.tensor(0)?;
+    let func = n.func();
+    let axes: Vec<Sym> = bounds.axes.iter().map(|&a| func.syms.int(a as i64)).collect();
+    let steps: Vec<Sym> = bounds.steps.iter().map(|&s| func.syms.int(s)).collect();
+    let args = [&axes, &bounds.starts, &bounds.ends, &steps].map(|list| func.shape(list));
+    Ok(vec![n.op("relax.strided_slice", &[x, args[0], args[1], args[2], args[3]])?.into()])
+}
+
+/// Bounds that only the run knows: those of the axes that are named, put among those of whole axes.
+fn slice_at_run(n: &mut Node<'_, '_>, rank: usize) -> Converted {
+    let x = n.tensor(0)?;
+    let vector =
+        |n: &mut Node<'_, '_>, attr: &str, input: usize| -> Result<Option<Expr>, Problem> {
+            if let Some(ints) = n.attrs().ints(attr)? {
+                return n.ints(ints).map(Some);
+            }
+            let Some(given) = n.optional(input)? else { return Ok(None) };
+            n.cast(given, DType::Int64).map(Some)
+        };
+    let missing = |what: &str| Problem::invalid(format!("'{what}' is missing"));
+    let starts = vector(n, "starts", 1)?.ok_or_else(|| missing("starts"))?;
+    let ends = vector(n, "ends", 2)?.ok_or_else(|| missing("ends"))?;
+    let count = n.dims(starts)?;
+    let count = *count.first().ok_or_else(|| Problem::invalid("'starts' must be a vector"))?;
+    let axes = match vector(n, "axes", 3)? {
+        Some(axes) => n.counted_from_start(axes, rank)?,
+        None => n.iota(count)?,
+    };
+    let steps = match vector(n, "steps", 4)? {
+        Some(steps) => steps,
+        None => {
+            let one = n.scalar(1i64)?;
+            n.full(&[count], one)?
+        }
+    };
+    let own = n.dims(x)?;
+    let (first, last, step) = (n.ints(&vec![0; rank])?, n.sizes(&own)?, n.ints(&vec![1; rank])?);
+    let mut args = vec![x];
+    for (whole, part) in [(first, starts), (last, ends), (step, steps)] {
+        args.push(n.op_with(
+            "relax.scatter_elements",
+            &[whole, axes, part],
+            ints_attr("axis", 0),
+        )?);
+    }
+    Ok(vec![n.op("relax.dynamic_strided_slice", &args)?.into()])
+}
+
+/// The bounds, where they are known as terms.
+fn bounds(n: &mut Node<'_, '_>, rank: usize) -> Result<Option<Bounds>, Problem> {
+    let given =
+        |n: &mut Node<'_, '_>, attr: &str, input: usize| -> Result<Option<Vec<Sym>>, Problem> {
+            if let Some(ints) = n.attrs().ints(attr)? {
+                return Ok(Some(ints.iter().map(|&v| n.func().syms.int(v)).collect()));
+            }
+            if !n.has(input) {
+                return Ok(None);
+            }
+            if let Some(t) = n.syms(input) {
+                return Ok(Some(t.elems));
+            }
+            Ok(None)
+        };
+    let (Some(starts), Some(ends)) = (given(n, "starts", 1)?, given(n, "ends", 2)?) else {
+        return Ok(None);
+    };
+    let constants = |n: &mut Node<'_, '_>, list: Vec<Sym>| -> Option<Vec<i64>> {
+        list.iter().map(|&s| n.func().syms.as_int(s)).collect()
+    };
+    let axes = match given(n, "axes", 3)? {
+        Some(axes) => {
+            let Some(axes) = constants(n, axes) else { return Ok(None) };
+            axes.iter().map(|&a| n.axis(a, rank)).collect::<Result<_, _>>()?
+        }
+        None if n.has(3) => return Ok(None),
+        None => (0..starts.len()).collect::<Vec<usize>>(),
+    };
+    let steps = match given(n, "steps", 4)? {
+        Some(steps) => match constants(n, steps) {
+            Some(steps) => steps,
+            None => return Ok(None),
+        },
+        None if n.has(4) => return Ok(None),
+        None => vec![1; starts.len()],
+    };
+    let lengths = [ends.len(), axes.len(), steps.len()];
+    if lengths.iter().any(|&l| l != starts.len()) || axes.iter().any(|&a| a >= rank) {
+        return Err(Problem::invalid(
+            "'starts', 'ends', 'axes' and 'steps' must have equal lengths",
+        ));
+    }
+    if steps.contains(&0) {
+        return Err(Problem::invalid("a step is 0"));
+    }
+    Ok(Some(Bounds { starts, ends, axes, steps }))
+}
+
+/// A part of a shape computation, where the bounds are numbers.
+fn slice_syms(n: &mut Node<'_, '_>, t: &SymTensor, b: &Bounds) -> Option<SymTensor> {
+    let mut shape = t.shape.clone();
+    let mut from = vec![0i64; shape.len()];
+    let mut step = vec![1i64; shape.len()];
+    for (k, &axis) in b.axes.iter().enumerate() {
+        let syms = &n.func().syms;
+        let (start, end) = (syms.as_int(b.starts[k])?, syms.as_int(b.ends[k])?);
+        let (size, by) = (t.shape[axis] as i64, b.steps[k]);
+        let place = |v: i64| if v < 0 { v.saturating_add(size) } else { v };
+        let (low, high) = if by > 0 { (0, size) } else { (-1, size - 1) };
+        let start = place(start).clamp(if by > 0 { 0 } else { -1 }, high.max(low));
+        let end = place(end).clamp(low, high.max(low));
+        let count = if by > 0 { (end - start + by - 1) / by } else { (start - end - by - 1) / -by };
+        shape[axis] = count.max(0) as usize;
+        (from[axis], step[axis]) = (start, by);
+    }
+    Some(t.gathered(shape, |index| {
+        index.iter().enumerate().map(|(d, &i)| (from[d] + step[d] * i as i64) as usize).collect()
+    }))
+}

@@ -1,0 +1,343 @@
+//! What only a run knows: sizes that tensors hold, axes that are inputs, and branches.
+
+use pliant_ir::relax::{Expr, ExprData, Seq, TypeData, derive};
+use pliant_ir::{AttrValue, Attrs, DType};
+use pliant_sym::Sym;
+use pliant_tensor::Tensor;
+
+use crate::error::Problem;
+use crate::node::{Node, ints_attr};
+use crate::value::SymTensor;
+
+type Made = Result<Expr, Problem>;
+
+impl Node<'_, '_> {
+    // ---- sizes ----
+
+    /// The elements of an integer vector of the run as new symbols.
+    ///
+    /// # Errors
+    /// What the type rules say.
+    pub fn symbols_of(&mut self, vector: Expr, rank: usize) -> Result<Vec<Sym>, Problem> {
+        let vector = self.cast(vector, DType::Int64)?;
+        let shape = self.op("relax.tensor_to_shape", &[vector])?;
+        let func = self.func();
+        let syms: Vec<Sym> = (0..rank)
+            .map(|i| {
+                let var = func.fresh_sym(&format!("d{i}"));
+                func.syms.var(var)
+            })
+            .collect();
+        let ty = func.intern(TypeData::shape(syms.clone()));
+        self.im.builder.match_cast(shape, ty, "shape");
+        Ok(syms)
+    }
+
+    /// How many elements a vector has, which must be a number.
+    ///
+    /// # Errors
+    /// When it is known only at run time.
+    pub fn length_of(&mut self, vector: Expr) -> Result<usize, Problem> {
+        let dims = self.dims(vector)?;
+        let length = match dims.as_slice() {
+            [one] => self.func().syms.as_int(*one).and_then(|v| usize::try_from(v).ok()),
+            _ => None,
+        };
+        length
+            .ok_or_else(|| Problem::unsupported("the rank of its result is known only at run time"))
+    }
+
+    /// Input `i`, one integer that is not negative, as a size.
+    ///
+    /// # Errors
+    /// When it is left out.
+    pub fn size_input(&mut self, i: usize) -> Result<Sym, Problem> {
+        if let Some(t) = self.syms(i)
+            && let [one] = t.elems.as_slice()
+        {
+            return Ok(*one);
+        }
+        let value = self.tensor(i)?;
+        let one = self.func().syms.int(1);
+        let vector = self.reshape(value, &[one])?;
+        Ok(self.symbols_of(vector, 1)?[0])
+    }
+
+    /// Input `i`, a vector of sizes, as terms.
+    ///
+    /// # Errors
+    /// When it is left out, or its length is known only at run time.
+    pub fn sizes_input(&mut self, i: usize) -> Result<Vec<Sym>, Problem> {
+        if let Some(t) = self.syms(i) {
+            return Ok(t.elems);
+        }
+        let vector = self.tensor(i)?;
+        let length = self.length_of(vector)?;
+        self.symbols_of(vector, length)
+    }
+
+    /// Terms as a vector of int64.
+    ///
+    /// # Errors
+    /// What the type rules say.
+    pub fn sizes(&mut self, sizes: &[Sym]) -> Made {
+        self.materialize(&SymTensor::vector(sizes.to_vec()).into())
+    }
+
+    /// A term as an int64 scalar.
+    ///
+    /// # Errors
+    /// What the type rules say.
+    pub fn size(&mut self, size: Sym) -> Made {
+        self.materialize(&SymTensor::scalar(size).into())
+    }
+
+    /// Numbers as a constant vector of int64.
+    ///
+    /// # Errors
+    /// When the tensor cannot be made.
+    pub fn ints(&mut self, values: &[i64]) -> Made {
+        let tensor = Tensor::from_slice(&[values.len() as i64], values);
+        let tensor = tensor.map_err(|e| Problem::invalid(e.to_string()))?;
+        Ok(self.im.constant(&tensor))
+    }
+
+    /// A tensor of one value.
+    ///
+    /// # Errors
+    /// What the type rules say.
+    pub fn full(&mut self, dims: &[Sym], value: Expr) -> Made {
+        let dtype = self.dtype(value)?;
+        let shape = self.func().shape(dims);
+        let attrs = Attrs::default().with("dtype", AttrValue::DType(dtype));
+        self.op_with("relax.full", &[shape, value], attrs)
+    }
+
+    /// `0 .. count` as int64.
+    ///
+    /// # Errors
+    /// What the type rules say.
+    pub fn iota(&mut self, count: Sym) -> Made {
+        let (zero, one) = (self.func().syms.int(0), self.func().syms.int(1));
+        let bounds = [zero, count, one].map(|b| self.func().int_value(b, DType::Int64));
+        let attrs = Attrs::default().with("dtype", AttrValue::DType(DType::Int64));
+        self.op_with("relax.arange", &bounds, attrs)
+    }
+
+    /// A vector laid along one of `rank` axes, so that it broadcasts along the others.
+    ///
+    /// # Errors
+    /// What the type rules say.
+    pub fn along(&mut self, vector: Expr, axis: usize, rank: usize) -> Made {
+        let size = self.dims(vector)?;
+        let mut dims = vec![self.func().syms.int(1); rank];
+        dims[axis] = *size.first().ok_or_else(|| Problem::invalid("it needs a vector"))?;
+        self.reshape(vector, &dims)
+    }
+
+    /// Element `i` of a vector, as a scalar.
+    ///
+    /// # Errors
+    /// What the type rules say.
+    pub fn element(&mut self, vector: Expr, i: usize) -> Made {
+        let (from, to) = (self.func().syms.int(i as i64), self.func().syms.int(i as i64 + 1));
+        let part = self.slice_axis(vector, 0, from, to)?;
+        self.scalar_of(part)
+    }
+
+    /// A tensor of one element, as a scalar.
+    ///
+    /// # Errors
+    /// What the type rules say.
+    pub fn scalar_of(&mut self, x: Expr) -> Made {
+        let none: [Sym; 0] = [];
+        self.reshape(x, &none)
+    }
+
+    /// Elements `from` to `to` along one axis.
+    ///
+    /// # Errors
+    /// What the type rules say.
+    pub fn slice_axis(&mut self, x: Expr, axis: usize, from: Sym, to: Sym) -> Made {
+        let func = self.func();
+        let (axis, one) = (func.syms.int(axis as i64), func.syms.int(1));
+        let [axes, begin, end, strides] = [axis, from, to, one].map(|v| func.shape(&[v]));
+        self.op("relax.strided_slice", &[x, axes, begin, end, strides])
+    }
+
+    /// Slices along an axis at indices.
+    ///
+    /// # Errors
+    /// What the type rules say.
+    pub fn take(&mut self, x: Expr, indices: Expr, axis: usize) -> Made {
+        self.op_with("relax.take", &[x, indices], ints_attr("axis", axis as i64))
+    }
+
+    /// The fields of a tuple.
+    pub fn fields(&mut self, tuple: Expr, count: usize) -> Vec<Expr> {
+        let field = |i: usize| {
+            let part = self.func().tuple_get_item(tuple, i as u32);
+            self.im.bind(part, self.proto)
+        };
+        (0..count).map(field).collect()
+    }
+
+    // ---- axes that are inputs ----
+
+    /// For each of `rank` axes, whether a vector of axes names it.
+    ///
+    /// # Errors
+    /// What the type rules say.
+    pub fn axes_mask(&mut self, axes: Expr, rank: usize) -> Made {
+        let axes = self.counted_from_start(axes, rank)?;
+        let count = self.dims(axes)?[0];
+        let one = self.func().syms.int(1);
+        let column = self.reshape(axes, &[count, one])?;
+        let rank = self.func().syms.int(rank as i64);
+        let all = self.iota(rank)?;
+        let hits = self.op("relax.equal", &[column, all])?;
+        let hits = self.cast(hits, DType::Int64)?;
+        let hits = self.op_with("relax.sum", &[hits], ints_attr("axis", 0))?;
+        let none = self.scalar(0i64)?;
+        self.op("relax.greater", &[hits, none])
+    }
+
+    /// A vector of axes, none of which counts from the end.
+    ///
+    /// # Errors
+    /// What the type rules say.
+    pub fn counted_from_start(&mut self, axes: Expr, rank: usize) -> Made {
+        let axes = self.cast(axes, DType::Int64)?;
+        let (none, rank) = (self.scalar(0i64)?, self.scalar(rank as i64)?);
+        let behind = self.op("relax.less", &[axes, none])?;
+        let moved = self.op("relax.add", &[axes, rank])?;
+        self.op("relax.where", &[behind, moved, axes])
+    }
+
+    /// Without the `count` axes of a mask, whose dims are 1.
+    ///
+    /// # Errors
+    /// What the type rules say.
+    pub fn drop_axes(&mut self, x: Expr, mask: Expr, count: usize) -> Made {
+        let dims = self.dims(x)?;
+        let rest = dims.len().saturating_sub(count);
+        if rest == 0 {
+            return self.scalar_of(x);
+        }
+        let own = self.sizes(&dims)?;
+        let kept = self.op("relax.logical_not", &[mask])?;
+        let places = self.op("relax.nonzero", &[kept])?;
+        let length = self.func().syms.int(rest as i64);
+        let places = self.reshape(places, &[length])?;
+        let sizes = self.take(own, places, 0)?;
+        let dims = self.symbols_of(sizes, rest)?;
+        self.reshape(x, &dims)
+    }
+
+    /// Makes one of `count` values: that of the axis which input `i` names, of a tensor of `rank` dims.
+    ///
+    /// # Errors
+    /// When the axis is out of range, and what `make` says.
+    pub fn for_axis(
+        &mut self,
+        i: usize,
+        rank: usize,
+        count: usize,
+        make: &mut dyn FnMut(&mut Self, usize) -> Made,
+    ) -> Made {
+        if let Some(known) = self.const_ints(i) {
+            let axis =
+                known.first().copied().ok_or_else(|| Problem::invalid("it needs an axis"))?;
+            let axis = self.axis(axis, rank)?;
+            return make(self, axis);
+        }
+        let axis = self.tensor(i)?;
+        let axis = self.scalar_of(axis)?;
+        let axis = self.counted_from_start(axis, rank)?;
+        self.among(axis, 0, count, make)
+    }
+
+    /// `make(at)` where `value == at`, for the last of `count` otherwise.
+    fn among(
+        &mut self,
+        value: Expr,
+        at: usize,
+        count: usize,
+        make: &mut dyn FnMut(&mut Self, usize) -> Made,
+    ) -> Made {
+        if at + 1 >= count {
+            return make(self, at);
+        }
+        let this = self.scalar(at as i64)?;
+        let hit = self.op("relax.equal", &[value, this])?;
+        let then = self.sequence(|n| make(n, at))?;
+        let other = self.sequence(|n| n.among(value, at + 1, count, make))?;
+        Ok(self.joined(hit, then, other))
+    }
+
+    // ---- branches ----
+
+    /// One value or another, of which only one is computed.
+    ///
+    /// # Errors
+    /// What makes either impossible.
+    pub fn choose(
+        &mut self,
+        cond: Expr,
+        then: impl FnOnce(&mut Self) -> Made,
+        other: impl FnOnce(&mut Self) -> Made,
+    ) -> Made {
+        let cond = self.scalar_of(cond)?;
+        let then = self.sequence(then)?;
+        let other = self.sequence(other)?;
+        Ok(self.joined(cond, then, other))
+    }
+
+    /// Bindings of their own, with their result.
+    ///
+    /// # Errors
+    /// What `make` says.
+    pub fn sequence(
+        &mut self,
+        make: impl FnOnce(&mut Self) -> Made,
+    ) -> Result<(Seq, Expr), Problem> {
+        self.im.builder.begin_seq();
+        let result = make(self);
+        let end = match result {
+            Ok(e) => e,
+            Err(_) => self.func().tuple(&[]),
+        };
+        let seq = self.im.builder.end_seq(end);
+        result?;
+        let result = self.func().seq(seq).result;
+        Ok((seq, result))
+    }
+
+    /// The value of a branch.
+    pub fn joined(&mut self, cond: Expr, then: (Seq, Expr), other: (Seq, Expr)) -> Expr {
+        let func = self.func();
+        let (a, b) = (func.expr_ty(then.1), func.expr_ty(other.1));
+        let ty = derive::lca(func, a, b);
+        let value = func.add_expr(ExprData::If { cond, then_seq: then.0, else_seq: other.0 }, ty);
+        self.im.bind(value, self.proto)
+    }
+
+    /// What stands for an operand that is left out.
+    ///
+    /// # Errors
+    /// Never in practice.
+    pub fn nothing(&mut self) -> Made {
+        self.op("relax.null_value", &[])
+    }
+
+    /// An operand of the node, or what stands for one that is left out.
+    ///
+    /// # Errors
+    /// When it cannot be made a tensor.
+    pub fn operand(&mut self, i: usize) -> Made {
+        match self.optional(i)? {
+            Some(e) => Ok(e),
+            None => self.nothing(),
+        }
+    }
+}
