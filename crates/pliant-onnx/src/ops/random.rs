@@ -22,11 +22,12 @@ type Made = Result<Expr, Problem>;
 type Source = fn(&mut Node<'_, '_>, &[Sym]) -> Made;
 
 fn seed(n: &Node<'_, '_>) -> Result<u32, Problem> {
+    // `Dropout` has a whole number here, the others a float.
+    if let Ok(Some(seed)) = n.attrs().int("seed") {
+        return Ok(seed as u32);
+    }
     if let Some(seed) = n.attrs().float("seed")? {
         return Ok((seed as f32).to_bits());
-    }
-    if let Some(seed) = n.attrs().int("seed").ok().flatten() {
-        return Ok(seed as u32);
     }
     // FNV-1a.
     let name = n.proto.output.first().map_or("", String::as_str);
