@@ -19,6 +19,11 @@ impl Op {
     pub fn short_name(self) -> &'static str {
         self.0.strip_prefix("relax.").unwrap_or(self.0)
     }
+
+    /// Whether calls write into operands, although their types call them pure: `call_tir_inplace` and its kin.
+    pub fn writes_operands(self) -> bool {
+        self.0.contains("inplace")
+    }
 }
 
 impl fmt::Debug for Op {

@@ -28,15 +28,12 @@ use pliant_ir::op::{CALL_DPS_PACKED, CALL_TIR};
 use pliant_ir::relax::{
     Binding, Callee, Expr, ExprData, Function, TensorShape, Type, TypeData, Var,
 };
-use pliant_ir::{AttrValue, Attrs, DType, Op, Sym};
+use pliant_ir::{AttrValue, Attrs, DType, Sym};
 use pliant_pass::rewrite::{Namer, reachable_funcs, rewrite_bindings};
 use pliant_pass::{FunctionPass, PassContext, PassError, Problem};
 
-use crate::names::{ALLOC_TENSOR, op_call, prim_int, unit_ty};
+use crate::names::{ALLOC_TENSOR, CALL_TIR_INPLACE, op_call, prim_int, unit_ty};
 use crate::to_non_dataflow::flatten;
-
-/// `R.call_tir_inplace(func, (args...), inplace_indices, out_sinfo)`: outputs may overwrite inputs.
-const CALL_TIR_INPLACE: Op = Op("relax.call_tir_inplace");
 
 /// See the module's documentation.
 pub struct CallTirRewrite;

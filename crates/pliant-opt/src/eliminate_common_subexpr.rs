@@ -285,7 +285,7 @@ fn can_share(f: &Function, e: Expr) -> bool {
     match f.expr(e) {
         ExprData::If { .. } | ExprData::Func(_) => false,
         ExprData::Call { callee: Callee::Op(op), .. } => {
-            !op.0.contains("inplace") && !op.0.contains("random")
+            !op.writes_operands() && !op.0.contains("random")
         }
         _ => true,
     }

@@ -18,6 +18,7 @@ pub mod call_tir_rewrite;
 pub mod canonicalize_bindings;
 pub mod convert_to_dataflow;
 pub mod copy_aliased_results;
+pub mod copy_written_views;
 pub mod dead_code_elimination;
 pub mod eliminate_common_subexpr;
 pub mod eliminate_unused;

@@ -2,10 +2,11 @@
 //!
 //! A read inside a nested sequence counts as a read at the binding that holds the sequence. Variables that are only
 //! other names of a value (`y = x`, `y = R.reshape(x, ..)` seen as a view) lengthen the life of the value they name.
+//! What a local function captures lives as long as the function is read: a read of the function reads it.
 
-use pliant_ir::relax::{Binding, ExprData, FuncId, Function, Seq, Var};
+use pliant_ir::relax::{Binding, ExprData, Function, Seq, Var};
 use pliant_pass::rewrite::for_each_operand_var;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The index that stands for the result of a sequence: later than all bindings.
 pub const AT_RESULT: usize = usize::MAX;
@@ -22,6 +23,10 @@ pub struct Liveness {
     /// What each alias names.
     roots: FxHashMap<Var, Var>,
     parents: FxHashMap<Seq, Parent>,
+    /// The variable of each local function, by its body.
+    bodies: FxHashMap<Seq, Var>,
+    /// The variables from outside that each local function reads, roots of aliases only.
+    captures: FxHashMap<Var, FxHashSet<Var>>,
 }
 
 impl Liveness {
@@ -32,48 +37,55 @@ impl Liveness {
             last: FxHashMap::default(),
             roots: FxHashMap::default(),
             parents: FxHashMap::default(),
+            bodies: FxHashMap::default(),
+            captures: FxHashMap::default(),
         };
         let order = live.define(func);
-        for &(seq, owner) in &order {
-            let mut index = 0;
-            for &block in &func.seq(seq).blocks {
-                for binding in &func.block(block).bindings {
-                    if let Some(source) = alias(func, binding) {
-                        let root = live.root(source);
-                        live.roots.insert(binding.var, root);
-                    }
-                    for_each_operand_var(func, binding.value, &mut |v| live.read(v, seq, index));
-                    index += 1;
+        for &seq in &order {
+            for binding in bindings_of(func, seq) {
+                if let Some(source) = alias(func, binding) {
+                    let root = live.root(source);
+                    live.roots.insert(binding.var, root);
                 }
             }
-            let _ = owner;
-            let result = func.seq(seq).result;
-            for_each_operand_var(func, result, &mut |v| live.read(v, seq, AT_RESULT));
         }
+        if !live.bodies.is_empty() {
+            order.iter().for_each(|&seq| live.each_read(func, seq, Self::capture));
+        }
+        order.iter().for_each(|&seq| live.each_read(func, seq, Self::read));
         live
     }
 
+    /// Calls `f` with each variable that a sequence itself reads, the sequence and the index there.
+    fn each_read(&mut self, func: &Function, seq: Seq, f: fn(&mut Self, Var, Seq, usize)) {
+        for (index, binding) in bindings_of(func, seq).enumerate() {
+            for_each_operand_var(func, binding.value, &mut |v| f(self, v, seq, index));
+        }
+        let result = func.seq(seq).result;
+        for_each_operand_var(func, result, &mut |v| f(self, v, seq, AT_RESULT));
+    }
+
     /// Records definitions and nesting; returns the sequences in the order of the text, outer ones first.
-    fn define(&mut self, func: &Function) -> Vec<(Seq, FuncId)> {
+    fn define(&mut self, func: &Function) -> Vec<Seq> {
         let mut order = Vec::new();
-        let mut stack = vec![(func.body(), None, func.root())];
-        while let Some((seq, parent, owner)) = stack.pop() {
-            order.push((seq, owner));
+        let mut stack = vec![(func.body(), None)];
+        while let Some((seq, parent)) = stack.pop() {
+            order.push(seq);
             self.parents.insert(seq, parent);
             let from = stack.len();
-            let mut index = 0;
-            for &block in &func.seq(seq).blocks {
-                for binding in &func.block(block).bindings {
-                    self.defs.insert(binding.var, (seq, index));
-                    let here = Some((seq, index));
-                    match func.expr(binding.value) {
-                        ExprData::If { then_seq, else_seq, .. } => {
-                            stack.extend([(*then_seq, here, owner), (*else_seq, here, owner)]);
-                        }
-                        ExprData::Func(id) => stack.push((func.func(*id).body, here, *id)),
-                        _ => {}
+            for (index, binding) in bindings_of(func, seq).enumerate() {
+                self.defs.insert(binding.var, (seq, index));
+                let here = Some((seq, index));
+                match func.expr(binding.value) {
+                    ExprData::If { then_seq, else_seq, .. } => {
+                        stack.extend([(*then_seq, here), (*else_seq, here)]);
                     }
-                    index += 1;
+                    ExprData::Func(id) => {
+                        let body = func.func(*id).body;
+                        self.bodies.insert(body, binding.var);
+                        stack.push((body, here));
+                    }
+                    _ => {}
                 }
             }
             stack[from..].reverse();
@@ -81,11 +93,37 @@ impl Liveness {
         order
     }
 
-    fn read(&mut self, var: Var, seq: Seq, index: usize) {
+    /// Notes a read as a capture of the local functions that stand between it and the definition.
+    fn capture(&mut self, var: Var, mut seq: Seq, _: usize) {
         let root = self.root(var);
-        self.read_one(root, seq, index);
-        if root != var {
-            self.read_one(var, seq, index);
+        // A parameter is in its function's frame, which outlives what it captured itself.
+        let Some(&(home, _)) = self.defs.get(&root) else { return };
+        while seq != home {
+            if let Some(&function) = self.bodies.get(&seq)
+                && function != root
+            {
+                self.captures.entry(function).or_default().insert(root);
+            }
+            match self.parents.get(&seq).copied().flatten() {
+                Some((outer, _)) => seq = outer,
+                None => break,
+            }
+        }
+    }
+
+    fn read(&mut self, var: Var, seq: Seq, index: usize) {
+        let mut seen = FxHashSet::default();
+        let mut work = vec![var];
+        while let Some(var) = work.pop() {
+            let root = self.root(var);
+            self.read_one(root, seq, index);
+            if root != var {
+                self.read_one(var, seq, index);
+            }
+            if let Some(captured) = self.captures.get(&root) {
+                // Functions that call each other capture each other.
+                work.extend(captured.iter().filter(|&&v| seen.insert(v)));
+            }
         }
     }
 
@@ -117,6 +155,11 @@ impl Liveness {
     pub fn definition(&self, var: Var) -> Option<(Seq, usize)> {
         self.defs.get(&var).copied()
     }
+}
+
+/// The bindings of a sequence, in order.
+fn bindings_of(func: &Function, seq: Seq) -> impl Iterator<Item = &Binding> {
+    func.seq(seq).blocks.iter().flat_map(|&block| &func.block(block).bindings)
 }
 
 /// The variable that a binding gives a second name to: `y = x` and `y = match_cast(x, ..)`.

@@ -11,6 +11,7 @@ use crate::call_tir_rewrite::CallTirRewrite;
 use crate::canonicalize_bindings::CanonicalizeBindings;
 use crate::convert_to_dataflow::ConvertToDataflow;
 use crate::copy_aliased_results::CopyAliasedResults;
+use crate::copy_written_views::CopyWrittenViews;
 use crate::dead_code_elimination::DeadCodeElimination;
 use crate::eliminate_common_subexpr::EliminateCommonSubexpr;
 use crate::eliminate_unused::EliminateUnused;
@@ -94,6 +95,7 @@ passes! {
     "FuseTIR": "Make one loop function of each group of calls" => FuseTir;
     "RewriteDataflowReshape": "Turn calls of loop functions that only reshape into reshapes without a copy"
         => RewriteDataflowReshape;
+    "CopyWrittenViews": "Copy views whose memory calls that work in place may write" => CopyWrittenViews;
     "CopyAliasedResults": "Copy results that are views of parameters" => CopyAliasedResults;
     "ToNonDataflow": "Turn dataflow blocks into plain binding blocks" => ToNonDataflow;
     "RemovePurityChecking": "Stop tracking which calls have effects" => RemovePurityChecking;

@@ -9,6 +9,7 @@ use crate::passes::find;
 /// enter: each pass leaves alone what is lowered already.
 pub const MINIMUM: &[&str] = &[
     "LambdaLift",
+    "CopyWrittenViews",
     "CopyAliasedResults",
     "ToNonDataflow",
     "RemovePurityChecking",

@@ -160,6 +160,8 @@ struct FunctionGen<'a> {
     in_place: FxHashMap<Var, Reg>,
     /// Registers of a written out function whose values nothing kills.
     held: Vec<Reg>,
+    /// Registers of what a written out function captured: every turn reads them, so no turn may kill them.
+    captured_here: Vec<Reg>,
     /// What kills name.
     killed: FxHashSet<Var>,
 }
@@ -185,6 +187,7 @@ impl<'a> FunctionGen<'a> {
             captured: FxHashMap::default(),
             in_place: FxHashMap::default(),
             held: Vec::new(),
+            captured_here: Vec::new(),
             killed: killed_vars(func),
         }
     }

@@ -110,6 +110,29 @@ class Module:
                 R.output(y)
         return y
 
+    # What the inner loop starts from is captured by the body of the outer loop: each turn reads it again.
+    @R.function
+    def starts_again(a: R.Tensor(("n",), "int64"), b: R.Tensor(("n",), "int64"), k: R.Prim("int64")) -> R.Tensor(("n",), "int64"):
+        n = T.int64()
+        for j in R.range(k):
+            a = b
+            for i in R.range(2):
+                a = R.add(a, a)
+        return R.add(a, b)
+
+    @R.function
+    def starts_again_of_pair(x: R.Tensor(("n",), "int64"), k: R.Prim("int64")) -> R.Tensor(("n",), "int64"):
+        n = T.int64()
+        e = R.add(x, x)
+        t = (x, e)
+        y = x
+        for j in R.range(3):
+            c = t
+            for i in R.range(k):
+                c = (c[1], R.add(c[0], c[1]))
+            y = R.add(y, c[0])
+        return y
+
 # expect
 # count at n=0 i=3 i=31: Tensor([0], int64) []
 # count at n=1 i=7 i=64: Tensor([1], int64) [4.0000]
@@ -191,3 +214,19 @@ class Module:
 # with_dataflow at n=8 i=0 i=3: Tensor([8], int64) [0.0000, 3.0000, 20.0000, 0.0000, 63.0000, 0.0000, ... sum 86.000]
 # with_dataflow at n=31 i=1 i=7: Tensor([31], int64) [63.0000, 0.0000, 20.0000, 63.0000, 20.0000, 3.0000, ... sum 731.000]
 # with_dataflow at n=64 i=2 i=8: Tensor([64], int64) [20.0000, 3.0000, 3.0000, 0.0000, 20.0000, 0.0000, ... sum 1290.000]
+# starts_again at n=0 m=3 j=31 i=1 i=7 j=64: Tensor([0], int64) []
+# starts_again at n=1 m=7 j=64 i=2 i=8 j=0: Tensor([1], int64) [10.0000]
+# starts_again at n=2 m=8 j=0 i=3 i=31 j=1: Tensor([2], int64) [5.0000, 15.0000]
+# starts_again at n=3 m=31 j=1 i=7 i=64 j=2: Tensor([3], int64) [10.0000, 5.0000, 5.0000]
+# starts_again at n=7 m=64 j=2 i=8 i=0 j=3: Tensor([7], int64) [15.0000, 0.0000, 15.0000, 15.0000, 0.0000, 15.0000, ... sum 65.000]
+# starts_again at n=8 m=0 j=3 i=31 i=1 j=7: Tensor([8], int64) [15.0000, 10.0000, 5.0000, 5.0000, 0.0000, 5.0000, ... sum 65.000]
+# starts_again at n=31 m=1 j=7 i=64 i=2 j=8: Tensor([31], int64) [0.0000, 0.0000, 10.0000, 5.0000, 15.0000, 0.0000, ... sum 265.000]
+# starts_again at n=64 m=2 j=8 i=0 i=3 j=31: Tensor([64], int64) [15.0000, 0.0000, 5.0000, 10.0000, 5.0000, 5.0000, ... sum 490.000]
+# starts_again_of_pair at n=0 j=3 m=31 i=1 i=7 j=64: Tensor([0], int64) []
+# starts_again_of_pair at n=1 j=7 m=64 i=2 i=8 j=0: Tensor([1], int64) [14.0000]
+# starts_again_of_pair at n=2 j=8 m=0 i=3 i=31 j=1: Tensor([2], int64) [10.0000, 10.0000]
+# starts_again_of_pair at n=3 j=31 m=1 i=7 i=64 j=2: Tensor([3], int64) [32.0000, 0.0000, 48.0000]
+# starts_again_of_pair at n=7 j=64 m=2 i=8 i=0 j=3: Tensor([7], int64) [206.0000, 0.0000, 309.0000, 103.0000, 103.0000, 0.0000, ... sum 824.000]
+# starts_again_of_pair at n=8 j=0 m=3 i=31 i=1 j=7: Tensor([8], int64) [0.0000, 166.0000, 332.0000, 0.0000, 498.0000, 0.0000, ... sum 996.000]
+# starts_again_of_pair at n=31 j=1 m=7 i=64 i=2 j=8: Tensor([31], int64) [31721205.0000, 0.0000, 21147470.0000, 31721205.0000, 21147470.0000, 10573735.0000, ... sum 518113015.000]
+# starts_again_of_pair at n=64 j=2 m=8 i=0 i=3 j=31: Tensor([64], int64) [166667340211730.0000, 83333670105865.0000, 83333670105865.0000, 0.0000, 166667340211730.0000, 0.0000, ... sum 7500030309527850.000]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use pliant_ir::relax::loops::op_call_is_pure;
 use pliant_ir::relax::visit::{Event, walk};
 use pliant_ir::relax::{Callee, Expr, ExprData, FuncId, Function, TypeData, Var};
-use pliant_ir::{IRModule, Op, OpRegistry};
+use pliant_ir::{IRModule, OpRegistry};
 use rustc_hash::FxHashSet;
 
 /// What is known of a module's functions, so that calls can be judged while the module changes.
@@ -22,7 +22,7 @@ impl Effects {
         let pure = module.relax_funcs().filter(|(_, f)| f.is_pure()).map(|(n, _)| n.clone());
         let inplace = module.relax_funcs().any(|(_, f)| {
             (0..f.num_exprs()).any(|id| match f.expr(Expr::from_u32(id as u32)) {
-                ExprData::Call { callee: Callee::Op(op), .. } => is_inplace(*op),
+                ExprData::Call { callee: Callee::Op(op), .. } => op.writes_operands(),
                 _ => false,
             })
         });
@@ -37,7 +37,7 @@ impl Effects {
         match callee {
             Callee::Op(op) => {
                 let args = f.list(*args);
-                is_inplace(*op)
+                op.writes_operands()
                     || (self.inplace && args.iter().any(function))
                     || !op_call_is_pure(f, self.ops, *op, args)
             }
@@ -76,11 +76,6 @@ impl Effects {
         });
         out
     }
-}
-
-/// Whether calls of an operator write into operands although their types call them pure.
-fn is_inplace(op: Op) -> bool {
-    op.0.contains("inplace")
 }
 
 fn nests(f: &Function, e: Expr) -> bool {

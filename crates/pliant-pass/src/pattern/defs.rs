@@ -4,6 +4,7 @@ use cranelift_entity::SecondaryMap;
 use cranelift_entity::packed_option::PackedOption;
 use pliant_ir::OpRegistry;
 use pliant_ir::op::CALL_PURE_PACKED;
+use pliant_ir::relax::loops::op_call_is_pure;
 use pliant_ir::relax::visit::{Event, walk};
 use pliant_ir::relax::{Binding, Block, Callee, Expr, ExprData, Function, TypeData, Var};
 
@@ -112,12 +113,14 @@ impl Defs {
 }
 
 /// Whether computing a value has no effect but the result. Branches count as pure: what stands in them is counted
-/// where it stands.
+/// where it stands. A call that works in place has an effect, whatever its type says.
 pub fn is_pure_value(func: &Function, ops: &dyn OpRegistry, value: Expr) -> bool {
-    let ExprData::Call { callee, .. } = func.expr(value) else { return true };
+    let ExprData::Call { callee, args, .. } = func.expr(value) else { return true };
     match callee {
         Callee::Op(CALL_PURE_PACKED) => true,
-        Callee::Op(op) => ops.is_pure(*op),
+        Callee::Op(op) => {
+            !op.writes_operands() && op_call_is_pure(func, ops, *op, func.list(*args))
+        }
         Callee::Expr(f) => matches!(func.ty(*f), TypeData::Callable { pure: true, .. }),
     }
 }

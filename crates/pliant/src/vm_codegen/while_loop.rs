@@ -119,6 +119,7 @@ impl FunctionGen<'_> {
         let params = func.params().iter().zip(state.iter().chain(captured));
         inner.places = params.map(|(&param, &reg)| (param, Operand::Reg(reg))).collect();
         (inner.free, inner.next) = (std::mem::take(&mut self.free), self.next);
+        inner.captured_here = captured.to_vec();
         inner.exit = exit;
         inner.plan_state();
         inner.returned(func.body(), true).map_err(|e| e.in_function(name))?;
@@ -190,6 +191,7 @@ impl FunctionGen<'_> {
                 out.extend(regs.into_iter().filter(|reg| !out.contains(reg)).collect::<Vec<_>>());
             }
         }
+        out.retain(|reg| !self.captured_here.contains(reg));
         out
     }
 
