@@ -25,7 +25,7 @@ rust-test:
 	cargo test --workspace --exclude pliant-py --quiet
 
 python-test: $(VENV)/.dev
-	$(BIN)/python -m pytest tests/python
+	$(BIN)/python -m pytest tests/python --numprocesses auto --dist worksteal
 
 # Compare with peers: installs them, builds for release, prints ratios.
 bench: $(VENV)/.release

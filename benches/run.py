@@ -5,9 +5,10 @@ from __future__ import annotations
 import calls
 import encoder
 import long_chain
+import onnx_models
 import symbolic
 
-BENCHMARKS = {"symbolic": symbolic, "calls": calls, "encoder": encoder, "long chain": long_chain}
+BENCHMARKS = {"symbolic": symbolic, "calls": calls, "encoder": encoder, "long chain": long_chain, "onnx": onnx_models}
 
 
 def main() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 
@@ -12,6 +13,8 @@ def main() -> int:
 
     # Python would only note Ctrl-C and never get to look at it.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+    # Runtimes that a model is compared with are those of this Python.
+    os.environ.setdefault("PLIANT_PYTHON", sys.executable)
     return _core.cli_main(sys.argv)
 
 

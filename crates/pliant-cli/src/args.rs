@@ -6,8 +6,24 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 /// Compile tensor programs with symbolic shapes once, and run them at every shape.
+///
+/// A MODEL is an ONNX file (.onnx), a script (.py, or - for standard input), or a program that `pliant compile` wrote
+/// (anything else).
 #[derive(Parser)]
-#[command(name = "pliant", version, about, max_term_width = 100)]
+#[command(
+    name = "pliant",
+    version,
+    max_term_width = 100,
+    after_help = "Examples:
+  pliant check model.onnx                                   everything that is in the way, in one report
+  pliant run model.onnx --input x=x.npy --save y.npy
+  pliant bench model.onnx --shape batch=1..32,seq=16..512 --plot times.png
+  pliant compile model.onnx -o model.plx && pliant run model.plx --shape batch=4,seq=100
+  pliant diff model.onnx --against onnxruntime --shape batch=2
+
+Exit codes: 0 success, 1 a model, an input or a file is wrong or a comparison differs, 2 the command line
+is wrong, 70 a bug of the compiler, 130 interrupted."
+)]
 pub struct Cli {
     /// What to do.
     #[command(subcommand)]
@@ -17,16 +33,22 @@ pub struct Cli {
 /// What to do.
 #[derive(Subcommand)]
 pub enum Command {
-    /// Run single passes on a script and print what they make of it.
-    Opt(OptArgs),
-    /// Parse and verify scripts.
+    /// Tell everything that keeps models and scripts from being compiled.
     Check(CheckArgs),
-    /// Compile a script to an executable file.
+    /// Compile a model to an executable file.
     Compile(CompileArgs),
-    /// Run a function of a script or an executable file.
+    /// Run a model.
     Run(RunArgs),
-    /// Print a stage of the compilation of a script.
+    /// Time a model over a range of shapes.
+    Bench(BenchArgs),
+    /// Print a stage of the compilation of a model.
     Dump(DumpArgs),
+    /// Run single passes on a model and print what they make of it.
+    Opt(OptArgs),
+    /// Compare an ONNX model with another runtime and find the first node that differs.
+    Diff(DiffArgs),
+    /// Show what a run spends its time on, kernel by kernel.
+    Profile(ProfileArgs),
 }
 
 /// How to compile.
@@ -52,14 +74,43 @@ pub struct BuildArgs {
     pub timing: bool,
 }
 
+/// What to run, and on what.
+#[derive(Args)]
+pub struct FeedArgs {
+    /// The function to run.
+    #[arg(long, default_value = "main")]
+    pub func: String,
+    /// An input from a NumPy file. May be given several times.
+    #[arg(long = "input", value_name = "NAME=FILE.npy")]
+    pub inputs: Vec<String>,
+    /// The values of symbols, for inputs that are not given: `batch=4,seq=128`.
+    #[arg(long = "shape", value_name = "SYMBOL=N,...")]
+    pub shapes: Vec<String>,
+    /// What inputs that are not given are made of.
+    #[arg(long, value_enum, default_value_t = Fill::Random)]
+    pub fill: Fill,
+}
+
+/// What inputs that are not given are made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Fill {
+    /// Pseudo-random numbers in [0, 1), the same at every run; integers 0 and 1.
+    Random,
+    /// Zeros.
+    Zeros,
+    /// Ones.
+    Ones,
+}
+
 /// Arguments of `pliant opt`.
 #[derive(Args)]
-#[command(
-    after_help = "Example: pliant opt --passes=LegalizeOps,ToNonDataflow,CallTIRRewrite model.py"
-)]
+#[command(after_help = "Examples:
+  pliant opt --passes=LegalizeOps,ToNonDataflow,CallTIRRewrite model.py
+  pliant opt --passes=FuseOps model.onnx -o fused.py
+  pliant opt --list")]
 pub struct OptArgs {
-    /// The script; `-` reads standard input.
-    #[arg(required_unless_present = "list")]
+    /// The model.
+    #[arg(required_unless_present = "list", value_name = "MODEL")]
     pub file: Option<PathBuf>,
     /// Passes or pipelines, in order, separated by commas.
     #[arg(long, value_delimiter = ',', value_name = "NAME,...")]
@@ -83,16 +134,34 @@ pub struct OptArgs {
 
 /// Arguments of `pliant check`.
 #[derive(Args)]
+#[command(
+    after_help = "For an ONNX file the report lists unsupported operators, attributes and element types with
+their nodes, and the rules of ONNX that the file breaks. For a script it lists errors with their lines.
+
+Examples:
+  pliant check model.onnx
+  pliant check model.onnx --reduce problems/     a small model for each problem, to report it with
+  pliant check *.onnx kernels.py"
+)]
 pub struct CheckArgs {
-    /// The scripts.
-    #[arg(required = true)]
+    /// The models.
+    #[arg(required = true, value_name = "MODEL")]
     pub files: Vec<PathBuf>,
+    /// Write a model that shows it alone for each problem of an ONNX file into this directory.
+    #[arg(long, value_name = "DIR")]
+    pub reduce: Option<PathBuf>,
 }
 
 /// Arguments of `pliant compile`.
 #[derive(Args)]
+#[command(
+    after_help = "The program keeps every symbolic dimension: it runs at all shapes, here or on another machine.
+
+Example: pliant compile model.onnx -o model.plx --timing"
+)]
 pub struct CompileArgs {
-    /// The script.
+    /// The model.
+    #[arg(value_name = "MODEL")]
     pub file: PathBuf,
     /// The executable file to write.
     #[arg(short, long, value_name = "FILE")]
@@ -102,37 +171,18 @@ pub struct CompileArgs {
     pub build: BuildArgs,
 }
 
-/// What inputs that are not given are made of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Fill {
-    /// Pseudo-random numbers in [0, 1), the same at every run; integers 0 and 1.
-    Random,
-    /// Zeros.
-    Zeros,
-    /// Ones.
-    Ones,
-}
-
 /// Arguments of `pliant run`.
 #[derive(Args)]
-#[command(
-    after_help = "Examples:\n  pliant run model.py --input ids=ids.npy\n  pliant run model.plx --func main --shape batch=2 --shape seq=16 --repeat 100"
-)]
+#[command(after_help = "Examples:
+  pliant run model.onnx --input ids=ids.npy --save out.npy
+  pliant run model.plx --shape batch=2,seq=16 --repeat 100")]
 pub struct RunArgs {
-    /// A script, or an executable file that `pliant compile` wrote.
+    /// The model.
+    #[arg(value_name = "MODEL")]
     pub file: PathBuf,
-    /// The function to run.
-    #[arg(long, default_value = "main")]
-    pub func: String,
-    /// An input from a NumPy file.
-    #[arg(long = "input", value_name = "NAME=FILE.npy")]
-    pub inputs: Vec<String>,
-    /// The value of a symbol, for inputs that are not given.
-    #[arg(long = "shape", value_name = "SYMBOL=N")]
-    pub shapes: Vec<String>,
-    /// What inputs that are not given are made of.
-    #[arg(long, value_enum, default_value_t = Fill::Random)]
-    pub fill: Fill,
+    /// What to run it on.
+    #[command(flatten)]
+    pub feed: FeedArgs,
     /// Write the result to a NumPy file; results of a tuple get their index before the extension.
     #[arg(long, value_name = "FILE.npy")]
     pub save: Option<PathBuf>,
@@ -144,13 +194,123 @@ pub struct RunArgs {
     pub build: BuildArgs,
 }
 
+/// Arguments of `pliant bench`.
+#[derive(Args)]
+#[command(
+    after_help = "A range A..B takes A, its doubles, and B; A..B:STEP takes steps; a symbol that is given several
+times takes each value. All combinations are run, with one compilation.
+
+Examples:
+  pliant bench model.onnx --shape batch=1..32,seq=16..512
+  pliant bench model.onnx --shape batch=1 --shape seq=64..1024:64 --csv t.csv --json t.json --plot t.png"
+)]
+pub struct BenchArgs {
+    /// The model.
+    #[arg(value_name = "MODEL")]
+    pub file: PathBuf,
+    /// What to run it on; symbols take ranges here: `seq=1..512`, `seq=64..1024:64`.
+    #[command(flatten)]
+    pub feed: FeedArgs,
+    /// How long to measure at each shape, in seconds.
+    #[arg(long, default_value_t = 0.3, value_name = "SECONDS", value_parser = seconds)]
+    pub time: f64,
+    /// Write the measurements as CSV.
+    #[arg(long, value_name = "FILE.csv")]
+    pub csv: Option<PathBuf>,
+    /// Write the measurements as JSON.
+    #[arg(long, value_name = "FILE.json")]
+    pub json: Option<PathBuf>,
+    /// Draw the medians over the sizes.
+    #[arg(long, value_name = "FILE.png")]
+    pub plot: Option<PathBuf>,
+    /// How to compile.
+    #[command(flatten)]
+    pub build: BuildArgs,
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(s) if s.is_finite() && (0.0..=86_400.0).contains(&s) => Ok(s),
+        _ => Err("expected a number of seconds from 0 to 86400".into()),
+    }
+}
+
 /// Arguments of `pliant dump`.
 #[derive(Args)]
+#[command(after_help = "Examples:
+  pliant dump model.onnx --stage input        the model as it was imported
+  pliant dump model.onnx --stage LegalizeOps
+  pliant opt --list                           the names of the passes")]
 pub struct DumpArgs {
-    /// The script.
+    /// The model.
+    #[arg(value_name = "MODEL")]
     pub file: PathBuf,
     /// The stage: `input`, the name of a pass of the build (the module after it), `loops` (lowered loop functions) or
     /// `bytecode`.
     #[arg(long, default_value = "bytecode")]
     pub stage: String,
+}
+
+/// What a model is compared with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Peer {
+    /// ONNX Runtime, in Python.
+    Onnxruntime,
+    /// The reference evaluator of the package `onnx`, in Python.
+    Reference,
+}
+
+/// Arguments of `pliant diff`.
+#[derive(Args)]
+#[command(
+    after_help = "The peers run in a Python that has them: the one of the wheel, else --python, $PLIANT_PYTHON or
+python3. When a result differs, both sides give the value of every node, and the first that differs is told.
+
+Examples:
+  pliant diff model.onnx --against onnxruntime --shape batch=2,seq=16
+  pliant diff model.onnx --against reference --input x=x.npy --rtol 1e-5"
+)]
+pub struct DiffArgs {
+    /// The ONNX model.
+    #[arg(value_name = "MODEL")]
+    pub file: PathBuf,
+    /// What to compare with.
+    #[arg(long, value_enum, default_value_t = Peer::Onnxruntime)]
+    pub against: Peer,
+    /// What to run on.
+    #[command(flatten)]
+    pub feed: FeedArgs,
+    /// How far values may differ, relative to the peer's.
+    #[arg(long, default_value_t = 1e-4)]
+    pub rtol: f64,
+    /// How far values may differ beside that.
+    #[arg(long, default_value_t = 1e-5)]
+    pub atol: f64,
+    /// The Python to run the peer in.
+    #[arg(long, value_name = "PROGRAM")]
+    pub python: Option<PathBuf>,
+    /// How to compile.
+    #[command(flatten)]
+    pub build: BuildArgs,
+}
+
+/// Arguments of `pliant profile`.
+#[derive(Args)]
+#[command(after_help = "Example: pliant profile model.onnx --shape batch=1,seq=128 --top 10")]
+pub struct ProfileArgs {
+    /// The model.
+    #[arg(value_name = "MODEL")]
+    pub file: PathBuf,
+    /// What to run it on.
+    #[command(flatten)]
+    pub feed: FeedArgs,
+    /// Runs to measure, after one that is not.
+    #[arg(long, default_value = "10", value_name = "N")]
+    pub repeat: NonZeroU32,
+    /// How many kernels to show.
+    #[arg(long, default_value = "20", value_name = "N")]
+    pub top: NonZeroUsize,
+    /// How to compile.
+    #[command(flatten)]
+    pub build: BuildArgs,
 }

@@ -1,80 +1,147 @@
-//! Inputs of `pliant run`: from files, or made for the values of the symbols.
+//! Inputs of a run: from files, or made for the values of the symbols.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
+use pliant::onnx::evaluate_dim;
 use pliant::{DType, Dim, Signature, Tensor, Value, ValueInfo};
 
-use crate::Failure;
-use crate::args::{Fill, RunArgs};
-use crate::npy;
+use crate::args::{FeedArgs, Fill};
+use crate::shapes::{self, Axis, Point};
+use crate::{Failure, npy};
 
-/// The arguments of the function, in order.
-///
-/// # Errors
-/// What is wrong with an option or a file.
-pub fn gather(args: &RunArgs, signature: &Signature) -> Result<Vec<Value>, Failure> {
-    let mut files = BTreeMap::new();
-    for text in &args.inputs {
-        let (name, path) = split(text, "--input")?;
-        if !signature.inputs.iter().any(|i| i.name == name) {
-            let known: Vec<&str> = signature.inputs.iter().map(|i| &*i.name).collect();
-            return Err(Failure::new(format!(
-                "error: '{}' has no parameter '{name}' (it has: {})",
-                signature.name,
-                known.join(", ")
-            )));
-        }
-        files.insert(name, path);
-    }
-    let mut symbols = BTreeMap::new();
-    for text in &args.shapes {
-        let (name, value) = split(text, "--shape")?;
-        let value: i64 = value
-            .parse()
-            .map_err(|_| Failure::new(format!("error: --shape {text}: '{value}' is no integer")))?;
-        symbols.insert(name, value);
-    }
-    let mut seed = 0x9e37_79b9_7f4a_7c15u64;
-    signature
-        .inputs
-        .iter()
-        .map(|input| match files.get(&*input.name) {
-            Some(path) => npy::read(Path::new(path))
-                .map(Value::Tensor)
-                .map_err(|why| Failure::new(format!("error: {why}"))),
-            None => make(input, &symbols, args.fill, &mut seed),
+/// What a command line says about inputs.
+pub struct Feed<'a> {
+    args: &'a FeedArgs,
+    files: Vec<(&'a str, &'a str)>,
+    /// The sizes of the symbols.
+    pub axes: Vec<Axis>,
+}
+
+impl<'a> Feed<'a> {
+    /// Reads the options.
+    ///
+    /// # Errors
+    /// For text that is none.
+    pub fn new(args: &'a FeedArgs) -> Result<Feed<'a>, Failure> {
+        let files = args.inputs.iter().map(|text| {
+            text.split_once('=').ok_or_else(|| {
+                Failure::new(format!("error: --input {text}: expected NAME=FILE.npy"))
+            })
+        });
+        Ok(Feed {
+            args,
+            files: files.collect::<Result<_, _>>()?,
+            axes: shapes::parse(&args.shapes)?,
         })
-        .collect()
+    }
+
+    /// The one size of each symbol, for commands that run at one shape.
+    ///
+    /// # Errors
+    /// When a symbol has several.
+    pub fn only_point(&self) -> Result<Point, Failure> {
+        let one = |axis: &Axis| match axis.sizes[..] {
+            [size] => Ok((axis.symbol.clone(), size)),
+            _ => Err(Failure::new(format!(
+                "error: --shape: '{}' has {} sizes here; ranges are for `pliant bench`",
+                axis.symbol,
+                axis.sizes.len()
+            ))),
+        };
+        self.axes.iter().map(one).collect()
+    }
+
+    /// The arguments of the function, in order.
+    ///
+    /// # Errors
+    /// What is wrong with an option or a file.
+    pub fn values(
+        &self,
+        signature: &Signature,
+        point: &[(String, i64)],
+    ) -> Result<Vec<Value>, Failure> {
+        let names = signature.feed_names();
+        for (name, _) in &self.files {
+            if !names.contains(name) && !signature.inputs.iter().any(|i| i.name == *name) {
+                return Err(Failure::new(format!(
+                    "error: '{}' has no parameter '{name}' (it has: {})",
+                    signature.name,
+                    names.join(", ")
+                )));
+            }
+        }
+        self.known_symbols(signature)?;
+        let mut seed = 0x9e37_79b9_7f4a_7c15u64;
+        let mut values = Vec::with_capacity(names.len());
+        for (input, name) in signature.inputs.iter().zip(&names) {
+            let file = self.files.iter().find(|(n, _)| n == name || *n == input.name);
+            values.push(match file {
+                Some((_, path)) => npy::read(Path::new(path))
+                    .map(Value::Tensor)
+                    .map_err(|why| Failure::new(format!("error: {why}")))?,
+                None => make(input, name, point, self.args.fill, &mut seed)?,
+            });
+        }
+        Ok(values)
+    }
+
+    /// Refuses sizes of symbols that no input has: they would change nothing.
+    fn known_symbols(&self, signature: &Signature) -> Result<(), Failure> {
+        let mut known = Vec::new();
+        for dim in signature.inputs.iter().filter_map(|i| i.shape.as_ref()).flatten() {
+            if let Dim::Symbolic(text) = dim {
+                evaluate_dim(text, &mut |name| {
+                    if !known.iter().any(|k| k == name) {
+                        known.push(name.to_owned());
+                    }
+                    Some(1)
+                });
+            }
+        }
+        let Some(axis) = self.axes.iter().find(|a| !known.contains(&a.symbol)) else {
+            return Ok(());
+        };
+        let told = match known.is_empty() {
+            true => "all its sizes are fixed".into(),
+            false => format!("it has: {}", known.join(", ")),
+        };
+        let (symbol, name) = (&axis.symbol, &signature.name);
+        Err(Failure::new(format!("error: --shape: '{name}' has no symbol '{symbol}' ({told})")))
+    }
 }
 
-fn split<'a>(text: &'a str, option: &str) -> Result<(&'a str, &'a str), Failure> {
-    text.split_once('=')
-        .ok_or_else(|| Failure::new(format!("error: {option} {text}: expected NAME=VALUE")))
-}
-
+/// An input for those sizes.
 fn make(
     input: &ValueInfo,
-    symbols: &BTreeMap<&str, i64>,
+    name: &str,
+    point: &[(String, i64)],
     fill: Fill,
     seed: &mut u64,
 ) -> Result<Value, Failure> {
     let missing = |what: String| {
-        Failure::new(format!(
-            "error: parameter '{}' of type {} has no value: {what}",
-            input.name, input.ty
-        ))
+        Failure::new(format!("error: parameter '{name}' of type {} has no value: {what}", input.ty))
     };
     let (Some(shape), Some(dtype)) = (&input.shape, &input.dtype) else {
-        return Err(missing(format!("give it with --input {}=FILE.npy", input.name)));
+        return Err(missing(format!("give it with --input {name}=FILE.npy")));
     };
     let mut dims = Vec::with_capacity(shape.len());
     for dim in shape {
         dims.push(match dim {
             Dim::Constant(value) => *value,
-            Dim::Symbolic(text) => *symbols.get(&**text).ok_or_else(|| {
-                missing(format!("give --shape {text}=N, or --input {}=FILE.npy", input.name))
-            })?,
+            Dim::Symbolic(text) => {
+                let mut lacks = None;
+                let size = evaluate_dim(text, &mut |symbol| {
+                    let known = point.iter().find(|(s, _)| s == symbol).map(|(_, n)| *n);
+                    if known.is_none() {
+                        lacks.get_or_insert(symbol.to_owned());
+                    }
+                    known
+                });
+                size.ok_or_else(|| match &lacks {
+                    Some(s) => missing(format!("give --shape {s}=N, or --input {name}=FILE.npy")),
+                    None => missing(format!("{text} is no size here")),
+                })?
+            }
         });
     }
     let dtype: DType =

@@ -1,12 +1,17 @@
-//! The command line: `pliant opt | check | compile | run | dump`. A surface without logic over the facade.
+//! The command line: `pliant check | compile | run | bench | dump | opt | diff | profile`. A surface over the facade.
 //!
-//! Exit codes: 0 success, 1 the program, an input or a file is wrong, 2 the command line is wrong, 70 a bug of the
+//! Exit codes: 0 success, 1 the program, an input or a file is wrong or a comparison differs, 2 the command line is wrong, 70 a bug of the
 //! compiler, 130 interrupted. Results go to standard output, everything else to standard error.
 
 mod args;
 mod commands;
 mod inputs;
 mod npy;
+mod peer;
+mod plot;
+mod program;
+mod progress;
+mod shapes;
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -92,6 +97,9 @@ pub fn run(
         Command::Compile(args) => commands::compile(&args, out, err),
         Command::Run(args) => commands::run(&args, out, err),
         Command::Dump(args) => commands::dump(&args, out),
+        Command::Bench(args) => commands::bench(&args, out, err),
+        Command::Diff(args) => commands::diff(&args, out, err),
+        Command::Profile(args) => commands::profile(&args, out, err),
     };
     match result {
         Ok(()) => EXIT_OK,

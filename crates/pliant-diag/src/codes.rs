@@ -84,6 +84,8 @@ codes! {
 
     PL0501 = "A program that cannot be lowered as it is.";
     PL0502 = "A pass, pipeline, target or option that does not exist.";
+
+    PL0601 = "An ONNX model breaks a rule of ONNX, or a limit.";
 }
 
 /// The meaning of a code, if there is such a code.

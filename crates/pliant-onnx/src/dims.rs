@@ -92,6 +92,29 @@ fn identifier(text: &str) -> String {
     name
 }
 
+/// The size that a dim's text stands for, where its names stand for those sizes; `None` where one has none, or the text is
+/// no arithmetic that comes out. All names are looked up.
+pub fn evaluate_dim(text: &str, size: &mut dyn FnMut(&str) -> Option<i64>) -> Option<i64> {
+    evaluate(&Arithmetic::read(text)?, size)
+}
+
+fn evaluate(tree: &Tree, size: &mut dyn FnMut(&str) -> Option<i64>) -> Option<i64> {
+    let (op, a, b) = match tree {
+        Tree::Int(v) => return Some(*v),
+        Tree::Name(name) => return size(name),
+        Tree::Op(op, sides) => (*op, evaluate(&sides.0, size), evaluate(&sides.1, size)),
+    };
+    let (a, b) = (a?, b?);
+    match op {
+        b'+' => a.checked_add(b),
+        b'-' => a.checked_sub(b),
+        b'*' => a.checked_mul(b),
+        _ if b <= 0 => None,
+        b'/' => Some(a.div_euclid(b)),
+        _ => Some(a.rem_euclid(b)),
+    }
+}
+
 /// Arithmetic as it was written.
 enum Tree {
     Int(i64),
@@ -108,6 +131,10 @@ struct Arithmetic<'a> {
 impl<'a> Arithmetic<'a> {
     /// The whole text, or nothing where it is no arithmetic.
     fn read(text: &'a str) -> Option<Tree> {
+        // A tree is as deep as its text is long, and nobody writes a size that long.
+        if text.len() > 256 {
+            return None;
+        }
         let mut reader = Arithmetic { rest: text, depth: 0 };
         let tree = reader.sum()?;
         reader.skip();
@@ -192,5 +219,16 @@ mod tests {
         assert_eq!(text("2*"), "d2_");
         assert_eq!(text("unk__12"), "unk__12");
         assert_eq!(text(&"(".repeat(100)), "_".repeat(60));
+        assert_eq!(text(&"a+".repeat(100_000)).len(), 60);
+    }
+
+    #[test]
+    fn dims_come_out_for_sizes() {
+        let mut sizes = |name: &str| if name == "n" { Some(7) } else { None };
+        assert_eq!(evaluate_dim("n * 2 + 1", &mut sizes), Some(15));
+        assert_eq!(evaluate_dim("(n - 1) // 4 + n % 4", &mut sizes), Some(4));
+        for none in ["m", "n // 0", "n * 9223372036854775807", "T.min(n, 2)", ""] {
+            assert_eq!(evaluate_dim(none, &mut sizes), None, "{none}");
+        }
     }
 }

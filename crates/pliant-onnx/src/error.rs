@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+/// Problems that the text of an error tells.
+const SHOWN: usize = 50;
+
 /// Whose matter a problem is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ProblemKind {
@@ -98,10 +101,13 @@ impl fmt::Display for ImportError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let n = self.problems.len();
         writeln!(f, "the model cannot be imported: {n} problem{}", if n == 1 { "" } else { "s" })?;
-        for problem in &self.problems {
+        for problem in self.problems.iter().take(SHOWN) {
             writeln!(f, "  - {problem}")?;
         }
-        Ok(())
+        match n.saturating_sub(SHOWN) {
+            0 => Ok(()),
+            more => writeln!(f, "  and {more} more; `pliant check` groups them"),
+        }
     }
 }
 

@@ -4,23 +4,27 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 use pliant_ir::relax::{Expr, FunctionBuilder, TensorShape, Type, TypeData};
-use pliant_ir::{AttrValue, IRModule};
+use pliant_ir::{AttrValue, DType, IRModule};
 use pliant_ops::registry;
 use pliant_sym::Sym;
 use pliant_tensor::Tensor;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::check::check;
 use crate::coded::{coded, moves};
 use crate::dims::Symbols;
 use crate::error::{ImportError, Problem};
 use crate::external::ExternalData;
+use crate::form;
 use crate::limits::Limits;
+use crate::meter::Meter;
 use crate::model::Model;
 use crate::node::{Node, label};
 use crate::ops;
 use crate::proto::type_proto::Value as TypeValue;
-use crate::proto::{FunctionProto, GraphProto, NodeProto, TensorProto, ValueInfoProto};
+use crate::proto::{
+    AttributeProto, FunctionProto, GraphProto, NodeProto, TensorProto, ValueInfoProto,
+};
+use crate::record::Recorder;
 use crate::tensor;
 use crate::value::Value;
 
@@ -31,6 +35,10 @@ pub struct ImportOptions {
     pub keep_params_in_input: bool,
     /// Dims of inputs in place of those that the file declares: a number, or the name of a symbol.
     pub shapes: IndexMap<String, Vec<DimSpec>>,
+    /// Element types of inputs in place of those that the file declares; what is fed is converted.
+    pub dtypes: IndexMap<String, DType>,
+    /// The tensors that the graph's nodes give become outputs behind its own, to compare them.
+    pub intermediates: bool,
 }
 
 /// A dim that the user gives.
@@ -60,15 +68,15 @@ pub struct Imported {
 /// # Errors
 /// Everything that keeps it from being imported, node by node.
 pub fn import(model: &Model, options: &ImportOptions) -> Result<Imported, ImportError> {
-    let problems = check(&model.proto, &model.limits);
-    if !problems.is_empty() {
-        return Err(ImportError { problems });
+    let form = form::check(&model.proto, &model.limits);
+    if !form.problems.is_empty() || !form.within {
+        return Err(ImportError { problems: form.problems });
     }
     let graph = model.proto.graph.as_ref().ok_or_else(|| Problem::invalid("there is no graph"))?;
     let mut importer = Importer::new(model);
     let parts = importer.main(graph, options);
     match parts {
-        Some(parts) if importer.problems.is_empty() => Ok(importer.finish(graph, parts)),
+        Some(parts) if importer.problems.is_empty() => Ok(importer.finish(parts)),
         _ => Err(ImportError { problems: importer.problems }),
     }
 }
@@ -81,18 +89,21 @@ pub(crate) struct Importer<'m> {
     pub(crate) symbols: Symbols,
     /// What the names stand for, of the graph under way and those around it.
     scopes: Vec<FxHashMap<String, Value>>,
-    opsets: FxHashMap<&'m str, i64>,
-    functions: FxHashMap<(&'m str, &'m str, &'m str), &'m FunctionProto>,
-    depth: usize,
+    pub(crate) opsets: FxHashMap<&'m str, i64>,
+    functions: FxHashMap<FunctionKey<'m>, &'m FunctionProto>,
     /// The constants made so far, by where their data lies.
     constants: FxHashMap<(usize, Vec<i64>), Expr>,
     problems: Vec<Problem>,
     params: IndexMap<String, Tensor>,
+    pub(crate) meter: Meter,
+    /// Keeps what failed for a report; without one an import only tells it.
+    pub(crate) recorder: Option<Recorder<'m>>,
 }
 
 /// The result of the main graph.
-struct Parts {
+pub(crate) struct Parts {
     inputs: Vec<String>,
+    outputs: Vec<String>,
     result: Expr,
 }
 
@@ -102,7 +113,6 @@ impl<'m> Importer<'m> {
         for import in &model.proto.opset_import {
             opsets.insert(own_domain(import.domain()), import.version());
         }
-        let key = |f: &'m FunctionProto| (own_domain(f.domain()), f.name(), f.overload());
         Importer {
             builder: FunctionBuilder::new(registry()),
             external: ExternalData::new(model.folder.clone()),
@@ -110,19 +120,40 @@ impl<'m> Importer<'m> {
             symbols: Symbols::default(),
             scopes: vec![FxHashMap::default()],
             opsets,
-            functions: model.proto.functions.iter().map(|f| (key(f), f)).collect(),
-            depth: 0,
+            functions: model.proto.functions.iter().map(|f| (function_key(f), f)).collect(),
             constants: FxHashMap::default(),
             problems: Vec::new(),
             params: IndexMap::new(),
+            meter: Meter::new(&model.limits),
+            recorder: None,
         }
     }
 
-    fn main(&mut self, graph: &'m GraphProto, options: &ImportOptions) -> Option<Parts> {
+    /// An import that goes on behind what fails and keeps it.
+    pub(crate) fn recording(model: &'m Model) -> Self {
+        let recorder = model.proto.graph.as_ref().map(|g| Recorder::new(&model.proto, g));
+        Importer { recorder, ..Importer::new(model) }
+    }
+
+    /// Every problem, in the order of the nodes, and what failed.
+    pub(crate) fn into_problems(self) -> (Vec<Problem>, Option<Recorder<'m>>) {
+        (self.problems, self.recorder)
+    }
+
+    /// Walks the graph; nothing where its result cannot be made.
+    pub(crate) fn main(&mut self, graph: &'m GraphProto, options: &ImportOptions) -> Option<Parts> {
         let initial: FxHashMap<&str, ()> =
             graph.initializer.iter().map(|t| (t.name(), ())).collect();
         let inputs: Vec<&ValueInfoProto> =
             graph.input.iter().filter(|i| !initial.contains_key(i.name())).collect();
+        for name in options.shapes.keys().chain(options.dtypes.keys()) {
+            if !inputs.iter().any(|i| i.name() == name) {
+                let known: Vec<&str> = inputs.iter().map(|i| i.name()).collect();
+                let problem = Problem::invalid(format!("there is no input '{name}'"));
+                let help = format!("the inputs are {}", known.join(", "));
+                self.problems.push(problem.with_help(help));
+            }
+        }
         for input in &inputs {
             self.input(input, options);
         }
@@ -141,48 +172,87 @@ impl<'m> Importer<'m> {
         if results.len() != graph.output.len() {
             return None;
         }
+        let mut outputs: Vec<String> = graph.output.iter().map(|o| o.name().into()).collect();
+        if options.intermediates {
+            self.intermediates(graph, &mut outputs, &mut results);
+        }
         let result = match results.as_slice() {
             [one] => *one,
             all => self.builder.func_mut().tuple(all),
         };
         let inputs = inputs.iter().map(|i| i.name().to_owned()).collect();
-        Some(Parts { inputs, result })
+        Some(Parts { inputs, outputs, result })
     }
 
-    fn finish(self, graph: &GraphProto, parts: Parts) -> Imported {
+    /// Adds the tensors that nodes give to the outputs.
+    fn intermediates(
+        &mut self,
+        graph: &GraphProto,
+        outputs: &mut Vec<String>,
+        results: &mut Vec<Expr>,
+    ) {
+        let names = graph.node.iter().flat_map(|n| &n.output).filter(|o| !o.is_empty());
+        let mut given: FxHashSet<String> = outputs.iter().cloned().collect();
+        for name in names {
+            let Some(value) = self.lookup(name).filter(|_| given.insert(name.clone())) else {
+                continue;
+            };
+            let info = ValueInfoProto { name: Some(name.clone()), ..ValueInfoProto::default() };
+            // Sequences and optionals are no tensors.
+            let Ok(e) = self.result(&value, &info) else { continue };
+            if matches!(self.builder.func().ty(e), TypeData::Tensor { .. }) {
+                outputs.push(name.clone());
+                results.push(e);
+            }
+        }
+    }
+
+    fn finish(self, parts: Parts) -> Imported {
         let count = parts.inputs.len() as i64;
         let mut func = self.builder.finish(parts.result, None, true);
         func.attrs.insert("global_symbol".into(), AttrValue::str("main"));
         func.attrs.insert("num_input".into(), AttrValue::Int(count));
+        // The names of the file, which need not be names of the script.
+        let names = |of: &[String]| AttrValue::List(of.iter().map(|n| AttrValue::str(n)).collect());
+        let given: Vec<String> = parts.inputs.iter().chain(self.params.keys()).cloned().collect();
+        func.attrs.insert("input_names".into(), names(&given));
+        func.attrs.insert("output_names".into(), names(&parts.outputs));
         let mut module = IRModule::default();
         module.insert("main", func);
-        Imported {
-            module,
-            params: self.params,
-            inputs: parts.inputs,
-            outputs: graph.output.iter().map(|o| o.name().to_owned()).collect(),
-        }
+        Imported { module, params: self.params, inputs: parts.inputs, outputs: parts.outputs }
     }
 
     // ---- inputs and initializers ----
 
     fn input(&mut self, info: &ValueInfoProto, options: &ImportOptions) {
         let given = options.shapes.get(info.name());
-        let value = match self.input_type(info, given.map(Vec::as_slice)) {
-            Ok(ty) => {
-                let var = self.builder.param(&identifier(info.name(), "x"), ty);
-                let value = Value::Expr(self.builder.func_mut().var_expr(var));
-                match element_type(info).and_then(|code| coded(i64::from(code))) {
-                    Some(ty) => Value::Coded(ty, Box::new(value)),
-                    None => value,
-                }
-            }
-            Err(problem) => {
+        let ty = self.input_type(info, given.map(Vec::as_slice));
+        let value = ty.and_then(|ty| self.fed(info.name(), ty, options.dtypes.get(info.name())));
+        let value = match (value, element_type(info).and_then(|code| coded(i64::from(code)))) {
+            (Ok(value), Some(ty)) => Value::Coded(ty, Box::new(value)),
+            (Ok(value), None) => value,
+            (Err(problem), _) => {
                 self.problems.push(problem);
                 Value::Failed
             }
         };
         self.define(info.name(), value);
+    }
+
+    /// The parameter of an input, converted to the declared element type where another is fed.
+    fn fed(&mut self, name: &str, ty: Type, dtype: Option<&DType>) -> Result<Value, Problem> {
+        let func = self.builder.func_mut();
+        let (mut data, mut declared) = (func.types.get(ty).clone(), None);
+        if let (TypeData::Tensor { dtype: own, .. }, Some(given)) = (&mut data, dtype) {
+            declared = own.replace(*given).filter(|d| d != given);
+        }
+        let ty = func.intern(data);
+        let var = self.builder.param(&identifier(name, "x"), ty);
+        let fed = self.builder.func_mut().var_expr(var);
+        let Some(declared) = declared else { return Ok(Value::Expr(fed)) };
+        let identity = NodeProto { output: vec![name.into()], ..NodeProto::default() };
+        let converted = Node::new(self, &identity, 1, Vec::new()).cast(fed, declared)?;
+        Ok(Value::Expr(converted))
     }
 
     fn input_type(
@@ -266,6 +336,13 @@ impl<'m> Importer<'m> {
     }
 
     fn node(&mut self, node: &NodeProto) {
+        let goes_on = self.meter.goes_on().unwrap_or_else(|problem| {
+            self.problems.push(problem);
+            false
+        });
+        if !goes_on {
+            return node.output.iter().for_each(|name| self.define(name, Value::Failed));
+        }
         let inputs: Vec<Value> = node
             .input
             .iter()
@@ -277,15 +354,16 @@ impl<'m> Importer<'m> {
                 }
             })
             .collect();
+        let given = if self.recorder.is_some() { inputs.clone() } else { Vec::new() };
         let outputs = match self.convert(node, inputs) {
             Ok(outputs) => outputs,
+            // What failed inside the node, or before it, is told there.
+            Err(problem) if problem.message.is_empty() => vec![Value::Failed; node.output.len()],
             Err(problem) => {
-                let failed = problem.message.is_empty();
-                if !failed {
-                    let operator = operator_name(node);
-                    self.problems.push(problem.at(&label(node), &operator));
-                }
-                vec![Value::Failed; node.output.len()]
+                let problem = problem.at(&label(node), &operator_name(node));
+                let outputs = self.record(node, &given, &problem);
+                self.problems.push(problem);
+                outputs
             }
         };
         let mut outputs = outputs.into_iter();
@@ -336,26 +414,23 @@ impl<'m> Importer<'m> {
         node: &NodeProto,
         inputs: Vec<Value>,
     ) -> Result<Vec<Value>, Problem> {
-        if self.depth >= self.limits.depth {
-            let message = format!("functions call each other more than {} deep", self.limits.depth);
-            return Err(Problem::invalid(message));
-        }
         let mut scope = FxHashMap::default();
         let mut inputs = inputs.into_iter();
         for name in &function.input {
             scope.insert(name.clone(), inputs.next().unwrap_or(Value::Absent));
         }
+        // What the call gives goes before what the function says is given otherwise.
+        let otherwise = function.attribute_proto.iter();
+        let given = otherwise.chain(&node.attribute).map(|a| (a.name(), a)).collect();
         let body: Vec<NodeProto> =
-            function.node.iter().map(|inner| with_attributes(inner, node, function)).collect();
+            function.node.iter().map(|inner| with_attributes(inner, &given)).collect();
         // A function sees its own names and operator sets only.
         let scopes = std::mem::replace(&mut self.scopes, vec![scope]);
         let own = function.opset_import.iter().map(|o| (own_domain(o.domain()), o.version()));
         let opsets = std::mem::replace(&mut self.opsets, own.collect());
-        self.depth += 1;
         self.nodes(&body);
         let value = |o: &String| self.lookup(o).unwrap_or(Value::Failed);
         let outputs = function.output.iter().map(value).collect();
-        self.depth -= 1;
         self.scopes = scopes;
         self.opsets = opsets;
         Ok(outputs)
@@ -460,8 +535,16 @@ pub(crate) fn constant_value(proto: &TensorProto, tensor: Tensor) -> Value {
     }
 }
 
+/// Domain, name and overload: what a node calls a function by.
+pub(crate) type FunctionKey<'m> = (&'m str, &'m str, &'m str);
+
+/// What a function is called by.
+pub(crate) fn function_key(function: &FunctionProto) -> FunctionKey<'_> {
+    (own_domain(function.domain()), function.name(), function.overload())
+}
+
 /// ONNX's own domain has two names.
-fn own_domain(domain: &str) -> &str {
+pub(crate) fn own_domain(domain: &str) -> &str {
     if domain == "ai.onnx" { "" } else { domain }
 }
 
@@ -491,18 +574,15 @@ fn element_type(info: &ValueInfoProto) -> Option<i32> {
 }
 
 /// A node of a function's body with the attributes that the call gives.
-fn with_attributes(inner: &NodeProto, call: &NodeProto, function: &FunctionProto) -> NodeProto {
+fn with_attributes(inner: &NodeProto, given: &FxHashMap<&str, &AttributeProto>) -> NodeProto {
     let mut node = inner.clone();
     node.attribute.retain_mut(|attr| {
         if attr.ref_attr_name().is_empty() {
             return true;
         }
-        let wanted = attr.ref_attr_name().to_owned();
-        let given =
-            call.attribute.iter().chain(&function.attribute_proto).find(|a| a.name() == wanted);
-        let Some(given) = given else { return false };
+        let Some(&found) = given.get(attr.ref_attr_name()) else { return false };
         let name = attr.name.take();
-        *attr = given.clone();
+        *attr = found.clone();
         attr.name = name;
         true
     });

@@ -5,27 +5,35 @@
 //! on shapes is folded on symbols, and what only a run can know becomes a shape of the run. What cannot be taken is
 //! reported whole, node by node ([`Problem`]).
 //!
-//! The way of a file: [`Model::open`] maps and decodes it within [`Limits`], `check` verifies the graph's form,
+//! The way of a file: [`Model::open`] maps and decodes it within [`Limits`], `form` verifies the graph's form,
 //! `graph` walks the nodes, and each node is converted by the row of its operator in the one table of [`ops`].
 
 mod attr;
-mod check;
 mod coded;
 mod dims;
 mod error;
 mod external;
 mod fold;
+mod form;
 mod graph;
 mod limits;
+mod meter;
 mod model;
 mod node;
 pub mod ops;
 pub mod proto;
+mod record;
+mod reduce;
+mod report;
 mod run;
+mod scan;
+mod size;
 mod tensor;
 mod value;
 
+pub use dims::evaluate_dim;
 pub use error::{ImportError, Problem, ProblemKind};
 pub use graph::{DimSpec, ImportOptions, Imported, import};
 pub use limits::Limits;
 pub use model::Model;
+pub use report::{Finding, Report, check};

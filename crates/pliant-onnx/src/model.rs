@@ -7,10 +7,14 @@ use std::sync::Arc;
 use bytes::Bytes;
 use memmap2::Mmap;
 use prost::Message;
+use rustc_hash::FxHashSet;
 
 use crate::error::{ImportError, Problem};
 use crate::limits::Limits;
-use crate::proto::ModelProto;
+use crate::node::label;
+use crate::proto::tensor_proto::DataLocation;
+use crate::proto::{ModelProto, TensorProto, ValueInfoProto};
+use crate::scan::decoded_size;
 
 /// A model file, decoded. Its weights are slices of the file's mapping.
 #[derive(Debug)]
@@ -57,8 +61,14 @@ impl Model {
     }
 
     fn decode(bytes: Bytes, limits: Limits) -> Result<Model, ImportError> {
-        let proto = ModelProto::decode(bytes)
-            .map_err(|e| Problem::invalid(format!("this is not an ONNX model: {e}")))?;
+        let told = |e: String| Problem::invalid(format!("this is not an ONNX model: {e}"));
+        let size = decoded_size(&bytes, limits.decoded_bytes).map_err(told)?;
+        if size > limits.decoded_bytes {
+            let most = limits.decoded_bytes;
+            let message = format!("the model takes more than {most} bytes once it is decoded");
+            return Err(Problem::invalid(message).into());
+        }
+        let proto = ModelProto::decode(bytes).map_err(|e| told(e.to_string()))?;
         if proto.graph.is_none() {
             return Err(Problem::invalid("this is not an ONNX model: it holds no graph").into());
         }
@@ -68,6 +78,34 @@ impl Model {
     /// What the file says made it, with its version.
     pub fn producer(&self) -> String {
         format!("{} {}", self.proto.producer_name(), self.proto.producer_version()).trim().into()
+    }
+
+    /// The nodes of the graph in order: how messages call them, and the names of their outputs.
+    pub fn nodes(&self) -> impl Iterator<Item = (String, Vec<String>)> + '_ {
+        let nodes = self.proto.graph.iter().flat_map(|g| &g.node);
+        nodes.map(|n| (label(n), n.output.iter().filter(|o| !o.is_empty()).cloned().collect()))
+    }
+
+    /// Whether weights lie in other files.
+    pub fn has_external_data(&self) -> bool {
+        let external = |t: &TensorProto| t.data_location() == DataLocation::External;
+        self.proto.graph.iter().flat_map(|g| &g.initializer).any(external)
+    }
+
+    /// The file with the output of every node among the graph's, for runtimes that are to be compared node by node.
+    pub fn with_all_outputs(&self) -> Vec<u8> {
+        let mut proto = self.proto.clone();
+        if let Some(graph) = &mut proto.graph {
+            let mut given: FxHashSet<String> =
+                graph.output.iter().map(|o| o.name().to_owned()).collect();
+            for name in graph.node.iter().flat_map(|n| &n.output).filter(|o| !o.is_empty()) {
+                if given.insert(name.clone()) {
+                    let name = Some(name.clone());
+                    graph.output.push(ValueInfoProto { name, ..ValueInfoProto::default() });
+                }
+            }
+        }
+        proto.encode_to_vec()
     }
 
     /// The version of ONNX's own operators that the model uses.

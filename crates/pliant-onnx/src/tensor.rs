@@ -37,6 +37,25 @@ pub(crate) fn dtype(code: i32) -> Result<DType, String> {
     })
 }
 
+/// The number of an element type in a file.
+pub(crate) fn code(dtype: DType) -> DataType {
+    match dtype {
+        DType::Bool => DataType::Bool,
+        DType::Int8 => DataType::Int8,
+        DType::Int16 => DataType::Int16,
+        DType::Int32 => DataType::Int32,
+        DType::Int64 => DataType::Int64,
+        DType::UInt8 => DataType::Uint8,
+        DType::UInt16 => DataType::Uint16,
+        DType::UInt32 => DataType::Uint32,
+        DType::UInt64 => DataType::Uint64,
+        DType::Float16 => DataType::Float16,
+        DType::BFloat16 => DataType::Bfloat16,
+        DType::Float32 => DataType::Float,
+        DType::Float64 => DataType::Double,
+    }
+}
+
 /// Reads a tensor of the file.
 ///
 /// # Errors

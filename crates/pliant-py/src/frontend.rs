@@ -1,53 +1,125 @@
 //! Model files to modules: the importer of ONNX.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use indexmap::IndexMap;
-use pliant::onnx::{self, DimSpec, ImportError, ImportOptions, Limits, Model};
+use pliant::onnx::{self, DimSpec, ImportError, ImportOptions, Limits, Model, ProblemKind};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
-use crate::enter::guard;
+use crate::enter::enter;
 use crate::error::{Error, Result};
 use crate::module::IRModule;
+use crate::runtime::import::parse_dtype;
 use crate::runtime::ndarray::NDArray;
 
 /// A module, its parameters by name, the names of its inputs and of its outputs.
 type Parts<'py> = (IRModule, Bound<'py, PyDict>, Vec<String>, Vec<String>);
 
 /// Imports an ONNX model, a path or its bytes: the module, its parameters by name, and the names of inputs and outputs.
-/// `shapes` gives dims of inputs in place of those of the file, numbers or names of symbols.
+/// `shapes` and `dtypes` give dims and element types of inputs in place of those of the file; dims are numbers or names of
+/// symbols.
 #[pyfunction]
-#[pyo3(signature = (source, keep_params=false, shapes=None))]
+#[pyo3(signature = (source, keep_params=false, shapes=None, dtypes=None, limits=None))]
 pub fn import_onnx<'py>(
     py: Python<'py>,
     source: &Bound<'py, PyAny>,
     keep_params: bool,
     shapes: Option<Bound<'py, PyDict>>,
+    dtypes: Option<Bound<'py, PyDict>>,
+    limits: Option<Bound<'py, PyDict>>,
 ) -> Result<Parts<'py>> {
+    let dtype = |(name, dtype): (Bound<'py, PyAny>, Bound<'py, PyAny>)| {
+        Ok((name.extract()?, parse_dtype(&dtype)?))
+    };
     let options = ImportOptions {
         keep_params_in_input: keep_params,
         shapes: shapes.map_or_else(|| Ok(IndexMap::new()), |s| dims_of(&s))?,
+        dtypes: dtypes.iter().flatten().map(dtype).collect::<Result<_>>()?,
+        ..ImportOptions::default()
     };
-    let limits = Limits::default();
-    let model = match source.cast::<PyBytes>() {
-        Ok(bytes) => {
-            let bytes = bytes.as_bytes().to_vec();
-            py.detach(|| guard(|| Ok(Model::from_bytes(bytes, limits))))?
-        }
-        Err(_) => {
-            let path: PathBuf = source.extract()?;
-            py.detach(|| guard(|| Ok(Model::open(&path, limits))))?
-        }
-    };
-    let model = model.map_err(refused)?;
-    let imported = py.detach(|| guard(|| Ok(onnx::import(&model, &options))))?;
-    let imported = imported.map_err(refused)?;
+    let model = open(source, limits_of(limits.as_ref())?)?;
+    let imported = enter(py, || onnx::import(&model, &options).map_err(refused))?;
     let params = PyDict::new(py);
     for (name, tensor) in imported.params {
         params.set_item(name, NDArray::wrap(tensor))?;
     }
     Ok((IRModule::wrap(imported.module), params, imported.inputs, imported.outputs))
+}
+
+/// Opens a path, or decodes bytes.
+fn open(source: &Bound<'_, PyAny>, limits: Limits) -> Result<Model> {
+    let py = source.py();
+    if let Ok(bytes) = source.cast::<PyBytes>() {
+        let bytes = bytes.as_bytes().to_vec();
+        return enter(py, || Model::from_bytes(bytes, limits).map_err(refused));
+    }
+    let path: PathBuf = source.extract()?;
+    enter(py, || Model::open(&path, limits).map_err(refused))
+}
+
+/// What is wrong with a model: the kind, the operator, the message, what would work instead, and the nodes.
+type Found = (&'static str, String, String, Option<String>, Vec<String>);
+
+/// Checks an ONNX model: its findings, its operators with their counts, the report as text, and the files of the
+/// reduced models, which are written into `reduce`.
+#[pyfunction]
+#[pyo3(signature = (source, reduce=None, limits=None))]
+pub fn check_onnx<'py>(
+    py: Python<'py>,
+    source: &Bound<'py, PyAny>,
+    reduce: Option<PathBuf>,
+    limits: Option<Bound<'py, PyDict>>,
+) -> Result<(Vec<Found>, Bound<'py, PyDict>, String, Vec<PathBuf>)> {
+    let model = open(source, limits_of(limits.as_ref())?)?;
+    let report = enter(py, || Ok(onnx::check(&model, &ImportOptions::default())))?;
+    let files = match reduce {
+        Some(dir) => report.write_reduced(&dir).map_err(PyErr::from)?,
+        None => Vec::new(),
+    };
+    let operators = PyDict::new(py);
+    for (name, count) in &report.operators {
+        operators.set_item(name, count)?;
+    }
+    let text = report.to_string();
+    let found = report.findings.into_iter().map(|f| {
+        let kind = match f.kind {
+            ProblemKind::Invalid => "invalid",
+            ProblemKind::Unsupported => "unsupported",
+        };
+        (kind, f.operator, f.message, f.help, f.nodes)
+    });
+    Ok((found.collect(), operators, text, files))
+}
+
+/// The operators that can be imported, as domain and name.
+#[pyfunction]
+pub fn onnx_operators() -> Vec<(&'static str, &'static str)> {
+    onnx::ops::all().map(|o| (o.domain, o.name)).collect()
+}
+
+/// The bounds of an import by their names, those that are left out as they are.
+fn limits_of(given: Option<&Bound<'_, PyDict>>) -> Result<Limits> {
+    let mut limits = Limits::default();
+    let Some(given) = given else { return Ok(limits) };
+    for (name, value) in given {
+        let name: String = name.extract()?;
+        match &*name {
+            "file_bytes" => limits.file_bytes = value.extract()?,
+            "decoded_bytes" => limits.decoded_bytes = value.extract()?,
+            "tensor_bytes" => limits.tensor_bytes = value.extract()?,
+            "nodes" => limits.nodes = value.extract()?,
+            "depth" => limits.depth = value.extract()?,
+            "seconds" => {
+                let seconds: f64 = value.extract()?;
+                let time = Duration::try_from_secs_f64(seconds);
+                limits.time = Some(time.map_err(|e| Error::Value(format!("seconds: {e}")))?);
+            }
+            _ => return Err(Error::Type(format!("there is no limit '{name}'"))),
+        }
+    }
+    Ok(limits)
 }
 
 fn dims_of(shapes: &Bound<'_, PyDict>) -> Result<IndexMap<String, Vec<DimSpec>>> {

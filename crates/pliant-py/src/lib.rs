@@ -24,7 +24,7 @@ mod _core {
     #[pymodule_export]
     use crate::arith::{Analyzer, ConstIntBound, ConstraintScope, ModularSet};
     #[pymodule_export]
-    use crate::frontend::import_onnx;
+    use crate::frontend::{check_onnx, import_onnx, onnx_operators};
     #[pymodule_export]
     use crate::module::{
         IRModule, highlight_script, recursive_groups, structural_difference, structural_hash,

@@ -5,9 +5,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use pliant_codegen::CodegenError;
-use pliant_diag::codes::{PL0002, PL0501, PL0502};
+use pliant_diag::codes::{PL0002, PL0501, PL0502, PL0601};
 use pliant_diag::{Diagnostic, SourceMap};
 use pliant_exec::ExecError;
+use pliant_onnx::{ImportError, Problem, ProblemKind};
 use pliant_pass::PassError;
 use pliant_pass::dump::write_new;
 use pliant_vm::VmError;
@@ -140,6 +141,30 @@ impl From<VmError> for Error {
 impl From<pliant_diag::Error> for Error {
     fn from(error: pliant_diag::Error) -> Self {
         Error::Compile(error)
+    }
+}
+
+impl From<ImportError> for Error {
+    /// Every problem of the model; a model with a broken rule is the user's, whatever else it has.
+    fn from(error: ImportError) -> Self {
+        let invalid = error.is_invalid();
+        let finding = |problem: Problem| {
+            let code = match problem.kind {
+                ProblemKind::Invalid => PL0601,
+                ProblemKind::Unsupported => PL0002,
+            };
+            let help = problem.help.clone();
+            let finding = Diagnostic::error(code, Problem { help: None, ..problem }.to_string());
+            match help {
+                Some(help) => finding.with_help(help),
+                None => finding,
+            }
+        };
+        let findings = error.problems.into_iter().map(finding).collect();
+        Error::Compile(match invalid {
+            true => pliant_diag::Error::User(findings),
+            false => pliant_diag::Error::Unsupported(findings),
+        })
     }
 }
 

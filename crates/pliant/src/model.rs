@@ -4,6 +4,8 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use pliant_ir::IRModule;
+use pliant_onnx::{ImportOptions, Limits};
+use pliant_tensor::Tensor;
 use pliant_vm::{Value, VirtualMachine};
 
 use crate::compile::compile;
@@ -27,6 +29,16 @@ impl Model {
     /// As [`compile`]; `Runtime` naming packed functions that are not registered.
     pub fn compile(module: IRModule, options: &CompileOptions) -> Result<Model, Error> {
         Self::new(compile(module, options)?)
+    }
+
+    /// Compiles an ONNX model, with every symbolic dimension kept. External data is read from its folder. The files must
+    /// stay as they are while the model lives: its weights are mapped, not copied.
+    ///
+    /// # Errors
+    /// Everything that keeps the model from being imported; else as [`compile`].
+    pub fn from_onnx(path: impl AsRef<Path>, options: &CompileOptions) -> Result<Model, Error> {
+        let file = pliant_onnx::Model::open(path.as_ref(), Limits::default())?;
+        Self::compile(pliant_onnx::import(&file, &ImportOptions::default())?.module, options)
     }
 
     /// Loads a saved program.
@@ -53,6 +65,37 @@ impl Model {
     pub fn run(&self, function: &str, args: &[Value]) -> Result<Value, Error> {
         self.runs.fetch_add(1, Ordering::Relaxed);
         Ok(self.vm.invoke(function, args)?)
+    }
+
+    /// Runs the entry function on inputs by name; returns its results with the names that the file gives them.
+    ///
+    /// # Errors
+    /// `User` for an input that is missing or not known; else as [`run`](Self::run).
+    pub fn run_named(&self, feeds: &[(&str, Tensor)]) -> Result<Vec<(String, Value)>, Error> {
+        let signature = self.entry().and_then(|name| self.signature(name));
+        let signature = signature
+            .ok_or_else(|| Error::option("the model has no function 'main'", "call run"))?;
+        let names = signature.feed_names();
+        if let Some((name, _)) = feeds.iter().find(|(n, _)| !names.contains(n)) {
+            let help = format!("the inputs are {}", names.join(", "));
+            return Err(Error::option(format!("there is no input '{name}'"), help));
+        }
+        let fed = |name: &&str| {
+            let value = feeds.iter().find(|(n, _)| n == name).map(|(_, t)| t.clone());
+            let missing =
+                || Error::option(format!("no value is fed for input '{name}'"), "feed it");
+            value.map(Value::Tensor).ok_or_else(missing)
+        };
+        let args = names.iter().map(fed).collect::<Result<Vec<Value>, Error>>()?;
+        let result = self.run(&signature.name, &args)?;
+        let outputs = &signature.output_names;
+        Ok(match result.as_tuple() {
+            Some(fields) if outputs.len() != 1 => {
+                let name = |i: usize| outputs.get(i).cloned().unwrap_or_default();
+                fields.iter().enumerate().map(|(i, v)| (name(i), v.clone())).collect()
+            }
+            _ => vec![(outputs.first().cloned().unwrap_or_default(), result)],
+        })
     }
 
     /// The function that is run when none is named: `main`, else the only one.

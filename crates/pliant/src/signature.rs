@@ -1,7 +1,7 @@
 //! What a function takes and gives: names, dtypes and dims with their symbols, for people and for front ends.
 
 use pliant_ir::relax::{Function, Type, TypeData};
-use pliant_ir::{IRModule, print};
+use pliant_ir::{AttrValue, IRModule, print};
 use serde::{Deserialize, Serialize};
 
 /// A parameter or result.
@@ -45,6 +45,23 @@ pub struct Signature {
     pub inputs: Vec<ValueInfo>,
     /// Its result.
     pub output: ValueInfo,
+    /// What the file that it was imported from calls its inputs, in order; empty for other functions.
+    #[serde(default)]
+    pub input_names: Vec<String>,
+    /// What that file calls its outputs, which are the fields of the result where there are several; empty for other
+    /// functions.
+    #[serde(default)]
+    pub output_names: Vec<String>,
+}
+
+impl Signature {
+    /// The names that inputs are fed by: those of the file, else those of the parameters.
+    pub fn feed_names(&self) -> Vec<&str> {
+        match self.input_names.len() == self.inputs.len() {
+            true => self.input_names.iter().map(String::as_str).collect(),
+            false => self.inputs.iter().map(|i| i.name.as_str()).collect(),
+        }
+    }
 }
 
 /// The signatures of a module's public graph functions.
@@ -55,8 +72,20 @@ pub fn signatures(module: &IRModule) -> Vec<Signature> {
             name: name.to_string(),
             inputs: f.params().iter().map(|&p| info(f, &f.var(p).name, f.var(p).ty)).collect(),
             output: info(f, "", f.ret_ty()),
+            input_names: names(f, "input_names"),
+            output_names: names(f, "output_names"),
         })
         .collect()
+}
+
+/// The strings of an attribute that lists names.
+fn names(func: &Function, attr: &str) -> Vec<String> {
+    match func.attrs.get(attr) {
+        Some(AttrValue::List(items)) => {
+            items.iter().filter_map(|i| i.as_str().map(str::to_owned)).collect()
+        }
+        _ => Vec::new(),
+    }
 }
 
 fn info(func: &Function, name: &str, ty: Type) -> ValueInfo {

@@ -294,8 +294,13 @@ class Model:
     @property
     def inputs(self) -> list[InputInfo]: ...
     @property
+    def input_names(self) -> list[str]: ...
+    @property
     def output(self) -> InputInfo | None: ...
+    @property
+    def output_names(self) -> list[str]: ...
     def export_library(self, file_name: str | PathLike[str]) -> None: ...
+    def run(self, output_names: list[str] | None, feeds: dict[str, Any]) -> list[Any]: ...
     def save(self, path: str | PathLike[str]) -> None: ...
     def stats(self) -> ModelStats: ...
 
@@ -607,8 +612,14 @@ def has_reshape_pattern(func: PrimFunc) -> bool:
 def highlight_script(text: str) -> str:
     """Script with the colours of a terminal."""
 
-def import_onnx(source: str | bytes, keep_params: bool = False, shapes: dict[str, list[int | str]] | None = None) -> tuple[IRModule, dict[str, NDArray], list[str], list[str]]:
+def import_onnx(source: str | bytes, keep_params: bool = False, shapes: dict[str, list[int | str]] | None = None, dtypes: dict[str, Any] | None = None, limits: dict[str, Any] | None = None) -> tuple[IRModule, dict[str, NDArray], list[str], list[str]]:
     """Imports an ONNX model: the module, its parameters by name, and the names of inputs and outputs."""
+
+def check_onnx(source: str | bytes, reduce: str | PathLike[str] | None = None, limits: dict[str, Any] | None = None) -> tuple[list[tuple[str, str, str, str | None, list[str]]], dict[str, int], str, list[PathLike[str]]]:
+    """Checks an ONNX model: its findings, its operators with their counts, the report as text, and reduced models."""
+
+def onnx_operators() -> list[tuple[str, str]]:
+    """The operators that can be imported, as domain and name."""
 
 def interpret(module: IRModule, func: str, *args: Any) -> Any:
     """Runs a function of a module in the reference interpreter. Packed functions are not known to it."""

@@ -4,51 +4,141 @@
 >>> module = from_onnx("model.onnx")
 >>> model = pliant.compile(module)
 
-``pliant.compile("model.onnx")`` does both.
+``pliant.compile("model.onnx")`` does both. ``check("model.onnx")`` tells everything that is in the way of it.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any
 
 from pliant import _core
 from pliant._core import IRModule
 
-__all__ = ["from_onnx"]
+__all__ = ["Finding", "Limits", "Report", "check", "from_onnx", "operators"]
 
 Source = str | os.PathLike[str] | bytes
 """A path, or the bytes of a model. A ``ModelProto`` of the package ``onnx`` is taken too."""
 
 
+@dataclass(frozen=True)
+class Limits:
+    """How much a file may ask for before it is refused. The defaults let every model through that fits a machine; a
+    service that takes files from strangers sets its own."""
+
+    file_bytes: int | None = None
+    """Bytes of the model file, external data not counted."""
+    decoded_bytes: int | None = None
+    """Bytes that the file's messages take once they are decoded, weights not counted."""
+    tensor_bytes: int | None = None
+    """Bytes of one tensor."""
+    nodes: int | None = None
+    """Nodes of all graphs together, functions written out."""
+    depth: int | None = None
+    """Graphs inside graphs, and functions inside functions."""
+    seconds: float | None = None
+    """How long an import may take."""
+
+    def given(self) -> dict[str, Any]:
+        """Those that are set."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
+
+
 def from_onnx(
     model: Source | Any,
     shape_dict: Mapping[str, Sequence[int | str]] | None = None,
-    dtype_dict: Mapping[str, str] | str | None = None,
+    dtype_dict: Mapping[str, Any] | str | None = None,
     opset: int | None = None,
     keep_params_in_input: bool = False,
     sanitize_input_names: bool = True,
+    limits: Limits | None = None,
 ) -> IRModule:
     """Imports an ONNX model, whose graph becomes the function ``main``.
 
     Named dims become symbols; nothing is specialised. ``shape_dict`` gives dims of inputs in place of those that the
-    file declares: numbers, or names of symbols. With ``keep_params_in_input`` the initializers become parameters behind
-    the inputs and are found in the function's attribute ``params``, as TVM has it; else they are constants.
+    file declares: numbers, or names of symbols. ``dtype_dict`` gives element types in which inputs are fed, one for all
+    or by name; they are converted to those that the file declares. With ``keep_params_in_input`` the initializers become
+    parameters behind the inputs and are found in the function's attribute ``params``, as TVM has it; else they are
+    constants. ``limits`` are for files from strangers.
 
     Raises ``CompileError`` for a file that breaks ONNX's rules and ``UnsupportedError`` for what is not supported,
     with every node that is concerned.
     """
-    if dtype_dict is not None:
-        raise TypeError("dtype_dict is not taken: element types are those that the model declares")
     if opset is not None:
         raise TypeError("opset is not taken: the model says which it uses")
     del sanitize_input_names  # Names are made valid always.
+    source, bounds = source_of(model), (limits or Limits()).given()
     shapes = {name: list(dims) for name, dims in (shape_dict or {}).items()}
-    module, params, _, _ = _core.import_onnx(source_of(model), keep_params_in_input, shapes)
+    dtypes = {} if dtype_dict is None or isinstance(dtype_dict, str) else dict(dtype_dict)
+    if isinstance(dtype_dict, str):
+        _, _, inputs, _ = _core.import_onnx(source, False, shapes, {}, bounds)
+        dtypes = dict.fromkeys(inputs, dtype_dict)
+    module, params, _, _ = _core.import_onnx(source, keep_params_in_input, shapes, dtypes, bounds)
     if keep_params_in_input:
         module["main"] = module["main"].with_attr("params", list(params.values()))
     return module
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that keeps a model from being compiled, with all nodes that it concerns."""
+
+    kind: str
+    """``"unsupported"``, or ``"invalid"`` where the file breaks a rule of ONNX."""
+    operator: str
+    """The operator, with its domain where that is not ONNX's own; empty when it is the file or the graph."""
+    message: str
+    """What is wrong."""
+    help: str | None
+    """What would work instead."""
+    nodes: list[str]
+    """The nodes, as ``op_type 'name'``."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """What :func:`check` found; as text it is what ``pliant check`` prints."""
+
+    findings: list[Finding]
+    """What keeps the model from being compiled; empty when nothing does."""
+    operators: dict[str, int]
+    """How often each operator occurs."""
+    text: str = field(repr=False)
+    """The whole report, for people."""
+    reduced: list[Path] = field(default_factory=list)
+    """The models that show single findings, where they were asked for."""
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing keeps the model from being compiled."""
+        return not self.findings
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def check(
+    model: Source | Any, reduce: str | os.PathLike[str] | None = None, limits: Limits | None = None
+) -> Report:
+    """Everything that keeps a model from being compiled, in one report: unsupported operators, attributes and element
+    types with their nodes, and rules of ONNX that the file breaks.
+
+    Nodes behind one that fails are checked as far as the file says what types they read. With ``reduce``, a directory,
+    a model is written for each finding that shows it alone.
+
+    Raises ``CompileError`` for what is no ONNX model at all.
+    """
+    found, counts, text, files = _core.check_onnx(source_of(model), reduce, (limits or Limits()).given())
+    return Report([Finding(*f) for f in found], counts, text, [Path(f) for f in files])
+
+
+def operators() -> list[str]:
+    """The operators that can be imported; those that are not ONNX's own with their domain. ``docs/onnx.md`` lists them
+    with the versions that are taken."""
+    return sorted(f"{domain}.{name}" if domain else name for domain, name in _core.onnx_operators())
 
 
 def source_of(model: Source | Any) -> str | bytes:

@@ -9,11 +9,12 @@ use pliant::{Dim, Signature, ValueInfo};
 use pliant_diag::suggest::did_you_mean;
 use pyo3::conversion::FromPyObjectOwned;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyTuple};
+use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
 
 use crate::enter::enter;
 use crate::error::{Error, Result};
 use crate::module::IRModule;
+use crate::runtime::feeds;
 use crate::runtime::interrupt::poll_signals;
 use crate::runtime::machine::{Machine, VMFunction};
 use crate::transform::context;
@@ -279,6 +280,36 @@ impl Model {
     #[getter]
     fn output(&self) -> Option<InputInfo> {
         self.compiled.signature(&self.entry_name).map(|s| InputInfo { info: s.output.clone() })
+    }
+
+    /// The names of the inputs: those of the file that the model was imported from, else those of the parameters.
+    #[getter]
+    fn input_names(&self) -> Vec<String> {
+        let signature = self.compiled.signature(&self.entry_name);
+        signature.map_or_else(Vec::new, |s| s.feed_names().into_iter().map(String::from).collect())
+    }
+
+    /// The names of the outputs in the file that the model was imported from; empty for other models.
+    #[getter]
+    fn output_names(&self) -> Vec<String> {
+        let signature = self.compiled.signature(&self.entry_name);
+        signature.map_or_else(Vec::new, |s| s.output_names.clone())
+    }
+
+    /// Runs the model on inputs by name and returns the outputs of those names, or all for `None`, as NumPy arrays: the
+    /// `run` of ONNX Runtime's sessions.
+    #[pyo3(signature = (output_names, feeds))]
+    fn run<'py>(
+        &self,
+        output_names: Option<Vec<String>>,
+        feeds: &Bound<'py, PyDict>,
+    ) -> Result<Bound<'py, PyList>> {
+        let entry = self.compiled.signature(&self.entry_name).zip(self.entry);
+        let Some((signature, index)) = entry else { return Err(self.no_entry()) };
+        let args = feeds::arguments(signature, feeds)?;
+        self.runs.fetch_add(1, Ordering::Relaxed);
+        let value = self.machine.call(index, &args)?;
+        feeds::results(signature, output_names, &value)
     }
 
     /// What the model has done: compilations (1, whatever the shapes), runs, and how long compiling took.

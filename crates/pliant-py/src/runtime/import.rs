@@ -10,7 +10,7 @@ use pyo3::types::{PyBool, PyFloat, PyInt};
 
 use crate::error::{Error, Result};
 use crate::runtime::dlpack;
-use crate::runtime::ndarray::NDArray;
+use crate::runtime::ndarray::{NDArray, with_dtype};
 
 /// A `Py_buffer` that is released with the GIL held, whoever drops it.
 struct Buffer(Box<ffi::Py_buffer>);
@@ -41,6 +41,7 @@ pub fn borrow_tensor(obj: &Bound<'_, PyAny>) -> Result<Option<Tensor>> {
     if unsafe { ffi::PyObject_CheckBuffer(obj.as_ptr()) } != 0 {
         match from_buffer(obj)? {
             Some(tensor) => return Ok(Some(tensor)),
+            None if is_ml_bfloat16(obj) => return from_bits(obj).map(Some),
             None if !has_dlpack(obj) => return Err(unknown_format(obj)),
             None => {}
         }
@@ -55,6 +56,19 @@ pub fn borrow_tensor(obj: &Bound<'_, PyAny>) -> Result<Option<Tensor>> {
         };
     }
     from_array_interface(obj)
+}
+
+/// Whether this is a NumPy array of the bfloat16 of `ml_dtypes`, which has no buffer format.
+fn is_ml_bfloat16(obj: &Bound<'_, PyAny>) -> bool {
+    let name = obj.getattr("dtype").and_then(|d| d.getattr("name"));
+    name.is_ok_and(|n| n.extract::<&str>().is_ok_and(|n| n == "bfloat16"))
+}
+
+/// An array of bfloat16 over its bits.
+fn from_bits(obj: &Bound<'_, PyAny>) -> Result<Tensor> {
+    let bits = obj.call_method1("view", ("uint16",))?;
+    let tensor = from_buffer(&bits)?.ok_or_else(|| unknown_format(obj))?;
+    with_dtype(&tensor, DType::BFloat16)
 }
 
 fn has_dlpack(obj: &Bound<'_, PyAny>) -> bool {

@@ -4,6 +4,7 @@ pub mod compiled;
 pub mod device;
 pub mod dlpack;
 pub mod exec_builder;
+pub mod feeds;
 pub mod import;
 pub mod interpret;
 pub mod interrupt;

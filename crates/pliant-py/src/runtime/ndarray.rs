@@ -244,16 +244,38 @@ fn one_element(slf: &Bound<'_, NDArray>) -> Result<()> {
     }
 }
 
-/// A NumPy view of the array; its base is a memoryview that keeps the array alive.
-fn as_numpy<'py>(slf: &Bound<'py, NDArray>) -> Result<Bound<'py, PyAny>> {
+/// A NumPy view of the array; its base is a memoryview that keeps the array alive. Elements of bfloat16 are those of the
+/// package `ml_dtypes`, which ONNX and JAX use, where that is installed.
+///
+/// # Errors
+/// For bfloat16 without `ml_dtypes`.
+pub fn as_numpy<'py>(slf: &Bound<'py, NDArray>) -> Result<Bound<'py, PyAny>> {
     let py = slf.py();
-    if slf.get().tensor.dtype() == DType::BFloat16 {
-        return Err(Error::Unsupported(
-            "NumPy has no bfloat16: use __dlpack__, or cast first".into(),
-        ));
+    let numpy = py.import("numpy")?;
+    let tensor = &slf.get().tensor;
+    if tensor.dtype() == DType::BFloat16 {
+        let Ok(scalar) = py.import("ml_dtypes").and_then(|m| m.getattr("bfloat16")) else {
+            return Err(Error::Unsupported(
+                "NumPy has no bfloat16: install ml_dtypes, use __dlpack__, or cast first".into(),
+            ));
+        };
+        let bits = Bound::new(py, NDArray::wrap(with_dtype(tensor, DType::UInt16)?))?;
+        let view = pyo3::types::PyMemoryView::from(bits.as_any())?;
+        let bits = numpy.call_method1("asarray", (view,))?;
+        return Ok(bits.call_method1("view", (scalar,))?);
     }
     let view = pyo3::types::PyMemoryView::from(slf.as_any())?;
-    Ok(py.import("numpy")?.call_method1("asarray", (view,))?)
+    Ok(numpy.call_method1("asarray", (view,))?)
+}
+
+/// The same memory as elements of another type of the same size.
+///
+/// # Errors
+/// Those of the tensor.
+pub fn with_dtype(tensor: &Tensor, dtype: DType) -> Result<Tensor> {
+    let (storage, offset) = (tensor.storage().clone(), tensor.byte_offset());
+    let (shape, strides) = (tensor.shape(), tensor.strides());
+    Ok(Tensor::from_storage_strided(storage, offset, shape, strides, dtype)?)
 }
 
 fn assign(

@@ -8,6 +8,8 @@ mod control;
 mod dynamic;
 mod encoder;
 mod native;
+mod onnx;
+mod onnx_mutate;
 mod run;
 mod stages;
 mod unknown;

@@ -6,28 +6,36 @@ use crate::error::Problem;
 use crate::limits::Limits;
 use crate::node::label;
 use crate::proto::{FunctionProto, GraphProto, ModelProto, NodeProto};
+use crate::size;
 
-/// Every broken rule of the form, of the graph, the graphs in it, and the functions.
-pub(crate) fn check(model: &ModelProto, limits: &Limits) -> Vec<Problem> {
-    let mut form = Form { limits, nodes: 0, problems: Vec::new(), scopes: Vec::new() };
+/// What is wrong with a model's form.
+pub(crate) struct Checked {
+    /// Every broken rule, of the graph, the graphs in it, and the functions.
+    pub problems: Vec<Problem>,
+    /// Whether the model is within the limits, so that it can be walked.
+    pub within: bool,
+}
+
+/// Checks the form.
+pub(crate) fn check(model: &ModelProto, limits: &Limits) -> Checked {
+    let mut form = Form { limits, problems: Vec::new(), scopes: Vec::new(), within: true };
+    if let Err(problem) = size::check(model, limits) {
+        form.problems.push(problem);
+        form.within = false;
+    }
     if let Some(graph) = &model.graph {
         form.graph(graph);
     }
     for function in &model.functions {
         form.function(function);
     }
-    if form.nodes > limits.nodes {
-        let message =
-            format!("the model has {} nodes; at most {} are taken", form.nodes, limits.nodes);
-        form.problems.insert(0, Problem::invalid(message));
-    }
-    form.problems
+    Checked { problems: form.problems, within: form.within }
 }
 
 struct Form<'m> {
     limits: &'m Limits,
-    nodes: usize,
     problems: Vec<Problem>,
+    within: bool,
     /// The names defined so far, of the graph under way and those around it.
     scopes: Vec<FxHashSet<&'m str>>,
 }
@@ -35,8 +43,12 @@ struct Form<'m> {
 impl<'m> Form<'m> {
     fn graph(&mut self, graph: &'m GraphProto) {
         if self.scopes.len() > self.limits.depth {
-            let message = format!("graphs are nested more than {} deep", self.limits.depth);
-            return self.say(Problem::invalid(message));
+            // What counts the nodes has told it, but for functions that nobody calls.
+            if std::mem::replace(&mut self.within, false) {
+                let message = format!("graphs are nested more than {} deep", self.limits.depth);
+                self.say(Problem::invalid(message));
+            }
+            return;
         }
         self.scopes.push(FxHashSet::default());
         for input in &graph.input {
@@ -76,7 +88,6 @@ impl<'m> Form<'m> {
     }
 
     fn body(&mut self, nodes: &'m [NodeProto]) {
-        self.nodes = self.nodes.saturating_add(nodes.len());
         let mut makers: Option<FxHashMap<&str, usize>> = None;
         for (i, node) in nodes.iter().enumerate() {
             for name in node.input.iter().filter(|n| !n.is_empty()) {

@@ -1,7 +1,6 @@
-//! The command line, run in the process on files of its own.
+//! The command line on scripts.
 
-use std::ffi::OsString;
-use std::path::PathBuf;
+use crate::common::{Dir, pliant};
 
 const SCRIPT: &str = r#"from pliant.script import ir as I, relax as R, tir as T
 
@@ -17,46 +16,11 @@ class Module:
         return gv
 "#;
 
-/// A directory of this test, removed at the end.
-struct Dir(PathBuf);
-
-impl Dir {
-    fn new(name: &str) -> Dir {
-        let path = std::env::temp_dir().join(format!("pliant-cli-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&path).unwrap();
-        Dir(path)
-    }
-
-    fn write(&self, name: &str, text: &str) -> String {
-        let path = self.0.join(name);
-        std::fs::write(&path, text).unwrap();
-        path.display().to_string()
-    }
-
-    fn path(&self, name: &str) -> String {
-        self.0.join(name).display().to_string()
-    }
-}
-
-impl Drop for Dir {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
-/// Exit code, standard output, standard error.
-fn pliant(args: &[&str]) -> (i32, String, String) {
-    let args: Vec<OsString> = ["pliant"].iter().chain(args).map(Into::into).collect();
-    let (mut out, mut err) = (Vec::new(), Vec::new());
-    let code = pliant_cli::run(args, &mut out, &mut err);
-    (code, String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap())
-}
-
 #[test]
 fn help_and_usage() {
     let (code, out, _) = pliant(&["--help"]);
     assert_eq!(code, 0);
-    for command in ["opt", "check", "compile", "run", "dump"] {
+    for command in ["opt", "check", "compile", "run", "dump", "bench", "diff", "profile"] {
         assert!(out.contains(command), "{out}");
     }
     let (code, _, err) = pliant(&["frobnicate"]);

@@ -1,0 +1,102 @@
+"""ONNX files: import and compile all-MiniLM-L6-v2, load it again, and the memory that importing 2 GB of weights adds."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import onnx
+from onnx import TensorProto, helper
+
+import pliant
+from peers import onnx_minilm
+from pliant.frontend.onnx import from_onnx
+from timing import require_release
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "examples"))
+from minilm import weights  # noqa: E402
+
+GOAL = {"import and compile": 1.0, "load": 0.05, "memory": 200.0}
+WEIGHT_BYTES = 2_000_000_000
+
+# Memory is that of a process of its own: what is freed is not given back to the system at once.
+MEMORY = """
+import sys
+from pliant.frontend.onnx import from_onnx
+
+def anonymous():
+    with open("/proc/self/smaps_rollup") as file:
+        return sum(int(line.split()[1]) for line in file if line.startswith("Anonymous:"))
+
+from_onnx(sys.argv[1])
+before = anonymous()
+module = from_onnx(sys.argv[2])
+print((anonymous() - before) / 1024)
+"""
+
+
+def best(run: Callable[[], object], repeat: int = 5) -> float:
+    """The best of several times in seconds."""
+    times = []
+    for _ in range(repeat):
+        start = time.perf_counter()
+        run()
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+def large_model(folder: Path) -> Path:
+    """A model of `WEIGHT_BYTES` of weights in external data, which nothing ever reads."""
+    rows, columns = 4096, WEIGHT_BYTES // 4 // 4096 // 16
+    count = 16
+    nodes, tensors, size = [], [], rows * columns * 4
+    for i in range(count):
+        tensor = TensorProto(name=f"w{i}", data_type=TensorProto.FLOAT, dims=[rows, columns])
+        tensor.data_location = TensorProto.EXTERNAL
+        for key, value in {"location": "weights.bin", "offset": str(i * size), "length": str(size)}.items():
+            tensor.external_data.add(key=key, value=value)
+        tensors.append(tensor)
+        nodes.append(helper.make_node("MatMul", ["x", f"w{i}"], [f"y{i}"]))
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", rows])
+    outputs = [onnx.ValueInfoProto(name=f"y{i}") for i in range(count)]
+    graph = helper.make_graph(nodes, "g", [x], outputs, tensors)
+    path = folder / "large.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)]), path)
+    with open(folder / "weights.bin", "wb") as file:
+        file.truncate(count * size)
+    return path
+
+
+def report(what: str, value: float, unit: str) -> None:
+    """A figure with its goal."""
+    goal = GOAL[what]
+    print(f"{what}: {value:.3f} {unit} (goal {goal} {unit}){'' if value <= goal else '  MISSED'}")
+
+
+def main() -> None:
+    """Prints the three figures."""
+    require_release()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        path, program = folder / "minilm.onnx", folder / "minilm.plx"
+        onnx.save(onnx_minilm.model(weights.load_weights()), path)
+        report("import and compile", best(lambda: pliant.compile(path)), "s")
+        print(f"  of which import: {best(lambda: from_onnx(path)):.3f} s")
+        pliant.compile(path).save(program)
+        report("load", best(lambda: pliant.load(program)), "s")
+        small = folder / "small.onnx"
+        relu = helper.make_node("Relu", ["x"], ["y"])
+        x = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n"])
+        graph = helper.make_graph([relu], "g", [x], [onnx.ValueInfoProto(name="y")])
+        onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)]), small)
+        args = [sys.executable, "-c", MEMORY, str(small), str(large_model(folder))]
+        added = subprocess.run(args, capture_output=True, text=True, check=True).stdout
+        report("memory", float(added), "MB")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,171 @@
+//! `pliant bench`: the times of a model over a range of shapes, compiled once.
+
+use std::io::Write;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use pliant::{Model, Value};
+use serde_json::json;
+
+use crate::args::BenchArgs;
+use crate::commands::run::signature;
+use crate::inputs::Feed;
+use crate::shapes::{self, Point};
+use crate::{Failure, plot, program, progress};
+
+/// What was measured at one shape, in milliseconds.
+pub struct Row {
+    /// The sizes of the symbols.
+    pub point: Point,
+    /// The median.
+    pub median: f64,
+    least: f64,
+    p90: f64,
+    runs: usize,
+}
+
+#[cfg(test)]
+impl Row {
+    /// A row of which only the median matters.
+    pub fn of(point: &[(&str, i64)], median: f64) -> Row {
+        let point = point.iter().map(|(s, n)| (s.to_string(), *n)).collect();
+        Row { point, median, least: median, p90: median, runs: 1 }
+    }
+}
+
+/// Runs the command.
+pub fn bench(args: &BenchArgs, out: &mut dyn Write, err: &mut dyn Write) -> Result<(), Failure> {
+    let feed = Feed::new(&args.feed)?;
+    let points = shapes::points(&feed.axes)?;
+    let start = Instant::now();
+    let compiled = program::build(&args.file, &args.build, err)?;
+    let prepared = start.elapsed();
+    let signature = signature(&compiled, &args.feed.func)?.clone();
+    let model = Model::new(compiled)?;
+    let bar = progress::bar("measuring", points.len());
+    let mut rows = Vec::with_capacity(points.len());
+    for point in points {
+        let values = feed.values(&signature, &point)?;
+        rows.push(measure(&model, &args.feed.func, &values, args.time, point)?);
+        bar.inc(1);
+    }
+    bar.finish_and_clear();
+    let prepared = prepared.as_secs_f64();
+    writeln!(out, "{}: 1 compilation, {:.0} ms", args.file.display(), prepared * 1e3)?;
+    table(&rows, out)?;
+    if let Some(path) = &args.csv {
+        write(path, csv(&rows))?;
+    }
+    if let Some(path) = &args.json {
+        write(path, format!("{:#}\n", as_json(args, prepared, &rows)))?;
+    }
+    if let Some(path) = &args.plot {
+        let title = args.file.file_name().map(|n| n.to_string_lossy().into_owned());
+        plot::draw(path, &title.unwrap_or_default(), &rows)?;
+    }
+    Ok(())
+}
+
+fn write(path: &Path, text: String) -> Result<(), Failure> {
+    std::fs::write(path, text)
+        .map_err(|e| Failure::new(format!("error: cannot write {}: {e}", path.display())))
+}
+
+/// Runs until the time is up, three times at least, after one run that does not count.
+fn measure(
+    model: &Model,
+    func: &str,
+    values: &[Value],
+    seconds: f64,
+    point: Point,
+) -> Result<Row, Failure> {
+    const MOST: usize = 100_000;
+    model.run(func, values).map_err(|e| at(&point, e))?;
+    let budget = Duration::from_secs_f64(seconds);
+    let begin = Instant::now();
+    let mut times = Vec::new();
+    while times.len() < 3 || (begin.elapsed() < budget && times.len() < MOST) {
+        let start = Instant::now();
+        model.run(func, values).map_err(|e| at(&point, e))?;
+        times.push(start.elapsed().as_secs_f64() * 1e3);
+    }
+    times.sort_by(f64::total_cmp);
+    let part = |share: f64| times[((times.len() - 1) as f64 * share).round() as usize];
+    let (least, median, p90) = (part(0.0), part(0.5), part(0.9));
+    Ok(Row { point, median, least, p90, runs: times.len() })
+}
+
+/// An error with the shape that it came at.
+fn at(point: &Point, error: pliant::Error) -> Failure {
+    let mut failure = Failure::from(error);
+    if !point.is_empty() {
+        failure.text = format!("{}\nat {}", failure.text.trim_end(), shapes::text(point));
+    }
+    failure
+}
+
+fn symbols(rows: &[Row]) -> Vec<&str> {
+    rows.first().map_or(Vec::new(), |r| r.point.iter().map(|(s, _)| s.as_str()).collect())
+}
+
+fn table(rows: &[Row], out: &mut dyn Write) -> Result<(), Failure> {
+    let mut head: Vec<String> = symbols(rows).into_iter().map(str::to_owned).collect();
+    head.extend(["median ms", "least ms", "p90 ms", "runs/s", "runs"].map(str::to_owned));
+    let line = |r: &Row| {
+        let mut cells: Vec<String> = r.point.iter().map(|(_, n)| n.to_string()).collect();
+        cells.extend([r.median, r.least, r.p90].map(|t| format!("{t:.4}")));
+        cells.push(format!("{:.1}", 1e3 / r.median.max(1e-9)));
+        cells.push(r.runs.to_string());
+        cells
+    };
+    let lines: Vec<Vec<String>> = rows.iter().map(line).collect();
+    let width = |i: usize| {
+        let cells = lines.iter().map(|l| l[i].chars().count());
+        cells.chain([head[i].chars().count()]).max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..head.len()).map(width).collect();
+    for cells in [&head].into_iter().chain(&lines) {
+        let cells = cells.iter().zip(&widths).map(|(c, w)| format!("{c:>w$}"));
+        writeln!(out, "{}", cells.collect::<Vec<_>>().join("  "))?;
+    }
+    Ok(())
+}
+
+fn csv(rows: &[Row]) -> String {
+    // The name of a symbol may hold anything.
+    let quoted = |s: &str| match s.contains([',', '"', '\n']) {
+        true => format!("\"{}\"", s.replace('"', "\"\"")),
+        false => s.to_owned(),
+    };
+    let mut head: Vec<String> = symbols(rows).into_iter().map(quoted).collect();
+    head.extend(["median_ms", "least_ms", "p90_ms", "runs"].map(str::to_owned));
+    let mut text = head.join(",") + "\n";
+    for row in rows {
+        let mut cells: Vec<String> = row.point.iter().map(|(_, n)| n.to_string()).collect();
+        cells.extend([row.median, row.least, row.p90].map(|t| t.to_string()));
+        cells.push(row.runs.to_string());
+        text += &(cells.join(",") + "\n");
+    }
+    text
+}
+
+fn as_json(args: &BenchArgs, prepared: f64, rows: &[Row]) -> serde_json::Value {
+    let row = |r: &Row| {
+        let shape: serde_json::Map<String, serde_json::Value> =
+            r.point.iter().map(|(s, n)| (s.clone(), json!(n))).collect();
+        json!({
+            "shape": shape,
+            "median_ms": r.median,
+            "least_ms": r.least,
+            "p90_ms": r.p90,
+            "runs": r.runs,
+        })
+    };
+    json!({
+        "model": args.file.display().to_string(),
+        "version": env!("CARGO_PKG_VERSION"),
+        "compilations": 1,
+        "import_and_compile_ms": prepared * 1e3,
+        "measurements": rows.iter().map(row).collect::<Vec<_>>(),
+    })
+}

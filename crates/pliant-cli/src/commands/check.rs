@@ -1,0 +1,53 @@
+//! `pliant check`: everything that is in the way of compiling.
+
+use std::io::Write;
+use std::path::Path;
+
+use pliant::onnx::{self, ImportOptions};
+
+use crate::Failure;
+use crate::args::CheckArgs;
+use crate::program::{self, Kind};
+
+/// Runs the command. Reports of ONNX models go to `out`, whatever they say.
+pub fn check(args: &CheckArgs, out: &mut dyn Write) -> Result<(), Failure> {
+    let mut texts = Vec::new();
+    for file in &args.files {
+        let result = match Kind::of(file) {
+            Kind::Onnx => check_onnx(args, file, out),
+            _ => check_script(file, out),
+        };
+        if let Err(failure) = result {
+            texts.push(failure.text);
+        }
+    }
+    if texts.is_empty() { Ok(()) } else { Err(Failure::new(texts.join("\n"))) }
+}
+
+fn check_script(file: &Path, out: &mut dyn Write) -> Result<(), Failure> {
+    let source = program::read(file)?;
+    pliant::verify(&source.module).map_err(|e| Failure::of(&e, &source.sources))?;
+    Ok(writeln!(out, "{}: ok", file.display())?)
+}
+
+fn check_onnx(args: &CheckArgs, file: &Path, out: &mut dyn Write) -> Result<(), Failure> {
+    let model = program::open_onnx(file)?;
+    let report = onnx::check(&model, &ImportOptions::default());
+    write!(out, "{}: {report}", file.display())?;
+    if let Some(dir) = &args.reduce {
+        // Several models may have the same problems.
+        let stem = file.file_stem().map(Path::new).unwrap_or(Path::new(""));
+        let dir = if args.files.len() > 1 { dir.join(stem) } else { dir.clone() };
+        let written = report
+            .write_reduced(&dir)
+            .map_err(|e| Failure::new(format!("error: cannot write {}: {e}", dir.display())))?;
+        for path in &written {
+            writeln!(out, "wrote {}", path.display())?;
+        }
+    }
+    match report.findings.len() {
+        0 => Ok(()),
+        1 => Err(Failure::new(format!("error: {}: 1 problem", file.display()))),
+        n => Err(Failure::new(format!("error: {}: {n} problems", file.display()))),
+    }
+}

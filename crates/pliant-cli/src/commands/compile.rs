@@ -1,0 +1,32 @@
+//! `pliant compile`: a model to an executable file.
+
+use std::io::Write;
+
+use crate::Failure;
+use crate::args::CompileArgs;
+use crate::program::{self, Kind};
+
+/// Runs the command.
+pub fn compile(
+    args: &CompileArgs,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> Result<(), Failure> {
+    if Kind::of(&args.file) == Kind::Executable {
+        let file = args.file.display();
+        return Err(Failure::new(format!(
+            "error: {file} is neither an ONNX model (.onnx) nor a script (.py)"
+        )));
+    }
+    let compiled = program::build(&args.file, &args.build, err)?;
+    compiled.save(&args.output)?;
+    let stats = compiled.stats();
+    writeln!(
+        out,
+        "{}: {} functions, {} kernels",
+        args.output.display(),
+        stats.functions,
+        stats.kernels
+    )?;
+    Ok(())
+}

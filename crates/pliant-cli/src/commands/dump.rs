@@ -1,0 +1,21 @@
+//! `pliant dump`: the text of a stage.
+
+use std::io::Write;
+
+use pliant::Error;
+
+use crate::Failure;
+use crate::args::DumpArgs;
+use crate::program;
+
+/// Runs the command.
+pub fn dump(args: &DumpArgs, out: &mut dyn Write) -> Result<(), Failure> {
+    let source = program::read(&args.file)?;
+    let failed = |e: Error| Failure::of(&e, &source.sources);
+    let text = pliant::stage_text(source.module.clone(), &args.stage).map_err(failed)?;
+    out.write_all(text.as_bytes())?;
+    if !text.ends_with('\n') {
+        writeln!(out)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,20 @@
+//! The commands, a file each.
+
+mod bench;
+mod check;
+mod compile;
+mod diff;
+mod dump;
+mod opt;
+mod profile;
+mod run;
+mod show;
+
+pub use bench::{Row, bench};
+pub use check::check;
+pub use compile::compile;
+pub use diff::diff;
+pub use dump::dump;
+pub use opt::opt;
+pub use profile::profile;
+pub use run::run;

@@ -1,0 +1,62 @@
+//! `pliant opt`: single passes on a module.
+
+use std::io::Write;
+use std::sync::Arc;
+
+use pliant::{CompileOptions, Error, PassLevel, PrintIr, Timing};
+
+use crate::Failure;
+use crate::args::OptArgs;
+use crate::program;
+
+/// Runs the command.
+pub fn opt(args: &OptArgs, out: &mut dyn Write, err: &mut dyn Write) -> Result<(), Failure> {
+    if args.list {
+        return list(out);
+    }
+    let Some(file) = &args.file else { return Err(Failure::new("error: no script was given")) };
+    let source = program::read(file)?;
+    let failed = |e: Error| Failure::of(&e, &source.sources);
+    let timing = Arc::new(Timing::new());
+    let mut options = CompileOptions { verify: Some(!args.no_verify), ..Default::default() };
+    options.instruments.push(timing.clone());
+    if args.print_after_all {
+        options.instruments.push(Arc::new(PrintIr {
+            before: false,
+            after: true,
+            only: Vec::new(),
+        }));
+    }
+    let ctx = pliant::pass_context(&options);
+    let module = pliant::transform(source.module, &args.passes, &ctx).map_err(failed)?;
+    let text = pliant::print(&module);
+    match &args.output {
+        Some(path) => std::fs::write(path, text)
+            .map_err(|e| Failure::new(format!("error: cannot write {}: {e}", path.display())))?,
+        None => out.write_all(text.as_bytes())?,
+    }
+    if args.timing {
+        write!(err, "{}", timing.render())?;
+    }
+    Ok(())
+}
+
+fn list(out: &mut dyn Write) -> Result<(), Failure> {
+    let headings = [
+        (PassLevel::Graph, "Passes on graph functions"),
+        (PassLevel::Loop, "Passes on loop functions"),
+        (PassLevel::Pipeline, "Pipelines"),
+        (PassLevel::User, "Passes of this program"),
+    ];
+    let passes = pliant::pass_list();
+    for (level, heading) in headings {
+        let mut list = passes.iter().filter(|p| p.level == level).peekable();
+        if list.peek().is_some() {
+            writeln!(out, "{heading}:")?;
+        }
+        for entry in list {
+            writeln!(out, "  {:<24}{}", entry.name, entry.doc)?;
+        }
+    }
+    Ok(())
+}

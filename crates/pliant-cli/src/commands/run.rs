@@ -1,0 +1,77 @@
+//! `pliant run`: a model on inputs from files, or made for a shape.
+
+use std::io::Write;
+use std::time::Instant;
+
+use pliant::{CompiledModule, Model, Signature, Value};
+
+use crate::args::RunArgs;
+use crate::commands::show::{save, show};
+use crate::inputs::Feed;
+use crate::{Failure, program};
+
+/// Runs the command.
+pub fn run(args: &RunArgs, out: &mut dyn Write, err: &mut dyn Write) -> Result<(), Failure> {
+    let feed = Feed::new(&args.feed)?;
+    let compiled = program::build(&args.file, &args.build, err)?;
+    let signature = signature(&compiled, &args.feed.func)?.clone();
+    let values = feed.values(&signature, &feed.only_point()?)?;
+    let model = Model::new(compiled)?;
+    let result = model.run(&args.feed.func, &values)?;
+    match (&signature.output_names[..], result.as_tuple()) {
+        ([one], _) => {
+            write!(out, "{one}: ")?;
+            show(&result, "", out)?;
+        }
+        (names, Some(fields)) if names.len() == fields.len() => {
+            for (name, field) in names.iter().zip(fields) {
+                write!(out, "{name}: ")?;
+                show(field, "", out)?;
+            }
+        }
+        _ => show(&result, "", out)?,
+    }
+    if let Some(path) = &args.save {
+        save(&result, path)?;
+    }
+    if let Some(times) = args.repeat {
+        repeat(&model, args, &values, times.get(), out)?;
+    }
+    Ok(())
+}
+
+/// The signature of a function.
+///
+/// # Errors
+/// When there is none of that name.
+pub fn signature<'c>(compiled: &'c CompiledModule, name: &str) -> Result<&'c Signature, Failure> {
+    compiled.signature(name).ok_or_else(|| {
+        let known: Vec<&str> = compiled.signatures().iter().map(|s| &*s.name).collect();
+        let known = known.join(", ");
+        Failure::new(format!("error: the model has no function '{name}' (it has: {known})"))
+    })
+}
+
+fn repeat(
+    model: &Model,
+    args: &RunArgs,
+    values: &[Value],
+    times: u32,
+    out: &mut dyn Write,
+) -> Result<(), Failure> {
+    let mut micros = Vec::with_capacity(times as usize);
+    for _ in 0..times {
+        let start = Instant::now();
+        model.run(&args.feed.func, values)?;
+        micros.push(start.elapsed().as_secs_f64() * 1e6);
+    }
+    micros.sort_by(f64::total_cmp);
+    if let (Some(least), Some(most)) = (micros.first(), micros.last()) {
+        let median = micros[micros.len() / 2];
+        writeln!(
+            out,
+            "{times} runs: median {median:.1} us, least {least:.1} us, most {most:.1} us"
+        )?;
+    }
+    Ok(())
+}

@@ -1,0 +1,53 @@
+//! Results, printed and saved.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use pliant::Value;
+
+use crate::Failure;
+use crate::npy;
+
+/// Prints a value: small tensors whole, large ones by shape and first elements.
+pub fn show(value: &Value, indent: &str, out: &mut dyn Write) -> Result<(), Failure> {
+    match value {
+        Value::Tensor(t) => {
+            let values = t.to_f64_vec().map_err(|e| Failure::new(format!("error: {e}")))?;
+            let shown: Vec<String> = values.iter().take(16).map(f64::to_string).collect();
+            let rest = if values.len() > 16 { ", ..." } else { "" };
+            writeln!(out, "{indent}{} {:?} [{}{rest}]", t.dtype(), t.shape(), shown.join(", "))?;
+        }
+        Value::Shape(dims) => writeln!(out, "{indent}shape {dims:?}")?,
+        _ => match value.as_tuple() {
+            Some(fields) => {
+                writeln!(out, "{indent}tuple of {}", fields.len())?;
+                for field in fields {
+                    show(field, &format!("{indent}  "), out)?;
+                }
+            }
+            None => writeln!(out, "{indent}{value:?}")?,
+        },
+    }
+    Ok(())
+}
+
+/// Writes tensors to NumPy files.
+pub fn save(value: &Value, path: &Path) -> Result<(), Failure> {
+    let failed = |why: String| Failure::new(format!("error: {why}"));
+    if let Some(fields) = value.as_tuple() {
+        for (i, field) in fields.iter().enumerate() {
+            save(field, &numbered(path, i))?;
+        }
+        return Ok(());
+    }
+    match value.as_tensor() {
+        Some(tensor) => npy::write(path, tensor).map_err(failed),
+        None => Err(failed(format!("a result that is {} cannot be saved", value.kind()))),
+    }
+}
+
+/// `out.npy` as `out.0.npy`.
+fn numbered(path: &Path, index: usize) -> PathBuf {
+    let extension = path.extension().map(|e| e.to_string_lossy().into_owned());
+    path.with_extension(format!("{index}.{}", extension.as_deref().unwrap_or("npy")))
+}

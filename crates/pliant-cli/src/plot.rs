@@ -1,0 +1,129 @@
+//! The picture of `pliant bench --plot`: medians over the size of one symbol, a line for each combination of the others.
+
+use std::fs::File;
+use std::io::BufWriter;
+use std::ops::Range;
+use std::path::Path;
+
+use plotters::prelude::*;
+use plotters::style::register_font;
+
+use crate::Failure;
+use crate::commands::Row;
+use crate::shapes;
+
+const WIDTH: u32 = 1000;
+const HEIGHT: u32 = 640;
+const FONT: &str = "sans-serif";
+
+/// One line: what it is called, and its points.
+type Line = (String, Vec<(f64, f64)>);
+
+/// Draws the rows into a PNG file.
+///
+/// # Errors
+/// When it cannot be written, or there is nothing to draw.
+pub fn draw(path: &Path, title: &str, rows: &[Row]) -> Result<(), Failure> {
+    let failed = |why: String| Failure::new(format!("error: --plot {}: {why}", path.display()));
+    let (symbol, lines) = lines(rows);
+    let mut pixels = vec![0u8; (WIDTH * HEIGHT * 3) as usize];
+    // The font lies in the program: what a machine has installed does not matter.
+    register_font(FONT, FontStyle::Normal, dejavu::sans::regular())
+        .map_err(|_| failed("the font cannot be read".into()))?;
+    chart(&mut pixels, title, &symbol, &lines).map_err(|e| failed(e.to_string()))?;
+    let file = File::create(path).map_err(|e| failed(e.to_string()))?;
+    let mut encoder = png::Encoder::new(BufWriter::new(file), WIDTH, HEIGHT);
+    encoder.set_color(png::ColorType::Rgb);
+    encoder.set_depth(png::BitDepth::Eight);
+    let mut writer = encoder.write_header().map_err(|e| failed(e.to_string()))?;
+    writer.write_image_data(&pixels).map_err(|e| failed(e.to_string()))
+}
+
+/// The symbol along the x axis, which is the last that takes several sizes, and the lines.
+fn lines(rows: &[Row]) -> (String, Vec<Line>) {
+    let Some(first) = rows.first() else { return (String::new(), Vec::new()) };
+    let varies = |i: &usize| rows.iter().any(|r| r.point[*i].1 != first.point[*i].1);
+    let axis = (0..first.point.len()).rev().find(varies).or(first.point.len().checked_sub(1));
+    let mut lines: Vec<Line> = Vec::new();
+    for row in rows {
+        let mut rest = row.point.clone();
+        let x = axis.map_or(1, |i| rest.remove(i).1);
+        let name = shapes::text(&rest);
+        let point = (x as f64, row.median);
+        match lines.iter_mut().find(|(n, _)| *n == name) {
+            Some((_, points)) => points.push(point),
+            None => lines.push((name, vec![point])),
+        }
+    }
+    (axis.map_or("runs".into(), |i| first.point[i].0.clone()), lines)
+}
+
+/// The values with a margin, away from 0, which a logarithm does not have.
+fn span(values: impl Iterator<Item = f64> + Clone) -> Range<f64> {
+    let least = values.clone().fold(f64::INFINITY, f64::min).max(1e-6);
+    let most = values.fold(0.0, f64::max).max(least);
+    least / 1.25..most * 1.25
+}
+
+fn chart(
+    pixels: &mut [u8],
+    title: &str,
+    symbol: &str,
+    lines: &[Line],
+) -> Result<(), Box<dyn std::error::Error>> {
+    let root = BitMapBackend::with_buffer(pixels, (WIDTH, HEIGHT)).into_drawing_area();
+    root.fill(&WHITE)?;
+    let points = lines.iter().flat_map(|(_, p)| p);
+    let (xs, ys) = (span(points.clone().map(|p| p.0)), span(points.map(|p| p.1)));
+    let mut chart = ChartBuilder::on(&root)
+        .caption(title, (FONT, 24))
+        .margin(16)
+        .x_label_area_size(48)
+        .y_label_area_size(72)
+        .build_cartesian_2d(xs.log_scale(), ys.log_scale())?;
+    chart
+        .configure_mesh()
+        .x_desc(symbol)
+        .y_desc("median, ms")
+        .label_style((FONT, 16))
+        .axis_desc_style((FONT, 18))
+        .light_line_style(WHITE)
+        .draw()?;
+    for (i, (name, points)) in lines.iter().enumerate() {
+        let color = Palette99::pick(i).to_rgba();
+        let line = LineSeries::new(points.iter().copied(), color.stroke_width(2));
+        chart
+            .draw_series(line)?
+            .label(if name.is_empty() { "median" } else { name })
+            .legend(move |(x, y)| PathElement::new([(x, y), (x + 20, y)], color.stroke_width(2)));
+        let dots = points.iter().map(|&p| Circle::new(p, 3, color.filled()));
+        chart.draw_series(dots)?;
+    }
+    if lines.len() > 1 {
+        chart
+            .configure_series_labels()
+            .position(SeriesLabelPosition::UpperLeft)
+            .background_style(WHITE.mix(0.8))
+            .border_style(BLACK.mix(0.3))
+            .label_font((FONT, 16))
+            .draw()?;
+    }
+    Ok(root.present()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_symbol_is_the_axis_and_the_others_make_lines() {
+        let row = |batch: i64, seq: i64| Row::of(&[("batch", batch), ("seq", seq)], 0.5);
+        let (axis, drawn) = lines(&[row(1, 8), row(1, 16), row(2, 8), row(2, 16)]);
+        assert_eq!(axis, "seq");
+        assert_eq!(drawn.len(), 2);
+        assert_eq!(drawn[1], ("batch=2".into(), vec![(8.0, 0.5), (16.0, 0.5)]));
+        let (axis, drawn) = lines(&[row(1, 8), row(2, 8)]);
+        assert_eq!((axis.as_str(), drawn.len()), ("batch", 1));
+        assert_eq!(lines(&[Row::of(&[], 1.0)]).1.len(), 1);
+    }
+}

@@ -1,0 +1,137 @@
+//! Programs by path: ONNX models, scripts, and executables that were saved.
+
+use std::io::{Read, Write};
+use std::path::Path;
+
+use pliant::onnx::{self, ImportOptions, Limits};
+use pliant::{CompileOptions, CompiledModule, IRModule, SourceMap};
+
+use crate::Failure;
+use crate::args::BuildArgs;
+use crate::progress;
+
+/// What a path holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// An ONNX model.
+    Onnx,
+    /// A script.
+    Script,
+    /// A saved executable.
+    Executable,
+}
+
+impl Kind {
+    /// By the extension; `-` is a script on standard input.
+    pub fn of(path: &Path) -> Kind {
+        let extension = path.extension().map(|e| e.to_string_lossy().to_ascii_lowercase());
+        match extension.as_deref() {
+            Some("onnx") => Kind::Onnx,
+            Some("py") => Kind::Script,
+            _ if path == Path::new("-") => Kind::Script,
+            _ => Kind::Executable,
+        }
+    }
+}
+
+/// A module, with the texts that its errors point into.
+pub struct Source {
+    /// The module.
+    pub module: IRModule,
+    /// Its texts; none for an ONNX model.
+    pub sources: SourceMap,
+}
+
+/// Reads the module of an ONNX model or a script.
+///
+/// # Errors
+/// Everything that is wrong with it.
+pub fn read(path: &Path) -> Result<Source, Failure> {
+    match Kind::of(path) {
+        Kind::Onnx => {
+            let model = open_onnx(path)?;
+            let imported = onnx::import(&model, &ImportOptions::default())
+                .map_err(|e| Failure::new(format!("error: {}: {e}", path.display())))?;
+            Ok(Source { module: imported.module, sources: SourceMap::new() })
+        }
+        Kind::Script => {
+            let script = read_script(path)?;
+            Ok(Source { module: script.module, sources: script.sources })
+        }
+        Kind::Executable => Err(Failure::new(format!(
+            "error: {} is neither an ONNX model (.onnx) nor a script (.py)",
+            path.display()
+        ))),
+    }
+}
+
+/// Opens an ONNX model.
+///
+/// # Errors
+/// When it cannot be read, or is none.
+pub fn open_onnx(path: &Path) -> Result<onnx::Model, Failure> {
+    onnx::Model::open(path, Limits::default()).map_err(|e| Failure::new(format!("error: {e}")))
+}
+
+fn read_script(path: &Path) -> Result<pliant::Script, Failure> {
+    let result = if path == Path::new("-") {
+        let mut text = String::new();
+        std::io::stdin().read_to_string(&mut text)?;
+        pliant::parse("<stdin>", &text)
+    } else {
+        pliant::parse_file(path)
+    };
+    result.map_err(|(error, sources)| Failure::of(&error, &sources))
+}
+
+/// The options that the command line gives.
+///
+/// # Errors
+/// For a target or mode that does not exist.
+pub fn options(args: &BuildArgs, err: &mut dyn Write) -> Result<CompileOptions, Failure> {
+    let (mut options, notes) = CompileOptions::from_names(&args.target, &args.exec_mode)?;
+    for note in notes {
+        writeln!(err, "note: {note}")?;
+    }
+    options.pipeline = Some(args.pipeline.clone().into());
+    options.threads = args.threads.map(Into::into);
+    options.dump_dir = args.dump_ir.clone();
+    Ok(options)
+}
+
+/// Compiles what is at the path, or loads it.
+///
+/// # Errors
+/// Everything that is wrong with it.
+pub fn build(
+    path: &Path,
+    args: &BuildArgs,
+    err: &mut dyn Write,
+) -> Result<CompiledModule, Failure> {
+    if Kind::of(path) == Kind::Executable {
+        return Ok(CompiledModule::load(path)?);
+    }
+    let waiting = progress::spinner(format!("compiling {}", path.display()));
+    let Source { module, sources } = read(path)?;
+    let compiled = compile(module, &sources, args, err);
+    waiting.finish_and_clear();
+    compiled
+}
+
+/// Compiles a module.
+///
+/// # Errors
+/// As [`pliant::compile`].
+pub fn compile(
+    module: IRModule,
+    sources: &SourceMap,
+    args: &BuildArgs,
+    err: &mut dyn Write,
+) -> Result<CompiledModule, Failure> {
+    let options = options(args, err)?;
+    let compiled = pliant::compile(module, &options).map_err(|e| Failure::of(&e, sources))?;
+    if args.timing {
+        write!(err, "{}", compiled.stats().render())?;
+    }
+    Ok(compiled)
+}

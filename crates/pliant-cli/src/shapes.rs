@@ -1,0 +1,141 @@
+//! `--shape`: values of symbols, one each or ranges, and the points that they make together.
+
+use crate::Failure;
+
+/// Shapes that one command measures; more are a mistake.
+const MOST: usize = 10_000;
+
+/// A symbol and the sizes it takes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Axis {
+    /// The symbol.
+    pub symbol: String,
+    /// Its sizes, ascending as they were given.
+    pub sizes: Vec<i64>,
+}
+
+/// A size for each symbol.
+pub type Point = Vec<(String, i64)>;
+
+/// Reads `batch=1..32,seq=64`; a symbol that is given several times takes all its sizes.
+///
+/// # Errors
+/// For text that is none.
+pub fn parse(texts: &[String]) -> Result<Vec<Axis>, Failure> {
+    let mut axes: Vec<Axis> = Vec::new();
+    for part in texts.iter().flat_map(|t| t.split(',')).filter(|p| !p.trim().is_empty()) {
+        let wrong = |why: &str| Failure::new(format!("error: --shape {part}: {why}"));
+        let (symbol, sizes) =
+            part.split_once('=').ok_or_else(|| wrong("expected SYMBOL=N or SYMBOL=A..B"))?;
+        let sizes = range(sizes.trim()).map_err(|why| wrong(&why))?;
+        let symbol = symbol.trim();
+        match axes.iter_mut().find(|a| a.symbol == symbol) {
+            Some(axis) => axis.sizes.extend(sizes),
+            None => axes.push(Axis { symbol: symbol.into(), sizes }),
+        }
+    }
+    Ok(axes)
+}
+
+/// `N`, `A..B` (A, its doubles, B) or `A..B:STEP`.
+fn range(text: &str) -> Result<Vec<i64>, String> {
+    let number = |t: &str| match t.trim().parse::<i64>() {
+        Ok(n) if n >= 0 => Ok(n),
+        Ok(n) => Err(format!("{n} is no size")),
+        Err(_) => Err(format!("'{t}' is no integer")),
+    };
+    let Some((first, rest)) = text.split_once("..") else { return Ok(vec![number(text)?]) };
+    let (last, step) = match rest.split_once(':') {
+        Some((last, step)) => (number(last)?, Some(number(step)?)),
+        None => (number(rest)?, None),
+    };
+    let first = number(first)?;
+    if last < first {
+        return Err(format!("{last} is less than {first}"));
+    }
+    if step == Some(0) {
+        return Err("the step is 0".into());
+    }
+    let mut sizes = Vec::new();
+    let mut at = first;
+    while at < last {
+        sizes.push(at);
+        if sizes.len() > MOST {
+            return Err(format!("these are more than {MOST} sizes"));
+        }
+        at = match step {
+            Some(step) => at.saturating_add(step),
+            None => at.saturating_mul(2).max(1),
+        };
+    }
+    // Steps end where they end; doubles take the last size too.
+    if step.is_none() || at == last {
+        sizes.push(last);
+    }
+    Ok(sizes)
+}
+
+/// All combinations, the last symbol fastest.
+///
+/// # Errors
+/// When they are too many.
+pub fn points(axes: &[Axis]) -> Result<Vec<Point>, Failure> {
+    let count = axes.iter().try_fold(1usize, |n, a| n.checked_mul(a.sizes.len()));
+    if count.is_none_or(|n| n > MOST) {
+        return Err(Failure::new(format!(
+            "error: --shape: these are more than {MOST} combinations"
+        )));
+    }
+    let mut points: Vec<Point> = vec![Vec::new()];
+    for axis in axes {
+        let with = |p: &Point, size: i64| {
+            p.iter().cloned().chain([(axis.symbol.clone(), size)]).collect::<Point>()
+        };
+        points = points
+            .iter()
+            .flat_map(|p| axis.sizes.iter().map(|&size| with(p, size)).collect::<Vec<_>>())
+            .collect();
+    }
+    Ok(points)
+}
+
+/// A point as text: `batch=4, seq=128`.
+pub fn text(point: &[(String, i64)]) -> String {
+    point.iter().map(|(s, n)| format!("{s}={n}")).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sizes(text: &str) -> Vec<i64> {
+        range(text).unwrap()
+    }
+
+    #[test]
+    fn ranges_double_or_step() {
+        assert_eq!(sizes("7"), [7]);
+        assert_eq!(sizes("1..32"), [1, 2, 4, 8, 16, 32]);
+        assert_eq!(sizes("0..5"), [0, 1, 2, 4, 5]);
+        assert_eq!(sizes("64..256:64"), [64, 128, 192, 256]);
+        assert_eq!(sizes("1..10:4"), [1, 5, 9]);
+        assert_eq!(sizes("3..3"), [3]);
+        for wrong in ["", "a", "-1", "4..2", "1..9:0", "0..99999999:1", "1..x"] {
+            assert!(range(wrong).is_err(), "{wrong}");
+        }
+        assert_eq!(sizes("1..9223372036854775807").len(), 64);
+    }
+
+    #[test]
+    fn symbols_combine() {
+        let texts = ["batch=1..2,seq=8".to_string(), "seq=32".to_string()];
+        let axes = parse(&texts).unwrap_or_default();
+        let points = points(&axes).unwrap_or_default();
+        let shown: Vec<String> = points.iter().map(|p| text(p)).collect();
+        assert_eq!(
+            shown,
+            ["batch=1, seq=8", "batch=1, seq=32", "batch=2, seq=8", "batch=2, seq=32"]
+        );
+        assert!(parse(&["batch".to_string()]).is_err());
+    }
+}

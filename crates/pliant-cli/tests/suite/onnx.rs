@@ -1,0 +1,123 @@
+//! The command line on ONNX models, those of `tests/corpus` and `tests/attacks`.
+
+use crate::common::{Dir, pliant};
+
+pub fn file(name: &str) -> String {
+    format!("{}/../../tests/{name}.onnx", env!("CARGO_MANIFEST_DIR"))
+}
+
+#[test]
+fn reports_tell_all_and_reduce() {
+    let dir = Dir::new("reduce");
+    let (code, out, err) = pliant(&["check", &file("corpus/onnx/layer")]);
+    assert_eq!(code, 0, "{err}");
+    assert!(out.contains("2 nodes of 2 operators, opset 18") && out.contains("ok:"), "{out}");
+    let unknown = file("attacks/an_unknown_operator");
+    let reduced = dir.path("reduced");
+    let (code, out, err) = pliant(&["check", &unknown, "--reduce", &reduced]);
+    assert_eq!(code, 1);
+    assert!(out.contains("not supported: Frobnicate (1 node)"), "{out}");
+    assert!(out.contains("at Frobnicate 'y'") && err.contains("1 problem"), "{out}{err}");
+    let small = format!("{reduced}/1-Frobnicate.onnx");
+    assert!(out.contains(&format!("wrote {small}")), "{out}");
+    let (code, out, _) = pliant(&["check", &small]);
+    assert_eq!(code, 1);
+    assert!(out.contains("Frobnicate"), "{out}");
+    let (code, _, err) = pliant(&["check", &file("attacks/cut_off")]);
+    assert_eq!(code, 1);
+    assert!(err.contains("not an ONNX model"), "{err}");
+    let (code, out, err) = pliant(&["check", &unknown, &file("corpus/onnx/shapes")]);
+    assert_eq!(code, 1);
+    assert!(out.contains("Frobnicate") && out.contains("ok:") && err.contains("1 problem"));
+}
+
+#[test]
+fn models_compile_once_and_run_at_shapes() {
+    let dir = Dir::new("onnx-run");
+    let (model, program) = (file("corpus/onnx/layer"), dir.path("layer.plx"));
+    let (code, _, err) = pliant(&["compile", &model, "-o", &program]);
+    assert_eq!(code, 0, "{err}");
+    for path in [&model, &program] {
+        let (code, out, err) = pliant(&["run", path, "--shape", "n=2", "--fill", "zeros"]);
+        assert_eq!(code, 0, "{err}");
+        assert!(out.starts_with("y: float32 [2, 3] [0.3333333"), "{out}");
+    }
+    let saved = dir.path("y.npy");
+    let (code, _, err) = pliant(&["run", &model, "--shape", "n=5", "--save", &saved]);
+    assert_eq!(code, 0, "{err}");
+    let fed = format!("x={saved}");
+    let (code, _, err) = pliant(&["run", &model, "--input", &fed]);
+    assert!(code == 1 && err.contains("'x'"), "{err}");
+    for (wrong, part) in [
+        (&["--shape", "m=2"][..], "has no symbol 'm' (it has: n)"),
+        (&[][..], "give --shape n=N, or --input x=FILE.npy"),
+        (&["--shape", "n=1..4"][..], "ranges are for `pliant bench`"),
+        (&["--shape", "n=4..1"][..], "1 is less than 4"),
+        (&["--input", "z=a.npy"][..], "no parameter 'z' (it has: x)"),
+        (&["--input", "x"][..], "expected NAME=FILE.npy"),
+    ] {
+        let (code, _, err) = pliant(&[&["run", &model][..], wrong].concat());
+        assert!(code == 1 && err.contains(part), "{wrong:?}: {err}");
+    }
+    let (code, _, err) = pliant(&["compile", &program, "-o", &program]);
+    assert!(code == 1 && err.contains("neither an ONNX model"), "{err}");
+}
+
+#[test]
+fn stages_of_models_are_printed() {
+    let model = file("corpus/onnx/shapes");
+    let (code, out, err) = pliant(&["dump", &model, "--stage", "input"]);
+    assert_eq!(code, 0, "{err}");
+    assert!(out.contains("R.reshape") && out.contains("@R.function"), "{out}");
+    let (code, out, err) = pliant(&["opt", "--passes=LegalizeOps", &model]);
+    assert_eq!(code, 0, "{err}");
+    assert!(out.contains("@R.function"), "{out}");
+    let (code, _, err) = pliant(&["dump", &model, "--stage", "nonsense"]);
+    assert!(code == 1 && err.contains("nonsense"), "{err}");
+}
+
+#[test]
+fn shapes_are_swept_and_drawn() {
+    let dir = Dir::new("bench");
+    let (csv, json, png) = (dir.path("t.csv"), dir.path("t.json"), dir.path("t.png"));
+    let model = file("corpus/onnx/layer");
+    let files = ["--csv", &csv, "--json", &json, "--plot", &png];
+    let args = ["bench", &model, "--shape", "n=0..5", "--time", "0"];
+    let (code, out, err) = pliant(&[&args[..], &files[..]].concat());
+    assert_eq!(code, 0, "{err}");
+    assert!(out.contains("1 compilation") && out.contains("median ms"), "{out}");
+    assert_eq!(out.lines().count(), 2 + 5, "{out}");
+    let table = std::fs::read_to_string(&csv).unwrap();
+    let rows: Vec<&str> = table.lines().collect();
+    assert_eq!(rows[0], "n,median_ms,least_ms,p90_ms,runs");
+    let sizes: Vec<&str> = rows[1..].iter().map(|r| r.split(',').next().unwrap()).collect();
+    assert_eq!(sizes, ["0", "1", "2", "4", "5"]);
+    let read: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(&json).unwrap()).unwrap();
+    assert_eq!(read["compilations"], 1);
+    assert_eq!(read["measurements"][4]["shape"]["n"], 5);
+    assert!(read["measurements"][0]["median_ms"].as_f64().unwrap() > 0.0);
+    let picture = png::Decoder::new(std::io::BufReader::new(std::fs::File::open(&png).unwrap()));
+    let mut picture = picture.read_info().unwrap();
+    let mut pixels = vec![0; picture.output_buffer_size().unwrap()];
+    picture.next_frame(&mut pixels).unwrap();
+    // Axes, letters and a line: neither blank nor full.
+    let dark = pixels.iter().filter(|p| **p < 128).count();
+    assert!(dark > 2000 && dark < pixels.len() / 4, "{dark} of {}", pixels.len());
+    let (code, _, err) = pliant(&["bench", &model, "--shape", "n=0..10000000:1"]);
+    assert!(code == 1 && err.contains("more than 10000"), "{err}");
+    let (code, _, err) = pliant(&["bench", &model, "--shape", "n=1", "--time=-1"]);
+    assert!(code == 2 && err.contains("--time"), "{err}");
+}
+
+#[test]
+fn runs_are_profiled() {
+    let model = file("corpus/onnx/convolution");
+    let args = ["profile", &model, "--shape", "n=2", "--repeat", "2"];
+    let (code, out, err) = pliant(&args);
+    assert_eq!(code, 0, "{err}");
+    assert!(out.starts_with("2 runs") && out.contains("conv"), "{out}");
+    let (code, out, err) = pliant(&[&args[..], &["--top", "1"]].concat());
+    assert_eq!(code, 0, "{err}");
+    assert!(out.contains("others"), "{out}");
+}

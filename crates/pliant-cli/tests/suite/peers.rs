@@ -1,0 +1,84 @@
+//! `pliant diff` with a peer that is played: a program that answers what the test wants. The real peers need Python
+//! packages and are in the Python tests.
+
+use std::os::unix::fs::PermissionsExt;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::common::{Dir, pliant};
+use crate::onnx::file;
+
+/// One test at a time: a process that another thread starts may hold a script open that this one has just written, and
+/// such a file cannot be run.
+fn alone() -> MutexGuard<'static, ()> {
+    static TURN: Mutex<()> = Mutex::new(());
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A program that answers with arrays that lie in the directory: `NAME.npy` for each of the names.
+fn peer(dir: &Dir, names: &[&str]) -> String {
+    let copies: Vec<String> = names
+        .iter()
+        .map(|n| format!("cp '{}' \"$3/{n}.npy\"", dir.path(&format!("{n}.npy"))))
+        .collect();
+    let outputs: Vec<String> = names.iter().map(|n| format!("[\"{n}\", \"{n}.npy\"]")).collect();
+    let text = format!(
+        "#!/bin/sh\n{}\necho '{{\"outputs\": [{}]}}' > \"$3/answer.json\"\n",
+        copies.join("\n"),
+        outputs.join(", ")
+    );
+    let path = dir.write("peer.sh", &text);
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    path
+}
+
+/// Writes the output of the model for all inputs 1, or 0, as the answer of a peer.
+fn answer(dir: &Dir, model: &str, name: &str, fill: &str) {
+    let to = dir.path(&format!("{name}.npy"));
+    let args = ["run", model, "--shape", "n=3", "--fill", fill, "--save", &to];
+    let (code, _, err) = pliant(&args);
+    assert_eq!(code, 0, "{err}");
+}
+
+#[test]
+fn the_first_node_that_differs_is_told() {
+    let _turn = alone();
+    let dir = Dir::new("diff");
+    let model = file("corpus/onnx/functions");
+    let args = |peer: &str| -> Vec<String> {
+        let list = ["diff", &model, "--shape", "n=3", "--fill", "ones", "--python", peer];
+        list.iter().map(|s| s.to_string()).collect()
+    };
+    let run = |peer: &str| {
+        let args = args(peer);
+        pliant(&args.iter().map(String::as_str).collect::<Vec<_>>())
+    };
+    answer(&dir, &model, "y", "ones");
+    let (code, out, err) = run(&peer(&dir, &["y"]));
+    assert_eq!(code, 0, "{err}");
+    assert!(out.contains("y: agrees") && out.contains("all outputs agree"), "{out}");
+    answer(&dir, &model, "y", "zeros");
+    let (code, out, err) = run(&peer(&dir, &["y"]));
+    assert_eq!(code, 1);
+    assert!(out.contains("differs in 12 of 12 elements"), "{out}");
+    assert!(out.contains("the first node that differs is F0 'y'"), "{out}");
+    assert!(err.contains("1 of 1 outputs differ"), "{err}");
+}
+
+#[test]
+fn peers_that_are_not_there_are_told() {
+    let _turn = alone();
+    let dir = Dir::new("no-peer");
+    let model = file("corpus/onnx/elementwise");
+    let run = |python: &str| pliant(&["diff", &model, "--shape", "n=1", "--python", python]);
+    let (code, _, err) = run(&dir.path("none"));
+    assert!(code == 1 && err.contains("cannot be run") && err.contains("--python"), "{err}");
+    for (exit, part) in [(3, "-m pip install onnxruntime"), (1, "onnxruntime failed:\nno luck")] {
+        let path = dir.write("fails.sh", &format!("#!/bin/sh\necho no luck >&2\nexit {exit}\n"));
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let (code, _, err) = run(&path);
+        assert!(code == 1 && err.contains(part), "{err}");
+    }
+    let script = dir.write("m.py", "");
+    let (code, _, err) = pliant(&["diff", &script]);
+    assert!(code == 1 && err.contains("only ONNX models"), "{err}");
+}

@@ -1,0 +1,35 @@
+//! [`Meter`]: the time that an import takes, against its limit.
+
+use std::time::{Duration, Instant};
+
+use crate::error::Problem;
+use crate::limits::Limits;
+
+/// Looks at the clock between nodes.
+#[derive(Debug)]
+pub(crate) struct Meter {
+    until: Option<(Instant, Duration)>,
+    stopped: bool,
+}
+
+impl Meter {
+    pub(crate) fn new(limits: &Limits) -> Self {
+        let until = limits.time.and_then(|t| Some((Instant::now().checked_add(t)?, t)));
+        Meter { until, stopped: false }
+    }
+
+    /// Whether there is time for a further node.
+    ///
+    /// # Errors
+    /// Once, when the time is up.
+    pub(crate) fn goes_on(&mut self) -> Result<bool, Problem> {
+        match self.until {
+            Some((until, allowed)) if !self.stopped && Instant::now() >= until => {
+                self.stopped = true;
+                let seconds = allowed.as_secs_f64();
+                Err(Problem::invalid(format!("the import took longer than {seconds} seconds")))
+            }
+            _ => Ok(!self.stopped),
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! [`Recorder`]: what failed in an import, so that a report can show each alone.
+//!
+//! Behind a node that failed the import goes on where the file says what the node gives, so that one operator that is
+//! not known does not hide the problems after it. Integers are not made up: they may be sizes, whose values matter.
+
+use pliant_ir::DType;
+use pliant_ir::relax::{TensorShape, TypeData};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::error::Problem;
+use crate::graph::Importer;
+use crate::proto::tensor_shape_proto::{Dimension, dimension};
+use crate::proto::type_proto::{Tensor as TensorType, Value as TypeValue};
+use crate::proto::{
+    AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto,
+    TensorProto, TensorShapeProto, TypeProto, ValueInfoProto,
+};
+use crate::tensor;
+use crate::value::Value;
+
+/// Elements of a constant that a reduced model keeps; larger ones become inputs.
+const SMALL: usize = 4096;
+
+/// What failed, and what is needed to go on and to show it.
+#[derive(Debug)]
+pub(crate) struct Recorder<'m> {
+    ir_version: Option<i64>,
+    functions: &'m [FunctionProto],
+    /// The types that the file gives for the values inside.
+    declared: FxHashMap<&'m str, &'m ValueInfoProto>,
+    pub(crate) failures: Vec<Failure>,
+}
+
+/// A node that failed, in a model of its own where its inputs can be described.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(crate) problem: Problem,
+    pub(crate) alone: Option<ModelProto>,
+}
+
+impl<'m> Recorder<'m> {
+    pub(crate) fn new(model: &'m ModelProto, graph: &'m GraphProto) -> Self {
+        let infos = graph.value_info.iter().chain(&graph.output);
+        Recorder {
+            ir_version: model.ir_version,
+            functions: &model.functions,
+            declared: infos.map(|i| (i.name(), i)).collect(),
+            failures: Vec::new(),
+        }
+    }
+}
+
+impl Importer<'_> {
+    /// Keeps a node that failed and returns what its outputs stand for from here on.
+    pub(crate) fn record(
+        &mut self,
+        node: &NodeProto,
+        inputs: &[Value],
+        problem: &Problem,
+    ) -> Vec<Value> {
+        if self.recorder.is_none() {
+            return vec![Value::Failed; node.output.len()];
+        }
+        let alone = self.alone(node, inputs);
+        let infos: Vec<Option<ValueInfoProto>> = match &mut self.recorder {
+            Some(recorder) => {
+                recorder.failures.push(Failure { problem: problem.clone(), alone });
+                let info = |o: &String| recorder.declared.get(o.as_str()).map(|i| (*i).clone());
+                node.output.iter().map(info).collect()
+            }
+            None => Vec::new(),
+        };
+        infos.iter().map(|info| info.as_ref().map_or(Value::Failed, |i| self.stand_in(i))).collect()
+    }
+
+    /// A value of the type that the file declares, if that is one of floats.
+    fn stand_in(&mut self, info: &ValueInfoProto) -> Value {
+        let Some(TypeValue::TensorType(declared)) =
+            info.r#type.as_ref().and_then(|t| t.value.as_ref())
+        else {
+            return Value::Failed;
+        };
+        let Ok(dtype) = tensor::dtype(declared.elem_type()) else { return Value::Failed };
+        let Some(shape) = &declared.shape else { return Value::Failed };
+        if !dtype.is_float() {
+            return Value::Failed;
+        }
+        let func = self.builder.func_mut();
+        let Ok(dims) = self.symbols.dims(func, shape, info.name()) else { return Value::Failed };
+        let ty = func.intern(TypeData::tensor(dims, dtype));
+        let var = self.builder.param("stand_in", ty);
+        Value::Expr(self.builder.func_mut().var_expr(var))
+    }
+
+    /// The node as a model: its inputs are the graph's, small constants its initializers.
+    fn alone(&mut self, node: &NodeProto, inputs: &[Value]) -> Option<ModelProto> {
+        let mut graph = GraphProto { name: Some("reduced".into()), ..GraphProto::default() };
+        let mut seen = FxHashSet::default();
+        for (name, value) in node.input.iter().zip(inputs) {
+            if seen.insert(name.clone()) {
+                self.describe(name, value, &mut graph)?;
+            }
+        }
+        for name in captured(&node.attribute) {
+            if seen.insert(name.clone()) {
+                let value = self.lookup(&name)?;
+                self.describe(&name, &value, &mut graph)?;
+            }
+        }
+        let named = node.output.iter().filter(|o| !o.is_empty());
+        let info =
+            |o: &String| ValueInfoProto { name: Some(o.clone()), ..ValueInfoProto::default() };
+        graph.output = named.map(info).collect();
+        graph.node = vec![node.clone()];
+        let mut opsets: Vec<(&str, i64)> = self.opsets.iter().map(|(d, v)| (*d, *v)).collect();
+        opsets.sort_unstable();
+        let opset = |(domain, version): (&str, i64)| OperatorSetIdProto {
+            domain: Some(domain.into()),
+            version: Some(version),
+        };
+        let recorder = self.recorder.as_ref()?;
+        Some(ModelProto {
+            ir_version: recorder.ir_version,
+            producer_name: Some("pliant check".into()),
+            opset_import: opsets.into_iter().map(opset).collect(),
+            functions: recorder.functions.to_vec(),
+            graph: Some(graph),
+            ..ModelProto::default()
+        })
+    }
+
+    /// Adds a value to a reduced model; nothing where a file has no words for it.
+    fn describe(&mut self, name: &str, value: &Value, graph: &mut GraphProto) -> Option<()> {
+        let constant = match value {
+            Value::Absent => return Some(()),
+            Value::Failed | Value::Sequence(_) | Value::Coded(..) => return None,
+            Value::Const(tensor) => Some(tensor.clone()),
+            Value::Syms(syms) => self.known(syms),
+            Value::Expr(_) => None,
+        };
+        let (dims, dtype) = match (value, &constant) {
+            (_, Some(tensor)) if tensor.numel() <= SMALL => {
+                let raw = tensor.to_contiguous().ok()?;
+                graph.initializer.push(TensorProto {
+                    name: Some(name.into()),
+                    dims: raw.shape().to_vec(),
+                    data_type: Some(tensor::code(raw.dtype()) as i32),
+                    raw_data: Some(bytes::Bytes::copy_from_slice(raw.as_bytes().ok()?)),
+                    ..TensorProto::default()
+                });
+                return Some(());
+            }
+            (_, Some(tensor)) => (Some(sizes(tensor.shape())), tensor.dtype()),
+            (Value::Syms(syms), None) => {
+                let shape: Vec<i64> = syms.shape.iter().map(|&d| d as i64).collect();
+                (Some(sizes(&shape)), syms.dtype)
+            }
+            (Value::Expr(e), None) => {
+                let func = self.builder.func();
+                let TypeData::Tensor { shape, dtype, .. } = func.ty(*e) else { return None };
+                let dims = match shape {
+                    TensorShape::Dims(dims) => {
+                        let dim = |&d| match func.syms.as_int(d) {
+                            Some(v) => dimension::Value::DimValue(v),
+                            None => dimension::Value::DimParam(func.syms.display(d).to_string()),
+                        };
+                        Some(dims.iter().map(dim).collect())
+                    }
+                    _ => None,
+                };
+                (dims, (*dtype)?)
+            }
+            _ => return None,
+        };
+        graph.input.push(input(name, dims, dtype));
+        Some(())
+    }
+
+    fn known(&mut self, syms: &crate::value::SymTensor) -> Option<pliant_tensor::Tensor> {
+        let identity = NodeProto::default();
+        let values = vec![Value::Syms(syms.clone())];
+        crate::node::Node::new(self, &identity, 1, values).constant(0)
+    }
+}
+
+fn sizes(shape: &[i64]) -> Vec<dimension::Value> {
+    shape.iter().map(|&d| dimension::Value::DimValue(d)).collect()
+}
+
+/// An input of a graph.
+fn input(name: &str, dims: Option<Vec<dimension::Value>>, dtype: DType) -> ValueInfoProto {
+    let dim = |value| Dimension { value: Some(value), ..Dimension::default() };
+    let shape = dims.map(|d| TensorShapeProto { dim: d.into_iter().map(dim).collect() });
+    let tensor = TensorType { elem_type: Some(tensor::code(dtype) as i32), shape };
+    let value = Some(TypeValue::TensorType(tensor));
+    ValueInfoProto {
+        name: Some(name.into()),
+        r#type: Some(TypeProto { value, ..TypeProto::default() }),
+        ..ValueInfoProto::default()
+    }
+}
+
+/// The names that the graphs of a node read from around them.
+fn captured(attributes: &[AttributeProto]) -> Vec<String> {
+    let mut names = Vec::new();
+    for graph in attributes.iter().flat_map(|a| a.g.iter().chain(&a.graphs)) {
+        let mut own: FxHashSet<&str> = graph.input.iter().map(|i| i.name()).collect();
+        own.extend(graph.initializer.iter().map(|t| t.name()));
+        for node in &graph.node {
+            let inner = captured(&node.attribute);
+            let reads = node.input.iter().chain(&inner).filter(|n| !n.is_empty());
+            names.extend(reads.filter(|n| !own.contains(n.as_str())).cloned());
+            own.extend(node.output.iter().map(String::as_str));
+        }
+        let outputs = graph.output.iter().map(|o| o.name());
+        names.extend(outputs.filter(|o| !own.contains(o)).map(str::to_owned));
+    }
+    names
+}

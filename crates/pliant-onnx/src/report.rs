@@ -1,0 +1,178 @@
+//! [`check`]: everything that keeps a model from being compiled, in one report.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use indexmap::IndexMap;
+
+use crate::error::{Problem, ProblemKind};
+use crate::form;
+use crate::graph::{ImportOptions, Importer, operator_name};
+use crate::model::Model;
+use crate::proto::{GraphProto, ModelProto};
+use crate::reduce;
+
+/// Nodes of a finding that its text names.
+const NAMED: usize = 8;
+
+/// What [`check`] found.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// What the file says made it.
+    pub producer: String,
+    /// The version of ONNX's own operators.
+    pub opset: Option<i64>,
+    /// How many nodes there are, those of inner graphs counted.
+    pub nodes: usize,
+    /// How often each operator occurs, in the order of the nodes.
+    pub operators: IndexMap<String, usize>,
+    /// What keeps the model from being compiled; empty when nothing does.
+    pub findings: Vec<Finding>,
+}
+
+/// Findings by what they say.
+type Findings = IndexMap<(ProblemKind, String, String, Option<String>), Finding>;
+
+/// One thing that keeps a model from being compiled, with all nodes that it concerns.
+#[derive(Clone, Debug)]
+pub struct Finding {
+    /// Whose matter it is.
+    pub kind: ProblemKind,
+    /// The operator, with its domain where that is not ONNX's own; empty when it is the file or the graph.
+    pub operator: String,
+    /// What is wrong.
+    pub message: String,
+    /// What would work instead.
+    pub help: Option<String>,
+    /// The nodes, as `op_type 'name'`; empty when it is the file or the graph.
+    pub nodes: Vec<String>,
+    /// The first of the nodes as a model of its own.
+    pub(crate) alone: Option<ModelProto>,
+}
+
+/// Checks a model: its form, and every node, those behind one that fails as far as the file tells their types.
+pub fn check(model: &Model, options: &ImportOptions) -> Report {
+    let mut report = Report {
+        producer: model.producer(),
+        opset: model.opset(),
+        nodes: 0,
+        operators: IndexMap::new(),
+        findings: Vec::new(),
+    };
+    let form = form::check(&model.proto, &model.limits);
+    let mut findings = Findings::new();
+    for problem in form.problems {
+        add(&mut findings, problem, None);
+    }
+    if let Some(graph) = &model.proto.graph {
+        report.count(graph);
+        if form.within {
+            walk(model, graph, options, &mut findings);
+        }
+    }
+    report.findings = findings.into_values().collect();
+    report
+}
+
+/// Adds what the conversion of the nodes says.
+fn walk<'m>(
+    model: &'m Model,
+    graph: &'m GraphProto,
+    options: &ImportOptions,
+    findings: &mut Findings,
+) {
+    let mut importer = Importer::recording(model);
+    importer.main(graph, options);
+    let (problems, recorder) = importer.into_problems();
+    let mut failures = recorder.map(|r| r.failures).unwrap_or_default().into_iter().peekable();
+    for problem in problems {
+        let alone = failures.next_if(|f| f.problem == problem).and_then(|f| f.alone);
+        add(findings, problem, alone);
+    }
+}
+
+fn add(findings: &mut Findings, problem: Problem, alone: Option<ModelProto>) {
+    let Problem { kind, node, operator, message, help } = problem;
+    let key = (kind, operator.clone(), message.clone(), help.clone());
+    let finding = findings.entry(key).or_insert_with(|| {
+        let nodes = Vec::new();
+        Finding { kind, operator, message, help, nodes, alone: None }
+    });
+    if !node.is_empty() {
+        finding.nodes.push(node);
+    }
+    finding.alone = finding.alone.take().or(alone);
+}
+
+impl Report {
+    /// Whether nothing keeps the model from being compiled.
+    pub fn is_ok(&self) -> bool {
+        self.findings.is_empty()
+    }
+
+    /// Writes a model for each finding that shows it alone, as `1-Operator.onnx`; returns the files. A finding of the
+    /// graph as a whole, or one that its node alone does not show, has none.
+    ///
+    /// # Errors
+    /// When the directory or a file cannot be written.
+    pub fn write_reduced(&self, dir: &Path) -> std::io::Result<Vec<PathBuf>> {
+        reduce::write(&self.findings, dir)
+    }
+
+    fn count(&mut self, graph: &GraphProto) {
+        let mut pending = vec![graph];
+        while let Some(graph) = pending.pop() {
+            for node in &graph.node {
+                self.nodes += 1;
+                *self.operators.entry(operator_name(node)).or_default() += 1;
+                pending.extend(node.attribute.iter().flat_map(|a| a.g.iter().chain(&a.graphs)));
+            }
+        }
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} nodes of {} operators", self.nodes, self.operators.len())?;
+        if let Some(opset) = self.opset {
+            write!(f, ", opset {opset}")?;
+        }
+        if !self.producer.is_empty() {
+            write!(f, ", made by {}", self.producer)?;
+        }
+        writeln!(f)?;
+        if self.is_ok() {
+            return writeln!(f, "ok: all of it can be compiled");
+        }
+        let n = self.findings.len();
+        writeln!(f, "{n} problem{}:", if n == 1 { "" } else { "s" })?;
+        self.findings.iter().try_for_each(|finding| write!(f, "{finding}"))
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kind = match self.kind {
+            ProblemKind::Invalid => "wrong",
+            ProblemKind::Unsupported => "not supported",
+        };
+        match self.operator.as_str() {
+            "" => writeln!(f, "- {kind}: {}", self.message)?,
+            operator => {
+                let n = self.nodes.len();
+                let nodes = if n == 1 { "node" } else { "nodes" };
+                writeln!(f, "- {kind}: {operator} ({n} {nodes}): {}", self.message)?;
+            }
+        }
+        if let Some(help) = &self.help {
+            writeln!(f, "    help: {help}")?;
+        }
+        for node in self.nodes.iter().take(NAMED) {
+            writeln!(f, "    at {node}")?;
+        }
+        match self.nodes.len().saturating_sub(NAMED) {
+            0 => Ok(()),
+            more => writeln!(f, "    and {more} more"),
+        }
+    }
+}

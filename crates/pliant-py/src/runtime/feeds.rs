@@ -1,0 +1,88 @@
+//! `Model.run`: inputs and outputs by name, as ONNX Runtime's sessions take and give them.
+
+use pliant::Signature;
+use pliant_diag::suggest::did_you_mean;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PyTuple};
+
+use crate::error::{Error, Result};
+use crate::runtime::ndarray::{NDArray, as_numpy};
+
+/// The fed values in the order of the parameters.
+///
+/// # Errors
+/// `ValueError` for inputs that are missing or not known.
+pub fn arguments<'py>(
+    signature: &Signature,
+    feeds: &Bound<'py, PyDict>,
+) -> Result<Bound<'py, PyTuple>> {
+    let names = signature.feed_names();
+    for key in feeds.keys() {
+        let key: String = key.extract()?;
+        if !names.contains(&&*key) {
+            let among = format!("the inputs are {}", names.join(", "));
+            let help = did_you_mean(&key, names.iter().copied()).unwrap_or(among);
+            return Err(Error::Value(format!("there is no input '{key}' ({help})")));
+        }
+    }
+    let mut values = Vec::with_capacity(names.len());
+    let mut missing = Vec::new();
+    for &name in &names {
+        match feeds.get_item(name)? {
+            Some(value) => values.push(value),
+            None => missing.push(name),
+        }
+    }
+    if !missing.is_empty() {
+        return Err(Error::Value(format!("no value is fed for input {}", missing.join(", "))));
+    }
+    Ok(PyTuple::new(feeds.py(), values)?)
+}
+
+/// The results that were asked for, as NumPy arrays; all where `wanted` is `None`.
+///
+/// # Errors
+/// `ValueError` for outputs that are not known.
+pub fn results<'py>(
+    signature: &Signature,
+    wanted: Option<Vec<String>>,
+    value: &Bound<'py, PyAny>,
+) -> Result<Bound<'py, PyList>> {
+    let py = value.py();
+    let names = &signature.output_names;
+    let all: Vec<Bound<'py, PyAny>> = match value.cast::<PyTuple>() {
+        // A single output that is a sequence is a tuple too.
+        Ok(tuple) if names.len() != 1 => tuple.iter().collect(),
+        _ => vec![value.clone()],
+    };
+    let Some(wanted) = wanted else {
+        return Ok(PyList::new(py, all.iter().map(plain).collect::<Result<Vec<_>>>()?)?);
+    };
+    let mut out = Vec::with_capacity(wanted.len());
+    for name in &wanted {
+        let Some(value) = names.iter().position(|n| n == name).and_then(|i| all.get(i)) else {
+            let among = match names.is_empty() {
+                true => "this function's outputs have no names: ask for None, which is all".into(),
+                false => format!("the outputs are {}", names.join(", ")),
+            };
+            let help = did_you_mean(name, names.iter().map(String::as_str)).unwrap_or(among);
+            return Err(Error::Value(format!("there is no output '{name}' ({help})")));
+        };
+        out.push(plain(value)?);
+    }
+    Ok(PyList::new(py, out)?)
+}
+
+/// A tensor as a NumPy array, a sequence as a list of them.
+fn plain<'py>(value: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
+    if let Ok(array) = value.cast::<NDArray>() {
+        return as_numpy(array);
+    }
+    match value.cast::<PyTuple>() {
+        Ok(items) => {
+            let items: Vec<_> = items.iter().map(|i| plain(&i)).collect::<Result<_>>()?;
+            Ok(PyList::new(value.py(), items)?.into_any())
+        }
+        Err(_) => Ok(value.clone()),
+    }
+}

@@ -1,0 +1,136 @@
+//! ONNX models from Rust: the face, the example, and what is told about models that are not taken.
+
+use pliant::onnx::proto::tensor_shape_proto::{Dimension, dimension};
+use pliant::onnx::proto::type_proto::{Tensor as TensorType, Value as TypeValue};
+use pliant::onnx::proto::{
+    GraphProto, ModelProto, NodeProto, OperatorSetIdProto, TensorShapeProto, TypeProto,
+    ValueInfoProto,
+};
+use pliant::onnx::{self, ImportOptions, Limits};
+use pliant::{CompileOptions, CompiledModule, ErrorKind, Model, Tensor};
+use prost::Message;
+
+#[allow(dead_code, reason = "the example's main is not run here")]
+#[path = "../../examples/onnx.rs"]
+mod example;
+
+/// A file of this test, removed at the end.
+struct File(std::path::PathBuf);
+
+impl File {
+    fn new(name: &str, bytes: &[u8]) -> File {
+        let name = format!("pliant-{name}-{}.onnx", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        std::fs::write(&path, bytes).unwrap();
+        File(path)
+    }
+}
+
+impl Drop for File {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+pub fn node(op: &str, inputs: &[&str], outputs: &[&str]) -> NodeProto {
+    NodeProto {
+        op_type: Some(op.into()),
+        input: inputs.iter().map(|s| s.to_string()).collect(),
+        output: outputs.iter().map(|s| s.to_string()).collect(),
+        ..NodeProto::default()
+    }
+}
+
+/// A model over `x: float32[batch, 4]`.
+pub fn model(nodes: Vec<NodeProto>, outputs: &[&str]) -> ModelProto {
+    let dim = |value| Dimension { value: Some(value), ..Dimension::default() };
+    let dims =
+        vec![dim(dimension::Value::DimParam("batch".into())), dim(dimension::Value::DimValue(4))];
+    let shape = Some(TensorShapeProto { dim: dims });
+    let tensor = TypeValue::TensorType(TensorType { elem_type: Some(1), shape });
+    let ty = TypeProto { value: Some(tensor), ..TypeProto::default() };
+    let info = |name: &str| ValueInfoProto { name: Some(name.into()), ..ValueInfoProto::default() };
+    let graph = GraphProto {
+        node: nodes,
+        input: vec![ValueInfoProto { r#type: Some(ty), ..info("x") }],
+        output: outputs.iter().map(|o| info(o)).collect(),
+        ..GraphProto::default()
+    };
+    ModelProto {
+        ir_version: Some(8),
+        opset_import: vec![OperatorSetIdProto { version: Some(18), ..Default::default() }],
+        graph: Some(graph),
+        ..ModelProto::default()
+    }
+}
+
+#[test]
+fn the_example_runs() {
+    let nodes = vec![node("Relu", &["x"], &["y/out"]), node("Exp", &["y/out"], &["z"])];
+    let file = File::new("example", &model(nodes, &["y/out", "z"]).encode_to_vec());
+    example::run(file.0.to_str().unwrap(), "x").unwrap();
+    let model = Model::from_onnx(&file.0, &CompileOptions::default()).unwrap();
+    let x = Tensor::from_slice(&[1, 4], &[-1f32, 0.0, 1.0, 2.0]).unwrap();
+    let results = model.run_named(&[("x", x.clone())]).unwrap();
+    assert_eq!(results[0].0, "y/out");
+    assert_eq!(results[0].1.as_tensor().unwrap().to_vec::<f32>().unwrap(), [0.0, 0.0, 1.0, 2.0]);
+    let told = model.run_named(&[("w", x)]).unwrap_err().to_string();
+    assert!(told.contains("no input 'w'"), "{told}");
+    assert!(model.run_named(&[]).unwrap_err().to_string().contains("fed for input 'x'"));
+    // The names outlive a saved program.
+    let bytes = model.compiled().to_bytes().unwrap();
+    let loaded = CompiledModule::from_bytes(&bytes).unwrap();
+    assert_eq!(loaded.signature("main").unwrap().output_names, ["y/out", "z"]);
+}
+
+#[test]
+fn all_that_is_wrong_is_in_the_error_and_the_report() {
+    let nodes = vec![
+        node("Frob", &["x"], &["a"]),
+        node("Frob", &["x"], &["b"]),
+        node("Relu", &["a"], &["y"]),
+        node("Blub", &["y"], &["z"]),
+    ];
+    let proto = model(nodes, &["y", "z"]);
+    let file = File::new("unknown", &proto.encode_to_vec());
+    let error = Model::from_onnx(&file.0, &CompileOptions::default()).err().unwrap();
+    assert_eq!(error.kind(), ErrorKind::Unsupported);
+    assert_eq!(error.diagnostics().len(), 3);
+    let opened = onnx::Model::open(&file.0, Limits::default()).unwrap();
+    let report = onnx::check(&opened, &ImportOptions::default());
+    assert_eq!(report.operators["Frob"], 2);
+    let found: Vec<(&str, usize)> =
+        report.findings.iter().map(|f| (f.operator.as_str(), f.nodes.len())).collect();
+    assert_eq!(found, [("Frob", 2), ("Blub", 1)]);
+    let dir = std::env::temp_dir().join(format!("pliant-reduced-{}", std::process::id()));
+    let files = report.write_reduced(&dir).unwrap();
+    // What reads a value that could not be made is told, but cannot be shown alone.
+    assert_eq!(files.len(), 1, "{files:?}");
+    let reduced = onnx::Model::open(&files[0], Limits::default()).unwrap();
+    let again = onnx::check(&reduced, &ImportOptions::default());
+    assert_eq!((again.nodes, &*again.findings[0].operator), (1, "Frob"));
+    std::fs::remove_dir_all(&dir).unwrap();
+}
+
+#[test]
+fn limits_are_kept() {
+    let nodes: Vec<NodeProto> = (0..50)
+        .map(|i| {
+            let (a, b) = (if i == 0 { "x".into() } else { format!("v{}", i - 1) }, format!("v{i}"));
+            node("Relu", &[&a], &[&b])
+        })
+        .collect();
+    let bytes = model(nodes, &["v49"]).encode_to_vec();
+    let told = |limits: Limits| {
+        let opened = onnx::Model::from_bytes(bytes.clone(), limits);
+        let imported = opened.and_then(|m| onnx::import(&m, &ImportOptions::default()));
+        imported.err().map_or(String::new(), |e| e.to_string())
+    };
+    let all = Limits::default();
+    assert_eq!(told(all), "");
+    assert!(told(Limits { nodes: 49, ..all }).contains("50 nodes"));
+    assert!(told(Limits { file_bytes: 100, ..all }).contains("at most 100"));
+    assert!(told(Limits { decoded_bytes: 1000, ..all }).contains("once it is decoded"));
+    let time = Some(std::time::Duration::ZERO);
+    assert!(told(Limits { time, ..all }).contains("longer than 0 seconds"));
+}

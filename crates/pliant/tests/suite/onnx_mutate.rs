@@ -1,0 +1,161 @@
+//! Damaged ONNX models: whatever the bytes, importing, compiling and running end with a result or an error.
+
+use std::path::{Path, PathBuf};
+
+use pliant::onnx::proto::tensor_proto::DataType;
+use pliant::onnx::proto::{GraphProto, ModelProto, NodeProto, TensorProto};
+use pliant::onnx::{self, ImportOptions, Limits};
+use pliant::{CompileOptions, DType, Dim, Model, Tensor, Value};
+use prost::Message;
+
+/// The files of a folder of the tests, in order of their names.
+fn files(folder: &str) -> Vec<PathBuf> {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests").join(folder);
+    let mut files: Vec<PathBuf> = std::fs::read_dir(&dir)
+        .unwrap_or_else(|e| panic!("{}: {e}", dir.display()))
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|e| e == "onnx"))
+        .collect();
+    files.sort();
+    files
+}
+
+/// Limits that keep a damaged file from asking for much.
+fn small() -> Limits {
+    Limits { tensor_bytes: 1 << 20, nodes: 10_000, decoded_bytes: 64 << 20, ..Limits::default() }
+}
+
+/// Imports the bytes, checks them, and where they are a model compiles and runs it; whether it ran.
+fn survive(bytes: &[u8]) -> bool {
+    let Ok(file) = onnx::Model::from_bytes(bytes.to_vec(), small()) else { return false };
+    let report = onnx::check(&file, &ImportOptions::default());
+    let imported = onnx::import(&file, &ImportOptions::default());
+    assert_eq!(imported.is_ok(), report.is_ok(), "the report and the import disagree: {report}");
+    let Ok(imported) = imported else { return false };
+    let Ok(model) = Model::compile(imported.module, &CompileOptions::default()) else {
+        return false;
+    };
+    let Some(args) = inputs(&model) else { return false };
+    model.run("main", &args).is_ok()
+}
+
+/// Small inputs; nothing where a size of the model is large.
+fn inputs(model: &Model) -> Option<Vec<Value>> {
+    let value = |info: &pliant::ValueInfo| {
+        let size = |dim: &Dim| match dim {
+            Dim::Constant(n) => (*n <= 64).then_some(*n),
+            Dim::Symbolic(_) => Some(2),
+        };
+        let dims: Vec<i64> = info.shape.as_ref()?.iter().map(size).collect::<Option<_>>()?;
+        let dtype: DType = info.dtype.as_ref()?.parse().ok()?;
+        let small = dims.iter().product::<i64>() <= 1 << 16;
+        small.then(|| Tensor::zeros(&dims, dtype).ok()).flatten().map(Value::Tensor)
+    };
+    model.inputs().iter().map(value).collect()
+}
+
+#[test]
+fn the_corpus_runs() {
+    let files = files("corpus/onnx");
+    assert!(files.len() >= 8, "{} files", files.len());
+    for file in files {
+        assert!(survive(&std::fs::read(&file).unwrap()), "{}", file.display());
+    }
+}
+
+#[test]
+fn attacks_are_survived() {
+    let files = files("attacks");
+    assert!(files.len() >= 20, "{} files", files.len());
+    for file in files {
+        assert!(!survive(&std::fs::read(&file).unwrap()), "{} runs", file.display());
+    }
+}
+
+/// Vigna's multiply-xorshift: enough to choose bytes.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, n: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 % n.max(1) as u64) as usize
+    }
+}
+
+/// One to three changes: a byte, a bit, a cut, a piece doubled, a piece of another file.
+fn damage(bytes: &[u8], other: &[u8], dice: &mut Dice) -> Vec<u8> {
+    let mut out = bytes.to_vec();
+    for _ in 0..=dice.below(3) {
+        if out.is_empty() {
+            break;
+        }
+        let at = dice.below(out.len());
+        let end = (at + 1 + dice.below(16)).min(out.len());
+        match dice.below(5) {
+            0 => out[at] = [0, 1, 0x7f, 0x80, 0xff][dice.below(5)],
+            1 => out[at] ^= 1 << dice.below(8),
+            2 => drop(out.drain(at..end)),
+            3 => {
+                let piece = out[at..end].to_vec();
+                out.splice(at..at, piece);
+            }
+            _ => {
+                let from = dice.below(other.len());
+                let piece = &other[from..(from + end - at).min(other.len())];
+                out.splice(at..end, piece.iter().copied());
+            }
+        }
+    }
+    out
+}
+
+/// Whether no integer of the file asks for much: a model may make large tensors by itself, which is no mistake.
+fn modest(bytes: &[u8]) -> bool {
+    let Ok(file) = ModelProto::decode(bytes) else { return true };
+    let functions = file.functions.iter().flat_map(|f| &f.node);
+    let mut nodes: Vec<&NodeProto> = functions.collect();
+    let mut graphs: Vec<&GraphProto> = file.graph.iter().collect();
+    let mut largest = 0;
+    while let Some(graph) = graphs.pop() {
+        largest = graph.initializer.iter().map(integers).fold(largest, i64::max);
+        nodes.extend(&graph.node);
+        for attr in nodes.drain(..).flat_map(|n| &n.attribute) {
+            largest = attr.ints.iter().chain(&attr.i).copied().fold(largest, i64::max);
+            largest = attr.t.iter().map(integers).fold(largest, i64::max);
+            graphs.extend(attr.g.iter().chain(&attr.graphs));
+        }
+    }
+    largest <= 4096
+}
+
+/// The largest element of a tensor of 64-bit integers.
+fn integers(tensor: &TensorProto) -> i64 {
+    let raw = tensor.raw_data.as_deref().unwrap_or_default().chunks_exact(8);
+    let raw = raw.map(|c| i64::from_le_bytes(c.try_into().unwrap()));
+    let wide = tensor.data_type() == DataType::Int64 as i32;
+    let raw = raw.filter(|_| wide);
+    raw.chain(tensor.int64_data.iter().copied()).max().unwrap_or(0)
+}
+
+#[test]
+fn damaged_models_are_survived() {
+    let corpus: Vec<Vec<u8>> = files("corpus/onnx")
+        .iter()
+        .chain(&files("attacks"))
+        .map(|f| std::fs::read(f).unwrap())
+        .filter(|b| b.len() < 1 << 14)
+        .collect();
+    let mut dice = Dice(0x9e37_79b9_7f4a_7c15);
+    let mut ran = 0;
+    for _ in 0..600 {
+        let (a, b) = (dice.below(corpus.len()), dice.below(corpus.len()));
+        let bytes = damage(&corpus[a], &corpus[b], &mut dice);
+        if modest(&bytes) {
+            ran += usize::from(survive(&bytes));
+        }
+    }
+    // Some must get through, or nothing beyond the decoder is tried.
+    assert!(ran > 0, "none ran");
+}

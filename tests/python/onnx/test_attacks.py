@@ -1,0 +1,52 @@
+"""Hostile files: each fails with an error that says what is wrong, and none with anything else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from make_files import ATTACKS, TESTS, files
+
+import pliant
+from pliant.frontend.onnx import Limits, check, from_onnx
+
+
+@pytest.mark.parametrize("name", ATTACKS)
+def test_attacks_fail_well(name: str) -> None:
+    path, words = TESTS / "attacks" / f"{name}.onnx", ATTACKS[name][1]
+    with pytest.raises((pliant.CompileError, pliant.UnsupportedError)) as told:
+        from_onnx(path)
+    assert words in str(told.value), told.value
+    assert len(str(told.value)) < 4000
+    # The report says the same, or that this is no model at all.
+    try:
+        report = check(path)
+    except pliant.CompileError as error:
+        assert words in str(error)
+    else:
+        assert not report.ok and words in str(report)
+
+
+def test_limits_can_be_set() -> None:
+    path = TESTS / "corpus" / "onnx" / "elementwise.onnx"
+    for limits, words in (
+        (Limits(file_bytes=10), "at most 10 are taken"),
+        (Limits(decoded_bytes=100), "more than 100 bytes"),
+        (Limits(nodes=2), "has 3 nodes"),
+        (Limits(tensor_bytes=3), "it has 4 bytes"),
+        (Limits(seconds=0), "longer than 0 seconds"),
+    ):
+        with pytest.raises(pliant.CompileError, match=words):
+            from_onnx(path, limits=limits)
+    nested = TESTS / "corpus" / "onnx" / "branches.onnx"
+    with pytest.raises(pliant.CompileError, match="nested more than 0 deep"):
+        from_onnx(nested, limits=Limits(depth=0))
+    assert from_onnx(nested, limits=Limits(depth=1, seconds=60)) is not None
+
+
+def test_the_files_are_those_of_the_script() -> None:
+    made = files()
+    kept = {path for folder in ("attacks", "corpus/onnx") for path in (TESTS / folder).glob("*")}
+    assert kept == set(made), "run tests/python/onnx/make_files.py"
+    for path, data in made.items():
+        assert Path(path).read_bytes() == data, f"{path.name}: run tests/python/onnx/make_files.py"

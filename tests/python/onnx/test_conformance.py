@@ -1,0 +1,94 @@
+"""The conformance tests of the package ``onnx``: every node test with its inputs left for the run, and the models that the
+package brings. What fails is in ``exclusions.toml`` with its reason, and must go on failing.
+
+``-k test_resize`` runs the tests of that name. The summary at the end counts what passed.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from conformance import CASES, EXCLUSIONS, KINDS, exclusion, model_and_data, reason
+from onnx.backend.test.runner import Runner
+
+import pliant
+from pliant import onnx_backend
+
+
+# Minutes in a build without optimisation; PLIANT_SLOW=1 runs it.
+SLOW = {("real", "test_vgg19")}
+
+
+def parameters() -> Iterator[Any]:
+    for kind, name in CASES:
+        if (kind, name) in SLOW and not os.environ.get("PLIANT_SLOW"):
+            continue
+        entry = exclusion(kind, name)
+        marks = [] if entry is None else [expected(entry)]
+        yield pytest.param(kind, name, marks=marks, id=f"{kind}-{name}")
+
+
+def expected(entry: dict[str, Any]) -> Any:
+    strict = not entry.get("chance", False)
+    return pytest.mark.xfail(strict=strict, raises=failure(entry), reason=reason(entry))
+
+
+def failure(entry: dict[str, Any]) -> tuple[type[Exception], ...]:
+    """What is not supported is refused when it is compiled; only what says so may give something else."""
+    if "differs" in entry:
+        return (AssertionError, pliant.PliantError)
+    return (pliant.UnsupportedError, pliant.CompileError)
+
+
+@pytest.mark.parametrize(("kind", "name"), list(parameters()))
+def test_conformance(kind: str, name: str) -> None:
+    case = CASES[kind, name]
+    model, data = model_and_data(case)
+    prepared = onnx_backend.prepare(model)
+    for inputs, want in data:
+        got = prepared.run([array_of(i) for i in inputs])
+        Runner.assert_similar_outputs([array_of(w) for w in want], list(got), case.rtol, case.atol)
+
+
+def array_of(value: Any) -> Any:
+    """What the tests hold: an array, or a tensor of the file format."""
+    return onnx.numpy_helper.to_array(value) if isinstance(value, onnx.TensorProto) else value
+
+
+def test_every_exclusion_is_of_a_test() -> None:
+    for entry in EXCLUSIONS:
+        assert set(entry) <= {"kind", "tests", "reason", "differs", "chance"}, entry
+        assert reason(entry), entry
+        names = [n for kind, n in CASES if kind == entry.get("kind", "node")]
+        for pattern in entry["tests"]:
+            assert any(fnmatchcase(n, pattern) for n in names), f"{pattern} is the name of no test"
+
+
+def test_there_are_as_many_as_the_package_brings() -> None:
+    """A loader that finds nothing would pass everything."""
+    count = {kind: sum(k == kind for k, _ in CASES) for kind in KINDS}
+    assert count["node"] >= 1884 and count["simple"] >= 20 and count["real"] == 9, count
+
+
+def test_the_backend_runs_nodes_and_models() -> None:
+    assert onnx_backend.supports_device("CPU") and not onnx_backend.supports_device("CUDA:0")
+    x = np.array([-1.0, 2.0], np.float32)
+    node = onnx.helper.make_node("Relu", ["x"], ["y"])
+    np.testing.assert_array_equal(onnx_backend.run_node(node, [x])[0], [0.0, 2.0])
+    model = CASES["node", "test_abs"].model
+    assert onnx_backend.is_compatible(model) and not onnx_backend.is_compatible(model, "CUDA")
+    assert onnx_backend.run_model(model, [np.full((3, 4, 5), -2, np.float32)])[0].max() == 2
+    rep = onnx_backend.prepare(model)
+    assert rep.run({"x": np.full((3, 4, 5), -3, np.float32)})[0].min() == 3
+    with pytest.raises(ValueError, match="no input 'z'"):
+        rep.run({"z": x})
+    with pytest.raises(ValueError, match="2 inputs are given"):
+        rep.run([x, x])
+    with pytest.raises(ValueError, match="CUDA"):
+        onnx_backend.prepare(model, "CUDA")

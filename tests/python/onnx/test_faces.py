@@ -1,0 +1,159 @@
+"""How models are compiled, run, reported and compared from Python, and from the command line of the wheel."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from make_files import BOOL, TESTS, model, node
+
+import pliant
+from pliant.frontend.onnx import check, from_onnx, operators
+
+CORPUS = TESTS / "corpus" / "onnx"
+
+
+def test_models_are_paths_bytes_and_protos() -> None:
+    path = CORPUS / "layer.onnx"
+    x = np.ones((3, 4), np.float32)
+    results = [pliant.compile(m)(x).numpy() for m in (path, str(path), path.read_bytes(), onnx.load(path))]
+    for result in results:
+        np.testing.assert_array_equal(result, results[0])
+    with pytest.raises(TypeError, match="expected a path, bytes"):
+        from_onnx(3)
+
+
+def test_models_run_as_sessions_do() -> None:
+    nodes = [node("Relu", "in.1 ", "out/a"), node("Exp", "out/a", "b")]
+    compiled = pliant.compile(model(nodes, "out/a b", inputs={"in.1": ["n"]}))
+    assert compiled.input_names == ["in.1"] and compiled.output_names == ["out/a", "b"]
+    x = np.array([-1, 2], np.float32)
+    both = compiled.run(None, {"in.1": x})
+    assert [type(r) for r in both] == [np.ndarray, np.ndarray]
+    np.testing.assert_array_equal(both[0], [0, 2])
+    only = compiled.run(["b"], {"in.1": x})
+    np.testing.assert_array_equal(only[0], both[1])
+    with pytest.raises(ValueError, match="no input 'in.2'.*in.1"):
+        compiled.run(None, {"in.2": x})
+    with pytest.raises(ValueError, match="no value is fed for input in.1"):
+        compiled.run(None, {})
+    with pytest.raises(ValueError, match="no output 'c'"):
+        compiled.run(["c"], {"in.1": x})
+
+
+def test_names_outlive_a_saved_program(tmp_path: Path) -> None:
+    compiled = pliant.compile(model([node("Relu", "in.1", "out/a")], "out/a", inputs={"in.1": ["n"]}))
+    compiled.save(tmp_path / "m.plx")
+    loaded = pliant.load(tmp_path / "m.plx")
+    np.testing.assert_array_equal(loaded.run(["out/a"], {"in.1": np.full(3, -1, np.float32)})[0], np.zeros(3))
+
+
+def test_other_shapes_and_types_can_be_given() -> None:
+    made = model([node("Relu", "x", "y")])
+    module = from_onnx(made, shape_dict={"x": ["batch", 4]}, dtype_dict={"x": "float16"})
+    compiled = pliant.compile(module)
+    assert compiled.inputs[0].shape == ("batch", 4) and compiled.inputs[0].dtype == "float16"
+    assert compiled(np.ones((2, 4), np.float16)).dtype == "float32"
+    assert pliant.compile(from_onnx(made, dtype_dict="float64")).inputs[0].dtype == "float64"
+    with pytest.raises(pliant.CompileError, match="rank 2"):
+        from_onnx(made, shape_dict={"x": [4]})
+    for wrong in ({"shape_dict": {"z": [1]}}, {"dtype_dict": {"z": "float32"}}):
+        with pytest.raises(pliant.CompileError, match="no input 'z'"):
+            from_onnx(made, **wrong)
+    with pytest.raises(TypeError, match="float33"):
+        from_onnx(made, dtype_dict="float33")
+
+
+def test_weights_can_stay_parameters() -> None:
+    w = np.arange(12, dtype=np.float32).reshape(4, 3)
+    module = from_onnx(model([node("MatMul", "x w", "y")], constants={"w": w}), keep_params_in_input=True)
+    x = np.ones((2, 4), np.float32)
+    compiled = pliant.compile(module)
+    np.testing.assert_allclose(compiled(x, w), x @ w)
+    assert compiled.input_names == ["x", "w"]
+
+
+def test_bfloat16_arrays_come_and_go() -> None:
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    made = model([node("Add", "x x", "y")], inputs={"x": (onnx.TensorProto.BFLOAT16, ["n", 2])})
+    x = np.array([[1, 2], [3, 4.5]], ml_dtypes.bfloat16)
+    (y,) = pliant.compile(made).run(None, {"x": x.T})
+    assert y.dtype == ml_dtypes.bfloat16
+    np.testing.assert_array_equal(y.astype(np.float32), (x.T + x.T).astype(np.float32))
+
+
+def troubled() -> onnx.ModelProto:
+    nodes = [
+        onnx.helper.make_node("Frob", ["x"], ["a"], name="first"),
+        onnx.helper.make_node("Frob", ["a"], ["b"], name="second"),
+        node("Transpose", "b", "c", perm=[0, 7]),
+        node("Cast", "x", "s", to=onnx.TensorProto.STRING),
+    ]
+    made = model(nodes, "c s")
+    # What the file says of `b` lets the report go on behind it.
+    made.graph.value_info.append(onnx.helper.make_tensor_value_info("b", onnx.TensorProto.FLOAT, ["n", 4]))
+    return made
+
+
+def test_the_report_tells_everything_at_once(tmp_path: Path) -> None:
+    report = check(troubled(), reduce=tmp_path)
+    assert not report.ok
+    assert report.operators == {"Frob": 2, "Transpose": 1, "Cast": 1}
+    found = {f.operator: f for f in report.findings}
+    assert found["Frob"].nodes == ["Frob 'first'", "Frob 'second'"] and found["Frob"].kind == "unsupported"
+    assert "Transpose" in found and "STRING" in found["Cast"].message
+    text = str(report)
+    assert "4 nodes of 3 operators" in text and "Frob (2 nodes)" in text
+    assert len(report.reduced) == 3
+    for path in report.reduced:
+        again = check(path)
+        assert len(again.findings) == 1 and len(onnx.load(path).graph.node) == 1
+        assert again.findings[0].message in {f.message for f in report.findings}
+    assert check(CORPUS / "shapes.onnx").ok
+
+
+def test_reports_of_graphs_in_graphs() -> None:
+    """Nodes inside count, and one that fails inside is told with what it reads from around it."""
+    inner = [onnx.helper.make_node("Frob", ["x"], ["r"], name="deep")]
+    branch = onnx.helper.make_graph(inner, "g", [], [onnx.ValueInfoProto(name="r")])
+    other = onnx.helper.make_graph([node("Neg", "x", "r")], "g", [], [onnx.ValueInfoProto(name="r")])
+    made = model([node("If", "c", "y", then_branch=branch, else_branch=other)], inputs={"x": ["n"], "c": (BOOL, [])})
+    report = check(made)
+    assert report.operators == {"If": 1, "Frob": 1, "Neg": 1}
+    assert [f.nodes for f in report.findings] == [["Frob 'deep'"]]
+
+
+def test_operators_are_listed() -> None:
+    names = operators()
+    assert "Conv" in names and names == sorted(names) and len(names) > 100
+
+
+def command(*args: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-m", "pliant._cli", *args], capture_output=True, text=True, check=False)
+
+
+def test_the_wheel_has_the_command(tmp_path: Path) -> None:
+    path = tmp_path / "troubled.onnx"
+    onnx.save(troubled(), path)
+    done = command("check", str(path))
+    assert done.returncode == 1 and "Frob (2 nodes)" in done.stdout
+    np.save(tmp_path / "i.npy", np.array([2, 0]))
+    done = command("run", str(CORPUS / "indices.onnx"), "--input", f"i={tmp_path / 'i.npy'}", "--save", str(tmp_path / "y.npy"))
+    assert done.returncode == 0, done.stderr
+    np.testing.assert_array_equal(np.load(tmp_path / "y.npy"), np.array([[6, 0], [7, 1], [8, 2]]))
+
+
+def test_models_are_compared_node_by_node(tmp_path: Path) -> None:
+    path = tmp_path / "m.onnx"
+    onnx.save(model([node("Relu", "x", "a"), node("Exp", "a", "b"), node("Add", "b b", "y")]), path)
+    same = command("diff", str(path), "--against", "reference", "--shape", "n=50")
+    assert same.returncode == 0 and "all outputs agree" in same.stdout, same.stderr
+    # The last bit of an exponential is a matter of taste.
+    strict = command("diff", str(path), "--against", "reference", "--shape", "n=500", "--rtol", "0", "--atol", "0")
+    assert strict.returncode == 1 and "the first node that differs is Exp 'b'" in strict.stdout, strict.stdout + strict.stderr
+
+
