@@ -1,7 +1,8 @@
 //! The command line: `pliant check | compile | run | bench | dump | opt | diff | profile`. A surface over the facade.
 //!
-//! Exit codes: 0 success, 1 the program, an input or a file is wrong or a comparison differs, 2 the command line is wrong, 70 a bug of the
-//! compiler, 130 interrupted. Results go to standard output, everything else to standard error.
+//! Exit codes: 0 success, 1 the program, an input or a file is wrong or a comparison differs, 2 the command line is
+//! wrong, 70 a bug of the compiler, 130 interrupted. Results go to standard output, everything else to standard
+//! error.
 
 mod args;
 mod commands;
