@@ -1,9 +1,10 @@
 //! Matrix products `C = A * B` (or `C += A * B`) of any strides, in batches, over the worker team.
 
-use std::ffi::c_void;
-use std::sync::atomic::Ordering;
+use pliant_exec::abi::{KernelRuntime, STATUS_OK};
 
-use pliant_exec::abi::{KernelRuntime, STATUS_CANCELLED, STATUS_OK};
+use crate::isa::isa;
+use crate::product::share::{UNIT, cut, part, share};
+use crate::product::{self, PackedProduct, varying};
 
 /// One matrix product: `c[m, n] = (accumulate ? c : 0) + a[m, k] * b[k, n]`; strides in elements.
 #[derive(Clone, Copy, Debug)]
@@ -45,7 +46,7 @@ pub struct GemmCrate;
 
 /// # Safety
 /// As for [`LibraryGemm::sgemm`].
-unsafe fn gemm_crate<T: Element>(g: &Gemm<T>) {
+unsafe fn gemm_crate<T: Product>(g: &Gemm<T>) {
     // SAFETY: the caller's promise.
     unsafe {
         gemm::gemm(
@@ -112,23 +113,26 @@ impl LibraryGemm for MatrixMultiply {
     }
 }
 
-/// Own float32 kernels where the machine has wide vectors and they are faster, else the crate `gemm`.
+/// Own kernels for the layouts that they are fast at, else the crate `gemm`.
 #[derive(Debug, Default)]
 pub struct OwnGemm;
+
+/// # Safety
+/// As for [`LibraryGemm::sgemm`].
+unsafe fn own<T: Product + product::Element + varying::Scratch>(g: &Gemm<T>) {
+    // SAFETY: the caller's promise; the instructions are those of the machine.
+    unsafe { if varying::applies(g) { varying::run(isa(), g) } else { gemm_crate(g) } }
+}
 
 impl LibraryGemm for OwnGemm {
     unsafe fn sgemm(&self, g: &Gemm<f32>) {
         // SAFETY: the caller's promise.
-        unsafe {
-            if !crate::micro::sgemm(g) {
-                gemm_crate(g);
-            }
-        }
+        unsafe { own(g) }
     }
 
     unsafe fn dgemm(&self, g: &Gemm<f64>) {
         // SAFETY: the caller's promise.
-        unsafe { gemm_crate(g) }
+        unsafe { own(g) }
     }
 }
 
@@ -139,7 +143,7 @@ pub fn library_gemm() -> &'static dyn LibraryGemm {
 }
 
 /// An element type of products.
-trait Element: Copy + 'static {
+trait Product: Copy + 'static {
     /// The number one.
     const ONE: Self;
 
@@ -150,7 +154,7 @@ trait Element: Copy + 'static {
     unsafe fn gemm(g: &Gemm<Self>);
 }
 
-impl Element for f32 {
+impl Product for f32 {
     const ONE: f32 = 1.0;
 
     unsafe fn gemm(g: &Gemm<f32>) {
@@ -159,7 +163,7 @@ impl Element for f32 {
     }
 }
 
-impl Element for f64 {
+impl Product for f64 {
     const ONE: f64 = 1.0;
 
     unsafe fn gemm(g: &Gemm<f64>) {
@@ -168,107 +172,70 @@ impl Element for f64 {
     }
 }
 
-/// A batch of products, as generated code passes it.
-#[repr(C)]
-struct Batch<T> {
-    first: Gemm<T>,
-    batch_strides: [isize; 3],
-    /// How one product is cut: blocks of rows, or of columns.
-    block: usize,
-    by_rows: bool,
-    blocks_per_product: usize,
-    interrupt: *const std::sync::atomic::AtomicBool,
-}
-
-impl<T: Element> Batch<T> {
-    /// Runs piece `index`: block `index % blocks` of product `index / blocks`.
-    ///
-    /// # Safety
-    /// As for [`LibraryGemm::sgemm`], over the whole batch.
-    unsafe fn piece(&self, index: usize) {
-        let (product, block) = (index / self.blocks_per_product, index % self.blocks_per_product);
-        let mut g = self.first;
-        let (p, start) = (product as isize, block * self.block);
-        // SAFETY: the piece lies inside the batch by the caller's promise.
-        unsafe {
-            g.a.0 = g.a.0.offset(p * self.batch_strides[0]);
-            g.b.0 = g.b.0.offset(p * self.batch_strides[1]);
-            g.c.0 = g.c.0.offset(p * self.batch_strides[2]);
-            if self.by_rows {
-                g.m = self.block.min(g.m - start);
-                g.a.0 = g.a.0.offset(start as isize * g.a.1);
-                g.c.0 = g.c.0.offset(start as isize * g.c.1);
-            } else {
-                g.n = self.block.min(g.n - start);
-                g.b.0 = g.b.0.offset(start as isize * g.b.2);
-                g.c.0 = g.c.0.offset(start as isize * g.c.2);
-            }
-            T::gemm(&g);
-        }
-    }
-}
-
-unsafe extern "C" fn run_pieces<T: Element>(context: *mut c_void, begin: i64, end: i64) -> i64 {
-    // SAFETY: `gemm_batch` passes its batch, which outlives the loop.
-    let batch = unsafe { &*context.cast::<Batch<T>>() };
-    for index in begin..end {
-        // SAFETY: the ABI says that the flag is never null.
-        if unsafe { (*batch.interrupt).load(Ordering::Relaxed) } {
-            return STATUS_CANCELLED;
-        }
-        // SAFETY: the promise of `gemm_batch`'s caller.
-        unsafe { batch.piece(index as usize) };
-    }
-    STATUS_OK
-}
-
-/// Multiply-adds worth handing to a thread: about a microsecond.
-const PIECE_WORK: usize = 64 * 1024;
 /// Pieces that one product is cut into at most, so that packing B again for each stays cheap.
 const MAX_BLOCKS: usize = 8;
 
+/// Piece `index` of `count` of a product: some of its rows, or of its columns.
+///
+/// # Safety
+/// The product's elements are valid.
+unsafe fn piece<T: Copy>(g: &Gemm<T>, by_rows: bool, index: usize, count: usize) -> Gemm<T> {
+    let mut g = *g;
+    // SAFETY: the piece lies inside the product.
+    unsafe {
+        if by_rows {
+            let part = part(g.m, 6, index, count);
+            g.m = part.len();
+            g.a.0 = g.a.0.offset(part.start as isize * g.a.1);
+            g.c.0 = g.c.0.offset(part.start as isize * g.c.1);
+        } else {
+            let part = part(g.n, 64, index, count);
+            g.n = part.len();
+            g.b.0 = g.b.0.offset(part.start as isize * g.b.2);
+            g.c.0 = g.c.0.offset(part.start as isize * g.c.2);
+        }
+    }
+    g
+}
+
 /// # Safety
 /// All elements of the batch are valid; C overlaps neither A nor B.
-unsafe fn gemm_batch<T: Element>(
+unsafe fn gemm_batch<T: Product>(
     runtime: *const KernelRuntime,
     batch: i64,
-    g: Gemm<T>,
-    batch_strides: [isize; 3],
+    first: Gemm<T>,
+    strides: [isize; 3],
 ) -> i64 {
     // SAFETY: the ABI passes a live runtime.
     let runtime = unsafe { &*runtime };
-    if batch <= 0 || g.m == 0 || g.n == 0 {
+    if batch <= 0 || first.m == 0 || first.n == 0 {
         return STATUS_OK;
     }
-    let work = g.m.saturating_mul(g.n).saturating_mul(g.k.max(1));
-    let blocks =
-        if batch >= 2 * MAX_BLOCKS as i64 { 1 } else { (work / PIECE_WORK).clamp(1, MAX_BLOCKS) };
+    let batch = batch as usize;
+    let work = first.m.saturating_mul(first.n).saturating_mul(first.k.max(1));
     // Columns are cut where there are enough of them, so that each part of B is read (and packed) by one thread.
-    let by_rows = g.n < 128 || (g.m >= 8 * 96 && g.n < 256);
-    let (size, unit) = if by_rows { (g.m, 6) } else { (g.n, 64) };
-    let block = size.div_ceil(blocks).next_multiple_of(unit).min(size);
-    let blocks_per_product = size.div_ceil(block);
-    let mut batch_job = Batch {
-        first: g,
-        batch_strides,
-        block,
-        by_rows,
-        blocks_per_product,
-        interrupt: runtime.interrupt,
+    let by_rows = first.n < 128 || (first.m >= 8 * 96 && first.n < 256);
+    let most = if by_rows { first.m.div_ceil(6) } else { first.n.div_ceil(64) };
+    let wanted = if batch >= 2 * MAX_BLOCKS { 1 } else { (work / UNIT).clamp(1, MAX_BLOCKS) };
+    let blocks = wanted.min(most);
+    // Small products are taken several at a time.
+    let each = (UNIT / work.max(1)).clamp(1, batch);
+    let run = |index: usize| {
+        let products = index / blocks * each..batch.min((index / blocks + 1) * each);
+        for at in products {
+            let mut g = first;
+            // SAFETY: the caller's promise; pieces write disjoint parts of C.
+            unsafe {
+                g.a.0 = g.a.0.offset(at as isize * strides[0]);
+                g.b.0 = g.b.0.offset(at as isize * strides[1]);
+                g.c.0 = g.c.0.offset(at as isize * strides[2]);
+                T::gemm(&piece(&g, by_rows, index % blocks, blocks));
+            }
+        }
     };
-    let pieces = batch.saturating_mul(blocks_per_product as i64);
-    let piece_work = (work / blocks_per_product).max(1);
-    let grain = (PIECE_WORK / piece_work).max(1) as i64;
-    // SAFETY: the job outlives the loop; pieces write disjoint parts of C.
-    unsafe {
-        (runtime.parallel_launch)(
-            runtime.team,
-            run_pieces::<T>,
-            (&raw mut batch_job).cast(),
-            pieces,
-            grain,
-        )
-    }
+    let pieces = batch.div_ceil(each).saturating_mul(blocks);
+    // SAFETY: the caller's promise; products do not unwind.
+    unsafe { share(runtime, pieces, work.saturating_mul(each) / (UNIT * blocks), &run) }
 }
 
 macro_rules! entry {
@@ -317,6 +284,68 @@ macro_rules! entry {
 
 entry!(pliant_gemm_f32, f32);
 entry!(pliant_gemm_f64, f64);
+
+/// # Safety
+/// All elements of the product are valid; C overlaps neither A nor B; panels are a multiple of 16 wide.
+unsafe fn packed<T: product::Element>(runtime: *const KernelRuntime, p: PackedProduct<T>) -> i64 {
+    // SAFETY: the ABI passes a live runtime.
+    let runtime = unsafe { &*runtime };
+    if p.m == 0 || p.n == 0 {
+        return STATUS_OK;
+    }
+    let (isa, panels) = (isa(), p.panels());
+    let cut = cut(p.m, p.n, p.k, panels);
+    let run = |index: usize| {
+        let rows = part(p.m, 6, index / cut.panels, cut.rows);
+        let panels = part(panels, 1, index % cut.panels, cut.panels);
+        // SAFETY: the caller's promise; pieces write disjoint parts of C.
+        unsafe { p.block(isa, rows, panels) }
+    };
+    // SAFETY: the caller's promise; products do not unwind.
+    unsafe { share(runtime, cut.rows * cut.panels, cut.units, &run) }
+}
+
+macro_rules! packed_entry {
+    ($name:ident, $ty:ty) => {
+        /// A product with a right operand in panels, called by generated code: sizes, then the address of A and its row
+        /// and column strides, the address of the panels and the columns of each, the address of C and its row stride,
+        /// then whether to add to C. The columns of C are contiguous. Returns a kernel status.
+        ///
+        /// # Safety
+        /// The runtime lives; all addressed elements are valid, and all of each panel; C overlaps neither A nor B; the
+        /// columns of a panel are a multiple of 16.
+        pub unsafe extern "C" fn $name(
+            runtime: *const KernelRuntime,
+            m: i64,
+            n: i64,
+            k: i64,
+            a: *const $ty,
+            a_row: i64,
+            a_col: i64,
+            b: *const $ty,
+            width: i64,
+            c: *mut $ty,
+            c_row: i64,
+            accumulate: i64,
+        ) -> i64 {
+            let product = PackedProduct {
+                m: m.max(0) as usize,
+                n: n.max(0) as usize,
+                k: k.max(0) as usize,
+                a: (a, a_row as isize, a_col as isize),
+                b,
+                width: width.max(1) as usize,
+                c: (c, c_row as isize),
+                accumulate: accumulate != 0,
+            };
+            // SAFETY: the caller's promise.
+            unsafe { packed(runtime, product) }
+        }
+    };
+}
+
+packed_entry!(pliant_gemm_packed_f32, f32);
+packed_entry!(pliant_gemm_packed_f64, f64);
 
 #[cfg(test)]
 mod tests {

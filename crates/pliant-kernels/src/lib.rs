@@ -4,12 +4,16 @@
 //! |---|---|
 //! | [`registry`] | the table of symbols that a code generator links: name, address, signature |
 //! | [`gemm`] | [`LibraryGemm`], matrix products of any strides, over the worker team |
-//! | [`micro`] | float32 products with AVX-512 or AVX2 |
+//! | [`isa`] | which vector instructions the kernels use; `PLIANT_ISA` |
+//! | [`lanes`] | a vector register of each instruction set behind one trait |
+//! | [`product`] | the product kernels, for packed and for varying operands |
 //! | [`scalar`] | elementary functions and number formats without machine instructions |
 //! | [`tensor_arg`] | the check of a tensor argument against what a kernel expects |
 
 pub mod gemm;
-pub mod micro;
+pub mod isa;
+pub mod lanes;
+pub mod product;
 pub mod registry;
 pub mod scalar;
 pub mod tensor_arg;

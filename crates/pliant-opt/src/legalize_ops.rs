@@ -37,17 +37,17 @@
 use std::sync::Arc;
 
 use pliant_ir::op::{CALL_PURE_PACKED, CALL_TIR};
-use pliant_ir::print::{PrintOptions, print_prim_func, type_text};
+use pliant_ir::print::type_text;
 use pliant_ir::relax::derive::is_subtype;
 use pliant_ir::relax::expr::AttrsId;
 use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function, Type, Var};
-use pliant_ir::tir::PrimFunc;
 use pliant_ir::{AttrValue, Attrs, BaseFunc, IRModule, Op, OpRegistry, Sym};
 use pliant_ops::{LegalizeError, Legalized, TirCall, te};
 use pliant_pass::rewrite::{Namer, rewrite_bindings};
 use pliant_pass::{ModulePass, PassContext, PassError, Problem};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::kernels::Kernels;
 use crate::names::{NULL_VALUE, RESHAPE, op_call, packed_call};
 
 /// The user's own way to legalise an operator: what takes the place of the call.
@@ -157,9 +157,7 @@ impl ModulePass for LegalizeOps {
         if let Some(error) = PassError::join(errors) {
             return Err(error);
         }
-        for (name, func) in kernels.made {
-            module.insert(name, func);
-        }
+        kernels.insert_into(&mut module);
         Ok(module)
     }
 }
@@ -201,40 +199,6 @@ fn has_operators(func: &Function) -> bool {
             })
         })
     })
-}
-
-/// The loop functions made so far.
-struct Kernels {
-    made: Vec<(Arc<str>, PrimFunc)>,
-    /// How often each name was handed out; names of the module count as handed out.
-    names: FxHashMap<Arc<str>, u32>,
-    /// The loop functions by their text, which tells whether two are equal.
-    by_text: FxHashMap<String, Arc<str>>,
-}
-
-impl Kernels {
-    fn new(module: &IRModule) -> Self {
-        let names = module.functions.keys().map(|n| (n.clone(), 0)).collect();
-        Kernels { made: Vec::new(), names, by_text: FxHashMap::default() }
-    }
-
-    /// Adds a loop function under `hint` or a name made from it, unless there is an equal one.
-    fn add(&mut self, hint: &str, func: PrimFunc) -> Arc<str> {
-        let text = print_prim_func("f", &func, &PrintOptions::complete());
-        if let Some(name) = self.by_text.get(&text) {
-            return name.clone();
-        }
-        let mut name: Arc<str> = hint.into();
-        while self.names.contains_key(&name) {
-            let count = self.names.entry(hint.into()).or_insert(0);
-            *count += 1;
-            name = format!("{hint}{count}").into();
-        }
-        self.names.insert(name.clone(), 0);
-        self.by_text.insert(text, name.clone());
-        self.made.push((name.clone(), func));
-        name
-    }
 }
 
 /// What decides the loop function of a call: calls of equal keys share one.

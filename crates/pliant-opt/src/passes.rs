@@ -31,6 +31,7 @@ use crate::match_unknown_shapes::MatchUnknownShapes;
 use crate::merge_composite_functions::MergeCompositeFunctions;
 use crate::normalize::Normalize;
 use crate::normalize_global_var::NormalizeGlobalVar;
+use crate::pack_constants::PackConstants;
 use crate::plan_memory::StaticPlanBlockMemory;
 use crate::remove_purity_checking::RemovePurityChecking;
 use crate::remove_redundant_reshape::RemoveRedundantReshape;
@@ -89,6 +90,7 @@ passes! {
     "FuseOpsByPattern": "Make functions of what matches the patterns of backends" => FuseOpsByPattern::default();
     "MergeCompositeFunctions": "Join neighbouring functions of one backend" => MergeCompositeFunctions;
     "RunCodegen": "Let code generators take the functions of their backends" => RunCodegen::default();
+    "PackConstants": "Give the constant operands of matrix products the form that kernels read fastest" => PackConstants;
     "LegalizeOps": "Turn operators into calls of loop functions and of packed functions" => LegalizeOps::default();
     "AnnotateTIROpPattern": "Note on each loop function how it may be fused" => AnnotateTirOpPattern;
     "FuseOps": "Group calls of loop functions that are better done together" => FuseOps::default();

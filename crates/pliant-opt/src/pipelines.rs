@@ -30,6 +30,7 @@ pub const ZERO: &[&str] = &[
     "EliminateCommonSubexpr",
     "FoldConstant",
     "DeadCodeElimination",
+    "PackConstants",
     "LegalizeOps",
     "AnnotateTIROpPattern",
     "FuseOps",

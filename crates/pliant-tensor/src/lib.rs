@@ -8,6 +8,7 @@ mod dtype;
 mod element;
 mod error;
 mod layout;
+mod panels;
 mod storage;
 mod tensor;
 
@@ -20,5 +21,6 @@ pub use element::Element;
 pub use error::TensorError;
 pub use half::{bf16, f16};
 pub use layout::{checked_nbytes, checked_numel, contiguous_strides};
+pub use panels::{pack_panels, panel_width};
 pub use storage::{ALIGNMENT, AlignedBuf, Recycle, Storage};
 pub use tensor::Tensor;

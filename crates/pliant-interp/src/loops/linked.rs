@@ -52,6 +52,8 @@ impl Loops<'_, '_, '_> {
         match &**name {
             "pliant_gemm_f32" => return self.gemm(rest, DType::Float32),
             "pliant_gemm_f64" => return self.gemm(rest, DType::Float64),
+            "pliant_gemm_packed_f32" => return self.packed_gemm(rest, DType::Float32),
+            "pliant_gemm_packed_f64" => return self.packed_gemm(rest, DType::Float64),
             _ => {}
         }
         // `pliant_exp_f32` is `T.exp` on float32.
@@ -99,6 +101,37 @@ impl Loops<'_, '_, '_> {
                     }
                     c.view.write(c.position(i, row, col), &Val::Float(round(sum, dtype)))?;
                 }
+            }
+        }
+        Ok(Val::Int(0))
+    }
+
+    /// The same, not in a batch, with B in panels: `B[col // width, p, col % width]`.
+    fn packed_gemm(&mut self, args: &[Val], dtype: DType) -> Result<Val> {
+        let [m, n, k, a, a_row, a_col, b, width, c, c_row, add] = args else {
+            return Err(malformed("a matrix product with panels takes 11 arguments"));
+        };
+        let (m, n, k, width) = (m.int()?, n.int()?, k.int()?, width.int()?);
+        let (zero, one) = (Val::Int(0), Val::Int(1));
+        let matrix = |first: &Val, row: &Val, col: &Val| {
+            Matrix::new(&[first.clone(), zero.clone(), row.clone(), col.clone()])
+        };
+        let a = matrix(a, a_row, a_col)?;
+        let c = matrix(c, c_row, &one)?;
+        let panel = Val::Int(k.saturating_mul(width));
+        let b = Matrix::new(&[b.clone(), panel, Val::Int(width), one.clone()])?;
+        if width < 1 || [&a, &b, &c].iter().any(|x| x.view.dtype != dtype) {
+            return Err(malformed("panels without columns, or of another data type"));
+        }
+        let add = add.int()? != 0;
+        for row in 0..m {
+            for col in 0..n {
+                self.m.step(k.max(0) as u64 + 1)?;
+                let mut sum = if add { c.get(0, row, col)? } else { 0.0 };
+                for p in 0..k {
+                    sum += a.get(0, row, p)? * b.get(col / width, p, col % width)?;
+                }
+                c.view.write(c.position(0, row, col), &Val::Float(round(sum, dtype)))?;
             }
         }
         Ok(Val::Int(0))

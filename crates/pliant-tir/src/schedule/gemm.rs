@@ -1,6 +1,7 @@
 //! Matrix products: a stage `C[..] += A[..] * B[..]` whose indices are plain axes becomes a call
 //! of the library, whatever is
-//! transposed and however many axes are batched. A float sum may be computed in another order than written.
+//! transposed and however many axes are batched. A float sum may be computed in another order than written. A right
+//! operand in panels, `B[j // width, k, j % width]`, is handed over as such.
 
 use pliant_ir::tir::{
     BinOp, Buffer, Expr, ExprData, ForKind, Intrin, PrimFunc, Stmt, StmtData, Ty, Var,
@@ -47,6 +48,8 @@ struct Plan {
     /// All axes that the call runs over.
     called: Vec<Var>,
     accumulate: bool,
+    /// The columns of a panel of B, if it lies in panels.
+    width: Option<Expr>,
 }
 
 fn plan(f: &mut PrimFunc, stage: &Stage) -> Option<Plan> {
@@ -69,7 +72,8 @@ fn plan(f: &mut PrimFunc, stage: &Stage) -> Option<Plan> {
         Some(Init::Other(_)) => return None,
     };
     let operands = [operand(f, a, dtype)?, operand(f, b, dtype)?, (*buffer, indices.clone())];
-    let [dims_m, dims_n, dims_k, dims_b] = classify(f, stage, &operands)?;
+    let panels = panels(f, stage, &operands);
+    let [dims_m, dims_n, dims_k, dims_b] = classify(f, stage, &operands, panels.as_ref())?;
     if dims_m.is_empty() && dims_n.is_empty() {
         return None;
     }
@@ -86,10 +90,11 @@ fn plan(f: &mut PrimFunc, stage: &Stage) -> Option<Plan> {
         one
     };
     let (rows, columns, batch) = (last(f, dims_m), last(f, dims_n), last(f, dims_b));
+    let width = panels.map(|p| p.width);
     let inner = inner.pop().expect("there is one");
     called.extend(inner.vars.iter().copied());
     let outer = stage.axes.iter().filter(|a| outer_vars.contains(&a.var)).copied().collect();
-    Some(Plan { dtype, operands, rows, columns, inner, batch, outer, called, accumulate })
+    Some(Plan { dtype, operands, rows, columns, inner, batch, outer, called, accumulate, width })
 }
 
 fn operand(f: &PrimFunc, e: Expr, dtype: DType) -> Option<Operand> {
@@ -99,11 +104,62 @@ fn operand(f: &PrimFunc, e: Expr, dtype: DType) -> Option<Operand> {
     }
 }
 
+/// A right operand in panels: the axes that run over its columns and its rows, and how wide a panel is.
+struct Panels {
+    column: Var,
+    row: Var,
+    width: Expr,
+}
+
+/// Columns of a panel are a multiple of so many.
+const PANEL_STEP: i64 = 16;
+
+/// Whether B lies in panels, `B[j // width, k, j % width]`, with all of k and no column that it lacks, and C has contiguous
+/// columns: what the library function for panels takes.
+fn panels(f: &PrimFunc, stage: &Stage, operands: &[Operand; 3]) -> Option<Panels> {
+    let (buffer, [panel, row, column]) = (operands[1].0, &*operands[1].1) else { return None };
+    let data = f.buffer(buffer);
+    if !data.strides.is_empty() || data.elem_offset.is_some() {
+        return None;
+    }
+    let sizes: Option<Vec<i64>> = data.shape.iter().map(|&d| f.as_int(d)).collect();
+    let &[count, rows, width] = &sizes?[..] else { return None };
+    let split = |e: Expr, want: BinOp| match *f.expr(e) {
+        ExprData::Binary(op, a, by) if op == want && f.as_int(by) == Some(width) => Some(a),
+        _ => None,
+    };
+    let (j, same) = (split(*panel, BinOp::FloorDiv)?, split(*column, BinOp::FloorMod)?);
+    let (ExprData::Var(j), ExprData::Var(again), ExprData::Var(k)) =
+        (f.expr(j), f.expr(same), f.expr(*row))
+    else {
+        return None;
+    };
+    let axis = |v: Var| stage.axes.iter().find(|a| a.var == v);
+    let (columns, inner) = (axis(*j)?, axis(*k)?);
+    let (to, at) = (f.buffer(operands[2].0), &operands[2].1);
+    let fits = j == again
+        && width > 0
+        && width % PANEL_STEP == 0
+        && f.as_int(columns.extent)? <= count.checked_mul(width)?
+        && f.as_int(inner.extent) == Some(rows)
+        && to.strides.is_empty()
+        && at.last().is_some_and(|&e| super::stage::is_var(f, e, *j));
+    fits.then_some(Panels { column: *j, row: *k, width: data.shape[2] })
+}
+
 /// The axes as rows, columns, inner and batch; `None` where an index is more than an axis, or an axis has no role.
-fn classify(f: &mut PrimFunc, stage: &Stage, operands: &[Operand; 3]) -> Option<[Vec<Dim>; 4]> {
+fn classify(
+    f: &mut PrimFunc,
+    stage: &Stage,
+    operands: &[Operand; 3],
+    panels: Option<&Panels>,
+) -> Option<[Vec<Dim>; 4]> {
     let mut out: [Vec<Dim>; 4] = Default::default();
     let axis_var = |v: Var| stage.axes.iter().any(|a| a.var == v);
-    for (_, indices) in operands {
+    for (slot, (_, indices)) in operands.iter().enumerate() {
+        if slot == 1 && panels.is_some() {
+            continue;
+        }
         for &i in indices {
             let plain = matches!(f.expr(i), ExprData::Var(_));
             if !plain && uses_any(f, i, &axis_var) {
@@ -115,6 +171,14 @@ fn classify(f: &mut PrimFunc, stage: &Stage, operands: &[Operand; 3]) -> Option<
         let mut places = [None; 3];
         let mut strides = [f.int(0); 3];
         for (slot, (buffer, indices)) in operands.iter().enumerate() {
+            if slot == 1
+                && let Some(p) = panels
+            {
+                // The library knows the strides of panels.
+                let at = [(p.row, 1), (p.column, 2)].into_iter().find(|(v, _)| *v == axis.var);
+                places[1] = at.map(|(_, at)| (at, at));
+                continue;
+            }
             let mut hits =
                 (0..indices.len()).filter(|&i| super::stage::is_var(f, indices[i], axis.var));
             let hit = hits.next();
@@ -186,32 +250,11 @@ fn fuse(f: &mut PrimFunc, dims: Vec<Dim>, operands: &[Operand; 3]) -> Vec<Dim> {
 impl Plan {
     fn emit(&self, f: &mut PrimFunc) -> Stmt {
         let zero = f.int(0);
-        let one = f.int(1);
         let origin: FxHashMap<Var, Expr> = self.called.iter().map(|&v| (v, zero)).collect();
-        let extent = |d: &Option<Dim>| d.as_ref().map_or(one, |d| d.extent);
-        let stride = |d: &Option<Dim>, slot: usize| d.as_ref().map_or(zero, |d| d.strides[slot]);
-        let name = if self.dtype == DType::Float32 { "pliant_gemm_f32" } else { "pliant_gemm_f64" };
-        let mut args = vec![f.add_expr(ExprData::Str(name.into()))];
-        args.extend([
-            extent(&self.batch),
-            extent(&self.rows),
-            extent(&self.columns),
-            self.inner.extent,
-        ]);
-        for (slot, (buffer, indices)) in self.operands.iter().enumerate() {
-            let indices: Vec<Expr> =
-                indices.iter().map(|&i| substitute_expr(f, i, &origin)).collect();
-            let element = f.load(*buffer, &indices);
-            args.push(f.call(Intrin::AddressOf, &[element]));
-            let inner = self.inner.strides[slot];
-            let (rows, columns) = match slot {
-                0 => (stride(&self.rows, 0), inner),
-                1 => (inner, stride(&self.columns, 1)),
-                _ => (stride(&self.rows, 2), stride(&self.columns, 2)),
-            };
-            args.extend([stride(&self.batch, slot), rows, columns]);
-        }
-        args.push(f.int(i64::from(self.accumulate)));
+        let args = match self.width {
+            Some(width) => self.packed_args(f, width, &origin),
+            None => self.args(f, &origin),
+        };
         let call = f.add_expr(ExprData::Call(Intrin::CallExtern, args.into(), Ty::I64));
         let mut s = f.add_stmt(StmtData::Evaluate(call));
         for axis in self.outer.iter().rev() {
@@ -226,6 +269,70 @@ impl Plan {
         }
         s
     }
+
+    /// The address of an operand's first element.
+    fn address(&self, f: &mut PrimFunc, slot: usize, origin: &FxHashMap<Var, Expr>) -> Expr {
+        let (buffer, indices) = &self.operands[slot];
+        let indices: Vec<Expr> = indices.iter().map(|&i| substitute_expr(f, i, origin)).collect();
+        let element = f.load(*buffer, &indices);
+        f.call(Intrin::AddressOf, &[element])
+    }
+
+    fn extent(f: &mut PrimFunc, d: &Option<Dim>) -> Expr {
+        d.as_ref().map_or_else(|| f.int(1), |d| d.extent)
+    }
+
+    fn stride(f: &mut PrimFunc, d: &Option<Dim>, slot: usize) -> Expr {
+        d.as_ref().map_or_else(|| f.int(0), |d| d.strides[slot])
+    }
+
+    /// The arguments of the library function for strides, its name first.
+    fn args(&self, f: &mut PrimFunc, origin: &FxHashMap<Var, Expr>) -> Vec<Expr> {
+        let name = if self.dtype == DType::Float32 { "pliant_gemm_f32" } else { "pliant_gemm_f64" };
+        let mut args = vec![f.add_expr(ExprData::Str(name.into()))];
+        for d in [&self.batch, &self.rows, &self.columns] {
+            args.push(Self::extent(f, d));
+        }
+        args.push(self.inner.extent);
+        for slot in 0..3 {
+            args.push(self.address(f, slot, origin));
+            args.push(Self::stride(f, &self.batch, slot));
+            let inner = self.inner.strides[slot];
+            let (rows, columns) = match slot {
+                0 => (Self::stride(f, &self.rows, 0), inner),
+                1 => (inner, Self::stride(f, &self.columns, 1)),
+                _ => (Self::stride(f, &self.rows, 2), Self::stride(f, &self.columns, 2)),
+            };
+            args.extend([rows, columns]);
+        }
+        args.push(f.int(i64::from(self.accumulate)));
+        args
+    }
+
+    /// The arguments of the library function for a right operand in panels, its name first.
+    fn packed_args(
+        &self,
+        f: &mut PrimFunc,
+        width: Expr,
+        origin: &FxHashMap<Var, Expr>,
+    ) -> Vec<Expr> {
+        let float32 = self.dtype == DType::Float32;
+        let name = if float32 { "pliant_gemm_packed_f32" } else { "pliant_gemm_packed_f64" };
+        let mut args = vec![f.add_expr(ExprData::Str(name.into()))];
+        for d in [&self.rows, &self.columns] {
+            args.push(Self::extent(f, d));
+        }
+        args.push(self.inner.extent);
+        args.push(self.address(f, 0, origin));
+        args.extend([Self::stride(f, &self.rows, 0), self.inner.strides[0]]);
+        let zero = f.int(0);
+        let first = f.load(self.operands[1].0, &[zero, zero, zero]);
+        args.extend([f.call(Intrin::AddressOf, &[first]), width]);
+        args.push(self.address(f, 2, origin));
+        args.push(Self::stride(f, &self.rows, 2));
+        args.push(f.int(i64::from(self.accumulate)));
+        args
+    }
 }
 
 /// Sizes and strides of a written call at most: what the library addresses then fits 63 bits.
@@ -237,54 +344,44 @@ pub fn is_product(f: &PrimFunc, args: &[Expr]) -> bool {
     matches!(name, Some(ExprData::Str(s)) if s.starts_with("pliant_gemm_"))
 }
 
-/// The conditions under which a written call of the library stays inside its buffers; `None` where
-/// it is no such call.
-///
-/// Arguments: name, batch, rows, columns, inner, then for each operand its address and its batch,
-/// row and column strides,
-/// then whether to accumulate.
-pub fn reach(f: &mut PrimFunc, args: &[Expr]) -> Option<Vec<Expr>> {
-    let ExprData::Str(name) = f.expr(*args.first()?) else { return None };
-    let dtype = match &**name {
-        "pliant_gemm_f32" => DType::Float32,
-        "pliant_gemm_f64" => DType::Float64,
-        _ => return None,
-    };
-    let [_, batch, rows, columns, inner, operands @ .., _] = args else { return None };
-    if operands.len() != 12 {
-        return None;
-    }
-    let (zero, limit) = (f.int(0), f.int(LIMIT));
-    let within = |f: &mut PrimFunc, e: Expr| {
+/// What must hold for a written call of the library to stay inside its buffers.
+struct Reach {
+    dtype: DType,
+    conditions: Vec<Expr>,
+}
+
+impl Reach {
+    /// A size or stride is within the limit.
+    fn within(&mut self, f: &mut PrimFunc, e: Expr) {
+        let (zero, limit) = (f.int(0), f.int(LIMIT));
         let low = f.binary(BinOp::Le, zero, e);
         let high = f.binary(BinOp::Le, e, limit);
-        f.binary(BinOp::And, low, high)
-    };
-    let mut out = Vec::new();
-    for &size in &[*batch, *rows, *columns, *inner] {
-        out.push(within(f, size));
+        self.conditions.push(f.binary(BinOp::And, low, high));
     }
-    let extents = [[*batch, *rows, *inner], [*batch, *inner, *columns], [*batch, *rows, *columns]];
-    for (operand, extents) in operands.chunks(4).zip(extents) {
-        let ExprData::Call(Intrin::AddressOf, element, _) = f.expr(operand[0]).clone() else {
+
+    /// An operand's elements lie in its buffer: `dims` are strides and extents.
+    fn operand(&mut self, f: &mut PrimFunc, address: Expr, dims: &[(Expr, Expr)]) -> Option<()> {
+        let ExprData::Call(Intrin::AddressOf, element, _) = f.expr(address).clone() else {
             return None;
         };
-        let ExprData::Load(buffer, indices) = f.expr(element[0]).clone() else { return None };
-        if f.buffer(buffer).dtype != dtype || !f.buffer(buffer).strides.is_empty() {
+        let ExprData::Load(buffer, indices) = f.expr(*element.first()?).clone() else {
+            return None;
+        };
+        if f.buffer(buffer).dtype != self.dtype || !f.buffer(buffer).strides.is_empty() {
             return None;
         }
-        let one = f.int(1);
+        let (zero, one) = (f.int(0), f.int(1));
         let mut last = crate::flatten::linear(f, buffer, &indices).ok()?;
         let mut total = one;
         for d in f.buffer(buffer).shape.clone() {
             total = f.mul(total, d);
         }
-        let mut first = f.binary(BinOp::Le, zero, last);
+        let first = f.binary(BinOp::Le, zero, last);
         let below = f.binary(BinOp::Le, last, total);
-        first = f.binary(BinOp::And, first, below);
+        let first = f.binary(BinOp::And, first, below);
         let mut empty = None;
-        for (&stride, extent) in operand[1..].iter().zip(extents) {
-            out.push(within(f, stride));
+        for &(stride, extent) in dims {
+            self.within(f, stride);
             let none = f.binary(BinOp::Le, extent, zero);
             empty = Some(empty.map_or(none, |e| f.binary(BinOp::Or, e, none)));
             let steps = f.binary(BinOp::Sub, extent, one);
@@ -293,7 +390,64 @@ pub fn reach(f: &mut PrimFunc, args: &[Expr]) -> Option<Vec<Expr>> {
         }
         let inside = f.binary(BinOp::Lt, last, total);
         let inside = f.binary(BinOp::And, first, inside);
-        out.push(f.binary(BinOp::Or, empty?, inside));
+        self.conditions.push(f.binary(BinOp::Or, empty?, inside));
+        Some(())
     }
-    Some(out)
+}
+
+/// The conditions under which a written call of the library stays inside its buffers; `None` where
+/// it is no such call.
+///
+/// Arguments for strides: name, batch, rows, columns, inner, then for each operand its address and its batch, row and
+/// column strides, then whether to accumulate. For panels: name, rows, columns, inner, the address of A and its row and
+/// column strides, the panels and their width, the address of C and its row stride, then whether to accumulate.
+pub fn reach(f: &mut PrimFunc, args: &[Expr]) -> Option<Vec<Expr>> {
+    let ExprData::Str(name) = f.expr(*args.first()?) else { return None };
+    let (dtype, packed) = match &**name {
+        "pliant_gemm_f32" => (DType::Float32, false),
+        "pliant_gemm_f64" => (DType::Float64, false),
+        "pliant_gemm_packed_f32" => (DType::Float32, true),
+        "pliant_gemm_packed_f64" => (DType::Float64, true),
+        _ => return None,
+    };
+    let mut reach = Reach { dtype, conditions: Vec::new() };
+    if packed {
+        packed_reach(f, args, &mut reach)?;
+        return Some(reach.conditions);
+    }
+    let [_, batch, rows, columns, inner, operands @ .., _] = args else { return None };
+    if operands.len() != 12 {
+        return None;
+    }
+    for &size in &[*batch, *rows, *columns, *inner] {
+        reach.within(f, size);
+    }
+    let extents = [[*batch, *rows, *inner], [*batch, *inner, *columns], [*batch, *rows, *columns]];
+    for (operand, extents) in operands.chunks(4).zip(extents) {
+        let dims: Vec<_> = operand[1..].iter().copied().zip(extents).collect();
+        reach.operand(f, operand[0], &dims)?;
+    }
+    Some(reach.conditions)
+}
+
+fn packed_reach(f: &mut PrimFunc, args: &[Expr], reach: &mut Reach) -> Option<()> {
+    let &[_, rows, columns, inner, a, a_row, a_col, b, width, c, c_row, _] = args else {
+        return None;
+    };
+    for size in [rows, columns, inner, width] {
+        reach.within(f, size);
+    }
+    let (zero, one, step) = (f.int(0), f.int(1), f.int(PANEL_STEP));
+    let rest = f.binary(BinOp::FloorMod, width, step);
+    let whole = f.binary(BinOp::Eq, rest, zero);
+    let some = f.binary(BinOp::Le, step, width);
+    reach.conditions.push(f.binary(BinOp::And, whole, some));
+    reach.operand(f, a, &[(a_row, rows), (a_col, inner)])?;
+    // Panels are whole, however many of their columns are used.
+    let more = f.binary(BinOp::Sub, width, one);
+    let padded = f.add(columns, more);
+    let panels = f.binary(BinOp::FloorDiv, padded, width);
+    let panel = f.mul(inner, width);
+    reach.operand(f, b, &[(panel, panels), (width, inner), (one, width)])?;
+    reach.operand(f, c, &[(c_row, rows), (one, columns)])
 }

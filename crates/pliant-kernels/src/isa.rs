@@ -1,0 +1,140 @@
+//! Which vector instructions the kernels use: the best of the machine, or those that `PLIANT_ISA` names.
+
+use std::fmt;
+use std::sync::OnceLock;
+
+/// The environment variable that forces one set of instructions.
+pub const VARIABLE: &str = "PLIANT_ISA";
+
+/// The vector instructions that kernels exist for, best first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Isa {
+    /// 512-bit vectors of x86-64 (AVX-512 F).
+    Avx512,
+    /// 256-bit vectors of x86-64 with fused multiply-add (AVX2 and FMA).
+    Avx2,
+    /// 128-bit vectors of AArch64.
+    Neon,
+    /// Plain code, which the compiler vectorizes for the least machine of its target.
+    Portable,
+}
+
+impl Isa {
+    /// Every set, best first.
+    pub const ALL: [Isa; 4] = [Isa::Avx512, Isa::Avx2, Isa::Neon, Isa::Portable];
+
+    /// Its name, as `PLIANT_ISA` has it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Isa::Avx512 => "avx512",
+            Isa::Avx2 => "avx2",
+            Isa::Neon => "neon",
+            Isa::Portable => "portable",
+        }
+    }
+
+    /// Whether this machine has it.
+    pub fn is_available(self) -> bool {
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx512 => std::arch::is_x86_feature_detected!("avx512f"),
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx2 => {
+                std::arch::is_x86_feature_detected!("avx2")
+                    && std::arch::is_x86_feature_detected!("fma")
+            }
+            Isa::Neon => cfg!(target_arch = "aarch64"),
+            Isa::Portable => true,
+            #[cfg(not(target_arch = "x86_64"))]
+            Isa::Avx512 | Isa::Avx2 => false,
+        }
+    }
+}
+
+/// The sets that this machine has, best first.
+pub fn available() -> impl Iterator<Item = Isa> {
+    Isa::ALL.into_iter().filter(|isa| isa.is_available())
+}
+
+/// Why `PLIANT_ISA` cannot be followed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum IsaError {
+    /// It names no set of instructions.
+    Unknown(String),
+    /// The machine lacks what it names.
+    Missing(Isa),
+}
+
+impl fmt::Display for IsaError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let join =
+            |all: &mut dyn Iterator<Item = Isa>| all.map(Isa::name).collect::<Vec<_>>().join(", ");
+        match self {
+            IsaError::Unknown(name) => write!(
+                f,
+                "{VARIABLE} is '{name}', which names no instructions; it may be {}",
+                join(&mut Isa::ALL.into_iter())
+            ),
+            IsaError::Missing(isa) => write!(
+                f,
+                "{VARIABLE} asks for {}, which this machine lacks; it has {}",
+                isa.name(),
+                join(&mut available())
+            ),
+        }
+    }
+}
+
+impl std::error::Error for IsaError {}
+
+/// What to use where the variable holds `forced`.
+///
+/// # Errors
+/// An unknown name; instructions that the machine lacks.
+pub fn choose(forced: Option<&str>) -> Result<Isa, IsaError> {
+    let Some(name) = forced.map(str::trim).filter(|name| !name.is_empty()) else {
+        return Ok(available().next().unwrap_or(Isa::Portable));
+    };
+    let isa = Isa::ALL
+        .into_iter()
+        .find(|isa| isa.name().eq_ignore_ascii_case(name))
+        .ok_or_else(|| IsaError::Unknown(name.to_string()))?;
+    if isa.is_available() { Ok(isa) } else { Err(IsaError::Missing(isa)) }
+}
+
+/// The instructions of this process, decided by the first call.
+///
+/// # Errors
+/// `PLIANT_ISA` cannot be followed. Compiling and loading ask first, so that kernels need not.
+pub fn selected() -> Result<Isa, IsaError> {
+    static CHOICE: OnceLock<Result<Isa, IsaError>> = OnceLock::new();
+    CHOICE.get_or_init(|| choose(std::env::var(VARIABLE).ok().as_deref())).clone()
+}
+
+/// The instructions of this process; the best there are where `PLIANT_ISA` cannot be followed.
+pub fn isa() -> Isa {
+    static ISA: OnceLock<Isa> = OnceLock::new();
+    *ISA.get_or_init(|| selected().or_else(|_| choose(None)).unwrap_or(Isa::Portable))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_forced_set_must_be_known_and_present() {
+        for isa in Isa::ALL {
+            let want = if isa.is_available() { Ok(isa) } else { Err(IsaError::Missing(isa)) };
+            assert_eq!(choose(Some(isa.name())), want);
+        }
+        assert_eq!(choose(Some(" Portable ")), Ok(Isa::Portable));
+        assert_eq!(choose(Some("")), choose(None));
+        let error = choose(Some("mmx")).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "PLIANT_ISA is 'mmx', which names no instructions; it may be avx512, avx2, neon, portable"
+        );
+        let error = IsaError::Missing(Isa::Neon).to_string();
+        assert!(error.starts_with("PLIANT_ISA asks for neon, which this machine lacks; it has "));
+    }
+}

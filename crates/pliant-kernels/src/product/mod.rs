@@ -1,0 +1,18 @@
+//! Matrix products of float32 and float64.
+//!
+//! | module | owns |
+//! |---|---|
+//! | [`tile`] | the micro-kernel, one instance for each height and width, and its dispatch over instruction sets |
+//! | [`rows`] | how rows are cut into slivers |
+//! | [`packed`] | products with a right operand packed at compile time |
+//! | [`varying`] | products of two operands that both vary |
+//! | [`share`] | how products are shared by the worker team |
+
+pub mod packed;
+pub mod rows;
+pub mod share;
+pub mod tile;
+pub mod varying;
+
+pub use packed::PackedProduct;
+pub use tile::Element;

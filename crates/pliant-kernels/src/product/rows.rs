@@ -1,0 +1,31 @@
+//! How rows are cut into slivers: heights that differ by at most one, so that none is left with a single row.
+
+use super::tile::ROWS;
+
+/// First row and height of each sliver of `rows` rows.
+pub fn slivers(rows: usize) -> impl Iterator<Item = (usize, usize)> {
+    let count = rows.div_ceil(ROWS);
+    let (height, more) = (rows / count.max(1), rows % count.max(1));
+    (0..count).map(move |i| (i * height + i.min(more), height + usize::from(i < more)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slivers_cover_the_rows_and_are_even() {
+        for rows in 0..100 {
+            let all: Vec<_> = slivers(rows).collect();
+            let mut at = 0;
+            for &(first, height) in &all {
+                assert_eq!(first, at);
+                at += height;
+            }
+            assert_eq!(at, rows);
+            let heights = || all.iter().map(|s| s.1);
+            let (low, high) = (heights().min().unwrap_or(0), heights().max().unwrap_or(0));
+            assert!(high <= ROWS && high - low <= 1, "{rows}: {all:?}");
+        }
+    }
+}

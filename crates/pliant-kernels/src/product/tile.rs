@@ -1,0 +1,223 @@
+//! The micro-kernel of all products: one sliver of rows by one panel of columns, kept in registers over all of k.
+//!
+//! Recipe: 6 rows by 4 vectors with 32 registers (24 sums, 4 vectors of B, one broadcast of A), 6 by 2 with 16; A is read in
+//! place through its strides, B row by row. A tile of few sums splits k, since a multiply-add takes 4 cycles and two begin in
+//! each: at least 8 sums must be open. No prefetch and no unrolling by hand: neither gained anything.
+
+use crate::isa::Isa;
+use crate::lanes::{Lanes, portable::Array};
+
+/// Rows of a tile at most.
+pub const ROWS: usize = 6;
+
+/// `c[rows, columns] (+)= a[rows, k] * b[k, columns]`; strides in elements.
+pub struct Tile<T> {
+    /// How many products each sum has.
+    pub k: usize,
+    /// First element of A.
+    pub a: *const T,
+    /// From row to row of A.
+    pub a_row: isize,
+    /// From column to column of A.
+    pub a_col: isize,
+    /// First element of B, whose rows are contiguous.
+    pub b: *const T,
+    /// From row to row of B.
+    pub b_row: isize,
+    /// First element of C, whose rows are contiguous.
+    pub c: *mut T,
+    /// From row to row of C.
+    pub c_row: isize,
+    /// Whether to add to what C holds.
+    pub accumulate: bool,
+    /// How many elements of the last vector of a row C has.
+    pub last: usize,
+}
+
+/// A kernel for tiles of one size.
+pub type TileFn<T> = unsafe fn(&Tile<T>);
+
+/// The kernels of one instruction set.
+pub struct Kernels<T: 'static> {
+    /// Elements of a vector.
+    pub lanes: usize,
+    /// By rows less one, then by vectors less one.
+    table: [&'static [TileFn<T>]; ROWS],
+}
+
+impl<T> Kernels<T> {
+    /// Columns of the widest tile.
+    pub fn columns(&self) -> usize {
+        self.lanes * self.table[0].len()
+    }
+
+    /// Computes a tile of `rows` by `columns`, whose field `last` this sets.
+    ///
+    /// # Safety
+    /// The machine has the instructions. `1 <= rows <= ROWS` and `1 <= columns <= self.columns()`. The elements of A and C are
+    /// valid, and those of B up to the end of the last vector; C overlaps neither.
+    #[inline]
+    pub unsafe fn run(&self, rows: usize, columns: usize, tile: &mut Tile<T>) {
+        let vectors = columns.div_ceil(self.lanes);
+        tile.last = columns - (vectors - 1) * self.lanes;
+        // SAFETY: the caller's promise.
+        unsafe { self.table[rows - 1][vectors - 1](tile) }
+    }
+}
+
+/// An element type that products exist for.
+pub trait Element: Copy + Send + Sync + 'static {
+    /// The number zero.
+    const ZERO: Self;
+
+    /// The kernels of an instruction set, which the machine need not have.
+    fn kernels(isa: Isa) -> &'static Kernels<Self>;
+}
+
+/// Sums that must be open at once: the latency of a multiply-add times the number that begin in a cycle.
+const OPEN_SUMS: usize = 8;
+/// Ways that k is split at most.
+const SPLITS: usize = 4;
+
+/// `R` rows by `V` vectors.
+///
+/// # Safety
+/// As for [`Kernels::run`].
+#[inline(always)]
+unsafe fn tile<L: Lanes, const R: usize, const V: usize>(t: &Tile<L::Elem>) {
+    let splits = if R * V >= OPEN_SUMS {
+        1
+    } else if 2 * R * V >= OPEN_SUMS {
+        2
+    } else {
+        SPLITS
+    };
+    // SAFETY: the caller's promise; the addresses after the last row are computed, but not used.
+    unsafe {
+        let mut sums = [[[L::zero(); V]; R]; SPLITS];
+        let (mut a, mut b, mut k) = (t.a, t.b, t.k);
+        while k >= splits {
+            for set in sums.iter_mut().take(splits) {
+                step(set, a, t.a_row, b);
+                (a, b) = (a.wrapping_offset(t.a_col), b.wrapping_offset(t.b_row));
+            }
+            k -= splits;
+        }
+        while k > 0 {
+            step(&mut sums[0], a, t.a_row, b);
+            (a, b) = (a.wrapping_offset(t.a_col), b.wrapping_offset(t.b_row));
+            k -= 1;
+        }
+        for r in 0..R {
+            let c = t.c.wrapping_offset(r as isize * t.c_row);
+            for v in 0..V {
+                let mut sum = sums[0][r][v];
+                for set in &sums[1..splits] {
+                    sum = sum.add(set[r][v]);
+                }
+                write(sum, c.wrapping_add(v * L::N), t, v + 1 == V);
+            }
+        }
+    }
+}
+
+/// Adds one row of B, multiplied by each row's element of A.
+///
+/// # Safety
+/// As for [`Kernels::run`].
+#[inline(always)]
+unsafe fn step<L: Lanes, const R: usize, const V: usize>(
+    sums: &mut [[L; V]; R],
+    a: *const L::Elem,
+    a_row: isize,
+    b: *const L::Elem,
+) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let mut row = [L::zero(); V];
+        for (v, x) in row.iter_mut().enumerate() {
+            *x = L::load(b.add(v * L::N));
+        }
+        for (r, sums) in sums.iter_mut().enumerate() {
+            let x = L::splat(a.offset(r as isize * a_row).read_unaligned());
+            for (sum, y) in sums.iter_mut().zip(row) {
+                *sum = x.mul_add(y, *sum);
+            }
+        }
+    }
+}
+
+/// Writes one vector of C, of which the last in a row may be cut short.
+///
+/// # Safety
+/// As for [`Kernels::run`].
+#[inline(always)]
+unsafe fn write<L: Lanes>(sum: L, c: *mut L::Elem, t: &Tile<L::Elem>, last: bool) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if last && t.last < L::N {
+            let sum = if t.accumulate { sum.add(L::load_first(c, t.last)) } else { sum };
+            sum.store_first(c, t.last);
+        } else {
+            let sum = if t.accumulate { sum.add(L::load(c)) } else { sum };
+            sum.store(c);
+        }
+    }
+}
+
+/// The table of kernels for one type of vector, up to so many vectors in a row.
+macro_rules! kernels {
+    ($lanes:ty $(, $feature:literal)?; $($v:literal)*) => {{
+        /// # Safety
+        /// As for [`Kernels::run`].
+        $(#[target_feature(enable = $feature)])?
+        unsafe fn run<const R: usize, const V: usize>(t: &Tile<<$lanes as Lanes>::Elem>) {
+            // SAFETY: the caller's promise.
+            unsafe { tile::<$lanes, R, V>(t) }
+        }
+        static KERNELS: Kernels<<$lanes as Lanes>::Elem> = Kernels {
+            lanes: <$lanes as Lanes>::N,
+            table: [
+                &[$(run::<1, $v>),*],
+                &[$(run::<2, $v>),*],
+                &[$(run::<3, $v>),*],
+                &[$(run::<4, $v>),*],
+                &[$(run::<5, $v>),*],
+                &[$(run::<6, $v>),*],
+            ],
+        };
+        &KERNELS
+    }};
+}
+
+impl Element for f32 {
+    const ZERO: f32 = 0.0;
+
+    fn kernels(isa: Isa) -> &'static Kernels<f32> {
+        match isa {
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx512 => kernels!(crate::lanes::x86::F32x16, "avx512f"; 1 2 3 4),
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx2 => kernels!(crate::lanes::x86::F32x8, "avx2,fma"; 1 2),
+            #[cfg(target_arch = "aarch64")]
+            Isa::Neon => kernels!(crate::lanes::neon::F32x4; 1 2 3 4),
+            _ => kernels!(Array<f32, 4>; 1 2),
+        }
+    }
+}
+
+impl Element for f64 {
+    const ZERO: f64 = 0.0;
+
+    fn kernels(isa: Isa) -> &'static Kernels<f64> {
+        match isa {
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx512 => kernels!(crate::lanes::x86::F64x8, "avx512f"; 1 2 3 4),
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx2 => kernels!(crate::lanes::x86::F64x4, "avx2,fma"; 1 2),
+            #[cfg(target_arch = "aarch64")]
+            Isa::Neon => kernels!(crate::lanes::neon::F64x2; 1 2 3 4),
+            _ => kernels!(Array<f64, 2>; 1 2),
+        }
+    }
+}

@@ -1,0 +1,5 @@
+//! The tests of the kernels, one program.
+
+mod guard;
+mod packed;
+mod varying;

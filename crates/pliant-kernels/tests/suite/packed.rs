@@ -1,0 +1,172 @@
+//! Products with packed operand: every instruction set of the machine, at awkward sizes, between forbidden pages.
+
+use pliant_kernels::isa::{Isa, available};
+use pliant_kernels::product::{Element, PackedProduct};
+use pliant_tensor::{Tensor, pack_panels};
+
+use crate::guard::Guarded;
+
+/// An element type of the tests.
+pub trait Real: Element + pliant_tensor::Element {
+    fn of(x: f64) -> Self;
+    fn to(self) -> f64;
+}
+
+impl Real for f32 {
+    fn of(x: f64) -> f32 {
+        x as f32
+    }
+    fn to(self) -> f64 {
+        self.into()
+    }
+}
+
+impl Real for f64 {
+    fn of(x: f64) -> f64 {
+        x
+    }
+    fn to(self) -> f64 {
+        self
+    }
+}
+
+/// Small whole numbers without a short period: their sums are exact in both types.
+pub fn fill<T: Real>(len: usize, step: usize) -> Vec<T> {
+    (0..len).map(|i| T::of(((i * step) % 13) as f64 - 6.0)).collect()
+}
+
+/// Runs a product whose operands lie between forbidden pages, in `rows` parts of rows; the result and what it should be.
+fn product<T: Real>(
+    isa: Isa,
+    (m, n, k): (usize, usize, usize),
+    (turned, accumulate, at_end): (bool, bool, bool),
+) -> (Vec<f64>, Vec<f64>) {
+    let (a, b, old) = (fill::<T>(m * k, 7), fill::<T>(k * n, 5), fill::<T>(m * n, 3));
+    let matrix = Tensor::from_slice(&[k as i64, n as i64], &b).unwrap();
+    let panels = pack_panels(&matrix, false).unwrap();
+    let width = panels.shape()[2] as usize;
+    let stored = if turned { transposed(&a, m, k) } else { a.clone() };
+    let (a_memory, c_memory) = (Guarded::new(&stored, at_end), Guarded::new(&old, at_end));
+    let b_memory = Guarded::new(panels.as_slice::<T>().unwrap(), at_end);
+    let (row, col) = if turned { (1, m as isize) } else { (k as isize, 1) };
+    let p = PackedProduct {
+        m,
+        n,
+        k,
+        a: (a_memory.as_ptr(), row, col),
+        b: b_memory.as_ptr(),
+        width,
+        c: (c_memory.as_ptr(), n as isize),
+        accumulate,
+    };
+    // Two parts, as two threads would take them.
+    let (row, panel) = (m / 2, p.panels() / 2);
+    for rows in [0..row, row..m] {
+        for panels in [0..panel, panel..p.panels()] {
+            // SAFETY: the operands have exactly the addressed elements.
+            unsafe { p.block(isa, rows.clone(), panels) };
+        }
+    }
+    let want = (0..m * n).map(|at| {
+        let (i, j) = (at / n, at % n);
+        let sum: f64 = (0..k).map(|p| a[i * k + p].to() * b[p * n + j].to()).sum();
+        sum + if accumulate { old[at].to() } else { 0.0 }
+    });
+    (c_memory.values().iter().map(|x| x.to()).collect(), want.collect())
+}
+
+fn transposed<T: Copy>(a: &[T], m: usize, k: usize) -> Vec<T> {
+    (0..m * k).map(|at| a[at % m * k + at / m]).collect()
+}
+
+#[test]
+fn every_isa_computes_every_size_inside_its_operands() {
+    let sizes = [
+        (0, 5, 3),
+        (3, 0, 4),
+        (1, 1, 1),
+        (1, 384, 7),
+        (2, 3, 0),
+        (5, 17, 1),
+        (6, 64, 33),
+        (7, 65, 8),
+        (13, 100, 9),
+        (31, 63, 2),
+        (70, 130, 600),
+        (3, 40, 2100),
+    ];
+    for isa in available() {
+        for size in sizes {
+            for bits in 0..8 {
+                let how = (bits & 1 != 0, bits & 2 != 0, bits & 4 != 0);
+                let (got, want) = product::<f32>(isa, size, how);
+                assert_eq!(got, want, "{isa:?} float32 {size:?} {how:?}");
+                let (got, want) = product::<f64>(isa, size, how);
+                assert_eq!(got, want, "{isa:?} float64 {size:?} {how:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn not_a_number_and_infinity_reach_their_row_and_column_alone() {
+    let (m, n, k) = (7, 70, 5);
+    for isa in available() {
+        let (mut a, mut b) = (vec![1f32; m * k], vec![1f32; k * n]);
+        a[2 * k + 1] = f32::NAN;
+        b[3 * n + 69] = f32::INFINITY;
+        let panels =
+            pack_panels(&Tensor::from_slice(&[k as i64, n as i64], &b).unwrap(), false).unwrap();
+        let mut c = vec![f32::NAN; m * n];
+        let p = PackedProduct {
+            m,
+            n,
+            k,
+            a: (a.as_ptr(), k as isize, 1),
+            b: panels.as_slice::<f32>().unwrap().as_ptr(),
+            width: 64,
+            c: (c.as_mut_ptr(), n as isize),
+            accumulate: false,
+        };
+        // SAFETY: the operands have exactly the addressed elements.
+        unsafe { p.block(isa, 0..m, 0..2) };
+        for (at, x) in c.into_iter().enumerate() {
+            match (at / n, at % n) {
+                (2, _) => assert!(x.is_nan(), "{isa:?} {at}"),
+                (_, 69) => assert_eq!(x, f32::INFINITY, "{isa:?} {at}"),
+                _ => assert_eq!(x, 5.0, "{isa:?} {at}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn rows_of_any_stride_even_none_and_backwards() {
+    let (m, n, k) = (9, 20, 4);
+    let b = fill::<f32>(k * n, 5);
+    let panels =
+        pack_panels(&Tensor::from_slice(&[k as i64, n as i64], &b).unwrap(), false).unwrap();
+    let a = fill::<f32>(m * k, 7);
+    for isa in available() {
+        for (first, row) in [(0, 0isize), ((m - 1) * k, -(k as isize))] {
+            let mut c = vec![0f32; m * n];
+            let p = PackedProduct {
+                m,
+                n,
+                k,
+                a: (a[first..].as_ptr(), row, 1),
+                b: panels.as_slice::<f32>().unwrap().as_ptr(),
+                width: 32,
+                c: (c.as_mut_ptr(), n as isize),
+                accumulate: false,
+            };
+            // SAFETY: the operands have exactly the addressed elements.
+            unsafe { p.block(isa, 0..m, 0..1) };
+            for (at, x) in c.into_iter().enumerate() {
+                let from = (first as isize + (at / n) as isize * row) as usize;
+                let want: f32 = (0..k).map(|p| a[from + p] * b[p * n + at % n]).sum();
+                assert_eq!(x, want, "{isa:?} {row} {at}");
+            }
+        }
+    }
+}

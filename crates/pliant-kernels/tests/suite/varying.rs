@@ -1,0 +1,73 @@
+//! Products of two operands that both vary: every instruction set and layout, between forbidden pages.
+
+use pliant_kernels::Gemm;
+use pliant_kernels::isa::{Isa, available};
+use pliant_kernels::product::varying::{Scratch, applies, run};
+
+use crate::guard::Guarded;
+use crate::packed::{Real, fill};
+
+fn strides(rows: usize, columns: usize, turned: bool) -> (isize, isize) {
+    if turned { (1, rows as isize) } else { (columns as isize, 1) }
+}
+
+/// Checks one product and says whether the kernels take it.
+fn check<T: Real + Scratch>(isa: Isa, (m, n, k): (usize, usize, usize), bits: u32) -> bool {
+    let on = |bit: u32| bits >> bit & 1 != 0;
+    let (a, b, old) = (fill::<T>(m * k, 7), fill::<T>(k * n, 5), fill::<T>(m * n, 3));
+    let [a_memory, b_memory, c_memory] = [&a, &b, &old].map(|x| Guarded::new(x, on(4)));
+    let ((ar, ac), (br, bc), (cr, cc)) =
+        (strides(m, k, on(0)), strides(k, n, on(1)), strides(m, n, on(2)));
+    let accumulate = on(3);
+    let g = Gemm {
+        m,
+        n,
+        k,
+        a: (a_memory.as_ptr().cast_const(), ar, ac),
+        b: (b_memory.as_ptr().cast_const(), br, bc),
+        c: (c_memory.as_ptr(), cr, cc),
+        accumulate,
+    };
+    if !applies(&g) {
+        return false;
+    }
+    // SAFETY: the strides describe the vectors above.
+    unsafe { run(isa, &g) };
+    for i in 0..m {
+        for j in 0..n {
+            let at = |i: usize, j: usize, r: isize, c: isize| i * r as usize + j * c as usize;
+            let sum: f64 =
+                (0..k).map(|p| a[at(i, p, ar, ac)].to() * b[at(p, j, br, bc)].to()).sum();
+            let c = at(i, j, cr, cc);
+            let want = sum + if accumulate { old[c].to() } else { 0.0 };
+            assert_eq!(c_memory.values()[c].to(), want, "{isa:?} {m}x{n}x{k} {bits:b} at {i},{j}");
+        }
+    }
+    true
+}
+
+#[test]
+fn every_isa_size_and_layout() {
+    let sizes = [
+        (0, 2, 3),
+        (1, 1, 1),
+        (1, 64, 7),
+        (2, 65, 9),
+        (3, 16, 0),
+        (5, 31, 40),
+        (7, 100, 17),
+        (13, 48, 600),
+        (50, 70, 30),
+        (65, 33, 2100),
+    ];
+    let mut taken = 0;
+    for isa in available() {
+        for size in sizes {
+            for bits in 0..32 {
+                taken += usize::from(check::<f32>(isa, size, bits));
+                taken += usize::from(check::<f64>(isa, size, bits));
+            }
+        }
+    }
+    assert!(taken > 400 * available().count(), "{taken}");
+}

@@ -1,0 +1,111 @@
+//! Panels: how a constant right operand of a matrix product lies in memory, so that kernels read it from end to end.
+//!
+//! A matrix `[k, n]` becomes `[panels, k, width]`: panel after panel of neighbouring columns, row by row in each. The
+//! layout is the same for every machine, so it may be stored; kernels with narrow vectors read a panel in strips. Columns
+//! after the last are zeros.
+
+use crate::{DType, Element, Tensor, TensorError};
+
+/// Bytes of a row of the widest panel: four vectors of 512 bits.
+const WIDEST: usize = 256;
+/// Columns of a panel are a multiple of so many.
+const STEP: usize = 16;
+
+/// The columns of a panel of a matrix with `n` columns: all in one panel where they fit the widest.
+pub fn panel_width(n: usize, dtype: DType) -> usize {
+    n.next_multiple_of(STEP).clamp(STEP, (WIDEST / dtype.size()).max(STEP))
+}
+
+/// The panels of a float32 or float64 matrix of rank 2, or of its transpose, as a tensor of rank 3.
+///
+/// # Errors
+/// `ShapeMismatch` (another rank), `DTypeMismatch`, `SizeOverflow`, `OutOfMemory`.
+pub fn pack_panels(matrix: &Tensor, transposed: bool) -> Result<Tensor, TensorError> {
+    let &[rows, columns] = matrix.shape() else {
+        let (expected, actual) = (vec![0, 0], matrix.shape().to_vec());
+        return Err(TensorError::ShapeMismatch { expected, actual });
+    };
+    let (k, n) = if transposed { (columns, rows) } else { (rows, columns) };
+    let matrix = matrix.to_contiguous()?;
+    match matrix.dtype() {
+        DType::Float64 => pack::<f64>(&matrix, k as usize, n as usize, transposed),
+        _ => pack::<f32>(&matrix, k as usize, n as usize, transposed),
+    }
+}
+
+fn pack<T: Element>(
+    matrix: &Tensor,
+    k: usize,
+    n: usize,
+    transposed: bool,
+) -> Result<Tensor, TensorError> {
+    let from = matrix.as_slice::<T>()?;
+    let width = panel_width(n, T::DTYPE);
+    let panels = n.div_ceil(width);
+    let mut out = Tensor::zeros(&[panels as i64, k as i64, width as i64], T::DTYPE)?;
+    if k == 0 {
+        return Ok(out);
+    }
+    for (p, to) in out.as_mut_slice::<T>()?.chunks_exact_mut(k * width).enumerate() {
+        let first = p * width;
+        let columns = width.min(n - first);
+        if !transposed {
+            for (row, to) in to.chunks_exact_mut(width).enumerate() {
+                to[..columns].copy_from_slice(&from[row * n + first..][..columns]);
+            }
+            continue;
+        }
+        // Blocks of 16 rows keep both sides in the first-level cache.
+        for (block, to) in to.chunks_mut(16 * width).enumerate() {
+            for column in 0..columns {
+                let from = &from[(first + column) * k + block * 16..];
+                for (to, &x) in to.chunks_exact_mut(width).zip(from) {
+                    to[column] = x;
+                }
+            }
+        }
+    }
+    Ok(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_element_has_its_place_and_the_rest_is_zero() {
+        for (k, n) in [(0, 3), (1, 1), (5, 16), (33, 70), (17, 129), (3, 0)] {
+            let at = |row: usize, column: usize| (row * 1000 + column + 1) as f64;
+            let plain: Vec<f64> = (0..k * n).map(|i| at(i / n, i % n)).collect();
+            let turned: Vec<f64> = (0..k * n).map(|i| at(i % k, i / k)).collect();
+            let width = panel_width(n, DType::Float64);
+            for (data, shape, transposed) in [(plain, [k, n], false), (turned, [n, k], true)] {
+                let matrix = Tensor::from_slice(&shape.map(|d| d as i64), &data).unwrap();
+                let packed = pack_panels(&matrix, transposed).unwrap();
+                let want = [n.div_ceil(width) as i64, k as i64, width as i64];
+                assert_eq!(packed.shape(), want);
+                for (i, &x) in packed.as_slice::<f64>().unwrap().iter().enumerate() {
+                    let (panel, row, column) = (i / (k * width), i / width % k, i % width);
+                    let column = panel * width + column;
+                    assert_eq!(x, if column < n { at(row, column) } else { 0.0 });
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn widths_and_errors() {
+        for (n, dtype, width) in [
+            (1, DType::Float32, 16),
+            (33, DType::Float32, 48),
+            (1000, DType::Float32, 64),
+            (33, DType::Float64, 32),
+        ] {
+            assert_eq!(panel_width(n, dtype), width);
+        }
+        let vector = Tensor::from_slice(&[2], &[1f32, 2.0]).unwrap();
+        assert!(matches!(pack_panels(&vector, false), Err(TensorError::ShapeMismatch { .. })));
+        let integers = Tensor::from_slice(&[1, 1], &[1i32]).unwrap();
+        assert!(matches!(pack_panels(&integers, true), Err(TensorError::DTypeMismatch { .. })));
+    }
+}
