@@ -501,3 +501,49 @@ def test_a_kernel_of_any_name_loads(tmp_path: Path, name: str) -> None:
     model.save(tmp_path / "kernel.plx")
     again = pliant.load(tmp_path / "kernel.plx")
     np.testing.assert_array_equal(again(np.zeros(4, np.float32)), np.ones(4, np.float32))
+
+
+FORCED_ISA = """
+import numpy as np
+import pliant
+from pliant.script import ir as I, relax as R
+
+W = np.arange(20 * 70, dtype="float32").reshape(20, 70) % 7 - 3
+
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor(("n", 20), "float32")) -> R.Tensor(("n", 70), "float32"):
+        with R.dataflow():
+            y = R.matmul(x, R.const(W))
+            R.output(y)
+        return y
+
+try:
+    model = pliant.compile(Module)
+except pliant.CompileError as error:
+    print(error)
+else:
+    for n in (0, 1, 5, 33):
+        x = np.arange(n * 20, dtype="float32").reshape(n, 20) % 5 - 2
+        np.testing.assert_array_equal(np.array(model(x)), x @ W)
+    print("right")
+"""
+
+
+@pytest.mark.parametrize("isa", ["avx512", "avx2", "neon", "portable", "", "mmx"])
+def test_an_instruction_set_is_forced_or_refused(isa: str, tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(FORCED_ISA)
+    environment = {**os.environ, "PLIANT_ISA": isa}
+    done = subprocess.run(
+        [sys.executable, str(program)], capture_output=True, text=True, timeout=60, env=environment
+    )
+    assert done.returncode == 0, done.stderr
+    if isa in ("portable", ""):
+        assert done.stdout == "right\n"
+    elif isa == "mmx":
+        assert "PLIANT_ISA is 'mmx', which names no instructions" in done.stdout
+    else:
+        missing = f"PLIANT_ISA asks for {isa}, which this machine lacks"
+        assert done.stdout == "right\n" or missing in done.stdout

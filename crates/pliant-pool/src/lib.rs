@@ -11,5 +11,5 @@ mod size;
 mod team;
 
 pub use launch::{ParallelBody, parallel_launch};
-pub use size::default_threads;
+pub use size::{MAX_THREADS, default_threads};
 pub use team::{Team, global};

@@ -2,21 +2,22 @@
 
 use std::thread::available_parallelism;
 
-/// The environment variable that overrides the number of threads.
-const VARIABLE: &str = "PLIANT_NUM_THREADS";
+/// The environment variables that limit the number of threads: ours, and that of every OpenMP program.
+const VARIABLES: [&str; 2] = ["PLIANT_NUM_THREADS", "OMP_NUM_THREADS"];
 /// No team is larger; a larger request is a typing error.
-const MAX_THREADS: usize = 1024;
+pub const MAX_THREADS: usize = 1024;
 
-/// The number of threads of the global team: `PLIANT_NUM_THREADS` where it is a positive number, else what the
-/// system grants this process (CPU affinity and the container's CPU quota are respected).
+/// The number of threads of the global team: what the system grants this process (CPU affinity and the container's CPU
+/// quota are respected), or less where `PLIANT_NUM_THREADS` or `OMP_NUM_THREADS` is a smaller positive number.
 pub fn default_threads() -> usize {
-    requested(std::env::var(VARIABLE).ok().as_deref())
-        .unwrap_or_else(|| available_parallelism().map_or(1, usize::from))
-        .min(MAX_THREADS)
+    let granted = available_parallelism().map_or(1, usize::from);
+    let limits = VARIABLES.iter().filter_map(|name| requested(std::env::var(name).ok().as_deref()));
+    limits.fold(granted, usize::min).min(MAX_THREADS)
 }
 
+/// A positive number, or the first of a list, which OpenMP takes for nested loops.
 fn requested(text: Option<&str>) -> Option<usize> {
-    text?.trim().parse().ok().filter(|&n| n > 0)
+    text?.split(',').next()?.trim().parse().ok().filter(|&n| n > 0)
 }
 
 #[cfg(test)]
@@ -26,6 +27,7 @@ mod tests {
     #[test]
     fn the_variable_must_be_a_positive_number() {
         assert_eq!(requested(Some(" 3 ")), Some(3));
+        assert_eq!(requested(Some("4,2")), Some(4));
         for bad in ["0", "-1", "two", ""] {
             assert_eq!(requested(Some(bad)), None);
         }

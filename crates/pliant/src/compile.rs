@@ -189,6 +189,12 @@ fn check_settings(options: &CompileOptions) -> Result<(), Error> {
             "leave the number of threads out to use all processors",
         ));
     }
+    if options.threads.is_some_and(|n| n > pliant_pool::MAX_THREADS) {
+        return Err(Error::option(
+            format!("more than {} threads are a mistake", pliant_pool::MAX_THREADS),
+            "leave the number of threads out to use all processors",
+        ));
+    }
     Ok(())
 }
 

@@ -58,12 +58,14 @@ fn lower_one(name: &str, func: &PrimFunc) -> Result<PrimFunc, Error> {
 /// Compiles lowered loop functions.
 ///
 /// # Errors
-/// What the code generator cannot compile, or a cancellation.
+/// What the code generator cannot compile, a cancellation, or instructions that are forced and that the machine lacks.
 pub(crate) fn compile(
     lowered: &IRModule,
     target: Target,
     options: &CodegenOptions,
 ) -> Result<CompiledKernels, Error> {
+    pliant_kernels::isa::selected()
+        .map_err(|e| Error::option(e.to_string(), "leave it unset to use the best there are"))?;
     let sources: Vec<KernelSource<'_>> =
         lowered.prim_funcs().map(|(name, func)| (name.clone(), &**func)).collect();
     Ok(backend(target).compile(&sources, options)?)

@@ -24,3 +24,41 @@ class Module:
     def left(x: R.Tensor((9, "n"), "float32")) -> R.Tensor((2, "n"), "float32"):
         w = R.matmul(R.const([[-4.0, 2.0, -3.0, 2.0, -2.0, -2.0, 1.0, -3.0, 2.0], [-3.0, 4.0, -1.0, -3.0, 0.0, 1.0, 0.0, 4.0, -3.0]], "float32"), x)
         return w
+
+# expect
+# from pliant.script import ir as I, relax as R, tir as T
+#
+# metadata = {
+#     "relax.expr.Constant": [
+#         I.tensor((2, 9), "int32", "/v///wEAAAACAAAA/////wAAAAD9////AgAAAAQAAAABAAAABAAAAAMAAAAEAAAA//////3////8/////f////7////+////"),
+#         I.tensor((2, 9), "float32", "AAAAwAAAgEAAAIC/AAAAAAAAgD8AAIBAAAAAAAAAgD8AAIA/AACAPwAAQMAAAAAAAACAvwAAQEAAAADAAACAQAAAQMAAAIA/"),
+#         I.tensor((2, 9), "float32", "AACAwAAAAEAAAEDAAAAAQAAAAMAAAADAAACAPwAAQMAAAABAAABAwAAAgEAAAIC/AABAwAAAAAAAAIA/AAAAAAAAgEAAAEDA"),
+#     ]
+# }
+#
+# @I.ir_module
+# class Module:
+#     @R.function
+#     def narrow(x: R.Tensor(("n", 2), dtype="float32")) -> R.Tensor(("n", 3), dtype="float32"):
+#         n = T.int64()
+#         w: R.Tensor((n, 3), dtype="float32") = R.matmul(x, R.const([[2.0, 0.0, -4.0], [-2.0, -1.0, 1.0]], "float32"))
+#         return w
+#
+#     @R.function
+#     def integers(x: R.Tensor(("n", 2), dtype="int32")) -> R.Tensor(("n", 9), dtype="int32"):
+#         n = T.int64()
+#         w: R.Tensor((n, 9), dtype="int32") = R.matmul(x, metadata["relax.expr.Constant"][0])
+#         return w
+#
+#     @R.function
+#     def unknown(x: R.Tensor(("n", "k"), dtype="float32")) -> R.Tensor(("n", 9), dtype="float32"):
+#         n = T.int64()
+#         k = T.int64()
+#         w: R.Tensor((n, 9), dtype="float32") = R.matmul(x, metadata["relax.expr.Constant"][1])
+#         return w
+#
+#     @R.function
+#     def left(x: R.Tensor((9, "n"), dtype="float32")) -> R.Tensor((2, "n"), dtype="float32"):
+#         n = T.int64()
+#         w: R.Tensor((2, n), dtype="float32") = R.matmul(metadata["relax.expr.Constant"][2], x)
+#         return w
