@@ -146,14 +146,19 @@ def test_passes_of_both_languages_in_one_sequence(mod: pliant.IRModule) -> None:
 
 
 def test_levels_required_and_disabled_passes(mod: pliant.IRModule) -> None:
+    alone, among = mark, Sequential([mark])
     with PassContext(opt_level=0):
-        assert mark(mod).attrs == {}
+        assert among(mod).attrs == {}
     with PassContext(opt_level=0, required_pass=["Mark"]):
-        assert mark(mod).attrs == {"marked": True}
+        assert among(mod).attrs == {"marked": True}
     with PassContext(disabled_pass=["Mark"]):
-        assert mark(mod).attrs == {}
+        assert among(mod).attrs == {}
         with PassContext():
-            assert mark(mod).attrs == {"marked": True}
+            assert among(mod).attrs == {"marked": True}
+    # Whoever calls a pass wants it to run.
+    with PassContext(opt_level=0, disabled_pass=["Mark"]):
+        assert alone(mod).attrs == {"marked": True}
+    assert transform.module_pass(lambda m, ctx: m.with_attr("seen", True), opt_level=9, name="High")(mod).attrs == {"seen": True}
     with PassContext(instruments=[Record(skip=("Mark",))]):
         assert mark(mod).attrs == {}
     with PassContext(instruments=[Record(skip=("Mark",))], required_pass=["Mark"]):

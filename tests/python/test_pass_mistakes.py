@@ -66,13 +66,12 @@ def test_names_that_passes_have_are_not_told() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         with PassContext(opt_level=0, required_pass=["FuseTIR"], disabled_pass=["A pass of my own", "zero", "PlanMemory"]):
-            assert mine(Module) is not None
+            assert transform.Sequential([mine])(Module) is not None
             check(pliant.compile(Module, required_passes=["FuseOps"]))
     # A pass is left out by any of its names.
     with PassContext(disabled_pass=["PlanMemory"]):
-        mod = Module
-        for name in ("LegalizeOps", "ToNonDataflow", "RemovePurityChecking", "CallTIRRewrite", "StaticPlanBlockMemory"):
-            mod = transform.get_pass(name)(mod)
+        names = ("LegalizeOps", "ToNonDataflow", "RemovePurityChecking", "CallTIRRewrite", "StaticPlanBlockMemory")
+        mod = transform.Sequential([transform.get_pass(name) for name in names])(Module)
     assert "alloc_storage" not in mod.script()
 
 

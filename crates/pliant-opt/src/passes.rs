@@ -118,3 +118,15 @@ pub fn find(name: &str) -> Option<&'static PassInfo> {
     let same = |other: &str| other.eq_ignore_ascii_case(name);
     PASSES.iter().find(|p| same(p.name) || p.aliases.iter().any(|a| same(a)))
 }
+
+/// Passes that are nothing without parameters, and so cannot be made by name: name and a line of documentation.
+pub const WITH_PARAMETERS: &[(&str, &str)] = &[
+    ("BindParams", "Make parameters of a function constants"),
+    ("BindSymbolicVars", "Make symbolic sizes numbers"),
+    ("UpdateParamStructInfo", "Give parameters other types, and infer all others again"),
+];
+
+/// The row of [`WITH_PARAMETERS`] of that name; letter case does not matter.
+pub fn with_parameters(name: &str) -> Option<(&'static str, &'static str)> {
+    WITH_PARAMETERS.iter().copied().find(|(known, _)| known.eq_ignore_ascii_case(name))
+}

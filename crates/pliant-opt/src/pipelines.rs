@@ -42,6 +42,15 @@ pub const ZERO: &[&str] = &[
 /// The names of the pipelines.
 pub const NAMES: &[&str] = &["default", "default_build", "zero", "minimum"];
 
+/// What a pipeline is for, in a line.
+pub fn doc(name: &str) -> &'static str {
+    match name {
+        "zero" => "Optimise on the graph level: fold, legalize, fuse",
+        "minimum" => "Lower a module at any stage to what the machine runs",
+        _ => "Build: zero, then minimum",
+    }
+}
+
 /// The passes of the pipeline of that name: `zero` (graph level only), `minimum` (lowering only), `default` (both).
 pub fn pipeline(name: &str) -> Option<Sequential> {
     let passes: Vec<&str> = match name {

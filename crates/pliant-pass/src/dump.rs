@@ -4,6 +4,7 @@ use std::fs::OpenOptions;
 use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use pliant_ir::IRModule;
 
@@ -20,8 +21,27 @@ pub(crate) fn write(
 ) -> Option<PathBuf> {
     let dir = ctx.dump_dir.clone().unwrap_or_else(std::env::temp_dir);
     let stem = format!("pliant-{when}-{}", file_name(pass));
-    write_new(&dir, &stem, "py", &text::module_text(module, ctx.ops))
+    let text = text::module_text(module, ctx.ops);
+    let mut known = WRITTEN.lock().unwrap_or_else(PoisonError::into_inner);
+    let same = known.iter().find(|(s, t, p)| *s == stem && *t == text && p.starts_with(&dir));
+    if let Some((_, _, path)) = same.filter(|(_, _, path)| path.exists()) {
+        return Some(path.clone());
+    }
+    let path = write_new(&dir, &stem, "py", &text)?;
+    let kept: usize = known.iter().map(|(_, t, _)| t.len()).sum();
+    if kept + text.len() > MAX_KEPT {
+        known.clear();
+    }
+    known.push((stem, text, path.clone()));
+    Some(path)
 }
+
+/// What was written last, with the paths: a pass that fails on one module again and again, or inside itself, leaves one
+/// file.
+static WRITTEN: Mutex<Vec<(String, String, PathBuf)>> = Mutex::new(Vec::new());
+
+/// How many bytes of text are kept to compare with.
+const MAX_KEPT: usize = 4 << 20;
 
 /// Writes into a file of the directory that did not exist, `stem-*`: a directory that others can write to may hold
 /// anything of a name.

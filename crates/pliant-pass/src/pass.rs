@@ -54,16 +54,14 @@ pub trait ModulePass: Send + Sync {
     /// What the pass finds wrong.
     fn run(&self, module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError>;
 
-    /// Runs the pass under a context: skipped where the context or an instrument leaves it out, watched by the
-    /// instruments, cancellable. A panic inside becomes an internal error.
+    /// Runs the pass under a context: skipped where an instrument leaves it out, watched by the instruments,
+    /// cancellable. A panic inside becomes an internal error. Levels and disabled passes are asked by
+    /// [`apply_as_step`](ModulePass::apply_as_step): whoever calls a pass alone wants it to run.
     ///
     /// # Errors
     /// What the pass or an instrument finds wrong, or a cancellation.
     fn apply(&self, module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
         let info = self.info();
-        if !ctx.enables(info.name, info.opt_level) {
-            return Ok(module);
-        }
         ctx.check_cancelled()?;
         if !ctx.required.contains(info.name) {
             for instrument in &ctx.instruments {
@@ -92,6 +90,18 @@ pub trait ModulePass: Send + Sync {
             }
         }
         Ok(module)
+    }
+
+    /// Runs the pass as one of several: after those that it requires, and skipped where the context leaves it out.
+    ///
+    /// # Errors
+    /// As [`apply`](ModulePass::apply).
+    fn apply_as_step(&self, module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
+        if !ctx.enables(self.name(), self.opt_level()) {
+            return Ok(module);
+        }
+        let module = self.requires().iter().try_fold(module, |m, first| first.apply(m, ctx))?;
+        self.apply(module, ctx)
     }
 }
 
@@ -307,14 +317,7 @@ impl Sequential {
     /// # Errors
     /// That of the first pass that fails.
     pub fn run_each(&self, module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
-        self.passes.iter().try_fold(module, |module, pass| {
-            if !ctx.enables(pass.name(), pass.opt_level()) {
-                return Ok(module);
-            }
-            let mut required = pass.requires().iter();
-            let module = required.try_fold(module, |m, first| first.apply(m, ctx))?;
-            pass.apply(module, ctx)
-        })
+        self.passes.iter().try_fold(module, |module, pass| pass.apply_as_step(module, ctx))
     }
 }
 

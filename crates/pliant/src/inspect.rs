@@ -46,7 +46,7 @@ pub fn stage_text(module: IRModule, stage: &str) -> Result<String, Error> {
     let wanted = if stage == "loops" { None } else { Some(find_pass(stage)?.name().to_string()) };
     let mut module = module;
     for pass in pipeline.passes() {
-        module = pass.apply(module, &ctx)?;
+        module = pass.apply_as_step(module, &ctx)?;
         if wanted.as_deref() == Some(pass.name()) {
             return Ok(print(&module));
         }

@@ -35,14 +35,15 @@ pub struct PassEntry {
 
 /// Every pass and pipeline, in the order in which a build runs them.
 pub fn pass_list() -> Vec<PassEntry> {
-    let graph = pliant_opt::PASSES.iter();
-    let graph = graph.map(|p| PassEntry { name: p.name, doc: p.doc, level: PassLevel::Graph });
+    let graph = pliant_opt::PASSES.iter().map(|p| (p.name, p.doc));
+    let graph = graph.chain(pliant_opt::passes::WITH_PARAMETERS.iter().copied());
+    let graph = graph.map(|(name, doc)| PassEntry { name, doc, level: PassLevel::Graph });
     let loops = pliant_tir::PASSES.iter();
     let loops = loops.map(|p| PassEntry { name: p.name, doc: p.doc, level: PassLevel::Loop });
     let pipelines = pliant_opt::pipelines::NAMES.iter();
     let pipelines = pipelines.map(|&name| PassEntry {
         name,
-        doc: "A sequence of graph passes",
+        doc: pliant_opt::pipelines::doc(name),
         level: PassLevel::Pipeline,
     });
     let user: Vec<PassEntry> = user_passes().iter().map(|p| p.entry).collect();
@@ -175,6 +176,12 @@ pub fn find_pass(name: &str) -> Result<Box<dyn ModulePass>, Error> {
     if let Some(pass) = find_user_pass(name) {
         return Ok(pass);
     }
+    if let Some((name, _)) = pliant_opt::passes::with_parameters(name) {
+        return Err(Error::option(
+            format!("the pass '{name}' takes parameters, which its name alone does not give"),
+            format!("make it in code: relax.transform.{name}(...), or in Rust its own type"),
+        ));
+    }
     let help = hint(name, &pass_list())
         .unwrap_or_else(|| "`pliant opt --list` shows all passes".to_string());
     Err(Error::option(format!("there is no pass '{name}'"), help))
@@ -193,7 +200,7 @@ pub fn transform(
         names.iter().map(|name| find_pass(name.as_ref())).collect::<Result<_, _>>()?;
     let mut module = module;
     for pass in passes {
-        module = pass.apply(module, ctx)?;
+        module = pass.apply_as_step(module, ctx)?;
     }
     Ok(module)
 }

@@ -6,6 +6,7 @@ import functools
 import os
 import shutil
 from collections.abc import Sequence
+from difflib import get_close_matches
 from typing import Any
 
 from pliant import _core
@@ -13,6 +14,7 @@ from pliant._core import IRModule
 from pliant._core.transform import CoreInstrument
 from pliant.error import CompileError
 from pliant.transform import PassInfo
+from pliant.transform._context import INSTRUMENT_METHODS as _METHODS
 
 __all__ = [
     "DumpIR",
@@ -46,9 +48,6 @@ class PassInstrument:
         """Called with what a pass made."""
 
 
-_METHODS = ("enter_pass_ctx", "exit_pass_ctx", "should_run", "run_before_pass", "run_after_pass")
-
-
 def pass_instrument(pi_cls: Any = None) -> Any:
     """Makes an instrument of a class that has any of the methods of :class:`PassInstrument`.
 
@@ -65,6 +64,10 @@ def pass_instrument(pi_cls: Any = None) -> Any:
             raise TypeError(f"pass_instrument makes an instrument of a class, not of {cls!r}")
         if not any(callable(getattr(cls, name, None)) for name in _METHODS):
             raise TypeError(f"class {cls.__name__} has none of the methods of an instrument: {', '.join(_METHODS)}")
+        for name in vars(cls):
+            near = [] if name in _METHODS or name.startswith("_") else get_close_matches(name, _METHODS, 1, 0.85)
+            if near:
+                raise TypeError(f"class {cls.__name__}: nobody calls the method {name} (help: did you mean {near[0]}?)")
         if issubclass(cls, PassInstrument):
             return cls
         return functools.wraps(cls, updated=())(type(cls.__name__, (cls, PassInstrument), {}))

@@ -22,6 +22,7 @@ from pliant.transform._pass import (
     ModulePass,
     Pass,
     PassInfo,
+    PrintIR,
     Sequential,
     function_pass,
     module_pass,
@@ -35,6 +36,7 @@ __all__ = [
     "Pass",
     "PassContext",
     "PassInfo",
+    "PrintIR",
     "RunCodegen",
     "Sequential",
     "function_pass",
@@ -48,7 +50,15 @@ __all__ = [
 
 def get_pass(name: str) -> Pass:
     """The pass or pipeline of that name, with its default parameters."""
-    return CoreBackedPass(CorePass(name))
+    try:
+        return CoreBackedPass(CorePass(name))
+    except ValueError:
+        if name not in dict(list_passes()):
+            raise
+        raise ValueError(
+            f"the pass {name!r} takes parameters, which its name alone does not give (help: write "
+            f"relax.transform.{name}(...))"
+        ) from None
 
 
 def list_passes() -> list[tuple[str, str]]:

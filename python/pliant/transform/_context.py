@@ -11,6 +11,8 @@ from typing import Any
 
 from pliant import _core
 
+INSTRUMENT_METHODS = ("enter_pass_ctx", "exit_pass_ctx", "should_run", "run_before_pass", "run_after_pass")
+
 _local = threading.local()
 
 
@@ -128,9 +130,10 @@ class PassContext:
         _exit_all(self.instruments)
 
     def override_instruments(self, instruments: Sequence[Any] | None) -> None:
-        """Puts other instruments in the place of this context's."""
+        """Puts other instruments in the place of this context's. Where the context is in force, as the thread's default one
+        always is, the old ones are left and the new ones entered."""
         fresh = _instruments(instruments)
-        if self not in _stack():
+        if self not in _stack() and self is not getattr(_local, "default", None):
             self.instruments = fresh
             return
         old, self.instruments = self.instruments, []
@@ -152,6 +155,8 @@ def _instruments(value: Any) -> list[Any]:
     for one in value:
         if isinstance(one, type):
             raise TypeError(f"an instrument is an object, not a class (help: write {one.__name__}())")
+        if not any(callable(getattr(one, name, None)) for name in INSTRUMENT_METHODS):
+            raise TypeError(f"{one!r} is no instrument: it has none of the methods {', '.join(INSTRUMENT_METHODS)}")
     return list(value)
 
 

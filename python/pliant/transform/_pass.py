@@ -246,3 +246,17 @@ def prim_func_pass(
 ) -> Any:
     """As :func:`function_pass`, over loop functions."""
     return _PRIM_FUNC.decorate(pass_func, opt_level, name, required, traceable)
+
+
+class PrintIR(Pass):
+    """Prints the module, after a header if given, and hands it on; with ``show_meta_data``, large constants in full."""
+
+    def __init__(self, header: str = "", show_meta_data: bool = False) -> None:
+        self.header, self.show_meta_data = str(header), bool(show_meta_data)
+        self.info = PassInfo("PrintIR")
+
+    def transform_module(self, mod: IRModule, ctx: PassContext) -> IRModule:
+        """Prints the module."""
+        header = [f"# PrintIR({self.header})"] if self.header else []
+        print("\n".join([*header, mod.script(show_meta=self.show_meta_data)]))
+        return mod
