@@ -63,23 +63,48 @@ impl ModulePass for NormalizeGlobalVar {
 
     fn run(&self, mut module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
         let renamed = new_names(&module)?;
-        if renamed.is_empty() {
-            return Ok(module);
-        }
-        let old = std::mem::take(&mut module.functions);
-        for (name, func) in old {
-            let name = renamed.get(&name).cloned().unwrap_or(name);
-            module.functions.insert(name, func);
-        }
-        update_each_relax(&mut module, ctx, |_, func| {
-            let mentions = called_globals(func).iter().any(|name| renamed.contains_key(name));
-            if mentions {
-                rename_globals(func, &renamed);
-            }
-            Ok(mentions)
-        })?;
+        rename_functions(&mut module, &renamed, ctx)?;
         Ok(module)
     }
+}
+
+/// Gives functions other names, in the module's table and in all graph functions; a `global_symbol` that was the name
+/// follows.
+///
+/// # Errors
+/// A name that another function has; a cancellation.
+pub fn rename_functions(
+    module: &mut IRModule,
+    renamed: &FxHashMap<Arc<str>, Arc<str>>,
+    ctx: &PassContext,
+) -> Result<(), PassError> {
+    if renamed.is_empty() {
+        return Ok(());
+    }
+    let new = |name: &Arc<str>| renamed.get(name).unwrap_or(name).clone();
+    let mut taken: FxHashSet<Arc<str>> = FxHashSet::default();
+    if let Some(twice) = module.functions.keys().map(new).find(|name| !taken.insert(name.clone())) {
+        return Err(PassError::user(format!("two functions would be called '{twice}'")));
+    }
+    let old = std::mem::take(&mut module.functions);
+    module.functions.extend(old.into_iter().map(|(name, mut func)| {
+        let symbol = func.attrs().get(GLOBAL_SYMBOL).and_then(AttrValue::as_str);
+        if symbol == Some(&*name) && renamed.contains_key(&name) {
+            let symbol = AttrValue::Str(new(&name));
+            match &mut func {
+                BaseFunc::Relax(f) => Arc::make_mut(f).attrs.insert(GLOBAL_SYMBOL.into(), symbol),
+                BaseFunc::Prim(f) => Arc::make_mut(f).attrs.insert(GLOBAL_SYMBOL.into(), symbol),
+            };
+        }
+        (new(&name), func)
+    }));
+    update_each_relax(module, ctx, |_, func| {
+        let mentions = called_globals(func).iter().any(|name| renamed.contains_key(name));
+        if mentions {
+            rename_globals(func, renamed);
+        }
+        Ok(mentions)
+    })
 }
 
 fn is_private(func: &BaseFunc) -> bool {

@@ -4,8 +4,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use pliant_ir as ir;
 use pliant_ir::print::{PrintOptions, highlight, print_module};
+use pliant_opt::normalize_global_var::rename_functions;
+use pliant_pass::PassContext;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
+use rustc_hash::FxHashMap;
 
 use crate::error::{Error, Result};
 use crate::relax::builder::base_func;
@@ -286,6 +289,24 @@ impl IRModule {
             Some(func) => Ok(Some(self.hand_out(name.py(), func, &key)?)),
             None => Ok(default),
         }
+    }
+
+    /// The module with other names of functions, in all calls as well: a dict from names or `GlobalVar`s to new ones.
+    fn replace_global_vars(&self, replacements: &Bound<'_, PyDict>) -> Result<IRModule> {
+        let mut module = self.snapshot();
+        let mut renamed: FxHashMap<Arc<str>, Arc<str>> = FxHashMap::default();
+        for (old, new) in replacements {
+            let (old, new) = (name_of(&old)?, name_of(&new)?);
+            if module.get(&old).is_none() {
+                return Err(no_function(&module, &old));
+            }
+            if old != new {
+                renamed.insert(old.into(), new.into());
+            }
+        }
+        let ctx = PassContext::new(pliant_ops::registry());
+        rename_functions(&mut module, &renamed, &ctx)?;
+        Ok(self.derived(module))
     }
 
     /// A module with the same functions.

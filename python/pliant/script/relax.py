@@ -36,12 +36,15 @@ def function(
 def rewriter(cls: type) -> Any:
     """Makes a rewriter of a class with the functions ``pattern`` and ``replacement``."""
     from pliant.relax.dpl.rewrite import PatternMatchingRewriter
+    from pliant.transform import PassInfo
 
     frame = inspect.currentframe()
     caller = frame.f_back if frame else None
     if caller is None:
         raise RuntimeError("the caller's frame is not available")
-    return PatternMatchingRewriter.from_module(parse(cls, caller))
+    made = PatternMatchingRewriter.from_module(parse(cls, caller))
+    made.info = PassInfo(cls.__name__)
+    return made
 
 
 rewriter.__pliant_path__ = f"{_PATH}.rewriter"  # type: ignore[attr-defined]

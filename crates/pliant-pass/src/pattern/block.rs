@@ -4,20 +4,19 @@ use cranelift_entity::SecondaryMap;
 use pliant_ir::OpRegistry;
 use pliant_ir::print::type_text;
 use pliant_ir::relax::derive::{definable_syms, is_subtype, type_syms};
-use pliant_ir::relax::visit::{Event, for_each_expr, operand_vars, type_vars, walk};
+use pliant_ir::relax::visit::{
+    Event, for_each_expr, operand_vars, type_vars, value_free_vars, walk,
+};
 use pliant_ir::relax::{Binding, Block, Expr, ExprData, Function, Var};
 use pliant_sym::{Proof, SymVar};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::clean::remove_unused;
-use super::context::{Graph, PatternContext};
+use super::context::{Graph, PatternContext, Searched};
 use super::defs::Defs;
 use super::matcher::Match;
 use crate::error::{PassError, Problem};
 use crate::rewrite::Namer;
-
-/// How many matches one block may have replaced.
-const MAX_TURNS: usize = 4096;
 
 /// What takes the place of a match: bindings to add, and the values of variables that change.
 #[derive(Clone, Debug, Default)]
@@ -56,74 +55,168 @@ pub fn rewrite_bindings(
     ctx.check(ops)?;
     let mut count = 0;
     for block in dataflow_blocks(func) {
+        let limit = count + max_turns(func, block);
         let mut leave = FxHashSet::default();
-        while let Some(found) = next_match(func, ctx, block, ops, &mut leave) {
-            let Some(with) = callback(func, &found)? else { continue };
-            count += usize::from(replace_in_block(func, block, with, ops)?);
-            if count > MAX_TURNS {
-                return Err(PassError::user(format!(
-                    "the rewrite does not end: the context has matched {MAX_TURNS} times"
-                )));
+        loop {
+            // All matches of the block as it stands, then all replacements: each takes time of its own only.
+            let mut with = Vec::new();
+            let mut matches = BlockMatches::new(func, ctx, block, ops);
+            while let Some(found) = matches.next(func, &mut leave) {
+                with.extend(callback(func, &found)?.filter(|w| !w.values.is_empty()));
+            }
+            if with.is_empty() {
+                break;
+            }
+            count += with.len();
+            replace_in_block(func, block, with, ops)?;
+            if count > limit {
+                return Err(endless(count));
             }
         }
     }
     Ok(count)
 }
 
-/// The next match in a block whose calls are not in `leave`, which they join.
+/// How many matches a block may have replaced.
+pub fn max_turns(func: &Function, block: Block) -> usize {
+    1024 + 64 * func.block(block).bindings.len()
+}
+
+/// What is told of a rewrite that goes beyond [`max_turns`].
+pub fn endless(count: usize) -> PassError {
+    PassError::user(format!("the rewrite does not end: the context has matched {count} times"))
+}
+
+/// The matches of a context in a block that does not change meanwhile, one after the other.
+pub struct BlockMatches<'c> {
+    ctx: &'c PatternContext,
+    ops: &'c dyn OpRegistry,
+    block: Block,
+    defs: Defs,
+    graph: Graph,
+    /// The first variable that the first pattern may still be.
+    from: usize,
+}
+
+/// How many variables are tried for the first pattern before those that matched are left out again.
+const WINDOW: usize = 32;
+
+impl<'c> BlockMatches<'c> {
+    /// The matches in a block.
+    pub fn new(
+        func: &Function,
+        ctx: &'c PatternContext,
+        block: Block,
+        ops: &'c dyn OpRegistry,
+    ) -> Self {
+        let (defs, graph) = (Defs::of(func, ops), Graph::of(func, block));
+        BlockMatches { ctx, ops, block, defs, graph, from: 0 }
+    }
+
+    /// The values of the function's variables.
+    pub fn defs(&self) -> &Defs {
+        &self.defs
+    }
+
+    /// The next match whose calls are not in `leave`, which they join. All its calls stand between the same effects.
+    pub fn next(&mut self, func: &Function, leave: &mut FxHashSet<Var>) -> Option<Match> {
+        loop {
+            let window = (self.from, WINDOW);
+            let answer =
+                self.ctx.match_graph(func, &self.defs, &self.graph, self.ops, leave, window);
+            let found = match answer {
+                Searched::Found(found) => found,
+                Searched::Nothing { more: true } => {
+                    self.from += WINDOW;
+                    continue;
+                }
+                Searched::Nothing { more: false } => return None,
+            };
+            let mut calls = Vec::new();
+            for (_, e) in found.iter() {
+                if let ExprData::Var(v) = func.expr(e)
+                    && self.defs.block(*v) == Some(self.block)
+                    && matches!(
+                        func.expr(self.defs.value(func, e)),
+                        ExprData::Call { .. } | ExprData::TupleGetItem(..) | ExprData::Tuple(_)
+                    )
+                {
+                    calls.push(*v);
+                }
+            }
+            leave.extend(calls.iter().copied());
+            if calls.is_empty() {
+                // A match without calls would be found again and again.
+                self.from += WINDOW;
+            }
+            let epoch = |v: &Var| self.defs.epoch(*v);
+            if calls.iter().all(|v| epoch(v) == calls.first().and_then(epoch)) {
+                return Some(found);
+            }
+        }
+    }
+}
+
+/// The first match in a block whose calls are not in `leave`, which they join.
 pub fn next_match(
-    func: &mut Function,
+    func: &Function,
     ctx: &PatternContext,
     block: Block,
     ops: &dyn OpRegistry,
     leave: &mut FxHashSet<Var>,
 ) -> Option<Match> {
-    // A binding is found through the expression of its variable.
-    let vars: Vec<Var> = func.block(block).bindings.iter().map(|b| b.var).collect();
-    for v in vars {
-        func.var_expr(v);
-    }
-    let defs = Defs::of(func, ops);
-    let graph = Graph::of(func, block);
-    let found = ctx.match_graph(func, &defs, &graph, ops, leave)?;
-    for (_, e) in found.iter() {
-        if let ExprData::Var(v) = func.expr(e)
-            && defs.block(*v) == Some(block)
-            && matches!(func.expr(defs.value(func, e)), ExprData::Call { .. })
-        {
-            leave.insert(*v);
-        }
-    }
-    Some(found)
+    BlockMatches::new(func, ctx, block, ops).next(func, leave)
 }
 
-/// Puts a replacement into a block: values take their variables' places, what nothing uses any more goes, and the
-/// bindings are put in order. Returns whether anything changed.
+/// Puts replacements into a block: values take their variables' places, what nothing uses any more goes, and the
+/// bindings are put in order. The bindings of a replacement stand before the first variable that it replaces. Returns
+/// whether anything changed.
 ///
 /// # Errors
 /// Values that do not fit their variables; bindings that need each other.
 pub fn replace_in_block(
     func: &mut Function,
     block: Block,
-    with: BlockReplacement,
+    with: Vec<BlockReplacement>,
     ops: &dyn OpRegistry,
 ) -> Result<bool, PassError> {
-    if with.values.is_empty() {
-        return Ok(false);
+    replace_unless_cyclic(func, block, with, ops)?.map_err(|v| needs_itself(func, v))
+}
+
+fn needs_itself(func: &Function, v: Var) -> PassError {
+    PassError::user(format!("the rewrite makes '{}' need its own value", func.var(v).name))
+}
+
+/// As [`replace_in_block`]; where a value would need itself, its variable comes back and the block is as it was.
+pub(super) fn replace_unless_cyclic(
+    func: &mut Function,
+    block: Block,
+    with: Vec<BlockReplacement>,
+    ops: &dyn OpRegistry,
+) -> Result<Result<bool, Var>, PassError> {
+    let mut values: FxHashMap<Var, Expr> = FxHashMap::default();
+    // A variable that stays what it is needs no other value.
+    let stays = |v: Var, e: Expr| matches!(func.expr(e), ExprData::Var(same) if *same == v);
+    let all = with.iter().flat_map(|w| w.values.iter().copied());
+    values.extend(all.filter(|&(v, e)| !stays(v, e)));
+    if values.is_empty() {
+        return Ok(Ok(false));
     }
-    let mut values: FxHashMap<Var, Expr> = with.values.into_iter().collect();
-    let old = std::mem::take(&mut func.block_mut(block).bindings);
-    let mut bindings = with.bindings;
-    for b in &bindings {
-        func.var_mut(b.var).dataflow = true;
-    }
-    let mut freed = Vec::new();
-    let mut namer = None;
-    for b in old {
+    let old = func.block(block).bindings.clone();
+    let dataflow = func.block(block).dataflow;
+    let (mut bindings, mut freed, mut namer) = (Vec::new(), Vec::new(), None);
+    let mut groups = first_places(&old, with);
+    for &b in &old {
+        for group in groups.remove(&b.var).unwrap_or_default() {
+            for new in &group {
+                func.var_mut(new.var).dataflow = dataflow;
+            }
+            bindings.extend(group);
+        }
         match values.remove(&b.var) {
             Some(value) => {
                 freed.extend(operand_vars(func, b.value));
-                fit(func, b.var, value, &mut namer, &mut bindings)?;
+                fit(func, (b.var, dataflow), value, &mut namer, &mut bindings)?;
             }
             None => bindings.push(b),
         }
@@ -135,17 +228,33 @@ pub fn replace_in_block(
         )));
     }
     func.block_mut(block).bindings = bindings;
-    sort_block(func, block)?;
+    if let Err(v) = put_in_order(func, block) {
+        func.block_mut(block).bindings = old;
+        return Ok(Err(v));
+    }
     freed
         .extend(func.block(block).bindings.iter().map(|b| b.var).filter(|&v| func.var(v).dataflow));
     let defs = Defs::of(func, ops);
     remove_unused(func, ops, &defs, freed);
-    Ok(true)
+    Ok(Ok(true))
+}
+
+/// The bindings of replacements, by the first variable that each replaces.
+fn first_places(old: &[Binding], with: Vec<BlockReplacement>) -> FxHashMap<Var, Vec<Vec<Binding>>> {
+    let place: FxHashMap<Var, usize> = old.iter().enumerate().map(|(i, b)| (b.var, i)).collect();
+    let mut groups: FxHashMap<Var, Vec<Vec<Binding>>> = FxHashMap::default();
+    for one in with {
+        let places = one.values.iter().filter_map(|(v, _)| place.get(v));
+        if let Some(&first) = places.min() {
+            groups.entry(old[first].var).or_default().push(one.bindings);
+        }
+    }
+    groups
 }
 
 fn fit(
     func: &mut Function,
-    var: Var,
+    (var, dataflow): (Var, bool),
     value: Expr,
     namer: &mut Option<Namer>,
     out: &mut Vec<Binding>,
@@ -159,7 +268,7 @@ fn fit(
                     let e =
                         namer.get_or_insert_with(|| Namer::new(func)).bind(func, "lv", value, out);
                     if let ExprData::Var(v) = *func.expr(e) {
-                        func.var_mut(v).dataflow = true;
+                        func.var_mut(v).dataflow = dataflow;
                     }
                     e
                 }
@@ -186,6 +295,16 @@ fn fit(
 /// # Errors
 /// Bindings that need each other.
 pub fn sort_block(func: &mut Function, block: Block) -> Result<(), PassError> {
+    put_in_order(func, block).map_err(|v| needs_itself(func, v))
+}
+
+/// Whether a binding may read its own variable, as a local function does that calls itself.
+fn names_itself(func: &Function, b: &Binding) -> bool {
+    matches!(func.expr(b.value), ExprData::Func(_))
+}
+
+/// As [`sort_block`], for blocks of either kind without effects; the error is a variable that needs itself.
+fn put_in_order(func: &mut Function, block: Block) -> Result<(), Var> {
     let bindings = std::mem::take(&mut func.block_mut(block).bindings);
     let mut place: SecondaryMap<Var, u32> = SecondaryMap::new();
     let mut sym_place: FxHashMap<SymVar, u32> = FxHashMap::default();
@@ -198,7 +317,7 @@ pub fn sort_block(func: &mut Function, block: Block) -> Result<(), PassError> {
         }
     }
     let needs = |b: &Binding| -> Vec<u32> {
-        let mut out: Vec<u32> = operand_vars(func, b.value)
+        let mut out: Vec<u32> = value_free_vars(func, b.value)
             .into_iter()
             .chain(type_vars(func, func.var(b.var).ty))
             .filter_map(|v| place[v].checked_sub(1))
@@ -237,12 +356,10 @@ pub fn sort_block(func: &mut Function, block: Block) -> Result<(), PassError> {
                     let next = next as usize;
                     if state[next] == 0 {
                         stack.push((next, 0));
-                    } else if state[next] == 1 && next != i {
-                        let name = func.var(bindings[next].var).name.clone();
+                    } else if state[next] == 1 && (next != i || !names_itself(func, &bindings[i])) {
+                        let v = bindings[next].var;
                         func.block_mut(block).bindings = bindings;
-                        return Err(PassError::user(format!(
-                            "the rewrite makes '{name}' need its own value"
-                        )));
+                        return Err(v);
                     }
                 }
             }

@@ -86,7 +86,9 @@ fn problem_at(table: &PatternTable, id: NodeId, ops: &dyn OpRegistry) -> Option<
             };
             let mut reasons = list.iter().map(|&op| unknown_attr(op, attrs, ops));
             let first = reasons.next().flatten().filter(|_| reasons.all(|r| r.is_some()));
-            first.or_else(|| contradiction(table, id)).map(never)
+            let mut kinds = list.iter().map(|&op| unfit_attr(op, attrs, ops));
+            let unfit = kinds.next().flatten().filter(|_| kinds.all(|r| r.is_some()));
+            first.or(unfit).or_else(|| contradiction(table, id)).map(never)
         }
         Node::Or(list) if list.is_empty() => Some(never("it has no alternatives".into())),
         _ if table.heads[id as usize].is_empty() && !is_op_level(pattern) => {
@@ -186,6 +188,31 @@ fn unknown_attr(
         true => format!("{op} has no attributes, and the pattern asks for '{key}'"),
         false => format!("{op} has no attribute '{key}' (it has: {})", names.join(", ")),
     })
+}
+
+/// Why an attribute's value is of a kind that the operator's never are, as far as its default tells.
+fn unfit_attr(
+    op: Op,
+    attrs: &[(std::sync::Arc<str>, AttrValue)],
+    ops: &dyn OpRegistry,
+) -> Option<String> {
+    let known = &ops.signature(op)?.attrs;
+    attrs.iter().find_map(|(key, want)| {
+        let default = known.iter().find(|(k, _)| *k == &**key)?.1.as_ref()?;
+        let (is, asked) = (kind_of(default)?, kind_of(want)?);
+        (is != asked).then(|| {
+            format!("the attribute '{key}' of {op} is {is}, and the pattern asks for {want:?}")
+        })
+    })
+}
+
+/// What a value is of which others of the same attribute are too; `None` where that is open.
+fn kind_of(value: &AttrValue) -> Option<&'static str> {
+    match value {
+        AttrValue::Bool(_) | AttrValue::Int(_) | AttrValue::Float(_) => Some("a number"),
+        AttrValue::Str(_) if value.as_dtype().is_none() => Some("a string"),
+        _ => None,
+    }
 }
 
 /// A pattern in words, as it is written.

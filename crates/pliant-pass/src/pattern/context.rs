@@ -3,6 +3,7 @@
 //! Each pattern of a context stands for one variable of a dataflow block, different ones for different variables. A
 //! pattern that stands inside a call pattern is used by it without being told.
 
+use std::cell::Cell;
 use std::rc::Rc;
 
 use pliant_ir::op::{CALL_DPS_PACKED, CALL_TIR};
@@ -11,6 +12,7 @@ use pliant_ir::relax::{Block, Callee, Expr, ExprData, Function, Var};
 use pliant_ir::{Op, OpRegistry};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::block::next_match;
 use super::check::check;
 use super::defs::Defs;
 use super::matcher::{Goal, Match, Search, Syms};
@@ -122,11 +124,10 @@ impl PatternContext {
         ops: &dyn OpRegistry,
         leave: &FxHashSet<Var>,
     ) -> Option<Match> {
-        let defs = Defs::of(func, ops);
-        let graph = Graph::of(func, block);
-        self.match_graph(func, &defs, &graph, ops, leave)
+        next_match(func, self, block, ops, &mut leave.clone())
     }
 
+    /// The first match with the first pattern's variable in a window `(start, length)` of those that it can be.
     pub(crate) fn match_graph(
         &self,
         func: &Function,
@@ -134,7 +135,8 @@ impl PatternContext {
         graph: &Graph,
         ops: &dyn OpRegistry,
         leave: &FxHashSet<Var>,
-    ) -> Option<Match> {
+        window: (usize, usize),
+    ) -> Searched {
         let mut table = PatternTable::default();
         let nodes: Vec<NodeId> = self.patterns.iter().map(|p| table.add(p)).collect();
         let edges = self
@@ -152,13 +154,28 @@ impl PatternContext {
             .iter()
             .map(|list| list.iter().filter_map(|p| table.id(p)).collect())
             .collect();
-        let edges = Edges { nodes, edges, same_shape, graph, leave };
+        let more = Cell::new(false);
+        let edges = Edges { nodes, edges, same_shape, graph, leave, window, more };
         let mut syms = Syms::Copy(None);
         let mut search = Search::new(func, &mut syms, defs, ops, &table);
         search.edges = Some(&edges);
         let start = search.goal(Goal::Assign, u32::MAX);
-        search.solve(start).then(|| search.found(0))
+        match search.solve(start) {
+            true => Searched::Found(search.found(0)),
+            false => Searched::Nothing { more: edges.more.get() },
+        }
     }
+}
+
+/// What a search in a window found.
+pub(crate) enum Searched {
+    /// A match.
+    Found(Match),
+    /// None.
+    Nothing {
+        /// Whether there are variables behind the window.
+        more: bool,
+    },
 }
 
 /// Why one pattern's value cannot be used by another's.
@@ -228,6 +245,10 @@ pub(crate) struct Edges<'a> {
     same_shape: Vec<Vec<NodeId>>,
     graph: &'a Graph,
     leave: &'a FxHashSet<Var>,
+    /// Where the first pattern's variable is looked for: start and length.
+    window: (usize, usize),
+    /// Whether it can be variables behind that.
+    more: Cell<bool>,
 }
 
 impl Edges<'_> {
@@ -246,9 +267,17 @@ impl Edges<'_> {
         let (node, list) = linked.unwrap_or_else(|| {
             let users: FxHashSet<NodeId> = self.edges.iter().map(|e| e.def).collect();
             let sink =
-                open.iter().rev().copied().find(|n| !users.contains(n) && !self.inside(search, *n));
+                open.iter().copied().find(|n| !users.contains(n) && !self.inside(search, *n));
             let node = sink.unwrap_or(last);
-            (node, self.candidates(search, node))
+            let all = self.candidates(search, node);
+            if open.len() < self.nodes.len() {
+                return (node, all.copied().collect());
+            }
+            let (start, length) = self.window;
+            let mut list: Vec<Expr> = all.skip(start).take(length + 1).copied().collect();
+            self.more.set(list.len() > length);
+            list.truncate(length);
+            (node, list)
         });
         let taken = self.taken(search);
         let fits = |e: &Expr| match search.func.expr(*e) {
@@ -296,15 +325,19 @@ impl Edges<'_> {
         users.iter().filter_map(|u| self.graph.vars.get(u).copied()).collect()
     }
 
-    fn candidates(&self, search: &Search<'_>, node: NodeId) -> Vec<Expr> {
+    fn candidates<'s>(
+        &'s self,
+        search: &Search<'_>,
+        node: NodeId,
+    ) -> impl Iterator<Item = &'s Expr> {
         let heads = &search.table.heads[node as usize];
-        match (&heads.ops, heads.kinds) {
-            (Some(ops), 0) => {
-                let lists = ops.iter().filter_map(|op| self.graph.by_op.get(op));
-                lists.flatten().copied().collect()
-            }
-            _ => self.graph.all.clone(),
-        }
+        let (ops, all) = match (&heads.ops, heads.kinds) {
+            (Some(ops), 0) => (&ops[..], &[][..]),
+            _ => (&[][..], &self.graph.all[..]),
+        };
+        let lists: Vec<&[Expr]> =
+            ops.iter().filter_map(|op| Some(&self.graph.by_op.get(op)?[..])).chain([all]).collect();
+        lists.into_iter().flatten()
     }
 
     /// Whether all edges hold whose two ends have variables.

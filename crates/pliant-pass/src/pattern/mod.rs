@@ -15,6 +15,7 @@
 //! | [`clean`] | cleaning up after a rewrite |
 //! | [`block`] | [`rewrite_bindings`]: contexts applied to dataflow blocks |
 //! | [`template`] | rules written as two functions, `pattern` and `replacement` |
+//! | `scattered` | such rules for several values that no tuple holds |
 //! | [`fused`] | ready-made patterns |
 //!
 //! A pattern describes an expression together with those it is computed from: variables are looked through, over
@@ -34,6 +35,7 @@ pub mod matcher;
 pub mod node;
 pub mod rewriting;
 pub mod rules;
+mod scattered;
 pub mod size;
 pub mod table;
 pub mod template;

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use pliant_ir::op::{CALL_DPS_PACKED, CALL_TIR};
 use pliant_ir::{AttrValue, DType, Op};
 use pliant_tensor::Tensor;
+use rustc_hash::FxHashMap;
 
 use super::size::{SizePattern, TypePattern};
 
@@ -169,10 +170,56 @@ impl Pattern {
         option(self.clone()) | self.clone()
     }
 
-    /// A pattern that asks for the same but is another, so that both can match different values. The copy is of
-    /// this node only: what stands inside is shared.
+    /// A pattern that asks for the same but is another, with all that stands inside it, so that both can match
+    /// different values. What it has inside twice, the copy has inside twice.
     pub fn dup(&self) -> Pattern {
-        Pattern::new(self.kind().clone())
+        let mut copies = Pattern::dup_all(std::slice::from_ref(self));
+        copies.pop().expect("one pattern has one copy")
+    }
+
+    /// Copies of patterns as [`dup`](Pattern::dup) makes them; what they share, their copies share.
+    pub fn dup_all(patterns: &[Pattern]) -> Vec<Pattern> {
+        let mut copies: FxHashMap<Pattern, Pattern> = FxHashMap::default();
+        let mut stack: Vec<(&Pattern, bool)> = patterns.iter().map(|p| (p, false)).collect();
+        while let Some((p, ready)) = stack.pop() {
+            if copies.contains_key(p) {
+                continue;
+            }
+            if ready {
+                let copy = Pattern::new(p.kind().map(|inner| copies[inner].clone()));
+                copies.insert(p.clone(), copy);
+            } else {
+                stack.push((p, true));
+                stack.extend(p.children().into_iter().map(|inner| (inner, false)));
+            }
+        }
+        patterns.iter().map(|p| copies[p].clone()).collect()
+    }
+}
+
+impl PatternKind {
+    /// The same of other patterns inside.
+    fn map(&self, mut f: impl FnMut(&Pattern) -> Pattern) -> PatternKind {
+        use PatternKind::{
+            And, Attrs, Call, DType, GetItem, Not, Or, SameShape, Shape, Tuple, Type,
+        };
+        let mut all = |list: &[Pattern]| list.iter().map(&mut f).collect();
+        match self {
+            Tuple { fields, unordered } => Tuple { fields: all(fields), unordered: *unordered },
+            Or(list) => Or(all(list)),
+            And(list) => And(all(list)),
+            SameShape(list) => SameShape(all(list)),
+            Call { callee, args, more } => {
+                Call { callee: f(callee), args: args.iter().map(f).collect(), more: *more }
+            }
+            GetItem(p, index) => GetItem(f(p), *index),
+            Not(p) => Not(f(p)),
+            Attrs(p, attrs) => Attrs(f(p), attrs.clone()),
+            DType(p, dtype) => DType(f(p), *dtype),
+            Shape(p, sizes) => Shape(f(p), sizes.clone()),
+            Type(p, ty) => Type(f(p), ty.clone()),
+            leaf => leaf.clone(),
+        }
     }
 }
 

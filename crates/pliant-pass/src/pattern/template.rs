@@ -6,16 +6,22 @@
 use std::sync::Arc;
 
 use pliant_ir::OpRegistry;
+use pliant_ir::print::type_text;
+use pliant_ir::relax::derive::is_subtype;
 use pliant_ir::relax::visit::{Importer, bindings};
-use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function, Var};
-use pliant_sym::SymArena;
+use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function, Type, Var};
+use pliant_sym::{Proof, SymArena};
 use rustc_hash::FxHashMap;
 
 use super::apply::RewriteCx;
 use super::matcher::Match;
 use super::node::{Literal, Pattern, PatternKind, is_op, is_tuple, is_tuple_get_item, wildcard};
+use super::scattered::rewrite_scattered;
 use super::size::{SizePattern, TypePattern};
 use crate::error::{PassError, Problem};
+
+/// How often the rules of several values may make the others fit again.
+const MAX_SWEEPS: usize = 256;
 
 /// A rule written as two functions.
 #[derive(Clone, Debug)]
@@ -31,7 +37,7 @@ impl Template {
     /// The rule of two functions.
     ///
     /// # Errors
-    /// Parameters that differ; constructs that no pattern has; a replacement that is more than bindings.
+    /// Parameters or results that differ; constructs that no pattern has; a replacement that is more than bindings.
     pub fn new(pattern: &Function, replacement: Arc<Function>) -> Result<Self, PassError> {
         if pattern.params().len() != replacement.params().len() {
             return Err(PassError::user(format!(
@@ -64,42 +70,67 @@ impl Template {
             ));
         }
         let syms = shared_syms(pattern, &replacement);
+        same_types(pattern, &replacement, &syms)?;
         Ok(Template { pattern: result, params, syms, replacement })
     }
 
     /// Emits the replacement of a match and returns its result.
     ///
     /// # Errors
-    /// A symbol of the replacement that the match says nothing of.
+    /// A parameter of the pattern that the match says nothing of.
     pub fn apply(&self, cx: &mut RewriteCx<'_>, found: &Match) -> Result<Expr, PassError> {
-        let src = &*self.replacement;
-        let args: Vec<Expr> = self
-            .params
-            .iter()
-            .map(|p| {
-                found
-                    .get(p)
-                    .ok_or_else(|| PassError::user("a parameter of the pattern is not used in it"))
-            })
-            .collect::<Result<_, _>>()?;
-        let mut values = Vec::new();
-        let result = {
-            let mut importer = Importer::new(src, cx.func);
-            for (&p, &arg) in src.params().iter().zip(&args) {
-                importer.vars.insert(p, arg);
-            }
-            for &(v, key) in &self.syms {
-                if let Some(size) = found.size(key) {
-                    importer.syms.insert(v, size);
-                }
-            }
-            for (_, b) in bindings(src) {
-                values.push(importer.binding(b));
-            }
-            importer.expr(src.seq(src.body()).result)
-        };
-        cx.adopt(values);
+        let (bindings, result) = self
+            .instantiate(cx.func, cx.ops, found)
+            .ok_or_else(|| PassError::user("a parameter of the pattern is not used in it"))?;
+        cx.adopt(bindings);
         Ok(result)
+    }
+
+    /// The bindings of the replacement of a match, and its result; `None` where the match does not say what a
+    /// parameter stands for.
+    pub(super) fn instantiate(
+        &self,
+        func: &mut Function,
+        ops: &dyn OpRegistry,
+        found: &Match,
+    ) -> Option<(Vec<Binding>, Expr)> {
+        let src = &*self.replacement;
+        let args: Vec<Expr> = self.params.iter().map(|p| found.get(p)).collect::<Option<_>>()?;
+        let mut importer = Importer::new(src, func);
+        for (&p, &arg) in src.params().iter().zip(&args) {
+            importer.vars.insert(p, arg);
+        }
+        for &(v, key) in &self.syms {
+            if let Some(size) = found.size(key) {
+                importer.syms.insert(v, size);
+            }
+        }
+        let mut values: Vec<Binding> = Vec::new();
+        for (_, b) in bindings(src) {
+            let mut b = importer.binding(b);
+            infer_again(importer.dst, ops, &mut b);
+            values.push(b);
+        }
+        let result = importer.expr(src.seq(src.body()).result);
+        Some((values, result))
+    }
+}
+
+/// Gives an operator's call the type that its operands have here, which may be more precise than in the rule.
+fn infer_again(func: &mut Function, ops: &dyn OpRegistry, b: &mut Binding) {
+    let ExprData::Call { callee: Callee::Op(op), args, attrs, ty_args } = *func.expr(b.value)
+    else {
+        return;
+    };
+    let (args, ty_args) = (func.list(args).to_vec(), func.type_list(ty_args).to_vec());
+    let attrs = func.call_attrs(attrs).clone();
+    if let Ok(ty) = ops.infer(func, op, &args, &attrs, &ty_args)
+        && ty != func.expr_ty(b.value)
+    {
+        b.value = func.call(Callee::Op(op), &args, attrs, &ty_args, ty);
+        if b.cast.is_none() {
+            func.var_mut(b.var).ty = ty;
+        }
     }
 }
 
@@ -119,6 +150,56 @@ fn shared_syms(pattern: &Function, replacement: &Function) -> Vec<(pliant_sym::S
         }
     }
     out
+}
+
+/// Refuses a replacement that no value of the pattern's parameters can be given to, or whose result can never stand
+/// for the pattern's.
+fn same_types(
+    pattern: &Function,
+    replacement: &Function,
+    syms: &[(pliant_sym::SymVar, u64)],
+) -> Result<(), PassError> {
+    let mut probe = pattern.clone();
+    let known: Vec<_> = pattern.syms.vars().collect();
+    let mapped: Vec<_> = syms
+        .iter()
+        .filter_map(|&(y, key)| {
+            known.iter().find(|x| u64::from(x.as_u32()) == key).map(|&x| (y, x))
+        })
+        .map(|(y, x)| (y, probe.syms.var(x)))
+        .collect();
+    let import = |probe: &mut Function, ty: Type| {
+        let mut importer = Importer::new(replacement, probe);
+        importer.syms.extend(mapped.iter().copied());
+        importer.ty(ty)
+    };
+    let differ = |what: String, probe: &Function, have: Type, want: Type, span| {
+        let message = format!(
+            "{what} is of type {} in replacement and of type {} in pattern",
+            type_text(probe, have),
+            type_text(probe, want)
+        );
+        PassError::User(vec![Problem::new(message).at(span)])
+    };
+    for (&p, &r) in pattern.params().iter().zip(replacement.params()) {
+        let (want, have) = (pattern.var(p).ty, import(&mut probe, replacement.var(r).ty));
+        if is_subtype(&mut probe, want, have) == Proof::No {
+            let var = replacement.var(r);
+            let what = format!("the parameter '{}'", var.name);
+            return Err(differ(what, &probe, have, want, var.span));
+        }
+    }
+    let want = pattern.expr_ty(pattern.seq(pattern.body()).result);
+    let result = replacement.expr_ty(replacement.seq(replacement.body()).result);
+    let have = import(&mut probe, result);
+    if is_subtype(&mut probe, have, want) == Proof::No {
+        let span = replacement
+            .params()
+            .first()
+            .map_or(pliant_diag::Span::NONE, |&r| replacement.var(r).span);
+        return Err(differ("the result".into(), &probe, have, want, span));
+    }
+    Ok(())
 }
 
 struct Maker<'a> {
@@ -206,7 +287,21 @@ pub fn rewrite_templates(
     ops: &dyn OpRegistry,
 ) -> Result<usize, PassError> {
     let rules = super::RuleSet::new(templates.iter().map(|t| t.pattern.clone()), ops)?;
-    super::rewrite_rules(func, &rules, ops, |cx, found| {
-        templates[found.rule].apply(cx, found).map(Some)
-    })
+    let mut count = 0;
+    for _ in 0..MAX_SWEEPS {
+        count += super::rewrite_rules(func, &rules, ops, |cx, found| {
+            templates[found.rule].apply(cx, found).map(Some)
+        })?;
+        let mut scattered = 0;
+        for template in templates {
+            scattered += rewrite_scattered(func, template, ops)?;
+        }
+        if scattered == 0 {
+            return Ok(count);
+        }
+        count += scattered;
+    }
+    Err(PassError::user(format!(
+        "the rewrite rules do not end: {count} rewrites were made in {MAX_SWEEPS} sweeps"
+    )))
 }

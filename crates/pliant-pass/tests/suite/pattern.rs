@@ -314,6 +314,26 @@ fn contexts_find_uses_and_only_uses() {
 }
 
 #[test]
+fn copies_of_patterns_match_other_values_throughout() {
+    let mut f =
+        flow("a = R.exp(x)\nb = R.sqrt(a)\nc = R.exp(y)\nd = R.sqrt(c)\ne = R.add(b, d)", "e");
+    let exp = op("relax.exp").call([wildcard()]);
+    let sqrt = op("relax.sqrt").call([exp.clone()]);
+    let copies = Pattern::dup_all(&[exp.clone(), sqrt.clone()]);
+    let [other_exp, other_sqrt] = &copies[..] else { panic!("two have two copies") };
+    assert!(other_sqrt.children().contains(&other_exp));
+    let mut ctx = PatternContext::new();
+    [&exp, &sqrt, other_exp, other_sqrt].into_iter().for_each(|p| ctx.add(p));
+    let found = in_block(&mut f, &ctx).expect("there are two chains");
+    let mut roots = [&sqrt, other_sqrt].map(|p| name(&f, &found, p));
+    roots.sort();
+    assert_eq!(roots, ["b", "d"]);
+    // Deep patterns are copied without recursion.
+    let deep = (0..100_000).fold(wildcard(), |p, _| op("relax.exp").call([p]));
+    assert!(deep.dup() != deep);
+}
+
+#[test]
 fn contexts_give_each_pattern_a_call_of_its_own() {
     let mut f = flow(
         "a = R.matmul(x, R.permute_dims(y))\nb = R.multiply(x, y)\nc = R.multiply(x, x)\nd = R.add(b, c)",

@@ -126,6 +126,10 @@ fn effects_stay_where_they_are() {
     let before = text(&impure);
     assert_eq!(run(&mut impure), 0);
     assert_eq!(text(&impure), before);
+    // So may one that its type calls pure but that overwrites its operand.
+    let effect = "c = R.call_inplace_packed(\"change\", x, inplace_indices=[0], sinfo_args=R.Tensor((4,), \"float32\"))";
+    let mut in_place = main_of(&script(effect));
+    assert_eq!(run(&mut in_place), 0);
     // A call with effects that a match contains stays, once.
     let mut f = main_of(
         "@R.function(pure=False)\ndef main(x: R.Tensor((4,), \"float32\")):\n    a = R.call_packed(\"f\", x, sinfo_args=R.Tensor((4,), \"float32\"))\n    b = R.exp(a)\n    return b\n",
@@ -234,6 +238,35 @@ fn templates_unify_symbols() {
     assert!(out.contains("R.shape([n, 4])") && out.contains("d = R.exp(c)"), "{out}");
     let bad = Template::new(&get("pattern"), std::sync::Arc::new(flow("a = R.exp(x)", "a")));
     assert!(bad.is_ok());
+}
+
+#[test]
+fn templates_of_several_values_fit_values_apart() {
+    let m = module(
+        "@I.ir_module\nclass M:\n    @R.function\n    def pattern(a: R.Tensor((\"n\", 4), \"float32\")):\n        return (R.exp(a), R.sin(a))\n    @R.function\n    def replacement(a: R.Tensor((\"n\", 4), \"float32\")):\n        b = R.negative(a)\n        return (b, b)\n",
+    );
+    let get = |name: &str| m.get(name).and_then(BaseFunc::as_relax).expect("it is there").clone();
+    let template = Template::new(&get("pattern"), get("replacement")).expect("it is a rule");
+    let rewrite = |f: &mut Function| {
+        rewrite_templates(f, std::slice::from_ref(&template), ops()).expect("it ends")
+    };
+    let mut f = flow(
+        "p = R.sqrt(y)\na = R.exp(x)\nb = R.sin(x)\nc = R.sin(p)\nd = R.exp(p)\ne = R.add(R.add(a, b), R.add(c, d))",
+        "e",
+    );
+    assert_eq!(rewrite(&mut f), 2);
+    let out = text(&f);
+    assert_eq!(out.matches("R.negative").count(), 2, "{out}");
+    assert!(!out.contains("R.exp") && !out.contains("R.sin"), "{out}");
+    assert_eq!(rewrite(&mut f), 0);
+    // The second value needs the first: no replacement can stand before both.
+    let mut chain = flow("a = R.exp(x)\nb = R.sin(a)", "b");
+    assert_eq!(rewrite(&mut chain), 0);
+    // An effect between them: what is read may have changed.
+    let mut apart = main_of(
+        "@R.function(pure=False)\ndef main(x: R.Tensor((\"n\", 4), \"float32\")):\n    a = R.exp(x)\n    c = R.call_packed(\"change\", x, sinfo_args=R.Tuple())\n    b = R.sin(x)\n    return (a, b)\n",
+    );
+    assert_eq!(rewrite(&mut apart), 0);
 }
 
 /// A chain of `length` bindings, alternating operators.

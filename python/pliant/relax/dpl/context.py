@@ -11,7 +11,7 @@ from pliant import _core
 
 if TYPE_CHECKING:
     from pliant._core.relax import Expr, PatternNode
-    from pliant.relax.dpl.pattern import DFPattern
+    from pliant.relax.dpl._base import DFPattern
 
 _local = threading.local()
 
@@ -85,7 +85,7 @@ class PatternContext:
 
     def match_dfb(self, dfb: Any) -> dict[DFPattern, Expr] | None:
         """What the patterns match in a dataflow block, or ``None``."""
-        from pliant.relax.dpl.pattern import _matchings
+        from pliant.relax.dpl._base import _matchings
 
         found = _core.relax.pattern_match_block(*self._parts(), dfb)
         return None if found is None else _matchings(found)

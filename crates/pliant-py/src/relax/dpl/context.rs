@@ -5,7 +5,7 @@ use std::sync::Arc;
 use pliant_ir::relax::{Block, Var};
 use pliant_pass::pattern::PatternContext;
 use pliant_pass::pattern::block::{
-    BlockReplacement, dataflow_blocks, next_match, replace_in_block,
+    BlockMatches, BlockReplacement, dataflow_blocks, endless, max_turns, replace_in_block,
 };
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
@@ -23,9 +23,6 @@ use crate::relax::home::Home;
 use crate::relax::node::{Node, NodeRef};
 use crate::relax::seq::BlockNode;
 use crate::relax::views::in_func;
-
-/// How many matches one function may have replaced.
-const MAX_TURNS: usize = 4096;
 
 type Edges<'py> = Vec<(PyRef<'py, PatternNode>, PyRef<'py, PatternNode>, i64, bool)>;
 
@@ -84,43 +81,52 @@ pub fn pattern_rewrite_bindings<'py>(
     let ctx = context(&patterns, &edges, &same_shape)?;
     let home = home_of(&needed(func)?)?.derive()?;
     let blocks = guard(|| Ok(dataflow_blocks(home.lock().parts()?.0)))?;
+    let ops = pliant_ops::registry();
     let mut count = 0;
     for block in blocks {
+        let limit = count + guard(|| Ok(max_turns(home.lock().parts()?.0, block)))?;
         let mut leave = FxHashSet::default();
         loop {
-            let found = guard(|| {
-                let mut state = home.lock();
-                let func = state.parts()?.0;
-                Ok(next_match(func, &ctx, block, pliant_ops::registry(), &mut leave))
-            })?;
-            let Some(found) = found else { break };
-            let made =
-                callback.call1((pairs(py, &home, &found)?, block_values(py, &home, block)?))?;
-            if made.is_none() {
-                continue;
+            let mut matches =
+                guard(|| Ok(BlockMatches::new(home.lock().parts()?.0, &ctx, block, ops)))?;
+            let values = block_values(py, &home, block)?;
+            let mut with = Vec::new();
+            while let Some(found) = guard(|| Ok(matches.next(home.lock().parts()?.0, &mut leave)))?
+            {
+                with.extend(answer(&home, callback, &pairs(py, &home, &found)?, &values)?);
+                py.check_signals()?;
             }
-            let made = made.cast::<PyDict>().map_err(|_| {
-                Error::Type("the rewriter returns a dict from variables to expressions".into())
-            })?;
-            if made.is_empty() {
-                continue;
+            if with.is_empty() {
+                break;
             }
-            let with = replacement(&home, made)?;
+            count += with.len();
             guard(|| {
                 let mut state = home.lock();
-                let func = state.parts()?.0;
-                replace_in_block(func, block, with, pliant_ops::registry()).map_err(user)
+                replace_in_block(state.parts()?.0, block, with, ops).map_err(user)
             })?;
-            count += 1;
-            if count > MAX_TURNS {
-                return Err(Error::Value(format!(
-                    "the rewrite does not end: the context has matched {MAX_TURNS} times"
-                )));
+            if count > limit {
+                return Err(user(endless(count)));
             }
-            py.check_signals()?;
         }
     }
     if count == 0 { Ok(func.clone()) } else { sealed(py, &home, func) }
+}
+
+/// What the callback replaces a match by; `None` where it leaves it alone.
+fn answer(
+    home: &Arc<Home>,
+    callback: &Bound<'_, PyAny>,
+    found: &Bound<'_, PyList>,
+    values: &Bound<'_, PyDict>,
+) -> Result<Option<BlockReplacement>> {
+    let made = callback.call1((found, values))?;
+    if made.is_none() {
+        return Ok(None);
+    }
+    let made = made.cast::<PyDict>().map_err(|_| {
+        Error::Type("the rewriter returns a dict from variables to expressions".into())
+    })?;
+    if made.is_empty() { Ok(None) } else { replacement(home, made).map(Some) }
 }
 
 /// The values of a block's variables.

@@ -183,8 +183,11 @@ impl PatternNode {
         made(PatternKind::Type(self.pattern.clone(), type_of(info)?))
     }
 
-    fn dup(&self) -> Self {
-        PatternNode { pattern: self.pattern.dup() }
+    /// Copies of patterns, which share what the patterns share.
+    #[staticmethod]
+    fn dup(patterns: Vec<PyRef<'_, PatternNode>>) -> Vec<PatternNode> {
+        let copies = Pattern::dup_all(&list_of(patterns));
+        copies.into_iter().map(|pattern| PatternNode { pattern }).collect()
     }
 
     /// What tells the pattern from others while it lives.

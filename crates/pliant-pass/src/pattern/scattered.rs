@@ -1,0 +1,164 @@
+//! Rules for several values that a program computes apart: a template whose pattern returns a tuple fits the fields
+//! also where no tuple is built of them.
+//!
+//! The fields are looked for in one block, between the same effects: the replacement stands before the first of them.
+//! Each field's variable keeps its place and becomes a field of the replacement.
+
+use pliant_ir::OpRegistry;
+use pliant_ir::relax::visit::{Event, walk};
+use pliant_ir::relax::{Block, Expr, ExprData, Function, TypeData, Var};
+use rustc_hash::FxHashSet;
+
+use super::block::{BlockMatches, BlockReplacement, max_turns, replace_unless_cyclic};
+use super::check::describe;
+use super::context::PatternContext;
+use super::matcher::Match;
+use super::node::{Pattern, PatternKind};
+use super::template::Template;
+use crate::error::{PassError, Problem};
+use crate::rewrite::Namer;
+
+/// Whether a pattern is of a value that some binding computes.
+fn is_computed(pattern: &Pattern) -> bool {
+    match pattern.kind() {
+        PatternKind::Call { .. } | PatternKind::GetItem(..) => true,
+        PatternKind::Attrs(p, _)
+        | PatternKind::DType(p, _)
+        | PatternKind::Shape(p, _)
+        | PatternKind::Type(p, _) => is_computed(p),
+        _ => false,
+    }
+}
+
+/// The places of a tuple pattern's fields that bindings compute, with their patterns; none for other patterns.
+fn computed_fields(pattern: &Pattern) -> Vec<(u32, &Pattern)> {
+    match pattern.kind() {
+        PatternKind::Tuple { fields, unordered: false } => {
+            let fields = fields.iter().enumerate().map(|(i, p)| (i as u32, p));
+            fields.filter(|(_, p)| is_computed(p)).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Replaces what a template's fields match in the blocks of a function. Returns how many matches were replaced.
+///
+/// # Errors
+/// A replacement that does not fit; a rule that never ends.
+pub(super) fn rewrite_scattered(
+    func: &mut Function,
+    template: &Template,
+    ops: &dyn OpRegistry,
+) -> Result<usize, PassError> {
+    let fields = computed_fields(&template.pattern);
+    if fields.is_empty() {
+        return Ok(0);
+    }
+    let mut ctx = PatternContext::new();
+    fields.iter().for_each(|(_, p)| ctx.add(p));
+    let mut count = 0;
+    let mut namer = None;
+    for block in blocks(func) {
+        let limit = count + max_turns(func, block);
+        let mut leave = FxHashSet::default();
+        loop {
+            let mut matches = BlockMatches::new(func, &ctx, block, ops);
+            let mut with = Vec::new();
+            while let Some(found) = matches.next(func, &mut leave) {
+                with.extend(replacement(
+                    func,
+                    (block, ops),
+                    template,
+                    &fields,
+                    &matches,
+                    &found,
+                    &mut namer,
+                ));
+            }
+            let made = replace_all(func, block, with, ops)?;
+            count += made;
+            if made == 0 {
+                break;
+            }
+            if count > limit {
+                let message = format!("the rewrite rules do not end: {count} rewrites were made");
+                let help = format!(
+                    "exclude the rule's own results from its pattern, which is {}",
+                    describe(&template.pattern)
+                );
+                return Err(PassError::User(vec![Problem::new(message).with_help(help)]));
+            }
+        }
+    }
+    Ok(count)
+}
+
+/// Makes those replacements that do not need what they compute; returns how many. All at once where that goes.
+fn replace_all(
+    func: &mut Function,
+    block: Block,
+    with: Vec<BlockReplacement>,
+    ops: &dyn OpRegistry,
+) -> Result<usize, PassError> {
+    if with.len() > 1 && replace_unless_cyclic(func, block, with.clone(), ops)?.is_ok() {
+        return Ok(with.len());
+    }
+    let mut made = 0;
+    for one in with {
+        made += usize::from(replace_unless_cyclic(func, block, vec![one], ops)?.unwrap_or(false));
+    }
+    Ok(made)
+}
+
+fn blocks(func: &Function) -> Vec<Block> {
+    let mut out = Vec::new();
+    walk(func, func.root(), |event| {
+        if let Event::EnterBlock(b) = event {
+            out.push(b);
+        }
+    });
+    out
+}
+
+/// The replacement of a match.
+fn replacement(
+    func: &mut Function,
+    (block, ops): (Block, &dyn OpRegistry),
+    template: &Template,
+    fields: &[(u32, &Pattern)],
+    matches: &BlockMatches<'_>,
+    found: &Match,
+    namer: &mut Option<Namer>,
+) -> Option<BlockReplacement> {
+    let mut roots: Vec<(u32, Var)> = Vec::new();
+    for &(i, field) in fields {
+        match *func.expr(matches.defs().origin(func, found.get(field)?)) {
+            ExprData::Var(v) if matches.defs().block(v) == Some(block) => roots.push((i, v)),
+            _ => return None,
+        }
+    }
+    let (bindings, result) = template.instantiate(func, ops, found)?;
+    let namer = namer.get_or_insert_with(|| Namer::new(func));
+    for b in &bindings {
+        let name = func.var(b.var).name.clone();
+        func.var_mut(b.var).name = namer.fresh(&name);
+    }
+    let mut values: Vec<(Var, Expr)> = Vec::new();
+    for (i, v) in roots {
+        let value = field_of(func, result, i)?;
+        if values.iter().all(|(other, _)| *other != v) {
+            values.push((v, value));
+        }
+    }
+    Some(BlockReplacement { bindings, values })
+}
+
+/// A field of the replacement's result: as it is written out, or of the variable.
+fn field_of(func: &mut Function, result: Expr, index: u32) -> Option<Expr> {
+    if let Some(list) = func.tuple_fields(result) {
+        return list.get(index as usize).copied();
+    }
+    let TypeData::Tuple(types) = func.ty(result) else { return None };
+    let ty = *types.get(index as usize)?;
+    Some(func.add_expr(ExprData::TupleGetItem(result, index), ty))
+}

@@ -1,0 +1,220 @@
+"""What all patterns can do, and sequences of patterns that use each other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+from weakref import WeakValueDictionary
+
+from pliant.relax.dpl import context as _context
+
+if TYPE_CHECKING:
+    from pliant._core.relax import Expr, PatternNode
+
+_living: WeakValueDictionary[int, DFPattern] = WeakValueDictionary()
+
+
+def _kinds() -> Any:
+    from pliant.relax.dpl import kinds
+
+    return kinds
+
+
+class DFPattern:
+    """A pattern of expressions. What it asks for is told by its class and that class's fields, the ``__slots__``."""
+
+    __slots__ = ("__weakref__", "node")
+
+    def __init__(self, node: PatternNode) -> None:
+        self.node = node
+        _living[node.id] = self
+
+    def __call__(self, *args: DFPattern, varg_default_wildcard: bool = False, add_constraint: bool = True) -> DFPattern:
+        """A call of what this matches, with those operands; with ``varg_default_wildcard``, and any more."""
+        call = _kinds().CallPattern(self, args, varg_default_wildcard)
+        current = _context.PatternContext.current()
+        if add_constraint and current is not None:
+            current._add(call)
+        return call
+
+    def __or__(self, other: DFPattern) -> DFPattern:
+        return _kinds().OrPattern(self, other)
+
+    def __and__(self, other: DFPattern) -> DFPattern:
+        return _kinds().AndPattern(self, other)
+
+    def __invert__(self) -> DFPattern:
+        return self.reject()
+
+    def reject(self) -> DFPattern:
+        """What this does not match."""
+        return _kinds().NotPattern(self)
+
+    def has_attr(self, attrs: Mapping[str, Any]) -> DFPattern:
+        """This, on a call or function with these attributes; the defaults of operators count."""
+        return _kinds().AttrPattern(self, attrs)
+
+    def has_dtype(self, dtype: str) -> DFPattern:
+        """This, of that data type."""
+        return _kinds().DataTypePattern(self, dtype)
+
+    def has_shape(self, shape: Sequence[Any]) -> DFPattern:
+        """This, of that shape. A size variable is an unknown: it stands for one size in the whole match."""
+        return _kinds().ShapePattern(self, shape)
+
+    def has_struct_info(self, struct_info: Any) -> DFPattern:
+        """This, of that type; what the type leaves open may be anything, size variables are unknowns."""
+        return _kinds().StructInfoPattern(self, struct_info)
+
+    has_type = has_struct_info
+    has_ty = has_struct_info
+
+    def same_shape_as(self, *args: DFPattern) -> DFPattern:
+        """Asks the pattern context for values of provably the same shape."""
+        _context.PatternContext.required("same_shape_as")._same_shape([self, *args])
+        return self
+
+    def optional(self, option_constructor: Callable[[DFPattern], DFPattern]) -> DFPattern:
+        """This, or what the function makes around it."""
+        return option_constructor(self) | self
+
+    def dup(self) -> DFPattern:
+        """A pattern that asks for the same, but may match another value."""
+        return _duplicates([self])[0]
+
+    def match(self, expr: Any, var2val: Mapping[Any, Any] | None = None) -> bool:
+        """Whether an expression matches. With ``var2val``, the variables of its function are looked through."""
+        return self.extract_matched_expr(expr, var2val) is not None
+
+    def extract_matched_expr(self, expr: Any, var2val: Mapping[Any, Any] | None = None) -> dict[DFPattern, Expr] | None:
+        """What each pattern inside matches, or ``None``."""
+        found = self.node.matches(expr, var2val is not None)
+        return None if found is None else _matchings(found)
+
+    def used_by(self, other: DFPattern | PatternSeq, index: int = -1) -> PatternSeq:
+        """Says in the pattern context that ``other`` uses this, as operand ``index`` if that is given."""
+        return PatternSeq([self]).used_by(other, index)
+
+    def only_used_by(self, other: DFPattern | PatternSeq, index: int = -1) -> PatternSeq:
+        """As :meth:`used_by`, and that nothing else uses it."""
+        return PatternSeq([self]).only_used_by(other, index)
+
+    def __rshift__(self, other: DFPattern | PatternSeq) -> PatternSeq:
+        return self.only_used_by(other, -1)
+
+    def __xor__(self, other: DFPattern | PatternSeq) -> PatternSeq:
+        return self.used_by(other, -1)
+
+    def fork_to(self, *args: DFPattern | PatternSeq) -> None:
+        """Says that all of these use this."""
+        for other in args:
+            self.used_by(other)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, DFPattern) and self.node.id == other.node.id
+
+    def __hash__(self) -> int:
+        return hash(self.node.id)
+
+    def __repr__(self) -> str:
+        return repr(self.node)
+
+
+class PatternSeq:
+    """Patterns of which each uses the one before."""
+
+    __slots__ = ("patterns",)
+
+    def __init__(self, patterns: Sequence[DFPattern], only_use: bool = False) -> None:
+        self.patterns = list(patterns)
+        if not self.patterns:
+            raise ValueError("a sequence has at least one pattern")
+        for one, other in zip(self.patterns, self.patterns[1:], strict=False):
+            _context.PatternContext.required("PatternSeq")._used_by(one, other, -1, only_use)
+
+    def _join(self, other: DFPattern | PatternSeq, index: int, only: bool) -> PatternSeq:
+        others = other.patterns if isinstance(other, PatternSeq) else [_pattern(other)]
+        current = _context.PatternContext.required(">> and ^" if index == -1 else "used_by")
+        current._used_by(self.patterns[-1], others[0], index, only)
+        joined = PatternSeq.__new__(PatternSeq)
+        joined.patterns = [*self.patterns, *others]
+        return joined
+
+    def used_by(self, other: DFPattern | PatternSeq, index: int = -1) -> PatternSeq:
+        """Says that ``other`` uses the last pattern."""
+        return self._join(other, index, False)
+
+    def only_used_by(self, other: DFPattern | PatternSeq, index: int = -1) -> PatternSeq:
+        """As :meth:`used_by`, and that nothing else uses it."""
+        return self._join(other, index, True)
+
+    def __rshift__(self, other: DFPattern | PatternSeq) -> PatternSeq:
+        return self.only_used_by(other)
+
+    def __xor__(self, other: DFPattern | PatternSeq) -> PatternSeq:
+        return self.used_by(other)
+
+    def dup(self) -> PatternSeq:
+        """A sequence of other patterns that ask for the same, used alike."""
+        current = _context.PatternContext.required("dup")
+        copies = _duplicates(self.patterns)
+        for p in copies:
+            current._add(p)
+        current._copy_uses(self.patterns, copies)
+        joined = PatternSeq.__new__(PatternSeq)
+        joined.patterns = copies
+        return joined
+
+    def __getitem__(self, index: int) -> DFPattern:
+        return self.patterns[index]
+
+    def __len__(self) -> int:
+        return len(self.patterns)
+
+
+def _pattern(one: Any) -> DFPattern:
+    if not isinstance(one, DFPattern):
+        raise TypeError(f"{one!r} is no pattern (help: wildcard() matches everything, is_expr(x) a constant)")
+    return one
+
+
+def _of_node(node: PatternNode) -> DFPattern:
+    """The pattern that a node is: the very one that the user made, where it lives."""
+    return _living.get(node.id) or DFPattern(node)
+
+
+def _matchings(found: list[tuple[PatternNode, Expr]]) -> dict[DFPattern, Expr]:
+    return {_of_node(node): expr for node, expr in found}
+
+
+def _inside(pattern: DFPattern) -> list[DFPattern]:
+    """The patterns directly inside one, as its fields hold them."""
+    values = [getattr(pattern, name) for name in type(pattern).__slots__ if name not in DFPattern.__slots__]
+    lists = [value if isinstance(value, list) else [value] for value in values]
+    return [one for values in lists for one in values if isinstance(one, DFPattern)]
+
+
+def _duplicates(patterns: Sequence[DFPattern]) -> list[DFPattern]:
+    """Copies of patterns with all that stands inside; what the patterns share, the copies share."""
+    order: dict[DFPattern, None] = {}
+    todo = list(patterns)
+    while todo:
+        one = todo.pop()
+        if one not in order:
+            order[one] = None
+            todo.extend(_inside(one))
+    copies: dict[Any, DFPattern] = {}
+    for one, node in zip(order, _kinds().Node.dup([p.node for p in order]), strict=True):
+        copies[one] = object.__new__(type(one))
+        DFPattern.__init__(copies[one], node)
+
+    def field(value: Any) -> Any:
+        if isinstance(value, list):
+            return [field(item) for item in value]
+        return copies[value] if isinstance(value, DFPattern) else value
+
+    for one, copy in copies.items():
+        for name in type(one).__slots__:
+            if name not in DFPattern.__slots__:
+                setattr(copy, name, field(getattr(one, name)))
+    return [copies[one] for one in patterns]

@@ -1,0 +1,285 @@
+"""The kinds of patterns, as classes: what a pattern asks for can be looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pliant import _core
+from pliant.relax.dpl._base import DFPattern, _pattern
+from pliant.relax.dpl.context import PatternContext
+
+Node = _core.relax.PatternNode
+
+
+class WildcardPattern(DFPattern):
+    """Any expression."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        super().__init__(Node.wildcard())
+
+
+class ConstantPattern(DFPattern):
+    """Any tensor constant."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        super().__init__(Node.constant())
+
+
+class ExprPattern(DFPattern):
+    """An expression that is written out: ``expr``. One of an operator stands for what is called."""
+
+    __slots__ = ("expr",)
+
+    def __init__(self, expr: Any) -> None:
+        operator = isinstance(expr, _core.relax.OpFunction)
+        super().__init__(Node.op(expr.name) if operator else Node.literal(expr))
+        self.expr = expr
+
+    @property
+    def op(self) -> Any:
+        """The operator, for a pattern of one."""
+        if not isinstance(self.expr, _core.relax.OpFunction):
+            raise AttributeError(f"{self!r} is a pattern of an expression, not of an operator")
+        return self.expr
+
+
+class VarPattern(DFPattern):
+    """A variable, of that name if it is not empty."""
+
+    __slots__ = ("name",)
+    _dataflow = False
+
+    def __init__(self, name_hint: str = "") -> None:
+        super().__init__(Node.var(name_hint, self._dataflow))
+        self.name = name_hint
+
+    @property
+    def name_hint(self) -> str:
+        """The name."""
+        return self.name
+
+
+class DataflowVarPattern(VarPattern):
+    """A variable that is local to a dataflow block, of that name if it is not empty."""
+
+    __slots__ = ("name",)
+    _dataflow = True
+
+
+class GlobalVarPattern(DFPattern):
+    """A function of the module, of that name if it is not empty."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name_hint: str = "") -> None:
+        super().__init__(Node.global_var(name_hint))
+        self.name = name_hint
+
+    @property
+    def name_hint(self) -> str:
+        """The name."""
+        return self.name
+
+
+class ExternFuncPattern(DFPattern):
+    """A packed function, of that name if it is not empty."""
+
+    __slots__ = ("global_symbol",)
+
+    def __init__(self, global_symbol: str = "") -> None:
+        super().__init__(Node.extern_func(global_symbol))
+        self.global_symbol = global_symbol
+
+
+class CallPattern(DFPattern):
+    """A call of what ``op`` matches, with operands that ``args`` match; with ``varg_default_wildcard``, and any more."""
+
+    __slots__ = ("args", "op", "varg_default_wildcard")
+
+    def __init__(self, op: DFPattern, args: Sequence[DFPattern] = (), varg_default_wildcard: bool = False) -> None:
+        self.op, self.args = _pattern(op), [_pattern(a) for a in args]
+        self.varg_default_wildcard = varg_default_wildcard
+        super().__init__(self.op.node.call([a.node for a in self.args], varg_default_wildcard))
+
+
+class TuplePattern(DFPattern):
+    """A tuple of such fields."""
+
+    __slots__ = ("fields",)
+    _unordered = False
+
+    def __init__(self, fields: Sequence[DFPattern]) -> None:
+        self.fields = [_pattern(f) for f in fields]
+        super().__init__(Node.tuple_([f.node for f in self.fields], self._unordered))
+
+    def __getitem__(self, index: int) -> TupleGetItemPattern:
+        if not isinstance(index, int) or not -len(self.fields) <= index < len(self.fields):
+            raise IndexError(f"the pattern has {len(self.fields)} fields and no field {index!r}")
+        return TupleGetItemPattern(self, index % len(self.fields))
+
+    def __len__(self) -> int:
+        return len(self.fields)
+
+    def __bool__(self) -> bool:
+        return True
+
+
+class UnorderedTuplePattern(TuplePattern):
+    """A tuple of such fields, in any order."""
+
+    __slots__ = ("fields",)
+    _unordered = True
+
+
+class TupleGetItemPattern(DFPattern):
+    """A field of such a tuple, of that index if given."""
+
+    __slots__ = ("index", "tuple")
+
+    def __init__(self, tuple: DFPattern, index: int | None = None) -> None:
+        self.tuple, self.index = _pattern(tuple), index
+        super().__init__(Node.get_item(self.tuple.node, index))
+
+
+class AndPattern(DFPattern):
+    """What both match."""
+
+    __slots__ = ("left", "right")
+
+    def __init__(self, left: DFPattern, right: DFPattern) -> None:
+        self.left, self.right = _pattern(left), _pattern(right)
+        super().__init__(self.left.node.and_(self.right.node))
+
+
+class OrPattern(DFPattern):
+    """What one of both matches, the left one first."""
+
+    __slots__ = ("left", "right")
+
+    def __init__(self, left: DFPattern, right: DFPattern) -> None:
+        self.left, self.right = _pattern(left), _pattern(right)
+        super().__init__(self.left.node.or_(self.right.node))
+
+
+class NotPattern(DFPattern):
+    """What a pattern does not match."""
+
+    __slots__ = ("reject_pattern",)
+
+    def __init__(self, to_reject: DFPattern) -> None:
+        self.reject_pattern = _pattern(to_reject)
+        super().__init__(self.reject_pattern.node.not_())
+
+
+class _Wrapped(DFPattern):
+    """A pattern with one more demand."""
+
+    __slots__ = ("pattern",)
+
+
+class AttrPattern(_Wrapped):
+    """A call or function with these attributes; the defaults of operators count."""
+
+    __slots__ = ("attrs", "pattern")
+
+    def __init__(self, pattern: DFPattern, attrs: Mapping[str, Any]) -> None:
+        self.pattern, self.attrs = _pattern(pattern), dict(attrs)
+        super().__init__(self.pattern.node.has_attr(self.attrs))
+
+    def extract_matched_expr(self, expr: Any, var2val: Mapping[Any, Any] | None = None) -> dict[DFPattern, Any] | None:
+        """What each pattern inside matches, or ``None``."""
+        if not isinstance(expr, _core.relax.Function):
+            return super().extract_matched_expr(expr, var2val)
+        have = expr.attrs
+        if any(key not in have or have[key] != value for key, value in self.attrs.items()):
+            return None
+        found = self.pattern.extract_matched_expr(expr, var2val)
+        return None if found is None else {**found, self: expr}
+
+
+class DataTypePattern(_Wrapped):
+    """A value of that data type."""
+
+    __slots__ = ("dtype", "pattern")
+
+    def __init__(self, pattern: DFPattern, dtype: str) -> None:
+        self.pattern, self.dtype = _pattern(pattern), str(dtype)
+        super().__init__(self.pattern.node.has_dtype(self.dtype))
+
+
+class ShapePattern(_Wrapped):
+    """A value of that shape. A size variable is an unknown: it stands for one size in the whole match."""
+
+    __slots__ = ("pattern", "shape")
+
+    def __init__(self, pattern: DFPattern, shape: Sequence[Any]) -> None:
+        self.pattern, self.shape = _pattern(pattern), list(shape)
+        super().__init__(self.pattern.node.has_shape(self.shape))
+
+
+class StructInfoPattern(_Wrapped):
+    """A value of that type; what the type leaves open may be anything, size variables are unknowns."""
+
+    __slots__ = ("pattern", "struct_info")
+
+    def __init__(self, pattern: DFPattern, struct_info: Any) -> None:
+        self.pattern, self.struct_info = _pattern(pattern), struct_info
+        super().__init__(self.pattern.node.has_struct_info(struct_info))
+
+
+class PrimArrPattern(DFPattern):
+    """A shape value of those sizes; a size variable is an unknown."""
+
+    __slots__ = ("array",)
+
+    def __init__(self, shape: Sequence[Any]) -> None:
+        self.array = list(shape)
+        super().__init__(Node.shape_value(self.array))
+
+    def __getitem__(self, index: int) -> Any:
+        return self.array[index]
+
+    def __len__(self) -> int:
+        return len(self.array)
+
+    def __bool__(self) -> bool:
+        return True
+
+
+class SameShapeConstraint:
+    """Asks the pattern context for values of provably the same shape."""
+
+    __slots__ = ("args",)
+
+    def __init__(self, *args: DFPattern) -> None:
+        self.args = [_pattern(a) for a in args]
+        PatternContext.required("SameShapeConstraint")._same_shape(self.args)
+
+
+KINDS = [
+    "AndPattern",
+    "AttrPattern",
+    "CallPattern",
+    "ConstantPattern",
+    "DataTypePattern",
+    "DataflowVarPattern",
+    "ExprPattern",
+    "ExternFuncPattern",
+    "GlobalVarPattern",
+    "NotPattern",
+    "OrPattern",
+    "PrimArrPattern",
+    "SameShapeConstraint",
+    "ShapePattern",
+    "StructInfoPattern",
+    "TupleGetItemPattern",
+    "TuplePattern",
+    "UnorderedTuplePattern",
+    "VarPattern",
+    "WildcardPattern",
+]
