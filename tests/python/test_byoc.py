@@ -135,6 +135,72 @@ def test_checks_refuse_matches():
     assert not any("Composite" in f.attrs for f in mod.functions.values())
 
 
+def test_checks_see_the_function_around_a_match():
+    seen = []
+
+    def check(context):
+        users = context.var_usages[context.annotated_expr["x"]]
+        seen.append((context.value_to_bound_var[context.matched_expr], users))
+        return True
+
+    @I.ir_module
+    class Module:
+        @R.function
+        def main(x: R.Tensor((4,), "float32")):
+            with R.dataflow():
+                y = R.exp(x)
+                z = R.sin(x)
+                w = R.add(y, z)
+                R.output(w)
+            return w
+
+    x = wildcard()
+    pattern = relax.transform.FusionPattern("seen.exp", is_op("relax.exp")(x), {"x": x}, check)
+    relax.transform.FuseOpsByPattern([pattern])(Module)
+    assert [(var.name_hint, [u.name_hint for u in users]) for var, users in seen] == [("y", ["y", "z"])]
+
+
+def test_regions_with_several_outputs():
+    @I.ir_module
+    class Module:
+        @R.function
+        def main(x: R.Tensor(("n", 2), "float32")):
+            with R.dataflow():
+                a = R.exp(x)
+                b = R.sqrt(a)
+                c = R.tanh(a)
+                R.output(b, c)
+            return (b, c)
+
+    @register_codegen("outs")
+    def generate(functions, options):
+        def run(x, b, c):
+            b[:] = np.sqrt(np.exp(x.numpy()))
+            c[:] = np.tanh(np.exp(x.numpy()))
+
+        return [run for _ in functions]
+
+    rows = [(f"outs.{op}", is_op(f"relax.{op}")(wildcard())) for op in ("exp", "sqrt", "tanh")]
+    mod = relax.transform.MergeCompositeFunctions()(relax.transform.FuseOpsByPattern(rows)(Module))
+    assert "R.output(b, c)" in mod.script()
+    mod = relax.transform.RunCodegen()(mod)
+    tvm.ir.assert_structural_equal(mod, tvm.script.from_source(mod.script()))
+    x = np.ones((3, 2), "float32")
+    b, c = (out.numpy() for out in tvm.compile(mod)(x))
+    np.testing.assert_allclose(b, np.sqrt(np.exp(x)), rtol=1e-6)
+    np.testing.assert_allclose(c, np.tanh(np.exp(x)), rtol=1e-6)
+
+
+def test_a_generator_that_returns_nothing_is_named():
+    @register_codegen("nothing")
+    def generate(functions, options):
+        return None
+
+    mod = relax.transform.FuseOpsByPattern([("nothing.exp", is_op("relax.exp")(wildcard()))], annotate_codegen=True)(Mlp)
+    with pytest.raises(TypeError, match="the code generator of 'nothing' returned None, not a list"):
+        relax.transform.RunCodegen()(mod)
+
+
 def test_what_goes_wrong_is_told():
     pattern = is_op("relax.exp")(wildcard())
     mod = relax.transform.FuseOpsByPattern([("gem.exp", pattern)], annotate_codegen=True)(Mlp)

@@ -193,5 +193,6 @@ pub fn call_tir(
         [ty] if !tuple => ty,
         _ => func.intern(TypeData::Tuple(out_tys.into())),
     };
-    func.call(Callee::Op(CALL_TIR), &args, Attrs::default(), out_tys, ty)
+    let stated = if out_tys.len() == 1 { out_tys[0] } else { ty };
+    func.call(Callee::Op(CALL_TIR), &args, Attrs::default(), &[stated], ty)
 }

@@ -48,11 +48,12 @@ use pliant_ir::relax::{Binding, ExprData, Function, Seq, Type, TypeData, Var};
 use pliant_ir::{Sym, SymVar};
 use pliant_pass::pass::update_each_relax;
 use pliant_pass::rewrite::{Substitution, remove_and_substitute};
-use pliant_pass::{ModulePass, PassContext, PassError};
+use pliant_pass::{ModulePass, PassContext, PassError, Problem};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::analysis::Effects;
 use crate::eliminate_unused::{public_functions, remove_unreachable};
+use crate::names::known_names;
 
 /// See the module's documentation.
 #[derive(Clone, Debug, Default)]
@@ -71,6 +72,12 @@ impl ModulePass for DeadCodeElimination {
     }
 
     fn run(&self, mut module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
+        if let Some(name) = self.entry_functions.iter().find(|n| module.get(n).is_none()) {
+            let names = module.functions.keys().map(|n| &**n);
+            let problem = Problem::new(format!("there is no function '{name}' to enter by"));
+            let help = known_names("the functions are", names);
+            return Err(PassError::User(vec![problem.with_help(help)]));
+        }
         let effects = Effects::of(&module, ctx.ops);
         update_each_relax(&mut module, ctx, |_, func| Ok(remove_dead_bindings(func, &effects)))?;
         let mut roots = public_functions(&module);

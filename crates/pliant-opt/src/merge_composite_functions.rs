@@ -163,7 +163,7 @@ impl Merger<'_> {
         Ok(())
     }
 
-    fn nodes(&self, func: &Function, bindings: &[Binding], join: bool) -> Vec<Node> {
+    fn nodes(&self, func: &Function, defs: &Defs, bindings: &[Binding], join: bool) -> Vec<Node> {
         let mut index: FxHashMap<Var, usize> = FxHashMap::default();
         let mut nodes: Vec<Node> = Vec::with_capacity(bindings.len());
         for (i, b) in bindings.iter().enumerate() {
@@ -175,7 +175,9 @@ impl Merger<'_> {
             let mut node = Node { backend, rank, region: i };
             if join && node.backend.as_ref().is_some_and(|b| self.joins(b)) {
                 for &n in &from {
-                    if nodes[n].backend == node.backend && nodes[n].rank == rank {
+                    // A region is computed where its last member is: no effect may stand in between.
+                    let near = defs.epoch(bindings[n].var) == defs.epoch(b.var);
+                    if nodes[n].backend == node.backend && nodes[n].rank == rank && near {
                         let root = find(&mut nodes, n);
                         if node.region == i {
                             node.region = root;
@@ -199,7 +201,7 @@ impl Merger<'_> {
         outside: &FxHashSet<Var>,
     ) -> Result<(), PassError> {
         let bindings = func.block(block).bindings.clone();
-        let mut nodes = self.nodes(func, &bindings, func.block(block).dataflow);
+        let mut nodes = self.nodes(func, defs, &bindings, func.block(block).dataflow);
         let mut regions: FxHashMap<usize, Vec<usize>> = FxHashMap::default();
         for i in 0..nodes.len() {
             if nodes[i].backend.is_some() {
@@ -234,7 +236,13 @@ impl Merger<'_> {
             if members.last() == Some(&i) {
                 let members: Vec<Binding> = members.iter().map(|&m| bindings[m]).collect();
                 let backend = nodes[i].backend.clone().expect("it was just looked at");
+                let dataflow = func.block(block).dataflow;
+                let first = new.len();
                 self.call(func, defs, &members, &shown, &backend, &mut namer, &mut new);
+                // What joins the results of a region is read by the bindings behind it only.
+                if let [call, _, ..] = new[first..] {
+                    func.var_mut(call.var).dataflow = dataflow;
+                }
             }
         }
         let joined = regions.values().any(|members| members.len() > 1);
@@ -278,10 +286,6 @@ impl Merger<'_> {
                 let ty = func.intern(TypeData::Tuple(tys));
                 let call = call_global(func, &name, &outlined.args, ty);
                 let tuple = namer.bind(func, "region", call, out);
-                if let ExprData::Var(v) = *func.expr(tuple) {
-                    func.var_mut(v).dataflow =
-                        func.var(last).dataflow || outputs.iter().any(|&v| func.var(v).dataflow);
-                }
                 for (k, &v) in outputs.iter().enumerate() {
                     let field = func.tuple_get_item(tuple, k as u32);
                     out.push(Binding::bind(v, field));

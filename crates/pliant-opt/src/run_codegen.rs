@@ -238,5 +238,5 @@ fn packed_call(
     }
     let callee = func.extern_func(symbol);
     let tuple = func.tuple(&inputs);
-    Ok(func.call(Callee::Op(CALL_DPS_PACKED), &[callee, tuple], Attrs::default(), &outs, ty))
+    Ok(func.call(Callee::Op(CALL_DPS_PACKED), &[callee, tuple], Attrs::default(), &[ty], ty))
 }

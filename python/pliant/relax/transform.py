@@ -95,6 +95,10 @@ def LegalizeOps(
 
 
 def __getattr__(name: str) -> Any:
+    if name in ("FusionPattern", "PatternCheckContext"):
+        from pliant.relax.backend import pattern_registry
+
+        return getattr(pattern_registry, name)
     return getattr(transform, name)
 
 

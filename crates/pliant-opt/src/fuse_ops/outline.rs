@@ -113,7 +113,8 @@ impl Outline<'_> {
         if !tir_vars.is_empty() {
             args.push(dst.shape(&tir_vars));
         }
-        dst.call(Callee::Op(CALL_TIR), &args, Attrs::default(), &out_tys, ty)
+        let stated = if let [one] = out_tys[..] { one } else { ty };
+        dst.call(Callee::Op(CALL_TIR), &args, Attrs::default(), &[stated], ty)
     }
 
     /// A tensor of the group: its own, or a parameter.

@@ -100,8 +100,11 @@ pub fn bundle_model_params(param_tuple_name: Option<String>) -> CorePass {
 /// Makes dataflow blocks of runs of at least so many bindings without effects.
 #[pyfunction]
 #[pyo3(name = "ConvertToDataflow", signature = (min_size=2))]
-pub fn convert_to_dataflow(min_size: usize) -> CorePass {
-    CorePass::of(ConvertToDataflow { min_size })
+pub fn convert_to_dataflow(min_size: i64) -> Result<CorePass> {
+    let min_size = usize::try_from(min_size).map_err(|_| {
+        Error::Value(format!("ConvertToDataflow: min_size is a number of bindings, not {min_size}"))
+    })?;
+    Ok(CorePass::of(ConvertToDataflow { min_size }))
 }
 
 /// Removes bindings that nothing needs, and functions that neither the public ones nor these reach.

@@ -4,18 +4,45 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from pliant import _core
 from pliant.relax.dpl import DFPattern
 
 
-class PatternCheckContext(NamedTuple):
-    """What the check of a pattern sees of a match."""
+class PatternCheckContext:
+    """What the check of a pattern sees of a match: the value, its named parts, and the bindings that the composite function
+    would hold."""
 
-    matched_expr: Any
-    annotated_expr: dict[str, Any]
-    matched_bindings: dict[Any, Any]
+    def __init__(self, matched_expr: Any, annotated_expr: dict[str, Any], matched_bindings: dict[Any, Any]) -> None:
+        self.matched_expr = matched_expr
+        self.annotated_expr = annotated_expr
+        self.matched_bindings = matched_bindings
+
+    @cached_property
+    def _uses(self) -> list[tuple[Any, list[Any], Any]]:
+        return _core.relax.uses_around(self.matched_expr)
+
+    @cached_property
+    def var_usages(self) -> dict[Any, list[Any]]:
+        """The variables of the function, each with those whose values read it."""
+        return {var: users for var, users, _ in self._uses}
+
+    @cached_property
+    def value_to_bound_var(self) -> dict[Any, Any]:
+        """The values of the function's variables, each with its variable."""
+        return {value: var for var, _, value in self._uses if value is not None}
+
+
+class FusionPattern(NamedTuple):
+    """A pattern with a name, for ``FuseOpsByPattern``: ``annotation_patterns`` names parts of it, and ``check(context)``
+    refuses matches."""
+
+    name: str
+    pattern: DFPattern
+    annotation_patterns: Mapping[str, DFPattern] | None = None
+    check: Callable[[PatternCheckContext], bool] | None = None
 
 
 def fusion_row(pattern: Any) -> Any:
@@ -74,6 +101,12 @@ def register_codegen(name: str, generate: Callable[..., Any] | None = None) -> A
             made = generate(*(functions, options, mod)[:count])
             if isinstance(made, Mapping):
                 made = [made[f.attrs["global_symbol"]] for f in functions]
+            if not isinstance(made, Sequence) or isinstance(made, str):
+                what = "None" if made is None else type(made).__name__
+                raise TypeError(
+                    f"the code generator of '{name}' returned {what}, not a list (help: it returns for each of the "
+                    f"{len(functions)} functions that it is given a callable, or the name of a packed function)"
+                )
             return list(made)
 
         _core.transform.register_backend_codegen(name, call)
