@@ -85,7 +85,7 @@ mod _core {
         use crate::relax::analysis::{
             all_bindings, call_struct_info, erase_struct_info, find_vars, has_impure_call,
             post_order, static_struct_info, struct_info_check, struct_info_dims, struct_info_lca,
-            struct_info_vars, symbolic_vars, use_chains,
+            struct_info_vars, symbolic_vars, use_chains, uses_around,
         };
         #[pymodule_export]
         use crate::relax::blocks::{

@@ -115,6 +115,7 @@ _LAZY = {
     "ExecBuilder": "pliant.relax.vm",
     "VMInstrumentReturnKind": "pliant.relax.vm",
     "Executable": "pliant.relax.vm",
+    "VMExecutable": "pliant.relax.vm",
     "VirtualMachine": "pliant.relax.vm",
     "build": "pliant.relax.vm",
     "get_pipeline": "pliant.relax.pipeline",
@@ -132,6 +133,7 @@ __all__ = [
     "ExprFunctor",
     "PyExprMutator",
     "PyExprVisitor",
+    "VMExecutable",
     "VMInstrumentReturnKind",
     "VirtualMachine",
     "analysis",
@@ -145,6 +147,7 @@ __all__ = [
     "expr_functor",
     "extern",
     "get_pipeline",
+    "get_shape_of",
     "ir",
     "op",
     "pipeline",
@@ -160,6 +163,12 @@ __all__ = [
 def const(value: Any, dtype: str | None = None) -> Constant:
     """A constant of a number, a list or an array. Python ints are int32 and floats float32 unless said."""
     return _relax.relax_const(value, dtype)
+
+
+def get_shape_of(expr: Any) -> Expr:
+    """The shape of a tensor: as its type tells it, else the call that finds it out when the program runs."""
+    shape = getattr(expr.struct_info, "shape", None)
+    return _relax.OpFunction.get("relax.shape_of")(expr) if shape is None else shape
 
 
 def extern(name: str) -> ExternFunc:

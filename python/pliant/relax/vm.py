@@ -23,11 +23,14 @@ __all__ = [
     "BenchmarkResult",
     "ExecBuilder",
     "Executable",
+    "VMExecutable",
     "VMFunction",
     "VMInstrumentReturnKind",
     "VirtualMachine",
     "build",
 ]
+
+VMExecutable = Executable
 
 
 def build(

@@ -68,6 +68,14 @@ def pre_order_visit(stmt: Stmt | PrimExpr | PrimFunc, fvisit: Callable[[_Node], 
             stack.extend(reversed(_parts(node)))
 
 
+def _node(made: _Node, old: _Node) -> _Node:
+    """What a callback returned in place of a node: a statement for a statement, an expression for an expression."""
+    kind = PrimExpr if isinstance(old, PrimExpr) else Stmt
+    if not isinstance(made, kind):
+        raise TypeError(f"what stands for a {_class_name(old)} is a {kind.__name__}, not {made!r}")
+    return made
+
+
 class _Rewrite:
     """Rebuilds what changed inside a node."""
 
@@ -91,11 +99,11 @@ class _Rewrite:
         if self._pre is not None and self._enabled(node):
             new = self._pre(node)
             if new is not None:
-                return new
+                return _node(new, node)
         new = self._children(node)
         if self._post is not None and self._enabled(node):
             made = self._post(new)
-            return new if made is None else made
+            return new if made is None else _node(made, new)
         return new
 
     def _expr(self, root: PrimExpr) -> PrimExpr:
@@ -110,7 +118,7 @@ class _Rewrite:
                 if self._pre is not None and self._enabled(expr):
                     new = self._pre(expr)
                     if new is not None:
-                        self._done[key] = (expr, new)
+                        self._done[key] = (expr, _node(new, expr))
                         continue
                 stack.append((expr, True))
                 stack.extend((o, False) for o in operands)
@@ -120,7 +128,7 @@ class _Rewrite:
             new = expr if same else _core.tir_with_operands(expr, changed)
             if self._post is not None and self._enabled(expr):
                 made = self._post(new)
-                new = new if made is None else made
+                new = new if made is None else _node(made, new)
             self._done[key] = (expr, new)
         return self._done[root._node_id][1]
 
@@ -174,7 +182,12 @@ def ir_transform(
     """Rewrites a statement or the body of a function. ``preorder`` may return what stands for a node, which is then not
     entered; ``postorder`` gets each node with its parts rewritten, and may return what stands for it. ``only_enable``
     names the kinds that are asked about (``"tir.For"``). The very same object is returned when nothing changed."""
+    from pliant import tir
+
     only = None if only_enable is None else frozenset(only_enable)
+    for name in only or ():
+        if not isinstance(name, str) or not name.startswith("tir.") or not hasattr(tir, name[4:]):
+            raise ValueError(f"only_enable: there is no kind of node {name!r} (help: names as 'tir.For' or 'tir.Var')")
     rewrite = _Rewrite(preorder, postorder, only)
     if isinstance(stmt, PrimFunc):
         body = stmt.body

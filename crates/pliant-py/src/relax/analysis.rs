@@ -1,7 +1,8 @@
 //! Questions about expressions and types, for `pliant.relax.analysis`.
 
 use pliant_ir::relax::derive;
-use pliant_ir::relax::{Callee, ExprData, TypeData};
+use pliant_ir::relax::visit::{Uses, bindings};
+use pliant_ir::relax::{Callee, Expr, ExprData, TypeData, Var};
 use pliant_ops::te::{self, ExprKind};
 use pliant_sym::Proof;
 use pyo3::prelude::*;
@@ -17,6 +18,7 @@ use crate::relax::home::{Home, HomeState};
 use crate::relax::infos::wrap_info;
 use crate::relax::node::{CalleeNode, Key, Node, NodeRef};
 use crate::relax::sinfo::{SInfo, sinfo_of, to_type};
+use crate::relax::views::in_func;
 use crate::relax::walk::{Step, walk};
 use crate::tir::expr::{prim, wrap as wrap_prim};
 
@@ -156,6 +158,37 @@ pub fn use_chains<'py>(block: &Bound<'py, BindingBlock>) -> Result<Vec<UseChain<
         Ok((wrap(py, var)?, list.wrap(py)?))
     };
     order.list.into_iter().map(chain).collect()
+}
+
+/// A variable, those whose values read it, and its own value.
+type Use<'py> = (Bound<'py, PyAny>, Vec<Bound<'py, PyAny>>, Option<Bound<'py, PyAny>>);
+
+/// The variables of the function that an expression stands in, parameters first: each with those whose values read it, and
+/// its own value. Nothing for a free-standing expression.
+#[pyfunction]
+pub fn uses_around<'py>(expr: &Bound<'py, PyAny>) -> Result<Vec<Use<'py>>> {
+    let node = needed(expr)?;
+    let Node::InFunc(home, _) = node.get() else { return Ok(Vec::new()) };
+    let rows: Vec<_> = {
+        let state = home.lock();
+        let Some(func) = state.func() else { return Ok(Vec::new()) };
+        let uses = Uses::of(func);
+        let params = func.params().iter().map(|&p| (p, None));
+        let bound = bindings(func).into_iter().map(|(_, b)| (b.var, Some(b.value)));
+        let row = |(v, value): (Var, Option<Expr>)| {
+            let users = uses.users(v).iter().map(|&user| func.var_expr(user)).collect::<Vec<_>>();
+            (func.var_expr(v), users, value)
+        };
+        params.chain(bound).map(row).collect()
+    };
+    let py = expr.py();
+    let view = |e: Expr| wrap(py, in_func(home, e));
+    rows.into_iter()
+        .map(|(v, users, value)| {
+            let users = users.into_iter().map(view).collect::<Result<_>>()?;
+            Ok((view(v)?, users, value.map(view).transpose()?))
+        })
+        .collect()
 }
 
 /// Whether a call in an expression has effects, but not those of the function called `own_name`.

@@ -27,7 +27,13 @@ fn seq_of<'a>(slf: &'a PyRef<'_, SeqExpr>) -> Result<&'a SeqNode> {
 #[pymethods]
 impl SeqExpr {
     #[new]
-    fn new(blocks: &Bound<'_, PyAny>, body: &Bound<'_, PyAny>) -> Result<PyClassInitializer<Self>> {
+    #[pyo3(signature = (blocks, body, span=None))]
+    fn new(
+        blocks: &Bound<'_, PyAny>,
+        body: &Bound<'_, PyAny>,
+        span: Option<&Bound<'_, PyAny>>,
+    ) -> Result<PyClassInitializer<Self>> {
+        let _ = span;
         let blocks: Result<Vec<BlockRef>> = blocks
             .try_iter()?
             .map(|b| Ok(b?.cast::<BindingBlock>().map_err(PyErr::from)?.get().block.clone()))
@@ -74,8 +80,16 @@ fn binding_list(list: &Bound<'_, PyAny>) -> Result<Vec<BindingRef>> {
 #[pymethods]
 impl BindingBlock {
     #[new]
-    fn new(bindings: &Bound<'_, PyAny>) -> Result<Self> {
+    #[pyo3(signature = (bindings, span=None))]
+    fn new(bindings: &Bound<'_, PyAny>, span: Option<&Bound<'_, PyAny>>) -> Result<Self> {
+        let _ = span;
         Ok(BindingBlock { block: BlockRef::free(false, binding_list(bindings)?) })
+    }
+
+    /// `None`: what Python holds of a program does not keep where its text stood. Constructors take it as TVM's do.
+    #[getter]
+    fn span(&self) -> Option<Py<PyAny>> {
+        None
     }
 
     /// Whether it is a dataflow block.
@@ -125,7 +139,12 @@ pub struct DataflowBlock;
 #[pymethods]
 impl DataflowBlock {
     #[new]
-    fn new(bindings: &Bound<'_, PyAny>) -> Result<PyClassInitializer<Self>> {
+    #[pyo3(signature = (bindings, span=None))]
+    fn new(
+        bindings: &Bound<'_, PyAny>,
+        span: Option<&Bound<'_, PyAny>>,
+    ) -> Result<PyClassInitializer<Self>> {
+        let _ = span;
         let block = BlockRef::free(true, binding_list(bindings)?);
         Ok(PyClassInitializer::from(BindingBlock { block }).add_subclass(DataflowBlock))
     }
@@ -170,6 +189,12 @@ fn gone() -> Error {
 
 #[pymethods]
 impl Binding {
+    /// `None`: what Python holds of a program does not keep where its text stood. Constructors take it as TVM's do.
+    #[getter]
+    fn span(&self) -> Option<Py<PyAny>> {
+        None
+    }
+
     /// The variable.
     #[getter]
     fn var<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
@@ -223,7 +248,13 @@ pub struct VarBinding;
 #[pymethods]
 impl VarBinding {
     #[new]
-    fn new(var: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> Result<PyClassInitializer<Self>> {
+    #[pyo3(signature = (var, value, span=None))]
+    fn new(
+        var: &Bound<'_, PyAny>,
+        value: &Bound<'_, PyAny>,
+        span: Option<&Bound<'_, PyAny>>,
+    ) -> Result<PyClassInitializer<Self>> {
+        let _ = span;
         Ok(PyClassInitializer::from(free_binding(var, value, None)?).add_subclass(VarBinding))
     }
 }
@@ -235,11 +266,14 @@ pub struct MatchCast;
 #[pymethods]
 impl MatchCast {
     #[new]
+    #[pyo3(signature = (var, value, struct_info, span=None))]
     fn new(
         var: &Bound<'_, PyAny>,
         value: &Bound<'_, PyAny>,
         struct_info: &Bound<'_, PyAny>,
+        span: Option<&Bound<'_, PyAny>>,
     ) -> Result<PyClassInitializer<Self>> {
+        let _ = span;
         let binding = free_binding(var, value, Some(struct_info))?;
         Ok(PyClassInitializer::from(binding).add_subclass(MatchCast))
     }
@@ -288,11 +322,14 @@ fn parts(node: &NodeRef) -> Result<[NodeRef; 3]> {
 #[pymethods]
 impl If {
     #[new]
+    #[pyo3(signature = (cond, true_branch, false_branch, span=None))]
     fn new(
         cond: &Bound<'_, PyAny>,
         true_branch: &Bound<'_, PyAny>,
         false_branch: &Bound<'_, PyAny>,
+        span: Option<&Bound<'_, PyAny>>,
     ) -> Result<PyClassInitializer<Self>> {
+        let _ = span;
         let choice = IfNode {
             cond: needed(cond)?,
             then_seq: needed(true_branch)?,

@@ -22,7 +22,11 @@ pub fn function(parts: &FuncParts, globals: Globals) -> Result<Arc<Home>> {
     {
         let mut state = home.lock();
         state.globals = globals;
-        for param in &parts.params {
+        for (i, param) in parts.params.iter().enumerate() {
+            if parts.params[..i].iter().any(|other| other.key() == param.key()) {
+                let name = crate::relax::views::var_name(param);
+                return Err(twice(&format!("a parameter of this function (number {i})"), &name));
+            }
             let var = state.param(param)?;
             state.builder()?.push_param(var);
         }
@@ -258,11 +262,16 @@ impl HomeState {
                 // A local function was declared before its body; a variable may have been read before it was bound.
                 if let Some(e) = self.find(var.ident())
                     && let ExprData::Var(v) = *self.parts()?.0.expr(e)
-                    && self.builder()?.value_of(v).is_none()
-                    && !self.parts()?.0.params().contains(&v)
                 {
-                    self.parts()?.0.var_mut(v).ty = ty;
-                    return Ok(v);
+                    let fresh = self.builder()?.value_of(v).is_none()
+                        && !self.parts()?.0.params().contains(&v);
+                    if fresh {
+                        self.parts()?.0.var_mut(v).ty = ty;
+                        return Ok(v);
+                    }
+                    if self.params_fixed && !self.keep_unknown {
+                        return Err(twice("defined", &var.0.name));
+                    }
                 }
                 return self.new_var(var, ty, in_dataflow && var.0.dataflow);
             }
@@ -343,6 +352,13 @@ impl HomeState {
         };
         Ok((result, Some(ret), pure))
     }
+}
+
+fn twice(what: &str, name: &str) -> Error {
+    Error::Value(format!(
+        "variable {name} is already defined, and is {what} again (help: make another one of it, \
+         relax.Var(\"{name}\", ...))"
+    ))
 }
 
 fn not_a_var(what: &str) -> Error {

@@ -64,6 +64,12 @@ fn written_out<'py>(expr: &Bound<'py, Expr>) -> Result<Option<Bound<'py, PyAny>>
 
 #[pymethods]
 impl Expr {
+    /// `None`: what Python holds of a program does not keep where its text stood. Constructors take it as TVM's do.
+    #[getter]
+    fn span(&self) -> Option<Py<PyAny>> {
+        None
+    }
+
     fn __add__<'py>(&self, other: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
         binary("relax.add", &self.node, other, false)
     }
@@ -299,11 +305,13 @@ pub struct Var;
 #[pymethods]
 impl Var {
     #[new]
-    #[pyo3(signature = (name_hint, struct_info=None))]
+    #[pyo3(signature = (name_hint, struct_info=None, span=None))]
     fn new(
         name_hint: &str,
         struct_info: Option<&Bound<'_, PyAny>>,
+        span: Option<&Bound<'_, PyAny>>,
     ) -> Result<PyClassInitializer<Self>> {
+        let _ = span;
         Ok(init(free_var(name_hint, struct_info, false)?).add_subclass(Var))
     }
 
@@ -338,11 +346,13 @@ pub struct DataflowVar;
 #[pymethods]
 impl DataflowVar {
     #[new]
-    #[pyo3(signature = (name_hint, struct_info=None))]
+    #[pyo3(signature = (name_hint, struct_info=None, span=None))]
     fn new(
         name_hint: &str,
         struct_info: Option<&Bound<'_, PyAny>>,
+        span: Option<&Bound<'_, PyAny>>,
     ) -> Result<PyClassInitializer<Self>> {
+        let _ = span;
         Ok(init(free_var(name_hint, struct_info, true)?)
             .add_subclass(Var)
             .add_subclass(DataflowVar))
@@ -398,12 +408,13 @@ pub struct Constant;
 #[pymethods]
 impl Constant {
     #[new]
-    #[pyo3(signature = (data, struct_info=None))]
+    #[pyo3(signature = (data, struct_info=None, span=None))]
     fn new(
         data: &Bound<'_, PyAny>,
         struct_info: Option<&Bound<'_, PyAny>>,
+        span: Option<&Bound<'_, PyAny>>,
     ) -> Result<PyClassInitializer<Self>> {
-        let _ = struct_info;
+        let _ = (struct_info, span);
         let tensor = own(to_tensor(data, None)?)?;
         Ok(init(NodeRef::new(Node::Constant(tensor))).add_subclass(Constant))
     }
@@ -539,7 +550,12 @@ pub struct Tuple;
 #[pymethods]
 impl Tuple {
     #[new]
-    fn new(fields: &Bound<'_, PyAny>) -> Result<PyClassInitializer<Self>> {
+    #[pyo3(signature = (fields, span=None))]
+    fn new(
+        fields: &Bound<'_, PyAny>,
+        span: Option<&Bound<'_, PyAny>>,
+    ) -> Result<PyClassInitializer<Self>> {
+        let _ = span;
         let fields: Result<Vec<NodeRef>> = fields.try_iter()?.map(|f| needed(&f?)).collect();
         Ok(init(NodeRef::new(Node::Tuple(fields?)).checked()?).add_subclass(Tuple))
     }
@@ -558,7 +574,13 @@ pub struct TupleGetItem;
 #[pymethods]
 impl TupleGetItem {
     #[new]
-    fn new(tuple_value: &Bound<'_, PyAny>, index: u32) -> Result<PyClassInitializer<Self>> {
+    #[pyo3(signature = (tuple_value, index, span=None))]
+    fn new(
+        tuple_value: &Bound<'_, PyAny>,
+        index: u32,
+        span: Option<&Bound<'_, PyAny>>,
+    ) -> Result<PyClassInitializer<Self>> {
+        let _ = span;
         Ok(init(NodeRef::new(Node::GetItem(needed(tuple_value)?, index)).checked()?)
             .add_subclass(TupleGetItem))
     }
@@ -590,13 +612,15 @@ pub struct Call;
 #[pymethods]
 impl Call {
     #[new]
-    #[pyo3(signature = (op, args, attrs=None, sinfo_args=None))]
+    #[pyo3(signature = (op, args, attrs=None, sinfo_args=None, span=None))]
     fn new(
         op: &Bound<'_, PyAny>,
         args: &Bound<'_, PyAny>,
         attrs: Option<&Bound<'_, pyo3::types::PyDict>>,
         sinfo_args: Option<&Bound<'_, PyAny>>,
+        span: Option<&Bound<'_, PyAny>>,
     ) -> Result<PyClassInitializer<Self>> {
+        let _ = span;
         let callee = callee_of(op)?;
         let mut list = pliant_ir::Attrs::default();
         for (k, v) in attrs.into_iter().flatten() {

@@ -203,15 +203,17 @@ fn with_attrs(node: &NodeRef, attrs: FuncAttrs) -> Result<NodeRef> {
 impl Function {
     /// A function of those parameters and that body. The type of the result is the body's unless given.
     #[new]
-    #[pyo3(signature = (params, body, ret_struct_info=None, is_pure=true, attrs=None, private=false))]
+    #[pyo3(signature = (params, body, ret_struct_info=None, is_pure=true, attrs=None, span=None, *, private=false))]
     fn new(
         params: &Bound<'_, PyAny>,
         body: &Bound<'_, PyAny>,
         ret_struct_info: Option<&Bound<'_, PyAny>>,
         is_pure: Option<bool>,
         attrs: Option<&Bound<'_, PyAny>>,
+        span: Option<&Bound<'_, PyAny>>,
         private: bool,
     ) -> Result<PyClassInitializer<Self>> {
+        let _ = span;
         let mut list = FuncAttrs::default();
         if let Some(attrs) = attrs.filter(|a| !a.is_none()) {
             set_attrs(&mut list, attrs, None)?;
@@ -228,6 +230,24 @@ impl Function {
         };
         let node = NodeRef::new(Node::Func(FuncNode::new(parts))).checked()?;
         Ok(Self::initializer(node, None))
+    }
+
+    /// The function with parameters bound to constants: a dict from variables or names to tensors, arrays or constants.
+    fn bind_params<'py>(
+        slf: &Bound<'py, Self>,
+        binding_map: &Bound<'py, PyAny>,
+    ) -> Result<Bound<'py, PyAny>> {
+        let bind = crate::error::import(slf.py(), "pliant.relax._bind", "bind_params")?;
+        Ok(bind.call1((slf, binding_map))?)
+    }
+
+    /// The function with symbolic sizes bound to numbers: a dict from variables or names.
+    fn bind_symbolic_vars<'py>(
+        slf: &Bound<'py, Self>,
+        binding_map: &Bound<'py, PyAny>,
+    ) -> Result<Bound<'py, PyAny>> {
+        let bind = crate::error::import(slf.py(), "pliant.relax._bind", "bind_symbolic_vars")?;
+        Ok(bind.call1((slf, binding_map))?)
     }
 
     /// The parameters.

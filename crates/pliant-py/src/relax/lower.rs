@@ -49,7 +49,7 @@ impl HomeState {
         }
         if self.params_fixed {
             return Err(Error::Value(format!(
-                "variable {} is neither a parameter of this function nor defined in it",
+                "variable {} is neither a parameter of this function nor defined in it before it is read",
                 var.0.name
             )));
         }

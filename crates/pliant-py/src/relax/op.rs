@@ -109,6 +109,14 @@ impl OpFunction {
         self.__eq__(other)
     }
 
+    /// The full names of all operators, sorted.
+    #[staticmethod]
+    fn list_op_names() -> Vec<&'static str> {
+        let mut names = pliant_ir::OpRegistry::names(pliant_ops::registry());
+        names.sort_unstable();
+        names
+    }
+
     /// The operator of that full name.
     #[staticmethod]
     fn get(op_name: &str) -> Result<OpFunction> {
@@ -318,9 +326,12 @@ pub fn call_dps<'py>(
     if let Some(vars) = tir_vars.filter(|v| !v.is_none()) {
         list.push(needed(vars)?);
     }
-    let outs = sinfo_list(out_sinfo)?;
+    let mut outs = sinfo_list(out_sinfo)?;
     if outs.is_empty() {
         return Err(Error::Type("out_sinfo must give the type of at least one result".into()));
+    }
+    if outs.len() > 1 {
+        outs = vec![SInfo::Tuple(outs.into_iter().collect())];
     }
     let op = if packed { CALL_DPS_PACKED } else { CALL_TIR };
     wrap(func.py(), call_node(op, list, outs))

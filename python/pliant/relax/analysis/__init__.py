@@ -7,6 +7,7 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
 from pliant import _core
+from pliant.error import CompileError
 
 if TYPE_CHECKING:
     from pliant._core import IRModule, PrimExpr, PrimFunc
@@ -94,6 +95,12 @@ definable_tir_vars_in_type = definable_tir_vars_in_struct_info
 
 
 # ---- variables ----
+
+
+def shape_vars(expr: Any) -> list[TirVar]:
+    """The variables in a size, a shape or a list of sizes, each once, in order."""
+    dims = expr.values if isinstance(expr, _relax.ShapeExpr) else expr if isinstance(expr, list | tuple) else [expr]
+    return _relax.struct_info_vars(_relax.ShapeStructInfo(list(dims)), False)
 
 
 def defined_symbolic_vars(func: Function) -> list[TirVar]:
@@ -204,7 +211,8 @@ def has_reshape_pattern(func: PrimFunc) -> bool:
 
 
 def well_formed(obj: IRModule | Function, check_struct_info: bool = True) -> bool:
-    """Whether a module or function keeps the rules of the IR."""
+    """Whether a module or function keeps the rules of the IR. A function that cannot be made at all, since it reads what
+    nothing defines or defines something twice, does not; a module takes in no such function."""
     return not _problems(obj)
 
 
@@ -218,7 +226,11 @@ def check_well_formed(obj: IRModule | Function, check_struct_info: bool = True) 
 def _problems(obj: IRModule | Function) -> list[str]:
     if isinstance(obj, _core.IRModule):
         return _core.verify_module(obj)
-    return _core.verify_function(obj)
+    try:
+        return _core.verify_function(obj)
+    except (ValueError, CompileError) as error:
+        # The parts do not make a function.
+        return [str(error)]
 
 
 def detect_recursion(mod: IRModule) -> list[list[GlobalVar]]:
@@ -260,6 +272,7 @@ __all__ = [
     "name_to_binding",
     "post_order_visit",
     "remove_all_unused",
+    "shape_vars",
     "struct_info_base_check",
     "struct_info_lca",
     "tir_vars_in_struct_info",

@@ -1,0 +1,255 @@
+"""What two pieces of a program differ in, up to the names of variables; and a hash that equal pieces share."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from pliant import _core
+
+_relax = _core.relax
+_Scalar = _core.PrimExpr | int | float
+# The fields of statements that define a variable.
+_DEFINES = ("loop_var", "var")
+
+
+def difference(lhs: Any, rhs: Any, map_free_vars: bool) -> str | None:
+    """The first difference in words; ``None`` where there is none."""
+    return _Comparison(map_free_vars).of(lhs, rhs)
+
+
+class _Comparison:
+    """Which variable and buffer of the right side stands for which of the left side, and what is compared with them."""
+
+    def __init__(self, map_free_vars: bool) -> None:
+        self.map_free_vars = map_free_vars
+        self._right: dict[Any, Any] = {}
+        self._left: dict[Any, Any] = {}
+
+    def of(self, lhs: Any, rhs: Any) -> str | None:
+        if isinstance(lhs, Mapping) and isinstance(rhs, Mapping):
+            return self._mappings(lhs, rhs)
+        if isinstance(lhs, list | tuple) and isinstance(rhs, list | tuple):
+            return self._lists(lhs, rhs)
+        if isinstance(lhs, _Scalar) and isinstance(rhs, _Scalar):
+            return None if self._scalars(lhs, rhs) else f"{lhs} on the left, {rhs} on the right"
+        if isinstance(lhs, _relax.StructInfo) and isinstance(rhs, _relax.StructInfo):
+            return self._types(lhs, rhs)
+        if _is_statement(lhs) and _is_statement(rhs):
+            return self._statements(lhs, rhs)
+        if lhs is None or isinstance(lhs, str):
+            return None if lhs == rhs else f"{lhs!r} on the left, {rhs!r} on the right"
+        if _is_part(lhs) and _is_part(rhs):
+            return self._parts(lhs, rhs)
+        return _core.structural_difference(lhs, rhs)
+
+    def _mappings(self, lhs: Mapping[Any, Any], rhs: Mapping[Any, Any]) -> str | None:
+        other = {_key(k): v for k, v in rhs.items()}
+        for key, value in lhs.items():
+            if _key(key) not in other:
+                return f"the key {key} is on the left only"
+            found = self.of(value, other.pop(_key(key)))
+            if found is not None:
+                return f"{key}: {found}"
+        return None if not other else f"the key {next(iter(other))} is on the right only"
+
+    def _lists(self, lhs: Sequence[Any], rhs: Sequence[Any]) -> str | None:
+        if len(lhs) != len(rhs):
+            return f"{len(lhs)} items on the left, {len(rhs)} on the right"
+        for i, (a, b) in enumerate(zip(lhs, rhs, strict=True)):
+            found = self.of(a, b)
+            if found is not None:
+                return f"item {i}: {found}"
+        return None
+
+    # ---- graph level ----
+
+    def _parts(self, lhs: Any, rhs: Any) -> str | None:
+        lhs, rhs = _as_expr(lhs), _as_expr(rhs)
+        left, right = _relax.find_vars(lhs, "free"), _relax.find_vars(rhs, "free")
+        if len(left) != len(right) or not (self.map_free_vars or left == right):
+            return f"free variables: {_names(left)} on the left, {_names(right)} on the right"
+        return _core.structural_difference(_relax.Function(left, lhs), _relax.Function(right, rhs))
+
+    def _types(self, lhs: Any, rhs: Any) -> str | None:
+        if lhs == rhs:
+            return None
+        same = self.map_free_vars and type(lhs) is type(rhs)
+        fields = _type_fields(lhs) if same else None
+        if fields is None or self._lists(fields, _type_fields(rhs) or []) is not None:
+            return f"{lhs} on the left, {rhs} on the right"
+        return None
+
+    # ---- loop level ----
+
+    def _statements(self, lhs: Any, rhs: Any) -> str | None:
+        if type(lhs) is not type(rhs):
+            return f"{_kind(lhs)} on the left, {_kind(rhs)} on the right"
+        if _kind(lhs) == "Buffer":
+            return None if self._buffers(lhs, rhs) else f"{lhs} on the left, {rhs} on the right"
+        for field in _fields(lhs):
+            a, b = getattr(lhs, field), getattr(rhs, field)
+            if field in _DEFINES and isinstance(a, _core.PrimExpr):
+                found = None if self._define(a, b) else f"{a.dtype} on the left, {b.dtype} on the right"
+            elif field in ("buffer", "alloc_buffers") and _kind(lhs) in ("Allocate", "Block"):
+                found = self._defined_buffers(a, b)
+            else:
+                found = self.of(_plain(a), _plain(b))
+            if found is not None:
+                return f"{_kind(lhs)}.{field}: {found}"
+        return None
+
+    def _define(self, a: Any, b: Any) -> bool:
+        """Lets a variable stand for another from here on."""
+        if a.dtype != b.dtype or type(a) is not type(b):
+            return False
+        self._right[b._node_id], self._left[a._node_id] = a, b
+        return True
+
+    def _defined_buffers(self, a: Any, b: Any) -> str | None:
+        left, right = (list(x) if isinstance(x, list | tuple) else [x] for x in (a or [], b or []))
+        if len(left) != len(right):
+            return f"{len(left)} on the left, {len(right)} on the right"
+        for x, y in zip(left, right, strict=True):
+            if x.dtype != y.dtype or self._lists(list(x.shape), list(y.shape)) is not None:
+                return f"{x} on the left, {y} on the right"
+            self._right[y], self._left[x] = x, y
+        return None
+
+    def _buffers(self, a: Any, b: Any) -> bool:
+        if a in self._left or b in self._right:
+            return bool(self._left.get(a) == b and self._right.get(b) == a)
+        return self._defined_buffers(a, b) is None if self.map_free_vars else bool(a == b)
+
+    def _vars(self, a: Any, b: Any) -> bool:
+        left, right = self._left.get(a._node_id), self._right.get(b._node_id)
+        if left is not None or right is not None:
+            return left is not None and right is not None and bool(left.same_as(b) and right.same_as(a))
+        return self._define(a, b) if self.map_free_vars else bool(a.same_as(b))
+
+    def _scalars(self, lhs: Any, rhs: Any) -> bool:
+        """Whether two scalar expressions are the same, node by node."""
+        stack = [(lhs, rhs)]
+        done: set[tuple[Any, Any]] = set()
+        while stack:
+            a, b = (x if isinstance(x, _core.PrimExpr) else _core.tir_const(x, None) for x in stack.pop())
+            key = (a._node_id, b._node_id)
+            if key in done:
+                continue
+            done.add(key)
+            if isinstance(a, _core.Var) and isinstance(b, _core.Var):
+                if not self._vars(a, b):
+                    return False
+                continue
+            left, right = list(_core.tir_operands(a)), list(_core.tir_operands(b))
+            if type(a) is not type(b) or a.dtype != b.dtype or len(left) != len(right):
+                return False
+            if not self._same_heads(a, b, left):
+                return False
+            stack.extend(zip(left, right, strict=True))
+        return True
+
+    def _same_heads(self, a: Any, b: Any, operands: list[Any]) -> bool:
+        """Whether two expressions are the same but for their operands."""
+        read = getattr(a, "buffer", None)
+        if read is not None:
+            return self._buffers(read, b.buffer)
+        if not operands:
+            return bool(_core.tir_binary("eq", a, b))
+        return bool(_core.tir_binary("eq", a, _core.tir_with_operands(b, operands)))
+
+
+def structural_hash(node: Any, map_free_vars: bool) -> int:
+    """A hash that equal pieces share."""
+    if isinstance(node, _core.IRModule | _core.PrimFunc | _relax.Function):
+        return _core.structural_hash(node)
+    if _is_part(node):
+        node = _as_expr(node)
+        return _core.structural_hash(_relax.Function(_relax.find_vars(node, "free"), node))
+    return _hash(_marks(node, map_free_vars))
+
+
+def _hash(marks: Iterable[Any]) -> int:
+    return zlib.crc32(repr(list(marks)).encode())
+
+
+def _marks(node: Any, map_free_vars: bool) -> list[Any]:
+    """What equal pieces have in common, in order."""
+    if isinstance(node, Mapping):
+        return sorted((str(_key(k)), structural_hash(v, map_free_vars)) for k, v in node.items())
+    if isinstance(node, list | tuple):
+        return [structural_hash(item, map_free_vars) for item in node]
+    if isinstance(node, _relax.StructInfo):
+        return [type(node).__name__] if map_free_vars else [str(node)]
+    if isinstance(node, _core.PrimExpr) or _is_statement(node):
+        from pliant.tir.stmt_functor import post_order_visit
+
+        found: list[Any] = []
+        post_order_visit(node, lambda part: found.append((_kind(part), _constant(part))))
+        return found
+    return [node]
+
+
+def _constant(part: Any) -> Any:
+    number = isinstance(part, _core.IntImm | _core.FloatImm)
+    return (part.dtype, part.value) if number else None
+
+
+def _plain(value: Any) -> Any:
+    """Enumerations as numbers, ranges as pairs."""
+    if isinstance(value, _core.Range):
+        return [value.min, value.extent]
+    return int(value) if isinstance(value, int) else value
+
+
+def _type_fields(info: Any) -> list[Any] | None:
+    """What a type is made of; ``None`` where it has no parts to compare."""
+    kind = type(info).__name__
+    if kind == "TensorStructInfo":
+        dims = None if info.shape is None else list(getattr(info.shape, "values", [])) or None
+        return [info.ndim, str(info.dtype), dims]
+    if kind == "ShapeStructInfo":
+        return [info.ndim, None if info.values is None else list(info.values)]
+    if kind == "PrimStructInfo":
+        return [str(info.dtype), getattr(info, "value", None)]
+    return list(info.fields) if kind == "TupleStructInfo" else None
+
+
+def _is_part(obj: Any) -> bool:
+    blocks = _relax.Expr | _relax.BindingBlock | _relax.Binding
+    return isinstance(obj, blocks) and not isinstance(obj, _relax.Function)
+
+
+def _as_expr(part: Any) -> Any:
+    """A block or a binding as a sequence of it alone."""
+    if isinstance(part, _relax.Binding):
+        part = _relax.BindingBlock([part])
+    return _relax.SeqExpr([part], _relax.Tuple([])) if isinstance(part, _relax.BindingBlock) else part
+
+
+def _is_statement(obj: Any) -> bool:
+    return bool(_fields(obj)) or _kind(obj) == "Buffer"
+
+
+def _fields(obj: Any) -> tuple[str, ...]:
+    """The fields of statements and of what they hold."""
+    own: tuple[str, ...] = getattr(type(obj), "_fields", ())
+    if own or type(obj).__module__ != "pliant.tir.stmt":
+        return own
+    return {"BufferRegion": ("buffer", "region"), "IterVar": ("var", "dom", "iter_type")}.get(_kind(obj), ())
+
+
+def _kind(obj: Any) -> str:
+    return type(obj).__name__
+
+
+def _key(key: Any) -> Any:
+    return getattr(key, "name_hint", None) or getattr(key, "name", None) or key
+
+
+def _names(variables: list[Any]) -> str:
+    return "(" + ", ".join(v.name_hint for v in variables) + ")"
+
+
+__all__ = ["difference", "structural_hash"]
