@@ -205,6 +205,14 @@ def test_dataflow_and_dead_code() -> None:
     assert relax.transform.DeadCodeElimination(["main"])(Linear)["main"] is not None
 
 
+def test_parameters_that_make_no_sense_are_told() -> None:
+    with pytest.raises(ValueError, match="min_size is a number of bindings, not -1"):
+        relax.transform.ConvertToDataflow(min_size=-1)
+    mod = pliant.IRModule({"main": relax.Function([], relax.const(1.0))})
+    with pytest.raises(pliant.CompileError, match="there is no function 'nope' to enter by.*main"):
+        relax.transform.DeadCodeElimination(["nope"])(mod)
+
+
 def test_unchanged_functions_stay() -> None:
     for name in ("CanonicalizeBindings", "EliminateCommonSubexpr", "DeadCodeElimination", "FoldConstant"):
         mod = getattr(relax.transform, name)()(Linear)
