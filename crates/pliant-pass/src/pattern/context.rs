@@ -267,7 +267,7 @@ impl Edges<'_> {
         let (node, list) = linked.unwrap_or_else(|| {
             let users: FxHashSet<NodeId> = self.edges.iter().map(|e| e.def).collect();
             let sink =
-                open.iter().copied().find(|n| !users.contains(n) && !self.inside(search, *n));
+                open.iter().rev().copied().find(|n| !users.contains(n) && !self.inside(search, *n));
             let node = sink.unwrap_or(last);
             let all = self.candidates(search, node);
             if open.len() < self.nodes.len() {
