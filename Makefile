@@ -32,9 +32,10 @@ bench: $(VENV)/.release
 	$(BIN)/pip install --quiet --requirement benches/requirements.txt
 	$(BIN)/python benches/run.py
 
-# Accept the output of every filetest as its expectation.
+# Accept the output of every filetest as its expectation, and write what is made from the table of operators.
 bless:
 	PLIANT_BLESS=1 cargo test --package pliant-filetests --quiet
+	PLIANT_BLESS=1 cargo test --package pliant-ops --test suite documents --quiet
 
 clean:
 	cargo clean

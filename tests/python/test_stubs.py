@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import pliant
-from pliant import _core
+from pliant import _core, relax
 
 STUBS = Path(pliant.__file__).parent / "_core"
 MODULES = [("__init__.pyi", _core), ("relax.pyi", _core.relax), ("transform.pyi", _core.transform)]
@@ -68,6 +68,26 @@ def check_class(name: str, stub: ast.ClassDef, cls: type) -> None:
         assert property_ == inspect.isgetsetdescriptor(value), f"{name}.{method}"
         if not property_ and not method.startswith("__"):
             assert parameters(node) == runtime_parameters(getattr(cls, method)), f"{name}.{method}"
+
+
+@pytest.mark.parametrize("file", sorted((STUBS.parent / "relax" / "op").glob("*.pyi")), ids=lambda p: p.stem)
+def test_operators_have_the_signatures_of_their_stubs(file: Path) -> None:
+    group = relax.op if file.stem == "__init__" else getattr(relax.op, file.stem)
+    functions = {n.name: n for n in ast.parse(file.read_text()).body if isinstance(n, ast.FunctionDef)}
+    start = "relax." if file.stem == "__init__" else f"relax.{file.stem}."
+    library = [n for n in _core.relax.op_names() if n.startswith(start) and "." not in n.removeprefix(start)]
+    library = [n for n in library if not _core.relax.get_op(n).__doc__.startswith("An operator of the user's")]
+    written = {"call_tir", "call_dps_packed", "call_packed", "call_pure_packed", "register_op"}
+    assert {n.removeprefix(start) for n in library} - written == set(functions)
+    for name, node in functions.items():
+        op = getattr(group, name)
+        parameters_ = inspect.signature(op).parameters
+        assert parameters(node) == list(parameters_), name
+        given = {a.arg: d for a, d in zip(reversed(node.args.args), reversed(node.args.defaults), strict=False)}
+        given |= {a.arg: d for a, d in zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True) if d is not None}
+        defaults = {k: ast.literal_eval(d) for k, d in given.items()}
+        assert defaults == {k: p.default for k, p in parameters_.items() if p.default is not p.empty}, name
+        assert op.__doc__.split()[:4] == (ast.get_docstring(node) or "").split()[:4], name
 
 
 def test_the_package_is_typed() -> None:

@@ -378,10 +378,11 @@ impl<'m> Importer<'m> {
     fn convert(&mut self, node: &NodeProto, inputs: Vec<Value>) -> Result<Vec<Value>, Problem> {
         let domain = own_domain(node.domain());
         let function = self.functions.get(&(domain, node.op_type(), node.overload())).copied();
-        let row = match function {
-            Some(_) => None,
-            None => Some(ops::find(domain, node.op_type()).ok_or_else(|| unknown(node))?),
-        };
+        let row = ops::find(domain, node.op_type());
+        let own = ops::user::find(domain, node.op_type());
+        if function.is_none() && row.is_none() && own.is_none() {
+            return Err(unknown(node));
+        }
         // What a failed node feeds has no problem of its own.
         if inputs.iter().any(|v| matches!(v, Value::Failed)) {
             return Err(Problem::invalid(""));
@@ -390,7 +391,13 @@ impl<'m> Importer<'m> {
             return self.call(function, node, inputs);
         }
         let opset = self.opsets.get(domain).copied().unwrap_or(1);
-        let Some(row) = row else { return Err(unknown(node)) };
+        let row = match (row, own) {
+            (Some(row), _) => row,
+            (None, Some(op)) => {
+                return ops::user::convert(&mut Node::new(self, node, opset, inputs), op);
+            }
+            (None, None) => return Err(unknown(node)),
+        };
         // What only moves elements moves those of small types like those that hold them.
         let small = match inputs.first() {
             Some(Value::Coded(ty, _)) if moves(node.op_type()) => Some(*ty),

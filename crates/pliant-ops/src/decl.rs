@@ -107,6 +107,11 @@ pub struct OpDecl {
     pub onnx: &'static [&'static str],
     /// What it does, in a sentence.
     pub doc: &'static str,
+    /// What its field has and it does not do, and why.
+    pub limits: Option<&'static str>,
+    // Gradients are not there yet. Their place is here: a field `gradient: Option<GradientFn>` and a builder function
+    // `gradient(f)` below, where `f` makes the adjoints of the operands from that of the result, in the arenas of the
+    // function that holds the call, as `infer` makes its type. An operator then names it in its own row, as it does `te`.
 }
 
 impl OpDecl {
@@ -126,6 +131,7 @@ impl OpDecl {
             numpy: None,
             onnx: &[],
             doc,
+            limits: None,
         }
     }
 
@@ -194,6 +200,12 @@ impl OpDecl {
     /// With the names of ONNX operators.
     pub const fn onnx(mut self, names: &'static [&'static str]) -> Self {
         self.onnx = names;
+        self
+    }
+
+    /// With what it does not do, and why.
+    pub const fn limits(mut self, text: &'static str) -> Self {
+        self.limits = Some(text);
         self
     }
 

@@ -118,6 +118,8 @@ pub struct LegalizeCtx<'a> {
     pub vars: VarMap,
     /// Whether indices that come as values are taken to be in range, so that nothing checks them.
     pub trusted: bool,
+    /// The tensors that operands are, where the loop form is wanted over tensors that are there already.
+    pub(crate) given: Option<&'a [(Expr, te::Tensor)]>,
     inputs: Vec<(te::Tensor, Expr)>,
 }
 
@@ -157,6 +159,18 @@ impl Value {
 }
 
 impl<'a> LegalizeCtx<'a> {
+    /// A call of type `ty`, over placeholders, with indices checked.
+    pub(crate) fn new(
+        func: &'a mut Function,
+        decl: &'a OpDecl,
+        args: &'a [Expr],
+        attrs: &'a Attrs,
+        ty: Type,
+    ) -> Self {
+        let (vars, inputs) = (VarMap::new(), Vec::new());
+        LegalizeCtx { func, decl, args, attrs, ty, vars, trusted: false, given: None, inputs }
+    }
+
     /// The same call as type rules see it.
     pub fn infer(&mut self) -> InferCtx<'_> {
         InferCtx {
@@ -174,9 +188,11 @@ impl<'a> LegalizeCtx<'a> {
     }
 
     /// A size as a tensor expression. What sizes broadcast to at run time is one variable, so that loop functions
-    /// need not know how it comes about.
+    /// need not know how it comes about; whoever goes on with the outputs does know.
     pub fn size(&mut self, sym: Sym) -> te::Expr {
-        broadcast::name_terms(&mut self.func.syms, sym, &mut self.vars);
+        if self.given.is_none() {
+            broadcast::name_terms(&mut self.func.syms, sym, &mut self.vars);
+        }
         te::from_sym(&self.func.syms, sym, &mut self.vars)
     }
 
@@ -321,6 +337,9 @@ impl<'a> LegalizeCtx<'a> {
 
     /// Makes a placeholder for an input of the loop function.
     fn input(&mut self, e: Expr, dims: &[Sym], dtype: DType) -> te::Tensor {
+        if let Some(tensor) = self.given_tensor(e, dims) {
+            return tensor;
+        }
         let shape = self.size_list(dims);
         let t = te::placeholder(shape, dtype, input_name(self.inputs.len()));
         self.inputs.push((t.clone(), e));
@@ -328,7 +347,7 @@ impl<'a> LegalizeCtx<'a> {
     }
 
     /// The value of a scalar operand: a constant of rank 0 or a scalar expression.
-    fn scalar(&mut self, e: Expr) -> Option<te::Expr> {
+    pub(crate) fn scalar(&mut self, e: Expr) -> Option<te::Expr> {
         match self.func.expr(e) {
             ExprData::Int(value, dtype) => {
                 let (value, dtype) = (*value, *dtype);
@@ -520,16 +539,8 @@ fn to_tir(
         Some(Entry::Library { decl, .. }) => *decl,
     };
     let (Legalize::Te(te) | Legalize::View(te)) = decl.legalize else { return Ok(None) };
-    let mut ctx = LegalizeCtx {
-        func,
-        decl,
-        args,
-        attrs,
-        ty,
-        vars: VarMap::new(),
-        trusted,
-        inputs: Vec::new(),
-    };
+    let mut ctx = LegalizeCtx::new(func, decl, args, attrs, ty);
+    ctx.trusted = trusted;
     let outputs = te(&mut ctx)?;
     let (inputs, vars) = (std::mem::take(&mut ctx.inputs), std::mem::take(&mut ctx.vars));
     let name = decl.name.rsplit('.').next().unwrap_or(decl.name);
@@ -554,17 +565,7 @@ fn view(
         // The shape is a value of the program; the machine takes it as it comes.
         return Ok(None);
     }
-    let mut ctx = LegalizeCtx {
-        func,
-        decl,
-        args,
-        attrs,
-        ty,
-        vars: VarMap::new(),
-        trusted: false,
-        inputs: Vec::new(),
-    };
-    let dims = ctx.out_dims(0)?;
+    let dims = LegalizeCtx::new(func, decl, args, attrs, ty).out_dims(0)?;
     if let (Some(&shape), "relax.reshape") = (args.get(1), decl.name)
         && matches!(func.expr(shape), ExprData::Shape(written) if **written == *dims)
     {

@@ -11,6 +11,7 @@
 //! | [`dynamic`] | calls whose operands are known only at run time |
 //! | [`mod@legalize`] | from a call to a loop function |
 //! | [`module_builder`] | [`ModuleBuilder`]: modules under construction, `emit_te` |
+//! | [`topi`] | operators as functions over tensor expressions |
 //! | [`user`] | operators registered from a tensor expression alone |
 
 pub mod attrs;
@@ -25,6 +26,7 @@ pub mod prove;
 pub mod registry;
 pub mod rules;
 pub mod te;
+pub mod topi;
 pub mod user;
 
 pub use decl::{OpDecl, Pattern};

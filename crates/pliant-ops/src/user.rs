@@ -131,7 +131,7 @@ impl UserOp {
         tir_call(func, name, &inputs, &outputs, &vars, ty)
     }
 
-    fn outputs(
+    pub(crate) fn outputs(
         &self,
         call: &mut TeCall<'_>,
         args: &[Expr],
@@ -141,6 +141,11 @@ impl UserOp {
         if args.len() != want {
             let message = format!("{op}: takes {want} operands, but {} were given", args.len());
             return Err(LegalizeError::new(message));
+        }
+        if let Some((key, _)) =
+            attrs.0.iter().find(|(key, _)| !self.signature.attrs.iter().any(|(k, _)| **k == **key))
+        {
+            return Err(LegalizeError::new(format!("{op}: has no attribute {key}")));
         }
         let args = args.iter().map(|&a| call.arg(a)).collect::<Result<Vec<_>, _>>()?;
         let mut all = Attrs::default();
@@ -164,17 +169,28 @@ pub struct TeCall<'f> {
     pub inputs: Vec<(te::Tensor, Expr)>,
     /// Which symbol is which size variable.
     pub vars: VarMap,
+    /// The tensors that operands are, where they are no placeholders.
+    given: &'f [(Expr, te::Tensor)],
 }
 
 impl<'f> TeCall<'f> {
     /// A call without operands yet.
     pub fn new(func: &'f mut Function) -> Self {
-        TeCall { func, inputs: Vec::new(), vars: VarMap::new() }
+        TeCall::with_vars(func, VarMap::new())
+    }
+
+    /// A call whose operands are these tensors.
+    pub(crate) fn over(
+        func: &'f mut Function,
+        vars: VarMap,
+        given: &'f [(Expr, te::Tensor)],
+    ) -> Self {
+        TeCall { func, inputs: Vec::new(), vars, given }
     }
 
     /// The same with size variables that already stand for symbols of the function.
     pub fn with_vars(func: &'f mut Function, vars: VarMap) -> Self {
-        TeCall { func, inputs: Vec::new(), vars }
+        TeCall { func, inputs: Vec::new(), vars, given: &[] }
     }
 
     /// The function that holds the call.
@@ -230,6 +246,9 @@ impl<'f> TeCall<'f> {
     /// # Errors
     /// When its shape or data type is not known.
     pub fn tensor(&mut self, e: Expr) -> Result<te::Tensor, LegalizeError> {
+        if let Some((_, tensor)) = self.given.iter().find(|(g, _)| *g == e) {
+            return Ok(tensor.clone());
+        }
         let ty = self.func.ty(e);
         let dims = match ty {
             TypeData::Tensor { shape: pliant_ir::relax::TensorShape::Var(v), .. } => {

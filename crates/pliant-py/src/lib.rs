@@ -60,7 +60,15 @@ mod _core {
     #[pymodule_export]
     use crate::te::prim_func::{PrimFunc, te_create_prim_func};
     #[pymodule_export]
-    use crate::te::tensor::{IterVar, Operation, Range, Tensor};
+    use crate::te::statements::{
+        TupleReduction, te_extern, te_extern_primfunc, te_reduce_several, te_scan,
+    };
+    #[pymodule_export]
+    use crate::te::tensor::{
+        ComputeOp, ExternOp, IterVar, Operation, PlaceholderOp, Range, ScanOp, Tensor,
+    };
+    #[pymodule_export]
+    use crate::te::topi::{has_te, te_operator};
     #[pymodule_export]
     use crate::tir::body::{PrimFuncBody, tir_operands, tir_with_operands};
     #[pymodule_export]

@@ -9,6 +9,8 @@
 //! Programs call functions of the host by name: packed functions ([`register_func`]) from graph functions and, as
 //! `T.call_packed`, from loop functions; functions of numbers ([`register_symbol`]) as `T.call_extern`.
 //!
+//! [`register_op`] adds an operator from a function over tensor expressions ([`te`]).
+//!
 //! This is the crate to depend on; the others are its parts and may change at any time.
 
 mod compile;
@@ -25,6 +27,7 @@ mod script;
 mod signature;
 mod stats;
 mod transform;
+mod user_op;
 pub mod vm_codegen;
 
 pub use compile::{build, compile, pass_context, pipeline};
@@ -37,9 +40,10 @@ pub use operators::operator_programs;
 pub use options::{CompileOptions, ExecMode, Pipeline, Target};
 pub use pliant_diag::{Diagnostic, SourceMap};
 pub use pliant_exec::Executable;
-pub use pliant_ir::{AttrValue, BaseFunc, DType, IRModule, relax, tir};
+pub use pliant_ir::{AttrValue, Attrs, BaseFunc, DType, IRModule, relax, tir};
 pub use pliant_kernels::{ExternTy as SymbolTy, SymbolError, register_symbol};
 pub use pliant_onnx as onnx;
+pub use pliant_ops::te;
 pub use pliant_pass::{
     CancelToken, DumpIr, FunctionPass, Instrument, ModulePass, PassContext, PassError, PassInfo,
     PrintIr, Sequential, Timing, TimingEntry, Verify,
@@ -55,3 +59,4 @@ pub use stats::{CompileStats, ModelStats};
 pub use transform::{
     PassEntry, PassLevel, find_pass, pass_list, register_pass, transform, unknown_pass,
 };
+pub use user_op::register_op;

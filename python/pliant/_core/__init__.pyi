@@ -407,6 +407,23 @@ class Operation:
     @property
     def reduce_axis(self) -> list[IterVar]: ...
 
+class PlaceholderOp(Operation):
+    """The caller supplies it."""
+
+class ComputeOp(Operation):
+    """A formula."""
+
+class ExternOp(Operation):
+    """Statements, or a call."""
+
+class ScanOp(ExternOp):
+    """Statements that compute the rows of states from those before them."""
+
+class TupleReduction:
+    """What a reducer of several values makes of them; a field of it is what one of them is reduced to."""
+    def __getitem__(self, key: int, /) -> TupleReduction: ...
+    def __len__(self) -> int: ...
+
 class Or(PrimExpr):
     """Either."""
 
@@ -649,23 +666,41 @@ def structural_difference(lhs: Any, rhs: Any) -> str | None:
 def structural_hash(node: Any) -> int:
     """A hash that structurally equal modules and functions share."""
 
-def te_compute(shape: Any, fcompute: Callable[..., Any], name: str = 'compute', varargs_names: list[str] | None = None) -> Tensor:
-    """A tensor of that shape whose element at `idx` is `fcompute(*idx)`."""
+def has_te(op: Any) -> bool:
+    """Whether an operator is a function over tensors of `te`."""
+
+def te_compute(shape: Any, fcompute: Callable[..., Any], name: str = 'compute', varargs_names: list[str] | None = None) -> Any:
+    """A tensor of that shape whose element at `idx` is `fcompute(*idx)`; a list of them where that is several values."""
 
 def te_create_prim_func(args: Any) -> PrimFunc:
     """The loop function that computes the stages among `args` from the placeholders among them."""
 
+def te_extern(name: str, outs: list[Tensor], body: Any) -> list[Tensor]:
+    """The outputs of a statement of `pliant.tir.stmt` that stores to the placeholders `outs`."""
+
+def te_extern_primfunc(inputs: list[Tensor], func: PrimFunc) -> list[Tensor]:
+    """The outputs of a loop function: its first buffers are the inputs, the others the outputs."""
+
+def te_operator(op: Any, *args: Any, **kwargs: Any) -> Any:
+    """The tensors that an operator computes of tensors, numbers and shapes."""
+
 def te_placeholder(shape: Any, dtype: DTypeLike | None = None, name: str = 'placeholder') -> Tensor:
     """A tensor that the caller supplies."""
 
-def te_reduce(name: str, expr: Any, axis: Any) -> PrimExpr:
-    """A reduction by its name: `sum`, `prod`, `max` or `min`."""
+def te_reduce(name: str, expr: Any, axis: Any, cond: Any = None, init: Any = None) -> PrimExpr:
+    """A reduction by its name: `sum`, `prod`, `max` or `min`; of those elements only for which `cond` holds."""
 
 def te_reduce_axis(dom: Any, name: str = 'rv') -> IterVar:
     """An axis to reduce over."""
 
-def te_reduce_with(combine: Any, identity: Any, expr: Any, axis: Any) -> PrimExpr:
+def te_reduce_several(combine: Any, identity: Any, exprs: Any, axis: Any, cond: Any = None, init: Any = None) -> TupleReduction:
+    """A reduction of several values: the function of two groups of values, the neutral group, the values and the axes."""
+
+def te_reduce_with(combine: Any, identity: Any, expr: Any, axis: Any, cond: Any = None, init: Any = None) -> PrimExpr:
     """A reduction with a function of two values and its neutral value."""
+
+def te_scan(name: str, init: list[Tensor], update: list[Tensor], state: list[Tensor]) -> list[Tensor]:
+    """The states of a scan after all its steps."""
 
 def tir_binary(name: str, a: PrimExprLike, b: PrimExprLike) -> PrimExpr:
     """A two-operand operator by its name (`add`, `floordiv`, `min`, `eq`, ...)."""

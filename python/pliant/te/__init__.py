@@ -9,34 +9,54 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pliant import _core
-from pliant._core import IterVar, Operation, PrimExpr, PrimFunc, Tensor
+from pliant._core import (
+    ComputeOp,
+    ExternOp,
+    IterVar,
+    Operation,
+    PlaceholderOp,
+    PrimExpr,
+    PrimFunc,
+    ScanOp,
+    Tensor,
+)
 from pliant.tir.op import *  # noqa: F403
 from pliant.tir.op import __all__ as _op_names
+from pliant.tir.stmt import Buffer, Evaluate, Stmt, decl_buffer
 
 if TYPE_CHECKING:
-    from pliant._core import Range, Var
+    from pliant._core import Range, TupleReduction, Var
     from pliant.tir.op import PrimExprLike
 
 Axis: TypeAlias = "IterVar | Sequence[IterVar]"
 
 __all__ = [
+    "ComputeOp",
+    "ExternOp",
     "IterVar",
     "Operation",
+    "PlaceholderOp",
     "PrimExpr",
+    "ScanOp",
     "Tensor",
     "comm_reducer",
     "compute",
     "create_prim_func",
+    "extern",
+    "extern_primfunc",
     "max",
     "min",
     "placeholder",
     "prod",
     "reduce_axis",
+    "scan",
     "size_var",
     "sum",
+    "tag_scope",
     "var",
     *(name for name in _op_names if name not in ("min", "max")),
 ]
@@ -61,17 +81,23 @@ def placeholder(
 
 def compute(
     shape: Sequence[PrimExprLike] | PrimExprLike,
-    fcompute: Callable[..., PrimExprLike],
+    fcompute: Callable[..., Any],
     name: str = "compute",
     tag: str = "",
     attrs: dict[str, object] | None = None,
     varargs_names: Sequence[str] | None = None,
-) -> Tensor:
+) -> Any:
     """A tensor of that shape whose element at ``idx`` is ``fcompute(*idx)``.
 
+    Where that is a tuple or list of values, or a reduction of several (:func:`comm_reducer`), it is a list of tensors.
     The axes are named after the parameters of ``fcompute``. ``tag`` and ``attrs`` are accepted and have no effect.
     """
     return _core.te_compute(shape, fcompute, name, list(varargs_names) if varargs_names else None)
+
+
+def tag_scope(tag: str) -> AbstractContextManager[None]:
+    """Accepted for programs that tag their stages; tags have no effect."""
+    return nullcontext()
 
 
 def reduce_axis(dom: Range | tuple[PrimExprLike, PrimExprLike], name: str = "rv") -> IterVar:
@@ -79,27 +105,27 @@ def reduce_axis(dom: Range | tuple[PrimExprLike, PrimExprLike], name: str = "rv"
     return _core.te_reduce_axis(dom, name)
 
 
-def sum(expr: PrimExprLike, axis: Axis) -> PrimExpr:
-    """The sum over the axes; 0 over none."""
-    return _core.te_reduce("sum", expr, axis)
+def sum(expr: PrimExprLike, axis: Axis, where: Any = None, init: Any = None) -> PrimExpr:
+    """The sum over the axes; 0 over none. Elements count for which ``where`` holds, onto ``init``."""
+    return _core.te_reduce("sum", expr, axis, where, init)
 
 
-def prod(expr: PrimExprLike, axis: Axis) -> PrimExpr:
-    """The product over the axes; 1 over none."""
-    return _core.te_reduce("prod", expr, axis)
+def prod(expr: PrimExprLike, axis: Axis, where: Any = None, init: Any = None) -> PrimExpr:
+    """The product over the axes; 1 over none. Elements count for which ``where`` holds, onto ``init``."""
+    return _core.te_reduce("prod", expr, axis, where, init)
 
 
-def max(expr: PrimExprLike, axis: Any) -> PrimExpr:  # type: ignore[no-redef]
+def max(expr: PrimExprLike, axis: Any, where: Any = None, init: Any = None) -> PrimExpr:  # type: ignore[no-redef]
     """The largest over the axes; with two scalars, the larger of them."""
     if _is_axis(axis):
-        return _core.te_reduce("max", expr, axis)
+        return _core.te_reduce("max", expr, axis, where, init)
     return _core.tir_binary("max", expr, axis)
 
 
-def min(expr: PrimExprLike, axis: Any) -> PrimExpr:  # type: ignore[no-redef]
+def min(expr: PrimExprLike, axis: Any, where: Any = None, init: Any = None) -> PrimExpr:  # type: ignore[no-redef]
     """The smallest over the axes; with two scalars, the smaller of them."""
     if _is_axis(axis):
-        return _core.te_reduce("min", expr, axis)
+        return _core.te_reduce("min", expr, axis, where, init)
     return _core.tir_binary("min", expr, axis)
 
 
@@ -110,20 +136,102 @@ def _is_axis(axis: object) -> bool:
 
 
 def comm_reducer(
-    fcombine: Callable[[PrimExpr, PrimExpr], PrimExprLike],
-    fidentity: Callable[[str], PrimExprLike],
-    name: str = "reduce",
-) -> Callable[..., PrimExpr]:
-    """A reduction with a commutative, associative function of two values.
+    fcombine: Callable[..., Any], fidentity: Callable[..., Any], name: str = "reduce"
+) -> Callable[..., Any]:
+    """A reduction with a commutative, associative function.
 
-    ``fidentity(dtype)`` is its neutral value.
+    Of one value: ``fcombine(x, y)``, and ``fidentity(dtype)`` is its neutral value. Of several at once: ``fcombine`` gets
+    two tuples and gives one, and ``fidentity(*dtypes)`` gives the neutral ones.
+
+    >>> argmax = te.comm_reducer(
+    ...     lambda x, y: (tir.Select(x[1] >= y[1], x[0], y[0]), tir.Select(x[1] >= y[1], x[1], y[1])),
+    ...     lambda i, v: (tir.const(-1, i), te.min_value(v)), name="argmax")
+    >>> index, value = te.compute((n,), lambda i: argmax((k.var, A[i, k]), axis=k))
     """
 
-    def reducer(expr: PrimExpr, axis: Axis) -> PrimExpr:
-        return _core.te_reduce_with(fcombine, fidentity(expr.dtype), expr, axis)
+    def reducer(expr: Any, axis: Axis, where: Any = None, init: Any = None) -> PrimExpr | TupleReduction:
+        if not isinstance(expr, list | tuple):
+            return _core.te_reduce_with(fcombine, fidentity(_core.tir_const(expr).dtype), expr, axis, where, init)
+        identity = fidentity(*(_core.tir_const(e).dtype for e in expr))
+        return _core.te_reduce_several(fcombine, identity, expr, axis, where, init)
 
     reducer.__name__ = name
     return reducer
+
+
+def scan(
+    init: Tensor | Sequence[Tensor],
+    update: Tensor | Sequence[Tensor],
+    state_placeholder: Tensor | Sequence[Tensor],
+    inputs: Any = None,
+    name: str = "scan",
+    tag: str = "",
+    attrs: dict[str, object] | None = None,
+) -> Any:
+    """The states after all steps, which the first dim counts; there may be any number of them.
+
+    The first rows are those of ``init``; each later one is the row of ``update`` at that place, which reads rows before
+    it of the placeholder. ``inputs``, ``tag`` and ``attrs`` are accepted and have no effect.
+
+    >>> s = te.placeholder((n, 4))
+    >>> first = te.compute((1, 4), lambda _, i: X[0, i])
+    >>> step = te.compute((n, 4), lambda t, i: s[t - 1, i] + X[t, i])
+    >>> sums = te.scan(first, step, s)
+    """
+    groups = [[g] if isinstance(g, Tensor) else list(g) for g in (init, update, state_placeholder)]
+    states = _core.te_scan(name, *groups)
+    return states[0] if isinstance(state_placeholder, Tensor) else states
+
+
+def extern(
+    shape: Any,
+    inputs: Sequence[Tensor],
+    fcompute: Callable[[list[Buffer], list[Buffer]], Any],
+    name: str = "extern",
+    dtype: str | Sequence[str] | None = None,
+    in_buffers: Any = None,
+    out_buffers: Any = None,
+    tag: str = "",
+    attrs: dict[str, object] | None = None,
+) -> Any:
+    """Tensors that statements write, or a packed function: ``fcompute(ins, outs)`` gives the statement (see
+    :mod:`pliant.tir.ir_builder`) or the call (:func:`pliant.tir.call_packed`).
+
+    ``shape`` is one shape, or a list of shapes for several outputs. ``dtype`` is that of the inputs unless given.
+    ``tag`` and ``attrs`` are accepted and have no effect.
+
+    >>> te.extern((n,), [A], lambda ins, outs: tir.call_packed("my.sort", ins[0], outs[0]), dtype="float32")
+    """
+    one = not shape or not isinstance(shape[0], list | tuple)
+    shapes = [shape] if one else list(shape)
+    if dtype is None:
+        found = {t.dtype for t in inputs}
+        if len(found) != 1:
+            raise ValueError(f"te.extern '{name}': the inputs have no common data type: give dtype")
+        dtype = found.pop()
+    dtypes = [dtype] * len(shapes) if isinstance(dtype, str) else list(dtype)
+    if len(dtypes) != len(shapes):
+        raise ValueError(f"te.extern '{name}': {len(shapes)} shapes, but {len(dtypes)} data types")
+    if in_buffers is not None or out_buffers is not None:
+        raise NotImplementedError("te.extern with buffers of your own: the function is handed those of the tensors")
+    label = [name if len(shapes) == 1 else f"{name}_{k}" for k in range(len(shapes))]
+    outs = [decl_buffer(s, d, n) for s, d, n in zip(shapes, dtypes, label, strict=True)]
+    body = fcompute([Buffer(t) for t in inputs], outs)
+    if isinstance(body, PrimExpr):
+        body = Evaluate(body)
+    if not isinstance(body, Stmt):
+        raise TypeError(f"te.extern '{name}': the function returned {type(body).__name__}, not a statement or a call")
+    made = _core.te_extern(name, [b.tensor for b in outs], body)
+    return made[0] if one else made
+
+
+def extern_primfunc(input_tensors: Sequence[Tensor], primfunc: PrimFunc) -> Any:
+    """The outputs of a loop function, whose first buffers are the inputs and the others its outputs.
+
+    Its sizes are those of the inputs. It is a stage as it stands: nothing inside it is scheduled.
+    """
+    made = _core.te_extern_primfunc(list(input_tensors), primfunc)
+    return made[0] if len(made) == 1 else made
 
 
 def create_prim_func(ops: Sequence[Tensor | PrimExpr]) -> PrimFunc:

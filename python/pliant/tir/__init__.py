@@ -45,7 +45,7 @@ from pliant._core import (
     Sub,
     Var,
 )
-from pliant.tir import op, stmt_functor
+from pliant.tir import ir_builder, op, stmt_functor
 from pliant.tir.op import *  # noqa: F403
 from pliant.tir.op import __all__ as _op_names
 from pliant.tir.stmt import (
@@ -124,6 +124,7 @@ __all__ = [
     "Var",
     "While",
     "decl_buffer",
+    "ir_builder",
     "op",
     "stmt_functor",
     "transform",

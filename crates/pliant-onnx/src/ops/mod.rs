@@ -19,6 +19,7 @@ mod shape;
 mod signal;
 mod slice;
 mod training;
+pub(crate) mod user;
 
 use pliant_diag::suggest::closest as closest_name;
 

@@ -59,17 +59,20 @@ pub static DECLS: &[OpDecl] = &[
     .attrs(DTYPE)
     .te(Pattern::Injective, te_arange)
     .numpy("arange")
-    .onnx(&["Range"]),
+    .onnx(&["Range"])
+    .limits("a step that is a symbol: the sign of the step decides what the size is"),
     OpDecl::new("relax.tril", infer_triangle, "The lower triangle; zeros above the k-th diagonal.")
         .operands(&["x"])
         .attrs(DIAGONAL)
         .te(Pattern::Injective, |ctx| te_triangle(ctx, "tril", te::le))
-        .numpy("tril"),
+        .numpy("tril")
+        .onnx(&["Trilu"]),
     OpDecl::new("relax.triu", infer_triangle, "The upper triangle; zeros below the k-th diagonal.")
         .operands(&["x"])
         .attrs(DIAGONAL)
         .te(Pattern::Injective, |ctx| te_triangle(ctx, "triu", te::ge))
-        .numpy("triu"),
+        .numpy("triu")
+        .onnx(&["Trilu"]),
 ];
 
 fn infer_shape(ctx: &mut InferCtx<'_>) -> Inferred {

@@ -30,7 +30,8 @@ pub static DECLS: &[OpDecl] = &[
     ])
     .te(Pattern::Opaque, te_dft)
     .numpy("fft.fft")
-    .onnx(&["DFT"]),
+    .onnx(&["DFT"])
+    .limits("the inverse of one side: two lengths have the same side"),
     OpDecl::new(
         "relax.signal.stft",
         infer_stft,

@@ -186,6 +186,7 @@ impl Create {
                 let value = self.once(value);
                 return self.f.store(self.buffers[to], &indices, value);
             }
+            Stmt::Evaluate(call) => StmtData::Evaluate(self.once(call)),
             Stmt::Let(..) | Stmt::Alloc(_) | Stmt::Assert(..) => {
                 return self.statements(std::slice::from_ref(s));
             }

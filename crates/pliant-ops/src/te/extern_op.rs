@@ -22,12 +22,12 @@ use std::sync::Arc;
 
 use pliant_ir::tir::{ForKind, Ty};
 use pliant_tensor::DType;
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::build::{cast, int, not};
-use super::expr::{Expr, ExprKind, Var};
+use super::expr::{Expr, ExprKind, IterVar, Var};
 use super::tensor::{Tensor, TensorOp, placeholder};
-use super::walk::post_order;
+use super::walk::{post_order, read_from, substitute};
 
 /// A statement. What [`Stmt::Let`], [`Stmt::Alloc`] and [`Stmt::Assert`] introduce holds up to the end of the list
 /// that they stand in.
@@ -57,6 +57,8 @@ pub enum Stmt {
     Assert(Expr, Arc<str>),
     /// Writes an element of an output or a scratch buffer.
     Store(Tensor, Vec<Expr>, Expr),
+    /// Evaluates a call for its effect.
+    Evaluate(Expr),
 }
 
 /// A loop-level stage: several outputs written by one list of statements.
@@ -70,6 +72,8 @@ pub struct Extern {
     pub inputs: Vec<Tensor>,
     /// The statements.
     pub body: Vec<Stmt>,
+    /// Whether it is a scan.
+    pub scan: bool,
 }
 
 /// The outputs of a loop-level stage, of these shapes and types. `write` gets the outputs as buffers to store to.
@@ -92,6 +96,18 @@ pub fn extern_(
 
 /// The outputs of a loop-level stage whose statements store to the placeholders `outs`.
 pub fn extern_of(name: &str, outs: Vec<Tensor>, body: Vec<Stmt>) -> Vec<Tensor> {
+    stage_of(name, outs, body, false)
+}
+
+/// The outputs of the stage that a tensor is an output of.
+pub fn outputs_of(tensor: &Tensor) -> Vec<Tensor> {
+    match tensor.op() {
+        TensorOp::Extern(stage, _) => outputs(stage),
+        _ => vec![tensor.clone()],
+    }
+}
+
+pub(super) fn stage_of(name: &str, outs: Vec<Tensor>, body: Vec<Stmt>, scan: bool) -> Vec<Tensor> {
     let mut own: FxHashSet<Tensor> = outs.iter().cloned().collect();
     let (mut seen, mut inputs) = (FxHashSet::default(), Vec::new());
     for_each(&body, &mut |s| {
@@ -111,13 +127,15 @@ pub fn extern_of(name: &str, outs: Vec<Tensor>, body: Vec<Stmt>) -> Vec<Tensor> 
             });
         }
     });
-    let node = Arc::new(Extern { name: name.into(), outs, inputs, body });
-    let output = |k: usize| {
-        let out = &node.outs[k];
-        let op = TensorOp::Extern(node.clone(), k);
+    outputs(&Arc::new(Extern { name: name.into(), outs, inputs, body, scan }))
+}
+
+fn outputs(stage: &Arc<Extern>) -> Vec<Tensor> {
+    let output = |(k, out): (usize, &Tensor)| {
+        let op = TensorOp::Extern(stage.clone(), k);
         Tensor::new(out.name().clone(), out.shape().to_vec(), out.dtype(), op)
     };
-    (0..node.outs.len()).map(output).collect()
+    stage.outs.iter().enumerate().map(output).collect()
 }
 
 /// Visits the statements in order, those inside others too.
@@ -133,12 +151,39 @@ pub fn for_each<'s>(stmts: &'s [Stmt], visit: &mut impl FnMut(&'s Stmt)) {
     }
 }
 
+/// The statements with variables and tensors replaced.
+pub fn with_parts(
+    stmts: &[Stmt],
+    vars: &FxHashMap<Var, Expr>,
+    tensors: &FxHashMap<Tensor, Tensor>,
+) -> Vec<Stmt> {
+    let new = |e: &Expr| read_from(&substitute(e, vars), tensors);
+    let list = |stmts: &[Stmt]| with_parts(stmts, vars, tensors);
+    let one = |s: &Stmt| match s {
+        Stmt::For { var, extent, kind, body } => {
+            let (extent, body) = (new(extent), list(body));
+            Stmt::For { var: var.clone(), extent, kind: *kind, body }
+        }
+        Stmt::While(cond, body) => Stmt::While(new(cond), list(body)),
+        Stmt::If(cond, then, other) => Stmt::If(new(cond), list(then), list(other)),
+        Stmt::Let(var, value) => Stmt::Let(var.clone(), new(value)),
+        Stmt::Alloc(buffer) => Stmt::Alloc(tensors.get(buffer).unwrap_or(buffer).clone()),
+        Stmt::Assert(cond, message) => Stmt::Assert(new(cond), message.clone()),
+        Stmt::Store(to, indices, value) => {
+            let to = tensors.get(to).unwrap_or(to).clone();
+            Stmt::Store(to, indices.iter().map(new).collect(), new(value))
+        }
+        Stmt::Evaluate(call) => Stmt::Evaluate(new(call)),
+    };
+    stmts.iter().map(one).collect()
+}
+
 /// The expressions of a statement itself, dims of a scratch buffer included.
 pub fn exprs_of(s: &Stmt) -> Vec<&Expr> {
     match s {
         Stmt::For { extent, .. } => vec![extent],
         Stmt::While(c, _) | Stmt::If(c, ..) | Stmt::Assert(c, _) => vec![c],
-        Stmt::Let(_, value) => vec![value],
+        Stmt::Let(_, value) | Stmt::Evaluate(value) => vec![value],
         Stmt::Alloc(t) => t.shape().iter().collect(),
         Stmt::Store(_, indices, value) => indices.iter().chain([value]).collect(),
     }
@@ -169,6 +214,11 @@ fn nested(write: impl FnOnce(&mut Body)) -> Vec<Stmt> {
 }
 
 impl Body {
+    /// The statements.
+    pub fn finish(self) -> Vec<Stmt> {
+        self.stmts
+    }
+
     /// A loop over `0 .. extent`.
     pub fn for_(&mut self, name: &str, extent: &Expr, write: impl FnOnce(&mut Body, &Expr)) {
         self.looped(name, extent, ForKind::Serial, write);
@@ -201,6 +251,28 @@ impl Body {
             body = vec![Stmt::For { var, extent, kind, body }];
         }
         self.stmts.extend(body);
+    }
+
+    /// Loops over axes, the last fastest. The body gets what stands for each axis's variable.
+    pub fn over(&mut self, axes: &[IterVar], write: impl FnOnce(&mut Body, &FxHashMap<Var, Expr>)) {
+        let extents: Vec<Expr> = axes.iter().map(|axis| axis.extent.clone()).collect();
+        self.for_each(&extents, |b, turns| {
+            let at = axes.iter().zip(turns).map(|(axis, i)| (axis.var.clone(), i + &axis.min));
+            write(b, &at.collect());
+        });
+    }
+
+    /// The value of a stage's formula: a reduction becomes loops that change a scratch scalar.
+    pub fn value(&mut self, formula: &Expr) -> Expr {
+        let ExprKind::Reduce(r) = formula.kind() else { return formula.clone() };
+        let dtype = r.source.ty().dtype;
+        let first = r.init.clone().unwrap_or_else(|| r.reducer.identity(dtype));
+        let total = self.cell("total", &cast(&first, dtype));
+        self.over(&r.axes, |b, at| {
+            let next = b.let_("next", &substitute(&r.source, at));
+            b.set(&total, &r.reducer.combine(&total.get(), &next));
+        });
+        total.get()
     }
 
     /// Repeats while the condition holds.

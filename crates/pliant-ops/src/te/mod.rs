@@ -12,6 +12,8 @@
 //! | `tensor` | tensors, `placeholder`, `compute`, run-time checks of a stage |
 //! | `walk` | traversal without recursion, substitution, written-out size |
 //! | `extern_op` | [`extern_`]: stages of statements, and their builder |
+//! | `reduce_several` | [`compute_several`]: reductions of several values at once |
+//! | `scan` | [`scan`]: stages whose elements follow from those before them |
 //! | `create`, `create_extern` | [`create_prim_func`] |
 //! | `inline` | folding injective stages into their readers |
 //! | `bridge` | to and from [`pliant_ir::Sym`] |
@@ -25,6 +27,8 @@ mod expr;
 mod extern_op;
 mod inline;
 mod print;
+mod reduce_several;
+mod scan;
 mod tensor;
 mod walk;
 
@@ -34,10 +38,14 @@ pub use create::{
     Arg, Created, MAX_TERMS, create_prim_func, create_prim_func_with_vars, placeholders_of,
 };
 pub use expr::{CustomReducer, Expr, ExprKind, IterVar, Reduce, Reducer, Var};
-pub use extern_op::{Body, Cell, Extern, Stmt, extern_, extern_of};
+pub use extern_op::{Body, Cell, Extern, Stmt, extern_, extern_of, outputs_of, with_parts};
 pub use inline::inline_injective;
-pub use tensor::{Check, Compute, Tensor, TensorOp, compute, compute_named, placeholder};
-pub use walk::{fold, free_vars, post_order, substitute, tensors_read, tree_size};
+pub use reduce_several::{SeveralReduced, SeveralReducer, compute_several};
+pub use scan::scan;
+pub use tensor::{
+    Check, Compute, Tensor, TensorOp, compute, compute_named, compute_over, placeholder,
+};
+pub use walk::{fold, free_vars, post_order, read_from, substitute, tensors_read, tree_size};
 
 pub use pliant_ir::tir::{BinOp, Intrin, IterKind, Ty};
 

@@ -224,25 +224,33 @@ pub fn compute_named(
     axis_names: &[&str],
     f: impl FnOnce(&[Expr]) -> Expr,
 ) -> Tensor {
+    let name_of = |i: usize| match axis_names.get(i) {
+        Some(name) => Var::size(*name),
+        None => Var::size(format!("ax{i}")),
+    };
+    let vars: Vec<Var> = (0..shape.len()).map(name_of).collect();
+    let indices: Vec<Expr> = vars.iter().map(Var::expr).collect();
+    compute_over(shape, name, &vars, &f(&indices))
+}
+
+/// A tensor of that shape whose element is `body` over variables, one for each dim.
+///
+/// # Panics
+/// When there are more dims than variables.
+pub fn compute_over(
+    shape: Vec<Expr>,
+    name: impl Into<Arc<str>>,
+    vars: &[Var],
+    body: &Expr,
+) -> Tensor {
     let shape: Vec<Expr> = shape.iter().map(index).collect();
-    let axes: Vec<IterVar> = shape
-        .iter()
-        .enumerate()
-        .map(|(i, extent)| {
-            let var = match axis_names.get(i) {
-                Some(name) => Var::size(*name),
-                None => Var::size(format!("ax{i}")),
-            };
-            IterVar { var, min: int(0), extent: extent.clone(), kind: IterKind::Spatial }
-        })
-        .collect();
-    let indices: Vec<Expr> = axes.iter().map(|a| a.var.expr()).collect();
-    let body = f(&indices);
+    assert!(vars.len() >= shape.len(), "a stage has a variable for each dim");
+    let axis = |(extent, var): (&Expr, &Var)| {
+        let (min, extent) = (int(0), extent.clone());
+        IterVar { var: var.clone(), min, extent, kind: IterKind::Spatial }
+    };
+    let axes = shape.iter().zip(vars).map(axis).collect();
+    let (body, checks) = (body.clone(), Vec::new());
     let dtype = body.ty().dtype;
-    Tensor::new(
-        name.into(),
-        shape,
-        dtype,
-        TensorOp::Compute(Compute { axes, body, checks: Vec::new() }),
-    )
+    Tensor::new(name.into(), shape, dtype, TensorOp::Compute(Compute { axes, body, checks }))
 }

@@ -83,6 +83,21 @@ pub fn substitute(root: &Expr, map: &FxHashMap<Var, Expr>) -> Expr {
     }
 }
 
+/// The expression with elements read from other tensors instead.
+pub fn read_from(root: &Expr, map: &FxHashMap<Tensor, Tensor>) -> Expr {
+    let mut memo = FxHashMap::default();
+    let result: Result<Expr, std::convert::Infallible> =
+        fold(root, &mut memo, |e, children: &[Expr]| {
+            Ok(match e.kind() {
+                ExprKind::Load(t, _) if map.contains_key(t) => map[t].at(children),
+                _ => with_children(e, children),
+            })
+        });
+    match result {
+        Ok(e) => e,
+    }
+}
+
 /// The variables under `root`, in order of appearance; axes of reductions count like any other.
 pub fn free_vars(root: &Expr) -> Vec<Var> {
     let (mut seen, mut vars) = (FxHashSet::default(), Vec::new());

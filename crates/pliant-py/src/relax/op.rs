@@ -12,7 +12,7 @@ use crate::relax::home::signature;
 use crate::relax::node::{CallNode, CalleeNode, Node, NodeRef};
 use crate::relax::sinfo::SInfo;
 
-/// An operator: a function from expressions to a call.
+// An operator: a function from expressions to a call. A doc comment here would stand before the `__doc__` of each.
 #[pyclass(frozen, module = "pliant.relax.op")]
 pub struct OpFunction {
     /// The operator.
@@ -54,6 +54,9 @@ impl OpFunction {
             decl.map_or_else(|| "An operator of the user's.".to_string(), |d| d.doc.to_string());
         if let Some(numpy) = decl.and_then(|d| d.numpy) {
             doc.push_str(&format!("\n\nAs ``numpy.{numpy}``."));
+        }
+        if let Some(decl) = decl.filter(|d| !d.onnx.is_empty()) {
+            doc.push_str(&format!("\n\nServes ONNX {}.", decl.onnx.join(", ")));
         }
         doc
     }
@@ -125,7 +128,11 @@ impl OpFunction {
 }
 
 impl OpFunction {
-    fn bind(
+    /// The call with these arguments.
+    ///
+    /// # Errors
+    /// Arguments that the signature does not have, or lacks; values that are no operands or attributes.
+    pub(crate) fn bind(
         &self,
         args: &Bound<'_, PyTuple>,
         kwargs: Option<&Bound<'_, PyDict>>,

@@ -7,6 +7,7 @@ use pyo3::types::{PyList, PyTuple};
 
 use crate::error::{Error, Result};
 use crate::runtime::import::parse_dtype;
+use crate::te::statements::{TupleReduction, index_tuple, several};
 use crate::te::tensor::{IterVar, Tensor, range};
 use crate::tir::expr::{iter_var_init, prim, prim_list, wrap};
 
@@ -31,52 +32,47 @@ fn check_dims(shape: &[te::Expr]) -> Result<()> {
     }
 }
 
-/// A tensor of that shape whose element at `idx` is `fcompute(*idx)`.
+/// A tensor of that shape whose element at `idx` is `fcompute(*idx)`; a list of them where that is several values.
 #[pyfunction]
 #[pyo3(signature = (shape, fcompute, name="compute", varargs_names=None))]
-pub fn te_compute(
-    py: Python<'_>,
-    shape: &Bound<'_, PyAny>,
-    fcompute: &Bound<'_, PyAny>,
+pub fn te_compute<'py>(
+    py: Python<'py>,
+    shape: &Bound<'py, PyAny>,
+    fcompute: &Bound<'py, PyAny>,
     name: &str,
     varargs_names: Option<Vec<String>>,
-) -> Result<Tensor> {
+) -> Result<Bound<'py, PyAny>> {
     let shape = prim_list(shape)?;
     check_dims(&shape)?;
     let names = match varargs_names {
         Some(names) => names,
         None => axis_names(fcompute, shape.len())?,
     };
-    let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let mut failure = None;
-    let tensor = te::compute_named(shape, name, &names, |indices| {
-        call_formula(py, fcompute, indices).unwrap_or_else(|e| {
-            failure = Some(e);
-            te::int(0)
-        })
-    });
-    match failure {
-        Some(e) => Err(e),
-        None => Ok(Tensor { tensor }),
+    let label = |k: usize| names.get(k).cloned().unwrap_or_else(|| format!("ax{k}"));
+    let axes: Vec<te::Var> = (0..shape.len()).map(|k| te::Var::size(label(k))).collect();
+    let value = fcompute.call1(index_tuple(py, &axes)?)?;
+    if let Ok(list) = value.cast::<PyList>()
+        && list.len() == 1
+    {
+        return stage(&list.get_item(0)?, shape, &axes, name);
     }
+    let group = value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>();
+    if group || value.is_instance_of::<TupleReduction>() {
+        return several(py, name, &shape, &axes, &value);
+    }
+    stage(&value, shape, &axes, name)
 }
 
-fn call_formula(
-    py: Python<'_>,
-    fcompute: &Bound<'_, PyAny>,
-    indices: &[te::Expr],
-) -> Result<te::Expr> {
-    let args: PyResult<Vec<_>> = indices.iter().map(|i| wrap(py, i.clone())).collect();
-    let value = fcompute.call1(PyTuple::new(py, args?)?)?;
-    if let Ok(list) = value.cast::<PyList>() {
-        return match list.len() {
-            1 => prim(&list.get_item(0)?),
-            n => Err(Error::Unsupported(format!(
-                "a stage with {n} outputs: write one te.compute each"
-            ))),
-        };
-    }
-    prim(&value)
+/// The stage of one value.
+fn stage<'py>(
+    value: &Bound<'py, PyAny>,
+    shape: Vec<te::Expr>,
+    axes: &[te::Var],
+    name: &str,
+) -> Result<Bound<'py, PyAny>> {
+    let body = prim(value)?;
+    let tensor = te::compute_over(shape, name, axes, &body);
+    Ok(Bound::new(value.py(), Tensor { tensor })?.into_any())
 }
 
 /// The names of the formula's parameters, where there is one per dim.
@@ -109,40 +105,62 @@ pub fn te_reduce_axis<'py>(dom: &Bound<'py, PyAny>, name: &str) -> Result<Bound<
     Ok(Bound::new(dom.py(), iter_var_init(axis))?)
 }
 
-/// A reduction by its name: `sum`, `prod`, `max` or `min`.
+/// A reduction by its name: `sum`, `prod`, `max` or `min`; of those elements only for which `cond` holds.
 #[pyfunction]
+#[pyo3(signature = (name, expr, axis, cond=None, init=None))]
 pub fn te_reduce<'py>(
     name: &str,
     expr: &Bound<'py, PyAny>,
     axis: &Bound<'py, PyAny>,
+    cond: Option<&Bound<'py, PyAny>>,
+    init: Option<&Bound<'py, PyAny>>,
 ) -> Result<Bound<'py, PyAny>> {
-    let axes = axes_of(axis)?;
-    let source = prim(expr)?;
-    let reduced = match name {
-        "sum" => te::sum(&source, &axes),
-        "prod" => te::prod(&source, &axes),
-        "max" => te::max(&source, &axes),
-        "min" => te::min(&source, &axes),
+    let reducer = match name {
+        "sum" => te::Reducer::Sum,
+        "prod" => te::Reducer::Prod,
+        "max" => te::Reducer::Max,
+        "min" => te::Reducer::Min,
         _ => return Err(Error::Value(format!("no reduction is called '{name}'"))),
     };
-    Ok(wrap(expr.py(), reduced)?)
+    reduced(reducer, expr, axis, cond, init)
+}
+
+fn reduced<'py>(
+    reducer: te::Reducer,
+    expr: &Bound<'py, PyAny>,
+    axis: &Bound<'py, PyAny>,
+    cond: Option<&Bound<'py, PyAny>>,
+    init: Option<&Bound<'py, PyAny>>,
+) -> Result<Bound<'py, PyAny>> {
+    let mut source = prim(expr)?;
+    if let Some(cond) = cond {
+        // What does not take part counts as the neutral value.
+        let neutral = reducer.identity(source.ty().dtype);
+        source = te::if_then_else(&te::cast(&prim(cond)?, te::Ty::BOOL), &source, &neutral);
+    }
+    let init = init.map(prim).transpose()?;
+    Ok(wrap(expr.py(), te::reduce(reducer, &source, &axes_of(axis)?, init))?)
 }
 
 /// A reduction with a function of two values and its neutral value.
 #[pyfunction]
+#[pyo3(signature = (combine, identity, expr, axis, cond=None, init=None))]
 pub fn te_reduce_with<'py>(
     combine: &Bound<'py, PyAny>,
     identity: &Bound<'py, PyAny>,
     expr: &Bound<'py, PyAny>,
     axis: &Bound<'py, PyAny>,
+    cond: Option<&Bound<'py, PyAny>>,
+    init: Option<&Bound<'py, PyAny>>,
 ) -> Result<Bound<'py, PyAny>> {
     let py = expr.py();
-    let source = prim(expr)?;
-    let identity = te::cast(&prim(identity)?, source.ty());
+    let ty = prim(expr)?.ty();
+    let identity = te::cast(&prim(identity)?, ty);
     let mut failure = None;
     let reducer = te::comm_reducer(identity, |x, y| {
         let combined = || -> Result<te::Expr> {
-            prim(&combine.call1((wrap(py, x.clone())?, wrap(py, y.clone())?))?)
+            let made = combine.call1((wrap(py, x.clone())?, wrap(py, y.clone())?))?;
+            Ok(te::cast(&prim(&made)?, ty))
         };
         combined().unwrap_or_else(|e| {
             failure = Some(e);
@@ -151,11 +169,11 @@ pub fn te_reduce_with<'py>(
     });
     match failure {
         Some(e) => Err(e),
-        None => Ok(wrap(py, te::reduce(reducer, &source, &axes_of(axis)?, None))?),
+        None => reduced(reducer, expr, axis, cond, init),
     }
 }
 
-fn axes_of(axis: &Bound<'_, PyAny>) -> Result<Vec<te::IterVar>> {
+pub(super) fn axes_of(axis: &Bound<'_, PyAny>) -> Result<Vec<te::IterVar>> {
     let one = |obj: &Bound<'_, PyAny>| match obj.cast::<IterVar>() {
         Ok(axis) => Ok(axis.get().iter.clone()),
         Err(_) => Err(Error::Type("an axis of a reduction is made by te.reduce_axis".into())),

@@ -42,14 +42,17 @@ impl Tensor {
 
     /// How the tensor comes about.
     #[getter]
-    fn op(&self) -> Operation {
-        Operation { tensor: self.tensor.clone() }
+    fn op<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
+        operation(py, &self.tensor)
     }
 
-    /// Which output of its operation this is; 0.
+    /// Which output of its operation this is.
     #[getter]
     fn value_index(&self) -> usize {
-        0
+        match self.tensor.op() {
+            te::TensorOp::Extern(_, index) => *index,
+            _ => 0,
+        }
     }
 
     fn __getitem__<'py>(&self, index: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
@@ -173,9 +176,37 @@ impl Tensor {
 }
 
 /// How a tensor comes about: a placeholder or a stage.
-#[pyclass(frozen, module = "pliant.te")]
+#[pyclass(frozen, subclass, module = "pliant.te")]
 pub struct Operation {
     tensor: te::Tensor,
+}
+
+/// The caller supplies it.
+#[pyclass(extends = Operation, frozen, module = "pliant.te")]
+pub struct PlaceholderOp;
+
+/// A formula.
+#[pyclass(extends = Operation, frozen, module = "pliant.te")]
+pub struct ComputeOp;
+
+/// Statements, or a call.
+#[pyclass(extends = Operation, frozen, subclass, module = "pliant.te")]
+pub struct ExternOp;
+
+/// Statements that compute the rows of states from those before them.
+#[pyclass(extends = ExternOp, frozen, module = "pliant.te")]
+pub struct ScanOp;
+
+fn operation<'py>(py: Python<'py>, tensor: &te::Tensor) -> Result<Bound<'py, PyAny>> {
+    let base = PyClassInitializer::from(Operation { tensor: tensor.clone() });
+    Ok(match tensor.op() {
+        te::TensorOp::Placeholder => Bound::new(py, base.add_subclass(PlaceholderOp))?.into_any(),
+        te::TensorOp::Compute(_) => Bound::new(py, base.add_subclass(ComputeOp))?.into_any(),
+        te::TensorOp::Extern(stage, _) if stage.scan => {
+            Bound::new(py, base.add_subclass(ExternOp).add_subclass(ScanOp))?.into_any()
+        }
+        te::TensorOp::Extern(..) => Bound::new(py, base.add_subclass(ExternOp))?.into_any(),
+    })
 }
 
 #[pymethods]
@@ -217,17 +248,22 @@ impl Operation {
         self.tensor.inputs().into_iter().map(|tensor| Tensor { tensor }).collect()
     }
 
-    /// The tensor.
+    /// The tensor of that number.
     fn output(&self, index: usize) -> Result<Tensor> {
-        match index {
-            0 => Ok(Tensor { tensor: self.tensor.clone() }),
-            _ => Err(Error::Index(format!("operation {} has one output", self.tensor.name()))),
+        let outputs = te::outputs_of(&self.tensor);
+        match outputs.get(index) {
+            Some(tensor) => Ok(Tensor { tensor: tensor.clone() }),
+            None => {
+                let (name, count) = (self.tensor.name(), outputs.len());
+                let s = if count == 1 { "" } else { "s" };
+                Err(Error::Index(format!("operation {name} has {count} output{s}")))
+            }
         }
     }
 
     #[getter]
     fn num_outputs(&self) -> usize {
-        1
+        te::outputs_of(&self.tensor).len()
     }
 
     fn __repr__(&self) -> String {

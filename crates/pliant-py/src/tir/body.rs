@@ -90,6 +90,24 @@ impl PrimFuncBody {
     }
 }
 
+impl PrimFuncBody {
+    /// The placeholders that the parameters are, in order.
+    ///
+    /// # Errors
+    /// A parameter that is a number.
+    pub(crate) fn parameters(&self) -> Result<Vec<te::Tensor>> {
+        let tensor = |param: &Var| {
+            let buffer = self.func.buffer_map.get(param)?;
+            self.buffers.iter().find(|(_, b)| *b == buffer).map(|(tensor, _)| tensor.clone())
+        };
+        let missing = |p: &Var| {
+            let name = &self.func.var(*p).name;
+            Error::Unsupported(format!("parameter {name} is a number: a stage has buffers only"))
+        };
+        self.func.params.iter().map(|p| tensor(p).ok_or_else(|| missing(p))).collect()
+    }
+}
+
 /// Makes Python objects of a function's arenas.
 struct Reader<'a, 'py> {
     py: Python<'py>,

@@ -7,6 +7,7 @@ use pyo3::types::PyTuple;
 
 use crate::error::{Error, Result};
 use crate::runtime::import::parse_dtype;
+use crate::te::tensor::Tensor;
 use crate::tir::expr::{prim, wrap};
 
 /// A two-operand operator by its name (`add`, `floordiv`, `min`, `eq`, ...).
@@ -75,7 +76,22 @@ pub fn tir_call<'py>(
     Ok(wrap(py, expr)?)
 }
 
-/// A call of a linked symbol, or of a registered packed function.
+/// The buffer that an argument is: a `tir.Buffer` or a tensor.
+fn buffer_of(obj: &Bound<'_, PyAny>) -> Result<Option<te::Tensor>> {
+    if let Ok(tensor) = obj.cast::<Tensor>() {
+        return Ok(Some(tensor.get().tensor.clone()));
+    }
+    let Some(tensor) = obj.getattr_opt("tensor")? else { return Ok(None) };
+    Ok(tensor.cast::<Tensor>().ok().map(|t| t.get().tensor.clone()))
+}
+
+/// The address of a buffer: that of its first element.
+fn address(buffer: &te::Tensor) -> te::Expr {
+    let first = buffer.at(&vec![te::int(0); buffer.ndim()]);
+    te::call_typed(Intrin::AddressOf, vec![first], te::Ty::I64)
+}
+
+/// A call of a linked symbol, or of a registered packed function. A buffer is handed over as its address.
 #[pyfunction]
 #[pyo3(signature = (packed, dtype, name, *args))]
 pub fn tir_call_extern<'py>(
@@ -87,10 +103,13 @@ pub fn tir_call_extern<'py>(
 ) -> Result<Bound<'py, PyAny>> {
     let mut list = vec![te::string(name)];
     for arg in args {
-        match arg.extract::<String>() {
-            Ok(text) => list.push(te::string(text)),
-            Err(_) => list.push(prim(&arg)?),
-        }
+        list.push(match arg.extract::<String>() {
+            Ok(text) => te::string(text),
+            Err(_) => match buffer_of(&arg)? {
+                Some(buffer) => address(&buffer),
+                None => prim(&arg)?,
+            },
+        });
     }
     let intrin = if packed { Intrin::CallPacked } else { Intrin::CallExtern };
     Ok(wrap(py, te::call_typed(intrin, list, parse_dtype(dtype)?.into()))?)

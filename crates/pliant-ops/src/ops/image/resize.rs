@@ -7,7 +7,7 @@ use pliant_ir::op::InferError;
 use pliant_ir::relax::Type;
 use pliant_ir::{AttrValue, DType, Sym};
 
-use super::super::nn::layout::Layout;
+use super::super::nn::layout::{self, Layout};
 use super::super::statistical::accumulator;
 use super::cubic;
 use crate::decl::{Default, OpDecl, Pattern};
@@ -41,6 +41,7 @@ macro_rules! row {
         ])
         .te(Pattern::Injective, |ctx| te_resize(ctx, $n))
         .onnx(&["Resize", "Upsample"])
+        .limits(layout::LIMITS)
     };
 }
 

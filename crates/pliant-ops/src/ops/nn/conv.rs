@@ -5,7 +5,7 @@ use pliant_ir::relax::Type;
 use pliant_ir::{DType, Sym};
 
 use super::super::statistical::accumulator;
-use super::layout::Layout;
+use super::layout::{self, Layout};
 use super::window::Window;
 use crate::decl::{Default, OpDecl, Pattern};
 use crate::infer::InferCtx;
@@ -43,6 +43,7 @@ macro_rules! row {
         ])
         .te(Pattern::OutEWiseFusable, |ctx| te_conv(ctx, $n))
         .onnx(&["Conv"])
+        .limits(layout::LIMITS)
     };
 }
 

@@ -44,6 +44,7 @@ macro_rules! row {
         ])
         .te(Pattern::OutEWiseFusable, |ctx| te_transpose(ctx, $n))
         .onnx(&["ConvTranspose"])
+        .limits(super::layout::LIMITS)
     };
 }
 

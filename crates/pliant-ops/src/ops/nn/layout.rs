@@ -5,6 +5,10 @@ use pliant_ir::op::InferError;
 
 use crate::infer::{InferCtx, TensorTy};
 
+/// What operators with layouts do not take.
+pub const LIMITS: &str = "layouts of blocked channels such as `NCHW16c`: each letter stands once, in any order, and \
+                          blocks are the loops' own matter";
+
 /// The letters of the spatial dims of `n` dimensional images.
 pub fn spatial(n: usize) -> &'static str {
     &"DHW"[3 - n..]

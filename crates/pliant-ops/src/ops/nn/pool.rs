@@ -5,7 +5,7 @@ use pliant_ir::op::InferError;
 use pliant_ir::relax::Type;
 
 use super::super::statistical::accumulator;
-use super::layout::Layout;
+use super::layout::{self, Layout};
 use super::window::Window;
 use crate::decl::{Default, OpDecl, Pattern};
 use crate::infer::InferCtx;
@@ -33,6 +33,7 @@ macro_rules! pool {
             ])
             .te(Pattern::OutEWiseFusable, |ctx| te_pool(ctx, $n, $kind))
             .onnx($onnx)
+            .limits(layout::LIMITS)
     };
 }
 
@@ -52,6 +53,7 @@ macro_rules! adaptive {
         ])
         .te(Pattern::OutEWiseFusable, |ctx| te_adaptive(ctx, $n))
         .onnx(&["GlobalAveragePool"])
+        .limits(layout::LIMITS)
     };
 }
 

@@ -1,0 +1,64 @@
+"""How long it takes to legalise and compile one module that uses every operator once.
+
+``python benches/all_operators.py``: the programs are those of the operators' suite, one for each operator, every dim a
+symbol; they become the functions of one module.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import sys
+import time
+from pathlib import Path
+
+import pliant
+from pliant import relax
+from pliant.script import from_source
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def programs() -> dict[str, str]:
+    """A program for each operator of the suite."""
+    sys.path.insert(0, str(ROOT / "tests" / "python" / "operators"))
+    from cases import CASES  # type: ignore[import-not-found]
+
+    found: dict[str, str] = {}
+    for case in CASES:
+        for name in re.findall(r"\bR\.((?:\w+\.)*\w+)\(", case.expr):
+            found.setdefault(name, case.script)
+    return found
+
+
+def module_of(scripts: dict[str, str]) -> pliant.IRModule:
+    """One module with a function for each program."""
+    module = pliant.IRModule()
+    for name, script in scripts.items():
+        one = from_source(script)
+        for var, func in one.functions_items():
+            label = f"{name.replace('.', '_')}_{var.name_hint}"
+            module[label] = func.with_attr("global_symbol", label) if isinstance(func, relax.Function) else func
+    return module
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--runs", type=int, default=3)
+    args = parser.parse_args()
+    scripts = programs()
+    module = module_of(scripts)
+    times = []
+    for _ in range(args.runs):
+        start = time.perf_counter()
+        pliant.compile(module)
+        times.append(time.perf_counter() - start)
+    cores = len(os.sched_getaffinity(0))
+    profile = pliant._core.build_info()["profile"]
+    print(f"{len(scripts)} operators in {len(list(module.functions_items()))} functions, {cores} cores, {profile} build")
+    print("compile: " + ", ".join(f"{t:.2f} s" for t in times))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,59 @@
+//! Nodes whose operator the user registered: `my.outer_sum` serves nodes of type `outer_sum` in the domain `my`.
+
+use pliant_ir::relax::TypeData;
+use pliant_ir::{AttrValue, Attrs, Op, OpRegistry};
+use pliant_ops::registry;
+
+use crate::error::Problem;
+use crate::node::{Converted, Node};
+use crate::proto::AttributeProto;
+use crate::proto::attribute_proto::AttributeType;
+
+/// The user's operator that a node names.
+pub(crate) fn find(domain: &str, name: &str) -> Option<Op> {
+    let full = match domain {
+        "" => format!("relax.{name}"),
+        _ => format!("relax.{domain}.{name}"),
+    };
+    let op = registry().lookup(&full)?;
+    registry().decl(op).is_none().then_some(op)
+}
+
+/// A call of the operator, with the attributes of the node.
+pub(crate) fn convert(n: &mut Node<'_, '_>, op: Op) -> Converted {
+    let inputs = n.tensors()?;
+    let mut attrs = Attrs::default();
+    for attr in &n.proto.attribute {
+        attrs.set(attr.name(), value(attr)?);
+    }
+    let result = n.op_with(op.0, &inputs, attrs)?;
+    let TypeData::Tuple(fields) = n.func().ty(result) else { return Ok(vec![result.into()]) };
+    let count = fields.len() as u32;
+    Ok((0..count).map(|i| n.func().tuple_get_item(result, i).into()).collect())
+}
+
+fn value(attr: &AttributeProto) -> Result<AttrValue, Problem> {
+    let text = |bytes: &[u8]| {
+        std::str::from_utf8(bytes)
+            .map(AttrValue::str)
+            .map_err(|_| Problem::invalid(format!("attribute '{}' is not UTF-8 text", attr.name())))
+    };
+    let float = |v: &f32| AttrValue::float(f64::from(*v));
+    Ok(match attr.r#type() {
+        AttributeType::Int => AttrValue::Int(attr.i()),
+        AttributeType::Float => float(&attr.f()),
+        AttributeType::String => text(attr.s.as_deref().unwrap_or_default())?,
+        AttributeType::Ints => AttrValue::ints(attr.ints.iter().copied()),
+        AttributeType::Floats => AttrValue::List(attr.floats.iter().map(float).collect()),
+        AttributeType::Strings => {
+            AttrValue::List(attr.strings.iter().map(|s| text(s)).collect::<Result<_, _>>()?)
+        }
+        kind => {
+            return Err(Problem::unsupported(format!(
+                "attribute '{}' is {}, which an operator of your own cannot have",
+                attr.name(),
+                kind.as_str_name()
+            )));
+        }
+    })
+}

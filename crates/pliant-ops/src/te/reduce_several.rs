@@ -1,0 +1,147 @@
+//! Reductions of several values at once, such as the largest element together with its place.
+//!
+//! A stage has one formula, so such a reduction is a stage of statements: loops around scalars that change.
+
+use std::sync::Arc;
+
+use pliant_tensor::DType;
+use rustc_hash::FxHashMap;
+
+use super::TeError;
+use super::build::cast;
+use super::expr::{Expr, IterVar, Var};
+use super::extern_op::{Cell, extern_};
+use super::tensor::Tensor;
+use super::walk::substitute;
+
+/// A commutative, associative function of two groups of values, and its neutral group.
+#[derive(Clone, Debug)]
+pub struct SeveralReducer {
+    lhs: Vec<Var>,
+    rhs: Vec<Var>,
+    result: Vec<Expr>,
+    identity: Vec<Expr>,
+}
+
+impl SeveralReducer {
+    /// The reducer of a function and its neutral values, whose types are those of the values.
+    ///
+    /// # Errors
+    /// When the function gives another number of values.
+    pub fn new(
+        identity: Vec<Expr>,
+        combine: impl FnOnce(&[Expr], &[Expr]) -> Vec<Expr>,
+    ) -> Result<Self, TeError> {
+        let vars = |name: &str| -> Vec<Var> {
+            identity
+                .iter()
+                .enumerate()
+                .map(|(k, e)| Var::new(format!("{name}{k}"), e.ty()))
+                .collect()
+        };
+        let exprs = |vars: &[Var]| -> Vec<Expr> { vars.iter().map(Var::expr).collect() };
+        let (lhs, rhs) = (vars("x"), vars("y"));
+        let result = combine(&exprs(&lhs), &exprs(&rhs));
+        if result.len() != identity.len() {
+            let (got, want) = (result.len(), identity.len());
+            return Err(TeError::new(format!(
+                "the function that combines gives {got} values, but the neutral ones are {want}"
+            )));
+        }
+        let result = result.iter().zip(&identity).map(|(e, neutral)| cast(e, neutral.ty()));
+        Ok(SeveralReducer { lhs, rhs, result: result.collect(), identity })
+    }
+
+    /// Two groups of values combined.
+    fn combine(&self, a: &[Expr], b: &[Expr]) -> Vec<Expr> {
+        let pairs = self.lhs.iter().zip(a).chain(self.rhs.iter().zip(b));
+        let map: FxHashMap<Var, Expr> = pairs.map(|(v, e)| (v.clone(), e.clone())).collect();
+        self.result.iter().map(|e| substitute(e, &map)).collect()
+    }
+}
+
+/// A reduction of several values over axes.
+#[derive(Clone, Debug)]
+pub struct SeveralReduced {
+    /// How groups of values are combined.
+    pub reducer: Arc<SeveralReducer>,
+    /// The values.
+    pub source: Vec<Expr>,
+    /// The axes that are reduced.
+    pub axes: Vec<IterVar>,
+    /// Which elements take part, where not all do.
+    pub cond: Option<Expr>,
+    /// The start, where it is not the neutral group.
+    pub init: Option<Vec<Expr>>,
+}
+
+/// Tensors of that shape whose elements at `idx` are the values of the reduction `f(idx)`. Their types are those of the
+/// neutral values.
+///
+/// # Errors
+/// When values are missing or too many.
+pub fn compute_several(
+    shape: &[Expr],
+    name: &str,
+    axes: &[Var],
+    reduced: &SeveralReduced,
+) -> Result<Vec<Tensor>, TeError> {
+    let SeveralReduced { reducer, source, axes: reduce, cond, init } = reduced;
+    let count = reducer.identity.len();
+    let given = init.as_ref().map_or(count, Vec::len);
+    if source.len() != count || given != count || axes.len() != shape.len() {
+        return Err(TeError::new(format!(
+            "'{name}' reduces {} values from {given} first ones with a function of {count}",
+            source.len()
+        )));
+    }
+    let outputs: Vec<(Vec<Expr>, DType)> =
+        reducer.identity.iter().map(|e| (shape.to_vec(), e.ty().dtype)).collect();
+    Ok(extern_(name, &outputs, |b, out| {
+        b.for_each(shape, |b, indices| {
+            let own: FxHashMap<Var, Expr> =
+                axes.iter().cloned().zip(indices.iter().cloned()).collect();
+            let first = init.as_ref().unwrap_or(&reducer.identity).iter().zip(&reducer.identity);
+            let cells: Vec<Cell> = first
+                .map(|(e, neutral)| b.cell("total", &cast(&substitute(e, &own), neutral.ty())))
+                .collect();
+            let ranges: Vec<IterVar> = reduce
+                .iter()
+                .map(|axis| IterVar {
+                    min: substitute(&axis.min, &own),
+                    extent: substitute(&axis.extent, &own),
+                    ..axis.clone()
+                })
+                .collect();
+            b.over(&ranges, |b, at| {
+                let at: FxHashMap<Var, Expr> =
+                    own.iter().chain(at).map(|(v, e)| (v.clone(), e.clone())).collect();
+                let step = |b: &mut super::Body| {
+                    let next: Vec<Expr> = source
+                        .iter()
+                        .zip(&reducer.identity)
+                        .map(|(e, neutral)| {
+                            b.let_("next", &cast(&substitute(e, &at), neutral.ty()))
+                        })
+                        .collect();
+                    let totals: Vec<Expr> = cells.iter().map(Cell::get).collect();
+                    let combined: Vec<Expr> = reducer
+                        .combine(&totals, &next)
+                        .iter()
+                        .map(|value| b.let_("combined", value))
+                        .collect();
+                    for (cell, value) in cells.iter().zip(&combined) {
+                        b.set(cell, value);
+                    }
+                };
+                match cond {
+                    Some(cond) => b.if_(&substitute(cond, &at), step),
+                    None => step(b),
+                }
+            });
+            for (to, cell) in out.iter().zip(&cells) {
+                b.store(to, indices, &cell.get());
+            }
+        });
+    }))
+}

@@ -1,0 +1,214 @@
+//! [`scan`]: tensors whose rows follow from the rows before them, such as running sums and recurrent networks.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::TeError;
+use super::bridge::simplify;
+use super::build::minimum;
+use super::create::stages_of;
+use super::expr::{Expr, Var};
+use super::extern_op::{Body, stage_of};
+use super::tensor::{Compute, Tensor, TensorOp, placeholder};
+use super::walk::{read_from, substitute};
+
+/// The states after all steps: the first rows are those of `init`, and each later row is the row of `update` at that
+/// place, which reads rows before it of the placeholders `state`. Stages between the two have the steps as their first
+/// axis too.
+///
+/// # Errors
+/// When numbers, ranks, types or sizes of the states do not fit together, or a stage that reads a state does not have
+/// the steps as its first axis.
+pub fn scan(
+    name: &str,
+    init: &[Tensor],
+    update: &[Tensor],
+    state: &[Tensor],
+) -> Result<Vec<Tensor>, TeError> {
+    check(name, init, update, state)?;
+    let outs: Vec<Tensor> = state
+        .iter()
+        .enumerate()
+        .map(|(k, s)| {
+            let label = if state.len() == 1 { name.to_string() } else { format!("{name}_{k}") };
+            placeholder(s.shape().to_vec(), s.dtype(), label)
+        })
+        .collect();
+    let mut seen: FxHashMap<Tensor, Tensor> =
+        state.iter().cloned().zip(outs.iter().cloned()).collect();
+    let steps = dependent(update, state);
+    let mut body = Body::default();
+    for stage in &steps {
+        check_step(name, stage, &state[0])?;
+        let to = match update.iter().position(|u| u == stage) {
+            Some(k) => outs[k].clone(),
+            None => body.alloc(stage.name(), stage.shape(), stage.dtype()),
+        };
+        seen.insert(stage.clone(), to);
+    }
+    let rows = &state[0].shape()[0];
+    let first = minimum(&init[0].shape()[0], rows);
+    for (from, to) in init.iter().zip(&outs) {
+        let mut shape = from.shape().to_vec();
+        shape[0] = first.clone();
+        body.for_each(&shape, |b, i| {
+            // A formula is evaluated here, so that there is nothing to read where there are no steps.
+            let value = match from.as_compute().filter(|stage| stage.checks.is_empty()) {
+                Some(stage) => b.value(&substitute(&stage.body, &places(stage, i))),
+                None => from.at(i),
+            };
+            b.store(to, i, &value);
+        });
+    }
+    body.for_("t", &(rows - &first), |b, t| {
+        let t = b.let_("step", &(t + &first));
+        for stage in &steps {
+            if let Some(formula) = stage.as_compute() {
+                write_row(b, &seen[stage], formula, &t, &seen);
+            }
+        }
+        // An update that reads no state is no step of its own.
+        for (k, u) in update.iter().enumerate().filter(|(_, u)| !steps.contains(u)) {
+            let rest = &u.shape()[1..];
+            b.for_each(rest, |b, i| {
+                let at: Vec<Expr> = std::iter::once(t.clone()).chain(i.iter().cloned()).collect();
+                b.store(&outs[k], &at, &u.at(&at));
+            });
+        }
+    });
+    Ok(stage_of(name, outs, body.finish(), true))
+}
+
+fn same(a: &Expr, b: &Expr) -> bool {
+    a.same_as(b) || simplify(&(a - b)).is_const(0)
+}
+
+fn check(name: &str, init: &[Tensor], update: &[Tensor], state: &[Tensor]) -> Result<(), TeError> {
+    let error = |what: String| Err(TeError(format!("scan '{name}': {what}")));
+    if state.is_empty() || init.len() != state.len() || update.len() != state.len() {
+        let (i, u, s) = (init.len(), update.len(), state.len());
+        return error(format!("{s} states with {i} first values and {u} updates"));
+    }
+    for ((i, u), s) in init.iter().zip(update).zip(state) {
+        let own = s.name();
+        if !s.is_placeholder() {
+            return error(format!("state {own} is not a placeholder"));
+        }
+        if s.ndim() == 0 || i.ndim() != s.ndim() || u.ndim() != s.ndim() {
+            return error(format!(
+                "{own} has {} dims, its first values {} and its update {}; the first dim are the steps",
+                s.ndim(),
+                i.ndim(),
+                u.ndim()
+            ));
+        }
+        if i.dtype() != s.dtype() || u.dtype() != s.dtype() {
+            let (si, ii, ui) = (s.dtype(), i.dtype(), u.dtype());
+            return error(format!("{own} is {si}, its first values {ii} and its update {ui}"));
+        }
+        let dims = s.shape().iter().zip(u.shape()).zip(i.shape()).enumerate();
+        for (k, ((sd, ud), id)) in dims {
+            if !same(sd, ud) || (k > 0 && !same(sd, id)) {
+                return error(format!(
+                    "dim {k} of {own} is {sd}, of its update {ud} and of its first values {id}"
+                ));
+            }
+        }
+        if !same(&s.shape()[0], &state[0].shape()[0]) || !same(&i.shape()[0], &init[0].shape()[0]) {
+            return error(format!("{own} has other steps than {}", state[0].name()));
+        }
+    }
+    Ok(())
+}
+
+/// The stages that read a state, directly or not, producers first.
+fn dependent(update: &[Tensor], state: &[Tensor]) -> Vec<Tensor> {
+    let mut reads: FxHashSet<Tensor> = state.iter().cloned().collect();
+    let mut steps = Vec::new();
+    for stage in stages_of(update) {
+        if stage.inputs().iter().any(|t| reads.contains(t)) {
+            reads.insert(stage.clone());
+            steps.push(stage);
+        }
+    }
+    steps
+}
+
+fn check_step(name: &str, stage: &Tensor, state: &Tensor) -> Result<(), TeError> {
+    let own = stage.name();
+    let steps = &state.shape()[0];
+    match stage.op() {
+        TensorOp::Compute(_) if stage.shape().first().is_some_and(|d| same(d, steps)) => Ok(()),
+        TensorOp::Compute(_) => Err(TeError(format!(
+            "scan '{name}': stage {own} reads a state, so its first dim must be the steps, {steps}"
+        ))),
+        _ => Err(TeError(format!(
+            "scan '{name}': stage {own} reads a state, so it must be a te.compute"
+        ))),
+    }
+}
+
+/// What stands for each axis of a stage at an element.
+fn places(stage: &Compute, at: &[Expr]) -> FxHashMap<Var, Expr> {
+    stage.axes.iter().map(|axis| axis.var.clone()).zip(at.iter().cloned()).collect()
+}
+
+/// The row of a stage at step `t`, with states and stages read from where they are written to.
+fn write_row(
+    b: &mut Body,
+    to: &Tensor,
+    stage: &Compute,
+    t: &Expr,
+    seen: &FxHashMap<Tensor, Tensor>,
+) {
+    for check in &stage.checks {
+        b.over(&check.axes, |b, at| {
+            b.assert(&read_from(&substitute(&check.cond, at), seen), check.message.clone());
+        });
+    }
+    let rest: Vec<Expr> = stage.axes[1..].iter().map(|axis| axis.extent.clone()).collect();
+    b.for_each(&rest, |b, i| {
+        let at: Vec<Expr> = std::iter::once(t.clone()).chain(i.iter().cloned()).collect();
+        let value = b.value(&read_from(&substitute(&stage.body, &places(stage, &at)), seen));
+        b.store(to, &at, &value);
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use pliant_tensor::DType;
+
+    use super::*;
+    use crate::te::{compute, create_prim_func, float, int, var};
+
+    #[test]
+    fn what_does_not_fit_is_told() {
+        let n = var("n").expr();
+        let rows = |n: &Expr| placeholder(vec![n.clone(), int(4)], DType::Float32, "s");
+        let state = rows(&n);
+        let init = compute(vec![int(1), int(4)], "first", |_| float(0.0));
+        let short = compute(vec![int(4)], "update", |_| float(0.0));
+        let wrong = scan("scan", &[init.clone()], &[short], &[state.clone()]);
+        assert!(wrong.unwrap_err().0.contains("its update 1"));
+        let other = compute(vec![n.clone(), int(5)], "update", |_| float(0.0));
+        let wrong = scan("scan", &[init.clone()], &[other], &[state.clone()]);
+        assert!(wrong.unwrap_err().0.contains("dim 1 of s is 4, of its update 5"));
+        let flat = compute(vec![int(4)], "flat", |i| state.at(&[int(0), i[0].clone()]));
+        let update = compute(vec![n.clone(), int(4)], "update", |i| flat.at(&i[1..]));
+        let wrong = scan("scan", &[init], &[update], &[state]);
+        assert!(wrong.unwrap_err().0.contains("first dim must be the steps"));
+    }
+
+    #[test]
+    fn running_sums_are_one_stage() {
+        let n = var("n").expr();
+        let x = placeholder(vec![n.clone(), int(4)], DType::Float32, "x");
+        let state = placeholder(vec![n.clone(), int(4)], DType::Float32, "s");
+        let init = compute(vec![int(1), int(4)], "first", |i| x.at(i));
+        let update = compute(vec![n, int(4)], "update", |i| {
+            state.at(&[&i[0] - &int(1), i[1].clone()]) + x.at(i)
+        });
+        let sums = scan("sums", &[init], &[update], &[state]).unwrap();
+        let func = create_prim_func(&[(&x).into(), (&sums[0]).into()]).unwrap();
+        assert!(pliant_ir::tir::verify::verify_prim_func(&func).is_empty());
+    }
+}

@@ -1,0 +1,92 @@
+//! What is written from the table of operators: `docs/operators.md` and the stubs of `relax.op`. The tests fail where one
+//! is stale; with `PLIANT_BLESS=1` they write it.
+
+mod absent;
+mod page;
+mod probe;
+mod stubs;
+
+use std::path::Path;
+
+use pliant_ops::decl::Default;
+use pliant_ops::{OpDecl, registry};
+
+/// Compares a file with what it should hold, or writes it.
+fn check(path: &str, text: &str) {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path);
+    if std::env::var_os("PLIANT_BLESS").is_some() {
+        std::fs::write(&file, text).unwrap_or_else(|e| panic!("{path}: {e}"));
+        return;
+    }
+    let old = std::fs::read_to_string(&file).unwrap_or_default();
+    let line = old.lines().zip(text.lines()).position(|(a, b)| a != b).map_or(0, |k| k + 1);
+    assert!(
+        old == text,
+        "{path} is stale from line {line}: PLIANT_BLESS=1 cargo test --package pliant-ops --test suite documents"
+    );
+}
+
+/// The operators by group: what stands before the last point of a name, the ungrouped ones first.
+fn groups() -> Vec<(&'static str, Vec<&'static OpDecl>)> {
+    let mut groups: Vec<(&str, Vec<&OpDecl>)> = Vec::new();
+    for decl in registry().decls() {
+        let group = short(decl).rsplit_once('.').map_or("", |(group, _)| group);
+        match groups.iter_mut().find(|(name, _)| *name == group) {
+            Some((_, list)) => list.push(decl),
+            None => groups.push((group, vec![decl])),
+        }
+    }
+    groups.sort_by_key(|(name, _)| *name);
+    groups
+}
+
+/// The name without `relax.`.
+fn short(decl: &OpDecl) -> &'static str {
+    decl.name.strip_prefix("relax.").unwrap_or(decl.name)
+}
+
+/// A parameter of an operator as Python writes it.
+struct Param {
+    name: String,
+    /// Its default as Python, if it has one.
+    default: Option<String>,
+    /// Whether it is given by keyword only.
+    keyword: bool,
+    /// The attribute's default; `None` of an operand.
+    attr: Option<Default>,
+}
+
+/// The parameters in the order of `inspect.signature`: operands, then attributes.
+fn params(decl: &OpDecl) -> Vec<Param> {
+    let mut list: Vec<Param> = Vec::new();
+    let mut keyword = false;
+    for spec in decl.operands {
+        let (name, default) = match (spec.strip_suffix('?'), spec.starts_with('*')) {
+            (Some(name), _) => (name, Some("None".to_string())),
+            (None, _) => (*spec, None),
+        };
+        list.push(Param { name: name.to_string(), default, keyword: false, attr: None });
+        keyword |= spec.starts_with('*');
+    }
+    for &(name, default) in decl.attrs {
+        let value = python(default);
+        // A parameter without default after one with is given by keyword.
+        let keyword = keyword || (value.is_none() && list.iter().any(|p| p.default.is_some()));
+        list.push(Param { name: name.to_string(), default: value, keyword, attr: Some(default) });
+    }
+    list.sort_by_key(|p| p.keyword);
+    list
+}
+
+/// A default as Python.
+fn python(default: Default) -> Option<String> {
+    Some(match default {
+        Default::Required => return None,
+        Default::None => "None".into(),
+        Default::Bool(b) => if b { "True" } else { "False" }.into(),
+        Default::Int(v) => v.to_string(),
+        Default::Float(v) => format!("{v:?}"),
+        Default::Str(s) => format!("{s:?}"),
+        Default::Ints(list) => format!("{list:?}"),
+    })
+}

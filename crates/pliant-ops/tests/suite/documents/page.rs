@@ -1,0 +1,137 @@
+//! `docs/operators.md`.
+
+use std::fmt::Write;
+
+use pliant_ir::OpRegistry;
+use pliant_ops::decl::{Legalize, Pattern};
+use pliant_ops::{OpDecl, registry};
+
+use super::absent::{REASONS, absent};
+use super::probe::element_types;
+use super::{check, groups, params, short};
+
+const HEAD: &str = "\
+# Operators
+
+Written from the table of declarations in `crates/pliant-ops/src/ops`; a test fails where this page is stale.
+
+- **Types** are the element types that an operand may have, as its type rule takes them: *numbers* are all but bool,
+  *integers* those of 8 to 64 bits, signed and unsigned, *floats* float16, bfloat16, float32 and float64. Where two
+  operands are of different types, [Numerics](numerics.md) says what they meet in, or the call is refused.
+- **Fuses** says how the operator joins its neighbours: *elementwise*, *broadcast* and *injective* ones join anything,
+  a *reduction* takes in what comes before it, an *anchor* (products, convolutions, pooling) what comes after it, and
+  *alone* means a loop function of its own.
+- **Meaning** is a *tensor expression* (one definition, from which the loops, the interpreter and `topi` come), a *view*
+  (the same memory in another shape, and a tensor expression where that is wanted), a *packed function* (its size follows
+  from values), or a *stage*, to which later stages of compilation give its meaning.
+
+Every tensor expression takes symbolic sizes, sizes of 0, and operands of unknown rank and element type, which are looked
+at when the program runs. Attributes have their defaults after `=`; a `?` marks an operand that may be left out, a `*` any number
+of them.
+";
+
+#[test]
+fn the_page_of_operators() {
+    check("docs/operators.md", &page());
+}
+
+fn page() -> String {
+    let mut out = String::from(HEAD);
+    let count = registry().decls().count();
+    writeln!(out, "\nThere are {count} operators.").unwrap();
+    for (group, list) in groups() {
+        let title = if group.is_empty() { "`R`".to_string() } else { format!("`R.{group}`") };
+        writeln!(out, "\n## {title}\n").unwrap();
+        for decl in list {
+            entry(&mut out, decl);
+        }
+    }
+    let has = |name: &str| registry().lookup(&format!("relax.{name}")).is_some();
+    out.push_str(
+        "## Not here\n\nOperators that the field has and this library does not, with the reason.\n\n\
+         | operators | why |\n|---|---|\n",
+    );
+    let missing = absent(has);
+    let reasons = REASONS.iter().map(|(_, why)| *why);
+    for why in reasons.filter(|why| missing.iter().any(|(_, w)| w == why)) {
+        let names: Vec<String> =
+            missing.iter().filter(|(_, w)| *w == why).map(|(n, _)| format!("`{n}`")).collect();
+        writeln!(out, "| {} | {why} |", names.join(", ")).unwrap();
+    }
+    out
+}
+
+fn entry(out: &mut String, decl: &OpDecl) {
+    writeln!(out, "**`{}`**  \n{}  ", signature(decl), decl.doc).unwrap();
+    let mut facts = Vec::new();
+    if !decl.aliases.is_empty() {
+        let names: Vec<String> =
+            decl.aliases.iter().map(|a| format!("`{}`", a.trim_start_matches("relax."))).collect();
+        facts.push(format!("Also {}", names.join(", ")));
+    }
+    if let Some(numpy) = decl.numpy {
+        facts.push(format!("NumPy `{numpy}`"));
+    }
+    if !decl.onnx.is_empty() {
+        facts.push(format!("ONNX {}", code(decl.onnx)));
+    }
+    let stage = matches!(decl.legalize, Legalize::Keep) || !decl.pure;
+    if !stage {
+        let types: Vec<String> = element_types(decl)
+            .into_iter()
+            .map(|(name, class)| format!("`{name}` {class}"))
+            .collect();
+        if !types.is_empty() {
+            facts.push(format!("types: {}", types.join("; ")));
+        }
+    }
+    facts.push(meaning(decl));
+    if !decl.pure {
+        facts.push("has an effect".into());
+    }
+    if let Some(limits) = decl.limits {
+        facts.push(format!("not supported: {limits}"));
+    }
+    writeln!(out, "{}.\n", facts.join(" · ")).unwrap();
+}
+
+fn code(names: &[&str]) -> String {
+    let names: Vec<String> = names.iter().map(|n| format!("`{n}`")).collect();
+    names.join(", ")
+}
+
+fn meaning(decl: &OpDecl) -> String {
+    let fuses = match decl.pattern {
+        Pattern::ElemWise => "elementwise",
+        Pattern::Broadcast => "broadcast",
+        Pattern::Injective => "injective",
+        Pattern::CommReduce => "reduction",
+        Pattern::OutEWiseFusable => "anchor",
+        Pattern::Opaque => "alone",
+    };
+    match decl.legalize {
+        Legalize::Te(_) => format!("fuses: {fuses} · tensor expression"),
+        Legalize::View(_) => format!("fuses: {fuses} · view"),
+        Legalize::Packed(name) => format!("packed function `{name}`"),
+        Legalize::Keep => "stage".into(),
+    }
+}
+
+/// How it is called, with defaults.
+fn signature(decl: &OpDecl) -> String {
+    let mut parts = Vec::new();
+    let mut starred = false;
+    for p in params(decl) {
+        let star = p.name.starts_with('*');
+        if p.keyword && !starred && !parts.iter().any(|s: &String| s.starts_with('*')) {
+            parts.push("*".into());
+        }
+        starred |= p.keyword || star;
+        parts.push(match (&p.default, p.attr) {
+            (Some(_), None) => format!("{}?", p.name),
+            (Some(value), Some(_)) => format!("{}={value}", p.name),
+            (None, _) => p.name,
+        });
+    }
+    format!("{}({})", short(decl), parts.join(", "))
+}

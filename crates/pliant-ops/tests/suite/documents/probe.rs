@@ -1,0 +1,193 @@
+//! Which element types an operator takes: asked of its type rule, so that no list is kept.
+
+use pliant_ir::op::OpRegistry;
+use pliant_ir::relax::{Expr, FunctionBuilder, TypeData};
+use pliant_ir::{AttrValue, Attrs, DType, Op};
+use pliant_ops::decl::Default;
+use pliant_ops::{OpDecl, registry};
+
+const TYPES: [DType; 13] = [
+    DType::Bool,
+    DType::Int8,
+    DType::Int16,
+    DType::Int32,
+    DType::Int64,
+    DType::UInt8,
+    DType::UInt16,
+    DType::UInt32,
+    DType::UInt64,
+    DType::Float16,
+    DType::BFloat16,
+    DType::Float32,
+    DType::Float64,
+];
+
+/// How much is known of the shape of the operand that is looked at: nothing, or its rank.
+const KNOWN: [Option<usize>; 7] = [None, Some(0), Some(1), Some(2), Some(3), Some(4), Some(5)];
+
+/// What the operand is, around its element type.
+#[derive(Clone, Copy)]
+enum Kind {
+    Tensor,
+    Tuple,
+}
+
+/// What the operands are of which nothing else is said.
+#[derive(Clone, Copy)]
+enum Rest {
+    Unknown,
+    Number,
+}
+
+/// What is known of an operand: nothing, or its kind, perhaps its rank, and its element type.
+type Is = Option<(Kind, Option<usize>, DType)>;
+
+/// For each operand that is a tensor or a tuple of them, which element types the type rule takes, in words.
+pub fn element_types(decl: &OpDecl) -> Vec<(String, String)> {
+    let mut list = Vec::new();
+    for (k, spec) in decl.operands.iter().enumerate() {
+        let name = spec.trim_matches(['*', '?']);
+        for (kind, before) in [(Kind::Tensor, ""), (Kind::Tuple, "tuple of ")] {
+            if !takes_kind(decl, k, kind) {
+                continue;
+            }
+            let taken: Vec<DType> =
+                TYPES.into_iter().filter(|&t| takes_type(decl, k, kind, t)).collect();
+            if !taken.is_empty() {
+                list.push((name.to_string(), format!("{before}{}", class(&taken))));
+                break;
+            }
+        }
+    }
+    list
+}
+
+/// An operand that may be unknown beside a first operand of known rank, but may never be a tensor there, is none.
+fn takes_kind(decl: &OpDecl, k: usize, kind: Kind) -> bool {
+    let fits = |rank: usize, rest: Rest| {
+        KNOWN.into_iter().any(|known| {
+            [DType::Float32, DType::Int64]
+                .into_iter()
+                .any(|dtype| takes(decl, k, Some((kind, known, dtype)), Some(rank), rest))
+        })
+    };
+    [Rest::Unknown, Rest::Number].into_iter().all(|rest| {
+        let open: Vec<usize> =
+            (1..5).filter(|&rank| k > 0 && takes(decl, k, None, Some(rank), rest)).collect();
+        open.is_empty() || open.into_iter().any(|rank| fits(rank, rest))
+    })
+}
+
+/// A type is taken unless it is refused somewhere where another one is not.
+fn takes_type(decl: &OpDecl, k: usize, kind: Kind, dtype: DType) -> bool {
+    let mut ever = false;
+    for known in KNOWN {
+        let own = takes(decl, k, Some((kind, known, dtype)), None, Rest::Unknown);
+        ever |= own;
+        let other = |other: DType| takes(decl, k, Some((kind, known, other)), None, Rest::Unknown);
+        if !own && TYPES.into_iter().any(other) {
+            return false;
+        }
+    }
+    ever
+}
+
+/// Whether the type rule takes operand `k` so, with the others as `rest` says, but for the rank of the
+/// first.
+fn takes(decl: &OpDecl, k: usize, is: Is, first: Option<usize>, rest: Rest) -> bool {
+    samples(decl).iter().any(|attrs| {
+        let mut builder = FunctionBuilder::new(registry());
+        let last = decl.operands.iter().rposition(|s| !s.ends_with('?') && !s.starts_with('*'));
+        let count = (k + 1).max(last.map_or(0, |k| k + 1));
+        let first = first.map(|rank| (Kind::Tensor, Some(rank), DType::Float32));
+        let known = |i: usize| if i == k { is } else { first.filter(|_| i == 0) };
+        let args: Vec<Expr> = (0..count).map(|i| operand(&mut builder, known(i), rest)).collect();
+        let func = builder.func_mut();
+        registry().infer(func, Op(decl.name), &args, attrs, &[]).is_ok()
+    })
+}
+
+fn operand(builder: &mut FunctionBuilder<'static>, is: Is, rest: Rest) -> Expr {
+    let func = builder.func_mut();
+    if is.is_none() && matches!(rest, Rest::Number) {
+        let one = func.syms.int(1);
+        return func.int_value(one, DType::Int64);
+    }
+    let ty = match is {
+        None => func.intern(TypeData::Any),
+        Some((kind, known, dtype)) => {
+            let tensor = match known {
+                None => TypeData::tensor_unknown(Some(dtype)),
+                Some(rank) => {
+                    let dims: Vec<_> = (0..rank)
+                        .map(|_| {
+                            let var = func.fresh_sym("n");
+                            func.syms.var(var)
+                        })
+                        .collect();
+                    TypeData::tensor(dims, dtype)
+                }
+            };
+            let tensor = func.intern(tensor);
+            match kind {
+                Kind::Tensor => tensor,
+                Kind::Tuple => func.intern(TypeData::Tuple([tensor].into())),
+            }
+        }
+    };
+    let var = builder.param("x", ty);
+    builder.func_mut().var_expr(var)
+}
+
+/// Values for the attributes that must be given, of which one set or another serves.
+fn samples(decl: &OpDecl) -> Vec<Attrs> {
+    let required: Vec<&str> = decl
+        .attrs
+        .iter()
+        .filter(|(_, d)| matches!(d, Default::Required))
+        .map(|(name, _)| *name)
+        .collect();
+    if required.is_empty() {
+        return vec![Attrs::default()];
+    }
+    let ints = |n: usize| AttrValue::ints(vec![1; n]);
+    let rows = [AttrValue::Int(1), AttrValue::Int(0), ints(1), ints(2), ints(4), ints(6), ints(8)];
+    rows.into_iter()
+        .map(|value| {
+            let mut attrs = Attrs::default();
+            for name in &required {
+                let value = match *name {
+                    "index_map" => AttrValue::str("lambda i, j: (j, i)"),
+                    "subscripts" => AttrValue::str("ab->b"),
+                    "dtype" => AttrValue::DType(DType::Float32),
+                    _ => value.clone(),
+                };
+                attrs.set(name, value);
+            }
+            attrs
+        })
+        .collect()
+}
+
+/// Types in words.
+fn class(types: &[DType]) -> String {
+    let has =
+        |t: &dyn Fn(DType) -> bool| TYPES.into_iter().filter(|&d| t(d)).all(|d| types.contains(&d));
+    let classes: [(&str, &dyn Fn(DType) -> bool); 5] = [
+        ("any type", &|_| true),
+        ("numbers", &|d| !d.is_bool()),
+        ("integers", &|d| d.is_integer()),
+        ("floats", &|d| d.is_float()),
+        ("bool", &|d| d.is_bool()),
+    ];
+    let (mut words, mut told) = (Vec::new(), Vec::new());
+    for (name, holds) in classes {
+        let own: Vec<DType> = TYPES.into_iter().filter(|&d| holds(d)).collect();
+        if has(holds) && !own.iter().all(|d| told.contains(d)) {
+            words.push(name.to_string());
+            told.extend(own);
+        }
+    }
+    words.extend(types.iter().filter(|d| !told.contains(d)).map(|d| d.to_string()));
+    words.join(", ")
+}

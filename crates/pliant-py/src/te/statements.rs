@@ -1,0 +1,343 @@
+//! `te.extern`, `te.scan` and reductions of several values: stages of statements.
+
+use std::sync::Arc;
+
+use pliant_ops::te::{self, SeveralReduced, SeveralReducer, Stmt, TeError};
+use pyo3::prelude::*;
+use pyo3::types::{PyList, PyTuple};
+use rustc_hash::FxHashMap;
+
+use crate::enter::guard;
+use crate::error::{Error, Result};
+use crate::nesting::Level;
+use crate::te::functions::axes_of;
+use crate::te::prim_func::PrimFunc;
+use crate::te::tensor::Tensor;
+use crate::tir::body::PrimFuncBody;
+use crate::tir::expr::{prim, tuple_of};
+
+fn compile_error(e: TeError) -> Error {
+    Error::Compile(e.to_string())
+}
+
+fn tensors(list: &[Bound<'_, Tensor>]) -> Vec<te::Tensor> {
+    list.iter().map(|t| t.get().tensor.clone()).collect()
+}
+
+fn wrapped(made: Vec<te::Tensor>) -> Vec<Tensor> {
+    made.into_iter().map(|tensor| Tensor { tensor }).collect()
+}
+
+/// The outputs of a statement of `pliant.tir.stmt` that stores to the placeholders `outs`.
+#[pyfunction]
+pub fn te_extern(
+    name: &str,
+    outs: Vec<Bound<'_, Tensor>>,
+    body: &Bound<'_, PyAny>,
+) -> Result<Vec<Tensor>> {
+    let mut stmts = Vec::new();
+    guard(|| statement(body, &mut stmts))?;
+    guard(|| Ok(wrapped(te::extern_of(name, tensors(&outs), stmts))))
+}
+
+/// The outputs of a loop function: its first buffers are the inputs, the others the outputs. Its sizes are those of the
+/// inputs.
+#[pyfunction]
+pub fn te_extern_primfunc(
+    py: Python<'_>,
+    inputs: Vec<Bound<'_, Tensor>>,
+    func: &Bound<'_, PrimFunc>,
+) -> Result<Vec<Tensor>> {
+    let view = crate::error::import(py, "pliant.tir._body", "body_of")?.call1((func,))?;
+    let view = view.cast_into::<PrimFuncBody>().map_err(PyErr::from)?;
+    let buffers = view.get().parameters()?;
+    if inputs.len() >= buffers.len() {
+        let (all, given) = (buffers.len(), inputs.len());
+        return Err(Error::Value(format!(
+            "a loop function of {all} buffers with {given} inputs has no output"
+        )));
+    }
+    let mut stmts = Vec::new();
+    guard(|| statement(&view.getattr("body")?, &mut stmts))?;
+    let name = func.get().name();
+    guard(|| {
+        let (mut vars, mut map, mut checks) = Default::default();
+        for (own, input) in buffers.iter().zip(&tensors(&inputs)) {
+            bind(&name, own, input, &mut vars, &mut checks)?;
+            map_tensor(&mut map, own, input);
+        }
+        let mut outs = Vec::new();
+        for own in &buffers[inputs.len()..] {
+            let shape = own.shape().iter().map(|d| te::substitute(d, &vars)).collect();
+            let out = te::placeholder(shape, own.dtype(), own.name().clone());
+            map_tensor(&mut map, own, &out);
+            outs.push(out);
+        }
+        checks.extend(te::with_parts(&stmts, &vars, &map));
+        Ok(wrapped(te::extern_of(&name, outs, checks)))
+    })
+}
+
+fn map_tensor(map: &mut FxHashMap<te::Tensor, te::Tensor>, own: &te::Tensor, new: &te::Tensor) {
+    map.insert(own.clone(), new.clone());
+}
+
+/// Lets the sizes of a parameter be those of an input; where one is no variable, it is checked.
+fn bind(
+    name: &str,
+    own: &te::Tensor,
+    input: &te::Tensor,
+    vars: &mut FxHashMap<te::Var, te::Expr>,
+    checks: &mut Vec<Stmt>,
+) -> Result<()> {
+    if own.ndim() != input.ndim() || own.dtype() != input.dtype() {
+        let (want, rank, dtype, given) = (own.dtype(), own.ndim(), input.dtype(), input.ndim());
+        return Err(Error::Type(format!(
+            "'{name}' takes {want} of {rank} dims for {}, not {dtype} of {given}",
+            own.name()
+        )));
+    }
+    for (k, (dim, given)) in own.shape().iter().zip(input.shape()).enumerate() {
+        match dim.as_var().filter(|v| !vars.contains_key(v)) {
+            Some(var) => drop(vars.insert(var.clone(), given.clone())),
+            None => {
+                let same = te::eq(&te::substitute(dim, vars), given);
+                let message = format!("dim {k} of {} of '{name}' is not {dim}", own.name());
+                if !same.is_const(1) {
+                    checks.push(Stmt::Assert(same, message.into()));
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The states of a scan after all its steps.
+#[pyfunction]
+pub fn te_scan(
+    name: &str,
+    init: Vec<Bound<'_, Tensor>>,
+    update: Vec<Bound<'_, Tensor>>,
+    state: Vec<Bound<'_, Tensor>>,
+) -> Result<Vec<Tensor>> {
+    let (init, update, state) = (tensors(&init), tensors(&update), tensors(&state));
+    guard(|| Ok(wrapped(te::scan(name, &init, &update, &state).map_err(compile_error)?)))
+}
+
+/// Appends what a statement of `pliant.tir.stmt` is to a list.
+fn statement(obj: &Bound<'_, PyAny>, list: &mut Vec<Stmt>) -> Result<()> {
+    let _level = Level::enter("statements")?;
+    let field = |name: &str| -> Result<Bound<'_, PyAny>> { Ok(obj.getattr(name)?) };
+    let class = obj.get_type().name()?.to_string();
+    let stmt = match class.as_str() {
+        "SeqStmt" => {
+            for item in field("seq")?.try_iter()? {
+                statement(&item?, list)?;
+            }
+            return Ok(());
+        }
+        "For" => loop_of(obj)?,
+        "While" => Stmt::While(prim(&field("condition")?)?, nested(&field("body")?)?),
+        "IfThenElse" => {
+            let other = field("else_case")?;
+            let other = if other.is_none() { Vec::new() } else { nested(&other)? };
+            Stmt::If(prim(&field("condition")?)?, nested(&field("then_case")?)?, other)
+        }
+        "LetStmt" => {
+            list.push(Stmt::Let(variable(&field("var")?)?, prim(&field("value")?)?));
+            return statement(&field("body")?, list);
+        }
+        "Allocate" => {
+            list.push(Stmt::Alloc(buffer(&field("buffer")?)?));
+            return statement(&field("body")?, list);
+        }
+        "AssertStmt" => {
+            let message: String = field("message")?.extract()?;
+            list.push(Stmt::Assert(prim(&field("condition")?)?, message.into()));
+            return statement(&field("body")?, list);
+        }
+        "BufferStore" => {
+            let to = buffer(&field("buffer")?)?;
+            let indices: Result<Vec<te::Expr>> = field("indices")?
+                .try_iter()?
+                .map(|i| Ok(te::cast(&prim(&i?)?, te::Ty::I64)))
+                .collect();
+            let value = te::cast(&prim(&field("value")?)?, to.dtype());
+            Stmt::Store(to, indices?, value)
+        }
+        "Evaluate" => Stmt::Evaluate(prim(&field("value")?)?),
+        "BlockRealize" => return block(obj, list),
+        _ => return Err(Error::Type(format!("{class} is no statement"))),
+    };
+    list.push(stmt);
+    Ok(())
+}
+
+/// A block: names for the values of its axes, its buffers, and what it starts with before its body.
+fn block(realize: &Bound<'_, PyAny>, list: &mut Vec<Stmt>) -> Result<()> {
+    let block = realize.getattr("block")?;
+    let mut body = Vec::new();
+    let mut first = te::bool_const(true);
+    let values = realize.getattr("iter_values")?;
+    for (k, axis) in block.getattr("iter_vars")?.try_iter()?.enumerate() {
+        let axis = axis?;
+        let var = variable(&axis.getattr("var")?)?;
+        let value = te::cast(&prim(&values.get_item(k)?)?, var.ty());
+        body.push(Stmt::Let(var.clone(), value));
+        if axis.getattr("iter_type")?.extract::<i64>()? == 2 {
+            let min = prim(&axis.getattr("dom")?.getattr("min")?)?;
+            first = te::and(&first, &te::eq(&var.expr(), &min));
+        }
+    }
+    for scratch in block.getattr("alloc_buffers")?.try_iter()? {
+        body.push(Stmt::Alloc(buffer(&scratch?)?));
+    }
+    let init = block.getattr("init")?;
+    if !init.is_none() {
+        body.push(Stmt::If(first, nested(&init)?, Vec::new()));
+    }
+    statement(&block.getattr("body")?, &mut body)?;
+    let predicate = te::cast(&prim(&realize.getattr("predicate")?)?, te::Ty::BOOL);
+    if predicate.is_const(1) {
+        // Scratch buffers live to the end of the list that they stand in.
+        list.extend(body);
+    } else {
+        list.push(Stmt::If(predicate, body, Vec::new()));
+    }
+    Ok(())
+}
+
+fn nested(obj: &Bound<'_, PyAny>) -> Result<Vec<Stmt>> {
+    let mut list = Vec::new();
+    statement(obj, &mut list)?;
+    Ok(list)
+}
+
+/// A loop that starts anywhere is one from 0 whose variable is the sum.
+fn loop_of(obj: &Bound<'_, PyAny>) -> Result<Stmt> {
+    use pliant_ir::tir::ForKind;
+    let var = variable(&obj.getattr("loop_var")?)?;
+    let (min, extent) = (prim(&obj.getattr("min")?)?, prim(&obj.getattr("extent")?)?);
+    let kind = match obj.getattr("kind")?.extract::<i64>()? {
+        0 => ForKind::Serial,
+        1 => ForKind::Parallel,
+        2 => ForKind::Vectorized,
+        3 => ForKind::Unrolled,
+        other => return Err(Error::Unsupported(format!("loops of kind {other}"))),
+    };
+    let mut body = nested(&obj.getattr("body")?)?;
+    let extent = te::cast(&extent, te::Ty::I64);
+    if min.is_const(0) && var.ty() == te::Ty::I64 {
+        return Ok(Stmt::For { var, extent, kind, body });
+    }
+    let turn = te::Var::size(var.name().clone());
+    body.insert(0, Stmt::Let(var.clone(), te::cast(&(turn.expr() + &min), var.ty())));
+    Ok(Stmt::For { var: turn, extent, kind, body })
+}
+
+fn variable(obj: &Bound<'_, PyAny>) -> Result<te::Var> {
+    let e = prim(obj)?;
+    e.as_var().cloned().ok_or_else(|| Error::Type(format!("expected a tir.Var, got {e}")))
+}
+
+fn buffer(obj: &Bound<'_, PyAny>) -> Result<te::Tensor> {
+    let tensor = obj.getattr("tensor")?;
+    Ok(tensor.cast::<Tensor>().map_err(PyErr::from)?.get().tensor.clone())
+}
+
+/// What a reducer of several values makes of them; a field of it is what one of them is reduced to.
+#[pyclass(frozen, module = "pliant.te")]
+pub struct TupleReduction {
+    pub(super) reduced: SeveralReduced,
+    pub(super) field: Option<usize>,
+}
+
+#[pymethods]
+impl TupleReduction {
+    fn __len__(&self) -> usize {
+        if self.field.is_some() { 1 } else { self.reduced.source.len() }
+    }
+
+    fn __getitem__(&self, index: usize) -> Result<TupleReduction> {
+        let count = self.reduced.source.len();
+        if index >= count || self.field.is_some() {
+            return Err(Error::Index(format!(
+                "a reduction of {count} values has no value {index}"
+            )));
+        }
+        Ok(TupleReduction { reduced: self.reduced.clone(), field: Some(index) })
+    }
+}
+
+/// A reduction of several values: the function of two groups of values, the neutral group, the values and the axes.
+#[pyfunction]
+#[pyo3(signature = (combine, identity, exprs, axis, cond=None, init=None))]
+pub fn te_reduce_several(
+    py: Python<'_>,
+    combine: &Bound<'_, PyAny>,
+    identity: Vec<Bound<'_, PyAny>>,
+    exprs: Vec<Bound<'_, PyAny>>,
+    axis: &Bound<'_, PyAny>,
+    cond: Option<&Bound<'_, PyAny>>,
+    init: Option<Vec<Bound<'_, PyAny>>>,
+) -> Result<TupleReduction> {
+    let list = |items: &[Bound<'_, PyAny>]| items.iter().map(prim).collect::<Result<Vec<_>>>();
+    let source = list(&exprs)?;
+    let identity: Vec<te::Expr> =
+        list(&identity)?.iter().zip(&source).map(|(e, value)| te::cast(e, value.ty())).collect();
+    let mut failure = None;
+    let reducer = SeveralReducer::new(identity, |x, y| {
+        let combined = || -> Result<Vec<te::Expr>> {
+            let made = combine.call1((tuple_of(py, x)?, tuple_of(py, y)?))?;
+            made.try_iter()?.map(|item| prim(&item?)).collect()
+        };
+        combined().unwrap_or_else(|e| {
+            failure = Some(e);
+            Vec::new()
+        })
+    });
+    if let Some(e) = failure {
+        return Err(e);
+    }
+    let reduced = SeveralReduced {
+        reducer: Arc::new(reducer.map_err(|e| Error::Value(e.to_string()))?),
+        source,
+        axes: axes_of(axis)?,
+        cond: cond.map(prim).transpose()?,
+        init: init.as_deref().map(list).transpose()?,
+    };
+    Ok(TupleReduction { reduced, field: None })
+}
+
+/// The stages of a formula that gave several values: a reduction of several, or a sequence of values.
+pub(super) fn several<'py>(
+    py: Python<'py>,
+    name: &str,
+    shape: &[te::Expr],
+    axes: &[te::Var],
+    value: &Bound<'py, PyAny>,
+) -> Result<Bound<'py, PyAny>> {
+    if let Ok(reduction) = value.cast::<TupleReduction>() {
+        let TupleReduction { reduced, field } = reduction.get();
+        let made = guard(|| {
+            te::compute_several(shape, name, axes, reduced).map_err(|e| Error::Value(e.to_string()))
+        })?;
+        return match field {
+            Some(k) => Ok(Bound::new(py, Tensor { tensor: made[*k].clone() })?.into_any()),
+            None => Ok(PyList::new(py, wrapped(made))?.into_any()),
+        };
+    }
+    let values: Vec<te::Expr> = value.try_iter()?.map(|v| prim(&v?)).collect::<Result<_>>()?;
+    let stage = |(k, value): (usize, &te::Expr)| {
+        let label = format!("{name}.v{k}");
+        Tensor { tensor: te::compute_over(shape.to_vec(), label, axes, value) }
+    };
+    let made: Vec<Tensor> = values.iter().enumerate().map(stage).collect();
+    Ok(PyList::new(py, made)?.into_any())
+}
+
+/// The indices of a formula's parameters as a tuple.
+pub(super) fn index_tuple<'py>(py: Python<'py>, axes: &[te::Var]) -> Result<Bound<'py, PyTuple>> {
+    let exprs: Vec<te::Expr> = axes.iter().map(te::Var::expr).collect();
+    tuple_of(py, &exprs)
+}

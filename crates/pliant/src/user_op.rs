@@ -1,0 +1,72 @@
+//! [`register_op`]: operators of the user's, from a function over tensor expressions.
+
+use pliant_diag::Diagnostic;
+use pliant_diag::codes::PL0219;
+use pliant_ir::{AttrValue, Attrs};
+use pliant_ops::te::{TeError, Tensor};
+use pliant_ops::{TeArg, UserOpSpec, register_user_op};
+
+use crate::error::Error;
+
+/// Registers an operator that a function over tensor expressions describes: `R.<name>` in scripts, and `relax.op.<name>`
+/// in Python. `attrs` are its attributes with their defaults; one without must be given by each call.
+///
+/// The function gets a tensor for each operand. There is nothing else to write: the type of a call follows from the shape
+/// and element type of what it makes, for symbolic sizes too, and so do its loops, its fusion with its neighbours, and what
+/// the interpreter computes. Registering a name again replaces its meaning.
+///
+/// ```
+/// use pliant::{CompileOptions, Model, Tensor, Value, parse, register_op, te};
+///
+/// register_op("my.outer_sum", &["x", "y"], &[], |tensors, _| {
+///     let (x, y) = (&tensors[0], &tensors[1]);
+///     let shape = vec![x.shape()[0].clone(), y.shape()[0].clone()];
+///     Ok(vec![te::compute(shape, "outer_sum", |i| x.at(&i[..1]) + y.at(&i[1..]))])
+/// })?;
+///
+/// let script = "
+/// @R.function
+/// def main(x: R.Tensor((\"n\",), \"float32\"), y: R.Tensor((3,), \"float32\")):
+///     return R.my.outer_sum(x, y)
+/// ";
+/// let module = parse("script", script).map_err(|(error, _)| error)?.module;
+/// let model = Model::compile(module, &CompileOptions::default())?;
+/// let row = Tensor::from_slice(&[3], &[10.0f32, 20.0, 30.0])?;
+/// for n in [0, 1, 2] {
+///     let x = Tensor::from_slice(&[n as i64], &vec![1.0f32; n])?;
+///     let args = [Value::Tensor(x), Value::Tensor(row.clone())];
+///     let Value::Tensor(sums) = model.run("main", &args)? else { panic!("one tensor") };
+///     assert_eq!(sums.shape(), [n as i64, 3]);
+///     assert!(sums.to_vec::<f32>()?.chunks(3).all(|sums| sums == [11.0, 21.0, 31.0]));
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// `Compile` when the name is one of the library's, or is no dotted name.
+pub fn register_op(
+    name: &str,
+    operands: &[&str],
+    attrs: &[(&str, Option<AttrValue>)],
+    te: impl Fn(&[Tensor], &Attrs) -> Result<Vec<Tensor>, TeError> + Send + Sync + 'static,
+) -> Result<(), Error> {
+    let tensor = |arg: &TeArg| match arg {
+        TeArg::Tensor(tensor) => Ok(tensor.clone()),
+        // A number is a tensor of rank 0.
+        TeArg::Scalar(value) => {
+            Ok(pliant_ops::te::compute(Vec::new(), "scalar", |_| value.clone()))
+        }
+        _ => Err(TeError::new("an operand is no tensor")),
+    };
+    let spec = UserOpSpec {
+        name: name.to_string(),
+        operands: operands.iter().map(|s| s.to_string()).collect(),
+        attrs: attrs.iter().map(|(key, default)| (key.to_string(), default.clone())).collect(),
+        te: Box::new(move |args, attrs| {
+            te(&args.iter().map(tensor).collect::<Result<Vec<_>, _>>()?, attrs)
+        }),
+    };
+    register_user_op(spec)
+        .map(|_| ())
+        .map_err(|e| Error::Compile(pliant_diag::Error::user(Diagnostic::error(PL0219, e.message))))
+}

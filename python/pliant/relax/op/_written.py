@@ -1,0 +1,81 @@
+"""Calls that are written in their own way, and operators of the user's."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from pliant import _core
+from pliant.relax.op._table import find, forget
+
+if TYPE_CHECKING:
+    from pliant._core.relax import Expr, StructInfo
+
+_relax = _core.relax
+
+
+def register_op(name: str | None = None) -> Callable[[Callable[..., Any]], Any]:
+    """Makes an operator of a function from tensors to a tensor (or several) of ``te``, and gives it back.
+
+    The positional parameters are its operands, the keyword-only ones its attributes. The type of a call follows from
+    the shape and data type of what the function makes, for symbolic sizes too; there is nothing else to write.
+
+    >>> @relax.op.register_op("my.scaled_sum")
+    ... def scaled_sum(x, y, *, scale=1.0):
+    ...     return te.compute(x.shape, lambda *i: (x(*i) + y(*i)) * scale)
+    >>> relax.op.my.scaled_sum(a, b, scale=2.0)       # R.my.scaled_sum in a script
+    """
+    if callable(name):
+        return register_op()(name)  # type: ignore[no-any-return]
+
+    def register(func: Callable[..., Any]) -> Any:
+        operands, attrs = [], []
+        own = name or func.__name__
+        for p in inspect.signature(func).parameters.values():
+            if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD):
+                if p.default is not p.empty:
+                    raise TypeError(
+                        f"operator '{own}': operand '{p.name}' cannot have a default (help: attributes are "
+                        f"keyword-only parameters, after a *)"
+                    )
+                operands.append(p.name)
+            elif p.kind is p.KEYWORD_ONLY:
+                attrs.append((p.name, [] if p.default is p.empty else [p.default]))
+            else:
+                raise TypeError(f"operator '{own}': *{p.name} stands for any number of operands; name each of them")
+        path = _relax.register_te_op(own, operands, attrs, func)
+        forget(path)
+        return find(path)
+
+    return register
+
+
+def call_tir(
+    gvar: Expr,
+    args: Expr | Sequence[Expr],
+    out_sinfo: StructInfo | Sequence[StructInfo],
+    tir_vars: Any = None,
+) -> Expr:
+    """Calls a loop function that writes new tensors of the types ``out_sinfo``."""
+    return _relax.call_dps(False, gvar, args, out_sinfo, tir_vars)
+
+
+def call_dps_packed(
+    func: str | Expr, args: Expr | Sequence[Expr], out_sinfo: StructInfo | Sequence[StructInfo]
+) -> Expr:
+    """Calls a packed function that writes new tensors of the types ``out_sinfo``."""
+    return _relax.call_dps(True, func, args, out_sinfo)
+
+
+def call_pure_packed(func: str | Expr, *args: Any, sinfo_args: Any = None) -> Expr:
+    """Calls a packed function that has no effect but its result."""
+    return _relax.call_packed(True, func, *args, sinfo_args=sinfo_args)
+
+
+def call_packed(func: str | Expr, *args: Any, sinfo_args: Any = None) -> Expr:
+    """Calls a packed function."""
+    return _relax.call_packed(False, func, *args, sinfo_args=sinfo_args)
+
+
+__all__ = ["call_dps_packed", "call_packed", "call_pure_packed", "call_tir", "register_op"]

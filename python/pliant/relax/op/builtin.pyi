@@ -1,0 +1,12 @@
+"""The operators under `R.builtin`, written from their declarations (see docs/operators.md). A test compares both."""
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+from pliant._core.relax import Expr
+
+# An expression, a number, an array, a shape, or a sequence of these.
+Operand: TypeAlias = Any
+
+def alloc_tensor(shape: Operand, dtype: Operand, runtime_device_index: Operand, storage_scope: Operand | None = None) -> Expr:
+    """A new tensor."""

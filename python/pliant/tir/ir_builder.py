@@ -1,0 +1,181 @@
+"""Statements written one after the other: ``ib = tir.ir_builder.create()``, and ``ib.get()`` for all of them.
+
+>>> ib = tir.ir_builder.create()
+>>> out = ib.buffer_ptr(outs[0])
+>>> with ib.for_range(0, n, name="i") as i:
+...     out[i] = x[i] + 1
+>>> ib.get()
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from pliant import _core
+from pliant._core import PrimExpr, Tensor, Var
+from pliant.tir.stmt import (
+    Allocate,
+    AssertStmt,
+    Buffer,
+    BufferStore,
+    Evaluate,
+    For,
+    ForKind,
+    IfThenElse,
+    LetStmt,
+    SeqStmt,
+    Stmt,
+    While,
+    decl_buffer,
+)
+
+# A statement, or what makes one of the statement that follows it.
+_Item = Stmt | Callable[[Stmt], Stmt]
+
+
+class BufferVar:
+    """A buffer whose elements are read and written by index: one for each dim, or one among all elements."""
+
+    def __init__(self, builder: IRBuilder, buffer: Buffer) -> None:
+        self._builder = builder
+        self.buffer = buffer
+
+    @property
+    def dtype(self) -> str:
+        """The data type of the elements."""
+        return self.buffer.dtype
+
+    @property
+    def tensor(self) -> Tensor:
+        """The elements, for expressions."""
+        return self.buffer.tensor
+
+    def asobject(self) -> Buffer:
+        """The buffer."""
+        return self.buffer
+
+    def _indices(self, index: Any) -> list[Any]:
+        indices = list(index) if isinstance(index, list | tuple) else [index]
+        shape = list(self.buffer.shape)
+        if len(indices) == len(shape):
+            return indices
+        if len(indices) != 1:
+            raise IndexError(f"{self.buffer.name} has {len(shape)} dims, but is used with {len(indices)} indices")
+        (rest,) = indices
+        own: list[Any] = []
+        for dim in reversed(shape[1:]):
+            own.append(_core.tir_binary("floormod", rest, dim))
+            rest = _core.tir_binary("floordiv", rest, dim)
+        return [*own, rest][::-1] if shape else []
+
+    def __getitem__(self, index: Any) -> PrimExpr:
+        return self.buffer[tuple(self._indices(index))]
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        self._builder.emit(BufferStore(self.buffer, value, self._indices(index)))
+
+
+class IRBuilder:
+    """Writes statements one after the other; ``with`` scopes nest them."""
+
+    def __init__(self) -> None:
+        self._open: list[list[_Item]] = [[]]
+
+    def emit(self, stmt: Stmt | PrimExpr | Callable[[Stmt], Stmt]) -> None:
+        """Appends a statement, or a call for its effect. A function is given what follows and makes one of it."""
+        self._open[-1].append(Evaluate(stmt) if isinstance(stmt, PrimExpr) else stmt)
+
+    def _close(self) -> Stmt:
+        done: list[Stmt] = []
+        for item in reversed(self._open.pop()):
+            if isinstance(item, Stmt):
+                done.append(item)
+            else:
+                done = [item(_sequence(done))]
+        return _sequence(done)
+
+    def get(self) -> Stmt:
+        """All statements, as one."""
+        if len(self._open) != 1:
+            raise ValueError("a scope of the builder is still open")
+        stmt = self._close()
+        self._open = [[]]
+        return stmt
+
+    @contextmanager
+    def for_range(
+        self, begin: Any, end: Any, name: str = "i", dtype: str | None = None, kind: str = "serial"
+    ) -> Iterator[Var]:
+        """A loop over ``begin .. end``: serial, parallel, vectorized or unrolled."""
+        names = {k.name.lower(): k for k in ForKind} | {"vectorize": ForKind.VECTORIZED, "unroll": ForKind.UNROLLED}
+        if kind not in names:
+            raise ValueError(f"a loop is one of {', '.join(names)}, not '{kind}'")
+        var = _core.Var(name, dtype or "int64")
+        self._open.append([])
+        yield var
+        extent = end if isinstance(begin, int) and begin == 0 else _core.tir_binary("sub", end, begin)
+        self.emit(For(var, begin, extent, names[kind], self._close()))
+
+    @contextmanager
+    def while_loop(self, condition: Any) -> Iterator[None]:
+        """Repeats while the condition holds."""
+        self._open.append([])
+        yield
+        self.emit(While(condition, self._close()))
+
+    @contextmanager
+    def if_scope(self, cond: Any) -> Iterator[None]:
+        """What happens where the condition holds."""
+        self._open.append([])
+        yield
+        self.emit(IfThenElse(cond, self._close()))
+
+    @contextmanager
+    def else_scope(self) -> Iterator[None]:
+        """What happens where the condition of the ``if_scope`` just closed does not hold."""
+        last = self._open[-1][-1] if self._open[-1] else None
+        if not isinstance(last, IfThenElse) or last.else_case is not None:
+            raise ValueError("else_scope follows an if_scope")
+        self._open.append([])
+        yield
+        other = self._close()
+        self._open[-1][-1] = IfThenElse(last.condition, last.then_case, other)
+
+    def let(self, var_name: str, value: Any) -> Var:
+        """A name for a value, which is computed here, once."""
+        value = _core.tir_const(value)
+        var = _core.Var(var_name, value.dtype)
+        self.emit(lambda body: LetStmt(var, value, body))
+        return var
+
+    def assert_(self, condition: Any, message: str) -> None:
+        """Fails the run with the message where the condition does not hold."""
+        self.emit(lambda body: AssertStmt(condition, message, body))
+
+    def allocate(self, dtype: str, shape: Any, name: str = "buf", axis_separators: Any = None, scope: str = "") -> BufferVar:
+        """A scratch buffer, of undefined contents, for what follows."""
+        buffer = decl_buffer(shape if isinstance(shape, list | tuple) else [shape], dtype, name)
+        self.emit(lambda body: Allocate(buffer, body))
+        return BufferVar(self, buffer)
+
+    def buffer_ptr(self, buf: Buffer | Tensor, shape: Sequence[Any] | None = None) -> BufferVar:
+        """A buffer whose elements are read and written by index."""
+        return BufferVar(self, buf if isinstance(buf, Buffer) else Buffer(buf))
+
+    def likely(self, expr: Any) -> PrimExpr:
+        """The condition, which is nearly always true."""
+        return _core.tir_call("likely", expr)
+
+
+def _sequence(reverse: list[Stmt]) -> Stmt:
+    return reverse[0] if len(reverse) == 1 else SeqStmt(reverse[::-1])
+
+
+def create() -> IRBuilder:
+    """A new builder."""
+    return IRBuilder()
+
+
+__all__ = ["BufferVar", "IRBuilder", "create"]

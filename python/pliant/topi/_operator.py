@@ -1,0 +1,74 @@
+"""Operators of the library as functions over ``te`` tensors: the very loop forms that legalisation uses."""
+
+from __future__ import annotations
+
+import inspect
+from types import ModuleType
+from typing import Any
+
+from pliant import _core
+
+_relax = _core.relax
+
+
+class TeOperator:
+    """An operator over ``te`` tensors. Its signature and documentation are those of the operator in ``relax.op``."""
+
+    def __init__(self, op: Any) -> None:
+        self._op = op
+        self.__name__ = op.__name__
+        self.__qualname__ = f"topi.{op.__qualname__}"
+        self.__doc__ = op.__doc__
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """The tensor that it computes; a list of them where the operator gives a tuple."""
+        return _core.te_operator(self._op, *args, **kwargs)
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        return inspect.signature(self._op)
+
+    def __repr__(self) -> str:
+        return f"<{self.__qualname__}>"
+
+
+def names(prefix: str = "") -> list[str]:
+    """The operators with a loop form whose names start so, without the prefix."""
+    start = f"relax.{prefix}"
+    found = (n for n in _relax.op_names() if n.startswith(start))
+    return sorted({n[len(start) :] for n in found if _core.has_te(_relax.get_op(n))})
+
+
+def find(path: str) -> Any:
+    """The operator of that name, or the group of operators.
+
+    Raises :class:`AttributeError` where there is none, or it has no loop form.
+    """
+    try:
+        op = _relax.get_op(path)
+    except ValueError:
+        if not names(path + "."):
+            raise AttributeError(f"pliant.topi has no '{path}': no operator is called 'relax.{path}'") from None
+        return Group(path)
+    if not _core.has_te(op):
+        raise AttributeError(f"pliant.topi has no '{path}': relax.{path} is no function over tensor expressions")
+    return TeOperator(op)
+
+
+class Group(ModuleType):
+    """A group of operators, such as ``topi.image``."""
+
+    def __init__(self, prefix: str) -> None:
+        super().__init__(f"pliant.topi.{prefix}", f"The operators under ``relax.{prefix}`` over ``te`` tensors.")
+        self._prefix = prefix
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return find(f"{self._prefix}.{name}")
+
+    def __dir__(self) -> list[str]:
+        return sorted({n.split(".")[0] for n in names(self._prefix + ".")})
+
+
+__all__ = ["Group", "TeOperator", "find", "names"]

@@ -1,0 +1,265 @@
+"""Operators under the names, or with the orders of arguments, that tensor expressions are written with in the field.
+
+Each is a line over the operator of the library; where the field and ``relax.op`` agree, there is nothing here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pliant import _core, te, tir
+from pliant._core import Tensor
+from pliant.topi._operator import find
+
+__all__ = [
+    "all",
+    "any",
+    "argsort",
+    "cast",
+    "collapse_sum",
+    "concatenate",
+    "einsum",
+    "elemwise_sum",
+    "full",
+    "gather",
+    "gather_nd",
+    "identity",
+    "log2",
+    "log10",
+    "matmul",
+    "ndarray_size",
+    "one_hot",
+    "relu",
+    "scatter_nd",
+    "searchsorted",
+    "shape",
+    "sort",
+    "strided_slice",
+    "take",
+    "tensordot",
+    "tile",
+    "topk",
+    "transpose",
+    "trilu",
+]
+
+
+def identity(x: Tensor) -> Tensor:
+    """The same elements as a stage of its own."""
+    return te.compute(x.shape, lambda *i: x(*i), name="identity")
+
+
+def cast(x: Tensor, dtype: str) -> Tensor:
+    """The elements as another data type: ``astype``."""
+    return find("astype")(x, dtype=dtype)
+
+
+def log2(x: Tensor) -> Tensor:
+    """The logarithm to base 2."""
+    return te.compute(x.shape, lambda *i: tir.log2(x(*i)), name="T_log2")
+
+
+def log10(x: Tensor) -> Tensor:
+    """The logarithm to base 10."""
+    return te.compute(x.shape, lambda *i: tir.log10(x(*i)), name="T_log10")
+
+
+def relu(x: Tensor) -> Tensor:
+    """``max(x, 0)``: ``nn.relu``."""
+    return find("nn.relu")(x)
+
+
+def full(shape: Sequence[Any], dtype: str, fill_value: Any) -> Tensor:
+    """A tensor of one value."""
+    return find("full")(shape, fill_value, dtype=dtype)
+
+
+def elemwise_sum(xs: Sequence[Tensor]) -> Tensor:
+    """The sum of tensors."""
+    add = find("add")
+    total = xs[0]
+    for x in xs[1:]:
+        total = add(total, x)
+    return total
+
+
+# ---- reductions ----
+
+
+def all(data: Tensor, axis: Any = None, keepdims: bool = False) -> Tensor:
+    """Whether all elements over axes are not 0."""
+    return cast(find("min")(cast(cast(data, "bool"), "int8"), axis, keepdims), "bool")
+
+
+def any(data: Tensor, axis: Any = None, keepdims: bool = False) -> Tensor:
+    """Whether any element over axes is not 0."""
+    return cast(find("max")(cast(cast(data, "bool"), "int8"), axis, keepdims), "bool")
+
+
+def collapse_sum(data: Tensor, target_shape: Sequence[Any]) -> Tensor:
+    """The sum over the dims that broadcasting to the shape would have added: ``collapse_sum_to``."""
+    return find("collapse_sum_to")(data, target_shape)
+
+
+# ---- products ----
+
+
+def matmul(a: Tensor, b: Tensor, transp_a: bool = False, transp_b: bool = False) -> Tensor:
+    """The matrix product of the last two dims, batch dims broadcast; of matrices turned over where that is said."""
+    return find("matmul")(_turned(a) if transp_a else a, _turned(b) if transp_b else b)
+
+
+def _turned(x: Tensor) -> Tensor:
+    if x.ndim < 2:
+        raise ValueError(f"{x.name} has {x.ndim} dims: only a matrix can be turned over")
+    return find("permute_dims")(x, [*range(x.ndim - 2), x.ndim - 1, x.ndim - 2])
+
+
+def tensordot(a: Tensor, b: Tensor, axes: Any = 2) -> Tensor:
+    """The sum of products over axes of both: so many last ones of ``a`` and first ones of ``b``, or two lists."""
+    if isinstance(axes, int):
+        axes = (range(a.ndim - axes, a.ndim), range(axes))
+    own, other = ([axes[0]], [axes[1]]) if isinstance(axes[0], int) else (list(axes[0]), list(axes[1]))
+    letters = [chr(ord("a") + i) for i in range(a.ndim + b.ndim)]
+    left, right = letters[: a.ndim], letters[a.ndim :]
+    for i, j in zip(own, other, strict=True):
+        right[j % b.ndim] = left[i % a.ndim]
+    kept = [c for c in [*left, *right] if (c in left) != (c in right)]
+    return einsum(f"{''.join(left)},{''.join(right)}->{''.join(kept)}", a, b)
+
+
+def einsum(subscripts: str, *operand: Tensor) -> Tensor:
+    """Sums of products over labelled dims."""
+    return find("einsum")(list(operand), subscripts)
+
+
+# ---- shapes and places ----
+
+
+def shape(array: Tensor, dtype: str = "int32") -> Tensor:
+    """The sizes as a vector."""
+    sizes = array.shape
+
+    def size(i: Any) -> Any:
+        value = tir.const(0, dtype)
+        for k, dim in enumerate(sizes):
+            value = tir.Select(i == k, dim.astype(dtype), value)
+        return value
+
+    return te.compute((len(sizes),), size, name="T_shape")
+
+
+def ndarray_size(array: Tensor, dtype: str = "int32") -> Tensor:
+    """The number of elements as a tensor of rank 0."""
+    count = tir.const(1, "int64")
+    for dim in array.shape:
+        count = count * dim
+    return te.compute((), lambda: count.astype(dtype), name="T_size")
+
+
+def transpose(a: Tensor, axes: Sequence[int] | None = None) -> Tensor:
+    """The axes in another order; reversed by default: ``permute_dims``."""
+    return find("permute_dims")(a, axes)
+
+
+def concatenate(a_tuple: Sequence[Tensor], axis: int = 0) -> Tensor:
+    """Tensors one after the other along an axis: ``concat``."""
+    return find("concat")(list(a_tuple), axis=axis)
+
+
+def tile(a: Tensor, reps: Any) -> Tensor:
+    """The whole tensor so many times along each axis."""
+    return find("tile")(a, reps)
+
+
+def strided_slice(
+    a: Tensor,
+    begin: Sequence[Any],
+    end: Sequence[Any],
+    strides: Sequence[int] | None = None,
+    axes: Sequence[int] | None = None,
+    slice_mode: str = "end",
+) -> Tensor:
+    """A slice along axes, the first ones by default; with ``slice_mode="size"``, ``end`` are lengths."""
+    axes = list(range(len(begin))) if axes is None else list(axes)
+    if slice_mode == "size":
+        begins = [_core.tir_const(b) for b in begin]
+        end = [a.shape[x] if int(n) < 0 else b + n for x, b, n in zip(axes, begins, end, strict=True)]
+        strides = None
+    elif slice_mode != "end":
+        raise ValueError(f"slice_mode is 'end' or 'size', not '{slice_mode}'")
+    extra = [] if strides is None else [[*strides, *[1] * (len(axes) - len(strides))]]
+    return find("strided_slice")(a, axes, list(begin), list(end), *extra)
+
+
+def trilu(data: Tensor, k: int, upper: bool) -> Tensor:
+    """The upper or lower triangle."""
+    return find("triu" if upper else "tril")(data, k)
+
+
+def take(a: Tensor, indices: Any, axis: int | None = None, batch_dims: int = 0, mode: str = "fast") -> Tensor:
+    """The elements at ``indices`` along an axis, of the flat tensor by default; indices out of range are an error
+    unless ``mode`` is ``"clip"`` or ``"wrap"``."""
+    if batch_dims != 0:
+        raise NotImplementedError("topi.take with batch_dims: gather_nd has them")
+    if axis is None:
+        a, axis = find("flatten")(a), 0
+    return find("take")(a, indices, axis=axis, mode=mode)
+
+
+def gather(data: Tensor, axis: int, indices: Tensor) -> Tensor:
+    """The elements along an axis where the indices say: ``gather_elements``."""
+    return find("gather_elements")(data, indices, axis=axis)
+
+
+def gather_nd(a: Tensor, indices: Tensor) -> Tensor:
+    """The slices at index tuples, which stand along the first dim of ``indices``; in ``relax.op``, along the last."""
+    return find("gather_nd")(a, _first_to_last(indices))
+
+
+def scatter_nd(data: Tensor, indices: Tensor, updates: Tensor, mode: str = "update") -> Tensor:
+    """``data`` with slices put at index tuples, which stand along the first dim of ``indices``; in ``relax.op``, along
+    the last."""
+    return find("scatter_nd")(data, _first_to_last(indices), updates, reduction=mode)
+
+
+def _first_to_last(indices: Tensor) -> Tensor:
+    return find("permute_dims")(indices, [*range(1, indices.ndim), 0])
+
+
+def one_hot(indices: Tensor, on_value: Any, off_value: Any, depth: int, axis: int, dtype: str) -> Tensor:
+    """``on_value`` at the indices along a new axis, ``off_value`` elsewhere."""
+    on, off = (tir.const(v, dtype) for v in (on_value, off_value))
+    return find("one_hot")(indices, on, off, depth=depth, axis=axis)
+
+
+# ---- order ----
+
+
+def sort(data: Tensor, axis: int = -1, is_ascend: bool = True) -> Tensor:
+    """The elements in order along an axis."""
+    return find("sort")(data, axis=axis, descending=not is_ascend)
+
+
+def argsort(
+    data: Tensor, valid_count: None = None, axis: int = -1, is_ascend: bool = True, dtype: str = "float32"
+) -> Tensor:
+    """The indices that put the elements in order along an axis."""
+    if valid_count is not None:
+        raise NotImplementedError("topi.argsort with valid_count")
+    return cast(find("argsort")(data, axis=axis, descending=not is_ascend, dtype="int64"), dtype)
+
+
+def topk(
+    data: Tensor, k: int = 1, axis: int = -1, ret_type: str = "both", is_ascend: bool = False, dtype: str = "int64"
+) -> Any:
+    """The ``k`` largest elements along an axis, or the smallest, their indices, or both."""
+    return find("topk")(data, k=k, axis=axis, ret_type=ret_type, largest=not is_ascend, dtype=dtype)
+
+
+def searchsorted(sorted_sequence: Tensor, values: Tensor, right: bool = False, dtype: str = "int64") -> Tensor:
+    """The place of each value among sorted ones: ``bucketize``."""
+    return cast(find("bucketize")(values, sorted_sequence, right=right), dtype)
+
+

@@ -1,0 +1,98 @@
+"""An operator of the user's own: ten lines, and it is an operator like any other."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+import pliant
+from pliant import relax, te, tir, topi
+from pliant.script import relax as R
+from pliant.script import tir as T
+from pliant.testing import interpret
+
+
+@relax.op.register_op("mine.outer_mix")
+def outer_mix(x, y, *, scale=1.0, axis):
+    (n,), (m,) = x.shape, y.shape
+    k = te.reduce_axis((0, m), "k")
+    low = te.compute((), lambda: te.min(y[k], axis=k), name="low")
+    shape = (n, m) if axis == 1 else (m, n)
+    pick = (lambda a, b: (a, b)) if axis == 1 else (lambda a, b: (b, a))
+    return te.compute(shape, lambda *i: (x[pick(*i)[0]] + y[pick(*i)[1]] - low()) * scale, name="mix")
+
+
+def reference(x: Any, y: Any, scale: float, axis: int) -> Any:
+    made = (x[:, None] + y - y.min()) * np.float32(scale)
+    return made if axis == 1 else made.T
+
+
+@R.function
+def program(x: R.Tensor(("n",), "float32"), y: R.Tensor(("m",), "float32")):
+    m, n = T.int64(), T.int64()
+    a = R.mine.outer_mix(x, y, scale=0.5, axis=0)
+    b = R.exp(a)
+    return b
+
+
+def test_it_takes_at_most_ten_lines() -> None:
+    text = Path(__file__).read_text()
+    definition = text[text.index("@relax.op.register_op") :].split("\n\n")[0]
+    assert definition.startswith("@") and len(definition.splitlines()) <= 10
+
+
+@pytest.mark.parametrize("sizes", [(0, 1), (1, 1), (3, 2), (31, 7)])
+def test_in_a_script(sizes: tuple[int, int], rng: np.random.Generator) -> None:
+    module = pliant.IRModule({"main": program})
+    assert str(program.ret_struct_info) == 'R.Tensor((m, n), dtype="float32")'
+    x, y = (rng.random(s).astype("float32") for s in sizes)
+    want = np.exp(reference(x, y, 0.5, 0))
+    for got in (pliant.compile(module)(x, y), interpret(module, x, y)):
+        np.testing.assert_allclose(np.asarray(got), want, rtol=1e-5)
+
+
+def test_in_a_builder(rng: np.random.Generator) -> None:
+    bb = relax.BlockBuilder()
+    n = tir.Var("n", "int64")
+    x, y = (relax.Var(name, relax.TensorStructInfo((d,), "float32")) for name, d in (("x", n), ("y", 4)))
+    with bb.function("main", [x, y]):
+        bb.emit_func_output(bb.emit(relax.op.nn.relu(relax.op.mine.outer_mix(x, y, axis=1))))
+    a, b = rng.standard_normal(3).astype("float32"), rng.standard_normal(4).astype("float32")
+    want = np.maximum(reference(a, b, 1.0, 1), 0)
+    np.testing.assert_allclose(pliant.compile(bb.get())(a, b).numpy(), want, rtol=1e-5, atol=1e-6)
+
+
+def test_among_tensor_expressions() -> None:
+    x, y = te.placeholder((te.size_var("n"),), name="x"), te.placeholder((4,), name="y")
+    made = topi.exp(topi.mine.outer_mix(x, y, axis=1))
+    assert [str(d) for d in made.shape] == ["n", "4"]
+
+
+def test_in_a_model_of_onnx(rng: np.random.Generator) -> None:
+    node = helper.make_node("outer_mix", ["x", "y"], ["z"], domain="mine", scale=2.0, axis=1)
+    infos = [helper.make_tensor_value_info(n, TensorProto.FLOAT, [s]) for n, s in (("x", "n"), ("y", 3))]
+    graph = helper.make_graph([node], "g", infos, [onnx.ValueInfoProto(name="z")])
+    opsets = [helper.make_opsetid("", 18), helper.make_opsetid("mine", 1)]
+    model = pliant.compile(helper.make_model(graph, opset_imports=opsets))
+    x, y = rng.random(5).astype("float32"), rng.random(3).astype("float32")
+    np.testing.assert_allclose(model(x, y).numpy(), reference(x, y, 2.0, 1), rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda x, y: relax.op.mine.outer_mix(x, y), "attribute 'axis' is missing"),
+        (lambda x, y: relax.op.mine.outer_mix(x, y, axis=1, turns=2), "no parameter 'turns'"),
+        (lambda x, y: relax.op.mine.outer_mix(relax.op.expand_dims(x, 0), y, axis=1), "too many values to unpack"),
+    ],
+)
+def test_mistakes_name_the_operator(call: Any, message: str) -> None:
+    bb = relax.BlockBuilder()
+    x, y = (relax.Var(name, relax.TensorStructInfo((4,), "float32")) for name in "xy")
+    with pytest.raises((TypeError, pliant.PliantError), match=f"mine.outer_mix.*{message}"), bb.function("main", [x, y]):
+        bb.emit(call(x, y))
