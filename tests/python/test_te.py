@@ -12,6 +12,16 @@ import pliant
 from pliant import relax, te, tir, topi
 
 
+def test_the_names_of_the_field() -> None:
+    names = """placeholder compute reduce_axis comm_reducer scan extern extern_primfunc var size_var const tag_scope
+        create_prim_func sum prod min max all any div indexdiv indexmod floordiv floormod truncdiv truncmod if_then_else
+        ceildiv abs acos acosh asin asinh atan atan2 atanh ceil clz cos cosh erf exp exp2 floor fmod isfinite isinf isnan log
+        log10 log1p log2 max_value min_value nearbyint popcount power round rsqrt sigmoid sin sinh sqrt tan tanh trunc add subtract
+        multiply
+        Tensor PlaceholderOp ComputeOp ScanOp ExternOp"""
+    assert [name for name in names.split() if not hasattr(te, name)] == []
+
+
 def test_operators_build_expressions() -> None:
     n, m = te.var("n"), te.size_var("m")
     assert str(n * 2 + m // 3) == "n * 2 + m // 3"

@@ -17,6 +17,7 @@ __all__ = [
     "abs",
     "acos",
     "acosh",
+    "add",
     "all",
     "any",
     "asin",
@@ -62,6 +63,7 @@ __all__ = [
     "max_value",
     "min",
     "min_value",
+    "multiply",
     "nearbyint",
     "popcount",
     "pow",
@@ -75,6 +77,7 @@ __all__ = [
     "sin",
     "sinh",
     "sqrt",
+    "subtract",
     "substitute",
     "tan",
     "tanh",
@@ -253,6 +256,21 @@ def bitwise_not(x: PrimExprLike) -> PrimExpr:
 def likely(x: PrimExprLike) -> PrimExpr:
     """``x``, a condition that is nearly always true."""
     return _core.tir_call("likely", x)
+
+
+def add(lhs: PrimExprLike, rhs: PrimExprLike) -> PrimExpr:
+    """``lhs + rhs``."""
+    return _core.tir_binary("add", lhs, rhs)
+
+
+def subtract(lhs: PrimExprLike, rhs: PrimExprLike) -> PrimExpr:
+    """``lhs - rhs``."""
+    return _core.tir_binary("sub", lhs, rhs)
+
+
+def multiply(lhs: PrimExprLike, rhs: PrimExprLike) -> PrimExpr:
+    """``lhs * rhs``."""
+    return _core.tir_binary("mul", lhs, rhs)
 
 
 def floordiv(a: PrimExprLike, b: PrimExprLike) -> PrimExpr:

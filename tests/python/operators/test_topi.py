@@ -145,3 +145,16 @@ def test_the_names_of_the_field(rng: np.random.Generator) -> None:
 def placeholders(tensor: te.Tensor) -> list[te.Tensor]:
     inputs = tensor.op.input_tensors
     return [p for t in inputs for p in placeholders(t)] if inputs else [tensor]
+
+
+@pytest.mark.parametrize("call", ["R.nn.softmax(x)", "R.matmul(x, y)", "R.nn.gelu(x)", "R.sum(x, axis=[1])", "R.sort(x)"])
+def test_it_is_what_legalisation_makes(call: str) -> None:
+    function = from_source(
+        "from pliant.script import relax as R\n@R.function\n"
+        'def main(x: R.Tensor(("n", "m"), "float32"), y: R.Tensor(("m", "k"), "float32")):\n'
+        f"    with R.dataflow():\n        z = {call}\n        R.output(z)\n    return z\n"
+    )
+    module = pliant.IRModule({"main": function})
+    rules = {f"relax.{name}": by_topi for name in _operator.names()}
+    made, want = (relax.transform.LegalizeOps(*r)(module).script() for r in ((rules,), ()))
+    assert made == want

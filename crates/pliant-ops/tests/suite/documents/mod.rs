@@ -2,6 +2,7 @@
 //! is stale; with `PLIANT_BLESS=1` they write it.
 
 mod absent;
+mod hypot;
 mod page;
 mod probe;
 mod stubs;
@@ -24,6 +25,19 @@ fn check(path: &str, text: &str) {
         old == text,
         "{path} is stale from line {line}: PLIANT_BLESS=1 cargo test --package pliant-ops --test suite documents"
     );
+}
+
+/// The operator that the tutorial adds is a file that compiles, and its type rule works.
+#[test]
+fn the_operator_of_the_tutorial() {
+    let page = include_str!("../../../../../docs/operator.md");
+    let code = page.split("```rust\n").nth(1).and_then(|rest| rest.split("```").next());
+    let file = include_str!("hypot.rs").replace("pliant_ops::", "crate::");
+    assert_eq!(code, Some(file.as_str()), "docs/operator.md shows another hypot.rs");
+    let [decl] = hypot::DECLS else { panic!("one operator") };
+    let types = probe::element_types(decl);
+    let floats = |name: &str| (name.to_string(), "floats".to_string());
+    assert_eq!(types[0], floats("x1"));
 }
 
 /// The operators by group: what stands before the last point of a name, the ungrouped ones first.

@@ -1,9 +1,9 @@
 //! Which element types an operator takes: asked of its type rule, so that no list is kept.
 
-use pliant_ir::op::OpRegistry;
 use pliant_ir::relax::{Expr, FunctionBuilder, TypeData};
-use pliant_ir::{AttrValue, Attrs, DType, Op};
+use pliant_ir::{AttrValue, Attrs, DType};
 use pliant_ops::decl::Default;
+use pliant_ops::infer::InferCtx;
 use pliant_ops::{OpDecl, registry};
 
 const TYPES: [DType; 13] = [
@@ -103,7 +103,7 @@ fn takes(decl: &OpDecl, k: usize, is: Is, first: Option<usize>, rest: Rest) -> b
         let known = |i: usize| if i == k { is } else { first.filter(|_| i == 0) };
         let args: Vec<Expr> = (0..count).map(|i| operand(&mut builder, known(i), rest)).collect();
         let func = builder.func_mut();
-        registry().infer(func, Op(decl.name), &args, attrs, &[]).is_ok()
+        (decl.infer)(&mut InferCtx { func, decl, args: &args, attrs, ty_args: &[] }).is_ok()
     })
 }
 
