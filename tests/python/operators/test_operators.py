@@ -129,7 +129,9 @@ def test_refused_when_written(case: Refused) -> None:
 
 
 def test_every_operator_has_a_case() -> None:
-    names = {name.removeprefix("relax.") for name in pliant._core.relax.op_names()}
+    docs = {name: pliant._core.relax.get_op(name).__doc__ for name in pliant._core.relax.op_names()}
+    # Other tests of this process may have registered operators of their own.
+    names = {name.removeprefix("relax.") for name, doc in docs.items() if not doc.startswith("An operator of the user's")}
     tried = set(re.findall(r"\bR\.((?:\w+\.)?\w+)\(", " ".join(case.expr for case in CASES)))
     missing = {n for n in names - tried - OTHER - SYNONYMS if not n.startswith(OTHER_GROUPS)}
     assert not missing
