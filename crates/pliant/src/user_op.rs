@@ -24,11 +24,13 @@ use crate::error::Error;
 ///     Ok(vec![te::compute(shape, "outer_sum", |i| x.at(&i[..1]) + y.at(&i[1..]))])
 /// })?;
 ///
-/// let script = "
-/// @R.function
-/// def main(x: R.Tensor((\"n\",), \"float32\"), y: R.Tensor((3,), \"float32\")):
-///     return R.my.outer_sum(x, y)
-/// ";
+/// let script = r#"
+/// @I.ir_module
+/// class Module:
+///     @R.function
+///     def main(x: R.Tensor(("n",), "float32"), y: R.Tensor((3,), "float32")):
+///         return R.my.outer_sum(x, y)
+/// "#;
 /// let module = parse("script", script).map_err(|(error, _)| error)?.module;
 /// let model = Model::compile(module, &CompileOptions::default())?;
 /// let row = Tensor::from_slice(&[3], &[10.0f32, 20.0, 30.0])?;
