@@ -32,13 +32,6 @@ enum Kind {
     Tuple,
 }
 
-/// What the operands are of which nothing else is said.
-#[derive(Clone, Copy)]
-enum Rest {
-    Unknown,
-    Number,
-}
-
 /// What is known of an operand: nothing, or its kind, perhaps its rank, and its element type.
 type Is = Option<(Kind, Option<usize>, DType)>;
 
@@ -64,27 +57,25 @@ pub fn element_types(decl: &OpDecl) -> Vec<(String, String)> {
 
 /// An operand that may be unknown beside a first operand of known rank, but may never be a tensor there, is none.
 fn takes_kind(decl: &OpDecl, k: usize, kind: Kind) -> bool {
-    let fits = |rank: usize, rest: Rest| {
+    let open: Vec<usize> =
+        (1..5).filter(|&rank| k > 0 && takes(decl, k, None, Some(rank))).collect();
+    let any = |rank: &usize| {
         KNOWN.into_iter().any(|known| {
             [DType::Float32, DType::Int64]
                 .into_iter()
-                .any(|dtype| takes(decl, k, Some((kind, known, dtype)), Some(rank), rest))
+                .any(|dtype| takes(decl, k, Some((kind, known, dtype)), Some(*rank)))
         })
     };
-    [Rest::Unknown, Rest::Number].into_iter().all(|rest| {
-        let open: Vec<usize> =
-            (1..5).filter(|&rank| k > 0 && takes(decl, k, None, Some(rank), rest)).collect();
-        open.is_empty() || open.into_iter().any(|rank| fits(rank, rest))
-    })
+    open.is_empty() || open.iter().any(any)
 }
 
 /// A type is taken unless it is refused somewhere where another one is not.
 fn takes_type(decl: &OpDecl, k: usize, kind: Kind, dtype: DType) -> bool {
     let mut ever = false;
     for known in KNOWN {
-        let own = takes(decl, k, Some((kind, known, dtype)), None, Rest::Unknown);
+        let own = takes(decl, k, Some((kind, known, dtype)), None);
         ever |= own;
-        let other = |other: DType| takes(decl, k, Some((kind, known, other)), None, Rest::Unknown);
+        let other = |other: DType| takes(decl, k, Some((kind, known, other)), None);
         if !own && TYPES.into_iter().any(other) {
             return false;
         }
@@ -92,27 +83,22 @@ fn takes_type(decl: &OpDecl, k: usize, kind: Kind, dtype: DType) -> bool {
     ever
 }
 
-/// Whether the type rule takes operand `k` so, with the others as `rest` says, but for the rank of the
-/// first.
-fn takes(decl: &OpDecl, k: usize, is: Is, first: Option<usize>, rest: Rest) -> bool {
+/// Whether the type rule takes operand `k` so, with nothing known of the others but the rank of the first.
+fn takes(decl: &OpDecl, k: usize, is: Is, first: Option<usize>) -> bool {
     samples(decl).iter().any(|attrs| {
         let mut builder = FunctionBuilder::new(registry());
         let last = decl.operands.iter().rposition(|s| !s.ends_with('?') && !s.starts_with('*'));
         let count = (k + 1).max(last.map_or(0, |k| k + 1));
         let first = first.map(|rank| (Kind::Tensor, Some(rank), DType::Float32));
         let known = |i: usize| if i == k { is } else { first.filter(|_| i == 0) };
-        let args: Vec<Expr> = (0..count).map(|i| operand(&mut builder, known(i), rest)).collect();
+        let args: Vec<Expr> = (0..count).map(|i| operand(&mut builder, known(i))).collect();
         let func = builder.func_mut();
         (decl.infer)(&mut InferCtx { func, decl, args: &args, attrs, ty_args: &[] }).is_ok()
     })
 }
 
-fn operand(builder: &mut FunctionBuilder<'static>, is: Is, rest: Rest) -> Expr {
+fn operand(builder: &mut FunctionBuilder<'static>, is: Is) -> Expr {
     let func = builder.func_mut();
-    if is.is_none() && matches!(rest, Rest::Number) {
-        let one = func.syms.int(1);
-        return func.int_value(one, DType::Int64);
-    }
     let ty = match is {
         None => func.intern(TypeData::Any),
         Some((kind, known, dtype)) => {
