@@ -41,18 +41,23 @@ def compile(
     into a model that is called at any shape.
 
     Options: ``threads``, ``opt_level``, ``pipeline``, ``disabled_passes``, ``required_passes``, ``verify``,
-    ``dump_dir``, ``config``, ``instruments``, ``exec_mode``. They add to the present ``PassContext``.
+    ``dump_dir``, ``config``, ``instruments``, ``exec_mode``. They add to the present ``PassContext``. For ONNX models also
+    ``dynamic_shapes``, ``divisible`` and ``allow_specialization`` (see :func:`pliant.frontend.onnx.from_onnx`).
 
     Loop functions without a graph function that calls them are called with all their tensors, outputs too.
     """
     program: Any = mod
-    if isinstance(mod, str | os.PathLike):
-        program = _read(os.fspath(mod))
-    elif isinstance(mod, bytes) or hasattr(mod, "SerializeToString"):
-        from pliant.frontend.onnx import from_onnx
+    shapes: str | None = None
+    facts = {name: options.pop(name) for name in SHAPE_OPTIONS if name in options}
+    if _is_onnx(mod):
+        from pliant.frontend.onnx import import_model
 
-        program = from_onnx(mod)
-    return Model(compile_module(program, target, options))
+        program, shapes = import_model(mod, **facts)
+    elif facts:
+        raise TypeError(f"{', '.join(facts)}: these options are for ONNX models")
+    elif isinstance(mod, str | os.PathLike):
+        program = _read(os.fspath(mod))
+    return Model(compile_module(program, target, options), shapes)
 
 
 def build(
@@ -80,11 +85,16 @@ def compile_module(
         return _core.compile_module(module, settings)
 
 
-def _read(path: str) -> Any:
-    if path.endswith(".onnx"):
-        from pliant.frontend.onnx import from_onnx
+SHAPE_OPTIONS = ("dynamic_shapes", "divisible", "allow_specialization")
 
-        return from_onnx(path)
+
+def _is_onnx(mod: Any) -> bool:
+    if isinstance(mod, str | os.PathLike):
+        return os.fspath(mod).endswith(".onnx")
+    return isinstance(mod, bytes) or hasattr(mod, "SerializeToString")
+
+
+def _read(path: str) -> Any:
     if not path.endswith(".py"):
         raise UnsupportedError(
             f"cannot read a model from '{path}': script files (.py) and ONNX models (.onnx) are supported"

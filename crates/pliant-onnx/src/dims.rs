@@ -15,6 +15,8 @@ use crate::proto::tensor_shape_proto::dimension;
 #[derive(Debug, Default)]
 pub(crate) struct Symbols {
     by_name: IndexMap<String, Sym>,
+    /// What divides symbols that are still to come.
+    divisible: IndexMap<String, i64>,
 }
 
 impl Symbols {
@@ -45,18 +47,34 @@ impl Symbols {
         Ok(dims)
     }
 
+    /// Numbers that divide symbols: each is so many times a symbol that is a part of it.
+    ///
+    /// # Errors
+    /// For numbers below 1.
+    pub(crate) fn divide(&mut self, divisible: &IndexMap<String, i64>) -> Result<(), Problem> {
+        if let Some((name, by)) = divisible.iter().find(|(_, by)| **by < 1) {
+            return Err(Problem::invalid(format!("'{name}' cannot be divisible by {by}")));
+        }
+        self.divisible = divisible.clone();
+        Ok(())
+    }
+
     /// The symbol of that name.
     pub(crate) fn name(&mut self, func: &mut Function, name: &str) -> Sym {
         if let Some(&sym) = self.by_name.get(name) {
             return sym;
         }
-        let var = func.fresh_sym(&identifier(name));
-        let sym = func.syms.var(var);
+        let by = self.divisible.get(name).copied().unwrap_or(1);
+        let var = func.fresh_sym(&part_name(name, by));
+        let part = func.syms.var(var);
+        let by = func.syms.int(by);
+        let sym = func.syms.mul(part, by);
         self.by_name.insert(name.into(), sym);
         sym
     }
 
-    fn term(&mut self, func: &mut Function, text: &str) -> Sym {
+    /// Arithmetic over symbols, or a name.
+    pub(crate) fn term(&mut self, func: &mut Function, text: &str) -> Sym {
         match Arithmetic::read(text) {
             Some(tree) => self.build(func, &tree),
             None => self.name(func, text),
@@ -79,6 +97,14 @@ impl Symbols {
             b'/' => func.syms.floordiv(a, b),
             _ => func.syms.floormod(a, b),
         }
+    }
+}
+
+/// What the symbol is called that is the `by`-th part of a size.
+pub(crate) fn part_name(name: &str, by: i64) -> String {
+    match by {
+        1 => identifier(name),
+        _ => format!("{}_over_{by}", identifier(name)),
     }
 }
 

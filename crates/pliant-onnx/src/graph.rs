@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 use pliant_ir::relax::{Expr, FunctionBuilder, TensorShape, Type, TypeData};
-use pliant_ir::{AttrValue, DType, IRModule};
+use pliant_ir::{AttrValue, Attrs, DType, IRModule};
 use pliant_ops::registry;
 use pliant_sym::Sym;
 use pliant_tensor::Tensor;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::coded::{coded, moves};
+use crate::contract::{DynamicDim, ShapeReport, Watch};
 use crate::dims::Symbols;
 use crate::error::{ImportError, Problem};
 use crate::external::ExternalData;
@@ -39,6 +40,12 @@ pub struct ImportOptions {
     pub dtypes: IndexMap<String, DType>,
     /// The tensors that the graph's nodes give become outputs behind its own, to compare them.
     pub intermediates: bool,
+    /// What is known of single dims of inputs, by axis: symbols in place of what the file declares, with their ranges.
+    pub dynamic: IndexMap<String, IndexMap<usize, DynamicDim>>,
+    /// Numbers that divide symbols.
+    pub divisible: IndexMap<String, i64>,
+    /// Symbols that `dynamic` declares may be fixed by the model; it is a warning then.
+    pub allow_specialization: bool,
 }
 
 /// A dim that the user gives.
@@ -61,6 +68,10 @@ pub struct Imported {
     pub inputs: Vec<String>,
     /// The names of the outputs; `main` returns a tuple when there are several.
     pub outputs: Vec<String>,
+    /// The symbols of the inputs, and which nodes constrain them.
+    pub shapes: ShapeReport,
+    /// What is wrong with the model that does not keep it from running.
+    pub warnings: Vec<Problem>,
 }
 
 /// Imports a model.
@@ -74,9 +85,17 @@ pub fn import(model: &Model, options: &ImportOptions) -> Result<Imported, Import
     }
     let graph = model.proto.graph.as_ref().ok_or_else(|| Problem::invalid("there is no graph"))?;
     let mut importer = Importer::new(model);
+    importer.symbols.divide(&options.divisible).map_err(ImportError::from)?;
     let parts = importer.main(graph, options);
+    let broken = importer.watch.broken();
+    let warnings = if options.allow_specialization {
+        broken
+    } else {
+        importer.problems.extend(broken);
+        Vec::new()
+    };
     match parts {
-        Some(parts) if importer.problems.is_empty() => Ok(importer.finish(parts)),
+        Some(parts) if importer.problems.is_empty() => Ok(importer.finish(parts, warnings)),
         _ => Err(ImportError { problems: importer.problems }),
     }
 }
@@ -98,6 +117,9 @@ pub(crate) struct Importer<'m> {
     pub(crate) meter: Meter,
     /// Keeps what failed for a report; without one an import only tells it.
     pub(crate) recorder: Option<Recorder<'m>>,
+    pub(crate) watch: Watch<'m>,
+    /// Whether nothing has an effect but its result; checks of ranges have one.
+    pure: bool,
 }
 
 /// The result of the main graph.
@@ -126,6 +148,8 @@ impl<'m> Importer<'m> {
             params: IndexMap::new(),
             meter: Meter::new(&model.limits),
             recorder: None,
+            watch: Watch::new(model.proto.graph.as_ref()),
+            pure: true,
         }
     }
 
@@ -144,6 +168,12 @@ impl<'m> Importer<'m> {
     pub(crate) fn main(&mut self, graph: &'m GraphProto, options: &ImportOptions) -> Option<Parts> {
         let initial: FxHashMap<&str, ()> =
             graph.initializer.iter().map(|t| (t.name(), ())).collect();
+        for name in options.dynamic.keys() {
+            if !graph.input.iter().any(|i| i.name() == name) {
+                let message = format!("shapes are declared for '{name}', which is no input");
+                self.problems.push(Problem::invalid(message));
+            }
+        }
         let inputs: Vec<&ValueInfoProto> =
             graph.input.iter().filter(|i| !initial.contains_key(i.name())).collect();
         for name in options.shapes.keys().chain(options.dtypes.keys()) {
@@ -158,6 +188,11 @@ impl<'m> Importer<'m> {
             self.input(input, options);
         }
         self.initializers(graph, options.keep_params_in_input);
+        for (dim, range) in std::mem::take(&mut self.watch.ranges) {
+            if let Err(problem) = self.check_range(dim, &range) {
+                self.problems.push(problem);
+            }
+        }
         self.nodes(&graph.node);
         let mut results = Vec::new();
         for output in &graph.output {
@@ -207,9 +242,9 @@ impl<'m> Importer<'m> {
         }
     }
 
-    fn finish(self, parts: Parts) -> Imported {
+    fn finish(self, parts: Parts, warnings: Vec<Problem>) -> Imported {
         let count = parts.inputs.len() as i64;
-        let mut func = self.builder.finish(parts.result, None, true);
+        let mut func = self.builder.finish(parts.result, None, self.pure);
         func.attrs.insert("global_symbol".into(), AttrValue::str("main"));
         func.attrs.insert("num_input".into(), AttrValue::Int(count));
         // The names of the file, which need not be names of the script.
@@ -219,14 +254,25 @@ impl<'m> Importer<'m> {
         func.attrs.insert("output_names".into(), names(&parts.outputs));
         let mut module = IRModule::default();
         module.insert("main", func);
-        Imported { module, params: self.params, inputs: parts.inputs, outputs: parts.outputs }
+        Imported {
+            module,
+            params: self.params,
+            inputs: parts.inputs,
+            outputs: parts.outputs,
+            shapes: self.watch.report,
+            warnings,
+        }
     }
 
     // ---- inputs and initializers ----
 
     fn input(&mut self, info: &ValueInfoProto, options: &ImportOptions) {
         let given = options.shapes.get(info.name());
-        let ty = self.input_type(info, given.map(Vec::as_slice));
+        let dynamic = options.dynamic.get(info.name());
+        let ty = self.input_type(info, given.map(Vec::as_slice), dynamic);
+        if let Ok(ty) = ty {
+            self.watch_input(info.name(), ty, dynamic, options);
+        }
         let value = ty.and_then(|ty| self.fed(info.name(), ty, options.dtypes.get(info.name())));
         let value = match (value, element_type(info).and_then(|code| coded(i64::from(code)))) {
             (Ok(value), Some(ty)) => Value::Coded(ty, Box::new(value)),
@@ -259,6 +305,7 @@ impl<'m> Importer<'m> {
         &mut self,
         info: &ValueInfoProto,
         given: Option<&[DimSpec]>,
+        dynamic: Option<&IndexMap<usize, DynamicDim>>,
     ) -> Result<Type, Problem> {
         let name = info.name();
         let told = |what: &str| format!("input '{name}' {what}");
@@ -270,7 +317,7 @@ impl<'m> Importer<'m> {
         let dtype = tensor::dtype(tensor.elem_type())
             .map_err(|e| Problem::unsupported(told(&format!("is not supported: {e}"))))?;
         let func = self.builder.func_mut();
-        let data = match (given, &tensor.shape) {
+        let mut data = match (given, &tensor.shape) {
             (Some(dims), declared) => {
                 let rank = declared.as_ref().map(|s| s.dim.len());
                 if rank.is_some_and(|r| r != dims.len()) {
@@ -293,7 +340,66 @@ impl<'m> Importer<'m> {
             (None, Some(shape)) => TypeData::tensor(self.symbols.dims(func, shape, name)?, dtype),
             (None, None) => TypeData::tensor_unknown(dtype),
         };
+        if let Some(dynamic) = dynamic {
+            let Some(mut dims) = data.dims().map(<[Sym]>::to_vec) else {
+                return Err(Problem::invalid(told(
+                    "has no rank, so that its dims cannot be named",
+                )));
+            };
+            for (&axis, dim) in dynamic {
+                let rank = dims.len();
+                let place = dims.get_mut(axis).ok_or_else(|| {
+                    Problem::invalid(told(&format!("has rank {rank}, but dim {axis} is declared")))
+                })?;
+                match &dim.name {
+                    Some(text) => *place = self.symbols.term(func, text),
+                    None if func.syms.as_int(*place).is_some() => {
+                        *place = self.symbols.name(func, &format!("{name}_{axis}"));
+                    }
+                    None => {}
+                }
+            }
+            data = TypeData::tensor(dims, dtype);
+        }
         Ok(func.intern(data))
+    }
+
+    /// Fails the run where a dim is outside of what the user said of it.
+    fn check_range(&mut self, dim: Sym, range: &DynamicDim) -> Result<(), Problem> {
+        let name = range.name.as_deref().unwrap_or("a dim");
+        let check = NodeProto { output: vec!["range".into()], ..NodeProto::default() };
+        let mut node = Node::new(self, &check, 1, Vec::new());
+        let size = node.size(dim)?;
+        let sides = [
+            (range.min.filter(|&m| m > 0), "relax.greater_equal", "at least"),
+            (range.max, "relax.less_equal", "at most"),
+        ];
+        for (bound, op, word) in sides {
+            let Some(bound) = bound else { continue };
+            let limit = node.scalar(bound)?;
+            let holds = node.op(op, &[size, limit])?;
+            let text = format!("{name} must be {word} {bound}, as dynamic_shapes says");
+            let attrs = Attrs::default().with("format", AttrValue::str(&text));
+            node.op_with("relax.assert_op", &[holds], attrs)?;
+            node.im.pure = false;
+        }
+        Ok(())
+    }
+
+    /// Watches the symbols of an input.
+    fn watch_input(
+        &mut self,
+        name: &str,
+        ty: Type,
+        dynamic: Option<&IndexMap<usize, DynamicDim>>,
+        options: &ImportOptions,
+    ) {
+        let func = self.builder.func();
+        let Some(dims) = func.types.get(ty).dims().map(<[Sym]>::to_vec) else { return };
+        for (axis, dim) in dims.into_iter().enumerate() {
+            let given = dynamic.and_then(|d| d.get(&axis));
+            self.watch.input(func, (name, axis), dim, given, &options.divisible);
+        }
     }
 
     fn initializers(&mut self, graph: &'m GraphProto, keep: bool) {
@@ -528,6 +634,12 @@ impl<'m> Importer<'m> {
             Value::Coded(_, held) => held,
             other => other,
         };
+        // A sequence becomes a tuple.
+        if let Value::Sequence(items) = value {
+            let items: Result<Vec<Expr>, Problem> =
+                items.iter().map(|item| node.materialize(item)).collect();
+            return items.map(|items| node.func().tuple(&items));
+        }
         node.materialize(value)
             .map_err(|p| Problem { message: format!("output '{name}': {}", p.message), ..p })
     }

@@ -10,6 +10,7 @@
 
 mod attr;
 mod coded;
+mod contract;
 mod dims;
 mod error;
 mod external;
@@ -31,6 +32,7 @@ mod size;
 mod tensor;
 mod value;
 
+pub use contract::{Constraint, DynamicDim, ShapeReport, SymbolInfo};
 pub use dims::evaluate_dim;
 pub use error::{ImportError, Problem, ProblemKind};
 pub use graph::{DimSpec, ImportOptions, Imported, import};

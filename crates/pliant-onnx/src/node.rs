@@ -315,6 +315,7 @@ impl<'n, 'm> Node<'n, 'm> {
             Problem::unsupported(format!("it needs {name}, which this version does not have"))
         })?;
         let call = self.im.builder.call_op(op, args, attrs, &[]).map_err(problem)?;
+        self.im.watch.call(self.im.builder.func_mut(), name, args, self.proto);
         Ok(self.im.bind(call, self.proto))
     }
 

@@ -4,7 +4,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use indexmap::IndexMap;
-use pliant::onnx::{self, DimSpec, ImportError, ImportOptions, Limits, Model, ProblemKind};
+use pliant::onnx::{
+    self, DimSpec, DynamicDim, ImportError, ImportOptions, Limits, Model, ProblemKind,
+};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
@@ -14,14 +16,15 @@ use crate::module::IRModule;
 use crate::runtime::import::parse_dtype;
 use crate::runtime::ndarray::NDArray;
 
-/// A module, its parameters by name, the names of its inputs and of its outputs.
-type Parts<'py> = (IRModule, Bound<'py, PyDict>, Vec<String>, Vec<String>);
+/// A module, its parameters by name, the names of its inputs and of its outputs, and what is told of its shapes: the
+/// symbols with those who constrain them, and warnings.
+type Parts<'py> = (IRModule, Bound<'py, PyDict>, Vec<String>, Vec<String>, (String, Vec<String>));
 
 /// Imports an ONNX model, a path or its bytes: the module, its parameters by name, and the names of inputs and outputs.
 /// `shapes` and `dtypes` give dims and element types of inputs in place of those of the file; dims are numbers or names of
 /// symbols.
 #[pyfunction]
-#[pyo3(signature = (source, keep_params=false, shapes=None, dtypes=None, limits=None))]
+#[pyo3(signature = (source, keep_params=false, shapes=None, dtypes=None, limits=None, facts=None))]
 pub fn import_onnx<'py>(
     py: Python<'py>,
     source: &Bound<'py, PyAny>,
@@ -29,14 +32,19 @@ pub fn import_onnx<'py>(
     shapes: Option<Bound<'py, PyDict>>,
     dtypes: Option<Bound<'py, PyDict>>,
     limits: Option<Bound<'py, PyDict>>,
+    facts: Option<Facts>,
 ) -> Result<Parts<'py>> {
     let dtype = |(name, dtype): (Bound<'py, PyAny>, Bound<'py, PyAny>)| {
         Ok((name.extract()?, parse_dtype(&dtype)?))
     };
+    let facts = facts.unwrap_or_default();
     let options = ImportOptions {
         keep_params_in_input: keep_params,
         shapes: shapes.map_or_else(|| Ok(IndexMap::new()), |s| dims_of(&s))?,
         dtypes: dtypes.iter().flatten().map(dtype).collect::<Result<_>>()?,
+        dynamic: dynamic_of(facts.dynamic),
+        divisible: facts.divisible.into_iter().collect(),
+        allow_specialization: facts.allow_specialization,
         ..ImportOptions::default()
     };
     let model = open(source, limits_of(limits.as_ref())?)?;
@@ -45,7 +53,30 @@ pub fn import_onnx<'py>(
     for (name, tensor) in imported.params {
         params.set_item(name, NDArray::wrap(tensor))?;
     }
-    Ok((IRModule::wrap(imported.module), params, imported.inputs, imported.outputs))
+    let told =
+        (imported.shapes.to_string(), imported.warnings.iter().map(|w| w.to_string()).collect());
+    Ok((IRModule::wrap(imported.module), params, imported.inputs, imported.outputs, told))
+}
+
+/// A declared dim: its axis, its symbol, its least and its largest size.
+type Declared = (usize, Option<String>, Option<i64>, Option<i64>);
+
+/// What users say of shapes: dims of inputs, numbers that divide symbols, and whether symbols may be fixed.
+#[derive(Default, FromPyObject)]
+#[pyo3(from_item_all)]
+pub struct Facts {
+    dynamic: Vec<(String, Vec<Declared>)>,
+    divisible: Vec<(String, i64)>,
+    allow_specialization: bool,
+}
+
+fn dynamic_of(
+    declared: Vec<(String, Vec<Declared>)>,
+) -> IndexMap<String, IndexMap<usize, DynamicDim>> {
+    let dims = |dims: Vec<Declared>| {
+        dims.into_iter().map(|(axis, name, min, max)| (axis, DynamicDim { name, min, max }))
+    };
+    declared.into_iter().map(|(input, list)| (input, dims(list).collect())).collect()
 }
 
 /// Opens a path, or decodes bytes.

@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -55,6 +56,10 @@ def from_onnx(
     keep_params_in_input: bool = False,
     sanitize_input_names: bool = True,
     limits: Limits | None = None,
+    *,
+    dynamic_shapes: Mapping[str, Any] | None = None,
+    divisible: Mapping[str, int] | None = None,
+    allow_specialization: bool = False,
 ) -> IRModule:
     """Imports an ONNX model, whose graph becomes the function ``main``.
 
@@ -64,22 +69,101 @@ def from_onnx(
     parameters behind the inputs and are found in the function's attribute ``params``, as TVM has it; else they are
     constants. ``limits`` are for files from strangers.
 
+    ``dynamic_shapes`` declares single dims: ``{"x": {0: "batch", 1: ("seq", 1, 4096)}}``, or a list with an entry for
+    each dim; entries are names, names with a range, sizes, ``torch.export.Dim`` objects, or ``None`` for what the file
+    says. ``divisible`` adds that a number divides a symbol. Ranges and divisors are checked when the model runs. A
+    declared symbol that the model fixes fails with the node and where the size comes from; with
+    ``allow_specialization`` it is a warning.
+
     Raises ``CompileError`` for a file that breaks ONNX's rules and ``UnsupportedError`` for what is not supported,
     with every node that is concerned.
     """
     if opset is not None:
         raise TypeError("opset is not taken: the model says which it uses")
     del sanitize_input_names  # Names are made valid always.
+    module, _ = import_model(
+        model,
+        shape_dict,
+        dtype_dict,
+        keep_params_in_input,
+        limits,
+        dynamic_shapes=dynamic_shapes,
+        divisible=divisible,
+        allow_specialization=allow_specialization,
+    )
+    return module
+
+
+def import_model(
+    model: Source | Any,
+    shape_dict: Mapping[str, Sequence[int | str]] | None = None,
+    dtype_dict: Mapping[str, Any] | str | None = None,
+    keep_params_in_input: bool = False,
+    limits: Limits | None = None,
+    *,
+    dynamic_shapes: Mapping[str, Any] | None = None,
+    divisible: Mapping[str, int] | None = None,
+    allow_specialization: bool = False,
+) -> tuple[IRModule, str]:
+    """As :func:`from_onnx`, with the text of ``explain_shapes``."""
     source, bounds = source_of(model), (limits or Limits()).given()
     shapes = {name: list(dims) for name, dims in (shape_dict or {}).items()}
+    facts = {
+        "dynamic": [(name, declared_dims(name, dims)) for name, dims in (dynamic_shapes or {}).items()],
+        "divisible": list((divisible or {}).items()),
+        "allow_specialization": allow_specialization,
+    }
     dtypes = {} if dtype_dict is None or isinstance(dtype_dict, str) else dict(dtype_dict)
     if isinstance(dtype_dict, str):
-        _, _, inputs, _ = _core.import_onnx(source, False, shapes, {}, bounds)
+        _, _, inputs, _, _ = _core.import_onnx(source, False, shapes, {}, bounds, facts)
         dtypes = dict.fromkeys(inputs, dtype_dict)
-    module, params, _, _ = _core.import_onnx(source, keep_params_in_input, shapes, dtypes, bounds)
+    module, params, _, _, told = _core.import_onnx(source, keep_params_in_input, shapes, dtypes, bounds, facts)
+    for text in told[1]:
+        warnings.warn(text, stacklevel=3)
     if keep_params_in_input:
         module["main"] = module["main"].with_attr("params", list(params.values()))
-    return module
+    return module, told[0]
+
+
+def declared_dims(name: str, dims: Any) -> list[tuple[int, str | None, int | None, int | None]]:
+    """Axis, symbol, least and largest size of each dim that is declared."""
+    entries = dims.items() if isinstance(dims, Mapping) else enumerate(dims or ())
+    declared = []
+    for axis, entry in entries:
+        if entry is None:
+            continue
+        given = _declared(entry)
+        if given is None:
+            wanted = "a name, (name, least, largest), a size or a Dim"
+            raise TypeError(f"dynamic_shapes of '{name}', dim {axis}: expected {wanted}, got {entry!r}")
+        if given != ("", None, None):
+            declared.append((int(axis), *given))
+    return declared
+
+
+def _declared(entry: Any) -> tuple[str | None, int | None, int | None] | None:
+    if isinstance(entry, bool):
+        return None
+    if isinstance(entry, str):
+        return entry, None, None
+    if isinstance(entry, int):
+        return str(entry), None, None
+    if isinstance(entry, tuple) and len(entry) == 3 and isinstance(entry[0], str):
+        name, least, largest = entry
+        return name, least, largest
+    # torch.export.Dim.AUTO and DYNAMIC are symbols without a name; STATIC is what the file says.
+    hint = getattr(getattr(entry, "type", None), "name", None)
+    if hint in ("AUTO", "DYNAMIC"):
+        return None, getattr(entry, "min", None), getattr(entry, "max", None)
+    if hint == "STATIC":
+        return "", None, None
+    symbol = getattr(entry, "__name__", None)
+    if isinstance(symbol, str):
+        largest = getattr(entry, "max", None)
+        # Dims without a bound have the largest integer there.
+        bounded = isinstance(largest, int) and largest < 2**31
+        return symbol, getattr(entry, "min", None), largest if bounded else None
+    return None
 
 
 @dataclass(frozen=True)

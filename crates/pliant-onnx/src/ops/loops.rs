@@ -112,12 +112,7 @@ fn types_dims(n: &mut Node<'_, '_>, ty: Type) -> Option<Vec<Sym>> {
 }
 
 /// A local function over parameters of those types.
-fn function(
-    n: &mut Node<'_, '_>,
-    names: &[String],
-    types: &[Type],
-    make: &mut dyn FnMut(&mut Node<'_, '_>, &[Expr]) -> Result<Vec<Expr>, Problem>,
-) -> Made {
+fn function(n: &mut Node<'_, '_>, names: &[String], types: &[Type], make: Turn<'_>) -> Made {
     n.im.builder.begin_func();
     let params: Vec<Expr> = names
         .iter()
@@ -138,7 +133,12 @@ fn function(
     result.map(|_| func)
 }
 
+/// Makes the state after a turn.
 type Turn<'t> = &'t mut dyn FnMut(&mut Node<'_, '_>, &[Expr]) -> Result<Vec<Expr>, Problem>;
+
+/// Makes the state after a turn, and the parts that the turn collects.
+type Collecting<'t> =
+    &'t mut dyn FnMut(&mut Node<'_, '_>, &[Expr]) -> Result<(Vec<Expr>, Vec<Expr>), Problem>;
 
 /// The body as a function, read until the state's types hold from turn to turn.
 fn fixed(n: &mut Node<'_, '_>, state: &mut State, turn: Turn<'_>) -> Made {
@@ -287,7 +287,7 @@ fn collected(
     n: &mut Node<'_, '_>,
     mut state: State,
     names: &[&str],
-    turn: &mut dyn FnMut(&mut Node<'_, '_>, &[Expr]) -> Result<(Vec<Expr>, Vec<Expr>), Problem>,
+    turn: Collecting<'_>,
 ) -> Result<Vec<Parts>, Problem> {
     let known = outside(n);
     let mark = n.im.builder.mark_names();
@@ -373,7 +373,7 @@ pub(super) fn run(
     carried: usize,
     names: &[&str],
     goes_on: &mut dyn FnMut(&mut Node<'_, '_>, &[Expr]) -> Made,
-    turn: &mut dyn FnMut(&mut Node<'_, '_>, &[Expr]) -> Result<(Vec<Expr>, Vec<Expr>), Problem>,
+    turn: Collecting<'_>,
 ) -> Result<Last, Problem> {
     let mut first = first;
     let mut parts = Vec::new();

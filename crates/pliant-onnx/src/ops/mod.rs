@@ -15,6 +15,7 @@ mod random;
 mod reduce;
 mod reshape;
 mod search;
+mod sequence;
 mod shape;
 mod signal;
 mod slice;
@@ -55,6 +56,7 @@ const GROUPS: &[&[OnnxOp]] = &[
     reduce::OPS,
     reshape::OPS,
     search::OPS,
+    sequence::OPS,
     shape::OPS,
     signal::OPS,
     slice::OPS,

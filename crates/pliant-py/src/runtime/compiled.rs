@@ -200,12 +200,15 @@ pub struct Model {
     entry: Option<u32>,
     entry_name: String,
     runs: AtomicU64,
+    /// What the importer told of the symbols, if one made the program.
+    shapes: Option<String>,
 }
 
 #[pymethods]
 impl Model {
     #[new]
-    fn new(executable: &Bound<'_, Executable>) -> Result<Self> {
+    #[pyo3(signature = (executable, shapes=None))]
+    fn new(executable: &Bound<'_, Executable>, shapes: Option<String>) -> Result<Self> {
         let compiled = executable.get().compiled.clone();
         let machine = Machine::new(compiled.vm()?);
         let signatures = compiled.signatures();
@@ -224,7 +227,7 @@ impl Model {
                 .map_or_else(String::new, |s| s.name.clone()),
         };
         let entry = machine.vm.index_of(&entry_name).ok();
-        Ok(Model { compiled, machine, entry, entry_name, runs: AtomicU64::new(0) })
+        Ok(Model { compiled, machine, entry, entry_name, runs: AtomicU64::new(0), shapes })
     }
 
     #[pyo3(signature = (*args, **kwargs))]
@@ -312,6 +315,16 @@ impl Model {
         feeds::results(signature, output_names, &value)
     }
 
+    /// Prints the symbols of the inputs with their ranges, and for an imported model the nodes that constrain them.
+    fn explain_shapes(&self, py: Python<'_>) -> Result<()> {
+        let text = match &self.shapes {
+            Some(text) => text.clone(),
+            None => self.symbols_of_inputs(),
+        };
+        py.import("builtins")?.getattr("print")?.call1((text.trim_end(),))?;
+        Ok(())
+    }
+
     /// What the model has done: compilations (1, whatever the shapes), runs, and how long compiling took.
     fn stats(&self) -> ModelStats {
         let compile = self.compiled.stats();
@@ -358,6 +371,24 @@ impl Model {
 }
 
 impl Model {
+    /// The symbols of the inputs and where they stand.
+    fn symbols_of_inputs(&self) -> String {
+        let mut places: indexmap::IndexMap<String, Vec<String>> = indexmap::IndexMap::new();
+        let inputs =
+            self.compiled.signature(&self.entry_name).map_or(&[][..], |s| s.inputs.as_slice());
+        for input in inputs {
+            for (axis, dim) in input.shape.iter().flatten().enumerate() {
+                if let pliant::Dim::Symbolic(text) = dim {
+                    places.entry(text.clone()).or_default().push(format!("{}[{axis}]", input.name));
+                }
+            }
+        }
+        let line = |(dim, places): (&String, &Vec<String>)| {
+            format!("{dim}: any size  ({})\n", places.join(", "))
+        };
+        places.iter().map(line).collect()
+    }
+
     /// The arguments in the order of the parameters.
     fn in_order<'py>(
         &self,
