@@ -93,6 +93,9 @@ fn open(source: &Bound<'_, PyAny>, limits: Limits) -> Result<Model> {
 /// What is wrong with a model: the kind, the operator, the message, what would work instead, and the nodes.
 type Found = (&'static str, String, String, Option<String>, Vec<String>);
 
+/// What a check tells: findings, operators with their counts, the report as text, and files that were written.
+type Checked<'py> = (Vec<Found>, Bound<'py, PyDict>, String, Vec<PathBuf>);
+
 /// Checks an ONNX model: its findings, its operators with their counts, the report as text, and the files of the
 /// reduced models, which are written into `reduce`.
 #[pyfunction]
@@ -102,7 +105,7 @@ pub fn check_onnx<'py>(
     source: &Bound<'py, PyAny>,
     reduce: Option<PathBuf>,
     limits: Option<Bound<'py, PyDict>>,
-) -> Result<(Vec<Found>, Bound<'py, PyDict>, String, Vec<PathBuf>)> {
+) -> Result<Checked<'py>> {
     let model = open(source, limits_of(limits.as_ref())?)?;
     let report = enter(py, || Ok(onnx::check(&model, &ImportOptions::default())))?;
     let files = match reduce {
