@@ -16,6 +16,7 @@ use crate::dims::Symbols;
 use crate::error::{ImportError, Problem};
 use crate::external::ExternalData;
 use crate::form;
+use crate::guard;
 use crate::limits::Limits;
 use crate::meter::Meter;
 use crate::model::Model;
@@ -130,7 +131,7 @@ pub(crate) struct Parts {
 }
 
 impl<'m> Importer<'m> {
-    fn new(model: &'m Model) -> Self {
+    pub(crate) fn new(model: &'m Model) -> Self {
         let mut opsets = FxHashMap::default();
         for import in &model.proto.opset_import {
             opsets.insert(own_domain(import.domain()), import.version());
@@ -510,13 +511,13 @@ impl<'m> Importer<'m> {
             _ => None,
         };
         let Some(small) = small else {
-            return (row.convert)(&mut Node::new(self, node, opset, inputs));
+            return guard::convert(row, &mut Node::new(self, node, opset, inputs));
         };
         let held = inputs.into_iter().map(|v| match v {
             Value::Coded(_, held) => *held,
             other => other,
         });
-        let outputs = (row.convert)(&mut Node::new(self, node, opset, held.collect()))?;
+        let outputs = guard::convert(row, &mut Node::new(self, node, opset, held.collect()))?;
         Ok(outputs.into_iter().map(|v| Value::Coded(small, Box::new(v))).collect())
     }
 

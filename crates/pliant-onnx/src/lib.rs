@@ -17,6 +17,7 @@ mod external;
 mod fold;
 mod form;
 mod graph;
+mod guard;
 mod limits;
 mod meter;
 mod model;

@@ -45,7 +45,12 @@ fn split(n: &mut Node<'_, '_>) -> Converted {
         None if n.has(1) => Some(n.sizes_input(1)?),
         None => None,
     };
-    let count = n.attrs().int("num_outputs")?.unwrap_or(n.proto.output.len() as i64);
+    let named = n.proto.output.len() as i64;
+    let count = n.attrs().int("num_outputs")?.unwrap_or(named);
+    if count != named {
+        let message = format!("attribute 'num_outputs' is {count}, but it has {named} outputs");
+        return Err(Problem::invalid(message));
+    }
     let lengths = match lengths {
         Some(lengths) => lengths,
         None => equal_parts(n, dims[axis], count)?,

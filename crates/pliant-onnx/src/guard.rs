@@ -1,0 +1,41 @@
+//! Bugs in converters: what one panics with is a problem of its node. Nothing that a file holds may end a process.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use crate::error::Problem;
+use crate::node::{Converted, Node};
+use crate::ops::OnnxOp;
+
+/// Runs the converter of a node. What a panic leaves half made is never used, since the import fails.
+pub(crate) fn convert(op: &OnnxOp, node: &mut Node<'_, '_>) -> Converted {
+    let outcome = catch_unwind(AssertUnwindSafe(|| (op.convert)(node)));
+    outcome.unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+        let message = format!("a bug in Pliant: {}", text.unwrap_or("a panic without a message"));
+        let help = "please report it with the file that `pliant check --reduce DIR` writes";
+        Err(Problem::unsupported(message).with_help(help))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use prost::Message;
+
+    use super::*;
+    use crate::graph::Importer;
+    use crate::limits::Limits;
+    use crate::model::Model;
+    use crate::proto::{GraphProto, ModelProto, NodeProto};
+
+    #[test]
+    fn a_panic_is_a_problem_of_its_node() {
+        let proto = ModelProto { graph: Some(GraphProto::default()), ..ModelProto::default() };
+        let model = Model::from_bytes(proto.encode_to_vec(), Limits::default()).unwrap();
+        let mut importer = Importer::new(&model);
+        let node = NodeProto::default();
+        let op = OnnxOp { domain: "", name: "Boom", convert: |_| panic!("out of {}", "luck") };
+        let told = convert(&op, &mut Node::new(&mut importer, &node, 1, Vec::new())).unwrap_err();
+        assert!(told.message.contains("out of luck") && told.help.is_some(), "{told}");
+    }
+}
