@@ -17,9 +17,12 @@ from typing import TYPE_CHECKING, Any
 from pliant import _core
 from pliant._core import build_info, cpu, device
 from pliant.error import (
+    AssertionFailed,
+    BoundsError,
     CallError,
     CompileError,
     DTypeError,
+    DivisionError,
     ExecutableError,
     InternalError,
     PliantError,
@@ -90,9 +93,12 @@ _LAZY = {
 }
 
 __all__ = [
+    "AssertionFailed",
+    "BoundsError",
     "CallError",
     "CompileError",
     "DTypeError",
+    "DivisionError",
     "ExecutableError",
     "IRModule",
     "InternalError",

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 __all__ = [
+    "AssertionFailed",
+    "BoundsError",
     "CallError",
     "CompileError",
     "DTypeError",
+    "DivisionError",
     "ExecutableError",
     "InternalError",
     "PliantError",
@@ -42,6 +45,14 @@ class VMError(PliantError, RuntimeError):
     """A run failed."""
 
 
+class AssertionFailed(VMError, AssertionError):
+    """Something that a program asserts does not hold."""
+
+
+class DivisionError(VMError, ZeroDivisionError):
+    """A program divides an integer by zero."""
+
+
 class CallError(PliantError, TypeError):
     """A function was called with the wrong number of arguments, or with a value that is no tensor where one is due."""
 
@@ -52,6 +63,10 @@ class ExecutableError(PliantError, ValueError):
 
 class ShapeError(PliantError, ValueError):
     """A value's shape does not fit: wrong rank, a dim that disagrees, a size that overflows."""
+
+
+class BoundsError(ShapeError, IndexError):
+    """An index lies outside of what a program reads or writes."""
 
 
 class DTypeError(PliantError, TypeError):

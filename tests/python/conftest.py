@@ -51,3 +51,11 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
     if total:
         excluded = f"{count['xfailed']} are in tests/python/onnx/exclusions.toml"
         terminalreporter.write_line(f"ONNX node tests: {count['passed']} of {total} pass; {excluded}")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _dumps(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What failing passes received goes into a folder of the tests, not into everybody's."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TMPDIR", str(tmp_path_factory.mktemp("dumps")))
+        yield

@@ -1,10 +1,29 @@
-//! Tidiness that can be counted: sizes of files, opening doc comments, traces of a machine.
+//! Tidiness that can be counted: sizes of files and functions, opening doc comments, traces of a machine.
 
 use std::path::Path;
 use std::process::Command;
 
 /// Lines of a source file above which it must be cut.
 const MAX_LINES: usize = 900;
+/// Lines of a function above which it must be cut.
+const MAX_FUNCTION: usize = 80;
+/// Functions that may be longer, and why.
+const LONG_FUNCTIONS: &[(&str, &str, &str)] = &[
+    (
+        "crates/pliant-pass/src/pattern/check.rs",
+        "write_pattern",
+        "one arm for each kind of pattern",
+    ),
+    ("crates/pliant-pass/src/pattern/matcher.rs", "kind", "one arm for each kind of pattern"),
+    ("crates/pliant-ir/src/print/tir.rs", "item", "one arm for each kind of statement"),
+    ("crates/pliant-ops/src/ops/vision/nms.rs", "suppress", "one loop nest, as it is generated"),
+    ("crates/pliant-onnx/src/ops/loops.rs", "scan", "one operator, from its inputs to its loop"),
+    (
+        "crates/pliant-onnx/src/ops/nn/image.rs",
+        "deform_conv",
+        "one operator, from its inputs to its sums",
+    ),
+];
 /// Columns of a line of Rust.
 const MAX_COLUMNS: usize = 132;
 
@@ -42,6 +61,7 @@ fn check_file(path: &str, text: &str, problems: &mut Vec<String>) {
         if !text.starts_with("//!") && !is_test {
             problems.push(format!("{path}: opens without `//!` saying what it owns"));
         }
+        check_functions(path, text, problems);
         for (number, line) in text.lines().enumerate() {
             // Strings are as long as what they say, and tables cannot be wrapped.
             let exempt = is_test || line.contains('"') || line.starts_with("//! |");
@@ -61,6 +81,39 @@ fn check_file(path: &str, text: &str, problems: &mut Vec<String>) {
             problems.push(format!("{path}: holds the machine path `{trace}`"));
         }
     }
+}
+
+/// Tells the functions that are too long. The code is formatted, so that a body ends at a brace beneath its `fn`.
+fn check_functions(path: &str, text: &str, problems: &mut Vec<String>) {
+    let lines: Vec<&str> = text.lines().collect();
+    for (at, line) in lines.iter().enumerate() {
+        let Some(name) = function_name(line) else { continue };
+        let indent = &line[..line.len() - line.trim_start().len()];
+        // What ends with a semicolon is declared here, and what ends on its line is short.
+        let opens = lines[at..].iter().position(|l| l.ends_with('{') || l.ends_with([';', '}']));
+        let Some(opens) = opens.filter(|&n| lines[at + n].ends_with('{')) else { continue };
+        let closes = |l: &&str| l.strip_prefix(indent) == Some("}");
+        let Some(rest) = lines[at + opens..].iter().position(|l| closes(&l)) else { continue };
+        let length = opens + rest + 1;
+        let excused = LONG_FUNCTIONS.iter().any(|row| row.0 == path && row.1 == name);
+        if length > MAX_FUNCTION && !excused {
+            problems.push(format!(
+                "{path}:{}: '{name}' has {length} lines, at most {MAX_FUNCTION}",
+                at + 1
+            ));
+        }
+    }
+}
+
+/// The name of the function that begins on a line.
+fn function_name(line: &str) -> Option<&str> {
+    let mut words = line.trim_start().split(' ');
+    let modifier = |w: &str| {
+        w.starts_with("pub") || matches!(w, "const" | "async" | "unsafe" | "extern" | "\"C\"")
+    };
+    let word = words.by_ref().find(|w| !modifier(w))?;
+    let name = words.next().filter(|_| word == "fn")?;
+    name.split(['(', '<']).next()
 }
 
 /// Whether a Python file is a program in the script language, which has no docstrings.

@@ -11,7 +11,7 @@ use crate::function::{FuncGen, Gen, internal};
 use crate::value::{V, chunk, clif, packable};
 
 /// The message of an integer division by zero.
-const DIV_ZERO: &str = "integer division by zero";
+const DIV_ZERO: &str = "ZeroDivisionError: integer division by zero";
 
 fn float_cc(op: BinOp) -> Option<FloatCC> {
     Some(match op {

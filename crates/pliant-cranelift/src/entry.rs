@@ -12,6 +12,7 @@ use pliant_ir::AttrValue;
 use pliant_ir::tir::{Buffer, Expr, ExprData, PrimFunc, Ty, Var, VarTy};
 use pliant_kernels::tensor_arg::{TENSOR_FAULTS, dtype_word};
 use pliant_tensor::DType;
+use pliant_tensor::Failed;
 use pliant_tir::check_bounds::UNBOUNDED;
 use pliant_tir::fit::SIZE_LIMIT;
 use rustc_hash::FxHashMap;
@@ -107,7 +108,7 @@ impl FuncGen<'_, '_> {
             self.memo.clear();
             let expected = self.size(p.expected, &p.what)?;
             let differs = self.b.ins().icmp(IntCC::NotEqual, p.actual, expected);
-            self.check_not(differs, p.what);
+            self.check_not(differs, &p.what);
         }
         for t in tensors {
             let data = self.b.ins().load(
@@ -145,9 +146,9 @@ impl FuncGen<'_, '_> {
         let arg = format!("argument {position} ('{name}')");
         let first = self.messages.len() as i64;
         let texts = [
-            format!("{arg} has another rank than {ndim}"),
-            format!("{arg} has another element type than {dtype}"),
-            format!("{arg} has no memory or is not contiguous"),
+            Failed::Shape.mark(&format!("{arg} has another rank than {ndim}")),
+            Failed::Shape.mark(&format!("{arg} has another element type than {dtype}")),
+            Failed::Shape.mark(&format!("{arg} has no memory or is not contiguous")),
         ];
         debug_assert_eq!(texts.len(), TENSOR_FAULTS);
         self.messages.extend(texts.into_iter().map(Arc::from));
@@ -218,7 +219,7 @@ impl FuncGen<'_, '_> {
     fn bounded(&mut self, value: Value, what: String) {
         let moved = self.b.ins().iadd_imm_s(value, SIZE_LIMIT);
         let beyond = self.b.ins().icmp_imm_s(IntCC::UnsignedGreaterThan, moved, 2 * SIZE_LIMIT);
-        self.check_not(beyond, format!("{what} is beyond 2**40"));
+        self.check_not(beyond, &format!("{what} is beyond 2**40"));
     }
 
     fn undefined_var(&self, e: Expr) -> Option<Var> {

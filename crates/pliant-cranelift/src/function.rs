@@ -11,6 +11,7 @@ use cranelift_module::{Module, ModuleError};
 use pliant_exec::abi::{MAX_TOLD, OFFSET_TOLD};
 use pliant_ir::tir::{Buffer, Expr, PrimFunc, Ty, Var, VarTy};
 use pliant_kernels::{ExternFn, ExternTy, extern_fn};
+use pliant_tensor::Failed;
 use rustc_hash::FxHashMap;
 
 use crate::memory::Place;
@@ -101,8 +102,13 @@ impl FuncGen<'_, '_> {
         self.b.switch_to_block(ok);
     }
 
-    /// Fails the kernel with a message where `bad` holds.
-    pub fn check_not(&mut self, bad: Value, message: impl Into<Arc<str>>) {
+    /// Fails the kernel with a message where `bad` holds; a message without a mark is about sizes.
+    pub fn check_not(&mut self, bad: Value, message: &str) {
+        self.assert_not(bad, Failed::Shape.mark(message));
+    }
+
+    /// Fails the kernel with exactly this message where `bad` holds.
+    pub fn assert_not(&mut self, bad: Value, message: impl Into<Arc<str>>) {
         let status = self.message_status(message);
         let status = self.b.ins().iconst(types::I64, status);
         self.fail_if(bad, status);

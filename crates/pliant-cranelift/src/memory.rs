@@ -317,11 +317,11 @@ impl FuncGen<'_, '_> {
             let overflows = format!("the size of the buffer '{}' overflows 64 bits", data.name);
             let dim = self.size(dim, &overflows)?;
             let negative = self.b.ins().icmp_imm_s(IntCC::SignedLessThan, dim, 0);
-            self.check_not(negative, format!("a dim of the buffer '{}' is negative", data.name));
+            self.check_not(negative, &format!("a dim of the buffer '{}' is negative", data.name));
             let beyond = self.b.ins().icmp_imm_s(IntCC::SignedGreaterThan, dim, SIZE_LIMIT);
-            self.check_not(beyond, format!("a dim of the buffer '{}' is beyond 2**40", data.name));
+            self.check_not(beyond, &format!("a dim of the buffer '{}' is beyond 2**40", data.name));
             let (product, overflow) = self.b.ins().smul_overflow(bytes, dim);
-            self.check_not(overflow, overflows);
+            self.check_not(overflow, &overflows);
             bytes = product;
         }
         Ok(bytes)

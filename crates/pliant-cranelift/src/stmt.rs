@@ -39,7 +39,7 @@ impl FuncGen<'_, '_> {
                     ExprData::Call(Intrin::Explain, args, _) if args.len() > 1 => {
                         self.check_telling(fails, message.clone(), &args[1..])?;
                     }
-                    _ => self.check_not(fails, message.clone()),
+                    _ => self.assert_not(fails, message.clone()),
                 }
                 self.stmt(*body)
             }

@@ -1,10 +1,15 @@
 //! Compiling tests: the machine code and the virtual machine compute what the interpreter does.
 
-use pliant::{CompileOptions, ExecMode, VirtualMachine, VmError, VmOptions};
+use std::sync::Arc;
+
+use pliant::{CompileOptions, ExecMode, PackedFunc, VirtualMachine, VmError, VmOptions};
 use pliant_interp::{InterpError, Value, run};
 use pliant_ir::IRModule;
 
+use rustc_hash::FxHashMap;
+
 use crate::exec::{Library, SIZES, fresh, inputs, public, same};
+use crate::packed::FUNCTIONS;
 
 /// Compiles the module once and runs every public graph function, at all sizes, in the interpreter and in the virtual
 /// machine, as native code and as bytecode, and compares. With `refusal`, compiling must fail with a message that holds it.
@@ -76,14 +81,24 @@ fn compile(module: &IRModule) -> Result<Machines, String> {
     let options = CompileOptions { exec_mode: ExecMode::Compiled, ..CompileOptions::default() };
     let machines = || {
         let program = pliant::compile(module.clone(), &options)?;
-        let bytecode = VmOptions { bytecode: true, ..VmOptions::default() };
-        Ok(Machines { native: program.vm()?, bytecode: program.vm_with(bytecode)? })
+        let native = VmOptions { functions: functions(), ..VmOptions::default() };
+        let bytecode = VmOptions { bytecode: true, functions: functions(), ..VmOptions::default() };
+        Ok(Machines { native: program.vm_with(native)?, bytecode: program.vm_with(bytecode)? })
     };
     machines().map_err(|e: pliant::Error| format!("the module does not compile: {e}"))
 }
 
+/// The packed functions of the tests.
+fn functions() -> FxHashMap<String, PackedFunc> {
+    let function = |&(name, f): &(&str, fn(&[pliant::Value]) -> Result<pliant::Value, String>)| {
+        let call = move |args: &[pliant::Value]| f(args).map_err(VmError::external);
+        (name.to_string(), Arc::new(call) as PackedFunc)
+    };
+    FUNCTIONS.iter().map(function).collect()
+}
+
 /// The values for the virtual machine; nothing for those that only the interpreter has.
-fn to_vm(values: &[Value]) -> Option<Vec<pliant::Value>> {
+pub(crate) fn to_vm(values: &[Value]) -> Option<Vec<pliant::Value>> {
     values
         .iter()
         .map(|v| {
@@ -97,14 +112,15 @@ fn to_vm(values: &[Value]) -> Option<Vec<pliant::Value>> {
                 Value::Str(s) => pliant::Value::Str(s.clone()),
                 Value::DType(d) => pliant::Value::DType(*d),
                 Value::Tuple(items) => pliant::Value::Tuple(to_vm(items)?.into_iter().collect()),
-                Value::Storage(_) | Value::Func(_) | Value::Object(_) => return None,
+                Value::Object(any) => pliant::Value::Object(any.clone()),
+                Value::Storage(_) | Value::Func(_) => return None,
             })
         })
         .collect()
 }
 
-/// A value of the virtual machine as one of the interpreter; nothing for memory and objects.
-fn from_vm(v: &pliant::Value) -> Option<Value> {
+/// A value of the virtual machine as one of the interpreter; nothing for memory.
+pub(crate) fn from_vm(v: &pliant::Value) -> Option<Value> {
     Some(match v {
         pliant::Value::None => Value::None,
         pliant::Value::Tensor(t) => Value::Tensor(t.clone()),
@@ -118,6 +134,7 @@ fn from_vm(v: &pliant::Value) -> Option<Value> {
             let items: Option<Vec<Value>> = items.iter().map(from_vm).collect();
             Value::Tuple(items?.into())
         }
+        pliant::Value::Object(any) => Value::Object(any.clone()),
         // Which function it is shows when it is called: functions compare equal.
         pliant::Value::Func(f) => Value::Func(pliant_interp::Func::Packed(f.name().into())),
         _ => return None,

@@ -21,7 +21,7 @@
 //! function is executed before and after the passes, by the interpreter, with symbols at [`exec::SIZES`] and the same
 //! inputs, and the results compared. The script of each test that is not about errors is also
 //! compiled as a whole, and the
-//! machine code compared with the interpreter at the same sizes.
+//! machine code compared with the interpreter at the same sizes. Scripts may call the packed functions of `packed`.
 
 mod case;
 mod check;
@@ -29,6 +29,7 @@ mod compiled;
 pub mod exec;
 mod inputs;
 mod lowered;
+mod packed;
 
 use std::path::{Path, PathBuf};
 

@@ -4,7 +4,7 @@ use std::fmt;
 
 use pliant_diag::{Diagnostic, codes};
 use pliant_sym::EvalError;
-use pliant_tensor::TensorError;
+use pliant_tensor::{Failed, TensorError};
 
 /// Frames that an error names at most.
 const MAX_TRACE: usize = 12;
@@ -42,6 +42,16 @@ impl ErrorKind {
             ErrorKind::DivideByZero => codes::PL0406,
             ErrorKind::Budget => codes::PL0407,
             ErrorKind::Unsupported => codes::PL0408,
+        }
+    }
+}
+
+impl From<Failed> for ErrorKind {
+    fn from(failed: Failed) -> ErrorKind {
+        match failed {
+            Failed::Assertion | Failed::Shape => ErrorKind::Check,
+            Failed::Index => ErrorKind::Bounds,
+            Failed::Division => ErrorKind::DivideByZero,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The run: its budget of steps, its depth, and the functions of the module.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use pliant_ir::{BaseFunc, IRModule};
 use pliant_tensor::{DType, Storage, Tensor, checked_nbytes};
@@ -8,6 +9,9 @@ use pliant_tensor::{DType, Storage, Tensor, checked_nbytes};
 use crate::error::{ErrorKind, Result};
 use crate::value::Func;
 use crate::{InterpError, PackedFuncs, Value, builtins, graph, loops};
+
+/// Steps after which a run looks whether it is to stop.
+const STEPS_PER_LOOK: u64 = 1 << 12;
 
 /// The limits of a run.
 #[derive(Clone, Debug)]
@@ -22,6 +26,8 @@ pub struct Options {
     pub stack_bytes: usize,
     /// Whether each value is checked against the type of its variable.
     pub check_types: bool,
+    /// When it becomes true, the run stops.
+    pub stop: Option<Arc<AtomicBool>>,
 }
 
 impl Default for Options {
@@ -32,6 +38,7 @@ impl Default for Options {
             max_alloc_bytes: 1 << 30,
             stack_bytes: 64 << 20,
             check_types: true,
+            stop: None,
         }
     }
 }
@@ -112,7 +119,11 @@ impl<'a> Machine<'a> {
     pub fn step(&mut self, count: u64) -> Result<()> {
         match self.steps_left.checked_sub(count) {
             Some(left) => {
+                let look = left / STEPS_PER_LOOK != self.steps_left / STEPS_PER_LOOK;
                 self.steps_left = left;
+                if look && self.options.stop.as_ref().is_some_and(|s| s.load(Ordering::Relaxed)) {
+                    return Err(InterpError::new(ErrorKind::Budget, "the run was stopped"));
+                }
                 Ok(())
             }
             None => Err(InterpError::new(

@@ -40,6 +40,10 @@ impl fmt::Display for Op {
 
 /// `relax.call_tir(func, (args...), out_sinfo, tir_vars)`: destination-passing call of a loop function.
 pub const CALL_TIR: Op = Op("relax.call_tir");
+/// `R.call_tir_inplace(func, (args...), inplace_indices, out_sinfo)`: outputs may overwrite inputs.
+pub const CALL_TIR_INPLACE: Op = Op("relax.call_tir_inplace");
+/// The calls that state what they write.
+pub const DESTINATION_PASSING: [Op; 3] = [CALL_TIR, CALL_TIR_INPLACE, CALL_DPS_PACKED];
 /// `relax.call_dps_packed(func, (args...), out_sinfo)`: destination-passing call of a packed function.
 pub const CALL_DPS_PACKED: Op = Op("relax.call_dps_packed");
 /// `relax.call_pure_packed(func, args...)`: call of a packed function that the caller promises is pure.

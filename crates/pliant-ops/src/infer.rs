@@ -103,7 +103,12 @@ impl InferCtx<'_> {
     /// When it is something else.
     pub fn tensor(&self, i: usize) -> Result<TensorTy, InferError> {
         let ty = self.func.expr_ty(self.args[i]);
-        self.tensor_ty(ty, || self.name(i))
+        let what = match self.func.expr(self.args[i]) {
+            ExprData::Str(_) => "a string",
+            ExprData::DType(_) => "a data type",
+            _ => return self.tensor_ty(ty, || self.name(i)),
+        };
+        Err(self.error(format!("{} must be a tensor, but is {what}", self.name(i))))
     }
 
     /// A type as that of a tensor.

@@ -24,7 +24,7 @@
 //! # Never
 //! Shares memory between outputs.
 
-use pliant_ir::op::{CALL_DPS_PACKED, CALL_TIR};
+use pliant_ir::op::{CALL_DPS_PACKED, CALL_TIR, CALL_TIR_INPLACE};
 use pliant_ir::relax::{
     Binding, Callee, Expr, ExprData, Function, TensorShape, Type, TypeData, Var,
 };

@@ -51,7 +51,7 @@ use pliant_ir::{BaseFunc, IRModule, Op, Sym};
 use pliant_ops::decl::Legalize;
 use pliant_pass::pass::update_each_relax;
 use pliant_pass::rewrite::{Substitution, remove_and_substitute, shape_vars};
-use pliant_pass::{Evaluate, ModulePass, PassContext, PassError};
+use pliant_pass::{CancelToken, Evaluate, ModulePass, PassContext, PassError};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::analysis::{Effects, written_vars};
@@ -129,7 +129,8 @@ impl FoldConstant {
             return false;
         }
         let compiled = ctx.evaluator.as_deref();
-        let evaluator = Evaluator { kernels, max_steps: self.max_steps, compiled };
+        let (max_steps, cancel) = (self.max_steps, &ctx.cancel);
+        let evaluator = Evaluator { kernels, max_steps, compiled, cancel };
         let values = evaluator.values(func, &foldable);
         let mut subst = Substitution::default();
         let mut dead: FxHashSet<Var> = FxHashSet::default();
@@ -299,6 +300,7 @@ struct Evaluator<'a> {
     /// Of the interpreter.
     max_steps: u64,
     compiled: Option<&'a dyn Evaluate>,
+    cancel: &'a CancelToken,
 }
 
 /// What each binding is: a value, or (`None`) nothing but a step to one.
@@ -341,6 +343,9 @@ impl Evaluator<'_> {
         let mut by_var: FxHashMap<Var, Binding> = FxHashMap::default();
         let mut failed: FxHashSet<Var> = FxHashSet::default();
         for b in foldable.iter().take(MAX_SINGLE) {
+            if self.cancel.is_cancelled() {
+                break;
+            }
             by_var.insert(b.var, *b);
             let needed = cone(func, &by_var, b.var);
             if needed.iter().any(|n| failed.contains(&n.var)) {

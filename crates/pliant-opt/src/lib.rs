@@ -6,6 +6,7 @@
 //! makes can be printed,
 //! parsed and built.
 
+pub mod adjust_matmul_order;
 pub mod analysis;
 pub mod annotate_tir_op_pattern;
 pub mod attach_global_symbol;
@@ -16,17 +17,20 @@ pub mod byoc;
 mod call_sites;
 pub mod call_tir_rewrite;
 pub mod canonicalize_bindings;
+pub mod combine_parallel_matmul;
 pub mod convert_to_dataflow;
 pub mod copy_aliased_results;
 pub mod copy_written_views;
 pub mod dead_code_elimination;
 pub mod eliminate_common_subexpr;
 pub mod eliminate_unused;
+pub mod expand_matmul_of_sum;
 pub mod expand_tuple_arguments;
 pub mod fold_constant;
 pub mod fuse_ops;
 pub mod fuse_ops_by_pattern;
 pub mod fuse_tir;
+pub mod fuse_transpose_matmul;
 mod infer_again;
 pub mod inline_private_functions;
 mod kernels;
@@ -47,10 +51,13 @@ pub mod pack_constants;
 pub mod passes;
 pub mod pipelines;
 pub mod plan_memory;
+pub mod products;
 pub mod remove_purity_checking;
 pub mod remove_redundant_reshape;
 pub mod remove_unused_outputs;
 pub mod remove_unused_parameters;
+pub mod reorder_permute_dims_after_concat;
+pub mod reorder_take_after_matmul;
 pub mod rewrite_dataflow_reshape;
 pub mod run_codegen;
 pub mod tail;

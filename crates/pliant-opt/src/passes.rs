@@ -4,22 +4,26 @@
 
 use pliant_pass::ModulePass;
 
+use crate::adjust_matmul_order::AdjustMatmulOrder;
 use crate::annotate_tir_op_pattern::AnnotateTirOpPattern;
 use crate::attach_global_symbol::AttachGlobalSymbol;
 use crate::bundle_model_params::BundleModelParams;
 use crate::call_tir_rewrite::CallTirRewrite;
 use crate::canonicalize_bindings::CanonicalizeBindings;
+use crate::combine_parallel_matmul::CombineParallelMatmul;
 use crate::convert_to_dataflow::ConvertToDataflow;
 use crate::copy_aliased_results::CopyAliasedResults;
 use crate::copy_written_views::CopyWrittenViews;
 use crate::dead_code_elimination::DeadCodeElimination;
 use crate::eliminate_common_subexpr::EliminateCommonSubexpr;
 use crate::eliminate_unused::EliminateUnused;
+use crate::expand_matmul_of_sum::ExpandMatmulOfSum;
 use crate::expand_tuple_arguments::ExpandTupleArguments;
 use crate::fold_constant::FoldConstant;
 use crate::fuse_ops::FuseOps;
 use crate::fuse_ops_by_pattern::FuseOpsByPattern;
 use crate::fuse_tir::FuseTir;
+use crate::fuse_transpose_matmul::FuseTransposeMatmul;
 use crate::inline_private_functions::InlinePrivateFunctions;
 use crate::kill_after_last_use::KillAfterLastUse;
 use crate::lambda_lift::LambdaLift;
@@ -37,6 +41,8 @@ use crate::remove_purity_checking::RemovePurityChecking;
 use crate::remove_redundant_reshape::RemoveRedundantReshape;
 use crate::remove_unused_outputs::RemoveUnusedOutputs;
 use crate::remove_unused_parameters::RemoveUnusedParameters;
+use crate::reorder_permute_dims_after_concat::ReorderPermuteDimsAfterConcat;
+use crate::reorder_take_after_matmul::ReorderTakeAfterMatmul;
 use crate::rewrite_dataflow_reshape::RewriteDataflowReshape;
 use crate::run_codegen::RunCodegen;
 use crate::to_non_dataflow::ToNonDataflow;
@@ -85,6 +91,13 @@ passes! {
     "LiftTransformParams": "Lift what depends on a model's parameters alone into a function of its own"
         => LiftTransformParams::default();
     "BundleModelParams": "Make the parameters of a model one tuple" => BundleModelParams::default();
+    "ExpandMatmulOfSum": "Multiply the terms of a sum one by one" => ExpandMatmulOfSum;
+    "AdjustMatmulOrder": "Multiply three matrices in the cheaper order" => AdjustMatmulOrder;
+    "ReorderTakeAfterMatmul": "Take columns of a product instead of columns of the matrix" => ReorderTakeAfterMatmul;
+    "CombineParallelMatmul": "Multiply a tensor once by several matrices side by side" => CombineParallelMatmul;
+    "ReorderPermuteDimsAfterConcat": "Join tensors before their dims are permuted alike"
+        => ReorderPermuteDimsAfterConcat;
+    "FuseTransposeMatmul": "Multiply by a transposed matrix as it lies in memory" => FuseTransposeMatmul;
     "NormalizeGlobalVar": "Give public functions the names that their global_symbol says" => NormalizeGlobalVar;
     "MatchUnknownShapes": "Give symbols to unknown sizes that operators need" => MatchUnknownShapes;
     "FuseOpsByPattern": "Make functions of what matches the patterns of backends" => FuseOpsByPattern::default();

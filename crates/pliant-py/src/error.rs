@@ -26,6 +26,12 @@ pub enum Error {
     Unsupported(String),
     /// A run that failed.
     Vm(String),
+    /// Something that a program asserts does not hold.
+    Assertion(String),
+    /// An index outside of what a program accesses.
+    Bounds(String),
+    /// An integer division by zero in a program.
+    Division(String),
     /// A call with the wrong number of arguments.
     Call(String),
     /// An executable that is damaged, foreign or not valid.
@@ -97,6 +103,9 @@ exception_classes! {
     compile_error = "CompileError";
     unsupported_error = "UnsupportedError";
     vm_error = "VMError";
+    assertion_failed = "AssertionFailed";
+    bounds_error = "BoundsError";
+    division_error = "DivisionError";
     shape_error = "ShapeError";
     dtype_error = "DTypeError";
     internal_error = "InternalError";
@@ -122,6 +131,9 @@ impl From<Error> for PyErr {
             Error::Compile(m) => raise(compile_error, m),
             Error::Unsupported(m) => raise(unsupported_error, m),
             Error::Vm(m) => raise(vm_error, m),
+            Error::Assertion(m) => raise(assertion_failed, m),
+            Error::Bounds(m) => raise(bounds_error, m),
+            Error::Division(m) => raise(division_error, m),
             Error::Call(m) => raise(call_error, m),
             Error::Executable(m) => raise(executable_error, m),
             Error::Shape(m) => raise(shape_error, m),
@@ -207,11 +219,13 @@ impl From<VmError> for Error {
 /// A failed check by what it complains of.
 fn check_error(kind: CheckKind, text: String) -> Error {
     match kind {
-        // Kernels check sizes and indices.
-        CheckKind::Shape | CheckKind::Kernel => Error::Shape(text),
+        CheckKind::Shape => Error::Shape(text),
         CheckKind::DType => Error::DType(text),
         CheckKind::Type => Error::Call(text),
         CheckKind::Value => Error::Vm(text),
+        CheckKind::Assertion => Error::Assertion(text),
+        CheckKind::Index => Error::Bounds(text),
+        CheckKind::Division => Error::Division(text),
     }
 }
 

@@ -318,6 +318,11 @@ impl IRModule {
         self.clone()
     }
 
+    /// Functions never change, so a module of its own with the same ones is a deep copy.
+    fn __deepcopy__(&self, _memo: &Bound<'_, PyAny>) -> IRModule {
+        self.clone()
+    }
+
     /// The module as script. With `show_meta` large constants are written out.
     #[pyo3(signature = (*, name=None, show_meta=false))]
     fn script(&self, name: Option<&str>, show_meta: bool) -> String {

@@ -21,13 +21,15 @@ pub struct Solution {
     pub checks: SmallVec<[Sym; 3]>,
 }
 
-/// Solves `pattern == observed` for the one variable of the pattern that is not `known`.
+/// Solves `pattern == observed` for the one variable of the pattern that is not `known`. The observed size gets the
+/// name that is given.
 ///
 /// The pattern must be linear in it: `n`, `2 * n`, `n + 1`, `n * 4 + m` and `n * m` with known `m`.
 /// `None` where it is not, or where all variables are known or several are not.
 pub fn solve_match(
     arena: &mut SymArena,
     pattern: Sym,
+    observed: &str,
     known: &dyn Fn(SymVar) -> bool,
 ) -> Option<Solution> {
     let mut unknown = arena.free_vars(pattern).into_iter().filter(|&v| !known(v));
@@ -36,7 +38,7 @@ pub fn solve_match(
         return None;
     }
     let (slope, offset) = split_linear(arena, pattern, var)?;
-    let observed = arena.fresh_var("observed");
+    let observed = arena.fresh_var(observed);
     let size = arena.var(observed);
     let rest = arena.sub(size, offset);
     let zero = arena.int(0);

@@ -133,6 +133,18 @@ impl DType {
         self.is_int() || self.is_uint()
     }
 
+    /// Whether an element of this type, not of a float type, has that value. Every `i64` stands for an element of
+    /// `uint64`, the negative ones for those beyond.
+    pub const fn has_int(self, value: i64) -> bool {
+        let bits = self.bits() as u32;
+        match self.kind() {
+            DTypeKind::Bool => value == 0 || value == 1,
+            _ if bits == 64 => true,
+            DTypeKind::UInt => value >> bits == 0,
+            _ => matches!(value >> (bits - 1), 0 | -1),
+        }
+    }
+
     /// The DLPack pair (code, bits); lanes are always 1.
     pub const fn to_dlpack(self) -> (u8, u8) {
         let row = TABLE[self as usize];

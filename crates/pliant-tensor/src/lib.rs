@@ -7,6 +7,7 @@ mod dlpack;
 mod dtype;
 mod element;
 mod error;
+mod failed;
 mod layout;
 mod panels;
 mod storage;
@@ -19,6 +20,7 @@ pub use dlpack::{
 pub use dtype::{DType, DTypeKind, ParseDTypeError};
 pub use element::Element;
 pub use error::TensorError;
+pub use failed::Failed;
 pub use half::{bf16, f16};
 pub use layout::{checked_nbytes, checked_numel, contiguous_strides};
 pub use panels::{pack_panels, panel_width};

@@ -19,6 +19,7 @@ use pliant_ir::tir::{
 };
 use pliant_sym::{Analyzer, Facts, Sym, SymArena};
 use pliant_tensor::DType;
+use pliant_tensor::Failed;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::error::LowerError;
@@ -247,17 +248,7 @@ impl Checker {
                 });
                 StmtData::For { var, min, extent, kind, body, annotations }
             }
-            StmtData::While(condition, body) => {
-                let condition = self.expr(f, condition, &mut checks);
-                let mut body = self.scope(|c| c.stmt(f, body));
-                if !checks.is_empty() {
-                    // The condition is evaluated again after each turn.
-                    let empty = f.add_stmt(StmtData::Seq(Vec::new()));
-                    let again = wrap(f, empty, checks.clone());
-                    body = f.add_stmt(StmtData::Seq(vec![body, again]));
-                }
-                StmtData::While(condition, body)
-            }
+            StmtData::While(condition, body) => self.while_loop(f, condition, body, &mut checks),
             StmtData::If(condition, then, other) => {
                 let condition = self.expr(f, condition, &mut checks);
                 let then = self.scope(|c| {
@@ -275,16 +266,7 @@ impl Checker {
             StmtData::Let(var, value, body) => {
                 let value = self.expr(f, value, &mut checks);
                 let body = self.scope(|c| {
-                    let range = c.fact(f, value).range;
-                    c.fit.bound(var, range);
-                    if f.expr_ty(value) == Ty::I64
-                        && let Some(s) = c.integer(f, value)
-                    {
-                        let v = c.bridge.sym_var(f, &mut c.arena, var);
-                        let v = c.arena.var(v);
-                        let p = c.arena.eq(v, s);
-                        c.facts.assume(&c.arena, p);
-                    }
+                    c.bound(f, var, value);
                     c.stmt(f, body)
                 });
                 StmtData::Let(var, value, body)
@@ -318,6 +300,38 @@ impl Checker {
         wrap(f, s, checks)
     }
 
+    fn while_loop(
+        &mut self,
+        f: &mut PrimFunc,
+        condition: Expr,
+        body: Stmt,
+        checks: &mut Checks,
+    ) -> StmtData {
+        let condition = self.expr(f, condition, checks);
+        let mut body = self.scope(|c| c.stmt(f, body));
+        if !checks.is_empty() {
+            // The condition is evaluated again after each turn.
+            let empty = f.add_stmt(StmtData::Seq(Vec::new()));
+            let again = wrap(f, empty, checks.clone());
+            body = f.add_stmt(StmtData::Seq(vec![body, again]));
+        }
+        StmtData::While(condition, body)
+    }
+
+    /// Assumes that a variable has that value.
+    fn bound(&mut self, f: &mut PrimFunc, var: Var, value: Expr) {
+        let range = self.fact(f, value).range;
+        self.fit.bound(var, range);
+        if f.expr_ty(value) == Ty::I64
+            && let Some(s) = self.integer(f, value)
+        {
+            let v = self.bridge.sym_var(f, &mut self.arena, var);
+            let v = self.arena.var(v);
+            let p = self.arena.eq(v, s);
+            self.facts.assume(&self.arena, p);
+        }
+    }
+
     /// Assumes for what follows what a statement that only checks has checked.
     fn checked(&mut self, f: &mut PrimFunc, mut s: Stmt) {
         loop {
@@ -348,7 +362,7 @@ impl Checker {
                     let inside = under(f, predicate, inside);
                     let name = &f.var(iter.var).name;
                     let message = format!("axis {name} of block {} leaves its range", b.name);
-                    checks.push((inside, message.into()));
+                    checks.push((inside, Failed::Index.mark(&message).into()));
                 }
                 c.range(f, iter.var, iter.min, iter.extent);
             }
@@ -490,8 +504,9 @@ impl Checker {
         }
         match crate::schedule::gemm::reach(f, args) {
             Some(inside) => {
-                let message = "a matrix product reaches outside its buffers";
-                checks.extend(inside.into_iter().map(|p| (p, Arc::from(message))));
+                let message = Failed::Index.mark("a matrix product reaches outside its buffers");
+                let message: Arc<str> = message.into();
+                checks.extend(inside.into_iter().map(|p| (p, message.clone())));
             }
             None => {
                 let no = f.add_expr(ExprData::Int(0, Ty::BOOL));
@@ -520,8 +535,7 @@ impl Checker {
             && (f.is_flat() || data.shape.len() != 1)
         {
             let (span, conditions) = span(f, &data);
-            let message = format!("index out of bounds: flat access of '{}'", data.name);
-            let message: Arc<str> = message.into();
+            let message: Arc<str> = flat_message(&data.name);
             checks.extend(conditions.into_iter().map(|p| (p, message.clone())));
             self.check_index(f, *i, zero, span, message, checks);
         } else if indices.len() == data.shape.len() {
@@ -533,8 +547,7 @@ impl Checker {
         } else if let [i] = indices {
             // A flat access: inside the whole buffer.
             let total = data.shape.iter().fold(f.int(1), |acc, &d| f.mul(acc, d));
-            let message = format!("index out of bounds: flat access of '{}'", data.name);
-            self.check_index(f, *i, zero, total, message.into(), checks);
+            self.check_index(f, *i, zero, total, flat_message(&data.name), checks);
         }
     }
 
@@ -587,7 +600,12 @@ fn reads(f: &PrimFunc, e: Expr) -> bool {
 }
 
 fn index_message(f: &PrimFunc, name: &str, dim: usize, n: Expr) -> String {
-    format!("index out of bounds: dim {dim} of '{name}' has {} elements", crate::text::expr(f, n))
+    let n = crate::text::expr(f, n);
+    Failed::Index.mark(&format!("index out of bounds: dim {dim} of '{name}' has {n} elements"))
+}
+
+fn flat_message(name: &str) -> Arc<str> {
+    Failed::Index.mark(&format!("index out of bounds: flat access of '{name}'")).into()
 }
 
 /// `p` where `c` holds, else true; `p` is not evaluated where `c` does not hold.

@@ -55,7 +55,7 @@ impl Lease {
         let depth = NESTING.get();
         let is_short = || stacker::remaining_stack().is_some_and(|left| left < MIN_STACK);
         if depth >= MAX_NESTING || (depth > 0 && is_short()) {
-            return Err(VmError::StackOverflow { depth });
+            return Err(VmError::StackOverflow { depth, function: String::new() });
         }
         NESTING.set(depth + 1);
         let kept = KEPT.try_with(|kept| kept.borrow_mut().pop()).ok().flatten();

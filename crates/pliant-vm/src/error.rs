@@ -3,6 +3,7 @@
 use std::error::Error;
 use std::fmt;
 
+use pliant_tensor::Failed;
 use pliant_tensor::TensorError;
 
 /// What a failed check complains of.
@@ -14,10 +15,25 @@ pub enum CheckKind {
     DType,
     /// The kind of a value: a tensor, a tuple of two values, a function.
     Type,
-    /// Another property of a value: an assertion of the program, an index.
+    /// Another property of a value.
     Value,
-    /// A check of a kernel: of its arguments' sizes, of an index, or an assertion.
-    Kernel,
+    /// Something that the program asserts.
+    Assertion,
+    /// An index.
+    Index,
+    /// A divisor that is zero.
+    Division,
+}
+
+impl From<Failed> for CheckKind {
+    fn from(failed: Failed) -> CheckKind {
+        match failed {
+            Failed::Assertion => CheckKind::Assertion,
+            Failed::Shape => CheckKind::Shape,
+            Failed::Index => CheckKind::Index,
+            Failed::Division => CheckKind::Division,
+        }
+    }
 }
 
 /// Why an invocation, or the loading of an executable, failed.
@@ -74,6 +90,8 @@ pub enum VmError {
     StackOverflow {
         /// How deeply.
         depth: usize,
+        /// The function that was called last; empty where the machine itself was.
+        function: String,
     },
     /// The invocation was interrupted.
     Interrupted,
@@ -149,8 +167,13 @@ impl fmt::Display for VmError {
                 }
                 status => write!(f, "kernel '{name}' failed with status {status}"),
             },
-            VmError::StackOverflow { depth } => {
-                write!(f, "calls are nested too deeply (more than {depth})")
+            VmError::StackOverflow { depth, function } => {
+                write!(f, "calls are nested too deeply (more than {depth})")?;
+                if function.is_empty() {
+                    Ok(())
+                } else {
+                    write!(f, ", the last one of '{function}'")
+                }
             }
             VmError::Interrupted => f.write_str("interrupted"),
         }

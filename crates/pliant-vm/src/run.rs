@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering;
 
 use pliant_exec::KernelArg;
 use pliant_exec::abi::{KernelRuntime, STATUS_CANCELLED, STATUS_OK, STATUS_PACKED, Told};
+use pliant_tensor::Failed;
 use pliant_tensor::{DType, Tensor};
 
 use crate::args::Args;
@@ -18,10 +19,10 @@ use crate::machine::Inner;
 use crate::registry::HostFunc;
 use crate::stop::StopFlag;
 use crate::value::{FuncTarget, holds_int};
-use crate::{CheckKind, FuncValue, Instrument, Value, VmError};
+use crate::{FuncValue, Instrument, Value, VmError};
 
 /// Frames of one invocation.
-const MAX_DEPTH: usize = 10_000;
+const MAX_DEPTH: usize = 100_000;
 /// Registers of all frames of one invocation (24 bytes each).
 const MAX_STACK: usize = 1 << 24;
 
@@ -98,9 +99,15 @@ impl<'a> Runner<'a> {
     fn frame_size(&self) -> Result<usize, VmError> {
         let size = self.base + self.inner.linked.functions[self.function].num_regs;
         if size > MAX_STACK {
-            return Err(VmError::StackOverflow { depth: self.context.frames.len() });
+            return Err(self.too_deep(self.function, self.context.frames.len()));
         }
         Ok(size)
+    }
+
+    #[cold]
+    fn too_deep(&self, function: usize, depth: usize) -> VmError {
+        let function = self.inner.linked.functions[function].name.to_string();
+        VmError::StackOverflow { depth, function }
     }
 
     fn execute<const WATCHED: bool>(&mut self) -> Result<Value, VmError> {
@@ -243,7 +250,7 @@ impl<'a> Runner<'a> {
             return Err(self.inner.arity(callee.index, operands.len(), bound));
         }
         if !site.tail && context.frames.len() >= MAX_DEPTH {
-            return Err(VmError::StackOverflow { depth: MAX_DEPTH });
+            return Err(self.too_deep(index as usize, MAX_DEPTH));
         }
         let base = context.regs.len();
         context.regs.reserve(callee.num_regs);
@@ -520,10 +527,11 @@ fn kernel_error(kernel: &LinkedKernel, status: i64, call: &KernelCall<'_>, told:
         usize::try_from(status.saturating_sub(1)).ok().and_then(|k| kernel.info.checks.get(k));
     match message {
         Some(message) => {
+            let (failed, message) = Failed::split(message);
             let (given, message) = (call.arguments(), told.fill(status, message));
             let given = if given.is_empty() { given } else { format!(", called with {given}") };
             let text = format!("{message} (in loop function '{}'{given})", kernel.info.name);
-            VmError::check(CheckKind::Kernel, text)
+            VmError::check(failed.into(), text)
         }
         None => VmError::Kernel { name: kernel.info.name.clone(), status },
     }

@@ -6,7 +6,7 @@ use std::ops::Deref;
 use std::sync::{Arc, Weak};
 
 use pliant_exec::Constant;
-use pliant_tensor::{DType, DTypeKind, Storage, Tensor};
+use pliant_tensor::{DType, Storage, Tensor};
 
 use crate::machine::{Inner, VirtualMachine};
 use crate::registry::HostFunc;
@@ -123,12 +123,7 @@ impl Value {
 
 /// Whether an integer type has that value.
 pub(crate) fn holds_int(dtype: DType, value: i64) -> bool {
-    let bits = 8 * dtype.size() as u32;
-    match dtype.kind() {
-        DTypeKind::UInt if bits == 64 => value >= 0,
-        DTypeKind::UInt => value >= 0 && value >> bits == 0,
-        _ => bits == 64 || matches!(value >> (bits - 1), 0 | -1),
-    }
+    dtype.has_int(value) && (dtype != DType::UInt64 || value >= 0)
 }
 
 /// Whether a float type has a value near that one: more than its largest number is refused, and not made infinite.

@@ -1,9 +1,12 @@
 //! [`Compiled`]: parts of a program that passes want to know the result of, compiled and run.
 
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
+
 use pliant_ir::IRModule;
 use pliant_pass::{CancelToken, Evaluate};
 use pliant_tensor::Tensor;
-use pliant_vm::Value;
+use pliant_vm::{Value, VirtualMachine};
 
 use crate::compile::compile_quietly;
 use crate::options::{CompileOptions, Target};
@@ -13,6 +16,28 @@ pub(crate) struct Compiled {
     pub(crate) target: Target,
     pub(crate) threads: Option<usize>,
     pub(crate) cancel: CancelToken,
+}
+
+/// How often a run is looked after.
+const TICK: Duration = Duration::from_millis(20);
+
+impl Compiled {
+    /// What a function without parameters returns. Who stops the compilation stops the run.
+    fn invoke(&self, vm: &VirtualMachine, name: &str) -> Option<Value> {
+        let (over, runs) = channel::<()>();
+        std::thread::scope(|scope| {
+            scope.spawn(move || {
+                while runs.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
+                    if self.cancel.is_cancelled() {
+                        vm.interrupt();
+                    }
+                }
+            });
+            let result = vm.invoke(name, &[]);
+            drop(over);
+            result.ok()
+        })
+    }
 }
 
 impl Evaluate for Compiled {
@@ -25,7 +50,7 @@ impl Evaluate for Compiled {
             ..CompileOptions::default()
         };
         let vm = compile_quietly(module, &options).ok()?.vm().ok()?;
-        let Value::Tuple(values) = vm.invoke(name, &[]).ok()? else { return None };
+        let Value::Tuple(values) = self.invoke(&vm, name)? else { return None };
         values
             .iter()
             .map(|value| match value {

@@ -66,7 +66,7 @@ pub fn codegen(
         exec.kernel(info.unwrap_or_else(|| default_kernel_info(name, func)));
     }
     let inlined = Inlined::of(module);
-    for (name, func) in module.relax_funcs().filter(|(name, _)| !inlined.contains(name)) {
+    for (name, func) in module.relax_funcs().filter(|(name, _)| !inlined.is_moved(name)) {
         ctx.check_cancelled()?;
         FunctionGen::new(module, func, &inlined, &mut exec)
             .function(name, inputs.type_text)
@@ -160,7 +160,8 @@ struct FunctionGen<'a> {
     in_place: FxHashMap<Var, Reg>,
     /// Registers of a written out function whose values nothing kills.
     held: Vec<Reg>,
-    /// Registers of what a written out function captured: every turn reads them, so no turn may kill them.
+    /// Registers of what a written out function captured: every turn reads them, so no turn may kill them. For a
+    /// condition the state is among them, which the body reads next.
     captured_here: Vec<Reg>,
     /// What kills name.
     killed: FxHashSet<Var>,

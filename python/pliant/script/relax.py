@@ -7,6 +7,7 @@ from types import FunctionType
 from typing import Any
 
 from pliant import _core
+from pliant.error import PliantError
 from pliant.relax import op as _op
 from pliant.script._decorate import in_class_body, parse
 from pliant.script._names import ScriptName
@@ -65,6 +66,9 @@ class _Info(ScriptName):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         try:
             return self._make(*args, **kwargs)
+        except PliantError:
+            # A dim or data type that no script could have either.
+            raise
         except (TypeError, ValueError):
             # Dims given as strings have a meaning only inside a script.
             return self

@@ -38,7 +38,7 @@ class Module:
 #         A = T.match_buffer(var_A, (n,), "float32")
 #         B = T.match_buffer(var_B, (m,), "float32")
 #         T_add = T.match_buffer(var_T_add, (n_m,), "float32")
-#         with T.Assert((n == 1 or n == n_m) and (m == 1 or m == n_m), "relax.add: dims n and m (axis -1) cannot be broadcast together: x1 is R.Tensor((n,), dtype=\"float32\"), x2 is R.Tensor((m,), dtype=\"float32\")"):
+#         with T.Assert((n == 1 or n == n_m) and (m == 1 or m == n_m), "ShapeError: relax.add: dims n and m (axis -1) cannot be broadcast together: x1 is R.Tensor((n,), dtype=\"float32\"), x2 is R.Tensor((m,), dtype=\"float32\")"):
 #             pass
 #         if n == 1:
 #             if m == 1:
@@ -112,7 +112,7 @@ class Module:
 #         x = T.match_buffer(var_x, (n,), "float32")
 #         y = T.match_buffer(var_y, (m,), "float32")
 #         b = T.match_buffer(var_b, (T.if_then_else(n == 1, m, n),), "float32")
-#         with T.Assert((n == 1 or n == T.if_then_else(n == 1, m, n)) and (m == 1 or m == T.if_then_else(n == 1, m, n)), "relax.add: dims n and m (axis -1) cannot be broadcast together: x1 is R.Tensor((n,), dtype=\"float32\"), x2 is R.Tensor((m,), dtype=\"float32\")"):
+#         with T.Assert((n == 1 or n == T.if_then_else(n == 1, m, n)) and (m == 1 or m == T.if_then_else(n == 1, m, n)), "ShapeError: relax.add: dims n and m (axis -1) cannot be broadcast together: x1 is R.Tensor((n,), dtype=\"float32\"), x2 is R.Tensor((m,), dtype=\"float32\")"):
 #             pass
 #         if n == 1:
 #             if m == 1:

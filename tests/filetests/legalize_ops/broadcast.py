@@ -129,7 +129,7 @@ class Module:
 #         with T.block("T_add_check"):
 #             T.reads()
 #             T.writes()
-#             assert (n == 1 or n == n_m) and (m == 1 or m == n_m), "relax.add: dims n and m (axis -2) cannot be broadcast together: x1 is R.Tensor((n, 4), dtype=\"float32\"), x2 is R.Tensor((m, 1), dtype=\"float32\")"
+#             assert (n == 1 or n == n_m) and (m == 1 or m == n_m), "ShapeError: relax.add: dims n and m (axis -2) cannot be broadcast together: x1 is R.Tensor((n, 4), dtype=\"float32\"), x2 is R.Tensor((m, 1), dtype=\"float32\")"
 #         for ax0, ax1 in T.grid(n_m, 4):
 #             with T.block("T_add"):
 #                 v_ax0, v_ax1 = T.axis.remap("SS", [ax0, ax1])
@@ -161,7 +161,7 @@ class Module:
 #         with T.block("T_subtract_check"):
 #             T.reads()
 #             T.writes()
-#             assert m == 1 or m == n_m, "relax.subtract: dims n and m (axis -2) cannot be broadcast together: x1 is R.Tensor((T.Select(n == 1, m, n), 4), dtype=\"float32\"), x2 is R.Tensor((m, 1), dtype=\"float32\")"
+#             assert m == 1 or m == n_m, "ShapeError: relax.subtract: dims n and m (axis -2) cannot be broadcast together: x1 is R.Tensor((T.Select(n == 1, m, n), 4), dtype=\"float32\"), x2 is R.Tensor((m, 1), dtype=\"float32\")"
 #         for ax0, ax1 in T.grid(n_m, 4):
 #             with T.block("T_subtract"):
 #                 v_ax0, v_ax1 = T.axis.remap("SS", [ax0, ax1])
@@ -255,7 +255,7 @@ class Module:
 #         with T.block("T_less_check"):
 #             T.reads()
 #             T.writes()
-#             assert n == 1 or n == n + 2, "relax.less: dims n + 2 and n (axis -1) cannot be broadcast together: x1 is R.Tensor((n + 2,), dtype=\"float32\"), x2 is R.Tensor((n,), dtype=\"float32\")"
+#             assert n == 1 or n == n + 2, "ShapeError: relax.less: dims n + 2 and n (axis -1) cannot be broadcast together: x1 is R.Tensor((n + 2,), dtype=\"float32\"), x2 is R.Tensor((n,), dtype=\"float32\")"
 #         for ax0 in range(n + 2):
 #             with T.block("T_less"):
 #                 v_ax0 = T.axis.spatial(n + 2, ax0)
@@ -276,7 +276,7 @@ class Module:
 #         with T.block("T_where_check"):
 #             T.reads()
 #             T.writes()
-#             assert (n == 1 or n == n_m) and (m == 1 or m == n_m), "relax.where: dims n and m (axis -1) cannot be broadcast together: condition is R.Tensor((n,), dtype=\"bool\"), x1 is R.Tensor((m,), dtype=\"float32\"), x2 is R.Tensor((2, n), dtype=\"float32\")"
+#             assert (n == 1 or n == n_m) and (m == 1 or m == n_m), "ShapeError: relax.where: dims n and m (axis -1) cannot be broadcast together: condition is R.Tensor((n,), dtype=\"bool\"), x1 is R.Tensor((m,), dtype=\"float32\"), x2 is R.Tensor((2, n), dtype=\"float32\")"
 #         for ax0, ax1 in T.grid(2, n_m):
 #             with T.block("T_where"):
 #                 v_ax0, v_ax1 = T.axis.remap("SS", [ax0, ax1])
@@ -322,7 +322,7 @@ class Module:
 #         with T.block("matmul_check"):
 #             T.reads()
 #             T.writes()
-#             assert (k == 1 or k == k_n) and (n == 1 or n == k_n), "relax.matmul: dims k and n (axis -3) cannot be broadcast together: x1 is R.Tensor((k, n, 2), dtype=\"float32\"), x2 is R.Tensor((n, 2, 3), dtype=\"float32\")"
+#             assert (k == 1 or k == k_n) and (n == 1 or n == k_n), "ShapeError: relax.matmul: dims k and n (axis -3) cannot be broadcast together: x1 is R.Tensor((k, n, 2), dtype=\"float32\"), x2 is R.Tensor((n, 2, 3), dtype=\"float32\")"
 #         for b0, i, j, k1 in T.grid(k_n, n, 3, 2):
 #             with T.block("matmul"):
 #                 v_b0, v_i, v_j, v_k = T.axis.remap("SSSR", [b0, i, j, k1])

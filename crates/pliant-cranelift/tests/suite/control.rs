@@ -357,7 +357,9 @@ fn integers_are_no_addresses() {
     }
     for (name, args) in [("pliant_check_tensor", &[4096, 1, 0, 0][..]), ("system", &[0])] {
         let error = called(name, args);
-        let want = format!("the function '{name}' called by T.call_extern is not linked");
+        let want = format!(
+            "the function '{name}' called by T.call_extern is not linked: a Rust program registers it with pliant::register_symbol"
+        );
         assert!(error.contains(&want), "{error}");
     }
 }

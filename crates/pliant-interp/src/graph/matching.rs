@@ -1,6 +1,6 @@
 //! Values against types: what a value must be, and the definition of the symbols that a type introduces.
 
-use pliant_ir::relax::{TensorShape, Type, TypeData};
+use pliant_ir::relax::{TensorShape, Type, TypeData, origins};
 use pliant_ir::{Sym, SymVar};
 use pliant_sym::SymKind;
 use pliant_tensor::Tensor;
@@ -198,10 +198,11 @@ impl Frame {
             Some(v) => v.to_string(),
             None => format!("{} = {want}", syms.display(dim.want)),
         };
-        if let Some(origin) = syms.as_var(dim.want).and_then(|v| self.origins.get(&v)) {
-            wanted.push_str(&format!(" (from {origin})"));
-        }
         let (name, place, actual) = (&self.name, dim.place(), dim.actual);
+        let origin = |v| self.origins.get(&v).map(String::as_str);
+        if let Some(told) = origins::told(syms, dim.want, &place, origin) {
+            wanted.push_str(&format!(" (from {told})"));
+        }
         InterpError::type_error(format!("{name}: {place} must equal {wanted}, but is {actual}"))
     }
 

@@ -1,6 +1,7 @@
 //! Statements. Parallel, vectorized and unrolled loops run one turn after another.
 
 use pliant_ir::tir::{BlockData, Buffer, Expr, ExprData, Intrin, IterKind, Stmt, StmtData, Var};
+use pliant_tensor::Failed;
 
 use super::Loops;
 use super::scalar::{Val, malformed, wrap};
@@ -46,10 +47,11 @@ impl Loops<'_, '_, '_> {
             StmtData::Assert(cond, message, body) => {
                 let (holds, told) = self.assertion(*cond)?;
                 if !holds {
+                    let (kind, message) = Failed::split(message);
                     let message = told.iter().enumerate().fold(message.to_string(), |m, (k, v)| {
                         m.replace(&format!("{{{k}}}"), &v.to_string())
                     });
-                    return Err(InterpError::check(format!("{}: {message}", self.name)));
+                    return Err(InterpError::new(kind.into(), format!("{}: {message}", self.name)));
                 }
                 self.stmt(*body)
             }

@@ -73,7 +73,12 @@ fn match_cast_defines_symbols() {
 fn match_cast_checks() {
     let f32 = pliant_ir::DType::Float32;
     let odd = fails(MATCH, &[zeros(&[3, 5], f32)]);
-    assert!(odd.contains("match_cast of 'x' dim 1 must equal m * 2 = 0, but is 5"), "{odd}");
+    assert!(
+        odd.contains(
+            "match_cast of 'x' dim 1 must equal m * 2 = 0 (from itself: no m fits), but is 5"
+        ),
+        "{odd}"
+    );
     let rank = fails(MATCH, &[zeros(&[3], f32)]);
     assert!(
         rank.contains("must be a float32 tensor of 2 dims, but is a float32 tensor of shape (3)"),
@@ -101,7 +106,7 @@ def main(x: R.Tensor(("n", 4), dtype="float32"), y: R.Tensor(("n",), dtype="floa
     assert!(fails(text, &args(&[7, 5], 7, 14)).contains("main: 'x' dim 1 must equal 4, but is 5"));
     assert!(
         fails(text, &args(&[7, 4], 7, 15))
-            .contains("main: 'z' dim 0 must equal n * 2 = 14, but is 15")
+            .contains("main: 'z' dim 0 must equal n * 2 = 14 (from 'x' dim 0), but is 15")
     );
     assert!(fails(text, &[]).contains("main takes 3 arguments, but 0 were given"));
     let bad = run_script(text, &[Value::Int(3), zeros(&[7], f32), zeros(&[14], f32)]).unwrap_err();

@@ -356,11 +356,11 @@ pub fn derive_callable_ty(
     callable: Type,
     args: &[Type],
 ) -> Result<Type, InferError> {
-    derive_callable_ty_within(func, callable, args, &|_| false)
+    derive_callable_ty_within(func, callable, args, &[], &|_| false)
 }
 
 /// [`derive_callable_ty`] where the callable's type mentions symbols from around it: those of `outer` mean in it what they
-/// mean at the call.
+/// mean at the call. Messages tell the parameters' names, as far as there are some.
 ///
 /// # Errors
 /// As [`derive_callable_ty`].
@@ -368,6 +368,7 @@ pub fn derive_callable_ty_within(
     func: &mut Function,
     callable: Type,
     args: &[Type],
+    names: &[String],
     outer: &dyn Fn(SymVar) -> bool,
 ) -> Result<Type, InferError> {
     match func.types.get(callable).clone() {
@@ -380,8 +381,9 @@ pub fn derive_callable_ty_within(
                     }
                 }
             }
+            let name = |i: usize| names.get(i).cloned().unwrap_or_default();
             let params: Vec<(String, Type)> =
-                params.iter().enumerate().map(|(i, &t)| (format!("#{i}"), t)).collect();
+                params.iter().enumerate().map(|(i, &t)| (name(i), t)).collect();
             CallMatch { src: None, dst: func, bound, later: Vec::new() }.call(&params, ret, args)
         }
         TypeData::Callable { params: None, ret, .. } => Ok(ret),
@@ -414,12 +416,14 @@ impl CallMatch<'_> {
         args: &[Type],
     ) -> Result<Type, InferError> {
         if params.len() != args.len() {
-            let names: Vec<&str> = params.iter().map(|p| p.0.as_str()).collect();
+            let names: Vec<&str> =
+                params.iter().map(|p| p.0.as_str()).filter(|name| !name.is_empty()).collect();
+            let names =
+                if names.is_empty() { String::new() } else { format!(" ({})", names.join(", ")) };
             return Err(InferError::new(format!(
-                "{} arguments for {} parameters ({})",
+                "{} arguments for {} parameters{names}",
                 args.len(),
                 params.len(),
-                names.join(", ")
             )));
         }
         for (i, ((name, param), &arg)) in params.iter().zip(args).enumerate() {
@@ -432,8 +436,9 @@ impl CallMatch<'_> {
                 let syms = &self.dst.syms;
                 let (expected, actual) = (syms.display(expected).to_string(), syms.display(actual));
                 let means = if expected == dim { String::new() } else { format!(" = {expected}") };
+                let argument = argument(i, &name);
                 return Err(InferError::new(format!(
-                    "argument {i} (parameter '{name}'): dim {at} is {actual}, the parameter's is {dim}{means}"
+                    "{argument}: dim {at} is {actual}, the parameter's is {dim}{means}"
                 )));
             }
         }
@@ -518,7 +523,16 @@ impl CallMatch<'_> {
 
     fn misfit(&self, i: usize, name: &str, param: Type, arg: Type) -> InferError {
         let (want, have) = (type_text(self.source(), param), type_text(self.dst, arg));
-        InferError::new(format!("argument {i} (parameter '{name}'): {have} does not fit {want}"))
+        InferError::new(format!("{}: {have} does not fit {want}", argument(i, name)))
+    }
+}
+
+/// An argument in words.
+fn argument(i: usize, name: &str) -> String {
+    if name.is_empty() {
+        format!("argument {i}")
+    } else {
+        format!("argument {i} (parameter '{name}')")
     }
 }
 

@@ -11,6 +11,7 @@ use rustc_hash::FxHashMap;
 use super::expr::*;
 use super::types::{TensorShape, Type, TypeArena, TypeData};
 use crate::attrs::{Attrs, FuncAttrs};
+use crate::op::DESTINATION_PASSING;
 
 /// A graph function with all it owns. Ids of one function mean nothing in another.
 #[derive(Clone, Debug)]
@@ -283,7 +284,12 @@ impl Function {
         ty_args: &[Type],
         ty: Type,
     ) -> Expr {
+        // The outputs of a destination-passing call are one type, as they read in a script.
+        let several = ty_args.len() > 1
+            && matches!(callee, Callee::Op(op) if DESTINATION_PASSING.contains(&op));
+        let whole = several.then(|| self.intern(TypeData::Tuple(ty_args.into())));
         let args = EntityList::from_slice(args, &mut self.expr_lists);
+        let ty_args = whole.as_ref().map_or(ty_args, std::slice::from_ref);
         let ty_args = EntityList::from_slice(ty_args, &mut self.type_lists);
         let attrs = self.attrs_id(attrs);
         self.add_expr(ExprData::Call { callee, args, attrs, ty_args }, ty)

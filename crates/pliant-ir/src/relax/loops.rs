@@ -52,7 +52,8 @@ pub fn while_loop_ty(
     if let Some(results) = &results {
         check_turn(func, cond, body, results, &outside)?;
     }
-    let stays = match derive_callable_ty_within(func, body, states, &|v| outside.contains(&v)) {
+    let stays = match derive_callable_ty_within(func, body, states, &[], &|v| outside.contains(&v))
+    {
         Ok(after) => {
             let before = state_ty(func, states);
             results.is_some() && is_subtype(func, after, before) == Proof::Yes
@@ -129,7 +130,7 @@ fn check_function(
         return Err(InferError::new(message)
             .with_help("write R.while_loop(cond, body, *state): both take the whole state"));
     }
-    derive_callable_ty_within(func, ty, states, &|v| outside.contains(&v)).map_err(|e| {
+    derive_callable_ty_within(func, ty, states, &[], &|v| outside.contains(&v)).map_err(|e| {
         InferError::new(format!("while_loop: the state does not fit the {what}: {}", e.message))
     })?;
     Ok(())
@@ -166,13 +167,15 @@ fn check_turn(
         if !matches!(func.types.get(ty), TypeData::Callable { params: Some(_), .. }) {
             continue;
         }
-        derive_callable_ty_within(func, ty, results, &|v| outside.contains(&v)).map_err(|e| {
-            InferError::new(format!(
-                "while_loop: what the body returns does not fit {what}: {}",
-                e.message
-            ))
-            .with_help("a dim that changes from turn to turn is a symbol of the body's own")
-        })?;
+        derive_callable_ty_within(func, ty, results, &[], &|v| outside.contains(&v)).map_err(
+            |e| {
+                InferError::new(format!(
+                    "while_loop: what the body returns does not fit {what}: {}",
+                    e.message
+                ))
+                .with_help("a dim that changes from turn to turn is a symbol of the body's own")
+            },
+        )?;
     }
     Ok(())
 }

@@ -10,6 +10,7 @@ pub mod derive;
 pub mod expr;
 pub mod function;
 pub mod loops;
+pub mod origins;
 pub mod types;
 pub mod verify;
 pub mod visit;

@@ -26,7 +26,6 @@
 //!   (PL0314). Statements nest at most [`MAX_DEPTH`] deep, expressions [`MAX_EXPR_DEPTH`] (PL0312).
 
 use pliant_diag::{Diagnostic, codes};
-use pliant_tensor::DType;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::buffer::{Buffer, BufferRegion};
@@ -480,7 +479,7 @@ impl Verifier<'_> {
         }
         match f.expr(e) {
             ExprData::Int(v, ty) => {
-                if ty.lanes != 1 || ty.dtype.is_float() || !fits(*v, ty.dtype) {
+                if ty.lanes != 1 || ty.dtype.is_float() || !ty.dtype.has_int(*v) {
                     self.error(codes::PL0317, format!("the constant {v} does not fit {ty}"));
                 }
             }
@@ -588,17 +587,4 @@ fn facts(f: &PrimFunc, b: Buffer) -> Vec<Expr> {
 
 fn is_address(f: &PrimFunc, e: Expr) -> bool {
     matches!(f.expr(e), ExprData::Call(Intrin::AddressOf, ..))
-}
-
-/// Whether an integer is a value of the type. Unsigned 64-bit constants are kept by their bits.
-fn fits(v: i64, dtype: DType) -> bool {
-    match dtype {
-        DType::Bool => (0..=1).contains(&v),
-        DType::Int64 | DType::UInt64 => true,
-        d if d.is_int() => {
-            let half = 1i64 << (d.bits() - 1);
-            (-half..half).contains(&v)
-        }
-        d => (0..1i64 << d.bits()).contains(&v),
-    }
 }

@@ -2,7 +2,8 @@
 
 use pliant_ir::DType;
 use pliant_ir::op::InferError;
-use pliant_ir::relax::derive::{derive_callable_ty, erase, type_syms};
+use pliant_ir::print::type_text;
+use pliant_ir::relax::derive::{derive_callable_ty, erase, is_subtype, type_syms};
 use pliant_ir::relax::loops::while_loop_ty;
 use pliant_ir::relax::{ExprData, Type, TypeData};
 
@@ -25,7 +26,7 @@ pub static DECLS: &[OpDecl] = &[
     .operands(&["gvar", "args", "tir_vars?"]),
     OpDecl::new(
         "relax.call_tir_inplace",
-        given,
+        infer_tir_inplace,
         "call_tir whose outputs overwrite the inputs named.",
     )
     .operands(&["gvar", "args", "tir_vars?"])
@@ -44,7 +45,7 @@ pub static DECLS: &[OpDecl] = &[
     .operands(&["func", "*args"]),
     OpDecl::new(
         "relax.call_inplace_packed",
-        given,
+        infer_packed_inplace,
         "Calls a packed function that overwrites the inputs named.",
     )
     .operands(&["func", "*args"])
@@ -157,6 +158,58 @@ fn given(ctx: &mut InferCtx<'_>) -> Inferred {
             ctx.func.intern(TypeData::Tuple(fields))
         }
     })
+}
+
+fn infer_tir_inplace(ctx: &mut InferCtx<'_>) -> Inferred {
+    let inputs = match ctx.ty(1) {
+        TypeData::Tuple(fields) => fields.to_vec(),
+        _ => return given(ctx),
+    };
+    overwriting(ctx, &inputs)
+}
+
+fn infer_packed_inplace(ctx: &mut InferCtx<'_>) -> Inferred {
+    let inputs: Vec<Type> = ctx.args.iter().skip(1).map(|&e| ctx.func.expr_ty(e)).collect();
+    overwriting(ctx, &inputs)
+}
+
+/// The stated types, where each output has an input of its own that it can overwrite, or -1 for none.
+fn overwriting(ctx: &mut InferCtx<'_>, inputs: &[Type]) -> Inferred {
+    let whole = given(ctx)?;
+    let outputs = match ctx.func.types.get(whole) {
+        TypeData::Tuple(fields) => fields.to_vec(),
+        _ => vec![whole],
+    };
+    let Some(indices) = ctx.attr("inplace_indices").as_ints() else {
+        return Err(ctx.error("inplace_indices is a list of integers: for each output the input that it overwrites, or -1"));
+    };
+    if indices.len() != outputs.len() {
+        let (n, m) = (indices.len(), outputs.len());
+        return Err(ctx.error(format!("inplace_indices has {n} entries for {m} outputs")));
+    }
+    for (k, &index) in indices.iter().enumerate() {
+        if index == -1 {
+            continue;
+        }
+        let Some(&input) = usize::try_from(index).ok().and_then(|i| inputs.get(i)) else {
+            let n = inputs.len();
+            let message = format!("inplace_indices[{k}] is {index}, but there are {n} inputs");
+            return Err(ctx.error(message));
+        };
+        if indices[..k].contains(&index) {
+            return Err(ctx.error(format!("two outputs overwrite input {index}")));
+        }
+        if is_subtype(ctx.func, input, outputs[k]).is_no() {
+            let (have, want) = (type_text(ctx.func, input), type_text(ctx.func, outputs[k]));
+            let message =
+                format!("output {k} is {want}, but overwrites input {index}, which is {have}");
+            return Err(ctx.error(message));
+        }
+    }
+    if indices.iter().all(|&i| i == -1) {
+        return Err(ctx.error("no output overwrites an input: use the call that allocates all"));
+    }
+    Ok(whole)
 }
 
 fn object(ctx: &mut InferCtx<'_>) -> Inferred {

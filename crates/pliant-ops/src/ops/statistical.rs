@@ -10,7 +10,7 @@ use crate::decl::{Default, OpDecl, Pattern};
 use crate::infer::InferCtx;
 use crate::legalize::{LegalizeCtx, LegalizeError, Value};
 use crate::rules::require_float;
-use crate::te::{self, Expr, IterVar, Reducer, Tensor};
+use crate::te::{self, Check, Expr, IterVar, Reducer, Tensor};
 
 type Outputs = Result<Vec<Tensor>, LegalizeError>;
 
@@ -27,8 +27,12 @@ macro_rules! row {
 
 /// The operators of this file.
 pub static DECLS: &[OpDecl] = &[
-    row!("sum", infer, sum, "Sum over axes.").numpy("sum").onnx(&["ReduceSum"]),
-    row!("prod", infer, prod, "Product over axes.").numpy("prod").onnx(&["ReduceProd"]),
+    row!("sum", infer_total, sum, "Sum over axes; of bools as int64.")
+        .numpy("sum")
+        .onnx(&["ReduceSum"]),
+    row!("prod", infer_total, prod, "Product over axes; of bools as int64.")
+        .numpy("prod")
+        .onnx(&["ReduceProd"]),
     row!("max", infer, max, "Largest over axes; NaN if one is NaN.")
         .numpy("max")
         .onnx(&["ReduceMax"]),
@@ -43,7 +47,7 @@ pub static DECLS: &[OpDecl] = &[
         "argmax",
         infer_arg,
         argmax,
-        "Index of the first largest element; of the first NaN if there is one."
+        "Index of the first largest element; of the first NaN if there is one. There must be an element."
     )
     .numpy("argmax")
     .onnx(&["ArgMax"]),
@@ -51,7 +55,7 @@ pub static DECLS: &[OpDecl] = &[
         "argmin",
         infer_arg,
         argmin,
-        "Index of the first smallest element; of the first NaN if there is one."
+        "Index of the first smallest element; of the first NaN if there is one. There must be an element."
     )
     .numpy("argmin")
     .onnx(&["ArgMin"]),
@@ -62,6 +66,12 @@ pub static DECLS: &[OpDecl] = &[
 fn infer(ctx: &mut InferCtx<'_>) -> Result<Type, InferError> {
     let dtype = ctx.tensor(0)?.dtype;
     reduced(ctx, dtype)
+}
+
+/// Bools are counted, as in NumPy; other types are kept.
+fn infer_total(ctx: &mut InferCtx<'_>) -> Result<Type, InferError> {
+    let dtype = ctx.tensor(0)?.dtype;
+    reduced(ctx, dtype.map(|d| if d.is_bool() { DType::Int64 } else { d }))
 }
 
 fn infer_float(ctx: &mut InferCtx<'_>) -> Result<Type, InferError> {
@@ -183,9 +193,13 @@ impl Axes {
     }
 }
 
-/// The type in which values are summed up: half precision loses too much.
+/// The type in which values are summed up: half precision loses too much, and a bool holds no count.
 pub fn accumulator(dtype: DType) -> DType {
-    if matches!(dtype, DType::Float16 | DType::BFloat16) { DType::Float32 } else { dtype }
+    match dtype {
+        DType::Float16 | DType::BFloat16 => DType::Float32,
+        DType::Bool => DType::Int64,
+        _ => dtype,
+    }
 }
 
 /// A reduction of the elements; sums of half precision are made in float32 and converted at the end.
@@ -195,7 +209,8 @@ fn simple(ctx: &mut LegalizeCtx<'_>, name: &str, reducer: Reducer) -> Outputs {
     let wide = matches!(reducer, Reducer::Sum | Reducer::Prod);
     let dtype = if wide { accumulator(x.dtype()) } else { x.dtype() };
     let out = axes.stage(name, reducer, |i| te::cast(&x.at(i), dtype));
-    Ok(vec![narrowed(out, x.dtype())])
+    let kept = if wide && x.dtype().is_bool() { DType::Int64 } else { x.dtype() };
+    Ok(vec![narrowed(out, kept)])
 }
 
 /// The tensor converted to a type, if it has another.
@@ -271,6 +286,14 @@ fn arg(ctx: &mut LegalizeCtx<'_>, name: &str, reducer: Reducer) -> Outputs {
     let axes = Axes::from_attrs(ctx, x.shape())?;
     let best = axes.stage("T_best", reducer, |i| x.at(i));
     let count = axes.count();
+    if count.is_const(0) {
+        return Err(ctx.error("there is no element to find over an empty axis"));
+    }
+    let some = Check {
+        axes: Vec::new(),
+        cond: te::lt(&te::int(0), &count),
+        message: ctx.error("there is no element to find over an empty axis").message.into(),
+    };
     let first = axes.stage("T_first", Reducer::Min, |i| {
         let value = x.at(i);
         let index = axes.reduce.iter().fold(te::int(0), |acc, &k| acc * &axes.shape[k] + &i[k]);
@@ -280,5 +303,6 @@ fn arg(ctx: &mut LegalizeCtx<'_>, name: &str, reducer: Reducer) -> Outputs {
         }
         te::select(&hit, &index, &count)
     });
-    Ok(vec![first.renamed(name)])
+    let first = first.renamed(name);
+    Ok(vec![if count.as_int().is_some() { first } else { first.with_check(some) }])
 }

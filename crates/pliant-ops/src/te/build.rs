@@ -284,8 +284,12 @@ binary_functions! {
     or = Or;
 }
 
-/// `(a + b - 1) // b` for positive `b`.
+/// `a / b` rounded towards plus infinity, as `-(-a // b)` for a negative constant `b`, and otherwise as
+/// `(a + b - 1) // b`, which is right for positive `b`.
 pub fn ceildiv(a: &Expr, b: &Expr) -> Expr {
+    if b.as_int().is_some_and(|v| v < 0) && !b.ty().dtype.is_float() {
+        return -&floordiv(&-a, b);
+    }
     floordiv(&(a + &(b - &int_of(1, b.ty().dtype))), b)
 }
 

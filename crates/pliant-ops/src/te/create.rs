@@ -11,6 +11,7 @@ use pliant_ir::AttrValue;
 use pliant_ir::tir::{
     self, BlockData, BufferData, BufferRegion, ForKind, PrimFunc, Scope, Stmt, StmtData, Ty, VarTy,
 };
+use pliant_tensor::Failed;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::TeError;
@@ -380,7 +381,11 @@ impl Create {
         let cond = self.made(cast(&check.cond, Ty::BOOL), &mut nest);
         let reads = self.regions(&[&check.cond], &nest);
         let done = self.f.add_stmt(StmtData::Seq(Vec::new()));
-        let body = self.f.add_stmt(StmtData::Assert(cond, check.message.clone(), done));
+        let body = self.f.add_stmt(StmtData::Assert(
+            cond,
+            Failed::Shape.mark(&check.message).into(),
+            done,
+        ));
         let name: Arc<str> = format!("{}_check", t.name()).into();
         Ok(self.close(nest, name, reads, Vec::new(), None, body))
     }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use pliant_ir::tir::{self, BlockData, Scope, StmtData};
+use pliant_tensor::Failed;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::TeError;
@@ -140,7 +141,8 @@ impl Create {
                 }
                 Stmt::Assert(cond, message) => {
                     let cond = self.once(cond);
-                    let data = StmtData::Assert(cond, message.clone(), self.f.body);
+                    let message = Failed::Shape.mark(message).into();
+                    let data = StmtData::Assert(cond, message, self.f.body);
                     open.push((data, std::mem::take(&mut now)));
                 }
                 other => {

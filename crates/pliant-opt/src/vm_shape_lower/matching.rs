@@ -2,7 +2,9 @@
 
 use pliant_ir::op::WHILE_LOOP;
 use pliant_ir::relax::derive::is_subtype;
-use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function, TensorShape, Type, TypeData};
+use pliant_ir::relax::{
+    Binding, Callee, Expr, ExprData, Function, TensorShape, Type, TypeData, origins,
+};
 use pliant_ir::{DType, Sym, SymVar};
 use pliant_pass::{PassError, Problem};
 use pliant_sym::solve_match;
@@ -372,7 +374,7 @@ impl Lowering<'_> {
         self.compute(func, &terms, out)?;
         for (job, dim) in composed {
             let term = job.dims[dim];
-            let note = self.note(func, term);
+            let note = self.note(func, term, &job.place(dim));
             let slot = i64::from(self.heap.slot(term));
             let actions = self.single_action(job, dim, Action(ASSERT_LOAD, slot, Some(note)));
             self.emit_match(func, job, actions, out);
@@ -395,7 +397,8 @@ impl Lowering<'_> {
             } else if let Some(value) = func.syms.as_int(dim) {
                 Action(ASSERT_IMM, value, None)
             } else if self.heap.is_filled(dim) {
-                Action(ASSERT_LOAD, i64::from(self.heap.slot(dim)), Some(self.note(func, dim)))
+                let note = self.note(func, dim, &job.place(i));
+                Action(ASSERT_LOAD, i64::from(self.heap.slot(dim)), Some(note))
             } else if let Some(var) = func.syms.as_var(dim) {
                 let slot = self.heap.slot(dim);
                 self.heap.fill(&func.syms, dim);
@@ -410,12 +413,12 @@ impl Lowering<'_> {
         actions
     }
 
-    /// What a dim must equal, for messages: the term, then a tab and where the value comes from if it is a symbol.
-    fn note(&self, func: &Function, term: Sym) -> String {
+    /// What the dim at `place` must equal, for messages: the term, then a tab and where its symbols come from.
+    fn note(&self, func: &Function, term: Sym, place: &str) -> String {
         let text = func.syms.display(term);
-        let origin = func.syms.as_var(term).and_then(|v| self.origins.get(&v));
-        match origin {
-            Some(origin) => format!("{text}\t{origin}"),
+        let origin = |v| self.origins.get(&v).map(String::as_str);
+        match origins::told(&func.syms, term, place, origin) {
+            Some(told) => format!("{text}\t{told}"),
             None => text.to_string(),
         }
     }
@@ -487,7 +490,10 @@ impl Lowering<'_> {
         let vars = func.syms.free_vars(pattern);
         let known: Vec<SymVar> =
             vars.into_iter().filter(|&v| self.heap.is_filled(func.syms.var(v))).collect();
-        let Some(solution) = solve_match(&mut func.syms, pattern, &|v| known.contains(&v)) else {
+        // Messages about its arithmetic tell which size it is.
+        let size = job.place(dim);
+        let known = |v| known.contains(&v);
+        let Some(solution) = solve_match(&mut func.syms, pattern, &size, &known) else {
             return Err(self.unsolvable(func, job, dim));
         };
         let observed = func.syms.var(solution.observed);

@@ -7,6 +7,7 @@
 use pliant_ir::tir::{BinOp, Buffer, Expr, ExprData, Intrin, PrimFunc, Stmt, StmtData, Ty};
 use pliant_ir::{DType, Sym, SymArena, SymVar};
 use pliant_sym::{CmpOp, SymKind};
+use pliant_tensor::Failed;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Values up to this count as sizes that fit 64 bits. It is a little below 2^63, more than rounding can add up to.
@@ -102,6 +103,7 @@ impl<'a> ShapeFunc<'a> {
                     return Ok(());
                 }
                 let message = format!("{}: {} divides by zero", self.place, text());
+                let message = Failed::Division.mark(&message);
                 let divisor = self.value(b)?;
                 let (divisor, zero) = (self.as_int(divisor), self.func.int(0));
                 let holds = self.func.binary(BinOp::Ne, divisor, zero);
@@ -112,6 +114,7 @@ impl<'a> ShapeFunc<'a> {
             | SymKind::BigAdd(..)
             | SymKind::BigMul(..) => {
                 let message = format!("{}: {} does not fit 64 bits", self.place, text());
+                let message = Failed::Shape.mark(&message);
                 let float = self.float_value(sym)?;
                 let limit = self.float(LIMIT);
                 let size = self.func.call(Intrin::Abs, &[float]);

@@ -148,15 +148,19 @@ fn examples_in_the_documentation_are_true() {
 
 /// Passes whose examples are programs and have to stay so.
 const MUST_RUN: &[&str] = &[
+    "adjust_matmul_order",
     "bind_params",
     "bind_symbolic_vars",
     "bundle_model_params",
     "canonicalize_bindings",
+    "combine_parallel_matmul",
     "convert_to_dataflow",
     "dead_code_elimination",
     "eliminate_common_subexpr",
     "expand_tuple_arguments",
+    "expand_matmul_of_sum",
     "fold_constant",
+    "fuse_transpose_matmul",
     "inline_private_functions",
     "lambda_lift",
     "lift_transform_params",
@@ -164,6 +168,8 @@ const MUST_RUN: &[&str] = &[
     "remove_redundant_reshape",
     "remove_unused_outputs",
     "remove_unused_parameters",
+    "reorder_permute_dims_after_concat",
+    "reorder_take_after_matmul",
     "topological_sort",
     "update_param_struct_info",
 ];

@@ -276,7 +276,14 @@ impl BlockBuilder {
         func: &Bound<'py, PyAny>,
         func_name: &str,
     ) -> Result<Bound<'py, PyAny>> {
-        let base = base_func(func, || self.globals())?;
+        let mut base = base_func(func, || self.globals())?;
+        if let (Ok(given), BaseFunc::Relax(made)) = (func.cast::<Function>(), &mut base)
+            && given.get().given_name().is_none()
+            && !made.attrs.contains_key("global_symbol")
+        {
+            // A function that was put together here and has no name to the outside serves this module alone.
+            Arc::make_mut(made).private = true;
+        }
         let mut guarded = self.state();
         let state = &mut *guarded;
         let info = base.as_relax().map(signature_of);
@@ -381,6 +388,9 @@ impl BlockBuilder {
             let mut inner = home.lock();
             let value = inner.lower(&node)?;
             let builder = inner.builder()?;
+            if !builder.in_dataflow() {
+                no_dataflow_vars(builder.func(), value)?;
+            }
             let hint = match hint {
                 "" if builder.in_dataflow() && !output => "lv",
                 "" => "gv",
@@ -449,6 +459,18 @@ fn free_vars(params: &Bound<'_, PyAny>) -> Result<Vec<FreeVar>> {
     params.try_iter()?.map(|p| one(&p?)).collect()
 }
 
+/// Refuses variables of a dataflow block in an expression outside of it.
+fn no_dataflow_vars(func: &ir::Function, e: ir::Expr) -> Result<()> {
+    let vars = pliant_ir::relax::visit::operand_vars(func, e);
+    let Some(var) = vars.into_iter().map(|v| func.var(v)).find(|v| v.dataflow) else {
+        return Ok(());
+    };
+    Err(Error::Value(format!(
+        "'{}' is seen in its dataflow block only: make it an output of the block with emit_output",
+        var.name
+    )))
+}
+
 /// Ends the function under construction.
 fn finish(
     home: &Arc<Home>,
@@ -458,6 +480,7 @@ fn finish(
 ) -> Result<Arc<ir::Function>> {
     let mut inner = home.lock();
     let result = inner.lower(output)?;
+    no_dataflow_vars(inner.parts()?.0, result)?;
     if let Some(params) = params {
         let mut order = Vec::with_capacity(params.len());
         for var in params {

@@ -24,6 +24,15 @@ pub struct StructInfo {
 
 #[pymethods]
 impl StructInfo {
+    fn __copy__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
+        slf
+    }
+
+    /// Types never change, so each is its own copy.
+    fn __deepcopy__<'py>(slf: Bound<'py, Self>, _memo: &Bound<'py, PyAny>) -> Bound<'py, Self> {
+        slf
+    }
+
     fn __repr__(&self) -> String {
         self.info.to_string()
     }

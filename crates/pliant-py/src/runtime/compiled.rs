@@ -15,7 +15,7 @@ use crate::enter::enter;
 use crate::error::{Error, Result};
 use crate::module::IRModule;
 use crate::runtime::feeds;
-use crate::runtime::interrupt::poll_signals;
+use crate::runtime::interrupt::{Compiling, poll_signals};
 use crate::runtime::machine::{Machine, VMFunction};
 use crate::transform::context;
 use crate::transform::py_pass::to_pass;
@@ -188,7 +188,10 @@ pub fn compile_module(
 ) -> Result<Executable> {
     let options = options(py, kwargs)?;
     let module = module.get().snapshot();
-    let compiled = enter(py, || Ok(pliant::compile(module, &options)?))?;
+    let compiled = enter(py, || {
+        let _compiling = Compiling::begin();
+        Ok(pliant::compile(module, &options)?)
+    })?;
     Ok(Executable { compiled })
 }
 
@@ -245,23 +248,16 @@ impl Model {
     }
 
     fn __getattr__(slf: &Bound<'_, Self>, name: &str) -> Result<VMFunction> {
-        let model = slf.get();
-        match model.machine.vm.index_of(name) {
-            Ok(index) => {
-                Ok(VMFunction { machine: model.machine.clone(), index, name: name.to_string() })
-            }
-            Err(_) => {
-                let text = format!(
-                    "the model has no function '{name}' (it has: {})",
-                    model.function_names().join(", ")
-                );
-                Err(Error::Python(pyo3::exceptions::PyAttributeError::new_err(text)))
-            }
-        }
+        let missing = |text| Error::Python(pyo3::exceptions::PyAttributeError::new_err(text));
+        slf.get().function(name).map_err(missing)
     }
 
-    fn __getitem__(slf: &Bound<'_, Self>, name: &str) -> Result<VMFunction> {
-        Self::__getattr__(slf, name).map_err(|e| Error::Key(PyErr::from(e).to_string()))
+    fn __getitem__(&self, name: &str) -> Result<VMFunction> {
+        self.function(name).map_err(Error::Key)
+    }
+
+    fn __contains__(&self, name: &str) -> bool {
+        self.function(name).is_ok()
     }
 
     /// The names of the functions.
@@ -387,6 +383,19 @@ impl Model {
             format!("{dim}: any size  ({})\n", places.join(", "))
         };
         places.iter().map(line).collect()
+    }
+
+    /// The function of that name, or why there is none.
+    fn function(&self, name: &str) -> Result<VMFunction, String> {
+        match self.machine.vm.index_of(name) {
+            Ok(index) => {
+                Ok(VMFunction { machine: self.machine.clone(), index, name: name.to_string() })
+            }
+            Err(_) => Err(format!(
+                "the model has no function '{name}' (it has: {})",
+                self.function_names().join(", ")
+            )),
+        }
     }
 
     /// The arguments in the order of the parameters.

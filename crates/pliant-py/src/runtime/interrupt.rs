@@ -25,6 +25,11 @@ static WATCHED: Mutex<Vec<(VirtualMachine, Weak<Activity>)>> = Mutex::new(Vec::n
 static ASLEEP: AtomicBool = AtomicBool::new(false);
 static WATCHER: OnceLock<Option<Thread>> = OnceLock::new();
 
+/// How many compilations and passes run now.
+static COMPILING: AtomicU32 = AtomicU32::new(0);
+/// Whether Ctrl-C came while something was compiled, which may be inside a kernel that it folds.
+static STOP: AtomicBool = AtomicBool::new(false);
+
 thread_local! {
     /// What a signal handler raised during the run on this thread.
     static RAISED: std::cell::RefCell<Option<PyErr>> = const { std::cell::RefCell::new(None) };
@@ -33,6 +38,28 @@ thread_local! {
 /// How many threads run a machine now.
 #[derive(Default)]
 pub struct Activity(AtomicU32);
+
+/// A compilation or pass in progress.
+pub struct Compiling(());
+
+impl Compiling {
+    /// Notes that one begins.
+    pub fn begin() -> Compiling {
+        if COMPILING.fetch_add(1, Ordering::Relaxed) == 0 {
+            STOP.store(false, Ordering::Relaxed);
+        }
+        if ASLEEP.load(Ordering::Relaxed) || WATCHER.get().is_none() {
+            wake();
+        }
+        Compiling(())
+    }
+}
+
+impl Drop for Compiling {
+    fn drop(&mut self) {
+        COMPILING.fetch_sub(1, Ordering::Relaxed);
+    }
+}
 
 /// A run in progress.
 pub struct Running<'a>(&'a Activity);
@@ -94,7 +121,10 @@ fn watch() {
         thread::sleep(TICK);
         let stop = sigint::arrived();
         let watched = WATCHED.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut active = false;
+        let mut active = COMPILING.load(Ordering::Relaxed) > 0;
+        if active && stop {
+            STOP.store(true, Ordering::Relaxed);
+        }
         for (vm, activity) in watched.iter() {
             if activity.upgrade().is_some_and(|a| a.0.load(Ordering::Relaxed) > 0) {
                 active = true;
@@ -143,7 +173,7 @@ fn poll() -> bool {
 
 /// Handles pending signals, for compilations; whether to stop.
 pub fn poll_signals() -> bool {
-    poll()
+    poll() || STOP.load(Ordering::Relaxed)
 }
 
 /// Notes what Python code raised that is to end the run on this thread, as [`take_raised`] takes it.

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use pliant_exec::FuncDef;
+use pliant_tensor::{DType, Tensor};
 use pliant_vm as vm;
 use pliant_vm::Value;
 use pyo3::prelude::*;
@@ -15,7 +17,7 @@ use crate::runtime::compiled::Executable;
 use crate::runtime::device::check_device;
 use crate::runtime::interrupt::Activity;
 use crate::runtime::packed::{PackedFunction, from_callable};
-use crate::runtime::value::{from_value, to_value};
+use crate::runtime::value::{callable, from_value, to_value};
 
 /// A machine that Ctrl-C can stop.
 pub struct Machine {
@@ -42,17 +44,53 @@ impl Machine {
         let result = if n <= INLINE {
             let mut values: [Value; INLINE] = Default::default();
             for (i, (slot, arg)) in values.iter_mut().zip(args.iter_borrowed()).enumerate() {
-                *slot = to_value(&arg).map_err(|e| self.at_parameter(index, i, e))?;
+                *slot = self.argument(index, i, &arg)?;
             }
             self.run(py, index, &values[..n])?
         } else {
-            let value = |(i, a): (usize, Bound<'py, PyAny>)| {
-                to_value(&a).map_err(|e| self.at_parameter(index, i, e))
-            };
+            let value = |(i, a): (usize, Bound<'py, PyAny>)| self.argument(index, i, &a);
             let values = args.iter().enumerate().map(value).collect::<Result<Vec<Value>>>()?;
             self.run(py, index, &values)?
         };
         Ok(from_value(py, result)?)
+    }
+
+    /// The value of the argument for parameter `place`.
+    ///
+    /// # Errors
+    /// Values that the machine cannot take.
+    fn argument(&self, index: u32, place: usize, arg: &Bound<'_, PyAny>) -> Result<Value> {
+        match to_value(arg) {
+            Ok(value) if may_be_other(&value) => Ok(self.as_declared(index, place, value, arg)),
+            Ok(value) => Ok(value),
+            Err(e) => Err(self.at_parameter(index, place, e)),
+        }
+    }
+
+    /// The arguments of a function, in order.
+    ///
+    /// # Errors
+    /// Values that the machine cannot take.
+    fn arguments(&self, name: &str, args: &Bound<'_, PyTuple>) -> Result<Vec<Value>> {
+        let index = self.vm.index_of(name).map_err(|e| Error::Key(e.to_string()))?;
+        args.iter().enumerate().map(|(i, a)| self.argument(index, i, &a)).collect()
+    }
+
+    /// A scalar of another library where the parameter is a scalar or a shape (NumPy's are arrays without dims), and an
+    /// object that can be called where it is a function.
+    #[cold]
+    fn as_declared(&self, index: u32, place: usize, value: Value, arg: &Bound<'_, PyAny>) -> Value {
+        let Some(FuncDef::Vm(func)) = self.vm.executable().funcs().get(index as usize) else {
+            return value;
+        };
+        let declared = func.params.get(place).map_or("", |p| &*p.ty);
+        let converted = match &value {
+            Value::Tensor(tensor) if declared.starts_with("Prim") => scalar(tensor),
+            Value::Tuple(items) if declared.starts_with("Shape") => shape(items),
+            Value::Object(_) if declared.starts_with("Callable") => callable(arg),
+            _ => None,
+        };
+        converted.unwrap_or(value)
     }
 
     /// The error about an argument, with the parameter that it was given for.
@@ -75,6 +113,46 @@ impl Machine {
         })
     }
 
+    /// The seconds of `repeat` measurements, each the mean of `number` runs, more where they last less than
+    /// `min_repeat_ms`.
+    ///
+    /// # Errors
+    /// Those of the runs; nothing to measure.
+    fn with_timing(
+        &self,
+        py: Python<'_>,
+        (number, repeat, min_repeat_ms): (u64, u64, f64),
+        run: impl Fn(&vm::VirtualMachine) -> std::result::Result<(), vm::VmError> + Send + Sync,
+    ) -> Result<Vec<f64>> {
+        if number == 0 || repeat == 0 {
+            let which = if number == 0 { "number" } else { "repeat" };
+            return Err(Error::Value(format!("time_evaluator: {which} is at least 1, not 0")));
+        }
+        self.with_run(py, |vm| {
+            // One run to warm caches, pools and threads.
+            run(vm)?;
+            let mut results = Vec::new();
+            let mut number = number;
+            for _ in 0..repeat {
+                loop {
+                    let start = Instant::now();
+                    for _ in 0..number {
+                        run(vm)?;
+                    }
+                    let seconds = start.elapsed().as_secs_f64();
+                    if seconds * 1e3 >= min_repeat_ms {
+                        results.push(seconds / number as f64);
+                        break;
+                    }
+                    let per_run = (seconds / number as f64).max(1e-9);
+                    number =
+                        ((min_repeat_ms / 1e3 / per_run) as u64).clamp(number + 1, number * 1000);
+                }
+            }
+            Ok(results)
+        })
+    }
+
     /// Runs `work` on the machine without the GIL, noted as a run.
     ///
     /// # Errors
@@ -89,6 +167,45 @@ impl Machine {
             Ok(work(&self.vm)?)
         })
     }
+}
+
+/// Whether the value may have to become another one to fit its parameter.
+fn may_be_other(value: &Value) -> bool {
+    match value {
+        Value::Tensor(tensor) => tensor.ndim() == 0,
+        Value::Tuple(_) | Value::Object(_) => true,
+        _ => false,
+    }
+}
+
+/// The number in a tensor without dims.
+fn scalar(tensor: &Tensor) -> Option<Value> {
+    let dtype = tensor.dtype();
+    match tensor.ndim() {
+        0 if dtype.is_bool() => tensor.to_i64_vec().ok().map(|v| Value::Bool(v[0] != 0)),
+        0 if dtype.is_float() => tensor.to_f64_vec().ok().map(|v| Value::Float(v[0])),
+        // What lies beyond 63 bits stays a tensor, which no scalar parameter takes.
+        0 => tensor
+            .to_i64_vec()
+            .ok()
+            .filter(|v| dtype != DType::UInt64 || v[0] >= 0)
+            .map(|v| Value::Int(v[0])),
+        _ => None,
+    }
+}
+
+/// The shape whose dims are these integers, some of them in tensors without dims.
+fn shape(items: &[Value]) -> Option<Value> {
+    let dim = |item: &Value| match item {
+        Value::Int(dim) => Some(*dim),
+        Value::Tensor(tensor) => match scalar(tensor)? {
+            Value::Int(dim) => Some(dim),
+            _ => None,
+        },
+        _ => None,
+    };
+    let dims: Option<Vec<i64>> = items.iter().map(dim).collect();
+    dims.map(|dims| Value::shape(&dims))
 }
 
 /// One function of a machine; calling it runs it.
@@ -196,7 +313,7 @@ impl VirtualMachine {
         args: &Bound<'_, PyTuple>,
         kwargs: Option<&Bound<'_, pyo3::types::PyDict>>,
     ) -> Result<()> {
-        let mut values = args.iter().map(|a| to_value(&a)).collect::<Result<Vec<Value>>>()?;
+        let mut values = self.machine.arguments(func_name, args)?;
         if let Some(kwargs) = kwargs.filter(|k| !k.is_empty()) {
             values = self.by_name(func_name, values, kwargs)?;
         }
@@ -248,35 +365,23 @@ impl VirtualMachine {
         repeat: u64,
         min_repeat_ms: f64,
     ) -> Result<Vec<f64>> {
-        if number == 0 || repeat == 0 {
-            let which = if number == 0 { "number" } else { "repeat" };
-            return Err(Error::Value(format!("time_evaluator: {which} is at least 1, not 0")));
-        }
         let index = self.machine.vm.index_of(func_name).map_err(|e| Error::Key(e.to_string()))?;
-        let values = args.iter().map(|a| to_value(&a)).collect::<Result<Vec<Value>>>()?;
-        self.machine.with_run(py, |vm| {
-            // One run to warm caches, pools and threads.
-            vm.invoke_index(index, &values)?;
-            let mut results = Vec::new();
-            let mut number = number;
-            for _ in 0..repeat {
-                loop {
-                    let start = Instant::now();
-                    for _ in 0..number {
-                        vm.invoke_index(index, &values)?;
-                    }
-                    let seconds = start.elapsed().as_secs_f64();
-                    if seconds * 1e3 >= min_repeat_ms {
-                        results.push(seconds / number as f64);
-                        break;
-                    }
-                    let per_run = (seconds / number as f64).max(1e-9);
-                    number =
-                        ((min_repeat_ms / 1e3 / per_run) as u64).clamp(number + 1, number * 1000);
-                }
-            }
-            Ok(results)
-        })
+        let values = self.machine.arguments(func_name, args)?;
+        let counts = (number, repeat, min_repeat_ms);
+        self.machine.with_timing(py, counts, |vm| vm.invoke_index(index, &values).map(drop))
+    }
+
+    /// As `_time`, of a function with the inputs that `set_input` has kept.
+    fn _time_stateful(
+        &self,
+        py: Python<'_>,
+        func_name: &str,
+        number: u64,
+        repeat: u64,
+        min_repeat_ms: f64,
+    ) -> Result<Vec<f64>> {
+        let counts = (number, repeat, min_repeat_ms);
+        self.machine.with_timing(py, counts, |vm| vm.invoke_stateful(func_name))
     }
 
     fn __repr__(&self) -> String {
@@ -308,7 +413,8 @@ impl VirtualMachine {
                     "'{func}' got several values for parameter '{key}'"
                 )));
             }
-            slots[i] = Some(to_value(&value)?);
+            let index = self.machine.vm.index_of(func).map_err(|e| Error::Key(e.to_string()))?;
+            slots[i] = Some(self.machine.argument(index, i, &value)?);
         }
         let missing = slots.iter().position(Option::is_none);
         match missing.and_then(|i| params.get(i)) {

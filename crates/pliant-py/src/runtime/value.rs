@@ -97,6 +97,17 @@ fn other(obj: &Bound<'_, PyAny>) -> Result<Value> {
     Ok(Value::Object(host))
 }
 
+/// An object that can be called as a function value.
+pub fn callable(obj: &Bound<'_, PyAny>) -> Option<Value> {
+    if !obj.is_callable() {
+        return None;
+    }
+    let name = obj.get_type().name().ok()?.to_string();
+    let func = from_callable(obj.clone().unbind());
+    let host = Arc::new(Opaque(obj.clone().unbind()));
+    Some(Value::Func(FuncValue::hosted(name, func, host)))
+}
+
 /// The name of a function or bound method; other objects that can be called are objects.
 fn function_name(obj: &Bound<'_, PyAny>) -> Option<String> {
     let kind = obj.get_type().name().ok()?;

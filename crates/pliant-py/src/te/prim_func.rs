@@ -62,6 +62,15 @@ fn argument(obj: &Bound<'_, PyAny>) -> Result<te::Arg> {
 
 #[pymethods]
 impl PrimFunc {
+    fn __copy__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
+        slf
+    }
+
+    /// Functions never change, so each is its own copy.
+    fn __deepcopy__<'py>(slf: Bound<'py, Self>, _memo: &Bound<'py, PyAny>) -> Bound<'py, Self> {
+        slf
+    }
+
     /// The names of the parameters.
     #[getter]
     fn params(&self) -> Vec<String> {

@@ -120,9 +120,20 @@ pub struct IntImm;
 impl IntImm {
     #[new]
     fn new(dtype: &Bound<'_, PyAny>, value: i64) -> Result<PyClassInitializer<Self>> {
-        let expr = te::int_of(value, crate::runtime::import::parse_dtype(dtype)?);
+        let expr = int_const(value, crate::runtime::import::parse_dtype(dtype)?)?;
         Ok(PyClassInitializer::from(PrimExpr { expr }).add_subclass(IntImm))
     }
+}
+
+/// A constant of a type that holds it.
+///
+/// # Errors
+/// `ValueError` for one that does not.
+pub fn int_const(value: i64, dtype: DType) -> Result<te::Expr> {
+    if !dtype.is_float() && !dtype.has_int(value) || dtype == DType::UInt64 && value < 0 {
+        return Err(Error::Value(format!("{dtype} does not hold {value}")));
+    }
+    Ok(te::int_of(value, dtype))
 }
 
 /// A float constant.
@@ -200,6 +211,11 @@ pub fn wrap(py: Python<'_>, expr: te::Expr) -> PyResult<Bound<'_, PyAny>> {
             BinOp::Or => make!(Or),
         },
     })
+}
+
+/// The refusal of a constant divisor.
+pub fn by_zero() -> Error {
+    pyo3::exceptions::PyZeroDivisionError::new_err("division of an expression by zero").into()
 }
 
 /// The expression that an argument is: a `PrimExpr`, an axis, a number or a bool.
@@ -286,15 +302,22 @@ fn binary_op<'py>(
         ));
     }
     if matches!(op, BinOp::FloorDiv | BinOp::FloorMod) && b.is_const(0) {
-        let error =
-            pyo3::exceptions::PyZeroDivisionError::new_err("division of an expression by zero");
-        return Err(error.into());
+        return Err(by_zero());
     }
     Ok(wrap(py, te::binary(op, a, b))?)
 }
 
 #[pymethods]
 impl PrimExpr {
+    fn __copy__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
+        slf
+    }
+
+    /// Expressions never change, so each is its own copy.
+    fn __deepcopy__<'py>(slf: Bound<'py, Self>, _memo: &Bound<'py, PyAny>) -> Bound<'py, Self> {
+        slf
+    }
+
     fn __add__<'py>(&self, other: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
         binary_op(other.py(), BinOp::Add, &self.expr, other, false)
     }

@@ -8,7 +8,7 @@ use pyo3::types::PyTuple;
 use crate::error::{Error, Result};
 use crate::runtime::import::parse_dtype;
 use crate::te::tensor::Tensor;
-use crate::tir::expr::{prim, wrap};
+use crate::tir::expr::{by_zero, int_const, prim, wrap};
 
 /// A two-operand operator by its name (`add`, `floordiv`, `min`, `eq`, ...).
 #[pyfunction]
@@ -40,9 +40,7 @@ pub fn tir_binary<'py>(
     let (x, y) = (prim(a)?, prim(b)?);
     let divides = matches!(op, BinOp::Div | BinOp::Mod | BinOp::FloorDiv | BinOp::FloorMod);
     if divides && !y.ty().dtype.is_float() && y.is_const(0) {
-        let error =
-            pyo3::exceptions::PyZeroDivisionError::new_err("division of an expression by zero");
-        return Err(error.into());
+        return Err(by_zero());
     }
     Ok(wrap(a.py(), te::binary(op, &x, &y))?)
 }
@@ -129,10 +127,14 @@ pub fn tir_call_typed<'py>(
     Ok(wrap(arg.py(), te::call_typed(intrin, vec![prim(arg)?], ty))?)
 }
 
-/// `ceil(a / b)` for a positive `b`.
+/// `ceil(a / b)` for a `b` that is a constant or positive.
 #[pyfunction]
 pub fn tir_ceildiv<'py>(a: &Bound<'py, PyAny>, b: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
-    Ok(wrap(a.py(), te::ceildiv(&prim(a)?, &prim(b)?))?)
+    let divisor = prim(b)?;
+    if divisor.is_const(0) {
+        return Err(by_zero());
+    }
+    Ok(wrap(a.py(), te::ceildiv(&prim(a)?, &divisor))?)
 }
 
 /// Logical negation.
@@ -159,9 +161,10 @@ pub fn tir_const<'py>(
     dtype: Option<&Bound<'py, PyAny>>,
 ) -> Result<Bound<'py, PyAny>> {
     let expr = prim(value)?;
-    let expr = match dtype {
-        Some(dtype) => te::cast(&expr, parse_dtype(dtype)?),
-        None => expr,
+    let expr = match (dtype.map(parse_dtype).transpose()?, expr.as_int()) {
+        (Some(dtype), Some(value)) if !dtype.is_bool() => int_const(value, dtype)?,
+        (Some(dtype), _) => te::cast(&expr, dtype),
+        (None, _) => expr,
     };
     Ok(wrap(value.py(), expr)?)
 }

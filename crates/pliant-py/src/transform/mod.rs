@@ -18,8 +18,10 @@ use pyo3::prelude::*;
 use crate::enter::enter;
 use crate::error::{Error, Result};
 use crate::module::IRModule;
+use crate::runtime::interrupt::Compiling;
 
-/// Runs a pass on a module under a context: skipped, watched and verified as the context says.
+/// Runs a pass on a module under a context: watched and verified as the context says. Its level and the names that are
+/// disabled choose among the passes of a sequence only.
 #[pyfunction]
 pub fn apply_pass(
     one: &Bound<'_, PyAny>,
@@ -27,8 +29,8 @@ pub fn apply_pass(
     context: &Bound<'_, PyAny>,
 ) -> Result<IRModule> {
     let py = one.py();
-    let module = match module.cast::<IRModule>() {
-        Ok(module) => module.get().snapshot(),
+    let (module, homes) = match module.cast::<IRModule>() {
+        Ok(module) => (module.get().snapshot(), module.get().homes().clone()),
         Err(_) => {
             return Err(Error::Type(format!(
                 "a pass takes an IRModule, not {} (help: IRModule.from_expr(func) makes a module of a function)",
@@ -38,8 +40,12 @@ pub fn apply_pass(
     };
     let pass = py_pass::to_pass(one, context)?;
     let ctx = context::of(context)?;
-    let module = enter(py, || Ok(pass.apply(module, &ctx)?))?;
-    Ok(IRModule::wrap(module))
+    let module = enter(py, || {
+        let _compiling = Compiling::begin();
+        Ok(pass.apply(module, &ctx)?)
+    })?;
+    // Functions that the pass left alone stay the same objects.
+    Ok(IRModule::with_homes(module, homes))
 }
 
 /// The passes and pipelines by name: name, other names, what it does, and what it works on.

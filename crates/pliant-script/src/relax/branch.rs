@@ -247,8 +247,12 @@ impl<'s> FuncParser<'_, 's> {
             (Some(x), Some(y)) if x == y => vec![*x],
             _ => Vec::new(),
         };
-        let effects =
-            |s: &[Stmt<'_>]| s.iter().all(|s| matches!(s.kind, StmtKind::Expr(_) | StmtKind::Pass));
+        // What defines names for its own statements alone defines nothing for those that follow.
+        let effects = |s: &[Stmt<'s>]| {
+            let mut names = Vec::new();
+            assigned_anywhere(s, &mut names);
+            !names.into_iter().any(later)
+        };
         // Two branches of effects alone define nothing, and neither do two that return.
         if last.is_empty() && !(always_leaves(a) && always_leaves(b)) {
             if b.is_empty() && !effects(a) {

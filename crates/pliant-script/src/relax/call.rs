@@ -341,7 +341,7 @@ impl<'s> FuncParser<'_, 's> {
                 "move the call out of the block, or use R.call_pure_packed if it has none",
             ));
         }
-        if self.stated_pure == Some(true) {
+        if self.stated_pure == Some(true) && !self.forced_pure() {
             return Err(self.error_help(
                 Kind::Purity,
                 range,
@@ -351,6 +351,12 @@ impl<'s> FuncParser<'_, 's> {
         }
         self.impure.get_or_insert(range);
         Ok(())
+    }
+
+    /// Whether the function says that its effects do not count: `R.func_attr({"relax.force_pure": True})`.
+    pub(super) fn forced_pure(&self) -> bool {
+        let attrs = &self.b.func().attrs;
+        attrs.get("relax.force_pure").and_then(AttrValue::as_bool) == Some(true)
     }
 
     // ---- functions ----
@@ -423,17 +429,31 @@ impl<'s> FuncParser<'_, 's> {
             ExprData::Var(v) => self.outer_syms.get(v).copied().unwrap_or(0),
             _ => 0,
         };
+        let (name, params) = self.callee_names(callee);
         let func = self.b.func_mut();
         let ty = match parsed {
             Some(f) => derive::derive_call_ty(func, &f, &arg_tys),
             None => {
                 let outer = |v: SymVar| (v.as_u32() as usize) < local;
-                derive::derive_callable_ty_within(func, callee_ty, &arg_tys, &outer)
+                derive::derive_callable_ty_within(func, callee_ty, &arg_tys, &params, &outer)
             }
         };
         ty.map_err(|error| {
-            self.cx.error_maybe(Kind::Type, self.range(range), error.message, error.help)
+            let message = format!("{name}{}", error.message);
+            self.cx.error_maybe(Kind::Type, self.range(range), message, error.help)
         })
+    }
+
+    /// How messages call a function value, and what its parameters are called as far as that is known.
+    fn callee_names(&self, callee: IrExpr) -> (String, Vec<String>) {
+        let func = self.b.func();
+        let ExprData::Var(v) = *func.expr(callee) else { return (String::new(), Vec::new()) };
+        let params = match self.b.value_of(v).map(|value| func.expr(value)) {
+            Some(&ExprData::Func(id)) => func.func(id).params.clone(),
+            _ => Vec::new(),
+        };
+        let params = params.iter().map(|&p| func.var(p).name.to_string()).collect();
+        (format!("the call of '{}': ", func.var(v).name), params)
     }
 
     /// The result type that a call states: one type, or several as a tuple.

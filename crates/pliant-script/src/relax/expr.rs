@@ -1,6 +1,6 @@
 //! Expressions.
 
-use pliant_ir::relax::{ExprData, TypeData};
+use pliant_ir::relax::{Expr as IrExpr, ExprData, TypeData};
 use pliant_ir::{DType, Sym};
 use pliant_sym::CmpOp as SymCmp;
 
@@ -65,7 +65,7 @@ impl<'s> FuncParser<'_, 's> {
                 Err(self.error(Kind::Unsupported, e.range, "not an expression of a graph function"))
             }
             // A function as a value is one of indices, which operators read as text.
-            ExprKind::Lambda(_) => Ok(Val::Str(self.cx.slice(self.range(e.range)).to_string())),
+            ExprKind::Lambda(_) => Ok(Val::Lambda(self.cx.slice(self.range(e.range)).to_string())),
             ExprKind::Host => self.host(e.range),
         }
     }
@@ -345,6 +345,7 @@ impl<'s> FuncParser<'_, 's> {
     }
 
     fn binary(&mut self, op: BinOp, a: Val, b: Val, range: Range) -> Res<Val> {
+        self.scalars_as_symbols(&a, &b);
         if let (Some(x), Some(y)) = (self.as_sym(&a), self.as_sym(&b)) {
             return self.sym_binary(op, x, y, range);
         }
@@ -369,6 +370,27 @@ impl<'s> FuncParser<'_, 's> {
             return Ok(Val::Seq(x.iter().chain(y).cloned().collect()));
         }
         self.tensor_binary(op.symbol(), a, b, range)
+    }
+
+    /// Gives symbols to the scalar parameters among two operands, where arithmetic on both is that of sizes.
+    fn scalars_as_symbols(&mut self, a: &Val, b: &Val) {
+        let params = [a, b].map(|val| self.scalar_param(val));
+        let sizes = [a, b].map(|val| self.as_sym(val).is_some());
+        if (params[0].is_some() || sizes[0]) && (params[1].is_some() || sizes[1]) {
+            for e in params.into_iter().flatten() {
+                let ExprData::Var(var) = *self.b.func().expr(e) else { continue };
+                let name = self.b.func().var(var).name.clone();
+                self.scalar_as_symbol(&name, e);
+            }
+        }
+    }
+
+    /// A parameter of type `R.Prim("int64")` that has no symbol yet.
+    fn scalar_param(&self, val: &Val) -> Option<IrExpr> {
+        let Val::Expr(e) = *val else { return None };
+        let unnamed = matches!(self.ty_of(e), TypeData::Prim { dtype: DType::Int64, value: None });
+        let ExprData::Var(var) = *self.b.func().expr(e) else { return None };
+        (unnamed && self.is_param(var)).then_some(e)
     }
 
     fn as_f64(&self, val: &Val) -> Option<f64> {
@@ -461,6 +483,7 @@ impl<'s> FuncParser<'_, 's> {
     }
 
     fn compare_two(&mut self, op: CmpOp, a: Val, b: Val, range: Range) -> Res<Val> {
+        self.scalars_as_symbols(&a, &b);
         if let (Some(x), Some(y)) = (self.as_sym(&a), self.as_sym(&b)) {
             let syms = &mut self.b.func_mut().syms;
             let sym = match op {

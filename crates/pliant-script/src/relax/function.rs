@@ -116,7 +116,7 @@ pub(crate) fn parse_function<'p, 's>(
         Some(ty) => ty,
         None => p.inferred_return(result),
     };
-    let pure = flags.pure.unwrap_or(p.impure.is_none());
+    let pure = flags.pure.unwrap_or(p.impure.is_none() || p.forced_pure());
     let reread = p.rereads > 0;
     let mut func = p.b.finish(result, Some(ret), pure);
     func.private = flags.private;
@@ -227,7 +227,7 @@ impl<'p, 's> FuncParser<'p, 's> {
     }
 
     /// A scalar parameter that is used as a dim gets a symbol for its value.
-    pub(super) fn scalar_as_symbol(&mut self, name: &'s str, e: IrExpr) {
+    pub(super) fn scalar_as_symbol(&mut self, name: &str, e: IrExpr) {
         let ExprData::Var(var) = *self.b.func().expr(e) else { return };
         let TypeData::Prim { dtype, value: None } = *self.b.func().var_ty(var) else { return };
         if dtype.is_integer() && self.is_param(var) {
@@ -239,7 +239,7 @@ impl<'p, 's> FuncParser<'p, 's> {
         }
     }
 
-    fn is_param(&self, var: Var) -> bool {
+    pub(super) fn is_param(&self, var: Var) -> bool {
         self.b.func().params().contains(&var)
     }
 

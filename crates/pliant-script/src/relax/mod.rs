@@ -8,6 +8,7 @@
 //! | `call` | ordinary operators and calls of functions |
 //! | `scalar` | constants, scalars, shapes |
 //! | `special` | the calls that cross levels: `call_tir`, `call_packed` and their kin |
+//! | `inplace` | the calls that overwrite arguments |
 //! | `cast` | `match_cast`, `match_shape`, and what an annotation does to a binding |
 //! | `stmt` | statements |
 //! | `branch` | `if` |
@@ -22,6 +23,7 @@ mod cast;
 mod exits;
 mod expr;
 mod function;
+mod inplace;
 mod loops;
 mod scalar;
 mod special;

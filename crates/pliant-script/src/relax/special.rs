@@ -3,7 +3,7 @@
 
 use pliant_ir::op::{CALL_BUILTIN_WITH_CTX, CALL_DPS_PACKED, CALL_PURE_PACKED, CALL_TIR};
 use pliant_ir::relax::{Expr as IrExpr, ExprData, TensorShape, Type, TypeData};
-use pliant_ir::{AttrValue, Attrs, BaseFunc, DType, Op, Sym};
+use pliant_ir::{Attrs, BaseFunc, DType, Op, Sym};
 
 use super::FuncParser;
 use super::value::Val;
@@ -27,6 +27,7 @@ impl<'s> FuncParser<'_, 's> {
             CallPurePacked => self.call_pure_packed(e, call).map(Val::Expr),
             CallBuiltinWithCtx => self.call_builtin(e, call).map(Val::Expr),
             CallInplacePacked => self.call_inplace(e, call).map(Val::Expr),
+            CallTirInplace => self.call_tir_inplace(e, call).map(Val::Expr),
             WhileLoop => self.while_loop(e, call).map(Val::Expr),
             Const => self.constant(e, call).map(Val::Expr),
             PrimValue => self.prim_value(e, call),
@@ -117,7 +118,7 @@ impl<'s> FuncParser<'_, 's> {
         call.keywords.iter().find(|k| names.contains(&k.name)).map(|k| &k.value)
     }
 
-    fn check_keywords(&self, what: &str, call: &Call<'s>, known: &[&str]) -> Res<()> {
+    pub(super) fn check_keywords(&self, what: &str, call: &Call<'s>, known: &[&str]) -> Res<()> {
         let bad = |k: &&Keyword<'s>| !known.contains(&k.name);
         match call.keywords.iter().find(bad) {
             None => Ok(()),
@@ -225,7 +226,7 @@ impl<'s> FuncParser<'_, 's> {
     }
 
     /// What a destination-passing or packed call calls: a function of the module, or a packed function by name.
-    fn callee(&mut self, e: &Expr<'s>) -> Res<IrExpr> {
+    pub(super) fn callee(&mut self, e: &Expr<'s>) -> Res<IrExpr> {
         match self.value(e)? {
             Val::Str(name) => Ok(self.b.func_mut().extern_func(&name)),
             Val::Expr(x) => match self.b.func().expr(x) {
@@ -242,7 +243,11 @@ impl<'s> FuncParser<'_, 's> {
     /// The arguments of a destination-passing call: tensors, then scalars, which the dialect of 2026 writes at
     /// the end of the tuple, although they follow the outputs. Where the loop function has a scalar in the argument's
     /// own place, it stays there.
-    fn call_args(&mut self, e: &Expr<'s>, callee: Option<IrExpr>) -> Res<(Vec<IrExpr>, Vec<Sym>)> {
+    pub(super) fn call_args(
+        &mut self,
+        e: &Expr<'s>,
+        callee: Option<IrExpr>,
+    ) -> Res<(Vec<IrExpr>, Vec<Sym>)> {
         let mut vals = match (e.as_sequence(), e) {
             (Some(items), _) => {
                 let mut vals = Vec::with_capacity(items.len());
@@ -323,7 +328,7 @@ impl<'s> FuncParser<'_, 's> {
     }
 
     /// The result type of a destination-passing call: given as types, or as a shape and a data type.
-    fn out_type(
+    pub(super) fn out_type(
         &mut self,
         what: &str,
         e: &Expr<'s>,
@@ -413,7 +418,7 @@ impl<'s> FuncParser<'_, 's> {
 
     // ---- packed calls ----
 
-    fn packed_parts(
+    pub(super) fn packed_parts(
         &mut self,
         what: &str,
         e: &Expr<'s>,
@@ -443,7 +448,7 @@ impl<'s> FuncParser<'_, 's> {
         }
     }
 
-    fn packed_types(&mut self, call: &Call<'s>) -> Res<Vec<Type>> {
+    pub(super) fn packed_types(&mut self, call: &Call<'s>) -> Res<Vec<Type>> {
         match self.keyword(call, TYPE_KEYWORDS) {
             Some(e) => self.type_list(e),
             None => Ok(Vec::new()),
@@ -524,35 +529,5 @@ impl<'s> FuncParser<'_, 's> {
             self.effect(WHAT, e.range)?;
         }
         self.special(CALL_BUILTIN_WITH_CTX, &[callee, tuple], &ty_args, e.range)
-    }
-
-    fn call_inplace(&mut self, e: &Expr<'s>, call: &Call<'s>) -> Res<IrExpr> {
-        const WHAT: &str = "R.call_inplace_packed";
-        self.check_keywords(WHAT, call, &[TYPE_KEYWORDS, &["inplace_indices"]].concat())?;
-        let Some(op) = self.find_op("call_inplace_packed") else {
-            return Err(self.error(
-                Kind::UnknownConstruct,
-                e.range,
-                "R has no 'call_inplace_packed'",
-            ));
-        };
-        let (callee, args) = self.packed_parts(WHAT, e, call)?;
-        let ty_args = self.packed_types(call)?;
-        let Some(indices) = self.keyword(call, &["inplace_indices"]) else {
-            return Err(self.error(
-                Kind::Arguments,
-                e.range,
-                format!("{WHAT} needs 'inplace_indices'"),
-            ));
-        };
-        let val = self.value(indices)?;
-        let indices = match self.attr(&val, indices.range)? {
-            AttrValue::Int(v) => AttrValue::ints([v]),
-            list => list,
-        };
-        let mut operands = vec![callee];
-        operands.extend(args);
-        let attrs = Attrs::default().with("inplace_indices", indices);
-        self.emit_op(op, &operands, attrs, &ty_args, e.range)
     }
 }

@@ -23,6 +23,8 @@ pub(crate) enum Val {
     Bool(bool),
     /// A string.
     Str(String),
+    /// The text of a function of indices, which only attributes hold.
+    Lambda(String),
     /// `None`.
     None,
     /// A data type.
@@ -50,6 +52,7 @@ impl Val {
             Val::Float(..) => "a float".into(),
             Val::Bool(_) => "a bool".into(),
             Val::Str(_) => "a string".into(),
+            Val::Lambda(_) => "a lambda".into(),
             Val::None => "None".into(),
             Val::DType(_) => "a data type".into(),
             Val::Seq(_) => "a tuple".into(),
@@ -192,6 +195,14 @@ impl<'s> FuncParser<'_, 's> {
                 }
                 self.b.func_mut().tuple(&fields)
             }
+            Val::Lambda(_) => {
+                return Err(self.error_help(
+                    Kind::Value,
+                    range,
+                    "a lambda is no value of the graph",
+                    "write a local function: @R.function def f(x: ...): ...",
+                ));
+            }
             other => return Err(self.not_a_value(&other.describe(), range)),
         })
     }
@@ -215,7 +226,7 @@ impl<'s> FuncParser<'_, 's> {
             Val::None => AttrValue::None,
             Val::Bool(b) => AttrValue::Bool(*b),
             Val::Float(v, _) => AttrValue::float(*v),
-            Val::Str(s) => AttrValue::str(s),
+            Val::Str(s) | Val::Lambda(s) => AttrValue::str(s),
             Val::DType(d) => AttrValue::DType(*d),
             Val::Seq(items) => {
                 let items: Res<Vec<_>> = items.iter().map(|v| self.attr(v, range)).collect();

@@ -184,6 +184,14 @@ impl<'s> PrimParser<'_, 's> {
             None if param.as_name().is_some() => {
                 return Err(self.unknown_name(param.as_name().unwrap_or(""), param.range));
             }
+            _ if matches!(param.kind, ExprKind::Subscript(..)) => {
+                return Err(self.error_help(
+                    Kind::Unsupported,
+                    param.range,
+                    "T.match_buffer of a region: a buffer over a part of another one",
+                    "index the other buffer instead",
+                ));
+            }
             _ => {
                 return Err(self.error_help(
                     Kind::Value,

@@ -73,17 +73,7 @@ impl<'s> PrimParser<'_, 's> {
             "ceildiv" => {
                 let [a, b] = self.args::<2>(&name, e, call)?;
                 let (a, b) = (self.val(a)?, self.val(b)?);
-                let (a, b) = self.unify(a, b, e.range)?;
-                let ty = self.f.expr_ty(a);
-                let less = match self.f.as_int(b).and_then(|v| v.checked_sub(1)) {
-                    Some(v) => self.int_const(v, ty, e.range)?,
-                    None => {
-                        let one = self.int_const(1, ty, e.range)?;
-                        self.f.binary(BinOp::Sub, b, one)
-                    }
-                };
-                let sum = self.f.binary(BinOp::Add, a, less);
-                Ok(Val::Typed(self.f.binary(BinOp::FloorDiv, sum, b)))
+                self.ceildiv(a, b, e.range)
             }
             "Cast" | "cast" => self.cast_call(e, call),
             "Not" => {
@@ -254,6 +244,31 @@ impl<'s> PrimParser<'_, 's> {
                 Err(self.error(Kind::Value, arg.range, format!("T.{ty} takes a number")))
             }
         }
+    }
+
+    /// `a / b` rounded towards plus infinity: for a constant or a positive `b`.
+    fn ceildiv(&mut self, a: Val, b: Val, range: Range) -> Res<Val> {
+        let (a, b) = self.unify(a, b, range)?;
+        let ty = self.f.expr_ty(a);
+        let by = self.f.as_int(b);
+        if by == Some(0) {
+            return Err(self.error(Kind::Value, range, "division by zero"));
+        }
+        if by.is_some_and(|v| v < 0) {
+            let zero = self.int_const(0, ty, range)?;
+            let negated = self.f.binary(BinOp::Sub, zero, a);
+            let quotient = self.f.binary(BinOp::FloorDiv, negated, b);
+            return Ok(Val::Typed(self.f.binary(BinOp::Sub, zero, quotient)));
+        }
+        let less = match by.and_then(|v| v.checked_sub(1)) {
+            Some(v) => self.int_const(v, ty, range)?,
+            None => {
+                let one = self.int_const(1, ty, range)?;
+                self.f.binary(BinOp::Sub, b, one)
+            }
+        };
+        let sum = self.f.binary(BinOp::Add, a, less);
+        Ok(Val::Typed(self.f.binary(BinOp::FloorDiv, sum, b)))
     }
 
     fn cast_call(&mut self, e: &Expr<'s>, call: &Call<'s>) -> Res<Val> {

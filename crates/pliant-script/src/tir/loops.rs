@@ -3,14 +3,25 @@
 use std::sync::Arc;
 
 use pliant_ir::AttrValue;
-use pliant_ir::tir::{Expr as IrExpr, ForKind, Stmt as IrStmt, StmtData, Var};
+use pliant_ir::tir::{BinOp, Expr as IrExpr, ForKind, Stmt as IrStmt, StmtData, Var};
 
+use super::expr::Val;
 use super::{Local, PrimParser};
 use crate::errors::{Kind, Res};
 use crate::python::ast::{Call, Expr, ExprKind, Range, Stmt};
 
 /// Notes of a loop or block.
 pub(super) type Notes = Vec<(Arc<str>, AttrValue)>;
+
+/// The range of one loop. Loops count up by one: where a range does not, the script's variable is made of the loop's.
+struct LoopRange {
+    min: IrExpr,
+    extent: IrExpr,
+    kind: ForKind,
+    notes: Notes,
+    /// The first value and the step of the script's variable, where the step is not 1.
+    strided: Option<(IrExpr, i64)>,
+}
 
 /// One loop of a nest.
 pub(super) struct Loop {
@@ -41,12 +52,21 @@ impl<'s> PrimParser<'_, 's> {
         }
         let mark = self.open_scope();
         let mut nest = Vec::with_capacity(ranges.len());
-        for (target, (min, extent, kind, notes)) in targets.iter().zip(ranges) {
+        for (target, LoopRange { min, extent, kind, notes, strided }) in targets.iter().zip(ranges)
+        {
             let Some(name) = target.as_name() else {
                 return Err(self.error(Kind::Structure, target.range, "a loop variable is a name"));
             };
             let var = self.f.size_var(name);
-            self.define(name, Local::Var(var));
+            match strided {
+                None => self.define(name, Local::Var(var)),
+                Some((start, step)) => {
+                    let (turn, step) = (self.f.var_expr(var), self.f.int(step));
+                    let walked = self.f.binary(BinOp::Mul, turn, step);
+                    let value = self.f.binary(BinOp::Add, start, walked);
+                    self.define(name, Local::Const(Val::Typed(value)));
+                }
+            }
             self.loops.insert(var, (min, extent));
             nest.push(Loop { var, min, extent, kind, notes });
         }
@@ -64,7 +84,7 @@ impl<'s> PrimParser<'_, 's> {
         body
     }
 
-    fn loop_ranges(&mut self, iter: &Expr<'s>) -> Res<Vec<(IrExpr, IrExpr, ForKind, Notes)>> {
+    fn loop_ranges(&mut self, iter: &Expr<'s>) -> Res<Vec<LoopRange>> {
         let bad = |p: &Self| {
             p.error_help(
                 Kind::Unsupported,
@@ -84,7 +104,8 @@ impl<'s> PrimParser<'_, 's> {
                 let mut out = Vec::with_capacity(call.args.len());
                 for arg in &call.args {
                     let (min, extent) = self.domain(arg)?;
-                    out.push((min, extent, ForKind::Serial, Notes::new()));
+                    let (kind, notes) = (ForKind::Serial, Notes::new());
+                    out.push(LoopRange { min, extent, kind, notes, strided: None });
                 }
                 if out.is_empty() {
                     return Err(self.error(Kind::Arguments, iter.range, "T.grid needs extents"));
@@ -111,17 +132,17 @@ impl<'s> PrimParser<'_, 's> {
                 return Err(self.unknown_construct(&name, range));
             }
         };
-        let (min, extent) = self.range_args(&name, call, iter.range)?;
-        let mut notes = Notes::new();
+        let mut range = self.range_args(&name, call, iter.range)?;
+        range.kind = kind;
         for k in &call.keywords {
             if k.name == "annotations" {
-                notes = self.notes(&k.value)?;
+                range.notes = self.notes(&k.value)?;
             }
         }
-        Ok(vec![(min, extent, kind, notes)])
+        Ok(vec![range])
     }
 
-    fn range_args(&mut self, name: &str, call: &Call<'s>, range: Range) -> Res<(IrExpr, IrExpr)> {
+    fn range_args(&mut self, name: &str, call: &Call<'s>, range: Range) -> Res<LoopRange> {
         let (mut start, mut stop, mut step) = match call.args.as_slice() {
             [] => (None, None, None),
             [stop] => (None, Some(stop), None),
@@ -144,16 +165,10 @@ impl<'s> PrimParser<'_, 's> {
                 }
             }
         }
-        if let Some(step) = step
-            && !matches!(step.kind, ExprKind::Int(1) | ExprKind::None)
-        {
-            return Err(self.error_help(
-                Kind::Unsupported,
-                step.range,
-                "loops have step 1",
-                "loop over the number of steps and multiply the variable",
-            ));
-        }
+        let step = match step {
+            Some(e) if !matches!(e.kind, ExprKind::None) => self.step(e)?,
+            _ => 1,
+        };
         let Some(stop) = stop else {
             return Err(self.error(Kind::Arguments, range, format!("{name} needs an extent")));
         };
@@ -162,8 +177,44 @@ impl<'s> PrimParser<'_, 's> {
             _ => self.f.int(0),
         };
         let end = self.index(stop)?;
+        let (kind, notes) = (ForKind::Serial, Notes::new());
+        if step != 1 {
+            let (zero, extent) = (self.f.int(0), self.turns(min, end, step));
+            return Ok(LoopRange { min: zero, extent, kind, notes, strided: Some((min, step)) });
+        }
         let extent = if start.is_some() { self.extent(min, end) } else { end };
-        Ok((min, extent))
+        Ok(LoopRange { min, extent, kind, notes, strided: None })
+    }
+
+    /// The step of a range: a constant other than 0.
+    fn step(&mut self, e: &Expr<'s>) -> Res<i64> {
+        let step = self.index(e)?;
+        match self.f.as_int(step) {
+            Some(step) if step != 0 && step != i64::MIN => Ok(step),
+            _ => Err(self.error_help(
+                Kind::Unsupported,
+                e.range,
+                "the step of a loop is a constant other than 0",
+                "loop over the number of steps and multiply the variable",
+            )),
+        }
+    }
+
+    /// How many turns a range makes that goes from `start` towards `end`, never fewer than none.
+    fn turns(&mut self, start: IrExpr, end: IrExpr, step: i64) -> IrExpr {
+        let (low, high) = if step > 0 { (start, end) } else { (end, start) };
+        let size = step.abs();
+        if let (Some(a), Some(b)) = (self.f.as_int(low), self.f.as_int(high)) {
+            let span = (i128::from(b) - i128::from(a)).max(0);
+            let turns = (span + i128::from(size) - 1) / i128::from(size);
+            // Two ends of 64 bits are at most 2^64 apart, so only steps of 1 and 2 give more turns than fit.
+            return self.f.int(i64::try_from(turns).unwrap_or(i64::MAX));
+        }
+        let span =
+            if self.f.as_int(low) == Some(0) { high } else { self.f.binary(BinOp::Sub, high, low) };
+        let (less, size) = (self.f.int(size - 1), self.f.int(size));
+        let raised = self.f.binary(BinOp::Add, span, less);
+        self.f.binary(BinOp::FloorDiv, raised, size)
     }
 
     /// A domain: an extent, or `(first, end)`.

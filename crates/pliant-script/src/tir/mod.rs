@@ -117,10 +117,36 @@ impl<'s> PrimParser<'_, 's> {
     }
 
     fn unknown_construct(&self, name: &str, range: Range) -> Reported {
+        if let Some((_, what, instead)) = ABSENT.iter().find(|row| row.0 == name) {
+            return self.error_help(
+                Kind::Unsupported,
+                range,
+                format!("T.{name}: {what}"),
+                *instead,
+            );
+        }
         let help = crate::errors::did_you_mean(name, spellings());
         self.cx.error_maybe(Kind::UnknownConstruct, range, format!("T has no '{name}'"), help)
     }
 }
+
+/// Constructs of TVM that loop functions do not have: why, and what to write.
+const ABSENT: &[(&str, &str, &str)] = &[
+    ("ret", "a loop function returns nothing", "write the result into a buffer parameter"),
+    (
+        "attr",
+        "statements have no attributes",
+        "write annotations={...} at the loop, T.block_attr({...}) in the block, or T.func_attr({...})",
+    ),
+    ("launch_thread", "a CPU has no thread axes", "write: for i in T.parallel(n)"),
+    ("env_thread", "a CPU has no thread axes", "write: for i in T.parallel(n)"),
+    ("realize", "buffers are allocated where they are declared", "write: B = T.alloc_buffer(...)"),
+    (
+        "allocate_const",
+        "loop functions hold no constants",
+        "pass the constant as a buffer parameter",
+    ),
+];
 
 /// Constructs of loop functions that are no intrinsics, for suggestions.
 const CONSTRUCTS: &[&str] = &[

@@ -11,7 +11,7 @@ fn setup() -> (SymArena, SymVar, SymVar) {
 /// At every `n`, `m`, the solution finds `n` again from the pattern's value; other values of the
 /// observed size are refused unless some `n` gives them.
 fn check(a: &mut SymArena, pattern: Sym, n: SymVar, m: SymVar) {
-    let s = solve_match(a, pattern, &|v| v == m).expect("the pattern is linear in n");
+    let s = solve_match(a, pattern, "observed", &|v| v == m).expect("the pattern is linear in n");
     assert_eq!(s.var, n);
     for mv in 0..5i64 {
         for seen in 0..40i64 {
@@ -53,7 +53,7 @@ fn linear_patterns_solve() {
     for p in [vn, double, next, n4m, nm, affine, less, more] {
         check(&mut a, p, n, m);
     }
-    let s = solve_match(&mut a, vn, &|v| v == m).expect("a plain variable");
+    let s = solve_match(&mut a, vn, "observed", &|v| v == m).expect("a plain variable");
     assert!(s.checks.is_empty());
 }
 
@@ -66,10 +66,10 @@ fn other_patterns_do_not() {
     let half = a.floordiv(vn, two);
     let sum = a.add(vn, vm);
     let rest = a.floormod(vn, two);
-    assert_eq!(solve_match(&mut a, square, &|_| false), None);
-    assert_eq!(solve_match(&mut a, half, &|_| false), None);
-    assert_eq!(solve_match(&mut a, rest, &|_| false), None);
-    assert_eq!(solve_match(&mut a, sum, &|_| false), None, "two unknowns");
-    assert_eq!(solve_match(&mut a, sum, &|_| true), None, "nothing to solve for");
-    assert_eq!(solve_match(&mut a, two, &|_| false), None);
+    assert_eq!(solve_match(&mut a, square, "observed", &|_| false), None);
+    assert_eq!(solve_match(&mut a, half, "observed", &|_| false), None);
+    assert_eq!(solve_match(&mut a, rest, "observed", &|_| false), None);
+    assert_eq!(solve_match(&mut a, sum, "observed", &|_| false), None, "two unknowns");
+    assert_eq!(solve_match(&mut a, sum, "observed", &|_| true), None, "nothing to solve for");
+    assert_eq!(solve_match(&mut a, two, "observed", &|_| false), None);
 }

@@ -31,7 +31,7 @@ pub(super) fn assert_op(args: Args<'_>) -> Result<Value, VmError> {
     let text = if args.len() > 1 { text(&args, 1, ", ")? } else { String::new() };
     let colon = if text.is_empty() { "" } else { ": " };
     let text = format!("an assertion of the program failed{colon}{text}");
-    Err(VmError::check(CheckKind::Value, text))
+    Err(VmError::check(CheckKind::Assertion, text))
 }
 
 /// The format at operand `at`, filled with the operands after it.

@@ -1,7 +1,8 @@
 //! Which functions are written out in the loops that call them, instead of as functions of their own.
 //!
 //! The condition and the body of a loop are functions. Where nobody else calls such a function, its code stands in the
-//! loop: a turn then enters no frame and makes no tuple of its state.
+//! loop: a turn then enters no frame and makes no tuple of its state. A small function that others call too stays, and
+//! loops hold copies of its code.
 
 use std::sync::Arc;
 
@@ -14,21 +15,39 @@ use rustc_hash::{FxHashMap, FxHashSet};
 /// Loops in loops are written out up to this depth; code generation recurses along them.
 const MAX_DEPTH: usize = 16;
 
+/// Bindings of a function that loops copy at most.
+const MAX_COPIED: usize = 48;
+
 /// The functions of a module that are written out in loops.
 #[derive(Default)]
-pub(super) struct Inlined(FxHashSet<Arc<str>>);
+pub(super) struct Inlined {
+    /// Those that stand in one loop and nowhere else.
+    moved: FxHashSet<Arc<str>>,
+    /// Those that others call as well.
+    copied: FxHashSet<Arc<str>>,
+}
 
 impl Inlined {
     pub fn of(module: &IRModule) -> Inlined {
         let mut mentions: FxHashMap<Arc<str>, usize> = FxHashMap::default();
         let mut candidates: FxHashMap<Arc<str>, Vec<Arc<str>>> = FxHashMap::default();
+        let mut copied = FxHashSet::default();
         for (name, func) in module.relax_funcs() {
             count_mentions(func, &mut mentions);
-            let turned = loop_functions(func).into_iter().filter(|(callee, arity)| {
-                let callee = module.get(callee).and_then(|f| f.as_relax());
-                callee.is_some_and(|f| f.private && f.params().len() == *arity)
-            });
-            candidates.insert(name.clone(), turned.map(|(callee, _)| callee).collect());
+            let mut turned = Vec::new();
+            for (callee, arity) in loop_functions(func) {
+                let Some(f) = module.get(&callee).and_then(|f| f.as_relax()) else { continue };
+                if f.params().len() != arity {
+                    continue;
+                }
+                if is_small(f) {
+                    copied.insert(callee.clone());
+                }
+                if f.private {
+                    turned.push(callee);
+                }
+            }
+            candidates.insert(name.clone(), turned);
         }
         let once = |name: &Arc<str>| mentions.get(name) == Some(&1);
         let nested: FxHashSet<&Arc<str>> =
@@ -39,22 +58,35 @@ impl Inlined {
             .map(|(n, _)| (n, 0))
             .filter(|(n, _)| !nested.contains(n))
             .collect();
-        let mut out = FxHashSet::default();
+        let mut moved = FxHashSet::default();
         while let Some((name, depth)) = work.pop() {
             for callee in candidates.get(name).into_iter().flatten().filter(|c| once(c)) {
                 let fits = depth < MAX_DEPTH;
                 if fits {
-                    out.insert(callee.clone());
+                    moved.insert(callee.clone());
                 }
                 work.push((callee, if fits { depth + 1 } else { 0 }));
             }
         }
-        Inlined(out)
+        Inlined { moved, copied }
     }
 
+    /// Whether loops hold the code of the function.
     pub fn contains(&self, name: &str) -> bool {
-        self.0.contains(name)
+        self.moved.contains(name) || self.copied.contains(name)
     }
+
+    /// Whether the function is nothing but a part of a loop.
+    pub fn is_moved(&self, name: &str) -> bool {
+        self.moved.contains(name)
+    }
+}
+
+/// Whether a function is worth a copy in each loop over it. One with a loop of its own takes its time in that, and might be
+/// a loop over itself.
+fn is_small(func: &Function) -> bool {
+    let all = bindings(func);
+    all.len() <= MAX_COPIED && all.iter().all(|(_, b)| loop_operands(func, b.value).is_none())
 }
 
 /// Counts how often a function names others.

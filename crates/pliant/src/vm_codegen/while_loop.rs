@@ -120,6 +120,10 @@ impl FunctionGen<'_> {
         inner.places = params.map(|(&param, &reg)| (param, Operand::Reg(reg))).collect();
         (inner.free, inner.next) = (std::mem::take(&mut self.free), self.next);
         inner.captured_here = captured.to_vec();
+        if matches!(exit, Exit::Condition { .. }) {
+            // The body reads the state after the condition.
+            inner.captured_here.extend(state);
+        }
         inner.exit = exit;
         inner.plan_state();
         inner.returned(func.body(), true).map_err(|e| e.in_function(name))?;

@@ -104,7 +104,7 @@ class Module:
 fn other_recursion_ends_with_an_error() {
     let m = model(COUNT);
     assert_eq!(run_int(&m, "sum", &[int(4000)]), 4000 * 4001 / 2);
-    let error = m.run("sum", &[int(20_000)]).expect_err("too deep").to_string();
+    let error = m.run("sum", &[int(200_000)]).expect_err("too deep").to_string();
     assert!(error.contains("calls are nested too deeply"), "{error}");
     assert_eq!(run_int(&m, "sum", &[int(3)]), 6);
 }

@@ -169,11 +169,14 @@ fn patterns_define_their_symbols() {
 fn patterns_that_do_not_fit_are_named() {
     let m = model(PATTERNS);
     let text = fails(&m, &[iota(&[7]), iota(&[5]), iota(&[14])]);
-    assert_eq!(text, "main: 'a' dim 0 must equal n * 2 = 6, but is 7");
+    assert_eq!(text, "main: 'a' dim 0 must equal n * 2 = 6 (from itself: no n fits), but is 7");
     let text = fails(&m, &[iota(&[6]), iota(&[0]), iota(&[14])]);
-    assert_eq!(text, "main: 'b' dim 0 must equal m + 1 = 1, but is 0");
+    assert_eq!(text, "main: 'b' dim 0 must equal m + 1 = 1 (from itself: no m fits), but is 0");
     let text = fails(&m, &[iota(&[6]), iota(&[5]), iota(&[11])]);
-    assert_eq!(text, "main: 'c' dim 0 must equal k + n * 4 = 12, but is 11");
+    assert_eq!(
+        text,
+        "main: 'c' dim 0 must equal k + n * 4 = 12 (from 'a' dim 0 and itself: no k fits), but is 11"
+    );
 }
 
 #[test]

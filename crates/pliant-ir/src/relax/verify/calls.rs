@@ -3,8 +3,9 @@
 use pliant_diag::codes;
 
 use super::Verifier;
+use crate::attrs::AttrValue;
 use crate::module::BaseFunc;
-use crate::op::{CALL_TIR, Op, WHILE_LOOP};
+use crate::op::{CALL_TIR, CALL_TIR_INPLACE, Op, WHILE_LOOP};
 use crate::relax::derive::{derive_call_ty, derive_callable_ty, type_syms};
 use crate::relax::expr::*;
 use crate::relax::loops::{op_call_is_pure, while_loop_ty};
@@ -20,7 +21,7 @@ impl Verifier<'_> {
         match callee {
             Callee::Op(op) => {
                 self.op_call(*op, args.len());
-                if *op == CALL_TIR {
+                if matches!(*op, CALL_TIR | CALL_TIR_INPLACE) {
                     self.call_tir(e, args);
                 } else if *op == WHILE_LOOP {
                     self.while_loop(args);
@@ -199,7 +200,7 @@ impl Verifier<'_> {
 
     fn call_tir(&mut self, call: Expr, args: &[Expr]) {
         let f = self.f;
-        let ExprData::Call { ty_args, .. } = f.expr(call) else { return };
+        let ExprData::Call { ty_args, attrs, .. } = f.expr(call) else { return };
         let Some(&callee) = args.first() else { return };
         let ExprData::Global(s) = f.expr(callee) else {
             self.error(codes::PL0218, "call_tir calls a loop function of the module by name");
@@ -229,6 +230,15 @@ impl Verifier<'_> {
             self.error(codes::PL0218, format!("call_tir of '{name}' without out_sinfo"));
             return;
         }
+        // What overwrites an input has no parameter of its own.
+        let inplace = f.call_attrs(*attrs).get("inplace_indices").and_then(AttrValue::as_ints);
+        let overwrites = |k: usize| inplace.as_ref().is_some_and(|list| list.get(k) != Some(&-1));
+        let outs: Vec<Type> = outs
+            .into_iter()
+            .enumerate()
+            .filter(|(k, _)| !overwrites(*k))
+            .map(|(_, ty)| ty)
+            .collect();
         let Some(inputs) = args.get(1).and_then(|&a| match f.ty(a) {
             TypeData::Tuple(fields) => Some(fields.to_vec()),
             _ => None,

@@ -6,6 +6,8 @@
 
 use std::sync::Arc;
 
+use pliant_tensor::Failed;
+
 use crate::te::{self, Body, Check, Expr, IterVar, Var};
 
 /// The index inside `0 .. size`, the nearest one where it is outside.
@@ -24,7 +26,7 @@ pub fn in_range(op: &str, index: &Expr, axis: usize, size: &Expr) -> (Expr, Arc<
     let index = te::cast(index, te::Ty::I64);
     let cond = te::and(&te::ge(&index, &-size), &te::lt(&index, size));
     let message = format!("{op}: index {{0}} is out of range for axis {axis} of size {{1}}");
-    (te::explain(&cond, &[index, size.clone()]), message.into())
+    (te::explain(&cond, &[index, size.clone()]), Failed::Index.mark(&message).into())
 }
 
 /// A check of a condition over all indices of a shape.

@@ -1,0 +1,114 @@
+//! The packed functions that the scripts of tests may call: the same ones for the interpreter and for the machine.
+//!
+//! | function | what it does |
+//! |---|---|
+//! | `test.double(x)` | twice a float32 tensor, a new one |
+//! | `test.double_into(x, out)` | the same, written into the last argument |
+//! | `test.double_inplace(x)` | the same, written into the tensor itself, which it returns |
+//! | `test.half(x)` | the first half of a float32 vector: the result's size is known to nobody else |
+//! | `test.half_shape(x)` | the shape that such a vector has |
+//! | `test.counter(start)` | a state machine, opaque to programs |
+//! | `test.next(counter)` | its next number, an int64 scalar |
+//! | `test.array()`, `test.push(array, x)`, `test.stack(array)` | a list of float32 vectors, opaque to programs |
+//! | `test.square(i)` | the square of an integer, for loop functions |
+//! | `test.describe(values..)` | the values' kinds as a text |
+
+use std::any::Any;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use pliant::Value;
+use pliant_interp::assign;
+use pliant_tensor::Tensor;
+
+type Outcome = Result<Value, String>;
+type Function = fn(&[Value]) -> Outcome;
+
+/// The functions by name.
+pub(crate) const FUNCTIONS: &[(&str, Function)] = &[
+    ("test.double", |args| double(tensor(args, 0)?).map(Value::Tensor)),
+    ("test.double_into", |args| write(tensor(args, 1)?, &double(tensor(args, 0)?)?)),
+    ("test.double_inplace", |args| {
+        let x = tensor(args, 0)?;
+        write(x, &double(x)?)?;
+        Ok(Value::Tensor(x.clone()))
+    }),
+    ("test.half", |args| {
+        let values = floats(tensor(args, 0)?)?;
+        vector(&values[..values.len() / 2]).map(Value::Tensor)
+    }),
+    ("test.half_shape", |args| Ok(Value::shape(&[tensor(args, 0)?.numel() as i64 / 2]))),
+    ("test.counter", |args| match args {
+        [Value::Int(start)] => Ok(Value::Object(Arc::new(Mutex::new(*start)))),
+        _ => Err("a counter starts at an integer".into()),
+    }),
+    ("test.next", |args| {
+        let mut number = state::<i64>(args)?;
+        *number += 1;
+        let made = Tensor::from_slice(&[], &[*number]).map_err(|e| e.to_string())?;
+        Ok(Value::Tensor(made))
+    }),
+    ("test.array", |_| Ok(Value::Object(Arc::new(Mutex::new(Vec::<f32>::new()))))),
+    ("test.push", |args| {
+        state::<Vec<f32>>(args)?.extend(floats(tensor(args, 1)?)?);
+        Ok(Value::tuple([]))
+    }),
+    ("test.stack", |args| vector(&state::<Vec<f32>>(args)?).map(Value::Tensor)),
+    ("test.square", |args| match args {
+        [Value::Int(i)] => Ok(Value::Int(i * i)),
+        _ => Err("the square of an integer".into()),
+    }),
+    ("test.describe", |args| {
+        let kinds: Vec<String> = args.iter().map(describe).collect();
+        Ok(Value::str(&kinds.join(", ")))
+    }),
+];
+
+fn describe(value: &Value) -> String {
+    match value {
+        Value::Str(text) => format!("the text {text}"),
+        Value::DType(dtype) => format!("the type {dtype}"),
+        Value::Shape(dims) => format!("the shape {dims:?}"),
+        Value::Int(v) => format!("the integer {v}"),
+        Value::Float(v) => format!("the float {v}"),
+        Value::Bool(v) => format!("the bool {v}"),
+        Value::Tuple(items) => {
+            let items: Vec<String> = items.iter().map(describe).collect();
+            format!("({})", items.join(", "))
+        }
+        other => other.kind().into(),
+    }
+}
+
+fn tensor(args: &[Value], i: usize) -> Result<&Tensor, String> {
+    match args.get(i) {
+        Some(Value::Tensor(t)) => Ok(t),
+        _ => Err(format!("argument {i} is a tensor")),
+    }
+}
+
+fn floats(t: &Tensor) -> Result<Vec<f32>, String> {
+    Ok(t.to_f64_vec().map_err(|e| e.to_string())?.into_iter().map(|v| v as f32).collect())
+}
+
+fn vector(values: &[f32]) -> Result<Tensor, String> {
+    Tensor::from_slice(&[values.len() as i64], values).map_err(|e| e.to_string())
+}
+
+fn double(t: &Tensor) -> Result<Tensor, String> {
+    let values: Vec<f32> = floats(t)?.into_iter().map(|v| 2.0 * v).collect();
+    Tensor::from_slice(t.shape(), &values).map_err(|e| e.to_string())
+}
+
+fn write(to: &Tensor, from: &Tensor) -> Outcome {
+    assign(to, from).map_err(|e| e.to_string())?;
+    Ok(Value::tuple([]))
+}
+
+/// The state behind the first argument.
+fn state<T: Any + Send>(args: &[Value]) -> Result<std::sync::MutexGuard<'_, T>, String> {
+    let Some(Value::Object(any)) = args.first() else {
+        return Err("the first argument is a state".into());
+    };
+    let state = any.downcast_ref::<Mutex<T>>().ok_or("a state of another kind")?;
+    Ok(state.lock().unwrap_or_else(PoisonError::into_inner))
+}

@@ -1,0 +1,98 @@
+//! What the passes on matrix products share: the operators, sizes of operands, what is known before the inputs are.
+
+use pliant_ir::relax::visit::{bindings, operand_vars};
+use pliant_ir::relax::{Callee, Expr, ExprData, Function, Type, Var};
+use pliant_ir::{Attrs, Op, Sym};
+use pliant_pass::pattern::{Pattern, RewriteCx, is_op};
+use pliant_sym::{Analyzer, Facts};
+use rustc_hash::FxHashSet;
+
+use crate::names::num_input;
+
+/// `R.matmul(x1, x2)`.
+pub const MATMUL: Op = Op("relax.matmul");
+/// `R.permute_dims(x, axes)`.
+pub const PERMUTE: Op = Op("relax.permute_dims");
+
+/// A product of what these match.
+pub fn product(a: &Pattern, b: &Pattern) -> Pattern {
+    is_op(MATMUL).call([a.clone(), b.clone()])
+}
+
+/// The sizes of a tensor, where all are known.
+pub fn dims(func: &Function, e: Expr) -> Option<Vec<Sym>> {
+    func.ty(e).dims().map(<[_]>::to_vec)
+}
+
+/// The attributes of the call that an operand's value is.
+pub fn attrs_of(cx: &RewriteCx<'_>, e: Expr) -> Option<Attrs> {
+    match *cx.func.expr(cx.value(e)) {
+        ExprData::Call { attrs, .. } => Some(cx.func.call_attrs(attrs).clone()),
+        _ => None,
+    }
+}
+
+/// The operands of the call of `op` that an operand's value is.
+pub fn operands_of(cx: &RewriteCx<'_>, e: Expr, op: Op) -> Option<Vec<Expr>> {
+    match *cx.func.expr(cx.value(e)) {
+        ExprData::Call { callee: Callee::Op(callee), args, .. } if callee == op => {
+            Some(cx.func.list(args).to_vec())
+        }
+        _ => None,
+    }
+}
+
+/// The order of the dims that a `permute_dims` of a tensor of that rank makes.
+pub fn permutation(attrs: &Attrs, rank: usize) -> Option<Vec<usize>> {
+    let axes = match attrs.get("axes") {
+        Some(axes) if !axes.is_none() => axes.as_ints()?,
+        _ => return Some((0..rank).rev().collect()),
+    };
+    let at = |axis: i64| usize::try_from(if axis < 0 { axis + rank as i64 } else { axis }).ok();
+    axes.into_iter().map(at).collect()
+}
+
+/// Whether a product of sizes costs less than another at some sizes and more at none.
+pub fn costs_less(func: &mut Function, cost: Sym, other: Sym) -> bool {
+    let mut facts = Facts::new();
+    for sym in [cost, other] {
+        for var in func.syms.free_vars(sym) {
+            facts.assume_size(var);
+        }
+    }
+    let mut analyzer = Analyzer::new(&mut func.syms, &facts);
+    analyzer.prove_le(cost, other).is_yes() && !analyzer.prove_le(other, cost).is_yes()
+}
+
+/// The variables that follow from constants and from the parameters behind the inputs (`num_input`) alone: what can be
+/// computed before the inputs are known.
+pub fn known_before(func: &Function) -> FxHashSet<Var> {
+    let params = func.params();
+    let inputs = num_input(func).ok().flatten().unwrap_or(params.len());
+    let mut known: FxHashSet<Var> = params[inputs..].iter().copied().collect();
+    for (_, b) in bindings(func) {
+        let computed = match func.expr(b.value) {
+            ExprData::If { .. } | ExprData::Func(_) => false,
+            _ => operand_vars(func, b.value).iter().all(|v| known.contains(v)),
+        };
+        if computed {
+            known.insert(b.var);
+        }
+    }
+    known
+}
+
+/// Whether an operand is a constant, or one of these variables.
+pub fn is_known(func: &Function, known: &FxHashSet<Var>, e: Expr) -> bool {
+    match func.expr(e) {
+        ExprData::Var(v) => known.contains(v),
+        ExprData::Constant(_) => true,
+        _ => false,
+    }
+}
+
+/// Whether the types of two operands are the same.
+pub fn same_type(func: &Function, a: Expr, b: Expr) -> bool {
+    let ty = |e: Expr| -> Type { func.expr_ty(e) };
+    ty(a) == ty(b)
+}

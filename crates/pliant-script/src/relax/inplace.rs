@@ -1,0 +1,82 @@
+//! Calls that overwrite some of their arguments: `call_tir_inplace`, `call_inplace_packed`.
+
+use pliant_ir::relax::Expr as IrExpr;
+use pliant_ir::{AttrValue, Attrs};
+
+use super::FuncParser;
+use crate::dialect::TYPE_KEYWORDS;
+use crate::errors::{Kind, Res};
+use crate::python::ast::{Call, Expr};
+
+impl<'s> FuncParser<'_, 's> {
+    /// `R.call_tir_inplace(gvar, args, inplace_indices, out_sinfo, tir_vars)`.
+    pub(super) fn call_tir_inplace(&mut self, e: &Expr<'s>, call: &Call<'s>) -> Res<IrExpr> {
+        const WHAT: &str = "R.call_tir_inplace";
+        let known = [TYPE_KEYWORDS, &["gvar", "func", "args", "inplace_indices", "tir_vars"]];
+        self.check_keywords(WHAT, call, &known.concat())?;
+        let given =
+            |at: usize, names: &[&str]| call.args.get(at).or_else(|| self.keyword(call, names));
+        let (func, args) = (given(0, &["gvar", "func"]), given(1, &["args"]));
+        let (indices, tir_vars) = (given(2, &["inplace_indices"]), given(4, &["tir_vars"]));
+        let Some(op) = self.find_op("call_tir_inplace") else {
+            return Err(self.error(Kind::UnknownConstruct, e.range, "R has no 'call_tir_inplace'"));
+        };
+        let (Some(func), Some(args), Some(indices)) = (func, args, indices) else {
+            let message = format!("{WHAT} needs a function, its arguments and 'inplace_indices'");
+            return Err(self.error(Kind::Arguments, e.range, message));
+        };
+        let callee = self.callee(func)?;
+        let (fields, mut vars) = self.call_args(args, Some(callee))?;
+        let indices = self.inplace_indices(indices)?;
+        let out = self.out_type(WHAT, e, call, call.args.get(3), &fields)?;
+        if let Some(e) = tir_vars {
+            let val = self.value(e)?;
+            let Some(dims) = self.as_dims(&val) else {
+                return Err(self.error(Kind::Value, e.range, "tir_vars is a tuple of integers"));
+            };
+            vars.extend(dims);
+        }
+        let tuple = self.b.func_mut().tuple(&fields);
+        let mut operands = vec![callee, tuple];
+        if !vars.is_empty() {
+            operands.push(self.b.func_mut().shape(&vars));
+        }
+        let attrs = Attrs::default().with("inplace_indices", indices);
+        self.emit_op(op, &operands, attrs, &[out], e.range)
+    }
+
+    /// The value of `inplace_indices`: a list; a lone integer is one of itself.
+    fn inplace_indices(&mut self, e: &Expr<'s>) -> Res<AttrValue> {
+        let val = self.value(e)?;
+        Ok(match self.attr(&val, e.range)? {
+            AttrValue::Int(v) => AttrValue::ints([v]),
+            list => list,
+        })
+    }
+
+    pub(super) fn call_inplace(&mut self, e: &Expr<'s>, call: &Call<'s>) -> Res<IrExpr> {
+        const WHAT: &str = "R.call_inplace_packed";
+        self.check_keywords(WHAT, call, &[TYPE_KEYWORDS, &["inplace_indices"]].concat())?;
+        let Some(op) = self.find_op("call_inplace_packed") else {
+            return Err(self.error(
+                Kind::UnknownConstruct,
+                e.range,
+                "R has no 'call_inplace_packed'",
+            ));
+        };
+        let (callee, args) = self.packed_parts(WHAT, e, call)?;
+        let ty_args = self.packed_types(call)?;
+        let Some(indices) = self.keyword(call, &["inplace_indices"]) else {
+            return Err(self.error(
+                Kind::Arguments,
+                e.range,
+                format!("{WHAT} needs 'inplace_indices'"),
+            ));
+        };
+        let indices = self.inplace_indices(indices)?;
+        let mut operands = vec![callee];
+        operands.extend(args);
+        let attrs = Attrs::default().with("inplace_indices", indices);
+        self.emit_op(op, &operands, attrs, &ty_args, e.range)
+    }
+}

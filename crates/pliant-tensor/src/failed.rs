@@ -1,0 +1,56 @@
+//! [`Failed`]: what a failed check of a running program complains of, told at the start of its message.
+//!
+//! Messages of assertions travel as text: through printed scripts, executables and generated code. Those that complain
+//! of something more definite than that a statement of the program does not hold begin with the name of an exception,
+//! as in `IndexError: dim 0 of 'A' has 8 elements`; who reports the failure takes it off.
+
+/// What a failed check complains of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Failed {
+    /// What the program asserts does not hold.
+    Assertion,
+    /// Sizes do not fit.
+    Shape,
+    /// An index lies outside.
+    Index,
+    /// An integer is divided by zero.
+    Division,
+}
+
+const MARKS: [(Failed, &str); 3] = [
+    (Failed::Shape, "ShapeError: "),
+    (Failed::Index, "IndexError: "),
+    (Failed::Division, "ZeroDivisionError: "),
+];
+
+impl Failed {
+    /// The kind that a message is marked with, and the message without the mark.
+    pub fn split(message: &str) -> (Failed, &str) {
+        let marked =
+            MARKS.iter().find_map(|(kind, mark)| Some((*kind, message.strip_prefix(mark)?)));
+        marked.unwrap_or((Failed::Assertion, message))
+    }
+
+    /// The message with this kind's mark, unless it has one already.
+    pub fn mark(self, message: &str) -> String {
+        match (Failed::split(message).0, MARKS.iter().find(|(kind, _)| *kind == self)) {
+            (Failed::Assertion, Some((_, mark))) => format!("{mark}{message}"),
+            _ => message.to_string(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mark_is_put_on_once_and_taken_off() {
+        let marked = Failed::Index.mark("dim 0");
+        assert_eq!(marked, "IndexError: dim 0");
+        assert_eq!(Failed::Shape.mark(&marked), marked);
+        assert_eq!(Failed::split(&marked), (Failed::Index, "dim 0"));
+        assert_eq!(Failed::split("ValueError: n"), (Failed::Assertion, "ValueError: n"));
+        assert_eq!(Failed::Assertion.mark("n"), "n");
+    }
+}

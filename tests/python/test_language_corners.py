@@ -1,0 +1,202 @@
+"""Corners of the language that programs for TVM reach: scalars as sizes, callable objects, stops, the interpreter."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pliant
+from pliant import relax
+from pliant.script import from_source, relax as R
+from pliant.testing import interpret
+
+Register = Callable[[str, Callable[..., Any]], None]
+
+
+def machine(text: str) -> Any:
+    return relax.VirtualMachine(relax.build(from_source(text)), pliant.cpu())
+
+
+COUNTED = """
+@I.ir_module
+class Module:
+    @R.function
+    def down(x: R.Tensor(("n",), "float32"), t: R.Prim("int64")) -> R.Tensor(("n",), "float32"):
+        n = T.int64()
+        cls = Module
+        if t <= 0:
+            return x
+        return cls.down(R.add(x, x), t - 1)
+
+    @R.function
+    def zeros(t: R.Prim("int64")):
+        return R.zeros((t + 1, t * 2), "float32")
+
+    @R.function
+    def part(x: R.Tensor(("n",), "float32"), t: R.Prim("int64")):
+        return R.strided_slice(x, axes=[0], begin=[t], end=[t + 2])
+
+    @R.function
+    def value(t: R.Prim("int64"), u: R.Prim("int64")) -> R.Prim("int64"):
+        return R.prim_value(t * 3 - u)
+
+    @R.function
+    def negative(t: R.Prim("int64")) -> R.Tensor((), "int64"):
+        if t < 0:
+            r = R.const(1, "int64")
+        else:
+            r = R.const(2, "int64")
+        return r
+"""
+
+
+def test_scalar_parameters_are_sizes(exec_mode: str) -> None:
+    vm = machine(COUNTED)
+    x = np.arange(5, dtype="float32")
+    assert np.array_equal(vm["down"](x, 3).numpy(), 8 * x)
+    assert vm["zeros"](3).shape == (4, 6)
+    assert vm["part"](x, 1).numpy().tolist() == [1, 2]
+    assert vm["value"](5, 7) == 8
+    assert [int(vm["negative"](t).numpy()) for t in (-3, 0, 3)] == [1, 2, 2]
+
+
+def test_objects_that_can_be_called_are_functions(exec_mode: str) -> None:
+    class Twice:
+        def __call__(self, x: Any) -> Any:
+            return pliant.nd.array(2 * x.numpy())
+
+    vm = machine("""
+@R.function(pure=False)
+def main(f: R.Callable((R.Tensor(("n",), "float32"),), R.Tensor(("n",), "float32")), x: R.Tensor(("m",), "float32")):
+    return f(x)
+""")
+    assert vm["main"](Twice(), np.ones(3, "float32")).numpy().tolist() == [2, 2, 2]
+
+
+def test_the_interpreter_calls_registered_functions(packed: Register) -> None:
+    packed("test.state", lambda: {"n": 0})
+    packed("test.count", lambda state: state.update(n=state["n"] + 1) or np.int64(state["n"]))
+
+    def fails() -> None:
+        raise KeyError("what went wrong")
+
+    packed("test.fails", fails)
+    mod = from_source("""
+@I.ir_module
+class Module:
+    @R.function(pure=False)
+    def main() -> R.Tensor((), "int64"):
+        s = R.call_packed("test.state", sinfo_args=R.Object)
+        R.call_packed("test.count", s, sinfo_args=R.Tensor((), "int64"))
+        return R.call_packed("test.count", s, sinfo_args=R.Tensor((), "int64"))
+
+    @R.function(pure=False)
+    def fails() -> R.Object:
+        return R.call_packed("test.fails", sinfo_args=R.Object)
+""")
+    assert interpret(mod, "main").numpy() == 2
+    with pytest.raises(pliant.VMError, match="packed function 'test.fails' failed: .*what went wrong"):
+        interpret(mod, "fails")
+
+
+ENDLESS = """
+@I.ir_module
+class Module:
+    @R.function
+    def main() -> R.Tensor((), "int64"):
+        i = R.const(0, "int64")
+        while R.less(i, R.const(-1, "int64")) or R.less(R.const(-1, "int64"), i):
+            i = R.add(i, R.const(0, "int64"))
+        return i
+"""
+LONG = """
+@I.ir_module
+class Module:
+    @T.prim_func(private=True)
+    def long(out: T.Buffer((1,), "int64")):
+        out[0] = T.int64(0)
+        for i in range(1000000000000):
+            out[0] = out[0] * T.int64(3) + i
+
+    @R.function
+    def main() -> R.Tensor((1,), "int64"):
+        cls = Module
+        return R.call_tir(cls.long, (), out_sinfo=R.Tensor((1,), "int64"))
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals are sent with kill")
+@pytest.mark.parametrize(
+    "work",
+    [lambda: interpret(from_source(ENDLESS), "main"), lambda: relax.build(from_source(LONG))],
+    ids=["interpreter", "folding"],
+)
+def test_ctrl_c_ends_what_would_not_end(work: Callable[[], Any]) -> None:
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    timer = threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT))
+    try:
+        timer.start()
+        with pytest.raises(KeyboardInterrupt):
+            work()
+    finally:
+        timer.cancel()
+        signal.signal(signal.SIGINT, before)
+
+
+def test_functions_added_to_a_builder_serve_its_module() -> None:
+    x = relax.Var("x", R.Tensor((4,), "float32"))
+    bb = relax.BlockBuilder()
+    gv = bb.add_func(relax.Function([x], relax.SeqExpr([], x), R.Tensor((4,), "float32")), "helper")
+    with bb.function("main", [y := relax.Var("y", R.Tensor((4,), "float32"))]):
+        bb.emit_func_output(bb.emit(relax.Call(gv, [y])))
+    assert bb.get()["helper"].private and not bb.get()["main"].private
+    inlined = relax.transform.InlinePrivateFunctions()(bb.get())
+    assert "helper" not in inlined
+
+
+def test_measuring_with_kept_inputs() -> None:
+    vm = machine('@R.function\ndef main(x: R.Tensor(("n",), "float32")):\n    return R.add(x, x)\n')
+    vm.set_input("main", np.ones(3, "float32"))
+    assert vm.time_evaluator("invoke_stateful", pliant.cpu(), number=2)("main").mean > 0
+
+
+def test_outputs_of_passes_equal_their_text() -> None:
+    mod = from_source('@R.function\ndef main(x: R.Tensor(("n", 4), "float32")):\n    return R.split(x, 2, axis=1)\n')
+    mod = relax.transform.LegalizeOps()(pliant.IRModule({"main": mod}) if isinstance(mod, relax.Function) else mod)
+    pliant.ir.assert_structural_equal(mod, from_source(mod.script(show_meta=True)))
+
+
+def test_graph_passes_of_products_keep_values() -> None:
+    rng = np.random.default_rng(5)
+    mod = from_source("""
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor(("n", 6), "float32"), q: R.Tensor((6, 4), "float32"), k: R.Tensor((4, 6), "float32"), v: R.Tensor((6,), "float32"), i: R.Tensor((3,), "int64")):
+        n = T.int64()
+        with R.dataflow():
+            a = R.matmul(x, q)
+            b = R.matmul(x, R.permute_dims(k))
+            c = R.matmul(x, R.take(q, i, axis=1))
+            d = R.matmul(x, R.add(R.matmul(q, k), R.matmul(q, k)))
+            e = R.matmul(R.matmul(x, R.matmul(q, k)), v)
+            f = R.concat((R.permute_dims(a), R.permute_dims(b)), axis=0)
+            out = (a, b, c, d, e, f)
+            R.output(out)
+        return out
+""")
+    args = [rng.standard_normal(s).astype("float32") for s in ((5, 6), (6, 4), (4, 6), (6,))] + [np.array([2, 0, 2])]
+    want = pliant.compile(mod)(*args)
+    names = ["AdjustMatmulOrder", "CombineParallelMatmul", "ExpandMatmulOfSum", "FuseTransposeMatmul"]
+    names += ["ReorderPermuteDimsAfterConcat", "ReorderTakeAfterMatmul"]
+    for name in names:
+        made = getattr(relax.transform, name)()(mod)
+        assert not pliant.ir.structural_equal(made, mod), name
+        for a, b in zip(pliant.compile(made)(*args), want, strict=True):
+            np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-4, atol=1e-4, err_msg=name)
