@@ -100,9 +100,9 @@ class Module:
     def fails() -> R.Object:
         return R.call_packed("test.fails", sinfo_args=R.Object)
 """)
-    assert interpret(mod, "main").numpy() == 2
+    assert interpret(mod).numpy() == 2
     with pytest.raises(pliant.VMError, match="packed function 'test.fails' failed: .*what went wrong"):
-        interpret(mod, "fails")
+        interpret(mod, func="fails")
 
 
 ENDLESS = """
@@ -134,7 +134,7 @@ class Module:
 @pytest.mark.skipif(os.name != "posix", reason="signals are sent with kill")
 @pytest.mark.parametrize(
     "work",
-    [lambda: interpret(from_source(ENDLESS), "main"), lambda: relax.build(from_source(LONG))],
+    [lambda: interpret(from_source(ENDLESS)), lambda: relax.build(from_source(LONG))],
     ids=["interpreter", "folding"],
 )
 def test_ctrl_c_ends_what_would_not_end(work: Callable[[], Any]) -> None:
@@ -185,7 +185,7 @@ class Module:
             b = R.matmul(x, R.permute_dims(k))
             c = R.matmul(x, R.take(q, i, axis=1))
             d = R.matmul(x, R.add(R.matmul(q, k), R.matmul(q, k)))
-            e = R.matmul(R.matmul(x, R.matmul(q, k)), v)
+            e = R.matmul(R.matmul(q, k), v)
             f = R.concat((R.permute_dims(a), R.permute_dims(b)), axis=0)
             out = (a, b, c, d, e, f)
             R.output(out)

@@ -143,7 +143,8 @@ class VirtualMachine(_core.VirtualMachine):
 
         def measure(*args: Any) -> BenchmarkResult:
             if func_name == "invoke_stateful" and func_name not in self:
-                return BenchmarkResult(self._time_stateful(*args, number, repeat, float(min_repeat_ms)))
+                (name,) = args
+                return BenchmarkResult(self._time_stateful(name, number, repeat, float(min_repeat_ms)))
             return BenchmarkResult(self._time(func_name, args, number, repeat, float(min_repeat_ms)))
 
         return measure

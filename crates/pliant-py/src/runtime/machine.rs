@@ -83,7 +83,7 @@ impl Machine {
         let Some(FuncDef::Vm(func)) = self.vm.executable().funcs().get(index as usize) else {
             return value;
         };
-        let declared = func.params.get(place).map_or("", |p| &*p.ty);
+        let declared = func.params.get(place).map_or("", |p| p.ty.trim_start_matches("R."));
         let converted = match &value {
             Value::Tensor(tensor) if declared.starts_with("Prim") => scalar(tensor),
             Value::Tuple(items) if declared.starts_with("Shape") => shape(items),

@@ -345,7 +345,7 @@ impl<'s> FuncParser<'_, 's> {
     }
 
     fn binary(&mut self, op: BinOp, a: Val, b: Val, range: Range) -> Res<Val> {
-        self.scalars_as_symbols(&a, &b);
+        let (a, b) = self.scalars_as_symbols(a, b);
         if let (Some(x), Some(y)) = (self.as_sym(&a), self.as_sym(&b)) {
             return self.sym_binary(op, x, y, range);
         }
@@ -372,25 +372,38 @@ impl<'s> FuncParser<'_, 's> {
         self.tensor_binary(op.symbol(), a, b, range)
     }
 
-    /// Gives symbols to the scalar parameters among two operands, where arithmetic on both is that of sizes.
-    fn scalars_as_symbols(&mut self, a: &Val, b: &Val) {
-        let params = [a, b].map(|val| self.scalar_param(val));
-        let sizes = [a, b].map(|val| self.as_sym(val).is_some());
-        if (params[0].is_some() || sizes[0]) && (params[1].is_some() || sizes[1]) {
-            for e in params.into_iter().flatten() {
-                let ExprData::Var(var) = *self.b.func().expr(e) else { continue };
-                let name = self.b.func().var(var).name.clone();
-                self.scalar_as_symbol(&name, e);
-            }
+    /// Two operands, scalars of the graph with symbols, where arithmetic on both is that of sizes.
+    fn scalars_as_symbols(&mut self, a: Val, b: Val) -> (Val, Val) {
+        let unnamed = [&a, &b].map(|val| self.unnamed_scalar(val));
+        let fits = [&a, &b].map(|val| self.as_sym(val).is_some());
+        if (unnamed[0].is_none() && !fits[0]) || (unnamed[1].is_none() && !fits[1]) {
+            return (a, b);
         }
+        let mut named = [a, b];
+        for (val, e) in named.iter_mut().zip(unnamed) {
+            let Some(e) = e else { continue };
+            let ExprData::Var(var) = *self.b.func().expr(e) else { continue };
+            let name = self.b.func().var(var).name.clone();
+            if self.is_param(var) {
+                self.scalar_as_symbol(&name, e);
+                continue;
+            }
+            let func = self.b.func_mut();
+            let sym = func.fresh_sym(&name);
+            let value = Some(func.syms.var(sym));
+            let ty = func.intern(TypeData::Prim { dtype: DType::Int64, value });
+            let cast = self.b.match_cast(e, ty, &name);
+            *val = Val::Expr(self.b.func_mut().var_expr(cast));
+        }
+        let [a, b] = named;
+        (a, b)
     }
 
-    /// A parameter of type `R.Prim("int64")` that has no symbol yet.
-    fn scalar_param(&self, val: &Val) -> Option<IrExpr> {
+    /// A variable of type `R.Prim("int64")` that has no symbol yet.
+    fn unnamed_scalar(&self, val: &Val) -> Option<IrExpr> {
         let Val::Expr(e) = *val else { return None };
         let unnamed = matches!(self.ty_of(e), TypeData::Prim { dtype: DType::Int64, value: None });
-        let ExprData::Var(var) = *self.b.func().expr(e) else { return None };
-        (unnamed && self.is_param(var)).then_some(e)
+        (unnamed && matches!(self.b.func().expr(e), ExprData::Var(_))).then_some(e)
     }
 
     fn as_f64(&self, val: &Val) -> Option<f64> {
@@ -483,7 +496,7 @@ impl<'s> FuncParser<'_, 's> {
     }
 
     fn compare_two(&mut self, op: CmpOp, a: Val, b: Val, range: Range) -> Res<Val> {
-        self.scalars_as_symbols(&a, &b);
+        let (a, b) = self.scalars_as_symbols(a, b);
         if let (Some(x), Some(y)) = (self.as_sym(&a), self.as_sym(&b)) {
             let syms = &mut self.b.func_mut().syms;
             let sym = match op {
