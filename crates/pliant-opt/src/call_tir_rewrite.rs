@@ -32,7 +32,7 @@ use pliant_ir::{AttrValue, Attrs, DType, Sym};
 use pliant_pass::rewrite::{Namer, reachable_funcs, rewrite_bindings};
 use pliant_pass::{FunctionPass, PassContext, PassError, Problem};
 
-use crate::names::{ALLOC_TENSOR, CALL_TIR_INPLACE, op_call, prim_int, unit_ty};
+use crate::names::{ALLOC_TENSOR, op_call, prim_int, unit_ty};
 use crate::to_non_dataflow::flatten;
 
 /// See the module's documentation.

@@ -52,7 +52,7 @@
 
 use std::sync::Arc;
 
-use pliant_ir::op::{CALL_PURE_PACKED, WHILE_LOOP};
+use pliant_ir::op::{CALL_PURE_PACKED, CALL_TIR_INPLACE, WHILE_LOOP};
 use pliant_ir::relax::visit::{Event, operand_vars, walk};
 use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function, Var};
 use pliant_ir::{AttrValue, Attrs, BaseFunc, IRModule};
@@ -62,7 +62,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::copy_aliased_results::COPY_TENSOR;
 use crate::fuse_ops::PRIMITIVE;
-use crate::names::{CALL_TIR_INPLACE, RESHAPE};
+use crate::names::RESHAPE;
 
 /// See the module's documentation.
 pub struct CopyWrittenViews;

@@ -25,8 +25,6 @@ pub const VM_ALLOC_TENSOR: Op = Op("relax.vm.alloc_tensor");
 pub const VM_KILL_OBJECT: Op = Op("relax.vm.kill_object");
 /// `R.null_value()`: no value.
 pub const NULL_VALUE: Op = Op("relax.null_value");
-/// `R.call_tir_inplace(func, (args...), inplace_indices, out_sinfo)`: outputs may overwrite inputs.
-pub const CALL_TIR_INPLACE: Op = Op("relax.call_tir_inplace");
 /// `R.reshape(x, shape)`.
 pub const RESHAPE: Op = Op("relax.reshape");
 
