@@ -66,7 +66,7 @@ impl ModulePass for CombineParallelMatmul {
             for block in dataflow_blocks(func) {
                 for group in groups(func, block, ctx.ops) {
                     let with = combined(func, &group, ctx.ops)?;
-                    changed |= replace_in_block(func, block, with, ctx.ops)?;
+                    changed |= replace_in_block(func, block, vec![with], ctx.ops)?;
                 }
             }
             Ok(changed)
