@@ -93,7 +93,7 @@ fn check_functions(path: &str, text: &str, problems: &mut Vec<String>) {
         let opens = lines[at..].iter().position(|l| l.ends_with('{') || l.ends_with([';', '}']));
         let Some(opens) = opens.filter(|&n| lines[at + n].ends_with('{')) else { continue };
         let closes = |l: &&str| l.strip_prefix(indent) == Some("}");
-        let Some(rest) = lines[at + opens..].iter().position(|l| closes(&l)) else { continue };
+        let Some(rest) = lines[at + opens..].iter().position(closes) else { continue };
         let length = opens + rest + 1;
         let excused = LONG_FUNCTIONS.iter().any(|row| row.0 == path && row.1 == name);
         if length > MAX_FUNCTION && !excused {

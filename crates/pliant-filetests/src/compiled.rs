@@ -9,7 +9,7 @@ use pliant_ir::IRModule;
 use rustc_hash::FxHashMap;
 
 use crate::exec::{Library, SIZES, fresh, inputs, public, same};
-use crate::packed::FUNCTIONS;
+use crate::packed::{FUNCTIONS, Function};
 
 /// Compiles the module once and runs every public graph function, at all sizes, in the interpreter and in the virtual
 /// machine, as native code and as bytecode, and compares. With `refusal`, compiling must fail with a message that holds it.
@@ -90,7 +90,7 @@ fn compile(module: &IRModule) -> Result<Machines, String> {
 
 /// The packed functions of the tests.
 fn functions() -> FxHashMap<String, PackedFunc> {
-    let function = |&(name, f): &(&str, fn(&[pliant::Value]) -> Result<pliant::Value, String>)| {
+    let function = |&(name, f): &(&str, Function)| {
         let call = move |args: &[pliant::Value]| f(args).map_err(VmError::external);
         (name.to_string(), Arc::new(call) as PackedFunc)
     };

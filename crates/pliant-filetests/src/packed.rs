@@ -21,7 +21,7 @@ use pliant_interp::assign;
 use pliant_tensor::Tensor;
 
 type Outcome = Result<Value, String>;
-type Function = fn(&[Value]) -> Outcome;
+pub(crate) type Function = fn(&[Value]) -> Outcome;
 
 /// The functions by name.
 pub(crate) const FUNCTIONS: &[(&str, Function)] = &[
