@@ -93,7 +93,11 @@ class Module:
 #         n = T.int64()
 #         A = T.match_buffer(var_A, (n, 0, 3), "float32")
 #         T_transpose = T.match_buffer(var_T_transpose, (3, 0, n), "float32")
-#         pass
+#         rows: T.int64 = T.max(8192 // T.max(n * 12, 1), 1)
+#         for chunk in T.parallel((rows - 1) // rows):
+#             first: T.int64 = chunk * rows
+#             for row, v_ax2 in T.grid(T.min(rows, 0 - first), n):
+#                 T_transpose[v_ax2] = A[0]
 #
 #     @T.prim_func(private=True)
 #     def softmax(var_A: T.handle, var_T_softmax_norm: T.handle):

@@ -85,12 +85,13 @@ class Module:
 #         m = T.int64()
 #         A = T.match_buffer(var_A, (n, m), "float32")
 #         T_transpose = T.match_buffer(var_T_transpose, (m, n), "float32")
-#         for chunk in T.parallel((m * n + 681) // 682):
-#             first: T.int64 = chunk * 682
-#             for row in range(T.min(682, m * n - first)):
-#                 v_ax0: T.int64 = (first + row) // n
-#                 v_ax1: T.int64 = (first + row) % n
-#                 T_transpose[v_ax0 * n + v_ax1] = A[v_ax1 * m + v_ax0]
+#         rows: T.int64 = T.max(8192 // T.max(n * 12, 1), 1)
+#         for chunk in T.parallel((m + (rows - 1)) // rows):
+#             first: T.int64 = chunk * rows
+#             for row in range(T.min(rows, m - first)):
+#                 v_ax0: T.int64 = first + row
+#                 for v_ax1 in range(n):
+#                     T_transpose[v_ax0 * n + v_ax1] = A[v_ax1 * m + v_ax0]
 #
 #     @T.prim_func(private=True)
 #     def concat(var_A: T.handle, var_B: T.handle, var_T_concat: T.handle):

@@ -84,13 +84,6 @@ impl Row {
         let mut places = |name: &str| b.alloc(name, len, DType::Int64);
         Row { keys, places: [places("places"), places("places_to")] }
     }
-
-    /// Moves the element `from` of the first pair to `to` of the second.
-    fn merge_one(&self, b: &mut Body, from: &Expr, to: &Expr) {
-        let (from, to) = (std::slice::from_ref(from), std::slice::from_ref(to));
-        b.store(&self.keys[1], to, &self.keys[0].at(from));
-        b.store(&self.places[1], to, &self.places[0].at(from));
-    }
 }
 
 /// Whether `a` comes strictly before `b`.
@@ -111,47 +104,58 @@ pub(super) fn sort_row(b: &mut Body, row: &Row, order: &Order<'_>, key: impl Fn(
     });
     let width = b.cell("width", &te::int(1));
     b.while_(&te::lt(&width.get(), len), |b| {
+        // There and back again, so that nothing is copied: a run that is the whole row is merged with an empty one.
         let run = b.let_("run", &width.get());
+        merge_runs(b, row, order, &run, 0);
         let two = b.let_("two", &(&run * 2));
-        b.for_("pair", &te::ceildiv(len, &two), |b, pair| {
-            let start = b.let_("start", &(pair * &two));
-            let middle = b.let_("middle", &te::minimum(&(&start + &run), len));
-            let end = b.let_("end", &te::minimum(&(&start + &two), len));
-            merge(b, row, order, (&start, &middle, &end));
-        });
-        b.for_("i", len, |b, i| {
-            let i = std::slice::from_ref(i);
-            b.store(&row.keys[0], i, &row.keys[1].at(i));
-            b.store(&row.places[0], i, &row.places[1].at(i));
-        });
-        b.set(&width, &two);
+        merge_runs(b, row, order, &two, 1);
+        b.set(&width, &(&two * 2));
     });
 }
 
-/// Merges two neighbouring runs; of equal elements those of the left one come first.
-fn merge(b: &mut Body, row: &Row, order: &Order<'_>, (start, middle, end): (&Expr, &Expr, &Expr)) {
+/// Merges neighbouring runs of that length, from one pair of buffers into the other.
+fn merge_runs(b: &mut Body, row: &Row, order: &Order<'_>, run: &Expr, from: usize) {
+    let len = order.len;
+    let two = b.let_("both", &(run * 2));
+    b.for_("pair", &te::ceildiv(len, &two), |b, pair| {
+        let start = b.let_("start", &(pair * &two));
+        let middle = b.let_("middle", &te::minimum(&(&start + run), len));
+        let end = b.let_("end", &te::minimum(&(&start + &two), len));
+        merge(b, row, order, (&start, &middle, &end), from);
+    });
+}
+
+/// Merges two neighbouring runs; of equal elements those of the left one come first. Which one an element comes from is
+/// chosen without a branch, which would be mispredicted half of the time.
+fn merge(
+    b: &mut Body,
+    row: &Row,
+    order: &Order<'_>,
+    (start, middle, end): (&Expr, &Expr, &Expr),
+    from: usize,
+) {
+    let (keys, places) = (&row.keys[from], &row.places[from]);
     let (left, right) = (b.cell("left", start), b.cell("right", middle));
     b.for_("t", &(end - start), |b, t| {
         let to = safe::clamp(&(start + t), order.len);
-        let i = b.let_("i", &safe::clamp(&left.get(), order.len));
-        let j = b.let_("j", &safe::clamp(&right.get(), order.len));
-        let (a, c) =
-            (row.keys[0].at(std::slice::from_ref(&i)), row.keys[0].at(std::slice::from_ref(&j)));
+        let (at_left, at_right) =
+            (b.let_("at_left", &left.get()), b.let_("at_right", &right.get()));
+        let i = b.let_("i", &safe::clamp(&at_left, order.len));
+        let j = b.let_("j", &safe::clamp(&at_right, order.len));
+        let (a, c) = (keys.at(std::slice::from_ref(&i)), keys.at(std::slice::from_ref(&j)));
+        let (a, c) = (b.let_("a", &a), b.let_("c", &c));
         let take_right = te::or(
-            &te::ge(&left.get(), middle),
-            &te::and(&te::lt(&right.get(), end), &before(order, &c, &a)),
+            &te::ge(&at_left, middle),
+            &te::and(&te::lt(&at_right, end), &before(order, &c, &a)),
         );
-        b.if_else(
-            &take_right,
-            |b| {
-                row.merge_one(b, &j, &to);
-                b.set(&right, &(&j + 1));
-            },
-            |b| {
-                row.merge_one(b, &i, &to);
-                b.set(&left, &(&i + 1));
-            },
-        );
+        let taken = b.let_("taken", &te::cast(&take_right, te::Ty::I64));
+        let is_right = te::ne(&taken, &te::int(0));
+        let to = std::slice::from_ref(&to);
+        b.store(&row.keys[1 - from], to, &te::select(&is_right, &c, &a));
+        let place = te::select(&is_right, &j, &i);
+        b.store(&row.places[1 - from], to, &places.at(std::slice::from_ref(&place)));
+        b.set(&right, &(&at_right + &taken));
+        b.set(&left, &(&at_left + 1 - &taken));
     });
 }
 

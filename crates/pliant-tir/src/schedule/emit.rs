@@ -179,7 +179,9 @@ pub fn spatial(f: &mut PrimFunc, s: &Stage) -> Stmt {
     if s.axes.len() == 1 && vector_axis(f, &s).is_some() && s.checks.is_empty() {
         return flat(f, &s);
     }
-    let rows = if vector_axis(f, &s).is_some() { s.axes.len() - 1 } else { s.axes.len() };
+    // The last axis keeps a loop of its own, vector or not, so that places are taken apart by division once for a row.
+    let own = vector_axis(f, &s).is_some() || s.axes.len() > 1;
+    let rows = s.axes.len() - usize::from(own);
     rows_and_inner(f, &s, rows)
 }
 

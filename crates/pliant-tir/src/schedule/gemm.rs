@@ -2,6 +2,9 @@
 //! of the library, whatever is
 //! transposed and however many axes are batched. A float sum may be computed in another order than written. A right
 //! operand in panels, `B[j // width, k, j % width]`, is handed over as such.
+//!
+//! A convolution is one too: where an index is a sum of an axis and reduction axes (`x[i + di]`), these loop around the
+//! call, which adds to what the calls before it have made.
 
 use pliant_ir::tir::{
     BinOp, Buffer, Expr, ExprData, ForKind, Intrin, PrimFunc, Stmt, StmtData, Ty, Var,
@@ -23,6 +26,17 @@ struct Dim {
     strides: [Expr; 3],
     /// Position of the last and the first fused axis in each operand.
     places: [Option<(usize, usize)>; 3],
+    /// Whether it is an index by itself in each operand that has it.
+    plain: bool,
+}
+
+/// Where an axis stands in an operand.
+struct Hit {
+    axis: Var,
+    place: usize,
+    /// What it is multiplied by in its index.
+    factor: Option<Expr>,
+    plain: bool,
 }
 
 /// The call that computes a stage, if it is a matrix product.
@@ -45,6 +59,8 @@ struct Plan {
     batch: Option<Dim>,
     /// Axes that stay loops around the call.
     outer: Vec<Axis>,
+    /// The reduction axes among them.
+    looped: Vec<Var>,
     /// All axes that the call runs over.
     called: Vec<Var>,
     accumulate: bool,
@@ -71,9 +87,22 @@ fn plan(f: &mut PrimFunc, stage: &Stage) -> Option<Plan> {
         },
         Some(Init::Other(_)) => return None,
     };
-    let operands = [operand(f, a, dtype)?, operand(f, b, dtype)?, (*buffer, indices.clone())];
+    let mut operands = [operand(f, a, dtype)?, operand(f, b, dtype)?, (*buffer, indices.clone())];
     let panels = panels(f, stage, &operands);
-    let [dims_m, dims_n, dims_k, dims_b] = classify(f, stage, &operands, panels.as_ref())?;
+    // The result's last axis makes its columns, so that neighbours lie side by side.
+    let last = indices.last().copied();
+    let reads =
+        |o: &Operand| last.is_some_and(|e| o.1.iter().any(|&i| shares_axis(f, stage, i, e)));
+    if panels.is_none() && reads(&operands[0]) && !reads(&operands[1]) {
+        operands.swap(0, 1);
+    }
+    let (roles, looped) = classify(f, stage, &operands, panels.as_ref())?;
+    let [dims_m, dims_n, dims_k, dims_b] = roles;
+    // The calls together start from 0 only if there is a first one, and each knows the columns of panels alone.
+    let some = |a: &Axis| !looped.contains(&a.var) || f.as_int(a.extent).is_some_and(|n| n > 0);
+    if !stage.axes.iter().all(some) || panels.is_some() && !looped.is_empty() {
+        return None;
+    }
     if dims_m.is_empty() && dims_n.is_empty() {
         return None;
     }
@@ -81,7 +110,7 @@ fn plan(f: &mut PrimFunc, stage: &Stage) -> Option<Plan> {
     if inner.len() != 1 {
         return None;
     }
-    let (mut outer_vars, mut called) = (Vec::new(), Vec::new());
+    let (mut outer_vars, mut called) = (looped.clone(), Vec::new());
     let mut last = |f: &mut PrimFunc, dims: Vec<Dim>| {
         let mut dims = fuse(f, dims, &operands);
         let one = dims.pop();
@@ -94,7 +123,19 @@ fn plan(f: &mut PrimFunc, stage: &Stage) -> Option<Plan> {
     let inner = inner.pop().expect("there is one");
     called.extend(inner.vars.iter().copied());
     let outer = stage.axes.iter().filter(|a| outer_vars.contains(&a.var)).copied().collect();
-    Some(Plan { dtype, operands, rows, columns, inner, batch, outer, called, accumulate, width })
+    Some(Plan {
+        dtype,
+        operands,
+        rows,
+        columns,
+        inner,
+        batch,
+        outer,
+        looped,
+        called,
+        accumulate,
+        width,
+    })
 }
 
 fn operand(f: &PrimFunc, e: Expr, dtype: DType) -> Option<Operand> {
@@ -147,47 +188,99 @@ fn panels(f: &PrimFunc, stage: &Stage, operands: &[Operand; 3]) -> Option<Panels
     fits.then_some(Panels { column: *j, row: *k, width: data.shape[2] })
 }
 
-/// The axes as rows, columns, inner and batch; `None` where an index is more than an axis, or an axis has no role.
+/// Whether two indices use an axis of the stage that is no reduction axis.
+fn shares_axis(f: &PrimFunc, stage: &Stage, a: Expr, b: Expr) -> bool {
+    stage.axes.iter().any(|axis| {
+        !axis.reduce && uses_any(f, a, &|v| v == axis.var) && uses_any(f, b, &|v| v == axis.var)
+    })
+}
+
+/// The axes that an index is a sum of, each with its factor; `None` where it is more than that.
+fn terms(f: &PrimFunc, stage: &Stage, index: Expr) -> Option<Vec<(Axis, Option<Expr>)>> {
+    let axis = |e: Expr| match f.expr(e) {
+        ExprData::Var(v) => stage.axes.iter().find(|a| a.var == *v).copied(),
+        _ => None,
+    };
+    let free = |e: Expr| !uses_any(f, e, &|v| stage.axes.iter().any(|a| a.var == v));
+    let (mut out, mut open) = (Vec::new(), vec![index]);
+    while let Some(e) = open.pop() {
+        if let Some(a) = axis(e) {
+            out.push((a, None));
+            continue;
+        }
+        match *f.expr(e) {
+            _ if free(e) => {}
+            ExprData::Binary(BinOp::Add, a, b) => open.extend([b, a]),
+            ExprData::Binary(BinOp::Mul, a, b) => match (axis(a), axis(b)) {
+                (Some(a), None) if free(b) => out.push((a, Some(b))),
+                (None, Some(b)) if free(a) => out.push((b, Some(a))),
+                _ => return None,
+            },
+            _ => return None,
+        }
+    }
+    Some(out)
+}
+
+/// Where the axes stand in an operand, and the reduction axes that must loop around the call.
+fn hits(f: &PrimFunc, stage: &Stage, indices: &[Expr], looped: &mut Vec<Var>) -> Option<Vec<Hit>> {
+    let mut out: Vec<Hit> = Vec::new();
+    for (place, &index) in indices.iter().enumerate() {
+        let plain = matches!(f.expr(index), ExprData::Var(_));
+        let mut found = terms(f, stage, index)?;
+        if found.len() > 1 {
+            looped.extend(found.iter().filter(|t| t.0.reduce).map(|t| t.0.var));
+            found.retain(|t| !t.0.reduce);
+        }
+        match found[..] {
+            [] => {}
+            [(axis, factor)] => out.push(Hit { axis: axis.var, place, factor, plain }),
+            _ => return None,
+        }
+    }
+    Some(out)
+}
+
+/// The axes as rows, columns, inner and batch, and those that loop around the call; `None` where an axis has no role.
 fn classify(
     f: &mut PrimFunc,
     stage: &Stage,
     operands: &[Operand; 3],
     panels: Option<&Panels>,
-) -> Option<[Vec<Dim>; 4]> {
+) -> Option<([Vec<Dim>; 4], Vec<Var>)> {
     let mut out: [Vec<Dim>; 4] = Default::default();
-    let axis_var = |v: Var| stage.axes.iter().any(|a| a.var == v);
+    let mut looped = Vec::new();
+    let mut all = Vec::with_capacity(3);
     for (slot, (_, indices)) in operands.iter().enumerate() {
-        if slot == 1 && panels.is_some() {
-            continue;
-        }
-        for &i in indices {
-            let plain = matches!(f.expr(i), ExprData::Var(_));
-            if !plain && uses_any(f, i, &axis_var) {
-                return None;
-            }
-        }
+        all.push(match panels.filter(|_| slot == 1) {
+            Some(p) => [(p.row, 1), (p.column, 2)]
+                .map(|(axis, place)| Hit { axis, place, factor: None, plain: true })
+                .into(),
+            None => hits(f, stage, indices, &mut looped)?,
+        });
     }
-    for axis in &stage.axes {
-        let mut places = [None; 3];
-        let mut strides = [f.int(0); 3];
-        for (slot, (buffer, indices)) in operands.iter().enumerate() {
-            if slot == 1
-                && let Some(p) = panels
-            {
-                // The library knows the strides of panels.
-                let at = [(p.row, 1), (p.column, 2)].into_iter().find(|(v, _)| *v == axis.var);
-                places[1] = at.map(|(_, at)| (at, at));
-                continue;
-            }
-            let mut hits =
-                (0..indices.len()).filter(|&i| super::stage::is_var(f, indices[i], axis.var));
-            let hit = hits.next();
-            if hits.next().is_some() {
+    if all[2].iter().any(|h| !h.plain) {
+        return None;
+    }
+    for axis in stage.axes.iter().filter(|a| !looped.contains(&a.var)) {
+        let (mut places, mut strides, mut plain) = ([None; 3], [f.int(0); 3], true);
+        for (slot, (buffer, _)) in operands.iter().enumerate() {
+            let mut own = all[slot].iter().filter(|h| h.axis == axis.var);
+            let hit = own.next();
+            if own.next().is_some() {
                 return None;
             }
-            if let Some(place) = hit {
-                places[slot] = Some((place, place));
-                strides[slot] = stride(f, *buffer, place);
+            if let Some(hit) = hit {
+                places[slot] = Some((hit.place, hit.place));
+                if slot == 1 && panels.is_some() {
+                    // The library knows the strides of panels.
+                    continue;
+                }
+                strides[slot] = stride(f, *buffer, hit.place);
+                if let Some(factor) = hit.factor {
+                    strides[slot] = f.mul(factor, strides[slot]);
+                }
+                plain &= hit.plain;
             }
         }
         let role = match (places.map(|p| p.is_some()), axis.reduce) {
@@ -197,9 +290,9 @@ fn classify(
             ([true, true, true], false) => 3,
             _ => return None,
         };
-        out[role].push(Dim { vars: vec![axis.var], extent: axis.extent, strides, places });
+        out[role].push(Dim { vars: vec![axis.var], extent: axis.extent, strides, places, plain });
     }
-    Some(out)
+    Some((out, looped))
 }
 
 /// The distance between neighbours along a dim, in elements.
@@ -221,14 +314,18 @@ fn fuse(f: &mut PrimFunc, dims: Vec<Dim>, operands: &[Operand; 3]) -> Vec<Dim> {
     let mut out: Vec<Dim> = Vec::new();
     for d in dims {
         let joins = out.last().is_some_and(|prev| {
-            (0..3).all(|slot| match (prev.places[slot], d.places[slot]) {
-                (Some((_, last)), Some((first, _))) => {
-                    let data = f.buffer(operands[slot].0);
-                    data.strides.is_empty() && first == last + 1 && data.shape[first] == d.extent
-                }
-                (None, None) => true,
-                _ => false,
-            })
+            prev.plain
+                && d.plain
+                && (0..3).all(|slot| match (prev.places[slot], d.places[slot]) {
+                    (Some((_, last)), Some((first, _))) => {
+                        let data = f.buffer(operands[slot].0);
+                        data.strides.is_empty()
+                            && first == last + 1
+                            && data.shape[first] == d.extent
+                    }
+                    (None, None) => true,
+                    _ => false,
+                })
         });
         if !joins {
             out.push(d);
@@ -248,6 +345,22 @@ fn fuse(f: &mut PrimFunc, dims: Vec<Dim>, operands: &[Operand; 3]) -> Vec<Dim> {
 }
 
 impl Plan {
+    /// Whether a call adds to what is there: all do but the first of those that the loops make for an element.
+    fn continues(&self, f: &mut PrimFunc) -> Expr {
+        if self.accumulate || self.looped.is_empty() {
+            return f.int(i64::from(self.accumulate));
+        }
+        let zero = f.int(0);
+        let mut later = None;
+        for &v in &self.looped {
+            let v = f.var_expr(v);
+            let after = f.binary(BinOp::Lt, zero, v);
+            later = Some(later.map_or(after, |l| f.binary(BinOp::Or, l, after)));
+        }
+        let later = later.expect("there is one");
+        f.cast(later, Ty::I64)
+    }
+
     fn emit(&self, f: &mut PrimFunc) -> Stmt {
         let zero = f.int(0);
         let origin: FxHashMap<Var, Expr> = self.called.iter().map(|&v| (v, zero)).collect();
@@ -305,7 +418,7 @@ impl Plan {
             };
             args.extend([rows, columns]);
         }
-        args.push(f.int(i64::from(self.accumulate)));
+        args.push(self.continues(f));
         args
     }
 

@@ -1,0 +1,48 @@
+# test opt --passes=LegalizeOps,InlineInjective,CheckBounds,DefaultSchedule
+
+from pliant.script import ir as I, relax as R, tir as T
+
+
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor(("n", 3, "h", 9), "float32"), w: R.Tensor((5, 3, 3, 2), "float32")) -> R.Object:
+        with R.dataflow():
+            y = R.nn.conv2d(x, w, strides=[2, 1], padding=1)
+            R.output(y)
+        return y
+
+# expect
+# from pliant.script import ir as I, relax as R, tir as T
+#
+# @I.ir_module
+# class Module:
+#     @R.function
+#     def main(x: R.Tensor(("n", 3, "h", 9), dtype="float32"), w: R.Tensor((5, 3, 3, 2), dtype="float32")) -> R.Object:
+#         n = T.int64()
+#         h = T.int64()
+#         cls = Module
+#         with R.dataflow():
+#             y: R.Tensor((n, 5, (h + 1) // 2, 10), dtype="float32") = R.call_tir(cls.conv2d, (x, w), out_sinfo=R.Tensor((n, 5, (h + 1) // 2, 10), dtype="float32"))
+#             R.output(y)
+#         return y
+#
+#     @T.prim_func(private=True)
+#     def conv2d(var_A: T.handle, B: T.Buffer((5, 3, 3, 2), "float32"), var_conv2d: T.handle):
+#         T.func_attr({"tir.noalias": True})
+#         n = T.int64()
+#         h = T.int64()
+#         A = T.match_buffer(var_A, (n, 3, h, 9), "float32")
+#         conv2d = T.match_buffer(var_conv2d, (n, 5, (h + 1) // 2, 10), "float32")
+#         pad_temp = T.alloc_buffer((n, 3, (h + 1) // 2 * 2 + 2, 11), "float32")
+#         with T.LetStmt(T.max(8192 // T.max(1 * 11 * 72, 1), 1)) as rows:
+#             for chunk in T.parallel((1 * n * 3 * ((h + 1) // 2 * 2 + 2) + (rows - 1)) // rows):
+#                 first: T.int64 = chunk * rows
+#                 for row in range(T.min(rows, 1 * n * 3 * ((h + 1) // 2 * 2 + 2) - first)):
+#                     v_ax0: T.int64 = (first + row) // ((h + 1) // 2 * 2 + 2) // 3
+#                     v_ax1: T.int64 = (first + row) // ((h + 1) // 2 * 2 + 2) % 3
+#                     v_ax2: T.int64 = (first + row) % ((h + 1) // 2 * 2 + 2)
+#                     for v_ax3 in range(11):
+#                         pad_temp[v_ax0, v_ax1, v_ax2, v_ax3] = T.if_then_else(v_ax2 >= 1 and v_ax2 - 1 < h and v_ax3 >= 1 and v_ax3 - 1 < 9, A[v_ax0, v_ax1, v_ax2 - 1, v_ax3 - 1], T.float32(0.0))
+#         for v_ax0, v_ax2, v_ry, v_rx in T.grid(n, (h + 1) // 2, 3, 2):
+#             T.evaluate(T.call_extern("int64", "pliant_gemm_f32", 1, 5, 10, 3, T.address_of(B[0, 0, v_ry, v_rx]), 0, 1 * 3 * 3 * 2, 1 * 3 * 2, T.address_of(pad_temp[v_ax0, 0, v_ax2 * 2 + v_ry, 0 + v_rx]), 0, 1 * ((h + 1) // 2 * 2 + 2) * 11, 1, T.address_of(conv2d[v_ax0, 0, v_ax2, 0]), 0, 1 * ((h + 1) // 2) * 10, 1, T.Cast("int64", 0 < v_ry or 0 < v_rx)))
