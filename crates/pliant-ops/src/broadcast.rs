@@ -150,7 +150,8 @@ pub struct Operand {
 }
 
 /// How a dim of an operand is read.
-enum Axis {
+#[derive(Clone, Debug)]
+pub(crate) enum Axis {
     /// It has size 1.
     One,
     /// Along the result.
@@ -192,13 +193,36 @@ impl Target {
         self.tail = self.tail.max(own.len());
         taken.truncate(lead);
         taken.extend_from_slice(own);
-        let skip = self.dims.len().saturating_sub(lead);
-        let mut axes = Vec::with_capacity(taken.len());
-        for (k, dim) in taken[..lead].iter_mut().enumerate() {
-            axes.push(self.axis(ctx, k + skip, dim));
-        }
+        let mut axes = self.stretch(ctx, &mut taken[..lead]);
         axes.resize_with(taken.len(), || Axis::Along);
         Ok(Operand { value: ctx.value_of_dims(i, &taken)?, axes })
+    }
+
+    /// The fields of operand `i`, a tuple of tensors, all of whose dims are broadcast.
+    ///
+    /// # Errors
+    /// When a shape or element type is not known.
+    pub fn fields(
+        &mut self,
+        ctx: &mut LegalizeCtx<'_>,
+        i: usize,
+    ) -> Result<Vec<Operand>, LegalizeError> {
+        let tys = ctx.infer().tensors(i)?.unwrap_or_default();
+        let mut read = Vec::with_capacity(tys.len());
+        for t in tys {
+            let mut dims = t.dims.unwrap_or_default();
+            let axes = self.stretch(ctx, &mut dims);
+            read.push((dims, axes));
+        }
+        let tensors = ctx.fields_of_dims(i, |k, _| read[k].0.clone())?;
+        let read = tensors.into_iter().zip(read);
+        Ok(read.map(|(t, (_, axes))| Operand { value: Value::Tensor(t), axes }).collect())
+    }
+
+    /// How dims that are broadcast are read, aligned at the right. Those that can be nothing else become the target's.
+    pub(crate) fn stretch(&mut self, ctx: &mut LegalizeCtx<'_>, dims: &mut [Sym]) -> Vec<Axis> {
+        let skip = self.dims.len().saturating_sub(dims.len());
+        dims.iter_mut().enumerate().map(|(k, dim)| self.axis(ctx, k + skip, dim)).collect()
     }
 
     /// How a dim that is broadcast to dim `at` is read; a dim that can be nothing else is taken to be the target's.
@@ -251,6 +275,22 @@ impl Target {
 }
 
 impl Operand {
+    /// A tensor whose dims are read so.
+    pub(crate) fn new(tensor: te::Tensor, axes: Vec<Axis>) -> Self {
+        Operand { value: Value::Tensor(tensor), axes }
+    }
+
+    /// A tensor that is not broadcast.
+    pub fn plain(tensor: te::Tensor) -> Self {
+        let axes = vec![Axis::Along; tensor.ndim()];
+        Operand::new(tensor, axes)
+    }
+
+    /// What is broadcast.
+    pub fn value(&self) -> &Value {
+        &self.value
+    }
+
     /// The element for an element of the result.
     pub fn at(&self, indices: &[te::Expr]) -> te::Expr {
         let skip = indices.len().saturating_sub(self.axes.len());

@@ -31,6 +31,17 @@ pub enum Pattern {
     Opaque,
 }
 
+/// Which sizes of the operands a type rule must know as numbers, where all others may be symbols.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Numbers {
+    /// None.
+    None,
+    /// Whether a size is 1.
+    Ones,
+    /// The last dim of this operand, which says what its elements mean; the operands before it are tensors.
+    Last(usize),
+}
+
 /// How a call becomes lower-level code.
 #[derive(Clone, Copy, Debug)]
 pub enum Legalize {
@@ -99,8 +110,8 @@ pub struct OpDecl {
     pub legalize: Legalize,
     /// Whether the shape of the result depends on the operands' values.
     pub data_dependent: bool,
-    /// Whether dims that are known to be 1 decide about the rank of the result.
-    pub rank_by_ones: bool,
+    /// Which sizes must be numbers when a call is compiled.
+    pub numbers: Numbers,
     /// The NumPy function with the same meaning, if there is one.
     pub numpy: Option<&'static str>,
     /// The ONNX operators that it serves.
@@ -127,7 +138,7 @@ impl OpDecl {
             pattern: Pattern::Opaque,
             legalize: Legalize::Keep,
             data_dependent: false,
-            rank_by_ones: false,
+            numbers: Numbers::None,
             numpy: None,
             onnx: &[],
             doc,
@@ -179,9 +190,9 @@ impl OpDecl {
         self
     }
 
-    /// With a result whose rank depends on which dims are known to be 1.
-    pub const fn rank_by_ones(mut self) -> Self {
-        self.rank_by_ones = true;
+    /// With sizes that must be numbers when a call is compiled.
+    pub const fn numbers(mut self, numbers: Numbers) -> Self {
+        self.numbers = numbers;
         self
     }
 

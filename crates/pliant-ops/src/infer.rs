@@ -265,6 +265,9 @@ impl InferCtx<'_> {
                     .error(format!("{} is {x}, but {} is {y}", self.name(i), self.name(j)))
                     .with_help(format!("convert one of them: R.astype(..., dtype=\"{x}\")"))),
             },
+            // A scalar takes the type of a tensor, whatever that turns out to be.
+            (None, Some(_)) if b.scalar => Ok(None),
+            (Some(_), None) if a.scalar => Ok(None),
             (x, y) => Ok(x.or(y)),
         }
     }

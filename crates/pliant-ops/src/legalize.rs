@@ -10,10 +10,12 @@ use pliant_ir::{AttrValue, Attrs, DType, Sym};
 use rustc_hash::FxHashSet;
 
 use crate::broadcast;
-use crate::decl::{Legalize, OpDecl};
+use crate::decl::{Legalize, Numbers, OpDecl};
 use crate::infer::InferCtx;
+use crate::ops::squeezed_unknown;
+use crate::prove;
 use crate::registry::{Entry, registry};
-use crate::te::{self, Arg, TeError, VarMap};
+use crate::te::{self, Arg, Taken, TeError, VarMap};
 
 /// What a call becomes.
 #[expect(
@@ -121,6 +123,7 @@ pub struct LegalizeCtx<'a> {
     /// The tensors that operands are, where the loop form is wanted over tensors that are there already.
     pub(crate) given: Option<&'a [(Expr, te::Tensor)]>,
     inputs: Vec<(te::Tensor, Expr)>,
+    taken: Taken,
 }
 
 /// An operand as a tensor expression.
@@ -168,7 +171,19 @@ impl<'a> LegalizeCtx<'a> {
         ty: Type,
     ) -> Self {
         let (vars, inputs) = (VarMap::new(), Vec::new());
-        LegalizeCtx { func, decl, args, attrs, ty, vars, trusted: false, given: None, inputs }
+        let taken = Taken::default();
+        LegalizeCtx {
+            func,
+            decl,
+            args,
+            attrs,
+            ty,
+            vars,
+            trusted: false,
+            given: None,
+            inputs,
+            taken,
+        }
     }
 
     /// The same call as type rules see it.
@@ -280,7 +295,7 @@ impl<'a> LegalizeCtx<'a> {
                 "{op}: the data type of {name} is not known"
             )));
         };
-        Ok(self.input(self.args[i], dims, dtype))
+        Ok(self.input((self.args[i], &name, t.dims.as_deref()), dims, dtype))
     }
 
     /// The fields of operand `i`, a tuple of tensors.
@@ -288,36 +303,37 @@ impl<'a> LegalizeCtx<'a> {
     /// # Errors
     /// When a shape or data type is not known.
     pub fn fields(&mut self, i: usize) -> Result<Vec<te::Tensor>, LegalizeError> {
-        self.fields_of_dims(i, <[Sym]>::to_vec)
+        self.fields_of_dims(i, |_, own| own.to_vec())
     }
 
-    /// [`fields`](Self::fields) whose dims are taken to be `taken(own dims)`: the loop function checks them when it
-    /// runs.
+    /// [`fields`](Self::fields) whose dims are taken to be `taken(place, own dims)`: the loop function checks them
+    /// when it runs.
     ///
     /// # Errors
     /// When a shape or data type is not known.
     pub fn fields_of_dims(
         &mut self,
         i: usize,
-        taken: impl Fn(&[Sym]) -> Vec<Sym>,
+        mut taken: impl FnMut(usize, &[Sym]) -> Vec<Sym>,
     ) -> Result<Vec<te::Tensor>, LegalizeError> {
         let ctx = self.infer();
         let unknown = |what: &str| LegalizeError::unknown(format!("{}: {what}", ctx.op()));
         let tys = ctx.tensors(i)?.ok_or_else(|| unknown("the tuple's type is not known"))?;
         let mut known = Vec::with_capacity(tys.len());
-        for t in tys {
+        for (k, t) in tys.into_iter().enumerate() {
             match (t.dims, t.dtype) {
-                (Some(dims), Some(dtype)) => known.push((taken(&dims), dtype)),
+                (Some(dims), Some(dtype)) => known.push((taken(k, &dims), dims, dtype)),
                 _ => return Err(unknown("the shape or data type of a field is not known")),
             }
         }
+        let name = ctx.name(i);
         let mut fields = Vec::with_capacity(known.len());
-        for (k, (dims, dtype)) in known.into_iter().enumerate() {
+        for (k, (dims, own, dtype)) in known.into_iter().enumerate() {
             let e = match self.func.tuple_fields(self.args[i]) {
                 Some(list) => list[k],
                 None => self.func.tuple_get_item(self.args[i], k as u32),
             };
-            fields.push(self.input(e, &dims, dtype));
+            fields.push(self.input((e, &format!("{name}[{k}]"), Some(&own)), &dims, dtype));
         }
         Ok(fields)
     }
@@ -335,14 +351,42 @@ impl<'a> LegalizeCtx<'a> {
         })
     }
 
-    /// Makes a placeholder for an input of the loop function.
-    fn input(&mut self, e: Expr, dims: &[Sym], dtype: DType) -> te::Tensor {
+    /// Makes a placeholder for an input of the loop function, a value with a name and perhaps known dims. Where these
+    /// are not provably `dims`, the loop function checks them.
+    fn input(
+        &mut self,
+        (e, name, own): (Expr, &str, Option<&[Sym]>),
+        dims: &[Sym],
+        dtype: DType,
+    ) -> te::Tensor {
         if let Some(tensor) = self.given_tensor(e, dims) {
             return tensor;
         }
         let shape = self.size_list(dims);
-        let t = te::placeholder(shape, dtype, input_name(self.inputs.len()));
+        let t = te::placeholder(shape.clone(), dtype, input_name(self.inputs.len()));
         self.inputs.push((t.clone(), e));
+        let Some(own) = own.filter(|own| own.len() == dims.len()) else { return t };
+        let mut declared = shape;
+        for (k, (&have, &want)) in own.iter().zip(dims).enumerate() {
+            if have == want || prove::equal(self.func, have, want) == Some(true) {
+                continue;
+            }
+            let (had, wanted) = (self.size(have), self.size(want));
+            let [have, want] = [have, want].map(|d| self.infer().dim(d));
+            let op = self.decl.name;
+            let equals = |text: String, e: &te::Expr, value: &str| match e.as_int() {
+                Some(_) => text,
+                None => format!("{text} = {value}"),
+            };
+            let (have, want) = (equals(have, &had, "{0}"), equals(want, &wanted, "{1}"));
+            let message = format!("{op}: dim {k} of {name}, {have}, must be {want}");
+            let cond = te::explain(&te::eq(&had, &wanted), &[had.clone(), wanted]);
+            self.taken.checks.push(te::Check { axes: Vec::new(), cond, message: message.into() });
+            declared[k] = had;
+        }
+        if declared.iter().zip(t.shape()).any(|(a, b)| !a.same_as(b)) {
+            self.taken.declared.insert(t.clone(), declared);
+        }
         t
     }
 
@@ -500,14 +544,12 @@ pub fn needs_shapes(op: Op) -> bool {
     }
 }
 
-/// Whether dims that are known to be 1 decide about the rank of an operator's result.
-pub fn rank_by_ones(op: Op) -> bool {
-    rank_by_ones_named(op.0)
-}
-
-/// [`rank_by_ones`] by name; false where there is no such operator.
-pub fn rank_by_ones_named(name: &str) -> bool {
-    matches!(registry().entry(name), Some(Entry::Library { decl, .. }) if decl.rank_by_ones)
+/// Which sizes the operator of that name must know as numbers.
+pub fn numbers_of(name: &str) -> Numbers {
+    match registry().entry(name) {
+        Some(Entry::Library { decl, .. }) => decl.numbers,
+        _ => Numbers::None,
+    }
 }
 
 /// [`legalize`] to a loop function, also of operators that the machine can do without a copy; `None` where the
@@ -542,9 +584,9 @@ fn to_tir(
     let mut ctx = LegalizeCtx::new(func, decl, args, attrs, ty);
     ctx.trusted = trusted;
     let outputs = te(&mut ctx)?;
-    let (inputs, vars) = (std::mem::take(&mut ctx.inputs), std::mem::take(&mut ctx.vars));
+    let LegalizeCtx { inputs, vars, taken, .. } = ctx;
     let name = decl.name.rsplit('.').next().unwrap_or(decl.name);
-    tir_call(func, name, &inputs, &outputs, &vars, ty).map(Some)
+    tir_call_taken(func, name, (&inputs, &outputs, &taken), &vars, ty).map(Some)
 }
 
 /// The call as a view of its first operand.
@@ -564,6 +606,12 @@ fn view(
         }
         // The shape is a value of the program; the machine takes it as it comes.
         return Ok(None);
+    }
+    let mut infer = InferCtx { func, decl, args, attrs, ty_args: &[] };
+    if decl.name == "relax.squeeze" && !squeezed_unknown(&mut infer)?.is_empty() {
+        // Without elements, their number does not tell whether a size is 1.
+        let call = to_tir(func, Op(decl.name), args, attrs, ty, false)?;
+        return Ok(call.map(Legalized::Tir));
     }
     let dims = LegalizeCtx::new(func, decl, args, attrs, ty).out_dims(0)?;
     if let (Some(&shape), "relax.reshape") = (args.get(1), decl.name)
@@ -587,11 +635,23 @@ pub(crate) fn tir_call(
     vars: &VarMap,
     ty: Type,
 ) -> Result<TirCall, LegalizeError> {
+    tir_call_taken(func, name, (inputs, outputs, &Taken::default()), vars, ty)
+}
+
+/// [`tir_call`] of inputs whose dims are taken to be others.
+fn tir_call_taken(
+    func: &mut Function,
+    name: &str,
+    (inputs, outputs, taken): (&[(te::Tensor, Expr)], &[te::Tensor], &Taken),
+    vars: &VarMap,
+    ty: Type,
+) -> Result<TirCall, LegalizeError> {
     let used: FxHashSet<te::Tensor> = te::placeholders_of(outputs).into_iter().collect();
-    let inputs: Vec<&(te::Tensor, Expr)> =
-        inputs.iter().filter(|(t, _)| used.contains(t)).collect();
+    // What is only checked is an input too.
+    let wanted = |t: &te::Tensor| used.contains(t) || taken.declared.contains_key(t);
+    let inputs: Vec<&(te::Tensor, Expr)> = inputs.iter().filter(|(t, _)| wanted(t)).collect();
     let args: Vec<Arg> = inputs.iter().map(|(t, _)| t).chain(outputs).map(Arg::from).collect();
-    let created = te::create_prim_func_with_vars(&args)?;
+    let created = te::create_prim_func_taken(&args, taken)?;
     let mut tir_vars = Vec::new();
     for var in &created.extra {
         let Some(size) = vars.get_term(&mut func.syms, var) else {

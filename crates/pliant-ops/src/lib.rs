@@ -29,10 +29,10 @@ pub mod te;
 pub mod topi;
 pub mod user;
 
-pub use decl::{OpDecl, Pattern};
+pub use decl::{Numbers, OpDecl, Pattern};
 pub use legalize::{
     LegalizeError, Legalized, TirCall, legalize, legalize_call, legalize_with, needs_shapes,
-    rank_by_ones, rank_by_ones_named,
+    numbers_of,
 };
 pub use module_builder::{ModuleBuilder, call_tir, te_call};
 pub use registry::{Registry, registry};

@@ -7,7 +7,7 @@ use pliant_ir::relax::{Expr, Function, Type};
 use pliant_ir::{AttrValue, Attrs};
 use rustc_hash::FxHashMap;
 
-use crate::decl::OpDecl;
+use crate::decl::{Default, OpDecl};
 use crate::infer::InferCtx;
 use crate::ops::GROUPS;
 use crate::user::UserOp;
@@ -138,7 +138,7 @@ impl OpRegistry for Registry {
     }
 }
 
-/// Checks that each given attribute is declared and each required one given.
+/// Checks that each given attribute is declared and each required one given, and bools and floats for what they are.
 fn check_attrs(ctx: &InferCtx<'_>) -> Result<(), InferError> {
     for (key, _) in &ctx.attrs.0 {
         if !ctx.decl.attrs.iter().any(|(k, _)| **k == **key) {
@@ -157,6 +157,17 @@ fn check_attrs(ctx: &InferCtx<'_>) -> Result<(), InferError> {
         }
     }
     for (key, default) in ctx.decl.attrs {
+        let value = ctx.attrs.get(key).filter(|v| !v.is_none());
+        match (default, value) {
+            (Default::Bool(_), Some(AttrValue::Bool(_) | AttrValue::Int(0 | 1))) | (_, None) => {}
+            (Default::Bool(_), Some(_)) => {
+                return Err(ctx.error(format!("{key} must be True or False")));
+            }
+            (Default::Float(_), Some(v)) if v.as_float().is_none() => {
+                return Err(ctx.error(format!("{key} must be a number")));
+            }
+            _ => {}
+        }
         if default.value().is_none() && ctx.attrs.get(key).is_none_or(AttrValue::is_none) {
             return Err(ctx.error(format!("attribute {key} is missing")));
         }

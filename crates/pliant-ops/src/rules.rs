@@ -113,6 +113,40 @@ pub fn require_float(ctx: &InferCtx<'_>, i: usize, t: &TensorTy) -> Result<(), I
     }
 }
 
+/// Checks that an operand is of numbers, where its type is known.
+///
+/// # Errors
+/// When it is of bools.
+pub fn require_number(ctx: &InferCtx<'_>, i: usize, t: &TensorTy) -> Result<(), InferError> {
+    match t.dtype {
+        Some(d) if d.is_bool() && !t.scalar => Err(ctx
+            .error(format!("{} must be a tensor of numbers, but is bool", ctx.name(i)))
+            .with_help("convert it: R.astype(x, dtype=\"int64\")")),
+        _ => Ok(()),
+    }
+}
+
+/// The type rule of a broadcasting operator that is defined on numbers only.
+///
+/// # Errors
+/// When shapes or element types do not fit.
+pub fn infer_arithmetic(ctx: &mut InferCtx<'_>) -> Result<Type, InferError> {
+    for i in [0, 1] {
+        require_number(ctx, i, &ctx.tensor(i)?)?;
+    }
+    infer_broadcast(ctx)
+}
+
+/// The type rule of an elementwise operator that is defined on numbers only.
+///
+/// # Errors
+/// When the operand is no tensor of numbers.
+pub fn infer_unary_number(ctx: &mut InferCtx<'_>) -> Result<Type, InferError> {
+    let t = ctx.tensor(0)?;
+    require_number(ctx, 0, &t)?;
+    Ok(ctx.like(&t, t.dtype))
+}
+
 /// Checks that an operand is of integers, where its type is known.
 ///
 /// # Errors

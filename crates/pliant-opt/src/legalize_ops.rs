@@ -163,7 +163,7 @@ impl ModulePass for LegalizeOps {
 }
 
 /// The variables that are bound to `R.null_value()`.
-fn nulls(func: &Function) -> FxHashMap<Var, Expr> {
+pub(crate) fn nulls(func: &Function) -> FxHashMap<Var, Expr> {
     let mut found = FxHashMap::default();
     for seq in pliant_pass::rewrite::reachable_seqs(func) {
         for &b in &func.seq(seq).blocks {
@@ -178,6 +178,14 @@ fn nulls(func: &Function) -> FxHashMap<Var, Expr> {
         }
     }
     found
+}
+
+/// The operand, or the `R.null_value()` that it is bound to.
+pub(crate) fn given(nulls: &FxHashMap<Var, Expr>, func: &Function, arg: Expr) -> Expr {
+    match func.expr(arg) {
+        ExprData::Var(v) => nulls.get(v).copied().unwrap_or(arg),
+        _ => arg,
+    }
 }
 
 /// The setting that says that indices are in range.
@@ -327,10 +335,7 @@ impl Legalizer<'_> {
 
     /// The operand, or the `R.null_value()` that it is bound to, which stands for one that is not given.
     fn given(&self, func: &Function, arg: Expr) -> Expr {
-        match func.expr(arg) {
-            ExprData::Var(v) => self.nulls.get(v).copied().unwrap_or(arg),
-            _ => arg,
-        }
+        given(&self.nulls, func, arg)
     }
 
     /// Lets the user's function legalise a call, and what it makes in the usual way.

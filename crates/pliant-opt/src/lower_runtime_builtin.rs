@@ -40,6 +40,7 @@ use pliant_ops::dynamic;
 use pliant_pass::rewrite::{Namer, rewrite_bindings};
 use pliant_pass::{FunctionPass, PassContext, PassError};
 
+use crate::legalize_ops::{given, nulls};
 use crate::names::{
     MEMORY_ALLOC_STORAGE, MEMORY_ALLOC_TENSOR, MEMORY_KILL_STORAGE, MEMORY_KILL_TENSOR,
     VM_ALLOC_STORAGE, VM_ALLOC_TENSOR, VM_KILL_OBJECT, op_call, packed_call,
@@ -70,6 +71,7 @@ impl FunctionPass for LowerRuntimeBuiltin {
 
     fn run_on(&self, _: &str, func: &mut Function, _: &PassContext) -> Result<(), PassError> {
         admit_effects(func);
+        let nulls = nulls(func);
         let mut namer = None;
         rewrite_bindings(func, |func, mut binding, out| {
             if let ExprData::Call { callee: Callee::Op(op), args, attrs, .. } =
@@ -82,7 +84,8 @@ impl FunctionPass for LowerRuntimeBuiltin {
                 }
                 let ty = func.expr_ty(binding.value);
                 let attrs = func.call_attrs(attrs).clone();
-                let lowered = match operator_call(func, op, &args, &attrs, ty) {
+                let operands: Vec<Expr> = args.iter().map(|&a| given(&nulls, func, a)).collect();
+                let lowered = match operator_call(func, op, &operands, &attrs, ty) {
                     Some(call) => Some(call),
                     None => lower(func, op, &args, ty)?,
                 };

@@ -50,6 +50,7 @@ use pliant_ir::relax::{
     Binding, BlockData, Callee, Expr, ExprData, FuncId, Function, TensorShape, Type, TypeData, Var,
 };
 use pliant_ir::{BaseFunc, DType, IRModule, Sym};
+use pliant_ops::Numbers;
 use pliant_pass::rewrite::{Namer, Substitution, reachable_funcs, reachable_seqs};
 use pliant_pass::{ModulePass, PassContext, PassError, Problem};
 use rustc_hash::FxHashMap;
@@ -110,13 +111,13 @@ fn needs_shapes(func: &Function, value: Expr) -> bool {
     match *func.expr(value) {
         // A view to sizes that are written out asks for nothing else.
         ExprData::Call { callee: Callee::Op(RESHAPE), .. } => func.ty(value).dims().is_none(),
-        // A symbol in the place of a size that may be 1 would change the rank of the result.
-        ExprData::Call { callee: Callee::Op(op), .. }
-            if pliant_ops::rank_by_ones(op) && func.rank_of(func.expr_ty(value)).is_none() =>
-        {
-            false
-        }
-        ExprData::Call { callee: Callee::Op(op), .. } => pliant_ops::needs_shapes(op),
+        ExprData::Call { callee: Callee::Op(op), .. } => match pliant_ops::numbers_of(op.0) {
+            // A symbol in the place of a size that may be 1 would change the rank of the result.
+            Numbers::Ones if func.rank_of(func.expr_ty(value)).is_none() => false,
+            // The run finds the number.
+            Numbers::Last(_) => false,
+            _ => pliant_ops::needs_shapes(op),
+        },
         _ => false,
     }
 }

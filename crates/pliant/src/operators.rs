@@ -7,6 +7,7 @@
 use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
 
 use pliant_exec::FuncDef;
+use pliant_ops::Numbers;
 use pliant_ops::dynamic::{CALL_OPERATOR, Operand, script};
 use pliant_tensor::DType;
 use pliant_vm::{CheckKind, Value, VirtualMachine, VmError};
@@ -68,8 +69,16 @@ fn run(args: &[Value]) -> Result<Value, VmError> {
     let [Value::Str(name), Value::Str(text), operands @ ..] = args else {
         return Err(VmError::type_error(format!("{CALL_OPERATOR} takes two texts and operands")));
     };
-    let ones = pliant_ops::rank_by_ones_named(name);
-    let types: Option<Vec<Operand>> = operands.iter().map(|v| operand(v, ones, 0)).collect();
+    let numbers = pliant_ops::numbers_of(name);
+    let types: Option<Vec<Operand>> = operands
+        .iter()
+        .enumerate()
+        .map(|(k, v)| match numbers {
+            Numbers::Last(at) if at == k => operand(v, Known::Last, 0),
+            Numbers::Ones => operand(v, Known::Ones, 0),
+            _ => operand(v, Known::Nothing, 0),
+        })
+        .collect();
     let types = types.ok_or_else(|| {
         VmError::check(CheckKind::Type, format!("{name}: an operand is nested too deeply"))
     })?;
@@ -87,11 +96,26 @@ fn run(args: &[Value]) -> Result<Value, VmError> {
     }
 }
 
-/// The kind of an operand. With `ones`, sizes of 1 are told from others.
-fn operand(value: &Value, ones: bool, depth: usize) -> Option<Operand> {
-    let size = |&d: &i64| (ones && d == 1).then_some(1);
+/// Which sizes of an operand are part of its kind.
+#[derive(Clone, Copy)]
+enum Known {
+    Nothing,
+    Ones,
+    Last,
+}
+
+/// The kind of an operand.
+fn operand(value: &Value, known: Known, depth: usize) -> Option<Operand> {
     Some(match value {
-        Value::Tensor(t) => Operand::Tensor(t.shape().iter().map(size).collect(), t.dtype()),
+        Value::Tensor(t) => {
+            let last = t.shape().len().wrapping_sub(1);
+            let size = |(k, &d): (usize, &i64)| match known {
+                Known::Nothing => None,
+                Known::Ones => (d == 1).then_some(1),
+                Known::Last => (k == last).then_some(d),
+            };
+            Operand::Tensor(t.shape().iter().enumerate().map(size).collect(), t.dtype())
+        }
         Value::Shape(dims) => Operand::Shape(vec![None; dims.len()]),
         Value::Int(_) => Operand::Int,
         Value::Bool(_) => Operand::Scalar(DType::Bool),
@@ -99,7 +123,7 @@ fn operand(value: &Value, ones: bool, depth: usize) -> Option<Operand> {
         Value::Tuple(_) if depth == MAX_DEPTH => return None,
         Value::Tuple(items) => {
             let items: Option<Vec<Operand>> =
-                items.iter().map(|item| operand(item, ones, depth + 1)).collect();
+                items.iter().map(|item| operand(item, known, depth + 1)).collect();
             Operand::Tuple(items?)
         }
         _ => Operand::Other,

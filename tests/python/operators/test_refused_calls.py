@@ -1,11 +1,7 @@
-"""Calls that can be proved not to fit are refused while the script is read, at their line; indices out of range when
-the program runs, with the operator, the index and the size, unless they are trusted."""
+"""Calls that can be proved not to fit are refused while the script is read, at their line."""
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
 import pytest
 
 import pliant
@@ -109,30 +105,3 @@ def test_refused_at_the_line(types: tuple[str, ...], call: str, part: str) -> No
     text = str(error.value)
     assert part in text, text
     assert "line 5" in text, text
-
-
-OUTSIDE = {
-    "R.take(x, i, axis=0)": "relax.take: index 9 is out of range for axis 0 of size 4",
-    "R.gather_elements(x, i)": "relax.gather_elements: index 9 is out of range for axis 0 of size 4",
-    "R.scatter_elements(x, i, i, axis=0)": "relax.scatter_elements: index 9 is out of range for axis 0 of size 4",
-    "R.index_tensor(x, (i,))": "relax.index_tensor: index 9 is out of range for axis 0 of size 4",
-    "R.index_put(x, (i,), i)": "relax.index_put: index 9 is out of range for axis 0 of size 4",
-}
-
-
-@pytest.mark.parametrize("mode", ["bytecode", "compiled"])
-@pytest.mark.parametrize("call", OUTSIDE)
-def test_index_out_of_range(call: str, mode: str) -> None:
-    script = (
-        "@I.ir_module\nclass Module:\n    @R.function\n"
-        '    def main(x: R.Tensor(("n",), "int64"), i: R.Tensor(("k",), "int64")):\n'
-        f"        a = {call}\n        return a\n"
-    )
-    x, good, bad = np.arange(4), np.array([-4, 3]), np.array([0, 9])
-    model: Any = pliant.compile(from_source(script), exec_mode=mode)
-    model(x, good)
-    with pytest.raises(pliant.PliantError, match=OUTSIDE[call]):
-        model(x, bad)
-    trusting: Any = pliant.compile(from_source(script), exec_mode=mode, config={"relax.trust_indices": True})
-    np.testing.assert_array_equal(trusting(x, good).numpy(), model(x, good).numpy())
-    assert trusting(x, bad).numpy().shape == model(x, good).numpy().shape

@@ -38,39 +38,9 @@ def named(case: Case) -> Case:
     return replace(case, reference=reference)
 
 
-ONE = "that a size is 1 must be known when the call is compiled"
-LAST = "the last dim says what the numbers mean, and must be known when the call is compiled"
-NEEDS = {
-    "collapse_sum_like": ONE,
-    "einsum_ellipsis": ONE,
-    "index_tensor": ONE,
-    "nn.prelu_of_one": ONE,
-    "dft": LAST,
-    "dft_complex": LAST,
-    "dft_inverse": LAST,
-    "dft_onesided": LAST,
-    "gather_nd": LAST,
-    "gather_nd_batch": LAST,
-    "gather_nd_whole": LAST,
-    "scatter_nd_add": LAST,
-    "scatter_nd_max": LAST,
-    "scatter_nd_min": LAST,
-    "scatter_nd_mul": LAST,
-    "scatter_nd_update": LAST,
-    "stft": LAST,
-    "lstm_reverse_lengths": "an operand that is left out before one that is given is no tensor",
-    "masked_fill": "a plain number takes the operand's type only where that is known",
-}
-"""The cases that `R.match_cast` must help, and why. Their calls are refused with a message that says so."""
 
 
-def marked(case: Case) -> Any:
-    reason = NEEDS.get(case.name)
-    marks = [pytest.mark.xfail(reason=reason, strict=True)] if reason else []
-    return pytest.param(case, id=case.name, marks=marks)
-
-
-@pytest.mark.parametrize("case", [marked(case) for case in CASES])
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_operator_on_unknown_types(case: Case) -> None:
     mode = ("compiled", "bytecode")[zlib.crc32(case.name.encode()) % 2]
     model = pliant.compile(from_source(script(case)), exec_mode=mode)

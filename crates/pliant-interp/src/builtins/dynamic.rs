@@ -140,7 +140,7 @@ pub(super) fn strided_slice(m: &Machine<'_>, a: Args<'_>) -> Result<Value> {
         let (begin, end, step) = (lists[0][d], lists[1][d], lists[2][d]);
         if step == 0 {
             return Err(InterpError::check(format!(
-                "dynamic_strided_slice: the stride of dim {d} is 0"
+                "relax.dynamic_strided_slice: the stride of dim {d} is 0"
             )));
         }
         let from_start = |b: i64| if b < 0 { b.saturating_add(dim) } else { b };

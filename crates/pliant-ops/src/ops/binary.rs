@@ -8,7 +8,8 @@ use crate::decl::{OpDecl, Pattern};
 use crate::infer::InferCtx;
 use crate::legalize::{LegalizeCtx, LegalizeError};
 use crate::rules::{
-    infer_broadcast, infer_compare, require_bits, require_float, require_integer, te_broadcast,
+    infer_arithmetic, infer_broadcast, infer_compare, require_bits, require_float, require_integer,
+    te_broadcast,
 };
 use crate::te::{self, Expr};
 
@@ -18,7 +19,7 @@ type Outputs = Result<Vec<te::Tensor>, LegalizeError>;
 
 macro_rules! arithmetic {
     ($name:literal, $te:expr, $doc:literal) => {
-        row!($name, infer_broadcast, $te, $doc)
+        row!($name, infer_arithmetic, $te, $doc)
     };
 }
 
@@ -47,13 +48,14 @@ pub static DECLS: &[OpDecl] = &[
     arithmetic!("floor_divide", floor_divide, "Quotient, rounded towards minus infinity."),
     arithmetic!("mod", modulo, "Remainder with the sign of the divisor.").onnx(&["Mod"]),
     arithmetic!("floor_mod", modulo, "Remainder with the sign of the divisor.").numpy("mod"),
-    OpDecl::new("relax.power", infer_broadcast, "Power.")
+    OpDecl::new("relax.power", infer_arithmetic, "Power.")
         .operands(&["x1", "x2"])
         .te(Pattern::Broadcast, power)
         .numpy("power")
         .onnx(&["Pow"]),
-    arithmetic!("maximum", te::maximum, "The larger; NaN if either is NaN.").onnx(&["Max"]),
-    arithmetic!("minimum", te::minimum, "The smaller; NaN if either is NaN.").onnx(&["Min"]),
+    row!("maximum", infer_broadcast, te::maximum, "The larger; NaN if either is NaN.").onnx(&["Max"]),
+    row!("minimum", infer_broadcast, te::minimum, "The smaller; NaN if either is NaN.")
+        .onnx(&["Min"]),
     comparison!("equal", te::eq, "Whether equal.").onnx(&["Equal"]),
     comparison!("not_equal", te::ne, "Whether different."),
     comparison!("less", te::lt, "Whether less.").onnx(&["Less"]),

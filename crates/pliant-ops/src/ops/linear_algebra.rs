@@ -12,7 +12,7 @@ use crate::broadcast::{Target, broadcast_dims};
 use crate::decl::{Default, OpDecl, Pattern};
 use crate::infer::{InferCtx, TensorTy};
 use crate::legalize::{LegalizeCtx, LegalizeError};
-use crate::rules::{operand_types, shared_dim, te_converted};
+use crate::rules::{operand_types, require_number, shared_dim, te_converted};
 use crate::te::{self, Expr};
 
 type Inferred = Result<Type, InferError>;
@@ -52,6 +52,7 @@ pub static DECLS: &[OpDecl] = &[
 /// The element type of the result: the one asked for, else the operands'.
 fn out_dtype(ctx: &InferCtx<'_>) -> Result<Option<DType>, InferError> {
     let common = ctx.same_dtype(0, 1)?;
+    require_number(ctx, 0, &ctx.tensor(0)?)?;
     Ok(ctx.dtype("out_dtype")?.or(common))
 }
 
@@ -196,6 +197,7 @@ fn infer_outer(ctx: &mut InferCtx<'_>) -> Inferred {
             )));
         }
     }
+    require_number(ctx, 0, &a)?;
     let dtype = ctx.same_dtype(0, 1)?;
     let dims = a.dims.zip(b.dims).map(|(x, y)| vec![x[0], y[0]]);
     Ok(ctx.make(dims, Some(2), dtype))

@@ -10,7 +10,7 @@ use pliant_ir::relax::{ExprData, TensorShape, Type, TypeData};
 use pliant_sym::SymKind;
 
 use crate::broadcast::{Target, stretches_to};
-use crate::decl::{Default, OpDecl, Pattern};
+use crate::decl::{Default, Numbers, OpDecl, Pattern};
 use crate::infer::InferCtx;
 use crate::legalize::{LegalizeCtx, LegalizeError};
 use crate::prove;
@@ -52,8 +52,8 @@ pub static DECLS: &[OpDecl] = &[
     )
     .operands(&["x"])
     .attrs(&[("axis", Default::None)])
-    .view(te_view)
-    .rank_by_ones()
+    .view(te_squeeze)
+    .numbers(Numbers::Ones)
     .numpy("squeeze")
     .onnx(&["Squeeze"]),
     OpDecl::new(
@@ -258,6 +258,38 @@ fn infer_squeeze(ctx: &mut InferCtx<'_>) -> Inferred {
     }
 }
 
+/// The axes that are named and not known to have size 1.
+pub fn squeezed_unknown(ctx: &mut InferCtx<'_>) -> Result<Vec<usize>, InferError> {
+    let Some(dims) = ctx.tensor(0)?.dims else { return Ok(Vec::new()) };
+    let axes = ctx.axes("axis", dims.len())?.unwrap_or_default();
+    Ok(axes.into_iter().filter(|&k| ctx.func.syms.as_int(dims[k]) != Some(1)).collect())
+}
+
+/// As another shape of the same elements, where all that goes is known to be 1; else the loop function checks it.
+fn te_squeeze(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+    let open = squeezed_unknown(&mut ctx.infer())?;
+    if open.is_empty() {
+        return te_view(ctx);
+    }
+    let x = ctx.tensor(0)?;
+    let axes = ctx.infer().axes("axis", x.ndim())?.unwrap_or_default();
+    let shape = ctx.out_shape(0)?;
+    let mut out = te::compute(shape, "T_squeeze", |i| {
+        let mut rest = i.iter().cloned();
+        let mut kept = || rest.next().unwrap_or_else(|| te::int(0));
+        let at: Vec<Expr> =
+            (0..x.ndim()).map(|k| if axes.contains(&k) { te::int(0) } else { kept() }).collect();
+        x.at(&at)
+    });
+    for axis in open {
+        let size = &x.shape()[axis];
+        let cond = te::explain(&te::eq(size, &te::int(1)), std::slice::from_ref(size));
+        let message = format!("relax.squeeze: axis {axis} has size {{0}}, not 1").into();
+        out = out.with_check(Check { axes: Vec::new(), cond, message });
+    }
+    Ok(vec![out])
+}
+
 /// The same elements in row-major order: common leading dims keep their indices, the others go through the
 /// position in the rest.
 pub(super) fn te_view(ctx: &mut LegalizeCtx<'_>) -> Outputs {
@@ -391,7 +423,7 @@ fn infer_concat(ctx: &mut InferCtx<'_>) -> Inferred {
 fn te_concat(ctx: &mut LegalizeCtx<'_>) -> Outputs {
     let out = ctx.out_dims(0)?;
     let axis = ctx.infer().axis("axis", out.len())?;
-    let parts = ctx.fields_of_dims(0, |own| {
+    let parts = ctx.fields_of_dims(0, |_, own| {
         own.iter()
             .zip(&out)
             .enumerate()

@@ -21,6 +21,8 @@ mod vision;
 
 use crate::decl::OpDecl;
 
+pub use manipulate::squeezed_unknown;
+
 /// All operators of the library, group by group.
 pub static GROUPS: &[&[OpDecl]] = &[
     base::DECLS,

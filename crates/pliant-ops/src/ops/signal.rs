@@ -4,7 +4,7 @@ use pliant_ir::op::InferError;
 use pliant_ir::relax::Type;
 use pliant_ir::{DType, Sym};
 
-use crate::decl::{Default, OpDecl, Pattern};
+use crate::decl::{Default, Numbers, OpDecl, Pattern};
 use crate::infer::InferCtx;
 use crate::legalize::{LegalizeCtx, LegalizeError};
 use crate::rules::{require_float, shared_dim};
@@ -29,6 +29,7 @@ pub static DECLS: &[OpDecl] = &[
         ("onesided", Default::Bool(false)),
     ])
     .te(Pattern::Opaque, te_dft)
+    .numbers(Numbers::Last(0))
     .numpy("fft.fft")
     .onnx(&["DFT"])
     .limits("the inverse of one side: two lengths have the same side"),
@@ -41,6 +42,7 @@ pub static DECLS: &[OpDecl] = &[
     .operands(&["signal", "frame_step", "window?", "frame_length?"])
     .attrs(&[("onesided", Default::Bool(true))])
     .te(Pattern::Opaque, te_stft)
+    .numbers(Numbers::Last(0))
     .onnx(&["STFT"]),
 ];
 

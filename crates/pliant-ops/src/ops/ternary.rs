@@ -6,7 +6,7 @@ use pliant_ir::relax::Type;
 use crate::decl::{OpDecl, Pattern};
 use crate::infer::InferCtx;
 use crate::legalize::{LegalizeCtx, LegalizeError};
-use crate::rules::{broadcast_of, require_scalar, te_broadcast_of};
+use crate::rules::{broadcast_of, require_number, require_scalar, te_broadcast_of};
 use crate::te::{self, Tensor};
 
 type Inferred = Result<Type, InferError>;
@@ -72,6 +72,7 @@ fn te_fill(ctx: &mut LegalizeCtx<'_>) -> Outputs {
 }
 
 fn infer_fma(ctx: &mut InferCtx<'_>) -> Inferred {
+    require_number(ctx, 0, &ctx.tensor(0)?)?;
     let dtype = ctx.same_dtype(0, 1)?.or(ctx.same_dtype(0, 2)?).or(ctx.same_dtype(1, 2)?);
     let out = broadcast_of(ctx, &[0, 1, 2])?;
     Ok(ctx.like(&out, dtype))

@@ -7,7 +7,9 @@ use pliant_ir::relax::Type;
 use crate::decl::{Default, OpDecl, Pattern};
 use crate::infer::InferCtx;
 use crate::legalize::{LegalizeCtx, LegalizeError};
-use crate::rules::{infer_unary, infer_unary_float, require_bits, require_scalar, te_unary};
+use crate::rules::{
+    infer_unary, infer_unary_float, infer_unary_number, require_bits, require_scalar, te_unary,
+};
 use crate::te::{self, Expr};
 
 type Inferred = Result<Type, InferError>;
@@ -23,9 +25,9 @@ macro_rules! row {
 /// The operators of this file.
 pub static DECLS: &[OpDecl] = &[
     row!("abs", infer_unary, abs, "Absolute value.").numpy("abs").onnx(&["Abs"]),
-    row!("negative", infer_unary, |x| -x, "Negation.").numpy("negative").onnx(&["Neg"]),
-    row!("square", infer_unary, |x| x * x, "Square.").numpy("square"),
-    row!("sign", infer_unary, sign, "-1, 0 or 1; NaN of NaN.").numpy("sign").onnx(&["Sign"]),
+    row!("negative", infer_unary_number, |x| -x, "Negation.").numpy("negative").onnx(&["Neg"]),
+    row!("square", infer_unary_number, |x| x * x, "Square.").numpy("square"),
+    row!("sign", infer_unary_number, sign, "-1, 0 or 1; NaN of NaN.").numpy("sign").onnx(&["Sign"]),
     row!("floor", infer_unary, |x| rounded(x, te::floor), "Towards minus infinity.")
         .numpy("floor")
         .onnx(&["Floor"]),
@@ -133,6 +135,9 @@ fn abs(x: &Expr) -> Expr {
 
 fn sign(x: &Expr) -> Expr {
     let of = |v: i64| te::int_of(v, x.ty().dtype);
+    if x.ty().dtype.is_uint() {
+        return te::minimum(x, &of(1));
+    }
     let negative = te::select(&te::lt(x, &of(0)), &of(-1), x);
     te::select(&te::gt(x, &of(0)), &of(1), &negative)
 }

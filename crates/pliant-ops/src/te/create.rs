@@ -65,6 +65,22 @@ pub struct Created {
     pub extra: Vec<Var>,
 }
 
+/// Dims of placeholders that the stages take to be others, which the loop function checks before anything else.
+#[derive(Clone, Debug, Default)]
+pub struct Taken {
+    /// The dims that such placeholders have as arguments.
+    pub declared: FxHashMap<Tensor, Vec<Expr>>,
+    /// That they are what the stages take them to be.
+    pub checks: Vec<Check>,
+}
+
+impl Taken {
+    /// The dims that a tensor has as an argument.
+    fn dims<'a>(&'a self, t: &'a Tensor) -> &'a [Expr] {
+        self.declared.get(t).map_or(t.shape(), Vec::as_slice)
+    }
+}
+
 /// The loop function that computes the stages among `args` from the placeholders among them.
 ///
 /// # Errors
@@ -80,6 +96,14 @@ pub fn create_prim_func(args: &[Arg]) -> Result<PrimFunc, TeError> {
 /// # Errors
 /// As [`create_prim_func`].
 pub fn create_prim_func_with_vars(args: &[Arg]) -> Result<Created, TeError> {
+    create_prim_func_taken(args, &Taken::default())
+}
+
+/// [`create_prim_func_with_vars`] of placeholders whose dims are taken to be others.
+///
+/// # Errors
+/// As [`create_prim_func`].
+pub fn create_prim_func_taken(args: &[Arg], taken: &Taken) -> Result<Created, TeError> {
     let tensors: Vec<Tensor> = args
         .iter()
         .filter_map(|a| match a {
@@ -89,9 +113,13 @@ pub fn create_prim_func_with_vars(args: &[Arg]) -> Result<Created, TeError> {
         .collect();
     let stages = stages_of(&tensors);
     validate(args, &tensors, &stages)?;
-    let extra = unbound_vars(args, &tensors, &stages);
-    let mut create =
-        Create { f: PrimFunc::new(), vars: FxHashMap::default(), buffers: FxHashMap::default() };
+    let extra = unbound_vars(args, &tensors, &stages, taken);
+    let mut create = Create {
+        f: PrimFunc::new(),
+        vars: FxHashMap::default(),
+        buffers: FxHashMap::default(),
+        taken,
+    };
     create.params(args, &extra);
     create.body(&tensors, &stages)?;
     create.f.attrs.insert("tir.noalias".into(), AttrValue::Bool(true));
@@ -234,12 +262,14 @@ fn combine(r: &Reduce, acc: &Var, next: Var) -> Expr {
 }
 
 /// The variables that neither an argument nor a dim nor an axis defines, in order of appearance.
-fn unbound_vars(args: &[Arg], tensors: &[Tensor], stages: &[Tensor]) -> Vec<Var> {
+fn unbound_vars(args: &[Arg], tensors: &[Tensor], stages: &[Tensor], taken: &Taken) -> Vec<Var> {
     let mut bound: FxHashSet<Var> = FxHashSet::default();
     for arg in args {
         match arg {
             Arg::Var(v) => drop(bound.insert(v.clone())),
-            Arg::Tensor(t) => bound.extend(t.shape().iter().filter_map(|d| d.as_var().cloned())),
+            Arg::Tensor(t) => {
+                bound.extend(taken.dims(t).iter().filter_map(|d| d.as_var().cloned()))
+            }
         }
     }
     let mut extra = Vec::new();
@@ -257,7 +287,7 @@ fn unbound_vars(args: &[Arg], tensors: &[Tensor], stages: &[Tensor]) -> Vec<Var>
         }
     };
     for t in tensors.iter().chain(stages) {
-        t.shape().iter().for_each(|d| visit(d, &[]));
+        taken.dims(t).iter().chain(t.shape()).for_each(|d| visit(d, &[]));
     }
     for stage in stages.iter().filter_map(Tensor::as_compute) {
         let mut axes: Vec<&IterVar> = stage.axes.iter().collect();
@@ -281,13 +311,14 @@ fn unbound_vars(args: &[Arg], tensors: &[Tensor], stages: &[Tensor]) -> Vec<Var>
 }
 
 /// The function under construction, and what its variables and buffers stand for.
-pub(super) struct Create {
+pub(super) struct Create<'a> {
     pub(super) f: PrimFunc,
     pub(super) vars: FxHashMap<Var, tir::Var>,
     pub(super) buffers: FxHashMap<Tensor, tir::Buffer>,
+    taken: &'a Taken,
 }
 
-impl Create {
+impl Create<'_> {
     pub(super) fn var(&mut self, v: &Var) -> tir::Var {
         if let Some(&var) = self.vars.get(v) {
             return var;
@@ -317,7 +348,8 @@ impl Create {
     }
 
     pub(super) fn buffer(&mut self, t: &Tensor) -> tir::Buffer {
-        let shape = t.shape().iter().map(|d| self.size(d)).collect();
+        let dims = self.taken.dims(t);
+        let shape = dims.iter().map(|d| self.size(d)).collect();
         let buffer = self.f.add_buffer(BufferData {
             name: t.name().clone(),
             dtype: t.dtype(),
@@ -337,8 +369,13 @@ impl Create {
     }
 
     fn body(&mut self, args: &[Tensor], stages: &[Tensor]) -> Result<(), TeError> {
-        let args: FxHashSet<&Tensor> = args.iter().collect();
         let (mut stmts, mut allocs) = (Vec::new(), Vec::new());
+        if let Some(result) = args.last() {
+            for check in &self.taken.checks {
+                stmts.push(self.check(result, check)?);
+            }
+        }
+        let args: FxHashSet<&Tensor> = args.iter().collect();
         let mut written = FxHashSet::default();
         for t in stages {
             if let TensorOp::Extern(stage, _) = t.op()

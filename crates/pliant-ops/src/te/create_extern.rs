@@ -74,7 +74,7 @@ pub(super) fn validate(stage: &Extern) -> Result<(), TeError> {
     problem.map_or(too_large, |p| Err(TeError(p)))
 }
 
-impl Create {
+impl Create<'_> {
     /// Gives each output its buffer: that of the tensor in the arguments, else one to be allocated.
     pub(super) fn extern_buffers(
         &mut self,

@@ -35,7 +35,8 @@ mod walk;
 pub use bridge::{VarMap, from_sym, simplify, to_sym};
 pub use build::*;
 pub use create::{
-    Arg, Created, MAX_TERMS, create_prim_func, create_prim_func_with_vars, placeholders_of,
+    Arg, Created, MAX_TERMS, Taken, create_prim_func, create_prim_func_taken,
+    create_prim_func_with_vars, placeholders_of,
 };
 pub use expr::{CustomReducer, Expr, ExprKind, IterVar, Reduce, Reducer, Var};
 pub use extern_op::{Body, Cell, Extern, Stmt, extern_, extern_of, outputs_of, with_parts};

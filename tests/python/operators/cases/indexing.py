@@ -104,7 +104,7 @@ def sliced(start: int, end: int, step: int) -> Callable[..., Any]:
         out = a.copy()
         part = out[start:end:step]
         if part.shape != src.shape:
-            return Refusal("dim 0 is not", written="src must be of shape")
+            return Refusal("relax.slice_scatter: dim 0 of src", written="src must be of shape")
         part[...] = src
         return out
 

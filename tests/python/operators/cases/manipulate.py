@@ -30,6 +30,14 @@ MANIPULATE: list[Case] = [
     Case("flatten", (x("n", "m"),), "R.flatten(x)", np.ravel),
     Case("expand_dims", (x("n", "m"),), "R.expand_dims(x, axis=[0, 2])", lambda a: np.expand_dims(a, (0, 2))),
     Case("squeeze", (x(1, "n", 1),), "R.squeeze(x, axis=[0])", lambda a: a[0]),
+    Case(
+        "squeeze_of_symbol",
+        (x("n", "m"),),
+        "R.squeeze(x, axis=[0])",
+        lambda a: a[0] if len(a) == 1 else Refusal("relax.squeeze: axis 0 has size"),
+        sizes=(0, 1, 2, 3),
+        runs=12,
+    ),
     Case("permute_dims", (x("n", "m", 3),), "R.permute_dims(x, axes=[2, 0, 1])", lambda a: a.transpose(2, 0, 1)),
     Case(
         "permute_dims_heads",

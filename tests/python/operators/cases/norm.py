@@ -127,7 +127,7 @@ def nll_loss(p: Array, t: Array, w: Array | None, reduction: str, ignored: int =
     classes = p.shape[1] if p.ndim > 1 else p.shape[0]
     counts = t != ignored
     if np.any(counts & ((t < 0) | (t >= classes))):
-        return Refusal("relax.nn.nll_loss: a target is none of the")
+        return Refusal("relax.nn.nll_loss: target ")
     weights = np.ones(classes) if w is None else w.astype("f8")
     if classes == 0:
         chosen, weight = np.zeros(t.shape), np.zeros(t.shape)

@@ -123,7 +123,7 @@ def roi_align(ratio: int, aligned: bool, mode: str, channels_last: bool = False)
         out = np.zeros((len(rois), images.shape[1], 2, 3))
         for r, roi in enumerate(rois.astype("float64")):
             if not 0 <= roi[0] < len(images):
-                return Refusal("a batch index of rois is out of range")
+                return Refusal("of rois is out of range")
             x0, y0, x1, y1 = roi[1:] * 0.5 - (0.5 if aligned else 0)
             h, w = (y1 - y0, x1 - x0) if aligned else (max(y1 - y0, 1), max(x1 - x0, 1))
             bh, bw = h / 2, w / 3
@@ -146,7 +146,7 @@ def roi_pool(data: Array, rois: Array) -> Any:
     out = np.zeros((len(rois), data.shape[1], 2, 3), "float32")
     for r, roi in enumerate(rois):
         if not 0 <= roi[0] < len(data):
-            return Refusal("a batch index of rois is out of range")
+            return Refusal("of rois is out of range")
         x0, y0, x1, y1 = np.floor(roi[1:] * np.float32(0.5) + np.float32(0.5))
         bh, bw = np.float32(max(y1 - y0 + 1, 1)) / np.float32(2), np.float32(max(x1 - x0 + 1, 1)) / np.float32(3)
         for p, q in np.ndindex(2, 3):

@@ -116,10 +116,7 @@ pub const VISION: &[Case] = &[
         let far = nd(&[1, 5], &[1.0, 0.0, 0.0, 2.0, 2.0]);
         let error =
             call("relax.vision.roi_align", &[x.f32(), far.f32()], &with, false).unwrap_err();
-        assert!(
-            error.contains("batch index of rois is out of range for axis 0 of size 1"),
-            "{error}"
-        );
+        assert!(error.contains("of rois is out of range for axis 0 of size 1"), "{error}");
     }),
     ("relax.vision.roi_pool", || {
         let x = Nd::new(&[1, 1, 4, 4], |i| (i[2] * 4 + i[3]) as f64);

@@ -5,8 +5,8 @@ use pliant_ir::relax::Type;
 use pliant_ir::{DType, Sym};
 
 use super::safe;
-use crate::broadcast::broadcast_dims;
-use crate::decl::{Default, OpDecl, Pattern};
+use crate::broadcast::{Target, broadcast_dims};
+use crate::decl::{Default, Numbers, OpDecl, Pattern};
 use crate::infer::{InferCtx, TensorTy};
 use crate::legalize::{LegalizeCtx, LegalizeError};
 use crate::prove;
@@ -38,6 +38,7 @@ pub static DECLS: &[OpDecl] = &[
     .operands(&["data", "indices"])
     .attrs(&[("batch_dims", Default::Int(0))])
     .te(Pattern::Injective, te_gather_nd)
+    .numbers(Numbers::Last(1))
     .onnx(&["GatherND"]),
     OpDecl::new(
         "relax.index_tensor",
@@ -270,53 +271,30 @@ fn infer_index_tensor(ctx: &mut InferCtx<'_>) -> Inferred {
     Ok(ctx.make(dims, rank, data.dtype))
 }
 
-/// The index tensors, each taken to broadcast to `out`.
-pub(super) fn index_fields(
-    ctx: &mut LegalizeCtx<'_>,
-    i: usize,
-    out: &[Sym],
-) -> Result<Vec<Tensor>, LegalizeError> {
-    let one = ctx.func.syms.int(1);
-    ctx.fields_of_dims(i, |own| {
-        let skip = out.len() - own.len();
-        let taken = |(k, &d): (usize, &Sym)| if d == one { d } else { out[k + skip] };
-        own.iter().enumerate().map(taken).collect()
-    })
-}
-
-/// The element of a tensor that is broadcast to these indices.
-pub(super) fn stretched(t: &Tensor, indices: &[Expr]) -> Expr {
-    let skip = indices.len() - t.ndim();
-    let own: Vec<Expr> = t
-        .shape()
-        .iter()
-        .zip(&indices[skip..])
-        .map(|(d, i)| if d.as_int() == Some(1) { te::int(0) } else { i.clone() })
-        .collect();
-    t.at(&own)
-}
-
 fn te_index_tensor(ctx: &mut LegalizeCtx<'_>) -> Outputs {
     let out = ctx.out_dims(0)?;
     let x = ctx.tensor(0)?;
     let mut infer = ctx.infer();
     let list = joined(&mut infer, 1)?.unwrap_or_default();
     let lead = out.len() - (x.ndim() - list.len());
-    let indices = index_fields(ctx, 1, &out[..lead])?;
+    let mut target = Target::new(&out[..lead]);
+    let indices = target.fields(ctx, 1)?;
     let shape = ctx.size_list(&out);
     let mut result = te::compute(shape, "T_index_tensor", |i| {
         let mut place: Vec<Expr> = indices
             .iter()
             .zip(x.shape())
-            .map(|(t, size)| safe::wrapped(&stretched(t, &i[..lead]), size))
+            .map(|(t, size)| safe::wrapped(&t.at(&i[..lead]), size))
             .collect();
         place.extend_from_slice(&i[lead..]);
         x.at(&place)
     });
+    result = target.checked(ctx, result);
     if !ctx.trusted {
         for (k, (t, size)) in indices.iter().zip(x.shape()).enumerate() {
+            let own = t.value();
             let check =
-                safe::check(t.shape(), |c| safe::in_range(ctx.decl.name, &t.at(c), k, size));
+                safe::check(own.shape(), |c| safe::in_range(ctx.decl.name, &own.at(c), k, size));
             result = result.with_check(check);
         }
     }

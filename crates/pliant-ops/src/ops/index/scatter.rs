@@ -7,12 +7,10 @@ use pliant_ir::op::InferError;
 use pliant_ir::relax::Type;
 use pliant_ir::{DType, Sym};
 
-use super::gather::{
-    beside, beside_checks, index_dims, index_fields, joined, stretched, tuple_len,
-};
+use super::gather::{beside, beside_checks, index_dims, joined, tuple_len};
 use super::safe;
 use crate::broadcast::{Target, broadcast_dims};
-use crate::decl::{Default, OpDecl, Pattern};
+use crate::decl::{Default, Numbers, OpDecl, Pattern};
 use crate::infer::{InferCtx, TensorTy};
 use crate::legalize::{LegalizeCtx, LegalizeError};
 use crate::prove;
@@ -47,6 +45,7 @@ pub static DECLS: &[OpDecl] = &[
     .operands(&["data", "indices", "updates"])
     .attrs(&[("reduction", Default::Str("update"))])
     .te(Pattern::Opaque, te_scatter_nd)
+    .numbers(Numbers::Last(1))
     .onnx(&["ScatterND"]),
     OpDecl::new(
         "relax.index_put",
@@ -81,17 +80,20 @@ fn apply(b: &mut Body, to: &Tensor, at: &[Expr], update: &Expr, reduction: &str)
     b.store(to, at, &new);
 }
 
-/// The statements of a scatter: a copy of data, then each update; a mean divides at the end.
+/// The statements of a scatter: the checks, a copy of data, then each update; a mean divides at the end.
 fn scatter(
     name: &str,
     data: &Tensor,
     reduction: &str,
-    updates: &[Expr],
+    (updates, checks): (&[Expr], &[te::Check]),
     mut write: impl FnMut(&mut Body, &[Expr], &mut dyn FnMut(&mut Body, &[Expr], &Expr)),
 ) -> Vec<Tensor> {
     let (shape, dtype) = (data.shape().to_vec(), data.dtype());
     let mean = reduction == "mean";
     te::extern_(name, &[(shape.clone(), dtype)], |b, out| {
+        for check in checks {
+            b.assert(&check.cond, check.message.clone());
+        }
         let counts = mean.then(|| b.alloc("counts", &shape, DType::Int64));
         // Half precision sums would lose what is added to a large sum.
         let wide = super::super::statistical::accumulator(dtype);
@@ -169,11 +171,7 @@ fn te_scatter_elements(ctx: &mut LegalizeCtx<'_>) -> Outputs {
     let (op, trusted) = (ctx.decl.name, ctx.trusted);
     let checks = beside_checks(ctx, &at, &dims, axis);
     let shape = indices.shape().to_vec();
-    let limits: Vec<Expr> = shape.clone();
-    Ok(scatter("scatter_elements", &x, reduction, &limits, |b, i, put| {
-        for check in &checks {
-            b.assert(&check.cond, check.message.clone());
-        }
+    Ok(scatter("scatter_elements", &x, reduction, (&shape, &checks), |b, i, put| {
         let size = &x.shape()[axis];
         let place = safe::checked(b, op, trusted, (axis, &indices.at(i), size));
         let mut to: Vec<Expr> = i.iter().zip(x.shape()).map(|(i, d)| safe::clamp(i, d)).collect();
@@ -207,7 +205,7 @@ fn te_scatter_nd(ctx: &mut LegalizeCtx<'_>) -> Outputs {
     let (x, indices, updates) = (ctx.tensor(0)?, ctx.tensor(1)?, ctx.tensor_of_dims(2, &want)?);
     let (op, trusted) = (ctx.decl.name, ctx.trusted);
     let shape = updates.shape().to_vec();
-    Ok(scatter("scatter_nd", &x, reduction, &shape, |b, i, put| {
+    Ok(scatter("scatter_nd", &x, reduction, (&shape, &[]), |b, i, put| {
         let mut to = Vec::with_capacity(x.ndim());
         for k in 0..len {
             let index = indices.at(&[&i[..lead], &[te::int(k as i64)]].concat());
@@ -246,23 +244,23 @@ fn te_index_put(ctx: &mut LegalizeCtx<'_>) -> Outputs {
         .ok_or_else(|| LegalizeError::unknown("relax.index_put: a shape is not known"))?;
     let accumulate = infer.bool("accumulate")?;
     let x = ctx.tensor(0)?;
-    let indices = index_fields(ctx, 1, &lead)?;
+    let mut joined = Target::new(&lead);
+    let indices = joined.fields(ctx, 1)?;
     let whole = [&lead[..], &dims[list.len()..]].concat();
     let mut target = Target::new(&whole);
     let values = target.operand(ctx, 2)?;
     let shape = ctx.size_list(&whole);
     let (op, trusted, lead) = (ctx.decl.name, ctx.trusted, lead.len());
     let reduction = if accumulate { "add" } else { "update" };
-    let put = scatter("index_put", &x, reduction, &shape, |b, i, put| {
+    let checks = [joined.checks(ctx), target.checks(ctx)].concat();
+    Ok(scatter("index_put", &x, reduction, (&shape, &checks), |b, i, put| {
         let mut to = Vec::with_capacity(x.ndim());
         for (k, (t, size)) in indices.iter().zip(x.shape()).enumerate() {
-            let index = stretched(t, &i[..lead]);
-            to.push(safe::checked(b, op, trusted, (k, &index, size)));
+            to.push(safe::checked(b, op, trusted, (k, &t.at(&i[..lead]), size)));
         }
         to.extend_from_slice(&i[lead..]);
         put(b, &to, &values.at(i));
-    });
-    Ok(put.into_iter().map(|t| target.checked(ctx, t)).collect())
+    }))
 }
 
 // ---- slice_scatter ----

@@ -7,12 +7,12 @@ use pliant_ir::op::InferError;
 use pliant_ir::relax::Type;
 use pliant_ir::{DType, Sym};
 
-use crate::broadcast::broadcast_dim;
+use crate::broadcast::{Operand, Target, broadcast_dim};
 use crate::decl::{Default, OpDecl, Pattern};
 use crate::infer::{InferCtx, TensorTy};
 use crate::legalize::{LegalizeCtx, LegalizeError};
 use crate::ops::statistical::accumulator;
-use crate::te::{self, Expr, Tensor};
+use crate::te::{self, Check, Expr, Tensor};
 
 type Inferred = Result<Type, InferError>;
 type Outputs = Result<Vec<Tensor>, LegalizeError>;
@@ -206,19 +206,42 @@ fn infer(ctx: &mut InferCtx<'_>) -> Inferred {
 
 /// An operand, or what was joined so far, with the labels of its dims.
 struct Part {
-    tensor: Tensor,
+    operand: Operand,
     labels: Vec<Label>,
 }
 
 impl Part {
     /// The element where each label has the given index; dims of size 1 stretch.
     fn at(&self, index: &dyn Fn(Label) -> Expr) -> Expr {
-        let pick = |(&l, d): (&Label, &Expr)| {
-            if d.as_int() == Some(1) { te::int(0) } else { index(l) }
-        };
-        let at: Vec<Expr> = self.labels.iter().zip(self.tensor.shape()).map(pick).collect();
-        self.tensor.at(&at)
+        let at: Vec<Expr> = self.labels.iter().map(|&l| index(l)).collect();
+        self.operand.at(&at)
     }
+}
+
+/// The operands, their dims broadcast to the sizes of their labels, and the checks that they fit.
+fn read_parts(
+    ctx: &mut LegalizeCtx<'_>,
+    eq: &Equation,
+    sizes: &[(Label, Sym)],
+    dims: &[Vec<Sym>],
+) -> Result<(Vec<Part>, Vec<Check>), LegalizeError> {
+    let (mut read, mut checks) = (Vec::with_capacity(dims.len()), Vec::new());
+    for (labels, own) in eq.inputs.iter().zip(dims) {
+        let mut dims = own.clone();
+        let to: Vec<Sym> =
+            labels.iter().zip(own).map(|(&l, &d)| size_of(sizes, l).unwrap_or(d)).collect();
+        let mut target = Target::new(&to);
+        let axes = target.stretch(ctx, &mut dims);
+        checks.extend(target.checks(ctx));
+        read.push((dims, axes));
+    }
+    let tensors = ctx.fields_of_dims(0, |k, _| read[k].0.clone())?;
+    let parts =
+        tensors.into_iter().zip(read).zip(&eq.inputs).map(|((tensor, (_, axes)), labels)| Part {
+            operand: Operand::new(tensor, axes),
+            labels: labels.clone(),
+        });
+    Ok((parts.collect(), checks))
 }
 
 /// The product of one or two parts, summed over the labels that are not kept.
@@ -255,33 +278,25 @@ fn te_einsum(ctx: &mut LegalizeCtx<'_>) -> Outputs {
     let ranks: Vec<usize> = dims.iter().map(Vec::len).collect();
     let eq = equation(&infer, &ranks)?;
     let sizes = sizes(&mut infer, &eq, &dims)?;
-    let one = ctx.func.syms.int(1);
-    // Each operand is taken to have the size of its labels, which the loop function checks.
-    let mut next = 0;
-    let next = std::cell::RefCell::new(&mut next);
-    let tensors = ctx.fields_of_dims(0, |own| {
-        let mut k = next.borrow_mut();
-        let labels = &eq.inputs[**k];
-        **k += 1;
-        let taken = |(&d, &l): (&Sym, &Label)| {
-            if d == one { d } else { size_of(&sizes, l).unwrap_or(d) }
-        };
-        own.iter().zip(labels).map(taken).collect()
-    })?;
+    let (parts, checks) = read_parts(ctx, &eq, &sizes, &dims)?;
     let exprs: Vec<(Label, Expr)> = sizes.iter().map(|&(l, s)| (l, ctx.size(s))).collect();
     let size = |l: Label| {
         exprs.iter().find(|(o, _)| *o == l).map_or_else(|| te::int(1), |(_, e)| e.clone())
     };
     let dtype = ctx.out_dtype(0)?;
     let wide = accumulator(dtype);
-    let mut parts = tensors
-        .into_iter()
-        .zip(eq.inputs.iter().cloned())
-        .map(|(tensor, labels)| Part { tensor, labels });
+    let mut parts = parts.into_iter();
     let mut done = parts.next().ok_or_else(unknown)?;
+    let mut checks = Some(checks);
+    // The first product checks what all of them read.
+    let mut product = |parts: &[&Part], keep: &[Label]| {
+        let made = contract(parts, keep, &size, wide);
+        checks.take().into_iter().flatten().fold(made, |t, check| t.with_check(check))
+    };
     let rest: Vec<Part> = parts.collect();
+    let mut result = None;
     if rest.is_empty() {
-        done.tensor = contract(&[&done], &eq.output, &size, wide);
+        result = Some(product(&[&done], &eq.output));
     }
     for (k, part) in rest.iter().enumerate() {
         let later: Vec<Label> = rest[k + 1..].iter().flat_map(|p| p.labels.clone()).collect();
@@ -295,12 +310,14 @@ fn te_einsum(ctx: &mut LegalizeCtx<'_>) -> Outputs {
         if k + 1 == rest.len() {
             keep = eq.output.clone();
         }
-        let tensor = contract(&[&done, part], &keep, &size, wide);
-        done = Part { tensor, labels: keep };
+        let tensor = product(&[&done, part], &keep);
+        result = Some(tensor.clone());
+        done = Part { operand: Operand::plain(tensor), labels: keep };
     }
+    let result = result.ok_or_else(unknown)?;
     if wide == dtype {
-        return Ok(vec![done.tensor]);
+        return Ok(vec![result]);
     }
-    let shape = done.tensor.shape().to_vec();
-    Ok(vec![te::compute(shape, "T_cast", |i| te::cast(&done.tensor.at(i), dtype))])
+    let shape = result.shape().to_vec();
+    Ok(vec![te::compute(shape, "T_cast", |i| te::cast(&result.at(i), dtype))])
 }

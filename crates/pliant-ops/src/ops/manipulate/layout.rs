@@ -244,6 +244,11 @@ fn last(ctx: &mut InferCtx<'_>, node: &Node, ends: &[Sym]) -> Sym {
 fn infer(ctx: &mut InferCtx<'_>) -> Result<Type, InferError> {
     let t = ctx.tensor(0)?;
     let map = index_map(ctx, t.ndim)?;
+    for key in ["axis_separators", "input_axis_separators"] {
+        if ctx.list(key)?.is_some_and(|list| !list.is_empty()) {
+            return Err(ctx.error(format!("{key} must be empty: memory has one dim here")));
+        }
+    }
     if !ctx.attr("pad_value").is_none() {
         ctx.float("pad_value")?;
     }

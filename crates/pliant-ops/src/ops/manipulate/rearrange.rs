@@ -116,7 +116,7 @@ fn te_stack(ctx: &mut LegalizeCtx<'_>) -> Outputs {
     let shape = ctx.size_list(&own);
     let axis = new_axis(&ctx.infer(), own.len() - 1)?;
     own.remove(axis);
-    let parts = ctx.fields_of_dims(0, |_| own.clone())?;
+    let parts = ctx.fields_of_dims(0, |_, _| own.clone())?;
     Ok(vec![te::compute(shape, "T_stack", |i| {
         let mut at = i.to_vec();
         at.remove(axis);

@@ -9,7 +9,7 @@ use crate::infer::InferCtx;
 use crate::legalize::{LegalizeCtx, LegalizeError};
 use crate::ops::statistical::accumulator;
 use crate::prove;
-use crate::rules::require_integer;
+use crate::rules::{require_integer, require_number};
 use crate::te::{self, Expr, Tensor};
 
 type Inferred = Result<Type, InferError>;
@@ -20,8 +20,8 @@ pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.collapse_sum_to",
         infer_sum_to,
-        "Sums over the dims that broadcasting the shape to that of data would add or stretch. A dim that is not known \
-         to be 1 is taken to be that of data, which is checked when it runs.",
+        "Sums over the dims that broadcasting the shape to that of data would add or stretch. Whether a size that is \
+         a symbol is 1 is seen when it runs.",
     )
     .operands(&["data", "shape"])
     .te(Pattern::CommReduce, te_sum_to),
@@ -46,71 +46,113 @@ pub static DECLS: &[OpDecl] = &[
 
 // ---- collapse_sum ----
 
-/// Whether each dim of data is kept, aligned at the right.
-fn kept(ctx: &mut InferCtx<'_>, from: &[Sym], to: &[Sym]) -> Result<Vec<bool>, InferError> {
+/// What becomes of a dim of data.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    /// It stays.
+    Kept,
+    /// It is summed up.
+    Gone,
+    /// It is summed up where the size that is wanted turns out to be 1, and stays else.
+    Open,
+}
+
+/// What becomes of each dim of data, aligned at the right.
+fn fates(ctx: &mut InferCtx<'_>, from: &[Sym], to: &[Sym]) -> Result<Vec<Fate>, InferError> {
     let Some(skip) = from.len().checked_sub(to.len()) else {
         let data = ctx.ty_text(0);
         return Err(ctx.error(format!("the shape has more dims, {}, than data: {data}", to.len())));
     };
-    let mut keep = vec![false; from.len()];
+    let mut fates = vec![Fate::Gone; from.len()];
     for (i, &want) in to.iter().enumerate() {
         let have = from[i + skip];
-        let one = ctx.func.syms.as_int(want) == Some(1);
-        if one && ctx.func.syms.as_int(have) != Some(1) {
-            continue;
-        }
-        if prove::equal(ctx.func, have, want) == Some(false) {
-            let (have, want) = (ctx.dim(have), ctx.dim(want));
-            return Err(ctx.error(format!("a dim of size {have} does not collapse to {want}")));
-        }
-        keep[i + skip] = true;
+        let same = prove::equal(ctx.func, have, want);
+        fates[i + skip] = match (ctx.func.syms.as_int(want), same) {
+            (_, Some(true)) => Fate::Kept,
+            (Some(1), _) => Fate::Gone,
+            (Some(_), None) => Fate::Kept,
+            (None, None) => Fate::Open,
+            (None, Some(false)) if ctx.func.syms.as_var(want).is_some() => Fate::Open,
+            (_, Some(false)) => {
+                let (have, want) = (ctx.dim(have), ctx.dim(want));
+                return Err(ctx.error(format!("a dim of size {have} does not collapse to {want}")));
+            }
+        };
     }
-    Ok(keep)
+    Ok(fates)
 }
 
 fn infer_sum_to(ctx: &mut InferCtx<'_>) -> Inferred {
     let (t, sizes) = (ctx.tensor(0)?, ctx.sizes(1)?);
+    require_number(ctx, 0, &t)?;
     if let (Some(from), Some(to)) = (&t.dims, &sizes.dims) {
-        kept(ctx, from, to)?;
+        fates(ctx, from, to)?;
     }
     Ok(ctx.make(sizes.dims, sizes.ndim, t.dtype))
 }
 
 fn infer_sum_like(ctx: &mut InferCtx<'_>) -> Inferred {
     let (t, like) = (ctx.tensor(0)?, ctx.tensor(1)?);
+    require_number(ctx, 0, &t)?;
     if let (Some(from), Some(to)) = (&t.dims, &like.dims) {
-        kept(ctx, from, to)?;
+        fates(ctx, from, to)?;
     }
     Ok(ctx.like(&like, t.dtype))
 }
 
 fn te_sum_to(ctx: &mut LegalizeCtx<'_>) -> Outputs {
     let (from, to) = (ctx.dims(0)?, ctx.out_dims(0)?);
-    let keep = kept(&mut ctx.infer(), &from, &to)?;
+    let fates = fates(&mut ctx.infer(), &from, &to)?;
     let skip = from.len() - to.len();
-    let taken: Vec<Sym> =
-        (0..from.len()).map(|i| if keep[i] { to[i - skip] } else { from[i] }).collect();
+    let taken: Vec<Sym> = (0..from.len())
+        .map(|i| if fates[i] == Fate::Kept { to[i - skip] } else { from[i] })
+        .collect();
     let x = ctx.tensor_of_dims(0, &taken)?;
     let (wide, dtype) = (accumulator(x.dtype()), x.dtype());
-    let axes: Vec<te::IterVar> = (0..from.len())
-        .filter(|&i| !keep[i])
-        .map(|i| te::reduce_axis(x.shape()[i].clone(), format!("k{i}")))
-        .collect();
     let shape = ctx.size_list(&to);
+    let mut axes: Vec<Option<te::IterVar>> = Vec::with_capacity(from.len());
+    let mut checks = Vec::new();
+    for (i, have) in x.shape().iter().enumerate() {
+        let extent = match fates[i] {
+            Fate::Kept => None,
+            Fate::Gone => Some(have.clone()),
+            Fate::Open => {
+                let want = &shape[i - skip];
+                let one = te::eq(want, &te::int(1));
+                checks.push(collapse_check(ctx, want, have));
+                Some(te::select(&one, have, &te::int(1)))
+            }
+        };
+        axes.push(extent.map(|extent| te::reduce_axis(extent, format!("k{i}"))));
+    }
     let sum = te::compute(shape.clone(), "T_collapse_sum", |out| {
-        let mut reduced = axes.iter();
-        let at: Vec<Expr> = (0..from.len())
-            .map(|i| match keep[i] {
-                true => out[i - skip].clone(),
-                false => reduced.next().map_or_else(|| te::int(0), |a| a.var.expr()),
+        let at: Vec<Expr> = axes
+            .iter()
+            .enumerate()
+            .map(|(i, axis)| match (fates[i], axis) {
+                (Fate::Gone, Some(axis)) => axis.var.expr(),
+                // One of both is 0.
+                (Fate::Open, Some(axis)) => &out[i - skip] + axis.var.expr(),
+                _ => out[i - skip].clone(),
             })
             .collect();
+        let axes: Vec<te::IterVar> = axes.iter().flatten().cloned().collect();
         te::sum(&te::cast(&x.at(&at), wide), &axes)
     });
+    let sum = checks.into_iter().fold(sum, |sum, check| sum.with_check(check));
     if wide == dtype {
         return Ok(vec![sum]);
     }
     Ok(vec![te::compute(shape, "T_cast", |i| te::cast(&sum.at(i), dtype))])
+}
+
+/// That a dim either stays or is wanted to be 1.
+fn collapse_check(ctx: &LegalizeCtx<'_>, want: &Expr, have: &Expr) -> te::Check {
+    let fits = te::or(&te::eq(want, &te::int(1)), &te::eq(want, have));
+    let op = ctx.decl.name;
+    let message = format!("{op}: a dim of size {have} = {{0}} does not collapse to {want} = {{1}}");
+    let cond = te::explain(&fits, &[have.clone(), want.clone()]);
+    te::Check { axes: Vec::new(), cond, message: message.into() }
 }
 
 // ---- one_hot ----

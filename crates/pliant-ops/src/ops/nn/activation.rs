@@ -3,10 +3,11 @@
 use pliant_ir::op::InferError;
 use pliant_ir::relax::{Type, TypeData};
 
-use crate::decl::{Default, OpDecl, Pattern};
+use crate::broadcast::Target;
+use crate::decl::{Default, Numbers, OpDecl, Pattern};
 use crate::infer::InferCtx;
 use crate::legalize::{LegalizeCtx, LegalizeError};
-use crate::rules::{infer_unary, infer_unary_float, require_float, shared_dim, te_unary};
+use crate::rules::{infer_unary_float, infer_unary_number, require_float, shared_dim, te_unary};
 use crate::te::{self, Expr, Tensor};
 
 type Inferred = Result<Type, InferError>;
@@ -22,8 +23,8 @@ macro_rules! row {
 
 /// The operators of this file.
 pub static DECLS: &[OpDecl] = &[
-    row!("relu", infer_unary, relu, "The larger of x and 0.").onnx(&["Relu"]),
-    row!("relu6", infer_unary, relu6, "Clipped to 0 up to 6."),
+    row!("relu", infer_unary_number, relu, "The larger of x and 0.").onnx(&["Relu"]),
+    row!("relu6", infer_unary_number, relu6, "Clipped to 0 up to 6."),
     row!("gelu", infer_unary_float, gelu, "x times the normal distribution function of x.")
         .onnx(&["Gelu"]),
     row!("gelu_tanh", infer_unary_float, gelu_tanh, "Approximation of gelu by tanh.")
@@ -45,6 +46,7 @@ pub static DECLS: &[OpDecl] = &[
     .operands(&["data", "alpha"])
     .attrs(&[("axis", Default::Int(1))])
     .te(Pattern::Broadcast, te_prelu)
+    .numbers(Numbers::Ones)
     .onnx(&["PRelu"]),
     OpDecl::new(
         "relax.nn.softplus",
@@ -143,15 +145,18 @@ fn te_prelu(ctx: &mut LegalizeCtx<'_>) -> Outputs {
     let dims = ctx.dims(0)?;
     let x = ctx.value(0)?;
     let axis = prelu_axis(&mut ctx.infer(), dims.len())?;
-    let own: Vec<_> = axis.map_or_else(|| ctx.dims(1), |a| Ok(vec![dims[a]]))?;
-    let alpha = ctx.value_of_dims(1, &own)?;
-    Ok(vec![te::compute(x.shape().to_vec(), "T_prelu", |i| {
-        let slope = match axis {
-            Some(a) => alpha.at(&i[a..=a]),
-            None => alpha.at(&vec![te::int(0); own.len()]),
-        };
-        below_zero(&x.at(i), &te::cast(&slope, x.dtype()))
-    })])
+    let Some(axis) = axis else {
+        let (alpha, ndim) = (ctx.value(1)?, ctx.dims(1)?.len());
+        let slope = te::cast(&alpha.at(&vec![te::int(0); ndim]), x.dtype());
+        let shape = x.shape().to_vec();
+        return Ok(vec![te::compute(shape, "T_prelu", |i| below_zero(&x.at(i), &slope))]);
+    };
+    let mut target = Target::new(&dims[axis..=axis]);
+    let alpha = target.operand(ctx, 1)?;
+    let out = te::compute(x.shape().to_vec(), "T_prelu", |i| {
+        below_zero(&x.at(i), &te::cast(&alpha.at(&i[axis..=axis]), x.dtype()))
+    });
+    Ok(vec![target.checked(ctx, out)])
 }
 
 fn infer_softplus(ctx: &mut InferCtx<'_>) -> Inferred {

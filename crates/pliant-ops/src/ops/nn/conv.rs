@@ -10,7 +10,7 @@ use super::window::Window;
 use crate::decl::{Default, OpDecl, Pattern};
 use crate::infer::InferCtx;
 use crate::legalize::{LegalizeCtx, LegalizeError};
-use crate::rules::{require_divisible, shared_dim, te_converted};
+use crate::rules::{require_divisible, require_number, shared_dim, te_converted};
 use crate::te::{self, Expr, Tensor};
 
 type Inferred = Result<Type, InferError>;
@@ -84,6 +84,7 @@ impl Layouts {
 /// # Errors
 /// When the operands' types differ and none is named.
 pub fn conv_dtype(ctx: &InferCtx<'_>) -> Result<Option<DType>, InferError> {
+    require_number(ctx, 0, &ctx.tensor(0)?)?;
     match ctx.dtype("out_dtype")? {
         Some(dtype) => Ok(Some(dtype)),
         None => ctx.same_dtype(0, 1),

@@ -183,8 +183,8 @@ impl Nll {
         let t = self.target(&i);
         let inside = te::and(&te::ge(&t, &te::int(0)), &te::lt(&t, &self.classes));
         let cond = te::or(&te::not(&self.counts(&i)), &inside);
-        let message =
-            format!("relax.nn.nll_loss: a target is none of the {} classes", self.classes);
+        let cond = te::explain(&cond, &[t, self.classes.clone()]);
+        let message = "relax.nn.nll_loss: target {0} is out of range for {1} classes";
         Check { axes, cond, message: message.into() }
     }
 }

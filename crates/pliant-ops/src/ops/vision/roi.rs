@@ -143,8 +143,8 @@ impl Pooling {
         );
         let index = te::cast(&te::select(&inside, &value, &self.number(-1.0)), te::Ty::I64);
         let message =
-            format!("{}: a batch index of rois is out of range for axis 0 of size {{0}}", self.op);
-        b.assert(&te::explain(&inside, std::slice::from_ref(images)), message);
+            format!("{}: index {{0}} of rois is out of range for axis 0 of size {{1}}", self.op);
+        b.assert(&te::explain(&inside, &[value, images.clone()]), message);
         b.let_("batch", &safe::clamp(&index, images))
     }
 

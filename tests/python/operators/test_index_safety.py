@@ -1,0 +1,186 @@
+"""Indices that come as values: one out of range is refused with the operator, the index and the size, in both modes and
+by the interpreter, unless indices are trusted (`relax.trust_indices`)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pliant
+from pliant.script import from_source
+from pliant.testing import interpret
+
+I64 = "int64"
+F32 = "float32"
+
+
+@dataclass(frozen=True)
+class Indexing:
+    """An operator that reads indices: its call, its operands' types, operands that fit and those that do not."""
+
+    call: str
+    types: str
+    good: tuple[Any, ...]
+    bad: tuple[Any, ...]
+    message: str
+    trusted: bool = True
+    """Whether `relax.trust_indices` lets such indices pass."""
+
+    @property
+    def op(self) -> str:
+        return "relax." + self.call[2 : self.call.index("(")]
+
+    @property
+    def script(self) -> str:
+        return (
+            "@I.ir_module\nclass Module:\n    @R.function\n"
+            f"    def main({self.types}):\n        a = {self.call}\n        return a\n"
+        )
+
+
+def vector(*values: int) -> Any:
+    return np.array(values, I64)
+
+
+X = np.arange(4, dtype=I64)
+V = 'x: R.Tensor(("n",), "int64"), i: R.Tensor(("k",), "int64")'
+T = 'x: R.Tensor(("n",), "int64"), i: R.Tensor(("k", 1), "int64")'
+U = ', u: R.Tensor(("k",), "int64")'
+AXIS = "index 9 is out of range for axis 0 of size 4"
+IMAGE = 'x: R.Tensor(("n", 2, "h", "w"), "float32"), r: R.Tensor(("k", 5), "float32")'
+POOL = "pooled_size=[1, 1], spatial_scale=1.0"
+pixels = np.ones((2, 2, 4, 4), F32)
+boxes = np.array([[1, 0, 0, 2, 2]], F32)
+beyond = np.array([[0, 0, 0, 2, 2], [7, 0, 0, 2, 2]], F32)
+negative = np.array([[-1, 0, 0, 2, 2]], F32)
+rows = np.zeros((1, 3, 6), F32)
+places = np.zeros((1, 3), "int32")
+NMS = (
+    'x: R.Tensor(("b", "n", 6), "float32"), c: R.Tensor(("b",), "int32"), i: R.Tensor(("b", "n"), "int32")'
+)
+LOSS = 'p: R.Tensor(("n", "c"), "float32"), t: R.Tensor(("n",), "int64")'
+DRAWS = 'p: R.Tensor(("n", "v"), "float32"), u: R.Tensor(("k", 1), "float32"), i: R.Tensor(("k", 1), "int64")'
+half = np.full((2, 3), 0.5, F32)
+LSTM = (
+    'x: R.Tensor(("t", "n", 3), "float32"), w: R.Tensor((1, 20, 3), "float32"), r: R.Tensor((1, 20, 5), "float32"), '
+    'b: R.Tensor((1, 40), "float32"), l: R.Tensor(("n",), "int32")'
+)
+weights = tuple(np.zeros(s, F32) for s in ((4, 1, 3), (1, 20, 3), (1, 20, 5), (1, 40)))
+
+INDEXING = [
+    Indexing("R.take(x, i, axis=0)", V, (X, vector(-4, 3)), (X, vector(0, 9)), AXIS),
+    Indexing("R.take(x, i, axis=0)", V, (X, vector(1)), (X, vector(-5)), "index -5 is out of range for axis 0 of size 4"),
+    Indexing("R.take(x, i, axis=0)", V, (X[:0], vector()), (X[:0], vector(0)), "index 0 is out of range for axis 0 of size 0"),
+    Indexing("R.gather_elements(x, i)", V, (X, vector(-4, 3)), (X, vector(0, 9)), AXIS),
+    Indexing("R.gather_nd(x, i)", T, (X, vector(-4, 3)[:, None]), (X, vector(0, 9)[:, None]), AXIS),
+    Indexing("R.index_tensor(x, (i,))", V, (X, vector(-4, 3)), (X, vector(0, 9)), AXIS),
+    Indexing("R.scatter_elements(x, i, i, axis=0)", V, (X, vector(-4, 3)), (X, vector(0, 9)), AXIS),
+    Indexing("R.scatter_nd(x, i, u)", T + U, (X, vector(3)[:, None], vector(1)), (X, vector(9)[:, None], vector(1)), AXIS),
+    Indexing("R.index_put(x, (i,), i)", V, (X, vector(-4, 3)), (X, vector(0, 9)), AXIS),
+    Indexing(
+        "R.reverse_sequence(x, i, seq_axis=0, batch_axis=1)",
+        'x: R.Tensor(("n", "m"), "int64"), i: R.Tensor(("m",), "int64")',
+        (X[:, None], vector(4)),
+        (X[:, None], vector(9)),
+        "the length 9 is out of range for a sequence of size 4",
+    ),
+    Indexing(
+        "R.multinomial_from_uniform(p, u, i)",
+        DRAWS,
+        (half, half[:, :1], vector(0, 1)[:, None]),
+        (half, half[:, :1], vector(0, 2)[:, None]),
+        "index 2 is out of range for axis 0 of size 2",
+    ),
+    Indexing(
+        "R.nn.nll_loss(p, t)", LOSS, (half, vector(0, -100)), (half, vector(2, 5)), "target 5 is out of range for 3 classes", False
+    ),
+    Indexing(
+        "R.nn.lstm(x, w, r, b, l)",
+        LSTM,
+        (*weights, np.array([4], "int32")),
+        (*weights, np.array([7], "int32")),
+        "the sequence length 7 is out of range for 4 steps",
+    ),
+    *(
+        Indexing(
+            f"R.vision.{op}(x, r, {POOL})",
+            IMAGE,
+            (pixels, boxes),
+            (pixels, wrong),
+            f"index {index} of rois is out of range for axis 0 of size 2",
+            trusted=False,
+        )
+        for op in ("roi_align", "roi_pool")
+        for wrong, index in ((beyond, 7), (negative, -1))
+    ),
+    Indexing(
+        "R.vision.non_max_suppression(x, c, i)",
+        NMS,
+        (rows, np.array([3], "int32"), places),
+        (rows, np.array([4], "int32"), places),
+        "valid_count 4 is out of range for 3 boxes",
+        trusted=False,
+    ),
+    Indexing(
+        "R.dynamic_strided_slice(x, i, i, s)",
+        V + ', s: R.Tensor(("k",), "int64")',
+        (X, vector(0), vector(1)),
+        (X, vector(0), vector(0)),
+        "the stride of dim 0 is 0",
+        trusted=False,
+    ),
+]
+
+
+@pytest.mark.parametrize("mode", ["bytecode", "compiled", "interpreted"])
+@pytest.mark.parametrize("case", INDEXING, ids=[f"{c.call}-{k}" for k, c in enumerate(INDEXING)])
+def test_index_out_of_range(case: Indexing, mode: str) -> None:
+    module = from_source(case.script)
+    if mode == "interpreted":
+        interpret(module, *case.good)
+        with pytest.raises(pliant.PliantError) as caught:
+            interpret(module, *case.bad)
+    else:
+        model: Any = pliant.compile(module, exec_mode=mode)
+        model(*case.good)
+        with pytest.raises(pliant.PliantError) as caught:
+            model(*case.bad)
+        # The run that failed leaves nothing behind.
+        model(*case.good)
+    assert f"{case.op}: {case.message}" in str(caught.value), caught.value
+
+
+@pytest.mark.parametrize("case", INDEXING[3:], ids=[c.call for c in INDEXING[3:]])
+def test_trusted_indices_are_not_checked(case: Indexing) -> None:
+    """What is trusted reads and writes some other element of the tensor, never outside."""
+    module = from_source(case.script)
+    model: Any = pliant.compile(module)
+    trusting: Any = pliant.compile(module, config={"relax.trust_indices": True})
+
+    def arrays(result: Any) -> list[Any]:
+        return [np.asarray(r) for r in (result if isinstance(result, list | tuple) else [result])]
+
+    want = arrays(model(*case.good))
+    for one, other in zip(arrays(trusting(*case.good)), want, strict=True):
+        np.testing.assert_array_equal(one, other)
+    if case.trusted:
+        trusting(*case.bad)
+
+
+def test_every_indexing_operator_is_here() -> None:
+    """Operators with an operand that holds indices, found by the operand's name in the table."""
+    words = ("indices", "rois", "seq_lengths", "sequence_lens", "valid_count", "targets")
+    table = pliant._core.relax
+    found = set()
+    for name in table.op_names():
+        operands = [n for n, kind, _ in table.get_op(name).parameters if kind in ("operand", "optional")]
+        if any(o in words or o.endswith("_indices") for o in operands):
+            found.add(name)
+    # An index outside has a meaning there: nothing is set, or the row is not counted.
+    defined = {"relax.one_hot"}
+    # nn.gru and nn.rnn are nn.lstm with other gates; all_class_... and the rest take no indices of that name.
+    same = {"relax.nn.gru", "relax.nn.rnn"}
+    assert found - defined - same <= {case.op for case in INDEXING}, found

@@ -1,0 +1,247 @@
+"""Every operator refuses what does not fit: ranks, data types, attributes and sizes that are known not to fit at the
+user's line, sizes that turn out not to fit when the program runs, with the operator and both symbols.
+
+All is made from the operators' cases by changing one thing at a time. The lists say for which operators there is nothing
+to refuse; they must be right both ways.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from calls import Call, cases_of, operators, with_param
+from cases import Array, Case
+from test_operators import draw
+
+import pliant
+from pliant.script import from_source
+
+DTYPES = ("float32", "float64", "int8", "int64", "uint8", "bool")
+CASES_EACH = 6
+"""So many cases of an operator are changed until something is refused."""
+
+
+def mentions(case: Case, symbol: str) -> bool:
+    return re.search(rf"\b{symbol}\b", case.expr) is not None
+
+
+def refused(case: Case, name: str) -> str | None:
+    """What is said of a case, at its line and with the operator's name; None where it is taken."""
+    try:
+        from_source(case.script)
+    except pliant.PliantError as error:
+        text = str(error)
+        # A plain number is refused before the operator sees it.
+        assert f"relax.{name}" in text or "does not fit" in text, f"{case.script}\n{text}"
+        line = next(i for i, source in enumerate(case.script.splitlines(), 1) if "gv = " in source)
+        assert getattr(error, "lineno", None) == line, text
+        return text
+    return None
+
+
+def first(name: str, variants: Any) -> str | None:
+    """What is said of the first variant of an operator's cases that is refused."""
+    for case, call in cases_of(name)[:CASES_EACH]:
+        for variant in variants(case, call):
+            if any(mentions(case, s) for s in set(case.symbols) - set(variant.symbols)):
+                continue
+            said = refused(variant, name)
+            if said is not None:
+                return said
+    return None
+
+
+# ---- rank ----
+
+
+def other_ranks(case: Case, _: Call) -> Iterator[Case]:
+    for p in case.params:
+        yield with_param(case, p.name, replace(p, dims=("q_", *p.dims)))
+        yield with_param(case, p.name, replace(p, dims=("q_", "r_", "s_", "t_", *p.dims)))
+        if p.dims:
+            yield with_param(case, p.name, replace(p, dims=p.dims[1:]))
+            yield with_param(case, p.name, replace(p, dims=()))
+
+
+ANY_RANK = {
+    *"abs acos acosh add arange asin asinh astype atan atan2 atanh bitwise_and bitwise_not bitwise_or bitwise_xor".split(),
+    *"ceil collapse_sum_to cos cosh divide equal erf ewise_fma exp eye flatten floor floor_divide floor_mod".split(),
+    *"full_like greater greater_equal hamming_window isfinite isinf isnan left_shift less less_equal log".split(),
+    *"log_add_exp logical_and logical_not logical_or logical_xor maximum minimum mod multiply negative nn.dropout".split(),
+    *"nn.gelu nn.gelu_tanh nn.leakyrelu nn.relu nn.relu6 nn.selu nn.silu nn.softplus nonzero not_equal one_hot".split(),
+    *"ones ones_like power reshape right_shift round rsqrt shape_to_tensor sigmoid sign sin sinh size sqrt square".split(),
+    *"subtract tan tanh tile trunc where wrap_param zeros zeros_like".split(),
+}
+"""Operators on tensors of every rank, or on none."""
+
+
+@pytest.mark.parametrize("name", operators())
+def test_wrong_rank(name: str) -> None:
+    assert (first(name, other_ranks) is None) == (name in ANY_RANK)
+
+
+# ---- data type ----
+
+
+def other_dtypes(case: Case, _: Call) -> Iterator[Case]:
+    for p in case.params:
+        for dtype in DTYPES:
+            if dtype != p.dtype:
+                yield with_param(case, p.name, replace(p, dtype=dtype))
+
+
+ANY_DTYPE = {
+    *"abs arange argmax argmin argsort astype broadcast_to ceil expand_dims eye eye_like flatten flip floor full".split(),
+    *"full_like hamming_window image.resize2d image.resize3d isfinite isinf isnan layout_transform logical_not max".split(),
+    *"median meshgrid min nn.batch_flatten nn.max_pool1d nn.max_pool2d nn.max_pool3d nn.pad nn.pixel_shuffle".split(),
+    *"nonzero ones ones_like permute_dims repeat reshape round shape_to_tensor size sort split squeeze".split(),
+    *"strided_slice tile topk tril triu trunc unique wrap_param zeros zeros_like".split(),
+}
+"""Operators on elements of every type, of one tensor or of several that need not agree."""
+
+
+@pytest.mark.parametrize("name", operators())
+def test_wrong_data_type(name: str) -> None:
+    assert (first(name, other_dtypes) is None) == (name in ANY_DTYPE)
+
+
+# ---- sizes ----
+
+
+def shared(case: Case) -> Iterator[tuple[str, str]]:
+    """A symbol, and a parameter that has it and is not the first to have it."""
+    seen: set[str] = set()
+    for p in case.params:
+        yield from ((d, p.name) for d in dict.fromkeys(p.dims) if isinstance(d, str) and d in seen)
+        seen |= {d for d in p.dims if isinstance(d, str)}
+
+
+def known_sizes(case: Case, _: Call) -> Iterator[Case]:
+    def numbers(dims: tuple[int | str, ...], symbol: str, size: int) -> tuple[int | str, ...]:
+        return tuple(size if d == symbol else d for d in dims)
+
+    for symbol, name in shared(case):
+        params = (replace(p, dims=numbers(p.dims, symbol, 5 if p.name == name else 3)) for p in case.params)
+        if not mentions(case, symbol):
+            yield replace(case, params=tuple(params))
+    for p in case.params:
+        for k, d in enumerate(p.dims):
+            if isinstance(d, int):
+                for size in (d + 3, 0):
+                    yield with_param(case, p.name, replace(p, dims=(*p.dims[:k], size, *p.dims[k + 1 :])))
+
+
+ANY_SIZES = {
+    *"abs acos acosh arange argmax argmin argsort asin asinh astype atan atanh bitwise_and bitwise_not bitwise_or".split(),
+    *"bitwise_xor bucketize ceil clip collapse_sum_to cos cosh cumprod cumsum erf exp expand_dims eye eye_like".split(),
+    *"flatten flip floor full full_like hamming_window image.resize2d index_tensor isfinite isinf isnan".split(),
+    *"layout_transform log logical_not max mean median meshgrid min negative nn.adaptive_avg_pool1d".split(),
+    *"nn.adaptive_avg_pool2d nn.adaptive_avg_pool3d nn.avg_pool1d nn.avg_pool2d nn.avg_pool3d nn.batch_flatten".split(),
+    *"nn.dropout nn.gelu nn.gelu_tanh nn.leakyrelu nn.log_softmax nn.max_pool1d nn.max_pool2d nn.max_pool3d".split(),
+    *"nn.relu nn.relu6 nn.selu nn.silu nn.softmax nn.softplus nonzero one_hot ones ones_like outer permute_dims".split(),
+    *"prod repeat reshape round rsqrt shape_to_tensor sigmoid sign sin sinh size sort sqrt square std".split(),
+    *"strided_slice sum take tan tanh tile tril triu trunc unique variance wrap_param zeros zeros_like".split(),
+}
+"""Operators of one operand of any sizes, or of several that need not agree."""
+
+
+@pytest.mark.parametrize("name", operators())
+def test_sizes_that_are_known_not_to_fit(name: str) -> None:
+    assert (first(name, known_sizes) is None) == (name in ANY_SIZES)
+
+
+def unequal(name: str) -> tuple[Case, str] | None:
+    """A case in which two sizes that must agree are two symbols."""
+    for case, _ in cases_of(name):
+        for symbol, param in shared(case):
+            if mentions(case, symbol) or not case.constant:
+                continue
+            p = next(p for p in case.params if p.name == param)
+            other = with_param(case, param, replace(p, dims=tuple(f"{symbol}2" if d == symbol else d for d in p.dims)))
+            try:
+                from_source(other.script)
+            except pliant.PliantError:
+                continue
+            return other, symbol
+    return None
+
+
+UNEQUAL = [(name, *found) for name in operators() if (found := unequal(name)) is not None]
+def outcome(model: Any, inputs: list[Array]) -> str | None:
+    """What is said of inputs; None where they are taken."""
+    try:
+        model(*inputs)
+    except pliant.PliantError as error:
+        return str(error)
+    return None
+
+
+AGREE: set[str] = set()
+"""Operators whose sizes need not agree where the first case has them agree."""
+
+
+@pytest.mark.parametrize(("name", "case", "symbol"), UNEQUAL, ids=[name for name, _, _ in UNEQUAL])
+def test_sizes_that_turn_out_not_to_fit(name: str, case: Case, symbol: str) -> None:
+    mode = ("bytecode", "compiled")[len(case.name) % 2]
+    model: Any = pliant.compile(from_source(case.script), exec_mode=mode)
+    rng = np.random.default_rng(0)
+
+    def inputs(size: int, other: int) -> list[Array]:
+        sizes = {s: other if s == f"{symbol}2" else size for s in case.symbols}
+        return [draw(p, sizes, rng) for p in case.params]
+
+    good = next(size for size in (3, 4, 5, 6, 8, 2, 1, 0) if outcome(model, inputs(size, size)) is None)
+    text = outcome(model, inputs(good, good + 2))
+    assert (text is None) == (name in AGREE)
+    if text is None:
+        return
+    assert f"relax.{name}" in text, text
+    for word in (symbol, f"{symbol}2"):
+        assert word in text.replace("(", " ").replace(",", " ").replace(")", " ").split(), text
+
+
+# ---- attributes ----
+
+
+def nonsense(key: str, default: Any) -> list[str]:
+    """Values that no operator takes for such an attribute."""
+    if isinstance(default, bool):
+        return ['"nonsense"', "7"]
+    if "axis" in key or "axes" in key:
+        return ["99", "-99", '"nonsense"']
+    if key in ("strides", "dilation", "pool_size", "groups", "num_groups", "upscale_factor", "pooled_size"):
+        return ["0", "-1", '"nonsense"']
+    if key in ("k", "depth", "repeats") and default != 0:
+        return ["-2", '"nonsense"']
+    if isinstance(default, str):
+        return ['"nonsense"', "7"]
+    return ['"nonsense"']
+
+
+TAKEN: set[str] = set()
+"""Attributes that take anything, and why."""
+
+
+def attributes() -> list[tuple[str, str, str]]:
+    table = pliant._core.relax
+    return [
+        (name, key, value)
+        for name in operators()
+        for key, kind, default in table.get_op(name).parameters
+        if kind in ("attr", "required")
+        for value in nonsense(key, default)
+    ]
+
+
+@pytest.mark.parametrize(("name", "key", "value"), attributes())
+def test_nonsense_in_an_attribute(name: str, key: str, value: str) -> None:
+    cases = cases_of(name)
+    assert cases, f"no case of {name}"
+    case, call = next(((c, a) for c, a in cases if key in dict(a.attrs)), cases[0])
+    said = refused(replace(case, expr=call.having(key, value).text), name)
+    assert (said is None) == (f"{name}.{key}={value}" in TAKEN), said
