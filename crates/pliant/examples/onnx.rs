@@ -4,6 +4,7 @@
 use pliant::{CompileOptions, Model, Tensor};
 
 /// Ten lines.
+#[expect(clippy::print_stdout, reason = "a program that prints its results")]
 pub fn run(path: &str, input: &str) -> Result<(), Box<dyn std::error::Error>> {
     let model = Model::from_onnx(path, &CompileOptions::default())?;
     for batch in [1, 8, 32] {

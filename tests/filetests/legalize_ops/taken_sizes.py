@@ -43,7 +43,7 @@ class Module:
 #         with T.block("matmul_check"):
 #             T.reads()
 #             T.writes()
-#             assert T.explain(m == k, m, k), "relax.matmul: dim 0 of x2, m = {0}, must be k = {1}"
+#             assert T.explain(m == k, m, k), "ShapeError: relax.matmul: dim 0 of x2, m = {0}, must be k = {1}"
 #         for i, j, k1 in T.grid(n, 4, k):
 #             with T.block("matmul"):
 #                 v_i, v_j, v_k = T.axis.remap("SSR", [i, j, k1])

@@ -175,6 +175,8 @@ fn write_row(
 
 #[cfg(test)]
 mod tests {
+    use std::slice::from_ref;
+
     use pliant_tensor::DType;
 
     use super::*;
@@ -187,10 +189,10 @@ mod tests {
         let state = rows(&n);
         let init = compute(vec![int(1), int(4)], "first", |_| float(0.0));
         let short = compute(vec![int(4)], "update", |_| float(0.0));
-        let wrong = scan("scan", &[init.clone()], &[short], &[state.clone()]);
+        let wrong = scan("scan", from_ref(&init), &[short], from_ref(&state));
         assert!(wrong.unwrap_err().0.contains("its update 1"));
         let other = compute(vec![n.clone(), int(5)], "update", |_| float(0.0));
-        let wrong = scan("scan", &[init.clone()], &[other], &[state.clone()]);
+        let wrong = scan("scan", from_ref(&init), &[other], from_ref(&state));
         assert!(wrong.unwrap_err().0.contains("dim 1 of s is 4, of its update 5"));
         let flat = compute(vec![int(4)], "flat", |i| state.at(&[int(0), i[0].clone()]));
         let update = compute(vec![n.clone(), int(4)], "update", |i| flat.at(&i[1..]));

@@ -46,14 +46,14 @@ def arange(start: Operand, end: Operand | None = None, step: Operand | None = No
     Serves ONNX Range."""
 
 def argmax(x: Operand, axis: Any = None, keepdims: bool = False) -> Expr:
-    """Index of the first largest element; of the first NaN if there is one.
+    """Index of the first largest element; of the first NaN if there is one. There must be an element.
 
     As ``numpy.argmax``.
 
     Serves ONNX ArgMax."""
 
 def argmin(x: Operand, axis: Any = None, keepdims: bool = False) -> Expr:
-    """Index of the first smallest element; of the first NaN if there is one.
+    """Index of the first smallest element; of the first NaN if there is one. There must be an element.
 
     As ``numpy.argmin``.
 
@@ -188,7 +188,7 @@ def collapse_sum_like(data: Operand, collapse_target: Operand) -> Expr:
     """As collapse_sum_to, to the shape of another tensor."""
 
 def collapse_sum_to(data: Operand, shape: Operand) -> Expr:
-    """Sums over the dims that broadcasting the shape to that of data would add or stretch. A dim that is not known to be 1 is taken to be that of data, which is checked when it runs."""
+    """Sums over the dims that broadcasting the shape to that of data would add or stretch. Whether a size that is a symbol is 1 is seen when it runs."""
 
 def concat(tensors: Operand, axis: int | Sequence[int] = 0) -> Expr:
     """Tensors joined along an axis.
@@ -600,7 +600,7 @@ def print(*values: Operand, format: str = "") -> Expr:
     """Prints values."""
 
 def prod(x: Operand, axis: Any = None, keepdims: bool = False) -> Expr:
-    """Product over axes.
+    """Product over axes; of bools as int64.
 
     As ``numpy.prod``.
 
@@ -773,7 +773,7 @@ def subtract(x1: Operand, x2: Operand) -> Expr:
     Serves ONNX Sub."""
 
 def sum(x: Operand, axis: Any = None, keepdims: bool = False) -> Expr:
-    """Sum over axes.
+    """Sum over axes; of bools as int64.
 
     As ``numpy.sum``.
 
