@@ -38,8 +38,6 @@ def named(case: Case) -> Case:
     return replace(case, reference=reference)
 
 
-
-
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_operator_on_unknown_types(case: Case) -> None:
     mode = ("compiled", "bytecode")[zlib.crc32(case.name.encode()) % 2]

@@ -79,19 +79,25 @@ const OPEN_SUMS: usize = 8;
 /// Ways that k is split at most.
 const SPLITS: usize = 4;
 
-/// `R` rows by `V` vectors.
+/// Ways that k is split in tiles of `rows`, of which the widest has `widest` vectors. Narrower tiles, at the right edge,
+/// add in the same order, so that equal columns of B give equal columns of C.
+const fn splits(rows: usize, widest: usize) -> usize {
+    if rows * widest >= OPEN_SUMS {
+        1
+    } else if 2 * rows * widest >= OPEN_SUMS {
+        2
+    } else {
+        SPLITS
+    }
+}
+
+/// `R` rows by `V` vectors, of at most `W`.
 ///
 /// # Safety
 /// As for [`Kernels::run`].
 #[inline(always)]
-unsafe fn tile<L: Lanes, const R: usize, const V: usize>(t: &Tile<L::Elem>) {
-    let splits = if R * V >= OPEN_SUMS {
-        1
-    } else if 2 * R * V >= OPEN_SUMS {
-        2
-    } else {
-        SPLITS
-    };
+unsafe fn tile<L: Lanes, const R: usize, const V: usize, const W: usize>(t: &Tile<L::Elem>) {
+    let splits = const { splits(R, W) };
     // SAFETY: the caller's promise; the addresses after the last row are computed, but not used.
     unsafe {
         let mut sums = [[[L::zero(); V]; R]; SPLITS];
@@ -173,7 +179,7 @@ macro_rules! kernels {
         $(#[target_feature(enable = $feature)])?
         unsafe fn run<const R: usize, const V: usize>(t: &Tile<<$lanes as Lanes>::Elem>) {
             // SAFETY: the caller's promise.
-            unsafe { tile::<$lanes, R, V>(t) }
+            unsafe { tile::<$lanes, R, V, { [$($v),*].len() }>(t) }
         }
         static KERNELS: Kernels<<$lanes as Lanes>::Elem> = Kernels {
             lanes: <$lanes as Lanes>::N,

@@ -141,6 +141,36 @@ fn not_a_number_and_infinity_reach_their_row_and_column_alone() {
 }
 
 #[test]
+fn equal_columns_stay_equal_at_the_right_edge() {
+    for isa in available() {
+        for m in [1, 2, 3, 7] {
+            let (n, k) = (200, 301);
+            let column: Vec<f32> = (0..k).map(|p| 1.0 / (p as f32 + 3.0)).collect();
+            let b: Vec<f32> = (0..k * n).map(|at| column[at / n]).collect();
+            let a: Vec<f32> = (0..m * k).map(|at| (at as f32).sin()).collect();
+            let shape = [k as i64, n as i64];
+            let panels = pack_panels(&Tensor::from_slice(&shape, &b).unwrap(), false).unwrap();
+            let mut c = vec![0f32; m * n];
+            let p = PackedProduct {
+                m,
+                n,
+                k,
+                a: (a.as_ptr(), k as isize, 1),
+                b: panels.as_slice::<f32>().unwrap().as_ptr(),
+                width: panels.shape()[2] as usize,
+                c: (c.as_mut_ptr(), n as isize),
+                accumulate: false,
+            };
+            // SAFETY: the operands have exactly the addressed elements.
+            unsafe { p.block(isa, 0..m, 0..p.panels()) };
+            for row in c.chunks(n) {
+                assert!(row.iter().all(|&x| x == row[0]), "{isa:?} {m} rows");
+            }
+        }
+    }
+}
+
+#[test]
 fn rows_of_any_stride_even_none_and_backwards() {
     let (m, n, k) = (9, 20, 4);
     let b = fill::<f32>(k * n, 5);
