@@ -5,9 +5,10 @@ Each step should be linear: the time per binding is printed at every length, wit
 
 from __future__ import annotations
 
-import resource
+import multiprocessing
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import pliant
 from pliant import relax, script, tir
@@ -37,15 +38,31 @@ def timed(run: Callable[[], object]) -> tuple[object, float]:
     return result, time.perf_counter() - start
 
 
+def resident() -> int:
+    """Bytes of memory that this process holds."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * 4096
+
+
+def memory(length: int) -> int:
+    """Bytes by which a process that has built nothing before grows when it builds the function."""
+    build(2)
+    before = resident()
+    module = build(length)
+    grown = resident() - before
+    assert len(module.functions) == 1
+    return grown
+
+
 def main() -> None:
     """Prints seconds per step and length."""
     require_release()
     print(f"{'bindings':>9} {'builder':>8} {'print':>8} {'parse':>8} {'build':>8} {'total s':>8} {'us/binding':>11}"
           f" {'bytes/binding':>14}")
     for length in LENGTHS:
-        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        with multiprocessing.get_context("spawn").Pool(1) as fresh:
+            grown = fresh.apply(memory, (length,))
         module, building = timed(lambda n=length: build(n))
-        grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024
         text, printing = timed(lambda m=module: m.script())
         parsed, parsing = timed(lambda t=text: script.from_source(t))
         _, compiling = timed(lambda m=parsed: relax.build(m))
