@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import ml_dtypes
 import numpy as np
 import onnx
 import pytest
@@ -78,7 +79,6 @@ def test_weights_can_stay_parameters() -> None:
 
 
 def test_bfloat16_arrays_come_and_go() -> None:
-    ml_dtypes = pytest.importorskip("ml_dtypes")
     made = model([node("Add", "x x", "y")], inputs={"x": (onnx.TensorProto.BFLOAT16, ["n", 2])})
     x = np.array([[1, 2], [3, 4.5]], ml_dtypes.bfloat16)
     (y,) = pliant.compile(made).run(None, {"x": x.T})

@@ -196,8 +196,6 @@ def tried(name: str, types: tuple[str, ...]) -> tuple[str, ...]:
 
 @pytest.mark.parametrize("name", operators())
 def test_operator_on_data_types(name: str) -> None:
-    if name not in table():
-        pytest.skip("it has no tensor operand")
     (original, _), types = table()[name]
     seed = zlib.crc32(name.encode())
     for dtype in tried(name, types):
