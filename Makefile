@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
-.PHONY: demo test check rust-test python-test bench bless clean
+.PHONY: demo test check rust-test python-test models bench bless clean
 
 # Embed a file of sentences with all-MiniLM-L6-v2, compiled once.
 demo: $(VENV)/.release
@@ -26,6 +26,10 @@ rust-test:
 
 python-test: $(VENV)/.dev
 	$(BIN)/python -m pytest tests/python --numprocesses auto --dist worksteal
+
+# The worker team's protocol under loom, which tries every order of the threads' steps; a build of its own.
+models:
+	RUSTFLAGS="--cfg loom" cargo test --package pliant-pool --lib --release --quiet --target-dir target/models
 
 # Compare with peers: installs them, builds for release, prints ratios.
 bench: $(VENV)/.release

@@ -2,12 +2,16 @@
 //!
 //! A [`Team`] is a fixed set of threads that spin for a short while after each loop and then park. A loop is cut into
 //! chunks that the caller and the workers claim, so a late worker costs nothing but its help. Loops inside loops, and
-//! loops started while another thread has the team, run serially on the thread that asks.
+//! loops started while another thread has the team, run serially on the thread that asks. A team survives `fork`.
 
 mod affinity;
-mod job;
+mod board;
+mod crew;
+mod fork;
+mod held_up;
 mod launch;
 mod size;
+mod sync;
 mod team;
 
 pub use launch::{ParallelBody, parallel_launch};

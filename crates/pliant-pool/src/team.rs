@@ -1,44 +1,23 @@
-//! The team: its threads, how they wait, and how a loop is started on them.
+//! The team: a handle on its threads that outlives a fork, and the ways to run a loop on it.
 
 use std::any::Any;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::thread::{JoinHandle, Thread};
-use std::time::{Duration, Instant};
+use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
-use crossbeam_utils::CachePadded;
-
-use crate::affinity::Placement;
+use crate::board::{Body, Job};
+use crate::crew::Crew;
 use crate::default_threads;
-use crate::job::{Board, Body, Job};
-
-/// Chunks per thread: enough that a thread held up by other programs is relieved of most of its share.
-const CHUNKS_PER_THREAD: usize = 4;
-/// How long an idle worker spins before it parks. Spinning covers the gaps between the loops of one run.
-const SPIN: Duration = Duration::from_micros(200);
-/// A loop of fewer grains than this (a grain is about a microsecond) does not wait for parked workers: waking one
-/// takes longer than the loop.
-const WORTH_WAKING: i64 = 32;
-/// Spins of the caller between two yields of its CPU, once its own chunks are done.
-const SPINS_PER_YIELD: u32 = 2000;
-
-struct Shared {
-    board: Board,
-    /// Held by the thread whose loop is on the board.
-    busy: CachePadded<AtomicBool>,
-    /// Workers that are parked or about to park.
-    sleepers: CachePadded<AtomicUsize>,
-    shutdown: AtomicBool,
-    placements: Box<[Placement]>,
-}
 
 /// A fixed set of threads that run parallel loops together with the thread that starts them.
+///
+/// In a child of `fork`, which has none of the threads, the first loop starts them anew. A loop that is running when its
+/// own body forks must not be returned to in the child.
 pub struct Team {
-    shared: Arc<Shared>,
-    handles: Vec<JoinHandle<()>>,
-    workers: Vec<Thread>,
+    threads: usize,
+    /// From `Box::into_raw`; replaced once in each forked child, freed by `drop` alone.
+    crew: AtomicPtr<Crew>,
 }
 
 impl Team {
@@ -46,30 +25,37 @@ impl Team {
     ///
     /// A system that refuses to start a thread gets a smaller team.
     pub fn new(threads: usize) -> Team {
-        let count = threads.max(1) - 1;
-        let shared = Arc::new(Shared {
-            board: Board::new(),
-            busy: CachePadded::new(AtomicBool::new(false)),
-            sleepers: CachePadded::new(AtomicUsize::new(0)),
-            shutdown: AtomicBool::new(false),
-            placements: (0..count).map(|_| Placement::default()).collect(),
-        });
-        let mut handles = Vec::new();
-        for index in 0..count {
-            let shared = Arc::clone(&shared);
-            let builder = std::thread::Builder::new().name(format!("pliant-{}", index + 1));
-            match builder.spawn(move || worker(&shared, index)) {
-                Ok(handle) => handles.push(handle),
-                Err(_) => break,
-            }
-        }
-        let workers = handles.iter().map(|handle| handle.thread().clone()).collect();
-        Team { shared, handles, workers }
+        let threads = threads.max(1);
+        Team { threads, crew: AtomicPtr::new(Box::into_raw(Box::new(Crew::new(threads - 1)))) }
     }
 
     /// The number of threads, the caller included.
     pub fn threads(&self) -> usize {
-        self.workers.len() + 1
+        self.crew().workers() + 1
+    }
+
+    fn crew(&self) -> &Crew {
+        // SAFETY: the pointer is a box's and is freed only when the team is dropped.
+        let crew = unsafe { &*self.crew.load(Ordering::Acquire) };
+        if crew.is_here() { crew } else { self.renew(crew) }
+    }
+
+    /// Starts the threads again in a forked child. The old crew stays: its threads cannot be joined here, and other
+    /// threads may be looking at it.
+    #[cold]
+    fn renew(&self, gone: &Crew) -> &Crew {
+        let new = Box::into_raw(Box::new(Crew::new(self.threads - 1)));
+        let gone = std::ptr::from_ref(gone).cast_mut();
+        match self.crew.compare_exchange(gone, new, Ordering::AcqRel, Ordering::Acquire) {
+            // SAFETY: as in `crew`.
+            Ok(_) => unsafe { &*new },
+            Err(others) => {
+                // SAFETY: the box was made above and nobody else has seen it.
+                unsafe { Box::from_raw(new) }.end();
+                // SAFETY: as in `crew`.
+                unsafe { &*others }
+            }
+        }
     }
 
     /// Calls `body` with disjoint ranges that cover `0..extent`, on several threads where that pays.
@@ -122,93 +108,22 @@ impl Team {
         if extent <= 0 {
             return 0;
         }
-        let grains = extent / grain.max(1);
-        let shared = &*self.shared;
-        if grains <= 1
-            || self.workers.is_empty()
-            || shared.busy.load(Ordering::Relaxed)
-            || shared.busy.swap(true, Ordering::Acquire)
-        {
-            // SAFETY: the caller's promise.
-            return unsafe { body(context, 0, extent) };
-        }
-        let asleep = shared.sleepers.load(Ordering::Relaxed);
-        if asleep == self.workers.len() && grains < WORTH_WAKING {
-            // Not worth waiting for, but the next loop will find the workers awake.
-            self.wake();
-            shared.busy.store(false, Ordering::Release);
-            // SAFETY: the caller's promise.
-            return unsafe { body(context, 0, extent) };
-        }
-        let chunks = grains.min((self.threads() * CHUNKS_PER_THREAD) as i64) as u32;
-        // SAFETY: `busy` is held, so the previous job has ended and there is no other publisher.
-        unsafe { shared.board.publish(Job { body, context, extent, chunks }) };
-        if shared.sleepers.load(Ordering::SeqCst) > 0 {
-            self.wake();
-        }
-        shared.board.work(false);
-        let mut spins = 0u32;
-        while !shared.board.is_done() {
-            spins += 1;
-            if spins.is_multiple_of(SPINS_PER_YIELD) {
-                // The worker that holds the last chunk may be queued on this very CPU.
-                std::thread::yield_now();
-            } else {
-                std::hint::spin_loop();
-            }
-        }
-        let status = shared.board.status();
-        shared.busy.store(false, Ordering::Release);
-        status
-    }
-
-    fn wake(&self) {
-        for (worker, placement) in self.workers.iter().zip(&self.shared.placements) {
-            placement.avoid_this_cpu();
-            worker.unpark();
-        }
+        let job = Job { body, context, extent, chunks: 1 };
+        // SAFETY: the caller's promise.
+        unsafe { self.crew().run(job, extent / grain.max(1)) }
     }
 }
 
 impl Drop for Team {
     fn drop(&mut self) {
-        self.shared.shutdown.store(true, Ordering::SeqCst);
-        for worker in &self.workers {
-            worker.unpark();
+        // SAFETY: the pointer is a box's, and nobody else has the team.
+        let crew = unsafe { Box::from_raw(*self.crew.get_mut()) };
+        if crew.is_here() {
+            crew.end();
+        } else {
+            // Threads of the process that this one was forked from cannot be joined.
+            std::mem::forget(crew);
         }
-        for handle in self.handles.drain(..) {
-            // Workers catch panics of bodies, so joining cannot fail in a way that matters here.
-            let _ = handle.join();
-        }
-    }
-}
-
-fn worker(shared: &Shared, index: usize) {
-    shared.placements[index].register();
-    // Worker 0 is thread 1 of the team: odd threads take chunks from the back.
-    let from_back = index.is_multiple_of(2);
-    let mut idle_since: Option<Instant> = None;
-    let mut spins = 0u32;
-    while !shared.shutdown.load(Ordering::Relaxed) {
-        if shared.board.has_work() {
-            shared.board.work(from_back);
-            (idle_since, spins) = (None, 0);
-            continue;
-        }
-        spins += 1;
-        if !spins.is_multiple_of(64) {
-            std::hint::spin_loop();
-            continue;
-        }
-        if idle_since.get_or_insert_with(Instant::now).elapsed() < SPIN {
-            continue;
-        }
-        shared.sleepers.fetch_add(1, Ordering::SeqCst);
-        if !shared.board.has_work() && !shared.shutdown.load(Ordering::SeqCst) {
-            std::thread::park();
-        }
-        shared.sleepers.fetch_sub(1, Ordering::SeqCst);
-        (idle_since, spins) = (None, 0);
     }
 }
 

@@ -1,10 +1,11 @@
-//! One parallel loop shared by a team: its description and the claim word that hands out its chunks.
+//! One parallel loop shared by a team: its description, the claim word that hands out its chunks, and the count of those
+//! who sleep until there is one.
 
-use std::cell::UnsafeCell;
 use std::ops::Range;
-use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
 
 use crossbeam_utils::CachePadded;
+
+use crate::sync::{AtomicI64, AtomicU64, AtomicUsize, Ordering, UnsafeCell, fence};
 
 /// Runs iterations `begin..end`; a result other than 0 stops the loop.
 pub(crate) type Body = unsafe fn(context: *const (), begin: i64, end: i64) -> i64;
@@ -27,6 +28,8 @@ pub(crate) struct Job {
 pub(crate) struct Board {
     claim: CachePadded<AtomicU64>,
     pending: CachePadded<AtomicUsize>,
+    /// Workers that are parked or about to park.
+    sleepers: CachePadded<AtomicUsize>,
     status: AtomicI64,
     job: UnsafeCell<Job>,
 }
@@ -54,6 +57,7 @@ impl Board {
         Board {
             claim: CachePadded::new(AtomicU64::new(0)),
             pending: CachePadded::new(AtomicUsize::new(0)),
+            sleepers: CachePadded::new(AtomicUsize::new(0)),
             status: AtomicI64::new(0),
             job: UnsafeCell::new(Job {
                 body: nothing,
@@ -66,23 +70,41 @@ impl Board {
 
     /// Whether a chunk can be claimed.
     pub(crate) fn has_work(&self) -> bool {
-        // SeqCst pairs with the count of sleepers: either a worker going to sleep sees the job, or the publisher
-        // sees the sleeper.
-        let (next, end) = unpack(self.claim.load(Ordering::SeqCst));
+        let (next, end) = unpack(self.claim.load(Ordering::Acquire));
         next < end
     }
 
-    /// Makes the job's chunks claimable.
+    /// Counts the calling worker as a sleeper; whether it may park. [`Board::get_up`] follows in either case.
+    pub(crate) fn lie_down(&self) -> bool {
+        self.sleepers.fetch_add(1, Ordering::Relaxed);
+        // Pairs with the fence of `publish`: either this worker sees the job, or the publisher sees the sleeper.
+        fence(Ordering::SeqCst);
+        !self.has_work()
+    }
+
+    /// Ends what [`Board::lie_down`] began.
+    pub(crate) fn get_up(&self) {
+        self.sleepers.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Workers that are parked or about to be.
+    pub(crate) fn sleepers(&self) -> usize {
+        self.sleepers.load(Ordering::Relaxed)
+    }
+
+    /// Makes the job's chunks claimable; whether there are sleepers to wake.
     ///
     /// # Safety
     /// The previous job has ended, the caller is the only publisher, and `body` may be called with `context` on any
     /// thread until [`Board::is_done`].
-    pub(crate) unsafe fn publish(&self, job: Job) {
+    pub(crate) unsafe fn publish(&self, job: Job) -> bool {
         // SAFETY: no chunk is claimable or running, so no one reads the job.
-        unsafe { *self.job.get() = job };
+        self.job.with_mut(|place| unsafe { *place = job });
         self.status.store(0, Ordering::Relaxed);
         self.pending.store(job.chunks as usize, Ordering::Relaxed);
-        self.claim.store(pack(0, job.chunks), Ordering::SeqCst);
+        self.claim.store(pack(0, job.chunks), Ordering::Release);
+        fence(Ordering::SeqCst);
+        self.sleepers() > 0
     }
 
     /// Claims chunks and runs them until none is left.
@@ -111,7 +133,7 @@ impl Board {
 
     fn run(&self, chunk: u32) {
         // SAFETY: this thread holds a claimed chunk, so the job is current and not being written.
-        let job = unsafe { *self.job.get() };
+        let job = self.job.with(|place| unsafe { *place });
         // After a failure the remaining chunks are only counted.
         if self.status.load(Ordering::Relaxed) == 0 {
             let range = chunk_range(chunk, job.chunks, job.extent);
@@ -144,7 +166,7 @@ pub(crate) fn chunk_range(index: u32, chunks: u32, extent: i64) -> Range<i64> {
     start(i64::from(index))..start(i64::from(index) + 1)
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
 
@@ -163,5 +185,121 @@ mod tests {
                 assert_eq!(at, extent);
             }
         }
+    }
+}
+
+/// The protocol under the model checker, which runs every order of the threads' steps:
+/// `RUSTFLAGS="--cfg loom" cargo test -p pliant-pool --release`.
+#[cfg(all(test, loom))]
+mod models {
+    use std::sync::Arc;
+
+    use loom::thread;
+
+    use super::*;
+
+    struct Sums {
+        cells: [UnsafeCell<i64>; 2],
+    }
+
+    // SAFETY: chunks are disjoint, which is what the model checks.
+    unsafe impl Sync for Sums {}
+    // SAFETY: as above.
+    unsafe impl Send for Sums {}
+
+    unsafe fn add(context: *const (), begin: i64, end: i64) -> i64 {
+        // SAFETY: the context is the job's.
+        let sums = unsafe { &*context.cast::<Sums>() };
+        for i in begin..end {
+            // SAFETY: each iteration belongs to one chunk; the checker tells if two threads meet.
+            sums.cells[i as usize].with_mut(|cell| unsafe { *cell += 1 });
+        }
+        0
+    }
+
+    fn job(sums: &Arc<Sums>, body: Body) -> Job {
+        Job { body, context: Arc::as_ptr(sums).cast(), extent: 2, chunks: 2 }
+    }
+
+    fn wait(board: &Board) {
+        while !board.is_done() {
+            thread::yield_now();
+        }
+    }
+
+    /// Two loops, the second published as soon as the first is done, and a worker that comes at any time.
+    #[test]
+    fn chunks_run_once_and_no_job_is_stale() {
+        loom::model(|| {
+            let board = Arc::new(Board::new());
+            let sums = Arc::new(Sums { cells: [0, 0].map(UnsafeCell::new) });
+            let worker = {
+                let board = Arc::clone(&board);
+                let sums = Arc::clone(&sums);
+                thread::spawn(move || {
+                    board.work(true);
+                    board.work(true);
+                    drop(sums);
+                })
+            };
+            for round in 1..=2 {
+                // SAFETY: the previous job is done, and the sums outlive the worker.
+                unsafe { board.publish(job(&sums, add)) };
+                board.work(false);
+                wait(&board);
+                for cell in &sums.cells {
+                    // SAFETY: the job is done.
+                    assert_eq!(cell.with(|cell| unsafe { *cell }), round);
+                }
+            }
+            worker.join().expect("the worker ends");
+        });
+    }
+
+    unsafe fn fail_at_one(_: *const (), begin: i64, end: i64) -> i64 {
+        i64::from((begin..end).contains(&1)) * 7
+    }
+
+    #[test]
+    fn a_failure_of_either_thread_is_the_status() {
+        loom::model(|| {
+            let board = Arc::new(Board::new());
+            let sums = Arc::new(Sums { cells: [0, 0].map(UnsafeCell::new) });
+            let worker = {
+                let board = Arc::clone(&board);
+                thread::spawn(move || board.work(true))
+            };
+            // SAFETY: nothing was published before.
+            unsafe { board.publish(job(&sums, fail_at_one)) };
+            board.work(false);
+            wait(&board);
+            assert_eq!(board.status(), 7);
+            worker.join().expect("the worker ends");
+        });
+    }
+
+    /// A worker that lies down either sees the job or is seen by the publisher: it never sleeps through a loop.
+    #[test]
+    fn no_sleeper_is_forgotten() {
+        loom::model(|| {
+            let board = Arc::new(Board::new());
+            let sums = Arc::new(Sums { cells: [0, 0].map(UnsafeCell::new) });
+            let worker = {
+                let board = Arc::clone(&board);
+                thread::spawn(move || {
+                    if board.lie_down() {
+                        thread::park();
+                    }
+                    board.get_up();
+                })
+            };
+            // SAFETY: nothing was published before.
+            if unsafe { board.publish(job(&sums, add)) } {
+                worker.thread().unpark();
+            }
+            // A worker that parked without being seen would never end, which the checker calls a deadlock.
+            worker.join().expect("the worker ends");
+            board.work(false);
+        });
     }
 }

@@ -1,0 +1,176 @@
+//! The threads of a team in one process: how they wait, sleep and are woken, and how a loop is put before them.
+
+use std::sync::Arc;
+use std::thread::{JoinHandle, Thread};
+use std::time::{Duration, Instant};
+
+use crossbeam_utils::CachePadded;
+
+use crate::affinity::Placement;
+use crate::board::{Board, Job};
+use crate::fork;
+use crate::held_up::HeldUp;
+use crate::sync::{AtomicBool, Ordering};
+
+/// Chunks per thread: enough that a thread held up by other programs is relieved of most of its share.
+const CHUNKS_PER_THREAD: usize = 4;
+/// How long an idle worker spins before it parks. Spinning covers the gaps between the loops of one run.
+const SPIN: Duration = Duration::from_micros(200);
+/// A loop of fewer grains than this (a grain is about a microsecond) does not wait for parked workers: waking one
+/// takes longer than the loop.
+const WORTH_WAKING: i64 = 32;
+/// Spins of the caller between two yields of its CPU, once its own chunks are done.
+const SPINS_PER_YIELD: u32 = 2000;
+
+struct Shared {
+    board: Board,
+    /// Held by the thread whose loop is on the board.
+    busy: CachePadded<AtomicBool>,
+    shutdown: AtomicBool,
+    placements: Box<[Placement]>,
+}
+
+/// The workers of a team, in the process that started them.
+pub(crate) struct Crew {
+    shared: Arc<Shared>,
+    handles: Vec<JoinHandle<()>>,
+    workers: Vec<Thread>,
+    held_up: HeldUp,
+    /// The generation of forks whose process has the threads.
+    born: u32,
+}
+
+impl Crew {
+    /// Starts `count` workers, or fewer where the system refuses to.
+    pub(crate) fn new(count: usize) -> Crew {
+        fork::watch();
+        let shared = Arc::new(Shared {
+            board: Board::new(),
+            busy: CachePadded::new(AtomicBool::new(false)),
+            shutdown: AtomicBool::new(false),
+            placements: (0..count).map(|_| Placement::default()).collect(),
+        });
+        let mut handles = Vec::new();
+        for index in 0..count {
+            let shared = Arc::clone(&shared);
+            let builder = std::thread::Builder::new().name(format!("pliant-{}", index + 1));
+            match builder.spawn(move || worker(&shared, index)) {
+                Ok(handle) => handles.push(handle),
+                Err(_) => break,
+            }
+        }
+        let workers = handles.iter().map(|handle| handle.thread().clone()).collect();
+        Crew { shared, handles, workers, held_up: HeldUp::new(), born: fork::generation() }
+    }
+
+    pub(crate) fn workers(&self) -> usize {
+        self.workers.len()
+    }
+
+    /// Whether the threads are in this process, not in one that it was forked from.
+    pub(crate) fn is_here(&self) -> bool {
+        self.born == fork::generation()
+    }
+
+    /// Runs the job's loop together with the workers and returns the first status other than 0, or 0. `grains` is the
+    /// loop's size in units that are worth a thread's while.
+    ///
+    /// # Safety
+    /// The job's body may be called with its context on several threads at once until this returns, and does not
+    /// unwind.
+    pub(crate) unsafe fn run(&self, mut job: Job, grains: i64) -> i64 {
+        let shared = &*self.shared;
+        if grains <= 1
+            || self.workers.is_empty()
+            || self.held_up.stays_alone(grains)
+            || shared.busy.load(Ordering::Relaxed)
+            || shared.busy.swap(true, Ordering::Acquire)
+        {
+            // SAFETY: the caller's promise.
+            return unsafe { (job.body)(job.context, 0, job.extent) };
+        }
+        if shared.board.sleepers() == self.workers.len() && grains < WORTH_WAKING {
+            // Not worth waiting for, but the next loop will find the workers awake.
+            self.wake();
+            shared.busy.store(false, Ordering::Release);
+            // SAFETY: the caller's promise.
+            return unsafe { (job.body)(job.context, 0, job.extent) };
+        }
+        job.chunks = grains.min(((self.workers.len() + 1) * CHUNKS_PER_THREAD) as i64) as u32;
+        // SAFETY: `busy` is held, so the previous job has ended and there is no other publisher.
+        if unsafe { shared.board.publish(job) } {
+            self.wake();
+        }
+        shared.board.work(false);
+        self.wait(grains);
+        let status = shared.board.status();
+        shared.busy.store(false, Ordering::Release);
+        status
+    }
+
+    /// Waits for the chunks that workers have claimed.
+    fn wait(&self, grains: i64) {
+        let mut spins = 0u32;
+        let mut since: Option<Instant> = None;
+        while !self.shared.board.is_done() {
+            spins += 1;
+            if spins.is_multiple_of(SPINS_PER_YIELD) {
+                since.get_or_insert_with(Instant::now);
+                // The worker that holds the last chunk may be queued on this very CPU.
+                std::thread::yield_now();
+            } else {
+                std::hint::spin_loop();
+            }
+        }
+        if let Some(since) = since {
+            self.held_up.waited(grains, since.elapsed());
+        }
+    }
+
+    fn wake(&self) {
+        for (worker, placement) in self.workers.iter().zip(&self.shared.placements) {
+            placement.avoid_this_cpu();
+            worker.unpark();
+        }
+    }
+
+    /// Ends the threads.
+    pub(crate) fn end(mut self) {
+        self.shared.shutdown.store(true, Ordering::SeqCst);
+        for worker in &self.workers {
+            worker.unpark();
+        }
+        for handle in self.handles.drain(..) {
+            // Workers catch panics of bodies, so joining cannot fail in a way that matters here.
+            let _ = handle.join();
+        }
+    }
+}
+
+fn worker(shared: &Shared, index: usize) {
+    shared.placements[index].register();
+    // Worker 0 is thread 1 of the team: odd threads take chunks from the back.
+    let from_back = index.is_multiple_of(2);
+    let mut idle_since: Option<Instant> = None;
+    let mut spins = 0u32;
+    while !shared.shutdown.load(Ordering::Relaxed) {
+        if shared.board.has_work() {
+            shared.board.work(from_back);
+            (idle_since, spins) = (None, 0);
+            continue;
+        }
+        spins += 1;
+        if !spins.is_multiple_of(64) {
+            std::hint::spin_loop();
+            continue;
+        }
+        if idle_since.get_or_insert_with(Instant::now).elapsed() < SPIN {
+            continue;
+        }
+        if shared.board.lie_down() && !shared.shutdown.load(Ordering::SeqCst) {
+            std::thread::park();
+        }
+        shared.board.get_up();
+        (idle_since, spins) = (None, 0);
+    }
+}

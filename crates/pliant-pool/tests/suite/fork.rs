@@ -1,0 +1,61 @@
+//! A child of `fork` has none of its parent's threads, and its teams start them anew.
+#![cfg(unix)]
+
+use std::collections::HashSet;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use pliant_pool::Team;
+
+/// Whether several threads take part in the team's loops.
+fn helps(team: &Team) -> bool {
+    let seen = Mutex::new(HashSet::new());
+    let begin = Instant::now();
+    while begin.elapsed() < Duration::from_secs(10) {
+        team.parallel_for(64, 1, &|_| {
+            seen.lock().expect("no panic").insert(std::thread::current().id());
+            std::thread::sleep(Duration::from_micros(50));
+        });
+        if seen.lock().expect("no panic").len() > 1 {
+            return true;
+        }
+    }
+    false
+}
+
+/// Runs `child` in a forked process; its result is what it says.
+fn in_child(child: impl FnOnce() -> bool) -> bool {
+    // SAFETY: the child runs Rust code, which after a fork of several threads may meet locks held by threads that are
+    // gone; it takes none but the allocator's, which the C library makes usable, and leaves by `_exit`.
+    let pid = unsafe { libc::fork() };
+    assert!(pid >= 0, "fork failed");
+    if pid == 0 {
+        let fine = std::panic::catch_unwind(std::panic::AssertUnwindSafe(child)).unwrap_or(false);
+        // SAFETY: ends the process without running anything else.
+        unsafe { libc::_exit(i32::from(!fine)) };
+    }
+    let mut status = 0;
+    // SAFETY: the pid is the child's and the status is writable.
+    assert_eq!(unsafe { libc::waitpid(pid, &raw mut status, 0) }, pid);
+    libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 0
+}
+
+#[test]
+fn a_team_runs_in_a_forked_child_and_on_in_the_parent() {
+    let team = Team::new(2);
+    assert!(helps(&team));
+    assert!(in_child(|| helps(&team) && in_child(|| helps(&team))));
+    assert!(helps(&team));
+}
+
+#[test]
+fn a_forked_child_may_drop_what_it_inherits() {
+    let team = Team::new(2);
+    let inherited = &team;
+    assert!(in_child(|| {
+        // SAFETY: the copy of the child is dropped, and the child ends without dropping the original.
+        drop(unsafe { std::ptr::read(inherited) });
+        true
+    }));
+    assert!(helps(&team));
+}

@@ -1,0 +1,6 @@
+//! Tests of the team from outside.
+#![cfg(not(loom))]
+
+mod fork;
+mod idle;
+mod team;
