@@ -49,6 +49,8 @@ pub enum Command {
     Diff(DiffArgs),
     /// Show what a run spends its time on, kernel by kernel.
     Profile(ProfileArgs),
+    /// Measure what this machine can do: peak rates, bandwidths, latencies of the worker team.
+    Hwbench(HwbenchArgs),
 }
 
 /// How to compile.
@@ -313,4 +315,15 @@ pub struct ProfileArgs {
     /// How to compile.
     #[command(flatten)]
     pub build: BuildArgs,
+}
+
+/// Arguments of `pliant hwbench`.
+#[derive(Args)]
+#[command(after_help = "Other programs that run meanwhile take their share of what is measured.
+
+Example: pliant hwbench --threads 2")]
+pub struct HwbenchArgs {
+    /// The largest number of threads to measure with; all that this process may use if not given.
+    #[arg(long, value_name = "N")]
+    pub threads: Option<NonZeroUsize>,
 }

@@ -1,4 +1,4 @@
-//! The command line: `pliant check | compile | run | bench | dump | opt | diff | profile`. A surface over the facade.
+//! The command line: `pliant check | compile | run | bench | dump | opt | diff | profile | hwbench`. A surface over the facade.
 //!
 //! Exit codes: 0 success, 1 the program, an input or a file is wrong or a comparison differs, 2 the command line is
 //! wrong, 70 a bug of the compiler, 130 interrupted. Results go to standard output, everything else to standard
@@ -100,6 +100,7 @@ pub fn run(
         Command::Dump(args) => commands::dump(&args, out),
         Command::Bench(args) => commands::bench(&args, out, err),
         Command::Diff(args) => commands::diff(&args, out, err),
+        Command::Hwbench(args) => commands::hwbench(&args, out),
         Command::Profile(args) => commands::profile(&args, out, err),
     };
     match result {

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`registry`] | the table of symbols that a code generator links: name, address, signature |
 //! | [`gemm`] | [`LibraryGemm`], matrix products of any strides, over the worker team |
+//! | [`hardware`] | what the machine can do at most, measured |
 //! | [`isa`] | which vector instructions the kernels use; `PLIANT_ISA` |
 //! | [`lanes`] | a vector register of each instruction set behind one trait |
 //! | [`product`] | the product kernels, for packed and for varying operands |
@@ -11,6 +12,7 @@
 //! | [`tensor_arg`] | the check of a tensor argument against what a kernel expects |
 
 pub mod gemm;
+pub mod hardware;
 pub mod isa;
 pub mod lanes;
 pub mod product;

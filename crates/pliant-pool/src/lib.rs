@@ -9,11 +9,13 @@ mod board;
 mod crew;
 mod fork;
 mod held_up;
+mod latency;
 mod launch;
 mod size;
 mod sync;
 mod team;
 
+pub use latency::{fork_join, wake_up};
 pub use launch::{ParallelBody, parallel_launch};
 pub use size::{MAX_THREADS, default_threads};
 pub use team::{Team, global};

@@ -17,6 +17,7 @@ mod compile;
 mod compiled;
 mod error;
 mod evaluate;
+pub mod hardware;
 mod inspect;
 mod kernels;
 mod library;

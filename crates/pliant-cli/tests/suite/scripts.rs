@@ -20,7 +20,8 @@ class Module:
 fn help_and_usage() {
     let (code, out, _) = pliant(&["--help"]);
     assert_eq!(code, 0);
-    for command in ["opt", "check", "compile", "run", "dump", "bench", "diff", "profile"] {
+    for command in ["opt", "check", "compile", "run", "dump", "bench", "diff", "profile", "hwbench"]
+    {
         assert!(out.contains(command), "{out}");
     }
     let (code, _, err) = pliant(&["frobnicate"]);
@@ -29,6 +30,17 @@ fn help_and_usage() {
         let (code, _, err) = pliant(&["run", "model.py", wrong, "0"]);
         assert!(code == 2 && err.contains(wrong) && err.contains("zero"), "{err}");
     }
+}
+
+#[test]
+fn a_debug_build_measures_nothing() {
+    let (code, out, err) = pliant(&["hwbench", "--threads", "1"]);
+    if cfg!(debug_assertions) {
+        assert!(code == 1 && out.is_empty() && err.contains("--release"), "{err}");
+    } else {
+        assert!(code == 0 && out.contains("GFLOP/s") && out.contains("GB/s"), "{out}{err}");
+    }
+    assert_eq!(pliant(&["hwbench", "--threads", "0"]).0, 2);
 }
 
 #[test]

@@ -1,0 +1,111 @@
+//! `pliant hwbench`: what this machine can do at most, the floor of every measured time.
+
+use std::io::Write;
+use std::num::NonZeroUsize;
+use std::time::Duration;
+
+use pliant::hardware::{self, Isa, Team};
+
+use crate::Failure;
+use crate::args::HwbenchArgs;
+
+/// Runs the command.
+pub fn hwbench(args: &HwbenchArgs, out: &mut dyn Write) -> Result<(), Failure> {
+    if cfg!(debug_assertions) {
+        return Err(Failure::new(
+            "error: this is a debug build, whose times mean nothing\nhelp: build with --release",
+        ));
+    }
+    hardware::selected().map_err(|e| Failure::new(format!("error: {e}")))?;
+    let most = args.threads.map_or_else(hardware::default_threads, NonZeroUsize::get);
+    if most > hardware::MAX_THREADS {
+        let most = hardware::MAX_THREADS;
+        return Err(Failure::new(format!("error: more than {most} threads are a mistake")));
+    }
+    let counts = thread_counts(most);
+    peaks(&counts, out)?;
+    bandwidths(&counts, out)?;
+    latencies(&counts, out)
+}
+
+/// 1, its doubles, and all.
+fn thread_counts(most: usize) -> Vec<usize> {
+    let mut counts: Vec<usize> = (0..).map(|i| 1 << i).take_while(|&n| n < most).collect();
+    counts.push(most);
+    counts
+}
+
+/// A line of a table: what it tells of, then a cell for each number of threads.
+fn line(out: &mut dyn Write, name: &str, cells: &[String]) -> Result<(), Failure> {
+    write!(out, "{name:<24}")?;
+    for cell in cells {
+        write!(out, "{cell:>14}")?;
+    }
+    Ok(writeln!(out)?)
+}
+
+fn heading(out: &mut dyn Write, name: &str, counts: &[usize]) -> Result<(), Failure> {
+    let cells: Vec<String> =
+        counts.iter().map(|n| format!("{n} thread{}", if *n == 1 { "" } else { "s" })).collect();
+    line(out, name, &cells)
+}
+
+fn peaks(counts: &[usize], out: &mut dyn Write) -> Result<(), Failure> {
+    heading(out, "float32 peak, GFLOP/s", counts)?;
+    let chosen = hardware::isa();
+    for isa in Isa::ALL.into_iter().filter(|isa| isa.is_available()) {
+        let cells: Vec<String> = counts
+            .iter()
+            .filter_map(|&n| hardware::peak_flops(isa, n))
+            .map(|flops| format!("{:.1}", flops / 1e9))
+            .collect();
+        let used = if isa == chosen { " (in use)" } else { "" };
+        line(out, &format!("  {}{used}", isa.name()), &cells)?;
+    }
+    Ok(())
+}
+
+fn bandwidths(counts: &[usize], out: &mut dyn Write) -> Result<(), Failure> {
+    heading(out, "reading, GB/s", counts)?;
+    for (level, bytes) in hardware::LEVELS {
+        // Caches of the first two levels are each thread's own.
+        let own = level == "L1" || level == "L2";
+        let cells: Vec<String> = counts
+            .iter()
+            .map(|&n| hardware::read_bandwidth(if own { bytes * n } else { bytes }, n))
+            .map(|rate| format!("{:.1}", rate / 1e9))
+            .collect();
+        let size = bytes >> 10;
+        line(out, &format!("  {level}, {size} KiB{}", if own { " each" } else { "" }), &cells)?;
+    }
+    Ok(())
+}
+
+fn latencies(counts: &[usize], out: &mut dyn Write) -> Result<(), Failure> {
+    let counts: Vec<usize> = counts.iter().copied().filter(|&n| n > 1).collect();
+    if counts.is_empty() {
+        return Ok(());
+    }
+    let micros = |time: Duration| format!("{:.2}", time.as_secs_f64() * 1e6);
+    let teams: Vec<Team> = counts.iter().map(|&n| Team::new(n)).collect();
+    heading(out, "worker team, us", &counts)?;
+    let shared: Vec<String> = teams.iter().map(|team| micros(hardware::fork_join(team))).collect();
+    line(out, "  loop, workers awake", &shared)?;
+    let waking: Vec<_> = teams.iter().filter_map(hardware::wake_up).collect();
+    let medians: Vec<String> = waking.iter().map(|w| micros(w.0)).collect();
+    line(out, "  wake-up, median", &medians)?;
+    let late: Vec<String> = waking.iter().map(|w| micros(w.1)).collect();
+    line(out, "  wake-up, 99 of 100", &late)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thread_counts_end_with_all() {
+        assert_eq!(thread_counts(1), [1]);
+        assert_eq!(thread_counts(2), [1, 2]);
+        assert_eq!(thread_counts(6), [1, 2, 4, 6]);
+    }
+}

@@ -1,0 +1,75 @@
+//! The rate at which memory is read, by the size of what is read over and over.
+
+use std::hint::black_box;
+
+use super::best_of;
+use crate::isa::{Isa, isa};
+use crate::lanes::{Lanes, portable::Array};
+
+/// Sizes in bytes that lie in the first, the second and the third cache of common machines, and in memory beyond.
+pub const LEVELS: [(&str, usize); 4] =
+    [("L1", 16 << 10), ("L2", 256 << 10), ("L3", 8 << 20), ("DRAM", 256 << 20)];
+
+/// Bytes that a round reads at least.
+const ROUND: usize = 256 << 20;
+/// Vectors that are read at once.
+const SUMS: usize = 8;
+
+/// # Safety
+/// The machine has the instructions.
+#[inline(always)]
+unsafe fn sum<L: Lanes<Elem = f32>>(data: &[f32]) {
+    // SAFETY: the caller's promise; each address lies inside its chunk.
+    unsafe {
+        let mut sums = [L::zero(); SUMS];
+        for chunk in data.chunks_exact(SUMS * L::N) {
+            for (i, sum) in sums.iter_mut().enumerate() {
+                *sum = sum.add(L::load(chunk.as_ptr().add(i * L::N)));
+            }
+        }
+        let mut total = sums[0];
+        for sum in &sums[1..] {
+            total = total.add(*sum);
+        }
+        black_box(total);
+    }
+}
+
+macro_rules! with {
+    ($lanes:ty $(, $feature:literal)?) => {{
+        /// # Safety
+        /// The machine has the instructions.
+        $(#[target_feature(enable = $feature)])?
+        unsafe fn run(data: &[f32]) {
+            // SAFETY: the caller's promise.
+            unsafe { sum::<$lanes>(data) }
+        }
+        run as unsafe fn(&[f32])
+    }};
+}
+
+/// Bytes per second that `threads` threads read together, each over and over from `bytes / threads` of its own.
+pub fn read_bandwidth(bytes: usize, threads: usize) -> f64 {
+    let threads = threads.max(1);
+    let elements = (bytes / threads / size_of::<f32>()).max(1024);
+    let times = (ROUND / threads / (elements * size_of::<f32>())).max(1);
+    let run = match isa() {
+        #[cfg(target_arch = "x86_64")]
+        Isa::Avx512 => with!(crate::lanes::x86::F32x16, "avx512f"),
+        #[cfg(target_arch = "x86_64")]
+        Isa::Avx2 => with!(crate::lanes::x86::F32x8, "avx2,fma"),
+        #[cfg(target_arch = "aarch64")]
+        Isa::Neon => with!(crate::lanes::neon::F32x4),
+        _ => with!(Array<f32, 4>),
+    };
+    let time = best_of(threads, || {
+        let data = vec![1.0f32; elements];
+        move || {
+            for _ in 0..times {
+                // SAFETY: the machine has what `isa` says.
+                unsafe { run(black_box(&data)) };
+            }
+        }
+    });
+    (threads * times * elements * size_of::<f32>()) as f64 / time.as_secs_f64()
+}

@@ -1,0 +1,40 @@
+//! What the machine can do at most, measured: the floor that kernels are compared with.
+//!
+//! Each figure is the best of a few short rounds, since other programs can only slow a round down.
+
+mod bandwidth;
+mod peak;
+
+use std::sync::Barrier;
+use std::time::{Duration, Instant};
+
+pub use bandwidth::{LEVELS, read_bandwidth};
+pub use peak::peak_flops;
+
+/// Rounds of a measurement.
+const ROUNDS: usize = 7;
+
+/// The shortest time that `threads` threads take from a common start until the last has run its part; each makes its part
+/// with `prepare` first, which is not timed.
+fn best_of<P: FnMut()>(threads: usize, prepare: impl Fn() -> P + Sync) -> Duration {
+    let barrier = Barrier::new(threads);
+    let round = || {
+        let spans: Vec<(Instant, Instant)> = std::thread::scope(|scope| {
+            let part = || {
+                let mut run = prepare();
+                run();
+                barrier.wait();
+                let begin = Instant::now();
+                run();
+                (begin, Instant::now())
+            };
+            let others: Vec<_> = (1..threads).map(|_| scope.spawn(part)).collect();
+            let own = part();
+            others.into_iter().filter_map(|thread| thread.join().ok()).chain([own]).collect()
+        });
+        let begin = spans.iter().map(|span| span.0).min();
+        let end = spans.iter().map(|span| span.1).max();
+        end.zip(begin).map_or(Duration::MAX, |(end, begin)| end - begin)
+    };
+    (0..ROUNDS).map(|_| round()).min().unwrap_or(Duration::MAX)
+}
