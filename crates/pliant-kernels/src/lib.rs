@@ -8,6 +8,7 @@
 //! | [`isa`] | which vector instructions the kernels use; `PLIANT_ISA` |
 //! | [`lanes`] | a vector register of each instruction set behind one trait |
 //! | [`product`] | the product kernels, for packed and for varying operands |
+//! | [`rows`] | kernels over one row of elements: order, extremes, Fourier transforms |
 //! | [`scalar`] | elementary functions and number formats without machine instructions |
 //! | [`tensor_arg`] | the check of a tensor argument against what a kernel expects |
 
@@ -17,6 +18,7 @@ pub mod isa;
 pub mod lanes;
 pub mod product;
 pub mod registry;
+pub mod rows;
 pub mod scalar;
 pub mod tensor_arg;
 

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::{OnceLock, PoisonError, RwLock};
 
+use crate::rows::{extreme, fourier, order};
 use crate::{gemm, scalar, tensor_arg};
 
 /// The type of an argument or result of a linked function.
@@ -59,7 +60,45 @@ macro_rules! table {
     };
 }
 
+/// Kernels of rows.
+fn rows() -> Vec<ExternFn> {
+    table! {
+        "pliant_row_order_int8" = order::order_i8: (I64, I64, I64, I64, Ptr, Ptr) -> I64, true;
+        "pliant_row_extreme_int8" = extreme::extreme_i8: (I64, I64, Ptr, Ptr) -> I64, true;
+        "pliant_row_order_int16" = order::order_i16: (I64, I64, I64, I64, Ptr, Ptr) -> I64, true;
+        "pliant_row_extreme_int16" = extreme::extreme_i16: (I64, I64, Ptr, Ptr) -> I64, true;
+        "pliant_row_order_int32" = order::order_i32: (I64, I64, I64, I64, Ptr, Ptr) -> I64, true;
+        "pliant_row_extreme_int32" = extreme::extreme_i32: (I64, I64, Ptr, Ptr) -> I64, true;
+        "pliant_row_order_int64" = order::order_i64: (I64, I64, I64, I64, Ptr, Ptr) -> I64, true;
+        "pliant_row_extreme_int64" = extreme::extreme_i64: (I64, I64, Ptr, Ptr) -> I64, true;
+        "pliant_row_order_uint8" = order::order_u8: (I64, I64, I64, I64, Ptr, Ptr) -> I64, true;
+        "pliant_row_extreme_uint8" = extreme::extreme_u8: (I64, I64, Ptr, Ptr) -> I64, true;
+        "pliant_row_order_uint16" = order::order_u16: (I64, I64, I64, I64, Ptr, Ptr) -> I64, true;
+        "pliant_row_extreme_uint16" = extreme::extreme_u16: (I64, I64, Ptr, Ptr) -> I64, true;
+        "pliant_row_order_uint32" = order::order_u32: (I64, I64, I64, I64, Ptr, Ptr) -> I64, true;
+        "pliant_row_extreme_uint32" = extreme::extreme_u32: (I64, I64, Ptr, Ptr) -> I64, true;
+        "pliant_row_order_uint64" = order::order_u64: (I64, I64, I64, I64, Ptr, Ptr) -> I64, true;
+        "pliant_row_extreme_uint64" = extreme::extreme_u64: (I64, I64, Ptr, Ptr) -> I64, true;
+        "pliant_row_order_float16" = order::order_f16: (I64, I64, I64, I64, Ptr, Ptr) -> I64, true;
+        "pliant_row_order_bfloat16" = order::order_bf16: (I64, I64, I64, I64, Ptr, Ptr) -> I64, true;
+        "pliant_row_order_float32" = order::order_f32: (I64, I64, I64, I64, Ptr, Ptr) -> I64, true;
+        "pliant_row_extreme_float32" = extreme::extreme_f32: (I64, I64, Ptr, Ptr) -> I64, true;
+        "pliant_row_order_float64" = order::order_f64: (I64, I64, I64, I64, Ptr, Ptr) -> I64, true;
+        "pliant_row_extreme_float64" = extreme::extreme_f64: (I64, I64, Ptr, Ptr) -> I64, true;
+        "pliant_row_order_bool" = order::order_u8: (I64, I64, I64, I64, Ptr, Ptr) -> I64, true;
+        "pliant_row_extreme_bool" = extreme::extreme_u8: (I64, I64, Ptr, Ptr) -> I64, true;
+        "pliant_row_fourier_float32" = fourier::fourier_f32: (I64, I64, Ptr) -> I64, true;
+        "pliant_row_fourier_float64" = fourier::fourier_f64: (I64, I64, Ptr) -> I64, true;
+    }
+    .into()
+}
+
 fn build() -> Vec<ExternFn> {
+    [rows(), functions()].concat()
+}
+
+/// Matrix products and functions of numbers.
+fn functions() -> Vec<ExternFn> {
     table! {
         "pliant_check_tensor" = tensor_arg::check_tensor: (Ptr, I64, I64, I64) -> I64;
         "pliant_gemm_f32" = gemm::pliant_gemm_f32:

@@ -389,6 +389,15 @@ impl Checker {
             (low, high) = (both, both);
         }
         (low, high) = (low && ends, high && ends);
+        if !(low && high) && ends && self.is_clamped(f, e, lo, end) {
+            // Wherever it was before, it is inside if there is an inside at all.
+            let some = self.arena.lt(lo, end);
+            if self.proves(some) {
+                return None;
+            }
+            let end = if f.as_int(min) == Some(0) { extent } else { f.add(min, extent) };
+            return Some(f.binary(BinOp::Lt, min, end));
+        }
         let as64 = |f: &mut PrimFunc, e: Expr| f.cast(e, Ty::I64);
         let (e, min, extent) = (as64(f, e), as64(f, min), as64(f, extent));
         let low = (!low).then(|| f.binary(BinOp::Le, min, e));
@@ -400,6 +409,27 @@ impl Checker {
             (Some(a), Some(b)) => Some(f.binary(BinOp::And, a, b)),
             (a, b) => a.or(b),
         }
+    }
+
+    /// Whether an expression is `max(min(_, end - 1), lo)`: as a machine word, it is never beyond either end of a range
+    /// that has an element.
+    fn is_clamped(&mut self, f: &PrimFunc, e: Expr, lo: Sym, end: Sym) -> bool {
+        if f.expr_ty(e) != Ty::I64 {
+            return false;
+        }
+        let one = self.arena.int(1);
+        let last = self.arena.sub(end, one);
+        let mut is = |e: Expr, want: Sym| {
+            self.integer(f, e).is_some_and(|s| {
+                let same = self.arena.eq(s, want);
+                self.proves(same)
+            })
+        };
+        let &ExprData::Binary(BinOp::Max, a, b) = f.expr(e) else { return false };
+        [(a, b), (b, a)].into_iter().any(|(least, inner)| match *f.expr(inner) {
+            ExprData::Binary(BinOp::Min, x, y) => is(least, lo) && (is(x, last) || is(y, last)),
+            _ => false,
+        })
     }
 
     /// Checks of the accesses inside an expression. Returns the expression, with selects made lazy
@@ -489,7 +519,7 @@ impl Checker {
         f.call(Intrin::IfThenElse, &[a, then, other])
     }
 
-    /// A call of a linked function: addresses may go to matrix products only, whose reach is checked.
+    /// A call of a linked function: addresses may go to matrix products and kernels of rows only, whose reach is checked.
     fn call_extern(&mut self, f: &mut PrimFunc, args: &[Expr], checks: &mut Checks) {
         let address =
             |f: &PrimFunc, e: Expr| matches!(f.expr(e), ExprData::Call(Intrin::AddressOf, ..));
@@ -499,12 +529,18 @@ impl Checker {
             }
         }
         let product = crate::schedule::gemm::is_product(f, args);
-        if !product && !args.iter().any(|&a| address(f, a)) {
+        let row = crate::rows::is_row(f, args);
+        if !product && !row && !args.iter().any(|&a| address(f, a)) {
             return;
         }
-        match crate::schedule::gemm::reach(f, args) {
+        let (reach, what) = if row {
+            (crate::rows::reach(f, args), "a kernel of rows")
+        } else {
+            (crate::schedule::gemm::reach(f, args), "a matrix product")
+        };
+        match reach {
             Some(inside) => {
-                let message = Failed::Index.mark("a matrix product reaches outside its buffers");
+                let message = Failed::Index.mark(&format!("{what} reaches outside its buffers"));
                 let message: Arc<str> = message.into();
                 checks.extend(inside.into_iter().map(|p| (p, message.clone())));
             }

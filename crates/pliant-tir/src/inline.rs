@@ -151,6 +151,9 @@ fn inline(
     let rank = producer.axes.len();
     for (item, &s) in items.iter().zip(stmts) {
         let Item::Stage(reader) = item else { return None };
+        if addressed(f, s, buffer) {
+            return None;
+        }
         if reads_of(f, s, buffer) > 0 && reader.reduces() && reader.axes.len() > rank && cost > 0 {
             return None;
         }
@@ -194,15 +197,26 @@ fn reads_of(f: &PrimFunc, s: Stmt, buffer: Buffer) -> usize {
     n
 }
 
+/// Whether the address of an element of the buffer is taken.
+fn addressed(f: &PrimFunc, s: Stmt, buffer: Buffer) -> bool {
+    let of_buffer = |e: Expr| matches!(f.expr(e), ExprData::Load(b, _) if *b == buffer);
+    let mut found = false;
+    for_each_stmt(f, s, &mut |_, data| {
+        own_exprs(data, |e| {
+            for_each_expr(f, e, |e| {
+                found |= matches!(f.expr(e), ExprData::Call(Intrin::AddressOf, args, _) if of_buffer(args[0]));
+            });
+        });
+    });
+    found
+}
+
 /// Operations of an expression, without those of its indices; functions count as many.
 pub(crate) fn cost(f: &PrimFunc, e: Expr) -> usize {
     let mut n = 0;
     for_each_value(f, e, |e| {
         n += match f.expr(e) {
-            ExprData::Call(
-                Intrin::IfThenElse | Intrin::Likely | Intrin::Reinterpret | Intrin::Abs,
-                ..,
-            ) => 1,
+            ExprData::Call(intrin, ..) if one_instruction(*intrin) => 1,
             ExprData::Call(Intrin::Sqrt | Intrin::Rsqrt, ..) => 4,
             ExprData::Call(..) => 16,
             ExprData::Binary(..) | ExprData::Select(..) | ExprData::Cast(..) | ExprData::Not(_) => {
@@ -212,6 +226,25 @@ pub(crate) fn cost(f: &PrimFunc, e: Expr) -> usize {
         };
     });
     n
+}
+
+/// Whether an intrinsic is about one instruction.
+fn one_instruction(intrin: Intrin) -> bool {
+    use Intrin::*;
+    matches!(
+        intrin,
+        IfThenElse
+            | Likely
+            | Reinterpret
+            | Abs
+            | IsNan
+            | IsInf
+            | IsFinite
+            | BitwiseAnd
+            | BitwiseOr
+            | BitwiseXor
+            | BitwiseNot
+    )
 }
 
 fn replace(f: &mut PrimFunc, s: Stmt, producer: &Stage, buffer: Buffer, value: Expr) -> Stmt {

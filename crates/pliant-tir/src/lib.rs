@@ -12,6 +12,7 @@
 //! | `schedule/` | DefaultSchedule: rules over stages (`stage`), matrix products (`gemm`), row groups (`group`), loops (`emit`) |
 //! | `lower_init`, `convert_blocks` | blocks to loops |
 //! | `unroll`, `flatten`, `simplify`, `vectorize` | loops to the lowered form |
+//! | `rows` | what the kernels of rows reach from the addresses that they are given |
 //! | `room` | large stacks for deep functions |
 //! | `lowered` | the definition of that form, and its verifier |
 
@@ -27,6 +28,7 @@ pub mod lowered;
 pub mod pipeline;
 pub mod reuse_output;
 pub mod room;
+pub mod rows;
 pub mod schedule;
 pub mod simplify;
 pub mod text;

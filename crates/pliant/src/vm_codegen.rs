@@ -120,7 +120,12 @@ fn writes(func: &PrimFunc, buffer: pliant_ir::tir::Buffer) -> bool {
             StmtData::Store { buffer: b, .. } if *b == buffer => return true,
             StmtData::Store { .. } => {}
             // What an opaque call does to a buffer whose address it takes is not known.
-            StmtData::Evaluate(e) if mentions(func, *e, buffer) => return true,
+            StmtData::Evaluate(e)
+                if mentions(func, *e, buffer)
+                    && !pliant_tir::rows::only_reads(func, *e, buffer) =>
+            {
+                return true;
+            }
             StmtData::Evaluate(_) => {}
             StmtData::Block(block) => {
                 stack.push(block.body);

@@ -7,6 +7,7 @@ use pliant_ir::tir::{Expr, Intrin, Ty};
 
 use super::Loops;
 use super::intrin::float_intrin;
+use super::rows::Row;
 use super::scalar::{Val, cast, malformed, round, unsupported};
 use super::view::View;
 use crate::error::Result;
@@ -54,6 +55,7 @@ impl Loops<'_, '_, '_> {
             "pliant_gemm_f64" => return self.gemm(rest, DType::Float64),
             "pliant_gemm_packed_f32" => return self.packed_gemm(rest, DType::Float32),
             "pliant_gemm_packed_f64" => return self.packed_gemm(rest, DType::Float64),
+            name if name.starts_with("pliant_row_") => return self.row(name, rest),
             _ => {}
         }
         // `pliant_exp_f32` is `T.exp` on float32.
@@ -73,6 +75,33 @@ impl Loops<'_, '_, '_> {
                 "the function '{name}' called by T.call_extern is not known to the interpreter"
             ))),
         }
+    }
+
+    /// A kernel of rows: `pliant_row_<what>_<dtype>` of the row's length, other numbers and addresses.
+    fn row(&mut self, name: &str, args: &[Val]) -> Result<Val> {
+        let n = args.first().map_or(Ok(0), Val::int)?;
+        self.m.step(n.max(0) as u64 + 1)?;
+        let what = name.trim_start_matches("pliant_row_").split('_').next().unwrap_or_default();
+        match (what, args) {
+            (
+                "order",
+                [_, from, to, descending, Val::Address(keys, k), Val::Address(places, p)],
+            ) => {
+                let part = from.int()?.max(0)..to.int()?.min(n);
+                Row::new(keys, *k, n)?.order(part, descending.is_true()?, (places, *p))?;
+            }
+            ("extreme", [_, largest, Val::Address(row, k), Val::Address(place, p)]) => {
+                if let Some(found) = Row::new(row, *k, n)?.extreme(largest.is_true()?) {
+                    place.write(*p, &Val::Int(found))?;
+                }
+            }
+            ("fourier", [_, inverse, Val::Address(row, k)]) => {
+                self.m.step(n.max(0).saturating_mul(n) as u64)?;
+                Row::new(row, *k, n)?.fourier(inverse.is_true()?)?;
+            }
+            _ => return Err(malformed(&format!("no kernel of rows is called '{name}' so"))),
+        }
+        Ok(Val::Int(0))
     }
 
     /// `C = A * B` or `C += A * B` in a batch: sizes, the three matrices, whether to add.

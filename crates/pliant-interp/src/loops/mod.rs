@@ -14,6 +14,7 @@ mod empty;
 mod expr;
 mod intrin;
 mod linked;
+mod rows;
 pub(crate) mod scalar;
 mod stmt;
 pub(crate) mod view;

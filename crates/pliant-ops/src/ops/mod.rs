@@ -11,6 +11,7 @@ mod manipulate;
 mod nn;
 mod quantize;
 mod recurrent;
+mod rows;
 mod set;
 mod signal;
 mod sort;

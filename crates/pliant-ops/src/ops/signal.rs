@@ -8,7 +8,9 @@ use crate::decl::{Default, Numbers, OpDecl, Pattern};
 use crate::infer::InferCtx;
 use crate::legalize::{LegalizeCtx, LegalizeError};
 use crate::rules::{require_float, shared_dim};
-use crate::te::{self, Expr, Tensor};
+use crate::te::{self, Body, Expr, Tensor};
+
+use super::rows::{self, Rows};
 
 type Inferred = Result<Type, InferError>;
 type Outputs = Result<Vec<Tensor>, LegalizeError>;
@@ -116,35 +118,36 @@ fn infer_dft(ctx: &mut InferCtx<'_>) -> Inferred {
     Ok(ctx.make(Some(dims), None, t.dtype))
 }
 
-/// Cosines and sines of all multiples of a turn's n-th part.
-struct Turns {
-    cos: Tensor,
-    sin: Tensor,
-    n: Expr,
-    wide: DType,
+/// The type of the parts while they are transformed.
+fn wide(dtype: DType) -> DType {
+    if dtype == DType::Float64 { dtype } else { DType::Float32 }
 }
 
-impl Turns {
-    fn new(n: &Expr, dtype: DType) -> Turns {
-        let wide = if dtype == DType::Float64 { dtype } else { DType::Float32 };
-        let turn = te::const_of(2.0 * std::f64::consts::PI, DType::Float64);
-        // Angles are made in double precision: their error would grow with the place.
-        let angle = |i: &Expr| te::cast(i, DType::Float64) * &turn / te::cast(n, DType::Float64);
-        let table = |name: &str, f: fn(&Expr) -> Expr| {
-            te::compute(vec![n.clone()], name, |i| te::cast(&f(&angle(&i[0])), wide))
-        };
-        Turns { cos: table("T_cos", te::cos), sin: table("T_sin", te::sin), n: n.clone(), wide }
-    }
-
-    /// Part `part` of `(re + i im)` turned back by `place` parts, or on by them for the inverse.
-    fn term(&self, (re, im): (&Expr, &Expr), part: &Expr, place: &Expr, inverse: bool) -> Expr {
-        let place = [te::floormod(place, &self.n)];
-        let (cos, sin) = (self.cos.at(&place), self.sin.at(&place));
-        let sin = if inverse { -sin } else { sin };
-        let real = re * &cos + im * &sin;
-        let imaginary = im * &cos - re * &sin;
-        te::select(&te::eq(part, &te::int(0)), &real, &imaginary)
-    }
+/// Transforms the `n` complex numbers whose parts `read` gives, in a scratch buffer of twice as many elements.
+fn transform(
+    b: &mut Body,
+    line: &Tensor,
+    (n, used): (&Expr, &Expr),
+    inverse: bool,
+    read: impl Fn(&Expr, i64) -> Expr,
+) {
+    b.for_("j", n, |b, j| {
+        for part in 0..2 {
+            let at = [j * 2 + part];
+            let zero = te::const_of(0.0, line.dtype());
+            let value = te::cast(&read(j, part), line.dtype());
+            b.store(line, &at, &te::if_then_else(&te::lt(j, used), &value, &zero));
+        }
+    });
+    let parts = n * 2;
+    rows::call(
+        b,
+        "fourier",
+        line.dtype(),
+        &parts,
+        &[te::int(inverse.into())],
+        &[rows::front(line)],
+    );
 }
 
 fn te_dft(ctx: &mut LegalizeCtx<'_>) -> Outputs {
@@ -157,26 +160,30 @@ fn te_dft(ctx: &mut LegalizeCtx<'_>) -> Outputs {
     let length = if infer.has(1) { size(&infer, 1)? } else { None };
     let n = ctx.size(length.unwrap_or(dims[axis]));
     let (shape, dtype) = (ctx.out_shape(0)?, ctx.out_dtype(0)?);
-    let turns = Turns::new(&n, dtype);
-    let wide = turns.wide;
+    let wide = wide(dtype);
     let used = te::minimum(&n, &x.shape()[axis]);
-    let j = te::reduce_axis(used, "j");
-    let last = shape.len() - 1;
-    let sum = te::compute(shape.clone(), "T_dft_sum", |i| {
-        let mut at = i.to_vec();
-        at[axis] = j.var.expr();
-        let mut read = |part: i64| {
-            at[last] = te::int(part);
-            te::cast(&x.at(&at), wide)
-        };
-        let (re, im) = (read(0), if is_complex { read(1) } else { te::const_of(0.0, wide) });
-        let place = j.var.expr() * &i[axis];
-        te::sum(&turns.term((&re, &im), &i[last], &place, inverse), std::slice::from_ref(&j))
-    });
-    Ok(vec![te::compute(shape, "T_dft", |i| {
-        let value = sum.at(i);
-        te::cast(&if inverse { value / te::cast(&n, wide) } else { value }, dtype)
-    })])
+    let rows = Rows::new(&shape[..shape.len() - 1], axis);
+    Ok(te::extern_("T_dft", &[(shape, dtype)], |b, out| {
+        let scale = te::cast(&n, wide);
+        rows.each(
+            b,
+            |b| b.alloc("line", &[&n * 2], wide),
+            |b, line, i| {
+                let place = |k: &Expr, part: i64| [&rows.at(i, k)[..], &[te::int(part)]].concat();
+                transform(b, line, (&n, &used), inverse, |j, part| match part {
+                    1 if !is_complex => te::const_of(0.0, wide),
+                    _ => x.at(&place(j, part)),
+                });
+                b.for_("k", &rows.len, |b, k| {
+                    for part in 0..2 {
+                        let value = line.at(&[k * 2 + part]);
+                        let value = if inverse { value / &scale } else { value };
+                        b.store(&out[0], &place(k, part), &value);
+                    }
+                });
+            },
+        );
+    }))
 }
 
 // ---- stft ----
@@ -243,24 +250,33 @@ fn te_stft(ctx: &mut LegalizeCtx<'_>) -> Outputs {
     let window = if ctx.has(2) { Some(ctx.tensor_of_dims(2, &[frame])?) } else { None };
     let (step, n) = (ctx.size(step), ctx.size(frame));
     let (shape, dtype) = (ctx.out_shape(0)?, ctx.out_dtype(0)?);
-    let turns = Turns::new(&n, dtype);
-    let wide = turns.wide;
-    let j = te::reduce_axis(n, "j");
-    let sum = te::compute(shape.clone(), "T_stft_sum", |i| {
-        let at = &i[1] * &step + j.var.expr();
-        let read = |part: i64| {
-            let value = te::cast(&x.at(&[i[0].clone(), at.clone(), te::int(part)]), wide);
-            match &window {
-                Some(w) => value * te::cast(&w.at(&[j.var.expr()]), wide),
-                None => value,
-            }
-        };
-        let (re, im) = (read(0), if is_complex { read(1) } else { te::const_of(0.0, wide) });
-        let place = j.var.expr() * &i[2];
-        te::sum(&turns.term((&re, &im), &i[3], &place, false), std::slice::from_ref(&j))
-    });
-    if wide == dtype {
-        return Ok(vec![sum]);
-    }
-    Ok(vec![te::compute(shape, "T_stft", |i| te::cast(&sum.at(i), dtype))])
+    let wide = wide(dtype);
+    // Frames are rows along the axis of frequencies.
+    let rows = Rows::new(&shape[..3], 2);
+    Ok(te::extern_("T_stft", &[(shape, dtype)], |b, out| {
+        rows.each(
+            b,
+            |b| b.alloc("line", &[&n * 2], wide),
+            |b, line, i| {
+                let first = b.let_("first", &(&i[1] * &step));
+                transform(b, line, (&n, &n), false, |j, part| {
+                    if part == 1 && !is_complex {
+                        return te::const_of(0.0, wide);
+                    }
+                    let value = x.at(&[i[0].clone(), &first + j, te::int(part)]);
+                    let value = te::cast(&value, wide);
+                    match &window {
+                        Some(w) => value * te::cast(&w.at(std::slice::from_ref(j)), wide),
+                        None => value,
+                    }
+                });
+                b.for_("k", &rows.len, |b, k| {
+                    for part in 0..2 {
+                        let to = [&rows.at(i, k)[..], &[te::int(part)]].concat();
+                        b.store(&out[0], &to, &line.at(&[k * 2 + part]));
+                    }
+                });
+            },
+        );
+    }))
 }

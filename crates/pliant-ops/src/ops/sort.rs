@@ -6,6 +6,7 @@ use pliant_ir::relax::{Type, TypeData};
 use pliant_ir::{DType, Sym};
 
 use super::index::safe;
+use super::rows::{self, Rows};
 use crate::decl::{Default, OpDecl, Pattern};
 use crate::infer::InferCtx;
 use crate::legalize::{LegalizeCtx, LegalizeError};
@@ -61,7 +62,7 @@ pub static DECLS: &[OpDecl] = &[
     .te(Pattern::Opaque, te_median),
 ];
 
-// ---- merge sort ----
+// ---- rows in order ----
 
 /// A row to sort: its length, element type and direction.
 pub(super) struct Order<'e> {
@@ -70,111 +71,60 @@ pub(super) struct Order<'e> {
     pub(super) descending: bool,
 }
 
-/// Buffers for the elements of a row and the places they come from, and a second pair to merge into.
+/// Buffers for the elements of a row and the places they come from.
 pub(super) struct Row {
-    pub(super) keys: [Tensor; 2],
-    pub(super) places: [Tensor; 2],
+    pub(super) keys: Tensor,
+    pub(super) places: Tensor,
 }
 
 impl Row {
     pub(super) fn new(b: &mut Body, order: &Order<'_>) -> Row {
         let len = std::slice::from_ref(order.len);
-        let mut keys = |name: &str| b.alloc(name, len, order.dtype);
-        let keys = [keys("keys"), keys("keys_to")];
-        let mut places = |name: &str| b.alloc(name, len, DType::Int64);
-        Row { keys, places: [places("places"), places("places_to")] }
+        Row {
+            keys: b.alloc("keys", len, order.dtype),
+            places: b.alloc("places", len, DType::Int64),
+        }
     }
 }
 
-/// Whether `a` comes strictly before `b`.
-fn before(order: &Order<'_>, a: &Expr, b: &Expr) -> Expr {
-    let less = if order.descending { te::gt(a, b) } else { te::lt(a, b) };
-    if !order.dtype.is_float() {
-        return less;
-    }
-    te::or(&less, &te::and(&te::isnan(b), &te::not(&te::isnan(a))))
-}
-
-/// Fills the row with `key(i)` and sorts it: merges ever longer runs.
+/// Fills the row with `key(i)` and sorts it.
 pub(super) fn sort_row(b: &mut Body, row: &Row, order: &Order<'_>, key: impl Fn(&Expr) -> Expr) {
-    let len = order.len;
-    b.for_("i", len, |b, i| {
-        b.store(&row.keys[0], std::slice::from_ref(i), &key(i));
-        b.store(&row.places[0], std::slice::from_ref(i), i);
-    });
-    let width = b.cell("width", &te::int(1));
-    b.while_(&te::lt(&width.get(), len), |b| {
-        // There and back again, so that nothing is copied: a run that is the whole row is merged with an empty one.
-        let run = b.let_("run", &width.get());
-        merge_runs(b, row, order, &run, 0);
-        let two = b.let_("two", &(&run * 2));
-        merge_runs(b, row, order, &two, 1);
-        b.set(&width, &(&two * 2));
-    });
+    order_row(b, row, order, (&te::int(0), order.len), key);
 }
 
-/// Merges neighbouring runs of that length, from one pair of buffers into the other.
-fn merge_runs(b: &mut Body, row: &Row, order: &Order<'_>, run: &Expr, from: usize) {
-    let len = order.len;
-    let two = b.let_("both", &(run * 2));
-    b.for_("pair", &te::ceildiv(len, &two), |b, pair| {
-        let start = b.let_("start", &(pair * &two));
-        let middle = b.let_("middle", &te::minimum(&(&start + run), len));
-        let end = b.let_("end", &te::minimum(&(&start + &two), len));
-        merge(b, row, order, (&start, &middle, &end), from);
-    });
-}
-
-/// Merges two neighbouring runs; of equal elements those of the left one come first. Which one an element comes from is
-/// chosen without a branch, which would be mispredicted half of the time.
-fn merge(
+/// Fills the row with `key(i)` and brings what is from `part.0` up to `part.1` of its order there.
+fn order_row(
     b: &mut Body,
     row: &Row,
     order: &Order<'_>,
-    (start, middle, end): (&Expr, &Expr, &Expr),
-    from: usize,
+    part: (&Expr, &Expr),
+    key: impl Fn(&Expr) -> Expr,
 ) {
-    let (keys, places) = (&row.keys[from], &row.places[from]);
-    let (left, right) = (b.cell("left", start), b.cell("right", middle));
-    b.for_("t", &(end - start), |b, t| {
-        let to = safe::clamp(&(start + t), order.len);
-        let (at_left, at_right) =
-            (b.let_("at_left", &left.get()), b.let_("at_right", &right.get()));
-        let i = b.let_("i", &safe::clamp(&at_left, order.len));
-        let j = b.let_("j", &safe::clamp(&at_right, order.len));
-        let (a, c) = (keys.at(std::slice::from_ref(&i)), keys.at(std::slice::from_ref(&j)));
-        let (a, c) = (b.let_("a", &a), b.let_("c", &c));
-        let take_right = te::or(
-            &te::ge(&at_left, middle),
-            &te::and(&te::lt(&at_right, end), &before(order, &c, &a)),
-        );
-        let taken = b.let_("taken", &te::cast(&take_right, te::Ty::I64));
-        let is_right = te::ne(&taken, &te::int(0));
-        let to = std::slice::from_ref(&to);
-        b.store(&row.keys[1 - from], to, &te::select(&is_right, &c, &a));
-        let place = te::select(&is_right, &j, &i);
-        b.store(&row.places[1 - from], to, &places.at(std::slice::from_ref(&place)));
-        b.set(&right, &(&at_right + &taken));
-        b.set(&left, &(&at_left + 1 - &taken));
-    });
+    b.for_("i", order.len, |b, i| b.store(&row.keys, std::slice::from_ref(i), &key(i)));
+    let numbers = [part.0.clone(), part.1.clone(), te::int(order.descending.into())];
+    let addresses = [rows::front(&row.keys), rows::front(&row.places)];
+    rows::call(b, "order", order.dtype, order.len, &numbers, &addresses);
 }
 
-/// Sorts each row along the axis and hands it on with the indices of the other dims.
+/// Orders a part of each row along the axis and hands it on with the indices of the other dims.
 fn each_row(
     b: &mut Body,
     x: &Tensor,
     axis: usize,
     order: &Order<'_>,
-    mut write: impl FnMut(&mut Body, &Row, &dyn Fn(&Expr) -> Vec<Expr>),
+    part: (&Expr, &Expr),
+    write: impl FnOnce(&mut Body, &Row, &dyn Fn(&Expr) -> Vec<Expr>),
 ) {
-    let row = Row::new(b, order);
-    let mut others = x.shape().to_vec();
-    others.remove(axis);
-    b.for_each(&others, |b, i| {
-        let at = |k: &Expr| [&i[..axis], std::slice::from_ref(k), &i[axis..]].concat();
-        sort_row(b, &row, order, |k| x.at(&at(k)));
-        write(b, &row, &at);
-    });
+    let rows = Rows::new(x.shape(), axis);
+    rows.each(
+        b,
+        |b| Row::new(b, order),
+        |b, row, i| {
+            let at = |k: &Expr| rows.at(i, k);
+            order_row(b, row, order, part, |k| x.at(&at(k)));
+            write(b, row, &at);
+        },
+    );
 }
 
 // ---- sort, argsort ----
@@ -209,8 +159,8 @@ fn ordered(ctx: &mut LegalizeCtx<'_>, name: &str, places: bool) -> Outputs {
     let (axis, descending) = (infer.axis("axis", x.ndim())?, infer.bool("descending")?);
     let order = Order { len: &x.shape()[axis], dtype: x.dtype(), descending };
     Ok(te::extern_(name, &[(x.shape().to_vec(), dtype)], |b, out| {
-        each_row(b, &x, axis, &order, |b, row, at| {
-            let from = if places { &row.places[0] } else { &row.keys[0] };
+        each_row(b, &x, axis, &order, (&te::int(0), order.len), |b, row, at| {
+            let from = if places { &row.places } else { &row.keys };
             b.for_("k", order.len, |b, k| {
                 b.store(&out[0], &at(k), &from.at(std::slice::from_ref(k)))
             });
@@ -278,11 +228,11 @@ fn te_topk(ctx: &mut LegalizeCtx<'_>) -> Outputs {
             let cond = te::le(&k, order.len);
             b.assert(&te::explain(&cond, &[k.clone(), order.len.clone()]), message);
         }
-        each_row(b, &x, axis, &order, |b, row, at| {
+        each_row(b, &x, axis, &order, (&te::int(0), &k), |b, row, at| {
             b.for_("k", &k, |b, i| {
                 let from = [safe::clamp(i, order.len)];
                 for (to, &(places, _)) in out.iter().zip(&kinds) {
-                    let source = if places { &row.places[0] } else { &row.keys[0] };
+                    let source = if places { &row.places } else { &row.keys };
                     b.store(to, &at(i), &source.at(&from));
                 }
             });
@@ -330,10 +280,15 @@ fn infer_median(ctx: &mut InferCtx<'_>) -> Inferred {
     Ok(ctx.func.intern(TypeData::Tuple([values, places].into())))
 }
 
-/// The middle of `len` elements that are sorted; there must be one.
-fn middle(b: &mut Body, len: &Expr) -> Expr {
-    b.assert(&te::gt(len, &te::int(0)), "relax.median: there is no element");
-    te::floordiv(&(len - 1), &te::int(2))
+/// The middle of the elements along an axis that are sorted; there must be one, unless there are no rows.
+fn middle(b: &mut Body, shape: &[Expr], axis: usize) -> Expr {
+    let some = te::gt(&shape[axis], &te::int(0));
+    let others = shape.iter().enumerate().filter(|(k, _)| *k != axis);
+    let none = others.fold(te::lt(&te::int(0), &te::int(0)), |none, (_, d)| {
+        te::or(&none, &te::eq(d, &te::int(0)))
+    });
+    b.assert(&te::or(&some, &none), "relax.median: there is no element");
+    b.let_("middle", &te::floordiv(&(&shape[axis] - 1), &te::int(2)))
 }
 
 fn te_median(ctx: &mut LegalizeCtx<'_>) -> Outputs {
@@ -347,14 +302,15 @@ fn te_median(ctx: &mut LegalizeCtx<'_>) -> Outputs {
         let order = Order { len: &x.shape()[axis], dtype: x.dtype(), descending: false };
         let outputs = [(shape.clone(), x.dtype()), (shape, DType::Int64)];
         return Ok(te::extern_("median", &outputs, |b, out| {
-            each_row(b, &x, axis, &order, |b, row, at| {
-                let from = [middle(b, order.len)];
+            let from = middle(b, x.shape(), axis);
+            each_row(b, &x, axis, &order, (&from, &(&from + 1)), |b, row, at| {
                 let mut to = at(&te::int(0));
                 if !keepdims {
                     to.remove(axis);
                 }
-                b.store(&out[0], &to, &row.keys[0].at(&from));
-                b.store(&out[1], &to, &row.places[0].at(&from));
+                let middle = std::slice::from_ref(&from);
+                b.store(&out[0], &to, &row.keys.at(middle));
+                b.store(&out[1], &to, &row.places.at(middle));
             });
         }));
     }
@@ -362,9 +318,9 @@ fn te_median(ctx: &mut LegalizeCtx<'_>) -> Outputs {
     let order = Order { len: &len, dtype: x.dtype(), descending: false };
     Ok(te::extern_("median", &[(shape.clone(), x.dtype())], |b, out| {
         let row = Row::new(b, &order);
-        sort_row(b, &row, &order, |k| super::flat_at(&x, k));
-        let from = [middle(b, &len)];
+        let from = middle(b, std::slice::from_ref(&len), 0);
+        order_row(b, &row, &order, (&from, &(&from + 1)), |k| super::flat_at(&x, k));
         let to = vec![te::int(0); shape.len()];
-        b.store(&out[0], &to, &row.keys[0].at(&from));
+        b.store(&out[0], &to, &row.keys.at(&[from]));
     }))
 }

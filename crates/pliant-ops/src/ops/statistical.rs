@@ -9,8 +9,9 @@ use pliant_ir::relax::Type;
 use crate::decl::{Default, OpDecl, Pattern};
 use crate::infer::InferCtx;
 use crate::legalize::{LegalizeCtx, LegalizeError, Value};
+use crate::ops::rows::{self, Rows};
 use crate::rules::require_float;
-use crate::te::{self, Check, Expr, IterVar, Reducer, Tensor};
+use crate::te::{self, Body, Check, Expr, IterVar, Reducer, Tensor};
 
 type Outputs = Result<Vec<Tensor>, LegalizeError>;
 
@@ -280,20 +281,58 @@ fn argmin(ctx: &mut LegalizeCtx<'_>) -> Outputs {
     arg(ctx, "T_argmin", Reducer::Min)
 }
 
-/// The extreme value first, then the least index that holds it (or a NaN): two plain reductions, which vectorise.
+/// The index over the last axis, or over all, by the kernel of rows.
+fn arg_of_rows(name: &str, x: &Tensor, axes: &Axes, largest: bool, some: Check) -> Vec<Tensor> {
+    let all = axes.reduce.len() == x.ndim();
+    let count = axes.count();
+    te::extern_(name, &[(axes.out_shape(), DType::Int64)], |b, out| {
+        b.assert(&some.cond, some.message);
+        let numbers = [te::int(largest.into())];
+        let find = |b: &mut Body, row: Expr, to: &[Expr]| {
+            rows::call(b, "extreme", x.dtype(), &count, &numbers, &[row, out[0].at(to)]);
+        };
+        if all {
+            let zeros = |n: usize| vec![te::int(0); n];
+            find(b, x.at(&zeros(x.ndim())), &zeros(out[0].ndim()));
+            return;
+        }
+        let rows = Rows::new(x.shape(), x.ndim() - 1);
+        rows.each(
+            b,
+            |_| (),
+            |b, (), i| {
+                let mut to = i.to_vec();
+                if axes.keepdims {
+                    to.push(te::int(0));
+                }
+                find(b, x.at(&rows.at(i, &te::int(0))), &to);
+            },
+        );
+    })
+}
+
+/// The extreme value first, then the least index that holds it (or a NaN): two plain reductions, which vectorise. Of
+/// rows whose elements are neighbours, a kernel does both at once.
 fn arg(ctx: &mut LegalizeCtx<'_>, name: &str, reducer: Reducer) -> Outputs {
     let x: Value = ctx.value(0)?;
     let axes = Axes::from_attrs(ctx, x.shape())?;
-    let best = axes.stage("T_best", reducer, |i| x.at(i));
+    let narrow = matches!(x.dtype(), DType::Float16 | DType::BFloat16);
+    let rows = axes.reduce.len() == x.shape().len() || axes.reduce[..] == [x.shape().len() - 1];
     let count = axes.count();
+    let empty = ctx.error("there is no element to find over an empty axis");
     if count.is_const(0) {
-        return Err(ctx.error("there is no element to find over an empty axis"));
+        return Err(empty);
     }
-    let some = Check {
-        axes: Vec::new(),
-        cond: te::lt(&te::int(0), &count),
-        message: ctx.error("there is no element to find over an empty axis").message.into(),
-    };
+    let (cond, message) = (te::lt(&te::int(0), &count), empty.message.into());
+    let some = Check { axes: Vec::new(), cond, message };
+    if let Value::Tensor(x) = &x
+        && rows
+        && x.ndim() > 0
+        && !narrow
+    {
+        return Ok(arg_of_rows(name, x, &axes, matches!(reducer, Reducer::Max), some));
+    }
+    let best = axes.stage("T_best", reducer, |i| x.at(i));
     let first = axes.stage("T_first", Reducer::Min, |i| {
         let value = x.at(i);
         let index = axes.reduce.iter().fold(te::int(0), |acc, &k| acc * &axes.shape[k] + &i[k]);

@@ -335,6 +335,11 @@ impl Body {
         self.stmts.push(Stmt::Store(to.clone(), indices, cast(value, to.dtype())));
     }
 
+    /// Evaluates a call for its effect.
+    pub fn evaluate(&mut self, call: Expr) {
+        self.stmts.push(Stmt::Evaluate(call));
+    }
+
     /// Fails the run where the condition does not hold; what follows may rely on it.
     pub fn assert(&mut self, cond: &Expr, message: impl Into<Arc<str>>) {
         self.stmts.push(Stmt::Assert(cast(cond, Ty::BOOL), message.into()));

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use pliant_ir::tir::visit::for_each_expr;
 use pliant_ir::tir::{
-    BinOp, Buffer, Expr, ExprData, ForKind, IterKind, PrimFunc, Stmt, StmtData, Ty, Var,
+    BinOp, Buffer, Expr, ExprData, ForKind, Intrin, IterKind, PrimFunc, Stmt, StmtData, Ty, Var,
 };
 use rustc_hash::FxHashMap;
 
@@ -219,10 +219,15 @@ impl Stage {
             });
         }
         for e in exprs {
-            for_each_expr(f, e, |e| {
-                if let ExprData::Load(b, indices) = f.expr(e) {
-                    out.push((*b, indices.clone(), false));
+            for_each_expr(f, e, |e| match f.expr(e) {
+                ExprData::Load(b, indices) => out.push((*b, indices.clone(), false)),
+                // A linked function may write through an address.
+                ExprData::Call(Intrin::AddressOf, args, _) => {
+                    if let ExprData::Load(b, indices) = f.expr(args[0]) {
+                        out.push((*b, indices.clone(), true));
+                    }
                 }
+                _ => {}
             });
         }
         out

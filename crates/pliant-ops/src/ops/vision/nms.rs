@@ -191,7 +191,7 @@ fn suppress(
     let count = b.cell("count", &te::int(0));
     b.for_("r", considered, |b, r| {
         let place = safe::clamp(r, &s[1]);
-        let n = safe::clamp(&row.places[0].at(&[place]), &s[1]);
+        let n = safe::clamp(&row.places.at(&[place]), &s[1]);
         let n = b.let_("n", &n);
         let open = te::gt(&read(&n, nms.score), &te::const_of(0.0, x.dtype()));
         let open = if nms.most >= 0 {
@@ -338,9 +338,9 @@ fn te_all(ctx: &mut LegalizeCtx<'_>) -> Outputs {
                 sort_row(b, &row, &order, |k| scores.at(&[i.clone(), c.clone(), k.clone()]));
                 let count = b.cell("count", &te::int(0));
                 b.for_("r", &s[2], |b, r| {
-                    let n = safe::clamp(&row.places[0].at(std::slice::from_ref(r)), &s[2]);
+                    let n = safe::clamp(&row.places.at(std::slice::from_ref(r)), &s[2]);
                     let n = b.let_("n", &n);
-                    let score = row.keys[0].at(std::slice::from_ref(r));
+                    let score = row.keys.at(std::slice::from_ref(r));
                     let open = te::and(&te::gt(&score, &least), &te::lt(&count.get(), &most));
                     let keep = b.cell("keep", &open);
                     let corners = |n: &Expr| {

@@ -1,0 +1,95 @@
+//! The kernels of rows, element by element: order, extremes, Fourier transforms by their sums.
+
+use std::cmp::Ordering;
+use std::ops::Range;
+use std::rc::Rc;
+
+use pliant_ir::DType;
+
+use super::scalar::{Val, round};
+use super::view::View;
+use crate::error::Result;
+
+/// A row of neighbouring elements.
+pub(super) struct Row {
+    view: Rc<View>,
+    first: i64,
+    values: Vec<Val>,
+}
+
+impl Row {
+    /// The `n` elements from position `first`.
+    pub(super) fn new(view: &Rc<View>, first: i64, n: i64) -> Result<Row> {
+        let values = (0..n).map(|i| view.read(first + i)).collect::<Result<_>>()?;
+        Ok(Row { view: view.clone(), first, values })
+    }
+
+    fn compare(&self, a: &Val, b: &Val) -> Ordering {
+        match (a, b) {
+            (Val::Int(a), Val::Int(b)) if self.view.dtype == DType::UInt64 => {
+                (*a as u64).cmp(&(*b as u64))
+            }
+            (Val::Int(a), Val::Int(b)) => a.cmp(b),
+            (Val::Float(a), Val::Float(b)) => a.partial_cmp(b).unwrap_or(Ordering::Equal),
+            _ => Ordering::Equal,
+        }
+    }
+
+    /// The places of the elements in order, equal ones as they stand; NaNs come first or last.
+    fn places(&self, descending: bool, nan_first: bool) -> Vec<i64> {
+        let nan = |v: &Val| matches!(v, Val::Float(x) if x.is_nan());
+        let mut places: Vec<i64> = (0..self.values.len() as i64).collect();
+        places.sort_by(|&a, &b| {
+            let (a, b) = (&self.values[a as usize], &self.values[b as usize]);
+            match (nan(a), nan(b)) {
+                (false, false) if descending => self.compare(b, a),
+                (false, false) => self.compare(a, b),
+                (x, y) if nan_first => y.cmp(&x),
+                (x, y) => x.cmp(&y),
+            }
+        });
+        places
+    }
+
+    /// Brings a part of the order to its places, and writes where its elements come from.
+    pub(super) fn order(
+        &self,
+        part: Range<i64>,
+        descending: bool,
+        (to, at): (&View, i64),
+    ) -> Result<()> {
+        let places = self.places(descending, false);
+        for i in part {
+            let place = places[i as usize];
+            self.view.write(self.first + i, &self.values[place as usize])?;
+            to.write(at + i, &Val::Int(place))?;
+        }
+        Ok(())
+    }
+
+    /// The place of the first largest or smallest element, or of the first NaN; `None` of an empty row.
+    pub(super) fn extreme(&self, largest: bool) -> Option<i64> {
+        self.places(largest, true).first().copied()
+    }
+
+    /// The discrete Fourier transform of complex numbers, real and imaginary parts in turn.
+    pub(super) fn fourier(&self, inverse: bool) -> Result<()> {
+        let parts: Vec<f64> = self.values.iter().map(Val::float).collect::<Result<_>>()?;
+        let n = parts.len() / 2;
+        for k in 0..n {
+            let (mut re, mut im) = (0.0, 0.0);
+            for j in 0..n {
+                let turn = std::f64::consts::TAU * ((j * k) % n) as f64 / n as f64;
+                let (sin, cos) = if inverse { (-turn).sin_cos() } else { turn.sin_cos() };
+                let (a, b) = (parts[2 * j], parts[2 * j + 1]);
+                re += a * cos + b * sin;
+                im += b * cos - a * sin;
+            }
+            for (part, value) in [re, im].into_iter().enumerate() {
+                let value = Val::Float(round(value, self.view.dtype));
+                self.view.write(self.first + (2 * k + part) as i64, &value)?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,124 @@
+//! The discrete Fourier transform of a row of complex numbers, over the crate `rustfft`: any length.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use pliant_exec::abi::{KernelRuntime, STATUS_NO_MEMORY, STATUS_OK};
+use rustfft::num_complex::Complex;
+use rustfft::{Fft, FftNum, FftPlanner};
+
+/// The lengths and directions whose plans a thread keeps at most.
+const KEPT: usize = 64;
+
+/// The plans of a thread.
+struct Plans<T: FftNum> {
+    planner: FftPlanner<T>,
+    made: HashMap<(usize, bool), Arc<dyn Fft<T>>>,
+    scratch: Vec<Complex<T>>,
+}
+
+impl<T: FftNum> Plans<T> {
+    fn new() -> Self {
+        Plans { planner: FftPlanner::new(), made: HashMap::new(), scratch: Vec::new() }
+    }
+
+    fn plan(&mut self, n: usize, inverse: bool) -> Arc<dyn Fft<T>> {
+        if let Some(plan) = self.made.get(&(n, inverse)) {
+            return plan.clone();
+        }
+        if self.made.len() >= KEPT {
+            *self = Plans::new();
+        }
+        let plan = if inverse {
+            self.planner.plan_fft_inverse(n)
+        } else {
+            self.planner.plan_fft_forward(n)
+        };
+        self.made.insert((n, inverse), plan.clone());
+        plan
+    }
+
+    /// Transforms in place, without dividing.
+    fn run(&mut self, row: &mut [Complex<T>], inverse: bool) -> i64 {
+        // Tables and scratch memory are a few times the row: better an error than the allocator's end of the process.
+        let mut room: Vec<Complex<T>> = Vec::new();
+        if room.try_reserve_exact(row.len().saturating_mul(8)).is_err() {
+            return STATUS_NO_MEMORY;
+        }
+        drop(room);
+        let plan = self.plan(row.len(), inverse);
+        let zero = Complex { re: T::zero(), im: T::zero() };
+        self.scratch.resize(plan.get_inplace_scratch_len(), zero);
+        plan.process_with_scratch(row, &mut self.scratch);
+        STATUS_OK
+    }
+}
+
+thread_local! {
+    static SINGLE: RefCell<Plans<f32>> = RefCell::new(Plans::new());
+    static DOUBLE: RefCell<Plans<f64>> = RefCell::new(Plans::new());
+}
+
+macro_rules! entries {
+    ($($name:ident: $ty:ty, $plans:ident;)*) => {$(
+        /// Called by generated code: the parts of the row, twice its length; whether the transform is the inverse one,
+        /// which is not divided by the length; and the numbers, real and imaginary part in turn. Returns a kernel status.
+        ///
+        /// # Safety
+        /// `row` is valid for as many parts.
+        pub unsafe extern "C" fn $name(
+            _runtime: *const KernelRuntime,
+            parts: i64,
+            inverse: i64,
+            row: *mut $ty,
+        ) -> i64 {
+            let n = parts.max(0) as usize / 2;
+            if n == 0 {
+                return STATUS_OK;
+            }
+            // SAFETY: the caller's promise; a complex number is its two parts.
+            let row = unsafe { std::slice::from_raw_parts_mut(row.cast::<Complex<$ty>>(), n) };
+            $plans.with_borrow_mut(|plans| plans.run(row, inverse != 0))
+        }
+    )*};
+}
+
+entries! {
+    fourier_f32: f32, SINGLE;
+    fourier_f64: f64, DOUBLE;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_length_agrees_with_the_sum_and_comes_back() {
+        for n in [1usize, 2, 3, 4, 5, 7, 8, 12, 17, 31, 64, 97, 100] {
+            let signal: Vec<f64> = (0..2 * n).map(|i| ((i * 37) % 11) as f64 - 5.0).collect();
+            let mut row = signal.clone();
+            let mut run = |inverse: i64| {
+                // SAFETY: the row has as many parts.
+                let status = unsafe {
+                    fourier_f64(std::ptr::null(), 2 * n as i64, inverse, row.as_mut_ptr())
+                };
+                assert_eq!(status, STATUS_OK);
+                row.clone()
+            };
+            let (there, back) = (run(0), run(1));
+            for k in 0..n {
+                let (mut re, mut im) = (0.0, 0.0);
+                for j in 0..n {
+                    let angle = std::f64::consts::TAU * ((j * k) % n) as f64 / n as f64;
+                    let (a, b) = (signal[2 * j], signal[2 * j + 1]);
+                    re += a * angle.cos() + b * angle.sin();
+                    im += b * angle.cos() - a * angle.sin();
+                }
+                let near = |a: f64, b: f64| (a - b).abs() < 1e-9 * n as f64;
+                assert!(near(there[2 * k], re) && near(there[2 * k + 1], im), "{n} {k}");
+                assert!(near(back[2 * k] / n as f64, signal[2 * k]), "{n} {k}");
+            }
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! Operators that work row by row along one axis: the loops over all other axes, and calls of the kernels of rows
+//! (`pliant_tir::rows`).
+
+use pliant_ir::DType;
+use pliant_ir::tir::Intrin;
+
+use crate::te::{self, Body, Expr, Tensor, Ty};
+
+/// Elements whose rows are worth a thread's while.
+const GRAIN: i64 = 2048;
+
+/// The rows of a tensor along an axis.
+pub(super) struct Rows {
+    /// The dims but that of the axis.
+    others: Vec<Expr>,
+    axis: usize,
+    /// Elements of a row.
+    pub(super) len: Expr,
+}
+
+impl Rows {
+    /// The rows of a tensor of that shape.
+    pub(super) fn new(shape: &[Expr], axis: usize) -> Rows {
+        let mut others = shape.to_vec();
+        let len = others.remove(axis);
+        Rows { others, axis, len }
+    }
+
+    /// The indices of place `k` of the row at these indices of the other dims.
+    pub(super) fn at(&self, row: &[Expr], k: &Expr) -> Vec<Expr> {
+        [&row[..self.axis], std::slice::from_ref(k), &row[self.axis..]].concat()
+    }
+
+    /// Runs over all rows, some of them at once: `scratch` makes the buffers that a thread works in, `each` gets them and
+    /// the row's indices of the other dims.
+    pub(super) fn each<S>(
+        &self,
+        b: &mut Body,
+        scratch: impl FnOnce(&mut Body) -> S,
+        each: impl FnOnce(&mut Body, &S, &[Expr]),
+    ) {
+        let total = self.others.iter().fold(te::int(1), |n, d| n * d);
+        let total = b.let_("total", &total);
+        let some = te::maximum(&self.len, &te::int(1));
+        let fit = te::maximum(&te::floordiv(&te::int(GRAIN), &some), &te::int(1));
+        let size = b.let_("rows", &fit);
+        b.parallel("chunk", &te::ceildiv(&total, &size), |b, chunk| {
+            let first = b.let_("first", &(chunk * &size));
+            let scratch = scratch(b);
+            b.for_("row", &te::minimum(&size, &(&total - &first)), |b, row| {
+                let mut rest = first + row;
+                let mut at = Vec::with_capacity(self.others.len());
+                for (k, dim) in self.others.iter().enumerate().rev() {
+                    // Where a dim is known to be 0 there are no rows to take apart.
+                    let known = dim.is_const(0) || dim.is_const(1);
+                    at.push(match k {
+                        0 => rest.clone(),
+                        _ if known => te::int(0),
+                        _ => te::floormod(&rest, dim),
+                    });
+                    rest = if known { rest } else { te::floordiv(&rest, dim) };
+                }
+                let at: Vec<Expr> = at.iter().rev().map(|i| b.let_("at", i)).collect();
+                // Said once for a row, not for each of its elements.
+                for (i, dim) in at.iter().zip(&self.others) {
+                    let inside = te::and(&te::le(&te::int(0), i), &te::lt(i, dim));
+                    b.assert(&inside, "a row lies outside of its tensor");
+                }
+                each(b, &scratch, &at);
+            });
+        });
+    }
+}
+
+/// Calls the kernel `what` of rows of that type: the elements of the row, other numbers, and addresses.
+pub(super) fn call(
+    b: &mut Body,
+    what: &str,
+    dtype: DType,
+    len: &Expr,
+    numbers: &[Expr],
+    addresses: &[Expr],
+) {
+    let mut args = vec![te::string(format!("pliant_row_{what}_{dtype}")), te::cast(len, Ty::I64)];
+    args.extend(numbers.iter().map(|n| te::cast(n, Ty::I64)));
+    args.extend(addresses.iter().map(|e| te::call(Intrin::AddressOf, vec![e.clone()])));
+    b.evaluate(te::call_typed(Intrin::CallExtern, args, Ty::I64));
+}
+
+/// The first element of a scratch buffer of a row.
+pub(super) fn front(t: &Tensor) -> Expr {
+    t.at(&[te::int(0)])
+}
