@@ -265,9 +265,8 @@ fn te_index_put(ctx: &mut LegalizeCtx<'_>) -> Outputs {
 
 // ---- slice_scatter ----
 
-/// The slice that src replaces: its first index, step and length.
-fn slice_of(ctx: &mut InferCtx<'_>, dim: Sym) -> Result<Option<super::AxisSlice>, InferError> {
-    let axis = ctx.axis("axis", ctx.tensor(0)?.ndim.unwrap_or(usize::MAX))?;
+/// Start, end and step of the slice that src replaces; `None` where one is not known.
+fn slice_bounds(ctx: &InferCtx<'_>) -> Result<Option<[Sym; 3]>, InferError> {
     let mut bounds = Vec::with_capacity(3);
     for i in 2..5 {
         match ctx.sizes(i)?.dims.as_deref() {
@@ -276,17 +275,25 @@ fn slice_of(ctx: &mut InferCtx<'_>, dim: Sym) -> Result<Option<super::AxisSlice>
                 let name = ctx.name(i);
                 return Err(ctx.error(format!("{name} must be one integer")));
             }
-            None => return Ok(None),
+            None => {}
         }
     }
-    let step = ctx.func.syms.as_int(bounds[2]).filter(|&s| s > 0);
+    Ok(bounds.try_into().ok())
+}
+
+/// The slice that src replaces: its first index, step and length.
+fn slice_of(ctx: &mut InferCtx<'_>, dim: Sym) -> Result<Option<super::AxisSlice>, InferError> {
+    let axis = ctx.axis("axis", ctx.tensor(0)?.ndim.unwrap_or(usize::MAX))?;
+    let Some([start, end, step]) = slice_bounds(ctx)? else { return Ok(None) };
+    let step = ctx.func.syms.as_int(step).filter(|&s| s > 0);
     let step = step.ok_or_else(|| ctx.error("step must be a constant above 0"))?;
-    Ok(Some(super::axis_slice(ctx, axis, dim, (bounds[0], bounds[1], step), false)))
+    Ok(Some(super::axis_slice(ctx, axis, dim, (start, end, step), false)))
 }
 
 fn infer_slice_scatter(ctx: &mut InferCtx<'_>) -> Inferred {
     let (data, src) = (ctx.tensor(0)?, ctx.tensor(1)?);
     ctx.same_dtype(0, 1)?;
+    slice_bounds(ctx)?;
     if let Some(dims) = &data.dims {
         let axis = ctx.axis("axis", dims.len())?;
         if let Some(slice) = slice_of(ctx, dims[axis])? {
