@@ -55,8 +55,11 @@ impl FuncGen<'_, '_> {
             return Ok(v);
         }
         let (va, vb) = (self.expr(a)?, self.expr(b)?);
-        if ty.lanes > 1 && operand.dtype.is_bool() && matches!(op, BinOp::And | BinOp::Or) {
-            return Ok(self.connect_masks(op, &va, &vb, ty));
+        if ty.lanes > 1
+            && operand.dtype.is_bool()
+            && let Some(v) = self.connect_masks(op, &va, &vb, ty.lanes)
+        {
+            return Ok(v);
         }
         if ty.lanes > 1
             && packable(operand)
@@ -121,24 +124,28 @@ impl FuncGen<'_, '_> {
         }
     }
 
-    fn connect_masks(&mut self, op: BinOp, a: &V, b: &V, ty: Ty) -> V {
+    /// An operator on vectors of bools of which at least one is a mask: over the narrowest elements.
+    pub fn connect_masks(&mut self, op: BinOp, a: &V, b: &V, lanes: u16) -> Option<V> {
         let bits = match (a, b) {
-            (V::M(x, _), V::M(y, _)) if x == y => Some(*x),
-            _ => None,
+            (V::M(x, _), V::M(y, _)) => *x.min(y),
+            (V::M(x, _), V::S(_)) | (V::S(_), V::M(x, _)) => *x,
+            _ => return None,
         };
-        let join = |g: &mut Self, x: Value, y: Value| {
-            if op == BinOp::And { g.b.ins().band(x, y) } else { g.b.ins().bor(x, y) }
+        let (x, y) = (self.mask(a, lanes, bits.into()), self.mask(b, lanes, bits.into()));
+        let one = |g: &mut Self, x: Value, y: Value| {
+            Some(match op {
+                BinOp::And => g.b.ins().band(x, y),
+                BinOp::Or => g.b.ins().bor(x, y),
+                BinOp::Ne => g.b.ins().bxor(x, y),
+                BinOp::Eq => {
+                    let differ = g.b.ins().bxor(x, y);
+                    g.b.ins().bnot(differ)
+                }
+                _ => return None,
+            })
         };
-        match bits {
-            Some(bits) => {
-                let (x, y) =
-                    (self.mask(a, ty.lanes, bits.into()), self.mask(b, ty.lanes, bits.into()));
-                V::M(bits, (0..x.len()).map(|i| join(self, x[i], y[i])).collect())
-            }
-            None => {
-                self.map_lanes(&[(a.clone(), ty), (b.clone(), ty)], ty, |g, l| join(g, l[0], l[1]))
-            }
-        }
+        let chunks: Option<Rc<[Value]>> = (0..x.len()).map(|i| one(self, x[i], y[i])).collect();
+        Some(V::M(bits, chunks?))
     }
 
     /// An operator on chunks, or `None` where the machine has no such instruction.
@@ -158,8 +165,8 @@ impl FuncGen<'_, '_> {
                 BinOp::Sub => &|g, x, y| g.b.ins().fsub(x, y),
                 BinOp::Mul => &|g, x, y| g.b.ins().fmul(x, y),
                 BinOp::Div => &|g, x, y| g.b.ins().fdiv(x, y),
-                BinOp::Min => &|g, x, y| g.b.ins().fmin(x, y),
-                BinOp::Max => &|g, x, y| g.b.ins().fmax(x, y),
+                BinOp::Min => &|g, x, y| g.lesser(x, y),
+                BinOp::Max => &|g, x, y| g.greater(x, y),
                 _ => return None,
             };
             return Some(V::X(each(self, one)));
@@ -182,9 +189,64 @@ impl FuncGen<'_, '_> {
                 (_, true) => &|g, x, y| g.b.ins().smax(x, y),
                 (_, false) => &|g, x, y| g.b.ins().umax(x, y),
             },
+            BinOp::Min | BinOp::Max if signed => {
+                let cc =
+                    if op == BinOp::Min { IntCC::SignedLessThan } else { IntCC::SignedGreaterThan };
+                return Some(V::X(each(self, &|g, x, y| {
+                    let first = g.b.ins().icmp(cc, x, y);
+                    g.b.ins().bitselect(first, x, y)
+                })));
+            }
             _ => return None,
         };
         Some(V::X(each(self, one)))
+    }
+
+    /// `a < b ? a : b` of chunks: one instruction of x86.
+    fn pick_less(&mut self, a: Value, b: Value, x: Value, y: Value) -> Value {
+        let ty = self.b.func.dfg.value_type(a);
+        let less = self.b.ins().fcmp(FloatCC::LessThan, a, b);
+        let less = self.recast(less, ty);
+        self.b.ins().bitselect(less, x, y)
+    }
+
+    /// The lesser elements of two chunks of floats, NaN where one is: `fmin` without giving NaNs one form. The
+    /// instruction gives its second operand where one is NaN and where both are zeros, so that both orders joined have
+    /// every bit of a NaN, and the sign of a negative zero.
+    pub fn lesser(&mut self, a: Value, b: Value) -> Value {
+        if !self.unit.x86 {
+            return self.b.ins().fmin(a, b);
+        }
+        let (x, y) = (self.pick_less(a, b, a, b), self.pick_less(b, a, b, a));
+        self.join(x, y, |g, x, y| g.b.ins().bor(x, y))
+    }
+
+    /// The greater elements of two chunks of floats, NaN where one is, as [`FuncGen::lesser`]: what both orders have in
+    /// common is the positive zero, and NaNs are put back.
+    pub fn greater(&mut self, a: Value, b: Value) -> Value {
+        if !self.unit.x86 {
+            return self.b.ins().fmax(a, b);
+        }
+        let (x, y) = (self.pick_less(b, a, a, b), self.pick_less(a, b, b, a));
+        let nan = self.b.ins().fcmp(FloatCC::Unordered, a, b);
+        self.join(x, y, |g, x, y| {
+            let common = g.b.ins().band(x, y);
+            g.b.ins().bor(common, nan)
+        })
+    }
+
+    /// Applies an operation on bits to two chunks of floats.
+    fn join(
+        &mut self,
+        x: Value,
+        y: Value,
+        op: impl FnOnce(&mut Self, Value, Value) -> Value,
+    ) -> Value {
+        let float = self.b.func.dfg.value_type(x);
+        let int = float.as_int();
+        let (x, y) = (self.recast(x, int), self.recast(y, int));
+        let joined = op(self, x, y);
+        self.recast(joined, float)
     }
 
     /// An operator on scalars. float16 and bfloat16 results are not yet rounded.

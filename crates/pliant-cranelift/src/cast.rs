@@ -1,17 +1,24 @@
 //! Conversions between element types.
 
+use std::rc::Rc;
+
 use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
 use cranelift_codegen::ir::{InstBuilder, Value, types};
 use pliant_ir::tir::Ty;
 use pliant_tensor::DType;
 
 use crate::function::{FuncGen, Gen};
-use crate::value::{V, clif, packable};
+use crate::value::{V, chunk, clif, packable};
 
 impl FuncGen<'_, '_> {
     /// A conversion; float to integer truncates and saturates, NaN gives 0.
     pub fn cast(&mut self, v: V, from: Ty, to: Ty) -> Gen<V> {
         if from.dtype == to.dtype {
+            return Ok(v);
+        }
+        if to.lanes > 1
+            && let Some(v) = self.cast_mask(&v, from, to)?
+        {
             return Ok(v);
         }
         if to.lanes > 1 && packable(from) && packable(to) {
@@ -37,6 +44,10 @@ impl FuncGen<'_, '_> {
                     )
                 }
                 (a, b) if a == b && a.is_int() => Some(self.chunks(&v, from)),
+                (a, b) if a.is_int() && b.is_int() && a.bits() < b.bits() => {
+                    let chunks = self.chunks(&v, from).to_vec();
+                    Some(self.widened(chunks, from.dtype.is_int(), b.bits()))
+                }
                 _ => None,
             };
             if let Some(chunks) = chunks {
@@ -44,6 +55,54 @@ impl FuncGen<'_, '_> {
             }
         }
         self.try_map_lanes(&[(v, from)], to, |g, l| g.scalar_cast(l[0], from.dtype, to.dtype))
+    }
+
+    /// Chunks of integers as chunks of wider ones, of as many bits.
+    fn widened(&mut self, mut chunks: Vec<Value>, signed: bool, bits: u32) -> Rc<[Value]> {
+        while self.b.func.dfg.value_type(chunks[0]).lane_bits() < bits {
+            let twice = chunks.into_iter().flat_map(|c| match signed {
+                true => [self.b.ins().swiden_low(c), self.b.ins().swiden_high(c)],
+                false => [self.b.ins().uwiden_low(c), self.b.ins().uwiden_high(c)],
+            });
+            chunks = twice.collect();
+        }
+        chunks.into()
+    }
+
+    /// Vectors of bools from numbers, which hold where those are not 0, and as the numbers 0 and 1.
+    fn cast_mask(&mut self, v: &V, from: Ty, to: Ty) -> Gen<Option<V>> {
+        if to.dtype.is_bool() && packable(from) && matches!(v, V::X(_)) {
+            let chunks = self.chunks(v, from);
+            let ty = self.b.func.dfg.value_type(chunks[0]);
+            let zero = self.zero(ty);
+            let holds = |g: &mut Self, c: Value| {
+                if ty.lane_type().is_float() {
+                    g.b.ins().fcmp(FloatCC::NotEqual, c, zero)
+                } else {
+                    g.b.ins().icmp(IntCC::NotEqual, c, zero)
+                }
+            };
+            let chunks = chunks.iter().map(|&c| holds(self, c));
+            return Ok(Some(V::M(ty.lane_bits() as u8, chunks.collect())));
+        }
+        let to = to.with_lanes(from.lanes.max(to.lanes));
+        if from.dtype.is_bool() && packable(to) && matches!(v, V::M(..)) {
+            let machine = chunk(to.dtype);
+            let mask = self.mask(v, to.lanes, machine.lane_bits());
+            let one = if machine.lane_type().is_float() {
+                self.float_const(1.0, to)?
+            } else {
+                self.int_const(1, to)
+            };
+            let one = self.chunks(&one, to)[0];
+            let one = self.recast(one, machine.as_int());
+            let chunks = mask.iter().map(|&m| {
+                let bits = self.b.ins().band(m, one);
+                self.recast(bits, machine)
+            });
+            return Ok(Some(V::X(chunks.collect())));
+        }
+        Ok(None)
     }
 
     fn scalar_cast(&mut self, v: Value, from: DType, to: DType) -> Gen<Value> {

@@ -80,11 +80,17 @@ impl FuncGen<'_, '_> {
                     V::M(bits, chunks) => {
                         V::M(bits, chunks.iter().map(|&c| self.b.ins().bnot(c)).collect())
                     }
+                    V::S(v) => V::S(self.b.ins().bxor_imm_s(v, 1)),
                     a => self.map_lanes(&[(a, ty)], ty, |g, l| g.b.ins().bxor_imm_s(l[0], 1)),
                 })
             }
             ExprData::Select(c, a, b) => self.select(*c, *a, *b, ty),
             ExprData::Load(buffer, indices) => self.load(*buffer, indices),
+            ExprData::Ramp(base, stride, lanes)
+                if ty.dtype == DType::Int64 && packable(ty.with_lanes(*lanes)) =>
+            {
+                self.ramp_chunks(*base, *stride, *lanes)
+            }
             ExprData::Ramp(base, stride, lanes) => {
                 let (mut at, stride) = (self.scalar(*base)?, self.scalar(*stride)?);
                 let mut out = vec![at];
@@ -99,12 +105,30 @@ impl FuncGen<'_, '_> {
                 let ty = ty.with_lanes(*lanes);
                 Ok(if packable(ty) {
                     V::X(self.chunks(&V::S(a), ty))
+                } else if ty.dtype.is_bool() {
+                    V::S(a)
                 } else {
                     V::L(vec![a; *lanes as usize].into())
                 })
             }
             ExprData::Call(intrin, args, _) => self.call(*intrin, args, ty),
         }
+    }
+
+    /// The integers from `base` in steps, in chunks of two.
+    fn ramp_chunks(&mut self, base: Expr, stride: Expr, lanes: u16) -> Gen<V> {
+        let (base, stride) = (self.scalar(base)?, self.scalar(stride)?);
+        let next = self.b.ins().iadd(base, stride);
+        let two = self.b.ins().iadd(stride, stride);
+        let first = self.b.ins().splat(types::I64X2, base);
+        let mut at = self.b.ins().insertlane(first, next, 1);
+        let step = self.b.ins().splat(types::I64X2, two);
+        let mut out = vec![at];
+        for _ in 1..lanes / 2 {
+            at = self.b.ins().iadd(at, step);
+            out.push(at);
+        }
+        Ok(V::X(out.into()))
     }
 
     pub fn int_const(&mut self, value: i64, ty: Ty) -> V {
@@ -134,7 +158,7 @@ impl FuncGen<'_, '_> {
 
     /// A scalar as a value of all lanes of `ty`.
     pub fn repeat(&mut self, s: Value, ty: Ty) -> V {
-        if ty.lanes == 1 {
+        if ty.lanes == 1 || ty.dtype.is_bool() {
             V::S(s)
         } else if packable(ty) {
             V::X(self.chunks(&V::S(s), ty))
@@ -190,6 +214,12 @@ impl FuncGen<'_, '_> {
     }
 
     pub fn select_values(&mut self, c: &V, cty: Ty, a: &V, b: &V, ty: Ty) -> Gen<V> {
+        if ty.dtype.is_bool()
+            && ty.lanes > 1
+            && let Some(v) = self.select_masks(c, a, b, ty.lanes)
+        {
+            return Ok(v);
+        }
         if !packable(ty) || ty.lanes == 1 {
             let args = [(c.clone(), cty), (a.clone(), ty), (b.clone(), ty)];
             return Ok(self.map_lanes(&args, ty, |g, l| g.b.ins().select(l[0], l[1], l[2])));
@@ -206,6 +236,17 @@ impl FuncGen<'_, '_> {
             self.b.ins().bitselect(m, a[i], b[i])
         });
         Ok(V::X(out.collect()))
+    }
+
+    /// A choice between vectors of bools: over masks where the condition is one.
+    fn select_masks(&mut self, c: &V, a: &V, b: &V, lanes: u16) -> Option<V> {
+        let V::M(bits, c) = c else { return None };
+        if !self.is_mask(a) || !self.is_mask(b) {
+            return None;
+        }
+        let (a, b) = (self.mask(a, lanes, (*bits).into()), self.mask(b, lanes, (*bits).into()));
+        let chunks = (0..c.len()).map(|i| self.b.ins().bitselect(c[i], a[i], b[i]));
+        Some(V::M(*bits, chunks.collect()))
     }
 
     /// `c ? a : b` where only the chosen side runs.

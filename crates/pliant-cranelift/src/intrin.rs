@@ -61,6 +61,16 @@ impl FuncGen<'_, '_> {
             }
             BitwiseNot | Popcount | Clz => {
                 let a = self.expr(args[0])?;
+                let a = match a {
+                    V::M(bits, chunks) if intrin == BitwiseNot => {
+                        let chunks = chunks.iter().map(|&c| self.b.ins().bnot(c));
+                        return Ok(V::M(bits, chunks.collect()));
+                    }
+                    V::X(chunks) if intrin == BitwiseNot => {
+                        return Ok(V::X(chunks.iter().map(|&c| self.b.ins().bnot(c)).collect()));
+                    }
+                    a => a,
+                };
                 Ok(self.map_lanes(&[(a, ty)], ty, |g, l| match intrin {
                     BitwiseNot if ty.dtype.is_bool() => g.b.ins().bxor_imm_s(l[0], 1),
                     BitwiseNot => g.b.ins().bnot(l[0]),
@@ -302,8 +312,8 @@ impl FuncGen<'_, '_> {
         match op {
             BinOp::Add if float => self.b.ins().fadd(a, b),
             BinOp::Add => self.b.ins().iadd(a, b),
-            BinOp::Max => self.b.ins().fmax(a, b),
-            _ => self.b.ins().fmin(a, b),
+            BinOp::Max => self.greater(a, b),
+            _ => self.lesser(a, b),
         }
     }
 
@@ -313,25 +323,37 @@ impl FuncGen<'_, '_> {
         if !from.dtype.is_float() {
             return Ok(self.int_const(i64::from(intrin == Intrin::IsFinite), ty));
         }
-        Ok(self.map_lanes(&[(v, from)], ty, |g, l| {
+        let test = |g: &mut Self, v: Value| {
             if intrin == Intrin::IsNan {
-                return g.b.ins().fcmp(FloatCC::Unordered, l[0], l[0]);
+                return g.b.ins().fcmp(FloatCC::Unordered, v, v);
             }
-            let size = g.b.ins().fabs(l[0]);
-            let wide = g.b.func.dfg.value_type(size) == types::F64;
-            let inf = if wide {
+            let size = g.b.ins().fabs(v);
+            let ty = g.b.func.dfg.value_type(size);
+            let inf = if ty.lane_type() == types::F64 {
                 g.b.ins().f64const(f64::INFINITY)
             } else {
                 g.b.ins().f32const(f32::INFINITY)
             };
+            let inf = g.like(inf, ty);
             let cc = if intrin == Intrin::IsInf { FloatCC::Equal } else { FloatCC::LessThan };
             g.b.ins().fcmp(cc, size, inf)
-        }))
+        };
+        if from.lanes > 1 && packable(from) {
+            let chunks = self.chunks(&v, from);
+            let bits = clif(from.dtype).bits() as u8;
+            return Ok(V::M(bits, chunks.iter().map(|&c| test(self, c)).collect()));
+        }
+        Ok(self.map_lanes(&[(v, from)], ty, |g, l| test(g, l[0])))
     }
 
     fn bit_op(&mut self, intrin: Intrin, a: Expr, b: Expr, ty: Ty) -> Gen<V> {
         let tb = self.f.expr_ty(b);
         let (a, b) = (self.expr(a)?, self.expr(b)?);
+        if ty.lanes > 1
+            && let Some(v) = self.bit_op_of_vectors(intrin, &a, &b, ty)
+        {
+            return Ok(v);
+        }
         let bits = i64::from(clif(ty.dtype).bits());
         Ok(self.map_lanes(&[(a, ty), (b, tb)], ty, |g, l| match intrin {
             Intrin::BitwiseAnd => g.b.ins().band(l[0], l[1]),
@@ -352,6 +374,30 @@ impl FuncGen<'_, '_> {
                 g.b.ins().select(outside, gone, moved)
             }
         }))
+    }
+
+    /// Bitwise operations on masks and chunks.
+    fn bit_op_of_vectors(&mut self, intrin: Intrin, a: &V, b: &V, ty: Ty) -> Option<V> {
+        if ty.dtype.is_bool() {
+            let op = match intrin {
+                Intrin::BitwiseAnd => BinOp::And,
+                Intrin::BitwiseOr => BinOp::Or,
+                Intrin::BitwiseXor => BinOp::Ne,
+                _ => return None,
+            };
+            return self.connect_masks(op, a, b, ty.lanes);
+        }
+        if !packable(ty) {
+            return None;
+        }
+        let one = match intrin {
+            Intrin::BitwiseAnd => |g: &mut Self, x, y| g.b.ins().band(x, y),
+            Intrin::BitwiseOr => |g: &mut Self, x, y| g.b.ins().bor(x, y),
+            Intrin::BitwiseXor => |g: &mut Self, x, y| g.b.ins().bxor(x, y),
+            _ => return None,
+        };
+        let (x, y) = (self.chunks(a, ty), self.chunks(b, ty));
+        Some(V::X((0..x.len()).map(|i| one(self, x[i], y[i])).collect()))
     }
 
     fn int_zero(&mut self, like: Value) -> Value {

@@ -15,10 +15,13 @@ use pliant_tir::fit::{SIZE_LIMIT, checked_terms};
 use rustc_hash::FxHashMap;
 
 use crate::function::{FuncGen, Gen, abi_signature, constant_mem, internal, mem, unsupported};
-use crate::value::{V, cast_flags, chunk, chunk_lanes, clif, packable};
+use crate::value::{V, cast_flags, chunk, chunk_lanes, clif, mask_bits, packable};
 
 /// Bytes of buffers that one function keeps on its stack at most; further ones go to workspaces.
 const STACK_TOTAL: u64 = 64 * 1024;
+
+/// The stride up to which the elements of a vector are reached by offsets from the first one.
+const MAX_STRIDE: i64 = 1 << 16;
 
 /// Where the elements of a buffer are.
 #[derive(Clone)]
@@ -98,6 +101,12 @@ impl FuncGen<'_, '_> {
             });
         }
         let Some((base, lanes)) = self.contiguous(index) else {
+            if let Some((base, stride)) = self.strided(index) {
+                return self.load_strided(buffer, base, stride, ty);
+            }
+            if let ExprData::Ramp(base, stride, _) = *self.f.expr(index) {
+                return self.load_apart(buffer, base, stride, ty);
+            }
             let indices = self.expr(index)?;
             let indices = self.lanes(&indices, Ty::I64.with_lanes(ty.lanes));
             let mut out = Vec::with_capacity(indices.len());
@@ -118,11 +127,75 @@ impl FuncGen<'_, '_> {
             let out = (0..count).map(|i| self.load_chunk(at, (i * bytes) as i32, ty.dtype));
             return Ok(V::X(out.collect()));
         }
+        if ty.dtype.is_bool() && mask_bits(lanes).is_some() {
+            return Ok(self.load_mask(at, lanes));
+        }
         let mut out = Vec::with_capacity(lanes as usize);
         for lane in 0..lanes as usize {
             out.push(self.load_scalar(at, (lane * ty.dtype.size()) as i32, ty.dtype)?);
         }
         Ok(V::L(out.into()))
+    }
+
+    /// First element and constant stride of a vector whose elements lie so near that offsets reach them.
+    fn strided(&self, index: Expr) -> Option<(Expr, i32)> {
+        match self.f.expr(index) {
+            ExprData::Ramp(base, stride, _) => {
+                let stride = self.f.as_int(*stride).filter(|s| s.abs() <= MAX_STRIDE)?;
+                Some((*base, stride as i32))
+            }
+            _ => None,
+        }
+    }
+
+    /// Elements at a constant stride: each by itself, but backwards in chunks that are turned round.
+    fn load_strided(&mut self, buffer: Buffer, base: Expr, stride: i32, ty: Ty) -> Gen<V> {
+        let base = self.scalar(base)?;
+        let at = self.address(buffer, base)?;
+        let size = ty.dtype.size() as i32;
+        let narrow = matches!(ty.dtype, DType::Float16 | DType::BFloat16);
+        if stride == -1 && packable(ty) && !narrow {
+            let per = chunk_lanes(ty.dtype) as i32;
+            let starts = (0..i32::from(ty.lanes) / per).map(|i| -((i + 1) * per - 1) * size);
+            let chunks = starts.map(|offset| {
+                let c = self.load_chunk(at, offset, ty.dtype);
+                self.turned(c)
+            });
+            return Ok(V::X(chunks.collect()));
+        }
+        let mut out = Vec::with_capacity(ty.lanes as usize);
+        for lane in 0..i32::from(ty.lanes) {
+            out.push(self.load_scalar(at, lane * stride * size, ty.dtype)?);
+        }
+        Ok(V::L(out.into()))
+    }
+
+    /// Elements at a stride that is only known when it runs.
+    fn load_apart(&mut self, buffer: Buffer, base: Expr, stride: Expr, ty: Ty) -> Gen<V> {
+        let (base, stride) = (self.scalar(base)?, self.scalar(stride)?);
+        let mut at = self.address(buffer, base)?;
+        let size = ty.dtype.size().trailing_zeros();
+        let step = self.b.ins().ishl_imm_s(stride, i64::from(size));
+        let mut out = Vec::with_capacity(ty.lanes as usize);
+        for lane in 0..ty.lanes {
+            if lane > 0 {
+                at = self.b.ins().iadd(at, step);
+            }
+            out.push(self.load_scalar(at, 0, ty.dtype)?);
+        }
+        Ok(V::L(out.into()))
+    }
+
+    /// A chunk with its elements in reverse order.
+    fn turned(&mut self, c: Value) -> Value {
+        let ty = self.b.func.dfg.value_type(c);
+        let size = ty.lane_bits() / 8;
+        let places = (0..16u32).map(|byte| (15 - byte) / size * size + byte % size);
+        let places: Vec<u8> = places.map(|p| p as u8).collect();
+        let places = self.b.func.dfg.immediates.push(places.into());
+        let bytes = self.recast(c, types::I8X16);
+        let turned = self.b.ins().shuffle(bytes, bytes, places);
+        self.recast(turned, ty)
     }
 
     fn load_chunk(&mut self, at: Value, offset: i32, dtype: DType) -> Value {
@@ -134,6 +207,48 @@ impl FuncGen<'_, '_> {
             return self.b.ins().bitcast(types::F32X4, cast_flags(), bits);
         }
         self.b.ins().load(chunk(dtype), mem(), at, offset)
+    }
+
+    /// Bools as a mask: every byte that is not 0 holds.
+    fn load_mask(&mut self, at: Value, lanes: u16) -> V {
+        let chunks: Vec<Value> = match lanes {
+            4 => {
+                let word = self.b.ins().load(types::I32, mem(), at, 0);
+                let word = self.b.ins().scalar_to_vector(types::I32X4, word);
+                let bytes = self.recast(word, types::I8X16);
+                let wide = self.b.ins().uwiden_low(bytes);
+                vec![self.b.ins().uwiden_low(wide)]
+            }
+            8 => vec![self.b.ins().uload8x8(mem(), at, 0)],
+            _ => {
+                let starts = (0..i32::from(lanes)).step_by(16);
+                starts.map(|offset| self.b.ins().load(types::I8X16, mem(), at, offset)).collect()
+            }
+        };
+        let ty = self.b.func.dfg.value_type(chunks[0]);
+        let zero = self.zero(ty);
+        let holds = |g: &mut Self, c| g.b.ins().icmp(IntCC::NotEqual, c, zero);
+        V::M(ty.lane_bits() as u8, chunks.into_iter().map(|c| holds(self, c)).collect())
+    }
+
+    /// A mask as bools: bytes of 0 and 1.
+    fn store_mask(&mut self, v: &V, at: Value, lanes: u16, bits: u32) {
+        let one = self.b.ins().iconst(types::I8, 1);
+        let one = self.b.ins().splat(types::I8X16, one);
+        let mut chunks = self.mask(v, lanes, bits).to_vec();
+        for _ in 0..(bits / 8).ilog2() {
+            chunks = chunks.iter().map(|&c| self.b.ins().snarrow(c, c)).collect();
+        }
+        for (i, c) in chunks.into_iter().enumerate() {
+            let c = self.b.ins().band(c, one);
+            let c = match lanes {
+                4 => self.recast(c, types::I32X4),
+                8 => self.recast(c, types::I64X2),
+                _ => c,
+            };
+            let c = if lanes < 16 { self.b.ins().extractlane(c, 0) } else { c };
+            self.b.ins().store(mem(), c, at, (i * 16) as i32);
+        }
     }
 
     fn load_scalar(&mut self, at: Value, offset: i32, dtype: DType) -> Gen<Value> {
@@ -199,10 +314,17 @@ impl FuncGen<'_, '_> {
         let base = self.scalar(base)?;
         let at = self.address(buffer, base)?;
         let narrow = matches!(ty.dtype, DType::Float16 | DType::BFloat16);
-        if packable(ty) && !narrow {
+        if packable(ty) && !narrow && !matches!(value, V::L(_)) {
             for (i, &c) in self.chunks(&value, ty).iter().enumerate() {
                 self.b.ins().store(mem(), c, at, (i * 16) as i32);
             }
+            return Ok(());
+        }
+        if ty.dtype.is_bool()
+            && self.is_mask(&value)
+            && let Some(bits) = mask_bits(lanes)
+        {
+            self.store_mask(&value, at, lanes, bits);
             return Ok(());
         }
         for (lane, v) in self.lanes(&value, ty).into_iter().enumerate() {
@@ -256,7 +378,8 @@ impl FuncGen<'_, '_> {
             .collect()
     }
 
-    fn zero(&mut self, ty: Type) -> Value {
+    /// The zero of a machine type.
+    pub fn zero(&mut self, ty: Type) -> Value {
         let lane = ty.lane_type();
         let zero = match lane {
             types::F32 => self.b.ins().f32const(0.0),

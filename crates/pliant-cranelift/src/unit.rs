@@ -76,6 +76,8 @@ pub(crate) struct Unit {
     pub module: JITModule,
     externs: FxHashMap<&'static str, FuncId>,
     pub has_fma: bool,
+    /// Whether the machine is an x86, whose instructions for extremes ignore NaNs.
+    pub x86: bool,
     pub check_interrupt: bool,
     /// Text of every machine function of the current kernel, when somebody wants it.
     pub dump: Option<String>,
@@ -90,12 +92,14 @@ impl Unit {
             builder.symbol(f.name, f.address as *const u8);
         }
         builder.symbol_lookup_fn(Box::new(|name| extern_fn(name).map(|f| f.address as *const u8)));
-        let has_fma = isa.triple().architecture.to_string().starts_with("aarch64")
+        let architecture = isa.triple().architecture.to_string();
+        let has_fma = architecture.starts_with("aarch64")
             || isa.isa_flags().iter().any(|v| v.name == "has_fma" && v.as_bool() == Some(true));
         Unit {
             module: JITModule::new(builder),
             externs: FxHashMap::default(),
             has_fma,
+            x86: architecture.starts_with("x86_64"),
             check_interrupt: options.check_interrupt,
             dump: options.dump_dir.is_some().then(String::new),
             contexts: Vec::new(),

@@ -54,6 +54,17 @@ pub(crate) fn packable(ty: Ty) -> bool {
     !ty.dtype.is_bool() && (ty.lanes as usize).is_multiple_of(chunk_lanes(ty.dtype))
 }
 
+/// The bits of the elements of a mask over that many bools that fills one chunk, or several of bytes; `None` where no
+/// mask does, and such vectors are held lane by lane.
+pub(crate) fn mask_bits(lanes: u16) -> Option<u32> {
+    match lanes {
+        4 => Some(32),
+        8 => Some(16),
+        n if n > 0 && n.is_multiple_of(16) => Some(8),
+        _ => None,
+    }
+}
+
 /// Flags for reinterpreting the bits of a vector.
 pub(crate) fn cast_flags() -> MemFlagsData {
     MemFlagsData::new().with_endianness(Endianness::Little)
@@ -118,6 +129,11 @@ impl FuncGen<'_, '_> {
         out
     }
 
+    /// Whether a vector of bools is a mask, or can be made one without packing lanes.
+    pub fn is_mask(&self, v: &V) -> bool {
+        matches!(v, V::M(..) | V::S(_))
+    }
+
     /// The value in the form that variables and memory hold: a scalar, chunks where the type has them, else lanes.
     pub fn canonical(&mut self, v: &V, ty: Ty) -> V {
         if ty.lanes == 1 {
@@ -129,24 +145,60 @@ impl FuncGen<'_, '_> {
         }
     }
 
-    /// A mask over elements of `bits` bits from a vector of bools.
+    /// A mask over elements of `bits` bits, which fill whole chunks, from a vector of bools.
     pub fn mask(&mut self, v: &V, lanes: u16, bits: u32) -> Rc<[Value]> {
+        let int = Type::int(bits as u16).expect("element types have 8 to 64 bits");
+        let count = (u32::from(lanes) * bits / 128) as usize;
         match v {
-            V::M(b, chunks) if u32::from(*b) == bits => chunks.clone(),
+            V::M(have, chunks) => {
+                let (mut have, mut chunks) = (u32::from(*have), chunks.to_vec());
+                while have < bits {
+                    have *= 2;
+                    chunks = chunks.into_iter().flat_map(|c| self.widened_mask(c)).collect();
+                }
+                while have > bits {
+                    have /= 2;
+                    let pairs = chunks.chunks(2);
+                    chunks = pairs.map(|p| self.narrowed_mask(p[0], p[p.len() - 1])).collect();
+                }
+                chunks.into()
+            }
+            V::S(one) => {
+                let one = self.wide_bool(*one, int);
+                let one = self.b.ins().splat(chunk_of(int), one);
+                vec![one; count].into()
+            }
             _ => {
                 let lanes = self.lanes(v, Ty::BOOL.with_lanes(lanes));
-                let int = Type::int(bits as u16).expect("element types have 8 to 64 bits");
-                let wide: Vec<Value> = lanes
-                    .iter()
-                    .map(|&l| {
-                        let x = if bits > 8 { self.b.ins().uextend(int, l) } else { l };
-                        self.b.ins().ineg(x)
-                    })
-                    .collect();
+                let wide: Vec<Value> = lanes.iter().map(|&l| self.wide_bool(l, int)).collect();
                 let per = (128 / bits) as usize;
                 wide.chunks(per).map(|lanes| self.pack(lanes, chunk_of(int))).collect()
             }
         }
+    }
+
+    /// A bool as an integer of all ones or all zeros.
+    fn wide_bool(&mut self, v: Value, int: Type) -> Value {
+        let x = if int.bits() > 8 { self.b.ins().uextend(int, v) } else { v };
+        self.b.ins().ineg(x)
+    }
+
+    /// A chunk of a mask as two chunks of elements twice as wide.
+    fn widened_mask(&mut self, c: Value) -> [Value; 2] {
+        [self.b.ins().swiden_low(c), self.b.ins().swiden_high(c)]
+    }
+
+    /// Two chunks of a mask as one chunk of elements half as wide.
+    fn narrowed_mask(&mut self, a: Value, b: Value) -> Value {
+        if self.b.func.dfg.value_type(a) != types::I64X2 {
+            return self.b.ins().snarrow(a, b);
+        }
+        // No instruction narrows 64 bits: the low halves of all four are picked.
+        let [a, b] = [a, b].map(|c| self.recast(c, types::I8X16));
+        let low = [0u8, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26, 27];
+        let low = self.b.func.dfg.immediates.push(low.to_vec().into());
+        let picked = self.b.ins().shuffle(a, b, low);
+        self.recast(picked, types::I32X4)
     }
 
     /// The same bits as another 128-bit type.

@@ -61,7 +61,7 @@ fn is_one(f: &PrimFunc, e: Expr) -> bool {
 }
 
 /// One step of folding; floats are left alone, since their arithmetic is not exact.
-fn fold(f: &mut PrimFunc, e: Expr) -> Option<Expr> {
+pub(crate) fn fold(f: &mut PrimFunc, e: Expr) -> Option<Expr> {
     match f.expr(e).clone() {
         ExprData::Binary(op, a, b) => binary(f, op, a, b),
         ExprData::Not(a) => f.as_int(a).map(|v| boolean(f, v == 0)),

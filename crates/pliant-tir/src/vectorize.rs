@@ -44,8 +44,22 @@ struct Vectorizer {
 }
 
 /// Element types whose vectors are slower than scalars.
-fn scalar_only(dtype: DType) -> bool {
-    matches!(dtype, DType::Bool | DType::Float16)
+pub(crate) fn scalar_only(dtype: DType) -> bool {
+    dtype == DType::Float16
+}
+
+/// Whether vectors of one type are converted to another by few instructions: types of one size, floats, wider
+/// integers, and bools, which are masks.
+pub(crate) fn converts(from: DType, to: DType) -> bool {
+    if scalar_only(from) || scalar_only(to) {
+        return false;
+    }
+    if from.is_bool() || to.is_bool() {
+        return true;
+    }
+    let same = from.size() == to.size() && from.size() != 8;
+    let widened = from.is_integer() && to.is_integer() && from.size() < to.size();
+    same || widened || from.is_float() && to.is_float() && ![from, to].contains(&DType::Float64)
 }
 
 impl Vectorizer {
@@ -96,12 +110,7 @@ impl Vectorizer {
                 Some(f.add_expr(ExprData::Ramp(self.min, one, lanes)))
             }
             ExprData::Cast(ty, a) => {
-                let from = f.expr_ty(a);
-                let same_width = from.dtype.size() == ty.dtype.size();
-                let floats = from.dtype.is_float() && ty.dtype.is_float();
-                let narrow =
-                    [from.dtype, ty.dtype].contains(&DType::Float64) || scalar_only(from.dtype);
-                if !(same_width || floats) || narrow || scalar_only(ty.dtype) {
+                if !converts(f.expr_ty(a).dtype, ty.dtype) {
                     return None;
                 }
                 let a = self.expr(f, a)?;
@@ -126,9 +135,7 @@ impl Vectorizer {
                     return None;
                 }
                 let index = self.expr(f, index)?;
-                let contiguous =
-                    matches!(f.expr(index), ExprData::Ramp(_, s, _) if f.as_int(*s) == Some(1));
-                contiguous.then(|| f.load(buffer, &[index]))
+                Some(f.load(buffer, &[index]))
             }
             ExprData::Call(intrin, args, ty) => self.call(f, intrin, &args, ty),
             _ => None,
@@ -168,12 +175,21 @@ impl Vectorizer {
                 let base = sum(f, a, base);
                 return Some(f.add_expr(ExprData::Ramp(base, stride, self.lanes)));
             }
+            (BinOp::Mul, None, Some((base, stride))) if index && f.expr_ty(a).lanes == 1 => {
+                let (base, stride) = (times(f, base, a), times(f, stride, a));
+                return Some(f.add_expr(ExprData::Ramp(base, stride, self.lanes)));
+            }
             (BinOp::Sub, Some((base, stride)), None) if index && f.expr_ty(b).lanes == 1 => {
                 let base = f.binary(BinOp::Sub, base, b);
                 return Some(f.add_expr(ExprData::Ramp(base, stride, self.lanes)));
             }
+            (BinOp::Sub, None, Some((base, stride))) if index && f.expr_ty(a).lanes == 1 => {
+                let (base, minus) = (f.binary(BinOp::Sub, a, base), f.int(-1));
+                let stride = times(f, stride, minus);
+                return Some(f.add_expr(ExprData::Ramp(base, stride, self.lanes)));
+            }
             (BinOp::Mul, Some((base, stride)), None) if index && f.expr_ty(b).lanes == 1 => {
-                let (base, stride) = (f.mul(base, b), f.mul(stride, b));
+                let (base, stride) = (times(f, base, b), times(f, stride, b));
                 return Some(f.add_expr(ExprData::Ramp(base, stride, self.lanes)));
             }
             _ => {}
@@ -203,6 +219,15 @@ fn sum(f: &mut PrimFunc, a: Expr, b: Expr) -> Expr {
         (Some(0), _) => b,
         (_, Some(0)) => a,
         _ => f.add(a, b),
+    }
+}
+
+fn times(f: &mut PrimFunc, a: Expr, b: Expr) -> Expr {
+    match (f.as_int(a), f.as_int(b)) {
+        (Some(x), Some(y)) if x.checked_mul(y).is_some() => f.int(x * y),
+        (_, Some(1)) => a,
+        (Some(1), _) => b,
+        _ => f.mul(a, b),
     }
 }
 

@@ -42,7 +42,29 @@ class Module:
 #                     v_ax0: T.int64 = (first + row) // ((h + 1) // 2 * 2 + 2) // 3
 #                     v_ax1: T.int64 = (first + row) // ((h + 1) // 2 * 2 + 2) % 3
 #                     v_ax2: T.int64 = (first + row) % ((h + 1) // 2 * 2 + 2)
-#                     for v_ax3 in range(11):
-#                         pad_temp[v_ax0, v_ax1, v_ax2, v_ax3] = T.if_then_else(v_ax2 >= 1 and v_ax2 - 1 < h and v_ax3 >= 1 and v_ax3 - 1 < 9, A[v_ax0, v_ax1, v_ax2 - 1, v_ax3 - 1], T.float32(0.0))
+#                     for strip in range(1 // 16):
+#                         for lane in T.vectorized(16):
+#                             pad_temp[v_ax0, v_ax1, v_ax2, 0 + strip * 16 + lane] = T.float32(0.0)
+#                     for strip in range(1 % 16 // 4):
+#                         for lane in T.vectorized(4):
+#                             pad_temp[v_ax0, v_ax1, v_ax2, 0 + 1 // 16 * 16 + strip * 4 + lane] = T.float32(0.0)
+#                     for tail in range(1 % 16 % 4 // 1):
+#                         pad_temp[v_ax0, v_ax1, v_ax2, 0 + 1 // 16 * 16 + 1 % 16 // 4 * 4 + tail * 1] = T.float32(0.0)
+#                     for strip in range(9 // 16):
+#                         for lane in T.vectorized(16):
+#                             pad_temp[v_ax0, v_ax1, v_ax2, 1 + (0 + strip * 16 + lane)] = T.if_then_else(v_ax2 >= 1 and v_ax2 - 1 < h, A[v_ax0, v_ax1, v_ax2 - 1, 1 + (0 + strip * 16 + lane) - 1], T.float32(0.0))
+#                     for strip in range(9 % 16 // 4):
+#                         for lane in T.vectorized(4):
+#                             pad_temp[v_ax0, v_ax1, v_ax2, 1 + (0 + 9 // 16 * 16 + strip * 4 + lane)] = T.if_then_else(v_ax2 >= 1 and v_ax2 - 1 < h, A[v_ax0, v_ax1, v_ax2 - 1, 1 + (0 + 9 // 16 * 16 + strip * 4 + lane) - 1], T.float32(0.0))
+#                     for tail in range(9 % 16 % 4 // 1):
+#                         pad_temp[v_ax0, v_ax1, v_ax2, 1 + (0 + 9 // 16 * 16 + 9 % 16 // 4 * 4 + tail * 1)] = T.if_then_else(v_ax2 >= 1 and v_ax2 - 1 < h, A[v_ax0, v_ax1, v_ax2 - 1, 1 + (0 + 9 // 16 * 16 + 9 % 16 // 4 * 4 + tail * 1) - 1], T.float32(0.0))
+#                     for strip in range(1 // 16):
+#                         for lane in T.vectorized(16):
+#                             pad_temp[v_ax0, v_ax1, v_ax2, 1 + (9 + (0 + strip * 16 + lane))] = T.float32(0.0)
+#                     for strip in range(1 % 16 // 4):
+#                         for lane in T.vectorized(4):
+#                             pad_temp[v_ax0, v_ax1, v_ax2, 1 + (9 + (0 + 1 // 16 * 16 + strip * 4 + lane))] = T.float32(0.0)
+#                     for tail in range(1 % 16 % 4 // 1):
+#                         pad_temp[v_ax0, v_ax1, v_ax2, 1 + (9 + (0 + 1 // 16 * 16 + 1 % 16 // 4 * 4 + tail * 1))] = T.float32(0.0)
 #         for v_ax0, v_ax2, v_ry, v_rx in T.grid(n, (h + 1) // 2, 3, 2):
 #             T.evaluate(T.call_extern("int64", "pliant_gemm_f32", 1, 5, 10, 3, T.address_of(B[0, 0, v_ry, v_rx]), 0, 1 * 3 * 3 * 2, 1 * 3 * 2, T.address_of(pad_temp[v_ax0, 0, v_ax2 * 2 + v_ry, 0 + v_rx]), 0, 1 * ((h + 1) // 2 * 2 + 2) * 11, 1, T.address_of(conv2d[v_ax0, 0, v_ax2, 0]), 0, 1 * ((h + 1) // 2) * 10, 1, T.Cast("int64", 0 < v_ry or 0 < v_rx)))

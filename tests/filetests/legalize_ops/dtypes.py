@@ -80,8 +80,10 @@ class Module:
 #         T_add = T.match_buffer(var_T_add, (n,), "int8")
 #         for chunk in T.parallel((n + 2687) // 2688):
 #             first: T.int64 = chunk * 2688
-#             for strip in range(T.min(2688, n - first) // 16):
-#                 T_add[T.Ramp(first + strip * 16, 1, 16)] = A[T.Ramp(first + strip * 16, 1, 16)] + B[T.Ramp(first + strip * 16, 1, 16)]
+#             for strip in range(T.min(2688, n - first) // 64):
+#                 T_add[T.Ramp(first + strip * 64, 1, 64)] = A[T.Ramp(first + strip * 64, 1, 64)] + B[T.Ramp(first + strip * 64, 1, 64)]
+#             for strip in range(T.min(2688, n - first) % 64 // 16):
+#                 T_add[T.Ramp(first + (T.min(2688, n - first) // 64 * 64 + strip * 16), 1, 16)] = A[T.Ramp(first + (T.min(2688, n - first) // 64 * 64 + strip * 16), 1, 16)] + B[T.Ramp(first + (T.min(2688, n - first) // 64 * 64 + strip * 16), 1, 16)]
 #             for strip in range(T.min(2688, n - first) // 4 % 4):
 #                 T_add[T.Ramp(first + (T.min(2688, n - first) // 16 * 16 + strip * 4), 1, 4)] = A[T.Ramp(first + (T.min(2688, n - first) // 16 * 16 + strip * 4), 1, 4)] + B[T.Ramp(first + (T.min(2688, n - first) // 16 * 16 + strip * 4), 1, 4)]
 #             for tail in range(T.min(2688, n - first) % 4):
@@ -119,23 +121,26 @@ class Module:
 #         B = T.match_buffer(var_B, (n,), "float32")
 #         C = T.match_buffer(var_C, (n,), "float32")
 #         T_where = T.match_buffer(var_T_where, (n,), "float32")
-#         for chunk in T.parallel((n + 454) // 455):
-#             first: T.int64 = chunk * 455
-#             for row in range(T.min(455, n - first)):
-#                 v_ax0: T.int64 = first + row
-#                 T_where[v_ax0] = T.Select(A[v_ax0], B[v_ax0], C[v_ax0])
+#         for chunk in T.parallel((n + 2687) // 2688):
+#             first: T.int64 = chunk * 2688
+#             for strip in range(T.min(2688, n - first) // 16):
+#                 T_where[T.Ramp(first + strip * 16, 1, 16)] = T.Select(A[T.Ramp(first + strip * 16, 1, 16)], B[T.Ramp(first + strip * 16, 1, 16)], C[T.Ramp(first + strip * 16, 1, 16)])
+#             for strip in range(T.min(2688, n - first) // 4 % 4):
+#                 T_where[T.Ramp(first + (T.min(2688, n - first) // 16 * 16 + strip * 4), 1, 4)] = T.Select(A[T.Ramp(first + (T.min(2688, n - first) // 16 * 16 + strip * 4), 1, 4)], B[T.Ramp(first + (T.min(2688, n - first) // 16 * 16 + strip * 4), 1, 4)], C[T.Ramp(first + (T.min(2688, n - first) // 16 * 16 + strip * 4), 1, 4)])
+#             for tail in range(T.min(2688, n - first) % 4):
+#                 T_where[first + (T.min(2688, n - first) // 4 * 4 + tail)] = T.Select(A[first + (T.min(2688, n - first) // 4 * 4 + tail)], B[first + (T.min(2688, n - first) // 4 * 4 + tail)], C[first + (T.min(2688, n - first) // 4 * 4 + tail)])
 #
 #     @T.prim_func(private=True)
 #     def sum(var_A: T.handle, T_sum: T.Buffer((), "int8")):
 #         T.func_attr({"tir.noalias": True, "tir.flat": True})
 #         n = T.int64()
 #         A = T.match_buffer(var_A, (n,), "int8")
-#         acc = T.alloc_buffer((16,), "int8", scope="local")
-#         acc[T.Ramp(0, 1, 16)] = T.Broadcast(T.int8(0), 16)
-#         for strip in range(n // 16):
-#             acc[T.Ramp(0, 1, 16)] = acc[T.Ramp(0, 1, 16)] + A[T.Ramp(strip * 16, 1, 16)]
+#         acc = T.alloc_buffer((64,), "int8", scope="local")
+#         acc[T.Ramp(0, 1, 64)] = T.Broadcast(T.int8(0), 64)
+#         for strip in range(n // 64):
+#             acc[T.Ramp(0, 1, 64)] = acc[T.Ramp(0, 1, 64)] + A[T.Ramp(strip * 64, 1, 64)]
 #         acc1 = T.alloc_buffer((1,), "int8", scope="local")
-#         acc1[0] = T.int8(0) + T.vector_sum("int8", acc[T.Ramp(0, 1, 16)])
-#         for tail in range(n % 16):
-#             acc1[0] = acc1[0] + A[n // 16 * 16 + tail]
+#         acc1[0] = T.int8(0) + T.vector_sum("int8", acc[T.Ramp(0, 1, 64)])
+#         for tail in range(n % 64):
+#             acc1[0] = acc1[0] + A[n // 64 * 64 + tail]
 #         T_sum[0] = acc1[0]

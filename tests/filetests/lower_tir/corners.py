@@ -162,12 +162,24 @@ class Module:
 #                         acc[T.Ramp(0, 1, 8)] = T.min(acc[T.Ramp(0, 1, 8)], A[T.Ramp(v_k0 * m + strip * 8, 1, 8)])
 #                     T_min[T.Ramp(strip * 8, 1, 8)] = acc[T.Ramp(0, 1, 8)]
 #                 else:
-#                     for column in range(m - strip * 8):
+#                     for strip1 in range(m // 8 - strip):
+#                         acc = T.alloc_buffer((8,), "int64", scope="local")
+#                         acc[T.Ramp(0, 1, 8)] = T.Broadcast(9223372036854775807, 8)
+#                         for v_k0 in range(n):
+#                             acc[T.Ramp(0, 1, 8)] = T.min(acc[T.Ramp(0, 1, 8)], A[T.Ramp(v_k0 * m + (strip * 8 + strip1 * 8), 1, 8)])
+#                         T_min[T.Ramp(strip * 8 + strip1 * 8, 1, 8)] = acc[T.Ramp(0, 1, 8)]
+#                     for strip1 in range(m % 8 // 4):
+#                         acc = T.alloc_buffer((4,), "int64", scope="local")
+#                         acc[T.Ramp(0, 1, 4)] = T.Broadcast(9223372036854775807, 4)
+#                         for v_k0 in range(n):
+#                             acc[T.Ramp(0, 1, 4)] = T.min(acc[T.Ramp(0, 1, 4)], A[T.Ramp(v_k0 * m + (m // 8 * 8 + strip1 * 4), 1, 4)])
+#                         T_min[T.Ramp(m // 8 * 8 + strip1 * 4, 1, 4)] = acc[T.Ramp(0, 1, 4)]
+#                     for strip1 in range(m % 4):
 #                         acc = T.alloc_buffer((1,), "int64", scope="local")
 #                         acc[0] = 9223372036854775807
 #                         for v_k0 in range(n):
-#                             acc[0] = T.min(acc[0], A[v_k0 * m + (strip * 8 + column)])
-#                         T_min[strip * 8 + column] = acc[0]
+#                             acc[0] = T.min(acc[0], A[v_k0 * m + (m // 4 * 4 + strip1)])
+#                         T_min[m // 4 * 4 + strip1] = acc[0]
 #
 #     @T.prim_func(private=True)
 #     def max1(var_A: T.handle, var_T_max: T.handle):
@@ -194,11 +206,14 @@ class Module:
 #         m = T.int64()
 #         A = T.match_buffer(var_A, (n, m), "int64")
 #         T_greater = T.match_buffer(var_T_greater, (n, m), "bool")
-#         for chunk in T.parallel((n * m + 454) // 455):
-#             first: T.int64 = chunk * 455
-#             for row in range(T.min(455, n * m - first)):
-#                 fused: T.int64 = first + row
-#                 T_greater[fused] = A[fused] > -1
+#         for chunk in T.parallel((n * m + 2687) // 2688):
+#             first: T.int64 = chunk * 2688
+#             for strip in range(T.min(2688, n * m - first) // 8):
+#                 T_greater[T.Ramp(first + strip * 8, 1, 8)] = A[T.Ramp(first + strip * 8, 1, 8)] > T.Broadcast(-1, 8)
+#             for strip in range(T.min(2688, n * m - first) % 8 // 4):
+#                 T_greater[T.Ramp(first + (T.min(2688, n * m - first) // 8 * 8 + strip * 4), 1, 4)] = A[T.Ramp(first + (T.min(2688, n * m - first) // 8 * 8 + strip * 4), 1, 4)] > T.Broadcast(-1, 4)
+#             for tail in range(T.min(2688, n * m - first) % 4):
+#                 T_greater[first + (T.min(2688, n * m - first) // 4 * 4 + tail)] = A[first + (T.min(2688, n * m - first) // 4 * 4 + tail)] > -1
 #
 #     @T.prim_func(private=True)
 #     def astype(var_A: T.handle, var_compute: T.handle):
@@ -207,11 +222,14 @@ class Module:
 #         m = T.int64()
 #         A = T.match_buffer(var_A, (n, m), "bool")
 #         compute = T.match_buffer(var_compute, (n, m), "uint64")
-#         for chunk in T.parallel((n * m + 454) // 455):
-#             first: T.int64 = chunk * 455
-#             for row in range(T.min(455, n * m - first)):
-#                 fused: T.int64 = first + row
-#                 compute[fused] = T.Cast("uint64", A[fused])
+#         for chunk in T.parallel((n * m + 2687) // 2688):
+#             first: T.int64 = chunk * 2688
+#             for strip in range(T.min(2688, n * m - first) // 8):
+#                 compute[T.Ramp(first + strip * 8, 1, 8)] = T.Cast("uint64x8", A[T.Ramp(first + strip * 8, 1, 8)])
+#             for strip in range(T.min(2688, n * m - first) % 8 // 4):
+#                 compute[T.Ramp(first + (T.min(2688, n * m - first) // 8 * 8 + strip * 4), 1, 4)] = T.Cast("uint64x4", A[T.Ramp(first + (T.min(2688, n * m - first) // 8 * 8 + strip * 4), 1, 4)])
+#             for tail in range(T.min(2688, n * m - first) % 4):
+#                 compute[first + (T.min(2688, n * m - first) // 4 * 4 + tail)] = T.Cast("uint64", A[first + (T.min(2688, n * m - first) // 4 * 4 + tail)])
 #
 #     @T.prim_func(private=True)
 #     def prod(var_A: T.handle, T_prod: T.Buffer((), "int64")):

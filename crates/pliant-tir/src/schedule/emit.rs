@@ -10,8 +10,10 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::group::{divide, product, row_loop, serial};
 use super::plain::scalar_nest;
+use super::split;
 use super::stage::{Axis, Body, Init, Reduction, Stage, is_var};
 use crate::inline::cost;
+use crate::vectorize::{converts, scalar_only};
 use crate::walk::{for_each_value, uses_any};
 
 /// Work units (about 0.15 ns each) worth a thread's while.
@@ -26,6 +28,8 @@ enum Along {
     Never,
     /// Neighbouring values are neighbours in memory.
     Contiguous,
+    /// Neighbouring values are at a constant distance.
+    Strided,
     /// In some other way.
     Other,
 }
@@ -67,32 +71,43 @@ fn along(f: &PrimFunc, buffer: Buffer, indices: &[Expr], v: Var) -> Along {
     {
         return Along::Other;
     }
-    match f.expr(last) {
-        _ if !uses(last) => Along::Never,
-        ExprData::Var(_) => Along::Contiguous,
-        ExprData::Binary(BinOp::Add, a, b)
-            if is_var(f, *a, v) && !uses(*b) || is_var(f, *b, v) && !uses(*a) =>
-        {
-            Along::Contiguous
-        }
-        ExprData::Binary(BinOp::Sub, a, b) if is_var(f, *a, v) && !uses(*b) => Along::Contiguous,
-        _ => Along::Other,
+    match step(f, last, v) {
+        Some(0) => Along::Never,
+        Some(1) => Along::Contiguous,
+        Some(_) => Along::Strided,
+        None => Along::Other,
     }
 }
 
-/// Whether an expression may be computed for neighbouring values of `v` at once.
-fn vectorizable(f: &PrimFunc, e: Expr, v: Var) -> bool {
+/// How much an index grows where `v` grows by 1, where that is a constant.
+pub(super) fn step(f: &PrimFunc, e: Expr, v: Var) -> Option<i64> {
+    match *f.expr(e) {
+        ExprData::Var(x) => Some(i64::from(x == v)),
+        ExprData::Binary(BinOp::Add, a, b) => step(f, a, v)?.checked_add(step(f, b, v)?),
+        ExprData::Binary(BinOp::Sub, a, b) => step(f, a, v)?.checked_sub(step(f, b, v)?),
+        ExprData::Binary(BinOp::Mul, a, b) => match (f.as_int(a), f.as_int(b)) {
+            (Some(k), _) => step(f, b, v)?.checked_mul(k),
+            (_, Some(k)) => step(f, a, v)?.checked_mul(k),
+            _ => (!uses_any(f, e, &|x| x == v)).then_some(0),
+        },
+        _ => (!uses_any(f, e, &|x| x == v)).then_some(0),
+    }
+}
+
+/// Whether an expression may be computed for neighbouring values of `v` at once. With `gathers`, elements anywhere may be
+/// read, one by one, where vectors compute their places.
+fn vectorizable(f: &PrimFunc, e: Expr, v: Var, gathers: bool) -> bool {
     let mut ok = true;
+    let uses = |e: Expr| uses_any(f, e, &|x| x == v);
     for_each_value(f, e, |e| match f.expr(e) {
         ExprData::Load(b, indices) => {
-            ok &= along(f, *b, indices, v) != Along::Other && vector_type(f.buffer(*b).dtype);
+            let near = along(f, *b, indices, v) != Along::Other;
+            let place = |&i: &Expr| f.expr_ty(i) == Ty::I64 && vectorizable(f, i, v, true);
+            ok &= near || gathers && indices.iter().all(place);
+            ok &= !scalar_only(f.buffer(*b).dtype);
         }
-        ExprData::Cast(to, a) => {
-            let from = f.expr_ty(*a).dtype;
-            let same = from.size() == to.dtype.size() || from.is_float() && to.dtype.is_float();
-            ok &= vector_type(from) && vector_type(to.dtype) && same && from.size() != 8;
-        }
-        ExprData::Call(Intrin::IfThenElse, args, _) => ok &= !uses_any(f, args[0], &|x| x == v),
+        ExprData::Cast(to, a) => ok &= converts(f.expr_ty(*a).dtype, to.dtype) || !uses(*a),
+        ExprData::Call(Intrin::IfThenElse, args, _) => ok &= !uses(args[0]),
         ExprData::Call(Intrin::CallExtern | Intrin::CallPacked | Intrin::AddressOf, ..) => {
             ok = false
         }
@@ -100,43 +115,44 @@ fn vectorizable(f: &PrimFunc, e: Expr, v: Var) -> bool {
             let float = f.expr_ty(*a).dtype.is_float();
             let division =
                 matches!(op, BinOp::Div | BinOp::Mod | BinOp::FloorDiv | BinOp::FloorMod);
-            ok &= !division || float && *op == BinOp::Div;
+            ok &= !division || float && *op == BinOp::Div || !uses(e);
         }
         _ => {}
     });
-    ok && !matches!(f.expr_ty(e).dtype, DType::Bool | DType::Float16)
-}
-
-fn vector_type(d: DType) -> bool {
-    !matches!(d, DType::Bool | DType::Float16)
+    ok && !scalar_only(f.expr_ty(e).dtype)
 }
 
 /// The axis over which a stage is vectorized, by position.
 pub fn vector_axis(f: &PrimFunc, s: &Stage) -> Option<usize> {
     let Body::Store { buffer, indices, value } = &s.body else { return None };
-    if !vector_type(f.buffer(*buffer).dtype) {
+    if scalar_only(f.buffer(*buffer).dtype) {
         return None;
     }
     let last = s.axes.len().checked_sub(1)?;
     let free = |v: Var| s.checks.iter().all(|(c, _)| !uses_any(f, *c, &|x| x == v));
     if !s.reduces() {
         let v = s.axes[last].var;
-        let fits = along(f, *buffer, indices, v) == Along::Contiguous && vectorizable(f, *value, v);
+        let fits =
+            along(f, *buffer, indices, v) == Along::Contiguous && vectorizable(f, *value, v, true);
         return (fits && free(v)).then_some(last);
     }
     let r = s.reduction(f)?;
     let (inner, outer) = (s.axes[last], s.leading_spatial().checked_sub(1));
-    if inner.reduce && r.op != BinOp::Mul && free(inner.var) && vectorizable(f, r.value, inner.var)
+    if inner.reduce
+        && r.op != BinOp::Mul
+        && free(inner.var)
+        && vectorizable(f, r.value, inner.var, false)
     {
         return Some(last);
     }
     let spatial = outer?;
     let v = s.axes[spatial].var;
     let init = match s.init {
-        Some(Init::Value(e)) => vectorizable(f, e, v),
+        Some(Init::Value(e)) => vectorizable(f, e, v, false),
         _ => true,
     };
-    let fits = along(f, *buffer, indices, v) == Along::Contiguous && vectorizable(f, r.value, v);
+    let fits =
+        along(f, *buffer, indices, v) == Along::Contiguous && vectorizable(f, r.value, v, false);
     (fits && init && free(v)).then_some(spatial)
 }
 
@@ -151,7 +167,7 @@ fn lanes(f: &PrimFunc, value: Expr) -> i64 {
     let base = if cost(f, value) >= 16 { 8 } else { 16 };
     match widest {
         8 => base / 2,
-        1 => 16,
+        1 => 64,
         _ => base,
     }
 }
@@ -181,7 +197,8 @@ pub fn spatial(f: &mut PrimFunc, s: &Stage) -> Stmt {
     }
     // The last axis keeps a loop of its own, vector or not, so that places are taken apart by division once for a row.
     let own = vector_axis(f, &s).is_some() || s.axes.len() > 1;
-    let rows = s.axes.len() - usize::from(own);
+    let own = split::own_axes(f, &s).max(usize::from(own));
+    let rows = s.axes.len() - own;
     rows_and_inner(f, &s, rows)
 }
 
@@ -324,7 +341,15 @@ pub fn inner(f: &mut PrimFunc, s: &Stage) -> Stmt {
     if let (true, Some(r)) = (s.reduces(), s.reduction(f)) {
         return reduction(f, s, &r, vector);
     }
-    match vector {
+    if let Some(cut) = split::emit(f, s) {
+        return cut;
+    }
+    part(f, s)
+}
+
+/// The loops of a stage that is no reduction and is not cut.
+pub(super) fn part(f: &mut PrimFunc, s: &Stage) -> Stmt {
+    match vector_axis(f, s) {
         Some(last) => {
             let axis = s.axes[last];
             let body = strip_mine(f, s, axis.var, axis.extent, &|_, i| i);
@@ -385,6 +410,7 @@ fn strip_mine(
 /// Vector widths to try in turn, the last being 1.
 fn widths(wide: i64) -> Vec<i64> {
     match wide {
+        17.. => vec![wide, 16, 4, 1],
         8.. => vec![wide, 4, 1],
         _ => vec![wide, 1],
     }
@@ -478,9 +504,17 @@ fn start(f: &mut PrimFunc, s: &Stage) -> Expr {
     }
 }
 
+/// Lanes for neighbouring results: as many partial results as registers hold, since each waits for the one before.
+fn column_lanes(f: &PrimFunc, value: Expr) -> i64 {
+    match lanes(f, value) {
+        16 => 32,
+        other => other,
+    }
+}
+
 /// Strips of neighbouring results, each a vector in registers while the reduction runs.
 fn columns(f: &mut PrimFunc, s: &Stage, r: &Reduction, axis: Axis) -> Stmt {
-    let widths = widths(lanes(f, r.value));
+    let widths = widths(column_lanes(f, r.value));
     let mut out = Vec::new();
     let (mut done, mut left) = (f.int(0), axis.extent);
     for &w in &widths {
@@ -624,7 +658,7 @@ fn one_result(f: &mut PrimFunc, s: &Stage, r: &Reduction, from: Option<(Expr, Ex
 fn strips(f: &mut PrimFunc, s: &Stage) -> Stmt {
     let axis = s.axes[0];
     let r = s.reduction(f).expect("only reductions have a vectorized spatial axis before the last");
-    let w = lanes(f, r.value);
+    let w = column_lanes(f, r.value);
     let (width, up) = (f.int(w), f.int(w - 1));
     let mut one = s.clone();
     one.axes.drain(..1);
@@ -636,12 +670,13 @@ fn strips(f: &mut PrimFunc, s: &Stage) -> Stmt {
     let end = f.add(at, width);
     let full = f.binary(BinOp::Le, end, axis.extent);
     let whole = column_strip(f, s, &r, axis, at, w);
-    let lane = f.size_var("column");
-    let position = f.var_expr(lane);
+    let column = f.size_var("column");
+    let position = f.var_expr(column);
     let position = f.add(at, position);
-    let single = column_strip(f, s, &r, axis, position, 1);
-    let left = f.binary(BinOp::Sub, axis.extent, at);
-    let part = serial(f, lane, left, single);
+    let rest = s.substituted(f, &FxHashMap::from_iter([(axis.var, position)]));
+    let r = rest.reduction(f).expect("substitution keeps the form");
+    let extent = f.binary(BinOp::Sub, axis.extent, at);
+    let part = columns(f, &rest, &r, Axis { var: column, extent, ..axis });
     let body = f.add_stmt(StmtData::If(full, whole, Some(part)));
     let turns = f.add(axis.extent, up);
     let turns = f.binary(BinOp::FloorDiv, turns, width);

@@ -12,6 +12,9 @@
 //!   sums are therefore added in another order than written.
 //! - Stages that broadcast operands whose sizes may be 1 come in versions for the ways that the sizes turn out
 //!   (`choose`).
+//! - Where a choice changes along the last axis, or it is taken apart by division, it is cut into parts that have neither
+//!   (`split`).
+//! - In statements of other forms, loops that only store elements side by side use vectors (`plain::copies`).
 //! - Stages of other forms run point by point (`plain`); all else keeps its loops and its blocks.
 
 mod choose;
@@ -19,6 +22,7 @@ pub mod emit;
 pub mod gemm;
 pub mod group;
 mod plain;
+mod split;
 pub mod stage;
 
 use pliant_ir::tir::{Buffer, PrimFunc, Stmt, StmtData};
@@ -39,7 +43,7 @@ pub fn run(f: &mut PrimFunc) -> Result<(), LowerError> {
         match item {
             Item::Other(s) => {
                 flush(f, &mut group, &mut allocs, &items, at, &mut out);
-                out.push(*s);
+                out.push(plain::copies(f, *s));
             }
             Item::Stage(stage) => {
                 let conditions = choose::conditions(f, stage);

@@ -1,11 +1,11 @@
-//! The plain loops of a stage: one point after the other, with its init in front.
+//! The plain loops of a stage, one point after the other with its init in front, and plain loops that store.
 
 use pliant_ir::tir::visit::for_each_expr;
-use pliant_ir::tir::{BinOp, ExprData, PrimFunc, Stmt, StmtData, Var};
+use pliant_ir::tir::{BinOp, ExprData, ForKind, PrimFunc, Stmt, StmtData, Ty, Var};
 
-use super::emit::{nest, point};
-use super::stage::{Axis, Body, Init, Stage};
-use crate::walk::{for_each_stmt, own_exprs, uses_any};
+use super::emit::{nest, part, point, vector_axis};
+use super::stage::{Axis, Body, Init, Stage, loads};
+use crate::walk::{for_each_stmt, map_stmts, own_exprs, uses_any};
 
 /// The plain loops of a stage. Its init runs before the outermost reduction loop, in loops over
 /// the spatial axes alone, so that it
@@ -57,6 +57,33 @@ fn first_value(f: &mut PrimFunc, s: &Stage) -> Option<Stmt> {
     let zero = f.int(0);
     let map = s.axes.iter().filter(|a| a.reduce).map(|a| (a.var, zero)).collect();
     Some(crate::walk::substitute(f, init, &map))
+}
+
+/// A statement whose innermost loops, where they only store neighbouring elements of a buffer that they do not read, use
+/// vectors.
+pub(super) fn copies(f: &mut PrimFunc, s: Stmt) -> Stmt {
+    map_stmts(f, s, &mut |f, s| {
+        let StmtData::For { var, min, extent, kind: ForKind::Serial, body, .. } = *f.stmt(s) else {
+            return None;
+        };
+        let StmtData::Store { buffer, indices, value } = f.stmt(body).clone() else { return None };
+        let mut parts = indices.iter().copied().chain([value, extent]);
+        if f.as_int(min) != Some(0)
+            || f.expr_ty(min) != Ty::I64
+            || parts.any(|e| loads(f, e, buffer))
+        {
+            return None;
+        }
+        let stage = Stage {
+            name: "copy".into(),
+            axes: vec![Axis { var, extent, reduce: false }],
+            checks: Vec::new(),
+            init: None,
+            body: Body::Store { buffer, indices, value },
+        };
+        vector_axis(f, &stage)?;
+        Some(part(f, &stage))
+    })
 }
 
 /// Whether a statement reads any buffer.

@@ -1,0 +1,315 @@
+//! Stages whose last axis is better cut: where a condition changes along it (concatenation, padding, triangles), where
+//! it is taken apart by division (tiling, repetition), and where it is short. In each part the value is plain, so that
+//! vectors can compute it and no element costs a branch or a division.
+
+use pliant_ir::tir::visit::for_each_expr;
+use pliant_ir::tir::{BinOp, Expr, ExprData, Intrin, PrimFunc, Stmt, StmtData, Ty, Var};
+use rustc_hash::FxHashMap;
+
+use super::emit::{nest, part, point, step};
+use super::group::serial;
+use super::stage::{Axis, Body, Stage, is_var};
+use crate::simplify::fold;
+use crate::walk::{ExprRewriter, uses_any};
+
+/// The parts that one axis is cut into at most.
+const MAX_PARTS: usize = 8;
+/// A last axis or a divisor of this size at most is written out.
+const SHORT: i64 = 8;
+
+/// A comparison along an axis: it holds before `cut`, or from there on.
+#[derive(Clone, Copy, Debug)]
+struct Atom {
+    condition: Expr,
+    cut: Cut,
+}
+
+/// Where a comparison changes.
+#[derive(Clone, Copy, Debug)]
+struct Cut {
+    at: Expr,
+    /// Whether it holds before that.
+    before: bool,
+    /// The comparison that is left of an equality from where it begins.
+    rest: Option<BinOp>,
+}
+
+/// How many of the last axes belong to the loops that [`emit`] makes; 0 where the stage needs none of this.
+pub(super) fn own_axes(f: &mut PrimFunc, s: &Stage) -> usize {
+    let Some(v) = last(f, s) else { return 0 };
+    let Body::Store { value, .. } = s.body else { return 0 };
+    let atom = atom(f, value, v).is_some();
+    if atom && s.axes.len() > 1 && is_short(f, s.axes[s.axes.len() - 1].extent) {
+        return 2;
+    }
+    usize::from(atom || divisor(f, value, v).is_some())
+}
+
+/// The loops of a stage of which [`own_axes`] says that it is cut.
+pub(super) fn emit(f: &mut PrimFunc, s: &Stage) -> Option<Stmt> {
+    let own = own_axes(f, s);
+    let front = s.axes.len().checked_sub(own).filter(|_| own > 0)?;
+    let mut inner = folded(f, s);
+    let outer: Vec<Axis> = inner.axes.drain(..front).collect();
+    let body = if own == 2 { written_out(f, &inner) } else { parts(f, &inner, &mut { MAX_PARTS }) };
+    Some(nest(f, &outer, body))
+}
+
+/// The variable of the last axis of a stage that may be cut there.
+fn last(f: &PrimFunc, s: &Stage) -> Option<Var> {
+    let v = s.axes.last()?.var;
+    let checked = s.checks.iter().any(|(c, _)| uses_any(f, *c, &|x| x == v));
+    (!s.reduces() && s.init.is_none() && !checked).then_some(v)
+}
+
+fn is_short(f: &PrimFunc, e: Expr) -> bool {
+    f.as_int(e).is_some_and(|n| (1..=SHORT).contains(&n))
+}
+
+/// Whether an expression depends on variables alone.
+fn pure(f: &PrimFunc, e: Expr) -> bool {
+    let mut ok = true;
+    for_each_expr(f, e, |e| ok &= !matches!(f.expr(e), ExprData::Load(..) | ExprData::Call(..)));
+    ok
+}
+
+/// The first comparison that decides a choice and changes once along the axis.
+fn atom(f: &mut PrimFunc, value: Expr, v: Var) -> Option<Atom> {
+    let mut conditions = Vec::new();
+    for_each_expr(f, value, |e| match f.expr(e) {
+        ExprData::Select(c, ..) => conditions.push(*c),
+        ExprData::Call(Intrin::IfThenElse, args, _) => conditions.push(args[0]),
+        _ => {}
+    });
+    while let Some(c) = conditions.pop() {
+        match *f.expr(c) {
+            ExprData::Not(a) => conditions.push(a),
+            ExprData::Binary(BinOp::And | BinOp::Or, a, b) => conditions.extend([b, a]),
+            ExprData::Binary(op, a, b) => {
+                if let Some(cut) = cut(f, op, a, b, v) {
+                    return Some(Atom { condition: c, cut });
+                }
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Where `a op b` changes along `v`, which it does once.
+fn cut(f: &mut PrimFunc, op: BinOp, a: Expr, b: Expr, v: Var) -> Option<Cut> {
+    if f.expr_ty(a) != Ty::I64 || !pure(f, a) || !pure(f, b) {
+        return None;
+    }
+    let slope = step(f, a, v)?.checked_sub(step(f, b, v)?)?;
+    let (zero, one) = (f.int(0), f.int(1));
+    let at_zero = FxHashMap::from_iter([(v, zero)]);
+    let [a, b] = [a, b].map(|e| crate::walk::substitute_expr(f, e, &at_zero));
+    // Either `v + a - b` or `a - b - v` is compared with 0.
+    let (at, op) = match slope {
+        1 => (f.binary(BinOp::Sub, b, a), op),
+        -1 => (f.binary(BinOp::Sub, a, b), mirrored(op)),
+        _ => return None,
+    };
+    let next = f.add(at, one);
+    let rest = (op == BinOp::Eq).then_some(if slope == 1 { BinOp::Le } else { BinOp::Ge });
+    let (at, before) = match op {
+        BinOp::Lt => (at, true),
+        BinOp::Le => (next, true),
+        BinOp::Ge | BinOp::Eq => (at, false),
+        BinOp::Gt => (next, false),
+        _ => return None,
+    };
+    Some(Cut { at: fold(f, at).unwrap_or(at), before, rest })
+}
+
+/// The comparison of the operands exchanged.
+fn mirrored(op: BinOp) -> BinOp {
+    match op {
+        BinOp::Lt => BinOp::Gt,
+        BinOp::Le => BinOp::Ge,
+        BinOp::Ge => BinOp::Le,
+        BinOp::Gt => BinOp::Lt,
+        other => other,
+    }
+}
+
+/// The first divisor that takes the axis apart.
+fn divisor(f: &PrimFunc, value: Expr, v: Var) -> Option<Expr> {
+    let mut found = None;
+    for_each_expr(f, value, |e| {
+        if let ExprData::Binary(BinOp::FloorDiv | BinOp::FloorMod, x, d) = *f.expr(e)
+            && is_var(f, x, v)
+            && f.expr_ty(x) == Ty::I64
+            && !uses_any(f, d, &|x| x == v)
+            && pure(f, d)
+        {
+            found.get_or_insert(d);
+        }
+    });
+    // Powers of two cost a shift and a mask only, but stand in the way of vectors all the same.
+    found.filter(|&d| f.as_int(d).is_none_or(|d| d > 1))
+}
+
+/// The stage with expressions replaced in its value and indices, folded.
+fn rewritten(
+    f: &mut PrimFunc,
+    s: &Stage,
+    rule: &dyn Fn(&mut PrimFunc, Expr) -> Option<Expr>,
+) -> Stage {
+    let mut s = s.clone();
+    let mut folded = |f: &mut PrimFunc, e: Expr| match rule(f, e) {
+        Some(new) => Some(new),
+        None => fold(f, e),
+    };
+    let mut rewriter = ExprRewriter::new(&mut folded);
+    if let Body::Store { indices, value, .. } = &mut s.body {
+        *value = rewriter.expr(f, *value);
+        for i in indices {
+            *i = rewriter.expr(f, *i);
+        }
+    }
+    s
+}
+
+/// The stage with constants folded.
+fn folded(f: &mut PrimFunc, s: &Stage) -> Stage {
+    rewritten(f, s, &|_, _| None)
+}
+
+/// The stage where a comparison is known to hold, or not to. An equality that may still hold becomes its other half.
+fn decided(f: &mut PrimFunc, s: &Stage, atom: Atom, holds: bool) -> Stage {
+    rewritten(f, s, &|f, e| {
+        if e != atom.condition {
+            return None;
+        }
+        match (f.expr(e), atom.cut.rest.filter(|_| holds)) {
+            (&ExprData::Binary(_, a, b), Some(rest)) => Some(f.binary(rest, a, b)),
+            _ => Some(f.add_expr(ExprData::Int(i64::from(holds), Ty::BOOL))),
+        }
+    })
+}
+
+/// The loops over the one axis of a stage, in parts.
+fn parts(f: &mut PrimFunc, s: &Stage, left: &mut usize) -> Stmt {
+    let Body::Store { value, .. } = s.body else { return part(f, s) };
+    let axis = s.axes[0];
+    if let Some(atom) = atom(f, value, axis.var).filter(|_| *left > 1) {
+        *left -= 1;
+        return halves(f, s, atom, left);
+    }
+    match divisor(f, value, axis.var) {
+        Some(d) => taken_apart(f, s, d, left),
+        None => part(f, s),
+    }
+}
+
+/// The parts before and after the place where a comparison changes.
+fn halves(f: &mut PrimFunc, s: &Stage, atom: Atom, left: &mut usize) -> Stmt {
+    let axis = s.axes[0];
+    let zero = f.int(0);
+    let from = f.binary(BinOp::Max, atom.cut.at, zero);
+    let from = f.binary(BinOp::Min, from, axis.extent);
+    let from = f.binary(BinOp::Max, from, zero);
+    let from = ExprRewriter::new(&mut |f, e| fold(f, e)).expr(f, from);
+    let var = f.size_var("cut");
+    let cut = if f.as_int(from).is_some() { from } else { f.var_expr(var) };
+
+    let mut low = decided(f, s, atom, atom.cut.before);
+    low.axes[0].extent = cut;
+    let low = parts(f, &low, left);
+
+    let high = decided(f, s, atom, !atom.cut.before);
+    let high = shifted(f, &high, cut);
+    let high = parts(f, &high, left);
+    let body = f.add_stmt(StmtData::Seq(vec![low, high]));
+    if cut == from { body } else { f.add_stmt(StmtData::Let(var, from, body)) }
+}
+
+/// The stage from place `from` of its axis on, counted from there.
+fn shifted(f: &mut PrimFunc, s: &Stage, from: Expr) -> Stage {
+    let axis = s.axes[0];
+    let var = f.size_var("rest");
+    let v = f.var_expr(var);
+    let place = f.add(from, v);
+    let s = s.substituted(f, &FxHashMap::from_iter([(axis.var, place)]));
+    let mut s = folded(f, &s);
+    let extent = f.binary(BinOp::Sub, axis.extent, from);
+    let extent = fold(f, extent).unwrap_or(extent);
+    s.axes[0] = Axis { var, extent, ..axis };
+    s
+}
+
+/// The stage with its axis as `outer * d + inner`.
+fn apart(f: &mut PrimFunc, s: &Stage, d: Expr, outer: Expr, inner: Expr) -> Stage {
+    let axis = s.axes[0];
+    let s = rewritten(f, s, &|f, e| match *f.expr(e) {
+        ExprData::Binary(BinOp::FloorDiv, x, y) if y == d && is_var(f, x, axis.var) => Some(outer),
+        ExprData::Binary(BinOp::FloorMod, x, y) if y == d && is_var(f, x, axis.var) => Some(inner),
+        _ => None,
+    });
+    let start = f.mul(outer, d);
+    let place = f.add(start, inner);
+    let s = s.substituted(f, &FxHashMap::from_iter([(axis.var, place)]));
+    folded(f, &s)
+}
+
+/// The axis as runs of `d` places: a loop over runs around one over their places, or all places of a short run written
+/// out.
+fn taken_apart(f: &mut PrimFunc, s: &Stage, d: Expr, left: &mut usize) -> Stmt {
+    let axis = s.axes[0];
+    let run = f.size_var("run");
+    let run_e = f.var_expr(run);
+    if is_short(f, d) {
+        let whole = f.binary(BinOp::FloorDiv, axis.extent, d);
+        let n = f.as_int(d).unwrap_or(0);
+        let points: Vec<Stmt> = (0..n)
+            .map(|k| {
+                let k = f.int(k);
+                let s = apart(f, s, d, run_e, k);
+                point(f, &s)
+            })
+            .collect();
+        let body = f.seq(points);
+        let runs = serial(f, run, whole, body);
+        let tail = f.size_var("tail");
+        let tail_e = f.var_expr(tail);
+        let rest = apart(f, s, d, whole, tail_e);
+        let rest = point(f, &rest);
+        let count = f.binary(BinOp::FloorMod, axis.extent, d);
+        let rest = serial(f, tail, count, rest);
+        return f.add_stmt(StmtData::Seq(vec![runs, rest]));
+    }
+    let (zero, one) = (f.int(0), f.int(1));
+    // An axis whose divisor is 0 has no places.
+    let some = f.binary(BinOp::Max, d, one);
+    let up = f.binary(BinOp::Sub, some, one);
+    let up = f.add(axis.extent, up);
+    let runs = f.binary(BinOp::FloorDiv, up, some);
+    let place = f.size_var("place");
+    let place_e = f.var_expr(place);
+    let mut inner = apart(f, s, d, run_e, place_e);
+    let start = f.mul(run_e, d);
+    let rest = f.binary(BinOp::Sub, axis.extent, start);
+    let extent = f.binary(BinOp::Min, d, rest);
+    let extent = f.binary(BinOp::Max, extent, zero);
+    inner.axes[0] = Axis { var: place, extent, ..axis };
+    let body = parts(f, &inner, left);
+    serial(f, run, runs, body)
+}
+
+/// The last of two axes written out: one place after the other, for each place of the first one.
+fn written_out(f: &mut PrimFunc, s: &Stage) -> Stmt {
+    let (outer, short) = (s.axes[0], s.axes[1]);
+    let n = f.as_int(short.extent).unwrap_or(0);
+    let points: Vec<Stmt> = (0..n)
+        .map(|k| {
+            let k = f.int(k);
+            let s = s.substituted(f, &FxHashMap::from_iter([(short.var, k)]));
+            let s = folded(f, &s);
+            point(f, &s)
+        })
+        .collect();
+    let body = f.seq(points);
+    nest(f, &[outer], body)
+}
