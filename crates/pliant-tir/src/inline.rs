@@ -154,7 +154,9 @@ fn inline(
         if addressed(f, s, buffer) {
             return None;
         }
-        if reads_of(f, s, buffer) > 0 && reader.reduces() && reader.axes.len() > rank && cost > 0 {
+        // A reader with more axes would compute the same values again and again.
+        let again = reads_of(f, s, buffer) > 0 && reader.axes.len() > rank;
+        if again && cost > if reader.reduces() { 0 } else { CHEAP } {
             return None;
         }
     }

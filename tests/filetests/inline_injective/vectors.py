@@ -51,19 +51,11 @@ class Module:
 #         x = T.match_buffer(var_x, (n, 4), "float32")
 #         b = T.match_buffer(var_b, (4, n), "float32")
 #         with T.block("root"):
-#             a = T.alloc_buffer((n, 4), "float32")
-#             for i0, i1 in T.grid(n, 4):
-#                 with T.block("compute"):
-#                     v_i0, v_i1 = T.axis.remap("SS", [i0, i1])
-#                     T.reads(x[v_i0, v_i1])
-#                     T.writes(a[v_i0, v_i1])
-#                     a[v_i0, v_i1] = T.exp(x[v_i0, v_i1])
 #             for ax0, ax1 in T.grid(4, n):
 #                 with T.block("T_transpose"):
 #                     v_ax0, v_ax1 = T.axis.remap("SS", [ax0, ax1])
-#                     T.reads(a[v_ax1, v_ax0])
 #                     T.writes(b[v_ax0, v_ax1])
-#                     b[v_ax0, v_ax1] = a[v_ax1, v_ax0]
+#                     b[v_ax0, v_ax1] = T.exp(x[v_ax1, v_ax0])
 #
 #     @T.prim_func(private=True)
 #     def fused_negative_permute_dims(var_x: T.handle, var_b: T.handle):

@@ -93,11 +93,16 @@ class Module:
 #         n = T.int64()
 #         A = T.match_buffer(var_A, (n, 0, 3), "float32")
 #         T_transpose = T.match_buffer(var_T_transpose, (3, 0, n), "float32")
-#         rows: T.int64 = T.max(8192 // T.max(n * 12, 1), 1)
+#         rows: T.int64 = T.max(8192 // T.max(n * 2, 1), 1)
 #         for chunk in T.parallel((rows - 1) // rows):
 #             first: T.int64 = chunk * rows
-#             for row, v_ax2 in T.grid(T.min(rows, 0 - first), n):
-#                 T_transpose[v_ax2] = A[0]
+#             for row in range(T.min(rows, 0 - first)):
+#                 for strip in range(n // 16):
+#                     T_transpose[T.Ramp(strip * 16, 1, 16)] = T.Broadcast(A[0], 16)
+#                 for strip in range(n // 4 % 4):
+#                     T_transpose[T.Ramp(n // 16 * 16 + strip * 4, 1, 4)] = T.Broadcast(A[0], 4)
+#                 for tail in range(n % 4):
+#                     T_transpose[n // 4 * 4 + tail] = A[0]
 #
 #     @T.prim_func(private=True)
 #     def softmax(var_A: T.handle, var_T_softmax_norm: T.handle):

@@ -85,13 +85,17 @@ class Module:
 #         m = T.int64()
 #         A = T.match_buffer(var_A, (n, m), "float32")
 #         T_transpose = T.match_buffer(var_T_transpose, (m, n), "float32")
-#         rows: T.int64 = T.max(8192 // T.max(n * 12, 1), 1)
+#         rows: T.int64 = T.max(8192 // T.max(n * 2, 1), 1)
 #         for chunk in T.parallel((m + (rows - 1)) // rows):
 #             first: T.int64 = chunk * rows
 #             for row in range(T.min(rows, m - first)):
 #                 v_ax0: T.int64 = first + row
-#                 for v_ax1 in range(n):
-#                     T_transpose[v_ax0 * n + v_ax1] = A[v_ax1 * m + v_ax0]
+#                 for strip in range(n // 16):
+#                     T_transpose[T.Ramp(v_ax0 * n + strip * 16, 1, 16)] = A[T.Ramp(strip * 16 * m + v_ax0, m, 16)]
+#                 for strip in range(n // 4 % 4):
+#                     T_transpose[T.Ramp(v_ax0 * n + (n // 16 * 16 + strip * 4), 1, 4)] = A[T.Ramp((n // 16 * 16 + strip * 4) * m + v_ax0, m, 4)]
+#                 for tail in range(n % 4):
+#                     T_transpose[v_ax0 * n + (n // 4 * 4 + tail)] = A[(n // 4 * 4 + tail) * m + v_ax0]
 #
 #     @T.prim_func(private=True)
 #     def concat(var_A: T.handle, var_B: T.handle, var_T_concat: T.handle):
