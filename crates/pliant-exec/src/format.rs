@@ -14,6 +14,7 @@ use std::fs::File;
 use std::io::{BufWriter, Read, Write};
 use std::path::Path;
 
+use memmap2::{Advice, Mmap};
 use pliant_tensor::{ALIGNMENT, AlignedBuf, Storage};
 
 use crate::program::Executable;
@@ -112,36 +113,55 @@ impl Executable {
         Ok(bytes)
     }
 
-    /// Saves the executable to a file.
+    /// Saves the executable to a file. It is written beside its place and then moved there: programs that were loaded
+    /// from a file of that name keep theirs.
     ///
     /// # Errors
     /// As [`Executable::write_to`].
     pub fn save(&self, path: &Path) -> Result<(), ExecError> {
-        let mut out =
-            BufWriter::with_capacity(1 << 20, File::create(path).map_err(|e| at_path(path, &e))?);
+        let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+        let beside = path.with_file_name(format!(".{name}.{}.part", std::process::id()));
+        // A device or a pipe cannot be replaced.
+        let plain = std::fs::metadata(path).map_or(true, |meta| meta.is_file());
+        let to = if plain { &beside } else { path };
+        let written = self.write_file(to);
+        let placed = match written {
+            Ok(()) if plain => std::fs::rename(to, path).map_err(|e| at_path(path, &e).into()),
+            other => other,
+        };
+        if plain && placed.is_err() {
+            // What is half written is of no use; the error is that of the writing.
+            let _ = std::fs::remove_file(to);
+        }
+        placed
+    }
+
+    fn write_file(&self, path: &Path) -> Result<(), ExecError> {
+        let file = File::create(path).map_err(|e| at_path(path, &e))?;
+        let mut out = BufWriter::with_capacity(1 << 20, file);
         self.write_to(&mut out)?;
         out.flush()?;
         Ok(())
     }
 
-    /// Loads an executable from a file.
+    /// Loads an executable from a file, which is mapped: it must not be changed while anything made of it lives.
     ///
     /// # Errors
     /// `Io`, `Format`, `Version`, `Invalid`.
     pub fn load(path: &Path) -> Result<Executable, ExecError> {
         let mut file = File::open(path).map_err(|e| at_path(path, &e))?;
-        let file_len = file.metadata()?.len();
-        // The header is checked before memory is taken for the rest.
+        let meta = file.metadata()?;
+        // The header is checked before the rest is looked at.
         let mut header = Vec::with_capacity(HEADER);
         Read::by_ref(&mut file).take(HEADER as u64).read_to_end(&mut header)?;
-        check_header(&header, file_len)?;
-        let len =
-            usize::try_from(file_len).map_err(|_| ExecError::format("the file is too large"))?;
-        let storage = Storage::from_buf(buffer(len)?, None);
-        // SAFETY: the storage is fresh, zeroed, `len` bytes long and not shared yet.
-        let bytes = unsafe { std::slice::from_raw_parts_mut(storage.as_ptr(), len) };
-        bytes[..HEADER].copy_from_slice(&header);
-        file.read_exact(&mut bytes[HEADER..])?;
+        check_header(&header, meta.len())?;
+        // SAFETY: the documentation asks that the file stays as it is while it is mapped.
+        let map = unsafe { Mmap::map(&file) }.map_err(|e| at_path(path, &e))?;
+        // Its checksums are read at once, so that single page faults only cost time. Not every system takes the advice.
+        let _ = map.advise(Advice::WillNeed);
+        let (start, len) = (map.as_ptr().cast_mut(), map.len());
+        // SAFETY: the mapping stays where it is until the storage drops it, and nobody writes to it.
+        let storage = unsafe { Storage::from_foreign(start, len, true, move || drop(map)) };
         Executable::from_storage(storage)
     }
 
@@ -180,7 +200,7 @@ impl Executable {
             if bytes[at..section.start].iter().any(|&b| b != 0) {
                 return Err(ExecError::format(format!("damaged padding before section '{name}'")));
             }
-            if crc32fast::hash(&bytes[section.start..section.end]) != section.crc {
+            if checksum(&bytes[section.start..section.end]) != section.crc {
                 return Err(ExecError::format(format!(
                     "the executable is damaged: the checksum of section '{name}' does not match"
                 )));
@@ -194,6 +214,37 @@ impl Executable {
         validate(&exe)?;
         Ok(exe)
     }
+}
+
+/// Bytes worth a thread of their own.
+const CHUNK: usize = 4 << 20;
+
+/// The CRC-32 of a section; of a large one in parts, each on a thread.
+fn checksum(bytes: &[u8]) -> u32 {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(8);
+    let parts = (bytes.len() / CHUNK).clamp(1, threads);
+    let mut parts = bytes.chunks(bytes.len().div_ceil(parts).max(1));
+    let Some(first) = parts.next() else { return crc32fast::hash(bytes) };
+    let hash = |part: &[u8]| {
+        let mut crc = crc32fast::Hasher::new();
+        crc.update(part);
+        crc
+    };
+    let whole = std::thread::scope(|scope| {
+        // Where no thread can be had, the part is summed up here.
+        let others: Vec<_> = parts
+            .map(|part| {
+                (part, std::thread::Builder::new().spawn_scoped(scope, move || hash(part)).ok())
+            })
+            .collect();
+        let mut whole = hash(first);
+        for (part, thread) in others {
+            let sum = thread.and_then(|t| t.join().ok()).unwrap_or_else(|| hash(part));
+            whole.combine(&sum);
+        }
+        whole
+    });
+    whole.finalize()
 }
 
 /// A section that lies inside the file, after the one before it.
@@ -292,4 +343,17 @@ fn u64_at(bytes: &[u8], at: usize) -> u64 {
     let mut out = [0; 8];
     out.copy_from_slice(&bytes[at..at + 8]);
     u64::from_le_bytes(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_of_parts_are_the_sum_of_the_whole() {
+        for len in [0, 1, CHUNK - 1, CHUNK + 1, 3 * CHUNK + 12345] {
+            let bytes: Vec<u8> = (0..len).map(|i| (i * 31 % 251) as u8).collect();
+            assert_eq!(checksum(&bytes), crc32fast::hash(&bytes), "{len}");
+        }
+    }
 }

@@ -204,14 +204,14 @@ fn dump_dir(options: &CompileOptions) -> Option<PathBuf> {
 }
 
 /// A phase that is no pass, being timed.
-struct Phase(&'static str, Instant);
+pub(crate) struct Phase(&'static str, Instant);
 
 impl Phase {
-    fn start(name: &'static str) -> Phase {
+    pub(crate) fn start(name: &'static str) -> Phase {
         Phase(name, Instant::now())
     }
 
-    fn end(self) -> TimingEntry {
+    pub(crate) fn end(self) -> TimingEntry {
         TimingEntry { name: self.0.into(), depth: 0, duration: self.1.elapsed() }
     }
 }

@@ -2,15 +2,15 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Instant;
 
 use pliant_codegen::CodegenOptions;
 use pliant_exec::Executable;
 use pliant_ir::IRModule;
+use pliant_pass::TimingEntry;
 use pliant_pool::Team;
 use pliant_vm::{KernelTable, VirtualMachine, VmOptions};
 
-use crate::compile::pass_context;
+use crate::compile::{Phase, pass_context};
 use crate::error::Error;
 use crate::kernels;
 use crate::options::{CompileOptions, Target};
@@ -92,7 +92,8 @@ impl CompiledModule {
         Ok(VirtualMachine::with_options(executable, kernels, options)?)
     }
 
-    /// Writes the program to a file that [`load`](Self::load) reads on any machine.
+    /// Writes the program to a file that [`load`](Self::load) reads on any machine. A file that is there is replaced as a
+    /// whole, so that programs which were loaded from it live on.
     ///
     /// # Errors
     /// `Executable` when the file cannot be written.
@@ -108,12 +109,15 @@ impl CompiledModule {
         Ok(self.0.executable.to_bytes()?)
     }
 
-    /// Reads a program and compiles its kernels for this machine.
+    /// Maps a program and compiles its kernels for this machine. The file must not be changed while the program lives: its
+    /// weights stay in the mapping. ([`save`](Self::save) may replace it.)
     ///
     /// # Errors
     /// `Executable` when the file is damaged, foreign or unreadable.
     pub fn load(path: impl AsRef<Path>) -> Result<CompiledModule, Error> {
-        Self::from_executable(Executable::load(path.as_ref())?)
+        let phase = Phase::start("ReadFile");
+        let executable = Executable::load(path.as_ref())?;
+        Self::made(executable, vec![phase.end()])
     }
 
     /// As [`load`](Self::load), from bytes.
@@ -121,37 +125,50 @@ impl CompiledModule {
     /// # Errors
     /// As [`load`](Self::load).
     pub fn from_bytes(bytes: &[u8]) -> Result<CompiledModule, Error> {
-        Self::from_executable(Executable::from_bytes(bytes)?)
+        let phase = Phase::start("ReadBytes");
+        let executable = Executable::from_bytes(bytes)?;
+        Self::made(executable, vec![phase.end()])
     }
 
     /// Compiles the kernels of an executable.
     ///
     /// # Errors
     /// `Executable` when its kernels are not what its bytecode calls.
-    pub fn from_executable(mut executable: Executable) -> Result<CompiledModule, Error> {
-        let start = Instant::now();
+    pub fn from_executable(executable: Executable) -> Result<CompiledModule, Error> {
+        Self::made(executable, Vec::new())
+    }
+
+    fn made(
+        mut executable: Executable,
+        mut phases: Vec<TimingEntry>,
+    ) -> Result<CompiledModule, Error> {
+        let options = CodegenOptions::default();
+        let phase = Phase::start("ReadKernels");
         let loops = kernels::decode(&executable)?;
+        phases.push(phase.end());
+        let phase = Phase::start("LowerLoops");
         let lowered = kernels::lower(&loops, &pass_context(&CompileOptions::default()))?;
-        let compiled = kernels::compile(&lowered, Target::Cranelift, &CodegenOptions::default())?;
+        phases.push(phase.end());
+        let phase = Phase::start("MachineCode");
+        let compiled = kernels::compile(&lowered, Target::Cranelift, &options)?;
         kernels::adopt(&mut executable, &loops, &compiled)?;
+        let kernels = compiled.len();
+        let mut table = kernels::kernel_table(compiled);
+        phases.push(phase.end());
+        let phase = Phase::start("FunctionBodies");
+        kernels::add_bodies(&mut table, &executable, Target::Cranelift, &options)?;
+        phases.push(phase.end());
         let stats = CompileStats {
-            phases: Vec::new(),
-            total: start.elapsed(),
+            total: phases.iter().map(|p| p.duration).sum(),
+            phases,
             functions: executable.vm_functions().count(),
-            kernels: compiled.len(),
+            kernels,
         };
         let signatures = executable
             .metadata()
             .get("signatures")
             .and_then(|text| serde_json::from_str(text).ok())
             .unwrap_or_default();
-        let mut table = kernels::kernel_table(compiled);
-        kernels::add_bodies(
-            &mut table,
-            &executable,
-            Target::Cranelift,
-            &CodegenOptions::default(),
-        )?;
         Ok(CompiledModule::new(executable, table, None, signatures, stats, None))
     }
 }
