@@ -157,9 +157,12 @@ pub struct CheckArgs {
 /// Arguments of `pliant compile`.
 #[derive(Args)]
 #[command(
-    after_help = "The program keeps every symbolic dimension: it runs at all shapes, here or on another machine.
+    after_help = "The program keeps every symbolic dimension: it runs at all shapes, here or on another machine. With
+--shape, a symbol of one size becomes that number, and one of a range is checked when the program runs.
 
-Example: pliant compile model.onnx -o model.plx --timing"
+Examples:
+  pliant compile model.onnx -o model.plx --timing
+  pliant compile model.onnx -o model.plx --shape batch=1..32,seq=128"
 )]
 pub struct CompileArgs {
     /// The model.
@@ -168,6 +171,9 @@ pub struct CompileArgs {
     /// The executable file to write.
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
+    /// What is known of the symbols of an ONNX model.
+    #[arg(long = "shape", value_name = "SYMBOL=N,SYMBOL=A..B,...")]
+    pub shapes: Vec<String>,
     /// How to compile.
     #[command(flatten)]
     pub build: BuildArgs,

@@ -6,6 +6,7 @@
 
 mod args;
 mod commands;
+mod facts;
 mod inputs;
 mod npy;
 mod peer;

@@ -58,11 +58,26 @@ fn lines(rows: &[Row]) -> (String, Vec<Line>) {
     (axis.map_or("runs".into(), |i| first.point[i].0.clone()), lines)
 }
 
-/// The values with a margin, away from 0, which a logarithm does not have.
+/// The powers of ten around the values, away from 0, which a logarithm does not have: an axis between two of them that
+/// holds neither would have no labels.
 fn span(values: impl Iterator<Item = f64> + Clone) -> Range<f64> {
     let least = values.clone().fold(f64::INFINITY, f64::min).max(1e-6);
     let most = values.fold(0.0, f64::max).max(least);
-    least / 1.25..most * 1.25
+    let (low, high) = (least.log10().floor(), most.log10().ceil());
+    // A single value that is a power itself.
+    let high = if high > low { high } else { low + 1.0 };
+    10f64.powf(low)..10f64.powf(high) * 1.001
+}
+
+/// A number beside an axis.
+fn short(value: &f64) -> String {
+    let digits = 2 - value.abs().max(1e-9).log10().floor() as i32;
+    let text = format!("{value:.*}", digits.max(0) as usize);
+    if text.contains('.') {
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    } else {
+        text
+    }
 }
 
 fn chart(
@@ -88,6 +103,8 @@ fn chart(
         .label_style((FONT, 16))
         .axis_desc_style((FONT, 18))
         .light_line_style(WHITE)
+        .x_label_formatter(&short)
+        .y_label_formatter(&short)
         .draw()?;
     for (i, (name, points)) in lines.iter().enumerate() {
         let color = Palette99::pick(i).to_rgba();
@@ -114,6 +131,23 @@ fn chart(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn axes_go_from_a_power_of_ten_to_another() {
+        for (values, low, high) in [
+            (vec![0.038, 0.07], 0.01, 0.1),
+            (vec![1.0, 8.0], 1.0, 10.0),
+            (vec![100.0], 100.0, 1000.0),
+        ] {
+            let range = span(values.iter().copied());
+            assert!(
+                (range.start - low).abs() < 1e-9 && (range.end / high - 1.001).abs() < 1e-9,
+                "{range:?}"
+            );
+        }
+        let texts = [0.01, 0.5, 3.0, 200.0, 12345.0, 0.0999].map(|v| short(&v));
+        assert_eq!(texts, ["0.01", "0.5", "3", "200", "12345", "0.0999"]);
+    }
 
     #[test]
     fn one_symbol_is_the_axis_and_the_others_make_lines() {

@@ -3,12 +3,13 @@
 use std::io::{Read, Write};
 use std::path::Path;
 
-use pliant::onnx::{self, ImportOptions, Limits};
+use pliant::onnx::{self, Limits};
 use pliant::{CompileOptions, CompiledModule, IRModule, SourceMap};
 
 use crate::Failure;
 use crate::args::BuildArgs;
-use crate::progress;
+use crate::shapes::Axis;
+use crate::{facts, progress};
 
 /// What a path holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,12 +48,20 @@ pub struct Source {
 /// # Errors
 /// Everything that is wrong with it.
 pub fn read(path: &Path) -> Result<Source, Failure> {
+    read_with(path, &[])
+}
+
+/// As [`read`], with what is known of the symbols of an ONNX model.
+fn read_with(path: &Path, facts: &[Axis]) -> Result<Source, Failure> {
     match Kind::of(path) {
         Kind::Onnx => {
             let model = open_onnx(path)?;
-            let imported = onnx::import(&model, &ImportOptions::default())
+            let imported = onnx::import(&model, &facts::options(&model, facts)?)
                 .map_err(|e| Failure::new(format!("error: {}: {e}", path.display())))?;
             Ok(Source { module: imported.module, sources: SourceMap::new() })
+        }
+        Kind::Script if !facts.is_empty() => {
+            Err(Failure::new("error: --shape: facts are for ONNX models; a script states its own"))
         }
         Kind::Script => {
             let script = read_script(path)?;
@@ -108,11 +117,28 @@ pub fn build(
     args: &BuildArgs,
     err: &mut dyn Write,
 ) -> Result<CompiledModule, Failure> {
+    build_with(path, &[], args, err)
+}
+
+/// As [`build`], with what is known of the symbols of an ONNX model.
+///
+/// # Errors
+/// As [`build`]; for a symbol that no input has.
+pub fn build_with(
+    path: &Path,
+    facts: &[Axis],
+    args: &BuildArgs,
+    err: &mut dyn Write,
+) -> Result<CompiledModule, Failure> {
     if Kind::of(path) == Kind::Executable {
-        return Ok(CompiledModule::load(path)?);
+        let loaded = CompiledModule::load(path)?;
+        if args.timing {
+            write!(err, "{}", loaded.stats().render())?;
+        }
+        return Ok(loaded);
     }
     let waiting = progress::spinner(format!("compiling {}", path.display()));
-    let Source { module, sources } = read(path)?;
+    let Source { module, sources } = read_with(path, facts)?;
     let compiled = compile(module, &sources, args, err);
     waiting.finish_and_clear();
     compiled

@@ -5,6 +5,7 @@ use std::io::Write;
 use crate::Failure;
 use crate::args::CompileArgs;
 use crate::program::{self, Kind};
+use crate::shapes;
 
 /// Runs the command.
 pub fn compile(
@@ -18,7 +19,8 @@ pub fn compile(
             "error: {file} is neither an ONNX model (.onnx) nor a script (.py)"
         )));
     }
-    let compiled = program::build(&args.file, &args.build, err)?;
+    let facts = shapes::parse(&args.shapes)?;
+    let compiled = program::build_with(&args.file, &facts, &args.build, err)?;
     compiled.save(&args.output)?;
     let stats = compiled.stats();
     writeln!(

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use pliant::Value;
+use pliant::{DType, Value};
 
 use crate::Failure;
 use crate::npy;
@@ -13,7 +13,8 @@ pub fn show(value: &Value, indent: &str, out: &mut dyn Write) -> Result<(), Fail
     match value {
         Value::Tensor(t) => {
             let values = t.to_f64_vec().map_err(|e| Failure::new(format!("error: {e}")))?;
-            let shown: Vec<String> = values.iter().take(16).map(f64::to_string).collect();
+            let shown: Vec<String> =
+                values.iter().take(16).map(|&v| digits(t.dtype(), v)).collect();
             let rest = if values.len() > 16 { ", ..." } else { "" };
             writeln!(out, "{indent}{} {:?} [{}{rest}]", t.dtype(), t.shape(), shown.join(", "))?;
         }
@@ -29,6 +30,14 @@ pub fn show(value: &Value, indent: &str, out: &mut dyn Write) -> Result<(), Fail
         },
     }
     Ok(())
+}
+
+/// As few digits as tell the value from others of its type.
+fn digits(dtype: DType, value: f64) -> String {
+    match dtype {
+        DType::Float16 | DType::BFloat16 | DType::Float32 => (value as f32).to_string(),
+        _ => value.to_string(),
+    }
 }
 
 /// Writes tensors to NumPy files.

@@ -64,6 +64,31 @@ fn models_compile_once_and_run_at_shapes() {
 }
 
 #[test]
+fn facts_about_symbols_are_compiled_in() {
+    let dir = Dir::new("onnx-facts");
+    let (model, program) = (file("corpus/onnx/layer"), dir.path("layer.plx"));
+    let compile = |shape: &str| pliant(&["compile", &model, "-o", &program, "--shape", shape]);
+    let run = |shape: &str| pliant(&["run", &program, "--shape", shape, "--fill", "zeros"]);
+    let (code, _, err) = compile("n=2..8");
+    assert_eq!(code, 0, "{err}");
+    let (code, out, err) = run("n=3");
+    assert!(code == 0 && out.starts_with("y: float32 [3, 3]"), "{err}");
+    for (n, part) in [("n=1", "at least 2"), ("n=9", "at most 8")] {
+        let (code, _, err) = run(n);
+        assert!(code == 1 && err.contains(part), "{err}");
+    }
+    let (code, _, err) = compile("n=4");
+    assert_eq!(code, 0, "{err}");
+    let (code, out, err) = pliant(&["run", &program, "--fill", "zeros"]);
+    assert!(code == 0 && out.starts_with("y: float32 [4, 3]"), "{err}");
+    let (code, _, err) = compile("m=4");
+    assert!(code == 1 && err.contains("no input has that symbol (they have: n)"), "{err}");
+    // A program that is loaded tells how long that took.
+    let (code, _, err) = pliant(&["run", &program, "--timing"]);
+    assert!(code == 0 && err.contains("ReadFile") && err.contains("total"), "{err}");
+}
+
+#[test]
 fn stages_of_models_are_printed() {
     let model = file("corpus/onnx/shapes");
     let (code, out, err) = pliant(&["dump", &model, "--stage", "input"]);
