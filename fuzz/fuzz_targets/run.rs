@@ -1,28 +1,4 @@
-//! Bytes to a run: what imports is compiled and run on tiny inputs, and ends with a result or an error. Run it with
-//! `-rss_limit_mb=4096`: a model may ask for large tensors by itself.
+//! See `pliant_fuzz::run`. Run it with `-rss_limit_mb=4096`: a model may ask for large tensors by itself.
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
-use pliant::onnx::{self, ImportOptions, Limits};
-use pliant::{CompileOptions, DType, Dim, Model, Tensor, Value, ValueInfo};
-
-fn input(info: &ValueInfo) -> Option<Value> {
-    let size = |dim: &Dim| match dim {
-        Dim::Constant(n) => (*n <= 16).then_some(*n),
-        Dim::Symbolic(_) => Some(2),
-    };
-    let dims: Vec<i64> = info.shape.as_ref()?.iter().map(size).collect::<Option<_>>()?;
-    let dtype: DType = info.dtype.as_ref()?.parse().ok()?;
-    Some(Value::Tensor(Tensor::zeros(&dims, dtype).ok()?))
-}
-
-fuzz_target!(|bytes: &[u8]| {
-    let limits = Limits { tensor_bytes: 1 << 16, nodes: 100, decoded_bytes: 1 << 20, ..Limits::default() };
-    let Ok(model) = onnx::Model::from_bytes(bytes.to_vec(), limits) else { return };
-    let Ok(imported) = onnx::import(&model, &ImportOptions::default()) else { return };
-    let Ok(model) = Model::compile(imported.module, &CompileOptions::default()) else { return };
-    let args: Option<Vec<Value>> = model.inputs().iter().map(input).collect();
-    if let Some(args) = args {
-        let _ = model.run("main", &args);
-    }
-});
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| pliant_fuzz::run(bytes));
