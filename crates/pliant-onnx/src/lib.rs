@@ -18,6 +18,8 @@ mod fold;
 mod form;
 mod graph;
 mod guard;
+pub mod host;
+mod kind;
 mod limits;
 mod meter;
 mod model;

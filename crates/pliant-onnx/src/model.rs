@@ -13,6 +13,8 @@ use crate::error::{ImportError, Problem};
 use crate::limits::Limits;
 use crate::node::label;
 use crate::proto::tensor_proto::DataLocation;
+use crate::proto::tensor_shape_proto::{Dimension, dimension};
+use crate::proto::type_proto::Value as TypeValue;
 use crate::proto::{ModelProto, TensorProto, ValueInfoProto};
 use crate::scan::decoded_size;
 
@@ -84,6 +86,29 @@ impl Model {
     pub fn nodes(&self) -> impl Iterator<Item = (String, Vec<String>)> + '_ {
         let nodes = self.proto.graph.iter().flat_map(|g| &g.node);
         nodes.map(|n| (label(n), n.output.iter().filter(|o| !o.is_empty()).cloned().collect()))
+    }
+
+    /// The tensors that the graph is fed, with the text of each dim: a number, a name or arithmetic, empty where the file
+    /// says nothing.
+    pub fn inputs(&self) -> Vec<(String, Vec<String>)> {
+        let Some(graph) = &self.proto.graph else { return Vec::new() };
+        let initial: FxHashSet<&str> = graph.initializer.iter().map(|t| t.name()).collect();
+        let text = |dim: &Dimension| match &dim.value {
+            Some(dimension::Value::DimValue(size)) => size.to_string(),
+            Some(dimension::Value::DimParam(text)) => text.trim().to_owned(),
+            None => String::new(),
+        };
+        let fed = graph.input.iter().filter(|i| !initial.contains(i.name()));
+        fed.map(|input| {
+            let dims = match input.r#type.as_ref().and_then(|t| t.value.as_ref()) {
+                Some(TypeValue::TensorType(tensor)) => {
+                    tensor.shape.iter().flat_map(|s| &s.dim).map(text).collect()
+                }
+                _ => Vec::new(),
+            };
+            (input.name().to_owned(), dims)
+        })
+        .collect()
     }
 
     /// Whether weights lie in other files.

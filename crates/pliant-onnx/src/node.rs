@@ -79,6 +79,11 @@ impl<'n, 'm> Node<'n, 'm> {
         }
     }
 
+    /// Input `i` as it is known, absent ones too.
+    pub fn given(&self, i: usize) -> Value {
+        self.inputs.get(i).cloned().unwrap_or(Value::Absent)
+    }
+
     /// Input `i` as a tensor of the program.
     ///
     /// # Errors
@@ -205,7 +210,10 @@ impl<'n, 'm> Node<'n, 'm> {
                 .with_help("Cast and DequantizeLinear make numbers of them"))
             }
             Value::Coded(_, held) => self.materialize(held),
-            Value::Sequence(_) => Err(Problem::unsupported("a sequence is used as a tensor")),
+            Value::Sequence(_) => Err(Problem::invalid("a sequence is used as a tensor")),
+            Value::Object(_, kind) => {
+                Err(Problem::invalid(format!("{} is used as a tensor", kind.name())))
+            }
             Value::Absent | Value::Failed => {
                 Err(Problem::invalid("a value that is left out is read"))
             }
@@ -261,6 +269,19 @@ impl<'n, 'm> Node<'n, 'm> {
                 "it needs the shape of its input, whose type is known only as {other:?}"
             ))),
         }
+    }
+
+    /// The dims of a tensor that must have at least so many.
+    ///
+    /// # Errors
+    /// When it has fewer, or its rank is unknown.
+    pub fn dims_from(&mut self, e: Expr, least: usize) -> Result<Vec<Sym>, Problem> {
+        let dims = self.dims(e)?;
+        if dims.len() >= least {
+            return Ok(dims);
+        }
+        let rank = dims.len();
+        Err(Problem::invalid(format!("an input has {rank} dims, but must have at least {least}")))
     }
 
     /// How many dims a tensor has.

@@ -133,7 +133,9 @@ impl Importer<'_> {
     fn describe(&mut self, name: &str, value: &Value, graph: &mut GraphProto) -> Option<()> {
         let constant = match value {
             Value::Absent => return Some(()),
-            Value::Failed | Value::Sequence(_) | Value::Coded(..) => return None,
+            Value::Failed | Value::Sequence(_) | Value::Coded(..) | Value::Object(..) => {
+                return None;
+            }
             Value::Const(tensor) => Some(tensor.clone()),
             Value::Syms(syms) => self.known(syms),
             Value::Expr(_) => None,

@@ -190,7 +190,9 @@ impl Node<'_, '_> {
     /// What the type rules say.
     pub fn axes_mask(&mut self, axes: Expr, rank: usize) -> Made {
         let axes = self.counted_from_start(axes, rank)?;
-        let count = self.dims(axes)?[0];
+        let [count] = self.dims(axes)?[..] else {
+            return Err(Problem::invalid("its axes must be a vector"));
+        };
         let one = self.func().syms.int(1);
         let column = self.reshape(axes, &[count, one])?;
         let rank = self.func().syms.int(rank as i64);
@@ -276,6 +278,27 @@ impl Node<'_, '_> {
     }
 
     // ---- branches ----
+
+    /// Input `i` as what decides a branch: one truth value.
+    ///
+    /// # Errors
+    /// When it is something else; `what` names it.
+    pub fn condition(&mut self, i: usize, what: &str) -> Made {
+        let cond = self.tensor(i)?;
+        self.truth(cond, what)
+    }
+
+    /// A tensor as what decides a branch.
+    ///
+    /// # Errors
+    /// When it is not of one bool.
+    pub fn truth(&mut self, cond: Expr, what: &str) -> Made {
+        if let Some(dtype) = self.func().ty(cond).dtype().filter(|d| !d.is_bool()) {
+            return Err(Problem::invalid(format!("{what} is of {dtype}, but must be of bool"))
+                .with_help("a Cast to bool before the node makes it one"));
+        }
+        self.scalar_of(cond)
+    }
 
     /// One value or another, of which only one is computed.
     ///

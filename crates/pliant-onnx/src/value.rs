@@ -5,6 +5,7 @@ use pliant_ir::relax::Expr;
 use pliant_sym::{Sym, SymArena};
 use pliant_tensor::Tensor;
 
+use crate::kind::Kind;
 use crate::proto::tensor_proto::DataType;
 
 /// What a name stands for. Constants and shape computations stay what they are until a node needs them as tensors.
@@ -22,6 +23,8 @@ pub enum Value {
     Absent,
     /// A sequence whose length is known.
     Sequence(Vec<Value>),
+    /// A sequence of any length, an optional that may be empty, or a value of the importer's own: an object of the run.
+    Object(Expr, Kind),
     /// The result of a node that could not be imported; its readers are not reported again.
     Failed,
 }

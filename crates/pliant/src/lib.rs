@@ -18,6 +18,7 @@ mod compiled;
 mod error;
 mod evaluate;
 pub mod hardware;
+mod host;
 mod inspect;
 mod kernels;
 mod library;

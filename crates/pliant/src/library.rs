@@ -1,5 +1,5 @@
 //! The packed functions of the library that every program can call: `pliant.gemm` and its epilogues, and
-//! `pliant.call_operator` (see `operators`).
+//! `pliant.call_operator` (see `operators`), beside what imported models call (see `host`).
 //!
 //! `pliant.gemm[.t][.bias][.activation](x, w[, bias], out)`: `out = activation(x @ w + bias)`, float32 or float64. `x` has
 //! two dims or more; `w` is a matrix, or has as many dims as `x` and the same batch dims; with `.t` its last two dims
@@ -56,6 +56,7 @@ pub fn register_library() {
             register_library_func(&name, func, false);
         }
         register_func(CALL_OPERATOR, Arc::new(crate::operators::call), false);
+        crate::host::register();
     });
 }
 

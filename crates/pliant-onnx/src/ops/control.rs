@@ -1,45 +1,60 @@
-//! Graphs inside graphs.
+//! `If`: one of two graphs.
 
 use pliant_ir::relax::{Expr, Seq};
 
 use super::{OnnxOp, op};
 use crate::error::Problem;
+use crate::kind::Kind;
 use crate::node::{Converted, Node};
 use crate::proto::GraphProto;
-use crate::value::Value;
 
 pub(super) static OPS: &[OnnxOp] = &[op("If", branch)];
 
-/// `If`: both graphs see the names around them; the outputs join.
+/// Both graphs see the names around them; the outputs join.
 fn branch(n: &mut Node<'_, '_>) -> Converted {
     let (then, other) = (n.attrs().graph("then_branch")?, n.attrs().graph("else_branch")?);
+    let count = n.proto.output.len();
+    for (graph, which) in [(then, "then"), (other, "else")] {
+        let own = graph.output.len();
+        if own != count {
+            let message = format!("its {which}-branch gives {own} values, but the node {count}");
+            return Err(Problem::invalid(message));
+        }
+    }
+    let cond = n.condition(0, "its condition")?;
     // A condition that is known leaves one graph.
     if let Some([c]) = n.const_ints(0).as_deref() {
         return outputs_of(n, if *c != 0 { then } else { other });
     }
-    let cond = n.tensor(0)?;
-    let cond = n.scalar_of(cond)?;
-    let then = sequence(n, then)?;
-    let other = sequence(n, other)?;
-    let joined = n.joined(cond, then, other);
-    let count = n.proto.output.len();
-    if count == 1 {
-        return Ok(vec![joined.into()]);
+    let (then, then_kinds) = sequence(n, then)?;
+    let (other, other_kinds) = sequence(n, other)?;
+    let mut kinds = Vec::with_capacity(count);
+    for (i, (a, b)) in then_kinds.iter().zip(&other_kinds).enumerate() {
+        let told = |p: Problem| Problem { message: format!("its output {i}: {}", p.message), ..p };
+        kinds.push(a.join(b).map_err(told)?);
     }
-    Ok(n.fields(joined, count).into_iter().map(Value::from).collect())
+    let joined = n.joined(cond, then, other);
+    let fields = if count == 1 { vec![joined] } else { n.fields(joined, count) };
+    fields.into_iter().zip(&kinds).map(|(e, kind)| n.revived(e, kind)).collect()
 }
 
-/// A graph as a sequence of its own, with its result: a tuple where it has several.
-fn sequence(n: &mut Node<'_, '_>, graph: &GraphProto) -> Result<(Seq, Expr), Problem> {
-    n.sequence(|n| {
+/// A graph as a sequence of its own with its result, a tuple where it has several, and what the outputs are.
+fn sequence(n: &mut Node<'_, '_>, graph: &GraphProto) -> Result<((Seq, Expr), Vec<Kind>), Problem> {
+    let mut kinds = Vec::new();
+    let made = n.sequence(|n| {
         let outputs = outputs_of(n, graph)?;
-        let values =
-            outputs.iter().map(|v| n.materialize(v)).collect::<Result<Vec<Expr>, Problem>>()?;
+        let mut values = Vec::with_capacity(outputs.len());
+        for output in &outputs {
+            let (e, kind) = n.object(output)?;
+            values.push(e);
+            kinds.push(kind);
+        }
         Ok(match values.as_slice() {
             [one] => *one,
             all => n.func().tuple(all),
         })
-    })
+    })?;
+    Ok((made, kinds))
 }
 
 /// The outputs of a graph, its nodes bound where the builder stands.

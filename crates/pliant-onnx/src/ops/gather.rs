@@ -120,7 +120,7 @@ fn compress(n: &mut Node<'_, '_>) -> Converted {
 fn tensor_scatter(n: &mut Node<'_, '_>) -> Converted {
     let circular = n.attrs().choice("mode", &["linear", "circular"])? == "circular";
     let (cache, update) = (n.tensor(0)?, n.tensor(1)?);
-    let dims = n.dims(cache)?;
+    let dims = n.dims_from(cache, 2)?;
     let axis = n.axis(n.attrs().int("axis")?.unwrap_or(-2), dims.len())?;
     if axis == 0 {
         return Err(Problem::invalid("attribute 'axis' must not be the batch"));
@@ -131,7 +131,7 @@ fn tensor_scatter(n: &mut Node<'_, '_>) -> Converted {
     let mut back = vec![0; order.len()];
     order.iter().enumerate().for_each(|(to, &from)| back[from] = to);
     let (cache, update) = (n.permute(cache, &order)?, n.permute(update, &order)?);
-    let (batch, length) = (dims[0], n.dims(update)?[1]);
+    let (batch, length) = (dims[0], n.dims_from(update, 2)?[1]);
     let one = n.func().syms.int(1);
     let mut places = n.iota(length)?;
     places = n.reshape(places, &[one, length])?;

@@ -14,7 +14,7 @@ fn matmul(n: &mut Node<'_, '_>) -> Converted {
 }
 
 /// `alpha * A' * B' + beta * C`.
-fn gemm(n: &mut Node<'_, '_>) -> Converted {
+pub(super) fn gemm(n: &mut Node<'_, '_>) -> Converted {
     let attrs = n.attrs();
     let (alpha, beta) = (attrs.float("alpha")?.unwrap_or(1.0), attrs.float("beta")?.unwrap_or(1.0));
     let flips = [attrs.int("transA")?.unwrap_or(0) != 0, attrs.int("transB")?.unwrap_or(0) != 0];

@@ -1,6 +1,7 @@
 //! The table of all ONNX operators, one file per group. To add one, write its converter in the file of its group and
 //! give it a row in that file's `OPS`.
 
+mod bits;
 mod control;
 mod elementwise;
 mod gather;
@@ -9,6 +10,7 @@ mod linear;
 mod loops;
 mod microsoft;
 mod ml;
+mod ngrams;
 mod nn;
 mod quant;
 mod random;
@@ -20,6 +22,7 @@ mod shape;
 mod signal;
 mod slice;
 mod training;
+mod trees;
 pub(crate) mod user;
 
 use pliant_diag::suggest::closest as closest_name;
@@ -44,6 +47,7 @@ const fn op(name: &'static str, convert: fn(&mut Node<'_, '_>) -> Converted) -> 
 
 /// All operators, group by group.
 const GROUPS: &[&[OnnxOp]] = &[
+    bits::OPS,
     control::OPS,
     elementwise::OPS,
     gather::OPS,
@@ -51,6 +55,7 @@ const GROUPS: &[&[OnnxOp]] = &[
     linear::OPS,
     loops::OPS,
     ml::OPS,
+    ngrams::OPS,
     quant::OPS,
     random::OPS,
     reduce::OPS,
@@ -61,6 +66,7 @@ const GROUPS: &[&[OnnxOp]] = &[
     signal::OPS,
     slice::OPS,
     training::OPS,
+    trees::OPS,
 ];
 
 /// All operators.

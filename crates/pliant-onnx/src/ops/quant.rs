@@ -20,7 +20,7 @@ pub(super) static OPS: &[OnnxOp] = &[
 ];
 
 /// The least and the largest number of an integer type.
-fn range(dtype: DType) -> Result<(f64, f64), Problem> {
+pub(super) fn range(dtype: DType) -> Result<(f64, f64), Problem> {
     Ok(match dtype {
         DType::Int8 => (-128.0, 127.0),
         DType::UInt8 => (0.0, 255.0),
@@ -107,7 +107,7 @@ fn target(n: &mut Node<'_, '_>) -> Result<Target, Problem> {
     dtype.map(Target::Plain).map_err(Problem::unsupported)
 }
 
-fn quantize(n: &mut Node<'_, '_>) -> Converted {
+pub(super) fn quantize(n: &mut Node<'_, '_>) -> Converted {
     let axis = n.attrs().int("axis")?.unwrap_or(1);
     let block = n.attrs().int("block_size")?.unwrap_or(0);
     let (x, scale) = (n.tensor(0)?, n.tensor(1)?);
@@ -145,7 +145,7 @@ fn quantize(n: &mut Node<'_, '_>) -> Converted {
     }
 }
 
-fn dequantize(n: &mut Node<'_, '_>) -> Converted {
+pub(super) fn dequantize(n: &mut Node<'_, '_>) -> Converted {
     let axis = n.attrs().int("axis")?.unwrap_or(1);
     let block = n.attrs().int("block_size")?.unwrap_or(0);
     let scale = n.tensor(1)?;
@@ -171,7 +171,7 @@ fn dequantize(n: &mut Node<'_, '_>) -> Converted {
 }
 
 /// Scale and zero point of uint8 from the least and the largest element, 0 among them.
-fn dynamic_quantize(n: &mut Node<'_, '_>) -> Converted {
+pub(super) fn dynamic_quantize(n: &mut Node<'_, '_>) -> Converted {
     let x = n.tensor(0)?;
     let (zero, most) = (n.number(0.0, DType::Float32)?, n.number(255.0, DType::Float32)?);
     let (low, high) = (n.op("relax.min", &[x])?, n.op("relax.max", &[x])?);

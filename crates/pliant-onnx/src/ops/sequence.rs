@@ -1,22 +1,22 @@
-//! Sequences whose length the file tells, and optionals: they are gone when the import ends, as what they hold is known.
+//! Sequences and optionals. Those that the import knows are gone when it ends; those of the run are objects.
 
 use pliant_ir::relax::Expr;
-use pliant_ir::{AttrValue, Attrs};
+use pliant_ir::{AttrValue, Attrs, DType};
+use pliant_sym::Sym;
 use pliant_tensor::Tensor;
 
 use super::{OnnxOp, op};
 use crate::error::Problem;
+use crate::host;
+use crate::kind::Kind;
 use crate::node::{Converted, Node};
 use crate::value::{SymTensor, Value};
 
 pub(super) static OPS: &[OnnxOp] = &[
     op("ConcatFromSequence", concat),
-    op("Optional", |n| {
-        let none = Value::Absent;
-        Ok(vec![if n.has(0) { n.value(0)? } else { none }])
-    }),
-    op("OptionalGetElement", |n| Ok(vec![n.value(0)?])),
-    op("OptionalHasElement", |n| known_bool(n.has(0))),
+    op("Optional", |n| Ok(vec![n.given(0)])),
+    op("OptionalGetElement", get_element),
+    op("OptionalHasElement", has_element),
     op("SequenceAt", at),
     op("SequenceConstruct", |n| {
         let items = (0..n.len()).map(|i| n.value(i)).collect::<Result<_, _>>()?;
@@ -25,79 +25,201 @@ pub(super) static OPS: &[OnnxOp] = &[
     op("SequenceEmpty", |_| Ok(vec![Value::Sequence(Vec::new())])),
     op("SequenceErase", erase),
     op("SequenceInsert", insert),
-    op("SequenceLength", |n| {
-        let length = sequence(n)?.len() as i64;
-        let length = n.func().syms.int(length);
-        Ok(vec![SymTensor::scalar(length).into()])
-    }),
+    op("SequenceLength", length),
     op("SplitToSequence", split),
 ];
 
-fn known_bool(value: bool) -> Converted {
-    let tensor = Tensor::scalar(value).map_err(|e| Problem::invalid(e.to_string()))?;
-    Ok(vec![Value::Const(tensor)])
-}
+// ---- optionals ----
 
-/// Input 0.
-fn sequence(n: &Node<'_, '_>) -> Result<Vec<Value>, Problem> {
-    match n.value(0)? {
-        Value::Sequence(items) => Ok(items),
-        _ => Err(Problem::unsupported("a sequence whose length is known only at run time")),
+fn has_element(n: &mut Node<'_, '_>) -> Converted {
+    match n.given(0) {
+        Value::Object(e, Kind::Optional(_)) => {
+            let has = n.host(host::OPTIONAL_HAS, &[e])?;
+            Ok(vec![n.seen_as(has, Some(&[]), DType::Bool).into()])
+        }
+        value => {
+            let has = !matches!(value, Value::Absent);
+            let tensor = Tensor::scalar(has).map_err(|e| Problem::invalid(e.to_string()))?;
+            Ok(vec![Value::Const(tensor)])
+        }
     }
 }
 
-/// The place that input `i` names; `count` places are allowed.
-fn place(n: &Node<'_, '_>, i: usize, length: usize, count: usize) -> Result<usize, Problem> {
-    let given = n.const_ints(i).and_then(|v| v.first().copied());
-    let given = given.ok_or_else(|| {
-        Problem::unsupported("a place in a sequence that is known only at run time")
-    })?;
-    let place = if given < 0 { given + length as i64 } else { given };
-    usize::try_from(place).ok().filter(|&p| p < count).ok_or_else(|| {
-        Problem::invalid(format!("place {given} is out of range for a sequence of {length}"))
+fn get_element(n: &mut Node<'_, '_>) -> Converted {
+    match n.value(0)? {
+        Value::Object(e, Kind::Optional(kind)) => {
+            let held = n.host(host::OPTIONAL_GET, &[e])?;
+            Ok(vec![n.revived(held, &kind)?])
+        }
+        other => Ok(vec![other]),
+    }
+}
+
+// ---- sequences ----
+
+/// Input 0, and what is known of it.
+enum Sequence {
+    Known(Vec<Value>),
+    /// An object with items of that kind.
+    Run(Expr, Kind),
+}
+
+fn sequence(n: &Node<'_, '_>) -> Result<Sequence, Problem> {
+    match n.value(0)? {
+        Value::Sequence(items) => Ok(Sequence::Known(items)),
+        Value::Object(e, Kind::Sequence(kind)) => Ok(Sequence::Run(e, *kind)),
+        Value::Object(_, kind) => {
+            Err(Problem::invalid(format!("it needs a sequence, but gets {}", kind.name())))
+        }
+        _ => Err(Problem::invalid("it needs a sequence, but gets a tensor")),
+    }
+}
+
+/// Input 0 as an object.
+fn object(n: &mut Node<'_, '_>) -> Result<(Expr, Kind), Problem> {
+    let value = n.value(0)?;
+    match n.object(&value)? {
+        (e, Kind::Sequence(kind)) => Ok((e, *kind)),
+        (_, kind) => {
+            Err(Problem::invalid(format!("it needs a sequence, but gets {}", kind.name())))
+        }
+    }
+}
+
+/// The place that input `i` names among `count`, where that is known; the end is `otherwise` where it is left out.
+fn place(
+    n: &Node<'_, '_>,
+    i: usize,
+    count: usize,
+    otherwise: Option<usize>,
+) -> Result<Option<usize>, Problem> {
+    if let (false, Some(end)) = (n.has(i), otherwise) {
+        return Ok(Some(end));
+    }
+    let Some(given) = n.const_ints(i).and_then(|v| v.first().copied()) else { return Ok(None) };
+    let place = if given < 0 { given.saturating_add(count as i64) } else { given };
+    let place = usize::try_from(place).ok().filter(|&p| p < count);
+    place.map(Some).ok_or_else(|| {
+        Problem::invalid(format!(
+            "place {given} is out of range for a sequence with {count} places"
+        ))
     })
 }
 
+/// Input `i`, a place, as an operand of the run.
+fn run_place(n: &mut Node<'_, '_>, i: usize) -> Result<Expr, Problem> {
+    if n.has(i) { n.tensor(i) } else { n.nothing() }
+}
+
 fn at(n: &mut Node<'_, '_>) -> Converted {
-    let items = sequence(n)?;
-    let place = place(n, 1, items.len(), items.len())?;
-    Ok(vec![items[place].clone()])
+    if let Sequence::Known(items) = sequence(n)?
+        && let Some(place) = place(n, 1, items.len(), None)?
+    {
+        return Ok(vec![items[place].clone()]);
+    }
+    let (items, kind) = object(n)?;
+    let place = n.tensor(1)?;
+    let item = n.host(host::SEQUENCE_AT, &[items, place])?;
+    Ok(vec![n.revived(item, &kind)?])
 }
 
 fn erase(n: &mut Node<'_, '_>) -> Converted {
-    let mut items = sequence(n)?;
-    let last = items.len().saturating_sub(1);
-    let place = if n.has(1) { place(n, 1, items.len(), items.len())? } else { last };
-    if items.is_empty() {
-        return Err(Problem::invalid("it erases from an empty sequence"));
+    if let Sequence::Known(mut items) = sequence(n)? {
+        if items.is_empty() {
+            return Err(Problem::invalid("it erases from an empty sequence"));
+        }
+        if let Some(place) = place(n, 1, items.len(), Some(items.len() - 1))? {
+            items.remove(place);
+            return Ok(vec![Value::Sequence(items)]);
+        }
     }
-    items.remove(place);
-    Ok(vec![Value::Sequence(items)])
+    let (items, kind) = object(n)?;
+    let place = run_place(n, 1)?;
+    let rest = n.host(host::SEQUENCE_ERASE, &[items, place])?;
+    Ok(vec![Value::Object(rest, Kind::Sequence(Box::new(kind)))])
 }
 
 fn insert(n: &mut Node<'_, '_>) -> Converted {
-    let mut items = sequence(n)?;
-    let place = if n.has(2) { place(n, 2, items.len(), items.len() + 1)? } else { items.len() };
-    items.insert(place, n.value(1)?);
-    Ok(vec![Value::Sequence(items)])
+    let item = n.value(1)?;
+    if let Sequence::Known(mut items) = sequence(n)? {
+        let end = items.len();
+        if let Some(given) = n.const_ints(2).and_then(|v| v.first().copied()) {
+            // A negative place counts from the end of the items, not of the places.
+            let place = if given < 0 { given.saturating_add(end as i64) } else { given };
+            let place = usize::try_from(place).ok().filter(|&p| p <= end).ok_or_else(|| {
+                Problem::invalid(format!("place {given} is out of range for a sequence of {end}"))
+            })?;
+            items.insert(place, item);
+            return Ok(vec![Value::Sequence(items)]);
+        }
+        if !n.has(2) {
+            items.push(item);
+            return Ok(vec![Value::Sequence(items)]);
+        }
+    }
+    let (items, kind) = object(n)?;
+    let (item, own) = n.object(&item)?;
+    let place = run_place(n, 2)?;
+    let more = n.host(host::SEQUENCE_INSERT, &[items, item, place])?;
+    Ok(vec![Value::Object(more, Kind::Sequence(Box::new(kind.join(&own)?)))])
+}
+
+fn length(n: &mut Node<'_, '_>) -> Converted {
+    match sequence(n)? {
+        Sequence::Known(items) => {
+            let length = n.func().syms.int(items.len() as i64);
+            Ok(vec![SymTensor::scalar(length).into()])
+        }
+        Sequence::Run(e, _) => {
+            let length = n.host(host::SEQUENCE_LENGTH, &[e])?;
+            Ok(vec![n.seen_as(length, Some(&[]), DType::Int64).into()])
+        }
+    }
 }
 
 fn concat(n: &mut Node<'_, '_>) -> Converted {
     let axis = n.attrs().int("axis")?;
     let axis = axis.ok_or_else(|| Problem::invalid("attribute 'axis' is missing"))?;
+    let new = n.attrs().int("new_axis")?.unwrap_or(0) != 0;
+    let items = match sequence(n)? {
+        Sequence::Known(items) => items,
+        Sequence::Run(items, kind) => return concat_run(n, items, &kind, axis, new),
+    };
     let mut parts: Vec<Expr> = Vec::new();
-    for item in sequence(n)? {
+    for item in items {
         parts.push(n.materialize(&item)?);
     }
     if parts.is_empty() {
         return Err(Problem::invalid("it joins an empty sequence"));
     }
-    if n.attrs().int("new_axis")?.unwrap_or(0) == 0 {
+    if !new {
         return Ok(vec![n.concat(&parts, axis)?.into()]);
     }
     let tuple = n.func().tuple(&parts);
     let attrs = Attrs::default().with("axis", AttrValue::Int(axis));
     Ok(vec![n.op_with("relax.stack", &[tuple], attrs)?.into()])
+}
+
+fn concat_run(n: &mut Node<'_, '_>, items: Expr, kind: &Kind, axis: i64, new: bool) -> Converted {
+    let Kind::Tensor { dtype, small, dims } = kind else {
+        return Err(Problem::invalid(format!("it joins items each of which is {}", kind.name())));
+    };
+    let whole = match dims.clone() {
+        Some(mut dims) => {
+            let at = n.axis(axis, dims.len() + usize::from(new))?;
+            if new {
+                dims.insert(at, None);
+            } else {
+                dims[at] = None;
+            }
+            Some(dims)
+        }
+        None => None,
+    };
+    let (axis, new) = (n.host_int(axis), n.host_int(i64::from(new)));
+    let joined = n.host(host::SEQUENCE_CONCAT, &[items, axis, new])?;
+    let kind = Kind::Tensor { dtype: *dtype, small: *small, dims: whole };
+    Ok(vec![n.revived(joined, &kind)?])
 }
 
 /// Parts of given lengths, or of one length, or single elements, whose axis is gone unless it is kept.
@@ -106,31 +228,52 @@ fn split(n: &mut Node<'_, '_>) -> Converted {
     let x = n.tensor(0)?;
     let dims = n.dims(x)?;
     let axis = n.axis(n.attrs().int("axis")?.unwrap_or(0), dims.len())?;
-    let unknown = || Problem::unsupported("a sequence whose length is known only at run time");
-    let lengths: Vec<i64> = match (n.const_ints(1), n.has(1)) {
-        (Some(lengths), _) if n.constant(1).is_some_and(|t| t.ndim() == 1) => lengths,
-        (None, true) => return Err(unknown()),
-        (each, _) => {
-            let each = each.and_then(|e| e.first().copied()).unwrap_or(1);
-            let size = n.func().syms.as_int(dims[axis]).ok_or_else(unknown)?;
-            if each < 1 {
-                return Err(Problem::invalid(format!("parts of length {each}")));
-            }
-            (0..size).step_by(each as usize).map(|from| each.min(size - from)).collect()
-        }
+    let size = n.func().syms.as_int(dims[axis]).filter(|&s| s <= MOST_PARTS);
+    let lengths: Vec<i64> = match (n.const_ints(1), n.has(1), size) {
+        (Some(lengths), _, _) if n.constant(1).is_some_and(|t| t.ndim() == 1) => lengths,
+        (Some(each), _, Some(size)) => equal_parts(size, each.first().copied().unwrap_or(1))?,
+        (None, false, Some(size)) => equal_parts(size, 1)?,
+        _ => return split_run(n, x, &dims, axis, keep),
     };
     let drops = !n.has(1) && !keep;
     let mut items = Vec::with_capacity(lengths.len());
-    let mut from = 0;
+    let mut from = 0i64;
     for length in lengths {
-        let (a, b) = (n.func().syms.int(from), n.func().syms.int(from + length));
+        let to = from.checked_add(length).filter(|_| length >= 0);
+        let to = to.ok_or_else(|| Problem::invalid(format!("parts of length {length}")))?;
+        let (a, b) = (n.func().syms.int(from), n.func().syms.int(to));
         let mut part = n.slice_axis(x, axis, a, b)?;
         if drops {
             let attrs = Attrs::default().with("axis", AttrValue::ints([axis as i64]));
             part = n.op_with("relax.squeeze", &[part], attrs)?;
         }
         items.push(part.into());
-        from += length;
+        from = to;
     }
     Ok(vec![Value::Sequence(items)])
+}
+
+/// A longer axis is split when the program runs.
+const MOST_PARTS: i64 = 1024;
+
+fn equal_parts(size: i64, each: i64) -> Result<Vec<i64>, Problem> {
+    if each < 1 {
+        return Err(Problem::invalid(format!("parts of length {each}")));
+    }
+    Ok((0..size).step_by(each as usize).map(|from| each.min(size - from)).collect())
+}
+
+fn split_run(n: &mut Node<'_, '_>, x: Expr, dims: &[Sym], axis: usize, keep: bool) -> Converted {
+    let given = n.has(1);
+    let lengths = if given { n.tensor(1)? } else { n.nothing()? };
+    let (at, kept) = (n.host_int(axis as i64), n.host_int(i64::from(keep)));
+    let parts = n.host(host::SEQUENCE_SPLIT, &[x, lengths, at, kept])?;
+    let func = n.func();
+    let mut own: Vec<Option<i64>> = dims.iter().map(|&d| func.syms.as_int(d)).collect();
+    match given || keep {
+        true => own[axis] = None,
+        false => drop(own.remove(axis)),
+    }
+    let kind = Kind::Tensor { dtype: n.dtype(x)?, small: None, dims: Some(own) };
+    Ok(vec![Value::Object(parts, Kind::Sequence(Box::new(kind)))])
 }

@@ -9,6 +9,7 @@ mod dynamic;
 mod encoder;
 mod native;
 mod onnx;
+mod onnx_memory;
 mod onnx_mutate;
 mod run;
 mod stages;

@@ -32,7 +32,7 @@ fn heads(n: &mut Node<'_, '_>, name: &str) -> Result<Sym, Problem> {
 /// Softmax of the scaled products, which weighs the values; `(batch, heads, length, size)` each.
 fn attend(n: &mut Node<'_, '_>, qkv: [Expr; 3], masks: &Masks, cap: f64) -> Made {
     let [q, k, v] = qkv;
-    let (dims, dtype) = (n.dims(q)?, n.dtype(q)?);
+    let (dims, dtype) = (n.dims_from(q, 4)?, n.dtype(q)?);
     let scale = n.attrs().float("scale")?.filter(|&s| s != 0.0);
     let scale = scale_of(n, scale, dims[3], dtype)?;
     let q = n.op("relax.multiply", &[q, scale])?;
@@ -103,7 +103,7 @@ fn attention(n: &mut Node<'_, '_>) -> Converted {
     if let Some(bias) = n.optional(2)? {
         all = n.op("relax.add", &[all, bias])?;
     }
-    let whole = n.dims(weights)?[1];
+    let whole = n.dims_from(weights, 2)?[1];
     let sizes: Vec<Sym> = match n.attrs().ints("qkv_hidden_sizes")? {
         Some(sizes) => sizes.iter().map(|&s| n.func().syms.int(s)).collect(),
         None => {
@@ -126,7 +126,7 @@ fn attention(n: &mut Node<'_, '_>) -> Converted {
     let mut present = Value::Absent;
     if let Some(both) = n.optional(4)? {
         // Keys and values before, as (2, batch, heads, length, size).
-        let dims = n.dims(both)?;
+        let dims = n.dims_from(both, 5)?;
         let [zero, one, two] = [0, 1, 2].map(|v| n.func().syms.int(v));
         let (old_k, old_v) = (n.slice_axis(both, 0, zero, one)?, n.slice_axis(both, 0, one, two)?);
         let (old_k, old_v) = (n.reshape(old_k, &dims[1..])?, n.reshape(old_v, &dims[1..])?);
@@ -166,7 +166,7 @@ fn multi_head(n: &mut Node<'_, '_>) -> Converted {
             if n.rank(*part)? != 3 {
                 break;
             }
-            let size = n.dims(*part)?[2];
+            let size = n.dims_from(*part, 3)?[2];
             let to = n.func().syms.add(from, size);
             let own = n.slice_axis(bias, 0, from, to)?;
             *part = n.op("relax.add", &[*part, own])?;
@@ -182,7 +182,7 @@ fn multi_head(n: &mut Node<'_, '_>) -> Converted {
     let (mut k, mut v): (Expr, Expr) = (apart(n, k)?, apart(n, v)?);
     let mut past = None;
     if let (Some(old_k), Some(old_v)) = (n.optional(6)?, n.optional(7)?) {
-        past = Some(n.dims(old_k)?[2]);
+        past = Some(n.dims_from(old_k, 3)?[2]);
         (k, v) = (n.concat(&[old_k, k], 2)?, n.concat(&[old_v, v], 2)?);
     }
     let (queries, keys) = (n.dims(q)?[2], n.dims(k)?[2]);
@@ -207,10 +207,10 @@ fn grouped(n: &mut Node<'_, '_>) -> Converted {
     let interleaved = attrs.int("rotary_interleaved")?.unwrap_or(0) != 0;
     let [q, k, v] = queries_keys_values(n, count, kv_count)?;
     let mut qkv = [(q, count), (k, kv_count), (v, kv_count)];
-    let dims = n.dims(q)?;
+    let dims = n.dims_from(q, 2)?;
     let length = dims[1];
     let past = match n.optional(3)? {
-        Some(old) => Some(n.dims(old)?[2]),
+        Some(old) => Some(n.dims_from(old, 3)?[2]),
         None => None,
     };
     if rotary {
@@ -224,7 +224,7 @@ fn grouped(n: &mut Node<'_, '_>) -> Converted {
         let (cos, sin) = (n.tensor(7)?, n.tensor(8)?);
         let turn = (angles(n, cos, Some(places))?, angles(n, sin, Some(places))?);
         for (x, heads) in &mut qkv[..2] {
-            let hidden = n.dims(*x)?;
+            let hidden = n.dims_from(*x, 3)?;
             let size = n.func().syms.floordiv(hidden[2], *heads);
             let apart = n.reshape(*x, &[hidden[0], hidden[1], *heads, size])?;
             let turned = rotated(n, apart, turn, interleaved)?;
@@ -266,7 +266,7 @@ fn queries_keys_values(
     if let (Some(k), Some(v)) = (n.optional(1)?, n.optional(2)?) {
         return Ok([q, k, v]);
     }
-    let whole = n.dims(q)?[2];
+    let whole = n.dims_from(q, 3)?[2];
     let syms = &mut n.func().syms;
     let two = syms.int(2);
     let shared = syms.mul(kv_count, two);
@@ -288,7 +288,7 @@ fn rotary_embedding(n: &mut Node<'_, '_>) -> Converted {
     let (given, width) =
         (attrs.int("num_heads")?.unwrap_or(0), attrs.int("rotary_embedding_dim")?.unwrap_or(0));
     let [x, positions, cos, sin] = [n.tensor(0)?, n.tensor(1)?, n.tensor(2)?, n.tensor(3)?];
-    let dims = n.dims(x)?;
+    let dims = n.dims_from(x, 2)?;
     // A single position is that of the first element of each sequence.
     let length = if dims.len() == 4 { dims[2] } else { dims[1] };
     let positions = match n.rank(positions)? {

@@ -63,7 +63,7 @@ fn fused_matmul(n: &mut Node<'_, '_>) -> Converted {
 
 /// Fields of `bits` bits of bytes `(rows, count)`, the lowest first, as `(rows, count * 8 / bits)` of int32.
 fn fields(n: &mut Node<'_, '_>, bytes: Expr, bits: i64) -> Result<Expr, Problem> {
-    let dims = n.dims(bytes)?;
+    let dims = n.dims_from(bytes, 2)?;
     let wide = n.cast(bytes, DType::Int32)?;
     if bits == 8 {
         return Ok(wide);

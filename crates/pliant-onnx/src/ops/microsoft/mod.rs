@@ -2,13 +2,16 @@
 
 mod attention;
 mod dense;
+mod fused;
 mod norm;
+mod quantized;
 
 use super::OnnxOp;
 use crate::node::{Converted, Node};
 
 /// The tables of the files of this group.
-pub(super) const GROUPS: &[&[OnnxOp]] = &[attention::OPS, dense::OPS, norm::OPS];
+pub(super) const GROUPS: &[&[OnnxOp]] =
+    &[attention::OPS, dense::OPS, fused::OPS, norm::OPS, quantized::OPS];
 
 /// An operator of the domain.
 const fn op(name: &'static str, convert: fn(&mut Node<'_, '_>) -> Converted) -> OnnxOp {

@@ -100,7 +100,7 @@ fn simplified(n: &mut Node<'_, '_>) -> Converted {
 fn embed(n: &mut Node<'_, '_>) -> Converted {
     let eps = epsilon(n, 1e-12)?;
     let (ids, words, positions) = (n.tensor(0)?, n.tensor(2)?, n.tensor(3)?);
-    let dims = n.dims(ids)?;
+    let dims = n.dims_from(ids, 1)?;
     let length = *dims.get(1).ok_or_else(|| Problem::invalid("input_ids must have 2 dims"))?;
     let places = match n.optional(8)? {
         Some(places) => places,

@@ -35,7 +35,7 @@ pub(in crate::ops) fn heads_apart(n: &mut Node<'_, '_>, x: Expr, heads: Sym) -> 
 
 /// `(batch, heads, length, size)` as `(batch, length, heads * size)`.
 pub(in crate::ops) fn heads_together(n: &mut Node<'_, '_>, x: Expr) -> Made {
-    let dims = n.dims(x)?;
+    let dims = n.dims_from(x, 4)?;
     let hidden = n.func().syms.mul(dims[1], dims[3]);
     let y = n.permute(x, &[0, 2, 1, 3])?;
     n.reshape(y, &[dims[0], dims[2], hidden])
@@ -43,7 +43,7 @@ pub(in crate::ops) fn heads_together(n: &mut Node<'_, '_>, x: Expr) -> Made {
 
 /// Keys or values for as many heads as the queries have.
 pub(in crate::ops) fn shared_heads(n: &mut Node<'_, '_>, x: Expr, heads: Sym) -> Made {
-    let own = n.dims(x)?[1];
+    let own = n.dims_from(x, 4)?[1];
     if own == heads {
         return Ok(x);
     }
@@ -225,15 +225,15 @@ fn attention(n: &mut Node<'_, '_>) -> Converted {
     let past = match n.optional(4)? {
         Some(past_k) => {
             let past_v = n.tensor(5)?;
-            let length = n.dims(past_k)?[2];
+            let length = n.dims_from(past_k, 4)?[2];
             (k, v) = (n.concat(&[past_k, k], 2)?, n.concat(&[past_v, v], 2)?);
             Some(length)
         }
         None => None,
     };
     let present = (k, v);
-    let (dims, dtype) = (n.dims(q)?, n.dtype(q)?);
-    let keys = n.dims(k)?[2];
+    let (dims, dtype) = (n.dims_from(q, 4)?, n.dtype(q)?);
+    let keys = n.dims_from(k, 4)?[2];
     let (k, v) = (shared_heads(n, k, dims[1])?, shared_heads(n, v, dims[1])?);
     let mut masks = Masks::default();
     mask(n, &mut masks, keys)?;
@@ -299,7 +299,7 @@ fn probabilities(n: &mut Node<'_, '_>, x: Expr, bias: Option<Expr>) -> Made {
 fn flex_attention(n: &mut Node<'_, '_>) -> Converted {
     let scale = n.attrs().float("scale")?;
     let [q, k, v] = [n.tensor(0)?, n.tensor(1)?, n.tensor(2)?];
-    let (dims, dtype) = (n.dims(q)?, n.dtype(q)?);
+    let (dims, dtype) = (n.dims_from(q, 4)?, n.dtype(q)?);
     let wide = match n.attrs().int("softmax_precision")?.filter(|&code| code != 0) {
         Some(code) => {
             crate::tensor::dtype(i32::try_from(code).unwrap_or(0)).map_err(Problem::unsupported)?
@@ -344,7 +344,7 @@ pub(in crate::ops) fn rotated(
     (cos, sin): (Expr, Expr),
     interleaved: bool,
 ) -> Made {
-    let dims = n.dims(x)?;
+    let dims = n.dims_from(x, 4)?;
     let half = *n.dims(cos)?.last().ok_or_else(|| Problem::invalid("the angles are scalars"))?;
     let syms = &mut n.func().syms;
     let (zero, one, two) = (syms.int(0), syms.int(1), syms.int(2));

@@ -45,7 +45,7 @@ fn convolved(n: &mut Node<'_, '_>, x: Expr, weight: Expr) -> Result<Expr, Proble
     n.op_with(&name, &[x, weight], attrs)
 }
 
-fn conv(n: &mut Node<'_, '_>) -> Converted {
+pub(in crate::ops) fn conv(n: &mut Node<'_, '_>) -> Converted {
     let (x, weight) = (n.tensor(0)?, n.tensor(1)?);
     let y = convolved(n, x, weight)?;
     let bias = n.optional(2)?;
@@ -56,7 +56,7 @@ fn conv(n: &mut Node<'_, '_>) -> Converted {
 fn causal_conv(n: &mut Node<'_, '_>) -> Converted {
     let activation = n.attrs().choice("activation", &["none", "silu", "swish"])?;
     let (x, weight) = (n.tensor(0)?, n.tensor(1)?);
-    let (dims, dtype, w) = (n.dims(x)?, n.dtype(x)?, n.dims(weight)?);
+    let (dims, dtype, w) = (n.dims_from(x, 3)?, n.dtype(x)?, n.dims(weight)?);
     let (Some(groups), Some(kernel)) = (
         w.first().and_then(|&c| n.func().syms.as_int(c)),
         w.get(2).and_then(|&k| n.func().syms.as_int(k)),
@@ -136,7 +136,7 @@ fn conv_transpose(n: &mut Node<'_, '_>) -> Converted {
         ("NOTSET", None) => attrs.ints("pads")?.map_or_else(|| vec![0; 2 * axes], <[i64]>::to_vec),
         ("VALID", None) => vec![0; 2 * axes],
         (side, wanted) => {
-            let dims = n.dims(x)?;
+            let dims = n.dims_from(x, axes + 2)?;
             let mut pads = vec![0; 2 * axes];
             for k in 0..axes {
                 let reach = dilations[k] * (kernel[k] - 1) + 1;

@@ -73,7 +73,7 @@ fn affine_grid(n: &mut Node<'_, '_>) -> Converted {
 /// Regions with the index of their image before them.
 fn regions(n: &mut Node<'_, '_>, rois: Expr, images: Expr) -> Result<Expr, Problem> {
     let dtype = n.dtype(rois)?;
-    let count = n.dims(images)?[0];
+    let count = n.dims_from(images, 1)?[0];
     let one = n.func().syms.int(1);
     let images = n.cast(images, dtype)?;
     let images = n.reshape(images, &[count, one])?;

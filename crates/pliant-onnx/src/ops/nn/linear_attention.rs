@@ -7,8 +7,9 @@ use pliant_sym::Sym;
 use super::attention::{heads_apart, heads_together, scale_of, shared_heads};
 use crate::error::Problem;
 use crate::node::{Converted, Node};
-use crate::ops::loops::run;
+use crate::ops::loops::{below, next, run};
 use crate::ops::{OnnxOp, op};
+use crate::value::Value;
 
 pub(super) static OPS: &[OnnxOp] = &[op("LinearAttention", linear_attention)];
 
@@ -47,7 +48,7 @@ fn linear_attention(n: &mut Node<'_, '_>) -> Converted {
     let beta = match n.optional(5)? {
         Some(beta) => {
             // One for each head, or one for all.
-            let dims = n.dims(beta)?;
+            let dims = n.dims_from(beta, 3)?;
             Some(apart(n, 5, dims[2])?)
         }
         None => None,
@@ -78,21 +79,19 @@ fn steps(
     state: Expr,
     count: Sym,
 ) -> Result<(Expr, Expr), Problem> {
-    let first = vec![("i".to_owned(), n.scalar(0i64)?), ("state".to_owned(), state)];
+    let first = vec![("i".to_owned(), n.scalar(0i64)?.into()), ("state".to_owned(), state.into())];
     let most = n.size(count)?;
-    let mut goes_on =
-        |n: &mut Node<'_, '_>, params: &[Expr]| n.op("relax.less", &[params[0], most]);
-    let mut turn = |n: &mut Node<'_, '_>, params: &[Expr]| {
-        let (state, y) = step(n, all, params[0], params[1])?;
-        let one = n.scalar(1i64)?;
-        Ok((vec![n.op("relax.add", &[params[0], one])?, state], vec![y]))
+    let mut goes_on = |n: &mut Node<'_, '_>, state: &[Value]| below(n, &state[0], most);
+    let mut turn = |n: &mut Node<'_, '_>, state: &[Value]| {
+        let (at, own) = (n.materialize(&state[0])?, n.materialize(&state[1])?);
+        let (own, y) = step(n, all, at, own)?;
+        Ok((vec![next(n, &state[0])?, own.into()], vec![y.into()]))
     };
-    let last = run(n, first, 2, &["y"], &mut goes_on, &mut turn)?;
-    let Some((parts, (flat, dims))) = last.parts.into_iter().next() else {
-        return Err(Problem::invalid("it has no steps"));
-    };
-    let y = parts.stacked(n, flat, dims, count)?;
-    Ok((n.permute(y, &[1, 2, 0, 3])?, last.state[1]))
+    let last = run(n, first, 1, &mut goes_on, &mut turn)?;
+    let [parts] = &last.parts[..] else { return Err(Problem::invalid("it has no steps")) };
+    let y = parts.stacked(n, count)?;
+    let y = n.materialize(&y)?;
+    Ok((n.permute(y, &[1, 2, 0, 3])?, n.materialize(&last.state[1])?))
 }
 
 /// The state after one step, and what the step reads from it.

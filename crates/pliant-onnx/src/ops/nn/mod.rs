@@ -2,7 +2,7 @@
 
 mod activation;
 pub(super) mod attention;
-mod conv;
+pub(super) mod conv;
 mod image;
 mod linear_attention;
 mod loss;

@@ -98,7 +98,7 @@ fn batch_norm(n: &mut Node<'_, '_>) -> Converted {
         let now = n.cast(now, dtype)?;
         let (a, b) = (n.op("relax.multiply", &[own, keep])?, n.op("relax.multiply", &[now, rest])?);
         let moved = n.op("relax.add", &[a, b])?;
-        let channels = n.dims(moved)?[1];
+        let channels = n.dims_from(moved, 2)?[1];
         outputs.push(n.reshape(moved, &[channels])?.into());
     }
     Ok(outputs)
@@ -124,7 +124,7 @@ fn group_norm(n: &mut Node<'_, '_>) -> Converted {
     }
     let eps = epsilon(n)?;
     let x = n.tensor(0)?;
-    let dims = n.dims(x)?;
+    let dims = n.dims_from(x, 2)?;
     if dims.len() < 2 {
         return Err(Problem::invalid("it takes at least 2 dims"));
     }

@@ -8,6 +8,9 @@ use super::pad::surround;
 use crate::error::Problem;
 use crate::node::Node;
 
+/// The largest kernel, stride or dilation; their products stay below 2^63.
+const MOST: i64 = 1 << 30;
+
 /// The windows of one node.
 pub(super) struct Window {
     pub kernel: Vec<i64>,
@@ -33,8 +36,9 @@ impl Window {
             if given.len() == axes { Ok(given) } else { Err(wrong_length(name, axes)) }
         };
         let (strides, dilations) = (list("strides", 1)?, list("dilations", 1)?);
-        if strides.iter().chain(&dilations).chain(&kernel).any(|&v| v < 1) {
-            return Err(Problem::invalid("kernel, strides and dilations must be at least 1"));
+        if strides.iter().chain(&dilations).chain(&kernel).any(|v| !(1..=MOST).contains(v)) {
+            let message = format!("kernel, strides and dilations must be from 1 to {MOST}");
+            return Err(Problem::invalid(message));
         }
         let choices = ["NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"];
         let auto = attrs.choice("auto_pad", &choices)?;
@@ -66,7 +70,7 @@ impl Window {
         fill: f64,
     ) -> Result<Expr, Problem> {
         let axes = self.kernel.len();
-        let dims = n.dims(x)?;
+        let dims = n.dims_from(x, axes + 2)?;
         let mut around = Vec::with_capacity(axes);
         for k in 0..axes {
             let total = self.same_total(n, dims[k + 2], k);

@@ -1,0 +1,232 @@
+//! The inputs of a graph as parameters, and its initializers as constants.
+
+use indexmap::IndexMap;
+use pliant_ir::relax::{Type, TypeData};
+use pliant_ir::{AttrValue, Attrs, DType};
+use pliant_sym::Sym;
+use pliant_tensor::Tensor;
+
+use super::{DimSpec, ImportOptions, Importer, identifier};
+use crate::coded::coded;
+use crate::contract::DynamicDim;
+use crate::error::Problem;
+use crate::kind::Kind;
+use crate::node::Node;
+use crate::proto::type_proto::Value as TypeValue;
+use crate::proto::{GraphProto, NodeProto, TensorProto, TypeProto, ValueInfoProto};
+use crate::tensor;
+use crate::value::Value;
+
+impl<'m> Importer<'m> {
+    pub(super) fn input(&mut self, info: &ValueInfoProto, options: &ImportOptions) {
+        if let Some(ty) = info.r#type.as_ref()
+            && !matches!(ty.value, Some(TypeValue::TensorType(_)) | None)
+        {
+            let value = self.object_input(info.name(), ty, options).unwrap_or_else(|problem| {
+                self.problems.push(problem);
+                Value::Failed
+            });
+            return self.define(info.name(), value);
+        }
+        let given = options.shapes.get(info.name());
+        let dynamic = options.dynamic.get(info.name());
+        let ty = self.input_type(info, given.map(Vec::as_slice), dynamic);
+        if let Ok(ty) = ty {
+            self.watch_input(info.name(), ty, dynamic, options);
+        }
+        let value = ty.and_then(|ty| self.fed(info.name(), ty, options.dtypes.get(info.name())));
+        let value = match (value, element_type(info).and_then(|code| coded(i64::from(code)))) {
+            (Ok(value), Some(ty)) => Value::Coded(ty, Box::new(value)),
+            (Ok(value), None) => value,
+            (Err(problem), _) => {
+                self.problems.push(problem);
+                Value::Failed
+            }
+        };
+        self.define(info.name(), value);
+    }
+
+    /// The parameter of an input that is a sequence or an optional.
+    fn object_input(
+        &mut self,
+        name: &str,
+        ty: &TypeProto,
+        options: &ImportOptions,
+    ) -> Result<Value, Problem> {
+        let kind = Kind::declared(ty);
+        let kind = kind.map_err(|e| Problem::unsupported(format!("input '{name}' {e}")))?;
+        let said = options.shapes.contains_key(name)
+            || options.dtypes.contains_key(name)
+            || options.dynamic.contains_key(name);
+        if said {
+            let message = format!("input '{name}' is {}, which has no dims", kind.name());
+            return Err(Problem::invalid(message));
+        }
+        let any = self.builder.func_mut().intern(TypeData::Any);
+        let var = self.builder.param(&identifier(name, "x"), any);
+        Ok(Value::Object(self.builder.func_mut().var_expr(var), kind))
+    }
+
+    /// The parameter of an input, converted to the declared element type where another is fed.
+    fn fed(&mut self, name: &str, ty: Type, dtype: Option<&DType>) -> Result<Value, Problem> {
+        let func = self.builder.func_mut();
+        let (mut data, mut declared) = (func.types.get(ty).clone(), None);
+        if let (TypeData::Tensor { dtype: own, .. }, Some(given)) = (&mut data, dtype) {
+            declared = own.replace(*given).filter(|d| d != given);
+        }
+        let ty = func.intern(data);
+        let var = self.builder.param(&identifier(name, "x"), ty);
+        let fed = self.builder.func_mut().var_expr(var);
+        let Some(declared) = declared else { return Ok(Value::Expr(fed)) };
+        let identity = NodeProto { output: vec![name.into()], ..NodeProto::default() };
+        let converted = Node::new(self, &identity, 1, Vec::new()).cast(fed, declared)?;
+        Ok(Value::Expr(converted))
+    }
+
+    fn input_type(
+        &mut self,
+        info: &ValueInfoProto,
+        given: Option<&[DimSpec]>,
+        dynamic: Option<&IndexMap<usize, DynamicDim>>,
+    ) -> Result<Type, Problem> {
+        let name = info.name();
+        let told = |what: &str| format!("input '{name}' {what}");
+        let value = info.r#type.as_ref().and_then(|t| t.value.as_ref());
+        let Some(TypeValue::TensorType(tensor)) = value else {
+            return Err(Problem::unsupported(told("has no type")));
+        };
+        let dtype = tensor::dtype(tensor.elem_type())
+            .map_err(|e| Problem::unsupported(told(&format!("is not supported: {e}"))))?;
+        let func = self.builder.func_mut();
+        let mut data = match (given, &tensor.shape) {
+            (Some(dims), declared) => {
+                let rank = declared.as_ref().map(|s| s.dim.len());
+                if rank.is_some_and(|r| r != dims.len()) {
+                    let what = format!(
+                        "has rank {}, but {} dims are given",
+                        rank.unwrap_or(0),
+                        dims.len()
+                    );
+                    return Err(Problem::invalid(told(&what)));
+                }
+                let dims: Vec<Sym> = dims
+                    .iter()
+                    .map(|d| match d {
+                        DimSpec::Size(v) => func.syms.int(*v),
+                        DimSpec::Name(name) => self.symbols.name(func, name),
+                    })
+                    .collect();
+                TypeData::tensor(dims, dtype)
+            }
+            (None, Some(shape)) => TypeData::tensor(self.symbols.dims(func, shape, name)?, dtype),
+            (None, None) => TypeData::tensor_unknown(dtype),
+        };
+        if let Some(dynamic) = dynamic {
+            let Some(mut dims) = data.dims().map(<[Sym]>::to_vec) else {
+                return Err(Problem::invalid(told(
+                    "has no rank, so that its dims cannot be named",
+                )));
+            };
+            for (&axis, dim) in dynamic {
+                let rank = dims.len();
+                let place = dims.get_mut(axis).ok_or_else(|| {
+                    Problem::invalid(told(&format!("has rank {rank}, but dim {axis} is declared")))
+                })?;
+                match &dim.name {
+                    Some(text) => *place = self.symbols.term(func, text),
+                    None if func.syms.as_int(*place).is_some() => {
+                        *place = self.symbols.name(func, &format!("{name}_{axis}"));
+                    }
+                    None => {}
+                }
+            }
+            data = TypeData::tensor(dims, dtype);
+        }
+        Ok(func.intern(data))
+    }
+
+    /// Fails the run where a dim is outside of what the user said of it.
+    pub(super) fn check_range(&mut self, dim: Sym, range: &DynamicDim) -> Result<(), Problem> {
+        let name = range.name.as_deref().unwrap_or("a dim");
+        let check = NodeProto { output: vec!["range".into()], ..NodeProto::default() };
+        let mut node = Node::new(self, &check, 1, Vec::new());
+        let size = node.size(dim)?;
+        let sides = [
+            (range.min.filter(|&m| m > 0), "relax.greater_equal", "at least"),
+            (range.max, "relax.less_equal", "at most"),
+        ];
+        for (bound, op, word) in sides {
+            let Some(bound) = bound else { continue };
+            let limit = node.scalar(bound)?;
+            let holds = node.op(op, &[size, limit])?;
+            let text = format!("{name} must be {word} {bound}, as dynamic_shapes says");
+            let attrs = Attrs::default().with("format", AttrValue::str(&text));
+            node.op_with("relax.assert_op", &[holds], attrs)?;
+            node.im.pure = false;
+        }
+        Ok(())
+    }
+
+    /// Watches the symbols of an input.
+    fn watch_input(
+        &mut self,
+        name: &str,
+        ty: Type,
+        dynamic: Option<&IndexMap<usize, DynamicDim>>,
+        options: &ImportOptions,
+    ) {
+        let func = self.builder.func();
+        let Some(dims) = func.types.get(ty).dims().map(<[Sym]>::to_vec) else { return };
+        for (axis, dim) in dims.into_iter().enumerate() {
+            let given = dynamic.and_then(|d| d.get(&axis));
+            self.watch.input(func, (name, axis), dim, given, &options.divisible);
+        }
+    }
+
+    pub(super) fn initializers(&mut self, graph: &'m GraphProto, keep: bool) {
+        for proto in &graph.initializer {
+            let value = match tensor::read(proto, &mut self.external, &self.limits) {
+                Ok(tensor) if keep => self.param(proto.name(), tensor),
+                Ok(tensor) => constant_value(proto, tensor),
+                Err(e) => {
+                    let message = format!("initializer '{}': {e}", proto.name());
+                    self.problems.push(Problem::invalid(message));
+                    Value::Failed
+                }
+            };
+            self.define(proto.name(), value);
+        }
+        for sparse in &graph.sparse_initializer {
+            let name = sparse.values.as_ref().map_or("", |v| v.name());
+            let message = format!("initializer '{name}' is sparse");
+            self.problems.push(Problem::unsupported(message).with_help("store it densely"));
+            self.define(name, Value::Failed);
+        }
+    }
+
+    fn param(&mut self, name: &str, tensor: Tensor) -> Value {
+        let func = self.builder.func_mut();
+        let dims: Vec<Sym> = tensor.shape().iter().map(|&d| func.syms.int(d)).collect();
+        let ty = func.intern(TypeData::tensor(dims, tensor.dtype()));
+        let var = self.builder.param(&identifier(name, "p"), ty);
+        self.params.insert(name.into(), tensor);
+        Value::Expr(self.builder.func_mut().var_expr(var))
+    }
+}
+
+/// A tensor of the file as a value.
+pub(crate) fn constant_value(proto: &TensorProto, tensor: Tensor) -> Value {
+    let value = Value::Const(tensor);
+    match coded(i64::from(proto.data_type())) {
+        Some(ty) => Value::Coded(ty, Box::new(value)),
+        None => value,
+    }
+}
+
+/// The element type that an input declares.
+fn element_type(info: &ValueInfoProto) -> Option<i32> {
+    match info.r#type.as_ref()?.value.as_ref()? {
+        TypeValue::TensorType(tensor) => Some(tensor.elem_type()),
+        _ => None,
+    }
+}

@@ -1,0 +1,264 @@
+//! [`Kind`]: what a value of the run is where it is no plain tensor, as sequences and optionals are told apart.
+//!
+//! Sequences and optionals that the import knows are gone when it ends. Where only a run knows how long a sequence is,
+//! or whether an optional holds something, it is an object of the program ([`crate::host`]), and its kind says what comes
+//! out of it.
+
+use pliant_ir::op::CALL_PURE_PACKED;
+use pliant_ir::relax::{Expr, TensorShape, TypeData};
+use pliant_ir::{Attrs, DType};
+use pliant_sym::Sym;
+
+use crate::error::Problem;
+use crate::host;
+use crate::node::{Node, problem};
+use crate::proto::TypeProto;
+use crate::proto::tensor_proto::DataType;
+use crate::proto::tensor_shape_proto::dimension;
+use crate::proto::type_proto::Value as TypeValue;
+use crate::tensor;
+use crate::value::Value;
+
+/// What a value of the run is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// What an empty sequence or optional holds.
+    Unknown,
+    /// A tensor.
+    Tensor {
+        /// Its element type, or that of what holds a small one.
+        dtype: DType,
+        /// The small element type (4-bit integers, 8-bit floats).
+        small: Option<DataType>,
+        /// Its dims, of which those are known that are numbers; none where not even the rank is.
+        dims: Option<Vec<Option<i64>>>,
+    },
+    /// A sequence of such items.
+    Sequence(Box<Kind>),
+    /// Such a value, or none.
+    Optional(Box<Kind>),
+    /// A value of the importer's own, such as a chain.
+    Own,
+}
+
+impl Kind {
+    /// The kind that holds values of both.
+    ///
+    /// # Errors
+    /// When there is none, as a sentence.
+    pub fn join(&self, other: &Kind) -> Result<Kind, Problem> {
+        use Kind::{Optional, Own, Sequence, Tensor, Unknown};
+        Ok(match (self, other) {
+            (Unknown, kind) | (kind, Unknown) => kind.clone(),
+            (Own, Own) => Own,
+            (
+                Tensor { dtype, small, dims },
+                Tensor { dtype: dtype_2, small: small_2, dims: dims_2 },
+            ) => {
+                if (dtype, small) != (dtype_2, small_2) {
+                    let text =
+                        format!("elements are of {dtype} in one case and of {dtype_2} in another");
+                    return Err(Problem::invalid(text));
+                }
+                let dims = match (dims, dims_2) {
+                    (Some(a), Some(b)) if a.len() == b.len() => {
+                        Some(a.iter().zip(b).map(|(a, b)| if a == b { *a } else { None }).collect())
+                    }
+                    _ => None,
+                };
+                Tensor { dtype: *dtype, small: *small, dims }
+            }
+            (Sequence(a), Sequence(b)) => Sequence(Box::new(a.join(b)?)),
+            (Optional(a), Optional(b)) => Optional(Box::new(a.join(b)?)),
+            (Optional(a), b) | (b, Optional(a)) => Optional(Box::new(a.join(b)?)),
+            _ => {
+                let text =
+                    format!("it is {} in one case and {} in another", self.name(), other.name());
+                return Err(Problem::invalid(text));
+            }
+        })
+    }
+
+    /// What messages call it.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Kind::Unknown => "nothing",
+            Kind::Tensor { .. } => "a tensor",
+            Kind::Sequence(_) => "a sequence",
+            Kind::Optional(_) => "an optional",
+            Kind::Own => "a value of the importer",
+        }
+    }
+
+    /// The kind that a file declares.
+    ///
+    /// # Errors
+    /// For what is no tensor, sequence or optional, and element types that are not supported.
+    pub fn declared(ty: &TypeProto) -> Result<Kind, String> {
+        let inner = |elem: &Option<Box<TypeProto>>| match elem {
+            Some(elem) => Kind::declared(elem).map(Box::new),
+            None => Err("does not say what it holds".to_owned()),
+        };
+        match &ty.value {
+            Some(TypeValue::TensorType(tensor)) => {
+                let code = tensor.elem_type();
+                let dtype = tensor::dtype(code).map_err(|e| format!("is not supported: {e}"))?;
+                let size = |d: &Option<dimension::Value>| match d {
+                    Some(dimension::Value::DimValue(v)) => Some(*v),
+                    _ => None,
+                };
+                let dims =
+                    tensor.shape.as_ref().map(|s| s.dim.iter().map(|d| size(&d.value)).collect());
+                Ok(Kind::Tensor { dtype, small: crate::coded::coded(i64::from(code)), dims })
+            }
+            Some(TypeValue::SequenceType(sequence)) => {
+                Ok(Kind::Sequence(inner(&sequence.elem_type)?))
+            }
+            Some(TypeValue::OptionalType(optional)) => {
+                Ok(Kind::Optional(inner(&optional.elem_type)?))
+            }
+            Some(TypeValue::MapType(_)) => Err("is a map, which is not supported".into()),
+            Some(TypeValue::SparseTensorType(_)) => {
+                Err("is a sparse tensor, which is not supported".into())
+            }
+            Some(TypeValue::OpaqueType(_)) => Err("is opaque, which is not supported".into()),
+            None => Err("has no type".into()),
+        }
+    }
+}
+
+impl Node<'_, '_> {
+    /// A call of a function of the host, bound to a variable. Nothing is known of its result's type.
+    ///
+    /// # Errors
+    /// What the type rule says.
+    pub fn host(&mut self, name: &str, args: &[Expr]) -> Result<Expr, Problem> {
+        let func = self.func();
+        let any = func.intern(TypeData::Any);
+        let mut all = vec![func.extern_func(name)];
+        all.extend(args);
+        let call = self.im.builder.call_op(CALL_PURE_PACKED, &all, Attrs::default(), &[any]);
+        let call = call.map_err(problem)?;
+        Ok(self.im.bind(call, self.proto))
+    }
+
+    /// A number as an argument of a function of the host.
+    pub fn host_int(&mut self, value: i64) -> Expr {
+        let value = self.func().syms.int(value);
+        self.func().int_value(value, DType::Int64)
+    }
+
+    /// An object as a tensor of that type, which the run checks.
+    pub fn seen_as(&mut self, object: Expr, dims: Option<&[Sym]>, dtype: DType) -> Expr {
+        let shape = match dims {
+            Some(dims) => TensorShape::Dims(dims.into()),
+            None => TensorShape::Unknown,
+        };
+        let func = self.func();
+        let ty = func.intern(TypeData::Tensor { shape, dtype: Some(dtype) });
+        let var = self.im.builder.match_cast(object, ty, "seen");
+        self.func().var_expr(var)
+    }
+
+    /// A value as one of the program, with what makes it a value again.
+    ///
+    /// # Errors
+    /// For a value that failed.
+    pub fn object(&mut self, value: &Value) -> Result<(Expr, Kind), Problem> {
+        match value {
+            Value::Object(e, kind) => Ok((*e, kind.clone())),
+            Value::Absent => Ok((self.nothing()?, Kind::Optional(Box::new(Kind::Unknown)))),
+            Value::Sequence(items) => {
+                let mut all = Vec::with_capacity(items.len());
+                let mut kind = Kind::Unknown;
+                for item in items {
+                    let (e, own) = self.object(item)?;
+                    kind = kind.join(&own)?;
+                    all.push(e);
+                }
+                Ok((self.host(host::SEQUENCE, &all)?, Kind::Sequence(Box::new(kind))))
+            }
+            Value::Coded(small, held) => {
+                let e = self.materialize(held)?;
+                Ok((e, self.tensor_kind(e, Some(*small))?))
+            }
+            other => {
+                let e = self.materialize(other)?;
+                Ok((e, self.tensor_kind(e, None)?))
+            }
+        }
+    }
+
+    fn tensor_kind(&mut self, e: Expr, small: Option<DataType>) -> Result<Kind, Problem> {
+        let dtype = self.dtype(e)?;
+        let func = self.func();
+        let dims = match func.ty(e) {
+            TypeData::Tensor { shape: TensorShape::Dims(dims), .. } => {
+                Some(dims.iter().map(|&d| func.syms.as_int(d)).collect())
+            }
+            _ => None,
+        };
+        Ok(Kind::Tensor { dtype, small, dims })
+    }
+
+    /// A value of the program as the value that it was, or as that of an unknown run.
+    ///
+    /// # Errors
+    /// When nothing is known of it.
+    pub fn revived(&mut self, e: Expr, kind: &Kind) -> Result<Value, Problem> {
+        let Kind::Tensor { dtype, small, dims } = kind else {
+            if *kind == Kind::Unknown {
+                return Err(Problem::invalid("it takes something out of what is always empty"));
+            }
+            return Ok(Value::Object(e, kind.clone()));
+        };
+        let tensor = match self.func().ty(e) {
+            TypeData::Tensor { .. } => e,
+            _ => {
+                let dims: Option<Vec<Sym>> = dims.as_ref().map(|dims| {
+                    let func = self.func();
+                    let dim = |d: &Option<i64>| match d {
+                        Some(d) => func.syms.int(*d),
+                        None => {
+                            let var = func.fresh_sym("item");
+                            func.syms.var(var)
+                        }
+                    };
+                    dims.iter().map(dim).collect()
+                });
+                self.seen_as(e, dims.as_deref(), *dtype)
+            }
+        };
+        Ok(match small {
+            Some(small) => Value::Coded(*small, Box::new(tensor.into())),
+            None => tensor.into(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tensor(dims: &[Option<i64>]) -> Kind {
+        Kind::Tensor { dtype: DType::Float32, small: None, dims: Some(dims.to_vec()) }
+    }
+
+    #[test]
+    fn kinds_join_to_what_holds_both() {
+        let (a, b) = (tensor(&[Some(2), Some(3)]), tensor(&[Some(2), Some(4)]));
+        assert_eq!(a.join(&b), Ok(tensor(&[Some(2), None])));
+        let ranks = a.join(&tensor(&[None]));
+        assert!(matches!(ranks, Ok(Kind::Tensor { dims: None, .. })), "{ranks:?}");
+        let nothing = Kind::Optional(Box::new(Kind::Unknown));
+        assert_eq!(nothing.join(&a), Ok(Kind::Optional(Box::new(a.clone()))));
+        let sequence = Kind::Sequence(Box::new(Kind::Unknown));
+        assert_eq!(
+            sequence.join(&Kind::Sequence(Box::new(a.clone()))),
+            Ok(Kind::Sequence(Box::new(a.clone())))
+        );
+        assert!(a.join(&sequence).is_err());
+        let halves = Kind::Tensor { dtype: DType::Float16, small: None, dims: None };
+        assert!(a.join(&halves).unwrap_err().message.contains("float16"));
+    }
+}

@@ -1,0 +1,62 @@
+//! `BitCast` and `Det`: what no loop function serves.
+
+use pliant_ir::DType;
+use pliant_ir::relax::Expr;
+
+use super::{OnnxOp, op};
+use crate::coded::{coded, is_float};
+use crate::error::Problem;
+use crate::host;
+use crate::node::{Converted, Node};
+use crate::tensor;
+use crate::value::Value;
+
+pub(super) static OPS: &[OnnxOp] = &[op("BitCast", bit_cast), op("Det", det)];
+
+fn bit_cast(n: &mut Node<'_, '_>) -> Converted {
+    let to = n.attrs().int("to")?;
+    let to = to.ok_or_else(|| Problem::invalid("attribute 'to' is missing"))?;
+    // Floats of 8 bits are held by their bits.
+    let x = match n.coded(0)? {
+        Some((ty, held)) if is_float(ty) => held,
+        Some((ty, _)) => return Err(narrow(ty.as_str_name())),
+        None => n.tensor(0)?,
+    };
+    let small = coded(to);
+    if let Some(ty) = small.filter(|&ty| !is_float(ty)) {
+        return Err(narrow(ty.as_str_name()));
+    }
+    let to = tensor::dtype(i32::try_from(to).unwrap_or(0)).map_err(Problem::unsupported)?;
+    let from = n.dtype(x)?;
+    if from.size() != to.size() {
+        let message = format!("the bits of an element of {from} are not those of one of {to}");
+        return Err(Problem::invalid(message));
+    }
+    let y = if from == to { x } else { cast_bits(n, x, to)? };
+    Ok(vec![match small {
+        Some(ty) => Value::Coded(ty, Box::new(y.into())),
+        None => y.into(),
+    }])
+}
+
+fn narrow(name: &str) -> Problem {
+    Problem::unsupported(format!("the bits of elements of {name}"))
+}
+
+fn cast_bits(n: &mut Node<'_, '_>, x: Expr, to: DType) -> Result<Expr, Problem> {
+    let dims = n.dims(x)?;
+    let element = n.func().dtype_value(to);
+    let y = n.host(host::BITCAST, &[x, element])?;
+    Ok(n.seen_as(y, Some(&dims), to))
+}
+
+/// Determinants of the matrices in the last two dims.
+fn det(n: &mut Node<'_, '_>) -> Converted {
+    let x = n.tensor(0)?;
+    let (dims, dtype) = (n.dims(x)?, n.dtype(x)?);
+    let [batch @ .., _, _] = dims.as_slice() else {
+        return Err(Problem::invalid("it takes matrices"));
+    };
+    let y = n.host(host::DET, &[x])?;
+    Ok(vec![n.seen_as(y, Some(batch), dtype).into()])
+}

@@ -1,0 +1,89 @@
+//! `SequenceMap`: a body over the items of sequences.
+
+use pliant_ir::DType;
+
+use super::{below, body, next, run};
+use crate::error::Problem;
+use crate::host;
+use crate::kind::Kind;
+use crate::node::{Converted, Node};
+use crate::proto::GraphProto;
+use crate::value::Value;
+
+pub(super) fn map(n: &mut Node<'_, '_>) -> Converted {
+    let graph = n.attrs().graph("body")?;
+    let inputs = (0..n.len()).map(|i| n.value(i)).collect::<Result<Vec<Value>, Problem>>()?;
+    match inputs.first() {
+        Some(Value::Sequence(items)) => {
+            let count = items.len();
+            match all_known(&inputs, count) {
+                true => written_out(n, graph, &inputs, count),
+                false => over_run(n, graph, &inputs),
+            }
+        }
+        Some(Value::Object(_, Kind::Sequence(_))) => over_run(n, graph, &inputs),
+        _ => Err(Problem::invalid("its first input must be a sequence")),
+    }
+}
+
+/// Whether all sequences are known, and of that length.
+fn all_known(inputs: &[Value], count: usize) -> bool {
+    inputs.iter().all(|input| match input {
+        Value::Sequence(items) => items.len() == count,
+        Value::Object(_, Kind::Sequence(_)) => false,
+        _ => true,
+    })
+}
+
+fn written_out(
+    n: &mut Node<'_, '_>,
+    graph: &GraphProto,
+    inputs: &[Value],
+    count: usize,
+) -> Converted {
+    let mut outputs = vec![Vec::with_capacity(count); graph.output.len()];
+    for at in 0..count {
+        let items = inputs.iter().map(|input| match input {
+            Value::Sequence(items) => items[at].clone(),
+            other => other.clone(),
+        });
+        let made = body(n, graph, items.collect())?;
+        outputs.iter_mut().zip(made).for_each(|(all, one)| all.push(one));
+    }
+    Ok(outputs.into_iter().map(Value::Sequence).collect())
+}
+
+fn over_run(n: &mut Node<'_, '_>, graph: &GraphProto, inputs: &[Value]) -> Converted {
+    let mut all = Vec::with_capacity(inputs.len());
+    for input in inputs {
+        all.push(match input {
+            Value::Sequence(_) | Value::Object(_, Kind::Sequence(_)) => {
+                let (e, kind) = n.object(input)?;
+                Value::Object(e, kind)
+            }
+            other => other.clone(),
+        });
+    }
+    let (first, _) = n.object(&all[0])?;
+    let length = n.host(host::SEQUENCE_LENGTH, &[first])?;
+    let length = n.seen_as(length, Some(&[]), DType::Int64);
+    let mut turn = |n: &mut Node<'_, '_>, state: &[Value]| {
+        let at = n.materialize(&state[0])?;
+        let mut items = Vec::with_capacity(all.len());
+        for input in &all {
+            items.push(match input {
+                Value::Object(e, Kind::Sequence(kind)) => {
+                    let item = n.host(host::SEQUENCE_AT, &[*e, at])?;
+                    n.revived(item, kind)?
+                }
+                other => other.clone(),
+            });
+        }
+        let outputs = body(n, graph, items)?;
+        Ok((vec![next(n, &state[0])?], outputs))
+    };
+    let mut goes_on = |n: &mut Node<'_, '_>, state: &[Value]| below(n, &state[0], length);
+    let counter = vec![("i".to_owned(), n.scalar(0i64)?.into())];
+    let last = run(n, counter, graph.output.len(), &mut goes_on, &mut turn)?;
+    last.parts.iter().map(|parts| parts.sequence(n)).collect()
+}

@@ -1,0 +1,95 @@
+//! `Loop`, `Scan` and `SequenceMap`: a body of its own graph, turn by turn, as `relax.while_loop` over what it carries.
+
+mod collect;
+mod map;
+mod scan;
+mod state;
+
+use pliant_ir::DType;
+
+pub(super) use collect::{below, next, run};
+
+use super::{OnnxOp, op};
+use crate::error::Problem;
+use crate::node::{Converted, Node};
+use crate::proto::GraphProto;
+use crate::value::Value;
+
+pub(super) static OPS: &[OnnxOp] =
+    &[op("Loop", repeat), op("Scan", scan::scan), op("SequenceMap", map::map)];
+
+/// The body's outputs over values for its inputs.
+pub(super) fn body(
+    n: &mut Node<'_, '_>,
+    graph: &GraphProto,
+    inputs: Vec<Value>,
+) -> Result<Vec<Value>, Problem> {
+    if graph.input.len() != inputs.len() {
+        return Err(Problem::invalid(format!(
+            "its body takes {} inputs, but {} are given",
+            graph.input.len(),
+            inputs.len()
+        )));
+    }
+    let before = n.im.problem_count();
+    n.im.enter();
+    for (info, value) in graph.input.iter().zip(inputs) {
+        n.im.define(info.name(), value);
+    }
+    let outputs = n.im.graph_outputs(graph);
+    n.im.leave();
+    // What went wrong inside is reported there.
+    if n.im.problem_count() > before { Err(Problem::invalid("")) } else { outputs }
+}
+
+fn repeat(n: &mut Node<'_, '_>) -> Converted {
+    let graph = n.attrs().graph("body")?;
+    let carried = graph.input.len().saturating_sub(2);
+    if n.len() < 2 || n.len() != carried + 2 || graph.output.len() <= carried {
+        return Err(Problem::invalid("its body does not fit what it carries"));
+    }
+    let most = match n.optional(0)? {
+        Some(most) => {
+            let most = n.scalar_of(most)?;
+            Some(n.cast(most, DType::Int64)?)
+        }
+        None => None,
+    };
+    let goes_on = if n.has(1) { n.condition(1, "its condition")? } else { n.scalar(true)? };
+    let mut first =
+        vec![("i".to_owned(), n.scalar(0i64)?.into()), ("goes_on".to_owned(), goes_on.into())];
+    for i in 0..carried {
+        first.push((graph.input[i + 2].name().into(), n.given(i + 2)));
+    }
+    let mut turn = |n: &mut Node<'_, '_>, state: &[Value]| {
+        let outputs = body(n, graph, state.to_vec())?;
+        let goes_on = n.materialize(&outputs[0])?;
+        let goes_on = n.truth(goes_on, "the condition that its body gives")?;
+        let mut after = vec![next(n, &state[0])?, goes_on.into()];
+        after.extend_from_slice(&outputs[1..=carried]);
+        Ok((after, outputs[carried + 1..].to_vec()))
+    };
+    let mut goes_on = |n: &mut Node<'_, '_>, state: &[Value]| {
+        let holds = n.materialize(&state[1])?;
+        match most {
+            Some(most) => {
+                let below = below(n, &state[0], most)?;
+                n.op("relax.logical_and", &[below, holds])
+            }
+            None => Ok(holds),
+        }
+    };
+    let collected = graph.output.len() - carried - 1;
+    let last = run(n, first, collected, &mut goes_on, &mut turn)?;
+    let mut outputs = last.state[2..].to_vec();
+    if !last.parts.is_empty() {
+        let one = n.func().syms.int(1);
+        let turns = n.materialize(&last.state[0])?;
+        let turns = n.reshape(turns, &[one])?;
+        let turns = n.symbols_of(turns, 1)?[0];
+        for parts in last.parts {
+            outputs.push(parts.stacked(n, turns)?);
+        }
+    }
+    Ok(outputs)
+}

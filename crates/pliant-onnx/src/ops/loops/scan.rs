@@ -1,0 +1,155 @@
+//! `Scan`: a body over the slices of tensors.
+
+use pliant_ir::relax::Expr;
+use pliant_sym::Sym;
+
+use super::collect::Last;
+use super::{below, body, next, run};
+use crate::error::Problem;
+use crate::node::{Converted, Node, ints_attr};
+use crate::proto::GraphProto;
+use crate::value::Value;
+
+/// What is cut into slices: along which axis, and whether from its end.
+#[derive(Clone, Copy)]
+struct Scanned {
+    x: Expr,
+    axis: usize,
+    back: bool,
+}
+
+/// A list of numbers, 0 where it is left out.
+fn list(n: &Node<'_, '_>, name: &str, len: usize) -> Result<Vec<i64>, Problem> {
+    let list = n.attrs().ints(name)?.map_or_else(|| vec![0; len], <[i64]>::to_vec);
+    if list.len() == len {
+        Ok(list)
+    } else {
+        Err(Problem::invalid(format!("'{name}' must have {len} numbers")))
+    }
+}
+
+pub(super) fn scan(n: &mut Node<'_, '_>) -> Converted {
+    let graph = n.attrs().graph("body")?;
+    // Before opset 9 the lengths of the sequences came first.
+    let skip = usize::from(n.opset < 9);
+    let given = n.len().saturating_sub(skip);
+    let count = n.attrs().int("num_scan_inputs")?.unwrap_or(0);
+    let count = usize::try_from(count).unwrap_or(0);
+    if count == 0 || given < count || graph.input.len() != given {
+        return Err(Problem::invalid("attribute 'num_scan_inputs' does not fit its inputs"));
+    }
+    let carried = given - count;
+    if graph.output.len() < carried {
+        return Err(Problem::invalid("its body does not return what it carries"));
+    }
+    if skip > 0 { batched(n, graph, carried) } else { plain(n, graph, carried) }
+}
+
+fn plain(n: &mut Node<'_, '_>, graph: &GraphProto, carried: usize) -> Converted {
+    let count = graph.input.len() - carried;
+    let axes = list(n, "scan_input_axes", count)?;
+    let back = list(n, "scan_input_directions", count)?;
+    let mut scanned = Vec::with_capacity(count);
+    for (k, (&axis, &back)) in axes.iter().zip(&back).enumerate() {
+        let x = n.tensor(carried + k)?;
+        let rank = n.rank(x)?;
+        scanned.push(Scanned { x, axis: n.axis(axis, rank)?, back: back != 0 });
+    }
+    let turns = n.dims(scanned[0].x)?[scanned[0].axis];
+    let first = (0..carried).map(|i| n.given(i)).collect();
+    let last = turns_over(n, graph, first, &scanned, turns)?;
+    let mut outputs = last.state;
+    let collected = last.parts.len();
+    let axes = list(n, "scan_output_axes", collected)?;
+    let back = list(n, "scan_output_directions", collected)?;
+    for (k, parts) in last.parts.into_iter().enumerate() {
+        let y = parts.stacked(n, turns)?;
+        let mut y = n.materialize(&y)?;
+        if back[k] != 0 {
+            y = n.op_with("relax.flip", &[y], ints_attr("axis", 0))?;
+        }
+        let rank = n.rank(y)?;
+        let axis = n.axis(axes[k], rank)?;
+        let mut order: Vec<usize> = (1..rank).collect();
+        order.insert(axis, 0);
+        outputs.push(n.permute(y, &order)?.into());
+    }
+    Ok(outputs)
+}
+
+/// Opset 8: each element of a batch by itself, along axis 0 of its slices.
+fn batched(n: &mut Node<'_, '_>, graph: &GraphProto, carried: usize) -> Converted {
+    if n.has(0) {
+        return Err(Problem::unsupported("sequences of unequal lengths (input 0 of opset 8)")
+            .with_help("convert the model to opset 9 or newer"));
+    }
+    let count = graph.input.len() - carried;
+    let back = list(n, "directions", count)?;
+    let mut all = Vec::with_capacity(carried + count);
+    for i in 0..carried + count {
+        all.push(n.tensor(i + 1)?);
+    }
+    let [batch, turns, ..] = n.dims(all[carried])?[..] else {
+        return Err(Problem::invalid("what it scans must have a batch and a sequence axis"));
+    };
+    let mut turn = |n: &mut Node<'_, '_>, state: &[Value]| {
+        let at = n.materialize(&state[0])?;
+        let mut slices = Vec::with_capacity(all.len());
+        for &x in &all {
+            slices.push(n.take(x, at, 0)?);
+        }
+        let first = slices[..carried].iter().map(|&e| e.into()).collect();
+        let scanned = slices[carried..].iter().zip(&back);
+        let scanned: Vec<Scanned> =
+            scanned.map(|(&x, &back)| Scanned { x, axis: 0, back: back != 0 }).collect();
+        let last = turns_over(n, graph, first, &scanned, turns)?;
+        let mut parts = last.state;
+        for collected in last.parts {
+            parts.push(collected.stacked(n, turns)?);
+        }
+        Ok((vec![next(n, &state[0])?], parts))
+    };
+    let most = n.size(batch)?;
+    let mut goes_on = |n: &mut Node<'_, '_>, state: &[Value]| below(n, &state[0], most);
+    let first = vec![("batch".to_owned(), n.scalar(0i64)?.into())];
+    let last = run(n, first, graph.output.len(), &mut goes_on, &mut turn)?;
+    last.parts.iter().map(|parts| parts.stacked(n, batch)).collect()
+}
+
+/// The body over each slice.
+fn turns_over(
+    n: &mut Node<'_, '_>,
+    graph: &GraphProto,
+    first: Vec<Value>,
+    scanned: &[Scanned],
+    turns: Sym,
+) -> Result<Last, Problem> {
+    let carried = first.len();
+    let mut state = vec![("i".to_owned(), n.scalar(0i64)?.into())];
+    let names = graph.input.iter().map(|i| i.name().to_owned());
+    state.extend(names.zip(first));
+    let mut turn = |n: &mut Node<'_, '_>, state: &[Value]| {
+        let mut inputs = state[1..].to_vec();
+        let counter = n.materialize(&state[0])?;
+        for s in scanned {
+            let mut at = counter;
+            if s.back {
+                let one = n.func().syms.int(1);
+                let last = n.func().syms.sub(turns, one);
+                let last = n.size(last)?;
+                at = n.op("relax.subtract", &[last, at])?;
+            }
+            inputs.push(n.take(s.x, at, s.axis)?.into());
+        }
+        let outputs = body(n, graph, inputs)?;
+        let mut after = vec![next(n, &state[0])?];
+        after.extend_from_slice(&outputs[..carried]);
+        Ok((after, outputs[carried..].to_vec()))
+    };
+    let most = n.size(turns)?;
+    let mut goes_on = |n: &mut Node<'_, '_>, state: &[Value]| below(n, &state[0], most);
+    let collected = graph.output.len() - carried;
+    let mut last = run(n, state, collected, &mut goes_on, &mut turn)?;
+    last.state.remove(0);
+    Ok(last)
+}

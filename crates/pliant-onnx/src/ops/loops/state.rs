@@ -1,0 +1,247 @@
+//! What a loop carries from turn to turn, and `relax.while_loop` over it.
+//!
+//! The state's types are those of the first values, widened where a turn gives something else: a dim that changes becomes
+//! a symbol of the body's own, and the body is read again. What is no tensor is an object of the run, whose kind widens
+//! in the same way.
+
+use pliant_ir::Attrs;
+use pliant_ir::op::WHILE_LOOP;
+use pliant_ir::relax::derive::{erase_to_well_defined, is_subtype, prove_dims_equal, type_syms};
+use pliant_ir::relax::{Expr, TensorShape, Type, TypeData};
+use pliant_sym::{Sym, SymVar};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::error::Problem;
+use crate::graph::identifier;
+use crate::kind::Kind;
+use crate::node::{Node, problem};
+use crate::value::Value;
+
+/// Makes the state after a turn.
+type Turn<'t> = &'t mut dyn FnMut(&mut Node<'_, '_>, &[Value]) -> Result<Vec<Value>, Problem>;
+
+/// Tells whether there is a further turn.
+pub(super) type GoesOn<'t> =
+    &'t mut dyn FnMut(&mut Node<'_, '_>, &[Value]) -> Result<Expr, Problem>;
+
+/// What a loop carries.
+pub(super) struct State {
+    names: Vec<String>,
+    inits: Vec<Expr>,
+    kinds: Vec<Kind>,
+    types: Vec<Type>,
+    /// Symbols of the body's own.
+    own: FxHashSet<SymVar>,
+}
+
+impl State {
+    /// The state before the first turn.
+    ///
+    /// # Errors
+    /// For a value that failed.
+    pub fn new(n: &mut Node<'_, '_>, first: Vec<(String, Value)>) -> Result<State, Problem> {
+        let count = first.len();
+        let mut state = State {
+            names: Vec::with_capacity(count),
+            inits: Vec::with_capacity(count),
+            kinds: Vec::with_capacity(count),
+            types: Vec::with_capacity(count),
+            own: FxHashSet::default(),
+        };
+        for (name, value) in first {
+            let (e, kind) = n.object(&value)?;
+            let own = n.func().expr_ty(e);
+            let ty = if is_tensor(&kind) { own } else { n.func().intern(TypeData::Any) };
+            state.names.push(name);
+            state.inits.push(e);
+            state.kinds.push(kind);
+            state.types.push(ty);
+        }
+        Ok(state)
+    }
+
+    fn values(&self, n: &mut Node<'_, '_>, params: &[Expr]) -> Result<Vec<Value>, Problem> {
+        params.iter().zip(&self.kinds).map(|(&e, kind)| n.revived(e, kind)).collect()
+    }
+
+    /// The types with other symbols for the body's own.
+    fn renamed(&self, n: &mut Node<'_, '_>) -> Vec<Type> {
+        let func = n.func();
+        let mut map: FxHashMap<SymVar, Sym> = FxHashMap::default();
+        for &ty in &self.types {
+            for v in type_syms(func, ty) {
+                if map.contains_key(&v) {
+                    continue;
+                }
+                let v_new = if self.own.contains(&v) {
+                    let name = func.syms.name(v).to_string();
+                    func.fresh_sym(&name)
+                } else {
+                    v
+                };
+                let sym = func.syms.var(v_new);
+                map.insert(v, sym);
+            }
+        }
+        let sym = |v: SymVar| map.get(&v).copied();
+        self.types.iter().map(|&ty| erase_to_well_defined(func, ty, &sym, &|v| Some(v))).collect()
+    }
+
+    /// Takes in what a turn gives; whether that is more than was held so far.
+    fn widen(
+        &mut self,
+        n: &mut Node<'_, '_>,
+        results: &[Type],
+        kinds: &[Kind],
+    ) -> Result<bool, Problem> {
+        let mut wider = false;
+        for (i, (&result, after)) in results.iter().zip(kinds).enumerate() {
+            let told = |p: Problem| Problem {
+                message: format!("'{}' after a turn: {}", self.names[i], p.message),
+                ..p
+            };
+            let kind = self.kinds[i].join(after).map_err(told)?;
+            let ty = match is_tensor(&kind) {
+                true => self.widen_type(n, i, result),
+                false => n.func().intern(TypeData::Any),
+            };
+            wider |= ty != self.types[i] || kind != self.kinds[i];
+            (self.types[i], self.kinds[i]) = (ty, kind);
+        }
+        Ok(wider)
+    }
+
+    /// The type that holds that of value `i` and, after a turn, `result`.
+    fn widen_type(&mut self, n: &mut Node<'_, '_>, i: usize, result: Type) -> Type {
+        let ty = self.types[i];
+        if ty == result || is_subtype(n.func(), result, ty).is_yes() {
+            return ty;
+        }
+        let types = &n.func().types;
+        let (TypeData::Tensor { shape, dtype }, TypeData::Tensor { .. }) =
+            (types.get(ty).clone(), types.get(result).clone())
+        else {
+            return n.func().intern(TypeData::Any);
+        };
+        let (rank, after) = (n.func().rank_of(ty), n.func().rank_of(result));
+        let (TensorShape::Dims(dims), true) = (shape, rank == after) else {
+            return n.func().intern(TypeData::Tensor { shape: TensorShape::Unknown, dtype });
+        };
+        let later = match n.func().types.get(result) {
+            TypeData::Tensor { shape: TensorShape::Dims(later), .. } => {
+                later.iter().copied().map(Some).collect()
+            }
+            _ => vec![None; dims.len()],
+        };
+        let mut wide = Vec::with_capacity(dims.len());
+        for (&dim, later) in dims.iter().zip(later) {
+            let func = n.func();
+            let own = func.syms.as_var(dim).is_some_and(|v| self.own.contains(&v));
+            let stays = later.is_some_and(|l| prove_dims_equal(func, dim, l).is_yes());
+            wide.push(if own || stays {
+                dim
+            } else {
+                let var = func.fresh_sym(&identifier(&self.names[i], "n"));
+                self.own.insert(var);
+                func.syms.var(var)
+            });
+        }
+        n.func().intern(TypeData::Tensor { shape: TensorShape::Dims(wide.into()), dtype })
+    }
+}
+
+fn is_tensor(kind: &Kind) -> bool {
+    matches!(kind, Kind::Tensor { .. })
+}
+
+/// A local function over parameters of those types.
+fn function(
+    n: &mut Node<'_, '_>,
+    names: &[String],
+    types: &[Type],
+    make: &mut dyn FnMut(&mut Node<'_, '_>, &[Expr]) -> Result<Vec<Expr>, Problem>,
+) -> Result<Expr, Problem> {
+    n.im.builder.begin_func();
+    let params: Vec<Expr> = names
+        .iter()
+        .zip(types)
+        .map(|(name, &ty)| {
+            let var = n.im.builder.param(&identifier(name, "x"), ty);
+            n.func().var_expr(var)
+        })
+        .collect();
+    let result = make(n, &params);
+    // The function is closed in any case, so that the builder stays balanced.
+    let end = match result.as_deref() {
+        Ok([one]) => *one,
+        Ok(all) => n.func().tuple(all),
+        Err(_) => n.func().tuple(&[]),
+    };
+    let func = n.im.builder.end_func(end, None, true);
+    result.map(|_| func)
+}
+
+/// The body as a function, read until the state's types hold from turn to turn.
+fn fixed(n: &mut Node<'_, '_>, state: &mut State, turn: Turn<'_>) -> Result<Expr, Problem> {
+    loop {
+        let mark = n.im.builder.mark_names();
+        let mut kinds = Vec::new();
+        let func = function(n, &state.names, &state.types, &mut |n, params| {
+            let values = state.values(n, params)?;
+            let mut out = Vec::with_capacity(values.len());
+            for value in turn(n, &values)? {
+                let (e, kind) = n.object(&value)?;
+                out.push(e);
+                kinds.push(kind);
+            }
+            Ok(out)
+        })?;
+        let results = results(n, func, state.types.len())?;
+        if !state.widen(n, &results, &kinds)? {
+            return Ok(func);
+        }
+        n.im.builder.give_back_names(mark);
+    }
+}
+
+/// The last state of `while goes_on(state): state = turn(state)`.
+pub(super) fn while_loop(
+    n: &mut Node<'_, '_>,
+    mut state: State,
+    goes_on: GoesOn<'_>,
+    turn: Turn<'_>,
+) -> Result<Vec<Value>, Problem> {
+    let body = fixed(n, &mut state, turn)?;
+    let types = state.renamed(n);
+    let cond = function(n, &state.names, &types, &mut |n, params| {
+        let values = state.values(n, params)?;
+        Ok(vec![goes_on(n, &values)?])
+    })?;
+    let mut operands = Vec::with_capacity(state.inits.len() + 2);
+    for (func, hint) in [(cond, "cond"), (body, "body")] {
+        let var = n.im.builder.emit_named(func, hint);
+        operands.push(n.func().var_expr(var));
+    }
+    operands.extend(&state.inits);
+    let call =
+        n.im.builder.call_op(WHILE_LOOP, &operands, Attrs::default(), &[]).map_err(problem)?;
+    let last = n.im.bind(call, n.proto);
+    let fields = match state.inits.len() {
+        1 => vec![last],
+        count => n.fields(last, count),
+    };
+    state.values(n, &fields)
+}
+
+/// The types of the state after a turn.
+fn results(n: &mut Node<'_, '_>, func: Expr, count: usize) -> Result<Vec<Type>, Problem> {
+    let ret = match n.func().ty(func) {
+        TypeData::Callable { ret, .. } => *ret,
+        _ => return Err(Problem::invalid("its body is no function")),
+    };
+    match n.func().types.get(ret) {
+        _ if count == 1 => Ok(vec![ret]),
+        TypeData::Tuple(fields) if fields.len() == count => Ok(fields.to_vec()),
+        _ => Err(Problem::invalid("its body returns another number of values than it takes")),
+    }
+}

@@ -1,0 +1,73 @@
+//! Convolutions and products with an activation fused to them.
+
+use pliant_ir::relax::Expr;
+
+use super::op;
+use crate::error::Problem;
+use crate::node::{Converted, Node};
+use crate::ops::OnnxOp;
+use crate::ops::linear::gemm;
+use crate::ops::nn::conv::conv;
+
+pub(super) static OPS: &[OnnxOp] = &[
+    op("FusedConv", |n| {
+        let y = first(n, conv)?;
+        // What is added before the activation.
+        let y = match n.optional(3)? {
+            Some(z) => n.op("relax.add", &[y, z])?,
+            None => y,
+        };
+        let params = n.attrs().floats("activation_params")?.unwrap_or_default().to_vec();
+        Ok(vec![activated(n, y, &params)?.into()])
+    }),
+    op("FusedGemm", |n| {
+        let y = first(n, gemm)?;
+        let mut params = Vec::new();
+        for name in ["activation_alpha", "activation_beta"] {
+            params.extend(n.attrs().float(name)?.map(|v| v as f32));
+        }
+        Ok(vec![activated(n, y, &params)?.into()])
+    }),
+];
+
+fn first(
+    n: &mut Node<'_, '_>,
+    convert: fn(&mut Node<'_, '_>) -> Converted,
+) -> Result<Expr, Problem> {
+    let outputs = convert(n)?;
+    let first = outputs.first().ok_or_else(|| Problem::invalid("it gives nothing"))?;
+    n.materialize(first)
+}
+
+/// The activation that the node names.
+fn activated(n: &mut Node<'_, '_>, y: Expr, params: &[f32]) -> Result<Expr, Problem> {
+    let name = n.attrs().str("activation")?.unwrap_or("");
+    let dtype = n.dtype(y)?;
+    let param = |i: usize, otherwise: f64| params.get(i).map_or(otherwise, |&v| f64::from(v));
+    let number = |n: &mut Node<'_, '_>, value: f64| n.number(value, dtype);
+    match name {
+        "" | "None" => Ok(y),
+        "Relu" => n.op("relax.nn.relu", &[y]),
+        "Sigmoid" => n.op("relax.sigmoid", &[y]),
+        "Tanh" => n.op("relax.tanh", &[y]),
+        "LeakyRelu" => {
+            let (alpha, zero) = (number(n, param(0, 0.01))?, number(n, 0.0)?);
+            let below = n.op("relax.less", &[y, zero])?;
+            let less = n.op("relax.multiply", &[y, alpha])?;
+            n.op("relax.where", &[below, less, y])
+        }
+        "Clip" | "HardSigmoid" => {
+            let (mut y, mut low, mut high) = (y, param(0, f64::MIN), param(1, f64::MAX));
+            if name == "HardSigmoid" {
+                let (alpha, beta) = (number(n, param(0, 0.2))?, number(n, param(1, 0.5))?);
+                y = n.op("relax.multiply", &[y, alpha])?;
+                y = n.op("relax.add", &[y, beta])?;
+                (low, high) = (0.0, 1.0);
+            }
+            let (low, high) = (number(n, low)?, number(n, high)?);
+            let y = n.op("relax.maximum", &[y, low])?;
+            n.op("relax.minimum", &[y, high])
+        }
+        other => Err(Problem::unsupported(format!("activation '{other}'"))),
+    }
+}

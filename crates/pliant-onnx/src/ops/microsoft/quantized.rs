@@ -1,0 +1,168 @@
+//! Operators on quantised tensors beside those of ONNX: each computes in float32 between dequantising and quantising.
+
+use pliant_ir::DType;
+use pliant_ir::relax::Expr;
+use pliant_ir::{AttrValue, Attrs};
+
+use super::op;
+use crate::error::Problem;
+use crate::node::{Converted, Node};
+use crate::ops::OnnxOp;
+use crate::ops::quant::{
+    centred, dequantize, dynamic_quantize, quantize, range, saturated, spread,
+};
+
+pub(super) static OPS: &[OnnxOp] = &[
+    op("DequantizeLinear", dequantize),
+    op("DynamicQuantizeMatMul", dynamic_matmul),
+    op("MatMulIntegerToFloat", |n| {
+        let (a, b) = (n.tensor(0)?, n.tensor(1)?);
+        let (a_scale, b_scale) = (n.tensor(2)?, n.tensor(3)?);
+        let zeros = [n.optional(4)?, n.optional(5)?];
+        let bias = n.optional(6)?;
+        Ok(vec![float_product(n, [a, b], [a_scale, b_scale], zeros, bias)?.into()])
+    }),
+    op("QGemm", gemm),
+    op("QLinearAdd", |n| binary(n, "relax.add")),
+    op("QLinearConcat", concat),
+    op("QLinearGlobalAveragePool", global_average),
+    op("QLinearLeakyRelu", leaky_relu),
+    op("QLinearMul", |n| binary(n, "relax.multiply")),
+    op("QLinearSigmoid", |n| {
+        let x = number(n, 0)?;
+        let y = n.op("relax.sigmoid", &[x])?;
+        Ok(vec![quantised(n, y, 3)?.into()])
+    }),
+    op("QuantizeLinear", quantize),
+];
+
+/// Input `i` by its scale and zero point, which follow it, as float32.
+fn number(n: &mut Node<'_, '_>, i: usize) -> Result<Expr, Problem> {
+    let (x, scale, zero) = (n.tensor(i)?, n.tensor(i + 1)?, n.optional(i + 2)?);
+    let zero = match zero {
+        Some(zero) => Some(n.scalar_of(zero)?),
+        None => None,
+    };
+    let wide = centred(n, x, zero, -1)?;
+    let wide = n.cast(wide, DType::Float32)?;
+    let scale = n.scalar_of(scale)?;
+    n.op("relax.multiply", &[wide, scale])
+}
+
+/// A result by the scale that is input `i`, and the zero point after it.
+fn quantised(n: &mut Node<'_, '_>, y: Expr, i: usize) -> Result<Expr, Problem> {
+    let (scale, zero) = (n.tensor(i)?, n.optional(i + 1)?);
+    let scale = n.scalar_of(scale)?;
+    let y = n.op("relax.divide", &[y, scale])?;
+    let (dtype, zero) = match zero {
+        Some(zero) => (n.dtype(zero)?, Some(n.scalar_of(zero)?)),
+        None => (DType::UInt8, None),
+    };
+    let bounds = range(dtype)?;
+    saturated(n, y, zero, dtype, bounds)
+}
+
+fn binary(n: &mut Node<'_, '_>, op: &str) -> Converted {
+    let (a, b) = (number(n, 0)?, number(n, 3)?);
+    let y = n.op(op, &[a, b])?;
+    Ok(vec![quantised(n, y, 6)?.into()])
+}
+
+fn leaky_relu(n: &mut Node<'_, '_>) -> Converted {
+    let alpha = n.attrs().float("alpha")?.unwrap_or(0.01);
+    let x = number(n, 0)?;
+    let (alpha, zero) = (n.number(alpha, DType::Float32)?, n.number(0.0, DType::Float32)?);
+    let below = n.op("relax.less", &[x, zero])?;
+    let less = n.op("relax.multiply", &[x, alpha])?;
+    let y = n.op("relax.where", &[below, less, x])?;
+    Ok(vec![quantised(n, y, 3)?.into()])
+}
+
+/// Scale and zero point of the result come first, then each part with its own.
+fn concat(n: &mut Node<'_, '_>) -> Converted {
+    let axis = n.attrs().int("axis")?;
+    let axis = axis.ok_or_else(|| Problem::invalid("attribute 'axis' is missing"))?;
+    if n.len() < 5 || !(n.len() - 2).is_multiple_of(3) {
+        return Err(Problem::invalid("each part needs a scale and a zero point"));
+    }
+    let mut parts = Vec::new();
+    for i in (2..n.len()).step_by(3) {
+        parts.push(number(n, i)?);
+    }
+    let y = n.concat(&parts, axis)?;
+    Ok(vec![quantised(n, y, 0)?.into()])
+}
+
+fn global_average(n: &mut Node<'_, '_>) -> Converted {
+    let last = n.attrs().int("channels_last")?.unwrap_or(0) != 0;
+    let x = number(n, 0)?;
+    let rank = n.rank(x)? as i64;
+    let axes = if last { 1..rank - 1 } else { 2..rank };
+    let attrs = Attrs::default()
+        .with("axis", AttrValue::ints(axes))
+        .with("keepdims", AttrValue::Bool(true));
+    let y = n.op_with("relax.mean", &[x], attrs)?;
+    Ok(vec![quantised(n, y, 3)?.into()])
+}
+
+/// The product of quantised matrices as float32.
+fn float_product(
+    n: &mut Node<'_, '_>,
+    [a, b]: [Expr; 2],
+    [a_scale, b_scale]: [Expr; 2],
+    [a_zero, b_zero]: [Option<Expr>; 2],
+    bias: Option<Expr>,
+) -> Result<Expr, Problem> {
+    let (left, right) = (centred(n, a, a_zero, -2)?, centred(n, b, b_zero, -1)?);
+    let sum = n.op("relax.matmul", &[left, right])?;
+    let a_scale = spread(n, a_scale, a, -2, 0)?;
+    let b_scale = spread(n, b_scale, b, -1, 0)?;
+    let factor = n.op("relax.multiply", &[a_scale, b_scale])?;
+    let y = n.cast(sum, DType::Float32)?;
+    let y = n.op("relax.multiply", &[y, factor])?;
+    match bias {
+        Some(bias) => n.op("relax.add", &[y, bias]),
+        None => Ok(y),
+    }
+}
+
+fn dynamic_matmul(n: &mut Node<'_, '_>) -> Converted {
+    let (b, b_scale) = (n.tensor(1)?, n.tensor(2)?);
+    let (b_zero, bias) = (n.optional(3)?, n.optional(4)?);
+    let parts = dynamic_quantize(n)?;
+    let mut made = Vec::with_capacity(3);
+    for part in &parts {
+        made.push(n.materialize(part)?);
+    }
+    let [a, a_scale, a_zero] = made[..] else {
+        return Err(Problem::invalid("it cannot quantise its input"));
+    };
+    let y = float_product(n, [a, b], [a_scale, b_scale], [Some(a_zero), b_zero], bias)?;
+    Ok(vec![y.into()])
+}
+
+/// The bias is int32, by the product of both scales. Without a scale of its own the result is float32.
+fn gemm(n: &mut Node<'_, '_>) -> Converted {
+    let alpha = n.attrs().float("alpha")?.unwrap_or(1.0);
+    let mut sides = [n.tensor(0)?, n.tensor(3)?];
+    for (side, name) in sides.iter_mut().zip(["transA", "transB"]) {
+        if n.attrs().int(name)?.unwrap_or(0) != 0 {
+            *side = n.permute(*side, &[1, 0])?;
+        }
+    }
+    let (a_scale, b_scale) = (n.tensor(1)?, n.tensor(4)?);
+    let zeros = [n.optional(2)?, n.optional(5)?];
+    let left = centred(n, sides[0], zeros[0], -2)?;
+    let right = centred(n, sides[1], zeros[1], -1)?;
+    let mut sum = n.op("relax.matmul", &[left, right])?;
+    if let Some(bias) = n.optional(6)? {
+        sum = n.op("relax.add", &[sum, bias])?;
+    }
+    let (a_scale, b_scale) = (n.scalar_of(a_scale)?, spread(n, b_scale, sides[1], -1, 0)?);
+    let factor = n.op("relax.multiply", &[a_scale, b_scale])?;
+    let alpha = n.number(alpha, DType::Float32)?;
+    let factor = n.op("relax.multiply", &[factor, alpha])?;
+    let y = n.cast(sum, DType::Float32)?;
+    let y = n.op("relax.multiply", &[y, factor])?;
+    Ok(vec![if n.has(7) { quantised(n, y, 7)? } else { y }.into()])
+}

@@ -1,0 +1,186 @@
+//! `TfIdfVectorizer` over integers: how often each n-gram of a pool occurs.
+
+use pliant_ir::DType;
+use pliant_ir::relax::Expr;
+use pliant_sym::Sym;
+use pliant_tensor::Tensor;
+
+use super::{OnnxOp, op};
+use crate::error::Problem;
+use crate::node::{Converted, Node, ints_attr};
+
+pub(super) static OPS: &[OnnxOp] = &[op("TfIdfVectorizer", vectorize)];
+
+/// Most ways of skipping that are written out.
+const MOST_SKIPS: i64 = 64;
+/// The longest n-grams that are taken.
+const MOST_GRAM: i64 = 64;
+
+/// What the attributes say.
+struct Pool<'a> {
+    /// All n-grams, those of one element first.
+    items: &'a [i64],
+    /// Where in `items` the n-grams of 1, 2 and so on elements start.
+    starts: &'a [i64],
+    /// The column of each n-gram.
+    columns: &'a [i64],
+}
+
+impl Pool<'_> {
+    /// The n-grams of that length, one after the other.
+    fn of_length(&self, length: usize) -> Result<&[i64], Problem> {
+        let at = |i: usize| match self.starts.get(i) {
+            Some(&start) => usize::try_from(start).ok(),
+            None => Some(self.items.len()),
+        };
+        let wrong = || Problem::invalid("'ngram_counts' does not fit 'pool_int64s'");
+        let (Some(from), Some(to)) = (at(length - 1), at(length)) else { return Err(wrong()) };
+        let grams = self.items.get(from..to).ok_or_else(wrong)?;
+        if grams.len().is_multiple_of(length) { Ok(grams) } else { Err(wrong()) }
+    }
+}
+
+fn vectorize(n: &mut Node<'_, '_>) -> Converted {
+    let attrs = n.attrs();
+    let whole = |name: &str, most: i64| {
+        let value = attrs.int(name)?;
+        let value =
+            value.ok_or_else(|| Problem::invalid(format!("attribute '{name}' is missing")))?;
+        match value {
+            v if v < 0 => Err(Problem::invalid(format!("attribute '{name}' is negative"))),
+            v if v > most => Err(Problem::unsupported(format!("'{name}' above {most}"))),
+            v => Ok(v),
+        }
+    };
+    if attrs.has("pool_strings") {
+        return Err(Problem::unsupported("n-grams of strings (pool_strings)"));
+    }
+    let mode = attrs.choice("mode", &["TF", "IDF", "TFIDF"])?;
+    let least = whole("min_gram_length", MOST_GRAM)?.max(1);
+    let most = whole("max_gram_length", MOST_GRAM)?;
+    let skips = whole("max_skip_count", MOST_SKIPS)?;
+    let pool = Pool {
+        items: attrs.ints("pool_int64s")?.unwrap_or_default(),
+        starts: attrs.ints("ngram_counts")?.unwrap_or_default(),
+        columns: attrs.ints("ngram_indexes")?.unwrap_or_default(),
+    };
+    let x = n.tensor(0)?;
+    let x = n.cast(x, DType::Int64)?;
+    let dims = n.dims(x)?;
+    let one = n.func().syms.int(1);
+    let (rows, length) = match dims[..] {
+        [length] => (one, length),
+        [rows, length] => (rows, length),
+        _ => return Err(Problem::invalid("it takes a vector or a matrix")),
+    };
+    let x = n.reshape(x, &[rows, length])?;
+    let mut counts = Vec::new();
+    for size in 1..=pool.starts.len() {
+        let grams = pool.of_length(size)?;
+        if !grams.is_empty() {
+            let wanted = (least..=most).contains(&(size as i64));
+            // A single element has nothing to skip.
+            let skips = if size == 1 { 0 } else { skips };
+            counts.push(match wanted {
+                true => occurrences(n, x, grams, size, skips, [rows, length])?,
+                false => nothing(n, rows, (grams.len() / size) as i64)?,
+            });
+        }
+    }
+    counts.push(nothing(n, rows, 1)?);
+    let counts = n.concat(&counts, 1)?;
+    let y = in_columns(n, counts, pool.columns)?;
+    let y = weighted(n, y, mode)?;
+    let width = n.dims(y)?[1];
+    Ok(vec![match dims.len() {
+        1 => n.reshape(y, &[width])?.into(),
+        _ => y.into(),
+    }])
+}
+
+fn nothing(n: &mut Node<'_, '_>, rows: Sym, columns: i64) -> Result<Expr, Problem> {
+    let zero = n.number(0.0, DType::Float32)?;
+    let columns = n.func().syms.int(columns);
+    n.full(&[rows, columns], zero)
+}
+
+/// How often each of the n-grams of `size` elements stands in each row, with 0 to `skips` elements left out between two.
+fn occurrences(
+    n: &mut Node<'_, '_>,
+    x: Expr,
+    grams: &[i64],
+    size: usize,
+    skips: i64,
+    [rows, length]: [Sym; 2],
+) -> Result<Expr, Problem> {
+    let count = (grams.len() / size) as i64;
+    let one = n.func().syms.int(1);
+    let mut total: Option<Expr> = None;
+    for step in 1..=skips + 1 {
+        let reach = (size as i64 - 1) * step;
+        let syms = &mut n.func().syms;
+        let (reach, zero) = (syms.int(reach), syms.int(0));
+        let places = syms.sub(length, reach);
+        let places = syms.max(places, zero);
+        let mut hits: Option<Expr> = None;
+        for k in 0..size {
+            let at = n.iota(places)?;
+            let offset = n.scalar(k as i64 * step)?;
+            let at = n.op("relax.add", &[at, offset])?;
+            let seen = n.take(x, at, 1)?;
+            let seen = n.reshape(seen, &[rows, places, one])?;
+            let wanted: Vec<i64> = grams.iter().skip(k).step_by(size).copied().collect();
+            let wanted = Tensor::from_slice(&[1, 1, count], &wanted);
+            let wanted = wanted.map_err(|e| Problem::invalid(e.to_string()))?;
+            let wanted = n.im.constant(&wanted);
+            let same = n.op("relax.equal", &[seen, wanted])?;
+            hits = Some(match hits {
+                Some(before) => n.op("relax.logical_and", &[before, same])?,
+                None => same,
+            });
+        }
+        let Some(hits) = hits else { continue };
+        let hits = n.cast(hits, DType::Float32)?;
+        let hits = n.op_with("relax.sum", &[hits], ints_attr("axis", 1))?;
+        total = Some(match total {
+            Some(before) => n.op("relax.add", &[before, hits])?,
+            None => hits,
+        });
+    }
+    total.ok_or_else(|| Problem::invalid("an n-gram without elements"))
+}
+
+/// The counts in their columns; the last of `counts` are zeros, for columns that no n-gram has.
+fn in_columns(n: &mut Node<'_, '_>, counts: Expr, columns: &[i64]) -> Result<Expr, Problem> {
+    let known = n.dims(counts)?[1];
+    let known = n.func().syms.as_int(known).unwrap_or(0);
+    let most = columns.iter().copied().max().unwrap_or(-1);
+    let fits = columns.len() as i64 == known - 1 && columns.iter().all(|&c| c >= 0);
+    if !fits || most >= known.saturating_mul(16) {
+        return Err(Problem::invalid("'ngram_indexes' does not fit 'pool_int64s'"));
+    }
+    let mut from = vec![known - 1; (most + 1) as usize];
+    for (i, &column) in columns.iter().enumerate() {
+        from[column as usize] = i as i64;
+    }
+    let from = n.ints(&from)?;
+    n.take(counts, from, 1)
+}
+
+fn weighted(n: &mut Node<'_, '_>, y: Expr, mode: &str) -> Result<Expr, Problem> {
+    let weights = n.attrs().floats("weights")?;
+    let (Some(weights), true) = (weights, mode != "TF") else { return Ok(y) };
+    let width = n.dims(y)?[1];
+    if n.func().syms.as_int(width) != Some(weights.len() as i64) {
+        return Err(Problem::invalid("'weights' must have a number for each column"));
+    }
+    let weights = Tensor::from_slice(&[weights.len() as i64], weights);
+    let weights = n.im.constant(&weights.map_err(|e| Problem::invalid(e.to_string()))?);
+    let mut y = y;
+    if mode == "IDF" {
+        let zero = n.number(0.0, DType::Float32)?;
+        let there = n.op("relax.greater", &[y, zero])?;
+        y = n.cast(there, DType::Float32)?;
+    }
+    n.op("relax.multiply", &[y, weights])
+}

@@ -1,0 +1,324 @@
+//! `TreeEnsemble`: all trees at once, a level a time. A place in a tree is a number: an inner node's, or, behind those, a
+//! leaf's; a leaf is where it stays.
+
+use pliant_ir::relax::Expr;
+use pliant_ir::{AttrValue, Attrs, DType};
+use pliant_tensor::Tensor;
+
+use super::OnnxOp;
+use crate::attr::AttrReader;
+use crate::error::Problem;
+use crate::node::{Converted, Node, ints_attr};
+use crate::tensor;
+
+pub(super) static OPS: &[OnnxOp] =
+    &[OnnxOp { domain: "ai.onnx.ml", name: "TreeEnsemble", convert: ensemble }];
+
+/// The comparisons by their numbers; the last one looks into a set.
+const COMPARISONS: &[&str] = &[
+    "relax.less_equal",
+    "relax.less",
+    "relax.greater_equal",
+    "relax.greater",
+    "relax.equal",
+    "relax.not_equal",
+];
+const MEMBER: i64 = COMPARISONS.len() as i64;
+/// Levels that are written out at most.
+const MOST_LEVELS: usize = 1000;
+
+/// The trees as lists over all places.
+struct Trees {
+    roots: Vec<i64>,
+    inner: usize,
+    /// Where a place leads when its comparison holds, and when not.
+    next: [Vec<i64>; 2],
+    features: Vec<i64>,
+    modes: Vec<i64>,
+    splits: Vec<f64>,
+    /// Where what is missing leads to the first of the two.
+    missing: Vec<bool>,
+    /// The sets of those places that look into one, each as long as the longest.
+    members: Vec<Vec<f64>>,
+    levels: usize,
+}
+
+fn wrong(what: &str) -> Problem {
+    Problem::invalid(format!("its trees are broken: {what}"))
+}
+
+/// A list of the node, which must have `len` numbers where that is given.
+fn list(attrs: AttrReader<'_>, name: &str, len: Option<usize>) -> Result<Vec<i64>, Problem> {
+    let list = attrs.ints(name)?.unwrap_or_default().to_vec();
+    match len {
+        Some(len) if list.len() != len => {
+            Err(wrong(&format!("'{name}' has {} numbers, not {len}", list.len())))
+        }
+        _ => Ok(list),
+    }
+}
+
+/// The numbers of an attribute that is a tensor.
+fn numbers(n: &mut Node<'_, '_>, name: &str) -> Result<Vec<f64>, Problem> {
+    let Some(proto) = n.attrs().tensor(name)? else { return Ok(Vec::new()) };
+    let limits = n.im.limits;
+    let read = tensor::read(proto, &mut n.im.external, &limits).map_err(Problem::invalid)?;
+    read.to_f64_vec().map_err(|e| Problem::invalid(e.to_string()))
+}
+
+impl Trees {
+    fn read(n: &mut Node<'_, '_>, leaves: usize) -> Result<Trees, Problem> {
+        let attrs = n.attrs();
+        let features = list(attrs, "nodes_featureids", None)?;
+        let inner = features.len();
+        let splits = numbers(n, "nodes_splits")?;
+        let modes: Vec<i64> = numbers(n, "nodes_modes")?.iter().map(|&m| m as i64).collect();
+        if splits.len() != inner || modes.len() != inner || inner == 0 || leaves == 0 {
+            return Err(wrong("the lists of its nodes are not of one length"));
+        }
+        let side = |ids: &str, leafs: &str| -> Result<Vec<i64>, Problem> {
+            let (ids, leafs) = (list(attrs, ids, Some(inner))?, list(attrs, leafs, Some(inner))?);
+            let place = |(&id, &leaf): (&i64, &i64)| {
+                let most = if leaf != 0 { leaves } else { inner };
+                let within = usize::try_from(id).ok().filter(|&id| id < most);
+                let id = within.ok_or_else(|| wrong(&format!("there is no node {id}")))?;
+                Ok(if leaf != 0 { (inner + id) as i64 } else { id as i64 })
+            };
+            ids.iter().zip(&leafs).map(place).collect()
+        };
+        let next = [
+            side("nodes_truenodeids", "nodes_trueleafs")?,
+            side("nodes_falsenodeids", "nodes_falseleafs")?,
+        ];
+        let mut missing = list(attrs, "nodes_missing_value_tracks_true", None)?;
+        missing.resize(inner, 0);
+        let roots = list(attrs, "tree_roots", None)?;
+        if roots.is_empty() || roots.iter().any(|&r| r < 0 || r >= inner as i64) {
+            return Err(wrong("a root is no node"));
+        }
+        let members = sets(&modes, &numbers(n, "membership_values")?)?;
+        let mut trees = Trees {
+            roots,
+            inner,
+            next,
+            features,
+            modes,
+            splits,
+            missing: missing.iter().map(|&m| m != 0).collect(),
+            members,
+            levels: 0,
+        };
+        trees.levels = trees.depth()?;
+        trees.add_leaves(leaves);
+        Ok(trees)
+    }
+
+    /// How many comparisons the longest way takes.
+    fn depth(&self) -> Result<usize, Problem> {
+        let mut level: Vec<i64> = self.roots.clone();
+        for depth in 0..=MOST_LEVELS {
+            level.retain(|&at| at < self.inner as i64);
+            if level.is_empty() {
+                return Ok(depth);
+            }
+            level =
+                level.iter().flat_map(|&at| self.next.each_ref().map(|s| s[at as usize])).collect();
+            level.sort_unstable();
+            level.dedup();
+        }
+        Err(wrong(&format!("a way through them is longer than {MOST_LEVELS}")))
+    }
+
+    /// Makes leaves places that lead to themselves.
+    fn add_leaves(&mut self, leaves: usize) {
+        let whole = self.inner + leaves;
+        for side in &mut self.next {
+            side.extend((self.inner..whole).map(|at| at as i64));
+        }
+        self.features.resize(whole, 0);
+        self.modes.resize(whole, 0);
+        self.splits.resize(whole, 0.0);
+        self.missing.resize(whole, false);
+        if !self.members.is_empty() {
+            let width = self.members[0].len();
+            self.members.resize(whole, vec![f64::NAN; width]);
+        }
+    }
+}
+
+/// The set of each place, filled up with NaN, which nothing is equal to; none where no place looks into one.
+fn sets(modes: &[i64], values: &[f64]) -> Result<Vec<Vec<f64>>, Problem> {
+    if modes.iter().any(|&m| !(0..=MEMBER).contains(&m)) {
+        return Err(wrong("a comparison that is not known"));
+    }
+    if !modes.contains(&MEMBER) {
+        return Ok(Vec::new());
+    }
+    let mut lists = values.split(|v| v.is_nan());
+    let mut sets: Vec<Vec<f64>> = Vec::with_capacity(modes.len());
+    for &mode in modes {
+        sets.push(match mode {
+            MEMBER => lists.next().ok_or_else(|| wrong("a set is missing"))?.to_vec(),
+            _ => Vec::new(),
+        });
+    }
+    let width = sets.iter().map(Vec::len).max().unwrap_or(0).max(1);
+    sets.iter_mut().for_each(|set| set.resize(width, f64::NAN));
+    Ok(sets)
+}
+
+/// Numbers as a constant of that type.
+fn constant(
+    n: &mut Node<'_, '_>,
+    shape: &[i64],
+    values: &[f64],
+    dtype: DType,
+) -> Result<Expr, Problem> {
+    let wide = Tensor::from_slice(shape, values).map_err(|e| Problem::invalid(e.to_string()))?;
+    let wide = n.im.constant(&wide);
+    n.cast(wide, dtype)
+}
+
+fn ensemble(n: &mut Node<'_, '_>) -> Converted {
+    let weights = numbers(n, "leaf_weights")?;
+    let trees = Trees::read(n, weights.len())?;
+    let x = n.tensor(0)?;
+    if n.rank(x)? != 2 {
+        return Err(Problem::invalid("it takes a matrix"));
+    }
+    let at = leaves(n, &trees, x)?;
+    let first = n.scalar(trees.inner as i64)?;
+    let leaf = n.op("relax.subtract", &[at, first])?;
+    let dtype = n.dtype(x)?;
+    let count = weights.len() as i64;
+    let weights = constant(n, &[count], &weights, dtype)?;
+    let scores = n.take(weights, leaf, 0)?;
+    let targets = list(n.attrs(), "leaf_targetids", Some(count as usize))?;
+    let targets = n.ints(&targets)?;
+    let targets = n.take(targets, leaf, 0)?;
+    let y = gathered(n, scores, targets, trees.roots.len())?;
+    Ok(vec![transformed(n, y)?.into()])
+}
+
+/// The leaf of each row in each tree, `(rows, trees)`.
+fn leaves(n: &mut Node<'_, '_>, trees: &Trees, x: Expr) -> Result<Expr, Problem> {
+    let (rows, dtype) = (n.dims(x)?[0], n.dtype(x)?);
+    let roots = n.ints(&trees.roots)?;
+    let count = n.func().syms.int(trees.roots.len() as i64);
+    let shape = n.func().shape(&[rows, count]);
+    let mut at = n.op("relax.broadcast_to", &[roots, shape])?;
+    let (features, modes) = (n.ints(&trees.features)?, n.ints(&trees.modes)?);
+    let next = [n.ints(&trees.next[0])?, n.ints(&trees.next[1])?];
+    let all = trees.splits.len() as i64;
+    let splits = constant(n, &[all], &trees.splits, dtype)?;
+    let missing: Vec<f64> = trees.missing.iter().map(|&m| f64::from(u8::from(m))).collect();
+    let missing = match trees.missing.contains(&true) {
+        true => Some(constant(n, &[all], &missing, DType::Bool)?),
+        false => None,
+    };
+    for _ in 0..trees.levels {
+        let feature = n.take(features, at, 0)?;
+        let value = n.op_with("relax.gather_elements", &[x, feature], ints_attr("axis", 1))?;
+        let mut holds = compared(n, trees, value, at, (splits, modes))?;
+        if let Some(missing) = missing {
+            let (none, tracks) = (n.op("relax.isnan", &[value])?, n.take(missing, at, 0)?);
+            let tracks = n.op("relax.logical_and", &[none, tracks])?;
+            holds = n.op("relax.logical_or", &[holds, tracks])?;
+        }
+        let (then, other) = (n.take(next[0], at, 0)?, n.take(next[1], at, 0)?);
+        at = n.op("relax.where", &[holds, then, other])?;
+    }
+    Ok(at)
+}
+
+/// Whether the comparison of each place holds.
+fn compared(
+    n: &mut Node<'_, '_>,
+    trees: &Trees,
+    value: Expr,
+    at: Expr,
+    (splits, modes): (Expr, Expr),
+) -> Result<Expr, Problem> {
+    let split = n.take(splits, at, 0)?;
+    let mut all: Option<Expr> = None;
+    for mode in (0..=MEMBER).filter(|m| trees.modes[..trees.inner].contains(m)) {
+        let holds = match COMPARISONS.get(mode as usize) {
+            Some(name) => n.op(name, &[value, split])?,
+            None => member(n, trees, value, at)?,
+        };
+        all = Some(match all {
+            Some(others) => {
+                let (own, mode) = (n.take(modes, at, 0)?, n.scalar(mode)?);
+                let own = n.op("relax.equal", &[own, mode])?;
+                n.op("relax.where", &[own, holds, others])?
+            }
+            None => holds,
+        });
+    }
+    all.ok_or_else(|| wrong("there is no comparison"))
+}
+
+fn member(n: &mut Node<'_, '_>, trees: &Trees, value: Expr, at: Expr) -> Result<Expr, Problem> {
+    let dtype = n.dtype(value)?;
+    let width = trees.members.first().map_or(1, Vec::len) as i64;
+    let flat: Vec<f64> = trees.members.iter().flatten().copied().collect();
+    let sets = constant(n, &[trees.members.len() as i64, width], &flat, dtype)?;
+    let own = n.take(sets, at, 0)?;
+    let mut dims = n.dims(value)?;
+    dims.push(n.func().syms.int(1));
+    let value = n.reshape(value, &dims)?;
+    let same = n.op("relax.equal", &[value, own])?;
+    let same = n.cast(same, DType::Int64)?;
+    let hits = n.op_with("relax.sum", &[same], ints_attr("axis", -1))?;
+    let none = n.scalar(0i64)?;
+    n.op("relax.greater", &[hits, none])
+}
+
+/// The scores of the trees together, for each target: `(rows, targets)`.
+fn gathered(
+    n: &mut Node<'_, '_>,
+    scores: Expr,
+    targets: Expr,
+    trees: usize,
+) -> Result<Expr, Problem> {
+    let count = n.attrs().int("n_targets")?.unwrap_or(1);
+    let dtype = n.dtype(scores)?;
+    let mut dims = n.dims(scores)?;
+    dims.push(n.func().syms.int(1));
+    let (scores, targets) = (n.reshape(scores, &dims)?, n.reshape(targets, &dims)?);
+    let count = n.func().syms.int(count.max(0));
+    let all = n.iota(count)?;
+    let own = n.op("relax.equal", &[targets, all])?;
+    let zero = n.number(0.0, dtype)?;
+    let (reduce, otherwise) = match n.attrs().int("aggregate_function")?.unwrap_or(1) {
+        0 | 1 => ("relax.sum", 0.0),
+        2 => ("relax.min", f64::INFINITY),
+        3 => ("relax.max", f64::NEG_INFINITY),
+        other => return Err(Problem::invalid(format!("there is no aggregate_function {other}"))),
+    };
+    let none = n.number(otherwise, dtype)?;
+    let parts = n.op("relax.where", &[own, scores, none])?;
+    let y = n.op_with(reduce, &[parts], ints_attr("axis", 1))?;
+    if reduce == "relax.sum" {
+        if n.attrs().int("aggregate_function")? != Some(0) {
+            return Ok(y);
+        }
+        let trees = n.number(trees as f64, dtype)?;
+        return n.op("relax.divide", &[y, trees]);
+    }
+    // A target that no tree gives a score has none.
+    let lost = n.op("relax.equal", &[y, none])?;
+    n.op("relax.where", &[lost, zero, y])
+}
+
+fn transformed(n: &mut Node<'_, '_>, y: Expr) -> Result<Expr, Problem> {
+    match n.attrs().int("post_transform")?.unwrap_or(0) {
+        0 => Ok(y),
+        1 => {
+            let attrs = Attrs::default().with("axis", AttrValue::Int(1));
+            n.op_with("relax.nn.softmax", &[y], attrs)
+        }
+        2 => n.op("relax.sigmoid", &[y]),
+        other => Err(Problem::unsupported(format!("post_transform {other}; 0, 1 and 2 are"))),
+    }
+}

@@ -1,0 +1,130 @@
+//! Chains: what the turns of a loop have collected so far. A chain is never changed, so that any number of values may
+//! share its beginning, and adding to it copies nothing.
+
+use std::sync::Arc;
+
+use pliant_onnx::host;
+use pliant_tensor::Tensor;
+use pliant_vm::{Value, VmError};
+
+use super::sequence::joined;
+use super::{Outcome, misused, wrong};
+
+/// The last item and those before it.
+struct Link {
+    item: Value,
+    before: Option<Arc<Link>>,
+    length: usize,
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        // One after the other: a chain may be longer than a stack is deep.
+        let mut next = self.before.take();
+        while let Some(mut link) = next.and_then(Arc::into_inner) {
+            next = link.before.take();
+        }
+    }
+}
+
+/// The chain that a value is; none has no items.
+fn chain(value: &Value) -> Result<Option<Arc<Link>>, VmError> {
+    match value {
+        Value::None => Ok(None),
+        Value::Object(object) => match object.clone().downcast::<Link>() {
+            Ok(link) => Ok(Some(link)),
+            Err(_) => Err(wrong("this is no chain")),
+        },
+        other => Err(wrong(format!("a chain cannot be {}", other.kind()))),
+    }
+}
+
+/// The items, the first one first.
+fn items(value: &Value) -> Result<Vec<Value>, VmError> {
+    let last = chain(value)?;
+    let mut items = Vec::with_capacity(last.as_ref().map_or(0, |l| l.length));
+    let mut next = last.as_ref();
+    while let Some(link) = next {
+        items.push(link.item.clone());
+        next = link.before.as_ref();
+    }
+    items.reverse();
+    Ok(items)
+}
+
+pub(super) fn push(args: &[Value]) -> Outcome {
+    let [before, item] = args else { return Err(misused(host::CHAIN_PUSH)) };
+    let before = chain(before)?;
+    let length = before.as_ref().map_or(0, |l| l.length) + 1;
+    Ok(Value::Object(Arc::new(Link { item: item.clone(), before, length })))
+}
+
+pub(super) fn sequence(args: &[Value]) -> Outcome {
+    let [last] = args else { return Err(misused(host::CHAIN_SEQUENCE)) };
+    Ok(Value::tuple(items(last)?))
+}
+
+pub(super) fn stack(args: &[Value]) -> Outcome {
+    let [last, Value::Shape(shape), Value::DType(dtype)] = args else {
+        return Err(misused(host::CHAIN_STACK));
+    };
+    let items = items(last)?;
+    if items.is_empty() {
+        let dims: Vec<i64> = [0].into_iter().chain(shape.iter().copied()).collect();
+        return Ok(Value::Tensor(Tensor::empty(&dims, *dtype)?));
+    }
+    let rows = items.iter().map(|item| {
+        let Value::Tensor(item) = item else {
+            return Err(wrong(format!("a turn has collected {}", item.kind())));
+        };
+        let dims: Vec<i64> = [1].into_iter().chain(item.shape().iter().copied()).collect();
+        Ok(item.to_contiguous()?.reshape(&dims)?)
+    });
+    let rows = rows.collect::<Result<Vec<Tensor>, VmError>>()?;
+    Ok(Value::Tensor(joined(&rows, 0)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scalar(value: f32) -> Value {
+        Value::Tensor(Tensor::scalar(value).unwrap())
+    }
+
+    fn stacked(chain: &Value) -> Tensor {
+        let dtype = Value::DType(pliant_tensor::DType::Float32);
+        let made = stack(&[chain.clone(), Value::shape(&[]), dtype]).unwrap();
+        made.as_tensor().unwrap().clone()
+    }
+
+    #[test]
+    fn beginnings_are_shared_and_stay() {
+        let one = push(&[Value::None, scalar(1.0)]).unwrap();
+        let two = push(&[one.clone(), scalar(2.0)]).unwrap();
+        let other = push(&[one.clone(), scalar(3.0)]).unwrap();
+        assert_eq!(stacked(&two).to_f64_vec().unwrap(), [1.0, 2.0]);
+        assert_eq!(stacked(&other).to_f64_vec().unwrap(), [1.0, 3.0]);
+        assert_eq!(stacked(&one).to_f64_vec().unwrap(), [1.0]);
+        assert_eq!(stacked(&Value::None).shape(), [0]);
+        assert_eq!(sequence(&[two]).unwrap().as_tuple().unwrap().len(), 2);
+    }
+
+    #[test]
+    fn a_long_chain_is_dropped_without_recursion() {
+        let mut chain = Value::None;
+        for i in 0..300_000 {
+            chain = push(&[chain, Value::Int(i)]).unwrap();
+        }
+        assert_eq!(items(&chain).unwrap().len(), 300_000);
+    }
+
+    #[test]
+    fn items_of_unequal_shapes_do_not_stack() {
+        let one = push(&[Value::None, scalar(1.0)]).unwrap();
+        let vector = Value::Tensor(Tensor::from_slice(&[2], &[1.0f32, 2.0]).unwrap());
+        let two = push(&[one, vector]).unwrap();
+        let dtype = Value::DType(pliant_tensor::DType::Float32);
+        assert!(stack(&[two, Value::shape(&[]), dtype]).is_err());
+    }
+}

@@ -1,0 +1,112 @@
+//! What imported models ask of whole tensors and no loop function serves: bits as another type, determinants.
+
+use pliant_onnx::host;
+use pliant_tensor::{DType, Tensor, bf16, f16};
+use pliant_vm::{CheckKind, Value, VmError};
+
+use super::{Outcome, misused, wrong};
+
+pub(super) fn bitcast(args: &[Value]) -> Outcome {
+    let [Value::Tensor(x), Value::DType(dtype)] = args else { return Err(misused(host::BITCAST)) };
+    if x.dtype().size() != dtype.size() {
+        return Err(wrong(format!("the bits of {} are not those of {dtype}", x.dtype())));
+    }
+    let x = x.to_contiguous()?;
+    let bytes = x.as_bytes()?;
+    if *dtype == DType::Bool {
+        // A bool of another byte than 0 and 1 is none.
+        let ones: Vec<u8> = bytes.iter().map(|&b| u8::from(b != 0)).collect();
+        return Ok(Value::Tensor(Tensor::from_bytes(x.shape(), *dtype, &ones)?));
+    }
+    Ok(Value::Tensor(Tensor::from_bytes(x.shape(), *dtype, bytes)?))
+}
+
+pub(super) fn det(args: &[Value]) -> Outcome {
+    let [Value::Tensor(x)] = args else { return Err(misused(host::DET)) };
+    let [batch @ .., rows, columns] = x.shape() else {
+        let text = format!("a determinant is of matrices, not of shape {:?}", x.shape());
+        return Err(VmError::check(CheckKind::Shape, text));
+    };
+    if rows != columns {
+        let text = format!("a matrix of {rows} rows and {columns} columns has no determinant");
+        return Err(VmError::check(CheckKind::Shape, text));
+    }
+    let size = *rows as usize;
+    let mut elements = x.to_contiguous()?.to_f64_vec()?;
+    let count: i64 = batch.iter().product();
+    let each = size.saturating_mul(size);
+    let mut values: Vec<f64> = Vec::new();
+    values.try_reserve_exact(count as usize).map_err(|e| wrong(e.to_string()))?;
+    // The determinant of a matrix without rows is 1.
+    values.extend((0..count as usize).map(|i| match each {
+        0 => 1.0,
+        _ => determinant(&mut elements[i * each..][..each], size),
+    }));
+    Ok(Value::Tensor(match x.dtype() {
+        DType::Float64 => Tensor::from_slice(batch, &values)?,
+        DType::Float32 => Tensor::from_slice(batch, &narrow(&values, |v| v as f32))?,
+        DType::Float16 => Tensor::from_slice(batch, &narrow(&values, f16::from_f64))?,
+        DType::BFloat16 => Tensor::from_slice(batch, &narrow(&values, bf16::from_f64))?,
+        other => return Err(wrong(format!("determinants are of floats, not of {other}"))),
+    }))
+}
+
+fn narrow<T>(values: &[f64], f: impl Fn(f64) -> T) -> Vec<T> {
+    values.iter().map(|&v| f(v)).collect()
+}
+
+/// By elimination, each time with the largest element that there is in the column.
+fn determinant(a: &mut [f64], size: usize) -> f64 {
+    let mut product = 1.0;
+    for k in 0..size {
+        let key = |&i: &usize| a[i * size + k].abs();
+        let Some(pivot) = (k..size).max_by(|i, j| key(i).total_cmp(&key(j))) else { break };
+        if a[pivot * size + k] == 0.0 {
+            return 0.0;
+        }
+        if pivot != k {
+            for j in 0..size {
+                a.swap(pivot * size + j, k * size + j);
+            }
+            product = -product;
+        }
+        product *= a[k * size + k];
+        for i in k + 1..size {
+            let factor = a[i * size + k] / a[k * size + k];
+            for j in k..size {
+                a[i * size + j] -= factor * a[k * size + j];
+            }
+        }
+    }
+    product
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn det_of(shape: &[i64], data: &[f64]) -> Vec<f64> {
+        let made = det(&[Value::Tensor(Tensor::from_slice(shape, data).unwrap())]).unwrap();
+        made.as_tensor().unwrap().to_f64_vec().unwrap()
+    }
+
+    #[test]
+    fn determinants_come_out() {
+        assert_eq!(det_of(&[2, 2], &[0.0, 2.0, 3.0, 4.0]), [-6.0]);
+        assert_eq!(det_of(&[2, 1, 1], &[5.0, -7.0]), [5.0, -7.0]);
+        assert_eq!(det_of(&[2, 2], &[1.0, 2.0, 2.0, 4.0]), [0.0]);
+        assert_eq!(det_of(&[3, 0, 0], &[]), [1.0; 3]);
+        assert_eq!(det_of(&[0, 2, 2], &[]), [0.0; 0]);
+        let bad = Tensor::from_slice(&[1, 2], &[1.0f64, 2.0]).unwrap();
+        assert!(det(&[Value::Tensor(bad)]).is_err());
+    }
+
+    #[test]
+    fn bits_stay() {
+        let x = Tensor::from_slice(&[2], &[1.0f32, -0.0]).unwrap();
+        let bits = bitcast(&[Value::Tensor(x.clone()), Value::DType(DType::UInt32)]).unwrap();
+        let bits = bits.as_tensor().unwrap().to_i64_vec().unwrap();
+        assert_eq!(bits, [0x3f80_0000, 0x8000_0000]);
+        assert!(bitcast(&[Value::Tensor(x), Value::DType(DType::Int64)]).is_err());
+    }
+}

@@ -1,0 +1,100 @@
+//! The functions of the host that imported models call ([`pliant_onnx::host`]): sequences, optionals and chains, and what
+//! no loop function serves.
+
+mod chain;
+mod dense;
+mod sequence;
+
+use std::sync::Arc;
+
+use pliant_onnx::host;
+use pliant_tensor::Tensor;
+use pliant_vm::{CheckKind, Value, VmError, register_func};
+
+type Outcome = Result<Value, VmError>;
+
+/// All functions by name.
+const FUNCTIONS: &[(&str, fn(&[Value]) -> Outcome)] = &[
+    (host::SEQUENCE, sequence::make),
+    (host::SEQUENCE_INSERT, sequence::insert),
+    (host::SEQUENCE_ERASE, sequence::erase),
+    (host::SEQUENCE_AT, sequence::at),
+    (host::SEQUENCE_LENGTH, sequence::length),
+    (host::SEQUENCE_CONCAT, sequence::concat),
+    (host::SEQUENCE_SPLIT, sequence::split),
+    (host::OPTIONAL_HAS, sequence::has),
+    (host::OPTIONAL_GET, sequence::get),
+    (host::CHAIN_PUSH, chain::push),
+    (host::CHAIN_STACK, chain::stack),
+    (host::CHAIN_SEQUENCE, chain::sequence),
+    (host::BITCAST, dense::bitcast),
+    (host::DET, dense::det),
+];
+
+/// Registers the functions. Names that the user has taken stay the user's.
+pub(crate) fn register() {
+    for &(name, func) in FUNCTIONS {
+        let told = move |args: &[Value]| func(args).map_err(|e| VmError::Plain(Box::new(e)));
+        register_func(name, Arc::new(told), false);
+    }
+}
+
+/// Arguments of another number or kind than the function takes: only a program that was not imported has them.
+fn misused(name: &str) -> VmError {
+    VmError::type_error(format!("{name}: these are not its arguments"))
+}
+
+/// A value that does not fit.
+fn wrong(message: impl Into<String>) -> VmError {
+    VmError::check(CheckKind::Value, message)
+}
+
+/// The one integer of a tensor.
+fn integer(tensor: &Tensor, what: &str) -> Result<i64, VmError> {
+    match tensor.to_i64_vec()?.as_slice() {
+        [one] => Ok(*one),
+        all => Err(wrong(format!("{what} must be one integer, but there are {}", all.len()))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_has_its_function() {
+        let names: Vec<&str> = FUNCTIONS.iter().map(|f| f.0).collect();
+        assert_eq!(names, host::ALL);
+    }
+
+    #[test]
+    fn nothing_that_is_passed_makes_a_function_panic() {
+        let tensor = Value::Tensor(Tensor::zeros(&[2, 0], pliant_tensor::DType::Float32).unwrap());
+        let odd = [
+            Value::None,
+            Value::Int(-1),
+            Value::Bool(true),
+            Value::shape(&[-1, i64::MAX]),
+            tensor.clone(),
+            Value::tuple([tensor, Value::None]),
+            Value::tuple([]),
+            Value::DType(pliant_tensor::DType::Int64),
+            Value::Object(Arc::new(7)),
+        ];
+        for &(_, func) in FUNCTIONS {
+            let _ = func(&[]);
+            for a in &odd {
+                let _ = func(std::slice::from_ref(a));
+                for b in &odd {
+                    let _ = func(&[a.clone(), b.clone()]);
+                    for c in &odd {
+                        let _ = func(&[a.clone(), b.clone(), c.clone()]);
+                        for d in &odd {
+                            let _ = func(&[a.clone(), b.clone(), c.clone(), d.clone()]);
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
