@@ -131,6 +131,23 @@ def test_external_data_is_read_where_it_lies(tmp_path: Path) -> None:
     np.testing.assert_array_equal(pliant.compile(path)(x), np.arange(4, 8) + 1)
 
 
+def test_small_elements_lie_in_external_data_too(tmp_path: Path) -> None:
+    """Two in a byte, the first in the lower half."""
+    nodes = [node("DequantizeLinear", "w scale", "d"), node("Add", "x d", "y")]
+    proto = model_of(nodes, {"x": [5]}, ["y"], {"scale": np.float32(0.5)}, opset=21)
+    weight = helper.make_tensor("w", TensorProto.INT4, [5], [-8, 7, 0, -1, 3])
+    (tmp_path / "w.bin").write_bytes(bytes(16) + bytes([0x78, 0xF0, 0x03]))
+    for stale in ("raw_data", "int32_data"):
+        weight.ClearField(stale)
+    weight.data_location = TensorProto.EXTERNAL
+    for key, value in {"location": "w.bin", "offset": "16", "length": "3"}.items():
+        weight.external_data.add(key=key, value=value)
+    proto.graph.initializer.append(weight)
+    (tmp_path / "m.onnx").write_bytes(proto.SerializeToString())
+    y = pliant.compile(tmp_path / "m.onnx")(np.zeros(5, np.float32))
+    np.testing.assert_array_equal(y, np.array([-4, 3.5, 0, -0.5, 1.5], np.float32))
+
+
 @pytest.mark.parametrize(
     ("location", "part"),
     [("../w.bin", "leaves"), ("/etc/hostname", "absolute"), ("link.bin", "symbolic link"), ("hard.bin", "hard link"),

@@ -80,10 +80,17 @@ pub(crate) fn read(
         _ => None,
     };
     if proto.data_location() == DataLocation::External {
-        if packed.is_some() {
-            return Err("elements of less than 8 bits in external data are not supported".into());
-        }
-        return read_external(proto, external, shape, dtype, nbytes);
+        let Some(bits) = packed else {
+            let raw = external_bytes(proto, external, dtype, nbytes)?;
+            return if nbytes == 0 {
+                Tensor::zeros(shape, dtype).map_err(|e| e.to_string())
+            } else {
+                view(raw, shape, dtype)
+            };
+        };
+        // Such types are held by bytes.
+        let raw = external_bytes(proto, external, dtype, nbytes.div_ceil(8 / bits))?;
+        return unpack(&raw, shape, dtype, bits);
     }
     if let Some(raw) = &proto.raw_data {
         if let Some(bits) = packed {
@@ -128,13 +135,13 @@ fn plain(raw: &[u8], shape: &[i64], dtype: DType) -> Result<Tensor, String> {
     Tensor::from_bytes(shape, dtype, raw).map_err(told)
 }
 
-fn read_external(
+/// The bytes of external data, of which there must be so many.
+fn external_bytes(
     proto: &TensorProto,
     external: &mut ExternalData,
-    shape: &[i64],
     dtype: DType,
     nbytes: usize,
-) -> Result<Tensor, String> {
+) -> Result<Bytes, String> {
     let entry = |key: &str| proto.external_data.iter().find(|e| e.key() == key).map(|e| e.value());
     let location = entry("location").ok_or("its external data has no location")?;
     let number = |key: &str| match entry(key) {
@@ -148,12 +155,13 @@ fn read_external(
     if let Some(length) = number("length")?
         && length != nbytes as u64
     {
+        let shape = &proto.dims;
         return Err(format!(
             "its external data has {length} bytes, but shape {shape:?} of {dtype} needs {nbytes}"
         ));
     }
     if nbytes == 0 {
-        return Tensor::zeros(shape, dtype).map_err(|e| e.to_string());
+        return Ok(Bytes::new());
     }
     let map = external.map(location).map_err(|e| format!("its external data '{location}' {e}"))?;
     let end = offset.checked_add(nbytes as u64).filter(|&end| end <= map.len() as u64);
@@ -163,7 +171,7 @@ fn read_external(
             map.len()
         ));
     };
-    view(Bytes::from_owner(Shared(map)).slice(start..end as usize), shape, dtype)
+    Ok(Bytes::from_owner(Shared(map)).slice(start..end as usize))
 }
 
 /// A mapping that several tensors share, as an owner of bytes.
