@@ -48,6 +48,26 @@ def test_arithmetic_on_shapes_folds() -> None:
     np.testing.assert_array_equal(pliant.compile(module)(x), x.reshape(2, 2, 6))
 
 
+def test_sizes_are_known_not_to_be_minus_one() -> None:
+    """What exporters write for ``expand(-1, seq)``, and for heads that a product falls into: no choice is left for the run."""
+    nodes = [
+        node("Shape", "x", "s"),
+        node("Equal", "s minus", "open"),
+        node("ConstantOfShape", "rank", "ones", value=helper.make_tensor("v", INT64, [1], [1])),
+        node("Where", "open ones s", "target"),
+        node("Expand", "x target", "wide"),
+        node("Reshape", "wide heads", "y"),
+    ]
+    constants = {"minus": np.array([-1]), "rank": np.array([3]), "heads": np.array([0, 0, -1, 4])}
+    module = from_onnx(model_of(nodes, {"x": ["b", "t", 12]}, ["y"], constants))
+    text = module.script()
+    assert "Select" not in text and "if_then_else" not in text and "//" not in text, text
+    model = pliant.compile(module)
+    for shape in [(2, 5, 12), (1, 1, 12), (0, 3, 12), (3, 0, 12)]:
+        x = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
+        np.testing.assert_array_equal(model(x), x.reshape(*shape[:2], 3, 4))
+
+
 def test_a_shape_of_the_run_reshapes() -> None:
     nodes = [node("Reshape", "x shape", "y")]
     model = pliant.compile(model_of(nodes, {"x": ["n", "m"], "shape": (INT64, [2])}, ["y"]))

@@ -33,6 +33,9 @@ impl Fold {
         if let Fold::Div | Fold::Mod = self {
             return self.divide(func, a, b);
         }
+        if let Some(known) = self.decide(func, a, b) {
+            return Some(func.syms.int(i64::from(known)));
+        }
         let syms = &mut func.syms;
         Some(match self {
             Fold::Add => syms.add(a, b),
@@ -49,6 +52,29 @@ impl Fold {
             Fold::Or => syms.or(a, b),
             Fold::Div | Fold::Mod => return None,
         })
+    }
+
+    /// What a comparison says for all sizes, where that is provable: a size is never -1.
+    fn decide(self, func: &mut Function, a: Sym, b: Sym) -> Option<bool> {
+        let mut least = |x: Sym, more: i64, y: Sym| {
+            let more = func.syms.int(more);
+            let x = func.syms.add(x, more);
+            pliant_ops::prove::at_most(func, x, y) == Some(true)
+        };
+        // Whether it holds, and whether its opposite does.
+        let (holds, fails) = match self {
+            Fold::Equal => (a == b, least(a, 1, b) || least(b, 1, a)),
+            Fold::Less => (least(a, 1, b), least(b, 0, a)),
+            Fold::LessOrEqual => (least(a, 0, b), least(b, 1, a)),
+            Fold::Greater => (least(b, 1, a), least(a, 0, b)),
+            Fold::GreaterOrEqual => (least(b, 0, a), least(a, 1, b)),
+            _ => return None,
+        };
+        match (holds, fails) {
+            (true, _) => Some(true),
+            (_, true) => Some(false),
+            _ => None,
+        }
     }
 
     /// Division, where the divisor is known not to be 0.

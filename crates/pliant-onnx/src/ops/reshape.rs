@@ -100,10 +100,18 @@ fn resolve(
         }
     }
     if let Some(open) = open {
+        // What stands on both sides cancels. Where it is 0 at run time, nothing is in the tensor either way.
+        let mut all = own.to_vec();
+        let mut others = Vec::with_capacity(dims.len());
+        for (_, &dim) in dims.iter().enumerate().filter(|(i, _)| *i != open) {
+            match all.iter().position(|&d| d == dim) {
+                Some(at) if n.func().syms.as_int(dim) != Some(0) => drop(all.remove(at)),
+                _ => others.push(dim),
+            }
+        }
         let syms = &mut n.func().syms;
-        let all = syms.product(own.iter().copied());
-        let others =
-            syms.product(dims.iter().enumerate().filter(|(i, _)| *i != open).map(|(_, &d)| d));
+        let all = syms.product(all);
+        let others = syms.product(others);
         dims[open] = match syms.as_int(others) {
             // NumPy leaves that open; nothing is in the tensor either way.
             Some(0) => syms.int(0),
