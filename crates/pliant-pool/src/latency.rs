@@ -17,8 +17,11 @@ const LATE: Duration = Duration::from_millis(20);
 
 /// The mean time of an empty loop that all threads of the team share while they are awake.
 pub fn fork_join(team: &Team) -> Duration {
-    let share =
-        || team.parallel_for(2 * team.threads(), 1, &|range| drop(std::hint::black_box(range)));
+    let share = || {
+        team.parallel_for(2 * team.threads(), 1, &|range| {
+            std::hint::black_box(range);
+        })
+    };
     for _ in 0..HOT_LOOPS {
         share();
     }
