@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 use std::path::Path;
+use std::sync::Arc;
 
 use pliant::onnx::{self, Limits};
 use pliant::{CompileOptions, CompiledModule, IRModule, SourceMap};
@@ -154,7 +155,8 @@ pub fn compile(
     args: &BuildArgs,
     err: &mut dyn Write,
 ) -> Result<CompiledModule, Failure> {
-    let options = options(args, err)?;
+    let mut options = options(args, err)?;
+    options.sources = Some(Arc::new(sources.clone()));
     let compiled = pliant::compile(module, &options).map_err(|e| Failure::of(&e, sources))?;
     if args.timing {
         write!(err, "{}", compiled.stats().render())?;

@@ -210,10 +210,10 @@ impl BodyGen {
                 let block = self.target(b, jump(offset));
                 b.ins().jump(block, &[]);
             }
-            Instr::If { cond, false_offset } => {
+            Instr::If { false_offset, .. } => {
                 self.check_backward(b, at, jump(false_offset));
                 let entry = offset_of!(BodyEntries, condition);
-                let holds = self.entry(b, entry, cond.0);
+                let holds = self.entry(b, entry, at as u32);
                 let failed = b.ins().icmp_imm_s(IntCC::UnsignedGreaterThan, holds, 1);
                 self.exit_if(b, failed, holds);
                 let (yes, no) = (self.target(b, at + 1), self.target(b, jump(false_offset)));

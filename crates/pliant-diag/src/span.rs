@@ -58,10 +58,12 @@ pub struct SourceFile {
     pub dedent: u32,
 }
 
-/// The source files that spans of one compilation point into.
+/// The source files that spans of one compilation point into. Cloning shares their texts.
 #[derive(Clone, Debug, Default)]
 pub struct SourceMap {
     files: Vec<SourceFile>,
+    /// Where the lines of each file start.
+    lines: Vec<Arc<[u32]>>,
 }
 
 impl SourceMap {
@@ -73,6 +75,8 @@ impl SourceMap {
     /// Adds a file.
     pub fn add(&mut self, file: SourceFile) -> FileId {
         let id = FileId(u32::try_from(self.files.len()).expect("fewer than 2^32 source files"));
+        let breaks = file.text.bytes().zip(1u32..).filter(|(byte, _)| *byte == b'\n');
+        self.lines.push(std::iter::once(0).chain(breaks.map(|(_, next)| next)).collect());
         self.files.push(file);
         id
     }
@@ -85,9 +89,52 @@ impl SourceMap {
     /// Line (from 1, in the user's file) and column (from 1) of the start of a span.
     pub fn line_column(&self, span: Span) -> Option<(u32, u32)> {
         let file = self.get(span.file)?;
-        let before = file.text.get(..span.start as usize)?;
-        let line = before.matches('\n').count() as u32;
-        let column = before.rsplit('\n').next().unwrap_or("").chars().count() as u32;
-        Some((file.first_line + line, column + file.dedent + 1))
+        let starts = self.lines.get(span.file.0 as usize)?;
+        let line = starts.partition_point(|&start| start <= span.start).checked_sub(1)?;
+        let before = file.text.get(starts[line] as usize..span.start as usize)?;
+        let column = before.chars().count() as u32;
+        Some((file.first_line + line as u32, column + file.dedent + 1))
+    }
+
+    /// The name of the file, and the first and the last line (from 1, in the user's file) of a span.
+    pub fn lines(&self, span: Span) -> Option<(&Arc<str>, u32, u32)> {
+        let (line, _) = self.line_column(span)?;
+        let end = span.end.saturating_sub(1).max(span.start);
+        let last = self.line_column(Span { start: end, ..span }).map_or(line, |(last, _)| last);
+        Some((&self.get(span.file)?.name, line, last))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_and_columns_count_from_the_users_file() {
+        let mut map = SourceMap::new();
+        let text = "ab\n\ncäe\n";
+        map.add(SourceFile { name: "first".into(), text: "".into(), first_line: 1, dedent: 0 });
+        let file = map.add(SourceFile {
+            name: "m.py".into(),
+            text: text.into(),
+            first_line: 7,
+            dedent: 4,
+        });
+        let at = |start| map.line_column(Span { file, start, end: start });
+        assert_eq!(at(0), Some((7, 5)));
+        assert_eq!(at(2), Some((7, 7)));
+        assert_eq!(at(3), Some((8, 5)));
+        assert_eq!(at(4), Some((9, 5)));
+        // After a letter of two bytes; inside it is nowhere.
+        assert_eq!(at(7), Some((9, 7)));
+        assert_eq!(at(6), None);
+        assert_eq!(at(9), Some((10, 5)));
+        assert_eq!(at(10), None);
+        let lines = |start, end| map.lines(Span { file, start, end }).map(|l| (&**l.0, l.1, l.2));
+        assert_eq!(lines(4, 5), Some(("m.py", 9, 9)));
+        assert_eq!(lines(0, 3), Some(("m.py", 7, 7)));
+        assert_eq!(lines(0, 5), Some(("m.py", 7, 9)));
+        assert_eq!(map.lines(Span::NONE), None);
+        assert_eq!(map.line_column(Span { file: FileId(0), start: 0, end: 0 }), Some((1, 1)));
     }
 }

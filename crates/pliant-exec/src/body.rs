@@ -23,8 +23,8 @@ pub type BodyFn = unsafe extern "C" fn(context: *mut BodyContext, at: u32) -> u6
 /// Executes the call at an instruction of the running function: 0 to go on, else what the body returns at once.
 pub type BodyCall = unsafe extern "C" fn(context: *mut BodyContext, at: u32) -> u64;
 
-/// Reads a branch condition from a register: 0, 1, or [`FAILED`].
-pub type BodyCondition = unsafe extern "C" fn(context: *mut BodyContext, reg: u32) -> u64;
+/// Reads the condition of the branch at an instruction of the running function: 0, 1, or [`FAILED`].
+pub type BodyCondition = unsafe extern "C" fn(context: *mut BodyContext, at: u32) -> u64;
 
 /// The body returns the register in the low half.
 pub const RETURN: u64 = 1 << 32;

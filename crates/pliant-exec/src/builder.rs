@@ -61,6 +61,8 @@ pub struct ExecBuilder {
     current: Option<(FuncId, VmFunction)>,
     kernels: Vec<u8>,
     metadata: BTreeMap<String, String>,
+    files: Vec<String>,
+    file_ids: FxHashMap<String, u32>,
     /// The first misuse, reported by `get` so that emitting stays free of `Result`s.
     error: Option<ExecError>,
 }
@@ -133,9 +135,33 @@ impl ExecBuilder {
     /// Ends the bytecode function.
     pub fn end_function(&mut self) {
         match self.current.take() {
-            Some((id, function)) => self.define(id, FuncDef::Vm(function)),
+            Some((id, mut function)) => {
+                // A line that no instruction became.
+                function.set_lines(None);
+                function.lines.pop_if(|run| run.start as usize == function.instrs.len());
+                self.define(id, FuncDef::Vm(function));
+            }
             None => self.misuse("builder", "end_function without begin_function"),
         }
+    }
+
+    /// Says that the instructions that follow in this function come from lines of a file, `(file, first, last)`, counted
+    /// from 1; nobody wrote them for `None`.
+    pub fn set_lines(&mut self, place: Option<(&str, u32, u32)>) {
+        let place = place.map(|(file, first, last)| (self.file(file), first, last));
+        if let Some((_, function)) = &mut self.current {
+            function.set_lines(place);
+        }
+    }
+
+    fn file(&mut self, name: &str) -> u32 {
+        if let Some(&id) = self.file_ids.get(name) {
+            return id;
+        }
+        let id = self.files.len() as u32;
+        self.files.push(name.to_string());
+        self.file_ids.insert(name.to_string(), id);
+        id
     }
 
     fn emit(&mut self, instr: Instr) -> usize {
@@ -302,6 +328,7 @@ impl ExecBuilder {
             constants: self.constants,
             kernels: self.kernels,
             metadata: self.metadata,
+            files: self.files,
             by_name: self.by_name,
         };
         validate(&exe)?;

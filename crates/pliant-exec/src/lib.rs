@@ -11,6 +11,7 @@ mod builder;
 mod builtins;
 mod error;
 mod format;
+mod lines;
 mod program;
 mod text;
 mod validate;
@@ -19,6 +20,7 @@ mod wire;
 pub use builder::ExecBuilder;
 pub use builtins::{BUILTINS, BuiltinArity, MakeShapeCode, MatchShapeCode, builtin_arity};
 pub use error::ExecError;
+pub use lines::{LineRun, Place};
 pub use program::{
     Arg, ArgValue, Constant, EXEC_MODE, Executable, FuncDef, FuncId, Instr, KernelArg, KernelInfo,
     Param, Reg, VmFunction,

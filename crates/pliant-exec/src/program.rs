@@ -7,6 +7,8 @@ use std::sync::Arc;
 use pliant_tensor::{DType, Tensor};
 use rustc_hash::FxHashMap;
 
+use crate::lines::LineRun;
+
 /// A register of a frame; parameters are the first ones.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct Reg(pub u32);
@@ -172,6 +174,8 @@ pub struct VmFunction {
     pub instrs: Vec<Instr>,
     /// The operands of all its calls.
     pub args: Vec<Arg>,
+    /// Where its instructions come from: runs by their start, each after the one before.
+    pub lines: Vec<LineRun>,
 }
 
 /// What a kernel expects in one parameter; the machine checks it at each call.
@@ -262,6 +266,8 @@ pub struct Executable {
     pub(crate) constants: Vec<Constant>,
     pub(crate) kernels: Vec<u8>,
     pub(crate) metadata: BTreeMap<String, String>,
+    /// What the lines of functions are lines of.
+    pub(crate) files: Vec<String>,
     pub(crate) by_name: FxHashMap<String, FuncId>,
 }
 

@@ -5,6 +5,7 @@
 //! - Every function, constant, operand and register index exists; operands decode.
 //! - The operands of the calls stand in the table one call after the other, each operand once.
 //! - Calls of bytecode functions, kernels and builtins have the right number of operands.
+//! - Lines are given for instructions in ascending order, and of files that the program names.
 //! - A register is written on every path before it is read.
 //!
 //! The machine relies on the first five for memory safety. Registers start out empty, so the last one only turns a
@@ -102,6 +103,16 @@ impl Checker<'_> {
                     self.target(at, offset)?;
                 }
             }
+        }
+        let mut next = 0;
+        for run in &f.lines {
+            if run.start < next || run.start as usize >= f.instrs.len() {
+                return whole("the table of lines is not in order".into());
+            }
+            if run.line != 0 && run.file as usize >= self.exe.files.len() || run.last < run.line {
+                return whole("a line is of a file that is not there".into());
+            }
+            next = run.start + 1;
         }
         if operands_end != f.args.len() {
             return whole("the table has operands of no call".into());
@@ -304,6 +315,7 @@ mod tests {
             constants: Vec::new(),
             kernels: Vec::new(),
             metadata: BTreeMap::new(),
+            files: Vec::new(),
             by_name: FxHashMap::default(),
         }
     }

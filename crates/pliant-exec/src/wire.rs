@@ -5,6 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::lines::LineRun;
 use crate::program::{
     Arg, Constant, FuncDef, Instr, KernelArg, KernelInfo, Param, Reg, VmFunction,
 };
@@ -12,7 +13,7 @@ use crate::{ExecError, program::Executable};
 use pliant_tensor::{DType, Storage, Tensor, checked_nbytes};
 
 /// Names the shape of the types below; its hash stands in each file.
-pub(crate) const SCHEMA: &str = "1 Program{funcs constants metadata} Func{Vm Kernel Packed} \
+pub(crate) const SCHEMA: &str = "2 Program{funcs constants metadata files} Func{Vm: lines} Func{Vm Kernel Packed} \
     Constant{Tensor Shape Int Float Bool Str DType None} KernelArg{Any Tensor Int Float Bool}";
 
 /// Tensors in the constants section start at multiples of this.
@@ -23,6 +24,7 @@ struct Program {
     funcs: Vec<Func>,
     constants: Vec<Const>,
     metadata: Vec<(String, String)>,
+    files: Vec<String>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -34,6 +36,7 @@ enum Func {
         num_regs: u32,
         instrs: Vec<Op>,
         args: Vec<u64>,
+        lines: Vec<(u32, u32, u32, u32)>,
     },
     Kernel {
         name: String,
@@ -102,6 +105,7 @@ pub(crate) fn encode(exe: &Executable) -> Result<(Vec<u8>, PlacedTensors), ExecE
         constants: constants.collect(),
         funcs: exe.funcs.iter().map(encode_func).collect(),
         metadata: exe.metadata.iter().map(|(k, v)| (k.clone(), v.clone())).collect(),
+        files: exe.files.clone(),
     };
     let bytes = postcard::to_allocvec(&program)
         .map_err(|error| ExecError::format(format!("the program cannot be encoded: {error}")))?;
@@ -123,6 +127,7 @@ fn encode_func(def: &FuncDef) -> Func {
             num_regs: f.num_regs,
             instrs: f.instrs.iter().map(|instr| encode_instr(*instr)).collect(),
             args: f.args.iter().map(|arg| arg.0).collect(),
+            lines: f.lines.iter().map(|r| (r.start, r.file, r.line, r.last)).collect(),
         },
     }
 }
@@ -201,7 +206,8 @@ pub(crate) fn decode(
     let funcs = program.funcs.into_iter().map(decode_func).collect::<Result<Vec<_>, _>>()?;
     let by_name = (0u32..).zip(&funcs).map(|(i, f)| (f.name().to_string(), i)).collect();
     let metadata = program.metadata.into_iter().collect();
-    Ok(Executable { funcs, constants, kernels: Vec::new(), metadata, by_name })
+    let files = program.files;
+    Ok(Executable { funcs, constants, kernels: Vec::new(), metadata, files, by_name })
 }
 
 fn decode_func(func: Func) -> Result<FuncDef, ExecError> {
@@ -211,14 +217,20 @@ fn decode_func(func: Func) -> Result<FuncDef, ExecError> {
             let args = args.into_iter().map(decode_kernel_arg).collect::<Result<_, _>>()?;
             FuncDef::Kernel(KernelInfo { name, args, checks })
         }
-        Func::Vm { name, params, ret_ty, num_regs, instrs, args } => FuncDef::Vm(VmFunction {
-            name,
-            params: params.into_iter().map(|(name, ty)| Param { name, ty }).collect(),
-            ret_ty,
-            num_regs,
-            instrs: instrs.into_iter().map(decode_instr).collect(),
-            args: args.into_iter().map(Arg).collect(),
-        }),
+        Func::Vm { name, params, ret_ty, num_regs, instrs, args, lines } => {
+            FuncDef::Vm(VmFunction {
+                name,
+                params: params.into_iter().map(|(name, ty)| Param { name, ty }).collect(),
+                ret_ty,
+                num_regs,
+                instrs: instrs.into_iter().map(decode_instr).collect(),
+                args: args.into_iter().map(Arg).collect(),
+                lines: lines
+                    .into_iter()
+                    .map(|(start, file, line, last)| LineRun { start, file, line, last })
+                    .collect(),
+            })
+        }
     })
 }
 

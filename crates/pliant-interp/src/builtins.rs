@@ -6,6 +6,7 @@
 
 mod dynamic;
 mod operator;
+mod text;
 
 use std::sync::Arc;
 
@@ -152,8 +153,8 @@ pub(crate) fn call(m: &mut Machine<'_>, name: &str, args: &[Value]) -> Option<Re
         "compute_prim_value" => compute_prim(a),
         "copy" | "to_device" => a.value(0).cloned(),
         "copy_tensor" => a.tensor(0).and_then(|t| Ok(t.copy()?.into())),
-        "debug_print" | "print" => print(a),
-        "assert_op" => assert_op(a),
+        "debug_print" | "print" => unit(text::print(a)),
+        "assert_op" => unit(text::assert_op(a)),
         "invoke_closure" | "invoke_closure_tail" | "invoke_pure_closure" => {
             a.func(0).and_then(|f| m.call_func(&f, &args[1..]))
         }
@@ -227,22 +228,6 @@ fn call_tir_dyn(m: &mut Machine<'_>, a: Args<'_>) -> Result<Value> {
     }
     m.call_func(&func, &args)?;
     Ok(Value::unit())
-}
-
-fn print(a: Args<'_>) -> Result<Value> {
-    let text: Vec<String> = a.0.iter().map(|v| format!("{v:?}")).collect();
-    eprintln!("{}", text.join(" "));
-    Ok(Value::unit())
-}
-
-/// `assert_op(condition, format, values..)`.
-fn assert_op(a: Args<'_>) -> Result<Value> {
-    if condition(a.value(0)?)? {
-        return Ok(Value::unit());
-    }
-    let format = a.text(1);
-    let colon = if format.is_empty() { "" } else { ": " };
-    Err(InterpError::check(format!("an assertion of the program failed{colon}{format}")))
 }
 
 // ---- checks of kinds ----

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use pliant_diag::{Diagnostic, codes};
+use pliant_diag::{Diagnostic, SourceMap, Span, codes};
 use pliant_sym::EvalError;
 use pliant_tensor::{Failed, TensorError};
 
@@ -63,8 +63,17 @@ pub struct InterpError {
     pub kind: ErrorKind,
     /// What is wrong, naming functions, variables, buffers and dims.
     pub message: String,
-    /// Where it happened, innermost first: `'lv' in main`.
-    pub trace: Vec<String>,
+    /// Where it happened, innermost first.
+    pub trace: Vec<Place>,
+}
+
+/// A place that a failure passed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// In words: `'lv' in main`.
+    pub what: String,
+    /// Where the program says it; nowhere for what is none of its bindings.
+    pub span: Span,
 }
 
 pub(crate) type Result<T, E = InterpError> = std::result::Result<T, E>;
@@ -96,17 +105,36 @@ impl InterpError {
     }
 
     /// The same, with one more place that it passed.
-    pub(crate) fn at(mut self, place: impl FnOnce() -> String) -> Self {
+    pub(crate) fn at(self, what: impl FnOnce() -> String) -> Self {
+        self.at_span(Span::NONE, what)
+    }
+
+    /// The same, with one more place that it passed, which the program says there.
+    pub(crate) fn at_span(mut self, span: Span, what: impl FnOnce() -> String) -> Self {
         if self.trace.len() < MAX_TRACE {
-            self.trace.push(place());
+            self.trace.push(Place { what: what(), span });
         }
         self
+    }
+
+    /// The failure in words, with the lines of its places.
+    pub fn with_lines(&self, sources: &SourceMap) -> String {
+        let mut text = self.message.clone();
+        for Place { what, span } in &self.trace {
+            text.push_str(&match sources.lines(*span) {
+                Some((file, line, _)) => format!("\n  at {file}:{line}, {what}"),
+                None => format!("\n  at {what}"),
+            });
+        }
+        text
     }
 
     /// The failure as a diagnostic; the places become notes.
     pub fn to_diagnostic(&self) -> Diagnostic {
         let mut diagnostic = Diagnostic::error(self.kind.code(), self.message.clone());
-        diagnostic.notes = self.trace.iter().map(|place| format!("at {place}")).collect();
+        let mut spans = self.trace.iter().map(|place| place.span);
+        diagnostic.span = spans.find(|span| !span.is_none()).unwrap_or_default();
+        diagnostic.notes = self.trace.iter().map(|place| format!("at {}", place.what)).collect();
         diagnostic
     }
 }
@@ -115,7 +143,7 @@ impl fmt::Display for InterpError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)?;
         for place in &self.trace {
-            write!(f, "\n  at {place}")?;
+            write!(f, "\n  at {}", place.what)?;
         }
         Ok(())
     }

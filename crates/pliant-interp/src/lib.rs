@@ -4,7 +4,8 @@
 //! is strict where compiled code need not be: new memory is filled with NaN or a pattern, every access is checked
 //! against its buffer, both sides of `T.Select`, `and` and `or` are evaluated, every value is
 //! checked against the type
-//! of its variable, and a variable that was killed cannot be read.
+//! of its variable, and a variable that was killed cannot be read. It runs no machine code: a symbol that a program has
+//! registered for `T.call_extern` is refused.
 //!
 //! | module | owns |
 //! |---|---|
@@ -32,7 +33,7 @@ mod machine;
 pub mod packed;
 pub mod value;
 
-pub use error::{ErrorKind, InterpError};
-pub use machine::{Options, run, run_with};
+pub use error::{ErrorKind, InterpError, Place};
+pub use machine::{Options, run, run_func, run_with};
 pub use packed::{NoPacked, PackedFuncs, PackedTable, assign};
-pub use value::{Func, Value};
+pub use value::{Func, HostFunc, Value};

@@ -68,13 +68,27 @@ pub fn run_with(
     packed: &dyn PackedFuncs,
     options: &Options,
 ) -> Result<Value, InterpError> {
+    run_func(module, &Func::Global(func_name.into()), args, packed, options)
+}
+
+/// Calls a function value that a run of that module gave, with limits of its own.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_func(
+    module: &IRModule,
+    func: &Func,
+    args: &[Value],
+    packed: &dyn PackedFuncs,
+    options: &Options,
+) -> Result<Value, InterpError> {
     // A thread of its own, so that the depth of recursion depends on the options and not on the caller.
     std::thread::scope(|scope| {
         let stack = options.stack_bytes.max(1 << 20);
         let thread = std::thread::Builder::new().name("interp".into()).stack_size(stack);
         let spawned = thread.spawn_scoped(scope, move || {
             let mut machine = Machine::new(module, packed, options, stack);
-            machine.call_global(func_name, args)
+            machine.call_func(func, args)
         });
         match spawned.map(|handle| handle.join()) {
             Ok(Ok(result)) => result,
@@ -181,10 +195,7 @@ impl<'a> Machine<'a> {
         }
         match self.packed.call(name, args) {
             Some(Ok(value)) => Ok(value),
-            Some(Err(text)) => Err(InterpError::new(
-                ErrorKind::Packed,
-                format!("packed function '{name}' failed: {text}"),
-            )),
+            Some(Err(text)) => Err(failed_packed(name, &text)),
             // Lowered modules call their own functions by name, too.
             None if self.module.get(name).is_some() => self.call_global(name, args),
             // Programs of 2022 call these builtins by their names alone.
@@ -213,6 +224,7 @@ impl<'a> Machine<'a> {
                 let func = Arc::clone(func);
                 self.deeper("closure", |m| m.call_func(&func, &args))
             }
+            Func::Host(host) => (host.call)(args).map_err(|text| failed_packed(&host.name, &text)),
         }
     }
 
@@ -255,6 +267,10 @@ impl<'a> Machine<'a> {
         poison(tensor.data_ptr(), tensor.nbytes(), dtype);
         Ok(tensor)
     }
+}
+
+fn failed_packed(name: &str, text: &str) -> InterpError {
+    InterpError::new(ErrorKind::Packed, format!("packed function '{name}' failed: {text}"))
 }
 
 fn stack_address() -> usize {

@@ -50,6 +50,21 @@ pub enum Func {
     Closure(Arc<Closure>),
     /// A function whose last arguments are given already.
     Bound(Arc<Func>, Arc<[Value]>),
+    /// A function of the host that no name leads to.
+    Host(Arc<HostFunc>),
+}
+
+/// What a function of the host does.
+type HostCall = dyn Fn(&[Value]) -> Result<Value, String> + Send + Sync;
+
+/// A function of the host as a value.
+pub struct HostFunc {
+    /// What messages call it.
+    pub name: Arc<str>,
+    /// What it does.
+    pub call: Box<HostCall>,
+    /// The object of the host that it is.
+    pub object: Arc<dyn Any + Send + Sync>,
 }
 
 /// A local function with the values of its free variables and symbols.
@@ -172,6 +187,7 @@ impl Func {
             Func::Global(name) | Func::Packed(name) => name,
             Func::Closure(closure) => &closure.name,
             Func::Bound(func, _) => func.name(),
+            Func::Host(host) => &host.name,
         }
     }
 }

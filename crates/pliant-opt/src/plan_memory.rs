@@ -144,7 +144,7 @@ fn plan(func: &mut Function, kernels: &FxHashSet<Arc<str>>) -> Result<(), PassEr
 }
 
 /// The bounds of symbols that the function's attribute states, by their names.
-fn upper_bounds(func: &Function) -> Vec<(Arc<str>, i64)> {
+pub(crate) fn upper_bounds(func: &Function) -> Vec<(Arc<str>, i64)> {
     match func.attrs.get(UPPER_BOUND) {
         Some(AttrValue::Map(items)) => items
             .iter()

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use pliant_diag::Span;
 use pliant_ir::relax::{
     Binding, Block, BlockData, Callee, Expr, ExprData, FuncId, Function, Seq, TensorShape, Type,
     TypeData, Var,
@@ -214,13 +215,19 @@ pub fn for_each_operand_var(func: &Function, e: Expr, f: &mut impl FnMut(Var)) {
 /// Names for new variables that no variable of the function has.
 pub struct Namer {
     taken: FxHashMap<Arc<str>, u32>,
+    span: Span,
 }
 
 impl Namer {
     /// A namer that knows the names of a function's variables.
     pub fn new(func: &Function) -> Self {
         let taken = func.var_ids().map(|v| (func.var(v).name.clone(), 0)).collect();
-        Namer { taken }
+        Namer { taken, span: Span::NONE }
+    }
+
+    /// What is made from here on stands for what was written there.
+    pub fn at(&mut self, span: Span) {
+        self.span = span;
     }
 
     /// A name that starts with `hint` and that nobody has: `hint`, else `hint1`, `hint2`, ...
@@ -244,7 +251,7 @@ impl Namer {
     /// A new variable of that type, not local to a dataflow block.
     pub fn var(&mut self, func: &mut Function, hint: &str, ty: Type) -> Var {
         let name = self.fresh(hint);
-        func.add_var(name, ty, false, pliant_diag::Span::NONE)
+        func.add_var(name, ty, false, self.span)
     }
 
     /// Binds a value to a new variable of the value's type and returns the variable as an operand.

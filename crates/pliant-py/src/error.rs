@@ -5,7 +5,7 @@
 use pliant_exec::ExecError;
 use pliant_pass::PassError;
 use pliant_tensor::TensorError;
-use pliant_vm::{CheckKind, VmError};
+use pliant_vm::{CheckKind, TraceEntry, VmError};
 use pyo3::exceptions::{PyIndexError, PyKeyError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -65,6 +65,35 @@ impl Error {
             Error::Value(m) => Error::Value(before(m)),
             other => other,
         }
+    }
+
+    /// The same with where it happened, a line for each place; an exception of Python's gets them as a note.
+    fn traced(mut self, trace: &[TraceEntry]) -> Error {
+        let places: Vec<String> = trace.iter().map(|entry| format!("  at {entry}")).collect();
+        let places = places.join("\n");
+        match &mut self {
+            Error::Python(e) => {
+                let e = Python::attach(|py| e.clone_ref(py));
+                return Error::Python(with_note(e, &places));
+            }
+            Error::Script(problem) => problem.message.push_str(&format!("\n{places}")),
+            Error::Compile(m)
+            | Error::Unsupported(m)
+            | Error::Vm(m)
+            | Error::Assertion(m)
+            | Error::Bounds(m)
+            | Error::Division(m)
+            | Error::Call(m)
+            | Error::Executable(m)
+            | Error::Shape(m)
+            | Error::DType(m)
+            | Error::Type(m)
+            | Error::Value(m)
+            | Error::Key(m)
+            | Error::Index(m)
+            | Error::Internal(m) => m.push_str(&format!("\n{places}")),
+        }
+        self
     }
 }
 
@@ -208,6 +237,7 @@ impl From<VmError> for Error {
                 None => Error::Vm(source.to_string()),
             },
             VmError::Plain(error) => (*error).into(),
+            VmError::Traced { error, trace } => Error::from(*error).traced(&trace),
             VmError::Arity { .. } => Error::Call(e.to_string()),
             VmError::Check(kind, text) => check_error(kind, text),
             VmError::Tensor(e) => e.into(),
@@ -238,6 +268,7 @@ fn python_error(error: &(dyn std::error::Error + 'static)) -> Option<PyErr> {
         }
         next = match e.downcast_ref::<VmError>() {
             Some(VmError::Packed { source, .. } | VmError::External(source)) => Some(&**source),
+            Some(VmError::Traced { error, .. }) => Some(&**error),
             _ => e.source(),
         };
     }

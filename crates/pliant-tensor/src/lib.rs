@@ -12,6 +12,7 @@ mod layout;
 mod panels;
 mod storage;
 mod tensor;
+mod text;
 
 pub use dlpack::{
     DL_CPU, DLDataType, DLDevice, DLManagedTensor, DLManagedTensorVersioned, DLPACK_FLAG_COPIED,
@@ -26,3 +27,4 @@ pub use layout::{checked_nbytes, checked_numel, contiguous_strides};
 pub use panels::{pack_panels, panel_width};
 pub use storage::{ALIGNMENT, AlignedBuf, Recycle, Storage};
 pub use tensor::Tensor;
+pub use text::{elements_text, fill_format, shape_text};

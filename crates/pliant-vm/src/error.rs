@@ -95,6 +95,36 @@ pub enum VmError {
     },
     /// The invocation was interrupted.
     Interrupted,
+    /// What failed, and where the program says it.
+    Traced {
+        /// What failed.
+        error: Box<VmError>,
+        /// The lines of the source, innermost first: the one that failed, the one that called its function, and so on.
+        trace: Vec<TraceEntry>,
+    },
+}
+
+/// Lines of the source that were being executed: more than one where several computations are one kernel.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TraceEntry {
+    /// The function, as the program calls it.
+    pub function: String,
+    /// The path of the source file, or a name in angle brackets.
+    pub file: String,
+    /// The first line, from 1.
+    pub line: u32,
+    /// The last line.
+    pub last: u32,
+}
+
+impl fmt::Display for TraceEntry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.file, self.line)?;
+        if self.last != self.line {
+            write!(f, "-{}", self.last)?;
+        }
+        write!(f, ", in {}", self.function)
+    }
 }
 
 impl VmError {
@@ -113,15 +143,45 @@ impl VmError {
         VmError::External(error.into())
     }
 
+    /// What failed, without where.
+    pub fn root(&self) -> &VmError {
+        match self {
+            VmError::Traced { error, .. } => error.root(),
+            other => other,
+        }
+    }
+
+    /// The lines of the source that were being executed, innermost first; none where they are not known.
+    pub fn trace(&self) -> &[TraceEntry] {
+        match self {
+            VmError::Traced { trace, .. } => trace,
+            _ => &[],
+        }
+    }
+
+    /// The error with lines of the source behind those that it has.
+    pub(crate) fn traced(self, more: Vec<TraceEntry>) -> VmError {
+        match self {
+            error if more.is_empty() => error,
+            VmError::Traced { error, mut trace } => {
+                trace.extend(more);
+                VmError::Traced { error, trace }
+            }
+            error => VmError::Traced { error: Box::new(error), trace: more },
+        }
+    }
+
     /// The error as that of the packed function `name`, unless it says by itself where it comes from.
     pub(crate) fn in_packed(self, name: &str) -> VmError {
         let source = match self {
             VmError::External(source) => source,
             VmError::Plain(error) => return *error,
-            VmError::Interrupted | VmError::StackOverflow { .. } | VmError::Packed { .. } => {
-                return self;
-            }
-            other => Box::new(other),
+            other => match other.root() {
+                VmError::Interrupted | VmError::StackOverflow { .. } | VmError::Packed { .. } => {
+                    return other;
+                }
+                _ => Box::new(other),
+            },
         };
         VmError::Packed { name: name.to_string(), source }
     }
@@ -176,6 +236,10 @@ impl fmt::Display for VmError {
                 }
             }
             VmError::Interrupted => f.write_str("interrupted"),
+            VmError::Traced { error, trace } => {
+                error.fmt(f)?;
+                trace.iter().try_for_each(|entry| write!(f, "\n  at {entry}"))
+            }
         }
     }
 }
@@ -184,7 +248,7 @@ impl Error for VmError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
             VmError::Tensor(error) => Some(error),
-            VmError::Plain(error) => Some(&**error),
+            VmError::Plain(error) | VmError::Traced { error, .. } => Some(&**error),
             VmError::Packed { source, .. } | VmError::External(source) => Some(&**source),
             _ => None,
         }

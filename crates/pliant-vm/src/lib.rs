@@ -15,6 +15,7 @@ mod link;
 mod machine;
 mod memory;
 mod native;
+mod reach;
 mod registry;
 mod run;
 mod stop;
@@ -22,11 +23,12 @@ mod value;
 
 pub use args::Args;
 pub use builtins::builtin_names;
-pub use error::{CheckKind, VmError};
+pub use error::{CheckKind, TraceEntry, VmError};
 pub use instrument::{CallEvent, Instrument, InstrumentAction};
 pub use link::KernelTable;
-pub use machine::{VirtualMachine, VmOptions, VmStats};
+pub use machine::{DEFAULT_DEPTH, VirtualMachine, VmOptions, VmStats};
 pub use memory::{pooled_bytes, release_pooled, set_pool_limit};
+pub use reach::sole_objects;
 pub use registry::{
     LibraryFunc, PackedFunc, func_names, get_func, register_func, register_library_func,
     unregister_func,

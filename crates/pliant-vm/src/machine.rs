@@ -1,5 +1,6 @@
 //! The machine: its public face, its shared state, and interrupts.
 
+use std::any::Any;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
@@ -9,6 +10,7 @@ use pliant_pool::Team;
 use rustc_hash::FxHashMap;
 
 use crate::context::Lease;
+use crate::error::TraceEntry;
 use crate::link::{Entry, KernelTable, Linked, link};
 use crate::run::Runner;
 use crate::stop::{StopFlag, StopFlags};
@@ -21,6 +23,9 @@ const INTERRUPT: u64 = 2;
 /// Asks the host whether to stop: returns true to interrupt the invocation.
 type Poll = Arc<dyn Fn() -> bool + Send + Sync>;
 
+/// How deeply calls may nest unless [`VmOptions::max_depth`] says otherwise.
+pub const DEFAULT_DEPTH: usize = 100_000;
+
 /// How to make a machine.
 #[derive(Default, Clone)]
 pub struct VmOptions {
@@ -30,6 +35,11 @@ pub struct VmOptions {
     pub functions: FxHashMap<String, PackedFunc>,
     /// Execute bytecode even where there are native bodies.
     pub bytecode: bool,
+    /// How deeply calls of the program's functions may nest in one invocation; [`DEFAULT_DEPTH`] by default. All frames
+    /// together have at most 16 million registers besides.
+    pub max_depth: Option<usize>,
+    /// Something of the host's that belongs to the machine: [`VirtualMachine::owned`] gives it back.
+    pub owned: Option<Arc<dyn Any + Send + Sync>>,
 }
 
 /// How much a machine has done.
@@ -53,6 +63,8 @@ pub(crate) struct Inner {
     pub(crate) attention: AtomicU64,
     /// The packed functions of this machine alone.
     pub(crate) functions: FxHashMap<String, PackedFunc>,
+    owned: Option<Arc<dyn Any + Send + Sync>>,
+    pub(crate) max_depth: usize,
     exe: Arc<Executable>,
     me: Weak<Inner>,
     poll: RwLock<Option<Poll>>,
@@ -116,6 +128,8 @@ impl VirtualMachine {
                 stop,
                 attention: AtomicU64::new(0),
                 functions: options.functions,
+                owned: options.owned,
+                max_depth: options.max_depth.unwrap_or(DEFAULT_DEPTH),
                 exe,
                 me: Weak::clone(me),
                 poll: RwLock::new(None),
@@ -139,6 +153,11 @@ impl VirtualMachine {
     /// The executable.
     pub fn executable(&self) -> &Arc<Executable> {
         &self.0.exe
+    }
+
+    /// What the host gave the machine for its own use.
+    pub fn owned(&self) -> Option<&Arc<dyn Any + Send + Sync>> {
+        self.0.owned.as_ref()
     }
 
     /// The names of the functions that can be invoked.
@@ -322,6 +341,19 @@ impl Inner {
             Some(poll) if poll() => Err(VmError::Interrupted),
             _ => Ok(seen & !POLL),
         }
+    }
+
+    /// Where an instruction of a linked function comes from.
+    #[cold]
+    pub(crate) fn place(&self, function: usize, instruction: usize) -> Option<TraceEntry> {
+        let index = self.linked.functions.get(function)?.index;
+        let place = self.exe.place(index, instruction)?;
+        Some(TraceEntry {
+            function: place.function.to_string(),
+            file: place.file.to_string(),
+            line: place.line,
+            last: place.last,
+        })
     }
 
     /// The error for a call of table entry `index` with `given` arguments, not counting the last `bound` parameters,

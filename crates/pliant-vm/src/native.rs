@@ -90,16 +90,17 @@ impl State<'_, '_> {
 /// Does an entry's work; errors and panics stay in the state.
 ///
 /// # Safety
-/// `context` is the state of the driver that called the body that called the entry.
+/// `context` is the state of the driver that called the body that called the entry, for the instruction `at`.
 unsafe fn guarded(
     context: *mut BodyContext,
+    at: u32,
     work: impl FnOnce(&mut Runner<'_>) -> Result<u64, VmError>,
 ) -> u64 {
     // SAFETY: the caller's promise; the driver does not touch the state before the body returns.
     let state = unsafe { &mut *context.cast::<State<'_, '_>>() };
     let failure = match catch_unwind(AssertUnwindSafe(|| work(state.runner))) {
         Ok(Ok(code)) => return code,
-        Ok(Err(error)) => Failure::Error(error),
+        Ok(Err(error)) => Failure::Error(state.runner.traced(error, at as usize)),
         Err(panic) => Failure::Panic(panic),
     };
     state.failure = Some(failure);
@@ -121,7 +122,7 @@ unsafe extern "C" fn call_builtin(context: *mut BodyContext, at: u32) -> u64 {
         call => runner.any(call),
     };
     // SAFETY: a body passes on the context that it was given.
-    unsafe { guarded(context, work) }
+    unsafe { guarded(context, at, work) }
 }
 
 unsafe extern "C" fn call_release(context: *mut BodyContext, at: u32) -> u64 {
@@ -133,7 +134,7 @@ unsafe extern "C" fn call_release(context: *mut BodyContext, at: u32) -> u64 {
         call => runner.any(call),
     };
     // SAFETY: a body passes on the context that it was given.
-    unsafe { guarded(context, work) }
+    unsafe { guarded(context, at, work) }
 }
 
 unsafe extern "C" fn call_kernel(context: *mut BodyContext, at: u32) -> u64 {
@@ -147,7 +148,7 @@ unsafe extern "C" fn call_kernel(context: *mut BodyContext, at: u32) -> u64 {
         call => runner.any(call),
     };
     // SAFETY: a body passes on the context that it was given.
-    unsafe { guarded(context, work) }
+    unsafe { guarded(context, at, work) }
 }
 
 unsafe extern "C" fn call_packed(context: *mut BodyContext, at: u32) -> u64 {
@@ -161,7 +162,7 @@ unsafe extern "C" fn call_packed(context: *mut BodyContext, at: u32) -> u64 {
         call => runner.any(call),
     };
     // SAFETY: a body passes on the context that it was given.
-    unsafe { guarded(context, work) }
+    unsafe { guarded(context, at, work) }
 }
 
 unsafe extern "C" fn call_function(context: *mut BodyContext, at: u32) -> u64 {
@@ -173,7 +174,7 @@ unsafe extern "C" fn call_function(context: *mut BodyContext, at: u32) -> u64 {
         call => runner.any(call),
     };
     // SAFETY: a body passes on the context that it was given.
-    unsafe { guarded(context, work) }
+    unsafe { guarded(context, at, work) }
 }
 
 unsafe extern "C" fn call_any(context: *mut BodyContext, at: u32) -> u64 {
@@ -182,17 +183,20 @@ unsafe extern "C" fn call_any(context: *mut BodyContext, at: u32) -> u64 {
         runner.any(call)
     };
     // SAFETY: a body passes on the context that it was given.
-    unsafe { guarded(context, work) }
+    unsafe { guarded(context, at, work) }
 }
 
-unsafe extern "C" fn read_condition(context: *mut BodyContext, reg: u32) -> u64 {
+unsafe extern "C" fn read_condition(context: *mut BodyContext, at: u32) -> u64 {
     let work = |runner: &mut Runner<'_>| {
-        let holds = condition(&runner.context.regs[runner.base + reg as usize]);
-        let name = &runner.inner.linked.functions[runner.function].name;
-        holds.map(u64::from).map_err(|error| in_function(error, name))
+        let function = &runner.inner.linked.functions[runner.function];
+        let Op::If { cond, .. } = function.ops[at as usize] else {
+            unreachable!("a body reports branches of its own instructions only")
+        };
+        let holds = condition(&runner.context.regs[runner.base + cond as usize]);
+        holds.map(u64::from).map_err(|error| in_function(error, &function.name))
     };
     // SAFETY: a body passes on the context that it was given.
-    unsafe { guarded(context, work) }
+    unsafe { guarded(context, at, work) }
 }
 
 /// A linked call: callee, operands, place.

@@ -13,6 +13,7 @@ use pliant_tensor::{DType, Tensor};
 use crate::args::Args;
 use crate::callback::KernelCall;
 use crate::context::{Context, Frame};
+use crate::error::TraceEntry;
 use crate::instrument::{CallEvent, InstrumentAction};
 use crate::link::{Callee, Entry, LinkedKernel, Op, Operand, VOID};
 use crate::machine::Inner;
@@ -21,10 +22,12 @@ use crate::stop::StopFlag;
 use crate::value::{FuncTarget, holds_int};
 use crate::{FuncValue, Instrument, Value, VmError};
 
-/// Frames of one invocation.
-const MAX_DEPTH: usize = 100_000;
 /// Registers of all frames of one invocation (24 bytes each).
 const MAX_STACK: usize = 1 << 24;
+/// Lines of the source that an error names at most: where it happened, and the calls around that.
+const MAX_TRACE: usize = 8;
+/// Frames that are looked through for them.
+const MAX_TRACED: usize = 1 << 10;
 
 /// The state of one invocation. `regs[base..]` of the context is the running frame.
 pub(crate) struct Runner<'a> {
@@ -86,7 +89,8 @@ impl<'a> Runner<'a> {
     pub(crate) fn run(mut self, function: u32, args: &[Value]) -> Result<Value, VmError> {
         self.function = function as usize;
         self.context.regs.extend_from_slice(args);
-        self.context.regs.resize(self.frame_size()?, Value::None);
+        let size = self.frame_size(self.base, self.function)?;
+        self.context.regs.resize(size, Value::None);
         match self.instrument {
             // Who watches sees each call as the bytecode has it.
             Some(_) => self.execute::<true>(),
@@ -95,13 +99,33 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// The size of the register stack with the frame of the current function on top.
-    fn frame_size(&self) -> Result<usize, VmError> {
-        let size = self.base + self.inner.linked.functions[self.function].num_regs;
+    /// The size of the register stack with the frame of a function on top, from `base` on.
+    fn frame_size(&self, base: usize, function: usize) -> Result<usize, VmError> {
+        let size = base + self.inner.linked.functions[function].num_regs;
         if size > MAX_STACK {
-            return Err(self.too_deep(self.function, self.context.frames.len()));
+            return Err(self.too_deep(function, self.context.frames.len()));
         }
         Ok(size)
+    }
+
+    /// The error of an instruction of the running function, with where that and the calls around it stand in the source.
+    #[cold]
+    pub(crate) fn traced(&self, error: VmError, pc: usize) -> VmError {
+        if matches!(error, VmError::Interrupted) {
+            return error;
+        }
+        let frames = self.context.frames.iter().rev();
+        let around = frames.map(|f| (f.function as usize, f.pc.saturating_sub(1)));
+        let mut trace: Vec<TraceEntry> = Vec::new();
+        for (function, pc) in [(self.function, pc)].into_iter().chain(around).take(MAX_TRACED) {
+            // A recursion says its line once.
+            let place = self.inner.place(function, pc);
+            trace.extend(place.filter(|place| trace.last() != Some(place)));
+            if trace.len() == MAX_TRACE {
+                break;
+            }
+        }
+        error.traced(trace)
     }
 
     #[cold]
@@ -123,10 +147,11 @@ impl<'a> Runner<'a> {
                     let operands = &function.operands[start..start + args_len as usize];
                     let site = Site { pc, dst, tail: matches!(op, Op::TailCall { .. }) };
                     let called = if WATCHED {
-                        self.watched_call(callee, operands, site)?
+                        self.watched_call(callee, operands, site)
                     } else {
-                        self.call(callee, operands, site)?
+                        self.call(callee, operands, site)
                     };
+                    let called = called.map_err(|error| self.traced(error, pc))?;
                     pc += 1;
                     match called {
                         Called::Value(value) if dst != VOID => {
@@ -148,7 +173,7 @@ impl<'a> Runner<'a> {
                 },
                 Op::If { cond, other } => {
                     let holds = condition(&self.context.regs[self.base + cond as usize])
-                        .map_err(|error| in_function(error, &function.name))?;
+                        .map_err(|error| self.traced(in_function(error, &function.name), pc))?;
                     pc = if holds { pc + 1 } else { self.jump(pc, other)? };
                 }
                 Op::Goto { target } => pc = self.jump(pc, target)?,
@@ -249,10 +274,13 @@ impl<'a> Runner<'a> {
         if operands.len() + bound != callee.num_params {
             return Err(self.inner.arity(callee.index, operands.len(), bound));
         }
-        if !site.tail && context.frames.len() >= MAX_DEPTH {
-            return Err(self.too_deep(index as usize, MAX_DEPTH));
+        let limit = self.inner.max_depth;
+        if !site.tail && context.frames.len() >= limit {
+            return Err(self.too_deep(index as usize, limit));
         }
         let base = context.regs.len();
+        let size = self.frame_size(if site.tail { self.base } else { base }, index as usize)?;
+        let context = &mut *self.context;
         context.regs.reserve(callee.num_regs);
         for operand in operands {
             let value = operand.get(&context.regs[self.base..], consts).clone();
@@ -278,7 +306,6 @@ impl<'a> Runner<'a> {
             self.base = base;
         }
         self.function = index as usize;
-        let size = self.frame_size()?;
         self.context.regs.resize(size, Value::None);
         Ok(())
     }

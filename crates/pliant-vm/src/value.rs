@@ -218,6 +218,13 @@ impl From<&Constant> for Value {
 #[derive(Clone)]
 pub struct Tuple(Arc<[Value]>);
 
+impl Tuple {
+    /// The values, if nobody else holds this tuple.
+    pub(crate) fn sole(&self) -> Option<&[Value]> {
+        (Arc::strong_count(&self.0) == 1).then_some(&self.0[..])
+    }
+}
+
 impl Deref for Tuple {
     type Target = [Value];
 
@@ -283,7 +290,8 @@ impl FuncValue {
         Self::new(name.into(), FuncTarget::Packed(HostFunc::Packed(func)), Vec::new())
     }
 
-    /// As [`FuncValue::packed`], of a function that is an object of the host: [`FuncValue::host`] gives it back.
+    /// As [`FuncValue::packed`], of a function that is an object of the host: [`FuncValue::host`] gives it back. `func`
+    /// holds the object too.
     pub fn hosted(
         name: impl Into<String>,
         func: PackedFunc,
@@ -318,6 +326,25 @@ impl FuncValue {
         let bound = captured.chain(self.0.bound.iter().cloned()).collect();
         let (name, target) = (Arc::clone(&self.0.name), self.0.target.clone());
         FuncValue(Arc::new(FuncInner { name, target, bound, host: None }))
+    }
+
+    /// The captured values, if nobody else holds this function value: none otherwise.
+    pub fn sole_captured(&self) -> &[Value] {
+        self.sole().map_or(&[], |(captured, _)| captured)
+    }
+
+    /// The captured values and the object of the host, if nobody else holds this function value, and nobody but itself and
+    /// its function the object.
+    pub(crate) fn sole(&self) -> Option<(&[Value], Option<&Arc<dyn Any + Send + Sync>>)> {
+        if Arc::strong_count(&self.0) != 1 {
+            return None;
+        }
+        let own = match &self.0.target {
+            FuncTarget::Packed(HostFunc::Packed(func)) => Arc::strong_count(func) == 1,
+            _ => false,
+        };
+        let host = self.0.host.as_ref().filter(|host| own && Arc::strong_count(host) == 2);
+        Some((&self.0.bound, host))
     }
 
     fn bound_mut(&mut self) -> Option<&mut [Value]> {

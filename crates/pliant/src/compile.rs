@@ -115,6 +115,7 @@ fn compile_into(
             (EXEC_MODE.into(), options.exec_mode.name().into()),
             ("signatures".into(), signature_text),
         ],
+        sources: options.sources.as_deref(),
     };
     let executable = codegen(&module, inputs, &ctx)?;
     phases.push(phase.end());

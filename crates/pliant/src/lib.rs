@@ -52,8 +52,8 @@ pub use pliant_pass::{
 };
 pub use pliant_tensor::Tensor;
 pub use pliant_vm::{
-    CallEvent, InstrumentAction, LibraryFunc, PackedFunc, Value, VirtualMachine, VmError,
-    VmOptions, register_func, register_library_func,
+    CallEvent, InstrumentAction, LibraryFunc, PackedFunc, TraceEntry, Value, VirtualMachine,
+    VmError, VmOptions, register_func, register_library_func,
 };
 pub use script::{Script, parse, parse_file};
 pub use signature::{Dim, Signature, ValueInfo, signatures};

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
+use pliant_diag::SourceMap;
 use pliant_ir::AttrValue;
 use pliant_pass::{CancelToken, Instrument, ModulePass, Sequential};
 
@@ -143,6 +144,9 @@ pub struct CompileOptions {
     pub dump_dir: Option<PathBuf>,
     /// Stops the compilation from outside.
     pub cancel: CancelToken,
+    /// The texts that the module was parsed from, such as [`Script::sources`](crate::Script): errors at run time then say
+    /// at which lines they happened. The program keeps the names of the files and the lines, not the texts.
+    pub sources: Option<Arc<SourceMap>>,
 }
 
 impl CompileOptions {

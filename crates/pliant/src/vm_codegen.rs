@@ -7,11 +7,13 @@
 //! hold tensors.
 
 mod inline;
+mod lines;
 mod tail;
 mod while_loop;
 
 use std::sync::Arc;
 
+use pliant_diag::SourceMap;
 use pliant_exec::{
     Arg, Constant, ExecBuilder, ExecError, Executable, KernelArg, KernelInfo, Param, Reg,
 };
@@ -49,6 +51,8 @@ pub struct CodegenInputs<'a> {
     pub kernels: Vec<u8>,
     /// Facts about the program.
     pub metadata: Vec<(String, String)>,
+    /// The texts that spans point into, if errors at run time are to say lines.
+    pub sources: Option<&'a SourceMap>,
 }
 
 /// The executable of a lowered module.
@@ -68,7 +72,7 @@ pub fn codegen(
     let inlined = Inlined::of(module);
     for (name, func) in module.relax_funcs().filter(|(name, _)| !inlined.is_moved(name)) {
         ctx.check_cancelled()?;
-        FunctionGen::new(module, func, &inlined, &mut exec)
+        FunctionGen::new(module, func, &inlined, inputs.sources, &mut exec)
             .function(name, inputs.type_text)
             .map_err(|e| e.in_function(name))?;
     }
@@ -148,6 +152,7 @@ fn mentions(func: &PrimFunc, e: pliant_ir::tir::Expr, buffer: pliant_ir::tir::Bu
 struct FunctionGen<'a> {
     module: &'a IRModule,
     func: &'a Function,
+    sources: Option<&'a SourceMap>,
     exec: &'a mut ExecBuilder,
     live: Liveness,
     /// Where each variable is; those that name a constant have no register.
@@ -177,11 +182,13 @@ impl<'a> FunctionGen<'a> {
         module: &'a IRModule,
         func: &'a Function,
         inlined: &'a Inlined,
+        sources: Option<&'a SourceMap>,
         exec: &'a mut ExecBuilder,
     ) -> Self {
         FunctionGen {
             module,
             func,
+            sources,
             exec,
             live: Liveness::new(func, plain_alias),
             places: FxHashMap::default(),
@@ -246,7 +253,9 @@ impl FunctionGen<'_> {
         bindings: &[Binding],
         expiring: &mut FxHashMap<usize, Vec<Reg>>,
     ) -> Result<(), PassError> {
-        for (index, binding) in bindings.iter().enumerate() {
+        let spans = self.spans(bindings);
+        for (index, (binding, span)) in bindings.iter().zip(spans).enumerate() {
+            self.at(span);
             let regs = self.binding(binding)?;
             if !regs.is_empty() {
                 let last = self.live.last_read(binding.var).unwrap_or(index);

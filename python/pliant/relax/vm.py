@@ -88,7 +88,11 @@ class VMInstrumentReturnKind(IntEnum):
 
 
 class VirtualMachine(_core.VirtualMachine):
-    """Runs the functions of an executable, at any shape and from any thread: ``vm["main"](x)``."""
+    """Runs the functions of an executable, at any shape and from any thread: ``vm["main"](x)``.
+
+    ``functions`` are packed functions for this machine alone. ``max_depth`` is how deeply calls of the program's functions
+    may nest, 100,000 by default; a recursion beyond it ends with a ``VMError``. Calls in tail position do not nest.
+    """
 
     _saved: dict[str, Callable[[], Any]]
 
@@ -99,10 +103,12 @@ class VirtualMachine(_core.VirtualMachine):
         memory_cfg: Any = None,
         profile: bool = False,
         functions: Sequence[tuple[str, Callable[..., Any]]] | None = None,
+        max_depth: int | None = None,
     ) -> VirtualMachine:
         if isinstance(rt_mod, Model):
             rt_mod = rt_mod.executable
-        self = super().__new__(cls, rt_mod, device, memory_cfg, profile, list(functions) if functions else None)
+        table = list(functions) if functions else None
+        self = super().__new__(cls, rt_mod, device, memory_cfg, profile, table, max_depth)
         self._saved = {}
         return self
 

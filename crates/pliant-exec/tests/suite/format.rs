@@ -35,6 +35,7 @@ fn sample() -> Executable {
         vec![Param::typed("x", "Tensor((\"n\", 3), \"float32\")"), Param::new("c")],
         "Object",
     );
+    b.set_lines(Some(("model.py", 12, 12)));
     let branch = b.emit_if(Reg(1), 0);
     let big = b.imm(i64::MAX);
     let args = [b.r(0), w, big, b.c(Constant::Float(1.5)), b.c(Constant::Bool(true))];
@@ -44,10 +45,13 @@ fn sample() -> Executable {
     b.emit_call("user.f", &args, Reg(2));
     let skip = b.emit_goto(0);
     let other = b.here();
+    b.set_lines(Some(("<str>", 3, 5)));
     let args = [b.r(0), b.imm(-3), b.c(Constant::None)];
     b.emit_call("user.g", &args, Reg(2));
     let end = b.here();
+    b.set_lines(None);
     b.emit_ret(Reg(2));
+    b.set_lines(Some(("model.py", 20, 20)));
     b.patch(branch, other);
     b.patch(skip, end);
     b.end_function();
@@ -65,6 +69,12 @@ fn round_trip() {
     assert_eq!(back.as_text(), exe.as_text());
     assert_eq!((back.kernels(), back.metadata()), (exe.kernels(), exe.metadata()));
     assert_eq!(back.find("main"), exe.find("main"));
+    let main = back.find("main").unwrap();
+    let place = |at| back.place(main, at).map(|p| (p.function, p.file, p.line, p.last));
+    let lines: Vec<_> = (0..6).map(place).collect();
+    let (first, second) = (Some(("main", "model.py", 12, 12)), Some(("main", "<str>", 3, 5)));
+    assert_eq!(lines, [first, first, first, first, second, None]);
+    assert_eq!(back.place(back.find("add").unwrap(), 0), None);
     let Constant::Tensor(w) = &back.constants()[0] else { panic!("not a tensor") };
     assert_eq!(w.as_slice::<f32>().unwrap(), [1., 2., 3., 4., 5., 6.]);
     assert!(w.is_read_only() && (w.data_ptr() as usize).is_multiple_of(64));

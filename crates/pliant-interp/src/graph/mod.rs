@@ -113,7 +113,8 @@ impl Frame {
                     continue;
                 }
                 self.binding(m, binding).map_err(|e| {
-                    e.at(|| format!("'{}' in {}", func.var(binding.var).name, self.name))
+                    let var = func.var(binding.var);
+                    e.at_span(var.span, || format!("'{}' in {}", var.name, self.name))
                 })?;
             }
         }

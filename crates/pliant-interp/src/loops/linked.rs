@@ -1,4 +1,7 @@
 //! Functions of the run-time library that loop functions call by name: matrix products and functions of one scalar.
+//!
+//! What a program registers as a symbol (`pliant::register_symbol`) is the address of machine code. Calling it takes code
+//! for its signature, which a code generator makes; the interpreter has none, and refuses such a call by name.
 
 use std::rc::Rc;
 
@@ -72,7 +75,8 @@ impl Loops<'_, '_, '_> {
         match result {
             Some(v) => cast(&Val::Float(round(v, dtype)), dtype, ty.dtype),
             None => Err(unsupported(format!(
-                "the function '{name}' called by T.call_extern is not known to the interpreter"
+                "the function '{name}' called by T.call_extern is machine code, which the interpreter does not run: \
+                 compile the module"
             ))),
         }
     }

@@ -228,7 +228,7 @@ def main(x: R.Tensor(("n",), dtype="float32")) -> R.Tensor(("n",), dtype="float3
     let error = run_packed(text, &[f32s(&[1], &[1.0])], &raises).unwrap_err();
     assert_eq!(error.kind, ErrorKind::Packed);
     assert!(
-        error.message.contains("no luck") && error.trace[0].contains("'gv' in main"),
+        error.message.contains("no luck") && error.trace[0].what.contains("'gv' in main"),
         "{error}"
     );
 }

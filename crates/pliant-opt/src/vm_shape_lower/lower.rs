@@ -6,11 +6,12 @@ use pliant_ir::relax::{
     Binding, Callee, Expr, ExprData, Function, Seq, TensorShape, Type, TypeData, Var,
 };
 use pliant_ir::tir::PrimFunc;
-use pliant_ir::{Attrs, DType, Sym, SymVar};
+use pliant_ir::{Attrs, DType, Span, Sym, SymVar};
 use pliant_pass::rewrite::{Namer, reachable_seqs, set_flat_bindings, take_flat_bindings};
 use pliant_pass::{PassContext, PassError, Problem};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::bounds::bound_checks;
 use super::callers::Known;
 use super::heap::Heap;
 use super::shape_func::ShapeFunc;
@@ -119,11 +120,14 @@ impl Lowering<'_> {
     }
 
     fn root(&mut self, func: &mut Function, body: Seq) -> Result<(), PassError> {
-        let old = take_flat_bindings(func, body);
+        let checks = bound_checks(func, &self.name, &mut self.namer);
+        let mut old = take_flat_bindings(func, body);
+        old.splice(0..0, checks);
         let mut out = Vec::with_capacity(old.len() + 16);
         for param in func.params().to_vec() {
             self.note_scalar(func, param);
         }
+        self.namer.at(func.params().first().map_or(Span::NONE, |&p| func.var(p).span));
         self.enter(func, &old, func.seq(body).result);
         self.match_params(func, &mut out)?;
         let want = func.ret_ty();
@@ -192,6 +196,7 @@ impl Lowering<'_> {
                 self.ctx.check_cancelled()?;
             }
             let span = func.var(binding.var).span;
+            self.namer.at(span);
             if checked && end.is_some_and(|end| end.cast == Some(index)) {
                 out.push(Binding::bind(binding.var, binding.value));
                 continue;
@@ -207,6 +212,9 @@ impl Lowering<'_> {
         }
         let result = func.seq(seq).result;
         let ty = func.expr_ty(result);
+        if let ExprData::Var(v) = func.expr(result) {
+            self.namer.at(func.var(*v).span);
+        }
         let result = self.operand(func, result, &mut out)?;
         if let Some(want) = returned.filter(|_| !checked) {
             self.check_result(func, result, ty, want, &mut out)?;

@@ -17,6 +17,7 @@ use crate::module::IRModule;
 use crate::runtime::feeds;
 use crate::runtime::interrupt::{Compiling, poll_signals};
 use crate::runtime::machine::{Machine, VMFunction};
+use crate::script::with_sources;
 use crate::transform::context;
 use crate::transform::py_pass::to_pass;
 
@@ -134,6 +135,7 @@ fn options(py: Python<'_>, kwargs: &Bound<'_, PyDict>) -> Result<CompileOptions>
         context::fill(&mut options, &context)?;
     }
     options.cancel = CancelToken::with_poll(poll_signals);
+    options.sources = Some(Arc::new(with_sources(|sources| sources.clone())));
     Ok(options)
 }
 
@@ -389,7 +391,8 @@ impl Model {
     fn function(&self, name: &str) -> Result<VMFunction, String> {
         match self.machine.vm.index_of(name) {
             Ok(index) => {
-                Ok(VMFunction { machine: self.machine.clone(), index, name: name.to_string() })
+                let name = name.to_string();
+                Ok(VMFunction { machine: self.machine.clone(), index, name, held: None })
             }
             Err(_) => Err(format!(
                 "the model has no function '{name}' (it has: {})",

@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use pliant_interp::{Options, PackedFuncs, Value, run_with};
+use pliant_interp::{Func, HostFunc, Options, PackedFuncs, Value, run_func};
+use pliant_vm::{FuncValue, Value as Machine, VmError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
@@ -14,8 +15,10 @@ use crate::error::{Error, Result};
 use crate::module::IRModule;
 use crate::runtime::interrupt::{poll_signals, take_raised};
 use crate::runtime::value::{from_value, to_value};
+use crate::script::with_sources;
 
-/// Runs a function of a module in the reference interpreter. It calls the registered packed functions.
+/// Runs a function of a module in the reference interpreter. It calls the registered packed functions; functions go in
+/// and come out as Python callables.
 #[pyfunction]
 #[pyo3(signature = (module, func, *args))]
 pub fn interpret<'py>(
@@ -24,93 +27,145 @@ pub fn interpret<'py>(
     func: &str,
     args: &Bound<'py, PyTuple>,
 ) -> Result<Bound<'py, PyAny>> {
-    let args = args.iter().map(|a| taken(to_value(&a)?)).collect::<Result<Vec<Value>>>()?;
-    let module = module.get().snapshot();
-    let value = enter(py, || interruptible(&module, func, &args))?;
-    Ok(from_value(py, given(value)?)?)
+    pliant::register_library();
+    let run = Arc::new(Run { module: module.get().snapshot() });
+    let args = args.iter().map(|a| run.taken(to_value(&a)?)).collect::<Result<Vec<Value>>>()?;
+    let func = Func::Global(func.into());
+    let value = enter(py, || run.interruptible(&func, &args))?;
+    Ok(from_value(py, run.given(value)?)?)
 }
 
 /// How often a run is looked after.
 const TICK: Duration = Duration::from_millis(50);
 
-/// A run that Ctrl-C stops.
-fn interruptible(module: &pliant_ir::IRModule, func: &str, args: &[Value]) -> Result<Value> {
-    let stop = Arc::new(AtomicBool::new(false));
-    let options = Options { stop: Some(stop.clone()), ..Options::default() };
-    let (over, runs) = channel();
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
-            let result = run_with(module, func, args, &Registered, &options);
-            // Who waits for it waits until it is there.
-            let _ = over.send(result);
-        });
-        loop {
-            match runs.recv_timeout(TICK) {
-                Ok(_) if stop.load(Ordering::Relaxed) => return Err(Error::Python(take_raised())),
-                Ok(result) => return result.map_err(|e| Error::Vm(e.to_string())),
-                Err(_) if poll_signals() => stop.store(true, Ordering::Relaxed),
-                Err(_) => {}
+/// A module that is interpreted. Functions that a run gives are called in runs of their own.
+struct Run {
+    module: pliant_ir::IRModule,
+}
+
+impl Run {
+    /// A run that Ctrl-C stops.
+    fn interruptible(self: &Arc<Self>, func: &Func, args: &[Value]) -> Result<Value> {
+        let stop = Arc::new(AtomicBool::new(false));
+        let options = Options { stop: Some(stop.clone()), ..Options::default() };
+        let (over, runs) = channel();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let packed = Registered(self.clone());
+                let result = run_func(&self.module, func, args, &packed, &options);
+                // Who waits for it waits until it is there.
+                let _ = over.send(result);
+            });
+            loop {
+                match runs.recv_timeout(TICK) {
+                    Ok(_) if stop.load(Ordering::Relaxed) => {
+                        return Err(Error::Python(take_raised()));
+                    }
+                    Ok(result) => {
+                        return result.map_err(|e| Error::Vm(with_sources(|s| e.with_lines(s))));
+                    }
+                    Err(_) if poll_signals() => stop.store(true, Ordering::Relaxed),
+                    Err(_) => {}
+                }
             }
-        }
-    })
+        })
+    }
+
+    /// A function of the machine's kind on values of the interpreter.
+    fn call_host(
+        self: &Arc<Self>,
+        args: &[Value],
+        call: impl FnOnce(&[Machine]) -> std::result::Result<Machine, VmError>,
+    ) -> std::result::Result<Value, String> {
+        let told = |e: Error| PyErr::from(e).to_string();
+        let args: Result<Vec<_>> = args.iter().cloned().map(|a| self.given(a)).collect();
+        let result = call(&args.map_err(told)?).map_err(|e| told(e.into()))?;
+        self.taken(result).map_err(told)
+    }
+
+    /// A value of the machine as one of the interpreter.
+    fn taken(self: &Arc<Self>, value: Machine) -> Result<Value> {
+        Ok(match value {
+            Machine::None => Value::None,
+            Machine::Tensor(t) => Value::Tensor(t),
+            Machine::Shape(dims) => Value::Shape(dims.iter().copied().collect()),
+            Machine::Int(v) => Value::Int(v),
+            Machine::Float(v) => Value::Float(v),
+            Machine::Bool(v) => Value::Bool(v),
+            Machine::Str(s) => Value::Str((*s).into()),
+            Machine::DType(d) => Value::DType(d),
+            Machine::Tuple(items) => {
+                let items = items.iter().cloned().map(|item| self.taken(item));
+                Value::tuple(items.collect::<Result<Vec<_>>>()?)
+            }
+            Machine::Object(any) => Value::Object(any),
+            Machine::Func(func) => {
+                let (run, callee) = (self.clone(), func.clone());
+                let call =
+                    move |args: &[Value]| run.call_host(args, |args: &[Machine]| callee.call(args));
+                Value::Func(Func::Host(Arc::new(HostFunc {
+                    name: func.name().into(),
+                    call: Box::new(call),
+                    object: Arc::new(func),
+                })))
+            }
+            other @ Machine::Storage(_) => return Err(unsupported(other.kind())),
+        })
+    }
+
+    /// A value of the interpreter as one of the machine.
+    fn given(self: &Arc<Self>, value: Value) -> Result<Machine> {
+        Ok(match value {
+            Value::None => Machine::None,
+            Value::Tensor(t) => Machine::Tensor(t),
+            Value::Shape(dims) => Machine::shape(&dims),
+            Value::Int(v) => Machine::Int(v),
+            Value::Float(v) => Machine::Float(v),
+            Value::Bool(v) => Machine::Bool(v),
+            Value::Str(s) => Machine::str(&s),
+            Value::DType(d) => Machine::DType(d),
+            Value::Tuple(items) => {
+                let items = items.iter().cloned().map(|item| self.given(item));
+                Machine::tuple(items.collect::<Result<Vec<_>>>()?)
+            }
+            Value::Object(any) => Machine::Object(any),
+            Value::Func(Func::Host(ref host))
+                if let Some(func) = host.object.downcast_ref::<FuncValue>() =>
+            {
+                Machine::Func(FuncValue::clone(func))
+            }
+            Value::Func(func) => {
+                let (run, name) = (self.clone(), func.name().to_string());
+                let call = move |args: &[Machine]| run.call_own(&func, args);
+                Machine::Func(FuncValue::packed(name, Arc::new(call)))
+            }
+            Value::Storage(_) => return Err(unsupported("memory")),
+        })
+    }
+
+    /// A function of the module on values of the machine.
+    fn call_own(
+        self: &Arc<Self>,
+        func: &Func,
+        args: &[Machine],
+    ) -> std::result::Result<Machine, VmError> {
+        let args: Result<Vec<Value>> = args.iter().cloned().map(|a| self.taken(a)).collect();
+        let result = args.and_then(|args| self.interruptible(func, &args));
+        let value = result.and_then(|value| self.given(value));
+        value.map_err(|e| VmError::external(PyErr::from(e)))
+    }
 }
 
 /// The packed functions of the registry.
-struct Registered;
+struct Registered(Arc<Run>);
 
 impl PackedFuncs for Registered {
     fn call(&self, name: &str, args: &[Value]) -> Option<std::result::Result<Value, String>> {
         let func = pliant_vm::get_func(name)?;
-        let told = |e: Error| PyErr::from(e).to_string();
-        let call = || -> std::result::Result<Value, String> {
-            let args: Result<Vec<_>> = args.iter().cloned().map(given).collect();
-            let result = func(&args.map_err(told)?).map_err(|e| told(e.into()))?;
-            taken(result).map_err(told)
-        };
-        Some(call())
+        Some(self.0.call_host(args, |args| func(args)))
     }
 }
 
 fn unsupported(what: &str) -> Error {
     Error::Unsupported(format!("the interpreter neither takes nor gives {what} here"))
-}
-
-/// A value of the machine as one of the interpreter.
-fn taken(value: pliant_vm::Value) -> Result<Value> {
-    use pliant_vm::Value as Machine;
-    Ok(match value {
-        Machine::None => Value::None,
-        Machine::Tensor(t) => Value::Tensor(t),
-        Machine::Shape(dims) => Value::Shape(dims.iter().copied().collect()),
-        Machine::Int(v) => Value::Int(v),
-        Machine::Float(v) => Value::Float(v),
-        Machine::Bool(v) => Value::Bool(v),
-        Machine::Str(s) => Value::Str((*s).into()),
-        Machine::DType(d) => Value::DType(d),
-        Machine::Tuple(items) => {
-            Value::tuple(items.iter().cloned().map(taken).collect::<Result<Vec<_>>>()?)
-        }
-        Machine::Object(any) => Value::Object(any),
-        other => return Err(unsupported(other.kind())),
-    })
-}
-
-/// A value of the interpreter as one of the machine.
-fn given(value: Value) -> Result<pliant_vm::Value> {
-    use pliant_vm::Value as Machine;
-    Ok(match value {
-        Value::None => Machine::None,
-        Value::Tensor(t) => Machine::Tensor(t),
-        Value::Shape(dims) => Machine::shape(&dims),
-        Value::Int(v) => Machine::Int(v),
-        Value::Float(v) => Machine::Float(v),
-        Value::Bool(v) => Machine::Bool(v),
-        Value::Str(s) => Machine::str(&s),
-        Value::DType(d) => Machine::DType(d),
-        Value::Tuple(items) => {
-            Machine::tuple(items.iter().cloned().map(given).collect::<Result<Vec<_>>>()?)
-        }
-        Value::Object(any) => Machine::Object(any),
-        Value::Storage(_) | Value::Func(_) => return Err(unsupported("functions and memory")),
-    })
 }

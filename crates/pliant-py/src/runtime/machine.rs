@@ -9,14 +9,16 @@ use pliant_vm as vm;
 use pliant_vm::Value;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
+use pyo3::{PyTraverseError, PyVisit};
 use rustc_hash::FxHashMap;
 
 use crate::enter::enter;
 use crate::error::{Error, Result};
 use crate::runtime::compiled::Executable;
 use crate::runtime::device::check_device;
+use crate::runtime::held::{Held, Table};
 use crate::runtime::interrupt::Activity;
-use crate::runtime::packed::{PackedFunction, from_callable};
+use crate::runtime::packed::PackedFunction;
 use crate::runtime::value::{callable, from_value, to_value};
 
 /// A machine that Ctrl-C can stop.
@@ -217,6 +219,8 @@ pub struct VMFunction {
     pub index: u32,
     /// Its name.
     pub name: String,
+    /// What the machine holds of Python.
+    pub held: Option<Py<Held>>,
 }
 
 #[pymethods]
@@ -224,6 +228,10 @@ impl VMFunction {
     #[pyo3(signature = (*args))]
     fn __call__<'py>(&self, args: &Bound<'py, PyTuple>) -> Result<Bound<'py, PyAny>> {
         self.machine.call(self.index, args)
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> std::result::Result<(), PyTraverseError> {
+        self.held.iter().try_for_each(|held| visit.call(held))
     }
 
     #[getter]
@@ -249,36 +257,46 @@ impl VMFunction {
 #[pyclass(frozen, subclass, module = "pliant.relax", weakref)]
 pub struct VirtualMachine {
     machine: Arc<Machine>,
+    held: Py<Held>,
 }
 
 #[pymethods]
 impl VirtualMachine {
-    /// `functions` are packed functions for this machine alone; they come before registered ones.
+    /// `functions` are packed functions for this machine alone; they come before registered ones. `max_depth` is how
+    /// deeply calls may nest (100,000 by default).
     #[new]
-    #[pyo3(signature = (rt_mod, device=None, memory_cfg=None, profile=false, functions=None))]
+    #[pyo3(signature = (rt_mod, device=None, memory_cfg=None, profile=false, functions=None, max_depth=None))]
     fn new(
         rt_mod: &Bound<'_, Executable>,
         device: Option<&Bound<'_, PyAny>>,
         memory_cfg: Option<&Bound<'_, PyAny>>,
         profile: bool,
         functions: Option<Vec<(String, Py<PyAny>)>>,
+        max_depth: Option<usize>,
     ) -> Result<Self> {
         if let Some(device) = device.filter(|d| !d.is_none()) {
             check_device(device)?;
         }
         let _ = (memory_cfg, profile);
-        let mut table: FxHashMap<String, vm::PackedFunc> = FxHashMap::default();
-        for (name, func) in functions.unwrap_or_default() {
-            table.insert(name, from_callable(func));
-        }
-        let options = vm::VmOptions { functions: table, ..vm::VmOptions::default() };
+        let (names, functions): (Vec<String>, Vec<Py<PyAny>>) =
+            functions.unwrap_or_default().into_iter().unzip();
+        let (table, held) = Table::new(rt_mod.py(), functions)?;
+        let functions: FxHashMap<String, vm::PackedFunc> =
+            names.into_iter().enumerate().map(|(i, name)| (name, table.function(i))).collect();
+        let options =
+            vm::VmOptions { functions, max_depth, owned: Some(table), ..vm::VmOptions::default() };
         let vm = rt_mod.get().compiled.vm_with(options)?;
-        Ok(VirtualMachine { machine: Machine::new(vm) })
+        Ok(VirtualMachine { machine: Machine::new(vm), held })
     }
 
-    fn __getitem__(&self, name: &str) -> Result<VMFunction> {
+    fn __traverse__(&self, visit: PyVisit<'_>) -> std::result::Result<(), PyTraverseError> {
+        visit.call(&self.held)
+    }
+
+    fn __getitem__(&self, py: Python<'_>, name: &str) -> Result<VMFunction> {
         let index = self.machine.vm.index_of(name).map_err(|e| Error::Key(e.to_string()))?;
-        Ok(VMFunction { machine: self.machine.clone(), index, name: name.to_string() })
+        let (name, held) = (name.to_string(), Some(self.held.clone_ref(py)));
+        Ok(VMFunction { machine: self.machine.clone(), index, name, held })
     }
 
     fn __contains__(&self, name: &str) -> bool {
@@ -346,12 +364,19 @@ impl VirtualMachine {
     /// Calls `fn(callee, name, before, result, *args)` around each call of a program; `None` stops that. Returning
     /// `VMInstrumentReturnKind.SKIP_RUN` (1) before a call leaves it out.
     fn set_instrument(&self, instrument: Option<Py<PyAny>>) {
-        let instrument = instrument.map(|f| -> vm::Instrument {
-            Arc::new(move |event: &vm::CallEvent<'_>| {
-                Python::attach(|py| instrumented(py, &f, event))
+        let table = Table::of(&self.machine.vm).and_then(|_| self.machine.vm.owned().cloned());
+        let (Some(own), Some(any)) = (Table::of(&self.machine.vm), table) else { return };
+        let is_set = instrument.is_some();
+        own.set_instrument(instrument);
+        let watch: vm::Instrument = Arc::new(move |event: &vm::CallEvent<'_>| {
+            Python::attach(|py| {
+                match any.downcast_ref::<Table>().and_then(|table| table.instrument(py)) {
+                    Some(f) => instrumented(py, &f, event),
+                    None => vm::InstrumentAction::Continue,
+                }
             })
         });
-        self.machine.vm.set_instrument(instrument);
+        self.machine.vm.set_instrument(is_set.then_some(watch));
     }
 
     /// The seconds of `repeat` measurements, each the mean of `number` runs of `func_name(*args)`.

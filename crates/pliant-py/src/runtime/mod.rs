@@ -5,6 +5,7 @@ pub mod device;
 pub mod dlpack;
 pub mod exec_builder;
 pub mod feeds;
+pub mod held;
 pub mod import;
 pub mod interpret;
 pub mod interrupt;

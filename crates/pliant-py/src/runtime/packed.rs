@@ -1,5 +1,6 @@
 //! Packed functions: Python functions that programs call by name, and any function as a Python callable.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use pliant_vm::{
@@ -8,11 +9,13 @@ use pliant_vm::{
 };
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
+use pyo3::{PyTraverseError, PyVisit};
 
 use crate::enter::enter;
 use crate::error::{Error, Result};
+use crate::runtime::held::{Held, Table};
 use crate::runtime::machine::Machine;
-use crate::runtime::value::{from_value, to_value};
+use crate::runtime::value::{from_value, to_value, visit_captured};
 
 /// A function as a Python callable: registered, built in, or of a program.
 #[pyclass(frozen, module = "pliant.runtime")]
@@ -23,13 +26,34 @@ pub struct PackedFunction {
     machine: Option<VirtualMachine>,
     /// The same, watched for Ctrl-C from the first call on.
     watched: OnceLock<Arc<Machine>>,
+    /// What the machine holds of Python.
+    held: Option<Py<Held>>,
+    /// How many calls are going on: these may pass on what the function captured without the GIL.
+    calls: AtomicUsize,
 }
 
 impl PackedFunction {
     /// The function as a callable, which may outlive all other handles to its machine.
-    pub fn new(func: FuncValue) -> PackedFunction {
+    pub fn new(py: Python<'_>, func: FuncValue) -> PackedFunction {
         let machine = func.machine();
-        PackedFunction { func, machine, watched: OnceLock::new() }
+        let held = machine.as_ref().and_then(Table::of).and_then(|table| table.held(py));
+        PackedFunction { func, machine, watched: OnceLock::new(), held, calls: AtomicUsize::new(0) }
+    }
+}
+
+/// A call of a function that is going on.
+struct Going<'a>(&'a AtomicUsize);
+
+impl<'a> Going<'a> {
+    fn begin(calls: &'a AtomicUsize) -> Self {
+        calls.fetch_add(1, Ordering::Relaxed);
+        Going(calls)
+    }
+}
+
+impl Drop for Going<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -39,6 +63,8 @@ impl PackedFunction {
     fn __call__<'py>(&self, args: &Bound<'py, PyTuple>) -> Result<Bound<'py, PyAny>> {
         let py = args.py();
         let values = args.iter().map(|a| to_value(&a)).collect::<Result<Vec<Value>>>()?;
+        // Begins and ends with the GIL held.
+        let _going = Going::begin(&self.calls);
         let result = match &self.machine {
             Some(vm) => self
                 .watched
@@ -58,18 +84,31 @@ impl PackedFunction {
     fn __repr__(&self) -> String {
         format!("<pliant.PackedFunc {}>", self.func.name())
     }
+
+    /// What the function captured and nobody else holds. While it is being called that may change at any time.
+    fn __traverse__(&self, visit: PyVisit<'_>) -> std::result::Result<(), PyTraverseError> {
+        self.held.iter().try_for_each(|held| visit.call(held))?;
+        match self.calls.load(Ordering::Relaxed) {
+            0 => visit_captured(&self.func, &visit),
+            _ => Ok(()),
+        }
+    }
 }
 
 /// A Python callable as a function of the machine. It is called with the GIL; what it raises arrives at the
 /// caller of the program as it is.
 pub fn from_callable(callable: Py<PyAny>) -> PackedFunc {
-    Arc::new(move |args: &[Value]| {
-        Python::attach(|py| {
-            call_python(callable.bind(py), args).map_err(|e| {
-                let e: PyErr = e.into();
-                VmError::external(e)
-            })
-        })
+    Arc::new(move |args: &[Value]| Python::attach(|py| called(callable.bind(py), args)))
+}
+
+/// Calls a Python callable for a machine.
+///
+/// # Errors
+/// What it raises; results that the machine cannot take.
+pub fn called(callable: &Bound<'_, PyAny>, args: &[Value]) -> std::result::Result<Value, VmError> {
+    call_python(callable, args).map_err(|e| {
+        let e: PyErr = e.into();
+        VmError::external(e)
     })
 }
 
@@ -103,8 +142,8 @@ fn packed_of(func: &PackedFunction) -> PackedFunc {
 
 /// The function registered under a name.
 #[pyfunction]
-pub fn registry_get(name: &str) -> Option<PackedFunction> {
-    get_func(name).map(|f| PackedFunction::new(FuncValue::packed(name, f)))
+pub fn registry_get(py: Python<'_>, name: &str) -> Option<PackedFunction> {
+    get_func(name).map(|f| PackedFunction::new(py, FuncValue::packed(name, f)))
 }
 
 /// Takes a function out of the registry; whether it was there.

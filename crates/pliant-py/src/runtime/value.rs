@@ -3,15 +3,16 @@
 use std::any::Any;
 use std::sync::Arc;
 
-use pliant_vm::{FuncValue, Value};
+use pliant_vm::{FuncValue, PackedFunc, Value, sole_objects};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyFloat, PyInt, PyList, PyString, PyTuple};
+use pyo3::types::{PyBool, PyFloat, PyInt, PyList, PyString, PyTuple, PyType};
+use pyo3::{PyTraverseError, PyVisit};
 
 use crate::error::{Error, Result};
 use crate::nesting::Level;
 use crate::runtime::import::borrow_tensor;
 use crate::runtime::ndarray::NDArray;
-use crate::runtime::packed::{PackedFunction, from_callable};
+use crate::runtime::packed::{PackedFunction, called};
 use crate::runtime::shape::ShapeTuple;
 
 /// A Python object that travels through the machine untouched.
@@ -31,7 +32,7 @@ impl Object {
 }
 
 /// A Python object as a value: arrays share their memory, a sequence of ints is a shape, any other sequence a
-/// tuple, a function or bound method a function.
+/// tuple, what can be called and is no class a function.
 ///
 /// # Errors
 /// Arrays that Pliant cannot take; ints beyond 64 bits.
@@ -89,12 +90,39 @@ fn other(obj: &Bound<'_, PyAny>) -> Result<Value> {
     if let Ok(object) = obj.cast::<Object>() {
         return Ok(object.get().value.clone());
     }
-    let host = Arc::new(Opaque(obj.clone().unbind()));
     if let Some(name) = function_name(obj) {
-        let func = from_callable(obj.clone().unbind());
-        return Ok(Value::Func(FuncValue::hosted(name, func, host)));
+        return Ok(function(obj, name));
     }
-    Ok(Value::Object(host))
+    Ok(Value::Object(Arc::new(Opaque(obj.clone().unbind()))))
+}
+
+/// A Python callable as a function value. The value and its function share the one reference to it.
+fn function(obj: &Bound<'_, PyAny>, name: String) -> Value {
+    let host = Arc::new(Opaque(obj.clone().unbind()));
+    let callee = host.clone();
+    let func: PackedFunc =
+        Arc::new(move |args| Python::attach(|py| called(callee.0.bind(py), args)));
+    Value::Func(FuncValue::hosted(name, func, host))
+}
+
+/// Shows Python's garbage collector the objects that a function value captured and alone keeps alive.
+///
+/// # Errors
+/// Those of the collector.
+pub fn visit_captured(
+    func: &FuncValue,
+    visit: &PyVisit<'_>,
+) -> std::result::Result<(), PyTraverseError> {
+    let mut result = Ok(());
+    // Not `func` as it is: what it is, its holder may share.
+    for value in func.sole_captured() {
+        sole_objects(value, &mut |any| {
+            if let (Ok(()), Some(object)) = (&result, opaque(any)) {
+                result = visit.call(object);
+            }
+        });
+    }
+    result
 }
 
 /// An object that can be called as a function value.
@@ -103,19 +131,16 @@ pub fn callable(obj: &Bound<'_, PyAny>) -> Option<Value> {
         return None;
     }
     let name = obj.get_type().name().ok()?.to_string();
-    let func = from_callable(obj.clone().unbind());
-    let host = Arc::new(Opaque(obj.clone().unbind()));
-    Some(Value::Func(FuncValue::hosted(name, func, host)))
+    Some(function(obj, name))
 }
 
-/// The name of a function or bound method; other objects that can be called are objects.
+/// The name of what can be called: its own, or that of its class. Classes are objects.
 fn function_name(obj: &Bound<'_, PyAny>) -> Option<String> {
-    let kind = obj.get_type().name().ok()?;
-    let known = ["function", "method", "builtin_function_or_method"];
-    if !known.iter().any(|k| kind == *k) {
+    if !obj.is_callable() || obj.is_instance_of::<PyType>() {
         return None;
     }
-    obj.getattr("__name__").ok()?.extract().ok()
+    let own = obj.getattr("__name__").ok().and_then(|name| name.extract().ok());
+    own.or_else(|| obj.get_type().name().ok()?.extract().ok())
 }
 
 /// A value as a Python object.
@@ -139,7 +164,7 @@ pub fn from_value(py: Python<'_>, value: Value) -> PyResult<Bound<'_, PyAny>> {
         }
         Value::Func(func) => match func.host().and_then(opaque) {
             Some(obj) => obj.clone_ref(py).into_bound(py),
-            None => Bound::new(py, PackedFunction::new(func))?.into_any(),
+            None => Bound::new(py, PackedFunction::new(py, func))?.into_any(),
         },
         Value::Object(ref any) => match opaque(any) {
             Some(obj) => obj.clone_ref(py).into_bound(py),

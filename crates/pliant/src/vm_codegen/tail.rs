@@ -36,7 +36,9 @@ impl FunctionGen<'_> {
         let tail = tail_binding(func, &bindings, result).map(|i| func.expr(bindings[i].value));
         let mut expiring: FxHashMap<usize, Vec<Reg>> = FxHashMap::default();
         if let Some(ExprData::If { cond, then_seq, else_seq }) = tail {
-            self.bindings(&body[..body.len() - 1], &mut expiring)?;
+            let (branch, before) = body.split_last().expect("the branch is the last binding");
+            self.bindings(before, &mut expiring)?;
+            self.at(func.var(branch.var).span);
             let jump_else = self.jump_unless(*cond)?;
             let held = self.held.len();
             self.returned(*then_seq, false)?;

@@ -33,6 +33,7 @@ fn generate(module: &IRModule) -> Result<Executable, PassError> {
         type_text: &pliant_ir::print::type_text,
         kernels: Vec::new(),
         metadata: vec![("target".into(), "none".into())],
+        sources: None,
     };
     codegen(module, inputs, &pliant::pass_context(&CompileOptions::default()))
 }

@@ -1,0 +1,40 @@
+//! Builtins that write values as text, in the machine's words.
+
+use pliant_tensor::{elements_text, fill_format, shape_text};
+
+use super::{Args, condition};
+use crate::error::Result;
+use crate::{InterpError, Value};
+
+/// `print(format, values..)`: a line on standard output.
+pub(super) fn print(a: Args<'_>) -> Result<()> {
+    println!("{}", filled(a, 0, " ")?);
+    Ok(())
+}
+
+/// `assert_op(condition, format, values..)`: fails unless the bool scalar holds, with the format's text.
+pub(super) fn assert_op(a: Args<'_>) -> Result<()> {
+    if condition(a.value(0)?)? {
+        return Ok(());
+    }
+    let text = if a.0.len() > 1 { filled(a, 1, ", ")? } else { String::new() };
+    let colon = if text.is_empty() { "" } else { ": " };
+    Err(InterpError::check(format!("an assertion of the program failed{colon}{text}")))
+}
+
+/// The format at operand `at`, filled with the operands after it.
+fn filled(a: Args<'_>, at: usize, separator: &str) -> Result<String> {
+    let Value::Str(format) = a.value(at)? else { return a.wrong(at, "a text") };
+    let values: Vec<String> = a.0[at + 1..].iter().map(show).collect();
+    fill_format(format, &values, separator).map_err(InterpError::type_error)
+}
+
+/// A value as a program's reader expects it: tensors by their elements.
+fn show(value: &Value) -> String {
+    match value {
+        Value::Str(text) => text.to_string(),
+        Value::Shape(dims) => shape_text(dims),
+        Value::Tensor(tensor) => elements_text(tensor).unwrap_or_else(|_| format!("{tensor:?}")),
+        other => format!("{other:?}"),
+    }
+}
