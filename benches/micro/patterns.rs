@@ -66,8 +66,9 @@ fn patterns(c: &mut Criterion) {
             b.iter_batched(
                 || func.clone(),
                 |mut f| {
-                    let done =
-                        rewrite_rules(&mut f, &set, pliant_ops::registry(), |_, m| Ok(m.get(&w)));
+                    let done = rewrite_rules(&mut f, &set, pliant_ops::registry(), None, |_, m| {
+                        Ok(m.get(&w))
+                    });
                     done.expect("the rules end")
                 },
                 BatchSize::LargeInput,

@@ -56,3 +56,173 @@ def test_a_read_stays_before_the_write(change, mode):
     before, after = vm["main"](np.zeros(3, "float32"))
     np.testing.assert_allclose(before.numpy(), np.ones(3), rtol=1e-6)
     np.testing.assert_allclose(after.numpy(), np.ones(3))
+
+
+@I.ir_module
+class Callee:
+    """The write is in functions that types call pure: one that works in place, and one that calls it."""
+
+    @T.prim_func(private=True)
+    def inc(w: T.Buffer((3,), "float32")):
+        for i in range(3):
+            w[i] = w[i] + T.float32(1)
+
+    @R.function(private=True)
+    def write(w: R.Tensor((3,), "float32")) -> R.Tensor((3,), "float32"):
+        cls = Callee
+        return R.call_tir_inplace(cls.inc, (w,), inplace_indices=[0], out_sinfo=R.Tensor((3,), "float32"))
+
+    @R.function(private=True)
+    def step(w: R.Tensor((3,), "float32")) -> R.Tensor((3,), "float32"):
+        cls = Callee
+        return cls.write(w)
+
+    @R.function(private=True)
+    def add(w: R.Tensor((3,), "float32")) -> R.Tensor((3,), "float32"):
+        return R.add(w, w)
+
+    @R.function
+    def main(w: R.Tensor((3,), "float32")):
+        cls = Callee
+        a = R.exp(w)
+        w1 = cls.step(w)
+        b = R.sqrt(a)
+        return (b, w1)
+
+    @R.function
+    def closure(w: R.Tensor((3,), "float32")):
+        cls = Callee
+
+        @R.function
+        def update(v: R.Tensor((3,), "float32")) -> R.Tensor((3,), "float32"):
+            return cls.step(v)
+
+        a = R.exp(w)
+        w1 = update(w)
+        b = R.sqrt(a)
+        return (b, w1)
+
+    @R.function
+    def loop(w: R.Tensor((3,), "float32")):
+        cls = Callee
+        a = R.exp(w)
+        v = w
+        for _i in R.range(1):
+            v = cls.step(v)
+        b = R.sqrt(a)
+        return (b, v)
+
+    @R.function
+    def dataflow(w: R.Tensor((3,), "float32")):
+        cls = Callee
+        with R.dataflow():
+            a = R.exp(w)
+            w1 = cls.step(w)
+            b = R.sqrt(a)
+            R.output(b, w1)
+        return (b, w1)
+
+    @R.function
+    def twice(w: R.Tensor((3,), "float32")):
+        cls = Callee
+        a = R.sqrt(R.exp(w))
+        w1 = cls.step(w)
+        b = R.sqrt(R.exp(w))
+        return (a, w1, b)
+
+    @R.function
+    def harmless(w: R.Tensor((3,), "float32")):
+        cls = Callee
+        a = R.exp(w)
+        w1 = cls.add(w)
+        b = R.sqrt(a)
+        return (b, w1)
+
+
+def halved(module, name):
+    """`rewrite_call` on one function of a module."""
+    pattern, x = sqrt_of_exp()
+    half = relax.const(0.5, "float32")
+    return rewrite_call(pattern, lambda _, m: relax.op.exp(relax.op.multiply(m[x], half)), module[name])
+
+
+def one_function(module):
+    out = module.clone()
+    for name in ("main", "closure", "loop", "dataflow"):
+        out[name] = halved(module, name)
+    return out
+
+
+@R.rewriter
+class Halve:
+    @R.function
+    def pattern(x: R.Tensor((3,), "float32")):
+        return R.sqrt(R.exp(x))
+
+    @R.function
+    def replacement(x: R.Tensor((3,), "float32")):
+        return R.exp(R.multiply(x, R.const(0.5, "float32")))
+
+
+def composite(module):
+    pattern, _ = sqrt_of_exp()
+    module = relax.transform.ConvertToDataflow()(module)
+    module = relax.transform.FuseOpsByPattern([("z.half", pattern)])(module)
+    return relax.transform.MergeCompositeFunctions()(module)
+
+
+def fused(module):
+    steps = [
+        relax.transform.LegalizeOps(),
+        relax.transform.AnnotateTIROpPattern(),
+        relax.transform.ConvertToDataflow(),
+        relax.transform.FuseOps(),
+        relax.transform.FuseTIR(),
+    ]
+    return tvm.transform.Sequential(steps)(module)
+
+
+CHANGES = {
+    "rewrite_call": one_function,
+    "rewriter": Halve,
+    "FuseOpsByPattern": composite,
+    "CSE": relax.transform.EliminateCommonSubexpr(),
+    "ConvertToDataflow": relax.transform.ConvertToDataflow(),
+    "FuseOps": fused,
+    "TopologicalSort": relax.transform.TopologicalSort(order="depth-first", direction="from-outputs"),
+    "TopologicalSort, breadth": relax.transform.TopologicalSort(order="breadth-first", direction="from-inputs"),
+    "DCE": relax.transform.DeadCodeElimination(),
+    "CanonicalizeBindings": relax.transform.CanonicalizeBindings(),
+    "LambdaLift": relax.transform.LambdaLift(),
+}
+
+
+@pytest.mark.parametrize("change", list(CHANGES))
+@pytest.mark.parametrize("mode", ["bytecode", "compiled"])
+def test_a_read_stays_before_a_write_in_a_callee(change, mode):
+    module = CHANGES[change](Callee)
+    vm = relax.VirtualMachine(relax.build(module, exec_mode=mode), tvm.cpu())
+    for name in ("main", "closure", "loop", "dataflow"):
+        before, after = vm[name](np.zeros(3, "float32"))
+        np.testing.assert_allclose(before.numpy(), np.ones(3), rtol=1e-6, err_msg=name)
+        np.testing.assert_allclose(after.numpy(), np.ones(3), err_msg=name)
+    first, after, second = vm["twice"](np.zeros(3, "float32"))
+    np.testing.assert_allclose(first.numpy(), np.ones(3), rtol=1e-6)
+    np.testing.assert_allclose(after.numpy(), np.ones(3))
+    np.testing.assert_allclose(second.numpy(), np.exp(np.full(3, 0.5)), rtol=1e-6)
+
+
+def test_a_call_that_writes_nothing_is_no_barrier():
+    """A function that its module vouches for; one that stands alone knows nothing of what it calls."""
+    assert not tvm.ir.structural_equal(halved(Callee, "harmless"), Callee["harmless"])
+    assert tvm.ir.structural_equal(halved(Callee, "main"), Callee["main"])
+    alone = Callee["harmless"].with_attr("k", 1)
+    pattern, x = sqrt_of_exp()
+    assert rewrite_call(pattern, lambda _, m: relax.op.exp(m[x]), alone) is alone
+
+
+def test_a_rewritten_function_still_knows_its_module():
+    again = halved(Callee, "harmless")
+    y = wildcard()
+    pattern = is_op("relax.exp")(is_op("relax.multiply")(y, wildcard()))
+    assert rewrite_call(pattern, lambda _, m: relax.op.sin(m[y]), again) is not again

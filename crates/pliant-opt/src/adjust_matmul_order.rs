@@ -40,7 +40,7 @@ use pliant_ir::relax::{Expr, Function, Var};
 use pliant_ir::{Attrs, IRModule, Sym};
 use pliant_pass::pass::update_each_relax;
 use pliant_pass::pattern::{Match, Pattern, RewriteCx, rewrite_call, wildcard};
-use pliant_pass::{ModulePass, PassContext, PassError};
+use pliant_pass::{ModulePass, PassContext, PassError, Writers};
 use rustc_hash::FxHashSet;
 
 use crate::products::{MATMUL, attrs_of, costs_less, dims, is_known, known_before, product};
@@ -54,11 +54,12 @@ impl ModulePass for AdjustMatmulOrder {
     }
 
     fn run(&self, mut module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
+        let writers = Writers::of(&module);
         update_each_relax(&mut module, ctx, |_, func| {
             let chain = Chain::new();
             let known = known_before(func);
             let either = chain.left.clone() | chain.right.clone();
-            let count = rewrite_call(func, &either, ctx.ops, |cx, found| {
+            let count = rewrite_call(func, &either, ctx.ops, Some(&writers), |cx, found| {
                 chain.reordered(cx, found, &known)
             })?;
             Ok(count > 0)

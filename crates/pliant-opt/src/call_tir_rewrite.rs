@@ -21,6 +21,8 @@
 //! # Keeps
 //! Names and types of the variables that are bound to calls.
 //!
+//! Purity: what is written into is new. A pure function gets the attribute `relax.force_pure`, unless it works in place.
+//!
 //! # Never
 //! Shares memory between outputs.
 
@@ -35,6 +37,8 @@ use pliant_pass::{FunctionPass, PassContext, PassError, Problem};
 use crate::names::{ALLOC_TENSOR, op_call, prim_int, unit_ty};
 use crate::to_non_dataflow::flatten;
 
+const FORCE_PURE: &str = "relax.force_pure";
+
 /// See the module's documentation.
 pub struct CallTirRewrite;
 
@@ -44,13 +48,19 @@ impl FunctionPass for CallTirRewrite {
     }
 
     fn run_on(&self, _: &str, func: &mut Function, _: &PassContext) -> Result<(), PassError> {
-        let mut rewriter = Rewriter { namer: None, changed: false };
+        let mut rewriter = Rewriter { namer: None, changed: false, in_place: false };
         flatten(func);
         rewrite_bindings(func, |func, binding, out| rewriter.binding(func, binding, out))?;
-        if rewriter.changed {
+        if !rewriter.changed {
+            return Ok(());
+        }
+        if rewriter.in_place || !func.is_pure() {
             for id in reachable_funcs(func) {
                 func.func_mut(id).pure = false;
             }
+        } else {
+            // What the calls write into is the function's own: it is as pure as it was, and so are its callers.
+            func.attrs.insert(FORCE_PURE.into(), AttrValue::Bool(true));
         }
         Ok(())
     }
@@ -59,6 +69,8 @@ impl FunctionPass for CallTirRewrite {
 struct Rewriter {
     namer: Option<Namer>,
     changed: bool,
+    /// Whether a call works in place.
+    in_place: bool,
 }
 
 impl Rewriter {
@@ -85,7 +97,9 @@ impl Rewriter {
         let (op, args) = (*op, func.list(*args).to_vec());
         let inplace = func.call_attrs(*attrs).get("inplace_indices").and_then(AttrValue::as_ints);
         self.changed = true;
+        self.in_place |= op.writes_operands();
         let span = func.var(binding.var).span;
+        self.namer(func).at(span);
         let here = |message: String| PassError::User(vec![Problem::new(message).at(span)]);
         let [callee, inputs, ..] = args[..] else {
             return Err(PassError::internal(format!("{op} without function and arguments")));

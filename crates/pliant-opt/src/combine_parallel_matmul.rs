@@ -44,7 +44,7 @@ use pliant_pass::pass::update_each_relax;
 use pliant_pass::pattern::block::{BlockReplacement, dataflow_blocks, replace_in_block};
 use pliant_pass::pattern::{Defs, Pattern, match_expr, wildcard};
 use pliant_pass::rewrite::Namer;
-use pliant_pass::{ModulePass, PassContext, PassError};
+use pliant_pass::{ModulePass, PassContext, PassError, Writers};
 use rustc_hash::FxHashSet;
 
 use crate::products::{MATMUL, dims, product};
@@ -61,10 +61,11 @@ impl ModulePass for CombineParallelMatmul {
     }
 
     fn run(&self, mut module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
+        let writers = Writers::of(&module);
         update_each_relax(&mut module, ctx, |_, func| {
             let mut changed = false;
             for block in dataflow_blocks(func) {
-                for group in groups(func, block, ctx.ops) {
+                for group in groups(func, block, ctx.ops, &writers) {
                     let with = combined(func, &group, ctx.ops)?;
                     changed |= replace_in_block(func, block, vec![with], ctx.ops)?;
                 }
@@ -86,10 +87,15 @@ struct Part {
 }
 
 /// The products of a block that have their left operand in common, two or more each, in order.
-fn groups(func: &mut Function, block: Block, ops: &dyn OpRegistry) -> Vec<Vec<Part>> {
+fn groups(
+    func: &mut Function,
+    block: Block,
+    ops: &dyn OpRegistry,
+    writers: &Writers,
+) -> Vec<Vec<Part>> {
     let (x, w) = (wildcard(), wildcard());
     let whole = product(&x, &w);
-    let defs = Defs::of(func, ops);
+    let defs = Defs::of(func, ops, Some(writers));
     let mut groups: Vec<Vec<Part>> = Vec::new();
     // What the block has bound when the first product of each group is computed.
     let mut bound: Vec<FxHashSet<_>> = Vec::new();

@@ -41,7 +41,7 @@
 use pliant_ir::{Attrs, IRModule, Op};
 use pliant_pass::pass::update_each_relax;
 use pliant_pass::pattern::{is_op, rewrite_call, wildcard};
-use pliant_pass::{ModulePass, PassContext, PassError};
+use pliant_pass::{ModulePass, PassContext, PassError, Writers};
 
 use crate::products::{MATMUL, attrs_of, is_known, known_before, product, same_type};
 
@@ -56,12 +56,13 @@ impl ModulePass for ExpandMatmulOfSum {
     }
 
     fn run(&self, mut module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
+        let writers = Writers::of(&module);
         update_each_relax(&mut module, ctx, |_, func| {
             let known = known_before(func);
             let [x, a, b] = [wildcard(), wildcard(), wildcard()];
             let sum = is_op(ADD).call([a.clone(), b.clone()]);
             let whole = product(&x, &sum);
-            let count = rewrite_call(func, &whole, ctx.ops, |cx, found| {
+            let count = rewrite_call(func, &whole, ctx.ops, Some(&writers), |cx, found| {
                 let parts = [&x, &a, &b, &sum, &whole].map(|p| found.get(p));
                 let [Some(x), Some(a), Some(b), Some(sum), Some(whole)] = parts else {
                     return Ok(None);

@@ -87,11 +87,12 @@ use std::sync::Arc;
 
 use pliant_ir::equal::{equal_functions, hash_function};
 use pliant_ir::relax::{Binding, Block, Callee, Expr, Function, TypeData};
-use pliant_ir::{AttrValue, Attrs, BaseFunc, IRModule};
+use pliant_ir::{AttrValue, Attrs, BaseFunc, IRModule, Span};
 use pliant_pass::rewrite::reachable_seqs;
 use pliant_pass::{ModulePass, PassContext, PassError};
 use rustc_hash::FxHashMap;
 
+use crate::analysis::Effects;
 use crate::analysis::tir_call::TirCall;
 use graph::{Graph, Kernels};
 pub use outline::PRIMITIVE;
@@ -135,12 +136,13 @@ impl ModulePass for FuseOps {
         }
         let limit = ctx.config.get(MAX_DEPTH).and_then(AttrValue::as_int);
         let limit = limit.and_then(|v| usize::try_from(v).ok()).unwrap_or(MAX_CALLS);
-        let mut made = Made::of(&module);
+        let (mut made, effects) = (Made::of(&module), Effects::of(&module, ctx.ops));
         for func in module.functions.values_mut() {
             let BaseFunc::Relax(func) = func else { continue };
             // A group is a group already.
             if !func.attrs.contains_key(PRIMITIVE) {
-                fuse(func, &kernels, limit, &mut made, ctx)?;
+                let settings = Settings { kernels: &kernels, effects: &effects, limit };
+                fuse(func, &settings, &mut made, ctx)?;
             }
         }
         made.add_to(&mut module);
@@ -193,11 +195,17 @@ impl Made {
     }
 }
 
+/// What is known of the module, and how many calls a group may have.
+struct Settings<'a> {
+    kernels: &'a Kernels,
+    effects: &'a Effects,
+    limit: usize,
+}
+
 /// Fuses in all dataflow blocks of a function.
 fn fuse(
     func: &mut Arc<Function>,
-    kernels: &Kernels,
-    limit: usize,
+    settings: &Settings<'_>,
     made: &mut Made,
     ctx: &PassContext,
 ) -> Result<(), PassError> {
@@ -207,15 +215,15 @@ fn fuse(
                 continue;
             }
             ctx.check_cancelled()?;
-            fuse_block(Arc::make_mut(func), block, kernels, limit, made);
+            fuse_block(Arc::make_mut(func), block, settings, made);
         }
     }
     Ok(())
 }
 
-fn fuse_block(func: &mut Function, block: Block, kernels: &Kernels, limit: usize, made: &mut Made) {
-    let graph = Graph::new(func, block, kernels);
-    let mut groups = Groups::of(&graph, limit);
+fn fuse_block(func: &mut Function, block: Block, settings: &Settings<'_>, made: &mut Made) {
+    let graph = Graph::new(func, block, settings.kernels, settings.effects);
+    let mut groups = Groups::of(&graph, settings.limit);
     let mut members: Vec<Vec<u32>> = vec![Vec::new(); graph.nodes.len()];
     for node in 0..graph.nodes.len() as u32 {
         members[groups.find(node) as usize].push(node);
@@ -233,6 +241,10 @@ fn fuse_block(func: &mut Function, block: Block, kernels: &Kernels, limit: usize
         let name = made.add(&name, inner);
         let value = call_group(func, &name, args, &sizes, bindings.last().expect("two calls"));
         let (&last, inside) = group.split_last().expect("two calls");
+        // The call stands for all that was written.
+        let spans = bindings.iter().map(|b| func.var(b.var).span);
+        let span = spans.fold(Span::NONE, Span::join);
+        func.var_mut(graph.bindings[last as usize].var).span = span;
         inside.iter().for_each(|&n| new[n as usize] = None);
         new[last as usize] = Some(Binding::bind(graph.bindings[last as usize].var, value));
     }

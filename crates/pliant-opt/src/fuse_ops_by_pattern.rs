@@ -57,11 +57,10 @@ use std::sync::Arc;
 
 use pliant_ir::relax::visit::{Event, bindings, for_each_expr, walk};
 use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function, Var};
-use pliant_ir::{AttrValue, BaseFunc, IRModule, OpRegistry};
-use pliant_pass::pattern::defs::is_pure_value;
+use pliant_ir::{AttrValue, BaseFunc, IRModule, OpRegistry, Span};
 use pliant_pass::pattern::{Defs, Match, RuleSet};
 use pliant_pass::rewrite::reachable_seqs;
-use pliant_pass::{ModulePass, PassContext, PassError};
+use pliant_pass::{ModulePass, PassContext, PassError, Writers};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::byoc::outline::{Outlined, call_global, outline};
@@ -100,7 +99,7 @@ impl ModulePass for FuseOpsByPattern {
     }
 
     fn run(&self, mut module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
-        let mut made = Made::of(&module);
+        let (mut made, writers) = (Made::of(&module), Writers::of(&module));
         let mut sets = Vec::new();
         for p in &self.patterns {
             let set = RuleSet::new([p.pattern.clone()], ctx.ops);
@@ -114,7 +113,8 @@ impl ModulePass for FuseOpsByPattern {
             }
             for (pattern, rules) in self.patterns.iter().zip(&sets) {
                 ctx.check_cancelled()?;
-                let mut fuser = Fuser { pass: self, pattern, rules, ctx, made: &mut made };
+                let (made, writers) = (&mut made, &writers);
+                let mut fuser = Fuser { pass: self, pattern, rules, ctx, made, writers };
                 fuser.function(func).map_err(|e| e.in_function(name))?;
             }
         }
@@ -129,11 +129,12 @@ struct Fuser<'a> {
     rules: &'a RuleSet,
     ctx: &'a PassContext,
     made: &'a mut Made,
+    writers: &'a Writers,
 }
 
 impl Fuser<'_> {
     fn function(&mut self, func: &mut Arc<Function>) -> Result<(), PassError> {
-        let reads = Reads::of(func, self.ctx.ops);
+        let reads = Reads::of(func, self.ctx.ops, self.writers);
         let (mut taken, mut groups) = (FxHashSet::default(), FxHashMap::default());
         for (_, b) in bindings(func) {
             if b.cast.is_some() || !self.rules.may_match(func, b.value) {
@@ -203,7 +204,7 @@ impl Fuser<'_> {
                     && defs.epoch(b.var) == defs.epoch(root.var)
                     && !taken.contains(&b.var)
                     && b.cast.is_none()
-                    && is_pure_value(func, self.ctx.ops, b.value)
+                    && defs.is_pure(func, self.ctx.ops, b.value)
             });
         let hidden = |b: &Binding| {
             let readers = reads.readers.get(&b.var).map_or(&[][..], Vec::as_slice);
@@ -248,6 +249,9 @@ impl Fuser<'_> {
             let outer = around(&inner, &name, self.pattern.backend());
             name = self.made.add(&format!("{name}_{}", self.pattern.backend()), outer);
         }
+        // The call stands for all that was written.
+        let spans = members.iter().map(|b| func.var(b.var).span);
+        func.var_mut(root).span = spans.fold(Span::NONE, Span::join);
         let ty = func.var(root).ty;
         Binding::bind(root, call_global(func, &name, &args, ty))
     }
@@ -263,8 +267,8 @@ struct Reads {
 }
 
 impl Reads {
-    fn of(func: &Function, ops: &dyn OpRegistry) -> Self {
-        let defs = Defs::of(func, ops);
+    fn of(func: &Function, ops: &dyn OpRegistry, writers: &Writers) -> Self {
+        let defs = Defs::of(func, ops, Some(writers));
         let mut readers: FxHashMap<Var, Vec<Option<Var>>> = FxHashMap::default();
         let mut bindings = FxHashMap::default();
         let mut read = |e: Expr, by: Option<Var>| {

@@ -37,7 +37,7 @@
 use pliant_ir::{IRModule, Op};
 use pliant_pass::pass::update_each_relax;
 use pliant_pass::pattern::{is_op, rewrite_call, wildcard};
-use pliant_pass::{ModulePass, PassContext, PassError};
+use pliant_pass::{ModulePass, PassContext, PassError, Writers};
 
 use crate::products::{PERMUTE, attrs_of, dims, permutation, product};
 
@@ -52,11 +52,12 @@ impl ModulePass for FuseTransposeMatmul {
     }
 
     fn run(&self, mut module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
+        let writers = Writers::of(&module);
         update_each_relax(&mut module, ctx, |_, func| {
             let [x, w] = [wildcard(), wildcard()];
             let turned = is_op(PERMUTE).call([w.clone()]);
             let whole = product(&x, &turned);
-            let count = rewrite_call(func, &whole, ctx.ops, |cx, found| {
+            let count = rewrite_call(func, &whole, ctx.ops, Some(&writers), |cx, found| {
                 let parts = [&x, &w, &turned, &whole].map(|p| found.get(p));
                 let [Some(x), Some(w), Some(turned), Some(whole)] = parts else { return Ok(None) };
                 let order = attrs_of(cx, turned).and_then(|a| permutation(&a, 2));

@@ -74,7 +74,7 @@ use pliant_ir::{AttrValue, BaseFunc, IRModule};
 use pliant_pass::pattern::Defs;
 use pliant_pass::pattern::block::sort_block;
 use pliant_pass::rewrite::{Namer, reachable_seqs};
-use pliant_pass::{ModulePass, PassContext, PassError};
+use pliant_pass::{ModulePass, PassContext, PassError, Writers};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::byoc::outline::{call_global, outline};
@@ -101,14 +101,15 @@ impl ModulePass for MergeCompositeFunctions {
         if backends.is_empty() {
             return Ok(module);
         }
-        let mut made = Made::of(&module);
+        let (mut made, writers) = (Made::of(&module), Writers::of(&module));
         for func in module.functions.values_mut() {
             let BaseFunc::Relax(func) = func else { continue };
             if func.attrs.contains_key(CODEGEN) || func.attrs.contains_key(COMPOSITE) {
                 continue;
             }
             ctx.check_cancelled()?;
-            let mut merger = Merger { backends: &backends, made: &mut made, ctx };
+            let (backends, made, writers) = (&backends, &mut made, &writers);
+            let mut merger = Merger { backends, made, ctx, writers };
             if merger.calls_any(func) {
                 merger.function(Arc::make_mut(func))?;
             }
@@ -122,6 +123,7 @@ struct Merger<'a> {
     backends: &'a FxHashMap<Arc<str>, Arc<str>>,
     made: &'a mut Made,
     ctx: &'a PassContext,
+    writers: &'a Writers,
 }
 
 /// A binding as a node of its block's graph.
@@ -153,7 +155,7 @@ impl Merger<'_> {
     }
 
     fn function(&mut self, func: &mut Function) -> Result<(), PassError> {
-        let defs = Defs::of(func, self.ctx.ops);
+        let defs = Defs::of(func, self.ctx.ops, Some(self.writers));
         let outside = read_outside(func);
         for seq in reachable_seqs(func) {
             for block in func.seq(seq).blocks.clone() {

@@ -40,7 +40,7 @@ use pliant_ir::relax::{Expr, ExprData};
 use pliant_ir::{AttrValue, Attrs, IRModule, Op};
 use pliant_pass::pass::update_each_relax;
 use pliant_pass::pattern::{RewriteCx, is_op, rewrite_call, wildcard};
-use pliant_pass::{ModulePass, PassContext, PassError};
+use pliant_pass::{ModulePass, PassContext, PassError, Writers};
 
 use crate::products::{PERMUTE, attrs_of, operands_of, permutation};
 
@@ -55,10 +55,11 @@ impl ModulePass for ReorderPermuteDimsAfterConcat {
     }
 
     fn run(&self, mut module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
+        let writers = Writers::of(&module);
         update_each_relax(&mut module, ctx, |_, func| {
             let tensors = wildcard();
             let joined = is_op(CONCAT).call([tensors.clone()]);
-            let count = rewrite_call(func, &joined, ctx.ops, |cx, found| {
+            let count = rewrite_call(func, &joined, ctx.ops, Some(&writers), |cx, found| {
                 match (found.get(&tensors), found.get(&joined)) {
                     (Some(tensors), Some(joined)) => reordered(cx, tensors, joined),
                     _ => Ok(None),

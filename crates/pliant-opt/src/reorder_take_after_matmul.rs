@@ -40,7 +40,7 @@
 use pliant_ir::{AttrValue, IRModule, Op};
 use pliant_pass::pass::update_each_relax;
 use pliant_pass::pattern::{is_op, rewrite_call, wildcard};
-use pliant_pass::{ModulePass, PassContext, PassError};
+use pliant_pass::{ModulePass, PassContext, PassError, Writers};
 
 use crate::products::{MATMUL, attrs_of, dims, product};
 
@@ -55,11 +55,12 @@ impl ModulePass for ReorderTakeAfterMatmul {
     }
 
     fn run(&self, mut module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
+        let writers = Writers::of(&module);
         update_each_relax(&mut module, ctx, |_, func| {
             let [x, w, indices] = [wildcard(), wildcard(), wildcard()];
             let taken = is_op(TAKE).call([w.clone(), indices.clone()]);
             let whole = product(&x, &taken);
-            let count = rewrite_call(func, &whole, ctx.ops, |cx, found| {
+            let count = rewrite_call(func, &whole, ctx.ops, Some(&writers), |cx, found| {
                 let parts = [&x, &w, &indices, &taken, &whole].map(|p| found.get(p));
                 let [Some(x), Some(w), Some(indices), Some(taken), Some(whole)] = parts else {
                     return Ok(None);

@@ -52,6 +52,8 @@ use pliant_pass::rewrite::reachable_seqs;
 use pliant_pass::{ModulePass, PassContext, PassError};
 use rustc_hash::FxHashMap;
 
+use crate::analysis::Effects;
+
 /// In which order readers of a value are taken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TraversalOrder {
@@ -87,11 +89,12 @@ impl ModulePass for TopologicalSort {
     }
 
     fn run(&self, mut module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
+        let effects = Effects::of(&module, ctx.ops);
         update_each_relax(&mut module, ctx, |_, func| {
             let mut changed = false;
             for seq in reachable_seqs(func) {
                 for block in func.seq(seq).blocks.clone() {
-                    changed |= func.block(block).dataflow && self.block(func, block);
+                    changed |= func.block(block).dataflow && self.block(func, block, &effects);
                 }
             }
             Ok(changed)
@@ -101,9 +104,10 @@ impl ModulePass for TopologicalSort {
 }
 
 impl TopologicalSort {
-    fn block(&self, func: &mut Function, block: Block) -> bool {
+    fn block(&self, func: &mut Function, block: Block, effects: &Effects) -> bool {
         let bindings = func.block(block).bindings.clone();
-        let needs = dependences(func, &bindings);
+        let mut needs = dependences(func, &bindings);
+        keep_effects(func, &bindings, effects, &mut needs);
         let order = match (self.order, self.starting_location) {
             (order, StartingLocation::FromInputs) => from_inputs(&needs, order),
             (TraversalOrder::DepthFirst, StartingLocation::FromOutputs) => {
@@ -163,6 +167,26 @@ fn dependences(func: &Function, bindings: &[Binding]) -> Vec<Vec<usize>> {
         }
     }
     out
+}
+
+/// What stands before a call that works in place stays before it, and what stands behind stays behind.
+fn keep_effects(
+    func: &Function,
+    bindings: &[Binding],
+    effects: &Effects,
+    needs: &mut [Vec<usize>],
+) {
+    let mut last: Option<usize> = None;
+    for (i, b) in bindings.iter().enumerate() {
+        if effects.is_impure(func, b.value) {
+            needs[i].extend(last.unwrap_or(0)..i);
+            last = Some(i);
+        } else {
+            needs[i].extend(last);
+        }
+        needs[i].sort_unstable();
+        needs[i].dedup();
+    }
 }
 
 /// For each binding those that depend on it.

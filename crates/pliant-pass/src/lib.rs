@@ -31,6 +31,7 @@ pub mod pattern;
 pub mod rewrite;
 pub mod text;
 pub mod timing;
+pub mod writers;
 
 pub use cancel::CancelToken;
 pub use context::PassContext;
@@ -39,3 +40,4 @@ pub use evaluate::Evaluate;
 pub use instrument::{DumpIr, Instrument, PrintIr, Verify};
 pub use pass::{FunctionPass, ModulePass, PassInfo, Sequential};
 pub use timing::{Timing, TimingEntry};
+pub use writers::Writers;

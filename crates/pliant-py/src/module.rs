@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::relax::builder::base_func;
 use crate::relax::classes::{Expr, wrap};
 use crate::relax::declare::declare;
-use crate::relax::function::{globals_of, signature_of, wrap_func};
+use crate::relax::function::{Function, globals_of, signature_of, wrap_func};
 use crate::relax::home::Home;
 use crate::relax::kept::KeptHomes;
 use crate::relax::node::{Node, NodeRef};
@@ -133,13 +133,18 @@ impl IRModule {
         Ok(IRModule::with_homes(module, homes))
     }
 
-    fn __getitem__<'py>(&self, name: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
+    fn __getitem__<'py>(
+        slf: &Bound<'py, Self>,
+        name: &Bound<'py, PyAny>,
+    ) -> Result<Bound<'py, PyAny>> {
         let key = name_of(name)?;
-        let module = self.snapshot();
-        match module.get(&key) {
-            Some(func) => self.hand_out(name.py(), func, &key),
-            None => Err(no_function(&module, &key)),
+        let module = slf.get().snapshot();
+        let Some(func) = module.get(&key) else { return Err(no_function(&module, &key)) };
+        let func = slf.get().hand_out(name.py(), func, &key)?;
+        if let Ok(func) = func.cast::<Function>() {
+            func.get().taken_from(slf);
         }
+        Ok(func)
     }
 
     fn __setitem__(&self, name: &Bound<'_, PyAny>, func: &Bound<'_, PyAny>) -> Result<()> {

@@ -378,8 +378,8 @@ class TemplateRule:
     """A rule written as two functions."""
     def __new__(cls, pattern: Any, replacement: Any) -> Self: ...
     @staticmethod
-    def apply(rules: list[TemplateRule], func: Any) -> Any:
-        """Applies rules to a function until none fits."""
+    def apply(rules: list[TemplateRule], func: Any, module: IRModule | None = None) -> Any:
+        """Applies rules to a function until none fits. `module` is what the function is in, unless it was taken from there."""
     @property
     def pattern(self) -> PatternNode:
         """What the rule looks for."""
@@ -447,9 +447,11 @@ def pattern_rewrite_bindings(
     """Replaces what a context matches in the dataflow blocks of a function by what `callback(pairs, bindings)` returns: a
     dict from variables to their values from now on; an empty one or `None` leaves a match alone."""
 
-def pattern_rewrite_calls(patterns: list[PatternNode], callback: Any, func: Any) -> Any:
+def pattern_rewrite_calls(
+    patterns: list[PatternNode], callback: Any, func: Any, module: IRModule | None = None
+) -> Any:
     """Replaces what patterns match in a function by what `callback(rule, expr, pairs)` returns, until none does; the
-    expression itself or `None` leaves a match alone."""
+    expression itself or `None` leaves a match alone. `module` is what the function is in, unless it was taken from there."""
 
 def register_te_op(name: str, operands: list[str], attrs: list[tuple[str, list[Any]]], func: Any) -> str:
     """Registers an operator: its operands' names, its attributes, each with a list of its default (empty for a required

@@ -6,13 +6,14 @@ use pliant_ir::relax::loops::op_call_is_pure;
 use pliant_ir::relax::visit::{Event, walk};
 use pliant_ir::relax::{Callee, Expr, ExprData, FuncId, Function, TypeData, Var};
 use pliant_ir::{IRModule, OpRegistry};
+use pliant_pass::Writers;
 use rustc_hash::FxHashSet;
 
 /// What is known of a module's functions, so that calls can be judged while the module changes.
 pub struct Effects {
     pure: FxHashSet<Arc<str>>,
-    /// Whether there are calls that write into their operands although their types call them pure.
-    inplace: bool,
+    /// What writes into its operands although its type calls it pure.
+    writers: Writers,
     ops: &'static dyn OpRegistry,
 }
 
@@ -20,28 +21,18 @@ impl Effects {
     /// The effects of calls in this module.
     pub fn of(module: &IRModule, ops: &'static dyn OpRegistry) -> Self {
         let pure = module.relax_funcs().filter(|(_, f)| f.is_pure()).map(|(n, _)| n.clone());
-        let inplace = module.relax_funcs().any(|(_, f)| {
-            (0..f.num_exprs()).any(|id| match f.expr(Expr::from_u32(id as u32)) {
-                ExprData::Call { callee: Callee::Op(op), .. } => op.writes_operands(),
-                _ => false,
-            })
-        });
-        Effects { pure: pure.collect(), inplace, ops }
+        Effects { pure: pure.collect(), writers: Writers::of(module), ops }
     }
 
     /// Whether a call may have effects; nothing but a call has, bodies of branches aside. Types call calls pure that write
-    /// into their operands: here these have an effect, and so has a call of any function of a module with such calls.
+    /// into their operands: here these have an effect, and so has a call of a function that may make such a call.
     pub fn is_impure(&self, f: &Function, e: Expr) -> bool {
         let ExprData::Call { callee, args, .. } = f.expr(e) else { return false };
-        let function = |&e: &Expr| matches!(f.ty(e), TypeData::Callable { .. });
+        if self.writers.may_write(f, e) {
+            return true;
+        }
         match callee {
-            Callee::Op(op) => {
-                let args = f.list(*args);
-                op.writes_operands()
-                    || (self.inplace && args.iter().any(function))
-                    || !op_call_is_pure(f, self.ops, *op, args)
-            }
-            Callee::Expr(_) if self.inplace => true,
+            Callee::Op(op) => !op_call_is_pure(f, self.ops, *op, f.list(*args)),
             Callee::Expr(e) => match f.expr(*e) {
                 ExprData::Global(name) => !self.pure.contains(f.str(*name)),
                 ExprData::Extern(_) => true,

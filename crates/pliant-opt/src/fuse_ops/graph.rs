@@ -8,6 +8,7 @@ use pliant_ir::{AttrValue, IRModule};
 use pliant_pass::rewrite::for_each_operand_var;
 use rustc_hash::FxHashMap;
 
+use crate::analysis::Effects;
 use crate::analysis::dominators::Node;
 use crate::analysis::op_pattern::{OpPattern, is_mergeable};
 use crate::analysis::tir_call::{PrimSizes, TirCall};
@@ -45,17 +46,25 @@ pub(super) struct Graph {
     /// Whether each node is a call of a loop function.
     pub calls: Vec<bool>,
     pub index: FxHashMap<Var, u32>,
+    /// How many calls that work in place stand before each node: a group is computed where its last node is.
+    pub epochs: Vec<u32>,
 }
 
 impl Graph {
-    pub fn new(func: &mut Function, block: Block, kernels: &Kernels) -> Graph {
+    pub fn new(func: &mut Function, block: Block, kernels: &Kernels, effects: &Effects) -> Graph {
         let bindings = func.block(block).bindings.clone();
         let mut graph = Graph {
             nodes: Vec::with_capacity(bindings.len()),
             calls: Vec::with_capacity(bindings.len()),
             index: FxHashMap::default(),
+            epochs: Vec::with_capacity(bindings.len()),
             bindings,
         };
+        let mut epoch = 0;
+        for binding in &graph.bindings {
+            graph.epochs.push(epoch);
+            epoch += u32::from(effects.is_impure(func, binding.value));
+        }
         for at in 0..graph.bindings.len() {
             graph.add(func, at as u32, kernels);
         }

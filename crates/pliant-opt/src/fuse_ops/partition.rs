@@ -65,7 +65,8 @@ impl Groups {
         max_size: usize,
     ) {
         use OpPattern::*;
-        if self.find(node) == self.find(sink) {
+        let apart = graph.epochs[node as usize] != graph.epochs[sink as usize];
+        if apart || self.find(node) == self.find(sink) {
             return;
         }
         let own = self.pattern_of(node);

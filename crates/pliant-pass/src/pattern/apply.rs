@@ -11,6 +11,7 @@ use super::rewriting::{Replacement, Rewriting};
 use super::rules::RuleSet;
 use crate::error::PassError;
 use crate::rewrite::Namer;
+use crate::writers::Writers;
 
 /// What a rule's callback works with: the function, and a place to put bindings.
 pub struct RewriteCx<'a> {
@@ -73,7 +74,8 @@ impl RewriteCx<'_> {
 }
 
 /// Replaces what a pattern matches by what `callback` makes of it, until nothing matches that it replaces. `None`
-/// leaves a match alone. Returns how many were replaced.
+/// leaves a match alone. `writers` are those of the function's module: no match reaches over a call of one of them, nor,
+/// without them, over the call of any graph function. Returns how many were replaced.
 ///
 /// # Errors
 /// A pattern that can never match, a rule that never ends, a replacement that does not fit, errors of the callback.
@@ -81,10 +83,11 @@ pub fn rewrite_call(
     func: &mut Function,
     pattern: &Pattern,
     ops: &dyn OpRegistry,
+    writers: Option<&Writers>,
     callback: impl FnMut(&mut RewriteCx<'_>, &Match) -> Result<Option<Expr>, PassError>,
 ) -> Result<usize, PassError> {
     let rules = RuleSet::new([pattern.clone()], ops)?;
-    rewrite_rules(func, &rules, ops, callback)
+    rewrite_rules(func, &rules, ops, writers, callback)
 }
 
 /// [`rewrite_call`] for several rules at once; [`Match::rule`] tells which one matched. The first that matches
@@ -96,9 +99,10 @@ pub fn rewrite_rules(
     func: &mut Function,
     rules: &RuleSet,
     ops: &dyn OpRegistry,
+    writers: Option<&Writers>,
     mut callback: impl FnMut(&mut RewriteCx<'_>, &Match) -> Result<Option<Expr>, PassError>,
 ) -> Result<usize, PassError> {
-    let mut rewriting = Rewriting::new(func, rules, ops);
+    let mut rewriting = Rewriting::new(func, rules, ops, writers);
     let mut namer = None;
     while let Some(found) = rewriting.next(func) {
         let var = rewriting.current().expect("a match has a binding").var;

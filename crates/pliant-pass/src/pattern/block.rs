@@ -17,6 +17,7 @@ use super::defs::Defs;
 use super::matcher::Match;
 use crate::error::{PassError, Problem};
 use crate::rewrite::Namer;
+use crate::writers::Writers;
 
 /// What takes the place of a match: bindings to add, and the values of variables that change.
 #[derive(Clone, Debug, Default)]
@@ -50,6 +51,7 @@ pub fn rewrite_bindings(
     func: &mut Function,
     ctx: &PatternContext,
     ops: &dyn OpRegistry,
+    writers: Option<&Writers>,
     mut callback: impl FnMut(&mut Function, &Match) -> Result<Option<BlockReplacement>, PassError>,
 ) -> Result<usize, PassError> {
     ctx.check(ops)?;
@@ -60,7 +62,7 @@ pub fn rewrite_bindings(
         loop {
             // All matches of the block as it stands, then all replacements: each takes time of its own only.
             let mut with = Vec::new();
-            let mut matches = BlockMatches::new(func, ctx, block, ops);
+            let mut matches = BlockMatches::new(func, ctx, block, ops, writers);
             while let Some(found) = matches.next(func, &mut leave) {
                 with.extend(callback(func, &found)?.filter(|w| !w.values.is_empty()));
             }
@@ -102,14 +104,15 @@ pub struct BlockMatches<'c> {
 const WINDOW: usize = 32;
 
 impl<'c> BlockMatches<'c> {
-    /// The matches in a block.
+    /// The matches in a block; `writers` are those of the function's module, if that is known.
     pub fn new(
         func: &Function,
         ctx: &'c PatternContext,
         block: Block,
         ops: &'c dyn OpRegistry,
+        writers: Option<&Writers>,
     ) -> Self {
-        let (defs, graph) = (Defs::of(func, ops), Graph::of(func, block));
+        let (defs, graph) = (Defs::of(func, ops, writers), Graph::of(func, block));
         BlockMatches { ctx, ops, block, defs, graph, from: 0 }
     }
 
@@ -165,7 +168,8 @@ pub fn next_match(
     ops: &dyn OpRegistry,
     leave: &mut FxHashSet<Var>,
 ) -> Option<Match> {
-    BlockMatches::new(func, ctx, block, ops).next(func, leave)
+    // Finding moves nothing.
+    BlockMatches::new(func, ctx, block, ops, Some(&Writers::default())).next(func, leave)
 }
 
 /// Puts replacements into a block: values take their variables' places, what nothing uses any more goes, and the
@@ -234,7 +238,7 @@ pub(super) fn replace_unless_cyclic(
     }
     freed
         .extend(func.block(block).bindings.iter().map(|b| b.var).filter(|&v| func.var(v).dataflow));
-    let defs = Defs::of(func, ops);
+    let defs = Defs::of(func, ops, None);
     remove_unused(func, ops, &defs, freed);
     Ok(Ok(true))
 }

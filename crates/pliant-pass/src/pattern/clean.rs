@@ -6,7 +6,7 @@ use pliant_ir::relax::visit::{Event, operand_vars, type_vars, walk};
 use pliant_ir::relax::{Binding, Block, ExprData, Function, Type, Var};
 use rustc_hash::FxHashSet;
 
-use super::defs::{Defs, is_pure_value};
+use super::defs::Defs;
 
 /// Removes pure bindings of those variables that nothing uses, and what only they used.
 pub fn remove_unused(func: &mut Function, ops: &dyn OpRegistry, defs: &Defs, candidates: Vec<Var>) {
@@ -37,7 +37,7 @@ pub fn remove_unused(func: &mut Function, ops: &dyn OpRegistry, defs: &Defs, can
         let removable = counts[v] == 0
             && b.cast.is_none()
             && !matches!(func.expr(b.value), ExprData::If { .. } | ExprData::Func(_))
-            && is_pure_value(func, ops, b.value);
+            && defs.is_pure(func, ops, b.value);
         if !removable || !dead.insert(v) {
             continue;
         }

@@ -8,6 +8,8 @@ use pliant_ir::relax::loops::op_call_is_pure;
 use pliant_ir::relax::visit::{Event, walk};
 use pliant_ir::relax::{Binding, Block, Callee, Expr, ExprData, Function, TypeData, Var};
 
+use crate::writers::Writers;
+
 /// How many copies in a row are followed; a longer chain is read as it stands.
 const MAX_COPIES: usize = 1 << 20;
 
@@ -22,6 +24,8 @@ struct Def {
 #[derive(Clone, Default)]
 pub struct Defs {
     defs: SecondaryMap<Var, Def>,
+    /// Which calls have effects that their types do not tell.
+    writers: Option<Writers>,
 }
 
 impl Defs {
@@ -30,9 +34,11 @@ impl Defs {
         Self::default()
     }
 
-    /// The values of all variables that the root reaches.
-    pub fn of(func: &Function, ops: &dyn OpRegistry) -> Self {
-        let mut defs = Defs::default();
+    /// The values of all variables that the root reaches. `writers` are those of the function's module; without them any
+    /// graph function that is called may be one.
+    pub fn of(func: &Function, ops: &dyn OpRegistry, writers: Option<&Writers>) -> Self {
+        let writers = writers.cloned().unwrap_or_else(|| Writers::around(func));
+        let mut defs = Defs { writers: Some(writers), ..Defs::default() };
         // The epoch counts the effects before a binding. A local function runs at another time than what stands
         // around it, so that its body has epochs of its own.
         let (mut epoch, mut last, mut outer) = (0u32, 0u32, Vec::new());
@@ -45,7 +51,7 @@ impl Defs {
             Event::LeaveFunc(_) => epoch = outer.pop().expect("functions begin before they end"),
             Event::Bound(place, b) => {
                 let nested = matches!(func.expr(b.value), ExprData::If { .. });
-                if !nested && !is_pure_value(func, ops, b.value) {
+                if !nested && !defs.is_pure(func, ops, b.value) {
                     last += 1;
                     defs.define(func, b, last - 1, place.block);
                     epoch = last;
@@ -110,17 +116,20 @@ impl Defs {
     pub fn block(&self, v: Var) -> Option<Block> {
         self.defs[v].block.expand()
     }
-}
 
-/// Whether computing a value has no effect but the result. Branches count as pure: what stands in them is counted
-/// where it stands. A call that works in place has an effect, whatever its type says.
-pub fn is_pure_value(func: &Function, ops: &dyn OpRegistry, value: Expr) -> bool {
-    let ExprData::Call { callee, args, .. } = func.expr(value) else { return true };
-    match callee {
-        Callee::Op(CALL_PURE_PACKED) => true,
-        Callee::Op(op) => {
-            !op.writes_operands() && op_call_is_pure(func, ops, *op, func.list(*args))
+    /// Whether computing a value has no effect but the result. Branches count as pure: what stands in them is counted
+    /// where it stands. A call that works in place has an effect, whatever its type says.
+    pub fn is_pure(&self, func: &Function, ops: &dyn OpRegistry, value: Expr) -> bool {
+        let ExprData::Call { callee, args, .. } = func.expr(value) else { return true };
+        if self.writers.as_ref().is_some_and(|writers| writers.may_write(func, value)) {
+            return false;
         }
-        Callee::Expr(f) => matches!(func.ty(*f), TypeData::Callable { pure: true, .. }),
+        match callee {
+            Callee::Op(CALL_PURE_PACKED) => true,
+            Callee::Op(op) => {
+                !op.writes_operands() && op_call_is_pure(func, ops, *op, func.list(*args))
+            }
+            Callee::Expr(f) => matches!(func.ty(*f), TypeData::Callable { pure: true, .. }),
+        }
     }
 }

@@ -25,6 +25,7 @@ use super::rules::RuleSet;
 use super::table::Node;
 use crate::error::{PassError, Problem};
 use crate::rewrite::{Namer, Substitution, reachable_seqs};
+use crate::writers::Writers;
 
 /// How often in a row results of rules may be rewritten again.
 const MAX_CHAIN: u32 = 256;
@@ -74,8 +75,13 @@ pub struct Rewriting<'r> {
 }
 
 impl<'r> Rewriting<'r> {
-    /// Starts at the beginning of a function.
-    pub fn new(func: &Function, rules: &'r RuleSet, ops: &'r dyn OpRegistry) -> Self {
+    /// Starts at the beginning of a function; `writers` are those of its module, if that is known.
+    pub fn new(
+        func: &Function,
+        rules: &'r RuleSet,
+        ops: &'r dyn OpRegistry,
+        writers: Option<&Writers>,
+    ) -> Self {
         let (mut blocks, mut count) = (Vec::new(), 0);
         walk(func, func.root(), |event| {
             if let Event::EnterBlock(b) = event {
@@ -86,7 +92,7 @@ impl<'r> Rewriting<'r> {
         let mut this = Rewriting {
             rules,
             ops,
-            defs: Defs::of(func, ops),
+            defs: Defs::of(func, ops, writers),
             blocks,
             at: 0,
             pending: Vec::new(),

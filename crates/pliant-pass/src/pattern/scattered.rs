@@ -17,6 +17,7 @@ use super::node::{Pattern, PatternKind};
 use super::template::Template;
 use crate::error::{PassError, Problem};
 use crate::rewrite::Namer;
+use crate::writers::Writers;
 
 /// Whether a pattern is of a value that some binding computes.
 fn is_computed(pattern: &Pattern) -> bool {
@@ -49,6 +50,7 @@ pub(super) fn rewrite_scattered(
     func: &mut Function,
     template: &Template,
     ops: &dyn OpRegistry,
+    writers: Option<&Writers>,
 ) -> Result<usize, PassError> {
     let fields = computed_fields(&template.pattern);
     if fields.is_empty() {
@@ -62,7 +64,7 @@ pub(super) fn rewrite_scattered(
         let limit = count + max_turns(func, block);
         let mut leave = FxHashSet::default();
         loop {
-            let mut matches = BlockMatches::new(func, &ctx, block, ops);
+            let mut matches = BlockMatches::new(func, &ctx, block, ops, writers);
             let mut with = Vec::new();
             while let Some(found) = matches.next(func, &mut leave) {
                 with.extend(replacement(

@@ -19,6 +19,7 @@ use super::node::{Literal, Pattern, PatternKind, is_op, is_tuple, is_tuple_get_i
 use super::scattered::rewrite_scattered;
 use super::size::{SizePattern, TypePattern};
 use crate::error::{PassError, Problem};
+use crate::writers::Writers;
 
 /// How often the rules of several values may make the others fit again.
 const MAX_SWEEPS: usize = 256;
@@ -285,16 +286,17 @@ pub fn rewrite_templates(
     func: &mut Function,
     templates: &[Template],
     ops: &dyn OpRegistry,
+    writers: Option<&Writers>,
 ) -> Result<usize, PassError> {
     let rules = super::RuleSet::new(templates.iter().map(|t| t.pattern.clone()), ops)?;
     let mut count = 0;
     for _ in 0..MAX_SWEEPS {
-        count += super::rewrite_rules(func, &rules, ops, |cx, found| {
+        count += super::rewrite_rules(func, &rules, ops, writers, |cx, found| {
             templates[found.rule].apply(cx, found).map(Some)
         })?;
         let mut scattered = 0;
         for template in templates {
-            scattered += rewrite_scattered(func, template, ops)?;
+            scattered += rewrite_scattered(func, template, ops, writers)?;
         }
         if scattered == 0 {
             return Ok(count);

@@ -12,7 +12,7 @@ use pliant_pass::pattern::{
 use rustc_hash::FxHashSet;
 
 fn find(func: &Function, name: &str, pattern: &Pattern) -> Option<Match> {
-    match_expr(func, &Defs::of(func, ops()), ops(), pattern, value(func, name))
+    match_expr(func, &Defs::of(func, ops(), None), ops(), pattern, value(func, name))
 }
 
 fn fits(func: &Function, name: &str, pattern: &Pattern) -> bool {

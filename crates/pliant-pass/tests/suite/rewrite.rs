@@ -18,7 +18,7 @@ const MULTIPLY: Op = Op("relax.multiply");
 fn drop_exp(f: &mut Function) -> Result<usize, PassError> {
     let w = wildcard();
     let p = op("relax.exp").call([w.clone()]);
-    rewrite_call(f, &p, ops(), |_, m| Ok(m.get(&w)))
+    rewrite_call(f, &p, ops(), None, |_, m| Ok(m.get(&w)))
 }
 
 #[test]
@@ -39,7 +39,7 @@ fn results_of_rules_are_rewritten_again() {
     let (a, b, c) = (wildcard(), wildcard(), wildcard());
     let sum = op("relax.add").call([b.clone(), c.clone()]);
     let p = op("relax.multiply").call([a.clone(), sum]);
-    let count = rewrite_call(&mut f, &p, ops(), |cx, m| {
+    let count = rewrite_call(&mut f, &p, ops(), None, |cx, m| {
         let [a, b, c] = [&a, &b, &c].map(|p| m.get(p).expect("it is matched"));
         let left = cx.call(MULTIPLY, &[a, b], Attrs::default())?;
         let right = cx.call(MULTIPLY, &[a, c], Attrs::default())?;
@@ -56,7 +56,7 @@ fn endless_rules_are_named() {
     let mut f = flow("a = R.add(x, y)", "a");
     let (l, r) = (wildcard(), wildcard());
     let p = op("relax.add").call([l.clone(), r.clone()]);
-    let swap = rewrite_call(&mut f, &p, ops(), |cx, m| {
+    let swap = rewrite_call(&mut f, &p, ops(), None, |cx, m| {
         let args = [m.get(&r).expect("right"), m.get(&l).expect("left")];
         Ok(Some(cx.call(ADD, &args, Attrs::default())?))
     });
@@ -64,7 +64,7 @@ fn endless_rules_are_named() {
     assert!(message.contains("do not end") && message.contains("'a'"), "{message}");
     assert!(message.contains("is_op(\"relax.add\")(wildcard(), wildcard())"), "{message}");
     // A rule that makes what was there changes nothing.
-    let same = rewrite_call(&mut f, &p, ops(), |cx, m| {
+    let same = rewrite_call(&mut f, &p, ops(), None, |cx, m| {
         let args = [m.get(&l).expect("left"), m.get(&r).expect("right")];
         Ok(Some(cx.call(ADD, &args, Attrs::default())?))
     });
@@ -76,7 +76,7 @@ fn replacements_must_fit() {
     let mut f = flow("a = R.exp(x)\nb = R.sum(a)", "b");
     let w = wildcard();
     let p = op("relax.sum").call([w.clone()]);
-    let e = rewrite_call(&mut f, &p, ops(), |_, m| Ok(m.get(&w))).expect_err("ranks differ");
+    let e = rewrite_call(&mut f, &p, ops(), None, |_, m| Ok(m.get(&w))).expect_err("ranks differ");
     assert!(
         e.to_string()
             .contains("the replacement of 'b' is of type R.Tensor((n, 4), dtype=\"float32\")"),
@@ -88,7 +88,7 @@ fn replacements_must_fit() {
     );
     let w = wildcard();
     let p = op("relax.exp").call([w.clone()]);
-    let done = rewrite_call(&mut f, &p, ops(), |cx, m| {
+    let done = rewrite_call(&mut f, &p, ops(), None, |cx, m| {
         let x = cx.defs.origin(cx.func, m.get(&w).expect("a"));
         Ok(Some(cx.call(Op("relax.sqrt"), &[x], Attrs::default())?))
     });
@@ -111,7 +111,7 @@ fn effects_stay_where_they_are() {
     let w = wildcard();
     let p = op("relax.sqrt").call([op("relax.exp").call([w.clone()])]);
     let run = |f: &mut Function| {
-        rewrite_call(f, &p, ops(), |cx, m| {
+        rewrite_call(f, &p, ops(), None, |cx, m| {
             let x = m.get(&w).expect("x");
             Ok(Some(cx.call(Op("relax.sin"), &[x], Attrs::default())?))
         })
@@ -145,7 +145,7 @@ fn values_cross_blocks_branches_and_functions() {
     );
     let w = wildcard();
     let p = op("relax.negative").call([op("relax.exp").call([w.clone()])]);
-    let count = rewrite_call(&mut f, &p, ops(), |cx, m| {
+    let count = rewrite_call(&mut f, &p, ops(), None, |cx, m| {
         Ok(Some(cx.call(Op("relax.sin"), &[m.get(&w).expect("a")], Attrs::default())?))
     });
     assert_eq!(count.expect("it ends"), 1);
@@ -161,7 +161,7 @@ fn the_first_rule_that_replaces_wins() {
     let any = (op("relax.exp") | op("relax.sqrt")).call([w.clone()]);
     let rules = RuleSet::new([exp, any], ops()).expect("they can match");
     let mut order = Vec::new();
-    rewrite_rules(&mut f, &rules, ops(), |_, m| {
+    rewrite_rules(&mut f, &rules, ops(), None, |_, m| {
         order.push(m.rule);
         Ok((m.rule == 1).then(|| m.get(&w).expect("x")))
     })
@@ -187,7 +187,7 @@ fn contexts_replace_several_values_at_once() {
     ctx.add(&one);
     ctx.add(&two);
     let mut calls = 0;
-    let count = rewrite_bindings(&mut f, &ctx, ops(), |func, m| {
+    let count = rewrite_bindings(&mut f, &ctx, ops(), None, |func, m| {
         calls += 1;
         let [x, p, q, one, two] =
             [&x, &p, &q, &one, &two].map(|k| m.get(k).expect("it is matched"));
@@ -231,7 +231,8 @@ fn templates_unify_symbols() {
         "a = R.add(x, y)\nb = R.exp(a)\nc = R.add(b, R.const(1.0, \"float32\"))\nd = R.exp(c)",
         "d",
     );
-    let count = rewrite_templates(&mut f, std::slice::from_ref(&template), ops()).expect("it ends");
+    let count =
+        rewrite_templates(&mut f, std::slice::from_ref(&template), ops(), None).expect("it ends");
     // The second sum has a scalar operand, which is not of shape (n, k).
     assert_eq!(count, 1);
     let out = text(&f);
@@ -248,7 +249,7 @@ fn templates_of_several_values_fit_values_apart() {
     let get = |name: &str| m.get(name).and_then(BaseFunc::as_relax).expect("it is there").clone();
     let template = Template::new(&get("pattern"), get("replacement")).expect("it is a rule");
     let rewrite = |f: &mut Function| {
-        rewrite_templates(f, std::slice::from_ref(&template), ops()).expect("it ends")
+        rewrite_templates(f, std::slice::from_ref(&template), ops(), None).expect("it ends")
     };
     let mut f = flow(
         "p = R.sqrt(y)\na = R.exp(x)\nb = R.sin(x)\nc = R.sin(p)\nd = R.exp(p)\ne = R.add(R.add(a, b), R.add(c, d))",
@@ -300,7 +301,8 @@ fn long_chains_are_rewritten() {
         let p: Pattern = op("relax.sqrt").call([op("relax.exp").call([w.clone()])]);
         let q = op("relax.add").call([is_const(), wildcard()]);
         let rules = RuleSet::new([q, p], ops()).expect("they can match");
-        let count = rewrite_rules(&mut f, &rules, ops(), |_, m| Ok(m.get(&w))).expect("it ends");
+        let count =
+            rewrite_rules(&mut f, &rules, ops(), None, |_, m| Ok(m.get(&w))).expect("it ends");
         assert_eq!(count, 50_000);
         assert_eq!(pliant_ir::relax::visit::bindings(&f).len(), 100_000);
     });

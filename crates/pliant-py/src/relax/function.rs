@@ -1,6 +1,6 @@
 //! `Function` in Python: a function of a module, a local one, or one that Python code built.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use pliant_ir::BaseFunc;
 use pliant_ir::attrs::FuncAttrs;
@@ -10,6 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::error::{Error, Result};
+use crate::module::IRModule;
 use crate::relax::classes::{Expr, init, wrap};
 use crate::relax::convert::{needed, sinfo};
 use crate::relax::home::Home;
@@ -24,6 +25,8 @@ use crate::te::prim_func::PrimFunc;
 #[pyclass(extends = Expr, frozen, module = "pliant.relax")]
 pub struct Function {
     name: Option<Arc<str>>,
+    /// The module that it was taken from.
+    module: OnceLock<Py<IRModule>>,
 }
 
 /// What a function is, looked up.
@@ -36,7 +39,7 @@ enum View {
 
 impl Function {
     fn initializer(node: NodeRef, name: Option<Arc<str>>) -> PyClassInitializer<Function> {
-        init(node).add_subclass(Function { name })
+        init(node).add_subclass(Function { name, module: OnceLock::new() })
     }
 
     /// A function as a Python object that knows what it was called.
@@ -67,6 +70,16 @@ impl Function {
     /// What the function was called where it was found.
     pub fn given_name(&self) -> Option<Arc<str>> {
         self.name.clone()
+    }
+
+    /// Says which module it was taken from; the first word holds.
+    pub fn taken_from(&self, module: &Bound<'_, IRModule>) {
+        let _ = self.module.set(module.clone().unbind());
+    }
+
+    /// The module that it was taken from.
+    pub fn module<'py>(&self, py: Python<'py>) -> Option<Bound<'py, IRModule>> {
+        self.module.get().map(|module| module.bind(py).clone())
     }
 }
 

@@ -24,6 +24,10 @@ _PARTS = ("pattern", "replacement")
 def rewrite_call(pattern: DFPattern, rewriter: Callback, func: Function) -> Function:
     """Replaces what a pattern matches by what ``rewriter(expr, matchings)`` returns, until nothing matches that it replaces.
 
+    A match never reaches over a call that may write into what it reads: a call that works in place, and a call of a graph
+    function that may make one. A function that was taken from a module (``mod["main"]``) knows which these are; for one that
+    stands alone every call of another graph function may be one.
+
     Returning ``expr`` itself leaves a match alone. A rule that rewrites its own results without end raises ``ValueError``.
     """
     return PatternMatchingRewriter.from_pattern(pattern, rewriter)(func)
@@ -130,7 +134,7 @@ class PatternMatchingRewriter(Pass):
         out, changed, called = mod.clone(), {}, {}
         for var, func in mod.functions_items():
             if isinstance(func, _core.relax.Function):
-                made = here._rewrite(func)
+                made = here._rewrite(func, mod)
                 if made is not func:
                     changed[var] = made
                     called.update(_called(made, ours))
@@ -142,24 +146,26 @@ class PatternMatchingRewriter(Pass):
     def _helpers(self) -> dict[str, Any]:
         return {name: func for rule in self._rules for name, func in rule.helpers().items()}
 
-    def _rewrite(self, func: Any) -> Any:
+    def _rewrite(self, func: Any, mod: IRModule | None = None) -> Any:
+        """The function with the rules applied; ``mod`` is what it is in, unless it knows that itself."""
         if all(rule.template is not None for rule in self._rules):
-            return _core.relax.TemplateRule.apply([rule.template for rule in self._rules], func)
+            return _core.relax.TemplateRule.apply([rule.template for rule in self._rules], func, mod)
         if any(rule.template is not None for rule in self._rules):
-            return self._alternate(func)
-        return _core.relax.pattern_rewrite_calls([rule.pattern.node for rule in self._rules], self._answer, func)
+            return self._alternate(func, mod)
+        nodes = [rule.pattern.node for rule in self._rules]
+        return _core.relax.pattern_rewrite_calls(nodes, self._answer, func, mod)
 
     def _answer(self, rule: int, expr: Any, found: list[Any]) -> Any:
         callback = self._rules[rule].callback
         assert callback is not None
         return callback(expr, _matchings(found))
 
-    def _alternate(self, func: Any) -> Any:
+    def _alternate(self, func: Any, mod: IRModule | None) -> Any:
         """Rules of both kinds: each rule alone in turns, until none changes anything."""
         for _ in range(64):
             before = func
             for one in self._rules:
-                func = PatternMatchingRewriter([one])._rewrite(func)
+                func = PatternMatchingRewriter([one])._rewrite(func, mod)
             if func is before:
                 return func
         raise ValueError("the rewrite rules do not end: 64 turns over all of them still change the function")

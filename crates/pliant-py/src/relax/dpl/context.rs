@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use rustc_hash::FxHashSet;
 
-use super::rewrite::sealed;
+use super::rewrite::{sealed, writers};
 use super::{PatternNode, pairs, user, variable};
 use crate::enter::guard;
 use crate::error::{Error, Result};
@@ -82,13 +82,16 @@ pub fn pattern_rewrite_bindings<'py>(
     let home = home_of(&needed(func)?)?.derive()?;
     let blocks = guard(|| Ok(dataflow_blocks(home.lock().parts()?.0)))?;
     let ops = pliant_ops::registry();
+    let writers = guard(|| Ok(writers(func, None)))?;
     let mut count = 0;
     for block in blocks {
         let limit = count + guard(|| Ok(max_turns(home.lock().parts()?.0, block)))?;
         let mut leave = FxHashSet::default();
         loop {
-            let mut matches =
-                guard(|| Ok(BlockMatches::new(home.lock().parts()?.0, &ctx, block, ops)))?;
+            let mut matches = guard(|| {
+                let mut state = home.lock();
+                Ok(BlockMatches::new(state.parts()?.0, &ctx, block, ops, writers.as_ref()))
+            })?;
             let values = block_values(py, &home, block)?;
             let mut with = Vec::new();
             while let Some(found) = guard(|| Ok(matches.next(home.lock().parts()?.0, &mut leave)))?

@@ -226,7 +226,7 @@ impl PatternNode {
             let state = home.lock();
             let Some(func) = state.func() else { return Ok(None) };
             let registry = pliant_ops::registry();
-            let defs = if look_through { Defs::of(func, registry) } else { Defs::none() };
+            let defs = if look_through { Defs::of(func, registry, None) } else { Defs::none() };
             Ok(match_expr(func, &defs, registry, &self.pattern, e))
         })?;
         found.map(|found| pairs(expr.py(), &home, &found)).transpose()

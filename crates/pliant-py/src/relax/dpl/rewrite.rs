@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use pliant_ir::relax::{Binding, Expr, Function as IrFunction};
+use pliant_pass::Writers;
 use pliant_pass::pattern::template::{Template, rewrite_templates};
 use pliant_pass::pattern::{Match, Replacement, Rewriting, RuleSet};
 use pyo3::prelude::*;
@@ -10,6 +11,7 @@ use pyo3::prelude::*;
 use super::{PatternNode, pairs, user};
 use crate::enter::{enter, guard};
 use crate::error::{Error, Result};
+use crate::module::IRModule;
 use crate::relax::classes::wrap;
 use crate::relax::convert::needed;
 use crate::relax::function::{Function, home_of, ir_function};
@@ -52,26 +54,43 @@ fn named<'py>(
     func: Arc<IrFunction>,
     old: &Bound<'py, PyAny>,
 ) -> Result<Bound<'py, PyAny>> {
-    let name = old.cast::<Function>().ok().and_then(|f| f.get().given_name());
-    let name = name.unwrap_or_else(|| "main".into());
-    Ok(Function::named(py, func, &name)?.into_any())
+    let old = old.cast::<Function>().ok().map(|f| f.get());
+    let name = old.and_then(Function::given_name).unwrap_or_else(|| "main".into());
+    let new = Function::named(py, func, &name)?;
+    if let Some(module) = old.and_then(|old| old.module(py)) {
+        new.get().taken_from(&module);
+    }
+    Ok(new.into_any())
+}
+
+/// Which functions work in place, as far as is known of a function: those of the module that it is in.
+pub(super) fn writers(
+    func: &Bound<'_, PyAny>,
+    module: Option<&Bound<'_, IRModule>>,
+) -> Option<Writers> {
+    let own = func.cast::<Function>().ok().and_then(|f| f.get().module(func.py()));
+    let module = module.or(own.as_ref())?.get().snapshot();
+    Some(Writers::of(&module))
 }
 
 /// Replaces what patterns match in a function by what `callback(rule, expr, pairs)` returns, until none does; the
-/// expression itself or `None` leaves a match alone.
+/// expression itself or `None` leaves a match alone. `module` is what the function is in, unless it was taken from there.
 #[pyfunction]
+#[pyo3(signature = (patterns, callback, func, module=None))]
 pub fn pattern_rewrite_calls<'py>(
     patterns: Vec<PyRef<'py, PatternNode>>,
     callback: &Bound<'py, PyAny>,
     func: &Bound<'py, PyAny>,
+    module: Option<&Bound<'py, IRModule>>,
 ) -> Result<Bound<'py, PyAny>> {
     let py = callback.py();
     let ops = pliant_ops::registry();
     let rules = RuleSet::new(patterns.iter().map(|p| p.pattern.clone()), ops).map_err(user)?;
     let home = home_of(&needed(func)?)?.derive()?;
     let mut rewriting = guard(|| {
+        let writers = writers(func, module);
         let mut state = home.lock();
-        Ok(Rewriting::new(state.parts()?.0, &rules, ops))
+        Ok(Rewriting::new(state.parts()?.0, &rules, ops, writers.as_ref()))
     })?;
     loop {
         let next = guard(|| {
@@ -134,17 +153,21 @@ impl TemplateRule {
         PatternNode { pattern: self.0.pattern.clone() }
     }
 
-    /// Applies rules to a function until none fits.
+    /// Applies rules to a function until none fits. `module` is what the function is in, unless it was taken from there.
     #[staticmethod]
+    #[pyo3(signature = (rules, func, module=None))]
     fn apply<'py>(
         rules: Vec<PyRef<'py, TemplateRule>>,
         func: &Bound<'py, PyAny>,
+        module: Option<&Bound<'py, IRModule>>,
     ) -> Result<Bound<'py, PyAny>> {
         let py = func.py();
         let templates: Vec<Template> = rules.iter().map(|r| r.0.clone()).collect();
         let mut new = (*ir_function(&needed(func)?)?).clone();
+        let writers = guard(|| Ok(writers(func, module)))?;
         let (count, new) = enter(py, || {
-            let count = rewrite_templates(&mut new, &templates, pliant_ops::registry());
+            let ops = pliant_ops::registry();
+            let count = rewrite_templates(&mut new, &templates, ops, writers.as_ref());
             Ok((count.map_err(user)?, new))
         })?;
         if count == 0 { Ok(func.clone()) } else { named(py, Arc::new(new), func) }

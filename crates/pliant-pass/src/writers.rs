@@ -1,0 +1,146 @@
+//! [`Writers`]: which functions may write into what they are passed, whatever their types say.
+//!
+//! Types call calls pure that work in place (`call_tir_inplace` and its kin), and so functions that make such calls. What
+//! moves computations must know better: a read must not pass a call that writes into what it reads.
+
+use std::sync::Arc;
+
+use pliant_ir::IRModule;
+use pliant_ir::relax::{Callee, Expr, ExprData, Function, TypeData, Var};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// The functions that may write into what they are passed. Cloning shares them.
+#[derive(Clone, Debug)]
+pub struct Writers {
+    /// Their names, where the module is known.
+    names: Option<Arc<FxHashSet<Arc<str>>>>,
+    /// Whether functions that are not known by name may write: function values, and all where the module is not known.
+    others: bool,
+}
+
+impl Default for Writers {
+    /// Nobody writes.
+    fn default() -> Self {
+        Writers { names: Some(Arc::default()), others: false }
+    }
+}
+
+impl Writers {
+    /// The functions of a module: those that work in place, and those that may come to call one of them.
+    pub fn of(module: &IRModule) -> Writers {
+        let mut names: FxHashSet<Arc<str>> = FxHashSet::default();
+        let mut callers: FxHashMap<Arc<str>, Vec<Arc<str>>> = FxHashMap::default();
+        let mut callers_of_values = Vec::new();
+        for (name, func) in module.relax_funcs() {
+            let calls = Calls::of(func);
+            if calls.in_place {
+                names.insert(name.clone());
+            }
+            if calls.values {
+                callers_of_values.push(name.clone());
+            }
+            for callee in calls.globals {
+                callers.entry(callee).or_default().push(name.clone());
+            }
+        }
+        let others = !names.is_empty();
+        if others {
+            // A function value may be any function.
+            names.extend(callers_of_values);
+        }
+        let mut work: Vec<Arc<str>> = names.iter().cloned().collect();
+        while let Some(name) = work.pop() {
+            for caller in callers.remove(&name).into_iter().flatten() {
+                if names.insert(caller.clone()) {
+                    work.push(caller);
+                }
+            }
+        }
+        Writers { names: Some(Arc::new(names)), others }
+    }
+
+    /// What can be told from one function: nothing of the functions that it calls, unless it calls none.
+    pub fn around(func: &Function) -> Writers {
+        let calls = Calls::of(func);
+        let others = calls.in_place || calls.pure_globals || calls.takes_functions;
+        Writers { names: None, others }
+    }
+
+    /// Whether a call may write into its operands. Branches count where they stand, not here.
+    pub fn may_write(&self, func: &Function, e: Expr) -> bool {
+        let ExprData::Call { callee, args, .. } = func.expr(e) else { return false };
+        match callee {
+            Callee::Op(op) => {
+                let mut args = func.list(*args).iter();
+                op.writes_operands()
+                    || args.any(|&a| is_function(func.ty(a)) && self.may_be_writer(func, a))
+            }
+            Callee::Expr(f) => self.may_be_writer(func, *f),
+        }
+    }
+
+    /// Whether a function may write into what it is passed. Loop functions and packed functions may, but their types say
+    /// so, and who calls them as pure answers for that.
+    fn may_be_writer(&self, func: &Function, f: Expr) -> bool {
+        match (func.expr(f), &self.names) {
+            (ExprData::Extern(_), _) => false,
+            (ExprData::Global(name), Some(names)) => names.contains(func.str(*name)),
+            (ExprData::Global(_), None) => self.others && is_pure_function(func.ty(f)),
+            _ => self.others,
+        }
+    }
+}
+
+/// What a function calls.
+#[derive(Default)]
+struct Calls {
+    /// Whether it works in place itself.
+    in_place: bool,
+    /// Whether it calls function values.
+    values: bool,
+    /// The functions of the module that it names.
+    globals: FxHashSet<Arc<str>>,
+    /// Whether some of them are typed pure: graph functions, which may be more than that.
+    pure_globals: bool,
+    /// Whether it, or a local function, is passed functions.
+    takes_functions: bool,
+}
+
+impl Calls {
+    fn of(func: &Function) -> Calls {
+        let takes = |params: &[Var]| params.iter().any(|&p| is_function(func.var_ty(p)));
+        let mut calls = Calls { takes_functions: takes(func.params()), ..Calls::default() };
+        for id in 0..func.num_exprs() {
+            let e = Expr::from_u32(id as u32);
+            match func.expr(e) {
+                ExprData::Func(id) => calls.takes_functions |= takes(&func.func(*id).params),
+                ExprData::Global(name) => {
+                    calls.pure_globals |= is_pure_function(func.ty(e));
+                    calls.globals.insert(func.str(*name).clone());
+                }
+                ExprData::Call { callee: Callee::Op(op), args, .. } => {
+                    calls.in_place |= op.writes_operands();
+                    let mut args = func.list(*args).iter();
+                    calls.values |= args.any(|&a| is_value(func, a) && is_function(func.ty(a)));
+                }
+                ExprData::Call { callee: Callee::Expr(f), .. } => {
+                    calls.values |= is_value(func, *f);
+                }
+                _ => {}
+            }
+        }
+        calls
+    }
+}
+
+fn is_value(func: &Function, f: Expr) -> bool {
+    !matches!(func.expr(f), ExprData::Global(_) | ExprData::Extern(_))
+}
+
+fn is_function(ty: &TypeData) -> bool {
+    matches!(ty, TypeData::Callable { .. })
+}
+
+fn is_pure_function(ty: &TypeData) -> bool {
+    matches!(ty, TypeData::Callable { pure: true, .. })
+}
