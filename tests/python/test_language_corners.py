@@ -200,3 +200,155 @@ class Module:
         assert not pliant.ir.structural_equal(made, mod), name
         for a, b in zip(pliant.compile(made)(*args), want, strict=True):
             np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-4, atol=1e-4, err_msg=name)
+
+
+@pytest.mark.parametrize("mode", ["bytecode", "compiled"])
+def test_the_depth_of_calls_is_a_setting(mode: str) -> None:
+    module = from_source("""
+@I.ir_module
+class Module:
+    @R.function
+    def main(n: R.Prim("int64"), x: R.Tensor((), "int64")) -> R.Tensor((), "int64"):
+        cls = Module
+        if n > 0:
+            r = R.add(cls.main(n - 1, x), x)
+        else:
+            r = R.const(0, "int64")
+        return r
+""")
+    program = relax.build(module, exec_mode=mode)
+    shallow = relax.VirtualMachine(program, pliant.cpu(), max_depth=100)
+    one = np.array(1)
+    assert shallow["main"](99, one).numpy() == 99
+    with pytest.raises(pliant.VMError, match=r"nested too deeply \(more than 100\), the last one of 'main'"):
+        shallow["main"](101, one)
+    deep = relax.VirtualMachine(program, pliant.cpu(), max_depth=250_000)
+    assert deep["main"](200_000, one).numpy() == 200_000
+
+
+def test_an_object_that_can_be_called_is_a_function() -> None:
+    class Scale:
+        def __init__(self, by: float) -> None:
+            self.by = by
+
+        def __call__(self, x: Any) -> Any:
+            return x.numpy() * self.by
+
+    module = from_source("""
+@I.ir_module
+class Module:
+    @R.function(pure=False)
+    def main(f: R.Object, x: R.Tensor((2,), "float32")) -> R.Tuple(R.Object, R.Object):
+        y = R.invoke_closure(f, (x,), sinfo_args=R.Object)
+        return (f, y)
+""")
+    scale = Scale(3)
+    same, y = relax.VirtualMachine(relax.build(module), pliant.cpu())["main"](scale, np.ones(2, "float32"))
+    assert same is scale
+    np.testing.assert_array_equal(y.numpy(), [3, 3])
+
+
+BOUNDED = """
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor(("n", 4), "float32")) -> R.Tensor(("n", 4), "float32"):
+        R.func_attr({"tir_var_upper_bound": BOUNDS})
+        a = R.sum(R.exp(x), axis=1, keepdims=True)
+        b = R.divide(R.exp(x), a)
+        return b
+"""
+
+
+@pytest.mark.parametrize("mode", ["bytecode", "compiled"])
+def test_a_size_beyond_its_bound_is_named_with_it(mode: str) -> None:
+    module = from_source(BOUNDED.replace("BOUNDS", '{"n": 10}'))
+    vm = relax.VirtualMachine(relax.build(module, exec_mode=mode), pliant.cpu())
+    assert vm["main"](np.ones((10, 4), "float32")).shape == (10, 4)
+    text = r"main: the size n is 11, but its bound \(tir_var_upper_bound\) is 10"
+    with pytest.raises(pliant.VMError, match=text):
+        vm["main"](np.ones((11, 4), "float32"))
+
+
+@pytest.mark.parametrize(
+    ("bounds", "text"),
+    [
+        ("5", "a dict from the names of sizes"),
+        ('{"n": "x"}', "the bound of 'n' must be an integer from 0 on"),
+        ('{"n": -1}', "the bound of 'n' must be an integer from 0 on"),
+        ('{"q": 5}', "no size of the parameters is called 'q'"),
+    ],
+)
+def test_bounds_that_make_no_sense_are_refused(bounds: str, text: str) -> None:
+    with pytest.raises(pliant.error.ScriptError, match=text):
+        from_source(BOUNDED.replace("BOUNDS", bounds))
+
+
+def test_a_packed_call_is_of_the_type_that_its_place_takes() -> None:
+    pliant.register_func("corners.square", lambda i: i * i, override=True)
+    module = from_source("""
+@I.ir_module
+class Module:
+    @T.prim_func(private=True)
+    def k(o: T.Buffer((4,), "int32"), p: T.Buffer((4,), "float32")):
+        for i in range(4):
+            o[i] = T.call_packed("corners.square", i)
+            p[i] = T.call_packed("corners.square", i)
+
+    @R.function
+    def main():
+        cls = Module
+        return R.call_tir(cls.k, (), out_sinfo=[R.Tensor((4,), "int32"), R.Tensor((4,), "float32")])
+""")
+    pliant.ir.assert_structural_equal(module, from_source(module.script()))
+    o, p = relax.VirtualMachine(relax.build(module), pliant.cpu())["main"]()
+    np.testing.assert_array_equal(o.numpy(), [0, 1, 4, 9])
+    np.testing.assert_array_equal(p.numpy(), [0, 1, 4, 9])
+
+
+def test_arguments_that_a_packed_call_makes_itself_are_refused() -> None:
+    with pytest.raises(pliant.error.ScriptError, match="tvm_stack_make_array: the call of a packed function makes"):
+        from_source("""
+@T.prim_func
+def k(A: T.Buffer((4,), "float32")):
+    T.evaluate(T.tvm_call_packed("f", T.tvm_stack_make_array(A.data, 0, 0, 1, T.float32(0), 0)))
+""")
+
+
+@pytest.mark.parametrize("mode", ["bytecode", "compiled"])
+def test_a_step_of_0_is_an_error(mode: str) -> None:
+    module = from_source("""
+@I.ir_module
+class Module:
+    @R.function
+    def main(step: R.Prim("int64")) -> R.Prim("int64"):
+        s = R.prim_value(0)
+        for i in R.range(10, 0, step):
+            s = s + i
+        return s
+""")
+    vm = relax.VirtualMachine(relax.build(module, exec_mode=mode), pliant.cpu())
+    assert [vm["main"](step) for step in (-1, -3, -20, 1)] == [55, 10 + 7 + 4 + 1, 10, 0]
+    with pytest.raises(pliant.VMError, match="zero"):
+        vm["main"](0)
+
+
+def test_a_loop_prints_and_parses_back_after_each_lowering() -> None:
+    module = from_source("""
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor(("n",), "float32"), n: R.Prim("int64")) -> R.Tensor(("n",), "float32"):
+        s = x
+        for i in R.range(n):
+            s = R.add(s, s)
+            if R.greater(R.sum(s), R.const(100.0, "float32")):
+                break
+        return s
+""")
+    steps = ["LegalizeOps", "LambdaLift", "ToNonDataflow", "CallTIRRewrite"]
+    for step in steps:
+        module = getattr(relax.transform, step)()(module)
+        pliant.ir.assert_structural_equal(module, from_source(module.script(show_meta=True)))
+    vm = relax.VirtualMachine(relax.build(module), pliant.cpu())
+    np.testing.assert_array_equal(vm["main"](np.ones(3, "float32"), 3).numpy(), np.full(3, 8, "float32"))

@@ -5,7 +5,7 @@ from pliant.script import ir as I, relax as R, tir as T
 
 @I.ir_module
 class Module:
-    # In the loop, k would be the size of the call around and of every turn.
+    # In the loop, k would be the size of the call around and of every turn: the loop is over a function that calls 'turn'.
     @R.function
     def own_symbol(x: R.Tensor(("n",), "int64")) -> R.Tensor(ndim=1, dtype="int64"):
         n = T.int64()
@@ -17,7 +17,7 @@ class Module:
         @R.function
         def turn(y: R.Tensor(("k",), "int64")) -> R.Tensor(("k",), "int64"):
             k = T.int64()
-            z = R.while_loop(never, turn, y)  # error: PL0225 'turn' stands around the loop
+            z = R.while_loop(never, turn, y)
             return z
 
         return turn(x)

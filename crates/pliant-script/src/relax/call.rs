@@ -412,7 +412,7 @@ impl<'s> FuncParser<'_, 's> {
     }
 
     /// The result type of a call of a function value.
-    fn call_type(
+    pub(super) fn call_type(
         &mut self,
         callee: IrExpr,
         args: &[IrExpr],

@@ -54,6 +54,8 @@ pub(super) struct Turn<'s> {
     /// The parameters.
     pub params: Vec<IrExpr>,
     pub counter: Option<Counter>,
+    /// What the counter's name means, where that is not the count.
+    pub shown: Option<Sym>,
     /// Whether a flag says that the loop goes on.
     pub flagged: bool,
     /// Whether a flag and a value of the state are the result of the function.

@@ -6,7 +6,7 @@
 
 use pliant_ir::relax::derive::{erase_to_well_defined, is_subtype, prove_dims_equal, type_syms};
 use pliant_ir::relax::{Expr as IrExpr, TensorShape, Type, TypeData};
-use pliant_ir::{Attrs, DType, Sym, SymVar};
+use pliant_ir::{Attrs, DType, Op, Sym, SymVar};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::branch::{Cond, assigned_anywhere};
@@ -25,6 +25,18 @@ const MAX_REREADS: u32 = 2000;
 
 /// Reads the body of a function over these parameters; its result is an operand.
 type Read<'f, P> = &'f mut dyn FnMut(&mut P, &[IrExpr]) -> Res<IrExpr>;
+
+const RESHAPE: Op = Op("relax.reshape");
+const TENSOR_TO_SHAPE: Op = Op("relax.tensor_to_shape");
+
+/// What a `for` counts.
+struct Counting {
+    lo: Sym,
+    hi: Sym,
+    step: i64,
+    /// Where the name's value is another than the count: its first value and its step.
+    shown: Option<(Sym, Sym)>,
+}
 
 /// What a loop carries from turn to turn.
 struct State<'s> {
@@ -61,7 +73,7 @@ impl<'s> FuncParser<'_, 's> {
             let message = "a loop counts one name";
             return Err(self.error(Kind::Structure, target.range, message));
         };
-        let (lo, hi, step) = self.range_args(iter)?;
+        let Counting { lo, hi, step, shown } = self.range_args(iter)?;
         let outer_syms = self.b.func().syms.vars().len();
         let mut state = self.carried_state(body, Some(counter));
         let func = self.b.func_mut();
@@ -74,6 +86,11 @@ impl<'s> FuncParser<'_, 's> {
         state.own.insert(var);
         let counter = Counter { value, step, end: hi };
         let mut turn = self.turn(&mut state, Some(counter), body);
+        turn.shown = shown.map(|(first, step)| {
+            let syms = &mut self.b.func_mut().syms;
+            let way = syms.mul(value, step);
+            syms.add(first, way)
+        });
         let body_fn = self.turns_of(&mut state, &mut turn, stmt.range, body)?;
         let (types, map) = self.renamed(&state);
         let at = map.get(&var).copied().unwrap_or(value);
@@ -142,7 +159,8 @@ impl<'s> FuncParser<'_, 's> {
             add("returned_value", unit, any);
         }
         let returns = exits.returns;
-        Turn { names, params: Vec::new(), counter, flagged, returns, returned: Vec::new() }
+        let (params, returned) = (Vec::new(), Vec::new());
+        Turn { names, params, counter, shown: None, flagged, returns, returned }
     }
 
     /// The body as a function; `turn` knows afterwards what it returns.
@@ -155,6 +173,9 @@ impl<'s> FuncParser<'_, 's> {
     ) -> Res<IrExpr> {
         self.fixed_body(state, range, &mut |p, params| {
             p.define_state(&turn.names, params);
+            if let (Some(value), Some(&name)) = (turn.shown, turn.names.first()) {
+                p.define(name, Local::Sym(value));
+            }
             turn.returned.clear();
             p.turns.push(Turn { params: params.to_vec(), ..turn.clone() });
             let end = p.loop_body(body, range);
@@ -177,7 +198,7 @@ impl<'s> FuncParser<'_, 's> {
     }
 
     /// `R.range(hi)`, `R.range(lo, hi)`, `R.range(lo, hi, step)`.
-    fn range_args(&mut self, iter: &Expr<'s>) -> Res<(Sym, Sym, i64)> {
+    fn range_args(&mut self, iter: &Expr<'s>) -> Res<Counting> {
         let call = iter.as_call().filter(|call| match self.cx.path(&call.func) {
             Some(path) => path.ns == Ns::Relax && path.name == "range",
             None => call.func.as_name() == Some("range") && !self.scope.contains_key("range"),
@@ -203,12 +224,21 @@ impl<'s> FuncParser<'_, 's> {
                 return Err(self.error(Kind::Arguments, iter.range, message));
             }
         };
-        let step = step.map_or(Some(1), |s| self.b.func().syms.as_int(s).filter(|&s| s != 0));
-        match step {
-            Some(step) => Ok((lo, hi, step)),
-            None => {
-                let message = "the step of R.range is a constant other than 0";
+        let syms = &mut self.b.func_mut().syms;
+        let Some(step) = step else { return Ok(Counting { lo, hi, step: 1, shown: None }) };
+        match syms.as_int(step) {
+            Some(0) => {
+                let message = "the step of R.range is not 0";
                 Err(self.error(Kind::Value, iter.range, message))
+            }
+            Some(step) => Ok(Counting { lo, hi, step, shown: None }),
+            None => {
+                // The turns are counted: -((lo - hi) // step), which fails for a step of 0.
+                let way = syms.sub(lo, hi);
+                let back = syms.floordiv(way, step);
+                let turns = syms.neg(back);
+                let first = syms.int(0);
+                Ok(Counting { lo: first, hi: turns, step: 1, shown: Some((lo, step)) })
             }
         }
     }
@@ -230,6 +260,11 @@ impl<'s> FuncParser<'_, 's> {
                 self.b.match_cast(value, ty, "gv");
                 Ok(sym)
             }
+            TypeData::Tensor { dtype: Some(DType::Int64), .. }
+                if self.b.func().rank_of(self.b.func().expr_ty(value)) == Some(0) =>
+            {
+                self.element(value, e.range)
+            }
             _ => {
                 let ty = self.b.func().expr_ty(value);
                 let message = format!("expected an integer scalar, found {}", self.ty_text(ty));
@@ -237,6 +272,22 @@ impl<'s> FuncParser<'_, 's> {
                 Err(self.error_help(Kind::Value, e.range, message, help))
             }
         }
+    }
+
+    /// The element of an int64 tensor of rank 0, as a symbol that is matched with it.
+    fn element(&mut self, tensor: IrExpr, range: Range) -> Res<Sym> {
+        let one = self.int(1);
+        let shape = self.b.func_mut().shape(&[one]);
+        let row = self.emit_op(RESHAPE, &[tensor, shape], Attrs::default(), &[], range)?;
+        let row = self.b.operand(row);
+        let sizes = self.emit_op(TENSOR_TO_SHAPE, &[row], Attrs::default(), &[], range)?;
+        let sizes = self.b.operand(sizes);
+        let func = self.b.func_mut();
+        let var = func.fresh_sym("m");
+        let sym = func.syms.var(var);
+        let ty = func.intern(TypeData::Shape { dims: Some([sym].into()), ndim: Some(1) });
+        self.b.match_cast(sizes, ty, "gv");
+        Ok(sym)
     }
 
     /// The names that the body assigns and that mean a value before it, with those values.
@@ -479,6 +530,7 @@ impl<'s> FuncParser<'_, 's> {
         self.b.set_span(self.cx.span(range));
         let mut operands = Vec::with_capacity(inits.len() + 2);
         for (f, hint) in [(cond, "cond"), (body, "body")] {
+            let f = self.turning(f, inits, range)?;
             let is_func = matches!(self.b.func().expr(f), pliant_ir::relax::ExprData::Func(_));
             operands.push(if is_func {
                 let var = self.b.emit_named(f, hint);
@@ -492,7 +544,7 @@ impl<'s> FuncParser<'_, 's> {
     }
 
     /// A local function over parameters of those types.
-    fn loop_function(
+    pub(super) fn loop_function(
         &mut self,
         names: &[&'s str],
         types: &[Type],
@@ -568,11 +620,20 @@ impl<'s> FuncParser<'_, 's> {
 
     /// The state's types with other symbols for the body's own, and which stand for which.
     fn renamed(&mut self, state: &State<'s>) -> (Vec<Type>, FxHashMap<SymVar, Sym>) {
+        self.renamed_types(&state.types, &state.own)
+    }
+
+    /// Types with other symbols for some of theirs, and which stand for which.
+    pub(super) fn renamed_types(
+        &mut self,
+        types: &[Type],
+        own: &FxHashSet<SymVar>,
+    ) -> (Vec<Type>, FxHashMap<SymVar, Sym>) {
         let func = self.b.func_mut();
         let mut map = FxHashMap::default();
-        for &ty in &state.types {
+        for &ty in types {
             for v in type_syms(func, ty) {
-                let sym = if state.own.contains(&v) {
+                let sym = if own.contains(&v) {
                     if map.contains_key(&v) {
                         continue;
                     }
@@ -586,7 +647,7 @@ impl<'s> FuncParser<'_, 's> {
             }
         }
         let sym = |v: SymVar| map.get(&v).copied();
-        let types = state.types.iter();
+        let types = types.iter();
         let types = types.map(|&ty| erase_to_well_defined(func, ty, &sym, &|v| Some(v))).collect();
         (types, map)
     }

@@ -13,6 +13,7 @@
 //! | `stmt` | statements |
 //! | `branch` | `if` |
 //! | `loops` | `R.while_loop`, `for` and `while` |
+//! | `loop_of_itself` | a loop over a function that stands around it |
 //! | `exits` | `return`, `break` and `continue`, out of loops too |
 //! | `function` | signatures, bodies, local functions |
 
@@ -24,6 +25,7 @@ mod exits;
 mod expr;
 mod function;
 mod inplace;
+mod loop_of_itself;
 mod loops;
 mod scalar;
 mod special;

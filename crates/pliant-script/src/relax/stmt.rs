@@ -1,5 +1,7 @@
 //! Statements.
 
+use pliant_ir::AttrValue;
+use pliant_ir::relax::derive::type_syms;
 use pliant_ir::relax::{Expr as IrExpr, ExprData, TypeData, Var};
 
 use super::exits::{Leave, is_returning_loop, leaves_early};
@@ -8,6 +10,9 @@ use super::{FuncParser, Local};
 use crate::dialect::{Ns, RelaxName, relax_name};
 use crate::errors::{Kind, Reported, Res};
 use crate::python::ast::{Call, Expr, ExprKind, Range, Stmt, StmtKind};
+
+/// The attribute that bounds sizes of the parameters, for the planning of memory.
+const UPPER_BOUND: &str = "tir_var_upper_bound";
 
 /// How a list of statements ended.
 #[derive(Debug)]
@@ -416,7 +421,37 @@ impl<'s> FuncParser<'_, 's> {
         };
         for (key, value) in items {
             let value = self.attr(&value, arg.range)?;
+            if key == UPPER_BOUND {
+                self.check_bounds(&value, arg.range)?;
+            }
             self.b.func_mut().attrs.insert(key.as_str().into(), value);
+        }
+        Ok(())
+    }
+
+    /// `tir_var_upper_bound` gives sizes of the signature their greatest values.
+    fn check_bounds(&self, value: &AttrValue, range: Range) -> Res<()> {
+        let refuse = |message: String| {
+            let help = "write: R.func_attr({\"tir_var_upper_bound\": {\"n\": 1024}})";
+            Err(self.error_help(Kind::Value, range, format!("{UPPER_BOUND}: {message}"), help))
+        };
+        let AttrValue::Map(items) = value else {
+            return refuse("a dict from the names of sizes to their greatest values".into());
+        };
+        let func = self.b.func();
+        let params = func.params().iter();
+        let sizes: Vec<&str> = params
+            .flat_map(|&p| type_syms(func, func.var(p).ty))
+            .map(|s| func.syms.name(s))
+            .collect();
+        for (name, bound) in items {
+            if !matches!(bound, AttrValue::Int(0..)) {
+                return refuse(format!("the bound of '{name}' must be an integer from 0 on"));
+            }
+            // Late stages have no symbols left.
+            if !sizes.is_empty() && !sizes.contains(&&**name) {
+                return refuse(format!("no size of the parameters is called '{name}'"));
+            }
         }
         Ok(())
     }

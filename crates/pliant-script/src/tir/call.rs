@@ -439,7 +439,11 @@ impl<'s> PrimParser<'_, 's> {
             };
             operands.push(x);
         }
-        Ok(self.f.add_expr(ExprData::Call(intrin, operands.into(), ty)))
+        let e = self.f.add_expr(ExprData::Call(intrin, operands.into(), ty));
+        if intrin == Intrin::CallPacked && call.keywords.is_empty() {
+            self.unstated.insert(e);
+        }
+        Ok(e)
     }
 }
 

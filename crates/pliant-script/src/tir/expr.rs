@@ -57,7 +57,14 @@ impl<'s> PrimParser<'_, 's> {
 
     pub(super) fn typed(&mut self, val: Val, like: Option<Ty>, range: Range) -> Res<IrExpr> {
         match val {
-            Val::Typed(e) => Ok(e),
+            Val::Typed(e) => match (self.f.expr(e), like) {
+                (ExprData::Call(intrin, operands, _), Some(ty)) if self.unstated.contains(&e) => {
+                    let (intrin, operands) = (*intrin, operands.clone());
+                    let call = ExprData::Call(intrin, operands, Ty::scalar(ty.dtype));
+                    Ok(self.f.add_expr(call))
+                }
+                _ => Ok(e),
+            },
             Val::Int(v) => self.int_const(v, like.unwrap_or(Ty::I64), range),
             Val::Float(v) => {
                 let ty = like.filter(|t| t.dtype.is_float()).unwrap_or(FLOAT);

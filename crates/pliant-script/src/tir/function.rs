@@ -19,6 +19,7 @@ pub(crate) fn parse_function<'s>(cx: &Cx<'s>, def: &FunctionDef<'s>) -> Res<Prim
         undo: Vec::new(),
         loops: FxHashMap::default(),
         host_vars: FxHashMap::default(),
+        unstated: FxHashSet::default(),
         implicit: false,
     };
     p.f.span = cx.span(def.name_range);

@@ -21,7 +21,7 @@ mod stmt;
 pub(crate) use function::parse_function;
 
 use pliant_ir::tir::{Buffer, Expr as IrExpr, Intrin, PrimFunc, Var};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::context::{Cx, Path};
 use crate::dialect::Ns;
@@ -54,6 +54,8 @@ struct PrimParser<'p, 's> {
     host_vars: FxHashMap<u64, Var>,
     /// Unknown names define sizes: in the shapes of buffer parameters.
     implicit: bool,
+    /// Calls of packed functions that state no type of their result: it is what their place takes.
+    unstated: FxHashSet<IrExpr>,
 }
 
 impl<'s> PrimParser<'_, 's> {
@@ -146,7 +148,12 @@ const ABSENT: &[(&str, &str, &str)] = &[
         "loop functions hold no constants",
         "pass the constant as a buffer parameter",
     ),
+    ("tvm_stack_make_array", MADE, "write: T.call_packed(\"f\", A)"),
+    ("tvm_stack_make_shape", MADE, "pass the sizes: T.call_packed(\"f\", n, m)"),
+    ("tvm_stack_alloca", MADE, "write: T.call_packed(\"f\", A, n)"),
 ];
+
+const MADE: &str = "the call of a packed function makes the arguments itself, from buffers and scalars as they are";
 
 /// Constructs of loop functions that are no intrinsics, for suggestions.
 const CONSTRUCTS: &[&str] = &[

@@ -126,7 +126,10 @@ impl Verifier<'_> {
                 format!(
                     "while_loop: '{name}' stands around the loop, whose state has its symbol '{symbol}'"
                 ),
-                "loop over another function, which calls this one",
+                &format!(
+                    "loop over another local function, which calls '{name}', with a symbol of its own in the \
+                     place of '{symbol}'"
+                ),
             );
         }
     }

@@ -1,0 +1,61 @@
+//! A loop over a function that stands around the loop.
+//!
+//! Inside a function its symbols are sizes of the call around. A loop over the function itself means other sizes by them
+//! on every turn, which one type cannot say of one symbol. So such a loop is over a function that calls it, with symbols
+//! of its own:
+//!
+//! ```python
+//! def turn(y: R.Tensor(("k",), "int64")) -> R.Tensor(ndim=1, dtype="int64"):
+//!     k = T.int64()
+//!     z = R.while_loop(short, turn, y)
+//!     ...
+//!     # means
+//!     def body(state: R.Tensor(("k1",), "int64")) -> R.Tensor(ndim=1, dtype="int64"):
+//!         k1 = T.int64()
+//!         return turn(state)
+//!     z = R.while_loop(short, body, y)
+//! ```
+
+use pliant_ir::SymVar;
+use pliant_ir::relax::derive::type_syms;
+use pliant_ir::relax::{Expr as IrExpr, ExprData, TypeData};
+use rustc_hash::FxHashSet;
+
+use super::FuncParser;
+use super::value::Val;
+use crate::errors::Res;
+use crate::python::ast::Range;
+
+impl FuncParser<'_, '_> {
+    /// What a loop over that state calls for a function: itself, or one that calls it.
+    pub(super) fn turning(&mut self, f: IrExpr, inits: &[IrExpr], range: Range) -> Res<IrExpr> {
+        let func = self.b.func();
+        let ExprData::Var(v) = *func.expr(f) else { return Ok(f) };
+        let Some(&outer) = self.outer_syms.get(&v) else { return Ok(f) };
+        let TypeData::Callable { params: Some(params), pure, .. } = func.ty(f).clone() else {
+            return Ok(f);
+        };
+        let own: FxHashSet<SymVar> = params
+            .iter()
+            .flat_map(|&ty| type_syms(func, ty))
+            .filter(|s| s.as_u32() as usize >= outer)
+            .collect();
+        // Nobody but the function itself sees symbols of its own.
+        let mut seen = inits.iter().flat_map(|&e| type_syms(func, func.expr_ty(e)));
+        if params.len() != inits.len() || !seen.any(|s| own.contains(&s)) {
+            return Ok(f);
+        }
+        let name = func.var(v).name.clone();
+        let (types, _) = self.renamed_types(&params, &own);
+        let names = vec!["state"; types.len()];
+        self.loop_function(&names, &types, &mut |p, params| {
+            if !pure {
+                p.effect(&format!("'{name}'"), range)?;
+            }
+            let ty = p.call_type(f, params, &[], range)?;
+            p.b.set_span(p.cx.span(range));
+            let call = p.b.call_func(f, params, &[], ty);
+            p.operand(Val::Expr(call), None, range)
+        })
+    }
+}
