@@ -20,9 +20,10 @@ class Module:
 #
 # @I.ir_module
 # class Module:
-#     @R.function(pure=False)
+#     @R.function
 #     def main(x: R.Tensor(("n", 4), dtype="float32"), y: R.Tensor(("n", 4), dtype="float32")) -> R.Tensor(("n", 4), dtype="float32"):
 #         n = T.int64()
+#         R.func_attr({"relax.force_pure": True})
 #         cls = Module
 #         a: R.Tensor((n, 4), dtype="float32") = R.builtin.alloc_tensor(R.shape([n, 4]), R.dtype("float32"), R.prim_value(0))
 #         _: R.Tuple = cls.add(x, y, a)

@@ -59,6 +59,7 @@ class Module:
 #     def main(x: R.Tensor(("n",), dtype="float32"), y: R.Tensor(("k",), dtype="float32")) -> R.Object:
 #         n = T.int64()
 #         k = T.int64()
+#         R.func_attr({"relax.force_pure": True})
 #         cls = Module
 #         storage: R.Object = R.memory.alloc_storage(R.shape([n * 8]), R.prim_value(0), R.str("global"), R.dtype("uint8"))
 #         alloc: R.Tensor((n * 2,), dtype="float32") = R.memory.alloc_tensor(storage, R.prim_value(0), R.shape([n * 2]), R.dtype("float32"))

@@ -23,6 +23,7 @@ class Module:
 #     @R.function(pure=False)
 #     def main(x: R.Tensor(("n", 4), dtype="float32"), y: R.Tensor(("n", 4), dtype="float32")) -> R.Tensor(("n", 4), dtype="float32"):
 #         n = T.int64()
+#         R.func_attr({"relax.force_pure": True})
 #         cls = Module
 #         storage: R.Object = R.vm.alloc_storage(R.shape([n * 16]), R.prim_value(0), R.dtype("uint8"), R.str("global"))
 #         a: R.Tensor((n, 4), dtype="float32") = R.vm.alloc_tensor(storage, R.prim_value(0), R.shape([n, 4]), R.dtype("float32"))

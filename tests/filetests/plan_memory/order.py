@@ -48,9 +48,10 @@ class Module:
 #
 # @I.ir_module
 # class Module:
-#     @R.function(pure=False)
+#     @R.function
 #     def smaller(x: R.Tensor(("n", 4), dtype="float32")) -> R.Tensor(("n",), dtype="float32"):
 #         n = T.int64()
+#         R.func_attr({"relax.force_pure": True})
 #         cls = Module
 #         storage: R.Object = R.memory.alloc_storage(R.shape([n * 16]), R.prim_value(0), R.str("global"), R.dtype("uint8"))
 #         a: R.Tensor((n, 4), dtype="float32") = R.memory.alloc_tensor(storage, R.prim_value(0), R.shape([n, 4]), R.dtype("float32"))
@@ -67,9 +68,10 @@ class Module:
 #         _4: R.Tuple = cls.negative1(d, e)
 #         return e
 #
-#     @R.function(pure=False)
+#     @R.function
 #     def branches(c: R.Tensor((), dtype="bool"), x: R.Tensor(("n", 4), dtype="float32")) -> R.Tensor(("n", 4), dtype="float32"):
 #         n = T.int64()
+#         R.func_attr({"relax.force_pure": True})
 #         cls = Module
 #         storage: R.Object = R.memory.alloc_storage(R.shape([n * 16]), R.prim_value(0), R.str("global"), R.dtype("uint8"))
 #         a: R.Tensor((n, 4), dtype="float32") = R.memory.alloc_tensor(storage, R.prim_value(0), R.shape([n, 4]), R.dtype("float32"))
@@ -103,11 +105,11 @@ class Module:
 #         _4: R.Tuple = cls.add(m, r, z)
 #         return z
 #
-#     @R.function(pure=False)
+#     @R.function
 #     def bounded(x: R.Tensor(("n", 4), dtype="float32"), y: R.Tensor(("m",), dtype="float32")) -> R.Object:
 #         n = T.int64()
 #         m = T.int64()
-#         R.func_attr({"tir_var_upper_bound": {"n": 64, "m": 128}})
+#         R.func_attr({"tir_var_upper_bound": {"n": 64, "m": 128}, "relax.force_pure": True})
 #         cls = Module
 #         storage: R.Object = R.memory.alloc_storage(R.shape([1024]), R.prim_value(0), R.str("global"), R.dtype("uint8"))
 #         a: R.Tensor((n, 4), dtype="float32") = R.memory.alloc_tensor(storage, R.prim_value(0), R.shape([n, 4]), R.dtype("float32"))

@@ -105,14 +105,14 @@ class Module:
         return x
 
     @R.function
-    def ends_by_a_tensor(x: R.Tensor((), "int64")) -> R.Tensor((), "int64"):
-        for i in R.range(x):  # error: PL0106 expected an integer scalar, found R.Tensor((), dtype="int64")
+    def ends_by_a_tensor(x: R.Tensor((), "float32")) -> R.Tensor((), "float32"):
+        for i in R.range(x):  # error: PL0106 expected an integer scalar, found R.Tensor((), dtype="float32")
             x = R.add(x, x)
         return x
 
     @R.function
     def steps_nowhere(x: R.Tensor((), "int64")) -> R.Tensor((), "int64"):
-        for i in R.range(0, 10, 0):  # error: PL0106 the step of R.range is a constant other than 0
+        for i in R.range(0, 10, 0):  # error: PL0106 the step of R.range is not 0
             x = R.add(x, x)
         return x
 
