@@ -176,6 +176,28 @@ def test_axes_that_are_cut(dtype: str) -> None:
                 np.testing.assert_array_equal(model(x).numpy(), np.pad(x, [(1, 2), (3, 4)], numpy[mode]), mode)
 
 
+def test_checks_of_no_elements_pass() -> None:
+    # Whether there is an element to choose is checked in front of a loop that may have no turn.
+    model = program("R.take(x, i, axis=1)", 'x: R.Tensor((2, "n"), "float32")', 'i: R.Tensor(("k",), "int64")')
+    for n, k in ((0, 0), (3, 0), (3, 5)):
+        x, i = np.arange(2.0 * n, dtype="float32").reshape(2, n), np.arange(k, dtype="int64") % 3
+        np.testing.assert_array_equal(model(x, i).numpy(), np.take(x, i, 1))
+    with pytest.raises(IndexError, match="index 0 is out of range for axis 1 of size 0"):
+        model(np.zeros((2, 0), "float32"), np.zeros(1, "int64"))
+
+
+@pytest.mark.parametrize("dtype", ["int32", "uint8", "int64"])
+def test_gathers_in_vectors(dtype: str) -> None:
+    take = program("R.take(x, i, axis=1)", 'x: R.Tensor((3, "n"), "float32")', f'i: R.Tensor(("k",), "{dtype}")')
+    turn = program("R.permute_dims(x)", 'x: R.Tensor((5, "n"), "int8")')
+    for k in LENGTHS:
+        x = np.random.default_rng(k).standard_normal((3, 9)).astype("float32")
+        i = np.random.default_rng(k).integers(0 if dtype[0] == "u" else -9, 9, k).astype(dtype)
+        np.testing.assert_array_equal(take(x, i).numpy(), np.take(x, i.astype("int64"), 1))
+        y = values(5 * k, "int8").reshape(5, k)
+        np.testing.assert_array_equal(turn(y).numpy(), y.T)
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_fourier_transforms_of_every_length(dtype: str) -> None:
     forward, back = (

@@ -374,6 +374,17 @@ fn with_checks(f: &mut PrimFunc, s: &Stage, body: Stmt) -> Stmt {
         .fold(body, |body, (c, m)| f.add_stmt(StmtData::Assert(*c, m.clone(), body)))
 }
 
+/// Loops over an axis on which the checks do not depend, in front of which these stand: only where there is a turn.
+fn checked_once(f: &mut PrimFunc, s: &Stage, extent: Expr, body: Stmt) -> Stmt {
+    if s.checks.is_empty() {
+        return body;
+    }
+    let zero = f.int(0);
+    let some = f.binary(BinOp::Lt, zero, extent);
+    let body = with_checks(f, s, body);
+    f.add_stmt(StmtData::If(some, body, None))
+}
+
 pub(super) fn nest(f: &mut PrimFunc, axes: &[Axis], body: Stmt) -> Stmt {
     axes.iter().rev().fold(body, |body, a| serial(f, a.var, a.extent, body))
 }
@@ -404,7 +415,7 @@ fn strip_mine(
         let Body::Store { buffer, indices, value } = s.body else { unreachable!("it was a store") };
         f.store(buffer, &indices, value)
     });
-    with_checks(f, s, body)
+    checked_once(f, s, extent, body)
 }
 
 /// Vector widths to try in turn, the last being 1.
@@ -601,7 +612,7 @@ fn lanewise(f: &mut PrimFunc, s: &Stage, r: &Reduction) -> Stmt {
     let update = vector_loop(f, lane, width, update);
     let turns = f.binary(BinOp::FloorDiv, last.extent, width);
     let update = serial(f, strip, turns, update);
-    let update = with_checks(f, s, update);
+    let update = checked_once(f, s, last.extent, update);
     let spatial = s.leading_spatial();
     let outer = &s.axes[spatial..s.axes.len() - 1];
     let update = nest(f, outer, update);
