@@ -124,12 +124,13 @@ pub(crate) fn number(e: &Expr<'_>) -> Option<Number> {
     }
 }
 
-/// `inf`, `-inf`, `nan`.
+/// `inf`, `-inf`, `nan`, `-nan`.
 pub(crate) fn named_float(text: &str) -> Option<f64> {
     match text {
         "inf" | "+inf" | "infinity" => Some(f64::INFINITY),
         "-inf" | "-infinity" => Some(f64::NEG_INFINITY),
         "nan" => Some(f64::NAN),
+        "-nan" => Some(-f64::NAN),
         _ => text.parse().ok(),
     }
 }

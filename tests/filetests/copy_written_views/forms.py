@@ -81,7 +81,7 @@ class Module:
 #         cls = Module
 #         y_view: R.Tensor((n * 3,), dtype="float32") = R.reshape(x, R.shape([n * 3]))
 #         y: R.Tensor((n * 3,), dtype="float32") = R.call_pure_packed("vm.builtin.copy_tensor", y_view, sinfo_args=(R.Tensor((n * 3,), dtype="float32"),))
-#         z: R.Tensor((n * 3,), dtype="float32") = R.call_tir_inplace(cls.increase, (y,), inplace_indices=[0], sinfo_args=(R.Tensor((n * 3,), dtype="float32"),))
+#         z: R.Tensor((n * 3,), dtype="float32") = R.call_tir_inplace(cls.increase, (y,), out_sinfo=R.Tensor((n * 3,), dtype="float32"), inplace_indices=[0])
 #         return (x, z)
 #
 #     @R.function(pure=False)
@@ -91,14 +91,14 @@ class Module:
 #         a: R.Tensor((n,), dtype="float32") = R.exp(x)
 #         v_view: R.Tensor((n, 1), dtype="float32") = R.reshape(a, R.shape([n, 1]))
 #         v: R.Tensor((n, 1), dtype="float32") = R.call_pure_packed("vm.builtin.copy_tensor", v_view, sinfo_args=(R.Tensor((n, 1), dtype="float32"),))
-#         b: R.Tensor((n,), dtype="float32") = R.call_tir_inplace(cls.increase, (a,), inplace_indices=[0], sinfo_args=(R.Tensor((n,), dtype="float32"),))
+#         b: R.Tensor((n,), dtype="float32") = R.call_tir_inplace(cls.increase, (a,), out_sinfo=R.Tensor((n,), dtype="float32"), inplace_indices=[0])
 #         return (v, b)
 #
 #     @R.function(private=True, pure=False)
 #     def helper(w: R.Tensor(("n",), dtype="float32")) -> R.Tensor(("n",), dtype="float32"):
 #         n = T.int64()
 #         cls = Module
-#         r: R.Tensor((n,), dtype="float32") = R.call_tir_inplace(cls.increase, (w,), inplace_indices=[0], sinfo_args=(R.Tensor((n,), dtype="float32"),))
+#         r: R.Tensor((n,), dtype="float32") = R.call_tir_inplace(cls.increase, (w,), out_sinfo=R.Tensor((n,), dtype="float32"), inplace_indices=[0])
 #         return r
 #
 #     @R.function(pure=False)
@@ -116,7 +116,7 @@ class Module:
 #         cls = Module
 #         a: R.Tensor((n, 1), dtype="float32") = R.exp(x)
 #         y: R.Tensor((n,), dtype="float32") = R.reshape(a, R.shape([n]))
-#         z: R.Tensor((n,), dtype="float32") = R.call_tir_inplace(cls.increase, (y,), inplace_indices=[0], sinfo_args=(R.Tensor((n,), dtype="float32"),))
+#         z: R.Tensor((n,), dtype="float32") = R.call_tir_inplace(cls.increase, (y,), out_sinfo=R.Tensor((n,), dtype="float32"), inplace_indices=[0])
 #         other: R.Tensor((n,), dtype="float32") = R.reshape(x, R.shape([n]))
 #         w: R.Tensor((n,), dtype="float32") = R.exp(other)
 #         return (w, z)

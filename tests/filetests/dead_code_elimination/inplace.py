@@ -51,13 +51,13 @@ class Module:
 #     def main(x: R.Tensor((4,), dtype="float32")) -> R.Tensor((4,), dtype="float32"):
 #         cls = Module
 #         y: R.Tensor((4,), dtype="float32") = R.exp(x)
-#         _: R.Tensor((4,), dtype="float32") = R.call_tir_inplace(cls.negate, (y,), inplace_indices=[0], sinfo_args=(R.Tensor((4,), dtype="float32"),))
+#         _: R.Tensor((4,), dtype="float32") = R.call_tir_inplace(cls.negate, (y,), out_sinfo=R.Tensor((4,), dtype="float32"), inplace_indices=[0])
 #         return y
 #
 #     @R.function(private=True)
 #     def helper(x: R.Tensor((4,), dtype="float32")) -> R.Tensor((4,), dtype="float32"):
 #         cls = Module
-#         z: R.Tensor((4,), dtype="float32") = R.call_tir_inplace(cls.negate, (x,), inplace_indices=[0], sinfo_args=(R.Tensor((4,), dtype="float32"),))
+#         z: R.Tensor((4,), dtype="float32") = R.call_tir_inplace(cls.negate, (x,), out_sinfo=R.Tensor((4,), dtype="float32"), inplace_indices=[0])
 #         return z
 #
 #     @R.function(pure=False)

@@ -60,7 +60,7 @@ class Module:
 #         cls = Module
 #         a: R.Tensor((4,), dtype="float32") = R.add(x, x)
 #         b: R.Tensor((4,), dtype="float32") = R.add(x, x)
-#         c: R.Tensor((4,), dtype="float32") = R.call_tir_inplace(cls.negate, (a,), inplace_indices=[0], sinfo_args=(R.Tensor((4,), dtype="float32"),))
+#         c: R.Tensor((4,), dtype="float32") = R.call_tir_inplace(cls.negate, (a,), out_sinfo=R.Tensor((4,), dtype="float32"), inplace_indices=[0])
 #         return (b, c)
 #
 #     @R.function
@@ -68,7 +68,7 @@ class Module:
 #         cls = Module
 #         a: R.Tensor((4,), dtype="float32") = R.add(x, x)
 #         b: R.Tensor((4,), dtype="float32") = R.multiply(x, x)
-#         c: R.Tensor((4,), dtype="float32") = R.call_tir_inplace(cls.negate, (a,), inplace_indices=[0], sinfo_args=(R.Tensor((4,), dtype="float32"),))
+#         c: R.Tensor((4,), dtype="float32") = R.call_tir_inplace(cls.negate, (a,), out_sinfo=R.Tensor((4,), dtype="float32"), inplace_indices=[0])
 #         e: R.Tensor((4,), dtype="float32") = R.add(b, b)
 #         return (e, c)
 #
@@ -77,7 +77,7 @@ class Module:
 #         cls = Module
 #         y: R.Tensor((4,), dtype="float32") = R.exp(x)
 #         before: R.Tensor((4,), dtype="float32") = R.add(y, y)
-#         _: R.Tensor((4,), dtype="float32") = R.call_tir_inplace(cls.negate, (y,), inplace_indices=[0], sinfo_args=(R.Tensor((4,), dtype="float32"),))
+#         _: R.Tensor((4,), dtype="float32") = R.call_tir_inplace(cls.negate, (y,), out_sinfo=R.Tensor((4,), dtype="float32"), inplace_indices=[0])
 #         after: R.Tensor((4,), dtype="float32") = R.add(y, y)
 #         both: R.Tensor((4,), dtype="float32") = R.multiply(before, before)
 #         return (both, after)

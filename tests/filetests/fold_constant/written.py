@@ -39,6 +39,6 @@ class Module:
 #     def main(x: R.Tensor((2,), dtype="float32")) -> R.Tensor((2,), dtype="float32"):
 #         cls = Module
 #         a: R.Tensor((2,), dtype="float32") = R.add(R.const([1.0, 2.0], "float32"), R.const(1.0, "float32"))
-#         c: R.Tensor((2,), dtype="float32") = R.call_tir_inplace(cls.negate, (a,), inplace_indices=[0], sinfo_args=(R.Tensor((2,), dtype="float32"),))
+#         c: R.Tensor((2,), dtype="float32") = R.call_tir_inplace(cls.negate, (a,), out_sinfo=R.Tensor((2,), dtype="float32"), inplace_indices=[0])
 #         d: R.Tensor((2,), dtype="float32") = R.add(c, R.const([3.0, 4.0], "float32"))
 #         return d

@@ -30,12 +30,17 @@ pub(crate) fn py_str(text: &str) -> String {
 /// A float literal that reads back as the same `f64`.
 pub(crate) fn py_float(value: f64) -> String {
     if value.is_nan() {
-        "float(\"nan\")".into()
+        format!("float(\"{}\")", nan_text(value))
     } else if value.is_infinite() {
         if value > 0.0 { "float(\"inf\")".into() } else { "float(\"-inf\")".into() }
     } else {
         finite(value)
     }
+}
+
+/// What is not a number has a sign as well.
+fn nan_text(value: f64) -> &'static str {
+    if value.is_sign_negative() { "-nan" } else { "nan" }
 }
 
 /// The digits of a finite float, always recognisable as a float.
@@ -73,7 +78,7 @@ pub(crate) fn typed_float(value: f64, dtype: DType) -> String {
         return format!("T.{dtype}({})", float_digits(value, dtype));
     }
     let text = match value {
-        v if v.is_nan() => "nan",
+        v if v.is_nan() => nan_text(v),
         v if v > 0.0 => "inf",
         _ => "-inf",
     };

@@ -7,7 +7,7 @@ use pliant_sym::Sym;
 use super::literal::{attr_value, py_str, small_tensor, typed_float};
 use super::relax::FuncPrinter;
 use crate::DType;
-use crate::op::{CALL_BUILTIN_WITH_CTX, CALL_DPS_PACKED, CALL_PURE_PACKED, CALL_TIR, Op};
+use crate::op::{CALL_BUILTIN_WITH_CTX, CALL_PURE_PACKED, DESTINATION_PASSING, Op};
 use crate::relax::{Callee, Expr, ExprData, TensorShape, Type, TypeData};
 
 /// A piece of text still to be written; pieces are expanded from a stack.
@@ -249,14 +249,13 @@ impl FuncPrinter<'_, '_> {
         let ExprData::Call { args, attrs, ty_args, .. } = self.f.expr(call) else { return };
         let (args, ty_args) = (self.f.list(*args), self.f.type_list(*ty_args));
         out.push(Tok::Text(format!("R.{}(", op.short_name())));
-        let takes_name =
-            [CALL_TIR, CALL_DPS_PACKED, CALL_PURE_PACKED, CALL_BUILTIN_WITH_CTX].contains(&op);
+        let dps = DESTINATION_PASSING.contains(&op);
+        let takes_name = dps || [CALL_PURE_PACKED, CALL_BUILTIN_WITH_CTX].contains(&op);
         let mut items: Vec<Vec<Tok>> = Vec::new();
         for (i, &a) in args.iter().enumerate() {
             let tok = if i == 0 && takes_name { Tok::Name(a) } else { Tok::Expr(a) };
             items.push(vec![tok]);
         }
-        let dps = op == CALL_TIR || op == CALL_DPS_PACKED;
         let tir_vars = if dps && items.len() == 3 { items.pop() } else { None };
         if dps {
             items.extend(self.out_sinfo(ty_args));
