@@ -330,10 +330,12 @@ class PyExprMutator(ExprFunctor):
         self._depth = 0
         # The variable of the local function that is visited next.
         self._own: Var | None = None
+        # What the definitions of local functions that see each other became, before they are visited.
+        self._declared: dict[Var, Any] = {}
 
     def __getattr__(self, name: str) -> Any:
         # A class whose __init__ does not call this one's has a builder of its own all the same.
-        if name in ("builder_", "_remap", "_depth", "_own"):
+        if name in ("builder_", "_remap", "_depth", "_own", "_declared"):
             PyExprMutator.__init__(self)
             return self.__dict__[name]
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
@@ -343,6 +345,9 @@ class PyExprMutator(ExprFunctor):
     def visit_expr(self, expr: Any) -> Any:
         """Visits an expression of whatever kind; a whole function is rewritten in a scope of its own."""
         if isinstance(expr, _relax.Function) and (self._depth == 0 or expr._is_whole):
+            if not expr._is_whole and _relax.find_vars(expr, "free"):
+                # A local function that captures something has no meaning of its own.
+                return self._on_its_own(expr, self.visit_function_)
             return self._visit_whole(expr)
         if self._depth == 0 and isinstance(expr, _relax.SeqExpr):
             return self._on_its_own(expr, self.visit_seq_expr_)
@@ -432,7 +437,7 @@ class PyExprMutator(ExprFunctor):
         return op._rebuilt(new_params, new_body)
 
     def _param(self, param: Var) -> Any:
-        new = self.visit_var_def(param)
+        new = self._definition(param)
         if not _same(param, new):
             self.set_var_remap(param, new)
         return new
@@ -503,7 +508,7 @@ class PyExprMutator(ExprFunctor):
         """Emits a binding with another value. Where the type of the value differs, what follows reads another variable."""
         old_value = binding.value if old_value is None else old_value
         var = binding.var
-        new_var = self.visit_var_def(var)
+        new_var = self._definition(var)
         if isinstance(new_value, _relax.Function) and not _same(old_value, new_value):
             named = self._remap.get(var) if new_var is var else None
             new_var, new_value = self._own_calls(named if isinstance(named, _relax.Var) else new_var, new_value)
@@ -529,15 +534,87 @@ class PyExprMutator(ExprFunctor):
 
     def visit_binding_block_(self, block: BindingBlock) -> Any:
         self.builder_._begin_binding_block()
-        for binding in block.bindings:
-            self.visit_binding(binding)
+        self._visit_bindings(block)
         return self.builder_._end_block(block)
 
     def visit_dataflow_block_(self, block: DataflowBlock) -> Any:
         self.builder_._begin_dataflow_block()
-        for binding in block.bindings:
-            self.visit_binding(binding)
+        self._visit_bindings(block)
         return self.builder_._end_block(block)
+
+    def _visit_bindings(self, block: BindingBlock) -> None:
+        bindings = block.bindings
+        done = 0
+        for start, end in block._function_runs():
+            for binding in bindings[done:start]:
+                self.visit_binding(binding)
+            self._visit_group(bindings[start:end])
+            done = end
+        for binding in bindings[done:]:
+            self.visit_binding(binding)
+
+    # ---- local functions that see each other ----
+
+    def _visit_group(self, members: list[Binding]) -> None:
+        """Visits local functions that follow each other: what an earlier one calls a later one by has to be what the later
+        one is bound to in the end, whose type is known only then."""
+        first = {member.var: self._declare(member) for member in members}
+        if self.builder_.current_block_is_dataflow():
+            self.builder_._begin_dataflow_block()
+        else:
+            self.builder_._begin_binding_block()
+        for member in members:
+            self.visit_binding(member)
+        emitted = self.builder_._end_block().bindings
+        names = {read: self._remap.get(var, var) for var, read in first.items()}
+        stale = {read: now for read, now in names.items() if not _same(read, now)}
+        values = [binding.value for binding in emitted]
+        final = [binding.var for binding in emitted]
+        # A type of a result may follow from that of the calls, so it is looked at again.
+        for _ in range(3):
+            if not stale:
+                break
+            follow = PyExprMutator()
+            follow.builder_, follow._depth, follow._remap = self.builder_, self._depth, stale
+            values = [follow.visit_expr(value) for value in values]
+            stale = {}
+            for i, value in enumerate(values):
+                info = value.struct_info if isinstance(value, _relax.Function) else None
+                if info is not None and final[i].struct_info_ != info:
+                    stale[final[i]] = type(final[i])(final[i].name_hint, info)
+                    final[i] = stale[final[i]]
+        for binding, var, value in zip(emitted, final, values, strict=True):
+            if _same(binding.var, var) and _same(binding.value, value):
+                self.builder_.emit_normalized(binding)
+                continue
+            bound = self.builder_._rebind(binding, var, value)
+            for old in (*first, binding.var):
+                if not bound.same_as(old) and _same(self._remap.get(old, old), binding.var):
+                    self.set_var_remap(old, bound)
+
+    def _declare(self, member: Binding) -> Any:
+        """Defines a local function's parameters and variable before any function of its group is visited; what the
+        others call it by meanwhile."""
+        var, func = member.var, member.value
+        params = func.params
+        news = [self.visit_var_def(param) for param in params]
+        self._declared.update(zip(params, news, strict=True))
+        new = self.visit_var_def(var)
+        if not _unchanged(params, news):
+            infos = [param.struct_info for param in news]
+            info = _relax.FuncStructInfo(infos, func.ret_struct_info, func.is_pure)
+            if new.struct_info_ != info:
+                new = type(new)(new.name_hint, info)
+        self._declared[var] = new
+        if not _same(var, new):
+            self.set_var_remap(var, new)
+        return new
+
+    def _definition(self, var: Var) -> Any:
+        """What the definition of a variable becomes."""
+        if self._declared and var in self._declared:
+            return self._declared.pop(var)
+        return self.visit_var_def(var)
 
     def visit_var_def_(self, var: Var) -> Any:
         return var

@@ -104,6 +104,11 @@ impl BindingBlock {
         self.block.bindings().into_iter().map(|b| wrap_binding(py, b)).collect()
     }
 
+    /// Where two or more local functions follow each other: the first, and the one after the last.
+    fn _function_runs(&self) -> Vec<(usize, usize)> {
+        self.block.function_runs()
+    }
+
     /// Whether both are the same block, binding by binding.
     fn same_as(&self, other: &Bound<'_, PyAny>) -> bool {
         other.cast::<BindingBlock>().is_ok_and(|o| o.get().block.same(&self.block))

@@ -189,42 +189,68 @@ impl HomeState {
         let mut i = 0;
         while i < bindings.len() {
             let run = bindings[i..].iter().take_while(|b| self.is_function(b)).count();
-            for binding in &bindings[i..i + run] {
-                self.declare(binding)?;
+            if run == 0 {
+                self.add_binding(&bindings[i])?;
             }
-            for binding in &bindings[i..i + run.max(1)] {
-                self.add_binding(binding)?;
+            let run = &bindings[i..i + run];
+            let vars: Result<Vec<_>> = run.iter().map(|b| self.declare(b)).collect();
+            for (binding, var) in run.iter().zip(vars?) {
+                match (binding, var) {
+                    (BindingRef::In(home, b), Some(var)) => {
+                        let value = self.import(home, b.value)?;
+                        self.builder()?.bind(ir::Binding::bind(var, value));
+                    }
+                    _ => drop(self.add_binding(binding)?),
+                }
             }
-            i += run.max(1);
+            i += run.len().max(1);
         }
         Ok(())
     }
 
     fn is_function(&self, binding: &BindingRef) -> bool {
+        // What is native here is bound as it is; its home may be this one, which is locked.
         match binding {
             BindingRef::In(home, _) if self.is_native(home) => false,
-            BindingRef::In(home, b) => {
-                home.lock().func().is_some_and(|f| matches!(f.expr(b.value), ExprData::Func(_)))
-            }
-            BindingRef::Free(b) => matches!(b.value.get(), Node::Func(_) | Node::Root(_)),
+            BindingRef::Free(b) => match b.value.get() {
+                Node::InFunc(home, e) if self.is_native(home) => {
+                    self.func().is_some_and(|f| matches!(f.expr(*e), ExprData::Func(_)))
+                }
+                _ => binding.is_function(),
+            },
+            BindingRef::In(..) => binding.is_function(),
         }
     }
 
-    /// Makes the variable of a local function known before its body, where its type is.
-    fn declare(&mut self, binding: &BindingRef) -> Result<()> {
-        let BindingRef::Free(b) = binding else { return Ok(()) };
-        let Node::Var(var) = b.var.get() else { return Ok(()) };
-        let info = match (&var.0.sinfo, b.value.get()) {
-            (Some(info), _) => info.clone(),
-            (None, Node::Func(func)) => match func.data().signature() {
-                Some(info) => info,
-                None => return Ok(()),
-            },
-            _ => return Ok(()),
+    /// Makes the variable of a local function known before its body, where its type is, and tells it where it was
+    /// taken over from another function.
+    fn declare(&mut self, binding: &BindingRef) -> Result<Option<ir::Var>> {
+        let b = match binding {
+            BindingRef::In(home, _) if self.is_native(home) => return Ok(None),
+            BindingRef::In(home, b) => {
+                return self.import_with(home, |_| Vec::new(), |i| Some(i.define(b.var)));
+            }
+            BindingRef::Free(b) => b,
         };
-        let ty = to_type(self, &info)?;
-        self.new_var(var, ty, false)?;
-        Ok(())
+        match (b.var.get(), b.value.get()) {
+            (Node::Var(var), value) => {
+                let info = match (&var.0.sinfo, value) {
+                    (Some(info), _) => Some(info.clone()),
+                    (None, Node::Func(func)) => func.data().signature(),
+                    _ => None,
+                };
+                let Some(info) = info else { return Ok(None) };
+                let ty = to_type(self, &info)?;
+                self.new_var(var, ty, false)?;
+            }
+            (Node::InFunc(home, e), _) if !self.is_native(home) => {
+                if let Some(v) = self.var_of(home, *e)? {
+                    self.import_with(home, |_| Vec::new(), |i| i.define(v))?;
+                }
+            }
+            _ => {}
+        }
+        Ok(None)
     }
 
     /// Adds one binding where the builder stands.
@@ -252,6 +278,18 @@ impl HomeState {
         Ok(ir::Binding { var, value, cast: cast.into() })
     }
 
+    /// The variable taken over from another function that nothing has bound yet.
+    fn declared(&mut self, home: &Arc<Home>, e: ir::Expr) -> Result<Option<ir::Var>> {
+        let ident = home.lock().ident(e);
+        let Some(here) = self.find(ident) else { return Ok(None) };
+        let builder = self.builder()?;
+        Ok(match *builder.func().expr(here) {
+            ExprData::Var(v) if builder.value_of(v).is_none() => Some(v),
+            _ => None,
+        }
+        .filter(|v| !builder.func().params().contains(v)))
+    }
+
     /// The variable that a binding of a value of that type defines.
     fn bound_var(&mut self, node: &NodeRef, ty: ir::Type) -> Result<ir::Var> {
         let in_dataflow = self.builder()?.in_dataflow();
@@ -277,7 +315,10 @@ impl HomeState {
             }
             Node::InFunc(home, e) => match self.var_of(home, *e)? {
                 Some(v) if self.is_native(home) => v,
-                Some(v) => self.import_with(home, |_| Vec::new(), |i| i.define(v))?,
+                Some(v) => match self.declared(home, *e)? {
+                    Some(v) => v,
+                    None => self.import_with(home, |_| Vec::new(), |i| i.define(v))?,
+                },
                 None => return Err(not_a_var("what a binding defines")),
             },
             _ => return Err(not_a_var("what a binding defines")),

@@ -34,6 +34,9 @@ impl BlockRewriter {
             Ok(block) => block.get().block.home(),
             Err(_) => match needed(part)?.get() {
                 Node::Seq(seq) => seq.home(),
+                // A local function that captures something is rewritten where it stands.
+                Node::InFunc(home, _) => Some(home.clone()),
+                Node::Func(_) => None,
                 _ => Some(home_of(&needed(part)?)?),
             },
         };

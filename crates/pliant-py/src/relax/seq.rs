@@ -131,6 +131,34 @@ impl BlockRef {
         }
     }
 
+    /// Where two or more local functions follow each other, so that each is in view in all of them: the first, and the
+    /// one after the last.
+    pub fn function_runs(&self) -> Vec<(usize, usize)> {
+        let funcs: Vec<bool> = match self.get() {
+            BlockNode::In(home, b) => {
+                let state = home.lock();
+                let Some(f) = state.func() else { return Vec::new() };
+                let is_func = |b: &ir::Binding| {
+                    b.cast.is_none() && matches!(f.expr(b.value), ir::ExprData::Func(_))
+                };
+                f.block(*b).bindings.iter().map(is_func).collect()
+            }
+            BlockNode::Free { bindings, .. } => {
+                bindings.iter().map(BindingRef::is_function).collect()
+            }
+        };
+        let mut runs = Vec::new();
+        let mut start = 0;
+        while start < funcs.len() {
+            let len = funcs[start..].iter().take_while(|&&f| f).count();
+            if len > 1 {
+                runs.push((start, start + len));
+            }
+            start += len + 1;
+        }
+        runs
+    }
+
     /// Whether both are one block, or hold the very same bindings.
     pub fn same(&self, other: &BlockRef) -> bool {
         if Arc::ptr_eq(&self.0, &other.0) {
@@ -205,6 +233,22 @@ impl BindingRef {
         match self {
             BindingRef::In(home, b) => Some(NodeRef::new(Node::InFunc(home.clone(), b.value))),
             BindingRef::Free(b) => Some(b.value.clone()),
+        }
+    }
+
+    /// Whether it binds a local function.
+    pub fn is_function(&self) -> bool {
+        match self {
+            BindingRef::In(home, b) => home.lock().func().is_some_and(|f| {
+                b.cast.is_none() && matches!(f.expr(b.value), ir::ExprData::Func(_))
+            }),
+            BindingRef::Free(b) => match b.value.get() {
+                Node::Func(_) | Node::Root(_) => true,
+                Node::InFunc(home, e) => {
+                    home.lock().func().is_some_and(|f| matches!(f.expr(*e), ir::ExprData::Func(_)))
+                }
+                _ => false,
+            },
         }
     }
 
