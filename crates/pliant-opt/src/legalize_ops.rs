@@ -210,17 +210,31 @@ fn has_operators(func: &Function) -> bool {
 }
 
 /// What decides the loop function of a call: calls of equal keys share one.
-#[derive(PartialEq, Eq, Hash)]
-struct Key {
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Key {
     op: Op,
     attrs: AttrsId,
     ty: Type,
     operands: Vec<OperandKey>,
 }
 
+impl Key {
+    /// The operands of a call with tuples written out, and what decides its loop function.
+    pub(crate) fn of(
+        func: &Function,
+        op: Op,
+        args: &[Expr],
+        attrs: AttrsId,
+        ty: Type,
+    ) -> (Vec<Expr>, Key) {
+        let (flat, operands) = flatten(func, args);
+        (flat, Key { op, attrs, ty, operands })
+    }
+}
+
 /// What decides about one operand: its type, its value where that becomes part of the loop function, and which
 /// operand before it is the same.
-#[derive(PartialEq, Eq, Hash)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 enum OperandKey {
     Value(Type, u32),
     Scalar(Type, Vec<u8>),
@@ -296,8 +310,7 @@ impl Legalizer<'_> {
             let (custom, call) = (custom.clone(), (op, &args[..], &attrs, ty));
             return self.custom(func, binding, call, &custom, out);
         }
-        let (flat, operands) = flatten(func, &args);
-        let key = Key { op, attrs, ty, operands };
+        let (flat, key) = Key::of(func, op, &args, attrs, ty);
         if let Some(known) = self.known.get(&key) {
             let known = known.clone();
             let inputs: Vec<Expr> = known.inputs.iter().map(|&i| flat[i]).collect();

@@ -21,6 +21,7 @@ pub mod combine_parallel_matmul;
 pub mod convert_to_dataflow;
 pub mod copy_aliased_results;
 pub mod copy_written_views;
+pub mod dataflow_use_inplace_calls;
 pub mod dead_code_elimination;
 pub mod eliminate_common_subexpr;
 pub mod eliminate_unused;

@@ -14,6 +14,7 @@ use crate::combine_parallel_matmul::CombineParallelMatmul;
 use crate::convert_to_dataflow::ConvertToDataflow;
 use crate::copy_aliased_results::CopyAliasedResults;
 use crate::copy_written_views::CopyWrittenViews;
+use crate::dataflow_use_inplace_calls::DataflowUseInplaceCalls;
 use crate::dead_code_elimination::DeadCodeElimination;
 use crate::eliminate_common_subexpr::EliminateCommonSubexpr;
 use crate::eliminate_unused::EliminateUnused;
@@ -104,6 +105,7 @@ passes! {
     "MergeCompositeFunctions": "Join neighbouring functions of one backend" => MergeCompositeFunctions;
     "RunCodegen": "Let code generators take the functions of their backends" => RunCodegen::default();
     "PackConstants": "Give the constant operands of matrix products the form that kernels read fastest" => PackConstants;
+    "DataflowUseInplaceCalls": "Write results over operands that die there" => DataflowUseInplaceCalls;
     "LegalizeOps": "Turn operators into calls of loop functions and of packed functions" => LegalizeOps::default();
     "AnnotateTIROpPattern": "Note on each loop function how it may be fused" => AnnotateTirOpPattern;
     "FuseOps": "Group calls of loop functions that are better done together" => FuseOps::default();

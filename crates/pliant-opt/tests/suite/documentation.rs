@@ -155,6 +155,7 @@ const MUST_RUN: &[&str] = &[
     "canonicalize_bindings",
     "combine_parallel_matmul",
     "convert_to_dataflow",
+    "dataflow_use_inplace_calls",
     "dead_code_elimination",
     "eliminate_common_subexpr",
     "expand_tuple_arguments",

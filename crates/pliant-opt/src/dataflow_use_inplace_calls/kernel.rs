@@ -1,0 +1,153 @@
+//! The form of a loop function that writes its result over one of its inputs.
+
+use pliant_ir::tir::sym::SymBridge;
+use pliant_ir::tir::verify::verify_prim_func;
+use pliant_ir::tir::visit::{
+    Rewriter, copy_prim_func, for_each_child, for_each_expr_in, for_each_stmt, rewrite_stmt,
+};
+use pliant_ir::tir::{
+    BlockData, Buffer, Expr, ExprData, IterKind, PrimFunc, Stmt, StmtData, Var, VarTy,
+};
+use pliant_ir::{SymArena, tir};
+
+/// A loop function of one output, with that output written over input `at` of `inputs`. Nothing where that may change a
+/// result: each element of the input must be read by no turn but the one that writes the same element of the output.
+pub(super) fn over_input(f: &PrimFunc, inputs: usize, at: usize) -> Option<PrimFunc> {
+    let tensors = f.params.iter().take_while(|&&p| f.var(p).ty == VarTy::Handle).count();
+    if tensors != inputs + 1 || at >= inputs {
+        return None;
+    }
+    let output = f.params[inputs];
+    let (from, to) = (*f.buffer_map.get(&f.params[at])?, *f.buffer_map.get(&output)?);
+    if !fits(f, from, to) || !element_by_element(f, from, to)? {
+        return None;
+    }
+    let mut new = f.clone();
+    new.body = rewrite_stmt(&mut new, f.body, &mut Replace { from: to, to: from });
+    new.params.remove(inputs);
+    new.buffer_map.shift_remove(&output);
+    // What it says holds for the other form.
+    new.attrs.shift_remove("op_pattern");
+    let new = copy_prim_func(&new);
+    verify_prim_func(&new).is_empty().then_some(new)
+}
+
+/// Whether both buffers lie alike in memory at all sizes.
+fn fits(f: &PrimFunc, a: Buffer, b: Buffer) -> bool {
+    let (a, b) = (f.buffer(a), f.buffer(b));
+    let compact = |d: &tir::BufferData| d.strides.is_empty() && d.elem_offset.is_none();
+    let (mut arena, mut bridge) = (SymArena::new(), SymBridge::new());
+    let mut same = |x: Expr, y: Expr| {
+        let dims = (bridge.to_sym(f, &mut arena, x), bridge.to_sym(f, &mut arena, y));
+        matches!(dims, (Some(x), Some(y)) if x == y)
+    };
+    a.dtype == b.dtype
+        && compact(a)
+        && compact(b)
+        && a.shape.len() == b.shape.len()
+        && a.shape.iter().zip(&b.shape).all(|(&x, &y)| same(x, y))
+}
+
+/// Whether the one write to `to` stands in a block of which each turn writes another element, and all reads of `from`
+/// are of the element that is written.
+fn element_by_element(f: &PrimFunc, from: Buffer, to: Buffer) -> Option<bool> {
+    let (mut writes, mut effects) = (Vec::new(), false);
+    for_each_stmt(f, f.body, |s| match f.stmt(s) {
+        StmtData::Store { buffer, .. } if *buffer == to || *buffer == from => writes.push(s),
+        StmtData::While(..) | StmtData::Evaluate(_) => effects = true,
+        _ => {}
+    });
+    let &[write] = &writes[..] else { return None };
+    let StmtData::Store { buffer, indices, value } = f.stmt(write) else { return None };
+    let (loops, block) = around(f, write)?;
+    if effects || *buffer != to || !covers_once(f, block, &loops, indices) {
+        return None;
+    }
+    let (mut reads, mut same) = (0, true);
+    for_each_expr_in(f, f.body, |e| match f.expr(e) {
+        ExprData::Load(b, at) if *b == from => {
+            reads += 1;
+            same &= at == indices;
+        }
+        ExprData::Load(b, _) => same &= *b != to,
+        _ => {}
+    });
+    // All reads are one expression; it stands in the value that is written, and nowhere else.
+    let (mut here, mut elsewhere) = (0, 0);
+    for_each_stmt(f, f.body, |s| {
+        pliant_ir::tir::visit::for_each_stmt_expr(f.stmt(s), |e| {
+            let mut found = false;
+            pliant_ir::tir::visit::for_each_expr(f, e, |e| {
+                found |= matches!(f.expr(e), ExprData::Load(b, _) if *b == from);
+            });
+            if found {
+                *(if s == write && e == *value { &mut here } else { &mut elsewhere }) += 1;
+            }
+        });
+    });
+    Some(same && reads <= 1 && here == reads && elsewhere == 0)
+}
+
+/// The loops around a statement, and the block whose body it is.
+fn around(f: &PrimFunc, target: Stmt) -> Option<(Vec<Var>, &BlockData)> {
+    // The statement, the loops around it, the block around it.
+    let mut stack = vec![(f.body, Vec::new(), None)];
+    while let Some((s, loops, block)) = stack.pop() {
+        if s == target {
+            return block.map(|block| (loops, block));
+        }
+        let data = f.stmt(s);
+        let (mut inner, mut own) = (loops, None);
+        match data {
+            StmtData::For { var, .. } => inner.push(*var),
+            StmtData::Block(b) => own = Some(&**b),
+            _ => {}
+        }
+        for_each_child(data, |c| stack.push((c, inner.clone(), own)));
+    }
+    None
+}
+
+/// Whether each turn of the loops runs the block at other values of its axes, which are the indices.
+fn covers_once(f: &PrimFunc, block: &BlockData, loops: &[Var], indices: &[Expr]) -> bool {
+    let mut left = loops.to_vec();
+    let bound = block.iters.iter().all(|it| {
+        let at = match f.expr(it.binding) {
+            ExprData::Var(v) => left.iter().position(|l| l == v),
+            _ => None,
+        };
+        it.kind == IterKind::Spatial && at.map(|at| left.swap_remove(at)).is_some()
+    });
+    let mut axes: Vec<Var> = block.iters.iter().map(|it| it.var).collect();
+    let indexed = indices.iter().all(|&i| match f.expr(i) {
+        ExprData::Var(v) => {
+            axes.iter().position(|a| a == v).map(|at| axes.swap_remove(at)).is_some()
+        }
+        ExprData::Int(0, _) => true,
+        _ => false,
+    });
+    block.init.is_none() && bound && left.is_empty() && indexed && axes.is_empty()
+}
+
+/// Lets one buffer take another's place where it is written.
+struct Replace {
+    from: Buffer,
+    to: Buffer,
+}
+
+impl Rewriter for Replace {
+    fn stmt(&mut self, f: &mut PrimFunc, s: Stmt) -> Stmt {
+        match f.stmt(s).clone() {
+            StmtData::Store { buffer, indices, value } if buffer == self.from => {
+                f.add_stmt(StmtData::Store { buffer: self.to, indices, value })
+            }
+            StmtData::Block(mut b) => {
+                for r in b.writes.iter_mut().flatten().filter(|r| r.buffer == self.from) {
+                    r.buffer = self.to;
+                }
+                f.add_stmt(StmtData::Block(b))
+            }
+            _ => s,
+        }
+    }
+}
