@@ -167,7 +167,7 @@ def test_a_block_is_edited() -> None:
     rewrite = relax.DataflowBlockRewrite(block, edited)
     assert rewrite.mutated_root_fn() is edited
     rewrite.add(relax.op.multiply(edited.params[0], edited.params[0]), "square", is_dfvar=True)
-    square = next(b.var for b in rewrite._bindings if b.var.name_hint == "square")
+    square = next(b.var for b in rewrite._bindings.values() if b.var.name_hint == "square")
     rewrite.replace_all_uses(lv, square)
     with pytest.raises(ValueError, match="still used"):
         rewrite.remove_unused(square)

@@ -5,32 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pliant import _core
-from pliant.relax.expr_functor import PyExprMutator, PyExprVisitor
+from pliant.relax._order import Order
+from pliant.relax.expr_functor import PyExprMutator
 
 if TYPE_CHECKING:
     from pliant._core import IRModule
-    from pliant._core.relax import Binding, BindingBlock, DataflowBlock, Expr, Function, Var
+    from pliant._core.relax import Binding, BindingBlock, DataflowBlock, Function, Var
 
 _relax = _core.relax
-
-
-class _Reads(PyExprVisitor):
-    """The variables that an expression reads."""
-
-    def __init__(self) -> None:
-        self.vars: dict[Var, None] = {}
-
-    def visit_var_(self, op: Var) -> None:
-        self.vars[op] = None
-
-    def visit_dataflow_var_(self, op: Any) -> None:
-        self.vars[op] = None
-
-
-def _reads(expr: Expr) -> dict[Var, None]:
-    visitor = _Reads()
-    visitor.visit_expr(expr)
-    return visitor.vars
 
 
 class _Replace(PyExprMutator):
@@ -66,34 +48,68 @@ class DataflowBlockRewrite:
             raise TypeError(f"expected a DataflowBlock, got {type(dfb).__name__}")
         self._root = root_fn
         self._dfb = dfb
-        self._bindings: list[Binding] = list(dfb.bindings)
+        self._bindings: dict[int, Binding] = dict(enumerate(dfb.bindings))
+        self._order = Order(self._bindings)
+        # The binding of each variable of the block, and how many there are of each name.
+        self._numbers: dict[Var, int] = {b.var: number for number, b in self._bindings.items()}
+        self._names: dict[str, int] = {}
+        for var in self._numbers:
+            self._names[var.name_hint] = self._names.get(var.name_hint, 0) + 1
+        # From where on a name made of a stem and a number may be free.
+        self._free: dict[str, int] = {}
+        self._next = len(self._bindings)
+        # How many bindings read each variable, once somebody wants to know.
+        self._counts: dict[Var, int] | None = None
         self._replaced: dict[Var, Var] = {}
         self._changed = False
 
     def _resolve(self, var: Var) -> Var:
+        path = []
         while var in self._replaced:
+            path.append(var)
             var = self._replaced[var]
+        for old in path[:-1]:
+            self._replaced[old] = var
         return var
 
     def _reads(self, binding: Binding) -> list[Var]:
-        return [self._resolve(v) for v in _reads(binding.value)]
+        return [self._resolve(var) for var in _relax.find_vars(binding.value, "used")]
+
+    def _uses(self) -> dict[Var, int]:
+        if self._counts is None:
+            self._counts = {}
+            for binding in self._bindings.values():
+                self._count(binding, 1)
+        return self._counts
+
+    def _count(self, binding: Binding, step: int) -> None:
+        counts = self._counts
+        if counts is not None:
+            for var in self._reads(binding):
+                counts[var] = counts.get(var, 0) + step
 
     def replace_all_uses(self, old_var: Var, new_var: Var) -> None:
         """Lets every use of ``old_var`` read ``new_var``. The binding of ``old_var`` stays until it is removed."""
-        if not self._resolve(new_var).same_as(old_var):
-            self._replaced[old_var] = new_var
-            self._changed = True
+        new = self._resolve(new_var)
+        if new.same_as(old_var):
+            return
+        self._replaced[old_var] = new_var
+        self._changed = True
+        if self._counts:
+            self._counts[new] = self._counts.get(new, 0) + self._counts.pop(old_var, 0)
 
     def add_binding(self, binding: Binding) -> None:
         """Adds a binding right after those that it reads."""
-        if any(b.var.same_as(binding.var) for b in self._bindings):
-            raise ValueError(f"{binding.var.name_hint} is bound already in the block")
-        used = set(self._reads(binding))
-        at = 0
-        for i, other in enumerate(self._bindings):
-            if other.var in used:
-                at = i + 1
-        self._bindings.insert(at, binding)
+        var = binding.var
+        if var in self._numbers:
+            raise ValueError(f"{var.name_hint} is bound already in the block")
+        read = [self._numbers[v] for v in self._reads(binding) if v in self._numbers]
+        number, self._next = self._next, self._next + 1
+        self._order.insert_after(max(read, key=self._order.place, default=None), number)
+        self._bindings[number] = binding
+        self._numbers[var] = number
+        self._names[var.name_hint] = self._names.get(var.name_hint, 0) + 1
+        self._count(binding, 1)
         self._changed = True
 
     def add(self, expr: Any, name: str | None = None, is_dfvar: bool = False) -> None:
@@ -101,58 +117,59 @@ class DataflowBlockRewrite:
         if isinstance(expr, _relax.Binding):
             self.add_binding(expr)
             return
-        taken = {b.var.name_hint for b in self._bindings}
-        if name is None:
-            stem, count = ("lv" if is_dfvar else "gv"), 0
-            name = stem
-            while name in taken:
-                count += 1
-                name = f"{stem}{count}"
         cls = _relax.DataflowVar if is_dfvar else _relax.Var
+        name = self._free_name("lv" if is_dfvar else "gv") if name is None else name
         self.add_binding(_relax.VarBinding(cls(name), expr))
 
-    def _uses(self) -> dict[Var, int]:
-        counts: dict[Var, int] = {}
-        for binding in self._bindings:
-            for var in self._reads(binding):
-                counts[var] = counts.get(var, 0) + 1
-        return counts
+    def _free_name(self, stem: str) -> str:
+        count = self._free.get(stem, 0)
+        while (name := f"{stem}{count or ''}") in self._names:
+            count += 1
+        self._free[stem] = count
+        return name
+
+    def _drop(self, number: int) -> None:
+        binding = self._bindings.pop(number)
+        name = binding.var.name_hint
+        self._order.remove(number)
+        del self._numbers[binding.var]
+        self._names[name] -= 1
+        if not self._names[name]:
+            del self._names[name]
+            self._free.clear()
+        self._count(binding, -1)
+        self._changed = True
 
     def remove_unused(self, var: Var, allow_undef: bool = False) -> None:
         """Removes the binding of a variable that nothing reads.
 
         Raises ``ValueError`` when the variable is read, is seen outside the block, or is not bound in it (unless
         ``allow_undef``)."""
-        for i, binding in enumerate(self._bindings):
-            if binding.var.same_as(var):
-                if self._uses().get(var, 0):
-                    raise ValueError(f"{var.name_hint} is still used: it cannot be removed")
-                if not isinstance(binding.var, _relax.DataflowVar) and var not in self._replaced:
-                    raise ValueError(f"{var.name_hint} is an output of the block: it cannot be removed")
-                del self._bindings[i]
-                self._changed = True
-                return
-        if not allow_undef:
-            raise ValueError(f"{var.name_hint} is not bound in the block")
+        number = self._numbers.get(var)
+        if number is None:
+            if not allow_undef:
+                raise ValueError(f"{var.name_hint} is not bound in the block")
+            return
+        if self._uses().get(var, 0):
+            raise ValueError(f"{var.name_hint} is still used: it cannot be removed")
+        if not isinstance(self._bindings[number].var, _relax.DataflowVar) and var not in self._replaced:
+            raise ValueError(f"{var.name_hint} is an output of the block: it cannot be removed")
+        self._drop(number)
 
     def remove_all_unused(self) -> None:
         """Removes every binding of a dataflow variable that nothing reads."""
         counts = self._uses()
-        kept: list[Binding] = []
-        for binding in reversed(self._bindings):
-            gone = isinstance(binding.var, _relax.DataflowVar) or binding.var in self._replaced
-            if gone and not counts.get(binding.var, 0):
-                for var in self._reads(binding):
-                    counts[var] -= 1
-                self._changed = True
-            else:
-                kept.append(binding)
-        self._bindings = kept[::-1]
+        for number in reversed(list(self._order)):
+            var = self._bindings[number].var
+            inside = isinstance(var, _relax.DataflowVar) or var in self._replaced
+            if inside and not counts.get(var, 0):
+                self._drop(number)
 
     def _mutated(self) -> tuple[Function, BindingBlock]:
         if not self._changed:
             return self._root, self._dfb
-        mutator = _Replace(self._dfb, self._bindings, {old: self._resolve(old) for old in self._replaced})
+        bindings = [self._bindings[number] for number in self._order]
+        mutator = _Replace(self._dfb, bindings, {old: self._resolve(old) for old in list(self._replaced)})
         root = mutator.visit_expr(self._root)
         if mutator.found is None:
             raise ValueError("the block is not one of the function's")
