@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use pliant_diag::{Diagnostic, SourceFile, SourceMap};
 use pliant_ir::BaseFunc;
 use pliant_ops::te::{self, BinOp, ExprKind};
-use pliant_script::{HostEnv, HostSym, HostSymOp, HostValue, Parsed};
+use pliant_script::{HostEnv, HostMacro, HostSym, HostSymOp, HostValue, Parsed};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyModule, PyString, PyTuple};
 
@@ -33,12 +33,17 @@ pub fn with_sources<T>(work: impl FnOnce(&mut SourceMap) -> T) -> T {
 struct PyEnv<'py> {
     names: Bound<'py, PyDict>,
     globals: Bound<'py, PyDict>,
+    /// The macros that the script may use, by place.
+    macros: Vec<Bound<'py, PyAny>>,
 }
 
 impl HostEnv for PyEnv<'_> {
     fn lookup(&self, name: &str) -> Option<HostValue> {
         let value = self.names.get_item(name).ok().flatten();
         let value = value.or_else(|| self.globals.get_item(name).ok().flatten())?;
+        if let Some(at) = self.macros.iter().position(|m| m.is(&value)) {
+            return Some(HostValue::Macro(at as u32));
+        }
         Some(host_value(&value, Some(name), 0))
     }
 
@@ -199,9 +204,23 @@ fn host_sym(e: &te::Expr) -> Option<HostSym> {
     })
 }
 
-/// Parses a text: a module, or a function on its own. `first_line` and `dedent` place it in the user's file.
+/// A macro of the program around a script: its text, and what is seen where it is defined.
+#[derive(FromPyObject)]
+struct PyMacro<'py> {
+    text: String,
+    file: String,
+    first_line: u32,
+    dedent: u32,
+    hygienic: bool,
+    names: Bound<'py, PyDict>,
+    globals: Bound<'py, PyDict>,
+}
+
+/// Parses a text: a module, or a function on its own. `first_line` and `dedent` place it in the user's file; `macros`
+/// are those that it may use.
 #[pyfunction]
-#[pyo3(signature = (text, file="<str>", first_line=1, dedent=0, names=None, globals=None))]
+#[pyo3(signature = (text, file="<str>", first_line=1, dedent=0, names=None, globals=None, macros=None))]
+#[expect(clippy::too_many_arguments, reason = "each has a name in Python")]
 pub fn parse_script<'py>(
     py: Python<'py>,
     text: &str,
@@ -210,15 +229,37 @@ pub fn parse_script<'py>(
     dedent: u32,
     names: Option<Bound<'py, PyDict>>,
     globals: Option<Bound<'py, PyDict>>,
+    macros: Option<Vec<Bound<'py, PyAny>>>,
 ) -> Result<Bound<'py, PyAny>> {
-    let source = SourceFile { name: file.into(), text: text.into(), first_line, dedent };
-    let id = with_sources(|sources| sources.add(source));
-    let env = PyEnv {
+    let add = |name: &str, text: &str, first_line: u32, dedent: u32| {
+        let source = SourceFile { name: name.into(), text: text.into(), first_line, dedent };
+        with_sources(|sources| sources.add(source))
+    };
+    let id = add(file, text, first_line, dedent);
+    let macros = macros.unwrap_or_default();
+    let env = |names: Option<Bound<'py, PyDict>>, globals: Option<Bound<'py, PyDict>>| PyEnv {
         names: names.unwrap_or_else(|| PyDict::new(py)),
         globals: globals.unwrap_or_else(|| PyDict::new(py)),
+        macros: macros.clone(),
     };
+    let used =
+        macros.iter().map(|m| Ok(m.extract::<PyMacro<'py>>()?)).collect::<Result<Vec<_>>>()?;
+    let envs: Vec<PyEnv<'py>> =
+        used.iter().map(|m| env(Some(m.names.clone()), Some(m.globals.clone()))).collect();
+    let mut text = text.to_string();
+    let mut hosts = Vec::with_capacity(used.len());
+    for (m, env) in used.iter().zip(&envs) {
+        text.push('\n');
+        let start = u32::try_from(text.len())
+            .map_err(|_| Error::Value("the script and its macros are too long".into()))?;
+        text.push_str(&m.text);
+        let file = add(&m.file, &m.text, m.first_line, m.dedent);
+        hosts.push(HostMacro { start, file, hygienic: m.hygienic, env });
+    }
+    let env = env(names, globals);
+    let ops = pliant_ops::registry();
     let (parsed, errors) =
-        guard(|| Ok(pliant_script::parse(text, id, &env, pliant_ops::registry())))?;
+        guard(|| Ok(pliant_script::parse_with_macros(&text, id, &hosts, &env, ops)))?;
     match parsed {
         Some(Parsed::Module(module)) => Ok(Bound::new(py, IRModule::wrap(module))?.into_any()),
         Some(Parsed::Function(name, func)) => Ok(match func {

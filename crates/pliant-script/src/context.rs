@@ -1,6 +1,6 @@
 //! What all functions of one parse share: source, environment, names bound by imports, errors.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 
 use pliant_ir::{OpRegistry, Span};
 use pliant_tensor::{DType, Tensor};
@@ -14,7 +14,7 @@ use crate::python::ast::{Expr, ExprKind, Range};
 /// What the parse of one text shares.
 pub(crate) struct Cx<'s> {
     pub text: &'s str,
-    pub env: &'s dyn HostEnv,
+    env: Cell<&'s dyn HostEnv>,
     pub ops: &'s dyn OpRegistry,
     pub errors: Errors,
     /// Names bound by imports, with the full path of what they name.
@@ -46,7 +46,7 @@ impl<'s> Cx<'s> {
     ) -> Self {
         Cx {
             text,
-            env,
+            env: Cell::new(env),
             ops,
             errors,
             imports: FxHashMap::default(),
@@ -90,12 +90,23 @@ impl<'s> Cx<'s> {
         self.text.get(range.start as usize..range.end as usize).unwrap_or("")
     }
 
+    /// Does work in another surrounding program: that of a macro's definition.
+    pub fn in_env<T>(&self, env: &'s dyn HostEnv, work: impl FnOnce() -> T) -> T {
+        let outer = self.env.replace(env);
+        let (paths, captured) = (self.paths.take(), self.captured.take());
+        let out = work();
+        self.env.set(outer);
+        self.paths.replace(paths);
+        self.captured.replace(captured);
+        out
+    }
+
     /// The captured value of a name.
     pub fn lookup(&self, name: &'s str) -> Option<HostValue> {
         if let Some(value) = self.captured.borrow().get(name) {
             return value.clone();
         }
-        let value = self.env.lookup(name);
+        let value = self.env.get().lookup(name);
         self.captured.borrow_mut().insert(name, value.clone());
         value
     }
@@ -103,7 +114,7 @@ impl<'s> Cx<'s> {
     /// The value of a host expression.
     pub fn eval(&self, range: Range) -> Res<HostValue> {
         let text = self.slice(range);
-        self.env.eval(text).map_err(|message| {
+        self.env.get().eval(text).map_err(|message| {
             self.error(
                 Kind::Host,
                 range,

@@ -1,5 +1,6 @@
 //! What a script sees of the program around it.
 
+use pliant_diag::FileId;
 use pliant_ir::BaseFunc;
 use pliant_tensor::{DType, Tensor};
 
@@ -14,6 +15,18 @@ pub trait HostEnv {
     /// # Errors
     /// What the host says: the text of the exception.
     fn eval(&self, text: &str) -> Result<HostValue, String>;
+}
+
+/// A macro of the surrounding program. Its text stands behind that of the script, in one text with it.
+pub struct HostMacro<'a> {
+    /// Where its text begins.
+    pub start: u32,
+    /// The file that its text is from, counted from its first character.
+    pub file: FileId,
+    /// Whether its names mean what they mean where it is defined, not where it is used.
+    pub hygienic: bool,
+    /// The program around its definition.
+    pub env: &'a dyn HostEnv,
 }
 
 /// The environment of a script that stands alone.
@@ -57,6 +70,8 @@ pub enum HostValue {
     /// A module, function or operator of the script's language, by its dotted path: `pliant.script.relax`,
     /// `tvm.tir.grid`, `relax.add`.
     Path(String),
+    /// A macro, by its place among those that the parse is given.
+    Macro(u32),
     /// A function, which is added to the module that is parsed: its name and itself.
     Func(String, BaseFunc),
     /// Anything else, by the name of its type: usable only inside expressions that the host evaluates.

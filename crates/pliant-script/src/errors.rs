@@ -92,13 +92,19 @@ impl ScriptError {
 
 /// The errors of one parse.
 pub(crate) struct Errors {
-    file: FileId,
+    /// The files of which the text is made, and where each begins.
+    files: Vec<(u32, FileId)>,
     list: RefCell<Vec<ScriptError>>,
 }
 
 impl Errors {
     pub(crate) fn new(file: FileId) -> Self {
-        Errors { file, list: RefCell::new(Vec::new()) }
+        Errors { files: vec![(0, file)], list: RefCell::new(Vec::new()) }
+    }
+
+    /// What follows in the text is another file.
+    pub(crate) fn add_file(&mut self, start: u32, file: FileId) {
+        self.files.push((start, file));
     }
 
     pub(crate) fn report(&self, error: ScriptError) -> Reported {
@@ -125,17 +131,18 @@ impl Errors {
     }
 
     pub(crate) fn span(&self, range: Range) -> Span {
-        Span { file: self.file, start: range.start, end: range.end }
+        let found = self.files.iter().rfind(|(start, _)| *start <= range.start);
+        let (start, file) = found.copied().unwrap_or(self.files[0]);
+        Span { file, start: range.start - start, end: range.end.saturating_sub(start) }
     }
 
     /// The diagnostics, in the order of the text.
     pub(crate) fn finish(self) -> Vec<Diagnostic> {
-        let file = self.file;
-        let mut list = self.list.into_inner();
+        let mut list = self.list.take();
         list.sort_by_key(|e| e.range.start);
         list.into_iter()
             .map(|e| {
-                let span = Span { file, start: e.range.start, end: e.range.end };
+                let span = self.span(e.range);
                 let d = Diagnostic::error(e.kind.code(), e.message).with_span(span);
                 match e.help {
                     Some(help) => d.with_help(help),

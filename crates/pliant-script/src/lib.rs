@@ -28,7 +28,7 @@ mod walk;
 
 use std::sync::Arc;
 
-pub use env::{HostEnv, HostSym, HostSymOp, HostValue, NoHost};
+pub use env::{HostEnv, HostMacro, HostSym, HostSymOp, HostValue, NoHost};
 use pliant_diag::{Diagnostic, FileId};
 use pliant_ir::{BaseFunc, IRModule, OpRegistry};
 
@@ -65,7 +65,19 @@ pub fn parse(
     env: &dyn HostEnv,
     ops: &dyn OpRegistry,
 ) -> (Option<Parsed>, Vec<Diagnostic>) {
-    let errors = Errors::new(file);
+    parse_with_macros(text, file, &[], env, ops)
+}
+
+/// As [`parse`], of a text behind which macros of the surrounding program stand, in order.
+pub fn parse_with_macros(
+    text: &str,
+    file: FileId,
+    macros: &[HostMacro<'_>],
+    env: &dyn HostEnv,
+    ops: &dyn OpRegistry,
+) -> (Option<Parsed>, Vec<Diagnostic>) {
+    let mut errors = Errors::new(file);
+    macros.iter().for_each(|m| errors.add_file(m.start, m.file));
     let python::File { stmts, errors: syntax, depth } = python::parse_file(text);
     python::with_room(depth, move || {
         if !syntax.is_empty() {
@@ -77,7 +89,7 @@ pub fn parse(
             return (None, errors.finish());
         }
         let mut cx = context::Cx::new(text, env, ops, errors);
-        let parsed = module::parse_top(&mut cx, &stmts);
+        let parsed = module::parse_top(&mut cx, &stmts, macros);
         let parsed = parsed.filter(|_| !cx.errors.any());
         (parsed, cx.errors.finish())
     })

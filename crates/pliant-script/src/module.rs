@@ -5,9 +5,10 @@ use rustc_hash::FxHashMap;
 
 use crate::context::Cx;
 use crate::dialect::Ns;
+use crate::env::HostMacro;
 use crate::errors::{Kind, Res};
 use crate::python::ast::{Call, ClassDef, Expr, ExprKind, FunctionDef, Stmt, StmtKind};
-use crate::relax::{Callees, Def, Flags, parse_function};
+use crate::relax::{Callees, Def, Flags, MacroDef, parse_function};
 use crate::{Parsed, literal, tir, walk};
 
 /// What a decorator makes of a definition.
@@ -17,12 +18,20 @@ enum Decorator {
     Relax,
     Prim,
     PyFunc,
+    Macro,
 }
 
 /// Parses the statements of a file.
-pub(crate) fn parse_top<'s>(cx: &mut Cx<'s>, stmts: &[Stmt<'s>]) -> Option<Parsed> {
+pub(crate) fn parse_top<'s>(
+    cx: &mut Cx<'s>,
+    stmts: &[Stmt<'s>],
+    host: &[HostMacro<'s>],
+) -> Option<Parsed> {
+    let own = stmts.iter().take_while(|s| host.first().is_none_or(|m| s.range.start < m.start));
+    let (stmts, behind) = stmts.split_at(own.count());
     read_front(cx, stmts);
     let cx = &*cx;
+    let macros = &macros(cx, stmts, behind, host)?;
     let mut modules = Vec::new();
     let mut funcs = Vec::new();
     for stmt in stmts {
@@ -49,7 +58,7 @@ pub(crate) fn parse_top<'s>(cx: &mut Cx<'s>, stmts: &[Stmt<'s>]) -> Option<Parse
         cx.error(Kind::Structure, second.name_range, message);
     }
     match (modules.first(), funcs.as_slice()) {
-        (Some(class), _) => parse_class(cx, class).map(Parsed::Module),
+        (Some(class), _) => parse_class(cx, class, macros).map(Parsed::Module),
         (None, []) => {
             let range = stmts.first().map(|s| s.range).unwrap_or_default();
             cx.error_help(
@@ -61,15 +70,43 @@ pub(crate) fn parse_top<'s>(cx: &mut Cx<'s>, stmts: &[Stmt<'s>]) -> Option<Parse
             None
         }
         (None, [one]) => {
-            let mut module = parse_funcs(cx, &funcs)?;
+            let mut module = parse_funcs(cx, &funcs, macros)?;
             if module.functions.len() == 1 {
                 let func = module.functions.shift_remove(one.name)?;
                 return Some(Parsed::Function(one.name.into(), func));
             }
             Some(Parsed::Module(module))
         }
-        (None, _) => parse_funcs(cx, &funcs).map(Parsed::Module),
+        (None, _) => parse_funcs(cx, &funcs, macros).map(Parsed::Module),
     }
+}
+
+/// The macros: those of the program around the script, then those of the script itself.
+fn macros<'p, 's>(
+    cx: &Cx<'s>,
+    stmts: &'p [Stmt<'s>],
+    behind: &'p [Stmt<'s>],
+    host: &[HostMacro<'s>],
+) -> Option<Vec<MacroDef<'p, 's>>> {
+    let mut out = Vec::new();
+    for (stmt, from) in behind.iter().zip(host) {
+        if let StmtKind::FunctionDef(def) = &stmt.kind {
+            out.push(MacroDef { def, hygienic: from.hygienic, env: Some(from.env), own: false });
+        }
+    }
+    for stmt in stmts {
+        let StmtKind::FunctionDef(def) = &stmt.kind else { continue };
+        if decorator(cx, &def.decorators) != Some(Decorator::Macro) {
+            continue;
+        }
+        let mut hygienic = true;
+        for call in def.decorators.iter().filter_map(Expr::as_call) {
+            let given = bool_keywords(cx, call, &["hygienic"]).ok()?;
+            hygienic = given.last().is_none_or(|&(_, value)| value);
+        }
+        out.push(MacroDef { def, hygienic, env: None, own: true });
+    }
+    Some(out)
 }
 
 /// Imports and metadata, which must be known before anything else is read.
@@ -114,6 +151,7 @@ fn decorator<'s>(cx: &Cx<'s>, decorators: &[Expr<'s>]) -> Option<Decorator> {
             (Ns::Ir, "ir_module") | (Ns::Relax, "rewriter") => Some(Decorator::Module),
             (Ns::Ir, "pyfunc") => Some(Decorator::PyFunc),
             (Ns::Relax, "function" | "func") => Some(Decorator::Relax),
+            (Ns::Relax, "macro") => Some(Decorator::Macro),
             (Ns::Tir, "prim_func" | "func") => Some(Decorator::Prim),
             _ => None,
         }
@@ -157,7 +195,11 @@ pub(crate) fn bool_keywords<'s>(
     Ok(out)
 }
 
-fn parse_class<'s>(cx: &Cx<'s>, class: &ClassDef<'s>) -> Option<IRModule> {
+fn parse_class<'s>(
+    cx: &Cx<'s>,
+    class: &ClassDef<'s>,
+    macros: &[MacroDef<'_, 's>],
+) -> Option<IRModule> {
     let mut funcs = Vec::new();
     let mut attrs = Vec::new();
     for stmt in &class.body {
@@ -192,7 +234,7 @@ fn parse_class<'s>(cx: &Cx<'s>, class: &ClassDef<'s>) -> Option<IRModule> {
             }
         }
     }
-    let mut module = parse_funcs(cx, &funcs)?;
+    let mut module = parse_funcs(cx, &funcs, macros)?;
     for (key, value) in attrs {
         module.attrs.insert(key.as_str().into(), value);
     }
@@ -217,8 +259,13 @@ fn module_attrs<'s>(cx: &Cx<'s>, call: &Call<'s>) -> Vec<(String, AttrValue)> {
 }
 
 /// Parses functions that may call each other: loop functions first, then callees before their callers.
-fn parse_funcs<'s>(cx: &Cx<'s>, funcs: &[&FunctionDef<'s>]) -> Option<IRModule> {
+fn parse_funcs<'s>(
+    cx: &Cx<'s>,
+    funcs: &[&FunctionDef<'s>],
+    macros: &[MacroDef<'_, 's>],
+) -> Option<IRModule> {
     let mut callees = Callees::default();
+    callees.macros = macros;
     let mut index: FxHashMap<&str, usize> = FxHashMap::default();
     for (i, def) in funcs.iter().enumerate() {
         let is_relax = decorator(cx, &def.decorators) == Some(Decorator::Relax);

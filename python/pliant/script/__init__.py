@@ -45,7 +45,8 @@ def from_source(
         if caller is None:
             raise RuntimeError("the caller's frame is not available")
         return _decorate.parse(program, caller, check_well_formed)
-    result = _core.parse_script(program, file, 1, 0, dict(extra_vars or {}), {})
+    names = dict(extra_vars or {})
+    result = _core.parse_script(program, file, 1, 0, names, {}, _decorate.macros_used(program, [names]))
     if check_well_formed:
         _decorate.check(result, file)
     return result

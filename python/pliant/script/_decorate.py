@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from types import FrameType, FunctionType
 from typing import Any
 
@@ -17,19 +18,68 @@ def in_class_body(frame: FrameType) -> bool:
 
 def parse(obj: type | FunctionType, frame: FrameType, check_well_formed: bool = True) -> Any:
     """Parses the source of a class or function with the names that are visible in ``frame``."""
+    lines, first = source_of(obj)
+    file = inspect.getsourcefile(obj) or "<unknown>"
+    dedent = len(lines[0]) - len(lines[0].lstrip())
+    text = "".join(_strip(line, dedent) for line in lines)
+    names = captured(obj, frame)
+    used = macros_used(text, [names, frame.f_globals])
+    result = _core.parse_script(text, file, max(first, 1), dedent, names, frame.f_globals, used)
+    if check_well_formed:
+        check(result, file)
+    return result
+
+
+class Macro:
+    """Statements that scripts use by the name of the macro; see :func:`pliant.script.relax.macro`."""
+
+    def __init__(self, func: FunctionType, frame: FrameType, hygienic: bool) -> None:
+        lines, first = source_of(func)
+        self.dedent = len(lines[0]) - len(lines[0].lstrip())
+        self.text = "".join(_strip(line, self.dedent) for line in lines)
+        self.file = inspect.getsourcefile(func) or "<unknown>"
+        self.first_line = max(first, 1)
+        self.hygienic = hygienic
+        # What names mean now: later assignments around the macro change nothing.
+        self.names = captured(func, frame)
+        self.globals = {name: frame.f_globals[name] for name in _identifiers(self.text) & frame.f_globals.keys()}
+        self.__name__ = func.__name__
+        self.__doc__ = func.__doc__ or Macro.__doc__
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        raise TypeError(f"the macro {self.__name__} is used inside a script, by its name")
+
+    def __repr__(self) -> str:
+        return f"<macro {self.__name__}>"
+
+
+def _identifiers(text: str) -> set[str]:
+    return set(re.findall(r"[^\W\d]\w*", text))
+
+
+def macros_used(text: str, scopes: list[dict[str, Any]]) -> list[Macro]:
+    """The macros that a text may use by the names of these scopes, the innermost first, and those that they use."""
+    found: list[Macro] = []
+    work = [(text, scopes)]
+    while work:
+        text, scopes = work.pop()
+        for name in _identifiers(text):
+            value = next((scope[name] for scope in scopes if name in scope), None)
+            if isinstance(value, Macro) and not any(value is m for m in found):
+                found.append(value)
+                own = [value.names, value.globals]
+                work.append((value.text, own if value.hygienic else [*scopes, *own]))
+    return found
+
+
+def source_of(obj: type | FunctionType) -> tuple[list[str], int]:
+    """The lines of a class or function and the number of the first."""
     try:
-        lines, first = inspect.getsourcelines(obj)
-        file = inspect.getsourcefile(obj) or "<unknown>"
+        return inspect.getsourcelines(obj)
     except (OSError, TypeError) as error:
         raise ScriptError(
             f"the source of {obj.__name__} cannot be read ({error}); pass its text to pliant.script.from_source"
         ) from None
-    dedent = len(lines[0]) - len(lines[0].lstrip())
-    text = "".join(_strip(line, dedent) for line in lines)
-    result = _core.parse_script(text, file, max(first, 1), dedent, captured(obj, frame), frame.f_globals)
-    if check_well_formed:
-        check(result, file)
-    return result
 
 
 def _strip(line: str, dedent: int) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 from pliant import _core
 from pliant.error import PliantError
 from pliant.relax import op as _op
-from pliant.script._decorate import in_class_body, parse
+from pliant.script._decorate import Macro, in_class_body, parse
 from pliant.script._names import ScriptName
 
 _PATH = "pliant.script.relax"
@@ -32,6 +32,39 @@ def function(
         return func if in_class_body(scope) else parse(func, scope, check_well_formed)
 
     return decorate if f is None else decorate(f)
+
+
+def macro(*args: Any, hygienic: bool = True) -> Any:
+    """Makes a macro of a Python function: a script that calls it reads its statements as if they were written there.
+
+    Names in a hygienic macro mean what they mean where the macro is defined, at that time; in others, what they mean
+    where it is used. A ``return`` at the end gives the value of the use. Arguments may be values of the graph and all
+    that scripts know: sizes, strings, data types.
+
+    >>> @R.macro
+    ... def scaled(x, factor):
+    ...     y = R.multiply(x, R.const(factor, "float32"))
+    ...     return y
+    """
+    frame = inspect.currentframe()
+    caller = frame.f_back if frame else None
+    if caller is None:
+        raise RuntimeError("the caller's frame is not available")
+    scope = caller
+
+    def decorate(func: FunctionType) -> Any:
+        if not inspect.isfunction(func):
+            raise TypeError(f"@R.macro decorates a function, not {type(func).__name__}")
+        return Macro(func, scope, hygienic)
+
+    if len(args) == 1 and inspect.isfunction(args[0]):
+        return decorate(args[0])
+    if args:
+        raise TypeError("write @R.macro or @R.macro(hygienic=False)")
+    return decorate
+
+
+macro.__pliant_path__ = f"{_PATH}.macro"  # type: ignore[attr-defined]
 
 
 def rewriter(cls: type) -> Any:

@@ -155,7 +155,7 @@ impl<'s> FuncParser<'_, 's> {
             }
         }
         let dtype = match dtype {
-            Some(e) => self.cx.dtype(e)?,
+            Some(e) => self.dtype(e)?,
             None => None,
         };
         let mut shape = match shape {
@@ -329,7 +329,7 @@ impl<'s> FuncParser<'_, 's> {
             }
         }
         let dtype = match dtype {
-            Some(e) => self.cx.dtype(e)?.unwrap_or(DType::Int64),
+            Some(e) => self.dtype(e)?.unwrap_or(DType::Int64),
             None => DType::Int64,
         };
         let value = match value {

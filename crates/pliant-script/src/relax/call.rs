@@ -15,6 +15,9 @@ impl<'s> FuncParser<'_, 's> {
     /// The value of a call.
     pub(super) fn call(&mut self, e: &Expr<'s>, call: &Call<'s>) -> Res<Val> {
         let func = &call.func;
+        if let Some(used) = self.used_macro(call) {
+            return self.expand(used, e, call);
+        }
         if !self.is_local(func) {
             if let Some(path) = self.cx.path(func) {
                 return match path.ns {

@@ -118,6 +118,7 @@ impl<'s> FuncParser<'_, 's> {
             }
             Some(Local::Sym(s)) => return Ok(Val::Sym(*s, None)),
             Some(Local::Module) => return Ok(Val::Module),
+            Some(Local::Value(val)) => return Ok(val.clone()),
             Some(Local::Broken) => return Err(crate::errors::Reported),
             Some(local) => return Err(self.unusable(name, local, e.range)),
             None => {}

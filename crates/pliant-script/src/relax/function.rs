@@ -12,7 +12,7 @@ use pliant_ir::relax::{
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::stmt::Flow;
-use super::{FuncParser, Local};
+use super::{FuncParser, Local, MacroDef};
 use crate::context::Cx;
 use crate::errors::{Kind, Reported, Res};
 use crate::python::ast::{FunctionDef, Range, Stmt, StmtKind};
@@ -30,6 +30,8 @@ pub(crate) enum Def<'p, 's> {
 /// The functions that a function may call.
 #[derive(Default)]
 pub(crate) struct Callees<'p, 's> {
+    /// The macros, those of the surrounding program in the order in which it tells them.
+    pub macros: &'p [MacroDef<'p, 's>],
     defs: FxHashMap<&'s str, Def<'p, 's>>,
     /// Functions that are parsed; `None` for those with errors.
     done: RefCell<FxHashMap<&'s str, Option<BaseFunc>>>,
@@ -143,9 +145,16 @@ impl<'p, 's> FuncParser<'p, 's> {
         flags: Flags,
     ) -> Self {
         let mut last_use = FxHashMap::default();
-        walk::names_read(&def.body, &mut |name, at| {
+        let mut read = |name, at: u32| {
             let slot = last_use.entry(name).or_insert(at);
             *slot = at.max(*slot);
+        };
+        walk::names_read(&def.body, &mut |name, at| {
+            read(name, at);
+            // What a macro takes from where it is used is read there.
+            if let Some(used) = callees.macro_named(cx, name).filter(|m| !m.hygienic) {
+                walk::names_read(&used.def.body, &mut |name, _| read(name, at));
+            }
         });
         FuncParser {
             cx,
@@ -170,6 +179,7 @@ impl<'p, 's> FuncParser<'p, 's> {
             early: 0,
             copies: 0,
             rereads: 0,
+            expanding: Vec::new(),
         }
     }
 

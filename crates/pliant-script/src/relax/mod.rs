@@ -8,6 +8,7 @@
 //! | `call` | ordinary operators and calls of functions |
 //! | `scalar` | constants, scalars, shapes |
 //! | `special` | the calls that cross levels: `call_tir`, `call_packed` and their kin |
+//! | `macros` | `@R.macro` where it is used |
 //! | `inplace` | the calls that overwrite arguments |
 //! | `cast` | `match_cast`, `match_shape`, and what an annotation does to a binding |
 //! | `stmt` | statements |
@@ -27,12 +28,14 @@ mod function;
 mod inplace;
 mod loop_of_itself;
 mod loops;
+mod macros;
 mod scalar;
 mod special;
 mod stmt;
 mod value;
 
 pub(crate) use function::{Callees, Def, Flags, parse_function};
+pub(crate) use macros::MacroDef;
 
 use pliant_ir::relax::{Expr as IrExpr, FunctionBuilder, Type, TypeData, Var};
 use pliant_ir::{DType, Sym, SymVar};
@@ -49,6 +52,8 @@ pub(crate) enum Local {
     Var(IrExpr),
     /// A symbol.
     Sym(Sym),
+    /// What a macro is given that is no value of the graph: a string, a data type.
+    Value(value::Val),
     /// The module: `cls`.
     Module,
     /// A name whose definition had an error; uses are not reported again.
@@ -103,6 +108,8 @@ pub(crate) struct FuncParser<'p, 's> {
     copies: u32,
     /// How often the body of a loop was read again with wider types.
     rereads: u32,
+    /// The names of the macros that are being read, the innermost last.
+    expanding: Vec<&'s str>,
 }
 
 impl<'p, 's> FuncParser<'p, 's> {

@@ -18,7 +18,7 @@ impl<'s> FuncParser<'_, 's> {
             return Err(self.error(Kind::Arguments, e.range, "R.const needs a value"));
         };
         let dtype = match dtype {
-            Some(d) => self.cx.dtype(d)?,
+            Some(d) => self.dtype(d)?,
             None => None,
         };
         let mut items = Vec::new();
@@ -122,7 +122,7 @@ impl<'s> FuncParser<'_, 's> {
         let arg = |i: usize| call.args.get(i);
         match (path.name.as_str(), call.args.len()) {
             ("Cast" | "cast", 2) => {
-                let dtype = arg(0).map(|a| self.cx.dtype(a)).transpose()?.flatten();
+                let dtype = arg(0).map(|a| self.dtype(a)).transpose()?.flatten();
                 let val = self.value(&call.args[1])?;
                 match (self.as_sym(&val), dtype) {
                     (Some(s), Some(d)) => Ok(Val::Sym(s, Some(d))),

@@ -25,6 +25,7 @@ impl<'s> FuncParser<'_, 's> {
             CallDpsPacked => self.call_dps_packed(e, call).map(Val::Expr),
             CallPacked => self.call_packed(e, call).map(Val::Expr),
             CallPurePacked => self.call_pure_packed(e, call).map(Val::Expr),
+            CallPyFunc => self.call_py_func(e, call).map(Val::Expr),
             CallBuiltinWithCtx => self.call_builtin(e, call).map(Val::Expr),
             CallInplacePacked => self.call_inplace(e, call).map(Val::Expr),
             CallTirInplace => self.call_tir_inplace(e, call).map(Val::Expr),
@@ -38,7 +39,7 @@ impl<'s> FuncParser<'_, 's> {
             }
             DTypeValue => {
                 let arg = self.one_arg("R.dtype", e, call)?;
-                match self.cx.dtype(arg)? {
+                match self.dtype(arg)? {
                     Some(d) => Ok(Val::Expr(self.b.func_mut().dtype_value(d))),
                     None => Err(self.error(Kind::Value, e.range, "R.dtype needs a data type")),
                 }
@@ -368,13 +369,13 @@ impl<'s> FuncParser<'_, 's> {
             }
             let mut types = Vec::with_capacity(dtypes.len());
             for (s, d) in shapes.iter().zip(dtypes) {
-                let dtype = self.cx.dtype(d)?;
+                let dtype = self.dtype(d)?;
                 types.push(self.tensor_of(s, dtype)?);
             }
             return Ok(self.intern(TypeData::Tuple(types.into())));
         }
         let dtype = match dtype {
-            Some(d) => self.cx.dtype(d)?,
+            Some(d) => self.dtype(d)?,
             None => args.iter().find_map(|&a| self.tensor_dtype(a)),
         };
         if dtype.is_none() {
@@ -495,6 +496,23 @@ impl<'s> FuncParser<'_, 's> {
         let mut operands = vec![callee];
         operands.extend(args);
         self.special(CALL_PURE_PACKED, &operands, &ty_args, e.range)
+    }
+
+    /// `R.call_py_func("name", (args...), out_sinfo)`: a packed function that returns what it makes.
+    fn call_py_func(&mut self, e: &Expr<'s>, call: &Call<'s>) -> Res<IrExpr> {
+        const WHAT: &str = "R.call_py_func";
+        self.check_keywords(WHAT, call, &[TYPE_KEYWORDS, &["func_name", "args"]].concat())?;
+        let func = call.args.first().or_else(|| self.keyword(call, &["func_name"]));
+        let args = call.args.get(1).or_else(|| self.keyword(call, &["args"]));
+        let (Some(func), Some(args)) = (func, args) else {
+            let message = format!("{WHAT} needs the name of a function and its arguments");
+            return Err(self.error(Kind::Arguments, e.range, message));
+        };
+        let callee = self.callee(func)?;
+        let (fields, _) = self.call_args(args, None)?;
+        let out = self.out_type(WHAT, e, call, call.args.get(2), &fields)?;
+        let operands: Vec<IrExpr> = [callee].into_iter().chain(fields).collect();
+        self.special(CALL_PURE_PACKED, &operands, &[out], e.range)
     }
 
     fn call_builtin(&mut self, e: &Expr<'s>, call: &Call<'s>) -> Res<IrExpr> {

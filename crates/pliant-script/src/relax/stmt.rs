@@ -389,6 +389,9 @@ impl<'s> FuncParser<'_, 's> {
                 Some(RelaxName::FuncAttr) => return self.func_attr(e, call),
                 _ => {}
             }
+            if let Some(used) = self.used_macro(call) {
+                return self.expand(used, e, call).map(drop);
+            }
         }
         if matches!(e.kind, ExprKind::Host) && self.cx.slice(e.range) == "..." {
             return Ok(());

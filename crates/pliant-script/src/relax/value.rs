@@ -88,6 +88,7 @@ impl<'s> FuncParser<'_, 's> {
                 None => Val::Other(path),
             },
             HostValue::Func(name, func) => Val::Expr(self.captured_func(&name, func)),
+            HostValue::Macro(_) => Val::Other("macro".into()),
             HostValue::Other(name) => Val::Other(name),
         }
     }

@@ -139,7 +139,7 @@ impl<'s> PrimParser<'_, 's> {
                     return Ok(Val::Typed(self.f.call(Intrin::Abs, &[x])));
                 }
                 _ => {
-                    if self.cx.env.lookup(name).is_none() && !self.is_local(&call.func) {
+                    if self.cx.lookup(name).is_none() && !self.is_local(&call.func) {
                         return Err(self.unknown_name(name, call.func.range));
                     }
                 }

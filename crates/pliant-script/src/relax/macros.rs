@@ -1,0 +1,188 @@
+//! Macros: their statements are read where they are used, as if they were written there.
+//!
+//! A hygienic macro sees its arguments and the program around its definition; any other sees what is seen where it is
+//! used too. What a macro defines ends with it; the value of its last statement, a `return`, is that of its use.
+
+use super::stmt::Flow;
+use super::value::Val;
+use super::{Callees, FuncParser, Local};
+use crate::context::Cx;
+use crate::env::{HostEnv, HostValue};
+use crate::errors::{Kind, Res};
+use crate::python::ast::{Call, Expr, FunctionDef, StmtKind};
+use crate::walk;
+use pliant_ir::DType;
+
+/// How deeply macros may use macros.
+const MAX_DEPTH: usize = 32;
+
+/// A macro.
+#[derive(Clone, Copy)]
+pub(crate) struct MacroDef<'p, 's> {
+    /// Its text.
+    pub def: &'p FunctionDef<'s>,
+    /// Whether its names mean what they mean where it is defined.
+    pub hygienic: bool,
+    /// The program around its definition; that of the script for its own macros.
+    pub env: Option<&'s dyn HostEnv>,
+    /// Whether it is written in the script, where its name means it.
+    pub own: bool,
+}
+
+impl<'p, 's> Callees<'p, 's> {
+    /// The macro that a name means, if it means one.
+    pub fn macro_named(&self, cx: &Cx<'s>, name: &'s str) -> Option<MacroDef<'p, 's>> {
+        if self.macros.is_empty() {
+            return None;
+        }
+        if let Some(own) = self.macros.iter().find(|m| m.own && m.def.name == name) {
+            return Some(*own);
+        }
+        match cx.lookup(name) {
+            Some(HostValue::Macro(at)) => self.macros.get(at as usize).copied(),
+            _ => None,
+        }
+    }
+}
+
+impl<'p, 's> FuncParser<'p, 's> {
+    /// The macro that a call uses.
+    pub(super) fn used_macro(&self, call: &Call<'s>) -> Option<MacroDef<'p, 's>> {
+        let name = call.func.as_name().filter(|n| !self.scope.contains_key(n))?;
+        self.callees.macro_named(self.cx, name)
+    }
+
+    /// The value of a macro's use.
+    pub(super) fn expand(
+        &mut self,
+        used: MacroDef<'p, 's>,
+        e: &Expr<'s>,
+        call: &Call<'s>,
+    ) -> Res<Val> {
+        let name = used.def.name;
+        if self.expanding.len() >= MAX_DEPTH {
+            let message = format!("macros are nested too deep: '{name}' uses itself");
+            return Err(self.error(Kind::Structure, e.range, message));
+        }
+        let args = self.macro_args(used.def, e, call)?;
+        let outer_scope = used
+            .hygienic
+            .then(|| (std::mem::take(&mut self.scope), std::mem::take(&mut self.undo)));
+        let outer_use = self.last_use.clone();
+        if used.hygienic {
+            self.last_use.clear();
+        } else {
+            self.last_use.values_mut().for_each(|at| *at = u32::MAX);
+        }
+        walk::names_read(&used.def.body, &mut |name, at| {
+            let slot = self.last_use.entry(name).or_insert(at);
+            *slot = at.max(*slot);
+        });
+        let turns = std::mem::take(&mut self.turns);
+        self.expanding.push(name);
+        let mark = self.open_scope();
+        for (name, val) in args {
+            let local = match val {
+                Val::Expr(e) => Local::Var(e),
+                Val::Sym(s, None) => Local::Sym(s),
+                other => Local::Value(other),
+            };
+            self.define(name, local);
+        }
+        let val = match used.env.filter(|_| used.hygienic) {
+            Some(env) => self.cx.in_env(env, || self.macro_body(used.def)),
+            None => self.macro_body(used.def),
+        };
+        self.close_scope(mark);
+        self.expanding.pop();
+        self.turns = turns;
+        self.last_use = outer_use;
+        if let Some((scope, undo)) = outer_scope {
+            (self.scope, self.undo) = (scope, undo);
+        }
+        val
+    }
+
+    /// The statements of a macro; the value of its last one.
+    fn macro_body(&mut self, def: &FunctionDef<'s>) -> Res<Val> {
+        let (result, stmts) = match def.body.split_last() {
+            Some((last, before)) => match &last.kind {
+                StmtKind::Return(value) => (value.as_ref(), before),
+                _ => (None, &def.body[..]),
+            },
+            None => (None, &[][..]),
+        };
+        if let Flow::Returned(value) = self.stmts(stmts)? {
+            return Ok(Val::Expr(value));
+        }
+        match result {
+            Some(e) => self.value(e),
+            None => Ok(Val::None),
+        }
+    }
+
+    /// The arguments by the names of the parameters.
+    fn macro_args(
+        &mut self,
+        def: &FunctionDef<'s>,
+        e: &Expr<'s>,
+        call: &Call<'s>,
+    ) -> Res<Vec<(&'s str, Val)>> {
+        if let Some(range) = def.unsupported {
+            let message = "the parameters of a macro have neither defaults nor '*'";
+            return Err(self.error(Kind::Unsupported, range, message));
+        }
+        let mut given: Vec<Option<&Expr<'s>>> = vec![None; def.params.len()];
+        let wrong = |p: &Self, what: String| {
+            let names: Vec<&str> = def.params.iter().map(|p| p.name).collect();
+            let help = format!("it takes: {}", names.join(", "));
+            let message = format!("macro '{}' {what}", def.name);
+            Err(p.error_help(Kind::Arguments, e.range, message, help))
+        };
+        if call.args.len() > given.len() {
+            let (many, args) = (given.len(), call.args.len());
+            return wrong(self, format!("takes {many} arguments, but {args} are given"));
+        }
+        for (slot, arg) in given.iter_mut().zip(&call.args) {
+            *slot = Some(arg);
+        }
+        for k in &call.keywords {
+            match def.params.iter().position(|p| p.name == k.name) {
+                None => return wrong(self, format!("has no parameter '{}'", k.name)),
+                Some(at) if given[at].is_some() => {
+                    return wrong(self, format!("is given '{}' twice", k.name));
+                }
+                Some(at) => given[at] = Some(&k.value),
+            }
+        }
+        let mut out = Vec::with_capacity(given.len());
+        for (param, arg) in def.params.iter().zip(given) {
+            let Some(arg) = arg else {
+                return wrong(self, format!("is not given '{}'", param.name));
+            };
+            let val = self.value(arg)?;
+            self.b.set_span(self.cx.span(arg.range));
+            out.push((param.name, self.bound(val)));
+        }
+        Ok(out)
+    }
+
+    /// The value with what it computes bound, so that it is computed once.
+    fn bound(&mut self, val: Val) -> Val {
+        match val {
+            Val::Expr(e) => Val::Expr(self.b.operand(e)),
+            Val::Seq(items) => Val::Seq(items.into_iter().map(|v| self.bound(v)).collect()),
+            other => other,
+        }
+    }
+
+    /// The data type that an expression names; a macro may be given it.
+    pub(super) fn dtype(&self, e: &Expr<'s>) -> Res<Option<DType>> {
+        match e.as_name().and_then(|n| self.scope.get(n)) {
+            Some(Local::Value(Val::Str(name))) => self.cx.dtype_name(name, e.range).map(Some),
+            Some(Local::Value(Val::DType(d))) => Ok(Some(*d)),
+            Some(Local::Value(Val::None)) => Ok(None),
+            _ => self.cx.dtype(e),
+        }
+    }
+}
