@@ -5,6 +5,7 @@
 //! the value, line `i + 1` says what dim `i` must equal and, after a tab, where that comes from.
 
 mod dynamic;
+mod inspect;
 mod operator;
 mod text;
 
@@ -173,6 +174,8 @@ pub(crate) fn call(m: &mut Machine<'_>, name: &str, args: &[Value]) -> Option<Re
         "tensor_to_shape" => tensor_to_shape(a),
         "tuple_getitem" => tuple_getitem(a),
         "unique" => dynamic::unique(m, a),
+        "tensor_view" => inspect::tensor_view(a),
+        _ if name.starts_with("inspect.") => inspect::inspect(name, a)?,
         "dynamic_strided_slice" => dynamic::strided_slice(m, a),
         "nonzero" => dynamic::nonzero(m, a),
         _ => return None,

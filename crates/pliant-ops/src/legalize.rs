@@ -683,6 +683,11 @@ fn packed(
     let fixed = decl.operands.iter().position(|o| o.starts_with('*')).unwrap_or(args.len());
     let (fixed, rest) = args.split_at(fixed.min(args.len()));
     let mut args = fixed.to_vec();
+    // Attributes have places of their own, behind operands that are not given.
+    let operands = decl.operands.iter().take_while(|o| !o.starts_with('*')).count();
+    while args.len() < operands && !decl.attrs.is_empty() {
+        args.push(func.tuple(&[]));
+    }
     for (key, _) in decl.attrs {
         let value = match crate::attrs::attr(decl, attrs, key) {
             AttrValue::Bool(b) => {

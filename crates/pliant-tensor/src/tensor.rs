@@ -463,6 +463,34 @@ impl Tensor {
         });
     }
 
+    /// A new tensor of that shape and data type, with the bytes of this one, row by row, from `offset` on. A byte of
+    /// `bool` other than 0 is true.
+    ///
+    /// # Errors
+    /// `OutOfBounds`, `NegativeDim`, `SizeOverflow`, `OutOfMemory`.
+    pub fn reinterpreted(
+        &self,
+        shape: &[i64],
+        dtype: DType,
+        offset: i64,
+    ) -> Result<Tensor, TensorError> {
+        let source = self.to_contiguous()?;
+        let (bytes, size) = (source.as_bytes()?, checked_nbytes(shape, dtype)?);
+        let part = usize::try_from(offset)
+            .ok()
+            .and_then(|begin| bytes.get(begin..begin.checked_add(size)?))
+            .ok_or_else(|| TensorError::OutOfBounds {
+                begin: i128::from(offset),
+                end: i128::from(offset) + size as i128,
+                storage: bytes.len(),
+            })?;
+        if dtype.is_bool() {
+            let part: Vec<u8> = part.iter().map(|&b| u8::from(b != 0)).collect();
+            return Self::from_bytes(shape, dtype, &part);
+        }
+        Self::from_bytes(shape, dtype, part)
+    }
+
     /// A view of a contiguous tensor with another shape of as many elements.
     ///
     /// # Errors

@@ -6,6 +6,7 @@ mod binary;
 mod create;
 mod image;
 mod index;
+mod inspect;
 mod linear_algebra;
 mod manipulate;
 mod nn;
@@ -36,6 +37,7 @@ pub static GROUPS: &[&[OpDecl]] = &[
     index::gather::DECLS,
     index::scatter::DECLS,
     index::dynamic::DECLS,
+    inspect::DECLS,
     linear_algebra::DECLS,
     linear_algebra::einsum::DECLS,
     manipulate::DECLS,

@@ -61,12 +61,12 @@ use pliant_ir::relax::visit::{Event, Importer, for_each_expr, for_each_sym, oper
 use pliant_ir::relax::{
     Binding, BlockData, Callee, Expr, ExprData, Function, SeqData, TypeData, Var,
 };
-use pliant_ir::{AttrValue, BaseFunc, IRModule, Span, SymVar};
+use pliant_ir::{AttrValue, BaseFunc, IRModule, Op, Span, SymVar};
 use pliant_pass::rewrite::{Substitution, remove_and_substitute, shape_vars};
 use pliant_pass::{ModulePass, PassContext, PassError};
 use rustc_hash::FxHashSet;
 
-use crate::analysis::{CallGraph, Effects};
+use crate::analysis::{CallGraph, Effects, written_vars};
 use crate::names::{NUM_INPUT, num_input};
 
 pub use self::shared::{SHARED_NAME, SharedTransform};
@@ -150,6 +150,8 @@ fn liftable(func: &Function, weights: &[Var], effects: &Effects) -> Vec<Binding>
     let tys: Vec<_> = weights.iter().map(|&w| func.var(w).ty).collect();
     let syms: FxHashSet<SymVar> = solvable_syms(func, &tys, &|_| false).into_iter().collect();
     let pinned = shape_vars(func);
+    // What a call writes over is computed anew for each call of the function.
+    let written = written_vars(func, effects);
     let mut known: FxHashSet<Var> = weights.iter().copied().collect();
     let mut out = Vec::new();
     for &block in &func.seq(func.body()).blocks {
@@ -158,6 +160,7 @@ fn liftable(func: &Function, weights: &[Var], effects: &Effects) -> Vec<Binding>
             let fits = operands.iter().all(|v| known.contains(v))
                 && b.cast.is_none()
                 && !pinned.contains(&b.var)
+                && !written.contains(&b.var)
                 && may_move(func, b.value, effects)
                 && mentioned(func, b).iter().all(|v| syms.contains(v));
             if fits {
@@ -169,10 +172,17 @@ fn liftable(func: &Function, weights: &[Var], effects: &Effects) -> Vec<Binding>
     out
 }
 
+/// The operator that keeps what follows it from being lifted.
+const STOP_LIFT_PARAMS: Op = Op("relax.builtin.stop_lift_params");
+
 fn may_move(func: &Function, e: Expr, effects: &Effects) -> bool {
     match func.expr(e) {
         ExprData::If { .. } | ExprData::Func(_) | ExprData::Global(_) => false,
-        ExprData::Call { callee: Callee::Op(op), .. } if op.0.contains("random") => false,
+        ExprData::Call { callee: Callee::Op(op), .. }
+            if op.0.contains("random") || *op == STOP_LIFT_PARAMS =>
+        {
+            false
+        }
         _ => !effects.is_impure(func, e),
     }
 }

@@ -3,6 +3,7 @@
 mod check;
 mod data;
 mod dynamic;
+mod inspect;
 mod shape;
 mod slice;
 mod text;
@@ -60,6 +61,14 @@ static TABLE: &[Builtin] = &[
     plain("vm.builtin.dynamic_strided_slice", slice::dynamic_strided_slice),
     plain("vm.builtin.free_storage", data::nothing),
     plain("vm.builtin.free_tensor", data::nothing),
+    plain("vm.builtin.inspect.byte_offset", inspect::byte_offset),
+    plain("vm.builtin.inspect.dtype_bits", inspect::dtype_bits),
+    plain("vm.builtin.inspect.dtype_code", inspect::dtype_code),
+    plain("vm.builtin.inspect.dtype_lanes", inspect::dtype_lanes),
+    plain("vm.builtin.inspect.elem_offset", inspect::elem_offset),
+    plain("vm.builtin.inspect.ndim", inspect::ndim),
+    plain("vm.builtin.inspect.shape_i", inspect::shape_i),
+    plain("vm.builtin.inspect.stride_i", inspect::stride_i),
     special("vm.builtin.invoke_closure", BuiltinKind::Closure),
     special("vm.builtin.invoke_closure_tail", BuiltinKind::TailClosure),
     special("vm.builtin.invoke_pure_closure", BuiltinKind::Closure),
@@ -79,6 +88,7 @@ static TABLE: &[Builtin] = &[
     plain("vm.builtin.shape_of", shape::shape_of),
     plain("vm.builtin.store_shape", shape::store_shape),
     plain("vm.builtin.tensor_to_shape", shape::tensor_to_shape),
+    plain("vm.builtin.tensor_view", inspect::tensor_view),
     plain("vm.builtin.to_device", data::identity),
     plain("vm.builtin.tuple_getitem", data::tuple_getitem),
     plain("vm.builtin.unique", dynamic::unique),

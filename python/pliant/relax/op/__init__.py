@@ -11,7 +11,14 @@ from typing import Any
 from pliant.relax.op import _written
 from pliant.relax.op._table import find as _find
 from pliant.relax.op._table import names as _names
-from pliant.relax.op._written import call_dps_packed, call_packed, call_pure_packed, call_tir, register_op
+from pliant.relax.op._written import (
+    call_dps_packed,
+    call_packed,
+    call_pure_packed,
+    call_py_func,
+    call_tir,
+    register_op,
+)
 
 
 def __getattr__(name: str) -> Any:
@@ -24,5 +31,5 @@ def __dir__() -> list[str]:
     return sorted({*_written.__all__, *_names("")})
 
 
-for _group in ("nn", "image", "signal", "vision"):
+for _group in ("nn", "image", "signal", "vision", "memory", "inspect", "builtin"):
     _find(_group)

@@ -73,9 +73,18 @@ def call_pure_packed(func: str | Expr, *args: Any, sinfo_args: Any = None) -> Ex
     return _relax.call_packed(True, func, *args, sinfo_args=sinfo_args)
 
 
+def call_py_func(
+    func_name: str | Expr, args: Expr | Sequence[Expr], out_sinfo: StructInfo | Sequence[StructInfo]
+) -> Expr:
+    """Calls a registered Python function that returns what it makes and has no other effect."""
+    fields = args.fields if isinstance(args, _relax.Tuple) else [args] if isinstance(args, _relax.Expr) else args
+    infos = list(out_sinfo) if isinstance(out_sinfo, list | tuple) else [out_sinfo]
+    return _relax.call_packed(True, func_name, *fields, sinfo_args=infos)
+
+
 def call_packed(func: str | Expr, *args: Any, sinfo_args: Any = None) -> Expr:
     """Calls a packed function."""
     return _relax.call_packed(False, func, *args, sinfo_args=sinfo_args)
 
 
-__all__ = ["call_dps_packed", "call_packed", "call_pure_packed", "call_tir", "register_op"]
+__all__ = ["call_dps_packed", "call_packed", "call_pure_packed", "call_py_func", "call_tir", "register_op"]

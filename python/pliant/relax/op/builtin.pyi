@@ -10,3 +10,6 @@ Operand: TypeAlias = Any
 
 def alloc_tensor(shape: Operand, dtype: Operand, runtime_device_index: Operand, storage_scope: Operand | None = None) -> Expr:
     """A new tensor."""
+
+def stop_lift_params(x: Operand) -> Expr:
+    """The same tensor, which LiftTransformParams does not compute before the inputs are known."""

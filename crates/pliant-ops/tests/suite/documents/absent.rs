@@ -56,21 +56,9 @@ pub const REASONS: &[(&[&str], &str)] = &[
         &["call_tir_with_grad", "grad."],
         "Gradients come later; an operator's declaration says where they will stand.",
     ),
-    (&["call_py_func"], "A registered Python function is called by `call_packed` and its kin."),
+    (&["call_py_func"], "It is a way to write `call_pure_packed`, and read as that."),
     (&["to_vdevice", "hint_on_device"], "There is one device, the CPU: nothing moves."),
     (&["ccl.", "dist."], "Programs run in one process; nothing is distributed."),
-    (
-        &["memory.view", "memory.ensure_zero_offset"],
-        "`reshape` makes views where it can, and tensors of programs begin where their memory does.",
-    ),
-    (
-        &["builtin.stop_lift_params"],
-        "`LiftTransformParams` lifts what depends on parameters alone, and nothing marks where it ends.",
-    ),
-    (
-        &["inspect."],
-        "`shape_of` and the sizes in types serve; strides and offsets are the machine's own business.",
-    ),
 ];
 
 /// The field's operators that the table lacks, each with its reason.

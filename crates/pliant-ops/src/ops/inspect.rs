@@ -1,0 +1,169 @@
+//! What a tensor is made of, as values, and its memory seen as another tensor.
+
+use pliant_ir::DType;
+use pliant_ir::op::InferError;
+use pliant_ir::relax::{Type, TypeData};
+
+use crate::decl::{Default, OpDecl};
+use crate::infer::InferCtx;
+use crate::legalize::{LegalizeCtx, LegalizeError};
+use crate::te;
+
+type Inferred = Result<Type, InferError>;
+
+const AXIS: &[(&str, Default)] = &[("axis", Default::Required)];
+
+/// The operators of this file.
+pub static DECLS: &[OpDecl] = &[
+    OpDecl::new(
+        "relax.inspect.tensor_shape_i",
+        |ctx| at_axis(ctx, true),
+        "The size of a dim, as a scalar.",
+    )
+    .operands(&["tensor"])
+    .attrs(AXIS)
+    .packed("vm.builtin.inspect.shape_i"),
+    OpDecl::new(
+        "relax.inspect.tensor_stride_i",
+        |ctx| at_axis(ctx, false),
+        "How many elements lie from one index of a dim to the next, as a scalar.",
+    )
+    .operands(&["tensor"])
+    .attrs(AXIS)
+    .packed("vm.builtin.inspect.stride_i"),
+    OpDecl::new("relax.inspect.tensor_ndim", infer_ndim, "The number of dims, as a scalar.")
+        .operands(&["tensor"])
+        .packed("vm.builtin.inspect.ndim"),
+    OpDecl::new(
+        "relax.inspect.tensor_dtype_code",
+        |ctx| of_dtype(ctx, DType::UInt8, |d| i64::from(d.to_dlpack().0)),
+        "DLPack's code of the kind of elements, as a scalar.",
+    )
+    .operands(&["tensor"])
+    .packed("vm.builtin.inspect.dtype_code"),
+    OpDecl::new(
+        "relax.inspect.tensor_dtype_bits",
+        |ctx| of_dtype(ctx, DType::UInt8, |d| i64::from(d.bits())),
+        "The bits of an element, as a scalar.",
+    )
+    .operands(&["tensor"])
+    .packed("vm.builtin.inspect.dtype_bits"),
+    OpDecl::new(
+        "relax.inspect.tensor_dtype_lanes",
+        |ctx| of_dtype(ctx, DType::UInt16, |_| 1),
+        "The lanes of an element, as a scalar: 1.",
+    )
+    .operands(&["tensor"])
+    .packed("vm.builtin.inspect.dtype_lanes"),
+    OpDecl::new(
+        "relax.inspect.tensor_byte_offset",
+        offset,
+        "How many bytes behind the beginning of its memory a tensor begins, as a scalar.",
+    )
+    .operands(&["tensor"])
+    .packed("vm.builtin.inspect.byte_offset"),
+    OpDecl::new(
+        "relax.inspect.tensor_elem_offset",
+        offset,
+        "How many elements behind the beginning of its memory a tensor begins, as a scalar.",
+    )
+    .operands(&["tensor"])
+    .packed("vm.builtin.inspect.elem_offset"),
+    OpDecl::new(
+        "relax.memory.view",
+        infer_view,
+        "The memory of a tensor, from an offset in bytes on, read as a tensor of that shape and data type.",
+    )
+    .operands(&["data", "shape?"])
+    .attrs(&[("dtype", Default::None), ("relative_byte_offset", Default::Int(0))])
+    .limits("sharing the memory of the tensor: the result has its own")
+    .packed("vm.builtin.tensor_view"),
+    OpDecl::new(
+        "relax.memory.ensure_zero_offset",
+        infer_same,
+        "The same tensor, which begins where its memory does.",
+    )
+    .operands(&["data"])
+    .view(te_same),
+    OpDecl::new(
+        "relax.builtin.stop_lift_params",
+        infer_same,
+        "The same tensor, which LiftTransformParams does not compute before the inputs are known.",
+    )
+    .operands(&["x"])
+    .view(te_same),
+];
+
+fn scalar(ctx: &mut InferCtx<'_>, dtype: DType, value: Option<i64>) -> Inferred {
+    let value = value.map(|v| ctx.func.syms.int(v));
+    Ok(ctx.func.intern(TypeData::Prim { dtype, value }))
+}
+
+fn at_axis(ctx: &mut InferCtx<'_>, size: bool) -> Inferred {
+    let (t, axis) = (ctx.tensor(0)?, ctx.int("axis")?);
+    if let Some(ndim) = t.ndim
+        && !(0..ndim as i64).contains(&axis)
+    {
+        return Err(ctx.error(format!("axis is {axis}, but the tensor has {ndim} dims")));
+    }
+    let dim = t.dims.and_then(|dims| dims.get(usize::try_from(axis).ok()?).copied());
+    let value = dim.filter(|_| size);
+    Ok(ctx.func.intern(TypeData::Prim { dtype: DType::Int64, value }))
+}
+
+fn infer_ndim(ctx: &mut InferCtx<'_>) -> Inferred {
+    let ndim = ctx.tensor(0)?.ndim;
+    scalar(ctx, DType::Int32, ndim.map(|n| n as i64))
+}
+
+fn of_dtype(ctx: &mut InferCtx<'_>, dtype: DType, value: fn(DType) -> i64) -> Inferred {
+    let known = ctx.tensor(0)?.dtype;
+    scalar(ctx, dtype, known.map(value))
+}
+
+fn offset(ctx: &mut InferCtx<'_>) -> Inferred {
+    ctx.tensor(0)?;
+    scalar(ctx, DType::UInt64, None)
+}
+
+fn infer_same(ctx: &mut InferCtx<'_>) -> Inferred {
+    let t = ctx.tensor(0)?;
+    Ok(ctx.like(&t, t.dtype))
+}
+
+fn te_same(ctx: &mut LegalizeCtx<'_>) -> Result<Vec<te::Tensor>, LegalizeError> {
+    let x = ctx.tensor(0)?;
+    Ok(vec![te::compute(x.shape().to_vec(), "T_same", |i| x.at(i))])
+}
+
+/// Whether an operand is given, and not as an empty tuple, which stands for none as well.
+fn given(ctx: &InferCtx<'_>, i: usize) -> bool {
+    ctx.has(i) && !matches!(ctx.ty(i), TypeData::Tuple(fields) if fields.is_empty())
+}
+
+fn infer_view(ctx: &mut InferCtx<'_>) -> Inferred {
+    let t = ctx.tensor(0)?;
+    let dtype = ctx.dtype("dtype")?.or(t.dtype);
+    if !given(ctx, 1) {
+        if let (Some(old), Some(new)) = (t.dtype, dtype)
+            && old.size() != new.size()
+        {
+            return Err(ctx.error(format!(
+                "elements of {new} are not as large as those of {old}: say the shape of the result"
+            )));
+        }
+        return Ok(ctx.like(&t, dtype));
+    }
+    let sizes = ctx.sizes(1)?;
+    let bytes = |ctx: &mut InferCtx<'_>, dims: &[pliant_ir::Sym], dtype: DType| {
+        let product = ctx.func.syms.product(dims.to_vec());
+        Some(i128::from(ctx.func.syms.as_int(product)?) * dtype.size() as i128)
+    };
+    if let (Some(old), Some(new), Some(from), Some(to)) = (&t.dims, &sizes.dims, t.dtype, dtype)
+        && let (Some(have), Some(want)) = (bytes(ctx, old, from), bytes(ctx, new, to))
+        && want > have
+    {
+        return Err(ctx.error(format!("a view of {want} bytes of a tensor of {have} bytes")));
+    }
+    Ok(ctx.make(sizes.dims, sizes.ndim, dtype))
+}
