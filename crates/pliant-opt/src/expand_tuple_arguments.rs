@@ -21,10 +21,7 @@
 //! ```python
 //! @R.function(private=True)
 //! def total(t_0: R.Tensor((4,), "float32"), t_1: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
-//!     t = (t_0, t_1)
-//!     a = t[0]
-//!     b = t[1]
-//!     c = R.add(a, b)
+//!     c = R.add(t_0, t_1)
 //!     return c
 //!
 //! @R.function
@@ -38,7 +35,7 @@
 //! Nothing.
 //!
 //! # Keeps
-//! The tuple under its name in the body, for [`CanonicalizeBindings`](crate::canonicalize_bindings) to fold.
+//! A tuple that something reads whole, under its name in the body.
 //!
 //! # Never
 //! Changes public functions, or functions that are handed on as values.
@@ -47,9 +44,11 @@ use std::sync::Arc;
 
 use pliant_ir::relax::{Binding, BlockData, Expr, ExprData, Function, Type, TypeData, Var};
 use pliant_ir::{BaseFunc, IRModule, Span};
-use pliant_pass::rewrite::Namer;
+use pliant_pass::rewrite::{
+    Namer, Substitution, for_each_operand_var, reachable_seqs, remove_and_substitute,
+};
 use pliant_pass::{ModulePass, PassContext, PassError};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::analysis::call_graph::called_by_name_only;
 use crate::call_sites::{CallSite, rewrite_calls};
@@ -111,7 +110,9 @@ fn shape_of(func: &Function, ty: Type) -> Shape {
 fn expand_params(func: &mut Function) {
     let mut namer = Namer::new(func);
     let old = func.params().to_vec();
+    let whole = read_whole(func);
     let (mut params, mut bindings) = (Vec::new(), Vec::new());
+    let mut known: FxHashMap<Var, Expr> = FxHashMap::default();
     for param in old {
         let TypeData::Tuple(_) = func.var_ty(param) else {
             params.push(param);
@@ -119,12 +120,71 @@ fn expand_params(func: &mut Function) {
         };
         let (name, ty) = (func.var(param).name.clone(), func.var(param).ty);
         let tuple = fields(func, &mut namer, &name, ty, &mut params);
-        bindings.push(Binding::bind(param, tuple));
+        if whole.contains(&param) {
+            bindings.push(Binding::bind(param, tuple));
+        }
+        known.insert(param, tuple);
     }
+    read_fields(func, &whole, &mut known);
     let (root, body) = (func.root(), func.body());
-    let block = func.add_block(BlockData { dataflow: false, bindings });
     func.func_mut(root).params = params;
+    if bindings.is_empty() {
+        return;
+    }
+    let block = func.add_block(BlockData { dataflow: false, bindings });
     func.seq_mut(body).blocks.insert(0, block);
+}
+
+/// The variables that something reads but to take a field of them.
+fn read_whole(func: &Function) -> FxHashSet<Var> {
+    let mut whole = FxHashSet::default();
+    for seq in reachable_seqs(func) {
+        for binding in func.seq(seq).blocks.iter().flat_map(|&b| &func.block(b).bindings) {
+            if field_of(func, binding).is_none() {
+                for_each_operand_var(func, binding.value, &mut |v| {
+                    whole.insert(v);
+                });
+            }
+        }
+        for_each_operand_var(func, func.seq(seq).result, &mut |v| {
+            whole.insert(v);
+        });
+    }
+    whole
+}
+
+/// The tuple and index of a binding of a tuple's field.
+fn field_of(func: &Function, binding: &Binding) -> Option<(Var, u32)> {
+    match *func.expr(binding.value) {
+        ExprData::TupleGetItem(tuple, i) if binding.cast.is_none() => match *func.expr(tuple) {
+            ExprData::Var(v) => Some((v, i)),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// Lets what reads fields of known tuples read what the fields are. Tuples that nothing reads whole go.
+fn read_fields(func: &mut Function, whole: &FxHashSet<Var>, known: &mut FxHashMap<Var, Expr>) {
+    let (mut dead, mut subst) = (FxHashSet::default(), Substitution::default());
+    for seq in reachable_seqs(func) {
+        for block in func.seq(seq).blocks.clone() {
+            for binding in func.block(block).bindings.clone() {
+                let Some((tuple, i)) = field_of(func, &binding) else { continue };
+                let Some(&tuple) = known.get(&tuple) else { continue };
+                let field = func.tuple_fields(tuple).and_then(|f| f.get(i as usize).copied());
+                let Some(field) = field else { continue };
+                if let ExprData::Var(_) = func.expr(field) {
+                    subst.insert(binding.var, field);
+                    dead.insert(binding.var);
+                } else if !whole.contains(&binding.var) {
+                    known.insert(binding.var, field);
+                    dead.insert(binding.var);
+                }
+            }
+        }
+    }
+    remove_and_substitute(func, &dead, &subst);
 }
 
 fn fields(

@@ -29,11 +29,7 @@ class Module:
 #     @R.function(private=True)
 #     def total(t_0: R.Tensor(("k",), dtype="float32"), t_1_0: R.Tensor(("k",), dtype="float32"), s: R.Tensor(("k",), dtype="float32")) -> R.Tensor(("k",), dtype="float32"):
 #         k = T.int64()
-#         t: R.Tuple(R.Tensor((k,), dtype="float32"), R.Tuple(R.Tensor((k,), dtype="float32"), R.Tuple)) = (t_0, (t_1_0, R.tuple()))
-#         a: R.Tensor((k,), dtype="float32") = t[0]
-#         b: R.Tuple(R.Tensor((k,), dtype="float32"), R.Tuple) = t[1]
-#         c: R.Tensor((k,), dtype="float32") = b[0]
-#         gv: R.Tensor((k,), dtype="float32") = R.add(a, c)
+#         gv: R.Tensor((k,), dtype="float32") = R.add(t_0, t_1_0)
 #         gv1: R.Tensor((k,), dtype="float32") = R.add(gv, s)
 #         return gv1
 #
