@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from pliant._model import Model, build, compile, load
     from pliant.ir import IRModule, instrument
     from pliant.registry import get_global_func, register_func, register_global_func
+    from pliant.runtime.data_type import DataType, DataTypeCode
 
 __version__: str = _core.build_info()["version"]
 
@@ -81,6 +82,8 @@ _SUBMODULES = frozenset(
     }
 )
 _LAZY = {
+    "DataType": "pliant.runtime.data_type",
+    "DataTypeCode": "pliant.runtime.data_type",
     "IRModule": "pliant.ir",
     "instrument": "pliant.ir",
     "Model": "pliant._model",
@@ -98,6 +101,8 @@ __all__ = [
     "CallError",
     "CompileError",
     "DTypeError",
+    "DataType",
+    "DataTypeCode",
     "DivisionError",
     "ExecutableError",
     "IRModule",

@@ -238,8 +238,8 @@ impl IRModule {
     }
 
     /// The attributes.
-    #[getter]
-    fn attrs<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyDict>> {
+    #[getter(attrs)]
+    fn attributes<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyDict>> {
         attrs_dict(py, &self.snapshot().attrs)
     }
 
@@ -270,6 +270,17 @@ impl IRModule {
     /// An attribute; `None` where there is none.
     fn get_attr<'py>(&self, py: Python<'py>, attr_key: &str) -> Result<Option<Bound<'py, PyAny>>> {
         Ok(attrs_dict(py, &self.snapshot().attrs)?.get_item(attr_key)?)
+    }
+
+    /// The attributes.
+    fn get_attrs<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyDict>> {
+        self.attributes(py)
+    }
+
+    /// What a module holds beside functions: nothing, since there is one device.
+    #[getter]
+    fn global_infos<'py>(&self, py: Python<'py>) -> Bound<'py, PyDict> {
+        PyDict::new(py)
     }
 
     /// The global variables, in order.

@@ -34,13 +34,33 @@ class BaseFunc(ABC):
 BaseFunc.register(_core.relax.Function)
 BaseFunc.register(_core.PrimFunc)
 
+class Array(ABC):
+    """What holds a sequence of IR: lists and tuples. ``Array(items)`` is a list."""
+
+    def __new__(cls, items: Sequence[Any] = ()) -> Any:
+        return list(items)
+
+
+class Map(ABC):
+    """What holds IR by keys: dicts. ``Map(items)`` is a dict."""
+
+    def __new__(cls, items: Mapping[Any, Any] | None = None) -> Any:
+        return dict(items or {})
+
+
+for _kind in (list, tuple):
+    Array.register(_kind)
+Map.register(dict)
+
 GlobalVar = _core.relax.GlobalVar
 Op = _core.relax.OpFunction
 
 __all__ = [
+    "Array",
     "BaseFunc",
     "GlobalVar",
     "IRModule",
+    "Map",
     "Op",
     "Range",
     "assert_structural_equal",

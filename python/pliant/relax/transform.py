@@ -18,6 +18,7 @@ __all__ = [
     "Pass",
     "PassContext",
     "Sequential",
+    "UpdateParamType",
     "dataflowblock_pass",
     "function_pass",
     "get_pipeline",
@@ -77,6 +78,8 @@ def LegalizeOps(
 
     Raises ``ValueError`` for names that are no operators.
     """
+    if isinstance(skip_ops, str) or not isinstance(skip_ops, Sequence | set | frozenset | None):
+        raise TypeError(f"LegalizeOps: skip_ops: a list of names of operators, not {type(skip_ops).__name__}")
     library: Pass = transform.LegalizeOps(skip_ops=list(skip_ops or ()), enable_warning=enable_warning)
     if not customize_legalize_map:
         return library
@@ -92,6 +95,12 @@ def LegalizeOps(
         return library(legalize_by_map(mod, rules, set(skip_ops or ())))
 
     return legalize
+
+
+def UpdateParamType(type_func: Callable[[Any], Any]) -> Pass:
+    """``UpdateParamStructInfo`` under its newer name."""
+    made: Pass = transform.UpdateParamStructInfo(type_func)
+    return made
 
 
 def __getattr__(name: str) -> Any:

@@ -52,6 +52,8 @@ def build(
         raise UnsupportedError("params: pass them as constants of the module")
     if tir_pipeline not in (None, "default"):
         raise UnsupportedError("tir_pipeline: loop functions are lowered by one pipeline, \"default\"")
+    if "pipeline" in options:
+        raise TypeError("relax.build() takes no 'pipeline' (help: relax_pipeline= is the passes on the graph)")
     options["pipeline"] = "minimum" if relax_pipeline is None else relax_pipeline
     options["exec_mode"] = exec_mode
     return compile_module(mod, target, options)

@@ -35,6 +35,7 @@ __all__ = [
     "searchsorted",
     "shape",
     "sort",
+    "squeeze",
     "strided_slice",
     "take",
     "tensordot",
@@ -48,6 +49,34 @@ __all__ = [
 def identity(x: Tensor) -> Tensor:
     """The same elements as a stage of its own."""
     return te.compute(x.shape, lambda *i: x(*i), name="identity")
+
+
+def squeeze(a: Tensor, axis: int | Sequence[int] | None = None) -> Tensor:
+    """The elements without dims of size 1: those at ``axis``, or all known to be 1.
+
+    Raises ``ValueError`` where a dim at ``axis`` is known to be of another size."""
+    dims = list(a.shape)
+    sizes = [d if isinstance(d, int) else getattr(d, "value", None) for d in dims]
+    if axis is None:
+        gone = {k for k, size in enumerate(sizes) if size == 1}
+    else:
+        gone = {_axis(k, len(dims)) for k in ([axis] if isinstance(axis, int) else axis)}
+    for k in sorted(gone):
+        if sizes[k] not in (None, 1):
+            raise ValueError(f"squeeze: dim {k} has the size {sizes[k]}, not 1")
+    kept = [k for k in range(len(dims)) if k not in gone]
+
+    def at(*i: Any) -> Any:
+        index = dict(zip(kept, i, strict=True))
+        return a(*(index.get(k, 0) for k in range(len(dims))))
+
+    return te.compute([dims[k] for k in kept], at, name="T_squeeze")
+
+
+def _axis(axis: int, ndim: int) -> int:
+    if not -ndim <= axis < ndim:
+        raise ValueError(f"axis {axis} is out of range for {ndim} dims")
+    return axis % ndim
 
 
 def cast(x: Tensor, dtype: str) -> Tensor:

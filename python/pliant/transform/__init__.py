@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import re
 from typing import Any
 
 from pliant import _core
@@ -66,6 +67,14 @@ def list_passes() -> list[tuple[str, str]]:
     return [(name, doc) for name, _, doc, level in _core.transform.pass_table() if level != "pipeline"]
 
 
+def _with_option(name: str, error: TypeError) -> str:
+    """What is wrong with the options of a pass, with its name and that of the option."""
+    text = str(error)
+    options = re.findall(r"while processing '(\w+)'", " ".join(getattr(error, "__notes__", ())))
+    place = "".join(f"{option}: " for option in options[:1])
+    return text if name in text else f"{name}: {place}{text}"
+
+
 def _constructor(name: str) -> Any:
     """The constructor of a pass: that of the extension where it takes parameters."""
     made = getattr(_core.transform, name, None)
@@ -73,7 +82,10 @@ def _constructor(name: str) -> Any:
 
         @functools.wraps(made)
         def with_parameters(*args: Any, **kwargs: Any) -> Pass:
-            return CoreBackedPass(made(*args, **kwargs))
+            try:
+                return CoreBackedPass(made(*args, **kwargs))
+            except TypeError as error:
+                raise TypeError(_with_option(name, error)) from None
 
         return with_parameters
     for known, aliases, doc, level in _core.transform.pass_table():

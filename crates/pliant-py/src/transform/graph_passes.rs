@@ -145,7 +145,15 @@ pub fn lift_transform_params(shared_transform: Option<&Bound<'_, PyAny>>) -> Res
                 names.repr()?
             )));
         }
-        Some(names) => Some(SharedTransform::Of(names.extract()?)),
+        Some(names) => {
+            let kind = names.get_type().name()?.to_string();
+            let list = names.extract().map_err(|_| {
+                Error::Type(format!(
+                    "LiftTransformParams: shared_transform is a bool or a list of names, not {kind}"
+                ))
+            })?;
+            Some(SharedTransform::Of(list))
+        }
     };
     Ok(CorePass::of(LiftTransformParams { shared }))
 }
