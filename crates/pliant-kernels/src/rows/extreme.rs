@@ -193,7 +193,7 @@ mod tests {
     #[test]
     fn the_first_of_equal_ones_is_found_at_every_place() {
         for isa in available() {
-            for n in [1, 2, 63, 64, 65, 511, 512, 513, 1500] {
+            for n in [1usize, 2, 63, 64, 65, 511, 512, 513, 1500] {
                 for at in [0, 1, n / 2, n.saturating_sub(2), n - 1] {
                     let at = at.min(n - 1);
                     let mut row: Vec<f32> = (0..n).map(|i| (i * 7 % 5) as f32).collect();
