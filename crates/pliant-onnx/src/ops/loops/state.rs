@@ -159,7 +159,7 @@ fn function(
     n: &mut Node<'_, '_>,
     names: &[String],
     types: &[Type],
-    make: &mut dyn FnMut(&mut Node<'_, '_>, &[Expr]) -> Result<Vec<Expr>, Problem>,
+    make: impl FnOnce(&mut Node<'_, '_>, &[Expr]) -> Result<Vec<Expr>, Problem>,
 ) -> Result<Expr, Problem> {
     n.im.builder.begin_func();
     let params: Vec<Expr> = names
@@ -186,7 +186,7 @@ fn fixed(n: &mut Node<'_, '_>, state: &mut State, turn: Turn<'_>) -> Result<Expr
     loop {
         let mark = n.im.builder.mark_names();
         let mut kinds = Vec::new();
-        let func = function(n, &state.names, &state.types, &mut |n, params| {
+        let func = function(n, &state.names, &state.types, |n, params| {
             let values = state.values(n, params)?;
             let mut out = Vec::with_capacity(values.len());
             for value in turn(n, &values)? {
