@@ -3,6 +3,7 @@
 //! Types call calls pure that work in place (`call_tir_inplace` and its kin), and so functions that make such calls. What
 //! moves computations must know better: a read must not pass a call that writes into what it reads.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use pliant_ir::IRModule;
@@ -99,7 +100,7 @@ struct Calls {
     /// Whether it calls function values.
     values: bool,
     /// The functions of the module that it names.
-    globals: FxHashSet<Arc<str>>,
+    globals: BTreeSet<Arc<str>>,
     /// Whether some of them are typed pure: graph functions, which may be more than that.
     pure_globals: bool,
     /// Whether it, or a local function, is passed functions.

@@ -1,5 +1,7 @@
 //! Builtins that write values as text, in the machine's words.
 
+use std::io::Write;
+
 use pliant_tensor::{elements_text, fill_format, shape_text};
 
 use super::{Args, condition};
@@ -8,7 +10,9 @@ use crate::{InterpError, Value};
 
 /// `print(format, values..)`: a line on standard output.
 pub(super) fn print(a: Args<'_>) -> Result<()> {
-    println!("{}", filled(a, 0, " ")?);
+    let line = filled(a, 0, " ")?;
+    // A reader that is gone (a closed pipe) does not stop the program.
+    let _ = writeln!(std::io::stdout().lock(), "{line}");
     Ok(())
 }
 

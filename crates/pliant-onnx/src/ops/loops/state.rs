@@ -213,7 +213,7 @@ pub(super) fn while_loop(
 ) -> Result<Vec<Value>, Problem> {
     let body = fixed(n, &mut state, turn)?;
     let types = state.renamed(n);
-    let cond = function(n, &state.names, &types, &mut |n, params| {
+    let cond = function(n, &state.names, &types, |n, params| {
         let values = state.values(n, params)?;
         Ok(vec![goes_on(n, &values)?])
     })?;
