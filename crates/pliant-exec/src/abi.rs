@@ -17,6 +17,7 @@ use std::mem::offset_of;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
 pub use pliant_tensor::DLTensor;
+use pliant_tensor::Failed;
 
 /// A compiled kernel.
 pub type KernelFn = unsafe extern "C" fn(args: *const u64, runtime: *const KernelRuntime) -> i64;
@@ -115,14 +116,11 @@ pub struct Told([AtomicI64; 1 + MAX_TOLD]);
 impl Told {
     /// The message of that status with `{0}`, `{1}`, ... replaced, where these are the values that it tells.
     pub fn fill(&self, status: i64, message: &str) -> String {
-        let mut text = message.to_string();
-        if self.0[0].load(Ordering::Relaxed) == status {
-            for (k, value) in self.0[1..].iter().enumerate() {
-                text =
-                    text.replace(&format!("{{{k}}}"), &value.load(Ordering::Relaxed).to_string());
-            }
+        if self.0[0].load(Ordering::Relaxed) != status {
+            return message.to_string();
         }
-        text
+        let values: Vec<i64> = self.0[1..].iter().map(|v| v.load(Ordering::Relaxed)).collect();
+        Failed::told(message, &values)
     }
 }
 

@@ -90,7 +90,13 @@ impl AttrValue {
     /// The integers of a list of integers; a lone integer is a list of one.
     pub fn as_ints(&self) -> Option<Vec<i64>> {
         match self {
-            AttrValue::List(items) => items.iter().map(AttrValue::as_int).collect(),
+            AttrValue::List(items) => items
+                .iter()
+                .map(|item| match item {
+                    AttrValue::Int(v) => Some(*v),
+                    _ => None,
+                })
+                .collect(),
             AttrValue::Int(v) => Some(vec![*v]),
             _ => None,
         }

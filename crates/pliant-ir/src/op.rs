@@ -6,6 +6,8 @@
 
 use std::fmt;
 
+use pliant_tensor::DType;
+
 use crate::attrs::{AttrValue, Attrs};
 use crate::relax::{Expr, Function, Type};
 
@@ -54,6 +56,9 @@ pub const CALL_BUILTIN_WITH_CTX: Op = Op("relax.call_builtin_with_ctx");
 /// last state. Its meaning and type rule stand in [`crate::relax::loops`].
 pub const WHILE_LOOP: Op = Op("relax.while_loop");
 
+/// `R.null_value()`: stands for an optional operand that is not given.
+pub const NULL_VALUE: Op = Op("relax.null_value");
+
 /// How an operator is written: its operands, then its attributes with their defaults.
 #[derive(Clone, Debug, Default)]
 pub struct OpSignature {
@@ -61,9 +66,51 @@ pub struct OpSignature {
     pub operands: Vec<OperandSpec>,
     /// Names and defaults of the attributes, in order; `None` marks a required attribute.
     pub attrs: Vec<(&'static str, Option<AttrValue>)>,
+    /// The attribute that may be given by symbols, the first one: a call then has it as one more operand, a shape or an
+    /// integer, and `None` in its place.
+    pub symbolic: Option<&'static str>,
 }
 
 impl OpSignature {
+    /// The most operands of a call; `None` where any number is possible.
+    pub fn most_operands(&self) -> Option<usize> {
+        let variadic = self.operands.iter().any(|o| o.variadic);
+        (!variadic).then_some(self.operands.len() + usize::from(self.symbolic.is_some()))
+    }
+
+    /// What operand `i` of a call takes.
+    pub fn takes(&self, i: usize) -> Takes {
+        match self.operands.get(i).or(self.operands.last().filter(|o| o.variadic)) {
+            Some(spec) => spec.takes,
+            None if self.symbolic.is_some() => Takes::Sizes,
+            None => Takes::Elements,
+        }
+    }
+
+    /// For each operand of a call the type of the tensor that a number there becomes; `None` where it stays a scalar.
+    /// Among elements a number takes the type of the first tensor; without one, an integer among floats becomes one of
+    /// them. What fills a result takes the type that is stated for it.
+    pub fn number_types(&self, written: &[Written], stated: Option<DType>) -> Vec<Option<DType>> {
+        let elements = |kind: fn(&Written) -> bool| {
+            let of = move |(i, w): &(usize, &Written)| self.takes(*i) == Takes::Elements && kind(w);
+            written.iter().enumerate().filter(of).map(|(_, w)| *w)
+        };
+        let beside = elements(|w| matches!(w, Written::Tensor(_))).find_map(|w| match w {
+            Written::Tensor(dtype) => dtype,
+            _ => None,
+        });
+        let open = elements(|w| matches!(w, Written::Tensor(_))).next().is_some();
+        let floats = elements(|w| *w == Written::Float).next().is_some();
+        let alone = (floats && !open).then_some(DType::Float32);
+        (0..written.len())
+            .map(|i| match self.takes(i) {
+                Takes::Elements => beside.or(alone),
+                Takes::Fill => stated.or(beside).or(written[i].own_type()),
+                Takes::Bools | Takes::Indices | Takes::Sizes | Takes::Scalars => None,
+            })
+            .collect()
+    }
+
     /// The attributes in the order of the declaration, defaults filled in: calls that mean the same are equal.
     pub fn complete(&self, attrs: Attrs) -> Attrs {
         let declared = |key: &str| self.attrs.iter().any(|(name, _)| *name == key);
@@ -92,6 +139,67 @@ pub struct OperandSpec {
     pub optional: bool,
     /// Whether it takes all remaining positional arguments.
     pub variadic: bool,
+    /// What it takes.
+    pub takes: Takes,
+}
+
+/// What an operand takes, and so what a number written in its place becomes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Takes {
+    /// Elements of the type that the operands share: a number takes it from a tensor beside it.
+    #[default]
+    Elements,
+    /// The element that fills the result: a number takes the type that is stated for the result.
+    Fill,
+    /// Conditions, whose type says nothing of the others'.
+    Bools,
+    /// Places or counts, whose type says nothing of the others'.
+    Indices,
+    /// Sizes and integers known to the compiler: a shape or an integer.
+    Sizes,
+    /// Values of types of their own: a number stays one.
+    Scalars,
+}
+
+impl Takes {
+    /// What an operand declared with that word takes.
+    pub fn of_word(word: &str) -> Option<Takes> {
+        Some(match word {
+            "fill" => Takes::Fill,
+            "bool" => Takes::Bools,
+            "index" => Takes::Indices,
+            "size" => Takes::Sizes,
+            "scalar" => Takes::Scalars,
+            _ => return None,
+        })
+    }
+}
+
+/// What stands in the place of an operand, as far as the numbers beside it depend on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Written {
+    /// A tensor of that element type, or something that may turn out to be one.
+    Tensor(Option<DType>),
+    /// A whole number.
+    Int,
+    /// A float.
+    Float,
+    /// A truth value.
+    Bool,
+    /// Something else.
+    Other,
+}
+
+impl Written {
+    /// The type of a number that nothing else gives one.
+    fn own_type(self) -> Option<DType> {
+        match self {
+            Written::Int => Some(DType::Int64),
+            Written::Float => Some(DType::Float32),
+            Written::Bool => Some(DType::Bool),
+            Written::Tensor(_) | Written::Other => None,
+        }
+    }
 }
 
 /// Why a type could not be inferred. The text is for the user; the caller adds where it happened.

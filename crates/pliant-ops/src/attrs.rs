@@ -1,7 +1,8 @@
 //! Attributes of a call as type rules and loop forms read them: each reader says what is wrong with a value.
 
 use pliant_ir::op::InferError;
-use pliant_ir::{AttrValue, Attrs, DType};
+use pliant_ir::relax::TypeData;
+use pliant_ir::{AttrValue, Attrs, DType, Sym};
 
 use crate::decl::{Default, OpDecl};
 use crate::infer::InferCtx;
@@ -17,7 +18,10 @@ impl InferCtx<'_> {
     /// # Errors
     /// When it is none.
     pub fn int(&self, key: &str) -> Result<i64, InferError> {
-        self.attr(key).as_int().ok_or_else(|| self.error(format!("{key} must be an integer")))
+        match self.attr(key) {
+            AttrValue::Int(v) => Ok(v),
+            _ => Err(self.error(format!("{key} must be an integer"))),
+        }
     }
 
     /// A bool attribute.
@@ -91,6 +95,18 @@ impl InferCtx<'_> {
         self.attr(key).as_float().ok_or_else(|| self.error(format!("{key} must be a number")))
     }
 
+    /// The attribute `epsilon`: what is added to a variance.
+    ///
+    /// # Errors
+    /// When it is no finite number of at least 0.
+    pub fn epsilon(&self) -> Result<f64, InferError> {
+        let epsilon = self.float("epsilon")?;
+        if epsilon.is_finite() && epsilon >= 0.0 {
+            return Ok(epsilon);
+        }
+        Err(self.error(format!("epsilon must be a finite number of at least 0, but is {epsilon}")))
+    }
+
     /// A string attribute, one of `choices`: its position among them.
     ///
     /// # Errors
@@ -147,7 +163,92 @@ pub(crate) fn attr(decl: &OpDecl, attrs: &Attrs, key: &str) -> AttrValue {
     default.value().unwrap_or(AttrValue::None)
 }
 
+/// What an attribute says that may be given by symbols.
+pub enum Sizes {
+    /// One size.
+    One(Sym),
+    /// A list of them.
+    Many(Vec<Sym>),
+    /// One whose value is not known yet.
+    UnknownOne,
+    /// A list whose values are not known yet, of this length where that is known.
+    UnknownMany(Option<usize>),
+}
+
+impl Sizes {
+    /// The sizes, if they are known.
+    pub fn known(self) -> Option<Vec<Sym>> {
+        match self {
+            Sizes::One(size) => Some(vec![size]),
+            Sizes::Many(sizes) => Some(sizes),
+            Sizes::UnknownOne | Sizes::UnknownMany(_) => None,
+        }
+    }
+
+    /// Their number, if it is known.
+    pub fn count(&self) -> Option<usize> {
+        match self {
+            Sizes::One(_) | Sizes::UnknownOne => Some(1),
+            Sizes::Many(sizes) => Some(sizes.len()),
+            Sizes::UnknownMany(count) => *count,
+        }
+    }
+}
+
 impl InferCtx<'_> {
+    /// Whether this attribute is given by symbols, as one more operand.
+    pub fn by_symbols(&self, key: &str) -> bool {
+        self.decl.symbolic == Some(key) && self.args.len() > self.decl.operands.len()
+    }
+
+    /// An attribute that may be given by symbols; `None` where it is not given.
+    ///
+    /// # Errors
+    /// When it is something else than integers.
+    pub fn sizes_attr(&mut self, key: &str) -> Result<Option<Sizes>, InferError> {
+        if !self.by_symbols(key) {
+            let value = self.attr(key);
+            if value.is_none() {
+                return Ok(None);
+            }
+            let bad = || self.error(format!("{key} must be an integer or a list of integers"));
+            let ints = value.as_ints().ok_or_else(bad)?;
+            let sizes: Vec<Sym> = ints.iter().map(|&v| self.func.syms.int(v)).collect();
+            let one = matches!(value, AttrValue::Int(_));
+            return Ok(Some(if one { Sizes::One(sizes[0]) } else { Sizes::Many(sizes) }));
+        }
+        let operand = self.decl.operands.len();
+        let sizes = self.sizes(operand)?;
+        Ok(Some(match (sizes.dims, self.ty(operand)) {
+            (Some(dims), TypeData::Prim { .. }) => Sizes::One(dims[0]),
+            (Some(dims), _) => Sizes::Many(dims),
+            (None, TypeData::Prim { .. }) => Sizes::UnknownOne,
+            (None, _) => Sizes::UnknownMany(sizes.ndim),
+        }))
+    }
+
+    /// [`sizes_attr`](Self::sizes_attr) of one integer, not below `least`; `None` where its value is not known.
+    ///
+    /// # Errors
+    /// When it is not given, something else, or provably too small.
+    pub fn size_attr(&mut self, key: &str, least: i64) -> Result<Option<Sym>, InferError> {
+        let sizes = self.sizes_attr(key)?;
+        let bad = |ctx: &Self| ctx.error(format!("{key} must be one integer"));
+        let Some(sizes) = sizes.filter(|s| s.count().is_none_or(|n| n == 1)) else {
+            return Err(bad(self));
+        };
+        let Some(&[size]) = sizes.known().as_deref() else { return Ok(None) };
+        match self.func.syms.as_int(size) {
+            Some(v) if v < least && least == 0 => {
+                Err(self.error(format!("{key} must not be negative, but is {v}")))
+            }
+            Some(v) if v < least => {
+                Err(self.error(format!("{key} must be at least {least}, but is {v}")))
+            }
+            _ => Ok(Some(size)),
+        }
+    }
+
     /// A list attribute of any values; `None` where it is not given.
     ///
     /// # Errors

@@ -1,6 +1,6 @@
 //! [`OpDecl`]: all that is to be known of one operator, in one place.
 
-use pliant_ir::op::{InferError, OperandSpec};
+use pliant_ir::op::{InferError, OperandSpec, Takes};
 use pliant_ir::relax::Type;
 use pliant_ir::{AttrValue, OpSignature};
 
@@ -96,10 +96,13 @@ pub struct OpDecl {
     pub name: &'static str,
     /// Other full names that mean the same.
     pub aliases: &'static [&'static str],
-    /// The operands' keywords: `x`; `x?` may be left out; `*xs` takes all remaining ones.
+    /// The operands' keywords: `x`; `x?` may be left out; `*xs` takes all remaining ones. A word after a colon says what
+    /// an operand takes that is not of the elements' type, `indices: index` or `k?: size` ([`Takes`]).
     pub operands: &'static [&'static str],
     /// The attributes and their defaults.
     pub attrs: &'static [(&'static str, Default)],
+    /// Which attribute, the first one, may be given by symbols.
+    pub symbolic: Option<&'static str>,
     /// The type rule.
     pub infer: InferFn,
     /// Whether a call has no effect but its result.
@@ -133,6 +136,7 @@ impl OpDecl {
             aliases: &[],
             operands: &[],
             attrs: &[],
+            symbolic: None,
             infer,
             pure: true,
             pattern: Pattern::Opaque,
@@ -155,6 +159,12 @@ impl OpDecl {
     /// With these attributes.
     pub const fn attrs(mut self, attrs: &'static [(&'static str, Default)]) -> Self {
         self.attrs = attrs;
+        self
+    }
+
+    /// With a first attribute that may be given by symbols: its type rule reads it by [`InferCtx::sizes_attr`].
+    pub const fn symbolic(mut self, name: &'static str) -> Self {
+        self.symbolic = Some(name);
         self
     }
 
@@ -231,17 +241,15 @@ impl OpDecl {
             value => value,
         };
         let attrs = self.attrs.iter().map(|&(name, d)| (name, value(name, d))).collect();
-        OpSignature { operands, attrs }
+        OpSignature { operands, attrs, symbolic: self.symbolic }
     }
 }
 
-/// The operand that a spec such as `x`, `x?` or `*xs` declares.
+/// The operand that a spec such as `x`, `x?`, `*xs` or `k?: size` declares.
 pub(crate) fn operand(spec: &'static str) -> OperandSpec {
-    if let Some(name) = spec.strip_prefix('*') {
-        return OperandSpec { name, optional: true, variadic: true };
-    }
-    match spec.strip_suffix('?') {
-        Some(name) => OperandSpec { name, optional: true, variadic: false },
-        None => OperandSpec { name: spec, optional: false, variadic: false },
-    }
+    let (name, word) = spec.split_once(": ").unwrap_or((spec, ""));
+    let takes = Takes::of_word(word).unwrap_or_default();
+    let variadic = name.starts_with('*');
+    let optional = variadic || name.ends_with('?');
+    OperandSpec { name: name.trim_matches(['*', '?']), optional, variadic, takes }
 }

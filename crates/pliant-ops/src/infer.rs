@@ -1,6 +1,6 @@
 //! [`InferCtx`]: what a type rule sees of a call, and the words in which it says what does not fit.
 
-use pliant_ir::op::{InferError, Op};
+use pliant_ir::op::{InferError, NULL_VALUE, Op};
 use pliant_ir::print::type_text;
 use pliant_ir::relax::{Expr, ExprData, Function, TensorShape, Type, TypeData};
 use pliant_ir::{Attrs, DType, Sym};
@@ -60,6 +60,9 @@ impl InferCtx<'_> {
     pub fn name(&self, i: usize) -> String {
         let last = self.decl.operands.len().saturating_sub(1);
         match self.decl.operands.get(i.min(last)).map(|s| operand(s)) {
+            Some(spec) if i > last && !spec.variadic => {
+                self.decl.symbolic.unwrap_or(spec.name).to_string()
+            }
             Some(spec) if spec.variadic => format!("{}[{}]", spec.name, i - last),
             Some(spec) => spec.name.to_string(),
             None => format!("operand {i}"),
@@ -73,7 +76,7 @@ impl InferCtx<'_> {
     pub fn check_arity(&self) -> Result<(), InferError> {
         let specs: Vec<_> = self.decl.operands.iter().map(|s| operand(s)).collect();
         let required = specs.iter().filter(|s| !s.optional).count();
-        let most = if specs.iter().any(|s| s.variadic) { usize::MAX } else { specs.len() };
+        let most = self.decl.signature().most_operands().unwrap_or(usize::MAX);
         let got = self.args.len();
         if got < required {
             return Err(self.error(format!("operand {} is missing", self.name(got))));
@@ -184,6 +187,9 @@ impl InferCtx<'_> {
                 ndim: ndim.map(|n| n as usize),
             }),
             TypeData::Prim { value: Some(v), dtype } if !dtype.is_float() => Ok(known(vec![*v])),
+            TypeData::Prim { value: None, dtype } if dtype.is_integer() => {
+                Ok(SizesTy { dims: None, ndim: Some(1) })
+            }
             TypeData::Any => Ok(SizesTy { dims: None, ndim: None }),
             TypeData::Tuple(fields) => {
                 let value = |&t: &Type| match self.func.types.get(t) {
@@ -298,5 +304,5 @@ fn adopts(scalar: DType, tensor: DType) -> bool {
 /// Whether an operand is `R.null_value()`: a call of that operator.
 pub(crate) fn is_null(func: &Function, e: Expr) -> bool {
     use pliant_ir::relax::Callee;
-    matches!(func.expr(e), ExprData::Call { callee: Callee::Op(Op("relax.null_value")), .. })
+    matches!(func.expr(e), ExprData::Call { callee: Callee::Op(NULL_VALUE), .. })
 }

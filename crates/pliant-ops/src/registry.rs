@@ -7,7 +7,7 @@ use pliant_ir::relax::{Expr, Function, Type};
 use pliant_ir::{AttrValue, Attrs};
 use rustc_hash::FxHashMap;
 
-use crate::decl::{Default, OpDecl};
+use crate::decl::{Default, OpDecl, operand};
 use crate::infer::InferCtx;
 use crate::ops::GROUPS;
 use crate::user::UserOp;
@@ -146,8 +146,8 @@ fn check_attrs(ctx: &InferCtx<'_>) -> Result<(), InferError> {
                 .decl
                 .operands
                 .iter()
-                .chain(ctx.decl.attrs.iter().map(|(k, _)| k))
-                .copied()
+                .map(|spec| operand(spec).name)
+                .chain(ctx.decl.attrs.iter().map(|(k, _)| *k))
                 .collect();
             return Err(ctx.error(format!("has no attribute {key}")).with_help(format!(
                 "it is written {}({})",
@@ -168,7 +168,13 @@ fn check_attrs(ctx: &InferCtx<'_>) -> Result<(), InferError> {
             }
             _ => {}
         }
-        if default.value().is_none() && ctx.attrs.get(key).is_none_or(AttrValue::is_none) {
+        if *key == "epsilon" {
+            ctx.epsilon()?;
+        }
+        if default.value().is_none()
+            && !ctx.by_symbols(key)
+            && ctx.attrs.get(key).is_none_or(AttrValue::is_none)
+        {
             return Err(ctx.error(format!("attribute {key} is missing")));
         }
     }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use pliant_ir::op::{InferError, Op, OpSignature, OperandSpec};
+use pliant_ir::op::{InferError, Op, OpSignature, OperandSpec, Takes};
 use pliant_ir::relax::{Expr, ExprData, Function, Type, TypeData};
 use pliant_ir::{AttrValue, Attrs, DType};
 
@@ -74,10 +74,13 @@ pub fn register_user_op(spec: UserOpSpec) -> Result<Op, InferError> {
         Some(crate::registry::Entry::User(op)) => op.name,
         None => leak(full),
     };
-    let operand = |s: String| OperandSpec { name: leak(s), optional: false, variadic: false };
+    let takes = Takes::Elements;
+    let operand =
+        |s: String| OperandSpec { name: leak(s), optional: false, variadic: false, takes };
     let signature = OpSignature {
         operands: spec.operands.into_iter().map(operand).collect(),
         attrs: spec.attrs.into_iter().map(|(k, v)| (leak(k), v)).collect(),
+        symbolic: None,
     };
     Ok(registry().add_user(UserOp { name, signature, te: spec.te }))
 }

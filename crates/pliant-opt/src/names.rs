@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use pliant_ir::op::CALL_BUILTIN_WITH_CTX;
+pub use pliant_ir::op::NULL_VALUE;
 use pliant_ir::relax::{Callee, Expr, Function, Type, TypeData};
 use pliant_ir::{Attrs, BaseFunc, DType, IRModule, Op};
 use pliant_pass::{PassError, Problem};
@@ -23,8 +24,6 @@ pub const VM_ALLOC_STORAGE: Op = Op("relax.vm.alloc_storage");
 pub const VM_ALLOC_TENSOR: Op = Op("relax.vm.alloc_tensor");
 /// `R.vm.kill_object(object)`.
 pub const VM_KILL_OBJECT: Op = Op("relax.vm.kill_object");
-/// `R.null_value()`: no value.
-pub const NULL_VALUE: Op = Op("relax.null_value");
 /// `R.reshape(x, shape)`.
 pub const RESHAPE: Op = Op("relax.reshape");
 

@@ -31,6 +31,14 @@ impl Failed {
         marked.unwrap_or((Failed::Assertion, message))
     }
 
+    /// The message with `{0}`, `{1}`, ... replaced by what it tells; `{0u}` reads the bits of an unsigned integer.
+    pub fn told(message: &str, values: &[i64]) -> String {
+        values.iter().enumerate().fold(message.to_string(), |text, (k, value)| {
+            text.replace(&format!("{{{k}}}"), &value.to_string())
+                .replace(&format!("{{{k}u}}"), &value.cast_unsigned().to_string())
+        })
+    }
+
     /// The message with this kind's mark, unless it has one already.
     pub fn mark(self, message: &str) -> String {
         match (Failed::split(message).0, MARKS.iter().find(|(kind, _)| *kind == self)) {
@@ -52,5 +60,10 @@ mod tests {
         assert_eq!(Failed::split(&marked), (Failed::Index, "dim 0"));
         assert_eq!(Failed::split("ValueError: n"), (Failed::Assertion, "ValueError: n"));
         assert_eq!(Failed::Assertion.mark("n"), "n");
+    }
+
+    #[test]
+    fn a_message_tells_signed_and_unsigned_integers() {
+        assert_eq!(Failed::told("{0} of {1}, {0u}", &[-1, 7]), "-1 of 7, 18446744073709551615");
     }
 }

@@ -48,9 +48,7 @@ impl Loops<'_, '_, '_> {
                 let (holds, told) = self.assertion(*cond)?;
                 if !holds {
                     let (kind, message) = Failed::split(message);
-                    let message = told.iter().enumerate().fold(message.to_string(), |m, (k, v)| {
-                        m.replace(&format!("{{{k}}}"), &v.to_string())
-                    });
+                    let message = Failed::told(message, &told);
                     return Err(InterpError::new(kind.into(), format!("{}: {message}", self.name)));
                 }
                 self.stmt(*body)

@@ -267,7 +267,9 @@ impl FuncPrinter<'_, '_> {
         let signature = self.cx.ops.signature(op);
         for (key, value) in &self.f.call_attrs(*attrs).0 {
             let default = signature.and_then(|s| s.attrs.iter().find(|a| a.0 == &**key));
-            if !default.is_some_and(|(_, d)| d.as_ref() == Some(value)) {
+            // An attribute that is given by symbols is an operand.
+            let operand = signature.is_some_and(|s| s.symbolic == Some(&**key)) && value.is_none();
+            if !operand && !default.is_some_and(|(_, d)| d.as_ref() == Some(value)) {
                 items.push(vec![keyword(key, value)]);
             }
         }

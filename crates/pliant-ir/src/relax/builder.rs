@@ -12,7 +12,7 @@ use super::expr::*;
 use super::function::Function;
 use super::types::{Type, TypeData};
 use crate::attrs::Attrs;
-use crate::op::{InferError, Op, OpRegistry};
+use crate::op::{InferError, NULL_VALUE, Op, OpRegistry};
 
 /// Builds one function. Blocks open as bindings arrive: [`begin_dataflow`](Self::begin_dataflow) and
 /// [`end_dataflow`](Self::end_dataflow) bracket dataflow blocks, and bindings outside them gather in plain
@@ -319,8 +319,18 @@ impl<'r> FunctionBuilder<'r> {
     ) -> Result<Expr, InferError> {
         let args: Vec<Expr> = args.iter().map(|&a| self.operand(a)).collect();
         let attrs = self.ops.complete(op, attrs);
-        let ty = self.ops.infer(&mut self.func, op, &args, &attrs, ty_args)?;
+        let seen: Vec<Expr> = args.iter().map(|&a| self.given(a)).collect();
+        let ty = self.ops.infer(&mut self.func, op, &seen, &attrs, ty_args)?;
         Ok(self.func.call(Callee::Op(op), &args, attrs, ty_args, ty))
+    }
+
+    /// The operand, or the `R.null_value()` that it is bound to, as which type rules know one that is not given.
+    fn given(&self, arg: Expr) -> Expr {
+        let ExprData::Var(v) = *self.func.expr(arg) else { return arg };
+        let value = self.value_of(v).filter(|&value| {
+            matches!(self.func.expr(value), ExprData::Call { callee: Callee::Op(op), .. } if *op == NULL_VALUE)
+        });
+        value.unwrap_or(arg)
     }
 
     /// A call of a function value, a global function or a packed function, of that result type.

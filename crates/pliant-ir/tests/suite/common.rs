@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use pliant_ir::op::{CALL_TIR, InferError, Op, OpRegistry, OpSignature, OperandSpec};
+use pliant_ir::op::{CALL_TIR, InferError, Op, OpRegistry, OpSignature, OperandSpec, Takes};
 use pliant_ir::relax::{Expr, Function, Type};
 use pliant_ir::tir::{self, BlockData, ForKind, IterKind, IterVar, PrimFunc, StmtData};
 use pliant_ir::{AttrValue, Attrs, DType};
@@ -15,11 +15,17 @@ type Table = Vec<(Op, OpSignature, bool)>;
 fn table() -> &'static Table {
     static TABLE: OnceLock<Table> = OnceLock::new();
     TABLE.get_or_init(|| {
-        let spec = |name, optional| OperandSpec { name, optional, variadic: false };
-        let sig = |operands| OpSignature { operands, attrs: vec![] };
+        let spec = |name, optional| OperandSpec {
+            name,
+            optional,
+            variadic: false,
+            takes: Takes::Elements,
+        };
+        let sig = |operands| OpSignature { operands, attrs: vec![], symbolic: None };
         let softmax = OpSignature {
             operands: vec![spec("data", false)],
             attrs: vec![("axis", Some(AttrValue::Int(-1)))],
+            symbolic: None,
         };
         vec![
             (

@@ -42,13 +42,13 @@ pub static DECLS: &[OpDecl] = &[
         given,
         "Calls a packed function that has no effect but its result.",
     )
-    .operands(&["func", "*args"]),
+    .operands(&["func", "*args: scalar"]),
     OpDecl::new(
         "relax.call_inplace_packed",
         infer_packed_inplace,
         "Calls a packed function that overwrites the inputs named.",
     )
-    .operands(&["func", "*args"])
+    .operands(&["func", "*args: scalar"])
     .attrs(INPLACE),
     OpDecl::new(
         "relax.call_builtin_with_ctx",
@@ -73,15 +73,15 @@ pub static DECLS: &[OpDecl] = &[
         infer_while_loop,
         "Calls the body on the state as long as the condition of it holds.",
     )
-    .operands(&["cond", "body", "*state"]),
+    .operands(&["cond", "body", "*state: scalar"]),
     OpDecl::new("relax.null_value", object, "No value: stands for an optional operand."),
     OpDecl::new("relax.print", unit, "Prints values.")
-        .operands(&["*values"])
+        .operands(&["*values: scalar"])
         .attrs(&[("format", Default::Str(""))])
         .packed("vm.builtin.print")
         .impure(),
     OpDecl::new("relax.assert_op", infer_assert, "Fails unless the condition holds.")
-        .operands(&["condition", "*format_args"])
+        .operands(&["condition: bool", "*format_args: scalar"])
         .attrs(&[("format", Default::Str(""))])
         .packed("vm.builtin.assert_op")
         .impure(),

@@ -20,23 +20,23 @@ const DIAGONAL: &[(&str, Default)] = &[("k", Default::Int(0))];
 /// The operators of this file.
 pub static DECLS: &[OpDecl] = &[
     OpDecl::new("relax.full", infer_full, "A tensor of one value.")
-        .operands(&["shape", "fill_value"])
+        .operands(&["shape: size", "fill_value: fill"])
         .attrs(DTYPE)
         .te(Pattern::Injective, |ctx| te_fill(ctx, Fill::Operand))
         .numpy("full")
         .onnx(&["ConstantOfShape"]),
     OpDecl::new("relax.zeros", infer_shape, "A tensor of zeros.")
-        .operands(&["shape"])
+        .operands(&["shape: size"])
         .attrs(&[("dtype", Default::Str("float32"))])
         .te(Pattern::Injective, |ctx| te_fill(ctx, Fill::Value(0.0)))
         .numpy("zeros"),
     OpDecl::new("relax.ones", infer_shape, "A tensor of ones.")
-        .operands(&["shape"])
+        .operands(&["shape: size"])
         .attrs(&[("dtype", Default::Str("float32"))])
         .te(Pattern::Injective, |ctx| te_fill(ctx, Fill::Value(1.0)))
         .numpy("ones"),
     OpDecl::new("relax.full_like", infer_like, "A tensor of one value, of another's shape.")
-        .operands(&["x", "fill_value"])
+        .operands(&["x", "fill_value: fill"])
         .attrs(DTYPE)
         .te(Pattern::Injective, |ctx| te_fill(ctx, Fill::Operand))
         .numpy("full_like"),
@@ -55,7 +55,7 @@ pub static DECLS: &[OpDecl] = &[
         infer_arange,
         "Evenly spaced values from start up to, but without, end.",
     )
-    .operands(&["start", "end?", "step?"])
+    .operands(&["start: scalar", "end?: scalar", "step?: scalar"])
     .attrs(DTYPE)
     .te(Pattern::Injective, te_arange)
     .numpy("arange")
@@ -64,12 +64,14 @@ pub static DECLS: &[OpDecl] = &[
     OpDecl::new("relax.tril", infer_triangle, "The lower triangle; zeros above the k-th diagonal.")
         .operands(&["x"])
         .attrs(DIAGONAL)
+        .symbolic("k")
         .te(Pattern::Injective, |ctx| te_triangle(ctx, "tril", te::le))
         .numpy("tril")
         .onnx(&["Trilu"]),
     OpDecl::new("relax.triu", infer_triangle, "The upper triangle; zeros below the k-th diagonal.")
         .operands(&["x"])
         .attrs(DIAGONAL)
+        .symbolic("k")
         .te(Pattern::Injective, |ctx| te_triangle(ctx, "triu", te::ge))
         .numpy("triu")
         .onnx(&["Trilu"]),
@@ -240,7 +242,7 @@ fn infer_triangle(ctx: &mut InferCtx<'_>) -> Inferred {
     if t.ndim.is_some_and(|n| n < 2) {
         return Err(ctx.error(format!("x must have at least 2 dims, but is {}", ctx.ty_text(0))));
     }
-    ctx.int("k")?;
+    ctx.size_attr("k", i64::MIN)?;
     Ok(ctx.like(&t, t.dtype))
 }
 
@@ -250,7 +252,11 @@ fn te_triangle(
     keep: fn(&te::Expr, &te::Expr) -> te::Expr,
 ) -> Outputs {
     let x = ctx.value(0)?;
-    let k = te::int(ctx.infer().int("k")?);
+    let k = ctx
+        .infer()
+        .size_attr("k", i64::MIN)?
+        .ok_or_else(|| LegalizeError::unknown("the diagonal is not known"))?;
+    let k = ctx.size(k);
     let zero = te::int_of(0, x.dtype());
     Ok(vec![te::compute(x.shape().to_vec(), name, |i| {
         let (row, col) = (&i[i.len() - 2], &i[i.len() - 1]);

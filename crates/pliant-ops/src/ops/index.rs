@@ -5,9 +5,9 @@ pub mod gather;
 pub mod safe;
 pub mod scatter;
 
-use pliant_ir::Sym;
 use pliant_ir::op::InferError;
 use pliant_ir::relax::{Type, TypeData};
+use pliant_ir::{DType, Sym};
 
 use crate::decl::{Default, OpDecl, Pattern};
 use crate::infer::InferCtx;
@@ -27,7 +27,7 @@ pub static DECLS: &[OpDecl] = &[
         "Slices along an axis at given indices. Negative ones count from the end; those outside are refused when it \
          runs, or by mode brought into range (\"clip\", \"wrap\"), or give NaN (\"nan\").",
     )
-    .operands(&["x", "indices"])
+    .operands(&["x", "indices: index"])
     .attrs(&[("axis", Default::None), ("mode", Default::Str("fast"))])
     .te(Pattern::Injective, te_take)
     .numpy("take")
@@ -37,7 +37,7 @@ pub static DECLS: &[OpDecl] = &[
         infer_slice,
         "Every stride-th element from begin up to, but without, end.",
     )
-    .operands(&["x", "axes", "begin", "end", "strides?"])
+    .operands(&["x", "axes: size", "begin: size", "end: size", "strides?: size"])
     .attrs(&[("assume_inbound", Default::Bool(false))])
     .te(Pattern::Injective, te_slice)
     .onnx(&["Slice"]),
@@ -80,11 +80,16 @@ fn te_take(ctx: &mut LegalizeCtx<'_>) -> Outputs {
     let count = indices.shape().len();
     let shape = [&x.shape()[..axis], indices.shape(), &x.shape()[axis + 1..]].concat();
     let out = te::compute(shape, "T_take", |i| {
-        let chosen = te::cast(&indices.at(&i[axis..axis + count]), te::Ty::I64);
+        let index = indices.at(&i[axis..axis + count]);
+        let chosen = safe::as_int64(&index);
         let place = match mode {
+            "wrap" if index.ty().dtype == DType::UInt64 => {
+                let turns = te::floormod(&index, &te::cast(&size, DType::UInt64));
+                te::cast(&turns, te::Ty::I64)
+            }
             "wrap" => te::floormod(&chosen, &size),
             "clip" => safe::clamp(&chosen, &size),
-            _ => safe::wrapped(&chosen, &size),
+            _ => safe::wrapped(&index, &size),
         };
         let element = x.at(&[&i[..axis], &[place], &i[axis + count..]].concat());
         if mode != "nan" {
@@ -146,6 +151,9 @@ fn slices(ctx: &mut InferCtx<'_>, dims: &[Sym]) -> Result<Option<Vec<AxisSlice>>
         }
         let step = ctx.func.syms.as_int(strides[k]).filter(|&s| s != 0 && s != i64::MIN);
         let step = step.ok_or_else(|| ctx.error("strides must be constants other than 0"))?;
+        if inbound {
+            check_inbound(ctx, axis, dims[axis], (begins[k], ends[k], step))?;
+        }
         out.push(axis_slice(ctx, axis, dims[axis], (begins[k], ends[k], step), inbound));
     }
     Ok(Some(out))
@@ -188,6 +196,35 @@ fn axis_slice(
         ctx.func.syms.max(len, zero)
     };
     AxisSlice { axis, begin, step, len }
+}
+
+/// Refuses bounds that are provably outside of what they are said to be inside of.
+fn check_inbound(
+    ctx: &mut InferCtx<'_>,
+    axis: usize,
+    dim: Sym,
+    (begin, end, step): (Sym, Sym, i64),
+) -> Result<(), InferError> {
+    for bound in [begin, end] {
+        // "To the end" is written as an integer larger (or smaller) than any size.
+        if ctx.func.syms.as_int(bound).is_some_and(|v| !(-BEYOND..BEYOND).contains(&v)) {
+            continue;
+        }
+        let low = ctx.func.syms.int(if step > 0 { 0 } else { -1 });
+        let at = if ctx.func.syms.as_int(bound) == Some(-1) && step < 0 {
+            bound
+        } else {
+            from_start(ctx, bound, dim)
+        };
+        let inside = [(low, at), (at, dim)];
+        if inside.iter().any(|&(a, b)| prove::at_most(ctx.func, a, b) == Some(false)) {
+            let (bound, dim) = (ctx.dim(bound), ctx.dim(dim));
+            return Err(ctx.error(format!(
+                "{bound} is out of range for axis {axis} of size {dim}, but assume_inbound says that it is not"
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// The bound counted from the start.

@@ -9,6 +9,7 @@ use pliant_ir::op::InferError;
 use pliant_ir::relax::{ExprData, TensorShape, Type, TypeData};
 use pliant_sym::SymKind;
 
+use crate::attrs::Sizes;
 use crate::broadcast::{Target, stretches_to};
 use crate::decl::{Default, Numbers, OpDecl, Pattern};
 use crate::infer::InferCtx;
@@ -27,7 +28,7 @@ pub static DECLS: &[OpDecl] = &[
         infer_reshape,
         "The same elements in another shape; -1 is found, 0 is copied.",
     )
-    .operands(&["x", "shape"])
+    .operands(&["x", "shape: size"])
     .view(te_view)
     .numpy("reshape")
     .onnx(&["Reshape"]),
@@ -68,7 +69,7 @@ pub static DECLS: &[OpDecl] = &[
     .numpy("transpose")
     .onnx(&["Transpose"]),
     OpDecl::new("relax.broadcast_to", infer_broadcast_to, "Broadcast to a shape.")
-        .operands(&["x", "shape"])
+        .operands(&["x", "shape: size"])
         .te(Pattern::Broadcast, te_broadcast_to)
         .numpy("broadcast_to")
         .onnx(&["Expand"]),
@@ -81,13 +82,15 @@ pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.split",
         infer_split,
-        "Parts along an axis: so many equal ones, or cut at these indices.",
+        "Parts along an axis: so many equal ones, or cut at these indices, which are brought into the axis.",
     )
     .operands(&["x"])
     .attrs(&[("indices_or_sections", Default::Required), ("axis", Default::Int(0))])
+    .symbolic("indices_or_sections")
     .te(Pattern::Injective, te_split)
     .numpy("split")
-    .onnx(&["Split"]),
+    .onnx(&["Split"])
+    .limits("a number of parts that is a symbol: it says how many results there are"),
     OpDecl::new(
         "relax.repeat",
         infer_repeat,
@@ -95,11 +98,13 @@ pub static DECLS: &[OpDecl] = &[
     )
     .operands(&["x"])
     .attrs(&[("repeats", Default::Required), ("axis", Default::None)])
+    .symbolic("repeats")
     .te(Pattern::Injective, te_repeat)
     .numpy("repeat"),
     OpDecl::new("relax.tile", infer_tile, "The whole tensor so many times along each axis.")
         .operands(&["x"])
         .attrs(&[("repeats", Default::Required)])
+        .symbolic("repeats")
         .te(Pattern::Injective, te_tile)
         .numpy("tile")
         .onnx(&["Tile"]),
@@ -120,11 +125,13 @@ fn infer_reshape(ctx: &mut InferCtx<'_>) -> Inferred {
     let Some(mut dims) = sizes.dims else { return Ok(ctx.make(None, sizes.ndim, t.dtype)) };
     let int = |ctx: &InferCtx<'_>, d: Sym| ctx.func.syms.as_int(d);
     let old = t.dims;
-    let empty = old.iter().flatten().any(|&d| int(ctx, d) == Some(0));
+    // Of a tensor without elements 0 is a size like any other; but beside a size that is to be found it is copied, as
+    // where the sizes are symbols.
+    let found = dims.iter().any(|&d| int(ctx, d) == Some(-1));
+    let empty = !found && old.iter().flatten().any(|&d| int(ctx, d) == Some(0));
     let mut open = None;
     for i in 0..dims.len() {
         match int(ctx, dims[i]) {
-            // Of a tensor without elements 0 is a size like any other.
             Some(0) if !empty => match &old {
                 Some(old) if i < old.len() => dims[i] = old[i],
                 Some(_) => {
@@ -166,26 +173,25 @@ fn fill_open(
         }
         return Ok(());
     };
-    let rest: Vec<Sym> =
+    let others: Vec<Sym> =
         dims.iter().enumerate().filter(|(i, _)| *i != open).map(|(_, &d)| d).collect();
-    let rest = numel(ctx, &rest);
+    let (over, under) = cancelled(ctx, old, &others);
     let x = ctx.ty_text(0);
-    if ctx.func.syms.as_int(rest) == Some(0) {
+    if ctx.func.syms.as_int(under) == Some(0) {
         return Err(ctx.error(format!("-1 cannot be found where another size is 0: {x}")));
     }
-    if prove::divides(ctx.func, rest, total) == Some(false) {
+    if prove::divides(ctx.func, under, over) == Some(false) {
+        let rest = numel(ctx, &others);
         let (total, rest) = (ctx.dim(total), ctx.dim(rest));
         return Err(ctx.error(format!("{x} has {total} elements, which {rest} does not divide")));
     }
-    let others: Vec<Sym> =
-        dims.iter().enumerate().filter(|(i, _)| *i != open).map(|(_, &d)| d).collect();
-    dims[open] = quotient(ctx, old, &others);
+    dims[open] = ctx.func.syms.floordiv(over, under);
     Ok(())
 }
 
-/// The product of the old sizes over that of the new ones, common factors cancelled: a symbol that stands on both
-/// sides says nothing about the size that is looked for, even where it is 0.
-fn quotient(ctx: &mut InferCtx<'_>, old: &[Sym], new: &[Sym]) -> Sym {
+/// The product of the old sizes and that of the new ones, common factors cancelled: a size that stands on both sides
+/// says nothing about the one that is looked for, even where it is 0.
+fn cancelled(ctx: &mut InferCtx<'_>, old: &[Sym], new: &[Sym]) -> (Sym, Sym) {
     let (mut over, mut under) = (Vec::new(), Vec::new());
     old.iter().for_each(|&d| factors(ctx, d, &mut over));
     new.iter().for_each(|&d| factors(ctx, d, &mut under));
@@ -196,8 +202,7 @@ fn quotient(ctx: &mut InferCtx<'_>, old: &[Sym], new: &[Sym]) -> Sym {
         }
         None => true,
     });
-    let (over, under) = (numel(ctx, &over), numel(ctx, &under));
-    ctx.func.syms.floordiv(over, under)
+    (numel(ctx, &over), numel(ctx, &under))
 }
 
 /// The factors of a size that show in its form.
@@ -450,66 +455,112 @@ fn te_concat(ctx: &mut LegalizeCtx<'_>) -> Outputs {
     })])
 }
 
-/// The cuts along the axis, ends included, and whether equal parts have yet to be checked at run time.
-fn cuts(ctx: &mut InferCtx<'_>, dim: Sym) -> Result<(Vec<Sym>, bool), InferError> {
-    let spec = ctx.attr("indices_or_sections");
+/// Where an axis is cut.
+struct Cuts {
+    /// The places, both ends included.
+    at: Vec<Sym>,
+    /// Whether it is to be checked when it runs that parts are equal.
+    equal: bool,
+    /// Indices that may turn out to be negative.
+    signs: Vec<Sym>,
+}
+
+/// The cuts along the axis; `None` where they are not known yet.
+fn cuts(ctx: &mut InferCtx<'_>, dim: Sym) -> Result<Option<Cuts>, InferError> {
     let zero = ctx.func.syms.int(0);
-    if let Some(sections) = spec.as_int() {
-        if !(1..=1 << 16).contains(&sections) {
-            return Err(ctx.error(format!("{sections} is no number of parts")));
+    let indices = match ctx.sizes_attr("indices_or_sections")? {
+        Some(Sizes::Many(indices)) => indices,
+        Some(Sizes::One(sections)) => return sections_of(ctx, sections, dim).map(Some),
+        Some(Sizes::UnknownOne) => return Err(unknown_sections(ctx)),
+        _ => return Ok(None),
+    };
+    let (mut at, mut signs) = (vec![zero], Vec::new());
+    for index in indices {
+        match prove::at_most(ctx.func, zero, index) {
+            Some(true) => {}
+            Some(false) => {
+                let index = ctx.dim(index);
+                return Err(ctx.error(format!("the index {index} is negative")));
+            }
+            None => signs.push(index),
         }
-        let n = ctx.func.syms.int(sections);
-        let even = prove::divides(ctx.func, n, dim);
-        if even == Some(false) {
-            let dim = ctx.dim(dim);
-            return Err(ctx.error(format!("a dim of size {dim} has no {sections} equal parts")));
-        }
-        let part = ctx.func.syms.floordiv(dim, n);
-        let cuts = (0..=sections).map(|k| {
-            let k = ctx.func.syms.int(k);
-            ctx.func.syms.mul(part, k)
-        });
-        return Ok((cuts.collect(), even.is_none()));
-    }
-    let bad = || ctx.error("indices_or_sections must be an integer or a list of integers");
-    let mut cuts = vec![zero];
-    for index in spec.as_ints().ok_or_else(bad)? {
-        if index < 0 {
-            return Err(ctx.error(format!("the index {index} is negative")));
-        }
-        let index = ctx.func.syms.int(index);
-        let cut = ctx.func.syms.min(index, dim);
+        let cut = match prove::at_most(ctx.func, index, dim) {
+            Some(true) => index,
+            _ => ctx.func.syms.min(index, dim),
+        };
         // Indices that go down give empty parts, as in NumPy.
-        let cut = ctx.func.syms.max(cut, cuts[cuts.len() - 1]);
-        cuts.push(cut);
+        let last = at[at.len() - 1];
+        let cut = match prove::at_most(ctx.func, last, cut) {
+            Some(true) => cut,
+            _ => ctx.func.syms.max(cut, last),
+        };
+        at.push(cut);
     }
-    cuts.push(dim);
-    Ok((cuts, false))
+    at.push(dim);
+    Ok(Some(Cuts { at, equal: false, signs }))
+}
+
+/// The cuts into so many equal parts.
+fn sections_of(ctx: &mut InferCtx<'_>, sections: Sym, dim: Sym) -> Result<Cuts, InferError> {
+    let Some(count) = ctx.func.syms.as_int(sections) else { return Err(unknown_sections(ctx)) };
+    if !(1..=1 << 16).contains(&count) {
+        return Err(ctx.error(format!("{count} is no number of parts")));
+    }
+    let even = prove::divides(ctx.func, sections, dim);
+    if even == Some(false) {
+        let dim = ctx.dim(dim);
+        return Err(ctx.error(format!("a dim of size {dim} has no {count} equal parts")));
+    }
+    let part = ctx.func.syms.floordiv(dim, sections);
+    let cuts = (0..=count).map(|k| {
+        let k = ctx.func.syms.int(k);
+        ctx.func.syms.mul(part, k)
+    });
+    Ok(Cuts { at: cuts.collect(), equal: even.is_none(), signs: Vec::new() })
+}
+
+fn unknown_sections(ctx: &InferCtx<'_>) -> InferError {
+    ctx.error("the number of parts must be known, since it says how many results there are")
+        .with_help("give the indices to cut at, which may be symbols: R.split(x, [n // 2], axis=0)")
 }
 
 fn infer_split(ctx: &mut InferCtx<'_>) -> Inferred {
     let t = ctx.tensor(0)?;
-    let spec = ctx.attr("indices_or_sections");
-    let count = spec.as_int().or_else(|| spec.as_ints().map(|v| v.len() as i64 + 1)).unwrap_or(0);
-    let fields = match (t.ndim, t.dims) {
+    let count = match ctx.sizes_attr("indices_or_sections")? {
+        Some(Sizes::One(sections)) => ctx.func.syms.as_int(sections),
+        Some(Sizes::UnknownOne) => None,
+        Some(list) => match list.count() {
+            Some(indices) => Some(indices as i64 + 1),
+            // A shape of unknown length: as many results.
+            None => return Ok(ctx.func.intern(TypeData::Any)),
+        },
+        None => Some(0),
+    };
+    let Some(count) = count else { return Err(unknown_sections(ctx)) };
+    let cut = match (t.ndim, &t.dims) {
         (Some(ndim), Some(dims)) => {
             let axis = ctx.axis("axis", ndim)?;
-            let (cuts, _) = cuts(ctx, dims[axis])?;
-            let mut fields = Vec::with_capacity(cuts.len() - 1);
-            for pair in cuts.windows(2) {
+            cuts(ctx, dims[axis])?.map(|cuts| (axis, cuts))
+        }
+        _ => None,
+    };
+    let fields = match (cut, t.dims) {
+        (Some((axis, cuts)), Some(dims)) => {
+            let mut fields = Vec::with_capacity(cuts.at.len() - 1);
+            for pair in cuts.at.windows(2) {
                 let mut dims = dims.clone();
                 dims[axis] = ctx.func.syms.sub(pair[1], pair[0]);
                 fields.push(ctx.make(Some(dims), None, t.dtype));
             }
             fields
         }
-        (ndim, _) => {
+        _ => {
             if !(1..=1 << 16).contains(&count) {
                 return Err(
                     ctx.error("indices_or_sections must be a number of parts or a list of indices")
                 );
             }
-            let part = ctx.make(None, ndim, t.dtype);
+            let part = ctx.make(None, t.ndim, t.dtype);
             vec![part; count as usize]
         }
     };
@@ -519,10 +570,12 @@ fn infer_split(ctx: &mut InferCtx<'_>) -> Inferred {
 fn te_split(ctx: &mut LegalizeCtx<'_>) -> Outputs {
     let dims = ctx.dims(0)?;
     let axis = ctx.infer().axis("axis", dims.len())?;
-    let (cuts, check) = cuts(&mut ctx.infer(), dims[axis])?;
+    let cuts = cuts(&mut ctx.infer(), dims[axis])?.ok_or_else(|| {
+        LegalizeError::unknown("relax.split: the indices to cut at are not known")
+    })?;
     let x = ctx.tensor(0)?;
-    let mut outputs = Vec::with_capacity(cuts.len() - 1);
-    for (k, pair) in cuts.windows(2).enumerate() {
+    let mut outputs = Vec::with_capacity(cuts.at.len() - 1);
+    for (k, pair) in cuts.at.windows(2).enumerate() {
         let len = ctx.func.syms.sub(pair[1], pair[0]);
         let (begin, len) = (ctx.size(pair[0]), ctx.size(len));
         let mut shape = x.shape().to_vec();
@@ -533,7 +586,13 @@ fn te_split(ctx: &mut LegalizeCtx<'_>) -> Outputs {
             x.at(&at)
         }));
     }
-    if check {
+    for sign in cuts.signs {
+        let index = ctx.size(sign);
+        let cond = te::explain(&te::ge(&index, &te::int(0)), std::slice::from_ref(&index));
+        let message = "relax.split: the index {0} is negative".into();
+        outputs[0] = outputs[0].with_check(Check { axes: Vec::new(), cond, message });
+    }
+    if cuts.equal {
         let (dim, parts) = (x.shape()[axis].clone(), te::int(outputs.len() as i64));
         let cond = te::eq(&te::floormod(&dim, &parts), &te::int(0));
         let message =
@@ -545,23 +604,26 @@ fn te_split(ctx: &mut LegalizeCtx<'_>) -> Outputs {
 
 // ---- repeat, tile ----
 
-fn repeats(ctx: &InferCtx<'_>) -> Result<Vec<i64>, InferError> {
-    let bad =
-        || ctx.error("repeats must be an integer or a list of integers, none of them negative");
-    let repeats = ctx.attr("repeats").as_ints().ok_or_else(bad)?;
-    if repeats.iter().any(|&r| r < 0) { Err(bad()) } else { Ok(repeats) }
+/// How often, for each axis or all; `None` where it is not known yet.
+fn repeats(ctx: &mut InferCtx<'_>) -> Result<Option<Vec<Sym>>, InferError> {
+    let bad = "repeats must be an integer or a list of integers, none of them negative";
+    let repeats = ctx.sizes_attr("repeats").map_err(|_| ctx.error(bad))?;
+    let repeats = repeats.ok_or_else(|| ctx.error(bad))?.known();
+    let negative = |&n: &Sym| ctx.func.syms.as_int(n).is_some_and(|n| n < 0);
+    if repeats.iter().flatten().any(negative) { Err(ctx.error(bad)) } else { Ok(repeats) }
 }
 
 fn infer_repeat(ctx: &mut InferCtx<'_>) -> Inferred {
     let t = ctx.tensor(0)?;
-    let repeats = match repeats(ctx)?[..] {
-        [n] => ctx.func.syms.int(n),
-        _ => return Err(ctx.error("repeats must be one integer")),
+    let repeats = match repeats(ctx)?.as_deref() {
+        Some(&[n]) => Some(n),
+        None => None,
+        Some(_) => return Err(ctx.error("repeats must be one integer")),
     };
     let flat = ctx.attr("axis").is_none();
     let Some(ndim) = t.ndim else { return Ok(ctx.make(None, flat.then_some(1), t.dtype)) };
     let axis = if flat { 0 } else { ctx.axis("axis", ndim)? };
-    let dims = t.dims.map(|mut dims| {
+    let dims = t.dims.zip(repeats).map(|(mut dims, repeats)| {
         if flat {
             dims = vec![numel(ctx, &dims)];
         }
@@ -572,7 +634,10 @@ fn infer_repeat(ctx: &mut InferCtx<'_>) -> Inferred {
 }
 
 fn te_repeat(ctx: &mut LegalizeCtx<'_>) -> Outputs {
-    let n = te::int(repeats(&ctx.infer())?[0]);
+    let Some(&[n]) = repeats(&mut ctx.infer())?.as_deref() else {
+        return Err(LegalizeError::unknown("relax.repeat: the number of repeats is not known"));
+    };
+    let n = ctx.size(n);
     let x = ctx.tensor(0)?;
     let shape = ctx.out_shape(0)?;
     if ctx.attr("axis").is_none() {
@@ -597,7 +662,10 @@ fn te_repeat(ctx: &mut LegalizeCtx<'_>) -> Outputs {
 
 fn infer_tile(ctx: &mut InferCtx<'_>) -> Inferred {
     let t = ctx.tensor(0)?;
-    let repeats = repeats(ctx)?;
+    let Some(repeats) = repeats(ctx)? else {
+        let count = ctx.sizes_attr("repeats")?.and_then(|s| s.count());
+        return Ok(ctx.make(None, t.ndim.zip(count).map(|(a, b)| a.max(b)), t.dtype));
+    };
     let Some(ndim) = t.ndim else { return Ok(ctx.make(None, None, t.dtype)) };
     let rank = ndim.max(repeats.len());
     let dims = t.dims.map(|dims| {
@@ -605,8 +673,7 @@ fn infer_tile(ctx: &mut InferCtx<'_>) -> Inferred {
         (0..rank)
             .map(|i| {
                 let dim = (i + ndim).checked_sub(rank).map_or(one, |k| dims[k]);
-                let n = (i + repeats.len()).checked_sub(rank).map_or(1, |k| repeats[k]);
-                let n = ctx.func.syms.int(n);
+                let n = (i + repeats.len()).checked_sub(rank).map_or(one, |k| repeats[k]);
                 ctx.func.syms.mul(dim, n)
             })
             .collect()

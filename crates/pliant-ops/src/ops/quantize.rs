@@ -22,7 +22,7 @@ pub static DECLS: &[OpDecl] = &[
         "round(data / scale) + zero_point, ties to even, brought into the range of out_dtype. scale and zero_point are \
          scalars, or vectors along the axis.",
     )
-    .operands(&["data", "scale", "zero_point"])
+    .operands(&["data", "scale: scalar", "zero_point: scalar"])
     .attrs(&[("axis", Default::Int(-1)), ("out_dtype", Default::Str("int8"))])
     .te(Pattern::Broadcast, te_quantize)
     .onnx(&["QuantizeLinear"]),
@@ -31,7 +31,7 @@ pub static DECLS: &[OpDecl] = &[
         infer_dequantize,
         "(data - zero_point) * scale in out_dtype. scale and zero_point are scalars, or vectors along the axis.",
     )
-    .operands(&["data", "scale", "zero_point"])
+    .operands(&["data", "scale: scalar", "zero_point: scalar"])
     .attrs(&[("axis", Default::Int(-1)), ("out_dtype", Default::Str("float32"))])
     .te(Pattern::Broadcast, te_dequantize)
     .onnx(&["DequantizeLinear"]),
@@ -41,7 +41,7 @@ pub static DECLS: &[OpDecl] = &[
         "For each sample the first class whose probabilities up to it, in the row that sample_indices names, sum to \
          more than the uniform number; the last class where none does.",
     )
-    .operands(&["prob", "uniform_sample", "sample_indices"])
+    .operands(&["prob", "uniform_sample", "sample_indices: index"])
     .attrs(&[("dtype", Default::Str("int64"))])
     .te(Pattern::Opaque, te_multinomial),
 ];
@@ -85,6 +85,9 @@ fn infer_quantize(ctx: &mut InferCtx<'_>) -> Inferred {
         return Err(
             ctx.error(format!("out_dtype must be an integer of at most 32 bits, but is {out}"))
         );
+    }
+    if let Some(zero) = ctx.tensor(2)?.dtype.filter(|z| z.size() == out.size() && *z != out) {
+        return Err(ctx.error(format!("zero_point is {zero}, but the result {out}")));
     }
     Ok(ctx.like(&data, Some(out)))
 }

@@ -34,7 +34,7 @@ pub static DECLS: &[OpDecl] = &[
          outputs (steps, directions, batch, hidden), the last output and the last cell (directions, batch, hidden). \
          Sequences end at sequence_lens; outputs after that are 0.",
     )
-    .operands(&["x", "w", "r", "b?", "sequence_lens?", "initial_h?", "initial_c?", "p?"])
+    .operands(&["x", "w", "r", "b?", "sequence_lens?: index", "initial_h?", "initial_c?", "p?"])
     .attrs(&[
         ("direction", Default::Str("forward")),
         ("activations", Default::None),
@@ -52,7 +52,7 @@ pub static DECLS: &[OpDecl] = &[
         "A gated recurrent unit: gates z, r, h; otherwise as relax.nn.lstm, without cell and peepholes. \
          linear_before_reset applies the reset gate after the product with the state.",
     )
-    .operands(&["x", "w", "r", "b?", "sequence_lens?", "initial_h?"])
+    .operands(&["x", "w", "r", "b?", "sequence_lens?: index", "initial_h?"])
     .attrs(&[
         ("direction", Default::Str("forward")),
         ("activations", Default::None),
@@ -69,7 +69,7 @@ pub static DECLS: &[OpDecl] = &[
         |ctx| infer(ctx, Kind::Rnn),
         "A plain recurrent layer: f(x w + h r + b); otherwise as relax.nn.gru.",
     )
-    .operands(&["x", "w", "r", "b?", "sequence_lens?", "initial_h?"])
+    .operands(&["x", "w", "r", "b?", "sequence_lens?: index", "initial_h?"])
     .attrs(ATTRS)
     .te(Pattern::Opaque, |ctx| layer::build(ctx, Kind::Rnn))
     .onnx(&["RNN"]),

@@ -24,7 +24,7 @@ pub static DECLS: &[OpDecl] = &[
          The signal is cut or padded with zeros to dft_length; onesided gives the first dft_length // 2 + 1 \
          frequencies; inverse divides by the length.",
     )
-    .operands(&["data", "dft_length?"])
+    .operands(&["data", "dft_length?: size"])
     .attrs(&[
         ("axis", Default::Int(-2)),
         ("inverse", Default::Bool(false)),
@@ -41,7 +41,7 @@ pub static DECLS: &[OpDecl] = &[
         "The discrete Fourier transforms of windows of frame_length that begin every frame_step elements of the \
          signals (batch, length, 1 or 2), each multiplied by the window.",
     )
-    .operands(&["signal", "frame_step", "window?", "frame_length?"])
+    .operands(&["signal", "frame_step: size", "window?", "frame_length?: size"])
     .attrs(&[("onesided", Default::Bool(true))])
     .te(Pattern::Opaque, te_stft)
     .numbers(Numbers::Last(0))

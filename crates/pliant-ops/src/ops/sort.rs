@@ -1,9 +1,9 @@
 //! Ordering: sort, argsort, topk, median. All are stable: equal elements keep their order, also when descending. NaN
 //! comes after every number, in either direction.
 
+use pliant_ir::DType;
 use pliant_ir::op::InferError;
 use pliant_ir::relax::{Type, TypeData};
-use pliant_ir::{DType, Sym};
 
 use super::index::safe;
 use super::rows::{self, Rows};
@@ -50,6 +50,7 @@ pub static DECLS: &[OpDecl] = &[
         ("largest", Default::Bool(true)),
         ("dtype", Default::Str("int32")),
     ])
+    .symbolic("k")
     .te(Pattern::Opaque, te_topk)
     .onnx(&["TopK"]),
     OpDecl::new(
@@ -181,15 +182,11 @@ fn te_argsort(ctx: &mut LegalizeCtx<'_>) -> Outputs {
 fn infer_topk(ctx: &mut InferCtx<'_>) -> Inferred {
     let t = ctx.tensor(0)?;
     let ret = ctx.choice("ret_type", &["both", "values", "indices"])?;
-    let (k, index) = (ctx.int("k")?, index_dtype(ctx)?);
+    let (k, index) = (ctx.size_attr("k", 0)?, index_dtype(ctx)?);
     ctx.bool("largest")?;
-    if k < 0 {
-        return Err(ctx.error(format!("k must not be negative, but is {k}")));
-    }
     let axis = t.ndim.map(|n| ctx.axis("axis", n)).transpose()?;
-    let k = ctx.func.syms.int(k);
-    let mut dims = t.dims;
-    if let (Some(dims), Some(axis)) = (&mut dims, axis) {
+    let mut dims = t.dims.filter(|_| k.is_some());
+    if let (Some(dims), Some(axis), Some(k)) = (&mut dims, axis, k) {
         if prove::at_most(ctx.func, k, dims[axis]) == Some(false) {
             let (k, size) = (ctx.dim(k), ctx.dim(dims[axis]));
             return Err(ctx.error(format!("k is {k}, but axis {axis} has size {size}")));
@@ -208,13 +205,13 @@ fn infer_topk(ctx: &mut InferCtx<'_>) -> Inferred {
 fn te_topk(ctx: &mut LegalizeCtx<'_>) -> Outputs {
     let dims = ctx.dims(0)?;
     let (x, shape) = (ctx.tensor(0)?, ctx.out_shape(0)?);
-    let infer = ctx.infer();
+    let mut infer = ctx.infer();
     let axis = infer.axis("axis", x.ndim())?;
     let (descending, index) = (infer.bool("largest")?, index_dtype(&infer)?);
     let ret = infer.choice("ret_type", &["both", "values", "indices"])?;
-    let count = infer.int("k")?;
-    let known: Sym = ctx.func.syms.int(count);
-    let k = te::int(count);
+    let unknown = || LegalizeError::unknown("relax.topk: k is not known");
+    let known = infer.size_attr("k", 0)?.ok_or_else(unknown)?;
+    let k = ctx.size(known);
     let fits = prove::at_most(ctx.func, known, dims[axis]) == Some(true);
     let order = Order { len: &x.shape()[axis], dtype: x.dtype(), descending };
     let mut kinds = vec![(false, x.dtype()), (true, index)];

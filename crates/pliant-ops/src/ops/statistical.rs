@@ -2,9 +2,9 @@
 
 pub mod scan;
 
-use pliant_ir::DType;
 use pliant_ir::op::InferError;
 use pliant_ir::relax::Type;
+use pliant_ir::{AttrValue, DType};
 
 use crate::decl::{Default, OpDecl, Pattern};
 use crate::infer::InferCtx;
@@ -82,7 +82,7 @@ fn infer_float(ctx: &mut InferCtx<'_>) -> Result<Type, InferError> {
 }
 
 fn infer_arg(ctx: &mut InferCtx<'_>) -> Result<Type, InferError> {
-    if !ctx.attr("axis").is_none() && ctx.attr("axis").as_int().is_none() {
+    if !matches!(ctx.attr("axis"), AttrValue::None | AttrValue::Int(_)) {
         return Err(ctx.error("axis must be one integer or None"));
     }
     reduced(ctx, Some(DType::Int64))

@@ -19,12 +19,12 @@ pub static DECLS: &[OpDecl] = &[
         infer_where,
         "Elements of x1 where the condition holds, else of x2.",
     )
-    .operands(&["condition", "x1", "x2"])
+    .operands(&["condition: bool", "x1", "x2"])
     .te(Pattern::Broadcast, te_where)
     .numpy("where")
     .onnx(&["Where"]),
     OpDecl::new("relax.masked_fill", infer_fill, "A scalar where the mask holds, else x.")
-        .operands(&["x", "mask", "value"])
+        .operands(&["x", "mask: bool", "value"])
         .te(Pattern::Broadcast, te_fill),
     OpDecl::new("relax.ewise_fma", infer_fma, "x1 * x2 + x3; of floats, rounded once.")
         .operands(&["x1", "x2", "x3"])

@@ -27,7 +27,9 @@ pub static DECLS: &[OpDecl] = &[
     row!("abs", infer_unary, abs, "Absolute value.").numpy("abs").onnx(&["Abs"]),
     row!("negative", infer_unary_number, |x| -x, "Negation.").numpy("negative").onnx(&["Neg"]),
     row!("square", infer_unary_number, |x| x * x, "Square.").numpy("square"),
-    row!("sign", infer_unary_number, sign, "-1, 0 or 1; NaN of NaN.").numpy("sign").onnx(&["Sign"]),
+    row!("sign", infer_unary_number, sign, "-1, 0 or 1; NaN of NaN, -0.0 of -0.0.")
+        .numpy("sign")
+        .onnx(&["Sign"]),
     row!("floor", infer_unary, |x| rounded(x, te::floor), "Towards minus infinity.")
         .numpy("floor")
         .onnx(&["Floor"]),

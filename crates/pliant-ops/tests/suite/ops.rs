@@ -2,6 +2,7 @@
 //! proved, equal functions are kept once, and a user's operator needs nothing but its tensor expression.
 
 use crate::common::{Calls, attrs};
+use pliant_ir::op::Takes;
 use pliant_ir::print::{PrintOptions, print_module, print_prim_func, type_text};
 use pliant_ir::relax::{Expr, FunctionBuilder, TypeData};
 use pliant_ir::tir::verify::verify_prim_func;
@@ -311,5 +312,19 @@ fn the_table_is_consistent() {
         let signature = decl.signature();
         let optional = signature.operands.iter().map(|o| o.optional);
         assert!(optional.is_sorted(), "{}: only trailing operands are optional", decl.name);
+        for word in decl.operands.iter().filter_map(|o| o.split_once(": ")) {
+            assert!(
+                Takes::of_word(word.1).is_some(),
+                "{}: operand {}: {}",
+                decl.name,
+                word.0,
+                word.1
+            );
+        }
+        // A call has such an attribute in the place of an operand that follows all others.
+        let first = decl.attrs.first().map(|(name, _)| *name);
+        assert!(decl.symbolic.is_none_or(|name| Some(name) == first), "{}", decl.name);
+        let open = signature.operands.iter().any(|o| o.optional);
+        assert!(decl.symbolic.is_none() || !open, "{}: symbols and optional operands", decl.name);
     }
 }

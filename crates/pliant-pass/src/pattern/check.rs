@@ -157,12 +157,9 @@ pub fn unknown_op(op: Op, ops: &dyn OpRegistry) -> Option<Problem> {
 }
 
 fn wrong_arity(op: Op, given: usize, more: bool, ops: &dyn OpRegistry) -> Option<String> {
-    let operands = &ops.signature(op)?.operands;
-    if operands.iter().any(|o| o.variadic) {
-        return None;
-    }
+    let signature = ops.signature(op)?;
+    let (operands, most) = (&signature.operands, signature.most_operands()?);
     let least = operands.iter().filter(|o| !o.optional).count();
-    let most = operands.len();
     let fits = given <= most && (more || given >= least);
     if fits {
         return None;

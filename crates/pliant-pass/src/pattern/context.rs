@@ -188,13 +188,13 @@ fn impossible_use(edge: &UseEdge, ops: &dyn OpRegistry) -> Option<String> {
         }
         PatternKind::Call { callee, .. } => {
             let PatternKind::Op(op) = callee.kind() else { return None };
-            let operands = &ops.signature(*op)?.operands;
             // Destination-passing calls hand over the fields of a tuple, and others any number of operands.
-            if matches!(*op, CALL_TIR | CALL_DPS_PACKED) || operands.iter().any(|o| o.variadic) {
+            if matches!(*op, CALL_TIR | CALL_DPS_PACKED) {
                 return None;
             }
-            let index = edge.index.filter(|&i| i as usize >= operands.len())?;
-            never(format!("{op} takes {} operands and has no operand {index}", operands.len()))
+            let most = ops.signature(*op)?.most_operands()?;
+            let index = edge.index.filter(|&i| i as usize >= most)?;
+            never(format!("{op} takes {most} operands and has no operand {index}"))
         }
         _ => None,
     }

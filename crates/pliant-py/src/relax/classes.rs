@@ -200,10 +200,14 @@ impl Expr {
         let i: u32 = index
             .extract()
             .map_err(|_| Error::Type("the index of a tuple field is an int".into()))?;
-        if let Some(SInfo::Tuple(fields)) = sinfo_of(&this.node)
-            && i as usize >= fields.len()
-        {
-            return Err(Error::Index(format!("the tuple has {} fields", fields.len())));
+        match sinfo_of(&this.node) {
+            Some(SInfo::Tuple(fields)) if i as usize >= fields.len() => {
+                return Err(Error::Index(format!("the tuple has {} fields", fields.len())));
+            }
+            Some(SInfo::Tensor(..) | SInfo::Prim(..)) => {
+                return Err(Error::Type(crate::relax::lower::NO_TUPLE.into()));
+            }
+            _ => {}
         }
         wrap(py, NodeRef::new(Node::GetItem(this.node.clone(), i)))
     }

@@ -13,7 +13,7 @@ use crate::nesting::Level;
 use crate::relax::classes::Expr as PyExpr;
 use crate::relax::infos::StructInfo;
 use crate::relax::node::{Node, NodeRef, Scalar};
-use crate::relax::sinfo::SInfo;
+use crate::relax::sinfo::{SInfo, sinfo_of};
 use crate::runtime::import::borrow_tensor;
 use crate::runtime::shape::ShapeTuple;
 use crate::tir::expr::{PrimExpr, prim, try_prim, wrap};
@@ -80,7 +80,7 @@ pub fn operand(obj: &Bound<'_, PyAny>) -> Result<Option<NodeRef>> {
     let node = if obj.is_instance_of::<PyBool>() {
         Node::Scalar(Scalar::Bool(obj.is_truthy()?))
     } else if obj.is_instance_of::<PyInt>() {
-        Node::Scalar(Scalar::Int(obj.extract()?))
+        Node::Scalar(Scalar::Int(whole(obj)?))
     } else if obj.is_instance_of::<PyFloat>() {
         Node::Scalar(Scalar::Float(obj.extract()?))
     } else if let Ok(s) = obj.cast::<PyString>() {
@@ -100,6 +100,45 @@ pub fn operand(obj: &Bound<'_, PyAny>) -> Result<Option<NodeRef>> {
         )));
     };
     Ok(Some(NodeRef::new(node)))
+}
+
+/// A Python int.
+fn whole(obj: &Bound<'_, PyAny>) -> Result<i64> {
+    obj.extract().map_err(|_| Error::Value(format!("{obj} does not fit 64 bits")))
+}
+
+/// Whether a value is of integers that are not all known: symbols, sizes of a shape that is a value.
+///
+/// # Errors
+/// Nesting that is too deep.
+pub fn is_symbolic(obj: &Bound<'_, PyAny>) -> Result<bool> {
+    let open = |e: &te::Expr| e.as_int().is_none() && e.ty().dtype.is_integer();
+    if let Ok(e) = obj.cast::<PrimExpr>() {
+        return Ok(open(&e.get().expr));
+    }
+    if let Ok(e) = obj.cast::<PyExpr>() {
+        let node = &e.get().node;
+        return Ok(match node.get() {
+            Node::Prim(e) => open(e),
+            Node::Shape(dims) => dims.iter().any(open),
+            _ => match sinfo_of(node) {
+                Some(SInfo::Prim(dtype, value)) => {
+                    dtype.is_integer() && value.as_ref().is_none_or(open)
+                }
+                Some(SInfo::Shape(dims, _)) => dims.as_ref().is_none_or(|d| d.iter().any(open)),
+                _ => false,
+            },
+        });
+    }
+    if obj.is_instance_of::<PyList>() || obj.is_instance_of::<PyTuple>() {
+        let _level = Level::enter("attributes")?;
+        for item in obj.try_iter()? {
+            if is_symbolic(&item?)? {
+                return Ok(true);
+            }
+        }
+    }
+    Ok(false)
 }
 
 /// A constant's data must not change under the compiler's feet.
@@ -161,7 +200,7 @@ pub fn attr_value(obj: &Bound<'_, PyAny>) -> Result<AttrValue> {
         return Ok(AttrValue::Bool(obj.is_truthy()?));
     }
     if obj.is_instance_of::<PyInt>() {
-        return Ok(AttrValue::Int(obj.extract()?));
+        return Ok(AttrValue::Int(whole(obj)?));
     }
     if obj.is_instance_of::<PyFloat>() {
         return Ok(AttrValue::float(obj.extract()?));
@@ -185,6 +224,15 @@ pub fn attr_value(obj: &Bound<'_, PyAny>) -> Result<AttrValue> {
         match e.get().node.get() {
             Node::Str(s) => return Ok(AttrValue::Str(s.clone())),
             Node::DType(d) => return Ok(AttrValue::DType(*d)),
+            Node::Prim(e) if e.as_int().is_some() => {
+                return Ok(AttrValue::Int(e.as_int().unwrap_or(0)));
+            }
+            Node::Shape(dims) => {
+                let ints: Option<Vec<i64>> = dims.iter().map(te::Expr::as_int).collect();
+                if let Some(ints) = ints {
+                    return Ok(AttrValue::ints(ints));
+                }
+            }
             _ => {}
         }
     }
@@ -193,7 +241,7 @@ pub fn attr_value(obj: &Bound<'_, PyAny>) -> Result<AttrValue> {
         return Ok(AttrValue::List(items?));
     }
     if let Ok(v) = obj.call_method0("__index__") {
-        return Ok(AttrValue::Int(v.extract()?));
+        return Ok(AttrValue::Int(whole(&v)?));
     }
     if let Ok(dtype) = crate::runtime::import::parse_dtype(obj) {
         return Ok(AttrValue::DType(dtype));

@@ -3,15 +3,16 @@
 
 use std::sync::Arc;
 
-use pliant_ir::DType;
+use pliant_ir::op::{Op, Takes, Written};
 use pliant_ir::relax::{self as ir};
+use pliant_ir::{AttrValue, DType};
 use pliant_ops::te;
 use pliant_tensor::Tensor;
 use rustc_hash::FxHashMap;
 
 use crate::error::{Error, Result};
 use crate::nesting::{MAX_NESTING, too_deep};
-use crate::relax::home::HomeState;
+use crate::relax::home::{HomeState, signature};
 use crate::relax::node::{CallNode, CalleeNode, FreeVar, Node, NodeRef, Scalar};
 use crate::relax::sinfo::{SInfo, dim_to_sym, dims_to_syms, to_type};
 
@@ -155,6 +156,10 @@ impl HomeState {
                 let tuple = memo[&tuple.id()];
                 let builder = self.builder()?;
                 let tuple = builder.operand(tuple);
+                let ty = builder.func().ty(tuple);
+                if matches!(ty, ir::TypeData::Tensor { .. } | ir::TypeData::Prim { .. }) {
+                    return Err(Error::Type(NO_TUPLE.into()));
+                }
                 if let Some(fields) = builder.func().tuple_fields(tuple) {
                     return fields.get(*index as usize).copied().ok_or_else(|| {
                         Error::Index(format!(
@@ -224,12 +229,66 @@ impl HomeState {
             .collect()
     }
 
+    /// The operands of an operator, whose declaration says what numbers become.
+    fn lower_operands(
+        &mut self,
+        op: Op,
+        call: &CallNode,
+        memo: &FxHashMap<usize, ir::Expr>,
+    ) -> Result<Vec<ir::Expr>> {
+        let signature = signature(op)?;
+        let func = self.func().ok_or_else(|| Error::Value("the function was given up".into()))?;
+        let written = |arg: &NodeRef| match arg.get() {
+            Node::Scalar(Scalar::Int(_)) => Written::Int,
+            Node::Scalar(Scalar::Float(_)) => Written::Float,
+            Node::Scalar(Scalar::Bool(_)) => Written::Bool,
+            _ => match func.ty(memo[&arg.id()]) {
+                ir::TypeData::Tensor { dtype, .. } => Written::Tensor(*dtype),
+                ir::TypeData::Any => Written::Tensor(None),
+                _ => Written::Other,
+            },
+        };
+        let written: Vec<Written> = call.args.iter().map(written).collect();
+        let stated = call.attrs.get("dtype").and_then(AttrValue::as_dtype);
+        let types = signature.number_types(&written, stated);
+        let mut args = Vec::with_capacity(types.len());
+        for (i, (arg, dtype)) in call.args.iter().zip(types).enumerate() {
+            args.push(match (arg.get(), dtype) {
+                (Node::Scalar(s), Some(dtype)) => {
+                    let fill = signature.takes(i) == Takes::Fill;
+                    let tensor =
+                        if fill { fill_tensor(*s, dtype) } else { scalar_tensor(*s, dtype) };
+                    let tensor = tensor.map_err(|e| e.prefixed(&format!("{op}: ")))?;
+                    self.parts()?.0.constant(tensor)
+                }
+                (Node::Scalar(s), None) => self.scalar(*s)?,
+                _ => memo[&arg.id()],
+            });
+        }
+        Ok(args)
+    }
+
+    /// A number as a scalar value.
+    fn scalar(&mut self, s: Scalar) -> Result<ir::Expr> {
+        let func = self.parts()?.0;
+        let (value, dtype) = match s {
+            Scalar::Int(v) => (v, DType::Int64),
+            Scalar::Bool(b) => (i64::from(b), DType::Bool),
+            Scalar::Float(v) => return Ok(func.float_value(v, DType::Float64)),
+        };
+        let value = func.syms.int(value);
+        Ok(func.int_value(value, dtype))
+    }
+
     fn lower_call(
         &mut self,
         call: &CallNode,
         memo: &FxHashMap<usize, ir::Expr>,
     ) -> Result<ir::Expr> {
-        let args = self.lower_args(&call.args, memo)?;
+        let args = match &call.callee {
+            CalleeNode::Op(op) => self.lower_operands(*op, call, memo)?,
+            CalleeNode::Expr(_) => self.lower_args(&call.args, memo)?,
+        };
         let tys: Result<Vec<ir::Type>> = call.ty_args.iter().map(|t| to_type(self, t)).collect();
         let tys = tys?;
         match &call.callee {
@@ -281,6 +340,24 @@ fn default_dtype(s: Scalar) -> DType {
         Scalar::Bool(_) => DType::Bool,
     }
 }
+
+/// A number as a tensor of rank 0 that fills a result of that type.
+fn fill_tensor(s: Scalar, dtype: DType) -> Result<Tensor> {
+    match s {
+        Scalar::Float(v) if dtype.is_integer() => {
+            let whole = v as i64;
+            if whole as f64 != v {
+                return Err(Error::Value(format!("{v} does not fit {dtype}")));
+            }
+            crate::relax::convert::int_tensor(whole, dtype)
+        }
+        _ => scalar_tensor(s, dtype),
+    }
+}
+
+/// What is said of a field of what is no tuple.
+pub(crate) const NO_TUPLE: &str = "a tensor has no fields: its elements are taken by relax.op.take(x, indices, axis) \
+                                   or relax.op.strided_slice(x, axes, begin, end)";
 
 /// A number as a tensor of rank 0. A float among integers stays a float32.
 fn scalar_tensor(s: Scalar, dtype: DType) -> Result<Tensor> {

@@ -1,13 +1,15 @@
 //! Operators as Python functions, and the calls that are written in their own way (`call_tir`, ...).
 
-use pliant_ir::op::{CALL_DPS_PACKED, CALL_PURE_PACKED, CALL_TIR, OperandSpec};
+use pliant_ir::op::{CALL_DPS_PACKED, CALL_PURE_PACKED, CALL_TIR, OperandSpec, Takes};
 use pliant_ir::{AttrValue, Attrs, Op, OpRegistry, OpSignature};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
 use crate::error::{Error, Result};
 use crate::relax::classes::{callee_name, wrap};
-use crate::relax::convert::{arg_list, attr_object, attr_value, needed, operand, sinfo_list};
+use crate::relax::convert::{
+    arg_list, attr_object, attr_value, is_symbolic, needed, operand, sinfo_list,
+};
 use crate::relax::home::signature;
 use crate::relax::node::{CallNode, CalleeNode, Node, NodeRef};
 use crate::relax::sinfo::SInfo;
@@ -137,7 +139,7 @@ impl OpFunction {
         args: &Bound<'_, PyTuple>,
         kwargs: Option<&Bound<'_, PyDict>>,
     ) -> Result<CallNode> {
-        let OpSignature { operands, attrs } = self.sig;
+        let OpSignature { operands, attrs, .. } = self.sig;
         let mut given: Vec<Option<NodeRef>> = Vec::with_capacity(operands.len());
         let mut list = Attrs::default();
         let mut positional = args.iter();
@@ -157,9 +159,10 @@ impl OpFunction {
             }
         }
         let by_position = args.len().min(operands.len());
+        let mut by_symbols = None;
         for (i, arg) in positional.enumerate() {
             let Some((name, _)) = attrs.get(i) else { return Err(self.too_many(args.len())) };
-            list.set(name, attr_value(&arg)?);
+            self.set_attr(name, &arg, &mut list, &mut by_symbols)?;
         }
         let mut ty_args = Vec::new();
         for (key, value) in kwargs.into_iter().flatten() {
@@ -177,7 +180,7 @@ impl OpFunction {
                 if list.get(name).is_some() {
                     return Err(self.error(&format!("got several values for attribute '{key}'")));
                 }
-                list.set(name, attr_value(&value)?);
+                self.set_attr(name, &value, &mut list, &mut by_symbols)?;
             } else if matches!(&*key, "sinfo_args" | "ty_args" | "out_sinfo" | "out_ty") {
                 ty_args = sinfo_list(&value)?;
             } else {
@@ -187,16 +190,49 @@ impl OpFunction {
                 )));
             }
         }
-        let args = self.finish(given, variadic)?;
+        let mut args = self.finish(given, variadic)?;
+        args.extend(by_symbols);
         let attrs = self.canonical(list)?;
         Ok(CallNode { callee: CalleeNode::Op(self.op), args, attrs, ty_args })
     }
 
+    /// Takes the value of an attribute, or where it is given by symbols and may be, the operand that it is then.
+    fn set_attr(
+        &self,
+        name: &str,
+        value: &Bound<'_, PyAny>,
+        list: &mut Attrs,
+        by_symbols: &mut Option<NodeRef>,
+    ) -> Result<()> {
+        let place = || format!("{}: attribute '{name}': ", self.op.short_name());
+        let symbolic = is_symbolic(value)?;
+        if symbolic && self.sig.symbolic == Some(name) {
+            *by_symbols = Some(needed(value).map_err(|e| e.prefixed(&place()))?);
+            list.set(name, AttrValue::None);
+            return Ok(());
+        }
+        if symbolic {
+            let what = "it must be known when the program is compiled, but is symbolic";
+            return Err(Error::Type(format!("{}{what}", place())));
+        }
+        list.set(name, attr_value(value).map_err(|e| e.prefixed(&place()))?);
+        Ok(())
+    }
+
     fn operand(&self, spec: &OperandSpec, obj: &Bound<'_, PyAny>) -> Result<Option<NodeRef>> {
-        let given = operand(obj).map_err(|e| match e {
+        let mut given = operand(obj).map_err(|e| match e {
             Error::Type(m) => self.error(&format!("operand '{}': {m}", spec.name)),
-            other => other,
+            other => {
+                other.prefixed(&format!("{}: operand '{}': ", self.op.short_name(), spec.name))
+            }
         })?;
+        // Nothing in brackets is a shape only where one belongs.
+        if spec.takes != Takes::Sizes
+            && matches!(given.as_ref().map(NodeRef::get), Some(Node::Shape(dims)) if dims.is_empty())
+            && !obj.is_instance_of::<crate::relax::classes::Expr>()
+        {
+            given = Some(NodeRef::new(Node::Tuple(Vec::new())));
+        }
         if given.is_none() && !spec.optional {
             return Err(self.error(&format!("operand '{}' must not be None", spec.name)));
         }

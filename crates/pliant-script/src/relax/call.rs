@@ -1,8 +1,9 @@
 //! Calls of operators and functions.
 
+use pliant_ir::op::Written;
 use pliant_ir::relax::loops::op_call_is_pure;
 use pliant_ir::relax::{Callee, Expr as IrExpr, ExprData, Type, TypeData, derive};
-use pliant_ir::{AttrValue, Attrs, BaseFunc, DType, Op, OpSignature, SymVar};
+use pliant_ir::{AttrValue, Attrs, BaseFunc, DType, Op, OpSignature, Sym, SymVar};
 
 use super::value::Val;
 use super::{FuncParser, Local};
@@ -154,26 +155,55 @@ impl<'s> FuncParser<'_, 's> {
                 ty_args = self.type_list(&k.value)?;
             }
         }
-        // A number beside a tensor is a constant of the tensor's type.
-        let like = bound.operands.iter().find_map(|(v, _)| match v {
-            Val::Expr(x) => self.tensor_dtype(*x),
-            Val::Tensor(t) => Some(t.dtype()),
-            _ => None,
-        });
+        let written: Vec<Written> = bound.operands.iter().map(|(v, _)| self.written(v)).collect();
+        let types = signature.number_types(&written, attr_dtype(&bound.attrs));
         let mut args = Vec::with_capacity(bound.operands.len());
         for (i, (val, range)) in bound.operands.into_iter().enumerate() {
             let name = signature.operands.get(i).map_or("", |o| o.name);
             let val = match val {
                 Val::Str(s) if name.contains("dtype") => Val::DType(self.cx.dtype_name(&s, range)?),
+                Val::None => {
+                    args.push(self.op_by_name("relax.null_value", &[], range)?);
+                    continue;
+                }
                 val => val,
             };
-            let like = match (name, like) {
-                ("fill_value", None) => Some(attr_dtype(&bound.attrs).unwrap_or(DType::Float32)),
-                _ => like,
-            };
-            args.push(self.operand(val, like, range)?);
+            args.push(self.operand(val, types[i], range)?);
         }
         self.emit_op(op, &args, bound.attrs, &ty_args, e.range)
+    }
+
+    /// What stands in the place of an operand, for the numbers beside it.
+    fn written(&self, val: &Val) -> Written {
+        match val {
+            Val::Expr(x) => match self.ty_of(*x) {
+                TypeData::Tensor { dtype, .. } => Written::Tensor(*dtype),
+                TypeData::Any => Written::Tensor(None),
+                _ => Written::Other,
+            },
+            Val::Tensor(t) => Written::Tensor(Some(t.dtype())),
+            Val::Sym(s, None) if self.b.func().syms.as_int(*s).is_some() => Written::Int,
+            Val::Float(_, None) => Written::Float,
+            Val::Bool(_) => Written::Bool,
+            _ => Written::Other,
+        }
+    }
+
+    /// Whether a value is of integers that are not all known while parsing.
+    fn is_symbolic(&self, val: &Val) -> bool {
+        let open = |s: &Sym| self.b.func().syms.as_int(*s).is_none();
+        match val {
+            Val::Sym(s, _) => open(s),
+            Val::Seq(items) => items.iter().any(|v| self.is_symbolic(v)),
+            Val::Expr(e) => match self.ty_of(*e) {
+                TypeData::Prim { value, dtype } => {
+                    dtype.is_integer() && value.as_ref().is_none_or(open)
+                }
+                TypeData::Shape { dims, .. } => dims.as_ref().is_none_or(|d| d.iter().any(open)),
+                _ => false,
+            },
+            _ => false,
+        }
     }
 
     /// Sorts arguments into operands and attributes.
@@ -188,6 +218,7 @@ impl<'s> FuncParser<'_, 's> {
         let variadic = sig.operands.iter().position(|o| o.variadic);
         let mut operands: Vec<Option<(Val, Range)>> = Vec::new();
         let mut attrs: Vec<Option<AttrValue>> = vec![None; sig.attrs.len()];
+        let mut by_symbols = None;
         for (i, arg) in call.args.iter().enumerate() {
             let val = self.value(arg)?;
             if i < sig.operands.len() || variadic.is_some() {
@@ -196,6 +227,13 @@ impl<'s> FuncParser<'_, 's> {
                 continue;
             }
             match attrs.get_mut(i - sig.operands.len()) {
+                Some(slot)
+                    if sig.symbolic.is_some_and(|s| s == sig.attrs[i - sig.operands.len()].0)
+                        && self.is_symbolic(&val) =>
+                {
+                    *slot = Some(AttrValue::None);
+                    by_symbols = Some((val, arg.range));
+                }
                 Some(slot) => *slot = Some(self.attr(&val, arg.range)?),
                 None => {
                     let most = sig.operands.len() + sig.attrs.len();
@@ -232,6 +270,11 @@ impl<'s> FuncParser<'_, 's> {
                     return Err(self.given_twice(k.name, k.range));
                 }
                 let val = self.value(&k.value)?;
+                if sig.symbolic == Some(sig.attrs[i].0) && self.is_symbolic(&val) {
+                    attrs[i] = Some(AttrValue::None);
+                    by_symbols = Some((val, k.value.range));
+                    continue;
+                }
                 attrs[i] = Some(self.attr(&val, k.value.range)?);
             } else {
                 let known =
@@ -241,7 +284,8 @@ impl<'s> FuncParser<'_, 's> {
                 return Err(self.cx.error_maybe(Kind::Arguments, k.range, message, help));
             }
         }
-        let operands = self.check_operands(op, sig, operands, e.range)?;
+        let mut operands = self.check_operands(op, sig, operands, e.range)?;
+        operands.extend(by_symbols);
         let mut out = Attrs::default();
         for (value, (name, default)) in attrs.into_iter().zip(&sig.attrs) {
             let Some(value) = value.or_else(|| default.clone()) else {
@@ -289,14 +333,7 @@ impl<'s> FuncParser<'_, 's> {
             let message = format!("R.{} needs '{}'", op.short_name(), operand.name);
             return Err(self.error(Kind::Arguments, range, message));
         }
-        let holes = given.iter().position(Option::is_none);
-        if let Some(i) = holes {
-            let name = sig.operands.get(i).map_or("an operand", |o| o.name);
-            let message =
-                format!("R.{} needs '{name}' when a later operand is given", op.short_name());
-            return Err(self.error(Kind::Arguments, range, message));
-        }
-        Ok(given.into_iter().flatten().collect())
+        Ok(given.into_iter().map(|g| g.unwrap_or((Val::None, range))).collect())
     }
 
     /// A call of the operator of that full name, by the parser itself.

@@ -82,10 +82,8 @@ impl Verifier<'_> {
             return;
         };
         let operands = &signature.operands;
-        let most = operands.len();
         let least = operands.iter().filter(|o| !o.optional && !o.variadic).count();
-        let variadic = operands.iter().any(|o| o.variadic);
-        if args < least || (args > most && !variadic) {
+        if args < least || signature.most_operands().is_some_and(|most| args > most) {
             let names: Vec<&str> = operands.iter().map(|o| o.name).collect();
             let names = names.join(", ");
             self.error(

@@ -15,12 +15,12 @@ type Outputs = Result<Vec<Tensor>, LegalizeError>;
 /// The operators of this file.
 pub static DECLS: &[OpDecl] = &[
     OpDecl::new("relax.eye", infer_eye, "Ones on the k-th diagonal of an n x m matrix, zeros elsewhere; m is n if not given.")
-        .operands(&["n", "m?", "k?"])
+        .operands(&["n: size", "m?: size", "k?: size"])
         .attrs(&[("dtype", Default::Str("float32"))])
         .te(Pattern::Injective, te_eye)
         .numpy("eye"),
     OpDecl::new("relax.eye_like", infer_eye_like, "Ones on the k-th diagonal of a matrix of another's shape.")
-        .operands(&["x", "k?"])
+        .operands(&["x", "k?: size"])
         .attrs(&[("dtype", Default::None)])
         .te(Pattern::Injective, te_eye)
         .onnx(&["EyeLike"]),
@@ -30,7 +30,7 @@ pub static DECLS: &[OpDecl] = &[
         "alpha - beta * cos(2 pi i / n) for i in 0 .. window_size, with n = window_size for a periodic window, else \
          one less.",
     )
-    .operands(&["window_size"])
+    .operands(&["window_size: size"])
     .attrs(&[
         ("periodic", Default::Bool(true)),
         ("alpha", Default::Float(0.54)),

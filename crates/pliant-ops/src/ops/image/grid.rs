@@ -38,7 +38,7 @@ pub static DECLS: &[OpDecl] = &[
         infer_affine,
         "The grid (n, 2, h, w) or (n, 3, d, h, w) of the places that affine maps (n, 2, 3) or (n, 3, 4) send each pixel to.",
     )
-    .operands(&["data", "size"])
+    .operands(&["data", "size: size"])
     .attrs(&[("align_corners", Default::Bool(true))])
     .te(Pattern::Injective, te_affine)
     .onnx(&["AffineGrid"]),

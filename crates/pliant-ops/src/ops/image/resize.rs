@@ -27,7 +27,7 @@ macro_rules! row {
              neighbours (\"linear\", \"cubic\"), as ONNX's Resize has it. roi (start of each dim, then end of each) and \
              extrapolation_value belong to \"tf_crop_and_resize\".",
         )
-        .operands(&["data", "size"])
+        .operands(&["data", "size: size"])
         .attrs(&[
             ("roi", Default::None),
             ("layout", Default::Str($layout)),

@@ -14,7 +14,7 @@ pub static DECLS: &[OpDecl] = &[OpDecl::new(
     "Every strides[d]-th element of each dim d from begin[d] up to, but without, end[d], as Python slices. begin, end \
      and strides are vectors of int64, one element for each dim; a stride of 0 is refused when it runs.",
 )
-.operands(&["x", "begin", "end", "strides"])
+.operands(&["x", "begin: index", "end: index", "strides: index"])
 .packed("vm.builtin.dynamic_strided_slice")
 .data_dependent()
 .onnx(&["Slice"])];

@@ -24,7 +24,7 @@ pub static DECLS: &[OpDecl] = &[
         "For each element of indices, the element of data at the same place but along the axis, where the index says. \
          Negative indices count from the end.",
     )
-    .operands(&["data", "indices"])
+    .operands(&["data", "indices: index"])
     .attrs(&[("axis", Default::Int(0))])
     .te(Pattern::Injective, te_gather_elements)
     .numpy("take_along_axis")
@@ -35,7 +35,7 @@ pub static DECLS: &[OpDecl] = &[
         "Slices of data at the index tuples along the last dim of indices, after batch_dims leading dims that both \
          share. Negative indices count from the end.",
     )
-    .operands(&["data", "indices"])
+    .operands(&["data", "indices: index"])
     .attrs(&[("batch_dims", Default::Int(0))])
     .te(Pattern::Injective, te_gather_nd)
     .numbers(Numbers::Last(1))
@@ -46,7 +46,7 @@ pub static DECLS: &[OpDecl] = &[
         "NumPy's indexing with arrays: one tensor of integers for each leading dim of data, broadcast together. \
          Negative indices count from the end.",
     )
-    .operands(&["data", "indices"])
+    .operands(&["data", "indices: index"])
     .te(Pattern::Injective, te_index_tensor),
     OpDecl::new(
         "relax.bucketize",

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use pliant_tensor::Failed;
+use pliant_tensor::{DType, Failed};
 
 use crate::te::{self, Body, Check, Expr, IterVar, Var};
 
@@ -15,18 +15,28 @@ pub fn clamp(index: &Expr, size: &Expr) -> Expr {
     te::maximum(&te::minimum(index, &(size - 1)), &te::int(0))
 }
 
+/// An index of any integer type as int64. An unsigned one beyond it, which is outside of every tensor, becomes the
+/// largest: it never counts from the end.
+pub fn as_int64(index: &Expr) -> Expr {
+    if index.ty().dtype != DType::UInt64 {
+        return te::cast(index, te::Ty::I64);
+    }
+    te::cast(&te::minimum(index, &te::int_of(i64::MAX, DType::UInt64)), te::Ty::I64)
+}
+
 /// The index counted from the start, and inside.
 pub fn wrapped(index: &Expr, size: &Expr) -> Expr {
-    let index = te::cast(index, te::Ty::I64);
+    let index = as_int64(index);
     clamp(&te::select(&te::lt(&index, &te::int(0)), &(&index + size), &index), size)
 }
 
 /// Whether the index lies in `-size .. size`, telling both where it does not; and the message.
 pub fn in_range(op: &str, index: &Expr, axis: usize, size: &Expr) -> (Expr, Arc<str>) {
-    let index = te::cast(index, te::Ty::I64);
-    let cond = te::and(&te::ge(&index, &-size), &te::lt(&index, size));
-    let message = format!("{op}: index {{0}} is out of range for axis {axis} of size {{1}}");
-    (te::explain(&cond, &[index, size.clone()]), Failed::Index.mark(&message).into())
+    let place = as_int64(index);
+    let cond = te::and(&te::ge(&place, &-size), &te::lt(&place, size));
+    let told = if index.ty().dtype == DType::UInt64 { "{0u}" } else { "{0}" };
+    let message = format!("{op}: index {told} is out of range for axis {axis} of size {{1}}");
+    (te::explain(&cond, &[index.clone(), size.clone()]), Failed::Index.mark(&message).into())
 }
 
 /// A check of a condition over all indices of a shape.
@@ -55,7 +65,10 @@ pub fn checked(
     trusted: bool,
     (axis, index, size): (usize, &Expr, &Expr),
 ) -> Expr {
-    let index = b.let_("index", &te::cast(index, te::Ty::I64));
+    let index = match index.ty().dtype {
+        DType::UInt64 => b.let_("index", index),
+        _ => b.let_("index", &te::cast(index, te::Ty::I64)),
+    };
     if !trusted {
         let (cond, message) = in_range(op, &index, axis, size);
         b.assert(&cond, message);

@@ -31,7 +31,7 @@ pub static DECLS: &[OpDecl] = &[
          reduction \"update\", \"add\", \"mul\", \"min\", \"max\" or \"mean\" (of the element and all its updates). \
          Updates apply in order; negative indices count from the end.",
     )
-    .operands(&["data", "indices", "updates"])
+    .operands(&["data", "indices: index", "updates"])
     .attrs(&[("axis", Default::Int(0)), ("reduction", Default::Str("update"))])
     .te(Pattern::Opaque, te_scatter_elements)
     .numpy("put_along_axis")
@@ -42,7 +42,7 @@ pub static DECLS: &[OpDecl] = &[
         "data with slices of updates put at the index tuples along the last dim of indices; reductions as \
          scatter_elements.",
     )
-    .operands(&["data", "indices", "updates"])
+    .operands(&["data", "indices: index", "updates"])
     .attrs(&[("reduction", Default::Str("update"))])
     .te(Pattern::Opaque, te_scatter_nd)
     .numbers(Numbers::Last(1))
@@ -52,7 +52,7 @@ pub static DECLS: &[OpDecl] = &[
         infer_index_put,
         "data with values put where NumPy's indexing with arrays says, or added there.",
     )
-    .operands(&["data", "indices", "values"])
+    .operands(&["data", "indices: index", "values"])
     .attrs(&[("accumulate", Default::Bool(false))])
     .te(Pattern::Opaque, te_index_put),
     OpDecl::new(
@@ -60,7 +60,7 @@ pub static DECLS: &[OpDecl] = &[
         infer_slice_scatter,
         "The first tensor with src in place of its slice from start up to, but without, end by step along the axis.",
     )
-    .operands(&["input_tensor", "src", "start", "end", "step"])
+    .operands(&["input_tensor", "src", "start: size", "end: size", "step: size"])
     .attrs(&[("axis", Default::Int(0))])
     .te(Pattern::Injective, te_slice_scatter),
 ];

@@ -12,6 +12,7 @@ use crate::decl::{Default, OpDecl, Pattern};
 use crate::infer::InferCtx;
 use crate::legalize::{LegalizeCtx, LegalizeError};
 use crate::ops::index::safe;
+use crate::rules::numel;
 use crate::te::{self, Expr, Tensor};
 
 /// The operators of this file.
@@ -260,6 +261,13 @@ fn infer(ctx: &mut InferCtx<'_>) -> Result<Type, InferError> {
         ctx.func.syms.add(last, one)
     });
     let out: Vec<Sym> = out.collect();
+    let (before, after) = (numel(ctx, &dims), numel(ctx, &out));
+    if crate::prove::at_most(ctx.func, before, after) == Some(false) {
+        let (before, after) = (ctx.dim(before), ctx.dim(after));
+        return Err(ctx.error(format!(
+            "index_map brings {before} elements to {after} places, so that some meet"
+        )));
+    }
     Ok(ctx.make(Some(out), None, t.dtype))
 }
 
@@ -281,13 +289,22 @@ fn place(node: &Node, i: &[Expr]) -> Expr {
 }
 
 fn te_layout(ctx: &mut LegalizeCtx<'_>) -> Result<Vec<Tensor>, LegalizeError> {
+    let (dims, out_dims) = (ctx.dims(0)?, ctx.out_dims(0)?);
     let (x, shape) = (ctx.tensor(0)?, ctx.out_shape(0)?);
-    let infer = ctx.infer();
+    let mut infer = ctx.infer();
+    let (before, after) = (numel(&mut infer, &dims), numel(&mut infer, &out_dims));
+    let fits = crate::prove::at_most(infer.func, before, after) == Some(true);
     let map = index_map(&infer, Some(x.ndim()))?;
     let pad = if infer.attr("pad_value").is_none() { 0.0 } else { infer.float("pad_value")? };
     let pad = te::const_of(pad, x.dtype());
+    let (before, after) = (ctx.size(before), ctx.size(after));
     debug_assert_eq!(map.inputs, x.ndim());
     Ok(te::extern_("layout_transform", &[(shape.clone(), x.dtype())], |b, out| {
+        if !fits {
+            let message = "relax.layout_transform: index_map brings {0} elements to {1} places";
+            let cond = te::le(&before, &after);
+            b.assert(&te::explain(&cond, &[before.clone(), after.clone()]), message);
+        }
         b.for_each(&shape, |b, i| b.store(&out[0], i, &pad));
         b.for_each(x.shape(), |b, i| {
             let to: Vec<Expr> = map

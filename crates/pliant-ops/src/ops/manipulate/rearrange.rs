@@ -43,7 +43,7 @@ pub static DECLS: &[OpDecl] = &[
         "The first seq_lengths[b] elements along seq_axis in reverse order, for each index b of batch_axis; the others \
          as they are. A length below 0 or beyond the axis is refused when it runs.",
     )
-    .operands(&["x", "seq_lengths"])
+    .operands(&["x", "seq_lengths: index"])
     .attrs(&[("seq_axis", Default::Int(1)), ("batch_axis", Default::Int(0))])
     .te(Pattern::Injective, te_reverse)
     .onnx(&["ReverseSequence"]),
@@ -215,7 +215,7 @@ fn te_reverse(ctx: &mut LegalizeCtx<'_>) -> Outputs {
     let (x, lengths) = (ctx.tensor(0)?, ctx.tensor_of_dims(1, &[dims[batch]])?);
     let size = x.shape()[seq].clone();
     let out = te::compute(x.shape().to_vec(), "T_reverse_sequence", |i| {
-        let n = te::cast(&lengths.at(std::slice::from_ref(&i[batch])), te::Ty::I64);
+        let n = safe::as_int64(&lengths.at(std::slice::from_ref(&i[batch])));
         let mut at = i.to_vec();
         let back = safe::clamp(&(&n - 1 - &i[seq]), &size);
         at[seq] = te::select(&te::lt(&i[seq], &n), &back, &i[seq]);
@@ -223,7 +223,7 @@ fn te_reverse(ctx: &mut LegalizeCtx<'_>) -> Outputs {
     });
     let trusted = ctx.trusted;
     let check = safe::check(lengths.shape(), |c| {
-        let n = te::cast(&lengths.at(c), te::Ty::I64);
+        let n = safe::as_int64(&lengths.at(c));
         let inside = te::and(&te::ge(&n, &te::int(0)), &te::le(&n, &size));
         let message =
             "relax.reverse_sequence: the length {0} is out of range for a sequence of size {1}";

@@ -7,6 +7,7 @@ use pliant_ir::relax::Type;
 use crate::decl::{Default, OpDecl, Pattern};
 use crate::infer::InferCtx;
 use crate::legalize::{LegalizeCtx, LegalizeError};
+use crate::ops::index::safe;
 use crate::ops::statistical::accumulator;
 use crate::prove;
 use crate::rules::{require_integer, require_number};
@@ -23,7 +24,7 @@ pub static DECLS: &[OpDecl] = &[
         "Sums over the dims that broadcasting the shape to that of data would add or stretch. Whether a size that is \
          a symbol is 1 is seen when it runs.",
     )
-    .operands(&["data", "shape"])
+    .operands(&["data", "shape: size"])
     .te(Pattern::CommReduce, te_sum_to),
     OpDecl::new(
         "relax.collapse_sum_like",
@@ -38,8 +39,9 @@ pub static DECLS: &[OpDecl] = &[
         "A new axis of size depth: on_value at the index, off_value elsewhere; all off where the index is not in \
          0 .. depth.",
     )
-    .operands(&["indices", "on_value", "off_value"])
+    .operands(&["indices: index", "on_value", "off_value"])
     .attrs(&[("depth", Default::Required), ("axis", Default::Int(-1))])
+    .symbolic("depth")
     .te(Pattern::Broadcast, te_one_hot)
     .onnx(&["OneHot"]),
 ];
@@ -167,14 +169,10 @@ fn infer_one_hot(ctx: &mut InferCtx<'_>) -> Inferred {
         }
     }
     let dtype = ctx.same_dtype(1, 2)?;
-    let depth = ctx.int("depth")?;
-    if depth < 0 {
-        return Err(ctx.error(format!("depth must not be negative, but is {depth}")));
-    }
+    let depth = ctx.size_attr("depth", 0)?;
     let Some(ndim) = t.ndim else { return Ok(ctx.make(None, None, dtype)) };
     let axis = ctx.axis("axis", ndim + 1)?;
-    let depth = ctx.func.syms.int(depth);
-    let dims = t.dims.map(|mut dims| {
+    let dims = t.dims.zip(depth).map(|(mut dims, depth)| {
         dims.insert(axis, depth);
         dims
     });
@@ -188,7 +186,7 @@ fn te_one_hot(ctx: &mut LegalizeCtx<'_>) -> Outputs {
     Ok(vec![te::compute(shape, "T_one_hot", |i| {
         let mut at = i.to_vec();
         let place = at.remove(axis);
-        let hit = te::eq(&te::cast(&indices.at(&at), te::Ty::I64), &place);
+        let hit = te::eq(&safe::as_int64(&indices.at(&at)), &place);
         te::select(&hit, &te::cast(&on.at(&[]), dtype), &te::cast(&off.at(&[]), dtype))
     })])
 }

@@ -98,7 +98,9 @@ fn selu(x: &Expr) -> Expr {
 }
 
 fn infer_leaky(ctx: &mut InferCtx<'_>) -> Inferred {
-    ctx.float("alpha")?;
+    if ctx.float("alpha")?.is_nan() {
+        return Err(ctx.error("alpha must be a number, but is NaN"));
+    }
     infer_unary_float(ctx)
 }
 

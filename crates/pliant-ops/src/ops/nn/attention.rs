@@ -4,6 +4,7 @@ use pliant_ir::op::InferError;
 use pliant_ir::relax::Type;
 use pliant_ir::{DType, Sym};
 
+use super::super::index::safe;
 use super::super::statistical::accumulator;
 use crate::broadcast::{Operand, Target, stretches_to};
 use crate::decl::{Default, OpDecl, Pattern};
@@ -51,10 +52,10 @@ pub static DECLS: &[OpDecl] = &[
         "queries",
         "keys",
         "values",
-        "seqstart_q",
-        "max_seqlen_q",
-        "seqstart_k?",
-        "max_seqlen_k?",
+        "seqstart_q: index",
+        "max_seqlen_q: index",
+        "seqstart_k?: index",
+        "max_seqlen_k?: index",
     ])
     .attrs(ATTRS)
     .te(Pattern::OutEWiseFusable, te_var_len),
@@ -359,7 +360,7 @@ impl Sequences {
         let bounds = &starts.shape()[0] - 1;
         let b = te::reduce_axis(bounds, "b");
         let of = te::compute(vec![len.clone()], name, |i| {
-            let end = te::cast(&starts.at(&[b.var.expr() + 1]), DType::Int64);
+            let end = safe::as_int64(&starts.at(&[b.var.expr() + 1]));
             let past = te::select(&te::le(&end, &i[0]), &te::int(1), &te::int(0));
             te::sum(&past, std::slice::from_ref(&b))
         });
@@ -371,7 +372,7 @@ impl Sequences {
         let zero = te::int(0);
         let there = te::lt(b, &(&self.starts.shape()[0] - 1));
         let at = |b: Expr| {
-            let start = te::cast(&self.starts.at(&[b]), DType::Int64);
+            let start = safe::as_int64(&self.starts.at(&[b]));
             te::if_then_else(&there, &start, &zero)
         };
         let first = at(b.clone());

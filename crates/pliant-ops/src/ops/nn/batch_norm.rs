@@ -37,7 +37,6 @@ pub static DECLS: &[OpDecl] = &[OpDecl::new(
 fn infer(ctx: &mut InferCtx<'_>) -> Inferred {
     let t = ctx.tensor(0)?;
     require_float(ctx, 0, &t)?;
-    ctx.float("epsilon")?;
     let momentum = ctx.float("momentum")?;
     if !(0.0..=1.0).contains(&momentum) {
         return Err(ctx.error(format!("momentum must be between 0 and 1, but is {momentum}")));

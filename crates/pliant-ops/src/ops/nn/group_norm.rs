@@ -64,7 +64,6 @@ fn axes(ctx: &InferCtx<'_>, ndim: usize) -> Result<(usize, Vec<usize>), InferErr
 fn infer_common(ctx: &mut InferCtx<'_>) -> Result<Option<(usize, Sym)>, InferError> {
     let t = ctx.tensor(0)?;
     require_float(ctx, 0, &t)?;
-    ctx.float("epsilon")?;
     let Some(ndim) = t.ndim else { return Ok(None) };
     let (channel, _) = axes(ctx, ndim)?;
     for i in [1, 2] {

@@ -4,6 +4,7 @@ use pliant_ir::op::InferError;
 use pliant_ir::relax::Type;
 use pliant_ir::{DType, Sym};
 
+use super::super::index::safe;
 use super::super::statistical::accumulator;
 use super::norm::check_param;
 use crate::decl::{Default, OpDecl, Pattern};
@@ -32,7 +33,7 @@ pub static DECLS: &[OpDecl] = &[
          (reduction \"none\"), their sum (\"sum\"), or their sum over that of the weights (\"mean\"). Targets equal to \
          ignore_index count nothing; others must be classes.",
     )
-    .operands(&["predictions", "targets", "weights?"])
+    .operands(&["predictions", "targets: index", "weights?"])
     .attrs(&[("reduction", Default::Str("mean")), ("ignore_index", Default::Int(-100))])
     .te(Pattern::CommReduce, te_nll)
     .onnx(&["NegativeLogLikelihoodLoss"]),
@@ -139,7 +140,7 @@ struct Nll {
 
 impl Nll {
     fn target(&self, i: &[Expr]) -> Expr {
-        te::cast(&self.t.at(i), DType::Int64)
+        safe::as_int64(&self.t.at(i))
     }
 
     /// Whether the element counts: its target is not the ignored one.

@@ -27,6 +27,7 @@ pub static DECLS: &[OpDecl] = &[OpDecl::new(
     ("pad_mode", Default::Str("constant")),
     ("pad_value", Default::Float(0.0)),
 ])
+.symbolic("pad_width")
 .te(Pattern::Injective, te_pad)
 .numpy("pad")
 .onnx(&["Pad"])];
@@ -56,40 +57,47 @@ fn mode(ctx: &InferCtx<'_>) -> Result<Mode, InferError> {
     ][place])
 }
 
-/// The elements before and after each axis.
-fn widths(ctx: &InferCtx<'_>) -> Result<Vec<(i64, i64)>, InferError> {
-    let bad = || ctx.error("pad_width must be a list of integers, two for each axis");
-    let list = ctx.attr("pad_width").as_ints().ok_or_else(bad)?;
-    ctx.in_range("pad_width", &list, -(1 << 31))?;
-    if list.len() % 2 != 0 {
-        return Err(bad());
+/// The elements before and after each axis; `None` where they are not known yet.
+fn widths(ctx: &mut InferCtx<'_>) -> Result<Option<Vec<(Sym, Sym)>>, InferError> {
+    let bad = "pad_width must be a list of integers, two for each axis";
+    let sizes = ctx.sizes_attr("pad_width").map_err(|_| ctx.error(bad))?;
+    let sizes = sizes.ok_or_else(|| ctx.error(bad))?;
+    if sizes.count().is_some_and(|n| n % 2 != 0) {
+        return Err(ctx.error(bad));
     }
-    Ok(list.chunks(2).map(|p| (p[0], p[1])).collect())
+    let Some(list) = sizes.known() else { return Ok(None) };
+    let known: Vec<i64> = list.iter().filter_map(|&w| ctx.func.syms.as_int(w)).collect();
+    ctx.in_range("pad_width", &known, -(1 << 31))?;
+    Ok(Some(list.chunks(2).map(|p| (p[0], p[1])).collect()))
 }
 
 /// The least size of an axis that has something to show in its padding.
-fn least(mode: Mode, (before, after): (i64, i64)) -> i64 {
-    let most = before.max(after);
-    match mode {
-        _ if most <= 0 => 0,
-        Mode::Constant => 0,
-        Mode::Reflect => most + 1,
-        Mode::Replicate => 1,
+fn least(ctx: &mut InferCtx<'_>, mode: Mode, (before, after): (Sym, Sym)) -> Sym {
+    let syms = &mut ctx.func.syms;
+    let (zero, one) = (syms.int(0), syms.int(1));
+    let most = syms.max(before, after);
+    let need = match mode {
+        Mode::Constant => return zero,
+        Mode::Reflect => syms.add(most, one),
+        Mode::Replicate => one,
         Mode::Circular => most,
+    };
+    match prove::at_most(ctx.func, one, most) {
+        Some(true) => need,
+        Some(false) => zero,
+        None => {
+            let some = ctx.func.syms.lt(zero, most);
+            ctx.func.syms.select(some, need, zero)
+        }
     }
-}
-
-/// Whether an axis of this size is large enough for its padding; unknown (`None`) is checked at run time.
-fn large_enough(ctx: &mut InferCtx<'_>, dim: Sym, least: i64) -> Option<bool> {
-    let least = ctx.func.syms.int(least);
-    prove::at_most(ctx.func, least, dim)
 }
 
 fn infer(ctx: &mut InferCtx<'_>) -> Inferred {
-    let (t, mode, widths) = (ctx.tensor(0)?, mode(ctx)?, widths(ctx)?);
+    let (t, mode) = (ctx.tensor(0)?, mode(ctx)?);
     if !ctx.attr("pad_value").is_none() {
         ctx.float("pad_value")?;
     }
+    let Some(widths) = widths(ctx)? else { return Ok(ctx.make(None, t.ndim, t.dtype)) };
     if t.ndim.is_some_and(|n| n != widths.len()) {
         let (n, ty) = (2 * widths.len(), ctx.ty_text(0));
         return Err(
@@ -98,16 +106,16 @@ fn infer(ctx: &mut InferCtx<'_>) -> Inferred {
     }
     let Some(mut dims) = t.dims else { return Ok(ctx.make(None, Some(widths.len()), t.dtype)) };
     for (axis, &pair) in widths.iter().enumerate() {
-        let need = least(mode, pair);
-        if large_enough(ctx, dims[axis], need) == Some(false) {
+        let need = least(ctx, mode, pair);
+        if prove::at_most(ctx.func, need, dims[axis]) == Some(false) {
             let dim = ctx.dim(dims[axis]);
-            let (before, after) = pair;
+            let [before, after, need] = [pair.0, pair.1, need].map(|s| ctx.dim(s));
             return Err(ctx.error(format!(
                 "axis {axis} of size {dim} is too small for padding {before} and {after} in this mode: it needs {need}"
             )));
         }
         let syms = &mut ctx.func.syms;
-        let (extra, minus) = (syms.int(pair.0 + pair.1), syms.int(-1));
+        let (extra, minus) = (syms.add(pair.0, pair.1), syms.int(-1));
         let size = syms.add(dims[axis], extra);
         if prove::at_most(ctx.func, size, minus) == Some(true) {
             let dim = ctx.dim(dims[axis]);
@@ -138,39 +146,48 @@ fn source(mode: Mode, i: &Expr, n: &Expr) -> Expr {
 fn te_pad(ctx: &mut LegalizeCtx<'_>) -> Outputs {
     let dims = ctx.dims(0)?;
     let mut infer = ctx.infer();
-    let (mode, widths) = (mode(&infer)?, widths(&infer)?);
+    let (mode, widths) = (mode(&infer)?, widths(&mut infer)?);
+    let widths =
+        widths.ok_or_else(|| LegalizeError::unknown("relax.nn.pad: the widths are not known"))?;
     let value = infer.attr("pad_value").as_float().unwrap_or(0.0);
     let mut small = Vec::new();
     for (axis, &pair) in widths.iter().enumerate() {
-        let need = least(mode, pair);
-        if large_enough(&mut infer, dims[axis], need).is_none() {
+        let need = least(&mut infer, mode, pair);
+        if prove::at_most(infer.func, need, dims[axis]).is_none() {
             small.push((axis, need));
         }
     }
     let x = ctx.tensor(0)?;
     let shape = ctx.out_shape(0)?;
     let fill = te::const_of(value, x.dtype());
+    let widths: Vec<(Expr, Expr)> =
+        widths.iter().map(|&(before, after)| (ctx.size(before), ctx.size(after))).collect();
+    let needs: Vec<(usize, Expr)> =
+        small.iter().map(|&(axis, need)| (axis, ctx.size(need))).collect();
     let mut out = te::compute(shape, "T_pad", |i| {
         let (mut at, mut inside) = (i.to_vec(), Vec::new());
-        for (axis, &(before, after)) in widths.iter().enumerate() {
-            if (before, after) == (0, 0) {
+        for (axis, (before, after)) in widths.iter().enumerate() {
+            let (before_is, after_is) = (before.as_int(), after.as_int());
+            if (before_is, after_is) == (Some(0), Some(0)) {
                 continue;
             }
             let place = &i[axis] - before;
-            if mode == Mode::Constant && before > 0 {
-                inside.push(te::ge(&i[axis], &te::int(before)));
+            if mode == Mode::Constant && before_is.is_none_or(|v| v > 0) {
+                inside.push(te::ge(&i[axis], before));
             }
-            if mode == Mode::Constant && after > 0 {
+            if mode == Mode::Constant && after_is.is_none_or(|v| v > 0) {
                 inside.push(te::lt(&place, &x.shape()[axis]));
             }
             at[axis] = source(mode, &place, &x.shape()[axis]);
         }
         te::if_then_else(&te::all(&inside), &x.at(&at), &fill)
     });
-    for (axis, need) in small {
-        let cond = te::ge(&x.shape()[axis], &te::int(need));
+    for (axis, need) in needs {
+        let told = need.as_int().map_or_else(|| "{0}".to_string(), |v| v.to_string());
+        let cond = te::ge(&x.shape()[axis], &need);
+        let cond = if need.as_int().is_some() { cond } else { te::explain(&cond, &[need]) };
         let message = format!(
-            "relax.nn.pad: axis {axis} is too small for its padding: it needs {need} elements"
+            "relax.nn.pad: axis {axis} is too small for its padding: it needs {told} elements"
         );
         out = out.with_check(Check { axes: Vec::new(), cond, message: message.into() });
     }

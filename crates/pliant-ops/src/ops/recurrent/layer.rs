@@ -329,7 +329,7 @@ pub(super) fn build(ctx: &mut LegalizeCtx<'_>, kind: Kind) -> Result<Vec<Tensor>
             b.for_("n", &batch, |b, n| {
                 let length = match lengths {
                     Some(l) => {
-                        let length = te::cast(&l.at(std::slice::from_ref(n)), te::Ty::I64);
+                        let length = safe::as_int64(&l.at(std::slice::from_ref(n)));
                         let length = b.let_("length", &length);
                         let inside =
                             te::and(&te::ge(&length, &te::int(0)), &te::le(&length, &steps));

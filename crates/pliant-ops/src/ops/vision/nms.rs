@@ -29,7 +29,7 @@ pub static DECLS: &[OpDecl] = &[
          return_indices, the rows, with -1 for score and class of what is not kept, kept ones first with \
          invalid_to_bottom.",
     )
-    .operands(&["data", "valid_count", "indices"])
+    .operands(&["data", "valid_count: index", "indices: index"])
     .attrs(&[
         ("max_output_size", Default::Int(-1)),
         ("iou_threshold", Default::Float(0.5)),
@@ -53,7 +53,7 @@ pub static DECLS: &[OpDecl] = &[
     .operands(&[
         "boxes",
         "scores",
-        "max_output_boxes_per_class",
+        "max_output_boxes_per_class: index",
         "iou_threshold",
         "score_threshold",
     ])
@@ -150,8 +150,7 @@ fn te_nms(ctx: &mut LegalizeCtx<'_>) -> Outputs {
         let row = Row::new(b, &order);
         let kept = b.alloc("kept", &s[1..2], DType::Int64);
         b.for_("b", &s[0], |b, i| {
-            let valid =
-                b.let_("valid", &te::cast(&counts.at(std::slice::from_ref(i)), te::Ty::I64));
+            let valid = b.let_("valid", &safe::as_int64(&counts.at(std::slice::from_ref(i))));
             let inside = te::and(&te::ge(&valid, &te::int(0)), &te::le(&valid, &s[1]));
             let message = format!("{op}: valid_count {{0}} is out of range for {{1}} boxes");
             b.assert(&te::explain(&inside, &[valid.clone(), s[1].clone()]), message);
@@ -321,7 +320,7 @@ fn te_all(ctx: &mut LegalizeCtx<'_>) -> Outputs {
         let order = Order { len: &s[2], dtype, descending: true };
         let row = Row::new(b, &order);
         let kept = b.alloc("kept", &s[2..], DType::Int64);
-        let (most, iou) = (te::cast(&only(&most), te::Ty::I64), te::cast(&only(&iou), dtype));
+        let (most, iou) = (safe::as_int64(&only(&most)), te::cast(&only(&iou), dtype));
         let least = te::cast(&only(&least), dtype);
         b.for_each(outputs[0].0.as_slice(), |b, i| b.store(&out[0], i, &te::int(-1)));
         if !onnx {

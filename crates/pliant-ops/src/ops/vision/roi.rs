@@ -137,10 +137,11 @@ impl Pooling {
     fn batch(&self, b: &mut Body, r: &Expr) -> Expr {
         let value = b.let_("image", &self.roi(r, 0));
         let images = &self.x.shape()[0];
-        let inside = te::and(
+        let inside = te::all([
             &te::ge(&value, &self.number(0.0)),
             &te::lt(&value, &te::cast(images, self.wide)),
-        );
+            &te::eq(&te::floor(&value), &value),
+        ]);
         let index = te::cast(&te::select(&inside, &value, &self.number(-1.0)), te::Ty::I64);
         let message =
             format!("{}: index {{0}} of rois is out of range for axis 0 of size {{1}}", self.op);
@@ -174,6 +175,9 @@ impl Pooling {
 
 // ---- roi_align ----
 
+/// The most samples along one side that are counted: their square is still an integer.
+const MOST_SAMPLES: i64 = 1 << 30;
+
 /// Where a sample lies along one side: the pixels before and after it, the weight of the one after, and whether it is
 /// inside the image.
 struct Tap {
@@ -194,6 +198,31 @@ impl Pooling {
         let high = safe::clamp(&(&low + 1), size);
         let weight = &at - te::cast(&low, wide);
         Tap { low, high, weight, inside }
+    }
+
+    /// The samples along one side that may lie in the image, the first and their number: what is outside counts as 0
+    /// and is not visited, so that the time is bounded by the image and not by the region.
+    fn seen(
+        &self,
+        b: &mut Body,
+        (from, length, samples): (&Expr, &Expr, &Expr),
+        pixels: &Expr,
+    ) -> (Expr, Expr) {
+        // Rounding moves the ends by less than two samples.
+        const SLACK: f64 = 2.0;
+        let count = te::cast(samples, self.wide);
+        let sample = |at: &Expr| (at - from) * &count / length;
+        let within = |at: &Expr| {
+            let at = te::maximum(&te::minimum(at, &count), &self.number(0.0));
+            te::minimum(&te::cast(&at, te::Ty::I64), samples)
+        };
+        let (one, slack) = (self.number(1.0), self.number(SLACK));
+        let low = te::floor(&sample(&-one)) - &slack;
+        let high = te::ceil(&sample(&te::cast(pixels, self.wide))) + slack;
+        let low = b.let_("low_sample", &within(&low));
+        let number = te::maximum(&(within(&high) - &low), &te::int(0));
+        let number = b.let_("seen", &number);
+        (low, number)
     }
 
     fn sample(&self, n: &Expr, c: &Expr, y: &Tap, x: &Tap) -> Expr {
@@ -225,30 +254,35 @@ fn te_align(ctx: &mut LegalizeCtx<'_>) -> Outputs {
                 let size = b.let_("bin", &(length / p.number(count as f64)));
                 let samples = match ratio > 0 {
                     true => te::int(ratio),
-                    // A region that is not finite has no samples.
+                    // Of a region that is not finite, or far larger than any image, the mean is 0 by any number.
                     false => te::cast(
                         &te::minimum(
                             &te::maximum(&te::ceil(&size), &p.number(0.0)),
-                            &p.number(65536.0),
+                            &p.number(MOST_SAMPLES as f64),
                         ),
                         te::Ty::I64,
                     ),
                 };
                 let samples = b.let_("samples", &samples);
                 let start = b.let_("from", &(start + te::cast(bin, wide) * &size));
-                (start, size, samples)
+                let pixels = p.size(if low == 2 { p.at.row } else { p.at.column });
+                let seen = p.seen(b, (&start, &size, &samples), &pixels);
+                (start, size, samples, seen)
             };
-            let (y0, h, rows) = side(2, ph, p.pooled[0], "y");
-            let (x0, w, columns) = side(1, pw, p.pooled[1], "x");
+            let (y0, h, rows, (row, row_count)) = side(2, ph, p.pooled[0], "y");
+            let (x0, w, columns, (column, column_count)) = side(1, pw, p.pooled[1], "x");
             let step = |size: &Expr, i: &Expr, n: &Expr| {
                 (te::cast(i, wide) + p.number(0.5)) * size / te::cast(n, wide)
             };
-            let first = if mean { p.number(0.0) } else { p.number(f64::NEG_INFINITY) };
-            let total = b.cell("total", &first);
-            b.for_("iy", &rows, |b, iy| {
-                let y = p.tap(b, &(&y0 + step(&h, iy, &rows)), &p.size(p.at.row));
-                b.for_("ix", &columns, |b, ix| {
-                    let x = p.tap(b, &(&x0 + step(&w, ix, &columns)), &p.size(p.at.column));
+            let zero = p.number(0.0);
+            let whole = te::and(&te::eq(&row_count, &rows), &te::eq(&column_count, &columns));
+            let lowest = te::select(&whole, &p.number(f64::NEG_INFINITY), &zero);
+            let total = b.cell("total", if mean { &zero } else { &lowest });
+            b.for_("iy", &row_count, |b, iy| {
+                let y = p.tap(b, &(&y0 + step(&h, &(iy + &row), &rows)), &p.size(p.at.row));
+                b.for_("ix", &column_count, |b, ix| {
+                    let at = &x0 + step(&w, &(ix + &column), &columns);
+                    let x = p.tap(b, &at, &p.size(p.at.column));
                     let value = p.sample(&n, c, &y, &x);
                     let value =
                         if mean { total.get() + value } else { te::maximum(&total.get(), &value) };

@@ -68,25 +68,32 @@ struct Param {
     keyword: bool,
     /// The attribute's default; `None` of an operand.
     attr: Option<Default>,
+    /// Whether it may be given by symbols.
+    symbolic: bool,
 }
 
 /// The parameters in the order of `inspect.signature`: operands, then attributes.
 fn params(decl: &OpDecl) -> Vec<Param> {
     let mut list: Vec<Param> = Vec::new();
     let mut keyword = false;
-    for spec in decl.operands {
-        let (name, default) = match (spec.strip_suffix('?'), spec.starts_with('*')) {
-            (Some(name), _) => (name, Some("None".to_string())),
-            (None, _) => (*spec, None),
-        };
-        list.push(Param { name: name.to_string(), default, keyword: false, attr: None });
-        keyword |= spec.starts_with('*');
+    for spec in decl.signature().operands {
+        let name = if spec.variadic { format!("*{}", spec.name) } else { spec.name.to_string() };
+        let default = (spec.optional && !spec.variadic).then(|| "None".to_string());
+        list.push(Param { name, default, keyword: false, attr: None, symbolic: false });
+        keyword |= spec.variadic;
     }
     for &(name, default) in decl.attrs {
         let value = python(default);
         // A parameter without default after one with is given by keyword.
         let keyword = keyword || (value.is_none() && list.iter().any(|p| p.default.is_some()));
-        list.push(Param { name: name.to_string(), default: value, keyword, attr: Some(default) });
+        let symbolic = decl.symbolic == Some(name);
+        list.push(Param {
+            name: name.to_string(),
+            default: value,
+            keyword,
+            attr: Some(default),
+            symbolic,
+        });
     }
     list.sort_by_key(|p| p.keyword);
     list

@@ -38,8 +38,8 @@ type Is = Option<(Kind, Option<usize>, DType)>;
 /// For each operand that is a tensor or a tuple of them, which element types the type rule takes, in words.
 pub fn element_types(decl: &OpDecl) -> Vec<(String, String)> {
     let mut list = Vec::new();
-    for (k, spec) in decl.operands.iter().enumerate() {
-        let name = spec.trim_matches(['*', '?']);
+    for (k, spec) in decl.signature().operands.iter().enumerate() {
+        let name = spec.name;
         for (kind, before) in [(Kind::Tensor, ""), (Kind::Tuple, "tuple of ")] {
             if !takes_kind(decl, k, kind) {
                 continue;
@@ -87,7 +87,7 @@ fn takes_type(decl: &OpDecl, k: usize, kind: Kind, dtype: DType) -> bool {
 fn takes(decl: &OpDecl, k: usize, is: Is, first: Option<usize>) -> bool {
     samples(decl).iter().any(|attrs| {
         let mut builder = FunctionBuilder::new(registry());
-        let last = decl.operands.iter().rposition(|s| !s.ends_with('?') && !s.starts_with('*'));
+        let last = decl.signature().operands.iter().rposition(|s| !s.optional);
         let count = (k + 1).max(last.map_or(0, |k| k + 1));
         let first = first.map(|rank| (Kind::Tensor, Some(rank), DType::Float32));
         let known = |i: usize| if i == k { is } else { first.filter(|_| i == 0) };

@@ -103,6 +103,7 @@ fn function(out: &mut String, name: &str, decl: &OpDecl) {
 
 fn annotation(p: &Param) -> &'static str {
     match p.attr {
+        _ if p.symbolic => "Operand",
         None if p.default.is_some() => "Operand | None",
         None => "Operand",
         Some(Default::Required | Default::None) => "Any",
