@@ -638,6 +638,31 @@ pub(crate) fn tir_call(
     tir_call_taken(func, name, (inputs, outputs, &Taken::default()), vars, ty)
 }
 
+/// The outputs, each computed for itself: a copy where one is an operand or another output.
+///
+/// # Errors
+/// When one is a placeholder that is no operand, so that nothing computes it.
+fn own_outputs(
+    name: &str,
+    inputs: &[(te::Tensor, Expr)],
+    outputs: &[te::Tensor],
+) -> Result<Vec<te::Tensor>, LegalizeError> {
+    let mut seen = FxHashSet::default();
+    let mut own = Vec::with_capacity(outputs.len());
+    for t in outputs {
+        if t.is_placeholder() && !inputs.iter().any(|(input, _)| input == t) {
+            let message =
+                format!("{name}: the result {} is a placeholder that is no operand", t.name());
+            return Err(LegalizeError::new(message));
+        }
+        own.push(match t.is_placeholder() || !seen.insert(t.clone()) {
+            true => te::compute(t.shape().to_vec(), "T_copy", |i| t.at(i)),
+            false => t.clone(),
+        });
+    }
+    Ok(own)
+}
+
 /// [`tir_call`] of inputs whose dims are taken to be others.
 fn tir_call_taken(
     func: &mut Function,
@@ -646,6 +671,7 @@ fn tir_call_taken(
     vars: &VarMap,
     ty: Type,
 ) -> Result<TirCall, LegalizeError> {
+    let outputs = &own_outputs(name, inputs, outputs)?[..];
     let used: FxHashSet<te::Tensor> = te::placeholders_of(outputs).into_iter().collect();
     // What is only checked is an input too.
     let wanted = |t: &te::Tensor| used.contains(t) || taken.declared.contains_key(t);

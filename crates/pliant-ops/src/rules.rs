@@ -236,6 +236,25 @@ pub fn te_unary(
     Ok(vec![te::compute_named(shape, name, &["i0", "i1", "i2", "i3", "i4", "i5"], |i| f(&x.at(i)))])
 }
 
+/// [`te_unary`] of several steps on floats: those of 16 bits are computed in float32 and rounded once.
+///
+/// # Errors
+/// As [`te_unary`].
+pub fn te_unary_steps(
+    ctx: &mut LegalizeCtx<'_>,
+    f: impl Fn(&te::Expr) -> te::Expr,
+) -> Result<Vec<te::Tensor>, LegalizeError> {
+    te_unary(ctx, "compute", |x| {
+        let dtype = x.ty().dtype;
+        te::cast(&f(&te::cast(x, wide_float(dtype))), dtype)
+    })
+}
+
+/// The type that floats of that type are computed in where there are several steps.
+pub fn wide_float(dtype: DType) -> DType {
+    if matches!(dtype, DType::Float16 | DType::BFloat16) { DType::Float32 } else { dtype }
+}
+
 /// The size that two sizes must share: a constant wins over a symbol and the left over the right where equality
 /// cannot be proved; the loop function checks it when it runs. `None` when the two provably differ.
 pub fn shared_dim(ctx: &mut InferCtx<'_>, a: Sym, b: Sym) -> Option<Sym> {

@@ -107,6 +107,7 @@ class Call(PrimExpr):
 
 class Cast(PrimExpr):
     """A conversion."""
+    def __new__(cls, dtype: Any, value: Any) -> Self: ...
 
 class ConstIntBound:
     """The least and the greatest value of an expression; `NEG_INF` and `POS_INF` where there is none."""

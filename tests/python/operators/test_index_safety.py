@@ -184,3 +184,93 @@ def test_every_indexing_operator_is_here() -> None:
     # nn.gru and nn.rnn are nn.lstm with other gates; all_class_... and the rest take no indices of that name.
     same = {"relax.nn.gru", "relax.nn.rnn"}
     assert found - defined - same <= {case.op for case in INDEXING}, found
+
+
+TOP = 2**64 - 1
+UNSIGNED: list[tuple[str, str, tuple[Any, ...]]] = [
+    ("R.take(x, i, axis=0)", 'i: R.Tensor(("k",), "uint64")', (np.array([0, TOP], "uint64"),)),
+    ("R.gather_elements(x, i)", 'i: R.Tensor(("k",), "uint64")', (np.array([0, TOP], "uint64"),)),
+    ("R.gather_nd(x, i)", 'i: R.Tensor(("k", 1), "uint64")', (np.array([[0], [TOP]], "uint64"),)),
+    ("R.index_tensor(x, (i,))", 'i: R.Tensor(("k",), "uint64")', (np.array([0, TOP], "uint64"),)),
+    (
+        'R.scatter_elements(x, i, u, reduction="add")',
+        'i: R.Tensor(("k",), "uint64"), u: R.Tensor(("k",), "int64")',
+        (np.array([0, TOP], "uint64"), vector(1, 1)),
+    ),
+    (
+        "R.scatter_nd(x, i, u)",
+        'i: R.Tensor(("k", 1), "uint64"), u: R.Tensor(("k",), "int64")',
+        (np.array([[0], [TOP]], "uint64"), vector(1, 1)),
+    ),
+    (
+        "R.index_put(x, (i,), u)",
+        'i: R.Tensor(("k",), "uint64"), u: R.Tensor(("k",), "int64")',
+        (np.array([0, TOP], "uint64"), vector(1, 1)),
+    ),
+]
+
+
+def module_of(types: str, call: str) -> Any:
+    return from_source(
+        f"@I.ir_module\nclass Module:\n    @R.function\n    def main({types}):\n        a = {call}\n        return a\n"
+    )
+
+
+def runners(module: Any) -> list[Any]:
+    modes = [pliant.compile(module, exec_mode=mode) for mode in ("bytecode", "compiled")]
+    return [*modes, lambda *args: interpret(module, *args)]
+
+
+@pytest.mark.parametrize(("call", "types", "args"), UNSIGNED, ids=[u[0] for u in UNSIGNED])
+def test_an_unsigned_index_never_counts_from_the_end(call: str, types: str, args: tuple[Any, ...]) -> None:
+    for run in runners(module_of('x: R.Tensor(("n",), "int64"), ' + types, call)):
+        with pytest.raises(pliant.BoundsError, match=f"index {TOP} is out of range for axis 0 of size 4"):
+            run(X, *args)
+
+
+@pytest.mark.parametrize(("mode", "wanted"), [("clip", [0, 2, 2]), ("wrap", [0, 0, 2])])
+def test_unsigned_indices_brought_into_range(mode: str, wanted: list[int]) -> None:
+    module = module_of('x: R.Tensor((3,), "int64"), i: R.Tensor((3,), "uint64")', f'R.take(x, i, axis=0, mode="{mode}")')
+    for run in runners(module):
+        np.testing.assert_array_equal(run(X[:3], np.array([0, TOP, 2**63], "uint64")).numpy(), wanted)
+
+
+ROI = 'x: R.Tensor(("n", 2, "h", "w"), "float32"), r: R.Tensor(("k", 5), "float32")'
+HUGE = [
+    [0, -1e10, -1e10, 1e10, 1e10],
+    [0, -np.inf, -np.inf, np.inf, np.inf],
+    [0, 3e38, 3e38, -3e38, -3e38],
+    [0, np.nan, 0, 1, 1],
+    [0, 1e9, 1e9, 2e9, 2e9],
+]
+
+
+@pytest.mark.parametrize("mode", ["avg", "max"])
+@pytest.mark.parametrize("aligned", [True, False])
+def test_regions_without_bound_take_time_for_the_image_only(mode: str, aligned: bool) -> None:
+    call = f'R.vision.roi_align(x, r, pooled_size=[2, 2], spatial_scale=1.0, mode="{mode}", aligned={aligned})'
+    for run in runners(module_of(ROI, call)):
+        found = run(np.ones((1, 2, 4, 4), F32), np.array(HUGE, F32)).numpy()
+        assert found.shape == (5, 2, 2, 2)
+        assert np.all((found >= 0) & (found <= 1))
+        # A region that the image is a part of has the mean over all of it.
+        some = run(np.ones((1, 2, 4, 4), F32), np.array([[0, -4, 0, 4, 4]], F32)).numpy()
+        assert np.all(some[..., 1] == 1)
+
+
+@pytest.mark.parametrize("op", ["roi_align", "roi_pool"])
+def test_a_fraction_names_no_image(op: str) -> None:
+    for run in runners(module_of(ROI, f"R.vision.{op}(x, r, {POOL})")):
+        with pytest.raises(pliant.PliantError, match="of rois is out of range"):
+            run(np.ones((3, 2, 4, 4), F32), np.array([[1.5, 0, 0, 2, 2]], F32))
+
+
+@pytest.mark.parametrize("starts", [[0, 200, 600000], [-5, 3, 6], [0, 4, 2], [0, 3, 7]])
+def test_sequences_lie_inside(starts: list[int]) -> None:
+    q = 'R.Tensor((1, "n", 1, 2), "float32")'
+    module = module_of(f'q: {q}, s: R.Tensor(("b",), "int32")', "R.nn.attention_var_len(q, q, q, s, R.prim_value(6))")
+    data = np.ones((1, 6, 1, 2), F32)
+    for run in runners(module):
+        run(data, np.array([0, 3, 6], "int32"))
+        with pytest.raises(pliant.PliantError, match="the sequence of .* is out of range for 6 places"):
+            run(data, np.array(starts, "int32"))

@@ -3,7 +3,9 @@
 use pliant_ir::DType;
 use pliant_ir::op::InferError;
 use pliant_ir::relax::Type;
+use pliant_tensor::Failed;
 
+use crate::broadcast::Target;
 use crate::decl::{OpDecl, Pattern};
 use crate::infer::InferCtx;
 use crate::legalize::{LegalizeCtx, LegalizeError};
@@ -168,11 +170,14 @@ fn modulo(a: &Expr, b: &Expr) -> Expr {
     te::select(&moved, &(&r + &b), &r)
 }
 
-/// Small constant powers are products, which are exact and fast; integers go through float64.
+/// Small constant powers are products, which are exact and fast; other powers of integers are products in a loop.
 fn power(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+    let exponent = ctx.scalar(ctx.args[1]).and_then(|e| e.as_int());
+    if ctx.out_dtype(0)?.is_integer() && !exponent.is_some_and(|e| (1..=3).contains(&e)) {
+        return integer_power(ctx);
+    }
     te_broadcast(ctx, "T_power", |a, b| {
         let (a, b) = te::match_types(a, b);
-        let dtype = a.ty().dtype;
         if b.is_const(1) {
             return a;
         }
@@ -182,10 +187,45 @@ fn power(ctx: &mut LegalizeCtx<'_>) -> Outputs {
         if b.is_const(3) {
             return &(&a * &a) * &a;
         }
-        if dtype.is_float() {
-            return te::power(&a, &b);
-        }
-        let wide = te::power(&te::cast(&a, DType::Float64), &te::cast(&b, DType::Float64));
-        te::cast(&wide, dtype)
+        te::power(&a, &b)
     })
+}
+
+/// Powers of integers, which wrap around, by squaring. To a negative power only 1 and -1 are not less than 1.
+fn integer_power(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+    let (out, dtype, op) = (ctx.out_dims(0)?, ctx.out_dtype(0)?, ctx.decl.name);
+    let mut target = Target::new(&out);
+    let (base, exponent) = (target.operand(ctx, 0)?, target.operand(ctx, 1)?);
+    let (shape, checks) = (ctx.size_list(&out), target.checks(ctx));
+    let of = |v: i64| te::int_of(v, dtype);
+    let odd = |e: &Expr| te::ne(&te::bitwise_and(e, &of(1)), &of(0));
+    Ok(te::extern_("power", &[(shape.clone(), dtype)], |b, out| {
+        for check in &checks {
+            b.assert(&check.cond, check.message.clone());
+        }
+        b.for_each(&shape, |b, i| {
+            let x = b.let_("x", &te::cast(&base.at(i), dtype));
+            let n = b.let_("n", &te::cast(&exponent.at(i), dtype));
+            let (product, square, left) =
+                (b.cell("product", &of(1)), b.cell("square", &x), b.cell("left", &n));
+            b.while_(&te::gt(&left.get(), &of(0)), |b| {
+                let next =
+                    te::select(&odd(&left.get()), &(product.get() * square.get()), &product.get());
+                b.set(&product, &next);
+                b.set(&square, &(square.get() * square.get()));
+                b.set(&left, &te::shift_right(&left.get(), &of(1)));
+            });
+            let mut value = product.get();
+            if !dtype.is_uint() {
+                let negative = te::lt(&n, &of(0));
+                let message = Failed::Division.mark(&format!("{op}: 0 to a negative power"));
+                b.assert(&te::or(&te::not(&negative), &te::ne(&x, &of(0))), message);
+                let sign = te::select(&odd(&n), &of(-1), &of(1));
+                let minus = te::select(&te::eq(&x, &of(-1)), &sign, &of(0));
+                let least = te::select(&te::eq(&x, &of(1)), &of(1), &minus);
+                value = te::select(&negative, &least, &value);
+            }
+            b.store(&out[0], i, &value);
+        });
+    }))
 }

@@ -9,6 +9,7 @@ use pliant_ir::op::InferError;
 use pliant_ir::relax::{ExprData, TensorShape, Type, TypeData};
 use pliant_sym::SymKind;
 
+use super::index::safe;
 use crate::attrs::Sizes;
 use crate::broadcast::{Target, stretches_to};
 use crate::decl::{Default, Numbers, OpDecl, Pattern};
@@ -436,6 +437,9 @@ fn te_concat(ctx: &mut LegalizeCtx<'_>) -> Outputs {
             .collect()
     })?;
     let shape = ctx.size_list(&out);
+    if parts.len() > MOST_CHOICES {
+        return Ok(concat_in_turn(&parts, &shape, axis));
+    }
     Ok(vec![te::compute(shape, "T_concat", |i| {
         // From the last part back: each is chosen where the index lies before its end.
         let mut starts = vec![te::int(0)];
@@ -453,6 +457,24 @@ fn te_concat(ctx: &mut LegalizeCtx<'_>) -> Outputs {
             te::if_then_else(&te::lt(&i[axis], &starts[k + 1]), &read(k), &rest)
         })
     })])
+}
+
+/// The most parts that one formula chooses from; where each begins is a sum of the sizes before it.
+const MOST_CHOICES: usize = 64;
+
+/// Parts copied one after the other: as much to compile for each, however many there are.
+fn concat_in_turn(parts: &[Tensor], shape: &[Expr], axis: usize) -> Vec<Tensor> {
+    te::extern_("T_concat", &[(shape.to_vec(), parts[0].dtype())], |b, out| {
+        let mut start = te::int(0);
+        for part in parts {
+            b.for_each(part.shape(), |b, i| {
+                let mut to = i.to_vec();
+                to[axis] = safe::clamp(&(&i[axis] + &start), &shape[axis]);
+                b.store(&out[0], &to, &part.at(i));
+            });
+            start = b.let_("start", &(&start + &part.shape()[axis]));
+        }
+    })
 }
 
 /// Where an axis is cut.

@@ -203,6 +203,11 @@ fn te_multinomial(ctx: &mut LegalizeCtx<'_>) -> Outputs {
     let wide = super::statistical::accumulator(prob.dtype());
     let classes = prob.shape()[1].clone();
     Ok(te::extern_("multinomial", &[(shape.clone(), dtype)], |b, out| {
+        if classes.as_int().is_none_or(|n| n < 1) {
+            let some = te::gt(&classes, &te::int(0));
+            let none = te::eq(&shape[0], &te::int(0));
+            b.assert(&te::or(&some, &none), format!("{op}: prob has no classes to draw from"));
+        }
         b.for_each(&shape, |b, i| {
             let row = safe::checked(b, op, trusted, (0, &rows.at(i), &prob.shape()[0]));
             let limit = b.let_("limit", &te::cast(&uniform.at(i), wide));

@@ -18,6 +18,7 @@ use super::TeError;
 use super::build::cast;
 use super::expr::{Expr, ExprKind, IterVar, Reduce, Var};
 use super::extern_op::{exprs_of, for_each};
+use super::sizes;
 use super::tensor::{Check, Compute, Tensor, TensorOp};
 use super::walk::{fold, free_vars, post_order, substitute, tree_and_nodes};
 
@@ -374,6 +375,9 @@ impl Create<'_> {
             for check in &self.taken.checks {
                 stmts.push(self.check(result, check)?);
             }
+        }
+        for check in &sizes::checks(args, stages) {
+            stmts.push(self.check(&args[0], check)?);
         }
         let args: FxHashSet<&Tensor> = args.iter().collect();
         let mut written = FxHashSet::default();

@@ -18,6 +18,7 @@
 //! | `inline` | folding injective stages into their readers |
 //! | `bridge` | to and from [`pliant_ir::Sym`] |
 //! | `print` | the text of an expression |
+//! | `sizes` | checks of computed sizes that may be negative |
 
 mod bridge;
 mod build;
@@ -29,6 +30,7 @@ mod inline;
 mod print;
 mod reduce_several;
 mod scan;
+mod sizes;
 mod tensor;
 mod walk;
 

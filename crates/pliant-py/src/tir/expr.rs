@@ -112,6 +112,15 @@ impl SizeVar {
     }
 }
 
+#[pymethods]
+impl Cast {
+    #[new]
+    fn new(dtype: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> Result<PyClassInitializer<Self>> {
+        let expr = te::cast(&prim(value)?, crate::runtime::import::parse_dtype(dtype)?);
+        Ok(PyClassInitializer::from(PrimExpr { expr }).add_subclass(Cast))
+    }
+}
+
 /// An integer constant.
 #[pyclass(extends = PrimExpr, frozen, module = "pliant.tir")]
 pub struct IntImm;

@@ -562,7 +562,7 @@ def not_equal(x1: Operand, x2: Operand) -> Expr:
 def null_value() -> Expr:
     """No value: stands for an optional operand."""
 
-def one_hot(indices: Operand, on_value: Operand, off_value: Operand, depth: Any, axis: int | Sequence[int] = -1) -> Expr:
+def one_hot(indices: Operand, on_value: Operand, off_value: Operand, depth: Operand, axis: int | Sequence[int] = -1) -> Expr:
     """A new axis of size depth: on_value at the index, off_value elsewhere; all off where the index is not in 0 .. depth.
 
     Serves ONNX OneHot."""
@@ -611,7 +611,7 @@ def quantize(data: Operand, scale: Operand, zero_point: Operand, axis: int | Seq
 
     Serves ONNX QuantizeLinear."""
 
-def repeat(x: Operand, repeats: Any, axis: Any = None) -> Expr:
+def repeat(x: Operand, repeats: Operand, axis: Any = None) -> Expr:
     """Each element so many times along an axis, or of the flat tensor.
 
     As ``numpy.repeat``."""
@@ -687,7 +687,7 @@ def sigmoid(x: Operand) -> Expr:
     Serves ONNX Sigmoid."""
 
 def sign(x: Operand) -> Expr:
-    """-1, 0 or 1; NaN of NaN.
+    """-1, 0 or 1; NaN of NaN, -0.0 of -0.0.
 
     As ``numpy.sign``.
 
@@ -722,8 +722,8 @@ def sort(x: Operand, axis: int | Sequence[int] = -1, descending: bool = False) -
 
     As ``numpy.sort``."""
 
-def split(x: Operand, indices_or_sections: Any, axis: int | Sequence[int] = 0) -> Expr:
-    """Parts along an axis: so many equal ones, or cut at these indices.
+def split(x: Operand, indices_or_sections: Operand, axis: int | Sequence[int] = 0) -> Expr:
+    """Parts along an axis: so many equal ones, or cut at these indices, which are brought into the axis.
 
     As ``numpy.split``.
 
@@ -803,14 +803,14 @@ def tanh(x: Operand) -> Expr:
 def tensor_to_shape(x: Operand) -> Expr:
     """The shape whose dims are the elements."""
 
-def tile(x: Operand, repeats: Any) -> Expr:
+def tile(x: Operand, repeats: Operand) -> Expr:
     """The whole tensor so many times along each axis.
 
     As ``numpy.tile``.
 
     Serves ONNX Tile."""
 
-def topk(data: Operand, k: int | Sequence[int] = 1, axis: int | Sequence[int] = -1, ret_type: str = "both", largest: bool = True, dtype: str = "int32") -> Expr:
+def topk(data: Operand, k: Operand = 1, axis: int | Sequence[int] = -1, ret_type: str = "both", largest: bool = True, dtype: str = "int32") -> Expr:
     """The k largest or smallest elements along an axis in order, their indices, or both (ret_type "values", "indices", "both"). Of equal ones the first come first; NaN last.
 
     Serves ONNX TopK."""
@@ -822,14 +822,14 @@ def transpose(x: Operand, axes: Any = None) -> Expr:
 
     Serves ONNX Transpose."""
 
-def tril(x: Operand, k: int | Sequence[int] = 0) -> Expr:
+def tril(x: Operand, k: Operand = 0) -> Expr:
     """The lower triangle; zeros above the k-th diagonal.
 
     As ``numpy.tril``.
 
     Serves ONNX Trilu."""
 
-def triu(x: Operand, k: int | Sequence[int] = 0) -> Expr:
+def triu(x: Operand, k: Operand = 0) -> Expr:
     """The upper triangle; zeros below the k-th diagonal.
 
     As ``numpy.triu``.

@@ -97,7 +97,8 @@ fn scatter(
         let counts = mean.then(|| b.alloc("counts", &shape, DType::Int64));
         // Half precision sums would lose what is added to a large sum.
         let wide = super::super::statistical::accumulator(dtype);
-        let sums = (mean && wide != dtype).then(|| b.alloc("sums", &shape, wide));
+        let sums = matches!(reduction, "mean" | "add" | "mul") && wide != dtype;
+        let sums = sums.then(|| b.alloc("sums", &shape, wide));
         let to = sums.as_ref().unwrap_or(&out[0]);
         b.for_each(&shape, |b, i| {
             b.store(to, i, &data.at(i));
@@ -119,6 +120,8 @@ fn scatter(
                 let mean = if dtype.is_float() { sum / count } else { te::floordiv(&sum, &count) };
                 b.store(&out[0], i, &mean);
             });
+        } else if let Some(sums) = &sums {
+            b.for_each(&shape, |b, i| b.store(&out[0], i, &te::cast(&sums.at(i), dtype)));
         }
     })
 }

@@ -7,7 +7,9 @@ use crate::broadcast::Target;
 use crate::decl::{Default, Numbers, OpDecl, Pattern};
 use crate::infer::InferCtx;
 use crate::legalize::{LegalizeCtx, LegalizeError};
-use crate::rules::{infer_unary_float, infer_unary_number, require_float, shared_dim, te_unary};
+use crate::rules::{
+    infer_unary_float, infer_unary_number, require_float, shared_dim, te_unary, te_unary_steps,
+};
 use crate::te::{self, Expr, Tensor};
 
 type Inferred = Result<Type, InferError>;
@@ -21,18 +23,22 @@ macro_rules! row {
     };
 }
 
+macro_rules! steps {
+    ($name:literal, $te:expr, $doc:literal) => {
+        OpDecl::new(concat!("relax.nn.", $name), infer_unary_float, $doc)
+            .operands(&["data"])
+            .te(Pattern::ElemWise, |ctx| te_unary_steps(ctx, $te))
+    };
+}
+
 /// The operators of this file.
 pub static DECLS: &[OpDecl] = &[
     row!("relu", infer_unary_number, relu, "The larger of x and 0.").onnx(&["Relu"]),
     row!("relu6", infer_unary_number, relu6, "Clipped to 0 up to 6."),
-    row!("gelu", infer_unary_float, gelu, "x times the normal distribution function of x.")
-        .onnx(&["Gelu"]),
-    row!("gelu_tanh", infer_unary_float, gelu_tanh, "Approximation of gelu by tanh.")
-        .onnx(&["Gelu"]),
-    row!("silu", infer_unary_float, |x| x * te::sigmoid(x), "x times its logistic function.")
-        .onnx(&["Swish"]),
-    row!("selu", infer_unary_float, selu, "Scaled x, or scaled exponential of x below 0.")
-        .onnx(&["Selu"]),
+    steps!("gelu", gelu, "x times the normal distribution function of x.").onnx(&["Gelu"]),
+    steps!("gelu_tanh", gelu_tanh, "Approximation of gelu by tanh.").onnx(&["Gelu"]),
+    steps!("silu", |x| x * te::sigmoid(x), "x times its logistic function.").onnx(&["Swish"]),
+    steps!("selu", selu, "Scaled x, or scaled exponential of x below 0.").onnx(&["Selu"]),
     OpDecl::new("relax.nn.leakyrelu", infer_leaky, "x, or alpha times x below 0.")
         .operands(&["data"])
         .attrs(&[("alpha", Default::Float(0.01))])
@@ -106,7 +112,7 @@ fn infer_leaky(ctx: &mut InferCtx<'_>) -> Inferred {
 
 fn te_leaky(ctx: &mut LegalizeCtx<'_>) -> Outputs {
     let alpha = ctx.infer().float("alpha")?;
-    te_unary(ctx, "compute", |x| below_zero(x, &te::const_of(alpha, x.ty().dtype)))
+    te_unary_steps(ctx, |x| below_zero(x, &te::const_of(alpha, x.ty().dtype)))
 }
 
 /// x, or x times a slope below 0.
@@ -173,7 +179,7 @@ fn infer_softplus(ctx: &mut InferCtx<'_>) -> Inferred {
 fn te_softplus(ctx: &mut LegalizeCtx<'_>) -> Outputs {
     let infer = ctx.infer();
     let (beta, threshold) = (infer.float("beta")?, infer.float("threshold")?);
-    te_unary(ctx, "compute", |x| {
+    te_unary_steps(ctx, |x| {
         let c = |v: f64| te::const_of(v, x.ty().dtype);
         let scaled = if beta == 1.0 { x.clone() } else { x * c(beta) };
         let soft = te::maximum(&scaled, &c(0.0)) + te::log1p(&te::exp(&-te::abs(&scaled)));

@@ -3,6 +3,7 @@
 use pliant_ir::op::InferError;
 use pliant_ir::relax::Type;
 use pliant_ir::{DType, Sym};
+use pliant_tensor::Failed;
 
 use super::super::index::safe;
 use super::super::statistical::accumulator;
@@ -367,6 +368,21 @@ impl Sequences {
         Sequences { starts, of }
     }
 
+    /// That each sequence lies inside, and the next one begins where it ends or later.
+    fn check(starts: &Tensor, what: &str, len: &Expr) -> Check {
+        safe::check(&[&starts.shape()[0] - 1], |c| {
+            let at = |b: Expr| safe::as_int64(&starts.at(&[b]));
+            let (from, to) = (at(c[0].clone()), at(&c[0] + 1));
+            let inside =
+                te::all([&te::ge(&from, &te::int(0)), &te::le(&from, &to), &te::le(&to, len)]);
+            let message = format!(
+                "relax.nn.attention_var_len: the sequence of {what} from {{0}} to {{1}} is out of range for {{2}} places"
+            );
+            let message = Failed::Index.mark(&message);
+            (te::explain(&inside, &[from, to, len.clone()]), message.into())
+        })
+    }
+
     /// First place and length of a sequence; 0 and 0 where it is none.
     fn range(&self, b: &Expr) -> (Expr, Expr) {
         let zero = te::int(0);
@@ -382,11 +398,18 @@ impl Sequences {
 
 fn te_var_len(ctx: &mut LegalizeCtx<'_>) -> Outputs {
     let masks = masks(&ctx.infer())?;
-    let a = Attention::new(ctx, masks.scale)?;
+    let mut a = Attention::new(ctx, masks.scale)?;
     let own = ctx.dims(3)?;
     let starts = ctx.tensor(3)?;
     // As many sequences of keys as of queries: the loop function checks it.
     let starts_k = if ctx.has(5) { ctx.tensor_of_dims(5, &own)? } else { starts.clone() };
+    if !ctx.trusted {
+        let of = [
+            (&starts, "queries", a.q.shape()[1].clone()),
+            (&starts_k, "keys", a.k.shape()[1].clone()),
+        ];
+        a.checks.extend(of.map(|(starts, what, len)| Sequences::check(starts, what, &len)));
+    }
     let queries = Sequences::new(starts, &a.q.shape()[1], "sequence_of_query");
     let keys = Sequences::new(starts_k, &a.k.shape()[1], "sequence_of_key");
     Ok(a.output(

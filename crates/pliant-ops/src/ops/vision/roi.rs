@@ -72,7 +72,10 @@ fn infer(ctx: &mut InferCtx<'_>) -> Inferred {
     require_float(ctx, 0, &data)?;
     ctx.same_dtype(0, 1)?;
     let (at, pooled) = (layout(ctx)?, ctx.ints("pooled_size", 2, 1)?);
-    ctx.float("spatial_scale")?;
+    let scale = ctx.float("spatial_scale")?;
+    if !(scale.is_finite() && scale > 0.0) {
+        return Err(ctx.error(format!("spatial_scale must be above 0, but is {scale}")));
+    }
     if ctx.decl.attrs.iter().any(|(k, _)| *k == "mode") {
         ctx.choice("mode", &["avg", "max"])?;
         ctx.int("sample_ratio")?;
@@ -219,8 +222,11 @@ impl Pooling {
         let (one, slack) = (self.number(1.0), self.number(SLACK));
         let low = te::floor(&sample(&-one)) - &slack;
         let high = te::ceil(&sample(&te::cast(pixels, self.wide))) + slack;
-        let low = b.let_("low_sample", &within(&low));
-        let number = te::maximum(&(within(&high) - &low), &te::int(0));
+        // A region turned over has samples only where their number is given; all of them are visited.
+        let forward = te::gt(length, &self.number(0.0));
+        let low = b.let_("low_sample", &te::select(&forward, &within(&low), &te::int(0)));
+        let high = te::select(&forward, &within(&high), samples);
+        let number = te::maximum(&(high - &low), &te::int(0));
         let number = b.let_("seen", &number);
         (low, number)
     }

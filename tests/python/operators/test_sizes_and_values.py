@@ -1,0 +1,195 @@
+"""Sizes that turn out negative, results that nobody computes, and values at the edges of their types."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pliant
+from pliant import relax, te, tir
+from pliant.script import from_source
+from pliant.testing import interpret
+
+V = 'x: R.Tensor(("n",), "float32")'
+
+
+def module_of(types: str, call: str) -> Any:
+    sizes = "        n = T.int64()\n" if '"n"' in types else ""
+    return from_source(
+        f"@I.ir_module\nclass Module:\n    @R.function\n    def main({types}):\n{sizes}        a = {call}\n        return a\n"
+    )
+
+
+def runners(module: Any, **options: Any) -> list[Any]:
+    modes = [pliant.compile(module, exec_mode=mode, **options) for mode in ("bytecode", "compiled")]
+    return [*modes, lambda *args: interpret(module, *args)]
+
+
+NEGATIVE = [
+    "R.zeros((n - 5,))",
+    "R.sum(R.zeros((n - 5,)))",
+    "R.sum(R.ones((n - 5,)))",
+    "R.sum(R.exp(R.ones((n - 5,))))",
+    "R.sum(R.eye(n - 5))",
+    "R.sum(R.hamming_window(n - 5))",
+    'R.max(R.broadcast_to(R.const([1.0], "float32"), (n - 5,)))',
+    "R.concat((R.ones((n - 5,)), R.ones((7,))), 0)",
+    "R.strided_slice(R.ones((n - 5,)), [0], [0], [3])",
+]
+
+
+@pytest.mark.parametrize("call", NEGATIVE)
+def test_a_size_that_turns_out_negative_is_an_error(call: str) -> None:
+    for run in runners(module_of(V, call)):
+        with pytest.raises(pliant.PliantError, match="negative"):
+            run(np.ones(2, "float32"))
+        run(np.ones(6, "float32"))
+
+
+def test_a_reduction_over_less_than_nothing_is_an_error() -> None:
+    n = te.var("n", "int64")
+    x = te.placeholder((n,), "float32", "X")
+    k = te.reduce_axis((0, n - 5), "k")
+    total = te.compute((1,), lambda i: te.sum(x[0] * 0 + 1, axis=k), "total")
+    assert "is negative" in te.create_prim_func([x, total]).script()
+
+
+@pytest.mark.parametrize("level", [0, 2])
+def test_slices_of_nothing(level: int) -> None:
+    module = module_of('x: R.Tensor(("n", "m"), "float32")', "R.strided_slice(x, [0], [2], [3], [-1])")
+    for run in runners(module, opt_level=level):
+        assert run(np.ones((3, 7), "float32")).numpy().shape == (0, 7)
+
+
+POWERS = [
+    ("int64", [3, 7, 2**53 + 1, -3], [39, 22, 1, 3]),
+    ("uint64", [3, 2, 0, 5], [40, 63, 0, 0]),
+    ("uint8", [16, 2, 255, 3], [2, 7, 2, 5]),
+    ("int8", [5, -2, 2, -1], [4, 7, 7, 5]),
+    ("int32", [2, 10, -2, 1], [31, 10, 31, 0]),
+]
+
+
+@pytest.mark.parametrize(("dtype", "base", "exponent"), POWERS, ids=[p[0] for p in POWERS])
+def test_powers_of_integers_wrap_around(dtype: str, base: list[int], exponent: list[int]) -> None:
+    a, b = np.array(base, dtype), np.array(exponent, dtype)
+    module = module_of(f'x: R.Tensor(("n",), "{dtype}"), y: R.Tensor(("n",), "{dtype}")', "R.power(x, y)")
+    for run in runners(module):
+        np.testing.assert_array_equal(run(a, b).numpy(), a**b)
+
+
+def test_integers_to_negative_powers() -> None:
+    module = module_of('x: R.Tensor(("n",), "int32"), y: R.Tensor(("n",), "int32")', "R.power(x, y)")
+    for run in runners(module):
+        found = run(np.array([2, 1, -1, -1], "int32"), np.array([-1, -9, -3, -2], "int32")).numpy()
+        np.testing.assert_array_equal(found, [0, 1, -1, 1])
+        with pytest.raises(pliant.DivisionError if "interpret" not in repr(run) else pliant.PliantError):
+            run(np.array([0], "int32"), np.array([-1], "int32"))
+
+
+@pytest.mark.parametrize(
+    ("call", "types"),
+    [
+        ('R.scatter_elements(x, i, u, reduction="add")', 'i: R.Tensor((9,), "int64"), u: R.Tensor((9,), "float16")'),
+        ("R.index_put(x, (i,), u, accumulate=True)", 'i: R.Tensor((9,), "int64"), u: R.Tensor((9,), "float16")'),
+    ],
+)
+def test_16_bit_floats_are_added_up_in_float32(call: str, types: str) -> None:
+    module = module_of('x: R.Tensor((1,), "float16"), ' + types, call)
+    for run in runners(module):
+        found = run(np.array([2048], "float16"), np.zeros(9, "int64"), np.ones(9, "float16"))
+        np.testing.assert_array_equal(found.numpy(), np.array([2056], "float16"))
+
+
+def test_many_parts_are_joined() -> None:
+    parts = [relax.Var(f"x{k}", relax.TensorStructInfo([tir.Var(f"n{k}", "int64"), 2], "float32")) for k in range(120)]
+    builder = relax.BlockBuilder()
+    with builder.function("main", parts):
+        builder.emit_func_output(builder.emit(relax.op.concat(parts, axis=0)))
+    data = [np.full((k % 3, 2), k, "float32") for k in range(120)]
+    for run in runners(builder.get()):
+        np.testing.assert_array_equal(run(*data).numpy(), np.concatenate(data))
+
+
+@pytest.mark.parametrize("call", ["gelu", "gelu_tanh", "silu", "selu", "softplus"])
+def test_several_steps_in_16_bits_round_once(call: str) -> None:
+    data = np.linspace(-6, 6, 500).astype("float16")
+    half = module_of('x: R.Tensor(("n",), "float16")', f"R.nn.{call}(x)")
+    wide = module_of(V, f"R.nn.{call}(x)")
+    want = pliant.compile(wide)(data.astype("float32")).numpy().astype("float16")
+    for run in runners(half):
+        np.testing.assert_array_equal(run(data).numpy(), want)
+
+
+# ---- results of the user's expressions ----
+
+
+def emitted(make: Any) -> Any:
+    x = relax.Var("x", relax.TensorStructInfo([3], "float32"))
+    builder = relax.BlockBuilder()
+    with builder.function("main", [x]):
+        builder.emit_func_output(builder.emit_te(make, x))
+    return builder.get()
+
+
+def test_a_result_that_nobody_computes_is_refused() -> None:
+    with pytest.raises(pliant.PliantError, match="placeholder that is no operand"):
+        emitted(lambda x: te.placeholder(x.shape, "float32", "z"))
+
+
+def test_an_operand_may_be_the_result() -> None:
+    data = np.arange(3, dtype="float32")
+    for run in runners(emitted(lambda x: x)):
+        np.testing.assert_array_equal(run(data).numpy(), data)
+
+
+def test_a_conversion_is_made_by_its_class() -> None:
+    data = np.arange(3, dtype="float32")
+    for run in runners(emitted(lambda x: te.compute(x.shape, lambda i: tir.Cast("float32", tir.Cast("int64", x[i] * 1.5))))):
+        np.testing.assert_array_equal(run(data).numpy(), np.trunc(data * 1.5))
+
+
+# ---- what attributes cannot be ----
+
+
+@pytest.mark.parametrize(
+    ("types", "call", "message"),
+    [
+        (
+            'x: R.Tensor((2, 3), "float32"), g: R.Tensor((3,), "float32")',
+            "R.nn.layer_norm(x, g, g, axes=-1, epsilon=-1.0)",
+            "epsilon must be",
+        ),
+        ('x: R.Tensor((2,), "float32")', 'R.nn.leakyrelu(x, alpha=float("nan"))', "alpha must be"),
+        ('x: R.Tensor((2, 3), "float32")', "R.layout_transform(x, lambda i, j: (0,))", "some meet"),
+        (
+            'x: R.Tensor((2,), "float32"), z: R.Tensor((), "uint8")',
+            'R.quantize(x, R.const(1.0, "float32"), z, out_dtype="int8")',
+            "zero_point is uint8",
+        ),
+        (
+            'x: R.Tensor((4,), "float32")',
+            "R.strided_slice(x, [0], [1], [9], assume_inbound=True)",
+            "9 is out of range for axis 0 of size 4",
+        ),
+    ],
+)
+def test_attributes_that_mean_nothing_are_refused(types: str, call: str, message: str) -> None:
+    with pytest.raises(pliant.ScriptError, match=message):
+        module_of(types, call)
+
+
+def test_a_map_that_lets_elements_meet_is_refused_when_it_runs() -> None:
+    module = module_of('x: R.Tensor(("n", 3), "float32")', "R.layout_transform(x, lambda i, j: (i,))")
+    for run in runners(module):
+        with pytest.raises(pliant.PliantError):
+            run(np.ones((2, 3), "float32"))
+
+
+@pytest.mark.parametrize("shape", [(0, 1, 2), (2, 0, 5), (3, 1, 2)])
+def test_a_size_to_copy_beside_one_to_find(shape: tuple[int, ...]) -> None:
+    module = module_of('x: R.Tensor(("n", "m", "k"), "float32")', "R.reshape(x, (0, -1))")
+    for run in runners(module):
+        assert run(np.ones(shape, "float32")).numpy().shape == (shape[0], shape[1] * shape[2])
