@@ -11,7 +11,7 @@ use crate::infer::InferCtx;
 use crate::legalize::{LegalizeCtx, LegalizeError};
 use crate::rules::{
     infer_arithmetic, infer_broadcast, infer_compare, require_bits, require_float, require_integer,
-    te_broadcast,
+    te_broadcast, wide_float,
 };
 use crate::te::{self, Expr};
 
@@ -131,9 +131,12 @@ fn infer_float(ctx: &mut InferCtx<'_>) -> Inferred {
 /// The larger, and what the smaller adds to it. Equal ones are told apart because infinities have no difference.
 fn log_add_exp(a: &Expr, b: &Expr) -> Expr {
     let (a, b) = te::match_types(a, b);
+    let dtype = a.ty().dtype;
+    let wide = wide_float(dtype);
+    let (a, b) = (te::cast(&a, wide), te::cast(&b, wide));
     let c = |v: f64| te::const_of(v, a.ty().dtype);
     let apart = te::maximum(&a, &b) + te::log1p(&te::exp(&-te::abs(&(&a - &b))));
-    te::select(&te::eq(&a, &b), &(&a + c(std::f64::consts::LN_2)), &apart)
+    te::cast(&te::select(&te::eq(&a, &b), &(&a + c(std::f64::consts::LN_2)), &apart), dtype)
 }
 
 /// NumPy's quotient of floats: what is left after the remainder is taken away, so that both fit together, where the

@@ -6,10 +6,10 @@ use super::TeError;
 use super::bridge::simplify;
 use super::build::minimum;
 use super::create::stages_of;
-use super::expr::{Expr, Var};
+use super::expr::{Expr, ExprKind, Var};
 use super::extern_op::{Body, stage_of};
 use super::tensor::{Compute, Tensor, TensorOp, placeholder};
-use super::walk::{read_from, substitute};
+use super::walk::{post_order, read_from, substitute};
 
 /// The states after all steps: the first rows are those of `init`, and each later row is the row of `update` at that
 /// place, which reads rows before it of the placeholders `state`. Stages between the two have the steps as their first
@@ -38,7 +38,7 @@ pub fn scan(
     let steps = dependent(update, state);
     let mut body = Body::default();
     for stage in &steps {
-        check_step(name, stage, &state[0])?;
+        check_step(name, stage, state)?;
         let to = match update.iter().position(|u| u == stage) {
             Some(k) => outs[k].clone(),
             None => body.alloc(stage.name(), stage.shape(), stage.dtype()),
@@ -133,11 +133,25 @@ fn dependent(update: &[Tensor], state: &[Tensor]) -> Vec<Tensor> {
     steps
 }
 
-fn check_step(name: &str, stage: &Tensor, state: &Tensor) -> Result<(), TeError> {
+fn check_step(name: &str, stage: &Tensor, states: &[Tensor]) -> Result<(), TeError> {
     let own = stage.name();
-    let steps = &state.shape()[0];
+    let steps = &states[0].shape()[0];
     match stage.op() {
-        TensorOp::Compute(_) if stage.shape().first().is_some_and(|d| same(d, steps)) => Ok(()),
+        TensorOp::Compute(compute) if stage.shape().first().is_some_and(|d| same(d, steps)) => {
+            let step = compute.axes[0].var.expr();
+            let mut early = true;
+            post_order(&compute.body, |e| {
+                let ExprKind::Load(read, at) = e.kind() else { return };
+                let ahead = |at: &Expr| simplify(&(at - &step)).as_int().is_some_and(|d| d >= 0);
+                early &= !(states.contains(read) && at.first().is_some_and(ahead));
+            });
+            if early {
+                return Ok(());
+            }
+            Err(TeError(format!(
+                "scan '{name}': stage {own} reads a state at its own step or a later one, which is not computed yet"
+            )))
+        }
         TensorOp::Compute(_) => Err(TeError(format!(
             "scan '{name}': stage {own} reads a state, so its first dim must be the steps, {steps}"
         ))),
