@@ -74,7 +74,7 @@ pub static DECLS: &[OpDecl] = &[
         infer_view,
         "The memory of a tensor, from an offset in bytes on, read as a tensor of that shape and data type.",
     )
-    .operands(&["data", "shape?"])
+    .operands(&["data", "shape?: size"])
     .attrs(&[("dtype", Default::None), ("relative_byte_offset", Default::Int(0))])
     .limits("sharing the memory of the tensor: the result has its own")
     .packed("vm.builtin.tensor_view"),

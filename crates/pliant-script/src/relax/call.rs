@@ -226,25 +226,18 @@ impl<'s> FuncParser<'_, 's> {
                 operands.push(some);
                 continue;
             }
-            match attrs.get_mut(i - sig.operands.len()) {
-                Some(slot)
-                    if sig.symbolic.is_some_and(|s| s == sig.attrs[i - sig.operands.len()].0)
-                        && self.is_symbolic(&val) =>
-                {
-                    *slot = Some(AttrValue::None);
-                    by_symbols = Some((val, arg.range));
-                }
-                Some(slot) => *slot = Some(self.attr(&val, arg.range)?),
-                None => {
-                    let most = sig.operands.len() + sig.attrs.len();
-                    let message = format!(
-                        "R.{} takes at most {most} arguments, {} given",
-                        op.short_name(),
-                        call.args.len()
-                    );
-                    return Err(self.error(Kind::Arguments, arg.range, message));
-                }
+            let place = i - sig.operands.len();
+            if place >= attrs.len() {
+                let most = sig.operands.len() + sig.attrs.len();
+                let message = format!(
+                    "R.{} takes at most {most} arguments, {} given",
+                    op.short_name(),
+                    call.args.len()
+                );
+                return Err(self.error(Kind::Arguments, arg.range, message));
             }
+            attrs[place] =
+                Some(self.attr_or_symbols(sig, place, (val, arg.range), &mut by_symbols)?);
         }
         if let Some((a, b)) = dialect::exchanged(name)
             && operands.len() > a
@@ -270,12 +263,8 @@ impl<'s> FuncParser<'_, 's> {
                     return Err(self.given_twice(k.name, k.range));
                 }
                 let val = self.value(&k.value)?;
-                if sig.symbolic == Some(sig.attrs[i].0) && self.is_symbolic(&val) {
-                    attrs[i] = Some(AttrValue::None);
-                    by_symbols = Some((val, k.value.range));
-                    continue;
-                }
-                attrs[i] = Some(self.attr(&val, k.value.range)?);
+                let val = (val, k.value.range);
+                attrs[i] = Some(self.attr_or_symbols(sig, i, val, &mut by_symbols)?);
             } else {
                 let known =
                     sig.operands.iter().map(|o| o.name).chain(sig.attrs.iter().map(|a| a.0));
@@ -295,6 +284,21 @@ impl<'s> FuncParser<'_, 's> {
             out.0.push(((*name).into(), typed_attr(name, value, default.as_ref())));
         }
         Ok(Bound { operands, attrs: out })
+    }
+
+    /// The value of attribute `i`; where it may be given by symbols and is, `None`, and the value as an operand.
+    fn attr_or_symbols(
+        &self,
+        sig: &OpSignature,
+        i: usize,
+        (val, range): (Val, Range),
+        by_symbols: &mut Option<(Val, Range)>,
+    ) -> Res<AttrValue> {
+        if sig.symbolic == Some(sig.attrs[i].0) && self.is_symbolic(&val) {
+            *by_symbols = Some((val, range));
+            return Ok(AttrValue::None);
+        }
+        self.attr(&val, range)
     }
 
     fn given_twice(&self, name: &str, range: Range) -> crate::errors::Reported {
