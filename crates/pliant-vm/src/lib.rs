@@ -33,4 +33,4 @@ pub use registry::{
     LibraryFunc, PackedFunc, func_names, get_func, register_func, register_library_func,
     unregister_func,
 };
-pub use value::{FuncValue, Tuple, Value};
+pub use value::{FuncValue, Object, Tuple, Value};

@@ -12,6 +12,9 @@ use crate::machine::{Inner, VirtualMachine};
 use crate::registry::HostFunc;
 use crate::{PackedFunc, VmError};
 
+/// An object of the host, shared; the machine does not look into it.
+pub type Object = Arc<dyn Any + Send + Sync>;
+
 /// A run-time value. Cloning is cheap: large contents are shared.
 #[derive(Clone, Default)]
 pub enum Value {
@@ -39,7 +42,7 @@ pub enum Value {
     /// A function.
     Func(FuncValue),
     /// Anything of the host.
-    Object(Arc<dyn Any + Send + Sync>),
+    Object(Object),
 }
 
 const _: () = assert!(size_of::<Value>() == 24, "a register is three words");
@@ -270,7 +273,7 @@ struct FuncInner {
     name: Arc<str>,
     target: FuncTarget,
     bound: Vec<Value>,
-    host: Option<Arc<dyn Any + Send + Sync>>,
+    host: Option<Object>,
 }
 
 /// What a function value calls.
@@ -292,11 +295,7 @@ impl FuncValue {
 
     /// As [`FuncValue::packed`], of a function that is an object of the host: [`FuncValue::host`] gives it back. `func`
     /// holds the object too.
-    pub fn hosted(
-        name: impl Into<String>,
-        func: PackedFunc,
-        host: Arc<dyn Any + Send + Sync>,
-    ) -> FuncValue {
+    pub fn hosted(name: impl Into<String>, func: PackedFunc, host: Object) -> FuncValue {
         let name: String = name.into();
         let (name, target) = (name.into(), FuncTarget::Packed(HostFunc::Packed(func)));
         FuncValue(Arc::new(FuncInner { name, target, bound: Vec::new(), host: Some(host) }))
@@ -307,7 +306,7 @@ impl FuncValue {
     }
 
     /// The object of the host that the function is, without captured values.
-    pub fn host(&self) -> Option<&Arc<dyn Any + Send + Sync>> {
+    pub fn host(&self) -> Option<&Object> {
         self.0.host.as_ref()
     }
 
@@ -335,7 +334,7 @@ impl FuncValue {
 
     /// The captured values and the object of the host, if nobody else holds this function value, and nobody but itself and
     /// its function the object.
-    pub(crate) fn sole(&self) -> Option<(&[Value], Option<&Arc<dyn Any + Send + Sync>>)> {
+    pub(crate) fn sole(&self) -> Option<(&[Value], Option<&Object>)> {
         if Arc::strong_count(&self.0) != 1 {
             return None;
         }
