@@ -61,9 +61,8 @@ pub struct SourceFile {
 /// The source files that spans of one compilation point into. Cloning shares their texts.
 #[derive(Clone, Debug, Default)]
 pub struct SourceMap {
-    files: Vec<SourceFile>,
-    /// Where the lines of each file start.
-    lines: Vec<Arc<[u32]>>,
+    /// The files, and where the lines of each start.
+    files: Vec<(SourceFile, Arc<[u32]>)>,
 }
 
 impl SourceMap {
@@ -76,20 +75,19 @@ impl SourceMap {
     pub fn add(&mut self, file: SourceFile) -> FileId {
         let id = FileId(u32::try_from(self.files.len()).expect("fewer than 2^32 source files"));
         let breaks = file.text.bytes().zip(1u32..).filter(|(byte, _)| *byte == b'\n');
-        self.lines.push(std::iter::once(0).chain(breaks.map(|(_, next)| next)).collect());
-        self.files.push(file);
+        let starts = std::iter::once(0).chain(breaks.map(|(_, next)| next)).collect();
+        self.files.push((file, starts));
         id
     }
 
     /// The file, if the id is of this map.
     pub fn get(&self, id: FileId) -> Option<&SourceFile> {
-        self.files.get(id.0 as usize)
+        self.files.get(id.0 as usize).map(|(file, _)| file)
     }
 
     /// Line (from 1, in the user's file) and column (from 1) of the start of a span.
     pub fn line_column(&self, span: Span) -> Option<(u32, u32)> {
-        let file = self.get(span.file)?;
-        let starts = self.lines.get(span.file.0 as usize)?;
+        let (file, starts) = self.files.get(span.file.0 as usize)?;
         let line = starts.partition_point(|&start| start <= span.start).checked_sub(1)?;
         let before = file.text.get(starts[line] as usize..span.start as usize)?;
         let column = before.chars().count() as u32;

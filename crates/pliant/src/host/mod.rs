@@ -12,9 +12,10 @@ use pliant_tensor::Tensor;
 use pliant_vm::{CheckKind, Value, VmError, register_func};
 
 type Outcome = Result<Value, VmError>;
+type HostFn = fn(&[Value]) -> Outcome;
 
 /// All functions by name.
-const FUNCTIONS: &[(&str, fn(&[Value]) -> Outcome)] = &[
+const FUNCTIONS: &[(&str, HostFn)] = &[
     (host::SEQUENCE, sequence::make),
     (host::SEQUENCE_INSERT, sequence::insert),
     (host::SEQUENCE_ERASE, sequence::erase),
