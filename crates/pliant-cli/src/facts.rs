@@ -64,7 +64,7 @@ fn dim(text: &str, facts: &[Axis]) -> Option<DynamicDim> {
             written = replaced(&written, &fact.symbol, size);
         }
     }
-    (written != text).then(|| DynamicDim { name: Some(written), min: None, max: None })
+    (written != text).then_some(DynamicDim { name: Some(written), min: None, max: None })
 }
 
 /// The text with a number for a name.
