@@ -30,7 +30,7 @@ use pliant_ir::op::{CALL_DPS_PACKED, CALL_TIR, CALL_TIR_INPLACE};
 use pliant_ir::relax::{
     Binding, Callee, Expr, ExprData, Function, TensorShape, Type, TypeData, Var,
 };
-use pliant_ir::{AttrValue, Attrs, DType, Sym};
+use pliant_ir::{AttrValue, Attrs, DType, Op, Span, Sym};
 use pliant_pass::rewrite::{Namer, reachable_funcs, rewrite_bindings};
 use pliant_pass::{FunctionPass, PassContext, PassError, Problem};
 
@@ -78,6 +78,15 @@ impl Rewriter {
         self.namer.get_or_insert_with(|| Namer::new(func))
     }
 
+    /// Notes a call that is rewritten: what it becomes is made where the call stands.
+    fn begin(&mut self, func: &Function, var: Var, op: Op) -> Span {
+        self.changed = true;
+        self.in_place |= op.writes_operands();
+        let span = func.var(var).span;
+        self.namer(func).at(span);
+        span
+    }
+
     fn binding(
         &mut self,
         func: &mut Function,
@@ -96,10 +105,7 @@ impl Rewriter {
         };
         let (op, args) = (*op, func.list(*args).to_vec());
         let inplace = func.call_attrs(*attrs).get("inplace_indices").and_then(AttrValue::as_ints);
-        self.changed = true;
-        self.in_place |= op.writes_operands();
-        let span = func.var(binding.var).span;
-        self.namer(func).at(span);
+        let span = self.begin(func, binding.var, op);
         let here = |message: String| PassError::User(vec![Problem::new(message).at(span)]);
         let [callee, inputs, ..] = args[..] else {
             return Err(PassError::internal(format!("{op} without function and arguments")));
