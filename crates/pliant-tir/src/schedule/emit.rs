@@ -586,7 +586,8 @@ fn column_strip(f: &mut PrimFunc, s: &Stage, r: &Reduction, axis: Axis, at: Expr
 fn lanewise(f: &mut PrimFunc, s: &Stage, r: &Reduction) -> Stmt {
     let (buffer, _) = target(s);
     let dtype = f.buffer(buffer).dtype;
-    let w = lanes(f, r.value);
+    // What is left of a row by wider vectors would be combined one by one.
+    let w = lanes(f, r.value).min(16);
     let (zero, one, width) = (f.int(0), f.int(1), f.int(w));
     let last = s.axes[s.axes.len() - 1];
     let acc = accumulator(f, dtype, w);
