@@ -48,6 +48,17 @@ def test_arithmetic_on_shapes_folds() -> None:
     np.testing.assert_array_equal(pliant.compile(module)(x), x.reshape(2, 2, 6))
 
 
+def test_operators_of_a_model_are_fused() -> None:
+    nodes = [node("Exp", "x", "a"), node("Add", "a x", "b"), node("Relu", "b", "y")]
+    module = from_onnx(model_of(nodes, {"x": ["n"]}, ["y"]))
+    assert "R.dataflow()" in module.script()
+    model = pliant.compile(module)
+    # Beside the kernel there may be one that computes sizes.
+    assert model.stats().kernels <= 2, model.stats()
+    x = np.linspace(-2, 2, 7, dtype=np.float32)
+    np.testing.assert_allclose(model(x), np.maximum(np.exp(x) + x, 0), rtol=1e-6)
+
+
 def test_sizes_are_known_not_to_be_minus_one() -> None:
     """What exporters write for ``expand(-1, seq)``, and for heads that a product falls into: no choice is left for the run."""
     nodes = [

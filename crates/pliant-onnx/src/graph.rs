@@ -8,6 +8,8 @@ use indexmap::IndexMap;
 use pliant_ir::relax::{Expr, FunctionBuilder, TensorShape, TypeData};
 use pliant_ir::{AttrValue, DType, IRModule};
 use pliant_ops::registry;
+use pliant_opt::convert_to_dataflow::ConvertToDataflow;
+use pliant_pass::{ModulePass, PassContext};
 use pliant_sym::Sym;
 use pliant_tensor::Tensor;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -98,9 +100,19 @@ pub fn import(model: &Model, options: &ImportOptions) -> Result<Imported, Import
         Vec::new()
     };
     match parts {
-        Some(parts) if importer.problems.is_empty() => Ok(importer.finish(parts, warnings)),
+        Some(parts) if importer.problems.is_empty() => {
+            let mut imported = importer.finish(parts, warnings);
+            imported.module = in_dataflow(imported.module)?;
+            Ok(imported)
+        }
         _ => Err(ImportError { problems: importer.problems }),
     }
+}
+
+/// The module with its bindings in dataflow blocks, in which passes fuse and reorder.
+fn in_dataflow(module: IRModule) -> Result<IRModule, ImportError> {
+    let made = ConvertToDataflow::default().apply(module, &PassContext::new(registry()));
+    made.map_err(|e| Problem::unsupported(format!("a bug in Pliant: {e}")).into())
 }
 
 /// The import under way.
