@@ -156,14 +156,9 @@ impl Rewriter {
         let stated: &[Type] = if is_packed { &[unit] } else { &[] };
         let call = func.call(Callee::Expr(callee), &call_args, Attrs::default(), stated, unit);
         self.namer(func).bind(func, "_", call, out);
-        match dests[..] {
-            [one] if single && overwrites => out.push(Binding::bind(binding.var, one)),
-            _ if single => {}
-            _ => {
-                let tuple = func.tuple(&dests);
-                out.push(Binding::bind(binding.var, tuple));
-            }
-        }
+        // A single output that was allocated has the binding's variable already.
+        let result = if single { overwrites.then_some(dests[0]) } else { Some(func.tuple(&dests)) };
+        out.extend(result.map(|result| Binding::bind(binding.var, result)));
         Ok(())
     }
 
