@@ -1,6 +1,5 @@
 //! What every code generator is to the rest of Pliant: the [`Backend`] trait, the kernels it
-//! returns, its errors, and the
-//! elementary functions that all of them expand in the same way.
+//! returns, and its errors.
 //!
 //! | module | owns |
 //! |---|---|
@@ -8,7 +7,6 @@
 //! | [`bodies`] | [`CompiledBodies`]: native bodies of bytecode functions |
 //! | [`kernels`] | [`CompiledKernels`]: entry points, their messages and signatures, and the memory they stand in |
 //! | [`error`] | [`CodegenError`] |
-//! | [`math`] | elementary functions as sequences of simple operations, scalar or vector |
 //!
 //! A backend takes *lowered* functions (`pliant_tir::lowered` says what that means).
 
@@ -16,7 +14,6 @@ pub mod backend;
 pub mod bodies;
 pub mod error;
 pub mod kernels;
-pub mod math;
 
 pub use backend::{Backend, CodegenOptions, KernelSource};
 pub use bodies::CompiledBodies;

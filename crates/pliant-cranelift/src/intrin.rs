@@ -1,40 +1,44 @@
-//! Intrinsics: machine instructions, the shared sequences of `pliant_codegen::math`, and linked functions.
+//! Intrinsics: machine instructions, the shared sequences of `pliant_kernels::math`, and linked functions.
 
 use std::rc::Rc;
 
 use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
 use cranelift_codegen::ir::{BlockArg, InstBuilder, MemFlagsData, Type, Value, types};
-use pliant_codegen::math::{self, MathOps};
 use pliant_ir::tir::{BinOp, Expr, ExprData, Intrin, Ty};
+use pliant_kernels::math::{self, MathOps, Real};
 use pliant_kernels::{ExternTy, extern_fn};
 use pliant_tensor::DType;
 
 use crate::function::{FuncGen, Gen, internal, unsupported};
-use crate::value::{V, cast_flags, chunk_of, clif, packable};
+use crate::sequences::Sequences;
+use crate::value::{V, chunk, chunk_of, clif, packable};
 
-/// A sequence of one argument.
-type Sequence<B> = fn(&mut B, &<B as MathOps>::V) -> <B as MathOps>::V;
+/// Expands a sequence of one argument.
+type Sequence = fn(&mut FuncGen<'_, '_>, Value) -> Value;
 
-/// The sequence of float32 that an intrinsic is, for all arguments.
-fn sequence<B: MathOps>(intrin: Intrin) -> Option<Sequence<B>> {
-    use Intrin::*;
-    Some(match intrin {
-        Exp => math::exp,
-        Log => math::log,
-        Log1p => math::log1p,
-        Sinh => math::sinh,
-        Cosh => math::cosh,
-        Tanh => math::tanh,
-        Asinh => math::asinh,
-        Acosh => math::acosh,
-        Atanh => math::atanh,
-        Asin => math::asin,
-        Acos => math::acos,
-        Atan => math::atan,
-        Erf => math::erf,
-        Sigmoid => math::sigmoid,
-        _ => return None,
-    })
+macro_rules! sequences {
+    ($intrin:expr; $($name:ident = $function:ident),*) => {
+        match $intrin {
+            $(Intrin::$name => |g, x| math::$function(&mut Sequences::<R>::new(g), &x),)*
+            _ => return None,
+        }
+    };
+}
+
+/// The sequence that an intrinsic is, for all arguments.
+fn sequence<R: Real>(intrin: Intrin) -> Option<Sequence> {
+    let sequence: Sequence = sequences! {
+        intrin;
+        Exp = exp, Log = log, Log1p = log1p, Sinh = sinh, Cosh = cosh, Tanh = tanh, Asinh = asinh, Acosh = acosh,
+        Atanh = atanh, Asin = asin, Acos = acos, Atan = atan, Erf = erf, Sigmoid = sigmoid
+    };
+    Some(sequence)
+}
+
+/// The sequence of an intrinsic for arguments up to the limit.
+fn angle_sequence<R: Real>(intrin: Intrin) -> Option<Sequence> {
+    let sequence: Sequence = sequences!(intrin; Sin = sin, Cos = cos, Tan = tan);
+    Some(sequence)
 }
 
 impl FuncGen<'_, '_> {
@@ -102,8 +106,18 @@ impl FuncGen<'_, '_> {
             values.push(self.expr(a)?);
         }
         let single = clif(ty.dtype) == types::F32;
-        if let Some(f) = sequence(intrin).filter(|_| single) {
-            return Ok(self.per_chunk(&values, ty, |g, v| f(g, &v[0])));
+        let by_type = |single32: Option<Sequence>, double: Option<Sequence>| {
+            if single { single32 } else { double }
+        };
+        if let Some(f) = by_type(sequence::<f32>(intrin), sequence::<f64>(intrin)) {
+            return Ok(self.per_chunk(&values, ty, |g, v| f(g, v[0])));
+        }
+        if let Some(f) = by_type(angle_sequence::<f32>(intrin), angle_sequence::<f64>(intrin)) {
+            let x = &values[0];
+            return match single {
+                true => self.angle_function::<f32>(intrin, f, x, ty),
+                false => self.angle_function::<f64>(intrin, f, x, ty),
+            };
         }
         match intrin {
             Sqrt => Ok(self.per_chunk(&values, ty, |g, v| g.b.ins().sqrt(v[0]))),
@@ -118,8 +132,12 @@ impl FuncGen<'_, '_> {
                 g.b.ins().fdiv(one, root)
             })),
             Fma => Ok(self.per_chunk(&values, ty, |g, v| g.b.ins().fma(v[0], v[1], v[2]))),
-            Sin | Cos | Tan if single => self.angle_function(intrin, &values[0], ty),
-            Atan2 if single => Ok(self.per_chunk(&values, ty, |g, v| math::atan2(g, &v[0], &v[1]))),
+            Atan2 if single => Ok(self.per_chunk(&values, ty, |g, v| {
+                math::atan2(&mut Sequences::<f32>::new(g), &v[0], &v[1])
+            })),
+            Atan2 => Ok(self.per_chunk(&values, ty, |g, v| {
+                math::atan2(&mut Sequences::<f64>::new(g), &v[0], &v[1])
+            })),
             Pow if self.is_two(args[1]) => {
                 Ok(self.per_chunk(&values, ty, |g, v| g.b.ins().fmul(v[0], v[0])))
             }
@@ -135,22 +153,19 @@ impl FuncGen<'_, '_> {
         }
     }
 
-    /// Sine, cosine or tangent of float32: a sequence, and the platform's function for lanes whose angle is beyond
-    /// what the sequence can reduce.
-    fn angle_function(&mut self, intrin: Intrin, x: &V, ty: Ty) -> Gen<V> {
-        let f: Sequence<Self> = match intrin {
-            Intrin::Sin => math::sin,
-            Intrin::Cos => math::cos,
-            _ => math::tan,
-        };
-        let fast = self.per_chunk(std::slice::from_ref(x), ty, |g, v| f(g, &v[0]));
-        let platform = format!("pliant_{}_f32", intrin.name());
+    /// Sine, cosine or tangent: a sequence, and the platform's function for lanes whose angle is beyond what the sequence
+    /// can reduce.
+    fn angle_function<R: Real>(&mut self, intrin: Intrin, f: Sequence, x: &V, ty: Ty) -> Gen<V> {
+        let fast = self.per_chunk(std::slice::from_ref(x), ty, |g, v| f(g, v[0]));
+        let (dtype, suffix) =
+            if R::BITS == 32 { (DType::Float32, "f32") } else { (DType::Float64, "f64") };
+        let platform = format!("pliant_{}_{suffix}", intrin.name());
         let Some(platform) = extern_fn(&platform) else {
             return unsupported(format!("T.{intrin} on {ty}"));
         };
-        let wide = Ty::scalar(DType::Float32).with_lanes(ty.lanes);
+        let wide = Ty::scalar(dtype).with_lanes(ty.lanes);
         let (xs, fast) = (self.lanes(x, wide), self.canonical(&fast, wide));
-        let beyond = self.any_beyond(x, wide);
+        let beyond = self.any_beyond::<R>(x, wide);
         let (slow, done) = (self.b.create_block(), self.b.create_block());
         let quick = match &fast {
             V::X(chunks) | V::L(chunks) => chunks.to_vec(),
@@ -170,7 +185,7 @@ impl FuncGen<'_, '_> {
         for (x, quick) in xs.into_iter().zip(quick_lanes) {
             // Each lane has the value that it would have alone.
             let exact = self.call_extern_fn(platform, &[x])?;
-            let huge = self.is_beyond(x);
+            let huge = self.is_beyond::<R>(x);
             lanes.push(self.b.ins().select(huge, exact, quick));
         }
         let chosen = match &fast {
@@ -190,21 +205,21 @@ impl FuncGen<'_, '_> {
     }
 
     /// Whether an angle is beyond what the sequences reduce.
-    fn is_beyond(&mut self, x: Value) -> Value {
+    fn is_beyond<R: Real>(&mut self, x: Value) -> Value {
         let size = self.b.ins().fabs(x);
-        let limit = self.b.ins().f32const(math::TRIG_LIMIT);
+        let limit = Sequences::<R>::new(self).f(R::TRIG_LIMIT);
         self.b.ins().fcmp(FloatCC::GreaterThan, size, limit)
     }
 
     /// Whether any lane is: the largest of the sizes is.
-    fn any_beyond(&mut self, x: &V, ty: Ty) -> Value {
+    fn any_beyond<R: Real>(&mut self, x: &V, ty: Ty) -> Value {
         if ty.lanes == 1 || !packable(ty) {
             let lanes = self.lanes(x, ty);
-            let all: Vec<Value> = lanes.into_iter().map(|l| self.is_beyond(l)).collect();
+            let all: Vec<Value> = lanes.into_iter().map(|l| self.is_beyond::<R>(l)).collect();
             return all.into_iter().reduce(|a, b| self.b.ins().bor(a, b)).expect("there is a lane");
         }
-        let limit = self.b.ins().f32const(math::TRIG_LIMIT);
-        let limit = self.b.ins().splat(types::F32X4, limit);
+        let limit = Sequences::<R>::new(self).f(R::TRIG_LIMIT);
+        let limit = self.b.ins().splat(chunk(ty.dtype), limit);
         let mut any: Option<Value> = None;
         for &chunk in self.chunks(x, ty).iter() {
             let size = self.b.ins().fabs(chunk);
@@ -231,6 +246,11 @@ impl FuncGen<'_, '_> {
             self.b.ins().f32const(1.0)
         };
         if ty.is_vector() { self.b.ins().splat(ty, one) } else { one }
+    }
+
+    /// A scalar in every lane of a vector type; itself where the type is none.
+    fn like(&mut self, scalar: Value, ty: Type) -> Value {
+        if ty.is_vector() { self.b.ins().splat(ty, scalar) } else { scalar }
     }
 
     /// Applies an operation that scalars and chunks have in common.
@@ -451,128 +471,5 @@ impl FuncGen<'_, '_> {
             ExternTy::I64 | ExternTy::Ptr => DType::Int64,
         };
         self.cast(V::S(result), Ty::scalar(expected), ty)
-    }
-}
-
-impl FuncGen<'_, '_> {
-    fn like(&mut self, scalar: Value, ty: Type) -> Value {
-        if ty.is_vector() { self.b.ins().splat(ty, scalar) } else { scalar }
-    }
-
-    fn lanes_of(&self, v: Value) -> bool {
-        self.b.func.dfg.value_type(v).is_vector()
-    }
-
-    /// Constants are scalars until they meet a vector.
-    fn meet(&mut self, a: Value, b: Value) -> (Value, Value) {
-        let (ta, tb) = (self.b.func.dfg.value_type(a), self.b.func.dfg.value_type(b));
-        match (ta.is_vector(), tb.is_vector()) {
-            (true, false) => (a, self.like(b, chunk_of(tb))),
-            (false, true) => (self.like(a, chunk_of(ta)), b),
-            _ => (a, b),
-        }
-    }
-}
-
-impl MathOps for FuncGen<'_, '_> {
-    type V = Value;
-
-    fn f(&mut self, value: f32) -> Value {
-        self.b.ins().f32const(value)
-    }
-    fn i(&mut self, value: i32) -> Value {
-        self.b.ins().iconst(types::I32, i64::from(value as u32))
-    }
-    fn add(&mut self, a: &Value, b: &Value) -> Value {
-        let (a, b) = self.meet(*a, *b);
-        self.b.ins().fadd(a, b)
-    }
-    fn sub(&mut self, a: &Value, b: &Value) -> Value {
-        let (a, b) = self.meet(*a, *b);
-        self.b.ins().fsub(a, b)
-    }
-    fn mul(&mut self, a: &Value, b: &Value) -> Value {
-        let (a, b) = self.meet(*a, *b);
-        self.b.ins().fmul(a, b)
-    }
-    fn div(&mut self, a: &Value, b: &Value) -> Value {
-        let (a, b) = self.meet(*a, *b);
-        self.b.ins().fdiv(a, b)
-    }
-    fn sqrt(&mut self, a: &Value) -> Value {
-        self.b.ins().sqrt(*a)
-    }
-    fn fma(&mut self, a: &Value, b: &Value, c: &Value) -> Value {
-        let (a, b) = self.meet(*a, *b);
-        let (a, c) = self.meet(a, *c);
-        let (a, b) = self.meet(a, b);
-        if self.unit.has_fma {
-            self.b.ins().fma(a, b, c)
-        } else {
-            let product = self.b.ins().fmul(a, b);
-            self.b.ins().fadd(product, c)
-        }
-    }
-    fn min2(&mut self, a: &Value, b: &Value) -> Value {
-        self.select_lt(a, b, a, b)
-    }
-    fn max2(&mut self, a: &Value, b: &Value) -> Value {
-        self.select_lt(b, a, a, b)
-    }
-    fn select_lt(&mut self, a: &Value, b: &Value, x: &Value, y: &Value) -> Value {
-        let (a, b) = self.meet(*a, *b);
-        let less = self.b.ins().fcmp(FloatCC::LessThan, a, b);
-        if self.lanes_of(less) {
-            let ty = types::F32X4;
-            let (x, y) = (*x, *y);
-            let x = if self.lanes_of(x) { x } else { self.like(x, ty) };
-            let y = if self.lanes_of(y) { y } else { self.like(y, ty) };
-            let mask = self.b.ins().bitcast(ty, cast_flags(), less);
-            self.b.ins().bitselect(mask, x, y)
-        } else {
-            self.b.ins().select(less, *x, *y)
-        }
-    }
-    fn bits(&mut self, a: &Value) -> Value {
-        if self.lanes_of(*a) {
-            self.b.ins().bitcast(types::I32X4, cast_flags(), *a)
-        } else {
-            self.b.ins().bitcast(types::I32, MemFlagsData::new(), *a)
-        }
-    }
-    fn float_of_bits(&mut self, a: &Value) -> Value {
-        if self.lanes_of(*a) {
-            self.b.ins().bitcast(types::F32X4, cast_flags(), *a)
-        } else {
-            self.b.ins().bitcast(types::F32, MemFlagsData::new(), *a)
-        }
-    }
-    fn iadd(&mut self, a: &Value, b: &Value) -> Value {
-        let (a, b) = self.meet(*a, *b);
-        self.b.ins().iadd(a, b)
-    }
-    fn isub(&mut self, a: &Value, b: &Value) -> Value {
-        let (a, b) = self.meet(*a, *b);
-        self.b.ins().isub(a, b)
-    }
-    fn iand(&mut self, a: &Value, b: &Value) -> Value {
-        let (a, b) = self.meet(*a, *b);
-        self.b.ins().band(a, b)
-    }
-    fn ior(&mut self, a: &Value, b: &Value) -> Value {
-        let (a, b) = self.meet(*a, *b);
-        self.b.ins().bor(a, b)
-    }
-    fn ishl(&mut self, a: &Value, by: u8) -> Value {
-        let by = self.b.ins().iconst(types::I32, i64::from(by));
-        self.b.ins().ishl(*a, by)
-    }
-    fn isar(&mut self, a: &Value, by: u8) -> Value {
-        let by = self.b.ins().iconst(types::I32, i64::from(by));
-        self.b.ins().sshr(*a, by)
-    }
-    fn int_to_float(&mut self, a: &Value) -> Value {
-        let ty = if self.lanes_of(*a) { types::F32X4 } else { types::F32 };
-        self.b.ins().fcvt_from_sint(ty, *a)
     }
 }

@@ -12,6 +12,7 @@
 //! | `value` | values: scalars, 128-bit chunks, masks, lanes |
 //! | `packed` | calls of packed functions |
 //! | `expr`, `arith`, `cast`, `intrin` | expressions, by family |
+//! | `sequences` | elementary functions in place |
 //!
 //! Vectors of any width are taken; they are cut into 128-bit chunks, which is all that Cranelift has on x86-64.
 //! Expressions without a vector instruction are computed lane by lane.
@@ -26,6 +27,7 @@ mod intrin;
 mod memory;
 mod packed;
 mod parallel;
+mod sequences;
 mod stmt;
 mod unit;
 mod value;

@@ -7,20 +7,24 @@
 //! | [`hardware`] | what the machine can do at most, measured |
 //! | [`isa`] | which vector instructions the kernels use; `PLIANT_ISA` |
 //! | [`lanes`] | a vector register of each instruction set behind one trait |
+//! | [`math`] | elementary functions as sequences of simple operations, scalar or vector |
 //! | [`product`] | the product kernels, for packed and for varying operands |
 //! | [`rows`] | kernels over one row of elements: order, extremes, Fourier transforms |
 //! | [`scalar`] | elementary functions and number formats without machine instructions |
+//! | [`vector`] | elementary functions over slices |
 //! | [`tensor_arg`] | the check of a tensor argument against what a kernel expects |
 
 pub mod gemm;
 pub mod hardware;
 pub mod isa;
 pub mod lanes;
+pub mod math;
 pub mod product;
 pub mod registry;
 pub mod rows;
 pub mod scalar;
 pub mod tensor_arg;
+pub mod vector;
 
 pub use gemm::{Gemm, LibraryGemm, library_gemm};
 pub use registry::{ExternFn, ExternTy, SymbolError, extern_fn, extern_fns, register_symbol};

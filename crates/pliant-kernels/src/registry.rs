@@ -4,8 +4,9 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::{OnceLock, PoisonError, RwLock};
 
+use crate::isa::isa;
 use crate::rows::{extreme, fourier, order};
-use crate::{gemm, scalar, tensor_arg};
+use crate::{gemm, scalar, tensor_arg, vector};
 
 /// The type of an argument or result of a linked function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,7 +95,9 @@ fn rows() -> Vec<ExternFn> {
 }
 
 fn build() -> Vec<ExternFn> {
-    [rows(), functions()].concat()
+    let mut all = [rows(), functions()].concat();
+    all.extend(vector::linked(isa()));
+    all
 }
 
 /// Matrix products and functions of numbers.

@@ -24,6 +24,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::error::LowerError;
 use crate::fit::{Fact, Fit, Interval, SIZE_LIMIT};
+use crate::schedule::reach;
 use crate::walk::{for_each_stmt, map_operands, own_exprs, substitute_expr};
 
 /// The attribute that lists the int64 parameters, by position, that may have any value: nothing here relies on their
@@ -519,7 +520,7 @@ impl Checker {
         f.call(Intrin::IfThenElse, &[a, then, other])
     }
 
-    /// A call of a linked function: addresses may go to matrix products and kernels of rows only, whose reach is checked.
+    /// A call of a linked function: addresses may go to kernels of the library only, whose reach is checked.
     fn call_extern(&mut self, f: &mut PrimFunc, args: &[Expr], checks: &mut Checks) {
         let address =
             |f: &PrimFunc, e: Expr| matches!(f.expr(e), ExprData::Call(Intrin::AddressOf, ..));
@@ -528,20 +529,14 @@ impl Checker {
                 self.expr(f, a, checks);
             }
         }
-        let product = crate::schedule::gemm::is_product(f, args);
-        let row = crate::rows::is_row(f, args);
-        if !product && !row && !args.iter().any(|&a| address(f, a)) {
+        let kind = reach::kind(f, args);
+        if kind.is_none() && !args.iter().any(|&a| address(f, a)) {
             return;
         }
-        let (reach, what) = if row {
-            (crate::rows::reach(f, args), "a kernel of rows")
-        } else {
-            (crate::schedule::gemm::reach(f, args), "a matrix product")
-        };
-        match reach {
-            Some(inside) => {
-                let message = Failed::Index.mark(&format!("{what} reaches outside its buffers"));
-                let message: Arc<str> = message.into();
+        match reach::reach(f, args).zip(kind) {
+            Some((inside, kind)) => {
+                let message = format!("{kind} reaches outside its buffers");
+                let message: Arc<str> = Failed::Index.mark(&message).into();
                 checks.extend(inside.into_iter().map(|p| (p, message.clone())));
             }
             None => {

@@ -5,3 +5,4 @@ mod control;
 mod lowered;
 mod overflow;
 mod pipeline;
+mod tiles;

@@ -1,4 +1,5 @@
-//! Functions of the run-time library that loop functions call by name: matrix products and functions of one scalar.
+//! Functions of the run-time library that loop functions call by name: matrix products, functions of slices and functions of
+//! one scalar.
 //!
 //! What a program registers as a symbol (`pliant::register_symbol`) is the address of machine code. Calling it takes code
 //! for its signature, which a code generator makes; the interpreter has none, and refuses such a call by name.
@@ -59,6 +60,7 @@ impl Loops<'_, '_, '_> {
             "pliant_gemm_packed_f32" => return self.packed_gemm(rest, DType::Float32),
             "pliant_gemm_packed_f64" => return self.packed_gemm(rest, DType::Float64),
             name if name.starts_with("pliant_row_") => return self.row(name, rest),
+            slices if slices.starts_with("pliant_vec_") => return self.slices(slices, rest),
             _ => {}
         }
         // `pliant_exp_f32` is `T.exp` on float32.
@@ -104,6 +106,38 @@ impl Loops<'_, '_, '_> {
                 Row::new(row, *k, n)?.fourier(inverse.is_true()?)?;
             }
             _ => return Err(malformed(&format!("no kernel of rows is called '{name}' so"))),
+        }
+        Ok(Val::Int(0))
+    }
+
+    /// A function of slices, `pliant_vec_exp_f32` or `pliant_vec_f32_to_f16`: results, operands, count.
+    fn slices(&mut self, name: &str, args: &[Val]) -> Result<Val> {
+        let ([Val::Address(to, first), operands @ ..], Some(count)) =
+            (&args[..args.len().saturating_sub(1)], args.last())
+        else {
+            return Err(malformed("a slice function takes addresses and a count"));
+        };
+        let function = name
+            .strip_prefix("pliant_vec_")
+            .and_then(|n| n.rsplit_once('_'))
+            .and_then(|(n, _)| Intrin::from_name(n));
+        for i in 0..count.int()? {
+            self.m.step(1)?;
+            let mut values = Vec::with_capacity(operands.len());
+            for operand in operands {
+                let Val::Address(view, first) = operand else {
+                    return Err(malformed("an operand of a slice function is no address"));
+                };
+                values.push(view.read(first.saturating_add(i))?.float()?);
+            }
+            let value = match (function, &*values) {
+                (Some(f), [_, ..]) => float_intrin(f, &values),
+                // Conversions have no function.
+                (None, [x]) => Some(*x),
+                _ => None,
+            };
+            let value = value.ok_or_else(|| malformed("an unknown slice function"))?;
+            to.write(first.saturating_add(i), &Val::Float(round(value, to.dtype)))?;
         }
         Ok(Val::Int(0))
     }

@@ -5,9 +5,14 @@
 
 #[cfg(target_arch = "aarch64")]
 pub mod neon;
+#[cfg(target_arch = "aarch64")]
+mod neon_math;
 pub mod portable;
+mod portable_math;
 #[cfg(target_arch = "x86_64")]
 pub mod x86;
+#[cfg(target_arch = "x86_64")]
+mod x86_math;
 
 /// A vector of [`Lanes::N`] elements.
 pub trait Lanes: Copy {
@@ -63,4 +68,64 @@ pub trait Lanes: Copy {
     /// # Safety
     /// As for [`Lanes::zero`].
     unsafe fn add(self, x: Self) -> Self;
+}
+
+/// What elementary functions need beyond sums and products. Integers of a lane's bits travel in the same vectors.
+///
+/// # Safety of the methods
+/// The machine has the instructions.
+#[expect(clippy::missing_safety_doc, reason = "the one condition of all methods stands above")]
+pub trait MathLanes: Lanes {
+    /// A constant, rounded to the element type.
+    unsafe fn constant(value: f64) -> Self;
+    /// Lanes with these low bits.
+    unsafe fn pattern(bits: i64) -> Self;
+    /// `self - x`.
+    unsafe fn sub(self, x: Self) -> Self;
+    /// `self * x`.
+    unsafe fn mul(self, x: Self) -> Self;
+    /// `self / x`.
+    unsafe fn div(self, x: Self) -> Self;
+    /// Square root.
+    unsafe fn sqrt(self) -> Self;
+    /// `self < x ? self : x`: `x` where one is NaN.
+    unsafe fn min2(self, x: Self) -> Self;
+    /// `self > x ? self : x`: `x` where one is NaN.
+    unsafe fn max2(self, x: Self) -> Self;
+    /// `a < b ? x : y`.
+    unsafe fn select_lt(a: Self, b: Self, x: Self, y: Self) -> Self;
+    /// `y`, but NaN where `x` is.
+    unsafe fn keep_nan(x: Self, y: Self) -> Self;
+    /// Whether `a < b` in any lane.
+    unsafe fn any_lt(a: Self, b: Self) -> bool;
+    /// Integer sum.
+    unsafe fn iadd(self, x: Self) -> Self;
+    /// Integer difference.
+    unsafe fn isub(self, x: Self) -> Self;
+    /// Bitwise and.
+    unsafe fn iand(self, x: Self) -> Self;
+    /// Bitwise or.
+    unsafe fn ior(self, x: Self) -> Self;
+    /// Shift left.
+    unsafe fn ishl(self, by: u8) -> Self;
+    /// Logical shift right.
+    unsafe fn ishr(self, by: u8) -> Self;
+
+    /// `self * 2^n`, reaching infinity and the subnormals; `None` where the machine has no instruction for it.
+    #[inline(always)]
+    unsafe fn scale(self, _n: Self) -> Option<Self> {
+        None
+    }
+}
+
+/// Vectors of float64 that come from and go to memory as float32.
+///
+/// # Safety of the methods
+/// As for [`MathLanes`]; the elements are readable or writable.
+#[expect(clippy::missing_safety_doc, reason = "the one condition of all methods stands above")]
+pub trait FromSingle: MathLanes<Elem = f64> {
+    /// The elements from an address on.
+    unsafe fn load_single(from: *const f32) -> Self;
+    /// Writes all elements, rounded.
+    unsafe fn store_single(self, to: *mut f32);
 }

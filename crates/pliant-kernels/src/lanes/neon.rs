@@ -9,7 +9,7 @@ macro_rules! lanes {
      $add:ident) => {
         $(#[$doc])*
         #[derive(Clone, Copy)]
-        pub struct $name($vector);
+        pub struct $name(pub(super) $vector);
 
         impl Lanes for $name {
             type Elem = $elem;

@@ -4,7 +4,7 @@ use super::Lanes;
 
 /// `N` elements.
 #[derive(Clone, Copy)]
-pub struct Array<T, const N: usize>([T; N]);
+pub struct Array<T, const N: usize>(pub(super) [T; N]);
 
 macro_rules! array {
     ($elem:ty, $n:literal) => {

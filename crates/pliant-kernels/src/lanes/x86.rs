@@ -11,7 +11,7 @@ macro_rules! lanes {
      |$to:ident, $m2:ident, $value:ident| $store_first:expr) => {
         $(#[$doc])*
         #[derive(Clone, Copy)]
-        pub struct $name($vector);
+        pub struct $name(pub(super) $vector);
 
         impl Lanes for $name {
             type Elem = $elem;

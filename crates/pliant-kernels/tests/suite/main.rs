@@ -3,3 +3,4 @@
 mod guard;
 mod packed;
 mod varying;
+mod vector;

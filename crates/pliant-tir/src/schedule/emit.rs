@@ -12,6 +12,7 @@ use super::group::{divide, product, row_loop, serial};
 use super::plain::scalar_nest;
 use super::split;
 use super::stage::{Axis, Body, Init, Reduction, Stage, is_var};
+use super::{tiled, tiles};
 use crate::inline::cost;
 use crate::vectorize::{converts, scalar_only};
 use crate::walk::{for_each_value, uses_any};
@@ -79,6 +80,11 @@ fn along(f: &PrimFunc, buffer: Buffer, indices: &[Expr], v: Var) -> Along {
     }
 }
 
+/// Whether neighbouring values of an axis are neighbours in memory.
+pub(super) fn along_axis(f: &PrimFunc, buffer: Buffer, indices: &[Expr], v: Var) -> bool {
+    along(f, buffer, indices, v) == Along::Contiguous
+}
+
 /// How much an index grows where `v` grows by 1, where that is a constant.
 pub(super) fn step(f: &PrimFunc, e: Expr, v: Var) -> Option<i64> {
     match *f.expr(e) {
@@ -96,7 +102,7 @@ pub(super) fn step(f: &PrimFunc, e: Expr, v: Var) -> Option<i64> {
 
 /// Whether an expression may be computed for neighbouring values of `v` at once. With `gathers`, elements anywhere may be
 /// read, one by one, where vectors compute their places.
-fn vectorizable(f: &PrimFunc, e: Expr, v: Var, gathers: bool) -> bool {
+pub(super) fn vectorizable(f: &PrimFunc, e: Expr, v: Var, gathers: bool) -> bool {
     let mut ok = true;
     let uses = |e: Expr| uses_any(f, e, &|x| x == v);
     for_each_value(f, e, |e| match f.expr(e) {
@@ -125,15 +131,16 @@ fn vectorizable(f: &PrimFunc, e: Expr, v: Var, gathers: bool) -> bool {
 /// The axis over which a stage is vectorized, by position.
 pub fn vector_axis(f: &PrimFunc, s: &Stage) -> Option<usize> {
     let Body::Store { buffer, indices, value } = &s.body else { return None };
-    if scalar_only(f.buffer(*buffer).dtype) {
+    let last = s.axes.len().checked_sub(1)?;
+    let tiled = !s.reduces() && tiles::applies(f, (*buffer, indices, *value), s.axes[last].var);
+    if !tiled && scalar_only(f.buffer(*buffer).dtype) {
         return None;
     }
-    let last = s.axes.len().checked_sub(1)?;
     let free = |v: Var| s.checks.iter().all(|(c, _)| !uses_any(f, *c, &|x| x == v));
     if !s.reduces() {
         let v = s.axes[last].var;
         let fits =
-            along(f, *buffer, indices, v) == Along::Contiguous && vectorizable(f, *value, v, true);
+            along_axis(f, *buffer, indices, v) && (tiled || vectorizable(f, *value, v, true));
         return (fits && free(v)).then_some(last);
     }
     let r = s.reduction(f)?;
@@ -157,7 +164,7 @@ pub fn vector_axis(f: &PrimFunc, s: &Stage) -> Option<usize> {
 }
 
 /// Lanes for a value: fewer where functions need many registers or elements are wide.
-fn lanes(f: &PrimFunc, value: Expr) -> i64 {
+pub(super) fn lanes(f: &PrimFunc, value: Expr) -> i64 {
     let mut widest = f.expr_ty(value).dtype.size();
     for_each_expr(f, value, |e| {
         if let ExprData::Load(b, _) = f.expr(e) {
@@ -176,7 +183,7 @@ fn lanes(f: &PrimFunc, value: Expr) -> i64 {
 pub fn work(f: &mut PrimFunc, s: &Stage) -> Expr {
     let each = match &s.body {
         Body::Store { value, .. } => {
-            let operations = cost(f, *value) as i64 + 2;
+            let operations = tiles::effort(f, *value) + 2;
             if vector_axis(f, s).is_some() { operations } else { operations * SCALAR_COST }
         }
         Body::Other(_) => 8 * SCALAR_COST,
@@ -314,7 +321,7 @@ fn fuse(f: &mut PrimFunc, s: &Stage, n: usize) -> Stage {
 fn flat(f: &mut PrimFunc, s: &Stage) -> Stmt {
     let axis = s.axes[0];
     let Body::Store { value, .. } = s.body else { unreachable!("only stores are vectorized") };
-    let each = cost(f, value) as i64 + 2;
+    let each = tiles::effort(f, value) + 2;
     let chunk = (GRAIN / each).clamp(64, 65_536) / 64 * 64;
     if f.as_int(axis.extent).is_some_and(|n| n <= chunk) {
         return inner(f, s);
@@ -367,7 +374,7 @@ pub(super) fn point(f: &mut PrimFunc, s: &Stage) -> Stmt {
     with_checks(f, s, body)
 }
 
-fn with_checks(f: &mut PrimFunc, s: &Stage, body: Stmt) -> Stmt {
+pub(super) fn with_checks(f: &mut PrimFunc, s: &Stage, body: Stmt) -> Stmt {
     s.checks
         .iter()
         .rev()
@@ -399,19 +406,18 @@ fn strip_mine(
     extent: Expr,
     map: &dyn Fn(&mut PrimFunc, Expr) -> Expr,
 ) -> Stmt {
-    let Body::Store { value, .. } = &s.body else { unreachable!("only stores are vectorized") };
-    let wide = lanes(f, *value);
-    let widths = widths(wide);
-    let body = strips_of(f, extent, &widths, &mut |f, at, lane| {
-        let at = match lane {
-            Some(l) => {
-                let l = f.var_expr(l);
-                f.add(at, l)
-            }
-            None => at,
-        };
-        let value = map(f, at);
-        let s = s.substituted(f, &FxHashMap::from_iter([(axis, value)]));
+    let Body::Store { buffer, indices, value } = &s.body else {
+        unreachable!("only stores are vectorized")
+    };
+    let (buffer, indices, value) = (*buffer, indices, *value);
+    if let Some(tiles) = tiles::plan(f, (buffer, indices, value), axis, extent) {
+        let body = tiled::store(f, (buffer, indices), &tiles, (axis, extent), map);
+        return with_checks(f, s, body);
+    }
+    let widths = widths(lanes(f, value));
+    let body = serial_strips(f, extent, &widths, &mut |f, at| {
+        let at = map(f, at);
+        let s = s.substituted(f, &FxHashMap::from_iter([(axis, at)]));
         let Body::Store { buffer, indices, value } = s.body else { unreachable!("it was a store") };
         f.store(buffer, &indices, value)
     });
@@ -419,7 +425,7 @@ fn strip_mine(
 }
 
 /// Vector widths to try in turn, the last being 1.
-fn widths(wide: i64) -> Vec<i64> {
+pub(super) fn widths(wide: i64) -> Vec<i64> {
     match wide {
         17.. => vec![wide, 16, 4, 1],
         8.. => vec![wide, 4, 1],
@@ -463,6 +469,25 @@ fn strips_of(
     f.seq(out)
 }
 
+/// [`strips_of`] with one body for every width, from the position.
+pub(super) fn serial_strips(
+    f: &mut PrimFunc,
+    extent: Expr,
+    widths: &[i64],
+    body: &mut dyn FnMut(&mut PrimFunc, Expr) -> Stmt,
+) -> Stmt {
+    strips_of(f, extent, widths, &mut |f, at, lane| {
+        let at = match lane {
+            Some(l) => {
+                let l = f.var_expr(l);
+                f.add(at, l)
+            }
+            None => at,
+        };
+        body(f, at)
+    })
+}
+
 fn vector_loop(f: &mut PrimFunc, lane: Var, width: Expr, body: Stmt) -> Stmt {
     let (min, kind) = (f.int(0), ForKind::Vectorized);
     f.add_stmt(StmtData::For { var: lane, min, extent: width, kind, body, annotations: Vec::new() })
@@ -493,13 +518,20 @@ fn reduction(f: &mut PrimFunc, s: &Stage, r: &Reduction, vector: Option<usize>) 
             let body = columns(f, s, r, axis);
             return nest(f, &s.axes[..a], body);
         }
-        Some(_) => lanewise(f, s, r),
+        Some(last) => {
+            let (buffer, indices) = target(s);
+            let (axis, store) = (s.axes[last], (buffer, &*indices, r.value));
+            match tiles::plan(f, store, axis.var, axis.extent) {
+                Some(tiles) => tiled::reduction(f, s, r, &tiles),
+                None => lanewise(f, s, r),
+            }
+        }
         None => one_result(f, s, r, None),
     };
     nest(f, &s.axes[..spatial], body)
 }
 
-fn target(s: &Stage) -> (Buffer, Box<[Expr]>) {
+pub(super) fn target(s: &Stage) -> (Buffer, Box<[Expr]>) {
     match &s.body {
         Body::Store { buffer, indices, .. } => (*buffer, indices.clone()),
         Body::Other(_) => unreachable!("a reduction is a store"),
@@ -507,7 +539,7 @@ fn target(s: &Stage) -> (Buffer, Box<[Expr]>) {
 }
 
 /// The value that a reduction starts with: its init, or what the result holds.
-fn start(f: &mut PrimFunc, s: &Stage) -> Expr {
+pub(super) fn start(f: &mut PrimFunc, s: &Stage) -> Expr {
     let (buffer, indices) = target(s);
     match s.init {
         Some(Init::Value(e)) => e,
@@ -583,7 +615,7 @@ fn column_strip(f: &mut PrimFunc, s: &Stage, r: &Reduction, axis: Axis, at: Expr
 }
 
 /// A reduction whose last axis is contiguous: a vector of partial results, combined at the end.
-fn lanewise(f: &mut PrimFunc, s: &Stage, r: &Reduction) -> Stmt {
+pub(super) fn lanewise(f: &mut PrimFunc, s: &Stage, r: &Reduction) -> Stmt {
     let (buffer, _) = target(s);
     let dtype = f.buffer(buffer).dtype;
     // What is left of a row by wider vectors would be combined one by one.

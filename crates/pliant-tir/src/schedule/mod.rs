@@ -10,6 +10,7 @@
 //! - A reduction over a contiguous axis uses a vector of partial results; over another axis, a
 //!   vector of neighbouring results. Float
 //!   sums are therefore added in another order than written.
+//! - Elementary functions over a vectorized axis are called on tiles (`tiles`).
 //! - Stages that broadcast operands whose sizes may be 1 come in versions for the ways that the sizes turn out
 //!   (`choose`).
 //! - Where a choice changes along the last axis, or it is taken apart by division, it is cut into parts that have neither
@@ -22,8 +23,11 @@ pub mod emit;
 pub mod gemm;
 pub mod group;
 mod plain;
+pub mod reach;
 mod split;
 pub mod stage;
+mod tiled;
+pub mod tiles;
 
 use pliant_ir::tir::{Buffer, PrimFunc, Stmt, StmtData};
 

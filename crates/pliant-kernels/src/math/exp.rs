@@ -1,47 +1,34 @@
 //! The exponential and what is made of it.
 
-use super::{MathOps, ROUND, abs, horner, keep_nan, odd, with_sign};
+use super::{MathOps, Real, abs, horner, odd, with_sign};
 
-/// `e^x`: two-constant reduction, degree 7, two-step scaling that reaches infinity and the subnormals.
+/// `e^x`: reduction by two constants, a polynomial, and scaling that reaches infinity and the subnormals.
+#[inline(always)]
 pub fn exp<B: MathOps>(b: &mut B, x: &B::V) -> B::V {
-    let (hi, lo) = (b.f(89.0), b.f(-104.0));
+    let (lo, hi) = B::Real::EXP_RANGE;
+    let (lo, hi) = (b.f(lo), b.f(hi));
     let x = b.min2(&hi, x);
     let x = b.max2(&lo, &x);
-    let (log2e, magic) = (b.f(std::f32::consts::LOG2_E), b.f(ROUND));
+    let (log2e, magic) = (b.f(std::f64::consts::LOG2_E), b.f(B::Real::ROUND));
     let t = b.fma(&x, &log2e, &magic);
     let n = b.sub(&t, &magic);
-    let (c1, c2) = (b.f(-0.693_359_4), b.f(2.121_944_4e-4));
+    let (c1, c2) = B::Real::LN2;
+    let (c1, c2) = (b.f(-c1), b.f(-c2));
     let r = b.fma(&n, &c1, &x);
     let r = b.fma(&n, &c2, &r);
-    let p = horner(
-        b,
-        &r,
-        &[1.976_424_5e-4, 1.393_234_2e-3, 8.333_543e-3, 4.166_649_3e-2, 1.666_666_6e-1, 0.5],
-    );
+    let p = horner(b, &r, B::Real::EXP);
     let r2 = b.mul(&r, &r);
     let y = b.fma(&p, &r2, &r);
     let one = b.f(1.0);
     let y = b.add(&y, &one);
-    // The integer is in the low bits of `t`; half of it scales first so that neither factor leaves the normal range.
-    let (tb, mb) = (b.bits(&t), b.i(ROUND.to_bits() as i32));
-    let n = b.isub(&tb, &mb);
-    let half = b.isar(&n, 1);
-    let rest = b.isub(&n, &half);
-    let bias = b.i(127);
-    let mut y = y;
-    for part in [half, rest] {
-        let e = b.iadd(&part, &bias);
-        let e = b.ishl(&e, 23);
-        let scale = b.float_of_bits(&e);
-        y = b.mul(&y, &scale);
-    }
-    y
+    b.scale(&y, &n, &t)
 }
 
 /// `e^|x| / 2` and `e^-|x| / 2`, where neither overflows before the hyperbolic functions do.
+#[inline(always)]
 fn halves<B: MathOps>(b: &mut B, size: &B::V) -> (B::V, B::V) {
-    // e^(|x| - ln 2), with what the subtraction loses put back as a factor.
-    let (half, quarter, limit) = (b.f(0.5), b.f(0.25), b.f(88.0));
+    // Beyond the safe range, the square of the root's exponential.
+    let (half, quarter, limit) = (b.f(0.5), b.f(0.25), b.f(B::Real::EXP_SAFE));
     let root = b.mul(size, &half);
     let arg = b.select_lt(&limit, size, &root, size);
     let e = exp(b, &arg);
@@ -54,33 +41,32 @@ fn halves<B: MathOps>(b: &mut B, size: &B::V) -> (B::V, B::V) {
 }
 
 /// Hyperbolic sine.
+#[inline(always)]
 pub fn sinh<B: MathOps>(b: &mut B, x: &B::V) -> B::V {
     let size = abs(b, x);
     let (up, down) = halves(b, &size);
     let large = b.sub(&up, &down);
     let large = with_sign(b, &large, x);
-    let small = odd(b, x, &[2.782_213_2e-6, 1.984_289_6e-4, 8.333_31e-3, 1.666_666_7e-1]);
+    let small = odd(b, x, B::Real::SINH);
     let one = b.f(1.0);
     let y = b.select_lt(&size, &one, &small, &large);
-    keep_nan(b, x, &y)
+    b.keep_nan(x, &y)
 }
 
 /// Hyperbolic cosine.
+#[inline(always)]
 pub fn cosh<B: MathOps>(b: &mut B, x: &B::V) -> B::V {
     let size = abs(b, x);
     let (up, down) = halves(b, &size);
     let y = b.add(&up, &down);
-    keep_nan(b, x, &y)
+    b.keep_nan(x, &y)
 }
 
 /// Hyperbolic tangent: a polynomial near 0, else by the exponential.
+#[inline(always)]
 pub fn tanh<B: MathOps>(b: &mut B, x: &B::V) -> B::V {
     let size = abs(b, x);
-    let small = odd(
-        b,
-        x,
-        &[2.152_867_4e-3, -8.190_17e-3, 2.170_694e-2, -5.394_818e-2, 1.333_322e-1, -3.333_333e-1],
-    );
+    let small = odd(b, x, B::Real::TANH);
     let (one, two, limit) = (b.f(1.0), b.f(2.0), b.f(0.625));
     let twice = b.add(&size, &size);
     let e = exp(b, &twice);
@@ -89,10 +75,11 @@ pub fn tanh<B: MathOps>(b: &mut B, x: &B::V) -> B::V {
     let large = b.sub(&one, &q);
     let large = with_sign(b, &large, x);
     let y = b.select_lt(&size, &limit, &small, &large);
-    keep_nan(b, x, &y)
+    b.keep_nan(x, &y)
 }
 
 /// Logistic function, by the exponential that does not overflow.
+#[inline(always)]
 pub fn sigmoid<B: MathOps>(b: &mut B, x: &B::V) -> B::V {
     let (zero, one) = (b.f(0.0), b.f(1.0));
     let size = abs(b, x);
@@ -101,5 +88,5 @@ pub fn sigmoid<B: MathOps>(b: &mut B, x: &B::V) -> B::V {
     let d = b.add(&one, &e);
     let over = b.select_lt(x, &zero, &e, &one);
     let y = b.div(&over, &d);
-    keep_nan(b, x, &y)
+    b.keep_nan(x, &y)
 }

@@ -1,0 +1,362 @@
+//! Measures every sequence against float64 functions, over all exponents, and keeps the table of `docs/numerics.md`
+//! current: `PLIANT_BLESS=1` writes it.
+
+use std::marker::PhantomData;
+
+use super::*;
+
+/// Scalars computed on the spot; integers travel as bits.
+struct Host<T>(PhantomData<T>);
+
+/// The fused product and sum of the host.
+trait Fused: Copy {
+    fn fused(a: Self, b: Self, c: Self) -> Self;
+}
+
+impl Fused for f32 {
+    fn fused(a: f32, b: f32, c: f32) -> f32 {
+        // Rounded once: the product is exact in float64, and its sum is rounded to odd before it is rounded again.
+        let (p, c) = (f64::from(a) * f64::from(b), f64::from(c));
+        let sum = p + c;
+        let back = sum - p;
+        let lost = (p - (sum - back)) + (c - back);
+        let even = sum.to_bits() & 1 == 0;
+        if even && lost != 0.0 && sum.is_finite() {
+            let up = (lost > 0.0) == (sum > 0.0);
+            let bits = if up { sum.to_bits() + 1 } else { sum.to_bits() - 1 };
+            return f64::from_bits(bits) as f32;
+        }
+        sum as f32
+    }
+}
+
+impl Fused for f64 {
+    fn fused(a: f64, b: f64, c: f64) -> f64 {
+        a.mul_add(b, c)
+    }
+}
+
+macro_rules! host {
+    ($float:ty, $int:ty) => {
+        impl MathOps for Host<$float> {
+            type Real = $float;
+            type V = $float;
+
+            fn f(&mut self, value: f64) -> $float {
+                value as $float
+            }
+            fn i(&mut self, value: i64) -> $float {
+                <$float>::from_bits(value as $int)
+            }
+            fn add(&mut self, a: &$float, b: &$float) -> $float {
+                a + b
+            }
+            fn sub(&mut self, a: &$float, b: &$float) -> $float {
+                a - b
+            }
+            fn mul(&mut self, a: &$float, b: &$float) -> $float {
+                a * b
+            }
+            fn div(&mut self, a: &$float, b: &$float) -> $float {
+                a / b
+            }
+            fn sqrt(&mut self, a: &$float) -> $float {
+                a.sqrt()
+            }
+            fn fma(&mut self, a: &$float, b: &$float, c: &$float) -> $float {
+                <$float>::fused(*a, *b, *c)
+            }
+            fn select_lt(&mut self, a: &$float, b: &$float, x: &$float, y: &$float) -> $float {
+                if a < b { *x } else { *y }
+            }
+            fn keep_nan(&mut self, x: &$float, y: &$float) -> $float {
+                if x.is_nan() { *x } else { *y }
+            }
+            fn bits(&mut self, a: &$float) -> $float {
+                *a
+            }
+            fn float_of_bits(&mut self, a: &$float) -> $float {
+                *a
+            }
+            fn iadd(&mut self, a: &$float, b: &$float) -> $float {
+                <$float>::from_bits(a.to_bits().wrapping_add(b.to_bits()))
+            }
+            fn isub(&mut self, a: &$float, b: &$float) -> $float {
+                <$float>::from_bits(a.to_bits().wrapping_sub(b.to_bits()))
+            }
+            fn iand(&mut self, a: &$float, b: &$float) -> $float {
+                <$float>::from_bits(a.to_bits() & b.to_bits())
+            }
+            fn ior(&mut self, a: &$float, b: &$float) -> $float {
+                <$float>::from_bits(a.to_bits() | b.to_bits())
+            }
+            fn ishl(&mut self, a: &$float, by: u8) -> $float {
+                <$float>::from_bits(a.to_bits() << by)
+            }
+            fn ishr(&mut self, a: &$float, by: u8) -> $float {
+                <$float>::from_bits(a.to_bits() >> by)
+            }
+        }
+    };
+}
+
+host!(f32, u32);
+host!(f64, u64);
+
+/// A sequence of one argument over both types, what it should yield, and whether it is used up to
+/// [`Real::TRIG_LIMIT`] only.
+struct Row {
+    name: &'static str,
+    single: fn(f32) -> f32,
+    double: fn(f64) -> f64,
+    want: fn(f64) -> f64,
+    limited: bool,
+}
+
+macro_rules! rows {
+    ($($name:ident = $want:expr $(, $limited:literal)?;)*) => {
+        &[$(Row {
+            name: stringify!($name),
+            single: |x| $name(&mut Host::<f32>(PhantomData), &x),
+            double: |x| $name(&mut Host::<f64>(PhantomData), &x),
+            want: $want,
+            limited: [$($limited,)? false][0],
+        },)*]
+    };
+}
+
+const ROWS: &[Row] = rows! {
+    exp = libm::exp;
+    log = libm::log;
+    log1p = libm::log1p;
+    sigmoid = |x| if x < 0.0 { libm::exp(x) / (1.0 + libm::exp(x)) } else { 1.0 / (1.0 + libm::exp(-x)) };
+    sinh = libm::sinh;
+    cosh = libm::cosh;
+    tanh = libm::tanh;
+    asinh = libm::asinh;
+    acosh = |x| if x < 1.0 { f64::NAN } else { libm::acosh(x) };
+    atanh = libm::atanh;
+    sin = libm::sin, true;
+    cos = libm::cos, true;
+    tan = libm::tan, true;
+    asin = libm::asin;
+    acos = libm::acos;
+    atan = libm::atan;
+    erf = libm::erf;
+};
+
+/// The distance from the true value in units of the last place of a float32 of that size; infinite where one is NaN
+/// or infinite and the other is not.
+fn ulps(got: f32, want: f64) -> f64 {
+    let rounded = want as f32;
+    if got == rounded || (got.is_nan() && rounded.is_nan()) {
+        return (f64::from(got) - want).abs() / unit(want).max(f64::MIN_POSITIVE)
+            * f64::from(got.is_finite());
+    }
+    // Beyond the largest float, one that is infinite is as good as the largest.
+    if !got.is_finite() && rounded.abs() < f32::MAX {
+        return f64::INFINITY;
+    }
+    let got = if got.is_infinite() {
+        f64::from(f32::MAX) * f64::from(got.signum())
+    } else {
+        f64::from(got)
+    };
+    (got - want).abs() / unit(want)
+}
+
+/// The last place of a float32 of that size.
+fn unit(want: f64) -> f64 {
+    let size = want.abs().clamp(f64::from(f32::MIN_POSITIVE), f64::from(f32::MAX));
+    let exponent = (size.to_bits() >> 52) as i32 - 1023;
+    2f64.powi(exponent - 23)
+}
+
+/// Arguments of every exponent and both signs, `per` for each, the ends among them.
+fn arguments(per: u32) -> impl Iterator<Item = f32> {
+    (0..=255u32).flat_map(move |exponent| {
+        (0..per).flat_map(move |k| {
+            // The middle ones are spread over the mantissas by the golden ratio.
+            let mantissa = match k {
+                0 => 0,
+                1 => 0x7f_ffff,
+                _ => k.wrapping_mul(0x9e37_79b9) >> 9,
+            };
+            let bits = exponent << 23 | mantissa;
+            [f32::from_bits(bits), f32::from_bits(bits | 1 << 31)]
+        })
+    })
+}
+
+/// The arguments nearest to multiples of pi/2, where most digits of the angle cancel.
+fn hard_angles() -> impl Iterator<Item = f32> {
+    (1..5200).flat_map(|k| {
+        let near = (f64::from(k) * std::f64::consts::FRAC_PI_2) as f32;
+        [near.to_bits() - 1, near.to_bits(), near.to_bits() + 1].map(f32::from_bits)
+    })
+}
+
+/// The largest error, and the argument where it is.
+fn worst<X: Copy>(errors: impl Iterator<Item = (f64, X)>, zero: X) -> (f64, X) {
+    errors.fold((0.0, zero), |a, b| if b.0 > a.0 { b } else { a })
+}
+
+/// The largest error of a row over float32.
+fn worst_single(row: &Row, arguments: impl Iterator<Item = f32>) -> (f64, f32) {
+    let used = |x: &f32| !row.limited || f64::from(x.abs()) <= f32::TRIG_LIMIT || x.is_nan();
+    let errors = arguments.filter(used).map(|x| (ulps((row.single)(x), (row.want)(x.into())), x));
+    worst(errors, 0.0)
+}
+
+/// The largest distance from the value of the crate `libm`, the same on every machine, over float64, in units of its last place.
+fn worst_double(row: &Row) -> (f64, f64) {
+    let arguments = (0..2047u64).flat_map(|exponent| {
+        (0..40u64).flat_map(move |k| {
+            let mantissa = k.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 12;
+            let bits = exponent << 52 | mantissa;
+            [f64::from_bits(bits), f64::from_bits(bits | 1 << 63)]
+        })
+    });
+    let near = (0..200_000).map(|k| f64::from(k - 100_000) * 7.3e-5 + 1e-7);
+    let ends = [f64::INFINITY, f64::NEG_INFINITY, f64::NAN, 0.0, -0.0];
+    let used = |x: &f64| !row.limited || x.abs() <= f64::TRIG_LIMIT || x.is_nan();
+    let errors = arguments.chain(near).chain(ends).filter(used).map(|x| {
+        let (got, want) = ((row.double)(x), (row.want)(x));
+        if got == want || (got.is_nan() && want.is_nan()) {
+            return (0.0, x);
+        }
+        let size = want.abs().max(f64::MIN_POSITIVE);
+        let unit = f64::from_bits(size.to_bits() & 0x7ff0_0000_0000_0000) * f64::EPSILON;
+        let error = (got - want).abs() / unit;
+        (if error.is_nan() { f64::INFINITY } else { error }, x)
+    });
+    worst(errors, 0.0)
+}
+
+/// Pairs of arguments over all exponents.
+fn pairs() -> impl Iterator<Item = (f32, f32)> {
+    let all: Vec<f32> = arguments(3).collect();
+    let near: Vec<f32> = (0..2000).map(|k| 0.05 + k as f32 * 0.007).collect();
+    let coarse: Vec<(f32, f32)> =
+        all.iter().step_by(3).flat_map(|&y| all.iter().step_by(7).map(move |&x| (y, x))).collect();
+    let fine = near.clone().into_iter().flat_map(move |y| {
+        near.clone().into_iter().step_by(13).flat_map(move |x| [(y, x), (y, -x), (-y, x), (-y, -x)])
+    });
+    coarse.into_iter().chain(fine.step_by(3))
+}
+
+/// A function of two numbers over float32, and what it should yield.
+type Pair = (&'static str, fn(f32, f32) -> f32, fn(f64, f64) -> f64);
+
+const PAIRS: [Pair; 2] = [
+    ("atan2", |y, x| atan2(&mut Host::<f32>(PhantomData), &y, &x), libm::atan2),
+    ("pow", |x, y| pow(&mut Host::<f64>(PhantomData), &x.into(), &y.into()) as f32, libm::pow),
+];
+
+#[test]
+fn errors_are_as_listed() {
+    let head = "| function | float32: largest error, ulp | at | float64: from libm's, ulp | at |\n";
+    let mut table = format!("{head}|---|---|---|---|---|\n");
+    let mut wrong = Vec::new();
+    let mut shown = |name: &str, error: f64| {
+        if error > 2.0 {
+            wrong.push(format!("{name}: {error} ulp"));
+        }
+        (error * 10.0).ceil() / 10.0
+    };
+    for row in ROWS {
+        let (mut error, mut at) = worst_single(row, arguments(400));
+        if row.limited {
+            let hard = worst_single(row, hard_angles());
+            if hard.0 > error {
+                (error, at) = hard;
+            }
+        }
+        let (error, (error64, at64)) = (shown(row.name, error), worst_double(row));
+        let error64 = shown(row.name, error64);
+        table.push_str(&format!(
+            "| `{}` | {error:.1} | {at:e} | {error64:.1} | {at64:e} |\n",
+            row.name
+        ));
+    }
+    for (name, got, want) in PAIRS {
+        let errors = pairs().map(|(a, b)| (ulps(got(a, b), want(a.into(), b.into())), (a, b)));
+        let (error, (a, b)) = worst(errors, (0.0, 0.0));
+        let error = shown(name, error);
+        table.push_str(&format!("| `{name}` | {error:.1} | {a:e}, {b:e} | | |\n"));
+    }
+    assert!(wrong.is_empty(), "{}\n{table}", wrong.join("\n"));
+    check_document(&table);
+}
+
+/// Compares the table of the page with what was measured, or writes it.
+fn check_document(table: &str) {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/numerics.md");
+    let text = std::fs::read_to_string(path).expect("docs/numerics.md");
+    let (begin, end) = ("<!-- measured -->\n", "<!-- end of measured -->");
+    let start = text.find(begin).expect("the table's start") + begin.len();
+    let stop = text.find(end).expect("the table's end");
+    if std::env::var_os("PLIANT_BLESS").is_some() {
+        let new = format!("{}{table}{}", &text[..start], &text[stop..]);
+        std::fs::write(path, new).expect("docs/numerics.md can be written");
+        return;
+    }
+    assert_eq!(&text[start..stop], table, "PLIANT_BLESS=1 writes the table of docs/numerics.md");
+}
+
+#[test]
+#[ignore = "all four billion arguments of seventeen functions take hours"]
+fn errors_over_all_arguments() {
+    for row in ROWS {
+        let (error, at) = worst_single(row, (0..=u32::MAX).map(f32::from_bits));
+        assert!(error <= 2.0, "{}: {error} ulp at {at:e}", row.name);
+    }
+}
+
+#[test]
+fn signs_of_zero_are_kept() {
+    for name in ["sinh", "tanh", "asinh", "atanh", "sin", "tan", "asin", "atan", "erf", "log1p"] {
+        let row = ROWS.iter().find(|row| row.name == name).expect("a row of the table");
+        for zero in [0.0f32, -0.0] {
+            assert_eq!((row.single)(zero).to_bits(), zero.to_bits(), "{name}");
+            let zero = f64::from(zero);
+            assert_eq!((row.double)(zero).to_bits(), zero.to_bits(), "{name}");
+        }
+    }
+    for (y, x, want) in [
+        (0.0f32, 0.0f32, 0.0f64),
+        (-0.0, 0.0, -0.0),
+        (0.0, -0.0, std::f64::consts::PI),
+        (-0.0, -1.0, -std::f64::consts::PI),
+        (f32::INFINITY, f32::NEG_INFINITY, 0.75 * std::f64::consts::PI),
+        (-1.0, f32::INFINITY, -0.0),
+    ] {
+        let got = (PAIRS[0].1)(y, x);
+        assert_eq!(got.to_bits(), (want as f32).to_bits(), "atan2({y}, {x}) is {got}");
+    }
+}
+
+#[test]
+fn powers_at_the_ends_are_those_of_the_platform() {
+    let ends =
+        [0.0f32, -0.0, 1.0, -1.0, 0.5, -0.5, 2.0, -2.0, 3.0, -3.0, 2.5, 1e30, -1e30, 1e-30, -1e-30];
+    let more = [
+        f32::INFINITY,
+        f32::NEG_INFINITY,
+        f32::NAN,
+        f32::MIN_POSITIVE / 8.0,
+        f32::MAX,
+        16_777_215.0,
+    ];
+    let all: Vec<f32> = ends.into_iter().chain(more).collect();
+    for &x in &all {
+        for &y in &all {
+            let (got, want) = ((PAIRS[1].1)(x, y), f64::from(x).powf(y.into()) as f32);
+            let same = got.to_bits() == want.to_bits() || (got.is_nan() && want.is_nan());
+            assert!(
+                same || ulps(got, want.into()) <= 1.0 && want.is_finite() && want != 0.0,
+                "{x}^{y}: {got}, not {want}"
+            );
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! Elementary functions as sequences of simple operations, for scalars and vectors of every width alike.
+//!
+//! A code generator implements [`MathOps`] with its own values, the slice functions of [`crate::vector`] with the vectors of
+//! each instruction set: the sequences and the numbers in them ([`table`]) are the same for all, and so are the results (up
+//! to whether the machine has a fused multiply-add). Errors are measured by a test and listed in `docs/numerics.md`: at
+//! most 2 ulp with fused multiply-add. Every function returns NaN for NaN.
+//!
+//! | module | owns |
+//! |---|---|
+//! | `table` | the coefficients, for float32 and for float64 |
+//! | `exp` | `exp`, `sinh`, `cosh`, `tanh`, `sigmoid` |
+//! | `log` | `log`, `log1p`, `asinh`, `acosh`, `atanh` |
+//! | `trig` | `sin`, `cos`, `tan`, for arguments that are not huge ([`Real::TRIG_LIMIT`]) |
+//! | `arc` | `asin`, `acos`, `atan`, `atan2` |
+//! | `erf` | `erf` |
+//! | `pow` | `pow` of float32, in float64 |
+//! | `measure` | the test that measures all of them |
+
+mod arc;
+mod erf;
+mod exp;
+mod log;
+#[cfg(test)]
+mod measure;
+mod pow;
+mod table;
+mod trig;
+
+pub use arc::{acos, asin, atan, atan2};
+pub use erf::erf;
+pub use exp::{cosh, exp, sigmoid, sinh, tanh};
+pub use log::{acosh, asinh, atanh, log, log1p};
+pub use pow::{PLAIN_LEAST, PLAIN_MOST, pow, pow_plain};
+pub use table::Real;
+pub use trig::{cos, sin, tan};
+
+/// The operations on floats of one type (and integers of as many lanes and bits) that the sequences need.
+pub trait MathOps {
+    /// The type of the floats.
+    type Real: Real;
+    /// A float or integer value, scalar or vector.
+    type V: Clone;
+
+    /// A float constant, rounded to the type.
+    fn f(&mut self, value: f64) -> Self::V;
+    /// An integer constant, of which the low bits count.
+    fn i(&mut self, value: i64) -> Self::V;
+    /// Float sum.
+    fn add(&mut self, a: &Self::V, b: &Self::V) -> Self::V;
+    /// Float difference.
+    fn sub(&mut self, a: &Self::V, b: &Self::V) -> Self::V;
+    /// Float product.
+    fn mul(&mut self, a: &Self::V, b: &Self::V) -> Self::V;
+    /// Float quotient.
+    fn div(&mut self, a: &Self::V, b: &Self::V) -> Self::V;
+    /// Square root.
+    fn sqrt(&mut self, a: &Self::V) -> Self::V;
+    /// `a * b + c`, fused where the machine does that fast.
+    fn fma(&mut self, a: &Self::V, b: &Self::V, c: &Self::V) -> Self::V;
+    /// `a < b ? x : y` over floats `a` and `b`.
+    fn select_lt(&mut self, a: &Self::V, b: &Self::V, x: &Self::V, y: &Self::V) -> Self::V;
+    /// `y`, but NaN where `x` is.
+    fn keep_nan(&mut self, x: &Self::V, y: &Self::V) -> Self::V;
+    /// The bits of floats as integers.
+    fn bits(&mut self, a: &Self::V) -> Self::V;
+    /// The floats of bits.
+    fn float_of_bits(&mut self, a: &Self::V) -> Self::V;
+    /// Integer sum, wrapping.
+    fn iadd(&mut self, a: &Self::V, b: &Self::V) -> Self::V;
+    /// Integer difference, wrapping.
+    fn isub(&mut self, a: &Self::V, b: &Self::V) -> Self::V;
+    /// Bitwise and.
+    fn iand(&mut self, a: &Self::V, b: &Self::V) -> Self::V;
+    /// Bitwise or.
+    fn ior(&mut self, a: &Self::V, b: &Self::V) -> Self::V;
+    /// Shift left by a constant.
+    fn ishl(&mut self, a: &Self::V, by: u8) -> Self::V;
+    /// Logical shift right by a constant.
+    fn ishr(&mut self, a: &Self::V, by: u8) -> Self::V;
+
+    /// `a < b ? a : b`: the second operand where one is NaN.
+    #[inline(always)]
+    fn min2(&mut self, a: &Self::V, b: &Self::V) -> Self::V {
+        self.select_lt(a, b, a, b)
+    }
+
+    /// `a > b ? a : b`: the second operand where one is NaN.
+    #[inline(always)]
+    fn max2(&mut self, a: &Self::V, b: &Self::V) -> Self::V {
+        self.select_lt(b, a, a, b)
+    }
+
+    /// `y * 2^n` for `y` near 1, reaching infinity and the subnormals. `t` is `n` with [`Real::ROUND`] added: the integer is
+    /// in its low bits.
+    #[inline(always)]
+    fn scale(&mut self, y: &Self::V, n: &Self::V, t: &Self::V) -> Self::V {
+        scale_by_parts(self, y, n, t)
+    }
+}
+
+/// [`MathOps::scale`] where the machine has no instruction for it.
+#[inline(always)]
+pub fn scale_by_parts<B: MathOps + ?Sized>(b: &mut B, y: &B::V, n: &B::V, t: &B::V) -> B::V {
+    // Half of the integer scales first, so that neither factor leaves the normal range.
+    let (half, magic, mb) = (b.f(0.5), b.f(B::Real::ROUND), b.i(B::Real::ROUND_BITS));
+    let h = b.fma(n, &half, &magic);
+    let h = b.bits(&h);
+    let h = b.isub(&h, &mb);
+    let whole = b.bits(t);
+    let whole = b.isub(&whole, &mb);
+    let rest = b.isub(&whole, &h);
+    let one = b.i(B::Real::ONE_BITS);
+    let mut y = y.clone();
+    for part in [h, rest] {
+        let e = b.ishl(&part, B::Real::MANTISSA);
+        let e = b.iadd(&e, &one);
+        let factor = b.float_of_bits(&e);
+        y = b.mul(&y, &factor);
+    }
+    y
+}
+
+/// The polynomial with these coefficients, that of the highest power first.
+#[inline(always)]
+fn horner<B: MathOps>(b: &mut B, x: &B::V, coefficients: &[f64]) -> B::V {
+    let mut acc = b.f(coefficients[0]);
+    for &c in &coefficients[1..] {
+        let c = b.f(c);
+        acc = b.fma(&acc, x, &c);
+    }
+    acc
+}
+
+/// `x + x^3 * p(x^2)`: an odd function near 0.
+#[inline(always)]
+fn odd<B: MathOps>(b: &mut B, x: &B::V, coefficients: &[f64]) -> B::V {
+    let square = b.mul(x, x);
+    let p = horner(b, &square, coefficients);
+    let p = b.mul(&p, &square);
+    let y = b.fma(&p, x, x);
+    // Where x is a zero, a negative product would take its sign away.
+    with_sign(b, &y, x)
+}
+
+/// The absolute value.
+#[inline(always)]
+fn abs<B: MathOps>(b: &mut B, x: &B::V) -> B::V {
+    let (bits, mask) = (b.bits(x), b.i(!B::Real::SIGN));
+    let bits = b.iand(&bits, &mask);
+    b.float_of_bits(&bits)
+}
+
+/// `y` with the sign of `x`, where it has that or none.
+#[inline(always)]
+fn with_sign<B: MathOps>(b: &mut B, y: &B::V, x: &B::V) -> B::V {
+    let (bits, mask) = (b.bits(x), b.i(B::Real::SIGN));
+    let sign = b.iand(&bits, &mask);
+    let y = b.bits(y);
+    let y = b.ior(&y, &sign);
+    b.float_of_bits(&y)
+}
+
+/// `-x`.
+#[inline(always)]
+fn negated<B: MathOps>(b: &mut B, x: &B::V) -> B::V {
+    let (bits, sign) = (b.bits(x), b.i(B::Real::SIGN));
+    let bits = b.iadd(&bits, &sign);
+    b.float_of_bits(&bits)
+}

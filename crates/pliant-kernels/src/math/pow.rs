@@ -1,0 +1,130 @@
+//! Powers of float32, computed in float64.
+
+use super::{MathOps, Real, abs, horner, with_sign};
+
+/// `(log(1 + f) - f + f^2 / 2) / f^3`, from the root of 1/2 to the root of 2, as exact as a float32 power needs.
+const LOG: &[f64] = &[
+    0.055_550_945_560_644_93,
+    -0.097_276_593_897_608_98,
+    0.098_045_643_860_970_82,
+    -0.099_315_531_379_480_22,
+    0.110_482_503_771_573_95,
+    -0.124_999_277_171_860_18,
+    0.142_878_860_999_825_02,
+    -0.166_667_198_060_746_6,
+    0.199_999_737_278_963_75,
+    -0.249_999_994_987_083,
+    0.333_333_333_848_037_54,
+];
+
+/// `x^y` of numbers that are float32 (held as float64), to be rounded to float32: NumPy's and IEEE's values at the ends.
+#[inline(always)]
+pub fn pow<B: MathOps<Real = f64>>(b: &mut B, x: &B::V, y: &B::V) -> B::V {
+    let (zero, one, big) = (b.f(0.0), b.f(1.0), b.f(1e300));
+    let size = abs(b, x);
+    let log = log_of(b, &size);
+    // Far beyond all others where it is that of 0 or of infinity.
+    let (least, most) = (b.f(1e-60), b.f(f64::from(f32::MAX)));
+    let (low, high) = (b.f(-1e300), b.f(1e300));
+    let log = b.select_lt(&size, &least, &low, &log);
+    let log = b.select_lt(&most, &size, &high, &log);
+    let steep = abs(b, y);
+    // An infinite power of 1 is 1.
+    let (least, minus) = (b.min2(y, &big), b.f(-1e300));
+    let bounded = b.max2(&least, &minus);
+    let power = b.mul(&bounded, &log);
+    let value = exp_of(b, &power);
+    // A power of a negative number has a sign where it is odd, and none but NaN where it is no integer.
+    let even = b.f((1u64 << 30) as f64);
+    let n = b.min2(&steep, &even);
+    let half = b.f(0.5);
+    let halved = b.mul(&n, &half);
+    let (broken, odd) = (fraction(b, &n), fraction(b, &halved));
+    let signed = with_sign(b, &value, x);
+    let signed = b.select_lt(&zero, &broken, &value, &signed);
+    let value = b.select_lt(&zero, &odd, &signed, &value);
+    let (nan, largest) = (b.f(f64::NAN), b.f(f64::from(f32::MAX)));
+    let wrong = b.select_lt(&zero, &broken, &nan, &value);
+    let wrong = b.select_lt(&largest, &size, &value, &wrong);
+    let value = b.select_lt(x, &zero, &wrong, &value);
+    let value = b.keep_nan(x, &value);
+    let value = b.keep_nan(y, &value);
+    // The power 0 is 1 of everything, NaN too; every power of 1 is 1.
+    let tiny = b.f(1e-60);
+    let from_one = b.sub(x, &one);
+    let from_one = abs(b, &from_one);
+    let value = b.select_lt(&from_one, &tiny, &one, &value);
+    b.select_lt(&steep, &tiny, &one, &value)
+}
+
+/// The distance of a number of 0 to 2^31 from the nearest integer.
+#[inline(always)]
+fn fraction<B: MathOps<Real = f64>>(b: &mut B, n: &B::V) -> B::V {
+    let magic = b.f(f64::ROUND);
+    let whole = b.add(n, &magic);
+    let whole = b.sub(&whole, &magic);
+    let rest = b.sub(n, &whole);
+    abs(b, &rest)
+}
+
+/// The same of positive, finite numbers and finite powers, and a number that is from [`PLAIN_LEAST`] to [`PLAIN_MOST`] where
+/// they are such.
+#[inline(always)]
+pub fn pow_plain<B: MathOps<Real = f64>>(b: &mut B, x: &B::V, y: &B::V) -> (B::V, B::V) {
+    let log = log_of(b, x);
+    let power = b.mul(y, &log);
+    // What is not finite differs from itself, or is NaN.
+    let (from_x, from_y) = (b.sub(x, x), b.sub(y, y));
+    let (sum, most) = (b.add(&from_x, &from_y), b.f(2.0 * PLAIN_MOST));
+    let mark = b.add(&sum, x);
+    // NaN becomes the larger number.
+    let mark = b.min2(&mark, &most);
+    (exp_of(b, &power), mark)
+}
+
+/// The least positive float32.
+pub const PLAIN_LEAST: f64 = 1e-46;
+/// The largest float32.
+pub const PLAIN_MOST: f64 = f32::MAX as f64;
+
+/// The logarithm of a positive, finite number that is a float32.
+#[inline(always)]
+fn log_of<B: MathOps<Real = f64>>(b: &mut B, x: &B::V) -> B::V {
+    let bits = b.bits(x);
+    let offset = b.i(f64::ONE_BITS - f64::ROOT_BITS);
+    let ix = b.iadd(&bits, &offset);
+    let e = b.ishr(&ix, f64::MANTISSA);
+    let (mask, root) = (b.i((1 << f64::MANTISSA) - 1), b.i(f64::ROOT_BITS));
+    let m = b.iand(&ix, &mask);
+    let m = b.iadd(&m, &root);
+    let m = b.float_of_bits(&m);
+    let (unbias, magic) = (b.i(f64::ROUND_BITS - f64::BIAS), b.f(f64::ROUND));
+    let e = b.iadd(&e, &unbias);
+    let e = b.float_of_bits(&e);
+    let e = b.sub(&e, &magic);
+    let one = b.f(1.0);
+    let f = b.sub(&m, &one);
+    let (p, z) = (horner(b, &f, LOG), b.mul(&f, &f));
+    let half = b.f(-0.5);
+    let p = b.fma(&p, &f, &half);
+    let p = b.fma(&p, &z, &f);
+    let ln2 = b.f(std::f64::consts::LN_2);
+    b.fma(&e, &ln2, &p)
+}
+
+/// `e^x`, of which float32 holds the first digits.
+#[inline(always)]
+fn exp_of<B: MathOps<Real = f64>>(b: &mut B, x: &B::V) -> B::V {
+    let (lo, hi) = (b.f(-110.0), b.f(95.0));
+    let x = b.min2(x, &hi);
+    let x = b.max2(&x, &lo);
+    let (log2e, magic) = (b.f(std::f64::consts::LOG2_E), b.f(f64::ROUND));
+    let t = b.fma(&x, &log2e, &magic);
+    let n = b.sub(&t, &magic);
+    let ln2 = b.f(-std::f64::consts::LN_2);
+    let r = b.fma(&n, &ln2, &x);
+    let (p, r2, one) = (horner(b, &r, f32::EXP), b.mul(&r, &r), b.f(1.0));
+    let y = b.fma(&p, &r2, &r);
+    let y = b.add(&y, &one);
+    b.scale(&y, &n, &t)
+}

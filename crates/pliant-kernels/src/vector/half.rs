@@ -1,0 +1,188 @@
+//! Conversions between slices of float32 and of the 16-bit floats, to nearest even.
+
+use half::{bf16, f16};
+use pliant_exec::abi::{KernelRuntime, STATUS_OK};
+
+use crate::isa::Isa;
+use crate::registry::{ExternFn, ExternTy};
+
+/// To float32.
+pub type WidenFn = unsafe extern "C" fn(*const KernelRuntime, *mut f32, *const u16, i64) -> i64;
+/// From float32.
+pub type NarrowFn = unsafe extern "C" fn(*const KernelRuntime, *mut u16, *const f32, i64) -> i64;
+
+/// The vectors that convert, within functions that enable them.
+#[cfg(target_arch = "x86_64")]
+mod x86 {
+    use std::arch::x86_64::*;
+
+    use super::*;
+
+    /// # Safety
+    /// The machine has the instructions; `n` elements are readable and writable; the slices are apart.
+    #[target_feature(enable = "avx512f")]
+    pub unsafe extern "C" fn widen_avx512(
+        _: *const KernelRuntime,
+        to: *mut f32,
+        from: *const u16,
+        n: i64,
+    ) -> i64 {
+        // SAFETY: the caller's promise.
+        unsafe {
+            by_blocks::<16, u16, f32>(to, from, n, |from, to| {
+                let x = _mm256_loadu_si256(from.cast());
+                _mm512_storeu_ps(to, _mm512_cvtph_ps(x));
+            });
+        }
+        STATUS_OK
+    }
+
+    /// # Safety
+    /// As above.
+    #[target_feature(enable = "avx512f")]
+    pub unsafe extern "C" fn narrow_avx512(
+        _: *const KernelRuntime,
+        to: *mut u16,
+        from: *const f32,
+        n: i64,
+    ) -> i64 {
+        // SAFETY: the caller's promise.
+        unsafe {
+            by_blocks::<16, f32, u16>(to, from, n, |from, to| {
+                let x = _mm512_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(_mm512_loadu_ps(from));
+                _mm256_storeu_si256(to.cast(), x);
+            });
+        }
+        STATUS_OK
+    }
+
+    /// # Safety
+    /// As above.
+    #[target_feature(enable = "avx,f16c")]
+    pub unsafe extern "C" fn widen_f16c(
+        _: *const KernelRuntime,
+        to: *mut f32,
+        from: *const u16,
+        n: i64,
+    ) -> i64 {
+        // SAFETY: the caller's promise.
+        unsafe {
+            by_blocks::<8, u16, f32>(to, from, n, |from, to| {
+                _mm256_storeu_ps(to, _mm256_cvtph_ps(_mm_loadu_si128(from.cast())));
+            });
+        }
+        STATUS_OK
+    }
+
+    /// # Safety
+    /// As above.
+    #[target_feature(enable = "avx,f16c")]
+    pub unsafe extern "C" fn narrow_f16c(
+        _: *const KernelRuntime,
+        to: *mut u16,
+        from: *const f32,
+        n: i64,
+    ) -> i64 {
+        // SAFETY: the caller's promise.
+        unsafe {
+            by_blocks::<8, f32, u16>(to, from, n, |from, to| {
+                let x = _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(_mm256_loadu_ps(from));
+                _mm_storeu_si128(to.cast(), x);
+            });
+        }
+        STATUS_OK
+    }
+}
+
+/// Blocks of `N` elements; the last goes through arrays of that length.
+///
+/// # Safety
+/// `n` elements are readable and writable. `block` reads and writes `N`.
+#[inline(always)]
+unsafe fn by_blocks<const N: usize, A: Copy + Default, B: Copy + Default>(
+    to: *mut B,
+    from: *const A,
+    n: i64,
+    block: impl Fn(*const A, *mut B),
+) {
+    let n = n.max(0) as usize;
+    let whole = n / N * N;
+    // SAFETY: the caller's promise; offsets stay within the slices.
+    unsafe {
+        for at in (0..whole).step_by(N) {
+            block(from.add(at), to.add(at));
+        }
+        if whole < n {
+            let (mut a, mut b) = ([A::default(); N], [B::default(); N]);
+            std::ptr::copy_nonoverlapping(from.add(whole), a.as_mut_ptr(), n - whole);
+            block(a.as_ptr(), b.as_mut_ptr());
+            std::ptr::copy_nonoverlapping(b.as_ptr(), to.add(whole), n - whole);
+        }
+    }
+}
+
+macro_rules! plain {
+    ($($name:ident: $from:ty => $to:ty = |$x:ident| $value:expr;)*) => {
+        $(
+            /// # Safety
+            /// `n` elements are readable and writable; the slices are apart.
+            unsafe extern "C" fn $name(_: *const KernelRuntime, to: *mut $to, from: *const $from, n: i64) -> i64 {
+                for at in 0..n.max(0) as usize {
+                    // SAFETY: the caller's promise.
+                    unsafe {
+                        let $x = from.add(at).read_unaligned();
+                        to.add(at).write_unaligned($value);
+                    }
+                }
+                STATUS_OK
+            }
+        )*
+    };
+}
+
+plain! {
+    widen_f16: u16 => f32 = |x| f16::from_bits(x).to_f32();
+    narrow_f16: f32 => u16 = |x| f16::from_f32(x).to_bits();
+    widen_bf16: u16 => f32 = |x| f32::from_bits(u32::from(x) << 16);
+    narrow_bf16: f32 => u16 = |x| bf16::from_f32(x).to_bits();
+}
+
+/// float16 to float32.
+pub fn widen(isa: Isa) -> WidenFn {
+    match isa {
+        #[cfg(target_arch = "x86_64")]
+        Isa::Avx512 => x86::widen_avx512,
+        #[cfg(target_arch = "x86_64")]
+        Isa::Avx2 if std::arch::is_x86_feature_detected!("f16c") => x86::widen_f16c,
+        _ => widen_f16,
+    }
+}
+
+/// float32 to float16.
+pub fn narrow(isa: Isa) -> NarrowFn {
+    match isa {
+        #[cfg(target_arch = "x86_64")]
+        Isa::Avx512 => x86::narrow_avx512,
+        #[cfg(target_arch = "x86_64")]
+        Isa::Avx2 if std::arch::is_x86_feature_detected!("f16c") => x86::narrow_f16c,
+        _ => narrow_f16,
+    }
+}
+
+/// The conversions as generated code links them.
+pub(super) fn linked(isa: Isa) -> impl Iterator<Item = ExternFn> {
+    let rows = [
+        ("pliant_vec_f16_to_f32", widen(isa) as usize),
+        ("pliant_vec_f32_to_f16", narrow(isa) as usize),
+        ("pliant_vec_bf16_to_f32", widen_bf16 as *const () as usize),
+        ("pliant_vec_f32_to_bf16", narrow_bf16 as *const () as usize),
+    ];
+    let params = &[ExternTy::Ptr, ExternTy::Ptr, ExternTy::I64];
+    rows.into_iter().map(move |(name, address)| ExternFn {
+        name,
+        address,
+        params,
+        result: ExternTy::I64,
+        runtime: true,
+    })
+}

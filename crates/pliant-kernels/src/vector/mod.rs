@@ -1,0 +1,150 @@
+//! Elementary functions over slices, for every instruction set: what generated loops call on tiles.
+//!
+//! The sequences are those of [`crate::math`], which code generators expand in place; here they run over the widest
+//! vectors of the machine. A slice function is called as `pliant_vec_<name>_<type>`, with the address of the results, that
+//! of each operand, and how many elements there are. Results may replace an operand; nothing outside the slices is touched.
+//! Measured with `cargo bench --package pliant-bench --bench vector`.
+//!
+//! | module | owns |
+//! |---|---|
+//! | `run` | the loops over slices, with masked tails |
+//! | `wide` | the sequences' operations on the vectors of an instruction set |
+//! | [`half`] | conversions between float32 and the 16-bit floats |
+
+pub mod half;
+mod run;
+mod wide;
+
+use pliant_exec::abi::KernelRuntime;
+
+use crate::isa::Isa;
+use crate::math::{self, MathOps};
+use crate::registry::{ExternFn, ExternTy};
+use run::{Binary, Unary};
+
+/// A function of one slice: the runtime, results, operand, count. Returns a kernel status.
+pub type OneFn<T> = unsafe extern "C" fn(*const KernelRuntime, *mut T, *const T, i64) -> i64;
+/// A function of two slices.
+pub type TwoFn<T> =
+    unsafe extern "C" fn(*const KernelRuntime, *mut T, *const T, *const T, i64) -> i64;
+
+/// A slice function of some instruction set.
+#[derive(Clone, Copy)]
+pub enum Slices<T> {
+    /// Of one operand.
+    One(OneFn<T>),
+    /// Of two.
+    Two(TwoFn<T>),
+}
+
+impl<T> Slices<T> {
+    fn linked(self, name: &'static str) -> ExternFn {
+        use ExternTy::{I64, Ptr};
+        let (address, params): (usize, &'static [ExternTy]) = match self {
+            Slices::One(f) => (f as usize, &[Ptr, Ptr, I64]),
+            Slices::Two(f) => (f as usize, &[Ptr, Ptr, Ptr, I64]),
+        };
+        ExternFn { name, address, params, result: I64, runtime: true }
+    }
+}
+
+/// One row of the table: a function, its symbols, and its forms by instruction set, which the machine must have.
+pub struct VectorFn {
+    /// Its name, that of the intrinsic.
+    pub name: &'static str,
+    /// The symbol over float32.
+    pub symbol32: &'static str,
+    /// Over float32.
+    pub single: fn(Isa) -> Slices<f32>,
+    /// The symbol over float64.
+    pub symbol64: &'static str,
+    /// Over float64, where there is one.
+    pub double: Option<fn(Isa) -> Slices<f64>>,
+}
+
+macro_rules! functions {
+    ($($kind:ident $name:ident, $type:ident $(, platform $platform:expr)? $(, plain $plain:ident)?;)*) => {
+        $(
+            struct $type;
+            functions!(@impl $kind $name $type $(, $platform)? $(, $plain)?);
+        )*
+
+        /// Every function over slices.
+        pub static FUNCTIONS: &[VectorFn] = &[$(VectorFn {
+            name: stringify!($name),
+            symbol32: concat!("pliant_vec_", stringify!($name), "_f32"),
+            single: functions!(@single $kind $type),
+            symbol64: concat!("pliant_vec_", stringify!($name), "_f64"),
+            double: functions!(@double $kind $type),
+        }),*];
+    };
+    (@impl unary $name:ident $type:ident $(, $platform:expr)?) => {
+        impl Unary for $type {
+            $(
+                const PLATFORM: Option<fn(f64) -> f64> = Some($platform);
+            )?
+            #[inline(always)]
+            fn value<B: MathOps>(b: &mut B, x: &B::V) -> B::V {
+                math::$name(b, x)
+            }
+        }
+    };
+    (@impl binary $name:ident $type:ident) => {
+        impl Binary for $type {
+            #[inline(always)]
+            fn value<B: MathOps>(b: &mut B, x: &B::V, y: &B::V) -> B::V {
+                math::$name(b, x, y)
+            }
+        }
+    };
+    (@impl by_double $name:ident $type:ident, $plain:ident) => {
+        impl run::ByDouble for $type {
+            #[inline(always)]
+            fn value<B: MathOps<Real = f64>>(b: &mut B, x: &B::V, y: &B::V) -> B::V {
+                math::$name(b, x, y)
+            }
+            #[inline(always)]
+            fn plain<B: MathOps<Real = f64>>(b: &mut B, x: &B::V, y: &B::V) -> (B::V, B::V) {
+                math::$plain(b, x, y)
+            }
+            const PLAIN: (f64, f64) = (math::PLAIN_LEAST, math::PLAIN_MOST);
+        }
+    };
+    (@single unary $type:ident) => { |isa| Slices::One(run::one_f32::<$type>(isa)) };
+    (@single binary $type:ident) => { |isa| Slices::Two(run::two_f32::<$type>(isa)) };
+    (@single by_double $type:ident) => { |isa| Slices::Two(run::by_double::<$type>(isa)) };
+    (@double unary $type:ident) => { Some(|isa| Slices::One(run::one_f64::<$type>(isa))) };
+    (@double binary $type:ident) => { Some(|isa| Slices::Two(run::two_f64::<$type>(isa))) };
+    (@double by_double $type:ident) => { None };
+}
+
+functions! {
+    unary exp, Exp;
+    unary log, Log;
+    unary log1p, Log1p;
+    unary sigmoid, Sigmoid;
+    unary sinh, Sinh;
+    unary cosh, Cosh;
+    unary tanh, Tanh;
+    unary asinh, Asinh;
+    unary acosh, Acosh;
+    unary atanh, Atanh;
+    unary sin, Sin, platform f64::sin;
+    unary cos, Cos, platform f64::cos;
+    unary tan, Tan, platform f64::tan;
+    unary asin, Asin;
+    unary acos, Acos;
+    unary atan, Atan;
+    unary erf, Erf;
+    binary atan2, Atan2;
+    by_double pow, Pow, plain pow_plain;
+}
+
+/// The functions as generated code links them, for these instructions.
+pub(crate) fn linked(isa: Isa) -> impl Iterator<Item = ExternFn> {
+    let functions = FUNCTIONS.iter().flat_map(move |f| {
+        let single = (f.single)(isa).linked(f.symbol32);
+        [Some(single), f.double.map(|double| double(isa).linked(f.symbol64))].into_iter().flatten()
+    });
+    functions.chain(half::linked(isa))
+}

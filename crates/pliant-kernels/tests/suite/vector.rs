@@ -1,0 +1,160 @@
+//! Functions over slices: every instruction set of the machine, at awkward sizes, between forbidden pages, in place.
+
+use std::ptr::null;
+
+use pliant_kernels::isa::{Isa, available};
+use pliant_kernels::vector::{FUNCTIONS, Slices, VectorFn, half};
+
+use crate::guard::Guarded;
+
+const SIZES: [usize; 12] = [0, 1, 2, 3, 7, 8, 15, 16, 17, 63, 65, 200];
+
+/// Arguments inside and outside of every function's domain.
+fn arguments(n: usize, step: f64) -> Vec<f64> {
+    let ends =
+        [0.0, -0.0, f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1.0, -1.0, 9000.5, 1e-40, 2e6];
+    let near = (0..n).map(|i| (i as f64 * step).sin() * (i % 7) as f64);
+    near.enumerate().map(|(i, x)| if i % 5 == 4 { ends[i / 5 % ends.len()] } else { x }).collect()
+}
+
+/// An element type of the slices.
+trait Real: Copy {
+    fn of(x: f64) -> Self;
+    fn to(self) -> f64;
+    fn form(f: &VectorFn, isa: Isa) -> Option<Slices<Self>>;
+}
+
+impl Real for f32 {
+    fn of(x: f64) -> f32 {
+        x as f32
+    }
+    fn to(self) -> f64 {
+        self.into()
+    }
+    fn form(f: &VectorFn, isa: Isa) -> Option<Slices<f32>> {
+        Some((f.single)(isa))
+    }
+}
+
+impl Real for f64 {
+    fn of(x: f64) -> f64 {
+        x
+    }
+    fn to(self) -> f64 {
+        self
+    }
+    fn form(f: &VectorFn, isa: Isa) -> Option<Slices<f64>> {
+        f.double.map(|double| double(isa))
+    }
+}
+
+/// The results over slices that touch forbidden pages, written over the first operand where `in_place`.
+fn run<T: Real>(form: Slices<T>, x: &[T], y: &[T], at_end: bool, in_place: bool) -> Vec<f64> {
+    let (left, right) = (Guarded::new(x, at_end), Guarded::new(y, at_end));
+    let out = Guarded::new(&vec![T::of(7.0); x.len()], at_end);
+    let to = if in_place { &left } else { &out };
+    // SAFETY: the slices have that many elements.
+    let status = unsafe {
+        match form {
+            Slices::One(f) => f(null(), to.as_ptr(), left.as_ptr(), x.len() as i64),
+            Slices::Two(f) => f(null(), to.as_ptr(), left.as_ptr(), right.as_ptr(), x.len() as i64),
+        }
+    };
+    assert_eq!(status, 0);
+    to.values().iter().map(|v| v.to()).collect()
+}
+
+/// The same, element by element.
+fn one_by_one<T: Real>(form: Slices<T>, x: &[T], y: &[T]) -> Vec<f64> {
+    (0..x.len()).flat_map(|i| run(form, &x[i..=i], &y[i..=i], true, false)).collect()
+}
+
+fn bits(values: &[f64]) -> Vec<Option<u64>> {
+    values.iter().map(|v| (!v.is_nan()).then_some(v.to_bits())).collect()
+}
+
+fn check<T: Real>(f: &VectorFn, isa: Isa) {
+    let Some(form) = T::form(f, isa) else { return };
+    for n in SIZES {
+        let x: Vec<T> = arguments(n, 0.37).into_iter().map(T::of).collect();
+        let y: Vec<T> = arguments(n, 0.23).into_iter().map(T::of).collect();
+        let want = bits(&one_by_one(form, &x, &y));
+        for how in 0..4 {
+            let (at_end, in_place) = (how & 1 != 0, how & 2 != 0);
+            let got = bits(&run(form, &x, &y, at_end, in_place));
+            assert_eq!(got, want, "{} {isa:?} {n} at_end={at_end} in_place={in_place}", f.name);
+        }
+    }
+    // A count below 0 is none.
+    let x = [T::of(0.5)];
+    let to = Guarded::new(&x, true);
+    // SAFETY: nothing is touched.
+    let status = unsafe {
+        match form {
+            Slices::One(f) => f(null(), to.as_ptr(), x.as_ptr(), -3),
+            Slices::Two(f) => f(null(), to.as_ptr(), x.as_ptr(), x.as_ptr(), -3),
+        }
+    };
+    assert_eq!((status, to.values()[0].to()), (0, 0.5));
+}
+
+#[test]
+fn every_element_has_the_value_that_it_has_alone_inside_its_slices() {
+    for isa in available() {
+        for f in FUNCTIONS {
+            check::<f32>(f, isa);
+            check::<f64>(f, isa);
+        }
+    }
+}
+
+/// Results of instruction sets with fused multiply-add are the same, bit by bit; others differ by no more than the
+/// documented error.
+#[test]
+fn every_isa_computes_the_same() {
+    let best = available().next().expect("there is plain code");
+    for isa in available() {
+        for f in FUNCTIONS {
+            let x: Vec<f32> = arguments(700, 0.37).into_iter().map(|x| x as f32).collect();
+            let y: Vec<f32> = arguments(700, 0.23).into_iter().map(|x| x as f32).collect();
+            let want = run((f.single)(best), &x, &y, true, false);
+            let got = run((f.single)(isa), &x, &y, true, false);
+            for (i, (a, b)) in got.iter().zip(&want).enumerate() {
+                let same = a == b || a.is_nan() && b.is_nan();
+                let near = isa == Isa::Portable && (a - b).abs() <= b.abs() * 6e-7;
+                let at = (x[i], y[i]);
+                assert!(same || near, "{} {isa:?} at {at:?}: {a}, not {b}", f.name);
+            }
+        }
+    }
+}
+
+#[test]
+fn sixteen_bit_floats_are_converted_as_one_by_one() {
+    let all: Vec<u16> = (0..=u16::MAX).collect();
+    for isa in available() {
+        for n in SIZES.into_iter().chain([all.len()]) {
+            let from = Guarded::new(&all[all.len() - n..], true);
+            let wide = Guarded::new(&vec![0f32; n], true);
+            let back = Guarded::new(&vec![0u16; n], true);
+            // SAFETY: the slices have that many elements.
+            unsafe {
+                half::widen(isa)(null(), wide.as_ptr(), from.as_ptr(), n as i64);
+                half::narrow(isa)(null(), back.as_ptr(), wide.as_ptr(), n as i64);
+            }
+            for ((&bits, &x), &back) in from.values().iter().zip(wide.values()).zip(back.values()) {
+                let want = pliant_kernels::scalar::f16_to_f32(bits.into());
+                assert!(x.to_bits() == want.to_bits() || x.is_nan() && want.is_nan(), "{bits:#x}");
+                assert!(back == bits || x.is_nan(), "{bits:#x} {isa:?}");
+            }
+        }
+        let ties: Vec<f32> =
+            (0..40_000).map(|i| f32::from_bits(0x3300_0000 + i * 4096 + 1)).collect();
+        let out = Guarded::new(&vec![0u16; ties.len()], true);
+        // SAFETY: as above.
+        unsafe { half::narrow(isa)(null(), out.as_ptr(), ties.as_ptr(), ties.len() as i64) };
+        for (&x, &got) in ties.iter().zip(out.values()) {
+            assert_eq!(i32::from(got), pliant_kernels::scalar::f32_to_f16(x), "{x:e} {isa:?}");
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! The loops of stages in tiles: stores of neighbouring points, and reductions over a contiguous axis.
+
+use pliant_ir::tir::{Buffer, Expr, PrimFunc, Stmt, StmtData, Var};
+use rustc_hash::FxHashMap;
+
+use super::emit::{lanes, lanewise, nest, serial_strips, start, target, widths, with_checks};
+use super::stage::{Axis, Body, Reduction, Stage};
+use super::tiles::Tiles;
+
+/// The store of each point of an axis.
+pub(super) fn store(
+    f: &mut PrimFunc,
+    target: (Buffer, &[Expr]),
+    tiles: &Tiles,
+    (axis, extent): (Var, Expr),
+    map: &dyn Fn(&mut PrimFunc, Expr) -> Expr,
+) -> Stmt {
+    let (buffer, indices) = target;
+    tiles.emit(f, (axis, extent), Some(target), map, &mut |f, base, points| {
+        let widths = widths(lanes(f, tiles.value));
+        serial_strips(f, points, &widths, &mut |f, place| {
+            let at = f.add(base, place);
+            let at = map(f, at);
+            let value = tiles.value_at(f, axis, at, place);
+            let here = FxHashMap::from_iter([(axis, at)]);
+            let indices: Vec<Expr> =
+                indices.iter().map(|&i| crate::walk::substitute_expr(f, i, &here)).collect();
+            f.store(buffer, &indices, value)
+        })
+    })
+}
+
+/// A reduction over a contiguous axis in tiles: the result is started, and each tile is added to it.
+pub(super) fn reduction(f: &mut PrimFunc, s: &Stage, r: &Reduction, tiles: &Tiles) -> Stmt {
+    let (buffer, indices) = target(s);
+    let first = start(f, s);
+    let init = f.store(buffer, &indices, first);
+    let spatial = s.leading_spatial();
+    let last = s.axes[s.axes.len() - 1];
+    let body = tiles.emit(f, (last.var, last.extent), None, &|_, i| i, &mut |f, base, points| {
+        let place = f.size_var("place");
+        let e = f.var_expr(place);
+        let at = f.add(base, e);
+        let value = tiles.value_at(f, last.var, at, e);
+        let old = f.load(buffer, &indices);
+        let one = Stage {
+            name: s.name.clone(),
+            axes: vec![Axis { var: place, extent: points, reduce: true }],
+            checks: Vec::new(),
+            init: None,
+            body: Body::Store {
+                buffer,
+                indices: indices.clone(),
+                value: f.binary(r.op, old, value),
+            },
+        };
+        lanewise(f, &one, &Reduction { op: r.op, value })
+    });
+    let body = nest(f, &s.axes[spatial..s.axes.len() - 1], body);
+    let body = with_checks(f, s, body);
+    f.add_stmt(StmtData::Seq(vec![init, body]))
+}

@@ -1,0 +1,372 @@
+//! Tiles: elementary functions of neighbouring points are left to the slice functions of the run-time library.
+//!
+//! Generated code has 128-bit vectors at most; the library's functions (`pliant_vec_<name>_<type>`) have the widest of the
+//! machine, over the same sequences. So a loop over a vectorized axis whose value holds such functions is cut into tiles:
+//! what goes into a function is computed for a whole tile, the function is called on it, and the rest of the value reads
+//! its results. Operands that lie in memory as they are, and results that are the whole value, need no tile. A tile is
+//! small enough to stay in the first-level cache beside others; its last part is as long as what is left, so that no
+//! point outside the loop is computed.
+//!
+//! Functions in a branch that may not be taken stay where they are, and so do those of few points: a call pays from
+//! [`FEW`] points on, where their number is known. 16-bit floats are converted in tiles too.
+
+use pliant_ir::tir::{
+    BinOp, Buffer, BufferData, Expr, ExprData, Intrin, PrimFunc, Scope, Stmt, StmtData, Ty, Var,
+};
+use pliant_tensor::DType;
+use rustc_hash::FxHashMap;
+
+use super::emit::{along_axis, lanes, serial_strips, vectorizable, widths};
+use super::group::serial;
+use crate::walk::{for_each_value, map_operands, substitute_expr, uses_any};
+
+/// Points of a tile.
+pub const TILE: i64 = 512;
+/// A known number of points below which code in place is better: about two vectors of the library's.
+pub const FEW: i64 = 16;
+/// Functions of one value at most: each may take a tile of the stack.
+const MOST: usize = 8;
+
+/// The functions that there are over slices of float32.
+const FUNCTIONS: [Intrin; 19] = [
+    Intrin::Exp,
+    Intrin::Log,
+    Intrin::Log1p,
+    Intrin::Sigmoid,
+    Intrin::Sinh,
+    Intrin::Cosh,
+    Intrin::Tanh,
+    Intrin::Asinh,
+    Intrin::Acosh,
+    Intrin::Atanh,
+    Intrin::Sin,
+    Intrin::Cos,
+    Intrin::Tan,
+    Intrin::Asin,
+    Intrin::Acos,
+    Intrin::Atan,
+    Intrin::Erf,
+    Intrin::Atan2,
+    Intrin::Pow,
+];
+
+/// The symbols of all functions that generated code may call on tiles.
+pub fn symbols() -> Vec<String> {
+    let functions = FUNCTIONS.iter().flat_map(|&f| {
+        [DType::Float32, DType::Float64].into_iter().filter_map(move |d| symbol(f, d))
+    });
+    functions.chain([DType::Float16, DType::BFloat16].map(narrowing)).collect()
+}
+
+/// The slice function of an intrinsic over elements of float32 or float64.
+fn symbol(intrin: Intrin, dtype: DType) -> Option<String> {
+    let suffix = match dtype {
+        DType::Float32 => "f32",
+        DType::Float64 if intrin != Intrin::Pow => "f64",
+        _ => return None,
+    };
+    FUNCTIONS.contains(&intrin).then(|| format!("pliant_vec_{}_{suffix}", intrin.name()))
+}
+
+/// The conversion of float32 to a 16-bit float.
+fn narrowing(dtype: DType) -> String {
+    format!("pliant_vec_f32_to_{}", if dtype == DType::Float16 { "f16" } else { "bf16" })
+}
+
+/// The type in which functions of this type are computed.
+fn computed(dtype: DType) -> DType {
+    match dtype {
+        DType::Float16 | DType::BFloat16 => DType::Float32,
+        other => other,
+    }
+}
+
+/// The slice function that a call is, over its computed type.
+fn function(f: &PrimFunc, e: Expr) -> Option<String> {
+    let ExprData::Call(intrin, args, _) = f.expr(e) else { return None };
+    let square = *intrin == Intrin::Pow
+        && matches!(f.expr(args[1]), ExprData::Float(bits, _) if f64::from_bits(*bits) == 2.0);
+    if square || f.expr_ty(e).lanes != 1 {
+        return None;
+    }
+    symbol(*intrin, computed(f.expr_ty(e).dtype))
+}
+
+/// Whether the value of a store has anything for tiles: a function of the axis, or a conversion to 16 bits.
+pub fn applies(f: &PrimFunc, store: Store<'_>, axis: Var) -> bool {
+    narrows(f, store, axis) || count(f, store.2, axis) > 0
+}
+
+/// Whether a store converts float32 to neighbouring 16-bit floats.
+fn narrows(f: &PrimFunc, (buffer, indices, value): Store<'_>, axis: Var) -> bool {
+    along_axis(f, buffer, indices, axis)
+        && matches!(f.buffer(buffer).dtype, DType::Float16 | DType::BFloat16)
+        && matches!(f.expr(value), ExprData::Cast(_, a) if f.expr_ty(*a) == Ty::scalar(DType::Float32))
+}
+
+/// Functions of the axis that stand where they are computed for every point.
+fn count(f: &PrimFunc, value: Expr, axis: Var) -> usize {
+    let mut n = 0;
+    let (mut stack, mut seen) = (vec![value], rustc_hash::FxHashSet::default());
+    while let Some(e) = stack.pop() {
+        if !seen.insert(e) || is_opaque(f, e) {
+            continue;
+        }
+        if function(f, e).is_some() && uses_any(f, e, &|v| v == axis) {
+            n += 1;
+        }
+        pliant_ir::tir::visit::for_each_operand(f.expr(e), |a| stack.push(a));
+    }
+    n
+}
+
+/// Whether nothing in an expression may be moved: it may not be computed at all, or is no value.
+fn is_opaque(f: &PrimFunc, e: Expr) -> bool {
+    matches!(
+        f.expr(e),
+        ExprData::Load(..)
+            | ExprData::Call(
+                Intrin::IfThenElse | Intrin::CallExtern | Intrin::CallPacked | Intrin::AddressOf,
+                ..
+            )
+    )
+}
+
+/// Estimated work of a value, of which functions on tiles are cheaper than those in place.
+pub fn effort(f: &PrimFunc, value: Expr) -> i64 {
+    let mut functions = 0;
+    for_each_value(f, value, |e| functions += i64::from(function(f, e).is_some()));
+    crate::inline::cost(f, value) as i64 - 10 * functions
+}
+
+/// One function of a value.
+struct Step {
+    symbol: String,
+    /// The element type of its operands.
+    dtype: DType,
+    /// Expressions of the axis, and of the place in the tile where they read other tiles.
+    args: Vec<Expr>,
+    /// Its results.
+    tile: Buffer,
+}
+
+/// A value taken apart.
+pub struct Tiles {
+    steps: Vec<Step>,
+    /// The place in a tile.
+    local: Var,
+    /// What is left of the value.
+    pub value: Expr,
+    /// Whether the last step's results are what is stored.
+    direct: bool,
+}
+
+/// A store to be taken apart: buffer, indices, value.
+pub type Store<'a> = (Buffer, &'a [Expr], Expr);
+
+/// The value of a store along an axis of that many points taken apart, where that pays.
+pub fn plan(f: &mut PrimFunc, store: Store<'_>, axis: Var, extent: Expr) -> Option<Tiles> {
+    let (buffer, indices, value) = store;
+    let few = f.as_int(extent).is_some_and(|n| n < FEW);
+    let functions = count(f, value, axis);
+    if few || functions > MOST || !applies(f, store, axis) || crosses(f, store) {
+        return None;
+    }
+    let local = f.size_var("place");
+    let mut t = Tiles { steps: Vec::new(), local, value, direct: false };
+    let mut memo = FxHashMap::default();
+    let narrow = narrows(f, store, axis);
+    if let ExprData::Cast(_, wide) = *f.expr(value)
+        && narrow
+    {
+        let wide = t.take_apart(f, wide, axis, &mut memo);
+        t.push(f, narrowing(f.buffer(buffer).dtype), DType::Float32, vec![wide]);
+        t.direct = true;
+    } else {
+        t.value = t.take_apart(f, value, axis, &mut memo);
+        let last = t.steps.last().map(|s| (s.tile, s.dtype));
+        let whole =
+            matches!(f.expr(t.value), ExprData::Load(b, _) if Some(*b) == last.map(|l| l.0));
+        t.direct = whole
+            && last.is_some_and(|l| l.1 == f.buffer(buffer).dtype)
+            && along_axis(f, buffer, indices, axis);
+    }
+    Some(t)
+}
+
+/// Whether a value reads what the store writes at another point.
+fn crosses(f: &PrimFunc, (buffer, indices, value): Store<'_>) -> bool {
+    let mut found = false;
+    pliant_ir::tir::visit::for_each_expr(f, value, |e| {
+        found |= matches!(f.expr(e), ExprData::Load(b, i) if *b == buffer && **i != *indices);
+    });
+    found
+}
+
+fn new_tile(f: &mut PrimFunc, dtype: DType) -> Buffer {
+    let shape = vec![f.int(TILE)];
+    f.add_buffer(BufferData {
+        name: "tile".into(),
+        dtype,
+        shape,
+        strides: Vec::new(),
+        elem_offset: None,
+        scope: Scope::Local,
+    })
+}
+
+impl Tiles {
+    /// The expression with its functions replaced by reads of their results.
+    fn take_apart(
+        &mut self,
+        f: &mut PrimFunc,
+        e: Expr,
+        axis: Var,
+        memo: &mut FxHashMap<Expr, Expr>,
+    ) -> Expr {
+        if let Some(&known) = memo.get(&e) {
+            return known;
+        }
+        let moved = function(f, e).filter(|_| uses_any(f, e, &|v| v == axis));
+        let new = if is_opaque(f, e) {
+            e
+        } else {
+            map_operands(f, e, |f, a| self.take_apart(f, a, axis, memo))
+        };
+        let new = match (moved, f.expr(new).clone()) {
+            (Some(symbol), ExprData::Call(_, args, _)) => {
+                let ty = f.expr_ty(e);
+                let dtype = computed(ty.dtype);
+                let args = args.iter().map(|&a| f.cast(a, Ty::scalar(dtype))).collect();
+                let result = self.push(f, symbol, dtype, args);
+                f.cast(result, ty)
+            }
+            _ => new,
+        };
+        memo.insert(e, new);
+        new
+    }
+
+    /// Adds a function; its result at the place.
+    fn push(&mut self, f: &mut PrimFunc, symbol: String, dtype: DType, args: Vec<Expr>) -> Expr {
+        let tile = new_tile(f, dtype);
+        self.steps.push(Step { symbol, dtype, args, tile });
+        let place = f.var_expr(self.local);
+        f.load(tile, &[place])
+    }
+
+    /// What is left of the value at a point of the axis and a place in the tile.
+    pub fn value_at(&self, f: &mut PrimFunc, axis: Var, at: Expr, place: Expr) -> Expr {
+        let map = FxHashMap::from_iter([(axis, at), (self.local, place)]);
+        substitute_expr(f, self.value, &map)
+    }
+
+    /// The loop over `0..extent`: `map` turns a position into the axis' value. `finish` makes the statements of one tile
+    /// after its functions, from the first position and how many there are.
+    pub fn emit(
+        &self,
+        f: &mut PrimFunc,
+        (axis, extent): (Var, Expr),
+        target: Option<(Buffer, &[Expr])>,
+        map: &dyn Fn(&mut PrimFunc, Expr) -> Expr,
+        finish: &mut dyn FnMut(&mut PrimFunc, Expr, Expr) -> Stmt,
+    ) -> Stmt {
+        let (one_tile, tile) = (f.as_int(extent).is_some_and(|n| n <= TILE), f.size_var("tile"));
+        let size = f.int(TILE);
+        let (base, points) = if one_tile {
+            (f.int(0), extent)
+        } else {
+            let tile = f.var_expr(tile);
+            let base = f.mul(tile, size);
+            let left = f.binary(BinOp::Sub, extent, base);
+            (base, f.binary(BinOp::Min, size, left))
+        };
+        let (mut out, mut buffers) = (Vec::new(), Vec::new());
+        for (k, step) in self.steps.iter().enumerate() {
+            let target = target.filter(|_| self.direct && k + 1 == self.steps.len());
+            self.step(f, step, (axis, base, points), target, map, &mut out, &mut buffers);
+        }
+        if !self.direct {
+            out.push(finish(f, base, points));
+        }
+        let mut s = f.seq(out);
+        if !one_tile {
+            let up = f.int(TILE - 1);
+            let up = f.add(extent, up);
+            let turns = f.binary(BinOp::FloorDiv, up, size);
+            s = serial(f, tile, turns, s);
+        }
+        buffers.into_iter().fold(s, |s, b| f.add_stmt(StmtData::Alloc(b, s)))
+    }
+
+    /// One function over one tile.
+    #[expect(clippy::too_many_arguments, reason = "two of them collect what is made")]
+    fn step(
+        &self,
+        f: &mut PrimFunc,
+        step: &Step,
+        (axis, base, points): (Var, Expr, Expr),
+        target: Option<(Buffer, &[Expr])>,
+        map: &dyn Fn(&mut PrimFunc, Expr) -> Expr,
+        out: &mut Vec<Stmt>,
+        buffers: &mut Vec<Buffer>,
+    ) {
+        let zero = f.int(0);
+        let first = map(f, base);
+        let origin = FxHashMap::from_iter([(axis, first), (self.local, zero)]);
+        let mut own = Some(step.tile);
+        let mut args = vec![f.add_expr(ExprData::Str(step.symbol.as_str().into()))];
+        let result = match target {
+            Some((buffer, indices)) => {
+                let indices: Vec<Expr> =
+                    indices.iter().map(|&i| substitute_expr(f, i, &origin)).collect();
+                f.load(buffer, &indices)
+            }
+            None => {
+                buffers.push(step.tile);
+                f.load(step.tile, &[zero])
+            }
+        };
+        args.push(f.call(Intrin::AddressOf, &[result]));
+        for &arg in &step.args {
+            if self.in_memory(f, arg, axis, step.dtype) {
+                let element = substitute_expr(f, arg, &origin);
+                args.push(f.call(Intrin::AddressOf, &[element]));
+                continue;
+            }
+            // The first operand that must be computed goes where the results go, where these have a tile.
+            let tile = match own.take().filter(|_| target.is_none()) {
+                Some(tile) => tile,
+                None => {
+                    let tile = new_tile(f, step.dtype);
+                    buffers.push(tile);
+                    tile
+                }
+            };
+            let widths =
+                if vectorizable(f, arg, axis, true) { widths(lanes(f, arg)) } else { vec![1] };
+            out.push(serial_strips(f, points, &widths, &mut |f, place| {
+                let at = f.add(base, place);
+                let at = map(f, at);
+                let value = substitute_expr(
+                    f,
+                    arg,
+                    &FxHashMap::from_iter([(axis, at), (self.local, place)]),
+                );
+                f.store(tile, &[place], value)
+            }));
+            let element = f.load(tile, &[zero]);
+            args.push(f.call(Intrin::AddressOf, &[element]));
+        }
+        args.push(points);
+        let call = f.add_expr(ExprData::Call(Intrin::CallExtern, args.into(), Ty::I64));
+        out.push(f.add_stmt(StmtData::Evaluate(call)));
+    }
+
+    /// Whether an operand lies in memory as the function takes it.
+    fn in_memory(&self, f: &PrimFunc, arg: Expr, axis: Var, dtype: DType) -> bool {
+        let ExprData::Load(buffer, indices) = f.expr(arg) else { return false };
+        let own = self.steps.iter().any(|s| s.tile == *buffer);
+        own || f.buffer(*buffer).dtype == dtype && along_axis(f, *buffer, indices, axis)
+    }
+}
