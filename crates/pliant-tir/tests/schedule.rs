@@ -134,7 +134,7 @@ fn producers_disappear_into_their_reader() {
     let axes = [(n, IterKind::Spatial)];
     let s1 = stage(&mut f, &axes, |f, v| {
         let x = f.load(a, v);
-        (t, v.to_vec(), None, f.call(Intrin::Exp, &[x]))
+        (t, v.to_vec(), None, f.call(Intrin::Sqrt, &[x]))
     });
     let s2 = stage(&mut f, &axes, |f, v| {
         let x = f.load(t, v);

@@ -66,16 +66,10 @@ class Module:
 #         m = T.int64()
 #         A = T.match_buffer(var_A, (n, m), "float32")
 #         compute = T.match_buffer(var_compute, (n, m), "float32")
-#         for chunk in T.parallel((1 * n * m + 447) // 448):
-#             first: T.int64 = chunk * 448
-#             for strip in range(T.min(448, 1 * n * m - first) // 8):
-#                 for lane in T.vectorized(8):
-#                     compute[(first + (0 + strip * 8 + lane)) // m, (first + (0 + strip * 8 + lane)) % m] = T.exp(A[(first + (0 + strip * 8 + lane)) // m, (first + (0 + strip * 8 + lane)) % m])
-#             for strip in range(T.min(448, 1 * n * m - first) % 8 // 4):
-#                 for lane in T.vectorized(4):
-#                     compute[(first + (0 + T.min(448, 1 * n * m - first) // 8 * 8 + strip * 4 + lane)) // m, (first + (0 + T.min(448, 1 * n * m - first) // 8 * 8 + strip * 4 + lane)) % m] = T.exp(A[(first + (0 + T.min(448, 1 * n * m - first) // 8 * 8 + strip * 4 + lane)) // m, (first + (0 + T.min(448, 1 * n * m - first) // 8 * 8 + strip * 4 + lane)) % m])
-#             for tail in range(T.min(448, 1 * n * m - first) % 8 % 4 // 1):
-#                 compute[(first + (0 + T.min(448, 1 * n * m - first) // 8 * 8 + T.min(448, 1 * n * m - first) % 8 // 4 * 4 + tail * 1)) // m, (first + (0 + T.min(448, 1 * n * m - first) // 8 * 8 + T.min(448, 1 * n * m - first) % 8 // 4 * 4 + tail * 1)) % m] = T.exp(A[(first + (0 + T.min(448, 1 * n * m - first) // 8 * 8 + T.min(448, 1 * n * m - first) % 8 // 4 * 4 + tail * 1)) // m, (first + (0 + T.min(448, 1 * n * m - first) // 8 * 8 + T.min(448, 1 * n * m - first) % 8 // 4 * 4 + tail * 1)) % m])
+#         for chunk in T.parallel((1 * n * m + 1023) // 1024):
+#             first: T.int64 = chunk * 1024
+#             for tile in range((T.min(1024, 1 * n * m - first) + 511) // 512):
+#                 T.evaluate(T.call_extern("int64", "pliant_vec_exp_f32", T.address_of(compute[(first + tile * 512) // m, (first + tile * 512) % m]), T.address_of(A[(first + tile * 512) // m, (first + tile * 512) % m]), T.min(512, T.min(1024, 1 * n * m - first) - tile * 512)))
 #
 #     @T.prim_func(private=True)
 #     def sum(var_A: T.handle, var_T_sum: T.handle):

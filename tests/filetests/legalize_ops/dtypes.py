@@ -49,9 +49,9 @@ class Module:
 #         n = T.int64()
 #         A = T.match_buffer(var_A, (n,), "float16")
 #         compute = T.match_buffer(var_compute, (n,), "float16")
-#         for chunk in T.parallel((n + 74) // 75):
-#             first: T.int64 = chunk * 75
-#             for row in range(T.min(75, n - first)):
+#         for chunk in T.parallel((n + 169) // 170):
+#             first: T.int64 = chunk * 170
+#             for row in range(T.min(170, n - first)):
 #                 v_i0: T.int64 = first + row
 #                 compute[v_i0] = T.exp(A[v_i0])
 #
@@ -135,12 +135,12 @@ class Module:
 #         T.func_attr({"tir.noalias": True, "tir.flat": True})
 #         n = T.int64()
 #         A = T.match_buffer(var_A, (n,), "int8")
-#         acc = T.alloc_buffer((64,), "int8", scope="local")
-#         acc[T.Ramp(0, 1, 64)] = T.Broadcast(T.int8(0), 64)
-#         for strip in range(n // 64):
-#             acc[T.Ramp(0, 1, 64)] = acc[T.Ramp(0, 1, 64)] + A[T.Ramp(strip * 64, 1, 64)]
+#         acc = T.alloc_buffer((16,), "int8", scope="local")
+#         acc[T.Ramp(0, 1, 16)] = T.Broadcast(T.int8(0), 16)
+#         for strip in range(n // 16):
+#             acc[T.Ramp(0, 1, 16)] = acc[T.Ramp(0, 1, 16)] + A[T.Ramp(strip * 16, 1, 16)]
 #         acc1 = T.alloc_buffer((1,), "int8", scope="local")
-#         acc1[0] = T.int8(0) + T.vector_sum("int8", acc[T.Ramp(0, 1, 64)])
-#         for tail in range(n % 64):
-#             acc1[0] = acc1[0] + A[n // 64 * 64 + tail]
+#         acc1[0] = T.int8(0) + T.vector_sum("int8", acc[T.Ramp(0, 1, 16)])
+#         for tail in range(n % 16):
+#             acc1[0] = acc1[0] + A[n // 16 * 16 + tail]
 #         T_sum[0] = acc1[0]

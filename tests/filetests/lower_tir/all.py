@@ -64,14 +64,10 @@ class Module:
 #         m = T.int64()
 #         A = T.match_buffer(var_A, (n, m), "float32")
 #         compute = T.match_buffer(var_compute, (n, m), "float32")
-#         for chunk in T.parallel((n * m + 447) // 448):
-#             first: T.int64 = chunk * 448
-#             for strip in range(T.min(448, n * m - first) // 8):
-#                 compute[T.Ramp(first + strip * 8, 1, 8)] = T.exp(A[T.Ramp(first + strip * 8, 1, 8)])
-#             for strip in range(T.min(448, n * m - first) % 8 // 4):
-#                 compute[T.Ramp(first + (T.min(448, n * m - first) // 8 * 8 + strip * 4), 1, 4)] = T.exp(A[T.Ramp(first + (T.min(448, n * m - first) // 8 * 8 + strip * 4), 1, 4)])
-#             for tail in range(T.min(448, n * m - first) % 4):
-#                 compute[first + (T.min(448, n * m - first) // 4 * 4 + tail)] = T.exp(A[first + (T.min(448, n * m - first) // 4 * 4 + tail)])
+#         for chunk in T.parallel((n * m + 1023) // 1024):
+#             first: T.int64 = chunk * 1024
+#             for tile in range((T.min(1024, n * m - first) + 511) // 512):
+#                 T.evaluate(T.call_extern("int64", "pliant_vec_exp_f32", T.address_of(compute[first + tile * 512]), T.address_of(A[first + tile * 512]), T.min(512, T.min(1024, n * m - first) - tile * 512)))
 #
 #     @T.prim_func(private=True)
 #     def sum(var_A: T.handle, var_T_sum: T.handle):

@@ -39,7 +39,7 @@ class Module:
 #         m = T.int64()
 #         A = T.match_buffer(var_A, (n, m), "float32")
 #         T_softmax_norm = T.match_buffer(var_T_softmax_norm, (n, m), "float32")
-#         rows: T.int64 = T.max(8192 // T.max(m * 28, 1), 1)
+#         rows: T.int64 = T.max(8192 // T.max(m * 18, 1), 1)
 #         for chunk in T.parallel((n + (rows - 1)) // rows):
 #             first: T.int64 = chunk * rows
 #             T_softmax_exp_row = T.alloc_buffer((m,), "float32")
@@ -56,12 +56,15 @@ class Module:
 #                     for tail in range(m % 16):
 #                         acc1[0] = T.max(acc1[0], A[v_ax0 * m + (m // 16 * 16 + tail)])
 #                     T_softmax_maxelem_row[0] = acc1[0]
-#                 for strip in range(m // 8):
-#                     T_softmax_exp_row[T.Ramp(strip * 8, 1, 8)] = T.exp(A[T.Ramp(v_ax0 * m + strip * 8, 1, 8)] - T.Broadcast(T_softmax_maxelem_row[0], 8))
-#                 for strip in range(m % 8 // 4):
-#                     T_softmax_exp_row[T.Ramp(m // 8 * 8 + strip * 4, 1, 4)] = T.exp(A[T.Ramp(v_ax0 * m + (m // 8 * 8 + strip * 4), 1, 4)] - T.Broadcast(T_softmax_maxelem_row[0], 4))
-#                 for tail in range(m % 4):
-#                     T_softmax_exp_row[m // 4 * 4 + tail] = T.exp(A[v_ax0 * m + (m // 4 * 4 + tail)] - T_softmax_maxelem_row[0])
+#                 with T.decl_buffer((512,), "float32", scope="local") as tile:
+#                     for tile1 in range((m + 511) // 512):
+#                         for strip in range(T.min(512, m - tile1 * 512) // 16):
+#                             tile[T.Ramp(strip * 16, 1, 16)] = A[T.Ramp(v_ax0 * m + (tile1 * 512 + strip * 16), 1, 16)] - T.Broadcast(T_softmax_maxelem_row[0], 16)
+#                         for strip in range(T.min(512, m - tile1 * 512) // 4 % 4):
+#                             tile[T.Ramp(T.min(512, m - tile1 * 512) // 16 * 16 + strip * 4, 1, 4)] = A[T.Ramp(v_ax0 * m + (tile1 * 512 + (T.min(512, m - tile1 * 512) // 16 * 16 + strip * 4)), 1, 4)] - T.Broadcast(T_softmax_maxelem_row[0], 4)
+#                         for tail in range(T.min(512, m - tile1 * 512) % 4):
+#                             tile[T.min(512, m - tile1 * 512) // 4 * 4 + tail] = A[v_ax0 * m + (tile1 * 512 + (T.min(512, m - tile1 * 512) // 4 * 4 + tail))] - T_softmax_maxelem_row[0]
+#                         T.evaluate(T.call_extern("int64", "pliant_vec_exp_f32", T.address_of(T_softmax_exp_row[tile1 * 512]), T.address_of(tile[0]), T.min(512, m - tile1 * 512)))
 #                 with T.decl_buffer((16,), "float32", scope="local") as acc:
 #                     acc[T.Ramp(0, 1, 16)] = T.Broadcast(T.float32(0.0), 16)
 #                     for strip in range(m // 16):

@@ -92,9 +92,19 @@ fn function(f: &PrimFunc, e: Expr) -> Option<String> {
     symbol(*intrin, computed(f.expr_ty(e).dtype))
 }
 
-/// Whether the value of a store has anything for tiles: a function of the axis, or a conversion to 16 bits.
+/// Whether the value of a store has anything for tiles, of which vectors can compute what goes into it: functions of the
+/// axis, or a conversion to 16 bits.
 pub fn applies(f: &PrimFunc, store: Store<'_>, axis: Var) -> bool {
-    narrows(f, store, axis) || count(f, store.2, axis) > 0
+    let plain = |e: &Expr| vectorizable(f, *e, axis, true);
+    if narrows(f, store, axis) {
+        return matches!(f.expr(store.2), ExprData::Cast(_, wide) if plain(wide));
+    }
+    let functions = functions(f, store.2, axis);
+    let operands = |&e: &Expr| match f.expr(e) {
+        ExprData::Call(_, args, _) => args.iter().all(plain),
+        _ => false,
+    };
+    !functions.is_empty() && functions.iter().all(operands)
 }
 
 /// Whether a store converts float32 to neighbouring 16-bit floats.
@@ -105,19 +115,19 @@ fn narrows(f: &PrimFunc, (buffer, indices, value): Store<'_>, axis: Var) -> bool
 }
 
 /// Functions of the axis that stand where they are computed for every point.
-fn count(f: &PrimFunc, value: Expr, axis: Var) -> usize {
-    let mut n = 0;
+fn functions(f: &PrimFunc, value: Expr, axis: Var) -> Vec<Expr> {
+    let mut found = Vec::new();
     let (mut stack, mut seen) = (vec![value], rustc_hash::FxHashSet::default());
     while let Some(e) = stack.pop() {
         if !seen.insert(e) || is_opaque(f, e) {
             continue;
         }
         if function(f, e).is_some() && uses_any(f, e, &|v| v == axis) {
-            n += 1;
+            found.push(e);
         }
         pliant_ir::tir::visit::for_each_operand(f.expr(e), |a| stack.push(a));
     }
-    n
+    found
 }
 
 /// Whether nothing in an expression may be moved: it may not be computed at all, or is no value.
@@ -168,7 +178,7 @@ pub type Store<'a> = (Buffer, &'a [Expr], Expr);
 pub fn plan(f: &mut PrimFunc, store: Store<'_>, axis: Var, extent: Expr) -> Option<Tiles> {
     let (buffer, indices, value) = store;
     let few = f.as_int(extent).is_some_and(|n| n < FEW);
-    let functions = count(f, value, axis);
+    let functions = functions(f, value, axis).len();
     if few || functions > MOST || !applies(f, store, axis) || crosses(f, store) {
         return None;
     }
