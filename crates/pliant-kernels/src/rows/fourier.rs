@@ -1,4 +1,6 @@
 //! The discrete Fourier transform of a row of complex numbers, over the crate `rustfft`: any length.
+//!
+//! Rows of float32 are transformed in float64 and rounded once, so that parts that cancel are zeros to float32's precision.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -6,29 +8,37 @@ use std::sync::Arc;
 
 use pliant_exec::abi::{KernelRuntime, STATUS_NO_MEMORY, STATUS_OK};
 use rustfft::num_complex::Complex;
-use rustfft::{Fft, FftNum, FftPlanner};
+use rustfft::{Fft, FftPlanner};
 
 /// The lengths and directions whose plans a thread keeps at most.
 const KEPT: usize = 64;
 
 /// The plans of a thread.
-struct Plans<T: FftNum> {
-    planner: FftPlanner<T>,
-    made: HashMap<(usize, bool), Arc<dyn Fft<T>>>,
-    scratch: Vec<Complex<T>>,
+struct Plans {
+    planner: FftPlanner<f64>,
+    made: HashMap<(usize, bool), Arc<dyn Fft<f64>>>,
+    scratch: Vec<Complex<f64>>,
+    /// A row of float32, in float64.
+    wide: Vec<Complex<f64>>,
 }
 
-impl<T: FftNum> Plans<T> {
+impl Plans {
     fn new() -> Self {
-        Plans { planner: FftPlanner::new(), made: HashMap::new(), scratch: Vec::new() }
+        Plans {
+            planner: FftPlanner::new(),
+            made: HashMap::new(),
+            scratch: Vec::new(),
+            wide: Vec::new(),
+        }
     }
 
-    fn plan(&mut self, n: usize, inverse: bool) -> Arc<dyn Fft<T>> {
+    fn plan(&mut self, n: usize, inverse: bool) -> Arc<dyn Fft<f64>> {
         if let Some(plan) = self.made.get(&(n, inverse)) {
             return plan.clone();
         }
         if self.made.len() >= KEPT {
-            *self = Plans::new();
+            self.made.clear();
+            self.planner = FftPlanner::new();
         }
         let plan = if inverse {
             self.planner.plan_fft_inverse(n)
@@ -40,28 +50,42 @@ impl<T: FftNum> Plans<T> {
     }
 
     /// Transforms in place, without dividing.
-    fn run(&mut self, row: &mut [Complex<T>], inverse: bool) -> i64 {
+    fn run(&mut self, row: &mut [Complex<f64>], inverse: bool) -> i64 {
         // Tables and scratch memory are a few times the row: better an error than the allocator's end of the process.
-        let mut room: Vec<Complex<T>> = Vec::new();
+        let mut room: Vec<Complex<f64>> = Vec::new();
         if room.try_reserve_exact(row.len().saturating_mul(8)).is_err() {
             return STATUS_NO_MEMORY;
         }
         drop(room);
         let plan = self.plan(row.len(), inverse);
-        let zero = Complex { re: T::zero(), im: T::zero() };
-        self.scratch.resize(plan.get_inplace_scratch_len(), zero);
+        self.scratch.resize(plan.get_inplace_scratch_len(), Complex::ZERO);
         plan.process_with_scratch(row, &mut self.scratch);
         STATUS_OK
+    }
+
+    /// As [`Plans::run`], on a row of float32.
+    fn run_single(&mut self, row: &mut [Complex<f32>], inverse: bool) -> i64 {
+        let mut wide = std::mem::take(&mut self.wide);
+        wide.clear();
+        if wide.try_reserve(row.len()).is_err() {
+            return STATUS_NO_MEMORY;
+        }
+        wide.extend(row.iter().map(|x| Complex { re: f64::from(x.re), im: f64::from(x.im) }));
+        let status = self.run(&mut wide, inverse);
+        for (to, from) in row.iter_mut().zip(&wide) {
+            *to = Complex { re: from.re as f32, im: from.im as f32 };
+        }
+        self.wide = wide;
+        status
     }
 }
 
 thread_local! {
-    static SINGLE: RefCell<Plans<f32>> = RefCell::new(Plans::new());
-    static DOUBLE: RefCell<Plans<f64>> = RefCell::new(Plans::new());
+    static PLANS: RefCell<Plans> = RefCell::new(Plans::new());
 }
 
 macro_rules! entries {
-    ($($name:ident: $ty:ty, $plans:ident;)*) => {$(
+    ($($name:ident: $ty:ty, $run:ident;)*) => {$(
         /// Called by generated code: the parts of the row, twice its length; whether the transform is the inverse one,
         /// which is not divided by the length; and the numbers, real and imaginary part in turn. Returns a kernel status.
         ///
@@ -79,14 +103,14 @@ macro_rules! entries {
             }
             // SAFETY: the caller's promise; a complex number is its two parts.
             let row = unsafe { std::slice::from_raw_parts_mut(row.cast::<Complex<$ty>>(), n) };
-            $plans.with_borrow_mut(|plans| plans.run(row, inverse != 0))
+            PLANS.with_borrow_mut(|plans| plans.$run(row, inverse != 0))
         }
     )*};
 }
 
 entries! {
-    fourier_f32: f32, SINGLE;
-    fourier_f64: f64, DOUBLE;
+    fourier_f32: f32, run_single;
+    fourier_f64: f64, run;
 }
 
 #[cfg(test)]
