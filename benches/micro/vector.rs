@@ -14,13 +14,15 @@ const N: usize = 2048;
 
 fn run<T: Copy>(group: &mut BenchmarkGroup<'_, WallTime>, name: String, form: Slices<T>, x: &[T]) {
     let (mut out, n) = (x.to_vec(), x.len() as i64);
-    // SAFETY: all slices have that many elements.
     group.bench_function(name, |b| {
-        b.iter(|| unsafe {
+        b.iter(|| {
             let (to, from) = (black_box(out.as_mut_ptr()), black_box(x.as_ptr()));
-            match form {
-                Slices::One(f) => f(null(), to, from, n),
-                Slices::Two(f) => f(null(), to, from, from, n),
+            // SAFETY: all slices have that many elements.
+            unsafe {
+                match form {
+                    Slices::One(f) => f(null(), to, from, n),
+                    Slices::Two(f) => f(null(), to, from, from, n),
+                }
             }
         })
     });
@@ -41,10 +43,11 @@ fn functions(c: &mut Criterion) {
             }
         }
         let (wide, mut narrow) = (vec![1.5f32; N], vec![0u16; N]);
-        // SAFETY: both slices have that many elements.
         group.bench_function("float32 to float16", |b| {
-            b.iter(|| unsafe {
-                half::narrow(isa)(null(), black_box(narrow.as_mut_ptr()), wide.as_ptr(), N as i64)
+            b.iter(|| {
+                let (to, from) = (black_box(narrow.as_mut_ptr()), wide.as_ptr());
+                // SAFETY: both slices have that many elements.
+                unsafe { half::narrow(isa)(null(), to, from, N as i64) }
             })
         });
         group.finish();
