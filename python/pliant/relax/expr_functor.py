@@ -569,7 +569,7 @@ class PyExprMutator(ExprFunctor):
         names = {read: self._remap.get(var, var) for var, read in first.items()}
         stale = {read: now for read, now in names.items() if not _same(read, now)}
         values = [binding.value for binding in emitted]
-        final = [binding.var for binding in emitted]
+        final: list[Any] = [binding.var for binding in emitted]
         # A type of a result may follow from that of the calls, so it is looked at again.
         for _ in range(3):
             if not stale:
@@ -595,7 +595,8 @@ class PyExprMutator(ExprFunctor):
     def _declare(self, member: Binding) -> Any:
         """Defines a local function's parameters and variable before any function of its group is visited; what the
         others call it by meanwhile."""
-        var, func = member.var, member.value
+        var = member.var
+        func: Any = member.value
         params = func.params
         news = [self.visit_var_def(param) for param in params]
         self._declared.update(zip(params, news, strict=True))

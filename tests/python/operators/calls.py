@@ -15,7 +15,8 @@ OTHER = {
     *("assert_op", "print", "null_value", "shape_of", "tensor_to_shape"),
     *("make_closure", "invoke_closure", "invoke_pure_closure", "while_loop"),
 }
-OTHER_GROUPS = ("call_", "builtin.", "memory.", "vm.")
+OTHER_GROUPS = ("call_", "builtin.", "memory.", "vm.", "inspect.")
+"""What tensors are made of (`inspect`) and the memory they lie in have tests of their own, test_inspect.py."""
 
 
 @dataclass(frozen=True)
