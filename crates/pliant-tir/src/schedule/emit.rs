@@ -21,6 +21,8 @@ use crate::walk::{for_each_value, uses_any};
 pub const GRAIN: i64 = 8192;
 /// Work units of an element that is computed as a scalar, per operation.
 const SCALAR_COST: i64 = 6;
+/// A reduction along an axis known to be shorter than this has no vector.
+const LEAST_LANES: i64 = 4;
 
 /// How an expression depends on an axis.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -145,7 +147,9 @@ pub fn vector_axis(f: &PrimFunc, s: &Stage) -> Option<usize> {
     }
     let r = s.reduction(f)?;
     let (inner, outer) = (s.axes[last], s.leading_spatial().checked_sub(1));
+    let fills_a_vector = f.as_int(inner.extent).is_none_or(|n| n >= LEAST_LANES);
     if inner.reduce
+        && fills_a_vector
         && r.op != BinOp::Mul
         && free(inner.var)
         && vectorizable(f, r.value, inner.var, false)
