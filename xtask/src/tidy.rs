@@ -17,7 +17,6 @@ const LONG_FUNCTIONS: &[(&str, &str, &str)] = &[
     ("crates/pliant-pass/src/pattern/matcher.rs", "kind", "one arm for each kind of pattern"),
     ("crates/pliant-ir/src/print/tir.rs", "item", "one arm for each kind of statement"),
     ("crates/pliant-ops/src/ops/vision/nms.rs", "suppress", "one loop nest, as it is generated"),
-    ("crates/pliant-onnx/src/ops/loops.rs", "scan", "one operator, from its inputs to its loop"),
     (
         "crates/pliant-onnx/src/ops/nn/image.rs",
         "deform_conv",
@@ -44,6 +43,7 @@ pub fn check(root: &Path) -> Result<Vec<String>, String> {
         let Ok(text) = std::fs::read_to_string(root.join(path)) else { continue };
         check_file(path, &text, &mut problems);
     }
+    check_excuses(root, &mut problems);
     Ok(problems)
 }
 
@@ -83,9 +83,32 @@ fn check_file(path: &str, text: &str, problems: &mut Vec<String>) {
     }
 }
 
-/// Tells the functions that are too long. The code is formatted, so that a body ends at a brace beneath its `fn`.
+/// Tells the functions that are too long.
 fn check_functions(path: &str, text: &str, problems: &mut Vec<String>) {
+    for (line, name, length) in long_functions(text) {
+        if !LONG_FUNCTIONS.iter().any(|row| row.0 == path && row.1 == name) {
+            problems.push(format!(
+                "{path}:{line}: '{name}' has {length} lines, at most {MAX_FUNCTION}"
+            ));
+        }
+    }
+}
+
+/// Tells excuses for functions that are short or gone.
+fn check_excuses(root: &Path, problems: &mut Vec<String>) {
+    for (path, name, _) in LONG_FUNCTIONS {
+        let text = std::fs::read_to_string(root.join(path)).unwrap_or_default();
+        if !long_functions(&text).iter().any(|long| long.1 == *name) {
+            problems.push(format!("{path}: '{name}' needs no excuse for its length any more"));
+        }
+    }
+}
+
+/// The functions that are too long: line, name and length. The code is formatted, so that a body ends at a brace beneath its
+/// `fn`.
+fn long_functions(text: &str) -> Vec<(usize, &str, usize)> {
     let lines: Vec<&str> = text.lines().collect();
+    let mut found = Vec::new();
     for (at, line) in lines.iter().enumerate() {
         let Some(name) = function_name(line) else { continue };
         let indent = &line[..line.len() - line.trim_start().len()];
@@ -94,15 +117,11 @@ fn check_functions(path: &str, text: &str, problems: &mut Vec<String>) {
         let Some(opens) = opens.filter(|&n| lines[at + n].ends_with('{')) else { continue };
         let closes = |l: &&str| l.strip_prefix(indent) == Some("}");
         let Some(rest) = lines[at + opens..].iter().position(closes) else { continue };
-        let length = opens + rest + 1;
-        let excused = LONG_FUNCTIONS.iter().any(|row| row.0 == path && row.1 == name);
-        if length > MAX_FUNCTION && !excused {
-            problems.push(format!(
-                "{path}:{}: '{name}' has {length} lines, at most {MAX_FUNCTION}",
-                at + 1
-            ));
+        if opens + rest + 1 > MAX_FUNCTION {
+            found.push((at + 1, name, opens + rest + 1));
         }
     }
+    found
 }
 
 /// The name of the function that begins on a line.

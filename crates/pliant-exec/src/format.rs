@@ -13,6 +13,8 @@
 use std::fs::File;
 use std::io::{BufWriter, Read, Write};
 use std::path::Path;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use memmap2::{Advice, Mmap};
 use pliant_tensor::{ALIGNMENT, AlignedBuf, Storage};
@@ -120,7 +122,10 @@ impl Executable {
     /// As [`Executable::write_to`].
     pub fn save(&self, path: &Path) -> Result<(), ExecError> {
         let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
-        let beside = path.with_file_name(format!(".{name}.{}.part", std::process::id()));
+        // Nobody else, in this process or another, writes a file of this name.
+        static SAVED: AtomicU64 = AtomicU64::new(0);
+        let (process, save) = (std::process::id(), SAVED.fetch_add(1, Ordering::Relaxed));
+        let beside = path.with_file_name(format!(".{name}.{process}-{save}.part"));
         // A device or a pipe cannot be replaced.
         let plain = std::fs::metadata(path).map_or(true, |meta| meta.is_file());
         let to = if plain { &beside } else { path };
@@ -216,34 +221,30 @@ impl Executable {
     }
 }
 
-/// Bytes worth a thread of their own.
-const CHUNK: usize = 4 << 20;
+/// Bytes that one turn of the team sums up.
+const CHUNK: usize = 256 << 10;
 
-/// The CRC-32 of a section; of a large one in parts, each on a thread.
+/// The CRC-32 of a section; of a large one in parts, on the worker team.
 fn checksum(bytes: &[u8]) -> u32 {
-    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(8);
-    let parts = (bytes.len() / CHUNK).clamp(1, threads);
-    let mut parts = bytes.chunks(bytes.len().div_ceil(parts).max(1));
-    let Some(first) = parts.next() else { return crc32fast::hash(bytes) };
-    let hash = |part: &[u8]| {
+    let parts: Vec<&[u8]> = bytes.chunks(CHUNK).collect();
+    if parts.len() < 2 {
+        return crc32fast::hash(bytes);
+    }
+    let sums: Vec<OnceLock<crc32fast::Hasher>> = parts.iter().map(|_| OnceLock::new()).collect();
+    let sum = |i: usize| {
         let mut crc = crc32fast::Hasher::new();
-        crc.update(part);
+        crc.update(parts[i]);
         crc
     };
-    let whole = std::thread::scope(|scope| {
-        // Where no thread can be had, the part is summed up here.
-        let others: Vec<_> = parts
-            .map(|part| {
-                (part, std::thread::Builder::new().spawn_scoped(scope, move || hash(part)).ok())
-            })
-            .collect();
-        let mut whole = hash(first);
-        for (part, thread) in others {
-            let sum = thread.and_then(|t| t.join().ok()).unwrap_or_else(|| hash(part));
-            whole.combine(&sum);
+    pliant_pool::global().parallel_for(parts.len(), 1, &|range| {
+        for i in range {
+            sums[i].get_or_init(|| sum(i));
         }
-        whole
     });
+    let mut whole = crc32fast::Hasher::new();
+    for (i, part) in sums.iter().enumerate() {
+        whole.combine(part.get_or_init(|| sum(i)));
+    }
     whole.finalize()
 }
 

@@ -12,6 +12,8 @@ pub enum ProblemKind {
     Invalid,
     /// The file is fine; this is not supported yet.
     Unsupported,
+    /// A bug of the importer.
+    Internal,
 }
 
 /// One thing that keeps a model, or a node of it, from being imported.
@@ -44,6 +46,12 @@ impl Problem {
     /// Something not supported, of no node.
     pub fn unsupported(message: impl Into<String>) -> Self {
         Problem { kind: ProblemKind::Unsupported, ..Problem::invalid(message) }
+    }
+
+    /// A bug of the importer, in the part of that name.
+    pub fn internal(part: &str, message: impl fmt::Display) -> Self {
+        let message = format!("internal error in {part}: {message} (this is a bug in Pliant)");
+        Problem { kind: ProblemKind::Internal, ..Problem::invalid(message) }
     }
 
     /// The same with advice.

@@ -112,7 +112,7 @@ pub fn import(model: &Model, options: &ImportOptions) -> Result<Imported, Import
 /// The module with its bindings in dataflow blocks, in which passes fuse and reorder.
 fn in_dataflow(module: IRModule) -> Result<IRModule, ImportError> {
     let made = ConvertToDataflow::default().apply(module, &PassContext::new(registry()));
-    made.map_err(|e| Problem::unsupported(format!("a bug in Pliant: {e}")).into())
+    made.map_err(|e| Problem::internal("ConvertToDataflow", e).into())
 }
 
 /// The import under way.

@@ -12,9 +12,9 @@ pub(crate) fn convert(op: &OnnxOp, node: &mut Node<'_, '_>) -> Converted {
     outcome.unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<String>().map(String::as_str);
         let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
-        let message = format!("a bug in Pliant: {}", text.unwrap_or("a panic without a message"));
+        let message = text.unwrap_or("a panic without a message");
         let help = "please report it with the file that `pliant check --reduce DIR` writes";
-        Err(Problem::unsupported(message).with_help(help))
+        Err(Problem::internal(&format!("the converter of {}", op.name), message).with_help(help))
     })
 }
 

@@ -155,6 +155,7 @@ impl fmt::Display for Finding {
         let kind = match self.kind {
             ProblemKind::Invalid => "wrong",
             ProblemKind::Unsupported => "not supported",
+            ProblemKind::Internal => "a bug",
         };
         match self.operator.as_str() {
             "" => writeln!(f, "- {kind}: {}", self.message)?,

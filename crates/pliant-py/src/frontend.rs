@@ -121,6 +121,7 @@ pub fn check_onnx<'py>(
         let kind = match f.kind {
             ProblemKind::Invalid => "invalid",
             ProblemKind::Unsupported => "unsupported",
+            ProblemKind::Internal => "internal",
         };
         (kind, f.operator, f.message, f.help, f.nodes)
     });

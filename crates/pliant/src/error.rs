@@ -145,13 +145,22 @@ impl From<pliant_diag::Error> for Error {
 }
 
 impl From<ImportError> for Error {
-    /// Every problem of the model; a model with a broken rule is the user's, whatever else it has.
+    /// Every problem of the model; a model with a broken rule is the user's, whatever else it has. A bug is called one where
+    /// there is nothing else to tell.
     fn from(error: ImportError) -> Self {
         let invalid = error.is_invalid();
+        if let [only] = &error.problems[..]
+            && only.kind == ProblemKind::Internal
+        {
+            return Error::Compile(pliant_diag::Error::internal(
+                "the ONNX importer",
+                only.to_string(),
+            ));
+        }
         let finding = |problem: Problem| {
             let code = match problem.kind {
                 ProblemKind::Invalid => PL0601,
-                ProblemKind::Unsupported => PL0002,
+                ProblemKind::Unsupported | ProblemKind::Internal => PL0002,
             };
             let help = problem.help.clone();
             let finding = Diagnostic::error(code, Problem { help: None, ..problem }.to_string());

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+from collections.abc import Iterable
 from types import FrameType, FunctionType
 from typing import Any
 
@@ -42,7 +43,7 @@ class Macro:
         self.hygienic = hygienic
         # What names mean now: later assignments around the macro change nothing.
         self.names = captured(func, frame)
-        self.globals = {name: frame.f_globals[name] for name in _identifiers(self.text) & frame.f_globals.keys()}
+        self.globals = {n: frame.f_globals[n] for n in _identifiers(self.text) if n in frame.f_globals}
         self.__name__ = func.__name__
         self.__doc__ = func.__doc__ or Macro.__doc__
 
@@ -53,8 +54,9 @@ class Macro:
         return f"<macro {self.__name__}>"
 
 
-def _identifiers(text: str) -> set[str]:
-    return set(re.findall(r"[^\W\d]\w*", text))
+def _identifiers(text: str) -> Iterable[str]:
+    """The names in a text, each once, in order."""
+    return dict.fromkeys(re.findall(r"[^\W\d]\w*", text))
 
 
 def macros_used(text: str, scopes: list[dict[str, Any]]) -> list[Macro]:

@@ -26,6 +26,8 @@ const COMPARISONS: &[&str] = &[
 const MEMBER: i64 = COMPARISONS.len() as i64;
 /// Levels that are written out at most.
 const MOST_LEVELS: usize = 1000;
+/// Members that all sets together take at most, each as long as the longest.
+const MOST_MEMBERS: usize = 1 << 26;
 
 /// The trees as lists over all places.
 struct Trees {
@@ -163,6 +165,13 @@ fn sets(modes: &[i64], values: &[f64]) -> Result<Vec<Vec<f64>>, Problem> {
         });
     }
     let width = sets.iter().map(Vec::len).max().unwrap_or(0).max(1);
+    // Every place, the leaves among them, gets room for the longest set.
+    if width.saturating_mul(2 * modes.len()) > MOST_MEMBERS {
+        return Err(Problem::unsupported(format!(
+            "sets of up to {width} members at {} nodes take more room than {MOST_MEMBERS} numbers",
+            modes.len()
+        )));
+    }
     sets.iter_mut().for_each(|set| set.resize(width, f64::NAN));
     Ok(sets)
 }

@@ -8,6 +8,8 @@ use super::{Outcome, integer, misused, wrong};
 
 /// Parts that one tensor is split into at most: an axis of a tensor without elements may have any size.
 const MAX_PARTS: i64 = 1 << 24;
+/// Lengths that a message lists at most.
+const SHOWN: usize = 16;
 
 /// The items.
 pub(super) fn make(args: &[Value]) -> Outcome {
@@ -125,6 +127,9 @@ pub(super) fn joined(parts: &[Tensor], axis: usize) -> Result<Tensor, VmError> {
     let mut from = 0;
     for part in parts {
         let chunk = if outer == 0 { 0 } else { part.numel() as i64 / outer };
+        if chunk == 0 {
+            continue;
+        }
         let part = part.to_contiguous()?;
         for o in 0..outer {
             let (to, source) = (run(&out, o * row + from, chunk)?, run(&part, o * chunk, chunk)?);
@@ -167,6 +172,10 @@ pub(super) fn split(args: &[Value]) -> Outcome {
     let size = x.shape()[axis];
     let count = match lengths {
         Value::Tensor(t) if t.ndim() > 0 => t.numel() as i64,
+        Value::Tensor(t) => {
+            let each = integer(t, "a length")?.max(1);
+            size / each + i64::from(size % each != 0)
+        }
         _ => size,
     };
     if count > MAX_PARTS {
@@ -180,7 +189,9 @@ pub(super) fn split(args: &[Value]) -> Outcome {
     };
     let total = lengths.iter().try_fold(0i64, |a, &l| a.checked_add(l).filter(|_| l >= 0));
     if total != Some(size) {
-        let text = format!("parts of {lengths:?} do not make up an axis of {size}");
+        let first = &lengths[..lengths.len().min(SHOWN)];
+        let more = if first.len() < lengths.len() { " and more" } else { "" };
+        let text = format!("parts of {first:?}{more} do not make up an axis of {size}");
         return Err(VmError::check(CheckKind::Shape, text));
     }
     let mut items = Vec::with_capacity(lengths.len());
