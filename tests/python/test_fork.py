@@ -53,3 +53,15 @@ def test_programs_run_in_forked_children_and_on_in_the_parent(threads: int | Non
 
 def _leave_by(model: Any) -> None:
     os._exit(0 if right(model, [513, 2, 300]) else 1)
+
+
+def test_programs_compile_in_forked_children() -> None:
+    assert right(pliant.compile(from_source(SCRIPT)), [3])
+    child = multiprocessing.get_context("fork").Process(target=_compile_and_leave)
+    child.start()
+    child.join(60)
+    assert child.exitcode == 0, "killed: it hung" if child.exitcode is None else child.exitcode
+
+
+def _compile_and_leave() -> None:
+    os._exit(0 if right(pliant.compile(from_source(SCRIPT)), [300]) else 1)

@@ -19,6 +19,7 @@ use pliant_exec::body::{
     OFFSET_SEEN, RETURN,
 };
 use pliant_exec::{Executable, FuncDef, Instr, VmFunction, builtin_arity};
+use pliant_pool::with_helpers;
 use rayon::prelude::*;
 
 use crate::function::{constant_mem, mem};
@@ -44,7 +45,7 @@ pub(crate) fn compile(
     let units: Vec<Result<Unit, CodegenError>> = if options.compile_threads == 1 {
         pieces.chunks(UNIT_PIECES).map(unit).collect()
     } else {
-        pieces.par_chunks(UNIT_PIECES).map(unit).collect()
+        with_helpers(|| pieces.par_chunks(UNIT_PIECES).map(unit).collect())
     };
     let (mut code, mut memory) = (Vec::with_capacity(pieces.len()), Vec::new());
     for unit in units {

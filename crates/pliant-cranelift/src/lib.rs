@@ -39,6 +39,7 @@ use pliant_codegen::{
     Backend, CodegenError, CodegenOptions, CompiledBodies, CompiledKernels, KernelSource,
 };
 use pliant_exec::Executable;
+use pliant_pool::with_helpers;
 use rayon::prelude::*;
 
 /// The Cranelift code generator for the machine it runs on.
@@ -67,7 +68,7 @@ impl Backend for CraneliftBackend {
     ) -> Result<CompiledKernels, CodegenError> {
         let isa = unit::host_isa()?;
         let threads = match options.compile_threads {
-            0 => rayon::current_num_threads(),
+            0 => with_helpers(rayon::current_num_threads),
             n => n,
         };
         // Several units per thread, since functions differ much in size.
@@ -80,7 +81,7 @@ impl Backend for CraneliftBackend {
         let units: Vec<_> = if threads == 1 || funcs.len() <= chunk {
             funcs.chunks(chunk.max(1)).map(compile).collect()
         } else {
-            funcs.par_chunks(chunk).map(compile).collect()
+            with_helpers(|| funcs.par_chunks(chunk).map(compile).collect())
         };
         join(units)
     }

@@ -154,6 +154,10 @@ impl Executable {
     /// # Errors
     /// `Io`, `Format`, `Version`, `Invalid`.
     pub fn load(path: &Path) -> Result<Executable, ExecError> {
+        // Asked before it is opened: to open a pipe waits for who writes to it.
+        if !std::fs::metadata(path).map_err(|e| at_path(path, &e))?.is_file() {
+            return Err(ExecError::format(format!("'{}' is not a file", path.display())));
+        }
         let mut file = File::open(path).map_err(|e| at_path(path, &e))?;
         let meta = file.metadata()?;
         // The header is checked before the rest is looked at.

@@ -7,6 +7,7 @@ use indexmap::IndexMap;
 use pliant_ir::relax::Function;
 use pliant_sym::Sym;
 
+use crate::contract::DynamicDim;
 use crate::error::Problem;
 use crate::proto::TensorShapeProto;
 use crate::proto::tensor_shape_proto::dimension;
@@ -57,6 +58,30 @@ impl Symbols {
         }
         self.divisible = divisible.clone();
         Ok(())
+    }
+
+    /// Whether there is a size in a range that the user gives.
+    ///
+    /// # Errors
+    /// Says why there is none.
+    pub(crate) fn check_range(&self, dim: &DynamicDim) -> Result<(), String> {
+        let Some(max) = dim.max else { return Ok(()) };
+        let min = dim.min.unwrap_or(0).max(0);
+        let by = dim.name.as_ref().and_then(|name| self.divisible.get(name)).map_or(1, |&by| by);
+        if max.div_euclid(by).saturating_mul(by) >= min {
+            return Ok(());
+        }
+        let divisor = if by == 1 { String::new() } else { format!(" that {by} divides") };
+        Err(format!("has no size from {min} to {max}{divisor}"))
+    }
+
+    /// A name that is said to be divisible and that no dim has.
+    pub(crate) fn unknown_divisible(&self) -> Option<Problem> {
+        let name = self.divisible.keys().find(|name| !self.by_name.contains_key(*name))?;
+        let known: Vec<&str> = self.by_name.keys().map(String::as_str).collect();
+        let problem =
+            Problem::invalid(format!("divisible: no dim of the model is called '{name}'"));
+        Some(problem.with_help(format!("its symbols are {}", known.join(", "))))
     }
 
     /// The symbol of that name.

@@ -92,6 +92,7 @@ pub fn import(model: &Model, options: &ImportOptions) -> Result<Imported, Import
     let mut importer = Importer::new(model);
     importer.symbols.divide(&options.divisible).map_err(ImportError::from)?;
     let parts = importer.main(graph, options);
+    importer.problems.extend(importer.symbols.unknown_divisible());
     let broken = importer.watch.broken();
     let warnings = if options.allow_specialization {
         broken

@@ -35,11 +35,13 @@ impl Model {
     /// When the file cannot be read, is larger than allowed, or is no ONNX model.
     pub fn open(path: &Path, limits: Limits) -> Result<Model, ImportError> {
         let told = |what: String| Problem::invalid(format!("'{}' {what}", path.display()));
-        let file = File::open(path).map_err(|e| told(format!("cannot be opened: {e}")))?;
-        let meta = file.metadata().map_err(|e| told(format!("cannot be read: {e}")))?;
+        let meta = std::fs::metadata(path).map_err(|e| told(format!("cannot be opened: {e}")))?;
+        // Asked before it is opened: to open a pipe waits for who writes to it.
         if !meta.is_file() {
             return Err(told("is not a file".into()).into());
         }
+        let file = File::open(path).map_err(|e| told(format!("cannot be opened: {e}")))?;
+        let meta = file.metadata().map_err(|e| told(format!("cannot be read: {e}")))?;
         check_size(meta.len(), &limits)?;
         if meta.len() == 0 {
             return Err(told("is empty".into()).into());

@@ -34,6 +34,7 @@ use pliant_ir::{AttrValue, Attrs, DType, Op, Span, Sym};
 use pliant_pass::rewrite::{Namer, reachable_funcs, rewrite_bindings};
 use pliant_pass::{FunctionPass, PassContext, PassError, Problem};
 
+use crate::copy_written_views::copy_own_written_views;
 use crate::names::{ALLOC_TENSOR, op_call, prim_int, unit_ty};
 use crate::to_non_dataflow::flatten;
 
@@ -49,6 +50,7 @@ impl FunctionPass for CallTirRewrite {
 
     fn run_on(&self, _: &str, func: &mut Function, _: &PassContext) -> Result<(), PassError> {
         let mut rewriter = Rewriter { namer: None, changed: false, in_place: false };
+        copy_own_written_views(func);
         flatten(func);
         rewrite_bindings(func, |func, binding, out| rewriter.binding(func, binding, out))?;
         if !rewriter.changed {

@@ -87,6 +87,17 @@ impl ModulePass for CopyWrittenViews {
     }
 }
 
+/// The same for one function, as far as it works in place itself: for passes after which nobody sees that it does.
+pub(crate) fn copy_own_written_views(func: &mut Function) {
+    if !works_in_place(func) {
+        return;
+    }
+    let views = written_views(func);
+    if !views.is_empty() {
+        copy_views(func, &views);
+    }
+}
+
 fn works_in_place(func: &Function) -> bool {
     let mut found = false;
     walk(func, func.root(), |event| {

@@ -28,6 +28,7 @@
 //! Kills a parameter, a value that the function returns, or a variable before its last use in a nested sequence.
 
 use pliant_ir::Op;
+use pliant_ir::relax::visit::operand_vars;
 use pliant_ir::relax::{Binding, Callee, ExprData, Function, TypeData, Var};
 use pliant_pass::rewrite::{Namer, reachable_seqs, set_flat_bindings, take_flat_bindings};
 use pliant_pass::{FunctionPass, PassContext, PassError};
@@ -80,9 +81,10 @@ fn kills_of(
     killed: &FxHashSet<Var>,
 ) -> FxHashMap<usize, Vec<(Var, Op)>> {
     let mut kills: FxHashMap<usize, Vec<(Var, Op)>> = FxHashMap::default();
+    let held = held_by_results(func, bindings, live);
     for (index, binding) in bindings.iter().enumerate() {
         let Some(op) = kill_op(func, binding) else { continue };
-        if killed.contains(&binding.var) {
+        if killed.contains(&binding.var) || held.contains(&binding.var) {
             continue;
         }
         match live.last_read(binding.var).unwrap_or(index) {
@@ -91,6 +93,22 @@ fn kills_of(
         }
     }
     kills
+}
+
+/// The variables whose values live on in tuples that the sequence gives back. Killing them frees nothing, and passes that
+/// take such a tuple apart still name them.
+fn held_by_results(func: &Function, bindings: &[Binding], live: &Liveness) -> FxHashSet<Var> {
+    let mut held = FxHashSet::default();
+    for binding in bindings.iter().rev() {
+        let given_back = live.last_read(binding.var) == Some(AT_RESULT);
+        if (given_back || held.contains(&binding.var))
+            && let ExprData::Tuple(_) = func.expr(binding.value)
+        {
+            let fields = operand_vars(func, binding.value);
+            held.extend(fields.into_iter().flat_map(|v| [v, live.root(v)]));
+        }
+    }
+    held
 }
 
 /// How the value of a binding is killed; `None` for values that are not.

@@ -4,6 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use pliant_ir::{BaseFunc, IRModule, relax};
+use pliant_pool::with_helpers;
 use rayon::prelude::*;
 
 use crate::context::PassContext;
@@ -237,13 +238,11 @@ pub fn for_each_relax(
             BaseFunc::Prim(_) => None,
         })
         .collect();
-    let errors: Vec<PassError> = functions
-        .into_par_iter()
-        .filter_map(|(name, func)| {
-            let result = ctx.check_cancelled().and_then(|()| f(name, Arc::make_mut(func)));
-            result.err().map(|e| e.in_function(name))
-        })
-        .collect();
+    let apply = |(name, func): (&Arc<str>, &mut Arc<relax::Function>)| {
+        let result = ctx.check_cancelled().and_then(|()| f(name, Arc::make_mut(func)));
+        result.err().map(|e| e.in_function(name))
+    };
+    let errors = with_helpers(|| functions.into_par_iter().filter_map(apply).collect());
     PassError::join(errors).map_or(Ok(()), Err)
 }
 
@@ -276,10 +275,10 @@ pub fn update_each_relax(
         }
         Ok(())
     };
-    let errors: Vec<PassError> = functions
-        .into_par_iter()
-        .filter_map(|(name, func)| update(name, func).err().map(|e: PassError| e.in_function(name)))
-        .collect();
+    let apply = |(name, func): (&Arc<str>, &mut Arc<relax::Function>)| {
+        update(name, func).err().map(|e: PassError| e.in_function(name))
+    };
+    let errors = with_helpers(|| functions.into_par_iter().filter_map(apply).collect());
     PassError::join(errors).map_or(Ok(()), Err)
 }
 

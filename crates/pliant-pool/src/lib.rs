@@ -9,12 +9,14 @@ mod board;
 mod crew;
 mod fork;
 mod held_up;
+mod helpers;
 mod latency;
 mod launch;
 mod size;
 mod sync;
 mod team;
 
+pub use helpers::with_helpers;
 pub use latency::{fork_join, wake_up};
 pub use launch::{ParallelBody, parallel_launch};
 pub use size::{MAX_THREADS, default_threads};

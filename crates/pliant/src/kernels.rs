@@ -14,6 +14,7 @@ use pliant_ir::print::{PrintOptions, print_module};
 use pliant_ir::tir::PrimFunc;
 use pliant_ir::{BaseFunc, IRModule};
 use pliant_pass::PassContext;
+use pliant_pool::with_helpers;
 use pliant_vm::KernelTable;
 use rayon::prelude::*;
 
@@ -34,13 +35,12 @@ pub(crate) fn backend(target: Target) -> Box<dyn Backend> {
 /// What is wrong in a function, or a cancellation.
 pub(crate) fn lower(module: &IRModule, ctx: &PassContext) -> Result<IRModule, Error> {
     let sources: Vec<(&Arc<str>, &Arc<PrimFunc>)> = module.prim_funcs().collect();
-    let lowered: Vec<Result<PrimFunc, Error>> = sources
-        .par_iter()
-        .map(|(name, func)| {
-            ctx.check_cancelled()?;
-            lower_one(name, func)
-        })
-        .collect();
+    let lower = |(name, func): &(&Arc<str>, &Arc<PrimFunc>)| {
+        ctx.check_cancelled()?;
+        lower_one(name, func)
+    };
+    let lowered: Vec<Result<PrimFunc, Error>> =
+        with_helpers(|| sources.par_iter().map(lower).collect());
     let mut out = IRModule::new();
     for ((name, _), func) in sources.into_iter().zip(lowered) {
         out.insert(name.clone(), func?);

@@ -3,8 +3,10 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pliant_diag::suggest::closest;
+use pliant_ir::tir::PrimFunc;
 use pliant_ir::{BaseFunc, IRModule};
 use pliant_pass::{ModulePass, PassContext, PassError};
+use pliant_pool::with_helpers;
 use rayon::prelude::*;
 
 use crate::error::Error;
@@ -241,18 +243,16 @@ impl ModulePass for LoopPass {
                 BaseFunc::Relax(_) => None,
             })
             .collect();
-        let errors: Vec<PassError> = functions
-            .into_par_iter()
-            .filter_map(|(name, func)| {
-                if let Err(error) = ctx.check_cancelled() {
-                    return Some(error);
-                }
-                let result = (self.0.run)(Arc::make_mut(func));
-                result
-                    .err()
-                    .map(|e| PassError::unsupported(format!("'{name}' in {}", e.pass), e.message))
-            })
-            .collect();
+        let apply = |(name, func): (&Arc<str>, &mut Arc<PrimFunc>)| {
+            if let Err(error) = ctx.check_cancelled() {
+                return Some(error);
+            }
+            let result = (self.0.run)(Arc::make_mut(func));
+            result
+                .err()
+                .map(|e| PassError::unsupported(format!("'{name}' in {}", e.pass), e.message))
+        };
+        let errors = with_helpers(|| functions.into_par_iter().filter_map(apply).collect());
         PassError::join(errors).map_or(Ok(module), Err)
     }
 }

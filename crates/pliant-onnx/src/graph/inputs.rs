@@ -132,6 +132,7 @@ impl<'m> Importer<'m> {
                 let place = dims.get_mut(axis).ok_or_else(|| {
                     Problem::invalid(told(&format!("has rank {rank}, but dim {axis} is declared")))
                 })?;
+                self.symbols.check_range(dim).map_err(|e| Problem::invalid(told(&e)))?;
                 match &dim.name {
                     Some(text) => *place = self.symbols.term(func, text),
                     None if func.syms.as_int(*place).is_some() => {

@@ -1,0 +1,69 @@
+"""Passes of the lowering, run alone before a build: the program stays what it was."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pliant import relax
+from pliant.relax import transform
+from pliant.script import from_source
+
+INCREASE = """
+    @T.prim_func(private=True)
+    def inc(w: T.Buffer((3,), "float32")):
+        for i in range(3):
+            w[i] = w[i] + T.float32(1)
+"""
+CALL = 'R.call_tir_inplace(cls.inc, (w,), inplace_indices=[0], out_sinfo=R.Tensor((3,), "float32"))'
+
+WRITTEN_VIEW = f"""
+@I.ir_module
+class Module:
+{INCREASE}
+    @R.function(pure=False)
+    def main(w0: R.Tensor((3,), "float32")):
+        cls = Module
+        w = R.exp(w0)
+        v = R.reshape(w, (3, 1))
+        u = {CALL}
+        return (v, u)
+"""
+
+VIEW_IN_A_TUPLE = """
+@I.ir_module
+class Module:
+    @R.function
+    def main(b: R.Tensor(("n", 3), "float32")):
+        n = T.int64()
+        v = R.reshape(b, (n * 3,))
+        t = (v, v)
+        return (b, (t, v))
+"""
+
+
+def run(module: Any, argument: Any, mode: str) -> Any:
+    return relax.VirtualMachine(relax.build(module, exec_mode=mode))["main"](argument)
+
+
+@pytest.mark.parametrize("mode", ["bytecode", "compiled"])
+@pytest.mark.parametrize("before", [[], [transform.RemovePurityChecking()], [transform.LegalizeOps()]])
+def test_a_view_keeps_its_values_where_memory_is_written_later(before: list[Any], mode: str) -> None:
+    module = from_source(WRITTEN_VIEW)
+    for step in [*before, transform.CallTIRRewrite()]:
+        module = step(module)
+    v, u = run(module, np.zeros(3, np.float32), mode)
+    np.testing.assert_array_equal(v.numpy(), np.ones((3, 1), np.float32))
+    np.testing.assert_array_equal(u.numpy(), np.full(3, 2, np.float32))
+
+
+@pytest.mark.parametrize("mode", ["bytecode", "compiled"])
+def test_what_a_returned_tuple_holds_is_not_killed(mode: str) -> None:
+    module = transform.KillAfterLastUse()(from_source(VIEW_IN_A_TUPLE))
+    b = np.arange(6, dtype=np.float32).reshape(2, 3)
+    same, ((first, second), third) = run(module, b, mode)
+    np.testing.assert_array_equal(same.numpy(), b)
+    for flat in (first, second, third):
+        np.testing.assert_array_equal(flat.numpy(), b.reshape(-1))
