@@ -216,3 +216,20 @@ def test_what_goes_wrong_is_told():
     mod = relax.transform.FuseOpsByPattern([("broken.exp", pattern)], annotate_codegen=True)(Mlp)
     with pytest.raises(ZeroDivisionError, match="mine"):
         relax.transform.RunCodegen()(mod)
+
+
+def test_parts_that_a_match_computes_are_values_in_its_check():
+    inner, v = is_op("relax.permute_dims")(wildcard()), wildcard()
+    product = is_op("relax.matmul")(v, inner)
+    kinds = []
+
+    def check(context):
+        parts = context.annotated_expr
+        kinds.append((type(parts["wT"]), type(parts["x"]), parts["wT"].args[0].struct_info.ndim))
+        return True
+
+    row = ("mine.transpose_matmul", product, {"wT": inner, "x": v}, check)
+    mod = relax.transform.FuseOpsByPattern([row])(Mlp)
+    assert "transpose_matmul" in mod.script()
+    assert kinds[0][0] is relax.Call and kinds[0][2] == 2
+    assert issubclass(kinds[0][1], relax.Var)

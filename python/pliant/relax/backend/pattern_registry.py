@@ -64,7 +64,9 @@ def fusion_row(pattern: Any) -> Any:
         raise TypeError(f"pattern '{name}' is no DFPattern, but {what!r}")
 
     def call(matched: Any, annotated: dict[str, Any], inside: dict[Any, Any]) -> bool:
-        return bool(check(PatternCheckContext(matched, annotated, inside)))
+        # A part that the match computes is its value; what comes from outside is a variable.
+        parts = {name: inside.get(expr, expr) for name, expr in annotated.items()}
+        return bool(check(PatternCheckContext(matched, parts, inside)))
 
     return (name, what.node, rows, None if check is None else call)
 
