@@ -4,7 +4,7 @@ use std::hint::black_box;
 
 use super::best_of;
 use crate::isa::{Isa, isa};
-use crate::lanes::{Lanes, portable::Array};
+use crate::lanes::Lanes;
 
 /// Sizes in bytes that lie in the first, the second and the third cache of common machines, and in memory beyond.
 pub const LEVELS: [(&str, usize); 4] =
@@ -35,33 +35,12 @@ unsafe fn sum<L: Lanes<Elem = f32>>(data: &[f32]) {
     }
 }
 
-macro_rules! with {
-    ($lanes:ty $(, $feature:literal)?) => {{
-        /// # Safety
-        /// The machine has the instructions.
-        $(#[target_feature(enable = $feature)])?
-        unsafe fn run(data: &[f32]) {
-            // SAFETY: the caller's promise.
-            unsafe { sum::<$lanes>(data) }
-        }
-        run as unsafe fn(&[f32])
-    }};
-}
-
 /// Bytes per second that `threads` threads read together, each over and over from `bytes / threads` of its own.
 pub fn read_bandwidth(bytes: usize, threads: usize) -> f64 {
     let threads = threads.max(1);
     let elements = (bytes / threads / size_of::<f32>()).max(1024);
     let times = (ROUND / threads / (elements * size_of::<f32>())).max(1);
-    let run = match isa() {
-        #[cfg(target_arch = "x86_64")]
-        Isa::Avx512 => with!(crate::lanes::x86::F32x16, "avx512f"),
-        #[cfg(target_arch = "x86_64")]
-        Isa::Avx2 => with!(crate::lanes::x86::F32x8, "avx2,fma"),
-        #[cfg(target_arch = "aarch64")]
-        Isa::Neon => with!(crate::lanes::neon::F32x4),
-        _ => with!(Array<f32, 4>),
-    };
+    let (run, _) = for_isa!(isa(), sum(data: &[f32]));
     let time = best_of(threads, || {
         let data = vec![1.0f32; elements];
         move || {
