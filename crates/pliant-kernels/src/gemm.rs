@@ -2,6 +2,7 @@
 
 use pliant_exec::abi::{KernelRuntime, STATUS_OK};
 
+use crate::epilogue::{self, Epilogue, Place};
 use crate::isa::isa;
 use crate::product::share::{UNIT, cut, part, share};
 use crate::product::{self, PackedProduct, varying};
@@ -119,9 +120,15 @@ pub struct OwnGemm;
 
 /// # Safety
 /// As for [`LibraryGemm::sgemm`].
-unsafe fn own<T: Product + product::Element + varying::Scratch>(g: &Gemm<T>) {
+unsafe fn own<T: Product>(g: &Gemm<T>) {
     // SAFETY: the caller's promise; the instructions are those of the machine.
-    unsafe { if varying::applies(g) { varying::run(isa(), g) } else { gemm_crate(g) } }
+    unsafe {
+        if varying::applies(g) {
+            varying::run(isa(), g, None);
+        } else {
+            gemm_crate(g);
+        }
+    }
 }
 
 impl LibraryGemm for OwnGemm {
@@ -143,7 +150,7 @@ pub fn library_gemm() -> &'static dyn LibraryGemm {
 }
 
 /// An element type of products.
-trait Product: Copy + 'static {
+pub(crate) trait Product: product::Element + varying::Scratch {
     /// The number one.
     const ONE: Self;
 
@@ -175,11 +182,16 @@ impl Product for f64 {
 /// Pieces that one product is cut into at most, so that packing B again for each stays cheap.
 const MAX_BLOCKS: usize = 8;
 
-/// Piece `index` of `count` of a product: some of its rows, or of its columns.
+/// Piece `index` of `count` of a product, some of its rows or of its columns, and the first row and column of it.
 ///
 /// # Safety
 /// The product's elements are valid.
-unsafe fn piece<T: Copy>(g: &Gemm<T>, by_rows: bool, index: usize, count: usize) -> Gemm<T> {
+unsafe fn piece<T: Copy>(
+    g: &Gemm<T>,
+    by_rows: bool,
+    index: usize,
+    count: usize,
+) -> (Gemm<T>, (usize, usize)) {
     let mut g = *g;
     // SAFETY: the piece lies inside the product.
     unsafe {
@@ -188,23 +200,41 @@ unsafe fn piece<T: Copy>(g: &Gemm<T>, by_rows: bool, index: usize, count: usize)
             g.m = part.len();
             g.a.0 = g.a.0.offset(part.start as isize * g.a.1);
             g.c.0 = g.c.0.offset(part.start as isize * g.c.1);
+            (g, (part.start, 0))
         } else {
             let part = part(g.n, 64, index, count);
             g.n = part.len();
             g.b.0 = g.b.0.offset(part.start as isize * g.b.2);
             g.c.0 = g.c.0.offset(part.start as isize * g.c.2);
+            (g, (0, part.start))
         }
     }
-    g
+}
+
+/// One product and its epilogue.
+///
+/// # Safety
+/// As for [`LibraryGemm::sgemm`]; with an epilogue, rows of C are contiguous.
+unsafe fn finished<T: Product>(g: &Gemm<T>, epilogue: Option<&Epilogue>, at: Place) -> i64 {
+    // SAFETY: the caller's promise; the instructions are those of the machine.
+    unsafe {
+        if epilogue.is_some() && varying::applies(g) {
+            return varying::run(isa(), g, epilogue.map(|e| (e, at)));
+        }
+        T::gemm(g);
+        epilogue::finish(epilogue, g.c.0, g.c.1, (g.m, g.n), at)
+    }
 }
 
 /// # Safety
-/// All elements of the batch are valid; C overlaps neither A nor B.
-unsafe fn gemm_batch<T: Product>(
+/// All elements of the batch are valid; C overlaps neither A nor B; with an epilogue, rows of C are contiguous, and it takes
+/// its operands.
+pub(crate) unsafe fn gemm_batch<T: Product>(
     runtime: *const KernelRuntime,
     batch: i64,
     first: Gemm<T>,
     strides: [isize; 3],
+    epilogue: Option<&Epilogue>,
 ) -> i64 {
     // SAFETY: the ABI passes a live runtime.
     let runtime = unsafe { &*runtime };
@@ -225,13 +255,18 @@ unsafe fn gemm_batch<T: Product>(
         for at in products {
             let mut g = first;
             // SAFETY: the caller's promise; pieces write disjoint parts of C.
-            unsafe {
+            let status = unsafe {
                 g.a.0 = g.a.0.offset(at as isize * strides[0]);
                 g.b.0 = g.b.0.offset(at as isize * strides[1]);
                 g.c.0 = g.c.0.offset(at as isize * strides[2]);
-                T::gemm(&piece(&g, by_rows, index % blocks, blocks));
+                let (g, (row, column)) = piece(&g, by_rows, index % blocks, blocks);
+                finished(&g, epilogue, Place { batch: at, row, column })
+            };
+            if status != STATUS_OK {
+                return status;
             }
         }
+        STATUS_OK
     };
     let pieces = batch.div_ceil(each).saturating_mul(blocks);
     // SAFETY: the caller's promise; products do not unwind.
@@ -277,7 +312,7 @@ macro_rules! entry {
             };
             let strides = [a_batch as isize, b_batch as isize, c_batch as isize];
             // SAFETY: the caller's promise.
-            unsafe { gemm_batch(runtime, batch, g, strides) }
+            unsafe { gemm_batch(runtime, batch, g, strides, None) }
         }
     };
 }
@@ -287,7 +322,10 @@ entry!(pliant_gemm_f64, f64);
 
 /// # Safety
 /// All elements of the product are valid; C overlaps neither A nor B; panels are a multiple of 16 wide.
-unsafe fn packed<T: product::Element>(runtime: *const KernelRuntime, p: PackedProduct<T>) -> i64 {
+pub(crate) unsafe fn packed<T: product::Element>(
+    runtime: *const KernelRuntime,
+    p: &PackedProduct<T>,
+) -> i64 {
     // SAFETY: the ABI passes a live runtime.
     let runtime = unsafe { &*runtime };
     if p.m == 0 || p.n == 0 {
@@ -337,9 +375,11 @@ macro_rules! packed_entry {
                 width: width.max(1) as usize,
                 c: (c, c_row as isize),
                 accumulate: accumulate != 0,
+                epilogue: None,
+                batch: 0,
             };
             // SAFETY: the caller's promise.
-            unsafe { packed(runtime, product) }
+            unsafe { packed(runtime, &product) }
         }
     };
 }

@@ -4,6 +4,9 @@
 //! |---|---|
 //! | [`registry`] | the table of symbols that a code generator links: name, address, signature |
 //! | [`gemm`] | [`LibraryGemm`], matrix products of any strides, over the worker team |
+//! | [`attention`] | attention of float32 |
+//! | [`epilogue`] | the C interface through which results of a product are finished tile by tile, and the common ones |
+//! | [`fused`] | products with an epilogue |
 //! | [`hardware`] | what the machine can do at most, measured |
 //! | [`isa`] | which vector instructions the kernels use; `PLIANT_ISA` |
 //! | [`lanes`] | a vector register of each instruction set behind one trait |
@@ -11,9 +14,13 @@
 //! | [`product`] | the product kernels, for packed and for varying operands |
 //! | [`rows`] | kernels over one row of elements: order, extremes, Fourier transforms |
 //! | [`scalar`] | elementary functions and number formats without machine instructions |
+//! | [`symbols`] | the names of kernels that take a structure |
 //! | [`vector`] | elementary functions over slices |
 //! | [`tensor_arg`] | the check of a tensor argument against what a kernel expects |
 
+pub mod attention;
+pub mod epilogue;
+pub mod fused;
 pub mod gemm;
 pub mod hardware;
 pub mod isa;
@@ -23,6 +30,7 @@ pub mod product;
 pub mod registry;
 pub mod rows;
 pub mod scalar;
+pub mod symbols;
 pub mod tensor_arg;
 pub mod vector;
 

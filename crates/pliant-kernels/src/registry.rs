@@ -6,7 +6,7 @@ use std::sync::{OnceLock, PoisonError, RwLock};
 
 use crate::isa::isa;
 use crate::rows::{extreme, fourier, order};
-use crate::{gemm, scalar, tensor_arg, vector};
+use crate::{attention, epilogue, fused, gemm, scalar, symbols, tensor_arg, vector};
 
 /// The type of an argument or result of a linked function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,8 +94,36 @@ fn rows() -> Vec<ExternFn> {
     .into()
 }
 
+/// Kernels that take a structure: their runtime, then its address.
+fn structured() -> Vec<ExternFn> {
+    let rows = [
+        (symbols::GEMM_FUSED_F32, fused::pliant_gemm_fused_f32 as *const ()),
+        (symbols::GEMM_FUSED_F64, fused::pliant_gemm_fused_f64 as *const ()),
+        (symbols::ATTENTION_F32, attention::pliant_attention_f32 as *const ()),
+    ];
+    let of = |(name, address): (&'static str, *const ())| ExternFn {
+        name,
+        address: address as usize,
+        params: &[Ptr],
+        result: I64,
+        runtime: true,
+    };
+    rows.into_iter().map(of).collect()
+}
+
+/// Epilogues, whose addresses products take.
+fn epilogues() -> Vec<ExternFn> {
+    vec![ExternFn {
+        name: symbols::EPILOGUE_F32,
+        address: epilogue::pliant_epilogue_f32 as *const () as usize,
+        params: &[Ptr, Ptr],
+        result: I64,
+        runtime: false,
+    }]
+}
+
 fn build() -> Vec<ExternFn> {
-    let mut all = [rows(), functions()].concat();
+    let mut all = [rows(), functions(), structured(), epilogues()].concat();
     all.extend(vector::linked(isa()));
     all
 }

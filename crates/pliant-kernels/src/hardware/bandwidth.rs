@@ -3,8 +3,8 @@
 use std::hint::black_box;
 
 use super::best_of;
-use crate::isa::{Isa, isa};
-use crate::lanes::Lanes;
+use crate::isa::isa;
+use crate::lanes::{Lanes, for_isa};
 
 /// Sizes in bytes that lie in the first, the second and the third cache of common machines, and in memory beyond.
 pub const LEVELS: [(&str, usize); 4] =

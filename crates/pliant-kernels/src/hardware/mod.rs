@@ -2,32 +2,6 @@
 //!
 //! Each figure is the best of a few short rounds, since other programs can only slow a round down.
 
-/// A function that is generic over vectors of float32, for those of an instruction set and with its instructions enabled; and
-/// how many elements such a vector has. Calling it asks for a machine that has them.
-macro_rules! for_isa {
-    (@ $lanes:ty, [$($feature:literal)?], $generic:ident, ($($arg:ident: $ty:ty),*)) => {{
-        /// # Safety
-        /// The machine has the instructions.
-        $(#[target_feature(enable = $feature)])?
-        unsafe fn run($($arg: $ty),*) {
-            // SAFETY: the caller's promise.
-            unsafe { $generic::<$lanes>($($arg),*) }
-        }
-        (run as unsafe fn($($ty),*), <$lanes as $crate::lanes::Lanes>::N)
-    }};
-    ($isa:expr, $generic:ident $args:tt) => {
-        match $isa {
-            #[cfg(target_arch = "x86_64")]
-            Isa::Avx512 => for_isa!(@ $crate::lanes::x86::F32x16, ["avx512f"], $generic, $args),
-            #[cfg(target_arch = "x86_64")]
-            Isa::Avx2 => for_isa!(@ $crate::lanes::x86::F32x8, ["avx2,fma"], $generic, $args),
-            #[cfg(target_arch = "aarch64")]
-            Isa::Neon => for_isa!(@ $crate::lanes::neon::F32x4, [], $generic, $args),
-            _ => for_isa!(@ $crate::lanes::portable::Array<f32, 4>, [], $generic, $args),
-        }
-    };
-}
-
 mod bandwidth;
 mod peak;
 

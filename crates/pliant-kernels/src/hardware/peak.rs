@@ -4,7 +4,7 @@ use std::hint::black_box;
 
 use super::best_of;
 use crate::isa::Isa;
-use crate::lanes::Lanes;
+use crate::lanes::{Lanes, for_isa};
 
 /// Sums that are open at once: more than the latency of a multiply-add times those that begin in a cycle, and no more
 /// than registers.

@@ -15,17 +15,21 @@ struct Context<'a, F> {
 }
 
 /// Calls `piece` with each number below `pieces`, on several threads where that pays; each takes about `units`
-/// microseconds. Returns a kernel status.
+/// microseconds. A piece returns a kernel status, as does this: the first that is not 0.
 ///
 /// # Safety
 /// The runtime's team and flag live. `piece` may be called on several threads at once, and does not unwind.
-pub unsafe fn share<F: Fn(usize)>(
+pub unsafe fn share<F: Fn(usize) -> i64>(
     runtime: &KernelRuntime,
     pieces: usize,
     units: usize,
     piece: &F,
 ) -> i64 {
-    unsafe extern "C" fn part<F: Fn(usize)>(context: *mut c_void, begin: i64, end: i64) -> i64 {
+    unsafe extern "C" fn part<F: Fn(usize) -> i64>(
+        context: *mut c_void,
+        begin: i64,
+        end: i64,
+    ) -> i64 {
         // SAFETY: `share` passes its context, which outlives the loop.
         let all = unsafe { &*context.cast::<Context<'_, F>>() };
         // A piece belongs to the range that holds its first unit.
@@ -35,7 +39,10 @@ pub unsafe fn share<F: Fn(usize)>(
             if unsafe { (*all.runtime.interrupt).load(Ordering::Relaxed) } {
                 return STATUS_CANCELLED;
             }
-            (all.piece)(index as usize);
+            let status = (all.piece)(index as usize);
+            if status != STATUS_OK {
+                return status;
+            }
         }
         STATUS_OK
     }

@@ -2,9 +2,11 @@
 //!
 //! Recipe: 6 rows by 4 vectors with 32 registers (24 sums, 4 vectors of B, one broadcast of A), 6 by 2 with 16; A is read in
 //! place through its strides, B row by row. A tile of few sums splits k, since a multiply-add takes 4 cycles and two begin in
-//! each: at least 8 sums must be open. No prefetch and no unrolling by hand: neither gained anything.
+//! each: at least 8 sums must be open. No unrolling by hand: it gained nothing. What the tile itself reads is left to the
+//! prefetcher of the machine; what the caller reads after it ([`Ahead`]) is fetched meanwhile.
 
 use crate::isa::Isa;
+use crate::lanes::transpose::transpose_matrix;
 use crate::lanes::{Lanes, portable::Array};
 
 /// Rows of a tile at most.
@@ -32,6 +34,52 @@ pub struct Tile<T> {
     pub accumulate: bool,
     /// How many elements of the last vector of a row C has.
     pub last: usize,
+    /// What is read soon.
+    pub ahead: Ahead,
+}
+
+/// Memory to bring into the second-level cache while a tile is computed: some bytes for each step of k.
+#[derive(Clone, Copy, Debug)]
+pub struct Ahead {
+    /// Where the memory begins. It need not be readable.
+    pub from: *const u8,
+    /// Bytes for each step, at most [`LINE`]; 0 for nothing.
+    pub pace: usize,
+}
+
+/// Bytes of a line of the caches.
+pub const LINE: usize = 64;
+/// Tiles that share a slice at least. A fetch holds one of some 16 buffers between the caches for as long as the memory takes,
+/// and the tile's own operands pass through them too: faster fetching costs more than it gains.
+const AHEAD_TILES: usize = 8;
+
+impl Ahead {
+    /// Nothing.
+    pub const NONE: Ahead = Ahead { from: std::ptr::null(), pace: 0 };
+
+    /// Share `index` of `count` in fetching a slice of `depth` rows of `row` bytes: tiles of that depth, one after the
+    /// other, fetch the whole, evenly. Nothing where they are too few.
+    pub fn share(from: *const u8, row: usize, depth: usize, index: usize, count: usize) -> Ahead {
+        if count < AHEAD_TILES {
+            return Ahead::NONE;
+        }
+        let pace = row.div_ceil(count).min(LINE);
+        Ahead { from: from.wrapping_add(index * pace * depth), pace }
+    }
+
+    /// Fetches what belongs to one step.
+    #[inline(always)]
+    fn step(&mut self) {
+        if self.pace != 0 {
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: a prefetch of any address is harmless, and every machine of this kind has the instruction.
+            unsafe {
+                use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
+                _mm_prefetch::<_MM_HINT_T1>(self.from.cast());
+            }
+            self.from = self.from.wrapping_add(self.pace);
+        }
+    }
 }
 
 /// A kernel for tiles of one size.
@@ -43,7 +91,13 @@ pub struct Kernels<T: 'static> {
     pub lanes: usize,
     /// By rows less one, then by vectors less one.
     table: [&'static [TileFn<T>]; ROWS],
+    /// Turns a matrix.
+    turn: TurnFn<T>,
 }
+
+/// Writes element `(i, j)` of a matrix of so many rows and columns to `(j, i)` of another: for both the first element and
+/// from row to row.
+type TurnFn<T> = unsafe fn((*const T, isize), (*mut T, isize), usize, usize);
 
 impl<T> Kernels<T> {
     /// Columns of the widest tile.
@@ -62,6 +116,21 @@ impl<T> Kernels<T> {
         tile.last = columns - (vectors - 1) * self.lanes;
         // SAFETY: the caller's promise.
         unsafe { self.table[rows - 1][vectors - 1](tile) }
+    }
+
+    /// Writes element `(i, j)` of `rows` by `columns` elements to `(j, i)`. The rows are contiguous, at these strides.
+    ///
+    /// # Safety
+    /// The machine has the instructions. The elements are readable and writable; the matrices are apart.
+    pub unsafe fn turn(
+        &self,
+        from: (*const T, isize),
+        to: (*mut T, isize),
+        rows: usize,
+        columns: usize,
+    ) {
+        // SAFETY: the caller's promise.
+        unsafe { (self.turn)(from, to, rows, columns) }
     }
 }
 
@@ -101,9 +170,10 @@ unsafe fn tile<L: Lanes, const R: usize, const V: usize, const W: usize>(t: &Til
     // SAFETY: the caller's promise; the addresses after the last row are computed, but not used.
     unsafe {
         let mut sums = [[[L::zero(); V]; R]; SPLITS];
-        let (mut a, mut b, mut k) = (t.a, t.b, t.k);
+        let (mut a, mut b, mut k, mut ahead) = (t.a, t.b, t.k, t.ahead);
         while k >= splits {
             for set in sums.iter_mut().take(splits) {
+                ahead.step();
                 step(set, a, t.a_row, b);
                 (a, b) = (a.wrapping_offset(t.a_col), b.wrapping_offset(t.b_row));
             }
@@ -181,7 +251,20 @@ macro_rules! kernels {
             // SAFETY: the caller's promise.
             unsafe { tile::<$lanes, R, V, { [$($v),*].len() }>(t) }
         }
+        /// # Safety
+        /// As for [`Kernels::turn`].
+        $(#[target_feature(enable = $feature)])?
+        unsafe fn turn(
+            from: (*const <$lanes as Lanes>::Elem, isize),
+            to: (*mut <$lanes as Lanes>::Elem, isize),
+            rows: usize,
+            columns: usize,
+        ) {
+            // SAFETY: the caller's promise.
+            unsafe { transpose_matrix::<$lanes>(from, to, rows, columns) }
+        }
         static KERNELS: Kernels<<$lanes as Lanes>::Elem> = Kernels {
+            turn,
             lanes: <$lanes as Lanes>::N,
             table: [
                 &[$(run::<1, $v>),*],

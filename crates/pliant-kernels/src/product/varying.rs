@@ -1,12 +1,16 @@
 //! Products of two operands that both vary, of any strides, on the calling thread.
 //!
 //! Recipe: as for packed operands, but B is read in place where its rows are contiguous and few slivers share them;
-//! otherwise each panel is packed first, k by k, into a scratch panel that stays in the second-level cache.
+//! otherwise each panel is packed first, k by k, into a scratch panel that stays in the second-level cache. Where B lies
+//! transposed, packing turns blocks within the registers.
 
 use std::cell::RefCell;
 
+use pliant_exec::abi::STATUS_OK;
+
 use super::rows::slivers;
-use super::tile::{Element, Kernels, Tile};
+use super::tile::{Ahead, Element, Kernels, LINE, Tile};
+use crate::epilogue::{Epilogue, Place};
 use crate::gemm::Gemm;
 use crate::isa::Isa;
 
@@ -31,16 +35,22 @@ pub fn applies<T>(g: &Gemm<T>) -> bool {
     }
 }
 
-/// One product.
+/// What finishes the results of a product, and where in its batch they lie.
+pub type Finish<'a> = Option<(&'a Epilogue, Place)>;
+
+/// One product; the first status of the epilogue other than 0, or 0.
 ///
 /// # Safety
-/// The machine has `isa`. [`applies`] says yes. All addressed elements are valid; C overlaps neither A nor B.
-pub unsafe fn run<T: Element + Scratch>(isa: Isa, g: &Gemm<T>) {
+/// The machine has `isa`. [`applies`] says yes. All addressed elements are valid; C overlaps neither A nor B. Where there is
+/// an epilogue, the rows of C are contiguous, and it takes its operands.
+pub unsafe fn run<T: Element + Scratch>(isa: Isa, g: &Gemm<T>, end: Finish<'_>) -> i64 {
     let turned = if g.c.2 == 1 { *g } else { transposed(g) };
+    let mut status = STATUS_OK;
     T::with_scratch(|packed| {
         // SAFETY: the caller's promise; the transposed product has the same elements.
-        unsafe { blocks(T::kernels(isa), &turned, packed) }
+        status = unsafe { blocks(T::kernels(isa), &turned, packed, end) };
     });
+    status
 }
 
 fn transposed<T: Copy>(g: &Gemm<T>) -> Gemm<T> {
@@ -80,33 +90,37 @@ scratch!(f64);
 
 /// # Safety
 /// As for [`run`], with contiguous rows of C.
-unsafe fn blocks<T: Element>(kernels: &Kernels<T>, g: &Gemm<T>, packed: &mut Vec<T>) {
+unsafe fn blocks<T: Element>(
+    kernels: &Kernels<T>,
+    g: &Gemm<T>,
+    packed: &mut Vec<T>,
+    end: Finish<'_>,
+) -> i64 {
     let whole = g.m <= FEW_ROWS && g.k <= K_WHOLE;
     let k_block = if whole { g.k.max(1) } else { K_BLOCK };
-    let mut k = 0;
-    loop {
+    for k in (0..g.k.max(1)).step_by(k_block) {
         let depth = k_block.min(g.k - k);
         for column in (0..g.n).step_by(kernels.columns()) {
             let columns = kernels.columns().min(g.n - column);
             let width = columns.next_multiple_of(kernels.lanes);
             // SAFETY: the offsets stay inside the matrices.
-            unsafe {
+            let status = unsafe {
                 let b = g.b.0.offset(k as isize * g.b.1 + column as isize * g.b.2);
                 let in_place = g.b.2 == 1 && columns == width && g.m <= PACK_ROWS;
                 let (b, b_row) = if in_place {
                     (b, g.b.1)
                 } else {
-                    pack(b, g.b.1, g.b.2, depth, columns, width, packed);
-                    (packed.as_ptr(), width as isize)
+                    let b = (b, g.b.1, g.b.2);
+                    (pack(kernels, b, depth, (columns, width), packed), width as isize)
                 };
-                panel(kernels, g, (column, columns), (k, depth), (b, b_row));
+                panel(kernels, g, (column, columns), (k, depth), (b, b_row), end)
+            };
+            if status != STATUS_OK {
+                return status;
             }
         }
-        k += depth;
-        if k >= g.k {
-            return;
-        }
     }
+    STATUS_OK
 }
 
 /// All rows of C under one panel.
@@ -119,66 +133,83 @@ unsafe fn panel<T: Element>(
     (column, columns): (usize, usize),
     (k, depth): (usize, usize),
     (b, b_row): (*const T, isize),
-) {
+    end: Finish<'_>,
+) -> i64 {
+    let end = end.filter(|_| k + depth == g.k);
     for (row, height) in slivers(g.m) {
-        let row = row as isize;
         // SAFETY: the caller's promise.
-        unsafe {
+        let status = unsafe {
             let mut tile = Tile {
                 k: depth,
-                a: g.a.0.offset(row * g.a.1 + k as isize * g.a.2),
+                a: g.a.0.offset(row as isize * g.a.1 + k as isize * g.a.2),
                 a_row: g.a.1,
                 a_col: g.a.2,
                 b,
                 b_row,
-                c: g.c.0.offset(row * g.c.1).add(column),
+                c: g.c.0.offset(row as isize * g.c.1).add(column),
                 c_row: g.c.1,
                 accumulate: g.accumulate || k > 0,
                 last: 0,
+                ahead: Ahead::NONE,
             };
             kernels.run(height, columns, &mut tile);
+            match end {
+                Some((e, at)) => e.finish(tile.c, g.c.1, (height, columns), at.offset(row, column)),
+                None => STATUS_OK,
+            }
+        };
+        if status != STATUS_OK {
+            return status;
         }
     }
+    STATUS_OK
 }
 
-/// Copies a panel of B, row by row, with zeros right of its columns.
+/// Copies a panel of B, row by row, with zeros right of its columns; where it is.
 ///
 /// # Safety
 /// `depth` by `columns` elements are valid.
 unsafe fn pack<T: Element>(
-    b: *const T,
-    row: isize,
-    col: isize,
+    kernels: &Kernels<T>,
+    (b, row, col): (*const T, isize, isize),
     depth: usize,
-    columns: usize,
-    width: usize,
-    packed: &mut Vec<T>,
-) {
-    if packed.len() < depth * width {
-        packed.resize(depth * width, T::ZERO);
-    }
-    if columns < width {
-        packed.chunks_exact_mut(width).take(depth).for_each(|row| row[columns..].fill(T::ZERO));
-    }
-    // SAFETY: the caller's promise for reads; writes are inside `packed`.
+    (columns, width): (usize, usize),
+    panel: &mut Vec<T>,
+) -> *const T {
+    let packed = aligned(panel, depth * width);
+    // SAFETY: the caller's promise for reads; writes stay inside the panel.
     unsafe {
+        if columns < width {
+            for p in 0..depth {
+                (columns..width).for_each(|j| packed.add(p * width + j).write(T::ZERO));
+            }
+        }
         if col == 1 {
             for p in 0..depth {
                 let from = b.offset(p as isize * row);
-                let to = packed[p * width..p * width + columns].as_mut_ptr();
-                std::ptr::copy_nonoverlapping(from, to, columns);
+                std::ptr::copy_nonoverlapping(from, packed.add(p * width), columns);
             }
-            return;
-        }
-        // Blocks of 8 rows keep both the strided reads and the writes in the first-level cache.
-        for p0 in (0..depth).step_by(8) {
-            for j in 0..columns {
-                let from = b.offset(j as isize * col);
-                for p in p0..depth.min(p0 + 8) {
-                    *packed.get_unchecked_mut(p * width + j) =
-                        from.offset(p as isize * row).read_unaligned();
+        } else if row == 1 {
+            kernels.turn((b, col), (packed, width as isize), columns, depth);
+        } else {
+            for p in 0..depth {
+                for j in 0..columns {
+                    let from = b.offset(p as isize * row).offset(j as isize * col);
+                    packed.add(p * width + j).write(from.read_unaligned());
                 }
             }
         }
     }
+    packed
+}
+
+/// The first element of the scratch panel that begins a line of the caches, with room for so many: vectors that straddle
+/// lines cost a product half of its speed.
+fn aligned<T: Element>(panel: &mut Vec<T>, len: usize) -> *mut T {
+    let len = len + LINE / size_of::<T>();
+    if panel.len() < len {
+        panel.resize(len, T::ZERO);
+    }
+    let at = panel.as_ptr().align_offset(LINE);
+    panel[at..].as_mut_ptr()
 }

@@ -126,7 +126,7 @@ macro_rules! plain {
         $(
             /// # Safety
             /// `n` elements are readable and writable; the slices are apart.
-            unsafe extern "C" fn $name(_: *const KernelRuntime, to: *mut $to, from: *const $from, n: i64) -> i64 {
+            pub(crate) unsafe extern "C" fn $name(_: *const KernelRuntime, to: *mut $to, from: *const $from, n: i64) -> i64 {
                 for at in 0..n.max(0) as usize {
                     // SAFETY: the caller's promise.
                     unsafe {

@@ -13,7 +13,7 @@
 
 pub mod half;
 mod run;
-mod wide;
+pub(crate) mod wide;
 
 use pliant_exec::abi::KernelRuntime;
 

@@ -58,6 +58,8 @@ fn product<T: Real>(
         width,
         c: (c_memory.as_ptr(), n as isize),
         accumulate,
+        epilogue: None,
+        batch: 0,
     };
     // Two parts, as two threads would take them.
     let (row, panel) = (m / 2, p.panels() / 2);
@@ -127,6 +129,8 @@ fn not_a_number_and_infinity_reach_their_row_and_column_alone() {
             width: 64,
             c: (c.as_mut_ptr(), n as isize),
             accumulate: false,
+            epilogue: None,
+            batch: 0,
         };
         // SAFETY: the operands have exactly the addressed elements.
         unsafe { p.block(isa, 0..m, 0..2) };
@@ -160,6 +164,8 @@ fn equal_columns_stay_equal_at_the_right_edge() {
                 width: panels.shape()[2] as usize,
                 c: (c.as_mut_ptr(), n as isize),
                 accumulate: false,
+                epilogue: None,
+                batch: 0,
             };
             // SAFETY: the operands have exactly the addressed elements.
             unsafe { p.block(isa, 0..m, 0..p.panels()) };
@@ -189,6 +195,8 @@ fn rows_of_any_stride_even_none_and_backwards() {
                 width: 32,
                 c: (c.as_mut_ptr(), n as isize),
                 accumulate: false,
+                epilogue: None,
+                batch: 0,
             };
             // SAFETY: the operands have exactly the addressed elements.
             unsafe { p.block(isa, 0..m, 0..1) };

@@ -32,7 +32,7 @@ fn check<T: Real + Scratch>(isa: Isa, (m, n, k): (usize, usize, usize), bits: u3
         return false;
     }
     // SAFETY: the strides describe the vectors above.
-    unsafe { run(isa, &g) };
+    unsafe { run(isa, &g, None) };
     for i in 0..m {
         for j in 0..n {
             let at = |i: usize, j: usize, r: isize, c: isize| i * r as usize + j * c as usize;

@@ -1,0 +1,138 @@
+//! Times against the floor of the machine: what its multiply-adds and its memory allow at most.
+//!
+//! Each case runs under criterion; beside its statistics the best sample is kept, since other programs can only slow a
+//! sample down, and told as a rate and as a percentage of the floor that is measured right before the group.
+
+#![expect(clippy::print_stdout, reason = "the tables are what the benchmarks are for")]
+
+use std::collections::HashMap;
+use std::ffi::c_void;
+use std::time::{Duration, Instant};
+
+use criterion::{BenchmarkGroup, Criterion, measurement::WallTime};
+use pliant_exec::abi::KernelRuntime;
+use pliant_kernels::hardware::{peak_flops, read_bandwidth};
+use pliant_kernels::isa::isa;
+use pliant_pool::Team;
+
+/// What a case computes and reads.
+#[derive(Clone, Copy)]
+pub struct Work {
+    /// Floating-point operations.
+    pub flops: f64,
+    /// Bytes that must be read from where they lie at rest.
+    pub bytes: f64,
+}
+
+/// The machine with some number of threads.
+pub struct Floor {
+    threads: usize,
+    peak: f64,
+    bandwidths: HashMap<u64, f64>,
+}
+
+impl Floor {
+    fn new(threads: usize) -> Floor {
+        let peak = peak_flops(isa(), threads).expect("the chosen instructions are there");
+        Floor { threads, peak, bandwidths: HashMap::new() }
+    }
+
+    /// The least seconds, and whether memory sets them.
+    fn seconds(&mut self, work: Work) -> (f64, bool) {
+        let rate = *self
+            .bandwidths
+            .entry(work.bytes as u64)
+            .or_insert_with(|| read_bandwidth((work.bytes as usize).max(4096), self.threads));
+        let (compute, read) = (work.flops / self.peak, work.bytes / rate);
+        (compute.max(read), read > compute)
+    }
+}
+
+/// A group of cases with one number of threads.
+pub struct Cases<'a> {
+    group: BenchmarkGroup<'a, WallTime>,
+    floor: Floor,
+    team: Team,
+    title: String,
+    rows: Vec<String>,
+}
+
+impl<'a> Cases<'a> {
+    /// Measures the floor. Debug builds end here: their times mean nothing.
+    pub fn new(c: &'a mut Criterion, title: &str, threads: usize) -> Cases<'a> {
+        if cfg!(debug_assertions) {
+            eprintln!("error: this is a debug build, whose times mean nothing\nhelp: cargo bench");
+            std::process::exit(1);
+        }
+        let title = format!("{title}, {}, {threads} thr", isa().name());
+        let mut group = c.benchmark_group(title.clone());
+        group.sample_size(10).nresamples(1001);
+        group.warm_up_time(Duration::from_millis(30)).measurement_time(Duration::from_millis(150));
+        Cases {
+            group,
+            floor: Floor::new(threads),
+            team: Team::new(threads),
+            title,
+            rows: Vec::new(),
+        }
+    }
+
+    /// The services that kernels get.
+    pub fn runtime(&self) -> KernelRuntime {
+        KernelRuntime {
+            parallel_launch: pliant_pool::parallel_launch,
+            team: (&raw const self.team).cast::<c_void>(),
+            ..KernelRuntime::serial()
+        }
+    }
+
+    /// Runs one case.
+    pub fn run(&mut self, name: &str, work: Work, mut body: impl FnMut()) {
+        let mut best = f64::INFINITY;
+        self.group.bench_function(name, |b| {
+            b.iter_custom(|times| {
+                let begin = Instant::now();
+                for _ in 0..times {
+                    body();
+                }
+                let all = begin.elapsed();
+                best = best.min(all.as_secs_f64() / times as f64);
+                all
+            });
+        });
+        if !best.is_finite() {
+            return; // The filter of the command line leaves it out.
+        }
+        let (floor, by_memory) = self.floor.seconds(work);
+        let rate = if by_memory {
+            format!("{:.0} GB/s", work.bytes / best / 1e9)
+        } else {
+            format!("{:.0} GFLOP/s", work.flops / best / 1e9)
+        };
+        let percent = 100.0 * floor / best;
+        self.rows.push(format!("| {name} | {:.2} | {rate} | {percent:.0} |", best * 1e6));
+    }
+
+    /// Prints the table.
+    pub fn finish(self) {
+        self.group.finish();
+        if self.rows.is_empty() {
+            return;
+        }
+        println!("\n{}: peak {:.0} GFLOP/s\n", self.title, self.floor.peak / 1e9);
+        println!("| case | us | rate | % of floor |\n|---|---|---|---|");
+        self.rows.iter().for_each(|row| println!("{row}"));
+        println!();
+    }
+}
+
+/// Numbers of threads: one, and all.
+pub fn thread_counts() -> Vec<usize> {
+    let all = pliant_pool::default_threads();
+    if all > 1 { vec![1, all] } else { vec![1] }
+}
+
+/// Small numbers without a short period.
+pub fn values(len: usize, step: usize) -> Vec<f32> {
+    (0..len).map(|i| ((i * step) % 13) as f32 / 8.0 - 0.75).collect()
+}

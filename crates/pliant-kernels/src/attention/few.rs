@@ -1,0 +1,84 @@
+//! Scores of a few rows: dot products with the keys where they lie.
+//!
+//! Packing a key costs about as much as the products of eight rows with it; up to [`FEW_ROWS`] it is read in place. The sums of as many
+//! keys as a vector has lanes are turned within the registers and added, which is cheaper than adding the lanes of each.
+
+use std::mem::MaybeUninit;
+
+use crate::lanes::Lanes;
+use crate::lanes::transpose::Transpose;
+
+/// Rows that are few.
+pub const FEW_ROWS: usize = 4;
+
+/// Elements of a block of vectors.
+const BLOCK: usize = 256;
+
+/// Scores `rows` by `keys`; strides in elements.
+pub struct Dots {
+    pub q: *const f32,
+    pub q_row: isize,
+    pub rows: usize,
+    pub k: *const f32,
+    pub k_row: isize,
+    pub keys: usize,
+    /// Elements of a query and of a key.
+    pub size: usize,
+    /// Where the scores go; rows have room for whole vectors.
+    pub scores: *mut f32,
+    pub stride: usize,
+}
+
+/// # Safety
+/// The machine has the instructions, and the caller has enabled them. All elements are valid.
+#[inline(always)]
+pub unsafe fn dots<L: Transpose + Lanes<Elem = f32>>(d: &Dots) {
+    let mut blocks = [[MaybeUninit::<f32>::uninit(); BLOCK]; 2];
+    let [sums, turned] = &mut blocks;
+    let (sums, turned) = (sums.as_mut_ptr().cast::<f32>(), turned.as_mut_ptr().cast::<f32>());
+    for first in (0..d.keys).step_by(L::N) {
+        let count = L::N.min(d.keys - first);
+        for row in 0..d.rows {
+            // SAFETY: the caller's promise; the arrays hold a block of vectors each.
+            unsafe {
+                let q = d.q.offset(row as isize * d.q_row);
+                for i in 0..L::N {
+                    let sum = if i < count {
+                        dot::<L>(q, d.k.offset((first + i) as isize * d.k_row), d.size)
+                    } else {
+                        L::zero()
+                    };
+                    sum.store(sums.add(i * L::N));
+                }
+                L::transpose(sums, L::N as isize, turned, L::N as isize);
+                let mut total = L::load(turned);
+                for lane in 1..L::N {
+                    total = total.add(L::load(turned.add(lane * L::N)));
+                }
+                total.store(d.scores.add(row * d.stride + first));
+            }
+        }
+    }
+}
+
+/// The products of two vectors of memory, summed lane by lane.
+///
+/// # Safety
+/// As for [`dots`].
+#[inline(always)]
+unsafe fn dot<L: Lanes<Elem = f32>>(x: *const f32, y: *const f32, size: usize) -> L {
+    let whole = size / L::N * L::N;
+    // SAFETY: the caller's promise.
+    unsafe {
+        let mut sum = L::zero();
+        for at in (0..whole).step_by(L::N) {
+            sum = L::load(x.add(at)).mul_add(L::load(y.add(at)), sum);
+        }
+        if whole < size {
+            let rest = size - whole;
+            let (x, y) = (L::load_first(x.add(whole), rest), L::load_first(y.add(whole), rest));
+            sum = x.mul_add(y, sum);
+        }
+        sum
+    }
+}

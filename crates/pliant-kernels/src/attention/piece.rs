@@ -1,0 +1,424 @@
+//! The rows of one batch and key head, or some of them: blocks of rows, for each blocks of keys.
+
+use std::ops::Range;
+
+use pliant_exec::abi::{KernelRuntime, STATUS_NO_MEMORY, STATUS_OK};
+
+use super::few::{Dots, FEW_ROWS};
+use super::softmax::{MOST_ROWS, Row, Rows};
+use super::{Attention, FULL_KEYS, Ops, Sizes};
+use crate::product::rows::slivers;
+use crate::product::tile::{Ahead, Tile};
+
+/// Keys of a block where the scores of all do not fit: a multiple of the columns of every panel.
+const KEY_BLOCK: usize = 512;
+/// Keys up to which a block of rows is [`ROWS_SHORT`] high.
+const SHORT_KEYS: usize = 1024;
+/// Rows of a block with few keys.
+const ROWS_SHORT: usize = 48;
+/// Rows of a block with many: their scores stay in the second-level cache.
+const ROWS_LONG: usize = 24;
+/// Elements between rows of scores beside the keys: rows at a multiple of 4096 bytes would fall into the same places of the
+/// first-level cache.
+const APART: usize = 16;
+
+/// Some rows of an item.
+pub struct Piece<'a> {
+    pub a: &'a Attention,
+    pub s: Sizes,
+    pub ops: &'a Ops,
+    pub batch: usize,
+    pub kv_head: usize,
+    /// Rows: queries of the first head that has these keys, then of the next.
+    pub rows: Range<usize>,
+}
+
+/// Scratch memory of a piece, and what is packed in it.
+struct Scratch {
+    scores: *mut f32,
+    /// Elements from row to row of the scores.
+    stride: usize,
+    /// Panels of keys, or null.
+    keys: *mut f32,
+    /// Rows of values, of whole vectors, or null.
+    values: *mut f32,
+    /// The keys that are packed.
+    packed: Range<usize>,
+}
+
+/// How a piece is cut.
+struct Cut {
+    /// Keys that some row sees, from the first of a panel.
+    span: Range<usize>,
+    /// Keys of a block.
+    step: usize,
+    /// Rows of a block.
+    rows: usize,
+    /// Whether keys are packed, or read in place.
+    pack: bool,
+}
+
+impl Piece<'_> {
+    /// Computes the rows and returns a kernel status.
+    ///
+    /// # Safety
+    /// The machine has the instructions of `ops`. All addressed elements are valid; the results overlap no operand.
+    pub unsafe fn run(&self, runtime: &KernelRuntime) -> i64 {
+        let seen = self.rows.clone().map(|r| self.visible(r)).filter(|v| !v.is_empty());
+        let span = seen.reduce(|x, y| x.start.min(y.start)..x.end.max(y.end));
+        let Some(span) = span else {
+            // SAFETY: the caller's promise.
+            unsafe { self.zeros(self.rows.clone()) };
+            return STATUS_OK;
+        };
+        let cut = self.cut(span);
+        let (lanes, panel) = (self.ops.kernels.lanes, self.ops.kernels.columns());
+        let wide = cut.step.next_multiple_of(panel);
+        let stride = wide + APART;
+        let keys = if cut.pack { wide.checked_mul(self.s.size) } else { Some(0) };
+        let width = self.s.value_size.next_multiple_of(lanes);
+        let values = if self.values_in_place() { Some(0) } else { cut.step.checked_mul(width) };
+        let sizes = [cut.rows.checked_mul(stride), keys, values];
+        let mut starts = [0usize; 3];
+        let mut total = 0usize;
+        for (start, size) in starts.iter_mut().zip(sizes) {
+            // Each part begins a line of the caches.
+            let end = size.and_then(|size| total.checked_add(size.next_multiple_of(16)));
+            let Some(end) = end.filter(|&end| end <= isize::MAX as usize / size_of::<f32>()) else {
+                return STATUS_NO_MEMORY;
+            };
+            (*start, total) = (total, end);
+        }
+        // SAFETY: the runtime lives; the block is given back below, on this thread.
+        let block = unsafe { (runtime.alloc_workspace)((total * size_of::<f32>()) as u64) };
+        if block.is_null() {
+            return STATUS_NO_MEMORY;
+        }
+        let at = |start: usize| block.cast::<f32>().wrapping_add(start);
+        let mut scratch = Scratch {
+            scores: at(starts[0]),
+            stride,
+            keys: at(starts[1]),
+            values: at(starts[2]),
+            packed: 0..0,
+        };
+        let mut row = self.rows.start;
+        while row < self.rows.end {
+            let rows = row..self.block_end(row, cut.rows);
+            row = rows.end;
+            // SAFETY: the caller's promise; the parts of the scratch memory are large enough.
+            unsafe { self.block(rows, &cut, &mut scratch) };
+        }
+        // SAFETY: as above.
+        unsafe { (runtime.free_workspace)(block) };
+        STATUS_OK
+    }
+
+    fn cut(&self, span: Range<usize>) -> Cut {
+        let panel = self.ops.kernels.columns();
+        let span = span.start / panel * panel..span.end;
+        let most = if span.len() <= SHORT_KEYS {
+            ROWS_SHORT
+        } else if span.len() <= FULL_KEYS {
+            ROWS_LONG
+        } else {
+            MOST_ROWS
+        };
+        let step = if span.len() <= FULL_KEYS { span.len() } else { KEY_BLOCK };
+        let pack = self.rows.len() > FEW_ROWS;
+        Cut { span, step, rows: most.min(self.rows.len()), pack }
+    }
+
+    /// Whether all rows of an item are at even distances, those of one head after those of another.
+    fn is_even(&self) -> bool {
+        let queries = self.s.queries as i64;
+        let even = |head: i64, row: i64| queries.checked_mul(row) == Some(head);
+        queries == 1 || even(self.a.q.head, self.a.q.row) && even(self.a.out.head, self.a.out.row)
+    }
+
+    /// The end of a block that begins with a row: within a head, unless rows are at even distances.
+    fn block_end(&self, row: usize, most: usize) -> usize {
+        let head_end = (row / self.s.queries + 1) * self.s.queries;
+        let end = self.rows.end.min(row + most);
+        if self.is_even() { end } else { end.min(head_end) }
+    }
+
+    /// The query head of a row, and its query.
+    fn place(&self, row: usize) -> (i64, i64) {
+        let head = self.kv_head * self.s.group + row / self.s.queries;
+        (head as i64, (row % self.s.queries) as i64)
+    }
+
+    /// The keys that a row sees.
+    fn visible(&self, row: usize) -> Range<usize> {
+        let (a, keys) = (self.a, self.s.keys as i64);
+        let keys = if a.lengths.is_null() {
+            keys
+        } else {
+            // SAFETY: the lengths have a number for each batch.
+            unsafe { a.lengths.add(self.batch).read_unaligned() }.clamp(0, keys)
+        };
+        if a.causal == 0 {
+            return 0..keys as usize;
+        }
+        let past = self.place(row).1.saturating_add(a.offset).saturating_add(1);
+        let end = past.clamp(0, keys);
+        let start = if a.window > 0 { past.saturating_sub(a.window).clamp(0, end) } else { 0 };
+        start as usize..end as usize
+    }
+
+    /// Whether a vector of values may be read beyond the last of a row: then there is none beyond.
+    fn values_in_place(&self) -> bool {
+        self.s.value_size.is_multiple_of(self.ops.kernels.lanes)
+    }
+
+    /// The results of a row.
+    fn out(&self, row: usize) -> *mut f32 {
+        let (head, query) = self.place(row);
+        let o = &self.a.out;
+        let offset = self.batch as i64 * o.batch + head * o.head + query * o.row;
+        o.data.wrapping_offset(offset as isize)
+    }
+
+    /// From row to row of a block.
+    fn row_stride(&self, head: i64, row: i64) -> isize {
+        (if self.s.queries == 1 { head } else { row }) as isize
+    }
+
+    /// # Safety
+    /// As for [`Piece::run`].
+    unsafe fn zeros(&self, rows: Range<usize>) {
+        for row in rows {
+            // SAFETY: the caller's promise.
+            unsafe { self.out(row).write_bytes(0, self.s.value_size) };
+        }
+    }
+
+    /// A block of rows.
+    ///
+    /// # Safety
+    /// As for [`Piece::run`].
+    unsafe fn block(&self, rows: Range<usize>, cut: &Cut, scratch: &mut Scratch) {
+        let mut all = self.rows_of(scratch, rows.len());
+        let seen = rows.clone().map(|r| self.visible(r)).filter(|v| !v.is_empty());
+        let Some(seen) = seen.reduce(|x, y| x.start.min(y.start)..x.end.max(y.end)) else {
+            // SAFETY: the caller's promise.
+            unsafe { self.zeros(rows) };
+            return;
+        };
+        let panel = self.ops.kernels.columns();
+        let out = (self.out(rows.start), self.row_stride(self.a.out.head, self.a.out.row));
+        let mut key = seen.start / panel * panel;
+        let mut first = true;
+        while key < seen.end {
+            let keys = key..seen.end.min(key + cut.step);
+            key = keys.end;
+            // SAFETY: the caller's promise.
+            unsafe {
+                self.pack(&keys, cut, scratch);
+                self.scores(rows.clone(), &keys, cut, scratch);
+                self.look(rows.clone(), &keys, &mut all);
+                (self.ops.softmax)(&mut all);
+                if !first {
+                    (self.ops.finish)(&all, out.0, out.1, self.s.value_size, false);
+                }
+                self.weigh(rows.len(), &keys, scratch, out, !first);
+            }
+            first = false;
+        }
+        // SAFETY: the caller's promise.
+        unsafe { (self.ops.finish)(&all, out.0, out.1, self.s.value_size, true) };
+    }
+
+    /// The rows of scores before their first block of keys.
+    fn rows_of(&self, scratch: &Scratch, count: usize) -> Rows {
+        Rows {
+            scores: scratch.scores,
+            stride: scratch.stride,
+            width: 0,
+            scale: self.a.scale as f32,
+            cap: self.a.cap as f32,
+            bias_step: self.a.bias.column as isize,
+            mask_step: self.a.mask.column as isize,
+            count,
+            rows: [Row::NEW; MOST_ROWS],
+        }
+    }
+
+    /// What each row sees of a block of keys, and its bias and mask.
+    fn look(&self, rows: Range<usize>, keys: &Range<usize>, all: &mut Rows) {
+        all.width = keys.len().next_multiple_of(self.ops.kernels.lanes);
+        for (row, to) in rows.zip(&mut all.rows) {
+            let seen = self.visible(row);
+            to.low = seen.start.clamp(keys.start, keys.end) - keys.start;
+            to.high = seen.end.clamp(keys.start, keys.end) - keys.start;
+            to.bias = self.score(&self.a.bias, row, keys.start);
+            to.mask = self.score(&self.a.mask, row, keys.start);
+        }
+    }
+
+    /// The number for a row and a key; null where there is none.
+    fn score<T>(&self, s: &super::Scores<T>, row: usize, key: usize) -> *const T {
+        if s.data.is_null() {
+            return s.data;
+        }
+        let (head, query) = self.place(row);
+        let offset =
+            self.batch as i64 * s.batch + head * s.head + query * s.row + key as i64 * s.column;
+        s.data.wrapping_offset(offset as isize)
+    }
+
+    /// Packs keys, and values where these cannot be read in place, unless they are packed.
+    ///
+    /// # Safety
+    /// As for [`Piece::run`].
+    unsafe fn pack(&self, keys: &Range<usize>, cut: &Cut, scratch: &mut Scratch) {
+        let whole = cut.span.len() <= cut.step;
+        let range = if whole { cut.span.clone() } else { keys.clone() };
+        if scratch.packed == range {
+            return;
+        }
+        let (batch, head) = (self.batch as i64, self.kv_head as i64);
+        let from = |h: &super::Heads<*const f32>| {
+            let row = range.start as i64 * h.row;
+            (
+                h.data.wrapping_offset((batch * h.batch + head * h.head + row) as isize),
+                h.row as isize,
+            )
+        };
+        let (lanes, panel) = (self.ops.kernels.lanes, self.ops.kernels.columns());
+        // SAFETY: the caller's promise; the scratch memory has room for a block.
+        unsafe {
+            if cut.pack {
+                let (k, k_row) = from(&self.a.k);
+                for first in (0..range.len()).step_by(panel) {
+                    let count = panel.min(range.len() - first);
+                    let to = scratch.keys.add(first * self.s.size);
+                    if count % lanes != 0 {
+                        // Scores beyond the last key are not used, but computed.
+                        let rest = count / lanes * lanes;
+                        for p in 0..self.s.size {
+                            to.add(p * panel + rest).write_bytes(0, lanes);
+                        }
+                    }
+                    let k = k.wrapping_offset(first as isize * k_row);
+                    self.ops.kernels.turn((k, k_row), (to, panel as isize), count, self.s.size);
+                }
+            }
+            if !self.values_in_place() {
+                let (v, v_row) = from(&self.a.v);
+                let width = self.s.value_size.next_multiple_of(lanes);
+                for at in 0..range.len() {
+                    let to = scratch.values.add(at * width);
+                    let v = v.wrapping_offset(at as isize * v_row);
+                    std::ptr::copy_nonoverlapping(v, to, self.s.value_size);
+                    to.add(self.s.value_size).write_bytes(0, width - self.s.value_size);
+                }
+            }
+        }
+        scratch.packed = range;
+    }
+
+    /// The products of a block of rows with a block of keys.
+    ///
+    /// # Safety
+    /// As for [`Piece::run`]; the keys are packed where the cut says so.
+    unsafe fn scores(&self, rows: Range<usize>, keys: &Range<usize>, cut: &Cut, scratch: &Scratch) {
+        let (head, query) = self.place(rows.start);
+        let h = &self.a.q;
+        let offset = self.batch as i64 * h.batch + head * h.head + query * h.row;
+        let (q, q_row) = (h.data.wrapping_offset(offset as isize), self.row_stride(h.head, h.row));
+        if !cut.pack {
+            let k = &self.a.k;
+            let offset = self.batch as i64 * k.batch
+                + self.kv_head as i64 * k.head
+                + keys.start as i64 * k.row;
+            let dots = Dots {
+                q,
+                q_row,
+                rows: rows.len(),
+                k: k.data.wrapping_offset(offset as isize),
+                k_row: k.row as isize,
+                keys: keys.len(),
+                size: self.s.size,
+                scores: scratch.scores,
+                stride: scratch.stride,
+            };
+            // SAFETY: the caller's promise.
+            unsafe { (self.ops.dots)(&dots) };
+            return;
+        }
+        let (lanes, panel) = (self.ops.kernels.lanes, self.ops.kernels.columns());
+        for column in (0..keys.len()).step_by(panel) {
+            let columns = panel.min(keys.len() - column).next_multiple_of(lanes);
+            let first = keys.start + column - scratch.packed.start;
+            for (row, height) in slivers(rows.len()) {
+                // SAFETY: the caller's promise; rows of scores have room for whole panels.
+                unsafe {
+                    let mut tile = Tile {
+                        k: self.s.size,
+                        a: q.wrapping_offset(row as isize * q_row),
+                        a_row: q_row,
+                        a_col: 1,
+                        b: scratch.keys.add(first * self.s.size),
+                        b_row: panel as isize,
+                        c: scratch.scores.add(row * scratch.stride + column),
+                        c_row: scratch.stride as isize,
+                        accumulate: false,
+                        last: 0,
+                        ahead: Ahead::NONE,
+                    };
+                    self.ops.kernels.run(height, columns, &mut tile);
+                }
+            }
+        }
+    }
+
+    /// The products of the weights with the values.
+    ///
+    /// # Safety
+    /// As for [`Piece::run`]; the values are packed where they must be.
+    unsafe fn weigh(
+        &self,
+        rows: usize,
+        keys: &Range<usize>,
+        scratch: &Scratch,
+        (out, out_row): (*mut f32, isize),
+        accumulate: bool,
+    ) {
+        let (lanes, panel) = (self.ops.kernels.lanes, self.ops.kernels.columns());
+        let (v, v_row) = if self.values_in_place() {
+            let h = &self.a.v;
+            let offset = self.batch as i64 * h.batch
+                + self.kv_head as i64 * h.head
+                + keys.start as i64 * h.row;
+            (h.data.wrapping_offset(offset as isize), h.row as isize)
+        } else {
+            let width = self.s.value_size.next_multiple_of(lanes);
+            let first = keys.start - scratch.packed.start;
+            (scratch.values.wrapping_add(first * width).cast_const(), width as isize)
+        };
+        for column in (0..self.s.value_size).step_by(panel) {
+            let columns = panel.min(self.s.value_size - column);
+            for (row, height) in slivers(rows) {
+                // SAFETY: the caller's promise.
+                unsafe {
+                    let mut tile = Tile {
+                        k: keys.len(),
+                        a: scratch.scores.add(row * scratch.stride),
+                        a_row: scratch.stride as isize,
+                        a_col: 1,
+                        b: v.wrapping_add(column),
+                        b_row: v_row,
+                        c: out.wrapping_offset(row as isize * out_row).wrapping_add(column),
+                        c_row: out_row,
+                        accumulate,
+                        last: 0,
+                        ahead: Ahead::NONE,
+                    };
+                    self.ops.kernels.run(height, columns, &mut tile);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,352 @@
+//! The epilogue of common layers: scale, bias, residual, activation, residual, cast.
+//!
+//! `activation(x * scale * column_scale[j] + bias[j] + before[i, j]) + after[i, j]`, over the widest vectors, each value loaded
+//! and stored once. Casts go through a row in the tile, which is in the first-level cache.
+
+use std::ffi::c_void;
+use std::ptr::null;
+
+use pliant_exec::abi::{STATUS_BAD_ARGUMENTS, STATUS_OK};
+
+use super::EpilogueTile;
+use crate::isa::{Isa, isa};
+use crate::lanes::{MathLanes, for_isa};
+use crate::math::{self, MathOps};
+use crate::vector::half::{narrow, narrow_bf16};
+use crate::vector::wide::Wide;
+
+/// What is computed of each value.
+#[repr(i64)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Activation {
+    /// The value itself.
+    None = 0,
+    /// The larger of it and 0; NaN stays.
+    Relu = 1,
+    /// It, kept between two limits; NaN stays.
+    Clip = 2,
+    /// `x * (1 + erf(x / sqrt 2)) / 2`.
+    Gelu = 3,
+    /// The same by `tanh`.
+    GeluTanh = 4,
+    /// `x * sigmoid(x)`.
+    Silu = 5,
+    /// The logistic function.
+    Sigmoid = 6,
+    /// Hyperbolic tangent.
+    Tanh = 7,
+}
+
+impl Activation {
+    /// Every activation, by its number.
+    pub const ALL: [Activation; 8] = {
+        use Activation::*;
+        [None, Relu, Clip, Gelu, GeluTanh, Silu, Sigmoid, Tanh]
+    };
+}
+
+/// A matrix of the size of the results, for each product of the batch; columns are neighbours. Strides in elements, 0 where
+/// one serves all.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Matrix {
+    /// First element; null where there is no matrix.
+    pub data: *const f32,
+    /// From product to product.
+    pub batch: i64,
+    /// From row to row.
+    pub row: i64,
+}
+
+impl Matrix {
+    /// No matrix.
+    pub const NONE: Matrix = Matrix { data: null(), batch: 0, row: 0 };
+
+    /// The element at the start of a row of a tile.
+    fn at(&self, tile: &EpilogueTile, row: i64) -> *const f32 {
+        if self.data.is_null() {
+            return null();
+        }
+        let offset = tile.batch * self.batch + (tile.row + row) * self.row + tile.column;
+        self.data.wrapping_offset(offset as isize)
+    }
+}
+
+/// The types that results are cast to, by their number in [`Standard::out_type`].
+#[repr(i64)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OutType {
+    /// float32.
+    F32 = 0,
+    /// float16.
+    F16 = 1,
+    /// bfloat16.
+    Bf16 = 2,
+}
+
+/// What [`pliant_epilogue_f32`] does: 64-bit words, so that generated code may write them as an array.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Standard {
+    /// Factor of all results.
+    pub scale: f64,
+    /// A factor for each column of the product, or null.
+    pub column_scale: *const f32,
+    /// A term for each column of the product, or null.
+    pub bias: *const f32,
+    /// Added before the activation.
+    pub before: Matrix,
+    /// Number of the [`Activation`].
+    pub activation: i64,
+    /// Lower limit of [`Activation::Clip`].
+    pub low: f64,
+    /// Upper limit of [`Activation::Clip`].
+    pub high: f64,
+    /// Added after the activation.
+    pub after: Matrix,
+    /// Where results are written; null: in place. Must not overlap the product's operands.
+    pub out: *mut c_void,
+    /// From product to product of `out`.
+    pub out_batch: i64,
+    /// From row to row of `out`.
+    pub out_row: i64,
+    /// Number of the [`OutType`].
+    pub out_type: i64,
+}
+
+impl Default for Standard {
+    fn default() -> Standard {
+        Standard {
+            scale: 1.0,
+            column_scale: null(),
+            bias: null(),
+            before: Matrix::NONE,
+            activation: Activation::None as i64,
+            low: f64::NEG_INFINITY,
+            high: f64::INFINITY,
+            after: Matrix::NONE,
+            out: std::ptr::null_mut(),
+            out_batch: 0,
+            out_row: 0,
+            out_type: OutType::F32 as i64,
+        }
+    }
+}
+
+/// [`super::EpilogueFn`] over a [`Standard`], for products that sum in float32.
+///
+/// # Safety
+/// `operands` points to a [`Standard`] whose memory holds the product's columns, rows and products; the tile is as for
+/// [`super::EpilogueFn`].
+pub unsafe extern "C" fn pliant_epilogue_f32(
+    operands: *const c_void,
+    tile: *const EpilogueTile,
+) -> i64 {
+    // SAFETY: the caller's promise.
+    unsafe { with(isa(), &*operands.cast::<Standard>(), &*tile) }
+}
+
+/// The same with these instructions.
+///
+/// # Safety
+/// The machine has `isa`; as for [`pliant_epilogue_f32`].
+pub unsafe fn with(isa: Isa, standard: &Standard, tile: &EpilogueTile) -> i64 {
+    let known = Activation::ALL.iter().any(|&a| a as i64 == standard.activation);
+    if !known || !(0..=2).contains(&standard.out_type) {
+        return STATUS_BAD_ARGUMENTS;
+    }
+    let (run, _) = for_isa!(isa, each_row(isa: Isa, standard: &Standard, tile: &EpilogueTile));
+    // SAFETY: the caller's promise.
+    unsafe { run(isa, standard, tile) };
+    STATUS_OK
+}
+
+/// # Safety
+/// As for [`with`], and the caller has enabled the instructions.
+#[inline(always)]
+unsafe fn each_row<L: MathLanes<Elem = f32>>(isa: Isa, s: &Standard, tile: &EpilogueTile) {
+    for row in 0..tile.rows {
+        // SAFETY: the caller's promise; the offsets stay inside the tile.
+        unsafe {
+            let data = tile.data.cast::<f32>().offset((row * tile.row_stride) as isize);
+            match Activation::ALL[s.activation as usize] {
+                Activation::None => one_row::<L, Same>(s, tile, row, data),
+                Activation::Relu => one_row::<L, Relu>(s, tile, row, data),
+                Activation::Clip => one_row::<L, Clip>(s, tile, row, data),
+                Activation::Gelu => one_row::<L, Gelu>(s, tile, row, data),
+                Activation::GeluTanh => one_row::<L, GeluTanh>(s, tile, row, data),
+                Activation::Silu => one_row::<L, Silu>(s, tile, row, data),
+                Activation::Sigmoid => one_row::<L, Sigmoid>(s, tile, row, data),
+                Activation::Tanh => one_row::<L, Tanh>(s, tile, row, data),
+            }
+            if !s.out.is_null() {
+                cast(isa, s, tile, row, data);
+            }
+        }
+    }
+}
+
+/// # Safety
+/// As for [`each_row`].
+#[inline(always)]
+unsafe fn one_row<L: MathLanes<Elem = f32>, A: Apply>(
+    s: &Standard,
+    tile: &EpilogueTile,
+    row: i64,
+    data: *mut f32,
+) {
+    let columns = tile.columns as usize;
+    let whole = columns / L::N * L::N;
+    let from =
+        |p: *const f32| if p.is_null() { p } else { p.wrapping_offset(tile.column as isize) };
+    let terms = Terms {
+        scale: s.scale as f32,
+        limits: (s.low as f32, s.high as f32),
+        column_scale: from(s.column_scale),
+        bias: from(s.bias),
+        before: s.before.at(tile, row),
+        after: s.after.at(tile, row),
+    };
+    // SAFETY: the caller's promise; offsets stay within the row.
+    unsafe {
+        for at in (0..whole).step_by(L::N) {
+            terms.value::<L, A, true>(data, at, L::N).store(data.add(at));
+        }
+        if whole < columns {
+            let rest = columns - whole;
+            terms.value::<L, A, false>(data, whole, rest).store_first(data.add(whole), rest);
+        }
+    }
+}
+
+/// The elements at a place: all of a vector, or its first ones.
+///
+/// # Safety
+/// As for [`each_row`]; the elements are readable.
+#[inline(always)]
+unsafe fn load<L: MathLanes<Elem = f32>, const WHOLE: bool>(
+    from: *const f32,
+    at: usize,
+    count: usize,
+) -> L {
+    // SAFETY: the caller's promise.
+    unsafe { if WHOLE { L::load(from.add(at)) } else { L::load_first(from.add(at), count) } }
+}
+
+/// What one row needs: addresses at its first column, null where there is no such term.
+struct Terms {
+    scale: f32,
+    limits: (f32, f32),
+    column_scale: *const f32,
+    bias: *const f32,
+    before: *const f32,
+    after: *const f32,
+}
+
+impl Terms {
+    /// The finished values of a vector's columns.
+    ///
+    /// # Safety
+    /// As for [`load`].
+    #[inline(always)]
+    unsafe fn value<L: MathLanes<Elem = f32>, A: Apply, const WHOLE: bool>(
+        &self,
+        data: *const f32,
+        at: usize,
+        count: usize,
+    ) -> L {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let mut x = load::<L, WHOLE>(data, at, count);
+            if self.scale != 1.0 {
+                x = x.mul(L::splat(self.scale));
+            }
+            if !self.column_scale.is_null() {
+                x = x.mul(load::<L, WHOLE>(self.column_scale, at, count));
+            }
+            for term in [self.bias, self.before] {
+                if !term.is_null() {
+                    x = x.add(load::<L, WHOLE>(term, at, count));
+                }
+            }
+            let y = A::value::<L>(&mut Wide::new(), &x, self.limits);
+            if self.after.is_null() { y } else { y.add(load::<L, WHOLE>(self.after, at, count)) }
+        }
+    }
+}
+
+/// An activation over the vectors of an instruction set.
+trait Apply {
+    fn value<L: MathLanes<Elem = f32>>(b: &mut Wide<L>, x: &L, limits: (f32, f32)) -> L;
+}
+
+macro_rules! activations {
+    ($($name:ident = |$b:ident, $x:ident, $limits:ident| $value:expr;)*) => {
+        $(
+            struct $name;
+            impl Apply for $name {
+                #[inline(always)]
+                fn value<L: MathLanes<Elem = f32>>($b: &mut Wide<L>, $x: &L, $limits: (f32, f32)) -> L {
+                    $value
+                }
+            }
+        )*
+    };
+}
+
+activations! {
+    Same = |_b, x, _limits| *x;
+    Relu = |b, x, _limits| { let zero = b.f(0.0); b.max2(&zero, x) };
+    Clip = |b, x, limits| {
+        let (low, high) = (b.f(limits.0.into()), b.f(limits.1.into()));
+        let y = b.max2(&low, x);
+        b.min2(&high, &y)
+    };
+    Gelu = |b, x, _limits| {
+        let (root, half, one) = (b.f(std::f64::consts::FRAC_1_SQRT_2), b.f(0.5), b.f(1.0));
+        let inner = b.mul(x, &root);
+        let e = math::erf(b, &inner);
+        let e = b.add(&e, &one);
+        let h = b.mul(x, &half);
+        b.mul(&h, &e)
+    };
+    GeluTanh = |b, x, _limits| {
+        let (cubic, factor) = (b.f(0.044715), b.f(0.797_884_560_802_865_4));
+        let (half, one) = (b.f(0.5), b.f(1.0));
+        let square = b.mul(x, x);
+        let cube = b.mul(&square, x);
+        let inner = b.fma(&cube, &cubic, x);
+        let inner = b.mul(&inner, &factor);
+        let t = math::tanh(b, &inner);
+        let t = b.add(&t, &one);
+        let h = b.mul(x, &half);
+        b.mul(&h, &t)
+    };
+    Silu = |b, x, _limits| { let s = math::sigmoid(b, x); b.mul(x, &s) };
+    Sigmoid = |b, x, _limits| math::sigmoid(b, x);
+    Tanh = |b, x, _limits| math::tanh(b, x);
+}
+
+/// Writes a finished row where the results belong.
+///
+/// # Safety
+/// As for [`with`].
+unsafe fn cast(isa: Isa, s: &Standard, tile: &EpilogueTile, row: i64, data: *const f32) {
+    let offset = tile.batch * s.out_batch + (tile.row + row) * s.out_row + tile.column;
+    let (offset, columns) = (offset as isize, tile.columns);
+    // SAFETY: the caller's promise; the conversions take no runtime.
+    unsafe {
+        match s.out_type {
+            0 => {
+                let to = s.out.cast::<f32>().offset(offset);
+                std::ptr::copy_nonoverlapping(data, to, columns as usize);
+            }
+            1 => {
+                narrow(isa)(null(), s.out.cast::<u16>().offset(offset), data, columns);
+            }
+            _ => {
+                narrow_bf16(null(), s.out.cast::<u16>().offset(offset), data, columns);
+            }
+        }
+    }
+}

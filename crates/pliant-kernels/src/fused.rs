@@ -1,0 +1,103 @@
+//! Products whose results an epilogue finishes while they are in the nearest cache, as generated code calls them.
+
+use std::ffi::c_void;
+
+use pliant_exec::abi::{KernelRuntime, STATUS_BAD_ARGUMENTS, STATUS_OK};
+
+use crate::epilogue::Epilogue;
+use crate::gemm::{Gemm, Product, gemm_batch, packed};
+use crate::product::PackedProduct;
+
+/// The sizes of [`pliant_gemm_fused_f32`] and its like: 64-bit words, so that generated code may write them as an array. Strides
+/// count elements.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct FusedGemm {
+    /// Products.
+    pub batch: i64,
+    /// Rows of A and C.
+    pub m: i64,
+    /// Columns of B and C.
+    pub n: i64,
+    /// Columns of A, rows of B.
+    pub k: i64,
+    /// A.
+    pub a: *const c_void,
+    /// From product to product, row to row, column to column of A.
+    pub a_strides: [i64; 3],
+    /// B, or its panels.
+    pub b: *const c_void,
+    /// From product to product, row to row, column to column of B.
+    pub b_strides: [i64; 3],
+    /// Columns of a panel of B; 0 where B is not packed. Panels are those of one product, and serve all.
+    pub width: i64,
+    /// C, whose columns are neighbours. With panels it may be null: then the epilogue writes the results elsewhere.
+    pub c: *mut c_void,
+    /// From product to product and row to row of C.
+    pub c_strides: [i64; 2],
+    /// Whether to add to what C holds, before the epilogue.
+    pub accumulate: i64,
+    /// What finishes the results.
+    pub epilogue: Epilogue,
+}
+
+/// # Safety
+/// As for [`pliant_gemm_fused_f32`].
+unsafe fn fused<T: Product>(runtime: *const KernelRuntime, f: &FusedGemm) -> i64 {
+    let [batch, m, n, k] = [f.batch, f.m, f.n, f.k].map(|d| d.max(0) as usize);
+    let stride = |s: i64| s as isize;
+    let (a, b, c) = (f.a.cast::<T>(), f.b.cast::<T>(), f.c.cast::<T>());
+    let a = (a, stride(f.a_strides[1]), stride(f.a_strides[2]));
+    let accumulate = f.accumulate != 0;
+    if f.width == 0 {
+        if c.is_null() {
+            return STATUS_BAD_ARGUMENTS;
+        }
+        let b = (b, stride(f.b_strides[1]), stride(f.b_strides[2]));
+        let g = Gemm { m, n, k, a, b, c: (c, stride(f.c_strides[1]), 1), accumulate };
+        let strides = [f.a_strides[0], f.b_strides[0], f.c_strides[0]].map(stride);
+        // SAFETY: the caller's promise.
+        return unsafe { gemm_batch(runtime, f.batch, g, strides, Some(&f.epilogue)) };
+    }
+    let width = usize::try_from(f.width).unwrap_or(0);
+    let c = (c, stride(f.c_strides[1]));
+    let epilogue = Some(f.epilogue);
+    let mut p = PackedProduct { m, n, k, a, b, width, c, accumulate, epilogue, batch: 0 };
+    if !p.is_sound() {
+        return STATUS_BAD_ARGUMENTS;
+    }
+    for at in 0..batch {
+        p.batch = at;
+        p.a.0 = a.0.wrapping_offset(at as isize * stride(f.a_strides[0]));
+        if !c.0.is_null() {
+            p.c.0 = c.0.wrapping_offset(at as isize * stride(f.c_strides[0]));
+        }
+        // SAFETY: the caller's promise.
+        let status = unsafe { packed(runtime, &p) };
+        if status != STATUS_OK {
+            return status;
+        }
+    }
+    STATUS_OK
+}
+
+macro_rules! fused_entry {
+    ($name:ident, $ty:ty) => {
+        /// A batch of products whose results an epilogue finishes tile by tile, while they are in the nearest cache. Returns a
+        /// kernel status, also that of the epilogue.
+        ///
+        /// # Safety
+        /// The runtime lives; all addressed elements are valid, and all of each panel; C overlaps neither A nor B; the epilogue
+        /// takes its operands, and tiles of this type.
+        pub unsafe extern "C" fn $name(
+            runtime: *const KernelRuntime,
+            product: *const FusedGemm,
+        ) -> i64 {
+            // SAFETY: the caller's promise.
+            unsafe { fused::<$ty>(runtime, &*product) }
+        }
+    };
+}
+
+fused_entry!(pliant_gemm_fused_f32, f32);
+fused_entry!(pliant_gemm_fused_f64, f64);

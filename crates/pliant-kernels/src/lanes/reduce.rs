@@ -1,0 +1,97 @@
+//! The sum and the largest of the lanes of a float32 vector.
+
+use super::Lanes;
+
+/// Lanes of the widest vector.
+const WIDEST: usize = 16;
+
+/// Vectors whose lanes become one number. The order of the sum is that of the instructions.
+pub trait Reduce: Lanes<Elem = f32> {
+    /// The sum of the lanes.
+    ///
+    /// # Safety
+    /// The machine has the instructions, here and below.
+    #[inline(always)]
+    unsafe fn sum_lanes(self) -> f32 {
+        let mut all = [0f32; WIDEST];
+        // SAFETY: the array is as wide as any vector.
+        unsafe { self.store(all.as_mut_ptr()) };
+        let mut half = Self::N / 2;
+        while half > 0 {
+            for i in 0..half {
+                all[i] += all[i + half];
+            }
+            half /= 2;
+        }
+        all[0]
+    }
+
+    /// The largest lane; any number where one is NaN.
+    ///
+    /// # Safety
+    /// As for [`Reduce::sum_lanes`].
+    #[inline(always)]
+    unsafe fn largest_lane(self) -> f32 {
+        let mut all = [0f32; WIDEST];
+        // SAFETY: as above.
+        unsafe { self.store(all.as_mut_ptr()) };
+        let mut half = Self::N / 2;
+        while half > 0 {
+            for i in 0..half {
+                all[i] = if all[i] > all[i + half] { all[i] } else { all[i + half] };
+            }
+            half /= 2;
+        }
+        all[0]
+    }
+}
+
+impl Reduce for super::portable::Array<f32, 4> {}
+
+#[cfg(target_arch = "aarch64")]
+impl Reduce for super::neon::F32x4 {}
+
+#[cfg(target_arch = "x86_64")]
+mod x86 {
+    use std::arch::x86_64::*;
+
+    use super::super::x86::{F32x8, F32x16};
+    use super::Reduce;
+
+    impl Reduce for F32x16 {
+        #[inline(always)]
+        unsafe fn sum_lanes(self) -> f32 {
+            // SAFETY: the caller's promise.
+            unsafe { _mm512_reduce_add_ps(self.0) }
+        }
+
+        #[inline(always)]
+        unsafe fn largest_lane(self) -> f32 {
+            // SAFETY: the caller's promise.
+            unsafe { _mm512_reduce_max_ps(self.0) }
+        }
+    }
+
+    /// Halves, then quarters, then pairs of a vector.
+    macro_rules! fold {
+        ($vector:expr, $four:ident, $one:ident) => {{
+            let half = $four(_mm256_castps256_ps128($vector), _mm256_extractf128_ps::<1>($vector));
+            let pair = $four(half, _mm_movehl_ps(half, half));
+            _mm_cvtss_f32($one(pair, _mm_shuffle_ps::<1>(pair, pair)))
+        }};
+    }
+
+    impl Reduce for F32x8 {
+        #[inline(always)]
+        unsafe fn sum_lanes(self) -> f32 {
+            // SAFETY: the caller's promise.
+            unsafe { fold!(self.0, _mm_add_ps, _mm_add_ss) }
+        }
+
+        #[inline(always)]
+        unsafe fn largest_lane(self) -> f32 {
+            // SAFETY: the caller's promise.
+            unsafe { fold!(self.0, _mm_max_ps, _mm_max_ss) }
+        }
+    }
+}

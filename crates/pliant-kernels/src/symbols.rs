@@ -1,0 +1,12 @@
+//! The names of kernels that take a structure, and of epilogues, in one table.
+//!
+//! They trust what the structure says, and no bounds check knows them: code generators link them, scripts cannot call them.
+
+/// [`crate::fused::pliant_gemm_fused_f32`].
+pub const GEMM_FUSED_F32: &str = "pliant_gemm_fused_f32";
+/// [`crate::fused::pliant_gemm_fused_f64`].
+pub const GEMM_FUSED_F64: &str = "pliant_gemm_fused_f64";
+/// [`crate::epilogue::pliant_epilogue_f32`].
+pub const EPILOGUE_F32: &str = "pliant_epilogue_f32";
+/// [`crate::attention::pliant_attention_f32`].
+pub const ATTENTION_F32: &str = "pliant_attention_f32";

@@ -1,0 +1,435 @@
+//! Attention: every instruction set, layout and mask, between forbidden pages, against the definition in float64.
+
+use std::ffi::c_void;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+
+use pliant_exec::abi::{
+    KernelRuntime, STATUS_BAD_ARGUMENTS, STATUS_CANCELLED, STATUS_NO_MEMORY, STATUS_OK,
+};
+use pliant_kernels::attention::{Attention, FULL_KEYS, Heads, Scores, run};
+use pliant_kernels::isa::{Isa, available};
+use pliant_pool::Team;
+
+use crate::guard::Guarded;
+
+/// What is tested: sizes, and which of the features.
+#[derive(Clone, Copy, Debug, Default)]
+struct Case {
+    batch: usize,
+    heads: usize,
+    kv_heads: usize,
+    queries: usize,
+    keys: usize,
+    size: usize,
+    value_size: usize,
+    /// Rows of a head after one another, rather than the heads of a row.
+    by_head: bool,
+    /// Batch, head, query and key of the bias: whether each has numbers of its own.
+    bias: Option<[bool; 4]>,
+    mask: Option<[bool; 4]>,
+    cap: f64,
+    scale: f64,
+    lengths: bool,
+    causal: bool,
+    offset: i64,
+    window: i64,
+}
+
+const PLAIN: Case = Case {
+    batch: 2,
+    heads: 3,
+    kv_heads: 3,
+    queries: 7,
+    keys: 7,
+    size: 32,
+    value_size: 32,
+    by_head: false,
+    bias: None,
+    mask: None,
+    cap: 0.0,
+    scale: 0.2,
+    lengths: false,
+    causal: false,
+    offset: 0,
+    window: 0,
+};
+
+/// Numbers between -1 and 1 without a period.
+fn noise(len: usize, seed: u64) -> Vec<f32> {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 40) as f32 / (1u64 << 23) as f32 - 1.0
+    };
+    (0..len).map(|_| next()).collect()
+}
+
+fn heads<P>(data: P, (heads, rows, size): (usize, usize, usize), by_head: bool) -> Heads<P> {
+    let (heads, rows, size) = (heads as i64, rows as i64, size as i64);
+    let (head, row) = if by_head { (rows * size, size) } else { (size, heads * size) };
+    Heads { data, batch: heads * rows * size, head, row }
+}
+
+/// Strides of numbers for the dims that have their own, and how many numbers there are.
+fn scores(c: &Case, own: [bool; 4]) -> ([i64; 4], usize) {
+    let dims = [c.batch, c.heads, c.queries, c.keys];
+    let (mut strides, mut total) = ([0; 4], 1usize);
+    for i in (0..4).rev() {
+        if own[i] {
+            strides[i] = total as i64;
+            total *= dims[i];
+        }
+    }
+    (strides, total)
+}
+
+/// The operands of a case, each touching forbidden pages.
+struct Operands {
+    case: Case,
+    q: Guarded<f32>,
+    k: Guarded<f32>,
+    v: Guarded<f32>,
+    out: Guarded<f32>,
+    bias: Option<([i64; 4], Guarded<f32>)>,
+    mask: Option<([i64; 4], Guarded<u8>)>,
+    lengths: Guarded<i64>,
+}
+
+impl Operands {
+    fn new(case: Case, at_end: bool) -> Operands {
+        let c = &case;
+        let of = |heads: usize, rows: usize, size: usize, seed: u64| {
+            Guarded::new(&noise(c.batch * heads * rows * size, seed), at_end)
+        };
+        let bias = c.bias.map(|own| {
+            let (strides, total) = scores(c, own);
+            (strides, Guarded::new(&noise(total, 4), at_end))
+        });
+        let mask = c.mask.map(|own| {
+            let (strides, total) = scores(c, own);
+            let bits: Vec<u8> = noise(total, 5).iter().map(|&x| u8::from(x > -0.4) * 3).collect();
+            (strides, Guarded::new(&bits, at_end))
+        });
+        let lengths: Vec<i64> = (0..c.batch).map(|b| c.keys as i64 + 1 - 3 * b as i64).collect();
+        Operands {
+            case,
+            q: of(c.heads, c.queries, c.size, 1),
+            k: of(c.kv_heads, c.keys, c.size, 2),
+            v: of(c.kv_heads, c.keys, c.value_size, 3),
+            out: Guarded::new(
+                &vec![f32::NAN; c.batch * c.heads * c.queries * c.value_size],
+                at_end,
+            ),
+            bias,
+            mask,
+            lengths: Guarded::new(&lengths, at_end),
+        }
+    }
+
+    fn attention(&self) -> Attention {
+        let c = &self.case;
+        let by_head = c.by_head;
+        let row = |s: &[i64; 4]| (s[0], s[1], s[2], s[3]);
+        Attention {
+            batch: c.batch as i64,
+            heads: c.heads as i64,
+            kv_heads: c.kv_heads as i64,
+            queries: c.queries as i64,
+            keys: c.keys as i64,
+            size: c.size as i64,
+            value_size: c.value_size as i64,
+            q: heads(self.q.as_ptr().cast_const(), (c.heads, c.queries, c.size), by_head),
+            k: heads(self.k.as_ptr().cast_const(), (c.kv_heads, c.keys, c.size), by_head),
+            v: heads(self.v.as_ptr().cast_const(), (c.kv_heads, c.keys, c.value_size), by_head),
+            out: heads(self.out.as_ptr(), (c.heads, c.queries, c.value_size), by_head),
+            scale: c.scale,
+            cap: c.cap,
+            bias: self.bias.as_ref().map_or(Scores::NONE, |(s, data)| {
+                let (batch, head, row, column) = row(s);
+                Scores { data: data.as_ptr(), batch, head, row, column }
+            }),
+            mask: self.mask.as_ref().map_or(Scores::NONE, |(s, data)| {
+                let (batch, head, row, column) = row(s);
+                Scores { data: data.as_ptr(), batch, head, row, column }
+            }),
+            lengths: if c.lengths { self.lengths.as_ptr() } else { std::ptr::null() },
+            causal: i64::from(c.causal),
+            offset: c.offset,
+            window: c.window,
+        }
+    }
+
+    fn sees(&self, batch: usize, i: usize, j: usize) -> bool {
+        let c = &self.case;
+        let (i, j) = (i as i64 + c.offset, j as i64);
+        let there = !c.lengths || j < self.lengths.values()[batch];
+        there && (!c.causal || j <= i && (c.window == 0 || j > i - c.window))
+    }
+
+    /// The result at a place, by definition.
+    fn want(&self, a: &Attention, batch: usize, head: usize, i: usize) -> Vec<f64> {
+        let c = &self.case;
+        let kv = head / (c.heads / c.kv_heads);
+        let at = |h: &Heads<*const f32>, head: usize, row: usize| {
+            batch * h.batch as usize + head * h.head as usize + row * h.row as usize
+        };
+        let number = |s: &[i64; 4], j: usize| {
+            let places = [batch, head, i, j];
+            (0..4).map(|d| places[d] * s[d] as usize).sum::<usize>()
+        };
+        let score = |j: usize| -> f64 {
+            let (q, k) = (at(&a.q, head, i), at(&a.k, kv, j));
+            let dot: f64 = (0..c.size)
+                .map(|p| f64::from(self.q.values()[q + p]) * f64::from(self.k.values()[k + p]))
+                .sum();
+            let mut x = dot * c.scale;
+            if c.cap != 0.0 {
+                x = c.cap * (x / c.cap).tanh();
+            }
+            if let Some((strides, bias)) = &self.bias {
+                x += f64::from(bias.values()[number(strides, j)]);
+            }
+            let masked = self.mask.as_ref().is_some_and(|(s, m)| m.values()[number(s, j)] == 0);
+            if masked || !self.sees(batch, i, j) { f64::NEG_INFINITY } else { x }
+        };
+        let all: Vec<f64> = (0..c.keys).map(score).collect();
+        let largest = all.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let weight = |x: f64| if x == f64::NEG_INFINITY { 0.0 } else { (x - largest).exp() };
+        let sum: f64 = all.iter().map(|&x| weight(x)).sum();
+        (0..c.value_size)
+            .map(|p| {
+                let value = |j: usize| f64::from(self.v.values()[at(&a.v, kv, j) + p]);
+                let total: f64 =
+                    (0..c.keys)
+                        .map(|j| {
+                            if all[j] == f64::NEG_INFINITY {
+                                0.0
+                            } else {
+                                weight(all[j]) * value(j)
+                            }
+                        })
+                        .sum();
+                if sum == 0.0 { 0.0 } else { total / sum }
+            })
+            .collect()
+    }
+
+    fn check(&self, isa: Isa, runtime: &KernelRuntime) {
+        let (a, c) = (self.attention(), &self.case);
+        // SAFETY: the operands have these sizes.
+        assert_eq!(unsafe { run(isa, runtime, &a) }, STATUS_OK, "{isa:?} {c:?}");
+        for batch in 0..c.batch {
+            for head in 0..c.heads {
+                for i in 0..c.queries {
+                    // Of long ones, a few rows.
+                    if c.keys > 600 && i % 11 != 0 {
+                        continue;
+                    }
+                    let o = &a.out;
+                    let at = batch * o.batch as usize + head * o.head as usize + i * o.row as usize;
+                    for (p, want) in self.want(&a, batch, head, i).into_iter().enumerate() {
+                        let got = f64::from(self.out.values()[at + p]);
+                        let near = (got - want).abs() <= 2e-5 * want.abs().max(0.1);
+                        assert!(
+                            near || got.is_nan() && want.is_nan(),
+                            "{isa:?} {batch} {head} {i} {p}: {got}, not {want}: {c:?}"
+                        );
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn cases() -> Vec<Case> {
+    let all = Some([true; 4]);
+    let mut cases = vec![
+        Case { batch: 0, ..PLAIN },
+        Case { queries: 0, ..PLAIN },
+        Case { keys: 0, ..PLAIN },
+        Case { size: 0, ..PLAIN },
+        Case { value_size: 0, ..PLAIN },
+        Case { heads: 0, kv_heads: 0, ..PLAIN },
+        Case {
+            batch: 1,
+            heads: 1,
+            kv_heads: 1,
+            queries: 1,
+            keys: 1,
+            size: 1,
+            value_size: 1,
+            ..PLAIN
+        },
+        Case { queries: 33, keys: 65, size: 17, value_size: 40, ..PLAIN },
+        Case { queries: 70, keys: 130, size: 64, value_size: 64, ..PLAIN },
+        Case { queries: 50, keys: 40, bias: all, ..PLAIN },
+        Case { keys: 33, bias: Some([false, true, false, true]), scale: -0.3, ..PLAIN },
+        Case { keys: 33, bias: Some([true, false, true, false]), ..PLAIN },
+        Case { queries: 19, keys: 100, mask: all, cap: 0.5, ..PLAIN },
+        Case { queries: 19, keys: 100, mask: Some([true, false, false, true]), ..PLAIN },
+        Case { queries: 3, keys: 9, mask: Some([true, true, true, false]), ..PLAIN },
+        Case { queries: 100, keys: 100, causal: true, ..PLAIN },
+        Case { queries: 100, keys: 90, causal: true, window: 21, offset: -3, ..PLAIN },
+        Case { queries: 20, keys: 150, causal: true, offset: 130, lengths: true, ..PLAIN },
+        Case { queries: 30, keys: 4, lengths: true, ..PLAIN },
+        Case { queries: 5, keys: 80, offset: 200, window: 7, causal: true, ..PLAIN },
+    ];
+    let by_head: Vec<Case> = cases.iter().map(|&c| Case { by_head: true, ..c }).collect();
+    cases.extend(by_head);
+    // Grouped heads: in one block where their rows are at even distances, and one row each in decoding.
+    for by_head in [false, true] {
+        let grouped = Case { heads: 6, kv_heads: 2, by_head, ..PLAIN };
+        cases.extend([
+            Case { queries: 20, keys: 70, causal: true, offset: 50, bias: all, ..grouped },
+            Case { queries: 1, keys: 75, size: 48, mask: all, lengths: true, ..grouped },
+            Case {
+                queries: 1,
+                keys: 300,
+                heads: 2,
+                causal: true,
+                offset: 260,
+                window: 9,
+                ..grouped
+            },
+            Case {
+                queries: 1,
+                keys: 65,
+                heads: 12,
+                bias: all,
+                causal: true,
+                offset: 64,
+                ..grouped
+            },
+        ]);
+    }
+    cases
+}
+
+#[test]
+fn every_isa_case_and_layout() {
+    let runtime = KernelRuntime::serial();
+    for case in cases() {
+        for at_end in [false, true] {
+            for isa in available() {
+                Operands::new(case, at_end).check(isa, &runtime);
+            }
+        }
+    }
+}
+
+#[test]
+fn long_rows_run_on_with_a_running_sum() {
+    let long = Case { batch: 1, heads: 2, kv_heads: 1, size: 16, value_size: 24, ..PLAIN };
+    let keys = FULL_KEYS + 700;
+    let cases = [
+        Case { queries: 5, keys, ..long },
+        Case { queries: 45, keys, causal: true, offset: keys as i64 - 45, scale: 3.0, ..long },
+        Case { queries: 1, keys, mask: Some([true; 4]), ..long },
+        // Rows that see nothing of the first blocks, or only of these.
+        Case { queries: 12, keys, causal: true, offset: 4500, window: 30, ..long },
+        Case { queries: 12, keys, bias: Some([false, false, true, true]), scale: 40.0, ..long },
+    ];
+    for case in cases {
+        for isa in available() {
+            Operands::new(case, true).check(isa, &KernelRuntime::serial());
+        }
+    }
+}
+
+#[test]
+fn not_a_number_stays_and_infinity_wins() {
+    let case = Case { batch: 1, heads: 1, kv_heads: 1, queries: 9, keys: 40, ..PLAIN };
+    for isa in available() {
+        let ops = Operands::new(case, true);
+        let a = ops.attention();
+        // SAFETY: query 2 and value 3 are there.
+        unsafe { *ops.q.as_ptr().add(2 * a.q.row as usize) = f32::NAN };
+        // SAFETY: as above.
+        assert_eq!(unsafe { run(isa, &KernelRuntime::serial(), &a) }, STATUS_OK);
+        for (i, row) in ops.out.values().chunks(32).enumerate() {
+            assert_eq!(row.iter().all(|x| x.is_nan()), i == 2, "{isa:?} {i}");
+        }
+        // Minus infinity in the bias masks, of all keys too.
+        let case = Case { bias: Some([false, false, true, true]), ..case };
+        let ops = Operands::new(case, true);
+        let bias = ops.bias.as_ref().unwrap().1.as_ptr();
+        for j in 0..40 {
+            // SAFETY: the bias has 9 by 40 numbers.
+            unsafe {
+                *bias.add(4 * 40 + j) = f32::NEG_INFINITY;
+                *bias.add(5 * 40 + j) = if j == 7 { 0.0 } else { f32::NEG_INFINITY };
+            }
+        }
+        let a = ops.attention();
+        // SAFETY: as above.
+        assert_eq!(unsafe { run(isa, &KernelRuntime::serial(), &a) }, STATUS_OK);
+        let rows: Vec<&[f32]> = ops.out.values().chunks(32).collect();
+        assert_eq!(rows[4], [0.0; 32], "{isa:?}");
+        let value = &ops.v.values()[7 * a.v.row as usize..][..32];
+        assert!(rows[5].iter().zip(value).all(|(x, y)| (x - y).abs() < 1e-6), "{isa:?}");
+    }
+}
+
+#[test]
+fn threads_give_what_one_gives() {
+    let team = Team::new(3);
+    let runtime = KernelRuntime {
+        parallel_launch: pliant_pool::parallel_launch,
+        team: (&raw const team).cast::<c_void>(),
+        ..KernelRuntime::serial()
+    };
+    let isa = available().next().unwrap();
+    for (heads, queries) in [(1, 400), (12, 128)] {
+        let case = Case { heads, kv_heads: heads, queries, keys: 128, causal: true, ..PLAIN };
+        let [alone, shared] = [0, 1].map(|_| Operands::new(case, true));
+        // SAFETY: the operands have these sizes.
+        unsafe {
+            assert_eq!(run(isa, &KernelRuntime::serial(), &alone.attention()), STATUS_OK);
+            assert_eq!(run(isa, &runtime, &shared.attention()), STATUS_OK);
+        }
+        assert_eq!(alone.out.values(), shared.out.values());
+    }
+}
+
+static TAKEN: AtomicI64 = AtomicI64::new(0);
+
+unsafe extern "C" fn refuse(bytes: u64) -> *mut c_void {
+    TAKEN.store(bytes as i64, Ordering::Relaxed);
+    std::ptr::null_mut()
+}
+
+#[test]
+fn senseless_sizes_no_memory_and_interrupts_are_statuses() {
+    let isa = available().next().unwrap();
+    let ops = Operands::new(PLAIN, true);
+    let a = ops.attention();
+    let runtime = KernelRuntime::serial();
+    // SAFETY: nothing is touched where the sizes make no sense.
+    let status = |a: &Attention, runtime: &KernelRuntime| unsafe { run(isa, runtime, a) };
+    for bad in [
+        Attention { batch: -1, ..a },
+        Attention { keys: -5, ..a },
+        Attention { kv_heads: 2, ..a },
+        Attention { kv_heads: 0, ..a },
+        Attention { queries: i64::MAX, ..a },
+        Attention { keys: i64::MAX, ..a },
+        Attention { batch: i64::MAX, ..a },
+    ] {
+        assert_eq!(status(&bad, &runtime), STATUS_BAD_ARGUMENTS, "{bad:?}");
+    }
+    let poor = KernelRuntime { alloc_workspace: refuse, ..KernelRuntime::serial() };
+    assert_eq!(status(&a, &poor), STATUS_NO_MEMORY);
+    let huge = Attention { size: i64::MAX / 2, ..a };
+    assert_eq!(status(&huge, &runtime), STATUS_NO_MEMORY);
+    let flag = AtomicBool::new(true);
+    let stopped = KernelRuntime { interrupt: &raw const flag, ..KernelRuntime::serial() };
+    assert_eq!(status(&a, &stopped), STATUS_CANCELLED);
+    // Scratch memory does not grow with the keys.
+    let case = Case { batch: 1, heads: 1, kv_heads: 1, size: 64, value_size: 64, ..PLAIN };
+    let long = Operands::new(case, true);
+    let a = Attention { queries: 200, keys: 1 << 40, ..long.attention() };
+    assert_eq!(status(&a, &poor), STATUS_NO_MEMORY);
+    assert!(TAKEN.load(Ordering::Relaxed) < 1 << 20, "{TAKEN:?}");
+}
