@@ -30,7 +30,7 @@ fn sequence<R: Real>(intrin: Intrin) -> Option<Sequence> {
     let sequence: Sequence = sequences! {
         intrin;
         Exp = exp, Log = log, Log1p = log1p, Sinh = sinh, Cosh = cosh, Tanh = tanh, Asinh = asinh, Acosh = acosh,
-        Atanh = atanh, Asin = asin, Acos = acos, Atan = atan, Erf = erf, Sigmoid = sigmoid
+        Atanh = atanh, Asin = asin, Acos = acos, Atan = atan, Erf = erf, Gelu = gelu, Sigmoid = sigmoid
     };
     Some(sequence)
 }

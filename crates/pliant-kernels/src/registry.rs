@@ -182,6 +182,8 @@ fn functions() -> Vec<ExternFn> {
         "pliant_atanh_f64" = scalar::atanh_f64: (F64) -> F64;
         "pliant_erf_f32" = scalar::erf_f32: (F32) -> F32;
         "pliant_erf_f64" = scalar::erf_f64: (F64) -> F64;
+        "pliant_gelu_f32" = scalar::gelu_f32: (F32) -> F32;
+        "pliant_gelu_f64" = scalar::gelu_f64: (F64) -> F64;
         "pliant_sigmoid_f32" = scalar::sigmoid_f32: (F32) -> F32;
         "pliant_sigmoid_f64" = scalar::sigmoid_f64: (F64) -> F64;
         "pliant_pow_f32" = scalar::pow_f32: (F32, F32) -> F32;

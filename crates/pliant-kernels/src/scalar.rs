@@ -34,7 +34,37 @@ unary! {
         if x < 1.0 { f64::NAN } else { libm::acosh(x) };
     atanh_f32 atanh_f64 = |x| libm::atanhf(x), libm::atanh(x);
     erf_f32 erf_f64 = |x| libm::erff(x), libm::erf(x);
+    gelu_f32 gelu_f64 = |x| gelu(x.into()) as f32, gelu(x);
     sigmoid_f32 sigmoid_f64 = |x| 1.0 / (1.0 + (-x).exp()), 1.0 / (1.0 + (-x).exp());
+}
+
+/// `x` times the normal distribution function of `x`, whose tail `erfc` knows; -0 of minus infinity.
+pub(crate) fn gelu(x: f64) -> f64 {
+    // 1 over the root of 2, and what that number lacks.
+    const ROOT: (f64, f64) = (std::f64::consts::FRAC_1_SQRT_2, -4.833_646_656_726_457e-17);
+    if x < -37.5 {
+        return gelu_least(x);
+    }
+    // The tail is steep: the argument's rounding is made good by the slope.
+    let at = -x * ROOT.0;
+    let lost = (-x).mul_add(ROOT.0, -at) - x * ROOT.1;
+    let slope = std::f64::consts::FRAC_2_SQRT_PI * (-at * at).exp();
+    let rest = if lost.is_finite() { slope * lost } else { 0.0 };
+    x * 0.5 * (libm::erfc(at) - rest)
+}
+
+/// The same where `erfc` is subnormal and has few digits: by the first terms of the tail's asymptotic series.
+fn gelu_least(x: f64) -> f64 {
+    let square = x * x;
+    if square > 1600.0 {
+        return -0.0;
+    }
+    let lost = x.mul_add(x, -square);
+    let inverse = 1.0 / square;
+    let series = 1.0 - inverse * (1.0 - inverse * (3.0 - inverse * (15.0 - inverse * 105.0)));
+    let root = 0.5 * std::f64::consts::FRAC_2_SQRT_PI * std::f64::consts::FRAC_1_SQRT_2;
+    // The exponential in two normal factors, so that only the last product rounds to few digits.
+    -(root * series * (1.0 - 0.5 * lost) * (100.0 - 0.5 * square).exp()) * (-100.0f64).exp()
 }
 
 macro_rules! binary {

@@ -113,6 +113,17 @@ impl DType {
         matches!(self.kind(), DTypeKind::Float)
     }
 
+    /// The largest finite number of a floating-point type.
+    pub fn largest_float(self) -> Option<f64> {
+        Some(match self {
+            DType::Float16 => half::f16::MAX.to_f64(),
+            DType::BFloat16 => half::bf16::MAX.to_f64(),
+            DType::Float32 => f64::from(f32::MAX),
+            DType::Float64 => f64::MAX,
+            _ => return None,
+        })
+    }
+
     /// True for the signed integers.
     pub const fn is_int(self) -> bool {
         matches!(self.kind(), DTypeKind::Int)

@@ -255,7 +255,7 @@ trait Real: pliant_tensor::Element + Send {
 }
 
 macro_rules! real {
-    ($ty:ty, $gemm:path, $erf:path, $sigmoid:path, $tanh:path) => {
+    ($ty:ty, $gemm:path, $gelu:path, $sigmoid:path, $tanh:path) => {
         impl Real for $ty {
             unsafe fn gemm(
                 runtime: &KernelRuntime,
@@ -294,14 +294,11 @@ macro_rules! real {
             fn activation(name: &str) -> fn($ty) -> $ty {
                 match name {
                     "relu" => |x| if x < 0.0 { 0.0 } else { x },
-                    "gelu" => |x| {
-                        let scaled = x * (std::f64::consts::FRAC_1_SQRT_2 as $ty);
-                        x * 0.5 * (1.0 + $erf(scaled))
-                    },
+                    "gelu" => |x| $gelu(x),
                     "gelu_tanh" => |x| {
-                        let inner =
-                            (x + x * x * x * 0.044715) * (0.797_884_560_802_865_4_f64 as $ty);
-                        x * 0.5 * (1.0 + $tanh(inner))
+                        let twice =
+                            (x + x * x * x * 0.044715) * (1.595_769_121_605_730_8_f64 as $ty);
+                        x * $sigmoid(twice)
                     },
                     "silu" => |x| x * $sigmoid(x),
                     "sigmoid" => |x| $sigmoid(x),
@@ -313,8 +310,8 @@ macro_rules! real {
     };
 }
 
-real!(f32, gemm::pliant_gemm_f32, scalar::erf_f32, scalar::sigmoid_f32, scalar::tanh_f32);
-real!(f64, gemm::pliant_gemm_f64, scalar::erf_f64, scalar::sigmoid_f64, scalar::tanh_f64);
+real!(f32, gemm::pliant_gemm_f32, scalar::gelu_f32, scalar::sigmoid_f32, scalar::tanh_f32);
+real!(f64, gemm::pliant_gemm_f64, scalar::gelu_f64, scalar::sigmoid_f64, scalar::tanh_f64);
 
 #[cfg(test)]
 mod tests {

@@ -143,6 +143,8 @@ pub(super) fn float_intrin(intrin: Intrin, v: &[f64]) -> Option<f64> {
         Atan2 => x.atan2(v[1]),
         Sigmoid => 1.0 / (1.0 + (-x).exp()),
         Erf => libm::erf(x),
+        Gelu if x == f64::NEG_INFINITY => -0.0,
+        Gelu => x * 0.5 * libm::erfc(-x * std::f64::consts::FRAC_1_SQRT_2),
         Abs => x.abs(),
         Floor => x.floor(),
         Ceil => x.ceil(),

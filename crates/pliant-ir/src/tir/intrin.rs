@@ -97,6 +97,8 @@ intrinsics! {
     Sigmoid = "sigmoid", Some(1), Same;
     /// Error function.
     Erf = "erf", Some(1), Same;
+    /// Gaussian error linear unit, `x` times the normal distribution function of `x`.
+    Gelu = "gelu", Some(1), Same;
     /// Absolute value.
     Abs = "abs", Some(1), Same;
     /// Towards minus infinity.

@@ -5,6 +5,17 @@ use super::{MathOps, Real, abs, horner, odd, with_sign};
 /// `e^x`: reduction by two constants, a polynomial, and scaling that reaches infinity and the subnormals.
 #[inline(always)]
 pub fn exp<B: MathOps>(b: &mut B, x: &B::V) -> B::V {
+    let one = b.f(1.0);
+    times_exp(b, x, |b, y| b.add(y, &one))
+}
+
+/// `m * e^x` for `m` near 1, with one rounding less than the product of both: `of` gives `m + m * y` for a small `y`.
+#[inline(always)]
+pub(super) fn times_exp<B: MathOps>(
+    b: &mut B,
+    x: &B::V,
+    of: impl FnOnce(&mut B, &B::V) -> B::V,
+) -> B::V {
     let (lo, hi) = B::Real::EXP_RANGE;
     let (lo, hi) = (b.f(lo), b.f(hi));
     let x = b.min2(&hi, x);
@@ -19,8 +30,7 @@ pub fn exp<B: MathOps>(b: &mut B, x: &B::V) -> B::V {
     let p = horner(b, &r, B::Real::EXP);
     let r2 = b.mul(&r, &r);
     let y = b.fma(&p, &r2, &r);
-    let one = b.f(1.0);
-    let y = b.add(&y, &one);
+    let y = of(b, &y);
     b.scale(&y, &n, &t)
 }
 

@@ -13,12 +13,14 @@
 //! | `trig` | `sin`, `cos`, `tan`, for arguments that are not huge ([`Real::TRIG_LIMIT`]) |
 //! | `arc` | `asin`, `acos`, `atan`, `atan2` |
 //! | `erf` | `erf` |
+//! | `gelu` | `gelu` |
 //! | `pow` | `pow` of float32, in float64 |
 //! | `measure` | the test that measures all of them |
 
 mod arc;
 mod erf;
 mod exp;
+mod gelu;
 mod log;
 #[cfg(test)]
 mod measure;
@@ -29,6 +31,7 @@ mod trig;
 pub use arc::{acos, asin, atan, atan2};
 pub use erf::erf;
 pub use exp::{cosh, exp, sigmoid, sinh, tanh};
+pub use gelu::gelu;
 pub use log::{acosh, asinh, atanh, log, log1p};
 pub use pow::{PLAIN_LEAST, PLAIN_MOST, pow, pow_plain};
 pub use table::Real;

@@ -136,6 +136,7 @@ functions! {
     unary acos, Acos;
     unary atan, Atan;
     unary erf, Erf;
+    unary gelu, Gelu;
     binary atan2, Atan2;
     by_double pow, Pow, plain pow_plain;
 }

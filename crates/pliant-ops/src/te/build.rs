@@ -72,6 +72,15 @@ pub fn min_value(dtype: DType) -> Expr {
     }
 }
 
+/// The largest finite value of a type, or the smallest.
+pub fn finite_end(dtype: DType, largest: bool) -> Expr {
+    match dtype.largest_float() {
+        Some(most) => const_of(if largest { most } else { -most }, dtype),
+        None if largest => max_value(dtype),
+        None => min_value(dtype),
+    }
+}
+
 // ---- conversion and type matching ----
 
 /// A conversion; constants are converted at once, and nothing happens when the type is already that one.
@@ -446,6 +455,8 @@ unary_functions! {
     sigmoid = Sigmoid;
     /// Error function.
     erf = Erf;
+    /// Gaussian error linear unit.
+    gelu = Gelu;
     /// Absolute value.
     abs = Abs;
     /// Towards minus infinity.

@@ -28,7 +28,7 @@ pub const FEW: i64 = 16;
 const MOST: usize = 8;
 
 /// The functions that there are over slices of float32.
-const FUNCTIONS: [Intrin; 19] = [
+const FUNCTIONS: [Intrin; 20] = [
     Intrin::Exp,
     Intrin::Log,
     Intrin::Log1p,
@@ -46,6 +46,7 @@ const FUNCTIONS: [Intrin; 19] = [
     Intrin::Acos,
     Intrin::Atan,
     Intrin::Erf,
+    Intrin::Gelu,
     Intrin::Atan2,
     Intrin::Pow,
 ];

@@ -35,7 +35,7 @@ macro_rules! steps {
 pub static DECLS: &[OpDecl] = &[
     row!("relu", infer_unary_number, relu, "The larger of x and 0.").onnx(&["Relu"]),
     row!("relu6", infer_unary_number, relu6, "Clipped to 0 up to 6."),
-    steps!("gelu", gelu, "x times the normal distribution function of x.").onnx(&["Gelu"]),
+    steps!("gelu", te::gelu, "x times the normal distribution function of x.").onnx(&["Gelu"]),
     steps!("gelu_tanh", gelu_tanh, "Approximation of gelu by tanh.").onnx(&["Gelu"]),
     steps!("silu", |x| x * te::sigmoid(x), "x times its logistic function.").onnx(&["Swish"]),
     steps!("selu", selu, "Scaled x, or scaled exponential of x below 0.").onnx(&["Selu"]),
@@ -78,16 +78,12 @@ fn relu(x: &Expr) -> Expr {
     te::maximum(x, &te::int_of(0, x.ty().dtype))
 }
 
-fn gelu(x: &Expr) -> Expr {
-    let c = |v: f64| te::const_of(v, x.ty().dtype);
-    x * c(0.5) * (c(1.0) + te::erf(&(x * c(std::f64::consts::FRAC_1_SQRT_2))))
-}
-
 fn gelu_tanh(x: &Expr) -> Expr {
     let c = |v: f64| te::const_of(v, x.ty().dtype);
     let cube = x * x * x;
-    let inner = (x + cube * c(0.044715)) * c((2.0 / std::f64::consts::PI).sqrt());
-    x * c(0.5) * (c(1.0) + te::tanh(&inner))
+    let twice = (x + cube * c(0.044715)) * c((8.0 / std::f64::consts::PI).sqrt());
+    // The logistic function loses no digits where 1 + tanh does.
+    x * te::sigmoid(&twice)
 }
 
 fn relu6(x: &Expr) -> Expr {
