@@ -7,8 +7,9 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value, types};
 use cranelift_frontend::FunctionBuilder;
 use cranelift_module::{FuncId, Module};
-use pliant_exec::abi::{OFFSET_TENSOR_DATA, OFFSET_TENSOR_SHAPE, OFFSET_TENSOR_STRIDES};
+use pliant_exec::abi::{OFFSET_TENSOR_SHAPE, OFFSET_TENSOR_STRIDES};
 use pliant_ir::AttrValue;
+use pliant_ir::tir::visit::for_each_expr;
 use pliant_ir::tir::{Buffer, Expr, ExprData, PrimFunc, Ty, Var, VarTy};
 use pliant_kernels::tensor_arg::{TENSOR_FAULTS, dtype_word};
 use pliant_tensor::DType;
@@ -17,16 +18,18 @@ use pliant_tir::check_bounds::UNBOUNDED;
 use pliant_tir::fit::SIZE_LIMIT;
 use rustc_hash::FxHashMap;
 
-use crate::function::{FuncGen, Gen, abi_signature, constant_mem, unsupported};
+use crate::function::{FuncGen, Gen, abi_signature, constant_mem, mem, unsupported};
 use crate::memory::Place;
 use crate::unit::Unit;
 use crate::value::{V, clif};
+
+/// A function of up to so many tensor arguments loads their addresses at its start.
+const MOST_AT_HAND: usize = 16;
 
 /// A tensor argument while its sizes are checked.
 struct TensorArg {
     position: usize,
     buffer: Buffer,
-    descriptor: Value,
 }
 
 /// A dim or stride that is an expression: compared after all variables are defined.
@@ -64,6 +67,7 @@ pub(crate) fn generate(unit: &mut Unit, f: &PrimFunc) -> Gen<(FuncId, Vec<Arc<st
             fail,
             stack_bytes: 0,
             depth: 0,
+            many_arguments: f.buffer_map.len() > MOST_AT_HAND,
             in_parallel: false,
         };
         g.arguments(args)?;
@@ -88,7 +92,7 @@ impl FuncGen<'_, '_> {
                     let buffer = f.buffer_map[&param];
                     let descriptor = self.b.ins().load(types::I64, constant_mem(), args, offset);
                     self.check_descriptor(position, buffer, descriptor)?;
-                    tensors.push(TensorArg { position, buffer, descriptor });
+                    tensors.push(TensorArg { position, buffer });
                 }
                 VarTy::Value(ty) => {
                     let value = self.scalar_argument(args, offset, ty)?;
@@ -102,23 +106,27 @@ impl FuncGen<'_, '_> {
         }
         let mut pending = Vec::new();
         for t in &tensors {
-            self.dims(t, &mut pending);
+            self.dims(t, args, &mut pending)?;
         }
         for p in pending {
-            self.memo.clear();
-            let expected = self.size(p.expected, &p.what)?;
-            let differs = self.b.ins().icmp(IntCC::NotEqual, p.actual, expected);
-            self.check_not(differs, &p.what);
+            self.compare(p)?;
         }
         for t in tensors {
-            let data = self.b.ins().load(
-                types::I64,
-                constant_mem(),
-                t.descriptor,
-                OFFSET_TENSOR_DATA as i32,
-            );
-            self.places.insert(t.buffer, Place::Address(data));
+            let place = Place::Argument(args, (t.position * 8) as i32);
+            self.places.insert(t.buffer, place);
+            if !self.many_arguments {
+                let base = self.base(t.buffer)?;
+                self.places.insert(t.buffer, Place::Address(base));
+            }
         }
+        Ok(())
+    }
+
+    fn compare(&mut self, p: Pending) -> Gen<()> {
+        self.memo.clear();
+        let expected = self.size(p.expected, &p.what)?;
+        let differs = self.b.ins().icmp(IntCC::NotEqual, p.actual, expected);
+        self.check_not(differs, &p.what);
         Ok(())
     }
 
@@ -163,48 +171,69 @@ impl FuncGen<'_, '_> {
         Ok(())
     }
 
-    /// Defines the sizes that stand alone in a dim; leaves the other dims to be compared.
-    fn dims(&mut self, t: &TensorArg, pending: &mut Vec<Pending>) {
+    /// Defines the sizes that stand alone in a dim; compares the other dims, but for those of sizes that are defined
+    /// later.
+    fn dims(&mut self, t: &TensorArg, args: Value, pending: &mut Vec<Pending>) -> Gen<()> {
         let f = self.f;
         let data = f.buffer(t.buffer);
         let arg = format!("argument {} ('{}')", t.position, data.name);
-        for (list, offset, noun) in [
+        for (sizes, list, noun) in [
             (&data.shape, OFFSET_TENSOR_SHAPE, "dim"),
             (&data.strides, OFFSET_TENSOR_STRIDES, "stride"),
         ] {
-            if list.is_empty() {
+            if sizes.is_empty() {
                 continue;
             }
-            let values = self.b.ins().load(types::I64, constant_mem(), t.descriptor, offset as i32);
-            for (i, &e) in list.iter().enumerate() {
-                let actual = self.b.ins().load(types::I64, constant_mem(), values, (i * 8) as i32);
+            // Not merged with the loads of the other arguments' checks, so that it takes no register meanwhile.
+            let descriptor = self.b.ins().load(types::I64, mem(), args, (t.position * 8) as i32);
+            let values = self.b.ins().load(types::I64, mem(), descriptor, list as i32);
+            for (index, &e) in sizes.iter().enumerate() {
+                let actual = self.b.ins().load(types::I64, mem(), values, (index * 8) as i32);
                 let size = pliant_tir::text::expr(f, e);
-                self.bounded(actual, format!("{arg}: {noun} {i} ({size})"));
+                self.bounded(actual, format!("{arg}: {noun} {index} ({size})"));
                 match self.undefined_var(e) {
                     Some(v) => {
                         self.vars.insert(v, V::S(actual));
                     }
                     None => {
                         let expected = pliant_tir::text::expr(f, e);
-                        let what = format!("{arg}: {noun} {i} is not {expected}");
-                        pending.push(Pending { actual, expected: e, what });
+                        let what = format!("{arg}: {noun} {index} is not {expected}");
+                        let comparison = Pending { actual, expected: e, what };
+                        if self.is_defined(e) {
+                            self.compare(comparison)?;
+                        } else {
+                            pending.push(comparison);
+                        }
                     }
                 }
             }
         }
         if let Some(offset) = data.elem_offset {
             // Tensors reach kernels without an offset.
-            let zero = self.b.ins().iconst(types::I64, 0);
             match self.undefined_var(offset) {
                 Some(v) => {
+                    let zero = self.b.ins().iconst(types::I64, 0);
                     self.vars.insert(v, V::S(zero));
                 }
                 None => {
                     let what = format!("{arg}: the offset is not 0");
-                    pending.push(Pending { actual: zero, expected: offset, what });
+                    let actual = self.b.ins().iconst(types::I64, 0);
+                    pending.push(Pending { actual, expected: offset, what });
                 }
             }
         }
+        Ok(())
+    }
+
+    /// Whether all variables of a size have values.
+    fn is_defined(&self, e: Expr) -> bool {
+        let mut defined = true;
+        for_each_expr(self.f, e, |e| {
+            if let ExprData::Var(v) = self.f.expr(e) {
+                defined &= self.vars.contains_key(v);
+            }
+        });
+        defined
     }
 
     /// Whether the bounds checks rely on nothing about an int64 parameter.

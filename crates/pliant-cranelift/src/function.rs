@@ -89,6 +89,8 @@ pub(crate) struct FuncGen<'a, 'b> {
     pub stack_bytes: u64,
     /// Loops around the current statement, in this machine function.
     pub depth: usize,
+    /// Whether there are so many tensor arguments that their addresses are loaded statement by statement.
+    pub many_arguments: bool,
     /// Whether this function is the body of a parallel loop.
     pub in_parallel: bool,
 }

@@ -7,10 +7,12 @@ use cranelift_codegen::ir::{
     BlockArg, InstBuilder, MemFlagsData, StackSlotData, StackSlotKind, Type, Value, types,
 };
 use cranelift_frontend::Variable;
-use pliant_exec::abi::{OFFSET_ALLOC_WORKSPACE, OFFSET_FREE_WORKSPACE, STATUS_NO_MEMORY};
+use pliant_exec::abi::{
+    OFFSET_ALLOC_WORKSPACE, OFFSET_FREE_WORKSPACE, OFFSET_TENSOR_DATA, STATUS_NO_MEMORY,
+};
 use pliant_ir::tir::{BinOp, Buffer, Expr, ExprData, Stmt, Ty};
 use pliant_tensor::DType;
-use pliant_tir::accesses::{STACK_BYTES, constant_size, register_slots};
+use pliant_tir::accesses::{STACK_BYTES, constant_size, free_names, register_slots};
 use pliant_tir::fit::{SIZE_LIMIT, checked_terms};
 use rustc_hash::FxHashMap;
 
@@ -28,6 +30,9 @@ const MAX_STRIDE: i64 = 1 << 16;
 pub(crate) enum Place {
     /// In memory, from this address.
     Address(Value),
+    /// In memory that a tensor argument describes, one of so many that no address is kept at hand: each statement loads
+    /// those that it uses from this place among the arguments.
+    Argument(Value, i32),
     /// In machine registers: one variable per scalar or chunk, by first element and lanes.
     Registers(Rc<FxHashMap<(i64, u16), Vec<Variable>>>),
 }
@@ -41,18 +46,41 @@ fn stored(dtype: DType) -> Type {
 }
 
 impl FuncGen<'_, '_> {
-    /// The address of the element at a linear index.
-    pub fn address(&mut self, buffer: Buffer, index: Value) -> Gen<Value> {
-        let base = match self.places.get(&buffer) {
-            Some(Place::Address(base)) => *base,
-            Some(Place::Registers(_)) => return internal("the address of a buffer in registers"),
+    /// The address of a buffer's first element.
+    pub fn base(&mut self, buffer: Buffer) -> Gen<Value> {
+        match self.places.get(&buffer) {
+            Some(&Place::Address(base)) => Ok(base),
+            Some(&Place::Argument(args, offset)) => {
+                // Loads that may not move are not merged with those of other statements.
+                let descriptor = self.b.ins().load(types::I64, mem(), args, offset);
+                Ok(self.b.ins().load(types::I64, mem(), descriptor, OFFSET_TENSOR_DATA as i32))
+            }
+            Some(Place::Registers(_)) => internal("the address of a buffer in registers"),
             None => {
                 let name = &self.f.buffer(buffer).name;
-                return unsupported(format!(
-                    "the buffer '{name}' is neither a parameter nor allocated"
-                ));
+                unsupported(format!("the buffer '{name}' is neither a parameter nor allocated"))
             }
-        };
+        }
+    }
+
+    /// Loads the addresses of the arguments that a statement uses; gives what stood in their places.
+    pub fn load_arguments(&mut self, s: Stmt) -> Gen<Vec<(Buffer, Place)>> {
+        let mut old = Vec::new();
+        if !self.many_arguments {
+            return Ok(old);
+        }
+        for buffer in free_names(self.f, s).buffers {
+            if let Some(Place::Argument(..)) = self.places.get(&buffer) {
+                let base = self.base(buffer)?;
+                old.extend(self.places.insert(buffer, Place::Address(base)).map(|p| (buffer, p)));
+            }
+        }
+        Ok(old)
+    }
+
+    /// The address of the element at a linear index.
+    pub fn address(&mut self, buffer: Buffer, index: Value) -> Gen<Value> {
+        let base = self.base(buffer)?;
         let size = self.f.buffer(buffer).dtype.size() as i64;
         let offset = if size == 1 {
             index

@@ -76,7 +76,7 @@ impl FuncGen<'_, '_> {
         if ty == types::I64 { v } else { self.b.ins().sextend(types::I64, v) }
     }
 
-    fn captures(&self, var: Var, body: Stmt) -> Gen<Captures> {
+    fn captures(&mut self, var: Var, body: Stmt) -> Gen<Captures> {
         let names = free_names(self.f, body);
         let mut out = Captures { vars: Vec::new(), buffers: Vec::new() };
         for v in names.vars.into_iter().filter(|&v| v != var) {
@@ -92,18 +92,10 @@ impl FuncGen<'_, '_> {
             }
         }
         for b in names.buffers {
-            match self.places.get(&b) {
-                Some(Place::Address(address)) => out.buffers.push((b, *address)),
-                Some(Place::Registers(_)) => {
-                    return unsupported("a buffer in registers that crosses into a parallel loop");
-                }
-                None => {
-                    let name = &self.f.buffer(b).name;
-                    return unsupported(format!(
-                        "the buffer '{name}' is neither a parameter nor allocated"
-                    ));
-                }
+            if let Some(Place::Registers(_)) = self.places.get(&b) {
+                return unsupported("a buffer in registers that crosses into a parallel loop");
             }
+            out.buffers.push((b, self.base(b)?));
         }
         Ok(out)
     }
@@ -136,6 +128,7 @@ impl FuncGen<'_, '_> {
                 fail,
                 stack_bytes: 0,
                 depth: 0,
+                many_arguments: false,
                 in_parallel: true,
             };
             inner.unpack(&params, captures);

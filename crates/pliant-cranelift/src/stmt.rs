@@ -13,6 +13,19 @@ impl FuncGen<'_, '_> {
         let f = self.f;
         self.memo.clear();
         match f.stmt(s) {
+            StmtData::For { .. } | StmtData::While(..) | StmtData::If(..) if self.depth == 0 => {
+                let old = self.load_arguments(s)?;
+                self.nest(s)?;
+                self.places.extend(old);
+                Ok(())
+            }
+            _ => self.nest(s),
+        }
+    }
+
+    fn nest(&mut self, s: Stmt) -> Gen<()> {
+        let f = self.f;
+        match f.stmt(s) {
             StmtData::Seq(list) => list.iter().try_for_each(|&s| self.stmt(s)),
             StmtData::For { var, min, extent, kind, body, annotations } => match kind {
                 ForKind::Serial => self.serial(*var, *min, *extent, *body),
