@@ -65,7 +65,7 @@ pub const BUILTINS: &[BuiltinArity] = &[
     exactly("vm.builtin.null_value", 0),
     at_least("vm.builtin.print", 1),
     exactly("vm.builtin.read_if_cond", 1),
-    exactly("vm.builtin.reshape", 2),
+    between("vm.builtin.reshape", 2, 3),
     exactly("vm.builtin.shape_of", 1),
     at_least("vm.builtin.store_shape", 2),
     exactly("vm.builtin.tensor_to_shape", 1),

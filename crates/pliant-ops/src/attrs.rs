@@ -95,6 +95,17 @@ impl InferCtx<'_> {
         self.attr(key).as_float().ok_or_else(|| self.error(format!("{key} must be a number")))
     }
 
+    /// A float attribute that is neither infinite nor NaN.
+    ///
+    /// # Errors
+    /// When it is no finite number.
+    pub fn finite(&self, key: &str) -> Result<f64, InferError> {
+        match self.float(key)? {
+            v if v.is_finite() => Ok(v),
+            v => Err(self.error(format!("{key} must be a finite number, but is {v}"))),
+        }
+    }
+
     /// The attribute `epsilon`: what is added to a variance.
     ///
     /// # Errors

@@ -219,6 +219,7 @@ impl<'a> LegalizeCtx<'a> {
     /// A condition on sizes as a check of a stage.
     pub fn check(&mut self, check: crate::rules::SizeCheck) -> te::Check {
         let cond = te::cast(&self.size(check.cond), te::Ty::BOOL);
+        let cond = te::explain(&cond, &self.size_list(&check.values));
         te::Check { axes: Vec::new(), cond, message: check.message.into() }
     }
 

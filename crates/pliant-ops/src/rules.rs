@@ -72,6 +72,22 @@ pub fn infer_broadcast(ctx: &mut InferCtx<'_>) -> Result<Type, InferError> {
     Ok(ctx.like(&out, dtype))
 }
 
+/// The type rule of a broadcasting operator of floats.
+///
+/// # Errors
+/// When shapes or element types do not fit.
+pub fn infer_broadcast_float(ctx: &mut InferCtx<'_>) -> Result<Type, InferError> {
+    let (a, b) = (ctx.tensor(0)?, ctx.tensor(1)?);
+    // A scalar takes the tensor's type, whatever its own is.
+    if !a.scalar {
+        require_float(ctx, 0, &a)?;
+    }
+    if !b.scalar || a.scalar {
+        require_float(ctx, 1, &b)?;
+    }
+    infer_broadcast(ctx)
+}
+
 /// The type rule of a broadcasting operator whose result is bool.
 ///
 /// # Errors
@@ -283,8 +299,10 @@ pub fn te_converted(t: te::Tensor, dtype: DType) -> te::Tensor {
 pub struct SizeCheck {
     /// A predicate over sizes.
     pub cond: Sym,
-    /// What to say where it does not hold.
+    /// What to say where it does not hold, with `{0}`, `{1}`, ... for the values.
     pub message: String,
+    /// The symbolic sizes whose values the message tells.
+    pub values: Vec<Sym>,
 }
 
 /// That a size is a multiple of another; what could not be proved is to be checked at run time
@@ -300,7 +318,9 @@ pub fn require_divisible(
     by_what: &str,
 ) -> Result<Option<SizeCheck>, InferError> {
     let (text, by_text) = (ctx.dim(size), ctx.dim(by));
-    let message = format!("{what}, {text}, must be a multiple of {by_what}, {by_text}");
+    let message = |text: &str, by_text: &str| {
+        format!("{what}, {text}, must be a multiple of {by_what}, {by_text}")
+    };
     let zero = ctx.func.syms.int(0);
     if size == by || size == zero {
         return Ok(None);
@@ -312,7 +332,7 @@ pub fn require_divisible(
     };
     match proof {
         Some(true) => Ok(None),
-        Some(false) => Err(ctx.error(message)),
+        Some(false) => Err(ctx.error(message(&text, &by_text))),
         None => {
             // Only 0 is a multiple of 0; nothing is divided by it to see that.
             let syms = &mut ctx.func.syms;
@@ -323,7 +343,17 @@ pub fn require_divisible(
             let (whole, some, none) = (syms.eq(rest, zero), syms.lt(zero, by), syms.eq(size, zero));
             let possible = syms.or(some, none);
             let cond = syms.and(whole, possible);
-            Ok(Some(SizeCheck { cond, message: format!("{}: {message}", ctx.op()) }))
+            let mut values = Vec::new();
+            let mut told = |size: Sym, text: &str| match ctx.func.syms.as_int(size) {
+                Some(_) => text.to_string(),
+                None => {
+                    values.push(size);
+                    format!("{text} = {{{}}}", values.len() - 1)
+                }
+            };
+            let (text, by_text) = (told(size, &text), told(by, &by_text));
+            let message = format!("{}: {}", ctx.op(), message(&text, &by_text));
+            Ok(Some(SizeCheck { cond, message, values }))
         }
     }
 }

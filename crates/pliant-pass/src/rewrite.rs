@@ -225,9 +225,9 @@ impl Namer {
         Namer { taken, span: Span::NONE }
     }
 
-    /// What is made from here on stands for what was written there.
-    pub fn at(&mut self, span: Span) {
-        self.span = span;
+    /// What is made from here on stands for what was written there. Gives where that was before.
+    pub fn at(&mut self, span: Span) -> Span {
+        std::mem::replace(&mut self.span, span)
     }
 
     /// A name that starts with `hint` and that nobody has: `hint`, else `hint1`, `hint2`, ...

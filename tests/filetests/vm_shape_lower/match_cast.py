@@ -35,7 +35,7 @@ class Module:
 #         shape: R.Shape(ndim=2) = R.call_packed("vm.builtin.make_shape", shape_heap, R.prim_value(2), R.prim_value(1), R.prim_value(4), R.prim_value(1), R.prim_value(5), sinfo_args=(R.Shape(ndim=2),))
 #         s: R.Shape(ndim=2) = shape
 #         shape1: R.Shape(ndim=1) = R.call_packed("vm.builtin.make_shape", shape_heap, R.prim_value(1), R.prim_value(1), R.prim_value(2), sinfo_args=(R.Shape(ndim=1),))
-#         w: R.Tensor(dtype="float32", ndim=1) = R.call_packed("vm.builtin.reshape", x, shape1, sinfo_args=(R.Tensor(dtype="float32", ndim=1),))
+#         w: R.Tensor(dtype="float32", ndim=1) = R.call_packed("vm.builtin.reshape", x, shape1, R.str("(m * n,)"), sinfo_args=(R.Tensor(dtype="float32", ndim=1),))
 #         return (w, z, s)
 #
 #     @T.prim_func(private=True)

@@ -10,8 +10,8 @@ use crate::decl::{OpDecl, Pattern};
 use crate::infer::InferCtx;
 use crate::legalize::{LegalizeCtx, LegalizeError};
 use crate::rules::{
-    infer_arithmetic, infer_broadcast, infer_compare, require_bits, require_float, require_integer,
-    te_broadcast, wide_float,
+    infer_arithmetic, infer_broadcast, infer_broadcast_float, infer_compare, require_bits,
+    require_integer, te_broadcast, wide_float,
 };
 use crate::te::{self, Expr};
 
@@ -92,8 +92,8 @@ pub static DECLS: &[OpDecl] = &[
     )
     .aliases(&["relax.bitwise_right_shift", "relax.shift_right"])
     .onnx(&["BitShift"]),
-    row!("atan2", infer_float, te::atan2, "The angle of the point (x2, x1).").numpy("arctan2"),
-    row!("log_add_exp", infer_float, log_add_exp, "log(exp(x1) + exp(x2)) without overflow.")
+    row!("atan2", infer_broadcast_float, te::atan2, "The angle of the point (x2, x1).").numpy("arctan2"),
+    row!("log_add_exp", infer_broadcast_float, log_add_exp, "log(exp(x1) + exp(x2)) without overflow.")
         .numpy("logaddexp"),
 ];
 
@@ -112,18 +112,6 @@ fn infer_bits(ctx: &mut InferCtx<'_>) -> Inferred {
 fn infer_shift(ctx: &mut InferCtx<'_>) -> Inferred {
     for i in [0, 1] {
         require_integer(ctx, i, &ctx.tensor(i)?)?;
-    }
-    infer_broadcast(ctx)
-}
-
-fn infer_float(ctx: &mut InferCtx<'_>) -> Inferred {
-    let (a, b) = (ctx.tensor(0)?, ctx.tensor(1)?);
-    // A scalar takes the tensor's type, whatever its own is.
-    if !a.scalar {
-        require_float(ctx, 0, &a)?;
-    }
-    if !b.scalar || a.scalar {
-        require_float(ctx, 1, &b)?;
     }
     infer_broadcast(ctx)
 }

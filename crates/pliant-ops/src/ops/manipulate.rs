@@ -617,8 +617,10 @@ fn te_split(ctx: &mut LegalizeCtx<'_>) -> Outputs {
     if cuts.equal {
         let (dim, parts) = (x.shape()[axis].clone(), te::int(outputs.len() as i64));
         let cond = te::eq(&te::floormod(&dim, &parts), &te::int(0));
+        let cond = te::explain(&cond, std::slice::from_ref(&dim));
         let message =
-            format!("relax.split: axis {axis} of size {dim} has no {parts} equal parts").into();
+            format!("relax.split: axis {axis} of size {dim} = {{0}} has no {parts} equal parts")
+                .into();
         outputs[0] = outputs[0].with_check(Check { axes: Vec::new(), cond, message });
     }
     Ok(outputs)

@@ -15,7 +15,9 @@ use super::bounds::bound_checks;
 use super::callers::Known;
 use super::heap::Heap;
 use super::shape_func::ShapeFunc;
-use crate::names::{NULL_VALUE, builtin_call, op_call, packed_call, prim_int, unit_ty};
+use crate::names::{
+    NULL_VALUE, VM_ALLOC_TENSOR, builtin_call, op_call, packed_call, prim_int, unit_ty,
+};
 use crate::tail::tail_binding;
 
 /// One generated loop function computes at most this many sizes, so that none grows without bound.
@@ -45,6 +47,7 @@ pub(super) fn lower_function(
         shape_log: Vec::new(),
         scalars: FxHashMap::default(),
         heap_read: false,
+        sizes: FxHashMap::default(),
         origins: FxHashMap::default(),
         known,
         dims_known: false,
@@ -92,6 +95,8 @@ pub(super) struct Lowering<'a> {
     pub scalars: FxHashMap<Sym, (Expr, DType)>,
     /// Whether anything reads the heap: another function, a shape, a check.
     pub heap_read: bool,
+    /// The dims of tensors that are allocated, and where, so that the loop functions that compute them check them.
+    sizes: FxHashMap<Sym, Span>,
     /// Where each symbol was defined, in words for messages.
     pub origins: FxHashMap<SymVar, String>,
     /// What all callers pass, if all are known.
@@ -157,6 +162,11 @@ impl Lowering<'_> {
     fn enter(&mut self, func: &Function, bindings: &[Binding], result: Expr) {
         let mut needs = Vec::new();
         let mut stack = Vec::new();
+        for b in bindings {
+            for dim in allocated_dims(func, b.value) {
+                self.sizes.entry(dim).or_insert(func.var(b.var).span);
+            }
+        }
         for value in bindings.iter().map(|b| b.value).chain([result]) {
             stack.push(value);
             while let Some(e) = stack.pop() {
@@ -293,6 +303,9 @@ impl Lowering<'_> {
         }
         if new == old {
             return Ok(call);
+        }
+        if let Some(text) = reshaped_to(func, callee, &old) {
+            new.push(func.str_value(&text));
         }
         let attrs: Attrs = func.call_attrs(attrs).clone();
         let ty_args = func.type_list(ty_args).to_vec();
@@ -448,11 +461,21 @@ impl Lowering<'_> {
         out: &mut Vec<Binding>,
     ) -> Result<(), PassError> {
         let mut targets = Vec::with_capacity(terms.len());
+        // A failed check is of the line that allocates.
+        let mut at = None;
         for &(value, target) in terms {
             if self.heap.is_filled(target) || func.syms.as_int(target).is_some() {
                 continue;
             }
-            targets.push((value, target, self.heap.slot(target)));
+            // Symbols stand for sizes, so most terms of them need no check.
+            let zero = func.syms.int(0);
+            let span = self.sizes.get(&target).copied();
+            let check =
+                span.is_some() && pliant_ops::prove::at_most(func, zero, target) != Some(true);
+            if check {
+                at = span;
+            }
+            targets.push((value, target, self.heap.slot(target), check));
         }
         if targets.is_empty() {
             return Ok(());
@@ -461,8 +484,8 @@ impl Lowering<'_> {
         let kernel = {
             let slots = |s: Sym| self.heap.filled_slot(s);
             let mut kernel = ShapeFunc::new(&func.syms, &slots, &self.name);
-            for &(value, _, slot) in &targets {
-                kernel.store(value, slot).map_err(|_| self.undefined(func, value))?;
+            for &(value, _, slot, check) in &targets {
+                kernel.store(value, slot, check).map_err(|_| self.undefined(func, value))?;
             }
             PendingKernel(kernel.finish())
         };
@@ -478,8 +501,12 @@ impl Lowering<'_> {
         });
         let callee = func.global(&name, ty);
         let call = func.call(Callee::Expr(callee), &[heap], Attrs::default(), &[], unit);
+        let outer = at.map(|span| self.namer.at(span));
         self.namer.bind(func, "_", call, out);
-        for (_, target, _) in targets {
+        if let Some(span) = outer {
+            self.namer.at(span);
+        }
+        for (_, target, ..) in targets {
             self.heap.fill(&func.syms, target);
         }
         Ok(())
@@ -532,6 +559,35 @@ impl Lowering<'_> {
             });
             set_flat_bindings(func, seq, bindings);
         }
+    }
+}
+
+/// The dims of the tensor that a value allocates.
+fn allocated_dims(func: &Function, value: Expr) -> impl Iterator<Item = Sym> + '_ {
+    let dims = match func.expr(value) {
+        ExprData::Call { callee: Callee::Op(VM_ALLOC_TENSOR), args, .. } => {
+            func.list(*args).get(2).and_then(|&shape| match func.expr(shape) {
+                ExprData::Shape(dims) => Some(&dims[..]),
+                _ => None,
+            })
+        }
+        _ => None,
+    };
+    dims.unwrap_or_default().iter().copied()
+}
+
+/// The shape that a call of `vm.builtin.reshape` with these operands asks for, in symbols, for the message of one that
+/// does not fit.
+fn reshaped_to(func: &Function, callee: Callee, args: &[Expr]) -> Option<String> {
+    let Callee::Expr(callee) = callee else { return None };
+    match (func.expr(callee), args) {
+        (ExprData::Extern(name), &[_, shape]) if &**func.str(*name) == "vm.builtin.reshape" => {
+            let ExprData::Shape(dims) = func.expr(shape) else { return None };
+            let dims: Vec<String> =
+                dims.iter().map(|&d| func.syms.display(d).to_string()).collect();
+            Some(format!("({}{})", dims.join(", "), if dims.len() == 1 { "," } else { "" }))
+        }
+        _ => None,
     }
 }
 

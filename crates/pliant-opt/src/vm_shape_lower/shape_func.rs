@@ -46,14 +46,22 @@ impl<'a> ShapeFunc<'a> {
     }
 
     /// Computes a term and stores it into a slot. Sums and products in it must fit 64 bits, except in the arms of
-    /// selections, of which only one counts.
+    /// selections, of which only one counts. With `check`, the value must not be negative.
     ///
     /// # Errors
     /// The variable that has no slot.
-    pub fn store(&mut self, sym: Sym, slot: u32) -> Result<(), SymVar> {
+    pub fn store(&mut self, sym: Sym, slot: u32, check: bool) -> Result<(), SymVar> {
         self.check_operands(sym)?;
         let value = self.value(sym)?;
         let value = self.as_int(value);
+        if check {
+            let zero = self.func.int(0);
+            let holds = self.func.binary(BinOp::Ge, value, zero);
+            let holds = self.func.call(Intrin::Explain, &[holds, value]);
+            let text =
+                format!("{}: the size {} = {{0}} is negative", self.place, self.syms.display(sym));
+            self.assert(holds, Failed::Shape.mark(&text));
+        }
         let index = self.func.int(i64::from(slot));
         let store = self.func.store(self.heap, &[index], value);
         self.stmts.push(store);

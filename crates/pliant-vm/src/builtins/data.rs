@@ -32,7 +32,7 @@ pub(super) fn alloc_tensor(args: Args<'_>) -> Result<Value, VmError> {
     Ok(Value::Tensor(Tensor::from_storage(storage.clone(), offset, shape, dtype)?))
 }
 
-/// `reshape(tensor, shape)`: a view where the tensor is row-major, else a copy.
+/// `reshape(tensor, shape, text?)`: a view where the tensor is row-major, else a copy. The text is the shape in symbols.
 pub(super) fn reshape(args: Args<'_>) -> Result<Value, VmError> {
     let (tensor, shape) = (args.tensor(0)?, args.shape(1)?);
     let reshaped = tensor.to_contiguous()?.reshape(shape).map_err(|error| match error {
@@ -41,7 +41,12 @@ pub(super) fn reshape(args: Args<'_>) -> Result<Value, VmError> {
             let dims: Vec<String> = shape.iter().map(i64::to_string).collect();
             let plural = if numel == 1 { " does" } else { "s do" };
             let dims = dims.join(", ");
-            let text = format!("reshape: {numel} element{plural} not fit shape ({dims}{comma})");
+            let symbols = match args.text_or(2, "") {
+                "" => String::new(),
+                text => format!("{text} = "),
+            };
+            let text =
+                format!("reshape: {numel} element{plural} not fit shape {symbols}({dims}{comma})");
             VmError::check(CheckKind::Shape, text)
         }
         other => other.into(),

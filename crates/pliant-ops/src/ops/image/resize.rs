@@ -90,7 +90,7 @@ fn spec(ctx: &InferCtx<'_>, n: usize) -> Result<Spec, InferError> {
         mode: MODES[ctx.choice("coordinate_transformation_mode", &MODES)?],
         rounding: ROUNDINGS[ctx.choice("rounding_method", &ROUNDINGS)?],
         roi: roi(ctx, n)?,
-        alpha: ctx.float("cubic_alpha")?,
+        alpha: ctx.finite("cubic_alpha")?,
         exclude: ctx.bool("cubic_exclude")?,
         outside: ctx.float("extrapolation_value")?,
     })

@@ -164,7 +164,12 @@ impl Pooling {
     fn bins(&self, b: &mut Body, mut write: impl FnMut(&mut Body, &Expr, &Expr, &Expr, &Expr)) {
         let (r, c) = (&self.shape[0], &self.shape[self.at.channel]);
         let (h, w) = (te::int(self.pooled[0]), te::int(self.pooled[1]));
+        let (rows, columns) = (self.size(self.at.row), self.size(self.at.column));
+        let message =
+            format!("{}: an image of {{0}} rows and {{1}} columns has no regions", self.op);
         b.for_("r", r, |b, r| {
+            let pixels = te::and(&te::gt(&rows, &te::int(0)), &te::gt(&columns, &te::int(0)));
+            b.assert(&te::explain(&pixels, &[rows.clone(), columns.clone()]), message.as_str());
             b.for_("ph", &h, |b, ph| {
                 b.for_("pw", &w, |b, pw| b.for_("c", c, |b, c| write(b, r, c, ph, pw)));
             });
