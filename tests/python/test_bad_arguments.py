@@ -89,10 +89,10 @@ def test_operators_of_ones_own_refuse_what_they_cannot_be() -> None:
     def register(func: Any, name: str = "test.bad") -> Any:
         return relax.op.register_op(name)(func)
 
-    with pytest.raises(TypeError, match="operand 'y' cannot have a default"):
+    with pytest.raises(TypeError, match="the default of operand 'y' can only be None"):
         register(lambda x, y=1: x)
-    with pytest.raises(TypeError, match="any number of operands"):
-        register(lambda *xs: xs[0])
+    with pytest.raises(TypeError, match=r"\*\*options stands for attributes without names"):
+        register(lambda x, **options: x)
     with pytest.raises(ValueError, match="is an operator of the library"):
         register(lambda x: x, "add")
     with pytest.raises(ValueError, match="is no name for an operator"):

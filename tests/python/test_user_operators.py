@@ -96,3 +96,58 @@ def test_mistakes_name_the_operator(call: Any, message: str) -> None:
     x, y = (relax.Var(name, relax.TensorStructInfo((4,), "float32")) for name in "xy")
     with pytest.raises((TypeError, pliant.PliantError), match=f"mine.outer_mix.*{message}"), bb.function("main", [x, y]):
         bb.emit(call(x, y))
+
+
+def test_an_operand_may_be_left_out() -> None:
+    @relax.op.register_op("mine.affine")
+    def affine(x: te.Tensor, scale: te.Tensor | None = None, shift: te.Tensor | None = None) -> te.Tensor:
+        def element(*i: te.PrimExpr) -> te.PrimExpr:
+            value = x(*i) if scale is None else x(*i) * scale[i[-1]]
+            return value if shift is None else value + shift[i[-1]]
+
+        return te.compute(x.shape, element, name="affine")
+
+    module = pliant.script.from_source(
+        """
+@R.function
+def main(x: R.Tensor(("n", 3), "float32"), b: R.Tensor((3,), "float32")):
+    with R.dataflow():
+        y = R.mine.affine(x)
+        z = R.mine.affine(y, shift=b)
+        w = R.mine.affine(z, b, b)
+        R.output(w)
+    return w
+"""
+    )
+    x, b = np.arange(6, dtype="float32").reshape(2, 3), np.array([1, 2, 3], "float32")
+    np.testing.assert_allclose(pliant.compile(module)(x, b).numpy(), (x + b) * b + b)
+    with pytest.raises(TypeError, match="the default of operand 'y' can only be None"):
+        relax.op.register_op("mine.bad")(lambda x, y=1: x)
+
+
+def test_any_number_of_operands() -> None:
+    @relax.op.register_op("mine.total")
+    def total(*xs: te.Tensor, factor: float = 1.0) -> te.Tensor:
+        return te.compute(xs[0].shape, lambda *i: sum(x(*i) for x in xs) * factor, name="total")
+
+    module = pliant.script.from_source(
+        """
+@R.function
+def main(x: R.Tensor(("n",), "float32"), y: R.Tensor(("n",), "float32")):
+    z = R.mine.total(x, y, y, factor=2.0)
+    return R.mine.total(z)
+"""
+    )
+    x, y = np.array([1, 2], "float32"), np.array([3, 5], "float32")
+    np.testing.assert_allclose(pliant.compile(module)(x, y).numpy(), [14, 24])
+
+
+def test_an_operator_is_no_group() -> None:
+    relax.op.register_op("shelf.book")(lambda x: te.compute(x.shape, lambda *i: x(*i)))
+    with pytest.raises(ValueError, match="relax.shelf: that is the group of the operator relax.shelf.book"):
+        relax.op.register_op("shelf")(lambda x: te.compute(x.shape, lambda *i: x(*i)))
+    with pytest.raises(ValueError, match="relax.shelf.book.page: relax.shelf.book is an operator, not a group"):
+        relax.op.register_op("shelf.book.page")(lambda x: te.compute(x.shape, lambda *i: x(*i)))
+    with pytest.raises(ValueError, match="relax.nn: that is the group of the operator"):
+        relax.op.register_op("nn")(lambda x: te.compute(x.shape, lambda *i: x(*i)))
+    assert relax.op.shelf.book is not None

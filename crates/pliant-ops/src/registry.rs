@@ -80,6 +80,28 @@ impl Registry {
         names
     }
 
+    /// Whether an operator may have that full name beside the others.
+    ///
+    /// # Errors
+    /// When an operator stands where a group would be, or the other way round: one of both could not be reached.
+    pub(crate) fn room_for(&self, name: &str) -> Result<(), InferError> {
+        for (dot, _) in name.match_indices('.').skip(1) {
+            if self.entry(&name[..dot]).is_some() {
+                let (own, group) = (name, &name[..dot]);
+                return Err(InferError::new(format!("{own}: {group} is an operator, not a group")));
+            }
+        }
+        let inside =
+            |other: &&str| other.strip_prefix(name).is_some_and(|rest| rest.starts_with('.'));
+        let user = self.user_ops();
+        match self.library.keys().copied().chain(user).find(inside) {
+            Some(other) => {
+                Err(InferError::new(format!("{name}: that is the group of the operator {other}")))
+            }
+            None => Ok(()),
+        }
+    }
+
     /// Adds a user's operator or replaces the one of that name.
     pub(crate) fn add_user(&self, op: UserOp) -> Op {
         let mut user = self.user.write().unwrap_or_else(PoisonError::into_inner);

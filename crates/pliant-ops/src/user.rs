@@ -3,10 +3,11 @@
 use std::fmt;
 use std::sync::Arc;
 
-use pliant_ir::op::{InferError, Op, OpSignature, OperandSpec, Takes};
+use pliant_ir::op::{InferError, Op, OpSignature};
 use pliant_ir::relax::{Expr, ExprData, Function, Type, TypeData};
 use pliant_ir::{AttrValue, Attrs, DType};
 
+use crate::decl::operand;
 use crate::legalize::{LegalizeError, TirCall, tir_call};
 use crate::registry::registry;
 use crate::te::{self, TeError, VarMap};
@@ -26,6 +27,8 @@ pub enum TeArg {
     Str(Arc<str>),
     /// A data type.
     DType(DType),
+    /// An operand that is left out.
+    None,
 }
 
 /// The user's function: operands and attributes to outputs.
@@ -35,7 +38,7 @@ pub type UserTe = dyn Fn(&[TeArg], &Attrs) -> Result<Vec<te::Tensor>, TeError> +
 pub struct UserOpSpec {
     /// Its full name; `relax.` is put before a name that lacks it.
     pub name: String,
-    /// The operands' keywords.
+    /// The operands' keywords; one that may be left out ends in `?`, and the last may stand for any number: `*xs`.
     pub operands: Vec<String>,
     /// The attributes and their defaults; `None` marks a required one.
     pub attrs: Vec<(String, Option<AttrValue>)>,
@@ -59,7 +62,7 @@ impl fmt::Debug for UserOp {
 /// Registers a pure operator from a tensor expression. Registering a name again replaces its meaning.
 ///
 /// # Errors
-/// When the name is one of the library's, or is no dotted name.
+/// When the name is one of the library's, is no dotted name, or is a group of operators or in an operator.
 pub fn register_user_op(spec: UserOpSpec) -> Result<Op, InferError> {
     let full =
         if spec.name.starts_with("relax.") { spec.name } else { format!("relax.{}", spec.name) };
@@ -72,13 +75,13 @@ pub fn register_user_op(spec: UserOpSpec) -> Result<Op, InferError> {
             return Err(InferError::new(format!("{full} is an operator of the library")));
         }
         Some(crate::registry::Entry::User(op)) => op.name,
-        None => leak(full),
+        None => {
+            registry().room_for(&full)?;
+            leak(full)
+        }
     };
-    let takes = Takes::Elements;
-    let operand =
-        |s: String| OperandSpec { name: leak(s), optional: false, variadic: false, takes };
     let signature = OpSignature {
-        operands: spec.operands.into_iter().map(operand).collect(),
+        operands: spec.operands.into_iter().map(|s| operand(leak(s))).collect(),
         attrs: spec.attrs.into_iter().map(|(k, v)| (leak(k), v)).collect(),
         symbolic: None,
     };
@@ -140,8 +143,15 @@ impl UserOp {
         args: &[Expr],
         attrs: &Attrs,
     ) -> Result<Vec<te::Tensor>, LegalizeError> {
-        let (op, want) = (self.name, self.signature.operands.len());
-        if args.len() != want {
+        let (op, operands) = (self.name, &self.signature.operands);
+        let least = operands.iter().take_while(|o| !o.optional).count();
+        let any = operands.last().is_some_and(|o| o.variadic);
+        if args.len() < least || (args.len() > operands.len() && !any) {
+            let want = match (least == operands.len(), any) {
+                (true, _) => format!("{least}"),
+                (_, true) => format!("{least} or more"),
+                _ => format!("{least} to {}", operands.len()),
+            };
             let message = format!("{op}: takes {want} operands, but {} were given", args.len());
             return Err(LegalizeError::new(message));
         }
@@ -150,7 +160,9 @@ impl UserOp {
         {
             return Err(LegalizeError::new(format!("{op}: has no attribute {key}")));
         }
-        let args = args.iter().map(|&a| call.arg(a)).collect::<Result<Vec<_>, _>>()?;
+        let mut args = args.iter().map(|&a| call.arg(a)).collect::<Result<Vec<_>, _>>()?;
+        let named = operands.len() - usize::from(any);
+        args.resize(args.len().max(named), TeArg::None);
         let mut all = Attrs::default();
         for (key, default) in &self.signature.attrs {
             match attrs.get(key).or(default.as_ref()) {
@@ -206,6 +218,9 @@ impl<'f> TeCall<'f> {
     /// # Errors
     /// When its shape or data type is not known, or it is a function.
     pub fn arg(&mut self, e: Expr) -> Result<TeArg, LegalizeError> {
+        if crate::infer::is_null(self.func, e) {
+            return Ok(TeArg::None);
+        }
         match self.func.expr(e) {
             ExprData::Str(s) => return Ok(TeArg::Str(self.func.str(*s).clone())),
             ExprData::DType(d) => return Ok(TeArg::DType(*d)),

@@ -45,7 +45,7 @@ use crate::error::Error;
 /// ```
 ///
 /// # Errors
-/// `Compile` when the name is one of the library's, or is no dotted name.
+/// `Compile` when the name is one of the library's, is no dotted name, or is a group of operators.
 pub fn register_op(
     name: &str,
     operands: &[&str],
@@ -65,7 +65,9 @@ pub fn register_op(
         operands: operands.iter().map(|s| s.to_string()).collect(),
         attrs: attrs.iter().map(|(key, default)| (key.to_string(), default.clone())).collect(),
         te: Box::new(move |args, attrs| {
-            te(&args.iter().map(tensor).collect::<Result<Vec<_>, _>>()?, attrs)
+            // Operands that are left out at the end are not there.
+            let given = args.iter().rposition(|a| !matches!(a, TeArg::None)).map_or(0, |k| k + 1);
+            te(&args[..given].iter().map(tensor).collect::<Result<Vec<_>, _>>()?, attrs)
         }),
     };
     register_user_op(spec)

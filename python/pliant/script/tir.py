@@ -61,7 +61,7 @@ def __getattr__(name: str) -> Any:
     value: Any
     if name in _DTYPES:
         value = _DType(name)
-    elif name in _op.__all__:
+    elif name in (*_op.__all__, "max", "min"):
         value = getattr(_op, name)
         value.__pliant_path__ = f"{_PATH}.{name}"
     else:

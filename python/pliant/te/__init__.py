@@ -58,7 +58,7 @@ __all__ = [
     "sum",
     "tag_scope",
     "var",
-    *(name for name in _op_names if name not in ("min", "max")),
+    *_op_names,
 ]
 
 
@@ -115,14 +115,14 @@ def prod(expr: PrimExprLike, axis: Axis, where: Any = None, init: Any = None) ->
     return _core.te_reduce("prod", expr, axis, where, init)
 
 
-def max(expr: PrimExprLike, axis: Any, where: Any = None, init: Any = None) -> PrimExpr:  # type: ignore[no-redef]
+def max(expr: PrimExprLike, axis: Any, where: Any = None, init: Any = None) -> PrimExpr:
     """The largest over the axes; with two scalars, the larger of them."""
     if _is_axis(axis):
         return _core.te_reduce("max", expr, axis, where, init)
     return _core.tir_binary("max", expr, axis)
 
 
-def min(expr: PrimExprLike, axis: Any, where: Any = None, init: Any = None) -> PrimExpr:  # type: ignore[no-redef]
+def min(expr: PrimExprLike, axis: Any, where: Any = None, init: Any = None) -> PrimExpr:
     """The smallest over the axes; with two scalars, the smaller of them."""
     if _is_axis(axis):
         return _core.te_reduce("min", expr, axis, where, init)

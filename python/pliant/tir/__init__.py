@@ -48,6 +48,7 @@ from pliant._core import (
 from pliant.tir import ir_builder, op, stmt_functor
 from pliant.tir.op import *  # noqa: F403
 from pliant.tir.op import __all__ as _op_names
+from pliant.tir.op import max, min
 from pliant.tir.stmt import (
     Allocate,
     AssertStmt,
@@ -129,6 +130,8 @@ __all__ = [
     "stmt_functor",
     "transform",
     "var",
+    "max",
+    "min",
     *_op_names,
 ]
 

@@ -36,17 +36,20 @@ __all__ = [
     "ceildiv",
     "clz",
     "const",
+    "copysign",
     "cos",
     "cosh",
     "div",
     "erf",
     "exp",
     "exp2",
+    "exp10",
     "floor",
     "floordiv",
     "floormod",
     "fma",
     "fmod",
+    "hypot",
     "if_then_else",
     "indexdiv",
     "indexmod",
@@ -54,17 +57,17 @@ __all__ = [
     "isfinite",
     "isinf",
     "isnan",
+    "ldexp",
     "likely",
     "log",
     "log10",
     "log1p",
     "log2",
-    "max",
     "max_value",
-    "min",
     "min_value",
     "multiply",
     "nearbyint",
+    "nextafter",
     "popcount",
     "pow",
     "power",
@@ -96,6 +99,71 @@ def exp(x: PrimExprLike) -> PrimExpr:
 def exp2(x: PrimExprLike) -> PrimExpr:
     """``2^x``."""
     return _core.tir_call("exp2", x)
+
+
+def exp10(x: PrimExprLike) -> PrimExpr:
+    """``10^x``."""
+    value = _core.tir_const(x)
+    return power(const(10, value.dtype), value)
+
+
+def hypot(x1: PrimExprLike, x2: PrimExprLike) -> PrimExpr:
+    """``sqrt(x1^2 + x2^2)``, without overflow in between; NaN where one is NaN."""
+    a, b = abs(_core.tir_const(x1)), abs(_core.tir_const(x2))
+    large, small = max(a, b), min(a, b)
+    zero, one = const(0, large.dtype), const(1, large.dtype)
+    part = small / if_then_else(large > zero, large, one)
+    # Two infinities have no quotient.
+    part = if_then_else(small == large, if_then_else(large > zero, one, zero), part)
+    return large * sqrt(one + part * part)
+
+
+def copysign(x1: PrimExprLike, x2: PrimExprLike) -> PrimExpr:
+    """``x1`` with the sign of ``x2``, of floats of the same type."""
+    a, b = _core.tir_const(x1), _core.tir_const(x2)
+    bits = _bits_of(a.dtype)
+    sign = const(-(1 << (int(bits[3:]) - 1)), bits)
+    joined = bitwise_or(
+        bitwise_and(reinterpret(bits, a), bitwise_not(sign)),
+        bitwise_and(reinterpret(bits, b.astype(a.dtype)), sign),
+    )
+    return reinterpret(a.dtype, joined)
+
+
+def nextafter(x1: PrimExprLike, x2: PrimExprLike) -> PrimExpr:
+    """The float next to ``x1`` on the way to ``x2``; ``x2`` where they are equal, NaN where one is NaN."""
+    a = _core.tir_const(x1)
+    b = _core.tir_const(x2).astype(a.dtype)
+    bits = _bits_of(a.dtype)
+    zero, one = const(0, a.dtype), const(1, bits)
+    least = copysign(reinterpret(a.dtype, one), b)
+    # The bits of positive floats count up; those of negative ones count up away from 0.
+    outward = (a > zero) == (b > a)
+    step = reinterpret(a.dtype, reinterpret(bits, a) + if_then_else(outward, one, -one))
+    moved = if_then_else(a == zero, least, step)
+    moved = if_then_else(a == b, b, moved)
+    return if_then_else(any(isnan(a), isnan(b)), a + b, moved)
+
+
+def ldexp(x1: PrimExprLike, x2: PrimExprLike) -> PrimExpr:
+    """``x1 * 2^x2`` of an integer ``x2``."""
+    value = _core.tir_const(x1)
+    # In four factors, so that none overflows before the product does.
+    power_of_two = min(max(_core.tir_const(x2).astype("int32"), -4400), 4400)
+    quarter = floordiv(power_of_two, 4)
+    for part in (quarter, quarter, quarter, power_of_two - quarter * 3):
+        value = value * exp2(part.astype(value.dtype))
+    return value
+
+
+def _bits_of(dtype: str) -> str:
+    """The integer type as wide as a float type.
+
+    Raises ``TypeError`` where it is none."""
+    found = {"float16": "int16", "bfloat16": "int16", "float32": "int32", "float64": "int64"}.get(dtype)
+    if found is None:
+        raise TypeError(f"{dtype} is no type of floats")
+    return found
 
 
 def log(x: PrimExprLike) -> PrimExpr:
@@ -397,12 +465,12 @@ def const(value: builtins.int | builtins.float | builtins.bool, dtype: str | Non
 
 
 def max_value(dtype: str) -> PrimExpr:
-    """The largest value of a data type; infinity for floats."""
+    """The largest finite value of a data type."""
     return _core.tir_limit(dtype, True)
 
 
 def min_value(dtype: str) -> PrimExpr:
-    """The smallest value of a data type; minus infinity for floats."""
+    """The smallest finite value of a data type: of floats, the negative one of the largest size."""
     return _core.tir_limit(dtype, False)
 
 

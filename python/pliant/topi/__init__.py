@@ -2,19 +2,22 @@
 
 Every operator of ``relax.op`` that has a loop form is here under its own name and with its own signature, made from its
 declaration: ``topi.add(a, b)``, ``topi.nn.softmax(x)``, ``topi.image.resize2d(x, size)``. It is the loop form that
-legalisation uses. What the field writes otherwise than ``relax.op`` stands in :mod:`pliant.topi.names` and
-:mod:`pliant.topi.nn`: other names and orders of arguments for the same operators.
+legalisation uses. What the field writes otherwise than ``relax.op`` stands in :mod:`pliant.topi.names`,
+:mod:`pliant.topi.nn`, :mod:`pliant.topi.image` and :mod:`pliant.topi.vision`: other names and orders of arguments for the
+same operators. Functions of the field that are no operators are formulas in :mod:`pliant.topi.transform`.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from pliant.topi import _operator, names, nn
+from pliant.topi import _operator, image, names, nn, transform, utils, vision
 from pliant.topi.names import *  # noqa: F403
 from pliant.topi.names import __all__ as _field_names
+from pliant.topi.transform import *  # noqa: F403
+from pliant.topi.transform import __all__ as _formulas
 
-__all__ = ["nn", *_field_names]
+__all__ = ["image", "nn", "utils", "vision", *_field_names, *_formulas]
 
 
 def __getattr__(name: str) -> Any:

@@ -55,6 +55,15 @@ def find(path: str) -> Any:
     return TeOperator(op)
 
 
+def axis_of(axis: int, ndim: int) -> int:
+    """An axis counted from the first one.
+
+    Raises ``ValueError`` where there is none."""
+    if not -ndim <= axis < ndim:
+        raise ValueError(f"axis {axis} is out of range for {ndim} dims")
+    return axis % ndim
+
+
 class Group(ModuleType):
     """A group of operators, such as ``topi.image``."""
 
@@ -71,4 +80,4 @@ class Group(ModuleType):
         return sorted({n.split(".")[0] for n in names(self._prefix + ".")})
 
 
-__all__ = ["Group", "TeOperator", "find", "names"]
+__all__ = ["Group", "TeOperator", "axis_of", "find", "names"]

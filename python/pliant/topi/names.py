@@ -10,17 +10,25 @@ from typing import Any
 
 from pliant import _core, te, tir
 from pliant._core import Tensor
-from pliant.topi._operator import find
+from pliant.topi._operator import axis_of, find
 
 __all__ = [
     "all",
     "any",
+    "arange",
+    "argmax",
+    "argmin",
     "argsort",
     "cast",
+    "ceil_log2",
     "collapse_sum",
     "concatenate",
     "einsum",
     "elemwise_sum",
+    "expand_dims",
+    "fast_erf",
+    "fast_exp",
+    "fast_tanh",
     "full",
     "gather",
     "gather_nd",
@@ -60,7 +68,7 @@ def squeeze(a: Tensor, axis: int | Sequence[int] | None = None) -> Tensor:
     if axis is None:
         gone = {k for k, size in enumerate(sizes) if size == 1}
     else:
-        gone = {_axis(k, len(dims)) for k in ([axis] if isinstance(axis, int) else axis)}
+        gone = {axis_of(k, len(dims)) for k in ([axis] if isinstance(axis, int) else axis)}
     for k in sorted(gone):
         if sizes[k] not in (None, 1):
             raise ValueError(f"squeeze: dim {k} has the size {sizes[k]}, not 1")
@@ -71,12 +79,6 @@ def squeeze(a: Tensor, axis: int | Sequence[int] | None = None) -> Tensor:
         return a(*(index.get(k, 0) for k in range(len(dims))))
 
     return te.compute([dims[k] for k in kept], at, name="T_squeeze")
-
-
-def _axis(axis: int, ndim: int) -> int:
-    if not -ndim <= axis < ndim:
-        raise ValueError(f"axis {axis} is out of range for {ndim} dims")
-    return axis % ndim
 
 
 def cast(x: Tensor, dtype: str) -> Tensor:
@@ -94,6 +96,30 @@ def log10(x: Tensor) -> Tensor:
     return te.compute(x.shape, lambda *i: tir.log10(x(*i)), name="T_log10")
 
 
+def ceil_log2(x: Tensor) -> Tensor:
+    """The logarithm to base 2, rounded up; of integers above 0 exactly."""
+    if not x.dtype.startswith(("int", "uint")):
+        return te.compute(x.shape, lambda *i: tir.ceil(tir.log2(x(*i))), name="T_ceil_log2")
+    return te.compute(
+        x.shape, lambda *i: (64 - tir.clz(x(*i).astype("int64") - 1)).astype(x.dtype), name="T_ceil_log2"
+    )
+
+
+def fast_exp(x: Tensor) -> Tensor:
+    """``exp``, which runs over vectors as it is."""
+    return find("exp")(x)
+
+
+def fast_tanh(x: Tensor) -> Tensor:
+    """``tanh``, which runs over vectors as it is."""
+    return find("tanh")(x)
+
+
+def fast_erf(x: Tensor) -> Tensor:
+    """``erf``, which runs over vectors as it is."""
+    return find("erf")(x)
+
+
 def relu(x: Tensor) -> Tensor:
     """``max(x, 0)``: ``nn.relu``."""
     return find("nn.relu")(x)
@@ -102,6 +128,11 @@ def relu(x: Tensor) -> Tensor:
 def full(shape: Sequence[Any], dtype: str, fill_value: Any) -> Tensor:
     """A tensor of one value."""
     return find("full")(shape, fill_value, dtype=dtype)
+
+
+def arange(start: Any, stop: Any = None, step: Any = 1, dtype: str = "float32") -> Tensor:
+    """The numbers from ``start`` up to ``stop`` in steps; from 0 up to ``start`` where there is no ``stop``."""
+    return find("arange")(*((0, start) if stop is None else (start, stop)), step, dtype=dtype)
 
 
 def elemwise_sum(xs: Sequence[Tensor]) -> Tensor:
@@ -129,6 +160,32 @@ def any(data: Tensor, axis: Any = None, keepdims: bool = False) -> Tensor:
 def collapse_sum(data: Tensor, target_shape: Sequence[Any]) -> Tensor:
     """The sum over the dims that broadcasting to the shape would have added: ``collapse_sum_to``."""
     return find("collapse_sum_to")(data, target_shape)
+
+
+def argmax(data: Tensor, axis: int | None = None, keepdims: bool = False, select_last_index: bool = False) -> Tensor:
+    """The place of the largest element along an axis, as int32: the first one, or the last."""
+    return _extreme("argmax", data, axis, keepdims, select_last_index)
+
+
+def argmin(data: Tensor, axis: int | None = None, keepdims: bool = False, select_last_index: bool = False) -> Tensor:
+    """The place of the smallest element along an axis, as int32: the first one, or the last."""
+    return _extreme("argmin", data, axis, keepdims, select_last_index)
+
+
+def _extreme(name: str, data: Tensor, axis: int | None, keepdims: bool, last: bool) -> Tensor:
+    if not last:
+        return cast(find(name)(data, axis, keepdims), "int32")
+    along = list(range(data.ndim)) if axis is None else [axis_of(axis, data.ndim)]
+    count = tir.const(1, "int64")
+    for k in along:
+        count = count * data.shape[k]
+    place = find(name)(find("flip")(data, axis=along[0]) if len(along) == 1 else _backwards(data), axis, keepdims)
+    return te.compute(place.shape, lambda *i: (count - 1 - place(*i)).astype("int32"), name=f"T_{name}")
+
+
+def _backwards(data: Tensor) -> Tensor:
+    """The elements from the last to the first."""
+    return te.compute(data.shape, lambda *i: data(*(d - 1 - k for d, k in zip(data.shape, i, strict=True))))
 
 
 # ---- products ----
@@ -185,6 +242,14 @@ def ndarray_size(array: Tensor, dtype: str = "int32") -> Tensor:
     for dim in array.shape:
         count = count * dim
     return te.compute((), lambda: count.astype(dtype), name="T_size")
+
+
+def expand_dims(a: Tensor, axis: int | Sequence[int], num_newaxis: int = 1) -> Tensor:
+    """``a`` with new dims of size 1: so many from ``axis`` on, or one at each of a list."""
+    if not isinstance(axis, int):
+        return find("expand_dims")(a, list(axis))
+    first = axis_of(axis, a.ndim + 1)
+    return find("expand_dims")(a, list(range(first, first + num_newaxis)))
 
 
 def transpose(a: Tensor, axes: Sequence[int] | None = None) -> Tensor:

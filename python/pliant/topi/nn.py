@@ -2,34 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
+from pliant import te, tir
 from pliant._core import Tensor
 from pliant.topi import _operator, names
-from pliant.topi._operator import find
+from pliant.topi._conv import *  # noqa: F403
+from pliant.topi._conv import __all__ as _convolutions
+from pliant.topi._operator import axis_of, find
+from pliant.topi._pool import *  # noqa: F403
+from pliant.topi._pool import __all__ as _pools
+from pliant.topi._space import *  # noqa: F403
+from pliant.topi._space import __all__ as _spaces
 
 __all__ = [
-    "adaptive_pool",
     "batch_matmul",
+    "batch_norm",
     "bias_add",
-    "conv1d_ncw",
-    "conv2d_nchw",
-    "conv2d_nhwc",
-    "conv2d_transpose_nchw",
-    "conv3d_ncdhw",
     "dense",
-    "depthwise_conv2d_nchw",
     "flatten",
-    "global_pool",
-    "group_conv2d_nchw",
     "leaky_relu",
+    "lrn",
     "matmul",
-    "pad",
-    "pool1d",
-    "pool2d",
-    "pool3d",
     "scale_shift_nchw",
+    *_convolutions,
+    *_pools,
+    *_spaces,
 ]
 
 
@@ -99,183 +97,52 @@ def scale_shift_nchw(Input: Tensor, Scale: Tensor, Shift: Tensor) -> Tensor:  # 
     return find("add")(find("multiply")(Input, wide[0]), wide[1])
 
 
-def pad(
-    data: Tensor, pad_before: Sequence[int], pad_after: Sequence[int] | None = None, pad_value: float = 0.0, name: str = "PadInput"
-) -> Tensor:
-    """``data`` between so many values before and after along each axis."""
-    after = pad_before if pad_after is None else pad_after
-    width = [w for pair in zip(pad_before, after, strict=True) for w in pair]
-    return find("nn.pad")(data, pad_width=width, pad_value=pad_value)
-
-
-# ---- convolutions ----
-
-
-def conv1d_ncw(
-    data: Tensor, kernel: Tensor, strides: Any = 1, padding: Any = 0, dilation: Any = 1, out_dtype: str | None = None
-) -> Tensor:
-    """``conv1d`` of channels before the dim."""
-    return find("nn.conv1d")(data, kernel, strides=strides, padding=padding, dilation=dilation, out_dtype=out_dtype)
-
-
-def conv2d_nchw(
-    Input: Tensor,  # noqa: N803 (the field's names)
-    Filter: Tensor,  # noqa: N803
-    stride: Any = 1,
-    padding: Any = 0,
-    dilation: Any = 1,
-    out_dtype: str | None = None,
-) -> Tensor:
-    """``conv2d`` of channels before the dims."""
-    return find("nn.conv2d")(Input, Filter, strides=stride, padding=padding, dilation=dilation, out_dtype=out_dtype)
-
-
-def conv2d_nhwc(
-    Input: Tensor,  # noqa: N803 (the field's names)
-    Filter: Tensor,  # noqa: N803
-    stride: Any = 1,
-    padding: Any = 0,
-    dilation: Any = 1,
-    out_dtype: str | None = None,
-) -> Tensor:
-    """``conv2d`` of channels after the dims, with kernels of layout HWIO."""
-    layouts = {"data_layout": "NHWC", "kernel_layout": "HWIO"}
-    return find("nn.conv2d")(
-        Input, Filter, strides=stride, padding=padding, dilation=dilation, out_dtype=out_dtype, **layouts
-    )
-
-
-def conv3d_ncdhw(
-    Input: Tensor,  # noqa: N803 (the field's names)
-    Filter: Tensor,  # noqa: N803
-    stride: Any = 1,
-    padding: Any = 0,
-    dilation: Any = 1,
-    groups: int = 1,
-    out_dtype: str | None = None,
-) -> Tensor:
-    """``conv3d`` of channels before the dims."""
-    return find("nn.conv3d")(
-        Input, Filter, strides=stride, padding=padding, dilation=dilation, groups=groups, out_dtype=out_dtype
-    )
-
-
-def group_conv2d_nchw(
-    Input: Tensor,  # noqa: N803 (the field's names)
-    Filter: Tensor,  # noqa: N803
-    stride: Any = 1,
-    padding: Any = 0,
-    dilation: Any = 1,
-    groups: int = 1,
-    out_dtype: str | None = None,
-) -> Tensor:
-    """``conv2d`` of channels in groups."""
-    return find("nn.conv2d")(
-        Input, Filter, strides=stride, padding=padding, dilation=dilation, groups=groups, out_dtype=out_dtype
-    )
-
-
-def depthwise_conv2d_nchw(
-    Input: Tensor,  # noqa: N803 (the field's names)
-    Filter: Tensor,  # noqa: N803
-    stride: Any = 1,
-    padding: Any = 0,
-    dilation: Any = 1,
-    out_dtype: str | None = None,
-) -> Tensor:
-    """``conv2d`` of each channel on its own; the filter is of shape (channels, multiplier, height, width)."""
-    channels, multiplier, *window = Filter.shape
-    kernel = find("reshape")(Filter, [channels * multiplier, 1, *window])
-    return group_conv2d_nchw(Input, kernel, stride, padding, dilation, int(channels), out_dtype)
-
-
-def conv2d_transpose_nchw(
-    Input: Tensor,  # noqa: N803 (the field's names)
-    Filter: Tensor,  # noqa: N803
-    strides: Any = 1,
-    padding: Any = 0,
-    out_dtype: str | None = None,
-    output_padding: Any = 0,
-) -> Tensor:
-    """``conv2d_transpose`` of channels before the dims."""
-    return find("nn.conv2d_transpose")(
-        Input, Filter, strides=strides, padding=padding, output_padding=output_padding, out_dtype=out_dtype
-    )
-
-
-# ---- pooling ----
-
-
-def _pool(
-    n: int, data: Tensor, kernel: Any, stride: Any, dilation: Any, padding: Any, pool_type: str, ceil: bool, layout: str, count: bool
-) -> Tensor:
-    if pool_type not in ("max", "avg"):
-        raise ValueError(f"pool_type is 'max' or 'avg', not '{pool_type}'")
-    return find(f"nn.{pool_type}_pool{n}d")(
+def batch_norm(
+    data: Tensor,
+    gamma: Tensor,
+    beta: Tensor,
+    moving_mean: Tensor,
+    moving_var: Tensor,
+    axis: int | None = None,
+    epsilon: float | None = None,
+    center: bool | None = None,
+    scale: bool | None = None,
+    training: bool | None = None,
+    momentum: float | None = None,
+) -> Any:
+    """``batch_norm`` over the axis 1 by default, outside training unless said: the result, the mean and the variance."""
+    return find("nn.batch_norm")(
         data,
-        pool_size=kernel,
-        strides=stride,
-        padding=padding,
-        dilation=dilation,
-        ceil_mode=ceil,
-        count_include_pad=count,
-        layout=layout,
+        gamma,
+        beta,
+        moving_mean,
+        moving_var,
+        axis=1 if axis is None else axis,
+        epsilon=1e-5 if epsilon is None else epsilon,
+        center=center is not False,
+        scale=scale is not False,
+        momentum=0.1 if momentum is None else momentum,
+        training=bool(training),
     )
 
 
-def pool1d(
-    data: Tensor,
-    kernel: Any,
-    stride: Any,
-    dilation: Any,
-    padding: Any,
-    pool_type: str,
-    ceil_mode: bool = False,
-    layout: str = "NCW",
-    count_include_pad: bool = True,
+def lrn(
+    data: Tensor, size: int, axis: int = 1, alpha: float = 0.0001, beta: float = 0.75, bias: float = 2.0
 ) -> Tensor:
-    """``max_pool1d`` or ``avg_pool1d``."""
-    return _pool(1, data, kernel, stride, dilation, padding, pool_type, ceil_mode, layout, count_include_pad)
+    """``data / (bias + alpha / size * s) ** beta``, where ``s`` sums the squares of ``size`` neighbours along an axis
+    (local response normalisation, Krizhevsky 2012)."""
+    axis, dim = axis_of(axis, data.ndim), data.shape[axis]
+    k = te.reduce_axis((0, size), "k")
 
+    def squares(*i: Any) -> Any:
+        near = i[axis] + k.var - size // 2
+        inside = tir.all(near >= 0, near < dim)
+        value = data(*i[:axis], tir.max(tir.min(near, dim - 1), 0), *i[axis + 1 :])
+        return te.sum(tir.if_then_else(inside, value * value, tir.const(0, data.dtype)), axis=k)
 
-def pool2d(
-    data: Tensor,
-    kernel: Any,
-    stride: Any,
-    dilation: Any,
-    padding: Any,
-    pool_type: str,
-    ceil_mode: bool = False,
-    layout: str = "NCHW",
-    count_include_pad: bool = True,
-) -> Tensor:
-    """``max_pool2d`` or ``avg_pool2d``."""
-    return _pool(2, data, kernel, stride, dilation, padding, pool_type, ceil_mode, layout, count_include_pad)
+    total = te.compute(data.shape, squares, name="lrn_squares")
 
+    def element(*i: Any) -> Any:
+        return data(*i) / tir.power(total(*i) * (alpha / size) + bias, tir.const(beta, data.dtype))
 
-def pool3d(
-    data: Tensor,
-    kernel: Any,
-    stride: Any,
-    dilation: Any,
-    padding: Any,
-    pool_type: str,
-    ceil_mode: bool = False,
-    layout: str = "NCDHW",
-    count_include_pad: bool = True,
-) -> Tensor:
-    """``max_pool3d`` or ``avg_pool3d``."""
-    return _pool(3, data, kernel, stride, dilation, padding, pool_type, ceil_mode, layout, count_include_pad)
-
-
-def global_pool(data: Tensor, pool_type: str, layout: str = "NCHW") -> Tensor:
-    """The largest or the mean over height and width."""
-    axes = [i for i, c in enumerate(layout) if c in "HW"]
-    return find({"max": "max", "avg": "mean"}[pool_type])(data, axis=axes, keepdims=True)
-
-
-def adaptive_pool(data: Tensor, output_size: Any, pool_type: str, layout: str = "NCHW") -> Tensor:
-    """``adaptive_avg_pool2d``."""
-    if pool_type != "avg":
-        raise NotImplementedError("adaptive_pool of the largest: only means are operators of the library")
-    return find("nn.adaptive_avg_pool2d")(data, output_size=output_size, layout=layout)
+    return te.compute(data.shape, element, name="lrn")

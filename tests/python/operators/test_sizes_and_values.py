@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -203,3 +204,45 @@ def test_a_size_to_copy_beside_one_to_find(shape: tuple[int, ...]) -> None:
     module = module_of('x: R.Tensor(("n", "m", "k"), "float32")', "R.reshape(x, (0, -1))")
     for run in runners(module):
         assert run(np.ones(shape, "float32")).numpy().shape == (shape[0], shape[1] * shape[2])
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('y = R.zeros((n - 5,), "float32")', r"the size n - 5 = -3 is negative"),
+        ("y = R.nn.pad(x, [-3, 0, 0, 0])", r"the size n - 3 = -1 is negative"),
+        ("y = R.nn.max_pool2d(R.reshape(x, (1, 1, n, m)), pool_size=[5, 5])", r"the size n - 4 = -2 is negative"),
+        ("y = R.reshape(x, (n + 2, 1))", r"reshape: 6 elements do not fit shape \(n \+ 2, 1\) = \(4, 1\)"),
+        ("y = R.split(x, 2, 1)", r"relax.split: axis 1 of size m = 3 has no 2 equal parts"),
+        ("y = R.nn.pixel_shuffle(R.reshape(x, (1, m, n, 1)), 2)", r", m = 3, must be a multiple of"),
+    ],
+)
+def test_sizes_that_turn_out_wrong_are_told_with_their_symbols_and_lines(line: str, message: str) -> None:
+    source = f"""@R.function
+def main(x: R.Tensor(("n", "m"), "float32")):
+    n = T.int64()
+    m = T.int64()
+    {line}
+    return y
+"""
+    for mode in ("bytecode", "compiled"):
+        model = pliant.compile(from_source(source), exec_mode=mode)
+        with pytest.raises(pliant.ShapeError, match=message) as failed:
+            model(np.ones((2, 3), "float32"))
+        assert "<str>:5, in main" in str(failed.value), failed.value
+
+
+def test_the_tail_of_gelu_has_all_its_digits() -> None:
+    x = -np.geomspace(1e-3, 13.0, 400).astype("float32")
+    tail = np.array([v * 0.5 * math.erfc(-v / math.sqrt(2)) for v in x.astype("float64")])
+    module = from_source('@R.function\ndef main(x: R.Tensor(("n",), "float32")):\n    return R.nn.gelu(x)\n')
+    for got in (pliant.compile(module)(x), interpret(pliant.IRModule({"main": module}), x)):
+        ulp = np.spacing(np.abs(tail).astype("float32"))
+        assert np.all(np.abs(got.numpy() - tail) <= 2 * ulp)
+
+
+def test_a_split_into_many_parts_takes_no_long() -> None:
+    source = '@R.function\ndef main(x: R.Tensor(("n", 300), "float32")):\n    return R.split(x, 300, 1)\n'
+    x = np.arange(600, dtype="float32").reshape(2, 300)
+    parts = pliant.compile(from_source(source))(x)
+    assert len(parts) == 300 and all((p.numpy() == x[:, k : k + 1]).all() for k, p in enumerate(parts))

@@ -80,6 +80,7 @@ fn object<'py>(py: Python<'py>, arg: &TeArg) -> Result<Bound<'py, PyAny>> {
             PyTuple::new(py, fields)?.into_any()
         }
         TeArg::Str(text) => (**text).into_pyobject(py).map_err(PyErr::from)?.into_any(),
+        TeArg::None => py.None().into_bound(py),
         TeArg::DType(dtype) => dtype.name().into_pyobject(py).map_err(PyErr::from)?.into_any(),
     })
 }

@@ -169,7 +169,7 @@ pub fn tir_const<'py>(
     Ok(wrap(value.py(), expr)?)
 }
 
-/// The largest (`max` true) or smallest value of a data type.
+/// The largest (`max` true) or smallest value of a data type, finite for floats.
 #[pyfunction]
 pub fn tir_limit<'py>(
     py: Python<'py>,
@@ -177,7 +177,7 @@ pub fn tir_limit<'py>(
     max: bool,
 ) -> Result<Bound<'py, PyAny>> {
     let dtype: DType = parse_dtype(dtype)?;
-    Ok(wrap(py, if max { te::max_value(dtype) } else { te::min_value(dtype) })?)
+    Ok(wrap(py, te::finite_end(dtype, max))?)
 }
 
 /// The expression with variables replaced, given as pairs.

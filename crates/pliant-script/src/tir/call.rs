@@ -311,13 +311,8 @@ impl<'s> PrimParser<'_, 's> {
         let low = name == "min_value";
         let data = match d.kind() {
             DTypeKind::Float => {
-                let max = match d {
-                    DType::Float16 => 65504.0,
-                    DType::BFloat16 => 3.3895313892515355e38,
-                    DType::Float32 => f64::from(f32::MAX),
-                    _ => f64::MAX,
-                };
-                let v = if name == "infinity" { f64::INFINITY } else { max };
+                let v = if name == "infinity" { None } else { d.largest_float() };
+                let v = v.unwrap_or(f64::INFINITY);
                 ExprData::Float((if low { -v } else { v }).to_bits(), ty)
             }
             _ if name == "infinity" => {

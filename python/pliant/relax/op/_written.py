@@ -18,7 +18,8 @@ _relax = _core.relax
 def register_op(name: str | None = None) -> Callable[[Callable[..., Any]], Any]:
     """Makes an operator of a function from tensors to a tensor (or several) of ``te``, and gives it back.
 
-    The positional parameters are its operands, the keyword-only ones its attributes. The type of a call follows from
+    The positional parameters are its operands, the keyword-only ones its attributes. An operand whose default is ``None``
+    may be left out, and ``*xs`` stands for any number of them. The type of a call follows from
     the shape and data type of what the function makes, for symbolic sizes too; there is nothing else to write.
 
     >>> @relax.op.register_op("my.scaled_sum")
@@ -33,17 +34,21 @@ def register_op(name: str | None = None) -> Callable[[Callable[..., Any]], Any]:
         operands, attrs = [], []
         own = name or func.__name__
         for p in inspect.signature(func).parameters.values():
-            if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD):
-                if p.default is not p.empty:
-                    raise TypeError(
-                        f"operator '{own}': operand '{p.name}' cannot have a default (help: attributes are "
-                        f"keyword-only parameters, after a *)"
-                    )
-                operands.append(p.name)
+            if p.kind is p.VAR_POSITIONAL:
+                operands.append(f"*{p.name}")
             elif p.kind is p.KEYWORD_ONLY:
                 attrs.append((p.name, [] if p.default is p.empty else [p.default]))
+            elif p.kind is p.VAR_KEYWORD:
+                raise TypeError(f"operator '{own}': **{p.name} stands for attributes without names; name each of them")
+            elif p.default is p.empty:
+                operands.append(p.name)
+            elif p.default is None:
+                operands.append(f"{p.name}?")
             else:
-                raise TypeError(f"operator '{own}': *{p.name} stands for any number of operands; name each of them")
+                raise TypeError(
+                    f"operator '{own}': the default of operand '{p.name}' can only be None (help: attributes are "
+                    f"keyword-only parameters, after a *)"
+                )
         path = _relax.register_te_op(own, operands, attrs, func)
         forget(path)
         return find(path)

@@ -27,7 +27,7 @@ Written from the table of declarations in `crates/pliant-ops/src/ops`; a test fa
 
 Every tensor expression takes symbolic sizes, sizes of 0, and operands of unknown rank and element type, which are looked
 at when the program runs. Attributes have their defaults after `=`; a `?` marks an operand that may be left out, a `*` any number
-of them. Attributes are known when a program is compiled, but for those that *may be of symbols*: sizes, integers and shapes
+of them. In the script, `axis` and `axes` stand for one another. Attributes are known when a program is compiled, but for those that *may be of symbols*: sizes, integers and shapes
 that are values of the program.
 ";
 

@@ -1,0 +1,120 @@
+"""Pooling under the field's names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pliant import te, tir
+from pliant._core import Tensor
+from pliant.topi._operator import find
+
+__all__ = ["adaptive_pool", "adaptive_pool1d", "adaptive_pool3d", "global_pool", "pool1d", "pool2d", "pool3d"]
+
+
+def _pool(
+    n: int, data: Tensor, kernel: Any, stride: Any, dilation: Any, padding: Any, pool_type: str, ceil: bool, layout: str, count: bool
+) -> Tensor:
+    if pool_type not in ("max", "avg"):
+        raise ValueError(f"pool_type is 'max' or 'avg', not '{pool_type}'")
+    return find(f"nn.{pool_type}_pool{n}d")(
+        data,
+        pool_size=kernel,
+        strides=stride,
+        padding=padding,
+        dilation=dilation,
+        ceil_mode=ceil,
+        count_include_pad=count,
+        layout=layout,
+    )
+
+
+def pool1d(
+    data: Tensor,
+    kernel: Any,
+    stride: Any,
+    dilation: Any,
+    padding: Any,
+    pool_type: str,
+    ceil_mode: bool = False,
+    layout: str = "NCW",
+    count_include_pad: bool = True,
+) -> Tensor:
+    """``max_pool1d`` or ``avg_pool1d``."""
+    return _pool(1, data, kernel, stride, dilation, padding, pool_type, ceil_mode, layout, count_include_pad)
+
+
+def pool2d(
+    data: Tensor,
+    kernel: Any,
+    stride: Any,
+    dilation: Any,
+    padding: Any,
+    pool_type: str,
+    ceil_mode: bool = False,
+    layout: str = "NCHW",
+    count_include_pad: bool = True,
+) -> Tensor:
+    """``max_pool2d`` or ``avg_pool2d``."""
+    return _pool(2, data, kernel, stride, dilation, padding, pool_type, ceil_mode, layout, count_include_pad)
+
+
+def pool3d(
+    data: Tensor,
+    kernel: Any,
+    stride: Any,
+    dilation: Any,
+    padding: Any,
+    pool_type: str,
+    ceil_mode: bool = False,
+    layout: str = "NCDHW",
+    count_include_pad: bool = True,
+) -> Tensor:
+    """``max_pool3d`` or ``avg_pool3d``."""
+    return _pool(3, data, kernel, stride, dilation, padding, pool_type, ceil_mode, layout, count_include_pad)
+
+
+def global_pool(data: Tensor, pool_type: str, layout: str = "NCHW") -> Tensor:
+    """The largest or the mean over height and width."""
+    axes = [i for i, c in enumerate(layout) if c in "HW"]
+    return find({"max": "max", "avg": "mean"}[pool_type])(data, axis=axes, keepdims=True)
+
+
+def _adaptive(data: Tensor, output_size: Any, pool_type: str, layout: str) -> Tensor:
+    axes = [k for k, c in enumerate(layout) if c in "DHW"]
+    if pool_type == "avg":
+        return find(f"nn.adaptive_avg_pool{len(axes)}d")(data, output_size=output_size, layout=layout)
+    if pool_type != "max":
+        raise ValueError(f"pool_type is 'max' or 'avg', not '{pool_type}'")
+    sizes = list(output_size) if isinstance(output_size, list | tuple) else [output_size] * len(axes)
+    shape = list(data.shape)
+    windows = []
+    for axis, size in zip(axes, sizes, strict=True):
+        # The widest window; those that are narrower leave its last places out.
+        windows.append(te.reduce_axis((0, tir.floordiv(data.shape[axis] + size - 1, size) + 1), f"r{axis}"))
+        shape[axis] = size
+
+    def largest(*i: Any) -> Any:
+        at, inside = list(i), []
+        for axis, size, window in zip(axes, sizes, windows, strict=True):
+            dim = data.shape[axis]
+            at[axis] = tir.floordiv(i[axis] * dim, size) + window.var
+            inside.append(at[axis] < tir.floordiv((i[axis] + 1) * dim + size - 1, size))
+        least = -tir.infinity(data.dtype) if data.dtype.startswith(("float", "bfloat")) else tir.min_value(data.dtype)
+        return te.max(tir.if_then_else(tir.all(*inside), data(*at), least), axis=windows)
+
+    return te.compute(shape, largest, name="adaptive_pool_max")
+
+
+def adaptive_pool1d(data: Tensor, output_size: Any, pool_type: str, layout: str = "NCW") -> Tensor:
+    """The largest or the mean of so many nearly equal parts of one dim."""
+    return _adaptive(data, output_size, pool_type, layout)
+
+
+def adaptive_pool(data: Tensor, output_size: Any, pool_type: str, layout: str = "NCHW") -> Tensor:
+    """The largest or the mean of so many nearly equal parts of height and width."""
+    return _adaptive(data, output_size, pool_type, layout)
+
+
+def adaptive_pool3d(data: Tensor, output_size: Any, pool_type: str, layout: str = "NCDHW") -> Tensor:
+    """The largest or the mean of so many nearly equal parts of three dims."""
+    return _adaptive(data, output_size, pool_type, layout)

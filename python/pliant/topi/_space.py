@@ -1,0 +1,227 @@
+"""What spreads or folds the places of images, under the field's names: padding, dilation, blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pliant import te, tir
+from pliant._core import Tensor
+from pliant.topi._operator import find
+
+__all__ = [
+    "batch_to_space_nd",
+    "depth_to_space",
+    "dilate",
+    "mirror_pad",
+    "pad",
+    "space_to_batch_nd",
+    "space_to_depth",
+    "upsampling",
+    "upsampling3d",
+]
+
+
+def pad(
+    data: Tensor, pad_before: Sequence[int], pad_after: Sequence[int] | None = None, pad_value: float = 0.0, name: str = "PadInput"
+) -> Tensor:
+    """``data`` between so many values before and after along each axis."""
+    after = pad_before if pad_after is None else pad_after
+    width = [w for pair in zip(pad_before, after, strict=True) for w in pair]
+    return find("nn.pad")(data, pad_width=width, pad_value=pad_value)
+
+
+def mirror_pad(
+    data: Tensor,
+    pad_before: Sequence[int],
+    pad_after: Sequence[int] | None = None,
+    mode: str = "SYMMETRIC",
+    name: str = "MirrorPadInput",
+) -> Tensor:
+    """``data`` between its own mirror images along each axis: with the edge (``"SYMMETRIC"``) or without it
+    (``"REFLECT"``). More than there is to mirror cannot be added."""
+    after = pad_before if pad_after is None else pad_after
+    if mode not in ("SYMMETRIC", "REFLECT") or not len(pad_before) == len(after) == data.ndim:
+        raise ValueError(f"mirror_pad: mode '{mode}', {len(pad_before)} and {len(after)} widths for {data.ndim} dims")
+    edge = 1 if mode == "SYMMETRIC" else 0
+
+    def element(*i: Any) -> Any:
+        at = []
+        for k, dim in enumerate(data.shape):
+            place = i[k] - pad_before[k]
+            inner = tir.Select(place < dim, place, 2 * dim - 2 + edge - place)
+            at.append(tir.Select(place < 0, -place - edge, inner))
+        return data(*at)
+
+    shape = [before + dim + behind for before, dim, behind in zip(pad_before, data.shape, after, strict=True)]
+    return te.compute(shape, element, name=name)
+
+
+def dilate(data: Tensor, strides: Sequence[int], dilation_value: float = 0.0, name: str = "DilatedInput") -> Tensor:
+    """``data`` with ``dilation_value`` between its elements, which come ``strides`` apart along each axis."""
+    if len(strides) != data.ndim or any(s < 1 for s in strides):
+        raise ValueError(f"dilate: strides {list(strides)} for {data.ndim} dims: one of each, above 0")
+    between = tir.const(dilation_value, data.dtype)
+
+    def element(*i: Any) -> Any:
+        met = [tir.floormod(k, s) == 0 for k, s in zip(i, strides, strict=True) if s > 1]
+        value = data(*(tir.floordiv(k, s) for k, s in zip(i, strides, strict=True)))
+        return tir.if_then_else(tir.all(*met), value, between) if met else value
+
+    # An axis without elements stays without.
+    shape = [tir.max((dim - 1) * s + 1, 0) if s > 1 else dim for dim, s in zip(data.shape, strides, strict=True)]
+    return te.compute(shape, element, name=name)
+
+
+# ---- sizes and blocks ----
+
+
+def upsampling(
+    data: Tensor,
+    scale_h: float,
+    scale_w: float,
+    layout: str = "NCHW",
+    method: str = "nearest_neighbor",
+    align_corners: bool = False,
+    output_shape: Sequence[Any] | None = None,
+) -> Tensor:
+    """Images so many times as high and wide: ``resize2d``."""
+    mode = "align_corners" if align_corners else "asymmetric"
+    return _upsampled("resize2d", data, [scale_h, scale_w], layout, method, mode, output_shape)
+
+
+def upsampling3d(
+    data: Tensor,
+    scale_d: float,
+    scale_h: float,
+    scale_w: float,
+    layout: str = "NCDHW",
+    method: str = "nearest_neighbor",
+    coordinate_transformation_mode: str = "half_pixel",
+    output_shape: Sequence[Any] | None = None,
+) -> Tensor:
+    """Volumes so many times as deep, high and wide: ``resize3d``."""
+    scales = [scale_d, scale_h, scale_w]
+    return _upsampled("resize3d", data, scales, layout, method, coordinate_transformation_mode, output_shape)
+
+
+def _upsampled(
+    name: str, data: Tensor, scales: Sequence[float], layout: str, method: str, mode: str, size: Sequence[Any] | None
+) -> Tensor:
+    method = {"bilinear": "linear", "trilinear": "linear", "bicubic": "cubic"}.get(method, method)
+    if size is None:
+        axes = [layout.index(c) for c in "DHW"[-len(scales) :]]
+        size = [_scaled(data.shape[axis], scale) for axis, scale in zip(axes, scales, strict=True)]
+    return find(f"image.{name}")(
+        data,
+        list(size),
+        layout=layout,
+        method=method,
+        coordinate_transformation_mode=mode,
+        rounding_method="floor" if mode == "asymmetric" else "",
+        cubic_alpha=-0.5,
+    )
+
+
+def _scaled(dim: Any, scale: float) -> Any:
+    """A size so many times as large, rounded."""
+    if float(scale).is_integer():
+        return dim * int(scale)
+    above, below = float(scale).as_integer_ratio()
+    return tir.floordiv(dim * (2 * above) + below, 2 * below)
+
+
+def _blocks(layout: str) -> tuple[int, int, int]:
+    if layout not in ("NCHW", "NHWC"):
+        raise ValueError(f"layout is 'NCHW' or 'NHWC', not '{layout}'")
+    return layout.index("C"), layout.index("H"), layout.index("W")
+
+
+def depth_to_space(data: Tensor, block_size: int, layout: str = "NCHW", mode: str = "DCR") -> Tensor:
+    """Channels as blocks of places: the block's place counts before the new channel (``"DCR"``) or after (``"CRD"``)."""
+    c, h, w = _blocks(layout)
+    if mode not in ("DCR", "CRD"):
+        raise ValueError(f"mode is 'DCR' or 'CRD', not '{mode}'")
+    depth = tir.floordiv(data.shape[c], block_size * block_size)
+    shape = list(data.shape)
+    shape[c], shape[h], shape[w] = depth, shape[h] * block_size, shape[w] * block_size
+
+    def element(*i: Any) -> Any:
+        at = list(i)
+        place = tir.floormod(i[h], block_size) * block_size + tir.floormod(i[w], block_size)
+        at[c] = place * depth + i[c] if mode == "DCR" else i[c] * (block_size * block_size) + place
+        at[h], at[w] = tir.floordiv(i[h], block_size), tir.floordiv(i[w], block_size)
+        return data(*at)
+
+    return te.compute(shape, element, name="depth_to_space")
+
+
+def space_to_depth(data: Tensor, block_size: int, layout: str = "NCHW") -> Tensor:
+    """Blocks of places as channels; the block's place counts before the old channel."""
+    c, h, w = _blocks(layout)
+    depth = data.shape[c]
+    shape = list(data.shape)
+    shape[c] = depth * (block_size * block_size)
+    shape[h], shape[w] = tir.floordiv(shape[h], block_size), tir.floordiv(shape[w], block_size)
+
+    def element(*i: Any) -> Any:
+        at = list(i)
+        place = tir.floordiv(i[c], depth)
+        at[c] = tir.floormod(i[c], depth)
+        at[h] = i[h] * block_size + tir.floordiv(place, block_size)
+        at[w] = i[w] * block_size + tir.floormod(place, block_size)
+        return data(*at)
+
+    return te.compute(shape, element, name="space_to_depth")
+
+
+def space_to_batch_nd(
+    data: Tensor,
+    block_shape: Sequence[int],
+    pad_before: Sequence[int],
+    pad_after: Sequence[int],
+    pad_value: float = 0.0,
+) -> Tensor:
+    """The places of the padded dims after the first one, folded into the batch, the first dim, in blocks."""
+    n = len(block_shape)
+    rest = [0] * (data.ndim - 1 - n)
+    wide = pad(data, [0, *pad_before, *rest], [0, *pad_after, *rest], pad_value)
+    batch = data.shape[0]
+    folded = [tir.floordiv(dim, b) for dim, b in zip(wide.shape[1 : n + 1], block_shape, strict=True)]
+    count = 1
+    for b in block_shape:
+        count *= b
+
+    def element(*i: Any) -> Any:
+        place, at = tir.floordiv(i[0], batch), list(i)
+        at[0] = tir.floormod(i[0], batch)
+        for k in range(n - 1, -1, -1):
+            at[1 + k] = i[1 + k] * block_shape[k] + tir.floormod(place, block_shape[k])
+            place = tir.floordiv(place, block_shape[k])
+        return wide(*at)
+
+    return te.compute([batch * count, *folded, *wide.shape[n + 1 :]], element, name="space_to_batch_nd")
+
+
+def batch_to_space_nd(
+    data: Tensor, block_shape: Sequence[int], crop_begin_list: Sequence[int], crop_end_list: Sequence[int]
+) -> Tensor:
+    """The batch, the first dim, unfolded into blocks of the dims after it, of which the ends are cut off."""
+    n, count = len(block_shape), 1
+    for b in block_shape:
+        count *= b
+    batch = tir.floordiv(data.shape[0], count)
+    cuts = zip(data.shape[1 : n + 1], block_shape, crop_begin_list, crop_end_list, strict=True)
+    spread = [dim * b - first - last for dim, b, first, last in cuts]
+
+    def element(*i: Any) -> Any:
+        place: Any = 0
+        at = list(i)
+        for k in range(n):
+            whole = i[1 + k] + crop_begin_list[k]
+            place = place * block_shape[k] + tir.floormod(whole, block_shape[k])
+            at[1 + k] = tir.floordiv(whole, block_shape[k])
+        at[0] = place * batch + i[0]
+        return data(*at)
+
+    return te.compute([batch, *spread, *data.shape[n + 1 :]], element, name="batch_to_space_nd")

@@ -1,0 +1,247 @@
+"""Functions of the field that move and place elements and are no operators of the library: each a formula over ``te``."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from pliant import te, tir
+from pliant._core import Tensor
+from pliant.topi._operator import axis_of, find
+
+__all__ = [
+    "adv_index",
+    "dynamic_strided_slice",
+    "expand_like",
+    "invert_permutation",
+    "layout_transform",
+    "matrix_set_diag",
+    "reinterpret",
+    "sequence_mask",
+    "sliding_window",
+    "sparse_to_dense",
+    "strided_set",
+    "unravel_index",
+]
+
+
+def reinterpret(x: Tensor, dtype: str) -> Tensor:
+    """The bits of the elements as another data type of the same width."""
+    return te.compute(x.shape, lambda *i: tir.reinterpret(dtype, x(*i)), name="T_reinterpret")
+
+
+def expand_like(a: Tensor, shape_like: Tensor, axis: int | Sequence[int]) -> Tensor:
+    """``a`` repeated along new axes at ``axis``, so that its shape is that of ``shape_like``.
+
+    Raises ``ValueError`` where the ranks do not fit."""
+    ndim = shape_like.ndim
+    new = {axis_of(k, ndim) for k in ([axis] if isinstance(axis, int) else axis)}
+    if a.ndim + len(new) != ndim:
+        raise ValueError(f"expand_like: {a.ndim} dims and {len(new)} new ones are not the {ndim} of {shape_like.name}")
+    kept = [k for k in range(ndim) if k not in new]
+    return te.compute(shape_like.shape, lambda *i: a(*(i[k] for k in kept)), name="T_expand_like")
+
+
+def unravel_index(indices: Tensor, shape: Sequence[Any]) -> Tensor:
+    """The coordinates of flat indices into a tensor of that shape, one row for each of its dims."""
+    dims = list(shape)
+
+    def coordinate(k: Any, *i: Any) -> Any:
+        rest: Any = indices(*i).astype("int64")
+        value: Any = tir.const(0, "int64")
+        for axis in range(len(dims) - 1, -1, -1):
+            here = rest if axis == 0 else tir.floormod(rest, dims[axis])
+            value = tir.Select(k == axis, here, value)
+            rest = tir.floordiv(rest, dims[axis])
+        return value.astype(indices.dtype)
+
+    return te.compute([len(dims), *indices.shape], coordinate, name="T_unravel_index")
+
+
+def adv_index(data: Tensor, indices: Sequence[Tensor]) -> Tensor:
+    """The elements at tensors of indices, which broadcast with one another: ``index_tensor``."""
+    return find("index_tensor")(data, list(indices))
+
+
+def invert_permutation(data: Tensor) -> Tensor:
+    """The permutation that undoes one: a vector with ``i`` at ``data[i]``."""
+    places = te.compute(data.shape, lambda i: i.astype(data.dtype), name="T_places")
+    return find("scatter_elements")(find("zeros_like")(data), data, places, axis=0)
+
+
+def sequence_mask(data: Tensor, valid_length: Tensor, mask_value: float = 0, axis: int = 0) -> Tensor:
+    """``data`` with ``mask_value`` behind the valid steps of each sequence.
+
+    Steps stand along ``axis``, 0 or 1, sequences along the other of the two; ``valid_length`` is a vector."""
+    if axis not in (0, 1) or data.ndim < 2 or valid_length.ndim != 1:
+        raise ValueError(
+            f"sequence_mask: axis {axis} of {data.ndim} dims and lengths of {valid_length.ndim}:"
+            " axis is 0 or 1, data has two dims or more, and valid_length one"
+        )
+    masked = tir.const(mask_value, data.dtype)
+
+    def element(*i: Any) -> Any:
+        inside = i[axis].astype("int64") < valid_length(i[1 - axis]).astype("int64")
+        return tir.Select(inside, data(*i), masked)
+
+    return te.compute(data.shape, element, name="T_sequence_mask")
+
+
+def strided_set(
+    a: Tensor, v: Tensor, begin: Sequence[int], end: Sequence[int], strides: Sequence[int] | None = None
+) -> Tensor:
+    """``a`` with ``v`` at the places of a slice along the first axes, as ``a[begin:end:strides] = v``.
+
+    Negative places count from the end; strides are above 0."""
+    steps = [1] * len(begin) if strides is None else list(strides)
+    if not len(begin) == len(end) == len(steps) <= a.ndim or v.ndim != a.ndim or any(s < 1 for s in steps):
+        raise ValueError(
+            f"strided_set: begin {list(begin)}, end {list(end)}, strides {steps} and {v.ndim} dims of values"
+            f" for {a.ndim} dims: one of each for each axis, and strides above 0"
+        )
+
+    def place(at: int, dim: Any) -> Any:
+        at = dim + at if at < 0 else at
+        return tir.max(tir.min(at, dim), 0)
+
+    def element(*i: Any) -> Any:
+        inside, at = [], list(i)
+        for k, step in enumerate(steps):
+            first, last = place(begin[k], a.shape[k]), place(end[k], a.shape[k])
+            inside += [i[k] >= first, i[k] < last, tir.floormod(i[k] - first, step) == 0]
+            at[k] = tir.floordiv(i[k] - first, step)
+        return tir.if_then_else(tir.all(*inside), v(*at), a(*i)) if inside else v(*i)
+
+    return te.compute(a.shape, element, name="T_strided_set")
+
+
+def dynamic_strided_slice(
+    a: Tensor, begin: Tensor, end: Tensor, strides: Tensor, output_shape: Sequence[Any]
+) -> Tensor:
+    """The slice from ``begin`` on in steps of ``strides``, one of each for each axis, of the shape that the caller knows.
+
+    ``end`` is not read: ``output_shape`` says the same. ``relax.op.dynamic_strided_slice`` computes the shape."""
+    starts = [tir.max(tir.min(begin(k).astype("int64"), a.shape[k]), 0) for k in range(a.ndim)]
+
+    def element(*i: Any) -> Any:
+        return a(*(starts[k] + i[k] * strides(k).astype("int64") for k in range(a.ndim)))
+
+    return te.compute(output_shape, element, name="T_dynamic_strided_slice")
+
+
+def sliding_window(data: Tensor, axis: int, window_shape: Sequence[int], strides: Sequence[int]) -> Tensor:
+    """All windows over the axes from ``axis`` on: their places first, then what is in them."""
+    axis = axis_of(axis, data.ndim)
+    n = data.ndim - axis
+    if len(window_shape) != n or len(strides) != n:
+        raise ValueError(f"sliding_window: {n} axes, but windows of {len(window_shape)} and strides of {len(strides)}")
+    places = [
+        tir.floordiv(data.shape[axis + k] - window_shape[k], strides[k]) + 1 for k in range(n)
+    ]
+
+    def element(*i: Any) -> Any:
+        inner = (i[axis + k] * strides[k] + i[axis + n + k] for k in range(n))
+        return data(*i[:axis], *inner)
+
+    return te.compute([*data.shape[:axis], *places, *window_shape], element, name="T_sliding_window")
+
+
+def sparse_to_dense(
+    sparse_indices: Tensor, output_shape: Sequence[Any], sparse_values: Tensor, default_value: float = 0
+) -> Tensor:
+    """A tensor of ``default_value`` with ``sparse_values`` at ``sparse_indices``: one index, a vector of them, or a row
+    for each."""
+    shape = list(output_shape)
+    count = 1 if sparse_indices.ndim == 0 else sparse_indices.shape[0]
+    rows = find("reshape")(sparse_indices, [count, len(shape)])
+    values = find("broadcast_to")(sparse_values, [count])
+    background = find("full")(shape, default_value, dtype=sparse_values.dtype)
+    return find("scatter_nd")(background, rows, values, reduction="update")
+
+
+def matrix_set_diag(data: Tensor, diagonal: Tensor, k: int | tuple[int, int] = 0, align: str = "RIGHT_LEFT") -> Tensor:
+    """Matrices with other diagonals: the one at ``k`` (0 is the main one, above are positive), or those of a range.
+
+    Several diagonals stand along the next to last dim of ``diagonal``, the highest first; shorter ones at the left or
+    right of their row as ``align`` says, first of those above the main one, then of those below."""
+    low, high = (k, k) if isinstance(k, int) else k
+    sides = align.split("_")
+    if low > high or len(sides) != 2 or not {*sides} <= {"LEFT", "RIGHT"}:
+        raise ValueError(f"matrix_set_diag: k {k} and align '{align}'")
+    rows, columns = data.shape[-2], data.shape[-1]
+    longest = tir.min(rows + min(high, 0), columns - max(low, 0))
+
+    def element(*i: Any) -> Any:
+        row, column = i[-2], i[-1]
+        d = column - row
+        at = tir.min(row, column)
+        if low == high:
+            value = diagonal(*i[:-2], at)
+        else:
+            length = tir.min(rows + tir.min(d, 0), columns - tir.max(d, 0))
+            above, below = (longest - length if side == "RIGHT" else 0 for side in sides)
+            value = diagonal(*i[:-2], high - d, at + tir.if_then_else(d >= 0, above, below))
+        return tir.if_then_else(tir.all(d >= low, d <= high), value, data(*i))
+
+    return te.compute(data.shape, element, name="T_matrix_set_diag")
+
+
+def layout_transform(array: Tensor, src_layout: Any, dst_layout: str | None = None, **options: Any) -> Tensor:
+    """The elements in another layout: from ``"NCHW"`` to ``"NCHW4c"``, where a small letter is a part of its axis of so
+    many elements. With one argument, ``relax.op.layout_transform`` by an index map.
+
+    Raises ``ValueError`` where the layouts have different axes; sizes must be multiples of the parts."""
+    if dst_layout is None:
+        return find("layout_transform")(array, src_layout, **options)
+    source, target = _layout(src_layout), _layout(dst_layout)
+    if {letter.upper() for letter, _ in source} != {letter.upper() for letter, _ in target} or len(source) != array.ndim:
+        raise ValueError(f"layout_transform: '{src_layout}' of {array.ndim} dims to '{dst_layout}'")
+    whole: dict[str, Any] = {}
+    for (letter, _), dim in zip(source, array.shape, strict=True):
+        name = letter.upper()
+        whole[name] = dim if name not in whole else whole[name] * dim
+    shape = [
+        part if part else tir.floordiv(whole[letter], _parts(target, letter)) for letter, part in target
+    ]
+
+    def element(*i: Any) -> Any:
+        at: dict[str, Any] = {}
+        for k, (letter, _) in enumerate(target):
+            step = _after(target, k)
+            at[letter.upper()] = at.get(letter.upper(), 0) + (i[k] * step if step != 1 else i[k])
+        return array(*(_taken(at[letter.upper()], source, k) for k, (letter, _) in enumerate(source)))
+
+    return te.compute(shape, element, name="T_layout_trans")
+
+
+Layout = list[tuple[str, int]]
+"""The letters of a layout, with how many elements the part of a small one has; 0 for a large one."""
+
+
+def _layout(text: str) -> Layout:
+    found = re.findall(r"(\d*)([A-Za-z])", text)
+    axes = [(letter, int(size) if size else 0) for size, letter in found]
+    whole = "".join(f"{size}{letter}" for size, letter in found) == text
+    if not whole or len({letter for letter, _ in axes}) != len(axes) or any(c.islower() != (n > 0) for c, n in axes):
+        raise ValueError(f"'{text}' is no layout: a capital for each axis, and small letters after the sizes of parts")
+    return axes
+
+
+def _parts(layout: Layout, letter: str) -> int:
+    return math.prod(n for c, n in layout if n and c.upper() == letter)
+
+
+def _after(layout: Layout, k: int) -> int:
+    """How many elements of its axis one step along position ``k`` of a layout is."""
+    letter = layout[k][0].upper()
+    return math.prod(n for c, n in layout[k + 1 :] if n and c.upper() == letter)
+
+
+def _taken(index: Any, layout: Layout, k: int) -> Any:
+    """The part of an axis' index that position ``k`` of a layout counts."""
+    size, step = layout[k][1], _after(layout, k)
+    index = tir.floordiv(index, step) if step != 1 else index
+    return tir.floormod(index, size) if size else index
+

@@ -1,0 +1,50 @@
+"""Operators of detection as tensor expressions: those of ``relax.op.vision``, and the field's other names for them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pliant._core import Tensor
+from pliant.topi import _operator
+from pliant.topi._operator import find
+
+__all__ = ["roi_align_nchw", "roi_align_nhwc", "roi_pool_nchw"]
+
+
+def __getattr__(name: str) -> Any:
+    if name.startswith("__"):
+        raise AttributeError(name)
+    return find(f"vision.{name}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, *_operator.names("vision.")})
+
+
+def _align(layout: str, data: Tensor, rois: Tensor, pooled_size: Any, scale: float, mode: Any, ratio: int) -> Tensor:
+    known = {0: "avg", 1: "max", b"avg": "avg", b"max": "max", "avg": "avg", "max": "max"}
+    if mode not in known:
+        raise ValueError(f"mode is 'avg' or 'max', not {mode!r}")
+    return find("vision.roi_align")(
+        data, rois, pooled_size=pooled_size, spatial_scale=scale, sample_ratio=ratio, layout=layout, mode=known[mode]
+    )
+
+
+def roi_align_nchw(
+    data: Tensor, rois: Tensor, pooled_size: int | Sequence[int], spatial_scale: float, mode: Any, sample_ratio: int = -1
+) -> Tensor:
+    """``roi_align`` of channels before the dims; ``mode`` is ``"avg"`` (0) or ``"max"`` (1)."""
+    return _align("NCHW", data, rois, pooled_size, spatial_scale, mode, sample_ratio)
+
+
+def roi_align_nhwc(
+    data: Tensor, rois: Tensor, pooled_size: int | Sequence[int], spatial_scale: float, mode: Any, sample_ratio: int = -1
+) -> Tensor:
+    """``roi_align`` of channels after the dims; ``mode`` is ``"avg"`` (0) or ``"max"`` (1)."""
+    return _align("NHWC", data, rois, pooled_size, spatial_scale, mode, sample_ratio)
+
+
+def roi_pool_nchw(data: Tensor, rois: Tensor, pooled_size: int | Sequence[int], spatial_scale: float) -> Tensor:
+    """``roi_pool`` of channels before the dims."""
+    return find("vision.roi_pool")(data, rois, pooled_size=pooled_size, spatial_scale=spatial_scale)

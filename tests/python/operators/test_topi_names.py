@@ -1,0 +1,254 @@
+"""The field's names in ``topi`` that are no operators of the library, against NumPy: each over symbolic sizes, compiled
+once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pliant
+from pliant import relax, te, tir, topi
+
+RNG = np.random.default_rng(7)
+Made = Callable[..., Any]
+
+
+def check(make: Made, want: Any, *arrays: np.ndarray, symbolic: bool = True, rtol: float = 1e-5) -> None:
+    """``make`` of tensors gives ``want``, with every size a symbol of its own unless said."""
+    bb = relax.BlockBuilder()
+    params = []
+    for k, a in enumerate(arrays):
+        dims = [tir.Var(f"d{k}_{i}", "int64") if symbolic else n for i, n in enumerate(a.shape)]
+        params.append(relax.Var(f"x{k}", relax.TensorStructInfo(dims, str(a.dtype))))
+    with bb.function("main", params):
+        bb.emit_func_output(bb.emit_te(make, *params))
+    made = pliant.compile(bb.get())(*arrays)
+    wants = want if isinstance(want, list) else [want]
+    gots = list(made) if isinstance(want, list) else [made]
+    for got, value in zip(gots, wants, strict=True):
+        got = got.numpy()
+        assert got.shape == value.shape and got.dtype == value.dtype, (got.shape, got.dtype, value.shape, value.dtype)
+        np.testing.assert_allclose(got, value, rtol=rtol, atol=1e-6)
+
+
+def f32(*shape: int) -> np.ndarray:
+    return RNG.standard_normal(shape).astype("float32")
+
+
+A = f32(3, 4)
+
+
+def test_elements() -> None:
+    x = np.array([1, 2, 3, 4, 5, 127, 128, 129, 1 << 30], "int32")
+    check(topi.ceil_log2, np.ceil(np.log2(x)).astype("int32"), x)
+    check(lambda a: topi.reinterpret(a, "int32"), A.view("int32"), A)
+    for name in ("exp", "tanh"):
+        check(getattr(topi, f"fast_{name}"), getattr(np, name)(A), A)
+    check(lambda: topi.arange(5), np.arange(5, dtype="float32"))
+    check(lambda: topi.arange(0.0, 1.0, 0.25, "float32"), np.arange(0, 1, 0.25, "float32"))
+
+
+def test_axes() -> None:
+    check(lambda a: topi.expand_dims(a, 1, 2), A[:, None, None], A)
+    check(lambda a: topi.expand_dims(a, -1), A[..., None], A)
+    check(lambda a, b: topi.expand_like(a, b, [0, 2]), np.broadcast_to(A[None, :, None], (2, 3, 5, 4)), A, f32(2, 3, 5, 4))
+    check(topi.argmax, np.int32(A.argmax())[()] * np.ones((), "int32"), A)
+    twice = np.array([[1, 3, 3], [2, 2, 0]], "float32")
+    check(lambda a: topi.argmax(a, 1, select_last_index=True), np.array([2, 1], "int32"), twice)
+    check(lambda a: topi.argmin(a, select_last_index=True), np.array(5, "int32"), twice)
+
+
+def test_places() -> None:
+    flat = np.array([[0, 5], [11, 7]], "int64")
+    check(lambda i: topi.unravel_index(i, (3, 4)), np.stack(np.unravel_index(flat, (3, 4))), flat)
+    rows, columns = np.array([[0], [2]], "int64"), np.array([1, 3], "int64")
+    check(lambda a, i, j: topi.adv_index(a, [i, j]), A[rows, columns], A, rows, columns)
+    order = np.array([2, 0, 3, 1], "int32")
+    check(topi.invert_permutation, np.argsort(order).astype("int32"), order)
+    steps = f32(4, 2, 3)
+    masked = steps.copy()
+    masked[1:, 0], masked[3:, 1] = -1, -1
+    check(lambda a, n: topi.sequence_mask(a, n, -1.0), masked, steps, np.array([1, 3], "int32"))
+    with pytest.raises(ValueError, match="axis 2"):
+        topi.sequence_mask(te.placeholder((2, 2)), te.placeholder((2,)), axis=2)
+
+
+def test_slices() -> None:
+    values, x = f32(2, 2), f32(6, 5)
+    want = x.copy()
+    want[1:5:2, -2:] = values
+    check(lambda a, v: topi.strided_set(a, v, [1, -2], [5, 5], [2, 1]), want, x, values)
+    begin, end, stride = (np.array(v, "int64") for v in ([1, 0], [6, 4], [2, 3]))
+    check(lambda a, b, e, s: topi.dynamic_strided_slice(a, b, e, s, (3, 2)), x[1:6:2, 0:4:3], x, begin, end, stride)
+    windows = np.lib.stride_tricks.sliding_window_view(x, (3, 2))[::2, ::1]
+    check(lambda a: topi.sliding_window(a, 0, [3, 2], [2, 1]), windows.copy(), x)
+    dense = np.full((3, 4), -1, "float32")
+    dense[0, 1], dense[2, 3] = 5, 6
+    where = np.array([[0, 1], [2, 3]], "int64")
+    check(lambda i, v: topi.sparse_to_dense(i, (3, 4), v, -1), dense, where, np.array([5, 6], "float32"))
+
+
+def test_diagonals() -> None:
+    x, d = f32(2, 3, 4), f32(2, 3)
+    want = x.copy()
+    for k in range(3):
+        want[:, k, k] = d[:, k]
+    check(topi.matrix_set_diag, want, x, d)
+    band = np.array([[1, 2, 3], [4, 5, 6], [7, 8, 9]], "float32")
+    # The example of the operator's text in TensorFlow: the diagonals 1, 0 and -1 of a matrix, aligned to the right and left.
+    want = np.zeros((3, 3), "float32")
+    want[[0, 1], [1, 2]], want[[0, 1, 2], [0, 1, 2]], want[[1, 2], [0, 1]] = [2, 3], [4, 5, 6], [7, 8]
+    check(lambda a, b: topi.matrix_set_diag(a, b, (-1, 1)), want, np.zeros((3, 3), "float32"), band)
+
+
+def test_layouts() -> None:
+    x = f32(2, 8, 3, 5)
+    packed = x.reshape(2, 2, 4, 3, 5).transpose(0, 1, 3, 4, 2)
+    check(lambda a: topi.layout_transform(a, "NCHW", "NHWC"), x.transpose(0, 2, 3, 1), x)
+    check(lambda a: topi.layout_transform(a, "NCHW", "NCHW4c"), packed, x)
+    check(lambda a: topi.layout_transform(a, "NCHW4c", "NCHW"), x, packed.copy(), symbolic=False)
+    check(lambda a: topi.layout_transform(a, "NCHW4c", "NHWC"), x.transpose(0, 2, 3, 1), packed.copy())
+    with pytest.raises(ValueError, match="'NCHW' of 2 dims"):
+        topi.layout_transform(te.placeholder((2, 2)), "NCHW", "NHWC")
+
+
+def test_what_spreads() -> None:
+    x = f32(2, 3)
+    spread = np.full((3, 7), 9, "float32")
+    spread[::2, ::3] = x
+    check(lambda a: topi.nn.dilate(a, [2, 3], 9.0), spread, x)
+    for mode in ("SYMMETRIC", "REFLECT"):
+        check(lambda a, m=mode: topi.nn.mirror_pad(a, [1, 2], [0, 1], m), np.pad(x, [(1, 0), (2, 1)], mode.lower()), x)
+    image = f32(1, 8, 2, 3)
+    blocks = image.reshape(1, 2, 2, 2, 2, 3).transpose(0, 3, 4, 1, 5, 2).reshape(1, 2, 4, 6)
+    check(lambda a: topi.nn.depth_to_space(a, 2), blocks, image)
+    check(lambda a: topi.nn.space_to_depth(a, 2), image, blocks)
+    check(lambda a: topi.nn.depth_to_space(a, 2, "NHWC"), blocks.transpose(0, 2, 3, 1), image.transpose(0, 2, 3, 1).copy())
+    crd = image.reshape(1, 2, 2, 2, 2, 3).transpose(0, 1, 4, 2, 5, 3).reshape(1, 2, 4, 6)
+    check(lambda a: topi.nn.depth_to_space(a, 2, mode="CRD"), crd, image)
+    y = f32(2, 3, 4, 1)
+    padded = np.pad(y, [(0, 0), (1, 0), (0, 0), (0, 0)])
+    batch = padded.reshape(2, 2, 2, 2, 2, 1).transpose(2, 4, 0, 1, 3, 5).reshape(8, 2, 2, 1)
+    check(lambda a: topi.nn.space_to_batch_nd(a, [2, 2], [1, 0], [0, 0]), batch, y)
+    check(lambda a: topi.nn.batch_to_space_nd(a, [2, 2], [1, 0], [0, 0]), y, batch)
+
+
+def test_layers() -> None:
+    x = f32(2, 5, 4, 4)
+    squares = np.pad(x**2, [(0, 0), (1, 1), (0, 0), (0, 0)])
+    total = sum(squares[:, k : k + 5] for k in range(3))
+    check(lambda a: topi.nn.lrn(a, 3), x / (2 + 1e-4 / 3 * total) ** 0.75, x)
+    gamma, beta, mean = (f32(5) for _ in range(3))
+    var = np.abs(f32(5)) + 1
+    wide = [v[None, :, None, None] for v in (gamma, beta, mean, var)]
+    want = (x - wide[2]) / np.sqrt(wide[3] + 1e-5) * wide[0] + wide[1]
+    check(lambda *v: topi.nn.batch_norm(*v)[0], want, x, gamma, beta, mean, var)
+    parts = [(k * 4 // 3, -(-(k + 1) * 4 // 3)) for k in range(3)]
+    pooled = np.stack([np.stack([x[..., a:b, c:d].max((2, 3)) for c, d in parts], -1) for a, b in parts], -2)
+    check(lambda a: topi.nn.adaptive_pool(a, (3, 3), "max"), pooled, x)
+    rows = np.stack([f32(2, 5, 7)[..., :]])[0]
+    thirds = [(k * 7 // 3, -(-(k + 1) * 7 // 3)) for k in range(3)]
+    for kind in ("max", "mean"):
+        want = np.stack([getattr(rows[..., a:b], kind)(-1) for a, b in thirds], -1)
+        check(lambda a, k=kind: topi.nn.adaptive_pool1d(a, 3, k.replace("mean", "avg")), want, rows)
+
+
+def test_convolutions_of_other_layouts() -> None:
+    x, w = f32(2, 3, 8), f32(4, 3, 3)
+    plain = lambda a, k: topi.nn.conv1d_ncw(a, k, padding="SAME")  # noqa: E731
+    padded = np.pad(x, [(0, 0), (0, 0), (1, 1)])
+    want = sum(np.einsum("nci,oc->noi", padded[..., k : k + 8], w[..., k]) for k in range(3))
+    check(plain, want, x, w, symbolic=False)
+    check(lambda a, k: topi.nn.conv1d_nwc(a, k, padding="SAME"), want.transpose(0, 2, 1), x.transpose(0, 2, 1).copy(),
+          w.transpose(2, 1, 0).copy(), symbolic=False)
+    image, kernel = f32(2, 3, 5, 6), f32(4, 3, 3, 2)
+    shifted = sum(
+        np.einsum("nchw,oc->nohw", image[:, :, i : i + 3, j : j + 5], kernel[..., i, j]) for i in range(3) for j in range(2)
+    )
+    hwio = kernel.transpose(2, 3, 1, 0).copy()
+    check(lambda a, k: topi.nn.conv2d_nhwc(a, k, padding="VALID"), shifted.transpose(0, 2, 3, 1),
+          image.transpose(0, 2, 3, 1).copy(), hwio, symbolic=False, rtol=1e-4)
+    check(topi.nn.conv2d_hwcn, shifted.transpose(2, 3, 1, 0), image.transpose(2, 3, 1, 0).copy(), hwio,
+          symbolic=False, rtol=1e-4)
+    depth = f32(3, 3, 3, 2)
+    wide = image.transpose(0, 2, 3, 1).copy()
+    by_channel = np.zeros((2, 3, 4, 3, 2), "float32")
+    for i in range(3):
+        for j in range(3):
+            by_channel += wide[:, i : i + 3, j : j + 4, :, None] * depth[i, j]
+    check(topi.nn.depthwise_conv2d_nhwc, by_channel.reshape(2, 3, 4, 6), wide, depth, symbolic=False, rtol=1e-4)
+    volume, cube = f32(1, 4, 4, 4, 2), f32(2, 2, 2, 2, 3)
+    summed = sum(
+        np.einsum("ndhwc,co->ndhwo", volume[:, a : a + 3, b : b + 3, c : c + 3], cube[a, b, c])
+        for a in range(2) for b in range(2) for c in range(2)
+    )
+    check(topi.nn.conv3d_ndhwc, summed, volume, cube, symbolic=False, rtol=1e-4)
+    with pytest.raises(ValueError, match="'SAME', 'VALID' or numbers, not 'FULL'"):
+        topi.nn.conv1d_ncw(te.placeholder((1, 1, 4)), te.placeholder((1, 1, 2)), padding="FULL")
+
+
+def test_images() -> None:
+    x = f32(1, 2, 4, 6)
+    check(lambda a: topi.nn.upsampling(a, 2, 3), x.repeat(2, 2).repeat(3, 3), x)
+    check(lambda a: topi.image.resize2d(a, (0.0, 0.0, 0.0, 0.0), [8, 12], method="nearest_neighbor",
+                                        coordinate_transformation_mode="asymmetric", rounding_method="floor"),
+          x.repeat(2, 2).repeat(2, 3), x)
+    row = f32(2, 3, 5)
+    check(lambda a: topi.image.resize1d(a, (), [9], coordinate_transformation_mode="align_corners"),
+          np.stack([np.interp(np.linspace(0, 4, 9), np.arange(5), r) for r in row.reshape(6, 5)]).reshape(2, 3, 9).astype("float32"),
+          row)
+    boxes = np.array([[0, 0, 1, 1], [0, 0.2, 1, 0.6]], "float32")
+    whole = np.concatenate([x, x[..., 1:4:1][..., [0, 0, 1, 1, 2, 2]] * 0], 0)
+    which = np.zeros(2, "int32")
+    want = np.empty((2, 2, 4, 6), "float32")
+    columns = 1 + np.linspace(0, 2, 6)
+    want[0] = x[0]
+    want[1] = np.stack([np.interp(columns, np.arange(6), r) for r in x[0].reshape(8, 6)]).reshape(2, 4, 6)
+    assert whole.shape == want.shape
+    check(lambda a, b, i: topi.image.crop_and_resize(a, b, i, (4, 6)), want, x, boxes, which, rtol=1e-4)
+    regions = np.array([[0, 0, 0, 3, 3]], "float32")
+    align = lambda a, r: topi.vision.roi_align_nchw(a, r, (2, 2), 1.0, "avg", 2)  # noqa: E731
+    rolled = lambda a, r: topi.vision.roi_align_nhwc(a, r, (2, 2), 1.0, b"avg", 2)  # noqa: E731
+    made = []
+    for make, data in ((align, x), (rolled, x.transpose(0, 2, 3, 1).copy())):
+        bb = relax.BlockBuilder()
+        params = [relax.Var(n, relax.TensorStructInfo(list(v.shape), "float32")) for n, v in (("x", data), ("r", regions))]
+        with bb.function("main", params):
+            bb.emit_func_output(bb.emit_te(make, *params))
+        made.append(pliant.compile(bb.get())(data, regions).numpy())
+    np.testing.assert_allclose(made[0].transpose(0, 2, 3, 1), made[1], rtol=1e-5)
+
+
+def test_functions_of_scalars() -> None:
+    values = np.array([0.0, -0.0, 1.5, -2.5, 3e38, -1e-45, np.inf, -np.inf, np.nan, 1e20, 1.0], "float32")
+    left, right = (v.ravel().copy() for v in np.meshgrid(values, values))
+
+    def of(function: Any) -> Made:
+        return lambda a, b: te.compute(a.shape, lambda i: function(a[i], b[i]))
+
+    with np.errstate(all="ignore"):
+        check(of(te.copysign), np.copysign(left, right), left, right, symbolic=False)
+        check(of(te.nextafter), np.nextafter(left, right), left, right, symbolic=False)
+        whole = np.hypot(left, right)
+        # An infinity beside NaN is infinite in C; here it is NaN.
+        whole[np.isnan(left) | np.isnan(right)] = np.nan
+        check(of(te.hypot), whole, left, right, symbolic=False, rtol=1e-6)
+        powers = np.linspace(-45, 39, 57).astype("float32")
+        check(lambda a: te.compute(a.shape, lambda i: te.exp10(a[i])), np.float32(10) ** powers, powers, rtol=1e-6)
+        steps = np.array([-280, -149, -3, 0, 7, 130, 276], "int32")
+        small = np.array([3.0, 1.0, 0.3, -2.0, 1e-3, 1e-5, 1e-45], "float32")
+        check(of(te.ldexp), np.ldexp(small, steps), small, steps, symbolic=False)
+    for dtype in ("float16", "float32", "float64"):
+        assert float(te.min_value(dtype).value) == np.finfo(dtype).min
+        assert float(te.max_value(dtype).value) == np.finfo(dtype).max
+
+
+def test_sizes_as_integers() -> None:
+    n = tir.Var("n", "int64")
+    assert topi.utils.get_const_tuple((2, tir.const(3, "int64") + 1)) == (2, 4)
+    assert topi.utils.get_const_int(n - n + 2) == 2 and topi.utils.equal_const_int(n * 0, 0)
+    with pytest.raises(ValueError, match="n is known only at run time"):
+        topi.utils.get_const_int(n)
