@@ -5,7 +5,7 @@ use half::{bf16, f16};
 use pliant_ir::tir::{BinOp, Expr, ExprData, Intrin, PrimFunc, Ty};
 use pliant_kernels::extern_fn;
 use pliant_tensor::DType;
-use pliant_tir::schedule::tiles;
+use pliant_tir::schedule::{extremes, tiles};
 
 /// Sizes around a tile and a chunk of them.
 fn sizes() -> impl Iterator<Item = usize> {
@@ -14,7 +14,7 @@ fn sizes() -> impl Iterator<Item = usize> {
 
 #[test]
 fn every_function_of_tiles_is_linked() {
-    for symbol in tiles::symbols() {
+    for symbol in tiles::symbols().into_iter().chain(extremes::symbols()) {
         let f = extern_fn(&symbol).unwrap_or_else(|| panic!("no symbol {symbol}"));
         assert!(f.runtime && f.from_script(), "{symbol}");
     }

@@ -14,12 +14,14 @@
 //! | `arc` | `asin`, `acos`, `atan`, `atan2` |
 //! | `erf` | `erf` |
 //! | `gelu` | `gelu` |
+//! | `extreme` | `maximum`, `minimum` |
 //! | `pow` | `pow` of float32, in float64 |
 //! | `measure` | the test that measures all of them |
 
 mod arc;
 mod erf;
 mod exp;
+mod extreme;
 mod gelu;
 mod log;
 #[cfg(test)]
@@ -31,6 +33,7 @@ mod trig;
 pub use arc::{acos, asin, atan, atan2};
 pub use erf::erf;
 pub use exp::{cosh, exp, sigmoid, sinh, tanh};
+pub use extreme::{maximum, minimum};
 pub use gelu::gelu;
 pub use log::{acosh, asinh, atanh, log, log1p};
 pub use pow::{PLAIN_LEAST, PLAIN_MOST, pow, pow_plain};

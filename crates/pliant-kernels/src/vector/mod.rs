@@ -138,6 +138,8 @@ functions! {
     unary erf, Erf;
     unary gelu, Gelu;
     binary atan2, Atan2;
+    binary maximum, Maximum;
+    binary minimum, Minimum;
     by_double pow, Pow, plain pow_plain;
 }
 

@@ -158,3 +158,33 @@ fn sixteen_bit_floats_are_converted_as_one_by_one() {
         }
     }
 }
+
+/// NaN is kept, whichever operand it is, with the sign that it has; zeros have a sign of their own.
+#[test]
+fn extremes_keep_nan_and_order_zeros() {
+    let values = [0.0f32, -0.0, f32::NAN, -f32::NAN, 1.0, -1.0, f32::INFINITY, f32::NEG_INFINITY];
+    let (mut x, mut y) = (Vec::new(), Vec::new());
+    for a in values {
+        for b in values {
+            x.push(a);
+            y.push(b);
+        }
+    }
+    for isa in available() {
+        for (name, larger) in [("maximum", true), ("minimum", false)] {
+            let f = FUNCTIONS.iter().find(|f| f.name == name).expect("a function of the table");
+            let got = run((f.single)(isa), &x, &y, true, false);
+            for ((got, &a), &b) in got.iter().zip(&x).zip(&y) {
+                let first = match a.total_cmp(&b) {
+                    std::cmp::Ordering::Greater => larger,
+                    _ => !larger,
+                };
+                let want = if first { a } else { b };
+                let nan = a.is_nan() || b.is_nan();
+                let same =
+                    if nan { got.is_nan() } else { got.to_bits() == f64::from(want).to_bits() };
+                assert!(same, "{name}({a}, {b}) is {got} on {isa:?}");
+            }
+        }
+    }
+}

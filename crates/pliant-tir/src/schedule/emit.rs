@@ -12,7 +12,7 @@ use super::group::{divide, product, row_loop, serial};
 use super::plain::scalar_nest;
 use super::split;
 use super::stage::{Axis, Body, Init, Reduction, Stage, is_var};
-use super::{tiled, tiles};
+use super::{extremes, tiled, tiles};
 use crate::inline::cost;
 use crate::vectorize::{converts, scalar_only};
 use crate::walk::{for_each_value, uses_any};
@@ -561,6 +561,9 @@ fn column_lanes(f: &PrimFunc, value: Expr) -> i64 {
 
 /// Strips of neighbouring results, each a vector in registers while the reduction runs.
 fn columns(f: &mut PrimFunc, s: &Stage, r: &Reduction, axis: Axis) -> Stmt {
+    if let Some(function) = extremes::function(f, s, r, axis) {
+        return extremes::columns(f, s, r, axis, &function);
+    }
     let widths = widths(column_lanes(f, r.value));
     let mut out = Vec::new();
     let (mut done, mut left) = (f.int(0), axis.extent);
@@ -706,6 +709,9 @@ fn one_result(f: &mut PrimFunc, s: &Stage, r: &Reduction, from: Option<(Expr, Ex
 fn strips(f: &mut PrimFunc, s: &Stage) -> Stmt {
     let axis = s.axes[0];
     let r = s.reduction(f).expect("only reductions have a vectorized spatial axis before the last");
+    if let Some(function) = extremes::function(f, s, &r, axis) {
+        return extremes::strips(f, s, &r, axis, &function);
+    }
     let w = column_lanes(f, r.value);
     let (width, up) = (f.int(w), f.int(w - 1));
     let mut one = s.clone();

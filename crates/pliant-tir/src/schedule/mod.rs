@@ -10,7 +10,8 @@
 //! - A reduction over a contiguous axis uses a vector of partial results; over another axis, a
 //!   vector of neighbouring results. Float
 //!   sums are therefore added in another order than written.
-//! - Elementary functions over a vectorized axis are called on tiles (`tiles`).
+//! - Elementary functions over a vectorized axis are called on tiles (`tiles`), and so is what takes rows into the largest
+//!   or smallest elements of columns (`extremes`).
 //! - Stages that broadcast operands whose sizes may be 1 come in versions for the ways that the sizes turn out
 //!   (`choose`).
 //! - Where a choice changes along the last axis, or it is taken apart by division, it is cut into parts that have neither
@@ -20,6 +21,7 @@
 
 mod choose;
 pub mod emit;
+pub mod extremes;
 pub mod gemm;
 pub mod group;
 mod plain;

@@ -214,8 +214,9 @@ fn crosses(f: &PrimFunc, (buffer, indices, value): Store<'_>) -> bool {
     found
 }
 
-fn new_tile(f: &mut PrimFunc, dtype: DType) -> Buffer {
-    let shape = vec![f.int(TILE)];
+/// A buffer of so many elements.
+pub(super) fn new_tile(f: &mut PrimFunc, dtype: DType, size: i64) -> Buffer {
+    let shape = vec![f.int(size)];
     f.add_buffer(BufferData {
         name: "tile".into(),
         dtype,
@@ -260,7 +261,7 @@ impl Tiles {
 
     /// Adds a function; its result at the place.
     fn push(&mut self, f: &mut PrimFunc, symbol: String, dtype: DType, args: Vec<Expr>) -> Expr {
-        let tile = new_tile(f, dtype);
+        let tile = new_tile(f, dtype, TILE);
         self.steps.push(Step { symbol, dtype, args, tile });
         let place = f.var_expr(self.local);
         f.load(tile, &[place])
@@ -349,7 +350,7 @@ impl Tiles {
             let tile = match own.take().filter(|_| target.is_none()) {
                 Some(tile) => tile,
                 None => {
-                    let tile = new_tile(f, step.dtype);
+                    let tile = new_tile(f, step.dtype, TILE);
                     buffers.push(tile);
                     tile
                 }
