@@ -1,5 +1,6 @@
 //! Programs by path: ONNX models, scripts, and executables that were saved.
 
+use std::fs::OpenOptions;
 use std::io::{Read, Write};
 use std::path::Path;
 use std::sync::Arc;
@@ -40,7 +41,7 @@ impl Kind {
 pub struct Source {
     /// The module.
     pub module: IRModule,
-    /// Its texts; none for an ONNX model.
+    /// Its texts; of an ONNX model the names of its nodes.
     pub sources: SourceMap,
 }
 
@@ -57,9 +58,11 @@ fn read_with(path: &Path, facts: &[Axis]) -> Result<Source, Failure> {
     match Kind::of(path) {
         Kind::Onnx => {
             let model = open_onnx(path)?;
-            let imported = onnx::import(&model, &facts::options(&model, facts)?)
+            let mut sources = SourceMap::new();
+            let options = facts::options(&model, facts)?;
+            let imported = onnx::import_with(&model, &options, &mut sources)
                 .map_err(|e| Failure::new(format!("error: {}: {e}", path.display())))?;
-            Ok(Source { module: imported.module, sources: SourceMap::new() })
+            Ok(Source { module: imported.module, sources })
         }
         Kind::Script if !facts.is_empty() => {
             Err(Failure::new("error: --shape: facts are for ONNX models; a script states its own"))
@@ -109,6 +112,21 @@ pub fn options(args: &BuildArgs, err: &mut dyn Write) -> Result<CompileOptions, 
     Ok(options)
 }
 
+/// Whether a file can be written there. It stays as it is.
+///
+/// # Errors
+/// When it cannot.
+pub fn check_writable(path: &Path) -> Result<(), Failure> {
+    let is_new = !path.exists();
+    let opened = OpenOptions::new().append(true).create(true).open(path);
+    opened.map_err(|e| Failure::new(format!("error: cannot write {}: {e}", path.display())))?;
+    if is_new {
+        // It was made to find out.
+        let _ = std::fs::remove_file(path);
+    }
+    Ok(())
+}
+
 /// Compiles what is at the path, or loads it.
 ///
 /// # Errors
@@ -131,6 +149,9 @@ pub fn build_with(
     args: &BuildArgs,
     err: &mut dyn Write,
 ) -> Result<CompiledModule, Failure> {
+    if path.is_dir() {
+        return Err(Failure::new(format!("error: {} is a folder", path.display())));
+    }
     if Kind::of(path) == Kind::Executable {
         let loaded = CompiledModule::load(path)?;
         if args.timing {

@@ -58,11 +58,28 @@ pub struct SourceFile {
     pub dedent: u32,
 }
 
+/// A file of a map.
+#[derive(Clone, Debug)]
+struct Entry {
+    file: SourceFile,
+    /// Where its lines start.
+    starts: Arc<[u32]>,
+    /// Whether it is a graph, each line of which names a node.
+    graph: bool,
+}
+
+impl Entry {
+    fn new(file: SourceFile, graph: bool) -> Entry {
+        let breaks = file.text.bytes().zip(1u32..).filter(|(byte, _)| *byte == b'\n');
+        let starts = std::iter::once(0).chain(breaks.map(|(_, next)| next)).collect();
+        Entry { file, starts, graph }
+    }
+}
+
 /// The source files that spans of one compilation point into. Cloning shares their texts.
 #[derive(Clone, Debug, Default)]
 pub struct SourceMap {
-    /// The files, and where the lines of each start.
-    files: Vec<(SourceFile, Arc<[u32]>)>,
+    files: Vec<Entry>,
 }
 
 impl SourceMap {
@@ -74,24 +91,53 @@ impl SourceMap {
     /// Adds a file.
     pub fn add(&mut self, file: SourceFile) -> FileId {
         let id = FileId(u32::try_from(self.files.len()).expect("fewer than 2^32 source files"));
-        let breaks = file.text.bytes().zip(1u32..).filter(|(byte, _)| *byte == b'\n');
-        let starts = std::iter::once(0).chain(breaks.map(|(_, next)| next)).collect();
-        self.files.push((file, starts));
+        self.files.push(Entry::new(file, false));
         id
+    }
+
+    /// Adds a graph, such as a model file: a source without lines, whose nodes are named once they have been read.
+    pub fn add_graph(&mut self, name: &str) -> FileId {
+        let id =
+            self.add(SourceFile { name: name.into(), text: "".into(), first_line: 1, dedent: 0 });
+        self.name_nodes(id, "");
+        id
+    }
+
+    /// Names the nodes of a graph, one a line, as spans point into the text.
+    pub fn name_nodes(&mut self, graph: FileId, names: &str) {
+        if let Some(entry) = self.files.get_mut(graph.0 as usize) {
+            *entry = Entry::new(SourceFile { text: names.into(), ..entry.file.clone() }, true);
+        }
     }
 
     /// The file, if the id is of this map.
     pub fn get(&self, id: FileId) -> Option<&SourceFile> {
-        self.files.get(id.0 as usize).map(|(file, _)| file)
+        self.files.get(id.0 as usize).map(|entry| &entry.file)
     }
 
     /// Line (from 1, in the user's file) and column (from 1) of the start of a span.
     pub fn line_column(&self, span: Span) -> Option<(u32, u32)> {
-        let (file, starts) = self.files.get(span.file.0 as usize)?;
+        let Entry { file, starts, .. } = self.files.get(span.file.0 as usize)?;
         let line = starts.partition_point(|&start| start <= span.start).checked_sub(1)?;
         let before = file.text.get(starts[line] as usize..span.start as usize)?;
         let column = before.chars().count() as u32;
         Some((file.first_line + line as u32, column + file.dedent + 1))
+    }
+
+    /// The node that a span of a graph covers, or the first and the last one in words.
+    pub fn nodes(&self, span: Span) -> Option<String> {
+        let entry = self.files.get(span.file.0 as usize).filter(|entry| entry.graph)?;
+        let (_, first, last) = self.lines(span)?;
+        let name = |line: u32| {
+            let start = entry.starts.get(line as usize - 1).copied().unwrap_or(u32::MAX);
+            let rest = entry.file.text.get(start as usize..).unwrap_or("");
+            rest.lines().next().unwrap_or("")
+        };
+        Some(match (first, last) {
+            (first, last) if first == last => name(first).to_owned(),
+            (first, last) if first + 1 == last => format!("{} or {}", name(first), name(last)),
+            (first, last) => format!("one of the nodes from {} to {}", name(first), name(last)),
+        })
     }
 
     /// The name of the file, and the first and the last line (from 1, in the user's file) of a span.
@@ -134,5 +180,22 @@ mod tests {
         assert_eq!(lines(0, 5), Some(("m.py", 7, 9)));
         assert_eq!(map.lines(Span::NONE), None);
         assert_eq!(map.line_column(Span { file: FileId(0), start: 0, end: 0 }), Some((1, 1)));
+    }
+
+    #[test]
+    fn spans_of_a_graph_name_its_nodes() {
+        let mut map = SourceMap::new();
+        let file = map.add_graph("model.onnx");
+        let at = |map: &SourceMap, start, end| map.nodes(Span { file, start, end });
+        assert_eq!(at(&map, 0, 7).as_deref(), Some(""));
+        map.name_nodes(file, "Add 'a'\nMul 'b'\nSub 'c'\n");
+        assert_eq!(at(&map, 8, 15).as_deref(), Some("Mul 'b'"));
+        assert_eq!(at(&map, 0, 15).as_deref(), Some("Add 'a' or Mul 'b'"));
+        let all = at(&map, 0, 23);
+        assert_eq!(all.as_deref(), Some("one of the nodes from Add 'a' to Sub 'c'"));
+        assert_eq!(at(&map, 99, 100), None);
+        let script = SourceFile { name: "s".into(), text: "x".into(), first_line: 1, dedent: 0 };
+        let script = map.add(script);
+        assert_eq!(map.nodes(Span { file: script, start: 0, end: 1 }), None);
     }
 }

@@ -20,7 +20,7 @@ mod wire;
 pub use builder::ExecBuilder;
 pub use builtins::{BUILTINS, BuiltinArity, MakeShapeCode, MatchShapeCode, builtin_arity};
 pub use error::ExecError;
-pub use lines::{LineRun, Place};
+pub use lines::{LineRun, NODE, Place};
 pub use program::{
     Arg, ArgValue, Constant, EXEC_MODE, Executable, FuncDef, FuncId, Instr, KernelArg, KernelInfo,
     Param, Reg, VmFunction,

@@ -3,6 +3,9 @@
 
 use crate::program::{Executable, FuncDef, FuncId, VmFunction};
 
+/// The line of instructions that come from nodes of a graph, which the file's name names.
+pub const NODE: u32 = u32::MAX;
+
 /// The instructions from `start` to the next run come from lines of a file; from nowhere if the first is 0.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct LineRun {

@@ -121,9 +121,10 @@ impl InterpError {
     pub fn with_lines(&self, sources: &SourceMap) -> String {
         let mut text = self.message.clone();
         for Place { what, span } in &self.trace {
-            text.push_str(&match sources.lines(*span) {
-                Some((file, line, _)) => format!("\n  at {file}:{line}, {what}"),
-                None => format!("\n  at {what}"),
+            text.push_str(&match (sources.nodes(*span), sources.lines(*span)) {
+                (Some(nodes), _) if !nodes.is_empty() => format!("\n  at {nodes}, {what}"),
+                (None, Some((file, line, _))) => format!("\n  at {file}:{line}, {what}"),
+                _ => format!("\n  at {what}"),
             });
         }
         text
@@ -156,7 +157,8 @@ impl From<TensorError> for InterpError {
         let kind = match error {
             TensorError::SizeOverflow { .. }
             | TensorError::NegativeDim { .. }
-            | TensorError::OutOfMemory { .. } => ErrorKind::Size,
+            | TensorError::OutOfMemory { .. }
+            | TensorError::MemoryLimit { .. } => ErrorKind::Size,
             TensorError::OutOfBounds { .. } => ErrorKind::Bounds,
             TensorError::Unsupported(_) => ErrorKind::Unsupported,
             _ => ErrorKind::Type,

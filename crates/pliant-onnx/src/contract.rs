@@ -173,7 +173,7 @@ impl<'m> Watch<'m> {
     }
 
     /// Two sizes that must be equal: a constraint where one holds watched symbols and the other is a number but 1.
-    fn equal(&mut self, func: &mut Function, a: Sym, b: Sym, node: &NodeProto) {
+    pub(crate) fn equal(&mut self, func: &mut Function, a: Sym, b: Sym, node: &NodeProto) {
         let (dim, size) = match (func.syms.as_int(a), func.syms.as_int(b)) {
             (None, Some(size)) => (a, size),
             (Some(size), None) => (b, size),

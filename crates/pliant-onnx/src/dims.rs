@@ -6,6 +6,7 @@
 use indexmap::IndexMap;
 use pliant_ir::relax::Function;
 use pliant_sym::Sym;
+use rustc_hash::FxHashSet;
 
 use crate::contract::DynamicDim;
 use crate::error::Problem;
@@ -18,6 +19,8 @@ pub(crate) struct Symbols {
     by_name: IndexMap<String, Sym>,
     /// What divides symbols that are still to come.
     divisible: IndexMap<String, i64>,
+    /// Arithmetic whose symbols no dim defines.
+    open: FxHashSet<String>,
 }
 
 impl Symbols {
@@ -60,6 +63,21 @@ impl Symbols {
         Ok(())
     }
 
+    /// Part, whole and divisor of each symbol that a number divides, as [`pliant_ir::relax::origins::Wholes`] reads them.
+    pub(crate) fn wholes(&self) -> Vec<String> {
+        let triple =
+            |(name, &by): (&String, &i64)| [part_name(name, by), name.clone(), by.to_string()];
+        self.divisible.iter().filter(|(_, by)| **by != 1).flat_map(triple).collect()
+    }
+
+    /// The text of a term with the user's symbols in place of parts of them.
+    pub(crate) fn whole_text(&self, term: &str) -> String {
+        let whole = |text: String, (name, &by): (&String, &i64)| {
+            text.replace(&format!("{} * {by}", part_name(name, by)), name)
+        };
+        self.divisible.iter().fold(term.to_owned(), whole)
+    }
+
     /// Whether there is a size in a range that the user gives.
     ///
     /// # Errors
@@ -98,9 +116,43 @@ impl Symbols {
         sym
     }
 
-    /// Arithmetic over symbols, or a name.
+    /// Looks at the texts of all dims of the inputs: arithmetic says what a symbol is where it is the only one in it that
+    /// nothing else defines.
+    pub(crate) fn settle(&mut self, texts: &[&str]) {
+        let (mut defined, mut rest) = (FxHashSet::default(), Vec::new());
+        for &text in texts {
+            match Arithmetic::read(text) {
+                Some(Tree::Name(name)) => drop(defined.insert(name)),
+                Some(tree) => rest.push((text, tree)),
+                None => {}
+            }
+        }
+        loop {
+            let before = rest.len();
+            rest.retain(|(_, tree)| {
+                let mut names = Vec::new();
+                let linear = tree.names(&defined, &mut names);
+                match names.as_slice() {
+                    [] => false,
+                    [one] if linear => !defined.insert(one.clone()),
+                    _ => true,
+                }
+            });
+            if rest.len() == before {
+                break;
+            }
+        }
+        self.open = rest.into_iter().map(|(text, _)| text.to_owned()).collect();
+    }
+
+    /// Whether nothing says what the symbols of a term are.
+    pub(crate) fn is_open(&self, text: &str) -> bool {
+        self.open.contains(text)
+    }
+
+    /// Arithmetic over symbols, or a name. Arithmetic whose symbols nothing defines is a name too.
     pub(crate) fn term(&mut self, func: &mut Function, text: &str) -> Sym {
-        match Arithmetic::read(text) {
+        match Arithmetic::read(text).filter(|_| !self.open.contains(text)) {
             Some(tree) => self.build(func, &tree),
             None => self.name(func, text),
         }
@@ -171,6 +223,26 @@ enum Tree {
     Int(i64),
     Name(String),
     Op(u8, Box<(Tree, Tree)>),
+}
+
+impl Tree {
+    /// The names in it that are not defined, as often as they occur; whether sums and products alone lead to them.
+    fn names(&self, defined: &FxHashSet<String>, open: &mut Vec<String>) -> bool {
+        match self {
+            Tree::Int(_) => true,
+            Tree::Name(name) => {
+                if !defined.contains(name) {
+                    open.push(name.clone());
+                }
+                true
+            }
+            Tree::Op(op, sides) => {
+                let before = open.len();
+                let linear = sides.0.names(defined, open) & sides.1.names(defined, open);
+                linear && (open.len() == before || matches!(op, b'+' | b'-' | b'*'))
+            }
+        }
+    }
 }
 
 /// A reader of `+ - * / // %`, parentheses, integers and names.
@@ -271,6 +343,22 @@ mod tests {
         assert_eq!(text("unk__12"), "unk__12");
         assert_eq!(text(&"(".repeat(100)), "_".repeat(60));
         assert_eq!(text(&"a+".repeat(100_000)).len(), 60);
+    }
+
+    #[test]
+    fn arithmetic_that_defines_nothing_is_a_name() {
+        let mut func = Function::empty();
+        let mut symbols = Symbols::default();
+        symbols.settle(&["c+d", "a+1", "a+b", "e*e", "f//2", "a*b"]);
+        let mut text = |t: &str| {
+            let sym = symbols.term(&mut func, t);
+            func.syms.display(sym).to_string()
+        };
+        assert_eq!(text("a+b"), "a + b");
+        assert_eq!(text("a*b"), "a * b");
+        assert_eq!(text("c+d"), "c_d");
+        assert_eq!(text("e*e"), "e_e");
+        assert_eq!(text("f//2"), "f__2");
     }
 
     #[test]

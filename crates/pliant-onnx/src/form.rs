@@ -6,6 +6,7 @@ use crate::error::Problem;
 use crate::limits::Limits;
 use crate::node::label;
 use crate::proto::{FunctionProto, GraphProto, ModelProto, NodeProto};
+use crate::schema;
 use crate::size;
 
 /// What is wrong with a model's form.
@@ -23,6 +24,7 @@ pub(crate) fn check(model: &ModelProto, limits: &Limits) -> Checked {
         form.problems.push(problem);
         form.within = false;
     }
+    form.problems.extend(schema::check_opsets(model));
     if let Some(graph) = &model.graph {
         form.graph(graph);
     }

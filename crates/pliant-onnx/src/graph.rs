@@ -1,14 +1,19 @@
 //! [`import`]: walks a graph's nodes in order and builds the function.
 
+mod declared;
 mod inputs;
+mod places;
 
 use std::sync::Arc;
 
 use indexmap::IndexMap;
+use pliant_diag::{FileId, SourceMap};
+use pliant_ir::relax::origins::DIVISIBLE;
 use pliant_ir::relax::{Expr, FunctionBuilder, TensorShape, TypeData};
 use pliant_ir::{AttrValue, DType, IRModule};
 use pliant_ops::registry;
 use pliant_opt::convert_to_dataflow::ConvertToDataflow;
+use pliant_opt::copy_aliased_results::FRESH_RESULTS;
 use pliant_pass::{ModulePass, PassContext};
 use pliant_sym::Sym;
 use pliant_tensor::Tensor;
@@ -29,10 +34,12 @@ use crate::ops;
 use crate::proto::type_proto::Value as TypeValue;
 use crate::proto::{AttributeProto, FunctionProto, GraphProto, NodeProto, ValueInfoProto};
 use crate::record::Recorder;
+use crate::schema;
 use crate::tensor;
 use crate::value::Value;
 
 pub(crate) use inputs::constant_value;
+use places::Places;
 
 /// How to import a model.
 #[derive(Clone, Debug, Default)]
@@ -51,6 +58,8 @@ pub struct ImportOptions {
     pub divisible: IndexMap<String, i64>,
     /// Symbols that `dynamic` declares may be fixed by the model; it is a warning then.
     pub allow_specialization: bool,
+    /// The graph of a [`pliant_diag::SourceMap`] that spans point into; [`Imported::nodes`] is its text.
+    pub file: Option<FileId>,
 }
 
 /// A dim that the user gives.
@@ -77,6 +86,8 @@ pub struct Imported {
     pub shapes: ShapeReport,
     /// What is wrong with the model that does not keep it from running.
     pub warnings: Vec<Problem>,
+    /// The nodes as messages call them, one a line, which spans point into.
+    pub nodes: String,
 }
 
 /// Imports a model.
@@ -90,16 +101,18 @@ pub fn import(model: &Model, options: &ImportOptions) -> Result<Imported, Import
     }
     let graph = model.proto.graph.as_ref().ok_or_else(|| Problem::invalid("there is no graph"))?;
     let mut importer = Importer::new(model);
+    importer.places.file = options.file;
     importer.symbols.divide(&options.divisible).map_err(ImportError::from)?;
     let parts = importer.main(graph, options);
-    importer.problems.extend(importer.symbols.unknown_divisible());
+    if importer.problems.is_empty() {
+        importer.problems.extend(importer.symbols.unknown_divisible());
+    }
     let broken = importer.watch.broken();
-    let warnings = if options.allow_specialization {
-        broken
-    } else {
-        importer.problems.extend(broken);
-        Vec::new()
-    };
+    let mut warnings: Vec<Problem> = schema::note(model).into_iter().collect();
+    match options.allow_specialization {
+        true => warnings.extend(broken),
+        false => importer.problems.extend(broken),
+    }
     match parts {
         Some(parts) if importer.problems.is_empty() => {
             let mut imported = importer.finish(parts, warnings);
@@ -108,6 +121,21 @@ pub fn import(model: &Model, options: &ImportOptions) -> Result<Imported, Import
         }
         _ => Err(ImportError { problems: importer.problems }),
     }
+}
+
+/// As [`import`]; the errors of the program's runs then name the nodes that they come from.
+///
+/// # Errors
+/// As [`import`].
+pub fn import_with(
+    model: &Model,
+    options: &ImportOptions,
+    sources: &mut SourceMap,
+) -> Result<Imported, ImportError> {
+    let file = sources.add_graph("an ONNX model");
+    let imported = import(model, &ImportOptions { file: Some(file), ..options.clone() })?;
+    sources.name_nodes(file, &imported.nodes);
+    Ok(imported)
 }
 
 /// The module with its bindings in dataflow blocks, in which passes fuse and reorder.
@@ -134,6 +162,11 @@ pub(crate) struct Importer<'m> {
     /// Keeps what failed for a report; without one an import only tells it.
     pub(crate) recorder: Option<Recorder<'m>>,
     pub(crate) watch: Watch<'m>,
+    places: Places,
+    /// What the file says of the values of its graph.
+    declared: FxHashMap<&'m str, &'m ValueInfoProto>,
+    /// Whether the sizes that it says are those of the values: not where the user gave others for inputs.
+    declared_sizes: bool,
     /// Whether nothing has an effect but its result; checks of ranges have one.
     pure: bool,
 }
@@ -165,6 +198,9 @@ impl<'m> Importer<'m> {
             meter: Meter::new(&model.limits),
             recorder: None,
             watch: Watch::new(model.proto.graph.as_ref()),
+            places: Places::default(),
+            declared: FxHashMap::default(),
+            declared_sizes: true,
             pure: true,
         }
     }
@@ -200,6 +236,9 @@ impl<'m> Importer<'m> {
                 self.problems.push(problem.with_help(help));
             }
         }
+        self.settle(&inputs, options);
+        self.places.under_way = self.places.inputs();
+        self.builder.set_span(self.places.under_way);
         for input in &inputs {
             self.input(input, options);
         }
@@ -209,6 +248,9 @@ impl<'m> Importer<'m> {
                 self.problems.push(problem);
             }
         }
+        let infos = graph.value_info.iter().chain(&graph.output);
+        self.declared = infos.map(|i| (i.name(), i)).collect();
+        self.declared_sizes = options.shapes.is_empty() && options.dynamic.is_empty();
         self.nodes(&graph.node);
         let mut results = Vec::new();
         for output in &graph.output {
@@ -262,6 +304,13 @@ impl<'m> Importer<'m> {
         let count = parts.inputs.len() as i64;
         let mut func = self.builder.finish(parts.result, None, self.pure);
         func.attrs.insert("global_symbol".into(), AttrValue::str("main"));
+        let wholes = self.symbols.wholes();
+        if !wholes.is_empty() {
+            let wholes = wholes.iter().map(|w| AttrValue::str(w)).collect();
+            func.attrs.insert(DIVISIBLE.into(), AttrValue::List(wholes));
+        }
+        // Who runs a model may write into what it was fed without changing what came out.
+        func.attrs.insert(FRESH_RESULTS.into(), AttrValue::Bool(true));
         func.attrs.insert("num_input".into(), AttrValue::Int(count));
         // The names of the file, which need not be names of the script.
         let names = |of: &[String]| AttrValue::List(of.iter().map(|n| AttrValue::str(n)).collect());
@@ -277,6 +326,7 @@ impl<'m> Importer<'m> {
             outputs: parts.outputs,
             shapes: self.watch.report,
             warnings,
+            nodes: self.places.text,
         }
     }
 
@@ -289,7 +339,17 @@ impl<'m> Importer<'m> {
         }
     }
 
+    /// Converts a node, whose bindings come from it.
     fn node(&mut self, node: &NodeProto) {
+        let around = self.places.under_way;
+        self.places.under_way = self.places.of(node);
+        self.builder.set_span(self.places.under_way);
+        self.converted(node);
+        self.places.under_way = around;
+        self.builder.set_span(around);
+    }
+
+    fn converted(&mut self, node: &NodeProto) {
         let goes_on = self.meter.goes_on().unwrap_or_else(|problem| {
             self.problems.push(problem);
             false
@@ -324,6 +384,7 @@ impl<'m> Importer<'m> {
         for name in node.output.iter() {
             let value = outputs.next().unwrap_or(Value::Absent);
             if !name.is_empty() {
+                let value = self.as_declared(node, name, value);
                 self.define(name, value);
             }
         }
@@ -337,6 +398,10 @@ impl<'m> Importer<'m> {
         if function.is_none() && row.is_none() && own.is_none() {
             return Err(unknown(node));
         }
+        let opset = self.opsets.get(domain).copied().unwrap_or_else(|| schema::newest(domain));
+        if function.is_none() && row.is_some() {
+            schema::check(node, opset)?;
+        }
         // What a failed node feeds has no problem of its own.
         if inputs.iter().any(|v| matches!(v, Value::Failed)) {
             return Err(Problem::invalid(""));
@@ -344,7 +409,6 @@ impl<'m> Importer<'m> {
         if let Some(function) = function {
             return self.call(function, node, inputs);
         }
-        let opset = self.opsets.get(domain).copied().unwrap_or(1);
         let row = match (row, own) {
             (Some(row), _) => row,
             (None, Some(op)) => {
@@ -389,7 +453,9 @@ impl<'m> Importer<'m> {
         let scopes = std::mem::replace(&mut self.scopes, vec![scope]);
         let own = function.opset_import.iter().map(|o| (own_domain(o.domain()), o.version()));
         let opsets = std::mem::replace(&mut self.opsets, own.collect());
+        let declared = std::mem::take(&mut self.declared);
         self.nodes(&body);
+        self.declared = declared;
         let value = |o: &String| self.lookup(o).unwrap_or(Value::Failed);
         let outputs = function.output.iter().map(value).collect();
         self.scopes = scopes;
@@ -408,6 +474,23 @@ impl<'m> Importer<'m> {
         self.nodes(&graph.node);
         let value = |o: &ValueInfoProto| self.lookup(o.name()).unwrap_or(Value::Failed);
         Ok(graph.output.iter().map(value).collect())
+    }
+
+    /// What was made has an effect but its result: a check.
+    pub(crate) fn has_effect(&mut self) {
+        self.pure = false;
+    }
+
+    /// What follows is a function of its own, until [`end_pure`](Self::end_pure) with what this returns.
+    pub(crate) fn start_pure(&mut self) -> bool {
+        std::mem::replace(&mut self.pure, true)
+    }
+
+    /// Whether the function that ends has no effect; what is around calls it.
+    pub(crate) fn end_pure(&mut self, around: bool) -> bool {
+        let pure = self.pure;
+        self.pure &= around;
+        pure
     }
 
     // ---- names ----
@@ -465,6 +548,12 @@ impl<'m> Importer<'m> {
                     })
                     .collect();
                 let ty = func.intern(TypeData::tensor(names, dtype));
+                let from = func.var_expr(var);
+                self.builder.match_cast(from, ty, &hint)
+            }
+            // A shape that is a variable must not outlive the block of its variable.
+            TypeData::Tensor { shape: TensorShape::Var(_), dtype, .. } => {
+                let ty = func.intern(TypeData::Tensor { shape: TensorShape::Unknown, dtype });
                 let from = func.var_expr(var);
                 self.builder.match_cast(from, ty, &hint)
             }

@@ -21,7 +21,7 @@ pub const SEQUENCE_SPLIT: &str = "pliant.sequence.split";
 pub const OPTIONAL_HAS: &str = "pliant.optional.has";
 /// `(value or none)`: the value; an error where there is none.
 pub const OPTIONAL_GET: &str = "pliant.optional.get";
-/// `(chain or none, item)`: the chain with one more item.
+/// `(chain or none, item, whether items must be alike)`: the chain with one more item.
 pub const CHAIN_PUSH: &str = "pliant.chain.push";
 /// `(chain or none, shape of an item, element type)`: all items along a new first axis. The shape is that of no items.
 pub const CHAIN_STACK: &str = "pliant.chain.stack";

@@ -11,6 +11,7 @@ use crate::graph::{ImportOptions, Importer, operator_name};
 use crate::model::Model;
 use crate::proto::{GraphProto, ModelProto};
 use crate::reduce;
+use crate::schema;
 
 /// Nodes of a finding that its text names.
 const NAMED: usize = 8;
@@ -28,6 +29,8 @@ pub struct Report {
     pub operators: IndexMap<String, usize>,
     /// What keeps the model from being compiled; empty when nothing does.
     pub findings: Vec<Finding>,
+    /// What is to be known of a model that can be compiled.
+    pub notes: Vec<Problem>,
 }
 
 /// Findings by what they say.
@@ -58,6 +61,7 @@ pub fn check(model: &Model, options: &ImportOptions) -> Report {
         nodes: 0,
         operators: IndexMap::new(),
         findings: Vec::new(),
+        notes: schema::note(model).into_iter().collect(),
     };
     let form = form::check(&model.proto, &model.limits);
     let mut findings = Findings::new();
@@ -133,7 +137,9 @@ impl Report {
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} nodes of {} operators", self.nodes, self.operators.len())?;
+        let many = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
+        let (nodes, operators) = (many(self.nodes, "node"), many(self.operators.len(), "operator"));
+        write!(f, "{nodes} of {operators}")?;
         if let Some(opset) = self.opset {
             write!(f, ", opset {opset}")?;
         }
@@ -141,6 +147,9 @@ impl fmt::Display for Report {
             write!(f, ", made by {}", self.producer)?;
         }
         writeln!(f)?;
+        for note in &self.notes {
+            writeln!(f, "note: {note}")?;
+        }
         if self.is_ok() {
             return writeln!(f, "ok: all of it can be compiled");
         }

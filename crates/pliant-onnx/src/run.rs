@@ -33,18 +33,37 @@ impl Node<'_, '_> {
         Ok(syms)
     }
 
-    /// How many elements a vector has, which must be a number.
+    /// How many elements a vector has, where that is a number.
     ///
     /// # Errors
-    /// When it is known only at run time.
-    pub fn length_of(&mut self, vector: Expr) -> Result<usize, Problem> {
-        let dims = self.dims(vector)?;
-        let length = match dims.as_slice() {
-            [one] => self.func().syms.as_int(*one).and_then(|v| usize::try_from(v).ok()),
-            _ => None,
+    /// When it is no vector.
+    pub fn length_of(&mut self, vector: Expr) -> Result<Option<usize>, Problem> {
+        let [length] = self.dims(vector)?[..] else {
+            return Err(Problem::invalid("its sizes or axes must be a vector"));
         };
-        length
-            .ok_or_else(|| Problem::unsupported("the rank of its result is known only at run time"))
+        Ok(self.func().syms.as_int(length).and_then(|v| usize::try_from(v).ok()))
+    }
+
+    /// The elements of an integer vector of the run as a shape, of which not even the rank need be known.
+    ///
+    /// # Errors
+    /// What the type rules say.
+    pub fn run_shape(&mut self, vector: Expr) -> Result<Expr, Problem> {
+        if let Some(rank) = self.length_of(vector)? {
+            let dims = self.symbols_of(vector, rank)?;
+            return Ok(self.func().shape(&dims));
+        }
+        let vector = self.cast(vector, DType::Int64)?;
+        self.op("relax.tensor_to_shape", &[vector])
+    }
+
+    /// A tensor in the shape that an integer vector of the run holds.
+    ///
+    /// # Errors
+    /// What the type rules say.
+    pub fn reshape_at_run(&mut self, x: Expr, vector: Expr) -> Made {
+        let shape = self.run_shape(vector)?;
+        self.op("relax.reshape", &[x, shape])
     }
 
     /// Input `i`, one integer that is not negative, as a size.
@@ -63,16 +82,19 @@ impl Node<'_, '_> {
         Ok(self.symbols_of(vector, 1)?[0])
     }
 
-    /// Input `i`, a vector of sizes, as terms.
+    /// Input `i`, a vector of sizes, as terms: so many, where the node says how many it needs.
     ///
     /// # Errors
-    /// When it is left out, or its length is known only at run time.
-    pub fn sizes_input(&mut self, i: usize) -> Result<Vec<Sym>, Problem> {
+    /// When it is left out, or nobody knows its length but the run.
+    pub fn sizes_input(&mut self, i: usize, count: Option<usize>) -> Result<Vec<Sym>, Problem> {
         if let Some(t) = self.syms(i) {
             return Ok(t.elems);
         }
         let vector = self.tensor(i)?;
-        let length = self.length_of(vector)?;
+        let length = self.length_of(vector)?.or(count);
+        let length = length.ok_or_else(|| {
+            Problem::unsupported("how many sizes it has is known only at run time")
+        })?;
         self.symbols_of(vector, length)
     }
 
@@ -188,14 +210,13 @@ impl Node<'_, '_> {
     ///
     /// # Errors
     /// What the type rules say.
-    pub fn axes_mask(&mut self, axes: Expr, rank: usize) -> Made {
+    pub fn axes_mask(&mut self, axes: Expr, rank: Sym) -> Made {
         let axes = self.counted_from_start(axes, rank)?;
         let [count] = self.dims(axes)?[..] else {
             return Err(Problem::invalid("its axes must be a vector"));
         };
         let one = self.func().syms.int(1);
         let column = self.reshape(axes, &[count, one])?;
-        let rank = self.func().syms.int(rank as i64);
         let all = self.iota(rank)?;
         let hits = self.op("relax.equal", &[column, all])?;
         let hits = self.cast(hits, DType::Int64)?;
@@ -204,36 +225,43 @@ impl Node<'_, '_> {
         self.op("relax.greater", &[hits, none])
     }
 
-    /// A vector of axes, none of which counts from the end.
+    /// Axes of the run, one or a vector, none of which counts from the end.
     ///
     /// # Errors
     /// What the type rules say.
-    pub fn counted_from_start(&mut self, axes: Expr, rank: usize) -> Made {
+    pub fn counted_from_start(&mut self, axes: Expr, rank: Sym) -> Made {
         let axes = self.cast(axes, DType::Int64)?;
-        let (none, rank) = (self.scalar(0i64)?, self.scalar(rank as i64)?);
+        let (none, rank) = (self.scalar(0i64)?, self.size(rank)?);
         let behind = self.op("relax.less", &[axes, none])?;
         let moved = self.op("relax.add", &[axes, rank])?;
-        self.op("relax.where", &[behind, moved, axes])
+        let normal = self.op("relax.where", &[behind, moved, axes])?;
+        let from = self.op("relax.greater_equal", &[normal, none])?;
+        let below = self.op("relax.less", &[normal, rank])?;
+        let within = self.op("relax.logical_and", &[from, below])?;
+        self.require(within, "axis {} is out of range for rank {}", &[axes, rank])?;
+        Ok(normal)
     }
 
-    /// Without the `count` axes of a mask, whose dims are 1.
+    /// Without the axes of a mask, whose dims are 1: so many, where that is known.
     ///
     /// # Errors
     /// What the type rules say.
-    pub fn drop_axes(&mut self, x: Expr, mask: Expr, count: usize) -> Made {
+    pub fn drop_axes(&mut self, x: Expr, mask: Expr, count: Option<usize>) -> Made {
         let dims = self.dims(x)?;
-        let rest = dims.len().saturating_sub(count);
-        if rest == 0 {
+        let rest = count.map(|count| dims.len().saturating_sub(count));
+        if rest == Some(0) || dims.is_empty() {
             return self.scalar_of(x);
         }
         let own = self.sizes(&dims)?;
         let kept = self.op("relax.logical_not", &[mask])?;
         let places = self.op("relax.nonzero", &[kept])?;
-        let length = self.func().syms.int(rest as i64);
+        let length = match rest {
+            Some(rest) => self.func().syms.int(rest as i64),
+            None => self.dims(places)?[1],
+        };
         let places = self.reshape(places, &[length])?;
         let sizes = self.take(own, places, 0)?;
-        let dims = self.symbols_of(sizes, rest)?;
-        self.reshape(x, &dims)
+        self.reshape_at_run(x, sizes)
     }
 
     /// Makes one of `count` values: that of the axis which input `i` names, of a tensor of `rank` dims.
@@ -255,12 +283,16 @@ impl Node<'_, '_> {
         }
         let axis = self.tensor(i)?;
         let axis = self.scalar_of(axis)?;
+        let rank = self.func().syms.int(rank as i64);
         let axis = self.counted_from_start(axis, rank)?;
         self.among(axis, 0, count, make)
     }
 
     /// `make(at)` where `value == at`, for the last of `count` otherwise.
-    fn among(
+    ///
+    /// # Errors
+    /// What `make` says.
+    pub fn among(
         &mut self,
         value: Expr,
         at: usize,

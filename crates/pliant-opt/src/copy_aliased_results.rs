@@ -1,6 +1,7 @@
 //! # What it does
 //! Gives a result that is a view of a parameter memory of its own, so that a caller who writes into what it got does
-//! not change what it passed. A parameter that is returned itself stays what it is.
+//! not change what it passed. A parameter that is returned itself stays what it is, but where the function has the
+//! attribute `fresh_results`.
 //!
 //! # Before
 //! ```python
@@ -40,6 +41,9 @@ use crate::names::RESHAPE;
 
 /// The builtin that copies a tensor.
 pub const COPY_TENSOR: &str = "vm.builtin.copy_tensor";
+
+/// The attribute of functions that return none of their parameters' memory, not even a parameter itself.
+pub const FRESH_RESULTS: &str = "fresh_results";
 
 /// See the module's documentation.
 pub struct CopyAliasedResults;
@@ -91,7 +95,9 @@ struct Origins {
 
 impl Origins {
     fn of(func: &Function) -> Origins {
-        let of = func.params().iter().map(|&p| (p, Origin::Param)).collect();
+        let fresh = func.attrs.contains_key(FRESH_RESULTS);
+        let origin = if fresh { Origin::View } else { Origin::Param };
+        let of = func.params().iter().map(|&p| (p, origin)).collect();
         let mut origins = Origins { of, tuples: FxHashMap::default() };
         walk(func, func.root(), |event| {
             if let Event::Bound(_, binding) = event {

@@ -218,7 +218,7 @@ impl From<TensorError> for Error {
             }
             TensorError::Unsupported(_) => Error::Unsupported(text),
             TensorError::ReadOnly | TensorError::Malformed(_) => Error::Value(text),
-            TensorError::OutOfMemory { .. } => Error::Vm(text),
+            TensorError::OutOfMemory { .. } | TensorError::MemoryLimit { .. } => Error::Vm(text),
             _ => Error::Shape(text),
         }
     }

@@ -168,6 +168,19 @@ mod _core {
         crate::enter::enter(py, || Ok(pliant_cli::main(argv)))
     }
 
+    /// How many bytes Pliant may hold at once; with `None` the limit follows the machine.
+    #[pyfunction]
+    #[pyo3(signature = (bytes))]
+    fn set_memory_limit(bytes: Option<usize>) {
+        pliant::set_memory_limit(bytes);
+    }
+
+    /// The limit that was set, and the bytes that are held now.
+    #[pyfunction]
+    fn memory_state() -> (Option<usize>, usize) {
+        (pliant::memory_limit(), pliant::held_bytes())
+    }
+
     /// The version and how this extension was built.
     #[pyfunction]
     fn build_info(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {

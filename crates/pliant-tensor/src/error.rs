@@ -72,6 +72,15 @@ pub enum TensorError {
         /// Bytes asked for.
         bytes: usize,
     },
+    /// More memory than Pliant may hold at once.
+    MemoryLimit {
+        /// Bytes asked for.
+        bytes: usize,
+        /// Bytes held already.
+        held: usize,
+        /// Bytes that may be held.
+        limit: usize,
+    },
     /// A foreign tensor that Pliant cannot take, on another device for instance; the text says why.
     Unsupported(String),
     /// A foreign tensor of an element type that Pliant does not have; the text says which.
@@ -113,6 +122,11 @@ impl fmt::Display for TensorError {
                 f.write_str("a bool tensor holds a byte that is neither 0 nor 1")
             }
             TensorError::OutOfMemory { bytes } => write!(f, "out of memory: {bytes} bytes"),
+            TensorError::MemoryLimit { bytes, held, limit } => write!(
+                f,
+                "out of memory: {bytes} bytes more than the {held} that are held, but the limit is {limit} \
+                 (set_memory_limit or PLIANT_MEMORY_LIMIT sets another)"
+            ),
             TensorError::Unsupported(why)
             | TensorError::UnsupportedDType(why)
             | TensorError::Malformed(why) => f.write_str(why),

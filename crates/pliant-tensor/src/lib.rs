@@ -3,6 +3,7 @@
 //! A [`Tensor`] is a cheap, shared handle (`Send + Sync`) to a view of a [`Storage`]. The object behind it embeds a
 //! [`DLTensor`], so compiled code and foreign libraries read the tensor through one stable pointer.
 
+mod budget;
 mod dlpack;
 mod dtype;
 mod element;
@@ -14,6 +15,7 @@ mod storage;
 mod tensor;
 mod text;
 
+pub use budget::{held_bytes, memory_limit, set_memory_limit};
 pub use dlpack::{
     DL_CPU, DLDataType, DLDevice, DLManagedTensor, DLManagedTensorVersioned, DLPACK_FLAG_COPIED,
     DLPACK_FLAG_READ_ONLY, DLPackVersion, DLTensor,

@@ -6,7 +6,7 @@ use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use crate::TensorError;
+use crate::{TensorError, budget};
 
 /// Alignment of the memory that Pliant allocates: a cache line and an AVX-512 vector.
 pub const ALIGNMENT: usize = 64;
@@ -37,8 +37,12 @@ impl AlignedBuf {
     ) -> Result<Self, TensorError> {
         let refused = TensorError::OutOfMemory { bytes: len };
         let Ok(layout) = Layout::from_size_align(size, align) else { return Err(refused) };
+        budget::take(size)?;
         // SAFETY: the callers ask for at least ALIGNMENT bytes, never zero.
-        let Some(base) = NonNull::new(unsafe { alloc(layout) }) else { return Err(refused) };
+        let Some(base) = NonNull::new(unsafe { alloc(layout) }) else {
+            budget::give(size);
+            return Err(refused);
+        };
         // Zero where the layout is aligned already; the callers make room for it where it is not.
         let skip = base.align_offset(ALIGNMENT);
         // SAFETY: `size` is at least `len` plus what aligning may skip.
@@ -91,6 +95,7 @@ impl Drop for AlignedBuf {
     fn drop(&mut self) {
         // SAFETY: the base came from the allocator with this layout.
         unsafe { dealloc(self.base.as_ptr(), self.layout) }
+        budget::give(self.layout.size());
     }
 }
 

@@ -3,6 +3,7 @@
 use std::error::Error;
 use std::fmt;
 
+use pliant_exec::NODE;
 use pliant_tensor::Failed;
 use pliant_tensor::TensorError;
 
@@ -109,9 +110,9 @@ pub enum VmError {
 pub struct TraceEntry {
     /// The function, as the program calls it.
     pub function: String,
-    /// The path of the source file, or a name in angle brackets.
+    /// The path of the source file, a name in angle brackets, or a node of a graph.
     pub file: String,
-    /// The first line, from 1.
+    /// The first line, from 1; [`NODE`] for a node.
     pub line: u32,
     /// The last line.
     pub last: u32,
@@ -119,6 +120,9 @@ pub struct TraceEntry {
 
 impl fmt::Display for TraceEntry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.line == NODE {
+            return f.write_str(&self.file);
+        }
         write!(f, "{}:{}", self.file, self.line)?;
         if self.last != self.line {
             write!(f, "-{}", self.last)?;

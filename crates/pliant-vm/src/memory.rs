@@ -91,7 +91,11 @@ fn take_block(bytes: usize) -> Result<AlignedBuf, TensorError> {
     match POOL.try_with(|pool| pool.borrow_mut().take(class)) {
         Ok(Some(block)) => Ok(block),
         // Zeroed, so that what a kernel leaves unwritten is never uninitialised memory.
-        _ => AlignedBuf::zeroed(size),
+        _ => AlignedBuf::zeroed(size).or_else(|_| {
+            // What is kept for later may be what is missing.
+            release_pooled();
+            AlignedBuf::zeroed(size)
+        }),
     }
 }
 

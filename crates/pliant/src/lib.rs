@@ -50,7 +50,7 @@ pub use pliant_pass::{
     CancelToken, DumpIr, FunctionPass, Instrument, ModulePass, PassContext, PassError, PassInfo,
     PrintIr, Sequential, Timing, TimingEntry, Verify,
 };
-pub use pliant_tensor::Tensor;
+pub use pliant_tensor::{Tensor, held_bytes, memory_limit, set_memory_limit};
 pub use pliant_vm::{
     CallEvent, InstrumentAction, LibraryFunc, PackedFunc, TraceEntry, Value, VirtualMachine,
     VmError, VmOptions, register_func, register_library_func,

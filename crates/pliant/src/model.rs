@@ -1,8 +1,10 @@
 //! [`Model`]: the short face of a compiled program.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use pliant_diag::SourceMap;
 use pliant_ir::IRModule;
 use pliant_onnx::{ImportOptions, Limits};
 use pliant_tensor::Tensor;
@@ -38,7 +40,10 @@ impl Model {
     /// Everything that keeps the model from being imported; else as [`compile`].
     pub fn from_onnx(path: impl AsRef<Path>, options: &CompileOptions) -> Result<Model, Error> {
         let file = pliant_onnx::Model::open(path.as_ref(), Limits::default())?;
-        Self::compile(pliant_onnx::import(&file, &ImportOptions::default())?.module, options)
+        let mut sources = SourceMap::new();
+        let imported = pliant_onnx::import_with(&file, &ImportOptions::default(), &mut sources)?;
+        let options = CompileOptions { sources: Some(Arc::new(sources)), ..options.clone() };
+        Self::compile(imported.module, &options)
     }
 
     /// Loads a saved program.

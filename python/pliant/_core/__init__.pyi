@@ -615,6 +615,8 @@ class VirtualMachine:
 def array(arr: Any, device: Any = None, dtype: DTypeLike | None = None) -> NDArray:
     """A new array with a copy of the elements of anything array-like."""
 
+def set_memory_limit(bytes: int | None) -> None: ...
+def memory_state() -> tuple[int | None, int]: ...
 def build_info() -> dict[str, Any]:
     """The version and how this extension was built."""
 

@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import warnings
 from collections.abc import Mapping, Sequence
@@ -42,6 +43,13 @@ class Limits:
     """Graphs inside graphs, and functions inside functions."""
     seconds: float | None = None
     """How long an import may take."""
+
+    def __post_init__(self) -> None:
+        for name, value in self.given().items():
+            if isinstance(value, bool) or not isinstance(value, int | float if name == "seconds" else int):
+                raise TypeError(f"Limits: {name} must be a number, got {value!r}")
+            if not 0 <= value < 2**63:
+                raise ValueError(f"Limits: {name} must be from 0 to 2**63 - 1, got {value}")
 
     def given(self) -> dict[str, Any]:
         """Those that are set."""
@@ -108,9 +116,10 @@ def import_model(
     """As :func:`from_onnx`, with the text of ``explain_shapes``."""
     source, bounds = source_of(model), (limits or Limits()).given()
     shapes = {name: list(dims) for name, dims in (shape_dict or {}).items()}
+    dynamic = _mapping("dynamic_shapes", dynamic_shapes, "dims of inputs by name")
     facts = {
-        "dynamic": [(name, declared_dims(name, dims)) for name, dims in (dynamic_shapes or {}).items()],
-        "divisible": list((divisible or {}).items()),
+        "dynamic": [(name, declared_dims(name, dims)) for name, dims in dynamic.items()],
+        "divisible": list(_divisors(divisible).items()),
         "allow_specialization": allow_specialization,
     }
     dtypes = {} if dtype_dict is None or isinstance(dtype_dict, str) else dict(dtype_dict)
@@ -125,27 +134,85 @@ def import_model(
     return module, told[0]
 
 
+def _mapping(argument: str, given: Any, what: str) -> Mapping[str, Any]:
+    """An argument that must be a mapping from names."""
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping) or not all(isinstance(name, str) for name in given):
+        raise TypeError(f"{argument}: expected a dict with {what}, got {given!r}")
+    return given
+
+
+def _divisors(divisible: Any) -> Mapping[str, int]:
+    divisors = _mapping("divisible", divisible, "numbers by symbol")
+    for name, number in divisors.items():
+        if isinstance(number, bool) or not isinstance(number, int):
+            raise TypeError(f"divisible: expected a number for '{name}', got {number!r}")
+        if not 1 <= number <= _LARGEST:
+            raise ValueError(f"divisible: '{name}' cannot be divisible by {number}")
+    return divisors
+
+
+_LARGEST = 2**63 - 1
+
+
 def declared_dims(name: str, dims: Any) -> list[tuple[int, str | None, int | None, int | None]]:
     """Axis, symbol, least and largest size of each dim that is declared."""
+    if dims is not None and not isinstance(dims, Mapping | list | tuple):
+        raise TypeError(f"dynamic_shapes of '{name}': expected a dict by axis or a list of dims, got {dims!r}")
     entries = dims.items() if isinstance(dims, Mapping) else enumerate(dims or ())
     declared = []
     for axis, entry in entries:
+        where = f"dynamic_shapes of '{name}', dim {axis}"
+        if isinstance(axis, bool) or not isinstance(axis, int):
+            raise TypeError(f"{where}: an axis must be a number")
+        if not 0 <= axis <= _LARGEST:
+            raise ValueError(f"{where}: axes count from 0")
         if entry is None:
             continue
         given = _declared(entry)
         if given is None:
             wanted = "a name, (name, least, largest), a size or a Dim"
-            raise TypeError(f"dynamic_shapes of '{name}', dim {axis}: expected {wanted}, got {entry!r}")
-        if given != ("", None, None):
-            declared.append((int(axis), *given))
+            raise TypeError(f"{where}: expected {wanted}, got {entry!r}")
+        symbol, least, largest = given
+        for bound in (least, largest):
+            if bound is not None and (isinstance(bound, bool) or not isinstance(bound, int)):
+                raise TypeError(f"{where}: expected a size, got {bound!r}")
+            if bound is not None and not 0 <= bound <= _LARGEST:
+                raise ValueError(f"{where}: {bound} is no size: sizes are from 0 to 2**63 - 1")
+        if given == ("", None, None):
+            continue
+        if symbol is not None and not _is_size(symbol):
+            raise ValueError(f"{where}: {symbol!r} is no size, no name of a symbol, and no arithmetic over such names")
+        declared.append((axis, symbol, least, largest))
     return declared
+
+
+def _is_size(text: str) -> bool:
+    """Whether a text is a size, a name, or arithmetic over names."""
+    try:
+        tree = ast.parse(text.strip(), mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    open_nodes: list[ast.expr] = [tree]
+    while open_nodes:
+        match open_nodes.pop():
+            case ast.BinOp(left, ast.Add() | ast.Sub() | ast.Mult() | ast.Div() | ast.FloorDiv() | ast.Mod(), right):
+                open_nodes += [left, right]
+            case ast.Constant(int(value)) if not isinstance(value, bool) and 0 <= value <= _LARGEST:
+                pass
+            case ast.Name():
+                pass
+            case _:
+                return False
+    return True
 
 
 def _declared(entry: Any) -> tuple[str | None, int | None, int | None] | None:
     if isinstance(entry, bool):
         return None
     if isinstance(entry, str):
-        return entry, None, None
+        return entry or " ", None, None
     if isinstance(entry, int):
         return str(entry), None, None
     if isinstance(entry, tuple) and len(entry) == 3 and isinstance(entry[0], str):

@@ -20,7 +20,10 @@ __all__ = [
     "device",
     "empty",
     "from_dlpack",
+    "held_bytes",
     "load_module",
+    "memory_limit",
+    "set_memory_limit",
     "tensor",
 ]
 
@@ -33,6 +36,28 @@ def tensor(arr: Any, device: Device | None = None, dtype: str | None = None) -> 
 def empty(shape: Any, dtype: str = "float32", device: Device | None = None) -> NDArray:
     """A new tensor of zeros."""
     return _core.empty(shape, dtype, device)
+
+
+def set_memory_limit(bytes: int | None) -> None:
+    """How many bytes tensors of Pliant may take at once: a run that needs more ends with a ``VMError``. At first, and with
+    ``None``, the limit follows the machine and the process's control groups: nine tenths of what they have left when more
+    is asked for. The environment variable ``PLIANT_MEMORY_LIMIT`` sets one for processes. Weights that are mapped from
+    files and arrays of other libraries do not count."""
+    if bytes is not None and (isinstance(bytes, bool) or not isinstance(bytes, int)):
+        raise TypeError(f"set_memory_limit: expected a number of bytes or None, got {bytes!r}")
+    if bytes is not None and not 1 <= bytes < 2**63:
+        raise ValueError(f"set_memory_limit: a limit must be from 1 to 2**63 - 1, got {bytes}")
+    _core.set_memory_limit(bytes)
+
+
+def memory_limit() -> int | None:
+    """The limit that was set, in bytes; ``None`` where it follows the machine."""
+    return _core.memory_state()[0]
+
+
+def held_bytes() -> int:
+    """Bytes that tensors of Pliant take now, with the free blocks that are kept for the next run."""
+    return _core.memory_state()[1]
 
 
 def load_module(path: str) -> Any:

@@ -190,6 +190,55 @@ def element_types_that_do_not_fit() -> ModelProto:
     return model([node("Add", "x i", "y")], inputs={"x": ["n"], "i": (INT64, ["n"])})
 
 
+@attack("no attribute 'axiss' in opset 18")
+def an_unknown_attribute() -> ModelProto:
+    return model([node("Softmax", "x", "y", axiss=1)])
+
+
+@attack("it has 3 inputs, but at most 1")
+def too_many_inputs() -> ModelProto:
+    return model([node("Relu", "x x x", "y")])
+
+
+@attack("the newest that is, is 28")
+def an_opset_to_come() -> ModelProto:
+    made = model([node("Relu", "x", "y")])
+    made.opset_import[0].version = 2**62
+    return made
+
+
+@attack("does not say which opset")
+def no_opset() -> ModelProto:
+    made = model([node("Relu", "x", "y")])
+    del made.opset_import[:]
+    return made
+
+
+@attack("'y' is declared as int64, but is float32")
+def an_output_of_another_type() -> ModelProto:
+    made = model([node("Relu", "x", "y")])
+    made.graph.output[0].CopyFrom(helper.make_tensor_value_info("y", INT64, ["n", 4]))
+    return made
+
+
+@attack("'t' is declared as [7, 7, 7], but is [?, 4]")
+def a_value_of_another_shape() -> ModelProto:
+    made = model([node("Relu", "x", "t"), node("Neg", "t", "y")])
+    made.graph.value_info.append(helper.make_tensor_value_info("t", FLOAT, [7, 7, 7]))
+    return made
+
+
+@attack("its parts make up 6 of an axis of 4")
+def parts_beyond_the_axis() -> ModelProto:
+    return model([node("Split", "x s", "y z", axis=1)], "y z", constants={"s": np.array([3, 3])})
+
+
+@attack("too far apart")
+def a_range_that_wraps_around() -> ModelProto:
+    ends = {"a": np.array(-(2**63)), "b": np.array(2**63 - 1), "c": np.array(1)}
+    return model([node("Range", "a b c", "y")], constants=ends)
+
+
 @attack("operator Frobnicate is not supported")
 def an_unknown_operator() -> ModelProto:
     return model([node("Frobnicate", "x", "y")])

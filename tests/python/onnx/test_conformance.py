@@ -20,6 +20,9 @@ from onnx.backend.test.runner import Runner
 import pliant
 from pliant import onnx_backend
 
+# Some of the cases are older than the opsets that are promised, which is said of each.
+pytestmark = pytest.mark.filterwarnings("ignore:opset . is older")
+
 
 # Minutes in a build without optimisation; PLIANT_SLOW=1 runs it.
 SLOW = {("real", "test_vgg19")}

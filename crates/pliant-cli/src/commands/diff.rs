@@ -49,9 +49,10 @@ fn here(
 ) -> Result<(Results, Feeds), Failure> {
     let waiting = progress::spinner(format!("compiling {}", args.file.display()));
     let options = ImportOptions { intermediates, ..ImportOptions::default() };
-    let imported = onnx::import(file, &options)
+    let mut sources = SourceMap::new();
+    let imported = onnx::import_with(file, &options, &mut sources)
         .map_err(|e| Failure::new(format!("error: {}: {e}", args.file.display())))?;
-    let compiled = program::compile(imported.module, &SourceMap::new(), &args.build, err)?;
+    let compiled = program::compile(imported.module, &sources, &args.build, err)?;
     waiting.finish_and_clear();
     let feed = Feed::new(&args.feed)?;
     let signature = signature(&compiled, &args.feed.func)?.clone();

@@ -194,13 +194,14 @@ impl Frame {
 
     fn mismatch(&self, dim: &Dim<'_>, want: i64) -> InterpError {
         let syms = &self.func.syms;
+        let wholes = origins::Wholes::of(&self.func);
         let mut wanted = match syms.as_int(dim.want) {
             Some(v) => v.to_string(),
-            None => format!("{} = {want}", syms.display(dim.want)),
+            None => format!("{} = {want}", wholes.shown(&syms.display(dim.want).to_string())),
         };
         let (name, place, actual) = (&self.name, dim.place(), dim.actual);
         let origin = |v| self.origins.get(&v).map(String::as_str);
-        if let Some(told) = origins::told(syms, dim.want, &place, origin) {
+        if let Some(told) = origins::told(syms, dim.want, &place, &wholes, origin) {
             wanted.push_str(&format!(" (from {told})"));
         }
         InterpError::type_error(format!("{name}: {place} must equal {wanted}, but is {actual}"))

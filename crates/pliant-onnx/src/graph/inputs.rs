@@ -1,8 +1,8 @@
 //! The inputs of a graph as parameters, and its initializers as constants.
 
 use indexmap::IndexMap;
+use pliant_ir::DType;
 use pliant_ir::relax::{Type, TypeData};
-use pliant_ir::{AttrValue, Attrs, DType};
 use pliant_sym::Sym;
 use pliant_tensor::Tensor;
 
@@ -12,12 +12,39 @@ use crate::contract::DynamicDim;
 use crate::error::Problem;
 use crate::kind::Kind;
 use crate::node::Node;
+use crate::proto::tensor_shape_proto::dimension;
 use crate::proto::type_proto::Value as TypeValue;
 use crate::proto::{GraphProto, NodeProto, TensorProto, TypeProto, ValueInfoProto};
 use crate::tensor;
 use crate::value::Value;
 
+/// The texts of all dims of inputs, those of the user in place of those of the file.
+fn dim_texts<'t>(inputs: &[&'t ValueInfoProto], options: &'t ImportOptions) -> Vec<&'t str> {
+    let mut texts = Vec::new();
+    for input in inputs {
+        if options.shapes.contains_key(input.name()) {
+            continue;
+        }
+        let dynamic = options.dynamic.get(input.name());
+        let declared = input.r#type.as_ref().and_then(|t| t.value.as_ref());
+        let Some(TypeValue::TensorType(tensor)) = declared else { continue };
+        for (axis, dim) in tensor.shape.iter().flat_map(|s| &s.dim).enumerate() {
+            match (dynamic.and_then(|d| d.get(&axis)), &dim.value) {
+                (Some(DynamicDim { name: Some(text), .. }), _) => texts.push(text.as_str()),
+                (_, Some(dimension::Value::DimParam(text))) => texts.push(text.trim()),
+                _ => {}
+            }
+        }
+    }
+    texts
+}
+
 impl<'m> Importer<'m> {
+    /// Looks at all inputs before one of them is made.
+    pub(super) fn settle(&mut self, inputs: &[&ValueInfoProto], options: &ImportOptions) {
+        self.symbols.settle(&dim_texts(inputs, options));
+    }
+
     pub(super) fn input(&mut self, info: &ValueInfoProto, options: &ImportOptions) {
         if let Some(ty) = info.r#type.as_ref()
             && !matches!(ty.value, Some(TypeValue::TensorType(_)) | None)
@@ -134,6 +161,12 @@ impl<'m> Importer<'m> {
                 })?;
                 self.symbols.check_range(dim).map_err(|e| Problem::invalid(told(&e)))?;
                 match &dim.name {
+                    Some(text) if self.symbols.is_open(text) => {
+                        let what =
+                            format!("has the size '{text}' at dim {axis}, whose symbols no dim is");
+                        let help = "declare a dim for each of them, or give the size a name";
+                        return Err(Problem::invalid(told(&what)).with_help(help));
+                    }
                     Some(text) => *place = self.symbols.term(func, text),
                     None if func.syms.as_int(*place).is_some() => {
                         *place = self.symbols.name(func, &format!("{name}_{axis}"));
@@ -148,7 +181,7 @@ impl<'m> Importer<'m> {
 
     /// Fails the run where a dim is outside of what the user said of it.
     pub(super) fn check_range(&mut self, dim: Sym, range: &DynamicDim) -> Result<(), Problem> {
-        let name = range.name.as_deref().unwrap_or("a dim");
+        let name = self.symbols.whole_text(range.name.as_deref().unwrap_or("a dim"));
         let check = NodeProto { output: vec!["range".into()], ..NodeProto::default() };
         let mut node = Node::new(self, &check, 1, Vec::new());
         let size = node.size(dim)?;
@@ -161,9 +194,7 @@ impl<'m> Importer<'m> {
             let limit = node.scalar(bound)?;
             let holds = node.op(op, &[size, limit])?;
             let text = format!("{name} must be {word} {bound}, as dynamic_shapes says");
-            let attrs = Attrs::default().with("format", AttrValue::str(&text));
-            node.op_with("relax.assert_op", &[holds], attrs)?;
-            node.im.pure = false;
+            node.require(holds, &text, &[])?;
         }
         Ok(())
     }

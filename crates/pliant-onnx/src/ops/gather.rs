@@ -74,7 +74,28 @@ fn gather_elements(n: &mut Node<'_, '_>) -> Converted {
 fn gather_nd(n: &mut Node<'_, '_>) -> Converted {
     let batch = n.attrs().int("batch_dims")?.unwrap_or(0);
     let (x, indices) = (n.tensor(0)?, n.tensor(1)?);
-    Ok(vec![n.op_with("relax.gather_nd", &[x, indices], ints_attr("batch_dims", batch))?.into()])
+    let attrs = ints_attr("batch_dims", batch);
+    let (rank, dims) = (n.rank(x)? as i64, n.dims_from(indices, 1)?);
+    let depth = dims[dims.len() - 1];
+    let most = rank.saturating_sub(batch).max(1);
+    if n.func().syms.as_int(depth).is_some() {
+        return Ok(vec![n.op_with("relax.gather_nd", &[x, indices], attrs)?.into()]);
+    }
+    // How many axes an index goes through decides the rank of the result: one way for each.
+    let (one, all) = (n.func().syms.int(1), n.func().syms.int(most));
+    n.require_at_most(one, depth, "its indices go through {} axes at least, but have {}")?;
+    n.require_at_most(depth, all, "its indices go through {} axes, but there are {}")?;
+    let before = n.func().syms.sub(depth, one);
+    let before = n.size(before)?;
+    let dtype = n.dtype(indices)?;
+    let y = n.among(before, 0, most as usize, &mut |n, at| {
+        let mut dims = dims.clone();
+        dims.pop();
+        dims.push(n.func().syms.int(at as i64 + 1));
+        let seen = n.seen_as(indices, Some(&dims), dtype);
+        n.op_with("relax.gather_nd", &[x, seen], attrs.clone())
+    })?;
+    Ok(vec![y.into()])
 }
 
 fn scatter_elements(n: &mut Node<'_, '_>) -> Converted {

@@ -42,7 +42,7 @@ fn split(n: &mut Node<'_, '_>) -> Converted {
     let axis = n.axis(n.attrs().int("axis")?.unwrap_or(0), dims.len())?;
     let lengths: Option<Vec<Sym>> = match n.attrs().ints("split")? {
         Some(ints) => Some(ints.iter().map(|&v| n.func().syms.int(v)).collect()),
-        None if n.has(1) => Some(n.sizes_input(1)?),
+        None if n.has(1) => Some(n.sizes_input(1, Some(n.proto.output.len()))?),
         None => None,
     };
     let named = n.proto.output.len() as i64;
@@ -55,6 +55,7 @@ fn split(n: &mut Node<'_, '_>) -> Converted {
         Some(lengths) => lengths,
         None => equal_parts(n, dims[axis], count)?,
     };
+    made_up(n, &lengths, dims[axis])?;
     let mut outputs = Vec::with_capacity(lengths.len());
     let mut from = n.func().syms.int(0);
     for length in lengths {
@@ -63,6 +64,24 @@ fn split(n: &mut Node<'_, '_>) -> Converted {
         from = to;
     }
     Ok(outputs)
+}
+
+/// The parts must be as many as there are outputs, and together be the axis.
+fn made_up(n: &mut Node<'_, '_>, lengths: &[Sym], dim: Sym) -> Result<(), Problem> {
+    let named = n.proto.output.len();
+    if lengths.len() != named {
+        let message = format!("it has {named} outputs, but lengths of {} parts", lengths.len());
+        return Err(Problem::invalid(message));
+    }
+    let known = lengths.iter().filter_map(|&l| n.func().syms.as_int(l)).collect::<Vec<i64>>();
+    if let Some(length) = known.into_iter().find(|&l| l < 0) {
+        return Err(Problem::invalid(format!("a part of length {length}")));
+    }
+    let mut sum = n.func().syms.int(0);
+    for &length in lengths {
+        sum = n.func().syms.add(sum, length);
+    }
+    n.require_equal(sum, dim, "its parts make up {} of an axis of {}")
 }
 
 fn equal_parts(n: &mut Node<'_, '_>, dim: Sym, count: i64) -> Result<Vec<Sym>, Problem> {

@@ -70,10 +70,11 @@ impl Over {
             None => {
                 let given = n.tensor(1)?;
                 let length = n.dims(given)?;
-                match n.length_of(given).ok() {
+                match n.length_of(given)? {
                     Some(0) => empty,
                     count => {
-                        let rank = rank(n)?;
+                        let rank = rank(n)? as i64;
+                        let rank = n.func().syms.int(rank);
                         let mut mask = n.axes_mask(given, rank)?;
                         if count.is_none() && !nothing {
                             let (length, none) = (n.size(length[0])?, n.scalar(0i64)?);
@@ -109,10 +110,7 @@ impl Over {
                 }
                 match (keep, count) {
                     (true, _) => Ok(y),
-                    (false, Some(count)) => n.drop_axes(y, *mask, *count),
-                    (false, None) => Err(Problem::unsupported(
-                        "how many axes it reduces is known only at run time",
-                    )),
+                    (false, count) => n.drop_axes(y, *mask, *count),
                 }
             }
         }

@@ -6,7 +6,7 @@ use pliant_sym::Sym;
 
 use super::{OnnxOp, op};
 use crate::error::Problem;
-use crate::node::{Converted, Node};
+use crate::node::{Converted, Node, ints_attr};
 use crate::value::SymTensor;
 
 pub(super) static OPS: &[OnnxOp] = &[
@@ -42,10 +42,11 @@ fn reshape(n: &mut Node<'_, '_>) -> Converted {
             "it keeps dims of its input, whose rank is known only at run time",
         ));
     };
-    let dims = match target {
-        Some(target) => resolve(n, &own, &target, allow_zero)?,
-        None => run_time_shape(n, x, allow_zero)?,
+    let Some(target) = target else {
+        let sizes = run_time_sizes(n, &own, allow_zero)?;
+        return Ok(vec![n.reshape_at_run(x, sizes)?.into()]);
     };
+    let dims = resolve(n, &own, &target, allow_zero)?;
     Ok(vec![n.reshape(x, &dims)?.into()])
 }
 
@@ -121,18 +122,21 @@ fn resolve(
     Ok(dims)
 }
 
-/// The shape that a tensor of the run holds, as symbols: -1 and 0 are resolved by arithmetic on the tensor.
-fn run_time_shape(n: &mut Node<'_, '_>, x: Expr, allow_zero: bool) -> Result<Vec<Sym>, Problem> {
+/// The shape that a tensor of the run holds: -1 and 0 are resolved by arithmetic on the tensor.
+fn run_time_sizes(n: &mut Node<'_, '_>, own: &[Sym], allow_zero: bool) -> Result<Expr, Problem> {
     let target = n.tensor(1)?;
     let target = n.cast(target, DType::Int64)?;
-    let rank = n.length_of(target)?;
-    let own = n.dims(x)?;
+    n.length_of(target)?;
+    let length = n.dims(target)?[0];
     let mut dims = target;
     if !allow_zero {
         // Dims beyond the input's rank cannot be kept; 0 stays 0 there.
-        let zero = n.func().syms.int(0);
-        let kept: Vec<Sym> = (0..rank).map(|i| own.get(i).copied().unwrap_or(zero)).collect();
-        let kept = n.materialize(&SymTensor::vector(kept).into())?;
+        let mut padded = own.to_vec();
+        padded.push(n.func().syms.int(0));
+        let padded = n.sizes(&padded)?;
+        let places = n.iota(length)?;
+        let attrs = ints_attr("axis", 0).with("mode", AttrValue::str("clip"));
+        let kept = n.op_with("relax.take", &[padded, places], attrs)?;
         let none = n.scalar(0i64)?;
         let keeps = n.op("relax.equal", &[dims, none])?;
         dims = n.op("relax.where", &[keeps, kept, dims])?;
@@ -142,18 +146,23 @@ fn run_time_shape(n: &mut Node<'_, '_>, x: Expr, allow_zero: bool) -> Result<Vec
     let known = n.op("relax.where", &[open, one, dims])?;
     let known = n.op("relax.prod", &[known])?;
     let known = n.op("relax.maximum", &[known, one])?;
-    let all = n.func().syms.product(own);
+    let all = n.func().syms.product(own.iter().copied());
     let all = n.materialize(&SymTensor::scalar(all).into())?;
     let rest = n.op("relax.floor_divide", &[all, known])?;
-    let dims = n.op("relax.where", &[open, rest, dims])?;
-    n.symbols_of(dims, rank)
+    n.op("relax.where", &[open, rest, dims])
 }
 
 /// `Expand`: broadcasts both ways, so a dim of 1 in the new shape keeps the input's.
 fn expand(n: &mut Node<'_, '_>) -> Converted {
     let x = n.tensor(0)?;
     let own = n.dims(x)?;
-    let target = n.sizes_input(1)?;
+    if n.syms(1).is_none() {
+        let sizes = n.tensor(1)?;
+        if n.length_of(sizes)?.is_none() {
+            return expand_at_run(n, x, &own, sizes);
+        }
+    }
+    let target = n.sizes_input(1, None)?;
     let rank = own.len().max(target.len());
     let one = n.func().syms.int(1);
     let at = |dims: &[Sym], i: usize| {
@@ -165,6 +174,27 @@ fn expand(n: &mut Node<'_, '_>) -> Converted {
         dims.push(broadcast(n, a, b)?);
     }
     let shape = n.func().shape(&dims);
+    Ok(vec![n.op("relax.broadcast_to", &[x, shape])?.into()])
+}
+
+/// To a shape of which only the run knows how long it is: the shorter one is filled up with ones from the left.
+fn expand_at_run(n: &mut Node<'_, '_>, x: Expr, own: &[Sym], sizes: Expr) -> Converted {
+    let sizes = n.cast(sizes, DType::Int64)?;
+    let target = n.dims(sizes)?[0];
+    let rank = n.func().syms.int(own.len() as i64);
+    let whole = n.func().syms.max(rank, target);
+    let one = n.scalar(1i64)?;
+    let filled = |n: &mut Node<'_, '_>, vector: Expr, length: Sym| {
+        let missing = n.func().syms.sub(whole, length);
+        let ones = n.full(&[missing], one)?;
+        let all = n.concat(&[ones, vector], 0)?;
+        n.reshape(all, &[whole])
+    };
+    let own = n.sizes(own)?;
+    let (own, sizes) = (filled(n, own, rank)?, filled(n, sizes, target)?);
+    let keeps = n.op("relax.equal", &[sizes, one])?;
+    let sizes = n.op("relax.where", &[keeps, own, sizes])?;
+    let shape = n.run_shape(sizes)?;
     Ok(vec![n.op("relax.broadcast_to", &[x, shape])?.into()])
 }
 
@@ -213,7 +243,8 @@ fn squeeze(n: &mut Node<'_, '_>) -> Converted {
     let axes = axes_of(n)?;
     if axes.is_none() && n.has(1) {
         let (x, axes) = (n.tensor(0)?, n.tensor(1)?);
-        let (rank, count) = (n.rank(x)?, n.length_of(axes)?);
+        let (rank, count) = (n.rank(x)? as i64, n.length_of(axes)?);
+        let rank = n.func().syms.int(rank);
         let mask = n.axes_mask(axes, rank)?;
         return Ok(vec![n.drop_axes(x, mask, count)?.into()]);
     }
@@ -267,23 +298,26 @@ fn unsqueeze(n: &mut Node<'_, '_>) -> Converted {
 fn unsqueeze_at_run(n: &mut Node<'_, '_>) -> Converted {
     let (x, axes) = (n.tensor(0)?, n.tensor(1)?);
     let own = n.dims(x)?;
-    let rank = own.len() + n.length_of(axes)?;
-    let one = n.func().syms.int(1);
+    n.length_of(axes)?;
+    let count = n.dims(axes)?[0];
+    let old = n.func().syms.int(own.len() as i64);
+    let rank = n.func().syms.add(old, count);
     if own.is_empty() {
-        return Ok(vec![n.reshape(x, &vec![one; rank])?.into()]);
+        let one = n.scalar(1i64)?;
+        let ones = n.full(&[count], one)?;
+        return Ok(vec![n.reshape_at_run(x, ones)?.into()]);
     }
     let mask = n.axes_mask(axes, rank)?;
     let kept = n.op("relax.logical_not", &[mask])?;
     let kept = n.cast(kept, DType::Int64)?;
-    let counted = n.op_with("relax.cumsum", &[kept], crate::node::ints_attr("axis", 0))?;
+    let counted = n.op_with("relax.cumsum", &[kept], ints_attr("axis", 0))?;
     let one = n.scalar(1i64)?;
     let places = n.op("relax.subtract", &[counted, one])?;
     let own = n.sizes(&own)?;
-    let attrs = crate::node::ints_attr("axis", 0).with("mode", AttrValue::str("clip"));
+    let attrs = ints_attr("axis", 0).with("mode", AttrValue::str("clip"));
     let sizes = n.op_with("relax.take", &[own, places], attrs)?;
     let sizes = n.op("relax.where", &[mask, one, sizes])?;
-    let dims = n.symbols_of(sizes, rank)?;
-    Ok(vec![n.reshape(x, &dims)?.into()])
+    Ok(vec![n.reshape_at_run(x, sizes)?.into()])
 }
 
 fn transpose(n: &mut Node<'_, '_>) -> Converted {
@@ -310,17 +344,24 @@ fn transpose(n: &mut Node<'_, '_>) -> Converted {
 }
 
 fn tile(n: &mut Node<'_, '_>) -> Converted {
-    let repeats = SymTensor::vector(n.sizes_input(1)?);
     let x = n.tensor(0)?;
+    let rank = n.rank(x)?;
+    let repeats = SymTensor::vector(n.sizes_input(1, Some(rank))?);
+    if repeats.elems.len() != rank {
+        let given = repeats.elems.len();
+        let message = format!("'repeats' has {given} numbers for an input of rank {rank}");
+        return Err(Problem::invalid(message));
+    }
+    let none = n.func().syms.int(0);
+    for &repeat in &repeats.elems {
+        n.require_at_most(none, repeat, "its repeats must be at least {}, but one is {}")?;
+    }
     if let Some(counts) = repeats.constants(&n.func().syms) {
         let attrs = Attrs::default().with("repeats", AttrValue::ints(counts));
         return Ok(vec![n.op_with("relax.tile", &[x], attrs)?.into()]);
     }
     // (d) as (1, d), broadcast to (r, d), as (r * d).
     let dims = n.dims(x)?;
-    if dims.len() != repeats.elems.len() {
-        return Err(Problem::invalid("'repeats' must have a number for each dim"));
-    }
     let one = n.func().syms.int(1);
     let pairs = |first: &[Sym]| -> Vec<Sym> {
         first.iter().zip(&dims).flat_map(|(&a, &d)| [a, d]).collect()

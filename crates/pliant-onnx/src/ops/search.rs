@@ -57,6 +57,8 @@ fn non_zero(n: &mut Node<'_, '_>) -> Converted {
 fn one_hot(n: &mut Node<'_, '_>) -> Converted {
     let axis = n.attrs().int("axis")?.unwrap_or(-1);
     let depth = n.size_input(1)?;
+    let none = n.func().syms.int(0);
+    n.require_at_most(none, depth, "its depth must be at least {}, but is {}")?;
     // Compared with 0 .. depth along the new axis, which works for a depth of the run too.
     let indices = n.tensor(0)?;
     let indices = n.cast(indices, DType::Int64)?;
@@ -78,6 +80,11 @@ fn one_hot(n: &mut Node<'_, '_>) -> Converted {
     let indices = n.op("relax.where", &[negative, moved, indices])?;
     let hit = n.op("relax.equal", &[indices, places])?;
     let values = n.tensor(2)?;
+    let [given] = n.dims(values)?[..] else {
+        return Err(Problem::invalid("its values must be a vector: off and on"));
+    };
+    let wanted = n.func().syms.int(2);
+    n.require_equal(given, wanted, "it has {} values, but takes {}: off and on")?;
     let scalar: [Sym; 0] = [];
     let [off, on] = {
         let two = n.func().syms.int(2);
@@ -100,6 +107,9 @@ fn top_k(n: &mut Node<'_, '_>) -> Converted {
         Some(k) => n.func().syms.int(k),
         None => n.size_input(1)?,
     };
+    let none = n.func().syms.int(0);
+    n.require_at_most(none, k, "k must be at least {}, but is {}")?;
+    n.require_at_most(k, dims[axis], "k is {}, but its axis has {}")?;
     if let Some(k) = n.func().syms.as_int(k) {
         let attrs = ints_attr("k", k)
             .with("axis", AttrValue::Int(axis as i64))

@@ -80,7 +80,15 @@ fn constant_of_shape(n: &mut Node<'_, '_>) -> Converted {
     };
     let (dtype, value) =
         (value.dtype(), value.reshape(&[]).map_err(|e| Problem::invalid(e.to_string()))?);
-    let dims = n.sizes_input(0)?;
+    if n.syms(0).is_none() {
+        let sizes = n.tensor(0)?;
+        if n.length_of(sizes)?.is_none() {
+            let (shape, value) = (n.run_shape(sizes)?, n.im.constant(&value));
+            let attrs = Attrs::default().with("dtype", AttrValue::DType(dtype));
+            return Ok(vec![n.op_with("relax.full", &[shape, value], attrs)?.into()]);
+        }
+    }
+    let dims = n.sizes_input(0, None)?;
     // A short vector of integers may well go on into a shape.
     if dtype == DType::Int64
         && let Some(sizes) = numbers(n, &dims)
@@ -97,11 +105,32 @@ fn constant_of_shape(n: &mut Node<'_, '_>) -> Converted {
     Ok(vec![n.op_with("relax.full", &[shape, value], attrs)?.into()])
 }
 
+/// The step is not 0, and the difference of the bounds is a number.
+fn check_bounds(n: &mut Node<'_, '_>, bounds: &[Sym]) -> Result<(), Problem> {
+    let numbers: Vec<Option<i64>> = bounds.iter().map(|&b| n.func().syms.as_int(b)).collect();
+    if let [Some(start), Some(limit), _] = numbers[..]
+        && limit.checked_sub(start).and_then(i64::checked_abs).is_none()
+    {
+        let message = format!("its bounds {start} and {limit} are too far apart");
+        return Err(Problem::invalid(message));
+    }
+    match numbers[2] {
+        Some(0) => Err(Problem::invalid("its step is 0")),
+        Some(_) => Ok(()),
+        None => {
+            let (step, none) = (n.size(bounds[2])?, n.scalar(0i64)?);
+            let moves = n.op("relax.not_equal", &[step, none])?;
+            n.require(moves, "its step is {}", &[step])
+        }
+    }
+}
+
 /// `Range`: of symbols where its bounds are, else of what a run computes.
 fn range(n: &mut Node<'_, '_>) -> Converted {
     let known: Option<Vec<Sym>> =
         (0..3).map(|i| n.syms(i).and_then(|t| t.elems.first().copied())).collect();
     if let Some(bounds) = known {
+        check_bounds(n, &bounds)?;
         let dtype = n.syms(0).map_or(DType::Int64, |t| t.dtype);
         let args: Vec<Expr> = bounds.iter().map(|&b| n.func().int_value(b, DType::Int64)).collect();
         let attrs = Attrs::default().with("dtype", AttrValue::DType(dtype));
@@ -111,6 +140,19 @@ fn range(n: &mut Node<'_, '_>) -> Converted {
     let [start, limit, step] = [n.tensor(0)?, n.tensor(1)?, n.tensor(2)?];
     let dtype = n.dtype(start)?;
     let span = n.op("relax.subtract", &[limit, start])?;
+    let none = n.number(0.0, dtype)?;
+    let moves = n.op("relax.not_equal", &[step, none])?;
+    n.require(moves, "its step is {}", &[step])?;
+    if dtype.is_integer() {
+        // Their difference must be a number of their type, and its opposite too.
+        let least = n.number(-(2f64.powi(dtype.bits() as i32 - 1)), dtype)?;
+        let up = n.op("relax.greater_equal", &[limit, start])?;
+        let is_up = n.op("relax.greater_equal", &[span, none])?;
+        let (same, some) =
+            (n.op("relax.equal", &[up, is_up])?, n.op("relax.not_equal", &[span, least])?);
+        let near = n.op("relax.logical_and", &[same, some])?;
+        n.require(near, "its bounds {} and {} are too far apart", &[start, limit])?;
+    }
     let count = if dtype.is_integer() {
         // Rounded up: -((-span) // step).
         let minus = n.op("relax.negative", &[span])?;

@@ -59,7 +59,10 @@ fn slice_at_run(n: &mut Node<'_, '_>, rank: usize) -> Converted {
     let count = n.dims(starts)?;
     let count = *count.first().ok_or_else(|| Problem::invalid("'starts' must be a vector"))?;
     let axes = match vector(n, "axes", 3)? {
-        Some(axes) => n.counted_from_start(axes, rank)?,
+        Some(axes) => {
+            let rank = n.func().syms.int(rank as i64);
+            n.counted_from_start(axes, rank)?
+        }
         None => n.iota(count)?,
     };
     let steps = match vector(n, "steps", 4)? {

@@ -415,11 +415,12 @@ impl Lowering<'_> {
 
     /// What the dim at `place` must equal, for messages: the term, then a tab and where its symbols come from.
     fn note(&self, func: &Function, term: Sym, place: &str) -> String {
-        let text = func.syms.display(term);
+        let wholes = origins::Wholes::of(func);
+        let text = wholes.shown(&func.syms.display(term).to_string());
         let origin = |v| self.origins.get(&v).map(String::as_str);
-        match origins::told(&func.syms, term, place, origin) {
+        match origins::told(&func.syms, term, place, &wholes, origin) {
             Some(told) => format!("{text}\t{told}"),
-            None => text.to_string(),
+            None => text,
         }
     }
 

@@ -132,7 +132,11 @@ fn absurd_sizes_are_errors() {
         Err(TensorError::SizeOverflow { .. })
     ));
     assert!(matches!(Tensor::zeros(&[-3], DType::Int8), Err(TensorError::NegativeDim { .. })));
-    assert!(matches!(Tensor::zeros(&[1 << 61], DType::Int8), Err(TensorError::OutOfMemory { .. })));
+    // More than may be held, where the machine says how much that is.
+    assert!(matches!(
+        Tensor::zeros(&[1 << 61], DType::Int8),
+        Err(TensorError::OutOfMemory { .. } | TensorError::MemoryLimit { .. })
+    ));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use pliant_onnx::host;
 use pliant_tensor::Tensor;
-use pliant_vm::{Value, VmError};
+use pliant_vm::{CheckKind, Value, VmError};
 
 use super::sequence::joined;
 use super::{Outcome, misused, wrong};
@@ -53,20 +53,33 @@ fn items(value: &Value) -> Result<Vec<Value>, VmError> {
 }
 
 pub(super) fn push(args: &[Value]) -> Outcome {
-    let [before, item] = args else { return Err(misused(host::CHAIN_PUSH)) };
+    let [before, item, alike] = args else { return Err(misused(host::CHAIN_PUSH, args)) };
     let before = chain(before)?;
+    if alike.as_int() != Some(0)
+        && let (Some(Value::Tensor(last)), Value::Tensor(item)) =
+            (before.as_ref().map(|l| &l.item), item)
+        && (last.shape() != item.shape() || last.dtype() != item.dtype())
+    {
+        let kind = |t: &Tensor| format!("{} {:?}", t.dtype(), t.shape());
+        let text = format!(
+            "the turns of a loop collect tensors of one shape, but one is {} and the next {}",
+            kind(last),
+            kind(item)
+        );
+        return Err(VmError::check(CheckKind::Shape, text));
+    }
     let length = before.as_ref().map_or(0, |l| l.length) + 1;
     Ok(Value::Object(Arc::new(Link { item: item.clone(), before, length })))
 }
 
 pub(super) fn sequence(args: &[Value]) -> Outcome {
-    let [last] = args else { return Err(misused(host::CHAIN_SEQUENCE)) };
+    let [last] = args else { return Err(misused(host::CHAIN_SEQUENCE, args)) };
     Ok(Value::tuple(items(last)?))
 }
 
 pub(super) fn stack(args: &[Value]) -> Outcome {
     let [last, Value::Shape(shape), Value::DType(dtype)] = args else {
-        return Err(misused(host::CHAIN_STACK));
+        return Err(misused(host::CHAIN_STACK, args));
     };
     let items = items(last)?;
     if items.is_empty() {
@@ -92,6 +105,10 @@ mod tests {
         Value::Tensor(Tensor::scalar(value).unwrap())
     }
 
+    fn added(chain: Value, item: Value) -> Outcome {
+        push(&[chain, item, Value::Int(0)])
+    }
+
     fn stacked(chain: &Value) -> Tensor {
         let dtype = Value::DType(pliant_tensor::DType::Float32);
         let made = stack(&[chain.clone(), Value::shape(&[]), dtype]).unwrap();
@@ -100,9 +117,9 @@ mod tests {
 
     #[test]
     fn beginnings_are_shared_and_stay() {
-        let one = push(&[Value::None, scalar(1.0)]).unwrap();
-        let two = push(&[one.clone(), scalar(2.0)]).unwrap();
-        let other = push(&[one.clone(), scalar(3.0)]).unwrap();
+        let one = added(Value::None, scalar(1.0)).unwrap();
+        let two = added(one.clone(), scalar(2.0)).unwrap();
+        let other = added(one.clone(), scalar(3.0)).unwrap();
         assert_eq!(stacked(&two).to_f64_vec().unwrap(), [1.0, 2.0]);
         assert_eq!(stacked(&other).to_f64_vec().unwrap(), [1.0, 3.0]);
         assert_eq!(stacked(&one).to_f64_vec().unwrap(), [1.0]);
@@ -114,17 +131,19 @@ mod tests {
     fn a_long_chain_is_dropped_without_recursion() {
         let mut chain = Value::None;
         for i in 0..300_000 {
-            chain = push(&[chain, Value::Int(i)]).unwrap();
+            chain = added(chain, Value::Int(i)).unwrap();
         }
         assert_eq!(items(&chain).unwrap().len(), 300_000);
     }
 
     #[test]
     fn items_of_unequal_shapes_do_not_stack() {
-        let one = push(&[Value::None, scalar(1.0)]).unwrap();
+        let one = added(Value::None, scalar(1.0)).unwrap();
         let vector = Value::Tensor(Tensor::from_slice(&[2], &[1.0f32, 2.0]).unwrap());
-        let two = push(&[one, vector]).unwrap();
+        let two = added(one.clone(), vector.clone()).unwrap();
         let dtype = Value::DType(pliant_tensor::DType::Float32);
         assert!(stack(&[two, Value::shape(&[]), dtype]).is_err());
+        let told = push(&[one, vector, Value::Int(1)]).unwrap_err().to_string();
+        assert!(told.contains("one is float32 [] and the next float32 [2]"), "{told}");
     }
 }

@@ -7,7 +7,9 @@ use pliant_vm::{CheckKind, Value, VmError};
 use super::{Outcome, misused, wrong};
 
 pub(super) fn bitcast(args: &[Value]) -> Outcome {
-    let [Value::Tensor(x), Value::DType(dtype)] = args else { return Err(misused(host::BITCAST)) };
+    let [Value::Tensor(x), Value::DType(dtype)] = args else {
+        return Err(misused(host::BITCAST, args));
+    };
     if x.dtype().size() != dtype.size() {
         return Err(wrong(format!("the bits of {} are not those of {dtype}", x.dtype())));
     }
@@ -22,7 +24,7 @@ pub(super) fn bitcast(args: &[Value]) -> Outcome {
 }
 
 pub(super) fn det(args: &[Value]) -> Outcome {
-    let [Value::Tensor(x)] = args else { return Err(misused(host::DET)) };
+    let [Value::Tensor(x)] = args else { return Err(misused(host::DET, args)) };
     let [batch @ .., rows, columns] = x.shape() else {
         let text = format!("a determinant is of matrices, not of shape {:?}", x.shape());
         return Err(VmError::check(CheckKind::Shape, text));

@@ -40,9 +40,15 @@ pub(crate) fn register() {
     }
 }
 
-/// Arguments of another number or kind than the function takes: only a program that was not imported has them.
-fn misused(name: &str) -> VmError {
-    VmError::type_error(format!("{name}: these are not its arguments"))
+/// Arguments of another number or kind than the function takes: something else than a sequence was fed for one, or the
+/// program was not imported.
+fn misused(name: &str, args: &[Value]) -> VmError {
+    match args.first() {
+        Some(first) if name.starts_with("pliant.sequence.") && first.as_tuple().is_none() => {
+            wrong(format!("it needs a sequence, but gets {}", first.kind()))
+        }
+        _ => VmError::type_error(format!("{name}: these are not its arguments")),
+    }
 }
 
 /// A value that does not fit.

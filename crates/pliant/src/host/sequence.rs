@@ -30,7 +30,9 @@ fn place(given: &Value, length: usize, count: usize) -> Result<usize, VmError> {
 }
 
 pub(super) fn insert(args: &[Value]) -> Outcome {
-    let [Value::Tuple(items), item, at] = args else { return Err(misused(host::SEQUENCE_INSERT)) };
+    let [Value::Tuple(items), item, at] = args else {
+        return Err(misused(host::SEQUENCE_INSERT, args));
+    };
     let length = items.len();
     let at = if matches!(at, Value::None) { length } else { place(at, length, length + 1)? };
     let (before, behind) = items.split_at(at);
@@ -38,7 +40,7 @@ pub(super) fn insert(args: &[Value]) -> Outcome {
 }
 
 pub(super) fn erase(args: &[Value]) -> Outcome {
-    let [Value::Tuple(items), at] = args else { return Err(misused(host::SEQUENCE_ERASE)) };
+    let [Value::Tuple(items), at] = args else { return Err(misused(host::SEQUENCE_ERASE, args)) };
     let length = items.len();
     let at = match at {
         Value::None => length.checked_sub(1).ok_or_else(|| wrong("the sequence is empty"))?,
@@ -49,17 +51,17 @@ pub(super) fn erase(args: &[Value]) -> Outcome {
 }
 
 pub(super) fn at(args: &[Value]) -> Outcome {
-    let [Value::Tuple(items), at] = args else { return Err(misused(host::SEQUENCE_AT)) };
+    let [Value::Tuple(items), at] = args else { return Err(misused(host::SEQUENCE_AT, args)) };
     Ok(items[place(at, items.len(), items.len())?].clone())
 }
 
 pub(super) fn length(args: &[Value]) -> Outcome {
-    let [Value::Tuple(items)] = args else { return Err(misused(host::SEQUENCE_LENGTH)) };
+    let [Value::Tuple(items)] = args else { return Err(misused(host::SEQUENCE_LENGTH, args)) };
     Ok(Value::Tensor(Tensor::scalar(items.len() as i64)?))
 }
 
 pub(super) fn has(args: &[Value]) -> Outcome {
-    let [value] = args else { return Err(misused(host::OPTIONAL_HAS)) };
+    let [value] = args else { return Err(misused(host::OPTIONAL_HAS, args)) };
     Ok(Value::Tensor(Tensor::scalar(!matches!(value, Value::None))?))
 }
 
@@ -67,7 +69,7 @@ pub(super) fn get(args: &[Value]) -> Outcome {
     match args {
         [Value::None] => Err(wrong("the optional holds nothing")),
         [value] => Ok(value.clone()),
-        _ => Err(misused(host::OPTIONAL_GET)),
+        _ => Err(misused(host::OPTIONAL_GET, args)),
     }
 }
 
@@ -82,9 +84,9 @@ fn axis_of(axis: i64, rank: usize) -> Result<usize, VmError> {
 
 pub(super) fn concat(args: &[Value]) -> Outcome {
     let [Value::Tuple(items), Value::Int(axis), new] = args else {
-        return Err(misused(host::SEQUENCE_CONCAT));
+        return Err(misused(host::SEQUENCE_CONCAT, args));
     };
-    let new = new.as_int().ok_or_else(|| misused(host::SEQUENCE_CONCAT))? != 0;
+    let new = new.as_int().ok_or_else(|| misused(host::SEQUENCE_CONCAT, args))? != 0;
     let tensors: Option<Vec<&Tensor>> = items.iter().map(Value::as_tensor).collect();
     let tensors = tensors.ok_or_else(|| wrong("an item of the sequence is not a tensor"))?;
     let Some(first) = tensors.first() else {
@@ -164,9 +166,9 @@ fn window(whole: &Tensor, axis: usize, from: i64, length: i64) -> Result<Tensor,
 
 pub(super) fn split(args: &[Value]) -> Outcome {
     let [Value::Tensor(x), lengths, Value::Int(axis), keep] = args else {
-        return Err(misused(host::SEQUENCE_SPLIT));
+        return Err(misused(host::SEQUENCE_SPLIT, args));
     };
-    let keep = keep.as_int().ok_or_else(|| misused(host::SEQUENCE_SPLIT))? != 0;
+    let keep = keep.as_int().ok_or_else(|| misused(host::SEQUENCE_SPLIT, args))? != 0;
     let x = x.to_contiguous()?;
     let axis = axis_of(*axis, x.ndim())?;
     let size = x.shape()[axis];
@@ -185,7 +187,7 @@ pub(super) fn split(args: &[Value]) -> Outcome {
         Value::None => (vec![1; size as usize], !keep),
         Value::Tensor(t) if t.ndim() == 0 => (equal_parts(size, integer(t, "a length")?)?, false),
         Value::Tensor(t) if t.dtype() != DType::UInt64 => (t.to_i64_vec()?, false),
-        _ => return Err(misused(host::SEQUENCE_SPLIT)),
+        _ => return Err(misused(host::SEQUENCE_SPLIT, args)),
     };
     let total = lengths.iter().try_fold(0i64, |a, &l| a.checked_add(l).filter(|_| l >= 0));
     if total != Some(size) {

@@ -1,6 +1,7 @@
 //! From bindings to the lines of the source that instructions come from.
 
 use pliant_diag::Span;
+use pliant_exec::NODE;
 use pliant_ir::relax::Binding;
 
 use super::FunctionGen;
@@ -20,7 +21,11 @@ impl FunctionGen<'_> {
 
     /// The instructions that follow come from there. Where that is not known, they come from where those before do.
     pub(super) fn at(&mut self, span: Span) {
-        if let Some((file, line, last)) = self.sources.and_then(|sources| sources.lines(span)) {
+        let Some(sources) = self.sources else { return };
+        if let Some(nodes) = sources.nodes(span) {
+            let place = (&*nodes, NODE, NODE);
+            self.exec.set_lines((!nodes.is_empty()).then_some(place));
+        } else if let Some((file, line, last)) = sources.lines(span) {
             self.exec.set_lines(Some((file, line, last)));
         }
     }

@@ -96,11 +96,11 @@ impl Part {
     }
 }
 
-/// Runs a loop whose turns give the next state and `count` parts.
+/// Runs a loop whose turns give the next state and `count` parts, which are to be `alike` where they are stacked.
 pub(in crate::ops) fn run(
     n: &mut Node<'_, '_>,
     first: Vec<(String, Value)>,
-    count: usize,
+    (count, alike): (usize, bool),
     goes_on: GoesOn<'_>,
     turn: Collecting<'_>,
 ) -> Result<Last, Problem> {
@@ -124,7 +124,8 @@ pub(in crate::ops) fn run(
         for (chain, part) in chains.iter().zip(&parts) {
             let ((chain, _), (part, kind)) = (n.object(chain)?, n.object(part)?);
             seen.push(Part::of(n, part, kind, &outside));
-            let more = n.host(host::CHAIN_PUSH, &[chain, part])?;
+            let alike = n.host_int(i64::from(alike));
+            let more = n.host(host::CHAIN_PUSH, &[chain, part, alike])?;
             next.push(Value::Object(more, Kind::Own));
         }
         Ok(next)

@@ -84,6 +84,6 @@ fn over_run(n: &mut Node<'_, '_>, graph: &GraphProto, inputs: &[Value]) -> Conve
     };
     let mut goes_on = |n: &mut Node<'_, '_>, state: &[Value]| below(n, &state[0], length);
     let counter = vec![("i".to_owned(), n.scalar(0i64)?.into())];
-    let last = run(n, counter, graph.output.len(), &mut goes_on, &mut turn)?;
+    let last = run(n, counter, (graph.output.len(), false), &mut goes_on, &mut turn)?;
     last.parts.iter().map(|parts| parts.sequence(n)).collect()
 }

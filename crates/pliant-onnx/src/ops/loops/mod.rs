@@ -80,7 +80,7 @@ fn repeat(n: &mut Node<'_, '_>) -> Converted {
         }
     };
     let collected = graph.output.len() - carried - 1;
-    let last = run(n, first, collected, &mut goes_on, &mut turn)?;
+    let last = run(n, first, (collected, true), &mut goes_on, &mut turn)?;
     let mut outputs = last.state[2..].to_vec();
     if !last.parts.is_empty() {
         let one = n.func().syms.int(1);

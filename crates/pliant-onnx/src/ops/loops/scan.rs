@@ -28,6 +28,15 @@ fn list(n: &Node<'_, '_>, name: &str, len: usize) -> Result<Vec<i64>, Problem> {
     }
 }
 
+/// Whether each goes from the end.
+fn directions(n: &Node<'_, '_>, name: &str, len: usize) -> Result<Vec<i64>, Problem> {
+    let list = list(n, name, len)?;
+    match list.iter().find(|d| !(0..=1).contains(*d)) {
+        Some(other) => Err(Problem::invalid(format!("'{name}' must be 0 or 1, but has {other}"))),
+        None => Ok(list),
+    }
+}
+
 pub(super) fn scan(n: &mut Node<'_, '_>) -> Converted {
     let graph = n.attrs().graph("body")?;
     // Before opset 9 the lengths of the sequences came first.
@@ -48,7 +57,7 @@ pub(super) fn scan(n: &mut Node<'_, '_>) -> Converted {
 fn plain(n: &mut Node<'_, '_>, graph: &GraphProto, carried: usize) -> Converted {
     let count = graph.input.len() - carried;
     let axes = list(n, "scan_input_axes", count)?;
-    let back = list(n, "scan_input_directions", count)?;
+    let back = directions(n, "scan_input_directions", count)?;
     let mut scanned = Vec::with_capacity(count);
     for (k, (&axis, &back)) in axes.iter().zip(&back).enumerate() {
         let x = n.tensor(carried + k)?;
@@ -61,7 +70,7 @@ fn plain(n: &mut Node<'_, '_>, graph: &GraphProto, carried: usize) -> Converted 
     let mut outputs = last.state;
     let collected = last.parts.len();
     let axes = list(n, "scan_output_axes", collected)?;
-    let back = list(n, "scan_output_directions", collected)?;
+    let back = directions(n, "scan_output_directions", collected)?;
     for (k, parts) in last.parts.into_iter().enumerate() {
         let y = parts.stacked(n, turns)?;
         let mut y = n.materialize(&y)?;
@@ -84,7 +93,7 @@ fn batched(n: &mut Node<'_, '_>, graph: &GraphProto, carried: usize) -> Converte
             .with_help("convert the model to opset 9 or newer"));
     }
     let count = graph.input.len() - carried;
-    let back = list(n, "directions", count)?;
+    let back = directions(n, "directions", count)?;
     let mut all = Vec::with_capacity(carried + count);
     for i in 0..carried + count {
         all.push(n.tensor(i + 1)?);
@@ -112,7 +121,7 @@ fn batched(n: &mut Node<'_, '_>, graph: &GraphProto, carried: usize) -> Converte
     let most = n.size(batch)?;
     let mut goes_on = |n: &mut Node<'_, '_>, state: &[Value]| below(n, &state[0], most);
     let first = vec![("batch".to_owned(), n.scalar(0i64)?.into())];
-    let last = run(n, first, graph.output.len(), &mut goes_on, &mut turn)?;
+    let last = run(n, first, (graph.output.len(), true), &mut goes_on, &mut turn)?;
     last.parts.iter().map(|parts| parts.stacked(n, batch)).collect()
 }
 
@@ -149,7 +158,7 @@ fn turns_over(
     let most = n.size(turns)?;
     let mut goes_on = |n: &mut Node<'_, '_>, state: &[Value]| below(n, &state[0], most);
     let collected = graph.output.len() - carried;
-    let mut last = run(n, state, collected, &mut goes_on, &mut turn)?;
+    let mut last = run(n, state, (collected, true), &mut goes_on, &mut turn)?;
     last.state.remove(0);
     Ok(last)
 }

@@ -170,14 +170,16 @@ fn function(
             n.func().var_expr(var)
         })
         .collect();
+    let around = n.im.start_pure();
     let result = make(n, &params);
+    let pure = n.im.end_pure(around);
     // The function is closed in any case, so that the builder stays balanced.
     let end = match result.as_deref() {
         Ok([one]) => *one,
         Ok(all) => n.func().tuple(all),
         Err(_) => n.func().tuple(&[]),
     };
-    let func = n.im.builder.end_func(end, None, true);
+    let func = n.im.builder.end_func(end, None, pure);
     result.map(|_| func)
 }
 

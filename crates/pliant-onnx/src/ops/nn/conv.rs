@@ -17,12 +17,21 @@ pub(super) static OPS: &[OnnxOp] = &[
     op("QLinearConv", qlinear_conv),
 ];
 
-/// The kernel's sizes: an attribute, or those of the weight.
+/// The kernel's sizes: those of the weight, which the attribute repeats.
 fn kernel(n: &mut Node<'_, '_>, weight: Expr) -> Result<Vec<i64>, Problem> {
+    let dims = n.dims(weight)?;
     if let Some(kernel) = n.attrs().ints("kernel_shape")? {
+        if kernel.len() + 2 != dims.len() {
+            let (given, rank) = (kernel.len(), dims.len());
+            let message = format!("'kernel_shape' has {given} sizes for a weight of rank {rank}");
+            return Err(Problem::invalid(message));
+        }
+        for (&size, &own) in kernel.iter().zip(&dims[2..]) {
+            let size = n.func().syms.int(size);
+            n.require_equal(size, own, "'kernel_shape' has a size {} where the weight has {}")?;
+        }
         return Ok(kernel.to_vec());
     }
-    let dims = n.dims(weight)?;
     let sizes: Option<Vec<i64>> = dims.iter().skip(2).map(|&d| n.func().syms.as_int(d)).collect();
     sizes.ok_or_else(|| Problem::unsupported("the size of its kernel is known only at run time"))
 }

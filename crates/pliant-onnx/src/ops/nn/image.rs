@@ -60,7 +60,7 @@ fn grid_sample(n: &mut Node<'_, '_>) -> Converted {
 fn affine_grid(n: &mut Node<'_, '_>) -> Converted {
     let align = n.attrs().int("align_corners")?.unwrap_or(0) != 0;
     let theta = n.tensor(0)?;
-    let sizes = n.sizes_input(1)?;
+    let sizes = n.sizes_input(1, None)?;
     if sizes.len() < 4 {
         return Err(Problem::invalid("'size' must have 4 or 5 numbers"));
     }
@@ -151,7 +151,7 @@ fn corners(n: &mut Node<'_, '_>, boxes: Expr) -> Result<Expr, Problem> {
 fn col2im(n: &mut Node<'_, '_>) -> Converted {
     let x = n.tensor(0)?;
     let (dims, dtype) = (n.dims(x)?, n.dtype(x)?);
-    let (image, block) = (n.sizes_input(1)?, n.sizes_input(2)?);
+    let (image, block) = (n.sizes_input(1, None)?, n.sizes_input(2, None)?);
     let axes = image.len();
     let list = |n: &Node<'_, '_>, name: &str, count: usize, value: i64| {
         let given = n.attrs().ints(name)?;

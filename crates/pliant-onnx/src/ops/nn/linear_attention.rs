@@ -87,7 +87,7 @@ fn steps(
         let (own, y) = step(n, all, at, own)?;
         Ok((vec![next(n, &state[0])?, own.into()], vec![y.into()]))
     };
-    let last = run(n, first, 1, &mut goes_on, &mut turn)?;
+    let last = run(n, first, (1, true), &mut goes_on, &mut turn)?;
     let [parts] = &last.parts[..] else { return Err(Problem::invalid("it has no steps")) };
     let y = parts.stacked(n, count)?;
     let y = n.materialize(&y)?;

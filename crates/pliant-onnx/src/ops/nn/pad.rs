@@ -108,6 +108,7 @@ fn known(n: &mut Node<'_, '_>, x: Expr, width: &[i64], mode: &str, value: f64) -
             let syms = &mut n.func().syms;
             let (from, cut) = (syms.int((-before).max(0)), syms.int((-behind).max(0)));
             let to = syms.sub(dims[axis], cut);
+            cuts(n, from, cut, dims[axis])?;
             y = n.slice_axis(y, axis, from, to)?;
         }
     }
@@ -125,6 +126,12 @@ fn known(n: &mut Node<'_, '_>, x: Expr, width: &[i64], mode: &str, value: f64) -
         .with("pad_mode", AttrValue::str(mode))
         .with("pad_value", AttrValue::float(value));
     Ok(vec![n.op_with("relax.nn.pad", &[y], attrs)?.into()])
+}
+
+/// What is cut off at both ends must be there.
+fn cuts(n: &mut Node<'_, '_>, before: Sym, behind: Sym, size: Sym) -> Result<(), Problem> {
+    let all = n.func().syms.add(before, behind);
+    n.require_at_most(all, size, "it cuts {} off an axis of {}")
 }
 
 /// What each axis loses and gains, as symbols.
@@ -147,7 +154,8 @@ fn changes(n: &mut Node<'_, '_>, rank: usize) -> Result<Vec<Change>, Problem> {
     if n.has(3) {
         // Put among zeros for the axes that are not named.
         let axes = n.tensor(3)?;
-        let axes = n.counted_from_start(axes, rank)?;
+        let size = n.func().syms.int(rank as i64);
+        let axes = n.counted_from_start(axes, size)?;
         let behind = n.scalar(rank as i64)?;
         let behind = n.op("relax.add", &[axes, behind])?;
         let places = n.concat(&[axes, behind], 0)?;
@@ -177,6 +185,7 @@ fn changed(
     let mut y = x;
     if change.cut != (zero, zero) {
         let size = n.dims(y)?[axis];
+        cuts(n, change.cut.0, change.cut.1, size)?;
         let to = n.func().syms.sub(size, change.cut.1);
         y = n.slice_axis(y, axis, change.cut.0, to)?;
     }
@@ -234,7 +243,7 @@ fn center_crop_pad(n: &mut Node<'_, '_>) -> Converted {
         Some(axes) => axes.iter().map(|&a| n.axis(a, dims.len())).collect::<Result<_, _>>()?,
         None => (0..dims.len()).collect(),
     };
-    let sizes = n.sizes_input(1)?;
+    let sizes = n.sizes_input(1, Some(axes.len()))?;
     if sizes.len() != axes.len() {
         return Err(Problem::invalid("'shape' must have a number for each axis"));
     }

@@ -165,7 +165,7 @@ fn max_unpool(n: &mut Node<'_, '_>) -> Converted {
     let mut y = n.reshape(y, &inner)?;
     if n.has(2) {
         let none = n.func().syms.int(0);
-        for (axis, want) in n.sizes_input(2)?.into_iter().enumerate() {
+        for (axis, want) in n.sizes_input(2, Some(dims.len()))?.into_iter().enumerate() {
             let missing = n.func().syms.sub(want, inner[axis]);
             y = super::pad::surround(n, y, axis, (none, missing), zero)?;
         }

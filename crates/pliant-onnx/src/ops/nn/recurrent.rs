@@ -16,7 +16,15 @@ pub(super) static OPS: &[OnnxOp] = &[
 
 fn layer(n: &mut Node<'_, '_>, op: &str, operands: usize, flag: Option<&str>) -> Converted {
     let given = (0..operands).rev().find(|&i| n.has(i)).map_or(0, |i| i + 1);
+    if given < 3 {
+        return Err(Problem::invalid("it needs an input and two weights"));
+    }
     let args: Vec<Expr> = (0..given).map(|i| n.operand(i)).collect::<Result<_, _>>()?;
+    if let Some(hidden) = n.attrs().int("hidden_size")? {
+        let (weights, hidden) = (n.dims_from(args[2], 3)?, n.func().syms.int(hidden));
+        let text = "attribute 'hidden_size' is {}, but its recurrent weights are for {}";
+        n.require_equal(hidden, weights[2], text)?;
+    }
     let read = n.attrs();
     let mut attrs = Attrs::default()
         .with("direction", AttrValue::str(direction(n)?))

@@ -24,6 +24,8 @@ const TRANSFORMS: [&str; 7] = [
     "tf_crop_and_resize",
 ];
 
+const POLICIES: [&str; 3] = ["stretch", "not_larger", "not_smaller"];
+
 /// The attributes.
 struct Spec {
     mode: &'static str,
@@ -101,9 +103,13 @@ fn resize(n: &mut Node<'_, '_>) -> Converted {
         Some(axes) => axes.iter().map(|&a| n.axis(a, dims.len())).collect::<Result<_, _>>()?,
         None => (0..dims.len()).collect(),
     };
+    if let Some(twice) = axes.iter().enumerate().find(|(i, a)| axes[..*i].contains(a)) {
+        return Err(Problem::invalid(format!("'axes' names axis {} twice", twice.1)));
+    }
+    let policy = n.attrs().choice("keep_aspect_ratio_policy", &POLICIES)?;
     let by_size = !old && n.has(3) && n.const_ints(3).is_none_or(|s| !s.is_empty());
     let mut list = if by_size {
-        by_sizes(n, &dims, &axes)?
+        by_sizes(n, &dims, &axes, policy)?
     } else {
         by_scales(n, &dims, &axes, if old { 1 } else { 2 })?
     };
@@ -137,10 +143,13 @@ fn upsample(n: &mut Node<'_, '_>) -> Converted {
 
 // ---- sizes ----
 
-fn by_sizes(n: &mut Node<'_, '_>, dims: &[Sym], axes: &[usize]) -> Result<Vec<Axis>, Problem> {
-    let policies = ["stretch", "not_larger", "not_smaller"];
-    let policy = n.attrs().choice("keep_aspect_ratio_policy", &policies)?;
-    let sizes = n.sizes_input(3)?;
+fn by_sizes(
+    n: &mut Node<'_, '_>,
+    dims: &[Sym],
+    axes: &[usize],
+    policy: &str,
+) -> Result<Vec<Axis>, Problem> {
+    let sizes = n.sizes_input(3, Some(axes.len()))?;
     if sizes.len() != axes.len() {
         return Err(Problem::invalid(format!("'sizes' must have {} numbers", axes.len())));
     }
@@ -200,6 +209,17 @@ fn by_scales(
     let Some(known) = known else {
         let scales = n.tensor(input)?;
         let scales = n.cast(scales, DType::Float64)?;
+        let (given, wanted) = (n.dims(scales)?, n.func().syms.int(axes.len() as i64));
+        let [given] = given[..] else {
+            return Err(Problem::invalid("'scales' must be a vector"));
+        };
+        n.require_equal(given, wanted, "'scales' has {} numbers for {} axes")?;
+        let (zero, end) =
+            (n.number(0.0, DType::Float64)?, n.number(f64::INFINITY, DType::Float64)?);
+        let (above, below) =
+            (n.op("relax.greater", &[scales, zero])?, n.op("relax.less", &[scales, end])?);
+        let positive = n.op("relax.logical_and", &[above, below])?;
+        n.require(positive, "its scales must be positive, but are {}", &[scales])?;
         for (k, &axis) in axes.iter().enumerate() {
             let scale = n.element(scales, k)?;
             let size = float_size(n, dims[axis])?;

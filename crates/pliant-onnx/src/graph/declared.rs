@@ -1,0 +1,124 @@
+//! What the file declares of the values inside, held against what is computed.
+
+use pliant_ir::relax::{TensorShape, TypeData};
+use pliant_sym::Sym;
+
+use super::{Importer, identifier, operator_name};
+use crate::error::Problem;
+use crate::node::label;
+use crate::proto::tensor_proto::DataType;
+use crate::proto::tensor_shape_proto::dimension;
+use crate::proto::type_proto::{Tensor as TensorType, Value as TypeValue};
+use crate::proto::{NodeProto, TensorShapeProto};
+use crate::tensor;
+use crate::value::Value;
+
+/// The element type of a tensor, as the file codes it, and its dims, as far as they are numbers.
+type Computed = (Option<i32>, Option<Vec<Option<i64>>>);
+
+impl Importer<'_> {
+    /// An output of a node, of the rank that is declared where only a run would know it. What is declared and cannot be
+    /// is a problem.
+    pub(super) fn as_declared(&mut self, node: &NodeProto, name: &str, value: Value) -> Value {
+        let Some(info) = self.declared.get(name).copied() else { return value };
+        if self.scopes.len() > 1 || matches!(value, Value::Failed | Value::Absent) {
+            return value;
+        }
+        let declared = match info.r#type.as_ref().and_then(|t| t.value.as_ref()) {
+            Some(TypeValue::TensorType(tensor)) => tensor,
+            // Kinds of objects join with what they hold; what is not known is not said.
+            _ => return value,
+        };
+        if let Some(contradiction) = self.contradiction(&value, declared) {
+            let problem = Problem::invalid(format!("its output '{name}' {contradiction}"));
+            let help = "the file is wrong there: infer its types anew (onnx.shape_inference)";
+            self.problems.push(problem.with_help(help).at(&label(node), &operator_name(node)));
+            return value;
+        }
+        match (&value, &declared.shape) {
+            (Value::Expr(e), Some(shape)) => {
+                let func = self.builder.func_mut();
+                let &TypeData::Tensor { shape: TensorShape::Unknown, dtype, .. } = func.ty(*e)
+                else {
+                    return value;
+                };
+                let hint = identifier(name, "d");
+                let dims: Vec<Sym> = (0..shape.dim.len())
+                    .map(|axis| {
+                        let var = func.fresh_sym(&format!("{hint}_{axis}"));
+                        func.syms.var(var)
+                    })
+                    .collect();
+                let ty =
+                    func.intern(TypeData::Tensor { shape: TensorShape::Dims(dims.into()), dtype });
+                let var = self.builder.match_cast(*e, ty, &hint);
+                Value::Expr(self.builder.func_mut().var_expr(var))
+            }
+            _ => value,
+        }
+    }
+
+    /// How a value differs from what is declared, in words.
+    fn contradiction(&self, value: &Value, declared: &TensorType) -> Option<String> {
+        let (code, dims) = self.type_of(value)?;
+        let text = |code: i32| {
+            tensor::dtype(code).map_or_else(
+                |_| DataType::try_from(code).map_or("unknown", |d| d.as_str_name()).to_lowercase(),
+                |d| d.to_string(),
+            )
+        };
+        let wanted = declared.elem_type();
+        if let Some(code) = code.filter(|&c| wanted != 0 && c != wanted) {
+            let small = |c: i32| crate::coded::coded(i64::from(c));
+            let name =
+                |c: i32| small(c).map_or_else(|| text(c), |d| d.as_str_name().to_lowercase());
+            return Some(format!("is declared as {}, but is {}", name(wanted), name(code)));
+        }
+        let (dims, shape) = (dims.filter(|_| self.declared_sizes)?, declared.shape.as_ref()?);
+        let size = |d: &Option<dimension::Value>| match d {
+            Some(dimension::Value::DimValue(size)) => Some(*size),
+            _ => None,
+        };
+        let differs = dims.len() != shape.dim.len()
+            || dims.iter().zip(&shape.dim).any(
+                |(own, d)| matches!((own, size(&d.value)), (Some(own), Some(said)) if *own != said),
+            );
+        let shown = |d: &Option<i64>| d.map_or("?".to_owned(), |d| d.to_string());
+        let own: Vec<String> = dims.iter().map(shown).collect();
+        differs
+            .then(|| format!("is declared as [{}], but is [{}]", dims_text(shape), own.join(", ")))
+    }
+
+    fn type_of(&self, value: &Value) -> Option<Computed> {
+        let numbers = |shape: &[i64]| Some(shape.iter().map(|&d| Some(d)).collect());
+        Some(match value {
+            Value::Const(t) => (Some(tensor::code(t.dtype()) as i32), numbers(t.shape())),
+            Value::Syms(t) => {
+                let dims = t.shape.iter().map(|&d| Some(d as i64)).collect();
+                (Some(tensor::code(t.dtype) as i32), Some(dims))
+            }
+            Value::Coded(ty, held) => (Some(*ty as i32), self.type_of(held)?.1),
+            Value::Expr(e) => {
+                let func = self.builder.func();
+                let TypeData::Tensor { shape, dtype, .. } = func.ty(*e) else { return None };
+                let dims = match shape {
+                    TensorShape::Dims(dims) => {
+                        Some(dims.iter().map(|&d| func.syms.as_int(d)).collect())
+                    }
+                    _ => None,
+                };
+                (dtype.map(|d| tensor::code(d) as i32), dims)
+            }
+            _ => return None,
+        })
+    }
+}
+
+fn dims_text(shape: &TensorShapeProto) -> String {
+    let text = |d: &Option<dimension::Value>| match d {
+        Some(dimension::Value::DimValue(size)) => size.to_string(),
+        Some(dimension::Value::DimParam(name)) => name.clone(),
+        None => "?".into(),
+    };
+    shape.dim.iter().map(|d| text(&d.value)).collect::<Vec<_>>().join(", ")
+}

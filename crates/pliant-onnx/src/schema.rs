@@ -1,0 +1,228 @@
+//! What operators may be given, version by version: `generated/schemas.txt`, which
+//! `tests/python/onnx/make_schemas.py` writes from the operators' own definitions.
+
+use std::sync::OnceLock;
+
+use pliant_diag::suggest::did_you_mean;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::error::Problem;
+use crate::graph::own_domain;
+use crate::model::Model;
+use crate::proto::{FunctionProto, ModelProto, NodeProto};
+
+/// The oldest version of ONNX's own operators whose models are tested.
+const OLDEST: i64 = 7;
+
+/// One version of an operator.
+struct Schema {
+    since: i64,
+    /// None from where on the operator is gone.
+    takes: Option<Takes>,
+}
+
+struct Takes {
+    /// How many inputs at most; none without end.
+    inputs: Option<usize>,
+    outputs: Option<usize>,
+    /// With whether each must be given.
+    attributes: Vec<(&'static str, bool)>,
+}
+
+struct Table {
+    newest: FxHashMap<&'static str, i64>,
+    schemas: FxHashMap<(&'static str, &'static str), Vec<Schema>>,
+}
+
+fn table() -> &'static Table {
+    static TABLE: OnceLock<Table> = OnceLock::new();
+    TABLE.get_or_init(|| {
+        let mut table = Table { newest: FxHashMap::default(), schemas: FxHashMap::default() };
+        for line in include_str!("generated/schemas.txt").lines() {
+            let mut words = line.split(' ');
+            let domain = words.next().map_or("", |d| if d == "-" { "" } else { d });
+            let second = words.next().unwrap_or("");
+            if let Ok(newest) = second.parse() {
+                table.newest.insert(domain, newest);
+                continue;
+            }
+            let since = words.next().and_then(|w| w.parse().ok()).unwrap_or(1);
+            let takes = match words.next() {
+                Some("gone") | None => None,
+                Some(inputs) => Some(Takes {
+                    inputs: most(inputs),
+                    outputs: words.next().and_then(most),
+                    attributes: words
+                        .map(|w| w.strip_suffix('!').map_or((w, false), |name| (name, true)))
+                        .collect(),
+                }),
+            };
+            table.schemas.entry((domain, second)).or_default().push(Schema { since, takes });
+        }
+        table
+    })
+}
+
+fn most(range: &str) -> Option<usize> {
+    range.split_once('-').and_then(|(_, most)| most.parse().ok())
+}
+
+/// The newest version of a domain that is known.
+pub(crate) fn newest(domain: &str) -> i64 {
+    table().newest.get(domain).copied().unwrap_or(1)
+}
+
+/// Whether a node is what its operator takes in that version of its domain.
+///
+/// # Errors
+/// For an operator that the version does not have yet or no more, more inputs or outputs than it takes, and attributes
+/// that it does not know or that are missing.
+pub(crate) fn check(node: &NodeProto, version: i64) -> Result<(), Problem> {
+    let domain = own_domain(node.domain());
+    let Some(all) = table().schemas.get(&(domain, node.op_type())) else { return Ok(()) };
+    let of = if domain.is_empty() { String::new() } else { format!(" of {domain}") };
+    let Some(schema) = all.iter().rev().find(|s| s.since <= version) else {
+        let first = all.first().map_or(1, |s| s.since);
+        let message = format!("the model is of opset {version}{of}, but it came with {first}");
+        return Err(Problem::invalid(message).with_help(CONVERT));
+    };
+    let Some(takes) = &schema.takes else {
+        let message =
+            format!("the model is of opset {version}{of}, but it is gone since {}", schema.since);
+        return Err(Problem::invalid(message).with_help(CONVERT));
+    };
+    for (names, most, what) in
+        [(&node.input, takes.inputs, "inputs"), (&node.output, takes.outputs, "outputs")]
+    {
+        // Those that are left out at the end are none.
+        let given = names.iter().rposition(|n| !n.is_empty()).map_or(0, |last| last + 1);
+        if let Some(most) = most.filter(|&most| given > most) {
+            let message = format!("it has {given} {what}, but at most {most} in opset {version}");
+            return Err(Problem::invalid(message));
+        }
+    }
+    let known = || takes.attributes.iter().map(|a| a.0);
+    if let Some(attr) = node.attribute.iter().find(|a| !known().any(|k| k == a.name())) {
+        let (name, all) = (attr.name(), known().collect::<Vec<_>>().join(", "));
+        let problem =
+            Problem::invalid(format!("it has no attribute '{name}' in opset {version}{of}"));
+        let has = if all.is_empty() { "it has none".into() } else { format!("it has {all}") };
+        return Err(problem.with_help(did_you_mean(name, known()).unwrap_or(has)));
+    }
+    let is_missing = |name: &str| !node.attribute.iter().any(|a| a.name() == name);
+    match takes.attributes.iter().find(|(name, must)| *must && is_missing(name)) {
+        Some((name, _)) => Err(Problem::invalid(format!("attribute '{name}' is missing"))),
+        None => Ok(()),
+    }
+}
+
+const CONVERT: &str = "onnx.version_converter brings a model to another opset";
+
+/// Whether the versions that a model says it uses are there, and are known here.
+pub(crate) fn check_opsets(model: &ModelProto) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    let mut said = FxHashSet::default();
+    for import in &model.opset_import {
+        let domain = own_domain(import.domain());
+        said.insert(domain);
+        let Some(&newest) = table().newest.get(domain) else { continue };
+        let version = import.version();
+        if (1..=newest).contains(&version) {
+            continue;
+        }
+        let of = if domain.is_empty() { "" } else { " of " };
+        let message =
+            format!("opset {version}{of}{domain} is not known: the newest that is, is {newest}");
+        problems.push(Problem::unsupported(message).with_help(CONVERT));
+    }
+    let mut used = Vec::new();
+    if let Some(graph) = &model.graph {
+        domains_of(&graph.node, &mut used);
+    }
+    undeclared(&used, &said, "the model", &mut problems);
+    for function in &model.functions {
+        let said = function.opset_import.iter().map(|o| own_domain(o.domain())).collect();
+        let mut used = Vec::new();
+        domains_of(&function.node, &mut used);
+        undeclared(&used, &said, &named(function), &mut problems);
+    }
+    problems
+}
+
+/// What is to be said of a model that is older than those that are tested.
+pub(crate) fn note(model: &Model) -> Option<Problem> {
+    let version = model.opset().filter(|version| (1..OLDEST).contains(version))?;
+    let message = format!("opset {version} is older than {OLDEST}: few of its models are tested");
+    Some(Problem::unsupported(message).with_help(CONVERT))
+}
+
+fn named(function: &FunctionProto) -> String {
+    format!("function '{}'", function.name())
+}
+
+/// Domains whose version a model uses without saying which. Operators that users registered have none.
+fn undeclared(used: &[&str], said: &FxHashSet<&str>, who: &str, problems: &mut Vec<Problem>) {
+    let known = |d: &&&str| table().newest.contains_key(**d);
+    for domain in used.iter().filter(|d| !said.contains(**d)).filter(known) {
+        let what = if domain.is_empty() { "ONNX's own operators" } else { domain };
+        let message =
+            format!("{who} does not say which opset of {what} it uses (no opset_import of it)");
+        problems.push(
+            Problem::invalid(message)
+                .with_help(format!("add onnx.helper.make_opsetid(\"{domain}\", VERSION)")),
+        );
+    }
+}
+
+/// The domains of nodes and of those in their graphs, each once.
+fn domains_of<'m>(nodes: &'m [NodeProto], used: &mut Vec<&'m str>) {
+    let mut pending = vec![nodes];
+    while let Some(nodes) = pending.pop() {
+        for node in nodes {
+            let domain = own_domain(node.domain());
+            if !used.contains(&domain) {
+                used.push(domain);
+            }
+            let graphs = node.attribute.iter().flat_map(|a| a.g.iter().chain(&a.graphs));
+            pending.extend(graphs.map(|g| g.node.as_slice()));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::proto::AttributeProto;
+
+    fn node(op: &str, inputs: usize, attributes: &[&str]) -> NodeProto {
+        let attribute = attributes
+            .iter()
+            .map(|&name| AttributeProto { name: Some(name.into()), ..AttributeProto::default() });
+        NodeProto {
+            op_type: Some(op.into()),
+            input: (0..inputs).map(|i| format!("x{i}")).collect(),
+            output: vec!["y".into()],
+            attribute: attribute.collect(),
+            ..NodeProto::default()
+        }
+    }
+
+    #[test]
+    fn nodes_are_held_against_their_version() {
+        let told = |node: &NodeProto, version| {
+            check(node, version).map_err(|p| p.to_string()).err().unwrap_or_default()
+        };
+        assert_eq!(told(&node("Softmax", 1, &["axis"]), 18), "");
+        assert!(told(&node("Softmax", 1, &["axiss"]), 18).contains("did you mean 'axis'"));
+        assert!(told(&node("Relu", 3, &[]), 18).contains("3 inputs, but at most 1"));
+        assert!(told(&node("Gelu", 1, &[]), 18).contains("came with 20"));
+        assert!(told(&node("Upsample", 2, &[]), 18).contains("gone since 10"));
+        assert!(told(&node("Concat", 2, &[]), 18).contains("'axis' is missing"));
+        assert_eq!(told(&node("Concat", 200, &["axis"]), 18), "");
+        let mut gaps = node("Clip", 3, &[]);
+        gaps.input.extend([String::new(), String::new()]);
+        assert_eq!(told(&gaps, 13), "");
+        assert!(told(&node("Slice", 1, &["starts", "ends"]), 13).contains("no attribute 'starts'"));
+        assert_eq!(told(&node("Slice", 1, &["starts", "ends"]), 9), "");
+    }
+}

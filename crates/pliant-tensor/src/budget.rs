@@ -1,0 +1,151 @@
+//! How many bytes Pliant may hold at once: a run that asks for more ends with an error, before the system ends the process.
+//!
+//! Every [`AlignedBuf`](crate::AlignedBuf) is counted. The limit is what [`set_memory_limit`] or the environment variable
+//! `PLIANT_MEMORY_LIMIT` says; else nine tenths of what the machine and the process's control groups have left when more
+//! is asked for. They are asked again only as the bytes held grow, so that most allocations cost one addition.
+
+use std::path::Path;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::TensorError;
+
+static HELD: AtomicUsize = AtomicUsize::new(0);
+/// Up to here nobody has to be asked.
+static CEILING: AtomicUsize = AtomicUsize::new(0);
+/// What the user set; 0 for nothing.
+static LIMIT: AtomicUsize = AtomicUsize::new(0);
+
+/// Sets how many bytes tensors, storages and scratch memory may take at once; with `None` it follows the machine again.
+pub fn set_memory_limit(bytes: Option<usize>) {
+    let limit = bytes.map_or(0, |b| b.max(1));
+    LIMIT.store(limit, Ordering::Relaxed);
+    CEILING.store(limit, Ordering::Relaxed);
+}
+
+/// The limit that was set; `None` where it follows the machine.
+pub fn memory_limit() -> Option<usize> {
+    Some(LIMIT.load(Ordering::Relaxed)).filter(|&l| l != 0).or_else(of_environment)
+}
+
+/// Bytes that are held now, free blocks kept for the next run counted.
+pub fn held_bytes() -> usize {
+    HELD.load(Ordering::Relaxed)
+}
+
+/// `PLIANT_MEMORY_LIMIT`, in bytes.
+fn of_environment() -> Option<usize> {
+    static SAID: OnceLock<Option<usize>> = OnceLock::new();
+    *SAID.get_or_init(|| std::env::var("PLIANT_MEMORY_LIMIT").ok()?.trim().parse().ok())
+}
+
+/// Counts bytes that are about to be allocated.
+pub(crate) fn take(bytes: usize) -> Result<(), TensorError> {
+    let before = HELD.fetch_add(bytes, Ordering::Relaxed);
+    match before.checked_add(bytes) {
+        Some(held) if held <= CEILING.load(Ordering::Relaxed) => Ok(()),
+        held => grow(before, held, bytes).inspect_err(|_| give(bytes)),
+    }
+}
+
+/// Counts bytes that are freed.
+pub(crate) fn give(bytes: usize) {
+    HELD.fetch_sub(bytes, Ordering::Relaxed);
+}
+
+#[cold]
+fn grow(before: usize, held: Option<usize>, bytes: usize) -> Result<(), TensorError> {
+    let limit = match memory_limit() {
+        Some(limit) => {
+            CEILING.store(limit, Ordering::Relaxed);
+            limit
+        }
+        None => {
+            let Some(left) = left() else {
+                CEILING.store(usize::MAX, Ordering::Relaxed);
+                return Ok(());
+            };
+            let limit = before.saturating_add(left / 10 * 9);
+            if held.is_some_and(|held| held <= limit) {
+                // Half of what is left then may go before the machine is asked again.
+                let rest = limit - before - bytes;
+                CEILING.store(before + bytes + rest / 2, Ordering::Relaxed);
+            }
+            limit
+        }
+    };
+    match held {
+        Some(held) if held <= limit => Ok(()),
+        _ => Err(TensorError::MemoryLimit { bytes, held: before, limit }),
+    }
+}
+
+/// Bytes that the machine and the control groups around this process have left, where they say so.
+fn left() -> Option<usize> {
+    let machine = std::fs::read_to_string("/proc/meminfo")
+        .ok()
+        .and_then(|text| field(&text, "MemAvailable:").and_then(|kib| kib.checked_mul(1024)));
+    let groups = std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+    let of_groups = groups.lines().filter_map(left_in_group);
+    machine.into_iter().chain(of_groups).min()
+}
+
+/// The number behind a word.
+fn field(text: &str, word: &str) -> Option<usize> {
+    let line = text.lines().find_map(|line| line.strip_prefix(word))?;
+    line.split_whitespace().next()?.parse().ok()
+}
+
+/// What a line of `/proc/self/cgroup` has left: the least of the group and those around it.
+fn left_in_group(line: &str) -> Option<usize> {
+    let mut parts = line.splitn(3, ':');
+    let (_, controllers, path) = (parts.next()?, parts.next()?, parts.next()?);
+    let (root, max, now, cached) = match controllers {
+        "" => ("/sys/fs/cgroup", "memory.max", "memory.current", "inactive_file "),
+        _ if controllers.split(',').any(|c| c == "memory") => (
+            "/sys/fs/cgroup/memory",
+            "memory.limit_in_bytes",
+            "memory.usage_in_bytes",
+            "total_inactive_file ",
+        ),
+        _ => return None,
+    };
+    let whole = Path::new(root).join(path.trim_start_matches('/'));
+    let groups = whole.ancestors().take_while(|group| group.starts_with(root));
+    let number = |group: &Path, name: &str| -> Option<usize> {
+        std::fs::read_to_string(group.join(name)).ok()?.trim().parse().ok()
+    };
+    let left = |group: &Path| {
+        let (max, now) = (number(group, max)?, number(group, now)?);
+        // Files in the cache make room.
+        let stat = std::fs::read_to_string(group.join("memory.stat")).unwrap_or_default();
+        let now = now.saturating_sub(field(&stat, cached).unwrap_or(0));
+        Some(max.saturating_sub(now))
+    };
+    groups.filter_map(left).min()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_machine_says_what_is_left() {
+        if cfg!(target_os = "linux") {
+            assert!(left().is_some_and(|left| left > 0));
+        }
+        assert_eq!(field("a: 1 kB\nMemAvailable:   23 kB\n", "MemAvailable:"), Some(23));
+        assert_eq!(left_in_group("5:devices:/"), None);
+        assert_eq!(left_in_group("nonsense"), None);
+    }
+
+    #[test]
+    fn what_no_machine_has_is_refused_and_not_counted() {
+        let before = held_bytes();
+        let refused = take(usize::MAX / 2);
+        assert!(matches!(refused, Err(TensorError::MemoryLimit { .. })), "{refused:?}");
+        assert!(held_bytes() < before + (usize::MAX / 4));
+        let text = refused.unwrap_err().to_string();
+        assert!(text.contains("out of memory") && text.contains("limit"), "{text}");
+    }
+}

@@ -1,0 +1,229 @@
+"""What is said of a model that breaks the rules of its operators, and of facts that users give about shapes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+from onnx_models import FLOAT, model_of, node
+
+import pliant
+from pliant.error import CompileError, ShapeError, UnsupportedError
+from pliant.frontend.onnx import Limits, check
+
+
+def refused(model: Any, words: str) -> None:
+    """It does not compile, and the report says so too."""
+    with pytest.raises((CompileError, UnsupportedError)) as told:
+        pliant.compile(model)
+    report = check(model)
+    assert words in str(told.value) and not report.ok and words in str(report), str(told.value)
+
+
+def test_attributes_and_inputs_are_those_of_the_version() -> None:
+    x = {"x": ["n", 4]}
+    refused(model_of([node("Softmax", "x", "y", axiss=1)], x, ["y"]), "no attribute 'axiss' in opset 18")
+    assert "did you mean 'axis'" in str(check(model_of([node("Softmax", "x", "y", axiss=1)], x, ["y"])))
+    refused(model_of([node("Relu", "x x x", "y")], x, ["y"]), "it has 3 inputs, but at most 1")
+    refused(model_of([node("Relu", "x", "y z")], x, ["y"]), "it has 2 outputs, but at most 1")
+    refused(model_of([node("Gelu", "x", "y")], x, ["y"]), "of opset 18, but it came with 20")
+    refused(model_of([node("Upsample", "x x", "y")], x, ["y"]), "gone since 10")
+    refused(model_of([node("Concat", "x x", "y")], x, ["y"]), "'axis' is missing")
+    # A problem behind another one is told too.
+    both = [node("Softmax", "x", "t", axiss=1), node("Relu", "t", "y", alpha=1.0)]
+    report = check(model_of(both, x, ["y"]))
+    assert [f.operator for f in report.findings] == ["Softmax", "Relu"]
+
+
+def test_models_say_which_versions_they_use() -> None:
+    made = model_of([node("Relu", "x", "y")], {"x": ["n"]}, ["y"], opset=99)
+    refused(made, "opset 99 is not known: the newest that is, is 28")
+    del made.opset_import[:]
+    refused(made, "does not say which opset of ONNX's own operators it uses")
+    gelu = model_of([node("Gelu", "x", "y", domain="com.microsoft")], {"x": ["n"]}, ["y"])
+    refused(gelu, "does not say which opset of com.microsoft it uses")
+    gelu.opset_import.append(helper.make_opsetid("com.microsoft", 1))
+    assert check(gelu).ok
+    old = model_of([node("Relu", "x", "y")], {"x": ["n"]}, ["y"], opset=6)
+    assert check(old).ok and "note: opset 6 is older than 7" in str(check(old))
+    with pytest.warns(UserWarning, match="opset 6 is older"):
+        pliant.compile(old)
+
+
+def test_what_is_declared_is_what_is_computed() -> None:
+    def declared(name: str, dtype: int, dims: Any, output: bool) -> Any:
+        nodes = [node("Relu", "x", "t"), node("Neg", "t", "y")]
+        made = model_of(nodes, {"x": ["a", 4]}, ["y"])
+        info = helper.make_tensor_value_info(name, dtype, dims)
+        if output:
+            made.graph.output[0].CopyFrom(info)
+        else:
+            made.graph.value_info.append(info)
+        return made
+
+    for name, output in (("y", True), ("t", False)):
+        refused(declared(name, TensorProto.INT64, ["a", 4], output), f"'{name}' is declared as int64, but is float32")
+        refused(declared(name, FLOAT, [3, 4, 5], output), f"'{name}' is declared as [3, 4, 5], but is [?, 4]")
+        refused(declared(name, FLOAT, ["a", 5], output), f"'{name}' is declared as [a, 5], but is [?, 4]")
+        for dims in (["a", 4], ["whatever", "m"], [3, 4], None):
+            assert check(declared(name, FLOAT, dims, output)).ok
+    # The user's own shapes go before those of the file.
+    stale = declared("t", FLOAT, [1, 4], False)
+    stale.graph.input[0].type.tensor_type.shape.dim[0].dim_value = 1
+    assert pliant.compile(stale, dynamic_shapes={"x": {0: "batch"}}).inputs[0].shape == ("batch", 4)
+
+
+def test_divisors_are_told_by_their_symbol() -> None:
+    made = model_of([node("Relu", "x", "y")], {"x": ["s", 4]}, ["y"])
+    model = pliant.compile(made, divisible={"s": 2}, dynamic_shapes={"x": {0: ("s", 2, 8)}})
+    with pytest.raises(ShapeError) as told:
+        model.run(None, {"x": np.ones((3, 4), np.float32)})
+    assert "'x' dim 0 must equal s = 2 (from divisible: 2 divides s), but is 3" in str(told.value)
+    with pytest.raises(pliant.PliantError, match="s must be at most 8") as too_large:
+        model.run(None, {"x": np.ones((10, 4), np.float32)})
+    for error in (told.value, too_large.value):
+        assert "_over_" not in str(error)
+
+
+FACTS: list[tuple[dict[str, Any], type[Exception], str]] = [
+    ({"dynamic_shapes": 5}, TypeError, "dynamic_shapes: expected a dict"),
+    ({"dynamic_shapes": {3: ["a"]}}, TypeError, "dynamic_shapes: expected a dict"),
+    ({"dynamic_shapes": {"x": "abc"}}, TypeError, "dynamic_shapes of 'x': expected a dict by axis or a list"),
+    ({"dynamic_shapes": {"x": {0: 3.5}}}, TypeError, "dynamic_shapes of 'x', dim 0: expected a name"),
+    ({"dynamic_shapes": {"x": {"0": "s"}}}, TypeError, "dynamic_shapes of 'x', dim 0: an axis"),
+    ({"dynamic_shapes": {"x": {-1: "s"}}}, ValueError, "dynamic_shapes of 'x', dim -1: axes count from 0"),
+    ({"dynamic_shapes": {"x": {0: -1}}}, ValueError, "dynamic_shapes of 'x', dim 0: '-1' is no size"),
+    ({"dynamic_shapes": {"x": {0: 2**63}}}, ValueError, "dim 0: '9223372036854775808' is no size"),
+    ({"dynamic_shapes": {"x": ["a b"]}}, ValueError, "dim 0: 'a b' is no size, no name"),
+    ({"dynamic_shapes": {"x": {0: ""}}}, ValueError, "dynamic_shapes of 'x', dim 0"),
+    ({"dynamic_shapes": {"x": {0: ("s", 1, 2**70)}}}, ValueError, f"dynamic_shapes of 'x', dim 0: {2**70} is no size"),
+    ({"dynamic_shapes": {"x": {0: ("s", 1, "9")}}}, TypeError, "dynamic_shapes of 'x', dim 0: expected a size"),
+    ({"dynamic_shapes": {"x": ["c+d"]}}, CompileError, "input 'x'"),
+    ({"divisible": ["s"]}, TypeError, "divisible: expected a dict"),
+    ({"divisible": {"a": 1.5}}, TypeError, "divisible: expected a number for 'a'"),
+    ({"divisible": {"a": 2**63}}, ValueError, "divisible: 'a' cannot be divisible by"),
+    ({"divisible": {"a": 0}}, ValueError, "divisible: 'a' cannot be divisible by 0"),
+]
+
+
+@pytest.mark.parametrize(("facts", "kind", "words"), FACTS, ids=lambda f: str(f)[:40])
+def test_wrong_facts_name_the_argument(facts: dict[str, Any], kind: type[Exception], words: str) -> None:
+    with pytest.raises(kind) as told:
+        pliant.compile(model_of([node("Relu", "x", "y")], {"x": ["a", "b"]}, ["y"]), **facts)
+    assert words in str(told.value)
+
+
+def test_arithmetic_of_files_defines_its_symbols() -> None:
+    made = model_of([node("Relu", "x", "y")], {"x": ["past+seq", "past"]}, ["y"])
+    model = pliant.compile(made)
+    assert model.run(None, {"x": -np.ones((5, 3), np.float32)})[0].shape == (5, 3)
+
+
+def test_limits_name_what_is_wrong() -> None:
+    for wrong, kind in (({"nodes": -1}, ValueError), ({"depth": 2**63}, ValueError), ({"nodes": "many"}, TypeError)):
+        with pytest.raises(kind, match=f"Limits: {next(iter(wrong))} must be"):
+            Limits(**wrong)  # type: ignore[arg-type]
+    assert Limits(seconds=0.5).given() == {"seconds": 0.5}
+
+
+# ---- operators of ONNX Runtime, against formulas of their own ----
+
+
+def contrib(op: str, inputs: dict[str, np.ndarray], **attrs: Any) -> np.ndarray:
+    """The result of an operator of ``com.microsoft`` over inputs whose every dim is a symbol."""
+    infos = [
+        helper.make_tensor_value_info(k, helper.np_dtype_to_tensor_dtype(v.dtype), [f"{k}{i}" for i in range(v.ndim)])
+        for k, v in inputs.items()
+    ]
+    made = helper.make_node(op, list(inputs), ["out"], domain="com.microsoft", **attrs)
+    graph = helper.make_graph([made], "g", infos, [onnx.ValueInfoProto(name="out")])
+    opsets = [helper.make_opsetid("", 18), helper.make_opsetid("com.microsoft", 1)]
+    return pliant.compile(helper.make_model(graph, opset_imports=opsets)).run(None, inputs)[0]
+
+
+def quantized(x: np.ndarray, scale: float, zero: int, dtype: Any) -> np.ndarray:
+    limits = np.iinfo(dtype)
+    return np.clip(np.rint(x.astype(np.float64) / scale) + zero, limits.min, limits.max).astype(dtype)
+
+
+def real(q: np.ndarray, scale: float, zero: int) -> np.ndarray:
+    return (q.astype(np.float64) - zero) * scale
+
+
+def near(got: np.ndarray, want: np.ndarray) -> None:
+    """Equal but for ties that float32 rounds otherwise."""
+    assert got.shape == want.shape and got.dtype == want.dtype
+    assert np.abs(got.astype(np.int64) - want.astype(np.int64)).max() <= 1
+    assert (got == want).mean() > 0.95
+
+
+def test_fused_gemm() -> None:
+    rng = np.random.default_rng(0)
+    a, b, c = (rng.standard_normal(s).astype(np.float32) for s in ((3, 4), (5, 3), (5,)))
+    base = 0.5 * a.T.astype(np.float64) @ b.T + 2.0 * c
+    for activation, extra, formula in (
+        ("Relu", {}, lambda v: np.maximum(v, 0)),
+        ("LeakyRelu", {"activation_alpha": 0.1}, lambda v: np.where(v < 0, 0.1 * v, v)),
+        ("Tanh", {}, np.tanh),
+        ("Sigmoid", {}, lambda v: 1 / (1 + np.exp(-v))),
+    ):
+        attrs = {"transA": 1, "transB": 1, "alpha": 0.5, "beta": 2.0, "activation": activation, **extra}
+        got = contrib("FusedGemm", {"a": a, "b": b, "c": c}, **attrs)
+        np.testing.assert_allclose(got, formula(base), rtol=1e-5, atol=1e-5)
+
+
+def test_qgemm() -> None:
+    rng = np.random.default_rng(1)
+    a, b = rng.integers(0, 256, (4, 6)).astype(np.uint8), rng.integers(-128, 128, (5, 6)).astype(np.int8)
+    c = rng.integers(-500, 500, 5).astype(np.int32)
+    scales = np.array([0.01, 0.03, 0.02, 0.05, 0.04], np.float32)
+    zeros = np.array([1, -2, 0, 3, 4], np.int8)
+    alpha = 0.5
+    whole = (a.astype(np.int64) - 7) @ (b.astype(np.int64) - zeros[:, None]).T + c
+    want = whole * (alpha * 0.02 * scales.astype(np.float64))
+    inputs = {
+        "a": a,
+        "as": np.array(0.02, np.float32),
+        "az": np.array(7, np.uint8),
+        "b": b,
+        "bs": scales,
+        "bz": zeros,
+        "c": c,
+    }
+    np.testing.assert_allclose(contrib("QGemm", inputs, transB=1, alpha=alpha), want, rtol=1e-5, atol=1e-5)
+    inputs |= {"ys": np.array(0.11, np.float32), "yz": np.array(100, np.uint8)}
+    near(contrib("QGemm", inputs, transB=1, alpha=alpha), quantized(want, float(np.float32(0.11)), 100, np.uint8))
+
+
+def test_qlinear_sigmoid() -> None:
+    x = np.arange(256, dtype=np.uint8).reshape(8, 32)
+    inputs = {
+        "x": x,
+        "xs": np.array(0.05, np.float32),
+        "xz": np.array(120, np.uint8),
+        "ys": np.array(1 / 256, np.float32),
+        "yz": np.array(3, np.uint8),
+    }
+    want = quantized(1 / (1 + np.exp(-real(x, float(np.float32(0.05)), 120))), 1 / 256, 3, np.uint8)
+    near(contrib("QLinearSigmoid", inputs), want)
+
+
+def test_qlinear_concat() -> None:
+    rng = np.random.default_rng(2)
+    a, b = rng.integers(-128, 128, (2, 3)).astype(np.int8), rng.integers(-128, 128, (2, 5)).astype(np.int8)
+    inputs = {
+        "ys": np.array(0.2, np.float32),
+        "yz": np.array(-5, np.int8),
+        "a": a,
+        "as": np.array(0.1, np.float32),
+        "az": np.array(4, np.int8),
+        "b": b,
+        "bs": np.array(0.31, np.float32),
+        "bz": np.array(-9, np.int8),
+    }
+    f = {k: float(inputs[k]) for k in ("ys", "as", "bs")}
+    want = quantized(np.concatenate([real(a, f["as"], 4), real(b, f["bs"], -9)], axis=1), f["ys"], -5, np.int8)
+    near(contrib("QLinearConcat", inputs, axis=1), want)
