@@ -229,11 +229,27 @@ pub struct BenchArgs {
     #[arg(long, value_name = "FILE.json")]
     pub json: Option<PathBuf>,
     /// Draw the medians over the sizes.
-    #[arg(long, value_name = "FILE.png")]
+    #[arg(long, value_name = "FILE.png", value_parser = picture)]
     pub plot: Option<PathBuf>,
     /// How to compile.
     #[command(flatten)]
     pub build: BuildArgs,
+}
+
+fn tolerance(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(t) if t.is_finite() && t >= 0.0 => Ok(t),
+        _ => Err("expected a number that is not negative".into()),
+    }
+}
+
+/// A picture is a PNG file, whatever another name would promise.
+fn picture(text: &str) -> Result<PathBuf, String> {
+    let path = PathBuf::from(text);
+    match path.extension().is_some_and(|e| e.eq_ignore_ascii_case("png")) {
+        true => Ok(path),
+        false => Err("pictures are PNG files: give a name that ends with .png".into()),
+    }
 }
 
 fn seconds(text: &str) -> Result<f64, String> {
@@ -289,10 +305,10 @@ pub struct DiffArgs {
     #[command(flatten)]
     pub feed: FeedArgs,
     /// How far values may differ, relative to the peer's.
-    #[arg(long, default_value_t = 1e-4)]
+    #[arg(long, default_value_t = 1e-4, value_parser = tolerance)]
     pub rtol: f64,
     /// How far values may differ beside that.
-    #[arg(long, default_value_t = 1e-5)]
+    #[arg(long, default_value_t = 1e-5, value_parser = tolerance)]
     pub atol: f64,
     /// The Python to run the peer in.
     #[arg(long, value_name = "PROGRAM")]

@@ -65,7 +65,11 @@ impl From<Error> for Failure {
 
 impl From<std::io::Error> for Failure {
     fn from(error: std::io::Error) -> Self {
-        Failure::new(format!("error: {error}"))
+        match error.kind() {
+            // Who reads the output has seen enough.
+            std::io::ErrorKind::BrokenPipe => Failure::new(""),
+            _ => Failure::new(format!("error: {error}")),
+        }
     }
 }
 
@@ -107,7 +111,9 @@ pub fn run(
     match result {
         Ok(()) => EXIT_OK,
         Err(failure) => {
-            let _ = writeln!(err, "{}", failure.text.trim_end());
+            if !failure.text.is_empty() {
+                let _ = writeln!(err, "{}", failure.text.trim_end());
+            }
             failure.code
         }
     }

@@ -110,7 +110,12 @@ pub fn run(
         )));
     }
     if !output.status.success() {
-        return Err(failed(format!("{name} failed:\n{}", said.trim_end())));
+        // What dies by a signal says nothing; the status names it.
+        let how = match output.status.code() {
+            Some(_) => String::new(),
+            None => format!(" ({})", output.status),
+        };
+        return Err(failed(format!("{name} failed{how}:\n{}", said.trim_end()).trim_end().into()));
     }
     read(&folder.0).map_err(failed)
 }

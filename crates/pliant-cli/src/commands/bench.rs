@@ -35,6 +35,10 @@ impl Row {
 
 /// Runs the command.
 pub fn bench(args: &BenchArgs, out: &mut dyn Write, err: &mut dyn Write) -> Result<(), Failure> {
+    // Told before the sweep, which may be long.
+    for path in [&args.csv, &args.json, &args.plot].into_iter().flatten() {
+        program::check_writable(path)?;
+    }
     let feed = Feed::new(&args.feed)?;
     let points = shapes::points(&feed.axes)?;
     let start = Instant::now();

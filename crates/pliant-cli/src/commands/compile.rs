@@ -19,6 +19,7 @@ pub fn compile(
             "error: {file} is neither an ONNX model (.onnx) nor a script (.py)"
         )));
     }
+    program::check_writable(&args.output)?;
     let facts = shapes::parse(&args.shapes)?;
     let compiled = program::build_with(&args.file, &facts, &args.build, err)?;
     compiled.save(&args.output)?;

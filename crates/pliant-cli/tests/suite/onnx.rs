@@ -146,3 +146,22 @@ fn runs_are_profiled() {
     assert_eq!(code, 0, "{err}");
     assert!(out.contains("others"), "{out}");
 }
+
+#[test]
+fn mistakes_are_told_before_the_work() {
+    let dir = Dir::new("onnx-mistakes");
+    let (layer, folder) = (file("corpus/onnx/layer"), dir.path("."));
+    for (args, code, part) in [
+        (&["diff", &layer, "--rtol", "nan"][..], 2, "expected a number that is not negative"),
+        (&["diff", &layer, "--atol=-1"][..], 2, "expected a number that is not negative"),
+        (&["bench", &layer, "--shape", "n=1", "--plot", "x.jpg"][..], 2, "ends with .png"),
+        (&["bench", &layer, "--shape", "n=1", "--csv", "/nope/x.csv"][..], 1, "write /nope/x.csv"),
+        (&["compile", &layer, "-o", "/nope/x.plx"][..], 1, "cannot write /nope/x.plx:"),
+        (&["run", &folder][..], 1, "is a folder"),
+    ] {
+        let (given, _, err) = pliant(args);
+        assert!(given == code && err.contains(part), "{args:?}: {given} {err}");
+    }
+    let (_, out, _) = pliant(&["check", &file("attacks/an_unknown_operator")]);
+    assert!(out.contains("1 node of 1 operator,"), "{out}");
+}
