@@ -5,6 +5,7 @@
 //! | [`registry`] | the table of symbols that a code generator links: name, address, signature |
 //! | [`gemm`] | [`LibraryGemm`], matrix products of any strides, over the worker team |
 //! | [`attention`] | attention of float32 |
+//! | [`convolution`] | convolution of float32 |
 //! | [`epilogue`] | the C interface through which results of a product are finished tile by tile, and the common ones |
 //! | [`fused`] | products with an epilogue |
 //! | [`hardware`] | what the machine can do at most, measured |
@@ -12,6 +13,7 @@
 //! | [`lanes`] | a vector register of each instruction set behind one trait |
 //! | [`math`] | elementary functions as sequences of simple operations, scalar or vector |
 //! | [`product`] | the product kernels, for packed and for varying operands |
+//! | [`quantized`] | products of 8-bit integers |
 //! | [`rows`] | kernels over one row of elements: order, extremes, Fourier transforms |
 //! | [`scalar`] | elementary functions and number formats without machine instructions |
 //! | [`symbols`] | the names of kernels that take a structure |
@@ -19,6 +21,7 @@
 //! | [`tensor_arg`] | the check of a tensor argument against what a kernel expects |
 
 pub mod attention;
+pub mod convolution;
 pub mod epilogue;
 pub mod fused;
 pub mod gemm;
@@ -27,6 +30,7 @@ pub mod isa;
 pub mod lanes;
 pub mod math;
 pub mod product;
+pub mod quantized;
 pub mod registry;
 pub mod rows;
 pub mod scalar;

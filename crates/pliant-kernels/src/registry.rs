@@ -6,7 +6,9 @@ use std::sync::{OnceLock, PoisonError, RwLock};
 
 use crate::isa::isa;
 use crate::rows::{extreme, fourier, order};
-use crate::{attention, epilogue, fused, gemm, scalar, symbols, tensor_arg, vector};
+use crate::{
+    attention, convolution, epilogue, fused, gemm, quantized, scalar, symbols, tensor_arg, vector,
+};
 
 /// The type of an argument or result of a linked function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,7 +101,9 @@ fn structured() -> Vec<ExternFn> {
     let rows = [
         (symbols::GEMM_FUSED_F32, fused::pliant_gemm_fused_f32 as *const ()),
         (symbols::GEMM_FUSED_F64, fused::pliant_gemm_fused_f64 as *const ()),
+        (symbols::GEMM_INT8, quantized::pliant_gemm_int8 as *const ()),
         (symbols::ATTENTION_F32, attention::pliant_attention_f32 as *const ()),
+        (symbols::CONVOLUTION_F32, convolution::pliant_convolution_f32 as *const ()),
     ];
     let of = |(name, address): (&'static str, *const ())| ExternFn {
         name,
@@ -113,13 +117,18 @@ fn structured() -> Vec<ExternFn> {
 
 /// Epilogues, whose addresses products take.
 fn epilogues() -> Vec<ExternFn> {
-    vec![ExternFn {
-        name: symbols::EPILOGUE_F32,
-        address: epilogue::pliant_epilogue_f32 as *const () as usize,
+    let rows = [
+        (symbols::EPILOGUE_F32, epilogue::pliant_epilogue_f32 as *const ()),
+        (symbols::EPILOGUE_INT32, quantized::pliant_epilogue_int32 as *const ()),
+    ];
+    let of = |(name, address): (&'static str, *const ())| ExternFn {
+        name,
+        address: address as usize,
         params: &[Ptr, Ptr],
         result: I64,
         runtime: false,
-    }]
+    };
+    rows.into_iter().map(of).collect()
 }
 
 fn build() -> Vec<ExternFn> {

@@ -2,11 +2,11 @@
 //!
 //! Recipe: a work item is a batch and a head of the keys; the query heads that share it are its rows. Keys are packed into
 //! panels by turning blocks within the registers, once for an item; queries are read in place. A block of rows gets all its
-//! scores by the product kernel into scratch memory, softmax in place, and its results by the product kernel again, with the
-//! values read in place; they are divided by the sums on the way out. Where the scores of a block no longer fit the second-level
-//! cache ([`FULL_KEYS`]), blocks of keys follow each other with a running maximum and sum, so that scratch memory does not
-//! grow with the keys. A few rows, as in decoding, take dot products with the keys in place instead. Keys that no row of
-//! a block sees are not touched.
+//! scores by the product kernel into scratch memory, softmax in place, and its results by the product kernel again, with
+//! values read in place, or packed where they are many and far apart; they are divided by the sums on the way out. Where
+//! the scores of a block no longer fit the second-level cache ([`FULL_KEYS`]), blocks of keys follow each other with a
+//! running maximum and sum, so that scratch memory does not grow with the keys. A few rows, as in decoding, take dot
+//! products with the keys in place instead. Keys that no row of a block sees are not touched.
 //!
 //! | module | owns |
 //! |---|---|
@@ -122,8 +122,8 @@ pub struct Attention {
 /// The functions of an instruction set.
 struct Ops {
     kernels: &'static Kernels<f32>,
-    softmax: unsafe fn(&mut Rows),
-    finish: unsafe fn(&Rows, *mut f32, isize, usize, bool),
+    softmax: unsafe fn(&mut Rows<'_>),
+    finish: unsafe fn(&Rows<'_>, *mut f32, isize, usize, bool),
     dots: unsafe fn(&Dots),
 }
 
@@ -131,10 +131,10 @@ impl Ops {
     fn new(isa: Isa) -> Ops {
         Ops {
             kernels: f32::kernels(isa),
-            softmax: for_isa!(isa, softmax_rows(rows: &mut Rows)).0,
+            softmax: for_isa!(isa, softmax_rows(rows: &mut Rows<'_>)).0,
             finish: for_isa!(
                 isa,
-                finish_rows(rows: &Rows, out: *mut f32, stride: isize, columns: usize, last: bool)
+                finish_rows(rows: &Rows<'_>, out: *mut f32, stride: isize, columns: usize, last: bool)
             )
             .0,
             dots: for_isa!(isa, dots(d: &Dots)).0,

@@ -1,5 +1,6 @@
 //! The rows of one batch and key head, or some of them: blocks of rows, for each blocks of keys.
 
+use std::mem::MaybeUninit;
 use std::ops::Range;
 
 use pliant_exec::abi::{KernelRuntime, STATUS_NO_MEMORY, STATUS_OK};
@@ -18,6 +19,9 @@ const SHORT_KEYS: usize = 1024;
 const ROWS_SHORT: usize = 48;
 /// Rows of a block with many: their scores stay in the second-level cache.
 const ROWS_LONG: usize = 24;
+/// Keys and rows from which values that are not neighbours are packed.
+const FAR_KEYS: usize = 128;
+const FAR_ROWS: usize = 24;
 /// Elements between rows of scores beside the keys: rows at a multiple of 4096 bytes would fall into the same places of the
 /// first-level cache.
 const APART: usize = 16;
@@ -56,6 +60,8 @@ struct Cut {
     rows: usize,
     /// Whether keys are packed, or read in place.
     pack: bool,
+    /// Whether values are.
+    pack_values: bool,
 }
 
 impl Piece<'_> {
@@ -77,7 +83,7 @@ impl Piece<'_> {
         let stride = wide + APART;
         let keys = if cut.pack { wide.checked_mul(self.s.size) } else { Some(0) };
         let width = self.s.value_size.next_multiple_of(lanes);
-        let values = if self.values_in_place() { Some(0) } else { cut.step.checked_mul(width) };
+        let values = if cut.pack_values { cut.step.checked_mul(width) } else { Some(0) };
         let sizes = [cut.rows.checked_mul(stride), keys, values];
         let mut starts = [0usize; 3];
         let mut total = 0usize;
@@ -126,7 +132,13 @@ impl Piece<'_> {
         };
         let step = if span.len() <= FULL_KEYS { span.len() } else { KEY_BLOCK };
         let pack = self.rows.len() > FEW_ROWS;
-        Cut { span, step, rows: most.min(self.rows.len()), pack }
+        // A vector beyond the end of a value must not be read. And values far apart take a page each, and few places of the
+        // caches, again for each sliver of rows.
+        let far = self.a.v.row != self.s.value_size as i64
+            && span.len() >= FAR_KEYS
+            && self.rows.len() >= FAR_ROWS;
+        let pack_values = far || !self.s.value_size.is_multiple_of(self.ops.kernels.lanes);
+        Cut { span, step, rows: most.min(self.rows.len()), pack, pack_values }
     }
 
     /// Whether all rows of an item are at even distances, those of one head after those of another.
@@ -167,11 +179,6 @@ impl Piece<'_> {
         start as usize..end as usize
     }
 
-    /// Whether a vector of values may be read beyond the last of a row: then there is none beyond.
-    fn values_in_place(&self) -> bool {
-        self.s.value_size.is_multiple_of(self.ops.kernels.lanes)
-    }
-
     /// The results of a row.
     fn out(&self, row: usize) -> *mut f32 {
         let (head, query) = self.place(row);
@@ -199,7 +206,16 @@ impl Piece<'_> {
     /// # Safety
     /// As for [`Piece::run`].
     unsafe fn block(&self, rows: Range<usize>, cut: &Cut, scratch: &mut Scratch) {
-        let mut all = self.rows_of(scratch, rows.len());
+        let mut states = [const { MaybeUninit::uninit() }; MOST_ROWS];
+        let states = &mut states[..rows.len()];
+        // SAFETY: each is written here.
+        let states = unsafe {
+            states.iter_mut().for_each(|row| {
+                row.write(Row::NEW);
+            });
+            &mut *(std::ptr::from_mut(states) as *mut [Row])
+        };
+        let mut all = self.rows_of(scratch, states);
         let seen = rows.clone().map(|r| self.visible(r)).filter(|v| !v.is_empty());
         let Some(seen) = seen.reduce(|x, y| x.start.min(y.start)..x.end.max(y.end)) else {
             // SAFETY: the caller's promise.
@@ -222,7 +238,7 @@ impl Piece<'_> {
                 if !first {
                     (self.ops.finish)(&all, out.0, out.1, self.s.value_size, false);
                 }
-                self.weigh(rows.len(), &keys, scratch, out, !first);
+                self.weigh(rows.len(), &keys, (cut, scratch), out, !first);
             }
             first = false;
         }
@@ -231,7 +247,7 @@ impl Piece<'_> {
     }
 
     /// The rows of scores before their first block of keys.
-    fn rows_of(&self, scratch: &Scratch, count: usize) -> Rows {
+    fn rows_of<'r>(&self, scratch: &Scratch, rows: &'r mut [Row]) -> Rows<'r> {
         Rows {
             scores: scratch.scores,
             stride: scratch.stride,
@@ -240,15 +256,14 @@ impl Piece<'_> {
             cap: self.a.cap as f32,
             bias_step: self.a.bias.column as isize,
             mask_step: self.a.mask.column as isize,
-            count,
-            rows: [Row::NEW; MOST_ROWS],
+            rows,
         }
     }
 
     /// What each row sees of a block of keys, and its bias and mask.
-    fn look(&self, rows: Range<usize>, keys: &Range<usize>, all: &mut Rows) {
+    fn look(&self, rows: Range<usize>, keys: &Range<usize>, all: &mut Rows<'_>) {
         all.width = keys.len().next_multiple_of(self.ops.kernels.lanes);
-        for (row, to) in rows.zip(&mut all.rows) {
+        for (row, to) in rows.zip(all.rows.iter_mut()) {
             let seen = self.visible(row);
             to.low = seen.start.clamp(keys.start, keys.end) - keys.start;
             to.high = seen.end.clamp(keys.start, keys.end) - keys.start;
@@ -305,7 +320,7 @@ impl Piece<'_> {
                     self.ops.kernels.turn((k, k_row), (to, panel as isize), count, self.s.size);
                 }
             }
-            if !self.values_in_place() {
+            if cut.pack_values {
                 let (v, v_row) = from(&self.a.v);
                 let width = self.s.value_size.next_multiple_of(lanes);
                 for at in 0..range.len() {
@@ -382,12 +397,12 @@ impl Piece<'_> {
         &self,
         rows: usize,
         keys: &Range<usize>,
-        scratch: &Scratch,
+        (cut, scratch): (&Cut, &Scratch),
         (out, out_row): (*mut f32, isize),
         accumulate: bool,
     ) {
         let (lanes, panel) = (self.ops.kernels.lanes, self.ops.kernels.columns());
-        let (v, v_row) = if self.values_in_place() {
+        let (v, v_row) = if !cut.pack_values {
             let h = &self.a.v;
             let offset = self.batch as i64 * h.batch
                 + self.kv_head as i64 * h.head

@@ -47,7 +47,7 @@ impl Row {
 }
 
 /// The rows of a block of scores.
-pub struct Rows {
+pub struct Rows<'a> {
     /// First score; rows have room for whole vectors up to `width`.
     pub scores: *mut f32,
     /// From row to row.
@@ -62,10 +62,8 @@ pub struct Rows {
     pub bias_step: isize,
     /// From column to column of the mask.
     pub mask_step: isize,
-    /// How many rows there are.
-    pub count: usize,
     /// The rows.
-    pub rows: [Row; MOST_ROWS],
+    pub rows: &'a mut [Row],
 }
 
 /// Makes weights of the scores of all rows; columns that a row does not see get 0.
@@ -73,8 +71,8 @@ pub struct Rows {
 /// # Safety
 /// The machine has the instructions, and the caller has enabled them. All addressed elements are valid.
 #[inline(always)]
-pub unsafe fn softmax_rows<L: MathLanes<Elem = f32> + Reduce>(all: &mut Rows) {
-    for index in 0..all.count {
+pub unsafe fn softmax_rows<L: MathLanes<Elem = f32> + Reduce>(all: &mut Rows<'_>) {
+    for index in 0..all.rows.len() {
         let mut row = all.rows[index];
         // SAFETY: the caller's promise.
         unsafe {
@@ -88,7 +86,11 @@ pub unsafe fn softmax_rows<L: MathLanes<Elem = f32> + Reduce>(all: &mut Rows) {
 /// # Safety
 /// As for [`softmax_rows`].
 #[inline(always)]
-unsafe fn one_row<L: MathLanes<Elem = f32> + Reduce>(scores: *mut f32, row: &mut Row, all: &Rows) {
+unsafe fn one_row<L: MathLanes<Elem = f32> + Reduce>(
+    scores: *mut f32,
+    row: &mut Row,
+    all: &Rows<'_>,
+) {
     row.factor = 1.0;
     // SAFETY: the caller's promise; columns stay below the width.
     unsafe {
@@ -104,13 +106,17 @@ unsafe fn one_row<L: MathLanes<Elem = f32> + Reduce>(scores: *mut f32, row: &mut
             change::<L>(scores, (from, row.high), row, all);
             1.0
         };
-        (from..row.low).for_each(|j| scores.add(j).write(f32::NEG_INFINITY));
-        (row.high..to).for_each(|j| scores.add(j).write(f32::NEG_INFINITY));
+        hide::<L>(scores, from, 0, row.low - from);
+        hide::<L>(scores, to - L::N, L::N - (to - row.high), L::N);
         let block = largest::<L>(scores, from, to) * scale;
         let largest = if block > row.largest { block } else { row.largest };
         // Where all is masked, any number serves; infinity would make NaN of it.
         let base = if largest == f32::NEG_INFINITY { 0.0 } else { largest };
-        row.factor = (row.largest - base).exp();
+        // Nothing has been added before the first block; its rows are spared a call.
+        row.factor = match row.largest {
+            f32::NEG_INFINITY => 0.0,
+            before => (before - base).exp(),
+        };
         let sum = exponentials::<L>(scores, (from, to), scale, base);
         row.sum = row.sum * row.factor + sum;
         row.largest = largest;
@@ -118,6 +124,33 @@ unsafe fn one_row<L: MathLanes<Elem = f32> + Reduce>(scores: *mut f32, row: &mut
         fill::<L>(scores, to, all.width);
     }
 }
+
+/// Makes minus infinity of the lanes `low..high` of a vector of scores. All is done in a register: vectors that are read from
+/// memory wait for narrower stores.
+///
+/// # Safety
+/// As for [`softmax_rows`].
+#[inline(always)]
+unsafe fn hide<L: MathLanes<Elem = f32>>(scores: *mut f32, at: usize, low: usize, high: usize) {
+    if low >= high {
+        return;
+    }
+    // SAFETY: the caller's promise; the table is as wide as any vector.
+    unsafe {
+        let (x, lane) = (L::load(scores.add(at)), L::load(NUMBERS.as_ptr()));
+        let none = L::splat(f32::NEG_INFINITY);
+        let hidden = L::select_lt(lane, L::splat(high as f32), none, x);
+        L::select_lt(lane, L::splat(low as f32), x, hidden).store(scores.add(at));
+    }
+}
+
+/// The numbers of lanes.
+static NUMBERS: [f32; WIDEST] =
+    [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 11.0, 12.0, 13.0, 14.0, 15.0];
+
+/// The least argument whose exponential is a normal number. Weights below become 0: subnormal numbers take
+/// machines a hundred cycles each, and what is masked would be one of them on the way to 0.
+const LEAST: f32 = -87.0;
 
 /// Zeros in whole vectors.
 ///
@@ -140,7 +173,7 @@ unsafe fn change<L: MathLanes<Elem = f32>>(
     scores: *mut f32,
     (from, high): (usize, usize),
     row: &Row,
-    all: &Rows,
+    all: &Rows<'_>,
 ) {
     for at in (from..high).step_by(L::N) {
         let count = L::N.min(high - at);
@@ -232,9 +265,13 @@ unsafe fn exponentials<L: MathLanes<Elem = f32> + Reduce>(
         let (scale, minus) = (L::splat(scale), L::splat(-base));
         let mut ops = Wide::<L>::new();
         let mut sum = L::zero();
+        let least = L::splat(LEAST);
         for at in (from..to).step_by(L::N) {
             let x = L::load(scores.add(at)).mul_add(scale, minus);
-            let y = math::exp(&mut ops, &x);
+            // In this order NaN stays.
+            let kept = least.max2(x);
+            let y = math::exp_within(&mut ops, &kept);
+            let y = L::select_lt(x, least, L::zero(), y);
             y.store(scores.add(at));
             sum = sum.add(y);
         }
@@ -246,16 +283,16 @@ unsafe fn exponentials<L: MathLanes<Elem = f32> + Reduce>(
 /// the factors. Rows whose sum is 0 see nothing, and become 0.
 ///
 /// # Safety
-/// As for [`softmax_rows`]; `out` has `count` rows of these columns.
+/// As for [`softmax_rows`]; `out` has as many rows of these columns.
 #[inline(always)]
 pub unsafe fn finish_rows<L: MathLanes<Elem = f32>>(
-    all: &Rows,
+    all: &Rows<'_>,
     out: *mut f32,
     stride: isize,
     columns: usize,
     last: bool,
 ) {
-    for (index, row) in all.rows.iter().enumerate().take(all.count) {
+    for (index, row) in all.rows.iter().enumerate() {
         // SAFETY: the caller's promise.
         unsafe {
             let out = out.offset(index as isize * stride);

@@ -302,14 +302,7 @@ activations! {
         let y = b.max2(&low, x);
         b.min2(&high, &y)
     };
-    Gelu = |b, x, _limits| {
-        let (root, half, one) = (b.f(std::f64::consts::FRAC_1_SQRT_2), b.f(0.5), b.f(1.0));
-        let inner = b.mul(x, &root);
-        let e = math::erf(b, &inner);
-        let e = b.add(&e, &one);
-        let h = b.mul(x, &half);
-        b.mul(&h, &e)
-    };
+    Gelu = |b, x, _limits| math::gelu(b, x);
     GeluTanh = |b, x, _limits| {
         let (cubic, factor) = (b.f(0.044715), b.f(0.797_884_560_802_865_4));
         let (half, one) = (b.f(0.5), b.f(1.0));

@@ -20,12 +20,29 @@ pub(super) fn times_exp<B: MathOps>(
     let (lo, hi) = (b.f(lo), b.f(hi));
     let x = b.min2(&hi, x);
     let x = b.max2(&lo, &x);
+    times_exp_within(b, &x, of)
+}
+
+/// `e^x` for arguments within [`Real::EXP_RANGE`], and NaN.
+#[inline(always)]
+pub fn exp_within<B: MathOps>(b: &mut B, x: &B::V) -> B::V {
+    let one = b.f(1.0);
+    times_exp_within(b, x, |b, y| b.add(y, &one))
+}
+
+/// [`times_exp`] for arguments within [`Real::EXP_RANGE`], and NaN.
+#[inline(always)]
+fn times_exp_within<B: MathOps>(
+    b: &mut B,
+    x: &B::V,
+    of: impl FnOnce(&mut B, &B::V) -> B::V,
+) -> B::V {
     let (log2e, magic) = (b.f(std::f64::consts::LOG2_E), b.f(B::Real::ROUND));
-    let t = b.fma(&x, &log2e, &magic);
+    let t = b.fma(x, &log2e, &magic);
     let n = b.sub(&t, &magic);
     let (c1, c2) = B::Real::LN2;
     let (c1, c2) = (b.f(-c1), b.f(-c2));
-    let r = b.fma(&n, &c1, &x);
+    let r = b.fma(&n, &c1, x);
     let r = b.fma(&n, &c2, &r);
     let p = horner(b, &r, B::Real::EXP);
     let r2 = b.mul(&r, &r);

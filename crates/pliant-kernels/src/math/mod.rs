@@ -32,7 +32,7 @@ mod trig;
 
 pub use arc::{acos, asin, atan, atan2};
 pub use erf::erf;
-pub use exp::{cosh, exp, sigmoid, sinh, tanh};
+pub use exp::{cosh, exp, exp_within, sigmoid, sinh, tanh};
 pub use extreme::{maximum, minimum};
 pub use gelu::gelu;
 pub use log::{acosh, asinh, atanh, log, log1p};

@@ -1,8 +1,10 @@
 //! The tests of the kernels, one program.
 
 mod attention;
+mod convolution;
 mod fused;
 mod guard;
 mod packed;
+mod quantized;
 mod varying;
 mod vector;

@@ -1,0 +1,95 @@
+//! Convolutions of residual and mobile networks, channels last: 3 x 3, strided, 1 x 1, the first layer, and one filter for
+//! each channel.
+
+mod floor;
+
+use std::hint::black_box;
+
+use criterion::{Criterion, criterion_group, criterion_main};
+use floor::{Cases, Work, thread_counts, values};
+use pliant_kernels::convolution::{Convolution, Image, pliant_convolution_f32};
+use pliant_kernels::epilogue::{Epilogue, pliant_epilogue_f32};
+use pliant_tensor::{Tensor, pack_panels};
+
+/// Height and width of the input, channels, filters, width of the kernel, stride, groups.
+const SHAPES: [(usize, usize, usize, usize, usize, usize); 18] = [
+    (56, 64, 64, 3, 1, 1),
+    (28, 128, 128, 3, 1, 1),
+    (14, 256, 256, 3, 1, 1),
+    (7, 512, 512, 3, 1, 1),
+    (56, 64, 128, 3, 2, 1),
+    (224, 3, 64, 7, 2, 1),
+    (56, 64, 128, 1, 2, 1),
+    (56, 24, 144, 1, 1, 1),
+    (28, 192, 32, 1, 1, 1),
+    (14, 384, 64, 1, 1, 1),
+    (14, 96, 576, 1, 1, 1),
+    (7, 960, 320, 1, 1, 1),
+    (112, 32, 32, 3, 1, 32),
+    (56, 144, 144, 3, 1, 144),
+    (28, 192, 192, 3, 1, 192),
+    (14, 576, 576, 3, 1, 576),
+    (7, 960, 960, 3, 1, 960),
+    (112, 96, 96, 3, 2, 96),
+];
+
+fn image<P>(data: P, size: usize, channels: usize) -> Image<P> {
+    let (size, channels) = (size as i64, channels as i64);
+    let line = size * channels;
+    Image { data, batch: size * line, channel: 1, pixel: [size * line, line, channels] }
+}
+
+fn convolution(c: &mut Criterion) {
+    for threads in thread_counts() {
+        let mut cases = Cases::new(c, "convolution", threads);
+        let runtime = cases.runtime();
+        for (size, channels, filters, kernel, stride, groups) in SHAPES {
+            let margin = kernel / 2;
+            let output = (size + 2 * margin - kernel) / stride + 1;
+            let k = kernel * kernel * channels / groups;
+            let x = values(size * size * channels, 7);
+            let weights = values(k * filters, 5);
+            let mut out = vec![0f32; output * output * filters];
+            let matrix = Tensor::from_slice(&[k as i64, filters as i64], &weights);
+            let panels = pack_panels(&matrix.expect("a small tensor"), false).expect("a matrix");
+            let alone = groups > 1;
+            let packed = panels.as_slice::<f32>().expect("float32");
+            let [size_, output_, kernel_, stride_] =
+                [size, output, kernel, stride].map(|d| d as i64);
+            let a = Convolution {
+                batch: 1,
+                channels: channels as i64,
+                filters: filters as i64,
+                groups: groups as i64,
+                input: [1, size_, size_],
+                output: [1, output_, output_],
+                kernel: [1, kernel_, kernel_],
+                stride: [1, stride_, stride_],
+                dilation: [1; 3],
+                before: [0, margin as i64, margin as i64],
+                x: image(x.as_ptr(), size, channels),
+                weights: if alone { weights.as_ptr() } else { packed.as_ptr() },
+                width: panels.shape()[2],
+                out: image(out.as_mut_ptr(), output, filters),
+                has_epilogue: 0,
+                epilogue: Epilogue { function: pliant_epilogue_f32, operands: std::ptr::null() },
+            };
+            let work = Work {
+                flops: (2 * output * output * k * filters) as f64,
+                bytes: (4 * k * filters) as f64,
+            };
+            let kind = if alone { ", each channel alone" } else { "" };
+            let name = format!(
+                "{size} x {size} x {channels} to {filters}, {kernel} x {kernel} / {stride}{kind}"
+            );
+            cases.run(&name, work, || {
+                // SAFETY: the operands have these sizes.
+                unsafe { pliant_convolution_f32(&runtime, black_box(&a)) };
+            });
+        }
+        cases.finish();
+    }
+}
+
+criterion_group!(benches, convolution);
+criterion_main!(benches);

@@ -1,0 +1,201 @@
+//! Convolution where each channel has one filter of its own: vectors along the channels, [`STEP`] results along a line at a time.
+//!
+//! Taps that lie outside the input are left out: the first and last results of a line are computed one by one.
+
+use std::ops::Range;
+
+use pliant_exec::abi::KernelRuntime;
+
+use super::Convolution;
+use super::shape::Sizes;
+use crate::epilogue::{Place, finish};
+use crate::isa::Isa;
+use crate::lanes::{Lanes, for_isa};
+use crate::product::share::share;
+
+/// Results that share each weight.
+const STEP: usize = 4;
+/// Products in a microsecond, about.
+const UNIT: usize = 32 * 1024;
+
+/// A line of results: what its kernels are given.
+struct Line<'a> {
+    c: &'a Convolution,
+    s: &'a Sizes,
+    batch: usize,
+    z: usize,
+    y: usize,
+}
+
+/// The convolution; input and results have their channels last.
+///
+/// # Safety
+/// The machine has `isa`. All elements are valid; the results overlap no operand.
+pub(super) unsafe fn run(isa: Isa, runtime: &KernelRuntime, c: &Convolution, s: &Sizes) -> i64 {
+    let lines = s.output[0] * s.output[1];
+    let epilogue = (c.has_epilogue != 0).then_some(&c.epilogue);
+    let run = for_isa!(isa, whole_line(l: &Line<'_>)).0;
+    let piece = |index: usize| {
+        let (batch, at) = (index / lines, index % lines);
+        let line = Line { c, s, batch, z: at / s.output[1], y: at % s.output[1] };
+        // SAFETY: the caller's promise; each line is one piece's.
+        unsafe {
+            run(&line);
+            let out = line.out(0);
+            let place = Place { batch, row: at * s.output[2], column: 0 };
+            finish(epilogue, out, c.out.pixel[2] as isize, (s.output[2], s.filters), place)
+        }
+    };
+    let taps: usize = s.kernel.iter().product();
+    let units = taps.saturating_mul(s.output[2]).saturating_mul(s.channels) / UNIT;
+    // SAFETY: the caller's promise; the kernels do not unwind.
+    unsafe { share(runtime, s.batch * lines, units, &piece) }
+}
+
+impl Line<'_> {
+    /// The results of a pixel.
+    fn out(&self, x: usize) -> *mut f32 {
+        let o = &self.c.out;
+        o.data.wrapping_offset(o.offset(self.batch, [self.z, self.y, x]))
+    }
+
+    /// The taps of a dim whose inputs are there, for result `at`.
+    fn taps(&self, d: usize, at: usize) -> Range<usize> {
+        let (s, first) = (self.s, at * self.s.stride[d]);
+        let low = s.before[d].saturating_sub(first).div_ceil(s.dilation[d]);
+        let high = (s.input[d] + s.before[d]).saturating_sub(first).div_ceil(s.dilation[d]);
+        let high = high.min(s.kernel[d]);
+        low.min(high)..high
+    }
+
+    /// The offset of the input of tap 0, which need not be there.
+    fn input(&self, d: usize, at: usize) -> isize {
+        let place = at as i64 * self.s.stride[d] as i64 - self.s.before[d] as i64;
+        (place * self.c.x.pixel[d]) as isize
+    }
+
+    /// From the input of a tap to that of the next.
+    fn next_tap(&self, d: usize) -> isize {
+        (self.s.dilation[d] as i64 * self.c.x.pixel[d]) as isize
+    }
+}
+
+/// What the results of a step share, so that nothing is worked out for each vector of channels.
+struct Step {
+    /// The taps whose inputs are there.
+    taps: [Range<usize>; 3],
+    /// Tap 0 of the first result, channel 0.
+    input: *const f32,
+    /// From tap to tap, in each dim.
+    next: [isize; 3],
+    /// From the inputs of a result to those of the next.
+    result: isize,
+    /// The first result, channel 0, and from result to result.
+    out: (*mut f32, isize),
+}
+
+/// # Safety
+/// The machine has the instructions, and the caller has enabled them. All elements are valid.
+#[inline(always)]
+unsafe fn whole_line<L: Lanes<Elem = f32>>(l: &Line<'_>) {
+    let (c, width, all) = (l.c, l.s.output[2], 0..l.s.kernel[2]);
+    let image = (l.batch as i64 * c.x.batch) as isize;
+    let line = image + l.input(0, l.z) + l.input(1, l.y);
+    let (first, second) = (l.taps(0, l.z), l.taps(1, l.y));
+    let mut x = 0;
+    while x < width {
+        let taps = l.taps(2, x);
+        let whole = x + STEP <= width && taps == all && l.taps(2, x + STEP - 1) == all;
+        let step = Step {
+            taps: [first.clone(), second.clone(), taps],
+            input: c.x.data.wrapping_offset(line + l.input(2, x)),
+            next: [0, 1, 2].map(|d| l.next_tap(d)),
+            result: l.s.stride[2] as isize * c.x.pixel[2] as isize,
+            out: (l.out(x), c.out.pixel[2] as isize),
+        };
+        // SAFETY: the caller's promise.
+        unsafe {
+            if whole {
+                pixels::<L, STEP>(l, &step);
+                x += STEP;
+            } else {
+                pixels::<L, 1>(l, &step);
+                x += 1;
+            }
+        }
+    }
+}
+
+/// `P` results, for all channels; all have the taps of the first.
+///
+/// # Safety
+/// As for [`whole_line`].
+#[inline(always)]
+unsafe fn pixels<L: Lanes<Elem = f32>, const P: usize>(l: &Line<'_>, step: &Step) {
+    let channels = l.s.channels;
+    let whole = channels / L::N * L::N;
+    let three = step.taps[2] == (0..3);
+    // SAFETY: the caller's promise.
+    unsafe {
+        for channel in (0..whole).step_by(L::N) {
+            if three {
+                vectors::<L, P, 3, true>(l, step, channel, L::N);
+            } else {
+                vectors::<L, P, 0, true>(l, step, channel, L::N);
+            }
+        }
+        if whole < channels {
+            vectors::<L, P, 0, false>(l, step, whole, channels - whole);
+        }
+    }
+}
+
+/// One vector of channels of `P` results. `TAPS` are those of a line where they are known when this is compiled, else 0.
+///
+/// # Safety
+/// As for [`whole_line`].
+#[inline(always)]
+unsafe fn vectors<L: Lanes<Elem = f32>, const P: usize, const TAPS: usize, const WHOLE: bool>(
+    l: &Line<'_>,
+    step: &Step,
+    channel: usize,
+    count: usize,
+) {
+    let ([_, height, width], channels) = (l.s.kernel, l.s.channels);
+    let [first, second, third] = &step.taps;
+    let input = step.input.wrapping_add(channel);
+    // SAFETY: the caller's promise; the taps lie inside the input.
+    unsafe {
+        let mut sums = [L::zero(); P];
+        for z in first.clone() {
+            let plane = input.wrapping_offset(z as isize * step.next[0]);
+            for y in second.clone() {
+                let line = plane.wrapping_offset(y as isize * step.next[1]);
+                let mut from = line.wrapping_offset(third.start as isize * step.next[2]);
+                let at = ((z * height + y) * width + third.start) * channels + channel;
+                let mut weights = l.c.weights.wrapping_add(at);
+                for _ in 0..if TAPS > 0 { TAPS } else { third.len() } {
+                    let weight = load::<L, WHOLE>(weights, count);
+                    for (p, sum) in sums.iter_mut().enumerate() {
+                        let x = from.wrapping_offset(p as isize * step.result);
+                        *sum = load::<L, WHOLE>(x, count).mul_add(weight, *sum);
+                    }
+                    from = from.wrapping_offset(step.next[2]);
+                    weights = weights.wrapping_add(channels);
+                }
+            }
+        }
+        for (p, sum) in sums.into_iter().enumerate() {
+            let to = step.out.0.wrapping_offset(p as isize * step.out.1).add(channel);
+            if WHOLE { sum.store(to) } else { sum.store_first(to, count) }
+        }
+    }
+}
+
+/// # Safety
+/// As for [`whole_line`].
+#[inline(always)]
+unsafe fn load<L: Lanes<Elem = f32>, const WHOLE: bool>(from: *const f32, count: usize) -> L {
+    // SAFETY: the caller's promise.
+    unsafe { if WHOLE { L::load(from) } else { L::load_first(from, count) } }
+}

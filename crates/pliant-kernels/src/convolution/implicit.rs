@@ -1,0 +1,239 @@
+//! Tiles of results: for each run of neighbouring inputs under the kernel, one pass of the product kernel.
+//!
+//! Blocks of up to [`BLOCK_PIXELS`] results are passed over by one run after the other, so that its weights stay in the nearest
+//! caches; results of channels that come first are collected in scratch memory and turned.
+
+use std::mem::MaybeUninit;
+use std::ops::Range;
+
+use pliant_exec::abi::{KernelRuntime, STATUS_OK};
+
+use super::shape::Sizes;
+use super::{Convolution, Image};
+use crate::epilogue::{Epilogue, MOST_COLUMNS, Place, finish};
+use crate::isa::Isa;
+use crate::product::Element;
+use crate::product::rows::slivers;
+use crate::product::share::{UNIT, part, share};
+use crate::product::tile::{Ahead, Kernels, Tile};
+
+/// Results of a block and a filter at most.
+const BLOCK_PIXELS: usize = 96;
+/// Pieces that the work is cut into where there are few blocks: eight for each of two threads.
+const PIECES: usize = 16;
+
+/// What all pieces share.
+struct Work<'a> {
+    c: &'a Convolution,
+    s: &'a Sizes,
+    x: &'a Image<*const f32>,
+    kernels: &'static Kernels<f32>,
+    epilogue: Option<&'a Epilogue>,
+    /// Columns of a panel.
+    width: usize,
+    /// Panels of a group.
+    panels: usize,
+    /// Taps of a run: a row of the kernel where its inputs are neighbours.
+    merged: usize,
+    /// Blocks along a line, where lines are longer than a block.
+    chunks: usize,
+    /// Blocks of an image.
+    blocks: usize,
+}
+
+/// Some results along a line.
+#[derive(Clone, Copy)]
+struct Sliver {
+    pixel: [usize; 3],
+    height: usize,
+}
+
+/// Results of a block, at the start of a line of the caches.
+#[repr(C, align(64))]
+struct Scratch([MaybeUninit<f32>; BLOCK_PIXELS * MOST_COLUMNS]);
+
+/// The convolution of an input that is read in place.
+///
+/// # Safety
+/// The machine has `isa`. All elements are valid; the results overlap no operand.
+pub(super) unsafe fn run(
+    isa: Isa,
+    runtime: &KernelRuntime,
+    c: &Convolution,
+    s: &Sizes,
+    x: &Image<*const f32>,
+) -> i64 {
+    let width = c.width as usize;
+    let line = s.output[2];
+    let lines = s.output[0] * s.output[1];
+    let chunks = line.div_ceil(BLOCK_PIXELS);
+    let w = Work {
+        c,
+        s,
+        x,
+        kernels: f32::kernels(isa),
+        epilogue: (c.has_epilogue != 0).then_some(&c.epilogue),
+        width,
+        panels: s.group_filters().div_ceil(width),
+        merged: if s.groups == 1 && s.dilation[2] == 1 { s.kernel[2] } else { 1 },
+        chunks,
+        blocks: if chunks > 1 { lines * chunks } else { (lines * line).div_ceil(BLOCK_PIXELS) },
+    };
+    let (blocks, panels) = (s.batch * w.blocks, s.groups * w.panels);
+    let taps: usize = s.kernel.iter().product();
+    let macs = taps.saturating_mul(s.group_channels()).saturating_mul(s.filters);
+    let units = macs.saturating_mul(s.pixels()).saturating_mul(s.batch) / UNIT;
+    let cut = PIECES.div_ceil(blocks).min(panels).min(units.div_ceil(blocks)).max(1);
+    let piece = |index: usize| {
+        let (block, panels) = (index / cut, part(panels, 1, index % cut, cut));
+        for panel in panels {
+            // SAFETY: the caller's promise; pieces write disjoint results.
+            let status = unsafe { w.panel(block / w.blocks, block % w.blocks, panel) };
+            if status != STATUS_OK {
+                return status;
+            }
+        }
+        STATUS_OK
+    };
+    // SAFETY: the caller's promise; the kernels do not unwind.
+    unsafe { share(runtime, blocks * cut, units / (blocks * cut), &piece) }
+}
+
+impl Work<'_> {
+    /// The results of a block, line by line.
+    fn slivers(&self, block: usize) -> impl Iterator<Item = Sliver> + use<'_> {
+        let [_, height, width] = self.s.output;
+        let lines = self.s.output[0] * height;
+        let (lines, along): (Range<usize>, Range<usize>) = if self.chunks > 1 {
+            let line = block / self.chunks;
+            (line..line + 1, part(width, 6, block % self.chunks, self.chunks))
+        } else {
+            (part(lines, 1, block, self.blocks), 0..width)
+        };
+        lines.flat_map(move |line| {
+            let start = along.start;
+            slivers(along.len()).map(move |(first, rows)| Sliver {
+                pixel: [line / height, line % height, start + first],
+                height: rows,
+            })
+        })
+    }
+
+    /// The taps at which runs begin.
+    fn runs(&self) -> impl Iterator<Item = [usize; 3]> + use<> {
+        let ([depth, height, width], step) = (self.s.kernel, self.merged);
+        (0..depth).flat_map(move |z| {
+            (0..height).flat_map(move |y| (0..width).step_by(step).map(move |x| [z, y, x]))
+        })
+    }
+
+    /// A block of results of one panel of filters.
+    ///
+    /// # Safety
+    /// As for [`run`].
+    unsafe fn panel(&self, batch: usize, block: usize, panel: usize) -> i64 {
+        let s = self.s;
+        let (group, of_group) = (panel / self.panels, panel % self.panels);
+        let columns = self.width.min(s.group_filters() - of_group * self.width);
+        let filter = group * s.group_filters() + of_group * self.width;
+        let taps: usize = s.kernel.iter().product();
+        let depth = self.merged * s.group_channels();
+        let weights = panel * taps * s.group_channels() * self.width;
+        let last = taps / self.merged - 1;
+        let mut scratch = Scratch([const { MaybeUninit::uninit() }; BLOCK_PIXELS * MOST_COLUMNS]);
+        let scratch = scratch.0.as_mut_ptr().cast::<f32>();
+        let in_place = self.c.out.channel == 1;
+        for (index, tap) in self.runs().enumerate() {
+            let reach = [0, 1, 2].map(|d| tap[d] * s.dilation[d]);
+            let from = self.x.offset(0, reach) + (group * s.group_channels()) as isize;
+            let weights = self.c.weights.wrapping_add(weights + index * depth * self.width);
+            let mut at = 0;
+            for sliver in self.slivers(block) {
+                let pixel = [0, 1, 2].map(|d| sliver.pixel[d] * s.stride[d]);
+                let a = self.x.data.wrapping_offset(self.x.offset(batch, pixel) + from);
+                let out = self.c.out.data.wrapping_offset(
+                    self.c.out.offset(batch, sliver.pixel)
+                        + filter as isize * self.c.out.channel as isize,
+                );
+                let c = if in_place {
+                    (out, self.c.out.pixel[2] as isize)
+                } else {
+                    (scratch.wrapping_add(at * self.width), self.width as isize)
+                };
+                at += sliver.height;
+                let size = (sliver.height, columns);
+                // SAFETY: the caller's promise.
+                unsafe { self.tiles((a, depth), weights, c, size, index > 0) };
+                if index < last {
+                    continue;
+                }
+                let [z, y, x] = sliver.pixel;
+                let row = (z * s.output[1] + y) * s.output[2] + x;
+                let place = Place { batch, row, column: filter };
+                // SAFETY: the sums are complete; the caller's promise.
+                let status = unsafe { finish(self.epilogue, c.0, c.1, size, place) };
+                if status != STATUS_OK {
+                    return status;
+                }
+                if !in_place {
+                    // SAFETY: the caller's promise.
+                    unsafe { self.write(c.0, out, size) };
+                }
+            }
+        }
+        STATUS_OK
+    }
+
+    /// One run of a sliver, strip by strip.
+    ///
+    /// # Safety
+    /// As for [`run`].
+    unsafe fn tiles(
+        &self,
+        (a, depth): (*const f32, usize),
+        weights: *const f32,
+        (c, c_row): (*mut f32, isize),
+        (rows, columns): (usize, usize),
+        accumulate: bool,
+    ) {
+        for column in (0..columns).step_by(self.kernels.columns()) {
+            let width = self.kernels.columns().min(columns - column);
+            let mut tile = Tile {
+                k: depth,
+                a,
+                a_row: self.s.stride[2] as isize * self.x.pixel[2] as isize,
+                a_col: 1,
+                b: weights.wrapping_add(column),
+                b_row: self.width as isize,
+                c: c.wrapping_add(column),
+                c_row,
+                accumulate,
+                last: 0,
+                ahead: Ahead::NONE,
+            };
+            // SAFETY: the caller's promise.
+            unsafe { self.kernels.run(rows, width, &mut tile) };
+        }
+    }
+
+    /// Writes results whose channels are apart.
+    ///
+    /// # Safety
+    /// As for [`run`].
+    unsafe fn write(&self, from: *const f32, out: *mut f32, (rows, columns): (usize, usize)) {
+        let (pixel, channel) = (self.c.out.pixel[2] as isize, self.c.out.channel as isize);
+        // SAFETY: the caller's promise.
+        unsafe {
+            if pixel == 1 {
+                self.kernels.turn((from, self.width as isize), (out, channel), rows, columns);
+                return;
+            }
+            for i in 0..rows {
+                for j in 0..columns {
+                    let to = out.offset(i as isize * pixel + j as isize * channel);
+                    to.write(*from.add(i * self.width + j));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! The sizes of a convolution, checked, and the places of inputs and results.
+
+use super::{Convolution, Image};
+use crate::epilogue::MOST_COLUMNS;
+
+/// Elements at most: what addresses, then, fits a signed word.
+const LIMIT: i64 = 1 << 46;
+
+/// Sizes that make sense together. With margins the input has the size `padded`.
+#[derive(Clone, Copy, Debug)]
+pub struct Sizes {
+    pub batch: usize,
+    pub channels: usize,
+    pub filters: usize,
+    pub groups: usize,
+    pub input: [usize; 3],
+    pub output: [usize; 3],
+    pub kernel: [usize; 3],
+    pub stride: [usize; 3],
+    pub dilation: [usize; 3],
+    pub before: [usize; 3],
+    /// What the kernel moves over, from the first zero before the input.
+    pub padded: [usize; 3],
+}
+
+impl Sizes {
+    /// None where the structure makes no sense.
+    pub(super) fn of(c: &Convolution) -> Option<Sizes> {
+        let of = |d: i64| usize::try_from(d).ok();
+        let all = |d: [i64; 3]| -> Option<[usize; 3]> { Some([of(d[0])?, of(d[1])?, of(d[2])?]) };
+        let positive = |d: [i64; 3]| all(d).filter(|d| d.iter().all(|&d| d > 0));
+        let mut s = Sizes {
+            batch: of(c.batch)?,
+            channels: of(c.channels)?,
+            filters: of(c.filters)?,
+            groups: of(c.groups).filter(|&g| g > 0)?,
+            input: all(c.input)?,
+            output: all(c.output)?,
+            kernel: positive(c.kernel)?,
+            stride: positive(c.stride)?,
+            dilation: positive(c.dilation)?,
+            before: all(c.before)?,
+            padded: [0; 3],
+        };
+        for d in 0..3 {
+            let reach = (s.kernel[d] - 1).checked_mul(s.dilation[d])?.checked_add(1)?;
+            let last = s.output[d].saturating_sub(1).checked_mul(s.stride[d])?;
+            s.padded[d] = last.checked_add(reach)?;
+        }
+        let even = s.channels.is_multiple_of(s.groups) && s.filters.is_multiple_of(s.groups);
+        let packed = c.width > 0 && c.width % 16 == 0 && c.width <= MOST_COLUMNS as i64;
+        let packed = packed || s.is_depthwise();
+        let fits = |dims: [usize; 3], channels: usize| {
+            let dims = dims.into_iter().chain([channels, s.batch]);
+            dims.map(|d| d.max(1) as u128)
+                .try_fold(1u128, u128::checked_mul)
+                .is_some_and(|all| all < LIMIT as u128)
+        };
+        let taps = s.kernel.map(|d| d.max(1));
+        let fits = fits(s.padded, s.channels)
+            && fits(s.input, s.channels)
+            && fits(s.output, s.filters)
+            && fits(taps, s.channels.saturating_mul(s.filters));
+        (even && packed && fits).then(|| s.flat(c))
+    }
+
+    /// Where a kernel of one tap moves over all pixels one by one, they are one line.
+    fn flat(mut self, c: &Convolution) -> Sizes {
+        let one = |d: [usize; 3]| d == [1; 3];
+        let dense = |p: [i64; 3], size: [usize; 3]| {
+            p[1] == p[2] * size[2] as i64 && p[0] == p[1] * size[1] as i64
+        };
+        let whole = one(self.kernel)
+            && one(self.stride)
+            && self.before == [0; 3]
+            && self.input == self.output
+            && dense(c.x.pixel, self.input)
+            && dense(c.out.pixel, self.output);
+        if whole {
+            let all = [1, 1, self.pixels()];
+            (self.input, self.output, self.padded) = (all, all, all);
+        }
+        self
+    }
+
+    /// Results of an image and a filter.
+    pub fn pixels(&self) -> usize {
+        self.output.iter().product()
+    }
+
+    /// Inputs to a filter.
+    pub fn group_channels(&self) -> usize {
+        self.channels / self.groups
+    }
+
+    /// Filters of a group.
+    pub fn group_filters(&self) -> usize {
+        self.filters / self.groups
+    }
+
+    /// Whether each channel has one filter of its own.
+    pub fn is_depthwise(&self) -> bool {
+        self.groups > 1 && self.groups == self.channels && self.groups == self.filters
+    }
+
+    /// Whether the input is read where it lies: channels last, and nothing beyond it.
+    pub(super) fn in_place(&self, c: &Convolution) -> bool {
+        let inside = (0..3).all(|d| self.before[d] == 0 && self.padded[d] <= self.input[d]);
+        let last = c.x.channel == 1 || self.channels == 1;
+        inside && last && c.x.pixel[2] == self.channels as i64
+    }
+
+    /// Elements of all images with margins; none where they do not fit memory.
+    pub(super) fn padded_elements(&self) -> Option<usize> {
+        let dims = self.padded.into_iter().chain([self.channels, self.batch]);
+        let all = dims.into_iter().try_fold(1usize, usize::checked_mul)?;
+        (all <= isize::MAX as usize / size_of::<f32>()).then_some(all)
+    }
+
+    /// Images with margins at an address, channels last.
+    pub(super) fn padded(&self, data: *mut f32) -> Image<*const f32> {
+        let [depth, height, width] = self.padded.map(|d| d as i64);
+        let x = self.channels as i64;
+        let (y, z) = (x * width, x * width * height);
+        Image { data: data.cast_const(), batch: z * depth, channel: 1, pixel: [z, y, x] }
+    }
+}
+
+impl<P> Image<P> {
+    /// The offset of a pixel's first channel.
+    pub(super) fn offset(&self, batch: usize, pixel: [usize; 3]) -> isize {
+        let dims: i64 = pixel.iter().zip(self.pixel).map(|(&p, stride)| p as i64 * stride).sum();
+        (batch as i64 * self.batch + dims) as isize
+    }
+}

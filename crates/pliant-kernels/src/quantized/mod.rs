@@ -1,0 +1,246 @@
+//! Products of 8-bit integers with sums in 32 bits, exact: `c[i, j]` is the sum of `(a[i, p] - a_zero) * (b[p, j] - b_zero[j])`.
+//!
+//! Recipe: as for packed operands of float32, with four neighbours of k in each 32-bit lane: a word of A goes to all lanes, and one
+//! instruction multiplies its unsigned bytes by the signed bytes of B and adds the four products (`vpdpbusd`). All of k is summed
+//! at once. Signed bytes of A are read with their highest bit turned over, which adds 128. Zero points are taken out of the sums at
+//! the end, by the sums of columns, which packing leaves, and of rows, which are added up only where B has zero points. Sums
+//! wrap around beyond 32 bits, as those of the reference do.
+//!
+//! | module | owns |
+//! |---|---|
+//! | `pack` | right operands in panels of quads |
+//! | `tile` | the micro-kernel |
+
+mod pack;
+mod tile;
+
+use std::ffi::c_void;
+use std::ops::Range;
+
+use pliant_exec::abi::{KernelRuntime, STATUS_BAD_ARGUMENTS, STATUS_OK};
+
+use crate::epilogue::{
+    Epilogue, EpilogueTile, MOST_COLUMNS, MOST_ROWS, Place, finish, pliant_epilogue_f32,
+};
+use crate::isa::{Isa, isa};
+use crate::product::rows::slivers;
+use crate::product::share::{cut, part, share};
+pub use pack::{Quads, pack_quads};
+use tile::{Kernels, Tile, kernels};
+
+/// One product: 64-bit words, so that generated code may write them as an array. Strides count elements.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct QuantizedGemm {
+    /// Rows of A and C.
+    pub m: i64,
+    /// Columns of B and C.
+    pub n: i64,
+    /// Columns of A, rows of B.
+    pub k: i64,
+    /// A: bytes, whose rows are contiguous.
+    pub a: *const u8,
+    /// From row to row of A.
+    pub a_row: i64,
+    /// Whether the bytes of A are signed.
+    pub a_signed: i64,
+    /// Zero point of A.
+    pub a_zero: i64,
+    /// B, as [`pack_quads`] leaves it.
+    pub b: *const i8,
+    /// Columns of a panel of B.
+    pub width: i64,
+    /// Sums of the columns of B.
+    pub sums: *const i32,
+    /// Zero points of the columns of B; null where all are 0.
+    pub b_zeros: *const i32,
+    /// C, whose rows are contiguous. It may be null with an epilogue, which then writes the results elsewhere.
+    pub c: *mut i32,
+    /// From row to row of C.
+    pub c_row: i64,
+    /// Whether an epilogue finishes the results.
+    pub has_epilogue: i64,
+    /// It, over tiles of int32. Not read without.
+    pub epilogue: Epilogue,
+}
+
+/// The sums of a tile in scratch memory.
+#[repr(C, align(64))]
+struct Scratch([i32; MOST_ROWS * MOST_COLUMNS]);
+
+/// What all pieces share.
+struct Work<'a> {
+    g: &'a QuantizedGemm,
+    kernels: &'static Kernels,
+    m: usize,
+    n: usize,
+    k: usize,
+    width: usize,
+}
+
+/// [`pliant_gemm_int8`] with these instructions.
+///
+/// # Safety
+/// The machine has `isa`; as for [`pliant_gemm_int8`].
+pub unsafe fn run(isa: Isa, runtime: &KernelRuntime, g: &QuantizedGemm) -> i64 {
+    let of = |d: i64| usize::try_from(d).ok();
+    let (Some(m), Some(n), Some(k)) = (of(g.m), of(g.n), of(g.k)) else {
+        return STATUS_BAD_ARGUMENTS;
+    };
+    let width = of(g.width).filter(|&w| w > 0 && w.is_multiple_of(16) && w <= MOST_COLUMNS);
+    let (Some(width), false) = (width, g.c.is_null() && g.has_epilogue == 0) else {
+        return STATUS_BAD_ARGUMENTS;
+    };
+    if m == 0 || n == 0 {
+        return STATUS_OK;
+    }
+    let w = Work { g, kernels: kernels(isa), m, n, k, width };
+    let panels = n.div_ceil(width);
+    // An instruction adds four products.
+    let cut = cut(m, n, k.div_ceil(4), panels);
+    let piece = |index: usize| {
+        let rows = part(w.m, MOST_ROWS, index / cut.panels, cut.rows);
+        let panels = part(panels, 1, index % cut.panels, cut.panels);
+        // SAFETY: the caller's promise; pieces write disjoint results.
+        unsafe { w.block(rows, panels) }
+    };
+    // SAFETY: the caller's promise; the kernels do not unwind.
+    unsafe { share(runtime, cut.rows * cut.panels, cut.units, &piece) }
+}
+
+impl Work<'_> {
+    /// Some rows of some panels.
+    ///
+    /// # Safety
+    /// As for [`run`].
+    unsafe fn block(&self, rows: Range<usize>, panels: Range<usize>) -> i64 {
+        for panel in panels {
+            for (row, height) in slivers(rows.len()) {
+                // SAFETY: the caller's promise.
+                let status = unsafe { self.sliver(rows.start + row, height, panel) };
+                if status != STATUS_OK {
+                    return status;
+                }
+            }
+        }
+        STATUS_OK
+    }
+
+    /// One sliver of one panel, strip by strip.
+    ///
+    /// # Safety
+    /// As for [`run`].
+    unsafe fn sliver(&self, row: usize, height: usize, panel: usize) -> i64 {
+        let g = self.g;
+        let first = panel * self.width;
+        let columns = self.width.min(self.n - first);
+        let a = g.a.wrapping_offset((row as i64 * g.a_row) as isize);
+        let mut scratch = Scratch([0; MOST_ROWS * MOST_COLUMNS]);
+        let (c, c_row) = if g.c.is_null() {
+            (scratch.0.as_mut_ptr(), MOST_COLUMNS as isize)
+        } else {
+            let offset = row as i64 * g.c_row + first as i64;
+            (g.c.wrapping_offset(offset as isize), g.c_row as isize)
+        };
+        let signed = g.a_signed != 0;
+        // The zero point of A as it is read.
+        let zero = (g.a_zero as i32).wrapping_add(if signed { 128 } else { 0 });
+        let quads = self.k.div_ceil(4);
+        for column in (0..columns).step_by(self.kernels.columns()) {
+            let width = self.kernels.columns().min(columns - column);
+            let mut tile = Tile {
+                k: self.k,
+                a,
+                a_row: g.a_row as isize,
+                flip: if signed { 0x8080_8080 } else { 0 },
+                b: g.b.wrapping_add((panel * quads * self.width + column) * 4),
+                b_row: self.width * 4,
+                c: c.wrapping_add(column),
+                c_row,
+                last: 0,
+            };
+            // SAFETY: the caller's promise.
+            unsafe { self.kernels.run(height, width, &mut tile) };
+        }
+        // SAFETY: the caller's promise; the sums of the tile are complete.
+        unsafe {
+            self.take_zeros((a, signed, zero), (c, c_row), (height, columns), first);
+            let epilogue = (g.has_epilogue != 0).then_some(&g.epilogue);
+            finish(epilogue, c, c_row, (height, columns), Place { batch: 0, row, column: first })
+        }
+    }
+
+    /// Takes the zero points out of the sums of a tile.
+    ///
+    /// # Safety
+    /// As for [`run`].
+    unsafe fn take_zeros(
+        &self,
+        (a, signed, zero): (*const u8, bool, i32),
+        (c, c_row): (*mut i32, isize),
+        (rows, columns): (usize, usize),
+        first: usize,
+    ) {
+        let g = self.g;
+        if zero == 0 && g.b_zeros.is_null() {
+            return;
+        }
+        for i in 0..rows {
+            // SAFETY: the caller's promise.
+            unsafe {
+                let c = std::slice::from_raw_parts_mut(c.offset(i as isize * c_row), columns);
+                let sums = std::slice::from_raw_parts(g.sums.add(first), columns);
+                for (c, sum) in c.iter_mut().zip(sums) {
+                    *c = c.wrapping_sub(zero.wrapping_mul(*sum));
+                }
+                if g.b_zeros.is_null() {
+                    continue;
+                }
+                let row =
+                    std::slice::from_raw_parts(a.offset(i as isize * g.a_row as isize), self.k);
+                let flip = if signed { 0x80 } else { 0 };
+                let total = row.iter().fold(0i32, |t, &x| t.wrapping_add(i32::from(x ^ flip)));
+                let rest = total.wrapping_sub((self.k as i32).wrapping_mul(zero));
+                let zeros = std::slice::from_raw_parts(g.b_zeros.add(first), columns);
+                for (c, b_zero) in c.iter_mut().zip(zeros) {
+                    *c = c.wrapping_sub(rest.wrapping_mul(*b_zero));
+                }
+            }
+        }
+    }
+}
+
+/// A product of 8-bit integers, called by generated code with the address of its structure. Returns a kernel status.
+///
+/// # Safety
+/// The runtime lives; all addressed elements are valid, and all of each panel; C overlaps no operand; the epilogue takes its
+/// operands, and tiles of int32.
+pub unsafe extern "C" fn pliant_gemm_int8(
+    runtime: *const KernelRuntime,
+    product: *const QuantizedGemm,
+) -> i64 {
+    // SAFETY: the caller's promise; the instructions are those of the machine.
+    unsafe { run(isa(), &*runtime, &*product) }
+}
+
+/// [`pliant_epilogue_f32`] over tiles of int32, which become float32 where they are: with scales, the last step of a
+/// quantised layer.
+///
+/// # Safety
+/// As for [`pliant_epilogue_f32`].
+pub unsafe extern "C" fn pliant_epilogue_int32(
+    operands: *const c_void,
+    tile: *const EpilogueTile,
+) -> i64 {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let t = &*tile;
+        for row in 0..t.rows {
+            let data = t.data.cast::<i32>().offset((row * t.row_stride) as isize);
+            for x in std::slice::from_raw_parts_mut(data, t.columns as usize) {
+                *x = (*x as f32).to_bits() as i32;
+            }
+        }
+        pliant_epilogue_f32(operands, tile)
+    }
+}

@@ -1,0 +1,240 @@
+//! The micro-kernel of 8-bit products: one sliver of rows by one panel of columns, kept in registers over all of k.
+//!
+//! With the instructions for it (AVX-512 VNNI) 6 rows by 4 vectors of 16 sums; else plain code over few sums, which the compiler
+//! vectorizes for AVX2 or for the least machine of its target.
+
+use crate::isa::Isa;
+use crate::product::tile::ROWS;
+
+/// `c[rows, columns] = a[rows, k] * b[k, columns]`; strides in elements.
+pub struct Tile {
+    /// How many products each sum has.
+    pub k: usize,
+    /// First byte of A, whose rows are contiguous.
+    pub a: *const u8,
+    /// From row to row of A.
+    pub a_row: isize,
+    /// Bits that are turned over in each word of A.
+    pub flip: u32,
+    /// First quad of B.
+    pub b: *const i8,
+    /// From quad row to quad row of B, in bytes.
+    pub b_row: usize,
+    /// First element of C, whose rows are contiguous.
+    pub c: *mut i32,
+    /// From row to row of C.
+    pub c_row: isize,
+    /// How many elements of the last vector of a row C has.
+    pub last: usize,
+}
+
+type TileFn = unsafe fn(&Tile);
+
+/// The kernels of one instruction set.
+pub struct Kernels {
+    lanes: usize,
+    /// By rows less one, then by vectors less one.
+    table: [&'static [TileFn]; ROWS],
+}
+
+impl Kernels {
+    /// Columns of the widest tile.
+    pub fn columns(&self) -> usize {
+        self.lanes * self.table[0].len()
+    }
+
+    /// Computes a tile of `rows` by `columns`, whose field `last` this sets.
+    ///
+    /// # Safety
+    /// The machine has the instructions. `1 <= rows <= ROWS` and `1 <= columns <= self.columns()`. The elements of A and C are
+    /// valid, and those of B up to the end of the last vector; C overlaps neither.
+    pub unsafe fn run(&self, rows: usize, columns: usize, tile: &mut Tile) {
+        let vectors = columns.div_ceil(self.lanes);
+        tile.last = columns - (vectors - 1) * self.lanes;
+        // SAFETY: the caller's promise.
+        unsafe { self.table[rows - 1][vectors - 1](tile) }
+    }
+}
+
+/// A vector of 32-bit sums.
+///
+/// # Safety of the methods
+/// The machine has the instructions; the bytes are readable, the elements writable.
+trait Sums: Copy {
+    /// How many sums.
+    const N: usize;
+    /// All zeros.
+    unsafe fn zero() -> Self;
+    /// Adds to each sum the products of the unsigned bytes of a word with four signed bytes of its own.
+    unsafe fn dot(self, word: u32, quads: *const i8) -> Self;
+    /// Writes the first `count` sums.
+    unsafe fn store_first(self, to: *mut i32, count: usize);
+}
+
+/// Sums of plain code.
+#[derive(Clone, Copy)]
+struct Plain([i32; 8]);
+
+impl Sums for Plain {
+    const N: usize = 8;
+
+    #[inline(always)]
+    unsafe fn zero() -> Self {
+        Plain([0; 8])
+    }
+
+    #[inline(always)]
+    unsafe fn dot(self, word: u32, quads: *const i8) -> Self {
+        // SAFETY: the caller's promise.
+        let b = unsafe { quads.cast::<[[i8; 4]; 8]>().read_unaligned() };
+        let a = word.to_le_bytes();
+        let mut sums = self.0;
+        for (sum, b) in sums.iter_mut().zip(b) {
+            for (a, b) in a.iter().zip(b) {
+                *sum = sum.wrapping_add(i32::from(*a) * i32::from(b));
+            }
+        }
+        Plain(sums)
+    }
+
+    #[inline(always)]
+    unsafe fn store_first(self, to: *mut i32, count: usize) {
+        // SAFETY: the caller's promise.
+        unsafe { std::ptr::copy_nonoverlapping(self.0.as_ptr(), to, count) }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+mod x86 {
+    use std::arch::x86_64::*;
+
+    use super::Sums;
+
+    /// 16 sums in 512 bits.
+    #[derive(Clone, Copy)]
+    pub struct Vnni(__m512i);
+
+    impl Sums for Vnni {
+        const N: usize = 16;
+
+        #[inline(always)]
+        unsafe fn zero() -> Self {
+            // SAFETY: the caller's promise, here and below.
+            unsafe { Vnni(_mm512_setzero_si512()) }
+        }
+
+        #[inline(always)]
+        unsafe fn dot(self, word: u32, quads: *const i8) -> Self {
+            // SAFETY: as above.
+            unsafe {
+                let b = _mm512_loadu_si512(quads.cast());
+                Vnni(_mm512_dpbusd_epi32(self.0, _mm512_set1_epi32(word as i32), b))
+            }
+        }
+
+        #[inline(always)]
+        unsafe fn store_first(self, to: *mut i32, count: usize) {
+            // SAFETY: as above; lanes that the mask leaves out are not accessed.
+            unsafe { _mm512_mask_storeu_epi32(to, ((1u32 << count) - 1) as __mmask16, self.0) }
+        }
+    }
+}
+
+/// `R` rows by `V` vectors.
+///
+/// # Safety
+/// As for [`Kernels::run`].
+#[inline(always)]
+unsafe fn tile<S: Sums, const R: usize, const V: usize>(t: &Tile) {
+    // SAFETY: the caller's promise; the addresses after the last row are computed, but not used.
+    unsafe {
+        let mut sums = [[S::zero(); V]; R];
+        let (mut a, mut b) = (t.a, t.b);
+        for _ in 0..t.k / 4 {
+            step::<S, R, V, 4>(&mut sums, a, t, b);
+            (a, b) = (a.wrapping_add(4), b.wrapping_add(t.b_row));
+        }
+        match t.k % 4 {
+            1 => step::<S, R, V, 1>(&mut sums, a, t, b),
+            2 => step::<S, R, V, 2>(&mut sums, a, t, b),
+            3 => step::<S, R, V, 3>(&mut sums, a, t, b),
+            _ => {}
+        }
+        for (r, row) in sums.into_iter().enumerate() {
+            let c = t.c.wrapping_offset(r as isize * t.c_row);
+            for (v, sum) in row.into_iter().enumerate() {
+                let count = if v + 1 == V { t.last } else { S::N };
+                sum.store_first(c.wrapping_add(v * S::N), count);
+            }
+        }
+    }
+}
+
+/// Adds one row of quads, multiplied by each row's word of A, of which `COUNT` bytes are there.
+///
+/// # Safety
+/// As for [`Kernels::run`].
+#[inline(always)]
+unsafe fn step<S: Sums, const R: usize, const V: usize, const COUNT: usize>(
+    sums: &mut [[S; V]; R],
+    a: *const u8,
+    t: &Tile,
+    b: *const i8,
+) {
+    for (r, sums) in sums.iter_mut().enumerate() {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let from = a.offset(r as isize * t.a_row);
+            let word = if COUNT == 4 {
+                from.cast::<u32>().read_unaligned()
+            } else {
+                let mut bytes = [0u8; 4];
+                std::ptr::copy_nonoverlapping(from, bytes.as_mut_ptr(), COUNT);
+                u32::from_ne_bytes(bytes)
+            };
+            // Bytes that are not there meet zeros of B, whatever they are.
+            let word = word.to_le() ^ t.flip;
+            for (v, sum) in sums.iter_mut().enumerate() {
+                *sum = sum.dot(word, b.add(v * S::N * 4));
+            }
+        }
+    }
+}
+
+/// The table of kernels for one type of vector, up to so many vectors in a row.
+macro_rules! kernels {
+    ($sums:ty $(, $feature:literal)?; $($v:literal)*) => {{
+        /// # Safety
+        /// As for [`Kernels::run`].
+        $(#[target_feature(enable = $feature)])?
+        unsafe fn run<const R: usize, const V: usize>(t: &Tile) {
+            // SAFETY: the caller's promise.
+            unsafe { tile::<$sums, R, V>(t) }
+        }
+        static KERNELS: Kernels = Kernels {
+            lanes: <$sums as Sums>::N,
+            table: [
+                &[$(run::<1, $v>),*],
+                &[$(run::<2, $v>),*],
+                &[$(run::<3, $v>),*],
+                &[$(run::<4, $v>),*],
+                &[$(run::<5, $v>),*],
+                &[$(run::<6, $v>),*],
+            ],
+        };
+        &KERNELS
+    }};
+}
+
+/// The kernels of an instruction set.
+pub fn kernels(isa: Isa) -> &'static Kernels {
+    match isa {
+        #[cfg(target_arch = "x86_64")]
+        Isa::Avx512 if std::arch::is_x86_feature_detected!("avx512vnni") => {
+            kernels!(x86::Vnni, "avx512f,avx512vnni"; 1 2 3 4)
+        }
+        #[cfg(target_arch = "x86_64")]
+        Isa::Avx512 | Isa::Avx2 => kernels!(Plain, "avx2,fma"; 1 2),
+        _ => kernels!(Plain; 1 2),
+    }
+}

@@ -1,0 +1,336 @@
+//! Convolutions: every instruction set, layout and shape, between forbidden pages, against the definition.
+
+use std::ffi::c_void;
+
+use pliant_exec::abi::{
+    KernelRuntime, STATUS_BAD_ARGUMENTS, STATUS_CANCELLED, STATUS_NO_MEMORY, STATUS_OK,
+};
+use pliant_kernels::convolution::{Convolution, Image, run};
+use pliant_kernels::epilogue::{Activation, Epilogue, Standard, pliant_epilogue_f32};
+use pliant_kernels::isa::{Isa, available};
+use pliant_pool::Team;
+use pliant_tensor::{Tensor, pack_panels};
+
+use crate::guard::Guarded;
+use crate::packed::fill;
+
+/// What is tested.
+#[derive(Clone, Copy, Debug)]
+struct Case {
+    batch: usize,
+    channels: usize,
+    filters: usize,
+    groups: usize,
+    input: [usize; 3],
+    kernel: [usize; 3],
+    stride: [usize; 3],
+    dilation: [usize; 3],
+    before: [usize; 3],
+    after: [usize; 3],
+    /// Whether the channels of input and results come first.
+    first: [bool; 2],
+    epilogue: bool,
+}
+
+const PLAIN: Case = Case {
+    batch: 2,
+    channels: 5,
+    filters: 7,
+    groups: 1,
+    input: [1, 6, 9],
+    kernel: [1, 3, 3],
+    stride: [1; 3],
+    dilation: [1; 3],
+    before: [0, 1, 1],
+    after: [0, 1, 1],
+    first: [false; 2],
+    epilogue: false,
+};
+
+/// Strides of images of a layout.
+fn image<P>(data: P, channels: usize, size: [usize; 3], first: bool) -> Image<P> {
+    let [depth, height, width] = size.map(|d| d as i64);
+    let x = if first { 1 } else { channels as i64 };
+    let batch = depth * height * width * channels as i64;
+    let channel = if first { depth * height * width } else { 1 };
+    Image { data, batch, channel, pixel: [height * width * x, width * x, x] }
+}
+
+struct Operands {
+    case: Case,
+    output: [usize; 3],
+    x: Guarded<f32>,
+    /// `[filters, taps, channels / groups]`.
+    weights: Vec<f32>,
+    stored: Guarded<f32>,
+    width: usize,
+    out: Guarded<f32>,
+    bias: Vec<f32>,
+}
+
+impl Operands {
+    fn new(case: Case, at_end: bool) -> Operands {
+        let c = &case;
+        let output = [0, 1, 2].map(|d| {
+            let reach = (c.kernel[d] - 1) * c.dilation[d] + 1;
+            (c.input[d] + c.before[d] + c.after[d])
+                .checked_sub(reach)
+                .map_or(0, |r| r / c.stride[d] + 1)
+        });
+        let taps: usize = c.kernel.iter().product();
+        let (gc, gf) = (c.channels / c.groups, c.filters / c.groups);
+        let pixels: usize = c.input.iter().product();
+        let weights = fill::<f32>(c.filters * taps * gc, 5);
+        let at = |f: usize, row: usize| weights[f * taps * gc + row];
+        let (stored, width) = if depthwise(c) {
+            ((0..taps * c.channels).map(|i| at(i % c.channels, i / c.channels)).collect(), 0)
+        } else {
+            let mut all = Vec::new();
+            let mut width = 16;
+            for g in 0..c.groups {
+                let (k, first) = (taps * gc, g * gf);
+                let matrix: Vec<f32> = (0..k * gf).map(|i| at(first + i % gf, i / gf)).collect();
+                let matrix = Tensor::from_slice(&[k as i64, gf as i64], &matrix).unwrap();
+                let panels = pack_panels(&matrix, false).unwrap();
+                width = panels.shape()[2] as usize;
+                all.extend_from_slice(panels.as_slice::<f32>().unwrap());
+            }
+            (all, width)
+        };
+        let results = c.batch * c.filters * output.iter().product::<usize>();
+        Operands {
+            case,
+            output,
+            x: Guarded::new(&fill::<f32>(c.batch * c.channels * pixels, 7), at_end),
+            weights,
+            stored: Guarded::new(&stored, at_end),
+            width,
+            out: Guarded::new(&vec![f32::NAN; results], at_end),
+            bias: fill::<f32>(c.filters, 3),
+        }
+    }
+
+    fn convolution(&self, epilogue: Epilogue) -> Convolution {
+        let c = &self.case;
+        let of = |d: [usize; 3]| d.map(|d| d as i64);
+        Convolution {
+            batch: c.batch as i64,
+            channels: c.channels as i64,
+            filters: c.filters as i64,
+            groups: c.groups as i64,
+            input: of(c.input),
+            output: of(self.output),
+            kernel: of(c.kernel),
+            stride: of(c.stride),
+            dilation: of(c.dilation),
+            before: of(c.before),
+            x: image(self.x.as_ptr().cast_const(), c.channels, c.input, c.first[0]),
+            weights: self.stored.as_ptr(),
+            width: self.width as i64,
+            out: image(self.out.as_ptr(), c.filters, self.output, c.first[1]),
+            has_epilogue: i64::from(c.epilogue),
+            epilogue,
+        }
+    }
+
+    /// The result at a place, by definition.
+    fn want(&self, x: &Image<*const f32>, batch: usize, filter: usize, at: [usize; 3]) -> f32 {
+        let c = &self.case;
+        let (gc, group) = (c.channels / c.groups, filter / (c.filters / c.groups));
+        let taps: usize = c.kernel.iter().product();
+        let mut sum = 0.0;
+        for tap in 0..taps {
+            let places = [
+                tap / (c.kernel[1] * c.kernel[2]),
+                tap / c.kernel[2] % c.kernel[1],
+                tap % c.kernel[2],
+            ];
+            let from = [0, 1, 2].map(|d| {
+                (at[d] * c.stride[d] + places[d] * c.dilation[d])
+                    .checked_sub(c.before[d])
+                    .filter(|&i| i < c.input[d])
+            });
+            let [Some(z), Some(y), Some(column)] = from else { continue };
+            for q in 0..gc {
+                let offset = batch as i64 * x.batch
+                    + (group * gc + q) as i64 * x.channel
+                    + z as i64 * x.pixel[0]
+                    + y as i64 * x.pixel[1]
+                    + column as i64 * x.pixel[2];
+                sum +=
+                    self.x.values()[offset as usize] * self.weights[(filter * taps + tap) * gc + q];
+            }
+        }
+        if c.epilogue { (sum + self.bias[filter]).max(0.0) } else { sum }
+    }
+
+    fn check(&self, isa: Isa, runtime: &KernelRuntime) {
+        let c = &self.case;
+        let activation = Activation::Relu as i64;
+        let standard = Standard { bias: self.bias.as_ptr(), activation, ..Standard::default() };
+        let operands = (&raw const standard).cast::<c_void>();
+        let a = self.convolution(Epilogue { function: pliant_epilogue_f32, operands });
+        // SAFETY: the operands have these sizes.
+        assert_eq!(unsafe { run(isa, runtime, &a) }, STATUS_OK, "{isa:?} {c:?}");
+        let [depth, height, width] = self.output;
+        for at in 0..c.batch * depth * height * width * c.filters {
+            let (filter, rest) = (at % c.filters, at / c.filters);
+            let place = [rest / (width * height) % depth, rest / width % height, rest % width];
+            let batch = rest / (width * height * depth);
+            let offset = batch as i64 * a.out.batch
+                + filter as i64 * a.out.channel
+                + (0..3).map(|d| place[d] as i64 * a.out.pixel[d]).sum::<i64>();
+            let got = self.out.values()[offset as usize];
+            assert_eq!(
+                got,
+                self.want(&a.x, batch, filter, place),
+                "{isa:?} {batch} {filter} {place:?} {c:?}"
+            );
+        }
+    }
+}
+
+fn depthwise(c: &Case) -> bool {
+    c.groups > 1 && c.groups == c.channels && c.groups == c.filters
+}
+
+fn cases() -> Vec<Case> {
+    let one = Case { kernel: [1; 3], before: [0; 3], after: [0; 3], ..PLAIN };
+    let line =
+        Case { input: [1, 1, 50], kernel: [1, 1, 5], before: [0, 0, 4], after: [0; 3], ..PLAIN };
+    let deep = Case { groups: 20, channels: 20, filters: 20, ..PLAIN };
+    let mut cases = vec![
+        PLAIN,
+        Case { batch: 0, ..PLAIN },
+        Case { filters: 0, ..PLAIN },
+        Case { channels: 0, ..PLAIN },
+        Case { input: [1, 0, 9], before: [0, 2, 1], ..PLAIN },
+        Case { input: [1, 1, 1], ..PLAIN },
+        Case { channels: 1, filters: 1, ..PLAIN },
+        Case { channels: 33, filters: 70, before: [0; 3], after: [0; 3], ..PLAIN },
+        Case { filters: 130, input: [1, 20, 23], stride: [1, 2, 2], ..PLAIN },
+        Case { before: [0, 2, 0], after: [0, 0, 3], ..PLAIN },
+        Case { dilation: [1, 2, 3], before: [0, 2, 3], after: [0, 2, 3], ..PLAIN },
+        Case { groups: 2, channels: 6, filters: 10, ..PLAIN },
+        Case { groups: 3, channels: 3, filters: 6, ..PLAIN },
+        Case { input: [1, 3, 130], kernel: [1, 2, 4], ..PLAIN },
+        Case { input: [5, 4, 6], kernel: [3, 2, 3], before: [1, 0, 2], after: [1, 1, 0], ..PLAIN },
+        Case {
+            input: [1, 14, 14],
+            channels: 3,
+            filters: 64,
+            kernel: [1, 7, 7],
+            stride: [1, 2, 2],
+            before: [0, 3, 3],
+            after: [0, 3, 3],
+            ..PLAIN
+        },
+        one,
+        Case { stride: [1, 2, 3], ..one },
+        Case { before: [0, 1, 0], ..one },
+        Case { input: [2, 3, 40], channels: 17, filters: 40, ..one },
+        line,
+        Case { stride: [1, 1, 3], dilation: [1, 1, 2], ..line },
+    ];
+    let last = cases.clone();
+    for first in [[true, false], [false, true], [true, true]] {
+        cases.extend(last.iter().map(|&c| Case { first, ..c }));
+    }
+    cases.extend([
+        deep,
+        Case { channels: 3, filters: 3, groups: 3, input: [1, 1, 1], ..deep },
+        Case { stride: [1, 2, 2], input: [1, 9, 11], ..deep },
+        Case { dilation: [1, 3, 2], before: [0, 4, 1], after: [0, 1, 4], ..deep },
+        Case { input: [3, 4, 5], kernel: [2, 3, 5], before: [1, 0, 2], after: [0, 2, 3], ..deep },
+        // Margins so wide that some results see none of the input.
+        Case { before: [0, 5, 5], after: [0, 5, 5], ..deep },
+    ]);
+    let bare = cases.clone();
+    cases.extend(bare.into_iter().map(|c| Case { epilogue: true, ..c }));
+    cases
+}
+
+#[test]
+fn every_isa_shape_and_layout() {
+    let runtime = KernelRuntime::serial();
+    for case in cases() {
+        for at_end in [false, true] {
+            for isa in available() {
+                Operands::new(case, at_end).check(isa, &runtime);
+            }
+        }
+    }
+}
+
+#[test]
+fn threads_cover_all_results() {
+    let team = Team::new(3);
+    let runtime = KernelRuntime {
+        parallel_launch: pliant_pool::parallel_launch,
+        team: (&raw const team).cast::<c_void>(),
+        ..KernelRuntime::serial()
+    };
+    let isa = available().next().unwrap();
+    for (input, filters) in [([1, 7, 7], 200), ([1, 40, 40], 20), ([1, 2, 300], 70)] {
+        let case =
+            Case { channels: 24, filters, input, first: [true, true], epilogue: true, ..PLAIN };
+        Operands::new(case, true).check(isa, &runtime);
+    }
+}
+
+unsafe extern "C" fn refuse(_: u64) -> *mut c_void {
+    std::ptr::null_mut()
+}
+
+#[test]
+fn senseless_sizes_no_memory_and_interrupts_are_statuses() {
+    let isa = available().next().unwrap();
+    let ops = Operands::new(PLAIN, true);
+    let epilogue = Epilogue { function: pliant_epilogue_f32, operands: std::ptr::null() };
+    let a = ops.convolution(epilogue);
+    let runtime = KernelRuntime::serial();
+    // SAFETY: nothing is touched where the sizes make no sense.
+    let status = |a: &Convolution, runtime: &KernelRuntime| unsafe { run(isa, runtime, a) };
+    for bad in [
+        Convolution { groups: 0, ..a },
+        Convolution { groups: 2, ..a },
+        Convolution { batch: -1, ..a },
+        Convolution { kernel: [1, 0, 3], ..a },
+        Convolution { stride: [1, 1, 0], ..a },
+        Convolution { dilation: [1, i64::MAX, 1], ..a },
+        Convolution { output: [i64::MAX, i64::MAX, 1], ..a },
+        Convolution { channels: i64::MAX, ..a },
+        Convolution { width: 17, ..a },
+        Convolution { width: 0, ..a },
+        Convolution { width: 128, ..a },
+    ] {
+        assert_eq!(status(&bad, &runtime), STATUS_BAD_ARGUMENTS, "{bad:?}");
+    }
+    let poor = KernelRuntime { alloc_workspace: refuse, ..KernelRuntime::serial() };
+    assert_eq!(status(&a, &poor), STATUS_NO_MEMORY);
+    let flag = std::sync::atomic::AtomicBool::new(true);
+    let stopped = KernelRuntime { interrupt: &raw const flag, ..KernelRuntime::serial() };
+    assert_eq!(status(&a, &stopped), STATUS_CANCELLED);
+    // Filters for each channel alone want channels last.
+    let deep = Case { groups: 4, channels: 4, filters: 4, first: [true, true], ..PLAIN };
+    let deep = Operands::new(deep, true);
+    assert_eq!(status(&deep.convolution(epilogue), &runtime), STATUS_BAD_ARGUMENTS);
+}
+
+#[test]
+fn not_a_number_reaches_what_sees_it() {
+    let case = Case { batch: 1, ..PLAIN };
+    for isa in available() {
+        let ops = Operands::new(case, true);
+        let a =
+            ops.convolution(Epilogue { function: pliant_epilogue_f32, operands: std::ptr::null() });
+        // SAFETY: the first pixel is there.
+        unsafe { *ops.x.as_ptr() = f32::NAN };
+        // SAFETY: the operands have these sizes.
+        assert_eq!(unsafe { run(isa, &KernelRuntime::serial(), &a) }, STATUS_OK);
+        for (at, x) in ops.out.values().iter().enumerate() {
+            let (y, column) = (at / 7 / 9, at / 7 % 9);
+            assert_eq!(x.is_nan(), y < 2 && column < 2, "{isa:?} {y} {column}");
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! Products of 8-bit integers: exact in every instruction set, with and without zero points, between forbidden pages.
+
+use std::ffi::c_void;
+
+use pliant_exec::abi::{KernelRuntime, STATUS_BAD_ARGUMENTS, STATUS_OK};
+use pliant_kernels::epilogue::{Activation, Epilogue, Standard};
+use pliant_kernels::isa::{Isa, available};
+use pliant_kernels::quantized::{QuantizedGemm, pack_quads, pliant_epilogue_int32, run};
+use pliant_pool::Team;
+
+use crate::guard::Guarded;
+
+/// Bytes of all values, without a short period.
+fn bytes(len: usize, step: usize) -> Vec<u8> {
+    (0..len).map(|i| ((i * step + i / 7) % 256) as u8).collect()
+}
+
+/// What is tested beside the sizes.
+#[derive(Clone, Copy, Debug)]
+struct How {
+    signed: bool,
+    a_zero: i64,
+    b_zeros: bool,
+    at_end: bool,
+}
+
+struct Operands {
+    size: (usize, usize, usize),
+    how: How,
+    a: Guarded<u8>,
+    b: Vec<i8>,
+    quads: Guarded<i8>,
+    width: usize,
+    sums: Guarded<i32>,
+    b_zeros: Guarded<i32>,
+    c: Guarded<i32>,
+}
+
+impl Operands {
+    fn new(size @ (m, n, k): (usize, usize, usize), how: How) -> Operands {
+        let b: Vec<i8> = bytes(k * n, 91).into_iter().map(|x| x as i8).collect();
+        let quads = pack_quads(&b, k, n).unwrap();
+        let zeros: Vec<i32> = (0..n).map(|j| j as i32 % 5 - 2).collect();
+        Operands {
+            size,
+            how,
+            a: Guarded::new(&bytes(m * k, 37), how.at_end),
+            b,
+            quads: Guarded::new(&quads.data, how.at_end),
+            width: quads.width,
+            sums: Guarded::new(&quads.sums, how.at_end),
+            b_zeros: Guarded::new(&zeros, how.at_end),
+            c: Guarded::new(&vec![-77i32; m * n], how.at_end),
+        }
+    }
+
+    fn product(&self) -> QuantizedGemm {
+        let (m, n, k) = self.size;
+        let none = Epilogue { function: pliant_epilogue_int32, operands: std::ptr::null() };
+        QuantizedGemm {
+            m: m as i64,
+            n: n as i64,
+            k: k as i64,
+            a: self.a.as_ptr(),
+            a_row: k as i64,
+            a_signed: i64::from(self.how.signed),
+            a_zero: self.how.a_zero,
+            b: self.quads.as_ptr(),
+            width: self.width as i64,
+            sums: self.sums.as_ptr(),
+            b_zeros: if self.how.b_zeros { self.b_zeros.as_ptr() } else { std::ptr::null() },
+            c: self.c.as_ptr(),
+            c_row: n as i64,
+            has_epilogue: 0,
+            epilogue: none,
+        }
+    }
+
+    fn want(&self) -> Vec<i32> {
+        let (m, n, k) = self.size;
+        let a = |at: usize| {
+            let x = self.a.values()[at];
+            (if self.how.signed { i64::from(x as i8) } else { i64::from(x) }) - self.how.a_zero
+        };
+        let zero =
+            |j: usize| if self.how.b_zeros { i64::from(self.b_zeros.values()[j]) } else { 0 };
+        let sum = |i: usize, j: usize| -> i64 {
+            (0..k).map(|p| a(i * k + p) * (i64::from(self.b[p * n + j]) - zero(j))).sum()
+        };
+        (0..m * n).map(|at| sum(at / n, at % n) as i32).collect()
+    }
+}
+
+fn check(isa: Isa, runtime: &KernelRuntime, size: (usize, usize, usize), how: How) {
+    let ops = Operands::new(size, how);
+    // SAFETY: the operands have these sizes.
+    assert_eq!(unsafe { run(isa, runtime, &ops.product()) }, STATUS_OK);
+    assert_eq!(ops.c.values(), ops.want(), "{isa:?} {size:?} {how:?}");
+}
+
+fn all_ways() -> impl Iterator<Item = How> {
+    (0..16).map(|bits| How {
+        signed: bits & 1 != 0,
+        a_zero: if bits & 2 != 0 { 13 } else { 0 },
+        b_zeros: bits & 4 != 0,
+        at_end: bits & 8 != 0,
+    })
+}
+
+#[test]
+fn every_isa_size_and_zero_point() {
+    let sizes = [
+        (0, 3, 5),
+        (1, 0, 4),
+        (1, 1, 1),
+        (2, 17, 0),
+        (3, 5, 2),
+        (5, 33, 7),
+        (6, 64, 12),
+        (7, 65, 30),
+        (13, 130, 101),
+        (31, 40, 300),
+    ];
+    for isa in available() {
+        for size in sizes {
+            all_ways().for_each(|how| check(isa, &KernelRuntime::serial(), size, how));
+        }
+    }
+}
+
+#[test]
+fn sums_do_not_saturate() {
+    let (m, n, k) = (4, 20, 5000);
+    for isa in available() {
+        let how = How { signed: false, a_zero: 0, b_zeros: false, at_end: true };
+        let mut ops = Operands::new((m, n, k), how);
+        ops.b = vec![-128; k * n];
+        let quads = pack_quads(&ops.b, k, n).unwrap();
+        ops.quads = Guarded::new(&quads.data, true);
+        ops.a = Guarded::new(&vec![255u8; m * k], true);
+        // SAFETY: the operands have these sizes.
+        assert_eq!(unsafe { run(isa, &KernelRuntime::serial(), &ops.product()) }, STATUS_OK);
+        assert!(ops.c.values().iter().all(|&x| x == 255 * -128 * k as i32), "{isa:?}");
+    }
+}
+
+#[test]
+fn threads_and_epilogues() {
+    let team = Team::new(3);
+    let runtime = KernelRuntime {
+        parallel_launch: pliant_pool::parallel_launch,
+        team: (&raw const team).cast::<c_void>(),
+        ..KernelRuntime::serial()
+    };
+    let isa = available().next().unwrap();
+    let how = How { signed: true, a_zero: -3, b_zeros: true, at_end: true };
+    let (m, n, k) = (150, 200, 333);
+    check(isa, &runtime, (m, n, k), how);
+    check(isa, &runtime, (3, 900, k), how);
+    // Scaled results, written elsewhere alone.
+    let ops = Operands::new((m, n, k), how);
+    let out = Guarded::new(&vec![0f32; m * n], true);
+    let scales: Vec<f32> = (0..n).map(|j| (j % 4) as f32 / 64.0).collect();
+    let standard = Standard {
+        column_scale: scales.as_ptr(),
+        activation: Activation::Relu as i64,
+        out: out.as_ptr().cast(),
+        out_row: n as i64,
+        ..Standard::default()
+    };
+    let operands = (&raw const standard).cast();
+    let p = QuantizedGemm {
+        c: std::ptr::null_mut(),
+        has_epilogue: 1,
+        epilogue: Epilogue { function: pliant_epilogue_int32, operands },
+        ..ops.product()
+    };
+    // SAFETY: the operands have these sizes.
+    assert_eq!(unsafe { run(isa, &runtime, &p) }, STATUS_OK);
+    for (at, (&got, want)) in out.values().iter().zip(ops.want()).enumerate() {
+        assert_eq!(got, (want as f32 * scales[at % n]).max(0.0), "{at}");
+    }
+}
+
+#[test]
+fn senseless_sizes_are_statuses() {
+    let how = How { signed: true, a_zero: 1, b_zeros: false, at_end: true };
+    let ops = Operands::new((3, 20, 9), how);
+    let p = ops.product();
+    for bad in [
+        QuantizedGemm { m: -1, ..p },
+        QuantizedGemm { k: -1, ..p },
+        QuantizedGemm { width: 0, ..p },
+        QuantizedGemm { width: 24, ..p },
+        QuantizedGemm { width: 128, ..p },
+        QuantizedGemm { c: std::ptr::null_mut(), ..p },
+    ] {
+        for isa in available() {
+            // SAFETY: nothing is touched where the sizes make no sense.
+            let status = unsafe { run(isa, &KernelRuntime::serial(), &bad) };
+            assert_eq!(status, STATUS_BAD_ARGUMENTS, "{bad:?}");
+        }
+    }
+    assert_eq!(pack_quads(&[0; 7], 2, 3), None);
+    assert_eq!(pack_quads(&[], 0, usize::MAX), None);
+    assert_eq!(pack_quads(&[], usize::MAX, 2), None);
+    assert_eq!(pack_quads(&[], 0, 5).unwrap().sums, [0; 5]);
+}
