@@ -197,3 +197,35 @@ def test_values_of_arrays_still_die(program: Any) -> None:
     del closure
     gc.collect()
     assert ref() is None
+
+
+@pytest.mark.parametrize("tuples", [False, True])
+def test_the_inputs_and_the_result_that_a_machine_keeps(program: Any, tuples: bool) -> None:
+    def make() -> Thing:
+        thing = Thing()
+        thing.held = machine(program, lambda x: x)
+        # The result is the input itself: the machine holds it twice.
+        thing.held.set_input("ask", (thing, (thing, 1.5)) if tuples else thing)
+        thing.held.invoke_stateful("ask")
+        assert thing.held.get_outputs("ask") is not None
+        return thing
+
+    assert is_collected(make)
+
+
+def test_inputs_live_as_long_as_their_machine(program: Any) -> None:
+    vm = machine(program, lambda x: x)
+    ref = weakref.ref(thing := Thing())
+    vm.set_input("ask", thing)
+    func = vm["ask"]
+    del thing
+    gc.collect()
+    assert ref() is not None
+    vm.invoke_stateful("ask")
+    assert vm.get_outputs("ask") is ref()
+    del vm
+    gc.collect()
+    assert ref() is not None
+    del func
+    gc.collect()
+    assert ref() is None

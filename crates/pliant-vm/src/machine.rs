@@ -2,7 +2,7 @@
 
 use std::any::Any;
 use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
 
 use pliant_exec::{Executable, FuncDef, Param, VmFunction};
@@ -14,7 +14,7 @@ use crate::error::TraceEntry;
 use crate::link::{Entry, KernelTable, Linked, link};
 use crate::run::Runner;
 use crate::stop::{StopFlag, StopFlags};
-use crate::{FuncValue, Instrument, PackedFunc, Value, VmError};
+use crate::{FuncValue, Instrument, Object, PackedFunc, Value, VmError};
 
 /// Bit 0 of the attention word asks for a poll; the rest counts interrupts.
 const POLL: u64 = 1;
@@ -64,7 +64,7 @@ pub(crate) struct Inner {
     /// The packed functions of this machine alone.
     pub(crate) functions: FxHashMap<String, PackedFunc>,
     owned: Option<Arc<dyn Any + Send + Sync>>,
-    pub(crate) max_depth: usize,
+    pub(crate) max_depth: AtomicUsize,
     exe: Arc<Executable>,
     me: Weak<Inner>,
     poll: RwLock<Option<Poll>>,
@@ -79,6 +79,17 @@ pub(crate) struct Inner {
 /// Runs the functions of an executable. Cloning shares the machine; every method may be called from any thread.
 #[derive(Clone)]
 pub struct VirtualMachine(Arc<Inner>);
+
+/// A machine that others keep alive.
+#[derive(Clone)]
+pub struct WeakMachine(Weak<Inner>);
+
+impl WeakMachine {
+    /// The machine, if it lives.
+    pub fn upgrade(&self) -> Option<VirtualMachine> {
+        self.0.upgrade().map(VirtualMachine)
+    }
+}
 
 impl fmt::Debug for VirtualMachine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -129,7 +140,7 @@ impl VirtualMachine {
                 attention: AtomicU64::new(0),
                 functions: options.functions,
                 owned: options.owned,
-                max_depth: options.max_depth.unwrap_or(DEFAULT_DEPTH),
+                max_depth: AtomicUsize::new(options.max_depth.unwrap_or(DEFAULT_DEPTH)),
                 exe,
                 me: Weak::clone(me),
                 poll: RwLock::new(None),
@@ -285,6 +296,31 @@ impl VirtualMachine {
             .get(name)
             .and_then(|state| state.output.clone())
             .ok_or_else(|| VmError::type_error(format!("'{name}': invoke_stateful was not called")))
+    }
+
+    /// Calls `visit` for each object of the host that nothing but the inputs and results kept here keeps alive. Nothing
+    /// while they are being changed.
+    pub fn sole_objects(&self, visit: &mut dyn FnMut(&Object)) {
+        let Ok(stateful) = self.0.stateful.try_lock() else { return };
+        crate::sole_objects(
+            stateful.values().flat_map(|s| s.inputs.iter().chain(&s.output)),
+            visit,
+        );
+    }
+
+    /// A handle that does not keep the machine alive.
+    pub fn downgrade(&self) -> WeakMachine {
+        WeakMachine(self.0.me.clone())
+    }
+
+    /// How deeply calls of the program's functions may nest in one invocation.
+    pub fn max_depth(&self) -> usize {
+        self.0.max_depth.load(Ordering::Relaxed)
+    }
+
+    /// Sets how deeply calls may nest, from the next call on.
+    pub fn set_max_depth(&self, depth: usize) {
+        self.0.max_depth.store(depth, Ordering::Relaxed);
     }
 
     /// Interrupts all invocations that are running now; they return `Interrupted` at their next instruction.

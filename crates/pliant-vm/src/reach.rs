@@ -1,26 +1,53 @@
-//! Which objects of the host can be reached through one value alone: for a host that collects cycles.
+//! Which objects of the host can be reached through certain values alone: for a host that collects cycles.
 
 use std::any::Any;
 use std::sync::Arc;
 
+use rustc_hash::FxHashMap;
+
 use crate::Value;
 
-/// Calls `visit` for each object of the host that nothing but `value` keeps alive. A host whose collector asks who
-/// holds what may count these, and no others, as held by whoever owns `value`: nothing is counted twice.
+/// Calls `visit` for each object of the host that nothing but `values`, together, keep alive. A host whose collector asks
+/// who holds what may count these, and no others, as held by whoever owns `values`: nothing is counted twice.
 ///
 /// A hosted function ([`FuncValue::hosted`](crate::FuncValue::hosted)) is one object, which its function shares.
-pub fn sole_objects(value: &Value, visit: &mut dyn FnMut(&Arc<dyn Any + Send + Sync>)) {
-    let mut stack = vec![value];
+pub fn sole_objects<'a>(
+    values: impl IntoIterator<Item = &'a Value>,
+    visit: &mut dyn FnMut(&Arc<dyn Any + Send + Sync>),
+) {
+    let mut held = Held::default();
+    let mut stack: Vec<&Value> = values.into_iter().collect();
     while let Some(value) = stack.pop() {
         match value {
-            Value::Tuple(tuple) => stack.extend(tuple.sole().into_iter().flatten()),
-            Value::Func(func) => {
-                let Some((captured, host)) = func.sole() else { continue };
+            Value::Tuple(tuple) if held.is_last(tuple.shared()) => stack.extend(tuple.iter()),
+            Value::Func(func) if held.is_last(func.shared()) => {
+                let (captured, host) = func.reach();
                 stack.extend(captured);
                 host.into_iter().for_each(&mut *visit);
             }
-            Value::Object(object) if Arc::strong_count(object) == 1 => visit(object),
+            Value::Object(object) => {
+                let shared = (Arc::as_ptr(object).cast::<()>(), Arc::strong_count(object));
+                if held.is_last(shared) {
+                    visit(object);
+                }
+            }
             _ => {}
         }
+    }
+}
+
+/// How often what several may hold was met.
+#[derive(Default)]
+struct Held(FxHashMap<*const (), usize>);
+
+impl Held {
+    /// Whether all who hold it have been met.
+    fn is_last(&mut self, (place, holders): (*const (), usize)) -> bool {
+        if holders == 1 {
+            return true;
+        }
+        let met = self.0.entry(place).or_default();
+        *met += 1;
+        *met == holders
     }
 }

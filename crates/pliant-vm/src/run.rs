@@ -274,7 +274,7 @@ impl<'a> Runner<'a> {
         if operands.len() + bound != callee.num_params {
             return Err(self.inner.arity(callee.index, operands.len(), bound));
         }
-        let limit = self.inner.max_depth;
+        let limit = self.inner.max_depth.load(std::sync::atomic::Ordering::Relaxed);
         if !site.tail && context.frames.len() >= limit {
             return Err(self.too_deep(index as usize, limit));
         }

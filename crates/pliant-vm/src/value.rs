@@ -222,9 +222,9 @@ impl From<&Constant> for Value {
 pub struct Tuple(Arc<[Value]>);
 
 impl Tuple {
-    /// The values, if nobody else holds this tuple.
-    pub(crate) fn sole(&self) -> Option<&[Value]> {
-        (Arc::strong_count(&self.0) == 1).then_some(&self.0[..])
+    /// Where the values are, and how many hold them.
+    pub(crate) fn shared(&self) -> (*const (), usize) {
+        (Arc::as_ptr(&self.0).cast(), Arc::strong_count(&self.0))
     }
 }
 
@@ -329,21 +329,22 @@ impl FuncValue {
 
     /// The captured values, if nobody else holds this function value: none otherwise.
     pub fn sole_captured(&self) -> &[Value] {
-        self.sole().map_or(&[], |(captured, _)| captured)
+        if Arc::strong_count(&self.0) == 1 { &self.0.bound } else { &[] }
     }
 
-    /// The captured values and the object of the host, if nobody else holds this function value, and nobody but itself and
-    /// its function the object.
-    pub(crate) fn sole(&self) -> Option<(&[Value], Option<&Object>)> {
-        if Arc::strong_count(&self.0) != 1 {
-            return None;
-        }
+    /// Where the function value is, and how many hold it.
+    pub(crate) fn shared(&self) -> (*const (), usize) {
+        (Arc::as_ptr(&self.0).cast(), Arc::strong_count(&self.0))
+    }
+
+    /// The captured values, and the object of the host if nobody but this function value and its function hold it.
+    pub(crate) fn reach(&self) -> (&[Value], Option<&Object>) {
         let own = match &self.0.target {
             FuncTarget::Packed(HostFunc::Packed(func)) => Arc::strong_count(func) == 1,
             _ => false,
         };
         let host = self.0.host.as_ref().filter(|host| own && Arc::strong_count(host) == 2);
-        Some((&self.0.bound, host))
+        (&self.0.bound, host)
     }
 
     fn bound_mut(&mut self) -> Option<&mut [Value]> {

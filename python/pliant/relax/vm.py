@@ -94,9 +94,11 @@ class VirtualMachine(_core.VirtualMachine):
 
     ``functions`` are packed functions for this machine alone. ``max_depth`` is how deeply calls of the program's functions
     may nest, 100,000 by default; a recursion beyond it ends with a ``VMError``. Calls in tail position do not nest.
+    ``vm.max_depth = n`` changes it.
     """
 
-    _saved: dict[str, Callable[[], Any]]
+    # A misspelt name is an error.
+    __slots__ = ("_saved",)
 
     def __new__(
         cls,
@@ -111,7 +113,7 @@ class VirtualMachine(_core.VirtualMachine):
             rt_mod = rt_mod.executable
         table = list(functions) if functions else None
         self = super().__new__(cls, rt_mod, device, memory_cfg, profile, table, max_depth)
-        self._saved = {}
+        self._saved: dict[str, Callable[[], Any]] = {}
         return self
 
     def __getitem__(self, name: str) -> Any:

@@ -8,12 +8,13 @@
 use std::any::Any;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use pliant_vm::{PackedFunc, VirtualMachine, VmError};
+use pliant_vm::{PackedFunc, VirtualMachine, VmError, WeakMachine};
 use pyo3::prelude::*;
 use pyo3::types::{PyWeakrefMethods, PyWeakrefReference};
 use pyo3::{PyTraverseError, PyVisit};
 
 use crate::runtime::packed::called;
+use crate::runtime::value::visit_kept;
 
 /// What a machine holds of Python.
 #[derive(Default)]
@@ -28,6 +29,8 @@ pub struct Table {
     objects: Mutex<Objects>,
     /// The Python object that owns them.
     owner: OnceLock<Py<PyWeakrefReference>>,
+    /// The machine, whose inputs and results are its own.
+    machine: OnceLock<WeakMachine>,
 }
 
 /// The owner of the Python objects that a machine holds.
@@ -40,7 +43,11 @@ impl Held {
         // Whoever locks the table has the GIL and makes no Python object meanwhile, so that nobody has it now.
         let Ok(objects) = self.0.objects.try_lock() else { return Ok(()) };
         objects.functions.iter().try_for_each(|f| visit.call(f))?;
-        objects.instrument.iter().try_for_each(|f| visit.call(f))
+        objects.instrument.iter().try_for_each(|f| visit.call(f))?;
+        match self.0.machine.get().and_then(WeakMachine::upgrade) {
+            Some(machine) => visit_kept(&machine, &visit),
+            None => Ok(()),
+        }
     }
 }
 
@@ -62,6 +69,11 @@ impl Table {
         let held = Bound::new(py, Held(table.clone()))?;
         let _ = table.owner.set(PyWeakrefReference::new(&held)?.unbind());
         Ok((table, held.unbind()))
+    }
+
+    /// Says which machine the table belongs to.
+    pub fn belongs_to(&self, machine: &VirtualMachine) {
+        let _ = self.machine.set(machine.downgrade());
     }
 
     /// The table of a machine that Python made.

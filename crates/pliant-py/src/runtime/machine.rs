@@ -8,7 +8,7 @@ use pliant_tensor::{DType, Tensor};
 use pliant_vm as vm;
 use pliant_vm::Value;
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
+use pyo3::types::{PyBool, PyInt, PyTuple};
 use pyo3::{PyTraverseError, PyVisit};
 use rustc_hash::FxHashMap;
 
@@ -171,6 +171,16 @@ impl Machine {
     }
 }
 
+/// How deeply calls may nest, as Python says it.
+fn depth(value: &Bound<'_, PyAny>) -> Result<usize> {
+    if !value.is_instance_of::<PyInt>() || value.is_instance_of::<PyBool>() {
+        let class = value.get_type().name()?;
+        return Err(Error::Type(format!("max_depth must be an int, not {class}")));
+    }
+    let depth = value.extract::<usize>().ok().filter(|&depth| depth > 0);
+    depth.ok_or_else(|| Error::Value(format!("max_depth must be a depth from 1 on, not {value}")))
+}
+
 /// Whether the value may have to become another one to fit its parameter.
 fn may_be_other(value: &Value) -> bool {
     match value {
@@ -272,20 +282,26 @@ impl VirtualMachine {
         memory_cfg: Option<&Bound<'_, PyAny>>,
         profile: bool,
         functions: Option<Vec<(String, Py<PyAny>)>>,
-        max_depth: Option<usize>,
+        max_depth: Option<&Bound<'_, PyAny>>,
     ) -> Result<Self> {
         if let Some(device) = device.filter(|d| !d.is_none()) {
             check_device(device)?;
         }
         let _ = (memory_cfg, profile);
+        let max_depth = max_depth.filter(|d| !d.is_none()).map(depth).transpose()?;
         let (names, functions): (Vec<String>, Vec<Py<PyAny>>) =
             functions.unwrap_or_default().into_iter().unzip();
         let (table, held) = Table::new(rt_mod.py(), functions)?;
         let functions: FxHashMap<String, vm::PackedFunc> =
             names.into_iter().enumerate().map(|(i, name)| (name, table.function(i))).collect();
-        let options =
-            vm::VmOptions { functions, max_depth, owned: Some(table), ..vm::VmOptions::default() };
+        let options = vm::VmOptions {
+            functions,
+            max_depth,
+            owned: Some(table.clone()),
+            ..vm::VmOptions::default()
+        };
         let vm = rt_mod.get().compiled.vm_with(options)?;
+        table.belongs_to(&vm);
         Ok(VirtualMachine { machine: Machine::new(vm), held })
     }
 
@@ -301,6 +317,18 @@ impl VirtualMachine {
 
     fn __contains__(&self, name: &str) -> bool {
         self.machine.vm.index_of(name).is_ok()
+    }
+
+    /// How deeply calls of the program's functions may nest. What is set holds from the next call on.
+    #[getter]
+    fn max_depth(&self) -> usize {
+        self.machine.vm.max_depth()
+    }
+
+    #[setter]
+    fn set_max_depth(&self, value: &Bound<'_, PyAny>) -> Result<()> {
+        self.machine.vm.set_max_depth(depth(value)?);
+        Ok(())
     }
 
     /// The names of the functions.

@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::sync::Arc;
 
-use pliant_vm::{FuncValue, PackedFunc, Value, sole_objects};
+use pliant_vm::{FuncValue, PackedFunc, Value, VirtualMachine, sole_objects};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt, PyList, PyString, PyTuple, PyType};
 use pyo3::{PyTraverseError, PyVisit};
@@ -115,13 +115,28 @@ pub fn visit_captured(
 ) -> std::result::Result<(), PyTraverseError> {
     let mut result = Ok(());
     // Not `func` as it is: what it is, its holder may share.
-    for value in func.sole_captured() {
-        sole_objects(value, &mut |any| {
-            if let (Ok(()), Some(object)) = (&result, opaque(any)) {
-                result = visit.call(object);
-            }
-        });
-    }
+    sole_objects(func.sole_captured(), &mut |any| {
+        if let (Ok(()), Some(object)) = (&result, opaque(any)) {
+            result = visit.call(object);
+        }
+    });
+    result
+}
+
+/// The same for the inputs and results that a machine keeps.
+///
+/// # Errors
+/// Those of the collector.
+pub fn visit_kept(
+    machine: &VirtualMachine,
+    visit: &PyVisit<'_>,
+) -> std::result::Result<(), PyTraverseError> {
+    let mut result = Ok(());
+    machine.sole_objects(&mut |any| {
+        if let (Ok(()), Some(object)) = (&result, opaque(any)) {
+            result = visit.call(object);
+        }
+    });
     result
 }
 
