@@ -121,6 +121,48 @@ def test_a_backend_of_ones_own():
     assert len(calls) == 1
 
 
+def test_several_backends_share_a_module_and_the_rest_is_fused():
+    calls = []
+
+    def generator(name, compute):
+        @register_codegen(name)
+        def generate(functions, options):
+            def run(x, out):
+                calls.append(name)
+                out[:] = compute(x.numpy())
+
+            return [run for _ in functions]
+
+    generator("first", lambda x: np.tanh(np.sqrt(x)))
+    generator("second", np.cos)
+
+    @I.ir_module
+    class Module:
+        @R.function
+        def main(x: R.Tensor(("n", 8), "float32"), w: R.Tensor((8, 4), "float32")):
+            with R.dataflow():
+                a = R.tanh(R.sqrt(R.exp(x)))
+                b = R.cos(R.matmul(a, w))
+                c = R.multiply(R.add(b, R.const(1, "float32")), R.negative(b))
+                R.output(c)
+            return c
+
+    mod = Module
+    for name, pattern in [("first.tanh", is_op("relax.tanh")(is_op("relax.sqrt")(wildcard()))), ("second.cos", is_op("relax.cos")(wildcard()))]:
+        mod = relax.transform.FuseOpsByPattern([(name, pattern)], annotate_codegen=True)(mod)
+    mod = partition_for_gemm(mod)
+    assert sorted(f.attrs.Codegen for f in mod.functions.values() if "Codegen" in f.attrs) == ["first", "gemm", "second"]
+    mod = relax.transform.RunCodegen()(mod)
+    assert not [f for f in mod.functions.values() if "Codegen" in f.attrs]
+    lowered = relax.get_pipeline("zero")(mod)
+    # What no backend takes is one loop function, and one before the first backend.
+    assert lowered["main"].script().count("R.call_tir(") == 2
+    x, w = np.linspace(0, 1, 24, dtype="float32").reshape(3, 8), np.full((8, 4), 0.1, "float32")
+    y = np.cos(np.tanh(np.sqrt(np.exp(x))) @ w)
+    np.testing.assert_allclose(tvm.compile(mod)(x, w).numpy(), (y + 1) * -y, rtol=1e-5)
+    assert calls == ["first", "second"]
+
+
 def test_checks_refuse_matches():
     seen = []
 

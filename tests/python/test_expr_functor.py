@@ -11,6 +11,7 @@ import pliant
 from pliant import relax, tir
 from pliant.ir import assert_structural_equal
 from pliant.relax.expr_functor import PyExprMutator, PyExprVisitor, mutator, visitor
+from pliant.script import from_source
 from pliant.script import ir as I
 from pliant.script import relax as R
 
@@ -374,3 +375,67 @@ def test_functors_refuse_what_they_do_not_know() -> None:
         mutator(int)
 
 
+LOCAL = """
+@R.function
+def main(x: R.Tensor((3,), "float32"), k: R.Tensor((), "int64")) -> R.Tensor((3,), "float32"):
+    c = R.add(x, x)
+    @R.function
+    def even(a: R.Tensor((3,), "float32"), n: R.Tensor((), "int64")) -> R.Tensor((3,), "float32"):
+        if R.equal(n, R.const(0, "int64")):
+            r = R.add(a, c)
+        else:
+            r = odd(a, R.subtract(n, R.const(1, "int64")))
+        return r
+    @R.function
+    def odd(a: R.Tensor((3,), "float32"), n: R.Tensor((), "int64")) -> R.Tensor((3,), "float32"):
+        if R.equal(n, R.const(0, "int64")):
+            r = a
+        else:
+            r = even(a, R.subtract(n, R.const(1, "int64")))
+        return r
+    return even(x, k)
+"""
+
+
+@pytest.mark.parametrize("change", [False, True])
+def test_local_functions_get_attributes_where_they_stand(change: bool) -> None:
+    @mutator
+    class Marked(PyExprMutator):
+        def visit_function_(self, f: relax.Function) -> relax.Function:
+            return super().visit_function_(f).with_attr("mark", f.params[0].name_hint)
+
+        def visit_call_(self, call: relax.Call) -> relax.Expr:
+            call = self.visit_expr_post_order(call)
+            if change and call.op == relax.op.add:
+                return relax.op.multiply(call.args[0], call.args[1])
+            return call
+
+    module = pliant.IRModule({"main": from_source(LOCAL)})
+    new = Marked(module).visit_expr(module["main"])
+    assert new.attrs["mark"] == "x"
+    local = [b.value for block in new.body.blocks for b in block.bindings if isinstance(b.value, relax.Function)]
+    assert [f.attrs.mark for f in local] == [f.params[0].name_hint for f in local]
+    text = new.script()
+    assert text.count("R.func_attr") == 3
+    assert_structural_equal(from_source(text), new)
+    x = np.array([1, 2, 3], "float32")
+    for k in (0, 1):
+        got = pliant.testing.interpret(pliant.IRModule({"main": new}), x, np.array(k))
+        want = x * x * x if change and k == 0 else x + 2 * x if k == 0 else x
+        np.testing.assert_allclose(got.numpy(), want)
+
+
+def test_a_body_is_visited_with_its_parameters() -> None:
+    seen = []
+
+    @mutator
+    class Scoped(PyExprMutator):
+        def visit_function_(self, f: relax.Function) -> relax.Function:
+            seen.append(len(f.params))
+            body = self.visit_with_new_scope(f.body, f.params)
+            assert_structural_equal(self.visit_with_new_scope(f.body, params=f.params), body, map_free_vars=True)
+            return f
+
+    module = pliant.IRModule({"main": from_source(LOCAL)})
+    Scoped(module).visit_expr(module["main"])
+    assert seen[0] == 2

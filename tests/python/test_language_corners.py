@@ -224,6 +224,20 @@ class Module:
         shallow["main"](101, one)
     deep = relax.VirtualMachine(program, pliant.cpu(), max_depth=250_000)
     assert deep["main"](200_000, one).numpy() == 200_000
+    assert (shallow.max_depth, deep.max_depth) == (100, 250_000)
+    assert relax.VirtualMachine(program).max_depth == 100_000
+    shallow.max_depth = 102
+    assert shallow["main"](101, one).numpy() == 101
+    with pytest.raises(pliant.VMError, match="more than 102"):
+        shallow["main"](103, one)
+    for bad, error in [(-1, ValueError), (0, ValueError), (2**70, ValueError), ("x", TypeError), (1.5, TypeError), (True, TypeError)]:
+        with pytest.raises(error, match="max_depth must be"):
+            relax.VirtualMachine(program, max_depth=bad)  # type: ignore[arg-type]
+        with pytest.raises(error, match="max_depth must be"):
+            shallow.max_depth = bad  # type: ignore[assignment]
+    assert shallow.max_depth == 102
+    with pytest.raises(AttributeError, match="max_dept"):
+        shallow.max_dept = 7  # type: ignore[attr-defined]
 
 
 def test_an_object_that_can_be_called_is_a_function() -> None:
@@ -329,7 +343,7 @@ class Module:
 """)
     vm = relax.VirtualMachine(relax.build(module, exec_mode=mode), pliant.cpu())
     assert [vm["main"](step) for step in (-1, -3, -20, 1)] == [55, 10 + 7 + 4 + 1, 10, 0]
-    with pytest.raises(pliant.VMError, match="zero"):
+    with pytest.raises(pliant.DivisionError, match="step must not be 0"):
         vm["main"](0)
 
 

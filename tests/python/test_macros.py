@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import pliant
-from pliant import relax
+from pliant import _core, relax
 from pliant.script import ir as I
 from pliant.script import relax as R
 from pliant.script import tir as T
@@ -211,7 +211,7 @@ def test_mistakes_with_macros_are_told() -> None:
     refuse("has no parameter 'c'", HEAD + "    return m(x, c=x)\n")
     refuse("is given 'a' twice", HEAD + "    return m(x, a=x)\n")
     refuse("hygienic", HEAD.replace("@R.macro", "@R.macro(hygenic=True)") + "    return m(x, x)\n")
-    refuse("uses itself", HEAD.replace("R.add(a, b)", "m(b, a)") + "    return m(x, x)\n")
+    refuse("'m' uses itself: macros cannot recurse", HEAD.replace("R.add(a, b)", "m(b, a)") + "    return m(x, x)\n")
     with pytest.raises(pliant.error.ScriptError, match="neither defaults"):
 
         @R.function
@@ -222,6 +222,63 @@ def test_mistakes_with_macros_are_told() -> None:
         scale(1, 2)
     with pytest.raises(TypeError, match="@R.macro"):
         R.macro(True)
+
+
+def test_a_macro_that_uses_itself_is_told_inside_a_function_too() -> None:
+    @R.macro
+    def again(a):
+        return again(a)
+
+    with pytest.raises(pliant.error.ScriptError, match="macro 'again' uses itself: macros cannot recurse"):
+
+        @R.function
+        def main(x: R.Tensor((2,), "float32")):
+            return again(x)
+
+
+def test_an_error_in_a_macro_names_its_use() -> None:
+    text = HEAD.replace("R.add(a, b)", "R.add(a, R.shape([1]))") + "    y = R.exp(x)\n    return m(y, x)\n"
+    with pytest.raises(pliant.error.ScriptError, match=r"\(macro 'm' is used here: <str>:7\)") as info:
+        pliant.script.from_source(text)
+    assert info.value.lineno == 3
+    outer = "@R.macro\ndef n(a):\n    return m(a, a)\n"
+    text = text.replace("@R.function", outer + "@R.function").replace("m(y, x)", "n(y)")
+    with pytest.raises(pliant.error.ScriptError, match=r"'m' is used here: <str>:6\) \(macro 'n' is used here: <str>:10\)"):
+        pliant.script.from_source(text)
+
+    @R.macro
+    def wrong(a):
+        return R.add(a, R.shape([1]))
+
+    def use() -> None:
+        @R.function
+        def main(x: R.Tensor((2,), "float32")):
+            return wrong(x)  # here
+
+    lines = open(__file__, encoding="utf-8").read().split("\n")
+    at = next(i for i, line in enumerate(lines, 1) if line.endswith("wrong(x)  # here"))
+    with pytest.raises(pliant.error.ScriptError, match=rf"macro 'wrong' is used here: .*:{at}\)"):
+        use()
+
+
+def test_the_texts_of_macros_are_kept_once() -> None:
+    @R.macro
+    def twice(x):
+        return R.add(x, x)
+
+    text = HEAD + "    return m(x, x)\n"
+    pliant.script.from_source(text)
+    before = _core.source_texts()
+    for _ in range(3):
+        pliant.script.from_source(text)
+
+        @R.function
+        def main(x: R.Tensor((2,), "float32")):
+            return twice(x)
+
+    after = _core.source_texts()
+    # The function's text and that of its macro.
+    assert after[0] - before[0] <= 2
 
 
 @R.macro(hygienic=False)

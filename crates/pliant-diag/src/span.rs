@@ -46,7 +46,7 @@ impl Default for Span {
 
 /// One source text. `first_line` and `first_column` place it in a larger file (a decorated function inside a
 /// user's script).
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct SourceFile {
     /// Its path, or a name in angle brackets.
     pub name: Arc<str>,
@@ -80,6 +80,8 @@ impl Entry {
 #[derive(Clone, Debug, Default)]
 pub struct SourceMap {
     files: Vec<Entry>,
+    /// How many files were before them.
+    forgotten: u32,
 }
 
 impl SourceMap {
@@ -90,9 +92,9 @@ impl SourceMap {
 
     /// Adds a file.
     pub fn add(&mut self, file: SourceFile) -> FileId {
-        let id = FileId(u32::try_from(self.files.len()).expect("fewer than 2^32 source files"));
+        let id = u32::try_from(self.files.len()).ok().and_then(|n| n.checked_add(self.forgotten));
         self.files.push(Entry::new(file, false));
-        id
+        FileId(id.expect("fewer than 2^32 source files"))
     }
 
     /// Adds a graph, such as a model file: a source without lines, whose nodes are named once they have been read.
@@ -105,19 +107,39 @@ impl SourceMap {
 
     /// Names the nodes of a graph, one a line, as spans point into the text.
     pub fn name_nodes(&mut self, graph: FileId, names: &str) {
-        if let Some(entry) = self.files.get_mut(graph.0 as usize) {
+        if let Some(entry) = self.place(graph).and_then(|i| self.files.get_mut(i)) {
             *entry = Entry::new(SourceFile { text: names.into(), ..entry.file.clone() }, true);
         }
     }
 
+    /// The files, in the order in which they were added.
+    pub fn files(&self) -> impl Iterator<Item = &SourceFile> {
+        self.files.iter().map(|entry| &entry.file)
+    }
+
+    /// Forgets the files that were added first: spans in them point nowhere from here on. Returns them.
+    pub fn forget_oldest(&mut self, count: usize) -> Vec<SourceFile> {
+        let count = count.min(self.files.len());
+        self.forgotten += count as u32;
+        self.files.drain(..count).map(|entry| entry.file).collect()
+    }
+
     /// The file, if the id is of this map.
     pub fn get(&self, id: FileId) -> Option<&SourceFile> {
-        self.files.get(id.0 as usize).map(|entry| &entry.file)
+        self.entry(id).map(|entry| &entry.file)
+    }
+
+    fn place(&self, id: FileId) -> Option<usize> {
+        id.0.checked_sub(self.forgotten).map(|i| i as usize)
+    }
+
+    fn entry(&self, id: FileId) -> Option<&Entry> {
+        self.files.get(self.place(id)?)
     }
 
     /// Line (from 1, in the user's file) and column (from 1) of the start of a span.
     pub fn line_column(&self, span: Span) -> Option<(u32, u32)> {
-        let Entry { file, starts, .. } = self.files.get(span.file.0 as usize)?;
+        let Entry { file, starts, .. } = self.entry(span.file)?;
         let line = starts.partition_point(|&start| start <= span.start).checked_sub(1)?;
         let before = file.text.get(starts[line] as usize..span.start as usize)?;
         let column = before.chars().count() as u32;
@@ -126,7 +148,7 @@ impl SourceMap {
 
     /// The node that a span of a graph covers, or the first and the last one in words.
     pub fn nodes(&self, span: Span) -> Option<String> {
-        let entry = self.files.get(span.file.0 as usize).filter(|entry| entry.graph)?;
+        let entry = self.entry(span.file).filter(|entry| entry.graph)?;
         let (_, first, last) = self.lines(span)?;
         let name = |line: u32| {
             let start = entry.starts.get(line as usize - 1).copied().unwrap_or(u32::MAX);
@@ -152,6 +174,24 @@ impl SourceMap {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_forgotten_has_no_lines() {
+        let mut map = SourceMap::new();
+        let file = |name: &str| SourceFile {
+            name: name.into(),
+            text: "a\nb".into(),
+            first_line: 1,
+            dedent: 0,
+        };
+        let (a, b) = (map.add(file("a")), map.add(file("b")));
+        assert_eq!(map.forget_oldest(1), [file("a")]);
+        assert!(map.files().eq([&file("b")]));
+        let c = map.add(file("c"));
+        assert_eq!((a, b, c), (FileId(0), FileId(1), FileId(2)));
+        let line = |file| map.lines(Span { file, start: 2, end: 3 }).map(|l| (&**l.0, l.1));
+        assert_eq!((line(a), line(b), line(c)), (None, Some(("b", 2)), Some(("c", 2))));
+    }
 
     #[test]
     fn lines_and_columns_count_from_the_users_file() {

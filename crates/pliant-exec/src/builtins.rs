@@ -53,6 +53,7 @@ pub const BUILTINS: &[BuiltinArity] = &[
     at_least("vm.builtin.invoke_closure", 1),
     at_least("vm.builtin.invoke_closure_tail", 1),
     at_least("vm.builtin.invoke_pure_closure", 1),
+    exactly("vm.builtin.item", 1),
     exactly("vm.builtin.kill_object", 1),
     at_least("vm.builtin.load_shape", 1),
     at_least("vm.builtin.make_closure", 1),
@@ -71,6 +72,7 @@ pub const BUILTINS: &[BuiltinArity] = &[
     exactly("vm.builtin.tensor_to_shape", 1),
     between("vm.builtin.tensor_view", 1, 4),
     at_least("vm.builtin.to_device", 1),
+    exactly("vm.builtin.trip_count", 3),
     exactly("vm.builtin.tuple_getitem", 2),
     between("vm.builtin.unique", 1, 6),
 ];

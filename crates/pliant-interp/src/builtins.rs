@@ -7,6 +7,7 @@
 mod dynamic;
 mod inspect;
 mod operator;
+mod scalar;
 mod text;
 
 use std::sync::Arc;
@@ -159,6 +160,7 @@ pub(crate) fn call(m: &mut Machine<'_>, name: &str, args: &[Value]) -> Option<Re
         "invoke_closure" | "invoke_closure_tail" | "invoke_pure_closure" => {
             a.func(0).and_then(|f| m.call_func(&f, &args[1..]))
         }
+        "item" => scalar::item(a),
         "make_closure" => a.func(0).map(|f| Func::Bound(Arc::new(f), args[1..].into()).into()),
         "make_prim_value" => coded(a, 1).map(Value::Int),
         "make_shape" => make_shape(a),
@@ -172,6 +174,7 @@ pub(crate) fn call(m: &mut Machine<'_>, name: &str, args: &[Value]) -> Option<Re
         "reshape" => reshape(a),
         "shape_of" => a.tensor(0).map(|t| Value::shape(t.shape())),
         "tensor_to_shape" => tensor_to_shape(a),
+        "trip_count" => scalar::trip_count(a),
         "tuple_getitem" => tuple_getitem(a),
         "unique" => dynamic::unique(m, a),
         "tensor_view" => inspect::tensor_view(a),

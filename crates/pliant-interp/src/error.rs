@@ -117,6 +117,11 @@ impl InterpError {
         self
     }
 
+    /// Whether the program says one of its places.
+    pub(crate) fn has_line(&self) -> bool {
+        self.trace.iter().any(|place| !place.span.is_none())
+    }
+
     /// The failure in words, with the lines of its places.
     pub fn with_lines(&self, sources: &SourceMap) -> String {
         let mut text = self.message.clone();

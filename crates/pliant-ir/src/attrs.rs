@@ -6,6 +6,8 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use pliant_tensor::DType;
 
+use crate::attr_names::{FORCE_PURE, FORCE_PURE_OLD};
+
 /// One attribute value. Floats compare by their bits, so that values can be hash-consed.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum AttrValue {
@@ -141,3 +143,9 @@ impl Attrs {
 /// The attributes of a function or module: named notes that passes leave for each other, in insertion
 /// order (`global_symbol`, `Primitive`, `tir.noalias`, ...).
 pub type FuncAttrs = IndexMap<Arc<str>, AttrValue>;
+
+/// Whether a function with these attributes is called pure whatever it does.
+pub fn is_forced_pure(attrs: &FuncAttrs) -> bool {
+    let force = attrs.get(FORCE_PURE).or_else(|| attrs.get(FORCE_PURE_OLD));
+    force.and_then(AttrValue::as_bool) == Some(true)
+}

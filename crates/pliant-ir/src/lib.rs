@@ -6,6 +6,7 @@
 //! | [`relax`] | the graph level: functions in A-normal form over tensors, shapes, tuples and objects |
 //! | [`tir`] | the loop level: loop functions over buffers |
 //! | [`attrs`] | attribute values of operators and functions |
+//! | [`attr_names`] | the names of the attributes that have a meaning |
 //! | [`op`] | the name of an operator, and what the IR asks of whoever declares operators |
 //! | [`print`] | script text of everything |
 //! | [`equal`] | equality up to renaming, and its hash |
@@ -14,6 +15,7 @@
 //! A function owns its arenas: ids of one function mean nothing in another, functions are cloned
 //! whole, transformed in parallel and dropped whole. Nothing here is global and nothing locks.
 
+pub mod attr_names;
 pub mod attrs;
 pub mod equal;
 pub mod module;

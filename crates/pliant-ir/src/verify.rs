@@ -7,6 +7,7 @@
 use pliant_diag::{Diagnostic, codes};
 use rustc_hash::FxHashMap;
 
+use crate::attr_names::GLOBAL_SYMBOL;
 use crate::module::{BaseFunc, IRModule};
 use crate::op::OpRegistry;
 
@@ -18,7 +19,7 @@ pub fn verify_module(module: &IRModule, ops: &dyn OpRegistry) -> Vec<Diagnostic>
     let mut out = Vec::new();
     let mut symbols: FxHashMap<&str, &str> = FxHashMap::default();
     for (name, func) in &module.functions {
-        if let Some(symbol) = func.attrs().get("global_symbol").and_then(|a| a.as_str())
+        if let Some(symbol) = func.attrs().get(GLOBAL_SYMBOL).and_then(|a| a.as_str())
             && let Some(other) = symbols.insert(symbol, name)
         {
             let message =

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 use pliant_diag::{FileId, SourceMap};
+use pliant_ir::attr_names::{GLOBAL_SYMBOL, INPUT_NAMES, NUM_INPUT, OUTPUT_NAMES};
 use pliant_ir::relax::origins::DIVISIBLE;
 use pliant_ir::relax::{Expr, FunctionBuilder, TensorShape, TypeData};
 use pliant_ir::{AttrValue, DType, IRModule};
@@ -303,7 +304,7 @@ impl<'m> Importer<'m> {
     fn finish(self, parts: Parts, warnings: Vec<Problem>) -> Imported {
         let count = parts.inputs.len() as i64;
         let mut func = self.builder.finish(parts.result, None, self.pure);
-        func.attrs.insert("global_symbol".into(), AttrValue::str("main"));
+        func.attrs.insert(GLOBAL_SYMBOL.into(), AttrValue::str("main"));
         let wholes = self.symbols.wholes();
         if !wholes.is_empty() {
             let wholes = wholes.iter().map(|w| AttrValue::str(w)).collect();
@@ -311,12 +312,12 @@ impl<'m> Importer<'m> {
         }
         // Who runs a model may write into what it was fed without changing what came out.
         func.attrs.insert(FRESH_RESULTS.into(), AttrValue::Bool(true));
-        func.attrs.insert("num_input".into(), AttrValue::Int(count));
+        func.attrs.insert(NUM_INPUT.into(), AttrValue::Int(count));
         // The names of the file, which need not be names of the script.
         let names = |of: &[String]| AttrValue::List(of.iter().map(|n| AttrValue::str(n)).collect());
         let given: Vec<String> = parts.inputs.iter().chain(self.params.keys()).cloned().collect();
-        func.attrs.insert("input_names".into(), names(&given));
-        func.attrs.insert("output_names".into(), names(&parts.outputs));
+        func.attrs.insert(INPUT_NAMES.into(), names(&given));
+        func.attrs.insert(OUTPUT_NAMES.into(), names(&parts.outputs));
         let mut module = IRModule::default();
         module.insert("main", func);
         Imported {

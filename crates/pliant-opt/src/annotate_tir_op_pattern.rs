@@ -38,13 +38,11 @@
 
 use std::sync::Arc;
 
+use pliant_ir::attr_names::OP_PATTERN;
 use pliant_ir::{AttrValue, BaseFunc, IRModule};
 use pliant_pass::{ModulePass, PassContext, PassError};
 
 use crate::analysis::op_pattern::op_pattern;
-
-/// The attribute that holds the pattern.
-pub const OP_PATTERN: &str = "op_pattern";
 
 /// See the module's documentation.
 pub struct AnnotateTirOpPattern;

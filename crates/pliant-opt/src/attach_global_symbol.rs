@@ -27,11 +27,9 @@
 
 use std::sync::Arc;
 
+use pliant_ir::attr_names::GLOBAL_SYMBOL;
 use pliant_ir::{AttrValue, BaseFunc, IRModule};
 use pliant_pass::{ModulePass, PassContext, PassError};
-
-/// The attribute's name.
-pub const GLOBAL_SYMBOL: &str = "global_symbol";
 
 /// See the module's documentation.
 pub struct AttachGlobalSymbol;

@@ -21,58 +21,65 @@
 //! # Keeps
 //! Names and types of the variables that are bound to calls.
 //!
-//! Purity: what is written into is new. A pure function gets the attribute `relax.force_pure`, unless it works in place.
+//! Purity: what is written into is new. A pure function gets the attribute `relax.force_pure`. Where some function of the
+//! module works in place, all functions become impure instead.
 //!
 //! # Never
 //! Shares memory between outputs.
 
+use pliant_ir::attr_names::INPLACE_INDICES;
 use pliant_ir::op::{CALL_DPS_PACKED, CALL_TIR, CALL_TIR_INPLACE};
 use pliant_ir::relax::{
     Binding, Callee, Expr, ExprData, Function, TensorShape, Type, TypeData, Var,
 };
-use pliant_ir::{AttrValue, Attrs, DType, Op, Span, Sym};
-use pliant_pass::rewrite::{Namer, reachable_funcs, rewrite_bindings};
-use pliant_pass::{FunctionPass, PassContext, PassError, Problem};
+use pliant_ir::{AttrValue, Attrs, DType, IRModule, Span, Sym};
+use pliant_pass::pass::for_each_relax;
+use pliant_pass::rewrite::{Namer, rewrite_bindings};
+use pliant_pass::{ModulePass, PassContext, PassError, Problem};
 
-use crate::copy_written_views::copy_own_written_views;
+use crate::copy_written_views::{CopyWrittenViews, works_in_place};
 use crate::names::{ALLOC_TENSOR, op_call, prim_int, unit_ty};
+use crate::purity::{admit_effects_everywhere, force_pure};
 use crate::to_non_dataflow::flatten;
-
-const FORCE_PURE: &str = "relax.force_pure";
 
 /// See the module's documentation.
 pub struct CallTirRewrite;
 
-impl FunctionPass for CallTirRewrite {
+impl ModulePass for CallTirRewrite {
     fn name(&self) -> &str {
         "CallTIRRewrite"
     }
 
-    fn run_on(&self, _: &str, func: &mut Function, _: &PassContext) -> Result<(), PassError> {
-        let mut rewriter = Rewriter { namer: None, changed: false, in_place: false };
-        copy_own_written_views(func);
-        flatten(func);
-        rewrite_bindings(func, |func, binding, out| rewriter.binding(func, binding, out))?;
-        if !rewriter.changed {
-            return Ok(());
-        }
-        if rewriter.in_place || !func.is_pure() {
-            for id in reachable_funcs(func) {
-                func.func_mut(id).pure = false;
-            }
-        } else {
+    fn run(&self, module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
+        // After this pass nobody sees which calls work in place.
+        let in_place = module.relax_funcs().any(|(_, f)| works_in_place(f));
+        let mut module = CopyWrittenViews.run(module, ctx)?;
+        for_each_relax(&mut module, ctx, |_, func| {
+            let changed = rewrite(func)?;
             // What the calls write into is the function's own: it is as pure as it was, and so are its callers.
-            func.attrs.insert(FORCE_PURE.into(), AttrValue::Bool(true));
+            if changed && !in_place {
+                force_pure(func);
+            }
+            Ok(())
+        })?;
+        if in_place {
+            admit_effects_everywhere(&mut module);
         }
-        Ok(())
+        Ok(module)
     }
+}
+
+/// Whether a call was rewritten.
+fn rewrite(func: &mut Function) -> Result<bool, PassError> {
+    let mut rewriter = Rewriter { namer: None, changed: false };
+    flatten(func);
+    rewrite_bindings(func, |func, binding, out| rewriter.binding(func, binding, out))?;
+    Ok(rewriter.changed)
 }
 
 struct Rewriter {
     namer: Option<Namer>,
     changed: bool,
-    /// Whether a call works in place.
-    in_place: bool,
 }
 
 impl Rewriter {
@@ -81,9 +88,8 @@ impl Rewriter {
     }
 
     /// Notes a call that is rewritten: what it becomes is made where the call stands.
-    fn begin(&mut self, func: &Function, var: Var, op: Op) -> Span {
+    fn begin(&mut self, func: &Function, var: Var) -> Span {
         self.changed = true;
-        self.in_place |= op.writes_operands();
         let span = func.var(var).span;
         self.namer(func).at(span);
         span
@@ -106,8 +112,8 @@ impl Rewriter {
             return Ok(());
         };
         let (op, args) = (*op, func.list(*args).to_vec());
-        let inplace = func.call_attrs(*attrs).get("inplace_indices").and_then(AttrValue::as_ints);
-        let span = self.begin(func, binding.var, op);
+        let inplace = func.call_attrs(*attrs).get(INPLACE_INDICES).and_then(AttrValue::as_ints);
+        let span = self.begin(func, binding.var);
         let here = |message: String| PassError::User(vec![Problem::new(message).at(span)]);
         let [callee, inputs, ..] = args[..] else {
             return Err(PassError::internal(format!("{op} without function and arguments")));

@@ -30,8 +30,9 @@
 //! Copies what a call of a packed function returns: what that is a view of only its author knows.
 
 use pliant_ir::Attrs;
+use pliant_ir::attr_names::PRIMITIVE;
 use pliant_ir::op::{CALL_PURE_PACKED, WHILE_LOOP};
-use pliant_ir::relax::visit::{Event, walk};
+use pliant_ir::relax::visit::{Event, operand_vars, walk};
 use pliant_ir::relax::{Binding, BlockData, Callee, Expr, ExprData, Function, TypeData, Var};
 use pliant_pass::rewrite::Namer;
 use pliant_pass::{FunctionPass, PassContext, PassError};
@@ -54,7 +55,7 @@ impl FunctionPass for CopyAliasedResults {
     }
 
     fn run_on(&self, _: &str, func: &mut Function, _: &PassContext) -> Result<(), PassError> {
-        if func.attrs.contains_key(crate::fuse_ops::PRIMITIVE) {
+        if func.attrs.contains_key(PRIMITIVE) {
             return Ok(());
         }
         let origins = Origins::of(func);
@@ -69,6 +70,11 @@ impl FunctionPass for CopyAliasedResults {
             out: Vec::new(),
         };
         let new = copier.copied(func, result);
+        // What the copies and the result name is put out of its block.
+        let values = copier.out.iter().map(|b| b.value).chain([new]);
+        for v in values.flat_map(|e| operand_vars(func, e)).collect::<Vec<_>>() {
+            func.var_mut(v).dataflow = false;
+        }
         let body = func.body();
         let block = func.add_block(BlockData { dataflow: false, bindings: copier.out });
         func.seq_mut(body).blocks.push(block);

@@ -52,6 +52,7 @@
 
 use std::sync::Arc;
 
+use pliant_ir::attr_names::{INPLACE_INDICES, PRIMITIVE};
 use pliant_ir::op::{CALL_PURE_PACKED, CALL_TIR_INPLACE, WHILE_LOOP};
 use pliant_ir::relax::visit::{Event, operand_vars, walk};
 use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function, Var};
@@ -61,7 +62,6 @@ use pliant_pass::{ModulePass, PassContext, PassError};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::copy_aliased_results::COPY_TENSOR;
-use crate::fuse_ops::PRIMITIVE;
 use crate::names::RESHAPE;
 
 /// See the module's documentation.
@@ -87,18 +87,8 @@ impl ModulePass for CopyWrittenViews {
     }
 }
 
-/// The same for one function, as far as it works in place itself: for passes after which nobody sees that it does.
-pub(crate) fn copy_own_written_views(func: &mut Function) {
-    if !works_in_place(func) {
-        return;
-    }
-    let views = written_views(func);
-    if !views.is_empty() {
-        copy_views(func, &views);
-    }
-}
-
-fn works_in_place(func: &Function) -> bool {
+/// Whether a call of a function says that it works in place.
+pub(crate) fn works_in_place(func: &Function) -> bool {
     let mut found = false;
     walk(func, func.root(), |event| {
         if let Event::Bound(_, Binding { value, .. }) = event
@@ -246,7 +236,7 @@ fn overwritten(func: &Function, value: Expr) -> Vec<Var> {
         [_, inputs, ..] if *op == CALL_TIR_INPLACE => func.tuple_fields(*inputs),
         _ => args.get(1..),
     };
-    let indices = func.call_attrs(*attrs).get("inplace_indices").and_then(AttrValue::as_ints);
+    let indices = func.call_attrs(*attrs).get(INPLACE_INDICES).and_then(AttrValue::as_ints);
     let (Some(operands), Some(indices)) = (operands, indices) else {
         return operand_vars(func, value);
     };

@@ -85,6 +85,7 @@ mod partition;
 
 use std::sync::Arc;
 
+use pliant_ir::attr_names::PRIMITIVE;
 use pliant_ir::equal::{equal_functions, hash_function};
 use pliant_ir::relax::{Binding, Block, Callee, Expr, Function, TypeData};
 use pliant_ir::{AttrValue, Attrs, BaseFunc, IRModule, Span};
@@ -95,7 +96,6 @@ use rustc_hash::FxHashMap;
 use crate::analysis::Effects;
 use crate::analysis::tir_call::TirCall;
 use graph::{Graph, Kernels};
-pub use outline::PRIMITIVE;
 use outline::{Outlined, outline};
 use partition::Groups;
 

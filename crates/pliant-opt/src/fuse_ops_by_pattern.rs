@@ -55,6 +55,7 @@
 
 use std::sync::Arc;
 
+use pliant_ir::attr_names::{CODEGEN, COMPOSITE, PRIMITIVE};
 use pliant_ir::relax::visit::{Event, bindings, for_each_expr, walk};
 use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function, Var};
 use pliant_ir::{AttrValue, BaseFunc, IRModule, OpRegistry, Span};
@@ -63,11 +64,10 @@ use pliant_pass::rewrite::reachable_seqs;
 use pliant_pass::{ModulePass, PassContext, PassError, Writers};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::analysis::tir_call::TirCall;
 use crate::byoc::outline::{Outlined, call_global, outline};
 use crate::byoc::table::{FusionPattern, PatternCheck, patterns_with_prefix};
-use crate::byoc::{CODEGEN, COMPOSITE};
 use crate::fuse_ops::Made;
-use crate::fuse_ops::outline::PRIMITIVE;
 
 /// Names are cut off at about this length.
 const MAX_NAME: usize = 100;
@@ -307,11 +307,15 @@ fn is_copy(func: &Function, b: &Binding) -> bool {
 fn group_name(func: &Function, members: &[Binding]) -> String {
     let mut name = String::from("fused");
     for b in members {
-        if let ExprData::Call { callee: Callee::Op(op), .. } = func.expr(b.value)
-            && name.len() + op.0.len() < MAX_NAME
-        {
+        let ExprData::Call { callee: Callee::Op(op), .. } = func.expr(b.value) else { continue };
+        // A loop function is what the call computes.
+        let part = match TirCall::of(func, b.value) {
+            Some(call) => call.callee.to_string(),
+            None => op.0.replace('.', "_"),
+        };
+        if name.len() + part.len() < MAX_NAME {
             name.push('_');
-            name.push_str(&op.0.replace('.', "_"));
+            name.push_str(&part);
         }
     }
     name

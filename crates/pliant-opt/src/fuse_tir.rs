@@ -90,6 +90,7 @@ mod merge;
 
 use std::sync::Arc;
 
+use pliant_ir::attr_names::PRIMITIVE;
 use pliant_ir::relax::{Callee, Expr, ExprData, Function, Type, TypeData};
 use pliant_ir::{BaseFunc, IRModule, Sym, SymVar};
 use pliant_pass::rewrite::{reachable_seqs, rewrite_bindings};
@@ -97,7 +98,6 @@ use pliant_pass::{ModulePass, PassContext, PassError};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::eliminate_unused::collect_globals;
-use crate::fuse_ops::PRIMITIVE;
 use lower::{Lowered, lower};
 
 /// See the module's documentation.

@@ -46,6 +46,8 @@
 
 use std::sync::Arc;
 
+use pliant_ir::attr_names::{CODEGEN, COMPOSITE, PRIMITIVE};
+use pliant_ir::attrs::is_forced_pure;
 use pliant_ir::relax::derive::{SymMap, is_subtype};
 use pliant_ir::relax::visit::{Importer, called_globals};
 use pliant_ir::relax::{
@@ -62,12 +64,13 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::analysis::CallGraph;
 use crate::analysis::call_graph::called_by_name_only;
 use crate::infer_again::infer_again;
+use crate::to_non_dataflow::admit_effects;
 
 /// How many bindings a function may have after calls were inlined.
 pub const MAX_BINDINGS: usize = 1 << 20;
 
 /// Marks of functions that a backend takes whole.
-const MARKS: &[&str] = &["Codegen", "Composite", "Primitive"];
+const MARKS: &[&str] = &[CODEGEN, COMPOSITE, PRIMITIVE];
 
 /// See the module's documentation.
 pub struct InlinePrivateFunctions;
@@ -154,6 +157,8 @@ struct Inliner<'a> {
     /// How many bindings there are.
     size: usize,
     changed: bool,
+    /// Whether a callee had effects that do not count.
+    forced: bool,
 }
 
 impl<'a> Inliner<'a> {
@@ -165,6 +170,7 @@ impl<'a> Inliner<'a> {
             pinned: shape_vars(func),
             size: count_bindings(func),
             changed: false,
+            forced: false,
         }
     }
 
@@ -188,6 +194,10 @@ impl<'a> Inliner<'a> {
         if self.changed {
             mark_outputs(func);
         }
+        if self.forced {
+            // The effects that do not count for the callee do not count here.
+            admit_effects(func);
+        }
         self.changed
     }
 
@@ -209,6 +219,7 @@ impl<'a> Inliner<'a> {
                     match self.callee(func, binding) {
                         Some((callee, args)) => {
                             self.changed = true;
+                            self.forced |= is_forced_pure(&callee.attrs);
                             let from = work.len();
                             self.call(func, binding, &callee, &args, (&mut out, &mut work));
                             work[from..].reverse();

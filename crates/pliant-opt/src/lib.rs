@@ -53,6 +53,7 @@ pub mod passes;
 pub mod pipelines;
 pub mod plan_memory;
 pub mod products;
+mod purity;
 pub mod remove_purity_checking;
 pub mod remove_redundant_reshape;
 pub mod remove_unused_outputs;

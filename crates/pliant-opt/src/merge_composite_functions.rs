@@ -68,6 +68,7 @@
 
 use std::sync::Arc;
 
+use pliant_ir::attr_names::{CODEGEN, COMPOSITE};
 use pliant_ir::relax::visit::{Event, operand_vars, walk};
 use pliant_ir::relax::{Binding, Block, Callee, Expr, ExprData, Function, TypeData, Var};
 use pliant_ir::{AttrValue, BaseFunc, IRModule};
@@ -77,9 +78,9 @@ use pliant_pass::rewrite::{Namer, reachable_seqs};
 use pliant_pass::{ModulePass, PassContext, PassError, Writers};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::byoc::backend_of;
 use crate::byoc::outline::{call_global, outline};
 use crate::byoc::registry::codegen;
-use crate::byoc::{CODEGEN, COMPOSITE, backend_of};
 use crate::fuse_ops::Made;
 
 /// See the module's documentation.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use pliant_ir::attr_names::NUM_INPUT;
 use pliant_ir::op::CALL_BUILTIN_WITH_CTX;
 pub use pliant_ir::op::NULL_VALUE;
 use pliant_ir::relax::{Callee, Expr, Function, Type, TypeData};
@@ -92,9 +93,6 @@ pub fn known_names<'a>(intro: &str, names: impl Iterator<Item = &'a str>) -> Str
         n => format!("{intro} {}{more}", names[..n.min(SHOWN)].join(", ")),
     }
 }
-
-/// The attribute of a model's function that tells how many parameters are inputs; the others are the model's.
-pub const NUM_INPUT: &str = "num_input";
 
 /// How many parameters are inputs, for a function of a model.
 ///

@@ -43,6 +43,7 @@
 
 use std::sync::Arc;
 
+use pliant_ir::attr_names::GLOBAL_SYMBOL;
 use pliant_ir::relax::visit::called_globals;
 use pliant_ir::relax::{ExprData, Function};
 use pliant_ir::{AttrValue, BaseFunc, IRModule};
@@ -50,8 +51,6 @@ use pliant_pass::pass::update_each_relax;
 use pliant_pass::rewrite::{map_leaves, reachable_seqs};
 use pliant_pass::{ModulePass, PassContext, PassError, Problem};
 use rustc_hash::{FxHashMap, FxHashSet};
-
-use crate::attach_global_symbol::GLOBAL_SYMBOL;
 
 /// See the module's documentation.
 pub struct NormalizeGlobalVar;

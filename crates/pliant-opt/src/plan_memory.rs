@@ -43,6 +43,7 @@
 
 use std::sync::Arc;
 
+use pliant_ir::attr_names::UPPER_BOUND;
 use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function, Seq, Var};
 use pliant_ir::{AttrValue, IRModule};
 use pliant_pass::pass::for_each_relax;
@@ -59,9 +60,6 @@ use crate::to_non_dataflow::flatten;
 use pool::{Pool, Sizes};
 
 mod pool;
-
-/// The attribute of functions that bounds their symbols: `{"n": 1024}`.
-pub const UPPER_BOUND: &str = "tir_var_upper_bound";
 
 /// See the module's documentation.
 pub struct StaticPlanBlockMemory;

@@ -64,6 +64,7 @@
 use std::sync::Arc;
 
 use pliant_ir::IRModule;
+use pliant_ir::attr_names::PRIMITIVE;
 use pliant_ir::relax::{Binding, ExprData, Function, TypeData};
 use pliant_pass::pass::for_each_relax;
 use pliant_pass::rewrite::reachable_seqs;
@@ -99,7 +100,7 @@ impl ModulePass for RewriteDataflowReshape {
 }
 
 fn rewrite(func: &mut Function, reshapes: &FxHashSet<Arc<str>>) {
-    if func.attrs.contains_key(crate::fuse_ops::PRIMITIVE) {
+    if func.attrs.contains_key(PRIMITIVE) {
         return;
     }
     for seq in reachable_seqs(func) {

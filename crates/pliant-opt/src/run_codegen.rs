@@ -55,6 +55,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 use pliant_diag::suggest::did_you_mean;
+use pliant_ir::attr_names::{CODEGEN, COMPOSITE};
 use pliant_ir::op::CALL_DPS_PACKED;
 use pliant_ir::relax::{Callee, Expr, ExprData, Function, TypeData};
 use pliant_ir::{AttrValue, Attrs, BaseFunc, IRModule};
@@ -63,7 +64,6 @@ use pliant_pass::{ModulePass, PassContext, PassError, Problem};
 use rustc_hash::FxHashMap;
 
 use crate::byoc::registry::{ExternalFunction, Generated, TargetOptions, codegen, codegens};
-use crate::byoc::{CODEGEN, COMPOSITE};
 use crate::eliminate_unused::EliminateUnused;
 
 /// See the module's documentation.

@@ -26,10 +26,10 @@
 //! Removes a binding, even an unused one.
 
 use pliant_ir::relax::Function;
-use pliant_pass::rewrite::{
-    reachable_funcs, reachable_seqs, set_flat_bindings, take_flat_bindings,
-};
+use pliant_pass::rewrite::{reachable_seqs, set_flat_bindings, take_flat_bindings};
 use pliant_pass::{FunctionPass, PassContext, PassError};
+
+use crate::purity::force_pure;
 
 /// See the module's documentation.
 pub struct ToNonDataflow;
@@ -45,13 +45,11 @@ impl FunctionPass for ToNonDataflow {
     }
 }
 
-/// Makes room for calls with effects: every sequence one plain block, every function impure. The lowering passes
-/// that add such calls do this themselves, so that each runs alone.
+/// Makes room for calls with effects that nobody outside sees: every sequence one plain block, and the function as pure
+/// as it was. The lowering passes that add such calls do this themselves, so that each runs alone.
 pub(crate) fn admit_effects(func: &mut Function) {
     flatten(func);
-    for id in reachable_funcs(func) {
-        func.func_mut(id).pure = false;
-    }
+    force_pure(func);
 }
 
 /// Makes every sequence one plain block.

@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 use crate::module::IRModule;
 use crate::runtime::import::parse_dtype;
 use crate::runtime::ndarray::NDArray;
-use crate::script::with_sources;
+use crate::sources::{add_graph, name_nodes};
 
 /// A module, its parameters by name, the names of its inputs and of its outputs, and what is told of its shapes: the
 /// symbols with those who constrain them, and warnings.
@@ -46,13 +46,13 @@ pub fn import_onnx<'py>(
         dynamic: dynamic_of(facts.dynamic),
         divisible: facts.divisible.into_iter().collect(),
         allow_specialization: facts.allow_specialization,
-        file: Some(with_sources(|sources| sources.add_graph("an ONNX model"))),
+        file: Some(add_graph("an ONNX model")),
         ..ImportOptions::default()
     };
     let model = open(source, limits_of(limits.as_ref())?)?;
     let imported = enter(py, || onnx::import(&model, &options).map_err(refused))?;
     if let Some(file) = options.file {
-        with_sources(|sources| sources.name_nodes(file, &imported.nodes));
+        name_nodes(file, &imported.nodes);
     }
     let params = PyDict::new(py);
     for (name, tensor) in imported.params {

@@ -12,6 +12,7 @@ mod nesting;
 mod relax;
 mod runtime;
 mod script;
+mod sources;
 mod te;
 mod tir;
 mod transform;
@@ -52,6 +53,8 @@ mod _core {
     use crate::runtime::value::Object;
     #[pymodule_export]
     use crate::script::{check_script, parse_script};
+    #[pymodule_export]
+    use crate::sources::source_texts;
 
     #[pymodule_export]
     use crate::te::functions::{

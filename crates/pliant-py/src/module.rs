@@ -13,6 +13,7 @@ use rustc_hash::FxHashMap;
 use crate::error::{Error, Result};
 use crate::relax::builder::base_func;
 use crate::relax::classes::{Expr, wrap};
+use crate::relax::convert::attr_object;
 use crate::relax::declare::declare;
 use crate::relax::function::{Function, globals_of, signature_of, wrap_func};
 use crate::relax::home::Home;
@@ -239,7 +240,7 @@ impl IRModule {
 
     /// The attributes.
     #[getter(attrs)]
-    fn attributes<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyDict>> {
+    fn attributes<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
         attrs_dict(py, &self.snapshot().attrs)
     }
 
@@ -269,11 +270,12 @@ impl IRModule {
 
     /// An attribute; `None` where there is none.
     fn get_attr<'py>(&self, py: Python<'py>, attr_key: &str) -> Result<Option<Bound<'py, PyAny>>> {
-        Ok(attrs_dict(py, &self.snapshot().attrs)?.get_item(attr_key)?)
+        let value = self.snapshot().attrs.get(attr_key).map(|v| attr_object(py, v)).transpose()?;
+        Ok(value)
     }
 
     /// The attributes.
-    fn get_attrs<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyDict>> {
+    fn get_attrs<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
         self.attributes(py)
     }
 

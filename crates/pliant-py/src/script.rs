@@ -1,9 +1,8 @@
 //! Script in Python: text and decorated sources to modules, through the parser that files use.
 
-use std::sync::{Mutex, PoisonError};
-
-use pliant_diag::{Diagnostic, SourceFile, SourceMap};
+use pliant_diag::{Diagnostic, SourceFile};
 use pliant_ir::BaseFunc;
+use pliant_ir::attr_names::GLOBAL_SYMBOL;
 use pliant_ops::te::{self, BinOp, ExprKind};
 use pliant_script::{HostEnv, HostMacro, HostSym, HostSymOp, HostValue, Parsed};
 use pyo3::prelude::*;
@@ -17,17 +16,9 @@ use crate::relax::function::{Function, ir_function};
 use crate::relax::node::Node;
 use crate::relax::op::OpFunction;
 use crate::runtime::import::{borrow_tensor, parse_dtype};
+use crate::sources::{add_source, with_sources};
 use crate::te::prim_func::PrimFunc;
 use crate::tir::expr::PrimExpr;
-
-/// All sources ever parsed: spans in modules point into them.
-static SOURCES: Mutex<Option<SourceMap>> = Mutex::new(None);
-
-/// Calls `work` with the sources parsed so far.
-pub fn with_sources<T>(work: impl FnOnce(&mut SourceMap) -> T) -> T {
-    let mut sources = SOURCES.lock().unwrap_or_else(PoisonError::into_inner);
-    work(sources.get_or_insert_with(SourceMap::new))
-}
 
 /// The Python program around a script: names, and `eval` for everything else.
 struct PyEnv<'py> {
@@ -135,7 +126,7 @@ fn language_value(obj: &Bound<'_, PyAny>, name: Option<&str>) -> Option<HostValu
     }
     if let Ok(func) = obj.cast::<Function>() {
         let ir = ir_function(&func.as_super().get().node).ok()?;
-        let symbol = ir.attrs.get("global_symbol").and_then(|v| v.as_str()).map(String::from);
+        let symbol = ir.attrs.get(GLOBAL_SYMBOL).and_then(|v| v.as_str()).map(String::from);
         let given = symbol.or_else(|| func.get().given_name().map(|n| n.to_string()));
         let name = name.map(String::from).or(given).unwrap_or_else(|| "main".to_string());
         return Some(HostValue::Func(name, BaseFunc::Relax(ir)));
@@ -232,8 +223,7 @@ pub fn parse_script<'py>(
     macros: Option<Vec<Bound<'py, PyAny>>>,
 ) -> Result<Bound<'py, PyAny>> {
     let add = |name: &str, text: &str, first_line: u32, dedent: u32| {
-        let source = SourceFile { name: name.into(), text: text.into(), first_line, dedent };
-        with_sources(|sources| sources.add(source))
+        add_source(SourceFile { name: name.into(), text: text.into(), first_line, dedent })
     };
     let id = add(file, text, first_line, dedent);
     let macros = macros.unwrap_or_default();
@@ -290,6 +280,11 @@ fn problem(errors: &[Diagnostic]) -> ScriptProblem {
         let mut message = first.message.clone();
         if let Some(help) = &first.help {
             message.push_str(&format!(" (help: {help})"));
+        }
+        for used in &first.labels {
+            if let Some((file, line, _)) = sources.lines(used.span) {
+                message.push_str(&format!(" ({}: {file}:{line})", used.text));
+            }
         }
         match errors.len() {
             1 => {}

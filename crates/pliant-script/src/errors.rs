@@ -72,11 +72,13 @@ pub(crate) struct ScriptError {
     range: Range,
     message: String,
     help: Option<String>,
+    /// The uses of macros that it was found in, the innermost first.
+    uses: Vec<(Range, String)>,
 }
 
 impl ScriptError {
     pub(crate) fn new(kind: Kind, range: Range, message: impl Into<String>) -> Self {
-        ScriptError { kind, range, message: message.into(), help: None }
+        ScriptError { kind, range, message: message.into(), help: None, uses: Vec::new() }
     }
 
     pub(crate) fn help(mut self, help: impl Into<String>) -> Self {
@@ -116,6 +118,13 @@ impl Errors {
         Reported
     }
 
+    /// The errors from that one on were found where a macro is used there.
+    pub(crate) fn used_at(&self, from: usize, range: Range, name: &str) {
+        for error in self.list.borrow_mut().iter_mut().skip(from) {
+            error.uses.push((range, format!("macro '{name}' is used here")));
+        }
+    }
+
     /// How many errors were found so far.
     pub(crate) fn count(&self) -> usize {
         self.list.borrow().len()
@@ -144,6 +153,8 @@ impl Errors {
             .map(|e| {
                 let span = self.span(e.range);
                 let d = Diagnostic::error(e.kind.code(), e.message).with_span(span);
+                let uses = e.uses.into_iter();
+                let d = uses.fold(d, |d, (at, text)| d.with_secondary(self.span(at), text));
                 match e.help {
                     Some(help) => d.with_help(help),
                     None => d,

@@ -4,6 +4,7 @@ use pliant_ir::AttrValue;
 use pliant_tensor::{DType, Tensor};
 
 use crate::context::{Cx, parse_dtype};
+use crate::env::HostValue;
 use crate::errors::{Kind, Res};
 use crate::python::ast::{Expr, ExprKind, UnaryOp};
 
@@ -214,9 +215,50 @@ pub(crate) fn attr(e: &Expr<'_>) -> Option<AttrValue> {
                 .map(|(k, v)| Some((k.as_str()?.into(), attr(v)?)))
                 .collect::<Option<_>>()?,
         ),
+        // `T.bool(True)`, `T.int64(1)`.
+        ExprKind::Call(call) if call.args.len() == 1 && call.keywords.is_empty() => {
+            typed_attr(call.func.dotted()?.last()?, attr(&call.args[0])?)?
+        }
         _ => match number(e)? {
             n if n.written == Written::Float => AttrValue::float(n.float),
             n => AttrValue::Int(n.int),
         },
+    })
+}
+
+/// A constant as one of the type of that name.
+fn typed_attr(dtype: &str, value: AttrValue) -> Option<AttrValue> {
+    let dtype = parse_dtype(dtype)?;
+    Some(match value {
+        AttrValue::Bool(_) | AttrValue::Int(_) if dtype.is_bool() => {
+            AttrValue::Bool(value.as_bool()?)
+        }
+        AttrValue::Bool(_) | AttrValue::Int(_) if dtype.is_integer() => {
+            AttrValue::Int(value.as_int()?)
+        }
+        AttrValue::Bool(_) | AttrValue::Int(_) | AttrValue::Float(_) if dtype.is_float() => {
+            AttrValue::float(value.as_float()?)
+        }
+        _ => return None,
+    })
+}
+
+/// A value of the host as an attribute.
+pub(crate) fn host_attr(value: &HostValue) -> Option<AttrValue> {
+    Some(match value {
+        HostValue::None => AttrValue::None,
+        HostValue::Bool(v) => AttrValue::Bool(*v),
+        HostValue::Int(v) => AttrValue::Int(*v),
+        HostValue::Float(v) => AttrValue::float(*v),
+        HostValue::Str(v) => AttrValue::str(v),
+        HostValue::DType(v) => AttrValue::DType(*v),
+        HostValue::List(items) | HostValue::Tuple(items) => {
+            AttrValue::List(items.iter().map(host_attr).collect::<Option<_>>()?)
+        }
+        HostValue::Map(items) => {
+            let items = items.iter().map(|(k, v)| Some((k.as_str().into(), host_attr(v)?)));
+            AttrValue::Map(items.collect::<Option<_>>()?)
+        }
+        _ => return None,
     })
 }

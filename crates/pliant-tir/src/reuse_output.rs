@@ -5,6 +5,7 @@
 //! was.
 
 use pliant_ir::AttrValue;
+use pliant_ir::attr_names::NOALIAS;
 use pliant_ir::tir::visit::for_each_expr;
 use pliant_ir::tir::{Buffer, Expr, ExprData, PrimFunc, Stmt, StmtData};
 
@@ -18,7 +19,7 @@ use crate::walk::{ExprRewriter, map_stmts};
 /// # Errors
 /// None.
 pub fn run(f: &mut PrimFunc) -> Result<(), LowerError> {
-    if !matches!(f.attrs.get("tir.noalias"), Some(AttrValue::Bool(true))) {
+    if !matches!(f.attrs.get(NOALIAS), Some(AttrValue::Bool(true))) {
         return Ok(());
     }
     let (allocs, items) = parse(f);

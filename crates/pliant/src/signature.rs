@@ -1,5 +1,6 @@
 //! What a function takes and gives: names, dtypes and dims with their symbols, for people and for front ends.
 
+use pliant_ir::attr_names::{INPUT_NAMES, OUTPUT_NAMES};
 use pliant_ir::relax::{Function, Type, TypeData};
 use pliant_ir::{AttrValue, IRModule, print};
 use serde::{Deserialize, Serialize};
@@ -72,8 +73,8 @@ pub fn signatures(module: &IRModule) -> Vec<Signature> {
             name: name.to_string(),
             inputs: f.params().iter().map(|&p| info(f, &f.var(p).name, f.var(p).ty)).collect(),
             output: info(f, "", f.ret_ty()),
-            input_names: names(f, "input_names"),
-            output_names: names(f, "output_names"),
+            input_names: names(f, INPUT_NAMES),
+            output_names: names(f, OUTPUT_NAMES),
         })
         .collect()
 }

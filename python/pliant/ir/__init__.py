@@ -12,6 +12,7 @@ from pliant import _core
 from pliant._core import IRModule, Range
 from pliant.ir._compare import difference
 from pliant.ir._compare import structural_hash as _hash
+from pliant.ir.attrs import Attrs, DictAttrs
 
 if TYPE_CHECKING:
     from pliant._core import PrimExpr, PrimFunc
@@ -57,7 +58,9 @@ Op = _core.relax.OpFunction
 
 __all__ = [
     "Array",
+    "Attrs",
     "BaseFunc",
+    "DictAttrs",
     "GlobalVar",
     "IRModule",
     "Map",

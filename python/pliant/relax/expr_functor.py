@@ -383,8 +383,9 @@ class PyExprMutator(ExprFunctor):
         default."""
         return getattr(PyExprMutator, _method_of(expr))(self, expr)
 
-    def visit_with_new_scope(self, expr: Any) -> Any:
-        """Visits an expression so that what is emitted meanwhile comes into a sequence of its own."""
+    def visit_with_new_scope(self, expr: Any, params: Sequence[Var] | None = None) -> Any:
+        """Visits an expression so that what is emitted meanwhile comes into a sequence of its own. ``params`` may say whose
+        body it is; nothing depends on it."""
         if isinstance(expr, _relax.SeqExpr):
             return self.visit_expr(expr)
         self.builder_._begin_binding_block()

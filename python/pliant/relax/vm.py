@@ -99,6 +99,7 @@ class VirtualMachine(_core.VirtualMachine):
 
     # A misspelt name is an error.
     __slots__ = ("_saved",)
+    _saved: dict[str, Callable[[], Any]]
 
     def __new__(
         cls,
@@ -113,7 +114,7 @@ class VirtualMachine(_core.VirtualMachine):
             rt_mod = rt_mod.executable
         table = list(functions) if functions else None
         self = super().__new__(cls, rt_mod, device, memory_cfg, profile, table, max_depth)
-        self._saved: dict[str, Callable[[], Any]] = {}
+        self._saved = {}
         return self
 
     def __getitem__(self, name: str) -> Any:

@@ -55,7 +55,7 @@ class Module:
 #                 v = T.axis.spatial(n + 1, i)
 #                 C[v] = T.if_then_else(v < n, A[v], T.float32(0.0))
 #
-#     @R.function(pure=False)
+#     @R.function
 #     def main(x: R.Tensor(("n",), dtype="float32"), y: R.Tensor(("k",), dtype="float32")) -> R.Object:
 #         n = T.int64()
 #         k = T.int64()

@@ -43,11 +43,12 @@ class Module:
 #
 # @I.ir_module
 # class Module:
-#     @R.function(pure=False)
+#     @R.function
 #     def called(x: R.Tensor(("n",), dtype="float32")) -> R.Tensor(("n",), dtype="float32"):
 #         n = T.int64()
+#         R.func_attr({"relax.force_pure": True})
 #         y: R.Tensor((n,), dtype="float32") = R.exp(x)
-#         @R.function(pure=False)
+#         @R.function
 #         def g(a: R.Tensor((n,), dtype="float32")) -> R.Tensor((n,), dtype="float32"):
 #             gv: R.Tensor((n,), dtype="float32") = R.add(a, y)
 #             return gv
@@ -57,16 +58,17 @@ class Module:
 #         _1: R.Tuple = R.memory.kill_tensor(z)
 #         return gv1
 #
-#     @R.function(pure=False)
+#     @R.function
 #     def through_another(x: R.Tensor(("n",), dtype="float32")) -> R.Tensor(("n",), dtype="float32"):
 #         n = T.int64()
+#         R.func_attr({"relax.force_pure": True})
 #         y: R.Tensor((n,), dtype="float32") = R.exp(x)
 #         c: R.Tensor((n,), dtype="float32") = y
-#         @R.function(pure=False)
+#         @R.function
 #         def g(a: R.Tensor((n,), dtype="float32")) -> R.Tensor((n,), dtype="float32"):
 #             gv: R.Tensor((n,), dtype="float32") = R.add(a, c)
 #             return gv
-#         @R.function(pure=False)
+#         @R.function
 #         def h(a1: R.Tensor((n,), dtype="float32")) -> R.Tensor((n,), dtype="float32"):
 #             b: R.Tensor((n,), dtype="float32") = g(a1)
 #             gv1: R.Tensor((n,), dtype="float32") = R.multiply(b, b)

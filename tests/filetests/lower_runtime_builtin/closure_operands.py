@@ -28,14 +28,16 @@ class Module:
 #
 # @I.ir_module
 # class Module:
-#     @R.function(pure=False)
+#     @R.function
 #     def join(a: R.Tensor((), dtype="float32"), t: R.Tuple(R.Tensor((), dtype="float32"), R.Tensor((), dtype="float32")), b: R.Tensor((), dtype="float32")) -> R.Tuple(R.Tensor((), dtype="float32"), R.Tensor((), dtype="float32"), R.Tensor((), dtype="float32"), R.Tensor((), dtype="float32")):
+#         R.func_attr({"relax.force_pure": True})
 #         x: R.Tensor((), dtype="float32") = t[0]
 #         y: R.Tensor((), dtype="float32") = t[1]
 #         return (a, x, y, b)
 #
-#     @R.function(pure=False)
+#     @R.function
 #     def main(x: R.Tensor((), dtype="float32"), y: R.Tensor((), dtype="float32"), z: R.Tuple(R.Tensor((), dtype="float32"))) -> R.Tuple(R.Tensor((), dtype="float32"), R.Tensor((), dtype="float32"), R.Tensor((), dtype="float32"), R.Tensor((), dtype="float32")):
+#         R.func_attr({"relax.force_pure": True})
 #         cls = Module
 #         none: R.Tuple = R.tuple()
 #         pair: R.Tuple(R.Tensor((), dtype="float32"), R.Tensor((), dtype="float32")) = (x, y)

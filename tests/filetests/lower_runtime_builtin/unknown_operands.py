@@ -30,9 +30,10 @@ class Module:
 #
 # @I.ir_module
 # class Module:
-#     @R.function(pure=False)
+#     @R.function
 #     def main(x: R.Tensor(("n", 3), dtype="float32"), y: R.Tensor(dtype="float32"), z: R.Tensor(("n",))) -> R.Object:
 #         n = T.int64()
+#         R.func_attr({"relax.force_pure": True})
 #         cls = Module
 #         a: R.Tensor(dtype="float32") = R.call_packed("pliant.call_operator", R.str("relax.add"), R.str("R.add(a0, a1)"), x, y, sinfo_args=(R.Tensor(dtype="float32"),))
 #         b: R.Tensor(dtype="float32") = R.call_packed("pliant.call_operator", R.str("relax.sum"), R.str("R.sum(a0, axis=[-1], keepdims=True)"), a, sinfo_args=(R.Tensor(dtype="float32"),))

@@ -22,10 +22,11 @@ class Module:
 #
 # @I.ir_module
 # class Module:
-#     @R.function(pure=False)
+#     @R.function
 #     def main(x: R.Tensor(("n", "m"), dtype="float32"), w: R.Tensor(("m", "m"), dtype="float32")) -> R.Tensor(("n", "m"), dtype="float32"):
 #         n = T.int64()
 #         m = T.int64()
+#         R.func_attr({"relax.force_pure": True})
 #         cls = Module
 #         storage: R.Object = R.memory.alloc_storage(R.shape([m * n * 4]), R.prim_value(0), R.str("global"), R.dtype("uint8"))
 #         a: R.Tensor((n, m), dtype="float32") = R.memory.alloc_tensor(storage, R.prim_value(0), R.shape([n, m]), R.dtype("float32"))

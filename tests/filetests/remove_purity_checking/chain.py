@@ -20,9 +20,10 @@ class Module:
 #
 # @I.ir_module
 # class Module:
-#     @R.function(pure=False)
+#     @R.function
 #     def main(x: R.Tensor(("n", 4), dtype="float32"), y: R.Tensor(("n", 4), dtype="float32")) -> R.Tensor(("n", 4), dtype="float32"):
 #         n = T.int64()
+#         R.func_attr({"relax.force_pure": True})
 #         with R.dataflow():
 #             a: R.Tensor((n, 4), dtype="float32") = R.add(x, y)
 #             b: R.Tensor((n, 4), dtype="float32") = R.exp(a)

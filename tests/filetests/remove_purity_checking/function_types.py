@@ -36,35 +36,39 @@ class Module:
 #
 # @I.ir_module
 # class Module:
-#     @R.function(private=True, pure=False)
-#     def apply(f: R.Callable((R.Tensor(("n",), dtype="float32"),), R.Tensor(("n",), dtype="float32"), False), x: R.Tensor(("n",), dtype="float32")) -> R.Tensor(("n",), dtype="float32"):
+#     @R.function(private=True)
+#     def apply(f: R.Callable((R.Tensor(("n",), dtype="float32"),), R.Tensor(("n",), dtype="float32"), True), x: R.Tensor(("n",), dtype="float32")) -> R.Tensor(("n",), dtype="float32"):
 #         n = T.int64()
+#         R.func_attr({"relax.force_pure": True})
 #         y: R.Tensor((n,), dtype="float32") = f(x)
 #         gv: R.Tensor((n,), dtype="float32") = f(y)
 #         return gv
 #
-#     @R.function(pure=False)
+#     @R.function
 #     def double(x: R.Tensor(("n",), dtype="float32")) -> R.Tensor(("n",), dtype="float32"):
 #         n = T.int64()
+#         R.func_attr({"relax.force_pure": True})
 #         gv: R.Tensor((n,), dtype="float32") = R.add(x, x)
 #         return gv
 #
-#     @R.function(private=True, pure=False)
-#     def choose(fs: R.Tuple(R.Callable((R.Tensor(("n",), dtype="float32"),), R.Tensor(("n",), dtype="float32"), False), R.Tensor(("n",), dtype="float32"))) -> R.Callable((R.Tensor(("n",), dtype="float32"),), R.Tensor(("n",), dtype="float32"), False):
+#     @R.function(private=True)
+#     def choose(fs: R.Tuple(R.Callable((R.Tensor(("n",), dtype="float32"),), R.Tensor(("n",), dtype="float32"), True), R.Tensor(("n",), dtype="float32"))) -> R.Callable((R.Tensor(("n",), dtype="float32"),), R.Tensor(("n",), dtype="float32"), True):
 #         n = T.int64()
-#         gv: R.Callable((R.Tensor((n,), dtype="float32"),), R.Tensor((n,), dtype="float32"), False) = fs[0]
+#         R.func_attr({"relax.force_pure": True})
+#         gv: R.Callable((R.Tensor((n,), dtype="float32"),), R.Tensor((n,), dtype="float32"), True) = fs[0]
 #         return gv
 #
-#     @R.function(pure=False)
+#     @R.function
 #     def main(x: R.Tensor(("n",), dtype="float32")) -> R.Tensor(("n",), dtype="float32"):
 #         n = T.int64()
+#         R.func_attr({"relax.force_pure": True})
 #         cls = Module
-#         @R.function(pure=False)
+#         @R.function
 #         def negative(y: R.Tensor(("k",), dtype="float32")) -> R.Tensor(("k",), dtype="float32"):
 #             k = T.int64()
 #             gv: R.Tensor((k,), dtype="float32") = R.negative(y)
 #             return gv
-#         f: R.Callable((R.Tensor((n,), dtype="float32"),), R.Tensor((n,), dtype="float32"), False) = cls.choose((cls.double, x))
+#         f: R.Callable((R.Tensor((n,), dtype="float32"),), R.Tensor((n,), dtype="float32"), True) = cls.choose((cls.double, x))
 #         a: R.Tensor((n,), dtype="float32") = cls.apply(f, x)
 #         gv1: R.Tensor((n,), dtype="float32") = cls.apply(negative, a)
 #         return gv1

@@ -46,30 +46,30 @@ class Module:
         return s
 
 # expect
-# upwards at n=0 i=3 s=31 i=1 s=7: 779
-# upwards at n=1 i=7 s=64 i=2 s=8: 380
-# upwards at n=2 i=8 s=0 i=3 s=31: 260
-# upwards at n=3 i=31 s=1 i=7 s=64: 200
-# upwards at n=7 i=64 s=2 i=8 s=0: 90
-# upwards at n=8 i=0 s=3 i=31 s=1: 100
-# upwards at n=31 i=1 s=7 i=64 s=2: 36
-# upwards at n=64 i=2 s=8 i=0 s=3: 2
-# downwards at n=0 i=3 s=31 i=1 s=7: 59
-# downwards at n=1 i=7 s=64 i=2 s=8: 58
-# downwards at n=2 i=8 s=0 i=3 s=31: 53
-# downwards at n=3 i=31 s=1 i=7 s=64: 52
-# downwards at n=7 i=64 s=2 i=8 s=0: 48
-# downwards at n=8 i=0 s=3 i=31 s=1: 39
-# downwards at n=31 i=1 s=7 i=64 s=2: 8
-# downwards at n=64 i=2 s=8 i=0 s=3: 0
-# away at n=0 i=3 s=31 i=1 s=7: 7
-# away at n=1 i=7 s=64 i=2 s=8: 7
-# away at n=2 i=8 s=0 i=3 s=31: 7
-# away at n=3 i=31 s=1 i=7 s=64: 7
-# away at n=7 i=64 s=2 i=8 s=0: 7
-# away at n=8 i=0 s=3 i=31 s=1: 7
-# away at n=31 i=1 s=7 i=64 s=2: 7
-# away at n=64 i=2 s=8 i=0 s=3: 7
+# upwards at n=0 m=3 i=31 s=1 i=7 s=64: 779
+# upwards at n=1 m=7 i=64 s=2 i=8 s=0: 380
+# upwards at n=2 m=8 i=0 s=3 i=31 s=1: 260
+# upwards at n=3 m=31 i=1 s=7 i=64 s=2: 200
+# upwards at n=7 m=64 i=2 s=8 i=0 s=3: 90
+# upwards at n=8 m=0 i=3 s=31 i=1 s=7: 100
+# upwards at n=31 m=1 i=7 s=64 i=2 s=8: 36
+# upwards at n=64 m=2 i=8 s=0 i=3 s=31: 2
+# downwards at n=0 m=3 i=31 s=1 i=7 s=64: 59
+# downwards at n=1 m=7 i=64 s=2 i=8 s=0: 58
+# downwards at n=2 m=8 i=0 s=3 i=31 s=1: 53
+# downwards at n=3 m=31 i=1 s=7 i=64 s=2: 52
+# downwards at n=7 m=64 i=2 s=8 i=0 s=3: 48
+# downwards at n=8 m=0 i=3 s=31 i=1 s=7: 39
+# downwards at n=31 m=1 i=7 s=64 i=2 s=8: 8
+# downwards at n=64 m=2 i=8 s=0 i=3 s=31: 0
+# away at n=0 m=3 i=31 s=1 i=7 s=64: 7
+# away at n=1 m=7 i=64 s=2 i=8 s=0: 7
+# away at n=2 m=8 i=0 s=3 i=31 s=1: 7
+# away at n=3 m=31 i=1 s=7 i=64 s=2: 7
+# away at n=7 m=64 i=2 s=8 i=0 s=3: 7
+# away at n=8 m=0 i=3 s=31 i=1 s=7: 7
+# away at n=31 m=1 i=7 s=64 i=2 s=8: 7
+# away at n=64 m=2 i=8 s=0 i=3 s=31: 7
 # counted at n=0 m=3 i=31 i=1: Tensor([], int64) [1.0000]
 # counted at n=1 m=7 i=64 i=2: Tensor([], int64) [1.0000]
 # counted at n=2 m=8 i=0 i=3: Tensor([], int64) [4.0000]

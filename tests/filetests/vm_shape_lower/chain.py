@@ -20,10 +20,10 @@ class Module:
 #
 # @I.ir_module
 # class Module:
-#     @R.function(pure=False)
+#     @R.function
 #     def main(x: R.Tensor(("n", 4), dtype="float32"), y: R.Tensor(("n", 4), dtype="float32")) -> R.Tensor(dtype="float32", ndim=2):
 #         n = T.int64()
-#         R.func_attr({"vm_shape_lowered": True})
+#         R.func_attr({"relax.force_pure": True, "vm_shape_lowered": True})
 #         cls = Module
 #         shape_heap: R.Tensor((2,), dtype="int64") = R.call_builtin_with_ctx("vm.builtin.alloc_shape_heap", (R.prim_value(2),), sinfo_args=(R.Tensor((2,), dtype="int64"),))
 #         _10: R.Tuple = R.call_packed("vm.builtin.check_tensor_info", x, R.prim_value(2), R.dtype("float32"), R.str("main: 'x'"), sinfo_args=(R.Tuple,))

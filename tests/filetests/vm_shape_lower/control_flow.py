@@ -25,10 +25,10 @@ class Module:
 #
 # @I.ir_module
 # class Module:
-#     @R.function(private=True, pure=False)
+#     @R.function(private=True)
 #     def double(x: R.Tensor(("k",), dtype="float32")) -> R.Tensor(dtype="float32", ndim=1):
 #         k = T.int64()
-#         R.func_attr({"vm_shape_lowered": True})
+#         R.func_attr({"relax.force_pure": True, "vm_shape_lowered": True})
 #         cls = Module
 #         shape_heap: R.Tensor((2,), dtype="int64") = R.call_builtin_with_ctx("vm.builtin.alloc_shape_heap", (R.prim_value(2),), sinfo_args=(R.Tensor((2,), dtype="int64"),))
 #         _2: R.Tuple = R.call_packed("vm.builtin.match_shape", x, shape_heap, R.prim_value(1), R.prim_value(1), R.prim_value(0), R.str("double: 'x'"), sinfo_args=(R.Tuple,))
@@ -41,10 +41,10 @@ class Module:
 #         _: R.Tuple = cls.add(x, x, gv)
 #         return gv
 #
-#     @R.function(pure=False)
+#     @R.function
 #     def main(c: R.Tensor((), dtype="bool"), x: R.Tensor(("n",), dtype="float32")) -> R.Tensor(dtype="float32", ndim=1):
 #         n = T.int64()
-#         R.func_attr({"vm_shape_lowered": True})
+#         R.func_attr({"relax.force_pure": True, "vm_shape_lowered": True})
 #         cls = Module
 #         shape_heap: R.Tensor((2,), dtype="int64") = R.call_builtin_with_ctx("vm.builtin.alloc_shape_heap", (R.prim_value(2),), sinfo_args=(R.Tensor((2,), dtype="int64"),))
 #         _7: R.Tuple = R.call_packed("vm.builtin.check_tensor_info", c, R.prim_value(0), R.dtype("bool"), R.str("main: 'c'"), sinfo_args=(R.Tuple,))

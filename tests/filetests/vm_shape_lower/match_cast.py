@@ -18,11 +18,11 @@ class Module:
 #
 # @I.ir_module
 # class Module:
-#     @R.function(pure=False)
+#     @R.function
 #     def main(x: R.Tensor(("n", "m"), dtype="float32"), y: R.Tensor(dtype="float32", ndim=2)) -> R.Object:
 #         n = T.int64()
 #         m = T.int64()
-#         R.func_attr({"vm_shape_lowered": True})
+#         R.func_attr({"relax.force_pure": True, "vm_shape_lowered": True})
 #         cls = Module
 #         shape_heap: R.Tensor((6,), dtype="int64") = R.call_builtin_with_ctx("vm.builtin.alloc_shape_heap", (R.prim_value(6),), sinfo_args=(R.Tensor((6,), dtype="int64"),))
 #         _: R.Tuple = R.call_packed("vm.builtin.check_tensor_info", x, R.prim_value(2), R.dtype("float32"), R.str("main: 'x'"), sinfo_args=(R.Tuple,))

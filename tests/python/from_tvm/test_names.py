@@ -150,3 +150,112 @@ def test_fields_of_tuples_become_parameters() -> None:
             return args_0
 
     tvm.ir.assert_structural_equal(relax.transform.ExpandTupleArguments()(Before), Expected)
+
+
+def test_attributes_of_calls_that_are_in_no_function_have_their_defaults() -> None:
+    x = relax.Var("x", R.Tensor((1, 3, 8, 8), "float32"))
+    w = relax.Var("w", R.Tensor((4, 3, 3, 3), "float32"))
+    attrs = relax.op.nn.conv2d(x, w, strides=(2, 2), padding=1).attrs
+    assert (list(attrs.strides), list(attrs.dilation), attrs.groups, attrs.data_layout) == ([2, 2], [1, 1], 1, "NCHW")
+    assert relax.op.permute_dims(w).attrs.axes is None
+    info = x.struct_info
+    assert relax.TensorStructInfo(info.shape, "int8", info.vdevice).vdevice is None
+    assert relax.op.nn.softmax(w).attrs.axis == -1
+    total = relax.op.sum(w)
+    assert (total.attrs.axis, total.attrs.keepdims) == (None, False)
+    again = relax.Call(total.op, total.args, {**total.attrs, "keepdims": True})
+    assert again.attrs == {"axis": None, "keepdims": True}
+
+
+def test_a_data_type_of_something_new_is_written_as_its_name() -> None:
+    builder = relax.BlockBuilder()
+    with builder.function("main", [], pure=False):
+        shape = relax.ShapeExpr([2, 3])
+        builder.emit_func_output(builder.emit(relax.op.builtin.alloc_tensor(shape, "int8", runtime_device_index=0)))
+    out = relax.VirtualMachine(relax.build(builder.get()))["main"]()
+    assert (out.shape, out.dtype) == ((2, 3), "int8")
+    storage = relax.op.memory.alloc_storage(relax.ShapeExpr([24]), 0, "global", "uint8")
+    assert isinstance(storage.args[3], relax.DataTypeImm)
+    with pytest.raises(tvm.error.DTypeError, match="alloc_tensor: operand 'dtype'.*int7"):
+        relax.op.builtin.alloc_tensor(relax.ShapeExpr([2]), "int7", 0)
+
+
+def test_attributes_of_loop_functions_are_typed_scalars_or_values_of_the_program() -> None:
+    name, notes = "fill", [1, 2]
+
+    @T.prim_func
+    def fill(A: T.Buffer((4,), "float32")):
+        T.func_attr({"tir.noalias": T.bool(True), "n": T.int64(3), "f": T.float32(1), "kernel": name + "_4", "notes": notes})
+        for i in T.serial(4, annotations={"pragma": T.int32(1), "of": name}):
+            A[i] = T.float32(0)
+
+    assert fill.attrs == {"tir.noalias": True, "n": 3, "f": 1.0, "kernel": "fill_4", "notes": [1, 2]}
+    assert fill.body.annotations == {"pragma": 1, "of": "fill"}
+
+    @R.function
+    def main(x: R.Tensor((4,), "float32")):
+        R.func_attr({"relax.force_pure": T.bool(True), "n": T.int64(3)})
+        return x
+
+    assert main.attrs["relax.force_pure"] is True
+    assert main.attrs["n"] == 3
+    with pytest.raises(tvm.error.ScriptError, match="expected a constant"):
+
+        @T.prim_func
+        def wrong(A: T.Buffer((4,), "float32")):
+            T.func_attr({"x": pytest})
+            A[0] = T.float32(0)
+
+
+def test_functions_of_fused_loop_functions_are_called_after_them() -> None:
+    @I.ir_module
+    class Module:
+        @T.prim_func(private=True)
+        def dequantize(A: T.Buffer((4,), "int8"), B: T.Buffer((4,), "float32")):
+            for i in range(4):
+                B[i] = T.cast(A[i], "float32")
+
+        @T.prim_func(private=True)
+        def double(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):
+            for i in range(4):
+                B[i] = A[i] * T.float32(2)
+
+        @R.function
+        def main(x: R.Tensor((4,), "int8")) -> R.Tensor((4,), "float32"):
+            cls = Module
+            with R.dataflow():
+                a = R.call_tir(cls.dequantize, (x,), out_sinfo=R.Tensor((4,), "float32"))
+                b = R.call_tir(cls.double, (a,), out_sinfo=R.Tensor((4,), "float32"))
+                c = R.exp(b)
+                R.output(c)
+            return c
+
+    call = relax.dpl.is_op("relax.call_tir")
+    inner = call(relax.dpl.GlobalVarPattern(), relax.dpl.TuplePattern([relax.dpl.wildcard()]), add_constraint=False)
+    pattern = relax.dpl.is_op("relax.exp")(
+        call(relax.dpl.GlobalVarPattern(), relax.dpl.TuplePattern([inner]), add_constraint=False)
+    )
+    fused = relax.transform.FuseOpsByPattern([("mine.all", pattern)])(Module)
+    assert "fused_dequantize_double_relax_exp" in [gv.name_hint for gv in fused.get_global_vars()]
+
+
+def test_a_result_that_is_some_tuple() -> None:
+    @R.function
+    def main(x: R.Tensor((2,), "float32")) -> R.Tuple:
+        return (x, (x, x))
+
+    assert len(main.ret_struct_info.fields) == 2
+    tvm.ir.assert_structural_equal(main, tvm.script.from_source(main.script()))
+    with pytest.raises(tvm.error.ScriptError, match="declared to return"):
+
+        @R.function
+        def other(x: R.Tensor((2,), "float32")) -> R.Tuple:
+            return x
+
+
+def test_patterns_tell_variables_of_blocks_from_others() -> None:
+    own, other = relax.DataflowVar("x", R.Tensor((3,), "float32")), relax.Var("x", R.Tensor((3,), "float32"))
+    assert relax.dpl.is_dfv("x").match(own)
+    assert not relax.dpl.is_dfv("x").match(other)
+    assert not relax.dpl.is_dfv("y").match(own)
+    assert relax.dpl.is_var("x").match(other)

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use pliant_ir::attr_names::INPLACE_INDICES;
 use pliant_ir::relax::{Callee, Expr, ExprData, TensorShape, Type, TypeData};
 use pliant_ir::{Attrs, Op};
 use pliant_tensor::Tensor;
@@ -192,7 +193,7 @@ impl Frame {
         let callee = self.callee(call.arg(0)?)?;
         let mut args = self.fields(call.arg(1)?)?;
         let inputs = args.clone();
-        let indices = call.attrs.get("inplace_indices").and_then(|v| v.as_ints());
+        let indices = call.attrs.get(INPLACE_INDICES).and_then(|v| v.as_ints());
         let indices = indices.unwrap_or_default();
         let (tys, tuple) = self.out_tys(call);
         let mut outputs = Vec::with_capacity(tys.len());

@@ -16,8 +16,9 @@ mod ops;
 use std::sync::Arc;
 
 use pliant_ir::SymVar;
+use pliant_ir::op::WHILE_LOOP;
 use pliant_ir::relax::visit::{free_vars, func_run};
-use pliant_ir::relax::{Binding, Expr, ExprData, FuncId, Function, Seq, Var};
+use pliant_ir::relax::{Binding, Callee, Expr, ExprData, FuncId, Function, Seq, Var};
 use rustc_hash::FxHashMap;
 
 use crate::error::Result;
@@ -113,6 +114,10 @@ impl Frame {
                     continue;
                 }
                 self.binding(m, binding).map_err(|e| {
+                    // What failed inside a branch or a turn has its line, which is the innermost.
+                    if e.has_line() && has_parts(&func, binding.value) {
+                        return e;
+                    }
                     let var = func.var(binding.var);
                     e.at_span(var.span, || format!("'{}' in {}", var.name, self.name))
                 })?;
@@ -202,5 +207,14 @@ impl Frame {
         if let ExprData::Var(v) = *self.func.expr(e) {
             self.vars.remove(&v);
         }
+    }
+}
+
+/// Whether a value is computed by bindings of its own: those of a branch, or of a loop's functions.
+fn has_parts(func: &Function, value: Expr) -> bool {
+    match func.expr(value) {
+        ExprData::If { .. } => true,
+        ExprData::Call { callee: Callee::Op(op), .. } => *op == WHILE_LOOP,
+        _ => false,
     }
 }

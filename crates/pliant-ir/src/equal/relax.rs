@@ -71,6 +71,7 @@ impl<'a> Matcher<'a> {
     fn func(&mut self, x: FuncId, y: FuncId, stack: &mut Vec<Work>) -> Cmp {
         let (f, g) = (self.a.func(x), self.b.func(y));
         same("purity", f.pure, g.pure)?;
+        same_attrs(&f.attrs, &g.attrs)?;
         same("number of parameters", f.params.len(), g.params.len())?;
         for (i, (&p, &q)) in f.params.iter().zip(&g.params).enumerate() {
             self.define(p, q)
@@ -456,6 +457,7 @@ pub(super) fn hash(f: &Function) -> u64 {
     };
     walk(f, f.root(), |event| match event {
         Event::EnterFunc(id) => {
+            hash_attrs(&f.func(id).attrs, &mut h);
             f.func(id).params.len().hash(&mut h);
             f.func(id).params.iter().for_each(|&p| hash_ty(f, f.var(p).ty, &mut h));
         }

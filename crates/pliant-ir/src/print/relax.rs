@@ -294,13 +294,12 @@ impl<'a, 'm> FuncPrinter<'a, 'm> {
                 line(out, indent + 1, &format!("{} = T.int64()", self.syms.name(var)));
             }
         }
-        if is_root {
-            if !f.attrs.is_empty() {
-                line(out, indent + 1, &format!("R.func_attr({})", func_attrs(&f.attrs)));
-            }
-            if mentions_globals(f) {
-                line(out, indent + 1, &format!("cls = {}", self.cx.options.module_name));
-            }
+        let attrs = if is_root { &f.attrs } else { &func.attrs };
+        if !attrs.is_empty() {
+            line(out, indent + 1, &format!("R.func_attr({})", func_attrs(attrs)));
+        }
+        if is_root && mentions_globals(f) {
+            line(out, indent + 1, &format!("cls = {}", self.cx.options.module_name));
         }
         stack.push(Work::Seq(func.body, indent + 1, End::Return));
     }

@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 use super::expr::*;
 use super::function::Function;
 use super::types::{Type, TypeData};
-use crate::attrs::Attrs;
+use crate::attrs::{Attrs, FuncAttrs};
 use crate::op::{InferError, NULL_VALUE, Op, OpRegistry};
 
 /// Builds one function. Blocks open as bindings arrive: [`begin_dataflow`](Self::begin_dataflow) and
@@ -358,8 +358,9 @@ impl<'r> FunctionBuilder<'r> {
     pub fn begin_func(&mut self) {
         let unit = self.func.intern(TypeData::unit());
         let body = self.func.body();
-        let id =
-            self.func.add_func(FuncData { params: Vec::new(), body, ret_ty: unit, pure: true });
+        let attrs = FuncAttrs::default();
+        let data = FuncData { params: Vec::new(), body, ret_ty: unit, pure: true, attrs };
+        let id = self.func.add_func(data);
         self.frames.push(Frame { func: Some((id, Vec::new())), ..Frame::default() });
     }
 
@@ -370,9 +371,18 @@ impl<'r> FunctionBuilder<'r> {
         let (id, params) = frame.func.expect("begin_func precedes end_func");
         let body = self.func.add_seq(SeqData { blocks: frame.blocks, result });
         let ret_ty = ret_ty.unwrap_or_else(|| self.func.expr_ty(result));
-        *self.func.func_mut(id) = FuncData { params, body, ret_ty, pure };
+        let attrs = std::mem::take(&mut self.func.func_mut(id).attrs);
+        *self.func.func_mut(id) = FuncData { params, body, ret_ty, pure, attrs };
         let ty = self.func.signature(id);
         self.func.add_expr(ExprData::Func(id), ty)
+    }
+
+    /// The attributes of the innermost open function.
+    pub fn attrs_mut(&mut self) -> &mut FuncAttrs {
+        match self.frames.iter().rev().find_map(|frame| frame.func.as_ref()) {
+            Some(&(id, _)) => &mut self.func.func_mut(id).attrs,
+            None => &mut self.func.attrs,
+        }
     }
 
     /// Sets the innermost local function aside. Its variable can be declared, and other functions be opened and closed,

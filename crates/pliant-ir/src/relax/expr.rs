@@ -8,6 +8,7 @@ use pliant_sym::Sym;
 use pliant_tensor::DType;
 
 use super::types::Type;
+use crate::attrs::FuncAttrs;
 use crate::op::Op;
 
 /// A variable: a parameter, or the name of a binding's value.
@@ -176,6 +177,8 @@ pub struct FuncData {
     pub ret_ty: Type,
     /// Whether calls have no effect but their result.
     pub pure: bool,
+    /// The attributes of a local function. Those of the whole function are [`Function::attrs`](super::Function::attrs).
+    pub attrs: FuncAttrs,
 }
 
 // The nodes that every binding costs stay small; a change that grows them is a decision, not an accident.

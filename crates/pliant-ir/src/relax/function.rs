@@ -70,7 +70,13 @@ impl Function {
         let unit = f.tuple(&[]);
         let ret_ty = f.expr_ty(unit);
         let body = f.seqs.push(SeqData { blocks: Vec::new(), result: unit });
-        f.root = f.funcs.push(FuncData { params: Vec::new(), body, ret_ty, pure: true });
+        f.root = f.funcs.push(FuncData {
+            params: Vec::new(),
+            body,
+            ret_ty,
+            pure: true,
+            attrs: FuncAttrs::default(),
+        });
         f
     }
 

@@ -580,7 +580,8 @@ impl<'a> Importer<'a> {
         let params = data.params.iter().map(|&p| self.define(p)).collect();
         let ret_ty = self.ty(data.ret_ty);
         let body = self.seq(data.body);
-        self.dst.add_func(FuncData { params, body, ret_ty, pure: data.pure })
+        let attrs = data.attrs.clone();
+        self.dst.add_func(FuncData { params, body, ret_ty, pure: data.pure, attrs })
     }
 }
 

@@ -2,7 +2,9 @@
 
 use std::sync::OnceLock;
 
-use pliant_ir::op::{CALL_TIR, InferError, Op, OpRegistry, OpSignature, OperandSpec, Takes};
+use pliant_ir::op::{
+    CALL_TIR, InferError, Op, OpRegistry, OpSignature, OperandSpec, Takes, WHILE_LOOP,
+};
 use pliant_ir::relax::{Expr, Function, Type};
 use pliant_ir::tir::{self, BlockData, ForKind, IterKind, IterVar, PrimFunc, StmtData};
 use pliant_ir::{AttrValue, Attrs, DType};
@@ -21,6 +23,7 @@ fn table() -> &'static Table {
             variadic: false,
             takes: Takes::Elements,
         };
+        let states = OperandSpec { variadic: true, ..spec("state", false) };
         let sig = |operands| OpSignature { operands, attrs: vec![], symbolic: None };
         let softmax = OpSignature {
             operands: vec![spec("data", false)],
@@ -37,6 +40,7 @@ fn table() -> &'static Table {
             (Op("relax.add"), sig(vec![spec("x1", false), spec("x2", false)]), true),
             (Op("relax.nn.softmax"), softmax, true),
             (Op("relax.print"), sig(vec![spec("x", false)]), false),
+            (WHILE_LOOP, sig(vec![spec("cond", false), spec("body", false), states]), true),
         ]
     })
 }

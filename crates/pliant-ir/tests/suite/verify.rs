@@ -2,7 +2,8 @@
 
 use crate::common::{TestOps, matmul};
 use pliant_diag::{Diagnostic, codes};
-use pliant_ir::op::{CALL_TIR, Op};
+use pliant_ir::attrs::FuncAttrs;
+use pliant_ir::op::{CALL_TIR, Op, WHILE_LOOP};
 use pliant_ir::relax::{
     Binding, BlockData, Callee, Expr, ExprData, FuncData, FunctionBuilder, Type, TypeData, Var,
 };
@@ -242,7 +243,13 @@ fn deep_nesting_is_refused_without_a_crash() {
     for _ in 0..100_000 {
         let x = t.x;
         let f = t.b.func_mut();
-        let id = f.add_func(FuncData { params: vec![], body, ret_ty: t.ty, pure: true });
+        let id = f.add_func(FuncData {
+            params: vec![],
+            body,
+            ret_ty: t.ty,
+            pure: true,
+            attrs: FuncAttrs::default(),
+        });
         let e = f.add_expr(ExprData::Func(id), t.ty);
         let v = f.add_var("g", t.ty, false, pliant_ir::Span::NONE);
         let b = f.add_block(BlockData { dataflow: false, bindings: vec![Binding::bind(v, e)] });
@@ -435,4 +442,65 @@ fn deep_statements_are_refused_without_a_crash() {
         s
     });
     assert_eq!(deep, [codes::PL0312]);
+}
+
+/// A local function over values of those types; `result` makes its result of its parameters.
+fn local(
+    t: &mut Fixture,
+    params: &[Type],
+    result: impl FnOnce(&mut Fixture, &[Expr]) -> Expr,
+) -> Expr {
+    t.b.begin_func();
+    let vars: Vec<Var> = params.iter().map(|&ty| t.b.param("s", ty)).collect();
+    let exprs: Vec<Expr> = vars.into_iter().map(|v| t.b.func_mut().var_expr(v)).collect();
+    let result = result(t, &exprs);
+    let func = t.b.end_func(result, None, true);
+    t.emit(func)
+}
+
+/// What the verifier says of a loop over `x`, whose parts no parser has seen.
+fn loop_codes(make: impl FnOnce(&mut Fixture, [Expr; 2]) -> Vec<Expr>) -> Vec<String> {
+    let mut t = Fixture::new();
+    let ty = t.ty;
+    let cond = local(&mut t, &[ty], |t, _| {
+        let yes = t.b.func_mut().syms.int(1);
+        t.b.func_mut().int_value(yes, DType::Bool)
+    });
+    let body = local(&mut t, &[ty], |_, params| params[0]);
+    let operands = make(&mut t, [cond, body]);
+    let e = t.b.func_mut().call(Callee::Op(WHILE_LOOP), &operands, Attrs::default(), &[], ty);
+    let y = t.emit(e);
+    t.finish(y)
+}
+
+#[test]
+fn the_parts_of_a_loop_fit_each_other() {
+    assert!(loop_codes(|t, [cond, body]| vec![cond, body, t.x]).is_empty());
+    let wrong = [codes::PL0225];
+    // No function; another number of states; a condition that gives no bool.
+    assert_eq!(
+        loop_codes(|t, [cond, _]| vec![cond, t.x, t.x]),
+        [codes::PL0208, codes::PL0225],
+        "what is no function may have effects"
+    );
+    assert_eq!(loop_codes(|t, [cond, body]| vec![cond, body, t.x, t.x]), wrong);
+    assert_eq!(loop_codes(|t, [_, body]| vec![body, body, t.x]), wrong);
+    // A state that the body cannot take, and a result that cannot be the state of the next turn.
+    let flat = |t: &mut Fixture| {
+        let f = t.b.func_mut();
+        let two = f.syms.int(2);
+        f.intern(TypeData::tensor(vec![two], DType::Float32))
+    };
+    let takes_flat = |t: &mut Fixture, [cond, _]: [Expr; 2]| {
+        let ty = flat(t);
+        let body = local(t, &[ty], |_, params| params[0]);
+        vec![cond, body, t.x]
+    };
+    assert_eq!(loop_codes(takes_flat), wrong);
+    let gives_unit = |t: &mut Fixture, [cond, _]: [Expr; 2]| {
+        let ty = t.ty;
+        let body = local(t, &[ty], |t, _| t.b.func_mut().tuple(&[]));
+        vec![cond, body, t.x]
+    };
+    assert_eq!(loop_codes(gives_unit), wrong);
 }

@@ -1,6 +1,7 @@
 //! Calls of functions, values about values, and the operators of the later stages: memory and machine.
 
 use pliant_ir::DType;
+use pliant_ir::attr_names::INPLACE_INDICES;
 use pliant_ir::op::InferError;
 use pliant_ir::print::type_text;
 use pliant_ir::relax::derive::{derive_callable_ty, erase, is_subtype, type_syms};
@@ -14,7 +15,7 @@ use crate::te;
 
 type Inferred = Result<Type, InferError>;
 
-const INPLACE: &[(&str, Default)] = &[("inplace_indices", Default::Required)];
+const INPLACE: &[(&str, Default)] = &[(INPLACE_INDICES, Default::Required)];
 
 /// The operators of this file.
 pub static DECLS: &[OpDecl] = &[
@@ -180,7 +181,7 @@ fn overwriting(ctx: &mut InferCtx<'_>, inputs: &[Type]) -> Inferred {
         TypeData::Tuple(fields) => fields.to_vec(),
         _ => vec![whole],
     };
-    let Some(indices) = ctx.attr("inplace_indices").as_ints() else {
+    let Some(indices) = ctx.attr(INPLACE_INDICES).as_ints() else {
         return Err(ctx.error("inplace_indices is a list of integers: for each output the input that it overwrites, or -1"));
     };
     if indices.len() != outputs.len() {

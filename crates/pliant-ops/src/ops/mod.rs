@@ -13,6 +13,7 @@ mod nn;
 mod quantize;
 mod recurrent;
 mod rows;
+mod scalar;
 mod set;
 mod signal;
 mod sort;
@@ -58,6 +59,7 @@ pub static GROUPS: &[&[OpDecl]] = &[
     nn::softmax::DECLS,
     quantize::DECLS,
     recurrent::DECLS,
+    scalar::DECLS,
     set::DECLS,
     signal::DECLS,
     sort::DECLS,

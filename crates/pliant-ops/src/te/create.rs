@@ -8,6 +8,7 @@
 use std::sync::Arc;
 
 use pliant_ir::AttrValue;
+use pliant_ir::attr_names::NOALIAS;
 use pliant_ir::tir::{
     self, BlockData, BufferData, BufferRegion, ForKind, PrimFunc, Scope, Stmt, StmtData, Ty, VarTy,
 };
@@ -123,7 +124,7 @@ pub fn create_prim_func_taken(args: &[Arg], taken: &Taken) -> Result<Created, Te
     };
     create.params(args, &extra);
     create.body(&tensors, &stages)?;
-    create.f.attrs.insert("tir.noalias".into(), AttrValue::Bool(true));
+    create.f.attrs.insert(NOALIAS.into(), AttrValue::Bool(true));
     Ok(Created { func: create.f, extra })
 }
 

@@ -17,11 +17,6 @@ pub mod outline;
 pub mod registry;
 pub mod table;
 
-/// The attribute of functions that matched a pattern of a backend: the pattern's name.
-pub const COMPOSITE: &str = "Composite";
-/// The attribute of functions that a code generator takes: the backend's name.
-pub const CODEGEN: &str = "Codegen";
-
 /// The backend of a pattern: what stands before the first dot of its name.
 pub fn backend_of(pattern: &str) -> &str {
     pattern.split('.').next().unwrap_or(pattern)

@@ -3,6 +3,7 @@
 use std::sync::{Arc, LazyLock, PoisonError, RwLock};
 
 use indexmap::IndexMap;
+use pliant_ir::attr_names::COMPOSITE;
 use pliant_ir::relax::Function;
 use pliant_ir::{AttrValue, IRModule};
 use pliant_pass::{PassContext, PassError};
@@ -24,7 +25,7 @@ impl ExternalFunction<'_> {
         let mut out = Vec::new();
         for name in called {
             let Some(func) = self.module.get(&name).and_then(|f| f.as_relax()) else { continue };
-            if let Some(AttrValue::Str(pattern)) = func.attrs.get(super::COMPOSITE) {
+            if let Some(AttrValue::Str(pattern)) = func.attrs.get(COMPOSITE) {
                 out.push((pattern.clone(), func.clone()));
             }
         }

@@ -1,5 +1,6 @@
 //! The form of a loop function that writes its result over one of its inputs.
 
+use pliant_ir::attr_names::OP_PATTERN;
 use pliant_ir::tir::sym::SymBridge;
 use pliant_ir::tir::verify::verify_prim_func;
 use pliant_ir::tir::visit::{
@@ -27,7 +28,7 @@ pub(super) fn over_input(f: &PrimFunc, inputs: usize, at: usize) -> Option<PrimF
     new.params.remove(inputs);
     new.buffer_map.shift_remove(&output);
     // What it says holds for the other form.
-    new.attrs.shift_remove("op_pattern");
+    new.attrs.shift_remove(OP_PATTERN);
     let new = copy_prim_func(&new);
     verify_prim_func(&new).is_empty().then_some(new)
 }

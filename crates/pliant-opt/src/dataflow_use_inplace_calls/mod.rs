@@ -60,6 +60,7 @@ mod kernel;
 
 use std::sync::Arc;
 
+use pliant_ir::attr_names::{CODEGEN, COMPOSITE, GLOBAL_SYMBOL, INPLACE_INDICES, PRIMITIVE};
 use pliant_ir::op::{CALL_TIR, CALL_TIR_INPLACE};
 use pliant_ir::relax::derive::prove_dims_equal;
 use pliant_ir::relax::{Binding, Block, Callee, Expr, ExprData, Function, Type, TypeData, Var};
@@ -90,7 +91,7 @@ impl ModulePass for DataflowUseInplaceCalls {
         for name in names {
             ctx.check_cancelled()?;
             let Some(BaseFunc::Relax(func)) = module.functions.get_mut(&name) else { continue };
-            let is_part = ["Primitive", "Composite", "Codegen"];
+            let is_part = [PRIMITIVE, COMPOSITE, CODEGEN];
             if is_part.iter().any(|a| func.attrs.contains_key(*a)) {
                 continue;
             }
@@ -264,7 +265,7 @@ impl Rewriter<'_> {
         if !call.tir_vars.is_empty() {
             args.push(func.shape(&call.tir_vars));
         }
-        let attrs = Attrs::default().with("inplace_indices", AttrValue::ints([i as i64]));
+        let attrs = Attrs::default().with(INPLACE_INDICES, AttrValue::ints([i as i64]));
         Some(func.call(Callee::Op(CALL_TIR_INPLACE), &args, attrs, &[ty], ty))
     }
 
@@ -275,7 +276,7 @@ impl Rewriter<'_> {
         let made = kernel.over.entry(input).or_insert_with(|| {
             let mut func = kernel::over_input(&kernel.func, inputs, input)?;
             func.private = true;
-            func.attrs.shift_remove("global_symbol");
+            func.attrs.shift_remove(GLOBAL_SYMBOL);
             Some(kernels.add(&format!("{}_inplace", kernel.name), func))
         });
         made.clone()

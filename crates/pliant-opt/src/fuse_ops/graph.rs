@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use pliant_ir::attr_names::OP_PATTERN;
 use pliant_ir::relax::derive::prove_dims_equal;
 use pliant_ir::relax::{Binding, Block, Expr, ExprData, Function, Type, Var};
 use pliant_ir::{AttrValue, IRModule};
@@ -12,7 +13,6 @@ use crate::analysis::Effects;
 use crate::analysis::dominators::Node;
 use crate::analysis::op_pattern::{OpPattern, is_mergeable};
 use crate::analysis::tir_call::{PrimSizes, TirCall};
-use crate::annotate_tir_op_pattern::OP_PATTERN;
 
 /// What is known of the loop functions that may be fused.
 pub(super) struct Kernels(FxHashMap<Arc<str>, (OpPattern, PrimSizes)>);

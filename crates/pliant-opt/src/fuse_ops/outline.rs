@@ -1,5 +1,6 @@
 //! A group of bindings as a function of its own.
 
+use pliant_ir::attr_names::PRIMITIVE;
 use pliant_ir::op::CALL_TIR;
 use pliant_ir::relax::visit::{Importer, free_syms};
 use pliant_ir::relax::{
@@ -9,9 +10,6 @@ use pliant_ir::{AttrValue, Attrs, Span, Sym};
 use rustc_hash::FxHashMap;
 
 use crate::analysis::tir_call::TirCall;
-
-/// The attribute of functions that hold nothing but calls of loop functions, to become one.
-pub const PRIMITIVE: &str = "Primitive";
 
 /// A group made a function.
 pub(super) struct Outlined {

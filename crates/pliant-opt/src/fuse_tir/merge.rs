@@ -1,5 +1,6 @@
 //! One loop function that does the work of several, one after the other.
 
+use pliant_ir::attr_names::NOALIAS;
 use pliant_ir::tir::sym::SymBridge;
 use pliant_ir::tir::visit::{Rewriter, TirImporter, rewrite_stmt};
 use pliant_ir::tir::{BlockData, Buffer, Expr, PrimFunc, Stmt, StmtData, Var};
@@ -97,7 +98,7 @@ impl Merge {
         }
         self.f.body = body;
         self.f.private = true;
-        self.f.attrs.insert("tir.noalias".into(), AttrValue::Bool(true));
+        self.f.attrs.insert(NOALIAS.into(), AttrValue::Bool(true));
         self.f
     }
 }

@@ -46,6 +46,8 @@ mod rewrite;
 
 use std::sync::Arc;
 
+use pliant_ir::attr_names::{FORCE_PURE, FORCE_PURE_OLD, GLOBAL_SYMBOL};
+use pliant_ir::attrs::FuncAttrs;
 use pliant_ir::relax::visit::{Importer, copy_function};
 use pliant_ir::relax::{FuncData, Function, TypeData};
 use pliant_ir::{BaseFunc, DType, IRModule};
@@ -56,7 +58,7 @@ use rustc_hash::FxHashSet;
 use captures::{Known, LocalFunc};
 
 /// Attributes of a function that its local functions inherit.
-const INHERITED: &[&str] = &["relax.force_pure", "force_pure"];
+const INHERITED: &[&str] = &[FORCE_PURE, FORCE_PURE_OLD];
 
 /// See the module's documentation.
 pub struct LambdaLift;
@@ -124,6 +126,8 @@ fn lift(src: &Function, local: &LocalFunc) -> Function {
             dst.attrs.insert((*key).into(), value.clone());
         }
     }
+    let own = data.attrs.iter().filter(|(key, _)| &***key != GLOBAL_SYMBOL);
+    dst.attrs.extend(own.map(|(k, v)| (k.clone(), v.clone())));
     let mut importer = Importer::new(src, &mut dst);
     // The captured ones come first: types may name captured shapes.
     let captured: Vec<_> = local.vars.iter().map(|&v| importer.define(v)).collect();
@@ -148,6 +152,7 @@ fn lift(src: &Function, local: &LocalFunc) -> Function {
     let ret_ty = importer.ty(data.ret_ty);
     let body = importer.seq(data.body);
     let root = dst.root();
-    *dst.func_mut(root) = FuncData { params, body, ret_ty, pure: data.pure };
+    *dst.func_mut(root) =
+        FuncData { params, body, ret_ty, pure: data.pure, attrs: FuncAttrs::default() };
     dst
 }

@@ -56,6 +56,7 @@ mod shared;
 
 use std::sync::Arc;
 
+use pliant_ir::attr_names::NUM_INPUT;
 use pliant_ir::relax::derive::{solvable_syms, type_syms};
 use pliant_ir::relax::visit::{Event, Importer, for_each_expr, for_each_sym, operand_vars, walk};
 use pliant_ir::relax::{
@@ -67,7 +68,7 @@ use pliant_pass::{ModulePass, PassContext, PassError};
 use rustc_hash::FxHashSet;
 
 use crate::analysis::{CallGraph, Effects, written_vars};
-use crate::names::{NUM_INPUT, num_input};
+use crate::names::num_input;
 
 pub use self::shared::{SHARED_NAME, SharedTransform};
 

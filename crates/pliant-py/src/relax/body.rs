@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use pliant_ir::attr_names::GLOBAL_SYMBOL;
 use pliant_ir::relax::{self as ir, ExprData, derive};
 use rustc_hash::FxHashSet;
 
@@ -376,6 +377,9 @@ impl HomeState {
     }
 
     fn local_body(&mut self, parts: &FuncParts) -> Result<(ir::Expr, Option<ir::Type>, bool)> {
+        // It has no name to the outside, whatever it was before.
+        let attrs = parts.attrs.iter().filter(|(key, _)| &***key != GLOBAL_SYMBOL);
+        *self.builder()?.attrs_mut() = attrs.map(|(k, v)| (k.clone(), v.clone())).collect();
         let mut params = Vec::with_capacity(parts.params.len());
         for param in &parts.params {
             let var = self.param(param)?;

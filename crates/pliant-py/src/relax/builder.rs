@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pliant_ir::BaseFunc;
+use pliant_ir::attr_names::GLOBAL_SYMBOL;
 use pliant_ir::attrs::FuncAttrs;
 use pliant_ir::relax::{self as ir};
 use pliant_ops::te;
@@ -279,7 +280,7 @@ impl BlockBuilder {
         let mut base = base_func(func, || self.globals())?;
         if let (Ok(given), BaseFunc::Relax(made)) = (func.cast::<Function>(), &mut base)
             && given.get().given_name().is_none()
-            && !made.attrs.contains_key("global_symbol")
+            && !made.attrs.contains_key(GLOBAL_SYMBOL)
         {
             // A function that was put together here and has no name to the outside serves this module alone.
             Arc::make_mut(made).private = true;
@@ -525,7 +526,7 @@ pub fn base_func(obj: &Bound<'_, PyAny>, globals: impl FnOnce() -> Globals) -> R
     if let Ok(f) = obj.cast::<PrimFunc>() {
         let func = &f.get().func;
         // A loop function that nobody named serves this module alone, so equal ones are one.
-        if func.private || func.attrs.contains_key("global_symbol") {
+        if func.private || func.attrs.contains_key(GLOBAL_SYMBOL) {
             return Ok(BaseFunc::Prim(func.clone()));
         }
         let mut func = (**func).clone();

@@ -8,9 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyFloat, PyString, PyTuple};
 
 use crate::error::{Error, Result};
-use crate::relax::convert::{
-    arg_list, attr_object, attr_value, needed, operand, own, sinfo, sinfo_list,
-};
+use crate::relax::convert::{arg_list, attr_value, needed, operand, own, sinfo, sinfo_list};
 use crate::relax::infos::{dims_of, info_tuple, wrap_info};
 use crate::relax::node::{CallNode, CalleeNode, FreeVar, Node, NodeRef};
 use crate::relax::sinfo::{SInfo, sinfo_of};
@@ -682,14 +680,12 @@ impl Call {
     /// The attributes.
     #[getter]
     fn attrs<'py>(slf: PyRef<'py, Self>) -> Result<Bound<'py, PyAny>> {
-        let dict = pyo3::types::PyDict::new(slf.py());
+        let mut own = pliant_ir::Attrs::default();
         crate::relax::views::with_attrs(node_of(&slf), |attrs| {
-            for (k, v) in &attrs.0 {
-                dict.set_item(&**k, attr_object(slf.py(), v)?)?;
-            }
+            own = attrs.clone();
             Ok(())
         })?;
-        Ok(dict.into_any())
+        crate::relax::views::attrs_dict(slf.py(), own.0.iter().map(|(k, v)| (k, v)))
     }
 
     /// The types of the results that the call gives.

@@ -3,6 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use pliant_ir::BaseFunc;
+use pliant_ir::attr_names::GLOBAL_SYMBOL;
 use pliant_ir::attrs::FuncAttrs;
 use pliant_ir::print::{PrintOptions, print_function};
 use pliant_ir::relax::{self as ir, ExprData, Function as IrFunction};
@@ -109,6 +110,29 @@ fn parts(node: &NodeRef) -> Result<&FuncParts> {
     }
 }
 
+/// The parts of a local function.
+fn local_parts(home: &Arc<Home>, id: ir::FuncId) -> Result<FuncParts> {
+    let mut state = home.lock();
+    let func = state.func().map(|f| {
+        let data = f.func(id).clone();
+        let params: Vec<_> = data.params.iter().map(|&p| f.var_expr(p)).collect();
+        (data, params)
+    });
+    let Some((data, params)) = func else {
+        return Err(Error::Value("the function was given up".into()));
+    };
+    let ret = state.sinfo_of(data.ret_ty);
+    Ok(FuncParts {
+        params: params.into_iter().map(|e| in_func(home, e)).collect(),
+        body: NodeRef::new(Node::Seq(SeqNode::In(home.clone(), data.body))),
+        ret: Some(ret),
+        pure: Some(data.pure),
+        attrs: data.attrs,
+        private: false,
+        adapt: false,
+    })
+}
+
 /// The home whose whole function a node is.
 ///
 /// # Errors
@@ -122,27 +146,7 @@ pub fn home_of(node: &NodeRef) -> Result<Arc<Home>> {
             let View::In(_, id) = view(node) else {
                 return Err(Error::Type("the expression is no function".into()));
             };
-            let func = home.lock().func().map(|f| (f.func(id).clone(), f.func(id).body));
-            let Some((data, body)) = func else {
-                return Err(Error::Value("the function was given up".into()));
-            };
-            let params = {
-                let state = home.lock();
-                let vars = data.params.iter();
-                let exprs = state.func().map(|f| vars.map(|&p| f.var_expr(p)).collect::<Vec<_>>());
-                exprs.unwrap_or_default()
-            };
-            let ret = home.lock().sinfo_of(data.ret_ty);
-            let parts = FuncParts {
-                params: params.into_iter().map(|e| in_func(home, e)).collect(),
-                body: NodeRef::new(Node::Seq(SeqNode::In(home.clone(), body))),
-                ret: Some(ret),
-                pure: Some(data.pure),
-                attrs: FuncAttrs::default(),
-                private: false,
-                adapt: false,
-            };
-            FuncNode::new(parts).home()
+            FuncNode::new(local_parts(home, id)?).home()
         }
         _ => Err(Error::Type("the expression is no function".into())),
     }
@@ -182,16 +186,18 @@ fn attrs_of(node: &NodeRef) -> FuncAttrs {
     match node.get() {
         Node::Root(home) => home.lock().func().map(|f| f.attrs.clone()).unwrap_or_default(),
         Node::Func(func) => func.data().attrs.clone(),
-        _ => FuncAttrs::default(),
+        _ => match view(node) {
+            View::In(home, id) => {
+                home.lock().func().map(|f| f.func(id).attrs.clone()).unwrap_or_default()
+            }
+            View::Free => FuncAttrs::default(),
+        },
     }
 }
 
 fn symbol_of(node: &NodeRef) -> Option<String> {
     attrs_of(node).get(GLOBAL_SYMBOL).and_then(|v| v.as_str()).map(String::from)
 }
-
-/// The attribute that names a function to the outside: a private function that gets it is public.
-const GLOBAL_SYMBOL: &str = "global_symbol";
 
 /// The same function with other attributes.
 fn with_attrs(node: &NodeRef, attrs: FuncAttrs) -> Result<NodeRef> {
@@ -201,6 +207,14 @@ fn with_attrs(node: &NodeRef, attrs: FuncAttrs) -> Result<NodeRef> {
             let data = func.data().clone();
             let private = data.private && !made_public;
             let parts = FuncParts { attrs, private, ..data };
+            Ok(NodeRef::new(Node::Func(FuncNode::new(parts))))
+        }
+        // A local function stays one, with what it captures.
+        Node::InFunc(..) => {
+            let View::In(home, id) = view(node) else {
+                return Err(Error::Type("the expression is no function".into()));
+            };
+            let parts = FuncParts { attrs, ..local_parts(&home, id)? };
             Ok(NodeRef::new(Node::Func(FuncNode::new(parts))))
         }
         _ => {
@@ -340,7 +354,7 @@ impl Function {
 
     /// The attributes.
     #[getter]
-    fn attrs<'py>(slf: PyRef<'py, Self>) -> Result<Bound<'py, PyDict>> {
+    fn attrs<'py>(slf: PyRef<'py, Self>) -> Result<Bound<'py, PyAny>> {
         attrs_dict(slf.py(), &attrs_of(&slf.as_super().node))
     }
 

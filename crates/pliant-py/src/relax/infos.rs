@@ -173,6 +173,12 @@ impl TensorStructInfo {
         slf.as_super().info.ndim().map_or(-1, |n| n as i64)
     }
 
+    /// The device that the type names: none, since there is one.
+    #[getter]
+    fn vdevice(_slf: PyRef<'_, Self>) -> Option<bool> {
+        None
+    }
+
     /// The data type; empty where unknown.
     #[getter]
     fn dtype(slf: PyRef<'_, Self>) -> &'static str {

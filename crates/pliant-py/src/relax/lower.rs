@@ -29,8 +29,11 @@ impl HomeState {
                 return Err(Error::Value(format!("parameter {} has no struct info", var.0.name)));
             }
         };
+        // An expression that is only looked at keeps the kinds of its variables.
+        let dataflow = self.untyped_params && var.0.dataflow;
         let builder = self.builder()?;
         let param = builder.param(&var.0.name, ty);
+        builder.func_mut().var_mut(param).dataflow = dataflow;
         let e = builder.func_mut().var_expr(param);
         self.tie(var.ident(), e);
         Ok(e)

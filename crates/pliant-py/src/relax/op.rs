@@ -3,7 +3,7 @@
 use pliant_ir::op::{CALL_DPS_PACKED, CALL_PURE_PACKED, CALL_TIR, OperandSpec, Takes};
 use pliant_ir::{AttrValue, Attrs, Op, OpRegistry, OpSignature};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::{PyDict, PyString, PyTuple};
 
 use crate::error::{Error, Result};
 use crate::relax::classes::{callee_name, wrap};
@@ -13,6 +13,7 @@ use crate::relax::convert::{
 use crate::relax::home::signature;
 use crate::relax::node::{CallNode, CalleeNode, Node, NodeRef};
 use crate::relax::sinfo::SInfo;
+use crate::runtime::import::parse_dtype;
 
 // An operator: a function from expressions to a call. A doc comment here would stand before the `__doc__` of each.
 #[pyclass(frozen, module = "pliant.relax.op")]
@@ -220,11 +221,14 @@ impl OpFunction {
     }
 
     fn operand(&self, spec: &OperandSpec, obj: &Bound<'_, PyAny>) -> Result<Option<NodeRef>> {
+        // The data type of something new may be written as its name.
+        if spec.name == "dtype" && obj.is_instance_of::<PyString>() {
+            let dtype = parse_dtype(obj).map_err(|e| e.prefixed(&self.place(spec)))?;
+            return Ok(Some(NodeRef::new(Node::DType(dtype))));
+        }
         let mut given = operand(obj).map_err(|e| match e {
             Error::Type(m) => self.error(&format!("operand '{}': {m}", spec.name)),
-            other => {
-                other.prefixed(&format!("{}: operand '{}': ", self.op.short_name(), spec.name))
-            }
+            other => other.prefixed(&self.place(spec)),
         })?;
         // Nothing in brackets is a shape only where one belongs.
         if spec.takes != Takes::Sizes
@@ -237,6 +241,10 @@ impl OpFunction {
             return Err(self.error(&format!("operand '{}' must not be None", spec.name)));
         }
         Ok(given)
+    }
+
+    fn place(&self, spec: &OperandSpec) -> String {
+        format!("{}: operand '{}': ", self.op.short_name(), spec.name)
     }
 
     /// Fills gaps among optional operands and cuts the ones left out at the end.

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use pliant_ir::Attrs;
 use pliant_ir::print::expr_text;
 use pliant_ir::relax::{self as ir, Callee, ExprData};
+use pliant_ir::{AttrValue, Attrs, OpRegistry};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyDict, PyTuple, PyType};
 
 use crate::error::{Error, Result};
 use crate::relax::classes::wrap;
@@ -186,7 +187,17 @@ pub fn callee<'py>(py: Python<'py>, node: &NodeRef) -> Result<Bound<'py, PyAny>>
 /// Those of `visit`.
 pub fn with_attrs(node: &NodeRef, visit: impl FnOnce(&Attrs) -> Result<()>) -> Result<()> {
     match node.get() {
-        Node::Call(call) => visit(&call.attrs),
+        // One that is in no function yet has no defaults written out.
+        Node::Call(call) => match &call.callee {
+            CalleeNode::Op(op) => {
+                let attrs = call.attrs.clone();
+                visit(&match pliant_ops::registry().signature(*op) {
+                    Some(signature) => signature.complete(attrs),
+                    None => attrs,
+                })
+            }
+            CalleeNode::Expr(_) => visit(&call.attrs),
+        },
         Node::InFunc(home, e) => {
             let attrs = {
                 let state = home.lock();
@@ -217,19 +228,20 @@ pub fn ty_args(node: &NodeRef) -> Vec<SInfo> {
     }
 }
 
-/// Attributes as a dict.
+/// Attributes as Python sees them: a dict whose items are its attributes.
 ///
 /// # Errors
 /// Those of the interpreter.
-pub fn attrs_dict<'py>(
+pub fn attrs_dict<'a, 'py>(
     py: Python<'py>,
-    attrs: &pliant_ir::attrs::FuncAttrs,
-) -> Result<Bound<'py, PyDict>> {
+    attrs: impl IntoIterator<Item = (&'a Arc<str>, &'a AttrValue)>,
+) -> Result<Bound<'py, PyAny>> {
+    static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
     let dict = PyDict::new(py);
     for (k, v) in attrs {
         dict.set_item(&**k, attr_object(py, v)?)?;
     }
-    Ok(dict)
+    Ok(CLASS.import(py, "pliant.ir.attrs", "Attrs")?.call1((dict,))?)
 }
 
 /// Sets one attribute, or those of a dict.

@@ -17,7 +17,7 @@ use crate::module::IRModule;
 use crate::runtime::feeds;
 use crate::runtime::interrupt::{Compiling, poll_signals};
 use crate::runtime::machine::{Machine, VMFunction};
-use crate::script::with_sources;
+use crate::sources::with_sources;
 use crate::transform::context;
 use crate::transform::py_pass::to_pass;
 

@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 use crate::module::IRModule;
 use crate::runtime::interrupt::{poll_signals, take_raised};
 use crate::runtime::value::{from_value, to_value};
-use crate::script::with_sources;
+use crate::sources::with_sources;
 
 /// Runs a function of a module in the reference interpreter. It calls the registered packed functions; functions go in
 /// and come out as Python callables.

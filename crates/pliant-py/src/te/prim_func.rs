@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use pliant_ir::attr_names::GLOBAL_SYMBOL;
 use pliant_ir::print::{PrintOptions, print_prim_func};
 use pliant_ir::tir;
 use pliant_ops::te;
@@ -30,7 +31,7 @@ impl PrimFunc {
 
     /// What the function is called: its global symbol, else the name that it was written or found under.
     pub fn name(&self) -> String {
-        let symbol = self.func.attrs.get("global_symbol").and_then(|v| v.as_str());
+        let symbol = self.func.attrs.get(GLOBAL_SYMBOL).and_then(|v| v.as_str());
         symbol.or(self.name.as_deref()).unwrap_or("main").to_string()
     }
 }
@@ -106,7 +107,7 @@ impl PrimFunc {
 
     /// The attributes.
     #[getter]
-    fn attrs<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyDict>> {
+    fn attrs<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
         attrs_dict(py, &self.func.attrs)
     }
 
@@ -124,10 +125,10 @@ impl PrimFunc {
         attr_value: Option<&Bound<'_, PyAny>>,
     ) -> Result<PrimFunc> {
         let mut func = (*self.func).clone();
-        let named = func.attrs.contains_key("global_symbol");
+        let named = func.attrs.contains_key(GLOBAL_SYMBOL);
         set_attrs(&mut func.attrs, attr_key_or_dict, attr_value)?;
         // A private function that gets a name for the outside is public.
-        func.private &= named || !func.attrs.contains_key("global_symbol");
+        func.private &= named || !func.attrs.contains_key(GLOBAL_SYMBOL);
         Ok(PrimFunc { func: Arc::new(func), name: self.name.clone() })
     }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 use pliant_ir::AttrValue;
+use pliant_ir::attr_names::GLOBAL_SYMBOL;
 use pliant_ir::relax::{Expr, Function as IrFunction};
 use pliant_opt::byoc::registry::{
     ExternalCodegen, ExternalFunction, Generated, TargetOptions, codegens, register_codegen,
@@ -156,7 +157,7 @@ impl PyCodegen {
         let list = PyList::empty(py);
         for f in functions {
             let mut func: IrFunction = (*f.func).clone();
-            func.attrs.insert("global_symbol".into(), AttrValue::str(&f.name));
+            func.attrs.insert(GLOBAL_SYMBOL.into(), AttrValue::str(&f.name));
             list.append(Function::named(py, Arc::new(func), &f.name)?)?;
         }
         let dict = PyDict::new(py);

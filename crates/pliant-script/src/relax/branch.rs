@@ -23,6 +23,9 @@ const MAX_COPIES: u32 = 256;
 /// How deep `if`s that return early may nest: each holds the statements that follow it.
 const MAX_EARLY: u32 = 180;
 
+/// The name of what nobody reads.
+const DISCARDED: &str = "_";
+
 /// One branch after its statements.
 pub(super) struct Branch<'s> {
     /// What its names mean at its end.
@@ -245,6 +248,7 @@ impl<'s> FuncParser<'_, 's> {
         }
         let last = match (in_a.last(), in_b.last()) {
             (Some(x), Some(y)) if x == y => vec![*x],
+            _ if self.is_discarded(a) && self.is_discarded(b) => vec![DISCARDED],
             _ => Vec::new(),
         };
         // What defines names for its own statements alone defines nothing for those that follow.
@@ -274,6 +278,14 @@ impl<'s> FuncParser<'_, 's> {
             }
         }
         Ok(last)
+    }
+
+    /// Whether a branch ends as the printer writes one whose `if` has no name: `_: R.Tuple = R.tuple()`.
+    fn is_discarded(&self, branch: &[Stmt<'s>]) -> bool {
+        let annotated = branch.last().filter(|last| annotation_of(last).is_some());
+        annotated.and_then(plain_assignment).is_some_and(|(target, value)| {
+            target == DISCARDED && self.match_call(value).is_none() && !self.declares_symbol(value)
+        })
     }
 
     fn branch(
@@ -392,6 +404,9 @@ impl<'s> FuncParser<'_, 's> {
         match joined {
             [] => {
                 self.b.emit_named(value, "_");
+            }
+            [DISCARDED] => {
+                self.b.emit_named(value, DISCARDED);
             }
             [name] => {
                 let var = self.b.emit_named(value, name);

@@ -1,5 +1,6 @@
 //! Calls of operators and functions.
 
+use pliant_ir::attrs::is_forced_pure;
 use pliant_ir::op::Written;
 use pliant_ir::relax::loops::op_call_is_pure;
 use pliant_ir::relax::{Callee, Expr as IrExpr, ExprData, Type, TypeData, derive};
@@ -399,8 +400,7 @@ impl<'s> FuncParser<'_, 's> {
 
     /// Whether the function says that its effects do not count: `R.func_attr({"relax.force_pure": True})`.
     pub(super) fn forced_pure(&self) -> bool {
-        let attrs = &self.b.func().attrs;
-        attrs.get("relax.force_pure").and_then(AttrValue::as_bool) == Some(true)
+        is_forced_pure(&self.b.func().attrs)
     }
 
     // ---- functions ----

@@ -107,6 +107,7 @@ pub(crate) fn parse_function<'p, 's>(
     let want = p.signature(def)?;
     p.result_is_any = want.is_some_and(|ty| p.is_any(ty));
     let result = p.body(def)?;
+    let want = want.filter(|&ty| !p.is_any_tuple(def, ty, result));
     let result = match (want, &def.returns) {
         (Some(want), Some(e)) => p.check_result(result, want, e.range)?,
         _ => result,
@@ -349,7 +350,7 @@ impl<'p, 's> FuncParser<'p, 's> {
             _ => Ok(result),
         });
         self.close_scope(mark);
-        let pure = flags.pure.unwrap_or(self.impure.is_none());
+        let pure = flags.pure.unwrap_or(self.impure.is_none() || self.forced_pure());
         (self.impure, self.stated_pure) = outer;
         self.result_is_any = outer_any;
         self.turns = turns;
@@ -368,6 +369,17 @@ impl<'p, 's> FuncParser<'p, 's> {
         let e = self.b.func_mut().var_expr(var);
         self.define(def.name, Local::Var(e));
         Ok(())
+    }
+
+    /// Whether `-> R.Tuple` stands for a tuple of whatever fields the result has.
+    fn is_any_tuple(&self, def: &FunctionDef<'s>, want: Type, result: IrExpr) -> bool {
+        let bare = def.returns.as_ref().is_some_and(|e| e.as_call().is_none());
+        let fields = |ty: &TypeData| match ty {
+            TypeData::Tuple(fields) => Some(fields.len()),
+            _ => None,
+        };
+        bare && fields(self.b.func().types.get(want)) == Some(0)
+            && fields(self.ty_of(result)).is_some_and(|n| n > 0)
     }
 
     pub(super) fn is_any(&self, ty: Type) -> bool {

@@ -1,5 +1,6 @@
 //! Calls that overwrite some of their arguments: `call_tir_inplace`, `call_inplace_packed`.
 
+use pliant_ir::attr_names::INPLACE_INDICES;
 use pliant_ir::relax::Expr as IrExpr;
 use pliant_ir::{AttrValue, Attrs};
 
@@ -12,12 +13,12 @@ impl<'s> FuncParser<'_, 's> {
     /// `R.call_tir_inplace(gvar, args, inplace_indices, out_sinfo, tir_vars)`.
     pub(super) fn call_tir_inplace(&mut self, e: &Expr<'s>, call: &Call<'s>) -> Res<IrExpr> {
         const WHAT: &str = "R.call_tir_inplace";
-        let known = [TYPE_KEYWORDS, &["gvar", "func", "args", "inplace_indices", "tir_vars"]];
+        let known = [TYPE_KEYWORDS, &["gvar", "func", "args", INPLACE_INDICES, "tir_vars"]];
         self.check_keywords(WHAT, call, &known.concat())?;
         let given =
             |at: usize, names: &[&str]| call.args.get(at).or_else(|| self.keyword(call, names));
         let (func, args) = (given(0, &["gvar", "func"]), given(1, &["args"]));
-        let (indices, tir_vars) = (given(2, &["inplace_indices"]), given(4, &["tir_vars"]));
+        let (indices, tir_vars) = (given(2, &[INPLACE_INDICES]), given(4, &["tir_vars"]));
         let Some(op) = self.find_op("call_tir_inplace") else {
             return Err(self.error(Kind::UnknownConstruct, e.range, "R has no 'call_tir_inplace'"));
         };
@@ -41,7 +42,7 @@ impl<'s> FuncParser<'_, 's> {
         if !vars.is_empty() {
             operands.push(self.b.func_mut().shape(&vars));
         }
-        let attrs = Attrs::default().with("inplace_indices", indices);
+        let attrs = Attrs::default().with(INPLACE_INDICES, indices);
         self.emit_op(op, &operands, attrs, &[out], e.range)
     }
 
@@ -56,7 +57,7 @@ impl<'s> FuncParser<'_, 's> {
 
     pub(super) fn call_inplace(&mut self, e: &Expr<'s>, call: &Call<'s>) -> Res<IrExpr> {
         const WHAT: &str = "R.call_inplace_packed";
-        self.check_keywords(WHAT, call, &[TYPE_KEYWORDS, &["inplace_indices"]].concat())?;
+        self.check_keywords(WHAT, call, &[TYPE_KEYWORDS, &[INPLACE_INDICES]].concat())?;
         let Some(op) = self.find_op("call_inplace_packed") else {
             return Err(self.error(
                 Kind::UnknownConstruct,
@@ -66,7 +67,7 @@ impl<'s> FuncParser<'_, 's> {
         };
         let (callee, args) = self.packed_parts(WHAT, e, call)?;
         let ty_args = self.packed_types(call)?;
-        let Some(indices) = self.keyword(call, &["inplace_indices"]) else {
+        let Some(indices) = self.keyword(call, &[INPLACE_INDICES]) else {
             return Err(self.error(
                 Kind::Arguments,
                 e.range,
@@ -76,7 +77,7 @@ impl<'s> FuncParser<'_, 's> {
         let indices = self.inplace_indices(indices)?;
         let mut operands = vec![callee];
         operands.extend(args);
-        let attrs = Attrs::default().with("inplace_indices", indices);
+        let attrs = Attrs::default().with(INPLACE_INDICES, indices);
         self.emit_op(op, &operands, attrs, &ty_args, e.range)
     }
 }

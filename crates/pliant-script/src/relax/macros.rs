@@ -8,13 +8,10 @@ use super::value::Val;
 use super::{Callees, FuncParser, Local};
 use crate::context::Cx;
 use crate::env::{HostEnv, HostValue};
-use crate::errors::{Kind, Res};
-use crate::python::ast::{Call, Expr, FunctionDef, StmtKind};
+use crate::errors::{Kind, Reported, Res};
+use crate::python::ast::{Call, Expr, FunctionDef, Range, StmtKind};
 use crate::walk;
 use pliant_ir::DType;
-
-/// How deeply macros may use macros.
-const MAX_DEPTH: usize = 32;
 
 /// A macro.
 #[derive(Clone, Copy)]
@@ -60,11 +57,11 @@ impl<'p, 's> FuncParser<'p, 's> {
         call: &Call<'s>,
     ) -> Res<Val> {
         let name = used.def.name;
-        if self.expanding.len() >= MAX_DEPTH {
-            let message = format!("macros are nested too deep: '{name}' uses itself");
-            return Err(self.error(Kind::Structure, e.range, message));
+        if self.expanding.contains(&name) {
+            return Err(self.recursive_macro(name, e.range));
         }
         let args = self.macro_args(used.def, e, call)?;
+        let errors = self.cx.errors.count();
         let outer_scope = used
             .hygienic
             .then(|| (std::mem::take(&mut self.scope), std::mem::take(&mut self.undo)));
@@ -93,6 +90,7 @@ impl<'p, 's> FuncParser<'p, 's> {
             Some(env) => self.cx.in_env(env, || self.macro_body(used.def)),
             None => self.macro_body(used.def),
         };
+        self.cx.errors.used_at(errors, self.range(e.range), name);
         self.close_scope(mark);
         self.expanding.pop();
         self.turns = turns;
@@ -101,6 +99,13 @@ impl<'p, 's> FuncParser<'p, 's> {
             (self.scope, self.undo) = (scope, undo);
         }
         val
+    }
+
+    /// Reports a macro that uses itself, directly or through others.
+    pub(super) fn recursive_macro(&self, name: &str, range: Range) -> Reported {
+        let message = format!("macro '{name}' uses itself: macros cannot recurse");
+        let help = "write a loop, or a function that calls itself";
+        self.error_help(Kind::Structure, range, message, help)
     }
 
     /// The statements of a macro; the value of its last one.

@@ -13,7 +13,10 @@
 //! | `cast` | `match_cast`, `match_shape`, and what an annotation does to a binding |
 //! | `stmt` | statements |
 //! | `branch` | `if` |
-//! | `loops` | `R.while_loop`, `for` and `while` |
+//! | `loops` | `for` and `while` |
+//! | `range` | what a `for` counts |
+//! | `state` | what a loop carries from turn to turn, and its types |
+//! | `while_loop` | `R.while_loop` and the functions that it calls |
 //! | `loop_of_itself` | a loop over a function that stands around it |
 //! | `exits` | `return`, `break` and `continue`, out of loops too |
 //! | `function` | signatures, bodies, local functions |
@@ -29,10 +32,13 @@ mod inplace;
 mod loop_of_itself;
 mod loops;
 mod macros;
+mod range;
 mod scalar;
 mod special;
+mod state;
 mod stmt;
 mod value;
+mod while_loop;
 
 pub(crate) use function::{Callees, Def, Flags, parse_function};
 pub(crate) use macros::MacroDef;
@@ -165,6 +171,9 @@ impl<'p, 's> FuncParser<'p, 's> {
 
     /// Reports a name that nothing defines.
     fn unknown_name(&self, name: &str, range: Range) -> Reported {
+        if self.expanding.contains(&name) {
+            return self.recursive_macro(name, range);
+        }
         let local = self.scope.keys().copied();
         let help = crate::errors::did_you_mean(name, local.chain(self.callees.names()));
         self.cx.error_maybe(

@@ -1,6 +1,7 @@
 //! Statements.
 
 use pliant_ir::AttrValue;
+use pliant_ir::attr_names::UPPER_BOUND;
 use pliant_ir::relax::derive::type_syms;
 use pliant_ir::relax::{Expr as IrExpr, ExprData, TypeData, Var};
 
@@ -10,9 +11,6 @@ use super::{FuncParser, Local};
 use crate::dialect::{Ns, RelaxName, relax_name};
 use crate::errors::{Kind, Reported, Res};
 use crate::python::ast::{Call, Expr, ExprKind, Range, Stmt, StmtKind};
-
-/// The attribute that bounds sizes of the parameters, for the planning of memory.
-const UPPER_BOUND: &str = "tir_var_upper_bound";
 
 /// How a list of statements ended.
 #[derive(Debug)]
@@ -427,7 +425,7 @@ impl<'s> FuncParser<'_, 's> {
             if key == UPPER_BOUND {
                 self.check_bounds(&value, arg.range)?;
             }
-            self.b.func_mut().attrs.insert(key.as_str().into(), value);
+            self.b.attrs_mut().insert(key.as_str().into(), value);
         }
         Ok(())
     }

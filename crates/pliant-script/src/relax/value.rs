@@ -240,6 +240,9 @@ impl<'s> FuncParser<'_, 's> {
                     .collect();
                 AttrValue::Map(items?)
             }
+            Val::Sym(s, Some(dtype)) if dtype.is_bool() => {
+                AttrValue::Bool(self.b.func().syms.as_int(*s) == Some(1))
+            }
             other => {
                 let syms = &self.b.func().syms;
                 if let Some(v) = self.as_sym(other).and_then(|s| syms.as_int(s)) {

@@ -245,12 +245,26 @@ impl<'s> PrimParser<'_, 's> {
         }
     }
 
-    /// A dict of notes.
+    /// A dict of notes; what is no constant of the script is one of the surrounding program.
     pub(super) fn notes(&mut self, e: &Expr<'s>) -> Res<Notes> {
-        match crate::literal::attr(e) {
-            Some(AttrValue::Map(items)) => Ok(items),
-            Some(AttrValue::None) => Ok(Notes::new()),
+        match (&e.kind, crate::literal::attr(e)) {
+            (_, Some(AttrValue::Map(items))) => Ok(items),
+            (_, Some(AttrValue::None)) => Ok(Notes::new()),
+            (ExprKind::Dict(items), None) => items
+                .iter()
+                .map(|(key, value)| match (key.as_str(), self.note(value)?) {
+                    (Some(key), Some(value)) => Ok((key.into(), value)),
+                    _ => Err(self.error(Kind::Value, value.range, "expected a constant")),
+                })
+                .collect(),
             _ => Err(self.error(Kind::Value, e.range, "expected a dict of constants")),
+        }
+    }
+
+    fn note(&self, e: &Expr<'s>) -> Res<Option<AttrValue>> {
+        match crate::literal::attr(e) {
+            Some(value) => Ok(Some(value)),
+            None => Ok(crate::literal::host_attr(&self.cx.eval(e.range)?)),
         }
     }
 }

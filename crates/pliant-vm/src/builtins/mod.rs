@@ -4,6 +4,7 @@ mod check;
 mod data;
 mod dynamic;
 mod inspect;
+mod scalar;
 mod shape;
 mod slice;
 mod text;
@@ -72,6 +73,7 @@ static TABLE: &[Builtin] = &[
     special("vm.builtin.invoke_closure", BuiltinKind::Closure),
     special("vm.builtin.invoke_closure_tail", BuiltinKind::TailClosure),
     special("vm.builtin.invoke_pure_closure", BuiltinKind::Closure),
+    plain("vm.builtin.item", scalar::item),
     plain("vm.builtin.kill_object", data::nothing),
     plain("vm.builtin.load_shape", shape::load_shape),
     plain("vm.builtin.make_closure", data::make_closure),
@@ -90,6 +92,7 @@ static TABLE: &[Builtin] = &[
     plain("vm.builtin.tensor_to_shape", shape::tensor_to_shape),
     plain("vm.builtin.tensor_view", inspect::tensor_view),
     plain("vm.builtin.to_device", data::identity),
+    plain("vm.builtin.trip_count", scalar::trip_count),
     plain("vm.builtin.tuple_getitem", data::tuple_getitem),
     plain("vm.builtin.unique", dynamic::unique),
 ];

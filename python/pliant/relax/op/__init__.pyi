@@ -398,6 +398,11 @@ def isnan(x: Operand) -> Expr:
 
     Serves ONNX IsNaN."""
 
+def item(x: Operand) -> Expr:
+    """The one element of a tensor, as a scalar.
+
+    As ``numpy.ndarray.item``."""
+
 def layout_transform(x: Operand, index_map: Any, pad_value: Any = None, axis_separators: Any = None, input_axis_separators: Any = None) -> Expr:
     """Each element moved to where index_map, a lambda of its indices, says; places that get none hold pad_value, or 0. The separators of axes are taken for TVM's sake: they have no meaning in one flat memory."""
 
@@ -828,6 +833,9 @@ def tril(x: Operand, k: Operand = 0) -> Expr:
     As ``numpy.tril``.
 
     Serves ONNX Trilu."""
+
+def trip_count(start: Operand, stop: Operand, step: Operand) -> Expr:
+    """How many integers range(start, stop, step) has, as a scalar. A step of 0 is an error at run time."""
 
 def triu(x: Operand, k: Operand = 0) -> Expr:
     """The upper triangle; zeros below the k-th diagonal.

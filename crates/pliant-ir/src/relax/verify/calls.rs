@@ -3,6 +3,7 @@
 use pliant_diag::codes;
 
 use super::Verifier;
+use crate::attr_names::INPLACE_INDICES;
 use crate::attrs::AttrValue;
 use crate::module::BaseFunc;
 use crate::op::{CALL_TIR, CALL_TIR_INPLACE, Op, WHILE_LOOP};
@@ -232,7 +233,7 @@ impl Verifier<'_> {
             return;
         }
         // What overwrites an input has no parameter of its own.
-        let inplace = f.call_attrs(*attrs).get("inplace_indices").and_then(AttrValue::as_ints);
+        let inplace = f.call_attrs(*attrs).get(INPLACE_INDICES).and_then(AttrValue::as_ints);
         let overwrites = |k: usize| inplace.as_ref().is_some_and(|list| list.get(k) != Some(&-1));
         let outs: Vec<Type> = outs
             .into_iter()

@@ -53,6 +53,7 @@ use super::function::Function;
 use super::loops::is_condition;
 use super::types::{Type, TypeData};
 use super::visit::{Event, Place, for_each_expr, func_run, type_vars, walk};
+use crate::attrs::is_forced_pure;
 use crate::module::IRModule;
 use crate::op::OpRegistry;
 use crate::print::type_text;
@@ -104,14 +105,13 @@ struct Scope {
 
 impl<'a> Verifier<'a> {
     fn new(f: &'a Function, module: Option<&'a IRModule>, ops: &'a dyn OpRegistry) -> Self {
-        let force = f.attrs.get("relax.force_pure").or_else(|| f.attrs.get("force_pure"));
         Verifier {
             f,
             module,
             ops,
             out: Vec::new(),
             scratch: None,
-            force_pure: force.and_then(|a| a.as_bool()).unwrap_or(false),
+            force_pure: is_forced_pure(&f.attrs),
             defined: FxHashSet::default(),
             visible: FxHashSet::default(),
             syms: FxHashSet::default(),

@@ -1,0 +1,36 @@
+//! Scalars out of other values: the element of a tensor, the turns of a range.
+
+use pliant_tensor::DType;
+
+use super::Args;
+use crate::error::{ErrorKind, Result};
+use crate::{InterpError, Value};
+
+/// `item(tensor)`.
+pub(super) fn item(a: Args<'_>) -> Result<Value> {
+    let t = a.tensor(0)?;
+    if t.numel() != 1 {
+        return a.wrong(0, "a tensor of one element");
+    }
+    Ok(match t.dtype() {
+        d if d.is_float() => Value::Float(t.to_f64_vec()?[0]),
+        DType::Bool => Value::Bool(t.to_i64_vec()?[0] != 0),
+        d => match t.to_i64_vec()?[0] {
+            v if v < 0 && d.is_uint() => return a.wrong(0, "an element of 63 bits"),
+            v => Value::Int(v),
+        },
+    })
+}
+
+/// `trip_count(start, stop, step)`.
+pub(super) fn trip_count(a: Args<'_>) -> Result<Value> {
+    let (start, stop, step) = (a.int(0)?, a.int(1)?, a.int(2)?);
+    if step == 0 {
+        let text = format!("R.range({start}, {stop}, 0): the step must not be 0");
+        return Err(InterpError::new(ErrorKind::DivideByZero, text));
+    }
+    let (way, step) = (i128::from(stop) - i128::from(start), i128::from(step));
+    let turns = if (way > 0) == (step > 0) { way / step + i128::from(way % step != 0) } else { 0 };
+    let text = || format!("R.range({start}, {stop}) has more than 2^63 turns");
+    i64::try_from(turns).map(Value::Int).map_err(|_| InterpError::check(text()))
+}

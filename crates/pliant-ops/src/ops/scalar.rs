@@ -1,0 +1,52 @@
+//! Scalars out of other values: the element of a tensor, the turns of a range.
+
+use pliant_ir::DType;
+use pliant_ir::op::InferError;
+use pliant_ir::relax::{Type, TypeData};
+
+use crate::decl::OpDecl;
+use crate::infer::InferCtx;
+
+type Inferred = Result<Type, InferError>;
+
+/// The operators of this file.
+pub static DECLS: &[OpDecl] = &[
+    OpDecl::new("relax.item", infer_item, "The one element of a tensor, as a scalar.")
+        .operands(&["x"])
+        .numpy("ndarray.item")
+        .packed("vm.builtin.item"),
+    OpDecl::new(
+        "relax.trip_count",
+        infer_trip_count,
+        "How many integers range(start, stop, step) has, as a scalar. A step of 0 is an error at run time.",
+    )
+    .operands(&["start: scalar", "stop: scalar", "step: scalar"])
+    .packed("vm.builtin.trip_count"),
+];
+
+fn infer_item(ctx: &mut InferCtx<'_>) -> Inferred {
+    let t = ctx.tensor(0)?;
+    for &dim in t.dims.iter().flatten() {
+        if ctx.func.syms.as_int(dim).is_some_and(|size| size != 1) {
+            return Err(ctx.error(format!("x must have one element, but is {}", ctx.ty_text(0))));
+        }
+    }
+    Ok(ctx.func.intern(match t.dtype {
+        Some(dtype) => TypeData::Prim { dtype, value: None },
+        None => TypeData::Any,
+    }))
+}
+
+fn infer_trip_count(ctx: &mut InferCtx<'_>) -> Inferred {
+    for i in 0..3 {
+        match ctx.ty(i) {
+            TypeData::Any => {}
+            TypeData::Prim { dtype, .. } if dtype.is_integer() => {}
+            _ => {
+                let (name, ty) = (ctx.name(i), ctx.ty_text(i));
+                return Err(ctx.error(format!("{name} must be an integer scalar, but is {ty}")));
+            }
+        }
+    }
+    Ok(ctx.func.intern(TypeData::Prim { dtype: DType::Int64, value: None }))
+}

@@ -1,0 +1,110 @@
+//! `R.range(start, stop, step)`: what a `for` counts.
+
+use pliant_ir::relax::{Expr as IrExpr, TypeData};
+use pliant_ir::{Attrs, DType, Op, Sym};
+
+use super::FuncParser;
+use crate::dialect::Ns;
+use crate::errors::{Kind, Res};
+use crate::python::ast::{Expr, Range};
+
+const ITEM: Op = Op("relax.item");
+const TRIP_COUNT: Op = Op("relax.trip_count");
+
+/// What a `for` counts.
+pub(super) struct Counting {
+    pub lo: Sym,
+    pub hi: Sym,
+    pub step: i64,
+    /// Where the name's value is another than the count: its first value and its step.
+    pub shown: Option<(Sym, Sym)>,
+}
+
+impl<'s> FuncParser<'_, 's> {
+    /// `R.range(hi)`, `R.range(lo, hi)`, `R.range(lo, hi, step)`.
+    pub(super) fn range_args(&mut self, iter: &Expr<'s>) -> Res<Counting> {
+        let call = iter.as_call().filter(|call| match self.cx.path(&call.func) {
+            Some(path) => path.ns == Ns::Relax && path.name == "range",
+            None => call.func.as_name() == Some("range") && !self.scope.contains_key("range"),
+        });
+        let Some(call) = call else {
+            return Err(self.error_help(
+                Kind::Unsupported,
+                iter.range,
+                "a graph function loops over a range of integers",
+                "write: for i in R.range(n):",
+            ));
+        };
+        let mut args = Vec::with_capacity(3);
+        for arg in &call.args {
+            args.push(self.integer(arg)?);
+        }
+        let (lo, hi, step) = match *args.as_slice() {
+            [hi] => (self.int(0), hi, None),
+            [lo, hi] => (lo, hi, None),
+            [lo, hi, step] => (lo, hi, Some(step)),
+            _ => {
+                let message = "R.range takes one to three integers";
+                return Err(self.error(Kind::Arguments, iter.range, message));
+            }
+        };
+        let Some(step) = step else { return Ok(Counting { lo, hi, step: 1, shown: None }) };
+        match self.b.func().syms.as_int(step) {
+            Some(0) => {
+                let message = "the step of R.range is not 0";
+                Err(self.error(Kind::Value, iter.range, message))
+            }
+            Some(step) => Ok(Counting { lo, hi, step, shown: None }),
+            None => {
+                let turns = self.trip_count([lo, hi, step], iter.range)?;
+                Ok(Counting { lo: self.int(0), hi: turns, step: 1, shown: Some((lo, step)) })
+            }
+        }
+    }
+
+    /// How many turns a range has whose step is known at run time, which refuses a step of 0.
+    fn trip_count(&mut self, range: [Sym; 3], at: Range) -> Res<Sym> {
+        let operands = range.map(|sym| self.b.func_mut().int_value(sym, DType::Int64));
+        let turns = self.emit_op(TRIP_COUNT, &operands, Attrs::default(), &[], at)?;
+        self.matched(turns, DType::Int64, at)
+    }
+
+    /// An integer scalar as a symbolic integer; where its value is not known while parsing, a symbol is matched with it.
+    fn integer(&mut self, e: &Expr<'s>) -> Res<Sym> {
+        let val = self.value(e)?;
+        if let Some(s) = self.as_sym(&val) {
+            return Ok(s);
+        }
+        let value = self.operand(val, None, e.range)?;
+        match *self.ty_of(value) {
+            TypeData::Prim { dtype, .. } if dtype.is_integer() => {
+                self.matched(value, dtype, e.range)
+            }
+            TypeData::Tensor { dtype: Some(dtype), .. }
+                if dtype.is_integer()
+                    && self.b.func().rank_of(self.b.func().expr_ty(value)) == Some(0) =>
+            {
+                let item = self.emit_op(ITEM, &[value], Attrs::default(), &[], e.range)?;
+                self.matched(item, dtype, e.range)
+            }
+            _ => {
+                let ty = self.b.func().expr_ty(value);
+                let message = format!("expected an integer scalar, found {}", self.ty_text(ty));
+                let help = "sizes are n or x.shape[0]; a parameter n: R.Prim(\"int64\") serves too";
+                Err(self.error_help(Kind::Value, e.range, message, help))
+            }
+        }
+    }
+
+    /// A new symbol that is matched with an integer scalar.
+    fn matched(&mut self, scalar: IrExpr, dtype: DType, at: Range) -> Res<Sym> {
+        let scalar = self.b.operand(scalar);
+        let func = self.b.func_mut();
+        let var = func.fresh_sym("m");
+        let sym = func.syms.var(var);
+        let ty = func.intern(TypeData::Prim { dtype, value: Some(sym) });
+        self.b.set_span(self.cx.span(at));
+        self.b.match_cast(scalar, ty, "gv");
+        Ok(sym)
+    }
+}

@@ -1,0 +1,199 @@
+//! What a loop carries from turn to turn, and its types.
+//!
+//! The state's types are those of the first values, widened where a turn gives something else: a dim that changes becomes a
+//! symbol of the body's own. The body is read again with the wider types until they hold.
+
+use pliant_ir::relax::derive::{erase_to_well_defined, is_subtype, prove_dims_equal, type_syms};
+use pliant_ir::relax::{Expr as IrExpr, TensorShape, Type, TypeData};
+use pliant_ir::{Sym, SymVar};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::FuncParser;
+use super::while_loop::Read;
+use crate::errors::{Kind, Reported, Res};
+use crate::python::ast::Range;
+use crate::python::on_stack;
+
+/// How often bodies are read again in one function; loops nest, so that the inner ones are read on each reading of the
+/// outer ones.
+const MAX_REREADS: u32 = 2000;
+
+/// What a loop carries from turn to turn.
+pub(super) struct State<'s> {
+    pub names: Vec<&'s str>,
+    /// The first values.
+    pub inits: Vec<IrExpr>,
+    pub types: Vec<Type>,
+    /// Symbols of the body's own.
+    pub own: FxHashSet<SymVar>,
+}
+
+impl<'s> FuncParser<'_, 's> {
+    /// The body as a function, read until the state's types hold from turn to turn.
+    pub(super) fn fixed_body(
+        &mut self,
+        state: &mut State<'s>,
+        range: Range,
+        read: Read<'_, Self>,
+    ) -> Res<IrExpr> {
+        loop {
+            let mark = self.b.mark_names();
+            let names = state.names.clone();
+            let func = on_stack(|| self.loop_function(&names, &state.types, read))?;
+            let results = self.results(func, state.types.len(), range)?;
+            let mut wider = Vec::with_capacity(results.len());
+            for ((&ty, &result), name) in state.types.iter().zip(&results).zip(&names) {
+                wider.push(self.widen(ty, result, name, &mut state.own));
+            }
+            if wider == state.types {
+                return Ok(func);
+            }
+            state.types = wider;
+            self.b.give_back_names(mark);
+            self.rereads += 1;
+            if self.rereads > MAX_REREADS {
+                return Err(self.error_help(
+                    Kind::Unsupported,
+                    range,
+                    "loops are nested too deep to find the types of what they carry",
+                    "move the inner loops into functions of their own",
+                ));
+            }
+        }
+    }
+
+    /// The types of the state after a turn of that body.
+    fn results(&mut self, body: IrExpr, count: usize, range: Range) -> Res<Vec<Type>> {
+        let TypeData::Callable { ret, .. } = *self.ty_of(body) else { return Err(Reported) };
+        match self.b.func().types.get(ret) {
+            _ if count == 1 => Ok(vec![ret]),
+            TypeData::Tuple(fields) if fields.len() == count => Ok(fields.to_vec()),
+            TypeData::Any => Ok(vec![ret; count]),
+            _ => {
+                let ty = self.ty_text(ret);
+                let message = format!(
+                    "the body must return the {count} state values as a tuple, but returns {ty}"
+                );
+                Err(self.error(Kind::Type, range, message))
+            }
+        }
+    }
+
+    /// The state's types with other symbols for the body's own, and which stand for which.
+    pub(super) fn renamed(&mut self, state: &State<'s>) -> (Vec<Type>, FxHashMap<SymVar, Sym>) {
+        self.renamed_types(&state.types, &state.own)
+    }
+
+    /// Types with other symbols for some of theirs, and which stand for which.
+    pub(super) fn renamed_types(
+        &mut self,
+        types: &[Type],
+        own: &FxHashSet<SymVar>,
+    ) -> (Vec<Type>, FxHashMap<SymVar, Sym>) {
+        let func = self.b.func_mut();
+        let mut map = FxHashMap::default();
+        for &ty in types {
+            for v in type_syms(func, ty) {
+                let sym = if own.contains(&v) {
+                    if map.contains_key(&v) {
+                        continue;
+                    }
+                    let name = func.syms.name(v).to_string();
+                    let new = func.fresh_sym(&name);
+                    func.syms.var(new)
+                } else {
+                    func.syms.var(v)
+                };
+                map.insert(v, sym);
+            }
+        }
+        let sym = |v: SymVar| map.get(&v).copied();
+        let types = types.iter();
+        let types = types.map(|&ty| erase_to_well_defined(func, ty, &sym, &|v| Some(v))).collect();
+        (types, map)
+    }
+
+    /// The type that holds `ty` and, after a turn, `result`: the same where it fits, else with symbols of the body's own
+    /// for the dims that differ.
+    fn widen(&mut self, ty: Type, result: Type, name: &str, own: &mut FxHashSet<SymVar>) -> Type {
+        if ty == result || is_subtype(self.b.func_mut(), result, ty).is_yes() {
+            return ty;
+        }
+        let types = &self.b.func().types;
+        let data = match (types.get(ty).clone(), types.get(result).clone()) {
+            (TypeData::Tensor { shape, dtype }, TypeData::Tensor { dtype: e, .. }) => {
+                let dtype = dtype.filter(|&d| e == Some(d));
+                let rank = self.b.func().rank_of(ty);
+                let shape = match rank {
+                    Some(_) if rank == self.b.func().rank_of(result) => match shape {
+                        TensorShape::Dims(dims) => {
+                            TensorShape::Dims(self.widen_dims(&dims, result, name, own))
+                        }
+                        other => other,
+                    },
+                    _ => TensorShape::Unknown,
+                };
+                TypeData::Tensor { shape, dtype }
+            }
+            (TypeData::Shape { dims: Some(dims), ndim }, TypeData::Shape { ndim: m, .. })
+                if ndim == m =>
+            {
+                TypeData::Shape { dims: Some(self.widen_dims(&dims, result, name, own)), ndim }
+            }
+            (TypeData::Shape { .. }, TypeData::Shape { .. }) => {
+                TypeData::Shape { dims: None, ndim: None }
+            }
+            (TypeData::Prim { dtype, value }, TypeData::Prim { dtype: e, .. }) if dtype == e => {
+                let known = value.filter(|&v| self.is_own(v, own));
+                let value = match known {
+                    None if dtype.is_integer() => Some(self.own_sym(name, own)),
+                    known => known,
+                };
+                TypeData::Prim { dtype, value }
+            }
+            (TypeData::Tuple(x), TypeData::Tuple(y)) if x.len() == y.len() => {
+                let fields = x.iter().zip(&y);
+                TypeData::Tuple(fields.map(|(&a, &b)| self.widen(a, b, name, own)).collect())
+            }
+            (TypeData::Callable { .. }, TypeData::Callable { .. }) => {
+                return pliant_ir::relax::derive::lca(self.b.func_mut(), ty, result);
+            }
+            _ => TypeData::Any,
+        };
+        self.intern(data)
+    }
+
+    fn widen_dims(
+        &mut self,
+        dims: &[Sym],
+        result: Type,
+        name: &str,
+        own: &mut FxHashSet<SymVar>,
+    ) -> Box<[Sym]> {
+        let after = self.b.func().types.get(result).dims().map(<[Sym]>::to_vec);
+        let mut out = Vec::with_capacity(dims.len());
+        for (i, &dim) in dims.iter().enumerate() {
+            let same = match &after {
+                Some(after) => prove_dims_equal(self.b.func_mut(), dim, after[i]).is_yes(),
+                None => false,
+            };
+            out.push(if same || self.is_own(dim, own) {
+                dim
+            } else {
+                self.own_sym(&format!("{name}_{i}"), own)
+            });
+        }
+        out.into()
+    }
+
+    fn is_own(&self, sym: Sym, own: &FxHashSet<SymVar>) -> bool {
+        self.b.func().syms.as_var(sym).is_some_and(|v| own.contains(&v))
+    }
+
+    fn own_sym(&mut self, name: &str, own: &mut FxHashSet<SymVar>) -> Sym {
+        let func = self.b.func_mut();
+        let var = func.fresh_sym(name);
+        own.insert(var);
+        func.syms.var(var)
+    }
+}

@@ -1,0 +1,70 @@
+//! Scalars out of other values: the element of a tensor, the turns of a range.
+
+use pliant_tensor::DType;
+
+use crate::args::Args;
+use crate::{CheckKind, Value, VmError};
+
+/// `item(tensor)`: its one element.
+pub(super) fn item(args: Args<'_>) -> Result<Value, VmError> {
+    let tensor = args.tensor(0)?;
+    if tensor.numel() != 1 {
+        let text = format!("a scalar is made of a tensor of one element, not of {tensor:?}");
+        return Err(VmError::check(CheckKind::Shape, text));
+    }
+    let dtype = tensor.dtype();
+    if dtype.is_float() {
+        return Ok(Value::Float(tensor.to_f64_vec()?[0]));
+    }
+    let value = tensor.to_i64_vec()?[0];
+    match dtype {
+        DType::Bool => Ok(Value::Bool(value != 0)),
+        DType::UInt64 if value < 0 => {
+            let text = format!("the element {} does not fit 63 bits", value as u64);
+            Err(VmError::check(CheckKind::Value, text))
+        }
+        _ => Ok(Value::Int(value)),
+    }
+}
+
+/// `trip_count(start, stop, step)`: how many integers the range has.
+pub(super) fn trip_count(args: Args<'_>) -> Result<Value, VmError> {
+    turns(args.int(0)?, args.int(1)?, args.int(2)?).map(Value::Int)
+}
+
+fn turns(start: i64, stop: i64, step: i64) -> Result<i64, VmError> {
+    if step == 0 {
+        let text = format!("R.range({start}, {stop}, 0): the step must not be 0");
+        return Err(VmError::check(CheckKind::Division, text));
+    }
+    let way = (i128::from(stop) - i128::from(start)) * i128::from(step.signum());
+    let step = i128::from(step).abs();
+    let turns = if way <= 0 { 0 } else { (way + step - 1) / step };
+    i64::try_from(turns).map_err(|_| {
+        let text = format!("R.range({start}, {stop}) has more than 2^63 turns");
+        VmError::check(CheckKind::Value, text)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::turns;
+
+    #[test]
+    fn a_range_has_as_many_turns_as_pythons() {
+        for (start, stop, step, expected) in [
+            (0, 5, 2, Some(3)),
+            (0, 6, 2, Some(3)),
+            (5, 0, -2, Some(3)),
+            (5, 0, 2, Some(0)),
+            (0, 5, -1, Some(0)),
+            (-3, -3, 1, Some(0)),
+            (0, 5, 0, None),
+            (i64::MIN, i64::MAX, 1, None),
+            (i64::MIN, i64::MAX, i64::MAX, Some(3)),
+            (i64::MAX, i64::MIN, i64::MIN, Some(2)),
+        ] {
+            assert_eq!(turns(start, stop, step).ok(), expected, "{start} {stop} {step}");
+        }
+    }
+}

@@ -1,0 +1,66 @@
+"""The attributes of calls, functions and modules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+__all__ = ["Attrs", "DictAttrs"]
+
+
+def _refused(name: str) -> Callable[..., NoReturn]:
+    def method(self: Attrs, *_args: Any, **_kwargs: Any) -> NoReturn:
+        raise TypeError(
+            "attributes cannot be changed in place "
+            '(help: func.with_attr("name", value) makes a function with another one, relax.Call(op, args, attrs) a call)'
+        )
+
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = "Raises ``TypeError``: the IR does not see what would be changed here."
+    return method
+
+
+class Attrs(dict[str, Any]):
+    """Attributes by name: ``call.attrs.axes``, ``func.attrs["Composite"]``. A dict that does not change."""
+
+    __slots__ = ()
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self[name]
+        except KeyError:
+            pass
+        names = f"there are: {', '.join(self)}" if self else "there are none"
+        raise AttributeError(f"no attribute '{name}' ({names})", name=name, obj=self)
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self]
+
+    def __reduce__(self) -> tuple[type[Attrs], tuple[dict[str, Any]]]:
+        return (Attrs, (dict(self),))
+
+    def get_int(self, key: str) -> int:
+        """An attribute as an int."""
+        return int(getattr(self, key))
+
+    def get_str(self, key: str) -> str:
+        """An attribute as a string."""
+        return str(getattr(self, key))
+
+    def get_int_tuple(self, key: str) -> tuple[int, ...]:
+        """A list of ints as a tuple."""
+        return tuple(int(value) for value in getattr(self, key))
+
+    __setitem__ = _refused("__setitem__")
+    __delitem__ = _refused("__delitem__")
+    __setattr__ = _refused("__setattr__")
+    __delattr__ = _refused("__delattr__")
+    __ior__ = _refused("__ior__")  # type: ignore[assignment]
+    clear = _refused("clear")
+    pop = _refused("pop")
+    popitem = _refused("popitem")
+    setdefault = _refused("setdefault")
+    update = _refused("update")
+
+
+DictAttrs = Attrs
