@@ -617,8 +617,12 @@ class VirtualMachine:
 def array(arr: Any, device: Any = None, dtype: DTypeLike | None = None) -> NDArray:
     """A new array with a copy of the elements of anything array-like."""
 
-def set_memory_limit(bytes: int | None) -> None: ...
-def memory_state() -> tuple[int | None, int]: ...
+def set_memory_limit(bytes: int | None) -> None:
+    """How many bytes Pliant may hold at once; with ``None`` the limit follows the machine."""
+
+def memory_state() -> tuple[int | None, int]:
+    """The limit that was set, and the bytes that are held now."""
+
 def build_info() -> dict[str, Any]:
     """The version and how this extension was built."""
 
