@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
+import time
 from typing import Any
 
 import numpy as np
@@ -65,3 +67,51 @@ def test_programs_compile_in_forked_children() -> None:
 
 def _compile_and_leave() -> None:
     os._exit(0 if right(pliant.compile(from_source(SCRIPT)), [300]) else 1)
+
+
+def test_children_of_forks_at_any_moment_find_no_lock_taken() -> None:
+    models = [pliant.compile(from_source(SCRIPT)) for _ in range(8)]
+    children = []
+    # The watcher of running machines looks at all of them every 50 ms.
+    for k in range(60):
+        assert right(models[k % 8], [k % 5])
+        child = os.fork()
+        if child == 0:
+            try:
+                os._exit(0 if right(pliant.compile(from_source(SCRIPT)), [2]) else 1)
+            finally:
+                os._exit(2)
+        children.append(child)
+        if len(children) == 4:
+            assert [os.waitpid(c, 0)[1] for c in children] == [0] * 4
+            children = []
+
+
+def test_an_interrupt_stops_a_run_in_a_child() -> None:
+    model = pliant.compile(from_source(LONG))
+    assert model(np.array(3, "int64")).numpy() == 3
+    child = multiprocessing.get_context("fork").Process(target=_run_until_interrupted, args=(model,))
+    child.start()
+    time.sleep(0.7)
+    assert child.pid is not None
+    os.kill(child.pid, signal.SIGINT)
+    child.join(30)
+    assert child.exitcode == 7, "killed: it hung" if child.exitcode is None else child.exitcode
+
+
+LONG = """
+@R.function
+def main(n: R.Tensor((), "int64")) -> R.Tensor((), "int64"):
+    x = R.const(0, "int64")
+    for i in R.range(0, n, 1):
+        x = R.add(x, R.const(1, "int64"))
+    return x
+"""
+
+
+def _run_until_interrupted(model: Any) -> None:
+    try:
+        model(np.array(1 << 60, "int64"))
+    except KeyboardInterrupt:
+        os._exit(7)
+    os._exit(1)

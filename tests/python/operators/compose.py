@@ -31,6 +31,7 @@ SKIPPED = {
     # No functions of tensors, or with effects.
     *("relax.assert_op", "relax.print", "relax.null_value", "relax.shape_of", "relax.tensor_to_shape"),
     *("relax.make_closure", "relax.invoke_closure", "relax.invoke_pure_closure", "relax.while_loop"),
+    *("relax.item", "relax.trip_count"),
 }
 SKIPPED_GROUPS = ("relax.call_", "relax.builtin.", "relax.memory.", "relax.vm.", "relax.inspect.")
 

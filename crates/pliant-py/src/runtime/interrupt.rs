@@ -6,7 +6,7 @@
 //! instructions only: for one that stays inside a kernel, the watcher listens for Ctrl-C itself and stops the kernel.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::{self, Thread};
 use std::time::Duration;
 
@@ -21,9 +21,13 @@ const IDLE_TICKS: u32 = 40;
 /// Ticks that machines are busy before the watcher listens for Ctrl-C itself.
 const LONG_TICKS: u32 = 3;
 
-static WATCHED: Mutex<Vec<(VirtualMachine, Weak<Activity>)>> = Mutex::new(Vec::new());
-static ASLEEP: AtomicBool = AtomicBool::new(false);
-static WATCHER: OnceLock<Option<Thread>> = OnceLock::new();
+/// The machines that the watcher looks after.
+type Watched = Vec<(VirtualMachine, Weak<Activity>)>;
+
+static WATCHED: Mutex<Watched> = Mutex::new(Vec::new());
+/// Whether the watcher must be woken, or made.
+static ASLEEP: AtomicBool = AtomicBool::new(true);
+static WATCHER: Mutex<Option<Thread>> = Mutex::new(None);
 
 /// How many compilations and passes run now.
 static COMPILING: AtomicU32 = AtomicU32::new(0);
@@ -48,7 +52,7 @@ impl Compiling {
         if COMPILING.fetch_add(1, Ordering::Relaxed) == 0 {
             STOP.store(false, Ordering::Relaxed);
         }
-        if ASLEEP.load(Ordering::Relaxed) || WATCHER.get().is_none() {
+        if ASLEEP.load(Ordering::Relaxed) {
             wake();
         }
         Compiling(())
@@ -69,7 +73,7 @@ impl Activity {
     pub fn watch(vm: &VirtualMachine) -> Arc<Activity> {
         vm.set_poll(Some(Arc::new(poll)));
         let activity = Arc::new(Activity::default());
-        let mut watched = WATCHED.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut watched = lock(&WATCHED);
         let dead: Vec<_> = watched.extract_if(.., |(_, a)| a.strong_count() == 0).collect();
         watched.push((vm.clone(), Arc::downgrade(&activity)));
         drop(watched);
@@ -81,7 +85,7 @@ impl Activity {
     /// Notes that a run begins.
     pub fn begin(&self) -> Running<'_> {
         self.0.fetch_add(1, Ordering::Relaxed);
-        if ASLEEP.load(Ordering::Relaxed) || WATCHER.get().is_none() {
+        if ASLEEP.load(Ordering::Relaxed) {
             wake();
         }
         Running(self)
@@ -96,7 +100,7 @@ impl Drop for Running<'_> {
 
 impl Drop for Activity {
     fn drop(&mut self) {
-        let mut watched = WATCHED.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut watched = lock(&WATCHED);
         let dead: Vec<_> = watched.extract_if(.., |(_, a)| a.strong_count() == 0).collect();
         drop(watched);
         drop(dead);
@@ -106,13 +110,68 @@ impl Drop for Activity {
 #[cold]
 fn wake() {
     ASLEEP.store(false, Ordering::Relaxed);
-    let watcher = WATCHER.get_or_init(|| {
-        let spawned = thread::Builder::new().name("pliant-signals".into()).spawn(watch);
-        spawned.ok().map(|handle| handle.thread().clone())
-    });
-    if let Some(thread) = watcher {
-        thread.unpark();
+    let mut watcher = lock(&WATCHER);
+    match &*watcher {
+        Some(thread) => thread.unpark(),
+        None => {
+            forks::prepare_for();
+            let spawned = thread::Builder::new().name("pliant-signals".into()).spawn(watch);
+            *watcher = spawned.ok().map(|handle| handle.thread().clone());
+        }
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A forked child has no watcher, and would wait for ever for a lock that the parent's held at that moment: the forking
+/// thread takes the locks before, and gives them back on both sides.
+#[cfg(unix)]
+mod forks {
+    use std::cell::RefCell;
+    use std::sync::atomic::Ordering;
+    use std::sync::{MutexGuard, Once};
+    use std::thread::Thread;
+
+    use super::{ASLEEP, WATCHED, WATCHER, Watched, lock};
+
+    type Locks = (MutexGuard<'static, Option<Thread>>, MutexGuard<'static, Watched>);
+
+    thread_local! {
+        static HELD: RefCell<Option<Locks>> = const { RefCell::new(None) };
+    }
+
+    extern "C" fn before() {
+        HELD.set(Some((lock(&WATCHER), lock(&WATCHED))));
+    }
+
+    extern "C" fn in_parent() {
+        HELD.set(None);
+    }
+
+    extern "C" fn in_child() {
+        if let Some((mut watcher, _watched)) = HELD.take() {
+            *watcher = None;
+            ASLEEP.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// From now on, forks take care of the watcher.
+    pub fn prepare_for() {
+        static ONCE: Once = Once::new();
+        ONCE.call_once(|| {
+            // SAFETY: the handlers live as long as the process; they lock, unlock and store. No thread forks while it
+            // holds one of the locks, since none calls out meanwhile. Failure (no memory) leaves forks as they were.
+            let _ = unsafe { libc::pthread_atfork(Some(before), Some(in_parent), Some(in_child)) };
+        });
+    }
+}
+
+#[cfg(not(unix))]
+mod forks {
+    /// Other systems do not fork.
+    pub fn prepare_for() {}
 }
 
 fn watch() {
@@ -120,7 +179,7 @@ fn watch() {
     loop {
         thread::sleep(TICK);
         let stop = sigint::arrived();
-        let watched = WATCHED.lock().unwrap_or_else(PoisonError::into_inner);
+        let watched = lock(&WATCHED);
         let mut active = COMPILING.load(Ordering::Relaxed) > 0;
         if active && stop {
             STOP.store(true, Ordering::Relaxed);
