@@ -59,6 +59,14 @@ def test_a_view_keeps_its_values_where_memory_is_written_later(before: list[Any]
     np.testing.assert_array_equal(u.numpy(), np.full(3, 2, np.float32))
 
 
+@pytest.mark.parametrize("view", ["R.expand_dims(w, axis=0)", "R.squeeze(w)", "R.flatten(w)", "R.memory.ensure_zero_offset(w)"])
+def test_every_kind_of_view_keeps_its_values(view: str) -> None:
+    module = from_source(WRITTEN_VIEW.replace("R.reshape(w, (3, 1))", view))
+    v, u = run(transform.CallTIRRewrite()(module), np.zeros(3, np.float32), "bytecode")
+    np.testing.assert_array_equal(v.numpy().ravel(), np.ones(3, np.float32))
+    np.testing.assert_array_equal(u.numpy(), np.full(3, 2, np.float32))
+
+
 @pytest.mark.parametrize("mode", ["bytecode", "compiled"])
 def test_what_a_returned_tuple_holds_is_not_killed(mode: str) -> None:
     module = transform.KillAfterLastUse()(from_source(VIEW_IN_A_TUPLE))

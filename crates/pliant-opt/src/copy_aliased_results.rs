@@ -38,7 +38,7 @@ use pliant_pass::rewrite::Namer;
 use pliant_pass::{FunctionPass, PassContext, PassError};
 use rustc_hash::FxHashMap;
 
-use crate::names::RESHAPE;
+use crate::copy_written_views::may_be_view;
 
 /// The builtin that copies a tensor.
 pub const COPY_TENSOR: &str = "vm.builtin.copy_tensor";
@@ -134,7 +134,7 @@ impl Origins {
                 ExprData::If { then_seq, else_seq, .. } => {
                     stack.extend([func.seq(*then_seq).result, func.seq(*else_seq).result]);
                 }
-                ExprData::Call { callee: Callee::Op(RESHAPE), args, .. } => {
+                ExprData::Call { callee: Callee::Op(op), args, .. } if may_be_view(*op) => {
                     let source = func.list(*args).first().map(|&x| func.expr(x));
                     if let Some(ExprData::Var(v)) = source
                         && self.of.contains_key(v)

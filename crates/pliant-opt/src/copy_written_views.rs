@@ -56,13 +56,15 @@ use pliant_ir::attr_names::{INPLACE_INDICES, PRIMITIVE};
 use pliant_ir::op::{CALL_PURE_PACKED, CALL_TIR_INPLACE, WHILE_LOOP};
 use pliant_ir::relax::visit::{Event, operand_vars, walk};
 use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function, Var};
-use pliant_ir::{AttrValue, Attrs, BaseFunc, IRModule};
+use pliant_ir::{AttrValue, Attrs, BaseFunc, IRModule, Op};
+use pliant_ops::decl::Legalize;
+use pliant_ops::{OpDecl, registry};
 use pliant_pass::rewrite::{Namer, reachable_seqs};
 use pliant_pass::{ModulePass, PassContext, PassError};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::copy_aliased_results::COPY_TENSOR;
-use crate::names::RESHAPE;
+use crate::names::{ENSURE_ZERO_OFFSET, RESHAPE};
 
 /// See the module's documentation.
 pub struct CopyWrittenViews;
@@ -157,11 +159,20 @@ fn written_views(func: &Function) -> FxHashSet<Var> {
     views.into_iter().map(|(view, _)| view).collect()
 }
 
+/// Whether the machine may answer an operator with the memory of its first operand: by a view, or as it is.
+pub(crate) fn may_be_view(op: Op) -> bool {
+    let by_declaration = |decl: &OpDecl| matches!(decl.legalize, Legalize::View(_));
+    op == RESHAPE || op == ENSURE_ZERO_OFFSET || registry().decl(op).is_some_and(by_declaration)
+}
+
 /// What a value is a view of.
 fn reshaped(func: &Function, value: Expr) -> Option<Var> {
-    let ExprData::Call { callee: Callee::Op(RESHAPE), args, .. } = func.expr(value) else {
+    let ExprData::Call { callee: Callee::Op(op), args, .. } = func.expr(value) else {
         return None;
     };
+    if !may_be_view(*op) {
+        return None;
+    }
     match func.expr(*func.list(*args).first()?) {
         ExprData::Var(v) => Some(*v),
         _ => None,
@@ -189,7 +200,7 @@ impl Memory {
                 }
             }
             ExprData::Call { callee, .. } => match callee {
-                Callee::Op(RESHAPE) => shared.extend(reshaped(func, b.value)),
+                Callee::Op(op) if may_be_view(*op) => shared.extend(reshaped(func, b.value)),
                 Callee::Op(op) if op.writes_operands() => {
                     shared = overwritten(func, b.value);
                     self.written.extend(&shared);

@@ -25,6 +25,8 @@ pub const VM_ALLOC_STORAGE: Op = Op("relax.vm.alloc_storage");
 pub const VM_ALLOC_TENSOR: Op = Op("relax.vm.alloc_tensor");
 /// `R.vm.kill_object(object)`.
 pub const VM_KILL_OBJECT: Op = Op("relax.vm.kill_object");
+/// `R.memory.ensure_zero_offset(x)`: the tensor itself.
+pub const ENSURE_ZERO_OFFSET: Op = Op("relax.memory.ensure_zero_offset");
 /// `R.reshape(x, shape)`.
 pub const RESHAPE: Op = Op("relax.reshape");
 
