@@ -8,6 +8,7 @@ from typing import Any
 from pliant import te, tir
 from pliant._core import Tensor
 from pliant.topi._operator import find
+from pliant.topi.utils import get_const_tuple
 
 __all__ = [
     "batch_to_space_nd",
@@ -137,11 +138,19 @@ def _blocks(layout: str) -> tuple[int, int, int]:
     return layout.index("C"), layout.index("H"), layout.index("W")
 
 
+def _whole(name: str, dim: Any, part: int) -> None:
+    """Raises ``ValueError`` where a size is known to have a rest."""
+    (size,) = get_const_tuple([dim])
+    if isinstance(size, int) and size % part:
+        raise ValueError(f"{name}: the size {size} is no multiple of {part}")
+
+
 def depth_to_space(data: Tensor, block_size: int, layout: str = "NCHW", mode: str = "DCR") -> Tensor:
     """Channels as blocks of places: the block's place counts before the new channel (``"DCR"``) or after (``"CRD"``)."""
     c, h, w = _blocks(layout)
     if mode not in ("DCR", "CRD"):
         raise ValueError(f"mode is 'DCR' or 'CRD', not '{mode}'")
+    _whole("depth_to_space", data.shape[c], block_size * block_size)
     depth = tir.floordiv(data.shape[c], block_size * block_size)
     shape = list(data.shape)
     shape[c], shape[h], shape[w] = depth, shape[h] * block_size, shape[w] * block_size
@@ -159,6 +168,8 @@ def depth_to_space(data: Tensor, block_size: int, layout: str = "NCHW", mode: st
 def space_to_depth(data: Tensor, block_size: int, layout: str = "NCHW") -> Tensor:
     """Blocks of places as channels; the block's place counts before the old channel."""
     c, h, w = _blocks(layout)
+    _whole("space_to_depth", data.shape[h], block_size)
+    _whole("space_to_depth", data.shape[w], block_size)
     depth = data.shape[c]
     shape = list(data.shape)
     shape[c] = depth * (block_size * block_size)

@@ -191,9 +191,12 @@ def _backwards(data: Tensor) -> Tensor:
 # ---- products ----
 
 
-def matmul(a: Tensor, b: Tensor, transp_a: bool = False, transp_b: bool = False) -> Tensor:
-    """The matrix product of the last two dims, batch dims broadcast; of matrices turned over where that is said."""
-    return find("matmul")(_turned(a) if transp_a else a, _turned(b) if transp_b else b)
+def matmul(
+    a: Tensor, b: Tensor, transp_a: bool = False, transp_b: bool = False, out_dtype: str | None = None
+) -> Tensor:
+    """The matrix product of the last two dims, batch dims broadcast; of matrices turned over where that is said. Sums are
+    made in ``out_dtype``."""
+    return find("matmul")(_turned(a) if transp_a else a, _turned(b) if transp_b else b, out_dtype=out_dtype)
 
 
 def _turned(x: Tensor) -> Tensor:

@@ -41,10 +41,6 @@ def __dir__() -> list[str]:
     return sorted({*__all__, *_operator.names("nn.")})
 
 
-def _typed(x: Tensor, dtype: str | None) -> Tensor:
-    return x if dtype in (None, x.dtype) else names.cast(x, dtype)
-
-
 def leaky_relu(t: Tensor, alpha: float = 0.01) -> Tensor:
     """``t`` where it is positive, else ``t * alpha``: ``leakyrelu``."""
     return find("nn.leakyrelu")(t, alpha=alpha)
@@ -63,9 +59,9 @@ def matmul(
     transpose_a: bool = False,
     transpose_b: bool = False,
 ) -> Tensor:
-    """The matrix product of the last two dims, batch dims broadcast, and a bias."""
-    out = names.matmul(tensor_a, tensor_b, transpose_a, transpose_b)
-    return _typed(out if bias is None else find("add")(out, bias), out_dtype)
+    """The matrix product of the last two dims, batch dims broadcast, and a bias; sums are made in ``out_dtype``."""
+    out = names.matmul(tensor_a, tensor_b, transpose_a, transpose_b, out_dtype)
+    return out if bias is None else find("add")(out, bias)
 
 
 def batch_matmul(

@@ -10,6 +10,7 @@ from typing import Any
 from pliant import te, tir
 from pliant._core import Tensor
 from pliant.topi._operator import axis_of, find
+from pliant.topi.utils import get_const_tuple
 
 __all__ = [
     "adv_index",
@@ -202,6 +203,11 @@ def layout_transform(array: Tensor, src_layout: Any, dst_layout: str | None = No
     for (letter, _), dim in zip(source, array.shape, strict=True):
         name = letter.upper()
         whole[name] = dim if name not in whole else whole[name] * dim
+    for letter in whole:
+        (size,) = get_const_tuple([whole[letter]])
+        if isinstance(size, int) and size % _parts(target, letter):
+            parts = _parts(target, letter)
+            raise ValueError(f"layout_transform: axis {letter} of size {size} has no parts of {parts} in '{dst_layout}'")
     shape = [
         part if part else tir.floordiv(whole[letter], _parts(target, letter)) for letter, part in target
     ]

@@ -252,3 +252,23 @@ def test_sizes_as_integers() -> None:
     assert topi.utils.get_const_int(n - n + 2) == 2 and topi.utils.equal_const_int(n * 0, 0)
     with pytest.raises(ValueError, match="n is known only at run time"):
         topi.utils.get_const_int(n)
+
+
+def test_products_sum_in_the_type_of_their_result() -> None:
+    a, b, bias = np.full((1, 4), 100, "int8"), np.full((2, 4), 100, "int8"), np.array([1, 2], "int32")
+    check(lambda x, y: topi.nn.dense(x, y, out_dtype="int32"), np.full((1, 2), 40000, "int32"), a, b, symbolic=False)
+    check(lambda x, y, z: topi.nn.dense(x, y, z, out_dtype="int32"), np.array([[40001, 40002]], "int32"), a, b, bias,
+          symbolic=False)
+    check(lambda x, y: topi.nn.batch_matmul(x, y, out_dtype="int32"), np.full((1, 1, 2), 40000, "int32"), a[None], b[None],
+          symbolic=False)
+
+
+def test_parts_that_leave_a_rest_are_refused() -> None:
+    image = te.placeholder((1, 4, 6, 6))
+    for refused in (
+        lambda: topi.layout_transform(image, "NCHW", "NCHW3c"),
+        lambda: topi.nn.space_to_depth(image, 4),
+        lambda: topi.nn.depth_to_space(image, 3),
+    ):
+        with pytest.raises(ValueError, match="no multiple of|has no parts of"):
+            refused()
