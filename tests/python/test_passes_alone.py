@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pliant import relax
+from pliant import IRModule, relax, tir
 from pliant.relax import transform
 from pliant.script import from_source
+from pliant.testing import interpret
 
 INCREASE = """
     @T.prim_func(private=True)
@@ -75,3 +76,19 @@ def test_what_a_returned_tuple_holds_is_not_killed(mode: str) -> None:
     np.testing.assert_array_equal(same.numpy(), b)
     for flat in (first, second, third):
         np.testing.assert_array_equal(flat.numpy(), b.reshape(-1))
+
+
+@pytest.mark.parametrize("mode", ["bytecode", "compiled"])
+def test_what_a_call_in_place_gives_back_is_not_killed_with_its_operand(mode: str) -> None:
+    returned = WRITTEN_VIEW.replace("        v = R.reshape(w, (3, 1))\n", "").replace("return (v, u)", "v = R.exp(u)\n        return v")
+    module = transform.KillAfterLastUse()(from_source(returned))
+    got = run(module, np.zeros(3, np.float32), mode)
+    np.testing.assert_allclose(got.numpy(), np.exp(np.full(3, 2, np.float32)), rtol=1e-6)
+
+
+def test_the_interpreter_runs_the_extremes_of_columns_as_they_are_scheduled() -> None:
+    source = '@R.function\ndef main(x: R.Tensor(("n", "m"), "float32")):\n    return R.max(x, axis=0)\n'
+    module = transform.LegalizeOps()(IRModule({"main": from_source(source)}))
+    scheduled = tir.transform.DefaultSchedule()(module)
+    x = np.array([[1, -0.0, np.nan], [0.5, 0.0, 2]], "float32")
+    np.testing.assert_array_equal(interpret(scheduled, x).numpy(), x.max(0))

@@ -238,7 +238,7 @@ impl Memory {
 }
 
 /// The operands that a call works on in place.
-fn overwritten(func: &Function, value: Expr) -> Vec<Var> {
+pub(crate) fn overwritten(func: &Function, value: Expr) -> Vec<Var> {
     let ExprData::Call { callee: Callee::Op(op), args, attrs, .. } = func.expr(value) else {
         return Vec::new();
     };

@@ -34,6 +34,7 @@ use pliant_pass::rewrite::{Namer, reachable_seqs, set_flat_bindings, take_flat_b
 use pliant_pass::{FunctionPass, PassContext, PassError};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::copy_written_views::overwritten;
 use crate::liveness::{AT_RESULT, Liveness, plain_alias};
 use crate::names::{
     MEMORY_ALLOC_STORAGE, MEMORY_KILL_STORAGE, MEMORY_KILL_TENSOR, VM_ALLOC_STORAGE,
@@ -95,8 +96,8 @@ fn kills_of(
     kills
 }
 
-/// The variables whose values live on in tuples that the sequence gives back. Killing them frees nothing, and passes that
-/// take such a tuple apart still name them.
+/// The variables whose values live on: in tuples that the sequence gives back, which passes that take these apart still
+/// name, and as the results of calls that work in place.
 fn held_by_results(func: &Function, bindings: &[Binding], live: &Liveness) -> FxHashSet<Var> {
     let mut held = FxHashSet::default();
     for binding in bindings.iter().rev() {
@@ -106,6 +107,12 @@ fn held_by_results(func: &Function, bindings: &[Binding], live: &Liveness) -> Fx
         {
             let fields = operand_vars(func, binding.value);
             held.extend(fields.into_iter().flat_map(|v| [v, live.root(v)]));
+        }
+        if let ExprData::Call { callee: Callee::Op(op), .. } = func.expr(binding.value)
+            && op.writes_operands()
+        {
+            let operands = overwritten(func, binding.value);
+            held.extend(operands.into_iter().flat_map(|v| [v, live.root(v)]));
         }
     }
     held

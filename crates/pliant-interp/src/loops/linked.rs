@@ -117,10 +117,9 @@ impl Loops<'_, '_, '_> {
         else {
             return Err(malformed("a slice function takes addresses and a count"));
         };
-        let function = name
-            .strip_prefix("pliant_vec_")
-            .and_then(|n| n.rsplit_once('_'))
-            .and_then(|(n, _)| Intrin::from_name(n));
+        let function = name.strip_prefix("pliant_vec_").and_then(|n| n.rsplit_once('_'));
+        let function = function.map_or("", |(n, _)| n);
+        let intrinsic = Intrin::from_name(function);
         for i in 0..count.int()? {
             self.m.step(1)?;
             let mut values = Vec::with_capacity(operands.len());
@@ -130,8 +129,15 @@ impl Loops<'_, '_, '_> {
                 };
                 values.push(view.read(first.saturating_add(i))?.float()?);
             }
-            let value = match (function, &*values) {
+            let value = match (intrinsic, &*values) {
                 (Some(f), [_, ..]) => float_intrin(f, &values),
+                (None, [x, y]) if x.is_nan() || y.is_nan() => Some(x + y),
+                (None, [x, y]) if function == "maximum" => {
+                    Some(if x.total_cmp(y).is_lt() { *y } else { *x })
+                }
+                (None, [x, y]) if function == "minimum" => {
+                    Some(if x.total_cmp(y).is_gt() { *y } else { *x })
+                }
                 // Conversions have no function.
                 (None, [x]) => Some(*x),
                 _ => None,

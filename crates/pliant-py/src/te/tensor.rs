@@ -88,6 +88,10 @@ impl Tensor {
         broadcast("add", other, slf.as_any())
     }
 
+    fn __neg__<'py>(slf: &Bound<'py, Self>) -> Result<Bound<'py, PyAny>> {
+        Ok(crate::error::import(slf.py(), "pliant.topi", "negative")?.call1((slf,))?)
+    }
+
     fn __sub__<'py>(
         slf: &Bound<'py, Self>,
         other: &Bound<'py, PyAny>,
