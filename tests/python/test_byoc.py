@@ -80,10 +80,16 @@ def test_machines_see_the_calls_of_the_library():
     assert [name for name in called if "gemm" in name] == ["pliant.gemm.bias.relu", "pliant.gemm.t"]
 
 
+def composites(mod):
+    """The patterns of the composite functions inside the functions for code generators."""
+    bindings = (b for f in mod.functions.values() for block in f.body.blocks for b in block.bindings)
+    return sorted(b.value.attrs["Composite"] for b in bindings if isinstance(b.value, relax.Function))
+
+
 def test_partitions_are_composite_functions():
     mod = partition_for_gemm(Mlp)
     attrs = [dict(f.attrs) for f in mod.functions.values()]
-    assert sorted(a["Composite"] for a in attrs if "Composite" in a) == ["gemm.matmul_bias_relu", "gemm.matmul_transposed"]
+    assert composites(mod) == ["gemm.matmul_bias_relu", "gemm.matmul_transposed"]
     assert [a["Codegen"] for a in attrs if "Codegen" in a] == ["gemm", "gemm"]
     args = inputs(5)
     # Without a code generator they are functions like others.
@@ -275,3 +281,50 @@ def test_parts_that_a_match_computes_are_values_in_its_check():
     assert "transpose_matmul" in mod.script()
     assert kinds[0][0] is relax.Call and kinds[0][2] == 2
     assert issubclass(kinds[0][1], relax.Var)
+
+
+@pytest.mark.parametrize("merge", [False, True])
+def test_generators_read_the_composite_functions_from_what_they_get(merge):
+    rows = [(f"inner.{op}", is_op(f"relax.{op}")(wildcard())) for op in ("exp", "sqrt")]
+
+    @I.ir_module
+    class Module:
+        @R.function
+        def main(x: R.Tensor(("n", 2), "float32")):
+            with R.dataflow():
+                a = R.exp(x)
+                b = R.sqrt(a)
+                R.output(b)
+            return b
+
+    seen = []
+
+    @register_codegen("inner")
+    def generate(functions, options):
+        made = []
+        for func in functions:
+            inner = [b.value for block in func.body.blocks for b in block.bindings if isinstance(b.value, relax.Function)]
+            kinds = [f.attrs["Composite"] for f in inner]
+            seen.extend(kinds)
+            steps = {"inner.exp": np.exp, "inner.sqrt": np.sqrt}
+
+            def run(x, out, kinds=tuple(kinds)):
+                value = x.numpy()
+                for kind in kinds:
+                    value = steps[kind](value)
+                out[:] = value
+
+            made.append(run)
+        return made
+
+    mod = relax.transform.FuseOpsByPattern(rows, annotate_codegen=not merge)(Module)
+    if merge:
+        mod = relax.transform.MergeCompositeFunctions()(mod)
+    tvm.ir.assert_structural_equal(mod, tvm.script.from_source(mod.script()))
+    assert not any("Composite" in func.attrs for func in mod.functions.values())
+    x = np.ones((3, 2), "float32")
+    # What no generator took runs as the graph that it is.
+    np.testing.assert_allclose(tvm.compile(mod)(x).numpy(), np.sqrt(np.exp(x)), rtol=1e-6)
+    mod = relax.transform.RunCodegen()(mod)
+    assert sorted(seen) == ["inner.exp", "inner.sqrt"]
+    np.testing.assert_allclose(tvm.compile(mod)(x).numpy(), np.sqrt(np.exp(x)), rtol=1e-6)

@@ -1,5 +1,7 @@
 """The dataflow pattern language as users of TVM write it."""
 
+import textwrap
+
 import numpy as np
 import pliant as tvm
 import pytest
@@ -270,3 +272,31 @@ def test_ready_made_patterns():
     b = relax.Var("b", R.Tensor((2,), "float32"))
     p = make_fused_bias_activation_pattern("relax.matmul", with_bias=True, activation="relax.nn.relu")
     assert p.match(R.nn.relu(R.add(R.matmul(x, w), b))) and not p.match(R.add(R.matmul(x, w), b))
+
+
+def test_texts_of_rewriters_give_rewriters():
+    text = """
+    from pliant.script import relax as R
+
+    @R.rewriter
+    class ExpToLog:
+        @R.function
+        def pattern(a: R.Tensor(("n",), "float32")):
+            c = R.exp(a)
+            return c
+
+        @R.function
+        def replacement(a: R.Tensor(("n",), "float32")):
+            c = R.log(a)
+            return c
+    """
+    made = tvm.script.from_source(textwrap.dedent(text))
+    assert isinstance(made, PatternMatchingRewriter) and made.info.name == "ExpToLog"
+
+
+def test_replacements_read_what_the_function_defines():
+    rule = PatternMatchingRewriter.from_pattern(
+        is_op("relax.multiply")(wildcard(), wildcard()), lambda expr, _: relax.Var("loose", expr.struct_info)
+    )
+    with pytest.raises(ValueError, match="reads the variable 'loose', which nothing defines"):
+        rule(two_adds)

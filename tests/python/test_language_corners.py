@@ -366,3 +366,135 @@ class Module:
         pliant.ir.assert_structural_equal(module, from_source(module.script(show_meta=True)))
     vm = relax.VirtualMachine(relax.build(module), pliant.cpu())
     np.testing.assert_array_equal(vm["main"](np.ones(3, "float32"), 3).numpy(), np.full(3, 8, "float32"))
+
+
+PACKED = """
+@I.ir_module
+class Module:
+    @T.prim_func(private=True)
+    def k(a: T.handle, b: T.handle):
+        n = T.int64()
+        A = T.match_buffer(a, (n,), "{dtype}")
+        B = T.match_buffer(b, (n,), "{dtype}")
+        for i in range(n):
+            T.evaluate(T.call_packed("test.nothing"))
+            B[i] = A[i] + T.call_packed("test.returns", i, dtype="{dtype}")
+
+    @R.function
+    def main(x: R.Tensor(("n",), "{dtype}")):
+        n = T.int64()
+        cls = Module
+        return R.call_tir(cls.k, (x,), out_sinfo=R.Tensor((n,), "{dtype}"))
+"""
+
+
+def packed_result(returned: Any, dtype: str, mode: str) -> Any:
+    pliant.register_func("test.returns", lambda i: returned, override=True)
+    pliant.register_func("test.nothing", lambda: None, override=True)
+    module = from_source(PACKED.format(dtype=dtype))
+    x = np.ones(1, dtype)
+    if mode == "interpreter":
+        return pliant.testing.interpret(module, x).numpy()[0]
+    return relax.VirtualMachine(relax.build(module, exec_mode=mode))["main"](x).numpy()[0]
+
+
+@pytest.mark.parametrize("mode", ["bytecode", "compiled", "interpreter"])
+def test_what_packed_functions_return_to_loop_functions(mode: str) -> None:
+    for returned in (5, np.int64(5), np.array(5), np.int8(5)):
+        assert packed_result(returned, "int32", mode) == 6
+        assert packed_result(returned, "float32", mode) == 6
+    for returned in (2.5, np.float32(2.5), np.array(2.5)):
+        assert packed_result(returned, "float32", mode) == 3.5
+        with pytest.raises(pliant.PliantError, match="test.returns.*wants an integer"):
+            packed_result(returned, "int32", mode)
+    assert packed_result(True, "int32", mode) == 2
+    for returned in ("x", None, (1, 2), np.ones(3)):
+        with pytest.raises(pliant.PliantError, match="test.returns.*wants a number"):
+            packed_result(returned, "float32", mode)
+
+
+@pytest.mark.parametrize("mode", ["bytecode", "compiled"])
+@pytest.mark.parametrize(
+    "value",
+    [
+        "T.bitwise_xor(A[i], s)",
+        "T.shift_right(s, T.int64(3))",
+        "T.Select(A[i] < s, A[i], s)",
+        "T.if_then_else(i < s, A[i], T.int64(0))",
+        'T.call_packed("test.same", s)',
+    ],
+)
+def test_scalars_that_are_no_sizes_have_any_value(value: str, mode: str) -> None:
+    pliant.register_func("test.same", lambda s: s, override=True)
+    module = from_source(f"""
+@I.ir_module
+class Module:
+    @T.prim_func(private=True)
+    def k(a: T.handle, s: T.int64, b: T.handle):
+        n = T.int64()
+        A = T.match_buffer(a, (n,), "int64")
+        B = T.match_buffer(b, (n,), "int64")
+        for i in range(n):
+            if s > i:
+                B[i] = {value}
+            else:
+                B[i] = {value}
+
+    @R.function
+    def main(x: R.Tensor(("n",), "int64"), s: R.Prim("int64")):
+        n = T.int64()
+        cls = Module
+        return R.call_tir(cls.k, (x, s), out_sinfo=R.Tensor((n,), "int64"))
+""")
+    run = relax.VirtualMachine(relax.build(module, exec_mode=mode))["main"]
+    x = np.array([1, 5, -(2**50)])
+    for s in (2**41, -(2**62), 3):
+        np.testing.assert_array_equal(run(x, s).numpy(), pliant.testing.interpret(module, x, s).numpy())
+
+
+def test_tuples_of_functions_print_as_they_are_read() -> None:
+    module = from_source("""
+@I.ir_module
+class Module:
+    @R.function
+    def g(x: R.Tensor(("n",), "float32")) -> R.Tensor(("n",), "float32"):
+        return R.exp(x)
+
+    @R.function
+    def main(x: R.Tensor(("n",), "float32")):
+        cls = Module
+        h = cls.g
+        return (x, (h, h))
+""")
+    text = module.script()
+    assert from_source(text).script() == text
+
+
+def test_tuples_of_one_output_print_as_they_are_read() -> None:
+    module = from_source("""
+@R.function
+def main(p: R.Tensor(("n",), "float32")):
+    s = R.split(p, 1)
+    return s[0]
+""")
+    legal = relax.transform.LegalizeOps()(pliant.IRModule({"main": module}))
+    text = legal.script()
+    again = from_source(text)
+    assert "out_sinfo=R.Tuple(" in text and again.script() == text
+    x = np.arange(3, dtype="float32")
+    np.testing.assert_array_equal(relax.VirtualMachine(relax.build(again))["main"](x).numpy(), x)
+
+
+def test_lists_of_a_class_of_ones_own_come_back_as_they_are() -> None:
+    class Stack(list[int]):
+        pass
+
+    pliant.register_func("test.stack", lambda: Stack([1]), override=True)
+    module = from_source("""
+@R.function(pure=False)
+def main():
+    s = R.call_packed("test.stack", sinfo_args=R.Object)
+    return s
+""")
+    result = relax.VirtualMachine(relax.build(pliant.IRModule({"main": module})))["main"]()
+    assert isinstance(result, Stack) and result == [1]

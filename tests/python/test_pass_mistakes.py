@@ -250,3 +250,9 @@ def test_instruments_and_visitors_that_raise_leave_everything_usable() -> None:
     with pytest.raises(LookupError, match="in the middle"):
         Breaks(Module).visit_expr(Module["main"])
     check(pliant.compile(Module))
+
+
+def test_forgotten_parentheses_are_told() -> None:
+    for one in (relax.transform.LegalizeOps, relax.transform.DeadCodeElimination):
+        with pytest.raises(TypeError, match=rf"Sequential: item 0 is no pass .*write {one.__name__}\(\.\.\.\)"):
+            transform.Sequential([one])

@@ -92,3 +92,67 @@ def test_the_interpreter_runs_the_extremes_of_columns_as_they_are_scheduled() ->
     scheduled = tir.transform.DefaultSchedule()(module)
     x = np.array([[1, -0.0, np.nan], [0.5, 0.0, 2]], "float32")
     np.testing.assert_array_equal(interpret(scheduled, x).numpy(), x.max(0))
+
+
+INPLACE = """
+@I.ir_module
+class Module:
+    @T.prim_func(private=True)
+    def inc(w: T.Buffer((3,), "float32")):
+        for i in range(3):
+            w[i] = w[i] + T.float32(1)
+
+    @R.function(pure=False)
+    def main(p: R.Tensor((3,), "float32"), k: R.Prim("int64")):
+        cls = Module
+        {body}
+"""
+
+
+def inplace(name: str) -> str:
+    return f'R.call_tir_inplace(cls.inc, ({name},), inplace_indices=[0], out_sinfo=R.Tensor((3,), "float32"))'
+
+
+@pytest.mark.parametrize("mode", ["bytecode", "compiled"])
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["q = R.exp(p)", f"o = {inplace('q')}", "return R.exp(q)"],
+        [f"o = {inplace('p')}", "return R.exp(p)"],
+        ["q = R.exp(p)", "t = q", f"o = {inplace('t')}", "z = R.exp(o)", "return R.add(q, z)"],
+        ["q = R.exp(p)", "for i in R.range(k):", f"    o = {inplace('q')}", "return R.exp(q)"],
+        ["q = R.exp(p)", "if k > 1:", f"    o = {inplace('q')}", "    s = R.exp(o)", "else:", "    s = R.exp(p)", "return (q, s)"],
+    ],
+)
+def test_results_in_place_live_as_long_as_what_they_overwrite(lines: list[str], mode: str) -> None:
+    module = from_source(INPLACE.format(body="\n        ".join(lines)))
+    want = interpret(module, np.zeros(3, "float32"), 2)
+    killed = transform.KillAfterLastUse()(module)
+    got = relax.VirtualMachine(relax.build(killed, exec_mode=mode))["main"](np.zeros(3, "float32"), 2)
+    for a, b in zip(*(v if isinstance(v, tuple | list) else [v] for v in (got, want)), strict=True):
+        np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-6)
+
+
+@pytest.mark.parametrize("mode", ["bytecode", "compiled"])
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["v = R.reshape(p, R.shape([1, 3]))", "for i in R.range(k):", f"    o = {inplace('p')}", "return (v, p)"],
+        ["v = R.reshape(p, R.shape([3]))", "for i in R.range(k):", f"    o = {inplace('v')}", "return (v, p)"],
+        [
+            "v = R.squeeze(R.expand_dims(p, 0))",
+            "for i in R.range(k):",
+            "    for j in R.range(k):",
+            f"        o = {inplace('p')}",
+            "return (v, p)",
+        ],
+    ],
+)
+def test_writes_in_loops_do_not_show_through_views(lines: list[str], mode: str) -> None:
+    module = from_source(INPLACE.format(body="\n        ".join(lines)))
+    own, others = np.zeros(3, "float32"), np.zeros(3, "float32")
+    want = interpret(module, own, 2)
+    got = relax.VirtualMachine(relax.build(module, exec_mode=mode))["main"](others, 2)
+    for a, b in zip(got, want, strict=True):
+        np.testing.assert_array_equal(a.numpy(), b.numpy())
+    np.testing.assert_array_equal(own, others)

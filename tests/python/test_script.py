@@ -247,3 +247,21 @@ def test_constants_of_bools_are_bool() -> None:
     module = from_source("@R.function\ndef f():\n    return (R.const(True), R.const([True, False]), R.const([True, 2]))")
     first, second, third = pliant.compile(module)()
     assert [str(np.asarray(t).dtype) for t in (first, second, third)] == ["bool", "bool", "int32"]
+
+
+def test_classes_of_one_name_are_read_one_by_one() -> None:
+    @I.ir_module
+    class Module:
+        @R.function
+        def main(x: R.Tensor((3,), "float32")):
+            return R.exp(x)
+
+    first = Module
+
+    @I.ir_module(check_well_formed=True)
+    class Module:  # noqa: F811
+        @R.function
+        def main(x: R.Tensor((3,), "float32")):
+            return R.sin(x)
+
+    assert "R.exp" in first.script() and "R.sin" in Module.script()

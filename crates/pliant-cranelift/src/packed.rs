@@ -9,7 +9,7 @@ use cranelift_codegen::ir::{
 use cranelift_module::{DataDescription, Module};
 use pliant_exec::abi::{
     OFFSET_CALL_PACKED, PACKED_BOOL, PACKED_FLOAT, PACKED_INT, PACKED_PARAM, PACKED_TEXT,
-    PackedWord,
+    PACKED_UNUSED, PackedWord,
 };
 use pliant_ir::tir::{Buffer, Expr, ExprData, Intrin, Ty};
 use pliant_tensor::DType;
@@ -21,8 +21,24 @@ use crate::value::V;
 const WORD: usize = size_of::<PackedWord>();
 
 impl FuncGen<'_, '_> {
-    /// Puts the arguments side by side on the stack, the result's place before them, and calls through the runtime.
+    /// A call for its result, of that type.
     pub fn call_packed(&mut self, args: &[Expr], ty: Ty) -> Gen<V> {
+        let float = ty.dtype.is_float();
+        let result = self.packed_call(args, if float { PACKED_FLOAT } else { PACKED_INT })?;
+        let wide = if float { types::F64 } else { types::I64 };
+        let value = self.b.ins().load(wide, mem(), result, 8);
+        let from = if float { DType::Float64 } else { DType::Int64 };
+        self.cast(V::S(value), Ty::scalar(from), ty)
+    }
+
+    /// A call for its effect: what it returns does not matter.
+    pub fn call_packed_for_effect(&mut self, args: &[Expr]) -> Gen<()> {
+        self.packed_call(args, PACKED_UNUSED).map(drop)
+    }
+
+    /// Puts the arguments side by side on the stack, the result's place before them, and calls through the runtime. Returns
+    /// the result's place.
+    fn packed_call(&mut self, args: &[Expr], kind: u64) -> Gen<Value> {
         let f = self.f;
         let Some((&name, rest)) = args.split_first() else {
             return internal("call_packed without a name");
@@ -35,7 +51,6 @@ impl FuncGen<'_, '_> {
         let slot = self.b.create_sized_stack_slot(slot);
         let result = self.b.ins().stack_addr(types::I64, slot, 0);
         let zero = self.b.ins().iconst(types::I64, 0);
-        let kind = if ty.dtype.is_float() { PACKED_FLOAT } else { PACKED_INT };
         self.packed_word(result, 0, kind, zero, zero);
         for (i, &arg) in rest.iter().enumerate() {
             let (kind, word, len) = self.packed_argument(name, i, arg)?;
@@ -54,10 +69,7 @@ impl FuncGen<'_, '_> {
         self.fail_if(bad, status);
         // The function may have written into the tensors that it was given.
         self.memo.clear();
-        let wide = if ty.dtype.is_float() { types::F64 } else { types::I64 };
-        let value = self.b.ins().load(wide, mem(), result, 8);
-        let from = if ty.dtype.is_float() { DType::Float64 } else { DType::Int64 };
-        self.cast(V::S(value), Ty::scalar(from), ty)
+        Ok(result)
     }
 
     fn packed_word(&mut self, base: Value, index: usize, kind: u64, word: Value, len: Value) {

@@ -44,7 +44,10 @@ impl FuncGen<'_, '_> {
             }
             StmtData::Store { buffer, indices, value } => self.store(*buffer, indices, *value),
             StmtData::Alloc(buffer, body) => self.alloc(*buffer, *body),
-            StmtData::Evaluate(e) => self.expr(*e).map(drop),
+            StmtData::Evaluate(e) => match f.expr(*e) {
+                ExprData::Call(Intrin::CallPacked, args, _) => self.call_packed_for_effect(args),
+                _ => self.expr(*e).map(drop),
+            },
             StmtData::Assert(condition, message, body) => {
                 let holds = self.condition(*condition)?;
                 let fails = self.b.ins().icmp_imm_s(IntCC::Equal, holds, 0);

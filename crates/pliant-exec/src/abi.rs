@@ -37,7 +37,7 @@ pub type AllocWorkspace = unsafe extern "C" fn(u64) -> *mut c_void;
 pub type FreeWorkspace = unsafe extern "C" fn(*mut c_void);
 
 /// Calls a packed function: `(runtime, name, length of the name, arguments, their number, result)`. The result's kind
-/// says what the kernel wants; a value of another kind counts as zero. Returns 0 or a kernel status, and does not
+/// says what the kernel wants; a value of another kind is an error. Returns 0 or a kernel status, and does not
 /// unwind. Callable from the threads of a parallel loop.
 pub type CallPacked = unsafe extern "C" fn(
     *const KernelRuntime,
@@ -70,6 +70,8 @@ pub const PACKED_BOOL: u64 = 2;
 pub const PACKED_PARAM: u64 = 3;
 /// The address of a text in UTF-8.
 pub const PACKED_TEXT: u64 = 4;
+/// A result that nobody reads: the call is made for its effect.
+pub const PACKED_UNUSED: u64 = 5;
 
 /// The kernel succeeded.
 pub const STATUS_OK: i64 = 0;

@@ -10,6 +10,8 @@ mod operator;
 mod scalar;
 mod text;
 
+pub(crate) use scalar::element;
+
 use std::sync::Arc;
 
 use pliant_tensor::{DType, Storage, Tensor};

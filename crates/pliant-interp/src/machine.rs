@@ -269,7 +269,7 @@ impl<'a> Machine<'a> {
     }
 }
 
-fn failed_packed(name: &str, text: &str) -> InterpError {
+pub(crate) fn failed_packed(name: &str, text: &str) -> InterpError {
     InterpError::new(ErrorKind::Packed, format!("packed function '{name}' failed: {text}"))
 }
 

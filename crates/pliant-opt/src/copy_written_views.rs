@@ -64,7 +64,7 @@ use pliant_pass::{ModulePass, PassContext, PassError};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::copy_aliased_results::COPY_TENSOR;
-use crate::names::{ENSURE_ZERO_OFFSET, RESHAPE};
+use crate::names::{ENSURE_ZERO_OFFSET, MAKE_CLOSURE, RESHAPE};
 
 /// See the module's documentation.
 pub struct CopyWrittenViews;
@@ -200,6 +200,8 @@ impl Memory {
                 }
             }
             ExprData::Call { callee, .. } => match callee {
+                // A closure may write into what it captures, once it is called.
+                Callee::Op(MAKE_CLOSURE) => shared = operand_vars(func, b.value),
                 Callee::Op(op) if may_be_view(*op) => shared.extend(reshaped(func, b.value)),
                 Callee::Op(op) if op.writes_operands() => {
                     shared = overwritten(func, b.value);

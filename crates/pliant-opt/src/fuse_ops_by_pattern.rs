@@ -1,8 +1,8 @@
 //! # What it does
 //! Groups bindings that match patterns of backends, and makes each group a private function with the attribute
 //! `Composite`, the pattern's name. The patterns are tried one after the other; a binding belongs to one group. With
-//! [`annotate_codegen`](FuseOpsByPattern::annotate_codegen) each group also gets a function around it with the
-//! attribute `Codegen`, the backend's name, for [`RunCodegen`](crate::run_codegen).
+//! [`annotate_codegen`](FuseOpsByPattern::annotate_codegen) the function of each group becomes a local one in a function
+//! with the attribute `Codegen`, the backend's name, for [`RunCodegen`](crate::run_codegen).
 //!
 //! Symbols that no tensor of a group tells are passed to its function as a shape.
 //!
@@ -56,8 +56,8 @@
 use std::sync::Arc;
 
 use pliant_ir::attr_names::{CODEGEN, COMPOSITE, PRIMITIVE};
-use pliant_ir::relax::visit::{Event, bindings, for_each_expr, walk};
-use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function, Var};
+use pliant_ir::relax::visit::{Event, bindings, copy_function, for_each_expr, walk};
+use pliant_ir::relax::{Binding, BlockData, Callee, Expr, ExprData, Function, Var};
 use pliant_ir::{AttrValue, BaseFunc, IRModule, OpRegistry, Span};
 use pliant_pass::pattern::{Defs, Match, RuleSet};
 use pliant_pass::rewrite::reachable_seqs;
@@ -65,6 +65,7 @@ use pliant_pass::{ModulePass, PassContext, PassError, Writers};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::analysis::tir_call::TirCall;
+use crate::byoc::nest::nest;
 use crate::byoc::outline::{Outlined, call_global, outline};
 use crate::byoc::table::{FusionPattern, PatternCheck, patterns_with_prefix};
 use crate::fuse_ops::Made;
@@ -244,11 +245,12 @@ impl Fuser<'_> {
         inner.attrs.insert(COMPOSITE.into(), AttrValue::str(&self.pattern.name));
         inner.attrs.insert(PRIMITIVE.into(), AttrValue::Int(1));
         let hint = group_name(func, members);
-        let mut name = self.made.add(&hint, inner.clone());
-        if self.pass.annotate_codegen {
-            let outer = around(&inner, &name, self.pattern.backend());
-            name = self.made.add(&format!("{name}_{}", self.pattern.backend()), outer);
-        }
+        let name = if self.pass.annotate_codegen {
+            let backend = self.pattern.backend();
+            self.made.add(&format!("{hint}_{backend}"), around(&hint, inner, backend))
+        } else {
+            self.made.add(&hint, inner)
+        };
         // The call stands for all that was written.
         let spans = members.iter().map(|b| func.var(b.var).span);
         func.var_mut(root).span = spans.fold(Span::NONE, Span::join);
@@ -321,20 +323,21 @@ fn group_name(func: &Function, members: &[Binding]) -> String {
     name
 }
 
-/// A function for a code generator that calls one composite function.
-fn around(inner: &Function, name: &str, backend: &str) -> Function {
-    let mut f = pliant_ir::relax::visit::copy_function(inner);
+/// A function for a code generator that calls one composite function, a local one of that name.
+fn around(name: &str, inner: Function, backend: &str) -> Function {
+    let mut f = copy_function(&inner);
     f.attrs.clear();
     f.attrs.insert(CODEGEN.into(), AttrValue::str(backend));
     let params = f.params().to_vec();
     let args: Vec<Expr> = params.into_iter().map(|p| f.var_expr(p)).collect();
     let (body, ty) = (f.body(), f.ret_ty());
     let call = call_global(&mut f, name, &args, ty);
-    let var = f.add_var("gv", ty, false, pliant_ir::Span::NONE);
+    let var = f.add_var("gv", ty, false, Span::NONE);
     let result = f.var_expr(var);
-    let bindings = vec![Binding::bind(var, call)];
-    let block = f.add_block(pliant_ir::relax::BlockData { dataflow: true, bindings });
+    let block = f.add_block(BlockData { dataflow: true, bindings: vec![Binding::bind(var, call)] });
     let seq = f.seq_mut(body);
     (seq.blocks, seq.result) = (vec![block], result);
+    let inner = Arc::new(inner);
+    nest(&mut f, |called| (called == name).then(|| inner.clone()));
     f
 }

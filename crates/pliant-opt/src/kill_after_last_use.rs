@@ -53,11 +53,12 @@ impl FunctionPass for KillAfterLastUse {
     fn run_on(&self, _: &str, func: &mut Function, _: &PassContext) -> Result<(), PassError> {
         admit_effects(func);
         let live = Liveness::new(func, plain_alias);
-        let killed = already_killed(func, &live);
+        let mut kept = already_killed(func, &live);
+        kept.extend(held(func, &live));
         let mut namer = None;
         for seq in reachable_seqs(func) {
             let old = take_flat_bindings(func, seq);
-            let kills = kills_of(func, &old, &live, &killed);
+            let kills = kills_of(func, &old, &live, &kept);
             let mut new = Vec::with_capacity(old.len());
             for (index, binding) in old.into_iter().enumerate() {
                 new.push(binding);
@@ -74,18 +75,17 @@ impl FunctionPass for KillAfterLastUse {
     }
 }
 
-/// What to kill after which binding of a sequence.
+/// What to kill after which binding of a sequence, but for the variables to be `kept`.
 fn kills_of(
     func: &Function,
     bindings: &[Binding],
     live: &Liveness,
-    killed: &FxHashSet<Var>,
+    kept: &FxHashSet<Var>,
 ) -> FxHashMap<usize, Vec<(Var, Op)>> {
     let mut kills: FxHashMap<usize, Vec<(Var, Op)>> = FxHashMap::default();
-    let held = held_by_results(func, bindings, live);
     for (index, binding) in bindings.iter().enumerate() {
         let Some(op) = kill_op(func, binding) else { continue };
-        if killed.contains(&binding.var) || held.contains(&binding.var) {
+        if kept.contains(&binding.var) {
             continue;
         }
         match live.last_read(binding.var).unwrap_or(index) {
@@ -96,26 +96,35 @@ fn kills_of(
     kills
 }
 
-/// The variables whose values live on: in tuples that the sequence gives back, which passes that take these apart still
-/// name, and as the results of calls that work in place.
-fn held_by_results(func: &Function, bindings: &[Binding], live: &Liveness) -> FxHashSet<Var> {
+/// The variables whose values live on: in tuples that a sequence gives back, which passes that take these apart still
+/// name, and the operands and results of calls that work in place, which are one value by two names.
+fn held(func: &Function, live: &Liveness) -> FxHashSet<Var> {
     let mut held = FxHashSet::default();
-    for binding in bindings.iter().rev() {
-        let given_back = live.last_read(binding.var) == Some(AT_RESULT);
-        if (given_back || held.contains(&binding.var))
-            && let ExprData::Tuple(_) = func.expr(binding.value)
-        {
-            let fields = operand_vars(func, binding.value);
-            held.extend(fields.into_iter().flat_map(|v| [v, live.root(v)]));
-        }
-        if let ExprData::Call { callee: Callee::Op(op), .. } = func.expr(binding.value)
-            && op.writes_operands()
-        {
-            let operands = overwritten(func, binding.value);
-            held.extend(operands.into_iter().flat_map(|v| [v, live.root(v)]));
+    for seq in reachable_seqs(func) {
+        for &block in func.seq(seq).blocks.iter().rev() {
+            for binding in func.block(block).bindings.iter().rev() {
+                hold(func, binding, live, &mut held);
+            }
         }
     }
     held
+}
+
+/// Enters what a binding holds; the bindings after it went before.
+fn hold(func: &Function, binding: &Binding, live: &Liveness, held: &mut FxHashSet<Var>) {
+    let given_back = live.last_read(binding.var) == Some(AT_RESULT);
+    match func.expr(binding.value) {
+        ExprData::Tuple(_) if given_back || held.contains(&binding.var) => {
+            let fields = operand_vars(func, binding.value);
+            held.extend(fields.into_iter().flat_map(|v| [v, live.root(v)]));
+        }
+        ExprData::Call { callee: Callee::Op(op), .. } if op.writes_operands() => {
+            let operands = overwritten(func, binding.value);
+            held.extend(operands.into_iter().flat_map(|v| [v, live.root(v)]));
+            held.insert(binding.var);
+        }
+        _ => {}
+    }
 }
 
 /// How the value of a binding is killed; `None` for values that are not.

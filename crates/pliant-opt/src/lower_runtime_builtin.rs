@@ -42,8 +42,8 @@ use pliant_pass::{FunctionPass, PassContext, PassError};
 
 use crate::legalize_ops::{given, nulls};
 use crate::names::{
-    MEMORY_ALLOC_STORAGE, MEMORY_ALLOC_TENSOR, MEMORY_KILL_STORAGE, MEMORY_KILL_TENSOR,
-    VM_ALLOC_STORAGE, VM_ALLOC_TENSOR, VM_KILL_OBJECT, op_call, packed_call,
+    MAKE_CLOSURE, MEMORY_ALLOC_STORAGE, MEMORY_ALLOC_TENSOR, MEMORY_KILL_STORAGE,
+    MEMORY_KILL_TENSOR, VM_ALLOC_STORAGE, VM_ALLOC_TENSOR, VM_KILL_OBJECT, op_call, packed_call,
 };
 
 /// Operators that are calls of a builtin with the same operands.
@@ -59,7 +59,7 @@ use crate::to_non_dataflow::admit_effects;
 
 /// Operators whose second operand is a tuple of operands.
 const CLOSURE_OPS: [Op; 3] =
-    [Op("relax.make_closure"), Op("relax.invoke_closure"), Op("relax.invoke_pure_closure")];
+    [MAKE_CLOSURE, Op("relax.invoke_closure"), Op("relax.invoke_pure_closure")];
 
 /// See the module's documentation.
 pub struct LowerRuntimeBuiltin;

@@ -1,6 +1,6 @@
 //! # What it does
 //! Joins neighbouring calls of composite functions of one backend into functions with the attribute `Codegen`, the
-//! backend's name, which call the composite functions. Such a region takes only calls between which nothing leads
+//! backend's name, in which the composite functions are local functions. Such a region takes only calls between which nothing leads
 //! out of it and back in, so that no regions wait for each other.
 //!
 //! # Before
@@ -39,20 +39,20 @@
 //!         return gv
 //!
 //!     @R.function(private=True)
-//!     def fused_relax_exp(x: R.Tensor(("n",), "float32")) -> R.Tensor(("n",), "float32"):
-//!         R.func_attr({"Composite": "mine.exp", "Primitive": 1})
-//!         n = T.int64()
-//!         gv = R.exp(x)
-//!         return gv
-//!
-//!     @R.function(private=True)
 //!     def fused_mine_region(x: R.Tensor(("n",), "float32")) -> R.Tensor(("n",), "float32"):
 //!         R.func_attr({"Codegen": "mine"})
 //!         n = T.int64()
-//!         cls = Module
+//!
+//!         @R.function
+//!         def fused_relax_exp(x1: R.Tensor(("n1",), "float32")) -> R.Tensor(("n1",), "float32"):
+//!             n1 = T.int64()
+//!             R.func_attr({"Composite": "mine.exp", "Primitive": 1})
+//!             gv1 = R.exp(x1)
+//!             return gv1
+//!
 //!         with R.dataflow():
-//!             lv: R.Tensor((n,), "float32") = cls.fused_relax_exp(x)
-//!             gv: R.Tensor((n,), "float32") = cls.fused_relax_exp(lv)
+//!             lv: R.Tensor((n,), "float32") = fused_relax_exp(x)
+//!             gv: R.Tensor((n,), "float32") = fused_relax_exp(lv)
 //!             R.output(gv)
 //!         return gv
 //! ```
@@ -69,7 +69,7 @@
 use std::sync::Arc;
 
 use pliant_ir::attr_names::{CODEGEN, COMPOSITE};
-use pliant_ir::relax::visit::{Event, operand_vars, walk};
+use pliant_ir::relax::visit::{Event, called_globals, operand_vars, walk};
 use pliant_ir::relax::{Binding, Block, Callee, Expr, ExprData, Function, TypeData, Var};
 use pliant_ir::{AttrValue, BaseFunc, IRModule};
 use pliant_pass::pattern::Defs;
@@ -79,6 +79,7 @@ use pliant_pass::{ModulePass, PassContext, PassError, Writers};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::byoc::backend_of;
+use crate::byoc::nest::nest;
 use crate::byoc::outline::{call_global, outline};
 use crate::byoc::registry::codegen;
 use crate::fuse_ops::Made;
@@ -103,25 +104,42 @@ impl ModulePass for MergeCompositeFunctions {
             return Ok(module);
         }
         let (mut made, writers) = (Made::of(&module), Writers::of(&module));
+        let composites: FxHashMap<Arc<str>, Arc<Function>> = module
+            .relax_funcs()
+            .filter(|(name, _)| backends.contains_key(*name))
+            .map(|(name, f)| (name.clone(), f.clone()))
+            .collect();
         for func in module.functions.values_mut() {
             let BaseFunc::Relax(func) = func else { continue };
             if func.attrs.contains_key(CODEGEN) || func.attrs.contains_key(COMPOSITE) {
                 continue;
             }
             ctx.check_cancelled()?;
-            let (backends, made, writers) = (&backends, &mut made, &writers);
-            let mut merger = Merger { backends, made, ctx, writers };
+            let (backends, composites) = (&backends, &composites);
+            let (made, writers) = (&mut made, &writers);
+            let mut merger = Merger { backends, composites, made, ctx, writers };
             if merger.calls_any(func) {
                 merger.function(Arc::make_mut(func))?;
             }
         }
         made.add_to(&mut module);
+        remove_uncalled(&mut module, &composites);
         Ok(module)
     }
 }
 
+/// Removes the private composite functions that stand in their regions now.
+fn remove_uncalled(module: &mut IRModule, composites: &FxHashMap<Arc<str>, Arc<Function>>) {
+    let called: FxHashSet<Arc<str>> =
+        module.relax_funcs().flat_map(|(_, f)| called_globals(f)).collect();
+    let gone = |name: &Arc<str>| composites.get(name).is_some_and(|f| f.private);
+    module.functions.retain(|name, _| called.contains(name) || !gone(name));
+}
+
 struct Merger<'a> {
+    /// The backend of each composite function.
     backends: &'a FxHashMap<Arc<str>, Arc<str>>,
+    composites: &'a FxHashMap<Arc<str>, Arc<Function>>,
     made: &'a mut Made,
     ctx: &'a PassContext,
     writers: &'a Writers,
@@ -139,7 +157,7 @@ struct Node {
 
 impl Merger<'_> {
     fn calls_any(&self, func: &Function) -> bool {
-        pliant_ir::relax::visit::called_globals(func).iter().any(|g| self.backends.contains_key(g))
+        called_globals(func).iter().any(|g| self.backends.contains_key(g))
     }
 
     /// The backend of the composite function that a value calls.
@@ -273,6 +291,7 @@ impl Merger<'_> {
         }
         let mut outlined = outline(func, defs, members, &outputs, true);
         outlined.func.attrs.insert(CODEGEN.into(), AttrValue::str(backend));
+        nest(&mut outlined.func, |name| self.composites.get(name).cloned());
         let hint = match members {
             [one] => format!("{}_{backend}", callee_name(func, one.value)),
             _ => format!("fused_{backend}_region"),

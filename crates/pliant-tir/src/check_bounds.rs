@@ -31,7 +31,8 @@ use crate::walk::{for_each_stmt, map_operands, own_exprs, substitute_expr};
 /// bounds. It is always written here, never taken from a script.
 pub const UNBOUNDED: &str = "tir.unbounded_params";
 
-/// The int64 parameters that only go into values: no index, size, condition or call depends on them.
+/// The int64 parameters that only go into values and conditions: no index and no size depends on them, so that no proof
+/// needs their bounds. A condition that holds of any 64-bit integer is a fact without them.
 fn data_params(f: &PrimFunc) -> Vec<usize> {
     let mut steering: FxHashSet<Var> = FxHashSet::default();
     let mut note = |e: Expr| {
@@ -42,32 +43,26 @@ fn data_params(f: &PrimFunc) -> Vec<usize> {
         });
     };
     let mut values = Vec::new();
-    for_each_stmt(f, f.body, &mut |_, data| {
-        if let StmtData::Store { indices, value, .. } = data {
+    for_each_stmt(f, f.body, &mut |_, data| match data {
+        StmtData::Store { indices, value, .. } => {
             indices.iter().for_each(|&i| note(i));
             values.push(*value);
-        } else {
-            own_exprs(data, &mut note);
         }
+        StmtData::Evaluate(e) | StmtData::If(e, ..) => values.push(*e),
+        _ => own_exprs(data, &mut note),
     });
-    let mut stored: FxHashSet<Var> = FxHashSet::default();
     for value in values {
-        for_each_expr(f, value, |e| match f.expr(e) {
-            ExprData::Var(v) => {
-                stored.insert(*v);
+        for_each_expr(f, value, |e| {
+            if let ExprData::Load(_, indices) = f.expr(e) {
+                indices.iter().for_each(|&i| note(i));
             }
-            ExprData::Load(_, indices) => indices.iter().for_each(|&i| note(i)),
-            ExprData::Select(c, ..) => note(*c),
-            ExprData::Call(_, args, _) => args.iter().for_each(|&a| note(a)),
-            _ => {}
         });
     }
     for b in f.buffer_ids() {
         let data = f.buffer(b);
         data.shape.iter().chain(&data.strides).chain(&data.elem_offset).for_each(|&e| note(e));
     }
-    let data = |p: &Var| stored.contains(p) && !steering.contains(p);
-    let free = |p: &Var| f.var(*p).ty == VarTy::Value(Ty::I64) && data(p);
+    let free = |p: &Var| f.var(*p).ty == VarTy::Value(Ty::I64) && !steering.contains(p);
     f.params.iter().enumerate().filter(|(_, p)| free(p)).map(|(i, _)| i).collect()
 }
 

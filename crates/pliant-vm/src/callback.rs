@@ -5,11 +5,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, PoisonError};
 
 use pliant_exec::abi::{
-    KernelRuntime, PACKED_BOOL, PACKED_FLOAT, PACKED_INT, PACKED_PARAM, PACKED_TEXT, PackedWord,
-    STATUS_BAD_ARGUMENTS, STATUS_OK, STATUS_PACKED,
+    KernelRuntime, PACKED_BOOL, PACKED_FLOAT, PACKED_INT, PACKED_PARAM, PACKED_TEXT, PACKED_UNUSED,
+    PackedWord, STATUS_BAD_ARGUMENTS, STATUS_OK, STATUS_PACKED,
 };
 use pliant_tensor::Tensor;
 
+use crate::builtins::element;
 use crate::link::{Operand, find_host};
 use crate::machine::Inner;
 use crate::run::panic_text;
@@ -99,6 +100,32 @@ fn malformed() -> VmError {
     VmError::type_error("a kernel calls a packed function with a malformed argument")
 }
 
+/// A result as the word of the kind that the kernel wants.
+fn word(kind: u64, value: &Value) -> Result<u64, VmError> {
+    if kind == PACKED_UNUSED {
+        return Ok(0);
+    }
+    let element = match value {
+        Value::Tensor(t) if t.numel() == 1 => &element(t)?,
+        other => other,
+    };
+    match (kind, element) {
+        (PACKED_FLOAT, Value::Float(v)) => Ok(v.to_bits()),
+        (PACKED_FLOAT, Value::Int(v)) => Ok((*v as f64).to_bits()),
+        (PACKED_FLOAT, Value::Bool(v)) => Ok(f64::from(u8::from(*v)).to_bits()),
+        (PACKED_INT, Value::Int(v)) => Ok(*v as u64),
+        (PACKED_INT, Value::Bool(v)) => Ok(u64::from(*v)),
+        _ => {
+            let wanted = if kind == PACKED_FLOAT { "a number" } else { "an integer" };
+            let text = format!(
+                "the loop function wants {wanted}, and it returned {value:?} (help: T.call_packed(..., dtype=\"float32\") \
+                 says what it returns)"
+            );
+            Err(VmError::external(text))
+        }
+    }
+}
+
 /// # Safety
 /// `start` is the address of `len` bytes that live as long as the caller uses them.
 unsafe fn text<'t>(start: *const u8, len: u64) -> Option<&'t str> {
@@ -127,20 +154,16 @@ pub(crate) unsafe extern "C" fn call_packed(
     let Some(name) = (unsafe { text(name, name_len) }) else { return STATUS_BAD_ARGUMENTS };
     // SAFETY: the kernel gives so many arguments.
     let args = unsafe { std::slice::from_raw_parts(args, count as usize) };
-    let outcome = catch_unwind(AssertUnwindSafe(|| call.call(runtime, name, args)))
-        .unwrap_or_else(|_| Err(VmError::type_error("a packed function's result cannot be kept")));
+    // SAFETY: the kernel gives room for the result and has set the kind that it wants.
+    let result = unsafe { &mut *result };
+    let outcome = catch_unwind(AssertUnwindSafe(|| {
+        let value = call.call(runtime, name, args)?;
+        word(result.kind, &value).map_err(|error| error.in_packed(name))
+    }))
+    .unwrap_or_else(|_| Err(VmError::type_error("a packed function's result cannot be kept")));
     match outcome {
-        Ok(value) => {
-            // SAFETY: the kernel gives room for the result and has set the kind that it wants.
-            let result = unsafe { &mut *result };
-            result.word = match (result.kind, value) {
-                (PACKED_FLOAT, Value::Float(v)) => v.to_bits(),
-                (PACKED_FLOAT, Value::Int(v)) => (v as f64).to_bits(),
-                (PACKED_INT | PACKED_BOOL, Value::Int(v)) => v as u64,
-                (PACKED_INT | PACKED_BOOL, Value::Bool(v)) => u64::from(v),
-                // The result of a call for its effect is not used.
-                _ => 0,
-            };
+        Ok(word) => {
+            result.word = word;
             STATUS_OK
         }
         Err(error) => {

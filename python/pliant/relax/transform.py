@@ -24,6 +24,7 @@ __all__ = [
     "get_pipeline",
     "module_pass",
 ]
+__all__ += ["FusionPattern", "PatternCheckContext", *transform.__all__]
 
 
 class DataflowBlockPass(ModulePass):

@@ -13,7 +13,9 @@ the language's own are looked up in the Python program around.
 
 from __future__ import annotations
 
+import ast
 import inspect
+import textwrap
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +26,7 @@ from pliant.script.ir import ir_module
 if TYPE_CHECKING:
     from pliant._core import IRModule, PrimFunc
     from pliant._core.relax import Function
+    from pliant.relax.dpl import PatternMatchingRewriter
 
 __all__ = ["from_source", "ir", "ir_module", "parse", "relax", "tir"]
 
@@ -34,8 +37,9 @@ def from_source(
     check_well_formed: bool = True,
     *,
     file: str = "<str>",
-) -> IRModule | Function | PrimFunc:
-    """Parses a text, or the source of a class or function: a module, or a function on its own.
+) -> IRModule | Function | PrimFunc | PatternMatchingRewriter:
+    """Parses a text, or the source of a class or function: a module, a function on its own, or what ``@R.rewriter`` makes of
+    a class.
 
     ``extra_vars`` are names that the text may use. Raises :class:`pliant.ScriptError` that points at the line.
     """
@@ -49,7 +53,18 @@ def from_source(
     result = _core.parse_script(program, file, 1, 0, names, {}, _decorate.macros_used(program, [names]))
     if check_well_formed:
         _decorate.check(result, file)
-    return result
+    return relax.rewriter_of(result, name) if (name := _rewriter_in(program)) else result
+
+
+def _rewriter_in(program: str) -> str | None:
+    """The name of the class with the decorator ``@R.rewriter`` in a text that was parsed."""
+    if "rewriter" not in program:
+        return None
+    for stmt in ast.parse(textwrap.dedent(program)).body:
+        decorators = stmt.decorator_list if isinstance(stmt, ast.ClassDef) else []
+        if isinstance(stmt, ast.ClassDef) and any(ast.unparse(d).split(".")[-1] == "rewriter" for d in decorators):
+            return stmt.name
+    return None
 
 
 parse = from_source

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ast
+import functools
 import inspect
+import linecache
 import re
 from collections.abc import Iterable
 from types import FrameType, FunctionType
@@ -19,7 +22,7 @@ def in_class_body(frame: FrameType) -> bool:
 
 def parse(obj: type | FunctionType, frame: FrameType, check_well_formed: bool = True) -> Any:
     """Parses the source of a class or function with the names that are visible in ``frame``."""
-    lines, first = source_of(obj)
+    lines, first = decorated_source(obj, frame) or source_of(obj)
     file = inspect.getsourcefile(obj) or "<unknown>"
     dedent = len(lines[0]) - len(lines[0].lstrip())
     text = "".join(_strip(line, dedent) for line in lines)
@@ -72,6 +75,29 @@ def macros_used(text: str, scopes: list[dict[str, Any]]) -> list[Macro]:
                 own = [value.names, value.globals]
                 work.append((value.text, own if value.hygienic else [*scopes, *own]))
     return found
+
+
+def decorated_source(obj: type | FunctionType, frame: FrameType) -> tuple[list[str], int] | None:
+    """The lines of a class whose decorator ``frame`` is calling and the number of the first: of several classes of one name
+    in a scope, ``inspect`` knows the first only."""
+    if not isinstance(obj, type):
+        return None
+    lines = linecache.getlines(frame.f_code.co_filename, frame.f_globals)
+    for name, decorators, last in _decorated_classes("".join(lines)):
+        if name == obj.__name__ and frame.f_lineno in decorators:
+            return lines[decorators.start - 1 : last], decorators.start
+    return None
+
+
+@functools.lru_cache(maxsize=8)
+def _decorated_classes(text: str) -> list[tuple[str, range, int]]:
+    """The classes with decorators in a file: their names, the lines of the decorators and the last one."""
+    try:
+        nodes = ast.walk(ast.parse(text))
+    except (SyntaxError, ValueError):
+        return []
+    classes = (node for node in nodes if isinstance(node, ast.ClassDef) and node.decorator_list)
+    return [(c.name, range(c.decorator_list[0].lineno, c.lineno), c.end_lineno or c.lineno) for c in classes]
 
 
 def source_of(obj: type | FunctionType) -> tuple[list[str], int]:

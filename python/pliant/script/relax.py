@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import inspect
 from types import FunctionType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pliant import _core
 from pliant.error import PliantError
 from pliant.relax import op as _op
 from pliant.script._decorate import Macro, in_class_body, parse
 from pliant.script._names import ScriptName
+
+if TYPE_CHECKING:
+    from pliant._core import IRModule
+    from pliant.relax.dpl import PatternMatchingRewriter
 
 _PATH = "pliant.script.relax"
 _relax = _core.relax
@@ -69,15 +73,20 @@ macro.__pliant_path__ = f"{_PATH}.macro"  # type: ignore[attr-defined]
 
 def rewriter(cls: type) -> Any:
     """Makes a rewriter of a class with the functions ``pattern`` and ``replacement``."""
-    from pliant.relax.dpl.rewrite import PatternMatchingRewriter
-    from pliant.transform import PassInfo
-
     frame = inspect.currentframe()
     caller = frame.f_back if frame else None
     if caller is None:
         raise RuntimeError("the caller's frame is not available")
-    made = PatternMatchingRewriter.from_module(parse(cls, caller))
-    made.info = PassInfo(cls.__name__)
+    return rewriter_of(parse(cls, caller), cls.__name__)
+
+
+def rewriter_of(module: IRModule, name: str) -> PatternMatchingRewriter:
+    """The rewriter of that name whose ``pattern`` and ``replacement`` are functions of a module."""
+    from pliant.relax.dpl.rewrite import PatternMatchingRewriter
+    from pliant.transform import PassInfo
+
+    made = PatternMatchingRewriter.from_module(module)
+    made.info = PassInfo(name)
     return made
 
 

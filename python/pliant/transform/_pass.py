@@ -70,10 +70,16 @@ class Sequential(Pass):
             raise TypeError(f"Sequential takes a list of passes, not {type(passes).__name__} (help: write [...])")
         self.passes = list(passes or ())
         for i, one in enumerate(self.passes):
-            if isinstance(one, type) or not callable(one):
-                hint = f" (help: write {one.__name__}(...))" if isinstance(one, type) else ""
+            if isinstance(one, type) or not callable(one) or _makes_pass(one):
+                hint = f" (help: write {one.__name__}(...))" if hasattr(one, "__name__") else ""
                 raise TypeError(f"Sequential: item {i} is no pass but {one!r}{hint}")
         self.info = PassInfo(name, opt_level, required, traceable)
+
+
+def _makes_pass(one: Any) -> bool:
+    """Whether a callable is a library's function that makes a pass: the parentheses are forgotten."""
+    own = not isinstance(one, Pass) and str(getattr(one, "__module__", "")).startswith(("pliant.", "_core."))
+    return own and _core.transform.unknown_pass(getattr(one, "__name__", "")) is None
 
 
 class ModulePass(Pass):

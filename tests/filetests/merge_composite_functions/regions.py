@@ -76,33 +76,6 @@ class Module:
 #
 # @I.ir_module
 # class Module:
-#     @R.function(private=True)
-#     def exp(x: R.Tensor(("n", 4), dtype="float32")) -> R.Tensor(("n", 4), dtype="float32"):
-#         n = T.int64()
-#         R.func_attr({"Composite": "one.exp", "Primitive": 1})
-#         with R.dataflow():
-#             gv: R.Tensor((n, 4), dtype="float32") = R.exp(x)
-#             R.output(gv)
-#         return gv
-#
-#     @R.function(private=True)
-#     def add(x: R.Tensor(("n", 4), dtype="float32"), y: R.Tensor(("n", 4), dtype="float32")) -> R.Tensor(("n", 4), dtype="float32"):
-#         n = T.int64()
-#         R.func_attr({"Composite": "one.add", "Primitive": 1})
-#         with R.dataflow():
-#             gv: R.Tensor((n, 4), dtype="float32") = R.add(x, y)
-#             R.output(gv)
-#         return gv
-#
-#     @R.function(private=True)
-#     def tanh(x: R.Tensor(("n", 4), dtype="float32")) -> R.Tensor(("n", 4), dtype="float32"):
-#         n = T.int64()
-#         R.func_attr({"Composite": "two.tanh", "Primitive": 1})
-#         with R.dataflow():
-#             gv: R.Tensor((n, 4), dtype="float32") = R.tanh(x)
-#             R.output(gv)
-#         return gv
-#
 #     @R.function
 #     def chain(x: R.Tensor(("n", 4), dtype="float32")) -> R.Tensor(("n", 4), dtype="float32"):
 #         n = T.int64()
@@ -148,10 +121,25 @@ class Module:
 #     def fused_one_region(x: R.Tensor(("n", 4), dtype="float32")) -> R.Tensor(("n", 4), dtype="float32"):
 #         n = T.int64()
 #         R.func_attr({"Codegen": "one"})
-#         cls = Module
+#         @R.function
+#         def exp(x1: R.Tensor(("n1", 4), dtype="float32")) -> R.Tensor(("n1", 4), dtype="float32"):
+#             n1 = T.int64()
+#             R.func_attr({"Composite": "one.exp", "Primitive": 1})
+#             with R.dataflow():
+#                 gv: R.Tensor((n1, 4), dtype="float32") = R.exp(x1)
+#                 R.output(gv)
+#             return gv
+#         @R.function
+#         def add(x2: R.Tensor(("n2", 4), dtype="float32"), y: R.Tensor(("n2", 4), dtype="float32")) -> R.Tensor(("n2", 4), dtype="float32"):
+#             n2 = T.int64()
+#             R.func_attr({"Composite": "one.add", "Primitive": 1})
+#             with R.dataflow():
+#                 gv1: R.Tensor((n2, 4), dtype="float32") = R.add(x2, y)
+#                 R.output(gv1)
+#             return gv1
 #         with R.dataflow():
-#             a: R.Tensor((n, 4), dtype="float32") = cls.exp(x)
-#             b: R.Tensor((n, 4), dtype="float32") = cls.add(a, x)
+#             a: R.Tensor((n, 4), dtype="float32") = exp(x)
+#             b: R.Tensor((n, 4), dtype="float32") = add(a, x)
 #             R.output(b)
 #         return b
 #
@@ -159,9 +147,16 @@ class Module:
 #     def tanh_two(b: R.Tensor(("n", 4), dtype="float32")) -> R.Tensor(("n", 4), dtype="float32"):
 #         n = T.int64()
 #         R.func_attr({"Codegen": "two"})
-#         cls = Module
+#         @R.function
+#         def tanh(x: R.Tensor(("n1", 4), dtype="float32")) -> R.Tensor(("n1", 4), dtype="float32"):
+#             n1 = T.int64()
+#             R.func_attr({"Composite": "two.tanh", "Primitive": 1})
+#             with R.dataflow():
+#                 gv: R.Tensor((n1, 4), dtype="float32") = R.tanh(x)
+#                 R.output(gv)
+#             return gv
 #         with R.dataflow():
-#             c: R.Tensor((n, 4), dtype="float32") = cls.tanh(b)
+#             c: R.Tensor((n, 4), dtype="float32") = tanh(b)
 #             R.output(c)
 #         return c
 #
@@ -169,9 +164,16 @@ class Module:
 #     def exp_one(x: R.Tensor(("n", 4), dtype="float32")) -> R.Tensor(("n", 4), dtype="float32"):
 #         n = T.int64()
 #         R.func_attr({"Codegen": "one"})
-#         cls = Module
+#         @R.function
+#         def exp(x1: R.Tensor(("n1", 4), dtype="float32")) -> R.Tensor(("n1", 4), dtype="float32"):
+#             n1 = T.int64()
+#             R.func_attr({"Composite": "one.exp", "Primitive": 1})
+#             with R.dataflow():
+#                 gv: R.Tensor((n1, 4), dtype="float32") = R.exp(x1)
+#                 R.output(gv)
+#             return gv
 #         with R.dataflow():
-#             a: R.Tensor((n, 4), dtype="float32") = cls.exp(x)
+#             a: R.Tensor((n, 4), dtype="float32") = exp(x)
 #             R.output(a)
 #         return a
 #
@@ -179,9 +181,16 @@ class Module:
 #     def add_one(a: R.Tensor(("n", 4), dtype="float32"), b: R.Tensor(("n", 4), dtype="float32")) -> R.Tensor(("n", 4), dtype="float32"):
 #         n = T.int64()
 #         R.func_attr({"Codegen": "one"})
-#         cls = Module
+#         @R.function
+#         def add(x: R.Tensor(("n1", 4), dtype="float32"), y: R.Tensor(("n1", 4), dtype="float32")) -> R.Tensor(("n1", 4), dtype="float32"):
+#             n1 = T.int64()
+#             R.func_attr({"Composite": "one.add", "Primitive": 1})
+#             with R.dataflow():
+#                 gv: R.Tensor((n1, 4), dtype="float32") = R.add(x, y)
+#                 R.output(gv)
+#             return gv
 #         with R.dataflow():
-#             c: R.Tensor((n, 4), dtype="float32") = cls.add(a, b)
+#             c: R.Tensor((n, 4), dtype="float32") = add(a, b)
 #             R.output(c)
 #         return c
 #
@@ -189,9 +198,24 @@ class Module:
 #     def fused_one_region1(x: R.Tensor(("n", 4), dtype="float32")) -> R.Tuple(R.Tensor(("n", 4), dtype="float32"), R.Tensor(("n", 4), dtype="float32")):
 #         n = T.int64()
 #         R.func_attr({"Codegen": "one"})
-#         cls = Module
+#         @R.function
+#         def exp(x1: R.Tensor(("n1", 4), dtype="float32")) -> R.Tensor(("n1", 4), dtype="float32"):
+#             n1 = T.int64()
+#             R.func_attr({"Composite": "one.exp", "Primitive": 1})
+#             with R.dataflow():
+#                 gv: R.Tensor((n1, 4), dtype="float32") = R.exp(x1)
+#                 R.output(gv)
+#             return gv
+#         @R.function
+#         def add(x2: R.Tensor(("n2", 4), dtype="float32"), y: R.Tensor(("n2", 4), dtype="float32")) -> R.Tensor(("n2", 4), dtype="float32"):
+#             n2 = T.int64()
+#             R.func_attr({"Composite": "one.add", "Primitive": 1})
+#             with R.dataflow():
+#                 gv1: R.Tensor((n2, 4), dtype="float32") = R.add(x2, y)
+#                 R.output(gv1)
+#             return gv1
 #         with R.dataflow():
-#             a: R.Tensor((n, 4), dtype="float32") = cls.exp(x)
-#             b: R.Tensor((n, 4), dtype="float32") = cls.add(a, x)
+#             a: R.Tensor((n, 4), dtype="float32") = exp(x)
+#             b: R.Tensor((n, 4), dtype="float32") = add(a, x)
 #             R.output(a, b)
 #         return (a, b)

@@ -227,3 +227,18 @@ def test_what_a_local_function_captures_lives_on() -> None:
 
     vm = relax.VirtualMachine(relax.build(relax.transform.KillAfterLastUse()(Captures)), tvm.cpu())
     np.testing.assert_array_equal(vm["main"](np.zeros(4, "float32")).numpy(), np.full(4, 2.0))
+
+
+def test_sums_of_sizes_before_the_sizes_themselves() -> None:
+    for total in ("n + m", "m + n", "m * 2 + n"):
+
+        @R.function
+        def func(
+            a: R.Tensor((total,), "float32"), p: R.Tensor(("n",), "float32"), q: R.Tensor(("m",), "float32")
+        ):
+            return (a, p, q)
+
+        again = from_source(func.script())
+        assert_structural_equal(func, again)
+        other = from_source(func.script().replace('q: R.Tensor(("m",)', 'q: R.Tensor(("n",)'))
+        assert not structural_equal(func, other)

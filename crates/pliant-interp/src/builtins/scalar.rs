@@ -1,6 +1,6 @@
 //! Scalars out of other values: the element of a tensor, the turns of a range.
 
-use pliant_tensor::DType;
+use pliant_tensor::{DType, Tensor};
 
 use super::Args;
 use crate::error::{ErrorKind, Result};
@@ -12,11 +12,19 @@ pub(super) fn item(a: Args<'_>) -> Result<Value> {
     if t.numel() != 1 {
         return a.wrong(0, "a tensor of one element");
     }
+    element(t)
+}
+
+/// The one element of a tensor.
+pub(crate) fn element(t: &Tensor) -> Result<Value> {
     Ok(match t.dtype() {
         d if d.is_float() => Value::Float(t.to_f64_vec()?[0]),
         DType::Bool => Value::Bool(t.to_i64_vec()?[0] != 0),
         d => match t.to_i64_vec()?[0] {
-            v if v < 0 && d.is_uint() => return a.wrong(0, "an element of 63 bits"),
+            v if v < 0 && d.is_uint() => {
+                let text = format!("the element {} does not fit 63 bits", v as u64);
+                return Err(InterpError::check(text));
+            }
             v => Value::Int(v),
         },
     })

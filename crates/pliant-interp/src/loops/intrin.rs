@@ -9,7 +9,9 @@ use super::scalar::{Val, cast, malformed, map_lanes, round, unsupported, wrap};
 use super::stmt::ints;
 use super::view::{View, decode, encode};
 use crate::Value;
+use crate::builtins::element;
 use crate::error::Result;
+use crate::machine::failed_packed;
 
 impl Loops<'_, '_, '_> {
     pub(super) fn intrin(&mut self, intrin: Intrin, args: &[Expr], ty: Ty) -> Result<Val> {
@@ -67,8 +69,34 @@ impl Loops<'_, '_, '_> {
         Ok(Val::Address(view, position))
     }
 
-    /// A packed function: addresses are handed over as the tensors that they point into.
+    /// A packed function that is called for its result, of that type.
     fn call_packed(&mut self, args: &[Expr], ty: Ty) -> Result<Val> {
+        let value = self.packed_value(args)?;
+        let element = match &value {
+            Value::Tensor(t) if t.numel() == 1 => &element(t)?,
+            other => other,
+        };
+        match element {
+            Value::Float(v) if ty.dtype.is_float() => Ok(Val::Float(round(*v, ty.dtype))),
+            Value::Int(v) if ty.dtype.is_float() => Ok(Val::Float(round(*v as f64, ty.dtype))),
+            Value::Bool(v) if ty.dtype.is_float() => Ok(Val::Float(f64::from(u8::from(*v)))),
+            Value::Int(v) => Ok(Val::Int(wrap(*v, ty.dtype))),
+            Value::Bool(v) => Ok(Val::Int(i64::from(*v))),
+            _ => {
+                let wanted = if ty.dtype.is_float() { "a number" } else { "an integer" };
+                let name = match self.f.expr(args[0]) {
+                    ExprData::Str(name) => name,
+                    _ => return Err(malformed("T.call_packed without a name")),
+                };
+                let told = value.describe();
+                let text = format!("the loop function wants {wanted}, and it returned {told}");
+                Err(failed_packed(name, &text))
+            }
+        }
+    }
+
+    /// What a packed function returns: addresses are handed over as the tensors that they point into.
+    pub(super) fn packed_value(&mut self, args: &[Expr]) -> Result<Value> {
         let mut values = Vec::with_capacity(args.len());
         for &a in args {
             let dtype = self.f.expr_ty(a).dtype;
@@ -85,14 +113,7 @@ impl Loops<'_, '_, '_> {
         let Some((Value::Str(name), rest)) = values.split_first() else {
             return Err(malformed("T.call_packed without a name"));
         };
-        match self.m.call_packed(name, rest)? {
-            Value::Int(v) if !ty.dtype.is_float() => Ok(Val::Int(wrap(v, ty.dtype))),
-            Value::Bool(v) if !ty.dtype.is_float() => Ok(Val::Int(i64::from(v))),
-            Value::Float(v) if ty.dtype.is_float() => Ok(Val::Float(round(v, ty.dtype))),
-            // The result of a call for its effect is not used.
-            _ if ty.dtype.is_float() => Ok(Val::Float(0.0)),
-            _ => Ok(Val::Int(0)),
-        }
+        self.m.call_packed(name, rest)
     }
 }
 

@@ -43,7 +43,10 @@ impl Loops<'_, '_, '_> {
                 self.views.remove(buffer);
                 Ok(())
             }
-            StmtData::Evaluate(e) => self.eval(*e).map(|_| ()),
+            StmtData::Evaluate(e) => match self.f.expr(*e) {
+                ExprData::Call(Intrin::CallPacked, args, _) => self.packed_value(args).map(drop),
+                _ => self.eval(*e).map(drop),
+            },
             StmtData::Assert(cond, message, body) => {
                 let (holds, told) = self.assertion(*cond)?;
                 if !holds {

@@ -73,6 +73,9 @@ impl<'a> Matcher<'a> {
         same("purity", f.pure, g.pure)?;
         same_attrs(&f.attrs, &g.attrs)?;
         same("number of parameters", f.params.len(), g.params.len())?;
+        for (&p, &q) in f.params.iter().zip(&g.params) {
+            self.pair_sizes(self.a.var(p).ty, self.b.var(q).ty);
+        }
         for (i, (&p, &q)) in f.params.iter().zip(&g.params).enumerate() {
             self.define(p, q)
                 .map_err(|d| d.at(format!("parameter {i} ({})", self.a.var(p).name)))?;
@@ -240,7 +243,32 @@ impl<'a> Matcher<'a> {
     }
 
     fn dims(&mut self, x: &[Sym], y: &[Sym]) -> bool {
+        self.pair_dims(x, y);
         x.len() == y.len() && x.iter().zip(y).all(|(&x, &y)| self.sym(x, y))
+    }
+
+    /// Pairs the symbols that stand alone in two types: a sum of sizes that comes before them does not tell which is which.
+    fn pair_sizes(&mut self, x: Type, y: Type) {
+        let mut stack = vec![(x, y)];
+        while let Some((x, y)) = stack.pop() {
+            let (s, t) = (self.a.types.get(x), self.b.types.get(y));
+            if let (Some(x), Some(y)) = (s.dims(), t.dims()) {
+                self.pair_dims(x, y);
+            }
+            if let (TypeData::Tuple(x), TypeData::Tuple(y)) = (s, t) {
+                stack.extend(x.iter().copied().zip(y.iter().copied()).rev());
+            }
+        }
+    }
+
+    /// Pairs the symbols that are dims at the same place, as far as they are new. Whether all dims are equal is looked at
+    /// later.
+    fn pair_dims(&mut self, x: &[Sym], y: &[Sym]) {
+        for (&x, &y) in x.iter().zip(y) {
+            if let (SymKind::Var(v), SymKind::Var(w)) = (self.a.syms.kind(x), self.b.syms.kind(y)) {
+                self.sym_var(v, w);
+            }
+        }
     }
 
     fn sym(&mut self, x: Sym, y: Sym) -> bool {

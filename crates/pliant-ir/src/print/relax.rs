@@ -14,6 +14,9 @@ use crate::relax::{
     Binding, Block, Callee, Expr, ExprData, FuncId, Function, Seq, TensorShape, Type, TypeData, Var,
 };
 
+/// The name of what nobody reads.
+const DISCARDED: &str = "_";
+
 /// Prints one graph function.
 pub(super) struct FuncPrinter<'a, 'm> {
     pub f: &'a Function,
@@ -21,6 +24,8 @@ pub(super) struct FuncPrinter<'a, 'm> {
     pub ty_memo: FxHashMap<Type, Rc<str>>,
     names: Names,
     vars: FxHashMap<Var, String>,
+    /// Variables by the name of what nobody reads that are read: a script could not say so.
+    read_discards: FxHashSet<Var>,
     syms: SymTable,
     /// The function that introduces each symbol.
     owners: FxHashMap<SymVar, FuncId>,
@@ -68,6 +73,7 @@ impl<'a, 'm> FuncPrinter<'a, 'm> {
             ty_memo: FxHashMap::default(),
             names: Names::new(),
             vars: FxHashMap::default(),
+            read_discards: FxHashSet::default(),
             syms: SymTable::default(),
             owners: FxHashMap::default(),
             signature_of: None,
@@ -113,8 +119,9 @@ impl<'a, 'm> FuncPrinter<'a, 'm> {
                 index += 1;
                 match f.expr(b.value) {
                     ExprData::Func(id) => nested.push(*id),
-                    ExprData::If { then_seq, else_seq, .. } => {
+                    ExprData::If { cond, then_seq, else_seq } => {
                         self.collect_ty(f.var(b.var).ty, id, walk);
+                        self.collect_expr(*cond, id, walk);
                         seqs.push((seq, block, index));
                         seqs.push((*else_seq, 0, 0));
                         seqs.push((*then_seq, 0, 0));
@@ -140,6 +147,9 @@ impl<'a, 'm> FuncPrinter<'a, 'm> {
         let mut stack = vec![e];
         while let Some(e) = stack.pop() {
             match f.expr(e) {
+                ExprData::Var(v) if &*f.var(*v).name == DISCARDED => {
+                    self.read_discards.insert(*v);
+                }
                 ExprData::Shape(dims) => dims.iter().for_each(|&d| self.introduce(d, owner, walk)),
                 ExprData::Int(v, _) => self.introduce(*v, owner, walk),
                 ExprData::Tuple(list) => stack.extend(f.list(*list).iter().rev()),
@@ -218,7 +228,11 @@ impl<'a, 'm> FuncPrinter<'a, 'm> {
         if let Some(name) = self.vars.get(&var) {
             return name.clone();
         }
-        let name = self.names.take(&self.f.var(var).name);
+        let hint = &self.f.var(var).name;
+        let name = match self.read_discards.contains(&var) {
+            true => self.names.take("lv"),
+            false => self.names.take(hint),
+        };
         self.vars.insert(var, name.clone());
         name
     }

@@ -258,7 +258,7 @@ impl FuncPrinter<'_, '_> {
         }
         let tir_vars = if dps && items.len() == 3 { items.pop() } else { None };
         if dps {
-            items.extend(self.out_sinfo(ty_args));
+            items.extend(self.out_sinfo(call, ty_args));
         }
         if let Some(mut vars) = tir_vars {
             vars.insert(0, Tok::Lit("tir_vars="));
@@ -279,7 +279,14 @@ impl FuncPrinter<'_, '_> {
         finish_call(out, items);
     }
 
-    fn out_sinfo(&self, ty_args: &[Type]) -> Option<Vec<Tok>> {
+    fn out_sinfo(&self, call: Expr, ty_args: &[Type]) -> Option<Vec<Tok>> {
+        // A list of one is its item, so that a tuple of one says that it is one.
+        if let ([one], TypeData::Tuple(fields)) = (ty_args, self.f.ty(call))
+            && fields.len() == 1
+        {
+            let ty = if self.f.types.get(*one) == self.f.ty(call) { fields[0] } else { *one };
+            return Some(vec![Tok::Lit("out_sinfo=R.Tuple("), Tok::Ty(ty), Tok::Lit(")")]);
+        }
         let (many, types): (bool, &[Type]) = match ty_args {
             [] => return None,
             [one] => match self.f.types.get(*one) {

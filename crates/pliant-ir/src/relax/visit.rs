@@ -595,13 +595,29 @@ pub fn copy_function_with(src: &Function, prepare: impl FnOnce(&mut Importer<'_>
     let mut dst = Function::empty();
     dst.attrs = src.attrs.clone();
     dst.private = src.private;
-    let data = {
-        let mut importer = Importer::new(src, &mut dst);
-        prepare(&mut importer);
-        let id = importer.func(src.root());
-        dst.func(id).clone()
-    };
+    copy_root(src, src.root(), &mut dst, prepare);
+    dst
+}
+
+/// A local function that captures nothing, as a function of its own, private.
+pub fn copy_function_of(src: &Function, id: FuncId) -> Function {
+    let mut dst = Function::empty();
+    dst.attrs = src.func(id).attrs.clone();
+    dst.private = true;
+    copy_root(src, id, &mut dst, |_| {});
+    dst
+}
+
+fn copy_root(
+    src: &Function,
+    id: FuncId,
+    dst: &mut Function,
+    prepare: impl FnOnce(&mut Importer<'_>),
+) {
+    let mut importer = Importer::new(src, dst);
+    prepare(&mut importer);
+    let copy = importer.func(id);
+    let data = FuncData { attrs: Default::default(), ..dst.func(copy).clone() };
     let root = dst.root();
     *dst.func_mut(root) = data;
-    dst
 }

@@ -5,6 +5,7 @@
 //! | [`table`] | named patterns of backends |
 //! | [`registry`] | code generators by the name of their backend |
 //! | [`outline`] | bindings as a function of their own |
+//! | [`nest`] | composite functions inside the functions that code generators get |
 //! | [`gemm`] | the backend `gemm`: products by the library, bias and activation in its epilogue |
 //!
 //! [`FuseOpsByPattern`](crate::fuse_ops_by_pattern) makes *composite* functions of what matches a backend's patterns
@@ -13,6 +14,7 @@
 //! [`RunCodegen`](crate::run_codegen) lets the backend's code generator take those.
 
 pub mod gemm;
+pub mod nest;
 pub mod outline;
 pub mod registry;
 pub mod table;

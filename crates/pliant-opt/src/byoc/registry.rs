@@ -12,17 +12,17 @@ use pliant_pass::{PassContext, PassError};
 pub struct ExternalFunction<'a> {
     /// Its name in the module.
     pub name: Arc<str>,
-    /// The function; it calls composite functions of the module.
+    /// The function; the composite functions that it calls are local functions in it, or stand in the module.
     pub func: Arc<Function>,
     /// The module, for the functions that it calls.
     pub module: &'a IRModule,
 }
 
 impl ExternalFunction<'_> {
-    /// The composite functions that it calls, with the names of their patterns, in order.
+    /// The composite functions that it calls, with the names of their patterns: its own in order, then the module's.
     pub fn composites(&self) -> Vec<(Arc<str>, Arc<Function>)> {
         let called = pliant_ir::relax::visit::called_globals(&self.func);
-        let mut out = Vec::new();
+        let mut out = super::nest::nested(&self.func);
         for name in called {
             let Some(func) = self.module.get(&name).and_then(|f| f.as_relax()) else { continue };
             if let Some(AttrValue::Str(pattern)) = func.attrs.get(COMPOSITE) {

@@ -3,14 +3,12 @@
 use pliant_ir::relax::{
     Binding, BlockData, Callee, Expr, ExprData, FuncId, Function, Seq, TypeData, Var,
 };
-use pliant_ir::{Attrs, DType, Op};
+use pliant_ir::{Attrs, DType};
 use pliant_pass::rewrite::{Namer, Substitution, for_each_operand_var, reachable_seqs};
 use rustc_hash::FxHashSet;
 
 use super::captures::{Known, LocalFunc};
-use crate::names::op_call;
-
-const MAKE_CLOSURE: Op = Op("relax.make_closure");
+use crate::names::{MAKE_CLOSURE, op_call};
 
 /// Rewrites all sequences, those of the local functions included.
 pub(super) fn rewrite(func: &mut Function, known: &Known) {

@@ -70,10 +70,10 @@ mod tail_call;
 use std::sync::{Arc, Mutex};
 
 use pliant_ir::op::{CALL_DPS_PACKED, CALL_TIR};
-use pliant_ir::relax::visit::bindings;
+use pliant_ir::relax::visit::{bindings, called_globals};
 use pliant_ir::relax::{Callee, ExprData, Function};
 use pliant_ir::tir::PrimFunc;
-use pliant_ir::{AttrValue, IRModule, Op};
+use pliant_ir::{AttrValue, BaseFunc, IRModule, Op};
 use pliant_ops::decl::Legalize;
 use pliant_pass::pass::for_each_relax;
 use pliant_pass::{ModulePass, PassContext, PassError};
@@ -100,8 +100,9 @@ impl ModulePass for VmShapeLower {
         let taken: FxHashSet<Arc<str>> = module.functions.keys().cloned().collect();
         let made: Mutex<FxHashMap<Arc<str>, Vec<NamedKernel>>> = Mutex::default();
         let callers = callers::known_arguments(&module);
+        let later = lowered_later(&module);
         for_each_relax(&mut module, ctx, |name, func| {
-            if func.attrs.contains_key(VM_SHAPE_LOWERED) || holds_operators(func) {
+            if func.attrs.contains_key(VM_SHAPE_LOWERED) || later.contains(name) {
                 return Ok(());
             }
             admit_effects(func);
@@ -120,6 +121,23 @@ impl ModulePass for VmShapeLower {
         }
         Ok(module)
     }
+}
+
+/// The functions that an earlier pass of the minimum build has to lower first, and those that they call: their types tell
+/// sizes that nothing else would.
+fn lowered_later(module: &IRModule) -> FxHashSet<Arc<str>> {
+    let funcs = module.relax_funcs();
+    let mut work: Vec<Arc<str>> =
+        funcs.filter(|(_, f)| holds_operators(f)).map(|(name, _)| name.clone()).collect();
+    let mut later = FxHashSet::default();
+    while let Some(name) = work.pop() {
+        if let Some(BaseFunc::Relax(func)) = module.get(&name)
+            && later.insert(name)
+        {
+            work.extend(called_globals(func));
+        }
+    }
+    later
 }
 
 /// Whether a function holds operators that an earlier pass of the minimum build lowers.

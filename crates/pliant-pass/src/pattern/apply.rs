@@ -120,5 +120,5 @@ pub fn rewrite_rules(
             rewriting.replace(func, &found, Replacement { bindings, value })?;
         }
     }
-    Ok(rewriting.finish(func))
+    rewriting.finish(func)
 }

@@ -9,10 +9,11 @@
 //! never are. A match that would compute a value on the other side of an effect than the program did is
 //! refused, so that nothing moves past a call that may change it.
 
+use cranelift_entity::EntityRef;
 use pliant_ir::OpRegistry;
 use pliant_ir::print::type_text;
 use pliant_ir::relax::derive::is_subtype;
-use pliant_ir::relax::visit::{Event, operand_vars, walk};
+use pliant_ir::relax::visit::{Event, free_vars, operand_vars, walk};
 use pliant_ir::relax::{Binding, Block, Callee, Expr, ExprData, Function, Type, Var};
 use pliant_sym::Proof;
 
@@ -72,6 +73,8 @@ pub struct Rewriting<'r> {
     copies: Vec<Var>,
     rewrites: usize,
     limit: usize,
+    /// How many variables the function had at the start.
+    known: usize,
 }
 
 impl<'r> Rewriting<'r> {
@@ -102,6 +105,7 @@ impl<'r> Rewriting<'r> {
             copies: Vec::new(),
             rewrites: 0,
             limit: 1024 + count.saturating_mul(MAX_PER_BINDING),
+            known: func.num_vars(),
         };
         this.open(func);
         this
@@ -325,7 +329,7 @@ impl<'r> Rewriting<'r> {
     }
 
     /// Ends the sweep: removes what nothing uses any more. Returns how many matches were replaced.
-    pub fn finish(mut self, func: &mut Function) -> usize {
+    pub fn finish(mut self, func: &mut Function) -> Result<usize, PassError> {
         if self.current.is_some() || !self.pending.is_empty() {
             if let Some(current) = self.current.take() {
                 self.done.push(current.binding);
@@ -337,9 +341,21 @@ impl<'r> Rewriting<'r> {
             self.read_originals(func);
             remove_unused(func, self.ops, &self.defs, self.freed);
             show_used_outside(func);
+            check_defined(func, self.known)?;
         }
-        self.rewrites
+        Ok(self.rewrites)
     }
+}
+
+/// Refuses replacements that read variables which nothing defines: those that the function had not before, from the
+/// `known`th on.
+fn check_defined(func: &Function, known: usize) -> Result<(), PassError> {
+    let free = free_vars(func, func.root());
+    let Some(var) = free.into_iter().find(|v| v.index() >= known) else { return Ok(()) };
+    let name = &func.var(var).name;
+    let message = format!("the replacement reads the variable '{name}', which nothing defines");
+    let help = "return an expression over the variables of the match, or emit bindings for it";
+    Err(PassError::User(vec![Problem::new(message).with_help(help)]))
 }
 
 enum Rooted {

@@ -431,7 +431,7 @@ impl<'s> FuncParser<'_, 's> {
         let have = self.b.func().expr_ty(result);
         match derive::is_subtype(self.b.func_mut(), have, want) {
             Proof::Yes => Ok(result),
-            Proof::Unknown if self.is_callable(want) => Ok(result),
+            Proof::Unknown if self.differ_in_functions(have, want) => Ok(result),
             Proof::Unknown => {
                 let result = self.b.operand(result);
                 self.b.set_span(self.cx.span(range));

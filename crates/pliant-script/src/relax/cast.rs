@@ -125,8 +125,9 @@ impl<'s> FuncParser<'_, 's> {
                 let ty = if self.says_little(annotation) { have } else { want };
                 Ok(self.b.emit_typed(value, hint, ty))
             }
-            // No check at run time looks into a function.
-            Proof::Unknown if self.is_callable(want) => Ok(self.b.emit_typed(value, hint, want)),
+            Proof::Unknown if self.differ_in_functions(have, want) => {
+                Ok(self.b.emit_typed(value, hint, want))
+            }
             Proof::Unknown => {
                 let value = self.b.operand(value);
                 Ok(self.b.match_cast(value, want, hint))
@@ -142,8 +143,22 @@ impl<'s> FuncParser<'_, 's> {
         }
     }
 
-    pub(super) fn is_callable(&self, ty: Type) -> bool {
-        matches!(self.b.func().types.get(ty), TypeData::Callable { .. })
+    /// Whether a value of type `have` is one of type `want` but for what functions take and give, into which no check at run
+    /// time looks.
+    pub(super) fn differ_in_functions(&mut self, have: Type, want: Type) -> bool {
+        let (have, want) = (self.without_functions(have), self.without_functions(want));
+        derive::is_subtype(self.b.func_mut(), have, want) == Proof::Yes
+    }
+
+    fn without_functions(&mut self, ty: Type) -> Type {
+        match self.b.func().types.get(ty).clone() {
+            TypeData::Callable { .. } => self.intern(TypeData::Any),
+            TypeData::Tuple(fields) => {
+                let fields = fields.iter().map(|&t| self.without_functions(t)).collect();
+                self.intern(TypeData::Tuple(fields))
+            }
+            _ => ty,
+        }
     }
 
     /// Whether an annotation leaves the shape to inference: `R.Shape`, `R.Tensor[_, "float32"]`. What is printed

@@ -104,6 +104,12 @@ pub(super) fn prim_value_info(args: Args<'_>) -> Result<Value, VmError> {
     let wanted = dtype.map_or("a scalar".to_string(), |dtype| format!("a {dtype} scalar"));
     let scalar = matches!(args.value(0)?, Value::Int(_) | Value::Float(_) | Value::Bool(_));
     let kind = if scalar { CheckKind::DType } else { CheckKind::Type };
+    if let (Value::Int(v), Some(dtype)) = (args.value(0)?, dtype)
+        && dtype.is_integer()
+    {
+        let text = format!("{} must be {wanted}, and {v} is out of its range", subject(&args, 2));
+        return Err(VmError::check(kind, text));
+    }
     Err(failed(&args, kind, 2, &wanted))
 }
 

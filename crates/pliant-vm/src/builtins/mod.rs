@@ -9,6 +9,8 @@ mod shape;
 mod slice;
 mod text;
 
+pub(crate) use scalar::element;
+
 use crate::args::Args;
 use crate::{Value, VmError};
 

@@ -1,13 +1,17 @@
 //! Scalars out of other values: the element of a tensor, the turns of a range.
 
-use pliant_tensor::DType;
+use pliant_tensor::{DType, Tensor};
 
 use crate::args::Args;
 use crate::{CheckKind, Value, VmError};
 
 /// `item(tensor)`: its one element.
 pub(super) fn item(args: Args<'_>) -> Result<Value, VmError> {
-    let tensor = args.tensor(0)?;
+    element(args.tensor(0)?)
+}
+
+/// The one element of a tensor.
+pub(crate) fn element(tensor: &Tensor) -> Result<Value, VmError> {
     if tensor.numel() != 1 {
         let text = format!("a scalar is made of a tensor of one element, not of {tensor:?}");
         return Err(VmError::check(CheckKind::Shape, text));

@@ -114,7 +114,7 @@ pub fn pattern_rewrite_calls<'py>(
     }
     let count = guard(|| {
         let mut state = home.lock();
-        Ok(rewriting.finish(state.parts()?.0))
+        rewriting.finish(state.parts()?.0).map_err(user)
     })?;
     if count == 0 { Ok(func.clone()) } else { sealed(py, &home, func) }
 }
