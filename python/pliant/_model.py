@@ -29,11 +29,11 @@ def as_module(mod: IRModule | Function | PrimFunc) -> IRModule:
         return mod
     if isinstance(mod, _core.relax.Function | PrimFunc):
         return IRModule.from_expr(mod)
-    raise TypeError(f"expected an IRModule or a function, got {type(mod).__name__}")
+    raise TypeError(f"expected an IRModule, a function, a path or an ONNX model, got {type(mod).__name__}")
 
 
 def compile(
-    mod: IRModule | Function | PrimFunc | str | os.PathLike[str] | bytes | OnnxModel,
+    mod: IRModule | Function | PrimFunc | str | os.PathLike[str] | bytes | bytearray | memoryview | OnnxModel,
     target: str | Target | None = None,
     **options: Any,
 ) -> Model:
@@ -42,13 +42,14 @@ def compile(
 
     Options: ``threads``, ``opt_level``, ``pipeline``, ``disabled_passes``, ``required_passes``, ``verify``,
     ``dump_dir``, ``config``, ``instruments``, ``exec_mode``. They add to the present ``PassContext``. For ONNX models also
-    ``dynamic_shapes``, ``divisible`` and ``allow_specialization`` (see :func:`pliant.frontend.onnx.from_onnx`).
+    ``dynamic_shapes``, ``divisible``, ``allow_specialization`` and ``limits`` (see
+    :func:`pliant.frontend.onnx.from_onnx`).
 
     Loop functions without a graph function that calls them are called with all their tensors, outputs too.
     """
     program: Any = mod
     shapes: str | None = None
-    facts = {name: options.pop(name) for name in SHAPE_OPTIONS if name in options}
+    facts = {name: options.pop(name) for name in ONNX_OPTIONS if name in options}
     if _is_onnx(mod):
         from pliant.frontend.onnx import import_model
 
@@ -85,13 +86,13 @@ def compile_module(
         return _core.compile_module(module, settings)
 
 
-SHAPE_OPTIONS = ("dynamic_shapes", "divisible", "allow_specialization")
+ONNX_OPTIONS = ("dynamic_shapes", "divisible", "allow_specialization", "limits")
 
 
 def _is_onnx(mod: Any) -> bool:
     if isinstance(mod, str | os.PathLike):
         return os.fspath(mod).endswith(".onnx")
-    return isinstance(mod, bytes) or hasattr(mod, "SerializeToString")
+    return isinstance(mod, bytes | bytearray | memoryview) or hasattr(mod, "SerializeToString")
 
 
 def _read(path: str) -> Any:

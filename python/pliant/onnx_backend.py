@@ -8,6 +8,7 @@ It needs the package ``onnx``, which nothing else of Pliant does.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -60,18 +61,25 @@ class PliantBackend(Backend):
         if not cls.supports_device(device):
             return False
         try:
-            from_onnx(model)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                from_onnx(model, allow_specialization=True)
         except (CompileError, UnsupportedError):
             return False
         return True
 
     @classmethod
     def prepare(cls, model: onnx.ModelProto, device: str = "CPU", **kwargs: Any) -> PliantBackendRep:
-        """Compiles the model; ``kwargs`` are those of ``pliant.compile``."""
+        """Compiles the model; ``kwargs`` are those of ``pliant.compile``. Tools that take a backend run a model at the
+        sizes that it has, so that its symbols may be fixed unless ``allow_specialization`` says otherwise."""
         if not cls.supports_device(device):
             raise ValueError(f"there is no device '{device}': Pliant runs on 'CPU'")
         options = {k: v for k, v in kwargs.items() if k not in _TEST_OPTIONS}
-        return PliantBackendRep(compile_model(model, **options), model.graph)
+        if "allow_specialization" in options:
+            return PliantBackendRep(compile_model(model, **options), model.graph)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message=".* would be fixed")
+            return PliantBackendRep(compile_model(model, allow_specialization=True, **options), model.graph)
 
     @classmethod
     def run_node(

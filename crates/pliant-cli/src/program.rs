@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-use pliant::onnx::{self, Limits};
+use pliant::onnx::{self, ImportOptions, Limits};
 use pliant::{CompileOptions, CompiledModule, IRModule, SourceMap};
 
 use crate::Failure;
@@ -45,23 +45,32 @@ pub struct Source {
     pub sources: SourceMap,
 }
 
-/// Reads the module of an ONNX model or a script.
+/// Reads the module of an ONNX model or a script, to be looked at: models may fix their symbols.
 ///
 /// # Errors
 /// Everything that is wrong with it.
-pub fn read(path: &Path) -> Result<Source, Failure> {
-    read_with(path, &[])
+pub fn read(path: &Path, err: &mut dyn Write) -> Result<Source, Failure> {
+    read_with(path, &[], true, err)
 }
 
-/// As [`read`], with what is known of the symbols of an ONNX model.
-fn read_with(path: &Path, facts: &[Axis]) -> Result<Source, Failure> {
+/// As [`read`], with what is known of the symbols of an ONNX model, and whether it may fix them.
+fn read_with(
+    path: &Path,
+    facts: &[Axis],
+    allow_specialization: bool,
+    err: &mut dyn Write,
+) -> Result<Source, Failure> {
     match Kind::of(path) {
         Kind::Onnx => {
             let model = open_onnx(path)?;
+            let allow_specialization = allow_specialization.then_some(true);
             let mut sources = SourceMap::new();
-            let options = facts::options(&model, facts)?;
+            let options = ImportOptions { allow_specialization, ..facts::options(&model, facts)? };
             let imported = onnx::import_with(&model, &options, &mut sources)
                 .map_err(|e| Failure::new(format!("error: {}: {e}", path.display())))?;
+            for warning in &imported.warnings {
+                writeln!(err, "warning: {warning}")?;
+            }
             Ok(Source { module: imported.module, sources })
         }
         Kind::Script if !facts.is_empty() => {
@@ -160,7 +169,8 @@ pub fn build_with(
         return Ok(loaded);
     }
     let waiting = progress::spinner(format!("compiling {}", path.display()));
-    let Source { module, sources } = read_with(path, facts)?;
+    let allowed = args.allow_specialization;
+    let Source { module, sources } = read_with(path, facts, allowed, err)?;
     let compiled = compile(module, &sources, args, err);
     waiting.finish_and_clear();
     compiled

@@ -42,7 +42,7 @@ impl Symbols {
                     return Err(Problem::invalid(text));
                 }
                 Some(dimension::Value::DimValue(d)) => func.syms.int(*d),
-                Some(dimension::Value::DimParam(text)) if !text.trim().is_empty() => {
+                Some(dimension::Value::DimParam(text)) if is_name(text) => {
                     self.term(func, text.trim())
                 }
                 _ => self.name(func, &format!("{owner}_{axis}")),
@@ -175,6 +175,11 @@ impl Symbols {
             _ => func.syms.floormod(a, b),
         }
     }
+}
+
+/// Whether the text of a dim names it. Exporters write `?` for a size that nobody knows, wherever they know none.
+pub(crate) fn is_name(text: &str) -> bool {
+    text.chars().any(|c| c.is_alphanumeric() || c == '_')
 }
 
 /// What the symbol is called that is the `by`-th part of a size.

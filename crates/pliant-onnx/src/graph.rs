@@ -2,6 +2,7 @@
 
 mod declared;
 mod inputs;
+mod names;
 mod places;
 
 use std::sync::Arc;
@@ -32,6 +33,7 @@ use crate::meter::Meter;
 use crate::model::Model;
 use crate::node::{Node, label};
 use crate::ops;
+use crate::origin::{Origin, Origins};
 use crate::proto::type_proto::Value as TypeValue;
 use crate::proto::{AttributeProto, FunctionProto, GraphProto, NodeProto, ValueInfoProto};
 use crate::record::Recorder;
@@ -57,8 +59,9 @@ pub struct ImportOptions {
     pub dynamic: IndexMap<String, IndexMap<usize, DynamicDim>>,
     /// Numbers that divide symbols.
     pub divisible: IndexMap<String, i64>,
-    /// Symbols that `dynamic` declares may be fixed by the model; it is a warning then.
-    pub allow_specialization: bool,
+    /// Whether the model may fix declared symbols: it is a warning then, else an error. Where nothing is said, it may fix
+    /// those that only the file names, and none that `dynamic` or `shapes` declares.
+    pub allow_specialization: Option<bool>,
     /// The graph of a [`pliant_diag::SourceMap`] that spans point into; [`Imported::nodes`] is its text.
     pub file: Option<FileId>,
 }
@@ -70,6 +73,8 @@ pub enum DimSpec {
     Size(i64),
     /// A symbol.
     Name(String),
+    /// A symbol without a name.
+    Any,
 }
 
 /// An imported model.
@@ -96,6 +101,19 @@ pub struct Imported {
 /// # Errors
 /// Everything that keeps it from being imported, node by node.
 pub fn import(model: &Model, options: &ImportOptions) -> Result<Imported, ImportError> {
+    imported(model, options, false)
+}
+
+/// A model of one node that is imported when a program runs: nothing is left to the run again.
+pub(crate) fn import_alone(model: &Model) -> Result<Imported, ImportError> {
+    imported(model, &ImportOptions::default(), true)
+}
+
+fn imported(
+    model: &Model,
+    options: &ImportOptions,
+    node_alone: bool,
+) -> Result<Imported, ImportError> {
     let form = form::check(&model.proto, &model.limits);
     if !form.problems.is_empty() || !form.within {
         return Err(ImportError { problems: form.problems });
@@ -103,17 +121,14 @@ pub fn import(model: &Model, options: &ImportOptions) -> Result<Imported, Import
     let graph = model.proto.graph.as_ref().ok_or_else(|| Problem::invalid("there is no graph"))?;
     let mut importer = Importer::new(model);
     importer.places.file = options.file;
+    importer.node_alone = node_alone;
     importer.symbols.divide(&options.divisible).map_err(ImportError::from)?;
     let parts = importer.main(graph, options);
     if importer.problems.is_empty() {
         importer.problems.extend(importer.symbols.unknown_divisible());
     }
-    let broken = importer.watch.broken();
     let mut warnings: Vec<Problem> = schema::note(model).into_iter().collect();
-    match options.allow_specialization {
-        true => warnings.extend(broken),
-        false => importer.problems.extend(broken),
-    }
+    warnings.extend(importer.settled(options.allow_specialization));
     match parts {
         Some(parts) if importer.problems.is_empty() => {
             let mut imported = importer.finish(parts, warnings);
@@ -152,7 +167,7 @@ pub(crate) struct Importer<'m> {
     pub(crate) limits: Limits,
     pub(crate) symbols: Symbols,
     /// What the names stand for, of the graph under way and those around it.
-    scopes: Vec<FxHashMap<String, Value>>,
+    scopes: Vec<FxHashMap<String, (Value, Origin)>>,
     pub(crate) opsets: FxHashMap<&'m str, i64>,
     functions: FxHashMap<FunctionKey<'m>, &'m FunctionProto>,
     /// The constants made so far, by where their data lies.
@@ -162,7 +177,12 @@ pub(crate) struct Importer<'m> {
     pub(crate) meter: Meter,
     /// Keeps what failed for a report; without one an import only tells it.
     pub(crate) recorder: Option<Recorder<'m>>,
-    pub(crate) watch: Watch<'m>,
+    pub(crate) watch: Watch,
+    pub(crate) origins: Origins,
+    /// What is made now.
+    pub(crate) origin: Origin,
+    /// Whether what cannot be converted is not left to the run.
+    pub(crate) node_alone: bool,
     places: Places,
     /// What the file says of the values of its graph.
     declared: FxHashMap<&'m str, &'m ValueInfoProto>,
@@ -198,7 +218,10 @@ impl<'m> Importer<'m> {
             params: IndexMap::new(),
             meter: Meter::new(&model.limits),
             recorder: None,
-            watch: Watch::new(model.proto.graph.as_ref()),
+            watch: Watch::default(),
+            origins: Origins::default(),
+            origin: Origin::default(),
+            node_alone: false,
             places: Places::default(),
             declared: FxHashMap::default(),
             declared_sizes: true,
@@ -215,6 +238,21 @@ impl<'m> Importer<'m> {
     /// Every problem, in the order of the nodes, and what failed.
     pub(crate) fn into_problems(self) -> (Vec<Problem>, Option<Recorder<'m>>) {
         (self.problems, self.recorder)
+    }
+
+    /// Looks at what was asked of symbols. What is broken is a problem; what is allowed is returned.
+    pub(crate) fn settled(&mut self, allowed: Option<bool>) -> Vec<Problem> {
+        let func = self.builder.func_mut();
+        self.watch.settle(func, &self.origins, &self.symbols);
+        self.problems.extend(self.watch.impossible(func));
+        let (problems, warnings) = self.watch.broken(allowed);
+        self.problems.extend(problems);
+        warnings
+    }
+
+    /// A condition on sizes that the node under way needs.
+    pub(crate) fn ask(&mut self, cond: Sym) {
+        self.watch.ask(self.builder.func(), cond, self.origin);
     }
 
     /// Walks the graph; nothing where its result cannot be made.
@@ -241,9 +279,11 @@ impl<'m> Importer<'m> {
         self.places.under_way = self.places.inputs();
         self.builder.set_span(self.places.under_way);
         for input in &inputs {
+            self.origin = self.origins.named(input.name());
             self.input(input, options);
         }
         self.initializers(graph, options.keep_params_in_input);
+        self.origin = Origin::default();
         for (dim, range) in std::mem::take(&mut self.watch.ranges) {
             if let Err(problem) = self.check_range(dim, &range) {
                 self.problems.push(problem);
@@ -333,6 +373,11 @@ impl<'m> Importer<'m> {
 
     // ---- nodes ----
 
+    /// The functions that graphs inside a node may call.
+    pub(crate) fn functions_used(&self) -> Vec<FunctionProto> {
+        self.functions.values().map(|f| (*f).clone()).collect()
+    }
+
     /// Converts nodes in order, into the innermost scope.
     pub(crate) fn nodes(&mut self, nodes: &[NodeProto]) {
         for node in nodes {
@@ -369,12 +414,17 @@ impl<'m> Importer<'m> {
                 }
             })
             .collect();
+        let from = node.input.iter().map(|name| self.origin_of(name)).collect();
+        let made = self.origins.node(node, from);
+        let around = std::mem::replace(&mut self.origin, made);
         let given = if self.recorder.is_some() { inputs.clone() } else { Vec::new() };
         let outputs = match self.convert(node, inputs) {
             Ok(outputs) => outputs,
             // What failed inside the node, or before it, is told there.
             Err(problem) if problem.message.is_empty() => vec![Value::Failed; node.output.len()],
             Err(problem) => {
+                let message = self.symbols.whole_text(&problem.message);
+                let problem = Problem { message, ..problem };
                 let problem = problem.at(&label(node), &operator_name(node));
                 let outputs = self.record(node, &given, &problem);
                 self.problems.push(problem);
@@ -386,9 +436,11 @@ impl<'m> Importer<'m> {
             let value = outputs.next().unwrap_or(Value::Absent);
             if !name.is_empty() {
                 let value = self.as_declared(node, name, value);
+                self.origins.describe(made, self.builder.func(), &value);
                 self.define(name, value);
             }
         }
+        self.origin = around;
     }
 
     fn convert(&mut self, node: &NodeProto, inputs: Vec<Value>) -> Result<Vec<Value>, Problem> {
@@ -423,7 +475,9 @@ impl<'m> Importer<'m> {
             _ => None,
         };
         let Some(small) = small else {
-            return guard::convert(row, &mut Node::new(self, node, opset, inputs));
+            let given = inputs.clone();
+            let outcome = guard::convert(row, &mut Node::new(self, node, opset, inputs));
+            return outcome.or_else(|problem| self.at_run(node, &given, problem));
         };
         let held = inputs.into_iter().map(|v| match v {
             Value::Coded(_, held) => *held,
@@ -442,8 +496,9 @@ impl<'m> Importer<'m> {
     ) -> Result<Vec<Value>, Problem> {
         let mut scope = FxHashMap::default();
         let mut inputs = inputs.into_iter();
-        for name in &function.input {
-            scope.insert(name.clone(), inputs.next().unwrap_or(Value::Absent));
+        for (i, name) in function.input.iter().enumerate() {
+            let origin = self.origins.input(self.origin, i);
+            scope.insert(name.clone(), (inputs.next().unwrap_or(Value::Absent), origin));
         }
         // What the call gives goes before what the function says is given otherwise.
         let otherwise = function.attribute_proto.iter();
@@ -457,8 +512,7 @@ impl<'m> Importer<'m> {
         let declared = std::mem::take(&mut self.declared);
         self.nodes(&body);
         self.declared = declared;
-        let value = |o: &String| self.lookup(o).unwrap_or(Value::Failed);
-        let outputs = function.output.iter().map(value).collect();
+        let outputs = function.output.iter().map(|o| self.inner_output(o)).collect();
         self.scopes = scopes;
         self.opsets = opsets;
         Ok(outputs)
@@ -470,11 +524,11 @@ impl<'m> Importer<'m> {
             let read = tensor::read(proto, &mut self.external, &self.limits);
             let told = |e| Problem::invalid(format!("initializer '{}': {e}", proto.name()));
             let value = constant_value(proto, read.map_err(told)?);
-            self.define(proto.name(), value);
+            let origin = self.origins.named(proto.name());
+            self.define_from(proto.name(), value, origin);
         }
         self.nodes(&graph.node);
-        let value = |o: &ValueInfoProto| self.lookup(o.name()).unwrap_or(Value::Failed);
-        Ok(graph.output.iter().map(value).collect())
+        Ok(graph.output.iter().map(|o| self.inner_output(o.name())).collect())
     }
 
     /// What was made has an effect but its result: a check.
@@ -492,30 +546,6 @@ impl<'m> Importer<'m> {
         let pure = self.pure;
         self.pure &= around;
         pure
-    }
-
-    // ---- names ----
-
-    /// What a name stands for, here or in a graph around.
-    pub(crate) fn lookup(&self, name: &str) -> Option<Value> {
-        self.scopes.iter().rev().find_map(|s| s.get(name)).cloned()
-    }
-
-    /// Gives a name of the innermost graph its value.
-    pub(crate) fn define(&mut self, name: &str, value: Value) {
-        if let Some(scope) = self.scopes.last_mut() {
-            scope.insert(name.into(), value);
-        }
-    }
-
-    /// Opens the names of a graph inside the one under way.
-    pub(crate) fn enter(&mut self) {
-        self.scopes.push(FxHashMap::default());
-    }
-
-    /// Closes them.
-    pub(crate) fn leave(&mut self) {
-        self.scopes.pop();
     }
 
     /// How many problems there are so far.

@@ -31,6 +31,9 @@ pub const CHAIN_SEQUENCE: &str = "pliant.chain.sequence";
 pub const BITCAST: &str = "pliant.bitcast";
 /// `(tensor)`: the determinants of its matrices.
 pub const DET: &str = "pliant.det";
+/// `(node, operands...)`: the results of a node that is imported for operands of the ranks that they have
+/// ([`crate::NodeAtRun`]).
+pub const NODE: &str = "pliant.onnx.node";
 
 /// All of them.
 pub const ALL: &[&str] = &[
@@ -48,4 +51,5 @@ pub const ALL: &[&str] = &[
     CHAIN_SEQUENCE,
     BITCAST,
     DET,
+    NODE,
 ];

@@ -8,6 +8,7 @@
 //! The way of a file: [`Model::open`] maps and decodes it within [`Limits`], `form` verifies the graph's form,
 //! `graph` walks the nodes, and each node is converted by the row of its operator in the one table of [`ops`].
 
+mod alone;
 mod attr;
 mod coded;
 mod contract;
@@ -25,9 +26,11 @@ mod meter;
 mod model;
 mod node;
 pub mod ops;
+mod origin;
 pub mod proto;
 mod record;
 mod reduce;
+mod relation;
 mod report;
 mod require;
 mod run;
@@ -37,7 +40,8 @@ mod size;
 mod tensor;
 mod value;
 
-pub use contract::{Constraint, DynamicDim, ShapeReport, SymbolInfo};
+pub use alone::{Depth, NodeAtRun, Operand};
+pub use contract::{Constraint, Declared, DynamicDim, ShapeReport, SymbolInfo};
 pub use dims::evaluate_dim;
 pub use error::{ImportError, Problem, ProblemKind};
 pub use graph::{DimSpec, ImportOptions, Imported, import, import_with};

@@ -9,6 +9,7 @@ use memmap2::Mmap;
 use prost::Message;
 use rustc_hash::FxHashSet;
 
+use crate::dims::is_name;
 use crate::error::{ImportError, Problem};
 use crate::limits::Limits;
 use crate::node::label;
@@ -97,8 +98,8 @@ impl Model {
         let initial: FxHashSet<&str> = graph.initializer.iter().map(|t| t.name()).collect();
         let text = |dim: &Dimension| match &dim.value {
             Some(dimension::Value::DimValue(size)) => size.to_string(),
-            Some(dimension::Value::DimParam(text)) => text.trim().to_owned(),
-            None => String::new(),
+            Some(dimension::Value::DimParam(text)) if is_name(text) => text.trim().to_owned(),
+            _ => String::new(),
         };
         let fed = graph.input.iter().filter(|i| !initial.contains(i.name()));
         fed.map(|input| {

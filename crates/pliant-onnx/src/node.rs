@@ -265,9 +265,7 @@ impl<'n, 'm> Node<'n, 'm> {
     pub fn dims(&mut self, e: Expr) -> Result<Vec<Sym>, Problem> {
         match self.func().ty(e) {
             TypeData::Tensor { shape: TensorShape::Dims(dims), .. } => Ok(dims.to_vec()),
-            other => Err(Problem::unsupported(format!(
-                "it needs the shape of its input, whose type is known only as {other:?}"
-            ))),
+            _ => Err(rank_unknown()),
         }
     }
 
@@ -291,9 +289,7 @@ impl<'n, 'm> Node<'n, 'm> {
     pub fn rank(&mut self, e: Expr) -> Result<usize, Problem> {
         let func = self.func();
         let ty = func.expr_ty(e);
-        func.rank_of(ty)
-            .map(|r| r as usize)
-            .ok_or_else(|| Problem::unsupported("the rank of its input is known only at run time"))
+        func.rank_of(ty).map(|r| r as usize).ok_or_else(rank_unknown)
     }
 
     /// The element type of a tensor.
@@ -336,7 +332,10 @@ impl<'n, 'm> Node<'n, 'm> {
             Problem::unsupported(format!("it needs {name}, which this version does not have"))
         })?;
         let call = self.im.builder.call_op(op, args, attrs, &[]).map_err(problem)?;
-        self.im.watch.call(self.im.builder.func_mut(), name, args, self.proto);
+        if self.im.watch.concerns(self.im.builder.func(), args) {
+            let args: Vec<Expr> = args.iter().map(|&a| self.im.builder.given(a)).collect();
+            self.im.watch.call(self.im.builder.func_mut(), (call, &args), self.im.origin);
+        }
         Ok(self.im.bind(call, self.proto))
     }
 
@@ -401,6 +400,13 @@ impl<'n, 'm> Node<'n, 'm> {
         let axes = AttrValue::ints(axes.iter().map(|&a| a as i64));
         self.op_with("relax.permute_dims", &[x], Attrs::default().with("axes", axes))
     }
+}
+
+/// That a converter needs a rank that only a run knows; what the run cannot import either is told so.
+fn rank_unknown() -> Problem {
+    Problem::unsupported("the rank of its input is known only at run time").with_help(
+        "say it in the file: an entry of value_info for that input, with symbols for its dims",
+    )
 }
 
 /// One integer attribute.

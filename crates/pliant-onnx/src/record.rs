@@ -7,13 +7,14 @@ use pliant_ir::DType;
 use pliant_ir::relax::{TensorShape, TypeData};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::alone::initializer;
 use crate::error::Problem;
 use crate::graph::Importer;
 use crate::proto::tensor_shape_proto::{Dimension, dimension};
 use crate::proto::type_proto::{Tensor as TensorType, Value as TypeValue};
 use crate::proto::{
     AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto,
-    TensorProto, TensorShapeProto, TypeProto, ValueInfoProto,
+    TensorShapeProto, TypeProto, ValueInfoProto,
 };
 use crate::tensor;
 use crate::value::Value;
@@ -142,14 +143,7 @@ impl Importer<'_> {
         };
         let (dims, dtype) = match (value, &constant) {
             (_, Some(tensor)) if tensor.numel() <= SMALL => {
-                let raw = tensor.to_contiguous().ok()?;
-                graph.initializer.push(TensorProto {
-                    name: Some(name.into()),
-                    dims: raw.shape().to_vec(),
-                    data_type: Some(tensor::code(raw.dtype()) as i32),
-                    raw_data: Some(bytes::Bytes::copy_from_slice(raw.as_bytes().ok()?)),
-                    ..TensorProto::default()
-                });
+                graph.initializer.push(initializer(name, tensor)?);
                 return Some(());
             }
             (_, Some(tensor)) => (Some(sizes(tensor.shape())), tensor.dtype()),
@@ -203,7 +197,7 @@ fn input(name: &str, dims: Option<Vec<dimension::Value>>, dtype: DType) -> Value
 }
 
 /// The names that the graphs of a node read from around them.
-fn captured(attributes: &[AttributeProto]) -> Vec<String> {
+pub(crate) fn captured(attributes: &[AttributeProto]) -> Vec<String> {
     let mut names = Vec::new();
     for graph in attributes.iter().flat_map(|a| a.g.iter().chain(&a.graphs)) {
         let mut own: FxHashSet<&str> = graph.input.iter().map(|i| i.name()).collect();

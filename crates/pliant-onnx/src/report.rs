@@ -71,28 +71,30 @@ pub fn check(model: &Model, options: &ImportOptions) -> Report {
     if let Some(graph) = &model.proto.graph {
         report.count(graph);
         if form.within {
-            walk(model, graph, options, &mut findings);
+            report.notes.extend(walk(model, graph, options, &mut findings));
         }
     }
     report.findings = findings.into_values().collect();
     report
 }
 
-/// Adds what the conversion of the nodes says.
+/// Adds what the conversion of the nodes says; returns what is only to be known.
 fn walk<'m>(
     model: &'m Model,
     graph: &'m GraphProto,
     options: &ImportOptions,
     findings: &mut Findings,
-) {
+) -> Vec<Problem> {
     let mut importer = Importer::recording(model);
     importer.main(graph, options);
+    let notes = importer.settled(options.allow_specialization);
     let (problems, recorder) = importer.into_problems();
     let mut failures = recorder.map(|r| r.failures).unwrap_or_default().into_iter().peekable();
     for problem in problems {
         let alone = failures.next_if(|f| f.problem == problem).and_then(|f| f.alone);
         add(findings, problem, alone);
     }
+    notes
 }
 
 fn add(findings: &mut Findings, problem: Problem, alone: Option<ModelProto>) {

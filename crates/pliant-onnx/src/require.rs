@@ -20,7 +20,8 @@ impl Node<'_, '_> {
             Some(false) => return Err(self.told(text, a, b)),
             None => {}
         }
-        self.im.watch.equal(self.im.builder.func_mut(), a, b, self.proto);
+        let cond = self.func().syms.eq(a, b);
+        self.im.ask(cond);
         self.compare("relax.equal", a, b, text)
     }
 
@@ -32,7 +33,11 @@ impl Node<'_, '_> {
         match pliant_ops::prove::at_most(self.func(), a, b) {
             Some(true) => Ok(()),
             Some(false) => Err(self.told(text, a, b)),
-            None => self.compare("relax.less_equal", a, b, text),
+            None => {
+                let cond = self.func().syms.le(a, b);
+                self.im.ask(cond);
+                self.compare("relax.less_equal", a, b, text)
+            }
         }
     }
 

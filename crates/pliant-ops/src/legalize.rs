@@ -581,13 +581,41 @@ fn to_tir(
         Some(Entry::User(user)) => return user.legalize(func, args, attrs, ty).map(Some),
         Some(Entry::Library { decl, .. }) => *decl,
     };
+    let Some(form) = loop_form(func, decl, (args, attrs), ty, trusted)? else { return Ok(None) };
+    let LoopForm { inputs, outputs, taken, vars } = form;
+    let name = decl.name.rsplit('.').next().unwrap_or(decl.name);
+    tir_call_taken(func, name, (&inputs, &outputs, &taken), &vars, ty).map(Some)
+}
+
+/// What a call computes as tensor expressions.
+pub(crate) struct LoopForm {
+    /// The placeholders, and the operands that they stand for.
+    inputs: Vec<(te::Tensor, Expr)>,
+    /// The results.
+    pub(crate) outputs: Vec<te::Tensor>,
+    /// The dims that operands are taken to have.
+    pub(crate) taken: Taken,
+    /// Which symbol is which variable.
+    pub(crate) vars: VarMap,
+}
+
+/// The loop form of `op(args, attrs)`; `None` where the operator has none.
+///
+/// # Errors
+/// When a shape or data type is not known that it needs.
+pub(crate) fn loop_form(
+    func: &mut Function,
+    decl: &OpDecl,
+    (args, attrs): (&[Expr], &Attrs),
+    ty: Type,
+    trusted: bool,
+) -> Result<Option<LoopForm>, LegalizeError> {
     let (Legalize::Te(te) | Legalize::View(te)) = decl.legalize else { return Ok(None) };
     let mut ctx = LegalizeCtx::new(func, decl, args, attrs, ty);
     ctx.trusted = trusted;
     let outputs = te(&mut ctx)?;
     let LegalizeCtx { inputs, vars, taken, .. } = ctx;
-    let name = decl.name.rsplit('.').next().unwrap_or(decl.name);
-    tir_call_taken(func, name, (&inputs, &outputs, &taken), &vars, ty).map(Some)
+    Ok(Some(LoopForm { inputs, outputs, taken, vars }))
 }
 
 /// The call as a view of its first operand.

@@ -10,6 +10,7 @@
 //! | [`broadcast`] | broadcasting, by proof or at run time |
 //! | [`dynamic`] | calls whose operands are known only at run time |
 //! | [`mod@legalize`] | from a call to a loop function |
+//! | [`mod@size_checks`] | which sizes a call runs at |
 //! | [`module_builder`] | [`ModuleBuilder`]: modules under construction, `emit_te` |
 //! | [`topi`] | operators as functions over tensor expressions |
 //! | [`user`] | operators registered from a tensor expression alone |
@@ -25,6 +26,7 @@ mod ops;
 pub mod prove;
 pub mod registry;
 pub mod rules;
+pub mod size_checks;
 pub mod te;
 pub mod topi;
 pub mod user;
@@ -36,4 +38,5 @@ pub use legalize::{
 };
 pub use module_builder::{ModuleBuilder, call_tir, te_call};
 pub use registry::{Registry, registry};
+pub use size_checks::size_checks;
 pub use user::{TeArg, TeCall, UserOpSpec, register_user_op};

@@ -36,7 +36,10 @@ pub fn import_onnx<'py>(
     facts: Option<Facts>,
 ) -> Result<Parts<'py>> {
     let dtype = |(name, dtype): (Bound<'py, PyAny>, Bound<'py, PyAny>)| {
-        Ok((name.extract()?, parse_dtype(&dtype)?))
+        let name: String = name.extract()?;
+        let parsed =
+            parse_dtype(&dtype).map_err(|e| e.prefixed(&format!("dtype_dict of '{name}': ")))?;
+        Ok((name, parsed))
     };
     let facts = facts.unwrap_or_default();
     let options = ImportOptions {
@@ -72,7 +75,7 @@ type Declared = (usize, Option<String>, Option<i64>, Option<i64>);
 pub struct Facts {
     dynamic: Vec<(String, Vec<Declared>)>,
     divisible: Vec<(String, i64)>,
-    allow_specialization: bool,
+    allow_specialization: Option<bool>,
 }
 
 fn dynamic_of(
@@ -168,20 +171,25 @@ fn dims_of(shapes: &Bound<'_, PyDict>) -> Result<IndexMap<String, Vec<DimSpec>>>
         let name: String = name.extract()?;
         let mut list = Vec::new();
         for dim in dims.try_iter()? {
-            let dim = dim?;
-            list.push(match dim.extract::<i64>() {
-                Ok(size) if size >= 0 => DimSpec::Size(size),
-                Ok(size) => {
-                    return Err(Error::Value(format!(
-                        "input '{name}': the size {size} is negative"
-                    )));
-                }
-                Err(_) => DimSpec::Name(dim.str()?.extract()?),
-            });
+            list.push(dim_of(&name, &dim?)?);
         }
         out.insert(name, list);
     }
     Ok(out)
+}
+
+/// A dim that the user gives: a size, a name, or `None` and -1 for a symbol without one.
+fn dim_of(input: &str, dim: &Bound<'_, PyAny>) -> Result<DimSpec> {
+    match dim.extract::<i64>() {
+        _ if dim.is_none() => Ok(DimSpec::Any),
+        Ok(-1) => Ok(DimSpec::Any),
+        Ok(size) if size >= 0 => Ok(DimSpec::Size(size)),
+        Ok(size) => {
+            let text = format!("shape_dict of '{input}': the size {size} is negative");
+            Err(Error::Value(text))
+        }
+        Err(_) => Ok(DimSpec::Name(dim.str()?.extract()?)),
+    }
 }
 
 /// A model that is wrong is the user's; one that is not supported is not.

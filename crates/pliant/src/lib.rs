@@ -25,6 +25,7 @@ mod library;
 mod model;
 mod operators;
 mod options;
+mod programs;
 mod script;
 mod signature;
 mod stats;

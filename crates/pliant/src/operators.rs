@@ -2,62 +2,27 @@
 //!
 //! The call, over operands of the ranks and data types that they turn out to have, is a small program of its own, all
 //! of whose sizes are symbols. It is compiled the first time, never again for other sizes, and kept in a table of
-//! bounded length. The machine knows nothing of this: to it, the function is one of the host like any other.
-
-use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
+//! bounded length ([`Programs`]). The machine knows nothing of this: to it, the function is one of the host like any other.
 
 use pliant_exec::FuncDef;
 use pliant_ops::Numbers;
 use pliant_ops::dynamic::{CALL_OPERATOR, Operand, script};
 use pliant_tensor::DType;
 use pliant_vm::{CheckKind, Value, VirtualMachine, VmError};
-use rustc_hash::FxHashMap;
 
 use crate::compile::compile;
 use crate::error::Error;
 use crate::options::CompileOptions;
+use crate::programs::Programs;
 
-/// Programs kept; beyond that, those not used for longest go.
-const MAX_PROGRAMS: usize = 512;
 /// Tuples nested more deeply are no operands of operators.
 const MAX_DEPTH: usize = 32;
 
-/// A program, or why there is none.
-type Program = Arc<OnceLock<Result<VirtualMachine, String>>>;
-
-/// The programs by their script, with the time of their last use.
-#[derive(Default)]
-struct Table {
-    programs: FxHashMap<String, (Program, u64)>,
-    time: u64,
-}
-
-static TABLE: LazyLock<Mutex<Table>> = LazyLock::new(Mutex::default);
-
-impl Table {
-    fn program(&mut self, script: String) -> Program {
-        self.time += 1;
-        let time = self.time;
-        if let Some((program, used)) = self.programs.get_mut(&script) {
-            *used = time;
-            return program.clone();
-        }
-        if self.programs.len() >= MAX_PROGRAMS {
-            // A quarter at once, so that looking for the oldest costs little per program.
-            let mut times: Vec<u64> = self.programs.values().map(|(_, used)| *used).collect();
-            times.sort_unstable();
-            let oldest = times[MAX_PROGRAMS / 4];
-            self.programs.retain(|_, (_, used)| *used > oldest);
-        }
-        let program = Program::default();
-        self.programs.insert(script, (program.clone(), time));
-        program
-    }
-}
+static TABLE: Programs<String, String> = Programs::new();
 
 /// How many programs there are now.
 pub fn operator_programs() -> usize {
-    TABLE.lock().unwrap_or_else(PoisonError::into_inner).programs.len()
+    TABLE.len()
 }
 
 /// `call_operator(name, text, operands...)`: makes the call that `text` describes. Errors read as those of the operator.
@@ -83,9 +48,7 @@ fn run(args: &[Value]) -> Result<Value, VmError> {
         VmError::check(CheckKind::Type, format!("{name}: an operand is nested too deeply"))
     })?;
     let script = script(text, &types);
-    let program = TABLE.lock().unwrap_or_else(PoisonError::into_inner).program(script.clone());
-    // Other threads that want the same program wait for it; those that want others do not.
-    match program.get_or_init(|| made(name, &script)) {
+    match &*TABLE.program(script.clone(), || made(name, &script)) {
         Ok(machine) => machine.invoke("main", operands).map_err(|e| match e {
             VmError::Check(kind, text) if !text.contains(&**name) => {
                 VmError::check(kind, format!("{name}: {text}"))

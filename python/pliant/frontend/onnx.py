@@ -22,7 +22,7 @@ from pliant._core import IRModule
 
 __all__ = ["Finding", "Limits", "Report", "check", "from_onnx", "operators"]
 
-Source = str | os.PathLike[str] | bytes
+Source = str | os.PathLike[str] | bytes | bytearray | memoryview
 """A path, or the bytes of a model. A ``ModelProto`` of the package ``onnx`` is taken too."""
 
 
@@ -58,7 +58,7 @@ class Limits:
 
 def from_onnx(
     model: Source | Any,
-    shape_dict: Mapping[str, Sequence[int | str]] | None = None,
+    shape_dict: Mapping[str, Sequence[int | str | None]] | None = None,
     dtype_dict: Mapping[str, Any] | str | None = None,
     opset: int | None = None,
     keep_params_in_input: bool = False,
@@ -67,12 +67,12 @@ def from_onnx(
     *,
     dynamic_shapes: Mapping[str, Any] | None = None,
     divisible: Mapping[str, int] | None = None,
-    allow_specialization: bool = False,
+    allow_specialization: bool | None = None,
 ) -> IRModule:
     """Imports an ONNX model, whose graph becomes the function ``main``.
 
     Named dims become symbols; nothing is specialised. ``shape_dict`` gives dims of inputs in place of those that the
-    file declares: numbers, or names of symbols. ``dtype_dict`` gives element types in which inputs are fed, one for all
+    file declares: numbers, names of symbols, or ``None`` for a symbol without a name. ``dtype_dict`` gives element types in which inputs are fed, one for all
     or by name; they are converted to those that the file declares. With ``keep_params_in_input`` the initializers become
     parameters behind the inputs and are found in the function's attribute ``params``, as TVM has it; else they are
     constants. ``limits`` are for files from strangers.
@@ -80,8 +80,9 @@ def from_onnx(
     ``dynamic_shapes`` declares single dims: ``{"x": {0: "batch", 1: ("seq", 1, 4096)}}``, or a list with an entry for
     each dim; entries are names, names with a range, sizes, ``torch.export.Dim`` objects, or ``None`` for what the file
     says. ``divisible`` adds that a number divides a symbol. Ranges and divisors are checked when the model runs. A
-    declared symbol that the model fixes fails with the node and where the size comes from; with
-    ``allow_specialization`` it is a warning.
+    declared symbol that the model fixes fails with the node, the way of the symbol and where the size comes from; with
+    ``allow_specialization=True`` it is a warning. That the model fixes a symbol which only the file names is a warning,
+    and with ``allow_specialization=False`` an error.
 
     Raises ``CompileError`` for a file that breaks ONNX's rules and ``UnsupportedError`` for what is not supported,
     with every node that is concerned.
@@ -104,25 +105,26 @@ def from_onnx(
 
 def import_model(
     model: Source | Any,
-    shape_dict: Mapping[str, Sequence[int | str]] | None = None,
+    shape_dict: Mapping[str, Sequence[int | str | None]] | None = None,
     dtype_dict: Mapping[str, Any] | str | None = None,
     keep_params_in_input: bool = False,
     limits: Limits | None = None,
     *,
     dynamic_shapes: Mapping[str, Any] | None = None,
     divisible: Mapping[str, int] | None = None,
-    allow_specialization: bool = False,
+    allow_specialization: bool | None = None,
 ) -> tuple[IRModule, str]:
     """As :func:`from_onnx`, with the text of ``explain_shapes``."""
     source, bounds = source_of(model), (limits or Limits()).given()
-    shapes = {name: list(dims) for name, dims in (shape_dict or {}).items()}
+    given = _mapping("shape_dict", shape_dict, "dims of inputs by name")
+    shapes = {name: _dims(name, dims) for name, dims in given.items()}
     dynamic = _mapping("dynamic_shapes", dynamic_shapes, "dims of inputs by name")
     facts = {
         "dynamic": [(name, declared_dims(name, dims)) for name, dims in dynamic.items()],
         "divisible": list(_divisors(divisible).items()),
         "allow_specialization": allow_specialization,
     }
-    dtypes = {} if dtype_dict is None or isinstance(dtype_dict, str) else dict(dtype_dict)
+    dtypes = {} if isinstance(dtype_dict, str) else dict(_mapping("dtype_dict", dtype_dict, "element types by name"))
     if isinstance(dtype_dict, str):
         _, _, inputs, _, _ = _core.import_onnx(source, False, shapes, {}, bounds, facts)
         dtypes = dict.fromkeys(inputs, dtype_dict)
@@ -141,6 +143,16 @@ def _mapping(argument: str, given: Any, what: str) -> Mapping[str, Any]:
     if not isinstance(given, Mapping) or not all(isinstance(name, str) for name in given):
         raise TypeError(f"{argument}: expected a dict with {what}, got {given!r}")
     return given
+
+
+def _dims(name: str, dims: Any) -> list[Any]:
+    """The dims that ``shape_dict`` gives an input."""
+    if isinstance(dims, str) or not isinstance(dims, Sequence):
+        raise TypeError(f"shape_dict of '{name}': expected a list of sizes and names, got {dims!r}")
+    for axis, dim in enumerate(dims):
+        if isinstance(dim, bool | float):
+            raise TypeError(f"shape_dict of '{name}', dim {axis}: expected a size, a name or None, got {dim!r}")
+    return list(dims)
 
 
 def _divisors(divisible: Any) -> Mapping[str, int]:
@@ -294,8 +306,8 @@ def operators() -> list[str]:
 
 def source_of(model: Source | Any) -> str | bytes:
     """What the importer reads: a path or bytes."""
-    if isinstance(model, bytes):
-        return model
+    if isinstance(model, bytes | bytearray | memoryview):
+        return bytes(model)
     if isinstance(model, str | os.PathLike):
         return os.fspath(model)
     if hasattr(model, "SerializeToString"):

@@ -10,7 +10,7 @@ use crate::program;
 
 /// Runs the command.
 pub fn dump(args: &DumpArgs, out: &mut dyn Write) -> Result<(), Failure> {
-    let source = program::read(&args.file)?;
+    let source = program::read(&args.file, &mut std::io::sink())?;
     let failed = |e: Error| Failure::of(&e, &source.sources);
     let text = pliant::stage_text(source.module.clone(), &args.stage).map_err(failed)?;
     out.write_all(text.as_bytes())?;

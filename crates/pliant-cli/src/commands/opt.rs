@@ -15,7 +15,7 @@ pub fn opt(args: &OptArgs, out: &mut dyn Write, err: &mut dyn Write) -> Result<(
         return list(out);
     }
     let Some(file) = &args.file else { return Err(Failure::new("error: no script was given")) };
-    let source = program::read(file)?;
+    let source = program::read(file, err)?;
     let failed = |e: Error| Failure::of(&e, &source.sources);
     let timing = Arc::new(Timing::new());
     let mut options = CompileOptions { verify: Some(!args.no_verify), ..Default::default() };

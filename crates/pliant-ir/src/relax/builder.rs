@@ -325,7 +325,7 @@ impl<'r> FunctionBuilder<'r> {
     }
 
     /// The operand, or the `R.null_value()` that it is bound to, as which type rules know one that is not given.
-    fn given(&self, arg: Expr) -> Expr {
+    pub fn given(&self, arg: Expr) -> Expr {
         let ExprData::Var(v) = *self.func.expr(arg) else { return arg };
         let value = self.value_of(v).filter(|&value| {
             matches!(self.func.expr(value), ExprData::Call { callee: Callee::Op(op), .. } if *op == NULL_VALUE)

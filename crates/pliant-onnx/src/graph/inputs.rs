@@ -8,13 +8,16 @@ use pliant_tensor::Tensor;
 
 use super::{DimSpec, ImportOptions, Importer, identifier};
 use crate::coded::coded;
-use crate::contract::DynamicDim;
+use crate::contract::{Declared, DynamicDim};
+use crate::dims::is_name;
 use crate::error::Problem;
 use crate::kind::Kind;
 use crate::node::Node;
 use crate::proto::tensor_shape_proto::dimension;
 use crate::proto::type_proto::Value as TypeValue;
-use crate::proto::{GraphProto, NodeProto, TensorProto, TypeProto, ValueInfoProto};
+use crate::proto::{
+    GraphProto, NodeProto, TensorProto, TensorShapeProto, TypeProto, ValueInfoProto,
+};
 use crate::tensor;
 use crate::value::Value;
 
@@ -31,7 +34,9 @@ fn dim_texts<'t>(inputs: &[&'t ValueInfoProto], options: &'t ImportOptions) -> V
         for (axis, dim) in tensor.shape.iter().flat_map(|s| &s.dim).enumerate() {
             match (dynamic.and_then(|d| d.get(&axis)), &dim.value) {
                 (Some(DynamicDim { name: Some(text), .. }), _) => texts.push(text.as_str()),
-                (_, Some(dimension::Value::DimParam(text))) => texts.push(text.trim()),
+                (_, Some(dimension::Value::DimParam(text))) if is_name(text) => {
+                    texts.push(text.trim());
+                }
                 _ => {}
             }
         }
@@ -59,7 +64,7 @@ impl<'m> Importer<'m> {
         let dynamic = options.dynamic.get(info.name());
         let ty = self.input_type(info, given.map(Vec::as_slice), dynamic);
         if let Ok(ty) = ty {
-            self.watch_input(info.name(), ty, dynamic, options);
+            self.watch_input(info, ty, dynamic, options);
         }
         let value = ty.and_then(|ty| self.fed(info.name(), ty, options.dtypes.get(info.name())));
         let value = match (value, element_type(info).and_then(|code| coded(i64::from(code)))) {
@@ -70,6 +75,7 @@ impl<'m> Importer<'m> {
                 Value::Failed
             }
         };
+        self.origins.describe(self.origin, self.builder.func(), &value);
         self.define(info.name(), value);
     }
 
@@ -138,9 +144,11 @@ impl<'m> Importer<'m> {
                 }
                 let dims: Vec<Sym> = dims
                     .iter()
-                    .map(|d| match d {
+                    .enumerate()
+                    .map(|(axis, d)| match d {
                         DimSpec::Size(v) => func.syms.int(*v),
                         DimSpec::Name(name) => self.symbols.name(func, name),
+                        DimSpec::Any => self.symbols.name(func, &format!("{name}_{axis}")),
                     })
                     .collect();
                 TypeData::tensor(dims, dtype)
@@ -202,21 +210,35 @@ impl<'m> Importer<'m> {
     /// Watches the symbols of an input.
     fn watch_input(
         &mut self,
-        name: &str,
+        info: &ValueInfoProto,
         ty: Type,
         dynamic: Option<&IndexMap<usize, DynamicDim>>,
         options: &ImportOptions,
     ) {
+        let name = info.name();
         let func = self.builder.func();
         let Some(dims) = func.types.get(ty).dims().map(<[Sym]>::to_vec) else { return };
+        let said = match (options.shapes.contains_key(name), declared_shape(info)) {
+            (false, Some(shape)) => shape.dim.as_slice(),
+            _ => &[],
+        };
         for (axis, dim) in dims.into_iter().enumerate() {
             let given = dynamic.and_then(|d| d.get(&axis));
-            self.watch.input(func, (name, axis), dim, given, &options.divisible);
+            let own = options.shapes.get(name).and_then(|dims| dims.get(axis));
+            let named = match (said.get(axis).map(|d| &d.value), own) {
+                (Some(Some(dimension::Value::DimParam(text))), _) if is_name(text) => {
+                    Declared::File
+                }
+                (_, Some(DimSpec::Name(_))) => Declared::User,
+                _ => Declared::No,
+            };
+            self.watch.input(func, (name, axis), dim, (given, named), &options.divisible);
         }
     }
 
     pub(super) fn initializers(&mut self, graph: &'m GraphProto, keep: bool) {
         for proto in &graph.initializer {
+            self.origin = self.origins.named(proto.name());
             let value = match tensor::read(proto, &mut self.external, &self.limits) {
                 Ok(tensor) if keep => self.param(proto.name(), tensor),
                 Ok(tensor) => constant_value(proto, tensor),
@@ -226,6 +248,7 @@ impl<'m> Importer<'m> {
                     Value::Failed
                 }
             };
+            self.origins.describe(self.origin, self.builder.func(), &value);
             self.define(proto.name(), value);
         }
         for sparse in &graph.sparse_initializer {
@@ -259,6 +282,14 @@ pub(crate) fn constant_value(proto: &TensorProto, tensor: Tensor) -> Value {
 fn element_type(info: &ValueInfoProto) -> Option<i32> {
     match info.r#type.as_ref()?.value.as_ref()? {
         TypeValue::TensorType(tensor) => Some(tensor.elem_type()),
+        _ => None,
+    }
+}
+
+/// The shape that an input declares.
+fn declared_shape(info: &ValueInfoProto) -> Option<&TensorShapeProto> {
+    match info.r#type.as_ref()?.value.as_ref()? {
+        TypeValue::TensorType(tensor) => tensor.shape.as_ref(),
         _ => None,
     }
 }

@@ -54,9 +54,11 @@ fn cast_bits(n: &mut Node<'_, '_>, x: Expr, to: DType) -> Result<Expr, Problem> 
 fn det(n: &mut Node<'_, '_>) -> Converted {
     let x = n.tensor(0)?;
     let (dims, dtype) = (n.dims(x)?, n.dtype(x)?);
-    let [batch @ .., _, _] = dims.as_slice() else {
+    let [batch @ .., rows, columns] = dims.as_slice() else {
         return Err(Problem::invalid("it takes matrices"));
     };
+    let square = n.func().syms.eq(*rows, *columns);
+    n.im.ask(square);
     let y = n.host(host::DET, &[x])?;
     Ok(vec![n.seen_as(y, Some(batch), dtype).into()])
 }

@@ -110,6 +110,12 @@ fn scatter_elements(n: &mut Node<'_, '_>) -> Converted {
 
 fn scatter_nd(n: &mut Node<'_, '_>) -> Converted {
     let [x, indices, updates] = [n.tensor(0)?, n.tensor(1)?, n.tensor(2)?];
+    if let Ok(dims) = n.dims(indices)
+        && dims.last().is_some_and(|&last| n.func().syms.as_int(last).is_none())
+    {
+        let message = "how many axes its indices name is known only at run time";
+        return Err(Problem::unsupported(message));
+    }
     let attrs = Attrs::default().with("reduction", reduction(n)?);
     Ok(vec![n.op_with("relax.scatter_nd", &[x, indices, updates], attrs)?.into()])
 }
@@ -131,6 +137,13 @@ fn compress(n: &mut Node<'_, '_>) -> Converted {
             0
         }
     };
+    // A condition that is known says which place is the last that it asks for.
+    let last = n.const_ints(1).and_then(|c| c.iter().rposition(|&c| c != 0));
+    if let (Some(last), Ok(own)) = (last, n.dims(x)) {
+        let least = n.func().syms.int(last as i64 + 1);
+        let cond = n.func().syms.le(least, own[axis]);
+        n.im.ask(cond);
+    }
     let places = n.op("relax.nonzero", &[cond])?;
     let count = n.dims(places)?[1];
     let places = n.reshape(places, &[count])?;

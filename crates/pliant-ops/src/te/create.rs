@@ -129,7 +129,7 @@ pub fn create_prim_func_taken(args: &[Arg], taken: &Taken) -> Result<Created, Te
 }
 
 /// All tensors that the roots are computed from, producers first, the roots included.
-pub(super) fn stages_of(roots: &[Tensor]) -> Vec<Tensor> {
+pub(crate) fn stages_of(roots: &[Tensor]) -> Vec<Tensor> {
     let (mut order, mut done) = (Vec::new(), FxHashSet::default());
     let mut stack: Vec<(Tensor, bool)> = roots.iter().rev().map(|t| (t.clone(), false)).collect();
     while let Some((t, expanded)) = stack.pop() {

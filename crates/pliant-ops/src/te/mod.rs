@@ -30,12 +30,13 @@ mod inline;
 mod print;
 mod reduce_several;
 mod scan;
-mod sizes;
+pub(crate) mod sizes;
 mod tensor;
 mod walk;
 
 pub use bridge::{VarMap, from_sym, simplify, to_sym};
 pub use build::*;
+pub(crate) use create::stages_of;
 pub use create::{
     Arg, Created, MAX_TERMS, Taken, create_prim_func, create_prim_func_taken,
     create_prim_func_with_vars, placeholders_of,

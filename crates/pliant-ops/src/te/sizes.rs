@@ -16,7 +16,7 @@ use super::walk::{free_vars, post_order};
 
 /// Checks of the dims of results and of the extents of reductions that are not provably at least 0. Variables are
 /// sizes; what is a dim of an operand has been one already.
-pub(super) fn checks(args: &[Tensor], stages: &[Tensor]) -> Vec<Check> {
+pub(crate) fn checks(args: &[Tensor], stages: &[Tensor]) -> Vec<Check> {
     let mut found =
         Finder { arena: SymArena::new(), vars: VarMap::new(), known: FxHashSet::default() };
     for t in args.iter().filter(|t| t.is_placeholder()) {

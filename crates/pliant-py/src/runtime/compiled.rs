@@ -171,9 +171,15 @@ const OPTIONS: &[&str] = &[
     "verify",
 ];
 
+/// Options of `pliant.compile` for ONNX models, which Python takes out before it comes here.
+const OF_ONNX: &[&str] = &["allow_specialization", "divisible", "dynamic_shapes", "limits"];
+
 fn no_option(key: &str) -> Error {
-    let hint = did_you_mean(key, OPTIONS.iter().copied())
-        .unwrap_or_else(|| format!("there are: {}", OPTIONS.join(", ")));
+    let all = || OPTIONS.iter().chain(OF_ONNX).copied();
+    let hint = did_you_mean(key, all()).unwrap_or_else(|| {
+        let (own, onnx) = (OPTIONS.join(", "), OF_ONNX.join(", "));
+        format!("there are: {own}; for ONNX models also {onnx}")
+    });
     Error::Type(format!("there is no option '{key}' ({hint})"))
 }
 
@@ -302,12 +308,14 @@ impl Model {
     #[pyo3(signature = (output_names, feeds))]
     fn run<'py>(
         &self,
-        output_names: Option<Vec<String>>,
-        feeds: &Bound<'py, PyDict>,
+        output_names: &Bound<'py, PyAny>,
+        feeds: &Bound<'py, PyAny>,
     ) -> Result<Bound<'py, PyList>> {
+        let output_names = feeds::wanted(output_names)?;
+        let feeds = feeds::by_name(feeds)?;
         let entry = self.compiled.signature(&self.entry_name).zip(self.entry);
         let Some((signature, index)) = entry else { return Err(self.no_entry()) };
-        let args = feeds::arguments(signature, feeds)?;
+        let args = feeds::arguments(signature, &feeds)?;
         self.runs.fetch_add(1, Ordering::Relaxed);
         let value = self.machine.call(index, &args)?;
         feeds::results(signature, output_names, &value)

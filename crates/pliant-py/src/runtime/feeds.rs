@@ -3,10 +3,40 @@
 use pliant::Signature;
 use pliant_diag::suggest::did_you_mean;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyTuple};
+use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 
 use crate::error::{Error, Result};
 use crate::runtime::ndarray::{NDArray, as_numpy};
+
+/// The names of outputs that are asked for; none for all.
+///
+/// # Errors
+/// `TypeError` for what is no list of names.
+pub fn wanted(names: &Bound<'_, PyAny>) -> Result<Option<Vec<String>>> {
+    if names.is_none() {
+        return Ok(None);
+    }
+    let text = names.cast::<PyString>().is_ok();
+    names.extract().ok().filter(|_| !text).map(Some).ok_or_else(|| {
+        let got = names.get_type().name().map_or_else(|_| String::new(), |n| n.to_string());
+        let wanted = "a list of names of outputs, or None for all";
+        Error::Type(format!("run: output_names must be {wanted}, not {got}"))
+    })
+}
+
+/// What is fed, by name.
+///
+/// # Errors
+/// `TypeError` for what is no dict from names.
+pub fn by_name<'py>(feeds: &Bound<'py, PyAny>) -> Result<Bound<'py, PyDict>> {
+    let dict = feeds.cast::<PyDict>().ok();
+    let named = |d: &&Bound<'py, PyDict>| d.keys().iter().all(|k| k.cast::<PyString>().is_ok());
+    dict.filter(named).cloned().ok_or_else(|| {
+        let got = feeds.get_type().name().map_or_else(|_| String::new(), |n| n.to_string());
+        let got = if got == "dict" { "one with other keys".to_owned() } else { got };
+        Error::Type(format!("run: feeds must be a dict from names of inputs to arrays, not {got}"))
+    })
+}
 
 /// The fed values in the order of the parameters.
 ///

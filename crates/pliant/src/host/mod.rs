@@ -3,6 +3,7 @@
 
 mod chain;
 mod dense;
+mod node;
 mod sequence;
 
 use std::sync::Arc;
@@ -30,6 +31,7 @@ const FUNCTIONS: &[(&str, HostFn)] = &[
     (host::CHAIN_SEQUENCE, chain::sequence),
     (host::BITCAST, dense::bitcast),
     (host::DET, dense::det),
+    (host::NODE, node::call),
 ];
 
 /// Registers the functions. Names that the user has taken stay the user's.

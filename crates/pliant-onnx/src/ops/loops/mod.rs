@@ -33,8 +33,11 @@ pub(super) fn body(
     }
     let before = n.im.problem_count();
     n.im.enter();
-    for (info, value) in graph.input.iter().zip(inputs) {
-        n.im.define(info.name(), value);
+    // The inputs of a body are those of the node, in their order; before opset 9, a Scan has one more in front.
+    let skip = n.len().saturating_sub(inputs.len());
+    for (i, (info, value)) in graph.input.iter().zip(inputs).enumerate() {
+        let origin = n.im.origins.input(n.im.origin, i + skip);
+        n.im.define_from(info.name(), value, origin);
     }
     let outputs = n.im.graph_outputs(graph);
     n.im.leave();

@@ -1,0 +1,261 @@
+//! [`Relation`]: what a condition on sizes says of its symbols.
+
+use pliant_sym::{CmpOp, Sym, SymArena, SymKind, SymVar};
+
+/// A size that every small number divides, and far larger than what models hold.
+const LARGE: i64 = (1 << 20) * 243 * 125 * 49 * 11 * 13;
+
+/// A part of a condition that must hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Relation {
+    /// A term is one of these numbers.
+    Is(Sym, Vec<i64>),
+    /// Two terms are the same.
+    Same(Sym, Sym),
+    /// A predicate of another form.
+    Holds(Sym),
+}
+
+impl Relation {
+    /// The symbols in it.
+    pub fn symbols(&self, syms: &SymArena) -> Vec<SymVar> {
+        let mut vars = Vec::new();
+        let terms = match self {
+            Relation::Is(term, _) | Relation::Holds(term) => vec![*term],
+            Relation::Same(a, b) => vec![*a, *b],
+        };
+        for var in terms.into_iter().flat_map(|t| syms.free_vars(t)) {
+            if !vars.contains(&var) {
+                vars.push(var);
+            }
+        }
+        vars
+    }
+
+    /// It in words, as what something needs.
+    pub fn text(&self, syms: &SymArena) -> String {
+        match self {
+            Relation::Is(term, values) => {
+                let values: Vec<String> = values.iter().map(i64::to_string).collect();
+                format!("{} to be {}", syms.display(*term), values.join(" or "))
+            }
+            Relation::Same(a, b) => format!("{} to be {}", syms.display(*a), syms.display(*b)),
+            Relation::Holds(cond) => match syms.kind(*cond) {
+                SymKind::Or(parts) => {
+                    let parts: Vec<String> =
+                        parts.iter().map(|&p| syms.display(p).to_string()).collect();
+                    parts.join(" or ")
+                }
+                _ => syms.display(*cond).to_string(),
+            },
+        }
+    }
+
+    /// Whether only few sizes of its symbols fit.
+    pub fn fixes(&self, syms: &SymArena) -> bool {
+        let Relation::Is(term, values) = self else { return false };
+        match syms.free_vars(*term).as_slice() {
+            [] => false,
+            [_] => !(0..8).any(|more| {
+                let at = syms.evaluate(*term, &|_| Some(LARGE + more));
+                at.map_or(true, |v| values.contains(&v))
+            }),
+            _ => grows(syms, *term),
+        }
+    }
+
+    /// The least and the largest size that a comparison with a number leaves a symbol.
+    pub fn bound(&self, syms: &mut SymArena) -> Option<(SymVar, Option<i64>, Option<i64>)> {
+        let Relation::Holds(cond) = *self else { return None };
+        let SymKind::Cmp(op, a, b) = syms.kind(cond) else { return None };
+        let less: i64 = match op {
+            CmpOp::Le => 0,
+            CmpOp::Lt => 1,
+            CmpOp::Eq | CmpOp::Ne => return None,
+        };
+        // `0 <= b - a - less`
+        let difference = syms.sub(b, a);
+        let (coef, var, constant) = match syms.kind(difference) {
+            SymKind::Var(var) => (1, var, 0),
+            SymKind::Sum { terms: &[(coef, term)], constant } => {
+                (coef, syms.as_var(term)?, constant)
+            }
+            _ => return None,
+        };
+        match coef {
+            1 => Some((var, Some(less.saturating_sub(constant)), None)),
+            -1 => Some((var, None, Some(constant.saturating_sub(less)))),
+            _ => None,
+        }
+    }
+}
+
+/// Whether a term of several sizes is large wherever one of them is.
+fn grows(syms: &SymArena, term: Sym) -> bool {
+    match syms.kind(term) {
+        SymKind::Int(v) => v >= 0,
+        SymKind::Var(_) => true,
+        SymKind::Sum { terms, .. } => terms.iter().all(|&(coef, t)| coef > 0 && grows(syms, t)),
+        SymKind::Product(list) | SymKind::Max(list) => list.iter().all(|&t| grows(syms, t)),
+        SymKind::FloorDiv(a, b) => grows(syms, a) && syms.as_int(b).is_some_and(|b| b > 0),
+        _ => false,
+    }
+}
+
+/// What a condition says, part by part.
+pub(crate) fn relations(syms: &mut SymArena, cond: Sym) -> Vec<Relation> {
+    let mut list = Vec::new();
+    let mut pending = vec![cond];
+    while let Some(cond) = pending.pop() {
+        match syms.kind(cond) {
+            SymKind::And(parts) => pending.extend(parts.iter().rev()),
+            SymKind::Cmp(CmpOp::Eq, a, b) => {
+                list.push(equation(syms, a, b).unwrap_or(Relation::Holds(cond)));
+            }
+            SymKind::Or(parts) => {
+                let parts = parts.to_vec();
+                list.push(one_of(syms, &parts).unwrap_or(Relation::Holds(cond)));
+            }
+            SymKind::Int(_) => {}
+            _ => list.push(Relation::Holds(cond)),
+        }
+    }
+    list
+}
+
+/// Alternatives that are all numbers for the same term.
+fn one_of(syms: &mut SymArena, parts: &[Sym]) -> Option<Relation> {
+    let mut all: Option<(Sym, Vec<i64>)> = None;
+    for &part in parts {
+        let SymKind::Cmp(CmpOp::Eq, a, b) = syms.kind(part) else { return None };
+        let Relation::Is(term, values) = equation(syms, a, b)? else { return None };
+        match &mut all {
+            None => all = Some((term, values)),
+            Some((known, list)) if *known == term => list.extend(values),
+            Some(_) => return None,
+        }
+    }
+    let (term, mut values) = all?;
+    values.sort_unstable();
+    values.dedup();
+    Some(Relation::Is(term, values))
+}
+
+/// Two equal terms, without what stands on both sides.
+fn equation(syms: &mut SymArena, a: Sym, b: Sym) -> Option<Relation> {
+    let difference = syms.sub(a, b);
+    let (terms, constant) = match syms.kind(difference) {
+        SymKind::Sum { terms, constant } => (terms.to_vec(), constant),
+        SymKind::BigAdd(..) | SymKind::BigMul(..) | SymKind::Int(_) => return None,
+        _ => (vec![(1, difference)], 0),
+    };
+    let (terms, constant) = without_factors(syms, terms, constant);
+    let mut side = |sign: bool| {
+        let own: Vec<Sym> = terms
+            .iter()
+            .filter(|(coef, _)| (*coef > 0) == sign)
+            .map(|&(coef, term)| {
+                let coef = syms.int(coef.saturating_abs());
+                syms.mul(coef, term)
+            })
+            .collect();
+        (!own.is_empty()).then(|| syms.sum(own))
+    };
+    let (more, less) = (side(true), side(false));
+    Some(match (more, less) {
+        (Some(term), None) => Relation::Is(term, vec![constant.checked_neg()?]),
+        (None, Some(term)) => Relation::Is(term, vec![constant]),
+        (Some(more), Some(less)) => {
+            let constant = syms.int(constant);
+            let zero = syms.int(0);
+            let positive = syms.as_int(constant).is_some_and(|c| c > 0);
+            let (to_more, to_less) =
+                if positive { (constant, zero) } else { (zero, syms.neg(constant)) };
+            let (more, less) = (syms.add(more, to_more), syms.add(less, to_less));
+            match syms.as_var(less) {
+                Some(_) if syms.as_var(more).is_none() => Relation::Same(less, more),
+                _ => Relation::Same(more, less),
+            }
+        }
+        (None, None) => return None,
+    })
+}
+
+/// An equation of terms without the sizes that all of them hold: where one of these is 0, nothing is in a tensor.
+fn without_factors(
+    syms: &mut SymArena,
+    terms: Vec<(i64, Sym)>,
+    constant: i64,
+) -> (Vec<(i64, Sym)>, i64) {
+    if constant != 0 || terms.len() < 2 {
+        return (terms, constant);
+    }
+    let factors = |syms: &SymArena, term: Sym| match syms.kind(term) {
+        SymKind::Product(list) => list.to_vec(),
+        _ => vec![term],
+    };
+    let mut lists: Vec<Vec<Sym>> = terms.iter().map(|&(_, t)| factors(syms, t)).collect();
+    for factor in lists[0].clone() {
+        let at: Option<Vec<usize>> =
+            lists.iter().map(|list| list.iter().position(|&f| f == factor)).collect();
+        let Some(at) = at.filter(|_| syms.as_var(factor).is_some()) else { continue };
+        for (list, at) in lists.iter_mut().zip(at) {
+            list.remove(at);
+        }
+    }
+    let (mut rest, mut constant) = (Vec::with_capacity(terms.len()), 0i64);
+    for ((coef, _), list) in terms.into_iter().zip(lists) {
+        if list.is_empty() {
+            constant = constant.saturating_add(coef);
+        } else {
+            rest.push((coef, syms.product(list)));
+        }
+    }
+    (rest, constant)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn conditions_are_told_apart() {
+        let mut syms = SymArena::new();
+        let (s, q) = (syms.fresh_var("s"), syms.fresh_var("q"));
+        let (s, q) = (syms.var(s), syms.var(q));
+        let n = |syms: &mut SymArena, v: i64| syms.int(v);
+        let told = |syms: &mut SymArena, cond: Sym| -> Vec<(String, bool)> {
+            let list = relations(syms, cond);
+            list.iter().map(|r| (r.text(syms), r.fixes(syms))).collect()
+        };
+        let is = |text: &str, fixes: bool| vec![(text.to_owned(), fixes)];
+        let (one, four, six) = (n(&mut syms, 1), n(&mut syms, 4), n(&mut syms, 6));
+        let cond = syms.eq(q, four);
+        assert_eq!(told(&mut syms, cond), is("q to be 4", true));
+        let (a, b) = (syms.eq(q, one), syms.eq(q, four));
+        let cond = syms.or(a, b);
+        assert_eq!(told(&mut syms, cond), is("q to be 1 or 4", true));
+        // What stands on both sides says nothing.
+        let (a, b) = (syms.mul(s, q), syms.mul(s, four));
+        let cond = syms.eq(a, b);
+        assert_eq!(told(&mut syms, cond), is("q to be 4", true));
+        let cond = syms.eq(a, six);
+        assert_eq!(told(&mut syms, cond), is("q * s to be 6", true));
+        let rest = syms.floormod(q, four);
+        let none = n(&mut syms, 0);
+        let cond = syms.eq(rest, none);
+        assert_eq!(told(&mut syms, cond), is("q % 4 to be 0", false));
+        let cond = syms.eq(s, q);
+        assert!(!told(&mut syms, cond)[0].1);
+        let half = syms.floordiv(q, four);
+        let cond = syms.eq(half, six);
+        assert!(told(&mut syms, cond)[0].1);
+        let cond = syms.le(four, q);
+        let list = relations(&mut syms, cond);
+        let var = syms.as_var(q).unwrap();
+        assert_eq!(list[0].bound(&mut syms), Some((var, Some(4), None)));
+        let cond = syms.lt(q, four);
+        let list = relations(&mut syms, cond);
+        assert_eq!(list[0].bound(&mut syms), Some((var, None, Some(3))));
+    }
+}

@@ -1,0 +1,150 @@
+//! [`size_checks`]: what a call asks of sizes when it runs, as predicates over the symbols of its function.
+//!
+//! A type rule that can prove neither that sizes fit nor that they do not leaves the question to the loop function. What
+//! that one will check stands in its tensor expression, so nothing else need say it again: whoever wants to know which
+//! sizes a program runs at asks here.
+
+use pliant_ir::Sym;
+use pliant_ir::op::Op;
+use pliant_ir::relax::{Callee, Expr, ExprData, Function, Type};
+use pliant_ir::{Attrs, SymArena};
+
+use crate::decl::{Legalize, OpDecl};
+use crate::infer::InferCtx;
+use crate::legalize::loop_form;
+use crate::ops::squeezed_unknown;
+use crate::registry::{Entry, registry};
+use crate::te::{self, ExprKind, Intrin, Stmt, TensorOp, VarMap};
+
+/// What must hold of sizes when the call runs and could not be proved. `args` are its operands, of which those that are
+/// not given are `R.null_value()` itself. Empty where nothing need be checked, the expression calls no operator of the
+/// library, or its loop form cannot be made.
+pub fn size_checks(func: &mut Function, call: Expr, args: &[Expr]) -> Vec<Sym> {
+    let ExprData::Call { callee: Callee::Op(op), attrs, .. } = func.expr(call) else {
+        return Vec::new();
+    };
+    let (op, attrs) = (*op, func.call_attrs(*attrs).clone());
+    let ty = func.expr_ty(call);
+    asked(func, op, args, &attrs, ty).unwrap_or_default()
+}
+
+fn asked(func: &mut Function, op: Op, args: &[Expr], attrs: &Attrs, ty: Type) -> Option<Vec<Sym>> {
+    let Some(Entry::Library { decl, .. }) = registry().entry(op.0) else { return None };
+    if matches!(decl.legalize, Legalize::View(_)) && !stays_to_check(func, decl, args, attrs) {
+        return Some(same_elements(func, args[0], ty)?.into_iter().collect());
+    }
+    let mut form = loop_form(func, decl, (args, attrs), ty, false).ok()??;
+    let stages = te::stages_of(&form.outputs);
+    let mut conds: Vec<te::Expr> = form.taken.checks.iter().map(|c| c.cond.clone()).collect();
+    for stage in &stages {
+        match stage.op() {
+            TensorOp::Placeholder => {}
+            TensorOp::Compute(stage) => {
+                let of_sizes = stage.checks.iter().filter(|c| c.axes.is_empty());
+                conds.extend(of_sizes.map(|c| c.cond.clone()));
+            }
+            // What stands in a loop or a branch is about elements.
+            TensorOp::Extern(stage, _) => conds.extend(stage.body.iter().filter_map(|s| match s {
+                Stmt::Assert(cond, _) => Some(cond.clone()),
+                _ => None,
+            })),
+        }
+    }
+    let placeholders = stages.iter().filter(|t| t.is_placeholder());
+    let args: Vec<te::Tensor> = placeholders.chain(&form.outputs).cloned().collect();
+    conds.extend(te::sizes::checks(&args, &stages).into_iter().map(|c| c.cond));
+    let mut found: Vec<Sym> = Vec::new();
+    for cond in conds {
+        let cond = predicate(&mut func.syms, &cond, &mut form.vars);
+        found.extend(cond.filter(|&c| func.syms.as_int(c).is_none()));
+    }
+    found.dedup();
+    Some(found)
+}
+
+/// Whether a view is a loop function after all, which checks the sizes that it drops.
+fn stays_to_check(func: &mut Function, decl: &OpDecl, args: &[Expr], attrs: &Attrs) -> bool {
+    let mut infer = InferCtx { func, decl, args, attrs, ty_args: &[] };
+    decl.name == "relax.squeeze" && squeezed_unknown(&mut infer).is_ok_and(|open| !open.is_empty())
+}
+
+/// That a tensor has as many elements as its view; nothing where that is certain.
+fn same_elements(func: &mut Function, x: Expr, view: Type) -> Option<Option<Sym>> {
+    let own = func.ty(x).dims()?.to_vec();
+    let new = func.types.get(view).dims()?.to_vec();
+    let (own, new) = (func.syms.product(own), func.syms.product(new));
+    if crate::prove::equal(func, own, new) == Some(true) {
+        return Some(None);
+    }
+    Some(Some(func.syms.eq(own, new)))
+}
+
+/// A condition as a predicate over symbols; nothing where it is about elements.
+fn predicate(syms: &mut SymArena, cond: &te::Expr, vars: &mut VarMap) -> Option<Sym> {
+    let mut cond = cond;
+    loop {
+        cond = match cond.kind() {
+            ExprKind::Call(Intrin::Explain, args) => args.first()?,
+            ExprKind::Cast(inner) if inner.ty() == te::Ty::BOOL => inner,
+            _ => break,
+        };
+    }
+    let known = te::free_vars(cond).iter().all(|v| vars.get_term(syms, v).is_some());
+    if known { te::to_sym(syms, cond, vars) } else { None }
+}
+
+#[cfg(test)]
+mod tests {
+    use pliant_ir::relax::{FunctionBuilder, TypeData};
+    use pliant_ir::{AttrValue, DType};
+
+    use super::*;
+
+    /// What `op` over tensors of these dims asks, as text; names are symbols.
+    fn asks(op: &str, operands: &[&[&str]], attrs: Attrs) -> Vec<String> {
+        let mut b = FunctionBuilder::new(registry());
+        let mut symbols: Vec<(String, Sym)> = Vec::new();
+        let mut args = Vec::new();
+        for (k, dims) in operands.iter().enumerate() {
+            let func = b.func_mut();
+            let dims: Vec<Sym> = dims
+                .iter()
+                .map(|d| match d.parse::<i64>() {
+                    Ok(size) => func.syms.int(size),
+                    Err(_) => match symbols.iter().find(|(name, _)| name == d) {
+                        Some((_, sym)) => *sym,
+                        None => {
+                            let var = func.fresh_sym(d);
+                            let sym = func.syms.var(var);
+                            symbols.push(((*d).to_owned(), sym));
+                            sym
+                        }
+                    },
+                })
+                .collect();
+            let ty = func.intern(TypeData::tensor(dims, DType::Float32));
+            let var = b.param(&format!("x{k}"), ty);
+            args.push(b.func_mut().var_expr(var));
+        }
+        let op = pliant_ir::OpRegistry::lookup(registry(), op).unwrap();
+        if op.0 == "relax.concat" {
+            args = vec![b.func_mut().tuple(&args)];
+        }
+        let call = b.call_op(op, &args, attrs, &[]).unwrap();
+        let func = b.func_mut();
+        let found = size_checks(func, call, &args);
+        found.iter().map(|&c| func.syms.display(c).to_string()).collect()
+    }
+
+    #[test]
+    fn what_a_loop_function_checks_is_told() {
+        let axis = |v: i64| Attrs::default().with("axis", AttrValue::Int(v));
+        let none = Attrs::default;
+        assert_eq!(asks("relax.matmul", &[&["s", "q"], &["7", "3"]], none()), ["q == 7"]);
+        assert_eq!(asks("relax.concat", &[&["s", "q"], &["4", "3"]], axis(1)), ["s == 4"]);
+        assert_eq!(asks("relax.add", &[&["s", "q"], &["7"]], none()), ["T.Or(q == 1, q == 7)"]);
+        assert_eq!(asks("relax.add", &[&["s", "q"], &["s", "q"]], none()), [""; 0]);
+        let axes = Attrs::default().with("axis", AttrValue::ints([0]));
+        assert_eq!(asks("relax.squeeze", &[&["s", "q"]], axes), ["s == 1"]);
+    }
+}

@@ -1,0 +1,56 @@
+//! `pliant.onnx.node`: nodes that are imported for the operands of a run ([`pliant_onnx::NodeAtRun`]).
+//!
+//! A node is compiled for the ranks and element types that come, once, with all sizes as symbols. Only where it cannot be
+//! imported so is it compiled for sizes and small integers too.
+
+use pliant_onnx::{Depth, NodeAtRun, Operand};
+use pliant_tensor::Tensor;
+use pliant_vm::{CheckKind, Value, VirtualMachine, VmError};
+
+use super::{Outcome, misused};
+use crate::compile::compile;
+use crate::options::CompileOptions;
+use crate::programs::Programs;
+
+/// The programs by node and operands.
+static TABLE: Programs<(String, Vec<Operand>), String> = Programs::new();
+
+/// `(node, operands...)`: its results, a tuple where there are several.
+pub(super) fn call(args: &[Value]) -> Outcome {
+    let name = pliant_onnx::host::NODE;
+    let [Value::Str(text), operands @ ..] = args else { return Err(misused(name, args)) };
+    let tensor = |v: &Value| match v {
+        Value::Tensor(t) => Some(t.clone()),
+        _ => None,
+    };
+    let tensors: Option<Vec<Tensor>> = operands.iter().map(tensor).collect();
+    let tensors = tensors.ok_or_else(|| misused(name, args))?;
+    let mut told = String::new();
+    for depth in Depth::EACH {
+        let kinds: Vec<Operand> =
+            tensors.iter().enumerate().map(|(i, t)| Operand::of(t, i, depth)).collect();
+        let program = TABLE.program((text.to_string(), kinds.clone()), || made(text, &kinds));
+        match &*program {
+            Ok(machine) => {
+                // Operands whose values are part of the program are none of its inputs.
+                let fed = kinds.iter().zip(operands).filter(|(kind, _)| !kind.is_value());
+                let fed: Vec<Value> = fed.map(|(_, v)| v.clone()).collect();
+                return machine.invoke("main", &fed);
+            }
+            // What is said where most is known is nearest to what is wrong.
+            Err(message) => told.clone_from(message),
+        }
+    }
+    Err(VmError::check(CheckKind::Value, told))
+}
+
+fn made(text: &str, kinds: &[Operand]) -> Result<VirtualMachine, String> {
+    let node = NodeAtRun::from_text(text).map_err(|p| p.to_string())?;
+    let label = node.label();
+    let module = node.import(kinds).map_err(|p| match p.node.is_empty() {
+        true => format!("{label}: {p}"),
+        false => p.to_string(),
+    })?;
+    let program = compile(module, &CompileOptions::default());
+    program.and_then(|p| p.vm()).map_err(|e| format!("{label}: {e}"))
+}
