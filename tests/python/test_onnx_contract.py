@@ -227,3 +227,58 @@ def test_qlinear_concat() -> None:
     f = {k: float(inputs[k]) for k in ("ys", "as", "bs")}
     want = quantized(np.concatenate([real(a, f["as"], 4), real(b, f["bs"], -9)], axis=1), f["ys"], -5, np.int8)
     near(contrib("QLinearConcat", inputs, axis=1), want)
+
+
+def test_results_that_cannot_be_are_told_with_their_node() -> None:
+    x, huge = {"x": ["n"]}, np.array([2**62, 4])
+    for op in ("Expand", "Reshape"):
+        refused(model_of([node(op, "x to", "y")], x, ["y"], {"to": huge}), f"{op} 'y'")
+    expanded = model_of([node("Expand", "x to", "y")], x, ["y"], {"to": huge})
+    refused(expanded, "its output 'y' is of shape [4611686018427387904, 4]: 64 bits do not count its bytes")
+    refused(model_of([node("Expand", "x to", "y")], x, ["y"], {"to": np.array([-1])}), "-1 is no size")
+    many = model_of([node("Unsqueeze", "x axes", "y")], x, ["y"], {"axes": np.arange(64)})
+    refused(many, "its output 'y' has 65 dims; at most 64 are taken")
+    with pytest.raises(CompileError, match="input 'x' has 2 dims; at most 1 are taken"):
+        pliant.frontend.onnx.from_onnx(model_of([node("Relu", "x", "y")], {"x": ["a", "b"]}, ["y"]), limits=Limits(rank=1))
+
+
+def test_every_finding_has_a_model_that_shows_it(tmp_path: Any) -> None:
+    nodes = [node("Frob", "x", "a"), node("Add", "nope x", "b"), node("Relu", "d", "c"), node("Neg", "c", "d")]
+    nodes += [node("Abs", "x", "b"), node("Relu", "text", "e"), *(node("Relu", "x", f"o{i}") for i in range(9))]
+    inputs = {"x": ["n"], "text": (TensorProto.STRING, ["n"]), "z": ["n"]}
+    report = check(model_of(nodes, inputs, ["b", "z", "gone"]), reduce=tmp_path)
+    assert len(report.findings) == 6 == len(report.reduced), str(report)
+    assert all("register" in str(f.help) for f in report.findings if "operator Frob" in f.message)
+    for finding, path in zip(report.findings, report.reduced, strict=True):
+        small = onnx.load(path)
+        again = check(small)
+        assert finding.message in str(again) and len(small.graph.node) <= 2, (str(again), small)
+
+
+def test_sizes_that_divide_by_nothing_are_names() -> None:
+    model = pliant.compile(model_of([node("Relu", "x", "y")], {"x": ["n//0", "n"]}, ["y"]))
+    assert model.run(None, {"x": np.ones((2, 3), np.float32)})[0].shape == (2, 3)
+
+
+def test_other_arguments_are_told_by_their_names() -> None:
+    made = model_of([node("Relu", "x", "y")], {"x": ["n", 2]}, ["y"])
+    x = np.ones((3, 2), np.float32)
+    for source in (made.SerializeToString(), bytearray(made.SerializeToString()), memoryview(made.SerializeToString())):
+        assert pliant.compile(source, limits=Limits(nodes=4)).run(None, {"x": x})[0].shape == (3, 2)
+    from_onnx = pliant.frontend.onnx.from_onnx
+    assert pliant.compile(from_onnx(made, shape_dict={"x": [None, 2]})).inputs[0].shape == ("x_0", 2)
+    wrong: list[tuple[dict[str, Any], str]] = [
+        ({"shape_dict": {"x": 5}}, "shape_dict of 'x': expected a list"),
+        ({"shape_dict": {"x": [1.5, 2]}}, "shape_dict of 'x', dim 0"),
+        ({"shape_dict": {"x": [-7, 2]}}, "shape_dict of 'x': the size -7 is negative"),
+        ({"dtype_dict": {"x": "float99"}}, "dtype_dict of 'x'"),
+    ]
+    for given, words in wrong:
+        with pytest.raises((TypeError, ValueError), match=words):
+            from_onnx(made, **given)
+    with pytest.raises(TypeError, match="for ONNX models also allow_specialization, divisible, dynamic_shapes, limits"):
+        pliant.compile(made, anything={})
+    model = pliant.compile(made)
+    for names, feeds, words in ((None, None, "feeds must be a dict"), ("y", {"x": x}, "output_names must be a list")):
+        with pytest.raises(TypeError, match=words):
+            model.run(names, feeds)  # type: ignore[arg-type]

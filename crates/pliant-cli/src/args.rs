@@ -194,9 +194,10 @@ pub struct RunArgs {
     /// What to run it on.
     #[command(flatten)]
     pub feed: FeedArgs,
-    /// Write the result to a NumPy file; results of a tuple get their index before the extension.
-    #[arg(long, value_name = "FILE.npy")]
-    pub save: Option<PathBuf>,
+    /// Write the result to a NumPy file, or one of several by its name; without one, results of a tuple get their index
+    /// before the extension. May be given several times.
+    #[arg(long, value_name = "[NAME=]FILE.npy")]
+    pub save: Vec<String>,
     /// Run so often and print the times.
     #[arg(long, value_name = "N")]
     pub repeat: Option<NonZeroU32>,

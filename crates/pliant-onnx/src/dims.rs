@@ -297,7 +297,12 @@ impl<'a> Arithmetic<'a> {
     fn product(&mut self) -> Option<Tree> {
         let mut left = self.atom()?;
         while let Some(op) = self.take(b"*/%") {
-            left = Tree::Op(op, Box::new((left, self.atom()?)));
+            let right = self.atom()?;
+            // What divides by 0 is no size.
+            if op != b'*' && matches!(right, Tree::Int(0)) {
+                return None;
+            }
+            left = Tree::Op(op, Box::new((left, right)));
         }
         Some(left)
     }
@@ -346,6 +351,7 @@ mod tests {
         assert_eq!(text("batch size"), "batch_size");
         assert_eq!(text("2*"), "d2_");
         assert_eq!(text("unk__12"), "unk__12");
+        assert_eq!(text("n // 0"), "n____0");
         assert_eq!(text(&"(".repeat(100)), "_".repeat(60));
         assert_eq!(text(&"a+".repeat(100_000)).len(), 60);
     }

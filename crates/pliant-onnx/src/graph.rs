@@ -2,6 +2,7 @@
 
 mod declared;
 mod inputs;
+mod measure;
 mod names;
 mod places;
 
@@ -435,7 +436,13 @@ impl<'m> Importer<'m> {
         for name in node.output.iter() {
             let value = outputs.next().unwrap_or(Value::Absent);
             if !name.is_empty() {
-                let value = self.as_declared(node, name, value);
+                let value = match self.measured(name, &value) {
+                    Ok(()) => self.as_declared(node, name, value),
+                    Err(problem) => {
+                        self.problems.push(problem.at(&label(node), &operator_name(node)));
+                        Value::Failed
+                    }
+                };
                 self.origins.describe(made, self.builder.func(), &value);
                 self.define(name, value);
             }
@@ -642,10 +649,16 @@ pub(crate) fn operator_name(node: &NodeProto) -> String {
 fn unknown(node: &NodeProto) -> Problem {
     let operator = operator_name(node);
     let problem = Problem::unsupported(format!("operator {operator} is not supported"));
-    match ops::closest(own_domain(node.domain()), node.op_type()) {
-        Some(help) => problem.with_help(help),
-        None => problem,
-    }
+    let name = match own_domain(node.domain()) {
+        "" => node.op_type().to_owned(),
+        domain => format!("{domain}.{}", node.op_type()),
+    };
+    let close = ops::closest(own_domain(node.domain()), node.op_type());
+    let close = close.map_or_else(String::new, |close| format!("{close}; "));
+    problem.with_help(format!(
+        "{close}export it as operators that are, give the model a function of that name, or register it: \
+         relax.op.register_op(\"{name}\")"
+    ))
 }
 
 /// Whether a value may be declared to be none.

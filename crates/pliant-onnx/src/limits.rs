@@ -12,6 +12,8 @@ pub struct Limits {
     pub decoded_bytes: u64,
     /// Bytes of one tensor.
     pub tensor_bytes: u64,
+    /// Dims of one tensor. Arrays of NumPy have 64 at most.
+    pub rank: usize,
     /// Nodes of all graphs together, functions written out.
     pub nodes: usize,
     /// Graphs inside graphs, and functions inside functions.
@@ -28,6 +30,7 @@ impl Default for Limits {
             file_bytes: i32::MAX as u64,
             decoded_bytes: 4 << 30,
             tensor_bytes: 1 << 40,
+            rank: 64,
             nodes: 1_000_000,
             depth: 32,
             time: None,

@@ -1,39 +1,110 @@
 //! Reduced models: for each finding of a report a file that shows it and nothing else.
+//!
+//! A node that failed is a model of its own where its inputs can be described. What is wrong with the graph rather than with
+//! a node is shown by the file without all parts that can be left out.
 
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use prost::Message;
 
-use crate::graph::{ImportOptions, import};
+use crate::graph::ImportOptions;
 use crate::limits::Limits;
 use crate::model::Model;
-use crate::report::Finding;
+use crate::proto::ModelProto;
+use crate::report::{Finding, check};
 
-/// Writes the models of the findings that show alone what they show in the whole.
+/// How long a search for the parts of a model that show a finding may take.
+const SEARCH: Duration = Duration::from_secs(2);
+
+/// Writes the models of the findings that show what they show in the whole.
 ///
 /// # Errors
 /// When the directory or a file cannot be written.
-pub(crate) fn write(findings: &[Finding], dir: &Path) -> std::io::Result<Vec<PathBuf>> {
+pub(crate) fn write(
+    findings: &[Finding],
+    whole: &ModelProto,
+    dir: &Path,
+) -> std::io::Result<Vec<PathBuf>> {
     std::fs::create_dir_all(dir)?;
     let mut files = Vec::new();
     for (i, finding) in findings.iter().enumerate() {
-        let Some(bytes) = shown(finding) else { continue };
+        let alone = finding.alone.as_ref().filter(|model| shows(model, finding)).cloned();
+        let Some(model) = alone.or_else(|| smallest(whole, finding)) else { continue };
         let plain = |c: char| if c.is_ascii_alphanumeric() || c == '.' { c } else { '_' };
         let name: String = finding.operator.chars().take(60).map(plain).collect();
+        let name = if name.is_empty() { "graph" } else { &name };
         let path = dir.join(format!("{}-{name}.onnx", i + 1));
-        std::fs::write(&path, bytes)?;
+        std::fs::write(&path, model.encode_to_vec())?;
         files.push(path);
     }
     Ok(files)
 }
 
-/// The file of a finding, if importing it fails with the same words.
-fn shown(finding: &Finding) -> Option<Vec<u8>> {
-    let bytes = finding.alone.as_ref()?.encode_to_vec();
-    let model = Model::from_bytes(bytes.clone(), Limits::default()).ok()?;
-    let told = import(&model, &ImportOptions::default()).err()?;
-    let same = told.problems.iter().any(|p| {
-        p.kind == finding.kind && p.operator == finding.operator && p.message == finding.message
+/// Whether a check of the model finds the same.
+fn shows(model: &ModelProto, finding: &Finding) -> bool {
+    let model = Model { proto: model.clone(), folder: None, limits: Limits::default() };
+    check(&model, &ImportOptions::default()).findings.iter().any(|f| {
+        f.kind == finding.kind && f.operator == finding.operator && f.message == finding.message
+    })
+}
+
+/// The model without the parts that the finding does not need.
+fn smallest(whole: &ModelProto, finding: &Finding) -> Option<ModelProto> {
+    let until = Instant::now() + SEARCH;
+    let count = parts(whole);
+    let mut kept = vec![true; count];
+    let mut best = None;
+    let mut size = count.max(1);
+    while size > 0 {
+        for start in (0..count).step_by(size) {
+            let range = start..(start + size).min(count);
+            if !kept[range.clone()].contains(&true) || Instant::now() > until {
+                continue;
+            }
+            let mut fewer = kept.clone();
+            fewer[range].fill(false);
+            let model = part(whole, &fewer);
+            if shows(&model, finding) {
+                (kept, best) = (fewer, Some(model));
+            }
+        }
+        size /= 2;
+    }
+    best.or_else(|| Some(part(whole, &kept)).filter(|model| shows(model, finding)))
+}
+
+/// How many parts a model has that may be left out.
+fn parts(model: &ModelProto) -> usize {
+    let graph = model.graph.as_ref();
+    let of = graph.map_or(0, |g| {
+        g.node.len() + g.output.len() + g.value_info.len() + g.initializer.len() + g.input.len()
     });
-    same.then_some(bytes)
+    of + model.functions.len()
+}
+
+/// The model with those parts.
+fn part(whole: &ModelProto, kept: &[bool]) -> ModelProto {
+    fn of<T: Clone>(list: &[T], kept: &mut std::slice::Iter<'_, bool>) -> Vec<T> {
+        let chosen = list.iter().zip(kept).filter(|(_, keep)| **keep);
+        chosen.map(|(item, _)| item.clone()).collect()
+    }
+    let mut kept = kept.iter();
+    let mut model = ModelProto {
+        ir_version: whole.ir_version,
+        opset_import: whole.opset_import.clone(),
+        producer_name: Some("pliant check".into()),
+        ..ModelProto::default()
+    };
+    if let Some(graph) = &whole.graph {
+        let made = model.graph.get_or_insert_default();
+        made.name = graph.name.clone();
+        made.node = of(&graph.node, &mut kept);
+        made.output = of(&graph.output, &mut kept);
+        made.value_info = of(&graph.value_info, &mut kept);
+        made.initializer = of(&graph.initializer, &mut kept);
+        made.input = of(&graph.input, &mut kept);
+    }
+    model.functions = of(&whole.functions, &mut kept);
+    model
 }

@@ -31,6 +31,8 @@ pub struct Report {
     pub findings: Vec<Finding>,
     /// What is to be known of a model that can be compiled.
     pub notes: Vec<Problem>,
+    /// The model, where something was found.
+    whole: Option<ModelProto>,
 }
 
 /// Findings by what they say.
@@ -62,6 +64,7 @@ pub fn check(model: &Model, options: &ImportOptions) -> Report {
         operators: IndexMap::new(),
         findings: Vec::new(),
         notes: schema::note(model).into_iter().collect(),
+        whole: None,
     };
     let form = form::check(&model.proto, &model.limits);
     let mut findings = Findings::new();
@@ -75,6 +78,7 @@ pub fn check(model: &Model, options: &ImportOptions) -> Report {
         }
     }
     report.findings = findings.into_values().collect();
+    report.whole = (!report.is_ok()).then(|| model.proto.clone());
     report
 }
 
@@ -116,13 +120,16 @@ impl Report {
         self.findings.is_empty()
     }
 
-    /// Writes a model for each finding that shows it alone, as `1-Operator.onnx`; returns the files. A finding of the
-    /// graph as a whole, or one that its node alone does not show, has none.
+    /// Writes a model for each finding that shows it with as little else as possible, as `1-Operator.onnx`; returns the
+    /// files. What lies outside of the file shows nothing: external data that is wrong has no model.
     ///
     /// # Errors
     /// When the directory or a file cannot be written.
     pub fn write_reduced(&self, dir: &Path) -> std::io::Result<Vec<PathBuf>> {
-        reduce::write(&self.findings, dir)
+        match &self.whole {
+            Some(whole) => reduce::write(&self.findings, whole, dir),
+            None => Ok(Vec::new()),
+        }
     }
 
     fn count(&mut self, graph: &GraphProto) {

@@ -56,6 +56,17 @@ pub(crate) fn code(dtype: DType) -> DataType {
     }
 }
 
+/// Refuses a tensor of more dims than are taken.
+///
+/// # Errors
+/// As a sentence without its name.
+pub(crate) fn check_rank(rank: usize, limits: &Limits) -> Result<(), String> {
+    if rank <= limits.rank {
+        return Ok(());
+    }
+    Err(format!("has {rank} dims; at most {} are taken", limits.rank))
+}
+
 /// Reads a tensor of the file.
 ///
 /// # Errors
@@ -70,6 +81,7 @@ pub(crate) fn read(
     if let Some(&d) = shape.iter().find(|&&d| d < 0) {
         return Err(format!("its shape {shape:?} has the negative dim {d}"));
     }
+    check_rank(shape.len(), limits).map_err(|e| format!("it {e}"))?;
     let nbytes = checked_nbytes(shape, dtype).map_err(|e| format!("its shape {shape:?}: {e}"))?;
     if nbytes as u64 > limits.tensor_bytes {
         return Err(format!("it has {nbytes} bytes; at most {} are taken", limits.tensor_bytes));

@@ -152,6 +152,7 @@ fn limits_of(given: Option<&Bound<'_, PyDict>>) -> Result<Limits> {
             "file_bytes" => limits.file_bytes = value.extract()?,
             "decoded_bytes" => limits.decoded_bytes = value.extract()?,
             "tensor_bytes" => limits.tensor_bytes = value.extract()?,
+            "rank" => limits.rank = value.extract()?,
             "nodes" => limits.nodes = value.extract()?,
             "depth" => limits.depth = value.extract()?,
             "seconds" => {

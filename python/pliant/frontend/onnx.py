@@ -37,6 +37,8 @@ class Limits:
     """Bytes that the file's messages take once they are decoded, weights not counted."""
     tensor_bytes: int | None = None
     """Bytes of one tensor."""
+    rank: int | None = None
+    """Dims of one tensor, 64 unless it is set."""
     nodes: int | None = None
     """Nodes of all graphs together, functions written out."""
     depth: int | None = None
@@ -209,6 +211,8 @@ def _is_size(text: str) -> bool:
     open_nodes: list[ast.expr] = [tree]
     while open_nodes:
         match open_nodes.pop():
+            case ast.BinOp(_, ast.Div() | ast.FloorDiv() | ast.Mod(), ast.Constant(0)):
+                return False
             case ast.BinOp(left, ast.Add() | ast.Sub() | ast.Mult() | ast.Div() | ast.FloorDiv() | ast.Mod(), right):
                 open_nodes += [left, right]
             case ast.Constant(int(value)) if not isinstance(value, bool) and 0 <= value <= _LARGEST:

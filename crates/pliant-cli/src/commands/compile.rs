@@ -24,12 +24,8 @@ pub fn compile(
     let compiled = program::build_with(&args.file, &facts, &args.build, err)?;
     compiled.save(&args.output)?;
     let stats = compiled.stats();
-    writeln!(
-        out,
-        "{}: {} functions, {} kernels",
-        args.output.display(),
-        stats.functions,
-        stats.kernels
-    )?;
+    let many = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
+    let (functions, kernels) = (many(stats.functions, "function"), many(stats.kernels, "kernel"));
+    writeln!(out, "{}: {functions}, {kernels}", args.output.display())?;
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! `pliant run`: a model on inputs from files, or made for a shape.
 
 use std::io::Write;
+use std::path::Path;
 use std::time::Instant;
 
 use pliant::{CompiledModule, Model, Signature, Value};
@@ -31,8 +32,9 @@ pub fn run(args: &RunArgs, out: &mut dyn Write, err: &mut dyn Write) -> Result<(
         }
         _ => show(&result, "", out)?,
     }
-    if let Some(path) = &args.save {
-        save(&result, path)?;
+    for text in &args.save {
+        let (value, path) = wanted(text, &signature, &result)?;
+        save(value, path)?;
     }
     if let Some(times) = args.repeat {
         repeat(&model, args, &values, times.get(), out)?;
@@ -49,6 +51,31 @@ pub fn signature<'c>(compiled: &'c CompiledModule, name: &str) -> Result<&'c Sig
         let known: Vec<&str> = compiled.signatures().iter().map(|s| &*s.name).collect();
         let known = known.join(", ");
         Failure::new(format!("error: the model has no function '{name}' (it has: {known})"))
+    })
+}
+
+/// What `--save` names: all results, or one of them by its name, and the file.
+fn wanted<'a>(
+    text: &'a str,
+    signature: &Signature,
+    result: &'a Value,
+) -> Result<(&'a Value, &'a Path), Failure> {
+    let named = text
+        .split_once('=')
+        .filter(|(name, _)| !Path::new(text).exists() && !name.starts_with(['.', '/']));
+    let Some((name, path)) = named else { return Ok((result, Path::new(text))) };
+    let names = &signature.output_names;
+    let at = names.iter().position(|n| n == name);
+    let value = match (at, result.as_tuple()) {
+        (Some(0), _) if names.len() == 1 => Some(result),
+        (Some(at), Some(fields)) => fields.get(at),
+        _ => None,
+    };
+    value.map(|value| (value, Path::new(path))).ok_or_else(|| {
+        let known = if names.is_empty() { "none has a name".into() } else { names.join(", ") };
+        Failure::new(format!(
+            "error: --save {text}: there is no output '{name}' (the outputs: {known})"
+        ))
     })
 }
 

@@ -13,6 +13,7 @@ use crate::dims::is_name;
 use crate::error::Problem;
 use crate::kind::Kind;
 use crate::node::Node;
+use crate::proto::tensor_proto::DataType;
 use crate::proto::tensor_shape_proto::dimension;
 use crate::proto::type_proto::Value as TypeValue;
 use crate::proto::{
@@ -128,8 +129,15 @@ impl<'m> Importer<'m> {
         let Some(TypeValue::TensorType(tensor)) = value else {
             return Err(Problem::unsupported(told("has no type")));
         };
-        let dtype = tensor::dtype(tensor.elem_type())
-            .map_err(|e| Problem::unsupported(told(&format!("is not supported: {e}"))))?;
+        let dtype = tensor::dtype(tensor.elem_type()).map_err(|e| {
+            let problem = Problem::unsupported(told(&format!("is not supported: {e}")));
+            match tensor.elem_type() == DataType::String as i32 {
+                true => problem.with_help("make numbers of texts before the model, and feed these"),
+                false => problem,
+            }
+        })?;
+        let rank = tensor.shape.as_ref().map_or(0, |s| s.dim.len());
+        tensor::check_rank(rank, &self.limits).map_err(|e| Problem::invalid(told(&e)))?;
         let func = self.builder.func_mut();
         let mut data = match (given, &tensor.shape) {
             (Some(dims), declared) => {
@@ -201,7 +209,7 @@ impl<'m> Importer<'m> {
             let Some(bound) = bound else { continue };
             let limit = node.scalar(bound)?;
             let holds = node.op(op, &[size, limit])?;
-            let text = format!("{name} must be {word} {bound}, as dynamic_shapes says");
+            let text = format!("{name} must be {word} {bound}, as it is declared");
             node.require(holds, &text, &[])?;
         }
         Ok(())

@@ -1,0 +1,59 @@
+//! What is known of the sizes of results while nodes are imported: that they can be.
+
+use pliant_ir::relax::{Function, TensorShape, TypeData};
+use pliant_sym::{EvalError, Sym};
+
+use super::Importer;
+use crate::error::Problem;
+use crate::tensor::check_rank;
+use crate::value::Value;
+
+impl Importer<'_> {
+    /// Refuses a result of more dims than are taken, of a negative size, or of more elements than 64 bits count, which no
+    /// run could make.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub(super) fn measured(&self, name: &str, value: &Value) -> Result<(), Problem> {
+        let told = |what: String| Problem::invalid(format!("its output '{name}' {what}"));
+        let func = self.builder.func();
+        let rank = match value {
+            Value::Expr(e) => match func.ty(*e) {
+                TypeData::Tensor { shape: TensorShape::Dims(dims), dtype } => {
+                    let width = dtype.map_or(1, |d| d.size() as i64);
+                    countable(func, dims, width).map_err(told)?;
+                    dims.len()
+                }
+                TypeData::Tensor { shape: TensorShape::Rank(rank), .. } => *rank as usize,
+                _ => 0,
+            },
+            Value::Const(t) => t.ndim(),
+            Value::Syms(t) => t.shape.len(),
+            Value::Coded(_, held) => return self.measured(name, held),
+            _ => 0,
+        };
+        check_rank(rank, &self.limits).map_err(told)
+    }
+}
+
+/// Whether a tensor of these dims can be where all its symbols are 1: no smaller one has elements, and larger ones have
+/// more of them.
+fn countable(func: &Function, dims: &[Sym], width: i64) -> Result<(), String> {
+    let shown = || {
+        let all: Vec<String> = dims.iter().map(|&d| func.syms.display(d).to_string()).collect();
+        format!("[{}]", all.join(", "))
+    };
+    let sizes = || dims.iter().filter_map(|&d| func.syms.as_int(d));
+    if let Some(size) = sizes().find(|&size| size < 0) {
+        return Err(format!("is of shape {}: {size} is no size", shown()));
+    }
+    if sizes().any(|size| size == 0) {
+        return Ok(());
+    }
+    let mut bytes = sizes().try_fold(width, i64::checked_mul);
+    if dims.iter().any(|&d| func.syms.evaluate(d, &|_| Some(1)) == Err(EvalError::Overflow)) {
+        bytes = None;
+    }
+    let told = || format!("is of shape {}: 64 bits do not count its bytes", shown());
+    bytes.map(drop).ok_or_else(told)
+}
