@@ -128,6 +128,14 @@ def test_what_does_not_fit_is_told_with_its_node() -> None:
     assert compiled.run(None, {"x": X, "s": np.array((3, 2, 4))})[0].shape == (3, 5, 3)
 
 
+def test_results_of_more_dims_than_arrays_have_are_told_by_their_names() -> None:
+    compiled = pliant.compile(reshaped([node("Relu", "t", "y")], {}, {"x": X, "s": np.array([1])}))
+    one = np.ones((1, 1, 1), np.float32)
+    assert compiled.run(None, {"x": one, "s": np.ones(64, np.int64)})[0].ndim == 64
+    with pytest.raises(ValueError, match="output 'y': it has 65 dims"):
+        compiled.run(None, {"x": one, "s": np.ones(65, np.int64)})
+
+
 def test_what_no_operand_mends_is_told_when_it_is_compiled() -> None:
     made = reshaped([node("Flatten", "t", "y", axis="one")], {}, {"x": X, "s": np.array([1])})
     with pytest.raises(CompileError, match="Flatten 'y'"):

@@ -90,12 +90,14 @@ impl Relation {
     }
 }
 
-/// Whether a term of several sizes is large wherever one of them is.
-fn grows(syms: &SymArena, term: Sym) -> bool {
+/// Whether a term of sizes is at least 0 and never smaller where one of them is larger.
+pub(crate) fn grows(syms: &SymArena, term: Sym) -> bool {
     match syms.kind(term) {
         SymKind::Int(v) => v >= 0,
         SymKind::Var(_) => true,
-        SymKind::Sum { terms, .. } => terms.iter().all(|&(coef, t)| coef > 0 && grows(syms, t)),
+        SymKind::Sum { terms, constant } => {
+            constant >= 0 && terms.iter().all(|&(coef, t)| coef > 0 && grows(syms, t))
+        }
         SymKind::Product(list) | SymKind::Max(list) => list.iter().all(|&t| grows(syms, t)),
         SymKind::FloorDiv(a, b) => grows(syms, a) && syms.as_int(b).is_some_and(|b| b > 0),
         _ => false,

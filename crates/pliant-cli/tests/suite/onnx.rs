@@ -45,6 +45,12 @@ fn models_compile_once_and_run_at_shapes() {
     let saved = dir.path("y.npy");
     let (code, _, err) = pliant(&["run", &model, "--shape", "n=5", "--save", &saved]);
     assert_eq!(code, 0, "{err}");
+    for (name, code, part) in [("y", 0, ""), ("z", 1, "no output 'z' (the outputs: y)")] {
+        let one = format!("{name}={}", dir.path("one.npy"));
+        let (exit, _, err) = pliant(&["run", &model, "--shape", "n=5", "--save", &one]);
+        assert!(exit == code && err.contains(part), "{err}");
+        assert!(std::path::Path::new(&dir.path("one.npy")).exists());
+    }
     let fed = format!("x={saved}");
     let (code, _, err) = pliant(&["run", &model, "--input", &fed]);
     assert!(code == 1 && err.contains("'x'"), "{err}");

@@ -5,6 +5,7 @@ use pliant_sym::{EvalError, Sym};
 
 use super::Importer;
 use crate::error::Problem;
+use crate::relation::grows;
 use crate::tensor::check_rank;
 use crate::value::Value;
 
@@ -36,8 +37,8 @@ impl Importer<'_> {
     }
 }
 
-/// Whether a tensor of these dims can be where all its symbols are 1: no smaller one has elements, and larger ones have
-/// more of them.
+/// Whether a tensor of these dims can be where all symbols are 1: no smaller one has elements, and where sizes grow with
+/// their symbols, larger ones have more.
 fn countable(func: &Function, dims: &[Sym], width: i64) -> Result<(), String> {
     let shown = || {
         let all: Vec<String> = dims.iter().map(|&d| func.syms.display(d).to_string()).collect();
@@ -50,10 +51,13 @@ fn countable(func: &Function, dims: &[Sym], width: i64) -> Result<(), String> {
     if sizes().any(|size| size == 0) {
         return Ok(());
     }
-    let mut bytes = sizes().try_fold(width, i64::checked_mul);
-    if dims.iter().any(|&d| func.syms.evaluate(d, &|_| Some(1)) == Err(EvalError::Overflow)) {
-        bytes = None;
-    }
+    let bytes = dims.iter().filter(|&&d| grows(&func.syms, d)).try_fold(width, |bytes, &d| {
+        match func.syms.evaluate(d, &|_| Some(1)) {
+            Ok(size) => bytes.checked_mul(size.max(1)),
+            Err(EvalError::Overflow) => None,
+            Err(_) => Some(bytes),
+        }
+    });
     let told = || format!("is of shape {}: 64 bits do not count its bytes", shown());
     bytes.map(drop).ok_or_else(told)
 }

@@ -85,12 +85,20 @@ pub fn results<'py>(
         Ok(tuple) if names.len() != 1 => tuple.iter().collect(),
         _ => vec![value.clone()],
     };
+    let named = |(i, value): (usize, &Bound<'py, PyAny>)| {
+        let name = names.get(i).map_or_else(|| i.to_string(), |name| format!("'{name}'"));
+        plain(value).map_err(|e| e.prefixed(&format!("output {name}: ")))
+    };
     let Some(wanted) = wanted else {
-        return Ok(PyList::new(py, all.iter().map(plain).collect::<Result<Vec<_>>>()?)?);
+        return Ok(PyList::new(
+            py,
+            all.iter().enumerate().map(named).collect::<Result<Vec<_>>>()?,
+        )?);
     };
     let mut out = Vec::with_capacity(wanted.len());
     for name in &wanted {
-        let Some(value) = names.iter().position(|n| n == name).and_then(|i| all.get(i)) else {
+        let at = names.iter().position(|n| n == name);
+        let Some((at, value)) = at.and_then(|i| Some((i, all.get(i)?))) else {
             let among = match names.is_empty() {
                 true => "this function's outputs have no names: ask for None, which is all".into(),
                 false => format!("the outputs are {}", names.join(", ")),
@@ -98,14 +106,22 @@ pub fn results<'py>(
             let help = did_you_mean(name, names.iter().map(String::as_str)).unwrap_or(among);
             return Err(Error::Value(format!("there is no output '{name}' ({help})")));
         };
-        out.push(plain(value)?);
+        out.push(named((at, value))?);
     }
     Ok(PyList::new(py, out)?)
 }
 
+/// The most dims that an array of NumPy has.
+const MOST_DIMS: usize = 64;
+
 /// A tensor as a NumPy array, a sequence as a list of them.
 fn plain<'py>(value: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
     if let Ok(array) = value.cast::<NDArray>() {
+        let rank = array.get().tensor().ndim();
+        if rank > MOST_DIMS {
+            let text = format!("it has {rank} dims, and an array of NumPy at most {MOST_DIMS}");
+            return Err(Error::Value(text));
+        }
         return as_numpy(array);
     }
     match value.cast::<PyTuple>() {
