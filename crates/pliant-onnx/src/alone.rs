@@ -35,6 +35,8 @@ use crate::value::Value;
 const SMALL: usize = 4096;
 /// Integers of an operand that may stand for their values: axes, sizes, pads.
 const FEW: usize = 64;
+/// Ranks of one operand among several that must fit before their results are taken to be alike for all.
+const SURE: usize = 3;
 /// Ranks that are tried.
 const RANKS: std::ops::RangeInclusive<usize> = 0..=6;
 
@@ -383,39 +385,78 @@ impl Importer<'_> {
     }
 }
 
-/// What is known of the results of a node over operands of which so much is known.
+/// What is known of the results of a node over operands of which so much is known: nothing where all that is tried is
+/// wrong in ways of its own, since other operands may fit.
 ///
 /// # Errors
-/// Where no operands fit: what is wrong, if that is the same whatever they are.
+/// What is not supported, or wrong whatever the operands are; none where that was found to be only that something is not
+/// known.
 fn tried(alone: &NodeAtRun, known: &[Known]) -> Result<Vec<Known>, Option<Problem>> {
-    let ranks = match known.iter().any(|k| k.dims.is_none()) {
-        true => RANKS,
-        false => 0..=0,
-    };
-    let mut problems: Vec<Problem> = Vec::new();
+    let open: Vec<usize> = (0..known.len()).filter(|&i| known[i].dims.is_none()).collect();
+    let mut problems: Vec<(usize, Problem)> = Vec::new();
     for depth in Depth::EACH {
+        // Several ranks and sizes at once are too many to try.
+        if depth > Depth::Ranks && open.len() > 1 {
+            break;
+        }
         let sizes = if depth == Depth::Ranks { 1..=1 } else { 1..=4 };
-        let mut found: Option<Vec<Known>> = None;
-        for (rank, size) in ranks.clone().flat_map(|r| sizes.clone().map(move |s| (r, s))) {
-            let guess = |(i, k): (usize, &Known)| k.guess(i, rank, depth, size);
+        let (mut found, mut fitting): (Option<Vec<Known>>, Vec<usize>) = (None, Vec::new());
+        for (ranks, size) in ranks(open.len()).flat_map(|r| sizes.clone().map(move |s| (r, s))) {
+            let rank = |i: usize| if open.first() == Some(&i) { ranks.0 } else { ranks.1 };
+            let guess = |(i, k): (usize, &Known)| k.guess(i, rank(i), depth, size);
             let operands: Vec<Operand> = known.iter().enumerate().map(guess).collect();
-            found = match (found, alone.results(&operands)) {
-                (before, Err(problem)) => {
-                    problems.push(problem);
-                    before
-                }
-                (None, Ok(results)) => Some(results),
-                (Some(before), Ok(results)) => {
-                    Some(before.into_iter().zip(&results).map(|(a, b)| a.or(b)).collect())
+            let results = match alone.results(&operands) {
+                Ok(results) => results,
+                Err(problem) => {
+                    problems.push((ranks.0, problem));
+                    continue;
                 }
             };
+            fitting.push(ranks.0);
+            found = Some(match found {
+                None => results,
+                Some(before) => before.into_iter().zip(&results).map(|(a, b)| a.or(b)).collect(),
+            });
         }
-        if let Some(found) = found {
-            return Ok(found);
+        let Some(mut found) = found else { continue };
+        fitting.dedup();
+        if open.len() > 1 && fitting.len() < SURE {
+            // Ranks that were not tried together may give others.
+            found.iter_mut().for_each(|known| known.dims = None);
         }
+        return Ok(found);
     }
-    let same = problems.windows(2).all(|pair| pair[0].message == pair[1].message);
-    Err(problems.pop().filter(|_| same))
+    let unknown = |p: &Problem| p.message.contains("run time");
+    // Of several operands not all ranks were tried together, and sizes and values of none.
+    let untried = open.len() > 2 || open.len() > 1 && problems.iter().any(|(_, p)| unknown(p));
+    let wrong: Vec<&(usize, Problem)> = problems.iter().filter(|(_, p)| !unknown(p)).collect();
+    let alike = wrong.windows(2).all(|pair| pair[0].1.message == pair[1].1.message);
+    if !untried && alike {
+        return Err(wrong.first().map(|(_, p)| p.clone()));
+    }
+    // What is not supported at one rank of an operand may be at another, but hardly where it is told at two.
+    let refused = wrong.iter().find(|(rank, p)| {
+        let again = |(other, q): &(usize, Problem)| other != rank && q.message == p.message;
+        p.kind == ProblemKind::Unsupported && wrong.iter().any(|q| again(q))
+    });
+    if let Some((_, problem)) = refused.filter(|_| open.len() < 2) {
+        return Err(Some(problem.clone()));
+    }
+    let graph = alone.proto.graph.as_ref();
+    let count = graph.map_or(0, |g| g.output.len());
+    Ok((0..count).map(|_| Known { dtype: None, dims: None }).collect())
+}
+
+/// Ranks to try: of the first operand whose rank is not known, and of all others.
+fn ranks(open: usize) -> impl Iterator<Item = (usize, usize)> {
+    let first = if open == 0 { 0..=0 } else { RANKS };
+    first.flat_map(move |rank| {
+        let mut others = vec![rank];
+        if open > 1 {
+            others.extend((0..=2).filter(|&other| other != rank));
+        }
+        others.into_iter().map(move |other| (rank, other))
+    })
 }
 
 /// A constant as an initializer.

@@ -136,11 +136,21 @@ fn mask(n: &mut Node<'_, '_>, masks: &mut Masks, keys: Sym) -> Result<(), Proble
     let dims = n.dims(given)?;
     let (own, zero) = (*dims.last().unwrap_or(&keys), n.func().syms.int(0));
     let numbers = (n.func().syms.as_int(own), n.func().syms.as_int(keys));
-    if let (Some(own), Some(keys)) = numbers
-        && own < keys
-    {
+    let missing = match numbers {
+        (Some(own), Some(keys)) => (own < keys).then(|| n.func().syms.int(keys - own)),
+        _ if dims.is_empty() || pliant_ops::prove::equal(n.func(), own, keys) == Some(true) => None,
+        // Where only a run knows it, a mask of one key is for all of them.
+        _ => {
+            let syms = &mut n.func().syms;
+            let one = syms.int(1);
+            let (shared, missing) = (syms.eq(own, one), syms.sub(keys, own));
+            let missing = syms.max(missing, zero);
+            Some(syms.select(shared, zero, missing))
+        }
+    };
+    if let Some(missing) = missing {
         let never = if dtype.is_bool() { 0.0 } else { f64::NEG_INFINITY };
-        let (value, missing) = (n.number(never, dtype)?, n.func().syms.int(keys - own));
+        let value = n.number(never, dtype)?;
         given = surround(n, given, dims.len() - 1, (zero, missing), value)?;
     }
     match dtype.is_bool() {

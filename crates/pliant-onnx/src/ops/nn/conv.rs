@@ -155,7 +155,7 @@ fn conv_transpose(n: &mut Node<'_, '_>) -> Converted {
                     Some(wanted) => {
                         let size = n.func().syms.as_int(dims[k + 2]).ok_or_else(|| {
                             Problem::unsupported(
-                                "'output_shape' of an input whose size is a symbol",
+                                "'output_shape' needs the size of its input, which is known only at run time",
                             )
                         })?;
                         let want = wanted.get(k).copied().unwrap_or(0);

@@ -20,7 +20,7 @@ pub(super) static OPS: &[OnnxOp] = &[
 
 /// From ONNX's last dim of coordinates to the second, or back.
 fn moved(n: &mut Node<'_, '_>, grid: Expr, back: bool) -> Result<Expr, Problem> {
-    let rank = n.rank(grid)?;
+    let rank = n.dims_from(grid, 2)?.len();
     let mut order: Vec<usize> = (0..rank).collect();
     if back {
         order.remove(1);
@@ -159,7 +159,8 @@ fn col2im(n: &mut Node<'_, '_>) -> Converted {
     };
     let (strides, dilations) = (list(n, "strides", axes, 1)?, list(n, "dilations", axes, 1)?);
     let pads = list(n, "pads", 2 * axes, 0)?;
-    if dims.len() != 3 || block.len() != axes || strides.len() != axes || pads.len() != 2 * axes {
+    let lists = [block.len(), strides.len(), dilations.len()];
+    if dims.len() != 3 || lists.iter().any(|&l| l != axes) || pads.len() != 2 * axes {
         return Err(Problem::invalid("sizes, strides and pads must fit the input"));
     }
     let syms = &mut n.func().syms;

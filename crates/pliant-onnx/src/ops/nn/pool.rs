@@ -165,7 +165,13 @@ fn max_unpool(n: &mut Node<'_, '_>) -> Converted {
     let mut y = n.reshape(y, &inner)?;
     if n.has(2) {
         let none = n.func().syms.int(0);
-        for (axis, want) in n.sizes_input(2, Some(dims.len()))?.into_iter().enumerate() {
+        let wanted = n.sizes_input(2, Some(dims.len()))?;
+        if wanted.len() != dims.len() {
+            let (given, rank) = (wanted.len(), dims.len());
+            let message = format!("its output has {given} sizes for an input of rank {rank}");
+            return Err(Problem::invalid(message));
+        }
+        for (axis, want) in wanted.into_iter().enumerate() {
             let missing = n.func().syms.sub(want, inner[axis]);
             y = super::pad::surround(n, y, axis, (none, missing), zero)?;
         }
