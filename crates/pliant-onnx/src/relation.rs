@@ -189,7 +189,7 @@ fn without_factors(
     terms: Vec<(i64, Sym)>,
     constant: i64,
 ) -> (Vec<(i64, Sym)>, i64) {
-    if constant != 0 || terms.len() < 2 {
+    if constant != 0 {
         return (terms, constant);
     }
     let factors = |syms: &SymArena, term: Sym| match syms.kind(term) {
@@ -200,7 +200,10 @@ fn without_factors(
     for factor in lists[0].clone() {
         let at: Option<Vec<usize>> =
             lists.iter().map(|list| list.iter().position(|&f| f == factor)).collect();
-        let Some(at) = at.filter(|_| syms.as_var(factor).is_some()) else { continue };
+        // Sizes alone may be 0 together: then one of them is what is asked.
+        let last = lists.iter().all(|list| list.len() == 1);
+        let at = at.filter(|_| syms.as_var(factor).is_some() && !(last && terms.len() == 1));
+        let Some(at) = at else { continue };
         for (list, at) in lists.iter_mut().zip(at) {
             list.remove(at);
         }
@@ -244,6 +247,11 @@ mod tests {
         let cond = syms.eq(a, six);
         assert_eq!(told(&mut syms, cond), is("q * s to be 6", true));
         let rest = syms.floormod(q, four);
+        let (whole, zero) = (syms.mul(s, rest), n(&mut syms, 0));
+        let cond = syms.eq(whole, zero);
+        assert_eq!(told(&mut syms, cond), is("q % 4 to be 0", false));
+        let cond = syms.eq(q, zero);
+        assert_eq!(told(&mut syms, cond), is("q to be 0", true));
         let none = n(&mut syms, 0);
         let cond = syms.eq(rest, none);
         assert_eq!(told(&mut syms, cond), is("q % 4 to be 0", false));
