@@ -85,6 +85,16 @@ def test_options_of_a_compilation(
         run(func)
 
 
+def one_call(op: Any) -> relax.Function:
+    """A function that calls an operator of its parameter."""
+    bb = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorStructInfo((3,), "float32"))
+    with bb.function("main", [x]):
+        bb.emit_func_output(bb.emit(op(x)))
+    made: relax.Function = bb.get()["main"]
+    return made
+
+
 def test_operators_of_ones_own_refuse_what_they_cannot_be() -> None:
     def register(func: Any, name: str = "test.bad") -> Any:
         return relax.op.register_op(name)(func)
@@ -97,6 +107,12 @@ def test_operators_of_ones_own_refuse_what_they_cannot_be() -> None:
         register(lambda x: x, "add")
     with pytest.raises(ValueError, match="is no name for an operator"):
         register(lambda x: x, "no name!")
+    for name in ("u.class", "u.1x", "u.__init__", "const", "dtype", "function"):
+        with pytest.raises(ValueError, match="is no name for an operator"):
+            register(lambda x: x, name)
+    with pytest.raises(pliant.PliantError, match="makes no output"):
+        op = register(lambda x: [], "test.empty")
+        pliant.compile(pliant.IRModule({"main": one_call(op)}))
 
     def call(op: Any) -> Any:
         bb = relax.BlockBuilder()

@@ -9,6 +9,7 @@ from pliant.relax.backend.gemm import offload_gemm, partition_for_gemm
 from pliant.relax.dpl import is_op, wildcard
 from pliant.script import ir as I
 from pliant.script import relax as R
+from pliant.script import tir as T
 
 
 @I.ir_module
@@ -328,3 +329,50 @@ def test_generators_read_the_composite_functions_from_what_they_get(merge):
     mod = relax.transform.RunCodegen()(mod)
     assert sorted(seen) == ["inner.exp", "inner.sqrt"]
     np.testing.assert_allclose(tvm.compile(mod)(x).numpy(), np.sqrt(np.exp(x)), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "made, told",
+    [
+        (lambda f: f, "returned a graph function"),
+        (lambda f: lambda x, out: np.exp(x.numpy()), "returned ndarray .*writes into its last arguments"),
+    ],
+)
+def test_generators_whose_functions_write_nothing(made, told):
+    @I.ir_module
+    class Module:
+        @R.function
+        def main(x: R.Tensor((3,), "float32")):
+            with R.dataflow():
+                y = R.exp(x)
+                R.output(y)
+            return y
+
+    register_codegen("idle", lambda functions: [made(f) for f in functions])
+    mod = relax.transform.FuseOpsByPattern([("idle.exp", is_op("relax.exp")(wildcard()))], annotate_codegen=True)(Module)
+    with pytest.raises(Exception, match=told):
+        tvm.compile(relax.transform.RunCodegen()(mod))(np.ones(3, "float32"))
+    register_codegen("idle", lambda functions: [lambda x, out: np.exp(x.numpy(), out=out.numpy()) for _ in functions])
+    result = tvm.compile(relax.transform.RunCodegen()(mod))(np.ones(3, "float32"))
+    np.testing.assert_allclose(result.numpy(), np.exp(np.ones(3)), rtol=1e-6)
+
+
+def test_regions_that_read_beside_a_match_cast():
+    @I.ir_module
+    class Module:
+        @R.function
+        def main(p: R.Tensor(("n",), "float32"), q: R.Tensor(dtype="float32", ndim=1)):
+            n = T.int64()
+            with R.dataflow():
+                v1 = R.match_cast(q, R.Tensor((n,), "float32"))
+                v3 = R.subtract(p, v1)
+                v4 = R.sin(q)
+                v5 = R.sin(v4)
+                v9 = R.multiply(v5, v3)
+                R.output(v9)
+            return v9
+
+    rows = [("beside.sin", is_op("relax.sin")(wildcard())), ("beside.mul", is_op("relax.multiply")(wildcard(), wildcard()))]
+    mod = relax.transform.MergeCompositeFunctions()(relax.transform.FuseOpsByPattern(rows)(Module))
+    p, q = np.ones(3, "float32"), np.arange(3, dtype="float32")
+    np.testing.assert_allclose(tvm.compile(mod)(p, q).numpy(), np.sin(np.sin(q)) * (p - q), rtol=1e-5)

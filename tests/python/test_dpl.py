@@ -300,3 +300,22 @@ def test_replacements_read_what_the_function_defines():
     )
     with pytest.raises(ValueError, match="reads the variable 'loose', which nothing defines"):
         rule(two_adds)
+
+
+def test_replacements_whose_sizes_are_checked_when_they_run():
+    @R.function
+    def func(x: R.Tensor(("n", 4), "float32")):
+        with R.dataflow():
+            a = R.exp(x)
+            b = R.add(a, x)
+            R.output(b)
+        return b
+
+    with PatternContext() as ctx:
+        exp = is_op("relax.exp")(wildcard())
+    after = rewrite_bindings(ctx, lambda found, _: {found[exp]: relax.const(np.ones((3, 4), "float32"))}, func)
+    run = relax.VirtualMachine(relax.build(tvm.IRModule({"main": after})))["main"]
+    x = np.zeros((3, 4), "float32")
+    np.testing.assert_array_equal(run(x).numpy(), np.ones((3, 4)))
+    with pytest.raises(tvm.PliantError):
+        run(np.zeros((2, 4), "float32"))

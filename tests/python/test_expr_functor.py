@@ -439,3 +439,21 @@ def test_a_body_is_visited_with_its_parameters() -> None:
     module = pliant.IRModule({"main": from_source(LOCAL)})
     Scoped(module).visit_expr(module["main"])
     assert seen[0] == 2
+
+
+def test_numbers_in_the_place_of_tuples_are_told() -> None:
+    @R.function
+    def func(x: R.Tensor((4,), "float32")):
+        with R.dataflow():
+            t = (R.exp(x), x)
+            c = t[0]
+            R.output(c)
+        return c
+
+    @relax.expr_functor.mutator
+    class Numbers(relax.PyExprMutator):
+        def visit_dataflow_var_(self, var: relax.DataflowVar) -> Any:
+            return 3
+
+    with pytest.raises(TypeError):
+        Numbers().visit_expr(func)

@@ -498,3 +498,43 @@ def main():
 """)
     result = relax.VirtualMachine(relax.build(pliant.IRModule({"main": module})))["main"]()
     assert isinstance(result, Stack) and result == [1]
+
+
+def test_discarded_closures_that_are_called_print_as_they_are_read() -> None:
+    module = from_source("""
+@I.ir_module
+class Module:
+    @R.function
+    def g(x: R.Tensor(("n",), "float32")) -> R.Tensor(("n",), "float32"):
+        return R.exp(x)
+
+    @R.function
+    def main(x: R.Tensor(("n",), "float32")):
+        cls = Module
+        f = cls.g
+        y = f(x)
+        return y
+""")
+    main = module["main"]
+    renamed = relax.Var("_", main.body.blocks[0].bindings[0].var.struct_info)
+
+    @relax.expr_functor.mutator
+    class Rename(relax.PyExprMutator):
+        def visit_var_def_(self, var: relax.Var) -> relax.Var:
+            return renamed if var.name_hint == "f" else var
+
+    module["main"] = Rename().visit_expr(main)
+    text = module.script()
+    assert from_source(text).script() == text
+
+
+def test_integers_out_of_range_are_told() -> None:
+    module = from_source("""
+@R.function
+def main(s: R.Prim("int8")):
+    return s
+""")
+    run = relax.VirtualMachine(relax.build(pliant.IRModule({"main": module})))["main"]
+    assert run(127) == 127
+    with pytest.raises(pliant.PliantError, match="int8 scalar, and 128 is out of its range"):
+        run(128)

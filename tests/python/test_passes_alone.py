@@ -156,3 +156,59 @@ def test_writes_in_loops_do_not_show_through_views(lines: list[str], mode: str) 
     for a, b in zip(got, want, strict=True):
         np.testing.assert_array_equal(a.numpy(), b.numpy())
     np.testing.assert_array_equal(own, others)
+
+
+@pytest.mark.parametrize("mode", ["bytecode", "compiled"])
+@pytest.mark.parametrize(
+    "made",
+    [
+        'R.zeros(R.shape([3]), "float32")',
+        'R.add(R.const([1.0, 1.0, 1.0], "float32"), R.const([1.0, 1.0, 1.0], "float32"))',
+        'R.reshape(R.const([1.0, 2.0, 3.0], "float32"), R.shape([3]))',
+    ],
+)
+def test_constants_that_are_written_into_stay_what_they_are(made: str, mode: str) -> None:
+    module = from_source(f"""
+@I.ir_module
+class Module:
+    @T.prim_func(private=True)
+    def inc(w: T.Buffer((3,), "float32")):
+        for i in range(3):
+            w[i] = w[i] + T.float32(1)
+
+    @R.function
+    def init():
+        return {made}
+
+    @R.function(private=True)
+    def some(k: R.Prim("int64")) -> R.Tensor((3,), "float32"):
+        if k > 1:
+            r = {made}
+        else:
+            r = R.ones(R.shape([3]), "float32")
+        return r
+
+    @R.function(pure=False)
+    def step(w: R.Tensor((3,), "float32")):
+        cls = Module
+        return {inplace("w")}
+
+    @R.function(pure=False)
+    def main(k: R.Prim("int64")):
+        cls = Module
+        a = cls.some(k)
+        b = {inplace("a")}
+        u = {made}
+        for i in R.range(k):
+            u = {inplace("u")}
+        return (b, u)
+""")
+    run = relax.VirtualMachine(relax.build(module, exec_mode=mode))
+    for k in (1, 2, 3):
+        for _ in range(2):
+            got, want = run["main"](k), interpret(module, k)
+            for a, b in zip(got, want, strict=True):
+                np.testing.assert_array_equal(a.numpy(), b.numpy())
+    first = run["init"]().numpy().copy()
+    np.testing.assert_array_equal(run["step"](run["init"]()).numpy(), first + 1)
+    np.testing.assert_array_equal(run["init"]().numpy(), first)

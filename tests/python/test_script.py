@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import io
+import os
 import subprocess
 import sys
 import textwrap
@@ -265,3 +267,30 @@ def test_classes_of_one_name_are_read_one_by_one() -> None:
             return R.sin(x)
 
     assert "R.exp" in first.script() and "R.sin" in Module.script()
+
+
+def test_reloaded_modules_are_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = """
+from pliant.script import ir as I, relax as R
+
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((3,), "float32")):
+        return R.{op}(x)
+"""
+    file = tmp_path / "written_twice.py"
+    file.write_text(text.format(op="exp"))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    module = importlib.import_module("written_twice")
+    assert "R.exp" in module.Module.script()
+    file.write_text(text.format(op="tanh"))
+    os.utime(file, (1, 1))
+    assert "R.tanh" in importlib.reload(module).Module.script()
+
+
+def test_all_passes_come_with_a_star() -> None:
+    names: dict[str, Any] = {}
+    exec("from pliant.relax.transform import *", names)
+    assert {"LegalizeOps", "FuseOps", "RemoveUnusedOutputs", "FusionPattern"} <= names.keys()

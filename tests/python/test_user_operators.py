@@ -151,3 +151,19 @@ def test_an_operator_is_no_group() -> None:
     with pytest.raises(ValueError, match="relax.nn: that is the group of the operator"):
         relax.op.register_op("nn")(lambda x: te.compute(x.shape, lambda *i: x(*i)))
     assert relax.op.shelf.book is not None
+
+
+@pytest.mark.parametrize("mode", ["bytecode", "compiled", "interpreter"])
+@pytest.mark.parametrize("info", ["R.Tensor", 'R.Tensor(dtype="float32", ndim=1)', "R.Tensor(ndim=1)"])
+def test_several_outputs_over_operands_of_unknown_types(info: str, mode: str) -> None:
+    relax.op.register_op("mine.two")(lambda x: [topi.exp(x), topi.negative(x)])
+    module = pliant.IRModule({"main": pliant.script.from_source(f"""
+@R.function
+def main(x: {info}):
+    y = R.mine.two(x)
+    return y
+""")})
+    x = np.arange(3, dtype="float32")
+    got = interpret(module, x) if mode == "interpreter" else pliant.compile(module, exec_mode=mode)(x)
+    np.testing.assert_allclose(got[0].numpy(), np.exp(x), rtol=1e-6)
+    np.testing.assert_array_equal(got[1].numpy(), -x)

@@ -24,7 +24,7 @@ impl FuncGen<'_, '_> {
     /// A call for its result, of that type.
     pub fn call_packed(&mut self, args: &[Expr], ty: Ty) -> Gen<V> {
         let float = ty.dtype.is_float();
-        let result = self.packed_call(args, if float { PACKED_FLOAT } else { PACKED_INT })?;
+        let result = self.emit_packed(args, if float { PACKED_FLOAT } else { PACKED_INT })?;
         let wide = if float { types::F64 } else { types::I64 };
         let value = self.b.ins().load(wide, mem(), result, 8);
         let from = if float { DType::Float64 } else { DType::Int64 };
@@ -33,12 +33,12 @@ impl FuncGen<'_, '_> {
 
     /// A call for its effect: what it returns does not matter.
     pub fn call_packed_for_effect(&mut self, args: &[Expr]) -> Gen<()> {
-        self.packed_call(args, PACKED_UNUSED).map(drop)
+        self.emit_packed(args, PACKED_UNUSED).map(drop)
     }
 
     /// Puts the arguments side by side on the stack, the result's place before them, and calls through the runtime. Returns
     /// the result's place.
-    fn packed_call(&mut self, args: &[Expr], kind: u64) -> Gen<Value> {
+    fn emit_packed(&mut self, args: &[Expr], kind: u64) -> Gen<Value> {
         let f = self.f;
         let Some((&name, rest)) = args.split_first() else {
             return internal("call_packed without a name");

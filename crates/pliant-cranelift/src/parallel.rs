@@ -165,7 +165,7 @@ impl FuncGen<'_, '_> {
         let (begin, end) = (narrow(self, params[1]), narrow(self, params[2]));
         let lo = self.b.ins().iadd(first, begin);
         let hi = self.b.ins().iadd(first, end);
-        // The ends may wrap: then the first turn fails on what it reaches, as it does in a serial loop.
+        // The ends may wrap: then the first turn fails if it reaches memory by the variable, as it does in a serial loop.
         let runs = self.b.ins().icmp(IntCC::SignedLessThan, begin, end);
         self.counted(var, (lo, hi), runs, None, body)
     }

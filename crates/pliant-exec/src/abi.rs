@@ -37,7 +37,7 @@ pub type AllocWorkspace = unsafe extern "C" fn(u64) -> *mut c_void;
 pub type FreeWorkspace = unsafe extern "C" fn(*mut c_void);
 
 /// Calls a packed function: `(runtime, name, length of the name, arguments, their number, result)`. The result's kind
-/// says what the kernel wants; a value of another kind is an error. Returns 0 or a kernel status, and does not
+/// says what the kernel wants; what is no such number is an error. Returns 0 or a kernel status, and does not
 /// unwind. Callable from the threads of a parallel loop.
 pub type CallPacked = unsafe extern "C" fn(
     *const KernelRuntime,

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use pliant_ir::op::{InferError, Op, OpSignature};
-use pliant_ir::relax::{Expr, ExprData, Function, Type, TypeData};
+use pliant_ir::relax::{Expr, ExprData, Function, TensorShape, Type, TypeData};
 use pliant_ir::{AttrValue, Attrs, DType};
 
 use crate::decl::operand;
@@ -103,7 +103,7 @@ impl UserOp {
     }
 
     /// The result's type: that of the outputs over placeholders of the operands' types. Where an operand's shape
-    /// is not known, so is the result's.
+    /// is not known, so is the result's, and examples tell how many outputs there are.
     pub(crate) fn infer(
         &self,
         func: &mut Function,
@@ -113,7 +113,7 @@ impl UserOp {
         let mut call = TeCall::new(func);
         let outputs = match self.outputs(&mut call, args, attrs) {
             Ok(outputs) => outputs,
-            Err(e) if e.unknown => return Ok(func.intern(TypeData::tensor_unknown(None))),
+            Err(e) if e.unknown => return Ok(self.infer_by_example(func, args, attrs)),
             Err(e) => {
                 // Whoever reports a type error names the operator.
                 let own = e.message.strip_prefix(self.name).and_then(|m| m.strip_prefix(": "));
@@ -121,6 +121,30 @@ impl UserOp {
             }
         };
         call.out_ty(&outputs).map_err(|e| InferError::new(format!("{}: {e}", self.name)))
+    }
+
+    /// The type of outputs over operands of which something is not known: what is missing of their types is made up, and
+    /// forgotten again.
+    fn infer_by_example(&self, func: &mut Function, args: &[Expr], attrs: &Attrs) -> Type {
+        for rank in EXAMPLE_RANKS {
+            let mut call = TeCall::new(func);
+            call.example = Some(Example { rank, made_up: false });
+            let Ok(outputs) = self.outputs(&mut call, args, attrs) else { continue };
+            let made_up = call.example.is_some_and(|e| e.made_up);
+            let ty = |t: &te::Tensor| match made_up {
+                true => TypeData::tensor_unknown(None),
+                false => TypeData::Tensor {
+                    shape: TensorShape::Rank(t.ndim() as u32),
+                    dtype: Some(t.dtype()),
+                },
+            };
+            let tys: Vec<Type> = outputs.iter().map(|t| func.intern(ty(t))).collect();
+            return match tys[..] {
+                [ty] => ty,
+                _ => func.intern(TypeData::Tuple(tys.into())),
+            };
+        }
+        func.intern(TypeData::tensor_unknown(None))
     }
 
     pub(crate) fn legalize(
@@ -172,7 +196,12 @@ impl UserOp {
                 }
             }
         }
-        (self.te)(&args, &all).map_err(|e| LegalizeError::new(format!("{op}: {e}")))
+        match (self.te)(&args, &all) {
+            Ok(outputs) if outputs.is_empty() => Err(LegalizeError::new(format!(
+                "{op}: makes no output, and an operator has at least one"
+            ))),
+            outputs => outputs.map_err(|e| LegalizeError::new(format!("{op}: {e}"))),
+        }
     }
 }
 
@@ -186,6 +215,21 @@ pub struct TeCall<'f> {
     pub vars: VarMap,
     /// The tensors that operands are, where they are no placeholders.
     given: &'f [(Expr, te::Tensor)],
+    /// How operands of unknown types are made up; without, they are an error.
+    example: Option<Example>,
+}
+
+/// The ranks that examples try for operands of unknown rank, and the data type for those of unknown data type.
+const EXAMPLE_RANKS: [usize; 5] = [1, 2, 3, 4, 0];
+const EXAMPLE_DTYPE: DType = DType::Float32;
+
+/// How operands of unknown types are made up.
+#[derive(Clone, Copy)]
+struct Example {
+    /// The rank of those whose rank is not known.
+    rank: usize,
+    /// Whether a rank or a data type was made up.
+    made_up: bool,
 }
 
 impl<'f> TeCall<'f> {
@@ -200,12 +244,12 @@ impl<'f> TeCall<'f> {
         vars: VarMap,
         given: &'f [(Expr, te::Tensor)],
     ) -> Self {
-        TeCall { func, inputs: Vec::new(), vars, given }
+        TeCall { func, inputs: Vec::new(), vars, given, example: None }
     }
 
     /// The same with size variables that already stand for symbols of the function.
     pub fn with_vars(func: &'f mut Function, vars: VarMap) -> Self {
-        TeCall { func, inputs: Vec::new(), vars, given: &[] }
+        TeCall { func, inputs: Vec::new(), vars, given: &[], example: None }
     }
 
     /// The function that holds the call.
@@ -269,12 +313,21 @@ impl<'f> TeCall<'f> {
         }
         let ty = self.func.ty(e);
         let dims = match ty {
-            TypeData::Tensor { shape: pliant_ir::relax::TensorShape::Var(v), .. } => {
-                self.func.var_ty(*v).dims()
-            }
+            TypeData::Tensor { shape: TensorShape::Var(v), .. } => self.func.var_ty(*v).dims(),
             _ => ty.dims(),
         };
-        let (Some(dims), Some(dtype)) = (dims.map(|d| d.to_vec()), ty.dtype()) else {
+        let (dims, dtype) = (dims.map(|d| d.to_vec()), ty.dtype());
+        let (Some(dims), Some(dtype)) = (dims, dtype) else {
+            if let Some(example) = &mut self.example {
+                let rank = self.func.rank_of(self.func.expr_ty(e)).map(|n| n as usize);
+                example.made_up |= rank.is_none() || dtype.is_none();
+                let dims = (0..rank.unwrap_or(example.rank)).map(|i| te::var(format!("d{i}")));
+                let shape = dims.map(|v| te::Expr::from(&v)).collect();
+                let name = crate::legalize::input_name(self.inputs.len());
+                let t = te::placeholder(shape, dtype.unwrap_or(EXAMPLE_DTYPE), name);
+                self.inputs.push((t.clone(), e));
+                return Ok(t);
+            }
             let ty = pliant_ir::print::type_text(self.func, self.func.expr_ty(e));
             return Err(LegalizeError::unknown(format!(
                 "an operand has no known shape and data type: {ty}"

@@ -1,6 +1,8 @@
 //! # What it does
 //! Gives a view memory of its own where a call that works in place may write into it, or into what it is a view of.
-//! `R.reshape` makes a new value; that the machine does not copy it is nobody's to see.
+//! `R.reshape` makes a new value; that the machine does not copy it is nobody's to see. In modules with such calls, constants
+//! that are written into, and those that a function gives back, are copied as well: what folding made of `R.zeros` is a
+//! value of the program's own.
 //!
 //! # Before
 //! ```python
@@ -45,7 +47,8 @@
 //! No local functions: [`LambdaLift`](crate::lambda_lift) runs before.
 //!
 //! # Keeps
-//! Modules without calls that work in place, and views of values that nothing but the view reads.
+//! Modules without calls that work in place, and views of values that nothing but the view reads. Constants that are passed
+//! to other functions stay what they are, weights among them.
 //!
 //! # Never
 //! Looks into packed functions that are called for their effects: what these write only their authors know.
@@ -63,8 +66,11 @@ use pliant_pass::rewrite::{Namer, reachable_seqs};
 use pliant_pass::{ModulePass, PassContext, PassError};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::bind_constants::bind_constants;
 use crate::copy_aliased_results::COPY_TENSOR;
-use crate::names::{ENSURE_ZERO_OFFSET, MAKE_CLOSURE, RESHAPE};
+use crate::names::{
+    ENSURE_ZERO_OFFSET, INVOKE_CLOSURE, INVOKE_PURE_CLOSURE, MAKE_CLOSURE, RESHAPE,
+};
 
 /// See the module's documentation.
 pub struct CopyWrittenViews;
@@ -80,8 +86,13 @@ impl ModulePass for CopyWrittenViews {
         }
         for func in module.functions.values_mut() {
             let BaseFunc::Relax(func) = func else { continue };
-            let views = written_views(func);
-            if !func.attrs.contains_key(PRIMITIVE) && !views.is_empty() {
+            if func.attrs.contains_key(PRIMITIVE) {
+                continue;
+            }
+            bind_constants(Arc::make_mut(func), hands_on);
+            let mut views = written_views(func);
+            views.extend(written_constants(func));
+            if !views.is_empty() {
                 copy_views(Arc::make_mut(func), &views);
             }
         }
@@ -128,6 +139,35 @@ fn copy_views(func: &mut Function, views: &FxHashSet<Var>) {
     }
 }
 
+/// Whether a value may be, or write into, the memory of its operands within the function.
+fn hands_on(func: &Function, value: Expr) -> bool {
+    match func.expr(value) {
+        ExprData::Tuple(_) => true,
+        ExprData::Call { callee: Callee::Op(op), .. } => {
+            may_be_view(*op) || op.writes_operands() || *op == WHILE_LOOP
+        }
+        _ => false,
+    }
+}
+
+/// The constants that the function itself writes into, those that are the state of a loop, and those that it gives back.
+fn written_constants(func: &Function) -> Vec<Var> {
+    let mut memory = Memory { within: true, ..Memory::default() };
+    let mut constants = Vec::new();
+    walk(func, func.root(), |event| {
+        if let Event::Bound(_, b) = event {
+            if let ExprData::Constant(_) = func.expr(b.value) {
+                constants.push(b.var);
+            }
+            memory.bind(func, b);
+        }
+    });
+    memory.written.extend(operand_vars(func, func.seq(func.body()).result));
+    let written = memory.written_roots();
+    constants.retain(|&c| written.contains(&memory.root(c)));
+    constants
+}
+
 /// The views whose memory some call may write into while another variable names it too.
 fn written_views(func: &Function) -> FxHashSet<Var> {
     let mut memory = Memory::default();
@@ -150,8 +190,7 @@ fn written_views(func: &Function) -> FxHashSet<Var> {
         }
         _ => {}
     });
-    let written: FxHashSet<Var> =
-        std::mem::take(&mut memory.written).into_iter().map(|v| memory.root(v)).collect();
+    let written = memory.written_roots();
     views.retain(|(view, source)| {
         let alone = fresh.contains(source) && reads.get(source) == Some(&1);
         !alone && written.contains(&memory.root(*view))
@@ -184,6 +223,8 @@ fn reshaped(func: &Function, value: Expr) -> Option<Var> {
 struct Memory {
     same: FxHashMap<Var, Var>,
     written: Vec<Var>,
+    /// Whether functions are taken to keep what they are passed, and loops to write into their state alone.
+    within: bool,
 }
 
 impl Memory {
@@ -201,15 +242,20 @@ impl Memory {
             }
             ExprData::Call { callee, .. } => match callee {
                 // A closure may write into what it captures, once it is called.
-                Callee::Op(MAKE_CLOSURE) => shared = operand_vars(func, b.value),
+                Callee::Op(MAKE_CLOSURE) if !self.within => shared = operand_vars(func, b.value),
                 Callee::Op(op) if may_be_view(*op) => shared.extend(reshaped(func, b.value)),
                 Callee::Op(op) if op.writes_operands() => {
                     shared = overwritten(func, b.value);
                     self.written.extend(&shared);
                 }
                 // A function of the module may return what it is passed, and may work in place itself.
-                Callee::Op(op) if *op != WHILE_LOOP && !op.0.starts_with("relax.invoke") => {}
+                Callee::Op(op)
+                    if ![WHILE_LOOP, INVOKE_CLOSURE, INVOKE_PURE_CLOSURE].contains(op) => {}
                 Callee::Expr(f) if matches!(func.expr(*f), ExprData::Extern(_)) => {}
+                Callee::Op(WHILE_LOOP) if self.within => {
+                    self.written.extend(operand_vars(func, b.value));
+                }
+                _ if self.within => {}
                 _ => {
                     shared = operand_vars(func, b.value);
                     self.written.extend(&shared);
@@ -224,6 +270,10 @@ impl Memory {
             }
         }
         !shared.is_empty()
+    }
+
+    fn written_roots(&mut self) -> FxHashSet<Var> {
+        std::mem::take(&mut self.written).into_iter().map(|v| self.root(v)).collect()
     }
 
     fn root(&mut self, v: Var) -> Var {

@@ -25,7 +25,8 @@
 //! Every binding and its order. A value that is killed already is left alone.
 //!
 //! # Never
-//! Kills a parameter, a value that the function returns, or a variable before its last use in a nested sequence.
+//! Kills a parameter, a value that the function returns, a variable before its last use in a nested sequence, or an operand
+//! or result of a call that works in place: they are one value by two names.
 
 use pliant_ir::Op;
 use pliant_ir::relax::visit::operand_vars;
@@ -100,7 +101,8 @@ fn kills_of(
 /// name, and the operands and results of calls that work in place, which are one value by two names.
 fn held(func: &Function, live: &Liveness) -> FxHashSet<Var> {
     let mut held = FxHashSet::default();
-    for seq in reachable_seqs(func) {
+    // What a nested sequence holds may be a tuple of the sequence around it.
+    for seq in reachable_seqs(func).into_iter().rev() {
         for &block in func.seq(seq).blocks.iter().rev() {
             for binding in func.block(block).bindings.iter().rev() {
                 hold(func, binding, live, &mut held);

@@ -10,6 +10,7 @@ pub mod adjust_matmul_order;
 pub mod analysis;
 pub mod annotate_tir_op_pattern;
 pub mod attach_global_symbol;
+mod bind_constants;
 pub mod bind_params;
 pub mod bind_symbolic_vars;
 pub mod bundle_model_params;

@@ -42,8 +42,9 @@ use pliant_pass::{FunctionPass, PassContext, PassError};
 
 use crate::legalize_ops::{given, nulls};
 use crate::names::{
-    MAKE_CLOSURE, MEMORY_ALLOC_STORAGE, MEMORY_ALLOC_TENSOR, MEMORY_KILL_STORAGE,
-    MEMORY_KILL_TENSOR, VM_ALLOC_STORAGE, VM_ALLOC_TENSOR, VM_KILL_OBJECT, op_call, packed_call,
+    INVOKE_CLOSURE, INVOKE_PURE_CLOSURE, MAKE_CLOSURE, MEMORY_ALLOC_STORAGE, MEMORY_ALLOC_TENSOR,
+    MEMORY_KILL_STORAGE, MEMORY_KILL_TENSOR, VM_ALLOC_STORAGE, VM_ALLOC_TENSOR, VM_KILL_OBJECT,
+    op_call, packed_call,
 };
 
 /// Operators that are calls of a builtin with the same operands.
@@ -51,15 +52,14 @@ pub const BUILTIN_OPS: &[(&str, &str)] = &[
     ("relax.reshape", "vm.builtin.reshape"),
     ("relax.shape_of", "vm.builtin.shape_of"),
     ("relax.tensor_to_shape", "vm.builtin.tensor_to_shape"),
-    ("relax.make_closure", "vm.builtin.make_closure"),
-    ("relax.invoke_closure", "vm.builtin.invoke_closure"),
-    ("relax.invoke_pure_closure", "vm.builtin.invoke_pure_closure"),
+    (MAKE_CLOSURE.0, "vm.builtin.make_closure"),
+    (INVOKE_CLOSURE.0, "vm.builtin.invoke_closure"),
+    (INVOKE_PURE_CLOSURE.0, "vm.builtin.invoke_pure_closure"),
 ];
 use crate::to_non_dataflow::admit_effects;
 
 /// Operators whose second operand is a tuple of operands.
-const CLOSURE_OPS: [Op; 3] =
-    [MAKE_CLOSURE, Op("relax.invoke_closure"), Op("relax.invoke_pure_closure")];
+const CLOSURE_OPS: [Op; 3] = [MAKE_CLOSURE, INVOKE_CLOSURE, INVOKE_PURE_CLOSURE];
 
 /// See the module's documentation.
 pub struct LowerRuntimeBuiltin;

@@ -128,7 +128,7 @@ impl ModulePass for MergeCompositeFunctions {
     }
 }
 
-/// Removes the private composite functions that stand in their regions now.
+/// Removes the private composite functions that nothing calls: those that stand in their regions now.
 fn remove_uncalled(module: &mut IRModule, composites: &FxHashMap<Arc<str>, Arc<Function>>) {
     let called: FxHashSet<Arc<str>> =
         module.relax_funcs().flat_map(|(_, f)| called_globals(f)).collect();

@@ -11,8 +11,12 @@ use pliant_pass::{PassError, Problem};
 
 /// `R.builtin.alloc_tensor(shape, dtype, device)`: a new tensor.
 pub const ALLOC_TENSOR: Op = Op("relax.builtin.alloc_tensor");
-/// Makes a closure of a function and what it captures.
+/// `R.make_closure(func, captured)`: a function and what it captures.
 pub const MAKE_CLOSURE: Op = Op("relax.make_closure");
+/// `R.invoke_closure(closure, args)`: a call with effects.
+pub const INVOKE_CLOSURE: Op = Op("relax.invoke_closure");
+/// `R.invoke_pure_closure(closure, args)`: a call without.
+pub const INVOKE_PURE_CLOSURE: Op = Op("relax.invoke_pure_closure");
 /// `R.memory.alloc_storage(size, device, scope, dtype)`: a piece of memory; `size` is a shape of one dim, in bytes.
 pub const MEMORY_ALLOC_STORAGE: Op = Op("relax.memory.alloc_storage");
 /// `R.memory.alloc_tensor(storage, offset, shape, dtype)`: a tensor inside a piece of memory.

@@ -1,7 +1,7 @@
 //! # What it does
 //! Lets code generators take the functions with the attribute `Codegen`: the generator of each backend is called once
 //! with all of them, and each call of such a function becomes `R.call_dps_packed` of the packed function that the
-//! generator names. The functions themselves go, and the composite functions that only they called.
+//! generator names. The functions themselves go, and composite functions of the module that only they called.
 //!
 //! # Before
 //! ```python
@@ -15,18 +15,18 @@
 //!         return gv
 //!
 //!     @R.function(private=True)
-//!     def fused_relax_matmul(x: R.Tensor(("n", 4), "float32"), w: R.Tensor((4, 8), "float32")) -> R.Tensor(("n", 8), "float32"):
-//!         R.func_attr({"Composite": "gemm.matmul", "Primitive": 1})
-//!         n = T.int64()
-//!         gv = R.matmul(x, w)
-//!         return gv
-//!
-//!     @R.function(private=True)
 //!     def fused_relax_matmul_gemm(x: R.Tensor(("n", 4), "float32"), w: R.Tensor((4, 8), "float32")) -> R.Tensor(("n", 8), "float32"):
 //!         R.func_attr({"Codegen": "gemm"})
 //!         n = T.int64()
-//!         cls = Module
-//!         gv: R.Tensor((n, 8), "float32") = cls.fused_relax_matmul(x, w)
+//!
+//!         @R.function
+//!         def fused_relax_matmul(a: R.Tensor(("m", 4), "float32"), b: R.Tensor((4, 8), "float32")) -> R.Tensor(("m", 8), "float32"):
+//!             R.func_attr({"Composite": "gemm.matmul", "Primitive": 1})
+//!             m = T.int64()
+//!             c = R.matmul(a, b)
+//!             return c
+//!
+//!         gv: R.Tensor((n, 8), "float32") = fused_relax_matmul(x, w)
 //!         return gv
 //! ```
 //!

@@ -207,8 +207,8 @@ struct PyMacro<'py> {
     globals: Bound<'py, PyDict>,
 }
 
-/// Parses a text: a module, or a function on its own. `first_line` and `dedent` place it in the user's file; `macros`
-/// are those that it may use.
+/// Parses a text: a module, the name and module of a rewriter, or a function on its own. `first_line` and `dedent` place it in
+/// the user's file; `macros` are those that it may use.
 #[pyfunction]
 #[pyo3(signature = (text, file="<str>", first_line=1, dedent=0, names=None, globals=None, macros=None))]
 #[expect(clippy::too_many_arguments, reason = "each has a name in Python")]
@@ -252,6 +252,11 @@ pub fn parse_script<'py>(
         guard(|| Ok(pliant_script::parse_with_macros(&text, id, &hosts, &env, ops)))?;
     match parsed {
         Some(Parsed::Module(module)) => Ok(Bound::new(py, IRModule::wrap(module))?.into_any()),
+        Some(Parsed::Rewriter(name, module)) => {
+            let module = Bound::new(py, IRModule::wrap(module))?;
+            let name = PyString::new(py, &name).into_any();
+            Ok(PyTuple::new(py, [name, module.into_any()])?.into_any())
+        }
         Some(Parsed::Function(name, func)) => Ok(match func {
             BaseFunc::Relax(f) => Function::named(py, f, &name)?.into_any(),
             BaseFunc::Prim(f) => Bound::new(py, PrimFunc::named(f, &name))?.into_any(),

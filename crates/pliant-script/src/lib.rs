@@ -39,6 +39,8 @@ use crate::errors::{Errors, Kind, ScriptError};
 pub enum Parsed {
     /// A module.
     Module(IRModule),
+    /// The rules of a rewriter, and its name.
+    Rewriter(Arc<str>, IRModule),
     /// One function on its own, and its name.
     Function(Arc<str>, BaseFunc),
 }
@@ -47,7 +49,7 @@ impl Parsed {
     /// The module; a function on its own as a module of one function.
     pub fn into_module(self) -> IRModule {
         match self {
-            Parsed::Module(module) => module,
+            Parsed::Module(module) | Parsed::Rewriter(_, module) => module,
             Parsed::Function(name, func) => {
                 let mut module = IRModule::new();
                 module.insert(name, func);

@@ -15,6 +15,7 @@ use crate::{Parsed, literal, tir, walk};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Decorator {
     Module,
+    Rewriter,
     Relax,
     Prim,
     PyFunc,
@@ -36,9 +37,7 @@ pub(crate) fn parse_top<'s>(
     let mut funcs = Vec::new();
     for stmt in stmts {
         match &stmt.kind {
-            StmtKind::ClassDef(def)
-                if decorator(cx, &def.decorators) == Some(Decorator::Module) =>
-            {
+            StmtKind::ClassDef(def) if makes_module(decorator(cx, &def.decorators)) => {
                 modules.push(&**def);
             }
             StmtKind::FunctionDef(def)
@@ -58,7 +57,13 @@ pub(crate) fn parse_top<'s>(
         cx.error(Kind::Structure, second.name_range, message);
     }
     match (modules.first(), funcs.as_slice()) {
-        (Some(class), _) => parse_class(cx, class, macros).map(Parsed::Module),
+        (Some(class), _) => {
+            let module = parse_class(cx, class, macros)?;
+            Some(match decorator(cx, &class.decorators) {
+                Some(Decorator::Rewriter) => Parsed::Rewriter(class.name.into(), module),
+                _ => Parsed::Module(module),
+            })
+        }
         (None, []) => {
             let range = stmts.first().map(|s| s.range).unwrap_or_default();
             cx.error_help(
@@ -133,9 +138,7 @@ fn read_front<'s>(cx: &mut Cx<'s>, stmts: &[Stmt<'s>]) {
                     cx.metadata = tensors;
                 }
             }
-            StmtKind::ClassDef(def)
-                if decorator(cx, &def.decorators) == Some(Decorator::Module) =>
-            {
+            StmtKind::ClassDef(def) if makes_module(decorator(cx, &def.decorators)) => {
                 cx.class_name = Some(def.name);
             }
             _ => {}
@@ -143,12 +146,17 @@ fn read_front<'s>(cx: &mut Cx<'s>, stmts: &[Stmt<'s>]) {
     }
 }
 
+fn makes_module(decorator: Option<Decorator>) -> bool {
+    matches!(decorator, Some(Decorator::Module | Decorator::Rewriter))
+}
+
 /// What the decorators of a definition say.
 fn decorator<'s>(cx: &Cx<'s>, decorators: &[Expr<'s>]) -> Option<Decorator> {
     decorators.iter().find_map(|e| {
         let path = cx.path(e.as_call().map_or(e, |c| &c.func))?;
         match (path.ns, path.name.as_str()) {
-            (Ns::Ir, "ir_module") | (Ns::Relax, "rewriter") => Some(Decorator::Module),
+            (Ns::Ir, "ir_module") => Some(Decorator::Module),
+            (Ns::Relax, "rewriter") => Some(Decorator::Rewriter),
             (Ns::Ir, "pyfunc") => Some(Decorator::PyFunc),
             (Ns::Relax, "function" | "func") => Some(Decorator::Relax),
             (Ns::Relax, "macro") => Some(Decorator::Macro),

@@ -4,7 +4,7 @@
 //!
 //! Proofs are about integers, machine words wrap. A fact is assumed, and an index proved, only where [`Fit`] shows
 //! that no part of it overflows: int64 parameters and sizes are at most 2**40, which the entry of a kernel checks
-//! (but of parameters that are only data, whatever their value: [`UNBOUNDED`]), and the dims of buffers are
+//! (but of parameters that reach no index and no size: [`UNBOUNDED`]), and the dims of buffers are
 //! computed with overflow checks there and where memory is allocated. What was loaded from memory has no bounds.
 //! Everything else is asserted of the words that the machine has computed.
 
@@ -32,13 +32,14 @@ use crate::walk::{for_each_stmt, map_operands, own_exprs, substitute_expr};
 pub const UNBOUNDED: &str = "tir.unbounded_params";
 
 /// The int64 parameters that only go into values and conditions: no index and no size depends on them, so that no proof
-/// needs their bounds. A condition that holds of any 64-bit integer is a fact without them.
-fn data_params(f: &PrimFunc) -> Vec<usize> {
-    let mut steering: FxHashSet<Var> = FxHashSet::default();
+/// needs their bounds. A condition over them is assumed only where its arithmetic fits 64 bits whatever they are
+/// ([`Fact::exact`]).
+fn unbounded_params(f: &PrimFunc) -> Vec<usize> {
+    let mut bounded: FxHashSet<Var> = FxHashSet::default();
     let mut note = |e: Expr| {
         for_each_expr(f, e, |e| {
             if let ExprData::Var(v) = f.expr(e) {
-                steering.insert(*v);
+                bounded.insert(*v);
             }
         });
     };
@@ -62,7 +63,7 @@ fn data_params(f: &PrimFunc) -> Vec<usize> {
         let data = f.buffer(b);
         data.shape.iter().chain(&data.strides).chain(&data.elem_offset).for_each(|&e| note(e));
     }
-    let free = |p: &Var| f.var(*p).ty == VarTy::Value(Ty::I64) && !steering.contains(p);
+    let free = |p: &Var| f.var(*p).ty == VarTy::Value(Ty::I64) && !bounded.contains(p);
     f.params.iter().enumerate().filter(|(_, p)| free(p)).map(|(i, _)| i).collect()
 }
 
@@ -79,7 +80,7 @@ pub fn run(f: &mut PrimFunc) -> Result<(), LowerError> {
         fit: Fit::default(),
         error: None,
     };
-    let unbounded = data_params(f);
+    let unbounded = unbounded_params(f);
     c.sizes(f, &unbounded);
     f.attrs.shift_remove(UNBOUNDED);
     if !unbounded.is_empty() {

@@ -4,7 +4,8 @@ use pliant_ir::tir::{BinOp, Expr, ExprData, Intrin, PrimFunc, Ty, Var, VarTy};
 use pliant_tensor::DType;
 use rustc_hash::FxHashMap;
 
-/// The magnitude that int64 parameters, sizes and dims have at most: the entry of a kernel and its allocations check it.
+/// The magnitude that int64 parameters (those that reach an index or a size), sizes and dims have at most: the entry of a
+/// kernel and its allocations check it.
 pub const SIZE_LIMIT: i64 = 1 << 40;
 
 /// The integers from `lo` to `hi`.

@@ -117,10 +117,13 @@ fn word(kind: u64, value: &Value) -> Result<u64, VmError> {
         (PACKED_INT, Value::Bool(v)) => Ok(u64::from(*v)),
         _ => {
             let wanted = if kind == PACKED_FLOAT { "a number" } else { "an integer" };
-            let text = format!(
-                "the loop function wants {wanted}, and it returned {value:?} (help: T.call_packed(..., dtype=\"float32\") \
-                 says what it returns)"
-            );
+            let help = match element {
+                Value::Float(_) => {
+                    " (help: T.call_packed(..., dtype=\"float32\") says what it returns)"
+                }
+                _ => "",
+            };
+            let text = format!("the loop function wants {wanted}, and it returned {value:?}{help}");
             Err(VmError::external(text))
         }
     }

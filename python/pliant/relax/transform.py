@@ -24,7 +24,7 @@ __all__ = [
     "get_pipeline",
     "module_pass",
 ]
-__all__ += ["FusionPattern", "PatternCheckContext", *transform.__all__]
+__all__ += ["FusionPattern", "PatternCheckContext", *(name for name in dir(transform) if name[0].isupper())]
 
 
 class DataflowBlockPass(ModulePass):

@@ -13,9 +13,7 @@ the language's own are looked up in the Python program around.
 
 from __future__ import annotations
 
-import ast
 import inspect
-import textwrap
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
@@ -38,8 +36,8 @@ def from_source(
     *,
     file: str = "<str>",
 ) -> IRModule | Function | PrimFunc | PatternMatchingRewriter:
-    """Parses a text, or the source of a class or function: a module, a function on its own, or what ``@R.rewriter`` makes of
-    a class.
+    """Parses a text, or the source of a class or function: a module, or a function on its own. A text of a class under
+    ``@R.rewriter`` gives the rewriter.
 
     ``extra_vars`` are names that the text may use. Raises :class:`pliant.ScriptError` that points at the line.
     """
@@ -51,20 +49,12 @@ def from_source(
         return _decorate.parse(program, caller, check_well_formed)
     names = dict(extra_vars or {})
     result = _core.parse_script(program, file, 1, 0, names, {}, _decorate.macros_used(program, [names]))
+    name = None
+    if isinstance(result, tuple):
+        name, result = result
     if check_well_formed:
         _decorate.check(result, file)
-    return relax.rewriter_of(result, name) if (name := _rewriter_in(program)) else result
-
-
-def _rewriter_in(program: str) -> str | None:
-    """The name of the class with the decorator ``@R.rewriter`` in a text that was parsed."""
-    if "rewriter" not in program:
-        return None
-    for stmt in ast.parse(textwrap.dedent(program)).body:
-        decorators = stmt.decorator_list if isinstance(stmt, ast.ClassDef) else []
-        if isinstance(stmt, ast.ClassDef) and any(ast.unparse(d).split(".")[-1] == "rewriter" for d in decorators):
-            return stmt.name
-    return None
+    return result if name is None else relax.rewriter_of(result, name)
 
 
 parse = from_source

@@ -29,6 +29,8 @@ def parse(obj: type | FunctionType, frame: FrameType, check_well_formed: bool = 
     names = captured(obj, frame)
     used = macros_used(text, [names, frame.f_globals])
     result = _core.parse_script(text, file, max(first, 1), dedent, names, frame.f_globals, used)
+    if isinstance(result, tuple):
+        result = result[1]  # The module of a rewriter, whose decorator makes the rewriter.
     if check_well_formed:
         check(result, file)
     return result
@@ -79,9 +81,11 @@ def macros_used(text: str, scopes: list[dict[str, Any]]) -> list[Macro]:
 
 def decorated_source(obj: type | FunctionType, frame: FrameType) -> tuple[list[str], int] | None:
     """The lines of a class whose decorator ``frame`` is calling and the number of the first: of several classes of one name
-    in a scope, ``inspect`` knows the first only."""
+    in a scope, ``inspect`` finds the first only before Python 3.13."""
     if not isinstance(obj, type):
         return None
+    # As `inspect` does: the file may be another one by now.
+    linecache.checkcache(frame.f_code.co_filename)
     lines = linecache.getlines(frame.f_code.co_filename, frame.f_globals)
     for name, decorators, last in _decorated_classes("".join(lines)):
         if name == obj.__name__ and frame.f_lineno in decorators:

@@ -11,7 +11,7 @@ from pliant.transform._pass import CoreBackedPass
 
 class FuseOpsByPattern(CoreBackedPass):
     """Makes a function of what matches each pattern, with the attribute ``Composite``, the pattern's name; with
-    ``annotate_codegen`` also one around it with the attribute ``Codegen``.
+    ``annotate_codegen`` it becomes a local function of one with the attribute ``Codegen``.
 
     A pattern is ``(name, pattern[, annotation_patterns[, check]])`` or the name of a registered one. The patterns are tried one after the
     other. ``check(context)`` refuses matches; it sees ``context.matched_expr``, ``annotated_expr`` and ``matched_bindings``.

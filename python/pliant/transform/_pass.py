@@ -71,13 +71,14 @@ class Sequential(Pass):
         self.passes = list(passes or ())
         for i, one in enumerate(self.passes):
             if isinstance(one, type) or not callable(one) or _makes_pass(one):
-                hint = f" (help: write {one.__name__}(...))" if hasattr(one, "__name__") else ""
+                hint = f" (help: write {one.__name__}(...))" if callable(one) and hasattr(one, "__name__") else ""
                 raise TypeError(f"Sequential: item {i} is no pass but {one!r}{hint}")
         self.info = PassInfo(name, opt_level, required, traceable)
 
 
 def _makes_pass(one: Any) -> bool:
-    """Whether a callable is a library's function that makes a pass: the parentheses are forgotten."""
+    """Whether a callable is a library's function that makes a pass: the parentheses are forgotten. Functions of the
+    extension module call theirs ``_core.transform``."""
     own = not isinstance(one, Pass) and str(getattr(one, "__module__", "")).startswith(("pliant.", "_core."))
     return own and _core.transform.unknown_pass(getattr(one, "__name__", "")) is None
 

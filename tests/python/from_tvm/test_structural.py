@@ -238,6 +238,11 @@ def test_sums_of_sizes_before_the_sizes_themselves() -> None:
         ):
             return (a, p, q)
 
+        @R.function
+        def scalar(a: R.Tensor((total,), "float32"), k: R.Prim(value="n"), q: R.Tensor(("m",), "float32")):
+            return (a, k, q)
+
+        assert_structural_equal(scalar, from_source(scalar.script()))
         again = from_source(func.script())
         assert_structural_equal(func, again)
         other = from_source(func.script().replace('q: R.Tensor(("m",)', 'q: R.Tensor(("n",)'))

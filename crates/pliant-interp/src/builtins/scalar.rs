@@ -15,8 +15,12 @@ pub(super) fn item(a: Args<'_>) -> Result<Value> {
     element(t)
 }
 
-/// The one element of a tensor.
+/// The one element of a tensor that has one.
 pub(crate) fn element(t: &Tensor) -> Result<Value> {
+    if t.numel() != 1 {
+        let text = format!("a scalar is made of a tensor of one element, not of {}", t.numel());
+        return Err(InterpError::check(text));
+    }
     Ok(match t.dtype() {
         d if d.is_float() => Value::Float(t.to_f64_vec()?[0]),
         DType::Bool => Value::Bool(t.to_i64_vec()?[0] != 0),

@@ -1,5 +1,7 @@
 //! Intrinsics: computed in float64 or 64-bit integers, then rounded to the data type.
 
+use std::sync::Arc;
+
 use pliant_ir::DType;
 use pliant_ir::tir::{BinOp, Expr, ExprData, Intrin, Ty};
 
@@ -71,7 +73,7 @@ impl Loops<'_, '_, '_> {
 
     /// A packed function that is called for its result, of that type.
     fn call_packed(&mut self, args: &[Expr], ty: Ty) -> Result<Val> {
-        let value = self.packed_value(args)?;
+        let (name, value) = self.packed_value(args)?;
         let element = match &value {
             Value::Tensor(t) if t.numel() == 1 => &element(t)?,
             other => other,
@@ -84,19 +86,15 @@ impl Loops<'_, '_, '_> {
             Value::Bool(v) => Ok(Val::Int(i64::from(*v))),
             _ => {
                 let wanted = if ty.dtype.is_float() { "a number" } else { "an integer" };
-                let name = match self.f.expr(args[0]) {
-                    ExprData::Str(name) => name,
-                    _ => return Err(malformed("T.call_packed without a name")),
-                };
                 let told = value.describe();
                 let text = format!("the loop function wants {wanted}, and it returned {told}");
-                Err(failed_packed(name, &text))
+                Err(failed_packed(&name, &text))
             }
         }
     }
 
-    /// What a packed function returns: addresses are handed over as the tensors that they point into.
-    pub(super) fn packed_value(&mut self, args: &[Expr]) -> Result<Value> {
+    /// The name of a packed function, and what it returns: addresses are handed over as the tensors that they point into.
+    pub(super) fn packed_value(&mut self, args: &[Expr]) -> Result<(Arc<str>, Value)> {
         let mut values = Vec::with_capacity(args.len());
         for &a in args {
             let dtype = self.f.expr_ty(a).dtype;
@@ -113,7 +111,7 @@ impl Loops<'_, '_, '_> {
         let Some((Value::Str(name), rest)) = values.split_first() else {
             return Err(malformed("T.call_packed without a name"));
         };
-        self.m.call_packed(name, rest)
+        Ok((name.clone(), self.m.call_packed(name, rest)?))
     }
 }
 

@@ -41,7 +41,7 @@ impl Matrix {
     }
 
     fn get(&self, batch: i64, row: i64, col: i64) -> Result<f64> {
-        self.view.read(self.position(batch, row, col))?.float()
+        self.view.read_at(self.position(batch, row, col))?.float()
     }
 }
 
@@ -98,7 +98,7 @@ impl Loops<'_, '_, '_> {
             }
             ("extreme", [_, largest, Val::Address(row, k), Val::Address(place, p)]) => {
                 if let Some(found) = Row::new(row, *k, n)?.extreme(largest.is_true()?) {
-                    place.write(*p, &Val::Int(found))?;
+                    place.write_at(*p, &Val::Int(found))?;
                 }
             }
             ("fourier", [_, inverse, Val::Address(row, k)]) => {
@@ -127,7 +127,7 @@ impl Loops<'_, '_, '_> {
                 let Val::Address(view, first) = operand else {
                     return Err(malformed("an operand of a slice function is no address"));
                 };
-                values.push(view.read(first.saturating_add(i))?.float()?);
+                values.push(view.read_at(first.saturating_add(i))?.float()?);
             }
             let value = match (intrinsic, &*values) {
                 (Some(f), [_, ..]) => float_intrin(f, &values),
@@ -143,7 +143,7 @@ impl Loops<'_, '_, '_> {
                 _ => None,
             };
             let value = value.ok_or_else(|| malformed("an unknown slice function"))?;
-            to.write(first.saturating_add(i), &Val::Float(round(value, to.dtype)))?;
+            to.write_at(first.saturating_add(i), &Val::Float(round(value, to.dtype)))?;
         }
         Ok(Val::Int(0))
     }
@@ -172,7 +172,7 @@ impl Loops<'_, '_, '_> {
                     for p in 0..k {
                         sum += a.get(i, row, p)? * b.get(i, p, col)?;
                     }
-                    c.view.write(c.position(i, row, col), &Val::Float(round(sum, dtype)))?;
+                    c.view.write_at(c.position(i, row, col), &Val::Float(round(sum, dtype)))?;
                 }
             }
         }
@@ -204,7 +204,7 @@ impl Loops<'_, '_, '_> {
                 for p in 0..k {
                     sum += a.get(0, row, p)? * b.get(col / width, p, col % width)?;
                 }
-                c.view.write(c.position(0, row, col), &Val::Float(round(sum, dtype)))?;
+                c.view.write_at(c.position(0, row, col), &Val::Float(round(sum, dtype)))?;
             }
         }
         Ok(Val::Int(0))

@@ -20,7 +20,7 @@ pub(super) struct Row {
 impl Row {
     /// The `n` elements from position `first`.
     pub(super) fn new(view: &Rc<View>, first: i64, n: i64) -> Result<Row> {
-        let values = (0..n).map(|i| view.read(first + i)).collect::<Result<_>>()?;
+        let values = (0..n).map(|i| view.read_at(first + i)).collect::<Result<_>>()?;
         Ok(Row { view: view.clone(), first, values })
     }
 
@@ -61,8 +61,8 @@ impl Row {
         let places = self.places(descending, false);
         for i in part {
             let place = places[i as usize];
-            self.view.write(self.first + i, &self.values[place as usize])?;
-            to.write(at + i, &Val::Int(place))?;
+            self.view.write_at(self.first + i, &self.values[place as usize])?;
+            to.write_at(at + i, &Val::Int(place))?;
         }
         Ok(())
     }
@@ -87,7 +87,7 @@ impl Row {
             }
             for (part, value) in [re, im].into_iter().enumerate() {
                 let value = Val::Float(round(value, self.view.dtype));
-                self.view.write(self.first + (2 * k + part) as i64, &value)?;
+                self.view.write_at(self.first + (2 * k + part) as i64, &value)?;
             }
         }
         Ok(())

@@ -137,10 +137,15 @@ impl View {
         Ok(position)
     }
 
-    /// The position of an element whose address is taken; it need not be inside.
+    /// The address of an element as the buffer is declared: how many elements stand before it in memory, or, of a tensor
+    /// with strides whose buffer has none, in row-major order. It need not be inside.
     pub fn address(&self, indices: &[i64]) -> i64 {
         match *indices {
-            [linear] if self.shape.len() != 1 => self.linear(linear).unwrap_or(linear),
+            [linear] if self.shape.len() != 1 => linear,
+            _ if self.layout == Layout::Strided => indices
+                .iter()
+                .zip(&self.shape)
+                .fold(0i64, |p, (i, size)| p.saturating_mul(*size).saturating_add(*i)),
             _ => indices
                 .iter()
                 .zip(&self.strides)
@@ -184,6 +189,20 @@ impl View {
         // alive; the run is the only one that accesses it.
         unsafe { std::ptr::copy_nonoverlapping(p, bytes.as_mut_ptr(), self.dtype.size()) };
         Ok(decode(bytes, self.dtype))
+    }
+
+    /// The element at an address.
+    pub fn read_at(&self, address: i64) -> Result<Val> {
+        self.read(self.reached(address)?)
+    }
+
+    /// Writes the element at an address.
+    pub fn write_at(&self, address: i64, value: &Val) -> Result<()> {
+        self.write(self.reached(address)?, value)
+    }
+
+    fn reached(&self, address: i64) -> Result<i64> {
+        if self.layout == Layout::Strided { self.linear(address) } else { Ok(address) }
     }
 
     /// Writes the element at a position.

@@ -74,7 +74,7 @@ impl<'a> Matcher<'a> {
         same_attrs(&f.attrs, &g.attrs)?;
         same("number of parameters", f.params.len(), g.params.len())?;
         for (&p, &q) in f.params.iter().zip(&g.params) {
-            self.pair_sizes(self.a.var(p).ty, self.b.var(q).ty);
+            self.pair_symbols(self.a.var(p).ty, self.b.var(q).ty);
         }
         for (i, (&p, &q)) in f.params.iter().zip(&g.params).enumerate() {
             self.define(p, q)
@@ -248,15 +248,21 @@ impl<'a> Matcher<'a> {
     }
 
     /// Pairs the symbols that stand alone in two types: a sum of sizes that comes before them does not tell which is which.
-    fn pair_sizes(&mut self, x: Type, y: Type) {
+    fn pair_symbols(&mut self, x: Type, y: Type) {
         let mut stack = vec![(x, y)];
         while let Some((x, y)) = stack.pop() {
             let (s, t) = (self.a.types.get(x), self.b.types.get(y));
             if let (Some(x), Some(y)) = (s.dims(), t.dims()) {
                 self.pair_dims(x, y);
             }
-            if let (TypeData::Tuple(x), TypeData::Tuple(y)) = (s, t) {
-                stack.extend(x.iter().copied().zip(y.iter().copied()).rev());
+            match (s, t) {
+                (TypeData::Prim { value: Some(v), .. }, TypeData::Prim { value: Some(w), .. }) => {
+                    self.pair_dims(&[*v], &[*w])
+                }
+                (TypeData::Tuple(x), TypeData::Tuple(y)) => {
+                    stack.extend(x.iter().copied().zip(y.iter().copied()).rev());
+                }
+                _ => {}
             }
         }
     }

@@ -49,6 +49,9 @@ use crate::op::OpRegistry;
 use crate::{relax as graph, tir as loops};
 pub use highlight::highlight;
 
+/// The name of a variable that nobody reads.
+pub const DISCARDED: &str = "_";
+
 /// The line that every printed script begins with.
 pub const HEADER: &str = "from pliant.script import ir as I, relax as R, tir as T\n";
 

@@ -5,17 +5,14 @@ use std::rc::Rc;
 use pliant_sym::{Sym, SymKind, SymVar};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::ModulePrinter;
 use super::literal::func_attrs;
 use super::names::Names;
 use super::sym::SymTable;
+use super::{DISCARDED, ModulePrinter};
 use crate::relax::visit::called_globals;
 use crate::relax::{
     Binding, Block, Callee, Expr, ExprData, FuncId, Function, Seq, TensorShape, Type, TypeData, Var,
 };
-
-/// The name of what nobody reads.
-const DISCARDED: &str = "_";
 
 /// Prints one graph function.
 pub(super) struct FuncPrinter<'a, 'm> {
@@ -156,7 +153,7 @@ impl<'a, 'm> FuncPrinter<'a, 'm> {
                 ExprData::TupleGetItem(t, _) => stack.push(*t),
                 ExprData::Call { callee, args, ty_args, .. } => {
                     if let Callee::Expr(c) = callee {
-                        self.collect_expr_leaf(*c, owner, walk);
+                        stack.push(*c);
                     }
                     for &t in f.type_list(*ty_args) {
                         self.collect_ty(t, owner, walk);
@@ -165,12 +162,6 @@ impl<'a, 'm> FuncPrinter<'a, 'm> {
                 }
                 _ => {}
             }
-        }
-    }
-
-    fn collect_expr_leaf(&mut self, e: Expr, owner: FuncId, walk: &mut Walk) {
-        if let ExprData::Shape(dims) = self.f.expr(e) {
-            dims.iter().for_each(|&d| self.introduce(d, owner, walk));
         }
     }
 

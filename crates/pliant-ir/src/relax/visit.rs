@@ -600,7 +600,7 @@ pub fn copy_function_with(src: &Function, prepare: impl FnOnce(&mut Importer<'_>
 }
 
 /// A local function that captures nothing, as a function of its own, private.
-pub fn copy_function_of(src: &Function, id: FuncId) -> Function {
+pub fn copy_local_function(src: &Function, id: FuncId) -> Function {
     let mut dst = Function::empty();
     dst.attrs = src.func(id).attrs.clone();
     dst.private = true;
@@ -608,6 +608,7 @@ pub fn copy_function_of(src: &Function, id: FuncId) -> Function {
     dst
 }
 
+/// Copies a function as the root of `dst`, whose attributes stand in [`Function::attrs`].
 fn copy_root(
     src: &Function,
     id: FuncId,

@@ -1,12 +1,37 @@
 //! The exponential and what is made of it.
 
-use super::{MathOps, Real, abs, horner, odd, with_sign};
+use super::{MathOps, Real, abs, horner, negated, odd, with_sign};
+
+/// `e^r - 1` of a small `r`, in parts: `r` itself, and what there is besides, `p * square`.
+pub(super) struct Small<V> {
+    r: V,
+    p: V,
+    square: V,
+}
+
+impl<V> Small<V> {
+    /// `e^r - 1`, rounded once.
+    #[inline(always)]
+    pub(super) fn sum<B: MathOps<V = V>>(&self, b: &mut B) -> V {
+        b.fma(&self.p, &self.square, &self.r)
+    }
+
+    /// `e^r`, rounded once: what is lost when 1 takes up `r` goes to the rest.
+    #[inline(always)]
+    fn above_one<B: MathOps<V = V>>(&self, b: &mut B) -> V {
+        let one = b.f(1.0);
+        let high = b.add(&one, &self.r);
+        let taken = b.sub(&high, &one);
+        let lost = b.sub(&self.r, &taken);
+        let low = b.fma(&self.p, &self.square, &lost);
+        b.add(&high, &low)
+    }
+}
 
 /// `e^x`: reduction by two constants, a polynomial, and scaling that reaches infinity and the subnormals.
 #[inline(always)]
 pub fn exp<B: MathOps>(b: &mut B, x: &B::V) -> B::V {
-    let one = b.f(1.0);
-    times_exp(b, x, |b, y| b.add(y, &one))
+    times_exp(b, x, |b, small| small.above_one(b))
 }
 
 /// `m * e^x` for `m` near 1, with one rounding less than the product of both: `of` gives `m + m * y` for a small `y`.
@@ -14,7 +39,7 @@ pub fn exp<B: MathOps>(b: &mut B, x: &B::V) -> B::V {
 pub(super) fn times_exp<B: MathOps>(
     b: &mut B,
     x: &B::V,
-    of: impl FnOnce(&mut B, &B::V) -> B::V,
+    of: impl FnOnce(&mut B, &Small<B::V>) -> B::V,
 ) -> B::V {
     let (lo, hi) = B::Real::EXP_RANGE;
     let (lo, hi) = (b.f(lo), b.f(hi));
@@ -23,11 +48,14 @@ pub(super) fn times_exp<B: MathOps>(
     times_exp_within(b, &x, of)
 }
 
-/// `e^x` for arguments within [`Real::EXP_RANGE`], and NaN.
+/// `e^x` for arguments within [`Real::EXP_RANGE`], and NaN; up to half an ulp worse than [`exp`], and three operations less.
 #[inline(always)]
 pub fn exp_within<B: MathOps>(b: &mut B, x: &B::V) -> B::V {
     let one = b.f(1.0);
-    times_exp_within(b, x, |b, y| b.add(y, &one))
+    times_exp_within(b, x, |b, small| {
+        let y = small.sum(b);
+        b.add(&y, &one)
+    })
 }
 
 /// [`times_exp`] for arguments within [`Real::EXP_RANGE`], and NaN.
@@ -35,7 +63,7 @@ pub fn exp_within<B: MathOps>(b: &mut B, x: &B::V) -> B::V {
 fn times_exp_within<B: MathOps>(
     b: &mut B,
     x: &B::V,
-    of: impl FnOnce(&mut B, &B::V) -> B::V,
+    of: impl FnOnce(&mut B, &Small<B::V>) -> B::V,
 ) -> B::V {
     let (log2e, magic) = (b.f(std::f64::consts::LOG2_E), b.f(B::Real::ROUND));
     let t = b.fma(x, &log2e, &magic);
@@ -45,24 +73,19 @@ fn times_exp_within<B: MathOps>(
     let r = b.fma(&n, &c1, x);
     let r = b.fma(&n, &c2, &r);
     let p = horner(b, &r, B::Real::EXP);
-    let r2 = b.mul(&r, &r);
-    let y = b.fma(&p, &r2, &r);
-    let y = of(b, &y);
+    let square = b.mul(&r, &r);
+    let y = of(b, &Small { r, p, square });
     b.scale(&y, &n, &t)
 }
 
-/// `e^|x| / 2` and `e^-|x| / 2`, where neither overflows before the hyperbolic functions do.
+/// `e^|x| / 2` and `e^-|x| / 2`: halved before it is scaled, the first reaches infinity where the hyperbolic functions do.
 #[inline(always)]
 fn halves<B: MathOps>(b: &mut B, size: &B::V) -> (B::V, B::V) {
-    // Beyond the safe range, the square of the root's exponential.
-    let (half, quarter, limit) = (b.f(0.5), b.f(0.25), b.f(B::Real::EXP_SAFE));
-    let root = b.mul(size, &half);
-    let arg = b.select_lt(&limit, size, &root, size);
-    let e = exp(b, &arg);
-    let scaled = b.mul(&e, &half);
-    let one = b.f(1.0);
-    let other = b.select_lt(&limit, size, &e, &one);
-    let up = b.mul(&scaled, &other);
+    let (half, quarter) = (b.f(0.5), b.f(0.25));
+    let up = times_exp(b, size, |b, small| {
+        let y = small.above_one(b);
+        b.mul(&y, &half)
+    });
     let down = b.div(&quarter, &up);
     (up, down)
 }
@@ -105,7 +128,8 @@ pub fn tanh<B: MathOps>(b: &mut B, x: &B::V) -> B::V {
     b.keep_nan(x, &y)
 }
 
-/// Logistic function, by the exponential that does not overflow.
+/// Logistic function, by the exponential that does not overflow. What the denominator and the quotient round away is put
+/// back, with the inverse of the denominator that the quotient tells.
 #[inline(always)]
 pub fn sigmoid<B: MathOps>(b: &mut B, x: &B::V) -> B::V {
     let (zero, one) = (b.f(0.0), b.f(1.0));
@@ -113,7 +137,15 @@ pub fn sigmoid<B: MathOps>(b: &mut B, x: &B::V) -> B::V {
     let minus = b.sub(&zero, &size);
     let e = exp(b, &minus);
     let d = b.add(&one, &e);
+    let taken = b.sub(&d, &one);
+    let lost = b.sub(&e, &taken);
     let over = b.select_lt(x, &zero, &e, &one);
     let y = b.div(&over, &d);
+    let rest = b.sub(&one, &y);
+    let inverse = b.select_lt(x, &zero, &rest, &y);
+    let minus = negated(b, &y);
+    let missing = b.fma(&minus, &d, &over);
+    let missing = b.fma(&minus, &lost, &missing);
+    let y = b.fma(&missing, &inverse, &y);
     b.keep_nan(x, &y)
 }

@@ -34,7 +34,10 @@ pub fn gelu<B: MathOps>(b: &mut B, x: &B::V) -> B::V {
     let m = b.add(&c, &varying);
     let varying = b.fma(&lost, &m, &varying);
     let m = b.add(&c, &varying);
-    let tail = times_exp(b, &power, |b, y| b.fma(&m, y, &m));
+    let tail = times_exp(b, &power, |b, small| {
+        let y = small.sum(b);
+        b.fma(&m, &y, &m)
+    });
     // `x - tail` above 0, `-tail` below.
     let whole = b.select_lt(x, &zero, &zero, &size);
     let far = b.sub(&whole, &tail);

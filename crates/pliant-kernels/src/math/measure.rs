@@ -131,7 +131,7 @@ const ROWS: &[Row] = rows! {
     exp = libm::exp;
     log = libm::log;
     log1p = libm::log1p;
-    sigmoid = |x| if x < 0.0 { libm::exp(x) / (1.0 + libm::exp(x)) } else { 1.0 / (1.0 + libm::exp(-x)) };
+    sigmoid = logistic;
     sinh = libm::sinh;
     cosh = libm::cosh;
     tanh = libm::tanh;
@@ -147,6 +147,16 @@ const ROWS: &[Row] = rows! {
     erf = libm::erf;
     gelu = crate::scalar::gelu;
 };
+
+/// The logistic function, of which the exponential alone is rounded before the end.
+fn logistic(x: f64) -> f64 {
+    let e = libm::exp(-x.abs());
+    let d = 1.0 + e;
+    let lost = e - (d - 1.0);
+    let over = if x < 0.0 { e } else { 1.0 };
+    let y = over / d;
+    y + (y.mul_add(-d, over) - y * lost) / d
+}
 
 /// The distance from the true value in units of the last place of a float32 of that size; infinite where one is NaN
 /// or infinite and the other is not.
@@ -314,13 +324,24 @@ fn check_document(table: &str) {
     assert_eq!(&text[start..stop], table, "PLIANT_BLESS=1 writes the table of docs/numerics.md");
 }
 
+/// Every float32 from 2^-30 to 2^14 of either sign, and one in 61 of the rest, where the functions are powers, straight
+/// lines and constants.
+fn nearly_all() -> impl Iterator<Item = f32> {
+    let dense = ((127 - 30) << 23)..((127 + 14) << 23);
+    let sparse = (0..dense.start).chain(dense.end..1 << 31).step_by(61);
+    dense.chain(sparse).flat_map(|bits: u32| [bits, bits | 1 << 31]).map(f32::from_bits)
+}
+
 #[test]
-#[ignore = "takes hours, and fails: docs/numerics.md names functions above 2 ulp at single arguments"]
+#[ignore = "takes half an hour in a release build"]
 fn errors_over_all_arguments() {
-    for row in ROWS {
-        let (error, at) = worst_single(row, (0..=u32::MAX).map(f32::from_bits));
-        assert!(error <= 2.0, "{}: {error} ulp at {at:e}", row.name);
-    }
+    let above: Vec<String> = ROWS
+        .iter()
+        .map(|row| (row.name, worst_single(row, nearly_all())))
+        .filter(|(_, (error, _))| *error > 2.0)
+        .map(|(name, (error, at))| format!("{name}: {error} ulp at {at:e}"))
+        .collect();
+    assert!(above.is_empty(), "{above:?}");
 }
 
 #[test]

@@ -27,10 +27,8 @@ pub trait Real: Copy + Send + Sync + 'static {
     const MAX: f64;
     /// ln 2 in two parts, the first of few bits.
     const LN2: (f64, f64);
-    /// Where the exponential is 0 already, and where it is infinite.
+    /// Where the exponential is 0 already, and where half of it is infinite.
     const EXP_RANGE: (f64, f64);
-    /// An argument whose exponential is finite, but not much less than the largest number.
-    const EXP_SAFE: f64;
     /// pi/2 in two parts: the number nearest to it, and what that lacks.
     const QUARTER: (f64, f64);
     /// Minus pi/2 in parts of few bits, and what is left.
@@ -92,8 +90,7 @@ impl Real for f32 {
     const MIN_POSITIVE: f64 = f32::MIN_POSITIVE as f64;
     const MAX: f64 = f32::MAX as f64;
     const LN2: (f64, f64) = (0.693_359_375, -2.121_944_4e-4);
-    const EXP_RANGE: (f64, f64) = (-104.0, 89.0);
-    const EXP_SAFE: f64 = 88.0;
+    const EXP_RANGE: (f64, f64) = (-104.0, 90.0);
     const QUARTER: (f64, f64) = (std::f32::consts::FRAC_PI_2 as f64, -4.371_139e-8);
     const QUARTERS: [f64; 4] = [-1.570_312_5, -4.837_513e-4, -7.549_533_6e-8, -2.563_344e-12];
     const TRIG_LIMIT: f64 = 8192.0;
@@ -207,8 +204,7 @@ impl Real for f64 {
     const MIN_POSITIVE: f64 = f64::MIN_POSITIVE;
     const MAX: f64 = f64::MAX;
     const LN2: (f64, f64) = (6.931_471_803_691_238e-1, 1.908_214_929_270_587_7e-10);
-    const EXP_RANGE: (f64, f64) = (-746.0, 710.0);
-    const EXP_SAFE: f64 = 709.0;
+    const EXP_RANGE: (f64, f64) = (-746.0, 711.0);
     const QUARTER: (f64, f64) = (std::f64::consts::FRAC_PI_2, 6.123_233_995_736_766e-17);
     const QUARTERS: [f64; 4] = [
         -1.570_796_326_734_125_6,

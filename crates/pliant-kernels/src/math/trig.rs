@@ -1,6 +1,6 @@
 //! Sine, cosine and tangent.
 
-use super::{MathOps, Real, horner, negated, odd, with_sign};
+use super::{MathOps, Real, abs, horner, negated, with_sign};
 
 /// The number of quarter turns (as an integer, in the low bits), what is left of the angle, at most pi/4, and what is
 /// lost of that.
@@ -9,17 +9,20 @@ fn reduced<B: MathOps>(b: &mut B, x: &B::V) -> (B::V, B::V, B::V) {
     let (per_turn, magic) = (b.f(std::f64::consts::FRAC_2_PI), b.f(B::Real::ROUND));
     let t = b.fma(x, &per_turn, &magic);
     let n = b.sub(&t, &magic);
-    // pi/2 in parts of few enough bits that their products with n are exact.
-    let mut r = x.clone();
-    let [parts @ .., last] = B::Real::QUARTERS;
-    for part in parts {
-        let part = b.f(part);
-        r = b.fma(&n, &part, &r);
-    }
-    let last = b.f(last);
-    let left = b.fma(&n, &last, &r);
-    let lost = b.sub(&r, &left);
-    let lost = b.fma(&n, &last, &lost);
+    // pi/2 in parts of few enough bits that their products with n, and the first two differences, are exact.
+    let [first, second, third, last] = B::Real::QUARTERS.map(|part| b.f(part));
+    let r = b.fma(&n, &first, x);
+    let r = b.fma(&n, &second, &r);
+    let near = b.fma(&n, &third, &r);
+    let lost = b.sub(&r, &near);
+    let lost = b.fma(&n, &third, &lost);
+    let rest = b.fma(&n, &last, &lost);
+    let left = b.add(&near, &rest);
+    let lost = b.sub(&near, &left);
+    let lost = b.add(&lost, &rest);
+    // The sums take the sign of a zero away.
+    let (size, least) = (abs(b, x), b.f(B::Real::MIN_POSITIVE));
+    let left = b.select_lt(&size, &least, x, &left);
     let (tb, mb) = (b.bits(&t), b.i(B::Real::ROUND_BITS));
     (b.isub(&tb, &mb), left, lost)
 }
@@ -35,11 +38,15 @@ fn by_parity<B: MathOps>(b: &mut B, n: &B::V, even: &B::V, odd: &B::V) -> B::V {
     b.select_lt(&half, &bit, odd, even)
 }
 
-/// The sine of an angle of `n` quarter turns and `r`.
+/// The sine of an angle of `n` quarter turns and `r`, of which `lost` is missing.
 #[inline(always)]
-fn sine<B: MathOps>(b: &mut B, n: &B::V, r: &B::V) -> B::V {
-    let s = odd(b, r, B::Real::SIN);
+fn sine<B: MathOps>(b: &mut B, n: &B::V, r: &B::V, lost: &B::V) -> B::V {
     let square = b.mul(r, r);
+    let p = horner(b, &square, B::Real::SIN);
+    let p = b.mul(&p, &square);
+    let more = b.fma(&p, r, lost);
+    let s = b.add(r, &more);
+    let s = with_sign(b, &s, r);
     let p = horner(b, &square, B::Real::COS);
     let (half, one) = (b.f(-0.5), b.f(1.0));
     let p = b.fma(&p, &square, &half);
@@ -56,17 +63,17 @@ fn sine<B: MathOps>(b: &mut B, n: &B::V, r: &B::V) -> B::V {
 /// Sine, for arguments up to [`Real::TRIG_LIMIT`].
 #[inline(always)]
 pub fn sin<B: MathOps>(b: &mut B, x: &B::V) -> B::V {
-    let (n, r, _) = reduced(b, x);
-    sine(b, &n, &r)
+    let (n, r, lost) = reduced(b, x);
+    sine(b, &n, &r, &lost)
 }
 
 /// Cosine, for arguments up to [`Real::TRIG_LIMIT`].
 #[inline(always)]
 pub fn cos<B: MathOps>(b: &mut B, x: &B::V) -> B::V {
-    let (n, r, _) = reduced(b, x);
+    let (n, r, lost) = reduced(b, x);
     let one = b.i(1);
     let n = b.iadd(&n, &one);
-    sine(b, &n, &r)
+    sine(b, &n, &r, &lost)
 }
 
 /// Tangent, for arguments up to [`Real::TRIG_LIMIT`]. What the sum rounds away is put back into its inverse.

@@ -1,34 +1,45 @@
-//! Sizes that are computed and may turn out to be negative: the loop function checks them before anything else.
+//! Sizes that are computed and may turn out to be negative, or to leave 64 bits: the loop function checks them before
+//! anything else.
 //!
 //! Loops over no elements at all are right at size 0 and meaningless below it, and what is fused into a function is
 //! allocated nowhere, so nothing else would notice.
 
 use pliant_ir::SymArena;
-use pliant_sym::{Analyzer, Facts, Sym};
-use pliant_tensor::Failed;
+use pliant_ir::tir::BinOp;
+use pliant_sym::{Analyzer, Facts, Sym, SymKind};
+use pliant_tensor::{DType, Failed};
 use rustc_hash::FxHashSet;
 
 use super::bridge::{VarMap, to_sym};
-use super::build::{explain, ge, int};
+use super::build::{all, binary, cast, const_of, explain, ge, int, lt};
 use super::expr::{Expr, ExprKind, Var};
 use super::tensor::{Check, Tensor, TensorOp};
 use super::walk::{free_vars, post_order};
 
-/// Checks of the dims of results and of the extents of reductions that are not provably at least 0. Variables are
-/// sizes; what is a dim of an operand has been one already.
+/// The bits of the largest size of a dim, and of the most elements that memory holds.
+const SIZE_BITS: u32 = 40;
+const MEMORY_BITS: u32 = 47;
+
+/// The bits that a size may need at most to do without a check.
+const FREE_BITS: u32 = 61;
+
+/// The magnitude below which a size surely fits 64 bits, where it is computed in float64.
+const SURELY_FITS: f64 = (1u64 << 62) as f64;
+
+/// Checks of the dims of results and of the extents of reductions that are not provably at least 0, or may leave 64 bits.
+/// Variables are sizes; what is a dim of an operand has been one already.
 pub(crate) fn checks(args: &[Tensor], stages: &[Tensor]) -> Vec<Check> {
-    let mut found =
-        Finder { arena: SymArena::new(), vars: VarMap::new(), known: FxHashSet::default() };
-    for t in args.iter().filter(|t| t.is_placeholder()) {
-        for dim in t.shape() {
-            let sym = to_sym(&mut found.arena, dim, &mut found.vars);
-            found.known.extend(sym);
-        }
-    }
+    let mut found = Finder {
+        arena: SymArena::new(),
+        vars: VarMap::new(),
+        known: FxHashSet::default(),
+        operands: Vec::new(),
+    };
+    args.iter().filter(|t| t.is_placeholder()).for_each(|t| found.operand(t));
     let mut list = Vec::new();
     for t in args.iter().filter(|t| !t.is_placeholder()) {
         for (k, dim) in t.shape().iter().enumerate() {
-            list.extend(found.check(dim, &[], || format!("dim {k} of {}", t.name())));
+            found.check(dim, &[], &format!("dim {k} of {}", t.name()), &mut list);
         }
     }
     for t in stages {
@@ -38,9 +49,8 @@ pub(crate) fn checks(args: &[Tensor], stages: &[Tensor]) -> Vec<Check> {
             let ExprKind::Reduce(reduce) = e.kind() else { return };
             own.extend(reduce.axes.iter().map(|a| a.var.clone()));
             for axis in &reduce.axes {
-                list.extend(
-                    found.check(&axis.extent, &own, || format!("axis {}", axis.var.name())),
-                );
+                let what = format!("axis {}", axis.var.name());
+                found.check(&axis.extent, &own, &what, &mut list);
             }
         });
     }
@@ -50,20 +60,45 @@ pub(crate) fn checks(args: &[Tensor], stages: &[Tensor]) -> Vec<Check> {
 struct Finder {
     arena: SymArena,
     vars: VarMap,
+    /// Sizes that need no check: those of operands, and those that have one.
     known: FxHashSet<Sym>,
+    /// The factors of each operand's number of elements.
+    operands: Vec<Vec<Sym>>,
 }
 
 impl Finder {
-    /// The check of a size, unless it needs none or is not the same everywhere: over loop variables of `own`.
-    fn check(&mut self, size: &Expr, own: &[Var], what: impl FnOnce() -> String) -> Option<Check> {
+    /// Enters the dims of an operand, and the products of neighbouring ones: so many elements are in memory.
+    fn operand(&mut self, t: &Tensor) {
+        let dims: Vec<Sym> = t
+            .shape()
+            .iter()
+            .filter_map(|dim| to_sym(&mut self.arena, dim, &mut self.vars))
+            .collect();
+        for first in 0..dims.len() {
+            let mut product = self.arena.int(1);
+            for &dim in &dims[first..] {
+                product = self.arena.mul(product, dim);
+                self.known.insert(product);
+            }
+        }
+        self.operands.push(dims.iter().flat_map(|&dim| self.factors(dim)).collect());
+    }
+
+    /// Adds the checks of a size, unless it needs none or is not the same everywhere: over loop variables of `own`.
+    fn check(&mut self, size: &Expr, own: &[Var], what: &str, list: &mut Vec<Check>) {
         if matches!(size.kind(), ExprKind::Int(_) | ExprKind::Var(_))
             || free_vars(size).iter().any(|v| own.contains(v))
         {
-            return None;
+            return;
         }
-        let sym = to_sym(&mut self.arena, size, &mut self.vars)?;
+        let Some(sym) = to_sym(&mut self.arena, size, &mut self.vars) else { return };
         if !self.known.insert(sym) {
-            return None;
+            return;
+        }
+        if self.may_overflow(sym) {
+            let cond = fits(size);
+            let message = Failed::Shape.mark(&format!("{what}, {size}, does not fit 64 bits"));
+            list.push(Check { axes: Vec::new(), cond, message: message.into() });
         }
         let mut facts = Facts::new();
         for var in self.arena.free_vars(sym) {
@@ -71,10 +106,65 @@ impl Finder {
         }
         let zero = self.arena.int(0);
         if Analyzer::new(&mut self.arena, &facts).prove_le(zero, sym).is_yes() {
-            return None;
+            return;
         }
         let cond = explain(&ge(size, &int(0)), std::slice::from_ref(size));
-        let message = Failed::Shape.mark(&format!("{}, {size} = {{0}}, is negative", what()));
-        Some(Check { axes: Vec::new(), cond, message: message.into() })
+        let message = Failed::Shape.mark(&format!("{what}, {size} = {{0}}, is negative"));
+        list.push(Check { axes: Vec::new(), cond, message: message.into() });
+    }
+
+    /// Whether a size may need more than 64 bits, as far as its symbols and the operands tell. Quotients and the like are
+    /// taken for sizes.
+    fn may_overflow(&self, size: Sym) -> bool {
+        match self.arena.kind(size) {
+            SymKind::Sum { terms, .. } => terms.iter().any(|&(k, t)| self.bits(t, k) > FREE_BITS),
+            _ => self.bits(size, 1) > FREE_BITS,
+        }
+    }
+
+    /// How many bits a multiple of a product may need.
+    fn bits(&self, product: Sym, coefficient: i64) -> u32 {
+        let factors = self.factors(product);
+        let in_memory = self.operands.iter().any(|dims| {
+            let mut left = dims.clone();
+            factors.iter().all(|f| {
+                let at = left.iter().position(|d| d == f);
+                at.map(|i| left.swap_remove(i)).is_some()
+            })
+        });
+        let count = u32::try_from(factors.len()).unwrap_or(u32::MAX);
+        let bits = SIZE_BITS.saturating_mul(count);
+        let bits = if in_memory { bits.min(MEMORY_BITS) } else { bits };
+        bits.saturating_add(coefficient.unsigned_abs().ilog2())
+    }
+
+    fn factors(&self, product: Sym) -> Vec<Sym> {
+        match self.arena.kind(product) {
+            SymKind::Product(list) => list.to_vec(),
+            _ => vec![product],
+        }
+    }
+}
+
+/// Whether a size fits 64 bits, as a condition: it is computed in float64, which does not wrap.
+fn fits(size: &Expr) -> Expr {
+    let value = in_float(size);
+    all(&[lt(&value, &float_of(SURELY_FITS)), lt(&float_of(-SURELY_FITS), &value)])
+}
+
+fn float_of(value: f64) -> Expr {
+    const_of(value, DType::Float64)
+}
+
+fn in_float(e: &Expr) -> Expr {
+    match e.kind() {
+        ExprKind::Int(v) => float_of(*v as f64),
+        ExprKind::Binary(BinOp::FloorDiv, a, b) => binary(BinOp::Div, &in_float(a), &in_float(b)),
+        ExprKind::Binary(
+            op @ (BinOp::Add | BinOp::Sub | BinOp::Mul | BinOp::Min | BinOp::Max),
+            a,
+            b,
+        ) => binary(*op, &in_float(a), &in_float(b)),
+        _ => cast(e, DType::Float64),
     }
 }

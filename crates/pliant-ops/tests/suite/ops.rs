@@ -290,7 +290,7 @@ fn a_users_operator_is_typed_by_its_tensor_expression() {
     let call =
         unknown.call("test.outer_add", &["float32[1]", "float32(m)"], &Attrs::default()).unwrap();
     let ty = unknown.func().expr_ty(call);
-    assert_eq!(type_text(unknown.func(), ty), "R.Tensor");
+    assert_eq!(type_text(unknown.func(), ty), "R.Tensor(dtype=\"float32\", ndim=2)");
 
     let clash = UserOpSpec {
         name: "add".into(),

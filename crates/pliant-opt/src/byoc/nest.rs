@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use pliant_ir::attr_names::COMPOSITE;
-use pliant_ir::relax::visit::{Event, Importer, called_globals, copy_function_of, walk};
+use pliant_ir::relax::visit::{Event, Importer, called_globals, copy_local_function, walk};
 use pliant_ir::relax::{Binding, BlockData, Callee, Expr, ExprData, FuncId, Function};
 use pliant_ir::{AttrValue, Span};
 use pliant_pass::rewrite::rewrite_bindings;
@@ -60,5 +60,8 @@ pub fn nested(func: &Function) -> Vec<(Arc<str>, Arc<Function>)> {
             found.push((pattern.clone(), id));
         }
     });
-    found.into_iter().map(|(pattern, id)| (pattern, Arc::new(copy_function_of(func, id)))).collect()
+    found
+        .into_iter()
+        .map(|(pattern, id)| (pattern, Arc::new(copy_local_function(func, id))))
+        .collect()
 }

@@ -50,7 +50,7 @@
 //! # Requires
 //! Operators lowered to calls ([`CallTIRRewrite`](crate::call_tir_rewrite),
 //! [`LowerRuntimeBuiltin`](crate::lower_runtime_builtin)); a function that still holds others is left alone, since lowering
-//! them makes sizes. No local functions.
+//! them makes sizes, and so are the functions that it calls, whose types tell it sizes. No local functions.
 //!
 //! # Keeps
 //! The order of the calls that were there. Types that mention symbols lose the dims, except those of the parameters.

@@ -320,14 +320,16 @@ fn put_in_order(func: &mut Function, block: Block) -> Result<(), Var> {
             }
         }
     }
-    let needs = |b: &Binding| -> Vec<u32> {
+    let needs = |i: usize, b: &Binding| -> Vec<u32> {
         let mut out: Vec<u32> = value_free_vars(func, b.value)
             .into_iter()
             .chain(type_vars(func, func.var(b.var).ty))
             .filter_map(|v| place[v].checked_sub(1))
             .collect();
         let mut symbols = |list: Vec<SymVar>| {
-            out.extend(list.into_iter().filter_map(|s| sym_place.get(&s).copied()));
+            // A `match_cast` needs no symbol that it defines itself.
+            let places = list.into_iter().filter_map(|s| sym_place.get(&s).copied());
+            out.extend(places.filter(|&place| place as usize != i));
         };
         if !sym_place.is_empty() {
             symbols(type_syms(func, func.var(b.var).ty));
@@ -341,7 +343,7 @@ fn put_in_order(func: &mut Function, block: Block) -> Result<(), Var> {
         }
         out
     };
-    let needs: Vec<Vec<u32>> = bindings.iter().map(needs).collect();
+    let needs: Vec<Vec<u32>> = bindings.iter().enumerate().map(|(i, b)| needs(i, b)).collect();
     let (mut state, mut order) = (vec![0u8; bindings.len()], Vec::with_capacity(bindings.len()));
     for start in 0..bindings.len() {
         let mut stack = vec![(start, 0usize)];

@@ -329,6 +329,9 @@ impl<'r> Rewriting<'r> {
     }
 
     /// Ends the sweep: removes what nothing uses any more. Returns how many matches were replaced.
+    ///
+    /// # Errors
+    /// A replacement reads a variable that nothing defines.
     pub fn finish(mut self, func: &mut Function) -> Result<usize, PassError> {
         if self.current.is_some() || !self.pending.is_empty() {
             if let Some(current) = self.current.take() {

@@ -156,7 +156,9 @@ impl HomeState {
                 Ok(tuple)
             }
             Node::GetItem(tuple, index) => {
-                let tuple = memo[&tuple.id()];
+                // A number is no node of its own here, and no tuple.
+                let tuple = memo.get(&tuple.id()).copied();
+                let tuple = tuple.ok_or_else(|| Error::Type(NO_TUPLE.into()))?;
                 let builder = self.builder()?;
                 let tuple = builder.operand(tuple);
                 let ty = builder.func().ty(tuple);

@@ -58,7 +58,8 @@ pub fn to_value(obj: &Bound<'_, PyAny>) -> Result<Value> {
     if let Ok(text) = obj.cast::<PyString>() {
         return Ok(Value::str(&text.to_cow().map_err(Error::Python)?));
     }
-    // A class derived from list has a state of its own: it travels as the object that it is.
+    // A class derived from list changes in place and has a state of its own: it travels as the object that it is. Named tuples
+    // and the like are values.
     if obj.is_instance_of::<PyTuple>() || obj.is_exact_instance_of::<PyList>() {
         return sequence(obj);
     }

@@ -4,6 +4,7 @@
 //! goes on: the whole is one choice between two results. Where both branches may go on, both hold a copy of them.
 
 use pliant_ir::DType;
+use pliant_ir::print::DISCARDED;
 use pliant_ir::relax::loops::is_condition;
 use pliant_ir::relax::{Expr as IrExpr, ExprData, Seq, Type, TypeData, derive};
 use pliant_sym::Proof;
@@ -22,9 +23,6 @@ const MAX_COPIES: u32 = 256;
 
 /// How deep `if`s that return early may nest: each holds the statements that follow it.
 const MAX_EARLY: u32 = 180;
-
-/// The name of what nobody reads.
-const DISCARDED: &str = "_";
 
 /// One branch after its statements.
 pub(super) struct Branch<'s> {
@@ -431,7 +429,7 @@ impl<'s> FuncParser<'_, 's> {
         let have = self.b.func().expr_ty(result);
         match derive::is_subtype(self.b.func_mut(), have, want) {
             Proof::Yes => Ok(result),
-            Proof::Unknown if self.differ_in_functions(have, want) => Ok(result),
+            Proof::Unknown if self.same_but_for_functions(have, want) => Ok(result),
             Proof::Unknown => {
                 let result = self.b.operand(result);
                 self.b.set_span(self.cx.span(range));

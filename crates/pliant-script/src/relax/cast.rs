@@ -125,7 +125,7 @@ impl<'s> FuncParser<'_, 's> {
                 let ty = if self.says_little(annotation) { have } else { want };
                 Ok(self.b.emit_typed(value, hint, ty))
             }
-            Proof::Unknown if self.differ_in_functions(have, want) => {
+            Proof::Unknown if self.same_but_for_functions(have, want) => {
                 Ok(self.b.emit_typed(value, hint, want))
             }
             Proof::Unknown => {
@@ -145,7 +145,7 @@ impl<'s> FuncParser<'_, 's> {
 
     /// Whether a value of type `have` is one of type `want` but for what functions take and give, into which no check at run
     /// time looks.
-    pub(super) fn differ_in_functions(&mut self, have: Type, want: Type) -> bool {
+    pub(super) fn same_but_for_functions(&mut self, have: Type, want: Type) -> bool {
         let (have, want) = (self.without_functions(have), self.without_functions(want));
         derive::is_subtype(self.b.func_mut(), have, want) == Proof::Yes
     }

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from pliant import _core
 from pliant.relax.dpl import DFPattern
@@ -91,7 +94,8 @@ def register_codegen(name: str, generate: Callable[..., Any] | None = None) -> A
     """Registers the code generator of a backend; also a decorator.
 
     ``generate(functions, options, mod)`` is called once per module with the functions whose attribute ``Codegen`` is the
-    backend's name, the backend's ``target_options``, and the module, in which the composite functions stand that they call.
+    backend's name, the backend's ``target_options``, and the module. The composite functions are local functions of each, with
+    the attribute ``Composite``.
     Parameters behind those that it declares are left out. It returns for each function a callable in destination-passing
     style (inputs, then outputs), or the name of a registered packed function, as a list or a dict by name.
     """
@@ -109,12 +113,42 @@ def register_codegen(name: str, generate: Callable[..., Any] | None = None) -> A
                     f"the code generator of '{name}' returned {what}, not a list (help: it returns for each of the "
                     f"{len(functions)} functions that it is given a callable, or the name of a packed function)"
                 )
-            return list(made)
+            return [_writer(name, one) for one in made]
 
         _core.transform.register_backend_codegen(name, call)
         return generate
 
     return register if generate is None else register(generate)
+
+
+def _writer(backend: str, made: Any) -> Any:
+    """What a code generator returned for one function, refused where it cannot be what writes the outputs."""
+    if isinstance(made, _core.relax.Expr):
+        raise TypeError(
+            f"the code generator of '{backend}' returned a graph function (help: it returns what is called in its place: a "
+            f"callable, or the name of a packed function)"
+        )
+    if not callable(made) or isinstance(made, _core.PackedFunction):
+        return made
+
+    @functools.wraps(made, updated=())
+    def run(*args: Any) -> None:
+        result = made(*args)
+        if result is not None and not any(_share_memory(result, arg) for arg in args):
+            raise TypeError(
+                f"a function of the backend '{backend}' returned {type(result).__name__} (help: it writes into its last "
+                f"arguments, out[:] = ..., and returns nothing)"
+            )
+
+    return run
+
+
+def _share_memory(a: Any, b: Any) -> bool:
+    try:
+        a, b = (x.numpy() if hasattr(x, "numpy") else np.asarray(x) for x in (a, b))
+        return bool(np.shares_memory(a, b))
+    except (TypeError, ValueError):
+        return False
 
 
 def _positional(function: Callable[..., Any]) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import keyword
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -49,11 +50,24 @@ def register_op(name: str | None = None) -> Callable[[Callable[..., Any]], Any]:
                     f"operator '{own}': the default of operand '{p.name}' can only be None (help: attributes are "
                     f"keyword-only parameters, after a *)"
                 )
+        _check_name(own)
         path = _relax.register_te_op(own, operands, attrs, func)
         forget(path)
         return find(path)
 
     return register
+
+
+def _check_name(name: str) -> None:
+    """Refuses names that a script cannot say, or that mean something else there."""
+    from pliant.script import relax as script
+
+    path = name.removeprefix("relax.")
+    for word in path.split("."):
+        if not word.isidentifier() or keyword.iskeyword(word) or word.startswith("__"):
+            raise ValueError(f"{name!r} is no name for an operator: a script cannot say R.{path}")
+    if path.split(".")[0] in vars(script):
+        raise ValueError(f"{name!r} is no name for an operator: R.{path.split('.')[0]} is the script's own")
 
 
 def call_tir(

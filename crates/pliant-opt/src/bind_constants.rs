@@ -1,0 +1,49 @@
+//! Constants that stand where their memory may be handed on, as variables of their own.
+
+use pliant_ir::relax::{Binding, BlockData, Expr, ExprData, Function};
+use pliant_pass::rewrite::{Namer, map_leaves, reachable_seqs};
+
+/// Binds the constants that are written out as results, and in the values for which `hands_on` holds.
+pub(crate) fn bind_constants(func: &mut Function, hands_on: impl Fn(&Function, Expr) -> bool) {
+    let mut namer = Namer::new(func);
+    for seq in reachable_seqs(func) {
+        for block in func.seq(seq).blocks.clone() {
+            let dataflow = func.block(block).dataflow;
+            let mut new = Vec::new();
+            for mut binding in std::mem::take(&mut func.block_mut(block).bindings) {
+                if hands_on(func, binding.value) {
+                    binding.value = bound(func, binding.value, dataflow, &mut namer, &mut new);
+                }
+                new.push(binding);
+            }
+            func.block_mut(block).bindings = new;
+        }
+        let mut bindings = Vec::new();
+        let result = func.seq(seq).result;
+        let result = bound(func, result, false, &mut namer, &mut bindings);
+        if !bindings.is_empty() {
+            let block = func.add_block(BlockData { dataflow: false, bindings });
+            func.seq_mut(seq).blocks.push(block);
+            func.seq_mut(seq).result = result;
+        }
+    }
+}
+
+fn bound(
+    func: &mut Function,
+    value: Expr,
+    dataflow: bool,
+    namer: &mut Namer,
+    out: &mut Vec<Binding>,
+) -> Expr {
+    map_leaves(func, value, &mut |func, leaf| {
+        if !matches!(func.expr(leaf), ExprData::Constant(_)) {
+            return leaf;
+        }
+        let e = namer.bind(func, "const", leaf, out);
+        if let ExprData::Var(v) = *func.expr(e) {
+            func.var_mut(v).dataflow = dataflow;
+        }
+        e
+    })
+}

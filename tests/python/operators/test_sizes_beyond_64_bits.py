@@ -1,0 +1,46 @@
+"""Sizes that leave 64 bits where nothing is allocated: an error, never loops over what is left of them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import pliant
+from pliant import relax
+from pliant.script import from_source
+
+PROGRAMS = {
+    "max": 'R.max(R.zeros((n * 2**61,), "float32"))',
+    "sum": 'R.sum(R.exp(R.full((n * 2**61, 3), R.const(2.0, "float32"))), axis=0)',
+    "eye": "R.sum(R.eye(n * 2**62))",
+    "broadcast": 'R.max(R.broadcast_to(R.const([1.0], "float32"), (n * 2**62,)))',
+    "powers": 'R.sum(R.zeros((n * n * n * 2**57,), "float32"))',
+}
+
+
+@pytest.mark.parametrize("mode", ["bytecode", "compiled"])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_fused_sizes_beyond_64_bits_are_told(name: str, mode: str) -> None:
+    func = from_source(f"""
+@R.function
+def main(x: R.Tensor(("n",), "float32")):
+    n = T.int64()
+    y = {PROGRAMS[name]}
+    return y
+""")
+    run = relax.VirtualMachine(relax.build(pliant.IRModule({"main": func}), exec_mode=mode))["main"]
+    with pytest.raises(pliant.PliantError, match="does not fit 64 bits"):
+        run(np.ones(4, "float32"))
+
+
+def test_products_of_sizes_that_are_in_memory_are_not_checked() -> None:
+    func = from_source("""
+@R.function
+def main(x: R.Tensor(("n", "m", 8), "float32")):
+    n, m = T.int64(), T.int64()
+    y = R.sum(R.reshape(x, (n * m * 8,)))
+    z = R.sum(R.reshape(x, (n, m * 8)), axis=1)
+    return (y, z)
+""")
+    legal = relax.transform.LegalizeOps()(pliant.IRModule({"main": func}))
+    assert "64 bits" not in legal.script()
