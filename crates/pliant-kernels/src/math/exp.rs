@@ -12,8 +12,21 @@ pub(super) struct Small<V> {
 impl<V> Small<V> {
     /// `e^r - 1`, rounded once.
     #[inline(always)]
-    pub(super) fn sum<B: MathOps<V = V>>(&self, b: &mut B) -> V {
+    fn sum<B: MathOps<V = V>>(&self, b: &mut B) -> V {
         b.fma(&self.p, &self.square, &self.r)
+    }
+
+    /// `(m + rest) * e^r` for a small `rest`, rounded once.
+    #[inline(always)]
+    pub(super) fn times<B: MathOps<V = V>>(&self, b: &mut B, m: &V, rest: &V) -> V {
+        let high = b.fma(m, &self.r, m);
+        let taken = b.sub(m, &high);
+        let lost = b.fma(m, &self.r, &taken);
+        let more = b.mul(&self.p, &self.square);
+        let low = b.fma(m, &more, &lost);
+        let low = b.fma(rest, &self.r, &low);
+        let low = b.add(rest, &low);
+        b.add(&high, &low)
     }
 
     /// `e^r`, rounded once: what is lost when 1 takes up `r` goes to the rest.
@@ -34,7 +47,8 @@ pub fn exp<B: MathOps>(b: &mut B, x: &B::V) -> B::V {
     times_exp(b, x, |b, small| small.above_one(b))
 }
 
-/// `m * e^x` for `m` near 1, with one rounding less than the product of both: `of` gives `m + m * y` for a small `y`.
+/// `m * e^x` for `m` near 1, with fewer roundings than the product of both: `of` gives the product of `m` and `e^r` for a
+/// small `r`.
 #[inline(always)]
 pub(super) fn times_exp<B: MathOps>(
     b: &mut B,

@@ -34,10 +34,9 @@ pub fn gelu<B: MathOps>(b: &mut B, x: &B::V) -> B::V {
     let m = b.add(&c, &varying);
     let varying = b.fma(&lost, &m, &varying);
     let m = b.add(&c, &varying);
-    let tail = times_exp(b, &power, |b, small| {
-        let y = small.sum(b);
-        b.fma(&m, &y, &m)
-    });
+    let taken = b.sub(&m, &c);
+    let rest = b.sub(&varying, &taken);
+    let tail = times_exp(b, &power, |b, small| small.times(b, &m, &rest));
     // `x - tail` above 0, `-tail` below.
     let whole = b.select_lt(x, &zero, &zero, &size);
     let far = b.sub(&whole, &tail);
