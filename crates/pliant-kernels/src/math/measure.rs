@@ -147,7 +147,7 @@ const ROWS: &[Row] = rows! {
     acos = libm::acos, 5.4451734e-1;
     atan = libm::atan, 1.0745708;
     erf = libm::erf, 1.0621638;
-    gelu = crate::scalar::gelu, -0.7920472;
+    gelu = crate::scalar::gelu, -0.67168385;
 };
 
 /// The logistic function, of which the exponential alone is rounded before the end.
