@@ -185,3 +185,22 @@ def test_a_definition_cannot_read_the_function_that_it_is_called_for() -> None:
     assert not seen
     # The builder goes on working.
     assert len(builder.get()["main"].params) == 1
+
+
+@pytest.mark.parametrize("mode", ["bytecode", "compiled"])
+def test_arguments_that_do_not_fit_what_a_closure_captured_are_to_blame(mode: str) -> None:
+    module = from_source("""
+@I.ir_module
+class Module:
+    @R.function
+    def mk(x: R.Tensor(("n",), "float32")):
+        n = T.int64()
+        @R.function
+        def g(a: R.Tensor((n,), "float32")) -> R.Tensor((n,), "float32"):
+            return R.add(x, a)
+        return g
+""")
+    add = relax.VirtualMachine(relax.build(module, exec_mode=mode))["mk"](np.ones(3, "float32"))
+    np.testing.assert_array_equal(add(np.ones(3, "float32")).numpy(), np.full(3, 2))
+    with pytest.raises(pliant.PliantError, match=r"'a' dim 0 must equal n = 3 \(from 'x' dim 0\), but is 4"):
+        add(np.ones(4, "float32"))

@@ -31,6 +31,8 @@ names! {
     COMPOSITE = "Composite";
     /// Of a graph function that a code generator takes: the backend's name.
     CODEGEN = "Codegen";
+    /// Of a lifted local function: how many parameters, the last ones, are what it captured.
+    NUM_CAPTURED = "num_captured";
     /// Of a loop function: how it computes its elements, for fusion.
     OP_PATTERN = "op_pattern";
     /// Of a loop function: its buffers share no memory.

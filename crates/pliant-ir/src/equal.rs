@@ -14,7 +14,7 @@ use std::hash::{Hash, Hasher};
 
 use rustc_hash::FxHasher;
 
-use crate::attr_names::NOALIAS;
+use crate::attr_names::{NOALIAS, NUM_CAPTURED};
 use crate::attrs::FuncAttrs;
 use crate::module::{BaseFunc, IRModule};
 
@@ -65,7 +65,7 @@ fn same<T: PartialEq + fmt::Display>(what: &str, a: T, b: T) -> Cmp {
 }
 
 /// Attributes that say nothing of what a function computes.
-const HINTS: &[&str] = &[NOALIAS];
+const HINTS: &[&str] = &[NOALIAS, NUM_CAPTURED];
 
 fn same_attrs(a: &FuncAttrs, b: &FuncAttrs) -> Cmp {
     for (key, value) in a {

@@ -56,5 +56,6 @@ class Module:
 #     @R.function(private=True)
 #     def main_inner_1(y: R.Tensor(("n",), dtype="float32"), gv: R.Tensor(("n",), dtype="float32")) -> R.Tensor(("n",), dtype="float32"):
 #         n = T.int64()
+#         R.func_attr({"num_captured": 1})
 #         gv1: R.Tensor((n,), dtype="float32") = R.subtract(y, gv)
 #         return gv1

@@ -47,12 +47,14 @@ class Module:
 #     @R.function(private=True)
 #     def main_double(z: R.Tensor(("n",), dtype="float32"), n_value: R.Prim(value="n")) -> R.Tensor(("n",), dtype="float32"):
 #         n = T.int64()
+#         R.func_attr({"num_captured": 1})
 #         gv: R.Tensor((n,), dtype="float32") = R.add(z, z)
 #         return gv
 #
 #     @R.function(private=True)
 #     def main_scale(z1: R.Tensor(("n",), dtype="float32"), x: R.Tensor(("n",), dtype="float32")) -> R.Tensor(("n",), dtype="float32"):
 #         n = T.int64()
+#         R.func_attr({"num_captured": 1})
 #         gv1: R.Tensor((n,), dtype="float32") = R.multiply(z1, x)
 #         return gv1
 #
@@ -60,5 +62,6 @@ class Module:
 #     def main_spread(z2: R.Tensor(("n", 1), dtype="float32"), n_value: R.Prim(value="n"), m_value: R.Prim(value="m")) -> R.Tensor(("n", "m"), dtype="float32"):
 #         n = T.int64()
 #         m = T.int64()
+#         R.func_attr({"num_captured": 2})
 #         gv2: R.Tensor((n, m), dtype="float32") = R.broadcast_to(z2, R.shape([n, m]))
 #         return gv2

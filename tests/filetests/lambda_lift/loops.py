@@ -74,6 +74,7 @@ class Module:
 #     def main_cond(i: R.Tensor((), dtype="int64"), cache: R.Tensor(("m", "n"), dtype="float32"), k: R.Tensor((), dtype="int64"), n_value: R.Prim(value="n")) -> R.Tensor((), dtype="bool"):
 #         m = T.int64()
 #         n = T.int64()
+#         R.func_attr({"num_captured": 2})
 #         gv: R.Tensor((), dtype="bool") = R.less(i, k)
 #         return gv
 #
@@ -81,6 +82,7 @@ class Module:
 #     def main_body(i1: R.Tensor((), dtype="int64"), cache1: R.Tensor(("m", "n"), dtype="float32"), w: R.Tensor(("n",), dtype="float32"), x: R.Tensor((1, "n"), dtype="float32")) -> R.Tuple(R.Tensor((), dtype="int64"), R.Tensor(("m + 1", "n"), dtype="float32")):
 #         m = T.int64()
 #         n = T.int64()
+#         R.func_attr({"num_captured": 2})
 #         gv1: R.Tensor((1, n), dtype="float32") = R.reshape(w, R.shape([1, n]))
 #         row: R.Tensor((1, n), dtype="float32") = R.multiply(gv1, x)
 #         gv2: R.Tensor((), dtype="int64") = R.add(i1, R.const(1, "int64"))
@@ -101,6 +103,7 @@ class Module:
 #
 #     @R.function(private=True)
 #     def nested_more_odd(j: R.Tensor((), dtype="int64"), i1: R.Tensor((), dtype="int64")) -> R.Tensor((), dtype="bool"):
+#         R.func_attr({"num_captured": 1})
 #         gv1: R.Tensor((), dtype="int64") = R.add(i1, R.const(3, "int64"))
 #         gv2: R.Tensor((), dtype="bool") = R.less(j, gv1)
 #         return gv2

@@ -56,6 +56,7 @@ class Module:
 #     @R.function(private=True)
 #     def main_repeat(i: R.Tensor((), dtype="int64"), acc: R.Tensor(("n",), dtype="float32"), x: R.Tensor(("n",), dtype="float32")) -> R.Tensor(("n",), dtype="float32"):
 #         n = T.int64()
+#         R.func_attr({"num_captured": 1})
 #         cls = Module
 #         gv: R.Tensor((), dtype="bool") = R.equal(i, R.const(0, "int64"))
 #         if gv:
@@ -70,6 +71,7 @@ class Module:
 #     @R.function(private=True)
 #     def main_even(i1: R.Tensor((), dtype="int64"), acc1: R.Tensor(("n",), dtype="float32"), x: R.Tensor(("n",), dtype="float32"), y: R.Tensor(("n",), dtype="float32")) -> R.Tensor(("n",), dtype="float32"):
 #         n = T.int64()
+#         R.func_attr({"num_captured": 2})
 #         cls = Module
 #         gv3: R.Tensor((), dtype="bool") = R.equal(i1, R.const(0, "int64"))
 #         if gv3:
@@ -84,6 +86,7 @@ class Module:
 #     @R.function(private=True)
 #     def main_odd(i2: R.Tensor((), dtype="int64"), acc2: R.Tensor(("n",), dtype="float32"), y: R.Tensor(("n",), dtype="float32"), x: R.Tensor(("n",), dtype="float32")) -> R.Tensor(("n",), dtype="float32"):
 #         n = T.int64()
+#         R.func_attr({"num_captured": 2})
 #         cls = Module
 #         gv7: R.Tensor((), dtype="bool") = R.equal(i2, R.const(0, "int64"))
 #         if gv7:

@@ -73,11 +73,13 @@ class Module:
 #
 #     @R.function(private=True)
 #     def main_scale(z1: R.Tensor((4,), dtype="float32"), y: R.Tensor((4,), dtype="float32")) -> R.Tensor((4,), dtype="float32"):
+#         R.func_attr({"num_captured": 1})
 #         gv1: R.Tensor((4,), dtype="float32") = R.multiply(z1, y)
 #         return gv1
 #
 #     @R.function(private=True)
 #     def main_nested(z2: R.Tensor((4,), dtype="float32"), x: R.Tensor((4,), dtype="float32"), y: R.Tensor((4,), dtype="float32")) -> R.Tensor((4,), dtype="float32"):
+#         R.func_attr({"num_captured": 2})
 #         cls = Module
 #         inner: R.Callable((R.Tensor((4,), dtype="float32"),), R.Tensor((4,), dtype="float32"), True) = R.make_closure(cls.main_nested_inner, (z2, x))
 #         scale1: R.Callable((R.Tensor((4,), dtype="float32"),), R.Tensor((4,), dtype="float32"), True) = R.make_closure(cls.main_scale, (y,))
@@ -87,6 +89,7 @@ class Module:
 #
 #     @R.function(private=True)
 #     def main_nested_inner(w: R.Tensor((4,), dtype="float32"), z2: R.Tensor((4,), dtype="float32"), x: R.Tensor((4,), dtype="float32")) -> R.Tensor((4,), dtype="float32"):
+#         R.func_attr({"num_captured": 2})
 #         gv2: R.Tensor((4,), dtype="float32") = R.add(w, z2)
 #         gv3: R.Tensor((4,), dtype="float32") = R.add(gv2, x)
 #         return gv3

@@ -29,6 +29,7 @@
 //!
 //! @R.function(private=True)
 //! def main_scale(y: R.Tensor(("n",), "float32"), w: R.Tensor(("n",), "float32")) -> R.Tensor(("n",), "float32"):
+//!     R.func_attr({"num_captured": 1})
 //!     return R.multiply(y, w)
 //! ```
 //!
@@ -46,11 +47,11 @@ mod rewrite;
 
 use std::sync::Arc;
 
-use pliant_ir::attr_names::{FORCE_PURE, FORCE_PURE_OLD, GLOBAL_SYMBOL};
+use pliant_ir::attr_names::{FORCE_PURE, FORCE_PURE_OLD, GLOBAL_SYMBOL, NUM_CAPTURED};
 use pliant_ir::attrs::FuncAttrs;
 use pliant_ir::relax::visit::{Importer, copy_function};
 use pliant_ir::relax::{FuncData, Function, TypeData};
-use pliant_ir::{BaseFunc, DType, IRModule};
+use pliant_ir::{AttrValue, BaseFunc, DType, IRModule};
 use pliant_pass::rewrite::reachable_funcs;
 use pliant_pass::{ModulePass, PassContext, PassError};
 use rustc_hash::FxHashSet;
@@ -151,6 +152,10 @@ fn lift(src: &Function, local: &LocalFunc) -> Function {
     }
     let ret_ty = importer.ty(data.ret_ty);
     let body = importer.seq(data.body);
+    let captured = params.len() - data.params.len();
+    if captured > 0 {
+        dst.attrs.insert(NUM_CAPTURED.into(), AttrValue::Int(captured as i64));
+    }
     let root = dst.root();
     *dst.func_mut(root) =
         FuncData { params, body, ret_ty, pure: data.pure, attrs: FuncAttrs::default() };

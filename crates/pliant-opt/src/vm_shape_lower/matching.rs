@@ -1,11 +1,12 @@
 //! Matches values against types: checks that the value is of the type, and defines the type's new symbols.
 
+use pliant_ir::attr_names::NUM_CAPTURED;
 use pliant_ir::op::WHILE_LOOP;
 use pliant_ir::relax::derive::is_subtype;
 use pliant_ir::relax::{
     Binding, Callee, Expr, ExprData, Function, TensorShape, Type, TypeData, origins,
 };
-use pliant_ir::{DType, Sym, SymVar};
+use pliant_ir::{AttrValue, DType, Sym, SymVar};
 use pliant_pass::{PassError, Problem};
 use pliant_sym::solve_match;
 use rustc_hash::FxHashMap;
@@ -51,10 +52,14 @@ impl Lowering<'_> {
         func: &mut Function,
         out: &mut Vec<Binding>,
     ) -> Result<(), PassError> {
-        let params = func.params().to_vec();
+        let mut params: Vec<_> = func.params().iter().copied().enumerate().collect();
+        // What a closure captured is right: where an argument does not fit it, the argument is to blame.
+        let captured = func.attrs.get(NUM_CAPTURED).and_then(AttrValue::as_int).unwrap_or(0);
+        let captured = usize::try_from(captured).unwrap_or(0).min(params.len());
+        params.rotate_right(captured);
         let any = func.intern(TypeData::Any);
         let mut jobs = Vec::new();
-        for (i, param) in params.into_iter().enumerate() {
+        for (i, param) in params {
             let subject = format!("'{}'", func.var(param).name);
             let (value, ty) = (func.var_expr(param), func.var(param).ty);
             let have = match self.known {
