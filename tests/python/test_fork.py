@@ -90,9 +90,12 @@ def test_children_of_forks_at_any_moment_find_no_lock_taken() -> None:
 def test_an_interrupt_stops_a_run_in_a_child() -> None:
     model = pliant.compile(from_source(LONG))
     assert model(np.array(3, "int64")).numpy() == 3
-    child = multiprocessing.get_context("fork").Process(target=_run_until_interrupted, args=(model,))
+    reading, writing = os.pipe()
+    child = multiprocessing.get_context("fork").Process(target=_run_until_interrupted, args=(model, writing))
     child.start()
-    time.sleep(0.7)
+    # An interrupt while the child is still being set up would not be the run's.
+    assert os.read(reading, 1) == b"r"
+    time.sleep(0.5)
     assert child.pid is not None
     os.kill(child.pid, signal.SIGINT)
     child.join(30)
@@ -109,7 +112,8 @@ def main(n: R.Tensor((), "int64")) -> R.Tensor((), "int64"):
 """
 
 
-def _run_until_interrupted(model: Any) -> None:
+def _run_until_interrupted(model: Any, ready: int) -> None:
+    os.write(ready, b"r")
     try:
         model(np.array(1 << 60, "int64"))
     except KeyboardInterrupt:
