@@ -452,8 +452,10 @@ class Module:
         np.testing.assert_array_equal(run(x, s).numpy(), pliant.testing.interpret(module, x, s).numpy())
 
 
-def test_tuples_of_functions_print_as_they_are_read() -> None:
-    module = from_source("""
+def calling(*lines: str) -> pliant.IRModule:
+    """A module whose ``main`` has another function as ``f``."""
+    body = "\n        ".join(lines)
+    module: pliant.IRModule = from_source(f"""
 @I.ir_module
 class Module:
     @R.function
@@ -463,9 +465,14 @@ class Module:
     @R.function
     def main(x: R.Tensor(("n",), "float32")):
         cls = Module
-        h = cls.g
-        return (x, (h, h))
+        f = cls.g
+        {body}
 """)
+    return module
+
+
+def test_tuples_of_functions_print_as_they_are_read() -> None:
+    module = calling("return (x, (f, f))")
     text = module.script()
     assert from_source(text).script() == text
 
@@ -501,20 +508,7 @@ def main():
 
 
 def test_discarded_closures_that_are_called_print_as_they_are_read() -> None:
-    module = from_source("""
-@I.ir_module
-class Module:
-    @R.function
-    def g(x: R.Tensor(("n",), "float32")) -> R.Tensor(("n",), "float32"):
-        return R.exp(x)
-
-    @R.function
-    def main(x: R.Tensor(("n",), "float32")):
-        cls = Module
-        f = cls.g
-        y = f(x)
-        return y
-""")
+    module = calling("y = f(x)", "return y")
     main = module["main"]
     renamed = relax.Var("_", main.body.blocks[0].bindings[0].var.struct_info)
 

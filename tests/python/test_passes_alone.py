@@ -94,18 +94,14 @@ def test_the_interpreter_runs_the_extremes_of_columns_as_they_are_scheduled() ->
     np.testing.assert_array_equal(interpret(scheduled, x).numpy(), x.max(0))
 
 
-INPLACE = """
+INPLACE = f"""
 @I.ir_module
 class Module:
-    @T.prim_func(private=True)
-    def inc(w: T.Buffer((3,), "float32")):
-        for i in range(3):
-            w[i] = w[i] + T.float32(1)
-
+{INCREASE}
     @R.function(pure=False)
     def main(p: R.Tensor((3,), "float32"), k: R.Prim("int64")):
         cls = Module
-        {body}
+        {{body}}
 """
 
 
@@ -171,11 +167,7 @@ def test_constants_that_are_written_into_stay_what_they_are(made: str, mode: str
     module = from_source(f"""
 @I.ir_module
 class Module:
-    @T.prim_func(private=True)
-    def inc(w: T.Buffer((3,), "float32")):
-        for i in range(3):
-            w[i] = w[i] + T.float32(1)
-
+{INCREASE}
     @R.function
     def init():
         return {made}
