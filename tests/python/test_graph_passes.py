@@ -88,8 +88,24 @@ def test_bind_symbolic_vars() -> None:
         relax.transform.BindSymbolicVars({"q": 2})(Linear)
     with pytest.raises(Exception, match="no function 'f'"):
         relax.transform.BindSymbolicVars({"n": 2}, "f")(Linear)
-    with pytest.raises(TypeError, match="'n' becomes an integer, not float"):
+    with pytest.raises(TypeError, match="'n' becomes an integer or an expression over sizes, not float"):
         relax.transform.BindSymbolicVars({"n": 1.5})
+    with pytest.raises(Exception, match="'k' is bound twice"):
+        relax.transform.BindSymbolicVars({"k": 2, k: 2})(Linear)
+
+
+def test_sizes_become_terms() -> None:
+    n, k = Linear["main"].params[0].struct_info.shape
+    m = Linear["main"].params[2].struct_info.shape[0]
+    mod = relax.transform.BindSymbolicVars({m: n * 2 + k})(Linear)
+    assert 'b: R.Tensor(("k + n * 2",)' in mod.script()
+    x, w, b = np.ones((3, 2), "float32"), np.ones((8, 2), "float32"), np.ones(8, "float32")
+    np.testing.assert_allclose(run(mod, "main", x, w, b).numpy(), np.full((3, 8), 3.0))
+    with pytest.raises(Exception, match=r"'w' dim 0 must equal k \+ n \* 2 = 8"):
+        run(mod, "main", x, w[:7], b[:7])
+    # A size of another function's name, and one that is bound itself: both ends at once.
+    swapped = relax.transform.BindSymbolicVars({"n": tir.Var("rows", "int64"), "k": n})(Linear)
+    assert 'x: R.Tensor(("rows", "n"), dtype="float32")' in swapped.script()
 
 
 def test_lift_and_bundle() -> None:

@@ -209,17 +209,25 @@ pub struct InferError {
     pub message: String,
     /// What to do about it, if that can be said.
     pub help: Option<String>,
+    /// The attribute whose value is none that the operator takes, whatever its operands are.
+    pub attr: Option<Box<str>>,
 }
 
 impl InferError {
     /// An error without advice.
     pub fn new(message: impl Into<String>) -> Self {
-        InferError { message: message.into(), help: None }
+        InferError { message: message.into(), help: None, attr: None }
     }
 
     /// The same with advice.
     pub fn with_help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
+        self
+    }
+
+    /// The same, about the value of an attribute.
+    pub fn of_attr(mut self, key: &str) -> Self {
+        self.attr = Some(key.into());
         self
     }
 }

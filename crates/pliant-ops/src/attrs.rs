@@ -13,6 +13,11 @@ impl InferCtx<'_> {
         attr(self.decl, self.attrs, key)
     }
 
+    /// What is wrong with the value of an attribute, whatever the operands are.
+    fn misfit(&self, key: &str, what: impl AsRef<str>) -> InferError {
+        self.error(format!("{key} {}", what.as_ref())).of_attr(key)
+    }
+
     /// An integer attribute.
     ///
     /// # Errors
@@ -20,7 +25,7 @@ impl InferCtx<'_> {
     pub fn int(&self, key: &str) -> Result<i64, InferError> {
         match self.attr(key) {
             AttrValue::Int(v) => Ok(v),
-            _ => Err(self.error(format!("{key} must be an integer"))),
+            _ => Err(self.misfit(key, "must be an integer")),
         }
     }
 
@@ -29,7 +34,7 @@ impl InferCtx<'_> {
     /// # Errors
     /// When it is none.
     pub fn bool(&self, key: &str) -> Result<bool, InferError> {
-        self.attr(key).as_bool().ok_or_else(|| self.error(format!("{key} must be True or False")))
+        self.attr(key).as_bool().ok_or_else(|| self.misfit(key, "must be True or False"))
     }
 
     /// A data type attribute; `None` and the empty string mean that there is none.
@@ -41,7 +46,7 @@ impl InferCtx<'_> {
         if value.is_none() || value.as_str().is_some_and(|s| s.is_empty() || s == "void") {
             return Ok(None);
         }
-        let bad = || self.error(format!("{key} must be a data type such as \"float32\""));
+        let bad = || self.misfit(key, "must be a data type such as \"float32\"");
         value.as_dtype().map(Some).ok_or_else(bad)
     }
 
@@ -54,7 +59,7 @@ impl InferCtx<'_> {
         if value.is_none() {
             return Ok(None);
         }
-        let bad = || self.error(format!("{key} must be an integer or a list of integers"));
+        let bad = || self.misfit(key, "must be an integer or a list of integers");
         let mut axes = Vec::new();
         for axis in value.as_ints().ok_or_else(bad)? {
             let axis = self.normal_axis(axis, ndim)?;
@@ -92,7 +97,7 @@ impl InferCtx<'_> {
     /// # Errors
     /// When it is no number.
     pub fn float(&self, key: &str) -> Result<f64, InferError> {
-        self.attr(key).as_float().ok_or_else(|| self.error(format!("{key} must be a number")))
+        self.attr(key).as_float().ok_or_else(|| self.misfit(key, "must be a number"))
     }
 
     /// A float attribute that is neither infinite nor NaN.
@@ -102,7 +107,7 @@ impl InferCtx<'_> {
     pub fn finite(&self, key: &str) -> Result<f64, InferError> {
         match self.float(key)? {
             v if v.is_finite() => Ok(v),
-            v => Err(self.error(format!("{key} must be a finite number, but is {v}"))),
+            v => Err(self.misfit(key, format!("must be a finite number, but is {v}"))),
         }
     }
 
@@ -115,7 +120,8 @@ impl InferCtx<'_> {
         if epsilon.is_finite() && epsilon >= 0.0 {
             return Ok(epsilon);
         }
-        Err(self.error(format!("epsilon must be a finite number of at least 0, but is {epsilon}")))
+        Err(self
+            .misfit("epsilon", format!("must be a finite number of at least 0, but is {epsilon}")))
     }
 
     /// A string attribute, one of `choices`: its position among them.
@@ -129,7 +135,7 @@ impl InferCtx<'_> {
             let quoted: Vec<String> = choices.iter().map(|c| format!("{c:?}")).collect();
             let given =
                 value.as_str().map_or_else(|| "something else".into(), |s| format!("{s:?}"));
-            self.error(format!("{key} must be one of {}, but is {given}", quoted.join(", ")))
+            self.misfit(key, format!("must be one of {}, but is {given}", quoted.join(", ")))
         })
     }
 
@@ -139,7 +145,7 @@ impl InferCtx<'_> {
     /// When it is something else, or one is too small or too large to compute with.
     pub fn ints(&self, key: &str, n: usize, least: i64) -> Result<Vec<i64>, InferError> {
         let list = self.attr(key).as_ints().ok_or_else(|| {
-            self.error(format!("{key} must be an integer or a list of {n} integers"))
+            self.misfit(key, format!("must be an integer or a list of {n} integers"))
         })?;
         let list = if list.len() == 1 { vec![list[0]; n] } else { list };
         if list.len() != n {
@@ -157,9 +163,9 @@ impl InferCtx<'_> {
         const MOST: i64 = 1 << 31;
         match list.iter().find(|&&v| v < least || v > MOST) {
             Some(v) if *v < least => {
-                Err(self.error(format!("{key} must be at least {least}, but is {v}")))
+                Err(self.misfit(key, format!("must be at least {least}, but is {v}")))
             }
-            Some(v) => Err(self.error(format!("{key} is {v}, which is larger than any size"))),
+            Some(v) => Err(self.misfit(key, format!("is {v}, which is larger than any size"))),
             None => Ok(()),
         }
     }
@@ -222,7 +228,7 @@ impl InferCtx<'_> {
             if value.is_none() {
                 return Ok(None);
             }
-            let bad = || self.error(format!("{key} must be an integer or a list of integers"));
+            let bad = || self.misfit(key, "must be an integer or a list of integers");
             let ints = value.as_ints().ok_or_else(bad)?;
             let sizes: Vec<Sym> = ints.iter().map(|&v| self.func.syms.int(v)).collect();
             let one = matches!(value, AttrValue::Int(_));
@@ -244,17 +250,17 @@ impl InferCtx<'_> {
     /// When it is not given, something else, or provably too small.
     pub fn size_attr(&mut self, key: &str, least: i64) -> Result<Option<Sym>, InferError> {
         let sizes = self.sizes_attr(key)?;
-        let bad = |ctx: &Self| ctx.error(format!("{key} must be one integer"));
+        let bad = |ctx: &Self| ctx.misfit(key, "must be one integer");
         let Some(sizes) = sizes.filter(|s| s.count().is_none_or(|n| n == 1)) else {
             return Err(bad(self));
         };
         let Some(&[size]) = sizes.known().as_deref() else { return Ok(None) };
         match self.func.syms.as_int(size) {
             Some(v) if v < least && least == 0 => {
-                Err(self.error(format!("{key} must not be negative, but is {v}")))
+                Err(self.misfit(key, format!("must not be negative, but is {v}")))
             }
             Some(v) if v < least => {
-                Err(self.error(format!("{key} must be at least {least}, but is {v}")))
+                Err(self.misfit(key, format!("must be at least {least}, but is {v}")))
             }
             _ => Ok(Some(size)),
         }
@@ -268,7 +274,7 @@ impl InferCtx<'_> {
         match self.attr(key) {
             AttrValue::None => Ok(None),
             AttrValue::List(items) => Ok(Some(items.to_vec())),
-            _ => Err(self.error(format!("{key} must be a list"))),
+            _ => Err(self.misfit(key, "must be a list")),
         }
     }
 
@@ -279,6 +285,6 @@ impl InferCtx<'_> {
     pub fn floats(&self, key: &str) -> Result<Option<Vec<f64>>, InferError> {
         let Some(list) = self.list(key)? else { return Ok(None) };
         let numbers: Option<Vec<f64>> = list.iter().map(AttrValue::as_float).collect();
-        numbers.map(Some).ok_or_else(|| self.error(format!("{key} must be a list of numbers")))
+        numbers.map(Some).ok_or_else(|| self.misfit(key, "must be a list of numbers"))
     }
 }

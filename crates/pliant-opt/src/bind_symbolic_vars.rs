@@ -1,5 +1,6 @@
 //! # What it does
-//! Makes symbolic sizes numbers, in one function or in all that have a size of that name.
+//! Gives symbolic sizes values, in one function or in all that have a size of that name: numbers, or terms over other
+//! sizes.
 //!
 //! # Before
 //! ```python
@@ -26,7 +27,8 @@
 //! ```
 //!
 //! # Requires
-//! That the function, where one is named, has the sizes; else that some function has each.
+//! That the function, where one is named, has the sizes; else that some function has each. The sizes of a term are
+//! those of the function by their names; others are new to it.
 //!
 //! # Keeps
 //! The parameters: a call with another size fails when the function is entered.
@@ -38,17 +40,34 @@ use std::sync::Arc;
 
 use pliant_ir::relax::Function;
 use pliant_ir::relax::visit::{copy_function_with, defined_syms, free_syms};
-use pliant_ir::{BaseFunc, IRModule, SymVar};
+use pliant_ir::{BaseFunc, IRModule, Sym, SymArena, SymVar};
 use pliant_pass::{ModulePass, PassContext, PassError, Problem};
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::names::{known_names, relax_func};
+
+/// What a size becomes: a term in an arena of its own.
+#[derive(Clone, Debug)]
+pub struct SizeTerm {
+    /// The arena of the term.
+    pub arena: Arc<SymArena>,
+    /// The term.
+    pub size: Sym,
+}
+
+impl From<i64> for SizeTerm {
+    fn from(value: i64) -> Self {
+        let mut arena = SymArena::new();
+        let size = arena.int(value);
+        SizeTerm { arena: arena.into(), size }
+    }
+}
 
 /// See the module's documentation.
 #[derive(Clone, Debug)]
 pub struct BindSymbolicVars {
     /// The sizes by name, and what they become.
-    pub binding_map: Vec<(Arc<str>, i64)>,
+    pub binding_map: Vec<(Arc<str>, SizeTerm)>,
     /// The function; all functions where there is none.
     pub func_name: Option<Arc<str>>,
 }
@@ -75,13 +94,13 @@ impl ModulePass for BindSymbolicVars {
             let mut bound = Vec::new();
             for (key, value) in &self.binding_map {
                 let same = sizes.iter().copied().filter(|&v| func.syms.name(v) == &**key);
-                bound.extend(same.map(|v| (v, *value)));
+                bound.extend(same.map(|v| (v, value)));
                 if bound.last().is_some_and(|(v, _)| func.syms.name(*v) == &**key) {
                     found.insert(key);
                 }
             }
             if !bound.is_empty() {
-                *func = Arc::new(bind(func, &bound));
+                *func = Arc::new(bind(func, &sizes, &bound));
             }
         }
         self.check(&found, all)?;
@@ -97,9 +116,11 @@ impl BindSymbolicVars {
             Some(name) => format!("function '{name}' has"),
             None => "the module's functions have".into(),
         };
-        for (key, value) in &self.binding_map {
-            if *value < 0 {
+        for (i, (key, value)) in self.binding_map.iter().enumerate() {
+            if let Some(value) = value.arena.as_int(value.size).filter(|&v| v < 0) {
                 problems.push(Problem::new(format!("the size '{key}' cannot be {value}")));
+            } else if self.binding_map[..i].iter().any(|(other, _)| other == key) {
+                problems.push(Problem::new(format!("the size '{key}' is bound twice")));
             } else if !found.contains(&**key) {
                 all.sort();
                 all.dedup();
@@ -121,11 +142,26 @@ fn sizes_of(func: &Function) -> Vec<SymVar> {
     out
 }
 
-fn bind(func: &Function, bound: &[(SymVar, i64)]) -> Function {
+/// The function with values for sizes, all at once. Sizes in these values are those of the function that have their names
+/// and are not bound themselves.
+fn bind(func: &Function, sizes: &[SymVar], bound: &[(SymVar, &SizeTerm)]) -> Function {
     copy_function_with(func, |importer| {
+        let mut fresh: FxHashMap<String, Sym> = FxHashMap::default();
+        for &v in sizes.iter().filter(|&&v| bound.iter().all(|&(b, _)| b != v)) {
+            let kept = importer.src.syms.var(v);
+            let kept = importer.sym(kept);
+            fresh.insert(func.syms.name(v).to_string(), kept);
+        }
         for &(v, value) in bound {
-            let value = importer.dst.syms.int(value);
-            importer.syms.insert(v, value);
+            let names = &value.arena;
+            let term = importer.dst.syms.import(names, value.size, &mut |arena, var| {
+                let name = names.name(var);
+                *fresh.entry(name.to_string()).or_insert_with(|| {
+                    let new = arena.fresh_var(name.to_string());
+                    arena.var(new)
+                })
+            });
+            importer.syms.insert(v, term);
         }
     })
 }

@@ -35,7 +35,7 @@ use pliant_pass::rewrite::{Namer, reachable_seqs, set_flat_bindings, take_flat_b
 use pliant_pass::{FunctionPass, PassContext, PassError};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::copy_written_views::overwritten;
+use crate::analysis::memory::overwritten;
 use crate::liveness::{AT_RESULT, Liveness, plain_alias};
 use crate::names::{
     MEMORY_ALLOC_STORAGE, MEMORY_KILL_STORAGE, MEMORY_KILL_TENSOR, VM_ALLOC_STORAGE,

@@ -6,13 +6,14 @@ use pliant_tensor::{DType, Tensor};
 use crate::context::{Cx, parse_dtype};
 use crate::env::HostValue;
 use crate::errors::{Kind, Res};
-use crate::python::ast::{Expr, ExprKind, UnaryOp};
+use crate::python::ast::{BinOp, Expr, ExprKind, UnaryOp};
 
 /// One element of a constant.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Number {
     pub float: f64,
-    pub int: i64,
+    /// Wide enough for the integers of every type, and for one step of arithmetic on them.
+    pub int: i128,
     pub written: Written,
 }
 
@@ -26,15 +27,16 @@ pub(crate) enum Written {
 
 impl Number {
     pub fn of_bool(v: bool) -> Self {
-        Number { float: f64::from(u8::from(v)), int: i64::from(v), written: Written::Bool }
+        Number { float: f64::from(u8::from(v)), int: i128::from(v), written: Written::Bool }
     }
 
-    pub fn of_int(v: i64) -> Self {
-        Number { float: v as f64, int: v, written: Written::Int }
+    pub fn of_int(v: impl Into<i128>) -> Self {
+        let int = v.into();
+        Number { float: int as f64, int, written: Written::Int }
     }
 
     pub fn of_float(v: f64) -> Self {
-        Number { float: v, int: v as i64, written: Written::Float }
+        Number { float: v, int: v as i128, written: Written::Float }
     }
 }
 
@@ -57,7 +59,7 @@ pub(crate) fn tensor(items: &[Number], shape: &[i64], dtype: DType) -> Option<Te
 }
 
 fn push_element(out: &mut Vec<u8>, n: Number, dtype: DType) -> Option<()> {
-    let int = |lo: i64, hi: i64| -> Option<i64> {
+    let int = |lo: i128, hi: i128| -> Option<i128> {
         let exact = n.written != Written::Float || n.float == n.int as f64;
         (exact && n.int >= lo && n.int <= hi).then_some(n.int)
     };
@@ -69,11 +71,8 @@ fn push_element(out: &mut Vec<u8>, n: Number, dtype: DType) -> Option<()> {
         DType::UInt16 => out.extend((int(0, (1 << 16) - 1)? as u16).to_le_bytes()),
         DType::Int32 => out.extend((int(-(1 << 31), (1 << 31) - 1)? as i32).to_le_bytes()),
         DType::UInt32 => out.extend((int(0, (1 << 32) - 1)? as u32).to_le_bytes()),
-        DType::Int64 => out.extend(int(i64::MIN, i64::MAX)?.to_le_bytes()),
-        DType::UInt64 if n.written == Written::Float && n.float >= 9.2e18 => {
-            out.extend((n.int as u64).to_le_bytes())
-        }
-        DType::UInt64 => out.extend((int(0, i64::MAX)? as u64).to_le_bytes()),
+        DType::Int64 => out.extend((int(i64::MIN.into(), i64::MAX.into())? as i64).to_le_bytes()),
+        DType::UInt64 => out.extend((int(0, u64::MAX.into())? as u64).to_le_bytes()),
         DType::Float16 => out.extend(pliant_tensor::f16::from_f64(n.float).to_le_bytes()),
         DType::BFloat16 => out.extend(pliant_tensor::bf16::from_f64(n.float).to_le_bytes()),
         DType::Float32 => out.extend((n.float as f32).to_le_bytes()),
@@ -106,8 +105,12 @@ pub(crate) fn nested(e: &Expr<'_>, items: &mut Vec<Number>) -> Option<Vec<i64>> 
 pub(crate) fn number(e: &Expr<'_>) -> Option<Number> {
     match &e.kind {
         ExprKind::Int(v) => Some(Number::of_int(*v)),
-        // Kept by its bits; only uint64 and the floats hold it.
-        ExprKind::BigInt(v) => Some(Number { int: *v as i64, ..Number::of_float(*v as f64) }),
+        ExprKind::BigInt(v) => Some(Number::of_int(*v)),
+        ExprKind::Binary(op, a, b) => {
+            let (a, b) = (number(a)?, number(b)?);
+            let whole = a.written == Written::Int && b.written == Written::Int;
+            whole.then(|| integer(*op, a.int, b.int)).flatten().map(Number::of_int)
+        }
         ExprKind::Bool(v) => Some(Number::of_bool(*v)),
         ExprKind::Float(v) => Some(Number::of_float(*v)),
         ExprKind::Unary(UnaryOp::Neg, v) => {
@@ -121,6 +124,19 @@ pub(crate) fn number(e: &Expr<'_>) -> Option<Number> {
         ExprKind::Call(call) if call.func.as_name() == Some("float") && call.args.len() == 1 => {
             named_float(call.args[0].as_str()?).map(Number::of_float)
         }
+        _ => None,
+    }
+}
+
+/// Arithmetic on written integers, as Python has it. `None` beyond 128 bits and for what gives no integer.
+fn integer(op: BinOp, a: i128, b: i128) -> Option<i128> {
+    match op {
+        BinOp::Add => a.checked_add(b),
+        BinOp::Sub => a.checked_sub(b),
+        BinOp::Mul => a.checked_mul(b),
+        BinOp::Pow => a.checked_pow(u32::try_from(b).ok()?),
+        BinOp::Shl if (0..127).contains(&b) => a.checked_mul(1 << b),
+        BinOp::Shr if b >= 0 => Some(a >> b.min(127)),
         _ => None,
     }
 }
@@ -157,7 +173,11 @@ pub(crate) fn metadata<'s>(cx: &Cx<'s>, e: &Expr<'s>) -> Res<Vec<Tensor>> {
                 let shape: Option<Vec<i64>> = shape
                     .as_sequence()?
                     .iter()
-                    .map(|d| number(d).filter(|n| n.written != Written::Float).map(|n| n.int))
+                    .map(|d| {
+                        number(d)
+                            .filter(|n| n.written != Written::Float)
+                            .and_then(|n| n.int.try_into().ok())
+                    })
                     .collect();
                 let bytes = from_base64(data.as_str()?)?;
                 Tensor::from_bytes(&shape?, parse_dtype(dtype.as_str()?)?, &bytes).ok()
@@ -221,7 +241,7 @@ pub(crate) fn attr(e: &Expr<'_>) -> Option<AttrValue> {
         }
         _ => match number(e)? {
             n if n.written == Written::Float => AttrValue::float(n.float),
-            n => AttrValue::Int(n.int),
+            n => AttrValue::Int(n.int.try_into().ok()?),
         },
     })
 }

@@ -67,6 +67,14 @@ fn unbounded_params(f: &PrimFunc) -> Vec<usize> {
     f.params.iter().enumerate().filter(|(_, p)| free(p)).map(|(i, _)| i).collect()
 }
 
+/// The positions that [`UNBOUNDED`] lists; none where the checks were not made yet.
+pub(crate) fn listed_unbounded(f: &PrimFunc) -> Vec<i64> {
+    let Some(AttrValue::List(list)) = f.attrs.get(UNBOUNDED) else { return Vec::new() };
+    let positions =
+        list.iter().filter_map(|v| if let AttrValue::Int(i) = v { Some(*i) } else { None });
+    positions.collect()
+}
+
 /// Inserts the checks.
 ///
 /// # Errors

@@ -2,12 +2,16 @@
 
 use pliant_ir::tir::sym::SymBridge;
 use pliant_ir::tir::visit::for_each_expr;
-use pliant_ir::tir::{BinOp, Expr, ExprData, ForKind, Intrin, PrimFunc, Stmt, StmtData, Ty};
+use pliant_ir::tir::{
+    BinOp, Expr, ExprData, ForKind, Intrin, PrimFunc, Stmt, StmtData, Ty, Var, VarTy,
+};
 use pliant_sym::SymArena;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::check_bounds;
 use crate::error::LowerError;
-use crate::walk::{ExprRewriter, map_stmts, substitute};
+use crate::fit::Fit;
+use crate::walk::{ExprRewriter, for_each_stmt, map_stmts, own_exprs, substitute};
 
 /// Simplifies the whole function.
 ///
@@ -21,29 +25,78 @@ pub fn run(f: &mut PrimFunc) -> Result<(), LowerError> {
 }
 
 fn expressions(f: &mut PrimFunc, s: Stmt) -> Stmt {
-    let mut arena = SymArena::new();
-    let mut bridge = SymBridge::new();
+    let mut integers = Integers { wild: wild(f, s), ..Integers::default() };
     let mut rule = |f: &mut PrimFunc, e: Expr| {
         let folded = fold(f, e).unwrap_or(e);
-        let smaller = through_symbols(f, &mut arena, &mut bridge, folded).unwrap_or(folded);
+        let smaller = integers.normal(f, folded).unwrap_or(folded);
         (smaller != e).then_some(smaller)
     };
     ExprRewriter::new(&mut rule).stmt(f, s)
 }
 
-/// The normal form of an int64 expression, if it is smaller.
-fn through_symbols(
-    f: &mut PrimFunc,
-    arena: &mut SymArena,
-    bridge: &mut SymBridge,
-    e: Expr,
-) -> Option<Expr> {
-    if !matches!(f.expr(e), ExprData::Binary(..)) || f.expr_ty(e) != Ty::I64 {
-        return None;
+/// int64 arithmetic as symbolic integers.
+#[derive(Default)]
+struct Integers {
+    arena: SymArena,
+    bridge: SymBridge,
+    /// Knows nothing of any variable, so that it takes arithmetic for exact only where the types alone say so.
+    fit: Fit,
+    /// The variables that may have any value of their type: arithmetic on them wraps.
+    wild: FxHashSet<Var>,
+}
+
+impl Integers {
+    /// The normal form of an int64 expression, if it is smaller.
+    ///
+    /// Positions and sizes fit their type wherever they are evaluated. Of other values, the normal form is the machine's
+    /// value too where both are sums and products, which wrap alike, of parts that fit.
+    fn normal(&mut self, f: &mut PrimFunc, e: Expr) -> Option<Expr> {
+        if !matches!(f.expr(e), ExprData::Binary(..)) || f.expr_ty(e) != Ty::I64 {
+            return None;
+        }
+        let sym = self.bridge.to_sym(f, &mut self.arena, e)?;
+        let new = self.bridge.to_expr(&self.arena, f, sym);
+        if size(f, new) >= size(f, e) {
+            return None;
+        }
+        let wraps_alike = |e: Expr| self.fit.fact(f, e, &|_| None).ring;
+        (!mentions(f, e, &self.wild) || (wraps_alike(e) && wraps_alike(new))).then_some(new)
     }
-    let sym = bridge.to_sym(f, arena, e)?;
-    let new = bridge.to_expr(arena, f, sym);
-    (size(f, new) < size(f, e)).then_some(new)
+}
+
+fn mentions(f: &PrimFunc, e: Expr, vars: &FxHashSet<Var>) -> bool {
+    let mut found = false;
+    for_each_expr(f, e, |e| found |= matches!(f.expr(e), ExprData::Var(v) if vars.contains(v)));
+    found
+}
+
+/// The variables below a statement whose values have no bounds: scalar parameters (but for the int64 ones that go into
+/// indices and sizes, which the entry of a kernel checks) and what is computed from them or loaded.
+fn wild(f: &PrimFunc, s: Stmt) -> FxHashSet<Var> {
+    let unbounded = check_bounds::listed_unbounded(f);
+    let free = |(i, p): (usize, &Var)| match f.var(*p).ty {
+        VarTy::Value(Ty::I64) => unbounded.contains(&(i as i64)),
+        VarTy::Value(_) => true,
+        VarTy::Handle => false,
+    };
+    let params = f.params.iter().enumerate();
+    let mut vars: FxHashSet<Var> = params.filter(|&p| free(p)).map(|(_, &v)| v).collect();
+    let open = |e: Expr, vars: &FxHashSet<Var>| {
+        let mut loads = false;
+        for_each_expr(f, e, |e| {
+            loads |= matches!(f.expr(e), ExprData::Load(..) | ExprData::Call(..))
+        });
+        loads || mentions(f, e, vars)
+    };
+    for_each_stmt(f, s, &mut |_, data| {
+        let (StmtData::Let(var, ..) | StmtData::For { var, .. }) = data else { return };
+        let mut any = false;
+        own_exprs(data, |e| any |= open(e, &vars));
+        if any {
+            vars.insert(*var);
+        }
+    });
+    vars
 }
 
 fn size(f: &PrimFunc, e: Expr) -> usize {

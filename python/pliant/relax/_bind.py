@@ -14,7 +14,7 @@ def bind_params(func: Any, binding_map: Mapping[Any, Any]) -> Any:
 
 
 def bind_symbolic_vars(func: Any, binding_map: Mapping[Any, Any]) -> Any:
-    """The function with symbolic sizes bound to numbers."""
+    """The function with values for symbolic sizes: numbers or expressions over sizes."""
     return _alone(func, transform.BindSymbolicVars(dict(binding_map), "main"))
 
 

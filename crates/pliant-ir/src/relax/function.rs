@@ -224,6 +224,11 @@ impl Function {
         self.add_expr(ExprData::Extern(s), ty)
     }
 
+    /// Whether a constant was ever made here.
+    pub fn has_constants(&self) -> bool {
+        !self.consts.is_empty()
+    }
+
     /// A tensor constant.
     pub fn constant(&mut self, tensor: Tensor) -> Expr {
         let dims: Vec<Sym> = tensor.shape().iter().map(|&d| self.syms.int(d)).collect();

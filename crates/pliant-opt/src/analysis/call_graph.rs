@@ -89,8 +89,14 @@ fn components(edges: &[Vec<usize>]) -> Vec<Vec<usize>> {
 /// The private graph functions that are only ever called by name: never handed on as values, so that all their calls
 /// are known.
 pub fn called_by_name_only(module: &IRModule) -> FxHashSet<Arc<str>> {
+    let values = used_as_values(module);
     let private = module.relax_funcs().filter(|(_, f)| f.private);
-    let mut out: FxHashSet<Arc<str>> = private.map(|(name, _)| name.clone()).collect();
+    private.map(|(name, _)| name).filter(|name| !values.contains(*name)).cloned().collect()
+}
+
+/// The graph functions that are handed on as values somewhere.
+pub fn used_as_values(module: &IRModule) -> FxHashSet<Arc<str>> {
+    let mut out: FxHashSet<Arc<str>> = FxHashSet::default();
     for (_, f) in module.relax_funcs() {
         post_order(f, |e| {
             let callee = match f.expr(e) {
@@ -101,13 +107,11 @@ pub fn called_by_name_only(module: &IRModule) -> FxHashSet<Arc<str>> {
                 if let ExprData::Global(name) = f.expr(operand)
                     && callee != Some(operand)
                 {
-                    out.remove(f.str(*name));
+                    out.insert(f.str(*name).clone());
                 }
             });
         });
-        for name in names_as_values(f) {
-            out.remove(&name);
-        }
+        out.extend(names_as_values(f));
     }
     out
 }

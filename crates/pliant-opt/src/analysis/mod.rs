@@ -5,6 +5,7 @@ pub mod call_graph;
 pub mod dominators;
 pub mod effects;
 pub mod has_reshape_pattern;
+pub mod memory;
 pub mod op_pattern;
 pub mod recursion;
 pub mod tir_call;

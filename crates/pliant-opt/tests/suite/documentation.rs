@@ -24,9 +24,10 @@ fn with_arguments(stem: &str) -> Option<Box<dyn ModulePass>> {
             let params = vec![(ParamKey::Name("w".into()), ones)];
             Box::new(BindParams { func_name: "main".into(), params })
         }
-        "bind_symbolic_vars" => {
-            Box::new(BindSymbolicVars { binding_map: vec![("m".into(), 4)], func_name: None })
-        }
+        "bind_symbolic_vars" => Box::new(BindSymbolicVars {
+            binding_map: vec![("m".into(), 4.into())],
+            func_name: None,
+        }),
         "update_param_struct_info" => Box::new(UpdateParamStructInfo {
             sinfo_func: Arc::new(|_, f| {
                 let eight = f.syms.int(8);

@@ -9,6 +9,7 @@ use super::demands::contradiction;
 use super::node::{Literal, Pattern, PatternKind};
 use super::size::SizePattern;
 use super::table::{Heads, Node, NodeId, PatternTable};
+use super::typed;
 use crate::error::{PassError, Problem};
 
 /// Descriptions are cut off beyond this many patterns inside each other.
@@ -51,13 +52,14 @@ fn problem_at(table: &PatternTable, id: NodeId, ops: &dyn OpRegistry) -> Option<
             if let Some(why) = args.iter().find_map(|&p| operator_alone(table, p)) {
                 return Some(never(why));
             }
-            // Among alternatives it is enough that one operator fits.
             let Heads { ops: Some(list), kinds: 0 } = table.callee_ops(*callee) else {
                 return None;
             };
-            let mut reasons = list.iter().map(|&op| wrong_arity(op, args.len(), *more, ops));
-            let first = reasons.next()??;
-            reasons.all(|r| r.is_some()).then(|| never(first))
+            let unfit = |op| {
+                wrong_arity(op, args.len(), *more, ops)
+                    .or_else(|| typed::wrong_operand(table, op, args, ops))
+            };
+            all_reasons(&list, unfit).map(never)
         }
         Node::And(list) if table.heads[id as usize].is_empty() => {
             let each: Vec<String> =
@@ -65,7 +67,7 @@ fn problem_at(table: &PatternTable, id: NodeId, ops: &dyn OpRegistry) -> Option<
             Some(never(format!("no value is at once {}", each.join(" and "))))
         }
         Node::And(_) | Node::Not(_) | Node::DType(..) | Node::Shape(..) | Node::Type(..) => {
-            contradiction(table, id).map(never)
+            contradiction(table, id, ops).map(never)
         }
         Node::Tuple { fields, .. } => {
             fields.iter().find_map(|&p| operator_alone(table, p)).map(never)
@@ -84,11 +86,12 @@ fn problem_at(table: &PatternTable, id: NodeId, ops: &dyn OpRegistry) -> Option<
                 Some(Heads { ops: Some(list), kinds: 0 }) => list,
                 _ => Vec::new(),
             };
-            let mut reasons = list.iter().map(|&op| unknown_attr(op, attrs, ops));
-            let first = reasons.next().flatten().filter(|_| reasons.all(|r| r.is_some()));
-            let mut kinds = list.iter().map(|&op| unfit_attr(op, attrs, ops));
-            let unfit = kinds.next().flatten().filter(|_| kinds.all(|r| r.is_some()));
-            first.or(unfit).or_else(|| contradiction(table, id)).map(never)
+            let unfit = |op| {
+                unknown_attr(op, attrs, ops)
+                    .or_else(|| unfit_attr(op, attrs, ops))
+                    .or_else(|| typed::wrong_attr(op, attrs, ops))
+            };
+            all_reasons(&list, unfit).or_else(|| contradiction(table, id, ops)).map(never)
         }
         Node::Or(list) if list.is_empty() => Some(never("it has no alternatives".into())),
         _ if table.heads[id as usize].is_empty() && !is_op_level(pattern) => {
@@ -96,6 +99,13 @@ fn problem_at(table: &PatternTable, id: NodeId, ops: &dyn OpRegistry) -> Option<
         }
         _ => None,
     }
+}
+
+/// The first reason, if there is one for each operator: among alternatives it is enough that one fits.
+fn all_reasons(list: &[Op], why: impl Fn(Op) -> Option<String>) -> Option<String> {
+    let mut reasons = list.iter().map(|&op| why(op));
+    let first = reasons.next()??;
+    reasons.all(|r| r.is_some()).then_some(first)
 }
 
 /// Whether a pattern stands for an operator, which only calls have.

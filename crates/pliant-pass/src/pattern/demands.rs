@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use pliant_ir::{AttrValue, DType};
+use pliant_ir::{AttrValue, DType, OpRegistry};
 
 use super::check::describe;
 use super::compare::same_attr;
 use super::node::Literal;
 use super::size::{SizePattern, TypePattern};
 use super::table::{Node, NodeId, PatternTable};
+use super::typed;
 
 /// What is asked of one value by a pattern and by those that it wraps or joins.
 #[derive(Default)]
@@ -80,7 +81,11 @@ impl<'a> Demands<'a> {
 }
 
 /// Why no value is all that a pattern asks of one; `None` where one may be.
-pub(crate) fn contradiction(table: &PatternTable, id: NodeId) -> Option<String> {
+pub(crate) fn contradiction(
+    table: &PatternTable,
+    id: NodeId,
+    ops: &dyn OpRegistry,
+) -> Option<String> {
     let all = Demands::of(table, id);
     let text = |p: NodeId| describe(&table.patterns()[p as usize]);
     for &p in &all.negative {
@@ -109,7 +114,22 @@ pub(crate) fn contradiction(table: &PatternTable, id: NodeId) -> Option<String> 
             return Some(format!("the attribute '{key}' is not both {other:?} and {value:?}"));
         }
     }
-    without_type(table, &all).map(|(p, what)| format!("{} has no {what}", text(p)))
+    without_type(table, &all)
+        .map(|(p, what)| format!("{} has no {what}", text(p)))
+        .or_else(|| other_result(table, &all, ops))
+}
+
+/// An operator whose results are never of the dtype that is asked for.
+fn other_result(table: &PatternTable, all: &Demands<'_>, ops: &dyn OpRegistry) -> Option<String> {
+    let &asked = all.dtypes.first()?;
+    let attrs: Vec<_> = all.attrs.iter().map(|&pair| pair.clone()).collect();
+    all.positive.iter().find_map(|&p| {
+        let (op, args) = typed::call_of_one(table, p)?;
+        match typed::result_dtype(args, op, &attrs, ops)? {
+            Ok(is) => (is != asked).then(|| format!("{op} gives {is}, not {asked}")),
+            Err(what) => Some(format!("{op} gives {what}, which has no dtype")),
+        }
+    })
 }
 
 /// The first item that is not like the first one.

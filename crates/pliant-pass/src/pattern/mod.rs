@@ -6,6 +6,7 @@
 //! | [`size`] | [`SizePattern`], [`TypePattern`]: sizes and types with symbols that unify |
 //! | [`table`] | [`PatternTable`]: patterns as a flat table, and which operators can stand at their roots |
 //! | [`check`] | finds patterns that can never match |
+//! | `typed` | what the type rules of operators say about them |
 //! | [`defs`] | [`Defs`]: the values of variables, and what may move past which effect |
 //! | [`matcher`], `compare` | [`Match`], and the search with backtracking |
 //! | [`context`] | [`PatternContext`]: several patterns with uses between them |
@@ -39,6 +40,7 @@ mod scattered;
 pub mod size;
 pub mod table;
 pub mod template;
+mod typed;
 
 pub use apply::{RewriteCx, rewrite_call, rewrite_rules};
 pub use block::rewrite_bindings;

@@ -355,3 +355,35 @@ fn contexts_give_each_pattern_a_call_of_its_own() {
     ctx.add(&three);
     assert!(in_block(&mut f, &ctx).is_none());
 }
+
+/// What no call of an operator has: operands of another kind, results of another dtype, values of attributes.
+#[test]
+fn type_rules_say_why() {
+    let never = |p: &Pattern| {
+        let all = reasons(p);
+        all.strip_prefix("this pattern can never match: ").unwrap_or(&all).to_owned()
+    };
+    let exp = op("relax.exp");
+    assert_eq!(
+        never(&exp.call([is_tuple([wildcard()])])),
+        "relax.exp: x must be a tensor, but is R.Tuple(R.Object)"
+    );
+    assert!(never(&op("relax.concat").call([is_const()])).contains("must be a tuple of tensors"));
+    assert_eq!(never(&op("relax.concat").call([is_tuple([is_const(), wildcard()])])), "");
+    let greater = op("relax.greater").call([wildcard(), wildcard()]);
+    assert_eq!(never(&greater.has_dtype(DType::Float32)), "relax.greater gives bool, not float32");
+    assert_eq!(never(&greater.has_dtype(DType::Bool)), "");
+    assert_eq!(never(&exp.call([wildcard()]).has_dtype(DType::Float16)), "");
+    let sum = op("relax.sum").call([wildcard()]);
+    let axis = |v: AttrValue| sum.has_attr([("axis", v)]);
+    assert_eq!(
+        never(&axis(AttrValue::str("hello"))),
+        "relax.sum: axis must be an integer or a list of integers"
+    );
+    assert_eq!(never(&axis(AttrValue::Int(7))), "");
+    assert_eq!(never(&axis(AttrValue::Int(0)).has_dtype(DType::Int64)), "");
+    let cast = op("relax.astype").call([wildcard()]);
+    let half = cast.has_attr([("dtype", AttrValue::str("float16"))]);
+    assert_eq!(never(&half.has_dtype(DType::Float32)), "relax.astype gives float16, not float32");
+    assert_eq!(never(&cast.has_dtype(DType::Float32)), "");
+}

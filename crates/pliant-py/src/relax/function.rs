@@ -268,7 +268,7 @@ impl Function {
         Ok(bind.call1((slf, binding_map))?)
     }
 
-    /// The function with symbolic sizes bound to numbers: a dict from variables or names.
+    /// The function with values for symbolic sizes: a dict from variables or names to numbers or expressions over sizes.
     fn bind_symbolic_vars<'py>(
         slf: &Bound<'py, Self>,
         binding_map: &Bound<'py, PyAny>,

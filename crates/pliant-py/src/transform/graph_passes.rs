@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use pliant_ir::relax::{Function, TensorShape, Type, TypeData, Var};
-use pliant_ops::te::VarMap;
+use pliant_ops::te::{self, VarMap};
 use pliant_opt::bind_params::{BindParams, ParamKey};
-use pliant_opt::bind_symbolic_vars::BindSymbolicVars;
+use pliant_opt::bind_symbolic_vars::{BindSymbolicVars, SizeTerm};
 use pliant_opt::bundle_model_params::BundleModelParams;
 use pliant_opt::convert_to_dataflow::ConvertToDataflow;
 use pliant_opt::dead_code_elimination::DeadCodeElimination;
@@ -14,6 +14,7 @@ use pliant_opt::fold_constant::FoldConstant;
 use pliant_opt::lift_transform_params::{LiftTransformParams, SharedTransform};
 use pliant_opt::topological_sort::{StartingLocation, TopologicalSort, TraversalOrder};
 use pliant_opt::update_param_struct_info::UpdateParamStructInfo;
+use pliant_sym::SymArena;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyInt, PyString};
 
@@ -24,6 +25,7 @@ use crate::relax::sinfo::{SInfo, SShape, dim_to_sym, dims_to_syms};
 use crate::relax::views::in_func;
 use crate::relax::wrap::wrap;
 use crate::runtime::import::to_tensor;
+use crate::tir::expr::try_prim;
 use crate::transform::core_pass::CorePass;
 use crate::transform::py_pass::raised;
 
@@ -62,7 +64,8 @@ pub fn bind_params(func_name: String, params: &Bound<'_, PyDict>) -> Result<Core
     Ok(CorePass::of(BindParams { func_name: func_name.into(), params: list }))
 }
 
-/// Makes symbolic sizes numbers, in one function or in all. Keys are names or `tir.Var`s.
+/// Gives symbolic sizes values, in one function or in all. Keys are names or `tir.Var`s; values are integers or integer
+/// expressions, whose variables are the function's sizes of their names.
 #[pyfunction]
 #[pyo3(name = "BindSymbolicVars", signature = (binding_map, func_name=None))]
 pub fn bind_symbolic_vars(
@@ -72,20 +75,30 @@ pub fn bind_symbolic_vars(
     let mut list = Vec::new();
     for (key, value) in binding_map.iter() {
         let name = name_of(&key, "BindSymbolicVars: a size")?;
-        let number = match value.getattr_opt("value")? {
-            Some(inner) if !value.is_instance_of::<PyInt>() => inner,
-            _ => value.clone(),
+        let term = match value.is_instance_of::<PyBool>() {
+            true => None,
+            false => try_prim(&value)?.and_then(|e| size_term(&e)),
         };
-        if !number.is_instance_of::<PyInt>() || number.is_instance_of::<PyBool>() {
-            let kind = value.get_type().name()?.to_string();
-            return Err(Error::Type(format!(
-                "BindSymbolicVars: the size '{name}' becomes an integer, not {kind}"
-            )));
-        }
-        list.push((name, number.extract()?));
+        let term = match term {
+            Some(term) => term,
+            None => {
+                let kind = value.get_type().name()?.to_string();
+                return Err(Error::Type(format!(
+                    "BindSymbolicVars: the size '{name}' becomes an integer or an expression over sizes, not {kind}"
+                )));
+            }
+        };
+        list.push((name, term));
     }
     let func_name = func_name.map(Into::into);
     Ok(CorePass::of(BindSymbolicVars { binding_map: list, func_name }))
+}
+
+/// An integer expression over sizes; `None` for others.
+fn size_term(e: &te::Expr) -> Option<SizeTerm> {
+    let mut arena = SymArena::new();
+    let size = te::to_sym(&mut arena, e, &mut VarMap::new())?;
+    Some(SizeTerm { arena: arena.into(), size })
 }
 
 /// Makes the parameters of a model, those from the attribute `num_input` on, one tuple.

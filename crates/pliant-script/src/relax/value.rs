@@ -214,7 +214,8 @@ impl<'s> FuncParser<'_, 's> {
 
     /// A scalar constant of that type.
     fn number(&mut self, float: f64, int: i64, dtype: DType, range: Range) -> Res<IrExpr> {
-        let text = crate::literal::Number { int, ..crate::literal::Number::of_float(float) };
+        let number = crate::literal::Number::of_float(float);
+        let text = crate::literal::Number { int: int.into(), ..number };
         let tensor = crate::literal::tensor(&[text], &[], dtype).ok_or_else(|| {
             self.error(Kind::Value, range, format!("{float} does not fit {dtype}"))
         })?;

@@ -318,13 +318,19 @@ def main(x: R.Tensor((2,), "float32")):
     d = R.const(1.5)
     e = metadata["relax.expr.Constant"][0]
     f = R.const(3)
-    return (a, b, c, d, e, f, R.prim_value(T.float32(0.5)), R.prim_value(T.bool(True)), R.str("s"), R.dtype("int8"))
+    g = R.const(2**63 - 1, "int64")
+    h = R.const([-2**63, 0], "int64")
+    i = R.const(2**64 - 1, "uint64")
+    return (a, b, c, d, e, f, g, h, i, R.prim_value(T.float32(0.5)), R.prim_value(T.bool(True)), R.str("s"), R.dtype("int8"))
 "#,
     );
     assert!(
         out.contains("R.const([1, 2], \"int32\")") && out.contains("R.const(3, \"int32\")"),
         "{out}"
     );
+    for end in ["9223372036854775807", "[-9223372036854775808, 0]", "18446744073709551615"] {
+        assert!(out.contains(&format!("R.const({end}, ")), "{out}");
+    }
 }
 
 #[test]

@@ -1,0 +1,275 @@
+//! [`Memory`]: which variables of a function may name the same memory, and which of that calls may write into.
+//! [`ParamUses`]: the same of the parameters of a module's functions, for their callers.
+
+use std::sync::Arc;
+
+use pliant_ir::attr_names::INPLACE_INDICES;
+use pliant_ir::op::{CALL_TIR_INPLACE, WHILE_LOOP};
+use pliant_ir::relax::visit::{Event, operand_vars, walk};
+use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function, Var};
+use pliant_ir::{AttrValue, IRModule, Op};
+use pliant_ops::decl::Legalize;
+use pliant_ops::{OpDecl, registry};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::call_graph::used_as_values;
+use crate::names::{
+    ENSURE_ZERO_OFFSET, INVOKE_CLOSURE, INVOKE_PURE_CLOSURE, MAKE_CLOSURE, RESHAPE,
+};
+
+/// What a call may do with the memory of an argument.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ParamUse {
+    /// It may write there.
+    pub written: bool,
+    /// Its result may be, or be a view of, the argument.
+    pub returned: bool,
+}
+
+impl ParamUse {
+    const ANY: ParamUse = ParamUse { written: true, returned: true };
+
+    fn or(self, other: ParamUse) -> ParamUse {
+        ParamUse {
+            written: self.written || other.written,
+            returned: self.returned || other.returned,
+        }
+    }
+}
+
+/// What the functions of a module may do with the memory of their parameters.
+#[derive(Debug, Default)]
+pub struct ParamUses {
+    funcs: FxHashMap<Arc<str>, Vec<ParamUse>>,
+    /// What some function that is handed on as a value may do with one of its parameters.
+    value: ParamUse,
+}
+
+impl ParamUses {
+    /// The least that is consistent: a function does what its calls do.
+    pub fn of(module: &IRModule) -> Self {
+        let mut uses = ParamUses::default();
+        let values = used_as_values(module);
+        if module.relax_funcs().any(|(_, f)| has_local_functions(f)) {
+            uses.value = ParamUse::ANY;
+        }
+        for (name, f) in module.relax_funcs() {
+            uses.funcs.insert(name.clone(), vec![ParamUse::default(); f.params().len()]);
+        }
+        loop {
+            let mut changed = false;
+            for (name, f) in module.relax_funcs() {
+                let now = uses.in_function(f);
+                if uses.funcs[name] != now {
+                    if values.contains(name) {
+                        uses.value = now.iter().fold(uses.value, |all, &one| all.or(one));
+                    }
+                    uses.funcs.insert(name.clone(), now);
+                    changed = true;
+                }
+            }
+            if !changed {
+                return uses;
+            }
+        }
+    }
+
+    fn in_function(&self, f: &Function) -> Vec<ParamUse> {
+        let mut memory = Memory::of(f, self);
+        let returned = operand_vars(f, f.seq(f.body()).result);
+        let returned: FxHashSet<Var> = returned.into_iter().map(|v| memory.root(v)).collect();
+        let of = |&p: &Var| {
+            let root = memory.root(p);
+            ParamUse { written: memory.written.contains(&root), returned: returned.contains(&root) }
+        };
+        f.params().iter().map(of).collect()
+    }
+
+    /// What a call of that function does with its argument `i`.
+    fn param(&self, f: &Function, callee: Expr, i: usize) -> ParamUse {
+        match f.expr(callee) {
+            ExprData::Extern(_) => ParamUse::default(),
+            ExprData::Global(name) => {
+                let known = self.funcs.get(f.str(*name)).and_then(|list| list.get(i));
+                known.copied().unwrap_or(ParamUse::ANY)
+            }
+            _ => self.value,
+        }
+    }
+
+    /// The operands that a value may write into or hand on, each with what it does.
+    fn operands(&self, f: &Function, value: Expr) -> Vec<(Expr, ParamUse)> {
+        let ExprData::Call { callee, args, .. } = f.expr(value) else { return Vec::new() };
+        let args = f.list(*args);
+        let fields = |e: Expr| f.tuple_fields(e).map_or_else(|| vec![e], <[Expr]>::to_vec);
+        let all = |list: Vec<Expr>, one: ParamUse| -> Vec<(Expr, ParamUse)> {
+            list.into_iter().map(|e| (e, one)).collect()
+        };
+        match (callee, args) {
+            (Callee::Op(MAKE_CLOSURE), &[target, captured]) => {
+                // What is captured stands behind the function's own parameters.
+                let captured = fields(captured);
+                let params = match f.expr(target) {
+                    ExprData::Global(name) => self.funcs.get(f.str(*name)).map(Vec::len),
+                    _ => None,
+                };
+                let own = params.and_then(|n| n.checked_sub(captured.len()));
+                let one = |(i, e)| match own {
+                    Some(own) => (e, self.param(f, target, own + i)),
+                    None => (e, ParamUse::ANY),
+                };
+                captured.into_iter().enumerate().map(one).collect()
+            }
+            (Callee::Op(INVOKE_CLOSURE | INVOKE_PURE_CLOSURE), &[closure, args]) => {
+                let mut out = all(fields(args), self.value);
+                out.push((closure, ParamUse { written: false, returned: true }));
+                out
+            }
+            (Callee::Op(WHILE_LOOP), &[_, _, ref state @ ..]) => all(state.to_vec(), ParamUse::ANY),
+            (Callee::Op(op), &[first, ..]) if may_be_view(*op) => {
+                vec![(first, ParamUse { written: false, returned: true })]
+            }
+            (Callee::Op(op), _) if op.writes_operands() => {
+                let places = overwritten(f, value);
+                places.into_iter().map(|v| (f.var_expr(v), ParamUse::ANY)).collect()
+            }
+            (Callee::Op(_), _) => Vec::new(),
+            (Callee::Expr(callee), args) => {
+                let one = |(i, &e): (usize, &Expr)| (e, self.param(f, *callee, i));
+                let mut out: Vec<_> = args.iter().enumerate().map(one).collect();
+                // A closure may give back what it captured.
+                out.push((*callee, ParamUse { written: false, returned: true }));
+                out
+            }
+        }
+    }
+
+    /// Whether a value may be, or write into, the memory of its operands.
+    pub fn hands_on(&self, f: &Function, value: Expr) -> bool {
+        match f.expr(value) {
+            ExprData::Tuple(_) => true,
+            ExprData::Call { callee: Callee::Op(op), .. } if op.writes_operands() => true,
+            _ => self.operands(f, value).iter().any(|(_, one)| *one != ParamUse::default()),
+        }
+    }
+}
+
+fn has_local_functions(f: &Function) -> bool {
+    let mut found = false;
+    walk(f, f.root(), |event| {
+        found |=
+            matches!(event, Event::Bound(_, b) if matches!(f.expr(b.value), ExprData::Func(_)));
+    });
+    found
+}
+
+/// Which variables of a function may name the same memory, and which of that is written into.
+pub struct Memory {
+    same: FxHashMap<Var, Var>,
+    /// The variables that stand for memory that is written into.
+    written: FxHashSet<Var>,
+    /// The variables whose values share no memory with what was there before.
+    pub fresh: FxHashSet<Var>,
+}
+
+impl Memory {
+    /// The memory of a function's variables.
+    pub fn of(f: &Function, uses: &ParamUses) -> Self {
+        let (same, fresh) = (FxHashMap::default(), FxHashSet::default());
+        let mut memory = Memory { same, written: FxHashSet::default(), fresh };
+        let mut written = Vec::new();
+        walk(f, f.root(), |event| {
+            if let Event::Bound(_, b) = event {
+                memory.bind(f, uses, b, &mut written);
+            }
+        });
+        memory.write(written);
+        memory
+    }
+
+    /// Enters that the memory of these variables is written into.
+    pub fn write(&mut self, vars: impl IntoIterator<Item = Var>) {
+        let roots: Vec<Var> = vars.into_iter().map(|v| self.root(v)).collect();
+        self.written.extend(roots);
+    }
+
+    /// Whether the memory of a variable may be written into.
+    pub fn is_written(&mut self, v: Var) -> bool {
+        let root = self.root(v);
+        self.written.contains(&root)
+    }
+
+    fn bind(&mut self, f: &Function, uses: &ParamUses, b: Binding, written: &mut Vec<Var>) {
+        let mut shared = Vec::new();
+        match f.expr(b.value) {
+            ExprData::Var(_) | ExprData::Tuple(_) | ExprData::TupleGetItem(..) => {
+                shared = operand_vars(f, b.value);
+            }
+            ExprData::If { then_seq, else_seq, .. } => {
+                for seq in [*then_seq, *else_seq] {
+                    shared.extend(operand_vars(f, f.seq(seq).result));
+                }
+            }
+            _ => {
+                for (e, one) in uses.operands(f, b.value) {
+                    let vars = leaf_vars(f, e);
+                    written.extend(vars.iter().filter(|_| one.written));
+                    shared.extend(vars.iter().filter(|_| one.returned));
+                }
+            }
+        }
+        for &v in &shared {
+            let (a, b) = (self.root(b.var), self.root(v));
+            if a != b {
+                self.same.insert(a, b);
+            }
+        }
+        if shared.is_empty() {
+            self.fresh.insert(b.var);
+        }
+    }
+
+    fn root(&mut self, v: Var) -> Var {
+        let mut root = v;
+        while let Some(&next) = self.same.get(&root) {
+            root = next;
+        }
+        let mut v = v;
+        while let Some(next) = self.same.get_mut(&v) {
+            v = std::mem::replace(next, root);
+        }
+        root
+    }
+}
+
+/// The variables of an operand: itself, or those of a tuple.
+fn leaf_vars(f: &Function, e: Expr) -> Vec<Var> {
+    match f.expr(e) {
+        ExprData::Var(v) => vec![*v],
+        _ => operand_vars(f, e),
+    }
+}
+
+/// Whether the machine may answer an operator with the memory of its first operand: by a view, or as it is.
+pub(crate) fn may_be_view(op: Op) -> bool {
+    let by_declaration = |decl: &OpDecl| matches!(decl.legalize, Legalize::View(_));
+    op == RESHAPE || op == ENSURE_ZERO_OFFSET || registry().decl(op).is_some_and(by_declaration)
+}
+
+/// The operands that a call works on in place.
+pub(crate) fn overwritten(func: &Function, value: Expr) -> Vec<Var> {
+    let ExprData::Call { callee: Callee::Op(op), args, attrs, .. } = func.expr(value) else {
+        return Vec::new();
+    };
+    let args = func.list(*args);
+    let operands = match args {
+        [_, inputs, ..] if *op == CALL_TIR_INPLACE => func.tuple_fields(*inputs),
+        _ => args.get(1..),
+    };
+    let indices = func.call_attrs(*attrs).get(INPLACE_INDICES).and_then(AttrValue::as_ints);
+    let (Some(operands), Some(indices)) = (operands, indices) else {
+        return operand_vars(func, value);
+    };
+    let places = indices.iter().filter_map(|&i| operands.get(usize::try_from(i).ok()?));
+    places.flat_map(|&e| operand_vars(func, e)).collect()
+}

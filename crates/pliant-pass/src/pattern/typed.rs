@@ -1,0 +1,133 @@
+//! What the type rules of operators say about the calls that a pattern matches: which operands and attributes none of
+//! them has, and of what type their results are.
+
+use std::sync::Arc;
+
+use pliant_ir::op::InferError;
+use pliant_ir::relax::{Expr, Function, Type, TypeData};
+use pliant_ir::{AttrValue, Attrs, DType, Op, OpRegistry, Span};
+
+use super::table::{Heads, Node, NodeId, PatternTable};
+
+/// The ranks that operands are tried with where a rule looks at an attribute only once it knows the rank.
+const RANKS: std::ops::Range<u32> = 0..5;
+
+type AttrPair = (Arc<str>, AttrValue);
+
+/// What a rule is tried with in the place of an operand.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Operand {
+    Any,
+    Rank(u32),
+    Tensor,
+    Tuple(usize),
+    Shape,
+}
+
+impl Operand {
+    /// What a pattern matches, as far as that matters to a type rule.
+    fn of(table: &PatternTable, id: NodeId) -> Operand {
+        match &table.nodes[id as usize] {
+            Node::Tuple { fields, .. } => Operand::Tuple(fields.len()),
+            Node::ShapeValue(_) => Operand::Shape,
+            Node::Constant => Operand::Tensor,
+            Node::DType(p, _) | Node::Shape(p, _) | Node::Type(p, _) => Operand::of(table, *p),
+            _ => Operand::Any,
+        }
+    }
+
+    fn made_in(self, f: &mut Function) -> Expr {
+        let ty = match self {
+            Operand::Any => TypeData::Any,
+            Operand::Rank(n) => TypeData::tensor_rank(n, DType::Float32),
+            Operand::Tensor => TypeData::tensor_unknown(None),
+            Operand::Shape => TypeData::Shape { dims: None, ndim: None },
+            Operand::Tuple(n) => {
+                let any = f.types.intern(TypeData::Any);
+                TypeData::Tuple(vec![any; n].into())
+            }
+        };
+        let ty = f.types.intern(ty);
+        let var = f.add_var("x", ty, false, Span::default());
+        f.var_expr(var)
+    }
+}
+
+/// The type of a call of an operator with such operands.
+fn infer(
+    op: Op,
+    operands: &[Operand],
+    attrs: &[AttrPair],
+    ops: &dyn OpRegistry,
+) -> Result<TypeData, InferError> {
+    let mut f = Function::empty();
+    let args: Vec<Expr> = operands.iter().map(|o| o.made_in(&mut f)).collect();
+    let attrs = ops.complete(op, Attrs(attrs.to_vec()));
+    let ty: Type = ops.infer(&mut f, op, &args, &attrs, &[])?;
+    Ok(f.types.get(ty).clone())
+}
+
+/// Why an operand that is always a tuple, a shape or a constant is none that the operator takes.
+pub(crate) fn wrong_operand(
+    table: &PatternTable,
+    op: Op,
+    args: &[NodeId],
+    ops: &dyn OpRegistry,
+) -> Option<String> {
+    let open = vec![Operand::Any; args.len()];
+    infer(op, &open, &[], ops).ok()?;
+    (0..args.len()).find_map(|i| {
+        let mut operands = open.clone();
+        operands[i] = Operand::of(table, args[i]);
+        if operands[i] == Operand::Any {
+            return None;
+        }
+        infer(op, &operands, &[], ops).err().map(|e| e.message)
+    })
+}
+
+/// Why a value of an attribute is none that the operator takes, whatever its operands are.
+pub(crate) fn wrong_attr(op: Op, attrs: &[AttrPair], ops: &dyn OpRegistry) -> Option<String> {
+    let count = ops.signature(op)?.operands.iter().filter(|o| !o.optional && !o.variadic).count();
+    // Without a rank, many rules do not look at their attributes.
+    let tries = RANKS.map(Operand::Rank).chain([Operand::Any]);
+    attrs.iter().find_map(|pair| {
+        for operand in tries.clone() {
+            match infer(op, &vec![operand; count], std::slice::from_ref(pair), ops) {
+                Ok(_) => return None,
+                Err(e) if e.attr.as_deref() == Some(&*pair.0) => return Some(e.message),
+                Err(_) => {}
+            }
+        }
+        None
+    })
+}
+
+/// The element type of every call of an operator that a pattern matches; `Err` where the results have none. `None` where
+/// that depends on the operands or on attributes that the pattern leaves open.
+pub(crate) fn result_dtype(
+    args: &[NodeId],
+    op: Op,
+    attrs: &[AttrPair],
+    ops: &dyn OpRegistry,
+) -> Option<Result<DType, &'static str>> {
+    let declared = &ops.signature(op)?.attrs;
+    let open = |key: &str| key.ends_with("dtype") && attrs.iter().all(|(k, _)| &**k != key);
+    if declared.iter().any(|(key, _)| open(key)) {
+        return None;
+    }
+    match infer(op, &vec![Operand::Any; args.len()], attrs, ops).ok()? {
+        TypeData::Tuple(_) => Some(Err("a tuple")),
+        TypeData::Shape { .. } => Some(Err("a shape")),
+        ty => ty.dtype().map(Ok),
+    }
+}
+
+/// The operator and operands of a pattern of calls of one operator.
+pub(crate) fn call_of_one(table: &PatternTable, id: NodeId) -> Option<(Op, &[NodeId])> {
+    let Node::Call { callee, args, .. } = &table.nodes[id as usize] else { return None };
+    match table.callee_ops(*callee) {
+        Heads { ops: Some(list), kinds: 0 } if list.len() == 1 => Some((list[0], args)),
+        _ => None,
+    }
+}
