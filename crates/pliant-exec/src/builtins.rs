@@ -28,6 +28,7 @@ pub const BUILTINS: &[BuiltinArity] = &[
     exactly("vm.builtin.alloc_shape_heap", 1),
     between("vm.builtin.alloc_storage", 1, 4),
     exactly("vm.builtin.alloc_tensor", 4),
+    exactly("vm.builtin.alloc_tensor_with_storage", 3),
     at_least("vm.builtin.assert_op", 1),
     at_least("vm.builtin.call_tir_dyn", 2),
     between("vm.builtin.check_func_info", 1, 2),

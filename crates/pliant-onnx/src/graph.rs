@@ -3,6 +3,7 @@
 mod declared;
 mod inputs;
 mod measure;
+mod named;
 mod names;
 mod places;
 
@@ -12,7 +13,7 @@ use indexmap::IndexMap;
 use pliant_diag::{FileId, SourceMap};
 use pliant_ir::attr_names::{GLOBAL_SYMBOL, INPUT_NAMES, NUM_INPUT, OUTPUT_NAMES};
 use pliant_ir::relax::origins::DIVISIBLE;
-use pliant_ir::relax::{Expr, FunctionBuilder, TensorShape, TypeData};
+use pliant_ir::relax::{Expr, FunctionBuilder, TypeData};
 use pliant_ir::{AttrValue, DType, IRModule};
 use pliant_ops::registry;
 use pliant_opt::convert_to_dataflow::ConvertToDataflow;
@@ -436,6 +437,7 @@ impl<'m> Importer<'m> {
         for name in node.output.iter() {
             let value = outputs.next().unwrap_or(Value::Absent);
             if !name.is_empty() {
+                let value = self.with_names(value, &identifier(name, "size"));
                 let value = match self.measured(name, &value) {
                     Ok(()) => self.as_declared(node, name, value),
                     Err(problem) => {
@@ -572,30 +574,17 @@ impl<'m> Importer<'m> {
         *self.constants.entry(key).or_insert_with(|| builder.func_mut().constant(tensor.clone()))
     }
 
-    /// Binds a value to a variable named after the node's output. Dims that are not known become symbols of the run.
+    /// Binds a value to a variable named after the node's output. Dims that are not known or large become symbols of the
+    /// run.
     pub(crate) fn bind(&mut self, value: Expr, node: &NodeProto) -> Expr {
         let hint = identifier(node.output.first().map_or("", String::as_str), "lv");
         let var = self.builder.emit_named(value, &hint);
-        let func = self.builder.func_mut();
-        let var = match func.var_ty(var).clone() {
-            TypeData::Tensor { shape: TensorShape::Rank(rank), dtype, .. } => {
-                let names: Vec<Sym> = (0..rank)
-                    .map(|axis| {
-                        let sym = func.fresh_sym(&format!("{hint}_{axis}"));
-                        func.syms.var(sym)
-                    })
-                    .collect();
-                let ty = func.intern(TypeData::tensor(names, dtype));
-                let from = func.var_expr(var);
+        let var = match self.named_dims(var, &hint) {
+            Some(ty) => {
+                let from = self.builder.func().var_expr(var);
                 self.builder.match_cast(from, ty, &hint)
             }
-            // A shape that is a variable must not outlive the block of its variable.
-            TypeData::Tensor { shape: TensorShape::Var(_), dtype, .. } => {
-                let ty = func.intern(TypeData::Tensor { shape: TensorShape::Unknown, dtype });
-                let from = func.var_expr(var);
-                self.builder.match_cast(from, ty, &hint)
-            }
-            _ => var,
+            None => var,
         };
         self.builder.func_mut().var_expr(var)
     }

@@ -128,6 +128,14 @@ pub(crate) fn number(e: &Expr<'_>) -> Option<Number> {
     }
 }
 
+/// What a short expression of written integers comes to; `None` for others, and beyond 64 bits.
+pub(crate) fn integer_of(e: &Expr<'_>) -> Option<i64> {
+    // Each level looks at all below it.
+    const DEPTH: u16 = 8;
+    let n = (e.depth <= DEPTH).then(|| number(e)).flatten()?;
+    (n.written == Written::Int).then_some(n.int)?.try_into().ok()
+}
+
 /// Arithmetic on written integers, as Python has it. `None` beyond 128 bits and for what gives no integer.
 fn integer(op: BinOp, a: i128, b: i128) -> Option<i128> {
     match op {

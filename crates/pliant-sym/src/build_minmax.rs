@@ -44,12 +44,22 @@ impl SymArena {
         }
     }
 
-    fn extremum_operands(&self, sym: Sym, is_min: bool) -> SymList {
-        match self.kind(sym) {
+    /// The operands of an extremum of that kind, or of one and a number: `max(a, b) + c` is `max(a + c, b + c)`.
+    fn extremum_operands(&mut self, sym: Sym, is_min: bool) -> SymList {
+        let (inner, constant) = match self.kind(sym) {
+            SymKind::Sum { terms: &[(1, inner)], constant } => (inner, constant),
+            _ => (sym, 0),
+        };
+        let mut list = match self.kind(inner) {
             SymKind::Min(list) if is_min => SymList::from_slice(list),
             SymKind::Max(list) if !is_min => SymList::from_slice(list),
-            _ => SymList::from_slice(&[sym]),
+            _ => return SymList::from_slice(&[sym]),
+        };
+        if constant != 0 {
+            let constant = self.int(constant);
+            list.iter_mut().for_each(|x| *x = self.add(*x, constant));
         }
+        list
     }
 
     /// Adds `x` unless another operand decides, and drops the operands that `x` decides.

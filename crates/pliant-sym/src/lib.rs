@@ -12,6 +12,7 @@
 //! | `lin`, `sugar` | the linear form behind the normal form; finding `%` in it |
 //! | `build_linear`, `build_div`, `build_minmax`, `build_logic` | the builders, by operator family |
 //! | `print` | text in Python's syntax |
+//! | `measure` | how large a term is when it is written out |
 //! | `substitute` | walks: children, free variables, substitution, import |
 //! | `evaluate` | the value at given sizes |
 //! | `solve` | solving a shape pattern for the variable that it defines |
@@ -33,6 +34,7 @@ mod facts;
 mod kind;
 mod lin;
 mod linear;
+mod measure;
 mod modular;
 mod print;
 mod prove;

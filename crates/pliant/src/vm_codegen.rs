@@ -106,6 +106,32 @@ pub fn default_kernel_info(name: &str, func: &PrimFunc) -> KernelInfo {
     KernelInfo { name: name.into(), args, checks: Vec::new() }
 }
 
+/// A tensor that is all that ever stands in its storage.
+struct WholeStorage {
+    var: Var,
+    bytes: Expr,
+    shape: Expr,
+    dtype: Expr,
+}
+
+/// A storage, a tensor at its start, and the end of the storage's name, in three bindings one after the other.
+fn whole_storage(func: &Function, bindings: &[Binding]) -> Option<WholeStorage> {
+    let [storage, tensor, kill, ..] = bindings else { return None };
+    let operands = |binding: &Binding, op: Op| match func.expr(binding.value) {
+        ExprData::Call { callee: Callee::Op(o), args, .. } if *o == op => Some(func.list(*args)),
+        _ => None,
+    };
+    let is_storage = |e: Expr| matches!(func.expr(e), ExprData::Var(v) if *v == storage.var);
+    let &[bytes, ..] = operands(storage, VM_ALLOC_STORAGE)? else { return None };
+    let &[of, offset, shape, dtype] = operands(tensor, VM_ALLOC_TENSOR)? else { return None };
+    let &[killed] = operands(kill, VM_KILL_OBJECT)? else { return None };
+    let first = matches!(func.expr(offset), ExprData::Int(v, _) if func.syms.as_int(*v) == Some(0));
+    let in_bytes =
+        matches!(func.types.get(func.expr_ty(bytes)), TypeData::Shape { ndim: Some(1), .. });
+    let whole = first && in_bytes && is_storage(of) && is_storage(killed);
+    whole.then_some(WholeStorage { var: tensor.var, bytes, shape, dtype })
+}
+
 /// Whether a loop function stores into a buffer anywhere.
 fn writes(func: &PrimFunc, buffer: pliant_ir::tir::Buffer) -> bool {
     let mut stack = vec![func.body];
@@ -254,16 +280,34 @@ impl FunctionGen<'_> {
         expiring: &mut FxHashMap<usize, Vec<Reg>>,
     ) -> Result<(), PassError> {
         let spans = self.spans(bindings);
-        for (index, (binding, span)) in bindings.iter().zip(spans).enumerate() {
-            self.at(span);
-            let regs = self.binding(binding)?;
+        let mut index = 0;
+        while index < bindings.len() {
+            self.at(spans[index]);
+            let whole = whole_storage(self.func, &bindings[index..]);
+            let (var, regs, end) = match whole {
+                Some(tensor) => (tensor.var, self.alloc_whole(&tensor)?, index + 3),
+                None => (bindings[index].var, self.binding(&bindings[index])?, index + 1),
+            };
             if !regs.is_empty() {
-                let last = self.live.last_read(binding.var).unwrap_or(index);
-                expiring.entry(last).or_default().extend(regs);
+                let last = self.live.last_read(var).unwrap_or(index);
+                expiring.entry(last.max(index)).or_default().extend(regs);
             }
-            self.free.extend(expiring.remove(&index).into_iter().flatten());
+            for done in index..end {
+                self.free.extend(expiring.remove(&done).into_iter().flatten());
+            }
+            index = end;
         }
         Ok(())
+    }
+
+    /// Emits a tensor with the storage that nothing else is in.
+    fn alloc_whole(&mut self, tensor: &WholeStorage) -> Result<Vec<Reg>, PassError> {
+        let mut temps = Vec::new();
+        let dst = self.in_place.get(&tensor.var).copied().unwrap_or_else(|| self.fresh());
+        let operands = [tensor.bytes, tensor.shape, tensor.dtype];
+        self.emit("vm.builtin.alloc_tensor_with_storage", &operands, dst, &mut temps)?;
+        self.free.extend(temps);
+        Ok(self.owned(tensor.var, dst))
     }
 
     /// Emits one binding; returns the registers that the variable owns, none for other names of a value.

@@ -176,20 +176,26 @@ fn axis_slice(
         match ctx.func.syms.as_int(b) {
             Some(v) if v >= BEYOND => {
                 let high = ctx.func.syms.int(high);
-                return ctx.func.syms.add(dim, high);
+                ctx.func.syms.add(dim, high)
             }
-            Some(v) if v <= -BEYOND => return ctx.func.syms.int(low),
-            _ => {}
+            Some(v) if v <= -BEYOND => ctx.func.syms.int(low),
+            _ => from_start(ctx, b, dim),
         }
-        let from_start = from_start(ctx, b, dim);
-        if inbound { from_start } else { clip(ctx, from_start, dim, low, high) }
     };
     let (begin, end) = (bound(begin), bound(end));
+    let zero = ctx.func.syms.int(0);
+    let (begin, end) = if inbound {
+        (begin, end)
+    } else if step > 0 && prove::at_most(ctx.func, zero, begin) == Some(true) {
+        // Beyond the end or before the start there is nothing, and a length below 0 is none: only the end is clipped.
+        (begin, clip_above(ctx, end, dim))
+    } else {
+        (clip(ctx, begin, dim, low, high), clip(ctx, end, dim, low, high))
+    };
     let syms = &mut ctx.func.syms;
     let span = if step > 0 { syms.sub(end, begin) } else { syms.sub(begin, end) };
     let size = syms.int(step.abs());
     let len = syms.ceildiv(span, size);
-    let zero = syms.int(0);
     let len = if prove::at_most(ctx.func, zero, len) == Some(true) {
         len
     } else {
@@ -244,15 +250,19 @@ fn from_start(ctx: &mut InferCtx<'_>, b: Sym, dim: Sym) -> Sym {
 fn clip(ctx: &mut InferCtx<'_>, b: Sym, dim: Sym, low: i64, high: i64) -> Sym {
     let (low, high) = (ctx.func.syms.int(low), ctx.func.syms.int(high));
     let most = ctx.func.syms.add(dim, high);
-    let upper = match prove::at_most(ctx.func, b, most) {
-        Some(true) => b,
-        Some(false) => most,
-        None => ctx.func.syms.min(b, most),
-    };
+    let upper = clip_above(ctx, b, most);
     match prove::at_most(ctx.func, low, upper) {
         Some(true) => upper,
         Some(false) => low,
         None => ctx.func.syms.max(upper, low),
+    }
+}
+
+fn clip_above(ctx: &mut InferCtx<'_>, b: Sym, most: Sym) -> Sym {
+    match prove::at_most(ctx.func, b, most) {
+        Some(true) => b,
+        Some(false) => most,
+        None => ctx.func.syms.min(b, most),
     }
 }
 

@@ -31,6 +31,10 @@ impl<'s> FuncParser<'_, 's> {
             ExprKind::Call(call) => self.call(e, call),
             ExprKind::Unary(op, value) => self.unary(*op, value, e.range),
             ExprKind::Binary(op, a, b) => {
+                // What numbers come to may fit where a step on the way does not.
+                if let Some(v) = crate::literal::integer_of(e) {
+                    return Ok(Val::Sym(self.int(v), None));
+                }
                 let (x, y) = (self.value(a)?, self.value(b)?);
                 self.binary(*op, x, y, e.range)
             }

@@ -12,10 +12,17 @@ use crate::{CheckKind, Value, VmError};
 pub(super) fn alloc_storage(args: Args<'_>) -> Result<Value, VmError> {
     let bytes = match args.value(0)? {
         Value::Shape(shape) if shape.len() != 1 => checked_nbytes(shape, args.dtype(2)?)?,
-        Value::Shape(shape) => size(shape[0])?,
-        _ => size(args.int(0)?)?,
+        _ => bytes(args)?,
     };
     Ok(Value::Storage(memory::alloc_storage(bytes)?))
+}
+
+/// Operand 0 as a number of bytes: an integer, or a shape of one dim.
+fn bytes(args: Args<'_>) -> Result<usize, VmError> {
+    match args.value(0)? {
+        Value::Shape(shape) if shape.len() == 1 => size(shape[0]),
+        _ => size(args.int(0)?),
+    }
 }
 
 fn size(bytes: i64) -> Result<usize, VmError> {
@@ -30,6 +37,13 @@ pub(super) fn alloc_tensor(args: Args<'_>) -> Result<Value, VmError> {
     let (storage, shape, dtype) = (args.storage(0)?, args.shape(2)?, args.dtype(3)?);
     let offset = size(args.int(1)?)?;
     Ok(Value::Tensor(Tensor::from_storage(storage.clone(), offset, shape, dtype)?))
+}
+
+/// `alloc_tensor_with_storage(bytes, shape, dtype)`: a tensor in a storage of that size that nothing else is in.
+pub(super) fn alloc_tensor_with_storage(args: Args<'_>) -> Result<Value, VmError> {
+    let (shape, dtype) = (args.shape(1)?, args.dtype(2)?);
+    let storage = memory::alloc_storage(bytes(args)?)?;
+    Ok(Value::Tensor(Tensor::from_storage(storage, 0, shape, dtype)?))
 }
 
 /// `reshape(tensor, shape, text?)`: a view where the tensor is row-major, else a copy. The text is the shape in symbols.

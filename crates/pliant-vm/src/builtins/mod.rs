@@ -50,6 +50,7 @@ static TABLE: &[Builtin] = &[
     plain("vm.builtin.alloc_shape_heap", shape::alloc_shape_heap),
     plain("vm.builtin.alloc_storage", data::alloc_storage),
     plain("vm.builtin.alloc_tensor", data::alloc_tensor),
+    plain("vm.builtin.alloc_tensor_with_storage", data::alloc_tensor_with_storage),
     plain("vm.builtin.assert_op", text::assert_op),
     special("vm.builtin.call_tir_dyn", BuiltinKind::KernelDyn),
     plain("vm.builtin.check_func_info", check::func_info),

@@ -1,0 +1,27 @@
+//! How large terms are when they are written out: what they share counts wherever it stands.
+
+use rustc_hash::FxHashMap;
+
+use crate::{Sym, SymArena, SymKind};
+
+impl SymArena {
+    /// The number of operators, variables and numbers in the text of a term, or `most` where there are more.
+    pub fn written_size(&self, sym: Sym, most: usize) -> usize {
+        if let SymKind::Int(_) | SymKind::Var(_) = self.kind(sym) {
+            return 1.min(most);
+        }
+        let mut sizes: FxHashMap<Sym, usize> = FxHashMap::default();
+        let mut stack = vec![sym];
+        while let Some(&s) = stack.last() {
+            let below = self.children(s);
+            let open = stack.len();
+            stack.extend(below.iter().copied().filter(|c| !sizes.contains_key(c)));
+            if stack.len() == open {
+                let size = below.iter().fold(1, |n: usize, c| n.saturating_add(sizes[c]).min(most));
+                sizes.insert(s, size);
+                stack.pop();
+            }
+        }
+        sizes[&sym].min(most)
+    }
+}
