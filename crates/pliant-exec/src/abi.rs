@@ -107,7 +107,7 @@ pub struct KernelRuntime {
 }
 
 /// The most integers that a message tells.
-pub const MAX_TOLD: usize = 3;
+pub const MAX_TOLD: usize = Failed::MAX_TOLD;
 
 /// The status of a failed check, then the integers that its message tells. Threads of a parallel loop may fail at
 /// once; then it holds what one of them left last.

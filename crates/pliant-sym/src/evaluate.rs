@@ -5,7 +5,7 @@ use std::fmt;
 use rustc_hash::FxHashMap;
 
 use crate::arena::SymArena;
-use crate::kind::{CmpOp, Sym, SymKind, SymVar};
+use crate::kind::{Sym, SymKind, SymVar};
 use crate::lin::{floor_div, floor_mod};
 
 /// Why a term has no value.
@@ -44,7 +44,7 @@ impl SymArena {
         if let SymKind::Int(v) = self.kind(sym) {
             return Ok(v);
         }
-        let mut done: FxHashMap<Sym, i64> = FxHashMap::default();
+        let mut done: FxHashMap<Sym, i128> = FxHashMap::default();
         let mut stack = vec![sym];
         while let Some(&s) = stack.last() {
             if done.contains_key(&s) {
@@ -59,11 +59,11 @@ impl SymArena {
                 stack.pop();
             }
         }
-        Ok(done[&sym])
+        narrow(done[&sym])
     }
 
     /// Pushes the operands without a value that the term needs next.
-    fn push_needed(&self, sym: Sym, done: &FxHashMap<Sym, i64>, stack: &mut Vec<Sym>) {
+    fn push_needed(&self, sym: Sym, done: &FxHashMap<Sym, i128>, stack: &mut Vec<Sym>) {
         if let SymKind::Select(c, a, b) = self.kind(sym) {
             let next = match done.get(&c) {
                 None => c,
@@ -75,75 +75,66 @@ impl SymArena {
             }
             return;
         }
-        let missing = |c: &Sym| !done.contains_key(c);
-        for c in self.children(sym).into_iter().rev() {
-            // A comparison needs its sides only before they are narrowed.
-            match self.kind(c) {
-                SymKind::Sum { terms, .. } if matches!(self.kind(sym), SymKind::Cmp(..)) => {
-                    stack.extend(terms.iter().map(|t| t.1).filter(missing));
-                }
-                _ => stack.extend(Some(c).filter(missing)),
-            }
-        }
+        let missing = self.children(sym).into_iter().rev().filter(|c| !done.contains_key(c));
+        stack.extend(missing);
     }
 
+    /// The value of a term whose operands have values. Sums and products are wide: what they were multiplied out from
+    /// may fit 64 bits where their own terms do not. Everything else takes operands that fit.
     fn value_of(
         &self,
         sym: Sym,
-        done: &FxHashMap<Sym, i64>,
+        done: &FxHashMap<Sym, i128>,
         value: &dyn Fn(SymVar) -> Option<i64>,
-    ) -> Result<i64, EvalError> {
-        let of = |s: Sym| done[&s];
-        let divide = |f: fn(i64, i64) -> Option<i64>, a: Sym, b: Sym| match of(b) {
+    ) -> Result<i128, EvalError> {
+        let wide = |s: Sym| done[&s];
+        let of = |s: Sym| narrow(done[&s]);
+        let divide = |f: fn(i64, i64) -> Option<i64>, a: Sym, b: Sym| match of(b)? {
             0 => Err(EvalError::DivideByZero),
-            d => f(of(a), d).ok_or(EvalError::Overflow),
+            d => f(of(a)?, d).ok_or(EvalError::Overflow).map(i128::from),
+        };
+        let extreme = |list: &[Sym], pick: fn(i64, i64) -> i64| {
+            let values = list.iter().map(|&s| of(s)).collect::<Result<Vec<i64>, _>>()?;
+            Ok(values.into_iter().reduce(pick).map_or(0, i128::from))
+        };
+        let sum = |constant: i64, terms: &[(i64, Sym)]| {
+            let add = |acc: i128, &(k, t): &(i64, Sym)| {
+                wide(t).checked_mul(i128::from(k)).and_then(|v| acc.checked_add(v))
+            };
+            terms.iter().try_fold(i128::from(constant), add).ok_or(EvalError::Overflow)
         };
         match self.kind(sym) {
-            SymKind::Int(v) => Ok(v),
-            SymKind::Var(v) => value(v).ok_or(EvalError::Unbound(v)),
-            SymKind::Sum { .. } => narrow(self.wide_value(sym, done)),
-            SymKind::Product(list) => {
-                let product = list.iter().try_fold(1i64, |acc, &s| acc.checked_mul(of(s)));
-                // A later 0 undoes an overflow on the way.
-                let zero = || list.iter().any(|&s| of(s) == 0).then_some(0);
-                product.or_else(zero).ok_or(EvalError::Overflow)
-            }
+            SymKind::Int(v) => Ok(i128::from(v)),
+            SymKind::Var(v) => value(v).map(i128::from).ok_or(EvalError::Unbound(v)),
+            SymKind::Sum { terms, constant } => sum(constant, terms),
+            SymKind::BigAdd(a, b) => sum(0, &[(1, a), (1, b)]),
+            SymKind::Product(list) => product(list.iter().map(|&s| wide(s))),
+            SymKind::BigMul(a, b) => product([wide(a), wide(b)]),
             SymKind::FloorDiv(a, b) => divide(floor_div, a, b),
             SymKind::FloorMod(a, b) => divide(floor_mod, a, b),
-            SymKind::Min(list) => Ok(list.iter().fold(i64::MAX, |m, &s| m.min(of(s)))),
-            SymKind::Max(list) => Ok(list.iter().fold(i64::MIN, |m, &s| m.max(of(s)))),
-            SymKind::Select(c, a, b) => Ok(if of(c) != 0 { of(a) } else { of(b) }),
-            SymKind::Cmp(op, a, b) => {
-                Ok(i64::from(holds(op, self.wide_value(a, done), self.wide_value(b, done))?))
-            }
-            SymKind::And(list) => Ok(i64::from(list.iter().all(|&s| of(s) != 0))),
-            SymKind::Or(list) => Ok(i64::from(list.iter().any(|&s| of(s) != 0))),
-            SymKind::Not(a) => Ok(i64::from(of(a) == 0)),
-            SymKind::BigAdd(a, b) => of(a).checked_add(of(b)).ok_or(EvalError::Overflow),
-            SymKind::BigMul(a, b) => of(a).checked_mul(of(b)).ok_or(EvalError::Overflow),
-        }
-    }
-
-    /// The value of a sum over values that fit, before it is narrowed to 64 bits.
-    fn wide_value(&self, sym: Sym, done: &FxHashMap<Sym, i64>) -> Option<i128> {
-        match self.kind(sym) {
-            SymKind::Sum { terms, constant } => {
-                terms.iter().try_fold(i128::from(constant), |acc, &(k, t)| {
-                    acc.checked_add(i128::from(k) * i128::from(done[&t]))
-                })
-            }
-            _ => Some(i128::from(done[&sym])),
+            SymKind::Min(list) => extreme(list, i64::min),
+            SymKind::Max(list) => extreme(list, i64::max),
+            SymKind::Select(c, a, b) => Ok(wide(if wide(c) != 0 { a } else { b })),
+            SymKind::Cmp(op, a, b) => Ok(i128::from(op.holds(wide(a), wide(b)))),
+            SymKind::And(list) => Ok(i128::from(list.iter().all(|&s| wide(s) != 0))),
+            SymKind::Or(list) => Ok(i128::from(list.iter().any(|&s| wide(s) != 0))),
+            SymKind::Not(a) => Ok(i128::from(wide(a) == 0)),
         }
     }
 }
 
-fn narrow(value: Option<i128>) -> Result<i64, EvalError> {
-    value.and_then(|v| i64::try_from(v).ok()).ok_or(EvalError::Overflow)
+fn narrow(value: i128) -> Result<i64, EvalError> {
+    i64::try_from(value).map_err(|_| EvalError::Overflow)
 }
 
-fn holds(op: CmpOp, a: Option<i128>, b: Option<i128>) -> Result<bool, EvalError> {
-    match (a, b) {
-        (Some(a), Some(b)) => Ok(op.holds(a, b)),
-        _ => Err(EvalError::Overflow),
+/// The product; a 0 undoes an overflow on the way.
+fn product(factors: impl IntoIterator<Item = i128>) -> Result<i128, EvalError> {
+    let mut result = Some(1i128);
+    for factor in factors {
+        if factor == 0 {
+            return Ok(0);
+        }
+        result = result.and_then(|r| r.checked_mul(factor));
     }
+    result.ok_or(EvalError::Overflow)
 }

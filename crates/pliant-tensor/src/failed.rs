@@ -31,6 +31,9 @@ impl Failed {
         marked.unwrap_or((Failed::Assertion, message))
     }
 
+    /// A message tells at most so many integers.
+    pub const MAX_TOLD: usize = 6;
+
     /// The message with `{0}`, `{1}`, ... replaced by what it tells; `{0u}` reads the bits of an unsigned integer.
     pub fn told(message: &str, values: &[i64]) -> String {
         values.iter().enumerate().fold(message.to_string(), |text, (k, value)| {

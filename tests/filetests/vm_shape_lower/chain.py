@@ -109,6 +109,6 @@ class Module:
 #
 #     @T.prim_func(private=True)
 #     def shape_func_main_0(H: T.Buffer((2,), "int64")):
-#         with T.Assert(T.abs(T.Cast("float64", H[0]) * T.float64(16.0)) <= T.float64(9.2e18), "ShapeError: main: n * 16 does not fit 64 bits"):
+#         with T.Assert(T.explain(T.abs(T.Cast("float64", H[0]) * T.float64(16.0)) <= T.float64(9.2e18), H[0]), "ShapeError: main: n * 16 does not fit 64 bits; n = {0}"):
 #             pass
 #         H[1] = H[0] * 16

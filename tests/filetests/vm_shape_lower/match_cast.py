@@ -40,13 +40,13 @@ class Module:
 #
 #     @T.prim_func(private=True)
 #     def shape_func_main_0(H: T.Buffer((6,), "int64")):
-#         with T.Assert(T.abs(T.Cast("float64", H[0]) * T.Cast("float64", H[1])) <= T.float64(9.2e18), "ShapeError: main: m * n does not fit 64 bits"):
+#         with T.Assert(T.explain(T.abs(T.Cast("float64", H[0]) * T.Cast("float64", H[1])) <= T.float64(9.2e18), H[0], H[1]), "ShapeError: main: m * n does not fit 64 bits; n = {0}, m = {1}"):
 #             pass
 #         H[2] = H[0] * H[1]
 #
 #     @T.prim_func(private=True)
 #     def shape_func_main_1(H: T.Buffer((6,), "int64")):
-#         with T.Assert(T.abs(T.Cast("float64", H[3]) + T.Cast("float64", H[2])) <= T.float64(9.2e18), "ShapeError: main: m * n + k does not fit 64 bits"):
+#         with T.Assert(T.explain(T.abs(T.Cast("float64", H[3]) + T.Cast("float64", H[2])) <= T.float64(9.2e18), H[3], H[0], H[1]), "ShapeError: main: m * n + k does not fit 64 bits; k = {0}, n = {1}, m = {2}"):
 #             pass
 #         H[4] = H[3] + H[2]
 #         H[5] = T.max(H[0], H[3])

@@ -8,6 +8,7 @@ import pytest
 import pliant
 from pliant import relax
 from pliant.script import from_source
+from pliant.testing import interpret
 
 PROGRAMS = {
     "max": 'R.max(R.zeros((n * 2**61,), "float32"))',
@@ -44,3 +45,40 @@ def main(x: R.Tensor(("n", "m", 8), "float32")):
 """)
     legal = relax.transform.LegalizeOps()(pliant.IRModule({"main": func}))
     assert "64 bits" not in legal.script()
+
+
+CANCELLED = {
+    "(n - m) * (n - m)": ("(n * 2**40 - m * 2**39) * (n * 2**40 - m * 2**39) + 3", (3,)),
+    "min": ("T.min(n * 2**40, 2**35 + 2) - T.min(n * 2**40, 2**35), T.min(n * 2**40, 2**35 + 3) - T.min(n * 2**40, 2**35)", (2, 3)),
+}
+
+
+@pytest.mark.parametrize("mode", ["bytecode", "compiled"])
+@pytest.mark.parametrize("name", CANCELLED)
+def test_terms_beyond_64_bits_of_a_size_that_fits(name: str, mode: str) -> None:
+    dims, shape = CANCELLED[name]
+    func = from_source(f"""
+@R.function
+def main(x: R.Tensor(("n",), "float32"), y: R.Tensor(("m",), "float32")):
+    n, m = T.int64(), T.int64()
+    return R.zeros(({dims},), "float32")
+""")
+    module = pliant.IRModule({"main": func})
+    x, y = np.ones(2, "float32"), np.ones(4, "float32")
+    assert pliant.compile(module, exec_mode=mode)(x, y).numpy().shape == shape
+    assert interpret(module, x, y).numpy().shape == shape
+    if name != "min":
+        with pytest.raises(pliant.PliantError, match="64 bits.* n = 2, m = 3"):
+            pliant.compile(module, exec_mode=mode)(x, y[:3])
+
+
+def test_terms_so_large_that_rounding_hides_the_size_are_told() -> None:
+    func = from_source("""
+@R.function
+def main(x: R.Tensor(("n",), "float32"), y: R.Tensor(("m",), "float32")):
+    n, m = T.int64(), T.int64()
+    return R.zeros((n * 2**62 - m * 2**62 + 1, n * 2**62 - m * 2**62 + 1), "float32")
+""")
+    run = pliant.compile(pliant.IRModule({"main": func}))
+    with pytest.raises(pliant.PliantError, match="does not fit 64 bits"):
+        run(np.ones(5, "float32"), np.ones(5, "float32"))

@@ -11,13 +11,12 @@ use pliant_pass::rewrite::{Namer, reachable_seqs, set_flat_bindings, take_flat_b
 use pliant_pass::{PassContext, PassError, Problem};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::allocated::{allocated_dims, writers};
 use super::bounds::bound_checks;
 use super::callers::Known;
 use super::heap::Heap;
 use super::shape_func::ShapeFunc;
-use crate::names::{
-    NULL_VALUE, VM_ALLOC_TENSOR, builtin_call, op_call, packed_call, prim_int, unit_ty,
-};
+use crate::names::{NULL_VALUE, builtin_call, op_call, packed_call, prim_int, unit_ty};
 use crate::tail::tail_binding;
 
 /// One generated loop function computes at most this many sizes, so that none grows without bound.
@@ -95,8 +94,9 @@ pub(super) struct Lowering<'a> {
     pub scalars: FxHashMap<Sym, (Expr, DType)>,
     /// Whether anything reads the heap: another function, a shape, a check.
     pub heap_read: bool,
-    /// The dims of tensors that are allocated, and where, so that the loop functions that compute them check them.
-    sizes: FxHashMap<Sym, Span>,
+    /// The dims of tensors that are allocated, and where and for which function's result, so that the loop functions that
+    /// compute them check them.
+    sizes: FxHashMap<Sym, (Span, Option<Arc<str>>)>,
     /// Where each symbol was defined, in words for messages.
     pub origins: FxHashMap<SymVar, String>,
     /// What all callers pass, if all are known.
@@ -162,9 +162,11 @@ impl Lowering<'_> {
     fn enter(&mut self, func: &Function, bindings: &[Binding], result: Expr) {
         let mut needs = Vec::new();
         let mut stack = Vec::new();
+        let writers = writers(func, bindings);
         for b in bindings {
             for dim in allocated_dims(func, b.value) {
-                self.sizes.entry(dim).or_insert(func.var(b.var).span);
+                let place = || (func.var(b.var).span, writers.get(&b.var).cloned());
+                self.sizes.entry(dim).or_insert_with(place);
             }
         }
         for value in bindings.iter().map(|b| b.value).chain([result]) {
@@ -469,13 +471,14 @@ impl Lowering<'_> {
             }
             // Symbols stand for sizes, so most terms of them need no check.
             let zero = func.syms.int(0);
-            let span = self.sizes.get(&target).copied();
-            let check =
-                span.is_some() && pliant_ops::prove::at_most(func, zero, target) != Some(true);
-            if check {
-                at = span;
-            }
-            targets.push((value, target, self.heap.slot(target), check));
+            let made = self.sizes.get(&target).cloned();
+            let made =
+                made.filter(|_| pliant_ops::prove::at_most(func, zero, target) != Some(true));
+            let size = made.map(|(span, writer)| {
+                at = Some(span);
+                writer.map_or(String::new(), |name| format!(", for the result of '{name}'"))
+            });
+            targets.push((value, target, self.heap.slot(target), size));
         }
         if targets.is_empty() {
             return Ok(());
@@ -484,8 +487,11 @@ impl Lowering<'_> {
         let kernel = {
             let slots = |s: Sym| self.heap.filled_slot(s);
             let mut kernel = ShapeFunc::new(&func.syms, &slots, &self.name);
-            for &(value, _, slot, check) in &targets {
-                kernel.store(value, slot, check).map_err(|_| self.undefined(func, value))?;
+            for (value, _, slot, size) in &targets {
+                let (value, slot) = (*value, *slot);
+                kernel
+                    .store(value, slot, size.as_deref())
+                    .map_err(|_| self.undefined(func, value))?;
             }
             PendingKernel(kernel.finish())
         };
@@ -560,20 +566,6 @@ impl Lowering<'_> {
             set_flat_bindings(func, seq, bindings);
         }
     }
-}
-
-/// The dims of the tensor that a value allocates.
-fn allocated_dims(func: &Function, value: Expr) -> impl Iterator<Item = Sym> + '_ {
-    let dims = match func.expr(value) {
-        ExprData::Call { callee: Callee::Op(VM_ALLOC_TENSOR), args, .. } => {
-            func.list(*args).get(2).and_then(|&shape| match func.expr(shape) {
-                ExprData::Shape(dims) => Some(&dims[..]),
-                _ => None,
-            })
-        }
-        _ => None,
-    };
-    dims.unwrap_or_default().iter().copied()
 }
 
 /// The shape that a call of `vm.builtin.reshape` with these operands asks for, in symbols, for the message of one that

@@ -58,6 +58,7 @@
 //! # Never
 //! Refuses what it cannot prove: that becomes a check at run time. Leaves out a check that it cannot prove.
 
+mod allocated;
 mod bounds;
 mod callers;
 mod heap;

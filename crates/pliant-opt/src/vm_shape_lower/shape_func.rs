@@ -1,8 +1,8 @@
 //! Generates the loop functions that compute sizes from other sizes in the shape heap.
 //!
-//! Arithmetic is checked: before a sum or product is used, an assertion on its value in floating
-//! point makes sure that
-//! it fits 64 bits, and no division by zero is ever executed. Terms that already have a slot are loaded.
+//! Arithmetic is checked: before a sum or product is used, an assertion on its value in floating point makes sure that
+//! it fits 64 bits, and no division by zero is ever executed. Sums and products inside others wrap: terms that were
+//! multiplied out may leave 64 bits where all of them together do not. Terms that already have a slot are loaded.
 
 use pliant_ir::tir::{BinOp, Buffer, Expr, ExprData, Intrin, PrimFunc, Stmt, StmtData, Ty};
 use pliant_ir::{DType, Sym, SymArena, SymVar};
@@ -13,6 +13,12 @@ use rustc_hash::{FxHashMap, FxHashSet};
 /// Values up to this count as sizes that fit 64 bits. It is a little below 2^63, more than rounding can add up to.
 const LIMIT: f64 = 9.2e18;
 
+/// The terms of a sum may be so large that rounding them leaves the sum as exact as [`LIMIT`] needs.
+const TERM_LIMIT: f64 = 1e28;
+
+/// A leaf with a smaller coefficient is below [`TERM_LIMIT`].
+const SMALL: u64 = 1 << 30;
+
 /// A loop function over the heap, under construction.
 pub(super) struct ShapeFunc<'a> {
     syms: &'a SymArena,
@@ -20,11 +26,16 @@ pub(super) struct ShapeFunc<'a> {
     slots: &'a dyn Fn(Sym) -> Option<u32>,
     /// How messages begin: the name of the function whose sizes these are.
     place: &'a str,
+    /// Whose size is computed, for messages: `, for the result of 'add'`.
+    of: String,
     func: PrimFunc,
     heap: Buffer,
     stmts: Vec<Stmt>,
     values: FxHashMap<Sym, Expr>,
-    checked: FxHashSet<Sym>,
+    /// Terms in floating point, and the sum of the magnitudes of what they are made of.
+    floats: FxHashMap<Sym, (Expr, Expr)>,
+    /// Terms whose operands are checked, and whether only as parts of sums and products.
+    checked: FxHashSet<(Sym, bool)>,
 }
 
 impl<'a> ShapeFunc<'a> {
@@ -37,30 +48,31 @@ impl<'a> ShapeFunc<'a> {
             syms,
             slots,
             place,
+            of: String::new(),
             func,
             heap,
             stmts: Vec::new(),
             values: FxHashMap::default(),
+            floats: FxHashMap::default(),
             checked: FxHashSet::default(),
         }
     }
 
     /// Computes a term and stores it into a slot. Sums and products in it must fit 64 bits, except in the arms of
-    /// selections, of which only one counts. With `check`, the value must not be negative.
+    /// selections, of which only one counts. With `size`, which says whose size it is, the value must not be negative.
     ///
     /// # Errors
     /// The variable that has no slot.
-    pub fn store(&mut self, sym: Sym, slot: u32, check: bool) -> Result<(), SymVar> {
+    pub fn store(&mut self, sym: Sym, slot: u32, size: Option<&str>) -> Result<(), SymVar> {
+        self.of = size.unwrap_or_default().to_string();
         self.check_operands(sym)?;
         let value = self.value(sym)?;
         let value = self.as_int(value);
-        if check {
+        if size.is_some() {
             let zero = self.func.int(0);
             let holds = self.func.binary(BinOp::Ge, value, zero);
-            let holds = self.func.call(Intrin::Explain, &[holds, value]);
-            let text =
-                format!("{}: the size {} = {{0}} is negative", self.place, self.syms.display(sym));
-            self.assert(holds, Failed::Shape.mark(&text));
+            let text = format!("the size {} = {{0}} is negative", self.syms.display(sym));
+            self.assert_told(holds, Failed::Shape, &text, vec![value], sym)?;
         }
         let index = self.func.int(i64::from(slot));
         let store = self.func.store(self.heap, &[index], value);
@@ -79,20 +91,28 @@ impl<'a> ShapeFunc<'a> {
 
     /// Emits the checks of a term and of everything it needs unconditionally, operands first.
     fn check_operands(&mut self, root: Sym) -> Result<(), SymVar> {
-        let mut stack = vec![(root, false)];
-        while let Some((sym, seen)) = stack.pop() {
-            if self.checked.contains(&sym) || self.is_leaf(sym) {
+        let mut stack = vec![(root, false, false)];
+        while let Some((sym, part, seen)) = stack.pop() {
+            let part = part && self.is_ring(sym);
+            if self.is_leaf(sym) || [part, false].iter().any(|&p| self.checked.contains(&(sym, p)))
+            {
                 continue;
             }
             if seen {
-                self.checked.insert(sym);
-                self.check(sym)?;
+                self.checked.insert((sym, part));
+                if !part {
+                    self.check(sym)?;
+                }
                 continue;
             }
-            stack.push((sym, true));
+            stack.push((sym, part, true));
+            let ring = self.is_ring(sym);
             match self.syms.kind(sym) {
-                SymKind::Select(cond, ..) => stack.push((cond, false)),
-                _ => stack.extend(self.syms.children(sym).into_iter().rev().map(|s| (s, false))),
+                SymKind::Select(cond, ..) => stack.push((cond, false, false)),
+                _ => {
+                    let children = self.syms.children(sym).into_iter().rev();
+                    stack.extend(children.map(|s| (s, ring, false)));
+                }
             }
         }
         Ok(())
@@ -103,34 +123,103 @@ impl<'a> ShapeFunc<'a> {
             || (self.slots)(sym).is_some()
     }
 
+    /// Whether a term is a sum or a product, which are right as long as the whole fits, whatever wraps in between.
+    fn is_ring(&self, sym: Sym) -> bool {
+        !self.is_leaf(sym) && (self.addends(sym).is_some() || self.factors(sym).is_some())
+    }
+
+    fn addends(&self, sym: Sym) -> Option<(i64, Vec<(i64, Sym)>)> {
+        match self.syms.kind(sym) {
+            SymKind::Sum { terms, constant } => Some((constant, terms.to_vec())),
+            SymKind::BigAdd(a, b) => Some((0, vec![(1, a), (1, b)])),
+            _ => None,
+        }
+    }
+
+    fn factors(&self, sym: Sym) -> Option<Vec<Sym>> {
+        match self.syms.kind(sym) {
+            SymKind::Product(list) => Some(list.to_vec()),
+            SymKind::BigMul(a, b) => Some(vec![a, b]),
+            _ => None,
+        }
+    }
+
     fn check(&mut self, sym: Sym) -> Result<(), SymVar> {
-        let text = || self.syms.display(sym);
         match self.syms.kind(sym) {
             SymKind::FloorDiv(_, b) | SymKind::FloorMod(_, b) => {
                 if self.syms.as_int(b).is_some_and(|b| b != 0) {
                     return Ok(());
                 }
-                let message = format!("{}: {} divides by zero", self.place, text());
-                let message = Failed::Division.mark(&message);
+                let text = format!("{} divides by zero", self.syms.display(sym));
                 let divisor = self.value(b)?;
                 let (divisor, zero) = (self.as_int(divisor), self.func.int(0));
                 let holds = self.func.binary(BinOp::Ne, divisor, zero);
-                self.assert(holds, message);
+                self.assert_told(holds, Failed::Division, &text, Vec::new(), sym)
             }
-            SymKind::Sum { .. }
-            | SymKind::Product(_)
-            | SymKind::BigAdd(..)
-            | SymKind::BigMul(..) => {
-                let message = format!("{}: {} does not fit 64 bits", self.place, text());
-                let message = Failed::Shape.mark(&message);
-                let float = self.float_value(sym)?;
-                let limit = self.float(LIMIT);
-                let size = self.func.call(Intrin::Abs, &[float]);
-                let holds = self.func.binary(BinOp::Le, size, limit);
-                self.assert(holds, message);
+            _ if self.is_ring(sym) => {
+                let text = format!("{} does not fit 64 bits", self.syms.display(sym));
+                let (value, terms) = self.float_value(sym)?;
+                let mut holds = self.below(value, LIMIT);
+                if self.may_cancel(sym) {
+                    let exact = self.below(terms, TERM_LIMIT);
+                    holds = self.func.binary(BinOp::And, holds, exact);
+                }
+                self.assert_told(holds, Failed::Shape, &text, Vec::new(), sym)
             }
-            _ => {}
+            _ => Ok(()),
         }
+    }
+
+    fn below(&mut self, value: Expr, limit: f64) -> Expr {
+        let limit = self.float(limit);
+        let size = self.func.call(Intrin::Abs, &[value]);
+        self.func.binary(BinOp::Le, size, limit)
+    }
+
+    /// Whether large terms of a sum may be gone in the whole, which then says nothing of how it was rounded.
+    fn may_cancel(&self, root: Sym) -> bool {
+        let mut stack = vec![(root, true)];
+        let mut seen = FxHashSet::default();
+        while let Some((sym, outermost)) = stack.pop() {
+            if !self.is_ring(sym) || !seen.insert(sym) {
+                continue;
+            }
+            if let Some((_, terms)) = self.addends(sym) {
+                let small = |&&(k, t): &&(i64, Sym)| k.unsigned_abs() < SMALL && !self.is_ring(t);
+                let large = terms.len() - terms.iter().filter(small).count();
+                if large > 1 || !outermost {
+                    return true;
+                }
+            }
+            stack.extend(self.syms.children(sym).into_iter().map(|s| (s, false)));
+        }
+        false
+    }
+
+    /// An assertion whose message begins with the place and ends with what the symbols of a term are, where they are few.
+    fn assert_told(
+        &mut self,
+        holds: Expr,
+        failed: Failed,
+        text: &str,
+        mut values: Vec<Expr>,
+        sym: Sym,
+    ) -> Result<(), SymVar> {
+        let mut message = format!("{}: {text}{}", self.place, self.of);
+        let vars = self.syms.free_vars(sym);
+        if values.len() + vars.len() <= Failed::MAX_TOLD {
+            for (k, var) in vars.into_iter().enumerate() {
+                let slot = (self.slots)(self.syms.var(var)).ok_or(var)?;
+                let index = self.func.int(i64::from(slot));
+                let value = self.func.load(self.heap, &[index]);
+                let start = if k == 0 { "; " } else { ", " };
+                message += &format!("{start}{} = {{{}}}", self.syms.name(var), values.len());
+                values.push(value);
+            }
+        }
+        values.insert(0, holds);
+        let holds = self.func.call(Intrin::Explain, &values);
+        self.assert(holds, failed.mark(&message));
         Ok(())
     }
 
@@ -144,34 +233,56 @@ impl<'a> ShapeFunc<'a> {
         self.func.const_of(value, DType::Float64)
     }
 
-    /// A sum or product in floating point; its operands are exact, because they were checked before.
-    fn float_value(&mut self, sym: Sym) -> Result<Expr, SymVar> {
-        let (mut total, factors): (Option<Expr>, Vec<(i64, Sym)>) = match self.syms.kind(sym) {
-            SymKind::Sum { terms, constant } => {
-                let start =
-                    (constant != 0).then(|| self.func.const_of(constant as f64, DType::Float64));
-                (start, terms.to_vec())
+    /// A term in floating point, and the sum of the magnitudes of its terms. What is no sum or product was checked
+    /// before, and is exact.
+    fn float_value(&mut self, root: Sym) -> Result<(Expr, Expr), SymVar> {
+        let mut stack = vec![(root, false)];
+        while let Some((sym, seen)) = stack.pop() {
+            if self.floats.contains_key(&sym) {
+                continue;
             }
-            SymKind::Product(list) => (None, list.iter().map(|&s| (1, s)).collect()),
-            SymKind::BigAdd(a, b) | SymKind::BigMul(a, b) => (None, vec![(1, a), (1, b)]),
-            _ => unreachable!("only sums and products are computed in floating point"),
-        };
-        let product = matches!(self.syms.kind(sym), SymKind::Product(_) | SymKind::BigMul(..));
-        for (coef, s) in factors {
-            let value = self.value(s)?;
+            if !seen && self.is_ring(sym) {
+                stack.push((sym, true));
+                stack.extend(self.syms.children(sym).into_iter().map(|s| (s, false)));
+                continue;
+            }
+            let value = self.float_of_known(sym)?;
+            self.floats.insert(sym, value);
+        }
+        Ok(self.floats[&root])
+    }
+
+    /// [`float_value`](Self::float_value) of a term whose operands have theirs.
+    fn float_of_known(&mut self, sym: Sym) -> Result<(Expr, Expr), SymVar> {
+        if !self.is_ring(sym) {
+            let value = self.value(sym)?;
             let value = self.as_int(value);
-            let mut value = self.func.cast(value, Ty::scalar(DType::Float64));
-            if coef != 1 {
-                let coef = self.float(coef as f64);
-                value = self.func.mul(value, coef);
+            let value = self.func.cast(value, Ty::scalar(DType::Float64));
+            let size = self.func.call(Intrin::Abs, &[value]);
+            return Ok((value, size));
+        }
+        if let Some(factors) = self.factors(sym) {
+            let pairs = factors.iter().map(|s| self.floats[s]).collect::<Vec<_>>();
+            let product = pairs
+                .into_iter()
+                .reduce(|(a, x), (b, y)| (self.func.mul(a, b), self.func.mul(x, y)));
+            return Ok(product.expect("a product has factors"));
+        }
+        let (constant, terms) = self.addends(sym).expect("a sum has terms");
+        let mut total = (constant != 0)
+            .then(|| (self.float(constant as f64), self.float((constant as f64).abs())));
+        for (k, s) in terms {
+            let (mut value, mut size) = self.floats[&s];
+            if k != 1 {
+                let (coef, positive) = (self.float(k as f64), self.float((k as f64).abs()));
+                (value, size) = (self.func.mul(value, coef), self.func.mul(size, positive));
             }
             total = Some(match total {
-                None => value,
-                Some(t) if product => self.func.mul(t, value),
-                Some(t) => self.func.add(t, value),
+                None => (value, size),
+                Some((v, t)) => (self.func.add(v, value), self.func.add(t, size)),
             });
         }
-        Ok(total.unwrap_or_else(|| self.float(0.0)))
+        Ok(total.unwrap_or_else(|| (self.float(0.0), self.float(0.0))))
     }
 
     /// The value of a term, operands first, without recursion.
