@@ -19,11 +19,11 @@ use pliant_tir::fit::SIZE_LIMIT;
 use rustc_hash::FxHashMap;
 
 use crate::function::{FuncGen, Gen, abi_signature, constant_mem, mem, unsupported};
-use crate::memory::Place;
+use crate::memory::{Place, SizeAt};
 use crate::unit::Unit;
 use crate::value::{V, clif};
 
-/// A function of up to so many tensor arguments loads their addresses at its start.
+/// A function of up to so many tensor arguments loads their addresses and sizes at its start.
 const MOST_AT_HAND: usize = 16;
 
 /// A tensor argument while its sizes are checked.
@@ -63,6 +63,7 @@ pub(crate) fn generate(unit: &mut Unit, f: &PrimFunc) -> Gen<(FuncId, Vec<Arc<st
             runtime,
             vars: FxHashMap::default(),
             places: FxHashMap::default(),
+            sizes: FxHashMap::default(),
             memo: FxHashMap::default(),
             fail,
             stack_bytes: 0,
@@ -185,7 +186,8 @@ impl FuncGen<'_, '_> {
                 continue;
             }
             // Not merged with the loads of the other arguments' checks, so that it takes no register meanwhile.
-            let descriptor = self.b.ins().load(types::I64, mem(), args, (t.position * 8) as i32);
+            let argument = (t.position * 8) as i32;
+            let descriptor = self.b.ins().load(types::I64, mem(), args, argument);
             let values = self.b.ins().load(types::I64, mem(), descriptor, list as i32);
             for (index, &e) in sizes.iter().enumerate() {
                 let actual = self.b.ins().load(types::I64, mem(), values, (index * 8) as i32);
@@ -194,6 +196,10 @@ impl FuncGen<'_, '_> {
                 match self.undefined_var(e) {
                     Some(v) => {
                         self.vars.insert(v, V::S(actual));
+                        if self.many_arguments {
+                            let (list, index) = (list as i32, (index * 8) as i32);
+                            self.sizes.insert(v, SizeAt { args, argument, list, index });
+                        }
                     }
                     None => {
                         let expected = pliant_tir::text::expr(f, e);

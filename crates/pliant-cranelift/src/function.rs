@@ -14,7 +14,7 @@ use pliant_kernels::{ExternFn, ExternTy, extern_fn};
 use pliant_tensor::Failed;
 use rustc_hash::FxHashMap;
 
-use crate::memory::Place;
+use crate::memory::{Place, SizeAt};
 use crate::unit::Unit;
 use crate::value::{V, clif};
 
@@ -81,6 +81,8 @@ pub(crate) struct FuncGen<'a, 'b> {
     pub runtime: Value,
     pub vars: FxHashMap<Var, V>,
     pub places: FxHashMap<Buffer, Place>,
+    /// Where the arguments have sizes that each statement loads for itself, where there are many arguments.
+    pub sizes: FxHashMap<Var, SizeAt>,
     /// Values of this statement's expressions, in blocks that dominate the current one.
     pub memo: FxHashMap<Expr, V>,
     /// Where failures go, with their status: the function's exit, or the release of a workspace.
@@ -89,7 +91,7 @@ pub(crate) struct FuncGen<'a, 'b> {
     pub stack_bytes: u64,
     /// Loops around the current statement, in this machine function.
     pub depth: usize,
-    /// Whether there are so many tensor arguments that their addresses are loaded statement by statement.
+    /// Whether there are so many tensor arguments that addresses and sizes are loaded statement by statement.
     pub many_arguments: bool,
     /// Whether this function is the body of a parallel loop.
     pub in_parallel: bool,

@@ -10,7 +10,7 @@ use cranelift_frontend::Variable;
 use pliant_exec::abi::{
     OFFSET_ALLOC_WORKSPACE, OFFSET_FREE_WORKSPACE, OFFSET_TENSOR_DATA, STATUS_NO_MEMORY,
 };
-use pliant_ir::tir::{BinOp, Buffer, Expr, ExprData, Stmt, Ty};
+use pliant_ir::tir::{BinOp, Buffer, Expr, ExprData, Stmt, Ty, Var};
 use pliant_tensor::DType;
 use pliant_tir::accesses::{STACK_BYTES, constant_size, free_names, register_slots};
 use pliant_tir::fit::{SIZE_LIMIT, checked_terms};
@@ -35,6 +35,26 @@ pub(crate) enum Place {
     Argument(Value, i32),
     /// In machine registers: one variable per scalar or chunk, by first element and lanes.
     Registers(Rc<FxHashMap<(i64, u16), Vec<Variable>>>),
+}
+
+/// Where a tensor argument has one of its dims or strides: byte offsets.
+#[derive(Clone, Copy)]
+pub(crate) struct SizeAt {
+    /// The arguments.
+    pub args: Value,
+    /// Where the argument is among them.
+    pub argument: i32,
+    /// Where its dims, or strides, are in its descriptor.
+    pub list: i32,
+    /// Where the size is among those.
+    pub index: i32,
+}
+
+/// What stood in the place of addresses and sizes that a statement loaded.
+#[derive(Default)]
+pub(crate) struct AtHand {
+    places: Vec<(Buffer, Place)>,
+    vars: Vec<(Var, V)>,
 }
 
 /// The machine type of an element in memory.
@@ -63,19 +83,41 @@ impl FuncGen<'_, '_> {
         }
     }
 
-    /// Loads the addresses of the arguments that a statement uses; gives what stood in their places.
-    pub fn load_arguments(&mut self, s: Stmt) -> Gen<Vec<(Buffer, Place)>> {
-        let mut old = Vec::new();
+    /// Loads the addresses and sizes of the arguments that a statement uses; gives what stood in their places. So what is
+    /// computed of sizes is not kept in registers from one statement to the next.
+    pub fn load_arguments(&mut self, s: Stmt) -> Gen<AtHand> {
+        let mut old = AtHand::default();
         if !self.many_arguments {
             return Ok(old);
         }
-        for buffer in free_names(self.f, s).buffers {
+        let names = free_names(self.f, s);
+        for buffer in names.buffers {
             if let Some(Place::Argument(..)) = self.places.get(&buffer) {
                 let base = self.base(buffer)?;
-                old.extend(self.places.insert(buffer, Place::Address(base)).map(|p| (buffer, p)));
+                old.places
+                    .extend(self.places.insert(buffer, Place::Address(base)).map(|p| (buffer, p)));
+            }
+        }
+        for var in names.vars {
+            if let Some(at) = self.sizes.get(&var).copied() {
+                let size = self.load_size(at);
+                old.vars.extend(self.vars.insert(var, V::S(size)).map(|v| (var, v)));
             }
         }
         Ok(old)
+    }
+
+    /// Puts back what [`load_arguments`](Self::load_arguments) gave.
+    pub fn give_back(&mut self, old: AtHand) {
+        self.places.extend(old.places);
+        self.vars.extend(old.vars);
+    }
+
+    /// The size at its place, loaded again: loads that may not move are not merged with those of other statements.
+    pub fn load_size(&mut self, at: SizeAt) -> Value {
+        let descriptor = self.b.ins().load(types::I64, mem(), at.args, at.argument);
+        let list = self.b.ins().load(types::I64, mem(), descriptor, at.list);
+        self.b.ins().load(types::I64, mem(), list, at.index)
     }
 
     /// The address of the element at a linear index.

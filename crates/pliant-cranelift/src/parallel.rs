@@ -124,6 +124,7 @@ impl FuncGen<'_, '_> {
                 runtime,
                 vars: FxHashMap::default(),
                 places: FxHashMap::default(),
+                sizes: FxHashMap::default(),
                 memo: FxHashMap::default(),
                 fail,
                 stack_bytes: 0,

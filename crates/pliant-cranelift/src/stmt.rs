@@ -16,7 +16,7 @@ impl FuncGen<'_, '_> {
             StmtData::For { .. } | StmtData::While(..) | StmtData::If(..) if self.depth == 0 => {
                 let old = self.load_arguments(s)?;
                 self.nest(s)?;
-                self.places.extend(old);
+                self.give_back(old);
                 Ok(())
             }
             _ => self.nest(s),

@@ -1,6 +1,6 @@
 //! What is known about variables: ranges, divisibility, bindings, assumed predicates.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::arena::SymArena;
 use crate::bounds::Bound;
@@ -19,6 +19,8 @@ pub struct Facts {
     residues: FxHashMap<SymVar, ModularSet>,
     bindings: FxHashMap<SymVar, Sym>,
     predicates: Vec<Sym>,
+    /// The same: one that is assumed again says nothing new.
+    assumed: FxHashSet<Sym>,
 }
 
 impl Facts {
@@ -62,7 +64,8 @@ impl Facts {
                 SymKind::And(list) => stack.extend(list.iter().rev()),
                 SymKind::Cmp(op, a, b) if self.assume_comparison(arena, op, a, b) => {}
                 SymKind::Int(v) if v != 0 => {}
-                _ => self.predicates.push(p),
+                _ if self.assumed.insert(p) => self.predicates.push(p),
+                _ => {}
             }
         }
     }

@@ -17,7 +17,7 @@ use pliant_ir::tir::{
     BinOp, BlockData, Buffer, BufferData, Expr, ExprData, Intrin, PrimFunc, Stmt, StmtData, Ty,
     Var, VarTy,
 };
-use pliant_sym::{Analyzer, Facts, Sym, SymArena};
+use pliant_sym::{Analyzer, Facts, Sym, SymArena, SymKind};
 use pliant_tensor::DType;
 use pliant_tensor::Failed;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -133,8 +133,14 @@ impl Checker {
             for dim in f.buffer(b).shape.clone() {
                 if let Some(s) = self.integer(f, dim) {
                     let (low, high) = (self.arena.le(zero, s), self.arena.le(s, limit));
-                    self.facts.assume(&self.arena, low);
-                    self.facts.assume(&self.arena, high);
+                    // What the form of a size says needs no fact, of which each proof about its symbols would take account.
+                    let known = Analyzer::new(&mut self.arena, &self.facts).const_int_bound(s);
+                    if known.lo().is_none_or(|lo| lo < 0) {
+                        self.facts.assume(&self.arena, low);
+                    }
+                    if !matches!(self.arena.kind(s), SymKind::Min(_) | SymKind::Max(_)) {
+                        self.facts.assume(&self.arena, high);
+                    }
                 }
             }
         }

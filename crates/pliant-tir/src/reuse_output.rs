@@ -8,6 +8,7 @@ use pliant_ir::AttrValue;
 use pliant_ir::attr_names::NOALIAS;
 use pliant_ir::tir::visit::for_each_expr;
 use pliant_ir::tir::{Buffer, Expr, ExprData, PrimFunc, Stmt, StmtData};
+use rustc_hash::FxHashMap;
 
 use crate::error::LowerError;
 use crate::schedule::gemm;
@@ -30,20 +31,30 @@ pub fn run(f: &mut PrimFunc) -> Result<(), LowerError> {
             Item::Other(_) => None,
         })
         .collect();
-    let Some(stages) = stages else { return Ok(()) };
+    let Some(stages) = stages.filter(|_| !allocs.is_empty()) else { return Ok(()) };
+    let mut users = Users::default();
+    for (at, stage) in stages.iter().enumerate() {
+        for (buffer, ..) in stage.accesses(f) {
+            users.entry(buffer).or_default().push(at);
+        }
+    }
     for at in 1..stages.len() {
-        if let Some((temporary, output)) = pair(f, &allocs, &stages, at) {
+        if let Some((temporary, output)) = pair(f, &allocs, &stages, &users, at) {
             replace(f, temporary, output);
         }
     }
     Ok(())
 }
 
+/// The stages that read or write each buffer, in order.
+type Users = FxHashMap<Buffer, Vec<usize>>;
+
 /// The temporary that can live in the output that stage number `at` writes, and that output.
 fn pair(
     f: &mut PrimFunc,
     allocs: &[Buffer],
     stages: &[&Stage],
+    users: &Users,
     at: usize,
 ) -> Option<(Buffer, Buffer)> {
     let Body::Store { buffer: output, indices, value } = &stages[at].body else { return None };
@@ -54,11 +65,8 @@ fn pair(
     if !plain || !is_output || s.init.is_some() || !s.checks.is_empty() {
         return None;
     }
-    let elsewhere = |f: &PrimFunc, b: Buffer, from: usize| {
-        let mut others = stages.iter().enumerate().skip(from).filter(|(i, _)| *i != at);
-        others.any(|(_, s)| s.accesses(f).iter().any(|a| a.0 == b))
-    };
-    if elsewhere(f, *output, 0) {
+    let elsewhere = |b: Buffer, from: usize| users[&b].iter().any(|&i| i >= from && i != at);
+    if elsewhere(*output, 0) {
         return None;
     }
     let mut read: Vec<(Buffer, Box<[Expr]>)> = Vec::new();
@@ -74,20 +82,19 @@ fn pair(
             && t.elem_offset.is_none()
             && o.elem_offset.is_none()
             && read.iter().all(|(other, i)| *other != b || i == indices)
-            && !elsewhere(f, b, at + 1)
+            && !elsewhere(b, at + 1)
     };
     let mut candidates = read.iter().map(|r| r.0).filter(|&b| fits(f, b)).collect::<Vec<_>>();
     candidates.dedup();
-    candidates.into_iter().find(|&b| is_product(f, &stages[..at], b)).map(|b| (b, *output))
-}
-
-/// Whether a matrix product, and nothing else before, uses a buffer.
-fn is_product(f: &mut PrimFunc, before: &[&Stage], b: Buffer) -> bool {
-    let mut users = before.iter().filter(|s| s.accesses(f).iter().any(|a| a.0 == b));
-    match (users.next(), users.next()) {
-        (Some(writer), None) => gemm::matches(f, writer),
-        _ => false,
-    }
+    candidates
+        .into_iter()
+        .find(|b| {
+            // Nothing else before uses it.
+            let mut before: Vec<usize> = users[b].iter().copied().filter(|&i| i < at).collect();
+            before.dedup();
+            matches!(before[..], [writer] if gemm::matches(f, stages[writer]))
+        })
+        .map(|b| (b, *output))
 }
 
 fn replace(f: &mut PrimFunc, temporary: Buffer, output: Buffer) {

@@ -4,15 +4,22 @@ use pliant_ir::tir::visit::for_each_expr;
 use pliant_ir::tir::{
     BinOp, Buffer, Expr, ExprData, ForKind, PrimFunc, Scope, Stmt, StmtData, Var,
 };
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::emit::{self, GRAIN};
-use super::stage::{Item, Stage, is_var};
+use super::stage::{Access, Item, Stage, is_var};
 use crate::walk::{ExprRewriter, for_each_stmt, map_stmts, own_exprs};
+
+/// Which stage uses a buffer, at which indices.
+type Use = (usize, Box<[Expr]>);
 
 /// Stages to be emitted together.
 pub struct Group {
     stages: Vec<Stage>,
+    /// The buffers that stages write.
+    written: FxHashSet<Buffer>,
+    /// Who reads or writes each buffer, and where.
+    users: FxHashMap<Buffer, Vec<Use>>,
     /// Leading axes that all stages share.
     shared: usize,
     /// Position of the first stage among the items.
@@ -34,7 +41,22 @@ impl Group {
     /// A group of one stage.
     pub fn new(f: &PrimFunc, stage: Stage, first: usize) -> Group {
         let shared = rows_of(f, &stage);
-        Group { stages: vec![stage], shared, first }
+        let (written, users) = Default::default();
+        let mut group = Group { stages: Vec::new(), written, users, shared, first };
+        let accesses = stage.accesses(f);
+        group.push(stage, accesses);
+        group
+    }
+
+    fn push(&mut self, stage: Stage, accesses: Vec<Access>) {
+        let at = self.stages.len();
+        self.stages.push(stage);
+        for (buffer, indices, writes) in accesses {
+            if writes {
+                self.written.insert(buffer);
+            }
+            self.users.entry(buffer).or_default().push((at, indices));
+        }
     }
 
     /// Adds the stage, if it can run in the same row loop.
@@ -48,17 +70,24 @@ impl Group {
         if !same {
             return false;
         }
-        let written: Vec<Buffer> = self
-            .stages
-            .iter()
-            .chain([stage])
-            .flat_map(|s| s.accesses(f).into_iter().filter(|a| a.2).map(|a| a.0))
-            .collect();
-        let aligned = self.stages.iter().chain([stage]).all(|s| {
-            s.accesses(f).iter().all(|(b, i, _)| !written.contains(b) || along_rows(f, s, i, want))
+        let accesses = stage.accesses(f);
+        let mut fresh: FxHashSet<Buffer> = accesses.iter().filter(|a| a.2).map(|a| a.0).collect();
+        let own = accesses.iter().all(|(b, i, _)| {
+            let shared = self.written.contains(b) || fresh.contains(b);
+            !shared || along_rows(f, stage, i, want)
         });
+        // Several stages are along their rows in what they have written so far.
+        match &self.stages[..] {
+            [_] => fresh.extend(&self.written),
+            _ => fresh.retain(|b| !self.written.contains(b)),
+        }
+        let others = |b: &Buffer| {
+            let users = self.users.get(b).into_iter().flatten();
+            users.into_iter().all(|(s, i)| along_rows(f, &self.stages[*s], i, want))
+        };
+        let aligned = own && fresh.iter().all(others);
         if aligned {
-            self.stages.push(stage.clone());
+            self.push(stage.clone(), accesses);
             self.shared = want;
         }
         aligned

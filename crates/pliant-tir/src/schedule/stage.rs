@@ -37,6 +37,9 @@ pub enum Body {
     Other(Stmt),
 }
 
+/// A buffer, indices, and whether they are written.
+pub type Access = (Buffer, Box<[Expr]>, bool);
+
 /// A stage.
 #[derive(Clone, Debug)]
 pub struct Stage {
@@ -193,8 +196,8 @@ impl Stage {
         (!own_index && !loads(f, value, *buffer)).then_some(Reduction { op: *op, value })
     }
 
-    /// Every access of the stage: buffer, indices and whether it is a write.
-    pub fn accesses(&self, f: &PrimFunc) -> Vec<(Buffer, Box<[Expr]>, bool)> {
+    /// Every access of the stage.
+    pub fn accesses(&self, f: &PrimFunc) -> Vec<Access> {
         let mut out = Vec::new();
         let mut exprs: Vec<Expr> = self.checks.iter().map(|c| c.0).collect();
         let mut stmts = Vec::new();
