@@ -43,6 +43,7 @@ pub static GROUPS: &[&[OpDecl]] = &[
     linear_algebra::einsum::DECLS,
     manipulate::DECLS,
     manipulate::layout::DECLS,
+    manipulate::parts::DECLS,
     manipulate::rearrange::DECLS,
     manipulate::reduce_to::DECLS,
     nn::activation::DECLS,

@@ -52,6 +52,14 @@ MANIPULATE: list[Case] = [
     Case("split", (x("n", 6),), "R.split(x, indices_or_sections=2, axis=1)", lambda a: np.split(a, 2, 1)),
     Case("split_symbolic", (x("n"),), "R.split(x, indices_or_sections=2, axis=0)", halves),
     Case(
+        "split_at_falling", (x("n", "m"),), "R.split(x, indices_or_sections=[3, 1, 2], axis=0)",
+        lambda a: np.split(a, [3, 1, 2], 0),
+    ),
+    Case(
+        "split_by_symbols", (x("n"), y("m"), f32("z", "k")), "R.split(x, indices_or_sections=[m, k], axis=0)",
+        lambda a, b, c: np.split(a, [len(b), len(c)], 0), sizes=(0, 1, 2, 5), runs=16,
+    ),
+    Case(
         "split_at", (x("n", "m"),), "R.split(x, indices_or_sections=[1, 3], axis=0)", lambda a: np.split(a, [1, 3], 0)
     ),
     Case(

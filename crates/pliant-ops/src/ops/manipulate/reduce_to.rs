@@ -85,7 +85,7 @@ fn fates(ctx: &mut InferCtx<'_>, from: &[Sym], to: &[Sym]) -> Result<Vec<Fate>, 
 }
 
 fn infer_sum_to(ctx: &mut InferCtx<'_>) -> Inferred {
-    let (t, sizes) = (ctx.tensor(0)?, ctx.sizes(1)?);
+    let (t, sizes) = (ctx.tensor(0)?, ctx.new_sizes(1)?);
     require_number(ctx, 0, &t)?;
     if let (Some(from), Some(to)) = (&t.dims, &sizes.dims) {
         fates(ctx, from, to)?;

@@ -1,0 +1,299 @@
+//! Joining along an axis, and taking apart: concat, split.
+
+use pliant_ir::Sym;
+use pliant_ir::op::InferError;
+use pliant_ir::relax::{Type, TypeData};
+use pliant_sym::SymKind;
+
+use crate::attrs::Sizes;
+use crate::decl::{Default, OpDecl, Pattern};
+use crate::infer::InferCtx;
+use crate::legalize::{LegalizeCtx, LegalizeError};
+use crate::ops::index::safe;
+use crate::prove;
+use crate::rules::shared_dim;
+use crate::te::{self, Check, Expr, Tensor};
+
+type Inferred = Result<Type, InferError>;
+type Outputs = Result<Vec<Tensor>, LegalizeError>;
+
+/// The operators of this file.
+pub static DECLS: &[OpDecl] = &[
+    OpDecl::new("relax.concat", infer_concat, "Tensors joined along an axis.")
+        .operands(&["tensors"])
+        .attrs(&[("axis", Default::Int(0))])
+        .te(Pattern::Injective, te_concat)
+        .numpy("concatenate")
+        .onnx(&["Concat"]),
+    OpDecl::new(
+        "relax.split",
+        infer_split,
+        "Parts along an axis: so many equal ones, or cut at these indices, which are brought into the axis. A part ends \
+         where the next one begins; between indices that fall it is empty.",
+    )
+    .operands(&["x"])
+    .attrs(&[("indices_or_sections", Default::Required), ("axis", Default::Int(0))])
+    .symbolic("indices_or_sections")
+    .te(Pattern::Injective, te_split)
+    .numpy("split")
+    .onnx(&["Split"])
+    .limits("a number of parts that is a symbol: it says how many results there are"),
+];
+
+// ---- concat ----
+
+fn infer_concat(ctx: &mut InferCtx<'_>) -> Inferred {
+    let Some(parts) = ctx.tensors(0)? else { return Ok(ctx.make(None, None, None)) };
+    let Some(first) = parts.first() else { return Err(ctx.error("there is nothing to join")) };
+    let ndim = parts.iter().find_map(|p| p.ndim);
+    let dtype = parts.iter().find_map(|p| p.dtype);
+    for (k, p) in parts.iter().enumerate() {
+        if p.dtype.is_some_and(|d| Some(d) != dtype) || p.ndim.is_some_and(|n| Some(n) != ndim) {
+            let tys = ctx.ty_text(0);
+            return Err(ctx.error(format!(
+                "tensors[{k}] differs in rank or data type from the others: {tys}"
+            )));
+        }
+    }
+    let Some(ndim) = ndim else { return Ok(ctx.make(None, None, dtype)) };
+    let axis = ctx.axis("axis", ndim)?;
+    let Some(mut dims) = first.dims.clone() else { return Ok(ctx.make(None, Some(ndim), dtype)) };
+    for (k, p) in parts.iter().enumerate().skip(1) {
+        let Some(other) = &p.dims else { return Ok(ctx.make(None, Some(ndim), dtype)) };
+        for i in 0..ndim {
+            dims[i] = if i == axis {
+                ctx.func.syms.add(dims[i], other[i])
+            } else {
+                shared_dim(ctx, dims[i], other[i]).ok_or_else(|| {
+                    let (a, b) = (ctx.dim(dims[i]), ctx.dim(other[i]));
+                    ctx.error(format!(
+                        "tensors[{k}] has size {b} in dim {i}, the tensors before it {a}"
+                    ))
+                })?
+            };
+        }
+    }
+    Ok(ctx.make(Some(dims), None, dtype))
+}
+
+fn te_concat(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+    let out = ctx.out_dims(0)?;
+    let axis = ctx.infer().axis("axis", out.len())?;
+    let parts = ctx.fields_of_dims(0, |_, own| {
+        own.iter()
+            .zip(&out)
+            .enumerate()
+            .map(|(i, (&d, &o))| if i == axis { d } else { o })
+            .collect()
+    })?;
+    let many = parts.len() > MOST_CHOICES;
+    if many
+        && ctx.given.is_none()
+        && matches!(ctx.func.syms.kind(out[axis]), SymKind::Sum { .. } | SymKind::BigAdd(..))
+    {
+        // The sum of so many sizes is the size of the result, whatever it is made of.
+        ctx.vars.name_term(out[axis], "total");
+    }
+    let shape = ctx.size_list(&out);
+    if many {
+        return Ok(concat_in_turn(&parts, &shape, axis));
+    }
+    Ok(vec![te::compute(shape, "T_concat", |i| {
+        // From the last part back: each is chosen where the index lies before its end.
+        let mut starts = vec![te::int(0)];
+        for p in &parts {
+            let next = &starts[starts.len() - 1] + &p.shape()[axis];
+            starts.push(next);
+        }
+        let read = |k: usize| {
+            let mut at = i.to_vec();
+            at[axis] = &i[axis] - &starts[k];
+            parts[k].at(&at)
+        };
+        let last = parts.len() - 1;
+        (0..last).rev().fold(read(last), |rest, k| {
+            te::if_then_else(&te::lt(&i[axis], &starts[k + 1]), &read(k), &rest)
+        })
+    })])
+}
+
+/// The most parts that one formula chooses from; where each begins is a sum of the sizes before it.
+const MOST_CHOICES: usize = 64;
+
+/// Parts copied one after the other: as much to compile for each, however many there are.
+fn concat_in_turn(parts: &[Tensor], shape: &[Expr], axis: usize) -> Vec<Tensor> {
+    te::extern_("T_concat", &[(shape.to_vec(), parts[0].dtype())], |b, out| {
+        let size = b.let_("size", &shape[axis]);
+        let start = b.cell("start", &te::int(0));
+        for part in parts {
+            let own = &part.shape()[axis];
+            let some = te::all(&[te::lt(&te::int(0), own), te::lt(&te::int(0), &size)]);
+            b.if_(&some, |b| {
+                let first = b.let_("first", &safe::clamp(&start.get(), &size));
+                b.for_each(part.shape(), |b, i| {
+                    let mut to = i.to_vec();
+                    to[axis] = safe::clamp(&(&i[axis] + &first), &size);
+                    b.store(&out[0], &to, &part.at(i));
+                });
+                b.set(&start, &(&first + own));
+            });
+        }
+    })
+}
+
+// ---- split ----
+
+/// Where an axis is cut.
+struct Cuts {
+    /// Where each part begins, and its size.
+    parts: Vec<(Sym, Sym)>,
+    /// Whether it is to be checked when it runs that parts are equal.
+    equal: bool,
+    /// Indices that may turn out to be negative.
+    signs: Vec<Sym>,
+}
+
+/// The cuts along the axis; `None` where they are not known yet.
+fn cuts(ctx: &mut InferCtx<'_>, dim: Sym) -> Result<Option<Cuts>, InferError> {
+    let zero = ctx.func.syms.int(0);
+    let indices = match ctx.sizes_attr("indices_or_sections")? {
+        Some(Sizes::Many(indices)) => indices,
+        Some(Sizes::One(sections)) => return sections_of(ctx, sections, dim).map(Some),
+        Some(Sizes::UnknownOne) => return Err(unknown_sections(ctx)),
+        _ => return Ok(None),
+    };
+    let (mut parts, mut signs, mut begin) = (Vec::new(), Vec::new(), zero);
+    for index in indices {
+        match prove::at_most(ctx.func, zero, index) {
+            Some(true) => {}
+            Some(false) => {
+                let index = ctx.dim(index);
+                return Err(ctx.error(format!("the index {index} is negative")));
+            }
+            None => signs.push(index),
+        }
+        let cut = match prove::at_most(ctx.func, index, dim) {
+            Some(true) => index,
+            _ => ctx.func.syms.min(index, dim),
+        };
+        parts.push((begin, part_between(ctx, begin, cut)));
+        begin = cut;
+    }
+    parts.push((begin, part_between(ctx, begin, dim)));
+    Ok(Some(Cuts { parts, equal: false, signs }))
+}
+
+/// The size of a part; where its end is before its beginning, it is empty.
+fn part_between(ctx: &mut InferCtx<'_>, begin: Sym, end: Sym) -> Sym {
+    let len = ctx.func.syms.sub(end, begin);
+    match prove::at_most(ctx.func, begin, end) {
+        Some(true) => len,
+        _ => {
+            let zero = ctx.func.syms.int(0);
+            ctx.func.syms.max(len, zero)
+        }
+    }
+}
+
+/// The cuts into so many equal parts.
+fn sections_of(ctx: &mut InferCtx<'_>, sections: Sym, dim: Sym) -> Result<Cuts, InferError> {
+    let Some(count) = ctx.func.syms.as_int(sections) else { return Err(unknown_sections(ctx)) };
+    if !(1..=1 << 16).contains(&count) {
+        return Err(ctx.error(format!("{count} is no number of parts")));
+    }
+    let even = prove::divides(ctx.func, sections, dim);
+    if even == Some(false) {
+        let dim = ctx.dim(dim);
+        return Err(ctx.error(format!("a dim of size {dim} has no {count} equal parts")));
+    }
+    let part = ctx.func.syms.floordiv(dim, sections);
+    let parts = (0..count).map(|k| {
+        let k = ctx.func.syms.int(k);
+        (ctx.func.syms.mul(part, k), part)
+    });
+    Ok(Cuts { parts: parts.collect(), equal: even.is_none(), signs: Vec::new() })
+}
+
+fn unknown_sections(ctx: &InferCtx<'_>) -> InferError {
+    ctx.error("the number of parts must be known, since it says how many results there are")
+        .with_help("give the indices to cut at, which may be symbols: R.split(x, [n // 2], axis=0)")
+}
+
+fn infer_split(ctx: &mut InferCtx<'_>) -> Inferred {
+    let t = ctx.tensor(0)?;
+    let count = match ctx.sizes_attr("indices_or_sections")? {
+        Some(Sizes::One(sections)) => ctx.func.syms.as_int(sections),
+        Some(Sizes::UnknownOne) => None,
+        Some(list) => match list.count() {
+            Some(indices) => Some(indices as i64 + 1),
+            // A shape of unknown length: as many results.
+            None => return Ok(ctx.func.intern(TypeData::Any)),
+        },
+        None => Some(0),
+    };
+    let Some(count) = count else { return Err(unknown_sections(ctx)) };
+    let cut = match (t.ndim, &t.dims) {
+        (Some(ndim), Some(dims)) => {
+            let axis = ctx.axis("axis", ndim)?;
+            cuts(ctx, dims[axis])?.map(|cuts| (axis, cuts))
+        }
+        _ => None,
+    };
+    let fields = match (cut, t.dims) {
+        (Some((axis, cuts)), Some(dims)) => {
+            let mut fields = Vec::with_capacity(cuts.parts.len());
+            for (_, len) in cuts.parts {
+                let mut dims = dims.clone();
+                dims[axis] = len;
+                fields.push(ctx.make(Some(dims), None, t.dtype));
+            }
+            fields
+        }
+        _ => {
+            if !(1..=1 << 16).contains(&count) {
+                return Err(
+                    ctx.error("indices_or_sections must be a number of parts or a list of indices")
+                );
+            }
+            let part = ctx.make(None, t.ndim, t.dtype);
+            vec![part; count as usize]
+        }
+    };
+    Ok(ctx.func.intern(TypeData::Tuple(fields.into())))
+}
+
+fn te_split(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+    let dims = ctx.dims(0)?;
+    let axis = ctx.infer().axis("axis", dims.len())?;
+    let cuts = cuts(&mut ctx.infer(), dims[axis])?.ok_or_else(|| {
+        LegalizeError::unknown("relax.split: the indices to cut at are not known")
+    })?;
+    let x = ctx.tensor(0)?;
+    let mut outputs = Vec::with_capacity(cuts.parts.len());
+    for (k, (begin, len)) in cuts.parts.into_iter().enumerate() {
+        let (begin, len) = (ctx.size(begin), ctx.size(len));
+        let mut shape = x.shape().to_vec();
+        shape[axis] = len;
+        outputs.push(te::compute(shape, format!("T_split_{k}"), |i| {
+            let mut at = i.to_vec();
+            at[axis] = &i[axis] + &begin;
+            x.at(&at)
+        }));
+    }
+    for sign in cuts.signs {
+        let index = ctx.size(sign);
+        let cond = te::explain(&te::ge(&index, &te::int(0)), std::slice::from_ref(&index));
+        let message = "relax.split: the index {0} is negative".into();
+        outputs[0] = outputs[0].with_check(Check { axes: Vec::new(), cond, message });
+    }
+    if cuts.equal {
+        let (dim, parts) = (x.shape()[axis].clone(), te::int(outputs.len() as i64));
+        let cond = te::eq(&te::floormod(&dim, &parts), &te::int(0));
+        let cond = te::explain(&cond, std::slice::from_ref(&dim));
+        let message =
+            format!("relax.split: axis {axis} of size {dim} = {{0}} has no {parts} equal parts")
+                .into();
+        outputs[0] = outputs[0].with_check(Check { axes: Vec::new(), cond, message });
+    }
+    Ok(outputs)
+}
