@@ -167,3 +167,9 @@ def main(x: {info}):
     got = interpret(module, x) if mode == "interpreter" else pliant.compile(module, exec_mode=mode)(x)
     np.testing.assert_allclose(got[0].numpy(), np.exp(x), rtol=1e-6)
     np.testing.assert_array_equal(got[1].numpy(), -x)
+
+
+def test_a_tensor_too_many_is_told_with_the_operands_that_there_are() -> None:
+    source = '@R.function\ndef main(x: R.Tensor(("n",), "float32")):\n    return R.mine.outer_mix(x, x, x)\n'
+    with pytest.raises(pliant.PliantError, match=r"takes 2 operands \(x, y\); argument 3 is the attribute '(scale|axis)'"):
+        pliant.script.from_source(source)

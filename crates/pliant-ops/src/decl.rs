@@ -113,6 +113,8 @@ pub struct OpDecl {
     pub legalize: Legalize,
     /// Whether the shape of the result depends on the operands' values.
     pub data_dependent: bool,
+    /// Whether the result follows from the types of the operands: where a type says the value, the call is that value.
+    pub of_types: bool,
     /// Which sizes must be numbers when a call is compiled.
     pub numbers: Numbers,
     /// The NumPy function with the same meaning, if there is one.
@@ -142,6 +144,7 @@ impl OpDecl {
             pattern: Pattern::Opaque,
             legalize: Legalize::Keep,
             data_dependent: false,
+            of_types: false,
             numbers: Numbers::None,
             numpy: None,
             onnx: &[],
@@ -197,6 +200,12 @@ impl OpDecl {
     /// With a result whose shape depends on values.
     pub const fn data_dependent(mut self) -> Self {
         self.data_dependent = true;
+        self
+    }
+
+    /// With a result that follows from the types of the operands.
+    pub const fn of_types(mut self) -> Self {
+        self.of_types = true;
         self
     }
 

@@ -186,14 +186,14 @@ impl InferCtx<'_> {
                 dims: dims.as_ref().map(|d| d.to_vec()),
                 ndim: ndim.map(|n| n as usize),
             }),
-            TypeData::Prim { value: Some(v), dtype } if !dtype.is_float() => Ok(known(vec![*v])),
+            TypeData::Prim { value: Some(v), dtype } if dtype.is_integer() => Ok(known(vec![*v])),
             TypeData::Prim { value: None, dtype } if dtype.is_integer() => {
                 Ok(SizesTy { dims: None, ndim: Some(1) })
             }
             TypeData::Any => Ok(SizesTy { dims: None, ndim: None }),
             TypeData::Tuple(fields) => {
                 let value = |&t: &Type| match self.func.types.get(t) {
-                    TypeData::Prim { value, dtype } if !dtype.is_float() => Some(*value),
+                    TypeData::Prim { value, dtype } if dtype.is_integer() => Some(*value),
                     _ => None,
                 };
                 match fields.iter().map(value).collect::<Option<Vec<Option<Sym>>>>() {
@@ -212,6 +212,19 @@ impl InferCtx<'_> {
                 self.name(i),
                 self.text(ty)
             ))),
+        }
+    }
+
+    /// [`sizes`](Self::sizes) of a result: none of them is negative.
+    ///
+    /// # Errors
+    /// When one is known to be.
+    pub fn new_sizes(&self, i: usize) -> Result<SizesTy, InferError> {
+        let sizes = self.sizes(i)?;
+        let known = sizes.dims.iter().flatten().filter_map(|&d| self.func.syms.as_int(d));
+        match known.into_iter().find(|&v| v < 0) {
+            Some(v) => Err(self.error(format!("the size {v} is negative"))),
+            None => Ok(sizes),
         }
     }
 

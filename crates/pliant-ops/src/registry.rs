@@ -160,7 +160,7 @@ impl OpRegistry for Registry {
     }
 }
 
-/// Checks that each given attribute is declared and each required one given, and bools and floats for what they are.
+/// Checks that each given attribute is declared and each required one given, and bools, integers and floats for what they are.
 fn check_attrs(ctx: &InferCtx<'_>) -> Result<(), InferError> {
     for (key, _) in &ctx.attrs.0 {
         if !ctx.decl.attrs.iter().any(|(k, _)| **k == **key) {
@@ -187,6 +187,10 @@ fn check_attrs(ctx: &InferCtx<'_>) -> Result<(), InferError> {
             }
             (Default::Float(_), Some(v)) if v.as_float().is_none() => {
                 return Err(ctx.error(format!("{key} must be a number")));
+            }
+            (Default::Int(_) | Default::Ints(_), Some(AttrValue::Bool(b))) => {
+                let b = if *b { "True" } else { "False" };
+                return Err(ctx.error(format!("{key} must be an integer, but is {b}")));
             }
             _ => {}
         }

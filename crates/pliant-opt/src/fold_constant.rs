@@ -1,7 +1,8 @@
 //! # What it does
 //! Computes, while compiling, what depends on constants alone: pure operators and `call_tir`. Little work is done by the
 //! reference interpreter, more by the [evaluator](pliant_pass::PassContext::evaluator) of the context, which compiles it.
-//! Constants take the place of the variables; what only led to them goes.
+//! Constants take the place of the variables; what only led to them goes. What follows from types alone, such as the shape
+//! of a tensor of known dims, is written out, so that nobody computes a tensor for it.
 //!
 //! # Before
 //! ```python
@@ -50,7 +51,7 @@ use pliant_ir::relax::{
 use pliant_ir::{BaseFunc, IRModule, Op, Sym};
 use pliant_ops::decl::Legalize;
 use pliant_pass::pass::update_each_relax;
-use pliant_pass::rewrite::{Substitution, remove_and_substitute, shape_vars};
+use pliant_pass::rewrite::{Substitution, reachable_seqs, remove_and_substitute, shape_vars};
 use pliant_pass::{CancelToken, Evaluate, ModulePass, PassContext, PassError};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -107,11 +108,10 @@ impl ModulePass for FoldConstant {
             kernels.insert(name.clone(), BaseFunc::Prim(func.clone()));
         }
         let effects = Effects::of(&module, ctx.ops);
-        update_each_relax(
-            &mut module,
-            ctx,
-            |_, func| Ok(self.fold(func, &kernels, &effects, ctx)),
-        )?;
+        update_each_relax(&mut module, ctx, |_, func| {
+            let said = write_out_types(func);
+            Ok(self.fold(func, &kernels, &effects, ctx) | said)
+        })?;
         Ok(module)
     }
 }
@@ -150,6 +150,36 @@ impl FoldConstant {
         }
         keep_needed(func, &foldable, &subst, &mut dead);
         remove_and_substitute(func, &dead, &subst)
+    }
+}
+
+/// Puts values in the place of calls whose types say them; whether there were any.
+fn write_out_types(func: &mut Function) -> bool {
+    let mut changed = false;
+    for seq in reachable_seqs(func) {
+        for at in 0..func.seq(seq).blocks.len() {
+            let block = func.seq(seq).blocks[at];
+            for k in 0..func.block(block).bindings.len() {
+                let binding = func.block(block).bindings[k];
+                let Some(value) = said_by_type(func, binding.value) else { continue };
+                func.block_mut(block).bindings[k].value = value;
+                changed = true;
+            }
+        }
+    }
+    changed
+}
+
+/// The value of a call of an operator whose result follows from types, where its type says the value.
+fn said_by_type(func: &mut Function, call: Expr) -> Option<Expr> {
+    let ExprData::Call { callee: Callee::Op(op), .. } = *func.expr(call) else { return None };
+    if !pliant_ops::registry().decl(op)?.of_types {
+        return None;
+    }
+    match func.ty(call).clone() {
+        TypeData::Shape { dims: Some(dims), .. } => Some(func.shape(&dims)),
+        TypeData::Prim { dtype, value: Some(value) } => Some(func.int_value(value, dtype)),
+        _ => None,
     }
 }
 

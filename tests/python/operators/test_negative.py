@@ -213,11 +213,13 @@ def nonsense(key: str, default: Any) -> list[str]:
     if isinstance(default, bool):
         return ['"nonsense"', "7"]
     if "axis" in key or "axes" in key:
-        return ["99", "-99", '"nonsense"']
+        return ["99", "-99", '"nonsense"', "True"]
     if key in ("strides", "dilation", "pool_size", "groups", "num_groups", "upscale_factor", "pooled_size"):
-        return ["0", "-1", '"nonsense"']
+        return ["0", "-1", '"nonsense"', "True"]
     if key in ("k", "depth", "repeats") and default != 0:
-        return ["-2", '"nonsense"']
+        return ["-2", '"nonsense"', "True"]
+    if isinstance(default, int):
+        return ['"nonsense"', "True"]
     if isinstance(default, str):
         return ['"nonsense"', "7"]
     return ['"nonsense"']

@@ -209,7 +209,9 @@ def test_a_size_to_copy_beside_one_to_find(shape: tuple[int, ...]) -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ('y = R.zeros((n - 5,), "float32")', r"the size n - 5 = -3 is negative"),
+        ('y = R.zeros((n - 5,), "float32")', r"the size n - 5 = -3 is negative, for the result of 'zeros'; n = 2 \("),
+        ('y = R.zeros((n - m * 2, 3), "float32")', r"the size n - m \* 2 = -4 is negative, .* 'zeros'; n = 2, m = 3 \("),
+        ('y = R.zeros((m // (n - 2), 3), "float32")', r"m // \(n - 2\) divides by zero; m = 3, n = 2 \("),
         ("y = R.nn.pad(x, [-3, 0, 0, 0])", r"the size n - 3 = -1 is negative"),
         ("y = R.nn.max_pool2d(R.reshape(x, (1, 1, n, m)), pool_size=[5, 5])", r"the size n - 4 = -2 is negative"),
         ("y = R.reshape(x, (n + 2, 1))", r"reshape: 6 elements do not fit shape \(n \+ 2, 1\) = \(4, 1\)"),
@@ -227,7 +229,7 @@ def main(x: R.Tensor(("n", "m"), "float32")):
 """
     for mode in ("bytecode", "compiled"):
         model = pliant.compile(from_source(source), exec_mode=mode)
-        with pytest.raises(pliant.ShapeError, match=message) as failed:
+        with pytest.raises((pliant.ShapeError, ZeroDivisionError), match=message) as failed:
             model(np.ones((2, 3), "float32"))
         assert "<str>:5, in main" in str(failed.value), failed.value
 
@@ -246,3 +248,36 @@ def test_a_split_into_many_parts_takes_no_long() -> None:
     x = np.arange(600, dtype="float32").reshape(2, 300)
     parts = pliant.compile(from_source(source))(x)
     assert len(parts) == 300 and all((p.numpy() == x[:, k : k + 1]).all() for k, p in enumerate(parts))
+
+
+def test_a_concat_of_many_tensors_takes_no_long() -> None:
+    params = ", ".join(f'x{k}: R.Tensor(("a{k}", "m"), "float32")' for k in range(600))
+    names = ", ".join(f"x{k}" for k in range(600))
+    source = f"@R.function\ndef main({params}):\n    return R.concat(({names}), axis=0)\n"
+    model = pliant.compile(from_source(source))
+    for width in (2, 0):
+        parts = [np.full((k % 4, width), k, "float32") for k in range(600)]
+        assert np.array_equal(model(*parts).numpy(), np.concatenate(parts))
+    assert model(*(np.zeros((0, 3), "float32") for _ in range(600))).numpy().shape == (0, 3)
+
+
+@pytest.mark.parametrize("line", [
+    "R.size(R.broadcast_to(x, (n * 2**21, 2**21)))",
+    "R.shape_to_tensor(R.shape_of(R.broadcast_to(x, (n * 2**21, 2**21))))",
+])
+def test_what_reads_only_the_type_of_an_operand_lets_nobody_compute_it(line: str) -> None:
+    source = f'@R.function\ndef main(x: R.Tensor(("n", 1), "float32")):\n    n = T.int64()\n    return {line}\n'
+    sizes = np.array([3 * 2**21, 2**21])
+    want = sizes.prod() if "size" in line else sizes
+    for mode in ("bytecode", "compiled"):
+        assert np.array_equal(pliant.compile(from_source(source), exec_mode=mode)(np.ones((3, 1), "float32")).numpy(), want)
+
+
+@pytest.mark.parametrize("call", [
+    "broadcast_to(x, (n, -1))", "collapse_sum_to(x, (n, -2))", 'zeros((n, -1), "float32")', "reshape(x, (n, -2))", "tile(x, (1, -1))",
+])
+def test_a_size_that_is_written_negative_is_refused_at_its_line(call: str) -> None:
+    source = f'@R.function\ndef main(x: R.Tensor(("n", "m"), "float32")):\n    n = T.int64()\n    return R.{call}\n'
+    with pytest.raises(pliant.PliantError, match="negative") as failed:
+        from_source(source)
+    assert failed.value.lineno == 4

@@ -88,6 +88,7 @@ pub static DECLS: &[OpDecl] = &[
         .impure(),
     OpDecl::new("relax.shape_of", infer_shape_of, "The shape of a tensor.")
         .operands(&["x"])
+        .of_types()
         .numpy("shape")
         .onnx(&["Shape"]),
     OpDecl::new(
@@ -368,6 +369,6 @@ fn allocated(ctx: &mut InferCtx<'_>, shape: usize, dtype: usize) -> Inferred {
         let shape = pliant_ir::relax::TensorShape::Var(v);
         return Ok(ctx.func.intern(TypeData::Tensor { shape, dtype: Some(dtype) }));
     }
-    let sizes = ctx.sizes(shape)?;
+    let sizes = ctx.new_sizes(shape)?;
     Ok(ctx.make(sizes.dims, sizes.ndim, Some(dtype)))
 }

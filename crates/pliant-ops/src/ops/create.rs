@@ -78,15 +78,13 @@ pub static DECLS: &[OpDecl] = &[
 ];
 
 fn infer_shape(ctx: &mut InferCtx<'_>) -> Inferred {
-    let (sizes, dtype) = (ctx.sizes(0)?, ctx.dtype("dtype")?);
-    check_sizes(ctx, sizes.dims.as_deref())?;
+    let (sizes, dtype) = (ctx.new_sizes(0)?, ctx.dtype("dtype")?);
     Ok(ctx.make(sizes.dims, sizes.ndim, dtype))
 }
 
 fn infer_full(ctx: &mut InferCtx<'_>) -> Inferred {
     let fill = scalar_operand(ctx, 1)?;
-    let (sizes, dtype) = (ctx.sizes(0)?, ctx.dtype("dtype")?.or(fill));
-    check_sizes(ctx, sizes.dims.as_deref())?;
+    let (sizes, dtype) = (ctx.new_sizes(0)?, ctx.dtype("dtype")?.or(fill));
     Ok(ctx.make(sizes.dims, sizes.ndim, dtype))
 }
 
@@ -108,16 +106,6 @@ fn scalar_operand(ctx: &InferCtx<'_>, i: usize) -> Result<Option<DType>, InferEr
             Err(ctx.error(format!("{} must be a scalar, but is {}", ctx.name(i), ctx.ty_text(i))))
         }
     }
-}
-
-/// Sizes must not be negative.
-fn check_sizes(ctx: &InferCtx<'_>, dims: Option<&[Sym]>) -> Result<(), InferError> {
-    for &d in dims.unwrap_or_default() {
-        if ctx.func.syms.as_int(d).is_some_and(|v| v < 0) {
-            return Err(ctx.error(format!("the size {} is negative", ctx.dim(d))));
-        }
-    }
-    Ok(())
 }
 
 /// What a tensor is filled with.

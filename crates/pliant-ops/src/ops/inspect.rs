@@ -22,6 +22,7 @@ pub static DECLS: &[OpDecl] = &[
     )
     .operands(&["tensor"])
     .attrs(AXIS)
+    .of_types()
     .packed("vm.builtin.inspect.shape_i"),
     OpDecl::new(
         "relax.inspect.tensor_stride_i",
@@ -33,13 +34,15 @@ pub static DECLS: &[OpDecl] = &[
     .packed("vm.builtin.inspect.stride_i"),
     OpDecl::new("relax.inspect.tensor_ndim", infer_ndim, "The number of dims, as a scalar.")
         .operands(&["tensor"])
-        .packed("vm.builtin.inspect.ndim"),
+        .of_types()
+    .packed("vm.builtin.inspect.ndim"),
     OpDecl::new(
         "relax.inspect.tensor_dtype_code",
         |ctx| of_dtype(ctx, DType::UInt8, |d| i64::from(d.to_dlpack().0)),
         "DLPack's code of the kind of elements, as a scalar.",
     )
     .operands(&["tensor"])
+    .of_types()
     .packed("vm.builtin.inspect.dtype_code"),
     OpDecl::new(
         "relax.inspect.tensor_dtype_bits",
@@ -47,6 +50,7 @@ pub static DECLS: &[OpDecl] = &[
         "The bits of an element, as a scalar.",
     )
     .operands(&["tensor"])
+    .of_types()
     .packed("vm.builtin.inspect.dtype_bits"),
     OpDecl::new(
         "relax.inspect.tensor_dtype_lanes",
@@ -54,6 +58,7 @@ pub static DECLS: &[OpDecl] = &[
         "The lanes of an element, as a scalar: 1.",
     )
     .operands(&["tensor"])
+    .of_types()
     .packed("vm.builtin.inspect.dtype_lanes"),
     OpDecl::new(
         "relax.inspect.tensor_byte_offset",
@@ -154,7 +159,7 @@ fn infer_view(ctx: &mut InferCtx<'_>) -> Inferred {
         }
         return Ok(ctx.like(&t, dtype));
     }
-    let sizes = ctx.sizes(1)?;
+    let sizes = ctx.new_sizes(1)?;
     let bytes = |ctx: &mut InferCtx<'_>, dims: &[pliant_ir::Sym], dtype: DType| {
         let product = ctx.func.syms.product(dims.to_vec());
         Some(i128::from(ctx.func.syms.as_int(product)?) * dtype.size() as i128)

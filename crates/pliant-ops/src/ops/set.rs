@@ -40,11 +40,8 @@ pub static DECLS: &[OpDecl] = &[
 
 fn infer_unique(ctx: &mut InferCtx<'_>) -> Result<Type, InferError> {
     let t = ctx.tensor(0)?;
-    let axis = ctx.attr("axis");
-    if !axis.is_none() && axis.as_int().is_none() {
-        return Err(ctx.error("axis must be an integer or None"));
-    }
-    if let (Some(axis), Some(ndim)) = (axis.as_int(), t.ndim) {
+    let axis = if ctx.attr("axis").is_none() { None } else { Some(ctx.int("axis")?) };
+    if let (Some(axis), Some(ndim)) = (axis, t.ndim) {
         ctx.normal_axis(axis, ndim)?;
     }
     let rank = if axis.is_none() { Some(1) } else { t.ndim };

@@ -47,7 +47,7 @@ pub use inline::inline_injective;
 pub use reduce_several::{SeveralReduced, SeveralReducer, compute_several};
 pub use scan::scan;
 pub use tensor::{
-    Check, Compute, Tensor, TensorOp, compute, compute_named, compute_over, placeholder,
+    Check, Compute, Tensor, TensorOp, check_axes, compute, compute_named, compute_over, placeholder,
 };
 pub use walk::{fold, free_vars, post_order, read_from, substitute, tensors_read, tree_size};
 

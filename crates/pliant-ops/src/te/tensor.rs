@@ -57,6 +57,17 @@ pub struct Check {
     pub message: Arc<str>,
 }
 
+/// Axes over a shape, for a check of all elements.
+pub fn check_axes(shape: &[Expr]) -> Vec<IterVar> {
+    let axis = |(k, extent): (usize, &Expr)| IterVar {
+        var: Var::size(format!("c{k}")),
+        min: int(0),
+        extent: extent.clone(),
+        kind: IterKind::Spatial,
+    };
+    shape.iter().enumerate().map(axis).collect()
+}
+
 impl Tensor {
     /// Its name.
     pub fn name(&self) -> &Arc<str> {

@@ -237,6 +237,7 @@ impl<'s> FuncParser<'_, 's> {
                 );
                 return Err(self.error(Kind::Arguments, arg.range, message));
             }
+            self.no_tensor(op, sig, (i, place), (&val, arg.range))?;
             attrs[place] =
                 Some(self.attr_or_symbols(sig, place, (val, arg.range), &mut by_symbols)?);
         }
@@ -285,6 +286,30 @@ impl<'s> FuncParser<'_, 's> {
             out.0.push(((*name).into(), typed_attr(name, value, default.as_ref())));
         }
         Ok(Bound { operands, attrs: out })
+    }
+
+    /// Refuses a tensor as argument `i`, in the place of an attribute: it is an operand too many.
+    fn no_tensor(
+        &self,
+        op: Op,
+        sig: &OpSignature,
+        (i, place): (usize, usize),
+        (val, range): (&Val, Range),
+    ) -> Res<()> {
+        match val {
+            Val::Expr(x) if self.ty_of(*x).is_tensor() => {}
+            _ => return Ok(()),
+        }
+        let names: Vec<&str> = sig.operands.iter().map(|o| o.name).collect();
+        let message = format!(
+            "R.{} takes {} operands ({}); argument {} is the attribute '{}', but a tensor is given",
+            op.short_name(),
+            names.len(),
+            names.join(", "),
+            i + 1,
+            sig.attrs[place].0
+        );
+        Err(self.error(Kind::Arguments, range, message))
     }
 
     /// The value of attribute `i`; where it may be given by symbols and is, `None`, and the value as an operand.

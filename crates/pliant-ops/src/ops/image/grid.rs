@@ -245,7 +245,7 @@ fn te_sample(ctx: &mut LegalizeCtx<'_>) -> Outputs {
 // ---- affine_grid ----
 
 fn infer_affine(ctx: &mut InferCtx<'_>) -> Inferred {
-    let (t, sizes) = (ctx.tensor(0)?, ctx.sizes(1)?);
+    let (t, sizes) = (ctx.tensor(0)?, ctx.new_sizes(1)?);
     require_float(ctx, 0, &t)?;
     ctx.bool("align_corners")?;
     if t.ndim.is_some_and(|n| n != 3) {
@@ -269,9 +269,6 @@ fn infer_affine(ctx: &mut InferCtx<'_>) -> Inferred {
         )));
     }
     let size = if m == 1 { vec![size[0]; 2] } else { size };
-    if let Some(v) = size.iter().find_map(|&s| ctx.func.syms.as_int(s).filter(|&v| v < 0)) {
-        return Err(ctx.error(format!("the size {v} is negative")));
-    }
     let out = [&[dims[0], rows], &size[..]].concat();
     Ok(ctx.make(Some(out), None, t.dtype))
 }

@@ -113,7 +113,7 @@ fn roi(ctx: &InferCtx<'_>, n: usize) -> Result<Vec<(f64, f64)>, InferError> {
 
 fn infer(ctx: &mut InferCtx<'_>, n: usize) -> Inferred {
     let spec = spec(ctx, n)?;
-    let (t, sizes) = (ctx.tensor(0)?, ctx.sizes(1)?);
+    let (t, sizes) = (ctx.tensor(0)?, ctx.new_sizes(1)?);
     spec.layout.check(ctx, 0, &t)?;
     let dtype = ctx.dtype("out_dtype")?.or(t.dtype);
     if sizes.ndim.is_some_and(|m| m != 1 && m != n) {
@@ -126,9 +126,6 @@ fn infer(ctx: &mut InferCtx<'_>, n: usize) -> Inferred {
     let size = if size.len() == 1 { vec![size[0]; n] } else { size };
     for (k, (&to, from)) in size.iter().zip(spec.layout.spatial_of(&dims)).enumerate() {
         let (from, to) = (ctx.func.syms.as_int(from), ctx.func.syms.as_int(to));
-        if let Some(to) = to.filter(|&v| v < 0) {
-            return Err(ctx.error(format!("the size {to} is negative")));
-        }
         if from == Some(0) && to.is_some_and(|v| v > 0) {
             return Err(ctx.error(format!(
                 "the data has no elements to be resized: spatial dim {k} of {}",

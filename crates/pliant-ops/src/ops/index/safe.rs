@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use pliant_tensor::{DType, Failed};
 
-use crate::te::{self, Body, Check, Expr, IterVar, Var};
+use crate::te::{self, Body, Check, Expr};
 
 /// The index inside `0 .. size`, the nearest one where it is outside.
 pub fn clamp(index: &Expr, size: &Expr) -> Expr {
@@ -41,21 +41,10 @@ pub fn in_range(op: &str, index: &Expr, axis: usize, size: &Expr) -> (Expr, Arc<
 
 /// A check of a condition over all indices of a shape.
 pub fn check(shape: &[Expr], cond: impl FnOnce(&[Expr]) -> (Expr, Arc<str>)) -> Check {
-    let axes = check_axes(shape);
+    let axes = te::check_axes(shape);
     let at: Vec<Expr> = axes.iter().map(|a| a.var.expr()).collect();
     let (cond, message) = cond(&at);
     Check { axes, cond, message }
-}
-
-/// Axes over a shape, for a check of all elements.
-pub fn check_axes(shape: &[Expr]) -> Vec<IterVar> {
-    let axis = |(k, extent): (usize, &Expr)| IterVar {
-        var: Var::size(format!("c{k}")),
-        min: te::int(0),
-        extent: extent.clone(),
-        kind: te::IterKind::Spatial,
-    };
-    shape.iter().enumerate().map(axis).collect()
 }
 
 /// In a list of statements: refuses an index outside, unless it is trusted, and gives it counted from the start.
