@@ -58,7 +58,7 @@ mod _core {
 
     #[pymodule_export]
     use crate::te::functions::{
-        te_compute, te_placeholder, te_reduce, te_reduce_axis, te_reduce_with,
+        te_checked, te_compute, te_placeholder, te_reduce, te_reduce_axis, te_reduce_with,
     };
     #[pymodule_export]
     use crate::te::prim_func::{PrimFunc, te_create_prim_func};

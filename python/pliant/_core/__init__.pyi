@@ -694,6 +694,10 @@ def structural_hash(node: Any) -> int:
 def has_te(op: Any) -> bool:
     """Whether an operator is a function over tensors of `te`."""
 
+def te_checked(tensor: Tensor, shape: Any, check: Any, failed: str, message: str) -> Tensor:
+    """The stage with a check before it: for all indices of `shape`, `check(*idx)` gives a condition that holds and then the
+    integers that the message tells where it does not. `failed` is what it complains of: `shape` or `index`."""
+
 def te_compute(shape: Any, fcompute: Callable[..., Any], name: str = 'compute', varargs_names: list[str] | None = None) -> Any:
     """A tensor of that shape whose element at `idx` is `fcompute(*idx)`; a list of them where that is several values."""
 

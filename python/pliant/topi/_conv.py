@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from pliant import te, tir
 from pliant._core import Tensor
 from pliant.topi._operator import find
 from pliant.topi.utils import get_const_int
@@ -13,6 +14,8 @@ __all__ = [
     "conv1d_ncw",
     "conv1d_nwc",
     "conv1d_transpose_ncw",
+    "conv2d",
+    "conv2d_NCHWc",
     "conv2d_hwcn",
     "conv2d_nchw",
     "conv2d_nhwc",
@@ -24,6 +27,7 @@ __all__ = [
     "depthwise_conv2d_nhwc",
     "group_conv2d_nchw",
     "group_conv2d_nhwc",
+    "unpack_NCHWc_to_nchw",
 ]
 
 
@@ -66,6 +70,56 @@ def _convolve(
         data_layout=layout,
         kernel_layout=kernel_layout,
         out_dtype=out_dtype,
+    )
+
+
+def conv2d(data: Tensor, weight: Tensor, *positional: Any, **options: Any) -> Tensor:
+    """``relax.op.nn.conv2d``. Where the sixth argument is a layout and no number of groups, the arguments are the field's:
+    strides, padding, dilation, ``data_layout``, ``kernel_layout`` (that which goes with it by default), ``out_dtype``."""
+    if len(positional) < 4 or not isinstance(positional[3], str):
+        return find("nn.conv2d")(data, weight, *positional, **options)
+    strides, padding, dilation, layout, *rest = positional
+    given = dict(zip(("kernel_layout", "out_dtype"), rest, strict=False)) | options
+    kernel_layout = given.get("kernel_layout") or {"NCHW": "OIHW", "NHWC": "HWIO", "HWCN": "HWIO"}.get(layout, "OIHW")
+    out_dtype = given.get("out_dtype")
+    return _convolve(data, weight, strides, padding, dilation, 1, out_dtype, layout, kernel_layout)
+
+
+def unpack_NCHWc_to_nchw(packed_out: Tensor, out_dtype: str) -> Tensor:  # noqa: N802 (the field's name)
+    """Images whose channels stand in blocks, as images of channels before the dims."""
+    n, chunks, height, width, block = packed_out.shape
+
+    def element(i: Any, c: Any, h: Any, w: Any) -> Any:
+        return packed_out(i, tir.floordiv(c, block), h, w, tir.floormod(c, block)).astype(out_dtype)
+
+    return te.compute((n, chunks * block, height, width), element, name="output_unpack")
+
+
+def conv2d_NCHWc(  # noqa: N802 (the field's name)
+    data: Tensor,
+    kernel: Tensor,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    layout: str,
+    out_layout: str,
+    out_dtype: str = "float32",
+) -> Tensor:
+    """``conv2d`` of images whose channels stand in blocks, by kernels of layout OIHWio; the result has the kernel's blocks."""
+    if data.ndim != 5 or kernel.ndim != 6:
+        raise ValueError(f"conv2d_NCHWc: {data.ndim} and {kernel.ndim} dims, but 5 and 6 are needed")
+    outputs, inputs, height, width, inner, block = kernel.shape
+
+    def plain(o: Any, i: Any, h: Any, w: Any) -> Any:
+        at = tir.floordiv(o, block), tir.floordiv(i, inner), h, w
+        return kernel(*at, tir.floormod(i, inner), tir.floormod(o, block))
+
+    whole = te.compute((outputs * block, inputs * inner, height, width), plain, name="kernel_unpack")
+    images = unpack_NCHWc_to_nchw(data, data.dtype)
+    made = conv2d_nchw(images, whole, stride, padding, dilation, out_dtype)
+    n, _, rows, columns = made.shape
+    return te.compute(
+        (n, outputs, rows, columns, block), lambda i, c, h, w, b: made(i, c * block + b, h, w), name="conv2d_NCHWc"
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
 from types import ModuleType
 from typing import Any
@@ -80,4 +81,11 @@ class Group(ModuleType):
         return sorted({n.split(".")[0] for n in names(self._prefix + ".")})
 
 
-__all__ = ["Group", "TeOperator", "axis_of", "find", "names"]
+def names_of_topi(name: str) -> Any:
+    """A name of ``topi`` in one of the modules that the field sorts it into."""
+    if name.startswith("__"):
+        raise AttributeError(name)
+    return getattr(importlib.import_module("pliant.topi"), name)
+
+
+__all__ = ["Group", "TeOperator", "axis_of", "find", "names", "names_of_topi"]

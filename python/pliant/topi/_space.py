@@ -8,7 +8,7 @@ from typing import Any
 from pliant import te, tir
 from pliant._core import Tensor
 from pliant.topi._operator import find
-from pliant.topi.utils import get_const_tuple
+from pliant.topi._check import sizes_hold
 
 __all__ = [
     "batch_to_space_nd",
@@ -55,7 +55,12 @@ def mirror_pad(
         return data(*at)
 
     shape = [before + dim + behind for before, dim, behind in zip(pad_before, data.shape, after, strict=True)]
-    return te.compute(shape, element, name=name)
+    made = te.compute(shape, element, name=name)
+    for k, dim in enumerate(data.shape):
+        width = max(pad_before[k], after[k])
+        message = f"topi.nn.mirror_pad: {width} elements cannot be mirrored along axis {k} of size {{0}} ({mode})"
+        made = sizes_hold(made, dim >= width + 1 - edge, message, dim) if width > 0 else made
+    return made
 
 
 def dilate(data: Tensor, strides: Sequence[int], dilation_value: float = 0.0, name: str = "DilatedInput") -> Tensor:
@@ -132,25 +137,26 @@ def _scaled(dim: Any, scale: float) -> Any:
     return tir.floordiv(dim * (2 * above) + below, 2 * below)
 
 
-def _blocks(layout: str) -> tuple[int, int, int]:
+def _blocks(layout: str, block_size: int) -> tuple[int, int, int]:
+    """The axes of the channels, rows and columns."""
+    if block_size < 1:
+        raise ValueError(f"block_size is above 0, not {block_size}")
     if layout not in ("NCHW", "NHWC"):
         raise ValueError(f"layout is 'NCHW' or 'NHWC', not '{layout}'")
     return layout.index("C"), layout.index("H"), layout.index("W")
 
 
-def _whole(name: str, dim: Any, part: int) -> None:
-    """Raises ``ValueError`` where a size is known to have a rest."""
-    (size,) = get_const_tuple([dim])
-    if isinstance(size, int) and size % part:
-        raise ValueError(f"{name}: the size {size} is no multiple of {part}")
+def _whole(made: Tensor, name: str, axis: int, dim: Any, part: int) -> Tensor:
+    """``made`` of parts of an axis, of which none is left over."""
+    message = f"topi.nn.{name}: axis {axis} of size {{0}} is no multiple of {part}"
+    return sizes_hold(made, tir.floormod(dim, part) == 0, message, dim)
 
 
 def depth_to_space(data: Tensor, block_size: int, layout: str = "NCHW", mode: str = "DCR") -> Tensor:
     """Channels as blocks of places: the block's place counts before the new channel (``"DCR"``) or after (``"CRD"``)."""
-    c, h, w = _blocks(layout)
+    c, h, w = _blocks(layout, block_size)
     if mode not in ("DCR", "CRD"):
         raise ValueError(f"mode is 'DCR' or 'CRD', not '{mode}'")
-    _whole("depth_to_space", data.shape[c], block_size * block_size)
     depth = tir.floordiv(data.shape[c], block_size * block_size)
     shape = list(data.shape)
     shape[c], shape[h], shape[w] = depth, shape[h] * block_size, shape[w] * block_size
@@ -162,14 +168,13 @@ def depth_to_space(data: Tensor, block_size: int, layout: str = "NCHW", mode: st
         at[h], at[w] = tir.floordiv(i[h], block_size), tir.floordiv(i[w], block_size)
         return data(*at)
 
-    return te.compute(shape, element, name="depth_to_space")
+    made = te.compute(shape, element, name="depth_to_space")
+    return _whole(made, "depth_to_space", c, data.shape[c], block_size * block_size)
 
 
 def space_to_depth(data: Tensor, block_size: int, layout: str = "NCHW") -> Tensor:
     """Blocks of places as channels; the block's place counts before the old channel."""
-    c, h, w = _blocks(layout)
-    _whole("space_to_depth", data.shape[h], block_size)
-    _whole("space_to_depth", data.shape[w], block_size)
+    c, h, w = _blocks(layout, block_size)
     depth = data.shape[c]
     shape = list(data.shape)
     shape[c] = depth * (block_size * block_size)
@@ -183,7 +188,10 @@ def space_to_depth(data: Tensor, block_size: int, layout: str = "NCHW") -> Tenso
         at[w] = i[w] * block_size + tir.floormod(place, block_size)
         return data(*at)
 
-    return te.compute(shape, element, name="space_to_depth")
+    made = te.compute(shape, element, name="space_to_depth")
+    for k in (h, w):
+        made = _whole(made, "space_to_depth", k, data.shape[k], block_size)
+    return made
 
 
 def space_to_batch_nd(
@@ -211,7 +219,10 @@ def space_to_batch_nd(
             place = tir.floordiv(place, block_shape[k])
         return wide(*at)
 
-    return te.compute([batch * count, *folded, *wide.shape[n + 1 :]], element, name="space_to_batch_nd")
+    made = te.compute([batch * count, *folded, *wide.shape[n + 1 :]], element, name="space_to_batch_nd")
+    for k, b in enumerate(block_shape, 1):
+        made = _whole(made, "space_to_batch_nd", k, wide.shape[k], b)
+    return made
 
 
 def batch_to_space_nd(
@@ -235,4 +246,5 @@ def batch_to_space_nd(
         at[0] = place * batch + i[0]
         return data(*at)
 
-    return te.compute([batch, *spread, *data.shape[n + 1 :]], element, name="batch_to_space_nd")
+    made = te.compute([batch, *spread, *data.shape[n + 1 :]], element, name="batch_to_space_nd")
+    return _whole(made, "batch_to_space_nd", 0, data.shape[0], count)

@@ -8,6 +8,7 @@ from typing import Any
 from pliant import te, tir
 from pliant._core import Tensor
 from pliant.topi import _operator
+from pliant.topi._check import indices_within, sizes_hold
 from pliant.topi._operator import find
 
 __all__ = ["affine_grid", "crop_and_resize", "grid_sample", "resize1d", "resize2d", "resize3d"]
@@ -192,4 +193,10 @@ def crop_and_resize(
         value = tir.if_then_else(tir.all(y >= 0.0, y <= height, x >= 0.0, x <= width), value, outside)
         return value if out_dtype is None else value.astype(out_dtype)
 
-    return te.compute(shape, element, name="T_crop_and_resize")
+    name = "topi.image.crop_and_resize"
+    made = te.compute(shape, element, name="T_crop_and_resize")
+    height, width = data.shape[rows], data.shape[columns]
+    message = f"{name}: there is nothing to cut out of images of {{0}} x {{1}} pixels"
+    # Without boxes, nothing is cut out.
+    made = sizes_hold(made, tir.any(boxes.shape[0] < 1, tir.all(height > 0, width > 0)), message, height, width)
+    return indices_within(made, box_indices, name, 0, data.shape[0])

@@ -10,7 +10,8 @@ from typing import Any
 from pliant import te, tir
 from pliant._core import Tensor
 from pliant.topi._operator import axis_of, find
-from pliant.topi.utils import get_const_tuple
+from pliant.topi._check import sizes_hold
+from pliant.topi.utils import get_const_int
 
 __all__ = [
     "adv_index",
@@ -45,9 +46,11 @@ def expand_like(a: Tensor, shape_like: Tensor, axis: int | Sequence[int]) -> Ten
     return te.compute(shape_like.shape, lambda *i: a(*(i[k] for k in kept)), name="T_expand_like")
 
 
-def unravel_index(indices: Tensor, shape: Sequence[Any]) -> Tensor:
-    """The coordinates of flat indices into a tensor of that shape, one row for each of its dims."""
-    dims = list(shape)
+def unravel_index(indices: Tensor, shape: Sequence[Any] | Tensor) -> Tensor:
+    """The coordinates of flat indices into a tensor of that shape, one row for each of its dims.
+
+    The shape may be a vector of a known number of sizes. Raises ``ValueError`` where their number is not known."""
+    dims = [shape(k).astype("int64") for k in range(get_const_int(shape.shape[0]))] if isinstance(shape, Tensor) else list(shape)
 
     def coordinate(k: Any, *i: Any) -> Any:
         rest: Any = indices(*i).astype("int64")
@@ -203,11 +206,6 @@ def layout_transform(array: Tensor, src_layout: Any, dst_layout: str | None = No
     for (letter, _), dim in zip(source, array.shape, strict=True):
         name = letter.upper()
         whole[name] = dim if name not in whole else whole[name] * dim
-    for letter in whole:
-        (size,) = get_const_tuple([whole[letter]])
-        if isinstance(size, int) and size % _parts(target, letter):
-            parts = _parts(target, letter)
-            raise ValueError(f"layout_transform: axis {letter} of size {size} has no parts of {parts} in '{dst_layout}'")
     shape = [
         part if part else tir.floordiv(whole[letter], _parts(target, letter)) for letter, part in target
     ]
@@ -219,7 +217,12 @@ def layout_transform(array: Tensor, src_layout: Any, dst_layout: str | None = No
             at[letter.upper()] = at.get(letter.upper(), 0) + (i[k] * step if step != 1 else i[k])
         return array(*(_taken(at[letter.upper()], source, k) for k, (letter, _) in enumerate(source)))
 
-    return te.compute(shape, element, name="T_layout_trans")
+    made = te.compute(shape, element, name="T_layout_trans")
+    for letter, size in whole.items():
+        parts = _parts(target, letter)
+        message = f"topi.layout_transform: axis {letter} of size {{0}} has no parts of {parts} in '{dst_layout}'"
+        made = sizes_hold(made, tir.floormod(size, parts) == 0, message, size) if parts > 1 else made
+    return made
 
 
 Layout = list[tuple[str, int]]

@@ -5,10 +5,28 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pliant import arith
-from pliant._core import PrimExpr
+import numpy as np
 
-__all__ = ["equal_const_int", "get_const_int", "get_const_tuple", "prod", "simplify"]
+from pliant import arith, te, tir
+from pliant._core import PrimExpr, Tensor
+
+__all__ = [
+    "ceil_div",
+    "const_matrix",
+    "const_vector",
+    "equal_const_int",
+    "get_const_int",
+    "get_const_tuple",
+    "get_max_power2_factor",
+    "is_dynamic_shape",
+    "is_empty_shape",
+    "prod",
+    "ravel_index",
+    "simplify",
+    "swap",
+    "unravel_index",
+    "within_index",
+]
 
 
 def simplify(expr: Any) -> Any:
@@ -45,3 +63,91 @@ def prod(x: Sequence[Any]) -> Any:
     for factor in x:
         result = result * factor
     return result
+
+
+def ceil_div(a: Any, b: Any) -> Any:
+    """The quotient rounded up."""
+    return tir.ceildiv(a, b)
+
+
+def is_empty_shape(shape: Sequence[Any]) -> bool:
+    """Whether a size is known to be 0."""
+    return any(equal_const_int(dim, 0) for dim in shape)
+
+
+def is_dynamic_shape(shape: Sequence[Any]) -> bool:
+    """Whether a size is known only at run time."""
+    return not all(isinstance(dim, int) for dim in get_const_tuple(shape))
+
+
+def swap(arr: Sequence[Any], axis: int) -> list[Any]:
+    """The sizes with the last one and the one at an axis exchanged."""
+    out = list(arr)
+    out[axis], out[-1] = out[-1], out[axis]
+    return out
+
+
+def get_max_power2_factor(n: int, max_value: int | None = None) -> int:
+    """The largest power of 2 that divides a number above 0 and is at most ``max_value``.
+
+    Raises ``ValueError`` where the number is not above 0."""
+    if n < 1:
+        raise ValueError(f"{n} is not above 0")
+    factor = n & -n
+    while max_value is not None and factor > max(max_value, 1):
+        factor //= 2
+    return factor
+
+
+# ---- indices ----
+
+
+def ravel_index(indices: Sequence[Any], shape: Sequence[Any]) -> Any:
+    """The flat index of an element of a tensor of that shape."""
+    flat: Any = 0
+    for index, dim in zip(indices, shape, strict=True):
+        flat = flat * dim + index
+    return flat
+
+
+def unravel_index(idx: Any, shape: Sequence[Any]) -> list[Any]:
+    """The indices of the element at a flat index of a tensor of that shape."""
+    indices = []
+    for dim in reversed(shape):
+        indices.append(tir.floormod(idx, dim))
+        idx = tir.floordiv(idx, dim)
+    return indices[::-1]
+
+
+def within_index(b: Any, e: Any, s: Any, i: Any) -> Any:
+    """Whether an index is one of ``range(b, e, s)``."""
+    step = tir.max(tir.abs(s), 1)
+    forward = tir.all(s > 0, i >= b, i < e)
+    backward = tir.all(s < 0, i <= b, i > e)
+    return tir.all(tir.any(forward, backward), tir.floormod(i - b, step) == 0)
+
+
+# ---- constants ----
+
+
+def const_vector(vector: Any, name: str = "const_vector") -> Tensor:
+    """The numbers of a vector, written into the formula: for a few of them."""
+    return _written_out(np.asarray(vector), 1, name)
+
+
+def const_matrix(matrix: Any, name: str = "const_matrix") -> Tensor:
+    """The numbers of a matrix, written into the formula: for a few of them."""
+    return _written_out(np.asarray(matrix), 2, name)
+
+
+def _written_out(values: np.ndarray, ndim: int, name: str) -> Tensor:
+    if values.ndim != ndim:
+        raise ValueError(f"{name}: {values.ndim} dims, but {ndim} are needed")
+
+    def element(*i: Any) -> Any:
+        flat, value = ravel_index(i, values.shape), tir.const(0, str(values.dtype))
+        for k, number in enumerate(values.ravel().tolist()):
+            value = tir.Select(flat == k, tir.const(number, str(values.dtype)), value)
+        return value
+
+    return te.compute(values.shape, element, name=name)

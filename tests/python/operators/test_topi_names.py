@@ -246,6 +246,155 @@ def test_functions_of_scalars() -> None:
         assert float(te.max_value(dtype).value) == np.finfo(dtype).max
 
 
+def test_norms_and_scales() -> None:
+    x, gamma, beta = f32(2, 3, 5), f32(5), f32(5)
+    normal = (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + 1e-5) * gamma
+    check(lambda a, g, b: topi.nn.layer_norm(a, g, b, axis=[-1]), normal + beta, x, gamma, beta, symbolic=False)
+    check(lambda a, g, b: topi.nn.layer_norm(a, g, b, [2], 1e-5, center=False), normal, x, gamma, beta, symbolic=False)
+    root = x / np.sqrt((x**2).mean(-1, keepdims=True) + 1e-5) * gamma
+    check(lambda a, g: topi.nn.rms_norm(a, g, axis=[-1]), root, x, gamma, symbolic=False)
+    check(topi.nn.scale_shift_nhwc, x[None] * gamma + beta, x[None], gamma, beta)
+    blocks, scale, shift = f32(2, 3, 4, 5, 2), f32(3, 2), f32(3, 2)
+    wide = (v[:, None, None, :] for v in (scale, shift))
+    check(topi.nn.scale_shift_nchwc, blocks * next(wide) + next(wide), blocks, scale, shift)
+
+
+@pytest.mark.parametrize("steps", [0, 1, 4])
+@pytest.mark.parametrize("full", [False, True])
+def test_lstm(steps: int, full: bool) -> None:
+    batch, inputs, units, wide = 2, 3, 4, 5
+    out = wide if full else units
+    xs, wi, wh = f32(steps, batch, inputs), f32(4 * units, inputs), f32(4 * units, out)
+    more = [f32(4 * units), f32(4 * units), f32(batch, out), f32(batch, units), f32(wide, units)]
+    more += [f32(batch, units) for _ in range(3)]
+    options = {"reverse": True, "weight_layout": "GIOF"} if full else {}
+    more = more if full else []
+    bi, bh, h, c, proj, p_i, p_f, p_o = more or [0, 0, np.zeros((batch, out)), np.zeros((batch, units)), None, 0, 0, 0]
+    order = options.get("weight_layout", "IFGO")
+    sigmoid = lambda v: 1 / (1 + np.exp(-v))  # noqa: E731
+    hs, cs = np.zeros((steps, batch, out), "float32"), np.zeros((steps, batch, units), "float32")
+    for t, x in enumerate(xs[::-1] if full else xs):
+        rows = np.split(x @ wi.T + h @ wh.T + bi + bh, 4, 1)
+        gates = {letter: rows[k] for k, letter in enumerate(order)}
+        c = sigmoid(gates["F"] + p_f * c) * c + sigmoid(gates["I"] + p_i * c) * np.tanh(gates["G"])
+        h = sigmoid(gates["O"] + p_o * c) * np.tanh(c)
+        h = h @ proj.T if full else h
+        hs[t], cs[t] = h, c
+    sizes = {"s": steps, "b": batch, "i": inputs, "g": 4 * units, "o": out, "u": units, "w": wide}
+    names = ["sbi", "gi", "go", "g", "g", "bo", "bu", "wu", "bu", "bu", "bu"]
+    dims = {k: tir.Var(k, "int64") if k in "sb" else v for k, v in sizes.items()}
+    bb = relax.BlockBuilder()
+    arrays = [xs, wi, wh, *more]
+    params = [relax.Var(f"x{k}", relax.TensorStructInfo([dims[d] for d in n], "float32")) for k, n in enumerate(names[: len(arrays)])]
+    with bb.function("main", params):
+        bb.emit_func_output(bb.emit_te(lambda *a: topi.nn.lstm(*a, **options), *params))
+    got = pliant.compile(bb.get())(*arrays)
+    for made, want in zip(got, (hs, cs), strict=True):
+        np.testing.assert_allclose(made.numpy(), want, rtol=1e-4, atol=1e-5)
+
+
+def test_lstm_of_the_operators_own_weights() -> None:
+    x, w, r = (te.placeholder(s) for s in ((3, 1, 2), (1, 16, 2), (1, 16, 4)))
+    assert [len(t.shape) for t in topi.nn.lstm(x, w, r)] == [len(t.shape) for t in topi.nn.lstm(x, w, r, direction="forward")]
+    with pytest.raises(ValueError, match="weight_layout is an order of I, F, G and O"):
+        topi.nn.lstm(te.placeholder((3, 1, 2)), te.placeholder((16, 2)), te.placeholder((16, 4)), weight_layout="IFGX")
+
+
+def test_convolutions_by_position_and_in_blocks() -> None:
+    image, kernel = f32(2, 4, 5, 6), f32(6, 4, 3, 2)
+    want = sum(np.einsum("nchw,oc->nohw", image[:, :, i : i + 3, j : j + 5], kernel[..., i, j]) for i in range(3) for j in range(2))
+    plain = lambda *layout: lambda a, k: topi.nn.conv2d(a, k, 1, 0, 1, *layout)  # noqa: E731
+    check(plain(), want, image, kernel, symbolic=False, rtol=1e-4)
+    check(plain(1), want, image, kernel, symbolic=False, rtol=1e-4)
+    check(plain("NCHW"), want, image, kernel, symbolic=False, rtol=1e-4)
+    last = image.transpose(0, 2, 3, 1).copy()
+    check(plain("NHWC"), want.transpose(0, 2, 3, 1), last, kernel.transpose(2, 3, 1, 0).copy(), symbolic=False, rtol=1e-4)
+    check(plain("NHWC", "OIHW"), want.transpose(0, 2, 3, 1), last, kernel, symbolic=False, rtol=1e-4)
+    data = image.reshape(2, 2, 2, 5, 6).transpose(0, 1, 3, 4, 2).copy()
+    blocks = kernel.reshape(2, 3, 2, 2, 3, 2).transpose(0, 2, 4, 5, 3, 1).copy()
+    packed = want.reshape(2, 2, 3, 3, 5).transpose(0, 1, 3, 4, 2)
+    for symbolic in (False, True):
+        check(lambda a, k: topi.nn.conv2d_NCHWc(a, k, 1, 0, 1, "NCHW2c", "NCHW3c"), packed, data, blocks, symbolic=symbolic, rtol=1e-4)
+    check(lambda a: topi.nn.unpack_NCHWc_to_nchw(a, "float64"), image.astype("float64"), data)
+
+
+def test_indices_of_elements() -> None:
+    flat = np.array([[0, 5], [11, 7]], "int32")
+    want = np.stack(np.unravel_index(flat, (3, 4))).astype("int32")
+    check(topi.unravel_index, want, flat, np.array([3, 4], "int64"), symbolic=False)
+    shape = (3, 4, 5)
+    rows = np.arange(60, dtype="int64")
+    for k, column in enumerate(np.unravel_index(rows, shape)):
+        check(lambda a, k=k: te.compute(a.shape, lambda i: topi.utils.unravel_index(a[i], shape)[k]), column, rows)
+    columns = np.stack(np.unravel_index(rows, shape))
+    check(lambda a: te.compute((a.shape[1],), lambda i: topi.utils.ravel_index([a[k, i] for k in range(3)], shape)), rows, columns)
+    for b, e, s in ((2, 9, 3), (9, 2, -3), (8, 0, -2), (3, 3, 1), (0, 12, 5)):
+        inside = np.isin(np.arange(12), np.arange(b, e, s)).astype("int32")
+        within = lambda i, r=(b, e, s): topi.utils.within_index(*r, i).astype("int32")  # noqa: E731
+        check(lambda w=within: te.compute((12,), w), inside)
+
+
+def test_what_is_asked_of_sizes() -> None:
+    utils, n = topi.utils, tir.Var("n", "int64")
+    assert [utils.get_max_power2_factor(v) for v in (1, 12, 7, 64)] == [1, 4, 1, 64]
+    assert utils.get_max_power2_factor(64, 16) == 16 and utils.ceil_div(7, 2) == 4
+    assert utils.is_empty_shape([3, 0, n]) and not utils.is_empty_shape([3, n])
+    assert utils.is_dynamic_shape([3, n]) and not utils.is_dynamic_shape([3, n * 0 + 2])
+    assert utils.swap([1, 2, 3], 0) == [3, 2, 1]
+    table = np.array([[1.5, -2.0], [3.0, 4.0]], "float32")
+    check(lambda: utils.const_matrix(table), table)
+    check(lambda: utils.const_vector(np.array([7, 8, 9], "int32")), np.array([7, 8, 9], "int32"))
+    pads = topi.nn.utils
+    assert pads.get_pad_tuple("SAME", (3, 4)) == (1, 2, 1, 1) and pads.get_pad_tuple("VALID", (3, 3)) == (0, 0, 0, 0)
+    assert pads.get_pad_tuple((1, 2), (3, 3)) == (1, 2, 1, 2) and pads.get_pad_tuple([1, 2, 3, 4], (3, 3)) == (1, 2, 3, 4)
+    assert pads.get_pad_tuple1d(2, (3,)) == (2, 2) and pads.get_pad_tuple3d("SAME", (3, 2, 1)) == (1, 1, 0, 1, 0, 0)
+    with pytest.raises(ValueError, match="1 values, but 2 or 4"):
+        pads.get_pad_tuple([1], (3, 3))
+    assert topi.math.exp.__name__ == topi.exp.__name__ and topi.reduction.sum and topi.broadcast.add and topi.tensor.full
+    with pytest.raises(AttributeError):
+        topi.math.nonsense  # noqa: B018
+
+
+REFUSED: dict[str, tuple[Made, list[np.ndarray], str, type[Exception]]] = {
+    "mirror_pad": (lambda a: topi.nn.mirror_pad(a, [0, 4], [0, 0], "REFLECT"), [f32(2, 4)],
+                   r"mirror_pad: 4 elements cannot be mirrored along axis 1 of size 4 \(REFLECT\)", pliant.ShapeError),
+    "depth_to_space": (lambda a: topi.nn.depth_to_space(a, 2), [f32(1, 6, 2, 2)],
+                       "depth_to_space: axis 1 of size 6 is no multiple of 4", pliant.ShapeError),
+    "space_to_depth": (lambda a: topi.nn.space_to_depth(a, 2), [f32(1, 1, 2, 3)],
+                       "space_to_depth: axis 3 of size 3 is no multiple of 2", pliant.ShapeError),
+    "space_to_batch": (lambda a: topi.nn.space_to_batch_nd(a, [2], [0], [0]), [f32(1, 3, 1)],
+                       "space_to_batch_nd: axis 1 of size 3 is no multiple of 2", pliant.ShapeError),
+    "batch_to_space": (lambda a: topi.nn.batch_to_space_nd(a, [2], [0], [0]), [f32(3, 2, 1)],
+                       "batch_to_space_nd: axis 0 of size 3 is no multiple of 2", pliant.ShapeError),
+    "layout_transform": (lambda a: topi.layout_transform(a, "NCHW", "NCHW3c"), [f32(1, 4, 1, 1)],
+                         "layout_transform: axis C of size 4 has no parts of 3", pliant.ShapeError),
+    "crop_and_resize": (lambda a, b, i: topi.image.crop_and_resize(a, b, i, (2, 2)),
+                        [f32(2, 1, 3, 3), f32(1, 4), np.array([2], "int32")],
+                        "crop_and_resize: index 2 is out of range for axis 0 of size 2", IndexError),
+    "crop_and_resize_behind": (lambda a, b, i: topi.image.crop_and_resize(a, b, i, (2, 2)),
+                               [f32(2, 1, 3, 3), f32(1, 4), np.array([-1], "int32")],
+                               "crop_and_resize: index -1 is out of range for axis 0 of size 2", IndexError),
+    "crop_of_nothing": (lambda a, b, i: topi.image.crop_and_resize(a, b, i, (2, 2)),
+                        [f32(2, 1, 0, 3), f32(1, 4), np.array([1], "int32")],
+                        "nothing to cut out of images of 0 x 3 pixels", pliant.ShapeError),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_does_not_fit_is_told_with_its_name(name: str) -> None:
+    make, arrays, message, kind = REFUSED[name]
+    with pytest.raises(kind, match=message):
+        check(make, np.zeros(()), *arrays)
+    if kind is pliant.ShapeError:
+        with pytest.raises(ValueError, match=message):
+            check(make, np.zeros(()), *arrays, symbolic=False)
+
+
+def test_an_even_number_of_neighbours_is_refused() -> None:
+    with pytest.raises(ValueError, match="size is odd and above 0"):
+        topi.nn.lrn(te.placeholder((1, 4, 2, 2)), 4)
+
+
 def test_sizes_as_integers() -> None:
     n = tir.Var("n", "int64")
     assert topi.utils.get_const_tuple((2, tir.const(3, "int64") + 1)) == (2, 4)

@@ -1,7 +1,7 @@
 //! `te.placeholder`, `te.compute`, `te.reduce_axis` and the reductions.
 
 use pliant_ops::te;
-use pliant_tensor::DType;
+use pliant_tensor::{DType, Failed};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
 
@@ -73,6 +73,30 @@ fn stage<'py>(
     let body = prim(value)?;
     let tensor = te::compute_over(shape, name, axes, &body);
     Ok(Bound::new(value.py(), Tensor { tensor })?.into_any())
+}
+
+/// The stage with a check before it: for all indices of `shape`, `check(*idx)` gives a condition that holds and then the
+/// integers that the message tells where it does not. `failed` is what it complains of: `shape` or `index`.
+#[pyfunction]
+pub fn te_checked<'py>(
+    tensor: &Bound<'py, Tensor>,
+    shape: &Bound<'py, PyAny>,
+    check: &Bound<'py, PyAny>,
+    failed: &str,
+    message: &str,
+) -> Result<Bound<'py, Tensor>> {
+    let failed = if failed == "index" { Failed::Index } else { Failed::Shape };
+    let py = tensor.py();
+    let axes = te::check_axes(&prim_list(shape)?);
+    let vars: Vec<te::Var> = axes.iter().map(|a| a.var.clone()).collect();
+    let told = prim_list(&check.call1(index_tuple(py, &vars)?)?)?;
+    let Some((holds, values)) = told.split_first() else {
+        return Err(Error::Value("a check has a condition".into()));
+    };
+    let cond = te::explain(holds, values);
+    let check = te::Check { axes, cond, message: failed.mark(message).into() };
+    let tensor = tensor.borrow().tensor.with_check(check);
+    Ok(Bound::new(py, Tensor { tensor })?)
 }
 
 /// The names of the formula's parameters, where there is one per dim.

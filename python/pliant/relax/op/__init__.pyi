@@ -728,7 +728,7 @@ def sort(x: Operand, axis: int | Sequence[int] = -1, descending: bool = False) -
     As ``numpy.sort``."""
 
 def split(x: Operand, indices_or_sections: Operand, axis: int | Sequence[int] = 0) -> Expr:
-    """Parts along an axis: so many equal ones, or cut at these indices, which are brought into the axis.
+    """Parts along an axis: so many equal ones, or cut at these indices, which are brought into the axis. A part ends where the next one begins; between indices that fall it is empty.
 
     As ``numpy.split``.
 

@@ -14,6 +14,8 @@ from pliant.topi._pool import *  # noqa: F403
 from pliant.topi._pool import __all__ as _pools
 from pliant.topi._space import *  # noqa: F403
 from pliant.topi._space import __all__ as _spaces
+from pliant.topi.nn import utils
+from pliant.topi.nn._recurrent import lstm
 
 __all__ = [
     "batch_matmul",
@@ -21,10 +23,16 @@ __all__ = [
     "bias_add",
     "dense",
     "flatten",
+    "layer_norm",
     "leaky_relu",
     "lrn",
+    "lstm",
     "matmul",
+    "rms_norm",
     "scale_shift_nchw",
+    "scale_shift_nchwc",
+    "scale_shift_nhwc",
+    "utils",
     *_convolutions,
     *_pools,
     *_spaces,
@@ -93,6 +101,33 @@ def scale_shift_nchw(Input: Tensor, Scale: Tensor, Shift: Tensor) -> Tensor:  # 
     return find("add")(find("multiply")(Input, wide[0]), wide[1])
 
 
+def scale_shift_nhwc(Input: Tensor, Scale: Tensor, Shift: Tensor) -> Tensor:  # noqa: N803 (the field's names)
+    """``Input * Scale + Shift``, a number each for each channel, which stand last."""
+    return find("add")(find("multiply")(Input, Scale), Shift)
+
+
+def scale_shift_nchwc(Input: Tensor, Scale: Tensor, Shift: Tensor) -> Tensor:  # noqa: N803 (the field's names)
+    """``Input * Scale + Shift``, a number each for each channel, of which blocks stand last."""
+    wide = [find("expand_dims")(t, [1, 2]) for t in (Scale, Shift)]
+    return find("add")(find("multiply")(Input, wide[0]), wide[1])
+
+
+def layer_norm(
+    data: Tensor, gamma: Tensor, beta: Tensor, axis: Any = None, epsilon: float = 1e-5, **options: Any
+) -> Tensor:
+    """``relax.op.nn.layer_norm``, whose ``axes`` are called ``axis`` here, too."""
+    return find("nn.layer_norm")(data, gamma, beta, epsilon=epsilon, **_axes(axis, options))
+
+
+def rms_norm(data: Tensor, weight: Tensor, axis: Any = None, epsilon: float = 1e-5, **options: Any) -> Tensor:
+    """``relax.op.nn.rms_norm``, whose ``axes`` are called ``axis`` here, too."""
+    return find("nn.rms_norm")(data, weight, epsilon=epsilon, **_axes(axis, options))
+
+
+def _axes(axis: Any, options: dict[str, Any]) -> dict[str, Any]:
+    return options if axis is None else {"axes": axis, **options}
+
+
 def batch_norm(
     data: Tensor,
     gamma: Tensor,
@@ -127,6 +162,8 @@ def lrn(
 ) -> Tensor:
     """``data / (bias + alpha / size * s) ** beta``, where ``s`` sums the squares of ``size`` neighbours along an axis
     (local response normalisation, Krizhevsky 2012)."""
+    if size < 1 or size % 2 == 0:
+        raise ValueError(f"lrn: size is odd and above 0, so that neighbours stand around an element, not {size}")
     axis, dim = axis_of(axis, data.ndim), data.shape[axis]
     k = te.reduce_axis((0, size), "k")
 

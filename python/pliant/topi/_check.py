@@ -1,0 +1,35 @@
+"""What a formula asks of sizes and of indices that only a run knows: refused at once where it is known, else checked
+before the formula runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pliant import _core, tir
+from pliant._core import Tensor
+from pliant.topi.utils import get_const_tuple, simplify
+
+__all__ = ["indices_within", "sizes_hold"]
+
+
+def sizes_hold(stage: Tensor, condition: Any, message: str, *told: Any) -> Tensor:
+    """``stage``, which runs only where ``condition`` holds; ``{0}``, ``{1}``, ... in the message are the sizes ``told``.
+
+    Raises ``ValueError`` where it is known not to hold."""
+    (known,) = get_const_tuple([simplify(condition)])
+    if isinstance(known, (bool, int)):
+        if known:
+            return stage
+        raise ValueError(message.format(*(simplify(t) for t in told)))
+    return _core.te_checked(stage, [], lambda: (condition, *told), "shape", message)
+
+
+def indices_within(stage: Tensor, indices: Tensor, name: str, axis: int, size: Any) -> Tensor:
+    """``stage``, which runs only where all indices lie in ``0 .. size``: an axis of what ``name`` reads."""
+
+    def within(*i: Any) -> Any:
+        index = indices(*i).astype("int64")
+        return tir.all(index >= 0, index < size), index, size
+
+    message = f"{name}: index {{0}} is out of range for axis {axis} of size {{1}}"
+    return _core.te_checked(stage, indices.shape, within, "index", message)

@@ -1,0 +1,95 @@
+"""The field's LSTM over steps of one direction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pliant import te, tir
+from pliant._core import Tensor
+from pliant.topi._operator import find
+
+__all__ = ["lstm"]
+
+
+def lstm(  # noqa: PLR0913 (the field's parameters)
+    Xs: Tensor,  # noqa: N803 (the field's names)
+    Wi: Tensor,  # noqa: N803
+    Wh: Tensor,  # noqa: N803
+    Bi: Tensor | None = None,  # noqa: N803
+    Bh: Tensor | None = None,  # noqa: N803
+    h_init: Tensor | None = None,
+    c_init: Tensor | None = None,
+    proj: Tensor | None = None,
+    p_i: Tensor | None = None,
+    p_f: Tensor | None = None,
+    p_o: Tensor | None = None,
+    f_act: Callable[[Any], Any] = tir.sigmoid,
+    g_act: Callable[[Any], Any] = tir.tanh,
+    h_act: Callable[[Any], Any] = tir.tanh,
+    reverse: bool = False,
+    weight_layout: str = "IFGO",
+    **operator: Any,
+) -> Any:
+    """All hidden states and all cell states of an LSTM over ``Xs`` of shape (steps, batch, inputs).
+
+    ``Wi`` has a row for each gate and unit, in the order of ``weight_layout``, as have ``Wh``, ``Bi`` and ``Bh``; ``proj``
+    projects what a step gives, and ``p_i``, ``p_f`` and ``p_o`` of shape (batch, units) let gates see the cell. With
+    ``reverse``, steps go from the last input to the first. Weights of three dims are those of ``relax.op.nn.lstm``, whose
+    arguments the others then are."""
+    if Wi.ndim == 3 or operator:
+        rest = (Bi, Bh, h_init, c_init, proj)
+        given = dict(zip(("b", "sequence_lens", "initial_h", "initial_c", "p"), rest, strict=True))
+        return find("nn.lstm")(Xs, Wi, Wh, **{k: v for k, v in given.items() if v is not None} | operator)
+    if sorted(weight_layout) != sorted("IFGO"):
+        raise ValueError(f"lstm: weight_layout is an order of I, F, G and O, not '{weight_layout}'")
+    steps, batch, _ = Xs.shape
+    units = tir.floordiv(Wi.shape[0], 4)
+    wide = units if proj is None else proj.shape[0]
+    from_input = _times(find("flip")(Xs, axis=0) if reverse else Xs, Wi, "Xi2h")
+    # States have a row more than there are steps: the first is that before all steps.
+    h = te.placeholder((steps + 1, batch, wide), Xs.dtype, "h_state")
+    c = te.placeholder((steps + 1, batch, units), Xs.dtype, "c_state")
+    from_state = _times(h, Wh, "Hs2h", before=1)
+
+    def gate(letter: str, t: Any, b: Any, j: Any) -> Any:
+        row = units * weight_layout.index(letter) + j
+        total = from_input(t - 1, b, row) + from_state(t, b, row)
+        for bias in (Bi, Bh):
+            total = total if bias is None else total + bias(row)
+        return total
+
+    def seen(total: Any, weight: Tensor | None, cell: Any, b: Any, j: Any) -> Any:
+        return total if weight is None else total + weight(b, j) * cell
+
+    def cell(t: Any, b: Any, j: Any) -> Any:
+        old = c(t - 1, b, j)
+        kept = f_act(seen(gate("F", t, b, j), p_f, old, b, j)) * old
+        return kept + f_act(seen(gate("I", t, b, j), p_i, old, b, j)) * g_act(gate("G", t, b, j))
+
+    cells = te.compute(c.shape, cell, name="next_c")
+
+    def given(t: Any, b: Any, j: Any) -> Any:
+        return f_act(seen(gate("O", t, b, j), p_o, cells(t, b, j), b, j)) * h_act(cells(t, b, j))
+
+    hidden = te.compute(c.shape, given, name="next_h")
+    hidden = hidden if proj is None else _times(hidden, proj, "projected")
+    first = [_first(init, state) for init, state in ((h_init, h), (c_init, c))]
+    states = te.scan(first, [hidden, cells], [h, c], name="lstm_scan")
+    return tuple(
+        te.compute((steps, *s.shape[1:]), lambda t, b, j, s=s: s(t + 1, b, j), name=name)
+        for s, name in zip(states, ("hidden_states", "cell_states"), strict=True)
+    )
+
+
+def _times(x: Tensor, weight: Tensor, name: str, before: int = 0) -> Tensor:
+    """The rows of ``x``, so many ``before``, times each row of the weights."""
+    k = te.reduce_axis((0, weight.shape[1]), "k")
+    shape = [x.shape[0], x.shape[1], weight.shape[0]]
+    return te.compute(shape, lambda t, b, j: te.sum(x(t - before, b, k) * weight(j, k), axis=k), name=name)
+
+
+def _first(init: Tensor | None, state: Tensor) -> Tensor:
+    """What a state is before all steps: 0 unless it is given, of shape (batch, units)."""
+    zero = tir.const(0, state.dtype)
+    return te.compute((1, *state.shape[1:]), lambda _, b, j: zero if init is None else init(b, j), name="init")

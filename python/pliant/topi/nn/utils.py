@@ -1,0 +1,45 @@
+"""What code around convolutions asks of padding."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+__all__ = ["get_pad_tuple", "get_pad_tuple1d", "get_pad_tuple3d"]
+
+
+def _pads(padding: Any, kernel: Sequence[Any], n: int) -> tuple[Any, ...]:
+    """How much before each of ``n`` dims, then how much after each."""
+    if isinstance(padding, (tuple, list)):
+        if len(padding) == 2 * n:
+            return tuple(padding)
+        if len(padding) != n:
+            raise ValueError(f"padding has {len(padding)} values, but {n} or {2 * n} are needed")
+        return (*padding, *padding)
+    if padding == "VALID":
+        lost: list[Any] = [0] * n
+    elif padding == "SAME":
+        lost = [k - 1 for k in kernel]
+    elif isinstance(padding, int):
+        lost = [2 * padding] * n
+    else:
+        raise ValueError(f"padding is 'SAME', 'VALID' or numbers, not {padding!r}")
+    before = [(w + 1) // 2 for w in lost]
+    return (*before, *(w - b for w, b in zip(lost, before, strict=True)))
+
+
+def get_pad_tuple(padding: Any, kernel: Sequence[Any]) -> tuple[Any, ...]:
+    """Padding at the top, left, bottom and right; ``"SAME"`` has one more before than after where it is odd.
+
+    Raises ``ValueError`` where ``padding`` is something else than ``"SAME"``, ``"VALID"``, a number, two or four."""
+    return _pads(padding, kernel, 2)
+
+
+def get_pad_tuple1d(padding: Any, kernel: Sequence[Any]) -> tuple[Any, ...]:
+    """:func:`get_pad_tuple` of one dim: left and right."""
+    return _pads(padding, kernel, 1)
+
+
+def get_pad_tuple3d(padding: Any, kernel: Sequence[Any]) -> tuple[Any, ...]:
+    """:func:`get_pad_tuple` of three dims: front, top, left, back, bottom and right."""
+    return _pads(padding, kernel, 3)
