@@ -235,7 +235,7 @@ def test_results_that_cannot_be_are_told_with_their_node() -> None:
         refused(model_of([node(op, "x to", "y")], x, ["y"], {"to": huge}), f"{op} 'y'")
     expanded = model_of([node("Expand", "x to", "y")], x, ["y"], {"to": huge})
     refused(expanded, "its output 'y' is of shape [4611686018427387904, 4]: 64 bits do not count its bytes")
-    refused(model_of([node("Expand", "x to", "y")], x, ["y"], {"to": np.array([-1])}), "-1 is no size")
+    refused(model_of([node("Expand", "x to", "y")], x, ["y"], {"to": np.array([-1])}), "the size -1 is negative")
     pads = node("Conv", "x w", "y", pads=[2**31] * 4)
     padded = model_of([pads], {"x": ["n", 1, "h", "v"]}, ["y"], {"w": np.ones((1, 1, 1, 1), np.float32)})
     refused(padded, "64 bits do not count its bytes")

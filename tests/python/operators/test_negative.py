@@ -205,6 +205,71 @@ def test_sizes_that_turn_out_not_to_fit(name: str, case: Case, symbol: str) -> N
         assert word in text.replace("(", " ").replace(",", " ").replace(")", " ").split(), text
 
 
+# Operators whose cases have no two symbols that must agree: the parameters, the call, sizes that do not fit, and what is said.
+MISFITS = {
+    "broadcast_to": ({"x": ("n", 3), "y": ("m",)}, "R.broadcast_to(x, (m, 3))", {"n": 2, "m": 4}, r"dims m and n "),
+    "image.affine_grid": ({"x": ("n", "k", 3)}, "R.image.affine_grid(x, (4, 4))", {"n": 2, "k": 3}, "k = 3, must be 2"),
+    "image.resize3d": ({"x": (1, 1, 1, "n", "m")}, "R.image.resize3d(x, (2, 2, 2))", {"n": 0, "m": 3}, "no elements"),
+    "nn.conv2d_transpose": (
+        {"x": (1, "c", 4, 4), "w": ("d", 2, 3, 3)}, "R.nn.conv2d_transpose(x, w)", {"c": 2, "d": 3}, "c = 2, must be d = 3",
+    ),
+    "nn.conv3d": (
+        {"x": (1, "c", 4, 4, 4), "w": (2, "d", 3, 3, 3)}, "R.nn.conv3d(x, w)", {"c": 2, "d": 3}, "c = 2, must be d = 3",
+    ),
+    "nn.conv3d_transpose": (
+        {"x": (1, "c", 4, 4, 4), "w": ("d", 2, 3, 3, 3)}, "R.nn.conv3d_transpose(x, w)", {"c": 2, "d": 3}, "c = 2, must be d = 3",
+    ),
+    "nn.gru": (
+        {"x": ("s", "b", "i"), "w": (1, 12, "j"), "r": (1, 12, 4)}, "R.nn.gru(x, w, r)", {"s": 2, "b": 1, "i": 3, "j": 2},
+        "j = 2, must be i = 3",
+    ),
+    "nn.pad": (
+        {"x": ("n", "m")}, 'R.nn.pad(x, [2, 2, 2, 2], pad_mode="reflect")', {"n": 2, "m": 3},
+        "axis 0 of size n = 2 is too small for its padding: it needs 3",
+    ),
+    "nn.pixel_shuffle": ({"x": ("n", "m", 2, 2)}, "R.nn.pixel_shuffle(x, 2)", {"n": 2, "m": 3}, "m = 3, must be a multiple of"),
+    "split": ({"x": ("n", "m")}, "R.split(x, 2, 1)", {"n": 2, "m": 3}, "axis 1 of size m = 3 has no 2 equal parts"),
+    "squeeze": ({"x": ("n", "m")}, "R.squeeze(x, [1])", {"n": 2, "m": 3}, "axis 1 has size m = 3, not 1"),
+    "topk": ({"x": ("n", "m"), "y": ("k",)}, "R.topk(x, k, axis=1)", {"n": 2, "m": 3, "k": 5}, "k is k = 5, but axis 1 has size m = 3"),
+    "vision.get_valid_counts": (
+        {"x": ("b", "n", "m")}, "R.vision.get_valid_counts(x, 0.5, score_index=2)", {"b": 2, "n": 3, "m": 2},
+        "place 2 is out of range for rows of size 2",
+    ),
+    "vision.roi_align": (
+        {"x": ("n", 3, 8, 8), "r": ("k", "m")}, "R.vision.roi_align(x, r, (2, 2), 1.0)", {"n": 2, "k": 2, "m": 4}, "m = 4, must be 5",
+    ),
+    "vision.roi_pool": (
+        {"x": ("n", 3, 8, 8), "r": ("k", "m")}, "R.vision.roi_pool(x, r, (2, 2), 1.0)", {"n": 2, "k": 2, "m": 4}, "m = 4, must be 5",
+    ),
+}
+
+KNOWN_ONLY = {
+    # The begins, ends and strides are values, whose number the machine compares with the rank.
+    "dynamic_strided_slice",
+    # The last dim says whether numbers are real or complex, so it is known to the compiler.
+    *"signal.dft signal.stft".split(),
+}
+"""Operators without sizes that turn out not to fit only when they run."""
+
+
+@pytest.mark.parametrize("mode", ["bytecode", "compiled"])
+@pytest.mark.parametrize("name", MISFITS)
+def test_more_sizes_that_turn_out_not_to_fit(name: str, mode: str) -> None:
+    params, call, sizes, said = MISFITS[name]
+    text = ", ".join(f'{p}: R.Tensor(({", ".join(map(repr, dims))},), "float32")' for p, dims in params.items())
+    body = "".join(f"    {s} = T.int64()\n" for s in sizes)
+    model: Any = pliant.compile(from_source(f"@R.function\ndef main({text}):\n{body}    return {call}\n"), exec_mode=mode)
+    arrays = [np.ones([sizes[d] if isinstance(d, str) else d for d in dims], "float32") for dims in params.values()]
+    with pytest.raises(pliant.ShapeError, match=said) as failed:
+        model(*arrays)
+    assert f"relax.{name}: " in str(failed.value) and f"<str>:{3 + len(sizes)}, in main" in str(failed.value)
+
+
+def test_no_operator_lacks_sizes_that_turn_out_not_to_fit() -> None:
+    tried = {name for name, _, _ in UNEQUAL} | set(MISFITS)
+    assert set(operators()) - tried - ANY_SIZES == KNOWN_ONLY
+
+
 # ---- attributes ----
 
 

@@ -216,3 +216,17 @@ def test_a_number_of_parts_must_be_known() -> None:
             "@I.ir_module\nclass Module:\n    @R.function\n"
             f"    def main({T}):\n        n = T.int64()\n        m = T.int64()\n        a = R.split(x, n, 0)\n        return a\n"
         )
+
+
+def test_attributes_may_be_scalars_of_numpy() -> None:
+    x = var("x", (3,))
+    for call, want in (
+        (op.sum(x, axis=np.int64(0), keepdims=np.bool_(True)), X.sum(keepdims=True)),
+        (op.sum(x, axis=np.array(0)), X.sum()),
+        (op.nn.leakyrelu(x, alpha=np.float32(0.5)), np.where(X > 0, X, X * 0.5)),
+        (op.astype(x, np.dtype("float64")), X.astype("float64")),
+    ):
+        for made in runs(built([x], call), X):
+            np.testing.assert_allclose(made.numpy(), want)
+    with pytest.raises(pliant.PliantError, match="axis must be an integer"):
+        built([x], op.sum(x, axis=np.bool_(True)))

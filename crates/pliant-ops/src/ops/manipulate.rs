@@ -271,7 +271,8 @@ fn te_squeeze(ctx: &mut LegalizeCtx<'_>) -> Outputs {
     for axis in open {
         let size = &x.shape()[axis];
         let cond = te::explain(&te::eq(size, &te::int(1)), std::slice::from_ref(size));
-        let message = format!("relax.squeeze: axis {axis} has size {{0}}, not 1").into();
+        let message =
+            format!("relax.squeeze: axis {axis} has size {}, not 1", te::told(size, 0)).into();
         out = out.with_check(Check { axes: Vec::new(), cond, message });
     }
     Ok(vec![out])

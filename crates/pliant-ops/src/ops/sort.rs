@@ -221,7 +221,8 @@ fn te_topk(ctx: &mut LegalizeCtx<'_>) -> Outputs {
     let outputs: Vec<(Vec<Expr>, DType)> = kinds.iter().map(|&(_, d)| (shape.clone(), d)).collect();
     Ok(te::extern_("topk", &outputs, |b, out| {
         if !fits {
-            let message = format!("relax.topk: k is {{0}}, but axis {axis} has size {{1}}");
+            let (most, size) = (te::told(&k, 0), te::told(order.len, 1));
+            let message = format!("relax.topk: k is {most}, but axis {axis} has size {size}");
             let cond = te::le(&k, order.len);
             b.assert(&te::explain(&cond, &[k.clone(), order.len.clone()]), message);
         }

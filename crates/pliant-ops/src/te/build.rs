@@ -508,6 +508,14 @@ pub fn explain(cond: &Expr, values: &[Expr]) -> Expr {
     call(Intrin::Explain, std::iter::once(cond).chain(values).collect())
 }
 
+/// A size as a message tells it whose value number `k` it is: the number that it is, or its symbols and the value.
+pub fn told(size: &Expr, k: usize) -> String {
+    match size.as_int() {
+        Some(v) => v.to_string(),
+        None => format!("{size} = {{{k}}}"),
+    }
+}
+
 macro_rules! binary_intrinsics {
     ($($(#[$doc:meta])* $name:ident = $intrin:ident;)*) => {
         $($(#[$doc])* pub fn $name(a: &Expr, b: &Expr) -> Expr {

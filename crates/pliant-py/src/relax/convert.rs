@@ -236,6 +236,9 @@ pub fn attr_value(obj: &Bound<'_, PyAny>) -> Result<AttrValue> {
             _ => {}
         }
     }
+    if let Some(number) = numpy_number(obj)? {
+        return attr_value(&number);
+    }
     if let Ok(items) = obj.try_iter() {
         let items: Result<Vec<AttrValue>> = items.map(|i| attr_value(&i?)).collect();
         return Ok(AttrValue::List(items?));
@@ -250,6 +253,13 @@ pub fn attr_value(obj: &Bound<'_, PyAny>) -> Result<AttrValue> {
         return index_map(obj);
     }
     Err(Error::Type(format!("{} cannot be an attribute", obj.repr()?)))
+}
+
+/// The number that a scalar of NumPy, or an array of no dims, holds. Data types have no dims either, and hold nothing.
+fn numpy_number<'py>(obj: &Bound<'py, PyAny>) -> Result<Option<Bound<'py, PyAny>>> {
+    let no_dims = |shape: Bound<'py, PyAny>| shape.cast::<PyTuple>().is_ok_and(|t| t.is_empty());
+    let number = obj.getattr("shape").is_ok_and(no_dims) && obj.hasattr("item")?;
+    Ok(if number { Some(obj.call_method0("item")?) } else { None })
 }
 
 /// A function of indices as the text of what it computes: `lambda i, j: (j // 4, i)`.

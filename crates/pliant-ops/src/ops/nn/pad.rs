@@ -183,11 +183,11 @@ fn te_pad(ctx: &mut LegalizeCtx<'_>) -> Outputs {
         te::if_then_else(&te::all(&inside), &x.at(&at), &fill)
     });
     for (axis, need) in needs {
-        let told = need.as_int().map_or_else(|| "{0}".to_string(), |v| v.to_string());
-        let cond = te::ge(&x.shape()[axis], &need);
-        let cond = if need.as_int().is_some() { cond } else { te::explain(&cond, &[need]) };
+        let dim = x.shape()[axis].clone();
+        let (has, needs) = (te::told(&dim, 0), te::told(&need, 1));
+        let cond = te::explain(&te::ge(&dim, &need), &[dim, need]);
         let message = format!(
-            "relax.nn.pad: axis {axis} is too small for its padding: it needs {told} elements"
+            "relax.nn.pad: axis {axis} of size {has} is too small for its padding: it needs {needs} elements"
         );
         out = out.with_check(Check { axes: Vec::new(), cond, message: message.into() });
     }
