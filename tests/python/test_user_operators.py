@@ -173,3 +173,6 @@ def test_a_tensor_too_many_is_told_with_the_operands_that_there_are() -> None:
     source = '@R.function\ndef main(x: R.Tensor(("n",), "float32")):\n    return R.mine.outer_mix(x, x, x)\n'
     with pytest.raises(pliant.PliantError, match=r"takes 2 operands \(x, y\); argument 3 is the attribute '(scale|axis)'"):
         pliant.script.from_source(source)
+    x = relax.Var("x", relax.TensorStructInfo((3,), "float32"))
+    with pytest.raises(TypeError, match=r"attribute 'scale': .* is a value of the graph; mine.outer_mix is written .*outer_mix\(x, y"):
+        relax.op.mine.outer_mix(x, x, scale=x, axis=0)

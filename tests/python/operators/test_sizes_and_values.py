@@ -261,6 +261,16 @@ def test_a_concat_of_many_tensors_takes_no_long() -> None:
     assert model(*(np.zeros((0, 3), "float32") for _ in range(600))).numpy().shape == (0, 3)
 
 
+def test_a_concat_of_some_tensors_along_the_last_axis() -> None:
+    params = ", ".join(f'x{k}: R.Tensor(("m", "a{k}"), "float32")' for k in range(12))
+    names = ", ".join(f"x{k}" for k in range(12))
+    module = pliant.IRModule({"main": from_source(f"@R.function\ndef main({params}):\n    return R.concat(({names}), axis=-1)\n")})
+    for rows, most in ((3, 5), (1, 1), (0, 4)):
+        parts = [np.full((rows, k % most), k, "float32") for k in range(12)]
+        for run in (pliant.compile(module), pliant.compile(module, exec_mode="compiled"), lambda *a: interpret(module, *a)):
+            assert np.array_equal(run(*parts).numpy(), np.concatenate(parts, 1))
+
+
 @pytest.mark.parametrize("line", [
     "R.size(R.broadcast_to(x, (n * 2**21, 2**21)))",
     "R.shape_to_tensor(R.shape_of(R.broadcast_to(x, (n * 2**21, 2**21))))",

@@ -216,7 +216,17 @@ impl OpFunction {
             let what = "it must be known when the program is compiled, but is symbolic";
             return Err(Error::Type(format!("{}{what}", place())));
         }
-        list.set(name, attr_value(value).map_err(|e| e.prefixed(&place()))?);
+        let graph = value.is_instance_of::<crate::relax::classes::Expr>();
+        let made = attr_value(value).map_err(|e| match graph {
+            true => Error::Type(format!(
+                "{}it must be known when the program is compiled, but is a value of the graph; {} is written {}",
+                place(),
+                self.op.short_name(),
+                self.written()
+            )),
+            false => e.prefixed(&place()),
+        });
+        list.set(name, made?);
         Ok(())
     }
 

@@ -1,6 +1,6 @@
 //! The arguments of float64 where errors were largest among ten million of each function, over all exponents, that were
-//! measured against 80-bit arithmetic (of `erf` and `gelu`, among a hundred thousand, against 60 digits), and the true values, computed
-//! with 60 digits (mpmath): each the sum of two numbers.
+//! measured against 80-bit arithmetic (of `erf` and `gelu`, among a hundred thousand, against 60 digits), and the true
+//! values, computed with 60 digits (mpmath): each the sum of two numbers.
 
 /// An argument, and the value as a number and what it lacks.
 pub type Known = (f64, f64, f64);

@@ -86,7 +86,8 @@ fn te_concat(ctx: &mut LegalizeCtx<'_>) -> Outputs {
             .map(|(i, (&d, &o))| if i == axis { d } else { o })
             .collect()
     })?;
-    let many = parts.len() > MOST_CHOICES;
+    let last = axis + 1 == out.len();
+    let many = parts.len() > if last { MOST_CHOICES_OF_ELEMENTS } else { MOST_CHOICES };
     if many
         && ctx.given.is_none()
         && matches!(ctx.func.syms.kind(out[axis]), SymKind::Sum { .. } | SymKind::BigAdd(..))
@@ -117,8 +118,11 @@ fn te_concat(ctx: &mut LegalizeCtx<'_>) -> Outputs {
     })])
 }
 
-/// The most parts that one formula chooses from; where each begins is a sum of the sizes before it.
+/// The most parts that one formula chooses from, once for each row: where each begins is a sum of the sizes before it.
 const MOST_CHOICES: usize = 64;
+
+/// As [`MOST_CHOICES`], along the last axis, where each element chooses for itself.
+const MOST_CHOICES_OF_ELEMENTS: usize = 8;
 
 /// Parts copied one after the other: as much to compile for each, however many there are.
 fn concat_in_turn(parts: &[Tensor], shape: &[Expr], axis: usize) -> Vec<Tensor> {
@@ -127,15 +131,16 @@ fn concat_in_turn(parts: &[Tensor], shape: &[Expr], axis: usize) -> Vec<Tensor> 
         let start = b.cell("start", &te::int(0));
         for part in parts {
             let own = &part.shape()[axis];
-            let some = te::all(&[te::lt(&te::int(0), own), te::lt(&te::int(0), &size)]);
-            b.if_(&some, |b| {
+            b.if_(&te::lt(&te::int(0), own), |b| {
                 let first = b.let_("first", &safe::clamp(&start.get(), &size));
+                let end = &first + own;
+                b.assert(&te::le(&end, &size), "relax.concat: the parts are more than the result");
                 b.for_each(part.shape(), |b, i| {
                     let mut to = i.to_vec();
-                    to[axis] = safe::clamp(&(&i[axis] + &first), &size);
+                    to[axis] = &i[axis] + &first;
                     b.store(&out[0], &to, &part.at(i));
                 });
-                b.set(&start, &(&first + own));
+                b.set(&start, &end);
             });
         }
     })
