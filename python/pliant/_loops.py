@@ -50,7 +50,7 @@ def _params(func: PrimFunc) -> list[Var]:
     """Graph variables of the types of a loop function's parameters."""
     buffers = {var._node_id: buffer for var, buffer in func.buffer_map.items()}
     params: list[Var] = []
-    for var in func.param_vars:
+    for var in func.params:
         buffer = buffers.get(var._node_id)
         if buffer is None:
             params.append(_relax.Var(var.name, _relax.PrimStructInfo(var.dtype)))

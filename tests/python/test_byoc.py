@@ -376,3 +376,24 @@ def test_regions_that_read_beside_a_match_cast():
     mod = relax.transform.MergeCompositeFunctions()(relax.transform.FuseOpsByPattern(rows)(Module))
     p, q = np.ones(3, "float32"), np.arange(3, dtype="float32")
     np.testing.assert_allclose(tvm.compile(mod)(p, q).numpy(), np.sin(np.sin(q)) * (p - q), rtol=1e-5)
+
+
+def test_a_match_cast_beside_a_region_moves_behind_it():
+    @I.ir_module
+    class Cast:
+        @R.function
+        def main(q: R.Tensor(("n",), "float32")):
+            n, m = T.int64(), T.int64()
+            with R.dataflow():
+                a = R.exp(q)
+                known = R.match_cast(a, R.Tensor((n,), "float32"))
+                b = R.exp(a)
+                new = R.match_cast(a, R.Tensor((m,), "float32"))
+                c = R.exp(new)
+                d = R.add(known, b)
+                R.output(c, d)
+            return (c, d)
+
+    mod = relax.transform.FuseOpsByPattern([("castbeside.exp", is_op("relax.exp")(wildcard()))])(Cast)
+    mod = relax.transform.MergeCompositeFunctions()(mod)
+    assert mod.script().count('"Codegen": "castbeside"') == 2

@@ -5,7 +5,7 @@ import textwrap
 import numpy as np
 import pliant as tvm
 import pytest
-from pliant import relax
+from pliant import relax, tir
 from pliant.relax.dpl import (
     DFPattern,
     PatternContext,
@@ -319,3 +319,20 @@ def test_replacements_whose_sizes_are_checked_when_they_run():
     np.testing.assert_array_equal(run(x).numpy(), np.ones((3, 4)))
     with pytest.raises(tvm.PliantError):
         run(np.zeros((2, 4), "float32"))
+
+
+def test_shapes_are_the_functions_own_terms() -> None:
+    @R.function
+    def main(x: R.Tensor(("n", 4), "float32"), y: R.Tensor(("n", "m"), "float32")):
+        n, m = T.int64(), T.int64()
+        a = R.flatten(x)
+        b = R.flatten(y)
+        return (a, b)
+
+    n, m = main.params[1].struct_info.shape
+    a, b = main.body.blocks[0].bindings[0].value, main.body.blocks[0].bindings[1].value
+    flat = is_op("relax.flatten")(wildcard())
+    assert flat.has_shape([n * 4]).match(a) and flat.has_shape([n * m]).match(b)
+    assert not flat.has_shape([n * 4 + 1]).match(a)
+    k = tir.Var("k", "int64")
+    assert flat.has_shape([k * 2]).match(a) and not flat.has_shape([k * 3]).match(a)

@@ -310,3 +310,40 @@ def test_values_that_calls_write_into_are_neither_folded_nor_merged() -> None:
     for _ in range(3):
         got = [t.numpy().tolist() for t in model(x)]
         assert got == [[6, 8], [7, 9], [3, 4]]
+
+
+@I.ir_module
+class Calls:
+    @R.function(private=True)
+    def sub(x: R.Tensor(("n",), "float32")) -> R.Tensor(("n",), "float32"):
+        return R.exp(x)
+
+    @R.function(private=True)
+    def rest(x: R.Tensor(("n", "n"), "float32"), y: R.Tensor(("n + m",), "float32")) -> R.Tensor(("m",), "float32"):
+        n, m = T.int64(), T.int64()
+        return R.ones(R.shape([m]), "float32")
+
+    @R.function
+    def main(x: R.Tensor(("n",), "float32"), w: R.Tensor((), "float32")) -> R.Tensor(("n",), "float32"):
+        cls = Calls
+        return cls.sub(R.add(x, w))
+
+    @R.function
+    def other(x: R.Tensor((2, 2), "float32"), y: R.Tensor((5,), "float32")):
+        cls = Calls
+        return cls.rest(x, y)
+
+
+def test_functions_that_call_others_are_bound() -> None:
+    assert "x: R.Tensor((3,)" in Calls["main"].bind_symbolic_vars({"n": 3}).script()
+    assert len(Calls["main"].bind_params({"w": np.float32(1)}).params) == 1
+    a, b = tir.Var("a", "int64"), tir.Var("b", "int64")
+    for size in (a + b, a // 2):
+        with pytest.raises(pliant.CompileError, match="the sizes cannot become these"):
+            Calls["main"].bind_symbolic_vars({"n": size})
+
+
+def test_a_parameter_stays_that_tells_a_size_with_another() -> None:
+    mod = relax.transform.RemoveUnusedParameters()(Calls)
+    assert len(mod["rest"].params) == 2
+    np.testing.assert_array_equal(run(mod, "other", np.ones((2, 2), "float32"), np.ones(5, "float32")).numpy(), np.ones(3))

@@ -45,7 +45,7 @@ def test_a_body_is_walked() -> None:
     assert isinstance(load, tir.BufferLoad) and load.buffer.name == "A" and load.buffer != store.buffer
     assert load.indices[0].same_as(store.indices[0])
     assert scale.body is outer
-    first, second = scale.param_vars
+    first, second = scale.params
     assert scale.buffer_map[first] == load.buffer and scale.buffer_map[second] == store.buffer
 
 
@@ -120,7 +120,7 @@ def test_substitution() -> None:
 
 
 def test_a_body_is_built() -> None:
-    param, out = scale.param_vars
+    param, out = scale.params
     a, b = scale.buffer_map[param], scale.buffer_map[out]
     i, j = tir.Var("i", "int64"), tir.Var("j", "int64")
     rows = a.shape[0]

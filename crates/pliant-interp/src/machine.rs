@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use pliant_ir::relax::visit::works_in_place;
 use pliant_ir::{BaseFunc, IRModule};
 use pliant_tensor::{DType, Storage, Tensor, checked_nbytes};
 
@@ -105,6 +106,8 @@ pub(crate) struct Machine<'a> {
     pub module: &'a IRModule,
     pub packed: &'a dyn PackedFuncs,
     pub options: &'a Options,
+    /// Whether a call of the module works in place.
+    pub in_place: bool,
     steps_left: u64,
     depth: usize,
     stack_base: usize,
@@ -122,6 +125,7 @@ impl<'a> Machine<'a> {
             module,
             packed,
             options,
+            in_place: module.relax_funcs().any(|(_, f)| works_in_place(f)),
             steps_left: options.max_steps,
             depth: 0,
             stack_base: stack_address(),

@@ -38,12 +38,13 @@
 use std::sync::Arc;
 
 use pliant_ir::relax::visit::{copy_function_with, free_syms};
-use pliant_ir::relax::{Function, Type, TypeData, Var};
+use pliant_ir::relax::{Binding, BlockData, Function, Type, TypeData, Var};
 use pliant_ir::{IRModule, SymVar};
 use pliant_pass::{ModulePass, PassContext, PassError, Problem};
 use pliant_tensor::Tensor;
 use rustc_hash::FxHashMap;
 
+use crate::analysis::memory::{Memory, ParamUses};
 use crate::infer_again::infer_again;
 use crate::names::{known_names, relax_func};
 
@@ -77,7 +78,11 @@ impl ModulePass for BindParams {
         }
         let bound = self.resolve(func);
         let bound = bound.map_err(|p| PassError::User(vec![p.in_function(&*self.func_name)]))?;
-        let mut new = bind(func, &bound).map_err(|e| e.in_function(&self.func_name))?;
+        let mut memory =
+            ParamUses::where_in_place(&module).map(|uses| Memory::of_given_away(func, &uses));
+        let mut written = |p: Var| memory.as_mut().is_some_and(|m| m.is_written(p));
+        let mut new =
+            bind(func, &bound, &mut written).map_err(|e| e.in_function(&self.func_name))?;
         infer_again(&mut new, &module, ctx.ops, false)
             .map_err(|e| e.in_function(&self.func_name))?;
         module.insert(self.func_name.clone(), new);
@@ -116,8 +121,13 @@ impl BindParams {
     }
 }
 
-/// The function with parameters replaced by constants.
-fn bind(func: &Function, bound: &[(Var, Tensor)]) -> Result<Function, PassError> {
+/// The function with parameters replaced by constants. Those that are written into stay variables: each is one value,
+/// however often it is read.
+fn bind(
+    func: &Function,
+    bound: &[(Var, Tensor)],
+    written: &mut dyn FnMut(Var) -> bool,
+) -> Result<Function, PassError> {
     let mut sizes: FxHashMap<SymVar, (i64, Var)> = FxHashMap::default();
     for (param, tensor) in bound {
         match_sizes(func, *param, tensor, &mut sizes)
@@ -126,18 +136,29 @@ fn bind(func: &Function, bound: &[(Var, Tensor)]) -> Result<Function, PassError>
     let mut rest = func.clone();
     let root = rest.root();
     rest.func_mut(root).params.retain(|p| !bound.iter().any(|(b, _)| b == p));
-    let new = copy_function_with(&rest, |importer| {
-        for (param, tensor) in bound {
-            let constant = importer.dst.constant(tensor.clone());
-            importer.vars.insert(*param, constant);
-        }
+    let mut bindings = Vec::new();
+    let mut new = copy_function_with(&rest, |importer| {
         let mut known: Vec<(SymVar, i64)> = sizes.iter().map(|(&v, &(s, _))| (v, s)).collect();
         known.sort_unstable();
         for (v, size) in known {
             let size = importer.dst.syms.int(size);
             importer.syms.insert(v, size);
         }
+        for (param, tensor) in bound {
+            let constant = importer.dst.constant(tensor.clone());
+            if written(*param) {
+                let var = importer.define(*param);
+                bindings.push(Binding::bind(var, constant));
+            } else {
+                importer.vars.insert(*param, constant);
+            }
+        }
     });
+    if !bindings.is_empty() {
+        let block = new.add_block(BlockData { dataflow: false, bindings });
+        let body = new.body();
+        new.seq_mut(body).blocks.insert(0, block);
+    }
     for (param, tensor) in bound {
         check_sizes(func, *param, tensor, &sizes)
             .map_err(|p| PassError::User(vec![p.at(func.var(*param).span)]))?;

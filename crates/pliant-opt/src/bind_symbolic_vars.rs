@@ -40,6 +40,7 @@ use std::sync::Arc;
 
 use pliant_ir::relax::Function;
 use pliant_ir::relax::visit::{copy_function_with, defined_syms, free_syms};
+use pliant_ir::verify::verify_module;
 use pliant_ir::{BaseFunc, IRModule, Sym, SymArena, SymVar};
 use pliant_pass::{ModulePass, PassContext, PassError, Problem};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -77,7 +78,7 @@ impl ModulePass for BindSymbolicVars {
         "BindSymbolicVars"
     }
 
-    fn run(&self, mut module: IRModule, _: &PassContext) -> Result<IRModule, PassError> {
+    fn run(&self, mut module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
         let names: Vec<Arc<str>> = match &self.func_name {
             Some(name) => {
                 relax_func(&module, name, "BindSymbolicVars")?;
@@ -85,6 +86,7 @@ impl ModulePass for BindSymbolicVars {
             }
             None => module.relax_funcs().map(|(name, _)| name.clone()).collect(),
         };
+        let before = module.clone();
         let mut found: FxHashSet<&str> = FxHashSet::default();
         let mut all: Vec<String> = Vec::new();
         for name in names {
@@ -104,8 +106,25 @@ impl ModulePass for BindSymbolicVars {
             }
         }
         self.check(&found, all)?;
-        Ok(module)
+        settled(&before, module, ctx)
     }
+}
+
+/// The module, if its sizes still have definitions and its calls still fit.
+fn settled(before: &IRModule, module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
+    let errors = |m: &IRModule| -> Vec<String> {
+        let findings = verify_module(m, ctx.ops);
+        findings.iter().filter(|d| d.is_error()).map(|d| d.message.clone()).collect()
+    };
+    let after = errors(&module);
+    if after.is_empty() || !errors(before).is_empty() {
+        return Ok(module);
+    }
+    let problem = |why: String| {
+        Problem::new(format!("the sizes cannot become these: {why}"))
+            .with_help("a new size stands alone in a dim of a parameter or in a match_cast, or is computed from such")
+    };
+    Err(PassError::User(after.into_iter().map(problem).collect()))
 }
 
 impl BindSymbolicVars {

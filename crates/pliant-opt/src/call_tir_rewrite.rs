@@ -29,6 +29,7 @@
 
 use pliant_ir::attr_names::INPLACE_INDICES;
 use pliant_ir::op::{CALL_DPS_PACKED, CALL_TIR, CALL_TIR_INPLACE};
+use pliant_ir::relax::visit::works_in_place;
 use pliant_ir::relax::{
     Binding, Callee, Expr, ExprData, Function, TensorShape, Type, TypeData, Var,
 };
@@ -37,7 +38,7 @@ use pliant_pass::pass::for_each_relax;
 use pliant_pass::rewrite::{Namer, rewrite_bindings};
 use pliant_pass::{ModulePass, PassContext, PassError, Problem};
 
-use crate::copy_written_views::{CopyWrittenViews, works_in_place};
+use crate::copy_written_views::CopyWrittenViews;
 use crate::names::{ALLOC_TENSOR, op_call, prim_int, unit_ty};
 use crate::purity::{admit_effects_everywhere, force_pure};
 use crate::to_non_dataflow::flatten;

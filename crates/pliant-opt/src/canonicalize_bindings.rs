@@ -40,7 +40,8 @@
 //!
 //! # Never
 //! Replaces a variable by one of a type that does not provably fit the variable's, or one that stands for a shape in
-//! types. Removes computations, dead ones included: that is [`DeadCodeElimination`](crate::dead_code_elimination).
+//! types, or one constant that is written into by several. Removes computations, dead ones included: that is
+//! [`DeadCodeElimination`](crate::dead_code_elimination).
 
 use pliant_ir::relax::derive::{SymMap, definable_syms, is_subtype, type_syms};
 use pliant_ir::relax::visit::{Event, copy_function_with, walk};
@@ -52,6 +53,8 @@ use pliant_pass::rewrite::{
 };
 use pliant_pass::{ModulePass, PassContext, PassError};
 use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::analysis::memory::{Memory, ParamUses, written_constants};
 
 /// See the module's documentation.
 pub struct CanonicalizeBindings;
@@ -66,18 +69,19 @@ impl ModulePass for CanonicalizeBindings {
     }
 
     fn run(&self, mut module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
-        update_each_relax(&mut module, ctx, |_, func| Ok(canonicalize(func)))?;
+        let uses = ParamUses::where_in_place(&module);
+        update_each_relax(&mut module, ctx, |_, func| Ok(canonicalize(func, uses.as_ref())))?;
         Ok(module)
     }
 }
 
 /// Does the work on one function; returns whether there was any.
-pub(crate) fn canonicalize(func: &mut Function) -> bool {
-    let mut changed = fold(func);
+fn canonicalize(func: &mut Function, uses: Option<&ParamUses>) -> bool {
+    let mut changed = fold(func, uses);
     // A symbol that becomes a known size makes its match_cast one that cannot fail.
     while resolve_symbols(func) {
         changed = true;
-        fold(func);
+        fold(func, uses);
     }
     changed
 }
@@ -164,8 +168,12 @@ fn matched(func: &Function, value: Type, cast: Type) -> Vec<(SymVar, Sym)> {
 
 /// Forwards values that have a name already. Sequences are visited from the outside in, so that what replaces a
 /// variable is final when the variable's readers are rewritten.
-fn fold(func: &mut Function) -> bool {
-    let mut fold = Fold { pinned: shape_vars(func), ..Fold::default() };
+fn fold(func: &mut Function, uses: Option<&ParamUses>) -> bool {
+    let mut pinned = shape_vars(func);
+    if let Some(uses) = uses.filter(|_| func.has_constants()) {
+        pinned.extend(written_constants(func, &mut Memory::of_given_away(func, uses)));
+    }
+    let mut fold = Fold { pinned, ..Fold::default() };
     let mut changed = false;
     let seqs = reachable_seqs(func);
     for &seq in &seqs {
@@ -180,7 +188,7 @@ fn fold(func: &mut Function) -> bool {
 #[derive(Default)]
 struct Fold {
     subst: Substitution,
-    /// Variables that types mention.
+    /// Variables that types mention, and those of constants that are written into.
     pinned: FxHashSet<Var>,
     /// The tuple that a variable holds, where its fields are known.
     tuples: FxHashMap<Var, Expr>,

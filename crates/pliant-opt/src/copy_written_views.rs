@@ -58,13 +58,13 @@ use std::sync::Arc;
 use pliant_ir::attr_names::PRIMITIVE;
 use pliant_ir::op::CALL_PURE_PACKED;
 use pliant_ir::relax::visit::{Event, operand_vars, walk};
-use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function, Var};
+use pliant_ir::relax::{Callee, Expr, ExprData, Function, Var};
 use pliant_ir::{Attrs, BaseFunc, IRModule};
 use pliant_pass::rewrite::{Namer, reachable_seqs};
 use pliant_pass::{ModulePass, PassContext, PassError};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::analysis::memory::{Memory, ParamUses, may_be_view};
+use crate::analysis::memory::{Memory, ParamUses, may_be_view, written_constants};
 use crate::bind_constants::bind_constants;
 use crate::copy_aliased_results::COPY_TENSOR;
 
@@ -77,10 +77,7 @@ impl ModulePass for CopyWrittenViews {
     }
 
     fn run(&self, mut module: IRModule, _: &PassContext) -> Result<IRModule, PassError> {
-        if !module.relax_funcs().any(|(_, f)| works_in_place(f)) {
-            return Ok(module);
-        }
-        let uses = ParamUses::of(&module);
+        let Some(uses) = ParamUses::where_in_place(&module) else { return Ok(module) };
         for func in module.functions.values_mut() {
             let BaseFunc::Relax(func) = func else { continue };
             if func.attrs.contains_key(PRIMITIVE) {
@@ -89,7 +86,7 @@ impl ModulePass for CopyWrittenViews {
             if func.has_constants() {
                 bind_constants(Arc::make_mut(func), |f, e| uses.hands_on(f, e));
             }
-            let mut memory = Memory::of(func, &uses);
+            let mut memory = Memory::of_given_away(func, &uses);
             let mut views = written_views(func, &mut memory);
             views.extend(written_constants(func, &mut memory));
             if !views.is_empty() {
@@ -98,19 +95,6 @@ impl ModulePass for CopyWrittenViews {
         }
         Ok(module)
     }
-}
-
-/// Whether a call of a function says that it works in place.
-pub(crate) fn works_in_place(func: &Function) -> bool {
-    let mut found = false;
-    walk(func, func.root(), |event| {
-        if let Event::Bound(_, Binding { value, .. }) = event
-            && let ExprData::Call { callee: Callee::Op(op), .. } = func.expr(value)
-        {
-            found |= op.writes_operands();
-        }
-    });
-    found
 }
 
 /// Puts a copy behind each of those views.
@@ -137,21 +121,6 @@ fn copy_views(func: &mut Function, views: &FxHashSet<Var>) {
             func.block_mut(block).bindings = new;
         }
     }
-}
-
-/// The constants that are written into, and those that the function gives back.
-fn written_constants(func: &Function, memory: &mut Memory) -> Vec<Var> {
-    let mut constants = Vec::new();
-    walk(func, func.root(), |event| {
-        if let Event::Bound(_, b) = event
-            && let ExprData::Constant(_) = func.expr(b.value)
-        {
-            constants.push(b.var);
-        }
-    });
-    memory.write(operand_vars(func, func.seq(func.body()).result));
-    constants.retain(|&c| memory.is_written(c));
-    constants
 }
 
 /// The views whose memory some call may write into while another variable names it too.

@@ -44,7 +44,9 @@ use std::sync::Arc;
 
 use pliant_interp::{NoPacked, Options, Value, run_with};
 use pliant_ir::op::CALL_TIR;
-use pliant_ir::relax::visit::{Event, Importer, called_globals, operand_vars, walk};
+use pliant_ir::relax::visit::{
+    Event, Importer, called_globals, operand_vars, walk, works_in_place,
+};
 use pliant_ir::relax::{
     Binding, BlockData, Callee, Expr, ExprData, Function, SeqData, Type, TypeData, Var,
 };
@@ -108,9 +110,10 @@ impl ModulePass for FoldConstant {
             kernels.insert(name.clone(), BaseFunc::Prim(func.clone()));
         }
         let effects = Effects::of(&module, ctx.ops);
+        let in_place = module.relax_funcs().any(|(_, f)| works_in_place(f));
         update_each_relax(&mut module, ctx, |_, func| {
             let said = write_out_types(func);
-            Ok(self.fold(func, &kernels, &effects, ctx) | said)
+            Ok(self.fold(func, &kernels, (&effects, in_place), ctx) | said)
         })?;
         Ok(module)
     }
@@ -121,7 +124,7 @@ impl FoldConstant {
         &self,
         func: &mut Function,
         kernels: &IRModule,
-        effects: &Effects,
+        effects: (&Effects, bool),
         ctx: &PassContext,
     ) -> bool {
         let foldable = Scan::foldable(self, func, kernels, effects, ctx);
@@ -218,11 +221,15 @@ impl<'a> Scan<'a> {
         pass: &'a FoldConstant,
         func: &'a Function,
         kernels: &'a IRModule,
-        effects: &Effects,
+        (effects, in_place): (&Effects, bool),
         ctx: &'a PassContext,
     ) -> Vec<Binding> {
         let mut pinned = shape_vars(func);
         pinned.extend(written_vars(func, effects));
+        if in_place {
+            // What is given back may be written into by who gets it.
+            pinned.extend(operand_vars(func, func.seq(func.body()).result));
+        }
         let unless_said = if ctx.evaluator.is_some() { MAX_ELEMENTS } else { MAX_INTERPRETED };
         let said = pass.max_elements.or_else(|| ctx.number(MAX_ELEMENTS_KEY));
         let max_elements = said.unwrap_or(unless_said);

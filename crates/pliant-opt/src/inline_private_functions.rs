@@ -49,7 +49,7 @@ use std::sync::Arc;
 use pliant_ir::attr_names::{CODEGEN, COMPOSITE, PRIMITIVE};
 use pliant_ir::attrs::is_forced_pure;
 use pliant_ir::relax::derive::{SymMap, is_subtype};
-use pliant_ir::relax::visit::{Importer, called_globals};
+use pliant_ir::relax::visit::{Importer, called_globals, works_in_place};
 use pliant_ir::relax::{
     Binding, Block, BlockData, Callee, Expr, ExprData, Function, Seq, Type, TypeData, Var,
 };
@@ -63,6 +63,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::analysis::CallGraph;
 use crate::analysis::call_graph::called_by_name_only;
+
 use crate::infer_again::infer_again;
 use crate::to_non_dataflow::admit_effects;
 
@@ -97,10 +98,11 @@ impl ModulePass for InlinePrivateFunctions {
         // Functions that are handed on as values stay, and calls in them are inlined as well.
         let gone = called_by_name_only(&module);
         let before = module.clone();
+        let in_place = module.relax_funcs().any(|(_, f)| works_in_place(f));
         update_each_relax(&mut module, ctx, |name, func| {
             let stays = !(inlinable.contains_key(name) && gone.contains(name));
             let calls = called_globals(func).iter().any(|callee| inlinable.contains_key(callee));
-            let changed = stays && calls && Inliner::new(func, &inlinable).function(func);
+            let changed = stays && calls && Inliner::new(func, &inlinable, in_place).function(func);
             if changed {
                 // Arguments say more than parameters. What they make provably wrong is told when it runs, if it does.
                 let _ = infer_again(func, &before, ctx.ops, false);
@@ -159,10 +161,16 @@ struct Inliner<'a> {
     changed: bool,
     /// Whether a callee had effects that do not count.
     forced: bool,
+    /// Whether what arguments hold may be written into: a constant is one value then, however often it is read.
+    in_place: bool,
 }
 
 impl<'a> Inliner<'a> {
-    fn new(func: &Function, callees: &'a FxHashMap<Arc<str>, Arc<Function>>) -> Self {
+    fn new(
+        func: &Function,
+        callees: &'a FxHashMap<Arc<str>, Arc<Function>>,
+        in_place: bool,
+    ) -> Self {
         Inliner {
             callees,
             namer: Namer::new(func),
@@ -171,6 +179,7 @@ impl<'a> Inliner<'a> {
             size: count_bindings(func),
             changed: false,
             forced: false,
+            in_place,
         }
     }
 
@@ -266,13 +275,18 @@ impl<'a> Inliner<'a> {
         for (&param, &arg) in callee.params().iter().zip(args) {
             let ty = importer.ty(callee.var(param).ty);
             let arg_ty = importer.dst.expr_ty(arg);
-            if is_subtype(importer.dst, arg_ty, ty).is_yes() {
+            let fits = is_subtype(importer.dst, arg_ty, ty).is_yes();
+            let constant = matches!(importer.dst.expr(arg), ExprData::Constant(_));
+            if fits && !(constant && self.in_place) {
                 importer.vars.insert(param, arg);
-            } else {
-                let checked = importer.define(param);
-                importer.dst.var_mut(checked).dataflow = out.in_dataflow;
-                entry.push(Binding::match_cast(checked, arg, ty));
+                continue;
             }
+            let var = importer.define(param);
+            importer.dst.var_mut(var).dataflow = out.in_dataflow;
+            entry.push(match fits {
+                true => Binding::bind(var, arg),
+                false => Binding::match_cast(var, arg, ty),
+            });
         }
         let body = callee.seq(callee.body());
         let blocks: Vec<Block> = body.blocks.iter().map(|&b| importer.block(b)).collect();

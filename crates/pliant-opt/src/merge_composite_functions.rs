@@ -73,7 +73,7 @@ use pliant_ir::relax::visit::{Event, called_globals, operand_vars, walk};
 use pliant_ir::relax::{Binding, Block, Callee, Expr, ExprData, Function, TypeData, Var};
 use pliant_ir::{AttrValue, BaseFunc, IRModule};
 use pliant_pass::pattern::Defs;
-use pliant_pass::pattern::block::sort_block;
+use pliant_pass::pattern::block::{needs_in_block, sort_block};
 use pliant_pass::rewrite::{Namer, reachable_seqs};
 use pliant_pass::{ModulePass, PassContext, PassError, Writers};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -184,13 +184,14 @@ impl Merger<'_> {
         Ok(())
     }
 
-    fn nodes(&self, func: &Function, defs: &Defs, bindings: &[Binding], join: bool) -> Vec<Node> {
-        let mut index: FxHashMap<Var, usize> = FxHashMap::default();
+    fn nodes(&self, func: &Function, defs: &Defs, block: Block) -> Vec<Node> {
+        let (bindings, join) = (&func.block(block).bindings, func.block(block).dataflow);
+        let needs = needs_in_block(func, block);
         let mut nodes: Vec<Node> = Vec::with_capacity(bindings.len());
-        for (i, b) in bindings.iter().enumerate() {
+        for (i, (b, needs)) in bindings.iter().zip(needs).enumerate() {
             let backend = if b.cast.is_some() { None } else { self.backend(func, b.value) };
             let from: Vec<usize> =
-                operand_vars(func, b.value).iter().filter_map(|v| index.get(v).copied()).collect();
+                needs.into_iter().map(|n| n as usize).filter(|&n| n < i).collect();
             let step = |&n: &usize| nodes[n].rank + u32::from(nodes[n].backend != backend);
             let rank = from.iter().map(step).max().unwrap_or(0);
             let mut node = Node { backend, rank, region: i };
@@ -209,7 +210,6 @@ impl Merger<'_> {
                 }
             }
             nodes.push(node);
-            index.insert(b.var, i);
         }
         nodes
     }
@@ -222,7 +222,7 @@ impl Merger<'_> {
         outside: &FxHashSet<Var>,
     ) -> Result<(), PassError> {
         let bindings = func.block(block).bindings.clone();
-        let mut nodes = self.nodes(func, defs, &bindings, func.block(block).dataflow);
+        let mut nodes = self.nodes(func, defs, block);
         let mut regions: FxHashMap<usize, Vec<usize>> = FxHashMap::default();
         for i in 0..nodes.len() {
             if nodes[i].backend.is_some() {

@@ -30,13 +30,14 @@
 //! Moves a call.
 
 use pliant_ir::op::CALL_PURE_PACKED;
+use pliant_ir::relax::visit::works_in_place;
 use pliant_ir::relax::{Callee, ExprData, Function};
 use pliant_ir::{Attrs, IRModule, Op};
 use pliant_pass::pass::for_each_relax;
 use pliant_pass::rewrite::rewrite_bindings;
 use pliant_pass::{ModulePass, PassContext, PassError};
 
-use crate::copy_written_views::{CopyWrittenViews, works_in_place};
+use crate::copy_written_views::CopyWrittenViews;
 use crate::purity::{admit_effects_everywhere, force_pure};
 use crate::to_non_dataflow::flatten;
 

@@ -166,8 +166,6 @@ impl Left {
                     keep[i] = true;
                     defined.extend(definable_syms(func, func.var(params[i]).ty));
                     wanted.extend(mentions(params[i]));
-                    // What it mentions but does not define is nobody's business but its own.
-                    defined.extend(mentions(params[i]));
                 }
             }
         }

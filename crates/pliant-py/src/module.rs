@@ -21,6 +21,7 @@ use crate::relax::kept::KeptHomes;
 use crate::relax::node::{Node, NodeRef};
 use crate::relax::seq::Globals;
 use crate::relax::views::{attrs_dict, set_attrs, var_name};
+use crate::tir::seen::Seen;
 
 /// A module: functions by global name. Functions are shared and never change; the table can.
 #[pyclass(frozen, module = "pliant.ir", weakref, mapping)]
@@ -62,8 +63,9 @@ impl IRModule {
         func: &ir::BaseFunc,
         name: &str,
     ) -> Result<Bound<'py, PyAny>> {
-        if let ir::BaseFunc::Relax(f) = func {
-            self.homes.keep(Home::done(f.clone()), &self.snapshot());
+        match func {
+            ir::BaseFunc::Relax(f) => self.homes.keep(Home::done(f.clone()), &self.snapshot()),
+            ir::BaseFunc::Prim(f) => self.homes.keep_seen(Seen::of(f.clone()), &self.snapshot()),
         }
         wrap_func(py, func, name)
     }

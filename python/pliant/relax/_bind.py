@@ -1,4 +1,7 @@
-"""Functions with parameters or sizes bound, as the methods of ``relax.Function`` make them."""
+"""Functions with parameters or sizes bound, as the methods of ``relax.Function`` make them.
+
+``place`` is the module that a function was taken from, with its name there: the functions that it calls are in it.
+"""
 
 from __future__ import annotations
 
@@ -7,19 +10,29 @@ from typing import Any
 
 from pliant import _core, transform
 
+_Place = tuple[Any, str]
 
-def bind_params(func: Any, binding_map: Mapping[Any, Any]) -> Any:
+
+def bind_params(func: Any, binding_map: Mapping[Any, Any], place: _Place | None = None) -> Any:
     """The function with parameters bound to constants."""
-    return _alone(func, transform.BindParams("main", dict(binding_map)))
+    module, name = _around(func, place)
+    return transform.BindParams(name, dict(binding_map))(module)[name]
 
 
-def bind_symbolic_vars(func: Any, binding_map: Mapping[Any, Any]) -> Any:
+def bind_symbolic_vars(func: Any, binding_map: Mapping[Any, Any], place: _Place | None = None) -> Any:
     """The function with values for symbolic sizes: numbers or expressions over sizes."""
-    return _alone(func, transform.BindSymbolicVars(dict(binding_map), "main"))
+    module, name = _around(func, place)
+    return transform.BindSymbolicVars(dict(binding_map), name)(module)[name]
 
 
-def _alone(func: Any, one: transform.Pass) -> Any:
-    return one(_core.IRModule({"main": func}))["main"]
+def _around(func: Any, place: _Place | None) -> tuple[Any, str]:
+    """A module with the function in it, and its name there."""
+    if place is None:
+        return _core.IRModule({"main": func}), "main"
+    module, name = place
+    module = module.clone()
+    module[name] = func
+    return module, name
 
 
 __all__ = ["bind_params", "bind_symbolic_vars"]

@@ -196,8 +196,14 @@ def ir_transform(
     return rewrite.visit(stmt)
 
 
-def substitute(node: Any, vmap: Mapping[PrimExpr, Any]) -> Any:
-    """A statement, an expression or a function with variables replaced. The variables that loops and blocks define stay."""
+def substitute(node: Any, vmap: Mapping[PrimExpr, Any] | Callable[[PrimExpr], Any]) -> Any:
+    """A statement, an expression or a function with variables replaced. The variables that loops and blocks define stay.
+
+    ``vmap`` is a dict, or a function that gives what a variable becomes, ``None`` where it stays.
+    """
+    if callable(vmap):
+        given = ((var, vmap(var)) for var in _variables(node))
+        vmap = {var: value for var, value in given if value is not None}
     table = {key._node_id: value for key, value in vmap.items()}
     if isinstance(node, PrimFunc | Stmt):
 
@@ -207,6 +213,18 @@ def substitute(node: Any, vmap: Mapping[PrimExpr, Any]) -> Any:
 
         return ir_transform(node, replace, None, ["tir.Var", "tir.SizeVar"])
     return _core.tir_substitute(node, list(vmap.items()))
+
+
+def _variables(node: Any) -> list[PrimExpr]:
+    """The variables that a node mentions, each once."""
+    seen: dict[int, PrimExpr] = {}
+
+    def visit(expr: _Node) -> None:
+        if isinstance(expr, _core.Var):
+            seen.setdefault(expr._node_id, expr)
+
+    post_order_visit(node, visit)
+    return list(seen.values())
 
 
 def _expr_of(value: Any) -> PrimExpr:

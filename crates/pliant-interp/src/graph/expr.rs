@@ -26,6 +26,7 @@ impl Frame {
             },
             ExprData::Global(name) => Value::Func(Func::Global(func.str(*name).clone())),
             ExprData::Extern(name) => Value::Func(Func::Packed(func.str(*name).clone())),
+            ExprData::Constant(c) if self.in_place => Value::Tensor(func.const_tensor(*c).copy()?),
             ExprData::Constant(c) => Value::Tensor(func.const_tensor(*c).as_read_only()),
             ExprData::Shape(dims) => Value::Shape(self.sizes(dims)?.into()),
             ExprData::Int(value, dtype) => {

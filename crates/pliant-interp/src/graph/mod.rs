@@ -34,6 +34,8 @@ pub(crate) struct Frame {
     syms: FxHashMap<SymVar, i64>,
     /// Where symbols were defined, in words.
     origins: FxHashMap<SymVar, String>,
+    /// Whether the program works in place, so that a constant is a value of its own wherever it is evaluated.
+    in_place: bool,
 }
 
 /// Calls a function of the module.
@@ -49,6 +51,7 @@ pub(crate) fn call_function(
         vars: FxHashMap::default(),
         syms: FxHashMap::default(),
         origins: FxHashMap::default(),
+        in_place: m.in_place,
     };
     frame.enter(m, func.root(), args)
 }
@@ -68,6 +71,7 @@ pub(crate) fn call_closure(
         vars,
         syms: group.syms.clone(),
         origins: FxHashMap::default(),
+        in_place: m.in_place,
     };
     frame.enter(m, closure.id, args)
 }

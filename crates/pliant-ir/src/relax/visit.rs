@@ -85,6 +85,19 @@ enum Work {
     Event(Event),
 }
 
+/// Whether a call of the function says that it works in place.
+pub fn works_in_place(f: &Function) -> bool {
+    let mut found = false;
+    walk(f, f.root(), |event| {
+        if let Event::Bound(_, b) = event
+            && let ExprData::Call { callee: Callee::Op(op), .. } = f.expr(b.value)
+        {
+            found |= op.writes_operands();
+        }
+    });
+    found
+}
+
 /// Walks the function expression `id` with all nested ones, in the order of the text.
 pub fn walk(f: &Function, id: FuncId, visit: impl FnMut(Event)) {
     walk_work(f, vec![Work::Func(id)], visit);

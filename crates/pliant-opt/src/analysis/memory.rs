@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use pliant_ir::attr_names::INPLACE_INDICES;
-use pliant_ir::op::{CALL_TIR_INPLACE, WHILE_LOOP};
-use pliant_ir::relax::visit::{Event, operand_vars, walk};
+use pliant_ir::op::{CALL_PURE_PACKED, CALL_TIR_INPLACE, WHILE_LOOP};
+use pliant_ir::relax::visit::{Event, operand_vars, walk, works_in_place};
 use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function, Var};
 use pliant_ir::{AttrValue, IRModule, Op};
 use pliant_ops::decl::Legalize;
@@ -46,6 +46,11 @@ pub struct ParamUses {
 }
 
 impl ParamUses {
+    /// [`ParamUses::of`] a module that works in place somewhere; nothing is ever written in others.
+    pub fn where_in_place(module: &IRModule) -> Option<Self> {
+        module.relax_funcs().any(|(_, f)| works_in_place(f)).then(|| ParamUses::of(module))
+    }
+
     /// The least that is consistent: a function does what its calls do.
     pub fn of(module: &IRModule) -> Self {
         let mut uses = ParamUses::default();
@@ -187,8 +192,15 @@ impl Memory {
         memory
     }
 
+    /// As [`of`](Self::of), with all that the function gives back written into: its caller may.
+    pub fn of_given_away(f: &Function, uses: &ParamUses) -> Self {
+        let mut memory = Memory::of(f, uses);
+        memory.write(operand_vars(f, f.seq(f.body()).result));
+        memory
+    }
+
     /// Enters that the memory of these variables is written into.
-    pub fn write(&mut self, vars: impl IntoIterator<Item = Var>) {
+    fn write(&mut self, vars: impl IntoIterator<Item = Var>) {
         let roots: Vec<Var> = vars.into_iter().map(|v| self.root(v)).collect();
         self.written.extend(roots);
     }
@@ -224,7 +236,7 @@ impl Memory {
                 self.same.insert(a, b);
             }
         }
-        if shared.is_empty() {
+        if shared.is_empty() && !is_packed_call(f, b.value) {
             self.fresh.insert(b.var);
         }
     }
@@ -240,6 +252,31 @@ impl Memory {
         }
         root
     }
+}
+
+/// Whether a value comes from a packed function, which may give what it was passed, or keep what it gives.
+fn is_packed_call(f: &Function, value: Expr) -> bool {
+    match f.expr(value) {
+        ExprData::Call { callee: Callee::Op(CALL_PURE_PACKED), .. } => true,
+        ExprData::Call { callee: Callee::Expr(callee), .. } => {
+            matches!(f.expr(*callee), ExprData::Extern(_))
+        }
+        _ => false,
+    }
+}
+
+/// The variables that hold constants which may be written into, here or by who gets them: each such variable is one value,
+/// however often it is read.
+pub fn written_constants(f: &Function, memory: &mut Memory) -> FxHashSet<Var> {
+    let mut constants = Vec::new();
+    walk(f, f.root(), |event| {
+        if let Event::Bound(_, b) = event
+            && let ExprData::Constant(_) = f.expr(b.value)
+        {
+            constants.push(b.var);
+        }
+    });
+    constants.into_iter().filter(|&c| memory.is_written(c)).collect()
 }
 
 /// The variables of an operand: itself, or those of a tuple.

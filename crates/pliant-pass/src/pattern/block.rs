@@ -307,20 +307,22 @@ fn names_itself(func: &Function, b: &Binding) -> bool {
     matches!(func.expr(b.value), ExprData::Func(_))
 }
 
-/// As [`sort_block`], for blocks of either kind without effects; the error is a variable that needs itself.
-fn put_in_order(func: &mut Function, block: Block) -> Result<(), Var> {
-    let bindings = std::mem::take(&mut func.block_mut(block).bindings);
+/// What each binding of a block needs of the block's other bindings, as their numbers: those of variables that it reads or
+/// that types mention, and the `match_cast` that defines a symbol, where nothing before the block does.
+pub fn needs_in_block(func: &Function, block: Block) -> Vec<Vec<u32>> {
+    let bindings = &func.block(block).bindings;
+    let before = symbols_before(func, block);
     let mut place: SecondaryMap<Var, u32> = SecondaryMap::new();
     let mut sym_place: FxHashMap<SymVar, u32> = FxHashMap::default();
     for (i, b) in bindings.iter().enumerate() {
         place[b.var] = i as u32 + 1;
         if let Some(cast) = b.cast.expand() {
-            for s in definable_syms(func, cast) {
+            for s in definable_syms(func, cast).into_iter().filter(|s| !before.contains(s)) {
                 sym_place.entry(s).or_insert(i as u32);
             }
         }
     }
-    let needs = |i: usize, b: &Binding| -> Vec<u32> {
+    let needs = |(i, b): (usize, &Binding)| -> Vec<u32> {
         let mut out: Vec<u32> = value_free_vars(func, b.value)
             .into_iter()
             .chain(type_vars(func, func.var(b.var).ty))
@@ -343,7 +345,36 @@ fn put_in_order(func: &mut Function, block: Block) -> Result<(), Var> {
         }
         out
     };
-    let needs: Vec<Vec<u32>> = bindings.iter().enumerate().map(|(i, b)| needs(i, b)).collect();
+    bindings.iter().enumerate().map(needs).collect()
+}
+
+/// The symbols that parameters define, and the blocks before this one in its sequence.
+fn symbols_before(func: &Function, block: Block) -> FxHashSet<SymVar> {
+    let mut out = FxHashSet::default();
+    let mut home: Vec<Block> = Vec::new();
+    walk(func, func.root(), |event| match event {
+        Event::EnterFunc(id) => {
+            for &p in &func.func(id).params {
+                out.extend(type_syms(func, func.var(p).ty));
+            }
+        }
+        Event::Binding(place, _) if place.block == block && home.is_empty() => {
+            let blocks = &func.seq(place.seq).blocks;
+            home.extend(blocks.iter().take_while(|&&b| b != block));
+        }
+        _ => {}
+    });
+    for b in home {
+        let casts = func.block(b).bindings.iter().filter_map(|b| b.cast.expand());
+        out.extend(casts.flat_map(|cast| definable_syms(func, cast)));
+    }
+    out
+}
+
+/// As [`sort_block`], for blocks of either kind without effects; the error is a variable that needs itself.
+fn put_in_order(func: &mut Function, block: Block) -> Result<(), Var> {
+    let needs = needs_in_block(func, block);
+    let bindings = std::mem::take(&mut func.block_mut(block).bindings);
     let (mut state, mut order) = (vec![0u8; bindings.len()], Vec::with_capacity(bindings.len()));
     for start in 0..bindings.len() {
         let mut stack = vec![(start, 0usize)];

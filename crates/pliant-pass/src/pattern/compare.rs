@@ -2,12 +2,12 @@
 
 use pliant_ir::relax::{Expr, ExprData, Function, TypeData};
 use pliant_ir::{AttrValue, Sym};
-use pliant_sym::{Analyzer, Facts, Proof, SymArena, SymVar};
+use pliant_sym::{Analyzer, Facts, Proof, SymArena, SymVar, solve_match};
 use pliant_tensor::Tensor;
 
 use super::matcher::{Search, Syms};
 use super::node::Literal;
-use super::size::{SizePattern, TypePattern};
+use super::size::{SizePattern, SizeTerm, TypePattern};
 use super::table::{Node, NodeId};
 
 impl Search<'_> {
@@ -86,20 +86,77 @@ impl Search<'_> {
         }
     }
 
-    /// Whether the terms hold that had to wait for their symbols.
+    /// Whether the terms hold that had to wait for their symbols. Those that nothing else has bound are what makes the
+    /// terms equal.
     pub(super) fn later_hold(&mut self) -> bool {
-        let later = self.later.clone();
-        later.into_iter().all(|(term, have)| {
-            let sizes = &self.sizes;
-            let vars = term.arena.free_vars(term.sym);
-            if vars.iter().any(|&v| !sizes.contains_key(&term.key(v))) {
+        let mut later = self.later.clone();
+        while !later.is_empty() {
+            let before = later.len();
+            let mut holds = true;
+            later.retain(|(term, have)| match self.term_fits(term, *have) {
+                Some(fits) => {
+                    holds &= fits;
+                    false
+                }
+                None => true,
+            });
+            if !holds || later.len() == before {
                 return false;
             }
-            let sizes = self.sizes.clone();
-            let syms = self.syms.get(self.func);
-            let want = syms.import(&term.arena, term.sym, &mut |_, v| sizes[&term.key(v)]);
-            self.prove_equal(want, have)
-        })
+        }
+        true
+    }
+
+    /// Whether a term is that size; `None` where symbols that other terms may bind decide.
+    fn term_fits(&mut self, term: &SizeTerm, have: Sym) -> Option<bool> {
+        let (arena, sizes) = (&term.arena, self.sizes.clone());
+        let syms = self.syms.get(self.func);
+        let mut unbound: Vec<(u64, SymVar)> = Vec::new();
+        let want = syms.import(arena, term.sym, &mut |syms, v| {
+            let key = term.key(v);
+            sizes.get(&key).copied().unwrap_or_else(|| {
+                let known = unbound.iter().find(|(k, _)| *k == key).map(|&(_, u)| u);
+                let u = known.unwrap_or_else(|| {
+                    // A symbol of the function by that name is the first guess.
+                    let same = syms.vars().find(|&u| syms.name(u) == arena.name(v));
+                    let u = same.unwrap_or_else(|| syms.fresh_var(arena.name(v).to_string()));
+                    unbound.push((key, u));
+                    u
+                });
+                syms.var(u)
+            })
+        });
+        let own: Vec<(u64, Sym)> = unbound.iter().map(|&(k, u)| (k, syms.var(u))).collect();
+        if self.prove_equal(want, have) {
+            own.into_iter().for_each(|(key, size)| self.bind_size(key, size));
+            return Some(true);
+        }
+        let &[(key, unknown)] = unbound.as_slice() else {
+            return unbound.is_empty().then_some(false);
+        };
+        let Some(size) = self.solved(want, unknown, have) else { return Some(false) };
+        self.bind_size(key, size);
+        Some(true)
+    }
+
+    /// What a symbol is where a term with it is that size, if that is sure to be one.
+    fn solved(&mut self, term: Sym, unknown: SymVar, have: Sym) -> Option<Sym> {
+        let syms = self.syms.get(self.func);
+        let fresh = syms.fresh_var("unknown");
+        let by = syms.var(fresh);
+        let term = syms.substitute(term, &|v| (v == unknown).then_some(by));
+        let solution = solve_match(syms, term, "size", &|v| v != fresh)?;
+        let observed = |v: SymVar| (v == solution.observed).then_some(have);
+        let size = syms.substitute(solution.value, &observed);
+        let checks: Vec<Sym> =
+            solution.checks.iter().map(|&c| syms.substitute(c, &observed)).collect();
+        let one = syms.int(1);
+        checks.into_iter().all(|c| self.prove_equal(c, one)).then_some(size)
+    }
+
+    fn bind_size(&mut self, key: u64, size: Sym) {
+        self.sizes.insert(key, size);
+        self.size_trail.push(key);
     }
 
     pub(super) fn type_fits(&mut self, want: &TypePattern, have: pliant_ir::relax::Type) -> bool {

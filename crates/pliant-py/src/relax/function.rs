@@ -78,6 +78,11 @@ impl Function {
         let _ = self.module.set(module.clone().unbind());
     }
 
+    /// The module that it was taken from, and its name there.
+    fn place<'py>(&self, py: Python<'py>) -> Option<(Bound<'py, IRModule>, String)> {
+        Some((self.module(py)?, self.given_name()?.to_string()))
+    }
+
     /// The module that it was taken from.
     pub fn module<'py>(&self, py: Python<'py>) -> Option<Bound<'py, IRModule>> {
         self.module.get().map(|module| module.bind(py).clone())
@@ -265,7 +270,7 @@ impl Function {
         binding_map: &Bound<'py, PyAny>,
     ) -> Result<Bound<'py, PyAny>> {
         let bind = crate::error::import(slf.py(), "pliant.relax._bind", "bind_params")?;
-        Ok(bind.call1((slf, binding_map))?)
+        Ok(bind.call1((slf, binding_map, slf.get().place(slf.py())))?)
     }
 
     /// The function with values for symbolic sizes: a dict from variables or names to numbers or expressions over sizes.
@@ -274,7 +279,7 @@ impl Function {
         binding_map: &Bound<'py, PyAny>,
     ) -> Result<Bound<'py, PyAny>> {
         let bind = crate::error::import(slf.py(), "pliant.relax._bind", "bind_symbolic_vars")?;
-        Ok(bind.call1((slf, binding_map))?)
+        Ok(bind.call1((slf, binding_map, slf.get().place(slf.py())))?)
     }
 
     /// The parameters.

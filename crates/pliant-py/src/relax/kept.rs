@@ -1,4 +1,5 @@
-//! [`KeptHomes`]: the homes of a module's functions, so that their parts stay the same as long as the module lives.
+//! [`KeptHomes`]: what Python has seen of a module's functions, so that their parts stay the same as long as the module
+//! lives.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -9,10 +10,12 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::relax::function::{Function, home_of};
 use crate::relax::home::Home;
 use crate::relax::node::Node;
+use crate::te::prim_func::PrimFunc;
+use crate::tir::seen::Seen;
 
-/// Homes by the addresses of their functions.
+/// Homes by the addresses of their functions, and what was seen of loop functions by theirs.
 #[derive(Default)]
-pub struct KeptHomes(Mutex<FxHashMap<usize, Arc<Home>>>);
+pub struct KeptHomes(Mutex<FxHashMap<usize, Arc<Home>>>, Mutex<FxHashMap<usize, Arc<Seen>>>);
 
 impl KeptHomes {
     /// Keeps the home of a function of a module.
@@ -27,8 +30,22 @@ impl KeptHomes {
         }
     }
 
-    /// Keeps the home of a graph function that Python holds and a module has taken over.
+    /// Keeps what was seen of a loop function of a module.
+    pub fn keep_seen(&self, seen: Arc<Seen>, module: &IRModule) {
+        let mut kept = self.1.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.insert(Arc::as_ptr(&seen.func) as usize, seen);
+        if kept.len() > 2 * module.functions.len() + 1 {
+            let here: FxHashSet<usize> =
+                module.prim_funcs().map(|(_, f)| Arc::as_ptr(f) as usize).collect();
+            kept.retain(|key, _| here.contains(key));
+        }
+    }
+
+    /// Keeps what Python has seen of a function that it holds and a module has taken over.
     pub fn keep_object(&self, obj: &Bound<'_, PyAny>, module: &IRModule) {
+        if let Ok(func) = obj.cast::<PrimFunc>() {
+            return self.keep_seen(func.get().seen(), module);
+        }
         let Ok(func) = obj.cast::<Function>() else { return };
         let node = &func.as_super().get().node;
         // A local function that came into a module on its own is another function there.
@@ -40,7 +57,9 @@ impl KeptHomes {
 
 impl Clone for KeptHomes {
     fn clone(&self) -> Self {
-        KeptHomes(Mutex::new(self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()))
+        let homes = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let seen = self.1.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        KeptHomes(Mutex::new(homes), Mutex::new(seen))
     }
 }
 

@@ -13,20 +13,41 @@ use crate::enter::guard;
 use crate::error::{Error, Result};
 use crate::relax::views::{attrs_dict, set_attrs};
 use crate::te::tensor::Tensor;
+use crate::tir::body::PrimFuncBody;
 use crate::tir::expr::prim;
+use crate::tir::rebuild::{build, rebuild};
+use crate::tir::seen::Seen;
 
 /// A loop function.
 #[pyclass(frozen, module = "pliant.tir", weakref)]
 pub struct PrimFunc {
     /// The function.
     pub func: Arc<tir::PrimFunc>,
+    seen: Arc<Seen>,
     name: Option<Arc<str>>,
 }
 
 impl PrimFunc {
     /// A function as a Python object that knows what it was called.
     pub fn named(func: Arc<tir::PrimFunc>, name: &str) -> PrimFunc {
-        PrimFunc { func, name: Some(name.into()) }
+        Self::of(Seen::of(func), Some(name.into()))
+    }
+
+    fn of(seen: Arc<Seen>, name: Option<Arc<str>>) -> PrimFunc {
+        PrimFunc { func: seen.func.clone(), seen, name }
+    }
+
+    /// What keeps the objects that its variables and buffers are.
+    pub fn seen(&self) -> Arc<Seen> {
+        self.seen.clone()
+    }
+
+    /// Its body in Python.
+    ///
+    /// # Errors
+    /// Those of the interpreter.
+    pub fn view<'py>(&self, py: Python<'py>) -> Result<&Bound<'py, PrimFuncBody>> {
+        self.seen.body(py)
     }
 
     /// What the function is called: its global symbol, else the name that it was written or found under.
@@ -41,12 +62,7 @@ impl PrimFunc {
 pub fn te_create_prim_func(args: Vec<Bound<'_, PyAny>>) -> Result<PrimFunc> {
     let args: Vec<te::Arg> = args.iter().map(argument).collect::<Result<_>>()?;
     let func = guard(|| te::create_prim_func(&args).map_err(|e| Error::Compile(e.to_string())))?;
-    Ok(PrimFunc { func: Arc::new(func), name: None })
-}
-
-/// The body of a function in Python, made once while it is held.
-fn view_of<'py>(func: &Bound<'py, PrimFunc>) -> Result<Bound<'py, PyAny>> {
-    Ok(crate::error::import(func.py(), "pliant.tir._body", "body_of")?.call1((func,))?)
+    Ok(PrimFunc::of(Seen::of(Arc::new(func)), None))
 }
 
 fn argument(obj: &Bound<'_, PyAny>) -> Result<te::Arg> {
@@ -72,37 +88,57 @@ impl PrimFunc {
         slf
     }
 
-    /// The names of the parameters.
-    #[getter]
-    fn params(&self) -> Vec<String> {
-        self.func.params.iter().map(|&p| self.func.var(p).name.to_string()).collect()
+    /// A function of variables, those of `buffer_map` being handles of buffers.
+    #[new]
+    #[pyo3(signature = (params, body, ret_type=None, buffer_map=None, attrs=None))]
+    fn new(
+        params: Vec<Bound<'_, PyAny>>,
+        body: &Bound<'_, PyAny>,
+        ret_type: Option<&Bound<'_, PyAny>>,
+        buffer_map: Option<Bound<'_, PyDict>>,
+        attrs: Option<&Bound<'_, PyAny>>,
+    ) -> Result<PrimFunc> {
+        // Loop functions give nothing back, whatever type that is called.
+        let _ = ret_type;
+        let buffer_map = buffer_map.unwrap_or_else(|| PyDict::new(body.py()));
+        let made = PrimFunc::of(build(&params, &buffer_map, body)?, None);
+        match attrs.filter(|a| !a.is_none()) {
+            Some(attrs) => made.with_attr(attrs, None),
+            None => Ok(made),
+        }
     }
+
+    /// The parameters: variables, those of tensors being handles, whose buffers `buffer_map` has.
+    #[getter]
+    fn params(&self, py: Python<'_>) -> Result<Py<PyAny>> {
+        Ok(self.view(py)?.get().params(py))
+    }
+
+    /// What it gives back: nothing.
+    #[getter]
+    fn ret_type(&self) {}
 
     /// The body: a statement.
     #[getter]
-    fn body<'py>(slf: &Bound<'py, Self>) -> Result<Bound<'py, PyAny>> {
-        Ok(view_of(slf)?.getattr("body")?)
+    fn body(&self, py: Python<'_>) -> Result<Py<PyAny>> {
+        Ok(self.view(py)?.get().body(py))
     }
 
     /// The buffer of each tensor parameter.
     #[getter]
-    fn buffer_map<'py>(slf: &Bound<'py, Self>) -> Result<Bound<'py, PyAny>> {
-        Ok(view_of(slf)?.getattr("buffer_map")?)
-    }
-
-    /// The variables that the parameters are.
-    #[getter]
-    fn param_vars<'py>(slf: &Bound<'py, Self>) -> Result<Bound<'py, PyAny>> {
-        Ok(view_of(slf)?.getattr("params")?)
+    fn buffer_map(&self, py: Python<'_>) -> Result<Py<PyAny>> {
+        Ok(self.view(py)?.get().buffer_map(py))
     }
 
     /// The function with another body.
-    fn with_body<'py>(
-        slf: &Bound<'py, Self>,
-        new_body: &Bound<'py, PyAny>,
-    ) -> Result<Bound<'py, PyAny>> {
-        let name = slf.get().name();
-        Ok(view_of(slf)?.call_method1("rebuilt", (new_body, name))?)
+    fn with_body(&self, new_body: &Bound<'_, PyAny>) -> Result<PrimFunc> {
+        let view = self.view(new_body.py())?.get();
+        Ok(Self::of(rebuild(&self.func, view, new_body)?, Some(self.name().into())))
+    }
+
+    /// Whether both are the very same function.
+    fn same_as(&self, other: &Bound<'_, PyAny>) -> bool {
+        self.__eq__(other)
     }
 
     /// The attributes.
@@ -129,7 +165,7 @@ impl PrimFunc {
         set_attrs(&mut func.attrs, attr_key_or_dict, attr_value)?;
         // A private function that gets a name for the outside is public.
         func.private &= named || !func.attrs.contains_key(GLOBAL_SYMBOL);
-        Ok(PrimFunc { func: Arc::new(func), name: self.name.clone() })
+        Ok(Self::of(self.seen.alike(func), self.name.clone()))
     }
 
     /// The function with the attributes of a dict as well.
@@ -141,7 +177,7 @@ impl PrimFunc {
     fn without_attr(&self, attr_key: &str) -> PrimFunc {
         let mut func = (*self.func).clone();
         func.attrs.shift_remove(attr_key);
-        PrimFunc { func: Arc::new(func), name: self.name.clone() }
+        Self::of(self.seen.alike(func), self.name.clone())
     }
 
     /// What the function is called.

@@ -13,7 +13,6 @@ use crate::nesting::Level;
 use crate::te::functions::axes_of;
 use crate::te::prim_func::PrimFunc;
 use crate::te::tensor::Tensor;
-use crate::tir::body::PrimFuncBody;
 use crate::tir::expr::{prim, tuple_of};
 
 fn compile_error(e: TeError) -> Error {
@@ -48,8 +47,7 @@ pub fn te_extern_primfunc(
     inputs: Vec<Bound<'_, Tensor>>,
     func: &Bound<'_, PrimFunc>,
 ) -> Result<Vec<Tensor>> {
-    let view = crate::error::import(py, "pliant.tir._body", "body_of")?.call1((func,))?;
-    let view = view.cast_into::<PrimFuncBody>().map_err(PyErr::from)?;
+    let view = func.get().view(py)?;
     let buffers = view.get().parameters()?;
     if inputs.len() >= buffers.len() {
         let (all, given) = (buffers.len(), inputs.len());

@@ -17,14 +17,14 @@ use rustc_hash::FxHashMap;
 use crate::enter::guard;
 use crate::error::{Error, Result};
 use crate::relax::convert::attr_object;
-use crate::te::prim_func::PrimFunc;
 use crate::te::tensor::Tensor;
 use crate::tir::expr::wrap;
+use crate::tir::seen::Objects;
 
 /// The body of a loop function, and what ties it to the function.
 #[pyclass(frozen, module = "pliant.tir")]
 pub struct PrimFuncBody {
-    pub(super) func: Arc<IrPrimFunc>,
+    func: Arc<IrPrimFunc>,
     pub(super) vars: FxHashMap<te::Var, Var>,
     pub(super) buffers: FxHashMap<te::Tensor, Buffer>,
     body: Py<PyAny>,
@@ -32,18 +32,17 @@ pub struct PrimFuncBody {
     buffer_map: Py<PyAny>,
 }
 
-#[pymethods]
 impl PrimFuncBody {
-    #[new]
-    fn new(func: &Bound<'_, PrimFunc>) -> Result<Self> {
-        let py = func.py();
-        let ir = func.get().func.clone();
+    /// Reads the body of a function, some of whose variables and buffers are objects already.
+    ///
+    /// # Errors
+    /// Those of the interpreter.
+    pub(super) fn read(py: Python<'_>, ir: &Arc<IrPrimFunc>, known: &Objects) -> Result<Self> {
         let mut reader = Reader {
             py,
-            func: &ir,
+            func: ir,
             classes: PyModule::import(py, "pliant.tir.stmt")?,
-            vars: FxHashMap::default(),
-            tensors: FxHashMap::default(),
+            objects: known.clone(),
             exprs: FxHashMap::default(),
         };
         let params: Result<Vec<_>> =
@@ -54,7 +53,7 @@ impl PrimFuncBody {
             buffer_map.set_item(wrap(py, reader.var(*param).expr())?, reader.buffer(buffer)?)?;
         }
         let body = reader.stmt(ir.body)?;
-        let Reader { vars, tensors, .. } = reader;
+        let Objects { vars, tensors } = reader.objects;
         Ok(PrimFuncBody {
             func: ir.clone(),
             vars: vars.into_iter().map(|(ir, te)| (te, ir)).collect(),
@@ -64,29 +63,26 @@ impl PrimFuncBody {
             buffer_map: buffer_map.into_any().unbind(),
         })
     }
+}
 
+#[pymethods]
+impl PrimFuncBody {
     /// The body.
     #[getter]
-    fn body(&self, py: Python<'_>) -> Py<PyAny> {
+    pub(crate) fn body(&self, py: Python<'_>) -> Py<PyAny> {
         self.body.clone_ref(py)
     }
 
     /// The parameters.
     #[getter]
-    fn params(&self, py: Python<'_>) -> Py<PyAny> {
+    pub(crate) fn params(&self, py: Python<'_>) -> Py<PyAny> {
         self.params.clone_ref(py)
     }
 
     /// The buffer of each tensor parameter.
     #[getter]
-    fn buffer_map(&self, py: Python<'_>) -> Py<PyAny> {
+    pub(crate) fn buffer_map(&self, py: Python<'_>) -> Py<PyAny> {
         self.buffer_map.clone_ref(py)
-    }
-
-    /// The function with another body.
-    fn rebuilt(&self, body: &Bound<'_, PyAny>, name: &str) -> Result<PrimFunc> {
-        let func = crate::tir::rebuild::rebuild(self, body)?;
-        Ok(PrimFunc::named(Arc::new(func), name))
     }
 }
 
@@ -113,8 +109,7 @@ struct Reader<'a, 'py> {
     py: Python<'py>,
     func: &'a IrPrimFunc,
     classes: Bound<'py, PyModule>,
-    vars: FxHashMap<Var, te::Var>,
-    tensors: FxHashMap<Buffer, te::Tensor>,
+    objects: Objects,
     exprs: FxHashMap<Expr, te::Expr>,
 }
 
@@ -125,17 +120,17 @@ impl<'py> Reader<'_, 'py> {
             VarTy::Value(ty) => ty,
             VarTy::Handle => Ty::I64,
         };
-        self.vars.entry(v).or_insert_with(|| te::Var::new(data.name.clone(), ty)).clone()
+        self.objects.vars.entry(v).or_insert_with(|| te::Var::new(data.name.clone(), ty)).clone()
     }
 
     fn tensor(&mut self, b: Buffer) -> Result<te::Tensor> {
-        if let Some(tensor) = self.tensors.get(&b) {
+        if let Some(tensor) = self.objects.tensors.get(&b) {
             return Ok(tensor.clone());
         }
         let data = self.func.buffer(b).clone();
         let shape: Result<Vec<te::Expr>> = data.shape.iter().map(|&d| self.expr(d)).collect();
         let tensor = te::placeholder(shape?, data.dtype, data.name);
-        self.tensors.insert(b, tensor.clone());
+        self.objects.tensors.insert(b, tensor.clone());
         Ok(tensor)
     }
 

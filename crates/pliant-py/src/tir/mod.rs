@@ -4,4 +4,5 @@ pub mod body;
 pub mod expr;
 pub mod functions;
 pub mod rebuild;
+pub mod seen;
 pub mod vector;

@@ -19,25 +19,66 @@ use crate::relax::convert::attr_value;
 use crate::te::tensor::Tensor;
 use crate::tir::body::PrimFuncBody;
 use crate::tir::expr::prim;
+use crate::tir::seen::{Objects, Seen};
 
 /// The function with another body.
 ///
 /// # Errors
 /// Objects that are no statements; reductions and computed tensors in expressions.
-pub fn rebuild(view: &PrimFuncBody, body: &Bound<'_, PyAny>) -> Result<PrimFunc> {
-    let mut writer = Writer {
-        func: (*view.func).clone(),
+pub fn rebuild(func: &PrimFunc, view: &PrimFuncBody, body: &Bound<'_, PyAny>) -> Result<Arc<Seen>> {
+    let writer = Writer {
+        func: func.clone(),
         vars: view.vars.clone(),
         buffers: view.buffers.clone(),
         exprs: FxHashMap::default(),
     };
-    let body = writer.stmt(body)?;
-    writer.func.body = body;
-    let problems = pliant_ir::tir::verify::verify_prim_func(&writer.func);
-    if let Some(first) = problems.first() {
-        return Err(Error::Value(format!("the loop function would not be well-formed: {first}")));
+    writer.finish(body)
+}
+
+/// A function of those parameters, which are variables; `buffers` are those that handles stand for.
+///
+/// # Errors
+/// As [`rebuild`]; parameters that are no variables, and ones that stand there twice.
+pub fn build(
+    params: &[Bound<'_, PyAny>],
+    buffers: &Bound<'_, PyDict>,
+    body: &Bound<'_, PyAny>,
+) -> Result<Arc<Seen>> {
+    let mut writer = Writer {
+        func: PrimFunc::default(),
+        vars: FxHashMap::default(),
+        buffers: FxHashMap::default(),
+        exprs: FxHashMap::default(),
+    };
+    let mut handles = Vec::with_capacity(buffers.len());
+    for (param, buffer) in buffers.iter() {
+        let Some(var) = prim(&param)?.as_var().cloned() else {
+            return Err(Error::Type(format!("expected a tir.Var, got {}", param.repr()?)));
+        };
+        handles.push((var, buffer));
     }
-    Ok(writer.func)
+    for param in params {
+        let Some(var) = prim(param)?.as_var().cloned() else {
+            return Err(Error::Type(format!("a parameter is a tir.Var, not {}", param.repr()?)));
+        };
+        if writer.vars.contains_key(&var) {
+            return Err(Error::Value(format!("parameter '{}' stands there twice", var.name())));
+        }
+        let is_handle = handles.iter().any(|(handle, _)| *handle == var);
+        let ty = if is_handle { VarTy::Handle } else { VarTy::Value(var.ty()) };
+        let v = writer.func.add_var(var.name().clone(), ty);
+        writer.func.params.push(v);
+        writer.vars.insert(var, v);
+    }
+    for (handle, buffer) in handles {
+        let Some(&param) = writer.vars.get(&handle) else {
+            let name = handle.name();
+            return Err(Error::Value(format!("buffer_map names '{name}', which is no parameter")));
+        };
+        let buffer = writer.buffer(&buffer)?;
+        writer.func.buffer_map.insert(param, buffer);
+    }
+    writer.finish(body)
 }
 
 struct Writer {
@@ -48,6 +89,21 @@ struct Writer {
 }
 
 impl Writer {
+    /// The function with that body.
+    fn finish(mut self, body: &Bound<'_, PyAny>) -> Result<Arc<Seen>> {
+        self.func.body = self.stmt(body)?;
+        let problems = pliant_ir::tir::verify::verify_prim_func(&self.func);
+        if let Some(first) = problems.first() {
+            let text = format!("the loop function would not be well-formed: {first}");
+            return Err(Error::Value(text));
+        }
+        let objects = Objects {
+            vars: self.vars.into_iter().map(|(te, ir)| (ir, te)).collect(),
+            tensors: self.buffers.into_iter().map(|(te, ir)| (ir, te)).collect(),
+        };
+        Ok(Seen::with(self.func, objects))
+    }
+
     fn var(&mut self, var: &te::Var) -> Var {
         if let Some(&v) = self.vars.get(var) {
             return v;

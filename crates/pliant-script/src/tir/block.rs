@@ -10,6 +10,7 @@ use rustc_hash::FxHashSet;
 
 use super::loops::Loop;
 use super::{Local, PrimParser};
+use crate::env::HostValue;
 use crate::errors::{Kind, Reported, Res};
 use crate::python::ast::{Call, Expr, Range, Stmt};
 
@@ -64,10 +65,12 @@ impl<'s> PrimParser<'_, 's> {
             .filter(|k| matches!(k.name, "name" | "name_hint"))
             .map(|k| &k.value);
         for arg in call.args.iter().chain(named) {
-            match (arg.as_str(), arg.as_sequence()) {
-                (Some(text), _) => name = Some(text.to_string()),
-                (None, Some(items)) => domains.extend(items),
-                (None, None) => domains.push(arg),
+            let captured = arg.as_name().and_then(|name| self.cx.lookup(name));
+            match (arg.as_str(), captured, arg.as_sequence()) {
+                (Some(text), ..) => name = Some(text.to_string()),
+                (_, Some(HostValue::Str(text)), _) => name = Some(text.to_string()),
+                (.., Some(items)) => domains.extend(items),
+                _ => domains.push(arg),
             }
         }
         let targets: Vec<&Expr<'s>> = match target {

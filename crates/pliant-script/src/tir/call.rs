@@ -75,7 +75,8 @@ impl<'s> PrimParser<'_, 's> {
                 let (a, b) = (self.val(a)?, self.val(b)?);
                 self.ceildiv(a, b, e.range)
             }
-            "Cast" | "cast" => self.cast_call(e, call),
+            "Cast" => self.cast_call(e, call, false),
+            "cast" => self.cast_call(e, call, true),
             "Not" => {
                 let [a] = self.args::<1>(&name, e, call)?;
                 let c = self.cond(a)?;
@@ -120,6 +121,11 @@ impl<'s> PrimParser<'_, 's> {
 
     /// Calls of Python's own functions and of the host's.
     fn other_call(&mut self, e: &Expr<'s>, call: &Call<'s>) -> Res<Val> {
+        if let (ExprKind::Attribute(value, "astype", _), [dtype]) =
+            (&call.func.kind, call.args.as_slice())
+        {
+            return self.cast_to(value, dtype);
+        }
         if let Some(name) = call.func.as_name()
             && self.cx.lookup(name).is_none()
         {
@@ -271,11 +277,19 @@ impl<'s> PrimParser<'_, 's> {
         Ok(Val::Typed(self.f.binary(BinOp::FloorDiv, sum, b)))
     }
 
-    fn cast_call(&mut self, e: &Expr<'s>, call: &Call<'s>) -> Res<Val> {
+    /// `T.Cast(dtype, value)`, and `T.cast(value, dtype)`; a written type tells which is meant where they are swapped.
+    fn cast_call(&mut self, e: &Expr<'s>, call: &Call<'s>, value_first: bool) -> Res<Val> {
         let [a, b] = self.args::<2>("Cast", e, call)?;
-        // `T.cast(value, "float32")` has them the other way round.
-        let (ty, value) =
-            if b.as_str().is_some() && a.as_str().is_none() { (b, a) } else { (a, b) };
+        let value_first = match (a.as_str(), b.as_str()) {
+            (Some(_), None) => false,
+            (None, Some(_)) => true,
+            _ => value_first,
+        };
+        let (ty, value) = if value_first { (b, a) } else { (a, b) };
+        self.cast_to(value, ty)
+    }
+
+    fn cast_to(&mut self, value: &Expr<'s>, ty: &Expr<'s>) -> Res<Val> {
         let ty = self.ty(ty)?;
         match self.val(value)? {
             Val::Typed(x) => Ok(Val::Typed(self.f.add_expr(ExprData::Cast(ty, x)))),

@@ -1,0 +1,111 @@
+"""Constants and views of programs that work in place: each is one value, whatever passes run and in whatever mode."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pliant
+import pliant.testing
+from pliant import relax
+from pliant.script import from_source
+
+HEAD = '''
+from pliant.script import ir as I, relax as R, tir as T
+
+@I.ir_module
+class Module:
+    @T.prim_func(private=True)
+    def inc(a: T.handle):
+        n = T.int64()
+        A = T.match_buffer(a, (n,), "float32")
+        for i in range(n):
+            with T.block("inc"):
+                vi = T.axis.spatial(n, i)
+                A[vi] = A[vi] + T.float32(1)
+
+    @R.function(private=True, pure=False)
+    def step(w: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+        cls = Module
+        return R.call_tir_inplace(cls.inc, (w,), inplace_indices=[0], out_sinfo=R.Tensor((2,), "float32"))
+
+    @R.function(private=True, pure=False)
+    def both(w: R.Tensor((2,), "float32")):
+        cls = Module
+        a = cls.step(w)
+        b = cls.step(w)
+        return (a, w, b)
+
+    @R.function(private=True)
+    def view_and_base(a: R.Tensor((2,), "float32")):
+        b = R.exp(a)
+        v = R.reshape(b, R.shape([2]))
+        return (v, b)
+
+    @R.function(private=True)
+    def twice() -> R.Tuple(R.Tensor((2,), "float32"), R.Tensor((2,), "float32")):
+        z = R.zeros(R.shape([2]), "float32")
+        return (z, z)
+
+    @R.function(pure=False)
+    def main(x: R.Tensor((2,), "float32")):
+        cls = Module
+'''
+
+BODIES = {
+    "bound": ('w = R.const([1.0, 1.0])\n        v = cls.step(w)\n        return (v, w)', [2, 2]),
+    "literal": ("v = cls.step(R.const([1.0, 1.0]))\n        return (v, x)", [2, 0]),
+    "literal read twice": ("return cls.both(R.const([1.0, 1.0]))", [3, 3, 3]),
+    "captured": (
+        '''w = R.const([1.0, 1.0])
+        @R.function(pure=False)
+        def f(y: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+            u = cls.step(w)
+            return R.add(u, y)
+        a = f(x)
+        b = f(x)
+        return (a, b, w)''',
+        [2, 3, 3],
+    ),
+    "view beside its base": (
+        "t = cls.view_and_base(x)\n        w = cls.step(t[0])\n        return (w, t[1])",
+        [2, 1],
+    ),
+    "one zero twice": ("t = cls.twice()\n        w = cls.step(t[0])\n        return (w, t[1])", [1, 1]),
+}
+
+PASSES: dict[str, list[Any]] = {
+    "plain": [],
+    "canonicalize": [relax.transform.CanonicalizeBindings()],
+    "inline": [relax.transform.InlinePrivateFunctions(), relax.transform.CanonicalizeBindings()],
+    "fold": [relax.transform.FoldConstant(), relax.transform.CanonicalizeBindings()],
+}
+
+
+def firsts(values: Any) -> list[float]:
+    return [float(v.numpy()[0]) for v in values]
+
+
+@pytest.mark.parametrize("passes", PASSES)
+@pytest.mark.parametrize("name", BODIES)
+def test_each_constant_is_one_value(name: str, passes: str) -> None:
+    body, expected = BODIES[name]
+    mod = from_source(f"{HEAD}        {body}\n")
+    for one in PASSES[passes]:
+        mod = one(mod)
+    x = np.zeros(2, "float32")
+    assert firsts(pliant.testing.interpret(mod, x)) == expected
+    for mode in ("bytecode", "compiled"):
+        vm = relax.VirtualMachine(relax.build(mod, exec_mode=mode), pliant.cpu())
+        for _ in range(2):
+            assert firsts(vm["main"](x)) == expected
+
+
+def test_bound_parameters_stay_one_value() -> None:
+    mod = from_source(f"{HEAD}        v = cls.step(x)\n        return (v, x)\n")
+    bound = relax.transform.BindParams("main", {"x": np.ones(2, "float32")})(mod)
+    vm = relax.VirtualMachine(relax.build(bound), pliant.cpu())
+    assert firsts(vm["main"]()) == firsts(vm["main"]()) == [2, 2]
+    assert firsts(pliant.testing.interpret(bound)) == [2, 2]
