@@ -124,7 +124,7 @@ def test_sizes_that_no_buffer_defines_become_parameters() -> None:
     A = te.placeholder((n, 2 * te.floordiv(m, 2)), name="A")
     B = te.compute(A.shape, lambda i, j: A[i, j] + 1, name="B")
     func = te.create_prim_func([A, B])
-    assert func.params[-1] == "m" and len(func.params) == 3
+    assert func.params[-1].name == "m" and len(func.params) == 3
 
 
 @pytest.mark.parametrize("name", ["sum", "max", "min"])

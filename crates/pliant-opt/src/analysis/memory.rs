@@ -169,10 +169,15 @@ fn has_local_functions(f: &Function) -> bool {
 }
 
 /// Which variables of a function may name the same memory, and which of that is written into.
+#[derive(Default)]
 pub struct Memory {
     same: FxHashMap<Var, Var>,
     /// The variables that stand for memory that is written into.
     written: FxHashSet<Var>,
+    /// What the value of a variable may be, or be a view of.
+    sources: FxHashMap<Var, Vec<Var>>,
+    /// The variables whose values the function gives back, as they are or as what others are views of.
+    given: FxHashSet<Var>,
     /// The variables whose values share no memory with what was there before.
     pub fresh: FxHashSet<Var>,
 }
@@ -180,8 +185,7 @@ pub struct Memory {
 impl Memory {
     /// The memory of a function's variables.
     pub fn of(f: &Function, uses: &ParamUses) -> Self {
-        let (same, fresh) = (FxHashMap::default(), FxHashSet::default());
-        let mut memory = Memory { same, written: FxHashSet::default(), fresh };
+        let mut memory = Memory::default();
         let mut written = Vec::new();
         walk(f, f.root(), |event| {
             if let Event::Bound(_, b) = event {
@@ -192,10 +196,15 @@ impl Memory {
         memory
     }
 
-    /// As [`of`](Self::of), with all that the function gives back written into: its caller may.
+    /// As [`of`](Self::of), where what the function gives back counts as written into: its caller may.
     pub fn of_given_away(f: &Function, uses: &ParamUses) -> Self {
         let mut memory = Memory::of(f, uses);
-        memory.write(operand_vars(f, f.seq(f.body()).result));
+        let mut work = operand_vars(f, f.seq(f.body()).result);
+        while let Some(v) = work.pop() {
+            if memory.given.insert(v) {
+                work.extend(memory.sources.get(&v).into_iter().flatten());
+            }
+        }
         memory
     }
 
@@ -208,7 +217,7 @@ impl Memory {
     /// Whether the memory of a variable may be written into.
     pub fn is_written(&mut self, v: Var) -> bool {
         let root = self.root(v);
-        self.written.contains(&root)
+        self.given.contains(&v) || self.written.contains(&root)
     }
 
     fn bind(&mut self, f: &Function, uses: &ParamUses, b: Binding, written: &mut Vec<Var>) {
@@ -239,6 +248,7 @@ impl Memory {
         if shared.is_empty() && !is_packed_call(f, b.value) {
             self.fresh.insert(b.var);
         }
+        self.sources.insert(b.var, shared);
     }
 
     fn root(&mut self, v: Var) -> Var {
