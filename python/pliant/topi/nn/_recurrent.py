@@ -39,8 +39,8 @@ def lstm(  # noqa: PLR0913 (the field's parameters)
     arguments the others then are."""
     if Wi.ndim == 3 or operator:
         rest = (Bi, Bh, h_init, c_init, proj)
-        given = dict(zip(("b", "sequence_lens", "initial_h", "initial_c", "p"), rest, strict=True))
-        return find("nn.lstm")(Xs, Wi, Wh, **{k: v for k, v in given.items() if v is not None} | operator)
+        operands = dict(zip(("b", "sequence_lens", "initial_h", "initial_c", "p"), rest, strict=True))
+        return find("nn.lstm")(Xs, Wi, Wh, **{k: v for k, v in operands.items() if v is not None} | operator)
     if sorted(weight_layout) != sorted("IFGO"):
         raise ValueError(f"lstm: weight_layout is an order of I, F, G and O, not '{weight_layout}'")
     steps, batch, _ = Xs.shape
