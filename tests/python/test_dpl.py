@@ -334,5 +334,40 @@ def test_shapes_are_the_functions_own_terms() -> None:
     flat = is_op("relax.flatten")(wildcard())
     assert flat.has_shape([n * 4]).match(a) and flat.has_shape([n * m]).match(b)
     assert not flat.has_shape([n * 4 + 1]).match(a)
+    # A symbol of the function that another has taken is no guess.
+    other = tir.Var("other", "int64")
+    assert not wildcard().has_shape([other, other + n]).match(main.params[0])
     k = tir.Var("k", "int64")
     assert flat.has_shape([k * 2]).match(a) and not flat.has_shape([k * 3]).match(a)
+
+
+def test_attributes_that_choose_the_result_leave_its_type_open():
+    indices = is_op("relax.topk")(wildcard()).has_attr({"dtype": "int32"}).has_dtype("int32")
+
+    @R.function
+    def main(x: R.Tensor((4,), "float32")):
+        i = R.topk(x, 2, ret_type="indices", dtype="int32")
+        return i
+
+    assert indices.match(main.body.blocks[0].bindings[0].value)
+
+
+def test_a_replacement_that_is_the_match_ends():
+    x, w, z = wildcard(), wildcard(), wildcard()
+    pattern = is_op("relax.add")(is_op("relax.matmul")(x, w), z)
+
+    @R.function
+    def main(x: R.Tensor((2, 3), "float32"), w: R.Tensor((3, 4), "float32"), z: R.Tensor((4,), "float32")):
+        a = R.matmul(x, w)
+        b = R.add(a, z)
+        return b
+
+    def again(_, m):
+        return relax.op.add(relax.op.matmul(m[x], m[w]), m[z])
+
+    tvm.ir.assert_structural_equal(relax.dpl.rewrite_call(pattern, again, main), main)
+
+    def typed(_, m):
+        return relax.op.add(relax.op.matmul(m[x], m[w], out_dtype="float32"), m[z])
+
+    assert relax.dpl.rewrite_call(pattern, typed, main).script().count('out_dtype="float32"') == 1

@@ -260,3 +260,39 @@ def test_sequences_of_known_length_are_gone_after_the_import() -> None:
     b, y = run(model, x)
     np.testing.assert_array_equal(b, x[:, 2:])
     np.testing.assert_array_equal(y, np.concatenate([x, x[:, 2:]], 1))
+
+
+@pytest.mark.parametrize("training", [0, 1])
+def test_batch_norm_of_half_with_statistics_of_float(training: int) -> None:
+    outputs = "y m v" if training else "y"
+    nodes = [node("BatchNormalization", "x s b mean var", outputs, training_mode=training)]
+    rng = np.random.default_rng(1)
+    parts = {k: rng.random(3, np.float32) + 0.5 for k in ("s", "b", "mean", "var")}
+    model = pliant.compile(model_of(nodes, {"x": (TensorProto.FLOAT16, ["n", 3])}, outputs.split(), parts))
+    x = rng.standard_normal((5, 3)).astype(np.float16)
+    got = model.run(None, {"x": x})
+    wide = x.astype(np.float32)
+    mean, var = (wide.mean(0), wide.var(0)) if training else (parts["mean"], parts["var"])
+    expected = (wide - mean) / np.sqrt(var + 1e-5) * parts["s"] + parts["b"]
+    assert got[0].dtype == np.float16
+    np.testing.assert_allclose(got[0], expected, rtol=2e-3, atol=2e-3)
+    if training:
+        assert got[1].dtype == np.float32
+        np.testing.assert_allclose(got[1], 0.9 * parts["mean"] + 0.1 * mean, rtol=1e-3, atol=1e-3)
+
+
+def test_rms_norm_is_of_the_type_of_its_scale() -> None:
+    scale = {"s": np.array([1, 2, 3], np.float16)}
+    model = pliant.compile(model_of([node("RMSNormalization", "x s", "y")], {"x": ["n", 3]}, ["y"], scale, opset=23))
+    x = np.array([[1, 2, 2], [0, 3, 4]], np.float32)
+    got = model.run(None, {"x": x})[0]
+    assert got.dtype == np.float16
+    np.testing.assert_allclose(got, x / np.sqrt((x * x).mean(1, keepdims=True) + 1e-5) * scale["s"], rtol=2e-3)
+
+
+def test_means_of_integers_are_integers() -> None:
+    x = np.array([[1, 2, -7], [4, 4, 5]], np.int64)
+    mean = pliant.compile(model_of([node("ReduceMean", "x a", "y", keepdims=0)], {"x": (INT64, ["n", 3])}, ["y"], {"a": np.array([1])}))
+    np.testing.assert_array_equal(mean.run(None, {"x": x})[0], [-1, 4])
+    lse = pliant.compile(model_of([node("ReduceLogSumExp", "x", "y", keepdims=0)], {"x": (INT64, ["n", 3])}, ["y"]))
+    assert lse.run(None, {"x": x})[0] == int(np.log(np.exp(x.astype(float)).sum()))

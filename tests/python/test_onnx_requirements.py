@@ -372,3 +372,26 @@ def test_parts_of_unequal_shapes_are_refused_at_their_turn() -> None:
     with pytest.raises(ShapeError, match=r"one is float32 \[2\] and the next float32 \[4\]\n  at Loop 'double'"):
         # More turns than there is time, or memory, for.
         model.run(None, {"m": np.array(2**60), "s0": ones(2)})
+
+
+def test_what_a_scan_goes_over_is_of_one_length() -> None:
+    value = helper.make_tensor_value_info
+    body = helper.make_graph(
+        [node("Add", "a b", "s"), node("Add", "c s", "d"), node("Identity", "d", "e")],
+        "body",
+        [value(name, onnx.TensorProto.FLOAT, []) for name in ("c", "a", "b")],
+        [value(name, onnx.TensorProto.FLOAT, []) for name in ("d", "e")],
+    )
+    scan = helper.make_node("Scan", ["c0", "x", "k"], ["last", "y"], body=body, num_scan_inputs=2)
+    model = pliant.compile(model_of([scan], {"x": ["n"], "k": ["m"]}, ["y"], {"c0": np.float32(0)}))
+    np.testing.assert_array_equal(model.run(None, {"x": ones(3), "k": ones(3)})[0], [2, 4, 6])
+    with pytest.raises(pliant.PliantError, match="it scans inputs of 3 and of 4 slices"):
+        model.run(None, {"x": ones(3), "k": ones(4)})
+    with pytest.raises(pliant.PliantError, match="it scans inputs of 3 and of 4 slices"):
+        pliant.compile(model_of([scan], {"x": [3], "k": [4]}, ["y"], {"c0": np.float32(0)}))
+
+
+def test_squeeze_drops_what_turns_out_to_be_one() -> None:
+    squeezed = pliant.compile(model_of([node("Squeeze", "x", "t"), node("Relu", "t", "y")], {"x": ["a", 1, "b"]}, ["y"]))
+    for shape in ((2, 1, 3), (1, 1, 3), (2, 1, 1), (1, 1, 1), (0, 1, 1)):
+        assert squeezed.run(None, {"x": ones(*shape)})[0].shape == tuple(d for d in shape if d != 1)

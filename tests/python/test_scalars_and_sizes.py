@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 import pliant
+import pliant.testing
 from pliant import relax, te, tir
-from pliant.script import from_source, relax as R
+from pliant.script import from_source, ir as I, relax as R, tir as T
 
 SCALARS = """
 @I.ir_module
@@ -221,3 +222,30 @@ def test_dataflow_variables_stay_in_their_blocks() -> None:
             bb.emit(relax.op.exp(lv))
         bb.emit_func_output(out)
     assert relax.analysis.well_formed(bb.get())
+
+
+@I.ir_module
+class Wraps:
+    @T.prim_func(private=True)
+    def kernel(s: T.int64, b: T.int32, o: T.handle):
+        O = T.match_buffer(o, (3,), "int64")
+        for i in range(3):
+            with T.block("wraps"):
+                vi = T.axis.spatial(3, i)
+                O[vi] = (s * 4) // 4 + T.int64(b * 4) // 4 + (vi * T.int64(2**62)) // T.int64(2**62)
+
+    @R.function
+    def main(s: R.Prim("int64"), b: R.Prim("int32")) -> R.Tensor((3,), "int64"):
+        cls = Wraps
+        return R.call_tir(cls.kernel, (s, b), out_sinfo=R.Tensor((3,), "int64"))
+
+
+@pytest.mark.parametrize("mode", ["bytecode", "compiled"])
+@pytest.mark.parametrize(("s", "b"), [(5, 7), (2**62, 2**30), (-(2**63), -(2**31)), (2**61, 2**29), (-3, -5)])
+def test_integers_wrap_as_they_are_written(mode: str, s: int, b: int) -> None:
+    with np.errstate(over="ignore"):
+        first = np.int64(s) * np.int64(4) // np.int64(4) + np.int64(np.int32(b) * np.int32(4)) // np.int64(4)
+        expected = first + np.arange(3) * np.int64(2**62) // np.int64(2**62)
+    run = relax.VirtualMachine(relax.build(Wraps, exec_mode=mode), pliant.cpu())["main"]
+    np.testing.assert_array_equal(run(s, b).numpy(), expected)
+    np.testing.assert_array_equal(pliant.testing.interpret(Wraps, s, b).numpy(), expected)

@@ -258,6 +258,11 @@ impl<'n, 'm> Node<'n, 'm> {
 
     // ---- types ----
 
+    /// How many dims the file says that output `i` has, if it does.
+    pub fn declared_rank(&self, i: usize) -> Option<usize> {
+        self.im.declared_rank(self.proto.output.get(i)?)
+    }
+
     /// The dims of a tensor, if its rank is known. Dims that are not become symbols of the run.
     ///
     /// # Errors
@@ -280,6 +285,23 @@ impl<'n, 'm> Node<'n, 'm> {
         }
         let rank = dims.len();
         Err(Problem::invalid(format!("an input has {rank} dims, but must have at least {least}")))
+    }
+
+    /// A tensor whose dims are known, where they are given, although its type does not say so: the program checks it.
+    ///
+    /// # Errors
+    /// When its rank is unknown.
+    pub fn with_dims(&mut self, x: Expr, known: &[Option<Sym>]) -> Result<Expr, Problem> {
+        let own = self.dims(x)?;
+        let dims: Vec<Sym> =
+            own.iter().zip(known).map(|(&own, known)| known.unwrap_or(own)).collect();
+        if dims == own {
+            return Ok(x);
+        }
+        let dtype = self.func().ty(x).dtype();
+        let ty = self.func().intern(TypeData::tensor(dims, dtype));
+        let var = self.im.builder.match_cast(x, ty, "lv");
+        Ok(self.func().var_expr(var))
     }
 
     /// How many dims a tensor has.

@@ -2,8 +2,9 @@
 
 use pliant_sym::{CmpOp, Sym, SymArena, SymKind, SymVar};
 
-/// A size that every small number divides, and far larger than what models hold.
-const LARGE: i64 = (1 << 20) * 243 * 125 * 49 * 11 * 13;
+/// Sizes that every small number divides, and larger than what models hold: the first is far larger, the others are for
+/// terms of higher powers, which leave 64 bits there.
+const LARGE: [i64; 4] = [(1 << 20) * 243 * 125 * 49 * 11 * 13, 720_720, 55_440, 5_040];
 
 /// A part of a condition that must hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,10 +57,12 @@ impl Relation {
         let Relation::Is(term, values) = self else { return false };
         match syms.free_vars(*term).as_slice() {
             [] => false,
-            [_] => !(0..8).any(|more| {
-                let at = syms.evaluate(*term, &|_| Some(LARGE + more));
-                at.map_or(true, |v| values.contains(&v))
-            }),
+            [_] => {
+                let at = |size: i64| syms.evaluate(*term, &|_| Some(size)).ok();
+                let from = |&size: &i64| (size..size + 8).map(at).collect::<Option<Vec<i64>>>();
+                let large = LARGE.iter().find_map(from);
+                large.is_some_and(|large| !large.iter().any(|v| values.contains(v)))
+            }
             _ => grows(syms, *term),
         }
     }
@@ -259,6 +262,10 @@ mod tests {
         assert!(!told(&mut syms, cond)[0].1);
         let half = syms.floordiv(q, four);
         let cond = syms.eq(half, six);
+        assert!(told(&mut syms, cond)[0].1);
+        // A power leaves 64 bits at the largest size.
+        let square = syms.mul(half, half);
+        let cond = syms.eq(square, six);
         assert!(told(&mut syms, cond)[0].1);
         let cond = syms.le(four, q);
         let list = relations(&mut syms, cond);

@@ -39,7 +39,7 @@
 use std::sync::Arc;
 
 use pliant_ir::relax::Function;
-use pliant_ir::relax::visit::{copy_function_with, defined_syms, free_syms};
+use pliant_ir::relax::visit::{called_globals, copy_function_with, defined_syms, free_syms};
 use pliant_ir::verify::verify_module;
 use pliant_ir::{BaseFunc, IRModule, Sym, SymArena, SymVar};
 use pliant_pass::{ModulePass, PassContext, PassError, Problem};
@@ -110,21 +110,45 @@ impl ModulePass for BindSymbolicVars {
     }
 }
 
-/// The module, if its sizes still have definitions and its calls still fit.
+/// The module, if the sizes of the functions that changed still have definitions and their calls still fit.
 fn settled(before: &IRModule, module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
-    let errors = |m: &IRModule| -> Vec<String> {
-        let findings = verify_module(m, ctx.ops);
-        findings.iter().filter(|d| d.is_error()).map(|d| d.message.clone()).collect()
-    };
-    let after = errors(&module);
-    if after.is_empty() || !errors(before).is_empty() {
-        return Ok(module);
+    let mut problems = Vec::new();
+    for (name, func) in module.relax_funcs() {
+        if before.get(name).and_then(BaseFunc::as_relax).is_some_and(|old| Arc::ptr_eq(old, func)) {
+            continue;
+        }
+        let (own, old) = (with_callees(&module, name), with_callees(before, name));
+        let after = errors(&own, ctx);
+        if !after.is_empty() && errors(&old, ctx).is_empty() {
+            let problem = |why: String| {
+                Problem::new(format!("the sizes cannot become these: {why}")).with_help(
+                    "a new size stands alone in a dim of a parameter or in a match_cast, or is computed from such",
+                )
+            };
+            problems.extend(after.into_iter().map(problem));
+        }
     }
-    let problem = |why: String| {
-        Problem::new(format!("the sizes cannot become these: {why}"))
-            .with_help("a new size stands alone in a dim of a parameter or in a match_cast, or is computed from such")
-    };
-    Err(PassError::User(after.into_iter().map(problem).collect()))
+    if problems.is_empty() { Ok(module) } else { Err(PassError::User(problems)) }
+}
+
+fn errors(module: &IRModule, ctx: &PassContext) -> Vec<String> {
+    let findings = verify_module(module, ctx.ops);
+    findings.iter().filter(|d| d.is_error()).map(|d| d.message.clone()).collect()
+}
+
+/// A function with all that it calls.
+fn with_callees(module: &IRModule, name: &str) -> IRModule {
+    let mut out = IRModule::new();
+    let mut work: Vec<Arc<str>> = vec![name.into()];
+    while let Some(name) = work.pop() {
+        if let Some(func) = module.get(&name).filter(|_| out.get(&name).is_none()) {
+            if let BaseFunc::Relax(func) = func {
+                work.extend(called_globals(func));
+            }
+            out.insert(name, func.clone());
+        }
+    }
+    out
 }
 
 impl BindSymbolicVars {

@@ -55,6 +55,7 @@ use pliant_pass::{ModulePass, PassContext, PassError};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::analysis::memory::{Memory, ParamUses, written_constants};
+use crate::bind_constants::bind_constants;
 
 /// See the module's documentation.
 pub struct CanonicalizeBindings;
@@ -171,6 +172,8 @@ fn matched(func: &Function, value: Type, cast: Type) -> Vec<(SymVar, Sym)> {
 fn fold(func: &mut Function, uses: Option<&ParamUses>) -> bool {
     let mut pinned = shape_vars(func);
     if let Some(uses) = uses.filter(|_| func.has_constants()) {
+        // In a tuple, a constant is one value as well.
+        bind_constants(func, |f, e| uses.hands_on(f, e));
         pinned.extend(written_constants(func, &mut Memory::of_given_away(func, uses)));
     }
     let mut fold = Fold { pinned, ..Fold::default() };

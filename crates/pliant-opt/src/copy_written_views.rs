@@ -115,6 +115,13 @@ fn copy_views(func: &mut Function, views: &FxHashSet<Var>) {
                     let (callee, ty) = (func.extern_func(COPY_TENSOR), func.expr_ty(view));
                     let op = Callee::Op(CALL_PURE_PACKED);
                     binding.value = func.call(op, &[callee, view], Attrs::default(), &[ty], ty);
+                    if binding.cast.is_some() {
+                        let hint = format!("{}_copy", func.var(binding.var).name);
+                        binding.value = namer.bind(func, &hint, binding.value, &mut new);
+                        if let ExprData::Var(v) = *func.expr(binding.value) {
+                            func.var_mut(v).dataflow = dataflow;
+                        }
+                    }
                 }
                 new.push(binding);
             }

@@ -51,6 +51,7 @@ use pliant_pass::rewrite::{Substitution, mark_outputs, remove_and_substitute, sh
 use pliant_pass::{ModulePass, PassContext, PassError};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::analysis::memory::{Memory, ParamUses};
 use crate::analysis::{Effects, may_write, written_vars};
 
 /// See the module's documentation.
@@ -71,14 +72,21 @@ impl ModulePass for EliminateCommonSubexpr {
 
     fn run(&self, mut module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
         let effects = Effects::of(&module, ctx.ops);
-        update_each_relax(&mut module, ctx, |_, func| Ok(self.eliminate(func, &effects)))?;
+        let uses = ParamUses::where_in_place(&module);
+        update_each_relax(&mut module, ctx, |_, func| {
+            Ok(self.eliminate(func, &effects, uses.as_ref()))
+        })?;
         Ok(module)
     }
 }
 
 impl EliminateCommonSubexpr {
-    fn eliminate(&self, func: &mut Function, effects: &Effects) -> bool {
+    fn eliminate(&self, func: &mut Function, effects: &Effects, uses: Option<&ParamUses>) -> bool {
         let mut scan = Scan::new(func, effects);
+        if let Some(uses) = uses {
+            // What is given back may be written into by who gets it.
+            scan.written.extend(Memory::of_given_away(func, uses).given());
+        }
         walk(func, func.root(), |event| scan.event(event));
         let mut plan = scan.plan;
         if self.call_only {

@@ -29,7 +29,8 @@
 //! ```
 //!
 //! # Requires
-//! Nothing.
+//! That calls in place still say so: in modules with such calls it runs before
+//! [`CallTIRRewrite`](crate::call_tir_rewrite).
 //!
 //! # Keeps
 //! What fails when it is evaluated, so that the program fails when it runs, and what takes too long.
@@ -44,9 +45,7 @@ use std::sync::Arc;
 
 use pliant_interp::{NoPacked, Options, Value, run_with};
 use pliant_ir::op::CALL_TIR;
-use pliant_ir::relax::visit::{
-    Event, Importer, called_globals, operand_vars, walk, works_in_place,
-};
+use pliant_ir::relax::visit::{Event, Importer, called_globals, operand_vars, walk};
 use pliant_ir::relax::{
     Binding, BlockData, Callee, Expr, ExprData, Function, SeqData, Type, TypeData, Var,
 };
@@ -57,6 +56,7 @@ use pliant_pass::rewrite::{Substitution, reachable_seqs, remove_and_substitute, 
 use pliant_pass::{CancelToken, Evaluate, ModulePass, PassContext, PassError};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::analysis::memory::{Memory, ParamUses};
 use crate::analysis::{Effects, written_vars};
 
 /// How many elements an operator without constant tensors among its operands may make.
@@ -110,10 +110,10 @@ impl ModulePass for FoldConstant {
             kernels.insert(name.clone(), BaseFunc::Prim(func.clone()));
         }
         let effects = Effects::of(&module, ctx.ops);
-        let in_place = module.relax_funcs().any(|(_, f)| works_in_place(f));
+        let uses = ParamUses::where_in_place(&module);
         update_each_relax(&mut module, ctx, |_, func| {
             let said = write_out_types(func);
-            Ok(self.fold(func, &kernels, (&effects, in_place), ctx) | said)
+            Ok(self.fold(func, &kernels, (&effects, uses.as_ref()), ctx) | said)
         })?;
         Ok(module)
     }
@@ -124,7 +124,7 @@ impl FoldConstant {
         &self,
         func: &mut Function,
         kernels: &IRModule,
-        effects: (&Effects, bool),
+        effects: (&Effects, Option<&ParamUses>),
         ctx: &PassContext,
     ) -> bool {
         let foldable = Scan::foldable(self, func, kernels, effects, ctx);
@@ -221,14 +221,14 @@ impl<'a> Scan<'a> {
         pass: &'a FoldConstant,
         func: &'a Function,
         kernels: &'a IRModule,
-        (effects, in_place): (&Effects, bool),
+        (effects, uses): (&Effects, Option<&ParamUses>),
         ctx: &'a PassContext,
     ) -> Vec<Binding> {
         let mut pinned = shape_vars(func);
         pinned.extend(written_vars(func, effects));
-        if in_place {
+        if let Some(uses) = uses {
             // What is given back may be written into by who gets it.
-            pinned.extend(operand_vars(func, func.seq(func.body()).result));
+            pinned.extend(Memory::of_given_away(func, uses).given());
         }
         let unless_said = if ctx.evaluator.is_some() { MAX_ELEMENTS } else { MAX_INTERPRETED };
         let said = pass.max_elements.or_else(|| ctx.number(MAX_ELEMENTS_KEY));

@@ -49,7 +49,7 @@ use std::sync::Arc;
 use pliant_ir::attr_names::{CODEGEN, COMPOSITE, PRIMITIVE};
 use pliant_ir::attrs::is_forced_pure;
 use pliant_ir::relax::derive::{SymMap, is_subtype};
-use pliant_ir::relax::visit::{Importer, called_globals, works_in_place};
+use pliant_ir::relax::visit::{Importer, called_globals, for_each_expr, works_in_place};
 use pliant_ir::relax::{
     Binding, Block, BlockData, Callee, Expr, ExprData, Function, Seq, Type, TypeData, Var,
 };
@@ -276,8 +276,7 @@ impl<'a> Inliner<'a> {
             let ty = importer.ty(callee.var(param).ty);
             let arg_ty = importer.dst.expr_ty(arg);
             let fits = is_subtype(importer.dst, arg_ty, ty).is_yes();
-            let constant = matches!(importer.dst.expr(arg), ExprData::Constant(_));
-            if fits && !(constant && self.in_place) {
+            if fits && !(self.in_place && holds_constant(importer.dst, arg)) {
                 importer.vars.insert(param, arg);
                 continue;
             }
@@ -337,6 +336,13 @@ impl<'a> Inliner<'a> {
         }
         out.push(func, Binding { value: result, ..b });
     }
+}
+
+/// Whether a constant is written out in an operand.
+fn holds_constant(func: &Function, operand: Expr) -> bool {
+    let mut found = false;
+    for_each_expr(func, operand, |e| found |= matches!(func.expr(e), ExprData::Constant(_)));
+    found
 }
 
 fn count_bindings(func: &Function) -> usize {

@@ -80,7 +80,7 @@ impl SymArena {
     }
 
     /// The value of a term whose operands have values. Sums and products are wide: what they were multiplied out from
-    /// may fit 64 bits where their own terms do not. Everything else takes operands that fit.
+    /// may fit 64 bits where their own terms do not. So are choices and comparisons; quotients and extremes take operands that fit.
     fn value_of(
         &self,
         sym: Sym,

@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 use crate::{Sym, SymArena, SymKind};
 
 impl SymArena {
-    /// The number of operators, variables and numbers in the text of a term, or `most` where there are more.
+    /// The number of nodes of a term as a tree, or `most` where there are more.
     pub fn written_size(&self, sym: Sym, most: usize) -> usize {
         if let SymKind::Int(_) | SymKind::Var(_) = self.kind(sym) {
             return 1.min(most);

@@ -133,7 +133,8 @@ impl Checker {
             for dim in f.buffer(b).shape.clone() {
                 if let Some(s) = self.integer(f, dim) {
                     let (low, high) = (self.arena.le(zero, s), self.arena.le(s, limit));
-                    // What the form of a size says needs no fact, of which each proof about its symbols would take account.
+                    // Each proof about its symbols takes account of a fact: what the form of a size says needs none, and that
+                    // the least or greatest of several is at most 2**40 has never proved anything.
                     let known = Analyzer::new(&mut self.arena, &self.facts).const_int_bound(s);
                     if known.lo().is_none_or(|lo| lo < 0) {
                         self.facts.assume(&self.arena, low);

@@ -11,7 +11,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::check_bounds;
 use crate::error::LowerError;
 use crate::fit::Fit;
-use crate::walk::{ExprRewriter, for_each_stmt, map_stmts, own_exprs, substitute};
+use crate::walk::{ExprRewriter, for_each_stmt, map_stmt, map_stmts, own_exprs, substitute};
 
 /// Simplifies the whole function.
 ///
@@ -25,13 +25,23 @@ pub fn run(f: &mut PrimFunc) -> Result<(), LowerError> {
 }
 
 fn expressions(f: &mut PrimFunc, s: Stmt) -> Stmt {
-    let mut integers = Integers { wild: wild(f, s), ..Integers::default() };
-    let mut rule = |f: &mut PrimFunc, e: Expr| {
-        let folded = fold(f, e).unwrap_or(e);
-        let smaller = integers.normal(f, folded).unwrap_or(folded);
-        (smaller != e).then_some(smaller)
-    };
-    ExprRewriter::new(&mut rule).stmt(f, s)
+    let (wild, stored) = (wild(f, s), stored_values(f, s));
+    let mut places = Integers { wild: wild.clone(), ..Integers::default() };
+    let mut values = Integers { wild, of_values: true, ..Integers::default() };
+    map_stmt(f, s, &mut |f, e| {
+        if !stored.contains(&e) {
+            return places.rewritten(f, e);
+        }
+        // Where values are loaded from are positions.
+        let mut rule = |f: &mut PrimFunc, e: Expr| {
+            let ExprData::Load(buffer, indices) = f.expr(e).clone() else {
+                return values.simpler(f, e);
+            };
+            let new: Box<[Expr]> = indices.iter().map(|&i| places.rewritten(f, i)).collect();
+            (new != indices).then(|| f.add_expr(ExprData::Load(buffer, new)))
+        };
+        ExprRewriter::new(&mut rule).expr(f, e)
+    })
 }
 
 /// int64 arithmetic as symbolic integers.
@@ -43,13 +53,29 @@ struct Integers {
     fit: Fit,
     /// The variables that may have any value of their type: arithmetic on them wraps.
     wild: FxHashSet<Var>,
+    /// Whether what is simplified may be any value, and not a position or size.
+    of_values: bool,
 }
 
 impl Integers {
+    /// An expression with all in it simplified.
+    fn rewritten(&mut self, f: &mut PrimFunc, e: Expr) -> Expr {
+        let mut rule = |f: &mut PrimFunc, e: Expr| self.simpler(f, e);
+        ExprRewriter::new(&mut rule).expr(f, e)
+    }
+
+    /// Something simpler, if there is.
+    fn simpler(&mut self, f: &mut PrimFunc, e: Expr) -> Option<Expr> {
+        let folded = fold(f, e).unwrap_or(e);
+        let smaller = self.normal(f, folded).unwrap_or(folded);
+        (smaller != e).then_some(smaller)
+    }
+
     /// The normal form of an int64 expression, if it is smaller.
     ///
-    /// Positions and sizes fit their type wherever they are evaluated. Of other values, the normal form is the machine's
-    /// value too where both are sums and products, which wrap alike, of parts that fit.
+    /// Positions and sizes fit their type wherever they are evaluated: those that do not are outside of every buffer. Of
+    /// other values, the normal form is the machine's value too where both are sums and products, which wrap alike, of
+    /// parts that fit.
     fn normal(&mut self, f: &mut PrimFunc, e: Expr) -> Option<Expr> {
         if !matches!(f.expr(e), ExprData::Binary(..)) || f.expr_ty(e) != Ty::I64 {
             return None;
@@ -60,8 +86,20 @@ impl Integers {
             return None;
         }
         let wraps_alike = |e: Expr| self.fit.fact(f, e, &|_| None).ring;
-        (!mentions(f, e, &self.wild) || (wraps_alike(e) && wraps_alike(new))).then_some(new)
+        let sure = !self.of_values && !mentions(f, e, &self.wild);
+        (sure || (wraps_alike(e) && wraps_alike(new))).then_some(new)
     }
+}
+
+/// The expressions below a statement whose values are stored or handed to calls.
+fn stored_values(f: &PrimFunc, s: Stmt) -> FxHashSet<Expr> {
+    let mut values = FxHashSet::default();
+    for_each_stmt(f, s, &mut |_, data| {
+        if let StmtData::Store { value: e, .. } | StmtData::Evaluate(e) = data {
+            values.insert(*e);
+        }
+    });
+    values
 }
 
 fn mentions(f: &PrimFunc, e: Expr, vars: &FxHashSet<Var>) -> bool {

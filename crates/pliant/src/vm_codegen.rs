@@ -117,6 +117,9 @@ struct WholeStorage {
 /// A storage, a tensor at its start, and the end of the storage's name, in three bindings one after the other.
 fn whole_storage(func: &Function, bindings: &[Binding]) -> Option<WholeStorage> {
     let [storage, tensor, kill, ..] = bindings else { return None };
+    if [storage, tensor, kill].iter().any(|b| b.cast.is_some()) {
+        return None;
+    }
     let operands = |binding: &Binding, op: Op| match func.expr(binding.value) {
         ExprData::Call { callee: Callee::Op(o), args, .. } if *o == op => Some(func.list(*args)),
         _ => None,
@@ -284,6 +287,11 @@ impl FunctionGen<'_> {
         while index < bindings.len() {
             self.at(spans[index]);
             let whole = whole_storage(self.func, &bindings[index..]);
+            let whole = whole.filter(|_| {
+                // Nothing else names the storage, nor what killing it gives.
+                self.live.last_read(bindings[index].var) == Some(index + 2)
+                    && self.live.last_read(bindings[index + 2].var).is_none()
+            });
             let (var, regs, end) = match whole {
                 Some(tensor) => (tensor.var, self.alloc_whole(&tensor)?, index + 3),
                 None => (bindings[index].var, self.binding(&bindings[index])?, index + 1),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -79,7 +80,11 @@ def conv2d(data: Tensor, weight: Tensor, *positional: Any, **options: Any) -> Te
     if len(positional) < 4 or not isinstance(positional[3], str):
         return find("nn.conv2d")(data, weight, *positional, **options)
     strides, padding, dilation, layout, *rest = positional
-    given = dict(zip(("kernel_layout", "out_dtype"), rest, strict=False)) | options
+    names = ("kernel_layout", "out_dtype")
+    given = dict(zip(names, rest, strict=False)) | options
+    unread = len(rest) > len(names) or sorted(set(given) - set(names))
+    if unread:
+        raise TypeError(f"conv2d: a layout as sixth argument goes with {', '.join(names)} alone (help: groups go by keyword without it)")
     kernel_layout = given.get("kernel_layout") or {"NCHW": "OIHW", "NHWC": "HWIO", "HWCN": "HWIO"}.get(layout, "OIHW")
     out_dtype = given.get("out_dtype")
     return _convolve(data, weight, strides, padding, dilation, 1, out_dtype, layout, kernel_layout)
@@ -108,6 +113,9 @@ def conv2d_NCHWc(  # noqa: N802 (the field's name)
     """``conv2d`` of images whose channels stand in blocks, by kernels of layout OIHWio; the result has the kernel's blocks."""
     if data.ndim != 5 or kernel.ndim != 6:
         raise ValueError(f"conv2d_NCHWc: {data.ndim} and {kernel.ndim} dims, but 5 and 6 are needed")
+    for name, given in (("layout", layout), ("out_layout", out_layout)):
+        if re.fullmatch(r"NCHW\d+c", given) is None:
+            raise ValueError(f"conv2d_NCHWc: {name} is NCHW with the size of a block and c, as NCHW8c, not '{given}'")
     outputs, inputs, height, width, inner, block = kernel.shape
 
     def plain(o: Any, i: Any, h: Any, w: Any) -> Any:

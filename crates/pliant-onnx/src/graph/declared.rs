@@ -58,6 +58,15 @@ impl Importer<'_> {
         }
     }
 
+    /// How many dims the file says that a value of the main graph has.
+    pub(crate) fn declared_rank(&self, name: &str) -> Option<usize> {
+        let info = self.declared.get(name).filter(|_| self.scopes.len() == 1)?;
+        match info.r#type.as_ref()?.value.as_ref()? {
+            TypeValue::TensorType(tensor) => Some(tensor.shape.as_ref()?.dim.len()),
+            _ => None,
+        }
+    }
+
     /// How a value differs from what is declared, in words.
     fn contradiction(&self, value: &Value, declared: &TensorType) -> Option<String> {
         let (code, dims) = self.type_of(value)?;

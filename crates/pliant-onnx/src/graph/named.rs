@@ -8,7 +8,7 @@ use pliant_sym::Sym;
 use super::Importer;
 use crate::value::Value;
 
-/// Terms that have more parts than this, written out, get a name.
+/// Terms that have so many parts, written out, get a name.
 const MOST_PARTS: usize = 128;
 
 impl Importer<'_> {

@@ -1,7 +1,7 @@
 //! Reductions.
 
 use pliant_ir::relax::Expr;
-use pliant_ir::{AttrValue, Attrs};
+use pliant_ir::{AttrValue, Attrs, DType};
 
 use super::{OnnxOp, op};
 use crate::error::Problem;
@@ -15,7 +15,7 @@ pub(super) static OPS: &[OnnxOp] = &[
     op("ReduceLogSum", |n| of(n, Before::Nothing, "relax.sum", After::Log)),
     op("ReduceLogSumExp", log_sum_exp),
     op("ReduceMax", |n| plain(n, "relax.max", Some(Fold::Max))),
-    op("ReduceMean", |n| plain(n, "relax.mean", None)),
+    op("ReduceMean", mean),
     op("ReduceMin", |n| plain(n, "relax.min", Some(Fold::Min))),
     op("ReduceProd", |n| plain(n, "relax.prod", Some(Fold::Mul))),
     op("ReduceSum", |n| plain(n, "relax.sum", Some(Fold::Add))),
@@ -138,6 +138,26 @@ fn plain(n: &mut Node<'_, '_>, op: &str, fold: Option<Fold>) -> Converted {
     of(n, Before::Nothing, op, After::Nothing)
 }
 
+/// The mean of integers is rounded towards 0.
+fn mean(n: &mut Node<'_, '_>) -> Converted {
+    let x = n.tensor(0)?;
+    let over = Over::read(n, |n| n.rank(x))?;
+    in_floats(n, x, |n, x| over.apply(n, "relax.mean", x, over.keep))
+}
+
+/// What is computed of floats, of integers in float64 and then as an integer again.
+fn in_floats(
+    n: &mut Node<'_, '_>,
+    x: Expr,
+    compute: impl FnOnce(&mut Node<'_, '_>, Expr) -> Result<Expr, Problem>,
+) -> Converted {
+    let dtype = n.dtype(x)?;
+    let wide = if dtype.is_integer() { DType::Float64 } else { dtype };
+    let x = n.cast(x, wide)?;
+    let y = compute(n, x)?;
+    Ok(vec![n.cast(y, dtype)?.into()])
+}
+
 fn of(n: &mut Node<'_, '_>, before: Before, op: &str, after: After) -> Converted {
     let x = n.tensor(0)?;
     let over = Over::read(n, |n| n.rank(x))?;
@@ -161,7 +181,7 @@ fn finish(n: &mut Node<'_, '_>, y: Expr, after: After) -> Result<Expr, Problem> 
         return n.op(op, &[y]);
     }
     // Integers are rounded down to integers again.
-    let wide = n.cast(y, pliant_ir::DType::Float64)?;
+    let wide = n.cast(y, DType::Float64)?;
     let z = n.op(op, &[wide])?;
     n.cast(z, dtype)
 }
@@ -173,11 +193,13 @@ fn log_sum_exp(n: &mut Node<'_, '_>) -> Converted {
     if matches!(over.axes, Axes::Nothing) {
         return Ok(vec![x.into()]);
     }
-    let top = over.apply(n, "relax.max", x, true)?;
-    let below = n.op("relax.subtract", &[x, top])?;
-    let powers = n.op("relax.exp", &[below])?;
-    let sum = over.apply(n, "relax.sum", powers, over.keep)?;
-    let log = n.op("relax.log", &[sum])?;
-    let top = if over.keep { top } else { over.apply(n, "relax.max", x, false)? };
-    Ok(vec![n.op("relax.add", &[log, top])?.into()])
+    in_floats(n, x, |n, x| {
+        let top = over.apply(n, "relax.max", x, true)?;
+        let below = n.op("relax.subtract", &[x, top])?;
+        let powers = n.op("relax.exp", &[below])?;
+        let sum = over.apply(n, "relax.sum", powers, over.keep)?;
+        let log = n.op("relax.log", &[sum])?;
+        let top = if over.keep { top } else { over.apply(n, "relax.max", x, false)? };
+        n.op("relax.add", &[log, top])
+    })
 }

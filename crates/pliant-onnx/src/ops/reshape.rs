@@ -2,6 +2,7 @@
 
 use pliant_ir::relax::Expr;
 use pliant_ir::{AttrValue, Attrs, DType};
+use pliant_ops::prove;
 use pliant_sym::Sym;
 
 use super::{OnnxOp, op};
@@ -263,8 +264,30 @@ fn squeeze(n: &mut Node<'_, '_>) -> Converted {
         }
     }
     let x = n.tensor(0)?;
+    if axes.is_none()
+        && let Some(made) = squeeze_at_run(n, x)?
+    {
+        return Ok(vec![made.into()]);
+    }
     let axes = axes.map_or(AttrValue::None, AttrValue::ints);
     Ok(vec![n.op_with("relax.squeeze", &[x], Attrs::default().with("axis", axes))?.into()])
+}
+
+/// Drops the dims that turn out to be 1; `None` where it is known which are: by their sizes, or since the file declares a
+/// result of as many dims as are not 1.
+fn squeeze_at_run(n: &mut Node<'_, '_>, x: Expr) -> Result<Option<Expr>, Problem> {
+    let dims = n.dims(x)?;
+    let (one, two) = (n.func().syms.int(1), n.func().syms.int(2));
+    let rest: Vec<Sym> = dims.iter().copied().filter(|&d| d != one).collect();
+    let mut may_be_one = |d: Sym| {
+        n.func().syms.as_int(d).is_none() && prove::at_most(n.func(), two, d) != Some(true)
+    };
+    if !rest.iter().any(|&d| may_be_one(d)) || n.declared_rank(0) == Some(rest.len()) {
+        return Ok(None);
+    }
+    let (sizes, one) = (n.sizes(&dims)?, n.scalar(1i64)?);
+    let mask = n.op("relax.equal", &[sizes, one])?;
+    n.drop_axes(x, mask, None).map(Some)
 }
 
 fn normal_axes(

@@ -82,7 +82,19 @@ fn slice_at_run(n: &mut Node<'_, '_>, rank: usize) -> Converted {
             ints_attr("axis", 0),
         )?);
     }
-    Ok(vec![n.op("relax.dynamic_strided_slice", &args)?.into()])
+    let y = n.op("relax.dynamic_strided_slice", &args)?;
+    // Axes that are not named stay as they are.
+    let named = match (n.attrs().ints("axes")?, n.const_ints(3)) {
+        (Some(axes), _) => Some(axes.to_vec()),
+        (None, None) if !n.has(3) => n.func().syms.as_int(count).map(|count| (0..count).collect()),
+        (None, known) => known,
+    };
+    let Some(named) = named else { return Ok(vec![y.into()]) };
+    let mut kept: Vec<Option<Sym>> = own.into_iter().map(Some).collect();
+    for axis in named {
+        kept[n.axis(axis, rank)?] = None;
+    }
+    Ok(vec![n.with_dims(y, &kept)?.into()])
 }
 
 /// The bounds, where they are known as terms.

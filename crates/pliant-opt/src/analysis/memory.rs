@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use pliant_ir::attr_names::INPLACE_INDICES;
 use pliant_ir::op::{CALL_PURE_PACKED, CALL_TIR_INPLACE, WHILE_LOOP};
-use pliant_ir::relax::visit::{Event, operand_vars, walk, works_in_place};
+use pliant_ir::relax::visit::{Event, operand_vars, value_free_vars, walk, works_in_place};
 use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function, Var};
 use pliant_ir::{AttrValue, IRModule, Op};
 use pliant_ops::decl::Legalize;
@@ -199,13 +199,23 @@ impl Memory {
     /// As [`of`](Self::of), where what the function gives back counts as written into: its caller may.
     pub fn of_given_away(f: &Function, uses: &ParamUses) -> Self {
         let mut memory = Memory::of(f, uses);
-        let mut work = operand_vars(f, f.seq(f.body()).result);
+        let mut work = Vec::new();
+        walk(f, f.root(), |event| {
+            if let Event::EnterFunc(id) = event {
+                work.extend(operand_vars(f, f.seq(f.func(id).body).result));
+            }
+        });
         while let Some(v) = work.pop() {
             if memory.given.insert(v) {
                 work.extend(memory.sources.get(&v).into_iter().flatten());
             }
         }
         memory
+    }
+
+    /// The variables whose values the function gives back, as they are or as what others are views of.
+    pub fn given(&self) -> impl Iterator<Item = Var> + use<'_> {
+        self.given.iter().copied()
     }
 
     /// Enters that the memory of these variables is written into.
@@ -231,6 +241,8 @@ impl Memory {
                     shared.extend(operand_vars(f, f.seq(seq).result));
                 }
             }
+            // What it captures it may give back.
+            ExprData::Func(_) => shared = value_free_vars(f, b.value),
             _ => {
                 for (e, one) in uses.operands(f, b.value) {
                     let vars = leaf_vars(f, e);

@@ -46,7 +46,8 @@
 //! That nobody in the module calls the function: the caller would have to transform the parameters each time.
 //!
 //! # Keeps
-//! Calls with effects, control flow, `match_cast`s, random numbers and what mentions sizes that only the inputs tell.
+//! Calls with effects, control flow, `match_cast`s, random numbers, reads of parameters that the function writes into, and
+//! what mentions sizes that only the inputs tell.
 //! Parameters that the function needs as they are, first; one whose dims alone tell a size that it mentions is such.
 //!
 //! # Never
@@ -153,7 +154,8 @@ fn liftable(func: &Function, weights: &[Var], effects: &Effects) -> Vec<Binding>
     let pinned = shape_vars(func);
     // What a call writes over is computed anew for each call of the function.
     let written = written_vars(func, effects);
-    let mut known: FxHashSet<Var> = weights.iter().copied().collect();
+    let mut known: FxHashSet<Var> =
+        weights.iter().copied().filter(|w| !written.contains(w)).collect();
     let mut out = Vec::new();
     for &block in &func.seq(func.body()).blocks {
         for &b in &func.block(block).bindings {

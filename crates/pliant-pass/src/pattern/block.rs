@@ -311,7 +311,8 @@ fn names_itself(func: &Function, b: &Binding) -> bool {
 /// that types mention, and the `match_cast` that defines a symbol, where nothing before the block does.
 pub fn needs_in_block(func: &Function, block: Block) -> Vec<Vec<u32>> {
     let bindings = &func.block(block).bindings;
-    let before = symbols_before(func, block);
+    let casts = bindings.iter().any(|b| b.cast.is_some());
+    let before = if casts { symbols_before(func, block) } else { FxHashSet::default() };
     let mut place: SecondaryMap<Var, u32> = SecondaryMap::new();
     let mut sym_place: FxHashMap<SymVar, u32> = FxHashMap::default();
     for (i, b) in bindings.iter().enumerate() {
@@ -348,27 +349,32 @@ pub fn needs_in_block(func: &Function, block: Block) -> Vec<Vec<u32>> {
     bindings.iter().enumerate().map(needs).collect()
 }
 
-/// The symbols that parameters define, and the blocks before this one in its sequence.
+/// The symbols in view where a block begins: those of the parameters of the functions around it, and of each `match_cast`
+/// before it in the sequences that it stands in.
 fn symbols_before(func: &Function, block: Block) -> FxHashSet<SymVar> {
-    let mut out = FxHashSet::default();
-    let mut home: Vec<Block> = Vec::new();
+    let mut scopes: Vec<Vec<SymVar>> = Vec::new();
+    let mut found = FxHashSet::default();
+    let mut done = false;
     walk(func, func.root(), |event| match event {
+        _ if done => {}
         Event::EnterFunc(id) => {
-            for &p in &func.func(id).params {
-                out.extend(type_syms(func, func.var(p).ty));
-            }
+            let params = func.func(id).params.iter();
+            scopes.push(params.flat_map(|&p| type_syms(func, func.var(p).ty)).collect());
         }
-        Event::Binding(place, _) if place.block == block && home.is_empty() => {
-            let blocks = &func.seq(place.seq).blocks;
-            home.extend(blocks.iter().take_while(|&&b| b != block));
+        Event::EnterSeq(_) => scopes.push(Vec::new()),
+        Event::Result(_) | Event::LeaveFunc(_) => drop(scopes.pop()),
+        Event::EnterBlock(b) if b == block => {
+            found.extend(scopes.drain(..).flatten());
+            done = true;
+        }
+        Event::Bound(_, b) => {
+            if let (Some(cast), Some(scope)) = (b.cast.expand(), scopes.last_mut()) {
+                scope.extend(definable_syms(func, cast));
+            }
         }
         _ => {}
     });
-    for b in home {
-        let casts = func.block(b).bindings.iter().filter_map(|b| b.cast.expand());
-        out.extend(casts.flat_map(|cast| definable_syms(func, cast)));
-    }
-    out
+    found
 }
 
 /// As [`sort_block`], for blocks of either kind without effects; the error is a variable that needs itself.

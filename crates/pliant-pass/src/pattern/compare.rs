@@ -109,43 +109,53 @@ impl Search<'_> {
 
     /// Whether a term is that size; `None` where symbols that other terms may bind decide.
     fn term_fits(&mut self, term: &SizeTerm, have: Sym) -> Option<bool> {
-        let (arena, sizes) = (&term.arena, self.sizes.clone());
-        let syms = self.syms.get(self.func);
         let mut unbound: Vec<(u64, SymVar)> = Vec::new();
-        let want = syms.import(arena, term.sym, &mut |syms, v| {
+        for v in term.arena.free_vars(term.sym) {
             let key = term.key(v);
-            sizes.get(&key).copied().unwrap_or_else(|| {
-                let known = unbound.iter().find(|(k, _)| *k == key).map(|&(_, u)| u);
-                let u = known.unwrap_or_else(|| {
-                    // A symbol of the function by that name is the first guess.
-                    let same = syms.vars().find(|&u| syms.name(u) == arena.name(v));
-                    let u = same.unwrap_or_else(|| syms.fresh_var(arena.name(v).to_string()));
-                    unbound.push((key, u));
-                    u
-                });
-                syms.var(u)
-            })
-        });
-        let own: Vec<(u64, Sym)> = unbound.iter().map(|&(k, u)| (k, syms.var(u))).collect();
-        if self.prove_equal(want, have) {
-            own.into_iter().for_each(|(key, size)| self.bind_size(key, size));
-            return Some(true);
+            if !self.sizes.contains_key(&key) && unbound.iter().all(|(k, _)| *k != key) {
+                unbound.push((key, v));
+            }
         }
-        let &[(key, unknown)] = unbound.as_slice() else {
+        // The function's own symbols of those names are the first guess.
+        let syms = self.syms.get(self.func);
+        let named = |v: SymVar| syms.vars().find(|&u| syms.name(u) == term.arena.name(v));
+        let own: Option<Vec<(u64, SymVar)>> =
+            unbound.iter().map(|&(key, v)| Some((key, named(v)?))).collect();
+        if let Some(own) = own {
+            let want = self.with_symbols(term, &own);
+            if self.prove_equal(want, have) {
+                for (key, u) in own {
+                    let size = self.syms.get(self.func).var(u);
+                    self.bind_size(key, size);
+                }
+                return Some(true);
+            }
+        }
+        let &[(key, _)] = unbound.as_slice() else {
             return unbound.is_empty().then_some(false);
         };
-        let Some(size) = self.solved(want, unknown, have) else { return Some(false) };
+        let Some(size) = self.solved(term, key, have) else { return Some(false) };
         self.bind_size(key, size);
         Some(true)
     }
 
-    /// What a symbol is where a term with it is that size, if that is sure to be one.
-    fn solved(&mut self, term: Sym, unknown: SymVar, have: Sym) -> Option<Sym> {
+    /// A term with the sizes that its symbols are bound to, and these symbols for others.
+    fn with_symbols(&mut self, term: &SizeTerm, others: &[(u64, SymVar)]) -> Sym {
+        let sizes = self.sizes.clone();
         let syms = self.syms.get(self.func);
-        let fresh = syms.fresh_var("unknown");
-        let by = syms.var(fresh);
-        let term = syms.substitute(term, &|v| (v == unknown).then_some(by));
-        let solution = solve_match(syms, term, "size", &|v| v != fresh)?;
+        syms.import(&term.arena, term.sym, &mut |syms, v| {
+            let key = term.key(v);
+            let other = others.iter().find(|(k, _)| *k == key).map(|&(_, u)| u);
+            other.map_or_else(|| sizes[&key], |u| syms.var(u))
+        })
+    }
+
+    /// What the one symbol of a term is that is not bound, where the term is that size; if that is sure to be a size.
+    fn solved(&mut self, term: &SizeTerm, key: u64, have: Sym) -> Option<Sym> {
+        let fresh = self.syms.get(self.func).fresh_var("unknown");
+        let want = self.with_symbols(term, &[(key, fresh)]);
+        let syms = self.syms.get(self.func);
+        let solution = solve_match(syms, want, "size", &|v| v != fresh)?;
         let observed = |v: SymVar| (v == solution.observed).then_some(have);
         let size = syms.substitute(solution.value, &observed);
         let checks: Vec<Sym> =

@@ -231,7 +231,7 @@ impl<'r> Rewriting<'r> {
             return Err(PassError::internal("a replacement without a match"));
         };
         let (binding, chain) = (current.binding, current.chain + 1);
-        if with.bindings.is_empty() && same_expr(func, binding.value, with.value) {
+        if self.computes_same(func, binding.value, &with) {
             return Ok(false);
         }
         self.rewrites += 1;
@@ -288,6 +288,55 @@ impl<'r> Rewriting<'r> {
         self.pending[first..].reverse();
         self.current = None;
         Ok(true)
+    }
+
+    /// Whether a replacement is the very computation that stands there: the calls that it makes, of the same operands.
+    fn computes_same(&self, func: &Function, old: Expr, with: &Replacement) -> bool {
+        let made = |e: Expr| match func.expr(e) {
+            ExprData::Var(v) => with.bindings.iter().find(|b| b.var == *v).map(|b| b.value),
+            _ => Some(e),
+        };
+        let mut stack = vec![(old, with.value)];
+        let mut steps = 0;
+        while let Some((old, new)) = stack.pop() {
+            if same_expr(func, old, new) {
+                continue;
+            }
+            // What was there is another name for itself.
+            let Some(new) = made(new) else {
+                if self.defs.origin(func, old) != self.defs.origin(func, new) {
+                    return false;
+                }
+                continue;
+            };
+            steps += 1;
+            let old = self.defs.value(func, old);
+            match (func.expr(old), func.expr(new)) {
+                _ if steps > MAX_CHAIN => return false,
+                (
+                    ExprData::Call { callee: c, args: x, attrs: p, ty_args: t },
+                    ExprData::Call { callee: d, args: y, attrs: q, ty_args: u },
+                ) if c == d && p == q && func.type_list(*t) == func.type_list(*u) => {
+                    let (x, y) = (func.list(*x), func.list(*y));
+                    if x.len() != y.len() {
+                        return false;
+                    }
+                    stack.extend(x.iter().copied().zip(y.iter().copied()));
+                }
+                (ExprData::Tuple(x), ExprData::Tuple(y)) => {
+                    let (x, y) = (func.list(*x), func.list(*y));
+                    if x.len() != y.len() {
+                        return false;
+                    }
+                    stack.extend(x.iter().copied().zip(y.iter().copied()));
+                }
+                (ExprData::TupleGetItem(x, i), ExprData::TupleGetItem(y, j)) if i == j => {
+                    stack.push((*x, *y));
+                }
+                _ => return false,
+            }
+        }
+        true
     }
 
     /// Lets what reads a variable that became a copy read the original.

@@ -112,8 +112,17 @@ pub(crate) fn result_dtype(
     ops: &dyn OpRegistry,
 ) -> Option<Result<DType, &'static str>> {
     let declared = &ops.signature(op)?.attrs;
-    let open = |key: &str| key.ends_with("dtype") && attrs.iter().all(|(k, _)| &**k != key);
-    if declared.iter().any(|(key, _)| open(key)) {
+    // Texts and flags choose what is given, and of what type.
+    let chooses = |default: &Option<AttrValue>| {
+        matches!(
+            default,
+            None | Some(
+                AttrValue::None | AttrValue::Str(_) | AttrValue::DType(_) | AttrValue::Bool(_)
+            )
+        )
+    };
+    let open = |key: &str| attrs.iter().all(|(k, _)| &**k != key);
+    if declared.iter().any(|(key, default)| chooses(default) && open(key)) {
         return None;
     }
     match infer(op, &vec![Operand::Any; args.len()], attrs, ops).ok()? {

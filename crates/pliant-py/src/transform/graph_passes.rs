@@ -98,6 +98,9 @@ pub fn bind_symbolic_vars(
 fn size_term(e: &te::Expr) -> Option<SizeTerm> {
     let mut arena = SymArena::new();
     let size = te::to_sym(&mut arena, e, &mut VarMap::new())?;
+    if arena.is_predicate(size) {
+        return None;
+    }
     Some(SizeTerm { arena: arena.into(), size })
 }
 

@@ -76,6 +76,10 @@ impl<'s> PrimParser<'_, 's> {
                 self.ceildiv(a, b, e.range)
             }
             "Cast" => self.cast_call(e, call, false),
+            "const" => {
+                let [value, dtype] = self.args::<2>("const", e, call)?;
+                self.cast_to(value, dtype)
+            }
             "cast" => self.cast_call(e, call, true),
             "Not" => {
                 let [a] = self.args::<1>(&name, e, call)?;

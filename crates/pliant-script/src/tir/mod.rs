@@ -182,6 +182,7 @@ const CONSTRUCTS: &[&str] = &[
     "LetStmt",
     "Assert",
     "Cast",
+    "const",
     "Select",
     "Ramp",
     "Broadcast",

@@ -65,6 +65,10 @@ fn plain(n: &mut Node<'_, '_>, graph: &GraphProto, carried: usize) -> Converted 
         scanned.push(Scanned { x, axis: n.axis(axis, rank)?, back: back != 0 });
     }
     let turns = n.dims(scanned[0].x)?[scanned[0].axis];
+    for one in &scanned[1..] {
+        let length = n.dims(one.x)?[one.axis];
+        n.require_equal(turns, length, "it scans inputs of {} and of {} slices")?;
+    }
     let first = (0..carried).map(|i| n.given(i)).collect();
     let last = turns_over(n, graph, first, &scanned, turns)?;
     let mut outputs = last.state;
@@ -101,6 +105,10 @@ fn batched(n: &mut Node<'_, '_>, graph: &GraphProto, carried: usize) -> Converte
     let [batch, turns, ..] = n.dims(all[carried])?[..] else {
         return Err(Problem::invalid("what it scans must have a batch and a sequence axis"));
     };
+    for &x in &all[carried + 1..] {
+        let length = n.dims_from(x, 2)?[1];
+        n.require_equal(turns, length, "it scans inputs of {} and of {} slices")?;
+    }
     let mut turn = |n: &mut Node<'_, '_>, state: &[Value]| {
         let at = n.materialize(&state[0])?;
         let mut slices = Vec::with_capacity(all.len());

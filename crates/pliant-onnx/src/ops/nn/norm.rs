@@ -1,5 +1,7 @@
 //! Normalisations.
 
+use std::cmp::Ordering;
+
 use pliant_ir::relax::Expr;
 use pliant_ir::{AttrValue, Attrs, DType};
 use pliant_sym::Sym;
@@ -75,33 +77,52 @@ fn scale_and_shift(
 fn batch_norm(n: &mut Node<'_, '_>) -> Converted {
     let training = n.attrs().int("training_mode")?.unwrap_or(0) != 0;
     let eps = epsilon(n)?;
-    let x = n.tensor(0)?;
-    let rank = n.rank(x)?;
-    let mut parts = Vec::with_capacity(4);
+    let given = n.tensor(0)?;
+    let (own, rank) = (n.dtype(given)?, n.rank(given)?);
+    let mut all = vec![given];
     for i in 1..5 {
         let part = n.tensor(i)?;
-        parts.push(per_channel(n, part, rank)?);
+        all.push(per_channel(n, part, rank)?);
     }
+    let running = [n.dtype(all[3])?, n.dtype(all[4])?];
+    let all = of_one_type(n, all)?;
+    let (x, parts) = (all[0], &all[1..]);
     if !training {
         let y = normalize(n, x, parts[2], parts[3], eps)?;
-        return Ok(vec![scale_and_shift(n, y, parts[0], parts[1])?.into()]);
+        let y = scale_and_shift(n, y, parts[0], parts[1])?;
+        return Ok(vec![n.cast(y, own)?.into()]);
     }
     // The statistics of this batch, which move the running ones.
     let axes: Vec<i64> = (0..rank as i64).filter(|&a| a != 1).collect();
     let (mean, var) = statistics(n, x, &axes)?;
     let y = normalize(n, x, mean, var, eps)?;
-    let mut outputs = vec![scale_and_shift(n, y, parts[0], parts[1])?.into()];
+    let y = scale_and_shift(n, y, parts[0], parts[1])?;
+    let mut outputs = vec![n.cast(y, own)?.into()];
     let keep = n.attrs().float("momentum")?.unwrap_or(0.9);
-    for (own, now) in [(parts[2], mean), (parts[3], var)] {
-        let dtype = n.dtype(own)?;
-        let (keep, rest) = (n.number(keep, dtype)?, n.number(1.0 - keep, dtype)?);
-        let now = n.cast(now, dtype)?;
-        let (a, b) = (n.op("relax.multiply", &[own, keep])?, n.op("relax.multiply", &[now, rest])?);
+    for (old, now, dtype) in [(parts[2], mean, running[0]), (parts[3], var, running[1])] {
+        let wide = n.dtype(old)?;
+        let (keep, rest) = (n.number(keep, wide)?, n.number(1.0 - keep, wide)?);
+        let (a, b) = (n.op("relax.multiply", &[old, keep])?, n.op("relax.multiply", &[now, rest])?);
         let moved = n.op("relax.add", &[a, b])?;
+        let moved = n.cast(moved, dtype)?;
         let channels = n.dims_from(moved, 2)?[1];
         outputs.push(n.reshape(moved, &[channels])?.into());
     }
     Ok(outputs)
+}
+
+/// The tensors in the widest of their types, in float32 where two of 16 bits differ.
+fn of_one_type(n: &mut Node<'_, '_>, tensors: Vec<Expr>) -> Result<Vec<Expr>, Problem> {
+    let mut wide = n.dtype(tensors[0])?;
+    for &t in &tensors[1..] {
+        let own = n.dtype(t)?;
+        wide = match own.size().cmp(&wide.size()) {
+            Ordering::Greater => own,
+            Ordering::Equal if own != wide => DType::Float32,
+            _ => wide,
+        };
+    }
+    tensors.into_iter().map(|t| n.cast(t, wide)).collect()
 }
 
 fn instance_norm(n: &mut Node<'_, '_>) -> Converted {
@@ -182,12 +203,15 @@ fn layer_norm(n: &mut Node<'_, '_>) -> Converted {
 fn rms_norm(n: &mut Node<'_, '_>) -> Converted {
     let eps = epsilon(n)?;
     let (x, scale) = (n.tensor(0)?, n.tensor(1)?);
-    let rank = n.rank(x)?;
+    // What the scale is of, the result is of.
+    let (rank, dtype) = (n.rank(x)?, n.dtype(scale)?);
     let axis = n.axis(n.attrs().int("axis")?.unwrap_or(-1), rank)?;
     let attrs = Attrs::default()
         .with("axes", AttrValue::ints(axis as i64..rank as i64))
         .with("epsilon", AttrValue::float(eps));
-    Ok(vec![n.op_with("relax.nn.rms_norm", &[x, scale], attrs)?.into()])
+    let both = of_one_type(n, vec![x, scale])?;
+    let y = n.op_with("relax.nn.rms_norm", &both, attrs)?;
+    Ok(vec![n.cast(y, dtype)?.into()])
 }
 
 fn mean_variance(n: &mut Node<'_, '_>) -> Converted {
