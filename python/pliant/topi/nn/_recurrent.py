@@ -38,11 +38,10 @@ def lstm(  # noqa: PLR0913 (the field's parameters)
     ``reverse``, steps go from the last input to the first. Weights of three dims are those of ``relax.op.nn.lstm``, whose
     arguments the others then are."""
     if Wi.ndim == 3 or operator:
-        own = {"p_i": p_i, "p_f": p_f, "p_o": p_o, "reverse": reverse or None}
-        own |= {"weight_layout": None if weight_layout == "IFGO" else weight_layout}
-        own |= {"f_act": None if f_act is tir.sigmoid else f_act}
-        own |= {name: None if act is tir.tanh else act for name, act in (("g_act", g_act), ("h_act", h_act))}
-        unread = [name for name, value in own.items() if value is not None]
+        left_out = {name: given is None for name, given in (("p_i", p_i), ("p_f", p_f), ("p_o", p_o))}
+        left_out |= {"reverse": not reverse, "weight_layout": weight_layout == "IFGO", "f_act": f_act is tir.sigmoid}
+        left_out |= {name: act is tir.tanh for name, act in (("g_act", g_act), ("h_act", h_act))}
+        unread = [name for name, default in left_out.items() if not default]
         if unread:
             raise TypeError(f"lstm: weights of three dims are relax.op.nn.lstm's, which takes no {', '.join(unread)}")
         rest = (Bi, Bh, h_init, c_init, proj)
