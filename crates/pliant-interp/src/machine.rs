@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use pliant_ir::relax::visit::works_in_place;
 use pliant_ir::{BaseFunc, IRModule};
 use pliant_tensor::{DType, Storage, Tensor, checked_nbytes};
 
@@ -125,7 +124,7 @@ impl<'a> Machine<'a> {
             module,
             packed,
             options,
-            in_place: module.relax_funcs().any(|(_, f)| works_in_place(f)),
+            in_place: module.works_in_place(),
             steps_left: options.max_steps,
             depth: 0,
             stack_base: stack_address(),

@@ -101,6 +101,11 @@ impl IRModule {
         self.functions.iter().filter_map(|(n, f)| f.as_relax().map(|f| (n, f)))
     }
 
+    /// Whether a call of some graph function says that it works in place.
+    pub fn works_in_place(&self) -> bool {
+        self.relax_funcs().any(|(_, f)| relax::visit::works_in_place(f))
+    }
+
     /// The loop functions, in order.
     pub fn prim_funcs(&self) -> impl Iterator<Item = (&Arc<str>, &Arc<tir::PrimFunc>)> {
         self.functions.iter().filter_map(|(n, f)| f.as_prim().map(|f| (n, f)))

@@ -29,7 +29,6 @@
 
 use pliant_ir::attr_names::INPLACE_INDICES;
 use pliant_ir::op::{CALL_DPS_PACKED, CALL_TIR, CALL_TIR_INPLACE};
-use pliant_ir::relax::visit::works_in_place;
 use pliant_ir::relax::{
     Binding, Callee, Expr, ExprData, Function, TensorShape, Type, TypeData, Var,
 };
@@ -53,7 +52,7 @@ impl ModulePass for CallTirRewrite {
 
     fn run(&self, module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
         // After this pass nobody sees which calls work in place.
-        let in_place = module.relax_funcs().any(|(_, f)| works_in_place(f));
+        let in_place = module.works_in_place();
         let mut module = CopyWrittenViews.run(module, ctx)?;
         for_each_relax(&mut module, ctx, |_, func| {
             let changed = rewrite(func)?;

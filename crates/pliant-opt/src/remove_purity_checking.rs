@@ -30,7 +30,6 @@
 //! Moves a call.
 
 use pliant_ir::op::CALL_PURE_PACKED;
-use pliant_ir::relax::visit::works_in_place;
 use pliant_ir::relax::{Callee, ExprData, Function};
 use pliant_ir::{Attrs, IRModule, Op};
 use pliant_pass::pass::for_each_relax;
@@ -53,7 +52,7 @@ impl ModulePass for RemovePurityChecking {
 
     fn run(&self, module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
         // After this pass nobody sees which packed functions work in place.
-        let in_place = module.relax_funcs().any(|(_, f)| works_in_place(f));
+        let in_place = module.works_in_place();
         let mut module = CopyWrittenViews.run(module, ctx)?;
         for_each_relax(&mut module, ctx, |_, func| {
             if unwrap_calls(func)? {

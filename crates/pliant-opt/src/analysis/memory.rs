@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use pliant_ir::attr_names::INPLACE_INDICES;
 use pliant_ir::op::{CALL_PURE_PACKED, CALL_TIR_INPLACE, WHILE_LOOP};
-use pliant_ir::relax::visit::{Event, operand_vars, value_free_vars, walk, works_in_place};
+use pliant_ir::relax::visit::{Event, operand_vars, value_free_vars, walk};
 use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function, Var};
 use pliant_ir::{AttrValue, IRModule, Op};
 use pliant_ops::decl::Legalize;
@@ -48,7 +48,7 @@ pub struct ParamUses {
 impl ParamUses {
     /// [`ParamUses::of`] a module that works in place somewhere; nothing is ever written in others.
     pub fn where_in_place(module: &IRModule) -> Option<Self> {
-        module.relax_funcs().any(|(_, f)| works_in_place(f)).then(|| ParamUses::of(module))
+        module.works_in_place().then(|| ParamUses::of(module))
     }
 
     /// The least that is consistent: a function does what its calls do.

@@ -1,13 +1,13 @@
 //! Joining along an axis, and taking apart: concat, split.
 
-use pliant_ir::Sym;
 use pliant_ir::op::InferError;
 use pliant_ir::relax::{Type, TypeData};
+use pliant_ir::{DType, Sym};
 use pliant_sym::SymKind;
 
 use crate::attrs::Sizes;
 use crate::decl::{Default, OpDecl, Pattern};
-use crate::infer::InferCtx;
+use crate::infer::{InferCtx, TensorTy};
 use crate::legalize::{LegalizeCtx, LegalizeError};
 use crate::ops::index::safe;
 use crate::prove;
@@ -42,9 +42,22 @@ pub static DECLS: &[OpDecl] = &[
 
 // ---- concat ----
 
-fn infer_concat(ctx: &mut InferCtx<'_>) -> Inferred {
-    let Some(parts) = ctx.tensors(0)? else { return Ok(ctx.make(None, None, None)) };
-    let Some(first) = parts.first() else { return Err(ctx.error("there is nothing to join")) };
+/// Tensors that are joined: of one rank and data type, as far as these are known. There is at least one.
+pub(super) struct Alike {
+    pub(super) parts: Vec<TensorTy>,
+    pub(super) ndim: Option<usize>,
+    pub(super) dtype: Option<DType>,
+}
+
+/// The tensors of operand 0, to be joined; `None` where their number is unknown.
+///
+/// # Errors
+/// No tensors, and tensors that differ in rank or data type.
+pub(super) fn alike(ctx: &InferCtx<'_>) -> Result<Option<Alike>, InferError> {
+    let Some(parts) = ctx.tensors(0)? else { return Ok(None) };
+    if parts.is_empty() {
+        return Err(ctx.error("there is nothing to join"));
+    }
     let ndim = parts.iter().find_map(|p| p.ndim);
     let dtype = parts.iter().find_map(|p| p.dtype);
     for (k, p) in parts.iter().enumerate() {
@@ -55,9 +68,18 @@ fn infer_concat(ctx: &mut InferCtx<'_>) -> Inferred {
             )));
         }
     }
+    Ok(Some(Alike { parts, ndim, dtype }))
+}
+
+fn infer_concat(ctx: &mut InferCtx<'_>) -> Inferred {
+    let Some(Alike { parts, ndim, dtype }) = alike(ctx)? else {
+        return Ok(ctx.make(None, None, None));
+    };
     let Some(ndim) = ndim else { return Ok(ctx.make(None, None, dtype)) };
     let axis = ctx.axis("axis", ndim)?;
-    let Some(mut dims) = first.dims.clone() else { return Ok(ctx.make(None, Some(ndim), dtype)) };
+    let Some(mut dims) = parts[0].dims.clone() else {
+        return Ok(ctx.make(None, Some(ndim), dtype));
+    };
     for (k, p) in parts.iter().enumerate().skip(1) {
         let Some(other) = &p.dims else { return Ok(ctx.make(None, Some(ndim), dtype)) };
         for i in 0..ndim {

@@ -4,6 +4,7 @@ use pliant_ir::Sym;
 use pliant_ir::op::InferError;
 use pliant_ir::relax::{Type, TypeData};
 
+use super::parts::{Alike, alike};
 use crate::decl::{Default, OpDecl, Pattern};
 use crate::infer::InferCtx;
 use crate::legalize::{LegalizeCtx, LegalizeError};
@@ -77,20 +78,9 @@ fn new_axis(ctx: &InferCtx<'_>, ndim: usize) -> Result<usize, InferError> {
 }
 
 fn infer_stack(ctx: &mut InferCtx<'_>) -> Inferred {
-    let Some(parts) = ctx.tensors(0)? else { return Ok(ctx.make(None, None, None)) };
-    if parts.is_empty() {
-        return Err(ctx.error("there is nothing to join"));
-    }
-    let ndim = parts.iter().find_map(|p| p.ndim);
-    let dtype = parts.iter().find_map(|p| p.dtype);
-    for (k, p) in parts.iter().enumerate() {
-        if p.dtype.is_some_and(|d| Some(d) != dtype) || p.ndim.is_some_and(|n| Some(n) != ndim) {
-            let tys = ctx.ty_text(0);
-            return Err(ctx.error(format!(
-                "tensors[{k}] differs in rank or data type from the others: {tys}"
-            )));
-        }
-    }
+    let Some(Alike { parts, ndim, dtype }) = alike(ctx)? else {
+        return Ok(ctx.make(None, None, None));
+    };
     let Some(ndim) = ndim else { return Ok(ctx.make(None, None, dtype)) };
     let axis = new_axis(ctx, ndim)?;
     let known: Option<Vec<Vec<Sym>>> = parts.iter().map(|p| p.dims.clone()).collect();
