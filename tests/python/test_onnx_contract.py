@@ -53,6 +53,37 @@ def test_models_say_which_versions_they_use() -> None:
         pliant.compile(old)
 
 
+def test_calls_of_functions_are_what_these_take() -> None:
+    def function(name: str, attribute: str = "") -> onnx.FunctionProto:
+        relu = node("LeakyRelu", "a", "c")
+        if attribute:
+            relu.attribute.append(onnx.AttributeProto(name="alpha", ref_attr_name=attribute, type=onnx.AttributeProto.FLOAT))
+        opsets = [helper.make_opsetid("", 18)]
+        return helper.make_function("mine", name, ["a"], ["c"], [relu], opsets, attributes=["slope"])
+
+    def calling(call: onnx.NodeProto, *functions: onnx.FunctionProto) -> onnx.ModelProto:
+        made = model_of([call], {"x": ["n"]}, ["y"])
+        made.opset_import.append(helper.make_opsetid("mine", 1))
+        made.functions.extend(functions)
+        return made
+
+    own = {"domain": "mine"}
+    assert check(calling(node("f", "x", "y", slope=0.5, **own), function("f", "slope"))).ok
+    refused(calling(node("f", "x x", "y", **own), function("f")), "it has 2 inputs, but the function 'f' of mine has 1")
+    refused(calling(node("f", "x", "y z", **own), function("f")), "it has 2 outputs, but the function 'f' of mine has 1")
+    wrong = calling(node("f", "x", "y", slop=0.5, **own), function("f", "slope"))
+    refused(wrong, "'f' of mine has no attribute 'slop'")
+    assert "did you mean 'slope'?" in str(check(wrong))
+    refused(calling(node("f", "x", "y", **own), function("f"), function("f")), "there are two functions 'f' of mine")
+    refused(calling(node("f", "x", "y", **own), function("f", "tilt")), "'alpha' refers to 'tilt', which the function 'f'")
+    outside = function("f", "slope").node[0]
+    outside.input[0], outside.output[0] = "x", "y"
+    refused(model_of([outside], {"x": ["n"]}, ["y"]), "'alpha' refers to 'slope' of a function, but stands in none")
+    twice = model_of([node("Relu", "x", "y")], {"x": ["n"]}, ["y"])
+    twice.opset_import.append(helper.make_opsetid("ai.onnx", 11))
+    refused(twice, "the model says two opsets of ONNX's own operators")
+
+
 def test_what_is_declared_is_what_is_computed() -> None:
     def declared(name: str, dtype: int, dims: Any, output: bool) -> Any:
         nodes = [node("Relu", "x", "t"), node("Neg", "t", "y")]

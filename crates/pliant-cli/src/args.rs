@@ -71,7 +71,7 @@ pub struct BuildArgs {
     /// Write every stage of the compilation into this directory.
     #[arg(long, value_name = "DIR")]
     pub dump_ir: Option<PathBuf>,
-    /// Let an ONNX model fix symbols that --shape declares; it is an error else.
+    /// Let an ONNX model fix symbols that it or --shape declares; it is an error else.
     #[arg(long)]
     pub allow_specialization: bool,
     /// Print how long each phase took.

@@ -63,7 +63,6 @@ fn read_with(
     match Kind::of(path) {
         Kind::Onnx => {
             let model = open_onnx(path)?;
-            let allow_specialization = allow_specialization.then_some(true);
             let mut sources = SourceMap::new();
             let options = ImportOptions { allow_specialization, ..facts::options(&model, facts)? };
             let imported = onnx::import_with(&model, &options, &mut sources)

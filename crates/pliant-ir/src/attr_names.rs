@@ -21,6 +21,8 @@ names! {
     NUM_INPUT = "num_input";
     /// Of an imported model's function: the names of its inputs.
     INPUT_NAMES = "input_names";
+    /// Of an imported model's function: inputs of the file that are constants in it.
+    DEFAULT_INPUTS = "default_inputs";
     /// Of an imported model's function: the names of its outputs.
     OUTPUT_NAMES = "output_names";
     /// Of a graph function: the greatest values of its symbols, `{"n": 1024}`.

@@ -1,8 +1,11 @@
-//! The form of a graph: every name is defined once, before it is read, and nothing is nested without end.
+//! The form of a graph: every name is defined once, before it is read, nothing is nested without end, and calls of the
+//! model's functions are what these take.
 
+use pliant_diag::suggest::did_you_mean;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::error::Problem;
+use crate::graph::{FunctionKey, function_key, own_domain};
 use crate::limits::Limits;
 use crate::node::label;
 use crate::proto::{FunctionProto, GraphProto, ModelProto, NodeProto};
@@ -19,16 +22,30 @@ pub(crate) struct Checked {
 
 /// Checks the form.
 pub(crate) fn check(model: &ModelProto, limits: &Limits) -> Checked {
-    let mut form = Form { limits, problems: Vec::new(), scopes: Vec::new(), within: true };
+    let mut form = Form {
+        limits,
+        problems: Vec::new(),
+        scopes: Vec::new(),
+        within: true,
+        functions: FxHashMap::default(),
+        inside: None,
+    };
     if let Err(problem) = size::check(model, limits) {
         form.problems.push(problem);
         form.within = false;
     }
     form.problems.extend(schema::check_opsets(model));
+    for function in &model.functions {
+        if form.functions.insert(function_key(function), function).is_some() {
+            let name = called(function);
+            form.say(Problem::invalid(format!("there are two functions {name}")));
+        }
+    }
     if let Some(graph) = &model.graph {
         form.graph(graph);
     }
     for function in &model.functions {
+        form.inside = Some(function);
         form.function(function);
     }
     Checked { problems: form.problems, within: form.within }
@@ -40,6 +57,9 @@ struct Form<'m> {
     within: bool,
     /// The names defined so far, of the graph under way and those around it.
     scopes: Vec<FxHashSet<&'m str>>,
+    functions: FxHashMap<FunctionKey<'m>, &'m FunctionProto>,
+    /// The function whose nodes are looked at; none in the graph.
+    inside: Option<&'m FunctionProto>,
 }
 
 impl<'m> Form<'m> {
@@ -99,6 +119,8 @@ impl<'m> Form<'m> {
                     self.unknown(node, name, maker);
                 }
             }
+            self.call(node);
+            self.references(node);
             for attr in &node.attribute {
                 for graph in attr.g.iter().chain(&attr.graphs) {
                     self.graph(graph);
@@ -110,6 +132,52 @@ impl<'m> Form<'m> {
                     self.say(Problem::invalid(message).at(&label(node), node.op_type()));
                 }
             }
+        }
+    }
+
+    /// A call gives a function of the model no more than it takes.
+    fn call(&mut self, node: &NodeProto) {
+        let key = (own_domain(node.domain()), node.op_type(), node.overload());
+        let Some(&function) = self.functions.get(&key) else { return };
+        let sides = [
+            (node.input.len(), function.input.len(), "inputs"),
+            (node.output.len(), function.output.len(), "outputs"),
+        ];
+        for (given, takes, what) in sides {
+            if given > takes {
+                let name = called(function);
+                let message = format!("it has {given} {what}, but the function {name} has {takes}");
+                self.say(Problem::invalid(message).at(&label(node), node.op_type()));
+            }
+        }
+        for attr in &node.attribute {
+            if !attributes_of(function).any(|known| known == attr.name()) {
+                let message =
+                    format!("the function {} has no attribute '{}'", called(function), attr.name());
+                let problem = Problem::invalid(message).at(&label(node), node.op_type());
+                self.say(match did_you_mean(attr.name(), attributes_of(function)) {
+                    Some(help) => problem.with_help(help),
+                    None => problem,
+                });
+            }
+        }
+    }
+
+    /// What refers to an attribute of the function around it stands in a function that has it.
+    fn references(&mut self, node: &NodeProto) {
+        for attr in node.attribute.iter().filter(|a| !a.ref_attr_name().is_empty()) {
+            let (name, to) = (attr.name(), attr.ref_attr_name());
+            let message = match self.inside {
+                None => format!(
+                    "its attribute '{name}' refers to '{to}' of a function, but stands in none"
+                ),
+                Some(function) if !attributes_of(function).any(|known| known == to) => format!(
+                    "its attribute '{name}' refers to '{to}', which the function {} does not have",
+                    called(function)
+                ),
+                Some(_) => continue,
+            };
+            self.say(Problem::invalid(message).at(&label(node), node.op_type()));
         }
     }
 
@@ -138,6 +206,20 @@ impl<'m> Form<'m> {
         };
         self.say(Problem::invalid(message).at(&label(node), node.op_type()));
     }
+}
+
+/// How messages call a function.
+fn called(function: &FunctionProto) -> String {
+    let (domain, name, overload) = function_key(function);
+    let of = if domain.is_empty() { String::new() } else { format!(" of {domain}") };
+    let which = if overload.is_empty() { String::new() } else { format!(" ({overload})") };
+    format!("'{name}'{which}{of}")
+}
+
+/// The attributes that a call may give a function.
+fn attributes_of(function: &FunctionProto) -> impl Iterator<Item = &str> {
+    let otherwise = function.attribute_proto.iter().map(|a| a.name());
+    function.attribute.iter().map(String::as_str).chain(otherwise)
 }
 
 /// Which node makes each name.

@@ -5,98 +5,47 @@ mod inputs;
 mod measure;
 mod named;
 mod names;
+mod nodes;
+mod options;
 mod places;
+mod results;
 
 use std::sync::Arc;
 
 use indexmap::IndexMap;
-use pliant_diag::{FileId, SourceMap};
-use pliant_ir::attr_names::{GLOBAL_SYMBOL, INPUT_NAMES, NUM_INPUT, OUTPUT_NAMES};
+use pliant_diag::SourceMap;
+use pliant_ir::attr_names::{DEFAULT_INPUTS, GLOBAL_SYMBOL, INPUT_NAMES, NUM_INPUT, OUTPUT_NAMES};
 use pliant_ir::relax::origins::DIVISIBLE;
-use pliant_ir::relax::{Expr, FunctionBuilder, TypeData};
-use pliant_ir::{AttrValue, DType, IRModule};
+use pliant_ir::relax::{Expr, FunctionBuilder};
+use pliant_ir::{AttrValue, IRModule};
 use pliant_ops::registry;
 use pliant_opt::convert_to_dataflow::ConvertToDataflow;
 use pliant_opt::copy_aliased_results::FRESH_RESULTS;
 use pliant_pass::{ModulePass, PassContext};
 use pliant_sym::Sym;
 use pliant_tensor::Tensor;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
-use crate::coded::moves;
-use crate::contract::{DynamicDim, ShapeReport, Watch};
 use crate::dims::Symbols;
+use crate::elements::Elements;
 use crate::error::{ImportError, Problem};
 use crate::external::ExternalData;
 use crate::form;
-use crate::guard;
 use crate::limits::Limits;
 use crate::meter::Meter;
 use crate::model::Model;
-use crate::node::{Node, label};
-use crate::ops;
 use crate::origin::{Origin, Origins};
-use crate::proto::type_proto::Value as TypeValue;
-use crate::proto::{AttributeProto, FunctionProto, GraphProto, NodeProto, ValueInfoProto};
+use crate::proto::{FunctionProto, GraphProto, ValueInfoProto};
 use crate::record::Recorder;
 use crate::schema;
-use crate::tensor;
 use crate::value::Value;
+use crate::watch::Watch;
 
 pub(crate) use inputs::constant_value;
+use named::Named;
+pub(crate) use nodes::operator_name;
+pub use options::{DimSpec, ImportOptions, Imported};
 use places::Places;
-
-/// How to import a model.
-#[derive(Clone, Debug, Default)]
-pub struct ImportOptions {
-    /// Initializers become parameters behind the inputs, in place of constants.
-    pub keep_params_in_input: bool,
-    /// Dims of inputs in place of those that the file declares: a number, or the name of a symbol.
-    pub shapes: IndexMap<String, Vec<DimSpec>>,
-    /// Element types of inputs in place of those that the file declares; what is fed is converted.
-    pub dtypes: IndexMap<String, DType>,
-    /// The tensors that the graph's nodes give become outputs behind its own, to compare them.
-    pub intermediates: bool,
-    /// What is known of single dims of inputs, by axis: symbols in place of what the file declares, with their ranges.
-    pub dynamic: IndexMap<String, IndexMap<usize, DynamicDim>>,
-    /// Numbers that divide symbols.
-    pub divisible: IndexMap<String, i64>,
-    /// Whether the model may fix declared symbols: it is a warning then, else an error. Where nothing is said, it may fix
-    /// those that only the file names, and none that `dynamic` or `shapes` declares.
-    pub allow_specialization: Option<bool>,
-    /// The graph of a [`pliant_diag::SourceMap`] that spans point into; [`Imported::nodes`] is its text.
-    pub file: Option<FileId>,
-}
-
-/// A dim that the user gives.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum DimSpec {
-    /// A size.
-    Size(i64),
-    /// A symbol.
-    Name(String),
-    /// A symbol without a name.
-    Any,
-}
-
-/// An imported model.
-#[derive(Debug)]
-pub struct Imported {
-    /// The module, whose function `main` is the graph.
-    pub module: IRModule,
-    /// The initializers behind the inputs of `main`, by name; empty unless they were asked for as parameters.
-    pub params: IndexMap<String, Tensor>,
-    /// The names of the inputs, in the order of `main`'s parameters.
-    pub inputs: Vec<String>,
-    /// The names of the outputs; `main` returns a tuple when there are several.
-    pub outputs: Vec<String>,
-    /// The symbols of the inputs, and which nodes constrain them.
-    pub shapes: ShapeReport,
-    /// What is wrong with the model that does not keep it from running.
-    pub warnings: Vec<Problem>,
-    /// The nodes as messages call them, one a line, which spans point into.
-    pub nodes: String,
-}
 
 /// Imports a model.
 ///
@@ -172,6 +121,7 @@ pub(crate) struct Importer<'m> {
     scopes: Vec<FxHashMap<String, (Value, Origin)>>,
     pub(crate) opsets: FxHashMap<&'m str, i64>,
     functions: FxHashMap<FunctionKey<'m>, &'m FunctionProto>,
+    pub(crate) elements: Elements,
     /// The constants made so far, by where their data lies.
     constants: FxHashMap<(usize, Vec<i64>), Expr>,
     problems: Vec<Problem>,
@@ -186,6 +136,7 @@ pub(crate) struct Importer<'m> {
     /// Whether what cannot be converted is not left to the run.
     pub(crate) node_alone: bool,
     places: Places,
+    named: Named,
     /// What the file says of the values of its graph.
     declared: FxHashMap<&'m str, &'m ValueInfoProto>,
     /// Whether the sizes that it says are those of the values: not where the user gave others for inputs.
@@ -197,6 +148,8 @@ pub(crate) struct Importer<'m> {
 /// The result of the main graph.
 pub(crate) struct Parts {
     inputs: Vec<String>,
+    /// The inputs that are constants, since the file has their values.
+    defaults: Vec<String>,
     outputs: Vec<String>,
     result: Expr,
 }
@@ -215,6 +168,7 @@ impl<'m> Importer<'m> {
             scopes: vec![FxHashMap::default()],
             opsets,
             functions: model.proto.functions.iter().map(|f| (function_key(f), f)).collect(),
+            elements: Elements::default(),
             constants: FxHashMap::default(),
             problems: Vec::new(),
             params: IndexMap::new(),
@@ -225,6 +179,7 @@ impl<'m> Importer<'m> {
             origin: Origin::default(),
             node_alone: false,
             places: Places::default(),
+            named: Named::default(),
             declared: FxHashMap::default(),
             declared_sizes: true,
             pure: true,
@@ -243,7 +198,7 @@ impl<'m> Importer<'m> {
     }
 
     /// Looks at what was asked of symbols. What is broken is a problem; what is allowed is returned.
-    pub(crate) fn settled(&mut self, allowed: Option<bool>) -> Vec<Problem> {
+    pub(crate) fn settled(&mut self, allowed: bool) -> Vec<Problem> {
         let func = self.builder.func_mut();
         self.watch.settle(func, &self.origins, &self.symbols);
         self.problems.extend(self.watch.impossible(func));
@@ -259,32 +214,8 @@ impl<'m> Importer<'m> {
 
     /// Walks the graph; nothing where its result cannot be made.
     pub(crate) fn main(&mut self, graph: &'m GraphProto, options: &ImportOptions) -> Option<Parts> {
-        let initial: FxHashMap<&str, ()> =
-            graph.initializer.iter().map(|t| (t.name(), ())).collect();
-        for name in options.dynamic.keys() {
-            if !graph.input.iter().any(|i| i.name() == name) {
-                let message = format!("shapes are declared for '{name}', which is no input");
-                self.problems.push(Problem::invalid(message));
-            }
-        }
-        let inputs: Vec<&ValueInfoProto> =
-            graph.input.iter().filter(|i| !initial.contains_key(i.name())).collect();
-        for name in options.shapes.keys().chain(options.dtypes.keys()) {
-            if !inputs.iter().any(|i| i.name() == name) {
-                let known: Vec<&str> = inputs.iter().map(|i| i.name()).collect();
-                let problem = Problem::invalid(format!("there is no input '{name}'"));
-                let help = format!("the inputs are {}", known.join(", "));
-                self.problems.push(problem.with_help(help));
-            }
-        }
-        self.settle(&inputs, options);
-        self.places.under_way = self.places.inputs();
-        self.builder.set_span(self.places.under_way);
-        for input in &inputs {
-            self.origin = self.origins.named(input.name());
-            self.input(input, options);
-        }
-        self.initializers(graph, options.keep_params_in_input);
+        let (inputs, defaults) = self.inputs(graph, options);
+        self.initializers(graph, &inputs, options.keep_params_in_input);
         self.origin = Origin::default();
         for (dim, range) in std::mem::take(&mut self.watch.ranges) {
             if let Err(problem) = self.check_range(dim, &range) {
@@ -317,30 +248,7 @@ impl<'m> Importer<'m> {
             all => self.builder.func_mut().tuple(all),
         };
         let inputs = inputs.iter().map(|i| i.name().to_owned()).collect();
-        Some(Parts { inputs, outputs, result })
-    }
-
-    /// Adds the tensors that nodes give to the outputs.
-    fn intermediates(
-        &mut self,
-        graph: &GraphProto,
-        outputs: &mut Vec<String>,
-        results: &mut Vec<Expr>,
-    ) {
-        let names = graph.node.iter().flat_map(|n| &n.output).filter(|o| !o.is_empty());
-        let mut given: FxHashSet<String> = outputs.iter().cloned().collect();
-        for name in names {
-            let Some(value) = self.lookup(name).filter(|_| given.insert(name.clone())) else {
-                continue;
-            };
-            let info = ValueInfoProto { name: Some(name.clone()), ..ValueInfoProto::default() };
-            // Sequences and optionals are no tensors.
-            let Ok(e) = self.result(&value, &info) else { continue };
-            if matches!(self.builder.func().ty(e), TypeData::Tensor { .. }) {
-                outputs.push(name.clone());
-                results.push(e);
-            }
-        }
+        Some(Parts { inputs, defaults, outputs, result })
     }
 
     fn finish(self, parts: Parts, warnings: Vec<Problem>) -> Imported {
@@ -360,6 +268,9 @@ impl<'m> Importer<'m> {
         let given: Vec<String> = parts.inputs.iter().chain(self.params.keys()).cloned().collect();
         func.attrs.insert(INPUT_NAMES.into(), names(&given));
         func.attrs.insert(OUTPUT_NAMES.into(), names(&parts.outputs));
+        if !parts.defaults.is_empty() {
+            func.attrs.insert(DEFAULT_INPUTS.into(), names(&parts.defaults));
+        }
         let mut module = IRModule::default();
         module.insert("main", func);
         Imported {
@@ -371,173 +282,6 @@ impl<'m> Importer<'m> {
             warnings,
             nodes: self.places.text,
         }
-    }
-
-    // ---- nodes ----
-
-    /// The functions that graphs inside a node may call.
-    pub(crate) fn functions_used(&self) -> Vec<FunctionProto> {
-        self.functions.values().map(|f| (*f).clone()).collect()
-    }
-
-    /// Converts nodes in order, into the innermost scope.
-    pub(crate) fn nodes(&mut self, nodes: &[NodeProto]) {
-        for node in nodes {
-            self.node(node);
-        }
-    }
-
-    /// Converts a node, whose bindings come from it.
-    fn node(&mut self, node: &NodeProto) {
-        let around = self.places.under_way;
-        self.places.under_way = self.places.of(node);
-        self.builder.set_span(self.places.under_way);
-        self.converted(node);
-        self.places.under_way = around;
-        self.builder.set_span(around);
-    }
-
-    fn converted(&mut self, node: &NodeProto) {
-        let goes_on = self.meter.goes_on().unwrap_or_else(|problem| {
-            self.problems.push(problem);
-            false
-        });
-        if !goes_on {
-            return node.output.iter().for_each(|name| self.define(name, Value::Failed));
-        }
-        let inputs: Vec<Value> = node
-            .input
-            .iter()
-            .map(|name| {
-                if name.is_empty() {
-                    Value::Absent
-                } else {
-                    self.lookup(name).unwrap_or(Value::Failed)
-                }
-            })
-            .collect();
-        let from = node.input.iter().map(|name| self.origin_of(name)).collect();
-        let made = self.origins.node(node, from);
-        let around = std::mem::replace(&mut self.origin, made);
-        let given = if self.recorder.is_some() { inputs.clone() } else { Vec::new() };
-        let outputs = match self.convert(node, inputs) {
-            Ok(outputs) => outputs,
-            // What failed inside the node, or before it, is told there.
-            Err(problem) if problem.message.is_empty() => vec![Value::Failed; node.output.len()],
-            Err(problem) => {
-                let message = self.symbols.whole_text(&problem.message);
-                let problem = Problem { message, ..problem };
-                let problem = problem.at(&label(node), &operator_name(node));
-                let outputs = self.record(node, &given, &problem);
-                self.problems.push(problem);
-                outputs
-            }
-        };
-        let mut outputs = outputs.into_iter();
-        for name in node.output.iter() {
-            let value = outputs.next().unwrap_or(Value::Absent);
-            if !name.is_empty() {
-                let value = self.with_names(value, &identifier(name, "size"));
-                let value = match self.measured(name, &value) {
-                    Ok(()) => self.as_declared(node, name, value),
-                    Err(problem) => {
-                        self.problems.push(problem.at(&label(node), &operator_name(node)));
-                        Value::Failed
-                    }
-                };
-                self.origins.describe(made, self.builder.func(), &value);
-                self.define(name, value);
-            }
-        }
-        self.origin = around;
-    }
-
-    fn convert(&mut self, node: &NodeProto, inputs: Vec<Value>) -> Result<Vec<Value>, Problem> {
-        let domain = own_domain(node.domain());
-        let function = self.functions.get(&(domain, node.op_type(), node.overload())).copied();
-        let row = ops::find(domain, node.op_type());
-        let own = ops::user::find(domain, node.op_type());
-        if function.is_none() && row.is_none() && own.is_none() {
-            return Err(unknown(node));
-        }
-        let opset = self.opsets.get(domain).copied().unwrap_or_else(|| schema::newest(domain));
-        if function.is_none() && row.is_some() {
-            schema::check(node, opset)?;
-        }
-        // What a failed node feeds has no problem of its own.
-        if inputs.iter().any(|v| matches!(v, Value::Failed)) {
-            return Err(Problem::invalid(""));
-        }
-        if let Some(function) = function {
-            return self.call(function, node, inputs);
-        }
-        let row = match (row, own) {
-            (Some(row), _) => row,
-            (None, Some(op)) => {
-                return ops::user::convert(&mut Node::new(self, node, opset, inputs), op);
-            }
-            (None, None) => return Err(unknown(node)),
-        };
-        // What only moves elements moves those of small types like those that hold them.
-        let small = match inputs.first() {
-            Some(Value::Coded(ty, _)) if moves(node.op_type()) => Some(*ty),
-            _ => None,
-        };
-        let Some(small) = small else {
-            let given = inputs.clone();
-            let outcome = guard::convert(row, &mut Node::new(self, node, opset, inputs));
-            return outcome.or_else(|problem| self.at_run(node, &given, problem));
-        };
-        let held = inputs.into_iter().map(|v| match v {
-            Value::Coded(_, held) => *held,
-            other => other,
-        });
-        let outputs = guard::convert(row, &mut Node::new(self, node, opset, held.collect()))?;
-        Ok(outputs.into_iter().map(|v| Value::Coded(small, Box::new(v))).collect())
-    }
-
-    /// Writes out a function of the model.
-    fn call(
-        &mut self,
-        function: &'m FunctionProto,
-        node: &NodeProto,
-        inputs: Vec<Value>,
-    ) -> Result<Vec<Value>, Problem> {
-        let mut scope = FxHashMap::default();
-        let mut inputs = inputs.into_iter();
-        for (i, name) in function.input.iter().enumerate() {
-            let origin = self.origins.input(self.origin, i);
-            scope.insert(name.clone(), (inputs.next().unwrap_or(Value::Absent), origin));
-        }
-        // What the call gives goes before what the function says is given otherwise.
-        let otherwise = function.attribute_proto.iter();
-        let given = otherwise.chain(&node.attribute).map(|a| (a.name(), a)).collect();
-        let body: Vec<NodeProto> =
-            function.node.iter().map(|inner| with_attributes(inner, &given)).collect();
-        // A function sees its own names and operator sets only.
-        let scopes = std::mem::replace(&mut self.scopes, vec![scope]);
-        let own = function.opset_import.iter().map(|o| (own_domain(o.domain()), o.version()));
-        let opsets = std::mem::replace(&mut self.opsets, own.collect());
-        let declared = std::mem::take(&mut self.declared);
-        self.nodes(&body);
-        self.declared = declared;
-        let outputs = function.output.iter().map(|o| self.inner_output(o)).collect();
-        self.scopes = scopes;
-        self.opsets = opsets;
-        Ok(outputs)
-    }
-
-    /// The values of a graph inside the one under way.
-    pub(crate) fn graph_outputs(&mut self, graph: &GraphProto) -> Result<Vec<Value>, Problem> {
-        for proto in &graph.initializer {
-            let read = tensor::read(proto, &mut self.external, &self.limits);
-            let told = |e| Problem::invalid(format!("initializer '{}': {e}", proto.name()));
-            let value = constant_value(proto, read.map_err(told)?);
-            let origin = self.origins.named(proto.name());
-            self.define_from(proto.name(), value, origin);
-        }
-        self.nodes(&graph.node);
-        Ok(graph.output.iter().map(|o| self.inner_output(o.name())).collect())
     }
 
     /// What was made has an effect but its result: a check.
@@ -561,57 +305,6 @@ impl<'m> Importer<'m> {
     pub(crate) fn problem_count(&self) -> usize {
         self.problems.len()
     }
-
-    // ---- the function under construction ----
-
-    /// The constant of a tensor, made once.
-    pub(crate) fn constant(&mut self, tensor: &Tensor) -> Expr {
-        let key = (tensor.data_ptr() as usize, tensor.shape().to_vec());
-        if tensor.numel() == 0 {
-            return self.builder.func_mut().constant(tensor.clone());
-        }
-        let builder = &mut self.builder;
-        *self.constants.entry(key).or_insert_with(|| builder.func_mut().constant(tensor.clone()))
-    }
-
-    /// Binds a value to a variable named after the node's output. Dims that are not known or large become symbols of the
-    /// run.
-    pub(crate) fn bind(&mut self, value: Expr, node: &NodeProto) -> Expr {
-        let hint = identifier(node.output.first().map_or("", String::as_str), "lv");
-        let var = self.builder.emit_named(value, &hint);
-        let var = match self.named_dims(var, &hint) {
-            Some(ty) => {
-                let from = self.builder.func().var_expr(var);
-                self.builder.match_cast(from, ty, &hint)
-            }
-            None => var,
-        };
-        self.builder.func_mut().var_expr(var)
-    }
-
-    /// An output of the graph as a tensor.
-    fn result(&mut self, value: &Value, output: &ValueInfoProto) -> Result<Expr, Problem> {
-        let name = output.name();
-        let identity = NodeProto { output: vec![name.into()], ..NodeProto::default() };
-        let mut node = Node::new(self, &identity, 1, Vec::new());
-        let value = match value {
-            Value::Coded(_, held) => held,
-            other => other,
-        };
-        match value {
-            // A sequence becomes a tuple.
-            Value::Sequence(items) => {
-                let items: Result<Vec<Expr>, Problem> =
-                    items.iter().map(|item| node.object(item).map(|(e, _)| e)).collect();
-                return items.map(|items| node.func().tuple(&items));
-            }
-            Value::Object(e, _) => return Ok(*e),
-            Value::Absent if is_optional(output) => return node.nothing(),
-            _ => {}
-        }
-        node.materialize(value)
-            .map_err(|p| Problem { message: format!("output '{name}': {}", p.message), ..p })
-    }
 }
 
 /// Domain, name and overload: what a node calls a function by.
@@ -625,51 +318,6 @@ pub(crate) fn function_key(function: &FunctionProto) -> FunctionKey<'_> {
 /// ONNX's own domain has two names.
 pub(crate) fn own_domain(domain: &str) -> &str {
     if domain == "ai.onnx" { "" } else { domain }
-}
-
-/// The operator as users know it: `Conv`, `com.microsoft.Attention`.
-pub(crate) fn operator_name(node: &NodeProto) -> String {
-    match own_domain(node.domain()) {
-        "" => node.op_type().into(),
-        domain => format!("{domain}.{}", node.op_type()),
-    }
-}
-
-fn unknown(node: &NodeProto) -> Problem {
-    let operator = operator_name(node);
-    let problem = Problem::unsupported(format!("operator {operator} is not supported"));
-    let name = match own_domain(node.domain()) {
-        "" => node.op_type().to_owned(),
-        domain => format!("{domain}.{}", node.op_type()),
-    };
-    let close = ops::closest(own_domain(node.domain()), node.op_type());
-    let close = close.map_or_else(String::new, |close| format!("{close}; "));
-    problem.with_help(format!(
-        "{close}export it as operators that are, give the model a function of that name, or register it: \
-         relax.op.register_op(\"{name}\")"
-    ))
-}
-
-/// Whether a value may be declared to be none.
-fn is_optional(info: &ValueInfoProto) -> bool {
-    let value = info.r#type.as_ref().and_then(|t| t.value.as_ref());
-    matches!(value, Some(TypeValue::OptionalType(_)))
-}
-
-/// A node of a function's body with the attributes that the call gives.
-fn with_attributes(inner: &NodeProto, given: &FxHashMap<&str, &AttributeProto>) -> NodeProto {
-    let mut node = inner.clone();
-    node.attribute.retain_mut(|attr| {
-        if attr.ref_attr_name().is_empty() {
-            return true;
-        }
-        let Some(&found) = given.get(attr.ref_attr_name()) else { return false };
-        let name = attr.name.take();
-        *attr = found.clone();
-        attr.name = name;
-        true
-    });
-    node
 }
 
 /// The text as a name of the script.

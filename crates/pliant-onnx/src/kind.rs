@@ -7,7 +7,7 @@
 use pliant_ir::op::CALL_PURE_PACKED;
 use pliant_ir::relax::{Expr, TensorShape, TypeData};
 use pliant_ir::{Attrs, DType};
-use pliant_sym::Sym;
+use pliant_sym::{Sym, SymArena, SymVar};
 
 use crate::error::Problem;
 use crate::host;
@@ -30,8 +30,8 @@ pub enum Kind {
         dtype: DType,
         /// The small element type (4-bit integers, 8-bit floats).
         small: Option<DataType>,
-        /// Its dims, of which those are known that are numbers; none where not even the rank is.
-        dims: Option<Vec<Option<i64>>>,
+        /// Its dims, as far as they are known; none where not even the rank is.
+        dims: Option<Vec<Option<Sym>>>,
     },
     /// A sequence of such items.
     Sequence(Box<Kind>),
@@ -79,6 +79,20 @@ impl Kind {
         })
     }
 
+    /// The kind where a branch or a body is left: without the dims that hold its own symbols.
+    pub fn seen_outside(self, syms: &SymArena, outside: Outside) -> Kind {
+        match self {
+            Kind::Tensor { dtype, small, dims } => {
+                let known = |dim: Option<Sym>| dim.filter(|&d| outside.holds(syms, d));
+                let dims = dims.map(|dims| dims.into_iter().map(known).collect());
+                Kind::Tensor { dtype, small, dims }
+            }
+            Kind::Sequence(item) => Kind::Sequence(Box::new(item.seen_outside(syms, outside))),
+            Kind::Optional(held) => Kind::Optional(Box::new(held.seen_outside(syms, outside))),
+            Kind::Unknown | Kind::Own => self,
+        }
+    }
+
     /// What messages call it.
     pub fn name(&self) -> &'static str {
         match self {
@@ -94,17 +108,17 @@ impl Kind {
     ///
     /// # Errors
     /// For what is no tensor, sequence or optional, and element types that are not supported.
-    pub fn declared(ty: &TypeProto) -> Result<Kind, String> {
-        let inner = |elem: &Option<Box<TypeProto>>| match elem {
-            Some(elem) => Kind::declared(elem).map(Box::new),
+    pub fn declared(ty: &TypeProto, syms: &mut SymArena) -> Result<Kind, String> {
+        let mut inner = |elem: &Option<Box<TypeProto>>| match elem {
+            Some(elem) => Kind::declared(elem, syms).map(Box::new),
             None => Err("does not say what it holds".to_owned()),
         };
         match &ty.value {
             Some(TypeValue::TensorType(tensor)) => {
                 let code = tensor.elem_type();
                 let dtype = tensor::dtype(code).map_err(|e| format!("is not supported: {e}"))?;
-                let size = |d: &Option<dimension::Value>| match d {
-                    Some(dimension::Value::DimValue(v)) => Some(*v),
+                let mut size = |d: &Option<dimension::Value>| match d {
+                    Some(dimension::Value::DimValue(v)) => Some(syms.int(*v)),
                     _ => None,
                 };
                 let dims =
@@ -124,6 +138,22 @@ impl Kind {
             Some(TypeValue::OpaqueType(_)) => Err("is opaque, which is not supported".into()),
             None => Err("has no type".into()),
         }
+    }
+}
+
+/// The symbols that there are before a branch or a body is read, which hold behind it too.
+#[derive(Clone, Copy, Debug)]
+pub struct Outside(Option<SymVar>);
+
+impl Outside {
+    /// Those that there are now.
+    pub fn now(syms: &SymArena) -> Outside {
+        Outside(syms.vars().last())
+    }
+
+    /// Whether a term is over these alone.
+    pub fn holds(self, syms: &SymArena, term: Sym) -> bool {
+        syms.free_vars(term).into_iter().all(|v| Some(v) <= self.0)
     }
 }
 
@@ -194,14 +224,15 @@ impl Node<'_, '_> {
         let func = self.func();
         let dims = match func.ty(e) {
             TypeData::Tensor { shape: TensorShape::Dims(dims), .. } => {
-                Some(dims.iter().map(|&d| func.syms.as_int(d)).collect())
+                Some(dims.iter().copied().map(Some).collect())
             }
             _ => None,
         };
         Ok(Kind::Tensor { dtype, small, dims })
     }
 
-    /// A value of the program as the value that it was, or as that of an unknown run.
+    /// A value of the program as the value that it was, or as that of an unknown run. What its type has lost on the way
+    /// and its kind knows of its dims holds again.
     ///
     /// # Errors
     /// When nothing is known of it.
@@ -212,17 +243,21 @@ impl Node<'_, '_> {
             }
             return Ok(Value::Object(e, kind.clone()));
         };
-        let tensor = match self.func().ty(e) {
-            TypeData::Tensor { .. } => e,
-            _ => {
+        let tensor = match (self.func().ty(e), dims) {
+            (TypeData::Tensor { shape: TensorShape::Dims(own), .. }, Some(dims))
+                if own.len() == dims.len() =>
+            {
+                self.with_dims(e, dims)?
+            }
+            (TypeData::Tensor { .. }, _) => e,
+            (_, dims) => {
                 let dims: Option<Vec<Sym>> = dims.as_ref().map(|dims| {
                     let func = self.func();
-                    let dim = |d: &Option<i64>| match d {
-                        Some(d) => func.syms.int(*d),
-                        None => {
+                    let dim = |d: &Option<Sym>| {
+                        d.unwrap_or_else(|| {
                             let var = func.fresh_sym("item");
                             func.syms.var(var)
-                        }
+                        })
                     };
                     dims.iter().map(dim).collect()
                 });
@@ -240,14 +275,30 @@ impl Node<'_, '_> {
 mod tests {
     use super::*;
 
-    fn tensor(dims: &[Option<i64>]) -> Kind {
+    fn tensor(dims: &[Option<Sym>]) -> Kind {
         Kind::Tensor { dtype: DType::Float32, small: None, dims: Some(dims.to_vec()) }
     }
 
     #[test]
+    fn dims_of_symbols_made_inside_are_not_known_outside() {
+        let mut syms = SymArena::new();
+        let q = syms.fresh_var("q");
+        let outside = Outside::now(&syms);
+        let own = syms.fresh_var("own");
+        let (q, own) = (syms.var(q), syms.var(own));
+        let whole = syms.mul(q, own);
+        let sequence = |kind: Kind| Kind::Sequence(Box::new(kind));
+        let inside = sequence(tensor(&[Some(q), Some(own), Some(whole), None]));
+        let left = sequence(tensor(&[Some(q), None, None, None]));
+        assert_eq!(inside.seen_outside(&syms, outside), left);
+    }
+
+    #[test]
     fn kinds_join_to_what_holds_both() {
-        let (a, b) = (tensor(&[Some(2), Some(3)]), tensor(&[Some(2), Some(4)]));
-        assert_eq!(a.join(&b), Ok(tensor(&[Some(2), None])));
+        let mut syms = SymArena::new();
+        let [two, three, four] = [2, 3, 4].map(|v| Some(syms.int(v)));
+        let (a, b) = (tensor(&[two, three]), tensor(&[two, four]));
+        assert_eq!(a.join(&b), Ok(tensor(&[two, None])));
         let ranks = a.join(&tensor(&[None]));
         assert!(matches!(ranks, Ok(Kind::Tensor { dims: None, .. })), "{ranks:?}");
         let nothing = Kind::Optional(Box::new(Kind::Unknown));

@@ -13,6 +13,7 @@ mod attr;
 mod coded;
 mod contract;
 mod dims;
+mod elements;
 mod error;
 mod external;
 mod fold;
@@ -39,6 +40,7 @@ mod schema;
 mod size;
 mod tensor;
 mod value;
+mod watch;
 
 pub use alone::{Depth, NodeAtRun, Operand};
 pub use contract::{Constraint, Declared, DynamicDim, ShapeReport, SymbolInfo};

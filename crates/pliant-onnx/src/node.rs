@@ -250,7 +250,8 @@ impl<'n, 'm> Node<'n, 'm> {
         self.concat(&parts, 0)
     }
 
-    fn is_size(&mut self, sym: Sym) -> bool {
+    /// Whether a term is at least 0 whatever its symbols are.
+    pub fn is_size(&mut self, sym: Sym) -> bool {
         let func = self.func();
         let zero = func.syms.int(0);
         pliant_ops::prove::at_most(func, zero, sym) == Some(true)
@@ -384,7 +385,14 @@ impl<'n, 'm> Node<'n, 'm> {
         if self.func().ty(x).dtype() == Some(dtype) {
             return Ok(x);
         }
-        self.op_with("relax.astype", &[x], Attrs::default().with("dtype", AttrValue::DType(dtype)))
+        let attrs = Attrs::default().with("dtype", AttrValue::DType(dtype));
+        let made = self.op_with("relax.astype", &[x], attrs)?;
+        if dtype == DType::Int64
+            && let Some(known) = self.elements_of(&Value::Expr(x))
+        {
+            self.note_elements(made, known);
+        }
+        Ok(made)
     }
 
     /// The same in another shape.

@@ -7,27 +7,31 @@ use pliant_tensor::Tensor;
 
 use crate::error::Problem;
 use crate::node::{Node, ints_attr};
-use crate::value::SymTensor;
+use crate::value::{SymTensor, Value};
 
 type Made = Result<Expr, Problem>;
 
 impl Node<'_, '_> {
     // ---- sizes ----
 
-    /// The elements of an integer vector of the run as new symbols.
+    /// The elements of an integer vector of the run: new symbols for those that are not known.
     ///
     /// # Errors
     /// What the type rules say.
     pub fn symbols_of(&mut self, vector: Expr, rank: usize) -> Result<Vec<Sym>, Problem> {
         let vector = self.cast(vector, DType::Int64)?;
+        let known = self.elements_of(&Value::Expr(vector)).unwrap_or_default();
         let shape = self.op("relax.tensor_to_shape", &[vector])?;
-        let func = self.func();
-        let syms: Vec<Sym> = (0..rank)
-            .map(|i| {
+        let mut syms = Vec::with_capacity(rank);
+        for i in 0..rank {
+            let known = known.get(i).copied().flatten().filter(|&size| self.is_size(size));
+            let func = self.func();
+            syms.push(known.unwrap_or_else(|| {
                 let var = func.fresh_sym(&format!("d{i}"));
                 func.syms.var(var)
-            })
-            .collect();
+            }));
+        }
+        let func = self.func();
         let ty = func.intern(TypeData::shape(syms.clone()));
         self.im.builder.match_cast(shape, ty, "shape");
         Ok(syms)
@@ -357,7 +361,9 @@ impl Node<'_, '_> {
         make: impl FnOnce(&mut Self) -> Made,
     ) -> Result<(Seq, Expr), Problem> {
         self.im.builder.begin_seq();
+        self.im.open_block();
         let result = make(self);
+        self.im.close_block();
         let end = match result {
             Ok(e) => e,
             Err(_) => self.func().tuple(&[]),

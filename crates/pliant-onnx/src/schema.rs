@@ -124,7 +124,10 @@ pub(crate) fn check_opsets(model: &ModelProto) -> Vec<Problem> {
     let mut said = FxHashSet::default();
     for import in &model.opset_import {
         let domain = own_domain(import.domain());
-        said.insert(domain);
+        if !said.insert(domain) {
+            let of = if domain.is_empty() { "ONNX's own operators" } else { domain };
+            problems.push(Problem::invalid(format!("the model says two opsets of {of}")));
+        }
         let Some(&newest) = table().newest.get(domain) else { continue };
         let version = import.version();
         if (1..=newest).contains(&version) {

@@ -75,7 +75,7 @@ type Declared = (usize, Option<String>, Option<i64>, Option<i64>);
 pub struct Facts {
     dynamic: Vec<(String, Vec<Declared>)>,
     divisible: Vec<(String, i64)>,
-    allow_specialization: Option<bool>,
+    allow_specialization: bool,
 }
 
 fn dynamic_of(

@@ -1,8 +1,10 @@
 //! How many bytes Pliant may hold at once: a run that asks for more ends with an error, before the system ends the process.
 //!
-//! Every [`AlignedBuf`](crate::AlignedBuf) is counted. The limit is what [`set_memory_limit`] or the environment variable
-//! `PLIANT_MEMORY_LIMIT` says; else nine tenths of what the machine and the process's control groups have left when more
-//! is asked for. They are asked again only as the bytes held grow, so that most allocations cost one addition.
+//! Every [`AlignedBuf`](crate::AlignedBuf) is counted with what the allocator and its handles take beside its bytes, and so is
+//! what else grows with a run and says so ([`Reserved`]). The limit is what [`set_memory_limit`] or the environment variable
+//! `PLIANT_MEMORY_LIMIT` says; else nine tenths of what is held and of what the machine, the process's control groups and its
+//! own limits have left when more is asked for. They are asked again only as the bytes held grow, so that most allocations
+//! cost one addition. Before more is refused, what is kept for later is given back ([`on_shortage`]).
 
 use std::path::Path;
 use std::sync::OnceLock;
@@ -15,12 +17,50 @@ static HELD: AtomicUsize = AtomicUsize::new(0);
 static CEILING: AtomicUsize = AtomicUsize::new(0);
 /// What the user set; 0 for nothing.
 static LIMIT: AtomicUsize = AtomicUsize::new(0);
+/// What gives back memory that is kept for later.
+static KEPT: OnceLock<fn()> = OnceLock::new();
 
 /// Sets how many bytes tensors, storages and scratch memory may take at once; with `None` it follows the machine again.
 pub fn set_memory_limit(bytes: Option<usize>) {
     let limit = bytes.map_or(0, |b| b.max(1));
     LIMIT.store(limit, Ordering::Relaxed);
     CEILING.store(limit, Ordering::Relaxed);
+    if bytes.is_some_and(|bytes| held_bytes() > bytes) {
+        release();
+    }
+}
+
+/// Who keeps memory for later says here how the calling thread gives it back when more is missing. The first one stays.
+pub fn on_shortage(give_back: fn()) {
+    let _ = KEPT.set(give_back);
+}
+
+/// Gives back what this thread keeps for later.
+pub(crate) fn release() {
+    if let Some(give_back) = KEPT.get() {
+        give_back();
+    }
+}
+
+/// Bytes that are counted as held until this is dropped.
+#[derive(Debug)]
+pub struct Reserved(usize);
+
+impl Reserved {
+    /// Counts bytes that are about to be allocated elsewhere.
+    ///
+    /// # Errors
+    /// `MemoryLimit`.
+    pub fn new(bytes: usize) -> Result<Reserved, TensorError> {
+        take(bytes)?;
+        Ok(Reserved(bytes))
+    }
+}
+
+impl Drop for Reserved {
+    fn drop(&mut self) {
+        give(self.0);
+    }
 }
 
 /// The limit that was set; `None` where it follows the machine.
@@ -41,6 +81,13 @@ fn of_environment() -> Option<usize> {
 
 /// Counts bytes that are about to be allocated.
 pub(crate) fn take(bytes: usize) -> Result<(), TensorError> {
+    count(bytes).or_else(|_| {
+        release();
+        count(bytes)
+    })
+}
+
+fn count(bytes: usize) -> Result<(), TensorError> {
     let before = HELD.fetch_add(bytes, Ordering::Relaxed);
     match before.checked_add(bytes) {
         Some(held) if held <= CEILING.load(Ordering::Relaxed) => Ok(()),
@@ -65,7 +112,8 @@ fn grow(before: usize, held: Option<usize>, bytes: usize) -> Result<(), TensorEr
                 CEILING.store(usize::MAX, Ordering::Relaxed);
                 return Ok(());
             };
-            let limit = before.saturating_add(left / 10 * 9);
+            // Of what is held and what is left together, so that it stays where it is while more is held.
+            let limit = before.saturating_add(left) / 10 * 9;
             if held.is_some_and(|held| held <= limit) {
                 // Half of what is left then may go before the machine is asked again.
                 let rest = limit - before - bytes;
@@ -80,14 +128,27 @@ fn grow(before: usize, held: Option<usize>, bytes: usize) -> Result<(), TensorEr
     }
 }
 
-/// Bytes that the machine and the control groups around this process have left, where they say so.
+/// Bytes that the machine, the control groups around this process and its own limits have left, where they say so.
 fn left() -> Option<usize> {
     let machine = std::fs::read_to_string("/proc/meminfo")
         .ok()
         .and_then(|text| field(&text, "MemAvailable:").and_then(|kib| kib.checked_mul(1024)));
     let groups = std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     let of_groups = groups.lines().filter_map(left_in_group);
-    machine.into_iter().chain(of_groups).min()
+    machine.into_iter().chain(of_groups).chain(left_of_limits()).min()
+}
+
+/// What this process's own limits (`ulimit -v`, `ulimit -d`) have left.
+fn left_of_limits() -> Option<usize> {
+    let limits = std::fs::read_to_string("/proc/self/limits").ok()?;
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let left = |(limit, used): (&str, &str)| {
+        let most = field(&limits, limit)?;
+        let used = field(&status, used)?.checked_mul(1024)?;
+        Some(most.saturating_sub(used))
+    };
+    let each = [("Max address space", "VmSize:"), ("Max data size", "VmData:")];
+    each.into_iter().filter_map(left).min()
 }
 
 /// The number behind a word.
@@ -135,6 +196,10 @@ mod tests {
             assert!(left().is_some_and(|left| left > 0));
         }
         assert_eq!(field("a: 1 kB\nMemAvailable:   23 kB\n", "MemAvailable:"), Some(23));
+        let limits =
+            "Max data size   unlimited unlimited bytes\nMax address space   4096 unlimited bytes\n";
+        assert_eq!(field(limits, "Max address space"), Some(4096));
+        assert_eq!(field(limits, "Max data size"), None);
         assert_eq!(left_in_group("5:devices:/"), None);
         assert_eq!(left_in_group("nonsense"), None);
     }

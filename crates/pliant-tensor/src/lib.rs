@@ -15,7 +15,7 @@ mod storage;
 mod tensor;
 mod text;
 
-pub use budget::{held_bytes, memory_limit, set_memory_limit};
+pub use budget::{Reserved, held_bytes, memory_limit, on_shortage, set_memory_limit};
 pub use dlpack::{
     DL_CPU, DLDataType, DLDevice, DLManagedTensor, DLManagedTensorVersioned, DLPACK_FLAG_COPIED,
     DLPACK_FLAG_READ_ONLY, DLPackVersion, DLTensor,

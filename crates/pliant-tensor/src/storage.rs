@@ -6,10 +6,16 @@ use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
+use crate::tensor::OBJECT;
 use crate::{TensorError, budget};
 
 /// Alignment of the memory that Pliant allocates: a cache line and an AVX-512 vector.
 pub const ALIGNMENT: usize = 64;
+
+/// What a buffer takes beside its bytes: what aligning it may skip, the allocator's header, and the storage and the tensor
+/// that are made of nearly all of them.
+const BESIDE: usize = ALIGNMENT + 2 * WORD + size_of::<Inner>() + 4 * WORD + OBJECT + 4 * WORD;
+const WORD: usize = size_of::<usize>();
 
 /// From this size on, zeroed memory comes untouched from the system.
 const LARGE: usize = 128 << 10;
@@ -37,10 +43,16 @@ impl AlignedBuf {
     ) -> Result<Self, TensorError> {
         let refused = TensorError::OutOfMemory { bytes: len };
         let Ok(layout) = Layout::from_size_align(size, align) else { return Err(refused) };
-        budget::take(size)?;
+        let counted = size.checked_add(BESIDE).ok_or(TensorError::OutOfMemory { bytes: len })?;
+        budget::take(counted)?;
         // SAFETY: the callers ask for at least ALIGNMENT bytes, never zero.
-        let Some(base) = NonNull::new(unsafe { alloc(layout) }) else {
-            budget::give(size);
+        let allocated = || NonNull::new(unsafe { alloc(layout) });
+        let base = allocated().or_else(|| {
+            budget::release();
+            allocated()
+        });
+        let Some(base) = base else {
+            budget::give(counted);
             return Err(refused);
         };
         // Zero where the layout is aligned already; the callers make room for it where it is not.
@@ -95,7 +107,7 @@ impl Drop for AlignedBuf {
     fn drop(&mut self) {
         // SAFETY: the base came from the allocator with this layout.
         unsafe { dealloc(self.base.as_ptr(), self.layout) }
-        budget::give(self.layout.size());
+        budget::give(self.layout.size() + BESIDE);
     }
 }
 

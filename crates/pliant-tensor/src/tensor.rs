@@ -60,6 +60,9 @@ struct Object {
     dims: Dims,
 }
 
+/// Bytes of a tensor's handle, of more dims than stand in it not counted.
+pub(crate) const OBJECT: usize = size_of::<Object>();
+
 /// A tensor in host memory: element type, shape, strides and a view of shared bytes.
 ///
 /// Cloning shares the data. The handle is `Send + Sync`; reading through it is safe as long as those who write

@@ -9,7 +9,7 @@ use std::ffi::c_void;
 use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use pliant_tensor::{ALIGNMENT, AlignedBuf, Storage, TensorError};
+use pliant_tensor::{ALIGNMENT, AlignedBuf, Storage, TensorError, on_shortage};
 
 /// Bytes that each thread's pool keeps by default.
 const DEFAULT_LIMIT: usize = 64 << 20;
@@ -40,6 +40,8 @@ struct Pool {
 
 impl Default for Pool {
     fn default() -> Pool {
+        // What is kept for later may be what is missing.
+        on_shortage(release_pooled);
         Pool { free: (0..CLASSES).map(|_| Vec::new()).collect(), bytes: 0 }
     }
 }
@@ -91,11 +93,7 @@ fn take_block(bytes: usize) -> Result<AlignedBuf, TensorError> {
     match POOL.try_with(|pool| pool.borrow_mut().take(class)) {
         Ok(Some(block)) => Ok(block),
         // Zeroed, so that what a kernel leaves unwritten is never uninitialised memory.
-        _ => AlignedBuf::zeroed(size).or_else(|_| {
-            // What is kept for later may be what is missing.
-            release_pooled();
-            AlignedBuf::zeroed(size)
-        }),
+        _ => AlignedBuf::zeroed(size),
     }
 }
 

@@ -82,7 +82,7 @@ impl Model {
             .ok_or_else(|| Error::option("the model has no function 'main'", "call run"))?;
         let names = signature.feed_names();
         if let Some((name, _)) = feeds.iter().find(|(n, _)| !names.contains(n)) {
-            let help = format!("the inputs are {}", names.join(", "));
+            let help = signature.no_input(name);
             return Err(Error::option(format!("there is no input '{name}'"), help));
         }
         let fed = |name: &&str| {

@@ -1,6 +1,7 @@
 //! What a function takes and gives: names, dtypes and dims with their symbols, for people and for front ends.
 
-use pliant_ir::attr_names::{INPUT_NAMES, OUTPUT_NAMES};
+use pliant_diag::suggest::did_you_mean;
+use pliant_ir::attr_names::{DEFAULT_INPUTS, INPUT_NAMES, OUTPUT_NAMES};
 use pliant_ir::relax::{Function, Type, TypeData};
 use pliant_ir::{AttrValue, IRModule, print};
 use serde::{Deserialize, Serialize};
@@ -53,9 +54,25 @@ pub struct Signature {
     /// functions.
     #[serde(default)]
     pub output_names: Vec<String>,
+    /// Inputs of that file whose values stand in it, and are constants of the program.
+    #[serde(default)]
+    pub default_inputs: Vec<String>,
 }
 
 impl Signature {
+    /// What to say to who feeds an input of that name, which there is not.
+    pub fn no_input(&self, name: &str) -> String {
+        if self.default_inputs.iter().any(|n| n == name) {
+            return format!(
+                "the file gives '{name}' a value, which became a constant: to feed another, declare it when the model \
+                 is compiled, as dynamic_shapes={{\"{name}\": {{}}}}"
+            );
+        }
+        let names = self.feed_names();
+        let close = did_you_mean(name, names.iter().copied());
+        close.unwrap_or_else(|| format!("the inputs are {}", names.join(", ")))
+    }
+
     /// The names that inputs are fed by: those of the file, else those of the parameters.
     pub fn feed_names(&self) -> Vec<&str> {
         match self.input_names.len() == self.inputs.len() {
@@ -75,6 +92,7 @@ pub fn signatures(module: &IRModule) -> Vec<Signature> {
             output: info(f, "", f.ret_ty()),
             input_names: names(f, INPUT_NAMES),
             output_names: names(f, OUTPUT_NAMES),
+            default_inputs: names(f, DEFAULT_INPUTS),
         })
         .collect()
 }

@@ -69,7 +69,7 @@ def from_onnx(
     *,
     dynamic_shapes: Mapping[str, Any] | None = None,
     divisible: Mapping[str, int] | None = None,
-    allow_specialization: bool | None = None,
+    allow_specialization: bool = False,
 ) -> IRModule:
     """Imports an ONNX model, whose graph becomes the function ``main``.
 
@@ -83,8 +83,7 @@ def from_onnx(
     each dim; entries are names, names with a range, sizes, ``torch.export.Dim`` objects, or ``None`` for what the file
     says. ``divisible`` adds that a number divides a symbol. Ranges and divisors are checked when the model runs. A
     declared symbol that the model fixes fails with the node, the way of the symbol and where the size comes from; with
-    ``allow_specialization=True`` it is a warning. That the model fixes a symbol which only the file names is a warning,
-    and with ``allow_specialization=False`` an error.
+    ``allow_specialization=True`` it is a warning. The names that the file gives dims (``dim_param``) declare symbols too.
 
     Raises ``CompileError`` for a file that breaks ONNX's rules and ``UnsupportedError`` for what is not supported,
     with every node that is concerned.
@@ -114,7 +113,7 @@ def import_model(
     *,
     dynamic_shapes: Mapping[str, Any] | None = None,
     divisible: Mapping[str, int] | None = None,
-    allow_specialization: bool | None = None,
+    allow_specialization: bool = False,
 ) -> tuple[IRModule, str]:
     """As :func:`from_onnx`, with the text of ``explain_shapes``."""
     source, bounds = source_of(model), (limits or Limits()).given()

@@ -48,11 +48,8 @@ fn here(
     err: &mut dyn Write,
 ) -> Result<(Results, Feeds), Failure> {
     let waiting = progress::spinner(format!("compiling {}", args.file.display()));
-    let options = ImportOptions {
-        intermediates,
-        allow_specialization: Some(true),
-        ..ImportOptions::default()
-    };
+    let options =
+        ImportOptions { intermediates, allow_specialization: true, ..ImportOptions::default() };
     let mut sources = SourceMap::new();
     let imported = onnx::import_with(file, &options, &mut sources)
         .map_err(|e| Failure::new(format!("error: {}: {e}", args.file.display())))?;

@@ -68,7 +68,7 @@ impl Importer<'_> {
     }
 
     /// How a value differs from what is declared, in words.
-    fn contradiction(&self, value: &Value, declared: &TensorType) -> Option<String> {
+    pub(super) fn contradiction(&self, value: &Value, declared: &TensorType) -> Option<String> {
         let (code, dims) = self.type_of(value)?;
         let text = |code: i32| {
             tensor::dtype(code).map_or_else(

@@ -1,10 +1,11 @@
 //! The inputs of a graph as parameters, and its initializers as constants.
 
-use indexmap::IndexMap;
+use indexmap::{IndexMap, IndexSet};
 use pliant_ir::DType;
 use pliant_ir::relax::{Type, TypeData};
 use pliant_sym::Sym;
 use pliant_tensor::Tensor;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{DimSpec, ImportOptions, Importer, identifier};
 use crate::coded::coded;
@@ -15,7 +16,7 @@ use crate::kind::Kind;
 use crate::node::Node;
 use crate::proto::tensor_proto::DataType;
 use crate::proto::tensor_shape_proto::dimension;
-use crate::proto::type_proto::Value as TypeValue;
+use crate::proto::type_proto::{Tensor as TensorType, Value as TypeValue};
 use crate::proto::{
     GraphProto, NodeProto, TensorProto, TensorShapeProto, TypeProto, ValueInfoProto,
 };
@@ -46,12 +47,39 @@ fn dim_texts<'t>(inputs: &[&'t ValueInfoProto], options: &'t ImportOptions) -> V
 }
 
 impl<'m> Importer<'m> {
-    /// Looks at all inputs before one of them is made.
-    pub(super) fn settle(&mut self, inputs: &[&ValueInfoProto], options: &ImportOptions) {
-        self.symbols.settle(&dim_texts(inputs, options));
+    /// Makes the parameters. Returns the inputs that they are for, and the names of those that are constants: an input of
+    /// which the file has the value is a parameter only where the user says something of it.
+    pub(super) fn inputs(
+        &mut self,
+        graph: &'m GraphProto,
+        options: &ImportOptions,
+    ) -> (Vec<&'m ValueInfoProto>, Vec<String>) {
+        let initial: FxHashSet<&str> = graph.initializer.iter().map(TensorProto::name).collect();
+        let is_constant = |info: &&ValueInfoProto| {
+            initial.contains(info.name()) && !is_named(info.name(), options)
+        };
+        let (defaults, inputs): (Vec<_>, Vec<_>) = graph.input.iter().partition(is_constant);
+        let known = inputs.iter().map(|i| i.name()).collect::<Vec<&str>>().join(", ");
+        let named =
+            options.shapes.keys().chain(options.dtypes.keys()).chain(options.dynamic.keys());
+        for name in named.collect::<IndexSet<_>>() {
+            if !inputs.iter().any(|i| i.name() == name) {
+                let problem = Problem::invalid(format!("there is no input '{name}'"));
+                self.problems.push(problem.with_help(format!("the inputs are {known}")));
+            }
+        }
+        // Arithmetic in one of them may define a symbol of another.
+        self.symbols.settle(&dim_texts(&inputs, options));
+        self.places.under_way = self.places.inputs();
+        self.builder.set_span(self.places.under_way);
+        for input in &inputs {
+            self.origin = self.origins.named(input.name());
+            self.input(input, options);
+        }
+        (inputs, defaults.into_iter().map(|i| i.name().to_owned()).collect())
     }
 
-    pub(super) fn input(&mut self, info: &ValueInfoProto, options: &ImportOptions) {
+    fn input(&mut self, info: &ValueInfoProto, options: &ImportOptions) {
         if let Some(ty) = info.r#type.as_ref()
             && !matches!(ty.value, Some(TypeValue::TensorType(_)) | None)
         {
@@ -87,12 +115,9 @@ impl<'m> Importer<'m> {
         ty: &TypeProto,
         options: &ImportOptions,
     ) -> Result<Value, Problem> {
-        let kind = Kind::declared(ty);
+        let kind = Kind::declared(ty, &mut self.builder.func_mut().syms);
         let kind = kind.map_err(|e| Problem::unsupported(format!("input '{name}' {e}")))?;
-        let said = options.shapes.contains_key(name)
-            || options.dtypes.contains_key(name)
-            || options.dynamic.contains_key(name);
-        if said {
+        if is_named(name, options) {
             let message = format!("input '{name}' is {}, which has no dims", kind.name());
             return Err(Problem::invalid(message));
         }
@@ -127,7 +152,8 @@ impl<'m> Importer<'m> {
         let told = |what: &str| format!("input '{name}' {what}");
         let value = info.r#type.as_ref().and_then(|t| t.value.as_ref());
         let Some(TypeValue::TensorType(tensor)) = value else {
-            return Err(Problem::unsupported(told("has no type")));
+            let problem = Problem::invalid(told("has no type"));
+            return Err(problem.with_help("give it one: onnx.helper.make_tensor_value_info"));
         };
         let dtype = tensor::dtype(tensor.elem_type()).map_err(|e| {
             let problem = Problem::unsupported(told(&format!("is not supported: {e}")));
@@ -244,8 +270,17 @@ impl<'m> Importer<'m> {
         }
     }
 
-    pub(super) fn initializers(&mut self, graph: &'m GraphProto, keep: bool) {
-        for proto in &graph.initializer {
+    /// The initializers as constants, or as parameters where they are kept. Those that are fed are inputs already.
+    pub(super) fn initializers(
+        &mut self,
+        graph: &'m GraphProto,
+        fed: &[&ValueInfoProto],
+        keep: bool,
+    ) {
+        let fed: FxHashSet<&str> = fed.iter().map(|i| i.name()).collect();
+        let declared: FxHashMap<&str, &ValueInfoProto> =
+            graph.input.iter().map(|i| (i.name(), i)).collect();
+        for proto in graph.initializer.iter().filter(|t| !fed.contains(t.name())) {
             self.origin = self.origins.named(proto.name());
             let value = match tensor::read(proto, &mut self.external, &self.limits) {
                 Ok(tensor) if keep => self.param(proto.name(), tensor),
@@ -256,6 +291,11 @@ impl<'m> Importer<'m> {
                     Value::Failed
                 }
             };
+            let said = declared.get(proto.name()).and_then(|info| tensor_type(info));
+            if let Some(differs) = said.and_then(|said| self.contradiction(&value, said)) {
+                let message = format!("input '{}' {differs} in its initializer", proto.name());
+                self.problems.push(Problem::invalid(message));
+            }
             self.origins.describe(self.origin, self.builder.func(), &value);
             self.define(proto.name(), value);
         }
@@ -286,18 +326,27 @@ pub(crate) fn constant_value(proto: &TensorProto, tensor: Tensor) -> Value {
     }
 }
 
-/// The element type that an input declares.
-fn element_type(info: &ValueInfoProto) -> Option<i32> {
+/// Whether the user says something of an input.
+fn is_named(name: &str, options: &ImportOptions) -> bool {
+    options.shapes.contains_key(name)
+        || options.dtypes.contains_key(name)
+        || options.dynamic.contains_key(name)
+}
+
+/// The type of a tensor that a value declares.
+fn tensor_type(info: &ValueInfoProto) -> Option<&TensorType> {
     match info.r#type.as_ref()?.value.as_ref()? {
-        TypeValue::TensorType(tensor) => Some(tensor.elem_type()),
+        TypeValue::TensorType(tensor) => Some(tensor),
         _ => None,
     }
 }
 
+/// The element type that an input declares.
+fn element_type(info: &ValueInfoProto) -> Option<i32> {
+    tensor_type(info).map(TensorType::elem_type)
+}
+
 /// The shape that an input declares.
 fn declared_shape(info: &ValueInfoProto) -> Option<&TensorShapeProto> {
-    match info.r#type.as_ref()?.value.as_ref()? {
-        TypeValue::TensorType(tensor) => tensor.shape.as_ref(),
-        _ => None,
-    }
+    tensor_type(info)?.shape.as_ref()
 }

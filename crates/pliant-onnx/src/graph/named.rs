@@ -4,6 +4,7 @@
 use pliant_ir::DType;
 use pliant_ir::relax::{TensorShape, Type, TypeData, Var};
 use pliant_sym::Sym;
+use rustc_hash::FxHashMap;
 
 use super::Importer;
 use crate::value::Value;
@@ -11,7 +12,37 @@ use crate::value::Value;
 /// Terms that have so many parts, written out, get a name.
 const MOST_PARTS: usize = 128;
 
+/// The names given so far.
+#[derive(Debug, Default)]
+pub(super) struct Named {
+    /// For each term its name, and how many blocks were open where it got it.
+    names: FxHashMap<Sym, (Sym, usize)>,
+    blocks: usize,
+}
+
+impl Named {
+    fn get(&self, term: Sym) -> Option<Sym> {
+        self.names.get(&term).map(|&(name, _)| name)
+    }
+
+    fn give(&mut self, term: Sym, name: Sym) {
+        self.names.insert(term, (name, self.blocks));
+    }
+}
+
 impl Importer<'_> {
+    /// What follows is a block or a function of its own, whose names nobody sees behind it.
+    pub(crate) fn open_block(&mut self) {
+        self.named.blocks += 1;
+    }
+
+    /// Ends it.
+    pub(crate) fn close_block(&mut self) {
+        self.named.blocks -= 1;
+        let open = self.named.blocks;
+        self.named.names.retain(|_, (_, at)| *at <= open);
+    }
+
     fn is_large(&self, sym: Sym) -> bool {
         self.builder.func().syms.written_size(sym, MOST_PARTS) >= MOST_PARTS
     }
@@ -29,19 +60,29 @@ impl Importer<'_> {
                 return Some(self.builder.func_mut().intern(TypeData::Tensor { shape, dtype }));
             }
             TensorShape::Dims(dims) if dims.iter().any(|&d| self.is_large(d)) => {
-                dims.iter().map(|&d| Some(d).filter(|&d| !self.is_large(d))).collect()
+                dims.iter().copied().map(Some).collect()
             }
             _ => return None,
         };
+        let mut named = Vec::with_capacity(dims.len());
+        for (axis, dim) in dims.into_iter().enumerate() {
+            named.push(match dim {
+                Some(dim) if !self.is_large(dim) => dim,
+                Some(dim) => self.named.get(dim).unwrap_or_else(|| {
+                    let name = self.new_name(&format!("{hint}_{axis}"));
+                    self.named.give(dim, name);
+                    name
+                }),
+                None => self.new_name(&format!("{hint}_{axis}")),
+            });
+        }
+        Some(self.builder.func_mut().intern(TypeData::tensor(named, dtype)))
+    }
+
+    fn new_name(&mut self, hint: &str) -> Sym {
         let func = self.builder.func_mut();
-        let named = dims.into_iter().enumerate().map(|(axis, dim)| {
-            dim.unwrap_or_else(|| {
-                let sym = func.fresh_sym(&format!("{hint}_{axis}"));
-                func.syms.var(sym)
-            })
-        });
-        let named: Vec<Sym> = named.collect();
-        Some(func.intern(TypeData::tensor(named, dtype)))
+        let name = func.fresh_sym(hint);
+        func.syms.var(name)
     }
 
     /// A value with names for the large numbers in it.
@@ -49,7 +90,10 @@ impl Importer<'_> {
         let Value::Syms(mut t) = value else { return value };
         for elem in &mut t.elems {
             if self.is_large(*elem) && !self.builder.func().syms.is_predicate(*elem) {
-                *elem = self.named_number(*elem, hint);
+                *elem = match self.named.get(*elem) {
+                    Some(name) => name,
+                    None => self.named_number(*elem, hint),
+                };
             }
         }
         Value::Syms(t)
@@ -64,14 +108,15 @@ impl Importer<'_> {
             if self.builder.func().syms.as_int(part).is_some() {
                 return part;
             }
+            let name = self.new_name(hint);
             let func = self.builder.func_mut();
-            let name = func.fresh_sym(hint);
-            let name = func.syms.var(name);
             let value = func.int_value(part, DType::Int64);
             let ty = func.intern(TypeData::Prim { dtype: DType::Int64, value: Some(name) });
             self.builder.match_cast(value, ty, hint);
             name
         });
-        self.builder.func_mut().syms.sub(above, below)
+        let whole = self.builder.func_mut().syms.sub(above, below);
+        self.named.give(number, whole);
+        whole
     }
 }

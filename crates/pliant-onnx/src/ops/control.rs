@@ -3,9 +3,10 @@
 use pliant_ir::relax::{Expr, Seq};
 
 use super::{OnnxOp, op};
+use crate::contract::Branch;
 use crate::error::Problem;
-use crate::kind::Kind;
-use crate::node::{Converted, Node};
+use crate::kind::{Kind, Outside};
+use crate::node::{Converted, Node, label};
 use crate::proto::GraphProto;
 
 pub(super) static OPS: &[OnnxOp] = &[op("If", branch)];
@@ -26,16 +27,30 @@ fn branch(n: &mut Node<'_, '_>) -> Converted {
     if let Some([c]) = n.const_ints(0).as_deref() {
         return outputs_of(n, if *c != 0 { then } else { other });
     }
-    let (then, then_kinds) = sequence(n, then)?;
-    let (other, other_kinds) = sequence(n, other)?;
+    let outside = Outside::now(&n.func().syms);
+    let (then, then_kinds) = in_branch(n, true, |n| sequence(n, then))?;
+    let (other, other_kinds) = in_branch(n, false, |n| sequence(n, other))?;
     let mut kinds = Vec::with_capacity(count);
     for (i, (a, b)) in then_kinds.iter().zip(&other_kinds).enumerate() {
         let told = |p: Problem| Problem { message: format!("its output {i}: {}", p.message), ..p };
-        kinds.push(a.join(b).map_err(told)?);
+        kinds.push(a.join(b).map_err(told)?.seen_outside(&n.func().syms, outside));
     }
     let joined = n.joined(cond, then, other);
     let fields = if count == 1 { vec![joined] } else { n.fields(joined, count) };
     fields.into_iter().zip(&kinds).map(|(e, kind)| n.revived(e, kind)).collect()
+}
+
+/// Makes one of the two ways, so that what it asks of sizes is known to be asked there alone.
+fn in_branch<T>(
+    n: &mut Node<'_, '_>,
+    then: bool,
+    make: impl FnOnce(&mut Node<'_, '_>) -> Result<T, Problem>,
+) -> Result<T, Problem> {
+    let (node, label) = (n.im.origin, label(n.proto));
+    n.im.watch.branches.push(Branch { node, label, then, by_sizes: n.is_syms(0) });
+    let made = make(n);
+    n.im.watch.branches.pop();
+    made
 }
 
 /// A graph as a sequence of its own with its result, a tuple where it has several, and what the outputs are.

@@ -6,7 +6,7 @@ use pliant_ir::{AttrValue, Attrs};
 use super::{OnnxOp, op};
 use crate::error::Problem;
 use crate::node::{Converted, Node, ints_attr};
-use crate::value::Value;
+use crate::value::{SymTensor, Value};
 
 pub(super) static OPS: &[OnnxOp] = &[
     op("Compress", compress),
@@ -98,7 +98,28 @@ fn gather_nd(n: &mut Node<'_, '_>) -> Converted {
     Ok(vec![y.into()])
 }
 
+/// A shape computation in which single elements are replaced.
+fn scatter_syms(n: &mut Node<'_, '_>) -> Option<SymTensor> {
+    let (mut t, places, updates) = (n.syms(0)?, n.const_ints(1)?, n.syms(2)?);
+    let plain = t.shape.len() == 1 && n.attrs().str("reduction").ok()?.is_none_or(|r| r == "none");
+    if !plain || updates.dtype != t.dtype || updates.elems.len() != places.len() {
+        return None;
+    }
+    let length = t.elems.len() as i64;
+    for (place, update) in places.into_iter().zip(updates.elems) {
+        let place = if place < 0 { place.checked_add(length)? } else { place };
+        *t.elems.get_mut(usize::try_from(place).ok()?)? = update;
+    }
+    Some(t)
+}
+
 fn scatter_elements(n: &mut Node<'_, '_>) -> Converted {
+    if n.is_syms(0)
+        && n.axis(n.attrs().int("axis")?.unwrap_or(0), 1).is_ok()
+        && let Some(t) = scatter_syms(n)
+    {
+        return Ok(vec![t.into()]);
+    }
     let x = n.tensor(0)?;
     let rank = n.rank(x)?;
     let axis = n.axis(n.attrs().int("axis")?.unwrap_or(0), rank)?;
@@ -109,6 +130,12 @@ fn scatter_elements(n: &mut Node<'_, '_>) -> Converted {
 }
 
 fn scatter_nd(n: &mut Node<'_, '_>) -> Converted {
+    if n.is_syms(0)
+        && n.constant(1).is_some_and(|t| t.shape().last() == Some(&1))
+        && let Some(t) = scatter_syms(n)
+    {
+        return Ok(vec![t.into()]);
+    }
     let [x, indices, updates] = [n.tensor(0)?, n.tensor(1)?, n.tensor(2)?];
     if let Ok(dims) = n.dims(indices)
         && dims.last().is_some_and(|&last| n.func().syms.as_int(last).is_none())

@@ -31,8 +31,15 @@ fn concat(n: &mut Node<'_, '_>) -> Converted {
             return Ok(vec![SymTensor { dtype, ..SymTensor::vector(elems) }.into()]);
         }
     }
+    let mut known: Option<Vec<Option<Sym>>> = Some(Vec::new());
+    for i in 0..n.len() {
+        let part = n.given(i);
+        known = known.and_then(|all| Some([all, n.elements_of(&part)?].concat()));
+    }
     let parts = n.tensors()?;
-    Ok(vec![n.concat(&parts, axis)?.into()])
+    let made = n.concat(&parts, axis)?;
+    n.note_elements(made, known.unwrap_or_default());
+    Ok(vec![made.into()])
 }
 
 /// `Split`: into given lengths, or so many equal parts (of which the last may be shorter since opset 18).

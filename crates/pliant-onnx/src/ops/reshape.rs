@@ -129,10 +129,19 @@ fn run_time_sizes(n: &mut Node<'_, '_>, own: &[Sym], allow_zero: bool) -> Result
     let target = n.cast(target, DType::Int64)?;
     n.length_of(target)?;
     let length = n.dims(target)?[0];
+    let mut known = n.elements_of(&target.into()).unwrap_or_default();
     let mut dims = target;
     if !allow_zero {
-        // Dims beyond the input's rank cannot be kept; 0 stays 0 there.
         let mut padded = own.to_vec();
+        for (i, known) in known.iter_mut().enumerate() {
+            match (known.map(|k| n.func().syms.as_int(k)), padded.get_mut(i)) {
+                (Some(Some(0)), kept) => *known = kept.copied(),
+                // A size that is known is meant, not that of the input, where it turns out to be 0.
+                (Some(None), Some(kept)) => *kept = known.unwrap_or(*kept),
+                _ => {}
+            }
+        }
+        // Dims beyond the input's rank cannot be kept; 0 stays 0 there.
         padded.push(n.func().syms.int(0));
         let padded = n.sizes(&padded)?;
         let places = n.iota(length)?;
@@ -144,13 +153,15 @@ fn run_time_sizes(n: &mut Node<'_, '_>, own: &[Sym], allow_zero: bool) -> Result
     }
     let (minus, one) = (n.scalar(-1i64)?, n.scalar(1i64)?);
     let open = n.op("relax.equal", &[dims, minus])?;
-    let known = n.op("relax.where", &[open, one, dims])?;
-    let known = n.op("relax.prod", &[known])?;
-    let known = n.op("relax.maximum", &[known, one])?;
+    let others = n.op("relax.where", &[open, one, dims])?;
+    let others = n.op("relax.prod", &[others])?;
+    let others = n.op("relax.maximum", &[others, one])?;
     let all = n.func().syms.product(own.iter().copied());
     let all = n.materialize(&SymTensor::scalar(all).into())?;
-    let rest = n.op("relax.floor_divide", &[all, known])?;
-    n.op("relax.where", &[open, rest, dims])
+    let rest = n.op("relax.floor_divide", &[all, others])?;
+    let sizes = n.op("relax.where", &[open, rest, dims])?;
+    n.note_elements(sizes, known);
+    Ok(sizes)
 }
 
 /// `Expand`: broadcasts both ways, so a dim of 1 in the new shape keeps the input's.

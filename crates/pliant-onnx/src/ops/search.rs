@@ -202,8 +202,9 @@ fn reverse_sequence(n: &mut Node<'_, '_>) -> Converted {
 /// The different elements or slices, where each comes first, where each element went, and how many there are.
 fn unique(n: &mut Node<'_, '_>) -> Converted {
     let sorted = n.attrs().int("sorted")?.unwrap_or(1) != 0;
-    let axis = n.attrs().int("axis")?.map_or(AttrValue::None, AttrValue::Int);
     let x = n.tensor(0)?;
+    let along = n.attrs().int("axis")?;
+    let axis = along.map_or(AttrValue::None, AttrValue::Int);
     let wanted = |i: usize| n.proto.output.get(i).is_some_and(|o| !o.is_empty());
     let wanted = [wanted(1), wanted(2), wanted(3)];
     let attrs = Attrs::default()
@@ -214,11 +215,17 @@ fn unique(n: &mut Node<'_, '_>) -> Converted {
         .with("axis", axis);
     let found = n.op_with("relax.unique", &[x], attrs)?;
     let count = 1 + wanted.iter().filter(|w| **w).count();
-    if count == 1 {
-        return Ok(vec![found.into()]);
+    let fields = if count == 1 { vec![found] } else { n.fields(found, count) };
+    let mut values = fields[0];
+    if let Some(along) = along {
+        let dims = n.dims(x)?;
+        let axis = n.axis(along, dims.len())?;
+        let kept: Vec<Option<Sym>> =
+            dims.iter().enumerate().map(|(i, &d)| Some(d).filter(|_| i != axis)).collect();
+        values = n.with_dims(values, &kept)?;
     }
-    let mut fields = n.fields(found, count).into_iter().map(Value::from);
-    let mut outputs = vec![fields.next().unwrap_or(Value::Absent)];
+    let mut fields = fields.into_iter().skip(1).map(Value::from);
+    let mut outputs = vec![values.into()];
     for wanted in wanted {
         let field = if wanted { fields.next() } else { None };
         outputs.push(field.unwrap_or(Value::Absent));

@@ -268,8 +268,7 @@ fn split_run(n: &mut Node<'_, '_>, x: Expr, dims: &[Sym], axis: usize, keep: boo
     let lengths = if given { n.tensor(1)? } else { n.nothing()? };
     let (at, kept) = (n.host_int(axis as i64), n.host_int(i64::from(keep)));
     let parts = n.host(host::SEQUENCE_SPLIT, &[x, lengths, at, kept])?;
-    let func = n.func();
-    let mut own: Vec<Option<i64>> = dims.iter().map(|&d| func.syms.as_int(d)).collect();
+    let mut own: Vec<Option<Sym>> = dims.iter().copied().map(Some).collect();
     match given || keep {
         true => own[axis] = None,
         false => drop(own.remove(axis)),

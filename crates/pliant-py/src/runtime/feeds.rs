@@ -50,8 +50,7 @@ pub fn arguments<'py>(
     for key in feeds.keys() {
         let key: String = key.extract()?;
         if !names.contains(&&*key) {
-            let among = format!("the inputs are {}", names.join(", "));
-            let help = did_you_mean(&key, names.iter().copied()).unwrap_or(among);
+            let help = signature.no_input(&key);
             return Err(Error::Value(format!("there is no input '{key}' ({help})")));
         }
     }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use pliant_onnx::host;
-use pliant_tensor::Tensor;
+use pliant_tensor::{Reserved, Tensor};
 use pliant_vm::{CheckKind, Value, VmError};
 
 use super::sequence::joined;
@@ -15,6 +15,8 @@ struct Link {
     item: Value,
     before: Option<Arc<Link>>,
     length: usize,
+    /// Links of small items are what takes the memory.
+    _counted: Reserved,
 }
 
 impl Drop for Link {
@@ -69,7 +71,9 @@ pub(super) fn push(args: &[Value]) -> Outcome {
         return Err(VmError::check(CheckKind::Shape, text));
     }
     let length = before.as_ref().map_or(0, |l| l.length) + 1;
-    Ok(Value::Object(Arc::new(Link { item: item.clone(), before, length })))
+    // With the two counts of the pointer to it, and the allocator's header.
+    let counted = Reserved::new(size_of::<Link>() + 4 * size_of::<usize>())?;
+    Ok(Value::Object(Arc::new(Link { item: item.clone(), before, length, _counted: counted })))
 }
 
 pub(super) fn sequence(args: &[Value]) -> Outcome {

@@ -2,14 +2,13 @@
 //! before it.
 
 use pliant_ir::DType;
-use pliant_ir::relax::{Expr, TensorShape, TypeData};
-use pliant_sym::{Sym, SymVar};
-use rustc_hash::FxHashSet;
+use pliant_ir::relax::Expr;
+use pliant_sym::Sym;
 
 use super::state::{GoesOn, State, while_loop};
 use crate::error::Problem;
 use crate::host;
-use crate::kind::Kind;
+use crate::kind::{Kind, Outside};
 use crate::node::Node;
 use crate::value::Value;
 
@@ -26,9 +25,8 @@ pub(in crate::ops) struct Last {
 /// What the turns have collected under one name.
 pub(in crate::ops) struct Parts {
     chain: Expr,
+    /// The kind of a part, as it is known outside of the body.
     kind: Kind,
-    /// The dims of a part, where they are known outside of the body.
-    dims: Option<Vec<Option<Sym>>>,
 }
 
 impl Parts {
@@ -37,32 +35,18 @@ impl Parts {
     /// # Errors
     /// When they are no tensors.
     pub fn stacked(&self, n: &mut Node<'_, '_>, turns: Sym) -> Result<Value, Problem> {
-        let Kind::Tensor { dtype, small, .. } = &self.kind else {
+        let Kind::Tensor { dtype, small, dims } = &self.kind else {
             let message =
                 format!("a turn collects {}, but must collect a tensor", self.kind.name());
             return Err(Problem::invalid(message));
         };
         let zero = n.func().syms.int(0);
-        let known = self.dims.as_deref().unwrap_or_default();
+        let known = dims.as_deref().unwrap_or_default();
         let empty: Vec<Sym> = known.iter().map(|d| d.unwrap_or(zero)).collect();
         let (empty, element) = (n.func().shape(&empty), n.func().dtype_value(*dtype));
         let all = n.host(host::CHAIN_STACK, &[self.chain, empty, element])?;
-        let func = n.func();
-        let dims = self.dims.as_ref().map(|dims| {
-            let mut all = vec![turns];
-            all.extend(dims.iter().map(|dim| {
-                dim.unwrap_or_else(|| {
-                    let var = func.fresh_sym("part");
-                    func.syms.var(var)
-                })
-            }));
-            all
-        });
-        let all = n.seen_as(all, dims.as_deref(), *dtype);
-        Ok(match small {
-            Some(small) => Value::Coded(*small, Box::new(all.into())),
-            None => all.into(),
-        })
+        let dims = dims.as_ref().map(|dims| [Some(turns)].iter().chain(dims).copied().collect());
+        n.revived(all, &Kind::Tensor { dtype: *dtype, small: *small, dims })
     }
 
     /// All parts as a sequence.
@@ -75,27 +59,6 @@ impl Parts {
     }
 }
 
-/// What is known of a part from one reading of the body.
-struct Part {
-    kind: Kind,
-    dims: Option<Vec<Option<Sym>>>,
-}
-
-impl Part {
-    fn of(n: &mut Node<'_, '_>, e: Expr, kind: Kind, outside: &FxHashSet<SymVar>) -> Part {
-        let func = n.func();
-        let dims = match func.ty(e) {
-            TypeData::Tensor { shape: TensorShape::Dims(dims), .. } => Some(dims.to_vec()),
-            _ => None,
-        };
-        let known = |dim: Sym| {
-            let inner = func.syms.free_vars(dim).into_iter().any(|v| !outside.contains(&v));
-            (!inner).then_some(dim)
-        };
-        Part { kind, dims: dims.map(|dims| dims.into_iter().map(known).collect()) }
-    }
-}
-
 /// Runs a loop whose turns give the next state and `count` parts, which are to be `alike` where they are stacked.
 pub(in crate::ops) fn run(
     n: &mut Node<'_, '_>,
@@ -104,13 +67,13 @@ pub(in crate::ops) fn run(
     goes_on: GoesOn<'_>,
     turn: Collecting<'_>,
 ) -> Result<Last, Problem> {
-    let outside: FxHashSet<SymVar> = n.func().syms.vars().collect();
+    let outside = Outside::now(&n.func().syms);
     let (carried, mut first) = (first.len(), first);
     for k in 0..count {
         let none = n.nothing()?;
         first.push((format!("parts_{k}"), Value::Object(none, Kind::Own)));
     }
-    let mut seen: Vec<Part> = Vec::new();
+    let mut kinds: Vec<Kind> = Vec::new();
     let state = State::new(n, first)?;
     let mut all = while_loop(n, state, goes_on, &mut |n, values| {
         let (state, chains) = values.split_at(carried);
@@ -120,10 +83,10 @@ pub(in crate::ops) fn run(
                 "its body returns another number of values than it takes",
             ));
         }
-        seen.clear();
+        kinds.clear();
         for (chain, part) in chains.iter().zip(&parts) {
             let ((chain, _), (part, kind)) = (n.object(chain)?, n.object(part)?);
-            seen.push(Part::of(n, part, kind, &outside));
+            kinds.push(kind.seen_outside(&n.func().syms, outside));
             let alike = n.host_int(i64::from(alike));
             let more = n.host(host::CHAIN_PUSH, &[chain, part, alike])?;
             next.push(Value::Object(more, Kind::Own));
@@ -132,9 +95,9 @@ pub(in crate::ops) fn run(
     })?;
     let chains = all.split_off(carried);
     let mut parts = Vec::with_capacity(count);
-    for (chain, Part { kind, dims }) in chains.iter().zip(seen) {
+    for (chain, kind) in chains.iter().zip(kinds) {
         let (chain, _) = n.object(chain)?;
-        parts.push(Parts { chain, kind, dims });
+        parts.push(Parts { chain, kind });
     }
     Ok(Last { state: all, parts })
 }

@@ -13,7 +13,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::error::Problem;
 use crate::graph::identifier;
-use crate::kind::Kind;
+use crate::kind::{Kind, Outside};
 use crate::node::{Node, problem};
 use crate::value::Value;
 
@@ -32,6 +32,7 @@ pub(super) struct State {
     types: Vec<Type>,
     /// Symbols of the body's own.
     own: FxHashSet<SymVar>,
+    outside: Outside,
 }
 
 impl State {
@@ -47,6 +48,7 @@ impl State {
             kinds: Vec::with_capacity(count),
             types: Vec::with_capacity(count),
             own: FxHashSet::default(),
+            outside: Outside::now(&n.func().syms),
         };
         for (name, value) in first {
             let (e, kind) = n.object(&value)?;
@@ -101,6 +103,7 @@ impl State {
                 ..p
             };
             let kind = self.kinds[i].join(after).map_err(told)?;
+            let kind = kind.seen_outside(&n.func().syms, self.outside);
             let ty = match is_tensor(&kind) {
                 true => self.widen_type(n, i, result),
                 false => n.func().intern(TypeData::Any),
@@ -162,6 +165,7 @@ fn function(
     make: impl FnOnce(&mut Node<'_, '_>, &[Expr]) -> Result<Vec<Expr>, Problem>,
 ) -> Result<Expr, Problem> {
     n.im.builder.begin_func();
+    n.im.open_block();
     let params: Vec<Expr> = names
         .iter()
         .zip(types)
@@ -173,6 +177,7 @@ fn function(
     let around = n.im.start_pure();
     let result = make(n, &params);
     let pure = n.im.end_pure(around);
+    n.im.close_block();
     // The function is closed in any case, so that the builder stays balanced.
     let end = match result.as_deref() {
         Ok([one]) => *one,

@@ -177,7 +177,15 @@ fn layer_norm(n: &mut Node<'_, '_>) -> Converted {
     let axes: Vec<i64> = (axis as i64..rank as i64).collect();
     let scale = n.tensor(1)?;
     let wants_more = n.proto.output.iter().skip(1).any(|o| !o.is_empty());
-    if !wants_more && let Some(shift) = n.optional(2)? {
+    let (dims, shift) = (n.dims(x)?, n.optional(2)?);
+    let mut whole = true;
+    for parameter in [Some(scale), shift].into_iter().flatten() {
+        whole &= !may_broadcast(n, parameter, &dims[axis..])?;
+    }
+    if whole
+        && !wants_more
+        && let Some(shift) = shift
+    {
         let attrs = Attrs::default()
             .with("axes", AttrValue::ints(axes))
             .with("epsilon", AttrValue::float(eps));
@@ -198,6 +206,15 @@ fn layer_norm(n: &mut Node<'_, '_>) -> Converted {
         y = n.op("relax.add", &[y, shift])?;
     }
     Ok(vec![y.into(), mean.into(), inverse.into()])
+}
+
+/// Whether a parameter may have fewer numbers than there are elements of those dims.
+fn may_broadcast(n: &mut Node<'_, '_>, parameter: Expr, dims: &[Sym]) -> Result<bool, Problem> {
+    let own = n.dims(parameter)?;
+    let syms = &n.func().syms;
+    let one =
+        |(&own, &dim): (&Sym, &Sym)| own != dim && syms.as_int(own).is_none_or(|size| size == 1);
+    Ok(own.len() != dims.len() || own.iter().zip(dims).any(one))
 }
 
 fn rms_norm(n: &mut Node<'_, '_>) -> Converted {

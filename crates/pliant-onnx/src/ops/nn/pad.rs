@@ -166,9 +166,16 @@ fn changes(n: &mut Node<'_, '_>, rank: usize) -> Result<Vec<Change>, Problem> {
     let grow = n.op("relax.maximum", &[pads, none])?;
     let cut = n.op("relax.subtract", &[grow, pads])?;
     let (grow, cut) = (n.symbols_of(grow, 2 * rank)?, n.symbols_of(cut, 2 * rank)?);
-    let change = |axis: usize| Change {
-        cut: (cut[axis], cut[axis + rank]),
-        grow: (grow[axis], grow[axis + rank]),
+    let named = match n.const_ints(3) {
+        Some(axes) => axes.iter().map(|&a| n.axis(a, rank)).collect::<Result<Vec<_>, _>>()?,
+        None => (0..rank).collect(),
+    };
+    // Axes that are not named stay as they are.
+    let change = |axis: usize| match named.contains(&axis) {
+        true => {
+            Change { cut: (cut[axis], cut[axis + rank]), grow: (grow[axis], grow[axis + rank]) }
+        }
+        false => Change { cut: (zero, zero), grow: (zero, zero) },
     };
     Ok((0..rank).map(change).collect())
 }

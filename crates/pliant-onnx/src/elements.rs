@@ -1,0 +1,52 @@
+//! [`Elements`]: what is known of single elements of integer vectors of the run.
+//!
+//! Exporters join sizes that are known with one that is not: `Concat(k, Shape(x)[1])`. Such a vector is a tensor of the
+//! run, whose values may be anything, but where it is read as a shape, the sizes that are known stay what they are.
+
+use pliant_ir::DType;
+use pliant_ir::relax::Expr;
+use pliant_sym::Sym;
+use rustc_hash::FxHashMap;
+
+use crate::node::Node;
+use crate::value::Value;
+
+/// The vectors of which some elements are known.
+#[derive(Debug, Default)]
+pub(crate) struct Elements {
+    of: FxHashMap<Expr, Vec<Option<Sym>>>,
+}
+
+impl Node<'_, '_> {
+    /// Notes what is known of a vector's elements.
+    pub fn note_elements(&mut self, vector: Expr, elements: Vec<Option<Sym>>) {
+        if elements.iter().any(Option::is_some) {
+            self.im.elements.of.insert(vector, elements);
+        }
+    }
+
+    /// What is known of the elements of a value, an integer vector of so many.
+    pub fn elements_of(&mut self, value: &Value) -> Option<Vec<Option<Sym>>> {
+        let limit = self.im.limits.shape_elements;
+        match value {
+            Value::Syms(t) if t.shape.len() == 1 => {
+                Some(t.elems.iter().copied().map(Some).collect())
+            }
+            Value::Const(t) if t.ndim() == 1 && t.numel() <= limit => {
+                let whole = matches!(t.dtype(), DType::Int64 | DType::Int32);
+                let values = t.to_i64_vec().ok().filter(|_| whole)?;
+                let syms = &mut self.func().syms;
+                Some(values.into_iter().map(|v| Some(syms.int(v))).collect())
+            }
+            Value::Expr(e) => match self.im.elements.of.get(e) {
+                Some(known) => Some(known.clone()),
+                None => {
+                    let &[length] = self.func().ty(*e).dims()? else { return None };
+                    let length = usize::try_from(self.func().syms.as_int(length)?).ok()?;
+                    (length <= limit).then(|| vec![None; length])
+                }
+            },
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! Nodes, one after the other: each is converted by the row of its operator, or by the function of the model that it calls.
+
+use rustc_hash::FxHashMap;
+
+use super::inputs::constant_value;
+use super::{Importer, identifier, own_domain};
+use crate::coded::moves;
+use crate::error::Problem;
+use crate::guard;
+use crate::node::{Node, label};
+use crate::ops;
+use crate::proto::{AttributeProto, FunctionProto, GraphProto, NodeProto};
+use crate::schema;
+use crate::tensor;
+use crate::value::Value;
+
+impl<'m> Importer<'m> {
+    /// The functions that graphs inside a node may call.
+    pub(crate) fn functions_used(&self) -> Vec<FunctionProto> {
+        self.functions.values().map(|f| (*f).clone()).collect()
+    }
+
+    /// Converts nodes in order, into the innermost scope.
+    pub(crate) fn nodes(&mut self, nodes: &[NodeProto]) {
+        for node in nodes {
+            self.node(node);
+        }
+    }
+
+    /// Converts a node, whose bindings come from it.
+    fn node(&mut self, node: &NodeProto) {
+        let around = self.places.under_way;
+        self.places.under_way = self.places.of(node);
+        self.builder.set_span(self.places.under_way);
+        self.converted(node);
+        self.places.under_way = around;
+        self.builder.set_span(around);
+    }
+
+    fn converted(&mut self, node: &NodeProto) {
+        let goes_on = self.meter.goes_on().unwrap_or_else(|problem| {
+            self.problems.push(problem);
+            false
+        });
+        if !goes_on {
+            return node.output.iter().for_each(|name| self.define(name, Value::Failed));
+        }
+        let inputs: Vec<Value> = node
+            .input
+            .iter()
+            .map(|name| {
+                if name.is_empty() {
+                    Value::Absent
+                } else {
+                    self.lookup(name).unwrap_or(Value::Failed)
+                }
+            })
+            .collect();
+        let from = node.input.iter().map(|name| self.origin_of(name)).collect();
+        let made = self.origins.node(node, from);
+        let around = std::mem::replace(&mut self.origin, made);
+        let given = if self.recorder.is_some() { inputs.clone() } else { Vec::new() };
+        let outputs = match self.convert(node, inputs) {
+            Ok(outputs) => outputs,
+            // What failed inside the node, or before it, is told there.
+            Err(problem) if problem.message.is_empty() => vec![Value::Failed; node.output.len()],
+            Err(problem) => {
+                let message = self.symbols.whole_text(&problem.message);
+                let problem = Problem { message, ..problem };
+                let problem = problem.at(&label(node), &operator_name(node));
+                let outputs = self.record(node, &given, &problem);
+                self.problems.push(problem);
+                outputs
+            }
+        };
+        let mut outputs = outputs.into_iter();
+        for name in node.output.iter() {
+            let value = outputs.next().unwrap_or(Value::Absent);
+            if !name.is_empty() {
+                let value = self.with_names(value, &identifier(name, "size"));
+                let value = match self.measured(name, &value) {
+                    Ok(()) => self.as_declared(node, name, value),
+                    Err(problem) => {
+                        self.problems.push(problem.at(&label(node), &operator_name(node)));
+                        Value::Failed
+                    }
+                };
+                self.origins.describe(made, self.builder.func(), &value);
+                self.define(name, value);
+            }
+        }
+        self.origin = around;
+    }
+
+    fn convert(&mut self, node: &NodeProto, inputs: Vec<Value>) -> Result<Vec<Value>, Problem> {
+        let domain = own_domain(node.domain());
+        let function = self.functions.get(&(domain, node.op_type(), node.overload())).copied();
+        let row = ops::find(domain, node.op_type());
+        let own = ops::user::find(domain, node.op_type());
+        if function.is_none() && row.is_none() && own.is_none() {
+            return Err(unknown(node));
+        }
+        let opset = self.opsets.get(domain).copied().unwrap_or_else(|| schema::newest(domain));
+        if function.is_none() && row.is_some() {
+            schema::check(node, opset)?;
+        }
+        // What a failed node feeds has no problem of its own.
+        if inputs.iter().any(|v| matches!(v, Value::Failed)) {
+            return Err(Problem::invalid(""));
+        }
+        if let Some(function) = function {
+            return self.call(function, node, inputs);
+        }
+        let row = match (row, own) {
+            (Some(row), _) => row,
+            (None, Some(op)) => {
+                return ops::user::convert(&mut Node::new(self, node, opset, inputs), op);
+            }
+            (None, None) => return Err(unknown(node)),
+        };
+        // What only moves elements moves those of small types like those that hold them.
+        let small = match inputs.first() {
+            Some(Value::Coded(ty, _)) if moves(node.op_type()) => Some(*ty),
+            _ => None,
+        };
+        let Some(small) = small else {
+            let given = inputs.clone();
+            let outcome = guard::convert(row, &mut Node::new(self, node, opset, inputs));
+            return outcome.or_else(|problem| self.at_run(node, &given, problem));
+        };
+        let held = inputs.into_iter().map(|v| match v {
+            Value::Coded(_, held) => *held,
+            other => other,
+        });
+        let outputs = guard::convert(row, &mut Node::new(self, node, opset, held.collect()))?;
+        Ok(outputs.into_iter().map(|v| Value::Coded(small, Box::new(v))).collect())
+    }
+
+    /// Writes out a function of the model.
+    fn call(
+        &mut self,
+        function: &'m FunctionProto,
+        node: &NodeProto,
+        inputs: Vec<Value>,
+    ) -> Result<Vec<Value>, Problem> {
+        let mut scope = FxHashMap::default();
+        let mut inputs = inputs.into_iter();
+        for (i, name) in function.input.iter().enumerate() {
+            let origin = self.origins.input(self.origin, i);
+            scope.insert(name.clone(), (inputs.next().unwrap_or(Value::Absent), origin));
+        }
+        // What the call gives goes before what the function says is given otherwise.
+        let otherwise = function.attribute_proto.iter();
+        let given = otherwise.chain(&node.attribute).map(|a| (a.name(), a)).collect();
+        let body: Vec<NodeProto> =
+            function.node.iter().map(|inner| with_attributes(inner, &given)).collect();
+        // A function sees its own names and operator sets only.
+        let scopes = std::mem::replace(&mut self.scopes, vec![scope]);
+        let own = function.opset_import.iter().map(|o| (own_domain(o.domain()), o.version()));
+        let opsets = std::mem::replace(&mut self.opsets, own.collect());
+        let declared = std::mem::take(&mut self.declared);
+        self.nodes(&body);
+        self.declared = declared;
+        let outputs = function.output.iter().map(|o| self.inner_output(o)).collect();
+        self.scopes = scopes;
+        self.opsets = opsets;
+        Ok(outputs)
+    }
+
+    /// The values of a graph inside the one under way.
+    pub(crate) fn graph_outputs(&mut self, graph: &GraphProto) -> Result<Vec<Value>, Problem> {
+        for proto in &graph.initializer {
+            let read = tensor::read(proto, &mut self.external, &self.limits);
+            let told = |e| Problem::invalid(format!("initializer '{}': {e}", proto.name()));
+            let value = constant_value(proto, read.map_err(told)?);
+            let origin = self.origins.named(proto.name());
+            self.define_from(proto.name(), value, origin);
+        }
+        self.nodes(&graph.node);
+        Ok(graph.output.iter().map(|o| self.inner_output(o.name())).collect())
+    }
+}
+
+/// The operator as users know it: `Conv`, `com.microsoft.Attention`.
+pub(crate) fn operator_name(node: &NodeProto) -> String {
+    match own_domain(node.domain()) {
+        "" => node.op_type().into(),
+        domain => format!("{domain}.{}", node.op_type()),
+    }
+}
+
+fn unknown(node: &NodeProto) -> Problem {
+    let operator = operator_name(node);
+    let problem = Problem::unsupported(format!("operator {operator} is not supported"));
+    let name = match own_domain(node.domain()) {
+        "" => node.op_type().to_owned(),
+        domain => format!("{domain}.{}", node.op_type()),
+    };
+    let close = ops::closest(own_domain(node.domain()), node.op_type());
+    let close = close.map_or_else(String::new, |close| format!("{close}; "));
+    problem.with_help(format!(
+        "{close}export it as operators that are, give the model a function of that name, or register it: \
+         relax.op.register_op(\"{name}\")"
+    ))
+}
+
+/// A node of a function's body with the attributes that the call gives.
+fn with_attributes(inner: &NodeProto, given: &FxHashMap<&str, &AttributeProto>) -> NodeProto {
+    let mut node = inner.clone();
+    node.attribute.retain_mut(|attr| {
+        if attr.ref_attr_name().is_empty() {
+            return true;
+        }
+        let Some(&found) = given.get(attr.ref_attr_name()) else { return false };
+        let name = attr.name.take();
+        *attr = found.clone();
+        attr.name = name;
+        true
+    });
+    node
+}

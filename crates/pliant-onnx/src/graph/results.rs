@@ -1,0 +1,96 @@
+//! What becomes of values in the function under construction: constants, variables and results.
+
+use pliant_ir::relax::{Expr, TypeData};
+use pliant_tensor::Tensor;
+use rustc_hash::FxHashSet;
+
+use super::{Importer, identifier};
+use crate::error::Problem;
+use crate::node::Node;
+use crate::proto::type_proto::Value as TypeValue;
+use crate::proto::{GraphProto, NodeProto, ValueInfoProto};
+use crate::value::Value;
+
+impl Importer<'_> {
+    /// The constant of a tensor, made once.
+    pub(crate) fn constant(&mut self, tensor: &Tensor) -> Expr {
+        let key = (tensor.data_ptr() as usize, tensor.shape().to_vec());
+        if tensor.numel() == 0 {
+            return self.builder.func_mut().constant(tensor.clone());
+        }
+        let builder = &mut self.builder;
+        *self.constants.entry(key).or_insert_with(|| builder.func_mut().constant(tensor.clone()))
+    }
+
+    /// Binds a value to a variable named after the node's output. Dims that are not known or large become symbols of the
+    /// run.
+    pub(crate) fn bind(&mut self, value: Expr, node: &NodeProto) -> Expr {
+        let hint = identifier(node.output.first().map_or("", String::as_str), "lv");
+        let var = self.builder.emit_named(value, &hint);
+        let var = match self.named_dims(var, &hint) {
+            Some(ty) => {
+                let from = self.builder.func().var_expr(var);
+                self.builder.match_cast(from, ty, &hint)
+            }
+            None => var,
+        };
+        self.builder.func_mut().var_expr(var)
+    }
+
+    /// An output of the graph as a tensor.
+    pub(super) fn result(
+        &mut self,
+        value: &Value,
+        output: &ValueInfoProto,
+    ) -> Result<Expr, Problem> {
+        let name = output.name();
+        let identity = NodeProto { output: vec![name.into()], ..NodeProto::default() };
+        let mut node = Node::new(self, &identity, 1, Vec::new());
+        let value = match value {
+            Value::Coded(_, held) => held,
+            other => other,
+        };
+        match value {
+            // A sequence becomes a tuple.
+            Value::Sequence(items) => {
+                let items: Result<Vec<Expr>, Problem> =
+                    items.iter().map(|item| node.object(item).map(|(e, _)| e)).collect();
+                return items.map(|items| node.func().tuple(&items));
+            }
+            Value::Object(e, _) => return Ok(*e),
+            Value::Absent if is_optional(output) => return node.nothing(),
+            _ => {}
+        }
+        node.materialize(value)
+            .map_err(|p| Problem { message: format!("output '{name}': {}", p.message), ..p })
+    }
+
+    /// Adds the tensors that nodes give to the outputs.
+    pub(super) fn intermediates(
+        &mut self,
+        graph: &GraphProto,
+        outputs: &mut Vec<String>,
+        results: &mut Vec<Expr>,
+    ) {
+        let names = graph.node.iter().flat_map(|n| &n.output).filter(|o| !o.is_empty());
+        let mut given: FxHashSet<String> = outputs.iter().cloned().collect();
+        for name in names {
+            let Some(value) = self.lookup(name).filter(|_| given.insert(name.clone())) else {
+                continue;
+            };
+            let info = ValueInfoProto { name: Some(name.clone()), ..ValueInfoProto::default() };
+            // Sequences and optionals are no tensors.
+            let Ok(e) = self.result(&value, &info) else { continue };
+            if matches!(self.builder.func().ty(e), TypeData::Tensor { .. }) {
+                outputs.push(name.clone());
+                results.push(e);
+            }
+        }
+    }
+}
+
+/// Whether a value may be declared to be none.
+fn is_optional(info: &ValueInfoProto) -> bool {
+    let value = info.r#type.as_ref().and_then(|t| t.value.as_ref());
+    matches!(value, Some(TypeValue::OptionalType(_)))
+}

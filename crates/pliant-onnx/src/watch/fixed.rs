@@ -1,0 +1,185 @@
+//! Which symbols all that was asked leaves few sizes, or none.
+
+use pliant_ir::relax::Function;
+use pliant_sym::SymVar;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::Watch;
+use crate::contract::{Branch, Constraint, Declared, SymbolInfo};
+use crate::error::Problem;
+use crate::origin::Origin;
+use crate::relation::Relation;
+
+impl Watch {
+    /// Finds the declared symbols that constraints leave few sizes, those that must equal such ones too.
+    pub(super) fn fix(&mut self, func: &Function) {
+        let mut groups = Groups::default();
+        for c in &self.report.constraints {
+            if let Relation::Same(a, b) = c.relation
+                && let (Some(a), Some(b)) = (func.syms.as_var(a), func.syms.as_var(b))
+            {
+                groups.join(a, b);
+            }
+        }
+        let fixed = |c: &Constraint| {
+            let mut at: Vec<usize> = Vec::new();
+            if c.relation.fixes(&func.syms) {
+                let own = c.relation.symbols(&func.syms);
+                let own: Vec<SymVar> = own.into_iter().map(|v| groups.of(v)).collect();
+                let ours = self.symbols.iter().filter(|(v, _)| own.contains(&groups.of(**v)));
+                at.extend(ours.map(|(_, &at)| at).filter(|&at| self.report.symbols[at].is_open()));
+            }
+            at.sort_unstable();
+            at.into_iter().map(|at| self.report.symbols[at].name.clone()).collect()
+        };
+        let all: Vec<Vec<String>> = self.report.constraints.iter().map(fixed).collect();
+        let mut ways: FxHashMap<String, Ways> = FxHashMap::default();
+        for (c, names) in self.report.constraints.iter().zip(&all) {
+            for name in names {
+                ways.entry(name.clone()).or_default().add(&c.within.branches);
+            }
+        }
+        for (c, names) in self.report.constraints.iter_mut().zip(all) {
+            let (always, at_times): (Vec<String>, Vec<String>) =
+                names.into_iter().partition(|name| ways[name].are_all());
+            c.fixes = always;
+            if !c.within.branches.iter().any(|b| b.by_sizes) {
+                c.may_fix = at_times;
+            }
+        }
+    }
+
+    /// What is wrong whatever is allowed: symbols with a range in which no size fits.
+    pub(crate) fn impossible(&self, func: &mut Function) -> Vec<Problem> {
+        let mut vars: Vec<(usize, SymVar)> = self.symbols.iter().map(|(v, at)| (*at, *v)).collect();
+        vars.sort_unstable();
+        let mut problems = Vec::new();
+        for (at, var) in vars {
+            let info = &self.report.symbols[at];
+            // A symbol that stands for a part is one of its own.
+            if info.range == (None, None) || info.divisor.is_some_and(|by| by != 1) {
+                continue;
+            }
+            let (mut low, mut high) = (info.range.0.unwrap_or(0).max(0), info.range.1);
+            let mut last = None;
+            for c in self.report.constraints.iter().filter(|c| !c.within.perhaps) {
+                let (least, most) = match &c.relation {
+                    Relation::Is(term, values) if func.syms.as_var(*term) == Some(var) => {
+                        let fits = |v: &&i64| **v >= low && high.is_none_or(|h| **v <= h);
+                        let fit: Vec<i64> = values.iter().filter(fits).copied().collect();
+                        // Nothing fits: a range that is empty says so.
+                        let none = (Some(i64::MAX), Some(0));
+                        fit.iter().min().map_or(none, |&l| (Some(l), fit.iter().max().copied()))
+                    }
+                    other => match other.bound(&mut func.syms) {
+                        Some((of, least, most)) if of == var => (least, most),
+                        _ => continue,
+                    },
+                };
+                low = least.map_or(low, |l| low.max(l));
+                high = most.map_or(high, |m| Some(high.map_or(m, |h| h.min(m))));
+                if high.is_some_and(|h| h < low) {
+                    last = Some(c);
+                    break;
+                }
+            }
+            if high.is_none_or(|h| h >= low) {
+                continue;
+            }
+            problems.push(info.nothing_fits(last));
+        }
+        problems
+    }
+
+    /// The constraints that fix declared symbols: problems, and warnings where that is allowed.
+    pub(crate) fn broken(&self, allowed: bool) -> (Vec<Problem>, Vec<Problem>) {
+        let (mut problems, mut warnings) = (Vec::new(), Vec::new());
+        for c in self.report.constraints.iter().filter(|c| !c.fixes.is_empty()) {
+            let own = |s: &&SymbolInfo| s.declared == Declared::User && c.fixes.contains(&s.name);
+            let by_user = self.report.symbols.iter().any(|s| own(&s));
+            let list = if allowed { &mut warnings } else { &mut problems };
+            list.push(self.told(c, by_user, allowed));
+        }
+        for c in self.report.constraints.iter().filter(|c| !c.may_fix.is_empty()) {
+            let names = c.may_fix.join(", ");
+            let message = format!("it leaves {names} no other size where it runs: {}", c.text());
+            let problem = Problem::invalid(message);
+            let help = "a run that takes the other branch may have any size";
+            warnings.push(problem.with_help(help).at(&c.node, &c.operator));
+        }
+        (problems, warnings)
+    }
+
+    fn told(&self, c: &Constraint, by_user: bool, allowed: bool) -> Problem {
+        let noun = if c.fixes.len() == 1 { "symbol" } else { "symbols" };
+        let whose = if by_user { "declared" } else { "file's" };
+        let (names, text) = (c.fixes.join(", "), c.text());
+        let mut message = format!("the {whose} {noun} {names} would be fixed: {text}");
+        // What ties a symbol to one of those in the constraint.
+        for name in c.fixes.iter().filter(|name| !c.symbols.contains(name)) {
+            let ties = |o: &&Constraint| {
+                matches!(o.relation, Relation::Same(..)) && o.symbols.contains(name)
+            };
+            if let Some(tie) = self.report.constraints.iter().find(ties) {
+                message.push_str(&format!("; {} needs {}", tie.node, tie.needs));
+            }
+        }
+        let help = match allowed {
+            true => "it is allowed, and the model runs at no other size",
+            false => {
+                "export the model with that size dynamic, declare the number instead of a symbol, or allow it: \
+                 allow_specialization=True, on the command line --allow-specialization"
+            }
+        };
+        Problem::invalid(message).with_help(help).at(&c.node, &c.operator)
+    }
+}
+
+/// The ways through branches on which a symbol is left few sizes.
+#[derive(Default)]
+struct Ways {
+    ways: FxHashSet<Vec<(Origin, bool)>>,
+}
+
+impl Ways {
+    /// Adds a way. Two that differ in the last branch alone are the way to it.
+    fn add(&mut self, branches: &[Branch]) {
+        let mut way: Vec<(Origin, bool)> = branches.iter().map(|b| (b.node, b.then)).collect();
+        self.ways.insert(way.clone());
+        while let Some((node, then)) = way.pop() {
+            let mut other = way.clone();
+            other.push((node, !then));
+            if !self.ways.contains(&other) {
+                break;
+            }
+            self.ways.insert(way.clone());
+        }
+    }
+
+    /// Whether a run cannot but take one of them.
+    fn are_all(&self) -> bool {
+        self.ways.contains(&Vec::new())
+    }
+}
+
+/// Symbols that must be equal.
+#[derive(Default)]
+struct Groups {
+    to: FxHashMap<SymVar, SymVar>,
+}
+
+impl Groups {
+    fn of(&self, mut var: SymVar) -> SymVar {
+        while let Some(&next) = self.to.get(&var) {
+            var = next;
+        }
+        var
+    }
+
+    fn join(&mut self, a: SymVar, b: SymVar) {
+        let (a, b) = (self.of(a), self.of(b));
+        if a != b {
+            self.to.insert(a, b);
+        }
+    }
+}

@@ -1,0 +1,197 @@
+"""Symbols that stay beside sizes of the run, in branches and in inputs that have a value."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper
+from onnx.reference import ReferenceEvaluator
+from onnx_models import BOOL, FLOAT, INT64, model_of, node
+
+import pliant
+
+
+def ones(*shape: int) -> np.ndarray:
+    return np.ones(shape, np.float32)
+
+
+def graph_of(nodes: list[onnx.NodeProto], inputs: list[tuple[str, int]], outputs: list[tuple[str, int]]) -> onnx.GraphProto:
+    infos = [[helper.make_tensor_value_info(name, dtype, None) for name, dtype in side] for side in (inputs, outputs)]
+    return helper.make_graph(nodes, "inner", *infos)
+
+
+GOES_ON, TURN = [("go", BOOL)], [("i", INT64), ("goes", BOOL)]
+# Nodes, inputs beside x, constants, and what the inputs are fed.
+Case = tuple[list[onnx.NodeProto], dict[str, tuple[int, list[int]]], dict[str, Any], dict[str, Any]]
+BESIDE: dict[str, Case] = {
+    "pad": (
+        [helper.make_node("Pad", ["x", "k", "", "zero"], ["u"])],
+        {"k": (INT64, [2])},
+        {"zero": np.array([0])},
+        {"k": np.array([1, 2])},
+    ),
+    "tile": (
+        [node("Concat", "k one", "t", axis=0), node("Tile", "x t", "u")],
+        {"k": (INT64, [1])},
+        {"one": np.array([1])},
+        {"k": np.array([3])},
+    ),
+    "expand": (
+        [node("Concat", "k one one", "t", axis=0), node("Expand", "x t", "u")],
+        {"k": (INT64, [1])},
+        {"one": np.array([1])},
+        {"k": np.array([3])},
+    ),
+    "reshape": (
+        [
+            node("Shape", "x", "q", start=1),
+            node("Concat", "k rest q", "t", axis=0),
+            node("Reshape", "x t", "u"),
+        ],
+        {"k": (INT64, [1])},
+        {"rest": np.array([-1])},
+        {"k": np.array([2])},
+    ),
+    "unique": ([node("Unique", "x", "u", axis=0)], {}, {}, {}),
+    "sequence": (
+        [node("SplitToSequence", "x k", "s", axis=0), node("SequenceAt", "s zero", "u")],
+        {"k": (INT64, [])},
+        {"zero": np.array(0)},
+        {"k": np.array(3)},
+    ),
+    "sequence map": (
+        [
+            node("SplitToSequence", "x", "s", axis=0),
+            node("SequenceMap", "s", "m", body=graph_of([node("Relu", "e", "o")], [("e", FLOAT)], [("o", FLOAT)])),
+            node("ConcatFromSequence", "m", "u", axis=0),
+        ],
+        {},
+        {},
+        {},
+    ),
+    "loop": (
+        [
+            helper.make_node(
+                "Loop",
+                ["k", "yes", "x"],
+                ["u"],
+                body=graph_of(
+                    [node("Identity", "goes", "go"), node("Concat", "s x", "o", axis=0)],
+                    [*TURN, ("s", FLOAT)],
+                    [*GOES_ON, ("o", FLOAT)],
+                ),
+            )
+        ],
+        {"k": (INT64, [])},
+        {"yes": np.array(True)},
+        {"k": np.array(2)},
+    ),
+    "branches": (
+        [
+            node(
+                "If",
+                "c",
+                "u",
+                then_branch=graph_of([node("Concat", "x x", "o", axis=0)], [], [("o", FLOAT)]),
+                else_branch=graph_of([node("Neg", "x", "p")], [], [("p", FLOAT)]),
+            )
+        ],
+        {"c": (BOOL, [])},
+        {},
+        {"c": np.array(True)},
+    ),
+    "replaced": (
+        [node("Shape", "x", "t"), node("ScatterElements", "t zero k", "n"), node("Expand", "one n", "u")],
+        {},
+        {"zero": np.array([0]), "k": np.array([3]), "one": ones(1, 1)},
+        {},
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BESIDE)
+def test_a_size_of_the_run_leaves_the_symbols_beside_it(case: str) -> None:
+    nodes, inputs, constants, feeds = BESIDE[case]
+    given: dict[str, Any] = {"x": ["a", "b"], **inputs}
+    product = model_of([*nodes, node("MatMul", "u r", "y")], given, ["y"], {**constants, "r": ones(7, 2)})
+    with pytest.raises(pliant.CompileError, match="q would be fixed: it needs q to be 7"):
+        pliant.compile(product, dynamic_shapes={"x": ["s", "q"]})
+    plain = model_of(nodes, given, ["u"], constants)
+    model, reference = pliant.compile(plain, dynamic_shapes={"x": ["s", "q"]}), ReferenceEvaluator(plain)
+    for shape in ((4, 7), (4, 3), (8, 1)):
+        x = np.arange(np.prod(shape), dtype=np.float32).reshape(shape) - 5
+        np.testing.assert_array_equal(model.run(None, {"x": x, **feeds})[0], reference.run(None, {"x": x, **feeds})[0])
+
+
+def branching(condition: list[onnx.NodeProto], other: list[onnx.NodeProto]) -> onnx.ModelProto:
+    branches = {
+        "then_branch": graph_of([node("MatMul", "x r", "o", name="product")], [], [("o", FLOAT)]),
+        "else_branch": graph_of(other, [], [("p", FLOAT)]),
+    }
+    nodes = [*condition, node("If", "c", "y", name="either", **branches)]
+    inputs: dict[str, Any] = {"x": ["a", "b"]} if condition else {"x": ["a", "b"], "c": (BOOL, [])}
+    constants = {"r": ones(7, 7), "one": np.array(1), "seven": np.array(7)}
+    return model_of(nodes, inputs, ["y"], constants)
+
+
+def test_a_branch_that_sizes_choose_fixes_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    sizes = [node("Shape", "x", "t"), node("Gather", "t one", "q"), node("Equal", "q seven", "c")]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = pliant.compile(branching(sizes, [node("Relu", "x", "p")]), dynamic_shapes={"x": ["s", "q"]})
+    assert np.array_equal(model.run(None, {"x": ones(2, 7)})[0], np.full((2, 7), 7, np.float32))
+    assert model.run(None, {"x": ones(2, 5)})[0].shape == (2, 5)
+    model.explain_shapes()
+    assert "MatMul 'product': in the then-branch of If 'either' it needs q to be 7" in capsys.readouterr().out
+
+
+def test_a_branch_that_values_choose_may_fix_a_symbol() -> None:
+    with pytest.warns(UserWarning, match="it leaves q no other size where it runs: in the then-branch of If 'either'"):
+        model = pliant.compile(branching([], [node("Relu", "x", "p")]), dynamic_shapes={"x": ["s", "q"]})
+    assert model.run(None, {"x": ones(2, 5), "c": np.array(False)})[0].shape == (2, 5)
+    with pytest.raises(pliant.ShapeError, match="must be 7"):
+        model.run(None, {"x": ones(2, 5), "c": np.array(True)})
+    # Where both branches do, no run has another size.
+    both = branching([], [node("Add", "x r", "p")])
+    with pytest.raises(pliant.CompileError, match="MatMul 'product': the declared symbol q would be fixed"):
+        pliant.compile(both, dynamic_shapes={"x": ["s", "q"]})
+
+
+def test_an_input_with_a_value_is_fed_where_it_is_declared() -> None:
+    model = model_of([node("Add", "x w", "y")], {"x": ["n", 2], "w": [2]}, ["y"], {"w": ones(2)})
+    x = ones(3, 2)
+    plain = pliant.compile(model)
+    assert [i.name for i in plain.inputs] == ["x"] and plain.run(None, {"x": x})[0][0, 0] == 2
+    with pytest.raises(ValueError, match=r"'w'.*a constant: to feed another.*dynamic_shapes=\{\"w\": \{\}\}"):
+        plain.run(None, {"x": x, "w": ones(2)})
+    fed = pliant.compile(model, dynamic_shapes={"w": {}})
+    assert fed.run(None, {"x": x, "w": 4 * ones(2)})[0][0, 0] == 5
+    wrong = model_of([node("Add", "x w", "y")], {"x": ["n", 2], "w": [3]}, ["y"], {"w": ones(2)})
+    with pytest.raises(pliant.CompileError, match=r"input 'w' is declared as \[3\], but is \[2\] in its initializer"):
+        pliant.compile(wrong)
+
+
+@pytest.mark.parametrize("size", [1, 4])
+def test_a_parameter_of_a_norm_may_turn_out_to_be_one_number(size: int) -> None:
+    model = model_of([node("LayerNormalization", "x g b", "y")], {"x": ["n", "d"], "g": ["p"], "b": ["q"]}, ["y"])
+    x = np.arange(12, dtype=np.float32).reshape(3, 4) ** 2
+    y = pliant.compile(model).run(None, {"x": x, "g": 2 * ones(size), "b": ones(1)})[0]
+    whole = (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + 1e-5)
+    np.testing.assert_allclose(y, 2 * whole + 1, rtol=1e-5)
+
+
+def test_small_items_count_with_what_holds_them() -> None:
+    body = graph_of([node("Identity", "goes", "go"), node("Identity", "i", "o")], TURN, [*GOES_ON, ("o", INT64)])
+    made = helper.make_node("Loop", ["k", ""], ["y"], body=body)
+    model = pliant.compile(model_of([made], {"k": (INT64, [])}, ["y"]))
+    assert model.run(None, {"k": np.array(1000)})[0].shape == (1000,)
+    pliant.runtime.set_memory_limit(pliant.runtime.held_bytes() + (60 << 20))
+    try:
+        with pytest.raises(pliant.VMError, match="out of memory.*\n  at Loop 'y'"):
+            model.run(None, {"k": np.array(300_000)})
+    finally:
+        pliant.runtime.set_memory_limit(None)
