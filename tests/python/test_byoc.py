@@ -397,3 +397,62 @@ def test_a_match_cast_beside_a_region_moves_behind_it():
     mod = relax.transform.FuseOpsByPattern([("castbeside.exp", is_op("relax.exp")(wildcard()))])(Cast)
     mod = relax.transform.MergeCompositeFunctions()(mod)
     assert mod.script().count('"Codegen": "castbeside"') == 2
+
+
+tvm.register_func("test.byoc.of_unknown_size", lambda a: tvm.nd.array(a.numpy().copy()), override=True)
+
+
+@I.ir_module
+class Unknown:
+    @R.function
+    def main(p: R.Tensor(("n",), "float32")):
+        with R.dataflow():
+            a = R.call_pure_packed("test.byoc.of_unknown_size", p, sinfo_args=R.Tensor(ndim=1, dtype="float32"))
+            b = R.abs(a)
+            c = R.abs(p)
+            R.output(b, c)
+        return (b, c)
+
+
+@pytest.mark.parametrize("exec_mode", ["bytecode", "compiled"])
+def test_what_cannot_be_allocated_stays_here(exec_mode):
+    seen = []
+
+    @register_codegen("test_unknown")
+    def generate(functions, _options):
+        seen.extend(functions)
+        return [lambda x, out: np.abs(np.from_dlpack(x), out=np.from_dlpack(out)) for _ in functions]
+
+    fused = relax.transform.FuseOpsByPattern(
+        [("test_unknown.abs", is_op("relax.abs")(wildcard()))], annotate_codegen=True
+    )(Unknown)
+    mod = relax.transform.RunCodegen()(fused)
+    assert len(seen) == 1 and "Codegen" not in str(mod)
+    vm = relax.VirtualMachine(relax.build(mod, exec_mode=exec_mode), tvm.cpu())
+    x = np.array([-1, 2, -3], "float32")
+    for out in vm["main"](tvm.nd.array(x)):
+        np.testing.assert_array_equal(out.numpy(), np.abs(x))
+
+
+def test_two_names_of_one_tensor_are_two_inputs_where_their_types_differ():
+    @I.ir_module
+    class Named:
+        @R.function
+        def main(p: R.Tensor(("n",), "float32"), q: R.Tensor(("k",), "float32")):
+            n = T.int64()
+            with R.dataflow():
+                v = R.match_cast(q, R.Tensor((n,), "float32"))
+                out = R.multiply(q, v)
+                R.output(out)
+            return out
+
+    pattern = is_op("relax.multiply")(wildcard(), wildcard())
+    mod = relax.transform.FuseOpsByPattern([("any.multiply", pattern)])(Named)
+    assert "fused_relax_multiply" in str(mod)
+    text = mod.script(show_meta=True)
+    assert tvm.script.from_source(text).script(show_meta=True) == text
+    x = np.arange(3, dtype="float32")
+    vm = relax.VirtualMachine(relax.build(mod), tvm.cpu())
+    np.testing.assert_array_equal(vm["main"](tvm.nd.array(x), tvm.nd.array(x)).numpy(), x * x)
+    with pytest.raises(tvm.error.ShapeError, match="match_cast of 'q'"):
+        vm["main"](tvm.nd.array(x), tvm.nd.array(x[:2]))

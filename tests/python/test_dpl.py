@@ -138,6 +138,18 @@ def test_patterns_that_never_match_say_so():
         is_op("relax.exp")(wildcard()) & is_op("relax.sqrt")(wildcard())
     with pytest.raises(ValueError, match="no attribute 'axs'"):
         is_op("relax.sum")(wildcard()).has_attr({"axs": 1})
+    with pytest.raises(ValueError, match="relax.exp gives a tensor, which has no fields"):
+        is_tuple_get_item(is_op("relax.exp")(wildcard()), 0)
+    with pytest.raises(ValueError, match="never match: .*3.*4"):
+        is_op("relax.add")(wildcard().has_shape([3]), wildcard().has_shape([4]))
+    with pytest.raises(ValueError, match="no value is at once is_shape.* and is_const"):
+        is_shape([1]) & is_const()
+    # These match: sizes that may be one another, and fields of what has some.
+    n, m = tir.Var("n", "int64"), tir.Var("m", "int64")
+    is_op("relax.add")(wildcard().has_shape([3, n]), wildcard().has_shape([1, m]))
+    is_op("relax.reshape")(wildcard().has_shape([2, 3]), wildcard().has_shape([6]))
+    is_op("relax.take")(wildcard().has_shape([2, 3]), wildcard().has_shape([6]))
+    is_tuple_get_item(is_op("relax.split")(wildcard()), 1)
     with pytest.raises(TypeError, match="is no pattern"):
         is_op("relax.add")(wildcard(), 1)
     with pytest.raises(ValueError, match="with PatternContext"):
@@ -183,6 +195,8 @@ def test_rewriting_errors():
         rewrite_call(p, fails, two_adds)
     with pytest.raises(ValueError, match="the replacement of 'a' is of type"):
         rewrite_call(p, lambda expr, _: R.sum(expr.args[0]), two_adds)
+    with pytest.raises(ValueError, match="the replacement of 'a' is a string, but what it replaces is of type R.Tensor"):
+        rewrite_call(p, lambda expr, _: R.str("s"), two_adds)
 
 
 def test_combined_products():

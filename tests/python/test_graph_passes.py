@@ -343,6 +343,81 @@ def test_functions_that_call_others_are_bound() -> None:
             Calls["main"].bind_symbolic_vars({"n": size})
 
 
+@I.ir_module
+class Values:
+    @R.function
+    def main(
+        x: R.Tensor(("n", "m"), "float32"),
+        t: R.Tuple(R.Tensor((), "float32"), R.Tensor(("m",), "float32")),
+        k: R.Prim(value="m"),
+        s: R.Shape(["n", "m"]),
+        o: R.Object,
+    ) -> R.Tensor(("n", "m"), "float32"):
+        n, m = T.int64(), T.int64()
+        y = R.multiply(x, t[0])
+        z = R.add(y, t[1])
+        return R.reshape(z, s)
+
+
+def test_parameters_become_values_of_every_kind() -> None:
+    x, scale, shift = np.ones((2, 3), "float32"), np.array(2, "float32"), np.arange(3, dtype="float32")
+    want = x * scale + shift
+    main = Values["main"]
+    pair = relax.Tuple([relax.const(2.0, "float32"), relax.const(shift)])
+    for bound in ({"t": (scale, shift)}, {"t": pair}):
+        func = main.bind_params({**bound, "k": 3, "s": (2, 3), "o": "any"})
+        assert [p.name_hint for p in func.params] == ["x"]
+        assert func.params[0].struct_info.shape.values[1].value == 3
+        np.testing.assert_array_equal(run(pliant.IRModule({"main": func}), "main", x).numpy(), want)
+    func = main.bind_params({"k": relax.PrimValue(3), "s": relax.ShapeExpr([2, 3]), "o": relax.const(1)})
+    np.testing.assert_array_equal(run(pliant.IRModule({"main": func}), "main", x, (scale, shift)).numpy(), want)
+    assert len(relax.transform.BindParams("main", {"t": (scale, shift)})(Values)["main"].params) == 4
+
+
+def test_values_that_parameters_cannot_have_are_told() -> None:
+    main = Values["main"]
+    one = np.array(1, "float32")
+    for bound, message in [
+        ({"k": 3, "s": (2, 4)}, "the size 'm' is 3 in 'k' and 4 in 's'"),
+        ({"t": (one, one)}, r"parameter 't\[1\]' has 1 dims, the tensor 0"),
+        ({"t": (one,)}, r"parameter 't' is of type R.Tuple.* cannot be bound to a tuple of 1"),
+        ({"t": one}, "parameter 't' is no tensor and cannot be bound to one"),
+        ({"s": (2, 3, 4)}, r"is of type R.Shape\(\[n, m\]\) and cannot be bound to the shape"),
+        ({"k": 1.5}, "cannot be bound to the float 1.5"),
+        ({"x": "text"}, 'cannot be bound to the string "text"'),
+        ({"x": main.params[0]}, "a parameter becomes a value"),
+    ]:
+        with pytest.raises((pliant.CompileError, TypeError), match=message):
+            main.bind_params(bound)
+
+
+def test_sizes_of_local_functions_are_their_own() -> None:
+    @R.function
+    def main(x: R.Tensor(("n",), "float32")):
+        @R.function
+        def local(z: R.Tensor(("w",), "float32")) -> R.Tensor(("w",), "float32"):
+            return R.exp(z)
+
+        return local(x)
+
+    with pytest.raises(pliant.CompileError, match="has no symbolic size 'w'"):
+        main.bind_symbolic_vars({"w": 3})
+
+
+def test_folded_fields_of_tuples_print_as_they_parse() -> None:
+    @R.function
+    def main(x: R.Tensor((2,), "float32")):
+        t = (R.add(R.const([1.0, 2.0], "float32"), R.const([1.0, 2.0], "float32")), R.const([3.0, 4.0], "float32"))
+        u = (t, t)
+        a = u[0]
+        b = a[1]
+        return R.add(x, b), u
+
+    mod = relax.transform.FoldConstant()(pliant.IRModule({"main": main}))
+    text = mod.script(show_meta=True)
+    assert pliant.script.from_source(text).script(show_meta=True) == text
+
+
 def test_a_parameter_stays_that_tells_a_size_with_another() -> None:
     mod = relax.transform.RemoveUnusedParameters()(Calls)
     assert len(mod["rest"].params) == 2

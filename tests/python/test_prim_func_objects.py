@@ -59,7 +59,7 @@ def test_functions_are_made_of_parts() -> None:
         tir.PrimFunc([f.params[0]] * 2, body, buffer_map={})
     with pytest.raises(ValueError, match="buffer_map names 'b', which is no parameter"):
         tir.PrimFunc(f.params[:1], body, buffer_map=f.buffer_map)
-    with pytest.raises(TypeError, match="a parameter is a tir.Var, not 1"):
+    with pytest.raises(TypeError, match="expected a tir.Var, got 1"):
         tir.PrimFunc([1], body)
     with pytest.raises(TypeError, match="int is no statement"):
         tir.PrimFunc([], 3)

@@ -1,6 +1,6 @@
 //! # What it does
-//! Makes parameters of one function constants: each is named by its name or its index. Symbols that a constant's shape
-//! tells become numbers in all of the function.
+//! Makes parameters of one function values: tensors, scalars, shapes, strings and tuples of such. Each is named by its
+//! name or its index. Symbols that a value tells become numbers in all of the function.
 //!
 //! # Before
 //! ```python
@@ -38,10 +38,10 @@
 use std::sync::Arc;
 
 use pliant_ir::relax::visit::{copy_function_with, free_syms};
-use pliant_ir::relax::{Binding, BlockData, Function, Type, TypeData, Var};
-use pliant_ir::{IRModule, SymVar};
+use pliant_ir::relax::{Binding, BlockData, Expr, Function, Type, TypeData, Var};
+use pliant_ir::{IRModule, Sym, SymVar};
 use pliant_pass::{ModulePass, PassContext, PassError, Problem};
-use pliant_tensor::Tensor;
+use pliant_tensor::{DType, Tensor};
 use rustc_hash::FxHashMap;
 
 use crate::analysis::memory::{Memory, ParamUses};
@@ -57,13 +57,30 @@ pub enum ParamKey {
     Index(usize),
 }
 
+/// What a parameter becomes.
+#[derive(Clone, Debug)]
+pub enum ParamValue {
+    /// A tensor.
+    Tensor(Tensor),
+    /// An integer scalar.
+    Int(i64),
+    /// A float scalar.
+    Float(f64),
+    /// A shape.
+    Shape(Vec<i64>),
+    /// A string.
+    Str(Arc<str>),
+    /// One value per field.
+    Tuple(Vec<ParamValue>),
+}
+
 /// See the module's documentation.
 #[derive(Clone, Debug)]
 pub struct BindParams {
     /// The function.
     pub func_name: Arc<str>,
     /// The parameters and what they become.
-    pub params: Vec<(ParamKey, Tensor)>,
+    pub params: Vec<(ParamKey, ParamValue)>,
 }
 
 impl ModulePass for BindParams {
@@ -92,10 +109,10 @@ impl ModulePass for BindParams {
 
 impl BindParams {
     /// The parameters that the keys name, each once.
-    fn resolve(&self, func: &Function) -> Result<Vec<(Var, Tensor)>, Problem> {
+    fn resolve(&self, func: &Function) -> Result<Vec<(Var, ParamValue)>, Problem> {
         let params = func.params();
-        let mut out: Vec<(Var, Tensor)> = Vec::new();
-        for (key, tensor) in &self.params {
+        let mut out: Vec<(Var, ParamValue)> = Vec::new();
+        for (key, value) in &self.params {
             let found = match key {
                 ParamKey::Name(name) => {
                     params.iter().copied().find(|&p| func.var(p).name == *name).ok_or_else(
@@ -115,42 +132,44 @@ impl BindParams {
                 let name = &func.var(found).name;
                 return Err(Problem::new(format!("parameter '{name}' is bound twice")));
             }
-            out.push((found, tensor.clone()));
+            out.push((found, value.clone()));
         }
         Ok(out)
     }
 }
 
-/// The function with parameters replaced by constants. Those that are written into stay variables: each is one value,
+/// The function with parameters replaced by values. Those that are written into stay variables: each is one value,
 /// however often it is read.
 fn bind(
     func: &Function,
-    bound: &[(Var, Tensor)],
+    bound: &[(Var, ParamValue)],
     written: &mut dyn FnMut(Var) -> bool,
 ) -> Result<Function, PassError> {
-    let mut sizes: FxHashMap<SymVar, (i64, Var)> = FxHashMap::default();
-    for (param, tensor) in bound {
-        match_sizes(func, *param, tensor, &mut sizes)
-            .map_err(|p| PassError::User(vec![p.at(func.var(*param).span)]))?;
+    let mut sizes = Sizes { func, known: FxHashMap::default() };
+    for (param, value) in bound {
+        let data = func.var(*param);
+        sizes
+            .enter(&data.name, data.ty, value)
+            .map_err(|p| PassError::User(vec![p.at(data.span)]))?;
     }
     let mut rest = func.clone();
     let root = rest.root();
     rest.func_mut(root).params.retain(|p| !bound.iter().any(|(b, _)| b == p));
     let mut bindings = Vec::new();
     let mut new = copy_function_with(&rest, |importer| {
-        let mut known: Vec<(SymVar, i64)> = sizes.iter().map(|(&v, &(s, _))| (v, s)).collect();
+        let mut known: Vec<(SymVar, i64)> = sizes.known.iter().map(|(&v, s)| (v, s.0)).collect();
         known.sort_unstable();
         for (v, size) in known {
             let size = importer.dst.syms.int(size);
             importer.syms.insert(v, size);
         }
-        for (param, tensor) in bound {
-            let constant = importer.dst.constant(tensor.clone());
+        for (param, value) in bound {
+            let value = literal(importer.dst, value, func, func.var(*param).ty);
             if written(*param) {
                 let var = importer.define(*param);
-                bindings.push(Binding::bind(var, constant));
+                bindings.push(Binding::bind(var, value));
             } else {
-                importer.vars.insert(*param, constant);
+                importer.vars.insert(*param, value);
             }
         }
     });
@@ -159,9 +178,11 @@ fn bind(
         let body = new.body();
         new.seq_mut(body).blocks.insert(0, block);
     }
-    for (param, tensor) in bound {
-        check_sizes(func, *param, tensor, &sizes)
-            .map_err(|p| PassError::User(vec![p.at(func.var(*param).span)]))?;
+    for (param, value) in bound {
+        let data = func.var(*param);
+        sizes
+            .check(&data.name, data.ty, value)
+            .map_err(|p| PassError::User(vec![p.at(data.span)]))?;
     }
     match free_syms(&new, new.root()).first() {
         None => Ok(new),
@@ -172,70 +193,152 @@ fn bind(
     }
 }
 
-/// Enters the sizes that stand alone in a parameter's dims.
-fn match_sizes(
-    func: &Function,
-    param: Var,
-    tensor: &Tensor,
-    sizes: &mut FxHashMap<SymVar, (i64, Var)>,
-) -> Result<(), Problem> {
-    let name = &func.var(param).name;
-    let ty: Type = func.var(param).ty;
-    let (rank, dtype) = match func.types.get(ty) {
-        TypeData::Any => return Ok(()),
-        TypeData::Tensor { dtype, .. } => (func.rank_of(ty), *dtype),
-        _ => {
-            return Err(Problem::new(format!(
-                "parameter '{name}' is no tensor and cannot be bound to one"
-            )));
+/// A value written out, for a parameter of that type of `src`.
+fn literal(dst: &mut Function, value: &ParamValue, src: &Function, ty: Type) -> Expr {
+    let data = src.types.get(ty);
+    match value {
+        ParamValue::Tensor(tensor) => dst.constant(tensor.clone()),
+        ParamValue::Int(value) => {
+            let value = dst.syms.int(*value);
+            dst.int_value(value, data.dtype().unwrap_or(DType::Int64))
         }
-    };
-    if let Some(dtype) = dtype.filter(|&d| d != tensor.dtype()) {
-        let found = tensor.dtype();
-        return Err(Problem::new(format!(
-            "parameter '{name}' is of {dtype}, the tensor of {found}"
-        )));
-    }
-    if let Some(rank) = rank.filter(|&r| r as usize != tensor.ndim()) {
-        let found = tensor.ndim();
-        return Err(Problem::new(format!(
-            "parameter '{name}' has {rank} dims, the tensor {found}"
-        )));
-    }
-    let Some(dims) = func.types.get(ty).dims() else { return Ok(()) };
-    for (&dim, &size) in dims.iter().zip(tensor.shape()) {
-        let Some(v) = func.syms.as_var(dim) else { continue };
-        let (known, by) = *sizes.entry(v).or_insert((size, param));
-        if known != size {
-            let (sym, by) = (func.syms.name(v), &func.var(by).name);
-            return Err(Problem::new(format!(
-                "the size '{sym}' is {known} in '{by}' and {size} in '{name}'"
-            )));
+        ParamValue::Float(value) => dst.float_value(*value, data.dtype().unwrap_or(DType::Float64)),
+        ParamValue::Shape(dims) => {
+            let dims: Vec<_> = dims.iter().map(|&d| dst.syms.int(d)).collect();
+            dst.shape(&dims)
+        }
+        ParamValue::Str(text) => dst.str_value(text),
+        ParamValue::Tuple(values) => {
+            let tys = match data {
+                TypeData::Tuple(fields) => fields.to_vec(),
+                _ => vec![ty; values.len()],
+            };
+            let fields = values.iter().zip(tys).map(|(v, ty)| literal(dst, v, src, ty));
+            let fields: Vec<Expr> = fields.collect();
+            dst.tuple(&fields)
         }
     }
-    Ok(())
 }
 
-/// Compares the dims of a parameter with those of its tensor, once all sizes are known.
-fn check_sizes(
-    func: &Function,
-    param: Var,
-    tensor: &Tensor,
-    sizes: &FxHashMap<SymVar, (i64, Var)>,
-) -> Result<(), Problem> {
-    let Some(dims) = func.var_ty(param).dims().map(<[_]>::to_vec) else { return Ok(()) };
-    let mut syms = func.syms.clone();
-    let ints: FxHashMap<SymVar, _> = sizes.iter().map(|(&v, &(s, _))| (v, syms.int(s))).collect();
-    for (i, (&dim, &size)) in dims.iter().zip(tensor.shape()).enumerate() {
-        let value = syms.substitute(dim, &|v| ints.get(&v).copied());
-        if syms.as_int(value).is_some_and(|v| v != size) {
-            let (name, dim) = (&func.var(param).name, func.syms.display(dim));
-            return Err(Problem::new(format!(
-                "dim {i} of parameter '{name}' is {dim}, that of the tensor {size}"
-            )));
+/// The sizes that the values of parameters tell.
+struct Sizes<'a> {
+    func: &'a Function,
+    /// Each with its value and the parameter that tells it.
+    known: FxHashMap<SymVar, (i64, String)>,
+}
+
+impl Sizes<'_> {
+    /// Enters the sizes that stand alone in a parameter's type.
+    fn enter(&mut self, name: &str, ty: Type, value: &ParamValue) -> Result<(), Problem> {
+        let func = self.func;
+        let misfit =
+            || Err(Problem::new(format!("parameter '{name}' {}", refused(func, ty, value))));
+        match (func.types.get(ty), value) {
+            (TypeData::Any, _) => Ok(()),
+            (TypeData::Tensor { dtype, .. }, ParamValue::Tensor(tensor)) => {
+                if let Some(dtype) = dtype.filter(|&d| d != tensor.dtype()) {
+                    let found = tensor.dtype();
+                    return Err(Problem::new(format!(
+                        "parameter '{name}' is of {dtype}, the tensor of {found}"
+                    )));
+                }
+                if let Some(rank) = func.rank_of(ty).filter(|&r| r as usize != tensor.ndim()) {
+                    let found = tensor.ndim();
+                    return Err(Problem::new(format!(
+                        "parameter '{name}' has {rank} dims, the tensor {found}"
+                    )));
+                }
+                self.dims(name, func.types.get(ty).dims(), tensor.shape())
+            }
+            (TypeData::Prim { dtype, value }, ParamValue::Int(found)) if !dtype.is_float() => {
+                if !dtype.has_int(*found) {
+                    return misfit();
+                }
+                self.dims(name, value.as_ref().map(std::slice::from_ref), &[*found])
+            }
+            (TypeData::Prim { dtype, .. }, ParamValue::Float(_)) if dtype.is_float() => Ok(()),
+            (TypeData::Shape { .. }, ParamValue::Shape(dims)) => match func.rank_of(ty) {
+                Some(rank) if rank as usize != dims.len() => misfit(),
+                _ => self.dims(name, func.types.get(ty).dims(), dims),
+            },
+            (TypeData::Tuple(fields), ParamValue::Tuple(values))
+                if fields.len() == values.len() =>
+            {
+                for (i, (&field, value)) in fields.iter().zip(values).enumerate() {
+                    self.enter(&format!("{name}[{i}]"), field, value)?;
+                }
+                Ok(())
+            }
+            _ => misfit(),
         }
     }
-    Ok(())
+
+    fn dims(&mut self, name: &str, dims: Option<&[Sym]>, found: &[i64]) -> Result<(), Problem> {
+        for (&dim, &size) in dims.unwrap_or_default().iter().zip(found) {
+            let Some(v) = self.func.syms.as_var(dim) else { continue };
+            let (known, by) = self.known.entry(v).or_insert((size, name.to_string()));
+            if *known != size {
+                let sym = self.func.syms.name(v);
+                return Err(Problem::new(format!(
+                    "the size '{sym}' is {known} in '{by}' and {size} in '{name}'"
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// Compares the sizes in a parameter's type with those of its value, once all are known.
+    fn check(&self, name: &str, ty: Type, value: &ParamValue) -> Result<(), Problem> {
+        let func = self.func;
+        let one;
+        let (dims, found): (Option<&[Sym]>, &[i64]) = match (func.types.get(ty), value) {
+            (TypeData::Tuple(fields), ParamValue::Tuple(values)) => {
+                let mut fields = fields.iter().zip(values).enumerate();
+                return fields
+                    .try_for_each(|(i, (&ty, v))| self.check(&format!("{name}[{i}]"), ty, v));
+            }
+            (data, ParamValue::Tensor(tensor)) => (data.dims(), tensor.shape()),
+            (data, ParamValue::Shape(dims)) => (data.dims(), dims),
+            (TypeData::Prim { value, .. }, ParamValue::Int(found)) => {
+                one = [*found];
+                (value.as_ref().map(std::slice::from_ref), &one)
+            }
+            _ => return Ok(()),
+        };
+        let mut syms = func.syms.clone();
+        let ints: FxHashMap<SymVar, _> =
+            self.known.iter().map(|(&v, s)| (v, syms.int(s.0))).collect();
+        for (i, (&dim, &size)) in dims.unwrap_or_default().iter().zip(found).enumerate() {
+            let value = syms.substitute(dim, &|v| ints.get(&v).copied());
+            if syms.as_int(value).is_some_and(|v| v != size) {
+                let dim = func.syms.display(dim);
+                let what = match func.types.get(ty) {
+                    TypeData::Tensor { .. } => "that of the tensor",
+                    _ => "that of the value",
+                };
+                return Err(Problem::new(format!(
+                    "dim {i} of parameter '{name}' is {dim}, {what} {size}"
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Why a value is none of a type.
+fn refused(func: &Function, ty: Type, value: &ParamValue) -> String {
+    let found = match value {
+        ParamValue::Tensor(_) if !func.types.get(ty).is_tensor() => {
+            return "is no tensor and cannot be bound to one".into();
+        }
+        ParamValue::Tensor(_) => "a tensor".to_string(),
+        ParamValue::Int(value) => format!("the integer {value}"),
+        ParamValue::Float(value) => format!("the float {value}"),
+        ParamValue::Shape(dims) => format!("the shape {dims:?}"),
+        ParamValue::Str(text) => format!("the string {text:?}"),
+        ParamValue::Tuple(fields) => format!("a tuple of {}", fields.len()),
+    };
+    format!("is of type {} and cannot be bound to {found}", pliant_ir::print::type_text(func, ty))
 }
 
 #[cfg(test)]

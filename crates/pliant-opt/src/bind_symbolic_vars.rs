@@ -39,7 +39,9 @@
 use std::sync::Arc;
 
 use pliant_ir::relax::Function;
-use pliant_ir::relax::visit::{called_globals, copy_function_with, defined_syms, free_syms};
+use pliant_ir::relax::visit::{
+    Event, called_globals, copy_function_with, defined_syms, free_syms, walk,
+};
 use pliant_ir::verify::verify_module;
 use pliant_ir::{BaseFunc, IRModule, Sym, SymArena, SymVar};
 use pliant_pass::{ModulePass, PassContext, PassError, Problem};
@@ -178,10 +180,21 @@ impl BindSymbolicVars {
     }
 }
 
-/// The sizes of a function: those that its parameters or casts define, and those that it only mentions.
+/// The sizes of a function: those that its parameters or casts define, and those that it only mentions. What local functions
+/// and the turns of loops define is theirs.
 fn sizes_of(func: &Function) -> Vec<SymVar> {
-    let mut out = defined_syms(func, func.root());
-    out.extend(free_syms(func, func.root()));
+    let root = func.root();
+    let mut inner = FxHashSet::default();
+    walk(func, root, |event| {
+        if let Event::EnterFunc(id) = event
+            && id != root
+        {
+            inner.extend(defined_syms(func, id));
+        }
+    });
+    let mut out = defined_syms(func, root);
+    out.retain(|v| !inner.contains(v));
+    out.extend(free_syms(func, root));
     out
 }
 

@@ -41,6 +41,9 @@
 //!         return gv
 //! ```
 //!
+//! A function whose type does not say how large its outputs are (`R.Tensor(ndim=1)`) stays with Pliant, which finds out
+//! while it runs: it loses the attribute.
+//!
 //! # Requires
 //! [`FuseOpsByPattern`](crate::fuse_ops_by_pattern) with `annotate_codegen`, or
 //! [`MergeCompositeFunctions`](crate::merge_composite_functions).
@@ -57,7 +60,7 @@ use indexmap::IndexMap;
 use pliant_diag::suggest::did_you_mean;
 use pliant_ir::attr_names::{CODEGEN, COMPOSITE};
 use pliant_ir::op::CALL_DPS_PACKED;
-use pliant_ir::relax::{Callee, Expr, ExprData, Function, TypeData};
+use pliant_ir::relax::{Callee, Expr, ExprData, Function, Type, TypeData};
 use pliant_ir::{AttrValue, Attrs, BaseFunc, IRModule};
 use pliant_pass::rewrite::rewrite_bindings;
 use pliant_pass::{ModulePass, PassContext, PassError, Problem};
@@ -82,13 +85,21 @@ impl ModulePass for RunCodegen {
 
     fn run(&self, mut module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
         let mut backends: IndexMap<Arc<str>, Vec<Arc<str>>> = IndexMap::new();
+        let mut kept = Vec::new();
         for (name, f) in module.relax_funcs() {
             if let Some(AttrValue::Str(backend)) = f.attrs.get(CODEGEN) {
-                backends.entry(backend.clone()).or_default().push(name.clone());
+                let names = backends.entry(backend.clone()).or_default();
+                let allocated = outputs(f, f.ret_ty()).iter().all(|&out| can_be_allocated(f, out));
+                if allocated { names } else { &mut kept }.push(name.clone());
             }
         }
         if backends.is_empty() {
             return Ok(module);
+        }
+        for name in kept {
+            if let Some(BaseFunc::Relax(f)) = module.functions.get_mut(&name) {
+                Arc::make_mut(f).attrs.shift_remove(CODEGEN);
+            }
         }
         let mut made: FxHashMap<Arc<str>, Generated> = FxHashMap::default();
         for (backend, names) in &backends {
@@ -129,6 +140,9 @@ impl RunCodegen {
             let message = format!("no code generator is registered for the backend '{backend}'");
             return Err(PassError::User(vec![Problem::new(message).with_help(help)]));
         };
+        if names.is_empty() {
+            return Ok(Vec::new());
+        }
         let functions: Vec<ExternalFunction<'_>> = names
             .iter()
             .filter_map(|name| {
@@ -223,13 +237,8 @@ fn packed_call(
             .collect::<Result<_, _>>()?,
     };
     let ty = func.expr_ty(call);
-    let outs = match func.types.get(ty) {
-        TypeData::Tuple(fields) => fields.to_vec(),
-        _ => vec![ty],
-    };
-    for &out in &outs {
-        let data = func.types.get(out);
-        if data.dims().is_none() || data.dtype().is_none() {
+    for out in outputs(func, ty) {
+        if !can_be_allocated(func, out) {
             let text = pliant_ir::print::type_text(func, out);
             return Err(format!(
                 "the output of '{symbol}' cannot be allocated: its type is {text} (match_cast its inputs first)"
@@ -239,4 +248,18 @@ fn packed_call(
     let callee = func.extern_func(symbol);
     let tuple = func.tuple(&inputs);
     Ok(func.call(Callee::Op(CALL_DPS_PACKED), &[callee, tuple], Attrs::default(), &[ty], ty))
+}
+
+/// The tensors that a value of that type is.
+fn outputs(func: &Function, ty: Type) -> Vec<Type> {
+    match func.types.get(ty) {
+        TypeData::Tuple(fields) => fields.to_vec(),
+        _ => vec![ty],
+    }
+}
+
+/// Whether the type says how large a tensor is.
+fn can_be_allocated(func: &Function, ty: Type) -> bool {
+    let data = func.types.get(ty);
+    data.dims().is_some() && data.dtype().is_some()
 }

@@ -10,8 +10,9 @@ use pyo3::prelude::*;
 
 use crate::enter::guard;
 use crate::error::{Error, Result};
-use crate::te::tensor::{Range, range};
-use crate::tir::expr::{PrimExpr, prim, wrap};
+use crate::tir::axes::{Range, range};
+use crate::tir::classes::wrap;
+use crate::tir::expr::{PrimExpr, prim};
 
 /// Simplifies and proves facts about integer expressions.
 #[pyclass(frozen, module = "pliant.arith")]

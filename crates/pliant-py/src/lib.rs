@@ -61,25 +61,26 @@ mod _core {
         te_checked, te_compute, te_placeholder, te_reduce, te_reduce_axis, te_reduce_with,
     };
     #[pymodule_export]
-    use crate::te::prim_func::{PrimFunc, te_create_prim_func};
+    use crate::te::prim_func::{PrimFunc, te_create_prim_func, tir_renew_defs};
     #[pymodule_export]
     use crate::te::statements::{
         TupleReduction, te_extern, te_extern_primfunc, te_reduce_several, te_scan,
     };
     #[pymodule_export]
-    use crate::te::tensor::{
-        ComputeOp, ExternOp, IterVar, Operation, PlaceholderOp, Range, ScanOp, Tensor,
-    };
+    use crate::te::tensor::{ComputeOp, ExternOp, Operation, PlaceholderOp, ScanOp, Tensor};
     #[pymodule_export]
     use crate::te::topi::{has_te, te_operator};
     #[pymodule_export]
+    use crate::tir::axes::{IterVar, Range};
+    #[pymodule_export]
     use crate::tir::body::{PrimFuncBody, tir_operands, tir_with_operands};
     #[pymodule_export]
-    use crate::tir::expr::{
+    use crate::tir::classes::{
         Add, And, Call, Cast, Div, EQ, FloatImm, FloorDiv, FloorMod, GE, GT, IntImm, LE, LT, Max,
-        Min, Mod, Mul, NE, Not, Or, PrimExpr, ProducerLoad, Reduce, Select, SizeVar, StringImm,
-        Sub, Var,
+        Min, Mod, Mul, NE, Not, Or, ProducerLoad, Reduce, Select, SizeVar, StringImm, Sub, Var,
     };
+    #[pymodule_export]
+    use crate::tir::expr::PrimExpr;
     #[pymodule_export]
     use crate::tir::functions::{
         has_reshape_pattern, tir_binary, tir_call, tir_call_extern, tir_call_typed, tir_ceildiv,

@@ -234,6 +234,14 @@ impl Storage {
         Arc::get_mut(&mut self.0).is_some()
     }
 
+    /// Whether this handle is the only one of memory that was allocated here, so that nobody outside reads it either.
+    pub(crate) fn is_sole_buffer(&self) -> bool {
+        matches!(self.0.owner, Owner::Buffer { .. })
+            && !self.0.read_only
+            && Arc::strong_count(&self.0) == 1
+            && Arc::weak_count(&self.0) == 0
+    }
+
     /// Whether both handles name the same memory.
     pub fn same(&self, other: &Storage) -> bool {
         Arc::ptr_eq(&self.0, &other.0)

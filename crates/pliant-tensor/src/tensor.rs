@@ -3,6 +3,7 @@
 use std::ffi::c_void;
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{Ordering, fence};
 
 use crate::dlpack::{DL_CPU, DLDataType, DLDevice, DLTensor};
 use crate::layout::{
@@ -298,6 +299,21 @@ impl Tensor {
     /// meanwhile and that the tensor is not read-only.
     pub fn data_ptr(&self) -> *mut u8 {
         self.0.dl.data.cast()
+    }
+
+    /// Whether nothing else holds the tensor or its memory, all of which was allocated for it: what stands in it is
+    /// nobody's, and another tensor of its kind may take its place.
+    pub fn is_sole(&self) -> bool {
+        let object = &*self.0;
+        let sole = Arc::strong_count(&self.0) == 1
+            && Arc::weak_count(&self.0) == 0
+            && object.storage.is_sole_buffer()
+            && !object.read_only
+            && object.contiguous
+            && object.byte_offset == 0;
+        // What others did with the memory before they let go of it has happened.
+        fence(Ordering::Acquire);
+        sole
     }
 
     /// Whether both handles are of one object.

@@ -4,6 +4,7 @@ use std::cell::{Cell, RefCell};
 
 use pliant_tensor::Tensor;
 
+use crate::spares::Spares;
 use crate::{Value, VmError};
 
 /// Invocations nested on one thread (a program calls the host, which calls a program): each takes native stack.
@@ -37,6 +38,8 @@ pub(crate) struct Context {
     pub(crate) copies: Vec<Tensor>,
     /// The arguments of a call of the host.
     pub(crate) host_args: Vec<Value>,
+    /// Small tensors that died in this invocation.
+    pub(crate) spares: Spares,
 }
 
 thread_local! {
@@ -75,6 +78,7 @@ impl Drop for Lease {
         context.frames.clear();
         context.host_args.clear();
         context.copies.clear();
+        context.spares.clear();
         if context.regs.capacity() <= MAX_KEPT_REGS {
             let _ = KEPT.try_with(|kept| {
                 let mut kept = kept.borrow_mut();

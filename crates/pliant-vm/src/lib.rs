@@ -18,6 +18,7 @@ mod native;
 mod reach;
 mod registry;
 mod run;
+mod spares;
 mod stop;
 mod value;
 

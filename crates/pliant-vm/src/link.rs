@@ -112,6 +112,8 @@ pub(crate) enum Callee {
     Vm(u32),
     /// A closure given as operand.
     Closure,
+    /// A tensor of its own memory.
+    Alloc(&'static Builtin),
     /// Empties a register.
     Kill(u32),
 }
@@ -356,6 +358,7 @@ impl Linker<'_> {
             Entry::Builtin(builtin) => match (builtin.name, builtin.kind) {
                 (_, BuiltinKind::Closure | BuiltinKind::TailClosure) => Callee::Closure,
                 (_, BuiltinKind::KernelDyn) => Callee::KernelDyn,
+                ("vm.builtin.alloc_tensor_with_storage", _) => Callee::Alloc(builtin),
                 // These empty a register: its old contents must die at once.
                 ("vm.builtin.null_value", _) if dst != VOID => Callee::Kill(dst),
                 (

@@ -12,7 +12,7 @@ use pliant_exec::body::{
 };
 
 use crate::args::Args;
-use crate::link::{Callee, Op, Operand, VOID};
+use crate::link::{Callee, Op, Operand};
 use crate::run::{Called, Left, Runner, Site, condition, in_function};
 use crate::{Value, VmError};
 
@@ -119,6 +119,11 @@ unsafe extern "C" fn call_builtin(context: *mut BodyContext, at: u32) -> u64 {
             runner.put(site.dst, value);
             Ok(0)
         }
+        (Callee::Alloc(builtin), operands, site) => {
+            let value = runner.alloc(builtin, operands)?;
+            runner.put(site.dst, value);
+            Ok(0)
+        }
         call => runner.any(call),
     };
     // SAFETY: a body passes on the context that it was given.
@@ -219,13 +224,6 @@ impl<'a> Runner<'a> {
         let start = start as usize;
         let operands = &function.operands[start..start + len as usize];
         (callee, operands, Site { pc: at as usize, dst, tail })
-    }
-
-    #[inline]
-    fn put(&mut self, dst: u32, value: Value) {
-        if dst != VOID {
-            self.context.regs[self.base + dst as usize] = value;
-        }
     }
 
     /// A call of whatever kind.

@@ -11,6 +11,7 @@ use pliant_tensor::Failed;
 use pliant_tensor::{DType, Tensor};
 
 use crate::args::Args;
+use crate::builtins::{Builtin, alloc_tensor_with_storage};
 use crate::callback::KernelCall;
 use crate::context::{Context, Frame};
 use crate::error::TraceEntry;
@@ -154,10 +155,8 @@ impl<'a> Runner<'a> {
                     let called = called.map_err(|error| self.traced(error, pc))?;
                     pc += 1;
                     match called {
-                        Called::Value(value) if dst != VOID => {
-                            self.context.regs[self.base + dst as usize] = value;
-                        }
-                        Called::Value(_) | Called::Done => {}
+                        Called::Value(value) => self.put(dst, value),
+                        Called::Done => {}
                         Called::Entered => {
                             pc = 0;
                             function = &inner.linked.functions[self.function];
@@ -181,11 +180,23 @@ impl<'a> Runner<'a> {
         }
     }
 
+    /// Puts the result of an instruction where it belongs.
+    #[inline]
+    pub(crate) fn put(&mut self, dst: u32, value: Value) {
+        if dst != VOID {
+            let context = &mut *self.context;
+            let old = std::mem::replace(&mut context.regs[self.base + dst as usize], value);
+            context.spares.offer(old);
+        }
+    }
+
     /// Returns the value of a register: the caller's frame is the running one again.
     pub(crate) fn leave(&mut self, reg: u32) -> Left {
         let context = &mut *self.context;
         let value = std::mem::take(&mut context.regs[self.base + reg as usize]);
-        context.regs.truncate(self.base);
+        for old in context.regs.drain(self.base..) {
+            context.spares.offer(old);
+        }
         let Some(frame) = context.frames.pop() else { return Left::Run(value) };
         self.function = frame.function as usize;
         self.base = frame.base;
@@ -237,8 +248,9 @@ impl<'a> Runner<'a> {
                 self.call_kernel(kernel, operands, None)?;
                 Ok(Called::Value(Value::None))
             }
+            Callee::Alloc(builtin) => self.alloc(builtin, operands).map(Called::Value),
             Callee::Kill(reg) => {
-                self.context.regs[self.base + reg as usize] = Value::None;
+                self.put(reg, Value::None);
                 Ok(Called::Done)
             }
             Callee::Vm(index) => {
@@ -251,6 +263,21 @@ impl<'a> Runner<'a> {
             }
             Callee::Closure => self.call_closure(operands, site),
             Callee::KernelDyn => self.call_dynamic(operands),
+        }
+    }
+
+    /// `alloc_tensor_with_storage(bytes, shape, dtype)`: a tensor of its own memory, which may be that of one that has died.
+    pub(crate) fn alloc(
+        &mut self,
+        builtin: &'static Builtin,
+        operands: &[Operand],
+    ) -> Result<Value, VmError> {
+        let Context { regs, spares, .. } = &mut *self.context;
+        let regs = &regs[self.base..];
+        let args = Args { name: builtin.name, regs, consts: &self.inner.linked.consts, operands };
+        match spares.take(args.shape(1)?, args.dtype(2)?) {
+            Some(tensor) => Ok(Value::Tensor(tensor)),
+            None => alloc_tensor_with_storage(args),
         }
     }
 
@@ -295,7 +322,9 @@ impl<'a> Runner<'a> {
         }
         if site.tail {
             // The arguments move down to where the registers were that nobody reads any more.
-            drop(context.regs.drain(self.base..base));
+            for old in context.regs.drain(self.base..base) {
+                context.spares.offer(old);
+            }
         } else {
             context.frames.push(Frame {
                 function: self.function as u32,
@@ -519,6 +548,7 @@ impl<'a> Runner<'a> {
             Callee::Vm(i) => &inner.linked.functions[i as usize].name,
             Callee::KernelDyn => "vm.builtin.call_tir_dyn",
             Callee::Closure => "vm.builtin.invoke_closure",
+            Callee::Alloc(builtin) => builtin.name,
             Callee::Kill(_) => "vm.builtin.kill_object",
         };
         let event = CallEvent {

@@ -10,6 +10,7 @@ from pliant._core import relax as relax
 from pliant._core import transform as transform
 from pliant._core.relax import GlobalVar
 from pliant.ir.attrs import Attrs
+from pliant.tir.op import Op
 
 DTypeLike: TypeAlias = Any
 PrimExprLike: TypeAlias = PrimExpr | SupportsIndex | SupportsFloat
@@ -69,13 +70,14 @@ class PrimExpr:
     @property
     def name_hint(self) -> str: ...
     @property
-    def op(self) -> str: ...
+    def op(self) -> Op: ...
     def same_as(self, other: Any) -> bool: ...
     @property
     def value(self) -> Any: ...
 
 class Add(PrimExpr):
     """A sum."""
+    def __new__(cls, a: Any, b: Any, span: Any = None) -> Self: ...
 
 class Analyzer:
     """Simplifies and proves facts about integer expressions."""
@@ -96,6 +98,7 @@ class Analyzer:
 
 class And(PrimExpr):
     """Both."""
+    def __new__(cls, a: Any, b: Any, span: Any = None) -> Self: ...
 
 class Broadcast(PrimExpr):
     """A scalar in every lane of a vector."""
@@ -105,10 +108,11 @@ class Broadcast(PrimExpr):
 
 class Call(PrimExpr):
     """A call of an intrinsic."""
+    def __new__(cls, dtype: DTypeLike, op: str, args: Sequence[Any], span: Any = None) -> Self: ...
 
 class Cast(PrimExpr):
     """A conversion."""
-    def __new__(cls, dtype: Any, value: Any) -> Self: ...
+    def __new__(cls, dtype: DTypeLike, value: Any, span: Any = None) -> Self: ...
 
 class ConstIntBound:
     """The least and the greatest value of an expression; `NEG_INF` and `POS_INF` where there is none."""
@@ -153,9 +157,11 @@ class Device:
 
 class Div(PrimExpr):
     """A quotient: exact for floats, towards zero for integers."""
+    def __new__(cls, a: Any, b: Any, span: Any = None) -> Self: ...
 
 class EQ(PrimExpr):
     """Equal."""
+    def __new__(cls, a: Any, b: Any, span: Any = None) -> Self: ...
 
 class ExecBuilder:
     """Builds an executable by hand. `r(i)`, `imm(v)`, `c(i)` and `f(name)` make operands."""
@@ -195,19 +201,23 @@ class Executable:
 
 class FloatImm(PrimExpr):
     """A float constant."""
-    def __new__(cls, dtype: DTypeLike, value: Any) -> Self: ...
+    def __new__(cls, dtype: DTypeLike, value: Any, span: Any = None) -> Self: ...
 
 class FloorDiv(PrimExpr):
     """A quotient towards minus infinity."""
+    def __new__(cls, a: Any, b: Any, span: Any = None) -> Self: ...
 
 class FloorMod(PrimExpr):
     """The remainder of a `FloorDiv`."""
+    def __new__(cls, a: Any, b: Any, span: Any = None) -> Self: ...
 
 class GE(PrimExpr):
     """Greater or equal."""
+    def __new__(cls, a: Any, b: Any, span: Any = None) -> Self: ...
 
 class GT(PrimExpr):
     """Greater."""
+    def __new__(cls, a: Any, b: Any, span: Any = None) -> Self: ...
 
 class IRModule:
     """A module: functions by global name. Functions are shared and never change; the table can."""
@@ -263,32 +273,46 @@ class InputInfo:
 
 class IntImm(PrimExpr):
     """An integer constant."""
-    def __new__(cls, dtype: DTypeLike, value: Any) -> Self: ...
+    def __new__(cls, dtype: DTypeLike, value: Any, span: Any = None) -> Self: ...
 
 class IterVar(PrimExpr):
     """An axis: a variable and its range."""
+    def __new__(cls, dom: Any, var: Any, iter_type: int = 0, thread_tag: str = '', span: Any = None) -> Self: ...
+    CommReduce: int
+    DataPar: int
+    Opaque: int
+    Ordered: int
     def __repr__(self) -> str: ...
     @property
     def dom(self) -> Range: ...
     @property
+    def iter_type(self) -> int: ...
+    @property
     def kind(self) -> str: ...
+    @property
+    def thread_tag(self) -> str: ...
     @property
     def var(self) -> Var: ...
 
 class LE(PrimExpr):
     """Less or equal."""
+    def __new__(cls, a: Any, b: Any, span: Any = None) -> Self: ...
 
 class LT(PrimExpr):
     """Less."""
+    def __new__(cls, a: Any, b: Any, span: Any = None) -> Self: ...
 
 class Max(PrimExpr):
     """The larger."""
+    def __new__(cls, a: Any, b: Any, span: Any = None) -> Self: ...
 
 class Min(PrimExpr):
     """The smaller."""
+    def __new__(cls, a: Any, b: Any, span: Any = None) -> Self: ...
 
 class Mod(PrimExpr):
     """The remainder of an integer `Div`."""
+    def __new__(cls, a: Any, b: Any, span: Any = None) -> Self: ...
 
 class Model:
     """A compiled model: call it, at any shape."""
@@ -349,6 +373,7 @@ class ModularSet:
 
 class Mul(PrimExpr):
     """A product."""
+    def __new__(cls, a: Any, b: Any, span: Any = None) -> Self: ...
 
 class NDArray:
     """A tensor in host memory."""
@@ -389,9 +414,11 @@ class NDArray:
 
 class NE(PrimExpr):
     """Not equal."""
+    def __new__(cls, a: Any, b: Any, span: Any = None) -> Self: ...
 
 class Not(PrimExpr):
     """Negation."""
+    def __new__(cls, a: Any, span: Any = None) -> Self: ...
 
 class Object:
     """A value of the machine that Python can only pass on."""
@@ -436,6 +463,7 @@ class TupleReduction:
 
 class Or(PrimExpr):
     """Either."""
+    def __new__(cls, a: Any, b: Any, span: Any = None) -> Self: ...
 
 class PackedFunction:
     """A function as a Python callable: registered, built in, or of a program."""
@@ -491,6 +519,7 @@ class PrimFuncBody:
 
 class ProducerLoad(PrimExpr):
     """An element of a tensor."""
+    def __new__(cls, buffer: Any, indices: Any, predicate: Any = None, span: Any = None) -> Self: ...
 
 class Ramp(PrimExpr):
     """The vector `base, base + stride, ...`."""
@@ -514,11 +543,11 @@ class Range:
     def min(self) -> PrimExpr: ...
 
 class Reduce(PrimExpr):
-    """A reduction."""
+    """A reduction; `te.sum`, `te.max` and `te.comm_reducer` make them."""
 
 class Select(PrimExpr):
     """One of two values, both evaluated."""
-    def __new__(cls, condition: Any, true_value: Any, false_value: Any) -> Self: ...
+    def __new__(cls, condition: Any, true_value: Any, false_value: Any, span: Any = None) -> Self: ...
 
 class ShapeTuple:
     """A shape as a run-time value: an immutable sequence of ints."""
@@ -539,17 +568,19 @@ class ShapeTuple:
 
 class Var(PrimExpr):
     """A variable."""
-    def __new__(cls, name: str = 'tindex', dtype: DTypeLike | None = None) -> Self: ...
+    def __new__(cls, name: str = 'tindex', dtype: Any = None, span: Any = None) -> Self: ...
 
 class SizeVar(Var):
     """A size: a variable that is not negative."""
-    def __new__(cls, name: str = 'size', dtype: DTypeLike | None = None) -> Self: ...
+    def __new__(cls, name: str = 'size', dtype: Any = None, span: Any = None) -> Self: ...
 
 class StringImm(PrimExpr):
     """A string, only as an argument of calls."""
+    def __new__(cls, value: str, span: Any = None) -> Self: ...
 
 class Sub(PrimExpr):
     """A difference."""
+    def __new__(cls, a: Any, b: Any, span: Any = None) -> Self: ...
 
 class Tensor:
     """A tensor of the loop level: a placeholder or a stage."""
@@ -775,6 +806,9 @@ def verify_function(func: Any) -> list[str]:
 
 def tir_operands(expr: PrimExpr) -> list[PrimExpr]:
     """The direct operands of a scalar expression."""
+
+def tir_renew_defs(func: PrimFunc) -> PrimFunc:
+    """The function with parameters, buffers and variables that no other function shares."""
 
 def tir_with_operands(expr: PrimExpr, operands: Sequence[PrimExpr]) -> PrimExpr:
     """The same scalar expression with other operands."""

@@ -53,6 +53,36 @@ for _kind in (list, tuple):
     Array.register(_kind)
 Map.register(dict)
 
+
+class PrimType:
+    """The type of a scalar variable of a loop function."""
+
+    __slots__ = ("dtype",)
+
+    def __init__(self, dtype: str) -> None:
+        self.dtype = dtype
+
+    @property
+    def var_dtype(self) -> str:
+        """What a ``tir.Var`` of this type is declared as."""
+        return self.dtype
+
+
+class PointerType:
+    """The type of a variable that stands for memory: ``tir.Var("p", PointerType(PrimType("float32")))`` is a handle."""
+
+    __slots__ = ("element_type", "storage_scope")
+
+    def __init__(self, element_type: PrimType, storage_scope: str = "") -> None:
+        self.element_type = element_type
+        self.storage_scope = storage_scope
+
+    @property
+    def var_dtype(self) -> str:
+        """What a ``tir.Var`` of this type is declared as."""
+        return "handle"
+
+
 GlobalVar = _core.relax.GlobalVar
 Op = _core.relax.OpFunction
 
@@ -65,6 +95,8 @@ __all__ = [
     "IRModule",
     "Map",
     "Op",
+    "PointerType",
+    "PrimType",
     "Range",
     "assert_structural_equal",
     "instrument",

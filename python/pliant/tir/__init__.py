@@ -48,7 +48,7 @@ from pliant._core import (
 from pliant.tir import ir_builder, op, stmt_functor
 from pliant.tir.op import *  # noqa: F403
 from pliant.tir.op import __all__ as _op_names
-from pliant.tir.op import max, min
+from pliant.tir.op import Let, max, min
 from pliant.tir.stmt import (
     Allocate,
     AssertStmt,
@@ -103,6 +103,7 @@ __all__ = [
     "IfThenElse",
     "IntImm",
     "IterVar",
+    "Let",
     "LetStmt",
     "Max",
     "Min",

@@ -91,6 +91,34 @@ __all__ = [
 ]
 
 
+class Op(str):
+    """An intrinsic by its name, ``"tir.exp"``: what ``call.op`` is."""
+
+    __slots__ = ()
+
+    @property
+    def name(self) -> str:
+        """The name."""
+        return str(self)
+
+    @staticmethod
+    def get(op_name: str) -> Op:
+        """The intrinsic of that name."""
+        return Op(op_name)
+
+    def same_as(self, other: object) -> bool:
+        """Whether both are one intrinsic."""
+        return self == other
+
+
+class Let:
+    """``Let(var, value, body)`` is ``body`` with the value for the variable, computed once: expressions share their parts,
+    so there is no node of this kind."""
+
+    def __new__(cls, var: PrimExpr, value: PrimExprLike, body: PrimExpr) -> PrimExpr:  # type: ignore[misc]
+        return substitute(body, {var: value})
+
+
 def exp(x: PrimExprLike) -> PrimExpr:
     """``e^x``."""
     return _core.tir_call("exp", x)

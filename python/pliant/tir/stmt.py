@@ -10,7 +10,7 @@ from enum import IntEnum
 from typing import Any
 
 from pliant import _core
-from pliant._core import PrimExpr, Range, Tensor
+from pliant._core import IterVar, PrimExpr, ProducerLoad, Range, Tensor
 
 
 class ForKind(IntEnum):
@@ -45,8 +45,28 @@ class Buffer:
         """The data type of the elements."""
         return self.tensor.dtype
 
+    def scope(self) -> str:
+        """Where the memory is: there is one place."""
+        return "global"
+
     def __getitem__(self, indices: Any) -> PrimExpr:
         return self.tensor[indices]
+
+    def vload(self, begin: Any, dtype: str | None = None) -> PrimExpr:
+        """The element at those indices; ``dtype``, where it is named, is the buffer's."""
+        self._of_own_type("vload", dtype)
+        return ProducerLoad(self, begin)
+
+    def vstore(self, begin: Any, value: Any) -> BufferStore:
+        """The statement that writes an element, or those of a ramp of indices."""
+        return BufferStore(self, value, begin if isinstance(begin, list | tuple) else [begin])
+
+    def _of_own_type(self, what: str, dtype: str | None) -> None:
+        if dtype is not None and str(dtype) != self.dtype:
+            raise TypeError(
+                f"{what}: buffer '{self.name}' holds {self.dtype}, not {dtype}"
+                " (help: a ramp among the indices reads a vector, tir.Cast converts)"
+            )
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Buffer) and self.tensor == other.tensor
@@ -75,21 +95,6 @@ class BufferRegion:
     def __init__(self, buffer: Buffer, region: Sequence[Range]) -> None:
         self.buffer = buffer
         self.region = list(region)
-
-
-class IterVar:
-    """An axis of a block: its range, its variable, and what it does (0 for spatial, 2 for reduced)."""
-
-    __slots__ = ("dom", "iter_type", "var")
-
-    DataPar = 0
-    CommReduce = 2
-    Opaque = 4
-
-    def __init__(self, dom: Range, var: PrimExpr, iter_type: int) -> None:
-        self.dom = dom
-        self.var = var
-        self.iter_type = iter_type
 
 
 class Stmt:
@@ -284,6 +289,7 @@ __all__ = [
     "For",
     "ForKind",
     "IfThenElse",
+    "IterVar",
     "LetStmt",
     "SeqStmt",
     "Stmt",

@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from pliant import _core
-from pliant._core import PrimExpr, PrimFunc, Range
-from pliant.tir.stmt import Block, BlockRealize, BufferRegion, IterVar, Stmt
+from pliant._core import IterVar, PrimExpr, PrimFunc, Range
+from pliant.tir.stmt import Block, BlockRealize, BufferRegion, Stmt
 
 _Node = Any
 
@@ -133,6 +133,11 @@ class _Rewrite:
         return self._done[root._node_id][1]
 
     def _value(self, value: Any) -> Any:
+        # An axis is an expression too: its variable, which is no use of it.
+        if isinstance(value, IterVar):
+            dom = value.dom
+            new = self._range(dom)
+            return value if new is dom else IterVar(new, value.var, value.iter_type)
         if isinstance(value, PrimExpr):
             new = self.visit(value)
             return value if new.same_as(value) else new
@@ -145,9 +150,6 @@ class _Rewrite:
             ranges = [self._range(r) for r in value.region]
             same = all(a is b for a, b in zip(value.region, ranges, strict=True))
             return value if same else BufferRegion(value.buffer, ranges)
-        if isinstance(value, IterVar):
-            dom = self._range(value.dom)
-            return value if dom is value.dom else IterVar(dom, value.var, value.iter_type)
         return value
 
     def _range(self, value: Range) -> Range:
@@ -215,6 +217,11 @@ def substitute(node: Any, vmap: Mapping[PrimExpr, Any] | Callable[[PrimExpr], An
     return _core.tir_substitute(node, list(vmap.items()))
 
 
+def renew_defs(func: PrimFunc) -> PrimFunc:
+    """The same function with parameters, buffers and variables of its own: objects that no other function shares."""
+    return _core.tir_renew_defs(func)
+
+
 def _variables(node: Any) -> list[PrimExpr]:
     """The variables that a node mentions, each once."""
     seen: dict[int, PrimExpr] = {}
@@ -231,4 +238,4 @@ def _expr_of(value: Any) -> PrimExpr:
     return value if isinstance(value, PrimExpr) else _core.tir_const(value, "int64")
 
 
-__all__ = ["ir_transform", "post_order_visit", "pre_order_visit", "substitute"]
+__all__ = ["ir_transform", "post_order_visit", "pre_order_visit", "renew_defs", "substitute"]

@@ -585,6 +585,11 @@ fn facts(f: &PrimFunc, b: Buffer) -> Vec<Expr> {
     data.shape.iter().chain(&data.strides).chain(&data.elem_offset).copied().collect()
 }
 
+/// Whether an expression is the address of memory, which only calls take.
 fn is_address(f: &PrimFunc, e: Expr) -> bool {
-    matches!(f.expr(e), ExprData::Call(Intrin::AddressOf, ..))
+    match f.expr(e) {
+        ExprData::Call(intrin, ..) => *intrin == Intrin::AddressOf,
+        ExprData::Var(v) => f.var(*v).ty == VarTy::Handle,
+        _ => false,
+    }
 }

@@ -179,15 +179,29 @@ pub fn promote(a: DType, b: DType) -> DType {
 
 /// A two-operand operator; the operands are brought to one type first.
 pub fn binary(op: BinOp, a: &Expr, b: &Expr) -> Expr {
+    let (a, b) = operands(op, a, b);
+    fold_binary(op, &a, &b).unwrap_or_else(|| node(op, a, b))
+}
+
+/// An operator over two operands, whatever they are: `1 + 2` stays a sum.
+pub fn binary_as_written(op: BinOp, a: &Expr, b: &Expr) -> Expr {
+    let (a, b) = operands(op, a, b);
+    node(op, a, b)
+}
+
+/// The operands in the type that the operator takes.
+fn operands(op: BinOp, a: &Expr, b: &Expr) -> (Expr, Expr) {
     let (a, b) = match_types(a, b);
-    let (a, b) = if matches!(op, BinOp::And | BinOp::Or) {
-        (cast(&a, Ty::BOOL.with_lanes(a.ty().lanes)), cast(&b, Ty::BOOL.with_lanes(b.ty().lanes)))
-    } else {
-        (a, b)
-    };
-    if let Some(e) = fold_binary(op, &a, &b) {
-        return e;
+    match op {
+        BinOp::And | BinOp::Or => {
+            let bools = |e: &Expr| cast(e, Ty::BOOL.with_lanes(e.ty().lanes));
+            (bools(&a), bools(&b))
+        }
+        _ => (a, b),
     }
+}
+
+fn node(op: BinOp, a: Expr, b: Expr) -> Expr {
     let ty = if op.is_predicate() { Ty::BOOL.with_lanes(a.ty().lanes) } else { a.ty() };
     Expr::new(ExprKind::Binary(op, a, b), ty)
 }

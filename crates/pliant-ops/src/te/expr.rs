@@ -18,23 +18,40 @@ pub struct Var(Arc<VarNode>);
 struct VarNode {
     name: Arc<str>,
     ty: Ty,
-    nonneg: bool,
+    kind: VarKind,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum VarKind {
+    Any,
+    Nonneg,
+    Handle,
 }
 
 impl Var {
     /// A new variable.
     pub fn new(name: impl Into<Arc<str>>, ty: impl Into<Ty>) -> Self {
-        Var(Arc::new(VarNode { name: name.into(), ty: ty.into(), nonneg: false }))
+        Var(Arc::new(VarNode { name: name.into(), ty: ty.into(), kind: VarKind::Any }))
     }
 
     /// A new variable that is known not to be negative.
     pub fn nonneg(name: impl Into<Arc<str>>, ty: impl Into<Ty>) -> Self {
-        Var(Arc::new(VarNode { name: name.into(), ty: ty.into(), nonneg: true }))
+        Var(Arc::new(VarNode { name: name.into(), ty: ty.into(), kind: VarKind::Nonneg }))
     }
 
     /// Whether it was made by [`Var::nonneg`].
     pub fn is_nonneg(&self) -> bool {
-        self.0.nonneg
+        self.0.kind == VarKind::Nonneg
+    }
+
+    /// A new variable that stands for the memory of a buffer: its address.
+    pub fn handle(name: impl Into<Arc<str>>) -> Self {
+        Var(Arc::new(VarNode { name: name.into(), ty: Ty::I64, kind: VarKind::Handle }))
+    }
+
+    /// Whether it was made by [`Var::handle`].
+    pub fn is_handle(&self) -> bool {
+        self.0.kind == VarKind::Handle
     }
 
     /// A new size or index variable: int64.

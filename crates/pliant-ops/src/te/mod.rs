@@ -51,6 +51,7 @@ pub use tensor::{
 };
 pub use walk::{fold, free_vars, post_order, read_from, substitute, tensors_read, tree_size};
 
+pub use pliant_ir::tir::intrin::IntrinResult;
 pub use pliant_ir::tir::{BinOp, Intrin, IterKind, Ty};
 
 use std::fmt;

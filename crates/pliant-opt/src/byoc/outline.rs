@@ -7,7 +7,7 @@ use pliant_ir::relax::{
 use pliant_ir::{Attrs, Span, Sym};
 use pliant_pass::pattern::Defs;
 use pliant_pass::rewrite::Namer;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Bindings made a function.
 pub struct Outlined {
@@ -35,6 +35,7 @@ pub fn outline(
         constants_inside,
         params: Vec::new(),
         args: Vec::new(),
+        passed: FxHashSet::default(),
         constants: FxHashMap::default(),
     };
     let bindings: Vec<Binding> = members.iter().map(|b| outline.binding(b)).collect();
@@ -98,6 +99,8 @@ struct Outline<'a> {
     constants_inside: bool,
     params: Vec<Var>,
     args: Vec<Expr>,
+    /// The variables from outside that are parameters.
+    passed: FxHashSet<Var>,
     constants: FxHashMap<Expr, Expr>,
 }
 
@@ -140,9 +143,11 @@ impl Outline<'_> {
                 if let Some(&known) = self.importer.vars.get(v) {
                     return known;
                 }
-                // A copy of what the group makes is what the group makes.
+                // A copy of what the group makes is what the group makes, and one of what it is passed is that, unless a
+                // `match_cast` knows more of its type: types inside follow from the parameters'.
                 if let ExprData::Var(origin) = src.expr(self.defs.origin(src, e))
                     && let Some(&known) = self.importer.vars.get(origin)
+                    && (!self.passed.contains(origin) || src.var(*origin).ty == src.var(*v).ty)
                 {
                     return known;
                 }
@@ -150,6 +155,7 @@ impl Outline<'_> {
                 self.importer.dst.var_mut(param).dataflow = false;
                 self.params.push(param);
                 self.args.push(e);
+                self.passed.insert(*v);
                 self.importer.dst.var_expr(param)
             }
             ExprData::Tuple(list) => {

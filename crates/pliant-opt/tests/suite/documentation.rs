@@ -10,7 +10,7 @@ use pliant_ir::print::{PrintOptions, print_module};
 use pliant_ir::relax::TypeData;
 use pliant_ir::verify::verify_module;
 use pliant_ir::{DType, IRModule};
-use pliant_opt::bind_params::{BindParams, ParamKey};
+use pliant_opt::bind_params::{BindParams, ParamKey, ParamValue};
 use pliant_opt::bind_symbolic_vars::BindSymbolicVars;
 use pliant_opt::update_param_struct_info::UpdateParamStructInfo;
 use pliant_pass::{ModulePass, PassContext};
@@ -21,7 +21,7 @@ fn with_arguments(stem: &str) -> Option<Box<dyn ModulePass>> {
     Some(match stem {
         "bind_params" => {
             let ones = Tensor::from_slice(&[2], &[1.0f32, 2.0]).expect("two elements");
-            let params = vec![(ParamKey::Name("w".into()), ones)];
+            let params = vec![(ParamKey::Name("w".into()), ParamValue::Tensor(ones))];
             Box::new(BindParams { func_name: "main".into(), params })
         }
         "bind_symbolic_vars" => Box::new(BindSymbolicVars {

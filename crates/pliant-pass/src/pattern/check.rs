@@ -79,7 +79,9 @@ fn problem_at(table: &PatternTable, id: NodeId, ops: &dyn OpRegistry) -> Option<
             (Node::Constant | Node::Literal(_) | Node::ShapeValue(_), _) => {
                 Some(never(format!("{} has no fields", text(table, *tuple))))
             }
-            _ => operator_alone(table, *tuple).map(never),
+            _ => operator_alone(table, *tuple)
+                .or_else(|| typed::no_field(table, *tuple, *index, ops))
+                .map(never),
         },
         Node::Attrs(p, attrs) => {
             let list = match table.callee_ops_of(*p) {

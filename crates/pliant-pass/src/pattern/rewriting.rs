@@ -14,7 +14,7 @@ use pliant_ir::OpRegistry;
 use pliant_ir::print::type_text;
 use pliant_ir::relax::derive::is_subtype;
 use pliant_ir::relax::visit::{Event, free_vars, operand_vars, walk};
-use pliant_ir::relax::{Binding, Block, Callee, Expr, ExprData, Function, Type, Var};
+use pliant_ir::relax::{Binding, Block, Callee, Expr, ExprData, Function, Type, TypeData, Var};
 use pliant_sym::Proof;
 
 use super::check::describe;
@@ -423,14 +423,23 @@ fn fitted(
     value: Expr,
 ) -> Result<Rooted, PassError> {
     let (have, want) = (func.expr_ty(value), func.var(b.var).ty);
-    match is_subtype(func, have, want) {
+    // Texts and data types have no type of their own, but are no tensors, shapes or numbers.
+    let text = match func.expr(value) {
+        ExprData::Str(_) => Some("a string"),
+        ExprData::DType(_) => Some("a data type"),
+        _ => None,
+    }
+    .filter(|_| !matches!(func.types.get(want), TypeData::Any));
+    let fits = if text.is_some() { Proof::No } else { is_subtype(func, have, want) };
+    match fits {
         Proof::Yes => Ok(Rooted::Plain(value)),
         Proof::Unknown => Ok(Rooted::Checked(value, want)),
         Proof::No => {
+            let have =
+                text.map_or_else(|| format!("of type {}", type_text(func, have)), str::to_string);
             let message = format!(
-                "the replacement of '{}' is of type {}, but what it replaces is of type {}",
+                "the replacement of '{}' is {have}, but what it replaces is of type {}",
                 func.var(b.var).name,
-                type_text(func, have),
                 type_text(func, want),
             );
             let help = format!("the rule's pattern is {}", describe(pattern));

@@ -8,7 +8,7 @@ use super::check::check;
 use super::defs::Defs;
 use super::matcher::{Match, Search, Syms};
 use super::node::Pattern;
-use super::table::{CALL, FIELD, LEAF, NAME, NodeId, OTHER, PatternTable, TUPLE};
+use super::table::{CALL, CONSTANT, FIELD, LEAF, NAME, NodeId, OTHER, PatternTable, SHAPE, TUPLE};
 use crate::error::PassError;
 
 /// One rule's pattern.
@@ -121,6 +121,8 @@ impl RuleSet {
             ExprData::TupleGetItem(..) => FIELD,
             ExprData::Global(_) | ExprData::Extern(_) => NAME,
             ExprData::If { .. } | ExprData::Func(_) | ExprData::Var(_) => OTHER,
+            ExprData::Constant(_) => CONSTANT,
+            ExprData::Shape(_) => SHAPE,
             _ => LEAF,
         };
         for &(i, kinds) in &self.others {

@@ -49,13 +49,17 @@ pub(crate) const CALL: u16 = 1;
 pub(crate) const TUPLE: u16 = 2;
 /// A field of a tuple.
 pub(crate) const FIELD: u16 = 4;
-/// A constant or another written-out value.
+/// A scalar, a string or a data type that is written out.
 pub(crate) const LEAF: u16 = 8;
 /// A function's name.
 pub(crate) const NAME: u16 = 16;
 /// Anything else: parameters, branches, local functions.
 pub(crate) const OTHER: u16 = 32;
-const ALL: u16 = CALL | TUPLE | FIELD | LEAF | NAME | OTHER;
+/// A tensor constant.
+pub(crate) const CONSTANT: u16 = 64;
+/// A shape that is written out.
+pub(crate) const SHAPE: u16 = 128;
+const ALL: u16 = CALL | TUPLE | FIELD | LEAF | NAME | OTHER | CONSTANT | SHAPE;
 
 impl Heads {
     fn all() -> Self {
@@ -209,7 +213,9 @@ impl PatternTable {
             // Operators are matched where they are called only.
             Node::Op(_) => Heads::kinds(0),
             Node::Global(_) | Node::Extern(_) => Heads::kinds(NAME),
-            Node::Constant | Node::Literal(_) | Node::ShapeValue(_) => Heads::kinds(LEAF),
+            Node::Constant | Node::Literal(Literal::Tensor(_)) => Heads::kinds(CONSTANT),
+            Node::ShapeValue(_) => Heads::kinds(SHAPE),
+            Node::Literal(_) => Heads::kinds(LEAF),
             Node::Tuple { .. } => Heads::kinds(TUPLE),
             Node::GetItem(..) => Heads::kinds(FIELD),
             Node::Call { callee, .. } => self.callee_ops(*callee),

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use pliant_ir::op::InferError;
 use pliant_ir::relax::{Expr, Function, Type, TypeData};
-use pliant_ir::{AttrValue, Attrs, DType, Op, OpRegistry, Span};
+use pliant_ir::{AttrValue, Attrs, DType, Op, OpRegistry, Span, Sym};
 
+use super::size::SizePattern;
 use super::table::{Heads, Node, NodeId, PatternTable};
 
 /// The ranks that operands are tried with where a rule looks at an attribute only once it knows the rank.
@@ -15,23 +16,29 @@ const RANKS: std::ops::Range<u32> = 0..5;
 type AttrPair = (Arc<str>, AttrValue);
 
 /// What a rule is tried with in the place of an operand.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Operand {
+#[derive(Clone, Copy)]
+enum Operand<'a> {
     Any,
     Rank(u32),
     Tensor,
+    /// A tensor of those sizes.
+    Sized(&'a [SizePattern]),
     Tuple(usize),
     Shape,
 }
 
-impl Operand {
+impl<'a> Operand<'a> {
     /// What a pattern matches, as far as that matters to a type rule.
-    fn of(table: &PatternTable, id: NodeId) -> Operand {
+    fn of(table: &'a PatternTable, id: NodeId) -> Operand<'a> {
         match &table.nodes[id as usize] {
             Node::Tuple { fields, .. } => Operand::Tuple(fields.len()),
             Node::ShapeValue(_) => Operand::Shape,
             Node::Constant => Operand::Tensor,
-            Node::DType(p, _) | Node::Shape(p, _) | Node::Type(p, _) => Operand::of(table, *p),
+            Node::Shape(p, sizes) => match Operand::of(table, *p) {
+                Operand::Any | Operand::Tensor => Operand::Sized(sizes),
+                other => other,
+            },
+            Node::DType(p, _) | Node::Type(p, _) => Operand::of(table, *p),
             _ => Operand::Any,
         }
     }
@@ -41,6 +48,18 @@ impl Operand {
             Operand::Any => TypeData::Any,
             Operand::Rank(n) => TypeData::tensor_rank(n, DType::Float32),
             Operand::Tensor => TypeData::tensor_unknown(None),
+            Operand::Sized(sizes) => {
+                let size = |f: &mut Function, size: &SizePattern| match size {
+                    SizePattern::Int(v) => f.syms.int(*v),
+                    // Each is a size of its own: that two are one size proves no misfit.
+                    _ => {
+                        let v = f.fresh_sym("n");
+                        f.syms.var(v)
+                    }
+                };
+                let dims: Vec<Sym> = sizes.iter().map(|s| size(f, s)).collect();
+                TypeData::tensor(dims, None)
+            }
             Operand::Shape => TypeData::Shape { dims: None, ndim: None },
             Operand::Tuple(n) => {
                 let any = f.types.intern(TypeData::Any);
@@ -67,7 +86,7 @@ fn infer(
     Ok(f.types.get(ty).clone())
 }
 
-/// Why an operand that is always a tuple, a shape or a constant is none that the operator takes.
+/// Why operands that are always tuples, shapes, constants or of known sizes are none that the operator takes.
 pub(crate) fn wrong_operand(
     table: &PatternTable,
     op: Op,
@@ -76,14 +95,48 @@ pub(crate) fn wrong_operand(
 ) -> Option<String> {
     let open = vec![Operand::Any; args.len()];
     infer(op, &open, &[], ops).ok()?;
-    (0..args.len()).find_map(|i| {
-        let mut operands = open.clone();
-        operands[i] = Operand::of(table, args[i]);
-        if operands[i] == Operand::Any {
-            return None;
+    // Which sizes fit may depend on attributes, which the pattern leaves open.
+    let sizes_alone = ops.signature(op)?.attrs.is_empty();
+    let mut all = open.clone();
+    for i in 0..args.len() {
+        let mut one = open.clone();
+        one[i] = Operand::of(table, args[i]);
+        if let Operand::Sized(_) = one[i] {
+            // Shapes have sizes too: only where a tensor is taken are they those of one.
+            let mut tensor = open.clone();
+            tensor[i] = Operand::Tensor;
+            if !sizes_alone || infer(op, &tensor, &[], ops).is_err() {
+                continue;
+            }
         }
-        infer(op, &operands, &[], ops).err().map(|e| e.message)
-    })
+        if matches!(one[i], Operand::Any) {
+            continue;
+        }
+        if let Err(e) = infer(op, &one, &[], ops) {
+            return Some(e.message);
+        }
+        all[i] = one[i];
+    }
+    infer(op, &all, &[], ops).err().map(|e| e.message)
+}
+
+/// Why a value that a call of an operator gives has no such field.
+pub(crate) fn no_field(
+    table: &PatternTable,
+    id: NodeId,
+    index: Option<u32>,
+    ops: &dyn OpRegistry,
+) -> Option<String> {
+    let (op, args) = call_of_one(table, id)?;
+    match (result(args, op, &[], ops)?, index) {
+        (TypeData::Tuple(fields), Some(index)) if index as usize >= fields.len() => {
+            let count = fields.len();
+            Some(format!("{op} gives a tuple of {count}, which has no field {index}"))
+        }
+        (TypeData::Tensor { .. }, _) => Some(format!("{op} gives a tensor, which has no fields")),
+        (TypeData::Shape { .. }, _) => Some(format!("{op} gives a shape, which has no fields")),
+        _ => None,
+    }
 }
 
 /// Why a value of an attribute is none that the operator takes, whatever its operands are.
@@ -111,6 +164,15 @@ pub(crate) fn result_dtype(
     attrs: &[AttrPair],
     ops: &dyn OpRegistry,
 ) -> Option<Result<DType, &'static str>> {
+    match result(args, op, attrs, ops)? {
+        TypeData::Tuple(_) => Some(Err("a tuple")),
+        TypeData::Shape { .. } => Some(Err("a shape")),
+        ty => ty.dtype().map(Ok),
+    }
+}
+
+/// The type of every call of an operator that a pattern matches, as [`result_dtype`].
+fn result(args: &[NodeId], op: Op, attrs: &[AttrPair], ops: &dyn OpRegistry) -> Option<TypeData> {
     let declared = &ops.signature(op)?.attrs;
     // Texts and flags choose what is given, and of what type.
     let chooses = |default: &Option<AttrValue>| {
@@ -125,11 +187,7 @@ pub(crate) fn result_dtype(
     if declared.iter().any(|(key, default)| chooses(default) && open(key)) {
         return None;
     }
-    match infer(op, &vec![Operand::Any; args.len()], attrs, ops).ok()? {
-        TypeData::Tuple(_) => Some(Err("a tuple")),
-        TypeData::Shape { .. } => Some(Err("a shape")),
-        ty => ty.dtype().map(Ok),
-    }
+    infer(op, &vec![Operand::Any; args.len()], attrs, ops).ok()
 }
 
 /// The operator and operands of a pattern of calls of one operator.

@@ -20,7 +20,8 @@ use crate::relax::node::{CalleeNode, Key, Node, NodeRef};
 use crate::relax::sinfo::{SInfo, sinfo_of, to_type};
 use crate::relax::views::in_func;
 use crate::relax::walk::{Step, walk};
-use crate::tir::expr::{prim, wrap as wrap_prim};
+use crate::tir::classes::wrap as wrap_prim;
+use crate::tir::expr::prim;
 
 /// Each node once, in order.
 #[derive(Default)]

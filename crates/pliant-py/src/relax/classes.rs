@@ -15,7 +15,8 @@ use crate::relax::sinfo::{SInfo, sinfo_of};
 pub use crate::relax::wrap::wrap;
 use crate::runtime::import::{parse_dtype, to_tensor};
 use crate::runtime::ndarray::NDArray;
-use crate::tir::expr::{tuple_of, wrap as wrap_prim};
+use crate::tir::classes::wrap as wrap_prim;
+use crate::tir::expr::tuple_of;
 
 /// An expression of the graph level.
 #[pyclass(subclass, frozen, module = "pliant.relax", weakref)]

@@ -16,7 +16,8 @@ use crate::relax::node::{Node, NodeRef, Scalar};
 use crate::relax::sinfo::{SInfo, sinfo_of};
 use crate::runtime::import::borrow_tensor;
 use crate::runtime::shape::ShapeTuple;
-use crate::tir::expr::{PrimExpr, prim, try_prim, wrap};
+use crate::tir::classes::wrap;
+use crate::tir::expr::{PrimExpr, prim, try_prim};
 
 /// A whole number as a tensor of rank 0.
 ///

@@ -13,7 +13,8 @@ use crate::relax::convert::{sinfo, sinfo_list};
 use crate::relax::node::{Node, NodeRef};
 use crate::relax::sinfo::{SInfo, SShape};
 use crate::runtime::import::parse_dtype;
-use crate::tir::expr::{prim_list, tuple_of, wrap as wrap_prim};
+use crate::tir::classes::wrap as wrap_prim;
+use crate::tir::expr::{prim_list, tuple_of};
 
 /// The type of a graph-level value: what is known of it before it runs.
 #[pyclass(subclass, frozen, module = "pliant.relax", weakref)]

@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::nesting::Level;
 use crate::relax::convert::{attr_object, attr_value};
 use crate::te::tensor::Tensor;
-use crate::tir::expr::wrap;
+use crate::tir::classes::wrap;
 
 /// Registers an operator: its operands' names, its attributes, each with a list of its default (empty for a required
 /// one), and what computes it.

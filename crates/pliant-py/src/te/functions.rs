@@ -8,8 +8,10 @@ use pyo3::types::{PyList, PyTuple};
 use crate::error::{Error, Result};
 use crate::runtime::import::parse_dtype;
 use crate::te::statements::{TupleReduction, index_tuple, several};
-use crate::te::tensor::{IterVar, Tensor, range};
-use crate::tir::expr::{iter_var_init, prim, prim_list, wrap};
+use crate::te::tensor::Tensor;
+use crate::tir::axes::{IterVar, iter_var_init, range};
+use crate::tir::classes::wrap;
+use crate::tir::expr::{prim, prim_list};
 
 /// A tensor that the caller supplies.
 #[pyfunction]

@@ -65,6 +65,13 @@ pub fn te_create_prim_func(args: Vec<Bound<'_, PyAny>>) -> Result<PrimFunc> {
     Ok(PrimFunc::of(Seen::of(Arc::new(func)), None))
 }
 
+/// The function with parameters, buffers and variables that no other function shares.
+#[pyfunction]
+pub fn tir_renew_defs(func: &Bound<'_, PrimFunc>) -> PrimFunc {
+    let func = func.get();
+    PrimFunc::of(Seen::of(Arc::new((*func.func).clone())), func.name.clone())
+}
+
 fn argument(obj: &Bound<'_, PyAny>) -> Result<te::Arg> {
     if let Ok(tensor) = obj.cast::<Tensor>() {
         return Ok(te::Arg::Tensor(tensor.get().tensor.clone()));

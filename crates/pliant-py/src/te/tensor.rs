@@ -1,11 +1,13 @@
-//! `te.Tensor` and `te.IterVar`: placeholders, stages and their axes.
+//! `te.Tensor`: placeholders, stages and how they come about.
 
-use pliant_ops::te::{self, ExprKind, IterKind};
+use pliant_ops::te::{self, ExprKind};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use crate::error::{Error, Result};
-use crate::tir::expr::{PrimExpr, iter_var_init, prim, prim_list, tuple_of, wrap};
+use crate::tir::axes::iter_var_init;
+use crate::tir::classes::wrap;
+use crate::tir::expr::{prim_list, tuple_of};
 
 /// A tensor of the loop level: a placeholder or a stage.
 #[pyclass(frozen, subclass, module = "pliant.te", weakref)]
@@ -173,9 +175,15 @@ impl Tensor {
         py: Python<'py>,
         index: &Bound<'py, PyAny>,
     ) -> Result<Bound<'py, PyAny>> {
-        let indices = prim_list(index)?;
-        let element = self.tensor.try_at(&indices).map_err(|e| Error::Index(e.to_string()))?;
-        Ok(wrap(py, element)?)
+        Ok(wrap(py, self.load(&prim_list(index)?)?)?)
+    }
+
+    /// The element at those indices.
+    ///
+    /// # Errors
+    /// `IndexError` where their number is not the rank.
+    pub fn load(&self, indices: &[te::Expr]) -> Result<te::Expr> {
+        self.tensor.try_at(indices).map_err(|e| Error::Index(e.to_string()))
     }
 }
 
@@ -283,116 +291,4 @@ fn wrap_axes<'py>(py: Python<'py>, axes: &[te::IterVar]) -> Result<Vec<Bound<'py
     let wrapped: PyResult<Vec<_>> =
         axes.iter().map(|a| Ok(Bound::new(py, iter_var_init(a.clone()))?.into_any())).collect();
     Ok(wrapped?)
-}
-
-/// An axis: a variable and its range.
-#[pyclass(extends = PrimExpr, frozen, module = "pliant.tir")]
-pub struct IterVar {
-    /// The axis.
-    pub iter: te::IterVar,
-}
-
-#[pymethods]
-impl IterVar {
-    /// The variable.
-    #[getter]
-    fn var<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        wrap(py, self.iter.var.expr())
-    }
-
-    /// The range.
-    #[getter]
-    fn dom(&self) -> Range {
-        Range { min: self.iter.min.clone(), extent: self.iter.extent.clone() }
-    }
-
-    /// `"S"` for output axes, `"R"` for reduced ones.
-    #[getter]
-    fn kind(&self) -> &'static str {
-        match self.iter.kind {
-            IterKind::Spatial => "S",
-            IterKind::Reduce => "R",
-            IterKind::Opaque => "O",
-        }
-    }
-
-    fn __repr__(&self) -> String {
-        let i = &self.iter;
-        format!(
-            "IterVar({}, Range({}, {}), \"{}\")",
-            i.var,
-            i.min,
-            end(&i.min, &i.extent),
-            self.kind()
-        )
-    }
-}
-
-fn end(min: &te::Expr, extent: &te::Expr) -> te::Expr {
-    te::simplify(&(min + extent))
-}
-
-/// A range of integers: `min`, and `extent` values from there. `Range(end)` and `Range(begin, end)` as in Python.
-#[pyclass(frozen, module = "pliant.ir")]
-pub struct Range {
-    /// The first value.
-    pub min: te::Expr,
-    /// The number of values.
-    pub extent: te::Expr,
-}
-
-#[pymethods]
-impl Range {
-    #[new]
-    #[pyo3(signature = (begin, end=None))]
-    fn new(begin: &Bound<'_, PyAny>, end: Option<&Bound<'_, PyAny>>) -> Result<Range> {
-        let begin = prim(begin)?;
-        match end {
-            None => Ok(Range { min: te::int(0), extent: begin }),
-            Some(end) => {
-                let extent = te::simplify(&(&prim(end)? - &begin));
-                Ok(Range { min: begin, extent })
-            }
-        }
-    }
-
-    /// The range of that start and length.
-    #[staticmethod]
-    fn from_min_extent(min_value: &Bound<'_, PyAny>, extent: &Bound<'_, PyAny>) -> Result<Range> {
-        Ok(Range { min: prim(min_value)?, extent: prim(extent)? })
-    }
-
-    /// The first value.
-    #[getter]
-    fn min<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        wrap(py, self.min.clone())
-    }
-
-    /// The number of values.
-    #[getter]
-    fn extent<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        wrap(py, self.extent.clone())
-    }
-
-    fn __repr__(&self) -> String {
-        format!("Range({}, {})", self.min, end(&self.min, &self.extent))
-    }
-}
-
-/// A range argument: a `Range`, or a pair `(begin, end)`.
-///
-/// # Errors
-/// `TypeError` for anything else.
-pub fn range(obj: &Bound<'_, PyAny>) -> Result<(te::Expr, te::Expr)> {
-    if let Ok(r) = obj.cast::<Range>() {
-        return Ok((r.get().min.clone(), r.get().extent.clone()));
-    }
-    match obj.extract::<(Bound<'_, PyAny>, Bound<'_, PyAny>)>() {
-        Ok((begin, end)) => {
-            let begin = prim(&begin)?;
-            let extent = te::simplify(&(&prim(&end)? - &begin));
-            Ok((begin, extent))
-        }
-        Err(_) => Err(Error::Type("a range is a Range or a pair (begin, end)".into())),
-    }
 }

@@ -6,8 +6,7 @@
 use std::sync::Arc;
 
 use pliant_ir::tir::{
-    Buffer, Expr, ExprData, ForKind, IterKind, PrimFunc as IrPrimFunc, Stmt, StmtData, Ty, Var,
-    VarTy,
+    Buffer, Expr, ExprData, ForKind, IterKind, PrimFunc as IrPrimFunc, Stmt, StmtData, Var, VarTy,
 };
 use pliant_ops::te::{self, ExprKind};
 use pyo3::prelude::*;
@@ -18,7 +17,7 @@ use crate::enter::guard;
 use crate::error::{Error, Result};
 use crate::relax::convert::attr_object;
 use crate::te::tensor::Tensor;
-use crate::tir::expr::wrap;
+use crate::tir::classes::wrap;
 use crate::tir::seen::Objects;
 
 /// The body of a loop function, and what ties it to the function.
@@ -116,11 +115,11 @@ struct Reader<'a, 'py> {
 impl<'py> Reader<'_, 'py> {
     fn var(&mut self, v: Var) -> te::Var {
         let data = self.func.var(v);
-        let ty = match data.ty {
-            VarTy::Value(ty) => ty,
-            VarTy::Handle => Ty::I64,
+        let new = || match data.ty {
+            VarTy::Value(ty) => te::Var::new(data.name.clone(), ty),
+            VarTy::Handle => te::Var::handle(data.name.clone()),
         };
-        self.objects.vars.entry(v).or_insert_with(|| te::Var::new(data.name.clone(), ty)).clone()
+        self.objects.vars.entry(v).or_insert_with(new).clone()
     }
 
     fn tensor(&mut self, b: Buffer) -> Result<te::Tensor> {

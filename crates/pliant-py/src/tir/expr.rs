@@ -1,6 +1,7 @@
 //! `PrimExpr`: a scalar expression in Python, a handle to a free-standing tensor expression.
 //!
-//! The subclasses only tell what an expression is (`isinstance(e, tir.Var)`); all methods stand in the base.
+//! The subclasses, of [`crate::tir::classes`], only tell what an expression is (`isinstance(e, tir.Var)`); all methods stand in
+//! the base.
 
 use std::hash::{Hash, Hasher};
 
@@ -12,126 +13,14 @@ use pyo3::types::{PyBool, PyFloat, PyInt, PyString, PyTuple};
 use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 
 use crate::error::{Error, Result};
-use crate::te::tensor::{IterVar, Tensor};
-use crate::tir::vector::{Broadcast, Ramp};
+use crate::te::tensor::Tensor;
+use crate::tir::classes::wrap;
 
 /// A scalar expression: a size, an index, an element.
 #[pyclass(subclass, frozen, module = "pliant.tir", weakref)]
 pub struct PrimExpr {
     /// The expression.
     pub expr: te::Expr,
-}
-
-/// Defines the classes that tell what an expression is.
-macro_rules! kinds {
-    ($($(#[$doc:meta])* $name:ident;)*) => {
-        $($(#[$doc])*
-        #[pyclass(extends = PrimExpr, frozen, subclass, module = "pliant.tir")]
-        pub struct $name;)*
-    };
-}
-
-kinds! {
-    /// A string, only as an argument of calls.
-    StringImm;
-    /// A conversion.
-    Cast;
-    /// A sum.
-    Add;
-    /// A difference.
-    Sub;
-    /// A product.
-    Mul;
-    /// A quotient: exact for floats, towards zero for integers.
-    Div;
-    /// The remainder of an integer `Div`.
-    Mod;
-    /// A quotient towards minus infinity.
-    FloorDiv;
-    /// The remainder of a `FloorDiv`.
-    FloorMod;
-    /// The smaller.
-    Min;
-    /// The larger.
-    Max;
-    /// Equal.
-    EQ;
-    /// Not equal.
-    NE;
-    /// Less.
-    LT;
-    /// Less or equal.
-    LE;
-    /// Greater.
-    GT;
-    /// Greater or equal.
-    GE;
-    /// Both.
-    And;
-    /// Either.
-    Or;
-    /// Negation.
-    Not;
-    /// A call of an intrinsic.
-    Call;
-    /// An element of a tensor.
-    ProducerLoad;
-    /// A reduction.
-    Reduce;
-}
-
-/// A variable.
-#[pyclass(extends = PrimExpr, frozen, subclass, module = "pliant.tir")]
-pub struct Var;
-
-#[pymethods]
-impl Var {
-    #[new]
-    #[pyo3(signature = (name="tindex", dtype=None))]
-    fn new(name: &str, dtype: Option<&Bound<'_, PyAny>>) -> Result<PyClassInitializer<Self>> {
-        let dtype =
-            dtype.map(crate::runtime::import::parse_dtype).transpose()?.unwrap_or(DType::Int64);
-        let expr = te::Var::new(name, dtype).expr();
-        Ok(PyClassInitializer::from(PrimExpr { expr }).add_subclass(Var))
-    }
-}
-
-/// A size: a variable that is not negative.
-#[pyclass(extends = Var, frozen, module = "pliant.tir")]
-pub struct SizeVar;
-
-#[pymethods]
-impl SizeVar {
-    #[new]
-    #[pyo3(signature = (name="size", dtype=None))]
-    fn new(name: &str, dtype: Option<&Bound<'_, PyAny>>) -> Result<PyClassInitializer<Self>> {
-        let dtype =
-            dtype.map(crate::runtime::import::parse_dtype).transpose()?.unwrap_or(DType::Int64);
-        let expr = te::Var::nonneg(name, dtype).expr();
-        Ok(PyClassInitializer::from(PrimExpr { expr }).add_subclass(Var).add_subclass(SizeVar))
-    }
-}
-
-#[pymethods]
-impl Cast {
-    #[new]
-    fn new(dtype: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> Result<PyClassInitializer<Self>> {
-        let expr = te::cast(&prim(value)?, crate::runtime::import::parse_dtype(dtype)?);
-        Ok(PyClassInitializer::from(PrimExpr { expr }).add_subclass(Cast))
-    }
-}
-
-/// An integer constant.
-#[pyclass(extends = PrimExpr, frozen, module = "pliant.tir")]
-pub struct IntImm;
-
-#[pymethods]
-impl IntImm {
-    #[new]
-    fn new(dtype: &Bound<'_, PyAny>, value: i64) -> Result<PyClassInitializer<Self>> {
-        let expr = int_const(value, crate::runtime::import::parse_dtype(dtype)?)?;
-        Ok(PyClassInitializer::from(PrimExpr { expr }).add_subclass(IntImm))
-    }
 }
 
 /// A constant of a type that holds it.
@@ -145,86 +34,32 @@ pub fn int_const(value: i64, dtype: DType) -> Result<te::Expr> {
     Ok(te::int_of(value, dtype))
 }
 
-/// A float constant.
-#[pyclass(extends = PrimExpr, frozen, module = "pliant.tir")]
-pub struct FloatImm;
-
-#[pymethods]
-impl FloatImm {
-    #[new]
-    fn new(dtype: &Bound<'_, PyAny>, value: f64) -> Result<PyClassInitializer<Self>> {
-        let expr = te::const_of(value, crate::runtime::import::parse_dtype(dtype)?);
-        Ok(PyClassInitializer::from(PrimExpr { expr }).add_subclass(FloatImm))
-    }
-}
-
-/// One of two values, both evaluated.
-#[pyclass(extends = PrimExpr, frozen, module = "pliant.tir")]
-pub struct Select;
-
-#[pymethods]
-impl Select {
-    #[new]
-    fn new(
-        condition: &Bound<'_, PyAny>,
-        true_value: &Bound<'_, PyAny>,
-        false_value: &Bound<'_, PyAny>,
-    ) -> Result<PyClassInitializer<Self>> {
-        let expr = te::select(&prim(condition)?, &prim(true_value)?, &prim(false_value)?);
-        Ok(PyClassInitializer::from(PrimExpr { expr }).add_subclass(Select))
-    }
-}
-
-/// An expression as an object of the class that tells what it is.
-pub fn wrap(py: Python<'_>, expr: te::Expr) -> PyResult<Bound<'_, PyAny>> {
-    macro_rules! make {
-        ($class:ident) => {{
-            let base = PyClassInitializer::from(PrimExpr { expr });
-            Bound::new(py, base.add_subclass($class))?.into_any()
-        }};
-    }
-    Ok(match expr.kind() {
-        ExprKind::Int(_) => make!(IntImm),
-        ExprKind::Float(_) => make!(FloatImm),
-        ExprKind::Str(_) => make!(StringImm),
-        ExprKind::Var(v) if v.is_nonneg() => {
-            let base = PyClassInitializer::from(PrimExpr { expr });
-            Bound::new(py, base.add_subclass(Var).add_subclass(SizeVar))?.into_any()
-        }
-        ExprKind::Var(_) => make!(Var),
-        ExprKind::Cast(_) => make!(Cast),
-        ExprKind::Not(_) => make!(Not),
-        ExprKind::Select(..) => make!(Select),
-        ExprKind::Call(..) => make!(Call),
-        ExprKind::Load(..) => make!(ProducerLoad),
-        ExprKind::Reduce(_) => make!(Reduce),
-        ExprKind::Ramp(..) => make!(Ramp),
-        ExprKind::Broadcast(_) => make!(Broadcast),
-        ExprKind::Binary(op, ..) => match op {
-            BinOp::Add => make!(Add),
-            BinOp::Sub => make!(Sub),
-            BinOp::Mul => make!(Mul),
-            BinOp::Div => make!(Div),
-            BinOp::Mod => make!(Mod),
-            BinOp::FloorDiv => make!(FloorDiv),
-            BinOp::FloorMod => make!(FloorMod),
-            BinOp::Min => make!(Min),
-            BinOp::Max => make!(Max),
-            BinOp::Eq => make!(EQ),
-            BinOp::Ne => make!(NE),
-            BinOp::Lt => make!(LT),
-            BinOp::Le => make!(LE),
-            BinOp::Gt => make!(GT),
-            BinOp::Ge => make!(GE),
-            BinOp::And => make!(And),
-            BinOp::Or => make!(Or),
-        },
-    })
-}
-
-/// The refusal of a constant divisor.
+/// The refusal of a divisor that is zero.
 pub fn by_zero() -> Error {
     pyo3::exceptions::PyZeroDivisionError::new_err("division of an expression by zero").into()
+}
+
+/// Refuses the integer zero as what an operator divides by.
+///
+/// # Errors
+/// `ZeroDivisionError`.
+pub fn refuse_zero_divisor(op: BinOp, b: &te::Expr) -> Result<()> {
+    let divides = matches!(op, BinOp::Div | BinOp::Mod | BinOp::FloorDiv | BinOp::FloorMod);
+    if divides && !b.ty().dtype.is_float() && b.is_const(0) {
+        return Err(by_zero());
+    }
+    Ok(())
+}
+
+/// The variable that an argument is.
+///
+/// # Errors
+/// `TypeError` for anything else.
+pub fn variable(obj: &Bound<'_, PyAny>) -> Result<te::Var> {
+    match prim(obj)?.as_var() {
+        Some(var) => Ok(var.clone()),
+        None => Err(Error::Type(format!("expected a tir.Var, got {}", obj.repr()?))),
+    }
 }
 
 /// The expression that an argument is: a `PrimExpr`, an axis, a number or a bool.
@@ -310,9 +145,7 @@ fn binary_op<'py>(
             "'/' on integers is ambiguous: write '//' (floordiv) or tir.truncdiv".into(),
         ));
     }
-    if matches!(op, BinOp::FloorDiv | BinOp::FloorMod) && b.is_const(0) {
-        return Err(by_zero());
-    }
+    refuse_zero_divisor(op, b)?;
     Ok(wrap(py, te::binary(op, a, b))?)
 }
 
@@ -441,10 +274,13 @@ impl PrimExpr {
         self.expr.to_string()
     }
 
-    /// The data type, as a string.
+    /// The data type, as a string; `"handle"` for the address of memory.
     #[getter]
     fn dtype(&self) -> String {
-        self.expr.ty().to_string()
+        match self.expr.as_var() {
+            Some(var) if var.is_handle() => "handle".into(),
+            _ => self.expr.ty().to_string(),
+        }
     }
 
     /// Converts to another data type.
@@ -567,9 +403,12 @@ impl PrimExpr {
 
     /// The intrinsic that a call names.
     #[getter]
-    fn op(&self) -> Result<String> {
+    fn op<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
         match self.expr.kind() {
-            ExprKind::Call(i, _) => Ok(format!("tir.{}", i.name())),
+            ExprKind::Call(i, _) => {
+                let class = crate::error::import(py, "pliant.tir.op", "Op")?;
+                Ok(class.call1((format!("tir.{}", i.name()),))?)
+            }
             _ => Err(no_attribute(self, "op")),
         }
     }
@@ -664,10 +503,4 @@ fn structural_hash(e: &te::Expr) -> u64 {
     match hashed {
         Ok(h) => h,
     }
-}
-
-/// An axis is its variable wherever an expression is expected.
-pub fn iter_var_init(iter: te::IterVar) -> PyClassInitializer<IterVar> {
-    let expr = iter.var.expr();
-    PyClassInitializer::from(PrimExpr { expr }).add_subclass(IterVar { iter })
 }

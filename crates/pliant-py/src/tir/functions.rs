@@ -8,7 +8,8 @@ use pyo3::types::PyTuple;
 use crate::error::{Error, Result};
 use crate::runtime::import::parse_dtype;
 use crate::te::tensor::Tensor;
-use crate::tir::expr::{by_zero, int_const, prim, wrap};
+use crate::tir::classes::wrap;
+use crate::tir::expr::{by_zero, int_const, prim, refuse_zero_divisor};
 
 /// A two-operand operator by its name (`add`, `floordiv`, `min`, `eq`, ...).
 #[pyfunction]
@@ -38,10 +39,7 @@ pub fn tir_binary<'py>(
         _ => return Err(Error::Value(format!("no operator is called '{name}'"))),
     };
     let (x, y) = (prim(a)?, prim(b)?);
-    let divides = matches!(op, BinOp::Div | BinOp::Mod | BinOp::FloorDiv | BinOp::FloorMod);
-    if divides && !y.ty().dtype.is_float() && y.is_const(0) {
-        return Err(by_zero());
-    }
+    refuse_zero_divisor(op, &y)?;
     Ok(wrap(a.py(), te::binary(op, &x, &y))?)
 }
 
@@ -57,11 +55,7 @@ pub fn tir_call<'py>(
         return Err(Error::Value(format!("no intrinsic is called '{name}'")));
     };
     let args: Vec<te::Expr> = args.iter().map(|a| prim(&a)).collect::<Result<_>>()?;
-    if let Some(arity) = intrin.arity()
-        && arity != args.len()
-    {
-        return Err(Error::Type(format!("{name} takes {arity} arguments, got {}", args.len())));
-    }
+    check_arity(intrin, args.len())?;
     let expr = match (intrin, args.as_slice()) {
         (Intrin::IfThenElse, [c, a, b]) => te::if_then_else(c, a, b),
         (Intrin::Pow, [a, b]) => te::power(a, b),
@@ -74,8 +68,22 @@ pub fn tir_call<'py>(
     Ok(wrap(py, expr)?)
 }
 
+/// Refuses a call with too many or too few arguments.
+///
+/// # Errors
+/// `TypeError`.
+pub fn check_arity(intrin: Intrin, count: usize) -> Result<()> {
+    match intrin.arity() {
+        Some(arity) if arity != count => {
+            let name = intrin.name();
+            Err(Error::Type(format!("{name} takes {arity} arguments, got {count}")))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// The buffer that an argument is: a `tir.Buffer` or a tensor.
-fn buffer_of(obj: &Bound<'_, PyAny>) -> Result<Option<te::Tensor>> {
+pub fn buffer_of(obj: &Bound<'_, PyAny>) -> Result<Option<te::Tensor>> {
     if let Ok(tensor) = obj.cast::<Tensor>() {
         return Ok(Some(tensor.get().tensor.clone()));
     }

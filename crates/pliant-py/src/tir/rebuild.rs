@@ -18,7 +18,7 @@ use crate::nesting::Level;
 use crate::relax::convert::attr_value;
 use crate::te::tensor::Tensor;
 use crate::tir::body::PrimFuncBody;
-use crate::tir::expr::prim;
+use crate::tir::expr::{prim, variable};
 use crate::tir::seen::{Objects, Seen};
 
 /// The function with another body.
@@ -52,20 +52,15 @@ pub fn build(
     };
     let mut handles = Vec::with_capacity(buffers.len());
     for (param, buffer) in buffers.iter() {
-        let Some(var) = prim(&param)?.as_var().cloned() else {
-            return Err(Error::Type(format!("expected a tir.Var, got {}", param.repr()?)));
-        };
-        handles.push((var, buffer));
+        handles.push((variable(&param)?, buffer));
     }
     for param in params {
-        let Some(var) = prim(param)?.as_var().cloned() else {
-            return Err(Error::Type(format!("a parameter is a tir.Var, not {}", param.repr()?)));
-        };
+        let var = variable(param)?;
         if writer.vars.contains_key(&var) {
             return Err(Error::Value(format!("parameter '{}' stands there twice", var.name())));
         }
         let is_handle = handles.iter().any(|(handle, _)| *handle == var);
-        let ty = if is_handle { VarTy::Handle } else { VarTy::Value(var.ty()) };
+        let ty = if is_handle { VarTy::Handle } else { var_ty(&var) };
         let v = writer.func.add_var(var.name().clone(), ty);
         writer.func.params.push(v);
         writer.vars.insert(var, v);
@@ -108,16 +103,13 @@ impl Writer {
         if let Some(&v) = self.vars.get(var) {
             return v;
         }
-        let v = self.func.add_var(var.name().clone(), VarTy::Value(var.ty()));
+        let v = self.func.add_var(var.name().clone(), var_ty(var));
         self.vars.insert(var.clone(), v);
         v
     }
 
     fn var_of(&mut self, obj: &Bound<'_, PyAny>) -> Result<Var> {
-        match prim(obj)?.as_var() {
-            Some(var) => Ok(self.var(var)),
-            None => Err(Error::Type(format!("expected a tir.Var, got {}", obj.repr()?))),
-        }
+        Ok(self.var(&variable(obj)?))
     }
 
     fn tensor(&mut self, tensor: &te::Tensor) -> Result<Buffer> {
@@ -285,6 +277,10 @@ impl Writer {
         }
         let predicate = self.object(&realize.getattr("predicate")?)?;
         let holds = self.func.as_int(predicate) == Some(1);
+        if block.getattr("match_buffers")?.len()? > 0 {
+            let text = "blocks match no parts of buffers here: index the whole buffer (Block(match_buffers=...))";
+            return Err(Error::Unsupported(text.into()));
+        }
         let init = block.getattr("init")?;
         let allocs: Result<Vec<Buffer>> =
             block.getattr("alloc_buffers")?.try_iter()?.map(|b| self.buffer(&b?)).collect();
@@ -318,6 +314,10 @@ impl Writer {
         }
         Ok(Some(out))
     }
+}
+
+fn var_ty(var: &te::Var) -> VarTy {
+    if var.is_handle() { VarTy::Handle } else { VarTy::Value(var.ty()) }
 }
 
 fn notes(obj: &Bound<'_, PyAny>) -> Result<Vec<(Arc<str>, AttrValue)>> {

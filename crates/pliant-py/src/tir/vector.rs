@@ -4,7 +4,8 @@ use pliant_ops::te::{self, ExprKind};
 use pyo3::prelude::*;
 
 use crate::error::{Error, Result};
-use crate::tir::expr::{PrimExpr, prim, wrap};
+use crate::tir::classes::wrap;
+use crate::tir::expr::{PrimExpr, prim};
 
 /// The vector `base, base + stride, ...`.
 #[pyclass(extends = PrimExpr, frozen, module = "pliant.tir")]

@@ -24,9 +24,9 @@ use crate::relax::home::Home;
 use crate::relax::sinfo::{SInfo, SShape, dim_to_sym, dims_to_syms};
 use crate::relax::views::in_func;
 use crate::relax::wrap::wrap;
-use crate::runtime::import::to_tensor;
 use crate::tir::expr::try_prim;
 use crate::transform::core_pass::CorePass;
+use crate::transform::param_value::param_value;
 use crate::transform::py_pass::raised;
 
 /// A name: a string, or an object that has one (a variable of either level).
@@ -45,7 +45,8 @@ fn name_of(obj: &Bound<'_, PyAny>, what: &str) -> Result<Arc<str>> {
     Err(Error::Type(format!("{what} is a name or a variable, not {kind}")))
 }
 
-/// Makes parameters of a function constants. Keys are names, variables or indices of parameters.
+/// Makes parameters of a function values: tensors, numbers, shapes, strings, tuples of such. Keys are names, variables or
+/// indices of parameters.
 #[pyfunction]
 #[pyo3(name = "BindParams")]
 pub fn bind_params(func_name: String, params: &Bound<'_, PyDict>) -> Result<CorePass> {
@@ -55,11 +56,7 @@ pub fn bind_params(func_name: String, params: &Bound<'_, PyDict>) -> Result<Core
             Ok(index) => ParamKey::Index(index.extract()?),
             Err(_) => ParamKey::Name(name_of(&key, "BindParams: a parameter")?),
         };
-        // A relax constant holds its tensor in `data`.
-        let data = value.getattr_opt("struct_info")?.and_then(|_| value.getattr("data").ok());
-        // The module keeps the tensor; the caller may write into an array of its own afterwards.
-        let tensor = to_tensor(data.as_ref().unwrap_or(&value), None)?;
-        list.push((key, crate::relax::convert::own(tensor)?));
+        list.push((key, param_value(&value)?));
     }
     Ok(CorePass::of(BindParams { func_name: func_name.into(), params: list }))
 }

@@ -10,6 +10,7 @@ pub mod core_pass;
 pub mod fusion;
 pub mod graph_passes;
 pub mod instrument;
+pub mod param_value;
 pub mod py_pass;
 
 use pliant_pass::config;

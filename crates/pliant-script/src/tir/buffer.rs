@@ -84,7 +84,10 @@ impl<'s> PrimParser<'_, 's> {
             return Err(self.error(Kind::Arguments, args.range, "a buffer needs a shape"));
         };
         let dtype = match dtype {
-            Some(e) => self.cx.dtype(e)?.unwrap_or(DType::Float32),
+            Some(e) => match self.ty_of_local(e)? {
+                Some(ty) => ty.dtype,
+                None => self.cx.dtype(e)?.unwrap_or(DType::Float32),
+            },
             None => DType::Float32,
         };
         let shape = self.exprs(shape)?;

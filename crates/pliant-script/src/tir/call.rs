@@ -316,9 +316,32 @@ impl<'s> PrimParser<'_, 's> {
         {
             return Ok(ty);
         }
+        if let Some(ty) = self.ty_of_local(e)? {
+            return Ok(ty);
+        }
         match self.cx.dtype(e)? {
             Some(d) => Ok(Ty::scalar(d)),
             None => Err(self.error(Kind::Value, e.range, "expected a data type")),
+        }
+    }
+
+    /// The type that `A.dtype`, `A[i].dtype` or `v.dtype` is, for names of the function.
+    pub(super) fn ty_of_local(&mut self, e: &Expr<'s>) -> Res<Option<Ty>> {
+        let ExprKind::Attribute(base, "dtype", _) = &e.kind else { return Ok(None) };
+        let root = match &base.kind {
+            ExprKind::Subscript(value, _) => value,
+            _ => base,
+        };
+        if !self.is_local(root) {
+            return Ok(None);
+        }
+        let val = self.val(base)?;
+        match val {
+            Val::Buffer(b) => Ok(Some(Ty::scalar(self.f.buffer(b).dtype))),
+            val => {
+                let value = self.typed(val, None, base.range)?;
+                Ok(Some(self.f.expr_ty(value)))
+            }
         }
     }
 

@@ -40,7 +40,7 @@ pub(super) fn alloc_tensor(args: Args<'_>) -> Result<Value, VmError> {
 }
 
 /// `alloc_tensor_with_storage(bytes, shape, dtype)`: a tensor in a storage of that size that nothing else is in.
-pub(super) fn alloc_tensor_with_storage(args: Args<'_>) -> Result<Value, VmError> {
+pub(crate) fn alloc_tensor_with_storage(args: Args<'_>) -> Result<Value, VmError> {
     let (shape, dtype) = (args.shape(1)?, args.dtype(2)?);
     let storage = memory::alloc_storage(bytes(args)?)?;
     Ok(Value::Tensor(Tensor::from_storage(storage, 0, shape, dtype)?))

@@ -1,0 +1,192 @@
+//! `Range` and `IterVar`: ranges of integers, and the axes of stages and blocks.
+
+use pliant_ops::te::{self, IterKind};
+use pyo3::prelude::*;
+
+use crate::error::{Error, Result};
+use crate::tir::classes::wrap;
+use crate::tir::expr::{PrimExpr, prim, variable};
+
+/// An axis: a variable and its range.
+#[pyclass(extends = PrimExpr, frozen, module = "pliant.tir")]
+pub struct IterVar {
+    /// The axis.
+    pub iter: te::IterVar,
+}
+
+#[pymethods]
+impl IterVar {
+    /// The axis of a block that only counts.
+    #[classattr]
+    #[pyo3(name = "DataPar")]
+    const DATA_PAR: u8 = 0;
+    /// The axis of a block that is reduced over.
+    #[classattr]
+    #[pyo3(name = "CommReduce")]
+    const COMM_REDUCE: u8 = 2;
+    /// The axis of a block whose values come in order.
+    #[classattr]
+    #[pyo3(name = "Ordered")]
+    const ORDERED: u8 = 3;
+    /// The axis of a block that does as it likes.
+    #[classattr]
+    #[pyo3(name = "Opaque")]
+    const OPAQUE: u8 = 4;
+
+    /// An axis over a range; `var` may be the name of a new variable.
+    #[new]
+    #[pyo3(signature = (dom, var, iter_type=0, thread_tag="", span=None))]
+    fn new(
+        dom: &Bound<'_, PyAny>,
+        var: &Bound<'_, PyAny>,
+        iter_type: u8,
+        thread_tag: &str,
+        span: Option<&Bound<'_, PyAny>>,
+    ) -> Result<PyClassInitializer<Self>> {
+        let _ = span;
+        if !thread_tag.is_empty() {
+            let text = format!("axes of threads are not supported: thread_tag={thread_tag:?}");
+            return Err(Error::Unsupported(text));
+        }
+        let (min, extent) = range(dom)?;
+        let var = match var.extract::<String>() {
+            Ok(name) => te::Var::new(name, extent.ty()),
+            Err(_) => variable(var)?,
+        };
+        let kind = match iter_type {
+            0 => IterKind::Spatial,
+            2 => IterKind::Reduce,
+            3 | 4 => IterKind::Opaque,
+            other => {
+                return Err(Error::Value(format!(
+                    "there is no kind of axis {other}: tir.IterVar.DataPar, CommReduce, Ordered and Opaque are"
+                )));
+            }
+        };
+        Ok(iter_var_init(te::IterVar { var, min, extent, kind }))
+    }
+
+    /// What it does: `DataPar`, `CommReduce` or `Opaque`.
+    #[getter]
+    fn iter_type(&self) -> u8 {
+        match self.iter.kind {
+            IterKind::Spatial => Self::DATA_PAR,
+            IterKind::Reduce => Self::COMM_REDUCE,
+            IterKind::Opaque => Self::OPAQUE,
+        }
+    }
+
+    /// The threads it runs over: none.
+    #[getter]
+    fn thread_tag(&self) -> &'static str {
+        ""
+    }
+
+    /// The variable.
+    #[getter]
+    fn var<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        wrap(py, self.iter.var.expr())
+    }
+
+    /// The range.
+    #[getter]
+    fn dom(&self) -> Range {
+        Range { min: self.iter.min.clone(), extent: self.iter.extent.clone() }
+    }
+
+    /// `"S"` for output axes, `"R"` for reduced ones.
+    #[getter]
+    fn kind(&self) -> &'static str {
+        match self.iter.kind {
+            IterKind::Spatial => "S",
+            IterKind::Reduce => "R",
+            IterKind::Opaque => "O",
+        }
+    }
+
+    fn __repr__(&self) -> String {
+        let i = &self.iter;
+        format!(
+            "IterVar({}, Range({}, {}), \"{}\")",
+            i.var,
+            i.min,
+            end(&i.min, &i.extent),
+            self.kind()
+        )
+    }
+}
+
+fn end(min: &te::Expr, extent: &te::Expr) -> te::Expr {
+    te::simplify(&(min + extent))
+}
+
+/// A range of integers: `min`, and `extent` values from there. `Range(end)` and `Range(begin, end)` as in Python.
+#[pyclass(frozen, module = "pliant.ir")]
+pub struct Range {
+    /// The first value.
+    pub min: te::Expr,
+    /// The number of values.
+    pub extent: te::Expr,
+}
+
+#[pymethods]
+impl Range {
+    #[new]
+    #[pyo3(signature = (begin, end=None))]
+    fn new(begin: &Bound<'_, PyAny>, end: Option<&Bound<'_, PyAny>>) -> Result<Range> {
+        let begin = prim(begin)?;
+        match end {
+            None => Ok(Range { min: te::int(0), extent: begin }),
+            Some(end) => {
+                let extent = te::simplify(&(&prim(end)? - &begin));
+                Ok(Range { min: begin, extent })
+            }
+        }
+    }
+
+    /// The range of that start and length.
+    #[staticmethod]
+    fn from_min_extent(min_value: &Bound<'_, PyAny>, extent: &Bound<'_, PyAny>) -> Result<Range> {
+        Ok(Range { min: prim(min_value)?, extent: prim(extent)? })
+    }
+
+    /// The first value.
+    #[getter]
+    fn min<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        wrap(py, self.min.clone())
+    }
+
+    /// The number of values.
+    #[getter]
+    fn extent<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        wrap(py, self.extent.clone())
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Range({}, {})", self.min, end(&self.min, &self.extent))
+    }
+}
+
+/// A range argument: a `Range`, or a pair `(begin, end)`.
+///
+/// # Errors
+/// `TypeError` for anything else.
+pub fn range(obj: &Bound<'_, PyAny>) -> Result<(te::Expr, te::Expr)> {
+    if let Ok(r) = obj.cast::<Range>() {
+        return Ok((r.get().min.clone(), r.get().extent.clone()));
+    }
+    match obj.extract::<(Bound<'_, PyAny>, Bound<'_, PyAny>)>() {
+        Ok((begin, end)) => {
+            let begin = prim(&begin)?;
+            let extent = te::simplify(&(&prim(&end)? - &begin));
+            Ok((begin, extent))
+        }
+        Err(_) => Err(Error::Type("a range is a Range or a pair (begin, end)".into())),
+    }
+}
+
+/// An axis is its variable wherever an expression is expected.
+pub fn iter_var_init(iter: te::IterVar) -> PyClassInitializer<IterVar> {
+    let expr = iter.var.expr();
+    PyClassInitializer::from(PrimExpr { expr }).add_subclass(IterVar { iter })
+}

@@ -1,0 +1,106 @@
+//! What `BindParams` binds a parameter to: an object of Python's, or a value of the graph level that is written out.
+
+use pliant_ir::relax::{Expr as IrExpr, ExprData, Function};
+use pliant_ops::te::{self, ExprKind};
+use pliant_opt::bind_params::ParamValue;
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyFloat, PyInt, PyList, PyString, PyTuple};
+
+use crate::error::{Error, Result};
+use crate::nesting::Level;
+use crate::relax::classes::Expr;
+use crate::relax::convert::own;
+use crate::relax::node::{Node, NodeRef, Scalar};
+use crate::runtime::import::to_tensor;
+use crate::runtime::shape::ShapeTuple;
+
+/// The value of an argument: what is a tensor by DLPack or NumPy, a number, a string, a `Shape`, a sequence (of sizes: a
+/// shape; else a tuple), or an expression of these.
+///
+/// # Errors
+/// `TypeError` for expressions that are computed; what makes a tensor of an object raises.
+pub fn param_value(obj: &Bound<'_, PyAny>) -> Result<ParamValue> {
+    let _level = Level::enter("tuples")?;
+    if let Ok(e) = obj.cast::<Expr>() {
+        return of_node(&e.get().node)?.ok_or_else(|| {
+            Error::Type(format!(
+                "a parameter becomes a value: a tensor, a number, a shape, a string or a tuple of such, not {} (help: \
+                 a function is whole, so no variable or computation of another can stand in it)",
+                obj.to_string().trim()
+            ))
+        });
+    }
+    if let Ok(shape) = obj.cast::<ShapeTuple>() {
+        return Ok(ParamValue::Shape(shape.get().0.to_vec()));
+    }
+    if let Ok(text) = obj.cast::<PyString>() {
+        return Ok(ParamValue::Str(text.to_str()?.into()));
+    }
+    if obj.is_instance_of::<PyTuple>() || obj.is_instance_of::<PyList>() {
+        let items: Vec<Bound<'_, PyAny>> = obj.try_iter()?.collect::<PyResult<_>>()?;
+        if !items.is_empty() && items.iter().all(is_int) {
+            let dims: PyResult<_> = items.iter().map(|i| i.extract()).collect();
+            return Ok(ParamValue::Shape(dims?));
+        }
+        return Ok(ParamValue::Tuple(items.iter().map(param_value).collect::<Result<_>>()?));
+    }
+    if is_int(obj) {
+        return Ok(ParamValue::Int(obj.extract()?));
+    }
+    if obj.is_exact_instance_of::<PyFloat>() {
+        return Ok(ParamValue::Float(obj.extract()?));
+    }
+    // The module keeps the tensor; the caller may write into an array of its own afterwards.
+    Ok(ParamValue::Tensor(own(to_tensor(obj, None)?)?))
+}
+
+fn is_int(obj: &Bound<'_, PyAny>) -> bool {
+    obj.is_instance_of::<PyInt>() && !obj.is_instance_of::<PyBool>()
+}
+
+/// The value that an expression writes out; `None` for others.
+fn of_node(node: &NodeRef) -> Result<Option<ParamValue>> {
+    let _level = Level::enter("tuples")?;
+    Ok(match node.get() {
+        Node::Constant(tensor) => Some(ParamValue::Tensor(own(tensor.clone())?)),
+        Node::Scalar(Scalar::Int(value)) => Some(ParamValue::Int(*value)),
+        Node::Scalar(Scalar::Float(value)) => Some(ParamValue::Float(*value)),
+        Node::Shape(dims) => {
+            dims.iter().map(te::Expr::as_int).collect::<Option<_>>().map(ParamValue::Shape)
+        }
+        Node::Prim(value) => match value.kind() {
+            ExprKind::Int(value) => Some(ParamValue::Int(*value)),
+            ExprKind::Float(value) => Some(ParamValue::Float(*value)),
+            _ => None,
+        },
+        Node::Str(text) => Some(ParamValue::Str(text.clone())),
+        Node::Tuple(fields) => {
+            fields.iter().map(of_node).collect::<Result<Option<_>>>()?.map(ParamValue::Tuple)
+        }
+        Node::InFunc(home, e) => {
+            let state = home.lock();
+            match state.func() {
+                Some(func) => of_expr(func, *e)?,
+                None => None,
+            }
+        }
+        _ => None,
+    })
+}
+
+fn of_expr(func: &Function, e: IrExpr) -> Result<Option<ParamValue>> {
+    Ok(match func.expr(e) {
+        ExprData::Constant(c) => Some(ParamValue::Tensor(own(func.const_tensor(*c).clone())?)),
+        ExprData::Int(value, _) => func.syms.as_int(*value).map(ParamValue::Int),
+        ExprData::Float(bits, _) => Some(ParamValue::Float(f64::from_bits(*bits))),
+        ExprData::Shape(dims) => {
+            dims.iter().map(|&d| func.syms.as_int(d)).collect::<Option<_>>().map(ParamValue::Shape)
+        }
+        ExprData::Str(text) => Some(ParamValue::Str(func.str(*text).clone())),
+        ExprData::Tuple(list) => {
+            let fields = func.list(*list).iter().map(|&field| of_expr(func, field));
+            fields.collect::<Result<Option<_>>>()?.map(ParamValue::Tuple)
+        }
+        _ => None,
+    })
+}
