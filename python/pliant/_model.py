@@ -41,7 +41,7 @@ def compile(
     into a model that is called at any shape.
 
     Options: ``threads``, ``opt_level``, ``pipeline``, ``disabled_passes``, ``required_passes``, ``verify``,
-    ``dump_dir``, ``config``, ``instruments``, ``exec_mode``. They add to the present ``PassContext``. For ONNX models also
+    ``dump_dir``, ``config``, ``instruments``, ``exec_mode``, ``seconds`` (how long it may take). They add to the present ``PassContext``. For ONNX models also
     ``dynamic_shapes``, ``divisible``, ``allow_specialization`` and ``limits`` (see
     :func:`pliant.frontend.onnx.from_onnx`).
 
@@ -54,6 +54,9 @@ def compile(
         from pliant.frontend.onnx import import_model
 
         program, shapes = import_model(mod, **facts)
+        allowed = getattr(facts.get("limits"), "seconds", None)
+        if allowed is not None:
+            options.setdefault("seconds", allowed)
     elif facts:
         raise TypeError(f"{', '.join(facts)}: these options are for ONNX models")
     elif isinstance(mod, str | os.PathLike):

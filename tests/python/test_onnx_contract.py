@@ -294,6 +294,34 @@ def test_sizes_that_divide_by_nothing_are_names() -> None:
     assert model.run(None, {"x": np.ones((2, 3), np.float32)})[0].shape == (2, 3)
 
 
+def test_options_are_told_by_their_types() -> None:
+    model = model_of([node("Relu", "x", "y")], {"x": ["n"]}, ["y"])
+    wrong: Any = {}
+    with pytest.raises(TypeError, match=r"limits: expected Limits\(.*got \{\}"):
+        pliant.compile(model, limits=wrong)
+    with pytest.raises(TypeError, match="allow_specialization: expected True or False, got 'yes'"):
+        pliant.compile(model, allow_specialization="yes")
+    with pytest.raises(CompileError, match="the compilation took longer than 0 seconds"):
+        pliant.compile(model, seconds=0)
+    with pytest.raises(ValueError, match="'seconds': -1 is no time"):
+        pliant.compile(model, seconds=-1)
+    least = pliant.compile(model, dynamic_shapes={"x": {0: ("rows", 2)}})
+    assert least.inputs[0].shape == ("rows",)
+    with pytest.raises(pliant.PliantError, match="rows must be at least 2"):
+        least.run(None, {"x": np.ones(1, np.float32)})
+
+
+def test_mistakes_are_no_lack_of_support() -> None:
+    number = model_of([node("Cast", "x", "y", to=77)], {"x": ["n"]}, ["y"])
+    refused(number, "77 is no element type")
+    assert check(number).findings[0].kind == "invalid"
+    refused(model_of([node("Cast", "x", "y", to=8)], {"x": ["n"]}, ["y"]), "STRING is not supported")
+    untyped = model_of([node("Relu", "x", "y")], {"x": ["n"]}, ["y"])
+    untyped.graph.input[0].ClearField("type")
+    refused(untyped, "input 'x' has no type")
+    assert check(untyped).findings[0].kind == "invalid"
+
+
 def test_other_arguments_are_told_by_their_names() -> None:
     made = model_of([node("Relu", "x", "y")], {"x": ["n", 2]}, ["y"])
     x = np.ones((3, 2), np.float32)

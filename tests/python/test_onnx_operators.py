@@ -296,3 +296,14 @@ def test_means_of_integers_are_integers() -> None:
     np.testing.assert_array_equal(mean.run(None, {"x": x})[0], [-1, 4])
     lse = pliant.compile(model_of([node("ReduceLogSumExp", "x", "y", keepdims=0)], {"x": (INT64, ["n", 3])}, ["y"]))
     assert lse.run(None, {"x": x})[0] == int(np.log(np.exp(x.astype(float)).sum()))
+
+
+def test_attention_over_values_of_another_type() -> None:
+    q, k, v = (np.random.default_rng(i).normal(size=(1, 2, 3, 4)).astype(np.float32) for i in range(3))
+    inputs: Any = {name: (dtype, ["b", "h", f"{name}l", 4]) for name, dtype in (("q", 1), ("k", 1), ("v", 10))}
+    model = model_of([node("Attention", "q k v", "y")], inputs, ["y"], opset=23)
+    y = pliant.compile(model).run(None, {"q": q, "k": k, "v": v.astype(np.float16)})[0]
+    weights = np.exp(q @ k.swapaxes(-1, -2) / 2)
+    want = weights / weights.sum(-1, keepdims=True) @ v
+    assert y.dtype == np.float32
+    np.testing.assert_allclose(y, want, rtol=1e-2, atol=1e-2)

@@ -228,9 +228,23 @@ def test_branches_of_another_number_of_outputs_are_refused() -> None:
 )
 def test_inputs_of_other_types_are_refused_by_name(ty: onnx.TypeProto, part: str) -> None:
     model = with_inputs(model_of([node("Identity", "s", "y")], {}, ["y"]), s=ty)
-    with pytest.raises(pliant.UnsupportedError, match=part) as told:
+    with pytest.raises((pliant.CompileError, pliant.UnsupportedError), match=part) as told:
         pliant.compile(model)
     assert "input 's'" in str(told.value)
+
+
+def test_what_is_fed_for_a_sequence_is_held_against_its_type() -> None:
+    items = helper.make_sequence_type_proto(helper.make_tensor_type_proto(FLOAT, [2, "n"]))
+    model = pliant.compile(with_inputs(model_of([node("SequenceLength", "s", "y")], {}, ["y"]), s=items))
+    assert model.run(None, {"s": [floats(2, 3), floats(2, 5)]})[0] == 2
+    for fed, kind, words in (
+        ([floats(2, 3), np.ones((2, 3))], pliant.DTypeError, "item 1 of input 's' must be of float32, but is of float64"),
+        ([floats(3, 3)], pliant.ShapeError, r"item 0 of input 's' must be of shape \[2, \?\], but is of \[3, 3\]"),
+        (floats(2), pliant.CallError, "input 's' must be a sequence, but is a tensor"),
+        ([1.5], pliant.CallError, "item 0 of input 's' must be a tensor, but is a float"),
+    ):
+        with pytest.raises(kind, match=words):
+            model.run(None, {"s": fed})
 
 
 def test_a_batch_is_scanned_element_by_element() -> None:

@@ -31,6 +31,9 @@ pub const CHAIN_SEQUENCE: &str = "pliant.chain.sequence";
 pub const BITCAST: &str = "pliant.bitcast";
 /// `(tensor)`: the determinants of its matrices.
 pub const DET: &str = "pliant.det";
+/// `(value, name, kind)`: the value of an input, which is checked to be of that kind: `sequence(float32[2, ?])`,
+/// `optional(int64)`.
+pub const INPUT: &str = "pliant.onnx.input";
 /// `(node, operands...)`: the results of a node that is imported for operands of the ranks that they have
 /// ([`crate::NodeAtRun`]).
 pub const NODE: &str = "pliant.onnx.node";
@@ -51,5 +54,6 @@ pub const ALL: &[&str] = &[
     CHAIN_SEQUENCE,
     BITCAST,
     DET,
+    INPUT,
     NODE,
 ];

@@ -93,6 +93,25 @@ impl Kind {
         }
     }
 
+    /// It as [`host::INPUT`] reads it.
+    pub fn text(&self, syms: &SymArena) -> String {
+        match self {
+            Kind::Tensor { dtype, dims, .. } => {
+                let size = |d: &Option<Sym>| match d.and_then(|d| syms.as_int(d)) {
+                    Some(size) => size.to_string(),
+                    None => "?".into(),
+                };
+                let dims = dims.as_ref().map(|dims| {
+                    format!("[{}]", dims.iter().map(size).collect::<Vec<_>>().join(", "))
+                });
+                format!("{}{}", dtype.name(), dims.unwrap_or_default())
+            }
+            Kind::Sequence(item) => format!("sequence({})", item.text(syms)),
+            Kind::Optional(held) => format!("optional({})", held.text(syms)),
+            Kind::Unknown | Kind::Own => String::new(),
+        }
+    }
+
     /// What messages call it.
     pub fn name(&self) -> &'static str {
         match self {
@@ -107,23 +126,27 @@ impl Kind {
     /// The kind that a file declares.
     ///
     /// # Errors
-    /// For what is no tensor, sequence or optional, and element types that are not supported.
-    pub fn declared(ty: &TypeProto, syms: &mut SymArena) -> Result<Kind, String> {
+    /// For what is no tensor, sequence or optional, and element types that are not supported; the message goes behind the
+    /// name.
+    pub fn declared(ty: &TypeProto, syms: &mut SymArena) -> Result<Kind, Problem> {
         let mut inner = |elem: &Option<Box<TypeProto>>| match elem {
             Some(elem) => Kind::declared(elem, syms).map(Box::new),
-            None => Err("does not say what it holds".to_owned()),
+            None => Err(Problem::invalid("does not say what it holds")),
         };
         match &ty.value {
             Some(TypeValue::TensorType(tensor)) => {
-                let code = tensor.elem_type();
-                let dtype = tensor::dtype(code).map_err(|e| format!("is not supported: {e}"))?;
+                let code = i64::from(tensor.elem_type());
+                let dtype = tensor::element_type(code).map_err(|p| Problem {
+                    message: format!("cannot be fed: {}", p.message),
+                    ..p
+                })?;
                 let mut size = |d: &Option<dimension::Value>| match d {
                     Some(dimension::Value::DimValue(v)) => Some(syms.int(*v)),
                     _ => None,
                 };
                 let dims =
                     tensor.shape.as_ref().map(|s| s.dim.iter().map(|d| size(&d.value)).collect());
-                Ok(Kind::Tensor { dtype, small: crate::coded::coded(i64::from(code)), dims })
+                Ok(Kind::Tensor { dtype, small: crate::coded::coded(code), dims })
             }
             Some(TypeValue::SequenceType(sequence)) => {
                 Ok(Kind::Sequence(inner(&sequence.elem_type)?))
@@ -131,12 +154,13 @@ impl Kind {
             Some(TypeValue::OptionalType(optional)) => {
                 Ok(Kind::Optional(inner(&optional.elem_type)?))
             }
-            Some(TypeValue::MapType(_)) => Err("is a map, which is not supported".into()),
-            Some(TypeValue::SparseTensorType(_)) => {
-                Err("is a sparse tensor, which is not supported".into())
-            }
-            Some(TypeValue::OpaqueType(_)) => Err("is opaque, which is not supported".into()),
-            None => Err("has no type".into()),
+            Some(TypeValue::MapType(_)) => Err(Problem::unsupported("is a map")
+                .with_help("make a tensor of its values before the model, and feed that")),
+            Some(TypeValue::SparseTensorType(_)) => Err(Problem::unsupported("is a sparse tensor")
+                .with_help("declare and feed a dense one")),
+            Some(TypeValue::OpaqueType(_)) => Err(Problem::unsupported("is opaque")
+                .with_help("export the model with tensors in its place")),
+            None => Err(Problem::invalid("has no type")),
         }
     }
 }

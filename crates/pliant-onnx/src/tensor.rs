@@ -5,6 +5,7 @@ use half::{bf16, f16};
 use pliant_ir::DType;
 use pliant_tensor::{Storage, Tensor, checked_nbytes, checked_numel};
 
+use crate::error::Problem;
 use crate::external::ExternalData;
 use crate::limits::Limits;
 use crate::proto::TensorProto;
@@ -34,6 +35,22 @@ pub(crate) fn dtype(code: i32) -> Result<DType, String> {
         DataType::Double => DType::Float64,
         DataType::Undefined => return Err("its element type is not given".into()),
         other => return Err(format!("element type {} is not supported", other.as_str_name())),
+    })
+}
+
+/// The element type that an attribute or a declaration names.
+///
+/// # Errors
+/// For a number that is none, and for what tensors cannot hold.
+pub(crate) fn element_type(code: i64) -> Result<DType, Problem> {
+    let code = i32::try_from(code).unwrap_or(i32::MAX);
+    dtype(code).map_err(|e| match DataType::try_from(code) {
+        Ok(DataType::String) => Problem::unsupported(e)
+            .with_help("make numbers of texts before the model, and feed these"),
+        Ok(DataType::Complex64 | DataType::Complex128) => Problem::unsupported(e)
+            .with_help("real and imaginary parts along an axis of 2, as DFT has them, are taken"),
+        Ok(DataType::Undefined) | Err(_) => Problem::invalid(e),
+        Ok(_) => Problem::unsupported(e),
     })
 }
 
@@ -75,8 +92,17 @@ pub(crate) fn read(
     proto: &TensorProto,
     external: &mut ExternalData,
     limits: &Limits,
+) -> Result<Tensor, Problem> {
+    let dtype = element_type(proto.data_type().into())?;
+    read_of(proto, dtype, external, limits).map_err(Problem::invalid)
+}
+
+fn read_of(
+    proto: &TensorProto,
+    dtype: DType,
+    external: &mut ExternalData,
+    limits: &Limits,
 ) -> Result<Tensor, String> {
-    let dtype = dtype(proto.data_type())?;
     let shape = &proto.dims;
     if let Some(&d) = shape.iter().find(|&&d| d < 0) {
         return Err(format!("its shape {shape:?} has the negative dim {d}"));

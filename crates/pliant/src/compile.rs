@@ -10,7 +10,8 @@ use pliant_diag::suggest::did_you_mean;
 use pliant_exec::EXEC_MODE;
 use pliant_ir::{IRModule, print};
 use pliant_pass::{
-    DumpIr, Instrument, ModulePass, PassContext, Sequential, Timing, TimingEntry, Verify,
+    CancelToken, DumpIr, Instrument, ModulePass, PassContext, Sequential, Timing, TimingEntry,
+    Verify,
 };
 
 use crate::compiled::CompiledModule;
@@ -50,7 +51,21 @@ pub fn pass_context(options: &CompileOptions) -> PassContext {
 /// # Errors
 /// The user's mistakes, all that can be found; what is not supported; bugs; a cancellation.
 pub fn compile(module: IRModule, options: &CompileOptions) -> Result<CompiledModule, Error> {
-    compile_into(module, options, dump_dir(options))
+    let Some(time) = options.time else {
+        return compile_into(module, options, dump_dir(options));
+    };
+    let (start, cancel) = (Instant::now(), options.cancel.clone());
+    let stops = move || cancel.is_cancelled() || start.elapsed() >= time;
+    let options = CompileOptions { cancel: CancelToken::with_poll(stops), ..options.clone() };
+    let compiled = compile_into(module, &options, dump_dir(&options));
+    match compiled {
+        Err(Error::Interrupted) if start.elapsed() >= time => {
+            let message =
+                format!("the compilation took longer than {} seconds", time.as_secs_f64());
+            Err(Error::option(message, "allow it more time, or make the program smaller"))
+        }
+        compiled => compiled,
+    }
 }
 
 /// As [`compile`], but nothing is written, whatever the environment says: it is a part of another compilation.

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use indexmap::IndexMap;
 use pliant_diag::SourceMap;
@@ -142,6 +143,8 @@ pub struct CompileOptions {
     pub verify: Option<bool>,
     /// Where to write every stage, over `PLIANT_DUMP_IR`.
     pub dump_dir: Option<PathBuf>,
+    /// How long the compilation may take. It is looked at between passes and functions.
+    pub time: Option<Duration>,
     /// Stops the compilation from outside.
     pub cancel: CancelToken,
     /// The texts that the module was parsed from, such as [`Script::sources`](crate::Script): errors at run time then say

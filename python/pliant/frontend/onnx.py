@@ -44,7 +44,8 @@ class Limits:
     depth: int | None = None
     """Graphs inside graphs, and functions inside functions."""
     seconds: float | None = None
-    """How long an import may take."""
+    """How long an import may take, and in ``pliant.compile`` the compilation after it. It is looked at between nodes,
+    passes and functions."""
 
     def __post_init__(self) -> None:
         for name, value in self.given().items():
@@ -116,7 +117,9 @@ def import_model(
     allow_specialization: bool = False,
 ) -> tuple[IRModule, str]:
     """As :func:`from_onnx`, with the text of ``explain_shapes``."""
-    source, bounds = source_of(model), (limits or Limits()).given()
+    source, bounds = source_of(model), _limits(limits)
+    if not isinstance(allow_specialization, bool):
+        raise TypeError(f"allow_specialization: expected True or False, got {allow_specialization!r}")
     given = _mapping("shape_dict", shape_dict, "dims of inputs by name")
     shapes = {name: _dims(name, dims) for name, dims in given.items()}
     dynamic = _mapping("dynamic_shapes", dynamic_shapes, "dims of inputs by name")
@@ -144,6 +147,14 @@ def _mapping(argument: str, given: Any, what: str) -> Mapping[str, Any]:
     if not isinstance(given, Mapping) or not all(isinstance(name, str) for name in given):
         raise TypeError(f"{argument}: expected a dict with {what}, got {given!r}")
     return given
+
+
+def _limits(limits: Limits | None) -> dict[str, Any]:
+    if limits is None:
+        return {}
+    if not isinstance(limits, Limits):
+        raise TypeError(f"limits: expected Limits(seconds=10, nodes=20_000, ...), got {limits!r}")
+    return limits.given()
 
 
 def _dims(name: str, dims: Any) -> list[Any]:
@@ -185,7 +196,7 @@ def declared_dims(name: str, dims: Any) -> list[tuple[int, str | None, int | Non
             continue
         given = _declared(entry)
         if given is None:
-            wanted = "a name, (name, least, largest), a size or a Dim"
+            wanted = "a name, (name, least), (name, least, largest), a size or a Dim"
             raise TypeError(f"{where}: expected {wanted}, got {entry!r}")
         symbol, least, largest = given
         for bound in (least, largest):
@@ -230,8 +241,8 @@ def _declared(entry: Any) -> tuple[str | None, int | None, int | None] | None:
         return entry or " ", None, None
     if isinstance(entry, int):
         return str(entry), None, None
-    if isinstance(entry, tuple) and len(entry) == 3 and isinstance(entry[0], str):
-        name, least, largest = entry
+    if isinstance(entry, tuple) and 1 <= len(entry) <= 3 and isinstance(entry[0], str):
+        name, least, largest = (*entry, None, None)[:3]
         return name, least, largest
     # torch.export.Dim.AUTO and DYNAMIC are symbols without a name; STATIC is what the file says.
     hint = getattr(getattr(entry, "type", None), "name", None)
@@ -297,7 +308,7 @@ def check(
 
     Raises ``CompileError`` for what is no ONNX model at all.
     """
-    found, counts, text, files = _core.check_onnx(source_of(model), reduce, (limits or Limits()).given())
+    found, counts, text, files = _core.check_onnx(source_of(model), reduce, _limits(limits))
     return Report([Finding(*f) for f in found], counts, text, [Path(f) for f in files])
 
 

@@ -12,9 +12,9 @@ use crate::coded::coded;
 use crate::contract::{Declared, DynamicDim};
 use crate::dims::is_name;
 use crate::error::Problem;
+use crate::host;
 use crate::kind::Kind;
 use crate::node::Node;
-use crate::proto::tensor_proto::DataType;
 use crate::proto::tensor_shape_proto::dimension;
 use crate::proto::type_proto::{Tensor as TensorType, Value as TypeValue};
 use crate::proto::{
@@ -116,14 +116,20 @@ impl<'m> Importer<'m> {
         options: &ImportOptions,
     ) -> Result<Value, Problem> {
         let kind = Kind::declared(ty, &mut self.builder.func_mut().syms);
-        let kind = kind.map_err(|e| Problem::unsupported(format!("input '{name}' {e}")))?;
+        let kind =
+            kind.map_err(|p| Problem { message: format!("input '{name}' {}", p.message), ..p })?;
         if is_named(name, options) {
             let message = format!("input '{name}' is {}, which has no dims", kind.name());
             return Err(Problem::invalid(message));
         }
         let any = self.builder.func_mut().intern(TypeData::Any);
         let var = self.builder.param(&identifier(name, "x"), any);
-        Ok(Value::Object(self.builder.func_mut().var_expr(var), kind))
+        let fed = self.builder.func_mut().var_expr(var);
+        let identity = NodeProto { output: vec![name.into()], ..NodeProto::default() };
+        let mut node = Node::new(self, &identity, 1, Vec::new());
+        let text = kind.text(&node.func().syms);
+        let (name, text) = (node.func().str_value(name), node.func().str_value(&text));
+        Ok(Value::Object(node.host(host::INPUT, &[fed, name, text])?, kind))
     }
 
     /// The parameter of an input, converted to the declared element type where another is fed.
@@ -155,12 +161,9 @@ impl<'m> Importer<'m> {
             let problem = Problem::invalid(told("has no type"));
             return Err(problem.with_help("give it one: onnx.helper.make_tensor_value_info"));
         };
-        let dtype = tensor::dtype(tensor.elem_type()).map_err(|e| {
-            let problem = Problem::unsupported(told(&format!("is not supported: {e}")));
-            match tensor.elem_type() == DataType::String as i32 {
-                true => problem.with_help("make numbers of texts before the model, and feed these"),
-                false => problem,
-            }
+        let dtype = tensor::element_type(tensor.elem_type().into()).map_err(|p| Problem {
+            message: told(&format!("cannot be fed: {}", p.message)),
+            ..p
         })?;
         let rank = tensor.shape.as_ref().map_or(0, |s| s.dim.len());
         tensor::check_rank(rank, &self.limits).map_err(|e| Problem::invalid(told(&e)))?;
@@ -285,9 +288,9 @@ impl<'m> Importer<'m> {
             let value = match tensor::read(proto, &mut self.external, &self.limits) {
                 Ok(tensor) if keep => self.param(proto.name(), tensor),
                 Ok(tensor) => constant_value(proto, tensor),
-                Err(e) => {
-                    let message = format!("initializer '{}': {e}", proto.name());
-                    self.problems.push(Problem::invalid(message));
+                Err(p) => {
+                    let message = format!("initializer '{}': {}", proto.name(), p.message);
+                    self.problems.push(Problem { message, ..p });
                     Value::Failed
                 }
             };

@@ -171,7 +171,10 @@ impl<'m> Importer<'m> {
     pub(crate) fn graph_outputs(&mut self, graph: &GraphProto) -> Result<Vec<Value>, Problem> {
         for proto in &graph.initializer {
             let read = tensor::read(proto, &mut self.external, &self.limits);
-            let told = |e| Problem::invalid(format!("initializer '{}': {e}", proto.name()));
+            let told = |p: Problem| Problem {
+                message: format!("initializer '{}': {}", proto.name(), p.message),
+                ..p
+            };
             let value = constant_value(proto, read.map_err(told)?);
             let origin = self.origins.named(proto.name());
             self.define_from(proto.name(), value, origin);

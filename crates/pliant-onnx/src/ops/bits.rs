@@ -26,7 +26,7 @@ fn bit_cast(n: &mut Node<'_, '_>) -> Converted {
     if let Some(ty) = small.filter(|&ty| !is_float(ty)) {
         return Err(narrow(ty.as_str_name()));
     }
-    let to = tensor::dtype(i32::try_from(to).unwrap_or(0)).map_err(Problem::unsupported)?;
+    let to = tensor::element_type(to)?;
     let from = n.dtype(x)?;
     if from.size() != to.size() {
         let message = format!("the bits of an element of {from} are not those of one of {to}");

@@ -212,9 +212,7 @@ fn cast(n: &mut Node<'_, '_>) -> Converted {
     if let Some(small) = coded::coded(code) {
         return cast_to_small(n, small);
     }
-    let code = i32::try_from(code).unwrap_or(0);
-    let to = crate::tensor::dtype(code).map_err(Problem::unsupported)?;
-    cast_to(n, to)
+    cast_to(n, crate::tensor::element_type(code)?)
 }
 
 fn cast_like(n: &mut Node<'_, '_>) -> Converted {

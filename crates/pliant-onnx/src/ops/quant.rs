@@ -103,8 +103,7 @@ fn target(n: &mut Node<'_, '_>) -> Result<Target, Problem> {
     if let Some(small) = coded::coded(code) {
         return Ok(Target::Small(small));
     }
-    let dtype = crate::tensor::dtype(i32::try_from(code).unwrap_or(0));
-    dtype.map(Target::Plain).map_err(Problem::unsupported)
+    crate::tensor::element_type(code).map(Target::Plain)
 }
 
 pub(super) fn quantize(n: &mut Node<'_, '_>) -> Converted {

@@ -90,9 +90,7 @@ fn normal(n: &mut Node<'_, '_>, dims: &[Sym]) -> Made {
 
 fn output_type(n: &Node<'_, '_>, otherwise: DType) -> Result<DType, Problem> {
     match n.attrs().int("dtype")? {
-        Some(code) => {
-            crate::tensor::dtype(i32::try_from(code).unwrap_or(0)).map_err(Problem::unsupported)
-        }
+        Some(code) => crate::tensor::element_type(code),
         None => Ok(otherwise),
     }
 }

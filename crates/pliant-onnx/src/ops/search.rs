@@ -180,9 +180,7 @@ fn eye_like(n: &mut Node<'_, '_>) -> Converted {
     let k = n.attrs().int("k")?.unwrap_or(0);
     let x = n.tensor(0)?;
     let dtype = match n.attrs().int("dtype")? {
-        Some(code) => {
-            crate::tensor::dtype(i32::try_from(code).unwrap_or(0)).map_err(Problem::unsupported)?
-        }
+        Some(code) => crate::tensor::element_type(code)?,
         None => n.dtype(x)?,
     };
     let k = n.func().syms.int(k);

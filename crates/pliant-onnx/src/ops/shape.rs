@@ -33,8 +33,7 @@ fn constant(n: &mut Node<'_, '_>) -> Converted {
     if let Some(proto) = attrs.tensor("value")? {
         let limits = n.im.limits;
         let read = tensor::read(proto, &mut n.im.external, &limits);
-        let read = read.map_err(Problem::invalid)?;
-        return Ok(vec![crate::graph::constant_value(proto, read)]);
+        return Ok(vec![crate::graph::constant_value(proto, read?)]);
     }
     if let Some(v) = attrs.float("value_float")? {
         return made(Tensor::scalar(v as f32));
@@ -48,7 +47,12 @@ fn constant(n: &mut Node<'_, '_>) -> Converted {
     if let Some(v) = attrs.ints("value_ints")? {
         return made(Tensor::from_slice(&[v.len() as i64], v));
     }
-    Err(Problem::unsupported("a constant of strings or a sparse one"))
+    if attrs.has("sparse_value") {
+        let problem = Problem::unsupported("its constant is sparse");
+        return Err(problem.with_help("store it densely, in the attribute 'value'"));
+    }
+    let problem = Problem::unsupported("its constant is of strings");
+    Err(problem.with_help("take out what works on texts, and do that before the model"))
 }
 
 /// `Shape`, of some axes since opset 15. Its elements are the dims themselves.
@@ -74,7 +78,7 @@ fn constant_of_shape(n: &mut Node<'_, '_>) -> Converted {
     let value = match n.attrs().tensor("value")? {
         Some(proto) => {
             let limits = n.im.limits;
-            tensor::read(proto, &mut n.im.external, &limits).map_err(Problem::invalid)?
+            tensor::read(proto, &mut n.im.external, &limits)?
         }
         None => Tensor::scalar(0f32).map_err(|e| Problem::invalid(e.to_string()))?,
     };

@@ -44,9 +44,7 @@ fn window(n: &mut Node<'_, '_>, coefficients: &[f64]) -> Converted {
 
 fn output_type(n: &Node<'_, '_>) -> Result<DType, Problem> {
     match n.attrs().int("output_datatype")? {
-        Some(code) => {
-            crate::tensor::dtype(i32::try_from(code).unwrap_or(0)).map_err(Problem::unsupported)
-        }
+        Some(code) => crate::tensor::element_type(code),
         None => Ok(DType::Float32),
     }
 }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use pliant::{CancelToken, CompileOptions, CompiledModule, Pipeline};
 use pliant::{Dim, Signature, ValueInfo};
@@ -127,6 +128,7 @@ fn options(py: Python<'_>, kwargs: &Bound<'_, PyDict>) -> Result<CompileOptions>
             "disabled_passes" => options.disabled_passes = extracted(&key, &value)?,
             "required_passes" => options.required_passes = extracted(&key, &value)?,
             "verify" => options.verify = Some(extracted(&key, &value)?),
+            "seconds" => options.time = Some(seconds(&value)?),
             "dump_dir" => options.dump_dir = Some(extracted(&key, &value)?),
             _ => return Err(no_option(&key)),
         }
@@ -137,6 +139,13 @@ fn options(py: Python<'_>, kwargs: &Bound<'_, PyDict>) -> Result<CompileOptions>
     options.cancel = CancelToken::with_poll(poll_signals);
     options.sources = Some(Arc::new(with_sources(|sources| sources.clone())));
     Ok(options)
+}
+
+/// How long the compilation may take.
+fn seconds(value: &Bound<'_, PyAny>) -> Result<Duration> {
+    let seconds: f64 = extracted("seconds", value)?;
+    let wrong = |_| Error::Value(format!("option 'seconds': {seconds} is no time that may pass"));
+    Duration::try_from_secs_f64(seconds).map_err(wrong)
 }
 
 /// An option's value, with the option's name in the error where it is of another type.
@@ -165,6 +174,7 @@ const OPTIONS: &[&str] = &[
     "opt_level",
     "pipeline",
     "required_passes",
+    "seconds",
     "target",
     "threads",
     "verbose",

@@ -3,6 +3,7 @@
 
 mod chain;
 mod dense;
+mod input;
 mod node;
 mod sequence;
 
@@ -31,6 +32,7 @@ const FUNCTIONS: &[(&str, HostFn)] = &[
     (host::CHAIN_SEQUENCE, chain::sequence),
     (host::BITCAST, dense::bitcast),
     (host::DET, dense::det),
+    (host::INPUT, input::check),
     (host::NODE, node::call),
 ];
 

@@ -6,6 +6,7 @@ use pliant_sym::Sym;
 
 use super::super::loops::body;
 use super::super::quant::repeated;
+use super::norm::of_one_type;
 use super::pad::surround;
 use crate::error::Problem;
 use crate::node::{Converted, Node, ints_attr};
@@ -260,7 +261,10 @@ fn attention(n: &mut Node<'_, '_>) -> Converted {
         None => capped,
     };
     let weights = probabilities(n, biased, bias)?;
-    let y = n.op("relax.matmul", &[weights, v])?;
+    // Values may be of a type of their own; the result is of the queries'.
+    let both = of_one_type(n, vec![weights, v])?;
+    let y = n.op("relax.matmul", &both)?;
+    let y = n.cast(y, dtype)?;
     let y = if flat { heads_together(n, y)? } else { y };
     let products = match mode {
         0 => raw,
@@ -287,9 +291,7 @@ pub(in crate::ops) fn softcap(n: &mut Node<'_, '_>, x: Expr, cap: f64) -> Made {
 fn probabilities(n: &mut Node<'_, '_>, x: Expr, bias: Option<Expr>) -> Made {
     let dtype = n.dtype(x)?;
     let precision = match n.attrs().int("softmax_precision")?.filter(|&code| code != 0) {
-        Some(code) => {
-            crate::tensor::dtype(i32::try_from(code).unwrap_or(0)).map_err(Problem::unsupported)?
-        }
+        Some(code) => crate::tensor::element_type(code)?,
         None => dtype,
     };
     let wide = n.cast(x, precision)?;
@@ -311,9 +313,7 @@ fn flex_attention(n: &mut Node<'_, '_>) -> Converted {
     let [q, k, v] = [n.tensor(0)?, n.tensor(1)?, n.tensor(2)?];
     let (dims, dtype) = (n.dims_from(q, 4)?, n.dtype(q)?);
     let wide = match n.attrs().int("softmax_precision")?.filter(|&code| code != 0) {
-        Some(code) => {
-            crate::tensor::dtype(i32::try_from(code).unwrap_or(0)).map_err(Problem::unsupported)?
-        }
+        Some(code) => crate::tensor::element_type(code)?,
         None if dtype == DType::Float64 => dtype,
         None => DType::Float32,
     };

@@ -112,7 +112,7 @@ fn batch_norm(n: &mut Node<'_, '_>) -> Converted {
 }
 
 /// The tensors in the widest of their types, in float32 where two of 16 bits differ.
-fn of_one_type(n: &mut Node<'_, '_>, tensors: Vec<Expr>) -> Result<Vec<Expr>, Problem> {
+pub(super) fn of_one_type(n: &mut Node<'_, '_>, tensors: Vec<Expr>) -> Result<Vec<Expr>, Problem> {
     let mut wide = n.dtype(tensors[0])?;
     for &t in &tensors[1..] {
         let own = n.dtype(t)?;
