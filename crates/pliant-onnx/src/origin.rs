@@ -18,7 +18,7 @@ pub(crate) struct Origin(u32);
 
 /// An input, an initializer or a node.
 #[derive(Debug, Default)]
-pub(crate) struct Made {
+pub(crate) struct Source {
     /// How messages call it.
     pub label: String,
     /// The operator with its domain; empty where there is no node.
@@ -35,34 +35,34 @@ pub(crate) struct Made {
 /// All that values come from. The first stands for what has no origin.
 #[derive(Debug)]
 pub(crate) struct Origins {
-    list: Vec<Made>,
+    list: Vec<Source>,
 }
 
 impl Default for Origins {
     fn default() -> Self {
-        Origins { list: vec![Made::default()] }
+        Origins { list: vec![Source::default()] }
     }
 }
 
 impl Origins {
-    fn add(&mut self, made: Made) -> Origin {
-        self.list.push(made);
+    fn add(&mut self, source: Source) -> Origin {
+        self.list.push(source);
         Origin(self.list.len() as u32 - 1)
     }
 
     /// A value that the file or the user gives by that name.
     pub fn named(&mut self, name: &str) -> Origin {
-        self.add(Made { label: format!("'{name}'"), ..Made::default() })
+        self.add(Source { label: format!("'{name}'"), ..Source::default() })
     }
 
     /// What a node gives.
     pub fn node(&mut self, node: &NodeProto, inputs: Vec<Origin>) -> Origin {
         let shape_last = matches!(node.op_type(), "Reshape" | "Expand" | "Tile");
         let (label, operator) = (label(node), operator_name(node));
-        self.add(Made { label, operator, inputs, shape_last, ..Made::default() })
+        self.add(Source { label, operator, inputs, shape_last, ..Source::default() })
     }
 
-    pub fn get(&self, at: Origin) -> &Made {
+    pub fn get(&self, at: Origin) -> &Source {
         &self.list[at.0 as usize]
     }
 

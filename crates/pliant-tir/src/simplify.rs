@@ -55,6 +55,8 @@ struct Integers {
     wild: FxHashSet<Var>,
     /// Whether what is simplified may be any value, and not a position or size.
     of_values: bool,
+    /// What became of expressions: the same ones stand in many places.
+    done: FxHashMap<Expr, Option<Expr>>,
 }
 
 impl Integers {
@@ -66,9 +68,14 @@ impl Integers {
 
     /// Something simpler, if there is.
     fn simpler(&mut self, f: &mut PrimFunc, e: Expr) -> Option<Expr> {
+        if let Some(&known) = self.done.get(&e) {
+            return known;
+        }
         let folded = fold(f, e).unwrap_or(e);
         let smaller = self.normal(f, folded).unwrap_or(folded);
-        (smaller != e).then_some(smaller)
+        let simpler = (smaller != e).then_some(smaller);
+        self.done.insert(e, simpler);
+        simpler
     }
 
     /// The normal form of an int64 expression, if it is smaller.

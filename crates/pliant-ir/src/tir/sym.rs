@@ -1,12 +1,12 @@
 //! [`SymBridge`]: integer expressions of a loop function as symbolic integers, and back.
 
 use pliant_sym::{CmpOp, Sym, SymArena, SymKind, SymVar};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::expr::{BinOp, Expr, ExprData, Ty, Var, VarTy};
 use super::func::PrimFunc;
 use super::intrin::Intrin;
-use super::visit::for_each_expr;
+use super::visit::for_each_operand;
 
 /// Which variable of a loop function is which symbol of an arena.
 ///
@@ -21,6 +21,8 @@ pub struct SymBridge {
     opaque: FxHashMap<Expr, SymVar>,
     from_opaque: FxHashMap<SymVar, Expr>,
     memo: FxHashMap<Expr, Option<Sym>>,
+    /// What has been built of symbols.
+    built: FxHashMap<Sym, Expr>,
 }
 
 impl SymBridge {
@@ -32,7 +34,9 @@ impl SymBridge {
     /// Lets a variable and a symbol stand for each other.
     pub fn bind(&mut self, var: Var, sym: SymVar) {
         self.to_sym.insert(var, sym);
-        self.to_var.insert(sym, var);
+        if self.to_var.insert(sym, var) != Some(var) {
+            self.built.clear();
+        }
     }
 
     /// The symbol of a variable, made when it has none.
@@ -58,11 +62,9 @@ impl SymBridge {
     /// The symbolic integer of an expression; `None` where it is not arithmetic on integers (loads, floats,
     /// vectors, division towards zero).
     pub fn to_sym(&mut self, f: &PrimFunc, arena: &mut SymArena, e: Expr) -> Option<Sym> {
-        for e in bottom_up(f, e) {
-            if !self.memo.contains_key(&e) {
-                let sym = self.convert(f, arena, e);
-                self.memo.insert(e, sym);
-            }
+        for e in self.missing(f, e, |sym| sym.is_some()) {
+            let sym = self.convert(f, arena, e);
+            self.memo.insert(e, sym);
         }
         self.memo[&e]
     }
@@ -70,10 +72,7 @@ impl SymBridge {
     /// The symbolic integer of an expression, in which a symbol of its own stands for each part that is not
     /// arithmetic on integers.
     pub fn to_sym_opaque(&mut self, f: &PrimFunc, arena: &mut SymArena, e: Expr) -> Sym {
-        for e in bottom_up(f, e) {
-            if self.memo.get(&e).is_some_and(Option::is_some) {
-                continue;
-            }
+        for e in self.missing(f, e, |sym| sym.is_some_and(|s| s.is_some())) {
             let sym = self.convert(f, arena, e).unwrap_or_else(|| {
                 let var = *self.opaque.entry(e).or_insert_with(|| arena.fresh_var("opaque"));
                 self.from_opaque.insert(var, e);
@@ -82,6 +81,26 @@ impl SymBridge {
             self.memo.insert(e, Some(sym));
         }
         self.memo[&e].expect("every part was converted")
+    }
+
+    /// The parts of an expression that are not known yet, operands before what is made of them.
+    fn missing(
+        &self,
+        f: &PrimFunc,
+        e: Expr,
+        known: impl Fn(Option<&Option<Sym>>) -> bool,
+    ) -> Vec<Expr> {
+        let mut list = Vec::new();
+        let (mut open, mut seen) = (vec![e], FxHashSet::default());
+        while let Some(e) = open.pop() {
+            if !known(self.memo.get(&e)) && seen.insert(e) {
+                list.push(e);
+                for_each_operand(f.expr(e), |a| open.push(a));
+            }
+        }
+        // Expressions are interned after their operands.
+        list.sort();
+        list
     }
 
     fn convert(&mut self, f: &PrimFunc, arena: &mut SymArena, e: Expr) -> Option<Sym> {
@@ -131,23 +150,23 @@ impl SymBridge {
     /// The expression of a symbolic integer: int64, or bool for a predicate. A symbol without a variable gets a new
     /// int64 variable of its name.
     pub fn to_expr(&mut self, arena: &SymArena, f: &mut PrimFunc, sym: Sym) -> Expr {
-        let mut done: FxHashMap<Sym, Expr> = FxHashMap::default();
-        let mut seen = vec![sym];
-        let mut list = Vec::new();
-        let mut known = rustc_hash::FxHashSet::default();
-        while let Some(s) = seen.pop() {
-            if known.insert(s) {
+        let (mut open, mut list, mut seen) = (vec![sym], Vec::new(), FxHashSet::default());
+        while let Some(s) = open.pop() {
+            if !self.built.contains_key(&s) && seen.insert(s) {
                 list.push(s);
-                seen.extend(arena.children(s));
+                open.extend(arena.children(s));
             }
         }
         // Operands are made before what is made of them, so their ids are smaller.
         list.sort();
+        let mut done = std::mem::take(&mut self.built);
         for s in list {
             let e = self.build(arena, f, s, &done);
             done.insert(s, e);
         }
-        done[&sym]
+        let made = done[&sym];
+        self.built = done;
+        made
     }
 
     fn build(
@@ -214,14 +233,6 @@ impl SymBridge {
         let e = f.var_expr(var);
         f.cast(e, Ty::I64)
     }
-}
-
-fn bottom_up(f: &PrimFunc, e: Expr) -> Vec<Expr> {
-    let mut list = Vec::new();
-    for_each_expr(f, e, |e| list.push(e));
-    // Expressions are interned after their operands.
-    list.sort();
-    list
 }
 
 fn fold(

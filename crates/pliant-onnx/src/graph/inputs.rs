@@ -167,17 +167,35 @@ impl<'m> Importer<'m> {
         })?;
         let rank = tensor.shape.as_ref().map_or(0, |s| s.dim.len());
         tensor::check_rank(rank, &self.limits).map_err(|e| Problem::invalid(told(&e)))?;
+        let mut data = self.dims_of(name, tensor, given, dtype)?;
+        if let Some(dynamic) = dynamic {
+            let Some(dims) = data.dims().map(<[Sym]>::to_vec) else {
+                return Err(Problem::invalid(told(
+                    "has no rank, so that its dims cannot be named",
+                )));
+            };
+            data = TypeData::tensor(self.declared_dims(name, dims, dynamic)?, dtype);
+        }
+        Ok(self.builder.func_mut().intern(data))
+    }
+
+    /// The type that an input is declared to have, with the dims that `shapes` gives in place of those of the file.
+    fn dims_of(
+        &mut self,
+        name: &str,
+        tensor: &TensorType,
+        given: Option<&[DimSpec]>,
+        dtype: DType,
+    ) -> Result<TypeData, Problem> {
         let func = self.builder.func_mut();
-        let mut data = match (given, &tensor.shape) {
+        Ok(match (given, &tensor.shape) {
             (Some(dims), declared) => {
                 let rank = declared.as_ref().map(|s| s.dim.len());
                 if rank.is_some_and(|r| r != dims.len()) {
-                    let what = format!(
-                        "has rank {}, but {} dims are given",
-                        rank.unwrap_or(0),
-                        dims.len()
-                    );
-                    return Err(Problem::invalid(told(&what)));
+                    let (rank, count) = (rank.unwrap_or(0), dims.len());
+                    let text =
+                        format!("input '{name}' has rank {rank}, but {count} dims are given");
+                    return Err(Problem::invalid(text));
                 }
                 let dims: Vec<Sym> = dims
                     .iter()
@@ -192,36 +210,39 @@ impl<'m> Importer<'m> {
             }
             (None, Some(shape)) => TypeData::tensor(self.symbols.dims(func, shape, name)?, dtype),
             (None, None) => TypeData::tensor_unknown(dtype),
-        };
-        if let Some(dynamic) = dynamic {
-            let Some(mut dims) = data.dims().map(<[Sym]>::to_vec) else {
-                return Err(Problem::invalid(told(
-                    "has no rank, so that its dims cannot be named",
-                )));
-            };
-            for (&axis, dim) in dynamic {
-                let rank = dims.len();
-                let place = dims.get_mut(axis).ok_or_else(|| {
-                    Problem::invalid(told(&format!("has rank {rank}, but dim {axis} is declared")))
-                })?;
-                self.symbols.check_range(dim).map_err(|e| Problem::invalid(told(&e)))?;
-                match &dim.name {
-                    Some(text) if self.symbols.is_open(text) => {
-                        let what =
-                            format!("has the size '{text}' at dim {axis}, whose symbols no dim is");
-                        let help = "declare a dim for each of them, or give the size a name";
-                        return Err(Problem::invalid(told(&what)).with_help(help));
-                    }
-                    Some(text) => *place = self.symbols.term(func, text),
-                    None if func.syms.as_int(*place).is_some() => {
-                        *place = self.symbols.name(func, &format!("{name}_{axis}"));
-                    }
-                    None => {}
+        })
+    }
+
+    /// The dims of an input with those that `dynamic` declares in their place.
+    fn declared_dims(
+        &mut self,
+        name: &str,
+        mut dims: Vec<Sym>,
+        dynamic: &IndexMap<usize, DynamicDim>,
+    ) -> Result<Vec<Sym>, Problem> {
+        let told = |what: &str| format!("input '{name}' {what}");
+        let func = self.builder.func_mut();
+        for (&axis, dim) in dynamic {
+            let rank = dims.len();
+            let place = dims.get_mut(axis).ok_or_else(|| {
+                Problem::invalid(told(&format!("has rank {rank}, but dim {axis} is declared")))
+            })?;
+            self.symbols.check_range(dim).map_err(|e| Problem::invalid(told(&e)))?;
+            match &dim.name {
+                Some(text) if self.symbols.is_open(text) => {
+                    let what =
+                        format!("has the size '{text}' at dim {axis}, whose symbols no dim is");
+                    let help = "declare a dim for each of them, or give the size a name";
+                    return Err(Problem::invalid(told(&what)).with_help(help));
                 }
+                Some(text) => *place = self.symbols.term(func, text),
+                None if func.syms.as_int(*place).is_some() => {
+                    *place = self.symbols.name(func, &format!("{name}_{axis}"));
+                }
+                None => {}
             }
-            data = TypeData::tensor(dims, dtype);
         }
-        Ok(func.intern(data))
+        Ok(dims)
     }
 
     /// Fails the run where a dim is outside of what the user said of it.

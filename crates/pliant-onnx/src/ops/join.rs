@@ -33,7 +33,7 @@ fn concat(n: &mut Node<'_, '_>) -> Converted {
     }
     let mut known: Option<Vec<Option<Sym>>> = Some(Vec::new());
     for i in 0..n.len() {
-        let part = n.given(i);
+        let part = n.input(i);
         known = known.and_then(|all| Some([all, n.elements_of(&part)?].concat()));
     }
     let parts = n.tensors()?;

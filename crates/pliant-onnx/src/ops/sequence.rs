@@ -14,7 +14,7 @@ use crate::value::{SymTensor, Value};
 
 pub(super) static OPS: &[OnnxOp] = &[
     op("ConcatFromSequence", concat),
-    op("Optional", |n| Ok(vec![n.given(0)])),
+    op("Optional", |n| Ok(vec![n.input(0)])),
     op("OptionalGetElement", get_element),
     op("OptionalHasElement", has_element),
     op("SequenceAt", at),
@@ -32,7 +32,7 @@ pub(super) static OPS: &[OnnxOp] = &[
 // ---- optionals ----
 
 fn has_element(n: &mut Node<'_, '_>) -> Converted {
-    match n.given(0) {
+    match n.input(0) {
         Value::Object(e, Kind::Optional(_)) => {
             let has = n.host(host::OPTIONAL_HAS, &[e])?;
             Ok(vec![n.seen_as(has, Some(&[]), DType::Bool).into()])

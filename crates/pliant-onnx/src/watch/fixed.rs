@@ -98,7 +98,7 @@ impl Watch {
             let own = |s: &&SymbolInfo| s.declared == Declared::User && c.fixes.contains(&s.name);
             let by_user = self.report.symbols.iter().any(|s| own(&s));
             let list = if allowed { &mut warnings } else { &mut problems };
-            list.push(self.told(c, by_user, allowed));
+            list.push(self.violation(c, by_user, allowed));
         }
         for c in self.report.constraints.iter().filter(|c| !c.may_fix.is_empty()) {
             let names = c.may_fix.join(", ");
@@ -110,7 +110,8 @@ impl Watch {
         (problems, warnings)
     }
 
-    fn told(&self, c: &Constraint, by_user: bool, allowed: bool) -> Problem {
+    /// The problem that a constraint is which fixes declared symbols.
+    fn violation(&self, c: &Constraint, by_user: bool, allowed: bool) -> Problem {
         let noun = if c.fixes.len() == 1 { "symbol" } else { "symbols" };
         let whose = if by_user { "declared" } else { "file's" };
         let (names, text) = (c.fixes.join(", "), c.text());

@@ -62,7 +62,7 @@ fn repeat(n: &mut Node<'_, '_>) -> Converted {
     let mut first =
         vec![("i".to_owned(), n.scalar(0i64)?.into()), ("goes_on".to_owned(), goes_on.into())];
     for i in 0..carried {
-        first.push((graph.input[i + 2].name().into(), n.given(i + 2)));
+        first.push((graph.input[i + 2].name().into(), n.input(i + 2)));
     }
     let mut turn = |n: &mut Node<'_, '_>, state: &[Value]| {
         let outputs = body(n, graph, state.to_vec())?;

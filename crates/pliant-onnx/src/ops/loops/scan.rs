@@ -69,7 +69,7 @@ fn plain(n: &mut Node<'_, '_>, graph: &GraphProto, carried: usize) -> Converted 
         let length = n.dims(one.x)?[one.axis];
         n.require_equal(turns, length, "it scans inputs of {} and of {} slices")?;
     }
-    let first = (0..carried).map(|i| n.given(i)).collect();
+    let first = (0..carried).map(|i| n.input(i)).collect();
     let last = turns_over(n, graph, first, &scanned, turns)?;
     let mut outputs = last.state;
     let collected = last.parts.len();

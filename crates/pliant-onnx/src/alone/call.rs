@@ -1,0 +1,203 @@
+//! The call of [`host::NODE`] that stands for a node in the program.
+
+use pliant_ir::DType;
+use pliant_ir::relax::{Expr, TensorShape, TypeData};
+use pliant_sym::Sym;
+use rustc_hash::FxHashSet;
+
+use super::trial::{PartialType, result_types};
+use super::{NodeAtRun, initializer};
+use crate::error::{Problem, ProblemKind};
+use crate::graph::Importer;
+use crate::host;
+use crate::node::Node;
+use crate::proto::tensor_shape_proto::{Dimension, dimension};
+use crate::proto::type_proto::{Tensor as TensorType, Value as TypeValue};
+use crate::proto::{
+    GraphProto, ModelProto, NodeProto, OperatorSetIdProto, TensorShapeProto, TypeProto,
+    ValueInfoProto,
+};
+use crate::record::captured;
+use crate::value::Value;
+
+/// Elements of a constant that goes into the model; larger ones are operands.
+const SMALL: usize = 4096;
+
+impl Importer<'_> {
+    /// A node that cannot be converted for what is known of its operands, as a call that the run imports; the problem
+    /// where it cannot be converted for any.
+    pub(crate) fn at_run(
+        &mut self,
+        node: &NodeProto,
+        inputs: &[Value],
+        problem: Problem,
+    ) -> Result<Vec<Value>, Problem> {
+        if self.node_alone || problem.kind == ProblemKind::Internal || problem.message.is_empty() {
+            return Err(problem);
+        }
+        let Some((alone, operands)) = self.node_alone(node, inputs) else { return Err(problem) };
+        let known: Vec<PartialType> = operands.iter().map(|v| self.known_of(v)).collect();
+        // What is wrong with operands that are known is wrong whatever comes.
+        let open = known.iter().any(|k| k.dims.is_none() || k.dtype.is_none());
+        if problem.kind == ProblemKind::Invalid && !open {
+            return Err(problem);
+        }
+        let results = result_types(&alone, &known).map_err(|told| told.unwrap_or(problem))?;
+        let typed = known.iter().all(|k| k.dtype.is_some());
+        self.call_at_run(node, &alone, &operands, &results, typed)
+    }
+
+    fn call_at_run(
+        &mut self,
+        node: &NodeProto,
+        alone: &NodeAtRun,
+        operands: &[Value],
+        results: &[PartialType],
+        typed: bool,
+    ) -> Result<Vec<Value>, Problem> {
+        let mut n = Node::new(self, node, 1, Vec::new());
+        let mut args = vec![n.func().str_value(&alone.text())];
+        for operand in operands {
+            args.push(n.materialize(operand)?);
+        }
+        let made = n.host(host::NODE, &args)?;
+        let parts = match results.len() {
+            1 => vec![made],
+            count => n.fields_of_any(made, count),
+        };
+        let mut results = parts.into_iter().zip(results);
+        let mut outputs = Vec::with_capacity(node.output.len());
+        for name in &node.output {
+            if name.is_empty() {
+                outputs.push(Value::Absent);
+                continue;
+            }
+            let Some((part, known)) = results.next() else { break };
+            let rank = known.dims.as_ref().map(Vec::len);
+            outputs.push(n.seen_at_run(part, rank, known.dtype.filter(|_| typed)).into());
+        }
+        Ok(outputs)
+    }
+
+    /// The node as a model, and its operands; nothing where one is no tensor.
+    fn node_alone(
+        &mut self,
+        node: &NodeProto,
+        inputs: &[Value],
+    ) -> Option<(NodeAtRun, Vec<Value>)> {
+        let mut graph = GraphProto { name: Some("node".into()), ..GraphProto::default() };
+        let (mut operands, mut seen) = (Vec::new(), FxHashSet::default());
+        let own = node.input.iter().cloned().zip(inputs.iter().cloned());
+        let around = captured(&node.attribute);
+        let inner = !around.is_empty() || node.attribute.iter().any(|a| a.g.is_some());
+        let around: Option<Vec<(String, Value)>> =
+            around.into_iter().map(|name| Some((name.clone(), self.lookup(&name)?))).collect();
+        for (name, value) in own.chain(around?) {
+            if name.is_empty() || !seen.insert(name.clone()) {
+                continue;
+            }
+            match &value {
+                Value::Const(t) if t.numel() <= SMALL => {
+                    graph.initializer.push(initializer(&name, t)?);
+                }
+                Value::Const(_) | Value::Syms(_) | Value::Expr(_) => {
+                    let shape = self.known_of(&value).dims.map(|dims| TensorShapeProto {
+                        dim: dims
+                            .into_iter()
+                            .map(|d| Dimension {
+                                value: d.map(dimension::Value::DimValue),
+                                ..Dimension::default()
+                            })
+                            .collect(),
+                    });
+                    let tensor = TensorType { elem_type: None, shape };
+                    let value_type = TypeProto {
+                        value: Some(TypeValue::TensorType(tensor)),
+                        ..TypeProto::default()
+                    };
+                    graph.input.push(ValueInfoProto {
+                        name: Some(name),
+                        r#type: Some(value_type),
+                        ..ValueInfoProto::default()
+                    });
+                    operands.push(value);
+                }
+                Value::Absent => return None,
+                Value::Coded(..) | Value::Sequence(_) | Value::Object(..) | Value::Failed => {
+                    return None;
+                }
+            }
+        }
+        let named = node.output.iter().filter(|o| !o.is_empty());
+        let info =
+            |o: &String| ValueInfoProto { name: Some(o.clone()), ..ValueInfoProto::default() };
+        graph.output = named.map(info).collect();
+        graph.node = vec![node.clone()];
+        let opset = |(domain, version): (&&str, &i64)| OperatorSetIdProto {
+            domain: Some((*domain).into()),
+            version: Some(*version),
+        };
+        let mut opset_import: Vec<OperatorSetIdProto> = self.opsets.iter().map(opset).collect();
+        opset_import.sort_by(|a, b| a.domain().cmp(b.domain()));
+        let functions = if inner { self.functions_used() } else { Vec::new() };
+        let graph = Some(graph);
+        let proto = ModelProto { graph, opset_import, functions, ..ModelProto::default() };
+        Some((NodeAtRun { proto }, operands))
+    }
+
+    fn known_of(&self, value: &Value) -> PartialType {
+        let numbers = |shape: &mut dyn Iterator<Item = i64>| Some(shape.map(Some).collect());
+        match value {
+            Value::Const(t) => PartialType {
+                dtype: Some(t.dtype()),
+                dims: numbers(&mut t.shape().iter().copied()),
+            },
+            Value::Syms(t) => PartialType {
+                dtype: Some(t.dtype),
+                dims: numbers(&mut t.shape.iter().map(|&d| d as i64)),
+            },
+            Value::Expr(e) => {
+                let func = self.builder.func();
+                let ty = func.expr_ty(*e);
+                let dims = match func.types.get(ty).dims() {
+                    Some(dims) => Some(dims.iter().map(|&d| func.syms.as_int(d)).collect()),
+                    None => func.rank_of(ty).map(|rank| vec![None; rank as usize]),
+                };
+                PartialType { dtype: func.types.get(ty).dtype(), dims }
+            }
+            _ => PartialType { dtype: None, dims: None },
+        }
+    }
+}
+
+impl Node<'_, '_> {
+    /// The fields of a tuple of which only the run knows that it is one.
+    fn fields_of_any(&mut self, tuple: Expr, count: usize) -> Vec<Expr> {
+        let func = self.func();
+        let any = func.intern(TypeData::Any);
+        let ty = func.intern(TypeData::Tuple(vec![any; count].into()));
+        let var = self.im.builder.match_cast(tuple, ty, "results");
+        let tuple = self.func().var_expr(var);
+        self.fields(tuple, count)
+    }
+
+    /// An object as a tensor of which that much is known, which the run checks.
+    fn seen_at_run(&mut self, object: Expr, rank: Option<usize>, dtype: Option<DType>) -> Expr {
+        let func = self.func();
+        let shape = match rank {
+            Some(rank) => {
+                let dims: Vec<Sym> = (0..rank)
+                    .map(|axis| {
+                        let var = func.fresh_sym(&format!("at_run_{axis}"));
+                        func.syms.var(var)
+                    })
+                    .collect();
+                TensorShape::Dims(dims.into())
+            }
+            None => TensorShape::Unknown,
+        };
+        let ty = func.intern(TypeData::Tensor { shape, dtype });
+        let var = self.im.builder.match_cast(object, ty, "seen");
+        self.func().var_expr(var)
+    }
+}

@@ -1,0 +1,138 @@
+//! What a node gives of which only a run knows all operands: it is tried over operands of several ranks, and what the types
+//! of its results share is known.
+
+use pliant_ir::DType;
+use pliant_ir::relax::{Type, TypeData};
+
+use super::{Depth, FEW, NodeAtRun, Operand, is_plain_int};
+use crate::error::{Problem, ProblemKind};
+
+/// Ranks of one operand among several that must fit before their results are taken to be alike for all.
+const SURE: usize = 3;
+/// Ranks that are tried.
+const RANKS: std::ops::RangeInclusive<usize> = 0..=6;
+
+/// What is known of an operand, or of a result, while the program is imported.
+pub(super) struct PartialType {
+    pub dtype: Option<DType>,
+    pub dims: Option<Vec<Option<i64>>>,
+}
+
+impl PartialType {
+    /// What is known where it is one or the other.
+    fn or(self, other: &PartialType) -> PartialType {
+        let alike = |d: &Vec<Option<i64>>| other.dims.as_ref().is_some_and(|o| o.len() == d.len());
+        PartialType {
+            dtype: self.dtype.filter(|_| self.dtype == other.dtype),
+            dims: self.dims.filter(alike),
+        }
+    }
+
+    /// The operand with other numbers for what is not known.
+    fn guess(&self, i: usize, rank: usize, depth: Depth, size: i64) -> Operand {
+        let dtype = self.dtype.unwrap_or(DType::Float32);
+        let dims = self.dims.clone().unwrap_or_else(|| vec![None; rank]);
+        if !depth.is_exact(i) {
+            return Operand { dtype, dims, values: None };
+        }
+        let dims: Vec<i64> = dims.into_iter().map(|d| d.unwrap_or(size)).collect();
+        let count = dims.iter().product::<i64>() as usize;
+        let values = (is_plain_int(dtype) && count <= FEW).then(|| vec![size - 1; count]);
+        Operand { dtype, dims: dims.into_iter().map(Some).collect(), values }
+    }
+}
+
+impl NodeAtRun {
+    /// The types of the results over such operands.
+    fn results(&self, operands: &[Operand]) -> Result<Vec<PartialType>, Problem> {
+        let module = self.import(operands)?;
+        let none = || Problem::internal("a node at run time", "there is no function");
+        let main = module.get("main").and_then(|f| f.as_relax()).ok_or_else(none)?;
+        let ret = main.ret_ty();
+        let of = |ty: Type| PartialType {
+            dtype: main.types.get(ty).dtype(),
+            dims: main.rank_of(ty).map(|rank| vec![None; rank as usize]),
+        };
+        Ok(match main.types.get(ret) {
+            TypeData::Tuple(fields) => fields.iter().map(|&t| of(t)).collect(),
+            _ => vec![of(ret)],
+        })
+    }
+}
+
+/// What is known of the results of a node over operands of which so much is known: nothing where all that is tried is
+/// wrong in ways of its own, since other operands may fit.
+///
+/// # Errors
+/// What is not supported, or wrong whatever the operands are; none where that was found to be only that something is not
+/// known.
+pub(super) fn result_types(
+    alone: &NodeAtRun,
+    known: &[PartialType],
+) -> Result<Vec<PartialType>, Option<Problem>> {
+    let open: Vec<usize> = (0..known.len()).filter(|&i| known[i].dims.is_none()).collect();
+    let mut problems: Vec<(usize, Problem)> = Vec::new();
+    for depth in Depth::EACH {
+        // Several ranks and sizes at once are too many to try.
+        if depth > Depth::Ranks && open.len() > 1 {
+            break;
+        }
+        let sizes = if depth == Depth::Ranks { 1..=1 } else { 1..=4 };
+        let (mut found, mut fitting): (Option<Vec<PartialType>>, Vec<usize>) = (None, Vec::new());
+        for (ranks, size) in ranks(open.len()).flat_map(|r| sizes.clone().map(move |s| (r, s))) {
+            let rank = |i: usize| if open.first() == Some(&i) { ranks.0 } else { ranks.1 };
+            let guess = |(i, k): (usize, &PartialType)| k.guess(i, rank(i), depth, size);
+            let operands: Vec<Operand> = known.iter().enumerate().map(guess).collect();
+            let results = match alone.results(&operands) {
+                Ok(results) => results,
+                Err(problem) => {
+                    problems.push((ranks.0, problem));
+                    continue;
+                }
+            };
+            fitting.push(ranks.0);
+            found = Some(match found {
+                None => results,
+                Some(before) => before.into_iter().zip(&results).map(|(a, b)| a.or(b)).collect(),
+            });
+        }
+        let Some(mut found) = found else { continue };
+        fitting.dedup();
+        if open.len() > 1 && fitting.len() < SURE {
+            // Ranks that were not tried together may give others.
+            found.iter_mut().for_each(|known| known.dims = None);
+        }
+        return Ok(found);
+    }
+    let unknown = |p: &Problem| p.message.contains("run time");
+    // Of several operands not all ranks were tried together, and sizes and values of none.
+    let untried = open.len() > 2 || open.len() > 1 && problems.iter().any(|(_, p)| unknown(p));
+    let wrong: Vec<&(usize, Problem)> = problems.iter().filter(|(_, p)| !unknown(p)).collect();
+    let alike = wrong.windows(2).all(|pair| pair[0].1.message == pair[1].1.message);
+    if !untried && alike {
+        return Err(wrong.first().map(|(_, p)| p.clone()));
+    }
+    // What is not supported at one rank of an operand may be at another, but hardly where it is told at two.
+    let refused = wrong.iter().find(|(rank, p)| {
+        let again = |(other, q): &(usize, Problem)| other != rank && q.message == p.message;
+        p.kind == ProblemKind::Unsupported && wrong.iter().any(|q| again(q))
+    });
+    if let Some((_, problem)) = refused.filter(|_| open.len() < 2) {
+        return Err(Some(problem.clone()));
+    }
+    let graph = alone.proto.graph.as_ref();
+    let count = graph.map_or(0, |g| g.output.len());
+    Ok((0..count).map(|_| PartialType { dtype: None, dims: None }).collect())
+}
+
+/// Ranks to try: of the first operand whose rank is not known, and of all others.
+fn ranks(open: usize) -> impl Iterator<Item = (usize, usize)> {
+    let first = if open == 0 { 0..=0 } else { RANKS };
+    first.flat_map(move |rank| {
+        let mut others = vec![rank];
+        if open > 1 {
+            others.extend((0..=2).filter(|&other| other != rank));
+        }
+        others.into_iter().map(move |other| (rank, other))
+    })
+}

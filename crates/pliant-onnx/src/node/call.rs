@@ -1,0 +1,139 @@
+//! Calls of Pliant's operators, each bound to a variable.
+
+use pliant_ir::op::InferError;
+use pliant_ir::relax::Expr;
+use pliant_ir::{AttrValue, Attrs, DType, OpRegistry};
+use pliant_ops::registry;
+use pliant_sym::Sym;
+use pliant_tensor::{Element, Tensor};
+
+use super::Node;
+use crate::error::Problem;
+use crate::value::Value;
+
+impl Node<'_, '_> {
+    /// A call of an operator without attributes, bound to a variable.
+    ///
+    /// # Errors
+    /// What its type rule says.
+    pub fn op(&mut self, name: &str, args: &[Expr]) -> Result<Expr, Problem> {
+        self.op_with(name, args, Attrs::default())
+    }
+
+    /// A call of an operator, bound to a variable.
+    ///
+    /// # Errors
+    /// What its type rule says.
+    pub fn op_with(&mut self, name: &str, args: &[Expr], attrs: Attrs) -> Result<Expr, Problem> {
+        let op = registry().lookup(name).ok_or_else(|| {
+            Problem::unsupported(format!("it needs {name}, which this version does not have"))
+        })?;
+        let call = self.im.builder.call_op(op, args, attrs, &[]).map_err(problem)?;
+        if self.im.watch.concerns(self.im.builder.func(), args) {
+            let args: Vec<Expr> = args.iter().map(|&a| self.im.builder.given(a)).collect();
+            self.im.watch.call(self.im.builder.func_mut(), (call, &args), self.im.origin);
+        }
+        Ok(self.im.bind(call, self.proto))
+    }
+
+    /// A constant of one element.
+    pub fn scalar<T: Element>(&mut self, value: T) -> Result<Expr, Problem> {
+        let tensor = Tensor::scalar(value).map_err(|e| Problem::invalid(e.to_string()))?;
+        Ok(self.im.constant(&tensor))
+    }
+
+    /// A constant of one element of that type.
+    ///
+    /// # Errors
+    /// When the tensor cannot be made.
+    pub fn number(&mut self, value: f64, dtype: DType) -> Result<Expr, Problem> {
+        let tensor = number(value, dtype).map_err(|e| Problem::invalid(e.to_string()))?;
+        Ok(self.im.constant(&tensor))
+    }
+
+    /// The same in another element type.
+    ///
+    /// # Errors
+    /// What the type rule says.
+    pub fn cast(&mut self, x: Expr, dtype: DType) -> Result<Expr, Problem> {
+        if self.func().ty(x).dtype() == Some(dtype) {
+            return Ok(x);
+        }
+        let attrs = Attrs::default().with("dtype", AttrValue::DType(dtype));
+        let made = self.op_with("relax.astype", &[x], attrs)?;
+        if dtype == DType::Int64
+            && let Some(known) = self.elements_of(&Value::Expr(x))
+        {
+            self.note_elements(made, known);
+        }
+        Ok(made)
+    }
+
+    /// The same in another shape.
+    ///
+    /// # Errors
+    /// What the type rule says.
+    pub fn reshape(&mut self, x: Expr, dims: &[Sym]) -> Result<Expr, Problem> {
+        if self.func().ty(x).dims() == Some(dims) {
+            return Ok(x);
+        }
+        let shape = self.func().shape(dims);
+        self.op("relax.reshape", &[x, shape])
+    }
+
+    /// Tensors one after the other along an axis.
+    ///
+    /// # Errors
+    /// What the type rule says.
+    pub fn concat(&mut self, parts: &[Expr], axis: i64) -> Result<Expr, Problem> {
+        if let [one] = parts {
+            return Ok(*one);
+        }
+        let tuple = self.func().tuple(parts);
+        self.op_with("relax.concat", &[tuple], ints_attr("axis", axis))
+    }
+
+    /// The same with its axes in another order.
+    ///
+    /// # Errors
+    /// What the type rule says.
+    pub fn permute(&mut self, x: Expr, axes: &[usize]) -> Result<Expr, Problem> {
+        if axes.iter().enumerate().all(|(i, &a)| i == a) {
+            return Ok(x);
+        }
+        let axes = AttrValue::ints(axes.iter().map(|&a| a as i64));
+        self.op_with("relax.permute_dims", &[x], Attrs::default().with("axes", axes))
+    }
+}
+
+/// One integer attribute.
+pub fn ints_attr(key: &str, value: i64) -> Attrs {
+    Attrs::default().with(key, AttrValue::Int(value))
+}
+
+/// What a type rule says, as a problem of the model.
+pub(crate) fn problem(e: InferError) -> Problem {
+    let problem = Problem::invalid(e.message);
+    match e.help {
+        Some(help) => problem.with_help(help),
+        None => problem,
+    }
+}
+
+fn number(value: f64, dtype: DType) -> Result<Tensor, pliant_tensor::TensorError> {
+    match dtype {
+        DType::Float64 => Tensor::scalar(value),
+        DType::Float32 => Tensor::scalar(value as f32),
+        DType::Float16 => Tensor::scalar(half::f16::from_f64(value)),
+        DType::BFloat16 => Tensor::scalar(half::bf16::from_f64(value)),
+        DType::Bool => Tensor::scalar(value != 0.0),
+        DType::Int8 => Tensor::scalar(value as i8),
+        DType::Int16 => Tensor::scalar(value as i16),
+        DType::Int32 => Tensor::scalar(value as i32),
+        DType::Int64 => Tensor::scalar(value as i64),
+        DType::UInt8 => Tensor::scalar(value as u8),
+        DType::UInt16 => Tensor::scalar(value as u16),
+        DType::UInt32 => Tensor::scalar(value as u32),
+        DType::UInt64 => Tensor::scalar(value as u64),
+    }
+}
