@@ -155,6 +155,9 @@ pub struct CheckArgs {
     /// Write a model that shows it alone for each problem of an ONNX file into this directory.
     #[arg(long, value_name = "DIR")]
     pub reduce: Option<PathBuf>,
+    /// Note that an ONNX model fixes symbols that it declares; it is a problem else.
+    #[arg(long)]
+    pub allow_specialization: bool,
 }
 
 /// Arguments of `pliant compile`.
@@ -266,7 +269,7 @@ fn seconds(text: &str) -> Result<f64, String> {
 /// Arguments of `pliant dump`.
 #[derive(Args)]
 #[command(after_help = "Examples:
-  pliant dump model.onnx --stage input        the model as it was imported
+  pliant dump model.onnx --stage input --no-constants     the model as it was imported
   pliant dump model.onnx --stage LegalizeOps
   pliant opt --list                           the names of the passes")]
 pub struct DumpArgs {
@@ -277,6 +280,9 @@ pub struct DumpArgs {
     /// `bytecode`.
     #[arg(long, default_value = "bytecode")]
     pub stage: String,
+    /// Leave out the weights. The text does not parse back then.
+    #[arg(long)]
+    pub no_constants: bool,
 }
 
 /// What a model is compared with.

@@ -124,26 +124,29 @@ fn make(
     let (Some(shape), Some(dtype)) = (&input.shape, &input.dtype) else {
         return Err(missing(format!("give it with --input {name}=FILE.npy")));
     };
-    let mut dims = Vec::with_capacity(shape.len());
+    let (mut dims, mut lacks) = (Vec::with_capacity(shape.len()), Vec::new());
     for dim in shape {
         dims.push(match dim {
-            Dim::Constant(value) => *value,
+            Dim::Constant(value) => Ok(*value),
             Dim::Symbolic(text) => {
-                let mut lacks = None;
                 let size = evaluate_dim(text, &mut |symbol| {
                     let known = point.iter().find(|(s, _)| s == symbol).map(|(_, n)| *n);
-                    if known.is_none() {
-                        lacks.get_or_insert(symbol.to_owned());
+                    let size = format!("{symbol}=N");
+                    if known.is_none() && !lacks.contains(&size) {
+                        lacks.push(size);
                     }
                     known
                 });
-                size.ok_or_else(|| match &lacks {
-                    Some(s) => missing(format!("give --shape {s}=N, or --input {name}=FILE.npy")),
-                    None => missing(format!("{text} is no size here")),
-                })?
+                size.ok_or(text)
             }
         });
     }
+    if !lacks.is_empty() {
+        let sizes = lacks.join(",");
+        return Err(missing(format!("give --shape {sizes}, or --input {name}=FILE.npy")));
+    }
+    let sizes = dims.into_iter().collect::<Result<Vec<i64>, &String>>();
+    let dims = sizes.map_err(|text| missing(format!("{text} is no size here")))?;
     let dtype: DType =
         dtype.parse().map_err(|_| missing(format!("the dtype {dtype} is not known")))?;
     let tensor = filled(&dims, dtype, fill, seed).map_err(missing)?;

@@ -91,7 +91,8 @@ fn read_with(
 /// # Errors
 /// When it cannot be read, or is none.
 pub fn open_onnx(path: &Path) -> Result<onnx::Model, Failure> {
-    onnx::Model::open(path, Limits::default()).map_err(|e| Failure::new(format!("error: {e}")))
+    let failed = |e| Failure::new(format!("error: {}: {e}", path.display()));
+    onnx::Model::open(path, Limits::default()).map_err(failed)
 }
 
 fn read_script(path: &Path) -> Result<pliant::Script, Failure> {

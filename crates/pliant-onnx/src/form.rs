@@ -194,17 +194,25 @@ impl<'m> Form<'m> {
     }
 
     fn unknown(&mut self, node: &NodeProto, name: &str, maker: Option<(bool, &NodeProto)>) {
-        let message = match maker {
-            None => {
-                format!("it reads '{name}', which is no input, initializer or output of a node")
-            }
-            Some((true, _)) => format!("it reads its own output '{name}': the graph has a cycle"),
-            Some((false, maker)) => format!(
-                "it reads '{name}' before {} computes it: nodes must be in order, and without cycles",
-                label(maker)
+        let (message, help) = match maker {
+            None => (
+                format!("it reads '{name}', which is no input, initializer or output of a node"),
+                "a part of the model is missing: export it again, or cut it with onnx.utils.extract_model",
+            ),
+            Some((true, _)) => (
+                format!("it reads its own output '{name}': the graph has a cycle"),
+                "what a loop carries goes through a Loop or Scan node",
+            ),
+            Some((false, maker)) => (
+                format!(
+                    "it reads '{name}' before {} computes it: nodes must be in order, and without cycles",
+                    label(maker)
+                ),
+                "write the nodes in the order in which they compute",
             ),
         };
-        self.say(Problem::invalid(message).at(&label(node), node.op_type()));
+        let problem = Problem::invalid(message).with_help(help);
+        self.say(problem.at(&label(node), node.op_type()));
     }
 }
 

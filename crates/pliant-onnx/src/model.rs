@@ -66,7 +66,11 @@ impl Model {
     }
 
     fn decode(bytes: Bytes, limits: Limits) -> Result<Model, ImportError> {
-        let told = |e: String| Problem::invalid(format!("this is not an ONNX model: {e}"));
+        let told = |e: String| {
+            Problem::invalid(format!("this is not an ONNX model: {e}")).with_help(
+                "it is a file of another kind, or it was cut off while it was written or copied",
+            )
+        };
         let size = decoded_size(&bytes, limits.decoded_bytes).map_err(told)?;
         if size > limits.decoded_bytes {
             let most = limits.decoded_bytes;
@@ -75,7 +79,7 @@ impl Model {
         }
         let proto = ModelProto::decode(bytes).map_err(|e| told(e.to_string()))?;
         if proto.graph.is_none() {
-            return Err(Problem::invalid("this is not an ONNX model: it holds no graph").into());
+            return Err(told("it holds no graph".into()).into());
         }
         Ok(Model { proto, folder: None, limits })
     }

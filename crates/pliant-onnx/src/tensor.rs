@@ -94,7 +94,14 @@ pub(crate) fn read(
     limits: &Limits,
 ) -> Result<Tensor, Problem> {
     let dtype = element_type(proto.data_type().into())?;
-    read_of(proto, dtype, external, limits).map_err(Problem::invalid)
+    read_of(proto, dtype, external, limits).map_err(|e| {
+        Problem::invalid(e).with_help(match proto.data_location() {
+            DataLocation::External => {
+                "external data lies beside the model: onnx.save_model(model, path, save_as_external_data=True) puts it there"
+            }
+            DataLocation::Default => "the file is damaged there: export the model again",
+        })
+    })
 }
 
 fn read_of(

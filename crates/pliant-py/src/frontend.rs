@@ -107,15 +107,17 @@ type Checked<'py> = (Vec<Found>, Bound<'py, PyDict>, String, Vec<PathBuf>);
 /// Checks an ONNX model: its findings, its operators with their counts, the report as text, and the files of the
 /// reduced models, which are written into `reduce`.
 #[pyfunction]
-#[pyo3(signature = (source, reduce=None, limits=None))]
+#[pyo3(signature = (source, reduce=None, limits=None, allow_specialization=false))]
 pub fn check_onnx<'py>(
     py: Python<'py>,
     source: &Bound<'py, PyAny>,
     reduce: Option<PathBuf>,
     limits: Option<Bound<'py, PyDict>>,
+    allow_specialization: bool,
 ) -> Result<Checked<'py>> {
     let model = open(source, limits_of(limits.as_ref())?)?;
-    let report = enter(py, || Ok(onnx::check(&model, &ImportOptions::default())))?;
+    let options = ImportOptions { allow_specialization, ..ImportOptions::default() };
+    let report = enter(py, || Ok(onnx::check(&model, &options)))?;
     let files = match reduce {
         Some(dir) => report.write_reduced(&dir).map_err(PyErr::from)?,
         None => Vec::new(),

@@ -12,7 +12,12 @@ use crate::transform::find_pass;
 
 /// The script of a module, constants included, so that it parses back.
 pub fn print(module: &IRModule) -> String {
-    print_module(module, pliant_ops::registry(), &PrintOptions::complete())
+    text(module, true)
+}
+
+fn text(module: &IRModule, constants: bool) -> String {
+    let options = PrintOptions { show_meta: constants, ..PrintOptions::default() };
+    print_module(module, pliant_ops::registry(), &options)
 }
 
 /// Checks that a module is well-formed.
@@ -29,30 +34,37 @@ pub fn verify(module: &IRModule) -> Result<(), Error> {
 }
 
 /// The text of a stage of the default compilation: `input`, a pass of it (the module after that pass), `loops` (the
-/// lowered loop functions) or `bytecode`.
+/// lowered loop functions) or `bytecode`; without large `constants` it does not parse back.
 ///
 /// # Errors
 /// A user error for an unknown stage, else as [`compile`].
-pub fn stage_text(module: IRModule, stage: &str) -> Result<String, Error> {
+pub fn stage_text(module: IRModule, stage: &str, constants: bool) -> Result<String, Error> {
     let options = CompileOptions::default();
     match stage {
-        "input" => return Ok(print(&module)),
+        "input" => return Ok(text(&module, constants)),
         "bytecode" => return Ok(compile(module, &options)?.executable().as_text()),
         _ => {}
     }
     let ctx = pass_context(&options);
     let pipeline = pliant_opt::pipeline("default")
         .ok_or_else(|| Error::internal("stages", "there is no default pipeline"))?;
-    let wanted = if stage == "loops" { None } else { Some(find_pass(stage)?.name().to_string()) };
+    let wanted = match (stage, find_pass(stage)) {
+        ("loops", _) => None,
+        (_, Ok(pass)) => Some(pass.name().to_string()),
+        (_, Err(_)) => {
+            let help = "the stages are input, loops, bytecode and the passes that `pliant opt --list` shows";
+            return Err(Error::option(format!("there is no stage '{stage}'"), help));
+        }
+    };
     let mut module = module;
     for pass in pipeline.passes() {
         module = pass.apply_as_step(module, &ctx)?;
         if wanted.as_deref() == Some(pass.name()) {
-            return Ok(print(&module));
+            return Ok(text(&module, constants));
         }
     }
     match wanted {
-        None => Ok(print(&kernels::lower(&module, &ctx)?)),
+        None => Ok(text(&kernels::lower(&module, &ctx)?, constants)),
         Some(name) => Err(Error::option(
             format!("the pass '{name}' is no stage of a compilation"),
             "`pliant opt --passes=...` runs passes in any order",

@@ -685,7 +685,7 @@ def highlight_script(text: str) -> str:
 def import_onnx(source: str | bytes, keep_params: bool = False, shapes: dict[str, list[int | str]] | None = None, dtypes: dict[str, Any] | None = None, limits: dict[str, Any] | None = None, facts: dict[str, Any] | None = None) -> tuple[IRModule, dict[str, NDArray], list[str], list[str], tuple[str, list[str]]]:
     """Imports an ONNX model: the module, its parameters by name, the names of inputs and outputs, and what is told of shapes: the symbols, and warnings."""
 
-def check_onnx(source: str | bytes, reduce: str | PathLike[str] | None = None, limits: dict[str, Any] | None = None) -> tuple[list[tuple[str, str, str, str | None, list[str]]], dict[str, int], str, list[PathLike[str]]]:
+def check_onnx(source: str | bytes, reduce: str | PathLike[str] | None = None, limits: dict[str, Any] | None = None, allow_specialization: bool = False) -> tuple[list[tuple[str, str, str, str | None, list[str]]], dict[str, int], str, list[PathLike[str]]]:
     """Checks an ONNX model: its findings, its operators with their counts, the report as text, and reduced models."""
 
 def onnx_operators() -> list[tuple[str, str]]:

@@ -19,6 +19,7 @@ from typing import Any
 
 from pliant import _core
 from pliant._core import IRModule
+from pliant.frontend._params import hold_params
 
 __all__ = ["Finding", "Limits", "Report", "check", "from_onnx", "operators"]
 
@@ -77,8 +78,7 @@ def from_onnx(
     Named dims become symbols; nothing is specialised. ``shape_dict`` gives dims of inputs in place of those that the
     file declares: numbers, names of symbols, or ``None`` for a symbol without a name. ``dtype_dict`` gives element types in which inputs are fed, one for all
     or by name; they are converted to those that the file declares. With ``keep_params_in_input`` the initializers become
-    parameters behind the inputs and are found in the function's attribute ``params``, as TVM has it; else they are
-    constants. ``limits`` are for files from strangers.
+    parameters behind the inputs, and ``detach_params`` tells them; else they are constants. ``limits`` are for files from strangers.
 
     ``dynamic_shapes`` declares single dims: ``{"x": {0: "batch", 1: ("seq", 1, 4096)}}``, or a list with an entry for
     each dim; entries are names, names with a range, sizes, ``torch.export.Dim`` objects, or ``None`` for what the file
@@ -136,7 +136,7 @@ def import_model(
     for text in told[1]:
         warnings.warn(text, stacklevel=3)
     if keep_params_in_input:
-        module["main"] = module["main"].with_attr("params", list(params.values()))
+        hold_params(module, {"main": list(params.values())})
     return module, told[0]
 
 
@@ -298,17 +298,22 @@ class Report:
 
 
 def check(
-    model: Source | Any, reduce: str | os.PathLike[str] | None = None, limits: Limits | None = None
+    model: Source | Any,
+    reduce: str | os.PathLike[str] | None = None,
+    limits: Limits | None = None,
+    *,
+    allow_specialization: bool = False,
 ) -> Report:
     """Everything that keeps a model from being compiled, in one report: unsupported operators, attributes and element
     types with their nodes, and rules of ONNX that the file breaks.
 
     Nodes behind one that fails are checked as far as the file says what types they read. With ``reduce``, a directory,
-    a model is written for each finding that shows it alone.
+    a model is written for each finding that shows it alone. That the model fixes a symbol which it declares is a finding,
+    and with ``allow_specialization=True`` a note in the text.
 
     Raises ``CompileError`` for what is no ONNX model at all.
     """
-    found, counts, text, files = _core.check_onnx(source_of(model), reduce, _limits(limits))
+    found, counts, text, files = _core.check_onnx(source_of(model), reduce, _limits(limits), allow_specialization)
     return Report([Finding(*f) for f in found], counts, text, [Path(f) for f in files])
 
 

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
         Var,
         VarBinding,
     )
-    from pliant.relax import analysis, backend, dpl, expr_functor, ir, op, pipeline, transform, utils, vm
+    from pliant.relax import analysis, backend, dpl, expr_functor, frontend, ir, op, pipeline, transform, utils, vm
     from pliant.relax.binding_rewrite import DataflowBlockRewrite
     from pliant.relax.expr_functor import ExprFunctor, PyExprMutator, PyExprVisitor
     from pliant.relax.backend import register_codegen
@@ -98,6 +98,7 @@ _SUBMODULES = {
     "dpl",
     "expr",
     "expr_functor",
+    "frontend",
     "ir",
     "op",
     "pipeline",
@@ -145,6 +146,7 @@ __all__ = [
     "const",
     "dpl",
     "expr_functor",
+    "frontend",
     "extern",
     "get_pipeline",
     "get_shape_of",

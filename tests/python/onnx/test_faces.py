@@ -13,6 +13,7 @@ import pytest
 from make_files import BOOL, TESTS, model, node
 
 import pliant
+from pliant import relax
 from pliant.frontend.onnx import check, from_onnx, operators
 
 CORPUS = TESTS / "corpus" / "onnx"
@@ -76,6 +77,12 @@ def test_weights_can_stay_parameters() -> None:
     compiled = pliant.compile(module)
     np.testing.assert_allclose(compiled(x, w), x @ w)
     assert compiled.input_names == ["x", "w"]
+    # As TVM has it.
+    apart, params = relax.frontend.detach_params(module)
+    np.testing.assert_array_equal(params["main"][0].numpy(), w)
+    np.testing.assert_array_equal(pliant.compile(apart)(x, *params["main"]), x @ w)
+    assert relax.frontend.detach_params(from_onnx(model([node("Neg", "x", "y")])))[1] == {}
+    assert relax.frontend.onnx.from_onnx is from_onnx
 
 
 def test_bfloat16_arrays_come_and_go() -> None:

@@ -32,7 +32,9 @@ fn check_script(file: &Path, out: &mut dyn Write) -> Result<(), Failure> {
 
 fn check_onnx(args: &CheckArgs, file: &Path, out: &mut dyn Write) -> Result<(), Failure> {
     let model = program::open_onnx(file)?;
-    let report = onnx::check(&model, &ImportOptions::default());
+    let allow_specialization = args.allow_specialization;
+    let options = ImportOptions { allow_specialization, ..ImportOptions::default() };
+    let report = onnx::check(&model, &options);
     write!(out, "{}: {report}", file.display())?;
     if let Some(dir) = &args.reduce {
         // Several models may have the same problems.

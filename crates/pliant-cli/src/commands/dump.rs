@@ -12,7 +12,8 @@ use crate::program;
 pub fn dump(args: &DumpArgs, out: &mut dyn Write) -> Result<(), Failure> {
     let source = program::read(&args.file, &mut std::io::sink())?;
     let failed = |e: Error| Failure::of(&e, &source.sources);
-    let text = pliant::stage_text(source.module.clone(), &args.stage).map_err(failed)?;
+    let text = pliant::stage_text(source.module.clone(), &args.stage, !args.no_constants)
+        .map_err(failed)?;
     out.write_all(text.as_bytes())?;
     if !text.ends_with('\n') {
         writeln!(out)?;

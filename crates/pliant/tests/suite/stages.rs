@@ -60,10 +60,11 @@ fn passes_are_idempotent() {
 #[test]
 fn stages_can_be_asked_for() {
     for stage in ["input", "LegalizeOps", "VMShapeLower", "loops", "bytecode"] {
-        let text =
-            pliant::stage_text(parse(PROGRAM), stage).unwrap_or_else(|e| panic!("{stage}: {e}"));
+        let text = pliant::stage_text(parse(PROGRAM), stage, true)
+            .unwrap_or_else(|e| panic!("{stage}: {e}"));
         assert!(!text.is_empty(), "{stage}");
     }
-    assert!(pliant::stage_text(parse(PROGRAM), "nonsense").is_err());
+    let told = pliant::stage_text(parse(PROGRAM), "nonsense", true).unwrap_err().to_string();
+    assert!(told.contains("the stages are input, loops, bytecode"), "{told}");
     let _ = HEADER;
 }
