@@ -94,7 +94,8 @@ pub(crate) fn read(
     limits: &Limits,
 ) -> Result<Tensor, Problem> {
     let dtype = element_type(proto.data_type().into())?;
-    read_of(proto, dtype, external, limits).map_err(|e| {
+    let nbytes = nbytes(&proto.dims, dtype, limits).map_err(Problem::invalid)?;
+    read_of(proto, dtype, nbytes, external).map_err(|e| {
         Problem::invalid(e).with_help(match proto.data_location() {
             DataLocation::External => {
                 "external data lies beside the model: onnx.save_model(model, path, save_as_external_data=True) puts it there"
@@ -104,13 +105,8 @@ pub(crate) fn read(
     })
 }
 
-fn read_of(
-    proto: &TensorProto,
-    dtype: DType,
-    external: &mut ExternalData,
-    limits: &Limits,
-) -> Result<Tensor, String> {
-    let shape = &proto.dims;
+/// How many bytes a tensor of the file takes, within the limits.
+fn nbytes(shape: &[i64], dtype: DType, limits: &Limits) -> Result<usize, String> {
     if let Some(&d) = shape.iter().find(|&&d| d < 0) {
         return Err(format!("its shape {shape:?} has the negative dim {d}"));
     }
@@ -119,6 +115,16 @@ fn read_of(
     if nbytes as u64 > limits.tensor_bytes {
         return Err(format!("it has {nbytes} bytes; at most {} are taken", limits.tensor_bytes));
     }
+    Ok(nbytes)
+}
+
+fn read_of(
+    proto: &TensorProto,
+    dtype: DType,
+    nbytes: usize,
+    external: &mut ExternalData,
+) -> Result<Tensor, String> {
+    let shape = &proto.dims;
     let packed = match DataType::try_from(proto.data_type()) {
         Ok(DataType::Int4 | DataType::Uint4 | DataType::Float4e2m1) => Some(4),
         Ok(DataType::Int2 | DataType::Uint2) => Some(2),
