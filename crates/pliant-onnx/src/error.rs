@@ -29,6 +29,8 @@ pub struct Problem {
     pub message: String,
     /// What would help.
     pub help: Option<String>,
+    /// Whether it is only that something is not known before the program runs.
+    pub at_run: bool,
 }
 
 impl Problem {
@@ -40,12 +42,19 @@ impl Problem {
             operator: String::new(),
             message: message.into(),
             help: None,
+            at_run: false,
         }
     }
 
     /// Something not supported, of no node.
     pub fn unsupported(message: impl Into<String>) -> Self {
         Problem { kind: ProblemKind::Unsupported, ..Problem::invalid(message) }
+    }
+
+    /// Something that a conversion needs and only a run knows: `what` is the subject of the sentence.
+    pub fn known_at_run(what: &str) -> Self {
+        let message = format!("{what} is known only at run time");
+        Problem { at_run: true, ..Problem::unsupported(message) }
     }
 
     /// A bug of the importer, in the part of that name.

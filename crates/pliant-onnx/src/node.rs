@@ -189,7 +189,7 @@ impl<'n, 'm> Node<'n, 'm> {
         }
         let known = self.const_ints(input);
         known.map(Some).ok_or_else(|| {
-            Problem::unsupported(format!("'{attr}' (input {input}) is known only at run time"))
+            Problem::known_at_run(&format!("'{attr}' (input {input})"))
                 .with_help("export the model with constant values for it")
         })
     }
@@ -341,7 +341,7 @@ impl<'n, 'm> Node<'n, 'm> {
 
 /// That a converter needs a rank that only a run knows; what the run cannot import either is told so.
 fn rank_unknown() -> Problem {
-    Problem::unsupported("the rank of its input is known only at run time").with_help(
+    Problem::known_at_run("the rank of its input").with_help(
         "say it in the file: an entry of value_info for that input, with symbols for its dims",
     )
 }

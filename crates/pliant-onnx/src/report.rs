@@ -102,7 +102,7 @@ fn walk<'m>(
 }
 
 fn add(findings: &mut Findings, problem: Problem, alone: Option<ModelProto>) {
-    let Problem { kind, node, operator, message, help } = problem;
+    let Problem { kind, node, operator, message, help, .. } = problem;
     let key = (kind, operator.clone(), message.clone(), help.clone());
     let finding = findings.entry(key).or_insert_with(|| {
         let nodes = Vec::new();

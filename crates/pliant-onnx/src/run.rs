@@ -96,9 +96,7 @@ impl Node<'_, '_> {
         }
         let vector = self.tensor(i)?;
         let length = self.length_of(vector)?.or(count);
-        let length = length.ok_or_else(|| {
-            Problem::unsupported("how many sizes it has is known only at run time")
-        })?;
+        let length = length.ok_or_else(|| Problem::known_at_run("how many sizes it has"))?;
         self.symbols_of(vector, length)
     }
 

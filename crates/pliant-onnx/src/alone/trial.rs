@@ -104,7 +104,7 @@ pub(super) fn result_types(
         }
         return Ok(found);
     }
-    let unknown = |p: &Problem| p.message.contains("run time");
+    let unknown = |p: &Problem| p.at_run;
     // Of several operands not all ranks were tried together, and sizes and values of none.
     let untried = open.len() > 2 || open.len() > 1 && problems.iter().any(|(_, p)| unknown(p));
     let wrong: Vec<&(usize, Problem)> = problems.iter().filter(|(_, p)| !unknown(p)).collect();

@@ -140,8 +140,7 @@ fn scatter_nd(n: &mut Node<'_, '_>) -> Converted {
     if let Ok(dims) = n.dims(indices)
         && dims.last().is_some_and(|&last| n.func().syms.as_int(last).is_none())
     {
-        let message = "how many axes its indices name is known only at run time";
-        return Err(Problem::unsupported(message));
+        return Err(Problem::known_at_run("how many axes its indices name"));
     }
     let attrs = Attrs::default().with("reduction", reduction(n)?);
     Ok(vec![n.op_with("relax.scatter_nd", &[x, indices, updates], attrs)?.into()])

@@ -39,9 +39,7 @@ fn reshape(n: &mut Node<'_, '_>) -> Converted {
     }
     let x = n.tensor(0)?;
     let Some(own) = own_dims(n, x, allow_zero, target.as_deref())? else {
-        return Err(Problem::unsupported(
-            "it keeps dims of its input, whose rank is known only at run time",
-        ));
+        return Err(Problem::known_at_run("it keeps dims of its input, whose rank"));
     };
     let Some(target) = target else {
         let sizes = run_time_sizes(n, &own, allow_zero)?;

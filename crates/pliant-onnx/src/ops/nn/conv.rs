@@ -33,7 +33,7 @@ fn kernel(n: &mut Node<'_, '_>, weight: Expr) -> Result<Vec<i64>, Problem> {
         return Ok(kernel.to_vec());
     }
     let sizes: Option<Vec<i64>> = dims.iter().skip(2).map(|&d| n.func().syms.as_int(d)).collect();
-    sizes.ok_or_else(|| Problem::unsupported("the size of its kernel is known only at run time"))
+    sizes.ok_or_else(|| Problem::known_at_run("the size of its kernel"))
 }
 
 /// `conv1d`, `conv2d` or `conv3d`.
@@ -70,7 +70,7 @@ fn causal_conv(n: &mut Node<'_, '_>) -> Converted {
         w.first().and_then(|&c| n.func().syms.as_int(c)),
         w.get(2).and_then(|&k| n.func().syms.as_int(k)),
     ) else {
-        return Err(Problem::unsupported("the size of its weight is known only at run time"));
+        return Err(Problem::known_at_run("the size of its weight"));
     };
     let before = n.func().syms.int(kernel - 1);
     let past = match n.optional(3)? {
@@ -154,8 +154,8 @@ fn conv_transpose(n: &mut Node<'_, '_>) -> Converted {
                     None => (extra[k] + reach - strides[k]).max(0),
                     Some(wanted) => {
                         let size = n.func().syms.as_int(dims[k + 2]).ok_or_else(|| {
-                            Problem::unsupported(
-                                "'output_shape' needs the size of its input, which is known only at run time",
+                            Problem::known_at_run(
+                                "'output_shape' needs the size of its input, which",
                             )
                         })?;
                         let want = wanted.get(k).copied().unwrap_or(0);
