@@ -448,7 +448,7 @@ def test_two_names_of_one_tensor_are_two_inputs_where_their_types_differ():
 
     pattern = is_op("relax.multiply")(wildcard(), wildcard())
     mod = relax.transform.FuseOpsByPattern([("any.multiply", pattern)])(Named)
-    assert "fused_relax_multiply" in str(mod)
+    assert len(mod["fused_relax_multiply"].params) == 2
     text = mod.script(show_meta=True)
     assert tvm.script.from_source(text).script(show_meta=True) == text
     x = np.arange(3, dtype="float32")

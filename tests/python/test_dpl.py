@@ -149,7 +149,9 @@ def test_patterns_that_never_match_say_so():
     is_op("relax.add")(wildcard().has_shape([3, n]), wildcard().has_shape([1, m]))
     is_op("relax.reshape")(wildcard().has_shape([2, 3]), wildcard().has_shape([6]))
     is_op("relax.take")(wildcard().has_shape([2, 3]), wildcard().has_shape([6]))
+    is_op("relax.reshape")(wildcard(), is_tuple([wildcard(), wildcard()]))
     is_tuple_get_item(is_op("relax.split")(wildcard()), 1)
+    is_tuple_get_item(is_op("relax.while_loop")(wildcard(), wildcard(), varg_default_wildcard=True), 0)
     with pytest.raises(TypeError, match="is no pattern"):
         is_op("relax.add")(wildcard(), 1)
     with pytest.raises(ValueError, match="with PatternContext"):

@@ -374,6 +374,28 @@ def test_parameters_become_values_of_every_kind() -> None:
     assert len(relax.transform.BindParams("main", {"t": (scale, shift)})(Values)["main"].params) == 4
 
 
+def test_numbers_become_what_the_parameter_is() -> None:
+    @R.function
+    def main(
+        a: R.Tensor((), "float32"),
+        b: R.Tensor((2,), "float32"),
+        c: R.Prim("int32"),
+        d: R.Tuple(R.Prim("int64"), R.Prim("int64")),
+        e: R.Shape([]),
+        f: R.Prim("bool"),
+        g: R.Object,
+    ):
+        return (a, b, c, d, e, f, g)
+
+    bound = main.bind_params(
+        {"a": 2.0, "b": [1.0, 2.0], "c": np.int64(3), "d": (1, 2), "e": (), "f": True, "g": (4, 5)}
+    )
+    out = run(pliant.IRModule({"main": bound}), "main")
+    assert out[0].numpy() == 2 and out[1].numpy().tolist() == [1, 2]
+    assert (out[2], tuple(out[3]), tuple(out[4]), out[5], tuple(out[6])) == (3, (1, 2), (), True, (4, 5))
+    assert 'R.prim_value(T.int32(3))' in bound.script()
+
+
 def test_values_that_parameters_cannot_have_are_told() -> None:
     main = Values["main"]
     one = np.array(1, "float32")
@@ -381,7 +403,9 @@ def test_values_that_parameters_cannot_have_are_told() -> None:
         ({"k": 3, "s": (2, 4)}, "the size 'm' is 3 in 'k' and 4 in 's'"),
         ({"t": (one, one)}, r"parameter 't\[1\]' has 1 dims, the tensor 0"),
         ({"t": (one,)}, r"parameter 't' is of type R.Tuple.* cannot be bound to a tuple of 1"),
-        ({"t": one}, "parameter 't' is no tensor and cannot be bound to one"),
+        ({"t": one}, r"parameter 't' is of type R.Tuple.* cannot be bound to a tensor"),
+        ({"s": (-1, 3)}, "the size 'n' cannot be -1, as in 's'"),
+        ({"k": -3}, "the size 'm' cannot be -3, as in 'k'"),
         ({"s": (2, 3, 4)}, r"is of type R.Shape\(\[n, m\]\) and cannot be bound to the shape"),
         ({"k": 1.5}, "cannot be bound to the float 1.5"),
         ({"x": "text"}, 'cannot be bound to the string "text"'),
@@ -402,6 +426,22 @@ def test_sizes_of_local_functions_are_their_own() -> None:
 
     with pytest.raises(pliant.CompileError, match="has no symbolic size 'w'"):
         main.bind_symbolic_vars({"w": 3})
+
+    @R.function
+    def loop(x: R.Tensor(("n",), "float32"), turns: R.Prim("int64")):
+        n = T.int64()
+        acc = x
+
+        @R.function
+        def local(z: R.Tensor((n,), "float32")) -> R.Tensor((n,), "float32"):
+            return R.exp(z)
+
+        for _ in R.range(turns):
+            acc = R.add(local(acc), x)
+        return acc
+
+    bound = loop.bind_symbolic_vars({"n": 2})
+    assert '"n"' not in bound.script() and "(2,)" in bound.script()
 
 
 def test_folded_fields_of_tuples_print_as_they_parse() -> None:

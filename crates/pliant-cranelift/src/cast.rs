@@ -117,13 +117,46 @@ impl FuncGen<'_, '_> {
     fn float_to_float(&mut self, v: Value, from: DType, to: DType) -> Gen<Value> {
         match (from, to) {
             (DType::Float64, DType::Float16) => self.call_linked("pliant_f64_round_f16", &[v]),
-            (DType::Float64, _) => {
-                let narrow = self.b.ins().fdemote(types::F32, v);
+            (DType::Float64, DType::BFloat16) => {
+                let narrow = self.odd_f32(v);
                 self.round_scalar(narrow, to)
             }
+            (DType::Float64, _) => Ok(self.b.ins().fdemote(types::F32, v)),
             (_, DType::Float64) => Ok(self.b.ins().fpromote(types::F64, v)),
             _ => self.round_scalar(v, to),
         }
+    }
+
+    /// A float64 as the float32 that rounds to the same narrow float, as [`pliant_tensor::bf16_of`] does.
+    fn odd_f32(&mut self, v: Value) -> Value {
+        let flags = cranelift_codegen::ir::MemFlagsData::new();
+        let near = self.b.ins().fdemote(types::F32, v);
+        let back = self.b.ins().fpromote(types::F64, near);
+        let inexact = self.b.ins().fcmp(FloatCC::OrderedNotEqual, back, v);
+        let (far, len) = (self.b.ins().fabs(back), self.b.ins().fabs(v));
+        let past = self.b.ins().fcmp(FloatCC::GreaterThan, far, len);
+        let past = self.b.ins().uextend(types::I32, past);
+        let bits = self.b.ins().bitcast(types::I32, flags, near);
+        let odd = self.b.ins().isub(bits, past);
+        let one = self.b.ins().iconst(types::I32, 1);
+        let odd = self.b.ins().bor(odd, one);
+        let bits = self.b.ins().select(inexact, odd, bits);
+        self.b.ins().bitcast(types::F32, flags, bits)
+    }
+
+    /// A 64-bit integer whose last bits, which float64 may not hold, are one, as [`pliant_tensor::odd_f64`] does.
+    fn odd_bits(&mut self, v: Value, signed: bool) -> Value {
+        let (lost, one) =
+            (self.b.ins().iconst(types::I64, 0x7ff), self.b.ins().iconst(types::I64, 0x800));
+        let rest = self.b.ins().band(v, lost);
+        let kept = self.b.ins().bxor(v, rest);
+        let odd = self.b.ins().bor(kept, one);
+        let limit = self.b.ins().iconst(types::I64, 1 << 53);
+        let len = if signed { self.b.ins().iabs(v) } else { v };
+        let long = self.b.ins().icmp(IntCC::UnsignedGreaterThanOrEqual, len, limit);
+        let some = self.b.ins().icmp_imm_s(IntCC::NotEqual, rest, 0);
+        let lossy = self.b.ins().band(long, some);
+        self.b.ins().select(lossy, odd, v)
     }
 
     fn round_scalar(&mut self, v: Value, to: DType) -> Gen<Value> {
@@ -177,8 +210,12 @@ impl FuncGen<'_, '_> {
         } else {
             v
         };
-        // Narrow floats go through float64, which holds every integer that they can tell apart.
+        // Narrow floats go through float64.
         let narrow = matches!(to, DType::Float16 | DType::BFloat16);
+        let v = match machine.bits() {
+            64 if to == DType::BFloat16 => self.odd_bits(v, from.is_int()),
+            _ => v,
+        };
         let target = if narrow { types::F64 } else { clif(to) };
         let x = if from.is_int() {
             self.b.ins().fcvt_from_sint(target, v)

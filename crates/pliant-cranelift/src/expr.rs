@@ -150,7 +150,7 @@ impl FuncGen<'_, '_> {
                 let v = pliant_kernels::scalar::f64_round_f16(value);
                 self.b.ins().f32const(v)
             }
-            DType::BFloat16 => self.b.ins().f32const(round_bf16(value as f32)),
+            DType::BFloat16 => self.b.ins().f32const(pliant_tensor::bf16_of(value).to_f32()),
             other => return internal(format!("a float constant of type {other}")),
         };
         Ok(self.repeat(s, ty))
@@ -298,14 +298,4 @@ impl FuncGen<'_, '_> {
             internal("a condition is not a bool")
         }
     }
-}
-
-/// A float32 rounded to what bfloat16 can hold.
-pub(crate) fn round_bf16(v: f32) -> f32 {
-    if v.is_nan() {
-        return v;
-    }
-    let bits = v.to_bits();
-    let rounded = bits.wrapping_add(0x7fff + ((bits >> 16) & 1)) & 0xffff_0000;
-    f32::from_bits(rounded)
 }

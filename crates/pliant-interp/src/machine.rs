@@ -57,6 +57,14 @@ pub fn run(
     run_with(module, func_name, args, packed, &Options::default())
 }
 
+/// Runs inside each other, where packed functions begin new ones.
+const MAX_NESTING: usize = 64;
+
+thread_local! {
+    /// How many runs this one is inside of, itself counted.
+    static LEVEL: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
 /// [`run`] with other limits.
 ///
 /// # Errors
@@ -82,11 +90,19 @@ pub fn run_func(
     packed: &dyn PackedFuncs,
     options: &Options,
 ) -> Result<Value, InterpError> {
+    let level = LEVEL.get() + 1;
+    if level > MAX_NESTING {
+        let text = format!(
+            "calls are nested too deeply (more than {MAX_NESTING} runs that packed functions begin)"
+        );
+        return Err(InterpError::unsupported(text));
+    }
     // A thread of its own, so that the depth of recursion depends on the options and not on the caller.
     std::thread::scope(|scope| {
         let stack = options.stack_bytes.max(1 << 20);
         let thread = std::thread::Builder::new().name("interp".into()).stack_size(stack);
         let spawned = thread.spawn_scoped(scope, move || {
+            LEVEL.set(level);
             let mut machine = Machine::new(module, packed, options, stack);
             machine.call_func(func, args)
         });

@@ -264,6 +264,11 @@ pub trait OpRegistry: Send + Sync {
     /// Whether a call has no effect but its result.
     fn is_pure(&self, op: Op) -> bool;
 
+    /// Whether the type over operands of unknown types is that of an example, and others may give another.
+    fn infers_by_example(&self, _op: Op) -> bool {
+        false
+    }
+
     /// The type of `op(args, attrs)`, made in the arenas of `func`.
     ///
     /// # Errors

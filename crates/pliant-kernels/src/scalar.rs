@@ -1,6 +1,7 @@
 //! Elementary functions of one value, and half-precision conversions, as C functions.
 
 use half::f16;
+use pliant_tensor::f16_of;
 
 macro_rules! unary {
     ($($name32:ident $name64:ident = |$x:ident| $e32:expr, $e64:expr;)*) => {
@@ -101,5 +102,5 @@ pub extern "C" fn round_f16(value: f32) -> f32 {
 
 /// float64 rounded to what float16 can hold, as float32.
 pub extern "C" fn f64_round_f16(value: f64) -> f32 {
-    f16::from_f64(value).to_f32()
+    f16_of(value).to_f32()
 }

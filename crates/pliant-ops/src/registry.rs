@@ -3,11 +3,11 @@
 use std::sync::{LazyLock, PoisonError, RwLock};
 
 use pliant_ir::op::{InferError, Op, OpRegistry, OpSignature};
-use pliant_ir::relax::{Expr, Function, Type};
+use pliant_ir::relax::{Expr, ExprData, Function, Type};
 use pliant_ir::{AttrValue, Attrs};
 use rustc_hash::FxHashMap;
 
-use crate::decl::{Default, OpDecl, operand};
+use crate::decl::{Default, Legalize, OpDecl, operand};
 use crate::infer::InferCtx;
 use crate::ops::GROUPS;
 use crate::user::UserOp;
@@ -131,6 +131,10 @@ impl OpRegistry for Registry {
         })
     }
 
+    fn infers_by_example(&self, op: Op) -> bool {
+        matches!(self.entry(op.0), Some(Entry::User(_)))
+    }
+
     fn is_pure(&self, op: Op) -> bool {
         match self.entry(op.0) {
             Some(Entry::Library { decl, .. }) => decl.pure,
@@ -154,10 +158,28 @@ impl OpRegistry for Registry {
                 let mut ctx = InferCtx { func, decl, args, attrs, ty_args };
                 ctx.check_arity()?;
                 check_attrs(&ctx)?;
-                (decl.infer)(&mut ctx)
+                let ty = (decl.infer)(&mut ctx)?;
+                check_texts(&ctx)?;
+                Ok(ty)
             }
         }
     }
+}
+
+/// Refuses strings among the operands of what computes.
+fn check_texts(ctx: &InferCtx<'_>) -> Result<(), InferError> {
+    if !matches!(ctx.decl.legalize, Legalize::Te(_) | Legalize::View(_)) {
+        return Ok(());
+    }
+    for (i, &arg) in ctx.args.iter().enumerate() {
+        if let ExprData::Str(text) = ctx.func.expr(arg) {
+            let (name, text) = (ctx.name(i), ctx.func.str(*text));
+            return Err(ctx.error(format!(
+                "{name} is the string {text:?}, which is no number, shape or tensor"
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// Checks that each given attribute is declared and each required one given, and bools, integers and floats for what they are.

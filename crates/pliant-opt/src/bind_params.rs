@@ -72,6 +72,43 @@ pub enum ParamValue {
     Str(Arc<str>),
     /// One value per field.
     Tuple(Vec<ParamValue>),
+    /// Several values: a tuple, or a shape where that is meant or nothing said and all are integers.
+    List(Vec<ParamValue>),
+    /// A tensor where one is meant, else the other value.
+    Either(Tensor, Box<ParamValue>),
+}
+
+impl ParamValue {
+    /// The value as one of a type: tensor, scalar, shape, string or tuple.
+    fn of_type(&self, func: &Function, ty: Type) -> ParamValue {
+        let data = func.types.get(ty);
+        let dims = |values: &[ParamValue]| -> Option<Vec<i64>> {
+            let size = |v: &ParamValue| if let ParamValue::Int(v) = v { Some(*v) } else { None };
+            values.iter().map(|v| size(&v.of_type(func, ty))).collect()
+        };
+        match (self, data) {
+            (ParamValue::Either(tensor, _), TypeData::Tensor { .. }) => {
+                ParamValue::Tensor(tensor.clone())
+            }
+            (ParamValue::Either(_, other), _) => other.of_type(func, ty),
+            (ParamValue::List(values) | ParamValue::Tuple(values), TypeData::Tuple(fields)) => {
+                let fields = fields.iter().map(Some).chain(std::iter::repeat(None));
+                let field = |(v, ty): (&ParamValue, Option<&Type>)| match ty {
+                    Some(&ty) => v.of_type(func, ty),
+                    None => v.clone(),
+                };
+                ParamValue::Tuple(values.iter().zip(fields).map(field).collect())
+            }
+            (ParamValue::List(values), TypeData::Shape { .. }) => {
+                dims(values).map_or_else(|| ParamValue::Tuple(values.clone()), ParamValue::Shape)
+            }
+            (ParamValue::List(values), _) => match dims(values) {
+                Some(dims) if !dims.is_empty() => ParamValue::Shape(dims),
+                _ => ParamValue::Tuple(values.iter().map(|v| v.of_type(func, ty)).collect()),
+            },
+            _ => self.clone(),
+        }
+    }
 }
 
 /// See the module's documentation.
@@ -132,7 +169,7 @@ impl BindParams {
                 let name = &func.var(found).name;
                 return Err(Problem::new(format!("parameter '{name}' is bound twice")));
             }
-            out.push((found, value.clone()));
+            out.push((found, value.of_type(func, func.var(found).ty)));
         }
         Ok(out)
     }
@@ -197,7 +234,7 @@ fn bind(
 fn literal(dst: &mut Function, value: &ParamValue, src: &Function, ty: Type) -> Expr {
     let data = src.types.get(ty);
     match value {
-        ParamValue::Tensor(tensor) => dst.constant(tensor.clone()),
+        ParamValue::Tensor(tensor) | ParamValue::Either(tensor, _) => dst.constant(tensor.clone()),
         ParamValue::Int(value) => {
             let value = dst.syms.int(*value);
             dst.int_value(value, data.dtype().unwrap_or(DType::Int64))
@@ -208,7 +245,7 @@ fn literal(dst: &mut Function, value: &ParamValue, src: &Function, ty: Type) -> 
             dst.shape(&dims)
         }
         ParamValue::Str(text) => dst.str_value(text),
-        ParamValue::Tuple(values) => {
+        ParamValue::Tuple(values) | ParamValue::List(values) => {
             let tys = match data {
                 TypeData::Tuple(fields) => fields.to_vec(),
                 _ => vec![ty; values.len()],
@@ -251,7 +288,7 @@ impl Sizes<'_> {
                 self.dims(name, func.types.get(ty).dims(), tensor.shape())
             }
             (TypeData::Prim { dtype, value }, ParamValue::Int(found)) if !dtype.is_float() => {
-                if !dtype.has_int(*found) {
+                if !dtype.has_int(*found) || *dtype == DType::UInt64 && *found < 0 {
                     return misfit();
                 }
                 self.dims(name, value.as_ref().map(std::slice::from_ref), &[*found])
@@ -276,6 +313,12 @@ impl Sizes<'_> {
     fn dims(&mut self, name: &str, dims: Option<&[Sym]>, found: &[i64]) -> Result<(), Problem> {
         for (&dim, &size) in dims.unwrap_or_default().iter().zip(found) {
             let Some(v) = self.func.syms.as_var(dim) else { continue };
+            if size < 0 {
+                let sym = self.func.syms.name(v);
+                return Err(Problem::new(format!(
+                    "the size '{sym}' cannot be {size}, as in '{name}'"
+                )));
+            }
             let (known, by) = self.known.entry(v).or_insert((size, name.to_string()));
             if *known != size {
                 let sym = self.func.syms.name(v);
@@ -312,13 +355,16 @@ impl Sizes<'_> {
             let value = syms.substitute(dim, &|v| ints.get(&v).copied());
             if syms.as_int(value).is_some_and(|v| v != size) {
                 let dim = func.syms.display(dim);
-                let what = match func.types.get(ty) {
-                    TypeData::Tensor { .. } => "that of the tensor",
-                    _ => "that of the value",
+                let text = match func.types.get(ty) {
+                    TypeData::Tensor { .. } => {
+                        format!("dim {i} of parameter '{name}' is {dim}, that of the tensor {size}")
+                    }
+                    TypeData::Shape { .. } => {
+                        format!("dim {i} of parameter '{name}' is {dim}, that of the shape {size}")
+                    }
+                    _ => format!("parameter '{name}' is {dim}, its value {size}"),
                 };
-                return Err(Problem::new(format!(
-                    "dim {i} of parameter '{name}' is {dim}, {what} {size}"
-                )));
+                return Err(Problem::new(text));
             }
         }
         Ok(())
@@ -328,15 +374,14 @@ impl Sizes<'_> {
 /// Why a value is none of a type.
 fn refused(func: &Function, ty: Type, value: &ParamValue) -> String {
     let found = match value {
-        ParamValue::Tensor(_) if !func.types.get(ty).is_tensor() => {
-            return "is no tensor and cannot be bound to one".into();
-        }
-        ParamValue::Tensor(_) => "a tensor".to_string(),
+        ParamValue::Tensor(_) | ParamValue::Either(..) => "a tensor".to_string(),
         ParamValue::Int(value) => format!("the integer {value}"),
         ParamValue::Float(value) => format!("the float {value}"),
         ParamValue::Shape(dims) => format!("the shape {dims:?}"),
         ParamValue::Str(text) => format!("the string {text:?}"),
-        ParamValue::Tuple(fields) => format!("a tuple of {}", fields.len()),
+        ParamValue::Tuple(fields) | ParamValue::List(fields) => {
+            format!("a tuple of {}", fields.len())
+        }
     };
     format!("is of type {} and cannot be bound to {found}", pliant_ir::print::type_text(func, ty))
 }

@@ -38,10 +38,9 @@
 
 use std::sync::Arc;
 
-use pliant_ir::relax::Function;
-use pliant_ir::relax::visit::{
-    Event, called_globals, copy_function_with, defined_syms, free_syms, walk,
-};
+use pliant_ir::relax::derive::definable_syms;
+use pliant_ir::relax::visit::{Event, called_globals, copy_function_with, free_syms, walk};
+use pliant_ir::relax::{Function, Type};
 use pliant_ir::verify::verify_module;
 use pliant_ir::{BaseFunc, IRModule, Sym, SymArena, SymVar};
 use pliant_pass::{ModulePass, PassContext, PassError, Problem};
@@ -184,16 +183,26 @@ impl BindSymbolicVars {
 /// and the turns of loops define is theirs.
 fn sizes_of(func: &Function) -> Vec<SymVar> {
     let root = func.root();
-    let mut inner = FxHashSet::default();
-    walk(func, root, |event| {
-        if let Event::EnterFunc(id) = event
-            && id != root
-        {
-            inner.extend(defined_syms(func, id));
+    let mut out: Vec<SymVar> = Vec::new();
+    let mut define = |ty: Type| {
+        for v in definable_syms(func, ty) {
+            if !out.contains(&v) {
+                out.push(v);
+            }
         }
+    };
+    let mut depth = 0;
+    walk(func, root, |event| match event {
+        Event::EnterFunc(id) => {
+            depth += 1;
+            if depth == 1 {
+                func.func(id).params.iter().for_each(|&p| define(func.var(p).ty));
+            }
+        }
+        Event::LeaveFunc(_) => depth -= 1,
+        Event::Binding(_, b) if depth == 1 => b.cast.expand().into_iter().for_each(&mut define),
+        _ => {}
     });
-    let mut out = defined_syms(func, root);
-    out.retain(|v| !inner.contains(v));
     out.extend(free_syms(func, root));
     out
 }

@@ -51,6 +51,7 @@ use pliant_ir::relax::{
 };
 use pliant_ir::{BaseFunc, IRModule, Op, Sym};
 use pliant_ops::decl::Legalize;
+use pliant_ops::prove::at_most;
 use pliant_pass::pass::update_each_relax;
 use pliant_pass::rewrite::{Substitution, reachable_seqs, remove_and_substitute, shape_vars};
 use pliant_pass::{CancelToken, Evaluate, ModulePass, PassContext, PassError};
@@ -180,7 +181,12 @@ fn said_by_type(func: &mut Function, call: Expr) -> Option<Expr> {
         return None;
     }
     match func.ty(call).clone() {
-        TypeData::Shape { dims: Some(dims), .. } => Some(func.shape(&dims)),
+        // Who asks for sizes that may turn out negative gets those of the tensor itself, which there is none of then.
+        TypeData::Shape { dims: Some(dims), .. } => {
+            let zero = func.syms.int(0);
+            let sizes = dims.iter().all(|&d| at_most(func, zero, d) == Some(true));
+            sizes.then(|| func.shape(&dims))
+        }
         TypeData::Prim { dtype, value: Some(value) } => Some(func.int_value(value, dtype)),
         _ => None,
     }

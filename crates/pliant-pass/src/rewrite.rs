@@ -333,13 +333,12 @@ fn map_at(
         }
         ExprData::TupleGetItem(tuple, index) => {
             let new = all(func, &[tuple])[0];
+            if new == tuple {
+                return e;
+            }
             // A field of a tuple that is written out is what stands there.
             let field = func.tuple_fields(new).and_then(|f| f.get(index as usize).copied());
-            match field {
-                Some(field) => field,
-                None if new == tuple => e,
-                None => func.add_expr(ExprData::TupleGetItem(new, index), ty),
-            }
+            field.unwrap_or_else(|| func.add_expr(ExprData::TupleGetItem(new, index), ty))
         }
         ExprData::Call { callee, args, attrs, ty_args } => {
             let new_callee = match callee {

@@ -88,10 +88,24 @@ pub(crate) fn take(bytes: usize) -> Result<(), TensorError> {
 }
 
 fn count(bytes: usize) -> Result<(), TensorError> {
-    let before = HELD.fetch_add(bytes, Ordering::Relaxed);
-    match before.checked_add(bytes) {
-        Some(held) if held <= CEILING.load(Ordering::Relaxed) => Ok(()),
-        held => grow(before, held, bytes).inspect_err(|_| give(bytes)),
+    let (mut before, mut allowed) = (HELD.load(Ordering::Relaxed), false);
+    loop {
+        // Bytes are counted once they fit: what is refused is in nobody's way.
+        match before.checked_add(bytes) {
+            Some(held) if allowed || held <= CEILING.load(Ordering::Relaxed) => {
+                let counted =
+                    HELD.compare_exchange_weak(before, held, Ordering::Relaxed, Ordering::Relaxed);
+                match counted {
+                    Ok(_) => return Ok(()),
+                    Err(now) => before = now,
+                }
+            }
+            Some(held) => {
+                grow(before, held, bytes)?;
+                allowed = true;
+            }
+            None => return Err(TensorError::OutOfMemory { bytes }),
+        }
     }
 }
 
@@ -100,8 +114,9 @@ pub(crate) fn give(bytes: usize) {
     HELD.fetch_sub(bytes, Ordering::Relaxed);
 }
 
+/// Asks the machine whether so many bytes may be held, and how many more may be without asking again.
 #[cold]
-fn grow(before: usize, held: Option<usize>, bytes: usize) -> Result<(), TensorError> {
+fn grow(before: usize, held: usize, bytes: usize) -> Result<(), TensorError> {
     let limit = match memory_limit() {
         Some(limit) => {
             CEILING.store(limit, Ordering::Relaxed);
@@ -114,18 +129,17 @@ fn grow(before: usize, held: Option<usize>, bytes: usize) -> Result<(), TensorEr
             };
             // Of what is held and what is left together, so that it stays where it is while more is held.
             let limit = before.saturating_add(left) / 10 * 9;
-            if held.is_some_and(|held| held <= limit) {
+            if held <= limit {
                 // Half of what is left then may go before the machine is asked again.
-                let rest = limit - before - bytes;
-                CEILING.store(before + bytes + rest / 2, Ordering::Relaxed);
+                CEILING.store(held + (limit - held) / 2, Ordering::Relaxed);
             }
             limit
         }
     };
-    match held {
-        Some(held) if held <= limit => Ok(()),
-        _ => Err(TensorError::MemoryLimit { bytes, held: before, limit }),
+    if held <= limit {
+        return Ok(());
     }
+    Err(TensorError::MemoryLimit { bytes, held: before, limit })
 }
 
 /// Bytes that the machine, the control groups around this process and its own limits have left, where they say so.

@@ -144,6 +144,17 @@ impl DType {
         self.is_int() || self.is_uint()
     }
 
+    /// The least and the largest integer that values of an integer type or bool can be, as far as int64 goes.
+    pub const fn int_range(self) -> (i64, i64) {
+        let bits = self.bits() as u32;
+        match self.kind() {
+            DTypeKind::Bool => (0, 1),
+            DTypeKind::UInt if bits == 64 => (0, i64::MAX),
+            DTypeKind::UInt => (0, (1 << bits) - 1),
+            _ => (i64::MIN >> (64 - bits), i64::MAX >> (64 - bits)),
+        }
+    }
+
     /// Whether an element of this type, not of a float type, has that value. Every `i64` stands for an element of
     /// `uint64`, the negative ones for those beyond.
     pub const fn has_int(self, value: i64) -> bool {

@@ -11,7 +11,7 @@ use pliant_tensor::Failed;
 use pliant_tensor::{DType, Tensor};
 
 use crate::args::Args;
-use crate::builtins::{Builtin, alloc_tensor_with_storage};
+use crate::builtins::{Builtin, alloc_tensor_with_storage, bytes};
 use crate::callback::KernelCall;
 use crate::context::{Context, Frame};
 use crate::error::TraceEntry;
@@ -200,9 +200,7 @@ impl<'a> Runner<'a> {
         let Some(frame) = context.frames.pop() else { return Left::Run(value) };
         self.function = frame.function as usize;
         self.base = frame.base;
-        if frame.dst != VOID {
-            context.regs[self.base + frame.dst as usize] = value;
-        }
+        self.put(frame.dst, value);
         Left::Call(frame.pc)
     }
 
@@ -275,7 +273,8 @@ impl<'a> Runner<'a> {
         let Context { regs, spares, .. } = &mut *self.context;
         let regs = &regs[self.base..];
         let args = Args { name: builtin.name, regs, consts: &self.inner.linked.consts, operands };
-        match spares.take(args.shape(1)?, args.dtype(2)?) {
+        let bytes = bytes(args)?;
+        match spares.take(bytes, args.shape(1)?, args.dtype(2)?) {
             Some(tensor) => Ok(Value::Tensor(tensor)),
             None => alloc_tensor_with_storage(args),
         }

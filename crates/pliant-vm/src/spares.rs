@@ -7,7 +7,7 @@ use crate::Value;
 
 /// How many are kept.
 const COUNT: usize = 8;
-/// The largest that is kept, in bytes.
+/// The largest memory that is kept, in bytes.
 const MAX_BYTES: usize = 256;
 
 /// Tensors that nothing holds any more.
@@ -23,7 +23,7 @@ impl Spares {
     #[inline]
     pub(crate) fn offer(&mut self, value: Value) {
         if let Value::Tensor(tensor) = value
-            && tensor.nbytes() <= MAX_BYTES
+            && tensor.storage().len() <= MAX_BYTES
             && tensor.is_sole()
         {
             self.keep(tensor);
@@ -39,10 +39,11 @@ impl Spares {
         }
     }
 
-    /// A kept tensor of that kind; its contents are arbitrary.
+    /// A kept tensor of that kind, over so many bytes or more; its contents are arbitrary.
     #[inline]
-    pub(crate) fn take(&mut self, shape: &[i64], dtype: DType) -> Option<Tensor> {
-        let is_alike = |t: &Tensor| t.dtype() == dtype && t.shape() == shape;
+    pub(crate) fn take(&mut self, bytes: usize, shape: &[i64], dtype: DType) -> Option<Tensor> {
+        let is_alike =
+            |t: &Tensor| t.dtype() == dtype && t.shape() == shape && t.storage().len() >= bytes;
         let at = self.kept.iter().rposition(is_alike)?;
         Some(self.kept.swap_remove(at))
     }
@@ -60,7 +61,7 @@ mod tests {
     use crate::memory::alloc_storage;
 
     fn tensor(shape: &[i64], dtype: DType) -> Tensor {
-        let storage = alloc_storage(512).expect("some bytes");
+        let storage = alloc_storage(128).expect("some bytes");
         Tensor::from_storage(storage, 0, shape, dtype).expect("it fits")
     }
 
@@ -70,11 +71,12 @@ mod tests {
         let one = tensor(&[2], DType::Int64);
         let place = one.data_ptr();
         spares.offer(Value::Tensor(one));
-        assert!(spares.take(&[2], DType::Float64).is_none());
-        assert!(spares.take(&[1, 2], DType::Int64).is_none());
-        let again = spares.take(&[2], DType::Int64).expect("it was kept");
+        assert!(spares.take(1, &[2], DType::Float64).is_none());
+        assert!(spares.take(1, &[1, 2], DType::Int64).is_none());
+        assert!(spares.take(256, &[2], DType::Int64).is_none());
+        let again = spares.take(1, &[2], DType::Int64).expect("it was kept");
         assert_eq!(again.data_ptr(), place);
-        assert!(spares.take(&[2], DType::Int64).is_none());
+        assert!(spares.take(1, &[2], DType::Int64).is_none());
     }
 
     #[test]
@@ -85,14 +87,22 @@ mod tests {
         let view = tensor(&[2], DType::Int64);
         let part = view.reshape(&[1, 2]).expect("two elements");
         spares.offer(Value::Tensor(view));
-        spares.offer(Value::Tensor(tensor(&[2], DType::Int64).as_read_only()));
+        let written = tensor(&[2], DType::Int64);
+        let only_read = written.as_read_only();
+        drop(written);
+        spares.offer(Value::Tensor(only_read));
+        let storage = alloc_storage(128).expect("some bytes");
+        let behind = Tensor::from_storage(storage, 64, &[2], DType::Int64).expect("it fits");
+        spares.offer(Value::Tensor(behind));
+        let storage = alloc_storage(4096).expect("some bytes");
+        let roomy = Tensor::from_storage(storage, 0, &[2], DType::Int64).expect("it fits");
+        spares.offer(Value::Tensor(roomy));
         let mut bytes = [0i64; 2];
         let start = bytes.as_mut_ptr().cast::<u8>();
         // SAFETY: the bytes outlive the tensor, which nothing writes.
         let foreign = unsafe { pliant_tensor::Storage::from_foreign(start, 16, false, || ()) };
         let foreign = Tensor::from_storage(foreign, 0, &[2], DType::Int64).expect("it fits");
         spares.offer(Value::Tensor(foreign));
-        spares.offer(Value::Tensor(tensor(&[64], DType::Int64)));
         assert!(spares.kept.is_empty());
         drop((held, part));
     }
@@ -105,6 +115,6 @@ mod tests {
             spares.offer(Value::Tensor(tensor(&vec![1; rank], DType::Int8)));
         }
         assert_eq!(spares.kept.len(), COUNT);
-        assert!(spares.take(&[9], DType::Int8).is_none());
+        assert!(spares.take(1, &[9], DType::Int8).is_none());
     }
 }

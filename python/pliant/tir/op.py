@@ -30,6 +30,7 @@ __all__ = [
     "bitwise_or",
     "bitwise_xor",
     "call_extern",
+    "call_intrin",
     "call_packed",
     "call_pure_extern",
     "ceil",
@@ -117,6 +118,11 @@ class Let:
 
     def __new__(cls, var: PrimExpr, value: PrimExprLike, body: PrimExpr) -> PrimExpr:  # type: ignore[misc]
         return substitute(body, {var: value})
+
+
+def call_intrin(dtype: str, func_name: str, *args: PrimExprLike | str) -> PrimExpr:
+    """A call of an intrinsic by its name, whose result is of that type: ``tir.Call``."""
+    return _core.Call(dtype, func_name, list(args))
 
 
 def exp(x: PrimExprLike) -> PrimExpr:

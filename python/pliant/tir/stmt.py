@@ -82,9 +82,17 @@ class Buffer:
         return f"Buffer({self.name}, {list(self.shape)}, {self.dtype!r})"
 
 
-def decl_buffer(shape: Sequence[Any], dtype: str = "float32", name: str = "buffer") -> Buffer:
-    """A new buffer."""
+def decl_buffer(shape: Sequence[Any], dtype: str = "float32", name: str = "buffer", *, scope: str = "") -> Buffer:
+    """A new buffer. There is one kind of memory: ``scope`` is ``""`` or ``"global"``."""
+    if scope not in ("", "global"):
+        raise ValueError(f"decl_buffer: scope is '' or 'global', not {scope!r}")
     return Buffer(_core.te_placeholder(list(shape), dtype, name))
+
+
+class Unstated(list[Any]):
+    """No regions: a block that does not say what it reads or writes."""
+
+    unstated = True
 
 
 class BufferRegion:
@@ -251,8 +259,8 @@ class Block(Stmt):
         annotations: dict[str, Any] | None = None,
     ) -> None:
         self.iter_vars = list(iter_vars)
-        self.reads = None if reads is None else list(reads)
-        self.writes = None if writes is None else list(writes)
+        self.reads = Unstated() if reads is None else reads if isinstance(reads, Unstated) else list(reads)
+        self.writes = Unstated() if writes is None else writes if isinstance(writes, Unstated) else list(writes)
         self.name_hint = name_hint
         self.body = body
         self.init = init

@@ -9,7 +9,7 @@ from pliant import _core, tir
 from pliant._core import Tensor
 from pliant.topi.utils import get_const_tuple, simplify
 
-__all__ = ["indices_within", "sizes_hold"]
+__all__ = ["indices_within", "sizes_agree", "sizes_hold"]
 
 
 def sizes_hold(stage: Tensor, condition: Any, message: str, *told: Any) -> Tensor:
@@ -22,6 +22,16 @@ def sizes_hold(stage: Tensor, condition: Any, message: str, *told: Any) -> Tenso
             return stage
         raise ValueError(message.format(*(simplify(t) for t in told)))
     return _core.te_checked(stage, [], lambda: (condition, *told), "shape", message)
+
+
+def sizes_agree(stage: Tensor, name: str, *pairs: tuple[str, Any, Any]) -> Tensor:
+    """``stage``, which runs only where sizes are what they have to be: each with what it is the size of, and the other one.
+
+    Raises ``ValueError`` where they are known to differ."""
+    for what, size, wanted in pairs:
+        message = f"{name}: {what} has the size {{0}}, not {{1}}"
+        stage = sizes_hold(stage, tir.const(size) == wanted, message, size, wanted)
+    return stage
 
 
 def indices_within(stage: Tensor, indices: Tensor, name: str, axis: int, size: Any) -> Tensor:

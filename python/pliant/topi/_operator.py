@@ -56,6 +56,11 @@ def find(path: str) -> Any:
     return TeOperator(op)
 
 
+def accumulator(dtype: str) -> str:
+    """The type in which sums over elements of a type are made: halves lose too much."""
+    return "float32" if dtype in ("float16", "bfloat16") else dtype
+
+
 def axis_of(axis: int, ndim: int) -> int:
     """An axis counted from the first one.
 

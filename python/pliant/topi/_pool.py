@@ -76,6 +76,8 @@ def pool3d(
 def global_pool(data: Tensor, pool_type: str, layout: str = "NCHW") -> Tensor:
     """The largest or the mean over height and width."""
     axes = [i for i, c in enumerate(layout) if c in "HW"]
+    if pool_type not in ("max", "avg"):
+        raise ValueError(f"pool_type is 'max' or 'avg', not '{pool_type}'")
     return find({"max": "max", "avg": "mean"}[pool_type])(data, axis=axes, keepdims=True)
 
 
@@ -86,6 +88,8 @@ def _adaptive(data: Tensor, output_size: Any, pool_type: str, layout: str) -> Te
     if pool_type != "max":
         raise ValueError(f"pool_type is 'max' or 'avg', not '{pool_type}'")
     sizes = list(output_size) if isinstance(output_size, list | tuple) else [output_size] * len(axes)
+    if any(isinstance(size, int) and size < 1 for size in sizes):
+        raise ValueError(f"adaptive_pool: output_size {sizes} is above 0")
     shape = list(data.shape)
     windows = []
     for axis, size in zip(axes, sizes, strict=True):

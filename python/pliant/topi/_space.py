@@ -194,6 +194,11 @@ def space_to_depth(data: Tensor, block_size: int, layout: str = "NCHW") -> Tenso
     return made
 
 
+def _above_zero(name: str, block_shape: Sequence[int]) -> None:
+    if any(b < 1 for b in block_shape):
+        raise ValueError(f"{name}: block_shape {list(block_shape)} is above 0")
+
+
 def space_to_batch_nd(
     data: Tensor,
     block_shape: Sequence[int],
@@ -202,6 +207,7 @@ def space_to_batch_nd(
     pad_value: float = 0.0,
 ) -> Tensor:
     """The places of the padded dims after the first one, folded into the batch, the first dim, in blocks."""
+    _above_zero("space_to_batch_nd", block_shape)
     n = len(block_shape)
     rest = [0] * (data.ndim - 1 - n)
     wide = pad(data, [0, *pad_before, *rest], [0, *pad_after, *rest], pad_value)
@@ -229,6 +235,7 @@ def batch_to_space_nd(
     data: Tensor, block_shape: Sequence[int], crop_begin_list: Sequence[int], crop_end_list: Sequence[int]
 ) -> Tensor:
     """The batch, the first dim, unfolded into blocks of the dims after it, of which the ends are cut off."""
+    _above_zero("batch_to_space_nd", block_shape)
     n, count = len(block_shape), 1
     for b in block_shape:
         count *= b

@@ -10,6 +10,7 @@ from typing import Any
 
 from pliant import _core, te, tir
 from pliant._core import Tensor
+from pliant.topi._check import sizes_agree
 from pliant.topi._operator import axis_of, find
 
 __all__ = [
@@ -62,23 +63,21 @@ def identity(x: Tensor) -> Tensor:
 def squeeze(a: Tensor, axis: int | Sequence[int] | None = None) -> Tensor:
     """The elements without dims of size 1: those at ``axis``, or all known to be 1.
 
-    Raises ``ValueError`` where a dim at ``axis`` is known to be of another size."""
+    A dim at ``axis`` of another size is an error: ``ValueError`` where it is known, else of the run."""
     dims = list(a.shape)
     sizes = [d if isinstance(d, int) else getattr(d, "value", None) for d in dims]
     if axis is None:
         gone = {k for k, size in enumerate(sizes) if size == 1}
     else:
         gone = {axis_of(k, len(dims)) for k in ([axis] if isinstance(axis, int) else axis)}
-    for k in sorted(gone):
-        if sizes[k] not in (None, 1):
-            raise ValueError(f"squeeze: dim {k} has the size {sizes[k]}, not 1")
     kept = [k for k in range(len(dims)) if k not in gone]
 
     def at(*i: Any) -> Any:
         index = dict(zip(kept, i, strict=True))
         return a(*(index.get(k, 0) for k in range(len(dims))))
 
-    return te.compute([dims[k] for k in kept], at, name="T_squeeze")
+    made = te.compute([dims[k] for k in kept], at, name="T_squeeze")
+    return sizes_agree(made, "squeeze", *((f"dim {k}", dims[k], 1) for k in sorted(gone)))
 
 
 def cast(x: Tensor, dtype: str) -> Tensor:
@@ -137,6 +136,8 @@ def arange(start: Any, stop: Any = None, step: Any = 1, dtype: str = "float32") 
 
 def elemwise_sum(xs: Sequence[Tensor]) -> Tensor:
     """The sum of tensors."""
+    if not xs:
+        raise ValueError("elemwise_sum: there is nothing to add up")
     add = find("add")
     total = xs[0]
     for x in xs[1:]:
@@ -149,12 +150,12 @@ def elemwise_sum(xs: Sequence[Tensor]) -> Tensor:
 
 def all(data: Tensor, axis: Any = None, keepdims: bool = False) -> Tensor:
     """Whether all elements over axes are not 0."""
-    return cast(find("min")(cast(cast(data, "bool"), "int8"), axis, keepdims), "bool")
+    return cast(find("min")(cast(cast(data, "bool"), "uint8"), axis, keepdims), "bool")
 
 
 def any(data: Tensor, axis: Any = None, keepdims: bool = False) -> Tensor:
     """Whether any element over axes is not 0."""
-    return cast(find("max")(cast(cast(data, "bool"), "int8"), axis, keepdims), "bool")
+    return cast(find("max")(cast(cast(data, "bool"), "uint8"), axis, keepdims), "bool")
 
 
 def collapse_sum(data: Tensor, target_shape: Sequence[Any]) -> Tensor:
@@ -213,7 +214,7 @@ def tensordot(a: Tensor, b: Tensor, axes: Any = 2) -> Tensor:
     letters = [chr(ord("a") + i) for i in range(a.ndim + b.ndim)]
     left, right = letters[: a.ndim], letters[a.ndim :]
     for i, j in zip(own, other, strict=True):
-        right[j % b.ndim] = left[i % a.ndim]
+        right[axis_of(j, b.ndim)] = left[axis_of(i, a.ndim)]
     kept = [c for c in [*left, *right] if (c in left) != (c in right)]
     return einsum(f"{''.join(left)},{''.join(right)}->{''.join(kept)}", a, b)
 

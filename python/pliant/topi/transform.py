@@ -10,7 +10,7 @@ from typing import Any
 from pliant import te, tir
 from pliant._core import Tensor
 from pliant.topi._operator import axis_of, find
-from pliant.topi._check import sizes_hold
+from pliant.topi._check import sizes_agree, sizes_hold
 from pliant.topi.utils import get_const_int
 
 __all__ = [
@@ -43,7 +43,9 @@ def expand_like(a: Tensor, shape_like: Tensor, axis: int | Sequence[int]) -> Ten
     if a.ndim + len(new) != ndim:
         raise ValueError(f"expand_like: {a.ndim} dims and {len(new)} new ones are not the {ndim} of {shape_like.name}")
     kept = [k for k in range(ndim) if k not in new]
-    return te.compute(shape_like.shape, lambda *i: a(*(i[k] for k in kept)), name="T_expand_like")
+    made = te.compute(shape_like.shape, lambda *i: a(*(i[k] for k in kept)), name="T_expand_like")
+    pairs = ((f"dim {j} of {a.name}", a.shape[j], shape_like.shape[k]) for j, k in enumerate(kept))
+    return sizes_agree(made, "expand_like", *pairs)
 
 
 def unravel_index(indices: Tensor, shape: Sequence[Any] | Tensor) -> Tensor:
@@ -90,7 +92,8 @@ def sequence_mask(data: Tensor, valid_length: Tensor, mask_value: float = 0, axi
         inside = i[axis].astype("int64") < valid_length(i[1 - axis]).astype("int64")
         return tir.Select(inside, data(*i), masked)
 
-    return te.compute(data.shape, element, name="T_sequence_mask")
+    made = te.compute(data.shape, element, name="T_sequence_mask")
+    return sizes_agree(made, "sequence_mask", (valid_length.name, valid_length.shape[0], data.shape[1 - axis]))
 
 
 def strided_set(
@@ -110,15 +113,19 @@ def strided_set(
         at = dim + at if at < 0 else at
         return tir.max(tir.min(at, dim), 0)
 
+    ends = [(place(begin[k], a.shape[k]), place(end[k], a.shape[k])) for k in range(len(steps))]
+
     def element(*i: Any) -> Any:
         inside, at = [], list(i)
-        for k, step in enumerate(steps):
-            first, last = place(begin[k], a.shape[k]), place(end[k], a.shape[k])
+        for k, ((first, last), step) in enumerate(zip(ends, steps, strict=True)):
             inside += [i[k] >= first, i[k] < last, tir.floormod(i[k] - first, step) == 0]
             at[k] = tir.floordiv(i[k] - first, step)
         return tir.if_then_else(tir.all(*inside), v(*at), a(*i)) if inside else v(*i)
 
-    return te.compute(a.shape, element, name="T_strided_set")
+    made = te.compute(a.shape, element, name="T_strided_set")
+    counts = [tir.floordiv(tir.max(last - first, 0) + step - 1, step) for (first, last), step in zip(ends, steps, strict=True)]
+    wanted = [*counts, *a.shape[len(steps) :]]
+    return sizes_agree(made, "strided_set", *((f"dim {k} of {v.name}", v.shape[k], size) for k, size in enumerate(wanted)))
 
 
 def dynamic_strided_slice(
@@ -141,6 +148,8 @@ def sliding_window(data: Tensor, axis: int, window_shape: Sequence[int], strides
     n = data.ndim - axis
     if len(window_shape) != n or len(strides) != n:
         raise ValueError(f"sliding_window: {n} axes, but windows of {len(window_shape)} and strides of {len(strides)}")
+    if min(*window_shape, *strides) < 1:
+        raise ValueError(f"sliding_window: windows {list(window_shape)} and strides {list(strides)} are above 0")
     places = [
         tir.floordiv(data.shape[axis + k] - window_shape[k], strides[k]) + 1 for k in range(n)
     ]
@@ -189,7 +198,12 @@ def matrix_set_diag(data: Tensor, diagonal: Tensor, k: int | tuple[int, int] = 0
             value = diagonal(*i[:-2], high - d, at + tir.if_then_else(d >= 0, above, below))
         return tir.if_then_else(tir.all(d >= low, d <= high), value, data(*i))
 
-    return te.compute(data.shape, element, name="T_matrix_set_diag")
+    made = te.compute(data.shape, element, name="T_matrix_set_diag")
+    wanted = [*data.shape[:-2], *([] if low == high else [high - low + 1]), longest]
+    if diagonal.ndim != len(wanted):
+        raise ValueError(f"matrix_set_diag: diagonals of {diagonal.ndim} dims for {data.ndim}: {len(wanted)} are needed")
+    pairs = ((f"dim {k} of {diagonal.name}", diagonal.shape[k], size) for k, size in enumerate(wanted))
+    return sizes_agree(made, "matrix_set_diag", *pairs)
 
 
 def layout_transform(array: Tensor, src_layout: Any, dst_layout: str | None = None, **options: Any) -> Tensor:
@@ -243,9 +257,10 @@ def _parts(layout: Layout, letter: str) -> int:
 
 
 def _after(layout: Layout, k: int) -> int:
-    """How many elements of its axis one step along position ``k`` of a layout is."""
-    letter = layout[k][0].upper()
-    return math.prod(n for c, n in layout[k + 1 :] if n and c.upper() == letter)
+    """How many elements of its axis one step along position ``k`` of a layout is: a whole part, wherever the part
+    stands, or one."""
+    letter, part = layout[k]
+    return 1 if part else _parts(layout, letter)
 
 
 def _taken(index: Any, layout: Layout, k: int) -> Any:

@@ -29,8 +29,8 @@ class Module:
 #         p: R.Tensor((n,), dtype="float32") = R.call_packed("write", x, sinfo_args=(R.Tensor((n,), dtype="float32"),))
 #         q: R.Tensor((n,), dtype="float32") = R.call_packed("write", x, sinfo_args=(R.Tensor((n,), dtype="float32"),))
 #         b: R.Tensor((n,), dtype="float32") = R.exp(x)
-#         gv: R.Tensor((n,), dtype="float32") = R.add(p, q)
-#         gv1: R.Tensor((n,), dtype="float32") = R.add(a, b)
-#         gv2: R.Tensor((n,), dtype="float32") = R.add(gv, b)
-#         d: R.Tensor((n,), dtype="float32") = R.add(gv1, gv2)
+#         gv: R.Tensor((n,), dtype="float32") = R.add(a, b)
+#         gv1: R.Tensor((n,), dtype="float32") = R.add(p, q)
+#         gv2: R.Tensor((n,), dtype="float32") = R.add(gv1, b)
+#         d: R.Tensor((n,), dtype="float32") = R.add(gv, gv2)
 #         return d

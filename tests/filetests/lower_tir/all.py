@@ -82,11 +82,15 @@ class Module:
 #             for row in range(T.min(rows, n - first)):
 #                 v_ax0: T.int64 = first + row
 #                 acc = T.alloc_buffer((16,), "float32", scope="local")
-#                 acc[T.Ramp(0, 1, 16)] = T.Broadcast(T.float32(0.0), 16)
-#                 for strip in range(m // 16):
-#                     acc[T.Ramp(0, 1, 16)] = acc[T.Ramp(0, 1, 16)] + A[T.Ramp(v_ax0 * m + strip * 16, 1, 16)]
-#                 acc1 = T.alloc_buffer((1,), "float32", scope="local")
-#                 acc1[0] = T.float32(0.0) + T.vector_sum("float32", acc[T.Ramp(0, 1, 16)])
+#                 acc1 = T.alloc_buffer((1,), "float64", scope="local")
+#                 acc1[0] = T.float64(0.0)
+#                 for part in range((m + 1008) // 1024):
+#                     acc[T.Ramp(0, 1, 16)] = T.Broadcast(T.float32(0.0), 16)
+#                     for strip in range(T.min(64, m // 16 - part * 64)):
+#                         acc[T.Ramp(0, 1, 16)] = acc[T.Ramp(0, 1, 16)] + A[T.Ramp(v_ax0 * m + (part * 64 + strip) * 16, 1, 16)]
+#                     acc1[0] = acc1[0] + T.Cast("float64", T.vector_sum("float32", acc[T.Ramp(0, 1, 16)]))
+#                 acc2 = T.alloc_buffer((1,), "float64", scope="local")
+#                 acc2[0] = T.Cast("float64", T.float32(0.0)) + acc1[0]
 #                 for tail in range(m % 16):
-#                     acc1[0] = acc1[0] + A[v_ax0 * m + (m // 16 * 16 + tail)]
-#                 T_sum[v_ax0] = acc1[0]
+#                     acc2[0] = acc2[0] + T.Cast("float64", A[v_ax0 * m + (m // 16 * 16 + tail)])
+#                 T_sum[v_ax0] = T.Cast("float32", acc2[0])

@@ -66,14 +66,18 @@ class Module:
 #                             tile[T.min(512, m - tile1 * 512) // 4 * 4 + tail] = A[v_ax0 * m + (tile1 * 512 + (T.min(512, m - tile1 * 512) // 4 * 4 + tail))] - T_softmax_maxelem_row[0]
 #                         T.evaluate(T.call_extern("int64", "pliant_vec_exp_f32", T.address_of(T_softmax_exp_row[tile1 * 512]), T.address_of(tile[0]), T.min(512, m - tile1 * 512)))
 #                 with T.decl_buffer((16,), "float32", scope="local") as acc:
-#                     acc[T.Ramp(0, 1, 16)] = T.Broadcast(T.float32(0.0), 16)
-#                     for strip in range(m // 16):
-#                         acc[T.Ramp(0, 1, 16)] = acc[T.Ramp(0, 1, 16)] + T_softmax_exp_row[T.Ramp(strip * 16, 1, 16)]
-#                     acc1 = T.alloc_buffer((1,), "float32", scope="local")
-#                     acc1[0] = T.float32(0.0) + T.vector_sum("float32", acc[T.Ramp(0, 1, 16)])
+#                     acc1 = T.alloc_buffer((1,), "float64", scope="local")
+#                     acc1[0] = T.float64(0.0)
+#                     for part in range((m + 1008) // 1024):
+#                         acc[T.Ramp(0, 1, 16)] = T.Broadcast(T.float32(0.0), 16)
+#                         for strip in range(T.min(64, m // 16 - part * 64)):
+#                             acc[T.Ramp(0, 1, 16)] = acc[T.Ramp(0, 1, 16)] + T_softmax_exp_row[T.Ramp((part * 64 + strip) * 16, 1, 16)]
+#                         acc1[0] = acc1[0] + T.Cast("float64", T.vector_sum("float32", acc[T.Ramp(0, 1, 16)]))
+#                     acc2 = T.alloc_buffer((1,), "float64", scope="local")
+#                     acc2[0] = T.Cast("float64", T.float32(0.0)) + acc1[0]
 #                     for tail in range(m % 16):
-#                         acc1[0] = acc1[0] + T_softmax_exp_row[m // 16 * 16 + tail]
-#                     T_softmax_expsum_row[0] = acc1[0]
+#                         acc2[0] = acc2[0] + T.Cast("float64", T_softmax_exp_row[m // 16 * 16 + tail])
+#                     T_softmax_expsum_row[0] = T.Cast("float32", acc2[0])
 #                 for strip in range(m // 16):
 #                     T_softmax_norm[T.Ramp(v_ax0 * m + strip * 16, 1, 16)] = T_softmax_exp_row[T.Ramp(strip * 16, 1, 16)] / T.Broadcast(T_softmax_expsum_row[0], 16)
 #                 for strip in range(m // 4 % 4):

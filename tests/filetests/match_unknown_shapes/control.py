@@ -112,10 +112,10 @@ class Module:
 #         def step(i1: R.Tensor((), dtype="int64"), y1: R.Tensor(dtype="int64", ndim=1)) -> R.Tuple(R.Tensor((), dtype="int64"), R.Tensor(dtype="int64", ndim=1)):
 #             y1_0 = T.int64()
 #             y11: R.Tensor((y1_0,), dtype="int64") = R.match_cast(y1, R.Tensor((y1_0,), dtype="int64"))
-#             gv1: R.Tensor((y1_0,), dtype="int64") = R.add(y11, i1)
-#             gv2: R.Tensor((), dtype="int64") = R.add(i1, R.const(1, "int64"))
-#             gv3: R.Tensor((y1_0 * 2,), dtype="int64") = R.concat((y11, gv1))
-#             return (gv2, gv3)
+#             gv1: R.Tensor((), dtype="int64") = R.add(i1, R.const(1, "int64"))
+#             gv2: R.Tensor((y1_0,), dtype="int64") = R.add(y11, i1)
+#             gv3: R.Tensor((y1_0 * 2,), dtype="int64") = R.concat((y11, gv2))
+#             return (gv1, gv3)
 #         state: R.Tuple(R.Tensor((), dtype="int64"), R.Tensor(dtype="int64", ndim=1)) = R.while_loop(short, step, R.const(0, "int64"), x)
 #         gv4: R.Tensor(dtype="int64", ndim=1) = state[1]
 #         gv41: R.Tensor((gv4_0,), dtype="int64") = R.match_cast(gv4, R.Tensor((gv4_0,), dtype="int64"))

@@ -9,6 +9,7 @@ import pliant
 import pliant as tvm
 from pliant import relax, tir
 from pliant.script import ir as I
+from pliant.script import relax as R
 from pliant.script import tir as T
 
 
@@ -161,8 +162,48 @@ def test_mistakes_in_parts_are_told() -> None:
     with pytest.raises(ValueError, match="handle parameter 'c' has no buffer"):
         tir.PrimFunc([a, b, tir.Var("c", "handle")], func.body, buffer_map=func.buffer_map)
     address = tir.For(i, 0, 4, tir.ForKind.SERIAL, B.vstore([i], tir.Cast("float32", a)))
-    with pytest.raises(ValueError, match="an address stands where no call takes it"):
+    with pytest.raises(ValueError, match="handle 'a' is no value: it stands for the buffer 'A'"):
         tir.PrimFunc([a, b], address, buffer_map=func.buffer_map)
+    handle = tir.Var("h", "handle")
+    with pytest.raises(ValueError, match="'h' is a handle, which counts nothing"):
+        tir.PrimFunc([a, b], tir.For(handle, 0, 4, 0, tir.Evaluate(one)), buffer_map=func.buffer_map)
+    with pytest.raises(ValueError, match="no kind of axis -1"):
+        tir.IterVar((0, 4), i, -1)
     part = tir.Block([], [], [], "part", func.body, match_buffers=[object()])
     with pytest.raises(pliant.error.UnsupportedError, match="match no parts of buffers"):
         tir.PrimFunc([a, b], tir.BlockRealize([], True, part), buffer_map=func.buffer_map)
+
+
+def test_small_things_are_as_the_field_has_them() -> None:
+    @T.prim_func
+    def unstated(A: T.Buffer((4,), "float32")):
+        for i in range(4):
+            with T.block("b"):
+                v = T.axis.spatial(4, i)
+                A[v] = A[v] + T.float32(1)
+
+    block = unstated.body.body.block
+    assert len(block.reads) == 0 and len(block.writes) == 0
+    assert unstated.with_body(unstated.body).script() == unstated.script()
+    i = tir.Var("i", "int32")
+    buffer = tir.decl_buffer((4,), "float32", "A", scope="global")
+    handle = tir.Var("a", "handle")
+    value = tir.call_intrin("float32", "tir.exp", tir.FloatImm("float32", 0))
+    loop = tir.For(i, 0, 4, tir.ForKind.SERIAL, buffer.vstore([tir.Cast("int64", i)], value))
+    (out,) = run(tir.PrimFunc([handle], loop, buffer_map={handle: buffer}), np.zeros(4, "float32"))
+    np.testing.assert_array_equal(out, np.ones(4))
+    with pytest.raises(ValueError, match="scope is '' or 'global'"):
+        tir.decl_buffer((4,), scope="shared")
+    with pytest.raises(ValueError, match="int32 does not hold"):
+        tir.PrimFunc([handle], tir.For(i, 0, 2**40, 0, loop.body), buffer_map={handle: buffer})
+
+
+def test_constants_of_passes_are_those_of_scripts() -> None:
+    @I.ir_module
+    class Scaled:
+        @R.function
+        def main(x: R.Tensor(("n",), "float32")):
+            return R.argmax(R.multiply(R.clip(x, 0.1, 0.7), R.const(0.1, "float32")))
+
+    made = relax.transform.LegalizeOps()(Scaled)
+    tvm.ir.assert_structural_equal(made, pliant.script.from_source(made.script(show_meta=True)))

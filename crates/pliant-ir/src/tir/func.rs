@@ -5,7 +5,7 @@ use std::sync::Arc;
 use cranelift_entity::PrimaryMap;
 use indexmap::IndexMap;
 use pliant_diag::Span;
-use pliant_tensor::DType;
+use pliant_tensor::{DType, bf16_of, f16_of};
 use rustc_hash::FxHashMap;
 
 use super::buffer::{Buffer, BufferData};
@@ -152,6 +152,7 @@ impl PrimFunc {
 
     /// The id of an expression, which is stored if it is new.
     pub fn add_expr(&mut self, data: ExprData) -> Expr {
+        let data = canonical(data);
         if let Some(&e) = self.expr_ids.get(&data) {
             return e;
         }
@@ -292,5 +293,29 @@ impl PrimFunc {
     /// A write of one element.
     pub fn store(&mut self, buffer: Buffer, indices: &[Expr], value: Expr) -> Stmt {
         self.add_stmt(StmtData::Store { buffer, indices: indices.into(), value })
+    }
+}
+
+/// The one form of what could be written in several: constants as their type holds them, and no type at calls whose operands
+/// tell it.
+fn canonical(data: ExprData) -> ExprData {
+    match data {
+        ExprData::Float(bits, ty) => {
+            let value = f64::from_bits(bits);
+            let value = match ty.dtype {
+                DType::Float32 => f64::from(value as f32),
+                DType::Float16 => f16_of(value).to_f64(),
+                DType::BFloat16 => bf16_of(value).to_f64(),
+                _ => value,
+            };
+            ExprData::Float(value.to_bits(), ty)
+        }
+        ExprData::Call(Intrin::AddressOf, args, _) => {
+            ExprData::Call(Intrin::AddressOf, args, Ty::I64)
+        }
+        ExprData::Call(intrin, args, _) if intrin.result() != IntrinResult::Explicit => {
+            ExprData::Call(intrin, args, Ty::I64)
+        }
+        data => data,
     }
 }

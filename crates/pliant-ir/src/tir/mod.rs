@@ -4,6 +4,7 @@
 //! (equal ids are equal expressions) and are evaluated where the statement that uses them stands. The
 //! function writes its results into buffers that the caller hands over: destination-passing style.
 
+pub mod bind_calls;
 pub mod buffer;
 pub mod expr;
 pub mod func;

@@ -272,14 +272,23 @@ impl Verifier<'_> {
         }
     }
 
+    /// The type of what counts the turns of a loop or the places of an axis.
+    fn counter(&mut self, var: Var) -> Ty {
+        match self.f.var(var).ty {
+            VarTy::Value(ty) => ty,
+            VarTy::Handle => {
+                let name = self.name(var).to_string();
+                self.error(codes::PL0305, format!("'{name}' is a handle, which counts nothing"));
+                Ty::I64
+            }
+        }
+    }
+
     fn for_loop(&mut self, var: Var, min: Expr, extent: Expr, kind: ForKind) {
         let f = self.f;
         let (a, b) =
             (self.index(min, "a loop's first value"), self.index(extent, "a loop's extent"));
-        let ty = match f.var(var).ty {
-            VarTy::Value(ty) => ty,
-            VarTy::Handle => Ty::I64,
-        };
+        let ty = self.counter(var);
         if a != ty || b != ty {
             let name = self.name(var).to_string();
             self.error(
@@ -299,12 +308,8 @@ impl Verifier<'_> {
     }
 
     fn block(&mut self, b: &BlockData, depth: usize, stack: &mut Vec<Work>) {
-        let f = self.f;
         for it in &b.iters {
-            let ty = match f.var(it.var).ty {
-                VarTy::Value(ty) => ty,
-                VarTy::Handle => Ty::I64,
-            };
+            let ty = self.counter(it.var);
             for e in [it.min, it.extent, it.binding] {
                 let have = self.index(e, "an axis");
                 if have != ty {
@@ -433,6 +438,14 @@ impl Verifier<'_> {
                     self.error(
                         codes::PL0301,
                         format!("variable '{name}' is used where it is not in view"),
+                    );
+                }
+                ExprData::Var(v) if f.buffer_map.contains_key(v) => {
+                    let (name, buffer) = (self.name(*v).to_string(), f.buffer_map[v]);
+                    let buffer = &f.buffer(buffer).name;
+                    self.error(
+                        codes::PL0315,
+                        format!("handle '{name}' is no value: it stands for the buffer '{buffer}'"),
                     );
                 }
                 ExprData::Var(v) if self.hidden.contains(v) => {
@@ -585,11 +598,6 @@ fn facts(f: &PrimFunc, b: Buffer) -> Vec<Expr> {
     data.shape.iter().chain(&data.strides).chain(&data.elem_offset).copied().collect()
 }
 
-/// Whether an expression is the address of memory, which only calls take.
 fn is_address(f: &PrimFunc, e: Expr) -> bool {
-    match f.expr(e) {
-        ExprData::Call(intrin, ..) => *intrin == Intrin::AddressOf,
-        ExprData::Var(v) => f.var(*v).ty == VarTy::Handle,
-        _ => false,
-    }
+    matches!(f.expr(e), ExprData::Call(Intrin::AddressOf, ..))
 }

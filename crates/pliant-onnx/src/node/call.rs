@@ -124,8 +124,8 @@ fn number(value: f64, dtype: DType) -> Result<Tensor, pliant_tensor::TensorError
     match dtype {
         DType::Float64 => Tensor::scalar(value),
         DType::Float32 => Tensor::scalar(value as f32),
-        DType::Float16 => Tensor::scalar(half::f16::from_f64(value)),
-        DType::BFloat16 => Tensor::scalar(half::bf16::from_f64(value)),
+        DType::Float16 => Tensor::scalar(pliant_tensor::f16_of(value)),
+        DType::BFloat16 => Tensor::scalar(pliant_tensor::bf16_of(value)),
         DType::Bool => Tensor::scalar(value != 0.0),
         DType::Int8 => Tensor::scalar(value as i8),
         DType::Int16 => Tensor::scalar(value as i16),

@@ -1,12 +1,12 @@
 //! Calls of functions, values about values, and the operators of the later stages: memory and machine.
 
-use pliant_ir::DType;
 use pliant_ir::attr_names::INPLACE_INDICES;
 use pliant_ir::op::InferError;
 use pliant_ir::print::type_text;
 use pliant_ir::relax::derive::{derive_callable_ty, erase, is_subtype, type_syms};
 use pliant_ir::relax::loops::while_loop_ty;
 use pliant_ir::relax::{ExprData, Type, TypeData};
+use pliant_ir::{DType, Sym};
 
 use crate::decl::{Default, OpDecl, Pattern};
 use crate::infer::InferCtx;
@@ -340,6 +340,36 @@ fn te_shape_to_tensor(ctx: &mut LegalizeCtx<'_>) -> Result<Vec<te::Tensor>, Lega
     })])
 }
 
+/// Checks of a stage that is made of a tensor's sizes alone, since nobody computes the tensor then: no size is negative, and
+/// there are no more elements than 64 bits count.
+fn checked_sizes(ctx: &mut LegalizeCtx<'_>, mut stage: te::Tensor, dims: &[Sym]) -> te::Tensor {
+    let op = ctx.decl.name;
+    let zero = ctx.func.syms.int(0);
+    for &dim in dims {
+        if crate::prove::at_most(ctx.func, zero, dim) != Some(true) {
+            let size = ctx.size(dim);
+            let message = format!("{op}: the size {} is negative", te::told(&size, 0));
+            let cond = te::explain(&te::ge(&size, &te::int(0)), &[size]);
+            stage = stage.with_check(te::Check { axes: Vec::new(), cond, message: message.into() });
+        }
+    }
+    let sizes = ctx.size_list(dims);
+    let open = sizes.iter().filter(|s| s.as_int().is_none_or(|v| v > 1)).count();
+    if open > 1 {
+        let wide = |e: &te::Expr| te::cast(e, DType::Float64);
+        let count = sizes.iter().fold(te::const_of(1.0, DType::Float64), |n, s| n * wide(s));
+        let cond = te::lt(&count, &te::const_of(2f64.powi(63), DType::Float64));
+        let told: Vec<String> = sizes.iter().enumerate().map(|(k, s)| te::told(s, k)).collect();
+        let message = format!(
+            "{op}: the elements of a tensor of the sizes ({}) are more than 64 bits count",
+            told.join(", ")
+        );
+        let cond = te::explain(&cond, &sizes);
+        stage = stage.with_check(te::Check { axes: Vec::new(), cond, message: message.into() });
+    }
+    stage
+}
+
 fn infer_size(ctx: &mut InferCtx<'_>) -> Inferred {
     ctx.tensor(0)?;
     Ok(ctx.make(Some(Vec::new()), None, Some(DType::Int64)))
@@ -348,7 +378,8 @@ fn infer_size(ctx: &mut InferCtx<'_>) -> Inferred {
 fn te_size(ctx: &mut LegalizeCtx<'_>) -> Result<Vec<te::Tensor>, LegalizeError> {
     let dims = ctx.dims(0)?;
     let size = ctx.size_list(&dims).iter().fold(te::int(1), |acc, d| acc * d);
-    Ok(vec![te::compute(Vec::new(), "T_size", |_| size)])
+    let stage = te::compute(Vec::new(), "T_size", |_| size);
+    Ok(vec![checked_sizes(ctx, stage, &dims)])
 }
 
 fn alloc_tensor(ctx: &mut InferCtx<'_>) -> Inferred {

@@ -78,8 +78,14 @@ pub static DECLS: &[OpDecl] = &[
 ];
 
 fn infer_shape(ctx: &mut InferCtx<'_>) -> Inferred {
-    let (sizes, dtype) = (ctx.new_sizes(0)?, ctx.dtype("dtype")?);
-    Ok(ctx.make(sizes.dims, sizes.ndim, dtype))
+    let (sizes, dtype) = (ctx.new_sizes(0)?, needed_dtype(ctx)?);
+    Ok(ctx.make(sizes.dims, sizes.ndim, Some(dtype)))
+}
+
+/// The data type of a result that no operand has one for.
+fn needed_dtype(ctx: &InferCtx<'_>) -> Result<DType, InferError> {
+    ctx.dtype("dtype")?
+        .ok_or_else(|| ctx.error("dtype is needed: nothing else says what the elements are"))
 }
 
 fn infer_full(ctx: &mut InferCtx<'_>) -> Inferred {
@@ -183,6 +189,9 @@ fn infer_arange(ctx: &mut InferCtx<'_>) -> Inferred {
     let dtype = ctx.dtype("dtype")?;
     if let [Bound::Size(start), Bound::Size(end), Bound::Size(step)] = bounds {
         let len = int_length(ctx, start, end, step)?;
+        if let Some(dtype) = dtype {
+            check_fits(ctx, dtype, start, len, step)?;
+        }
         return Ok(ctx.make(Some(vec![len]), None, Some(dtype.unwrap_or(DType::Int64))));
     }
     let [start, end, step] = float_bounds(ctx, &bounds)?;
@@ -194,6 +203,27 @@ fn infer_arange(ctx: &mut InferCtx<'_>) -> Inferred {
     }
     let len = ctx.func.syms.int(len.max(0.0) as i64);
     Ok(ctx.make(Some(vec![len]), None, Some(dtype.unwrap_or(DType::Float32))))
+}
+
+/// Refuses values that are known not to fit the data type of an `arange`.
+fn check_fits(
+    ctx: &InferCtx<'_>,
+    dtype: DType,
+    start: Sym,
+    len: Sym,
+    step: Sym,
+) -> Result<(), InferError> {
+    let int = |s: Sym| ctx.func.syms.as_int(s);
+    let (Some(start), Some(len), Some(step)) = (int(start), int(len), int(step)) else {
+        return Ok(());
+    };
+    let last = start.checked_add((len - 1).saturating_mul(step));
+    let fits = |v: i64| dtype.has_int(v) && (dtype != DType::UInt64 || v >= 0);
+    if len == 0 || dtype.is_float() || fits(start) && last.is_some_and(fits) {
+        return Ok(());
+    }
+    let end = last.map_or("beyond 64 bits".to_string(), |v| v.to_string());
+    Err(ctx.error(format!("{dtype} does not hold the values from {start} to {end}")))
 }
 
 fn float_bounds(ctx: &InferCtx<'_>, bounds: &[Bound; 3]) -> Result<[f64; 3], InferError> {
@@ -212,15 +242,39 @@ fn te_arange(ctx: &mut LegalizeCtx<'_>) -> Outputs {
     let bounds = arange_bounds(&mut ctx.infer())?;
     if let [Bound::Size(start), _, Bound::Size(step)] = bounds {
         let (start, step) = (ctx.size(start), ctx.size(step));
-        return Ok(vec![te::compute(shape, "T_arange", |i| {
-            te::cast(&(&i[0] * &step + &start), dtype)
-        })]);
+        let len = shape[0].clone();
+        let out = te::compute(shape, "T_arange", |i| te::cast(&(&i[0] * &step + &start), dtype));
+        let last = &start + (len.clone() - te::int(1)) * &step;
+        return Ok(vec![held(ctx.decl.name, out, &len, &start, &last)]);
     }
     let [start, _, step] = float_bounds(&ctx.infer(), &bounds)?;
     let wide = |v: f64| te::const_of(v, DType::Float64);
     Ok(vec![te::compute(shape, "T_arange", |i| {
         te::cast(&(te::cast(&i[0], DType::Float64) * wide(step) + wide(start)), dtype)
     })])
+}
+
+/// A stage that runs only where its integer type holds both ends of its values, if there are any.
+fn held(
+    op: &str,
+    out: te::Tensor,
+    len: &te::Expr,
+    first: &te::Expr,
+    last: &te::Expr,
+) -> te::Tensor {
+    let dtype = out.dtype();
+    let narrow = dtype.is_integer() && dtype.bits() < 64 || dtype == DType::UInt64;
+    if !narrow || first.as_int().is_some() && last.as_int().is_some() {
+        return out;
+    }
+    let (low, high) = dtype.int_range();
+    let (low, high) = (te::int(low), te::int(high));
+    let inside = |v: &te::Expr| te::and(&te::ge(v, &low), &te::le(v, &high));
+    let fits = te::and(&inside(first), &inside(last));
+    let cond = te::or(&te::le(len, &te::int(0)), &fits);
+    let message = format!("{op}: {dtype} does not hold the values from {{0}} to {{1}}");
+    let cond = te::explain(&cond, &[first.clone(), last.clone()]);
+    out.with_check(te::Check { axes: Vec::new(), cond, message: message.into() })
 }
 
 // ---- triangles ----

@@ -144,6 +144,15 @@ fn infer_linear(ctx: &mut InferCtx<'_>) -> Inferred {
         return Err(ctx.error(format!("weight must have 2 dims, but is {}", ctx.ty_text(1))));
     }
     let dtype = out_dtype(ctx)?;
+    if ctx.has(2)
+        && let (Some(of), Some(own)) = (dtype, ctx.tensor(2)?.dtype)
+        && of != own
+        && x.dtype != Some(own)
+    {
+        return Err(ctx
+            .error(format!("bias is of {own}, the product of {of}"))
+            .with_help("convert it: R.astype(bias, ...)"));
+    }
     let (Some(mut dims), Some(w)) = (x.dims, w.dims) else {
         return Ok(ctx.make(None, x.ndim, dtype));
     };

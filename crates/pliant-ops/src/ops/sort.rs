@@ -151,7 +151,29 @@ fn index_dtype(ctx: &InferCtx<'_>) -> Result<DType, InferError> {
     if dtype.is_bool() {
         return Err(ctx.error("dtype must be a type of numbers"));
     }
+    let data = ctx.tensor(0)?;
+    if let Some(dims) = data.dims.filter(|d| !d.is_empty())
+        && let Some(len) = ctx.func.syms.as_int(dims[ctx.axis("axis", dims.len())?])
+        && let Some(most) = last_place(dtype)
+        && len - 1 > most
+    {
+        return Err(ctx.error(format!("{dtype} does not hold the places of {len} elements")));
+    }
     Ok(dtype)
+}
+
+/// The last place that an integer type holds, where it may not hold them all.
+fn last_place(dtype: DType) -> Option<i64> {
+    (dtype.is_integer() && dtype.bits() < 64).then(|| dtype.int_range().1)
+}
+
+/// Places in a row of elements that turns out too long for their type end the run.
+fn check_places(b: &mut te::Body, op: &str, dtype: DType, len: &te::Expr) {
+    if let Some(most) = last_place(dtype).filter(|_| len.as_int().is_none()) {
+        let cond = te::le(len, &te::int(most + 1));
+        let message = format!("{op}: {dtype} does not hold the places of {{0}} elements");
+        b.assert(&te::explain(&cond, std::slice::from_ref(len)), message);
+    }
 }
 
 fn ordered(ctx: &mut LegalizeCtx<'_>, name: &str, places: bool) -> Outputs {
@@ -159,7 +181,11 @@ fn ordered(ctx: &mut LegalizeCtx<'_>, name: &str, places: bool) -> Outputs {
     let infer = ctx.infer();
     let (axis, descending) = (infer.axis("axis", x.ndim())?, infer.bool("descending")?);
     let order = Order { len: &x.shape()[axis], dtype: x.dtype(), descending };
+    let op = ctx.decl.name;
     Ok(te::extern_(name, &[(x.shape().to_vec(), dtype)], |b, out| {
+        if places {
+            check_places(b, op, dtype, order.len);
+        }
         each_row(b, &x, axis, &order, (&te::int(0), order.len), |b, row, at| {
             let from = if places { &row.places } else { &row.keys };
             b.for_("k", order.len, |b, k| {
@@ -219,7 +245,11 @@ fn te_topk(ctx: &mut LegalizeCtx<'_>) -> Outputs {
         kinds = vec![kinds[ret - 1]];
     }
     let outputs: Vec<(Vec<Expr>, DType)> = kinds.iter().map(|&(_, d)| (shape.clone(), d)).collect();
+    let op = ctx.decl.name;
     Ok(te::extern_("topk", &outputs, |b, out| {
+        if ret != 1 {
+            check_places(b, op, index, order.len);
+        }
         if !fits {
             let (most, size) = (te::told(&k, 0), te::told(order.len, 1));
             let message = format!("relax.topk: k is {most}, but axis {axis} has size {size}");

@@ -24,6 +24,8 @@ enum Operand<'a> {
     /// A tensor of those sizes.
     Sized(&'a [SizePattern]),
     Tuple(usize),
+    /// A tuple of integers, which stands for a shape.
+    Sizes(usize),
     Shape,
 }
 
@@ -64,6 +66,11 @@ impl<'a> Operand<'a> {
             Operand::Tuple(n) => {
                 let any = f.types.intern(TypeData::Any);
                 TypeData::Tuple(vec![any; n].into())
+            }
+            Operand::Sizes(n) => {
+                let size = TypeData::Prim { dtype: DType::Int64, value: None };
+                let size = f.types.intern(size);
+                TypeData::Tuple(vec![size; n].into())
             }
         };
         let ty = f.types.intern(ty);
@@ -113,7 +120,11 @@ pub(crate) fn wrong_operand(
             continue;
         }
         if let Err(e) = infer(op, &one, &[], ops) {
-            return Some(e.message);
+            let Operand::Tuple(count) = one[i] else { return Some(e.message) };
+            one[i] = Operand::Sizes(count);
+            if infer(op, &one, &[], ops).is_err() {
+                return Some(e.message);
+            }
         }
         all[i] = one[i];
     }
@@ -128,8 +139,12 @@ pub(crate) fn no_field(
     ops: &dyn OpRegistry,
 ) -> Option<String> {
     let (op, args) = call_of_one(table, id)?;
+    // How many fields there are may depend on attributes, which the pattern leaves open.
+    let count_is_known = ops.signature(op)?.attrs.is_empty();
     match (result(args, op, &[], ops)?, index) {
-        (TypeData::Tuple(fields), Some(index)) if index as usize >= fields.len() => {
+        (TypeData::Tuple(fields), Some(index))
+            if count_is_known && index as usize >= fields.len() =>
+        {
             let count = fields.len();
             Some(format!("{op} gives a tuple of {count}, which has no field {index}"))
         }
@@ -173,6 +188,9 @@ pub(crate) fn result_dtype(
 
 /// The type of every call of an operator that a pattern matches, as [`result_dtype`].
 fn result(args: &[NodeId], op: Op, attrs: &[AttrPair], ops: &dyn OpRegistry) -> Option<TypeData> {
+    if ops.infers_by_example(op) {
+        return None;
+    }
     let declared = &ops.signature(op)?.attrs;
     // Texts and flags choose what is given, and of what type.
     let chooses = |default: &Option<AttrValue>| {
@@ -190,9 +208,9 @@ fn result(args: &[NodeId], op: Op, attrs: &[AttrPair], ops: &dyn OpRegistry) -> 
     infer(op, &vec![Operand::Any; args.len()], attrs, ops).ok()
 }
 
-/// The operator and operands of a pattern of calls of one operator.
+/// The operator and operands of a pattern of calls of one operator with just these operands.
 pub(crate) fn call_of_one(table: &PatternTable, id: NodeId) -> Option<(Op, &[NodeId])> {
-    let Node::Call { callee, args, .. } = &table.nodes[id as usize] else { return None };
+    let Node::Call { callee, args, more: false } = &table.nodes[id as usize] else { return None };
     match table.callee_ops(*callee) {
         Heads { ops: Some(list), kinds: 0 } if list.len() == 1 => Some((list[0], args)),
         _ => None,

@@ -39,7 +39,7 @@ impl IterVar {
     fn new(
         dom: &Bound<'_, PyAny>,
         var: &Bound<'_, PyAny>,
-        iter_type: u8,
+        iter_type: i64,
         thread_tag: &str,
         span: Option<&Bound<'_, PyAny>>,
     ) -> Result<PyClassInitializer<Self>> {

@@ -5,7 +5,7 @@
 
 use std::hash::{Hash, Hasher};
 
-use pliant_ops::te::{self, BinOp, ExprKind};
+use pliant_ops::te::{self, BinOp, ExprKind, Intrin};
 use pliant_tensor::DType;
 use pyo3::basic::CompareOp;
 use pyo3::prelude::*;
@@ -149,6 +149,25 @@ fn binary_op<'py>(
     Ok(wrap(py, te::binary(op, a, b))?)
 }
 
+/// An operator on the bits of integers.
+fn bitwise<'py>(
+    intrin: Intrin,
+    a: &te::Expr,
+    other: &Bound<'py, PyAny>,
+    reflected: bool,
+) -> Result<Bound<'py, PyAny>> {
+    let py = other.py();
+    let Some(b) = try_prim(other)? else {
+        return Ok(py.NotImplemented().into_bound(py));
+    };
+    let (a, b) = if reflected { te::match_types(&b, a) } else { te::match_types(a, &b) };
+    if a.ty().dtype.is_float() {
+        let text = format!("{} takes integers, not {} and {}", intrin.name(), a.ty(), b.ty());
+        return Err(Error::Type(text));
+    }
+    Ok(wrap(py, te::call(intrin, vec![a, b]))?)
+}
+
 #[pymethods]
 impl PrimExpr {
     fn __copy__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
@@ -206,6 +225,53 @@ impl PrimExpr {
 
     fn __rmod__<'py>(&self, other: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
         binary_op(other.py(), BinOp::FloorMod, &self.expr, other, true)
+    }
+
+    fn __and__<'py>(&self, other: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
+        bitwise(Intrin::BitwiseAnd, &self.expr, other, false)
+    }
+
+    fn __rand__<'py>(&self, other: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
+        bitwise(Intrin::BitwiseAnd, &self.expr, other, true)
+    }
+
+    fn __or__<'py>(&self, other: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
+        bitwise(Intrin::BitwiseOr, &self.expr, other, false)
+    }
+
+    fn __ror__<'py>(&self, other: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
+        bitwise(Intrin::BitwiseOr, &self.expr, other, true)
+    }
+
+    fn __xor__<'py>(&self, other: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
+        bitwise(Intrin::BitwiseXor, &self.expr, other, false)
+    }
+
+    fn __rxor__<'py>(&self, other: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
+        bitwise(Intrin::BitwiseXor, &self.expr, other, true)
+    }
+
+    fn __lshift__<'py>(&self, other: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
+        bitwise(Intrin::ShiftLeft, &self.expr, other, false)
+    }
+
+    fn __rlshift__<'py>(&self, other: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
+        bitwise(Intrin::ShiftLeft, &self.expr, other, true)
+    }
+
+    fn __rshift__<'py>(&self, other: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
+        bitwise(Intrin::ShiftRight, &self.expr, other, false)
+    }
+
+    fn __rrshift__<'py>(&self, other: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
+        bitwise(Intrin::ShiftRight, &self.expr, other, true)
+    }
+
+    fn __invert__<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
+        if self.expr.ty().dtype.is_float() {
+            return Err(Error::Type(format!("'{}' of {} has no bits", self.expr, self.expr.ty())));
+        }
+        Ok(wrap(py, te::bitwise_not(&self.expr))?)
     }
 
     fn __neg__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {

@@ -10,7 +10,7 @@ use pliant_ir::tir::{
 };
 use pliant_ops::te::{self, ExprKind};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyInt};
 use rustc_hash::FxHashMap;
 
 use crate::error::{Error, Result};
@@ -18,7 +18,7 @@ use crate::nesting::Level;
 use crate::relax::convert::attr_value;
 use crate::te::tensor::Tensor;
 use crate::tir::body::PrimFuncBody;
-use crate::tir::expr::{prim, variable};
+use crate::tir::expr::{int_const, prim, variable};
 use crate::tir::seen::{Objects, Seen};
 
 /// The function with another body.
@@ -87,6 +87,7 @@ impl Writer {
     /// The function with that body.
     fn finish(mut self, body: &Bound<'_, PyAny>) -> Result<Arc<Seen>> {
         self.func.body = self.stmt(body)?;
+        pliant_ir::tir::bind_calls::bind_calls(&mut self.func);
         let problems = pliant_ir::tir::verify::verify_prim_func(&self.func);
         if let Some(first) = problems.first() {
             let text = format!("the loop function would not be well-formed: {first}");
@@ -134,6 +135,19 @@ impl Writer {
     fn object(&mut self, obj: &Bound<'_, PyAny>) -> Result<Expr> {
         let e = prim(obj)?;
         self.expr(&e)
+    }
+
+    /// Where a loop begins or how far it goes: a number of Python's is of the type of its variable.
+    fn bound(&mut self, var: &Bound<'_, PyAny>, obj: &Bound<'_, PyAny>) -> Result<Expr> {
+        let ty = variable(var)?.ty();
+        let e = prim(obj)?;
+        match e.as_int() {
+            Some(value) if obj.is_instance_of::<PyInt>() => {
+                let e = int_const(value, ty.dtype)?;
+                self.expr(&e)
+            }
+            _ => self.expr(&e),
+        }
     }
 
     /// An expression; operands first, with a stack of its own.
@@ -199,8 +213,8 @@ impl Writer {
             }
             "For" => StmtData::For {
                 var: self.var_of(&field("loop_var")?)?,
-                min: self.object(&field("min")?)?,
-                extent: self.object(&field("extent")?)?,
+                min: self.bound(&field("loop_var")?, &field("min")?)?,
+                extent: self.bound(&field("loop_var")?, &field("extent")?)?,
                 kind: match field("kind")?.extract::<i64>()? {
                     0 => ForKind::Serial,
                     1 => ForKind::Parallel,
@@ -298,7 +312,8 @@ impl Writer {
     }
 
     fn regions(&mut self, list: &Bound<'_, PyAny>) -> Result<Option<Vec<BufferRegion>>> {
-        if list.is_none() {
+        // What a block does not say is no empty list.
+        if list.is_none() || list.hasattr("unstated")? {
             return Ok(None);
         }
         let mut out = Vec::new();

@@ -4,7 +4,7 @@ use pliant_ir::relax::{Expr as IrExpr, ExprData, Function};
 use pliant_ops::te::{self, ExprKind};
 use pliant_opt::bind_params::ParamValue;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyFloat, PyInt, PyList, PyString, PyTuple};
+use pyo3::types::{PyBool, PyFloat, PyList, PyString, PyTuple};
 
 use crate::error::{Error, Result};
 use crate::nesting::Level;
@@ -14,8 +14,8 @@ use crate::relax::node::{Node, NodeRef, Scalar};
 use crate::runtime::import::to_tensor;
 use crate::runtime::shape::ShapeTuple;
 
-/// The value of an argument: what is a tensor by DLPack or NumPy, a number, a string, a `Shape`, a sequence (of sizes: a
-/// shape; else a tuple), or an expression of these.
+/// The value of an argument: what is a tensor by DLPack or NumPy, a number, a string, a `Shape`, a sequence of such, or an
+/// expression of these.
 ///
 /// # Errors
 /// `TypeError` for expressions that are computed; what makes a tensor of an object raises.
@@ -36,26 +36,28 @@ pub fn param_value(obj: &Bound<'_, PyAny>) -> Result<ParamValue> {
     if let Ok(text) = obj.cast::<PyString>() {
         return Ok(ParamValue::Str(text.to_str()?.into()));
     }
-    if obj.is_instance_of::<PyTuple>() || obj.is_instance_of::<PyList>() {
-        let items: Vec<Bound<'_, PyAny>> = obj.try_iter()?.collect::<PyResult<_>>()?;
-        if !items.is_empty() && items.iter().all(is_int) {
-            let dims: PyResult<_> = items.iter().map(|i| i.extract()).collect();
-            return Ok(ParamValue::Shape(dims?));
-        }
-        return Ok(ParamValue::Tuple(items.iter().map(param_value).collect::<Result<_>>()?));
-    }
-    if is_int(obj) {
-        return Ok(ParamValue::Int(obj.extract()?));
-    }
-    if obj.is_exact_instance_of::<PyFloat>() {
-        return Ok(ParamValue::Float(obj.extract()?));
-    }
+    // Numbers and lists of numbers are tensors where the parameter is one.
+    let other = if obj.is_instance_of::<PyTuple>() || obj.is_instance_of::<PyList>() {
+        let items: Result<_> = obj.try_iter()?.map(|item| param_value(&item?)).collect();
+        Some(ParamValue::List(items?))
+    } else if obj.is_instance_of::<PyBool>() {
+        Some(ParamValue::Int(i64::from(obj.is_truthy()?)))
+    } else if let Ok(value) = obj.call_method0("__index__") {
+        Some(ParamValue::Int(value.extract()?))
+    } else if obj.is_instance_of::<PyFloat>()
+        || obj.get_type().hasattr("__float__")? && !obj.hasattr("__dlpack__")?
+    {
+        Some(ParamValue::Float(obj.extract()?))
+    } else {
+        None
+    };
     // The module keeps the tensor; the caller may write into an array of its own afterwards.
-    Ok(ParamValue::Tensor(own(to_tensor(obj, None)?)?))
-}
-
-fn is_int(obj: &Bound<'_, PyAny>) -> bool {
-    obj.is_instance_of::<PyInt>() && !obj.is_instance_of::<PyBool>()
+    let tensor = to_tensor(obj, None).and_then(own);
+    match (other, tensor) {
+        (Some(other), Ok(tensor)) => Ok(ParamValue::Either(tensor, other.into())),
+        (Some(other), Err(_)) => Ok(other),
+        (None, tensor) => Ok(ParamValue::Tensor(tensor?)),
+    }
 }
 
 /// The value that an expression writes out; `None` for others.
@@ -65,6 +67,7 @@ fn of_node(node: &NodeRef) -> Result<Option<ParamValue>> {
         Node::Constant(tensor) => Some(ParamValue::Tensor(own(tensor.clone())?)),
         Node::Scalar(Scalar::Int(value)) => Some(ParamValue::Int(*value)),
         Node::Scalar(Scalar::Float(value)) => Some(ParamValue::Float(*value)),
+        Node::Scalar(Scalar::Bool(value)) => Some(ParamValue::Int(i64::from(*value))),
         Node::Shape(dims) => {
             dims.iter().map(te::Expr::as_int).collect::<Option<_>>().map(ParamValue::Shape)
         }

@@ -12,8 +12,28 @@ use crate::errors::{Kind, Res};
 use crate::python::ast::{BinOp, CmpOp, Expr, ExprKind, Range, UnaryOp};
 
 impl<'s> FuncParser<'_, 's> {
-    /// The value of an expression.
+    /// The value of an expression. What stands inside another expression is computed before what follows it there, as
+    /// Python does: effects keep their order.
     pub(super) fn value(&mut self, e: &Expr<'s>) -> Res<Val> {
+        self.nesting += 1;
+        let val = self.value_of(e);
+        self.nesting -= 1;
+        match val {
+            Ok(Val::Expr(x)) if self.nesting > 0 => Ok(Val::Expr(self.computed(x))),
+            val => val,
+        }
+    }
+
+    /// A call as the variable that holds its result.
+    fn computed(&mut self, x: IrExpr) -> IrExpr {
+        match self.b.func().expr(x) {
+            ExprData::Call { .. } => self.b.operand(x),
+            _ => x,
+        }
+    }
+
+    /// The value of an expression that stands in the place of the one around it.
+    pub(super) fn value_of(&mut self, e: &Expr<'s>) -> Res<Val> {
         match &e.kind {
             ExprKind::Name(name) => self.name(name, e),
             ExprKind::Int(v) => Ok(Val::Sym(self.int(*v), None)),

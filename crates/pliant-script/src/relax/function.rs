@@ -172,6 +172,7 @@ impl<'p, 's> FuncParser<'p, 's> {
             last_use,
             impure: None,
             discarded: false,
+            nesting: 0,
             stated_pure: flags.pure,
             outer_syms: FxHashMap::default(),
             result_is_any: false,

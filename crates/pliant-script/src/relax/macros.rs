@@ -121,7 +121,7 @@ impl<'p, 's> FuncParser<'p, 's> {
             return Ok(Val::Expr(value));
         }
         match result {
-            Some(e) => self.value(e),
+            Some(e) => self.value_of(e),
             None => Ok(Val::None),
         }
     }

@@ -99,6 +99,8 @@ pub(crate) struct FuncParser<'p, 's> {
     impure: Option<Range>,
     /// Whether the call that is parsed is a statement of its own, its result unused.
     discarded: bool,
+    /// How many expressions of the statement are around the one that is parsed.
+    nesting: u32,
     /// The purity that the decorator states.
     stated_pure: Option<bool>,
     /// For the variables of local functions, how many symbols there were before them: those are not the functions' own.

@@ -32,7 +32,11 @@ pub(super) struct Rest<'a, 's> {
 impl<'s> FuncParser<'_, 's> {
     /// Statements in order. An error spoils the names that its statement defines, and no others.
     pub(super) fn stmts(&mut self, stmts: &[Stmt<'s>]) -> Res<Flow> {
-        self.stmts_then(stmts, None)
+        // Statements of a macro stand inside the expression that calls it.
+        let around = std::mem::take(&mut self.nesting);
+        let flow = self.stmts_then(stmts, None);
+        self.nesting = around;
+        flow
     }
 
     /// Statements, then those that follow them on the way to the end of the function.

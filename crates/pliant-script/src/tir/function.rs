@@ -35,6 +35,7 @@ pub(crate) fn parse_function<'s>(cx: &Cx<'s>, def: &FunctionDef<'s>) -> Res<Prim
     p.signature(def)?;
     let body = p.stmts(&def.body, None)?;
     p.f.body = body;
+    pliant_ir::tir::bind_calls::bind_calls(&mut p.f);
     if cx.errors.any() { Err(Reported) } else { Ok(p.f) }
 }
 

@@ -1,18 +1,17 @@
-//! The loops of one stage: fused and vectorized axes, vector accumulators, scalar tails.
+//! The loops of one stage: fused and vectorized axes, scalar tails.
 
 use pliant_ir::tir::visit::{for_each_expr, for_each_operand};
 use pliant_ir::tir::{
-    BinOp, Buffer, BufferData, Expr, ExprData, ForKind, Intrin, PrimFunc, Scope, Stmt, StmtData,
-    Ty, Var,
+    BinOp, Buffer, Expr, ExprData, ForKind, Intrin, PrimFunc, Stmt, StmtData, Ty, Var,
 };
-use pliant_tensor::DType;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::group::{divide, product, row_loop, serial};
 use super::plain::scalar_nest;
+use super::reductions::{reduction, strips};
 use super::split;
-use super::stage::{Axis, Body, Init, Reduction, Stage, is_var};
-use super::{extremes, tiled, tiles};
+use super::stage::{Axis, Body, Init, Stage, is_var};
+use super::{tiled, tiles};
 use crate::inline::cost;
 use crate::vectorize::{converts, scalar_only};
 use crate::walk::{for_each_value, uses_any};
@@ -386,7 +385,7 @@ pub(super) fn with_checks(f: &mut PrimFunc, s: &Stage, body: Stmt) -> Stmt {
 }
 
 /// Loops over an axis on which the checks do not depend, in front of which these stand: only where there is a turn.
-fn checked_once(f: &mut PrimFunc, s: &Stage, extent: Expr, body: Stmt) -> Stmt {
+pub(super) fn checked_once(f: &mut PrimFunc, s: &Stage, extent: Expr, body: Stmt) -> Stmt {
     if s.checks.is_empty() {
         return body;
     }
@@ -492,247 +491,8 @@ pub(super) fn serial_strips(
     })
 }
 
-fn vector_loop(f: &mut PrimFunc, lane: Var, width: Expr, body: Stmt) -> Stmt {
+/// A loop over the lanes of a vector.
+pub(super) fn vector_loop(f: &mut PrimFunc, lane: Var, width: Expr, body: Stmt) -> Stmt {
     let (min, kind) = (f.int(0), ForKind::Vectorized);
     f.add_stmt(StmtData::For { var: lane, min, extent: width, kind, body, annotations: Vec::new() })
-}
-
-// ---- reductions ----
-
-fn accumulator(f: &mut PrimFunc, dtype: DType, lanes: i64) -> Buffer {
-    let shape = vec![f.int(lanes)];
-    f.add_buffer(BufferData {
-        name: "acc".into(),
-        dtype,
-        shape,
-        strides: Vec::new(),
-        elem_offset: None,
-        scope: Scope::Local,
-    })
-}
-
-fn reduction(f: &mut PrimFunc, s: &Stage, r: &Reduction, vector: Option<usize>) -> Stmt {
-    let spatial = s.leading_spatial();
-    if s.axes[spatial..].iter().any(|a| !a.reduce) {
-        return scalar_nest(f, s);
-    }
-    let body = match vector {
-        Some(a) if a < spatial => {
-            let axis = s.axes[a];
-            let body = columns(f, s, r, axis);
-            return nest(f, &s.axes[..a], body);
-        }
-        Some(last) => {
-            let (buffer, indices) = target(s);
-            let (axis, store) = (s.axes[last], (buffer, &*indices, r.value));
-            match tiles::plan(f, store, axis.var, axis.extent) {
-                Some(tiles) => tiled::reduction(f, s, r, &tiles),
-                None => lanewise(f, s, r),
-            }
-        }
-        None => one_result(f, s, r, None),
-    };
-    nest(f, &s.axes[..spatial], body)
-}
-
-pub(super) fn target(s: &Stage) -> (Buffer, Box<[Expr]>) {
-    match &s.body {
-        Body::Store { buffer, indices, .. } => (*buffer, indices.clone()),
-        Body::Other(_) => unreachable!("a reduction is a store"),
-    }
-}
-
-/// The value that a reduction starts with: its init, or what the result holds.
-pub(super) fn start(f: &mut PrimFunc, s: &Stage) -> Expr {
-    let (buffer, indices) = target(s);
-    match s.init {
-        Some(Init::Value(e)) => e,
-        _ => f.load(buffer, &indices),
-    }
-}
-
-/// Lanes for neighbouring results: as many partial results as registers hold, since each waits for the one before.
-fn column_lanes(f: &PrimFunc, value: Expr) -> i64 {
-    match lanes(f, value) {
-        16 => 32,
-        other => other,
-    }
-}
-
-/// Strips of neighbouring results, each a vector in registers while the reduction runs.
-fn columns(f: &mut PrimFunc, s: &Stage, r: &Reduction, axis: Axis) -> Stmt {
-    if let Some(function) = extremes::function(f, s, r, axis) {
-        return extremes::columns(f, s, r, axis, &function);
-    }
-    let widths = widths(column_lanes(f, r.value));
-    let mut out = Vec::new();
-    let (mut done, mut left) = (f.int(0), axis.extent);
-    for &w in &widths {
-        let width = f.int(w);
-        let turns = f.binary(BinOp::FloorDiv, left, width);
-        let strip = f.size_var("strip");
-        let strip_e = f.var_expr(strip);
-        let at = f.mul(strip_e, width);
-        let at = f.add(done, at);
-        let body = column_strip(f, s, r, axis, at, w);
-        out.push(serial(f, strip, turns, body));
-        let covered = f.mul(turns, width);
-        done = f.add(done, covered);
-        left = f.binary(BinOp::FloorMod, left, width);
-    }
-    f.seq(out)
-}
-
-/// `w` neighbouring results from `at`.
-fn column_strip(f: &mut PrimFunc, s: &Stage, r: &Reduction, axis: Axis, at: Expr, w: i64) -> Stmt {
-    if w == 1 {
-        let s = s.substituted(f, &FxHashMap::from_iter([(axis.var, at)]));
-        let r = s.reduction(f).expect("substitution keeps the form");
-        return one_result(f, &s, &r, None);
-    }
-    let (buffer, _) = target(s);
-    let acc = accumulator(f, f.buffer(buffer).dtype, w);
-    let width = f.int(w);
-    let lane = |f: &mut PrimFunc| {
-        let v = f.size_var("lane");
-        let e = f.var_expr(v);
-        let value = f.add(at, e);
-        (v, e, s.substituted(f, &FxHashMap::from_iter([(axis.var, value)])))
-    };
-    let (v, e, at_lane) = lane(f);
-    let init = start(f, &at_lane);
-    let init = f.store(acc, &[e], init);
-    let init = vector_loop(f, v, width, init);
-    let (v, e, at_lane) = lane(f);
-    let next = at_lane.reduction(f).expect("substitution keeps the form").value;
-    let old = f.load(acc, &[e]);
-    let new = f.binary(r.op, old, next);
-    let update = f.store(acc, &[e], new);
-    let update = vector_loop(f, v, width, update);
-    let update = with_checks(f, s, update);
-    let spatial = s.leading_spatial();
-    let update = nest(f, &s.axes[spatial..], update);
-    let (v, e, at_lane) = lane(f);
-    let (buffer, indices) = target(&at_lane);
-    let result = f.load(acc, &[e]);
-    let finish = f.store(buffer, &indices, result);
-    let finish = vector_loop(f, v, width, finish);
-    let body = f.add_stmt(StmtData::Seq(vec![init, update, finish]));
-    f.add_stmt(StmtData::Alloc(acc, body))
-}
-
-/// A reduction whose last axis is contiguous: a vector of partial results, combined at the end.
-pub(super) fn lanewise(f: &mut PrimFunc, s: &Stage, r: &Reduction) -> Stmt {
-    let (buffer, _) = target(s);
-    let dtype = f.buffer(buffer).dtype;
-    // What is left of a row by wider vectors would be combined one by one.
-    let w = lanes(f, r.value).min(16);
-    let (zero, one, width) = (f.int(0), f.int(1), f.int(w));
-    let last = s.axes[s.axes.len() - 1];
-    let acc = accumulator(f, dtype, w);
-    let lane = f.size_var("lane");
-    let lane_e = f.var_expr(lane);
-    let identity = match r.op {
-        BinOp::Add => f.const_of(0.0, dtype),
-        _ => start(f, s),
-    };
-    let init = f.store(acc, &[lane_e], identity);
-    let init = vector_loop(f, lane, width, init);
-    // The part of the last axis that fills whole vectors.
-    let strip = f.size_var("strip");
-    let strip_e = f.var_expr(strip);
-    let lane = f.size_var("lane");
-    let lane_e = f.var_expr(lane);
-    let at = f.mul(strip_e, width);
-    let at = f.add(at, lane_e);
-    let value = crate::walk::substitute_expr(f, r.value, &FxHashMap::from_iter([(last.var, at)]));
-    let old = f.load(acc, &[lane_e]);
-    let new = f.binary(r.op, old, value);
-    let update = f.store(acc, &[lane_e], new);
-    let update = vector_loop(f, lane, width, update);
-    let turns = f.binary(BinOp::FloorDiv, last.extent, width);
-    let update = serial(f, strip, turns, update);
-    let update = checked_once(f, s, last.extent, update);
-    let spatial = s.leading_spatial();
-    let outer = &s.axes[spatial..s.axes.len() - 1];
-    let update = nest(f, outer, update);
-    let ramp = f.add_expr(ExprData::Ramp(zero, one, w as u16));
-    let vector = f.load(acc, &[ramp]);
-    let combine = match r.op {
-        BinOp::Add => Intrin::VectorSum,
-        BinOp::Max => Intrin::VectorMax,
-        _ => Intrin::VectorMin,
-    };
-    let partial = f.add_expr(ExprData::Call(combine, [vector].into(), Ty::scalar(dtype)));
-    let covered = f.mul(turns, width);
-    let rest = one_result(f, s, r, Some((partial, covered)));
-    let body = f.add_stmt(StmtData::Seq(vec![init, update, rest]));
-    f.add_stmt(StmtData::Alloc(acc, body))
-}
-
-/// One result in a scalar register. `from` is the combined value of the last axis' first
-/// positions, and how many they are.
-fn one_result(f: &mut PrimFunc, s: &Stage, r: &Reduction, from: Option<(Expr, Expr)>) -> Stmt {
-    let (buffer, indices) = target(s);
-    let dtype = f.buffer(buffer).dtype;
-    let acc = accumulator(f, dtype, 1);
-    let zero = f.int(0);
-    let first = start(f, s);
-    let first = match from {
-        Some((partial, _)) => f.binary(r.op, first, partial),
-        None => first,
-    };
-    let init = f.store(acc, &[zero], first);
-    let spatial = s.leading_spatial();
-    let mut axes = s.axes[spatial..].to_vec();
-    let mut value = r.value;
-    if let (Some((_, covered)), Some(last)) = (from, axes.last_mut()) {
-        let tail = f.size_var("tail");
-        let at = f.var_expr(tail);
-        let at = f.add(covered, at);
-        value = crate::walk::substitute_expr(f, value, &FxHashMap::from_iter([(last.var, at)]));
-        last.var = tail;
-        last.extent = f.binary(BinOp::Sub, last.extent, covered);
-    }
-    let old = f.load(acc, &[zero]);
-    let new = f.binary(r.op, old, value);
-    let update = f.store(acc, &[zero], new);
-    let update = with_checks(f, s, update);
-    let update = nest(f, &axes, update);
-    let result = f.load(acc, &[zero]);
-    let finish = f.store(buffer, &indices, result);
-    let body = f.add_stmt(StmtData::Seq(vec![init, update, finish]));
-    f.add_stmt(StmtData::Alloc(acc, body))
-}
-
-/// A reduction over rows with one spatial axis: its strips run in parallel.
-fn strips(f: &mut PrimFunc, s: &Stage) -> Stmt {
-    let axis = s.axes[0];
-    let r = s.reduction(f).expect("only reductions have a vectorized spatial axis before the last");
-    if let Some(function) = extremes::function(f, s, &r, axis) {
-        return extremes::strips(f, s, &r, axis, &function);
-    }
-    let w = column_lanes(f, r.value);
-    let (width, up) = (f.int(w), f.int(w - 1));
-    let mut one = s.clone();
-    one.axes.drain(..1);
-    let work = work(f, &one);
-    let work = f.mul(work, width);
-    let strip = f.size_var("strip");
-    let at = f.var_expr(strip);
-    let at = f.mul(at, width);
-    let end = f.add(at, width);
-    let full = f.binary(BinOp::Le, end, axis.extent);
-    let whole = column_strip(f, s, &r, axis, at, w);
-    let column = f.size_var("column");
-    let position = f.var_expr(column);
-    let position = f.add(at, position);
-    let rest = s.substituted(f, &FxHashMap::from_iter([(axis.var, position)]));
-    let r = rest.reduction(f).expect("substitution keeps the form");
-    let extent = f.binary(BinOp::Sub, axis.extent, at);
-    let part = columns(f, &rest, &r, Axis { var: column, extent, ..axis });
-    let body = f.add_stmt(StmtData::If(full, whole, Some(part)));
-    let turns = f.add(axis.extent, up);
-    let turns = f.binary(BinOp::FloorDiv, turns, width);
-    row_loop(f, &[strip], &[turns], work, body, &[])
 }

@@ -8,8 +8,9 @@ use pliant_ir::tir::{BinOp, Expr, ExprData, Intrin, PrimFunc, Stmt, StmtData, Ty
 use pliant_tensor::DType;
 use rustc_hash::FxHashMap;
 
-use super::emit::{along_axis, lanes, nest, serial_strips, start, target, widths, work};
+use super::emit::{along_axis, lanes, nest, serial_strips, widths, work};
 use super::group::{row_loop, serial};
+use super::reductions::{start, target};
 use super::stage::{Axis, Reduction, Stage};
 use super::tiles::{FEW, new_tile};
 use crate::walk::substitute_expr;

@@ -26,6 +26,7 @@ pub mod gemm;
 pub mod group;
 mod plain;
 pub mod reach;
+mod reductions;
 mod split;
 pub mod stage;
 mod tiled;

@@ -3,7 +3,8 @@
 use pliant_ir::tir::{Buffer, Expr, PrimFunc, Stmt, StmtData, Var};
 use rustc_hash::FxHashMap;
 
-use super::emit::{lanes, lanewise, nest, serial_strips, start, target, widths, with_checks};
+use super::emit::{lanes, nest, serial_strips, widths, with_checks};
+use super::reductions::{lanewise, start, target};
 use super::stage::{Axis, Body, Reduction, Stage};
 use super::tiles::Tiles;
 
@@ -54,7 +55,8 @@ pub(super) fn reduction(f: &mut PrimFunc, s: &Stage, r: &Reduction, tiles: &Tile
                 value: f.binary(r.op, old, value),
             },
         };
-        lanewise(f, &one, &Reduction { op: r.op, value })
+        // A tile is short.
+        lanewise(f, &one, &Reduction { op: r.op, value }, false)
     });
     let body = nest(f, &s.axes[spatial..s.axes.len() - 1], body);
     let body = with_checks(f, s, body);

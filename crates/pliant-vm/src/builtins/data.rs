@@ -18,7 +18,7 @@ pub(super) fn alloc_storage(args: Args<'_>) -> Result<Value, VmError> {
 }
 
 /// Operand 0 as a number of bytes: an integer, or a shape of one dim.
-fn bytes(args: Args<'_>) -> Result<usize, VmError> {
+pub(crate) fn bytes(args: Args<'_>) -> Result<usize, VmError> {
     match args.value(0)? {
         Value::Shape(shape) if shape.len() == 1 => size(shape[0]),
         _ => size(args.int(0)?),

@@ -9,7 +9,7 @@ mod shape;
 mod slice;
 mod text;
 
-pub(crate) use data::alloc_tensor_with_storage;
+pub(crate) use data::{alloc_tensor_with_storage, bytes};
 pub(crate) use scalar::element;
 
 use crate::args::Args;

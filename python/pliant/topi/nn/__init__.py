@@ -9,7 +9,7 @@ from pliant._core import Tensor
 from pliant.topi import _operator, names
 from pliant.topi._conv import *  # noqa: F403
 from pliant.topi._conv import __all__ as _convolutions
-from pliant.topi._operator import axis_of, find
+from pliant.topi._operator import accumulator, axis_of, find
 from pliant.topi._pool import *  # noqa: F403
 from pliant.topi._pool import __all__ as _pools
 from pliant.topi._space import *  # noqa: F403
@@ -91,7 +91,7 @@ def dense(data: Tensor, weight: Tensor, bias: Tensor | None = None, out_dtype: s
 
 def bias_add(data: Tensor, bias: Tensor, axis: int = 1) -> Tensor:
     """The sum with a vector along an axis."""
-    after = data.ndim - 1 - axis % data.ndim
+    after = data.ndim - 1 - axis_of(axis, data.ndim)
     return find("add")(data, find("expand_dims")(bias, list(range(1, after + 1))) if after else bias)
 
 
@@ -167,15 +167,18 @@ def lrn(
     axis, dim = axis_of(axis, data.ndim), data.shape[axis]
     k = te.reduce_axis((0, size), "k")
 
+    wide = accumulator(data.dtype)
+
     def squares(*i: Any) -> Any:
         near = i[axis] + k.var - size // 2
         inside = tir.all(near >= 0, near < dim)
-        value = data(*i[:axis], tir.max(tir.min(near, dim - 1), 0), *i[axis + 1 :])
-        return te.sum(tir.if_then_else(inside, value * value, tir.const(0, data.dtype)), axis=k)
+        value = data(*i[:axis], tir.max(tir.min(near, dim - 1), 0), *i[axis + 1 :]).astype(wide)
+        return te.sum(tir.if_then_else(inside, value * value, tir.const(0, wide)), axis=k)
 
     total = te.compute(data.shape, squares, name="lrn_squares")
 
     def element(*i: Any) -> Any:
-        return data(*i) / tir.power(total(*i) * (alpha / size) + bias, tir.const(beta, data.dtype))
+        made = data(*i).astype(wide) / tir.power(total(*i) * (alpha / size) + bias, tir.const(beta, wide))
+        return made.astype(data.dtype) if wide != data.dtype else made
 
     return te.compute(data.shape, element, name="lrn")

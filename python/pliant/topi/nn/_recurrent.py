@@ -7,7 +7,8 @@ from typing import Any
 
 from pliant import te, tir
 from pliant._core import Tensor
-from pliant.topi._operator import find
+from pliant.topi._check import sizes_agree
+from pliant.topi._operator import accumulator, find
 
 __all__ = ["lstm"]
 
@@ -52,7 +53,16 @@ def lstm(  # noqa: PLR0913 (the field's parameters)
     steps, batch, _ = Xs.shape
     units = tir.floordiv(Wi.shape[0], 4)
     wide = units if proj is None else proj.shape[0]
+    per_state = (("h_init", h_init, wide), ("c_init", c_init, units), ("p_i", p_i, units), ("p_f", p_f, units), ("p_o", p_o, units))
+    pairs = [("dim 1 of Wi", Wi.shape[1], Xs.shape[2]), ("dim 0 of Wi", Wi.shape[0], units * 4)]
+    pairs += [("dim 0 of Wh", Wh.shape[0], units * 4), ("dim 1 of Wh", Wh.shape[1], wide)]
+    pairs += [(f"dim 0 of {name}", b.shape[0], units * 4) for name, b in (("Bi", Bi), ("Bh", Bh)) if b is not None]
+    pairs += [] if proj is None else [("dim 1 of proj", proj.shape[1], units)]
+    for name, state, size in per_state:
+        if state is not None:
+            pairs += [(f"dim 0 of {name}", state.shape[0], batch), (f"dim 1 of {name}", state.shape[1], size)]
     from_input = _times(find("flip")(Xs, axis=0) if reverse else Xs, Wi, "Xi2h")
+    from_input = sizes_agree(from_input, "lstm", *pairs)
     # States have a row more than there are steps: the first is that before all steps.
     h = te.placeholder((steps + 1, batch, wide), Xs.dtype, "h_state")
     c = te.placeholder((steps + 1, batch, units), Xs.dtype, "c_state")
@@ -92,7 +102,13 @@ def _times(x: Tensor, weight: Tensor, name: str, before: int = 0) -> Tensor:
     """The rows of ``x``, so many ``before``, times each row of the weights."""
     k = te.reduce_axis((0, weight.shape[1]), "k")
     shape = [x.shape[0], x.shape[1], weight.shape[0]]
-    return te.compute(shape, lambda t, b, j: te.sum(x(t - before, b, k) * weight(j, k), axis=k), name=name)
+    wide = accumulator(x.dtype)
+
+    def product(t: Any, b: Any, j: Any) -> Any:
+        return te.sum(x(t - before, b, k).astype(wide) * weight(j, k).astype(wide), axis=k)
+
+    made = te.compute(shape, product, name=name)
+    return made if wide == x.dtype else te.compute(shape, lambda *i: made(*i).astype(x.dtype), name=f"{name}_{x.dtype}")
 
 
 def _first(init: Tensor | None, state: Tensor) -> Tensor:

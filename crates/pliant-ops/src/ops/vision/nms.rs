@@ -77,7 +77,7 @@ fn infer_nms(ctx: &mut InferCtx<'_>) -> Inferred {
     place(ctx, "id_index", last, true)?;
     place(ctx, "score_index", last, false)?;
     let start = place(ctx, "coord_start", last, false)?.unwrap_or(0);
-    if last.and_then(|s| ctx.func.syms.as_int(s)).is_some_and(|n| start + 4 > n) {
+    if last.and_then(|s| ctx.func.syms.as_int(s)).is_some_and(|n| start.saturating_add(4) > n) {
         return Err(
             ctx.error(format!("coord_start {start} leaves no 4 coordinates: {}", ctx.ty_text(0)))
         );

@@ -1,0 +1,100 @@
+//! Numbers as narrow floats, rounded once: to nearest, ties to even.
+//!
+//! What float32 does not hold is rounded to it towards the odd neighbour first. That neighbour is on no tie and no
+//! number of a narrow type, so that rounding it gives what rounding the number itself would (Boldo and Melquiond, 2005).
+
+use half::{bf16, f16};
+
+/// The float32 on the same side as the number of every narrow float and every tie between two.
+pub fn odd_f32(value: f64) -> f32 {
+    let near = value as f32;
+    let back = f64::from(near);
+    // NaN and what fits stay.
+    if back == value || value.is_nan() {
+        return near;
+    }
+    let past = u32::from(back.abs() > value.abs());
+    f32::from_bits((near.to_bits() - past) | 1)
+}
+
+/// As [`odd_f32`], of an integer.
+pub fn odd_f64(value: i64) -> f64 {
+    odd_bits(value, value.unsigned_abs()) as f64
+}
+
+/// As [`odd_f32`], of an integer without sign.
+pub fn odd_f64_unsigned(value: u64) -> f64 {
+    odd_bits(value as i64, value) as u64 as f64
+}
+
+/// The integer with its last bits, which float64 may not hold, as one.
+fn odd_bits(value: i64, magnitude: u64) -> i64 {
+    const LOST: i64 = 0x7ff;
+    if magnitude < 1 << 53 || value & LOST == 0 {
+        return value;
+    }
+    (value & !LOST) | (LOST + 1)
+}
+
+/// The float16 nearest to a number.
+pub fn f16_of(value: f64) -> f16 {
+    f16::from_f32(odd_f32(value))
+}
+
+/// The bfloat16 nearest to a number.
+pub fn bf16_of(value: f64) -> bf16 {
+    bf16::from_f32(odd_f32(value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// All neighbours in a narrow type, with what lies around the middle between two.
+    fn check(next: impl Fn(u16) -> f64, of: impl Fn(f64) -> u16) {
+        for bits in 0..0x7bff_u16 {
+            let (low, high) = (next(bits), next(bits + 1));
+            if !high.is_finite() {
+                break;
+            }
+            let middle = (low + high) / 2.0;
+            let tie = if bits % 2 == 0 { bits } else { bits + 1 };
+            for sign in [1.0, -1.0] {
+                let with_sign = |bits: u16| bits | if sign < 0.0 { 0x8000 } else { 0 };
+                assert_eq!(of(sign * low), with_sign(bits));
+                assert_eq!(of(sign * middle), with_sign(tie), "{middle:e}");
+                assert_eq!(of(sign * middle.next_up()), with_sign(bits + 1), "{middle:e}");
+                assert_eq!(of(sign * middle.next_down()), with_sign(bits), "{middle:e}");
+            }
+        }
+    }
+
+    #[test]
+    fn narrow_floats_are_the_nearest() {
+        check(|bits| f16::from_bits(bits).to_f64(), |v| f16_of(v).to_bits());
+        check(|bits| bf16::from_bits(bits).to_f64(), |v| bf16_of(v).to_bits());
+        assert!(f16_of(f64::NAN).is_nan() && bf16_of(f64::NAN).is_nan());
+        assert_eq!(f16_of(1e300), f16::INFINITY);
+        assert_eq!(bf16_of(f64::NEG_INFINITY), bf16::NEG_INFINITY);
+        assert_eq!(f16_of(-1e-300).to_bits(), 0x8000);
+    }
+
+    #[test]
+    fn integers_are_on_the_right_side_of_ties() {
+        for shift in 8..55 {
+            let tie = (1i64 << (shift + 8)) + (1 << shift);
+            for sign in [1, -1] {
+                let near = |delta: i64| bf16_of(odd_f64(sign * (tie + delta))).to_f64();
+                let sign = sign as f64;
+                assert_eq!(near(0), sign * 2f64.powi(shift + 8));
+                assert_eq!(near(1), sign * (2f64.powi(shift + 8) + 2f64.powi(shift + 1)));
+                assert_eq!(near(-1), sign * 2f64.powi(shift + 8));
+            }
+        }
+        let top = (1u64 << 63) + (1 << 55);
+        assert_eq!(bf16_of(odd_f64_unsigned(top)).to_f64(), 2f64.powi(63));
+        assert_eq!(bf16_of(odd_f64_unsigned(top + 1)).to_f64(), 2f64.powi(63) + 2f64.powi(56));
+        assert_eq!(odd_f64(5), 5.0);
+        assert_eq!(odd_f64(i64::MIN), -(2f64.powi(63)));
+    }
+}

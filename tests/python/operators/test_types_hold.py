@@ -1,0 +1,166 @@
+"""What a type holds: conversions to narrow floats round once, and what does not fit is told."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import pliant
+from pliant import relax, te, tir
+from pliant.relax import op
+
+MODES = ["bytecode", "compiled", "interpreter"]
+
+
+def built(make: Any, *args: tuple[tuple[Any, ...], str]) -> pliant.IRModule:
+    builder = relax.BlockBuilder()
+    dims = {name: tir.SizeVar(name, "int64") for shape, _ in args for name in shape if isinstance(name, str)}
+    infos = [relax.TensorStructInfo([dims.get(d, d) for d in shape], dtype) for shape, dtype in args]
+    params = [relax.Var(f"x{k}", info) for k, info in enumerate(infos)]
+    with builder.function("main", params):
+        builder.emit_func_output(builder.emit(make(*params)))
+    return builder.get()
+
+
+def runs(module: pliant.IRModule, mode: str, *args: Any) -> Any:
+    if mode == "interpreter":
+        return pliant.testing.interpret(module, *args)
+    return pliant.compile(module, exec_mode=mode)(*args)
+
+
+def halves(value: Any) -> np.ndarray:
+    return np.from_dlpack(value) if value.dtype == "float16" else value.numpy().astype("float64")
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("vectors", [1, 33])
+def test_conversions_to_narrow_floats_round_once(mode: str, vectors: int) -> None:
+    near = [1 + 2**-11, 1 + 3 * 2**-11, 2**-25, 65519.0, 3 + 2**-9]
+    x = np.array([s * v for v in near for s in (1, -1)] * vectors)
+    # Either side of ties between float16 numbers.
+    x = np.concatenate([x, np.nextafter(x, np.inf), np.nextafter(x, -np.inf), x * (1 + 2.0**-40)])
+    module = built(lambda a: op.astype(a, "float16"), (("n",), "float64"))
+    np.testing.assert_array_equal(runs(module, mode, x).numpy(), x.astype("float16"))
+
+    ties = np.array([1 + 2**-8, 1 + 3 * 2**-8, 2.0**100 * (1 + 2**-8), -(1 + 2**-8), 2.0**-130] * vectors)
+    x = np.concatenate([ties, np.nextafter(ties, np.inf), np.nextafter(ties, -np.inf), ties * (1 + 2.0**-40)])
+    module = built(lambda a: op.astype(op.astype(a, "bfloat16"), "float64"), (("n",), "float64"))
+    # One part in 2**8 has at most 8 bits: scaled to integers, rounding to even is Python's own.
+    m, e = np.frexp(x)
+    want = np.ldexp(np.round(m * 256) / 256, e)
+    np.testing.assert_array_equal(runs(module, mode, x).numpy(), want)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("dtype", ["int32", "uint32", "int64", "uint64"])
+def test_conversions_of_integers_round_once(mode: str, dtype: str) -> None:
+    shifts = range(8, 23 if dtype.endswith("32") else 54)
+    values = [sign * ((1 << (s + 8)) + (1 << s) + d) for s in shifts for d in (-1, 0, 1) for sign in (1, -1)]
+    if dtype.startswith("u"):
+        values = [v for v in values if v > 0]
+    x = np.array(values, dtype)
+    want = [(1 if v > 0 else -1) * even(abs(v)) for v in values]
+    module = built(lambda a: op.astype(op.astype(a, "bfloat16"), "float64"), (("n",), dtype))
+    np.testing.assert_array_equal(runs(module, mode, x).numpy(), np.array(want, "float64"))
+
+
+def even(value: int) -> int:
+    """The integer of eight bits and zeros that is nearest."""
+    unit = 1 << max(value.bit_length() - 8, 0)
+    low, rest = divmod(value, unit)
+    return (low + (2 * rest > unit or (2 * rest == unit and low % 2 == 1))) * unit
+
+
+def test_literals_of_narrow_floats_round_once() -> None:
+    value = 1 + 2**-11 + 2**-40
+    assert relax.const(value, "float16").data.numpy() == np.float16(value)
+    full = built(lambda _: op.full((2,), relax.const(value, "float64"), "float16"), ((2,), "float32"))
+    np.testing.assert_array_equal(runs(full, "bytecode", np.zeros(2, "float32")).numpy(), np.full(2, value, "float16"))
+    assert relax.const(1 + 2**-8 + 2**-40, "bfloat16").data.numpy().astype("float64") == 1 + 2**-7
+    assert ml_dtypes.bfloat16(1.0) == 1
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_places_and_ranges_that_a_type_does_not_hold_are_told(mode: str) -> None:
+    for make in (
+        lambda x: op.topk(x, 3, dtype="int8", ret_type="indices"),
+        lambda x: op.argsort(x, dtype="int8"),
+    ):
+        with pytest.raises((ValueError, pliant.PliantError), match="int8 does not hold the places of 300 elements"):
+            built(make, ((300,), "float32"))
+        module = built(make, (("n",), "float32"))
+        assert runs(module, mode, np.arange(128, dtype="float32")).dtype == "int8"
+        with pytest.raises(pliant.PliantError, match="int8 does not hold the places of 129 elements"):
+            runs(module, mode, np.arange(129, dtype="float32"))
+    for ends, text in (((0, 300), "int8 does not hold the values from 0 to 299"), ((-129, 3), "from -129 to 2")):
+        with pytest.raises((ValueError, pliant.PliantError), match=text):
+            built(lambda _, e=ends: op.arange(*e, dtype="int8"), ((3,), "float32"))
+    with pytest.raises((ValueError, pliant.PliantError), match="uint8 does not hold the values from -3 to 2"):
+        built(lambda _: op.arange(-3, 3, dtype="uint8"), ((3,), "float32"))
+    module = built(lambda x: op.arange(x.struct_info.shape.values[0], dtype="int8"), (("n",), "float32"))
+    assert runs(module, mode, np.zeros(128, "float32")).numpy()[-1] == 127
+    assert len(runs(module, mode, np.zeros(0, "float32")).numpy()) == 0
+    with pytest.raises(pliant.PliantError, match="int8 does not hold the values from 0 to 128"):
+        runs(module, mode, np.zeros(129, "float32"))
+
+
+def test_texts_are_no_sizes() -> None:
+    for make in (
+        lambda _: op.eye(3, 4, "x"),
+        lambda x: op.broadcast_to(x, "x"),
+        lambda _: op.zeros("x", "float32"),
+        lambda _: op.full("x", relax.const(1.0)),
+    ):
+        with pytest.raises((ValueError, TypeError, pliant.PliantError), match="string|shape"):
+            built(make, ((3, 4), "float32"))
+    with pytest.raises((ValueError, pliant.PliantError), match="dtype is needed"):
+        built(lambda _: op.zeros((2, 3), None), ((3, 4), "float32"))
+
+
+def test_biases_are_of_the_type_of_the_product() -> None:
+    args = ((("n", 4), "float32"), ((3, 4), "float32"))
+    assert built(op.linear, *args, ((3,), "float32"))
+    for dtype in ("float64", "float16", "int32", "bool"):
+        with pytest.raises((ValueError, pliant.PliantError), match=f"bias is of {dtype}, the product of float32"):
+            built(op.linear, *args, ((3,), dtype))
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_sizes_of_what_nobody_computes_are_checked(mode: str) -> None:
+    def size(shape: Any) -> Any:
+        return lambda x: op.size(op.zeros(shape(x.struct_info.shape.values[0]), "float32"))
+
+    module = built(size(lambda n: (n - 5, 3)), (("n",), "float32"))
+    assert runs(module, mode, np.zeros(7, "float32")).numpy() == 6
+    with pytest.raises(pliant.PliantError, match="size .*-3.* is negative|negative"):
+        runs(module, mode, np.zeros(2, "float32"))
+    if mode != "interpreter":
+        large = built(size(lambda n: (n * 2**40, 2**40)), (("n",), "float32"))
+        with pytest.raises(pliant.PliantError, match="more than 64 bits count"):
+            runs(large, mode, np.zeros(2, "float32"))
+        assert runs(large, mode, np.zeros(0, "float32")).numpy() == 0
+    shape = built(
+        lambda x: op.shape_of(op.zeros((x.struct_info.shape.values[0] - 5, 3), "float32")), (("n",), "float32")
+    )
+    assert tuple(runs(shape, mode, np.zeros(7, "float32"))) == (2, 3)
+    with pytest.raises(pliant.PliantError, match="negative"):
+        runs(shape, mode, np.zeros(2, "float32"))
+
+
+def test_bits_have_the_operators_of_python() -> None:
+    x = te.placeholder((8,), "int32", "x")
+    out = te.compute((8,), lambda i: ((x[i] >> 4) & 15) | ((x[i] << 1) ^ ~x[i]))
+    func = te.create_prim_func([x, out])
+    values = np.array([0, 1, -1, 255, 4096, -70000, 2**31 - 1, -(2**31)], "int32")
+    got = pliant.nd.array(np.zeros(8, "int32"))
+    pliant.build(func)(pliant.nd.array(values), got)
+    np.testing.assert_array_equal(got.numpy(), ((values >> 4) & 15) | ((values << 1) ^ ~values))
+    i = tir.Var("i", "int64")
+    assert str(1 << i) == "T.shift_left(1, i)" and str(6 & i) == "T.bitwise_and(6, i)"
+    with pytest.raises(TypeError, match="bitwise_and takes integers, not float32"):
+        tir.Var("f", "float32") & 1
+    with pytest.raises(TypeError, match="has no bits"):
+        ~tir.Var("f", "float32")

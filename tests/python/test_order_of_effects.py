@@ -1,0 +1,130 @@
+"""The order of effects: calls that stand inside other expressions are made once, and in the order of Python."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pliant
+from pliant import relax
+from pliant.script import from_source
+from pliant.script import ir as I
+from pliant.script import relax as R
+from pliant.script import tir as T
+
+HEADER = "from pliant.script import ir as I, relax as R, tir as T\n"
+
+
+def say_called(log: list[int], name: str) -> None:
+    def call(k: int) -> Any:
+        log.append(int(k))
+        return pliant.nd.array(np.array(k, "float32"))
+
+    pliant.register_func(name, call, override=True)
+
+
+@pytest.mark.parametrize(
+    ("expression", "order"),
+    [
+        ("R.multiply(N(0), R.exp(N(1)))", [0, 1]),
+        ("R.multiply(R.exp(N(0)), N(1))", [0, 1]),
+        ("R.multiply(N(0), R.add(N(1), N(2)))", [0, 1, 2]),
+        ("N(0) * (N(1) + N(2))", [0, 1, 2]),
+        ("R.where(R.less(N(0), N(1)), N(2), N(3))", [0, 1, 2, 3]),
+        ("R.add(N(0), (N(1), N(2))[0])", [0, 1, 2]),
+        ("(N(0), R.exp(N(1)), N(2), R.exp(R.add(N(3), N(4))))", [0, 1, 2, 3, 4]),
+    ],
+)
+def test_nested_calls_run_in_the_order_of_python(expression: str, order: list[int]) -> None:
+    log: list[int] = []
+    say_called(log, "test.effects.order")
+    text = re.sub(
+        r"N\((\d)\)",
+        r"R.call_packed('test.effects.order', R.prim_value(\1), sinfo_args=R.Tensor((), 'float32'))",
+        expression,
+    )
+    module = from_source(
+        f"{HEADER}@I.ir_module\nclass Module:\n    @R.function(pure=False)\n    def main(x: R.Tensor((), 'float32')):\n        return {text}\n"
+    )
+    x = np.array(1, "float32")
+    for mode in ("bytecode", "compiled"):
+        log.clear()
+        pliant.compile(module, exec_mode=mode)(x)
+        assert log == order
+    log.clear()
+    pliant.testing.interpret(module, x)
+    assert log == order
+
+
+def test_what_is_read_before_a_write_is_computed_before_it() -> None:
+    @I.ir_module
+    class Module:
+        @T.prim_func(private=True)
+        def inc(A: T.Buffer((), "float32")):
+            A[()] = A[()] + T.float32(1)
+
+        @R.function(pure=False)
+        def after(x: R.Tensor((), "float32")):
+            cls = Module
+            new = R.call_tir_inplace(cls.inc, (x,), inplace_indices=[0], out_sinfo=R.Tensor((), "float32"))
+            return (new, R.exp(R.add(x, x)))
+
+        @R.function(pure=False)
+        def before(x: R.Tensor((), "float32")):
+            cls = Module
+            return R.add(
+                R.exp(x),
+                R.call_tir_inplace(cls.inc, (x,), inplace_indices=[0], out_sinfo=R.Tensor((), "float32")),
+            )
+
+    for mode in ("bytecode", "compiled"):
+        vm = relax.VirtualMachine(relax.build(Module, exec_mode=mode), pliant.cpu())
+        np.testing.assert_allclose(vm["after"](pliant.nd.array(np.array(1, "float32")))[1].numpy(), np.exp(4), 1e-6)
+        np.testing.assert_allclose(vm["before"](pliant.nd.array(np.array(1, "float32"))).numpy(), np.e + 2, 1e-6)
+
+
+@pytest.mark.parametrize(
+    ("statement", "values", "calls"),
+    [
+        ("B[i] = F(i) + F(i + 1)", [1, 3, 5, 7], [0, 1, 1, 2, 2, 3, 3, 4]),
+        ("B[i] = F(i) * T.int64(10) + F(i)", [0, 11, 22, 33], [0, 0, 1, 1, 2, 2, 3, 3]),
+        ("B[F(i)] = i + 1", [1, 2, 3, 4], [0, 1, 2, 3]),
+        ("B[F(i)] = F(i + 4)", [4, 5, 6, 7], [4, 0, 5, 1, 6, 2, 7, 3]),
+        ("B[i] = A[F(i)] + 1", [1, 2, 3, 4], [0, 1, 2, 3]),
+        ("B[i] = F(F(i))", [0, 1, 2, 3], [0, 0, 1, 1, 2, 2, 3, 3]),
+        ("B[i] = F(i) * T.int64(0)", [0, 0, 0, 0], [0, 1, 2, 3]),
+        ("B[i] = T.Select(i < 2, F(i), T.int64(7))", [0, 1, 7, 7], [0, 1, 2, 3]),
+        ("B[i] = T.if_then_else(i < 2, F(i), T.int64(7))", [0, 1, 7, 7], [0, 1]),
+    ],
+)
+def test_calls_of_loop_functions_are_made_once_and_in_order(statement: str, values: list[int], calls: list[int]) -> None:
+    log: list[int] = []
+
+    def same(k: int) -> int:
+        log.append(k)
+        return k
+
+    pliant.register_func("test.effects.same", same, override=True)
+    text = re.sub(r"\bF\(", "T.call_packed('test.effects.same', ", statement)
+    module = from_source(f"""{HEADER}
+@I.ir_module
+class Module:
+    @T.prim_func(private=True)
+    def f(A: T.Buffer((4,), "int64"), B: T.Buffer((4,), "int64")):
+        for i in range(4):
+            {text}
+    @R.function(pure=False)
+    def main(x: R.Tensor((4,), "int64")):
+        cls = Module
+        y = R.call_tir(cls.f, (x,), out_sinfo=R.Tensor((4,), "int64"))
+        return y
+""")
+    assert from_source(module.script()).script() == module.script()
+    for mode in ("bytecode", "compiled", "interpreter"):
+        log.clear()
+        x = np.arange(4)
+        out = pliant.testing.interpret(module, x) if mode == "interpreter" else pliant.compile(module, exec_mode=mode)(x)
+        assert (out.numpy().tolist(), log) == (values, calls), mode
