@@ -98,6 +98,10 @@ def test_what_is_read_before_a_write_is_computed_before_it() -> None:
         ("B[i] = F(i) * T.int64(0)", [0, 0, 0, 0], [0, 1, 2, 3]),
         ("B[i] = T.Select(i < 2, F(i), T.int64(7))", [0, 1, 7, 7], [0, 1, 2, 3]),
         ("B[i] = T.if_then_else(i < 2, F(i), T.int64(7))", [0, 1, 7, 7], [0, 1]),
+        ("B[i] = F(i) * 10 + T.if_then_else(i < 2, F(i + 1), 0)", [1, 12, 20, 30], [0, 1, 1, 2, 2, 3]),
+        ("B[i] = T.if_then_else(i < 2, F(i) * 10 + F(i), 0)", [0, 11, 0, 0], [0, 0, 1, 1]),
+        ("B[i] = T.Cast('int64', i < 2 and F(i) > 0)", [0, 1, 0, 0], [0, 1]),
+        ("B[i] = T.Cast('int64', i < 2 or F(i) > 2)", [1, 1, 0, 1], [2, 3]),
     ],
 )
 def test_calls_of_loop_functions_are_made_once_and_in_order(statement: str, values: list[int], calls: list[int]) -> None:
@@ -128,3 +132,68 @@ class Module:
         x = np.arange(4)
         out = pliant.testing.interpret(module, x) if mode == "interpreter" else pliant.compile(module, exec_mode=mode)(x)
         assert (out.numpy().tolist(), log) == (values, calls), mode
+
+
+def test_reads_keep_their_place_beside_calls_that_write() -> None:
+    def add_one(array: Any) -> int:
+        np.from_dlpack(array)[...] += 1
+        return 0
+
+    pliant.register_func("test.effects.add_one", add_one, override=True)
+
+    @I.ir_module
+    class Module:
+        @T.prim_func(private=True)
+        def f(A: T.Buffer((4,), "int64"), B: T.Buffer((4,), "int64"), W: T.Buffer((4,), "int64")):
+            for i in range(4):
+                W[i] = A[i]
+            for i in range(4):
+                B[i] = W[0] * T.int64(100) + (T.call_packed("test.effects.add_one", W.data) + W[0])
+
+        @R.function(pure=False)
+        def main(x: R.Tensor((4,), "int64")):
+            cls = Module
+            y = R.call_tir(cls.f, (x,), out_sinfo=[R.Tensor((4,), "int64"), R.Tensor((4,), "int64")])
+            return y[0]
+
+    for mode in ("bytecode", "compiled"):
+        out = pliant.compile(Module, exec_mode=mode)(np.zeros(4, "int64"))
+        assert out.numpy().tolist() == [1, 102, 203, 304]
+
+
+def test_vectorized_loops_call_as_often_as_they_turn() -> None:
+    log: list[int] = []
+    pliant.register_func("test.effects.count", lambda: log.append(1) or len(log), override=True)
+
+    @I.ir_module
+    class Module:
+        @T.prim_func(private=True)
+        def f(A: T.Buffer((4,), "int64"), B: T.Buffer((4,), "int64")):
+            for i in T.vectorized(4):
+                B[i] = T.call_packed("test.effects.count")
+
+        @R.function(pure=False)
+        def main(x: R.Tensor((4,), "int64")):
+            cls = Module
+            y = R.call_tir(cls.f, (x,), out_sinfo=R.Tensor((4,), "int64"))
+            return y
+
+    for mode in ("bytecode", "compiled"):
+        log.clear()
+        assert pliant.compile(Module, exec_mode=mode)(np.zeros(4, "int64")).numpy().tolist() == [1, 2, 3, 4]
+
+
+def test_expressions_of_any_depth_are_no_harm() -> None:
+    call = pliant.tir.call_packed("test.effects.same", pliant.tir.IntImm("int64", 1))
+    deep = shared = pliant.tir.Cast("int64", call)
+    for _ in range(50_000):
+        deep = deep + 1
+    for _ in range(40):
+        shared = shared * shared
+    buffer = pliant.tir.decl_buffer((1,), "int64", "B")
+    handle = pliant.tir.Var("b", "handle")
+    for value in (deep, shared):
+        try:
+            pliant.tir.PrimFunc([handle], buffer.vstore([0], value), buffer_map={handle: buffer})
+        except ValueError as error:
+            assert "nest deeper" in str(error)

@@ -83,8 +83,15 @@ impl ParamValue {
     fn of_type(&self, func: &Function, ty: Type) -> ParamValue {
         let data = func.types.get(ty);
         let dims = |values: &[ParamValue]| -> Option<Vec<i64>> {
-            let size = |v: &ParamValue| if let ParamValue::Int(v) = v { Some(*v) } else { None };
-            values.iter().map(|v| size(&v.of_type(func, ty))).collect()
+            let size = |v: &ParamValue| match v {
+                ParamValue::Int(v) => Some(*v),
+                ParamValue::Either(_, other) => match **other {
+                    ParamValue::Int(v) => Some(v),
+                    _ => None,
+                },
+                _ => None,
+            };
+            values.iter().map(size).collect()
         };
         match (self, data) {
             (ParamValue::Either(tensor, _), TypeData::Tensor { .. }) => {

@@ -97,7 +97,8 @@ fn count(bytes: usize) -> Result<(), TensorError> {
                     HELD.compare_exchange_weak(before, held, Ordering::Relaxed, Ordering::Relaxed);
                 match counted {
                     Ok(_) => return Ok(()),
-                    Err(now) => before = now,
+                    // More may be held by now: it is asked again.
+                    Err(now) => (allowed, before) = (allowed && now == before, now),
                 }
             }
             Some(held) => {

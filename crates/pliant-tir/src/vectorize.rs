@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 
 use crate::error::LowerError;
 use crate::lowered::MAX_LANES;
-use crate::walk::{map_stmts, uses_any};
+use crate::walk::{for_each_stmt, for_each_value, map_stmts, own_exprs, uses_any};
 
 /// Vectorizes what can be.
 ///
@@ -24,7 +24,7 @@ pub fn run(f: &mut PrimFunc) -> Result<(), LowerError> {
         };
         let lanes =
             f.as_int(extent).and_then(|n| u16::try_from(n).ok()).filter(|&n| n <= MAX_LANES);
-        if let Some(lanes) = lanes.filter(|&n| n > 1) {
+        if let Some(lanes) = lanes.filter(|&n| n > 1 && !calls_out(f, body)) {
             let mut v = Vectorizer { var, min, lanes, memo: FxHashMap::default() };
             if let Some(s) = v.stmt(f, body) {
                 return Some(s);
@@ -34,6 +34,22 @@ pub fn run(f: &mut PrimFunc) -> Result<(), LowerError> {
         Some(f.add_stmt(StmtData::For { var, min, extent, kind, body, annotations }))
     });
     Ok(())
+}
+
+/// Whether a loop's body calls a packed or extern function: as often as it has turns.
+fn calls_out(f: &PrimFunc, body: Stmt) -> bool {
+    let mut found = false;
+    for_each_stmt(f, body, &mut |_, data| {
+        own_exprs(data, |e| {
+            for_each_value(f, e, &mut |e| {
+                found |= matches!(
+                    f.expr(e),
+                    ExprData::Call(Intrin::CallPacked | Intrin::CallExtern, ..)
+                );
+            });
+        });
+    });
+    found
 }
 
 struct Vectorizer {

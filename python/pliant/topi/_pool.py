@@ -89,7 +89,7 @@ def _adaptive(data: Tensor, output_size: Any, pool_type: str, layout: str) -> Te
         raise ValueError(f"pool_type is 'max' or 'avg', not '{pool_type}'")
     sizes = list(output_size) if isinstance(output_size, list | tuple) else [output_size] * len(axes)
     if any(isinstance(size, int) and size < 1 for size in sizes):
-        raise ValueError(f"adaptive_pool: output_size {sizes} is above 0")
+        raise ValueError(f"adaptive_pool: output_size {sizes} must be above 0")
     shape = list(data.shape)
     windows = []
     for axis, size in zip(axes, sizes, strict=True):

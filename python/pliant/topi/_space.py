@@ -196,7 +196,7 @@ def space_to_depth(data: Tensor, block_size: int, layout: str = "NCHW") -> Tenso
 
 def _above_zero(name: str, block_shape: Sequence[int]) -> None:
     if any(b < 1 for b in block_shape):
-        raise ValueError(f"{name}: block_shape {list(block_shape)} is above 0")
+        raise ValueError(f"{name}: block_shape {list(block_shape)} must be above 0")
 
 
 def space_to_batch_nd(

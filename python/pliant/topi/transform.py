@@ -149,7 +149,7 @@ def sliding_window(data: Tensor, axis: int, window_shape: Sequence[int], strides
     if len(window_shape) != n or len(strides) != n:
         raise ValueError(f"sliding_window: {n} axes, but windows of {len(window_shape)} and strides of {len(strides)}")
     if min(*window_shape, *strides) < 1:
-        raise ValueError(f"sliding_window: windows {list(window_shape)} and strides {list(strides)} are above 0")
+        raise ValueError(f"sliding_window: windows {list(window_shape)} and strides {list(strides)} must be above 0")
     places = [
         tir.floordiv(data.shape[axis + k] - window_shape[k], strides[k]) + 1 for k in range(n)
     ]
@@ -198,10 +198,10 @@ def matrix_set_diag(data: Tensor, diagonal: Tensor, k: int | tuple[int, int] = 0
             value = diagonal(*i[:-2], high - d, at + tir.if_then_else(d >= 0, above, below))
         return tir.if_then_else(tir.all(d >= low, d <= high), value, data(*i))
 
-    made = te.compute(data.shape, element, name="T_matrix_set_diag")
     wanted = [*data.shape[:-2], *([] if low == high else [high - low + 1]), longest]
     if diagonal.ndim != len(wanted):
         raise ValueError(f"matrix_set_diag: diagonals of {diagonal.ndim} dims for {data.ndim}: {len(wanted)} are needed")
+    made = te.compute(data.shape, element, name="T_matrix_set_diag")
     pairs = ((f"dim {k} of {diagonal.name}", diagonal.shape[k], size) for k, size in enumerate(wanted))
     return sizes_agree(made, "matrix_set_diag", *pairs)
 

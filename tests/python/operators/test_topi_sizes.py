@@ -73,9 +73,9 @@ def test_parts_of_a_layout_stand_anywhere() -> None:
     [
         (lambda x: topi.nn.bias_add(x, x, axis=5), "axis 5 is out of range"),
         (lambda x: topi.tensordot(x, x, axes=[[5], [5]]), "axis 5 is out of range"),
-        (lambda x: topi.sliding_window(x, 0, [1, 1], [0, 1]), "strides .* are above 0"),
-        (lambda x: topi.nn.space_to_batch_nd(x, [0], [0], [0]), "block_shape .* is above 0"),
-        (lambda x: topi.nn.batch_to_space_nd(x, [0], [0], [0]), "block_shape .* is above 0"),
+        (lambda x: topi.sliding_window(x, 0, [1, 1], [0, 1]), "strides .* must be above 0"),
+        (lambda x: topi.nn.space_to_batch_nd(x, [0], [0], [0]), "block_shape .* must be above 0"),
+        (lambda x: topi.nn.batch_to_space_nd(x, [0], [0], [0]), "block_shape .* must be above 0"),
         (lambda _: topi.elemwise_sum([]), "nothing to add up"),
         (lambda x: topi.nn.global_pool(x, "min"), "pool_type is 'max' or 'avg'"),
     ],

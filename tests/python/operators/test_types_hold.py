@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 import pytest
 
@@ -29,10 +28,6 @@ def runs(module: pliant.IRModule, mode: str, *args: Any) -> Any:
     if mode == "interpreter":
         return pliant.testing.interpret(module, *args)
     return pliant.compile(module, exec_mode=mode)(*args)
-
-
-def halves(value: Any) -> np.ndarray:
-    return np.from_dlpack(value) if value.dtype == "float16" else value.numpy().astype("float64")
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -80,7 +75,6 @@ def test_literals_of_narrow_floats_round_once() -> None:
     full = built(lambda _: op.full((2,), relax.const(value, "float64"), "float16"), ((2,), "float32"))
     np.testing.assert_array_equal(runs(full, "bytecode", np.zeros(2, "float32")).numpy(), np.full(2, value, "float16"))
     assert relax.const(1 + 2**-8 + 2**-40, "bfloat16").data.numpy().astype("float64") == 1 + 2**-7
-    assert ml_dtypes.bfloat16(1.0) == 1
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -135,7 +129,7 @@ def test_sizes_of_what_nobody_computes_are_checked(mode: str) -> None:
 
     module = built(size(lambda n: (n - 5, 3)), (("n",), "float32"))
     assert runs(module, mode, np.zeros(7, "float32")).numpy() == 6
-    with pytest.raises(pliant.PliantError, match="size .*-3.* is negative|negative"):
+    with pytest.raises(pliant.PliantError, match="negative"):
         runs(module, mode, np.zeros(2, "float32"))
     if mode != "interpreter":
         large = built(size(lambda n: (n * 2**40, 2**40)), (("n",), "float32"))

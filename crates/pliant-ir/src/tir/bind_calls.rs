@@ -2,12 +2,14 @@
 //! Python computes them.
 //!
 //! Expressions are hash-consed and may be computed more than once, in any order or not at all; a call of a packed or extern
-//! function must not be. A call that is all of a value stays. Calls that a statement may not reach (in a branch of
-//! `T.if_then_else`, or behind `and` and `or`) stay where they are, and so does all in the condition of a `while`.
+//! function must not be. A call that is all of a value stays. `T.if_then_else`, `and` and `or` around calls become statements,
+//! which make the calls of the branch that is taken; what is read before a call that may write is a variable too. What stands in the condition of a `while` stays there: it is computed
+//! every turn.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::expr::{BinOp, Expr, ExprData, Var, VarTy};
+use super::buffer::{Buffer, BufferData, Scope};
+use super::expr::{BinOp, Expr, ExprData, Ty, Var, VarTy};
 use super::func::PrimFunc;
 use super::intrin::Intrin;
 use super::stmt::{Stmt, StmtData};
@@ -22,96 +24,166 @@ pub fn bind_calls(f: &mut PrimFunc) {
 
 struct Calls<'a> {
     f: &'a mut PrimFunc,
-    /// How many calls each expression makes, as often as they stand in it; `None` where some may not be made.
-    counts: FxHashMap<Expr, Option<u32>>,
+    /// How many calls expressions make, as often as these stand in them.
+    counts: FxHashMap<Expr, u32>,
+}
+
+/// An expression with more calls keeps them: shared parts can stand for any number.
+const MAX_CALLS: u32 = 500;
+
+/// What happens before a statement.
+enum Before {
+    Let(Var, Expr),
+    Alloc(Buffer),
+    Do(Stmt),
 }
 
 impl Calls<'_> {
     /// The statement with its calls bound. Recurses into bodies, whose depth the readers of scripts bound.
     fn stmt(&mut self, s: Stmt) -> Stmt {
-        let old = self.f.stmt(s).clone();
-        let mut data = old.clone();
-        let mut lets = Vec::new();
+        let mut data = self.f.stmt(s).clone();
+        let mut before = Vec::new();
         match &mut data {
             StmtData::Seq(items) => items.iter_mut().for_each(|s| *s = self.stmt(*s)),
             StmtData::For { min, extent, body, .. } => {
-                self.all(&mut [min, extent], &mut lets);
+                let bounds = self.in_order(&[*min, *extent], &mut before);
+                (*min, *extent) = (bounds[0], bounds[1]);
                 *body = self.stmt(*body);
             }
             StmtData::While(_, body) | StmtData::Alloc(_, body) => *body = self.stmt(*body),
             StmtData::If(cond, then, otherwise) => {
-                self.within(cond, &mut lets);
+                *cond = self.within(*cond, &mut before);
                 *then = self.stmt(*then);
                 otherwise.iter_mut().for_each(|s| *s = self.stmt(*s));
             }
             StmtData::Let(_, value, body) | StmtData::Assert(value, _, body) => {
-                self.within(value, &mut lets);
+                *value = self.within(*value, &mut before);
                 *body = self.stmt(*body);
             }
-            StmtData::Evaluate(value) => self.within(value, &mut lets),
+            StmtData::Evaluate(value) => *value = self.within(*value, &mut before),
             StmtData::Store { indices, value, .. } => {
-                if indices.iter().all(|&i| self.count(i) == Some(0)) {
-                    self.within(value, &mut lets);
+                // The value is computed before the place.
+                if indices.iter().all(|&i| !self.makes(i)) {
+                    *value = self.within(*value, &mut before);
                 } else {
-                    // The value is computed before the place.
-                    let mut exprs = vec![value];
-                    exprs.extend(indices.iter_mut());
-                    self.all(&mut exprs, &mut lets);
+                    let exprs: Vec<Expr> =
+                        std::iter::once(*value).chain(indices.to_vec()).collect();
+                    let bound = self.in_order(&exprs, &mut before);
+                    *value = bound[0];
+                    indices.copy_from_slice(&bound[1..]);
                 }
             }
             StmtData::Block(block) => {
+                let bindings: Vec<Expr> = block.iters.iter().map(|i| i.binding).collect();
+                let bound = self.in_order(&bindings, &mut before);
+                block.iters.iter_mut().zip(bound).for_each(|(iter, e)| iter.binding = e);
                 block.body = self.stmt(block.body);
                 block.init = block.init.map(|s| self.stmt(s));
             }
         }
         let made = self.f.add_stmt(data);
-        lets.into_iter()
-            .rev()
-            .fold(made, |body, (var, value)| self.f.add_stmt(StmtData::Let(var, value, body)))
+        self.after(before, made)
     }
 
-    /// Binds the calls of expressions.
-    fn all(&mut self, exprs: &mut [&mut Expr], lets: &mut Vec<(Var, Expr)>) {
-        if exprs.iter().all(|e| self.count(**e).is_some()) {
-            exprs.iter_mut().for_each(|e| **e = self.bound(**e, lets));
-        }
+    /// A statement with what happens before it.
+    fn after(&mut self, before: Vec<Before>, s: Stmt) -> Stmt {
+        before.into_iter().rev().fold(s, |s, step| match step {
+            Before::Let(var, value) => self.f.add_stmt(StmtData::Let(var, value, s)),
+            Before::Alloc(buffer) => self.f.add_stmt(StmtData::Alloc(buffer, s)),
+            Before::Do(first) => self.f.seq(vec![first, s]),
+        })
     }
 
-    /// Binds the calls inside an expression, which itself is computed once.
-    fn within(&mut self, e: &mut Expr, lets: &mut Vec<(Var, Expr)>) {
-        if self.count(*e).is_some() {
-            *e = self.with_bound_operands(*e, lets);
-        }
-    }
-
-    fn with_bound_operands(&mut self, e: Expr, lets: &mut Vec<(Var, Expr)>) -> Expr {
-        if self.count(e) == Some(0) {
+    /// The expression with variables for the calls inside it; itself it is computed once.
+    fn within(&mut self, e: Expr, before: &mut Vec<Before>) -> Expr {
+        if !self.makes(e) {
             return e;
+        }
+        if let Some((cond, then, otherwise)) = self.choice(e) {
+            return self.chosen(e, (cond, then, otherwise), before);
         }
         let mut operands = Vec::new();
         for_each_operand(self.f.expr(e), |a| operands.push(a));
-        let mut bound = operands.into_iter().map(|a| self.bound(a, lets)).collect::<Vec<_>>();
+        let mut bound = self.in_order(&operands, before);
         bound.reverse();
         let data = map_operands(self.f.expr(e), |old| bound.pop().unwrap_or(old));
         self.f.add_expr(data)
     }
 
-    /// The expression with variables for its calls.
-    fn bound(&mut self, e: Expr, lets: &mut Vec<(Var, Expr)>) -> Expr {
-        if self.count(e) == Some(0) {
-            return e;
+    /// Expressions that are computed one after the other, with variables for their calls and for what is read before one.
+    fn in_order(&mut self, exprs: &[Expr], before: &mut Vec<Before>) -> Vec<Expr> {
+        let last = exprs.iter().rposition(|&e| self.makes(e));
+        let mut out = Vec::with_capacity(exprs.len());
+        for (i, &e) in exprs.iter().enumerate() {
+            let e = self.bound(e, before);
+            let early = last.is_some_and(|last| i < last) && reads(self.f, e);
+            out.push(if early { self.variable("value", e, before) } else { e });
         }
-        let e = self.with_bound_operands(e, lets);
-        if !is_call(self.f, e) {
-            return e;
-        }
+        out
+    }
+
+    fn variable(&mut self, name: &str, e: Expr, before: &mut Vec<Before>) -> Expr {
         let ty = self.f.expr_ty(e);
-        let var = self.f.add_var("call", VarTy::Value(ty));
-        lets.push((var, e));
+        let var = self.f.add_var(name, VarTy::Value(ty));
+        before.push(Before::Let(var, e));
         self.f.var_expr(var)
     }
 
-    fn count(&mut self, root: Expr) -> Option<u32> {
+    /// The expression with variables for its calls.
+    fn bound(&mut self, e: Expr, before: &mut Vec<Before>) -> Expr {
+        let e = self.within(e, before);
+        if !is_call(self.f, e) {
+            return e;
+        }
+        self.variable("call", e, before)
+    }
+
+    /// A choice of which one side is computed only, as condition and sides.
+    fn choice(&mut self, e: Expr) -> Option<(Expr, Expr, Expr)> {
+        let truth = |f: &mut PrimFunc, v| f.add_expr(ExprData::Int(v, Ty::BOOL));
+        match self.f.expr(e).clone() {
+            ExprData::Call(Intrin::IfThenElse, args, _)
+                if self.makes(args[1]) || self.makes(args[2]) =>
+            {
+                Some((args[0], args[1], args[2]))
+            }
+            ExprData::Binary(BinOp::And, a, b) if self.makes(b) => Some((a, b, truth(self.f, 0))),
+            ExprData::Binary(BinOp::Or, a, b) if self.makes(b) => Some((a, truth(self.f, 1), b)),
+            _ => None,
+        }
+    }
+
+    /// What a choice comes to: a place that a statement has written.
+    fn chosen(
+        &mut self,
+        e: Expr,
+        (cond, then, otherwise): (Expr, Expr, Expr),
+        before: &mut Vec<Before>,
+    ) -> Expr {
+        let cond = self.bound(cond, before);
+        let (zero, one) = (self.f.int(0), self.f.int(1));
+        let place = self.f.add_buffer(BufferData {
+            name: "chosen".into(),
+            dtype: self.f.expr_ty(e).dtype,
+            shape: vec![one],
+            strides: Vec::new(),
+            elem_offset: None,
+            scope: Scope::Local,
+        });
+        let mut side = |e: Expr| {
+            let mut before = Vec::new();
+            let value = self.within(e, &mut before);
+            let store = self.f.store(place, &[zero], value);
+            self.after(before, store)
+        };
+        let (then, otherwise) = (side(then), side(otherwise));
+        let choose = self.f.add_stmt(StmtData::If(cond, then, Some(otherwise)));
+        before.extend([Before::Alloc(place), Before::Do(choose)]);
+        self.f.load(place, &[zero])
+    }
+
+    /// Whether an expression makes calls, not too many.
+    fn makes(&mut self, root: Expr) -> bool {
         let mut stack = vec![(root, false)];
         while let Some((e, ready)) = stack.pop() {
             if self.counts.contains_key(&e) {
@@ -124,24 +196,28 @@ impl Calls<'_> {
                 stack.extend(operands.into_iter().map(|a| (a, false)));
                 continue;
             }
-            let strict = match self.f.expr(e) {
-                ExprData::Call(Intrin::IfThenElse, ..)
-                | ExprData::Binary(BinOp::And | BinOp::Or, ..) => 1,
-                _ => operands.len(),
-            };
             let own = u32::from(is_call(self.f, e));
-            let made =
-                operands.iter().enumerate().try_fold(own, |n, (i, a)| match self.counts[a] {
-                    Some(0) => Some(n),
-                    Some(m) if i < strict => Some(n.saturating_add(m)),
-                    _ => None,
-                });
-            self.counts.insert(e, made);
+            let count = operands.iter().fold(own, |n, a| n.saturating_add(self.counts[a]));
+            self.counts.insert(e, count);
         }
-        self.counts[&root]
+        (1..=MAX_CALLS).contains(&self.counts[&root])
     }
 }
 
 fn is_call(f: &PrimFunc, e: Expr) -> bool {
     matches!(f.expr(e), ExprData::Call(Intrin::CallPacked | Intrin::CallExtern, ..))
+}
+
+/// Whether an expression reads memory. Addresses do not.
+fn reads(f: &PrimFunc, root: Expr) -> bool {
+    let (mut stack, mut seen) = (vec![root], FxHashSet::default());
+    while let Some(e) = stack.pop() {
+        match f.expr(e) {
+            ExprData::Load(..) => return true,
+            ExprData::Call(Intrin::AddressOf, ..) => {}
+            data if seen.insert(e) => for_each_operand(data, |a| stack.push(a)),
+            _ => {}
+        }
+    }
+    false
 }

@@ -87,12 +87,12 @@ impl Writer {
     /// The function with that body.
     fn finish(mut self, body: &Bound<'_, PyAny>) -> Result<Arc<Seen>> {
         self.func.body = self.stmt(body)?;
-        pliant_ir::tir::bind_calls::bind_calls(&mut self.func);
         let problems = pliant_ir::tir::verify::verify_prim_func(&self.func);
         if let Some(first) = problems.first() {
             let text = format!("the loop function would not be well-formed: {first}");
             return Err(Error::Value(text));
         }
+        pliant_ir::tir::bind_calls::bind_calls(&mut self.func);
         let objects = Objects {
             vars: self.vars.into_iter().map(|(te, ir)| (ir, te)).collect(),
             tensors: self.buffers.into_iter().map(|(te, ir)| (ir, te)).collect(),

@@ -1,8 +1,9 @@
 //! The loops of reductions: vectors of partial results over a contiguous axis, neighbouring results side by side, one result
 //! alone.
 //!
-//! A running total of float32 loses digits as it grows. Sums that may have more than [`PART`] elements are therefore made in
-//! parts of so many, each in a vector of partial sums, whose totals are added up in float64.
+//! A running total of float32 loses digits as it grows. Sums over a contiguous axis that may have more than [`PART`] elements are
+//! therefore made in parts of so many, each in a vector of partial sums, whose totals are added up in float64; one result
+//! alone has a running total of float64. Results side by side have totals of their own type.
 
 use pliant_ir::tir::{
     BinOp, Buffer, BufferData, Expr, ExprData, Intrin, PrimFunc, Scope, Stmt, StmtData, Ty,
@@ -109,8 +110,8 @@ fn column_strip(f: &mut PrimFunc, s: &Stage, r: &Reduction, axis: Axis, at: Expr
     if w == 1 {
         let s = s.substituted(f, &FxHashMap::from_iter([(axis.var, at)]));
         let r = s.reduction(f).expect("substitution keeps the form");
-        let long = is_long(f, &s, &r);
-        return one_result(f, &s, &r, None, long);
+        // As the columns beside it, which are vectors of running totals.
+        return one_result(f, &s, &r, None, false);
     }
     let (buffer, _) = target(s);
     let acc = accumulator(f, f.buffer(buffer).dtype, w);

@@ -1,7 +1,7 @@
 //! What imported models ask of whole tensors and no loop function serves: bits as another type, determinants.
 
 use pliant_onnx::host;
-use pliant_tensor::{DType, Tensor, bf16, f16};
+use pliant_tensor::{DType, Tensor};
 use pliant_vm::{CheckKind, Value, VmError};
 
 use super::{Outcome, misused, wrong};
@@ -47,8 +47,8 @@ pub(super) fn det(args: &[Value]) -> Outcome {
     Ok(Value::Tensor(match x.dtype() {
         DType::Float64 => Tensor::from_slice(batch, &values)?,
         DType::Float32 => Tensor::from_slice(batch, &narrow(&values, |v| v as f32))?,
-        DType::Float16 => Tensor::from_slice(batch, &narrow(&values, f16::from_f64))?,
-        DType::BFloat16 => Tensor::from_slice(batch, &narrow(&values, bf16::from_f64))?,
+        DType::Float16 => Tensor::from_slice(batch, &narrow(&values, pliant_tensor::f16_of))?,
+        DType::BFloat16 => Tensor::from_slice(batch, &narrow(&values, pliant_tensor::bf16_of))?,
         other => return Err(wrong(format!("determinants are of floats, not of {other}"))),
     }))
 }
