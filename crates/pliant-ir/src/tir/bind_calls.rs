@@ -3,8 +3,8 @@
 //!
 //! Expressions are hash-consed and may be computed more than once, in any order or not at all; a call of a packed or extern
 //! function must not be. A call that is all of a value stays. `T.if_then_else`, `and` and `or` around calls become statements,
-//! which make the calls of the branch that is taken; what is read before a call that may write is a variable too. What stands in the condition of a `while` stays there: it is computed
-//! every turn.
+//! which make the calls of the branch that is taken; what is read before a call that may write is a variable too. What stands
+//! in the condition of a `while` stays there: it is computed every turn.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
