@@ -102,6 +102,7 @@ def test_what_is_read_before_a_write_is_computed_before_it() -> None:
         ("B[i] = T.if_then_else(i < 2, F(i) * 10 + F(i), 0)", [0, 11, 0, 0], [0, 0, 1, 1]),
         ("B[i] = T.Cast('int64', i < 2 and F(i) > 0)", [0, 1, 0, 0], [0, 1]),
         ("B[i] = T.Cast('int64', i < 2 or F(i) > 2)", [1, 1, 0, 1], [2, 3]),
+        ("B[i] = T.Cast('int64', F(i) < 2) % 3", [1, 1, 0, 0], [0, 1, 2, 3]),
     ],
 )
 def test_calls_of_loop_functions_are_made_once_and_in_order(statement: str, values: list[int], calls: list[int]) -> None:

@@ -89,6 +89,11 @@ impl Integers {
         }
         let sym = self.bridge.to_sym(f, &mut self.arena, e)?;
         let new = self.bridge.to_expr(&self.arena, f, sym);
+        // A condition is the number 0 or 1 among sizes.
+        let new = match f.expr_ty(new) {
+            Ty::I64 => new,
+            _ => f.add_expr(ExprData::Cast(Ty::I64, new)),
+        };
         if size(f, new) >= size(f, e) {
             return None;
         }
