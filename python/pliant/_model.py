@@ -41,8 +41,9 @@ def compile(
     into a model that is called at any shape.
 
     Options: ``threads``, ``opt_level``, ``pipeline``, ``disabled_passes``, ``required_passes``, ``verify``,
-    ``dump_dir``, ``config``, ``instruments``, ``exec_mode``, ``seconds`` (how long it may take). They add to the present ``PassContext``. For ONNX models also
-    ``dynamic_shapes``, ``divisible``, ``allow_specialization`` and ``limits`` (see
+    ``dump_dir``, ``config``, ``instruments``, ``exec_mode``, ``kernels`` (``"off"``: generated loops
+    do what the library's kernels would), ``seconds`` (how long it may take). They add to the present ``PassContext``. For ONNX
+    models also ``dynamic_shapes``, ``divisible``, ``allow_specialization`` and ``limits`` (see
     :func:`pliant.frontend.onnx.from_onnx`).
 
     Loop functions without a graph function that calls them are called with all their tensors, outputs too.

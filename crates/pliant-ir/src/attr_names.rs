@@ -39,6 +39,8 @@ names! {
     OP_PATTERN = "op_pattern";
     /// Of a loop function: its buffers share no memory.
     NOALIAS = "tir.noalias";
+    /// Of a loop function: whether matrix products and their like may be left to the library's kernels.
+    KERNELS = "tir.kernels";
     /// Of a call that works in place: for each output, the input that it overwrites.
     INPLACE_INDICES = "inplace_indices";
 }

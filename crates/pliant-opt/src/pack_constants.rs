@@ -54,6 +54,9 @@ impl ModulePass for PackConstants {
     }
 
     fn run(&self, mut module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
+        if !ctx.kernels() {
+            return Ok(module);
+        }
         let names: Vec<Arc<str>> = module.relax_funcs().map(|(name, _)| name.clone()).collect();
         let mut packer = Packer { kernels: Kernels::new(&module), packed: Vec::new() };
         for name in names {

@@ -58,12 +58,20 @@ pub struct ConfigKey {
 
 use ConfigKind::{Any, Bool, Int, Str};
 
+/// Whether products and their like are left to the library's kernels (`pliant.compile(..., kernels="off")`).
+pub const KERNELS: &str = "kernels";
+
 /// The settings of Pliant's own passes, and those of TVM that mean nothing here but that its programs set.
 const KEYS: &[(&str, ConfigKind, &str)] = &[
     (
         "keep_ir",
         Bool,
         "keep the module that each pass received, to tell it when the pass has a bug",
+    ),
+    (
+        KERNELS,
+        Bool,
+        "leave matrix products, attention and convolutions to the library's kernels; on unless said",
     ),
     ("verify_passes", Bool, "verify what passes from outside of Pliant return; on unless said"),
     ("relax.FuseOps.max_depth", Int, "the largest number of operators in a fused group"),

@@ -74,6 +74,11 @@ impl PassContext {
         self.config.get(key).and_then(AttrValue::as_bool).unwrap_or(default)
     }
 
+    /// Whether passes may leave work to the library's kernels.
+    pub fn kernels(&self) -> bool {
+        self.flag(crate::config::KERNELS, true)
+    }
+
     /// A setting read as a number.
     pub fn number(&self, key: &str) -> Option<u64> {
         self.config.get(key)?.as_int().and_then(|n| u64::try_from(n).ok())

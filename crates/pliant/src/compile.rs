@@ -95,6 +95,7 @@ fn compile_into(
     let signatures = signatures(&module);
     let module = run_pipeline(module, options.pipeline.as_ref(), &ctx)?;
 
+    let module = if ctx.kernels() { module } else { kernels::without_library(module) };
     let phase = Phase::start("LowerLoops");
     let lowered = kernels::lower(&module, &ctx)?;
     let mut phases = timing.entries();

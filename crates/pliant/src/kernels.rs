@@ -10,9 +10,10 @@ use pliant_cranelift::CraneliftBackend;
 use pliant_diag::Diagnostic;
 use pliant_diag::codes::PL0002;
 use pliant_exec::{ExecError, Executable, KernelArg, KernelInfo};
+use pliant_ir::attr_names::KERNELS;
 use pliant_ir::print::{PrintOptions, print_module};
 use pliant_ir::tir::PrimFunc;
-use pliant_ir::{BaseFunc, IRModule};
+use pliant_ir::{AttrValue, BaseFunc, IRModule};
 use pliant_pass::PassContext;
 use pliant_pool::with_helpers;
 use pliant_vm::KernelTable;
@@ -27,6 +28,17 @@ pub(crate) fn backend(target: Target) -> Box<dyn Backend> {
     match target {
         Target::Cranelift => Box::new(CraneliftBackend::new()),
     }
+}
+
+/// The module with loop functions that leave nothing to the library's kernels, here and where the program is loaded.
+pub(crate) fn without_library(mut module: IRModule) -> IRModule {
+    let names: Vec<Arc<str>> = module.prim_funcs().map(|(name, _)| name.clone()).collect();
+    for name in names {
+        if let Some(BaseFunc::Prim(func)) = module.functions.get_mut(&name) {
+            Arc::make_mut(func).attrs.insert(KERNELS.into(), AttrValue::Bool(false));
+        }
+    }
+    module
 }
 
 /// Lowers the loop functions of a module, in parallel.

@@ -8,6 +8,8 @@ use std::time::Duration;
 use pliant::{CancelToken, CompileOptions, CompiledModule, Pipeline};
 use pliant::{Dim, Signature, ValueInfo};
 use pliant_diag::suggest::did_you_mean;
+use pliant_ir::AttrValue;
+use pliant_pass::config::KERNELS;
 use pyo3::conversion::FromPyObjectOwned;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
@@ -123,6 +125,10 @@ fn options(py: Python<'_>, kwargs: &Bound<'_, PyDict>) -> Result<CompileOptions>
         match &*key {
             "target" | "exec_mode" | "verbose" | "context" => {}
             "pipeline" => options.pipeline = Some(pipeline(&value, kwargs)?),
+            "kernels" => {
+                let on = kernels(&value)?;
+                options.config.insert(KERNELS.into(), AttrValue::Bool(on));
+            }
             "threads" => options.threads = Some(extracted(&key, &value)?),
             "opt_level" => options.opt_level = Some(extracted(&key, &value)?),
             "disabled_passes" => options.disabled_passes = extracted(&key, &value)?,
@@ -139,6 +145,16 @@ fn options(py: Python<'_>, kwargs: &Bound<'_, PyDict>) -> Result<CompileOptions>
     options.cancel = CancelToken::with_poll(poll_signals);
     options.sources = Some(Arc::new(with_sources(|sources| sources.clone())));
     Ok(options)
+}
+
+/// Whether the library's kernels may be used.
+fn kernels(value: &Bound<'_, PyAny>) -> Result<bool> {
+    let name: String = extracted("kernels", value)?;
+    match &*name {
+        "on" => Ok(true),
+        "off" => Ok(false),
+        _ => Err(Error::Value(format!("option 'kernels': \"on\" or \"off\", not \"{name}\""))),
+    }
 }
 
 /// How long the compilation may take.
@@ -171,6 +187,7 @@ const OPTIONS: &[&str] = &[
     "dump_dir",
     "exec_mode",
     "instruments",
+    "kernels",
     "opt_level",
     "pipeline",
     "required_passes",

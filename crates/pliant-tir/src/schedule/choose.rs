@@ -39,20 +39,30 @@ fn reads_memory(f: &PrimFunc, e: Expr) -> bool {
     found
 }
 
-/// The versions of a stage.
+/// The versions of a stage by itself.
 pub(super) fn versions(f: &mut PrimFunc, s: &Stage, conditions: &[Expr]) -> Stmt {
+    versions_of(f, s, conditions, &mut alone)
+}
+
+/// The versions of a stage, each as `emit` makes it.
+pub(super) fn versions_of(
+    f: &mut PrimFunc,
+    s: &Stage,
+    conditions: &[Expr],
+    emit: &mut dyn FnMut(&mut PrimFunc, &Stage) -> Stmt,
+) -> Stmt {
     let Some((&first, rest)) = conditions.split_first() else {
-        return alone(f, s);
+        return emit(f, s);
     };
     if conditions.len() > MAX_CONDITIONS {
         let any = rest.iter().fold(first, |any, &c| f.binary(BinOp::Or, any, c));
         let plain = conditions.iter().fold(s.clone(), |s, &c| decided(f, &s, c, false));
-        let (general, plain) = (alone(f, s), alone(f, &plain));
+        let (general, plain) = (emit(f, s), emit(f, &plain));
         return f.add_stmt(StmtData::If(any, general, Some(plain)));
     }
     let [one, many] = [true, false].map(|holds| {
         let version = decided(f, s, first, holds);
-        versions(f, &version, rest)
+        versions_of(f, &version, rest, emit)
     });
     f.add_stmt(StmtData::If(first, one, Some(many)))
 }

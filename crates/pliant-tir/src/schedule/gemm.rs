@@ -6,17 +6,16 @@
 //! A convolution is one too: where an index is a sum of an axis and reduction axes (`x[i + di]`), these loop around the
 //! call, which adds to what the calls before it have made.
 
-use pliant_ir::tir::{
-    BinOp, Buffer, Expr, ExprData, ForKind, Intrin, PrimFunc, Stmt, StmtData, Ty, Var,
-};
+use pliant_ir::tir::{BinOp, Buffer, Expr, ExprData, Intrin, PrimFunc, Stmt, StmtData, Ty, Var};
 use pliant_tensor::DType;
 use rustc_hash::FxHashMap;
 
+use super::group::serial;
 use super::stage::{Axis, Body, Init, Stage};
 use crate::walk::{substitute_expr, uses_any};
 
 /// Buffer and indices of an operand.
-type Operand = (Buffer, Box<[Expr]>);
+pub(super) type Operand = (Buffer, Box<[Expr]>);
 
 /// One axis (or several fused ones) with its stride in each operand: A, B, C.
 #[derive(Clone, Debug)]
@@ -50,27 +49,47 @@ pub fn matches(f: &mut PrimFunc, stage: &Stage) -> bool {
     plan(f, stage).is_some()
 }
 
-struct Plan {
+/// How a stage is a matrix product.
+pub(super) struct Plan {
     dtype: DType,
-    operands: [Operand; 3],
+    /// A, B and C.
+    pub operands: [Operand; 3],
     rows: Option<Dim>,
     columns: Option<Dim>,
     inner: Dim,
     batch: Option<Dim>,
     /// Axes that stay loops around the call.
-    outer: Vec<Axis>,
+    pub outer: Vec<Axis>,
     /// The reduction axes among them.
-    looped: Vec<Var>,
+    pub looped: Vec<Var>,
     /// All axes that the call runs over.
     called: Vec<Var>,
-    accumulate: bool,
+    /// Whether the results are added to what C holds.
+    pub accumulate: bool,
     /// The columns of a panel of B, if it lies in panels.
-    width: Option<Expr>,
+    pub width: Option<Expr>,
 }
 
-fn plan(f: &mut PrimFunc, stage: &Stage) -> Option<Plan> {
+/// A part of the products that one call computes.
+pub(super) struct Part {
+    /// The values of the called axes at its first element; that of axes that are not here is 0.
+    pub origin: FxHashMap<Var, Expr>,
+    /// Products.
+    pub batch: Expr,
+    /// Rows.
+    pub rows: Expr,
+    /// Columns.
+    pub columns: Expr,
+    /// The panel of B that its first column is the first of.
+    pub panel: Expr,
+    /// Where the results go if not to C: the address of the first and the distance of rows; columns are neighbours.
+    pub to: Option<(Expr, Expr)>,
+}
+
+/// The product that a stage is, if it is one.
+pub(super) fn plan(f: &mut PrimFunc, stage: &Stage) -> Option<Plan> {
     let reduction = stage.reduction(f).filter(|r| r.op == BinOp::Add)?;
-    if !stage.checks.is_empty() {
+    if !stage.checks.is_empty() || !super::uses_kernels(f) {
         return None;
     }
     let Body::Store { buffer, indices, .. } = &stage.body else { return None };
@@ -361,26 +380,48 @@ impl Plan {
         f.cast(later, Ty::I64)
     }
 
+    /// The calls that compute all of it.
     fn emit(&self, f: &mut PrimFunc) -> Stmt {
+        let whole = Part {
+            origin: FxHashMap::default(),
+            batch: Self::extent(f, &self.batch),
+            rows: Self::extent(f, &self.rows),
+            columns: Self::extent(f, &self.columns),
+            panel: f.int(0),
+            to: None,
+        };
+        let call = self.call(f, &whole);
+        self.around(f, call)
+    }
+
+    /// The loops over the axes that the call does not run over.
+    pub fn around(&self, f: &mut PrimFunc, s: Stmt) -> Stmt {
+        self.outer.iter().rev().fold(s, |s, axis| serial(f, axis.var, axis.extent, s))
+    }
+
+    /// The call that computes a part.
+    pub fn call(&self, f: &mut PrimFunc, part: &Part) -> Stmt {
         let zero = f.int(0);
-        let origin: FxHashMap<Var, Expr> = self.called.iter().map(|&v| (v, zero)).collect();
+        let mut origin: FxHashMap<Var, Expr> = self.called.iter().map(|&v| (v, zero)).collect();
+        origin.extend(&part.origin);
         let args = match self.width {
-            Some(width) => self.packed_args(f, width, &origin),
-            None => self.args(f, &origin),
+            Some(width) => self.packed_args(f, width, part, &origin),
+            None => self.args(f, part, &origin),
         };
         let call = f.add_expr(ExprData::Call(Intrin::CallExtern, args.into(), Ty::I64));
-        let mut s = f.add_stmt(StmtData::Evaluate(call));
-        for axis in self.outer.iter().rev() {
-            s = f.add_stmt(StmtData::For {
-                var: axis.var,
-                min: zero,
-                extent: axis.extent,
-                kind: ForKind::Serial,
-                body: s,
-                annotations: Vec::new(),
-            });
-        }
-        s
+        f.add_stmt(StmtData::Evaluate(call))
+    }
+
+    /// How many products, rows, columns and inner positions there are.
+    pub fn extents(&self, f: &mut PrimFunc) -> [Expr; 4] {
+        let [batch, rows, columns] =
+            [&self.batch, &self.rows, &self.columns].map(|d| Self::extent(f, d));
+        [batch, rows, columns, self.inner.extent]
+    }
+
+    /// The axes fused into batch, rows and columns.
+    pub fn axes(&self) -> [&[Var]; 3] {
+        [&self.batch, &self.rows, &self.columns].map(|d| d.as_ref().map_or(&[][..], |d| &d.vars))
     }
 
     /// The address of an operand's first element.
@@ -400,14 +441,16 @@ impl Plan {
     }
 
     /// The arguments of the library function for strides, its name first.
-    fn args(&self, f: &mut PrimFunc, origin: &FxHashMap<Var, Expr>) -> Vec<Expr> {
+    fn args(&self, f: &mut PrimFunc, part: &Part, origin: &FxHashMap<Var, Expr>) -> Vec<Expr> {
         let name = if self.dtype == DType::Float32 { "pliant_gemm_f32" } else { "pliant_gemm_f64" };
         let mut args = vec![f.add_expr(ExprData::Str(name.into()))];
-        for d in [&self.batch, &self.rows, &self.columns] {
-            args.push(Self::extent(f, d));
-        }
-        args.push(self.inner.extent);
+        args.extend([part.batch, part.rows, part.columns, self.inner.extent]);
         for slot in 0..3 {
+            if let Some((first, row)) = part.to.filter(|_| slot == 2) {
+                let (zero, one) = (f.int(0), f.int(1));
+                args.extend([first, zero, row, one]);
+                continue;
+            }
             args.push(self.address(f, slot, origin));
             args.push(Self::stride(f, &self.batch, slot));
             let inner = self.inner.strides[slot];
@@ -427,22 +470,22 @@ impl Plan {
         &self,
         f: &mut PrimFunc,
         width: Expr,
+        part: &Part,
         origin: &FxHashMap<Var, Expr>,
     ) -> Vec<Expr> {
         let float32 = self.dtype == DType::Float32;
         let name = if float32 { "pliant_gemm_packed_f32" } else { "pliant_gemm_packed_f64" };
         let mut args = vec![f.add_expr(ExprData::Str(name.into()))];
-        for d in [&self.rows, &self.columns] {
-            args.push(Self::extent(f, d));
-        }
-        args.push(self.inner.extent);
+        args.extend([part.rows, part.columns, self.inner.extent]);
         args.push(self.address(f, 0, origin));
         args.extend([Self::stride(f, &self.rows, 0), self.inner.strides[0]]);
         let zero = f.int(0);
-        let first = f.load(self.operands[1].0, &[zero, zero, zero]);
+        let first = f.load(self.operands[1].0, &[part.panel, zero, zero]);
         args.extend([f.call(Intrin::AddressOf, &[first]), width]);
-        args.push(self.address(f, 2, origin));
-        args.push(Self::stride(f, &self.rows, 2));
+        match part.to {
+            Some((first, row)) => args.extend([first, row]),
+            None => args.extend([self.address(f, 2, origin), Self::stride(f, &self.rows, 2)]),
+        }
         args.push(f.int(i64::from(self.accumulate)));
         args
     }

@@ -158,7 +158,8 @@ fn along_rows(f: &PrimFunc, s: &Stage, indices: &[Expr], rows: usize) -> bool {
         && indices.iter().zip(&s.axes).take(rows).all(|(&i, a)| is_var(f, i, a.var))
 }
 
-fn mentions(f: &PrimFunc, item: &Item, b: Buffer) -> bool {
+/// Whether a part of the function's body reads or writes a buffer.
+pub(super) fn mentions(f: &PrimFunc, item: &Item, b: Buffer) -> bool {
     match item {
         Item::Stage(s) => s.accesses(f).iter().any(|a| a.0 == b),
         Item::Other(s) => {

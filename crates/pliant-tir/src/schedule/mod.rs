@@ -1,6 +1,7 @@
 //! DefaultSchedule: rules that turn stages into fast loops at every size, from symbolic facts alone.
 //!
-//! - A matrix product becomes a library call (`gemm`).
+//! - A matrix product becomes a library call (`gemm`). Elementwise stages that follow run over blocks of its results while these
+//!   are in the nearest caches (`finish`, `blocks`).
 //! - An elementwise stage gets its neighbouring axes fused where all its accesses allow it; the
 //!   last axis is vectorized, the rest is cut
 //!   into chunks of about a microsecond that run in parallel (`emit`).
@@ -19,9 +20,11 @@
 //! - In statements of other forms, loops that only store elements side by side use vectors (`plain::copies`).
 //! - Stages of other forms run point by point (`plain`); all else keeps its loops and its blocks.
 
+mod blocks;
 mod choose;
 pub mod emit;
 pub mod extremes;
+mod finish;
 pub mod gemm;
 pub mod group;
 mod plain;
@@ -32,11 +35,18 @@ pub mod stage;
 mod tiled;
 pub mod tiles;
 
+use pliant_ir::AttrValue;
+use pliant_ir::attr_names::KERNELS;
 use pliant_ir::tir::{Buffer, PrimFunc, Stmt, StmtData};
 
 use crate::error::LowerError;
 use group::Group;
 use stage::Item;
+
+/// Whether a function may leave work to the library's kernels.
+pub fn uses_kernels(f: &PrimFunc) -> bool {
+    !matches!(f.attrs.get(KERNELS), Some(AttrValue::Bool(false)))
+}
 
 /// Schedules a function.
 ///
@@ -46,27 +56,37 @@ pub fn run(f: &mut PrimFunc) -> Result<(), LowerError> {
     let (mut allocs, items) = stage::parse(f);
     let mut out: Vec<Stmt> = Vec::new();
     let mut group: Option<Group> = None;
-    for (at, item) in items.iter().enumerate() {
-        match item {
+    let mut at = 0;
+    while at < items.len() {
+        let here = at;
+        at += 1;
+        match &items[here] {
             Item::Other(s) => {
-                flush(f, &mut group, &mut allocs, &items, at, &mut out);
+                flush(f, &mut group, &mut allocs, &items, here, &mut out);
                 out.push(plain::copies(f, *s));
             }
             Item::Stage(stage) => {
                 let conditions = choose::conditions(f, stage);
                 if !conditions.is_empty() {
-                    flush(f, &mut group, &mut allocs, &items, at, &mut out);
+                    flush(f, &mut group, &mut allocs, &items, here, &mut out);
                     out.push(choose::versions(f, stage, &conditions));
                     continue;
                 }
+                if let Some(finished) = finish::product(f, &items, here, &allocs) {
+                    flush(f, &mut group, &mut allocs, &items, here, &mut out);
+                    allocs.retain(|b| Some(*b) != finished.gone);
+                    out.push(finished.stmt);
+                    at = finished.end;
+                    continue;
+                }
                 if let Some(call) = gemm::tensorize(f, stage) {
-                    flush(f, &mut group, &mut allocs, &items, at, &mut out);
+                    flush(f, &mut group, &mut allocs, &items, here, &mut out);
                     out.push(call);
                     continue;
                 }
                 if !group.as_mut().is_some_and(|g| g.try_add(f, stage)) {
-                    flush(f, &mut group, &mut allocs, &items, at, &mut out);
-                    group = Some(Group::new(f, stage.clone(), at));
+                    flush(f, &mut group, &mut allocs, &items, here, &mut out);
+                    group = Some(Group::new(f, stage.clone(), here));
                 }
             }
         }

@@ -1,0 +1,238 @@
+//! How a matrix product is cut into blocks where more is done with the results than to store them, and how the blocks are
+//! numbered: the rule, in one place.
+//!
+//! A block is a call of the library for a few panels of columns and at most [`MOST_ROWS`] rows, after which the rest of the work
+//! runs over its results, which are in the nearest caches then. Blocks of the same columns follow each other, so that a
+//! thread reads its part of B from its second-level cache, block after block.
+//!
+//! - 48 rows by 256 columns of float32 are 48 KB. Fewer rows read B more often than the caches like (24 rows: 12 operations
+//!   for each byte of B), more rows than 96 gain nothing in the kernels' own benchmarks (`docs/performance.md`).
+//! - Where this makes fewer than [`PIECES`] blocks, blocks get narrower, down to a panel, and then lower, as long as each takes a
+//!   microsecond, which is what another thread is worth.
+//! - The team counts in microseconds, so the loop has as many turns for each block.
+
+use pliant_ir::tir::{BinOp, Expr, ForKind, PrimFunc, Stmt, StmtData, Var};
+
+/// Rows of a block at most, a multiple of the kernels' six.
+pub(super) const MOST_ROWS: i64 = 48;
+/// Panels of a block at most.
+pub(super) const MOST_PANELS: i64 = 4;
+/// Rows of the kernels' tiles.
+const TILE_ROWS: i64 = 6;
+/// Blocks that work is cut into where there is enough: four for each of two threads.
+const PIECES: i64 = 8;
+/// Multiply-adds of about a microsecond.
+const UNIT: i64 = 64 * 1024;
+/// Microseconds that are counted at most.
+const MOST_UNITS: i64 = 1 << 16;
+
+/// The sizes of a batch of products, and the columns of a panel.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Size {
+    pub batch: Expr,
+    pub rows: Expr,
+    pub columns: Expr,
+    pub inner: Expr,
+    pub width: i64,
+}
+
+/// One block, in terms of variables that [`Blocks::each`] defines.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Block {
+    /// Number of the product.
+    pub batch: Expr,
+    /// First row.
+    pub row: Expr,
+    /// How many rows.
+    pub rows: Expr,
+    /// First column, where a panel begins.
+    pub column: Expr,
+    /// How many columns.
+    pub columns: Expr,
+}
+
+/// Variables to be defined, in order, around a statement.
+#[derive(Default)]
+struct Lets(Vec<(Var, Expr)>);
+
+impl Lets {
+    /// The value under a name; a constant stays as it is.
+    fn bind(&mut self, f: &mut PrimFunc, name: &str, value: Expr) -> Expr {
+        let value = crate::simplify::fold(f, value).unwrap_or(value);
+        if f.as_int(value).is_some() {
+            return value;
+        }
+        let var = f.size_var(name);
+        self.0.push((var, value));
+        f.var_expr(var)
+    }
+
+    fn around(self, f: &mut PrimFunc, s: Stmt) -> Stmt {
+        self.0.into_iter().rev().fold(s, |s, (v, e)| f.add_stmt(StmtData::Let(v, e, s)))
+    }
+}
+
+/// Arithmetic of sizes, folded where they are known.
+struct Sums<'a>(&'a mut PrimFunc);
+
+impl Sums<'_> {
+    fn op(&mut self, op: BinOp, a: Expr, b: Expr) -> Expr {
+        let e = self.0.binary(op, a, b);
+        crate::simplify::fold(self.0, e).unwrap_or(e)
+    }
+
+    fn max(&mut self, a: Expr, least: i64) -> Expr {
+        let least = self.0.int(least);
+        self.op(BinOp::Max, a, least)
+    }
+
+    fn min(&mut self, a: Expr, most: i64) -> Expr {
+        let most = self.0.int(most);
+        self.op(BinOp::Min, a, most)
+    }
+
+    fn div(&mut self, a: Expr, by: i64) -> Expr {
+        let by = self.0.int(by);
+        self.op(BinOp::FloorDiv, a, by)
+    }
+
+    /// `a / b` rounded up, of a divisor that is at least 1.
+    fn ceil(&mut self, a: Expr, b: Expr) -> Expr {
+        let one = self.0.int(1);
+        let up = self.op(BinOp::Sub, b, one);
+        let up = self.op(BinOp::Add, a, up);
+        self.op(BinOp::FloorDiv, up, b)
+    }
+
+    fn ceil_by(&mut self, a: Expr, by: i64) -> Expr {
+        let by = self.0.int(by);
+        self.ceil(a, by)
+    }
+}
+
+/// How many blocks there are, of what size.
+struct Cut {
+    /// Rows of a block.
+    rows: Expr,
+    /// Blocks one below the other.
+    down: Expr,
+    /// Panels of a block.
+    panels: Expr,
+    /// Blocks side by side.
+    across: Expr,
+    /// Microseconds of a block.
+    units: Expr,
+}
+
+fn cut(f: &mut PrimFunc, size: &Size, lets: &mut Lets) -> Cut {
+    let mut s = Sums(f);
+    let panels = s.ceil_by(size.columns, size.width);
+    let area = s.op(BinOp::Mul, size.rows, size.columns);
+    let work = s.op(BinOp::Mul, area, size.inner);
+    // Work that leaves 64 bits is some number in this range, which only decides how it is shared.
+    let units = s.div(work, UNIT);
+    let units = s.max(units, 1);
+    let units = s.min(units, MOST_UNITS);
+    let units = lets.bind(s.0, "units", units);
+    let (pieces, products) = (s.0.int(PIECES), s.max(size.batch, 1));
+    let pieces = s.ceil(pieces, products);
+    let pieces = s.op(BinOp::Min, pieces, units);
+    // First as many rows as the rule wants, then lower blocks where there are few panels.
+    let some = s.max(panels, 1);
+    let least = s.ceil(pieces, some);
+    let down = s.ceil_by(size.rows, MOST_ROWS);
+    let down = s.op(BinOp::Max, down, least);
+    let rows = s.ceil(size.rows, down);
+    let rows = s.ceil_by(rows, TILE_ROWS);
+    let rows = s.max(rows, 1);
+    let tile = s.0.int(TILE_ROWS);
+    let rows = s.op(BinOp::Mul, rows, tile);
+    let rows = lets.bind(s.0, "block_rows", rows);
+    let down = s.ceil(size.rows, rows);
+    let down = lets.bind(s.0, "down", down);
+    let all = s.op(BinOp::Mul, panels, down);
+    let all = s.op(BinOp::Mul, all, size.batch);
+    let each = s.div(all, PIECES);
+    let each = s.max(each, 1);
+    let each = s.min(each, MOST_PANELS);
+    let each = lets.bind(s.0, "block_panels", each);
+    let across = s.ceil(panels, each);
+    let across = lets.bind(s.0, "across", across);
+    let blocks = s.op(BinOp::Mul, down, across);
+    let blocks = s.max(blocks, 1);
+    let units = s.op(BinOp::FloorDiv, units, blocks);
+    let units = s.max(units, 1);
+    let units = lets.bind(s.0, "block_units", units);
+    Cut { rows, down, panels: each, across, units }
+}
+
+/// A parallel loop over all blocks; `body` makes the statements of one.
+pub(super) fn each(
+    f: &mut PrimFunc,
+    size: &Size,
+    body: impl FnOnce(&mut PrimFunc, &Block) -> Stmt,
+) -> Stmt {
+    let mut outside = Lets::default();
+    let cut = cut(f, size, &mut outside);
+    let mut inside = Lets::default();
+    let turn = f.size_var("turn");
+    let turn_e = f.var_expr(turn);
+    let mut s = Sums(f);
+    let number = s.op(BinOp::FloorDiv, turn_e, cut.units);
+    // Blocks exist only where no count of them is 0.
+    let (down, across) = (s.max(cut.down, 1), s.max(cut.across, 1));
+    let below = s.op(BinOp::FloorMod, number, down);
+    let rest = s.op(BinOp::FloorDiv, number, down);
+    let beside = s.op(BinOp::FloorMod, rest, across);
+    let batch = s.op(BinOp::FloorDiv, rest, across);
+    let row = s.op(BinOp::Mul, below, cut.rows);
+    let width = s.0.int(size.width);
+    let columns = s.op(BinOp::Mul, cut.panels, width);
+    let column = s.op(BinOp::Mul, beside, columns);
+    let batch = inside.bind(f, "product", batch);
+    let row = inside.bind(f, "first_row", row);
+    let column = inside.bind(f, "first_column", column);
+    let left = f.binary(BinOp::Sub, size.rows, row);
+    let rows = f.binary(BinOp::Min, cut.rows, left);
+    let rows = inside.bind(f, "rows", rows);
+    let left = f.binary(BinOp::Sub, size.columns, column);
+    let columns = f.binary(BinOp::Min, columns, left);
+    let columns = inside.bind(f, "columns", columns);
+    let body = body(f, &Block { batch, row, rows, column, columns });
+    let body = inside.around(f, body);
+    let zero = f.int(0);
+    let body = match f.as_int(cut.units) {
+        Some(1) => body,
+        _ => {
+            let rest = f.binary(BinOp::FloorMod, turn_e, cut.units);
+            let first = f.binary(BinOp::Eq, rest, zero);
+            f.add_stmt(StmtData::If(first, body, None))
+        }
+    };
+    let mut s = Sums(f);
+    let turns = s.op(BinOp::Mul, size.batch, cut.down);
+    let turns = s.op(BinOp::Mul, turns, cut.across);
+    let turns = s.op(BinOp::Mul, turns, cut.units);
+    let (kind, annotations) = (ForKind::Parallel, Vec::new());
+    let s =
+        f.add_stmt(StmtData::For { var: turn, min: zero, extent: turns, kind, body, annotations });
+    outside.around(f, s)
+}
+
+/// The values of fused variables at a position: the last one changes fastest.
+pub(super) fn taken_apart(
+    f: &mut PrimFunc,
+    vars: &[(Var, Expr)],
+    position: Expr,
+) -> Vec<(Var, Expr)> {
+    let (mut rest, mut out) = (position, Vec::with_capacity(vars.len()));
+    for (k, &(var, extent)) in vars.iter().enumerate().rev() {
+        if k == 0 {
+            out.push((var, rest));
+        } else {
+            out.push((var, super::group::divide(f, BinOp::FloorMod, rest, extent)));
+            rest = super::group::divide(f, BinOp::FloorDiv, rest, extent);
+        }
+    }
+    out
+}

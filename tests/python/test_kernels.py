@@ -1,0 +1,135 @@
+"""Products and what follows them, with the library's kernels and with generated loops alone."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+import pliant
+from pliant import relax
+from pliant.testing import interpret
+
+SIZES = (0, 1, 7, 33)
+
+
+def close(got: np.ndarray, want: np.ndarray, tolerance: float) -> None:
+    """The same numbers, NaN and infinity at the same places."""
+    np.testing.assert_allclose(got.astype("float64"), want.astype("float64"), rtol=tolerance, atol=tolerance)
+
+
+def everywhere(module: pliant.IRModule, feeds: list[tuple[np.ndarray, ...]], tolerance: float = 2e-5) -> None:
+    """Both modes with kernels against generated loops; small cases against the interpreter as well."""
+    loops = pliant.compile(module, kernels="off")
+    models = [pliant.compile(module, exec_mode=mode) for mode in ("bytecode", "compiled")]
+    for feed in feeds:
+        want = np.asarray(loops(*feed))
+        for model in models:
+            close(np.asarray(model(*feed)), want, tolerance)
+        if sum(a.size for a in feed) < 400:
+            close(interpret(module, *feed).numpy(), want, tolerance)
+
+
+Finish = Callable[[relax.BlockBuilder, relax.Expr, relax.Expr], relax.Expr]
+
+FINISHES: dict[str, Finish] = {
+    "relu": lambda bb, y, r: relax.op.nn.relu(y),
+    "gelu": lambda bb, y, r: relax.op.add(relax.op.nn.gelu(y), r),
+    "tanh": lambda bb, y, r: relax.op.tanh(relax.op.add(y, r)),
+    "sigmoid": lambda bb, y, r: relax.op.multiply(relax.op.sigmoid(y), y),
+    "scale": lambda bb, y, r: relax.op.multiply(y, relax.const(0.125, "float32")),
+    "half": lambda bb, y, r: relax.op.astype(relax.op.add(y, r), "float16"),
+    "chain": lambda bb, y, r: relax.op.divide(relax.op.exp(relax.op.negative(relax.op.abs(y))), relax.op.add(r, relax.const(9.0, "float32"))),
+}
+
+
+def dense(finish: Finish, inner: int, columns: int, packed: bool) -> pliant.IRModule:
+    """`finish(x @ w + bias, residual)` for rows of unknown number."""
+    rng = np.random.default_rng(inner * 100 + columns)
+    bb = relax.BlockBuilder()
+    n = pliant.tir.Var("n", "int64")
+    x = relax.Var("x", relax.TensorStructInfo([n, inner], "float32"))
+    r = relax.Var("r", relax.TensorStructInfo([n, columns], "float32"))
+    w = relax.Var("w", relax.TensorStructInfo([inner, columns], "float32"))
+    weight = relax.const(rng.standard_normal((inner, columns), "float32")) if packed else w
+    bias = relax.const(rng.standard_normal(columns, "float32"))
+    with bb.function("main", [x, r] if packed else [x, r, w]):
+        with bb.dataflow():
+            y = bb.emit(relax.op.add(bb.emit(relax.op.matmul(x, weight)), bias))
+            z = bb.emit_output(finish(bb, y, r))
+        bb.emit_func_output(z)
+    return bb.get()
+
+
+def rows(count: int, inner: int, columns: int, packed: bool) -> tuple[np.ndarray, ...]:
+    """Operands of so many rows."""
+    rng = np.random.default_rng(count + 7)
+    shapes = [(count, inner), (count, columns), (inner, columns)][: 2 if packed else 3]
+    return tuple(rng.standard_normal(s).astype("float32") for s in shapes)
+
+
+@pytest.mark.parametrize("packed", [True, False])
+@pytest.mark.parametrize("name", FINISHES)
+def test_chains_finish_products(name: str, packed: bool) -> None:
+    inner, columns = 5, 19
+    module = dense(FINISHES[name], inner, columns, packed)
+    tolerance = 2e-3 if name == "half" else 2e-5
+    everywhere(module, [rows(n, inner, columns, packed) for n in SIZES], tolerance)
+
+
+@pytest.mark.parametrize(("inner", "columns"), [(0, 9), (64, 300), (300, 64), (1, 1), (17, 8)])
+def test_blocks_cover_results_of_any_size(inner: int, columns: int) -> None:
+    for packed in (True, False):
+        module = dense(FINISHES["gelu"], inner, columns, packed)
+        everywhere(module, [rows(n, inner, columns, packed) for n in (0, 1, 7, 100, 385)], 2e-4)
+
+
+def test_numbers_that_are_none_stay_where_they_are() -> None:
+    module = dense(FINISHES["relu"], 4, 20, True)
+    x, r = rows(9, 4, 20, True)
+    x[2, 1], x[5, 3], x[7, 0] = np.nan, np.inf, -np.inf
+    everywhere(module, [(x, r)])
+
+
+def test_views_are_taken_as_they_lie() -> None:
+    module = dense(FINISHES["gelu"], 4, 20, False)
+    x, r, w = rows(18, 8, 40, False)
+    everywhere(module, [(x[::2, ::2], r[::2, ::2], w[::2, ::2]), (x[::-2, :4], r[::-2, :20], w[:4, ::-2])])
+
+
+def batched(transposed: bool) -> pliant.IRModule:
+    """Scaled and masked scores of batches of heads, whose sizes may each be 1."""
+    bb = relax.BlockBuilder()
+    b, h, m, n = (pliant.tir.Var(name, "int64") for name in "bhmn")
+    a = relax.Var("a", relax.TensorStructInfo([b, h, m, 6], "float32"))
+    c = relax.Var("c", relax.TensorStructInfo([b, h, n, 6] if transposed else [b, h, 6, n], "float32"))
+    one = pliant.tir.Var("one", "int64")
+    mask = relax.Var("mask", relax.TensorStructInfo([b, 1, one, n], "float32"))
+    with bb.function("main", [a, c, mask]):
+        with bb.dataflow():
+            right = bb.emit(relax.op.permute_dims(c, [0, 1, 3, 2])) if transposed else c
+            y = bb.emit(relax.op.matmul(a, right))
+            z = bb.emit_output(relax.op.add(relax.op.multiply(y, relax.const(0.5, "float32")), mask))
+        bb.emit_func_output(z)
+    return bb.get()
+
+
+@pytest.mark.parametrize("transposed", [True, False])
+def test_batches_are_finished_product_by_product(transposed: bool) -> None:
+    rng = np.random.default_rng(3)
+    feeds = []
+    for b, h, m, n in itertools.chain(itertools.product((0, 1, 2), (1, 3), (1, 7), (1, 5)), [(2, 12, 64, 64)]):
+        for one in {1, m}:
+            shapes = [(b, h, m, 6), (b, h, n, 6) if transposed else (b, h, 6, n), (b, 1, one, n)]
+            feeds.append(tuple(rng.standard_normal(s).astype("float32") for s in shapes))
+    everywhere(batched(transposed), feeds)
+
+
+def test_kernels_are_on_or_off() -> None:
+    module = dense(FINISHES["relu"], 4, 20, True)
+    with pytest.raises(ValueError, match='"on" or "off", not "of"'):
+        pliant.compile(module, kernels="of")
+    off = pliant.compile(module, kernels="off")
+    assert "pliant_gemm" not in str(off)
