@@ -133,3 +133,124 @@ def test_kernels_are_on_or_off() -> None:
         pliant.compile(module, kernels="of")
     off = pliant.compile(module, kernels="off")
     assert "pliant_gemm" not in str(off)
+
+
+def heads_of(bb: relax.BlockBuilder, x: relax.Expr, axes: list[int]) -> relax.Expr:
+    """`(b, n, 12)` as heads: `(b, n, 3, 4)` with its dims permuted."""
+    b, n = x.struct_info.shape[0], x.struct_info.shape[1]
+    return bb.emit(relax.op.permute_dims(bb.emit(relax.op.reshape(x, (b, n, 3, 4))), axes))
+
+
+def exported(form: str) -> pliant.IRModule:
+    """Attention as exporters write it."""
+    bb = relax.BlockBuilder()
+    b, n = pliant.tir.Var("b", "int64"), pliant.tir.Var("n", "int64")
+    x = relax.Var("x", relax.TensorStructInfo([b, n, 36], "float32"))
+    mask = relax.Var("mask", relax.TensorStructInfo([b, 1, 1, n], "float32"))
+    op, emit = relax.op, bb.emit
+    with bb.function("main", [x, mask]):
+        with bb.dataflow():
+            parts = emit(op.split(x, 3, axis=-1))
+            q, k, v = (emit(relax.TupleGetItem(parts, i)) for i in range(3))
+            if form == "one":
+                kt = emit(op.permute_dims(k, [0, 2, 1]))
+                scores = emit(op.matmul(q, kt))
+            else:
+                q, v = heads_of(bb, q, [0, 2, 1, 3]), heads_of(bb, v, [0, 2, 1, 3])
+                if form == "both":
+                    root = relax.const(0.25**0.5, "float32")
+                    k = emit(op.multiply(heads_of(bb, k, [0, 2, 1, 3]), root))
+                    q, kt = emit(op.multiply(q, root)), emit(op.permute_dims(k, [0, 1, 3, 2]))
+                else:
+                    kt = heads_of(bb, k, [0, 2, 3, 1])
+                scores = emit(op.matmul(q, kt))
+                if form == "divided":
+                    scores = emit(op.divide(scores, relax.const(2.0, "float32")))
+                scores = emit(op.add(mask, scores) if form == "first" else op.add(scores, mask))
+            y = emit(op.matmul(emit(op.nn.softmax(scores, axis=-1)), v))
+            if form != "one":
+                y = emit(op.reshape(emit(op.permute_dims(y, [0, 2, 1, 3])), (b, n, 12)))
+            z = bb.emit_output(y)
+        bb.emit_func_output(z)
+    return bb.get()
+
+
+def kernels_in(module: pliant.IRModule) -> str:
+    """The script of the module after the passes that call kernels."""
+    return relax.get_pipeline("zero")(module).script()
+
+
+@pytest.mark.parametrize("form", ["plain", "divided", "both", "first", "one"])
+def test_exported_attention_is_one_call(form: str) -> None:
+    module = exported(form)
+    script = kernels_in(module)
+    assert "pliant_attend_f32" in script and "softmax" not in script
+    # The parts are read, and the results written, where they lie.
+    assert form == "one" or "split" not in script and "permute" not in script
+    rng = np.random.default_rng(5)
+    feeds = []
+    for b, n in [(0, 3), (1, 0), (1, 1), (2, 7), (1, 33), (2, 65)]:
+        x = rng.standard_normal((b, n, 36)).astype("float32")
+        mask = np.where(rng.random((b, 1, 1, n)) < 0.3, np.float32(-1e9), np.float32(0))
+        feeds.append((x, mask))
+    x, mask = (a.copy() for a in feeds[3])
+    x[0, 2, 3], mask[1] = np.inf, -np.inf
+    feeds.append((x, mask))
+    everywhere(module, feeds, 1e-4)
+
+
+def attention(
+    heads: int, shared: int, bias: list[int | str] | None, **attrs: object
+) -> tuple[pliant.IRModule, Callable[[int, int, int], tuple[np.ndarray, ...]]]:
+    """`R.nn.attention`, and operands for so many batches, queries and keys."""
+    bb = relax.BlockBuilder()
+    sizes = {name: pliant.tir.Var(name, "int64") for name in "bnm"}
+    shapes = [["b", "n", heads, 5], ["b", "m", shared, 5], ["b", "m", shared, 3]] + ([bias] if bias else [])
+    params = [
+        relax.Var(name, relax.TensorStructInfo([sizes.get(d, d) for d in shape], "float32"))
+        for name, shape in zip("qkva", shapes, strict=False)
+    ]
+    with bb.function("main", params):
+        with bb.dataflow():
+            z = bb.emit_output(relax.op.nn.attention(*params, **attrs))
+        bb.emit_func_output(z)
+    rng = np.random.default_rng(9)
+
+    def operands(b: int, n: int, m: int) -> tuple[np.ndarray, ...]:
+        of = {"b": b, "n": n, "m": m}
+        return tuple(rng.standard_normal([of.get(d, d) for d in s]).astype("float32") for s in shapes)
+
+    return bb.get(), operands
+
+
+@pytest.mark.parametrize(
+    ("heads", "shared", "bias", "attrs"),
+    [
+        (2, 2, None, {}),
+        (6, 2, ["b", 6, "n", "m"], {"scale": 0.3}),
+        (4, 1, ["n", "m"], {"causal_mask": "TopLeft"}),
+        (2, 2, ["b", 1, 1, "m"], {"causal_mask": "BottomRight"}),
+        (3, 3, [1, 3, 1, 1], {"causal_mask": "BottomRight", "window_size": 3}),
+    ],
+)
+def test_attention_is_one_call(heads: int, shared: int, bias: list[int | str] | None, attrs: dict[str, object]) -> None:
+    module, operands = attention(heads, shared, bias, **attrs)
+    assert "pliant_attend_f32" in kernels_in(module)
+    feeds = [operands(b, n, m) for b, n, m in [(0, 2, 3), (1, 0, 4), (2, 3, 0), (1, 1, 1), (2, 7, 5), (1, 5, 7), (1, 33, 40)]]
+    everywhere(module, feeds, 1e-4)
+
+
+def test_attention_of_sizes_that_may_differ_keeps_its_loops() -> None:
+    bb = relax.BlockBuilder()
+    q = relax.Var("q", relax.TensorStructInfo([pliant.tir.Var("a", "int64"), 4, 2, 5], "float32"))
+    k = relax.Var("k", relax.TensorStructInfo([pliant.tir.Var("b", "int64"), 4, 2, 5], "float32"))
+    with bb.function("main", [q, k]):
+        with bb.dataflow():
+            z = bb.emit_output(relax.op.nn.attention(q, k, k))
+        bb.emit_func_output(z)
+    module = bb.get()
+    assert "pliant_attend_f32" not in kernels_in(module)
+    x = np.random.default_rng(1).standard_normal((3, 4, 2, 5)).astype("float32")
+    everywhere(module, [(x, x)])
+    with pytest.raises(pliant.error.PliantError):
+        pliant.compile(module)(x, x[:2])

@@ -149,6 +149,13 @@ fn functions() -> Vec<ExternFn> {
             (I64, I64, I64, Ptr, I64, I64, Ptr, I64, Ptr, I64, I64) -> I64, true;
         "pliant_gemm_packed_f64" = gemm::pliant_gemm_packed_f64:
             (I64, I64, I64, Ptr, I64, I64, Ptr, I64, Ptr, I64, I64) -> I64, true;
+        "pliant_attend_f32" = attention::pliant_attend_f32:
+            (I64, I64, I64, I64, I64, I64, I64, Ptr, I64, I64, I64, Ptr, I64, I64, I64, Ptr, I64, I64, I64, Ptr, I64, I64, I64,
+             F64, F64, I64, Ptr, I64, I64, I64, I64, I64, I64, I64, I64) -> I64, true;
+        "pliant_convolve_f32" = convolution::pliant_convolve_f32:
+            (I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64,
+             Ptr, I64, I64, I64, I64, I64, Ptr, I64, Ptr, I64, I64, I64, I64, I64, I64, Ptr, I64, Ptr, I64, I64, I64, F64, F64)
+            -> I64, true;
         "pliant_f16_to_f32" = scalar::f16_to_f32: (I32) -> F32;
         "pliant_f32_to_f16" = scalar::f32_to_f16: (F32) -> I32;
         "pliant_round_f16" = scalar::round_f16: (F32) -> F32;

@@ -21,6 +21,7 @@ use crate::eliminate_unused::EliminateUnused;
 use crate::expand_matmul_of_sum::ExpandMatmulOfSum;
 use crate::expand_tuple_arguments::ExpandTupleArguments;
 use crate::fold_constant::FoldConstant;
+use crate::fuse_attention::FuseAttention;
 use crate::fuse_ops::FuseOps;
 use crate::fuse_ops_by_pattern::FuseOpsByPattern;
 use crate::fuse_tir::FuseTir;
@@ -104,6 +105,7 @@ passes! {
     "FuseOpsByPattern": "Make functions of what matches the patterns of backends" => FuseOpsByPattern::default();
     "MergeCompositeFunctions": "Join neighbouring functions of one backend" => MergeCompositeFunctions;
     "RunCodegen": "Let code generators take the functions of their backends" => RunCodegen::default();
+    "FuseAttention": "Make one call of the library of what attention is written as" => FuseAttention;
     "PackConstants": "Give the constant operands of matrix products the form that kernels read fastest" => PackConstants;
     "DataflowUseInplaceCalls": "Write results over operands that die there" => DataflowUseInplaceCalls;
     "LegalizeOps": "Turn operators into calls of loop functions and of packed functions" => LegalizeOps::default();

@@ -29,6 +29,7 @@ pub const ZERO: &[&str] = &[
     "MatchUnknownShapes",
     "EliminateCommonSubexpr",
     "FoldConstant",
+    "FuseAttention",
     "DeadCodeElimination",
     "PackConstants",
     "LegalizeOps",

@@ -63,9 +63,10 @@ class Module:
 #         r = T.match_buffer(var_r, (n, 9), "float32")
 #         z = T.match_buffer(var_z, (n, 9), "float32")
 #         units: T.int64 = T.min(T.max(n * 9 * 4 // 65536, 1), 65536)
-#         block_rows: T.int64 = T.max(((n + (T.max((n + 47) // 48, T.min(8, units)) - 1)) // T.max((n + 47) // 48, T.min(8, units)) + 5) // 6, 1) * 6
+#         pieces: T.int64 = T.max(T.min(8, units // 4), 1)
+#         block_rows: T.int64 = T.max(((n + (T.max((n + 95) // 96, pieces) - 1)) // T.max((n + 95) // 96, pieces) + 5) // 6, 1) * 6
 #         down: T.int64 = (n + (block_rows - 1)) // block_rows
-#         block_panels: T.int64 = T.min(T.max(down // 8, 1), 4)
+#         block_panels: T.int64 = T.min(T.max(down // pieces, 1), 4)
 #         across: T.int64 = (1 + (block_panels - 1)) // block_panels
 #         block_units: T.int64 = T.max(units // T.max(down * across, 1), 1)
 #         for turn in T.parallel(down * across * block_units):
@@ -108,9 +109,10 @@ class Module:
 #         c = T.match_buffer(var_c, (b, 3, m), "float32")
 #         z = T.match_buffer(var_z, (b, n, m), "float16")
 #         units: T.int64 = T.min(T.max(n * m * 3 // 65536, 1), 65536)
-#         block_rows: T.int64 = T.max(((n + (T.max((n + 47) // 48, (T.min((8 + (T.max(b, 1) - 1)) // T.max(b, 1), units) + (T.max((m + 63) // 64, 1) - 1)) // T.max((m + 63) // 64, 1)) - 1)) // T.max((n + 47) // 48, (T.min((8 + (T.max(b, 1) - 1)) // T.max(b, 1), units) + (T.max((m + 63) // 64, 1) - 1)) // T.max((m + 63) // 64, 1)) + 5) // 6, 1) * 6
+#         pieces: T.int64 = T.max(T.min((8 + (T.max(b, 1) - 1)) // T.max(b, 1), units // 4), 1)
+#         block_rows: T.int64 = T.max(((n + (T.max((n + 191) // 192, (pieces + (T.max((m + 63) // 64, 1) - 1)) // T.max((m + 63) // 64, 1)) - 1)) // T.max((n + 191) // 192, (pieces + (T.max((m + 63) // 64, 1) - 1)) // T.max((m + 63) // 64, 1)) + 5) // 6, 1) * 6
 #         down: T.int64 = (n + (block_rows - 1)) // block_rows
-#         block_panels: T.int64 = T.min(T.max((m + 63) // 64 * down * b // 8, 1), 4)
+#         block_panels: T.int64 = T.min(T.max((m + 63) // 64 * down // pieces, 1), 4)
 #         across: T.int64 = ((m + 63) // 64 + (block_panels - 1)) // block_panels
 #         block_units: T.int64 = T.max(units // T.max(down * across, 1), 1)
 #         for turn in T.parallel(b * down * across * block_units):
@@ -120,7 +122,7 @@ class Module:
 #                 first_column: T.int64 = turn // block_units // T.max(down, 1) % T.max(across, 1) * (block_panels * 64)
 #                 rows: T.int64 = T.min(block_rows, n - first_row)
 #                 columns: T.int64 = T.min(block_panels * 64, m - first_column)
-#                 tile = T.alloc_buffer((48, 256), "float32")
+#                 tile = T.alloc_buffer((192, 256), "float32")
 #                 T.evaluate(T.call_extern("int64", "pliant_gemm_f32", 1, rows, columns, 3, T.address_of(a[product, first_row, 0]), 1 * n * 3, 1 * 3, 1, T.address_of(c[product, 0, first_column]), 1 * 3 * m, 1 * m, 1, T.address_of(tile[0, 0]), 0, 256, 1, 0))
 #                 for row in range(rows):
 #                     v_i: T.int64 = first_row + row

@@ -10,6 +10,7 @@
 //! | `scalar` | values and arithmetic |
 //! | `view` | buffers and memory |
 
+mod attend;
 mod empty;
 mod expr;
 mod intrin;

@@ -13,7 +13,9 @@
 //! | `piece` | the blocks of one item |
 //! | `softmax` | the rows of scores: scale, cap, bias, mask, exponentials and sums |
 //! | `few` | dot products of a few rows |
+//! | `call` | the function that loop functions call, which takes numbers and addresses |
 
+mod call;
 mod few;
 mod piece;
 mod softmax;
@@ -25,6 +27,7 @@ use crate::lanes::for_isa;
 use crate::product::Element;
 use crate::product::share::{UNIT, part, share};
 use crate::product::tile::Kernels;
+pub use call::pliant_attend_f32;
 use few::{Dots, dots};
 use piece::Piece;
 use softmax::{Rows, finish_rows, softmax_rows};
@@ -75,7 +78,8 @@ impl<T> Scores<T> {
 /// One attention: 64-bit words, so that generated code may write them as an array.
 ///
 /// A score is `cap(scale * (q . k)) + bias`, where `cap(x)` is `cap * tanh(x / cap)`, and minus infinity where the mask says
-/// no, or the key is not seen. A query all of whose scores are minus infinity gets zeros; NaN stays NaN.
+/// no, or the key is not seen. A query all of whose scores are minus infinity gets zeros, or NaN where that is wanted; NaN stays
+/// NaN.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Attention {
@@ -117,6 +121,8 @@ pub struct Attention {
     pub offset: i64,
     /// With `causal`, how many keys a query sees, its own the last; 0 where it sees all before.
     pub window: i64,
+    /// Whether a query all of whose scores are minus infinity gets NaN, as a softmax gives, and not zeros.
+    pub blind_is_nan: i64,
 }
 
 /// The functions of an instruction set.

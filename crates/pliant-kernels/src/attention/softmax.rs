@@ -62,6 +62,8 @@ pub struct Rows<'a> {
     pub bias_step: isize,
     /// From column to column of the mask.
     pub mask_step: isize,
+    /// What rows get whose weights are all 0.
+    pub blind: f32,
     /// The rows.
     pub rows: &'a mut [Row],
 }
@@ -280,7 +282,7 @@ unsafe fn exponentials<L: MathLanes<Elem = f32> + Reduce>(
 }
 
 /// Scales rows of results by what the softmax has found: after the `last` block of keys by one over the sums, before a block by
-/// the factors. Rows whose sum is 0 see nothing, and become 0.
+/// the factors. Rows whose sum is 0 see nothing.
 ///
 /// # Safety
 /// As for [`softmax_rows`]; `out` has as many rows of these columns.
@@ -298,7 +300,7 @@ pub unsafe fn finish_rows<L: MathLanes<Elem = f32>>(
             let out = out.offset(index as isize * stride);
             let factor = if last { 1.0 / row.sum } else { row.factor };
             if last && row.sum == 0.0 {
-                out.write_bytes(0, columns);
+                (0..columns).for_each(|at| out.add(at).write_unaligned(all.blind));
                 continue;
             }
             if factor == 1.0 {

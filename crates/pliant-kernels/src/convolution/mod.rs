@@ -13,7 +13,9 @@
 //! | `margin` | inputs with margins, channels last |
 //! | `implicit` | tiles of results |
 //! | `depthwise` | one filter for each channel |
+//! | `call` | the function that loop functions call, which takes numbers and addresses |
 
+mod call;
 mod depthwise;
 mod implicit;
 mod margin;
@@ -23,6 +25,7 @@ use pliant_exec::abi::{KernelRuntime, STATUS_BAD_ARGUMENTS, STATUS_NO_MEMORY, ST
 
 use crate::epilogue::Epilogue;
 use crate::isa::{Isa, isa};
+pub use call::pliant_convolve_f32;
 use shape::Sizes;
 
 /// An image for each batch. Strides count elements.

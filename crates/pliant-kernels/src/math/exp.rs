@@ -16,19 +16,6 @@ impl<V> Small<V> {
         b.fma(&self.p, &self.square, &self.r)
     }
 
-    /// `(m + rest) * e^r` for a small `rest`, rounded once.
-    #[inline(always)]
-    pub(super) fn times<B: MathOps<V = V>>(&self, b: &mut B, m: &V, rest: &V) -> V {
-        let high = b.fma(m, &self.r, m);
-        let taken = b.sub(m, &high);
-        let lost = b.fma(m, &self.r, &taken);
-        let more = b.mul(&self.p, &self.square);
-        let low = b.fma(m, &more, &lost);
-        let low = b.fma(rest, &self.r, &low);
-        let low = b.add(rest, &low);
-        b.add(&high, &low)
-    }
-
     /// `e^r`, rounded once: what is lost when 1 takes up `r` goes to the rest.
     #[inline(always)]
     fn above_one<B: MathOps<V = V>>(&self, b: &mut B) -> V {
@@ -41,20 +28,77 @@ impl<V> Small<V> {
     }
 }
 
+/// What is made of `e^r - 1` before it is scaled. This is no closure: one that the compiler does not care to inline is compiled
+/// without the instructions of its caller, and each of its operations becomes a call.
+pub(super) trait Finish<B: MathOps> {
+    /// The value.
+    fn finish(&self, b: &mut B, small: &Small<B::V>) -> B::V;
+}
+
+/// `e^r`.
+struct Whole;
+
+impl<B: MathOps> Finish<B> for Whole {
+    #[inline(always)]
+    fn finish(&self, b: &mut B, small: &Small<B::V>) -> B::V {
+        small.above_one(b)
+    }
+}
+
+/// `e^r / 2`.
+struct Half;
+
+impl<B: MathOps> Finish<B> for Half {
+    #[inline(always)]
+    fn finish(&self, b: &mut B, small: &Small<B::V>) -> B::V {
+        let half = b.f(0.5);
+        let y = small.above_one(b);
+        b.mul(&y, &half)
+    }
+}
+
+/// `e^r`, rounded twice.
+struct Quick;
+
+impl<B: MathOps> Finish<B> for Quick {
+    #[inline(always)]
+    fn finish(&self, b: &mut B, small: &Small<B::V>) -> B::V {
+        let one = b.f(1.0);
+        let y = small.sum(b);
+        b.add(&y, &one)
+    }
+}
+
+/// `(m + rest) * e^r` for a small `rest`, rounded once.
+pub(super) struct Times<'a, V> {
+    pub m: &'a V,
+    pub rest: &'a V,
+}
+
+impl<B: MathOps> Finish<B> for Times<'_, B::V> {
+    #[inline(always)]
+    fn finish(&self, b: &mut B, small: &Small<B::V>) -> B::V {
+        let high = b.fma(self.m, &small.r, self.m);
+        let taken = b.sub(self.m, &high);
+        let lost = b.fma(self.m, &small.r, &taken);
+        let more = b.mul(&small.p, &small.square);
+        let low = b.fma(self.m, &more, &lost);
+        let low = b.fma(self.rest, &small.r, &low);
+        let low = b.add(self.rest, &low);
+        b.add(&high, &low)
+    }
+}
+
 /// `e^x`: reduction by two constants, a polynomial, and scaling that reaches infinity and the subnormals.
 #[inline(always)]
 pub fn exp<B: MathOps>(b: &mut B, x: &B::V) -> B::V {
-    times_exp(b, x, |b, small| small.above_one(b))
+    times_exp(b, x, &Whole)
 }
 
 /// `m * e^x` for `m` near 1, with fewer roundings than the product of both: `of` gives the product of `m` and `e^r` for a
 /// small `r`.
 #[inline(always)]
-pub(super) fn times_exp<B: MathOps>(
-    b: &mut B,
-    x: &B::V,
-    of: impl FnOnce(&mut B, &Small<B::V>) -> B::V,
-) -> B::V {
+pub(super) fn times_exp<B: MathOps>(b: &mut B, x: &B::V, of: &impl Finish<B>) -> B::V {
     let (lo, hi) = B::Real::EXP_RANGE;
     let (lo, hi) = (b.f(lo), b.f(hi));
     let x = b.min2(&hi, x);
@@ -65,20 +109,12 @@ pub(super) fn times_exp<B: MathOps>(
 /// `e^x` for arguments within [`Real::EXP_RANGE`], and NaN; up to half an ulp worse than [`exp`], and three operations less.
 #[inline(always)]
 pub fn exp_within<B: MathOps>(b: &mut B, x: &B::V) -> B::V {
-    let one = b.f(1.0);
-    times_exp_within(b, x, |b, small| {
-        let y = small.sum(b);
-        b.add(&y, &one)
-    })
+    times_exp_within(b, x, &Quick)
 }
 
 /// [`times_exp`] for arguments within [`Real::EXP_RANGE`], and NaN.
 #[inline(always)]
-fn times_exp_within<B: MathOps>(
-    b: &mut B,
-    x: &B::V,
-    of: impl FnOnce(&mut B, &Small<B::V>) -> B::V,
-) -> B::V {
+fn times_exp_within<B: MathOps>(b: &mut B, x: &B::V, of: &impl Finish<B>) -> B::V {
     let (log2e, magic) = (b.f(std::f64::consts::LOG2_E), b.f(B::Real::ROUND));
     let t = b.fma(x, &log2e, &magic);
     let n = b.sub(&t, &magic);
@@ -88,18 +124,15 @@ fn times_exp_within<B: MathOps>(
     let r = b.fma(&n, &c2, &r);
     let p = horner(b, &r, B::Real::EXP);
     let square = b.mul(&r, &r);
-    let y = of(b, &Small { r, p, square });
+    let y = of.finish(b, &Small { r, p, square });
     b.scale(&y, &n, &t)
 }
 
 /// `e^|x| / 2` and `e^-|x| / 2`: halved before it is scaled, the first reaches infinity where the hyperbolic functions do.
 #[inline(always)]
 fn halves<B: MathOps>(b: &mut B, size: &B::V) -> (B::V, B::V) {
-    let (half, quarter) = (b.f(0.5), b.f(0.25));
-    let up = times_exp(b, size, |b, small| {
-        let y = small.above_one(b);
-        b.mul(&y, &half)
-    });
+    let quarter = b.f(0.25);
+    let up = times_exp(b, size, &Half);
     let down = b.div(&quarter, &up);
     (up, down)
 }

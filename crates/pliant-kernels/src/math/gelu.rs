@@ -4,7 +4,7 @@
 //! tail of the distribution takes away, `a * P(X > a)` of `a = |x|`, as an exponential times a function that hardly
 //! changes (`GELU_TAIL`), with the rounding of the square undone.
 
-use super::exp::times_exp;
+use super::exp::{Times, times_exp};
 use super::{MathOps, Real, abs, horner, negated};
 
 /// `x` times the normal distribution function of `x`; -0 of minus infinity.
@@ -36,7 +36,7 @@ pub fn gelu<B: MathOps>(b: &mut B, x: &B::V) -> B::V {
     let m = b.add(&c, &varying);
     let taken = b.sub(&m, &c);
     let rest = b.sub(&varying, &taken);
-    let tail = times_exp(b, &power, |b, small| small.times(b, &m, &rest));
+    let tail = times_exp(b, &power, &Times { m: &m, rest: &rest });
     // `x - tail` above 0, `-tail` below.
     let whole = b.select_lt(x, &zero, &zero, &size);
     let far = b.sub(&whole, &tail);

@@ -158,6 +158,7 @@ impl Operands {
             causal: i64::from(c.causal),
             offset: c.offset,
             window: c.window,
+            blind_is_nan: 0,
         }
     }
 

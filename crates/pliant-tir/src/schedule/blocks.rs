@@ -1,26 +1,33 @@
 //! How a matrix product is cut into blocks where more is done with the results than to store them, and how the blocks are
 //! numbered: the rule, in one place.
 //!
-//! A block is a call of the library for a few panels of columns and at most [`MOST_ROWS`] rows, after which the rest of the work
+//! A block is a call of the library for a few panels of columns and so many rows, after which the rest of the work
 //! runs over its results, which are in the nearest caches then. Blocks of the same columns follow each other, so that a
 //! thread reads its part of B from its second-level cache, block after block.
 //!
-//! - 48 rows by 256 columns of float32 are 48 KB. Fewer rows read B more often than the caches like (24 rows: 12 operations
-//!   for each byte of B), more rows than 96 gain nothing in the kernels' own benchmarks (`docs/performance.md`).
-//! - Where this makes fewer than [`PIECES`] blocks, blocks get narrower, down to a panel, and then lower, as long as each takes a
-//!   microsecond, which is what another thread is worth.
+//! - 96 rows by 256 columns of float32 are 96 KB, in the second-level cache. With 48 rows a product of 384 by 1152 and its bias
+//!   took 8 % longer than the product as a whole, on one thread: panels are begun more often without having been fetched
+//!   ahead.
+//! - A right operand that is not packed is packed again for each block, so that 48 rows of inner size 32 took twice the time of
+//!   the products: such blocks have up to [`MOST_VARYING_ROWS`] rows.
+//! - Where this makes fewer than [`PIECES`] blocks, blocks get lower and narrower, down to a panel, as long as each takes
+//!   [`LEAST_UNITS`] microseconds: calls of 2 us (7 by 384 by 384 in six blocks) took a fifth longer than one.
 //! - The team counts in microseconds, so the loop has as many turns for each block.
 
 use pliant_ir::tir::{BinOp, Expr, ForKind, PrimFunc, Stmt, StmtData, Var};
 
 /// Rows of a block at most, a multiple of the kernels' six.
-pub(super) const MOST_ROWS: i64 = 48;
+pub(super) const MOST_ROWS: i64 = 96;
+/// The same where B is not packed.
+pub(super) const MOST_VARYING_ROWS: i64 = 192;
 /// Panels of a block at most.
 pub(super) const MOST_PANELS: i64 = 4;
 /// Rows of the kernels' tiles.
 const TILE_ROWS: i64 = 6;
 /// Blocks that work is cut into where there is enough: four for each of two threads.
 const PIECES: i64 = 8;
+/// Microseconds of a block at least, where work is cut for other threads.
+const LEAST_UNITS: i64 = 4;
 /// Multiply-adds of about a microsecond.
 const UNIT: i64 = 64 * 1024;
 /// Microseconds that are counted at most.
@@ -34,6 +41,8 @@ pub(super) struct Size {
     pub columns: Expr,
     pub inner: Expr,
     pub width: i64,
+    /// Rows of a block at most.
+    pub most_rows: i64,
 }
 
 /// One block, in terms of variables that [`Blocks::each`] defines.
@@ -136,11 +145,14 @@ fn cut(f: &mut PrimFunc, size: &Size, lets: &mut Lets) -> Cut {
     let units = lets.bind(s.0, "units", units);
     let (pieces, products) = (s.0.int(PIECES), s.max(size.batch, 1));
     let pieces = s.ceil(pieces, products);
-    let pieces = s.op(BinOp::Min, pieces, units);
+    let enough = s.div(units, LEAST_UNITS);
+    let pieces = s.op(BinOp::Min, pieces, enough);
+    let pieces = s.max(pieces, 1);
+    let pieces = lets.bind(s.0, "pieces", pieces);
     // First as many rows as the rule wants, then lower blocks where there are few panels.
     let some = s.max(panels, 1);
     let least = s.ceil(pieces, some);
-    let down = s.ceil_by(size.rows, MOST_ROWS);
+    let down = s.ceil_by(size.rows, size.most_rows);
     let down = s.op(BinOp::Max, down, least);
     let rows = s.ceil(size.rows, down);
     let rows = s.ceil_by(rows, TILE_ROWS);
@@ -151,8 +163,7 @@ fn cut(f: &mut PrimFunc, size: &Size, lets: &mut Lets) -> Cut {
     let down = s.ceil(size.rows, rows);
     let down = lets.bind(s.0, "down", down);
     let all = s.op(BinOp::Mul, panels, down);
-    let all = s.op(BinOp::Mul, all, size.batch);
-    let each = s.div(all, PIECES);
+    let each = s.op(BinOp::FloorDiv, all, pieces);
     let each = s.max(each, 1);
     let each = s.min(each, MOST_PANELS);
     let each = lets.bind(s.0, "block_panels", each);

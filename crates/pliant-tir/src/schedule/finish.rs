@@ -13,7 +13,7 @@ use pliant_ir::tir::{
 };
 use rustc_hash::FxHashMap;
 
-use super::blocks::{self, Block, MOST_PANELS, MOST_ROWS, Size};
+use super::blocks::{self, Block, MOST_PANELS, MOST_ROWS, MOST_VARYING_ROWS, Size};
 use super::gemm::{self, Part, Plan};
 use super::group::{mentions, serial};
 use super::stage::{Axis, Body, Item, Stage};
@@ -200,16 +200,17 @@ fn emit_blocks(
     gone: Option<Buffer>,
 ) -> Stmt {
     let width = plan.width.and_then(|w| f.as_int(w)).unwrap_or(WIDTH);
+    let most_rows = if plan.width.is_some() { MOST_ROWS } else { MOST_VARYING_ROWS };
     let tile = gone.map(|of| {
         let columns = MOST_PANELS * width;
-        let shape = vec![f.int(MOST_ROWS), f.int(columns)];
+        let shape = vec![f.int(most_rows), f.int(columns)];
         let (name, dtype) = ("tile".into(), f.buffer(of).dtype);
         let (strides, elem_offset, scope) = (Vec::new(), None, Scope::Global);
         let memory = f.add_buffer(BufferData { name, dtype, shape, strides, elem_offset, scope });
         Tile { of, memory, row: f.int(columns) }
     });
     let [batch, rows, columns, inner] = plan.extents(f);
-    let size = Size { batch, rows, columns, inner, width };
+    let size = Size { batch, rows, columns, inner, width, most_rows };
     let vars = plan.axes().map(|vars| {
         let extent = |v: Var| product.axes.iter().find(|a| a.var == v).expect("an axis").extent;
         vars.iter().map(|&v| (v, extent(v))).collect::<Vec<_>>()

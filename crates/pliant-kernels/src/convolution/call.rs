@@ -1,0 +1,104 @@
+//! Convolution as loop functions call it: numbers and addresses, whose reach the bounds checks know
+//! (`pliant_tir::strided`).
+
+use std::ptr::null;
+
+use pliant_exec::abi::KernelRuntime;
+
+use super::{Convolution, Image, pliant_convolution_f32};
+use crate::epilogue::{Activation, Epilogue, Matrix, Standard, pliant_epilogue_f32};
+
+/// Convolution of float32. Sizes as in [`Convolution`]: batches, channels, filters and groups, then three numbers each for the
+/// input, the results, the kernel, strides, dilations and the zeros before the input. The input by its address and its strides
+/// from batch to batch, channel to channel and along the dims; the weights and the columns of their panels; the results as the
+/// input. Whether there is a bias, and its address; whether there is a residual, its address and its strides from batch to
+/// batch and pixel to pixel, channels being neighbours; the number of the [`Activation`] and its limits. Returns a kernel
+/// status.
+///
+/// # Safety
+/// As for [`pliant_convolution_f32`]; the addresses of what is not there are not used.
+pub unsafe extern "C" fn pliant_convolve_f32(
+    runtime: *const KernelRuntime,
+    batch: i64,
+    channels: i64,
+    filters: i64,
+    groups: i64,
+    input_0: i64,
+    input_1: i64,
+    input_2: i64,
+    output_0: i64,
+    output_1: i64,
+    output_2: i64,
+    kernel_0: i64,
+    kernel_1: i64,
+    kernel_2: i64,
+    stride_0: i64,
+    stride_1: i64,
+    stride_2: i64,
+    dilation_0: i64,
+    dilation_1: i64,
+    dilation_2: i64,
+    before_0: i64,
+    before_1: i64,
+    before_2: i64,
+    x: *const f32,
+    x_batch: i64,
+    x_channel: i64,
+    x_0: i64,
+    x_1: i64,
+    x_2: i64,
+    weights: *const f32,
+    width: i64,
+    out: *mut f32,
+    out_batch: i64,
+    out_channel: i64,
+    out_0: i64,
+    out_1: i64,
+    out_2: i64,
+    has_bias: i64,
+    bias: *const f32,
+    has_residual: i64,
+    residual: *const f32,
+    residual_batch: i64,
+    residual_row: i64,
+    activation: i64,
+    low: f64,
+    high: f64,
+) -> i64 {
+    let before = Matrix { data: residual, batch: residual_batch, row: residual_row };
+    let standard = Standard {
+        bias: if has_bias == 0 { null() } else { bias },
+        before: if has_residual == 0 { Matrix::NONE } else { before },
+        activation,
+        low,
+        high,
+        ..Standard::default()
+    };
+    let plain = has_bias == 0 && has_residual == 0 && activation == Activation::None as i64;
+    let operands = (&raw const standard).cast();
+    let convolution = Convolution {
+        batch,
+        channels,
+        filters,
+        groups,
+        input: [input_0, input_1, input_2],
+        output: [output_0, output_1, output_2],
+        kernel: [kernel_0, kernel_1, kernel_2],
+        stride: [stride_0, stride_1, stride_2],
+        dilation: [dilation_0, dilation_1, dilation_2],
+        before: [before_0, before_1, before_2],
+        x: Image { data: x, batch: x_batch, channel: x_channel, pixel: [x_0, x_1, x_2] },
+        weights,
+        width,
+        out: Image {
+            data: out,
+            batch: out_batch,
+            channel: out_channel,
+            pixel: [out_0, out_1, out_2],
+        },
+        has_epilogue: i64::from(!plain),
+        epilogue: Epilogue { function: pliant_epilogue_f32, operands },
+    };
+    // SAFETY: the caller's promise; the epilogue's operands live until the call returns.
+    unsafe { pliant_convolution_f32(runtime, &raw const convolution) }
+}

@@ -1,0 +1,237 @@
+//! # What it does
+//! Makes one call of the library's attention of what attention is written as: products of queries and keys, their scale, a
+//! bias or mask that is added, softmax, the product with the values; and of `R.nn.attention`. The transposes of heads around
+//! it are read and written by strides, and so are the parts that queries, keys and values are of one tensor.
+//!
+//! # Before
+//! ```python
+//! @R.function
+//! def main(q: R.Tensor(("b", 2, "n", 4), "float32"), k: R.Tensor(("b", 2, "m", 4), "float32"), v: R.Tensor(("b", 2, "m", 4), "float32")) -> R.Tensor(("b", 2, "n", 4), "float32"):
+//!     b = T.int64()
+//!     n = T.int64()
+//!     m = T.int64()
+//!     with R.dataflow():
+//!         kt = R.permute_dims(k, axes=[0, 1, 3, 2])
+//!         s = R.matmul(q, kt)
+//!         w = R.nn.softmax(s, axis=-1)
+//!         gv = R.matmul(w, v)
+//!         R.output(gv)
+//!     return gv
+//! ```
+//!
+//! # After
+//! ```python
+//! @R.function
+//! def main(q: R.Tensor(("b", 2, "n", 4), "float32"), k: R.Tensor(("b", 2, "m", 4), "float32"), v: R.Tensor(("b", 2, "m", 4), "float32")) -> R.Tensor(("b", 2, "n", 4), "float32"):
+//!     b = T.int64()
+//!     n = T.int64()
+//!     m = T.int64()
+//!     cls = Module
+//!     with R.dataflow():
+//!         gv = R.call_tir(cls.attention, (q, k, v), out_sinfo=R.Tensor((b, 2, n, 4), "float32"))
+//!         R.output(gv)
+//!     return gv
+//!
+//! @T.prim_func(private=True)
+//! def attention(var_A: T.handle, var_B: T.handle, var_C: T.handle, var_attention: T.handle):
+//!     ...
+//! ```
+//!
+//! # Requires
+//! float32, queries and keys and values of 3 or 4 dims whose sizes are the same where they must be, factors that are constants,
+//! and a bias each of whose dims is 1 or that of the scores.
+//!
+//! # Keeps
+//! Attention of other types, of sizes that are not known to fit, with weights that others read, and all of it where kernels are
+//! switched off.
+//!
+//! # Never
+//! Keeps the order in which products are summed. What a query of `R.nn.attention` does not see has no influence, even if it is
+//! no number.
+
+mod found;
+mod kernel;
+
+use std::sync::Arc;
+
+use pliant_ir::relax::visit::{bindings, operand_vars};
+use pliant_ir::relax::{Callee, Expr, ExprData, Function, Var};
+use pliant_ir::{AttrValue, Attrs, BaseFunc, IRModule, Op};
+use pliant_pass::pattern::{
+    Pattern, RewriteCx, RuleSet, is_op, rewrite_call, rewrite_rules, wildcard,
+};
+use pliant_pass::{ModulePass, PassContext, PassError, Writers};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::kernels::Kernels;
+use crate::products::{PERMUTE, attrs_of, operands_of, permutation, product};
+use found::Attention;
+
+const ATTENTION: Op = Op("relax.nn.attention");
+const ATTENTION_BIAS: Op = Op("relax.nn.attention_bias");
+const SOFTMAX: Op = Op("relax.nn.softmax");
+
+/// Heads and places exchanged.
+const EXCHANGED: [usize; 4] = [0, 2, 1, 3];
+
+/// See the module's documentation.
+pub struct FuseAttention;
+
+impl ModulePass for FuseAttention {
+    fn name(&self) -> &str {
+        "FuseAttention"
+    }
+
+    fn run(&self, mut module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
+        if !ctx.kernels() {
+            return Ok(module);
+        }
+        let writers = Writers::of(&module);
+        let mut fuser = Fuser::new(Kernels::new(&module), ctx)?;
+        let names: Vec<Arc<str>> = module.relax_funcs().map(|(name, _)| name.clone()).collect();
+        for name in names {
+            ctx.check_cancelled()?;
+            let Some(BaseFunc::Relax(func)) = module.functions.get_mut(&name) else { continue };
+            if mentions(func) {
+                let func = Arc::make_mut(func);
+                fuser.function(func, ctx, &writers).map_err(|e| e.in_function(&name))?;
+            }
+        }
+        fuser.kernels.insert_into(&mut module);
+        Ok(module)
+    }
+}
+
+struct Fuser {
+    kernels: Kernels,
+    /// What may be an attention: the product of a softmax, then calls of the operators.
+    roots: Vec<Pattern>,
+    rules: RuleSet,
+    /// What is exchanged twice.
+    twice: Pattern,
+}
+
+impl Fuser {
+    fn new(kernels: Kernels, ctx: &PassContext) -> Result<Fuser, PassError> {
+        let mut roots = vec![product(&is_op(SOFTMAX).call([wildcard()]), &wildcard())];
+        for op in [ATTENTION, ATTENTION_BIAS] {
+            for count in [3, 4] {
+                let operands: Vec<Pattern> = (0..count).map(|_| wildcard()).collect();
+                roots.push(is_op(op).call(operands));
+            }
+        }
+        let rules = RuleSet::new(roots.clone(), ctx.ops)?;
+        let twice = is_op(PERMUTE).call([is_op(PERMUTE).call([wildcard()])]);
+        Ok(Fuser { kernels, roots, rules, twice })
+    }
+
+    fn function(
+        &mut self,
+        func: &mut Function,
+        ctx: &PassContext,
+        writers: &Writers,
+    ) -> Result<(), PassError> {
+        let uses = Uses::of(func);
+        let mut made = FxHashSet::default();
+        let (roots, kernels) = (&self.roots, &mut self.kernels);
+        rewrite_rules(func, &self.rules, ctx.ops, Some(writers), |cx, found| {
+            let Some(root) = found.get(&roots[found.rule]) else { return Ok(None) };
+            let attention = match found.rule {
+                0 => found::written(cx, &uses, root),
+                _ => found::called(cx, root),
+            };
+            let Some(attention) = attention else { return Ok(None) };
+            let exchanged = attention.heads && uses.exchanged(cx.var);
+            replaced(cx, kernels, &attention, exchanged, &mut made).map(Some)
+        })?;
+        if made.is_empty() {
+            return Ok(());
+        }
+        // What the kernel has written token by token was put head by head for those who want it so.
+        rewrite_call(func, &self.twice, ctx.ops, Some(writers), |cx, found| {
+            let Some(root) = found.get(&self.twice) else { return Ok(None) };
+            Ok(twice(cx, root).filter(|e| made.contains(e)))
+        })?;
+        Ok(())
+    }
+}
+
+/// Whether a function has anything to look at, so that others are not searched.
+fn mentions(func: &Function) -> bool {
+    let wanted = [SOFTMAX, ATTENTION, ATTENTION_BIAS];
+    bindings(func).iter().any(|(_, b)| {
+        matches!(func.expr(b.value), ExprData::Call { callee: Callee::Op(op), .. } if wanted.contains(op))
+    })
+}
+
+/// Who reads the variables of a function.
+struct Uses {
+    counts: FxHashMap<Var, usize>,
+    /// Read by something that exchanges heads and places.
+    exchanged: FxHashSet<Var>,
+}
+
+impl Uses {
+    fn of(func: &Function) -> Uses {
+        let mut uses = Uses { counts: FxHashMap::default(), exchanged: FxHashSet::default() };
+        for (_, b) in bindings(func) {
+            for v in operand_vars(func, b.value) {
+                *uses.counts.entry(v).or_default() += 1;
+            }
+            if let ExprData::Call { callee: Callee::Op(op), args, attrs, .. } = func.expr(b.value)
+                && *op == PERMUTE
+                && let ExprData::Var(v) = func.expr(func.list(*args)[0])
+                && permutation(func.call_attrs(*attrs), 4).as_deref() == Some(&EXCHANGED)
+            {
+                uses.exchanged.insert(*v);
+            }
+        }
+        uses
+    }
+
+    fn exchanged(&self, v: Var) -> bool {
+        self.exchanged.contains(&v)
+    }
+
+    /// Whether at most one binding reads an operand.
+    fn once(&self, func: &Function, e: Expr) -> bool {
+        match func.expr(e) {
+            ExprData::Var(v) => self.counts.get(v).copied().unwrap_or(0) <= 1,
+            _ => true,
+        }
+    }
+}
+
+/// The call of the kernel.
+fn replaced(
+    cx: &mut RewriteCx<'_>,
+    kernels: &mut Kernels,
+    attention: &Attention,
+    exchanged: bool,
+    made: &mut FxHashSet<Expr>,
+) -> Result<Expr, PassError> {
+    let call = kernel::call(cx, attention, exchanged)
+        .map_err(|e| PassError::internal(format!("attention has no loop function: {e}")))?;
+    let name = kernels.add(&call.name, call.func);
+    let (inputs, vars, tys) = (&call.inputs, &call.tir_vars, &call.out_tys);
+    let value = pliant_ops::call_tir(cx.func, &name, inputs, vars, tys, call.tuple);
+    if !exchanged {
+        return Ok(value);
+    }
+    let tokens = cx.emit(value);
+    made.insert(tokens);
+    let axes = AttrValue::ints(EXCHANGED.map(|a| a as i64));
+    cx.call(PERMUTE, &[tokens], Attrs::default().with("axes", axes))
+}
+
+/// What is exchanged twice.
+fn twice(cx: &RewriteCx<'_>, root: Expr) -> Option<Expr> {
+    let exchanges = |e: Expr| {
+        let attrs = attrs_of(cx, e)?;
+        (permutation(&attrs, 4).as_deref() == Some(&EXCHANGED)).then_some(())
+    };
+    exchanges(root)?;
+    let inner = operands_of(cx, root, PERMUTE)?[0];
+    exchanges(inner)?;
+    Some(operands_of(cx, inner, PERMUTE)?[0])
+}
