@@ -254,3 +254,84 @@ def test_attention_of_sizes_that_may_differ_keeps_its_loops() -> None:
     everywhere(module, [(x, x)])
     with pytest.raises(pliant.error.PliantError):
         pliant.compile(module)(x, x[:2])
+
+
+def convolved(
+    x_shape: list[int | str], w_shape: list[int], tail: str = "", **attrs: object
+) -> tuple[pliant.IRModule, Callable[..., tuple[np.ndarray, ...]]]:
+    """A convolution with constant weights and what follows it, and operands for sizes of the symbols."""
+    rng = np.random.default_rng(len(w_shape) * 10 + len(tail))
+    dims = len(w_shape) - 2
+    last = str(attrs.get("data_layout", "NC")).endswith("C") and dims > 0 and "data_layout" in attrs
+    bb = relax.BlockBuilder()
+    sizes = {name: pliant.tir.Var(name, "int64") for name in "nhw"}
+    x = relax.Var("x", relax.TensorStructInfo([sizes.get(d, d) for d in x_shape], "float32"))
+    w = relax.const(rng.standard_normal(w_shape).astype("float32"))
+    layout = str(attrs.get("kernel_layout", "OI"))
+    filters = w_shape[layout.index("O")]
+    bias = relax.const(rng.standard_normal([filters] if last else [1, filters] + [1] * dims).astype("float32"))
+    op = relax.op
+    with bb.function("main", [x]):
+        with bb.dataflow():
+            y = bb.emit(getattr(op.nn, f"conv{dims}d")(x, w, **attrs))
+            if "b" in tail:
+                y = bb.emit(op.add(y, bias))
+            if "r" in tail:
+                y = bb.emit(op.add(y, x))
+            if "a" in tail:
+                y = bb.emit(op.nn.relu(y))
+            if "c" in tail:
+                y = bb.emit(op.maximum(y, relax.const(-0.5, "float32")))
+                y = bb.emit(op.minimum(y, relax.const(6.0, "float32")))
+            z = bb.emit_output(y)
+        bb.emit_func_output(z)
+
+    def operands(**of: int) -> tuple[np.ndarray, ...]:
+        return (rng.standard_normal([of.get(str(d), d) for d in x_shape]).astype("float32"),)
+
+    return bb.get(), operands
+
+
+CONVOLUTIONS = {
+    "square": (["n", 3, "h", "w"], [20, 3, 3, 3], "ba", {"padding": 1}),
+    "asymmetric": (["n", 5, "h", "w"], [7, 5, 2, 3], "b", {"padding": [1, 0, 2, 3], "strides": [2, 1]}),
+    "dilated": (["n", 4, "h", "w"], [70, 4, 3, 3], "c", {"dilation": [2, 3], "padding": [3, 4]}),
+    "groups": (["n", 8, "h", "w"], [10, 4, 3, 1], "", {"groups": 2, "padding": [1, 0]}),
+    "point": (["n", 6, "h", "w"], [33, 6, 1, 1], "ba", {}),
+    "last": (["n", "h", "w", 6], [6, 6, 3, 3], "bra", {"data_layout": "NHWC", "padding": 1}),
+    "last stride": (["n", "h", "w", 5], [3, 3, 5, 9], "a", {"data_layout": "NHWC", "kernel_layout": "HWIO", "strides": 2}),
+    "channel": (["n", "h", "w", 12], [12, 1, 3, 3], "bc", {"data_layout": "NHWC", "groups": 12, "padding": 1}),
+    "line": (["n", 4, "w"], [9, 4, 3], "ba", {"padding": [2, 0]}),
+    "line last": (["n", "w", 4], [9, 4, 5], "b", {"data_layout": "NWC", "strides": 3, "padding": 2}),
+    "volume": (["n", 2, 4, "h", "w"], [5, 2, 2, 3, 3], "ba", {"padding": [1, 1, 1], "strides": [1, 2, 1]}),
+}
+
+
+@pytest.mark.parametrize("name", CONVOLUTIONS)
+def test_convolutions_are_one_call(name: str) -> None:
+    x_shape, w_shape, tail, attrs = CONVOLUTIONS[name]
+    module, operands = convolved(x_shape, w_shape, tail, **attrs)
+    script = kernels_in(module)
+    assert "pliant_convolve_f32" in script
+    assert "cls.add" not in script and "cls.relu" not in script
+    sizes = [(0, 9, 8), (1, 9, 7), (2, 10, 33), (3, 16, 9)]
+    if name in ("point", "square", "last", "channel"):
+        sizes += [(1, 1, 1), (1, 1, 7), (2, 0, 3) if name == "point" else (2, 2, 3)]
+    feeds = [operands(n=n, h=h, w=w) for n, h, w in sizes]
+    odd = operands(n=2, h=9, w=9)[0]
+    odd.flat[7], odd.flat[40] = np.nan, np.inf
+    everywhere(module, [*feeds, (odd,), (np.concatenate([odd, odd])[::2],)], 1e-4)
+
+
+def test_results_that_others_read_stay() -> None:
+    bb = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorStructInfo([pliant.tir.Var("n", "int64"), 3, 8, 8], "float32"))
+    w = relax.const(np.random.default_rng(0).standard_normal((4, 3, 3, 3)).astype("float32"))
+    with bb.function("main", [x]):
+        with bb.dataflow():
+            y = bb.emit(relax.op.nn.conv2d(x, w))
+            z = bb.emit_output(relax.op.add(bb.emit(relax.op.nn.relu(y)), bb.emit(relax.op.exp(y))))
+        bb.emit_func_output(z)
+    module = bb.get()
+    assert "pliant_convolve_f32" in kernels_in(module)
+    everywhere(module, [(np.random.default_rng(1).standard_normal((2, 3, 8, 8)).astype("float32"),)], 1e-4)

@@ -51,6 +51,7 @@ pub mod names;
 pub mod normalize;
 pub mod normalize_global_var;
 pub mod pack_constants;
+pub mod pack_convolutions;
 pub mod passes;
 pub mod pipelines;
 pub mod plan_memory;

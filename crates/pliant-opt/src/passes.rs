@@ -38,6 +38,7 @@ use crate::merge_composite_functions::MergeCompositeFunctions;
 use crate::normalize::Normalize;
 use crate::normalize_global_var::NormalizeGlobalVar;
 use crate::pack_constants::PackConstants;
+use crate::pack_convolutions::PackConvolutions;
 use crate::plan_memory::StaticPlanBlockMemory;
 use crate::remove_purity_checking::RemovePurityChecking;
 use crate::remove_redundant_reshape::RemoveRedundantReshape;
@@ -106,6 +107,7 @@ passes! {
     "MergeCompositeFunctions": "Join neighbouring functions of one backend" => MergeCompositeFunctions;
     "RunCodegen": "Let code generators take the functions of their backends" => RunCodegen::default();
     "FuseAttention": "Make one call of the library of what attention is written as" => FuseAttention;
+    "PackConvolutions": "Make calls of the library of convolutions with constant weights" => PackConvolutions;
     "PackConstants": "Give the constant operands of matrix products the form that kernels read fastest" => PackConstants;
     "DataflowUseInplaceCalls": "Write results over operands that die there" => DataflowUseInplaceCalls;
     "LegalizeOps": "Turn operators into calls of loop functions and of packed functions" => LegalizeOps::default();

@@ -30,6 +30,7 @@ pub const ZERO: &[&str] = &[
     "EliminateCommonSubexpr",
     "FoldConstant",
     "FuseAttention",
+    "PackConvolutions",
     "DeadCodeElimination",
     "PackConstants",
     "LegalizeOps",

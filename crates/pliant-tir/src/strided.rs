@@ -3,20 +3,28 @@
 //! | function | what it is | defined in |
 //! |---|---|---|
 //! | `pliant_attend_f32` | attention | `pliant_kernels::attention` |
+//! | `pliant_convolve_f32` | convolution | `pliant_kernels::convolution` |
+
+mod attend;
+mod convolve;
 
 use pliant_ir::tir::{BinOp, Buffer, Expr, ExprData, Intrin, PrimFunc};
 use pliant_tensor::DType;
 
 use crate::flatten::linear;
 
-/// Sizes at most, and strides and other numbers at most: the last element of four dims then fits 63 bits.
+/// Sizes at most, and strides and other numbers at most: the last element of five dims then fits 63 bits.
 const LIMITS: (i64, i64) = (1 << 28, 1 << 32);
+/// Products of sizes at most, so that one more factor fits 63 bits.
+const PRODUCT_LIMIT: i64 = 1 << 34;
 
 /// What an argument is.
 #[derive(Clone, Copy, Debug)]
 enum Arg {
     /// A size: not negative.
     Size,
+    /// A size: at least 1.
+    Positive,
     /// A stride: not negative.
     Stride,
     /// A number of either sign.
@@ -29,17 +37,39 @@ enum Arg {
     Write(&'static Operand),
 }
 
+/// From an element to the next along a dim.
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    /// They are neighbours.
+    One,
+    /// The argument at that position.
+    Of(usize),
+}
+
+/// How many elements a dim has.
+#[derive(Clone, Copy, Debug)]
+enum Count {
+    /// The argument at that position.
+    Of(usize),
+    /// The product of several.
+    Product(&'static [usize]),
+    /// The weights of a convolution, in panels.
+    Panels,
+}
+
 /// Elements with strides.
 #[derive(Debug)]
 struct Operand {
-    dtype: DType,
-    /// The dims: positions of stride and size among the arguments. No stride is for neighbours.
-    dims: &'static [(Option<usize>, usize)],
+    dims: &'static [(Step, Count)],
     /// The argument that is 0 where the elements are not there.
     given: Option<usize>,
 }
 
-/// A kernel.
+const fn operand(dims: &'static [(Step, Count)]) -> Operand {
+    Operand { dims, given: None }
+}
+
+/// A kernel over float32.
 struct Kernel {
     name: &'static str,
     /// As messages name it.
@@ -47,79 +77,10 @@ struct Kernel {
     args: &'static [Arg],
 }
 
-const fn operand(dims: &'static [(Option<usize>, usize)]) -> Operand {
-    Operand { dtype: DType::Float32, dims, given: None }
-}
-
-mod attend {
-    use super::{Arg, Operand, operand};
-
-    // Positions of the sizes.
-    const BATCH: usize = 0;
-    const HEADS: usize = 1;
-    const KV_HEADS: usize = 2;
-    const QUERIES: usize = 3;
-    const KEYS: usize = 4;
-    const SIZE: usize = 5;
-    const VALUE_SIZE: usize = 6;
-
-    const Q: Operand =
-        operand(&[(Some(8), BATCH), (Some(9), HEADS), (Some(10), QUERIES), (None, SIZE)]);
-    const K: Operand =
-        operand(&[(Some(12), BATCH), (Some(13), KV_HEADS), (Some(14), KEYS), (None, SIZE)]);
-    const V: Operand =
-        operand(&[(Some(16), BATCH), (Some(17), KV_HEADS), (Some(18), KEYS), (None, VALUE_SIZE)]);
-    const OUT: Operand =
-        operand(&[(Some(20), BATCH), (Some(21), HEADS), (Some(22), QUERIES), (None, VALUE_SIZE)]);
-    const BIAS: Operand = Operand {
-        given: Some(25),
-        ..operand(&[(Some(27), BATCH), (Some(28), HEADS), (Some(29), QUERIES), (Some(30), KEYS)])
-    };
-
-    pub(super) const ARGS: &[Arg] = {
-        use Arg::{Float, Number, Read, Size, Stride, Write};
-        &[
-            Size,
-            Size,
-            Size,
-            Size,
-            Size,
-            Size,
-            Size, //
-            Read(&Q),
-            Stride,
-            Stride,
-            Stride, //
-            Read(&K),
-            Stride,
-            Stride,
-            Stride, //
-            Read(&V),
-            Stride,
-            Stride,
-            Stride, //
-            Write(&OUT),
-            Stride,
-            Stride,
-            Stride, //
-            Float,
-            Float, //
-            Size,
-            Read(&BIAS),
-            Stride,
-            Stride,
-            Stride,
-            Stride, //
-            Size,
-            Number,
-            Size,
-            Size,
-        ]
-    };
-}
-
-const KERNELS: &[Kernel] =
-    &[Kernel { name: "pliant_attend_f32", what: "an attention", args: attend::ARGS }];
+const KERNELS: &[Kernel] = &[
+    Kernel { name: "pliant_attend_f32", what: "an attention", args: attend::ARGS },
+    Kernel { name: "pliant_convolve_f32", what: "a convolution", args: convolve::ARGS },
+];
 
 /// The kernel that a call of a linked function names.
 fn kernel(f: &PrimFunc, args: &[Expr]) -> Option<&'static Kernel> {
@@ -154,73 +115,112 @@ pub fn reach(f: &mut PrimFunc, args: &[Expr]) -> Option<Vec<Expr>> {
     if args.len() != kernel.args.len() {
         return None;
     }
-    let (mut conditions, mut read, mut written) = (Vec::new(), Vec::new(), Vec::new());
+    let mut reach = Reach { args, conditions: Vec::new() };
+    let (mut read, mut written) = (Vec::new(), Vec::new());
     for (&arg, kind) in args.iter().zip(kernel.args) {
         let float = f.expr_ty(arg).dtype == DType::Float64;
         match kind {
-            Arg::Size => conditions.push(within(f, arg, 0, LIMITS.0)),
-            Arg::Stride => conditions.push(within(f, arg, 0, LIMITS.1)),
-            Arg::Number => conditions.push(within(f, arg, -LIMITS.1, LIMITS.1)),
+            Arg::Size => reach.within(f, arg, 0, LIMITS.0),
+            Arg::Positive => reach.within(f, arg, 1, LIMITS.0),
+            Arg::Stride => reach.within(f, arg, 0, LIMITS.1),
+            Arg::Number => reach.within(f, arg, -LIMITS.1, LIMITS.1),
             Arg::Float if float => {}
             Arg::Float => return None,
-            Arg::Read(operand) | Arg::Write(operand) => {
-                let (buffer, inside) = inside(f, args, arg, operand)?;
-                conditions.push(inside);
-                match kind {
-                    Arg::Write(_) => written.push(buffer),
-                    _ => read.push(buffer),
-                }
-            }
+            Arg::Read(_) | Arg::Write(_) => {}
+        }
+    }
+    // Sizes are known to make sense where the operands' are computed from them.
+    for (&arg, kind) in args.iter().zip(kernel.args) {
+        match kind {
+            Arg::Read(operand) => read.push(reach.operand(f, arg, operand)?),
+            Arg::Write(operand) => written.push(reach.operand(f, arg, operand)?),
+            _ => {}
         }
     }
     let alone = |b: &Buffer| !read.contains(b) && written.iter().filter(|w| *w == b).count() == 1;
-    written.iter().all(alone).then_some(conditions)
+    written.iter().all(alone).then_some(reach.conditions)
 }
 
-/// Whether a number lies between two.
-fn within(f: &mut PrimFunc, e: Expr, least: i64, most: i64) -> Expr {
-    let (least, most) = (f.int(least), f.int(most));
-    let low = f.binary(BinOp::Le, least, e);
-    let high = f.binary(BinOp::Le, e, most);
-    f.binary(BinOp::And, low, high)
+/// The conditions so far.
+struct Reach<'a> {
+    args: &'a [Expr],
+    conditions: Vec<Expr>,
 }
 
-/// The buffer of an operand, and that its elements lie in it.
-fn inside(
-    f: &mut PrimFunc,
-    args: &[Expr],
-    address: Expr,
-    operand: &Operand,
-) -> Option<(Buffer, Expr)> {
-    let ExprData::Call(Intrin::AddressOf, element, _) = f.expr(address).clone() else {
-        return None;
-    };
-    let ExprData::Load(buffer, indices) = f.expr(*element.first()?).clone() else { return None };
-    if f.buffer(buffer).dtype != operand.dtype || !f.buffer(buffer).strides.is_empty() {
-        return None;
+impl Reach<'_> {
+    /// A number lies between two.
+    fn within(&mut self, f: &mut PrimFunc, e: Expr, least: i64, most: i64) {
+        let (least, most) = (f.int(least), f.int(most));
+        let low = f.binary(BinOp::Le, least, e);
+        let high = f.binary(BinOp::Le, e, most);
+        self.conditions.push(f.binary(BinOp::And, low, high));
     }
-    let (zero, one) = (f.int(0), f.int(1));
-    let total = f.buffer(buffer).shape.clone().into_iter().fold(one, |total, d| f.mul(total, d));
-    let first = linear(f, buffer, &indices).ok()?;
-    let low = f.binary(BinOp::Le, zero, first);
-    let (mut last, mut empty) = (first, None);
-    for &(stride, size) in operand.dims {
-        let (stride, size) = (stride.map_or(one, |at| args[at]), args[size]);
-        let none = f.binary(BinOp::Le, size, zero);
-        empty = Some(empty.map_or(none, |e| f.binary(BinOp::Or, e, none)));
-        let steps = f.binary(BinOp::Sub, size, one);
-        let steps = f.mul(steps, stride);
-        last = f.add(last, steps);
+
+    /// A product of sizes, none of whose parts leaves the limit.
+    fn product(&mut self, f: &mut PrimFunc, factors: &[Expr]) -> Expr {
+        let mut all = f.int(1);
+        for &factor in factors {
+            all = f.mul(all, factor);
+            self.within(f, all, 0, PRODUCT_LIMIT);
+        }
+        all
     }
-    // Elements that are not below the end cannot wrap around: sizes and strides are within the limit.
-    let start = f.binary(BinOp::Le, first, total);
-    let high = f.binary(BinOp::Lt, last, total);
-    let fits = f.binary(BinOp::And, start, high);
-    let fits = f.binary(BinOp::And, low, fits);
-    let mut holds = f.binary(BinOp::Or, empty?, fits);
-    if let Some(given) = operand.given {
-        let absent = f.binary(BinOp::Eq, args[given], zero);
-        holds = f.binary(BinOp::Or, absent, holds);
+
+    /// How many elements a dim has.
+    fn count(&mut self, f: &mut PrimFunc, count: Count) -> Expr {
+        match count {
+            Count::Of(at) => self.args[at],
+            Count::Product(list) => {
+                let factors: Vec<Expr> = list.iter().map(|&at| self.args[at]).collect();
+                let all = self.product(f, &factors);
+                self.within(f, all, 0, LIMITS.0);
+                all
+            }
+            Count::Panels => {
+                let factors = convolve::panels(f, self.args);
+                self.product(f, &factors)
+            }
+        }
     }
-    Some((buffer, holds))
+
+    /// An operand's elements lie in its buffer, which is returned.
+    fn operand(&mut self, f: &mut PrimFunc, address: Expr, operand: &Operand) -> Option<Buffer> {
+        let ExprData::Call(Intrin::AddressOf, element, _) = f.expr(address).clone() else {
+            return None;
+        };
+        let ExprData::Load(buffer, indices) = f.expr(*element.first()?).clone() else {
+            return None;
+        };
+        let data = f.buffer(buffer);
+        if data.dtype != DType::Float32 || !data.strides.is_empty() {
+            return None;
+        }
+        let dims = data.shape.clone();
+        let (zero, one) = (f.int(0), f.int(1));
+        let total = dims.into_iter().fold(one, |total, d| f.mul(total, d));
+        let first = linear(f, buffer, &indices).ok()?;
+        let low = f.binary(BinOp::Le, zero, first);
+        let (mut last, mut empty) = (first, None);
+        for &(step, count) in operand.dims {
+            let step = if let Step::Of(at) = step { self.args[at] } else { one };
+            let count = self.count(f, count);
+            let none = f.binary(BinOp::Le, count, zero);
+            empty = Some(empty.map_or(none, |e| f.binary(BinOp::Or, e, none)));
+            let steps = f.binary(BinOp::Sub, count, one);
+            let steps = f.mul(steps, step);
+            last = f.add(last, steps);
+        }
+        // What is below the end has not wrapped around: sizes and strides are within their limits.
+        let start = f.binary(BinOp::Le, first, total);
+        let high = f.binary(BinOp::Lt, last, total);
+        let fits = f.binary(BinOp::And, start, high);
+        let fits = f.binary(BinOp::And, low, fits);
+        let mut holds = f.binary(BinOp::Or, empty?, fits);
+        if let Some(given) = operand.given {
+            let absent = f.binary(BinOp::Eq, self.args[given], zero);
+            holds = f.binary(BinOp::Or, absent, holds);
+        }
+        self.conditions.push(holds);
+        Some(buffer)
+    }
 }

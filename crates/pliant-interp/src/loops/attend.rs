@@ -10,14 +10,14 @@ use super::view::View;
 use crate::error::Result;
 
 /// An operand: its memory, its first element, and its strides.
-struct Operand<'a> {
-    view: &'a Rc<View>,
+pub(super) struct Operand<'a> {
+    pub view: &'a Rc<View>,
     first: i64,
     strides: &'a [Val],
 }
 
 impl<'a> Operand<'a> {
-    fn new(args: &'a [Val]) -> Result<Operand<'a>> {
+    pub fn new(args: &'a [Val]) -> Result<Operand<'a>> {
         match args {
             [Val::Address(view, first), strides @ ..] => {
                 Ok(Operand { view, first: *first, strides })
@@ -26,7 +26,7 @@ impl<'a> Operand<'a> {
         }
     }
 
-    fn position(&self, at: &[i64]) -> Result<i64> {
+    pub fn position(&self, at: &[i64]) -> Result<i64> {
         let mut position = self.first;
         for (&i, stride) in at.iter().zip(self.strides) {
             position = position.saturating_add(i.saturating_mul(stride.int()?));
@@ -36,7 +36,7 @@ impl<'a> Operand<'a> {
         Ok(position.saturating_add(rest))
     }
 
-    fn get(&self, at: &[i64]) -> Result<f64> {
+    pub fn get(&self, at: &[i64]) -> Result<f64> {
         self.view.read_at(self.position(at)?)?.float()
     }
 }

@@ -60,6 +60,7 @@ impl Loops<'_, '_, '_> {
             "pliant_gemm_packed_f32" => return self.packed_gemm(rest, DType::Float32),
             "pliant_gemm_packed_f64" => return self.packed_gemm(rest, DType::Float64),
             "pliant_attend_f32" => return self.attend(rest),
+            "pliant_convolve_f32" => return self.convolve(rest),
             name if name.starts_with("pliant_row_") => return self.row(name, rest),
             slices if slices.starts_with("pliant_vec_") => return self.slices(slices, rest),
             _ => {}

@@ -11,6 +11,7 @@
 //! | `view` | buffers and memory |
 
 mod attend;
+mod convolve;
 mod empty;
 mod expr;
 mod intrin;

@@ -8,6 +8,17 @@ use pliant_exec::abi::KernelRuntime;
 use super::{Convolution, Image, pliant_convolution_f32};
 use crate::epilogue::{Activation, Epilogue, Matrix, Standard, pliant_epilogue_f32};
 
+/// Bias, residual, then an activation.
+fn finish(
+    bias: Option<*const f32>,
+    before: Option<Matrix>,
+    (activation, low, high): (i64, f64, f64),
+) -> Standard {
+    let bias = bias.unwrap_or(null());
+    let before = before.unwrap_or(Matrix::NONE);
+    Standard { bias, before, activation, low, high, ..Standard::default() }
+}
+
 /// Convolution of float32. Sizes as in [`Convolution`]: batches, channels, filters and groups, then three numbers each for the
 /// input, the results, the kernel, strides, dilations and the zeros before the input. The input by its address and its strides
 /// from batch to batch, channel to channel and along the dims; the weights and the columns of their panels; the results as the
@@ -65,16 +76,10 @@ pub unsafe extern "C" fn pliant_convolve_f32(
     low: f64,
     high: f64,
 ) -> i64 {
-    let before = Matrix { data: residual, batch: residual_batch, row: residual_row };
-    let standard = Standard {
-        bias: if has_bias == 0 { null() } else { bias },
-        before: if has_residual == 0 { Matrix::NONE } else { before },
-        activation,
-        low,
-        high,
-        ..Standard::default()
-    };
-    let plain = has_bias == 0 && has_residual == 0 && activation == Activation::None as i64;
+    let matrix = Matrix { data: residual, batch: residual_batch, row: residual_row };
+    let (bias, before) = ((has_bias != 0).then_some(bias), (has_residual != 0).then_some(matrix));
+    let plain = bias.is_none() && before.is_none() && activation == Activation::None as i64;
+    let standard = finish(bias, before, (activation, low, high));
     let operands = (&raw const standard).cast();
     let convolution = Convolution {
         batch,

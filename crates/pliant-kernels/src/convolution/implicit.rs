@@ -77,7 +77,8 @@ pub(super) unsafe fn run(
         panels: s.group_filters().div_ceil(width),
         merged: if s.groups == 1 && s.dilation[2] == 1 { s.kernel[2] } else { 1 },
         chunks,
-        blocks: if chunks > 1 { lines * chunks } else { (lines * line).div_ceil(BLOCK_PIXELS) },
+        // Blocks are of whole lines, of which none has more than its scratch memory holds.
+        blocks: if chunks > 1 { lines * chunks } else { lines.div_ceil(BLOCK_PIXELS / line) },
     };
     let (blocks, panels) = (s.batch * w.blocks, s.groups * w.panels);
     let taps: usize = s.kernel.iter().product();

@@ -213,6 +213,8 @@ fn cases() -> Vec<Case> {
         Case { dilation: [1, 2, 3], before: [0, 2, 3], after: [0, 2, 3], ..PLAIN },
         Case { groups: 2, channels: 6, filters: 10, ..PLAIN },
         Case { groups: 3, channels: 3, filters: 6, ..PLAIN },
+        // Three lines of 35 are more than a block holds.
+        Case { input: [1, 12, 35], filters: 64, ..PLAIN },
         Case { input: [1, 3, 130], kernel: [1, 2, 4], ..PLAIN },
         Case { input: [5, 4, 6], kernel: [3, 2, 3], before: [1, 0, 2], after: [1, 1, 0], ..PLAIN },
         Case {

@@ -1,0 +1,127 @@
+//! Convolution as the library's kernel does it, in plain form (`pliant_kernels::convolution`).
+
+use pliant_ir::DType;
+
+use super::Loops;
+use super::attend::Operand;
+use super::scalar::{Val, malformed, round};
+use crate::error::Result;
+
+/// Three numbers, one for each dim.
+fn three(args: &[Val], at: usize) -> Result<[i64; 3]> {
+    Ok([args[at].int()?, args[at + 1].int()?, args[at + 2].int()?])
+}
+
+/// All places of a size.
+fn places(size: [i64; 3]) -> impl Iterator<Item = [i64; 3]> {
+    (0..size[0])
+        .flat_map(move |z| (0..size[1]).flat_map(move |y| (0..size[2]).map(move |x| [z, y, x])))
+}
+
+/// What is computed of each sum, by its number (`pliant_kernels::epilogue::Activation`).
+fn activated(number: i64, x: f64, (low, high): (f64, f64)) -> Result<f64> {
+    match number {
+        0 => Ok(x),
+        _ if x.is_nan() => Ok(x),
+        1 => Ok(x.max(0.0)),
+        2 => Ok(x.max(low).min(high)),
+        _ => Err(malformed("an activation that convolutions are not followed by")),
+    }
+}
+
+/// A convolution's numbers.
+struct Shape {
+    batch: i64,
+    channels: i64,
+    filters: i64,
+    groups: i64,
+    input: [i64; 3],
+    output: [i64; 3],
+    kernel: [i64; 3],
+    stride: [i64; 3],
+    dilation: [i64; 3],
+    before: [i64; 3],
+    width: i64,
+}
+
+impl Shape {
+    fn of(args: &[Val]) -> Result<Shape> {
+        let s = Shape {
+            batch: args[0].int()?,
+            channels: args[1].int()?,
+            filters: args[2].int()?,
+            groups: args[3].int()?,
+            input: three(args, 4)?,
+            output: three(args, 7)?,
+            kernel: three(args, 10)?,
+            stride: three(args, 13)?,
+            dilation: three(args, 16)?,
+            before: three(args, 19)?,
+            width: args[29].int()?,
+        };
+        let even = s.groups > 0 && s.channels % s.groups == 0 && s.filters % s.groups == 0;
+        if !even || s.width < 1 || s.kernel.iter().any(|&k| k < 1) {
+            return Err(malformed("a convolution whose sizes make no sense"));
+        }
+        Ok(s)
+    }
+
+    /// Where the weight of a tap, a channel of a group and a filter lies.
+    fn weight(&self, tap: i64, channel: i64, filter: i64) -> i64 {
+        if self.groups > 1 && self.groups == self.channels && self.groups == self.filters {
+            return tap * self.channels + filter;
+        }
+        let (channels, filters) = (self.channels / self.groups, self.filters / self.groups);
+        let panels = (filters + self.width - 1) / self.width;
+        let rows = self.kernel.iter().product::<i64>() * channels;
+        let (group, own) = (filter / filters, filter % filters);
+        let panel = group * panels + own / self.width;
+        (panel * rows + tap * channels + channel) * self.width + own % self.width
+    }
+}
+
+impl Loops<'_, '_, '_> {
+    /// `pliant_convolve_f32`: sizes, input, weights, results, bias, residual, activation.
+    pub(super) fn convolve(&mut self, args: &[Val]) -> Result<Val> {
+        if args.len() != 45 {
+            return Err(malformed("a convolution takes 45 arguments"));
+        }
+        let s = Shape::of(args)?;
+        let (x, out) = (Operand::new(&args[22..28])?, Operand::new(&args[30..36])?);
+        let weights = Operand::new(&args[28..29])?;
+        let bias = if args[36].is_true()? { Some(Operand::new(&args[37..38])?) } else { None };
+        let residual = if args[38].is_true()? { Some(Operand::new(&args[39..42])?) } else { None };
+        let (activation, limits) = (args[42].int()?, (args[43].float()?, args[44].float()?));
+        let channels = s.channels / s.groups;
+        for b in 0..s.batch {
+            for filter in 0..s.filters {
+                let first = filter / (s.filters / s.groups).max(1) * channels;
+                for (row, at) in (0..).zip(places(s.output)) {
+                    let mut sum = 0.0;
+                    for (tap, k) in (0..).zip(places(s.kernel)) {
+                        self.m.step(channels as u64 + 1)?;
+                        let p = [0, 1, 2]
+                            .map(|d| at[d] * s.stride[d] + k[d] * s.dilation[d] - s.before[d]);
+                        if (0..3).any(|d| p[d] < 0 || p[d] >= s.input[d]) {
+                            continue;
+                        }
+                        for c in 0..channels {
+                            let w = weights.get(&[s.weight(tap, c, filter)])?;
+                            sum += x.get(&[b, first + c, p[0], p[1], p[2]])? * w;
+                        }
+                    }
+                    if let Some(bias) = &bias {
+                        sum += bias.get(&[filter])?;
+                    }
+                    if let Some(residual) = &residual {
+                        sum += residual.get(&[b, row, filter])?;
+                    }
+                    let result = round(activated(activation, sum, limits)?, DType::Float32);
+                    let to = out.position(&[b, filter, at[0], at[1], at[2]])?;
+                    out.view.write_at(to, &Val::Float(result))?;
+                }
+            }
+        }
+        Ok(Val::Int(0))
+    }
+}

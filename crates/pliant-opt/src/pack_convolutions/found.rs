@@ -1,0 +1,302 @@
+//! Convolutions with constant weights, and what follows each.
+
+use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function, Var};
+use pliant_ir::{AttrValue, Attrs, DType, Op};
+use pliant_pass::rewrite::{for_each_operand_var, reachable_seqs};
+use pliant_tensor::Tensor;
+use rustc_hash::FxHashMap;
+
+const OPS: [Op; 3] = [Op("relax.nn.conv1d"), Op("relax.nn.conv2d"), Op("relax.nn.conv3d")];
+const ADD: Op = Op("relax.add");
+const RELU: Op = Op("relax.nn.relu");
+const MAXIMUM: Op = Op("relax.maximum");
+const MINIMUM: Op = Op("relax.minimum");
+
+/// What is computed of each result (`pliant_kernels::epilogue::Activation`).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Activation {
+    None,
+    Relu,
+    Clip(f64, f64),
+}
+
+/// A convolution and what follows it.
+#[derive(Clone, Debug)]
+pub(super) struct Convolution {
+    /// Spatial dims.
+    pub dims: usize,
+    pub x: Expr,
+    pub weights: Tensor,
+    /// The letters of the weights' dims.
+    pub weight_layout: String,
+    pub groups: i64,
+    /// Channels of the input, filters, and the size of the kernel.
+    pub channels: i64,
+    pub filters: i64,
+    pub kernel: Vec<i64>,
+    pub strides: Vec<i64>,
+    pub dilation: Vec<i64>,
+    /// Zeros before and after.
+    pub pads: Vec<(i64, i64)>,
+    /// Whether the channels of input and results come last.
+    pub last: bool,
+    /// Added to each channel.
+    pub bias: Option<Tensor>,
+    /// Added to each result.
+    pub residual: Option<Expr>,
+    pub activation: Activation,
+    /// The variable that the whole is.
+    pub result: Var,
+    /// The variables that nobody reads any more.
+    pub inside: Vec<Var>,
+}
+
+impl Convolution {
+    /// Whether each channel has a filter of its own.
+    pub fn is_depthwise(&self) -> bool {
+        self.groups > 1 && self.groups == self.channels && self.groups == self.filters
+    }
+}
+
+/// The convolutions of a function that the kernel takes.
+pub(super) fn all(func: &Function) -> Vec<Convolution> {
+    let mut out = Vec::new();
+    let mut readers: Option<Readers> = None;
+    for seq in reachable_seqs(func) {
+        for &block in &func.seq(seq).blocks {
+            let block = func.block(block);
+            for binding in &block.bindings {
+                let Some(mut c) = convolution(func, *binding) else { continue };
+                if block.dataflow {
+                    let readers = readers.get_or_insert_with(|| Readers::of(func));
+                    while extended(func, &mut c, readers) {}
+                }
+                out.push(c);
+            }
+        }
+    }
+    out
+}
+
+/// The call of an operator.
+fn call(func: &Function, e: Expr) -> Option<(Op, &[Expr], &Attrs)> {
+    match func.expr(e) {
+        ExprData::Call { callee: Callee::Op(op), args, attrs, .. } => {
+            Some((*op, func.list(*args), func.call_attrs(*attrs)))
+        }
+        _ => None,
+    }
+}
+
+fn constant(func: &Function, e: Expr) -> Option<&Tensor> {
+    match func.expr(e) {
+        ExprData::Constant(c) => Some(func.const_tensor(*c)),
+        _ => None,
+    }
+}
+
+/// The convolution that a binding is.
+fn convolution(func: &Function, binding: Binding) -> Option<Convolution> {
+    let (op, args, attrs) = call(func, binding.value)?;
+    let dims = OPS.iter().position(|&o| o == op)? + 1;
+    let (x, weights) = (args[0], constant(func, args[1])?);
+    let float = |e: Expr| func.ty(e).dtype() == Some(DType::Float32);
+    if weights.dtype() != DType::Float32 || !float(x) || !float(binding.value) {
+        return None;
+    }
+    let last = data_layout(attrs, dims)?;
+    let weight_layout = attrs.get("kernel_layout")?.as_str()?.to_string();
+    let letters = &"DHW"[3 - dims..];
+    let size = |letter: char| {
+        let at = weight_layout.find(letter)?;
+        weights.shape().get(at).copied()
+    };
+    let mut sorted: Vec<char> = weight_layout.chars().collect();
+    sorted.sort_unstable();
+    let mut want: Vec<char> = letters.chars().chain(['I', 'O']).collect();
+    want.sort_unstable();
+    if sorted != want || weights.ndim() != dims + 2 {
+        return None;
+    }
+    let kernel: Vec<i64> = letters.chars().map(size).collect::<Option<_>>()?;
+    let groups = attrs.get("groups").and_then(AttrValue::as_int).unwrap_or(1);
+    let (filters, own) = (size('O')?, size('I')?);
+    let channels = own.checked_mul(groups)?;
+    let shape = func.ty(x).dims()?;
+    let of_x = if last { shape.last() } else { shape.get(1) };
+    let c = Convolution {
+        dims,
+        x,
+        weights: weights.clone(),
+        weight_layout,
+        groups,
+        channels,
+        filters,
+        kernel,
+        strides: each(attrs, "strides", dims, 1)?,
+        dilation: each(attrs, "dilation", dims, 1)?,
+        pads: pads(attrs, dims)?,
+        last,
+        bias: None,
+        residual: None,
+        activation: Activation::None,
+        result: binding.var,
+        inside: Vec::new(),
+    };
+    let known = shape.len() == dims + 2 && func.syms.as_int(*of_x?) == Some(channels);
+    let some = groups > 0 && filters > 0 && own > 0 && filters % groups == 0;
+    let some = some && c.kernel.iter().chain(&c.strides).chain(&c.dilation).all(|&k| k > 0);
+    // Groups of few channels are short runs of products; the loops of one filter for a channel want channels last.
+    let wide = groups == 1 || own >= 4 || c.is_depthwise() && last;
+    (known && some && wide).then_some(c)
+}
+
+/// Whether channels come last; `None` for a layout that is neither `NCHW` nor `NHWC`, or where the results have another.
+fn data_layout(attrs: &Attrs, dims: usize) -> Option<bool> {
+    let letters = &"DHW"[3 - dims..];
+    let own = attrs.get("data_layout")?.as_str()?;
+    let same = match attrs.get("out_layout") {
+        Some(v) if !v.is_none() => v.as_str() == Some(own) || v.as_str() == Some(""),
+        _ => true,
+    };
+    let (first, last) = (format!("NC{letters}"), format!("N{letters}C"));
+    match own {
+        _ if !same => None,
+        _ if own == first => Some(false),
+        _ if own == last => Some(true),
+        _ => None,
+    }
+}
+
+/// An attribute with a number for each dim, or one for all.
+fn each(attrs: &Attrs, name: &str, dims: usize, default: i64) -> Option<Vec<i64>> {
+    let Some(value) = attrs.get(name) else { return Some(vec![default; dims]) };
+    let list = value.as_int().map(|v| vec![v]).or_else(|| value.as_ints())?;
+    match list.len() {
+        1 => Some(vec![list[0]; dims]),
+        n if n == dims => Some(list),
+        _ => None,
+    }
+}
+
+fn pads(attrs: &Attrs, dims: usize) -> Option<Vec<(i64, i64)>> {
+    let Some(value) = attrs.get("padding") else { return Some(vec![(0, 0); dims]) };
+    let list = value.as_int().map(|v| vec![v]).or_else(|| value.as_ints())?;
+    let pads: Vec<(i64, i64)> = match list.len() {
+        1 => vec![(list[0], list[0]); dims],
+        n if n == dims => list.iter().map(|&p| (p, p)).collect(),
+        n if n == 2 * dims => (0..dims).map(|k| (list[k], list[dims + k])).collect(),
+        _ => return None,
+    };
+    pads.iter().all(|p| p.0 >= 0 && p.1 >= 0).then_some(pads)
+}
+
+/// Who reads each variable: how often, and a binding of a dataflow block that does.
+struct Readers(FxHashMap<Var, (usize, Option<Binding>)>);
+
+impl Readers {
+    fn of(func: &Function) -> Readers {
+        let mut readers: FxHashMap<Var, (usize, Option<Binding>)> = FxHashMap::default();
+        for seq in reachable_seqs(func) {
+            for &block in &func.seq(seq).blocks {
+                let block = func.block(block);
+                for b in &block.bindings {
+                    for_each_operand_var(func, b.value, &mut |v| {
+                        let entry = readers.entry(v).or_default();
+                        entry.0 += 1;
+                        entry.1 = block.dataflow.then_some(*b);
+                    });
+                }
+            }
+            for_each_operand_var(func, func.seq(seq).result, &mut |v| {
+                readers.entry(v).or_default().0 += 1;
+            });
+        }
+        Readers(readers)
+    }
+
+    /// The binding that alone reads a variable, of the same block: variables of a dataflow block are read nowhere else.
+    fn only(&self, func: &Function, v: Var) -> Option<Binding> {
+        let (count, binding) = self.0.get(&v)?;
+        binding.filter(|_| *count == 1 && func.var(v).dataflow)
+    }
+}
+
+/// Takes what follows into a convolution, if there is anything.
+fn extended(func: &Function, c: &mut Convolution, readers: &Readers) -> bool {
+    let Some(next) = readers.only(func, c.result) else { return false };
+    let Some((op, args, _)) = call(func, next.value) else { return false };
+    if func.expr_ty(next.value) != func.var(c.result).ty {
+        return false;
+    }
+    let own = |e: Expr| matches!(func.expr(e), ExprData::Var(v) if *v == c.result);
+    let other = match args {
+        [a] if own(*a) => None,
+        [a, b] if own(*a) => Some(*b),
+        [a, b] if own(*b) => Some(*a),
+        _ => return false,
+    };
+    let number = other.and_then(|e| scalar(func, e));
+    let open = c.activation == Activation::None;
+    match (op, other) {
+        (RELU, None) if open => c.activation = Activation::Relu,
+        (MAXIMUM, Some(_)) if open && number.is_some() => {
+            c.activation = Activation::Clip(number.unwrap_or_default(), f64::INFINITY);
+        }
+        (MINIMUM, Some(_)) if number.is_some() => {
+            let most = number.unwrap_or_default();
+            c.activation = match c.activation {
+                Activation::None => Activation::Clip(f64::NEG_INFINITY, most),
+                Activation::Relu if most >= 0.0 => Activation::Clip(0.0, most),
+                Activation::Clip(least, f64::INFINITY) if least <= most => {
+                    Activation::Clip(least, most)
+                }
+                _ => return false,
+            };
+        }
+        (ADD, Some(e)) if open => {
+            let bias = constant(func, e).and_then(|t| per_channel(t, c));
+            match bias {
+                Some(bias) if c.bias.is_none() && c.residual.is_none() => c.bias = Some(bias),
+                Some(_) => return false,
+                None if c.last
+                    && c.residual.is_none()
+                    && func.expr_ty(e) == func.expr_ty(next.value) =>
+                {
+                    c.residual = Some(e);
+                }
+                None => return false,
+            }
+        }
+        _ => return false,
+    }
+    c.inside.push(c.result);
+    c.result = next.var;
+    true
+}
+
+/// A constant of one element without dims of its own.
+fn scalar(func: &Function, e: Expr) -> Option<f64> {
+    let tensor = constant(func, e)?;
+    let one = tensor.dtype() == DType::Float32 && tensor.shape().iter().all(|&d| d == 1);
+    let value = if one { tensor.to_vec::<f32>().ok()?.first().copied() } else { None };
+    value.map(f64::from).filter(|v| !v.is_nan())
+}
+
+/// A constant as one number for each channel.
+fn per_channel(t: &Tensor, c: &Convolution) -> Option<Tensor> {
+    let rank = c.dims + 2;
+    let channel = if c.last { rank - 1 } else { 1 };
+    if t.dtype() != DType::Float32 || t.ndim() > rank {
+        return None;
+    }
+    let skipped = rank - t.ndim();
+    let fits = t.shape().iter().enumerate().all(|(k, &d)| {
+        let own = k + skipped == channel;
+        if own { d == c.filters } else { d == 1 }
+    });
+    if !fits || channel < skipped {
+        return None;
+    }
+    Tensor::from_slice(&[c.filters], &t.to_vec::<f32>().ok()?).ok()
+}

@@ -1,0 +1,134 @@
+//! # What it does
+//! Makes calls of the library's convolution of convolutions with constant weights, which it packs: the constant takes the form
+//! of panels that the kernel reads from end to end. A bias for each channel, and `relu` or limits that follow, are done with the
+//! results while the nearest caches hold them, and so is a residual where channels come last.
+//!
+//! # Before
+//! With a weight of `[20, 3, 3, 3]` and a bias of `[1, 20, 1, 1]`.
+//! ```python
+//! lv: R.Tensor((n, 20, h, w), dtype="float32") = R.nn.conv2d(x, metadata["relax.expr.Constant"][0], padding=[1, 1])
+//! lv1: R.Tensor((n, 20, h, w), dtype="float32") = R.add(lv, metadata["relax.expr.Constant"][1])
+//! gv: R.Tensor((n, 20, h, w), dtype="float32") = R.nn.relu(lv1)
+//! ```
+//!
+//! # After
+//! With weights of `[1, 27, 32]` and a bias of `[20]`.
+//! ```python
+//! gv = R.call_tir(cls.conv2d_packed, (x, metadata["relax.expr.Constant"][0], metadata["relax.expr.Constant"][1]), out_sinfo=R.Tensor((n, 20, h, w), dtype="float32"))
+//! ```
+//!
+//! # Requires
+//! Nothing. It is of use before [`LegalizeOps`](crate::legalize_ops).
+//!
+//! # Keeps
+//! Convolutions of other types than float32, of weights that are no constants or channels that must yet be checked, those with
+//! one filter for each channel where channels come first, and all of them where kernels are switched off.
+//!
+//! # Never
+//! Moves what follows a convolution out of its dataflow block.
+
+mod found;
+mod kernel;
+mod weights;
+
+use std::sync::Arc;
+
+use pliant_ir::relax::{Expr, Function, Var};
+use pliant_ir::{BaseFunc, IRModule};
+use pliant_pass::rewrite::rewrite_bindings;
+use pliant_pass::{ModulePass, PassContext, PassError};
+use pliant_tensor::Tensor;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::kernels::Kernels;
+use found::Convolution;
+
+/// See the module's documentation.
+pub struct PackConvolutions;
+
+impl ModulePass for PackConvolutions {
+    fn name(&self) -> &str {
+        "PackConvolutions"
+    }
+
+    fn run(&self, mut module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
+        if !ctx.kernels() {
+            return Ok(module);
+        }
+        let names: Vec<Arc<str>> = module.relax_funcs().map(|(name, _)| name.clone()).collect();
+        let mut packer = Packer { kernels: Kernels::new(&module), packed: Vec::new() };
+        for name in names {
+            ctx.check_cancelled()?;
+            let Some(BaseFunc::Relax(func)) = module.functions.get_mut(&name) else { continue };
+            let found = found::all(func);
+            if !found.is_empty() {
+                let func = Arc::make_mut(func);
+                packer.function(func, found, ctx).map_err(|e| e.in_function(&name))?;
+            }
+        }
+        packer.kernels.insert_into(&mut module);
+        Ok(module)
+    }
+}
+
+struct Packer {
+    kernels: Kernels,
+    /// Weights that are packed already, with the number of groups and their layout.
+    packed: Vec<(Tensor, i64, String, Tensor)>,
+}
+
+impl Packer {
+    fn function(
+        &mut self,
+        func: &mut Function,
+        found: Vec<Convolution>,
+        ctx: &PassContext,
+    ) -> Result<(), PassError> {
+        let (mut calls, mut gone): (FxHashMap<Var, Expr>, FxHashSet<Var>) = Default::default();
+        for convolution in found {
+            ctx.check_cancelled()?;
+            if let Some(call) = self.call(func, &convolution)? {
+                calls.insert(convolution.result, call);
+                gone.extend(convolution.inside);
+            }
+        }
+        rewrite_bindings(func, |_, mut binding, out| {
+            if let Some(&call) = calls.get(&binding.var) {
+                binding.value = call;
+            }
+            if !gone.contains(&binding.var) {
+                out.push(binding);
+            }
+            Ok(())
+        })
+    }
+
+    /// The call of the loop function; `None` where its result would not be of the same type.
+    fn call(&mut self, func: &mut Function, c: &Convolution) -> Result<Option<Expr>, PassError> {
+        let failed = |e: &dyn std::fmt::Display| {
+            PassError::internal(format!("a convolution has no loop function: {e}"))
+        };
+        let known = self.packed.iter().find(|(w, groups, layout, _)| {
+            w.same(&c.weights) && *groups == c.groups && *layout == c.weight_layout
+        });
+        let weights = match known {
+            Some((.., packed)) => packed.clone(),
+            None => {
+                let packed = weights::packed(c).map_err(|e| failed(&e))?;
+                let (own, layout) = (c.weights.clone(), c.weight_layout.clone());
+                self.packed.push((own, c.groups, layout, packed.clone()));
+                packed
+            }
+        };
+        let weights = func.constant(weights);
+        let bias = c.bias.clone().map(|b| func.constant(b));
+        let ty = func.var(c.result).ty;
+        let call = kernel::call(func, c, weights, bias).map_err(|e| failed(&e))?;
+        if call.out_tys != [ty] {
+            return Ok(None);
+        }
+        let name = self.kernels.add(&call.name, call.func);
+        let (inputs, vars, tys) = (&call.inputs, &call.tir_vars, &call.out_tys);
+        Ok(Some(pliant_ops::call_tir(func, &name, inputs, vars, tys, call.tuple)))
+    }
+}

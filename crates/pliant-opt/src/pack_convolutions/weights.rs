@@ -1,0 +1,57 @@
+//! Weights in the form that the kernel reads.
+
+use pliant_tensor::{Tensor, TensorError, pack_panels};
+
+use super::found::Convolution;
+
+/// The panels of `[taps * channels of a group, filters of a group]` for each group, one after the other; `[taps, channels]`
+/// where each channel has a filter of its own.
+///
+/// # Errors
+/// Memory.
+pub(super) fn packed(c: &Convolution) -> Result<Tensor, TensorError> {
+    let data = c.weights.to_vec::<f32>()?;
+    let strides = strides(c);
+    let taps: i64 = c.kernel.iter().product();
+    let own = c.channels / c.groups;
+    let at = |filter: i64, channel: i64, tap: i64| {
+        let mut rest = tap;
+        let mut place = filter * strides[0] + channel * strides[1];
+        for (k, &size) in c.kernel.iter().enumerate().rev() {
+            place += rest % size * strides[2 + k];
+            rest /= size;
+        }
+        data[place as usize]
+    };
+    if c.is_depthwise() {
+        let all = (0..taps).flat_map(|tap| (0..c.channels).map(move |f| (tap, f)));
+        let all: Vec<f32> = all.map(|(tap, filter)| at(filter, 0, tap)).collect();
+        return Tensor::from_slice(&[taps, c.channels], &all);
+    }
+    let filters = c.filters / c.groups;
+    let (mut all, mut shape) = (Vec::new(), [0; 3]);
+    for group in 0..c.groups {
+        let mut matrix = Vec::with_capacity((taps * own * filters) as usize);
+        for tap in 0..taps {
+            for channel in 0..own {
+                matrix.extend((0..filters).map(|f| at(group * filters + f, channel, tap)));
+            }
+        }
+        let matrix = Tensor::from_slice(&[taps * own, filters], &matrix)?;
+        let panels = pack_panels(&matrix, false)?;
+        shape = [panels.shape()[0], panels.shape()[1], panels.shape()[2]];
+        all.extend(panels.to_vec::<f32>()?);
+    }
+    Tensor::from_slice(&[shape[0] * c.groups, shape[1], shape[2]], &all)
+}
+
+/// From filter to filter, channel to channel, and tap to tap of each dim.
+fn strides(c: &Convolution) -> Vec<i64> {
+    let shape = c.weights.shape();
+    let letters = std::iter::once('O').chain(['I']).chain("DHW"[3 - c.dims..].chars());
+    let stride = |letter: char| {
+        let at = c.weight_layout.find(letter).unwrap_or(0);
+        shape[at + 1..].iter().product()
+    };
+    letters.map(stride).collect()
+}

@@ -1,0 +1,110 @@
+//! The arguments of `pliant_convolve_f32`.
+
+use pliant_ir::tir::{BinOp, Expr, PrimFunc};
+
+use super::{Arg, Count, Operand, Step, operand};
+use Count::Of;
+use Step::One;
+
+const BATCH: usize = 0;
+const CHANNELS: usize = 1;
+const FILTERS: usize = 2;
+const GROUPS: usize = 3;
+const INPUT: usize = 4;
+const OUTPUT: usize = 7;
+const KERNEL: usize = 10;
+const WIDTH: usize = 29;
+
+const X: Operand = operand(&[
+    (Step::Of(23), Of(BATCH)),
+    (Step::Of(24), Of(CHANNELS)),
+    (Step::Of(25), Of(INPUT)),
+    (Step::Of(26), Of(INPUT + 1)),
+    (Step::Of(27), Of(INPUT + 2)),
+]);
+const WEIGHTS: Operand = operand(&[(One, Count::Panels)]);
+const OUT: Operand = operand(&[
+    (Step::Of(31), Of(BATCH)),
+    (Step::Of(32), Of(FILTERS)),
+    (Step::Of(33), Of(OUTPUT)),
+    (Step::Of(34), Of(OUTPUT + 1)),
+    (Step::Of(35), Of(OUTPUT + 2)),
+]);
+const BIAS: Operand = Operand { given: Some(36), dims: &[(One, Of(FILTERS))] };
+const RESIDUAL: Operand = Operand {
+    given: Some(38),
+    dims: &[
+        (Step::Of(40), Of(BATCH)),
+        (Step::Of(41), Count::Product(&[OUTPUT, OUTPUT + 1, OUTPUT + 2])),
+        (One, Of(FILTERS)),
+    ],
+};
+
+/// In order.
+pub(super) const ARGS: &[Arg] = {
+    use Arg::{Float, Positive, Read, Size, Stride, Write};
+    &[
+        Size,
+        Size,
+        Size,
+        Positive,
+        Size,
+        Size,
+        Size,
+        Size,
+        Size,
+        Size,
+        Positive,
+        Positive,
+        Positive,
+        Positive,
+        Positive,
+        Positive,
+        Positive,
+        Positive,
+        Positive,
+        Size,
+        Size,
+        Size,
+        Read(&X),
+        Stride,
+        Stride,
+        Stride,
+        Stride,
+        Stride,
+        Read(&WEIGHTS),
+        Positive,
+        Write(&OUT),
+        Stride,
+        Stride,
+        Stride,
+        Stride,
+        Stride,
+        Size,
+        Read(&BIAS),
+        Size,
+        Read(&RESIDUAL),
+        Stride,
+        Stride,
+        Size,
+        Float,
+        Float,
+    ]
+};
+
+const _: () = assert!(ARGS.len() == 45, "the kernel takes 45 arguments");
+
+/// The factors of how many weights there are: groups, panels of each, taps, channels of a group, columns of a panel. Where
+/// each channel has a filter of its own the panels have one column, and these are all the weights there are.
+pub(super) fn panels(f: &mut PrimFunc, args: &[Expr]) -> Vec<Expr> {
+    let one = f.int(1);
+    // The bounds of the arguments are asserted; a group count of 0 must not be divided by before.
+    let groups = f.binary(BinOp::Max, args[GROUPS], one);
+    let width = f.binary(BinOp::Max, args[WIDTH], one);
+    let filters = f.binary(BinOp::FloorDiv, args[FILTERS], groups);
+    let channels = f.binary(BinOp::FloorDiv, args[CHANNELS], groups);
+    let up = f.binary(BinOp::Sub, width, one);
+    let up = f.add(filters, up);
+    let panels = f.binary(BinOp::FloorDiv, up, width);
+    vec![groups, panels, args[KERNEL], args[KERNEL + 1], args[KERNEL + 2], channels, width]
+}
