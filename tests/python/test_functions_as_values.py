@@ -302,3 +302,38 @@ class Module:
     del closures
     gc.collect()
     assert len(alive) == 0
+
+
+def test_what_a_closure_gives_back_is_checked_at_the_end_of_a_function_too() -> None:
+    vm = machine("""
+@I.ir_module
+class Module:
+    @R.function
+    def two(x: R.Tensor((2,), "float32")) -> R.Callable((R.Tensor((2,), "float32"),), R.Tensor((2,), "float32"), True):
+        @R.function
+        def f(y: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+            return R.add(x, y)
+        return f
+
+    @R.function
+    def tail(f: R.Object, x: R.Tensor((2,), "float32")) -> R.Tensor((3,), "float32"):
+        r = R.invoke_pure_closure(f, (x,), sinfo_args=R.Tensor((3,), "float32"))
+        return r
+
+    @R.function
+    def typed(
+        f: R.Callable((R.Tensor((2,), "float32"),), R.Tensor((3,), "float32"), True), x: R.Tensor((2,), "float32")
+    ) -> R.Tensor((3,), "float32"):
+        return f(x)
+
+    @R.function
+    def anything(f: R.Object, x: R.Object) -> R.Object:
+        r = R.invoke_pure_closure(f, (x,), sinfo_args=R.Object)
+        return r
+""")
+    x = np.ones(2, "float32")
+    f = vm["two"](x)
+    assert vm["anything"](f, x).numpy().tolist() == [2, 2]
+    for name in ("tail", "typed"):
+        with pytest.raises(Exception, match="must equal 3, but is 2"):
+            vm[name](f, x)

@@ -122,3 +122,25 @@ def test_a_symbol_that_a_program_registers_is_refused() -> None:
     text = "'my_library_sin' called by T.call_extern is machine code, which the interpreter does not run"
     with pytest.raises(pliant.VMError, match=text):
         interpret(Extern, np.ones(2, "float32"))
+
+
+def test_runs_that_begin_runs_end() -> None:
+    held: dict[str, Any] = {}
+    turns: list[int] = []
+    pliant.register_func("interpreter.hold", lambda f: held.update(f=f) or 0, override=True)
+    pliant.register_func("interpreter.again", lambda y: turns.append(1) or held["f"](y), override=True)
+
+    @R.function(pure=False)
+    def main(x: R.Tensor((), "float32")) -> R.Tensor((), "float32"):
+        @R.function(pure=False)
+        def f(y: R.Tensor((), "float32")) -> R.Tensor((), "float32"):
+            r = R.call_packed("interpreter.again", y, sinfo_args=R.Tensor((), "float32"))
+            return r
+
+        R.call_packed("interpreter.hold", f, sinfo_args=R.Object)
+        return f(x)
+
+    module = pliant.IRModule({"main": main})
+    with pytest.raises(pliant.PliantError, match="nested too deeply"):
+        interpret(module, np.array(1, "float32"))
+    assert len(turns) < 100

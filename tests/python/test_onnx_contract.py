@@ -344,3 +344,73 @@ def test_other_arguments_are_told_by_their_names() -> None:
     for names, feeds, words in ((None, None, "feeds must be a dict"), ("y", {"x": x}, "output_names must be a list")):
         with pytest.raises(TypeError, match=words):
             model.run(names, feeds)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("nodes", "constants", "declared", "fits"),
+    [
+        # The last five of so many as are there, times three rows: three sizes only.
+        ("slice -5 9223372036854775807 | matmul 3", {}, ("seq", None, None), False),
+        ("slice -5 9223372036854775807 | matmul 5", {}, ("seq", None, None), True),
+        ("slice -5 1000 | matmul 5", {}, ("seq", None, None), True),
+        ("half | matmul 4", {}, ("seq", 9, 100), False),
+        ("half | matmul 4", {}, ("seq", 1, 100), False),
+        ("pool | concat", {}, ("seq", None, None), False),
+    ],
+)
+def test_sizes_on_both_sides_leave_symbols_open_or_not(nodes: str, constants: Any, declared: Any, fits: bool) -> None:
+    made, known, last = [], {}, "x"
+    for k, word in enumerate(nodes.split(" | ")):
+        name, *numbers = word.split()
+        out = f"t{k}"
+        match name:
+            case "slice":
+                known |= {"from": np.array([int(numbers[0])]), "to": np.array([int(numbers[1])]), "axes": np.array([2])}
+                made.append(node("Slice", f"{last} from to axes", out))
+            case "half":
+                made.append(node("Split", last, f"first {out}", axis=2, num_outputs=2))
+            case "pool":
+                made.append(node("MaxPool", last, out, kernel_shape=[2], strides=[2]))
+            case "matmul":
+                known["w"] = np.ones((int(numbers[0]), 2), "float32")
+                made.append(node("MatMul", f"{last} w", out))
+            case "concat":
+                made.append(node("Concat", f"{last} x", out, axis=1))
+        last = out
+    model = model_of(made, {"x": ["n", 1, "seq"]}, [last], known)
+    facts = {"x": {2: declared}}
+    if fits:
+        pliant.compile(model, dynamic_shapes=facts)
+        return
+    with pytest.raises(CompileError, match="seq would be fixed"):
+        pliant.compile(model, dynamic_shapes=facts)
+
+
+def test_parts_and_steps_of_the_run() -> None:
+    nodes = [
+        node("Shape", "x", "n"),
+        node("Sub", "n four", "less"),
+        node("Concat", "less four", "parts", axis=0),
+        node("Split", "x parts", "a b"),
+    ]
+    compiled = pliant.compile(model_of(nodes, {"x": ["n"]}, ["a", "b"], {"four": np.array([4])}))
+    assert [len(part) for part in compiled.run(None, {"x": np.zeros(6, "float32")})] == [2, 4]
+    with pytest.raises(pliant.AssertionFailed, match="a part has at least 0 elements, and one would have"):
+        compiled.run(None, {"x": np.zeros(3, "float32")})
+    nodes = [node("Shape", "x", "n"), node("Squeeze", "n", "step"), node("Range", "zero ten step", "y")]
+    constants = {"zero": np.array(0), "ten": np.array(10)}
+    compiled = pliant.compile(model_of(nodes, {"x": ["n"]}, ["y"], constants))
+    for n in (1, 3, 10, 40):
+        assert compiled.run(None, {"x": np.zeros(n, "float32")})[0].tolist() == list(range(0, 10, n))
+    with pytest.raises(pliant.VMError, match="its step is 0"):
+        compiled.run(None, {"x": np.zeros(0, "float32")})
+
+
+@pytest.mark.parametrize("fed", [False, True])
+@pytest.mark.parametrize("exponent", [0.5, 2.5, -1.0, 2.0])
+def test_integers_to_the_power_of_floats(exponent: float, fed: bool) -> None:
+    x, e = np.array([1, 4, 8, 27]), np.array(exponent, "float32")
+    inputs = {"x": (TensorProto.INT64, ["n"])} | ({"e": []} if fed else {})
+    model = model_of([node("Pow", "x e", "y")], inputs, ["y"], {} if fed else {"e": e})
+    got = pliant.compile(model).run(None, {"x": x} | ({"e": e} if fed else {}))[0]
+    assert got.dtype == np.int64 and got.tolist() == np.power(x, np.float64(exponent)).astype("int64").tolist()

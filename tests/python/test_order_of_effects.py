@@ -193,8 +193,165 @@ def test_expressions_of_any_depth_are_no_harm() -> None:
         shared = shared * shared
     buffer = pliant.tir.decl_buffer((1,), "int64", "B")
     handle = pliant.tir.Var("b", "handle")
-    for value in (deep, shared):
-        try:
+    for value, told in ((deep, "nest deeper"), (shared, "more than 500")):
+        with pytest.raises((ValueError, NotImplementedError), match=told):
             pliant.tir.PrimFunc([handle], buffer.vstore([0], value), buffer_map={handle: buffer})
-        except ValueError as error:
-            assert "nest deeper" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("body", "values", "calls"),
+    [
+        ("for i in range(4):\n    B[i] = i\nfor i in range(4):\n    B[F(i)] += T.int64(10)", [10, 11, 12, 13], [0, 1, 2, 3]),
+        ("for i in range(4):\n    B[i] = 0\nfor i in range(F(1), F(3)):\n    B[i] = i", [0, 1, 2, 0], [1, 3]),
+        ("for i in range(4):\n    B[i] = 0\nfor i in range(F(1), F(4), 2):\n    B[i] = i", [0, 1, 0, 3], [1, 4]),
+        (
+            "B[0] = 0\nB[1] = 0\nB[2] = 0\nB[3] = 0\nwhile F(B[0]) * 10 + F(B[0] + 1) < 30:\n    B[0] += 1",
+            [3, 0, 0, 0],
+            [0, 1, 1, 2, 2, 3, 3, 4],
+        ),
+        (
+            "B[0] = 0\nB[1] = 0\nB[2] = 0\nB[3] = 0\nwhile B[0] < 2 or F(B[0]) < 3:\n    B[0] += 1",
+            [3, 0, 0, 0],
+            [2, 3],
+        ),
+        ("for i in range(4):\n    T.evaluate(F(A[i] * 2 + A[i]))\n    B[i] = i", [0, 1, 2, 3], [0, 3, 6, 9]),
+        (
+            "with T.block('root'):\n    t = T.alloc_buffer((4,), 'int64')\n    for i in range(4):\n        with T.block('a'):\n"
+            "            v = T.axis.spatial(4, i)\n            t[v] = F(v)\n    for i in range(4):\n        with T.block('b'):\n"
+            "            v = T.axis.spatial(4, i)\n            B[v] = T.if_then_else(v < 2, t[3 - v], T.int64(7))",
+            [3, 2, 7, 7],
+            [0, 1, 2, 3],
+        ),
+        (
+            "for i, k in T.grid(2, 2):\n    with T.block('b'):\n        u, v = T.axis.remap('SS', [k, i])\n        B[u * 2 + v] = F(v * 2 + u)",
+            [0, 2, 1, 3],
+            [0, 1, 2, 3],
+        ),
+    ],
+)
+def test_calls_in_statements_are_made_in_order(body: str, values: list[int], calls: list[int]) -> None:
+    log: list[int] = []
+
+    def same(k: int) -> int:
+        log.append(k)
+        return k
+
+    pliant.register_func("test.effects.same", same, override=True)
+    module = loop_function(body)
+    assert from_source(module.script()).script() == module.script()
+    for mode in ("bytecode", "compiled", "interpreter"):
+        log.clear()
+        x = np.arange(4)
+        out = pliant.testing.interpret(module, x) if mode == "interpreter" else pliant.compile(module, exec_mode=mode)(x)
+        assert (out.numpy().tolist(), log) == (values, calls), mode
+
+
+def loop_function(body: str) -> pliant.IRModule:
+    """A module that calls a loop function of that body, in which ``F`` is a packed function."""
+    text = re.sub(r"\bF\(", "T.call_packed('test.effects.same', ", body)
+    lines = "\n".join("            " + line for line in text.splitlines())
+    return from_source(f"""{HEADER}
+@I.ir_module
+class Module:
+    @T.prim_func(private=True)
+    def f(A: T.Buffer((4,), "int64"), B: T.Buffer((4,), "int64")):
+        if True:
+{lines}
+    @R.function(pure=False)
+    def main(x: R.Tensor((4,), "int64")):
+        cls = Module
+        y = R.call_tir(cls.f, (x,), out_sinfo=R.Tensor((4,), "int64"))
+        return y
+""")
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("for i in range(4):\n    B[i] = T.Cast('int64', 0 < F(i) < 3)", "made twice"),
+        (
+            "for i in range(4):\n    with T.block('b'):\n        v = T.axis.spatial(4, i)\n        T.where(F(v) > 1)\n        B[v] = 1",
+            "in T.where or in the range of an axis",
+        ),
+        ("B[0] = " + " + ".join(["F(0)"] * 600), "makes 600 calls, more than 500"),
+    ],
+)
+def test_calls_that_have_no_place_are_refused(body: str, message: str) -> None:
+    with pytest.raises(Exception, match=message):
+        loop_function(body)
+
+
+def test_a_place_is_read_after_the_call_that_is_its_value() -> None:
+    def move(array: Any) -> int:
+        np.from_dlpack(array)[0] = 2
+        return 9
+
+    pliant.register_func("test.effects.move", move, override=True)
+
+    @I.ir_module
+    class Module:
+        @T.prim_func(private=True)
+        def f(A: T.Buffer((4,), "int64"), B: T.Buffer((4,), "int64"), W: T.Buffer((1,), "int64")):
+            for i in range(4):
+                B[i] = 0
+            W[0] = 1
+            B[W[0]] = T.call_packed("test.effects.move", W.data)
+
+        @R.function(pure=False)
+        def main(x: R.Tensor((4,), "int64")):
+            cls = Module
+            y = R.call_tir(cls.f, (x,), out_sinfo=[R.Tensor((4,), "int64"), R.Tensor((1,), "int64")])
+            return y[0]
+
+    for mode in ("bytecode", "compiled"):
+        assert pliant.compile(Module, exec_mode=mode)(np.zeros(4, "int64")).numpy().tolist() == [0, 0, 9, 0]
+
+
+def test_calls_of_blocks_come_one_after_the_other() -> None:
+    log: list[int] = []
+    pliant.register_func("test.effects.log", lambda k: log.append(k) or k, override=True)
+
+    @I.ir_module
+    class Module:
+        @T.prim_func(private=True)
+        def f(A: T.Buffer((5000,), "int64"), B: T.Buffer((5000,), "int64")):
+            for i in range(5000):
+                with T.block("b"):
+                    v = T.axis.spatial(5000, i)
+                    B[v] = T.call_packed("test.effects.log", v)
+
+        @R.function(pure=False)
+        def main(x: R.Tensor((5000,), "int64")):
+            cls = Module
+            y = R.call_tir(cls.f, (x,), out_sinfo=R.Tensor((5000,), "int64"))
+            return y
+
+    for mode in ("bytecode", "compiled"):
+        log.clear()
+        pliant.compile(Module, exec_mode=mode)(np.zeros(5000, "int64"))
+        assert log == list(range(5000))
+
+
+def test_a_tensor_expression_makes_each_call_that_stands_in_it() -> None:
+    log: list[int] = []
+    pliant.register_func("test.effects.te", lambda k: log.append(k) or len(log), override=True)
+    value = pliant.te.compute(
+        (3,), lambda i: pliant.tir.call_packed("test.effects.te", i) * 10 + pliant.tir.call_packed("test.effects.te", i)
+    )
+    func = pliant.te.create_prim_func([value])
+    bb = relax.BlockBuilder()
+    gv = bb.add_func(func, "f")
+    with bb.function("main", [], pure=False):
+        bb.emit_func_output(bb.emit(relax.call_tir(gv, [], relax.TensorStructInfo((3,), value.dtype))))
+    for mode in ("bytecode", "compiled"):
+        log.clear()
+        assert pliant.compile(bb.get(), exec_mode=mode)().numpy().tolist() == [12, 34, 56]
+        assert log == [0, 0, 1, 1, 2, 2]
+
+
+def test_let_of_a_call_is_refused() -> None:
+    var = pliant.tir.Var("v", "int64")
+    call = pliant.tir.call_packed("test.effects.same", pliant.tir.IntImm("int64", 1))
+    with pytest.raises(NotImplementedError, match="bind it with tir.LetStmt"):
+        pliant.tir.Let(var, call, var * 10 + var)
+    assert str(pliant.tir.Let(var, pliant.tir.IntImm("int64", 3), var + 1)) == "4"

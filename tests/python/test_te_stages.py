@@ -250,3 +250,36 @@ def test_a_loop_function_is_a_stage(rng: np.random.Generator) -> None:
 def test_bad_externs(call: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         call(te.placeholder((4,), name="x"))
+
+
+@pytest.mark.parametrize("machine", ["bytecode", "compiled", "interpreter"])
+def test_a_scan_reads_no_step_that_is_not_computed(machine: str) -> None:
+    def make(place: Any) -> Any:
+        def stage(x: Any) -> Any:
+            (n,) = x.shape
+            state = te.placeholder((n,), "float32")
+            first = te.compute((1,), lambda i: tir.Cast("float32", x[i]))
+            update = te.compute((n,), lambda t: place(state, x, t, n))
+            return te.scan(first, update, state, inputs=[x])
+
+        return module(stage, ((tir.SizeVar("n", "int64"),), "int64"))
+
+    def run(mod: Any, x: Any) -> Any:
+        out = interpret(mod, x) if machine == "interpreter" else pliant.compile(mod, exec_mode=machine)(x)
+        return out.numpy().tolist()
+
+    chosen = make(lambda s, x, t, n: s[x[t]] + 1)
+    assert run(chosen, np.array([3, 0, 1, 0, 2])) == [3, 4, 5, 4, 6]
+    for late in ([0, 1, 0], [0, 2, 0]):
+        with pytest.raises(pliant.PliantError, match="a state at its own step or a later one"):
+            run(chosen, np.array(late))
+    with pytest.raises(pliant.PliantError, match="a state at its own step or a later one"):
+        run(make(lambda s, x, t, n: s[n - 1 - t] + 1), np.zeros(4, "int64"))
+    # What a condition keeps from being read is no mistake.
+    guarded = make(lambda s, x, t, n: tir.if_then_else(x[t] < t, s[x[t]], tir.const(7, "float32")))
+    assert run(guarded, np.array([2, 0, 5, 1])) == [2, 2, 7, 2]
+    k = te.reduce_axis((0, 2), "k")
+    summed = make(lambda s, x, t, n: te.sum(s[t - 1 - k * x[t]], axis=k))
+    assert run(summed, np.array([1, 0, 1, 1])) == [1, 2, 3, 5]
+    with pytest.raises(pliant.PliantError, match="a state at its own step or a later one"):
+        run(summed, np.array([1, -1, 0, 0]))

@@ -176,3 +176,23 @@ def test_a_tensor_too_many_is_told_with_the_operands_that_there_are() -> None:
     x = relax.Var("x", relax.TensorStructInfo((3,), "float32"))
     with pytest.raises(TypeError, match=r"attribute 'scale': .* is a value of the graph; mine.outer_mix is written .*outer_mix\(x, y"):
         relax.op.mine.outer_mix(x, x, scale=x, axis=0)
+
+
+def test_importers_leave_optional_operands_out() -> None:
+    @relax.op.register_op("mine.both")
+    def both(x, y=None, z=None):
+        parts = [t for t in (x, y, z) if t is not None]
+        return te.compute(x.shape, lambda i: sum((t[i] * 10**k for k, t in enumerate(parts)), tir.const(0, x.dtype)))
+
+    def run(*inputs: str) -> Any:
+        node = helper.make_node("both", list(inputs), ["out"], domain="mine")
+        infos = [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["n"]) for name in ("x", "y", "z")]
+        made = helper.make_graph([node], "g", infos, [helper.make_tensor_value_info("out", TensorProto.FLOAT, ["n"])])
+        opsets = [helper.make_opsetid("", 18), helper.make_opsetid("mine", 1)]
+        feeds = {name: np.full(2, k, "float32") for k, name in enumerate(("x", "y", "z"), 1)}
+        return pliant.compile(helper.make_model(made, opset_imports=opsets)).run(None, feeds)[0].tolist()
+
+    assert run("x", "y", "z") == [321, 321]
+    assert run("x", "", "z") == [31, 31]
+    assert run("x", "y", "") == [21, 21]
+    assert run("x", "", "") == run("x") == [1, 1]

@@ -75,7 +75,8 @@ impl From<std::io::Error> for Failure {
 
 /// Runs the command line `args` (the program's name first) on the standard streams; returns the exit code.
 pub fn main(args: impl IntoIterator<Item = OsString>) -> i32 {
-    run(args, &mut std::io::stdout().lock(), &mut std::io::stderr().lock())
+    // Standard error is locked for each line only: what shows progress writes there too.
+    run(args, &mut std::io::stdout().lock(), &mut std::io::stderr())
 }
 
 /// As [`main`], on the given streams.

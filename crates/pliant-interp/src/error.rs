@@ -26,6 +26,8 @@ pub enum ErrorKind {
     DivideByZero,
     /// The budget of steps or the depth of calls is spent.
     Budget,
+    /// Whoever began the run asked for its end.
+    Stopped,
     /// The program is malformed, or asks for what the interpreter cannot do.
     Unsupported,
 }
@@ -40,7 +42,7 @@ impl ErrorKind {
             ErrorKind::Packed => codes::PL0404,
             ErrorKind::Size => codes::PL0405,
             ErrorKind::DivideByZero => codes::PL0406,
-            ErrorKind::Budget => codes::PL0407,
+            ErrorKind::Budget | ErrorKind::Stopped => codes::PL0407,
             ErrorKind::Unsupported => codes::PL0408,
         }
     }

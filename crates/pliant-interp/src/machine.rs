@@ -1,7 +1,10 @@
 //! The run: its budget of steps, its depth, and the functions of the module.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
 
 use pliant_ir::{BaseFunc, IRModule};
 use pliant_tensor::{DType, Storage, Tensor, checked_nbytes};
@@ -26,8 +29,8 @@ pub struct Options {
     pub stack_bytes: usize,
     /// Whether each value is checked against the type of its variable.
     pub check_types: bool,
-    /// When it becomes true, the run stops.
-    pub stop: Option<Arc<AtomicBool>>,
+    /// Asked a few times a second by the thread that began the run, which stops when it says so.
+    pub watch: Option<fn() -> bool>,
 }
 
 impl Default for Options {
@@ -38,7 +41,7 @@ impl Default for Options {
             max_alloc_bytes: 1 << 30,
             stack_bytes: 64 << 20,
             check_types: true,
-            stop: None,
+            watch: None,
         }
     }
 }
@@ -60,9 +63,20 @@ pub fn run(
 /// Runs inside each other, where packed functions begin new ones.
 const MAX_NESTING: usize = 64;
 
+/// How often the thread that began a run is asked whether to stop it.
+const TICK: Duration = Duration::from_millis(50);
+
+/// The run that a thread belongs to.
+#[derive(Clone, Default)]
+struct Place {
+    /// How many runs it is inside of, itself counted.
+    level: usize,
+    /// Whether it is to stop, and with it the runs inside it.
+    stop: Arc<AtomicBool>,
+}
+
 thread_local! {
-    /// How many runs this one is inside of, itself counted.
-    static LEVEL: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+    static PLACE: RefCell<Option<Place>> = const { RefCell::new(None) };
 }
 
 /// [`run`] with other limits.
@@ -90,28 +104,41 @@ pub fn run_func(
     packed: &dyn PackedFuncs,
     options: &Options,
 ) -> Result<Value, InterpError> {
-    let level = LEVEL.get() + 1;
-    if level > MAX_NESTING {
+    let mut place = PLACE.with_borrow(Option::clone).unwrap_or_default();
+    place.level += 1;
+    if place.level > MAX_NESTING {
         let text = format!(
             "calls are nested too deeply (more than {MAX_NESTING} runs that packed functions begin)"
         );
         return Err(InterpError::unsupported(text));
     }
+    let (over, result) = channel();
+    let stop = place.stop.clone();
     // A thread of its own, so that the depth of recursion depends on the options and not on the caller.
     std::thread::scope(|scope| {
         let stack = options.stack_bytes.max(1 << 20);
         let thread = std::thread::Builder::new().name("interp".into()).stack_size(stack);
         let spawned = thread.spawn_scoped(scope, move || {
-            LEVEL.set(level);
-            let mut machine = Machine::new(module, packed, options, stack);
-            machine.call_func(func, args)
+            PLACE.set(Some(place.clone()));
+            let mut machine = Machine::new(module, packed, options, place.stop, stack);
+            // Who waits for it waits until it is there.
+            let _ = over.send(machine.call_func(func, args));
         });
-        match spawned.map(|handle| handle.join()) {
-            Ok(Ok(result)) => result,
-            Ok(Err(_)) => {
-                Err(InterpError::unsupported("the interpreter panicked: a bug of the interpreter"))
+        let thread =
+            spawned.map_err(|e| InterpError::unsupported(format!("no thread for the run: {e}")))?;
+        loop {
+            match result.recv_timeout(TICK) {
+                Ok(result) => return result,
+                Err(RecvTimeoutError::Timeout) if options.watch.is_some_and(|asked| asked()) => {
+                    stop.store(true, Ordering::Relaxed);
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => {
+                    let _ = thread.join();
+                    let text = "the interpreter panicked: a bug of the interpreter";
+                    return Err(InterpError::unsupported(text));
+                }
             }
-            Err(e) => Err(InterpError::unsupported(format!("no thread for the run: {e}"))),
         }
     })
 }
@@ -124,6 +151,7 @@ pub(crate) struct Machine<'a> {
     /// Whether a call of the module works in place.
     pub in_place: bool,
     steps_left: u64,
+    stop: Arc<AtomicBool>,
     depth: usize,
     stack_base: usize,
     stack_bytes: usize,
@@ -134,6 +162,7 @@ impl<'a> Machine<'a> {
         module: &'a IRModule,
         packed: &'a dyn PackedFuncs,
         options: &'a Options,
+        stop: Arc<AtomicBool>,
         stack: usize,
     ) -> Self {
         Machine {
@@ -142,6 +171,7 @@ impl<'a> Machine<'a> {
             options,
             in_place: module.works_in_place(),
             steps_left: options.max_steps,
+            stop,
             depth: 0,
             stack_base: stack_address(),
             stack_bytes: stack,
@@ -154,8 +184,8 @@ impl<'a> Machine<'a> {
             Some(left) => {
                 let look = left / STEPS_PER_LOOK != self.steps_left / STEPS_PER_LOOK;
                 self.steps_left = left;
-                if look && self.options.stop.as_ref().is_some_and(|s| s.load(Ordering::Relaxed)) {
-                    return Err(InterpError::new(ErrorKind::Budget, "the run was stopped"));
+                if look && self.stop.load(Ordering::Relaxed) {
+                    return Err(InterpError::new(ErrorKind::Stopped, "the run was stopped"));
                 }
                 Ok(())
             }

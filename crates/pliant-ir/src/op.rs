@@ -69,6 +69,8 @@ pub struct OpSignature {
     /// The attribute that may be given by symbols, the first one: a call then has it as one more operand, a shape or an
     /// integer, and `None` in its place.
     pub symbolic: Option<&'static str>,
+    /// Attributes that are lists, and how many items a number there stands for; half a list is repeated.
+    pub lists: &'static [(&'static str, usize)],
 }
 
 impl OpSignature {
@@ -111,8 +113,33 @@ impl OpSignature {
             .collect()
     }
 
-    /// The attributes in the order of the declaration, defaults filled in: calls that mean the same are equal.
+    /// An attribute's value as calls keep it: a list where the declaration says so.
+    pub fn normal(&self, key: &str, value: AttrValue) -> AttrValue {
+        let Some(&(_, count)) = self.lists.iter().find(|(name, _)| *name == key) else {
+            return value;
+        };
+        match &value {
+            AttrValue::Int(_) => AttrValue::List(vec![value; count]),
+            AttrValue::List(items) if items.len() == 1 || items.len() * 2 == count => {
+                AttrValue::List(items.iter().cycle().take(count).cloned().collect())
+            }
+            _ => value,
+        }
+    }
+
+    /// The attributes in the order of the declaration, defaults filled in and values in their normal form: calls that
+    /// mean the same are equal.
     pub fn complete(&self, attrs: Attrs) -> Attrs {
+        let mut attrs = self.in_order(attrs);
+        for (key, value) in &mut attrs.0 {
+            if self.lists.iter().any(|(name, _)| *name == &**key) {
+                *value = self.normal(key, value.clone());
+            }
+        }
+        attrs
+    }
+
+    fn in_order(&self, attrs: Attrs) -> Attrs {
         let declared = |key: &str| self.attrs.iter().any(|(name, _)| *name == key);
         let in_order = attrs.0.len() == self.attrs.len()
             && attrs.0.iter().zip(&self.attrs).all(|((key, _), (name, _))| &**key == *name);

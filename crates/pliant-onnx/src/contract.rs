@@ -156,6 +156,11 @@ impl SymbolInfo {
         self.declared > Declared::No && !one
     }
 
+    /// The range of the symbol itself; none is known of one that stands for a part of it.
+    pub(crate) fn own_range(&self) -> (Option<i64>, Option<i64>) {
+        if self.divisor.is_some_and(|by| by != 1) { (None, None) } else { self.range }
+    }
+
     /// That no size is left, where a constraint is what leaves none.
     pub(crate) fn nothing_fits(&self, c: Option<&Constraint>) -> Problem {
         let range = match self.range {

@@ -6,6 +6,12 @@ use pliant_sym::{CmpOp, Sym, SymArena, SymKind, SymVar};
 /// terms of higher powers, which leave 64 bits there.
 const LARGE: [i64; 4] = [(1 << 20) * 243 * 125 * 49 * 11 * 13, 720_720, 55_440, 5_040];
 
+/// How many sizes from the least on are tried.
+const NEAR: i64 = 1024;
+
+/// As many sizes that fit are few: what a size divided by a window leaves.
+const FEW: usize = 64;
+
 /// A part of a condition that must hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Relation {
@@ -52,19 +58,39 @@ impl Relation {
         }
     }
 
-    /// Whether only few sizes of its symbols fit.
-    pub fn fixes(&self, syms: &SymArena) -> bool {
-        let Relation::Is(term, values) = self else { return false };
-        match syms.free_vars(*term).as_slice() {
+    /// Whether only few sizes of its symbols fit, of those from `least` to `most`.
+    pub fn fixes(&self, syms: &SymArena, (least, most): (Option<i64>, Option<i64>)) -> bool {
+        match self.symbols(syms).as_slice() {
             [] => false,
             [_] => {
-                let at = |size: i64| syms.evaluate(*term, &|_| Some(size)).ok();
-                let from = |&size: &i64| (size..size + 8).map(at).collect::<Option<Vec<i64>>>();
-                let large = LARGE.iter().find_map(from);
-                large.is_some_and(|large| !large.iter().any(|v| values.contains(v)))
+                let at = |size: i64| self.holds_at(syms, size);
+                let from = |&size: &i64| (size..size + 8).map(at).collect::<Option<Vec<bool>>>();
+                let far = LARGE.iter().find_map(from);
+                if most.is_none() && far.is_none_or(|far| far.contains(&true)) {
+                    return false;
+                }
+                let least = least.unwrap_or(0).max(0);
+                let end = most.map_or(least + NEAR, |most| most.min(least + NEAR));
+                let near = (least..=end).filter(|&size| at(size) == Some(true)).count();
+                let few = if matches!(self, Relation::Holds(_)) { 1 } else { FEW };
+                // A range that is small itself may leave few sizes.
+                near <= few && (near <= 1 || near as i64 * 2 <= end - least + 1)
             }
-            _ => grows(syms, *term),
+            _ => match self {
+                Relation::Is(term, _) => grows(syms, *term),
+                _ => false,
+            },
         }
+    }
+
+    /// Whether it holds where its one symbol has that size; `None` where a term leaves 64 bits or divides by zero.
+    fn holds_at(&self, syms: &SymArena, size: i64) -> Option<bool> {
+        let value = |term: Sym| syms.evaluate(term, &|_| Some(size)).ok();
+        Some(match self {
+            Relation::Is(term, values) => values.contains(&value(*term)?),
+            Relation::Same(a, b) => value(*a)? == value(*b)?,
+            Relation::Holds(cond) => value(*cond)? != 0,
+        })
     }
 
     /// The least and the largest size that a comparison with a number leaves a symbol.
@@ -234,7 +260,7 @@ mod tests {
         let n = |syms: &mut SymArena, v: i64| syms.int(v);
         let told = |syms: &mut SymArena, cond: Sym| -> Vec<(String, bool)> {
             let list = relations(syms, cond);
-            list.iter().map(|r| (r.text(syms), r.fixes(syms))).collect()
+            list.iter().map(|r| (r.text(syms), r.fixes(syms, (None, None)))).collect()
         };
         let is = |text: &str, fixes: bool| vec![(text.to_owned(), fixes)];
         let (one, four, six) = (n(&mut syms, 1), n(&mut syms, 4), n(&mut syms, 6));
@@ -263,6 +289,15 @@ mod tests {
         let half = syms.floordiv(q, four);
         let cond = syms.eq(half, six);
         assert!(told(&mut syms, cond)[0].1);
+        // The last five of at most a thousand.
+        let (five, thousand) = (n(&mut syms, 5), n(&mut syms, 1000));
+        let start = syms.sub(q, five);
+        let (zero, end) = (n(&mut syms, 0), syms.min(q, thousand));
+        let (start, cond) = (syms.max(start, zero), syms.eq(q, half));
+        assert!(told(&mut syms, cond)[0].1);
+        let last = syms.sub(end, start);
+        let cond = syms.eq(last, five);
+        assert!(!told(&mut syms, cond)[0].1);
         // A power leaves 64 bits at the largest size.
         let square = syms.mul(half, half);
         let cond = syms.eq(square, six);

@@ -103,6 +103,8 @@ pub struct OpDecl {
     pub attrs: &'static [(&'static str, Default)],
     /// Which attribute, the first one, may be given by symbols.
     pub symbolic: Option<&'static str>,
+    /// Which attributes are lists, and how many items a number stands for ([`OpSignature::lists`]); their defaults are such.
+    pub lists: &'static [(&'static str, usize)],
     /// The type rule.
     pub infer: InferFn,
     /// Whether a call has no effect but its result.
@@ -139,6 +141,7 @@ impl OpDecl {
             operands: &[],
             attrs: &[],
             symbolic: None,
+            lists: &[],
             infer,
             pure: true,
             pattern: Pattern::Opaque,
@@ -168,6 +171,12 @@ impl OpDecl {
     /// With a first attribute that may be given by symbols: its type rule reads it by [`InferCtx::sizes_attr`].
     pub const fn symbolic(mut self, name: &'static str) -> Self {
         self.symbolic = Some(name);
+        self
+    }
+
+    /// With attributes that are lists of so many items where a number is given.
+    pub const fn lists(mut self, lists: &'static [(&'static str, usize)]) -> Self {
+        self.lists = lists;
         self
     }
 
@@ -250,7 +259,7 @@ impl OpDecl {
             value => value,
         };
         let attrs = self.attrs.iter().map(|&(name, d)| (name, value(name, d))).collect();
-        OpSignature { operands, attrs, symbolic: self.symbolic }
+        OpSignature { operands, attrs, symbolic: self.symbolic, lists: self.lists }
     }
 }
 

@@ -83,7 +83,7 @@ pub fn register_user_op(spec: UserOpSpec) -> Result<Op, InferError> {
     let signature = OpSignature {
         operands: spec.operands.into_iter().map(|s| operand(leak(s))).collect(),
         attrs: spec.attrs.into_iter().map(|(k, v)| (leak(k), v)).collect(),
-        symbolic: None,
+        ..OpSignature::default()
     };
     Ok(registry().add_user(UserOp { name, signature, te: spec.te }))
 }

@@ -84,7 +84,7 @@ mod _core {
     #[pymodule_export]
     use crate::tir::functions::{
         has_reshape_pattern, tir_binary, tir_call, tir_call_extern, tir_call_typed, tir_ceildiv,
-        tir_const, tir_free_vars, tir_limit, tir_not, tir_select, tir_substitute,
+        tir_const, tir_free_vars, tir_let, tir_limit, tir_not, tir_select, tir_substitute,
     };
 
     #[pymodule_export]

@@ -363,12 +363,18 @@ impl Checker {
         self.scope(|c| {
             let predicate = b.predicate.map(|p| {
                 let outer = substitute_expr(f, p, &map);
+                let checked = c.expr(f, outer, checks);
                 c.assume(f, outer, true);
                 c.assume(f, p, true);
-                outer
+                if checked != outer {
+                    b.predicate = Some(checked);
+                }
+                checked
             });
-            for iter in &b.iters {
+            for iter in &mut b.iters {
                 let binding = c.expr(f, iter.binding, checks);
+                iter.min = c.expr(f, iter.min, checks);
+                iter.extent = c.expr(f, iter.extent, checks);
                 let inside = c.inside(f, binding, iter.min, iter.extent);
                 if let Some(inside) = inside {
                     let inside = under(f, predicate, inside);
@@ -490,18 +496,14 @@ impl Checker {
             {
                 self.logic(f, op, a, b, checks)
             }
-            ExprData::Call(Intrin::CallExtern, args, _) => {
-                self.call_extern(f, &args, checks);
-                e
-            }
-            ExprData::Call(Intrin::CallPacked, args, _) => {
-                // A whole buffer is handed over as the tensor that it is, which knows its bounds.
-                for &a in &*args {
-                    if !matches!(f.expr(a), ExprData::Call(Intrin::AddressOf, ..)) {
-                        self.expr(f, a, checks);
-                    }
+            ExprData::Call(intrin @ (Intrin::CallExtern | Intrin::CallPacked), ..) => {
+                let new = map_operands(f, e, |f, a| self.argument(f, a, checks));
+                if let (ExprData::Call(_, args, _), Intrin::CallExtern) =
+                    (f.expr(new).clone(), intrin)
+                {
+                    self.call_extern(f, &args, checks);
                 }
-                e
+                new
             }
             _ => map_operands(f, e, |f, a| self.expr(f, a, checks)),
         };
@@ -531,15 +533,19 @@ impl Checker {
         f.call(Intrin::IfThenElse, &[a, then, other])
     }
 
+    /// An argument of a call. Of an address only what it is computed from is read here: a whole buffer is handed over as
+    /// the tensor that it is, which knows its bounds, and how far kernels reach from an address is checked for itself.
+    fn argument(&mut self, f: &mut PrimFunc, a: Expr, checks: &mut Checks) -> Expr {
+        if !matches!(f.expr(a), ExprData::Call(Intrin::AddressOf, ..)) {
+            return self.expr(f, a, checks);
+        }
+        map_operands(f, a, |f, place| map_operands(f, place, |f, i| self.expr(f, i, checks)))
+    }
+
     /// A call of a linked function: addresses may go to kernels of the library only, whose reach is checked.
     fn call_extern(&mut self, f: &mut PrimFunc, args: &[Expr], checks: &mut Checks) {
         let address =
             |f: &PrimFunc, e: Expr| matches!(f.expr(e), ExprData::Call(Intrin::AddressOf, ..));
-        for &a in args {
-            if !address(f, a) && !matches!(f.expr(a), ExprData::Str(_)) {
-                self.expr(f, a, checks);
-            }
-        }
         let kind = reach::kind(f, args);
         if kind.is_none() && !args.iter().any(|&a| address(f, a)) {
             return;

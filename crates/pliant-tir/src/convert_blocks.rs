@@ -1,6 +1,7 @@
 //! ConvertBlocksToLoops: a block becomes its body, with the axes replaced by their bindings, under its predicate.
 
-use pliant_ir::tir::{PrimFunc, StmtData};
+use pliant_ir::tir::bind_calls::may_change;
+use pliant_ir::tir::{PrimFunc, StmtData, VarTy};
 use rustc_hash::FxHashMap;
 
 use crate::error::LowerError;
@@ -23,7 +24,19 @@ pub fn run(f: &mut PrimFunc) -> Result<(), LowerError> {
                 Some(LowerError::new(NAME, format!("the block '{}' still has an init", b.name)));
             return None;
         }
-        let map: FxHashMap<_, _> = b.iters.iter().map(|i| (i.var, i.binding)).collect();
+        let mut map = FxHashMap::default();
+        let mut once = Vec::new();
+        for iter in &b.iters {
+            // The body may write what an axis is read from.
+            let value = if may_change(f, iter.binding) {
+                let var = f.add_var("axis", VarTy::Value(f.expr_ty(iter.binding)));
+                once.push((var, iter.binding));
+                f.var_expr(var)
+            } else {
+                iter.binding
+            };
+            map.insert(iter.var, value);
+        }
         let mut body = substitute(f, b.body, &map);
         for &buffer in b.allocs.iter().rev() {
             body = f.add_stmt(StmtData::Alloc(buffer, body));
@@ -32,7 +45,8 @@ pub fn run(f: &mut PrimFunc) -> Result<(), LowerError> {
             let p = substitute_expr(f, p, &map);
             body = f.add_stmt(StmtData::If(p, body, None));
         }
-        Some(body)
+        let inside = |body, (var, value)| f.add_stmt(StmtData::Let(var, value, body));
+        Some(once.into_iter().rev().fold(body, inside))
     });
     error.map_or(Ok(()), Err)
 }

@@ -178,6 +178,42 @@ impl Site {
         })
     }
 
+    /// Whether the reduction axes are at their first values in the first turn of their loops and in no other: they are
+    /// loop variables, or sums and products of some that count from 0.
+    fn starts_once(&self, f: &PrimFunc) -> bool {
+        let first = |v: Var| {
+            self.path.iter().find_map(|&s| match *f.stmt(s) {
+                StmtData::For { var, min, .. } if var == v => Some(min),
+                _ => None,
+            })
+        };
+        reduce_axes(&self.block).all(|iter| {
+            if let ExprData::Var(v) = *f.expr(iter.binding) {
+                return first(v) == Some(iter.min);
+            }
+            let mut plain = f.as_int(iter.min) == Some(0);
+            for_each_expr(f, iter.binding, |e| {
+                plain &= match *f.expr(e) {
+                    ExprData::Var(v) if self.reduced.contains(&v) => {
+                        first(v).is_some_and(|min| f.as_int(min) == Some(0))
+                    }
+                    ExprData::Var(_) => true,
+                    ExprData::Int(n, _) => n > 0,
+                    ExprData::Binary(op, a, b) => {
+                        let reduced = [a, b].map(|e| self.uses_reduced(f, e));
+                        match op {
+                            BinOp::Add => reduced == [true, true],
+                            BinOp::Mul => reduced != [true, true],
+                            _ => false,
+                        }
+                    }
+                    _ => false,
+                }
+            });
+            plain
+        })
+    }
+
     /// Whether the init may run for all values of the spatial axes before the body does for any.
     fn can_move(&self, f: &PrimFunc) -> bool {
         let Some(init) = self.block.init else { return false };
@@ -188,6 +224,7 @@ impl Site {
             });
         });
         self.has_own_loops(f)
+            && self.starts_once(f)
             && !loads
             && self.block.allocs.is_empty()
             && !self.block.predicate.is_some_and(|p| self.uses_reduced(f, p))

@@ -10,7 +10,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::check_bounds;
 use crate::error::LowerError;
-use crate::fit::Fit;
+use crate::fit::{Fit, Interval, SIZE_LIMIT};
 use crate::walk::{ExprRewriter, for_each_stmt, map_stmt, map_stmts, own_exprs, substitute};
 
 /// Simplifies the whole function.
@@ -19,17 +19,26 @@ use crate::walk::{ExprRewriter, for_each_stmt, map_stmt, map_stmts, own_exprs, s
 /// None.
 pub fn run(f: &mut PrimFunc) -> Result<(), LowerError> {
     let body = f.body;
-    let body = expressions(f, body);
-    f.body = map_stmts(f, body, &mut statement);
+    let known = Known { unbounded: unbounded(f, body), fit: bounds(f, body) };
+    let body = expressions(f, &known, body);
+    f.body = map_stmts(f, body, &mut |f, s| statement(f, &known, s));
     Ok(())
 }
 
-fn expressions(f: &mut PrimFunc, s: Stmt) -> Stmt {
-    let (wild, stored) = (wild(f, s), stored_values(f, s));
-    let mut places = Integers { wild: wild.clone(), ..Integers::default() };
-    let mut values = Integers { wild, of_values: true, ..Integers::default() };
+/// What is known of the variables of a function.
+struct Known {
+    /// Those that may have any value of their type: arithmetic on them wraps.
+    unbounded: FxHashSet<Var>,
+    /// Where the others lie.
+    fit: Fit,
+}
+
+fn expressions(f: &mut PrimFunc, known: &Known, s: Stmt) -> Stmt {
+    let positions = positions(f, s);
+    let mut places = Integers::new(known, false);
+    let mut values = Integers::new(known, true);
     map_stmt(f, s, &mut |f, e| {
-        if !stored.contains(&e) {
+        if positions.contains(&e) {
             return places.rewritten(f, e);
         }
         // Where values are loaded from are positions.
@@ -45,21 +54,22 @@ fn expressions(f: &mut PrimFunc, s: Stmt) -> Stmt {
 }
 
 /// int64 arithmetic as symbolic integers.
-#[derive(Default)]
-struct Integers {
+struct Integers<'a> {
     arena: SymArena,
     bridge: SymBridge,
-    /// Knows nothing of any variable, so that it takes arithmetic for exact only where the types alone say so.
-    fit: Fit,
-    /// The variables that may have any value of their type: arithmetic on them wraps.
-    wild: FxHashSet<Var>,
-    /// Whether what is simplified may be any value, and not a position or size.
+    known: &'a Known,
+    /// Whether what is simplified may be any value, and not a position.
     of_values: bool,
     /// What became of expressions: the same ones stand in many places.
     done: FxHashMap<Expr, Option<Expr>>,
 }
 
-impl Integers {
+impl<'a> Integers<'a> {
+    fn new(known: &'a Known, of_values: bool) -> Self {
+        let (arena, bridge) = (SymArena::default(), SymBridge::default());
+        Integers { arena, bridge, known, of_values, done: FxHashMap::default() }
+    }
+
     /// An expression with all in it simplified.
     fn rewritten(&mut self, f: &mut PrimFunc, e: Expr) -> Expr {
         let mut rule = |f: &mut PrimFunc, e: Expr| self.simpler(f, e);
@@ -80,9 +90,9 @@ impl Integers {
 
     /// The normal form of an int64 expression, if it is smaller.
     ///
-    /// Positions and sizes fit their type wherever they are evaluated: those that do not are outside of every buffer. Of
-    /// other values, the normal form is the machine's value too where both are sums and products, which wrap alike, of
-    /// parts that fit.
+    /// Positions fit their type wherever they are evaluated: the checks in front of an access, which are values, see those
+    /// that do not. Of values, the normal form is the machine's value too where neither can overflow, or both are sums and
+    /// products, which wrap alike, of parts that cannot.
     fn normal(&mut self, f: &mut PrimFunc, e: Expr) -> Option<Expr> {
         if !matches!(f.expr(e), ExprData::Binary(..)) || f.expr_ty(e) != Ty::I64 {
             return None;
@@ -97,21 +107,62 @@ impl Integers {
         if size(f, new) >= size(f, e) {
             return None;
         }
-        let wraps_alike = |e: Expr| self.fit.fact(f, e, &|_| None).ring;
-        let sure = !self.of_values && !mentions(f, e, &self.wild);
-        (sure || (wraps_alike(e) && wraps_alike(new))).then_some(new)
+        if !self.of_values && !mentions(f, e, &self.known.unbounded) {
+            return Some(new);
+        }
+        let [old, facts] = [e, new].map(|e| self.known.fit.fact(f, e, &|_| None));
+        ((old.exact && facts.exact) || (old.ring && facts.ring)).then_some(new)
     }
 }
 
-/// The expressions below a statement whose values are stored or handed to calls.
-fn stored_values(f: &PrimFunc, s: Stmt) -> FxHashSet<Expr> {
-    let mut values = FxHashSet::default();
-    for_each_stmt(f, s, &mut |_, data| {
-        if let StmtData::Store { value: e, .. } | StmtData::Evaluate(e) = data {
-            values.insert(*e);
+/// The expressions below a statement that say which element is written.
+fn positions(f: &PrimFunc, s: Stmt) -> FxHashSet<Expr> {
+    let (mut places, mut values) = (FxHashSet::default(), FxHashSet::default());
+    for_each_stmt(f, s, &mut |_, data| match data {
+        StmtData::Store { indices, value, .. } => {
+            places.extend(indices.iter().copied());
+            values.insert(*value);
         }
+        _ => own_exprs(data, |e| {
+            values.insert(e);
+        }),
     });
-    values
+    places.retain(|e| !values.contains(e));
+    places
+}
+
+/// Where the variables of a function lie: sizes and what goes into them within the limit that the entry of a kernel
+/// checks, the variables of loops in their ranges.
+fn bounds(f: &PrimFunc, s: Stmt) -> Fit {
+    let mut fit = Fit::default();
+    let free = check_bounds::listed_unbounded(f);
+    for (i, &p) in f.params.iter().enumerate() {
+        if f.var(p).ty == VarTy::Value(Ty::I64) && !free.contains(&(i as i64)) {
+            fit.bound(p, Interval::new(-SIZE_LIMIT, SIZE_LIMIT));
+        }
+    }
+    for &b in f.buffer_map.values() {
+        f.buffer(b).shape.iter().for_each(|&d| fit.dim(f, d));
+        f.buffer(b).strides.iter().for_each(|&s| fit.stride(f, s));
+    }
+    for_each_stmt(f, s, &mut |_, data| match *data {
+        StmtData::For { var, min, extent, .. } => {
+            let [low, turns] = [min, extent].map(|e| fit.fact(f, e, &|_| None).range);
+            let end = Interval { lo: low.lo + turns.lo, hi: low.hi + turns.hi };
+            // Where the end of the range wraps, the loop does.
+            if let VarTy::Value(ty) = f.var(var).ty
+                && Interval::of_type(ty.dtype).holds(end)
+            {
+                fit.bound(var, Interval { lo: low.lo, hi: low.lo.max(end.hi - 1) });
+            }
+        }
+        StmtData::Let(var, value, _) => {
+            let range = fit.fact(f, value, &|_| None).range;
+            fit.bound(var, range);
+        }
+        _ => {}
+    });
+    fit
 }
 
 fn mentions(f: &PrimFunc, e: Expr, vars: &FxHashSet<Var>) -> bool {
@@ -122,10 +173,10 @@ fn mentions(f: &PrimFunc, e: Expr, vars: &FxHashSet<Var>) -> bool {
 
 /// The variables below a statement whose values have no bounds: scalar parameters (but for the int64 ones that go into
 /// indices and sizes, which the entry of a kernel checks) and what is computed from them or loaded.
-fn wild(f: &PrimFunc, s: Stmt) -> FxHashSet<Var> {
-    let unbounded = check_bounds::listed_unbounded(f);
+fn unbounded(f: &PrimFunc, s: Stmt) -> FxHashSet<Var> {
+    let listed = check_bounds::listed_unbounded(f);
     let free = |(i, p): (usize, &Var)| match f.var(*p).ty {
-        VarTy::Value(Ty::I64) => unbounded.contains(&(i as i64)),
+        VarTy::Value(Ty::I64) => listed.contains(&(i as i64)),
         VarTy::Value(_) => true,
         VarTy::Handle => false,
     };
@@ -224,7 +275,7 @@ fn binary(f: &mut PrimFunc, op: BinOp, a: Expr, b: Expr) -> Option<Expr> {
     Some(f.int(value))
 }
 
-fn statement(f: &mut PrimFunc, s: Stmt) -> Option<Stmt> {
+fn statement(f: &mut PrimFunc, known: &Known, s: Stmt) -> Option<Stmt> {
     let empty = |f: &mut PrimFunc| Some(f.add_stmt(StmtData::Seq(Vec::new())));
     match f.stmt(s).clone() {
         StmtData::Seq(list) => {
@@ -253,8 +304,10 @@ fn statement(f: &mut PrimFunc, s: Stmt) -> Option<Stmt> {
             kind: ForKind::Serial | ForKind::Vectorized,
             body,
             ..
-        } if f.as_int(extent) == Some(1) => Some(replace(f, var, min, body)),
-        StmtData::Let(var, value, body) if trivial(f, value) => Some(replace(f, var, value, body)),
+        } if f.as_int(extent) == Some(1) => Some(replace(f, known, var, min, body)),
+        StmtData::Let(var, value, body) if trivial(f, value) => {
+            Some(replace(f, known, var, value, body))
+        }
         _ => None,
     }
 }
@@ -276,8 +329,8 @@ fn trivial(f: &PrimFunc, e: Expr) -> bool {
 }
 
 /// The body with a variable replaced, simplified again.
-fn replace(f: &mut PrimFunc, var: pliant_ir::tir::Var, value: Expr, body: Stmt) -> Stmt {
+fn replace(f: &mut PrimFunc, known: &Known, var: Var, value: Expr, body: Stmt) -> Stmt {
     let body = substitute(f, body, &FxHashMap::from_iter([(var, value)]));
-    let body = expressions(f, body);
-    map_stmts(f, body, &mut statement)
+    let body = expressions(f, known, body);
+    map_stmts(f, body, &mut |f, s| statement(f, known, s))
 }

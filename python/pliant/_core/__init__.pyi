@@ -794,6 +794,12 @@ def tir_const(value: Any, dtype: DTypeLike | None = None) -> PrimExpr:
 def tir_free_vars(expr: Any) -> list[PrimExpr]:
     """The variables of an expression, in order of appearance."""
 
+def tir_let(var: Any, value: Any, body: Any) -> PrimExpr:
+    """The body of a `Let` with the value for the variable.
+
+    # Errors
+    When the value calls a packed or extern function: each place that reads the variable would call it again."""
+
 def tir_limit(dtype: DTypeLike, max: bool) -> PrimExpr:
     """The largest (`max` true) or smallest value of a data type."""
 

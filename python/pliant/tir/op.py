@@ -114,10 +114,14 @@ class Op(str):
 
 class Let:
     """``Let(var, value, body)`` is ``body`` with the value for the variable, computed once: expressions share their parts,
-    so there is no node of this kind."""
+    so there is no node of this kind.
+
+    :raises UnsupportedError: when the value calls a packed or extern function, which must happen once:
+        ``tir.LetStmt`` around the statement says that.
+    """
 
     def __new__(cls, var: PrimExpr, value: PrimExprLike, body: PrimExpr) -> PrimExpr:  # type: ignore[misc]
-        return substitute(body, {var: value})
+        return _core.tir_let(var, value, body)
 
 
 def call_intrin(dtype: str, func_name: str, *args: PrimExprLike | str) -> PrimExpr:

@@ -85,10 +85,10 @@ class Module:
 #                 v_ax0: T.int64 = first + row
 #                 acc = T.alloc_buffer((16,), "float32", scope="local")
 #                 acc1 = T.alloc_buffer((1,), "float64", scope="local")
-#                 acc1[0] = T.float64(0.0)
+#                 acc1[0] = T.float64(-0.0)
 #                 for part in range((m // 16 + 63) // 64):
 #                     for lane in T.vectorized(16):
-#                         acc[lane] = T.float32(0.0)
+#                         acc[lane] = T.float32(-0.0)
 #                     for strip in range(T.min(64, m // 16 - part * 64)):
 #                         for lane in T.vectorized(16):
 #                             acc[lane] = acc[lane] + A[v_ax0, (part * 64 + strip) * 16 + lane]

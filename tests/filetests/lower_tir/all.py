@@ -55,7 +55,7 @@ class Module:
 #             for strip in range(T.min(2688, n * 6 - first) // 4 % 4):
 #                 compute[T.Ramp(first + (T.min(2688, n * 6 - first) // 16 * 16 + strip * 4), 1, 4)] = T.max(A[T.Ramp(first + (T.min(2688, n * 6 - first) // 16 * 16 + strip * 4), 1, 4)], T.Broadcast(T.float32(0.0), 4))
 #             for tail in range(T.min(2688, n * 6 - first) % 4):
-#                 compute[first + (T.min(2688, n * 6 - first) // 4 * 4 + tail)] = T.max(A[first + (T.min(2688, n * 6 - first) // 4 * 4 + tail)], T.float32(0.0))
+#                 compute[first + (T.min(n * 6 - first, 2688) // 4 * 4 + tail)] = T.max(A[first + (T.min(2688, n * 6 - first) // 4 * 4 + tail)], T.float32(0.0))
 #
 #     @T.prim_func(private=True)
 #     def exp(var_A: T.handle, var_compute: T.handle):
@@ -83,9 +83,9 @@ class Module:
 #                 v_ax0: T.int64 = first + row
 #                 acc = T.alloc_buffer((16,), "float32", scope="local")
 #                 acc1 = T.alloc_buffer((1,), "float64", scope="local")
-#                 acc1[0] = T.float64(0.0)
+#                 acc1[0] = T.float64(-0.0)
 #                 for part in range((m + 1008) // 1024):
-#                     acc[T.Ramp(0, 1, 16)] = T.Broadcast(T.float32(0.0), 16)
+#                     acc[T.Ramp(0, 1, 16)] = T.Broadcast(T.float32(-0.0), 16)
 #                     for strip in range(T.min(64, m // 16 - part * 64)):
 #                         acc[T.Ramp(0, 1, 16)] = acc[T.Ramp(0, 1, 16)] + A[T.Ramp(v_ax0 * m + (part * 64 + strip) * 16, 1, 16)]
 #                     acc1[0] = acc1[0] + T.Cast("float64", T.vector_sum("float32", acc[T.Ramp(0, 1, 16)]))

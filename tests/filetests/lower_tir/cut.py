@@ -124,12 +124,16 @@ class Module:
 #         n = T.int64()
 #         A = T.match_buffer(var_A, (n,), "bool")
 #         T_tile = T.match_buffer(var_T_tile, (n * 3,), "bool")
-#         for run in range((n * 3 + (T.max(n, 1) - 1)) // T.max(n, 1)):
-#             for strip in range(T.max(T.min(n, n * 3 - run * n), 0) // 64):
-#                 T_tile[T.Ramp(run * n + strip * 64, 1, 64)] = A[T.Ramp(strip * 64, 1, 64)]
-#             for strip in range(T.max(T.min(n, n * 3 - run * n), 0) % 64 // 16):
-#                 T_tile[T.Ramp(run * n + (T.max(T.min(n, n * 3 - run * n), 0) // 64 * 64 + strip * 16), 1, 16)] = A[T.Ramp(T.max(T.min(n, n * 3 - run * n), 0) // 64 * 64 + strip * 16, 1, 16)]
-#             for strip in range(T.max(T.min(n, n * 3 - n * run), 0) // 4 % 4):
-#                 T_tile[T.Ramp(n * run + T.max(T.min(n, n * 3 - n * run), 0) // 16 * 16 + strip * 4, 1, 4)] = A[T.Ramp(T.max(T.min(n, n * 3 - n * run), 0) // 16 * 16 + strip * 4, 1, 4)]
-#             for tail in range(T.max(T.min(n, n * 3 - n * run), 0) % 4):
-#                 T_tile[n * run + T.max(T.min(n, n * 3 - n * run), 0) // 4 * 4 + tail] = A[T.max(T.min(n, n * 3 - n * run), 0) // 4 * 4 + tail]
+#         if 0 < n:
+#             for run in range((n * 4 - 1) // n):
+#                 for strip in range(T.max(T.min(n, n * 3 - run * n), 0) // 64):
+#                     T_tile[T.Ramp(run * n + strip * 64, 1, 64)] = A[T.Ramp(strip * 64, 1, 64)]
+#                 for strip in range(T.max(T.min(n, n * 3 - run * n), 0) % 64 // 16):
+#                     T_tile[T.Ramp(run * n + (T.max(T.min(n, n * 3 - run * n), 0) // 64 * 64 + strip * 16), 1, 16)] = A[T.Ramp(T.max(T.min(n, n * 3 - run * n), 0) // 64 * 64 + strip * 16, 1, 16)]
+#                 for strip in range(T.max(T.min(n, n * 3 - run * n), 0) % 64 % 16 // 4):
+#                     T_tile[T.Ramp(n * run + strip * 4 + T.max(T.min(n, n * 3 - n * run), 0) // 16 * 16, 1, 4)] = A[T.Ramp(T.max(T.min(n, n * 3 - n * run), 0) // 16 * 16 + strip * 4, 1, 4)]
+#                 for tail in range(T.max(T.min(n, n * 3 - run * n), 0) % 64 % 16 % 4):
+#                     T_tile[n * run + T.max(T.min(n, n * 3 - n * run), 0) // 4 * 4 + tail] = A[T.max(T.min(n, n * 3 - n * run), 0) // 4 * 4 + tail]
+#         else:
+#             for v_ax0 in range(n * 3):
+#                 T_tile[v_ax0] = A[v_ax0 % n]

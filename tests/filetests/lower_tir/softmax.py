@@ -67,9 +67,9 @@ class Module:
 #                         T.evaluate(T.call_extern("int64", "pliant_vec_exp_f32", T.address_of(T_softmax_exp_row[tile1 * 512]), T.address_of(tile[0]), T.min(512, m - tile1 * 512)))
 #                 with T.decl_buffer((16,), "float32", scope="local") as acc:
 #                     acc1 = T.alloc_buffer((1,), "float64", scope="local")
-#                     acc1[0] = T.float64(0.0)
+#                     acc1[0] = T.float64(-0.0)
 #                     for part in range((m + 1008) // 1024):
-#                         acc[T.Ramp(0, 1, 16)] = T.Broadcast(T.float32(0.0), 16)
+#                         acc[T.Ramp(0, 1, 16)] = T.Broadcast(T.float32(-0.0), 16)
 #                         for strip in range(T.min(64, m // 16 - part * 64)):
 #                             acc[T.Ramp(0, 1, 16)] = acc[T.Ramp(0, 1, 16)] + T_softmax_exp_row[T.Ramp((part * 64 + strip) * 16, 1, 16)]
 #                         acc1[0] = acc1[0] + T.Cast("float64", T.vector_sum("float32", acc[T.Ramp(0, 1, 16)]))

@@ -100,7 +100,7 @@ class Module:
 #         pair_1_0 = T.int64()
 #         z: R.Tensor(dtype="int64", ndim=2) = R.nonzero(x)
 #         z1: R.Tensor((z_0, z_1), dtype="int64") = R.match_cast(z, R.Tensor((z_0, z_1), dtype="int64"))
-#         row: R.Tensor((z_1,), dtype="int64") = R.sum(z1, axis=0)
+#         row: R.Tensor((z_1,), dtype="int64") = R.sum(z1, axis=[0])
 #         gv: R.Tensor(dtype="int64", ndim=1) = t[0]
 #         pair: R.Tuple(R.Tensor((z_1,), dtype="int64"), R.Tensor(dtype="int64", ndim=1)) = (row, gv)
 #         pair1: R.Tuple(R.Tensor((z_1,), dtype="int64"), R.Tensor((pair_1_0,), dtype="int64")) = R.match_cast(pair, R.Tuple(R.Tensor((z_1,), dtype="int64"), R.Tensor((pair_1_0,), dtype="int64")))
@@ -132,8 +132,8 @@ class Module:
 #         x_1 = T.int64()
 #         x1: R.Tensor((x_0, x_1), dtype="float32") = R.match_cast(x, R.Tensor((x_0, x_1), dtype="float32"))
 #         y: R.Tensor((x_0 * x_1,), dtype="float32") = R.flatten(x1)
-#         z: R.Tensor((x_0 * x_1, 1), dtype="float32") = R.expand_dims(y, axis=1)
-#         gv: R.Tensor((x_0 * x_1,), dtype="float32") = R.squeeze(z, axis=1)
+#         z: R.Tensor((x_0 * x_1, 1), dtype="float32") = R.expand_dims(y, axis=[1])
+#         gv: R.Tensor((x_0 * x_1,), dtype="float32") = R.squeeze(z, axis=[1])
 #         return gv
 #
 #     @R.function

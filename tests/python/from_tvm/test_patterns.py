@@ -428,3 +428,29 @@ def test_ready_made_patterns_partition_a_graph() -> None:
 
 if __name__ == "__main__":
     tvm.testing.main()
+
+
+def test_attributes_are_the_lists_that_they_are_there() -> None:
+    x, w = relax.Var("x", R.Tensor((1, 3, 8, 8))), relax.Var("w", R.Tensor((4, 3, 3, 3)))
+    conv = relax.op.nn.conv2d(x, w, padding=1, strides=2)
+    assert list(conv.attrs.padding) == [1, 1, 1, 1] and list(conv.attrs.strides) == [2, 2] and list(conv.attrs.dilation) == [1, 1]
+    assert list(relax.op.nn.conv2d(x, w, padding=(1, 2)).attrs.padding) == [1, 2, 1, 2]
+    assert list(relax.op.nn.max_pool2d(x, 2).attrs.padding) == [0, 0, 0, 0]
+    assert list(relax.op.sum(x, 1).attrs.axis) == [1] and relax.op.argmax(x, 1).attrs.axis == 1
+    assert list(relax.op.expand_dims(x, 0).attrs.axis) == [0] and relax.op.squeeze(x).attrs.axis is None
+
+    @R.function
+    def main(x: R.Tensor((1, 3, 8, 8), "float32"), w: R.Tensor((4, 3, 3, 3), "float32")):
+        return R.sum(R.nn.conv2d(x, w, padding=1), axis=1)
+
+    def matches(pattern: object) -> bool:
+        found = []
+        rewrite_call(pattern, lambda call, _: found.append(call) or call, main)
+        return bool(found)
+
+    conv = is_op("relax.nn.conv2d")(wildcard(), wildcard())
+    total = is_op("relax.sum")(wildcard())
+    for padding in (1, [1, 1], [1, 1, 1, 1]):
+        assert matches(conv.has_attr({"padding": padding}))
+    assert not matches(conv.has_attr({"padding": [1, 1, 0, 0]}))
+    assert matches(total.has_attr({"axis": 1})) and matches(total.has_attr({"axis": [1]}))

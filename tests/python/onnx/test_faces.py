@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import ml_dtypes
@@ -164,3 +167,29 @@ def test_models_are_compared_node_by_node(tmp_path: Path) -> None:
     assert strict.returncode == 1 and "the first node that differs is Exp 'b'" in strict.stdout, strict.stdout + strict.stderr
 
 
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no pseudo-terminals")
+@pytest.mark.parametrize("arguments", [("run",), ("bench", "--shape", "n=1..4"), ("compile",)])
+def test_the_command_shows_progress_on_a_terminal(arguments: tuple[str, ...], tmp_path: Path) -> None:
+    path = tmp_path / "m.onnx"
+    onnx.save(model([node("Relu", "x", "y")], "y", inputs={"x": ["n", 4]}), path)
+    name, *rest = arguments
+    extra = ["--shape", "n=3"] if name == "run" else ["-o", str(tmp_path / "m.plx")] if name == "compile" else []
+    ours, theirs = os.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-m", "pliant._cli", name, str(path), *rest, *extra],
+        stdin=theirs, stdout=subprocess.PIPE, stderr=theirs, env=os.environ | {"TERM": "xterm"},
+    ) as child:  # fmt: skip
+        os.close(theirs)
+        # A terminal takes what is written to it as long as somebody reads.
+        reader = threading.Thread(target=drain, args=(ours,), daemon=True)
+        reader.start()
+        assert child.wait(timeout=60) == 0
+    os.close(ours)
+
+
+def drain(terminal: int) -> None:
+    with contextlib.suppress(OSError):
+        while os.read(terminal, 1024):
+            pass

@@ -10,6 +10,7 @@ import pytest
 import pliant
 from pliant import relax, te, tir
 from pliant.relax import op
+from pliant.script import relax as R
 
 MODES = ["bytecode", "compiled", "interpreter"]
 
@@ -158,3 +159,42 @@ def test_bits_have_the_operators_of_python() -> None:
         tir.Var("f", "float32") & 1
     with pytest.raises(TypeError, match="has no bits"):
         ~tir.Var("f", "float32")
+
+
+def test_numbers_that_only_unsigned_integers_hold() -> None:
+    most = 2**64 - 1
+    x = np.array([0, 1, most], "uint64")
+
+    @R.function
+    def main(x: R.Tensor(("n",), "uint64")):
+        return R.minimum(R.add(x, 18446744073709551615), R.full(R.shape([1]), 9223372036854775808, dtype="uint64"))
+
+    want = np.minimum(x + np.uint64(most), np.uint64(2**63))
+    np.testing.assert_array_equal(pliant.compile(main)(x).numpy(), want)
+    var = relax.Var("x", relax.TensorStructInfo((3,), "uint64"))
+    bb = relax.BlockBuilder()
+    with bb.function("main", [var]):
+        bb.emit_func_output(bb.emit(relax.op.add(var, most)))
+    np.testing.assert_array_equal(pliant.compile(bb.get())(x).numpy(), x + np.uint64(most))
+    with pytest.raises(ValueError, match="does not fit 64 bits"):
+        relax.op.add(var, 2**64)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("make", ["quantize", "dequantize"])
+def test_one_scale_serves_all_where_the_axis_has_more(mode: str, make: str) -> None:
+    dtype = "float32" if make == "quantize" else "int8"
+    module = built(
+        lambda x, scale, zero: getattr(op, make)(x, scale, zero, axis=1),
+        (("n", "m"), dtype), (("s",), "float32"), (("z",), "int8"),
+    )  # fmt: skip
+    x = np.arange(-6, 6).reshape(3, 4).astype(dtype)
+    scales, zeros = np.array([0.5, 1, 2, 4], "float32"), np.array([0, 1, 2, 3], "int8")
+    for scale in (scales, scales[:1]):
+        for zero in (zeros, zeros[:1]):
+            got = runs(module, mode, x, scale, zero).numpy()
+            want = np.round(x / scale) + zero if make == "quantize" else (x.astype("int64") - zero) * scale
+            np.testing.assert_array_equal(got, want)
+    for wrong in (scales[:2], scales[:0]):
+        with pytest.raises(pliant.PliantError, match="must have .* elements"):
+            runs(module, mode, x, wrong, zeros)

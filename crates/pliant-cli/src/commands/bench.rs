@@ -47,13 +47,26 @@ pub fn bench(args: &BenchArgs, out: &mut dyn Write, err: &mut dyn Write) -> Resu
     let signature = signature(&compiled, &args.feed.func)?.clone();
     let model = Model::new(compiled)?;
     let bar = progress::bar("measuring", points.len());
-    let mut rows = Vec::with_capacity(points.len());
+    let (mut rows, mut failed) = (Vec::with_capacity(points.len()), None);
     for point in points {
-        let values = feed.values(&signature, &point)?;
-        rows.push(measure(&model, &args.feed.func, &values, args.time, point)?);
+        let values = feed.values(&signature, &point);
+        let row = values.and_then(|v| measure(&model, &args.feed.func, &v, args.time, point));
+        match row {
+            Ok(row) => rows.push(row),
+            Err(failure) => {
+                failed = Some(failure);
+                break;
+            }
+        }
         bar.inc(1);
     }
     bar.finish_and_clear();
+    // What was measured before a shape that fails is told all the same.
+    if rows.is_empty()
+        && let Some(failure) = failed
+    {
+        return Err(failure);
+    }
     let prepared = prepared.as_secs_f64();
     writeln!(out, "{}: 1 compilation, {:.0} ms", args.file.display(), prepared * 1e3)?;
     table(&rows, out)?;
@@ -67,7 +80,7 @@ pub fn bench(args: &BenchArgs, out: &mut dyn Write, err: &mut dyn Write) -> Resu
         let title = args.file.file_name().map(|n| n.to_string_lossy().into_owned());
         plot::draw(path, &title.unwrap_or_default(), &rows)?;
     }
-    Ok(())
+    failed.map_or(Ok(()), Err)
 }
 
 fn write(path: &Path, text: String) -> Result<(), Failure> {

@@ -44,7 +44,10 @@ impl Loops<'_, '_, '_> {
                 Ok(())
             }
             StmtData::Evaluate(e) => match self.f.expr(*e) {
-                ExprData::Call(Intrin::CallPacked, args, _) => self.packed_value(args).map(drop),
+                ExprData::Call(Intrin::CallPacked, args, _) => {
+                    self.memo.clear();
+                    self.packed_value(args).map(drop)
+                }
                 _ => self.eval(*e).map(drop),
             },
             StmtData::Assert(cond, message, body) => {

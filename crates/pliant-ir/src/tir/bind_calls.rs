@@ -3,8 +3,8 @@
 //!
 //! Expressions are hash-consed and may be computed more than once, in any order or not at all; a call of a packed or extern
 //! function must not be. A call that is all of a value stays. `T.if_then_else`, `and` and `or` around calls become statements,
-//! which make the calls of the branch that is taken; what is read before a call that may write is a variable too. What stands
-//! in the condition of a `while` stays there: it is computed every turn.
+//! which make the calls of the branch that is taken; what is read before a call that may write is a variable too. The condition
+//! of a `while` with calls is computed in front of the loop and at the end of each turn.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -13,23 +13,29 @@ use super::expr::{BinOp, Expr, ExprData, Ty, Var, VarTy};
 use super::func::PrimFunc;
 use super::intrin::Intrin;
 use super::stmt::{Stmt, StmtData};
-use super::visit::{for_each_operand, map_operands};
+use super::visit::{for_each_expr, for_each_operand, map_operands};
 
 /// Binds the calls inside of expressions.
-pub fn bind_calls(f: &mut PrimFunc) {
-    let mut calls = Calls { f, counts: FxHashMap::default() };
+///
+/// # Errors
+/// What has no place for a call: the predicate and the ranges of a block, a choice by lanes, and an expression with more
+/// than [`MAX_CALLS`]. The message says what to do.
+pub fn bind_calls(f: &mut PrimFunc) -> Result<(), String> {
+    let mut calls = Calls { f, counts: FxHashMap::default(), error: None };
     let body = calls.f.body;
     calls.f.body = calls.stmt(body);
+    calls.error.map_or(Ok(()), Err)
 }
 
 struct Calls<'a> {
     f: &'a mut PrimFunc,
     /// How many calls expressions make, as often as these stand in them.
     counts: FxHashMap<Expr, u32>,
+    error: Option<String>,
 }
 
-/// An expression with more calls keeps them: shared parts can stand for any number.
-const MAX_CALLS: u32 = 500;
+/// The most calls of an expression: parts that it shares can stand for any number.
+pub const MAX_CALLS: u32 = 500;
 
 /// What happens before a statement.
 enum Before {
@@ -50,6 +56,11 @@ impl Calls<'_> {
                 (*min, *extent) = (bounds[0], bounds[1]);
                 *body = self.stmt(*body);
             }
+            StmtData::While(cond, body) if self.makes(*cond) => {
+                let cond = *cond;
+                let body = self.stmt(*body);
+                return self.repeated(cond, body);
+            }
             StmtData::While(_, body) | StmtData::Alloc(_, body) => *body = self.stmt(*body),
             StmtData::If(cond, then, otherwise) => {
                 *cond = self.within(*cond, &mut before);
@@ -63,7 +74,7 @@ impl Calls<'_> {
             StmtData::Evaluate(value) => *value = self.within(*value, &mut before),
             StmtData::Store { indices, value, .. } => {
                 // The value is computed before the place.
-                if indices.iter().all(|&i| !self.makes(i)) {
+                if indices.iter().all(|&i| !self.makes(i) && !reads(self.f, i)) {
                     *value = self.within(*value, &mut before);
                 } else {
                     let exprs: Vec<Expr> =
@@ -74,6 +85,16 @@ impl Calls<'_> {
                 }
             }
             StmtData::Block(block) => {
+                let fixed = block.iters.iter().flat_map(|i| [i.min, i.extent]);
+                for e in fixed.chain(block.predicate) {
+                    if self.makes(e) {
+                        self.refuse(format!(
+                            "block '{}' calls a function in T.where or in the range of an axis (help: bind the call to a \
+                             variable in front of the block)",
+                            block.name
+                        ));
+                    }
+                }
                 let bindings: Vec<Expr> = block.iters.iter().map(|i| i.binding).collect();
                 let bound = self.in_order(&bindings, &mut before);
                 block.iters.iter_mut().zip(bound).for_each(|(iter, e)| iter.binding = e);
@@ -83,6 +104,40 @@ impl Calls<'_> {
         }
         let made = self.f.add_stmt(data);
         self.after(before, made)
+    }
+
+    /// A loop whose condition makes calls.
+    fn repeated(&mut self, cond: Expr, body: Stmt) -> Stmt {
+        let (place, zero) = (self.place("again", Ty::BOOL), self.f.int(0));
+        let mut tested = || {
+            let mut before = Vec::new();
+            let value = self.within(cond, &mut before);
+            let store = self.f.store(place, &[zero], value);
+            self.after(before, store)
+        };
+        let (first, next) = (tested(), tested());
+        let body = self.f.seq(vec![body, next]);
+        let again = self.f.load(place, &[zero]);
+        let turns = self.f.add_stmt(StmtData::While(again, body));
+        let all = self.f.seq(vec![first, turns]);
+        self.f.add_stmt(StmtData::Alloc(place, all))
+    }
+
+    /// Memory for one value of a type.
+    fn place(&mut self, name: &str, ty: Ty) -> Buffer {
+        let lanes = self.f.int(i64::from(ty.lanes));
+        self.f.add_buffer(BufferData {
+            name: name.into(),
+            dtype: ty.dtype,
+            shape: vec![lanes],
+            strides: Vec::new(),
+            elem_offset: None,
+            scope: Scope::Local,
+        })
+    }
+
+    fn refuse(&mut self, why: String) {
+        self.error.get_or_insert(why);
     }
 
     /// A statement with what happens before it.
@@ -161,25 +216,28 @@ impl Calls<'_> {
         before: &mut Vec<Before>,
     ) -> Expr {
         let cond = self.bound(cond, before);
+        if self.f.expr_ty(cond).lanes != 1 {
+            self.refuse(
+                "a choice by lanes calls a function in one side (help: choose in a loop)".into(),
+            );
+        }
+        let ty = self.f.expr_ty(e);
+        let place = self.place("chosen", ty);
         let (zero, one) = (self.f.int(0), self.f.int(1));
-        let place = self.f.add_buffer(BufferData {
-            name: "chosen".into(),
-            dtype: self.f.expr_ty(e).dtype,
-            shape: vec![one],
-            strides: Vec::new(),
-            elem_offset: None,
-            scope: Scope::Local,
-        });
+        let at = match ty.lanes {
+            1 => zero,
+            lanes => self.f.add_expr(ExprData::Ramp(zero, one, lanes)),
+        };
         let mut side = |e: Expr| {
             let mut before = Vec::new();
             let value = self.within(e, &mut before);
-            let store = self.f.store(place, &[zero], value);
+            let store = self.f.store(place, &[at], value);
             self.after(before, store)
         };
         let (then, otherwise) = (side(then), side(otherwise));
         let choose = self.f.add_stmt(StmtData::If(cond, then, Some(otherwise)));
         before.extend([Before::Alloc(place), Before::Do(choose)]);
-        self.f.load(place, &[zero])
+        self.f.load(place, &[at])
     }
 
     /// Whether an expression makes calls, not too many.
@@ -200,7 +258,13 @@ impl Calls<'_> {
             let count = operands.iter().fold(own, |n, a| n.saturating_add(self.counts[a]));
             self.counts.insert(e, count);
         }
-        (1..=MAX_CALLS).contains(&self.counts[&root])
+        let count = self.counts[&root];
+        if count > MAX_CALLS {
+            self.refuse(format!(
+                "an expression makes {count} calls, more than {MAX_CALLS} (help: bind parts of it to variables)"
+            ));
+        }
+        (1..=MAX_CALLS).contains(&count)
     }
 }
 
@@ -208,13 +272,27 @@ fn is_call(f: &PrimFunc, e: Expr) -> bool {
     matches!(f.expr(e), ExprData::Call(Intrin::CallPacked | Intrin::CallExtern, ..))
 }
 
-/// Whether an expression reads memory. Addresses do not.
+/// Whether an expression makes calls or reads memory: its value may be another one later.
+pub fn may_change(f: &PrimFunc, e: Expr) -> bool {
+    reads(f, e) || makes_calls(f, e)
+}
+
+/// Whether a packed or extern function is called in an expression.
+pub fn makes_calls(f: &PrimFunc, e: Expr) -> bool {
+    let mut found = false;
+    for_each_expr(f, e, |e| found |= is_call(f, e));
+    found
+}
+
+/// Whether an expression reads memory. An address does not, but where it is taken may.
 fn reads(f: &PrimFunc, root: Expr) -> bool {
     let (mut stack, mut seen) = (vec![root], FxHashSet::default());
     while let Some(e) = stack.pop() {
         match f.expr(e) {
             ExprData::Load(..) => return true,
-            ExprData::Call(Intrin::AddressOf, ..) => {}
+            ExprData::Call(Intrin::AddressOf, args, _) => {
+                args.iter().for_each(|&a| for_each_operand(f.expr(a), |i| stack.push(i)));
+            }
             data if seen.insert(e) => for_each_operand(data, |a| stack.push(a)),
             _ => {}
         }

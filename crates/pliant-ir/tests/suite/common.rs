@@ -24,11 +24,11 @@ fn table() -> &'static Table {
             takes: Takes::Elements,
         };
         let states = OperandSpec { variadic: true, ..spec("state", false) };
-        let sig = |operands| OpSignature { operands, attrs: vec![], symbolic: None };
+        let sig = |operands| OpSignature { operands, attrs: vec![], ..OpSignature::default() };
         let softmax = OpSignature {
             operands: vec![spec("data", false)],
             attrs: vec![("axis", Some(AttrValue::Int(-1)))],
-            symbolic: None,
+            ..OpSignature::default()
         };
         vec![
             (

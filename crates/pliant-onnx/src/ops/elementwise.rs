@@ -168,6 +168,12 @@ fn power(n: &mut Node<'_, '_>) -> Converted {
             return Ok(vec![n.op("relax.sqrt", &[x])?.into()]);
         }
     }
+    if !dtype.is_float() && n.dtype(y)?.is_float() {
+        // A root of an integer is computed in float64, and what is whole of it stays.
+        let [x, y] = [n.cast(x, DType::Float64)?, n.cast(y, DType::Float64)?];
+        let power = n.op("relax.power", &[x, y])?;
+        return Ok(vec![n.cast(power, dtype)?.into()]);
+    }
     let y = n.cast(y, dtype)?;
     Ok(vec![n.op("relax.power", &[x, y])?.into()])
 }

@@ -84,8 +84,10 @@ fn made_up(n: &mut Node<'_, '_>, lengths: &[Sym], dim: Sym) -> Result<(), Proble
     if let Some(length) = known.into_iter().find(|&l| l < 0) {
         return Err(Problem::invalid(format!("a part of length {length}")));
     }
-    let mut sum = n.func().syms.int(0);
+    let zero = n.func().syms.int(0);
+    let mut sum = zero;
     for &length in lengths {
+        n.require_at_most(zero, length, "a part has at least {} elements, and one would have {}")?;
         sum = n.func().syms.add(sum, length);
     }
     n.require_equal(sum, dim, "its parts make up {} of an axis of {}")

@@ -2,6 +2,7 @@
 
 use pliant_ir::relax::Expr;
 use pliant_ir::{AttrValue, Attrs, DType};
+use pliant_ops::prove;
 use pliant_sym::Sym;
 use pliant_tensor::Tensor;
 
@@ -133,7 +134,7 @@ fn check_bounds(n: &mut Node<'_, '_>, bounds: &[Sym]) -> Result<(), Problem> {
 fn range(n: &mut Node<'_, '_>) -> Converted {
     let known: Option<Vec<Sym>> =
         (0..3).map(|i| n.syms(i).and_then(|t| t.elems.first().copied())).collect();
-    if let Some(bounds) = known {
+    if let Some(bounds) = known.filter(|bounds| has_sign(n, bounds[2])) {
         check_bounds(n, &bounds)?;
         let dtype = n.syms(0).map_or(DType::Int64, |t| t.dtype);
         let args: Vec<Expr> = bounds.iter().map(|&b| n.func().int_value(b, DType::Int64)).collect();
@@ -180,4 +181,13 @@ fn range(n: &mut Node<'_, '_>) -> Converted {
     let steps = n.cast(steps, dtype)?;
     let scaled = n.op("relax.multiply", &[steps, step])?;
     Ok(vec![n.op("relax.add", &[scaled, start])?.into()])
+}
+
+/// Whether a step is known to go up or down; one that is known to be 0 is told so.
+fn has_sign(n: &mut Node<'_, '_>, step: Sym) -> bool {
+    let func = n.func();
+    let (one, back) = (func.syms.int(1), func.syms.int(-1));
+    func.syms.as_int(step).is_some()
+        || prove::at_most(func, one, step) == Some(true)
+        || prove::at_most(func, step, back) == Some(true)
 }

@@ -1,6 +1,6 @@
 //! Nodes whose operator the user registered: `my.outer_sum` serves nodes of type `outer_sum` in the domain `my`.
 
-use pliant_ir::relax::TypeData;
+use pliant_ir::relax::{Expr, TypeData};
 use pliant_ir::{AttrValue, Attrs, Op, OpRegistry};
 use pliant_ops::registry;
 
@@ -21,7 +21,8 @@ pub(crate) fn find(domain: &str, name: &str) -> Option<Op> {
 
 /// A call of the operator, with the attributes of the node.
 pub(crate) fn convert(n: &mut Node<'_, '_>, op: Op) -> Converted {
-    let inputs = n.tensors()?;
+    let given = (0..n.len()).rev().find(|&i| n.has(i)).map_or(0, |last| last + 1);
+    let inputs: Vec<Expr> = (0..given).map(|i| n.operand(i)).collect::<Result<_, _>>()?;
     let mut attrs = Attrs::default();
     for attr in &n.proto.attribute {
         attrs.set(attr.name(), value(attr)?);

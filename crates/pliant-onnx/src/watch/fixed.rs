@@ -23,8 +23,12 @@ impl Watch {
         }
         let fixed = |c: &Constraint| {
             let mut at: Vec<usize> = Vec::new();
-            if c.relation.fixes(&func.syms) {
-                let own = c.relation.symbols(&func.syms);
+            let own = c.relation.symbols(&func.syms);
+            let range = match own[..] {
+                [var] => self.symbols.get(&var).map(|&at| self.report.symbols[at].own_range()),
+                _ => None,
+            };
+            if c.relation.fixes(&func.syms, range.unwrap_or_default()) {
                 let own: Vec<SymVar> = own.into_iter().map(|v| groups.of(v)).collect();
                 let ours = self.symbols.iter().filter(|(v, _)| own.contains(&groups.of(**v)));
                 at.extend(ours.map(|(_, &at)| at).filter(|&at| self.report.symbols[at].is_open()));

@@ -43,6 +43,7 @@ pub static DECLS: &[OpDecl] = &[
     )
     .operands(&["x"])
     .attrs(&[("axis", Default::Required)])
+    .lists(&[("axis", 1)])
     .view(te_view)
     .numpy("expand_dims")
     .onnx(&["Unsqueeze"]),
@@ -53,6 +54,7 @@ pub static DECLS: &[OpDecl] = &[
     )
     .operands(&["x"])
     .attrs(&[("axis", Default::None)])
+    .lists(&[("axis", 1)])
     .view(te_squeeze)
     .numbers(Numbers::Ones)
     .numpy("squeeze")
@@ -64,6 +66,7 @@ pub static DECLS: &[OpDecl] = &[
     )
     .operands(&["x"])
     .attrs(&[("axes", Default::None)])
+    .lists(&[("axes", 1)])
     .te(Pattern::Injective, te_permute)
     .aliases(&["relax.transpose"])
     .numpy("transpose")

@@ -8,8 +8,9 @@ use super::index::safe;
 use crate::decl::{Default, OpDecl, Pattern};
 use crate::infer::InferCtx;
 use crate::legalize::{LegalizeCtx, LegalizeError, Value};
+use crate::prove;
 use crate::rules::{operand_types, require_float, require_integer, shared_dim};
-use crate::te::{self, Expr, Tensor};
+use crate::te::{self, Check, Expr, Tensor};
 
 type Inferred = Result<Type, InferError>;
 type Outputs = Result<Vec<Tensor>, LegalizeError>;
@@ -103,21 +104,80 @@ fn infer_dequantize(ctx: &mut InferCtx<'_>) -> Inferred {
     Ok(ctx.like(&data, Some(out)))
 }
 
-/// A parameter: its value for the element at indices.
-fn parameter(ctx: &mut LegalizeCtx<'_>, i: usize, axis: usize) -> Result<Value, LegalizeError> {
-    let (data, own) = (ctx.dims(0)?, ctx.dims(i)?);
-    let taken = match own[..] {
-        [one] if ctx.func.syms.as_int(one) != Some(1) && !data.is_empty() => vec![data[axis]],
-        _ => own,
-    };
-    ctx.value_of_dims(i, &taken)
+/// A parameter as loops read it: a scalar, or along the axis, where one of size 1 serves all.
+struct Parameter {
+    value: Value,
+    /// Whether its size turned out to be 1, where that is not known before.
+    one: Option<Expr>,
 }
 
-fn at_axis(value: &Value, i: &[Expr], axis: usize) -> Expr {
-    match value.shape() {
-        [] => value.at(&[]),
-        [one] if one.as_int() == Some(1) => value.at(&[te::int(0)]),
-        _ => value.at(std::slice::from_ref(&i[axis])),
+impl Parameter {
+    /// Operand `i`; the condition on its size, where that is open, goes to `checks`.
+    fn of(
+        ctx: &mut LegalizeCtx<'_>,
+        i: usize,
+        axis: usize,
+        checks: &mut Vec<Check>,
+    ) -> Result<Parameter, LegalizeError> {
+        let (data, own) = (ctx.dims(0)?, ctx.dims(i)?);
+        let [size] = &own[..] else {
+            return Ok(Parameter { value: ctx.value(i)?, one: None });
+        };
+        let one = ctx.func.syms.int(1);
+        if *size == one {
+            return Ok(Parameter { value: ctx.value(i)?, one: None });
+        }
+        let along = data.get(axis).copied().unwrap_or(one);
+        if prove::equal(ctx.func, *size, along) == Some(true) {
+            return Ok(Parameter { value: ctx.value_of_dims(i, &[along])?, one: None });
+        }
+        let (size, along) = (ctx.size(*size), ctx.size(along));
+        let one = te::eq(&size, &te::int(1));
+        let cond = te::or(&one, &te::eq(&size, &along));
+        let infer = ctx.infer();
+        let (name, ty) = (infer.name(i), infer.ty_text(i));
+        let message = infer.error(format!("{name} must have {along} elements or one, but is {ty}"));
+        checks.push(Check { axes: Vec::new(), cond, message: message.message.into() });
+        Ok(Parameter { value: ctx.value(i)?, one: Some(one) })
+    }
+
+    /// Its value for the element at indices.
+    fn at(&self, i: &[Expr], axis: usize) -> Expr {
+        let along = || i.get(axis).cloned().unwrap_or_else(|| te::int(0));
+        match (self.value.shape(), &self.one) {
+            ([], _) => self.value.at(&[]),
+            ([one], _) if one.as_int() == Some(1) => self.value.at(&[te::int(0)]),
+            (_, None) => self.value.at(&[along()]),
+            (_, Some(one)) => self.value.at(&[te::select(one, &te::int(0), &along())]),
+        }
+    }
+}
+
+/// The data, its parameters and what these are to meet.
+struct Steps {
+    x: Value,
+    scale: Parameter,
+    zero: Parameter,
+    axis: usize,
+    checks: Vec<Check>,
+}
+
+impl Steps {
+    fn read(ctx: &mut LegalizeCtx<'_>) -> Result<Steps, LegalizeError> {
+        let axis = quantized_axis(ctx)?;
+        let mut checks = Vec::new();
+        let scale = Parameter::of(ctx, 1, axis, &mut checks)?;
+        let zero = Parameter::of(ctx, 2, axis, &mut checks)?;
+        Ok(Steps { x: ctx.value(0)?, scale, zero, axis, checks })
+    }
+
+    /// The stage that computes this for each element.
+    fn each(self, name: &str, f: impl Fn(Expr, Expr, Expr) -> Expr) -> Vec<te::Tensor> {
+        let Steps { x, scale, zero, axis, checks } = self;
+        let out = te::compute(x.shape().to_vec(), name, |i| {
+            f(x.at(i), scale.at(i, axis), zero.at(i, axis))
+        });
+        vec![checks.into_iter().fold(out, |out, check| out.with_check(check))]
     }
 }
 
@@ -128,41 +188,35 @@ fn quantized_axis(ctx: &mut LegalizeCtx<'_>) -> Result<usize, LegalizeError> {
 
 fn te_quantize(ctx: &mut LegalizeCtx<'_>) -> Outputs {
     let out = ctx.out_dtype(0)?;
-    let axis = quantized_axis(ctx)?;
-    let (x, scale, zero) = (ctx.value(0)?, parameter(ctx, 1, axis)?, parameter(ctx, 2, axis)?);
+    let steps = Steps::read(ctx)?;
     // Float32 does not hold all integers of 32 bits.
-    let wide = if out.size() == 4 || x.dtype() == DType::Float64 {
+    let wide = if out.size() == 4 || steps.x.dtype() == DType::Float64 {
         DType::Float64
     } else {
         DType::Float32
     };
     let (low, high) = (te::min_value(out), te::max_value(out));
     let (low, high) = (te::cast(&low, wide), te::cast(&high, wide));
-    Ok(vec![te::compute(x.shape().to_vec(), "T_quantize", |i| {
-        let steps = te::cast(&x.at(i), wide) / te::cast(&at_axis(&scale, i, axis), wide);
-        let moved = te::round(&steps) + te::cast(&at_axis(&zero, i, axis), wide);
+    Ok(steps.each("T_quantize", |x, scale, zero| {
+        let moved =
+            te::round(&(te::cast(&x, wide) / te::cast(&scale, wide))) + te::cast(&zero, wide);
         te::cast(&te::maximum(&te::minimum(&moved, &high), &low), out)
-    })])
+    }))
 }
 
 fn te_dequantize(ctx: &mut LegalizeCtx<'_>) -> Outputs {
     let out = ctx.out_dtype(0)?;
-    let axis = quantized_axis(ctx)?;
-    let (x, scale, zero) = (ctx.value(0)?, parameter(ctx, 1, axis)?, parameter(ctx, 2, axis)?);
+    let steps = Steps::read(ctx)?;
     let wide = if out == DType::Float64 { DType::Float64 } else { DType::Float32 };
-    Ok(vec![te::compute(x.shape().to_vec(), "T_dequantize", |i| {
-        let zero = at_axis(&zero, i, axis);
+    Ok(steps.each("T_dequantize", |x, scale, zero| {
         let steps = match zero.ty().dtype.is_float() {
-            true => te::cast(&x.at(i), wide) - te::cast(&zero, wide),
+            true => te::cast(&x, wide) - te::cast(&zero, wide),
             // The difference of two 32-bit integers needs more bits.
-            false => {
-                te::cast(&(te::cast(&x.at(i), te::Ty::I64) - te::cast(&zero, te::Ty::I64)), wide)
-            }
+            false => te::cast(&(te::cast(&x, te::Ty::I64) - te::cast(&zero, te::Ty::I64)), wide),
         };
-        te::cast(&(steps * te::cast(&at_axis(&scale, i, axis), wide)), out)
-    })])
+        te::cast(&(steps * te::cast(&scale, wide)), out)
+    }))
 }
-
 // ---- multinomial_from_uniform ----
 
 fn infer_multinomial(ctx: &mut InferCtx<'_>) -> Inferred {

@@ -19,6 +19,12 @@ const ATTRS: &[(&str, Default)] = &[("axis", Default::None), ("keepdims", Defaul
 
 macro_rules! row {
     ($name:literal, $infer:expr, $te:expr, $doc:literal) => {
+        OpDecl { lists: &[("axis", 1)], ..one_axis!($name, $infer, $te, $doc) }
+    };
+}
+
+macro_rules! one_axis {
+    ($name:literal, $infer:expr, $te:expr, $doc:literal) => {
         OpDecl::new(concat!("relax.", $name), $infer, $doc)
             .operands(&["x"])
             .attrs(ATTRS)
@@ -44,7 +50,7 @@ pub static DECLS: &[OpDecl] = &[
     row!("variance", infer_float, variance, "Mean squared distance from the mean, over axes.")
         .numpy("var"),
     row!("std", infer_float, std, "Square root of the variance over axes.").numpy("std"),
-    row!(
+    one_axis!(
         "argmax",
         infer_arg,
         argmax,
@@ -52,7 +58,7 @@ pub static DECLS: &[OpDecl] = &[
     )
     .numpy("argmax")
     .onnx(&["ArgMax"]),
-    row!(
+    one_axis!(
         "argmin",
         infer_arg,
         argmin,

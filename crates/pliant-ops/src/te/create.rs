@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use pliant_ir::AttrValue;
 use pliant_ir::attr_names::NOALIAS;
+use pliant_ir::tir::bind_calls::bind_calls;
 use pliant_ir::tir::{
     self, BlockData, BufferData, BufferRegion, ForKind, PrimFunc, Scope, Stmt, StmtData, Ty, VarTy,
 };
@@ -125,6 +126,7 @@ pub fn create_prim_func_taken(args: &[Arg], taken: &Taken) -> Result<Created, Te
     create.params(args, &extra);
     create.body(&tensors, &stages)?;
     create.f.attrs.insert(NOALIAS.into(), AttrValue::Bool(true));
+    bind_calls(&mut create.f).map_err(TeError)?;
     Ok(Created { func: create.f, extra })
 }
 

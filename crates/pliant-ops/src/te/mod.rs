@@ -30,6 +30,7 @@ mod inline;
 mod print;
 mod reduce_several;
 mod scan;
+mod scan_order;
 pub(crate) mod sizes;
 mod tensor;
 mod walk;

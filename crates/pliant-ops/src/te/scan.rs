@@ -8,6 +8,7 @@ use super::build::minimum;
 use super::create::stages_of;
 use super::expr::{Expr, ExprKind, Var};
 use super::extern_op::{Body, stage_of};
+use super::scan_order::{OpenReads, distance, open_reads};
 use super::tensor::{Compute, Tensor, TensorOp, placeholder};
 use super::walk::{post_order, read_from, substitute};
 
@@ -63,7 +64,8 @@ pub fn scan(
         let t = b.let_("step", &(t + &first));
         for stage in &steps {
             if let Some(formula) = stage.as_compute() {
-                write_row(b, &seen[stage], formula, &t, &seen);
+                let open = open_reads(formula, state, &steps);
+                write_row(b, name, (&seen[stage], formula, open), &t, &seen);
             }
         }
         // An update that reads no state is no step of its own.
@@ -138,19 +140,12 @@ fn check_step(name: &str, stage: &Tensor, states: &[Tensor]) -> Result<(), TeErr
     let steps = &states[0].shape()[0];
     match stage.op() {
         TensorOp::Compute(compute) if stage.shape().first().is_some_and(|d| same(d, steps)) => {
-            let step = compute.axes[0].var.expr();
             let mut early = true;
             post_order(&compute.body, |e| {
                 let ExprKind::Load(read, at) = e.kind() else { return };
-                let ahead = |at: &Expr| simplify(&(at - &step)).as_int().is_some_and(|d| d >= 0);
-                early &= !(states.contains(read) && at.first().is_some_and(ahead));
+                early &= !(states.contains(read) && distance(compute, at).is_some_and(|d| d >= 0));
             });
-            if early {
-                return Ok(());
-            }
-            Err(TeError(format!(
-                "scan '{name}': stage {own} reads a state at its own step or a later one, which is not computed yet"
-            )))
+            if early { Ok(()) } else { Err(TeError(too_late(name, own))) }
         }
         TensorOp::Compute(_) => Err(TeError(format!(
             "scan '{name}': stage {own} reads a state, so its first dim must be the steps, {steps}"
@@ -161,6 +156,12 @@ fn check_step(name: &str, stage: &Tensor, states: &[Tensor]) -> Result<(), TeErr
     }
 }
 
+fn too_late(name: &str, stage: &str) -> String {
+    format!(
+        "scan '{name}': stage {stage} reads a state at its own step or a later one, which is not computed yet"
+    )
+}
+
 /// What stands for each axis of a stage at an element.
 fn places(stage: &Compute, at: &[Expr]) -> FxHashMap<Var, Expr> {
     stage.axes.iter().map(|axis| axis.var.clone()).zip(at.iter().cloned()).collect()
@@ -169,8 +170,8 @@ fn places(stage: &Compute, at: &[Expr]) -> FxHashMap<Var, Expr> {
 /// The row of a stage at step `t`, with states and stages read from where they are written to.
 fn write_row(
     b: &mut Body,
-    to: &Tensor,
-    stage: &Compute,
+    name: &str,
+    (to, stage, (reads, axes)): (&Tensor, &Compute, OpenReads<'_>),
     t: &Expr,
     seen: &FxHashMap<Tensor, Tensor>,
 ) {
@@ -182,7 +183,14 @@ fn write_row(
     let rest: Vec<Expr> = stage.axes[1..].iter().map(|axis| axis.extent.clone()).collect();
     b.for_each(&rest, |b, i| {
         let at: Vec<Expr> = std::iter::once(t.clone()).chain(i.iter().cloned()).collect();
-        let value = b.value(&read_from(&substitute(&stage.body, &places(stage, &at)), seen));
+        let here = places(stage, &at);
+        for read in &reads {
+            let in_time = substitute(&read.in_time(&stage.axes[0].var.expr()), &here);
+            b.over(axes, |b, inner| {
+                b.assert(&read_from(&substitute(&in_time, inner), seen), too_late(name, to.name()));
+            });
+        }
+        let value = b.value(&read_from(&substitute(&stage.body, &here), seen));
         b.store(to, &at, &value);
     });
 }

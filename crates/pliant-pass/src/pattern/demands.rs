@@ -109,7 +109,11 @@ pub(crate) fn contradiction(
         return Some(format!("a dim of {a} is not {b}"));
     }
     for (i, (key, value)) in all.attrs.iter().map(|pair| (&pair.0, &pair.1)).enumerate() {
-        let other = all.attrs[..i].iter().find(|(k, v)| k == key && !same_attr(v, value));
+        // A number may stand for a list of it.
+        let list = |v: &AttrValue| matches!(v, AttrValue::List(_));
+        let other = all.attrs[..i]
+            .iter()
+            .find(|(k, v)| k == key && list(v) == list(value) && !same_attr(v, value));
         if let Some((_, other)) = other {
             return Some(format!("the attribute '{key}' is not both {other:?} and {value:?}"));
         }

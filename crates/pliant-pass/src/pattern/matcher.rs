@@ -474,13 +474,13 @@ impl<'a> Search<'a> {
         key: &str,
         want: &AttrValue,
     ) -> bool {
-        if let Some(have) = have {
-            return same_attr(have, want);
+        let signature = if let Callee::Op(op) = callee { self.ops.signature(op) } else { None };
+        let default = || signature?.attrs.iter().find(|(k, _)| *k == key)?.1.as_ref();
+        let Some(have) = have.or_else(default) else { return false };
+        same_attr(have, want) || {
+            let normal = |value: &AttrValue| signature.map(|s| s.normal(key, value.clone()));
+            normal(have).zip(normal(want)).is_some_and(|(have, want)| same_attr(&have, &want))
         }
-        let Callee::Op(op) = callee else { return false };
-        let Some(signature) = self.ops.signature(op) else { return false };
-        let default = signature.attrs.iter().find(|(k, _)| *k == key);
-        default.and_then(|(_, v)| v.as_ref()).is_some_and(|v| same_attr(v, want))
     }
 
     fn any_field(

@@ -81,7 +81,11 @@ pub fn operand(obj: &Bound<'_, PyAny>) -> Result<Option<NodeRef>> {
     let node = if obj.is_instance_of::<PyBool>() {
         Node::Scalar(Scalar::Bool(obj.is_truthy()?))
     } else if obj.is_instance_of::<PyInt>() {
-        Node::Scalar(Scalar::Int(whole(obj)?))
+        match obj.extract::<u64>() {
+            // Only the unsigned type holds it.
+            Ok(v) if i64::try_from(v).is_err() => Node::Constant(Tensor::scalar(v)?),
+            _ => Node::Scalar(Scalar::Int(whole(obj)?)),
+        }
     } else if obj.is_instance_of::<PyFloat>() {
         Node::Scalar(Scalar::Float(obj.extract()?))
     } else if let Ok(s) = obj.cast::<PyString>() {

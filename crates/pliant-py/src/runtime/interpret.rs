@@ -1,11 +1,8 @@
 //! The reference interpreter, for tests: what a function of a module returns, without any compiler pass.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::channel;
-use std::time::Duration;
 
-use pliant_interp::{Func, HostFunc, Options, PackedFuncs, Value, run_func};
+use pliant_interp::{ErrorKind, Func, HostFunc, Options, PackedFuncs, Value, run_func};
 use pliant_vm::{FuncValue, Value as Machine, VmError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -35,9 +32,6 @@ pub fn interpret<'py>(
     Ok(from_value(py, run.given(value)?)?)
 }
 
-/// How often a run is looked after.
-const TICK: Duration = Duration::from_millis(50);
-
 /// A module that is interpreted. Functions that a run gives are called in runs of their own.
 struct Run {
     module: pliant_ir::IRModule,
@@ -46,29 +40,12 @@ struct Run {
 impl Run {
     /// A run that Ctrl-C stops.
     fn interruptible(self: &Arc<Self>, func: &Func, args: &[Value]) -> Result<Value> {
-        let stop = Arc::new(AtomicBool::new(false));
-        let options = Options { stop: Some(stop.clone()), ..Options::default() };
-        let (over, runs) = channel();
-        std::thread::scope(|scope| {
-            scope.spawn(|| {
-                let packed = Registered(self.clone());
-                let result = run_func(&self.module, func, args, &packed, &options);
-                // Who waits for it waits until it is there.
-                let _ = over.send(result);
-            });
-            loop {
-                match runs.recv_timeout(TICK) {
-                    Ok(_) if stop.load(Ordering::Relaxed) => {
-                        return Err(Error::Python(take_raised()));
-                    }
-                    Ok(result) => {
-                        return result.map_err(|e| Error::Vm(with_sources(|s| e.with_lines(s))));
-                    }
-                    Err(_) if poll_signals() => stop.store(true, Ordering::Relaxed),
-                    Err(_) => {}
-                }
-            }
-        })
+        let options = Options { watch: Some(poll_signals), ..Options::default() };
+        let packed = Registered(self.clone());
+        match run_func(&self.module, func, args, &packed, &options) {
+            Err(e) if e.kind == ErrorKind::Stopped => Err(Error::Python(take_raised())),
+            result => result.map_err(|e| Error::Vm(with_sources(|s| e.with_lines(s)))),
+        }
     }
 
     /// A function of the machine's kind on values of the interpreter.

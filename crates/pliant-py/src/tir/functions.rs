@@ -1,6 +1,6 @@
 //! Functions over scalar expressions, by name. `pliant.tir` wraps each with its own documentation.
 
-use pliant_ops::te::{self, BinOp, Intrin};
+use pliant_ops::te::{self, BinOp, ExprKind, Intrin};
 use pliant_tensor::DType;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -211,6 +211,29 @@ pub fn tir_free_vars<'py>(expr: &Bound<'py, PyAny>) -> Result<Vec<Bound<'py, PyA
     let py = expr.py();
     let vars = te::free_vars(&prim(expr)?);
     Ok(vars.iter().map(|v| wrap(py, v.expr())).collect::<PyResult<_>>()?)
+}
+
+/// The body of a `Let` with the value for the variable.
+///
+/// # Errors
+/// When the value calls a packed or extern function: each place that reads the variable would call it again.
+#[pyfunction]
+pub fn tir_let<'py>(
+    var: &Bound<'py, PyAny>,
+    value: &Bound<'py, PyAny>,
+    body: &Bound<'py, PyAny>,
+) -> Result<Bound<'py, PyAny>> {
+    let mut calls = false;
+    te::post_order(&prim(value)?, |e| {
+        calls |= matches!(e.kind(), ExprKind::Call(Intrin::CallPacked | Intrin::CallExtern, _));
+    });
+    if calls {
+        return Err(Error::Unsupported(format!(
+            "tir.Let of {var}: its value calls a function, which each place that reads {var} would call again (help: \
+             bind it with tir.LetStmt around the statement)"
+        )));
+    }
+    tir_substitute(body, vec![(var.clone(), value.clone())])
 }
 
 /// Whether a loop function only gives its input another shape.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use pliant_ir::AttrValue;
+use pliant_ir::tir::bind_calls::bind_calls;
 use pliant_ir::tir::intrin::IntrinResult;
 use pliant_ir::tir::{
     BlockData, Buffer, BufferRegion, Expr, ExprData, ForKind, IterKind, IterVar, PrimFunc, Stmt,
@@ -92,7 +93,7 @@ impl Writer {
             let text = format!("the loop function would not be well-formed: {first}");
             return Err(Error::Value(text));
         }
-        pliant_ir::tir::bind_calls::bind_calls(&mut self.func);
+        bind_calls(&mut self.func).map_err(Error::Unsupported)?;
         let objects = Objects {
             vars: self.vars.into_iter().map(|(te, ir)| (ir, te)).collect(),
             tensors: self.buffers.into_iter().map(|(te, ir)| (ir, te)).collect(),

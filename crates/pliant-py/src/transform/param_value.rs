@@ -40,10 +40,12 @@ pub fn param_value(obj: &Bound<'_, PyAny>) -> Result<ParamValue> {
     let other = if obj.is_instance_of::<PyTuple>() || obj.is_instance_of::<PyList>() {
         let items: Result<_> = obj.try_iter()?.map(|item| param_value(&item?)).collect();
         Some(ParamValue::List(items?))
-    } else if obj.is_instance_of::<PyBool>() {
+    } else if is_bool(obj)? {
         Some(ParamValue::Int(i64::from(obj.is_truthy()?)))
     } else if let Ok(value) = obj.call_method0("__index__") {
-        Some(ParamValue::Int(value.extract()?))
+        let value: Option<i64> = value.extract().ok();
+        let wide = || Error::Value(format!("{obj} does not fit int64, the type of a scalar"));
+        Some(ParamValue::Int(value.ok_or_else(wide)?))
     } else if obj.is_instance_of::<PyFloat>()
         || obj.get_type().hasattr("__float__")? && !obj.hasattr("__dlpack__")?
     {
@@ -58,6 +60,16 @@ pub fn param_value(obj: &Bound<'_, PyAny>) -> Result<ParamValue> {
         (Some(other), Err(_)) => Ok(other),
         (None, tensor) => Ok(ParamValue::Tensor(tensor?)),
     }
+}
+
+/// Whether an object is a bool, of Python or of NumPy.
+fn is_bool(obj: &Bound<'_, PyAny>) -> Result<bool> {
+    if obj.is_instance_of::<PyBool>() {
+        return Ok(true);
+    }
+    let Some(dtype) = obj.getattr_opt("dtype")? else { return Ok(false) };
+    Ok(dtype.to_string() == "bool"
+        && obj.getattr_opt("shape")?.is_some_and(|s| s.len().is_ok_and(|n| n == 0)))
 }
 
 /// The value that an expression writes out; `None` for others.

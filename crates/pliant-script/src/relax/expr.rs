@@ -3,6 +3,7 @@
 use pliant_ir::relax::{Expr as IrExpr, ExprData, TypeData};
 use pliant_ir::{DType, Sym};
 use pliant_sym::CmpOp as SymCmp;
+use pliant_tensor::Tensor;
 
 use super::value::Val;
 use super::{FuncParser, Local};
@@ -37,9 +38,11 @@ impl<'s> FuncParser<'_, 's> {
         match &e.kind {
             ExprKind::Name(name) => self.name(name, e),
             ExprKind::Int(v) => Ok(Val::Sym(self.int(*v), None)),
-            ExprKind::BigInt(_) => {
-                Err(self.error(Kind::Value, e.range, "integer does not fit 64 bits"))
-            }
+            // Only the unsigned type holds it.
+            ExprKind::BigInt(v) => match Tensor::scalar(*v) {
+                Ok(tensor) => Ok(Val::Expr(self.b.func_mut().constant(tensor))),
+                Err(err) => Err(self.error(Kind::Value, e.range, err.to_string())),
+            },
             ExprKind::Float(v) => Ok(Val::Float(*v, None)),
             ExprKind::Str(s) => Ok(Val::Str(s.to_string())),
             ExprKind::Bool(v) => Ok(Val::Bool(*v)),

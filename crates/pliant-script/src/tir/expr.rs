@@ -1,6 +1,7 @@
 //! Expressions. Literals without a type take that of the other operand; where types differ, the narrower operand
 //! is converted.
 
+use pliant_ir::tir::bind_calls::makes_calls;
 use pliant_ir::tir::{BinOp, Buffer, Expr as IrExpr, ExprData, Intrin, Ty};
 use pliant_tensor::{DType, DTypeKind};
 
@@ -584,8 +585,17 @@ impl<'s> PrimParser<'_, 's> {
     fn compare(&mut self, first: &Expr<'s>, rest: &[(CmpOp, Expr<'s>)], range: Range) -> Res<Val> {
         let mut left = self.val(first)?;
         let mut out = None;
-        for (op, right) in rest {
-            let right = self.val(right)?;
+        for (k, (op, operand)) in rest.iter().enumerate() {
+            let right = self.val(operand)?;
+            let again = k + 1 < rest.len();
+            if again && matches!(right, Val::Typed(e) if makes_calls(&self.f, e)) {
+                return Err(self.error_help(
+                    Kind::Unsupported,
+                    operand.range,
+                    "a call in the middle of a chain of comparisons would be made twice",
+                    "bind it to a variable first",
+                ));
+            }
             let (x, y) = self.unify(left, right.clone(), range)?;
             let op = match op {
                 CmpOp::Eq => BinOp::Eq,

@@ -1,5 +1,6 @@
 //! Signatures of loop functions, and the declarations of sizes.
 
+use pliant_ir::tir::bind_calls::bind_calls;
 use pliant_ir::tir::{PrimFunc, Ty, VarTy};
 use pliant_tensor::DType;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -35,7 +36,9 @@ pub(crate) fn parse_function<'s>(cx: &Cx<'s>, def: &FunctionDef<'s>) -> Res<Prim
     p.signature(def)?;
     let body = p.stmts(&def.body, None)?;
     p.f.body = body;
-    pliant_ir::tir::bind_calls::bind_calls(&mut p.f);
+    if let Err(why) = bind_calls(&mut p.f) {
+        p.error(Kind::Unsupported, def.name_range, why);
+    }
     if cx.errors.any() { Err(Reported) } else { Ok(p.f) }
 }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use pliant_ir::AttrValue;
+use pliant_ir::tir::bind_calls::makes_calls;
 use pliant_ir::tir::{BinOp, Expr as IrExpr, ForKind, Stmt as IrStmt, StmtData, Var};
 
 use super::expr::Val;
@@ -21,6 +22,8 @@ struct LoopRange {
     notes: Notes,
     /// The first value and the step of the script's variable, where the step is not 1.
     strided: Option<(IrExpr, i64)>,
+    /// What is computed once, in front of the loop.
+    once: Vec<(Var, IrExpr)>,
 }
 
 /// One loop of a nest.
@@ -52,8 +55,10 @@ impl<'s> PrimParser<'_, 's> {
         }
         let mark = self.open_scope();
         let mut nest = Vec::with_capacity(ranges.len());
-        for (target, LoopRange { min, extent, kind, notes, strided }) in targets.iter().zip(ranges)
-        {
+        let mut before = Vec::new();
+        for (target, range) in targets.iter().zip(ranges) {
+            let LoopRange { min, extent, kind, notes, strided, once } = range;
+            before.extend(once);
             let Some(name) = target.as_name() else {
                 return Err(self.error(Kind::Structure, target.range, "a loop variable is a name"));
             };
@@ -72,7 +77,8 @@ impl<'s> PrimParser<'_, 's> {
         }
         let body = self.stmts(body, None);
         self.close_scope(mark);
-        Ok(self.nest(nest, body?))
+        let nest = self.nest(nest, body?);
+        Ok(self.after_once(before, nest))
     }
 
     /// The loops around a body, the first outermost.
@@ -105,7 +111,8 @@ impl<'s> PrimParser<'_, 's> {
                 for arg in &call.args {
                     let (min, extent) = self.domain(arg)?;
                     let (kind, notes) = (ForKind::Serial, Notes::new());
-                    out.push(LoopRange { min, extent, kind, notes, strided: None });
+                    let once = Vec::new();
+                    out.push(LoopRange { min, extent, kind, notes, strided: None, once });
                 }
                 if out.is_empty() {
                     return Err(self.error(Kind::Arguments, iter.range, "T.grid needs extents"));
@@ -177,13 +184,19 @@ impl<'s> PrimParser<'_, 's> {
             _ => self.f.int(0),
         };
         let end = self.index(stop)?;
-        let (kind, notes) = (ForKind::Serial, Notes::new());
+        let (kind, notes, mut once) = (ForKind::Serial, Notes::new(), Vec::new());
         if step != 1 {
+            // The script's variable is made of the first value in each turn.
+            let min = self.once(min, &mut once);
             let (zero, extent) = (self.f.int(0), self.turns(min, end, step));
-            return Ok(LoopRange { min: zero, extent, kind, notes, strided: Some((min, step)) });
+            let strided = Some((min, step));
+            return Ok(LoopRange { min: zero, extent, kind, notes, strided, once });
         }
+        // The extent is made of the first value too.
+        let calls = makes_calls(&self.f, min) || makes_calls(&self.f, end);
+        let min = if calls { self.once(min, &mut once) } else { min };
         let extent = if start.is_some() { self.extent(min, end) } else { end };
-        Ok(LoopRange { min, extent, kind, notes, strided: None })
+        Ok(LoopRange { min, extent, kind, notes, strided: None, once })
     }
 
     /// The step of a range: a constant other than 0.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use pliant_ir::tir::bind_calls::{makes_calls, may_change};
 use pliant_ir::tir::{Buffer, Expr as IrExpr, Intrin, Stmt as IrStmt, StmtData, Ty, Var, VarTy};
 
 use super::block::OpenBlock;
@@ -392,10 +393,35 @@ impl<'s> PrimParser<'_, 's> {
             ));
         };
         let (b, indices) = self.element(head, index, target.range)?;
-        let old = self.f.load(b, &indices);
         let val = self.val(value)?;
+        // The place is computed once, in front of the value.
+        let calls = indices.iter().any(|&i| makes_calls(&self.f, i))
+            || matches!(val, Val::Typed(e) if makes_calls(&self.f, e));
+        let mut once = Vec::new();
+        let indices: Vec<IrExpr> = match calls {
+            true => indices.into_iter().map(|i| self.once(i, &mut once)).collect(),
+            false => indices,
+        };
+        let old = self.f.load(b, &indices);
         let new = self.binary(op, Val::Typed(old), val, range)?;
-        self.store(b, indices, new, value.range)
+        let store = self.store(b, indices, new, value.range)?;
+        Ok(self.after_once(once, store))
+    }
+
+    /// A variable for a value that may be another one when it is computed again, else the expression itself.
+    pub(super) fn once(&mut self, e: IrExpr, once: &mut Vec<(Var, IrExpr)>) -> IrExpr {
+        if !may_change(&self.f, e) {
+            return e;
+        }
+        let var = self.f.add_var("value", VarTy::Value(self.f.expr_ty(e)));
+        once.push((var, e));
+        self.f.var_expr(var)
+    }
+
+    /// A statement inside of the variables that it needs.
+    pub(super) fn after_once(&mut self, once: Vec<(Var, IrExpr)>, s: IrStmt) -> IrStmt {
+        let inside = |s, (var, value)| self.f.add_stmt(StmtData::Let(var, value, s));
+        once.into_iter().rev().fold(s, inside)
     }
 
     // ---- expression statements ----

@@ -415,7 +415,7 @@ fn strip_mine(
     let (buffer, indices, value) = (*buffer, indices, *value);
     if let Some(tiles) = tiles::plan(f, (buffer, indices, value), axis, extent) {
         let body = tiled::store(f, (buffer, indices), &tiles, (axis, extent), map);
-        return with_checks(f, s, body);
+        return checked_once(f, s, extent, body);
     }
     let widths = widths(lanes(f, value));
     let body = serial_strips(f, extent, &widths, &mut |f, at| {

@@ -101,7 +101,7 @@ pub(super) fn plan(f: &mut PrimFunc, stage: &Stage) -> Option<Plan> {
     let accumulate = match stage.init {
         None => true,
         Some(Init::Value(e)) => match f.expr(e) {
-            ExprData::Float(bits, _) if f64::from_bits(*bits) == 0.0 => false,
+            ExprData::Float(bits, _) if *bits == 0.0f64.to_bits() => false,
             _ => return None,
         },
         Some(Init::Other(_)) => return None,

@@ -4,7 +4,7 @@ use pliant_ir::tir::visit::for_each_expr;
 use pliant_ir::tir::{BinOp, ExprData, ForKind, PrimFunc, Stmt, StmtData, Ty, Var};
 
 use super::emit::{nest, part, point, vector_axis};
-use super::stage::{Axis, Body, Init, Stage, loads};
+use super::stage::{Axis, Body, Init, Stage, calls_out, loads};
 use crate::walk::{for_each_stmt, map_stmts, own_exprs, uses_any};
 
 /// The plain loops of a stage. Its init runs before the outermost reduction loop, in loops over
@@ -71,6 +71,7 @@ pub(super) fn copies(f: &mut PrimFunc, s: Stmt) -> Stmt {
         if f.as_int(min) != Some(0)
             || f.expr_ty(min) != Ty::I64
             || parts.any(|e| loads(f, e, buffer))
+            || calls_out(f, body)
         {
             return None;
         }

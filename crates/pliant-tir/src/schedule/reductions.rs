@@ -162,7 +162,7 @@ pub(super) fn lanewise(f: &mut PrimFunc, s: &Stage, r: &Reduction, long: bool) -
     let body = if long {
         let zero = f.int(0);
         let total = accumulator(f, DType::Float64, 1);
-        let nothing = f.const_of(0.0, DType::Float64);
+        let nothing = f.const_of(-0.0, DType::Float64);
         let init = f.store(total, &[zero], nothing);
         let sums = row.sums_of_parts(f, total);
         let sums = checked_once(f, s, last.extent, sums);
@@ -209,7 +209,8 @@ impl Row<'_> {
         let lane = f.size_var("lane");
         let at = f.var_expr(lane);
         let identity = match self.r.op {
-            BinOp::Add => f.const_of(0.0, f.buffer(self.acc).dtype),
+            // What is added to this stays, the sign of a zero too.
+            BinOp::Add => f.const_of(-0.0, f.buffer(self.acc).dtype),
             _ => start(f, self.s),
         };
         let init = f.store(self.acc, &[at], identity);

@@ -3,12 +3,14 @@
 //! vectors can compute it and no element costs a branch or a division.
 
 use pliant_ir::tir::visit::for_each_expr;
-use pliant_ir::tir::{BinOp, Expr, ExprData, Intrin, PrimFunc, Stmt, StmtData, Ty, Var};
+use pliant_ir::tir::{BinOp, Expr, ExprData, Intrin, PrimFunc, Stmt, StmtData, Ty, Var, VarTy};
 use rustc_hash::FxHashMap;
 
 use super::emit::{nest, part, point, step};
 use super::group::serial;
 use super::stage::{Axis, Body, Stage, is_var};
+use crate::check_bounds::listed_unbounded;
+use crate::fit::{Fit, Interval, SIZE_LIMIT};
 use crate::simplify::fold;
 use crate::walk::{ExprRewriter, uses_any};
 
@@ -104,6 +106,7 @@ fn cut(f: &mut PrimFunc, op: BinOp, a: Expr, b: Expr, v: Var) -> Option<Cut> {
     let slope = step(f, a, v)?.checked_sub(step(f, b, v)?)?;
     let (zero, one) = (f.int(0), f.int(1));
     let at_zero = FxHashMap::from_iter([(v, zero)]);
+    let (first, second) = (a, b);
     let [a, b] = [a, b].map(|e| crate::walk::substitute_expr(f, e, &at_zero));
     // Either `v + a - b` or `a - b - v` is compared with 0.
     let (at, op) = match slope {
@@ -112,6 +115,9 @@ fn cut(f: &mut PrimFunc, op: BinOp, a: Expr, b: Expr, v: Var) -> Option<Cut> {
         _ => return None,
     };
     let next = f.add(at, one);
+    if ![first, second, next].iter().all(|&e| fits(f, e)) {
+        return None;
+    }
     let rest = (op == BinOp::Eq).then_some(if slope == 1 { BinOp::Le } else { BinOp::Ge });
     let (at, before) = match op {
         BinOp::Lt => (at, true),
@@ -121,6 +127,19 @@ fn cut(f: &mut PrimFunc, op: BinOp, a: Expr, b: Expr, v: Var) -> Option<Cut> {
         _ => return None,
     };
     Some(Cut { at: fold(f, at).unwrap_or(at), before, rest })
+}
+
+/// Whether the arithmetic of an expression cannot overflow, taken that axes and sizes are within their limit.
+fn fits(f: &PrimFunc, e: Expr) -> bool {
+    let free: Vec<Var> = listed_unbounded(f)
+        .iter()
+        .filter_map(|&i| f.params.get(usize::try_from(i).ok()?))
+        .copied()
+        .collect();
+    let size = Interval::new(-SIZE_LIMIT, SIZE_LIMIT);
+    let within =
+        |v: Var| (f.var(v).ty == VarTy::Value(Ty::I64) && !free.contains(&v)).then_some(size);
+    Fit::default().fact(f, e, &within).exact
 }
 
 /// The comparison of the operands exchanged.
@@ -281,11 +300,9 @@ fn taken_apart(f: &mut PrimFunc, s: &Stage, d: Expr, left: &mut usize) -> Stmt {
         return f.add_stmt(StmtData::Seq(vec![runs, rest]));
     }
     let (zero, one) = (f.int(0), f.int(1));
-    // An axis whose divisor is 0 has no places.
-    let some = f.binary(BinOp::Max, d, one);
-    let up = f.binary(BinOp::Sub, some, one);
+    let up = f.binary(BinOp::Sub, d, one);
     let up = f.add(axis.extent, up);
-    let runs = f.binary(BinOp::FloorDiv, up, some);
+    let runs = f.binary(BinOp::FloorDiv, up, d);
     let place = f.size_var("place");
     let place_e = f.var_expr(place);
     let mut inner = apart(f, s, d, run_e, place_e);
@@ -295,7 +312,11 @@ fn taken_apart(f: &mut PrimFunc, s: &Stage, d: Expr, left: &mut usize) -> Stmt {
     let extent = f.binary(BinOp::Max, extent, zero);
     inner.axes[0] = Axis { var: place, extent, ..axis };
     let body = parts(f, &inner, left);
-    serial(f, run, runs, body)
+    let runs = serial(f, run, runs, body);
+    // There are no runs of less than one place: then each is divided.
+    let each = part(f, s);
+    let some = f.binary(BinOp::Lt, zero, d);
+    f.add_stmt(StmtData::If(some, runs, Some(each)))
 }
 
 /// The last of two axes written out: one place after the other, for each place of the first one.

@@ -8,6 +8,7 @@ use pliant_ir::tir::{
 };
 use rustc_hash::FxHashMap;
 
+use super::reach;
 use crate::walk::{for_each_stmt, own_exprs, substitute, substitute_expr, uses_any};
 
 /// An axis of a stage: runs over `0..extent`.
@@ -110,8 +111,28 @@ fn split(f: &mut PrimFunc, s: Stmt, allocs: &mut Vec<Buffer>, items: &mut Vec<It
     }
 }
 
-/// The stage that a statement is.
+/// Whether a statement calls functions that are not of the library: calls are made one after the other, as written.
+pub fn calls_out(f: &PrimFunc, s: Stmt) -> bool {
+    let mut found = false;
+    for_each_stmt(f, s, &mut |_, data| {
+        own_exprs(data, |e| {
+            for_each_expr(f, e, |e| match f.expr(e) {
+                ExprData::Call(Intrin::CallPacked, ..) => found = true,
+                ExprData::Call(Intrin::CallExtern, args, _) => {
+                    found |= reach::kind(f, args).is_none();
+                }
+                _ => {}
+            });
+        });
+    });
+    found
+}
+
+/// The stage that a statement is; `None` for other forms, and for what [`calls_out`].
 pub fn stage(f: &mut PrimFunc, s: Stmt) -> Option<Stage> {
+    if calls_out(f, s) {
+        return None;
+    }
     let mut loops: FxHashMap<Var, (Expr, Expr)> = FxHashMap::default();
     let mut at = s;
     while let StmtData::For { var, min, extent, kind: ForKind::Serial, body, .. } = f.stmt(at) {

@@ -183,19 +183,43 @@ def remove_all_unused(func: Function) -> Function:
 
 
 def computable_at_compile_time(func: Function) -> list[Var]:
-    """The variables whose values follow from the parameters after the first ``num_input`` ones (the function's
-    attribute), in order: what can be computed before the inputs are known."""
-    count = func.attrs.get("num_input", 0)
-    known = dict.fromkeys(func.params[count:])
-    found: list[Var] = []
+    """The variables whose values are known before the inputs: the parameters after the first ``num_input`` ones (the
+    function's attribute; without it all are inputs), and what follows from them and from the sizes that they tell."""
+    count = func.attrs.get("num_input", len(func.params))
+    found: dict[Var, None] = {}
+    sizes: set[PrimExpr] = set()
+
+    def mark(var: Var) -> None:
+        found[var] = None
+        sizes.update(definable_tir_vars_in_struct_info(var.struct_info))
+
+    for param in func.params[count:]:
+        mark(param)
     for block in func.body.blocks:
         for binding in block.bindings:
-            if contains_impure_call(binding.value):
-                continue
-            if all(var in known for var in used_vars(binding.value)):
-                known[binding.var] = None
-                found.append(binding.var)
-    return found
+            value = binding.value
+            known = all(var in found for var in used_vars(value)) and sizes.issuperset(_symbols_in(value))
+            if known and not contains_impure_call(value):
+                mark(binding.var)
+    return list(found)
+
+
+def _symbols_in(value: Expr) -> set[PrimExpr]:
+    """The symbols that an expression reads."""
+    symbols: set[PrimExpr] = set()
+
+    def visit(e: Expr) -> None:
+        if isinstance(e, _core.relax.ShapeExpr):
+            for size in e.values:
+                symbols.update(_core.tir_free_vars(size))
+        elif isinstance(e, _core.relax.PrimValue):
+            symbols.update(_core.tir_free_vars(e.value))
+        elif isinstance(e, _core.relax.Call):
+            for info in e.sinfo_args:
+                symbols.update(tir_vars_in_struct_info(info))
+
+    post_order_visit(value, visit)
+    return symbols
 
 
 # ---- loop functions ----

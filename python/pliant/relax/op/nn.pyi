@@ -39,12 +39,12 @@ def avg_pool1d(data: Operand, pool_size: int | Sequence[int] = [1], strides: int
 
     Serves ONNX AveragePool."""
 
-def avg_pool2d(data: Operand, pool_size: int | Sequence[int] = [1, 1], strides: int | Sequence[int] = [1, 1], padding: int | Sequence[int] = [0, 0], dilation: int | Sequence[int] = [1, 1], ceil_mode: bool = False, count_include_pad: bool = False, layout: str = "NCHW", out_layout: Any = None) -> Expr:
+def avg_pool2d(data: Operand, pool_size: int | Sequence[int] = [1, 1], strides: int | Sequence[int] = [1, 1], padding: int | Sequence[int] = [0, 0, 0, 0], dilation: int | Sequence[int] = [1, 1], ceil_mode: bool = False, count_include_pad: bool = False, layout: str = "NCHW", out_layout: Any = None) -> Expr:
     """The mean of each window. Padding counts as zeros with count_include_pad, else not at all; what lies beyond it never counts.
 
     Serves ONNX AveragePool."""
 
-def avg_pool3d(data: Operand, pool_size: int | Sequence[int] = [1, 1, 1], strides: int | Sequence[int] = [1, 1, 1], padding: int | Sequence[int] = [0, 0, 0], dilation: int | Sequence[int] = [1, 1, 1], ceil_mode: bool = False, count_include_pad: bool = True, layout: str = "NCDHW", out_layout: Any = None) -> Expr:
+def avg_pool3d(data: Operand, pool_size: int | Sequence[int] = [1, 1, 1], strides: int | Sequence[int] = [1, 1, 1], padding: int | Sequence[int] = [0, 0, 0, 0, 0, 0], dilation: int | Sequence[int] = [1, 1, 1], ceil_mode: bool = False, count_include_pad: bool = True, layout: str = "NCDHW", out_layout: Any = None) -> Expr:
     """The mean of each window. Padding counts as zeros with count_include_pad, else not at all; what lies beyond it never counts.
 
     Serves ONNX AveragePool."""
@@ -59,32 +59,32 @@ def batch_norm(data: Operand, gamma: Operand, beta: Operand, moving_mean: Operan
 
     Serves ONNX BatchNormalization."""
 
-def conv1d(data: Operand, weight: Operand, strides: int | Sequence[int] = 1, padding: int | Sequence[int] = 0, dilation: int | Sequence[int] = 1, groups: int | Sequence[int] = 1, data_layout: str = "NCW", kernel_layout: str = "OIW", out_layout: Any = None, out_dtype: Any = None) -> Expr:
+def conv1d(data: Operand, weight: Operand, strides: int | Sequence[int] = [1], padding: int | Sequence[int] = [0, 0], dilation: int | Sequence[int] = [1], groups: int | Sequence[int] = 1, data_layout: str = "NCW", kernel_layout: str = "OIW", out_layout: Any = None, out_dtype: Any = None) -> Expr:
     """Convolution (as the field has it: no kernel is turned over) of data NCW with kernels OIW, by default. Padding is one number, one for each dim, or those in front and those behind. Sums of 16-bit floats are made in float32.
 
     Serves ONNX Conv."""
 
-def conv1d_transpose(data: Operand, weight: Operand, strides: int | Sequence[int] = 1, padding: int | Sequence[int] = 0, output_padding: int | Sequence[int] = 0, dilation: int | Sequence[int] = 1, groups: int | Sequence[int] = 1, data_layout: str = "NCW", kernel_layout: str = "IOW", out_layout: Any = None, out_dtype: Any = None) -> Expr:
+def conv1d_transpose(data: Operand, weight: Operand, strides: int | Sequence[int] = [1], padding: int | Sequence[int] = [0, 0], output_padding: int | Sequence[int] = [0], dilation: int | Sequence[int] = [1], groups: int | Sequence[int] = 1, data_layout: str = "NCW", kernel_layout: str = "IOW", out_layout: Any = None, out_dtype: Any = None) -> Expr:
     """Transposed convolution of data NCW with kernels IOW, by default, where I counts the input channels and O the output channels of one group.
 
     Serves ONNX ConvTranspose."""
 
-def conv2d(data: Operand, weight: Operand, strides: int | Sequence[int] = [1, 1], padding: int | Sequence[int] = [0, 0], dilation: int | Sequence[int] = [1, 1], groups: int | Sequence[int] = 1, data_layout: str = "NCHW", kernel_layout: str = "OIHW", out_layout: Any = None, out_dtype: Any = None) -> Expr:
+def conv2d(data: Operand, weight: Operand, strides: int | Sequence[int] = [1, 1], padding: int | Sequence[int] = [0, 0, 0, 0], dilation: int | Sequence[int] = [1, 1], groups: int | Sequence[int] = 1, data_layout: str = "NCHW", kernel_layout: str = "OIHW", out_layout: Any = None, out_dtype: Any = None) -> Expr:
     """Convolution (as the field has it: no kernel is turned over) of data NCHW with kernels OIHW, by default. Padding is one number, one for each dim, or those in front and those behind. Sums of 16-bit floats are made in float32.
 
     Serves ONNX Conv."""
 
-def conv2d_transpose(data: Operand, weight: Operand, strides: int | Sequence[int] = [1, 1], padding: int | Sequence[int] = [0, 0], output_padding: int | Sequence[int] = [0, 0], dilation: int | Sequence[int] = [1, 1], groups: int | Sequence[int] = 1, data_layout: str = "NCHW", kernel_layout: str = "IOHW", out_layout: Any = None, out_dtype: Any = None) -> Expr:
+def conv2d_transpose(data: Operand, weight: Operand, strides: int | Sequence[int] = [1, 1], padding: int | Sequence[int] = [0, 0, 0, 0], output_padding: int | Sequence[int] = [0, 0], dilation: int | Sequence[int] = [1, 1], groups: int | Sequence[int] = 1, data_layout: str = "NCHW", kernel_layout: str = "IOHW", out_layout: Any = None, out_dtype: Any = None) -> Expr:
     """Transposed convolution of data NCHW with kernels IOHW, by default, where I counts the input channels and O the output channels of one group.
 
     Serves ONNX ConvTranspose."""
 
-def conv3d(data: Operand, weight: Operand, strides: int | Sequence[int] = [1, 1, 1], padding: int | Sequence[int] = [0, 0, 0], dilation: int | Sequence[int] = [1, 1, 1], groups: int | Sequence[int] = 1, data_layout: str = "NCDHW", kernel_layout: str = "OIDHW", out_layout: Any = None, out_dtype: Any = None) -> Expr:
+def conv3d(data: Operand, weight: Operand, strides: int | Sequence[int] = [1, 1, 1], padding: int | Sequence[int] = [0, 0, 0, 0, 0, 0], dilation: int | Sequence[int] = [1, 1, 1], groups: int | Sequence[int] = 1, data_layout: str = "NCDHW", kernel_layout: str = "OIDHW", out_layout: Any = None, out_dtype: Any = None) -> Expr:
     """Convolution (as the field has it: no kernel is turned over) of data NCDHW with kernels OIDHW, by default. Padding is one number, one for each dim, or those in front and those behind. Sums of 16-bit floats are made in float32.
 
     Serves ONNX Conv."""
 
-def conv3d_transpose(data: Operand, weight: Operand, strides: int | Sequence[int] = [1, 1, 1], padding: int | Sequence[int] = [0, 0, 0], output_padding: int | Sequence[int] = [0, 0, 0], dilation: int | Sequence[int] = [1, 1, 1], groups: int | Sequence[int] = 1, data_layout: str = "NCDHW", kernel_layout: str = "IODHW", out_layout: Any = None, out_dtype: Any = None) -> Expr:
+def conv3d_transpose(data: Operand, weight: Operand, strides: int | Sequence[int] = [1, 1, 1], padding: int | Sequence[int] = [0, 0, 0, 0, 0, 0], output_padding: int | Sequence[int] = [0, 0, 0], dilation: int | Sequence[int] = [1, 1, 1], groups: int | Sequence[int] = 1, data_layout: str = "NCDHW", kernel_layout: str = "IODHW", out_layout: Any = None, out_dtype: Any = None) -> Expr:
     """Transposed convolution of data NCDHW with kernels IODHW, by default, where I counts the input channels and O the output channels of one group.
 
     Serves ONNX ConvTranspose."""
@@ -159,12 +159,12 @@ def max_pool1d(data: Operand, pool_size: int | Sequence[int] = [1], strides: int
 
     Serves ONNX MaxPool, GlobalMaxPool."""
 
-def max_pool2d(data: Operand, pool_size: int | Sequence[int] = [1, 1], strides: int | Sequence[int] = [1, 1], padding: int | Sequence[int] = [0, 0], dilation: int | Sequence[int] = [1, 1], ceil_mode: bool = False, count_include_pad: bool = False, layout: str = "NCHW", out_layout: Any = None) -> Expr:
+def max_pool2d(data: Operand, pool_size: int | Sequence[int] = [1, 1], strides: int | Sequence[int] = [1, 1], padding: int | Sequence[int] = [0, 0, 0, 0], dilation: int | Sequence[int] = [1, 1], ceil_mode: bool = False, count_include_pad: bool = False, layout: str = "NCHW", out_layout: Any = None) -> Expr:
     """The largest of each window; padding takes no part. With ceil_mode also windows that end beyond the padding, if they start before it.
 
     Serves ONNX MaxPool, GlobalMaxPool."""
 
-def max_pool3d(data: Operand, pool_size: int | Sequence[int] = [1, 1, 1], strides: int | Sequence[int] = [1, 1, 1], padding: int | Sequence[int] = [0, 0, 0], dilation: int | Sequence[int] = [1, 1, 1], ceil_mode: bool = False, count_include_pad: bool = False, layout: str = "NCDHW", out_layout: Any = None) -> Expr:
+def max_pool3d(data: Operand, pool_size: int | Sequence[int] = [1, 1, 1], strides: int | Sequence[int] = [1, 1, 1], padding: int | Sequence[int] = [0, 0, 0, 0, 0, 0], dilation: int | Sequence[int] = [1, 1, 1], ceil_mode: bool = False, count_include_pad: bool = False, layout: str = "NCDHW", out_layout: Any = None) -> Expr:
     """The largest of each window; padding takes no part. With ceil_mode also windows that end beyond the padding, if they start before it.
 
     Serves ONNX MaxPool, GlobalMaxPool."""
@@ -199,7 +199,7 @@ def relu(data: Operand) -> Expr:
 def relu6(data: Operand) -> Expr:
     """Clipped to 0 up to 6."""
 
-def rms_norm(data: Operand, weight: Operand, axes: int | Sequence[int] = -1, epsilon: float = 1e-5) -> Expr:
+def rms_norm(data: Operand, weight: Operand, axes: int | Sequence[int] = [-1], epsilon: float = 1e-5) -> Expr:
     """Divided by the root of the mean square over axes, and scaled.
 
     Serves ONNX RMSNormalization."""

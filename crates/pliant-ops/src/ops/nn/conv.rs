@@ -17,7 +17,7 @@ type Inferred = Result<Type, InferError>;
 type Outputs = Result<Vec<Tensor>, LegalizeError>;
 
 macro_rules! row {
-    ($name:literal, $n:literal, $ones:expr, $zeros:expr, $data:literal, $kernel:literal) => {
+    ($name:literal, $n:literal, $data:literal, $kernel:literal) => {
         OpDecl::new(
             concat!("relax.nn.", $name),
             |ctx| infer(ctx, $n),
@@ -32,15 +32,16 @@ macro_rules! row {
         )
         .operands(&["data", "weight"])
         .attrs(&[
-            ("strides", $ones),
-            ("padding", $zeros),
-            ("dilation", $ones),
+            ("strides", Default::Ints(&[1; $n])),
+            ("padding", Default::Ints(&[0; 2 * $n])),
+            ("dilation", Default::Ints(&[1; $n])),
             ("groups", Default::Int(1)),
             ("data_layout", Default::Str($data)),
             ("kernel_layout", Default::Str($kernel)),
             ("out_layout", Default::None),
             ("out_dtype", Default::None),
         ])
+        .lists(&[("strides", $n), ("padding", 2 * $n), ("dilation", $n)])
         .te(Pattern::OutEWiseFusable, |ctx| te_conv(ctx, $n))
         .onnx(&["Conv"])
         .limits(layout::LIMITS)
@@ -49,9 +50,9 @@ macro_rules! row {
 
 /// The operators of this file.
 pub static DECLS: &[OpDecl] = &[
-    row!("conv1d", 1, Default::Int(1), Default::Int(0), "NCW", "OIW"),
-    row!("conv2d", 2, Default::Ints(&[1, 1]), Default::Ints(&[0, 0]), "NCHW", "OIHW"),
-    row!("conv3d", 3, Default::Ints(&[1, 1, 1]), Default::Ints(&[0, 0, 0]), "NCDHW", "OIDHW"),
+    row!("conv1d", 1, "NCW", "OIW"),
+    row!("conv2d", 2, "NCHW", "OIHW"),
+    row!("conv3d", 3, "NCDHW", "OIDHW"),
 ];
 
 /// The layouts of a convolution.

@@ -18,7 +18,7 @@ type Inferred = Result<Type, InferError>;
 type Outputs = Result<Vec<Tensor>, LegalizeError>;
 
 macro_rules! row {
-    ($name:literal, $n:literal, $ones:expr, $zeros:expr, $data:literal, $kernel:literal) => {
+    ($name:literal, $n:literal, $data:literal, $kernel:literal) => {
         OpDecl::new(
             concat!("relax.nn.", $name),
             |ctx| infer(ctx, $n),
@@ -32,15 +32,21 @@ macro_rules! row {
         )
         .operands(&["data", "weight"])
         .attrs(&[
-            ("strides", $ones),
-            ("padding", $zeros),
-            ("output_padding", $zeros),
-            ("dilation", $ones),
+            ("strides", Default::Ints(&[1; $n])),
+            ("padding", Default::Ints(&[0; 2 * $n])),
+            ("output_padding", Default::Ints(&[0; $n])),
+            ("dilation", Default::Ints(&[1; $n])),
             ("groups", Default::Int(1)),
             ("data_layout", Default::Str($data)),
             ("kernel_layout", Default::Str($kernel)),
             ("out_layout", Default::None),
             ("out_dtype", Default::None),
+        ])
+        .lists(&[
+            ("strides", $n),
+            ("padding", 2 * $n),
+            ("output_padding", $n),
+            ("dilation", $n),
         ])
         .te(Pattern::OutEWiseFusable, |ctx| te_transpose(ctx, $n))
         .onnx(&["ConvTranspose"])
@@ -50,16 +56,9 @@ macro_rules! row {
 
 /// The operators of this file.
 pub static DECLS: &[OpDecl] = &[
-    row!("conv1d_transpose", 1, Default::Int(1), Default::Int(0), "NCW", "IOW"),
-    row!("conv2d_transpose", 2, Default::Ints(&[1, 1]), Default::Ints(&[0, 0]), "NCHW", "IOHW"),
-    row!(
-        "conv3d_transpose",
-        3,
-        Default::Ints(&[1, 1, 1]),
-        Default::Ints(&[0, 0, 0]),
-        "NCDHW",
-        "IODHW"
-    ),
+    row!("conv1d_transpose", 1, "NCW", "IOW"),
+    row!("conv2d_transpose", 2, "NCHW", "IOHW"),
+    row!("conv3d_transpose", 3, "NCDHW", "IODHW"),
 ];
 
 /// What is added behind the result, less than a stride or a dilation.

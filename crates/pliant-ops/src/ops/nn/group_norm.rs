@@ -32,6 +32,7 @@ pub static DECLS: &[OpDecl] = &[
         ("center", Default::Bool(true)),
         ("scale", Default::Bool(true)),
     ])
+    .lists(&[("axes", 1)])
     .te(Pattern::CommReduce, te_group)
     .onnx(&["GroupNormalization"]),
     OpDecl::new(
@@ -47,6 +48,7 @@ pub static DECLS: &[OpDecl] = &[
         ("center", Default::Bool(true)),
         ("scale", Default::Bool(true)),
     ])
+    .lists(&[("axes", 1)])
     .te(Pattern::CommReduce, te_instance)
     .onnx(&["InstanceNormalization"]),
 ];

@@ -27,6 +27,7 @@ pub static DECLS: &[OpDecl] = &[
         ("center", Default::Bool(true)),
         ("scale", Default::Bool(true)),
     ])
+    .lists(&[("axes", 1)])
     .te(Pattern::CommReduce, layer_norm)
     .onnx(&["LayerNormalization"]),
     OpDecl::new(
@@ -35,7 +36,8 @@ pub static DECLS: &[OpDecl] = &[
         "Divided by the root of the mean square over axes, and scaled.",
     )
     .operands(&["data", "weight"])
-    .attrs(&[("axes", Default::Int(-1)), ("epsilon", Default::Float(1e-5))])
+    .attrs(&[("axes", Default::Ints(&[-1])), ("epsilon", Default::Float(1e-5))])
+    .lists(&[("axes", 1)])
     .te(Pattern::CommReduce, rms_norm)
     .onnx(&["RMSNormalization"]),
 ];

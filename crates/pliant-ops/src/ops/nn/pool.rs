@@ -18,19 +18,20 @@ type Inferred = Result<Type, InferError>;
 type Outputs = Result<Vec<Tensor>, LegalizeError>;
 
 macro_rules! pool {
-    ($name:literal, $n:literal, $kind:expr, $ones:expr, $zeros:expr, $pad:literal, $layout:literal, $doc:literal, $onnx:expr) => {
+    ($name:literal, $n:literal, $kind:expr, $pad:literal, $layout:literal, $doc:literal, $onnx:expr) => {
         OpDecl::new(concat!("relax.nn.", $name), |ctx| infer(ctx, $n, $kind), $doc)
             .operands(&["data"])
             .attrs(&[
-                ("pool_size", $ones),
-                ("strides", $ones),
-                ("padding", $zeros),
-                ("dilation", $ones),
+                ("pool_size", Default::Ints(&[1; $n])),
+                ("strides", Default::Ints(&[1; $n])),
+                ("padding", Default::Ints(&[0; 2 * $n])),
+                ("dilation", Default::Ints(&[1; $n])),
                 ("ceil_mode", Default::Bool(false)),
                 ("count_include_pad", Default::Bool($pad)),
                 ("layout", Default::Str($layout)),
                 ("out_layout", Default::None),
             ])
+            .lists(&[("pool_size", $n), ("strides", $n), ("padding", 2 * $n), ("dilation", $n)])
             .te(Pattern::OutEWiseFusable, |ctx| te_pool(ctx, $n, $kind))
             .onnx($onnx)
             .limits(layout::LIMITS)
@@ -51,6 +52,7 @@ macro_rules! adaptive {
             ("layout", Default::Str($layout)),
             ("out_layout", Default::None),
         ])
+        .lists(&[("output_size", $n)])
         .te(Pattern::OutEWiseFusable, |ctx| te_adaptive(ctx, $n))
         .onnx(&["GlobalAveragePool"])
         .limits(layout::LIMITS)
@@ -63,41 +65,28 @@ const AVG: &str = "The mean of each window. Padding counts as zeros with count_i
                    beyond it never counts.";
 
 macro_rules! max {
-    ($name:literal, $n:literal, $ones:expr, $zeros:expr, $layout:literal) => {
+    ($name:literal, $n:literal, $layout:literal) => {
         OpDecl {
             doc: MAX,
-            ..pool!(
-                $name,
-                $n,
-                Kind::Max,
-                $ones,
-                $zeros,
-                false,
-                $layout,
-                "",
-                &["MaxPool", "GlobalMaxPool"]
-            )
+            ..pool!($name, $n, Kind::Max, false, $layout, "", &["MaxPool", "GlobalMaxPool"])
         }
     };
 }
 
 macro_rules! avg {
-    ($name:literal, $n:literal, $ones:expr, $zeros:expr, $pad:literal, $layout:literal) => {
-        OpDecl {
-            doc: AVG,
-            ..pool!($name, $n, Kind::Avg, $ones, $zeros, $pad, $layout, "", &["AveragePool"])
-        }
+    ($name:literal, $n:literal, $pad:literal, $layout:literal) => {
+        OpDecl { doc: AVG, ..pool!($name, $n, Kind::Avg, $pad, $layout, "", &["AveragePool"]) }
     };
 }
 
 /// The operators of this file.
 pub static DECLS: &[OpDecl] = &[
-    max!("max_pool1d", 1, Default::Ints(&[1]), Default::Ints(&[0, 0]), "NCW"),
-    max!("max_pool2d", 2, Default::Ints(&[1, 1]), Default::Ints(&[0, 0]), "NCHW"),
-    max!("max_pool3d", 3, Default::Ints(&[1, 1, 1]), Default::Ints(&[0, 0, 0]), "NCDHW"),
-    avg!("avg_pool1d", 1, Default::Ints(&[1]), Default::Ints(&[0, 0]), true, "NCW"),
-    avg!("avg_pool2d", 2, Default::Ints(&[1, 1]), Default::Ints(&[0, 0]), false, "NCHW"),
-    avg!("avg_pool3d", 3, Default::Ints(&[1, 1, 1]), Default::Ints(&[0, 0, 0]), true, "NCDHW"),
+    max!("max_pool1d", 1, "NCW"),
+    max!("max_pool2d", 2, "NCHW"),
+    max!("max_pool3d", 3, "NCDHW"),
+    avg!("avg_pool1d", 1, true, "NCW"),
+    avg!("avg_pool2d", 2, false, "NCHW"),
+    avg!("avg_pool3d", 3, true, "NCDHW"),
     adaptive!("adaptive_avg_pool1d", 1, "NCW"),
     adaptive!("adaptive_avg_pool2d", 2, "NCHW"),
     adaptive!("adaptive_avg_pool3d", 3, "NCDHW"),

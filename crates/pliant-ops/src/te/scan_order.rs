@@ -1,0 +1,108 @@
+//! Which reads inside a scan may see a step that is not computed yet: what is not proved is checked when the scan runs.
+
+use pliant_ir::tir::Intrin;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::bridge::simplify;
+use super::build::{and, le, lt, not, or};
+use super::expr::{Expr, ExprKind, IterVar};
+use super::tensor::{Compute, Tensor};
+use super::walk::fold;
+
+/// A read of a state, or of a stage between the states, at a step that is not known to be computed.
+pub(super) struct Read {
+    /// The step that is read.
+    place: Expr,
+    /// What holds where it is read, if that is not everywhere.
+    given: Option<Expr>,
+    /// Whether it may be the reader's own step: stages of one step are computed in order.
+    own: bool,
+}
+
+impl Read {
+    /// That the step is computed when step `t` of the reader is.
+    pub(super) fn in_time(&self, t: &Expr) -> Expr {
+        let early = if self.own { le(&self.place, t) } else { lt(&self.place, t) };
+        match &self.given {
+            Some(given) => or(&not(given), &early),
+            None => early,
+        }
+    }
+}
+
+/// How far a read is from the reader's own step, where that is a number.
+pub(super) fn distance(stage: &Compute, at: &[Expr]) -> Option<i64> {
+    simplify(&(at.first()? - &stage.axes[0].var.expr())).as_int()
+}
+
+/// The reads of a stage that are not known to be in time, and the axes that it sums over.
+pub(super) type OpenReads<'s> = (Vec<Read>, &'s [IterVar]);
+
+/// [`OpenReads`] of a stage.
+pub(super) fn open_reads<'s>(
+    stage: &'s Compute,
+    states: &[Tensor],
+    between: &[Tensor],
+) -> OpenReads<'s> {
+    let (roots, axes) = match stage.body.kind() {
+        ExprKind::Reduce(r) => {
+            let roots = std::iter::once(&r.source).chain(&r.init).cloned().collect();
+            (roots, &r.axes[..])
+        }
+        _ => (vec![stage.body.clone()], &[][..]),
+    };
+    let (mut reads, mut memo) = (Vec::new(), FxHashMap::default());
+    for root in &roots {
+        // Only what reads a step is walked: shared parts stand under many conditions.
+        let found: Result<bool, std::convert::Infallible> = fold(root, &mut memo, |e, parts| {
+            let own = matches!(e.kind(), ExprKind::Load(t, _) if states.contains(t) || between.contains(t));
+            Ok(own || parts.iter().any(|&part| part))
+        });
+        if let Ok(true) = found {
+            walk(root, stage, states, between, &memo, &mut reads);
+        }
+    }
+    (reads, axes)
+}
+
+fn walk(
+    root: &Expr,
+    stage: &Compute,
+    states: &[Tensor],
+    between: &[Tensor],
+    reading: &FxHashMap<usize, bool>,
+    reads: &mut Vec<Read>,
+) {
+    let mut stack: Vec<(Expr, Option<Expr>)> = vec![(root.clone(), None)];
+    let mut seen = FxHashSet::default();
+    while let Some((e, given)) = stack.pop() {
+        let key = (e.id(), given.as_ref().map(Expr::id));
+        if !reading.get(&e.id()).is_some_and(|&r| r) || !seen.insert(key) {
+            continue;
+        }
+        let under = |cond: Expr| Some(given.as_ref().map_or(cond.clone(), |g| and(g, &cond)));
+        match e.kind() {
+            ExprKind::Select(cond, yes, no) => {
+                stack.push((yes.clone(), under(cond.clone())));
+                stack.push((no.clone(), under(not(cond))));
+                stack.push((cond.clone(), given));
+                continue;
+            }
+            ExprKind::Call(Intrin::IfThenElse, args) if args.len() == 3 => {
+                stack.push((args[1].clone(), under(args[0].clone())));
+                stack.push((args[2].clone(), under(not(&args[0]))));
+                stack.push((args[0].clone(), given));
+                continue;
+            }
+            ExprKind::Load(t, at) if states.contains(t) || between.contains(t) => {
+                let (own, far) = (!states.contains(t), distance(stage, at));
+                if far.is_none_or(|d| d >= i64::from(own)) && !at.is_empty() {
+                    let (place, given) = (at[0].clone(), given.clone());
+                    reads.push(Read { place, given, own });
+                }
+            }
+            _ => {}
+        }
+        stack.extend(e.children().into_iter().map(|part| (part.clone(), given.clone())));
+    }
+}

@@ -1,0 +1,156 @@
+"""Loop functions at the edges of their arithmetic: all machines give the same values and the same errors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pliant
+from pliant.script import from_source
+
+HEADER = "from pliant.script import ir as I, relax as R, tir as T\n"
+MACHINES = ("interpreter", "bytecode", "compiled")
+
+
+def runs(body: str, x: Any, out: str, machine: str) -> Any:
+    """What a loop function with that body, from ``A`` (of the input's type) to ``B``, makes of an input."""
+    lines = "\n".join("            " + line for line in body.strip().splitlines())
+    n, dtype = x.shape[0], x.dtype.name
+    module = from_source(f"""{HEADER}
+@I.ir_module
+class Module:
+    @T.prim_func(private=True)
+    def f(a: T.handle, b: T.handle):
+        n = T.int64()
+        A = T.match_buffer(a, (n,), "{dtype}")
+        B = T.match_buffer(b, (n,), "{out}")
+        with T.block("root"):
+{lines}
+    @R.function(pure=False)
+    def main(x: R.Tensor(("n",), "{dtype}")) -> R.Tensor(("n",), "{out}"):
+        n = T.int64()
+        cls = Module
+        y = R.call_tir(cls.f, (x,), out_sinfo=R.Tensor((n,), "{out}"))
+        return y
+""")
+    assert from_source(module.script()).script() == module.script()
+    if machine == "interpreter":
+        return pliant.testing.interpret(module, x).numpy().tolist()
+    return pliant.compile(module, exec_mode=machine)(x).numpy().tolist()
+
+
+BLOCK = """
+for i in range(n):
+    with T.block("b"):
+        vi = T.axis.spatial(n, i)
+"""
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize(
+    ("body", "x", "want"),
+    [
+        # A divisor below 1 has no runs of places.
+        (BLOCK + "        B[vi] = vi // (n - 5)", [0] * 4, [0, -1, -2, -3]),
+        (BLOCK + "        B[vi] = vi % (n - 5) + A[vi]", [7] * 4, [7, 7, 7, 7]),
+        (BLOCK + "        B[vi] = vi // (n - 2) * 10 + vi % (n - 2)", [0] * 5, [0, 1, 2, 10, 11]),
+        # Comparisons wrap as their sums do.
+        (
+            BLOCK + "        B[vi] = T.if_then_else(vi + T.int64(9223372036854775807) < T.int64(0), T.int64(1), T.int64(0))",
+            [0] * 4,
+            [0, 1, 1, 1],
+        ),
+        # So do variables, in loops of one turn too.
+        (
+            "x: T.int64 = A[0]\nfor j in range(1):\n    y: T.int64 = (x * T.int64(2**45)) // T.int64(2**45)\n    B[j] = y",
+            [262144],
+            [-262144],
+        ),
+        (
+            "for i in range(n):\n    x: T.int32 = T.Cast('int32', A[i])\n    B[i] = T.Cast('int64', x * 65536) // T.int64(65536)",
+            [32768, 1],
+            [-32768, 1],
+        ),
+        # An axis keeps the value that it was read with.
+        (
+            "for i in range(n):\n    B[i] = i\nfor i in range(n):\n    with T.block('b'):\n        v = T.axis.opaque(64, B[i])\n"
+            "        w = T.axis.opaque(64, i)\n        B[w] = 5\n        B[w] = v",
+            [0] * 3,
+            [0, 1, 2],
+        ),
+        # An init runs where the axis of its reduction is at the first value, whatever the loop.
+        (
+            "for i, k in T.grid(n, 3):\n    with T.block('b'):\n        v = T.axis.spatial(n, i)\n        r = T.axis.reduce(3, 2 - k)\n"
+            "        with T.init():\n            B[v] = 0\n        B[v] = B[v] + r + 1",
+            [0] * 2,
+            [1, 1],
+        ),
+        (
+            "for i, k in T.grid(n, 6):\n    with T.block('b'):\n        v = T.axis.spatial(n, i)\n        r = T.axis.reduce(3, k % 3)\n"
+            "        with T.init():\n            B[v] = 0\n        B[v] = B[v] * 2 + r",
+            [0] * 2,
+            [4, 4],
+        ),
+    ],
+)
+def test_integers_are_those_of_the_machine(machine: str, body: str, x: list[int], want: list[int]) -> None:
+    assert runs(body, np.array(x, "int64"), "int64", machine) == want
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize(
+    "body",
+    [
+        "for i in range(n):\n    with T.block('b'):\n        vi = T.axis.spatial(n, i)\n        T.where(A[vi + 1000000000] > 0)\n"
+        "        B[vi] = A[vi]",
+        "for i in range(n):\n    with T.block('b'):\n        vi = T.axis.spatial(A[1000000000 + i], i)\n        B[vi] = A[vi]",
+        "for i in range(n):\n    B[i] = T.if_then_else(A[i] == 0, T.max(A[i + 1000000000], 0), A[i])",
+    ],
+)
+def test_reads_are_checked_wherever_they_stand(machine: str, body: str) -> None:
+    with pytest.raises(Exception, match="out of bounds|outside"):
+        runs(body, np.zeros(3, "int64"), "int64", machine)
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_a_divisor_of_zero_is_told(machine: str) -> None:
+    with pytest.raises(Exception, match="division by zero"):
+        runs(BLOCK + "        B[vi] = vi // (n - 5)", np.zeros(5, "int64"), "int64", machine)
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_places_that_change_along_a_reduction_are_checked_there(machine: str) -> None:
+    module = from_source(f"""{HEADER}
+@I.ir_module
+class Module:
+    @T.prim_func(private=True)
+    def f(a: T.handle, places: T.handle, c: T.handle):
+        n, m, k = T.int64(), T.int64(), T.int64()
+        A = T.match_buffer(a, (n, k), "float32")
+        I = T.match_buffer(places, (m,), "int64")
+        C = T.match_buffer(c, (n,), "float32")
+        for i, r, j in T.grid(n, m, k):
+            with T.block("s"):
+                vi, vr, vj = T.axis.remap("SRR", [i, r, j])
+                with T.init():
+                    C[vi] = T.float32(0)
+                C[vi] = C[vi] + T.exp(A[I[vr], vj])
+    @R.function
+    def main(x: R.Tensor(("n", "k"), "float32"), places: R.Tensor(("m",), "int64")) -> R.Tensor(("n",), "float32"):
+        n = T.int64()
+        cls = Module
+        y = R.call_tir(cls.f, (x, places), out_sinfo=R.Tensor((n,), "float32"))
+        return y
+""")
+    run = pliant.testing.interpret if machine == "interpreter" else None
+    vm = None if run else pliant.compile(module, exec_mode=machine)
+    call = (lambda *args: run(module, *args)) if run else vm
+    x = np.linspace(-1, 1, 3 * 700).reshape(3, 700).astype("float32")
+    got = call(x, np.array([2, 0, 2])).numpy()
+    np.testing.assert_allclose(got, [np.exp(x[[2, 0, 2]]).sum()] * 3, rtol=1e-5)
+    with pytest.raises(Exception, match="out of bounds|outside"):
+        call(x, np.array([2, 3]))
+    # Where there is nothing to read, no place is wrong.
+    assert call(np.zeros((2, 0), "float32"), np.array([5])).numpy().tolist() == [0, 0]
