@@ -335,3 +335,55 @@ def test_results_that_others_read_stay() -> None:
     module = bb.get()
     assert "pliant_convolve_f32" in kernels_in(module)
     everywhere(module, [(np.random.default_rng(1).standard_normal((2, 3, 8, 8)).astype("float32"),)], 1e-4)
+
+
+def residual_net(dims: int) -> pliant.IRModule:
+    """Convolutions with bias, activation, residual, pooling and a mean, channels first, as exporters write them."""
+    rng = np.random.default_rng(dims)
+    bb, op = relax.BlockBuilder(), relax.op
+    n, h = pliant.tir.Var("n", "int64"), pliant.tir.Var("h", "int64")
+    x = relax.Var("x", relax.TensorStructInfo([n, 3, h, *[8] * (dims - 1)], "float32"))
+    conv, pool = getattr(op.nn, f"conv{dims}d"), getattr(op.nn, f"max_pool{dims}d")
+    spatial = [1] * dims
+
+    def convolution(x: relax.Expr, filters: int, channels: int, size: int, **attrs: object) -> relax.Expr:
+        w = relax.const(rng.standard_normal([filters, channels] + [size] * dims).astype("float32") * np.float32(0.2))
+        b = relax.const(rng.standard_normal([1, filters, *spatial]).astype("float32"))
+        return bb.emit(op.add(bb.emit(conv(x, w, padding=size // 2, **attrs)), b))
+
+    with bb.function("main", [x]):
+        with bb.dataflow():
+            y = bb.emit(op.nn.relu(convolution(x, 20, 3, 3, strides=2)))
+            y = bb.emit(pool(y, [2] * dims, [1] * dims, [1] * (2 * dims)))
+            z = bb.emit(op.nn.relu(convolution(y, 20, 20, 3)))
+            z = bb.emit(op.nn.relu(bb.emit(op.add(convolution(z, 20, 20, 3), y))))
+            z = convolution(z, 20, 1, 3, groups=20)
+            z = bb.emit(op.minimum(bb.emit(op.maximum(z, relax.const(0.0, "float32"))), relax.const(6.0, "float32")))
+            s = bb.emit(op.multiply(z, relax.const(rng.standard_normal((20, *spatial)).astype("float32"))))
+            out = bb.emit_output(op.mean(s, axis=list(range(2, dims + 2))))
+        bb.emit_func_output(out)
+    return bb.get()
+
+
+@pytest.mark.parametrize("dims", [1, 2, 3])
+def test_channels_stay_last_between_convolutions(dims: int) -> None:
+    module = residual_net(dims)
+    script = kernels_in(module)
+    # Only what comes in is transposed; bias, residual and activations are done by the four convolutions.
+    assert script.count("R.permute_dims") + script.count("cls.permute_dims") + script.count("cls.transpose") == 1, script
+    assert script.count("R.call_tir(cls.conv") == 4 and "cls.relu" not in script
+    rng = np.random.default_rng(2)
+    sizes = [(0, 8), (1, 1), (1, 7), (3, 12)]
+    everywhere(module, [(rng.standard_normal((n, 3, h, *[8] * (dims - 1))).astype("float32"),) for n, h in sizes], 2e-4)
+
+
+def test_results_of_convolutions_are_read_in_both_layouts() -> None:
+    bb = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorStructInfo([pliant.tir.Var("n", "int64"), 3, 5, 4], "float32"))
+    w = relax.const(np.random.default_rng(0).standard_normal((4, 3, 3, 3)).astype("float32"))
+    with bb.function("main", [x]):
+        with bb.dataflow():
+            y = bb.emit(relax.op.nn.relu(bb.emit(relax.op.nn.conv2d(x, w, padding=1))))
+            z = bb.emit_output(relax.op.concat([y, bb.emit(relax.op.tanh(y))], axis=1))
+        bb.emit_func_output(z)
+    everywhere(bb.get(), [(np.random.default_rng(1).standard_normal((n, 3, 5, 4)).astype("float32"),) for n in (0, 1, 3)], 1e-4)

@@ -18,6 +18,7 @@ pub mod byoc;
 mod call_sites;
 pub mod call_tir_rewrite;
 pub mod canonicalize_bindings;
+pub mod channels_last;
 pub mod combine_parallel_matmul;
 pub mod convert_to_dataflow;
 pub mod copy_aliased_results;

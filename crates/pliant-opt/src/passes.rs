@@ -10,6 +10,7 @@ use crate::attach_global_symbol::AttachGlobalSymbol;
 use crate::bundle_model_params::BundleModelParams;
 use crate::call_tir_rewrite::CallTirRewrite;
 use crate::canonicalize_bindings::CanonicalizeBindings;
+use crate::channels_last::ChannelsLast;
 use crate::combine_parallel_matmul::CombineParallelMatmul;
 use crate::convert_to_dataflow::ConvertToDataflow;
 use crate::copy_aliased_results::CopyAliasedResults;
@@ -107,6 +108,7 @@ passes! {
     "MergeCompositeFunctions": "Join neighbouring functions of one backend" => MergeCompositeFunctions;
     "RunCodegen": "Let code generators take the functions of their backends" => RunCodegen::default();
     "FuseAttention": "Make one call of the library of what attention is written as" => FuseAttention;
+    "ChannelsLast": "Let convolutions read and write data whose channels come last" => ChannelsLast;
     "PackConvolutions": "Make calls of the library of convolutions with constant weights" => PackConvolutions;
     "PackConstants": "Give the constant operands of matrix products the form that kernels read fastest" => PackConstants;
     "DataflowUseInplaceCalls": "Write results over operands that die there" => DataflowUseInplaceCalls;

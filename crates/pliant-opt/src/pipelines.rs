@@ -30,6 +30,9 @@ pub const ZERO: &[&str] = &[
     "EliminateCommonSubexpr",
     "FoldConstant",
     "FuseAttention",
+    "ChannelsLast",
+    // Transposes that nobody reads would keep results from being finished where they are made.
+    "DeadCodeElimination",
     "PackConvolutions",
     "DeadCodeElimination",
     "PackConstants",

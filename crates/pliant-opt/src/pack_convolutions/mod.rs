@@ -18,7 +18,7 @@
 //! ```
 //!
 //! # Requires
-//! Nothing. It is of use before [`LegalizeOps`](crate::legalize_ops).
+//! Nothing. It is of use before [`LegalizeOps`](crate::legalize_ops), and after [`ChannelsLast`](crate::channels_last).
 //!
 //! # Keeps
 //! Convolutions of other types than float32, of weights that are no constants or channels that must yet be checked, those with
