@@ -1,0 +1,94 @@
+# test opt --passes=PackConvolutions
+
+from pliant.script import ir as I, relax as R, tir as T
+
+
+@I.ir_module
+class Module:
+    @R.function
+    def first(x: R.Tensor(("n", 2, "h", 4), "float32")) -> R.Object:
+        with R.dataflow():
+            c = R.nn.conv2d(x, R.const([[[[0.5]], [[-1.0]]], [[[2.0]], [[1.0]]]], "float32"), padding=[1, 0])
+            b = R.add(c, R.const([[[[1.0]], [[-2.0]]]], "float32"))
+            r = R.nn.relu(b)
+            R.output(r)
+        return r
+
+    @R.function
+    def last(x: R.Tensor(("n", "w", 2), "float32")) -> R.Object:
+        with R.dataflow():
+            c = R.nn.conv1d(x, R.const([[[0.5], [-1.0]], [[2.0], [1.0]]], "float32"), data_layout="NWC")
+            s = R.add(x, c)
+            t = R.maximum(s, R.const(0.0, "float32"))
+            z = R.minimum(t, R.const(6.0, "float32"))
+            R.output(z)
+        return z
+
+    @R.function
+    def varying(x: R.Tensor(("n", 2, "h", 4), "float32"), w: R.Tensor((2, 2, 1, 1), "float32")) -> R.Object:
+        with R.dataflow():
+            c = R.nn.conv2d(x, w)
+            R.output(c)
+        return c
+
+# expect
+# from pliant.script import ir as I, relax as R, tir as T
+#
+# metadata = {
+#     "relax.expr.Constant": [
+#         I.tensor((1, 2, 16), "float32", "AAAAPwAAAEAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAgL8AAIA/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="),
+#         I.tensor((1, 2, 16), "float32", "AAAAPwAAAEAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAgL8AAIA/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="),
+#     ]
+# }
+#
+# @I.ir_module
+# class Module:
+#     @R.function
+#     def first(x: R.Tensor(("n", 2, "h", 4), dtype="float32")) -> R.Object:
+#         n = T.int64()
+#         h = T.int64()
+#         cls = Module
+#         with R.dataflow():
+#             r: R.Tensor((n, 2, h + 2, 4), dtype="float32") = R.call_tir(cls.conv2d_packed, (x, metadata["relax.expr.Constant"][0], R.const([1.0, -2.0], "float32")), out_sinfo=R.Tensor((n, 2, h + 2, 4), dtype="float32"))
+#             R.output(r)
+#         return r
+#
+#     @R.function
+#     def last(x: R.Tensor(("n", "w", 2), dtype="float32")) -> R.Object:
+#         n = T.int64()
+#         w = T.int64()
+#         cls = Module
+#         with R.dataflow():
+#             z: R.Tensor((n, w, 2), dtype="float32") = R.call_tir(cls.conv1d_packed, (x, metadata["relax.expr.Constant"][1], x), out_sinfo=R.Tensor((n, w, 2), dtype="float32"))
+#             R.output(z)
+#         return z
+#
+#     @R.function
+#     def varying(x: R.Tensor(("n", 2, "h", 4), dtype="float32"), w: R.Tensor((2, 2, 1, 1), dtype="float32")) -> R.Object:
+#         n = T.int64()
+#         h = T.int64()
+#         with R.dataflow():
+#             c: R.Tensor((n, 2, h, 4), dtype="float32") = R.nn.conv2d(x, w)
+#             R.output(c)
+#         return c
+#
+#     @T.prim_func(private=True)
+#     def conv2d_packed(var_A: T.handle, B: T.Buffer((1, 2, 16), "float32"), C: T.Buffer((2,), "float32"), var_conv2d_packed: T.handle):
+#         T.func_attr({"tir.noalias": True})
+#         n = T.int64()
+#         h = T.int64()
+#         A = T.match_buffer(var_A, (n, 2, h, 4), "float32")
+#         conv2d_packed = T.match_buffer(var_conv2d_packed, (n, 2, h + 1 + 1, 4), "float32")
+#         with T.block("conv2d_packed"):
+#             T.evaluate(T.call_extern("int64", "pliant_convolve_f32", n, 2, 2, 1, 1, h, 4, 1, h + 1 + 1, 4, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 1, 0, T.address_of(A[0, 0, 0, 0]), 2 * h * 4, h * 4, 0, 4, 1, T.address_of(B[0, 0, 0]), 16, T.address_of(conv2d_packed[0, 0, 0, 0]), 2 * (h + 1 + 1) * 4, (h + 1 + 1) * 4, 0, 4, 1, 1, T.address_of(C[0]), 0, T.address_of(B[0, 0, 0]), 0, 0, 1, T.float64(0.0), T.float64(0.0)))
+#
+#     @T.prim_func(private=True)
+#     def conv1d_packed(var_A: T.handle, B: T.Buffer((1, 2, 16), "float32"), var_C: T.handle, var_conv1d_packed: T.handle):
+#         T.func_attr({"tir.noalias": True})
+#         n = T.int64()
+#         w = T.int64()
+#         A = T.match_buffer(var_A, (n, w, 2), "float32")
+#         C = T.match_buffer(var_C, (n, w, 2), "float32")
+#         conv1d_packed = T.match_buffer(var_conv1d_packed, (n, w + -1 + 1, 2), "float32")
+#         with T.block("conv1d_packed"):
+#             T.evaluate(T.call_extern("int64", "pliant_convolve_f32", n, 2, 2, 1, 1, 1, w, 1, 1, w + -1 + 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, T.address_of(A[0, 0, 0]), w * 2, 1, 0, 0, 2, T.address_of(B[0, 0, 0]), 16, T.address_of(conv1d_packed[0, 0, 0]), (w + -1 + 1) * 2, 1, 0, 0, 2, 0, T.address_of(B[0, 0, 0]), 1, T.address_of(C[0, 0, 0]), (w + -1 + 1) * 2, 2, 2, T.float64(0.0), T.float64(6.0)))
