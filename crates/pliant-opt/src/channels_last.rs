@@ -23,8 +23,8 @@
 //! Nothing. [`DeadCodeElimination`](crate::dead_code_elimination) removes the transposes that nobody reads.
 //!
 //! # Keeps
-//! The types of all bindings. Operators that it does not know read what was transposed back; convolutions of other types, of weights
-//! that are no constants, and all of it where kernels are switched off.
+//! The types of all bindings. Operators that it does not know read what was transposed back; convolutions of other types, of
+//! weights that are no constants, and all of it where kernels are switched off.
 //!
 //! # Never
 //! Changes a value.
