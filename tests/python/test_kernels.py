@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import random
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -387,3 +389,50 @@ def test_results_of_convolutions_are_read_in_both_layouts() -> None:
             z = bb.emit_output(relax.op.concat([y, bb.emit(relax.op.tanh(y))], axis=1))
         bb.emit_func_output(z)
     everywhere(bb.get(), [(np.random.default_rng(1).standard_normal((n, 3, 5, 4)).astype("float32"),) for n in (0, 1, 3)], 1e-4)
+
+
+CALLS: dict[str, list[int | str]] = {
+    "pliant_attend_f32": [1, 2, 2, 3, 3, 2, 2, "A", 12, 2, 4, "A", 12, 2, 4, "A", 12, 2, 4, "O", 12, 2, 4, "F", "F"]
+    + [0, "A", 0, 0, 0, 0, 0, 0, 0, 0],
+    "pliant_convolve_f32": [1, 2, 2, 1, 1, 3, 3, 1, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, "A", 18, 9, 0, 3, 1, "W", 16]
+    + ["O", 18, 9, 0, 3, 1, 0, "A", 0, "A", 0, 0, 0, "F", "F"],
+}
+WRITTEN = {"F": "T.float64(0.5)"} | {b: f"T.address_of({b}[0])" for b in "AWO"}
+
+
+def written(tmp_path: Path, kernel: str, args: list[int | str]) -> pliant.Model:
+    """A program whose script calls a kernel."""
+    text = ", ".join(WRITTEN.get(str(a), str(a)) for a in args)
+    path = tmp_path / "call.py"
+    path.write_text(f"""
+from pliant.script import ir as I, relax as R, tir as T
+
+@I.ir_module
+class Module:
+    @T.prim_func
+    def f(A: T.Buffer((40,), "float32"), W: T.Buffer((64,), "float32"), O: T.Buffer((40,), "float32")):
+        with T.block("b"):
+            T.evaluate(T.call_extern("int64", "{kernel}", {text}))
+
+    @R.function
+    def main(a: R.Tensor((40,), "float32"), w: R.Tensor((64,), "float32")) -> R.Tensor((40,), "float32"):
+        r = R.call_tir(Module.f, (a, w), out_sinfo=R.Tensor((40,), "float32"))
+        return r
+""")
+    return pliant.compile(path)
+
+
+@pytest.mark.parametrize("kernel", CALLS)
+def test_written_calls_stay_inside_their_buffers(kernel: str, tmp_path: Path) -> None:
+    a, w = np.ones(40, "float32"), np.ones(64, "float32")
+    written(tmp_path, kernel, CALLS[kernel])(a, w)
+    draw = random.Random(kernel)
+    sizes = [i for i, v in enumerate(CALLS[kernel]) if isinstance(v, int)]
+    for value in (-1, 7, 64, 1 << 28, 1 << 40, (1 << 63) - 1):
+        for at in draw.sample(sizes, 3):
+            args = list(CALLS[kernel])
+            args[at] = value
+            try:
+                written(tmp_path, kernel, args)(a, w)
+            except pliant.error.PliantError as e:
+                assert "outside its buffers" in str(e) or "arguments that it cannot take" in str(e), e
