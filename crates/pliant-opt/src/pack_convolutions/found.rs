@@ -4,7 +4,7 @@ use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function, Var};
 use pliant_ir::{AttrValue, Attrs, DType, Op};
 use pliant_pass::rewrite::{for_each_operand_var, reachable_seqs};
 use pliant_tensor::Tensor;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 const OPS: [Op; 3] = [Op("relax.nn.conv1d"), Op("relax.nn.conv2d"), Op("relax.nn.conv3d")];
 const ADD: Op = Op("relax.add");
@@ -62,6 +62,8 @@ impl Convolution {
 pub(super) fn all(func: &Function) -> Vec<Convolution> {
     let mut out = Vec::new();
     let mut readers: Option<Readers> = None;
+    // A sum of two convolutions is the end of one of them, and a residual is the other.
+    let mut taken: FxHashSet<Var> = FxHashSet::default();
     for seq in reachable_seqs(func) {
         for &block in &func.seq(seq).blocks {
             let block = func.block(block);
@@ -69,7 +71,9 @@ pub(super) fn all(func: &Function) -> Vec<Convolution> {
                 let Some(mut c) = convolution(func, *binding) else { continue };
                 if block.dataflow {
                     let readers = readers.get_or_insert_with(|| Readers::of(func));
-                    while extended(func, &mut c, readers) {}
+                    while extended(func, &mut c, readers, &taken) {}
+                    taken.insert(c.result);
+                    taken.extend(&c.inside);
                 }
                 out.push(c);
             }
@@ -223,8 +227,16 @@ impl Readers {
 }
 
 /// Takes what follows into a convolution, if there is anything.
-fn extended(func: &Function, c: &mut Convolution, readers: &Readers) -> bool {
+fn extended(
+    func: &Function,
+    c: &mut Convolution,
+    readers: &Readers,
+    taken: &FxHashSet<Var>,
+) -> bool {
     let Some(next) = readers.only(func, c.result) else { return false };
+    if taken.contains(&next.var) {
+        return false;
+    }
     let Some((op, args, _)) = call(func, next.value) else { return false };
     if func.expr_ty(next.value) != func.var(c.result).ty {
         return false;
