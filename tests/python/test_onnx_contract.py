@@ -414,3 +414,11 @@ def test_integers_to_the_power_of_floats(exponent: float, fed: bool) -> None:
     model = model_of([node("Pow", "x e", "y")], inputs, ["y"], {} if fed else {"e": e})
     got = pliant.compile(model).run(None, {"x": x} | ({"e": e} if fed else {}))[0]
     assert got.dtype == np.int64 and got.tolist() == np.power(x, np.float64(exponent)).astype("int64").tolist()
+
+
+def test_padding_goes_round_as_often_as_it_must() -> None:
+    model = model_of([node("Pad", "x p", "y", mode="wrap")], {"x": ["n"]}, ["y"], {"p": np.array([3, 7])}, opset=19)
+    compiled = pliant.compile(model)
+    for n in (1, 2, 3, 8):
+        x = np.arange(n, dtype="float32")
+        np.testing.assert_array_equal(compiled.run(None, {"x": x})[0], np.pad(x, (3, 7), mode="wrap"))

@@ -116,6 +116,18 @@ fn known(n: &mut Node<'_, '_>, x: Expr, width: &[i64], mode: &str, value: f64) -
     if width.iter().all(|&w| w == 0) {
         return Ok(vec![y.into()]);
     }
+    if mode == "wrap" && may_go_round(n, y, &width)? {
+        for axis in 0..width.len() / 2 {
+            let syms = &mut n.func().syms;
+            let zero = syms.int(0);
+            let grow = (syms.int(width[2 * axis]), syms.int(width[2 * axis + 1]));
+            if grow != (zero, zero) {
+                let places = places(n, y, axis, grow, mode)?;
+                y = n.take(y, places, axis)?;
+            }
+        }
+        return Ok(vec![y.into()]);
+    }
     let mode = match mode {
         "edge" => "replicate",
         "wrap" => "circular",
@@ -126,6 +138,16 @@ fn known(n: &mut Node<'_, '_>, x: Expr, width: &[i64], mode: &str, value: f64) -
         .with("pad_mode", AttrValue::str(mode))
         .with("pad_value", AttrValue::float(value));
     Ok(vec![n.op_with("relax.nn.pad", &[y], attrs)?.into()])
+}
+
+/// Whether an axis may grow by more than it has, so that its elements come round more than once.
+fn may_go_round(n: &mut Node<'_, '_>, x: Expr, width: &[i64]) -> Result<bool, Problem> {
+    let dims = n.dims(x)?;
+    let func = n.func();
+    Ok(dims.iter().zip(width.chunks(2)).any(|(&dim, grow)| {
+        let most = func.syms.int(grow[0].max(grow[1]));
+        pliant_ops::prove::at_most(func, most, dim) != Some(true)
+    }))
 }
 
 /// What is cut off at both ends must be there.
