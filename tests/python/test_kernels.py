@@ -437,3 +437,17 @@ def test_written_calls_stay_inside_their_buffers(kernel: str, tmp_path: Path) ->
                 written(tmp_path, kernel, args)(a, w)
             except pliant.error.PliantError as e:
                 assert "outside its buffers" in str(e) or "arguments that it cannot take" in str(e), e
+
+
+def test_attention_of_large_scores() -> None:
+    query, key = relax.Var("q", relax.TensorStructInfo((1, 1, 1, 1), "float32")), relax.Var("k", relax.TensorStructInfo((1, 2, 1, 1), "float32"))
+    value = relax.Var("v", relax.TensorStructInfo((1, 2, 1, 1), "float32"))
+    bb = relax.BlockBuilder()
+    with bb.function("main", [query, key, value]):
+        bb.emit_func_output(bb.emit(relax.op.nn.attention(query, key, value, scale=0.1)))
+    values = np.array([1, 2], "float32").reshape(1, 2, 1, 1)
+    for q, k, want in ((1e18, (1, 1e-18), 1), (1e19, (3e18, 1), 1), (1e10, (1, 1), 1.5), (3e19, (1e19, 1e19), 1.5)):
+        for kernels in ("on", "off"):
+            run = pliant.compile(bb.get(), kernels=kernels)
+            got = run(np.full((1, 1, 1, 1), q, "float32"), np.array(k, "float32").reshape(1, 2, 1, 1), values)
+            assert got.numpy().item() == want, (q, k, kernels)

@@ -93,6 +93,19 @@ for i in range(n):
             [0] * 2,
             [4, 4],
         ),
+        # Each time that they are: in a loop that no axis uses, and for each of several points of a loop.
+        (
+            "for k, r in T.grid(3, 2):\n    with T.block('b'):\n        v = T.axis.spatial(n, 0)\n        q = T.axis.reduce(3, k)\n"
+            "        with T.init():\n            B[v] = 0\n        B[v] = B[v] + q + 1",
+            [0],
+            [11],
+        ),
+        (
+            "for k, i in T.grid(3, 4):\n    with T.block('b'):\n        v = T.axis.spatial(n, i // 2)\n        q = T.axis.reduce(3, k)\n"
+            "        with T.init():\n            B[v] = 0\n        B[v] = B[v] + q + 1",
+            [0] * 2,
+            [11, 11],
+        ),
     ],
 )
 def test_integers_are_those_of_the_machine(machine: str, body: str, x: list[int], want: list[int]) -> None:
@@ -112,6 +125,32 @@ def test_integers_are_those_of_the_machine(machine: str, body: str, x: list[int]
 def test_reads_are_checked_wherever_they_stand(machine: str, body: str) -> None:
     with pytest.raises(Exception, match="out of bounds|outside"):
         runs(body, np.zeros(3, "int64"), "int64", machine)
+
+
+@pytest.mark.parametrize("machine", MACHINES[1:])
+def test_checks_and_accesses_are_of_one_place(machine: str) -> None:
+    far = "T.int64(4611686018427387904)"
+    body = f"for i in range(n):\n    B[i] = 0\nfor i in range(1000000):\n    B[(i * {far}) // {far} + T.int64(2)] = 1"
+    with pytest.raises(Exception, match="out of bounds"):
+        runs(body, np.zeros(4, "int64"), "int64", machine)
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize(("begin", "end"), [(3, 3), (-2, 0), (2, 1)])
+def test_reductions_over_what_a_slice_leaves_empty_begin(machine: str, begin: int, end: int) -> None:
+    module = from_source(f"""{HEADER}
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor(("n", "m"), "float32")):
+        y = R.strided_slice(x, axes=[1], begin=[{begin}], end=[{end}])
+        return R.sum(y, axis=1), R.max(R.abs(y), axis=1), R.matmul(y, R.permute_dims(y))
+""")
+    for n in (1, 5, 40):
+        x = np.full((n, 6), 7, "float32")
+        got = pliant.testing.interpret(module, x) if machine == "interpreter" else pliant.compile(module, exec_mode=machine)(x)
+        for one, want in zip(got, (np.zeros(n), np.full(n, -np.inf), np.zeros((n, n))), strict=True):
+            np.testing.assert_array_equal(one.numpy(), want)
 
 
 @pytest.mark.parametrize("machine", MACHINES)

@@ -354,6 +354,8 @@ def test_other_arguments_are_told_by_their_names() -> None:
         ("slice -5 9223372036854775807 | matmul 5", {}, ("seq", None, None), True),
         ("slice -5 1000 | matmul 5", {}, ("seq", None, None), True),
         ("half | matmul 4", {}, ("seq", 9, 100), False),
+        ("rows 64", {}, ("seq", 1, 4096), True),
+        ("rows 2048", {}, ("seq", 1, 100_000), True),
         ("half | matmul 4", {}, ("seq", 1, 100), False),
         ("pool | concat", {}, ("seq", None, None), False),
     ],
@@ -374,6 +376,12 @@ def test_sizes_on_both_sides_leave_symbols_open_or_not(nodes: str, constants: An
             case "matmul":
                 known["w"] = np.ones((int(numbers[0]), 2), "float32")
                 made.append(node("MatMul", f"{last} w", out))
+            case "rows":
+                known["s"] = np.array([-1, int(numbers[0])])
+                made.append(node("Transpose", last, "turned", perm=[2, 0, 1]))
+                made.append(node("Slice", "turned zero one last", "row"))
+                known |= {"zero": np.array([0, 0]), "one": np.array([1, 1]), "last": np.array([1, 2])}
+                made.append(node("Reshape", "row s", out))
             case "concat":
                 made.append(node("Concat", f"{last} x", out, axis=1))
         last = out

@@ -264,6 +264,16 @@ def test_a_scan_reads_no_step_that_is_not_computed(machine: str) -> None:
 
         return module(stage, ((tir.SizeVar("n", "int64"),), "int64"))
 
+    def make_between(last: Any) -> Any:
+        def stage(x: Any) -> Any:
+            (n,) = x.shape
+            state = te.placeholder((n,), "float32")
+            first = te.compute((1,), lambda i: tir.Cast("float32", x[i]))
+            twice = te.compute((n,), lambda t: state[t - 1] * 2)
+            return te.scan(first, te.compute((n,), lambda t: last(twice, state, t)), state, inputs=[x])
+
+        return module(stage, ((tir.SizeVar("n", "int64"),), "int64"))
+
     def run(mod: Any, x: Any) -> Any:
         out = interpret(mod, x) if machine == "interpreter" else pliant.compile(mod, exec_mode=machine)(x)
         return out.numpy().tolist()
@@ -278,6 +288,10 @@ def test_a_scan_reads_no_step_that_is_not_computed(machine: str) -> None:
     # What a condition keeps from being read is no mistake.
     guarded = make(lambda s, x, t, n: tir.if_then_else(x[t] < t, s[x[t]], tir.const(7, "float32")))
     assert run(guarded, np.array([2, 0, 5, 1])) == [2, 2, 7, 2]
+    with pytest.raises(pliant.PliantError, match="a state at its own step or a later one"):
+        between = make_between(lambda twice, s, t: twice[t - 1] + s[t - 1])
+        run(between, np.zeros(4, "int64"))
+    assert run(make_between(lambda twice, s, t: twice[t] + s[t - 1]), np.array([1, 0, 0])) == [1, 3, 9]
     k = te.reduce_axis((0, 2), "k")
     summed = make(lambda s, x, t, n: te.sum(s[t - 1 - k * x[t]], axis=k))
     assert run(summed, np.array([1, 0, 1, 1])) == [1, 2, 3, 5]

@@ -66,11 +66,14 @@ impl Relation {
                 let at = |size: i64| self.holds_at(syms, size);
                 let from = |&size: &i64| (size..size + 8).map(at).collect::<Option<Vec<bool>>>();
                 let far = LARGE.iter().find_map(from);
-                if most.is_none() && far.is_none_or(|far| far.contains(&true)) {
+                let least = least.unwrap_or(0).max(0);
+                let end = least.saturating_add(NEAR);
+                // A range that is not tried whole may hold others.
+                let whole = most.is_some_and(|most| most <= end);
+                if !whole && far.is_none_or(|far| far.contains(&true)) {
                     return false;
                 }
-                let least = least.unwrap_or(0).max(0);
-                let end = most.map_or(least + NEAR, |most| most.min(least + NEAR));
+                let end = most.map_or(end, |most| most.min(end));
                 let near = (least..=end).filter(|&size| at(size) == Some(true)).count();
                 let few = if matches!(self, Relation::Holds(_)) { 1 } else { FEW };
                 // A range that is small itself may leave few sizes.

@@ -91,6 +91,8 @@ fn find(f: &PrimFunc, s: Stmt, var: Var, path: &mut Vec<Stmt>, alone: bool, out:
             find(f, *body, var, path, alone, out);
             path.pop();
         }
+        // A check of the axes.
+        StmtData::Assert(_, _, body) => find(f, *body, var, path, false, out),
         StmtData::Block(b) if b.init.is_some() && reduces_over(f, b, &|v| v == var) => {
             out.push(Found { block: s, path: path.clone(), alone });
         }
@@ -178,9 +180,27 @@ impl Site {
         })
     }
 
-    /// Whether the reduction axes are at their first values in the first turn of their loops and in no other: they are
-    /// loop variables, or sums and products of some that count from 0.
+    /// Whether the reduction axes are at their first values in the first turn of their loops and in no other, for each point
+    /// of the spatial axes: these are loop variables or do not change along the path, the others are loop variables or sums of
+    /// multiples of some that count from 0, and each loop of the path is one of an axis.
     fn starts_once(&self, f: &PrimFunc) -> bool {
+        let loops: Vec<Var> = self
+            .path
+            .iter()
+            .filter_map(
+                |&s| if let StmtData::For { var, .. } = f.stmt(s) { Some(*var) } else { None },
+            )
+            .collect();
+        let on_path = |v: Var| loops.contains(&v);
+        let spatial = |i: &IterVar| {
+            i.kind == IterKind::Reduce
+                || matches!(f.expr(i.binding), ExprData::Var(_))
+                || !uses_any(f, i.binding, &on_path)
+        };
+        let used = |v: Var| self.block.iters.iter().any(|i| uses_any(f, i.binding, &|x| x == v));
+        if !self.block.iters.iter().all(spatial) || !loops.iter().all(|&v| used(v)) {
+            return false;
+        }
         let first = |v: Var| {
             self.path.iter().find_map(|&s| match *f.stmt(s) {
                 StmtData::For { var, min, .. } if var == v => Some(min),
@@ -197,13 +217,15 @@ impl Site {
                     ExprData::Var(v) if self.reduced.contains(&v) => {
                         first(v).is_some_and(|min| f.as_int(min) == Some(0))
                     }
-                    ExprData::Var(_) => true,
                     ExprData::Int(n, _) => n > 0,
                     ExprData::Binary(op, a, b) => {
                         let reduced = [a, b].map(|e| self.uses_reduced(f, e));
                         match op {
                             BinOp::Add => reduced == [true, true],
-                            BinOp::Mul => reduced != [true, true],
+                            BinOp::Mul => {
+                                reduced != [true, true]
+                                    && [a, b].iter().any(|&e| f.as_int(e).is_some())
+                            }
                             _ => false,
                         }
                     }

@@ -11,7 +11,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::check_bounds;
 use crate::error::LowerError;
 use crate::fit::{Fit, Interval, SIZE_LIMIT};
-use crate::walk::{ExprRewriter, for_each_stmt, map_stmt, map_stmts, own_exprs, substitute};
+use crate::walk::{ExprRewriter, for_each_stmt, map_stmts, own_exprs, substitute};
 
 /// Simplifies the whole function.
 ///
@@ -33,24 +33,60 @@ struct Known {
     fit: Fit,
 }
 
+/// Simplifies the expressions below a statement. The checks in front of accesses are positions as these are: both stay the
+/// same number, and one that does not fit its type is outside for both.
 fn expressions(f: &mut PrimFunc, known: &Known, s: Stmt) -> Stmt {
-    let positions = positions(f, s);
     let mut places = Integers::new(known, false);
     let mut values = Integers::new(known, true);
-    map_stmt(f, s, &mut |f, e| {
-        if positions.contains(&e) {
-            return places.rewritten(f, e);
-        }
-        // Where values are loaded from are positions.
-        let mut rule = |f: &mut PrimFunc, e: Expr| {
-            let ExprData::Load(buffer, indices) = f.expr(e).clone() else {
-                return values.simpler(f, e);
+    map_stmts(f, s, &mut |f, s| {
+        let mut changed = false;
+        let mut map = |f: &mut PrimFunc, e: Expr, is_place: bool| {
+            let new = match is_place {
+                true => places.rewritten(f, e),
+                false => value(f, e, &mut values, &mut places),
             };
-            let new: Box<[Expr]> = indices.iter().map(|&i| places.rewritten(f, i)).collect();
-            (new != indices).then(|| f.add_expr(ExprData::Load(buffer, new)))
+            changed |= new != e;
+            new
         };
-        ExprRewriter::new(&mut rule).expr(f, e)
+        let new = match f.stmt(s).clone() {
+            StmtData::Store { buffer, indices, value } => {
+                let value = map(f, value, false);
+                let indices = indices.iter().map(|&i| map(f, i, true)).collect();
+                StmtData::Store { buffer, indices, value }
+            }
+            StmtData::Assert(c, message, body) => StmtData::Assert(map(f, c, true), message, body),
+            StmtData::For { var, min, extent, kind, body, annotations } => {
+                let (min, extent) = (map(f, min, false), map(f, extent, false));
+                StmtData::For { var, min, extent, kind, body, annotations }
+            }
+            StmtData::While(c, body) => StmtData::While(map(f, c, false), body),
+            StmtData::If(c, then, other) => StmtData::If(map(f, c, false), then, other),
+            StmtData::Let(var, bound, body) => StmtData::Let(var, map(f, bound, false), body),
+            StmtData::Evaluate(e) => StmtData::Evaluate(map(f, e, false)),
+            StmtData::Block(mut b) => {
+                for iter in &mut b.iters {
+                    (iter.min, iter.extent) = (map(f, iter.min, false), map(f, iter.extent, false));
+                    iter.binding = map(f, iter.binding, false);
+                }
+                b.predicate = b.predicate.map(|p| map(f, p, false));
+                StmtData::Block(b)
+            }
+            data @ (StmtData::Seq(_) | StmtData::Alloc(..)) => data,
+        };
+        changed.then(|| f.add_stmt(new))
     })
+}
+
+/// A value simplified; where it is loaded from are positions.
+fn value(f: &mut PrimFunc, e: Expr, values: &mut Integers<'_>, places: &mut Integers<'_>) -> Expr {
+    let mut rule = |f: &mut PrimFunc, e: Expr| {
+        let ExprData::Load(buffer, indices) = f.expr(e).clone() else {
+            return values.simpler(f, e);
+        };
+        let new: Box<[Expr]> = indices.iter().map(|&i| places.rewritten(f, i)).collect();
+        (new != indices).then(|| f.add_expr(ExprData::Load(buffer, new)))
+    };
+    ExprRewriter::new(&mut rule).expr(f, e)
 }
 
 /// int64 arithmetic as symbolic integers.
@@ -90,9 +126,9 @@ impl<'a> Integers<'a> {
 
     /// The normal form of an int64 expression, if it is smaller.
     ///
-    /// Positions fit their type wherever they are evaluated: the checks in front of an access, which are values, see those
-    /// that do not. Of values, the normal form is the machine's value too where neither can overflow, or both are sums and
-    /// products, which wrap alike, of parts that cannot.
+    /// Positions fit their type wherever they are evaluated: those that do not are outside of every buffer. Of values, the
+    /// normal form is the machine's value too where neither can overflow, or both are sums and products, which wrap alike,
+    /// of parts that cannot.
     fn normal(&mut self, f: &mut PrimFunc, e: Expr) -> Option<Expr> {
         if !matches!(f.expr(e), ExprData::Binary(..)) || f.expr_ty(e) != Ty::I64 {
             return None;
@@ -113,22 +149,6 @@ impl<'a> Integers<'a> {
         let [old, facts] = [e, new].map(|e| self.known.fit.fact(f, e, &|_| None));
         ((old.exact && facts.exact) || (old.ring && facts.ring)).then_some(new)
     }
-}
-
-/// The expressions below a statement that say which element is written.
-fn positions(f: &PrimFunc, s: Stmt) -> FxHashSet<Expr> {
-    let (mut places, mut values) = (FxHashSet::default(), FxHashSet::default());
-    for_each_stmt(f, s, &mut |_, data| match data {
-        StmtData::Store { indices, value, .. } => {
-            places.extend(indices.iter().copied());
-            values.insert(*value);
-        }
-        _ => own_exprs(data, |e| {
-            values.insert(e);
-        }),
-    });
-    places.retain(|e| !values.contains(e));
-    places
 }
 
 /// Where the variables of a function lie: sizes and what goes into them within the limit that the entry of a kernel

@@ -66,10 +66,10 @@ class Module:
 #             first: T.int64 = chunk * 2688
 #             for strip in range(T.min(2688, n - first) // 16):
 #                 T_multiply[T.Ramp(first + strip * 16, 1, 16)] = A[T.Ramp(first + strip * 16, 1, 16)] * B[T.Ramp(first + strip * 16, 1, 16)]
-#             for strip in range(T.min(2688, n - first) // 4 % 4):
+#             for strip in range(T.min(n - first, 2688) // 4 % 4):
 #                 T_multiply[T.Ramp(first + (T.min(2688, n - first) // 16 * 16 + strip * 4), 1, 4)] = A[T.Ramp(first + (T.min(2688, n - first) // 16 * 16 + strip * 4), 1, 4)] * B[T.Ramp(first + (T.min(2688, n - first) // 16 * 16 + strip * 4), 1, 4)]
-#             for tail in range(T.min(2688, n - first) % 4):
-#                 T_multiply[first + (T.min(n - first, 2688) // 4 * 4 + tail)] = A[first + (T.min(2688, n - first) // 4 * 4 + tail)] * B[first + (T.min(2688, n - first) // 4 * 4 + tail)]
+#             for tail in range(T.min(n - first, 2688) % 4):
+#                 T_multiply[first + (T.min(n - first, 2688) // 4 * 4 + tail)] = A[first + (T.min(n - first, 2688) // 4 * 4 + tail)] * B[first + (T.min(n - first, 2688) // 4 * 4 + tail)]
 #
 #     @T.prim_func(private=True)
 #     def add(var_A: T.handle, var_B: T.handle, var_T_add: T.handle):
@@ -84,10 +84,10 @@ class Module:
 #                 T_add[T.Ramp(first + strip * 64, 1, 64)] = A[T.Ramp(first + strip * 64, 1, 64)] + B[T.Ramp(first + strip * 64, 1, 64)]
 #             for strip in range(T.min(2688, n - first) % 64 // 16):
 #                 T_add[T.Ramp(first + (T.min(2688, n - first) // 64 * 64 + strip * 16), 1, 16)] = A[T.Ramp(first + (T.min(2688, n - first) // 64 * 64 + strip * 16), 1, 16)] + B[T.Ramp(first + (T.min(2688, n - first) // 64 * 64 + strip * 16), 1, 16)]
-#             for strip in range(T.min(2688, n - first) // 4 % 4):
-#                 T_add[T.Ramp(first + (T.min(n - first, 2688) // 16 * 16 + strip * 4), 1, 4)] = A[T.Ramp(first + (T.min(2688, n - first) // 16 * 16 + strip * 4), 1, 4)] + B[T.Ramp(first + (T.min(2688, n - first) // 16 * 16 + strip * 4), 1, 4)]
-#             for tail in range(T.min(2688, n - first) % 4):
-#                 T_add[first + (T.min(n - first, 2688) // 4 * 4 + tail)] = A[first + (T.min(2688, n - first) // 4 * 4 + tail)] + B[first + (T.min(2688, n - first) // 4 * 4 + tail)]
+#             for strip in range(T.min(n - first, 2688) // 4 % 4):
+#                 T_add[T.Ramp(first + (T.min(n - first, 2688) // 16 * 16 + strip * 4), 1, 4)] = A[T.Ramp(first + (T.min(n - first, 2688) // 16 * 16 + strip * 4), 1, 4)] + B[T.Ramp(first + (T.min(n - first, 2688) // 16 * 16 + strip * 4), 1, 4)]
+#             for tail in range(T.min(n - first, 2688) % 4):
+#                 T_add[first + (T.min(n - first, 2688) // 4 * 4 + tail)] = A[first + (T.min(n - first, 2688) // 4 * 4 + tail)] + B[first + (T.min(n - first, 2688) // 4 * 4 + tail)]
 #
 #     @T.prim_func(private=True)
 #     def astype(var_A: T.handle, var_compute: T.handle):
@@ -125,10 +125,10 @@ class Module:
 #             first: T.int64 = chunk * 2688
 #             for strip in range(T.min(2688, n - first) // 16):
 #                 T_where[T.Ramp(first + strip * 16, 1, 16)] = T.Select(A[T.Ramp(first + strip * 16, 1, 16)], B[T.Ramp(first + strip * 16, 1, 16)], C[T.Ramp(first + strip * 16, 1, 16)])
-#             for strip in range(T.min(2688, n - first) // 4 % 4):
+#             for strip in range(T.min(n - first, 2688) // 4 % 4):
 #                 T_where[T.Ramp(first + (T.min(2688, n - first) // 16 * 16 + strip * 4), 1, 4)] = T.Select(A[T.Ramp(first + (T.min(2688, n - first) // 16 * 16 + strip * 4), 1, 4)], B[T.Ramp(first + (T.min(2688, n - first) // 16 * 16 + strip * 4), 1, 4)], C[T.Ramp(first + (T.min(2688, n - first) // 16 * 16 + strip * 4), 1, 4)])
-#             for tail in range(T.min(2688, n - first) % 4):
-#                 T_where[first + (T.min(n - first, 2688) // 4 * 4 + tail)] = T.Select(A[first + (T.min(2688, n - first) // 4 * 4 + tail)], B[first + (T.min(2688, n - first) // 4 * 4 + tail)], C[first + (T.min(2688, n - first) // 4 * 4 + tail)])
+#             for tail in range(T.min(n - first, 2688) % 4):
+#                 T_where[first + (T.min(n - first, 2688) // 4 * 4 + tail)] = T.Select(A[first + (T.min(n - first, 2688) // 4 * 4 + tail)], B[first + (T.min(n - first, 2688) // 4 * 4 + tail)], C[first + (T.min(n - first, 2688) // 4 * 4 + tail)])
 #
 #     @T.prim_func(private=True)
 #     def sum(var_A: T.handle, T_sum: T.Buffer((), "int8")):

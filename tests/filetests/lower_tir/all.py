@@ -52,10 +52,10 @@ class Module:
 #             first: T.int64 = chunk * 2688
 #             for strip in range(T.min(2688, n * 6 - first) // 16):
 #                 compute[T.Ramp(first + strip * 16, 1, 16)] = T.max(A[T.Ramp(first + strip * 16, 1, 16)], T.Broadcast(T.float32(0.0), 16))
-#             for strip in range(T.min(2688, n * 6 - first) // 4 % 4):
+#             for strip in range(T.min(n * 6 - first, 2688) // 4 % 4):
 #                 compute[T.Ramp(first + (T.min(2688, n * 6 - first) // 16 * 16 + strip * 4), 1, 4)] = T.max(A[T.Ramp(first + (T.min(2688, n * 6 - first) // 16 * 16 + strip * 4), 1, 4)], T.Broadcast(T.float32(0.0), 4))
-#             for tail in range(T.min(2688, n * 6 - first) % 4):
-#                 compute[first + (T.min(n * 6 - first, 2688) // 4 * 4 + tail)] = T.max(A[first + (T.min(2688, n * 6 - first) // 4 * 4 + tail)], T.float32(0.0))
+#             for tail in range(T.min(n * 6 - first, 2688) % 4):
+#                 compute[first + (T.min(n * 6 - first, 2688) // 4 * 4 + tail)] = T.max(A[first + (T.min(n * 6 - first, 2688) // 4 * 4 + tail)], T.float32(0.0))
 #
 #     @T.prim_func(private=True)
 #     def exp(var_A: T.handle, var_compute: T.handle):

@@ -269,7 +269,8 @@ unsafe fn exponentials<L: MathLanes<Elem = f32> + Reduce>(
         let mut sum = L::zero();
         let least = L::splat(LEAST);
         for at in (from..to).step_by(L::N) {
-            let x = L::load(scores.add(at)).mul_add(scale, minus);
+            // Rounded as the largest was, which is then 0 however large it is.
+            let x = L::load(scores.add(at)).mul(scale).add(minus);
             // In this order NaN stays.
             let kept = least.max2(x);
             let y = math::exp_within(&mut ops, &kept);

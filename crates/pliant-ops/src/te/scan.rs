@@ -65,7 +65,7 @@ pub fn scan(
         for stage in &steps {
             if let Some(formula) = stage.as_compute() {
                 let open = open_reads(formula, state, &steps);
-                write_row(b, name, (&seen[stage], formula, open), &t, &seen);
+                write_row(b, name, (&seen[stage], formula, open), (&t, &first), &seen);
             }
         }
         // An update that reads no state is no step of its own.
@@ -172,7 +172,7 @@ fn write_row(
     b: &mut Body,
     name: &str,
     (to, stage, (reads, axes)): (&Tensor, &Compute, OpenReads<'_>),
-    t: &Expr,
+    (t, first): (&Expr, &Expr),
     seen: &FxHashMap<Tensor, Tensor>,
 ) {
     for check in &stage.checks {
@@ -185,7 +185,7 @@ fn write_row(
         let at: Vec<Expr> = std::iter::once(t.clone()).chain(i.iter().cloned()).collect();
         let here = places(stage, &at);
         for read in &reads {
-            let in_time = substitute(&read.in_time(&stage.axes[0].var.expr()), &here);
+            let in_time = substitute(&read.in_time(&stage.axes[0].var.expr(), first), &here);
             b.over(axes, |b, inner| {
                 b.assert(&read_from(&substitute(&in_time, inner), seen), too_late(name, to.name()));
             });

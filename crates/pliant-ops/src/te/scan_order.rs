@@ -9,6 +9,9 @@ use super::expr::{Expr, ExprKind, IterVar};
 use super::tensor::{Compute, Tensor};
 use super::walk::fold;
 
+/// How many parts under conditions are told apart.
+const MOST_CONDITIONS: usize = 4096;
+
 /// A read of a state, or of a stage between the states, at a step that is not known to be computed.
 pub(super) struct Read {
     /// The step that is read.
@@ -20,9 +23,12 @@ pub(super) struct Read {
 }
 
 impl Read {
-    /// That the step is computed when step `t` of the reader is.
-    pub(super) fn in_time(&self, t: &Expr) -> Expr {
-        let early = if self.own { le(&self.place, t) } else { lt(&self.place, t) };
+    /// That the step is computed when step `t` of the reader is; stages between the states begin at step `first`.
+    pub(super) fn in_time(&self, t: &Expr, first: &Expr) -> Expr {
+        let early = match self.own {
+            true => and(&le(first, &self.place), &le(&self.place, t)),
+            false => lt(&self.place, t),
+        };
         match &self.given {
             Some(given) => or(&not(given), &early),
             None => early,
@@ -74,9 +80,12 @@ fn walk(
     reads: &mut Vec<Read>,
 ) {
     let mut stack: Vec<(Expr, Option<Expr>)> = vec![(root.clone(), None)];
-    let mut seen = FxHashSet::default();
+    let (mut seen, mut kept) = (FxHashSet::default(), Vec::new());
     while let Some((e, given)) = stack.pop() {
+        // What stands under too many conditions is checked as if it stood under none.
+        let given = given.filter(|_| seen.len() < MOST_CONDITIONS);
         let key = (e.id(), given.as_ref().map(Expr::id));
+        kept.extend(given.clone());
         if !reading.get(&e.id()).is_some_and(|&r| r) || !seen.insert(key) {
             continue;
         }
@@ -96,7 +105,8 @@ fn walk(
             }
             ExprKind::Load(t, at) if states.contains(t) || between.contains(t) => {
                 let (own, far) = (!states.contains(t), distance(stage, at));
-                if far.is_none_or(|d| d >= i64::from(own)) && !at.is_empty() {
+                let known = if own { far == Some(0) } else { far.is_some_and(|d| d < 0) };
+                if !known && !at.is_empty() {
                     let (place, given) = (at[0].clone(), given.clone());
                     reads.push(Read { place, given, own });
                 }

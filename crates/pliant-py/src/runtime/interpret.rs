@@ -10,7 +10,7 @@ use pyo3::types::PyTuple;
 use crate::enter::enter;
 use crate::error::{Error, Result};
 use crate::module::IRModule;
-use crate::runtime::interrupt::{poll_signals, take_raised};
+use crate::runtime::interrupt::{poll_signals, raised, take_raised};
 use crate::runtime::value::{from_value, to_value};
 use crate::sources::with_sources;
 
@@ -42,9 +42,12 @@ impl Run {
     fn interruptible(self: &Arc<Self>, func: &Func, args: &[Value]) -> Result<Value> {
         let options = Options { watch: Some(poll_signals), ..Options::default() };
         let packed = Registered(self.clone());
-        match run_func(&self.module, func, args, &packed, &options) {
-            Err(e) if e.kind == ErrorKind::Stopped => Err(Error::Python(take_raised())),
-            result => result.map_err(|e| Error::Vm(with_sources(|s| e.with_lines(s)))),
+        let result = run_func(&self.module, func, args, &packed, &options);
+        match (result, raised()) {
+            // Also where the run ended before it looked.
+            (_, Some(raised)) => Err(Error::Python(raised)),
+            (Err(e), None) if e.kind == ErrorKind::Stopped => Err(Error::Python(take_raised())),
+            (result, None) => result.map_err(|e| Error::Vm(with_sources(|s| e.with_lines(s)))),
         }
     }
 

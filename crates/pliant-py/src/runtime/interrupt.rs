@@ -240,11 +240,16 @@ pub fn set_raised(error: PyErr) {
     RAISED.with_borrow_mut(|slot| *slot = Some(error));
 }
 
+/// What a signal handler raised on this thread and no run has given on.
+pub fn raised() -> Option<PyErr> {
+    RAISED.with_borrow_mut(Option::take)
+}
+
 /// What a signal handler raised during the run that was just interrupted, else
 /// `KeyboardInterrupt`. A signal that is still
 /// pending is handled now, so that it does not raise a second time.
 pub fn take_raised() -> PyErr {
-    let raised = RAISED.with_borrow_mut(Option::take);
+    let raised = raised();
     let pending = || Python::try_attach(|py| py.check_signals().err()).flatten();
     raised.or_else(pending).unwrap_or_else(|| pyo3::exceptions::PyKeyboardInterrupt::new_err(()))
 }

@@ -111,6 +111,14 @@ impl<'s> PrimParser<'_, 's> {
                 for arg in &call.args {
                     let (min, extent) = self.domain(arg)?;
                     let (kind, notes) = (ForKind::Serial, Notes::new());
+                    if makes_calls(&self.f, min) || makes_calls(&self.f, extent) {
+                        return Err(self.error_help(
+                            Kind::Unsupported,
+                            arg.range,
+                            "T.grid would make this call in each turn of the loops around",
+                            "bind it to a variable first",
+                        ));
+                    }
                     let once = Vec::new();
                     out.push(LoopRange { min, extent, kind, notes, strided: None, once });
                 }
