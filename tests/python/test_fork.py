@@ -113,6 +113,8 @@ def main(n: R.Tensor((), "int64")) -> R.Tensor((), "int64"):
 
 
 def _run_until_interrupted(model: Any, ready: int) -> None:
+    # What a shell starts in the background ignores Ctrl-C, and hands that on.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     os.write(ready, b"r")
     try:
         model(np.array(1 << 60, "int64"))

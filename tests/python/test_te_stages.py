@@ -297,3 +297,12 @@ def test_a_scan_reads_no_step_that_is_not_computed(machine: str) -> None:
     assert run(summed, np.array([1, 0, 1, 1])) == [1, 2, 3, 5]
     with pytest.raises(pliant.PliantError, match="a state at its own step or a later one"):
         run(summed, np.array([1, -1, 0, 0]))
+
+
+def test_sums_of_bools_are_refused_where_they_are_made() -> None:
+    x = te.placeholder((4, 5), "bool", "x")
+    k = te.reduce_axis((0, 5), "k")
+    with pytest.raises(TypeError, match="convert them"):
+        te.compute((4,), lambda i: te.sum(x[i, k], axis=k))
+    count = module(lambda x: te.compute((4,), lambda i: te.sum(x[i, k].astype("int64"), axis=k)), ((4, 5), "bool"))
+    np.testing.assert_array_equal(pliant.compile(count)(np.ones((4, 5), "bool")).numpy(), [5] * 4)

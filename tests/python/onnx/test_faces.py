@@ -167,8 +167,6 @@ def test_models_are_compared_node_by_node(tmp_path: Path) -> None:
     assert strict.returncode == 1 and "the first node that differs is Exp 'b'" in strict.stdout, strict.stdout + strict.stderr
 
 
-
-
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no pseudo-terminals")
 @pytest.mark.parametrize("arguments", [("run",), ("bench", "--shape", "n=1..4"), ("compile",)])
 def test_the_command_shows_progress_on_a_terminal(arguments: tuple[str, ...], tmp_path: Path) -> None:
@@ -186,6 +184,9 @@ def test_the_command_shows_progress_on_a_terminal(arguments: tuple[str, ...], tm
         reader = threading.Thread(target=drain, args=(ours,), daemon=True)
         reader.start()
         assert child.wait(timeout=60) == 0
+    # A number of a closed descriptor is given to the next one, which the reader would read.
+    reader.join(timeout=10)
+    assert not reader.is_alive()
     os.close(ours)
 
 

@@ -49,6 +49,12 @@ def test_a_size_that_turns_out_negative_is_an_error(call: str) -> None:
         run(np.ones(6, "float32"))
 
 
+def test_more_elements_than_are_counted_are_an_error() -> None:
+    for run in runners(module_of(V, f"R.size(R.tile(x, ({2**62},)))")):
+        with pytest.raises(pliant.PliantError, match="64 bits"):
+            run(np.ones(4, "float32"))
+
+
 def test_a_reduction_over_less_than_nothing_is_an_error() -> None:
     n = te.var("n", "int64")
     x = te.placeholder((n,), "float32", "X")

@@ -195,13 +195,17 @@ impl Scratch {
         let mut outputs = Vec::with_capacity(call.out_tys.len());
         for &ty in &call.out_tys {
             let data = self.func.types.get(ty);
-            let dims: Option<Vec<i64>> = data
-                .dims()
-                .and_then(|dims| dims.iter().map(|&d| self.func.syms.as_int(d)).collect());
-            let (Some(dims), Some(dtype)) = (dims, data.dtype()) else {
-                let ty = pliant_ir::print::type_text(&self.func, ty);
-                let text = format!("{}: the result's type {ty} is not concrete", call.name);
+            let told = || pliant_ir::print::type_text(&self.func, ty);
+            let (Some(dims), Some(dtype)) = (data.dims(), data.dtype()) else {
+                let text = format!("{}: the result's type {} is not concrete", call.name, told());
                 return Err(InterpError::unsupported(text));
+            };
+            // All symbols have values here, so what is no number left the range of numbers.
+            let dims: Option<Vec<i64>> = dims.iter().map(|&d| self.func.syms.as_int(d)).collect();
+            let Some(dims) = dims else {
+                let text =
+                    format!("{}: a size of the result {} does not fit 64 bits", call.name, told());
+                return Err(InterpError::check(text));
             };
             outputs.push(Value::Tensor(m.alloc_tensor(&dims, dtype)?));
         }

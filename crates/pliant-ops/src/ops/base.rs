@@ -355,11 +355,13 @@ fn checked_sizes(ctx: &mut LegalizeCtx<'_>, mut stage: te::Tensor, dims: &[Sym])
     }
     let sizes = ctx.size_list(dims);
     let open = sizes.iter().filter(|s| s.as_int().is_none_or(|v| v > 1)).count();
-    if open > 1 {
-        let wide = |e: &te::Expr| te::cast(e, DType::Float64);
-        let count = sizes.iter().fold(te::const_of(1.0, DType::Float64), |n, s| n * wide(s));
+    if open > 1 || sizes.iter().any(te::sizes::is_computed) {
+        let count =
+            sizes.iter().fold(te::const_of(1.0, DType::Float64), |n, s| n * te::sizes::in_float(s));
         let cond = te::lt(&count, &te::const_of(2f64.powi(63), DType::Float64));
-        let told: Vec<String> = sizes.iter().enumerate().map(|(k, s)| te::told(s, k)).collect();
+        // What a computed size comes to may have wrapped.
+        let told = |(k, s)| if te::sizes::is_computed(s) { s.to_string() } else { te::told(s, k) };
+        let told: Vec<String> = sizes.iter().enumerate().map(told).collect();
         let message = format!(
             "{op}: the elements of a tensor of the sizes ({}) are more than 64 bits count",
             told.join(", ")

@@ -86,9 +86,7 @@ impl Finder {
 
     /// Adds the checks of a size, unless it needs none or is not the same everywhere: over loop variables of `own`.
     fn check(&mut self, size: &Expr, own: &[Var], what: &str, list: &mut Vec<Check>) {
-        if matches!(size.kind(), ExprKind::Int(_) | ExprKind::Var(_))
-            || free_vars(size).iter().any(|v| own.contains(v))
-        {
+        if !is_computed(size) || free_vars(size).iter().any(|v| own.contains(v)) {
             return;
         }
         let Some(sym) = to_sym(&mut self.arena, size, &mut self.vars) else { return };
@@ -156,7 +154,13 @@ fn float_of(value: f64) -> Expr {
     const_of(value, DType::Float64)
 }
 
-fn in_float(e: &Expr) -> Expr {
+/// Whether a size is computed, and may leave 64 bits: not a number or the size of an operand.
+pub(crate) fn is_computed(size: &Expr) -> bool {
+    !matches!(size.kind(), ExprKind::Int(_) | ExprKind::Var(_))
+}
+
+/// A size computed in float64, which does not wrap.
+pub(crate) fn in_float(e: &Expr) -> Expr {
     match e.kind() {
         ExprKind::Int(v) => float_of(*v as f64),
         ExprKind::Binary(BinOp::FloorDiv, a, b) => binary(BinOp::Div, &in_float(a), &in_float(b)),

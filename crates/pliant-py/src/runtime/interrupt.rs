@@ -6,7 +6,7 @@
 //! instructions only: for one that stays inside a kernel, the watcher listens for Ctrl-C itself and stops the kernel.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Thread};
 use std::time::Duration;
 
@@ -21,8 +21,8 @@ const IDLE_TICKS: u32 = 40;
 /// Ticks that machines are busy before the watcher listens for Ctrl-C itself.
 const LONG_TICKS: u32 = 3;
 
-/// The machines that the watcher looks after.
-type Watched = Vec<(VirtualMachine, Weak<Activity>)>;
+/// The machines that the watcher looks after, and how many threads run each now.
+type Watched = Vec<(VirtualMachine, Arc<AtomicU32>)>;
 
 static WATCHED: Mutex<Watched> = Mutex::new(Vec::new());
 /// Whether the watcher must be woken, or made.
@@ -39,9 +39,10 @@ thread_local! {
     static RAISED: std::cell::RefCell<Option<PyErr>> = const { std::cell::RefCell::new(None) };
 }
 
-/// How many threads run a machine now.
+/// How many threads run a machine now. The watcher shares the number and not this, so that it never is the last owner,
+/// whose drop takes the lock that the watcher holds.
 #[derive(Default)]
-pub struct Activity(AtomicU32);
+pub struct Activity(Arc<AtomicU32>);
 
 /// A compilation or pass in progress.
 pub struct Compiling(());
@@ -49,12 +50,10 @@ pub struct Compiling(());
 impl Compiling {
     /// Notes that one begins.
     pub fn begin() -> Compiling {
-        if COMPILING.fetch_add(1, Ordering::Relaxed) == 0 {
+        if COMPILING.fetch_add(1, Ordering::SeqCst) == 0 {
             STOP.store(false, Ordering::Relaxed);
         }
-        if ASLEEP.load(Ordering::Relaxed) {
-            wake();
-        }
+        wake();
         Compiling(())
     }
 }
@@ -73,21 +72,14 @@ impl Activity {
     pub fn watch(vm: &VirtualMachine) -> Arc<Activity> {
         vm.set_poll(Some(Arc::new(poll)));
         let activity = Arc::new(Activity::default());
-        let mut watched = lock(&WATCHED);
-        let dead: Vec<_> = watched.extract_if(.., |(_, a)| a.strong_count() == 0).collect();
-        watched.push((vm.clone(), Arc::downgrade(&activity)));
-        drop(watched);
-        // Machines own values of the user's, whose end may take locks.
-        drop(dead);
+        lock(&WATCHED).push((vm.clone(), activity.0.clone()));
         activity
     }
 
     /// Notes that a run begins.
     pub fn begin(&self) -> Running<'_> {
-        self.0.fetch_add(1, Ordering::Relaxed);
-        if ASLEEP.load(Ordering::Relaxed) {
-            wake();
-        }
+        self.0.fetch_add(1, Ordering::SeqCst);
+        wake();
         Running(self)
     }
 }
@@ -101,15 +93,25 @@ impl Drop for Running<'_> {
 impl Drop for Activity {
     fn drop(&mut self) {
         let mut watched = lock(&WATCHED);
-        let dead: Vec<_> = watched.extract_if(.., |(_, a)| a.strong_count() == 0).collect();
+        let ended: Vec<_> =
+            watched.extract_if(.., |(_, runs)| Arc::ptr_eq(runs, &self.0)).collect();
         drop(watched);
-        drop(dead);
+        // Machines own values of the user's, whose end may take locks.
+        drop(ended);
+    }
+}
+
+/// Wakes the watcher for what was counted before. It says that it sleeps before it looks a last time, so that one of the
+/// two sees the other.
+fn wake() {
+    if ASLEEP.load(Ordering::SeqCst) {
+        wake_sleeper();
     }
 }
 
 #[cold]
-fn wake() {
-    ASLEEP.store(false, Ordering::Relaxed);
+fn wake_sleeper() {
+    ASLEEP.store(false, Ordering::SeqCst);
     let mut watcher = lock(&WATCHER);
     match &*watcher {
         Some(thread) => thread.unpark(),
@@ -153,7 +155,7 @@ mod forks {
     extern "C" fn in_child() {
         if let Some((mut watcher, _watched)) = HELD.take() {
             *watcher = None;
-            ASLEEP.store(true, Ordering::Relaxed);
+            ASLEEP.store(true, Ordering::SeqCst);
         }
     }
 
@@ -178,23 +180,7 @@ fn watch() {
     let (mut idle, mut busy) = (0, 0);
     loop {
         thread::sleep(TICK);
-        let stop = sigint::arrived();
-        let watched = lock(&WATCHED);
-        let mut active = COMPILING.load(Ordering::Relaxed) > 0;
-        if active && stop {
-            STOP.store(true, Ordering::Relaxed);
-        }
-        for (vm, activity) in watched.iter() {
-            if activity.upgrade().is_some_and(|a| a.0.load(Ordering::Relaxed) > 0) {
-                active = true;
-                vm.request_poll();
-                if stop {
-                    vm.interrupt();
-                }
-            }
-        }
-        drop(watched);
-        (idle, busy) = if active { (0, busy + 1) } else { (idle + 1, 0) };
+        (idle, busy) = if look(sigint::arrived()) { (0, busy + 1) } else { (idle + 1, 0) };
         if busy == LONG_TICKS && default_handler() {
             sigint::listen();
         } else if busy == 0 {
@@ -202,10 +188,33 @@ fn watch() {
         }
         if idle >= IDLE_TICKS {
             idle = 0;
-            ASLEEP.store(true, Ordering::Relaxed);
-            thread::park();
+            ASLEEP.store(true, Ordering::SeqCst);
+            if look(false) {
+                ASLEEP.store(false, Ordering::SeqCst);
+            } else {
+                thread::park();
+            }
         }
     }
+}
+
+/// Asks all that runs now to call back into Python, or to `stop`; whether anything runs.
+fn look(stop: bool) -> bool {
+    let compiling = COMPILING.load(Ordering::SeqCst) > 0;
+    if compiling && stop {
+        STOP.store(true, Ordering::Relaxed);
+    }
+    let mut active = compiling;
+    for (vm, runs) in lock(&WATCHED).iter() {
+        if runs.load(Ordering::SeqCst) > 0 {
+            active = true;
+            vm.request_poll();
+            if stop {
+                vm.interrupt();
+            }
+        }
+    }
+    active
 }
 
 /// Whether Ctrl-C raises `KeyboardInterrupt`: a handler of the user's may well let the run go on.

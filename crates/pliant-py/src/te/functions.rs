@@ -159,6 +159,10 @@ fn reduced<'py>(
     init: Option<&Bound<'py, PyAny>>,
 ) -> Result<Bound<'py, PyAny>> {
     let mut source = prim(expr)?;
+    if matches!(reducer, te::Reducer::Sum | te::Reducer::Prod) && source.ty().dtype == DType::Bool {
+        let text = "sums and products of bools count nothing: convert them, as in te.sum(x.astype(\"int64\"), axis=k)";
+        return Err(Error::Type(text.into()));
+    }
     if let Some(cond) = cond {
         // What does not take part counts as the neutral value.
         let neutral = reducer.identity(source.ty().dtype);

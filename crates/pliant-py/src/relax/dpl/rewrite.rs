@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use pliant_diag::codes;
+use pliant_ir::relax::verify::verify_function;
 use pliant_ir::relax::{Binding, Expr, Function as IrFunction};
 use pliant_pass::Writers;
 use pliant_pass::pattern::template::{Template, rewrite_templates};
@@ -116,7 +118,26 @@ pub fn pattern_rewrite_calls<'py>(
         let mut state = home.lock();
         rewriting.finish(state.parts()?.0).map_err(user)
     })?;
-    if count == 0 { Ok(func.clone()) } else { sealed(py, &home, func) }
+    if count == 0 {
+        return Ok(func.clone());
+    }
+    let new = sealed(py, &home, func)?;
+    whole(&new)?;
+    Ok(new)
+}
+
+/// Refuses what callbacks have made of a function if it uses a variable where that is not in view.
+fn whole(func: &Bound<'_, PyAny>) -> Result<()> {
+    let func = ir_function(&needed(func)?)?;
+    let problems = verify_function(&func, None, pliant_ops::registry());
+    match problems.iter().find(|p| p.code == codes::PL0203) {
+        Some(problem) => {
+            let text =
+                format!("what the callback of rewrite_call gave cannot stand there: {problem}");
+            Err(Error::Value(text))
+        }
+        None => Ok(()),
+    }
 }
 
 fn answer(
