@@ -34,8 +34,9 @@ use std::sync::Arc;
 use pliant_ir::op::InferError;
 use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function, Var};
 use pliant_ir::{AttrValue, Attrs, BaseFunc, DType, IRModule, Op, OpRegistry};
+use pliant_pass::pattern::Defs;
 use pliant_pass::rewrite::{Namer, reachable_seqs, rewrite_bindings};
-use pliant_pass::{ModulePass, PassContext, PassError};
+use pliant_pass::{ModulePass, PassContext, PassError, Writers};
 use pliant_tensor::Tensor;
 use rustc_hash::FxHashMap;
 
@@ -88,6 +89,7 @@ impl ModulePass for ChannelsLast {
             return Ok(module);
         }
         let names: Vec<Arc<str>> = module.relax_funcs().map(|(name, _)| name.clone()).collect();
+        let writers = Writers::of(&module);
         for name in names {
             ctx.check_cancelled()?;
             let Some(BaseFunc::Relax(func)) = module.functions.get_mut(&name) else { continue };
@@ -95,7 +97,8 @@ impl ModulePass for ChannelsLast {
                 continue;
             }
             let func = Arc::make_mut(func);
-            let mut turner = Turner { ops: ctx.ops, last: FxHashMap::default(), namer: None };
+            let defs = Defs::of(func, ctx.ops, Some(&writers));
+            let mut turner = Turner { ops: ctx.ops, defs, last: FxHashMap::default(), namer: None };
             rewrite_bindings(func, |func, binding, out| turner.binding(func, binding, out))
                 .map_err(|e: PassError| e.in_function(&name))?;
         }
@@ -151,6 +154,8 @@ fn with_last(mut attrs: Attrs, name: &str, dims: usize) -> Attrs {
 
 struct Turner<'a> {
     ops: &'a dyn OpRegistry,
+    /// Between which effects variables are computed: what writes into one leaves its other form as it was.
+    defs: Defs,
     /// The values with channels last of variables with channels first.
     last: FxHashMap<Var, Expr>,
     namer: Option<Namer>,
@@ -163,7 +168,7 @@ impl Turner<'_> {
         mut binding: Binding,
         out: &mut Vec<Binding>,
     ) -> Result<(), PassError> {
-        if let Some(value) = self.reduced(func, binding.value)? {
+        if let Some(value) = self.reduced(func, binding)? {
             binding.value = value;
         } else if let Some(value) = self.turned(func, binding, out)? {
             let y = self.bind(func, value, binding.var, out);
@@ -195,7 +200,8 @@ impl Turner<'_> {
             return self.call(func, op, &[x, args[1]], attrs).map(Some);
         }
         let Some((op, args, attrs)) = call(func, binding.value) else { return Ok(None) };
-        let known: Vec<Option<Expr>> = args.iter().map(|&a| self.known(func, a)).collect();
+        let known: Vec<Option<Expr>> =
+            args.iter().map(|&a| self.known(func, a, binding.var)).collect();
         match known[..] {
             [Some(x)] if UNARY.contains(&op) => self.call(func, op, &[x], attrs).map(Some),
             [Some(x)] if POOLS.contains(&op) => {
@@ -221,13 +227,14 @@ impl Turner<'_> {
     }
 
     /// A reduction over all but batch and channels, which leaves no layout.
-    fn reduced(&self, func: &mut Function, value: Expr) -> Result<Option<Expr>, PassError> {
+    fn reduced(&self, func: &mut Function, binding: Binding) -> Result<Option<Expr>, PassError> {
+        let value = binding.value;
         let Some((op, args, mut attrs)) = call(func, value) else { return Ok(None) };
         let keeps = attrs.get("keepdims").and_then(AttrValue::as_bool).unwrap_or(false);
         let (false, true, &[x]) = (keeps, REDUCTIONS.contains(&op), &args[..]) else {
             return Ok(None);
         };
-        let Some(x) = self.known(func, x) else { return Ok(None) };
+        let Some(x) = self.known(func, x, binding.var) else { return Ok(None) };
         let rank = func.ty(x).dims().map_or(0, <[_]>::len) as i64;
         let axes = attrs.get("axis").filter(|a| !a.is_none());
         let Some(mut axes) = axes.and_then(|a| a.as_int().map(|a| vec![a]).or_else(|| a.as_ints()))
@@ -244,10 +251,12 @@ impl Turner<'_> {
         Ok((func.expr_ty(new) == func.expr_ty(value)).then_some(new))
     }
 
-    /// The value with channels last of an operand, if there is one.
-    fn known(&self, func: &Function, e: Expr) -> Option<Expr> {
+    /// The value with channels last of an operand of `reader`, if there is one and nothing may have written since.
+    fn known(&self, func: &Function, e: Expr, reader: Var) -> Option<Expr> {
         match func.expr(e) {
-            ExprData::Var(v) => self.last.get(v).copied(),
+            ExprData::Var(v) if self.defs.epoch(*v) == self.defs.epoch(reader) => {
+                self.last.get(v).copied()
+            }
             _ => None,
         }
     }
@@ -260,7 +269,7 @@ impl Turner<'_> {
         reader: Var,
         out: &mut Vec<Binding>,
     ) -> Result<Expr, PassError> {
-        if let Some(known) = self.known(func, e) {
+        if let Some(known) = self.known(func, e, reader) {
             return Ok(known);
         }
         let rank = func.ty(e).dims().map_or(0, <[_]>::len) as i64;

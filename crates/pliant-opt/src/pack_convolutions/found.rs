@@ -1,7 +1,9 @@
 //! Convolutions with constant weights, and what follows each.
 
 use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function, Var};
-use pliant_ir::{AttrValue, Attrs, DType, Op};
+use pliant_ir::{AttrValue, Attrs, DType, Op, OpRegistry};
+use pliant_pass::Writers;
+use pliant_pass::pattern::Defs;
 use pliant_pass::rewrite::{for_each_operand_var, reachable_seqs};
 use pliant_tensor::Tensor;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -59,9 +61,9 @@ impl Convolution {
 }
 
 /// The convolutions of a function that the kernel takes.
-pub(super) fn all(func: &Function) -> Vec<Convolution> {
+pub(super) fn all(func: &Function, ops: &dyn OpRegistry, writers: &Writers) -> Vec<Convolution> {
     let mut out = Vec::new();
-    let mut readers: Option<Readers> = None;
+    let mut uses: Option<(Readers, Defs)> = None;
     // A sum of two convolutions is the end of one of them, and a residual is the other.
     let mut taken: FxHashSet<Var> = FxHashSet::default();
     for seq in reachable_seqs(func) {
@@ -70,8 +72,10 @@ pub(super) fn all(func: &Function) -> Vec<Convolution> {
             for binding in &block.bindings {
                 let Some(mut c) = convolution(func, *binding) else { continue };
                 if block.dataflow {
-                    let readers = readers.get_or_insert_with(|| Readers::of(func));
-                    while extended(func, &mut c, readers, &taken) {}
+                    let uses = uses.get_or_insert_with(|| {
+                        (Readers::of(func), Defs::of(func, ops, Some(writers)))
+                    });
+                    while extended(func, uses, &mut c, &taken) {}
                     taken.insert(c.result);
                     taken.extend(&c.inside);
                 }
@@ -226,15 +230,16 @@ impl Readers {
     }
 }
 
-/// Takes what follows into a convolution, if there is anything.
+/// Takes what follows into a convolution, if there is anything: the whole is computed there, so nothing may have been written
+/// in between.
 fn extended(
     func: &Function,
+    (readers, defs): &(Readers, Defs),
     c: &mut Convolution,
-    readers: &Readers,
     taken: &FxHashSet<Var>,
 ) -> bool {
     let Some(next) = readers.only(func, c.result) else { return false };
-    if taken.contains(&next.var) {
+    if taken.contains(&next.var) || defs.epoch(next.var) != defs.epoch(c.result) {
         return false;
     }
     let Some((op, args, _)) = call(func, next.value) else { return false };

@@ -25,7 +25,7 @@
 //! one filter for each channel where channels come first, and all of them where kernels are switched off.
 //!
 //! # Never
-//! Moves what follows a convolution out of its dataflow block.
+//! Moves what follows a convolution out of its dataflow block, or a convolution behind a call that may write into what it reads.
 
 mod found;
 mod kernel;
@@ -36,7 +36,7 @@ use std::sync::Arc;
 use pliant_ir::relax::{Expr, Function, Var};
 use pliant_ir::{BaseFunc, IRModule};
 use pliant_pass::rewrite::rewrite_bindings;
-use pliant_pass::{ModulePass, PassContext, PassError};
+use pliant_pass::{ModulePass, PassContext, PassError, Writers};
 use pliant_tensor::Tensor;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -56,11 +56,12 @@ impl ModulePass for PackConvolutions {
             return Ok(module);
         }
         let names: Vec<Arc<str>> = module.relax_funcs().map(|(name, _)| name.clone()).collect();
+        let writers = Writers::of(&module);
         let mut packer = Packer { kernels: Kernels::new(&module), packed: Vec::new() };
         for name in names {
             ctx.check_cancelled()?;
             let Some(BaseFunc::Relax(func)) = module.functions.get_mut(&name) else { continue };
-            let found = found::all(func);
+            let found = found::all(func, ctx.ops, &writers);
             if !found.is_empty() {
                 let func = Arc::make_mut(func);
                 packer.function(func, found, ctx).map_err(|e| e.in_function(&name))?;

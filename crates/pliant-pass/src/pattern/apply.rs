@@ -28,9 +28,10 @@ pub struct RewriteCx<'a> {
 }
 
 impl RewriteCx<'_> {
-    /// The value of an operand: that of the variable that it is.
+    /// The value of an operand: that of the variable that it is, unless something may write into what it was computed of
+    /// before the place of the rewrite.
     pub fn value(&self, e: Expr) -> Expr {
-        self.defs.value(self.func, e)
+        self.defs.value_beside(self.func, e, self.var)
     }
 
     /// Binds a value before the one that is replaced; returns the variable as an operand.

@@ -107,6 +107,21 @@ impl Defs {
         e
     }
 
+    /// As [`Defs::value`], of variables that are computed between the same effects as `place`: others stay.
+    pub fn value_beside(&self, func: &Function, e: Expr, place: Var) -> Expr {
+        let here = self.epoch(place);
+        let mut e = e;
+        for _ in 0..MAX_COPIES {
+            let ExprData::Var(v) = func.expr(e) else { break };
+            let Some(value) = self.defs[*v].value.expand() else { break };
+            if self.epoch(*v) != here {
+                break;
+            }
+            e = value;
+        }
+        e
+    }
+
     /// Between which effects a variable is computed; `None` for parameters.
     pub fn epoch(&self, v: Var) -> Option<u32> {
         self.defs[v].block.expand().map(|_| self.defs[v].epoch)

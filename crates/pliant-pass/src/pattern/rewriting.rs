@@ -205,7 +205,7 @@ impl<'r> Rewriting<'r> {
         search.matched_nodes().all(|(node, _)| {
             let looks_inside = matches!(
                 search.table.nodes[node as usize],
-                Node::Call { .. } | Node::Tuple { .. } | Node::GetItem(..)
+                Node::Call { .. } | Node::Tuple { .. } | Node::GetItem(..) | Node::Constant
             );
             if !looks_inside {
                 return true;
