@@ -165,7 +165,8 @@ impl From<TensorError> for InterpError {
             TensorError::SizeOverflow { .. }
             | TensorError::NegativeDim { .. }
             | TensorError::OutOfMemory { .. }
-            | TensorError::MemoryLimit { .. } => ErrorKind::Size,
+            | TensorError::MemoryLimit { .. }
+            | TensorError::WrongLimit { .. } => ErrorKind::Size,
             TensorError::OutOfBounds { .. } => ErrorKind::Bounds,
             TensorError::Unsupported(_) => ErrorKind::Unsupported,
             _ => ErrorKind::Type,

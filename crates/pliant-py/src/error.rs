@@ -218,7 +218,9 @@ impl From<TensorError> for Error {
             }
             TensorError::Unsupported(_) => Error::Unsupported(text),
             TensorError::ReadOnly | TensorError::Malformed(_) => Error::Value(text),
-            TensorError::OutOfMemory { .. } | TensorError::MemoryLimit { .. } => Error::Vm(text),
+            TensorError::OutOfMemory { .. }
+            | TensorError::MemoryLimit { .. }
+            | TensorError::WrongLimit { .. } => Error::Vm(text),
             _ => Error::Shape(text),
         }
     }

@@ -1,10 +1,11 @@
 //! How many bytes Pliant may hold at once: a run that asks for more ends with an error, before the system ends the process.
 //!
-//! Every [`AlignedBuf`](crate::AlignedBuf) is counted with what the allocator and its handles take beside its bytes, and so is
-//! what else grows with a run and says so ([`Reserved`]). The limit is what [`set_memory_limit`] or the environment variable
-//! `PLIANT_MEMORY_LIMIT` says; else nine tenths of what is held and of what the machine, the process's control groups and its
-//! own limits have left when more is asked for. They are asked again only as the bytes held grow, so that most allocations
-//! cost one addition. Before more is refused, what is kept for later is given back ([`on_shortage`]).
+//! Every [`AlignedBuf`](crate::AlignedBuf) is counted with what the allocator and its handles take beside its bytes, and
+//! so is what else grows with a run and says so ([`Reserved`]). The limit is what [`set_memory_limit`] or the environment
+//! variable `PLIANT_MEMORY_LIMIT` says (a number of bytes, or of multiples of 1024: `512M`, `4G`); else nine tenths of
+//! what is held and of what the machine, the process's control groups and its own limits have left when more is asked
+//! for. They are asked again only as the bytes held grow, so that most allocations cost one addition. Before more is
+//! refused, what is kept for later is given back ([`on_shortage`]).
 
 use std::path::Path;
 use std::sync::OnceLock;
@@ -63,9 +64,21 @@ impl Drop for Reserved {
     }
 }
 
-/// The limit that was set; `None` where it follows the machine.
+/// The limit that was set; `None` where it follows the machine, and where the environment's is none: what allocates tells
+/// that.
 pub fn memory_limit() -> Option<usize> {
-    Some(LIMIT.load(Ordering::Relaxed)).filter(|&l| l != 0).or_else(of_environment)
+    asked_limit().ok().flatten()
+}
+
+/// The limit that was set.
+///
+/// # Errors
+/// `WrongLimit`.
+fn asked_limit() -> Result<Option<usize>, TensorError> {
+    match LIMIT.load(Ordering::Relaxed) {
+        0 => of_environment(),
+        limit => Ok(Some(limit)),
+    }
 }
 
 /// Bytes that are held now, free blocks kept for the next run counted.
@@ -74,9 +87,37 @@ pub fn held_bytes() -> usize {
 }
 
 /// `PLIANT_MEMORY_LIMIT`, in bytes.
-fn of_environment() -> Option<usize> {
-    static SAID: OnceLock<Option<usize>> = OnceLock::new();
-    *SAID.get_or_init(|| std::env::var("PLIANT_MEMORY_LIMIT").ok()?.trim().parse().ok())
+///
+/// # Errors
+/// `WrongLimit`.
+fn of_environment() -> Result<Option<usize>, TensorError> {
+    static SAID: OnceLock<Option<String>> = OnceLock::new();
+    let said = SAID.get_or_init(|| {
+        std::env::var_os("PLIANT_MEMORY_LIMIT").map(|text| text.to_string_lossy().into_owned())
+    });
+    let Some(text) = said.as_deref().filter(|text| !text.trim().is_empty()) else {
+        return Ok(None);
+    };
+    let wrong = || TensorError::WrongLimit { text: text.to_owned() };
+    bytes_of(text).map(Some).ok_or_else(wrong)
+}
+
+/// A number of bytes above 0, or of multiples of 1024: `4096`, `512M`, `4 GiB`.
+fn bytes_of(text: &str) -> Option<usize> {
+    let text = text.trim();
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let number: usize = text[..digits].parse().ok().filter(|&number| number > 0)?;
+    let unit = text[digits..].trim_start().to_ascii_uppercase();
+    let letter = unit.strip_suffix("IB").or(unit.strip_suffix('B')).unwrap_or(&unit);
+    let power = match letter {
+        "" if unit != "IB" => 0,
+        "K" => 1,
+        "M" => 2,
+        "G" => 3,
+        "T" => 4,
+        _ => return None,
+    };
+    number.checked_mul(1024usize.checked_pow(power)?)
 }
 
 /// Counts bytes that are about to be allocated.
@@ -118,7 +159,7 @@ pub(crate) fn give(bytes: usize) {
 /// Asks the machine whether so many bytes may be held, and how many more may be without asking again.
 #[cold]
 fn grow(before: usize, held: usize, bytes: usize) -> Result<(), TensorError> {
-    let limit = match memory_limit() {
+    let limit = match asked_limit()? {
         Some(limit) => {
             CEILING.store(limit, Ordering::Relaxed);
             limit
@@ -217,6 +258,20 @@ mod tests {
         assert_eq!(field(limits, "Max data size"), None);
         assert_eq!(left_in_group("5:devices:/"), None);
         assert_eq!(left_in_group("nonsense"), None);
+    }
+
+    #[test]
+    fn limits_are_bytes_or_multiples_of_1024() {
+        assert_eq!(bytes_of(" 4096 "), Some(4096));
+        assert_eq!(bytes_of("512M"), Some(512 << 20));
+        assert_eq!(bytes_of("4 GiB"), Some(4 << 30));
+        assert_eq!(bytes_of("2kb"), Some(2048));
+        assert_eq!(bytes_of("7B"), Some(7));
+        for wrong in
+            ["", "abc", "0", "0G", "-5", "1.5G", "4X", "4iB", "99999999999999999999", "99999999T"]
+        {
+            assert_eq!(bytes_of(wrong), None, "{wrong}");
+        }
     }
 
     #[test]

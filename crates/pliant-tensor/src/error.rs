@@ -81,6 +81,11 @@ pub enum TensorError {
         /// Bytes that may be held.
         limit: usize,
     },
+    /// The environment's limit of memory is no number of bytes.
+    WrongLimit {
+        /// What it says.
+        text: String,
+    },
     /// A foreign tensor that Pliant cannot take, on another device for instance; the text says why.
     Unsupported(String),
     /// A foreign tensor of an element type that Pliant does not have; the text says which.
@@ -126,6 +131,11 @@ impl fmt::Display for TensorError {
                 f,
                 "out of memory: {bytes} bytes more than the {held} that are held, but the limit is {limit} \
                  (set_memory_limit or PLIANT_MEMORY_LIMIT sets another)"
+            ),
+            TensorError::WrongLimit { text } => write!(
+                f,
+                "PLIANT_MEMORY_LIMIT is '{text}', but must be a number of bytes above 0, or of multiples of 1024 with \
+                 K, M, G or T behind it: 4G"
             ),
             TensorError::Unsupported(why)
             | TensorError::UnsupportedDType(why)

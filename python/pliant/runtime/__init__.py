@@ -41,7 +41,9 @@ def empty(shape: Any, dtype: str = "float32", device: Device | None = None) -> N
 def set_memory_limit(bytes: int | None) -> None:
     """How many bytes tensors of Pliant may take at once: a run that needs more ends with a ``VMError``. At first, and with
     ``None``, the limit follows the machine, the process's control groups and its own limits (``ulimit -v``): nine tenths of
-    what is held and of what they have left when more is asked for. The environment variable ``PLIANT_MEMORY_LIMIT`` sets one for processes. Weights that are mapped from
+    what is held and of what they have left when more is asked for. The environment variable ``PLIANT_MEMORY_LIMIT`` sets one for processes:
+    a number of bytes, or of multiples of 1024 with ``K``, ``M``, ``G`` or ``T`` behind it (``4G``); where it is anything else, whatever
+    takes memory ends with an error that says so. Weights that are mapped from
     files and arrays of other libraries do not count."""
     if bytes is not None and (isinstance(bytes, bool) or not isinstance(bytes, int)):
         raise TypeError(f"set_memory_limit: expected a number of bytes or None, got {bytes!r}")
