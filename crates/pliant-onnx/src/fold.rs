@@ -29,7 +29,7 @@ pub(crate) enum Fold {
 
 impl Fold {
     /// The element that two elements make, if it can be said without knowing them.
-    fn apply(self, func: &mut Function, a: Sym, b: Sym) -> Option<Sym> {
+    pub(crate) fn apply(self, func: &mut Function, a: Sym, b: Sym) -> Option<Sym> {
         if let Fold::Div | Fold::Mod = self {
             return self.divide(func, a, b);
         }

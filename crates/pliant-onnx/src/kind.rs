@@ -79,6 +79,17 @@ impl Kind {
         })
     }
 
+    /// A tensor of which the file says how many dims it has, although one of the ways to it gives another number: that of
+    /// the way which gives so many, and the run checks it.
+    pub fn of_rank(self, rank: Option<usize>, ways: [&Kind; 2]) -> Kind {
+        let Kind::Tensor { dtype, small, dims: None } = self else { return self };
+        let found = ways.into_iter().find_map(|way| match way {
+            Kind::Tensor { dims: Some(dims), .. } if Some(dims.len()) == rank => Some(dims.clone()),
+            _ => None,
+        });
+        Kind::Tensor { dtype, small, dims: found }
+    }
+
     /// The kind where a branch or a body is left: without the dims that hold its own symbols.
     pub fn seen_outside(self, syms: &SymArena, outside: Outside) -> Kind {
         match self {
@@ -273,7 +284,8 @@ impl Node<'_, '_> {
             {
                 self.with_dims(e, dims)?
             }
-            (TypeData::Tensor { .. }, _) => e,
+            (TypeData::Tensor { shape: TensorShape::Dims(_), .. }, _)
+            | (TypeData::Tensor { .. }, None) => e,
             (_, dims) => {
                 let dims: Option<Vec<Sym>> = dims.as_ref().map(|dims| {
                     let func = self.func();

@@ -29,6 +29,7 @@ mod node;
 pub mod ops;
 mod origin;
 pub mod proto;
+mod ratio;
 mod record;
 mod reduce;
 mod relation;

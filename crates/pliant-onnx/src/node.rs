@@ -162,6 +162,7 @@ impl<'n, 'm> Node<'n, 'm> {
                 let shape: Vec<i64> = t.shape.iter().map(|&d| d as i64).collect();
                 integers(&shape, &values, t.dtype).ok()
             }
+            Value::Ratios(r) => r.constant(&self.im.builder.func().syms),
             _ => None,
         }
     }
@@ -203,6 +204,7 @@ impl<'n, 'm> Node<'n, 'm> {
             Value::Expr(e) => Ok(*e),
             Value::Const(t) => Ok(self.im.constant(t)),
             Value::Syms(t) => self.tensor_of(t),
+            Value::Ratios(r) => self.tensor_of_ratios(r),
             Value::Coded(ty, held) if crate::coded::is_float(*ty) => {
                 let _ = held;
                 Err(Problem::unsupported(format!(

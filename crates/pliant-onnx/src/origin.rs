@@ -96,6 +96,11 @@ impl Origins {
                     made.symbols.extend(func.syms.free_vars(elem));
                 }
             }
+            Value::Ratios(r) => {
+                for &elem in r.over.elems.iter().chain(&r.under.elems) {
+                    made.symbols.extend(func.syms.free_vars(elem));
+                }
+            }
             Value::Const(t) => made.sizes.extend_from_slice(t.shape()),
             Value::Coded(_, held) => self.describe(at, func, held),
             Value::Sequence(items) => items.iter().for_each(|v| self.describe(at, func, v)),

@@ -109,9 +109,7 @@ impl Importer<'_> {
             }
         }
         let named = node.output.iter().filter(|o| !o.is_empty());
-        let info =
-            |o: &String| ValueInfoProto { name: Some(o.clone()), ..ValueInfoProto::default() };
-        graph.output = named.map(info).collect();
+        graph.output = named.map(|o| self.declared_or_open(o)).collect();
         graph.node = vec![node.clone()];
         let mut opsets: Vec<(&str, i64)> = self.opsets.iter().map(|(d, v)| (*d, *v)).collect();
         opsets.sort_unstable();
@@ -130,16 +128,30 @@ impl Importer<'_> {
         })
     }
 
+    /// What the file says of a value, or its name alone.
+    fn declared_or_open(&self, name: &str) -> ValueInfoProto {
+        let declared = self.recorder.as_ref().and_then(|r| r.declared.get(name));
+        declared.map_or_else(
+            || ValueInfoProto { name: Some(name.into()), ..ValueInfoProto::default() },
+            |info| (*info).clone(),
+        )
+    }
+
     /// Adds a value to a reduced model; nothing where a file has no words for it.
     fn describe(&mut self, name: &str, value: &Value, graph: &mut GraphProto) -> Option<()> {
         let constant = match value {
             Value::Absent => return Some(()),
-            Value::Failed | Value::Sequence(_) | Value::Coded(..) | Value::Object(..) => {
+            // What nobody made is fed, of the type that the file says or that shows the finding.
+            Value::Failed => {
+                graph.input.push(self.declared_or_open(name));
+                return Some(());
+            }
+            Value::Sequence(_) | Value::Coded(..) | Value::Object(..) => {
                 return None;
             }
             Value::Const(tensor) => Some(tensor.clone()),
             Value::Syms(syms) => self.known(syms),
-            Value::Expr(_) => None,
+            Value::Ratios(_) | Value::Expr(_) => None,
         };
         let (dims, dtype) = match (value, &constant) {
             (_, Some(tensor)) if tensor.numel() <= SMALL => {
@@ -150,6 +162,10 @@ impl Importer<'_> {
             (Value::Syms(syms), None) => {
                 let shape: Vec<i64> = syms.shape.iter().map(|&d| d as i64).collect();
                 (Some(sizes(&shape)), syms.dtype)
+            }
+            (Value::Ratios(r), None) => {
+                let shape: Vec<i64> = r.over.shape.iter().map(|&d| d as i64).collect();
+                (Some(sizes(&shape)), r.dtype)
             }
             (Value::Expr(e), None) => {
                 let func = self.builder.func();

@@ -6,6 +6,7 @@ use pliant_sym::Sym;
 
 use crate::error::Problem;
 use crate::node::Node;
+use crate::value::SymTensor;
 
 type Done = Result<(), Problem>;
 
@@ -39,6 +40,54 @@ impl Node<'_, '_> {
                 self.compare("relax.less_equal", a, b, text)
             }
         }
+    }
+
+    /// A computation on sizes in its element type: numbers that int32 does not hold wrap, as ONNX Runtime has it, and where
+    /// only a run knows them it checks that they do not.
+    ///
+    /// # Errors
+    /// What the type rules say.
+    pub fn within_type(&mut self, mut t: SymTensor) -> Result<SymTensor, Problem> {
+        if t.dtype != DType::Int32 {
+            return Ok(t);
+        }
+        for elem in &mut t.elems {
+            if let Some(number) = self.func().syms.as_int(*elem) {
+                *elem = self.func().syms.int(i64::from(number as i32));
+                continue;
+            }
+            let (least, most) = (i64::from(i32::MIN), i64::from(i32::MAX));
+            let [least, most] = [least, most].map(|bound| self.func().syms.int(bound));
+            // A size by itself has come from one; what is made of it may have grown.
+            if self.func().syms.as_var(*elem).is_some() {
+                continue;
+            }
+            for (a, b) in [(least, *elem), (*elem, most)] {
+                if pliant_ops::prove::at_most(self.func(), a, b) != Some(true) {
+                    let sides = [self.size(a)?, self.size(b)?];
+                    let holds = self.op("relax.less_equal", &sides)?;
+                    let number = self.size(*elem)?;
+                    self.require(holds, "int32 does not hold its result {}", &[number])?;
+                }
+            }
+        }
+        Ok(t)
+    }
+
+    /// Of two masks over the new shape of a Reshape, where the one holds somewhere the other holds nowhere.
+    ///
+    /// # Errors
+    /// What the type rules say.
+    pub fn not_both(&mut self, zeros: Expr, open: Expr) -> Done {
+        let mut counts = Vec::with_capacity(2);
+        for mask in [zeros, open] {
+            let numbers = self.cast(mask, DType::Int64)?;
+            counts.push(self.op("relax.sum", &[numbers])?);
+        }
+        let both = self.op("relax.multiply", &counts)?;
+        let none = self.scalar(0i64)?;
+        let fine = self.op("relax.equal", &[both, none])?;
+        self.require(fine, "the new shape has both 0 and -1, which allowzero=1 rules out", &[])
     }
 
     fn compare(&mut self, op: &str, a: Sym, b: Sym, text: &str) -> Done {

@@ -78,6 +78,8 @@ impl Node<'_, '_> {
         if let Some(t) = self.syms(i)
             && let [one] = t.elems.as_slice()
         {
+            let zero = self.func().syms.int(0);
+            self.require_at_most(zero, *one, "a size must be at least {}, but is {}")?;
             return Ok(*one);
         }
         let value = self.tensor(i)?;

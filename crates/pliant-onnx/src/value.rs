@@ -7,6 +7,7 @@ use pliant_tensor::Tensor;
 
 use crate::kind::Kind;
 use crate::proto::tensor_proto::DataType;
+use crate::ratio::Ratios;
 
 /// What a name stands for. Constants and shape computations stay what they are until a node needs them as tensors.
 #[derive(Clone, Debug)]
@@ -17,6 +18,8 @@ pub enum Value {
     Const(Tensor),
     /// A small integer or bool tensor whose elements are known as terms over symbols: a computation on shapes.
     Syms(SymTensor),
+    /// A small float tensor that is computed from sizes.
+    Ratios(Ratios),
     /// A tensor of a small element type (4-bit integers, 8-bit floats), by what holds it.
     Coded(DataType, Box<Value>),
     /// An optional input that is left out, or an optional that holds nothing.

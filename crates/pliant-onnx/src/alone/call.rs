@@ -100,7 +100,7 @@ impl Importer<'_> {
                 Value::Const(t) if t.numel() <= SMALL => {
                     graph.initializer.push(initializer(&name, t)?);
                 }
-                Value::Const(_) | Value::Syms(_) | Value::Expr(_) => {
+                Value::Const(_) | Value::Syms(_) | Value::Ratios(_) | Value::Expr(_) => {
                     let shape = self.known_of(&value).dims.map(|dims| TensorShapeProto {
                         dim: dims
                             .into_iter()
@@ -155,6 +155,10 @@ impl Importer<'_> {
             Value::Syms(t) => PartialType {
                 dtype: Some(t.dtype),
                 dims: numbers(&mut t.shape.iter().map(|&d| d as i64)),
+            },
+            Value::Ratios(r) => PartialType {
+                dtype: Some(r.dtype),
+                dims: numbers(&mut r.over.shape.iter().map(|&d| d as i64)),
             },
             Value::Expr(e) => {
                 let func = self.builder.func();

@@ -106,6 +106,10 @@ impl Importer<'_> {
                 let dims = t.shape.iter().map(|&d| Some(d as i64)).collect();
                 (Some(tensor::code(t.dtype) as i32), Some(dims))
             }
+            Value::Ratios(r) => {
+                let dims = r.over.shape.iter().map(|&d| Some(d as i64)).collect();
+                (Some(tensor::code(r.dtype) as i32), Some(dims))
+            }
             Value::Coded(ty, held) => (Some(*ty as i32), self.type_of(held)?.1),
             Value::Expr(e) => {
                 let func = self.builder.func();

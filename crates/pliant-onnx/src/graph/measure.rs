@@ -30,6 +30,7 @@ impl Importer<'_> {
             },
             Value::Const(t) => t.ndim(),
             Value::Syms(t) => t.shape.len(),
+            Value::Ratios(r) => r.over.shape.len(),
             Value::Coded(_, held) => return self.measured(name, held),
             _ => 0,
         };

@@ -10,6 +10,7 @@ use crate::guard;
 use crate::node::{Node, label};
 use crate::ops;
 use crate::proto::{AttributeProto, FunctionProto, GraphProto, NodeProto};
+use crate::ratio;
 use crate::schema;
 use crate::tensor;
 use crate::value::Value;
@@ -124,6 +125,9 @@ impl<'m> Importer<'m> {
             _ => None,
         };
         let Some(small) = small else {
+            if let Some(made) = self.moved_ratios(row, node, opset, &inputs) {
+                return Ok(made);
+            }
             let given = inputs.clone();
             let outcome = guard::convert(row, &mut Node::new(self, node, opset, inputs));
             return outcome.or_else(|problem| self.at_run(node, &given, problem));
@@ -134,6 +138,20 @@ impl<'m> Importer<'m> {
         });
         let outputs = guard::convert(row, &mut Node::new(self, node, opset, held.collect()))?;
         Ok(outputs.into_iter().map(|v| Value::Coded(small, Box::new(v))).collect())
+    }
+
+    /// What an operator gives that only moves elements, of quotients of sizes: quotients.
+    fn moved_ratios(
+        &mut self,
+        row: &ops::OnnxOp,
+        node: &NodeProto,
+        opset: i64,
+        inputs: &[Value],
+    ) -> Option<Vec<Value>> {
+        let ([over, under], dtype) = ratio::parts(self, node.op_type(), inputs)?;
+        let over = guard::convert(row, &mut Node::new(self, node, opset, over)).ok()?;
+        let under = guard::convert(row, &mut Node::new(self, node, opset, under)).ok()?;
+        ratio::joined(over, under, dtype)
     }
 
     /// Writes out a function of the model.

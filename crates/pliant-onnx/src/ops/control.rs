@@ -33,7 +33,8 @@ fn branch(n: &mut Node<'_, '_>) -> Converted {
     let mut kinds = Vec::with_capacity(count);
     for (i, (a, b)) in then_kinds.iter().zip(&other_kinds).enumerate() {
         let told = |p: Problem| Problem { message: format!("its output {i}: {}", p.message), ..p };
-        kinds.push(a.join(b).map_err(told)?.seen_outside(&n.func().syms, outside));
+        let kind = a.join(b).map_err(told)?.of_rank(n.declared_rank(i), [a, b]);
+        kinds.push(kind.seen_outside(&n.func().syms, outside));
     }
     let joined = n.joined(cond, then, other);
     let fields = if count == 1 { vec![joined] } else { n.fields(joined, count) };

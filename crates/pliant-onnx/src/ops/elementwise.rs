@@ -2,6 +2,7 @@
 
 use pliant_ir::DType;
 use pliant_ir::relax::Expr;
+use pliant_sym::Sym;
 
 use super::{OnnxOp, op};
 use crate::coded;
@@ -9,7 +10,8 @@ use crate::error::Problem;
 use crate::fold::{self, Fold};
 use crate::node::{Converted, Node};
 use crate::proto::tensor_proto::DataType;
-use crate::value::Value;
+use crate::ratio::{self, Ratios, Rounding};
+use crate::value::{SymTensor, Value, broadcast_shape};
 
 pub(super) static OPS: &[OnnxOp] = &[
     op("Abs", |n| unary(n, "relax.abs")),
@@ -28,7 +30,7 @@ pub(super) static OPS: &[OnnxOp] = &[
     op("BitwiseXor", |n| binary(n, "relax.bitwise_xor", None)),
     op("Cast", cast),
     op("CastLike", cast_like),
-    op("Ceil", |n| unary(n, "relax.ceil")),
+    op("Ceil", |n| rounded(n, "relax.ceil", Rounding::Up)),
     op("Clip", clip),
     op("Cos", |n| unary(n, "relax.cos")),
     op("Cosh", |n| unary(n, "relax.cosh")),
@@ -36,7 +38,7 @@ pub(super) static OPS: &[OnnxOp] = &[
     op("Equal", |n| binary(n, "relax.equal", Some(Fold::Equal))),
     op("Erf", |n| unary(n, "relax.erf")),
     op("Exp", |n| unary(n, "relax.exp")),
-    op("Floor", |n| unary(n, "relax.floor")),
+    op("Floor", |n| rounded(n, "relax.floor", Rounding::Down)),
     op("Greater", |n| binary(n, "relax.greater", Some(Fold::Greater))),
     op("GreaterOrEqual", |n| binary(n, "relax.greater_equal", Some(Fold::GreaterOrEqual))),
     op("IsInf", is_inf),
@@ -73,24 +75,51 @@ fn unary(n: &mut Node<'_, '_>, op: &str) -> Converted {
     Ok(vec![n.op(op, &[x])?.into()])
 }
 
+/// Down or up to whole numbers.
+fn rounded(n: &mut Node<'_, '_>, op: &str, how: Rounding) -> Converted {
+    if let Value::Ratios(r) = n.input(0)
+        && let Some(whole) = n.rounded(&r, how)
+    {
+        return Ok(vec![Value::Ratios(Ratios::whole(whole, r.dtype, n.func()))]);
+    }
+    unary(n, op)
+}
+
 /// Two inputs, broadcast. Shape computations are folded.
 fn binary(n: &mut Node<'_, '_>, op: &str, fold: Option<Fold>) -> Converted {
-    if let Some(folded) = fold.and_then(|fold| folded(n, fold)) {
+    if let Some(fold) = fold
+        && let Some(folded) = folded(n, fold)?
+    {
         return Ok(vec![folded]);
     }
     let (a, b) = (n.tensor(0)?, n.tensor(1)?);
     Ok(vec![n.op(op, &[a, b])?.into()])
 }
 
-fn folded(n: &mut Node<'_, '_>, fold: Fold) -> Option<Value> {
-    let (a, b) = (n.syms(0)?, n.syms(1)?);
-    fold::binary(n.func(), fold, &a, &b).map(Value::Syms)
+fn folded(n: &mut Node<'_, '_>, fold: Fold) -> Result<Option<Value>, Problem> {
+    if let Some(made) = n.folded_ratios(fold) {
+        return Ok(Some(made));
+    }
+    let (Some(a), Some(b)) = (n.syms(0), n.syms(1)) else { return Ok(None) };
+    match fold::binary(n.func(), fold, &a, &b) {
+        Some(made) => Ok(Some(n.within_type(made)?.into())),
+        None => Ok(None),
+    }
+}
+
+fn folded_all(n: &mut Node<'_, '_>, fold: Fold) -> Option<SymTensor> {
+    let mut all = (0..n.len()).map(|i| n.syms(i)).collect::<Option<Vec<_>>>()?.into_iter();
+    let first = all.next()?;
+    all.try_fold(first, |a, b| fold::binary(n.func(), fold, &a, &b))
 }
 
 /// Any number of inputs, from the left.
 fn variadic(n: &mut Node<'_, '_>, op: &str, fold: Option<Fold>) -> Converted {
     if n.len() == 2 {
         return binary(n, op, fold);
+    }
+    if let Some(folded) = fold.and_then(|fold| folded_all(n, fold)) {
+        return Ok(vec![n.within_type(folded)?.into()]);
     }
     Ok(vec![accumulate(n, op)?.into()])
 }
@@ -110,7 +139,7 @@ fn mean(n: &mut Node<'_, '_>) -> Converted {
 
 /// Integers are divided towards zero.
 fn divide(n: &mut Node<'_, '_>) -> Converted {
-    if let Some(folded) = folded(n, Fold::Div) {
+    if let Some(folded) = folded(n, Fold::Div)? {
         return Ok(vec![folded]);
     }
     let (a, b) = (n.tensor(0)?, n.tensor(1)?);
@@ -136,7 +165,7 @@ fn divide(n: &mut Node<'_, '_>) -> Converted {
 /// `fmod = 1` gives the rest the sign of the dividend; else it has that of the divisor.
 fn modulo(n: &mut Node<'_, '_>) -> Converted {
     let truncated = n.attrs().int("fmod")?.unwrap_or(0) != 0;
-    if !truncated && let Some(folded) = folded(n, Fold::Mod) {
+    if !truncated && let Some(folded) = folded(n, Fold::Mod)? {
         return Ok(vec![folded]);
     }
     let (a, b) = (n.tensor(0)?, n.tensor(1)?);
@@ -157,6 +186,9 @@ fn modulo(n: &mut Node<'_, '_>) -> Converted {
 }
 
 fn power(n: &mut Node<'_, '_>) -> Converted {
+    if let Some(made) = power_of_sizes(n) {
+        return Ok(vec![n.within_type(made)?.into()]);
+    }
     let (x, y) = (n.tensor(0)?, n.tensor(1)?);
     let dtype = n.dtype(x)?;
     // Small whole exponents are exact, and much faster.
@@ -176,6 +208,27 @@ fn power(n: &mut Node<'_, '_>) -> Converted {
     }
     let y = n.cast(y, dtype)?;
     Ok(vec![n.op("relax.power", &[x, y])?.into()])
+}
+
+/// Whole powers of a shape computation, where they are small.
+fn power_of_sizes(n: &mut Node<'_, '_>) -> Option<SymTensor> {
+    if !n.is_syms(0) {
+        return None;
+    }
+    let (t, exponents) = (n.syms(0)?, n.constant(1)?);
+    let shape: Vec<usize> = exponents.shape().iter().map(|&d| d as usize).collect();
+    let shape = broadcast_shape(&t.shape, &shape).filter(|s| *s == t.shape)?;
+    let exponents = exponents.to_f64_vec().ok()?;
+    let [e] = exponents[..] else { return None };
+    let whole = t.dtype != DType::Bool && e.fract() == 0.0 && (0.0..=8.0).contains(&e);
+    if !whole {
+        return None;
+    }
+    let syms = &mut n.func().syms;
+    let one = syms.int(1);
+    let power = |x: Sym| (0..e as u32).fold(one, |product, _| syms.mul(product, x));
+    let elems = t.elems.iter().copied().map(power).collect();
+    Some(SymTensor { shape, elems, dtype: t.dtype })
 }
 
 fn reciprocal(n: &mut Node<'_, '_>) -> Converted {
@@ -237,8 +290,26 @@ fn cast_to(n: &mut Node<'_, '_>, to: DType) -> Converted {
     {
         return Ok(vec![fold::map(&t, to, |e| e).into()]);
     }
+    if let Some(made) = cast_sizes(n, to) {
+        return Ok(vec![made]);
+    }
     let x = numbers(n)?;
     Ok(vec![n.cast(x, to)?.into()])
+}
+
+/// Sizes as floats, and floats that are computed from sizes as whole numbers.
+fn cast_sizes(n: &mut Node<'_, '_>, to: DType) -> Option<Value> {
+    match n.input(0) {
+        Value::Syms(t) if t.dtype != DType::Bool && ratio::is_wide(to) => {
+            Some(Value::Ratios(Ratios::whole(t, to, n.func())))
+        }
+        Value::Ratios(r) if r.dtype == to => Some(Value::Ratios(r)),
+        Value::Ratios(r) if matches!(to, DType::Int64 | DType::Int32) => {
+            let whole = n.rounded(&r, Rounding::Zero)?;
+            Some(Value::Syms(SymTensor { dtype: to, ..whole }))
+        }
+        _ => None,
+    }
 }
 
 /// Input 0 as numbers, of whatever element type it is.
@@ -277,6 +348,9 @@ fn is_inf(n: &mut Node<'_, '_>) -> Converted {
 
 /// Bounds stood in attributes up to opset 10, and are inputs since.
 fn clip(n: &mut Node<'_, '_>) -> Converted {
+    if let Some(made) = clip_sizes(n) {
+        return Ok(vec![made]);
+    }
     let x = n.tensor(0)?;
     let dtype = n.dtype(x)?;
     let low = match n.attrs().float("min")? {
@@ -295,6 +369,22 @@ fn clip(n: &mut Node<'_, '_>) -> Converted {
         y = n.op("relax.minimum", &[y, high])?;
     }
     Ok(vec![y.into()])
+}
+
+/// A shape computation between bounds that are known as it is.
+fn clip_sizes(n: &mut Node<'_, '_>) -> Option<Value> {
+    if !n.is_syms(0) {
+        return None;
+    }
+    let mut t = n.syms(0)?;
+    for (i, fold) in [(1, Fold::Max), (2, Fold::Min)] {
+        if n.has(i) {
+            let bound = n.syms(i)?;
+            let shape = t.shape.clone();
+            t = fold::binary(n.func(), fold, &t, &bound).filter(|t| t.shape == shape)?;
+        }
+    }
+    Some(Value::Syms(t))
 }
 
 fn select(n: &mut Node<'_, '_>) -> Converted {

@@ -99,7 +99,18 @@ fn resolve(
             _ => {}
         }
     }
+    let zero = n.func().syms.int(0);
+    if allow_zero && open.is_some() && dims.contains(&zero) {
+        return Err(Problem::invalid(
+            "the new shape has both 0 and -1, which allowzero=1 rules out",
+        ));
+    }
     if let Some(open) = open {
+        if !allow_zero {
+            for (i, &dim) in dims.iter().enumerate() {
+                means_itself(n, own.get(i).copied(), dim)?;
+            }
+        }
         // What stands on both sides cancels. Where it is 0 at run time, nothing is in the tensor either way.
         let mut all = own.to_vec();
         let mut others = Vec::with_capacity(dims.len());
@@ -121,6 +132,30 @@ fn resolve(
     Ok(dims)
 }
 
+/// A computed size that turns out to be 0 stands for the input's dim there, by the letter of the specification; beside a -1
+/// the shape would be another than the one that is meant, so that is an error of the run.
+fn means_itself(n: &mut Node<'_, '_>, kept: Option<Sym>, dim: Sym) -> Result<(), Problem> {
+    let Some(kept) = kept.filter(|&kept| kept != dim) else { return Ok(()) };
+    let func = n.func();
+    let (zero, one) = (func.syms.int(0), func.syms.int(1));
+    if func.syms.as_int(dim).is_some() || prove::at_most(func, one, dim) == Some(true) {
+        return Ok(());
+    }
+    // Where the kept dim is 0 too, both are the same.
+    let (empty, same) = (func.syms.eq(dim, zero), func.syms.eq(kept, zero));
+    let differs = func.syms.not(empty);
+    let fine = func.syms.or(differs, same);
+    match func.syms.as_int(fine) {
+        Some(1) => return Ok(()),
+        Some(_) => return Err(Problem::invalid("a size of its new shape is 0 at all sizes")),
+        None => {}
+    }
+    let fine = SymTensor { shape: Vec::new(), elems: vec![fine], dtype: DType::Bool };
+    let (fine, size, kept) = (n.materialize(&fine.into())?, n.size(dim)?, n.size(kept)?);
+    let text = "a size of the new shape comes out as {}, which keeps the input's {}: with allowzero=1 it means itself";
+    n.require(fine, text, &[size, kept])
+}
+
 /// The shape that a tensor of the run holds: -1 and 0 are resolved by arithmetic on the tensor.
 fn run_time_sizes(n: &mut Node<'_, '_>, own: &[Sym], allow_zero: bool) -> Result<Expr, Problem> {
     let target = n.tensor(1)?;
@@ -128,8 +163,20 @@ fn run_time_sizes(n: &mut Node<'_, '_>, own: &[Sym], allow_zero: bool) -> Result
     n.length_of(target)?;
     let length = n.dims(target)?[0];
     let mut known = n.elements_of(&target.into()).unwrap_or_default();
+    let (minus, none, one) = (n.scalar(-1i64)?, n.scalar(0i64)?, n.scalar(1i64)?);
+    let mut all = n.sizes(own)?;
     let mut dims = target;
-    if !allow_zero {
+    let open = n.op("relax.equal", &[dims, minus])?;
+    let mut others = n.op("relax.where", &[open, one, dims])?;
+    if allow_zero {
+        let zeros = n.op("relax.equal", &[dims, none])?;
+        n.not_both(zeros, open)?;
+    } else {
+        for (&known, &kept) in known.clone().iter().zip(own) {
+            if let Some(dim) = known {
+                means_itself(n, Some(kept), dim)?;
+            }
+        }
         let mut padded = own.to_vec();
         for (i, known) in known.iter_mut().enumerate() {
             match (known.map(|k| n.func().syms.as_int(k)), padded.get_mut(i)) {
@@ -145,21 +192,36 @@ fn run_time_sizes(n: &mut Node<'_, '_>, own: &[Sym], allow_zero: bool) -> Result
         let places = n.iota(length)?;
         let attrs = ints_attr("axis", 0).with("mode", AttrValue::str("clip"));
         let kept = n.op_with("relax.take", &[padded, places], attrs)?;
-        let none = n.scalar(0i64)?;
         let keeps = n.op("relax.equal", &[dims, none])?;
         dims = n.op("relax.where", &[keeps, kept, dims])?;
+        // What is kept stands on both sides and cancels, so that -1 is known where it is 0.
+        others = n.op("relax.where", &[keeps, one, others])?;
+        all = without_kept(n, all, keeps, own.len())?;
     }
-    let (minus, one) = (n.scalar(-1i64)?, n.scalar(1i64)?);
-    let open = n.op("relax.equal", &[dims, minus])?;
-    let others = n.op("relax.where", &[open, one, dims])?;
     let others = n.op("relax.prod", &[others])?;
     let others = n.op("relax.maximum", &[others, one])?;
-    let all = n.func().syms.product(own.iter().copied());
-    let all = n.materialize(&SymTensor::scalar(all).into())?;
+    let all = n.op("relax.prod", &[all])?;
     let rest = n.op("relax.floor_divide", &[all, others])?;
     let sizes = n.op("relax.where", &[open, rest, dims])?;
     n.note_elements(sizes, known);
     Ok(sizes)
+}
+
+/// The dims of the input with 1 for those that a mask over the new shape keeps.
+fn without_kept(
+    n: &mut Node<'_, '_>,
+    own: Expr,
+    keeps: Expr,
+    rank: usize,
+) -> Result<Expr, Problem> {
+    let rank = n.func().syms.int(rank as i64);
+    let (one, off) = (n.scalar(1i64)?, n.scalar(false)?);
+    let behind = n.full(&[rank], off)?;
+    let mask = n.concat(&[keeps, behind], 0)?;
+    let zero = n.func().syms.int(0);
+    let mask = n.slice_axis(mask, 0, zero, rank)?;
+    let mask = n.reshape(mask, &[rank])?;
+    n.op("relax.where", &[mask, one, own])
 }
 
 /// `Expand`: broadcasts both ways, so a dim of 1 in the new shape keeps the input's.

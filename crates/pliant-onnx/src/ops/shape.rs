@@ -137,6 +137,9 @@ fn range(n: &mut Node<'_, '_>) -> Converted {
     if let Some(bounds) = known.filter(|bounds| has_sign(n, bounds[2])) {
         check_bounds(n, &bounds)?;
         let dtype = n.syms(0).map_or(DType::Int64, |t| t.dtype);
+        if let Some(elems) = few(n, &bounds) {
+            return Ok(vec![SymTensor { dtype, ..SymTensor::vector(elems) }.into()]);
+        }
         let args: Vec<Expr> = bounds.iter().map(|&b| n.func().int_value(b, DType::Int64)).collect();
         let attrs = Attrs::default().with("dtype", AttrValue::DType(dtype));
         return Ok(vec![n.op_with("relax.arange", &args, attrs)?.into()]);
@@ -181,6 +184,24 @@ fn range(n: &mut Node<'_, '_>) -> Converted {
     let steps = n.cast(steps, dtype)?;
     let scaled = n.op("relax.multiply", &[steps, step])?;
     Ok(vec![n.op("relax.add", &[scaled, start])?.into()])
+}
+
+/// The numbers of a range of which there are few, and it is known how many: axes, as a rule.
+fn few(n: &mut Node<'_, '_>, bounds: &[Sym]) -> Option<Vec<Sym>> {
+    let limit = n.im.limits.shape_elements as i64;
+    let syms = &mut n.func().syms;
+    let (span, step) = (syms.sub(bounds[1], bounds[0]), syms.as_int(bounds[2])?);
+    let span = syms.as_int(span)?;
+    let whole = span.checked_div(step)?;
+    let count = if span % step != 0 { whole + i64::from((span < 0) == (step < 0)) } else { whole };
+    if count > limit {
+        return None;
+    }
+    let at = |i: i64| {
+        let far = syms.int(i * step);
+        syms.add(bounds[0], far)
+    };
+    Some((0..count.max(0)).map(at).collect())
 }
 
 /// Whether a step is known to go up or down; one that is known to be 0 is told so.

@@ -9,6 +9,8 @@ use pliant_sym::Sym;
 use crate::error::Problem;
 use crate::node::{Converted, Node};
 use crate::ops::{OnnxOp, op};
+use crate::ratio::Ratios;
+use crate::value::Value;
 
 pub(super) static OPS: &[OnnxOp] = &[op("Resize", resize), op("Upsample", upsample)];
 
@@ -153,6 +155,10 @@ fn by_sizes(
     if sizes.len() != axes.len() {
         return Err(Problem::invalid(format!("'sizes' must have {} numbers", axes.len())));
     }
+    let zero = n.func().syms.int(0);
+    for &size in &sizes {
+        n.require_at_most(zero, size, "its sizes must be at least {}, but one is {}")?;
+    }
     let plain = |(&axis, &to): (&usize, &Sym)| Axis {
         axis,
         from: dims[axis],
@@ -186,7 +192,7 @@ fn by_sizes(
     Ok(list)
 }
 
-/// A float64 scalar of the run, rounded down, as a size.
+/// A scalar of the run, rounded down, as a size.
 fn rounded_down(n: &mut Node<'_, '_>, size: Expr) -> Result<Sym, Problem> {
     let size = n.op("relax.floor", &[size])?;
     let size = n.cast(size, DType::Int64)?;
@@ -201,6 +207,9 @@ fn by_scales(
     axes: &[usize],
     input: usize,
 ) -> Result<Vec<Axis>, Problem> {
+    if let Value::Ratios(scales) = n.input(input) {
+        return by_quotients(n, dims, axes, &scales);
+    }
     let known = match n.attrs().floats("scales")? {
         Some(scales) => Some(scales.iter().map(|&s| f64::from(s)).collect()),
         None => n.const_floats(input),
@@ -222,9 +231,7 @@ fn by_scales(
         n.require(positive, "its scales must be positive, but are {}", &[scales])?;
         for (k, &axis) in axes.iter().enumerate() {
             let scale = n.element(scales, k)?;
-            let size = float_size(n, dims[axis])?;
-            let size = n.op("relax.multiply", &[size, scale])?;
-            let to = rounded_down(n, size)?;
+            let to = run_size(n, dims[axis], scale)?;
             list.push(Axis { axis, from: dims[axis], to, scale: Scale::Run(scale), region: None });
         }
         return Ok(list);
@@ -242,10 +249,51 @@ fn by_scales(
     Ok(list)
 }
 
+/// Scales that are computed from sizes. What a size is over that of its axis means that size, whatever floats make of it.
+fn by_quotients(
+    n: &mut Node<'_, '_>,
+    dims: &[Sym],
+    axes: &[usize],
+    scales: &Ratios,
+) -> Result<Vec<Axis>, Problem> {
+    if scales.over.elems.len() != axes.len() {
+        return Err(Problem::invalid(format!("'scales' must have {} numbers", axes.len())));
+    }
+    let given = n.tensor_of_ratios(scales)?;
+    let given = n.cast(given, DType::Float64)?;
+    let zero = n.func().syms.int(0);
+    let mut list = Vec::with_capacity(axes.len());
+    for (k, (&axis, (over, under))) in axes.iter().zip(scales.elems()).enumerate() {
+        let from = dims[axis];
+        let (to, scale) = match Ratios::number(n.func(), (over, under)) {
+            Some(scale) if scale > 0.0 => (scaled_size(n, from, scale)?, Scale::Known(scale)),
+            Some(scale) => {
+                return Err(Problem::invalid(format!("the scale {scale} is not positive")));
+            }
+            None => {
+                let scale = n.element(given, k)?;
+                n.require_at_most(zero, over, "its scales must be at least {}, but one is of {}")?;
+                let to = if under == from { over } else { run_size(n, from, scale)? };
+                (to, Scale::Run(scale))
+            }
+        };
+        list.push(Axis { axis, from, to, scale, region: None });
+    }
+    Ok(list)
+}
+
+/// A size times a scale of the run. Scales are of float32, and so is the product, as ONNX Runtime has it.
+fn run_size(n: &mut Node<'_, '_>, from: Sym, scale: Expr) -> Result<Sym, Problem> {
+    let (from, scale) = (n.size(from)?, n.cast(scale, DType::Float32)?);
+    let from = n.cast(from, DType::Float32)?;
+    let size = n.op("relax.multiply", &[from, scale])?;
+    rounded_down(n, size)
+}
+
 /// The size times a scale, rounded down: a term where the scale is a simple fraction.
 fn scaled_size(n: &mut Node<'_, '_>, size: Sym, scale: f64) -> Result<Sym, Problem> {
     if let Some(size) = n.func().syms.as_int(size) {
-        return Ok(n.func().syms.int((size as f64 * scale).floor() as i64));
+        return Ok(n.func().syms.int((size as f32 * scale as f32).floor() as i64));
     }
     let whole = |d: &i64| (scale * *d as f64).fract() == 0.0 && scale * *d as f64 <= 1e6;
     if let Some(below) = (1..=64i64).find(whole) {
@@ -254,9 +302,8 @@ fn scaled_size(n: &mut Node<'_, '_>, size: Sym, scale: f64) -> Result<Sym, Probl
         let product = syms.mul(size, above);
         return Ok(syms.floordiv(product, below));
     }
-    let (size, scale) = (float_size(n, size)?, n.number(scale, DType::Float64)?);
-    let size = n.op("relax.multiply", &[size, scale])?;
-    rounded_down(n, size)
+    let scale = n.number(scale, DType::Float32)?;
+    run_size(n, size, scale)
 }
 
 // ---- the result ----

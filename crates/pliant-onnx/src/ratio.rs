@@ -1,0 +1,302 @@
+//! [`Ratios`]: sizes that a model computes with floats, as quotients of terms over symbols.
+//!
+//! Exporters scale sizes by `Shape -> Cast to float -> Mul -> Floor -> Cast to int64`. Floats hold whole numbers up to 2^24
+//! exactly (float64 up to 2^53), and so they hold these times a fraction of few bits. The quotient of two of them is rounded
+//! once, and that never reaches the next whole number, so rounding it down or up gives what exact division gives. What is
+//! rounded more often stays arithmetic of the run.
+
+use pliant_ir::DType;
+use pliant_ir::relax::{Expr, Function};
+use pliant_sym::{Sym, SymArena};
+use pliant_tensor::Tensor;
+
+use crate::error::Problem;
+use crate::fold::{self, Fold};
+use crate::graph::Importer;
+use crate::node::Node;
+use crate::value::{SymTensor, Value, broadcast_shape};
+
+/// The largest part of a constant that counts as a fraction of few bits.
+const FEW: f64 = 4096.0;
+
+/// A small tensor of floats, each the quotient of two terms.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ratios {
+    /// What is divided; says the shape.
+    pub over: SymTensor,
+    /// What divides it: a power of two where the quotient is exact.
+    pub under: SymTensor,
+    /// The float type.
+    pub dtype: DType,
+}
+
+/// Whether folding holds for floats of that type.
+pub(crate) fn is_wide(dtype: DType) -> bool {
+    matches!(dtype, DType::Float32 | DType::Float64)
+}
+
+impl Ratios {
+    /// Whole numbers as floats.
+    pub(crate) fn whole(over: SymTensor, dtype: DType, func: &mut Function) -> Ratios {
+        let one = func.syms.int(1);
+        let over = SymTensor { dtype: DType::Int64, ..over };
+        let under = fold::map(&over, DType::Int64, |_| one);
+        Ratios { over, under, dtype }
+    }
+
+    /// A constant whose elements are fractions of few bits.
+    fn of_constant(tensor: &Tensor, func: &mut Function, limit: usize) -> Option<Ratios> {
+        if !is_wide(tensor.dtype()) || tensor.numel() > limit {
+            return None;
+        }
+        let shape: Vec<usize> = tensor.shape().iter().map(|&d| d as usize).collect();
+        let (mut over, mut under) = (Vec::new(), Vec::new());
+        for value in tensor.to_f64_vec().ok()? {
+            let below = (0..=12).map(|bits| f64::from(1 << bits));
+            let below = below.into_iter().find(|below| (value * below).fract() == 0.0)?;
+            // 0 below 0 is another number.
+            if (value * below).abs() > FEW || value == 0.0 && value.is_sign_negative() {
+                return None;
+            }
+            over.push(func.syms.int((value * below) as i64));
+            under.push(func.syms.int(below as i64));
+        }
+        let whole = |elems| SymTensor { shape: shape.clone(), elems, dtype: DType::Int64 };
+        Some(Ratios { over: whole(over), under: whole(under), dtype: tensor.dtype() })
+    }
+
+    /// The one element where it is a number: of sizes that cancel too.
+    pub(crate) fn number(func: &mut Function, (over, under): (Sym, Sym)) -> Option<f64> {
+        let (over, under) = reduced(func, over, under);
+        let (over, under) = (func.syms.as_int(over)?, func.syms.as_int(under)?);
+        (under != 0).then(|| over as f64 / under as f64)
+    }
+
+    /// The tensor, where all of it are numbers.
+    pub(crate) fn constant(&self, syms: &SymArena) -> Option<Tensor> {
+        let (over, under) = (self.over.constants(syms)?, self.under.constants(syms)?);
+        let shape: Vec<i64> = self.over.shape.iter().map(|&d| d as i64).collect();
+        let pairs = over.into_iter().zip(under);
+        let made = match self.dtype {
+            DType::Float32 => {
+                let values: Vec<f32> = pairs.map(|(a, b)| a as f32 / b as f32).collect();
+                Tensor::from_slice(&shape, &values)
+            }
+            _ => {
+                let values: Vec<f64> = pairs.map(|(a, b)| a as f64 / b as f64).collect();
+                Tensor::from_slice(&shape, &values)
+            }
+        };
+        made.ok()
+    }
+
+    /// Numerators and denominators.
+    pub(crate) fn elems(&self) -> impl Iterator<Item = (Sym, Sym)> + '_ {
+        self.over.elems.iter().copied().zip(self.under.elems.iter().copied())
+    }
+
+    fn is_exact(&self, func: &Function) -> bool {
+        self.under.elems.iter().all(|&e| power_of_two(func, e).is_some())
+    }
+}
+
+/// A term that is a power of two.
+fn power_of_two(func: &Function, e: Sym) -> Option<i64> {
+    func.syms.as_int(e).filter(|&v| v > 0 && v.count_ones() == 1)
+}
+
+/// A quotient without what is both above and below, where one is a multiple of the other.
+fn reduced(func: &mut Function, over: Sym, under: Sym) -> (Sym, Sym) {
+    let one = func.syms.int(1);
+    if func.syms.as_int(over).is_some() && func.syms.as_int(under).is_some() {
+        return (over, under);
+    }
+    let at = |func: &Function, e: Sym| func.syms.evaluate(e, &|_| Some(64)).ok();
+    let (Some(a), Some(b)) = (at(func, over), at(func, under)) else { return (over, under) };
+    if b > 0 && a > 0 && a % b == 0 {
+        let times = func.syms.int(a / b);
+        if func.syms.mul(under, times) == over {
+            return (times, one);
+        }
+    }
+    if a > 0 && b > 0 && b % a == 0 {
+        let times = func.syms.int(b / a);
+        if func.syms.mul(over, times) == under {
+            return (one, times);
+        }
+    }
+    (over, under)
+}
+
+impl Node<'_, '_> {
+    /// Input `i` as quotients, where it is made of sizes, or a constant beside such.
+    pub(crate) fn ratios(&mut self, i: usize) -> Option<Ratios> {
+        let limit = self.im.limits.shape_elements;
+        match self.input(i) {
+            Value::Ratios(r) => Some(r),
+            Value::Const(t) => Ratios::of_constant(&t, self.func(), limit),
+            _ => None,
+        }
+    }
+
+    /// Whether input `i` is a computation with floats on sizes.
+    pub(crate) fn is_ratios(&self, i: usize) -> bool {
+        matches!(self.input(i), Value::Ratios(_))
+    }
+
+    /// Quotients as a tensor of the program.
+    ///
+    /// # Errors
+    /// What the type rules say.
+    pub(crate) fn tensor_of_ratios(&mut self, r: &Ratios) -> Result<Expr, Problem> {
+        let over = self.materialize(&r.over.clone().into())?;
+        let over = self.cast(over, r.dtype)?;
+        let one = self.func().syms.int(1);
+        if r.under.elems.iter().all(|&e| e == one) {
+            return Ok(over);
+        }
+        let under = self.materialize(&r.under.clone().into())?;
+        let under = self.cast(under, r.dtype)?;
+        self.op("relax.divide", &[over, under])
+    }
+
+    /// The quotients rounded to whole numbers; nothing where what divides may be 0.
+    pub(crate) fn rounded(&mut self, r: &Ratios, how: Rounding) -> Option<SymTensor> {
+        let func = self.func();
+        let mut elems = Vec::with_capacity(r.over.elems.len());
+        for (over, under) in r.elems() {
+            let one = func.syms.int(1);
+            if pliant_ops::prove::at_most(func, one, under) != Some(true) {
+                return None;
+            }
+            elems.push(match how {
+                Rounding::Down => func.syms.floordiv(over, under),
+                Rounding::Up => func.syms.ceildiv(over, under),
+                Rounding::Zero => Fold::Div.apply(func, over, under)?,
+            });
+        }
+        Some(SymTensor { elems, ..r.over.clone() })
+    }
+
+    /// Inputs 0 and 1 added, subtracted, multiplied or divided; nothing where the result would be rounded twice.
+    pub(crate) fn folded_ratios(&mut self, fold: Fold) -> Option<Value> {
+        if !self.is_ratios(0) && !self.is_ratios(1) {
+            return None;
+        }
+        let (a, b) = (self.ratios(0)?, self.ratios(1)?);
+        if a.dtype != b.dtype {
+            return None;
+        }
+        let shape = broadcast_shape(&a.over.shape, &b.over.shape)?;
+        let wide = |t: &SymTensor| t.broadcast_to(&shape);
+        let (x, y) = ((wide(&a.over), wide(&a.under)), (wide(&b.over), wide(&b.under)));
+        let func = self.func();
+        let exact = (a.is_exact(func), b.is_exact(func));
+        let (mut over, mut under) = (Vec::new(), Vec::new());
+        for i in 0..x.0.elems.len() {
+            let sides = ((x.0.elems[i], x.1.elems[i]), (y.0.elems[i], y.1.elems[i]));
+            let (p, q) = combined(func, fold, sides, exact)?;
+            let (p, q) = reduced(func, p, q);
+            over.push(p);
+            under.push(q);
+        }
+        let whole = |elems| SymTensor { shape: shape.clone(), elems, dtype: DType::Int64 };
+        Some(Value::Ratios(Ratios { over: whole(over), under: whole(under), dtype: a.dtype }))
+    }
+}
+
+/// How a quotient becomes a whole number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rounding {
+    Down,
+    Up,
+    Zero,
+}
+
+/// Two quotients as one, of which `exact` says whether floats hold them exactly.
+fn combined(
+    func: &mut Function,
+    fold: Fold,
+    ((a, under_a), (b, under_b)): ((Sym, Sym), (Sym, Sym)),
+    exact: (bool, bool),
+) -> Option<(Sym, Sym)> {
+    // What is rounded once may still be scaled by a power of two.
+    let scales = |func: &Function, over: Sym| power_of_two(func, over).is_some();
+    let allowed = match (exact, fold) {
+        ((true, true), Fold::Add | Fold::Sub | Fold::Div) => true,
+        // Products of sizes may well be beyond what floats count.
+        ((true, true), Fold::Mul) => func.syms.as_int(a).is_some() || func.syms.as_int(b).is_some(),
+        ((false, true), Fold::Mul | Fold::Div) => scales(func, b),
+        ((true, false), Fold::Mul) => scales(func, a),
+        _ => false,
+    };
+    if !allowed {
+        return None;
+    }
+    let syms = &mut func.syms;
+    Some(match fold {
+        Fold::Mul => (syms.mul(a, b), syms.mul(under_a, under_b)),
+        Fold::Div => {
+            // What divides stays positive, so that its sign is the quotient's.
+            let positive = syms.as_int(b).is_none_or(|b| b > 0);
+            positive.then_some(())?;
+            (syms.mul(a, under_b), syms.mul(under_a, b))
+        }
+        _ => {
+            let (left, right) = (syms.mul(a, under_b), syms.mul(b, under_a));
+            let over =
+                if fold == Fold::Add { syms.add(left, right) } else { syms.sub(left, right) };
+            (over, syms.mul(under_a, under_b))
+        }
+    })
+}
+
+/// What of an operator that only moves elements are elements that it moves: the inputs up to there.
+pub(crate) fn moved_inputs(operator: &str, count: usize) -> Option<usize> {
+    match operator {
+        "Concat" => Some(count),
+        "Gather" | "Reshape" | "Slice" | "Squeeze" | "Transpose" | "Unsqueeze" => Some(1),
+        _ => None,
+    }
+}
+
+/// The inputs of an operator that moves elements with the numerators, then with the denominators, of quotients; nothing
+/// where there are none, or others beside them.
+pub(crate) fn parts(
+    im: &mut Importer<'_>,
+    operator: &str,
+    inputs: &[Value],
+) -> Option<([Vec<Value>; 2], DType)> {
+    let moved = moved_inputs(operator, inputs.len())?.min(inputs.len());
+    let dtype = inputs[..moved].iter().find_map(|v| match v {
+        Value::Ratios(r) => Some(r.dtype),
+        _ => None,
+    })?;
+    let limit = im.limits.shape_elements;
+    let mut sides = [inputs.to_vec(), inputs.to_vec()];
+    for (i, value) in inputs[..moved].iter().enumerate() {
+        let ratios = match value {
+            Value::Ratios(r) => r.clone(),
+            Value::Const(t) => Ratios::of_constant(t, im.builder.func_mut(), limit)?,
+            _ => return None,
+        };
+        if ratios.dtype != dtype {
+            return None;
+        }
+        sides[0][i] = Value::Syms(ratios.over);
+        sides[1][i] = Value::Syms(ratios.under);
+    }
+    Some((sides, dtype))
+}
+
+/// The quotients of what an operator made of numerators and of denominators.
+pub(crate) fn joined(over: Vec<Value>, under: Vec<Value>, dtype: DType) -> Option<Vec<Value>> {
+    let pairs = over.into_iter().zip(under);
+    let join = |(over, under)| match (over, under) {
+        (Value::Syms(over), Value::Syms(under)) if over.shape == under.shape => {
+            Some(Value::Ratios(Ratios { over, under, dtype }))
+        }
+        _ => None,
+    };
+    pairs.map(join).collect()
+}
