@@ -11,11 +11,17 @@ use prost::Message;
 use crate::graph::ImportOptions;
 use crate::limits::Limits;
 use crate::model::Model;
-use crate::proto::ModelProto;
+use crate::proto::tensor_proto::DataType;
+use crate::proto::tensor_shape_proto::{Dimension, dimension};
+use crate::proto::type_proto::{Tensor as TensorType, Value as TypeValue};
+use crate::proto::{ModelProto, TensorShapeProto, TypeProto};
 use crate::report::{Finding, check};
 
 /// How long a search for the parts of a model that show a finding may take.
 const SEARCH: Duration = Duration::from_secs(2);
+
+/// How many dims what the file does not say has may have to show a finding.
+const RANKS: [usize; 6] = [2, 3, 4, 1, 0, 5];
 
 /// Writes the models of the findings that show what they show in the whole.
 ///
@@ -29,8 +35,11 @@ pub(crate) fn write(
     std::fs::create_dir_all(dir)?;
     let mut files = Vec::new();
     for (i, finding) in findings.iter().enumerate() {
-        let alone = finding.alone.as_ref().filter(|model| shows(model, finding)).cloned();
-        let Some(model) = alone.or_else(|| smallest(whole, finding)) else { continue };
+        let alone = finding.alone.as_ref().and_then(|model| {
+            let mut typed = RANKS.into_iter().map(|rank| with_types(model, rank));
+            typed.find(|model| shows(model, finding, findings))
+        });
+        let Some(model) = alone.or_else(|| smallest(whole, finding, findings)) else { continue };
         let plain = |c: char| if c.is_ascii_alphanumeric() || c == '.' { c } else { '_' };
         let name: String = finding.operator.chars().take(60).map(plain).collect();
         let name = if name.is_empty() { "graph" } else { &name };
@@ -41,16 +50,47 @@ pub(crate) fn write(
     Ok(files)
 }
 
-/// Whether a check of the model finds the same.
-fn shows(model: &ModelProto, finding: &Finding) -> bool {
+/// Whether a check of the model finds the same, and nothing that the whole does not have.
+fn shows(model: &ModelProto, finding: &Finding, all: &[Finding]) -> bool {
     let model = Model { proto: model.clone(), folder: None, limits: Limits::default() };
-    check(&model, &ImportOptions::default()).findings.iter().any(|f| {
-        f.kind == finding.kind && f.operator == finding.operator && f.message == finding.message
-    })
+    let found = check(&model, &ImportOptions::default()).findings;
+    let same = |a: &Finding, b: &Finding| {
+        a.kind == b.kind && a.operator == b.operator && a.message == b.message
+    };
+    found.iter().any(|f| same(f, finding)) && found.iter().all(|f| all.iter().any(|a| same(f, a)))
+}
+
+/// The model with types for the inputs and outputs that have none, as a file must say them: floats of that many dims.
+fn with_types(model: &ModelProto, rank: usize) -> ModelProto {
+    let mut model = model.clone();
+    let Some(graph) = &mut model.graph else { return model };
+    for info in graph.input.iter_mut().chain(&mut graph.output) {
+        let value = info.r#type.as_ref().and_then(|t| t.value.as_ref());
+        let said = match value {
+            None => false,
+            Some(TypeValue::TensorType(t)) => t.shape.is_some(),
+            Some(_) => true,
+        };
+        if said {
+            continue;
+        }
+        let elem_type = match value {
+            Some(TypeValue::TensorType(t)) => t.elem_type,
+            _ => Some(DataType::Float as i32),
+        };
+        let dim = |axis| Dimension {
+            value: Some(dimension::Value::DimParam(format!("{}_{axis}", info.name()))),
+            ..Dimension::default()
+        };
+        let shape = Some(TensorShapeProto { dim: (0..rank).map(dim).collect() });
+        let value = Some(TypeValue::TensorType(TensorType { elem_type, shape }));
+        info.r#type = Some(TypeProto { value, ..TypeProto::default() });
+    }
+    model
 }
 
 /// The model without the parts that the finding does not need.
-fn smallest(whole: &ModelProto, finding: &Finding) -> Option<ModelProto> {
+fn smallest(whole: &ModelProto, finding: &Finding, all: &[Finding]) -> Option<ModelProto> {
     let until = Instant::now() + SEARCH;
     let count = parts(whole);
     let mut kept = vec![true; count];
@@ -65,13 +105,13 @@ fn smallest(whole: &ModelProto, finding: &Finding) -> Option<ModelProto> {
             let mut fewer = kept.clone();
             fewer[range].fill(false);
             let model = part(whole, &fewer);
-            if shows(&model, finding) {
+            if shows(&model, finding, all) {
                 (kept, best) = (fewer, Some(model));
             }
         }
         size /= 2;
     }
-    best.or_else(|| Some(part(whole, &kept)).filter(|model| shows(model, finding)))
+    best.or_else(|| Some(part(whole, &kept)).filter(|model| shows(model, finding, all)))
 }
 
 /// How many parts a model has that may be left out.
