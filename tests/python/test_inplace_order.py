@@ -226,3 +226,69 @@ def test_a_rewritten_function_still_knows_its_module():
     y = wildcard()
     pattern = is_op("relax.exp")(is_op("relax.multiply")(y, wildcard()))
     assert rewrite_call(pattern, lambda _, m: relax.op.sin(m[y]), again) is not again
+
+
+@I.ir_module
+class SeveralNames:
+    """One tensor has several names: two parameters, or a parameter and what a closure captured."""
+
+    @T.prim_func(private=True)
+    def double(a: T.handle):
+        n = T.int64()
+        A = T.match_buffer(a, (n,), "float32")
+        for i in range(n):
+            A[i] = A[i] * T.float32(2)
+
+    @R.function(pure=False)
+    def step(w: R.Tensor(("n",), "float32"), old: R.Tensor(("n",), "float32")):
+        n = T.int64()
+        cls = SeveralNames
+        before = R.reshape(old, (1, n))
+        _ = R.call_tir_inplace(cls.double, (w,), inplace_indices=[0], out_sinfo=R.Tensor((n,), "float32"))
+        return R.subtract(R.reshape(w, (1, n)), before)
+
+    @R.function(pure=False)
+    def arguments(w: R.Tensor(("n",), "float32")):
+        cls = SeveralNames
+        return cls.step(w, w)
+
+    @R.function(pure=False)
+    def closure(w: R.Tensor(("n",), "float32")):
+        n = T.int64()
+        cls = SeveralNames
+
+        @R.function(pure=False)
+        def f(p: R.Tensor((n,), "float32")) -> R.Tensor((1, n), "float32"):
+            before = R.reshape(p, (1, n))
+            _ = R.call_tir_inplace(cls.double, (w,), inplace_indices=[0], out_sinfo=R.Tensor((n,), "float32"))
+            return R.subtract(R.reshape(p, (1, n)), before)
+
+        return f(w)
+
+    @R.function(pure=False)
+    def there_and_back(w: R.Tensor(("n",), "float32")):
+        n = T.int64()
+        cls = SeveralNames
+        before = R.reshape(R.reshape(w, (n, 1)), (n,))
+        _ = R.call_tir_inplace(cls.double, (w,), inplace_indices=[0], out_sinfo=R.Tensor((n,), "float32"))
+        return R.subtract(w, before)
+
+
+@pytest.mark.parametrize("name", ["arguments", "closure", "there_and_back"])
+@pytest.mark.parametrize("mode", ["bytecode", "compiled"])
+@pytest.mark.parametrize("passes", [[], ["RemoveRedundantReshape"], ["InlinePrivateFunctions", "RemoveRedundantReshape"]])
+def test_a_view_keeps_what_was_there_before(name, mode, passes):
+    module = SeveralNames
+    for p in passes:
+        module = getattr(relax.transform, p)()(module)
+    vm = relax.VirtualMachine(relax.build(module, exec_mode=mode), tvm.cpu())
+    for n in (0, 1, 5):
+        w = np.arange(n, dtype="float32") + 1
+        np.testing.assert_array_equal(vm[name](w.copy()).numpy().reshape(-1), w)
+
+
+@pytest.mark.parametrize("mode", ["bytecode", "compiled"])
+def test_an_array_that_is_passed_twice_is_one_tensor(mode):
+    vm = relax.VirtualMachine(relax.build(SeveralNames, exec_mode=mode), tvm.cpu())
+    w = np.ones(3, "float32")
+    np.testing.assert_array_equal(vm["step"](w, w[:]).numpy(), [[1, 1, 1]])

@@ -147,7 +147,7 @@ fn written_views(func: &Function, memory: &mut Memory) -> FxHashSet<Var> {
     });
     views.retain(|(view, source)| {
         let alone = memory.fresh.contains(source) && reads.get(source) == Some(&1);
-        !alone && memory.is_written(*view)
+        !alone && memory.view_is_written(*view)
     });
     views.into_iter().map(|(view, _)| view).collect()
 }

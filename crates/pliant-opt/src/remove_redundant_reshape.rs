@@ -37,10 +37,11 @@
 //! Reshapes that nothing reads any more, for [`DeadCodeElimination`](crate::dead_code_elimination).
 //!
 //! # Never
-//! Removes a reshape whose shapes are not provably equal.
+//! Removes a reshape whose shapes are not provably equal, or that keeps what its operand was before a call wrote into it.
 
 use pliant_ir::IRModule;
 use pliant_ir::relax::derive::is_subtype;
+use pliant_ir::relax::visit::{Event, walk};
 use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function, Var};
 use pliant_pass::pass::update_each_relax;
 use pliant_pass::rewrite::{
@@ -49,6 +50,7 @@ use pliant_pass::rewrite::{
 use pliant_pass::{ModulePass, PassContext, PassError};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::analysis::memory::{Memory, ParamUses, has_local_functions};
 use crate::names::RESHAPE;
 
 /// See the module's documentation.
@@ -60,8 +62,13 @@ impl ModulePass for RemoveRedundantReshape {
     }
 
     fn run(&self, mut module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
+        let uses = ParamUses::where_in_place(&module);
         update_each_relax(&mut module, ctx, |_, func| {
-            let mut reshapes = Reshapes { pinned: shape_vars(func), ..Reshapes::default() };
+            let mut pinned = shape_vars(func);
+            if let Some(uses) = &uses {
+                pinned.extend(apart(func, uses));
+            }
+            let mut reshapes = Reshapes { pinned, ..Reshapes::default() };
             let mut changed = false;
             for seq in reachable_seqs(func) {
                 changed |= reshapes.sequence(func, seq);
@@ -75,11 +82,27 @@ impl ModulePass for RemoveRedundantReshape {
     }
 }
 
+/// The reshaped tensors that are values of their own: what they are reshapes of may be written into.
+fn apart(func: &Function, uses: &ParamUses) -> Vec<Var> {
+    let (mut memory, unknown) = (Memory::of_given_away(func, uses), has_local_functions(func));
+    let mut out = Vec::new();
+    walk(func, func.root(), |event| {
+        if let Event::Bound(_, b) = event
+            && reshape_of(func, b.value).is_some()
+            && (unknown || memory.view_is_written(b.var))
+        {
+            out.push(b.var);
+        }
+    });
+    out
+}
+
 #[derive(Default)]
 struct Reshapes {
     /// What each reshaped tensor was before.
     inputs: FxHashMap<Var, Expr>,
     subst: Substitution,
+    /// What stays a tensor of its own.
     pinned: FxHashSet<Var>,
 }
 
@@ -130,7 +153,7 @@ impl Reshapes {
             self.subst.insert(b.var, input);
             return true;
         }
-        if b.cast.is_none() {
+        if b.cast.is_none() && !self.pinned.contains(&b.var) {
             self.inputs.insert(b.var, input);
         }
         false

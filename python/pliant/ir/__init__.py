@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC
 from collections.abc import Mapping, Sequence
 from importlib import import_module
@@ -140,12 +141,22 @@ def _script(side: Any) -> str:
     return str(side.script() if isinstance(side, IRModule) else side.script(name="main"))
 
 
+def _without_names(lines: list[str]) -> list[str]:
+    """The lines with what they define called by its number, so that names alone make no difference."""
+    numbers: dict[str, str] = {}
+    for line in lines:
+        defined = r"(\w+):" if line.lstrip().startswith("def ") else r"^\s*(\w+)(?=:| =)"
+        for name in re.findall(defined, line):
+            numbers.setdefault(name, f"%{len(numbers)}")
+    return [re.sub(r"(?<![.\w])\w+", lambda m: numbers.get(m[0], m[0]), line) for line in lines]
+
+
 def _both_sides(lhs: Any, rhs: Any, context: int = 2) -> str:
-    """Both scripts around the first line in which they differ."""
+    """Both scripts around the first line in which they differ by more than names."""
     if not (hasattr(lhs, "script") and hasattr(rhs, "script")):
         return ""
     left, right = (_script(side).splitlines() for side in (lhs, rhs))
-    pairs = zip_longest(left, right)
+    pairs = zip_longest(_without_names(left), _without_names(right))
     at = next((i for i, (a, b) in enumerate(pairs) if a != b), None)
     if at is None:
         return ""

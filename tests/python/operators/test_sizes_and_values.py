@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -297,3 +298,44 @@ def test_a_size_that_is_written_negative_is_refused_at_its_line(call: str) -> No
     with pytest.raises(pliant.PliantError, match="negative") as failed:
         from_source(source)
     assert failed.value.lineno == 4
+
+
+FAR = 2**63 - 1
+GRID = 'x: R.Tensor(("n", "m"), "float32")'
+GRIDS = [
+    (f"R.tril(x, k={FAR})", lambda x: x),
+    (f"R.triu(x, k={FAR})", lambda x: 0 * x),
+    (f"R.tril(x, k={-FAR})", lambda x: 0 * x),
+    (f"R.triu(x, k={-FAR})", lambda x: x),
+    (f"R.strided_slice(x, [0], [0], [{FAR}], [{FAR}])", lambda x: x[:1]),
+    (f"R.strided_slice(x, [1], [-1], [{-FAR}], [{-FAR}])", lambda x: x[:, -1:]),
+    ("R.ewise_fma(R.prim_value(2), R.prim_value(3), x)", lambda x: 6 + x),
+    ("R.ewise_fma(R.prim_value(2), x, R.prim_value(3))", lambda x: 2 * x + 3),
+    ("R.stack([" + ", ".join(["x", "R.negative(x)"] * 50) + "], axis=1)", lambda x: np.stack([x, -x] * 50, 1)),
+]
+
+
+@pytest.mark.parametrize(("call", "wanted"), GRIDS, ids=[call[:24] for call, _ in GRIDS])
+def test_numbers_at_their_ends_and_many_parts(call: str, wanted: Callable[[Any], Any]) -> None:
+    for run in runners(module_of(GRID, call)):
+        for n, m in [(3, 3), (0, 2), (1, 0), (2, 5)]:
+            x = np.arange(n * m, dtype="float32").reshape(n, m) + 1
+            np.testing.assert_array_equal(run(x).numpy(), wanted(x))
+
+
+def test_cubes_of_16_bit_floats_are_rounded_once() -> None:
+    x = np.linspace(-30, 30, 2001).astype("float16")
+    for run in runners(module_of('x: R.Tensor(("n",), "float16")', 'R.power(x, R.const(3, "float16"))')):
+        np.testing.assert_array_equal(run(x).numpy(), (x.astype("float64") ** 3).astype("float16"))
+
+
+def test_places_before_the_first_sequence_belong_to_none() -> None:
+    params = ", ".join(f'{v}: R.Tensor((1, "n", 1, 4), "float32")' for v in "qkv") + ', s: R.Tensor((3,), "int32")'
+    rng = np.random.default_rng(0)
+    q, k, v = (rng.standard_normal((1, 6, 1, 4)).astype("float32") for _ in "qkv")
+    whole = np.zeros_like(v)
+    for a, b in [(2, 4), (4, 5)]:
+        scores = np.exp(q[0, a:b, 0] @ k[0, a:b, 0].T / 2)
+        whole[0, a:b, 0] = scores / scores.sum(1, keepdims=True) @ v[0, a:b, 0]
+    for run in runners(module_of(params, 'R.nn.attention_var_len(q, k, v, s, R.const(2, "int32"))')):
+        np.testing.assert_allclose(run(q, k, v, np.array([2, 4, 5], "int32")).numpy(), whole, rtol=1e-5, atol=1e-6)

@@ -176,7 +176,8 @@ fn power(ctx: &mut LegalizeCtx<'_>) -> Outputs {
             return &a * &a;
         }
         if b.is_const(3) {
-            return &(&a * &a) * &a;
+            let wide = te::cast(&a, wide_float(a.ty().dtype));
+            return te::cast(&(&(&wide * &wide) * &wide), a.ty());
         }
         te::power(&a, &b)
     })

@@ -302,6 +302,7 @@ fn te_triangle(
     let zero = te::int_of(0, x.dtype());
     Ok(vec![te::compute(x.shape().to_vec(), name, |i| {
         let (row, col) = (&i[i.len() - 2], &i[i.len() - 1]);
-        te::select(&keep(col, &(row + &k)), &x.at(i), &zero)
+        // Any integer is a diagonal: no sum with it may be formed.
+        te::select(&keep(&(col - row), &k), &x.at(i), &zero)
     })])
 }

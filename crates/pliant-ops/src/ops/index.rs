@@ -151,6 +151,7 @@ fn slices(ctx: &mut InferCtx<'_>, dims: &[Sym]) -> Result<Option<Vec<AxisSlice>>
         }
         let step = ctx.func.syms.as_int(strides[k]).filter(|&s| s != 0 && s != i64::MIN);
         let step = step.ok_or_else(|| ctx.error("strides must be constants other than 0"))?;
+        let step = step.clamp(-LONGEST_STEP, LONGEST_STEP);
         if inbound {
             check_inbound(ctx, axis, dims[axis], (begins[k], ends[k], step))?;
         }
@@ -158,6 +159,9 @@ fn slices(ctx: &mut InferCtx<'_>, dims: &[Sym]) -> Result<Option<Vec<AxisSlice>>
     }
     Ok(Some(out))
 }
+
+/// No step is longer than the first one that leaves any tensor there is.
+const LONGEST_STEP: i64 = 1 << 48;
 
 /// No tensor has as many elements.
 const BEYOND: i64 = 1 << 62;

@@ -28,7 +28,7 @@ pub static DECLS: &[OpDecl] = &[
         .te(Pattern::Broadcast, te_fill),
     OpDecl::new("relax.ewise_fma", infer_fma, "x1 * x2 + x3; of floats, rounded once.")
         .operands(&["x1", "x2", "x3"])
-        .te(Pattern::Broadcast, |ctx| te_broadcast_of(ctx, "T_fma", &[0, 1, 2], te_fma)),
+        .te(Pattern::Broadcast, te_fma),
 ];
 
 fn require_bool(ctx: &InferCtx<'_>, i: usize) -> Result<(), InferError> {
@@ -73,11 +73,21 @@ fn te_fill(ctx: &mut LegalizeCtx<'_>) -> Outputs {
 
 fn infer_fma(ctx: &mut InferCtx<'_>) -> Inferred {
     require_number(ctx, 0, &ctx.tensor(0)?)?;
-    let dtype = ctx.same_dtype(0, 1)?.or(ctx.same_dtype(0, 2)?).or(ctx.same_dtype(1, 2)?);
+    let alike = [ctx.same_dtype(0, 1)?, ctx.same_dtype(0, 2)?, ctx.same_dtype(1, 2)?];
+    let operands = [ctx.tensor(0)?, ctx.tensor(1)?, ctx.tensor(2)?];
+    // Scalars take the type of a tensor, where there is one.
+    let dtype = match operands.iter().all(|t| t.scalar) {
+        true => alike[0],
+        false => operands.iter().filter(|t| !t.scalar).find_map(|t| t.dtype),
+    };
     let out = broadcast_of(ctx, &[0, 1, 2])?;
     Ok(ctx.like(&out, dtype))
 }
 
-fn te_fma(v: &[te::Expr]) -> te::Expr {
-    if v[0].ty().dtype.is_float() { te::fma(&v[0], &v[1], &v[2]) } else { &v[0] * &v[1] + &v[2] }
+fn te_fma(ctx: &mut LegalizeCtx<'_>) -> Outputs {
+    let dtype = ctx.out_dtype(0)?;
+    te_broadcast_of(ctx, "T_fma", &[0, 1, 2], |v| {
+        let [a, b, c] = [0, 1, 2].map(|k| te::cast(&v[k], dtype));
+        if dtype.is_float() { te::fma(&a, &b, &c) } else { a * b + c }
+    })
 }

@@ -159,7 +159,8 @@ impl ParamUses {
     }
 }
 
-fn has_local_functions(f: &Function) -> bool {
+/// Whether a function has functions inside it.
+pub fn has_local_functions(f: &Function) -> bool {
     let mut found = false;
     walk(f, f.root(), |event| {
         found |=
@@ -180,6 +181,8 @@ pub struct Memory {
     given: FxHashSet<Var>,
     /// The variables whose values share no memory with what was there before.
     pub fresh: FxHashSet<Var>,
+    /// The parameters of the function and of those inside it: callers may pass one value for several.
+    params: Vec<Var>,
 }
 
 impl Memory {
@@ -187,10 +190,10 @@ impl Memory {
     pub fn of(f: &Function, uses: &ParamUses) -> Self {
         let mut memory = Memory::default();
         let mut written = Vec::new();
-        walk(f, f.root(), |event| {
-            if let Event::Bound(_, b) = event {
-                memory.bind(f, uses, b, &mut written);
-            }
+        walk(f, f.root(), |event| match event {
+            Event::EnterFunc(id) => memory.params.extend(&f.func(id).params),
+            Event::Bound(_, b) => memory.bind(f, uses, b, &mut written),
+            _ => {}
         });
         memory.write(written);
         memory
@@ -228,6 +231,17 @@ impl Memory {
     pub fn is_written(&mut self, v: Var) -> bool {
         let root = self.root(v);
         self.given.contains(&v) || self.written.contains(&root)
+    }
+
+    /// As [`is_written`](Self::is_written), of a view: through any name that its memory may have, of which a parameter's has those
+    /// of the other parameters too.
+    pub fn view_is_written(&mut self, v: Var) -> bool {
+        if self.is_written(v) {
+            return true;
+        }
+        let root = self.root(v);
+        let params: Vec<Var> = self.params.clone().into_iter().map(|p| self.root(p)).collect();
+        params.contains(&root) && params.iter().any(|p| self.written.contains(p))
     }
 
     fn bind(&mut self, f: &Function, uses: &ParamUses, b: Binding, written: &mut Vec<Var>) {

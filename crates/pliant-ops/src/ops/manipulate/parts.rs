@@ -141,7 +141,7 @@ fn te_concat(ctx: &mut LegalizeCtx<'_>) -> Outputs {
 }
 
 /// The most parts that one formula chooses from, once for each row: where each begins is a sum of the sizes before it.
-const MOST_CHOICES: usize = 64;
+pub(super) const MOST_CHOICES: usize = 64;
 
 /// As [`MOST_CHOICES`], along the last axis, where each element chooses for itself.
 const MOST_CHOICES_OF_ELEMENTS: usize = 8;

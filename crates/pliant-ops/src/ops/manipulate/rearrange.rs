@@ -4,7 +4,7 @@ use pliant_ir::Sym;
 use pliant_ir::op::InferError;
 use pliant_ir::relax::{Type, TypeData};
 
-use super::parts::{Alike, alike};
+use super::parts::{Alike, MOST_CHOICES, alike};
 use crate::decl::{Default, OpDecl, Pattern};
 use crate::infer::InferCtx;
 use crate::legalize::{LegalizeCtx, LegalizeError};
@@ -107,6 +107,9 @@ fn te_stack(ctx: &mut LegalizeCtx<'_>) -> Outputs {
     let axis = new_axis(&ctx.infer(), own.len() - 1)?;
     own.remove(axis);
     let parts = ctx.fields_of_dims(0, |_, _| own.clone())?;
+    if parts.len() > MOST_CHOICES {
+        return Ok(stack_in_turn(&parts, &shape, axis));
+    }
     Ok(vec![te::compute(shape, "T_stack", |i| {
         let mut at = i.to_vec();
         at.remove(axis);
@@ -115,6 +118,19 @@ fn te_stack(ctx: &mut LegalizeCtx<'_>) -> Outputs {
             te::if_then_else(&te::eq(&i[axis], &te::int(k as i64)), &parts[k].at(&at), &rest)
         })
     })])
+}
+
+/// Parts copied one after the other: as much to compile for each, however many there are.
+fn stack_in_turn(parts: &[Tensor], shape: &[Expr], axis: usize) -> Vec<Tensor> {
+    te::extern_("T_stack", &[(shape.to_vec(), parts[0].dtype())], |b, out| {
+        for (k, part) in parts.iter().enumerate() {
+            b.for_each(part.shape(), |b, i| {
+                let mut to = i.to_vec();
+                to.insert(axis, te::int(k as i64));
+                b.store(&out[0], &to, &part.at(i));
+            });
+        }
+    })
 }
 
 // ---- meshgrid ----

@@ -417,9 +417,15 @@ fn te_var_len(ctx: &mut LegalizeCtx<'_>) -> Outputs {
         |i| {
             let (b, other) = (queries.of.at(&[i[2].clone()]), keys.of.at(&[i[3].clone()]));
             let ((q, q_len), (k, k_len)) = (queries.range(&b), keys.range(&b));
-            let inside =
-                te::and(&te::eq(&b, &other), &te::lt(&b, &(&queries.starts.shape()[0] - 1)));
-            te::and(&inside, &sees(&masks, &(&i[2] - q), &(&i[3] - k), &(k_len - q_len)))
+            let (q_place, k_place) = (&i[2] - q, &i[3] - k);
+            // Places before the first sequence and after the last one belong to none.
+            let inside = te::all([
+                &te::eq(&b, &other),
+                &te::lt(&b, &(&queries.starts.shape()[0] - 1)),
+                &te::ge(&q_place, &te::int(0)),
+                &te::ge(&k_place, &te::int(0)),
+            ]);
+            te::and(&inside, &sees(&masks, &q_place, &k_place, &(k_len - q_len)))
         },
     ))
 }
