@@ -13,6 +13,7 @@ import pytest
 
 import pliant
 from pliant import nd, relax, runtime
+from pliant.script import from_source
 
 DTYPES = [
     *("bool", "float16", "float32", "float64"),
@@ -272,3 +273,24 @@ def test_a_failed_check_of_a_loop_function_says_where_and_with_what() -> None:
     x, y = (pliant.nd.array(np.zeros(3, np.float32)) for _ in range(2))
     with pytest.raises(pliant.ShapeError, match=r"'A'.*loop function .shift.*, called with float32\(3\), 7, float32\(3\)"):
         vm["shift"](x, 7, y)
+
+
+@pytest.mark.parametrize("size", [1, 3, 9, 40])
+def test_every_byte_of_a_bool_that_is_not_0_holds(size: int) -> None:
+    module = from_source(
+        '''
+@R.function
+def main(x: R.Tensor(("n",), "bool")):
+    with R.dataflow():
+        y = (R.sum(x), R.astype(x, "int32"), R.cumsum(R.astype(x, "float32")))
+        R.output(y)
+    return y
+'''
+    )
+    bytes_ = (np.arange(size) * 85 % 256).astype("uint8")
+    wanted = bytes_ != 0
+    for mode in ("bytecode", "compiled"):
+        total, ints, sums = pliant.compile(module, exec_mode=mode)(bytes_.view(bool))
+        assert int(total.numpy()) == wanted.sum()
+        np.testing.assert_array_equal(ints.numpy(), wanted)
+        np.testing.assert_array_equal(sums.numpy(), np.cumsum(wanted))

@@ -9,6 +9,8 @@ import pytest
 
 import pliant
 from pliant import relax, te, tir
+from pliant.script import ir as I
+from pliant.script import relax as R
 from pliant.script import tir as T
 from pliant.testing import interpret
 
@@ -306,3 +308,63 @@ def test_sums_of_bools_are_refused_where_they_are_made() -> None:
         te.compute((4,), lambda i: te.sum(x[i, k], axis=k))
     count = module(lambda x: te.compute((4,), lambda i: te.sum(x[i, k].astype("int64"), axis=k)), ((4, 5), "bool"))
     np.testing.assert_array_equal(pliant.compile(count)(np.ones((4, 5), "bool")).numpy(), [5] * 4)
+
+
+@pliant.register_func("tests.te_stages.product", override=True)
+def product(a: Any, b: Any, out: Any) -> None:
+    np.from_dlpack(out)[...] = np.from_dlpack(a) @ np.from_dlpack(b)
+
+
+def packed_product(a: te.Tensor, b: te.Tensor, name: str = "C") -> te.Tensor:
+    shape = (a.shape[0], b.shape[1])
+    return te.extern(shape, [a, b], lambda i, o: tir.call_packed("tests.te_stages.product", *i, o[0]), name=name, dtype=a.dtype)
+
+
+@pytest.mark.parametrize("mode", ["bytecode", "compiled"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_packed_functions_between_other_stages(mode: str, dtype: str) -> None:
+    def chain(x: te.Tensor, y: te.Tensor) -> te.Tensor:
+        twice = te.compute(x.shape, lambda i, j: x[i, j] * 2)
+        first = packed_product(twice, y, "first")
+        second = packed_product(first, y, "second")
+        return te.compute(second.shape, lambda i, j: second[i, j] + first[i, j])
+
+    n = tir.Var("n", "int64")
+    stages = module(chain, ((n, 4), dtype), ((4, 4), dtype))
+    run = pliant.compile(stages, exec_mode=mode)
+    rng = np.random.default_rng(0)
+    y = rng.standard_normal((4, 4)).astype(dtype)
+    for rows in (3, 0, 1, 500):
+        x = rng.standard_normal((rows, 4)).astype(dtype)
+        first = 2 * x @ y
+        np.testing.assert_allclose(run(x, y).numpy(), first @ y + first, rtol=1e-4, atol=1e-4)
+        np.testing.assert_allclose(np.asarray(interpret(stages, x, y)), first @ y + first, rtol=1e-4, atol=1e-4)
+
+
+def test_what_packed_functions_keep_outlives_the_loop_function() -> None:
+    kept = []
+
+    def keep(a: Any) -> None:
+        kept.append(np.from_dlpack(a))
+
+    pliant.register_func("tests.te_stages.keep", keep, override=True)
+
+    @I.ir_module
+    class Module:
+        @T.prim_func(private=True)
+        def stage(x: T.Buffer((4,), "float32"), y: T.Buffer((4,), "float32")):
+            own = T.alloc_buffer((2, 2), "float32")
+            for i, j in T.grid(2, 2):
+                own[i, j] = x[i * 2 + j] * T.float32(3)
+            T.call_packed("tests.te_stages.keep", own)
+            for i in range(4):
+                y[i] = own[i // 2, i % 2]
+
+        @R.function
+        def main(x: R.Tensor((4,), "float32")):
+            return R.call_tir(Module.stage, (x,), out_sinfo=R.Tensor((4,), "float32"))
+
+    vm = relax.VirtualMachine(relax.build(Module), pliant.cpu())
+    for k in range(3):
+        np.testing.assert_array_equal(vm["main"](np.full(4, k, "float32")).numpy(), np.full(4, 3 * k))
+    assert [a.tolist() for a in kept] == [[[3.0 * k] * 2] * 2 for k in range(3)]

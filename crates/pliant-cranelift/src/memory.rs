@@ -333,6 +333,8 @@ impl FuncGen<'_, '_> {
                 let bits = self.b.ins().ishl_imm_s(wide, 16);
                 Ok(self.b.ins().bitcast(types::F32, MemFlagsData::new(), bits))
             }
+            // As vectors of bools: every byte that is not 0 holds.
+            DType::Bool => Ok(self.b.ins().icmp_imm_s(IntCC::NotEqual, raw, 0)),
             _ => Ok(raw),
         }
     }

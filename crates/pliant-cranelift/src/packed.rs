@@ -8,8 +8,8 @@ use cranelift_codegen::ir::{
 };
 use cranelift_module::{DataDescription, Module};
 use pliant_exec::abi::{
-    OFFSET_CALL_PACKED, PACKED_BOOL, PACKED_FLOAT, PACKED_INT, PACKED_PARAM, PACKED_TEXT,
-    PACKED_UNUSED, PackedWord,
+    OFFSET_CALL_PACKED, PACKED_BOOL, PACKED_FLOAT, PACKED_INT, PACKED_MEMORY, PACKED_PARAM,
+    PACKED_TEXT, PACKED_UNUSED, PackedWord,
 };
 use pliant_ir::tir::{Buffer, Expr, ExprData, Intrin, Ty};
 use pliant_tensor::DType;
@@ -88,14 +88,19 @@ impl FuncGen<'_, '_> {
                 Ok((PACKED_TEXT, text, len))
             }
             ExprData::Call(Intrin::AddressOf, operand, _) => {
-                let Some(position) = self.whole_param(operand[0]) else {
+                let Some(buffer) = self.whole_buffer(operand[0]) else {
                     return unsupported(format!(
-                        "argument {i} of the packed function '{name}' is part of a buffer, or memory of the loop \
-                         function's own; hand over a whole parameter, or the elements themselves"
+                        "argument {i} of the packed function '{name}' is part of a buffer; hand over a whole buffer, \
+                         or the elements themselves"
                     ));
                 };
-                let position = self.b.ins().iconst(types::I64, position as i64);
-                Ok((PACKED_PARAM, position, zero))
+                match self.param_of(buffer) {
+                    Some(position) => {
+                        let position = self.b.ins().iconst(types::I64, position as i64);
+                        Ok((PACKED_PARAM, position, zero))
+                    }
+                    None => self.own_memory(buffer),
+                }
             }
             _ => {
                 let ty = self.f.expr_ty(arg);
@@ -117,11 +122,37 @@ impl FuncGen<'_, '_> {
         }
     }
 
-    /// The number of the parameter of whose buffer this is the first element.
-    fn whole_param(&self, element: Expr) -> Option<usize> {
+    /// A buffer that the function has allocated: address, data type and dims side by side on the stack.
+    fn own_memory(&mut self, buffer: Buffer) -> Gen<(u64, Value, Value)> {
+        let (dtype, shape) = {
+            let data = self.f.buffer(buffer);
+            (data.dtype, data.shape.clone())
+        };
+        let size = (8 * (shape.len() + 2)) as u32;
+        let slot = StackSlotData::new(StackSlotKind::ExplicitSlot, size, 3);
+        let slot = self.b.create_sized_stack_slot(slot);
+        let told = self.b.ins().stack_addr(types::I64, slot, 0);
+        let start = self.b.ins().iconst(types::I64, 0);
+        let address = self.address(buffer, start)?;
+        let (code, bits) = dtype.to_dlpack();
+        let dtype = self.b.ins().iconst(types::I64, i64::from(u16::from_le_bytes([code, bits])));
+        let mut words = vec![address, dtype];
+        for &dim in &shape {
+            words.push(self.size(dim, "the size of a buffer")?);
+        }
+        for (k, word) in words.into_iter().enumerate() {
+            self.b.ins().store(mem(), word, told, (8 * k) as i32);
+        }
+        let rank = self.b.ins().iconst(types::I64, shape.len() as i64);
+        Ok((PACKED_MEMORY, told, rank))
+    }
+
+    /// The compact buffer of which this is the first element.
+    fn whole_buffer(&self, element: Expr) -> Option<Buffer> {
         let ExprData::Load(buffer, indices) = self.f.expr(element) else { return None };
         let first = indices.iter().all(|&i| self.f.as_int(i) == Some(0));
-        if first { self.param_of(*buffer) } else { None }
+        let whole = self.param_of(*buffer).is_some() || self.f.buffer(*buffer).strides.is_empty();
+        (first && whole).then_some(*buffer)
     }
 
     fn param_of(&self, buffer: Buffer) -> Option<usize> {

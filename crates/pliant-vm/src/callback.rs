@@ -5,14 +5,15 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, PoisonError};
 
 use pliant_exec::abi::{
-    KernelRuntime, PACKED_BOOL, PACKED_FLOAT, PACKED_INT, PACKED_PARAM, PACKED_TEXT, PACKED_UNUSED,
-    PackedWord, STATUS_BAD_ARGUMENTS, STATUS_OK, STATUS_PACKED,
+    KernelRuntime, PACKED_BOOL, PACKED_FLOAT, PACKED_INT, PACKED_MEMORY, PACKED_PARAM, PACKED_TEXT,
+    PACKED_UNUSED, PackedWord, STATUS_BAD_ARGUMENTS, STATUS_OK, STATUS_PACKED,
 };
-use pliant_tensor::Tensor;
+use pliant_tensor::{DType, Tensor, checked_nbytes};
 
 use crate::builtins::element;
 use crate::link::{Operand, find_host};
 use crate::machine::Inner;
+use crate::registry::HostFunc;
 use crate::run::panic_text;
 use crate::{Value, VmError};
 
@@ -72,6 +73,7 @@ impl KernelCall<'_> {
             return Err(VmError::MissingFunctions { packed: vec![name.into()], kernels: vec![] });
         };
         let mut values = Vec::with_capacity(args.len());
+        let mut lent = Vec::new();
         for arg in args {
             values.push(match arg.kind {
                 PACKED_INT => Value::Int(arg.word as i64),
@@ -83,14 +85,71 @@ impl KernelCall<'_> {
                     Value::Str(text.ok_or_else(malformed)?.into())
                 }
                 PACKED_PARAM => self.param(arg.word).ok_or_else(malformed)?,
+                PACKED_MEMORY => {
+                    // SAFETY: the kernel describes memory of its own, which stays until it returns.
+                    let memory = unsafe { Lent::new(arg.word as *const u64, arg.len) }?;
+                    let tensor = memory.tensor.clone();
+                    lent.push(memory);
+                    Value::Tensor(tensor)
+                }
                 _ => return Err(malformed()),
             });
         }
-        match catch_unwind(AssertUnwindSafe(|| func.call(runtime, &values))) {
+        let result = self.guarded(&func, runtime, name, &values);
+        lent.iter().for_each(Lent::give_back);
+        result
+    }
+
+    fn guarded(
+        &self,
+        func: &HostFunc,
+        runtime: &KernelRuntime,
+        name: &str,
+        values: &[Value],
+    ) -> Result<Value, VmError> {
+        match catch_unwind(AssertUnwindSafe(|| func.call(runtime, values))) {
             Ok(result) => result.map_err(|error| error.in_packed(name)),
             Err(panic) => {
                 Err(VmError::external(format!("panic: {}", panic_text(&*panic))).in_packed(name))
             }
+        }
+    }
+}
+
+/// Memory of a kernel's own that a packed function works on: on a tensor that may live longer, so it is copied both ways.
+struct Lent {
+    tensor: Tensor,
+    memory: *mut u8,
+}
+
+impl Lent {
+    /// # Safety
+    /// `told` is the address of words as [`PACKED_MEMORY`] says, and the memory that they describe is live and used by nobody
+    /// else until the result is dropped.
+    unsafe fn new(told: *const u64, rank: u64) -> Result<Lent, VmError> {
+        let rank = usize::try_from(rank).map_err(|_| malformed())?;
+        // SAFETY: the caller's promise: an address, a data type and so many dims.
+        let words = unsafe { std::slice::from_raw_parts(told, rank + 2) };
+        let [code, bits, ..] = words[1].to_le_bytes();
+        let dtype = DType::from_dlpack(code, bits).ok_or_else(malformed)?;
+        let shape: Vec<i64> = words[2..].iter().map(|&dim| dim as i64).collect();
+        let bytes = checked_nbytes(&shape, dtype)?;
+        let memory = words[0] as *mut u8;
+        let bytes = match bytes {
+            // No elements may have no address.
+            0 => &[],
+            // SAFETY: the caller's promise: as many bytes of a compact buffer.
+            _ => unsafe { std::slice::from_raw_parts(memory, bytes) },
+        };
+        Ok(Lent { tensor: Tensor::from_bytes(&shape, dtype, bytes)?, memory })
+    }
+
+    /// Writes what the tensor holds into the kernel's memory.
+    fn give_back(&self) {
+        let (from, bytes) = (self.tensor.data_ptr(), self.tensor.nbytes());
+        if bytes > 0 {
+            // SAFETY: the tensor is compact and as large as the memory, by `new`, whose promise still holds.
+            unsafe { std::ptr::copy_nonoverlapping(from, self.memory, bytes) };
         }
     }
 }

@@ -21,7 +21,7 @@ pub static DECLS: &[OpDecl] = &[
         "relax.quantize",
         infer_quantize,
         "round(data / scale) + zero_point, ties to even, brought into the range of out_dtype. scale and zero_point are \
-         scalars, or vectors along the axis.",
+         scalars, or vectors along the axis; an integer zero_point has the type of the result, or another width.",
     )
     .operands(&["data", "scale: scalar", "zero_point: scalar"])
     .attrs(&[("axis", Default::Int(-1)), ("out_dtype", Default::Str("int8"))])

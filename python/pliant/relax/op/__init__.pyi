@@ -612,7 +612,7 @@ def prod(x: Operand, axis: Any = None, keepdims: bool = False) -> Expr:
     Serves ONNX ReduceProd."""
 
 def quantize(data: Operand, scale: Operand, zero_point: Operand, axis: int | Sequence[int] = -1, out_dtype: str = "int8") -> Expr:
-    """round(data / scale) + zero_point, ties to even, brought into the range of out_dtype. scale and zero_point are scalars, or vectors along the axis.
+    """round(data / scale) + zero_point, ties to even, brought into the range of out_dtype. scale and zero_point are scalars, or vectors along the axis; an integer zero_point has the type of the result, or another width.
 
     Serves ONNX QuantizeLinear."""
 

@@ -11,6 +11,7 @@ use crate::ops::index::safe;
 use crate::ops::statistical::accumulator;
 use crate::rules::{require_float, require_integer, shared_dim};
 use crate::te::{self, Body, Expr, Tensor};
+use pliant_tensor::Failed;
 
 /// Which layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -339,7 +340,7 @@ pub(super) fn build(ctx: &mut LegalizeCtx<'_>, kind: Kind) -> Result<Vec<Tensor>
                         if !trusted {
                             b.assert(
                                 &te::explain(&inside, &[length.clone(), steps.clone()]),
-                                message,
+                                Failed::Index.mark(&message),
                             );
                         }
                         b.let_("ends", &te::maximum(&te::minimum(&length, &steps), &te::int(0)))
