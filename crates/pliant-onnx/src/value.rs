@@ -85,7 +85,7 @@ impl SymTensor {
 
     /// The same elements in another shape of as many.
     pub fn reshaped(&self, shape: Vec<usize>) -> Option<Self> {
-        let same = shape.iter().product::<usize>() == self.elems.len();
+        let same = product(&shape) == Some(self.elems.len());
         same.then(|| SymTensor { shape, elems: self.elems.clone(), dtype: self.dtype })
     }
 
@@ -136,4 +136,9 @@ fn advance(index: &mut [usize], shape: &[usize]) {
         }
         *i = 0;
     }
+}
+
+/// The number of elements of a tensor of those dims, where it is a number of the machine.
+pub fn product(shape: &[usize]) -> Option<usize> {
+    shape.iter().try_fold(1usize, |count, &dim| count.checked_mul(dim))
 }

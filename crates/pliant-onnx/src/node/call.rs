@@ -69,6 +69,18 @@ impl Node<'_, '_> {
         Ok(made)
     }
 
+    /// What is computed in float32 of floats of 16 bits, whose squares leave their range, and rounded once.
+    pub fn in_wide(
+        &mut self,
+        x: Expr,
+        compute: impl FnOnce(&mut Self, Expr) -> Result<Expr, Problem>,
+    ) -> Result<Expr, Problem> {
+        let dtype = self.dtype(x)?;
+        let wide = self.cast(x, pliant_ops::rules::wide_float(dtype))?;
+        let y = compute(self, wide)?;
+        self.cast(y, dtype)
+    }
+
     /// The same in another shape.
     ///
     /// # Errors

@@ -169,8 +169,11 @@ fn modulo(n: &mut Node<'_, '_>) -> Converted {
         return Ok(vec![folded]);
     }
     let (a, b) = (n.tensor(0)?, n.tensor(1)?);
-    let rest = n.op("relax.floor_mod", &[a, b])?;
     let dtype = n.dtype(a)?;
+    if truncated && dtype.is_float() {
+        return Ok(vec![rest_of_floats(n, a, b)?.into()]);
+    }
+    let rest = n.op("relax.floor_mod", &[a, b])?;
     if !truncated || dtype.is_uint() {
         return Ok(vec![rest.into()]);
     }
@@ -185,14 +188,27 @@ fn modulo(n: &mut Node<'_, '_>) -> Converted {
     Ok(vec![n.op("relax.where", &[moves, moved, rest])?.into()])
 }
 
+/// The rest with the sign of the dividend: that of the magnitudes is exact, since no divisor is taken away from it.
+fn rest_of_floats(n: &mut Node<'_, '_>, a: Expr, b: Expr) -> Result<Expr, Problem> {
+    let dtype = n.dtype(a)?;
+    let (long, by) = (n.op("relax.abs", &[a])?, n.op("relax.abs", &[b])?);
+    let rest = n.op("relax.floor_mod", &[long, by])?;
+    let (zero, minus) = (n.number(0.0, dtype)?, n.op("relax.negative", &[rest])?);
+    let negative = n.op("relax.less", &[a, zero])?;
+    n.op("relax.where", &[negative, minus, rest])
+}
+
 fn power(n: &mut Node<'_, '_>) -> Converted {
     if let Some(made) = power_of_sizes(n) {
         return Ok(vec![n.within_type(made)?.into()]);
     }
     let (x, y) = (n.tensor(0)?, n.tensor(1)?);
     let dtype = n.dtype(x)?;
+    let rank = n.constant(1).map_or(0, |e| e.shape().len());
     // Small whole exponents are exact, and much faster.
-    if let Some([e]) = n.const_floats(1).as_deref() {
+    if let Some([e]) = n.const_floats(1).as_deref()
+        && rank <= n.rank(x)?
+    {
         if *e == 2.0 {
             return Ok(vec![n.op("relax.multiply", &[x, x])?.into()]);
         }

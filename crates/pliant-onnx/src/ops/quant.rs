@@ -144,7 +144,16 @@ pub(super) fn quantize(n: &mut Node<'_, '_>) -> Converted {
     }
 }
 
+/// In the type that 'output_dtype' names, else that of the scale.
 pub(super) fn dequantize(n: &mut Node<'_, '_>) -> Converted {
+    let y = dequantized(n)?;
+    match n.attrs().int("output_dtype")?.filter(|&code| code != 0) {
+        Some(code) => Ok(vec![n.cast(y, crate::tensor::element_type(code)?)?.into()]),
+        None => Ok(vec![y.into()]),
+    }
+}
+
+fn dequantized(n: &mut Node<'_, '_>) -> Result<Expr, Problem> {
     let axis = n.attrs().int("axis")?.unwrap_or(1);
     let block = n.attrs().int("block_size")?.unwrap_or(0);
     let scale = n.tensor(1)?;
@@ -155,7 +164,7 @@ pub(super) fn dequantize(n: &mut Node<'_, '_>) -> Converted {
         let scale = spread(n, scale, codes, axis, block)?;
         let x = coded::decoded(n, ty, codes)?;
         let x = n.cast(x, wide)?;
-        return Ok(vec![n.op("relax.multiply", &[x, scale])?.into()]);
+        return n.op("relax.multiply", &[x, scale]);
     }
     let x = n.tensor(0)?;
     let scale = spread(n, scale, x, axis, block)?;
@@ -166,7 +175,7 @@ pub(super) fn dequantize(n: &mut Node<'_, '_>) -> Converted {
         y = n.op("relax.subtract", &[y, zero])?;
     }
     let y = n.cast(y, wide)?;
-    Ok(vec![n.op("relax.multiply", &[y, scale])?.into()])
+    n.op("relax.multiply", &[y, scale])
 }
 
 /// Scale and zero point of uint8 from the least and the largest element, 0 among them.

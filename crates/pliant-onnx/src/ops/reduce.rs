@@ -2,6 +2,7 @@
 
 use pliant_ir::relax::Expr;
 use pliant_ir::{AttrValue, Attrs, DType};
+use pliant_ops::rules::wide_float;
 
 use super::{OnnxOp, op};
 use crate::error::Problem;
@@ -124,7 +125,13 @@ fn plain(n: &mut Node<'_, '_>, op: &str, fold: Option<Fold>) -> Converted {
         && t.shape.len() == 1
         && !t.elems.is_empty()
     {
-        let keep = n.attrs().int("keepdims")?.unwrap_or(1) != 0;
+        let over = Over::read(n, |_| Ok(1))?;
+        match over.axes {
+            Axes::Nothing => return Ok(vec![t.into()]),
+            Axes::Known(_) => {}
+            Axes::Run { .. } => return of(n, Before::Nothing, op, After::Nothing),
+        }
+        let keep = over.keep;
         let one = |elem| SymTensor { dtype: t.dtype, ..SymTensor::scalar(elem) };
         let mut total = Some(one(t.elems[0]));
         for &elem in &t.elems[1..] {
@@ -152,7 +159,7 @@ fn in_floats(
     compute: impl FnOnce(&mut Node<'_, '_>, Expr) -> Result<Expr, Problem>,
 ) -> Converted {
     let dtype = n.dtype(x)?;
-    let wide = if dtype.is_integer() { DType::Float64 } else { dtype };
+    let wide = if dtype.is_integer() { DType::Float64 } else { wide_float(dtype) };
     let x = n.cast(x, wide)?;
     let y = compute(n, x)?;
     Ok(vec![n.cast(y, dtype)?.into()])
@@ -161,13 +168,19 @@ fn in_floats(
 fn of(n: &mut Node<'_, '_>, before: Before, op: &str, after: After) -> Converted {
     let x = n.tensor(0)?;
     let over = Over::read(n, |n| n.rank(x))?;
-    let x = match before {
-        Before::Nothing => x,
-        Before::Abs => n.op("relax.abs", &[x])?,
-        Before::Square => n.op("relax.multiply", &[x, x])?,
-    };
-    let y = over.apply(n, op, x, over.keep)?;
-    Ok(vec![finish(n, y, after)?.into()])
+    if matches!((&before, &after), (Before::Nothing, After::Nothing)) {
+        return Ok(vec![over.apply(n, op, x, over.keep)?.into()]);
+    }
+    let y = n.in_wide(x, |n, x| {
+        let x = match before {
+            Before::Nothing => x,
+            Before::Abs => n.op("relax.abs", &[x])?,
+            Before::Square => n.op("relax.multiply", &[x, x])?,
+        };
+        let y = over.apply(n, op, x, over.keep)?;
+        finish(n, y, after)
+    })?;
+    Ok(vec![y.into()])
 }
 
 fn finish(n: &mut Node<'_, '_>, y: Expr, after: After) -> Result<Expr, Problem> {
@@ -194,12 +207,21 @@ fn log_sum_exp(n: &mut Node<'_, '_>) -> Converted {
         return Ok(vec![x.into()]);
     }
     in_floats(n, x, |n, x| {
-        let top = over.apply(n, "relax.max", x, true)?;
+        let top = largest(n, &over, x, true)?;
         let below = n.op("relax.subtract", &[x, top])?;
         let powers = n.op("relax.exp", &[below])?;
         let sum = over.apply(n, "relax.sum", powers, over.keep)?;
         let log = n.op("relax.log", &[sum])?;
-        let top = if over.keep { top } else { over.apply(n, "relax.max", x, false)? };
+        let top = if over.keep { top } else { largest(n, &over, x, false)? };
         n.op("relax.add", &[log, top])
     })
+}
+
+/// The largest elements, with 0 for those that are not finite: less infinity, nothing is left of the others.
+fn largest(n: &mut Node<'_, '_>, over: &Over, x: Expr, keep: bool) -> Result<Expr, Problem> {
+    let top = over.apply(n, "relax.max", x, keep)?;
+    let finite = n.op("relax.isfinite", &[top])?;
+    let dtype = n.dtype(top)?;
+    let zero = n.number(0.0, dtype)?;
+    n.op("relax.where", &[finite, top, zero])
 }

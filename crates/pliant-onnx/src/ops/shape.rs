@@ -11,7 +11,7 @@ use super::{OnnxOp, op};
 use crate::error::Problem;
 use crate::node::{Converted, Node};
 use crate::tensor;
-use crate::value::{SymTensor, Value};
+use crate::value::{SymTensor, Value, product};
 
 pub(super) static OPS: &[OnnxOp] = &[
     op("Constant", constant),
@@ -97,11 +97,12 @@ fn constant_of_shape(n: &mut Node<'_, '_>) -> Converted {
     // A short vector of integers may well go on into a shape.
     if dtype == DType::Int64
         && let Some(sizes) = numbers(n, &dims)
-        && sizes.iter().product::<usize>() <= n.im.limits.shape_elements
+        && let Some(count) = product(&sizes)
+        && count <= n.im.limits.shape_elements
         && let Ok([v]) = value.as_slice::<i64>()
     {
         let elem = n.func().syms.int(*v);
-        let elems = vec![elem; sizes.iter().product()];
+        let elems = vec![elem; count];
         return Ok(vec![SymTensor { shape: sizes, elems, dtype }.into()]);
     }
     let value = n.im.constant(&value);

@@ -99,9 +99,17 @@ fn real_inverse(n: &mut Node<'_, '_>, x: Expr) -> Converted {
                 n.func().syms.mul(last, two)
             }
         };
+        // As many bins as a signal of that length has: others are left out, and missing ones are 0.
+        let half = n.func().syms.floordiv(length, two);
+        let bins = n.func().syms.add(half, one);
+        let missing = n.func().syms.sub(bins, dims[axis]);
+        let missing = n.func().syms.max(missing, zero);
+        let nothing = n.number(0.0, dtype)?;
+        let x = super::nn::pad::surround(n, x, axis, (zero, missing), nothing)?;
+        let x = n.slice_axis(x, axis, zero, bins)?;
         let (at, size) = (n.iota(length)?, n.size(length)?);
         let mirrored = n.op("relax.subtract", &[size, at])?;
-        let given = n.size(dims[axis])?;
+        let given = n.size(bins)?;
         let is_given = n.op("relax.less", &[at, given])?;
         let places = n.op("relax.where", &[is_given, at, mirrored])?;
         let (plus, minus) = (n.number(1.0, dtype)?, n.number(-1.0, dtype)?);

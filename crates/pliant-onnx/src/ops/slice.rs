@@ -159,8 +159,10 @@ fn slice_syms(n: &mut Node<'_, '_>, t: &SymTensor, b: &Bounds) -> Option<SymTens
         let (low, high) = if by > 0 { (0, size) } else { (-1, size - 1) };
         let start = place(start).clamp(if by > 0 { 0 } else { -1 }, high.max(low));
         let end = place(end).clamp(low, high.max(low));
-        let count = if by > 0 { (end - start + by - 1) / by } else { (start - end - by - 1) / -by };
-        shape[axis] = count.max(0) as usize;
+        // Steps may be as long as integers go.
+        let span = if by > 0 { end - start } else { start - end };
+        let count = i128::from(span).unsigned_abs().div_ceil(i128::from(by).unsigned_abs());
+        shape[axis] = if span > 0 { usize::try_from(count).ok()? } else { 0 };
         (from[axis], step[axis]) = (start, by);
     }
     Some(t.gathered(shape, |index| {

@@ -140,16 +140,10 @@ fn hard_swish(n: &mut Node<'_, '_>) -> Converted {
     Ok(vec![n.op("relax.multiply", &[x, gate])?.into()])
 }
 
-/// `log(1 + exp(x))`, by the form that does not overflow.
+/// `log(1 + exp(x))`, which is `x` to the last digit of float64 above 40.
 fn softplus(n: &mut Node<'_, '_>, x: Expr) -> Result<Expr, Problem> {
-    let [zero, one] = [constant(n, x, 0.0)?, constant(n, x, 1.0)?];
-    let size = n.op("relax.abs", &[x])?;
-    let minus = n.op("relax.negative", &[size])?;
-    let power = n.op("relax.exp", &[minus])?;
-    let sum = n.op("relax.add", &[power, one])?;
-    let log = n.op("relax.log", &[sum])?;
-    let top = n.op("relax.maximum", &[x, zero])?;
-    n.op("relax.add", &[top, log])
+    let attrs = pliant_ir::Attrs::default().with("threshold", pliant_ir::AttrValue::float(40.0));
+    n.op_with("relax.nn.softplus", &[x], attrs)
 }
 
 fn mish(n: &mut Node<'_, '_>) -> Converted {
@@ -219,8 +213,25 @@ fn softmax(n: &mut Node<'_, '_>, op: &str) -> Converted {
 fn hardmax(n: &mut Node<'_, '_>) -> Converted {
     let x = n.tensor(0)?;
     let axis = n.attrs().int("axis")?.unwrap_or(if n.opset >= 13 { -1 } else { 1 });
+    let own = n.dims(x)?;
+    let at = n.axis(axis, own.len())?;
+    if n.opset >= 13 {
+        return Ok(vec![first_maximum(n, x, at)?.into()]);
+    }
+    // All from the axis on was one axis.
+    let syms = &mut n.func().syms;
+    let (rows, columns) =
+        (syms.product(own[..at].iter().copied()), syms.product(own[at..].iter().copied()));
+    let flat = n.reshape(x, &[rows, columns])?;
+    let y = first_maximum(n, flat, 1)?;
+    Ok(vec![n.reshape(y, &own)?.into()])
+}
+
+fn first_maximum(n: &mut Node<'_, '_>, x: Expr, axis: usize) -> Result<Expr, Problem> {
     let dims = n.dims(x)?;
-    let axis = n.axis(axis, dims.len())?;
+    if n.func().syms.as_int(dims[axis]) == Some(0) {
+        return Ok(x);
+    }
     let attrs = ints_attr("axis", axis as i64).with("keepdims", pliant_ir::AttrValue::Bool(true));
     let place = n.op_with("relax.argmax", &[x], attrs)?;
     let one = n.func().syms.int(1);
@@ -237,5 +248,5 @@ fn hardmax(n: &mut Node<'_, '_>) -> Converted {
     let places = n.reshape(places, &shape)?;
     let hit = n.op("relax.equal", &[place, places])?;
     let dtype = n.dtype(x)?;
-    Ok(vec![n.cast(hit, dtype)?.into()])
+    n.cast(hit, dtype)
 }

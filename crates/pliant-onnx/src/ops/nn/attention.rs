@@ -140,13 +140,9 @@ fn mask(n: &mut Node<'_, '_>, masks: &mut Masks, keys: Sym) -> Result<(), Proble
     let missing = match numbers {
         (Some(own), Some(keys)) => (own < keys).then(|| n.func().syms.int(keys - own)),
         _ if dims.is_empty() || pliant_ops::prove::equal(n.func(), own, keys) == Some(true) => None,
-        // Where only a run knows it, a mask of one key is for all of them.
         _ => {
-            let syms = &mut n.func().syms;
-            let one = syms.int(1);
-            let (shared, missing) = (syms.eq(own, one), syms.sub(keys, own));
-            let missing = syms.max(missing, zero);
-            Some(syms.select(shared, zero, missing))
+            let missing = n.func().syms.sub(keys, own);
+            Some(n.func().syms.max(missing, zero))
         }
     };
     if let Some(missing) = missing {

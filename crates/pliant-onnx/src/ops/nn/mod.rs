@@ -7,7 +7,7 @@ mod image;
 mod linear_attention;
 mod loss;
 mod norm;
-mod pad;
+pub(super) mod pad;
 mod pool;
 mod recurrent;
 mod resize;

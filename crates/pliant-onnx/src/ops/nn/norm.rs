@@ -125,16 +125,28 @@ pub(super) fn of_one_type(n: &mut Node<'_, '_>, tensors: Vec<Expr>) -> Result<Ve
     tensors.into_iter().map(|t| n.cast(t, wide)).collect()
 }
 
+/// Scale and shift, a number for each channel, in the type of what they are applied to.
+fn scaled_by_channel(n: &mut Node<'_, '_>, y: Expr, rank: usize) -> Result<Expr, Problem> {
+    let dtype = n.dtype(y)?;
+    let mut of = [n.tensor(1)?, n.tensor(2)?];
+    for part in &mut of {
+        let own = n.cast(*part, dtype)?;
+        *part = per_channel(n, own, rank)?;
+    }
+    scale_and_shift(n, y, of[0], of[1])
+}
+
 fn instance_norm(n: &mut Node<'_, '_>) -> Converted {
     let eps = epsilon(n)?;
     let x = n.tensor(0)?;
     let rank = n.rank(x)?;
     let axes: Vec<i64> = (2..rank as i64).collect();
-    let (mean, var) = statistics(n, x, &axes)?;
-    let y = normalize(n, x, mean, var, eps)?;
-    let (scale, shift) = (n.tensor(1)?, n.tensor(2)?);
-    let (scale, shift) = (per_channel(n, scale, rank)?, per_channel(n, shift, rank)?);
-    Ok(vec![scale_and_shift(n, y, scale, shift)?.into()])
+    let y = n.in_wide(x, |n, x| {
+        let (mean, var) = statistics(n, x, &axes)?;
+        let y = normalize(n, x, mean, var, eps)?;
+        scaled_by_channel(n, y, rank)
+    })?;
+    Ok(vec![y.into()])
 }
 
 /// Scale and bias are per group in opset 18, per channel since 21.
@@ -153,19 +165,19 @@ fn group_norm(n: &mut Node<'_, '_>) -> Converted {
     let each = n.func().syms.floordiv(dims[1], groups);
     let mut apart = vec![dims[0], groups, each];
     apart.extend(&dims[2..]);
-    let wide = n.reshape(x, &apart)?;
     let axes: Vec<i64> = (2..apart.len() as i64).collect();
-    let (mean, var) = statistics(n, wide, &axes)?;
-    let mut y = normalize(n, wide, mean, var, eps)?;
-    let (scale, shift) = (n.tensor(1)?, n.tensor(2)?);
     let per_group = n.opset < 21;
-    if !per_group {
-        y = n.reshape(y, &dims)?;
-    }
-    let rank = if per_group { apart.len() } else { dims.len() };
-    let (scale, shift) = (per_channel(n, scale, rank)?, per_channel(n, shift, rank)?);
-    let y = scale_and_shift(n, y, scale, shift)?;
-    Ok(vec![n.reshape(y, &dims)?.into()])
+    let y = n.in_wide(x, |n, x| {
+        let split = n.reshape(x, &apart)?;
+        let (mean, var) = statistics(n, split, &axes)?;
+        let mut y = normalize(n, split, mean, var, eps)?;
+        if !per_group {
+            y = n.reshape(y, &dims)?;
+        }
+        let y = scaled_by_channel(n, y, if per_group { apart.len() } else { dims.len() })?;
+        n.reshape(y, &dims)
+    })?;
+    Ok(vec![y.into()])
 }
 
 /// The axes from `axis` on. Mean and inverse deviation are outputs where they are asked for.
@@ -192,9 +204,10 @@ fn layer_norm(n: &mut Node<'_, '_>) -> Converted {
         return Ok(vec![n.op_with("relax.nn.layer_norm", &[x, scale, shift], attrs)?.into()]);
     }
     let dtype = n.dtype(x)?;
-    let wide = n.cast(x, DType::Float32)?;
+    let in_type = if dtype == DType::Float64 { dtype } else { DType::Float32 };
+    let wide = n.cast(x, in_type)?;
     let (mean, var) = statistics(n, wide, &axes)?;
-    let (eps, one) = (n.number(eps, DType::Float32)?, n.number(1.0, DType::Float32)?);
+    let (eps, one) = (n.number(eps, in_type)?, n.number(1.0, in_type)?);
     let var = n.op("relax.add", &[var, eps])?;
     let deviation = n.op("relax.sqrt", &[var])?;
     let inverse = n.op("relax.divide", &[one, deviation])?;
@@ -205,6 +218,12 @@ fn layer_norm(n: &mut Node<'_, '_>) -> Converted {
     if let Some(shift) = n.optional(2)? {
         y = n.op("relax.add", &[y, shift])?;
     }
+    // Mean and deviation are of the type that 'stash_type' names.
+    let stash = match n.attrs().int("stash_type")?.unwrap_or(1) {
+        1 => DType::Float32,
+        code => crate::tensor::element_type(code)?,
+    };
+    let (mean, inverse) = (n.cast(mean, stash)?, n.cast(inverse, stash)?);
     Ok(vec![y.into(), mean.into(), inverse.into()])
 }
 
@@ -234,8 +253,11 @@ fn rms_norm(n: &mut Node<'_, '_>) -> Converted {
 fn mean_variance(n: &mut Node<'_, '_>) -> Converted {
     let axes = n.attrs().ints("axes")?.map_or_else(|| vec![0, 2, 3], <[i64]>::to_vec);
     let x = n.tensor(0)?;
-    let (mean, var) = statistics(n, x, &axes)?;
-    Ok(vec![normalize(n, x, mean, var, 1e-9)?.into()])
+    let y = n.in_wide(x, |n, x| {
+        let (mean, var) = statistics(n, x, &axes)?;
+        normalize(n, x, mean, var, 1e-9)
+    })?;
+    Ok(vec![y.into()])
 }
 
 /// Divided by the norm along an axis; where that is 0, so is the result.
@@ -246,23 +268,20 @@ fn lp_norm(n: &mut Node<'_, '_>) -> Converted {
     let attrs = Attrs::default()
         .with("axis", AttrValue::ints([axis]))
         .with("keepdims", AttrValue::Bool(true));
-    let norm = match p {
-        1 => {
-            let size = n.op("relax.abs", &[x])?;
-            n.op_with("relax.sum", &[size], attrs)?
-        }
-        2 => {
-            let square = n.op("relax.multiply", &[x, x])?;
-            let sum = n.op_with("relax.sum", &[square], attrs)?;
-            n.op("relax.sqrt", &[sum])?
-        }
-        _ => return Err(Problem::invalid("attribute 'p' must be 1 or 2")),
-    };
-    let dtype = n.dtype(x)?;
-    let (zero, one) = (n.number(0.0, dtype)?, n.number(1.0, dtype)?);
-    let none = n.op("relax.equal", &[norm, zero])?;
-    let safe = n.op("relax.where", &[none, one, norm])?;
-    Ok(vec![n.op("relax.divide", &[x, safe])?.into()])
+    if !(1..=2).contains(&p) {
+        return Err(Problem::invalid("attribute 'p' must be 1 or 2"));
+    }
+    let y = n.in_wide(x, |n, x| {
+        let size = if p == 1 { n.op("relax.abs", &[x])? } else { n.op("relax.multiply", &[x, x])? };
+        let sum = n.op_with("relax.sum", &[size], attrs)?;
+        let norm = if p == 1 { sum } else { n.op("relax.sqrt", &[sum])? };
+        let dtype = n.dtype(x)?;
+        let (zero, one) = (n.number(0.0, dtype)?, n.number(1.0, dtype)?);
+        let none = n.op("relax.equal", &[norm, zero])?;
+        let safe = n.op("relax.where", &[none, one, norm])?;
+        n.op("relax.divide", &[x, safe])
+    })?;
+    Ok(vec![y.into()])
 }
 
 /// Divided by a power of the sum of squares over neighbouring channels.
@@ -275,10 +294,23 @@ fn lrn(n: &mut Node<'_, '_>) -> Converted {
         return Err(Problem::invalid("attribute 'size' must be positive"));
     }
     let x = n.tensor(0)?;
-    let (dims, dtype) = (n.dims(x)?, n.dtype(x)?);
+    let dims = n.dims(x)?;
     if dims.len() < 2 {
         return Err(Problem::invalid("it takes at least 2 dims"));
     }
+    let y = n.in_wide(x, |n, x| divided_by_neighbours(n, x, &dims, size, [alpha, bias, beta]))?;
+    Ok(vec![y.into()])
+}
+
+/// `x / (bias + alpha / size * sum of squares) ** beta`, over `size` channels around each.
+fn divided_by_neighbours(
+    n: &mut Node<'_, '_>,
+    x: Expr,
+    dims: &[Sym],
+    size: i64,
+    [alpha, bias, beta]: [f64; 3],
+) -> Result<Expr, Problem> {
+    let dtype = n.dtype(x)?;
     let squares = n.op("relax.multiply", &[x, x])?;
     let (before, behind) = ((size - 1) / 2, size - 1 - (size - 1) / 2);
     let mut width = vec![0; 2 * dims.len()];
@@ -299,5 +331,5 @@ fn lrn(n: &mut Node<'_, '_>) -> Converted {
     let y = n.op("relax.multiply", &[sum, share?])?;
     let y = n.op("relax.add", &[y, bias?])?;
     let y = n.op("relax.power", &[y, beta?])?;
-    Ok(vec![n.op("relax.divide", &[x, y])?.into()])
+    n.op("relax.divide", &[x, y])
 }

@@ -20,7 +20,7 @@ pub(super) fn zeros(n: &mut Node<'_, '_>, x: Expr, width: &[i64]) -> Result<Expr
 }
 
 /// Puts a value around one axis, as much as symbols say.
-pub(super) fn surround(
+pub(in crate::ops) fn surround(
     n: &mut Node<'_, '_>,
     x: Expr,
     axis: usize,
@@ -57,7 +57,11 @@ fn pad(n: &mut Node<'_, '_>) -> Converted {
     let value = match n.attrs().float("value")? {
         Some(v) => Some(v),
         None if !n.has(2) => Some(0.0),
-        None => n.const_floats(2).and_then(|v| v.first().copied()),
+        // A number that float64 does not hold stays the tensor that it is.
+        None => n
+            .const_floats(2)
+            .and_then(|v| v.first().copied())
+            .filter(|v| v.abs() < 2f64.powi(53) || !v.is_finite()),
     };
     if let (Some(value), Some(width)) = (value, known_widths(n, rank)?) {
         return known(n, x, &width, mode, value);

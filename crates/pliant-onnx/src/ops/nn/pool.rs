@@ -37,7 +37,11 @@ fn max_pool(n: &mut Node<'_, '_>) -> Converted {
     let name = named("max_pool", kernel.len())?;
     let x = n.tensor(0)?;
     let dtype = n.dtype(x)?;
-    let least = if dtype.is_float() { f64::NEG_INFINITY } else { 0.0 };
+    let least = match dtype {
+        _ if dtype.is_float() => f64::NEG_INFINITY,
+        _ if dtype.is_uint() => 0.0,
+        _ => -(2f64.powi(dtype.bits() as i32 - 1)),
+    };
     let (window, padded) = Window::read(n, x, kernel, least)?;
     let y = n.op_with(&name, &[padded], window.pool_attrs(ceil, false))?;
     if !places {
@@ -62,6 +66,7 @@ fn places_of_maxima(
     let (dims, out, dtype) = (n.dims(x)?, n.dims(y)?, n.dtype(x)?);
     let (rank, axes) = (dims.len(), window.kernel.len());
     let least = n.number(least, dtype)?;
+    let of_nan = if dtype.is_float() { Some(n.op("relax.isnan", &[y])?) } else { None };
     // As much behind each axis as the last windows need.
     let mut wide = x;
     for k in 0..axes {
@@ -81,7 +86,12 @@ fn places_of_maxima(
             rest /= window.kernel[k];
         }
         let part = window_part(n, wide, &out, window, &offset)?;
-        let hit = n.op("relax.equal", &[part, y])?;
+        let mut hit = n.op("relax.equal", &[part, y])?;
+        if let Some(of_nan) = of_nan {
+            let nan = n.op("relax.isnan", &[part])?;
+            let both = n.op("relax.logical_and", &[of_nan, nan])?;
+            hit = n.op("relax.logical_or", &[hit, both])?;
+        }
         let mut place = n.scalar(0i64)?;
         let order: Vec<usize> =
             if columns_first { (0..axes).rev().collect() } else { (0..axes).collect() };
@@ -93,6 +103,13 @@ fn places_of_maxima(
             let own = n.op("relax.multiply", &[own, step])?;
             let own = n.op("relax.add", &[own, shift])?;
             let size = n.size(dims[k + 2])?;
+            // What is padded is as small as the least element, and no place of the input.
+            let zero = n.scalar(0i64)?;
+            for inside in
+                [n.op("relax.greater_equal", &[own, zero])?, n.op("relax.less", &[own, size])?]
+            {
+                hit = n.op("relax.logical_and", &[hit, inside])?;
+            }
             place = n.op("relax.multiply", &[place, size])?;
             place = n.op("relax.add", &[place, own])?;
         }

@@ -40,7 +40,7 @@ impl Activation {
             "Tanh" => te::tanh(x),
             "Affine" => x * &alpha + beta,
             "LeakyRelu" => te::select(&te::lt(x, &zero), &(x * &alpha), x),
-            "ThresholdedRelu" => te::select(&te::gt(x, &alpha), x, &zero),
+            "ThresholdedRelu" => te::select(&te::ge(x, &alpha), x, &zero),
             "ScaledTanh" => alpha * te::tanh(&(x * &beta)),
             "HardSigmoid" => te::maximum(&te::minimum(&(x * &alpha + beta), &one), &zero),
             "Elu" => te::select(&te::lt(x, &zero), &(alpha * (te::exp(x) - one)), x),
