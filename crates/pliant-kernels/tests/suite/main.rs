@@ -6,5 +6,6 @@ mod fused;
 mod guard;
 mod packed;
 mod quantized;
+mod recurrent;
 mod varying;
 mod vector;
