@@ -307,3 +307,12 @@ def test_attention_over_values_of_another_type() -> None:
     want = weights / weights.sum(-1, keepdims=True) @ v
     assert y.dtype == np.float32
     np.testing.assert_allclose(y, want, rtol=1e-2, atol=1e-2)
+
+
+def test_hardmax_before_opset_13_is_over_flattened_rows() -> None:
+    x = np.array([[[1, 4], [5, 2]], [[7, 7], [0, 3]]], np.float32)
+    old = pliant.compile(model_of([node("Hardmax", "x", "y", axis=1)], {"x": ["a", "b", "c"]}, ["y"], opset=11))
+    new = pliant.compile(model_of([node("Hardmax", "x", "y", axis=1)], {"x": ["a", "b", "c"]}, ["y"], opset=13))
+    (before,), (since,) = old.run(None, {"x": x}), new.run(None, {"x": x})
+    np.testing.assert_array_equal(before, [[[0, 0], [1, 0]], [[1, 0], [0, 0]]])
+    np.testing.assert_array_equal(since, [[[0, 1], [1, 0]], [[1, 1], [0, 0]]])

@@ -191,12 +191,19 @@ fn shrink(n: &mut Node<'_, '_>) -> Converted {
     Ok(vec![n.op("relax.where", &[below, up, inner])?.into()])
 }
 
-/// Along one axis since opset 13; before, over all axes from one on, flattened.
 fn softmax(n: &mut Node<'_, '_>, op: &str) -> Converted {
+    rows(n, &mut |n, x, axis| n.op_with(op, &[x], ints_attr("axis", axis)))
+}
+
+/// Along one axis since opset 13; before, over all axes from one on, flattened.
+fn rows(
+    n: &mut Node<'_, '_>,
+    make: &mut dyn FnMut(&mut Node<'_, '_>, Expr, i64) -> Result<Expr, Problem>,
+) -> Converted {
     let x = n.tensor(0)?;
     if n.opset >= 13 {
         let axis = n.attrs().int("axis")?.unwrap_or(-1);
-        return Ok(vec![n.op_with(op, &[x], ints_attr("axis", axis))?.into()]);
+        return Ok(vec![make(n, x, axis)?.into()]);
     }
     let dims = n.dims(x)?;
     let axis = n.attrs().int("axis")?.unwrap_or(1);
@@ -205,33 +212,18 @@ fn softmax(n: &mut Node<'_, '_>, op: &str) -> Converted {
     let (rows, columns) =
         (syms.product(dims[..at].iter().copied()), syms.product(dims[at..].iter().copied()));
     let flat = n.reshape(x, &[rows, columns])?;
-    let y = n.op_with(op, &[flat], ints_attr("axis", 1))?;
+    let y = make(n, flat, 1)?;
     Ok(vec![n.reshape(y, &dims)?.into()])
 }
 
 /// 1 at the first maximum along an axis, else 0.
 fn hardmax(n: &mut Node<'_, '_>) -> Converted {
-    let x = n.tensor(0)?;
-    let axis = n.attrs().int("axis")?.unwrap_or(if n.opset >= 13 { -1 } else { 1 });
-    let own = n.dims(x)?;
-    let at = n.axis(axis, own.len())?;
-    if n.opset >= 13 {
-        return Ok(vec![first_maximum(n, x, at)?.into()]);
-    }
-    // All from the axis on was one axis.
-    let syms = &mut n.func().syms;
-    let (rows, columns) =
-        (syms.product(own[..at].iter().copied()), syms.product(own[at..].iter().copied()));
-    let flat = n.reshape(x, &[rows, columns])?;
-    let y = first_maximum(n, flat, 1)?;
-    Ok(vec![n.reshape(y, &own)?.into()])
+    rows(n, &mut first_maximum)
 }
 
-fn first_maximum(n: &mut Node<'_, '_>, x: Expr, axis: usize) -> Result<Expr, Problem> {
+fn first_maximum(n: &mut Node<'_, '_>, x: Expr, axis: i64) -> Result<Expr, Problem> {
     let dims = n.dims(x)?;
-    if n.func().syms.as_int(dims[axis]) == Some(0) {
-        return Ok(x);
-    }
+    let axis = n.axis(axis, dims.len())?;
     let attrs = ints_attr("axis", axis as i64).with("keepdims", pliant_ir::AttrValue::Bool(true));
     let place = n.op_with("relax.argmax", &[x], attrs)?;
     let one = n.func().syms.int(1);
