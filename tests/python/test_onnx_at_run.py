@@ -152,3 +152,16 @@ def test_programs_with_such_nodes_are_saved(tmp_path: Any) -> None:
     for shape in [(24,), (2, 12), (2, 3, 4)]:
         got = loaded.run(None, {"x": X.ravel(), "s": np.array(shape)})[0]
         np.testing.assert_array_equal(got, X.reshape(shape[0], -1))
+
+
+def test_a_transform_of_real_or_complex_numbers_is_known_when_it_runs() -> None:
+    made = model_of([node("DFT", "x", "y", axis=1)], {"x": ["b", "n", "parts"]}, ["y"], opset=17)
+    model = pliant.compile(made)
+    for parts in (1, 2):
+        x = np.random.default_rng(parts).standard_normal((2, 5, parts)).astype(np.float32)
+        numbers = x[..., 0] if parts == 1 else x[..., 0] + 1j * x[..., 1]
+        expected = np.fft.fft(numbers, axis=1)
+        (y,) = model.run(None, {"x": x})
+        np.testing.assert_allclose(y, np.stack([expected.real, expected.imag], -1), atol=1e-4)
+    with pytest.raises(pliant.PliantError, match="must be 1 .real. or 2 .complex."):
+        model.run(None, {"x": np.ones((2, 5, 3), np.float32)})

@@ -59,7 +59,13 @@ fn dft(n: &mut Node<'_, '_>) -> Converted {
     let inverse = n.attrs().int("inverse")?.unwrap_or(0) != 0;
     let onesided = n.attrs().int("onesided")?.unwrap_or(0) != 0;
     let x = n.tensor(0)?;
-    let rank = n.dims_from(x, 2)?.len();
+    let dims = n.dims_from(x, 2)?;
+    let rank = dims.len();
+    if n.func().syms.as_int(dims[rank - 1]).is_none() {
+        // The file may not say whether its numbers are real or complex.
+        return Err(Problem::known_at_run("the last dim of its input, 1 or 2,")
+            .with_help("declare the number in the file, or with dynamic_shapes"));
+    }
     let mut args = vec![x];
     if n.has(1) {
         let length = n.size_input(1)?;
