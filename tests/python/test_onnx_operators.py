@@ -316,3 +316,19 @@ def test_hardmax_before_opset_13_is_over_flattened_rows() -> None:
     (before,), (since,) = old.run(None, {"x": x}), new.run(None, {"x": x})
     np.testing.assert_array_equal(before, [[[0, 0], [1, 0]], [[1, 0], [0, 0]]])
     np.testing.assert_array_equal(since, [[[0, 1], [1, 0]], [[1, 1], [0, 0]]])
+    empty = np.zeros((2, 0, 3), np.float32)
+    assert [np.asarray(m.run(None, {"x": empty})[0]).shape for m in (old, new)] == [(2, 0, 3)] * 2
+
+
+def test_slices_that_go_down_from_before_the_first_element_begin_there() -> None:
+    constants = {"start": np.array([-9]), "end": np.array([-(2**63)]), "axis": np.array([0]), "step": np.array([-2])}
+    x = np.arange(4, dtype=np.float32)
+    known = model_of([node("Slice", "x start end axis step", "y")], {"x": ["n"]}, ["y"], constants)
+    np.testing.assert_array_equal(pliant.compile(known).run(None, {"x": x})[0], [0])
+    fed = {name: (INT64, [1]) for name in constants}
+    given = pliant.compile(model_of([node("Slice", "x start end axis step", "y")], {"x": ["n"]} | fed, ["y"]))
+    for start, expected in ((-9, [0]), (-1, [3, 1]), (9, [3, 1]), (-3, [1])):
+        feeds = {"x": x} | constants | {"start": np.array([start])}
+        np.testing.assert_array_equal(given.run(None, feeds)[0], expected)
+    sizes = [node("Shape", "x", "s"), node("Slice", "s start end axis step", "y")]
+    np.testing.assert_array_equal(pliant.compile(model_of(sizes, {"x": ["n"]}, ["y"], constants)).run(None, {"x": x})[0], [4])

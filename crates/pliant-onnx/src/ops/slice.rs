@@ -35,11 +35,27 @@ fn slice(n: &mut Node<'_, '_>) -> Converted {
         return Ok(vec![part.into()]);
     }
     let x = n.tensor(0)?;
+    let dims = n.dims(x)?;
+    let starts: Vec<Sym> = (0..bounds.starts.len())
+        .map(|k| within(n, bounds.starts[k], bounds.steps[k], dims[bounds.axes[k]]))
+        .collect();
     let func = n.func();
     let axes: Vec<Sym> = bounds.axes.iter().map(|&a| func.syms.int(a as i64)).collect();
     let steps: Vec<Sym> = bounds.steps.iter().map(|&s| func.syms.int(s)).collect();
-    let args = [&axes, &bounds.starts, &bounds.ends, &steps].map(|list| func.shape(list));
+    let args = [&axes, &starts, &bounds.ends, &steps].map(|list| func.shape(list));
     Ok(vec![n.op("relax.strided_slice", &[x, args[0], args[1], args[2], args[3]])?.into()])
+}
+
+/// A start of a slice that goes down lies at the first element where it is before it, by the letter of the specification;
+/// NumPy has nothing then.
+fn within(n: &mut Node<'_, '_>, start: Sym, step: i64, size: Sym) -> Sym {
+    let syms = &mut n.func().syms;
+    // The last element is never before the first.
+    if step > 0 || syms.as_int(start).is_some_and(|start| start >= -1) {
+        return start;
+    }
+    let first = syms.neg(size);
+    syms.max(start, first)
 }
 
 /// Bounds that only the run knows: those of the axes that are named, put among those of whole axes.
@@ -82,6 +98,12 @@ fn slice_at_run(n: &mut Node<'_, '_>, rank: usize) -> Converted {
             ints_attr("axis", 0),
         )?);
     }
+    // As for those that are known, `within`.
+    let (zero, sizes) = (n.scalar(0i64)?, n.sizes(&own)?);
+    let first = n.op("relax.negative", &[sizes])?;
+    let first = n.op("relax.maximum", &[args[1], first])?;
+    let down = n.op("relax.less", &[args[3], zero])?;
+    args[1] = n.op("relax.where", &[down, first, args[1]])?;
     let y = n.op("relax.dynamic_strided_slice", &args)?;
     // Axes that are not named stay as they are.
     let named = match (n.attrs().ints("axes")?, n.const_ints(3)) {
@@ -157,7 +179,7 @@ fn slice_syms(n: &mut Node<'_, '_>, t: &SymTensor, b: &Bounds) -> Option<SymTens
         let (size, by) = (t.shape[axis] as i64, b.steps[k]);
         let place = |v: i64| if v < 0 { v.saturating_add(size) } else { v };
         let (low, high) = if by > 0 { (0, size) } else { (-1, size - 1) };
-        let start = place(start).clamp(if by > 0 { 0 } else { -1 }, high.max(low));
+        let start = place(start).clamp(0.min(high), high.max(low));
         let end = place(end).clamp(low, high.max(low));
         // Steps may be as long as integers go.
         let span = if by > 0 { end - start } else { start - end };

@@ -224,6 +224,20 @@ fn hardmax(n: &mut Node<'_, '_>) -> Converted {
 fn first_maximum(n: &mut Node<'_, '_>, x: Expr, axis: i64) -> Result<Expr, Problem> {
     let dims = n.dims(x)?;
     let axis = n.axis(axis, dims.len())?;
+    let one = n.func().syms.int(1);
+    if pliant_ops::prove::at_most(n.func(), one, dims[axis]) == Some(true) {
+        return first_of_some(n, x, axis);
+    }
+    // Where there is no element, none is the largest.
+    let (size, none) = (n.size(dims[axis])?, n.scalar(0i64)?);
+    let empty = n.op("relax.equal", &[size, none])?;
+    let made = n.choose(empty, |_| Ok(x), |n| first_of_some(n, x, axis))?;
+    let dims: Vec<_> = dims.into_iter().map(Some).collect();
+    n.with_dims(made, &dims)
+}
+
+fn first_of_some(n: &mut Node<'_, '_>, x: Expr, axis: usize) -> Result<Expr, Problem> {
+    let dims = n.dims(x)?;
     let attrs = ints_attr("axis", axis as i64).with("keepdims", pliant_ir::AttrValue::Bool(true));
     let place = n.op_with("relax.argmax", &[x], attrs)?;
     let one = n.func().syms.int(1);
