@@ -1,9 +1,12 @@
 //! LSTM layers: every instruction set, between forbidden pages, against the definition in float64.
 
+use std::ffi::c_void;
+
 use pliant_exec::abi::{KernelRuntime, STATUS_BAD_ARGUMENTS, STATUS_NO_MEMORY, STATUS_OK};
 use pliant_kernels::isa::{Isa, available};
 use pliant_kernels::recurrent::pack::pack_gates;
 use pliant_kernels::recurrent::{Lstm, run};
+use pliant_pool::Team;
 
 use crate::guard::Guarded;
 
@@ -81,7 +84,8 @@ impl Operands {
         [y, h, c]
     }
 
-    fn check(&self, isa: Isa, reverse: bool, full: bool, at_end: bool) {
+    fn check(&self, runtime: &KernelRuntime, isa: Isa, bits: u8) {
+        let (reverse, full, at_end) = (bits & 1 != 0, bits & 2 != 0, bits & 4 != 0);
         let (steps, batch, input, hidden) = self.sizes;
         let guard = |v: &[f32]| Guarded::new(v, at_end);
         let x = guard(&self.x);
@@ -109,7 +113,7 @@ impl Operands {
             c: c.as_ptr(),
         };
         // SAFETY: the operands have these sizes; the set is one that the machine has.
-        let status = unsafe { run(isa, &KernelRuntime::serial(), &layer) };
+        let status = unsafe { run(isa, runtime, &layer) };
         assert_eq!(status, STATUS_OK);
         for (got, want) in [&y, &h, &c].into_iter().zip(self.want(reverse, full)) {
             for (at, (&got, want)) in got.values().iter().zip(want).enumerate() {
@@ -137,8 +141,24 @@ fn every_isa_size_and_direction() {
         let operands = Operands::new(sizes);
         for isa in available() {
             for bits in 0..8 {
-                operands.check(isa, bits & 1 != 0, bits & 2 != 0, bits & 4 != 0);
+                operands.check(&KernelRuntime::serial(), isa, bits);
             }
+        }
+    }
+}
+
+#[test]
+fn threads_share_the_panels_of_a_step() {
+    let team = Team::new(3);
+    let runtime = KernelRuntime {
+        parallel_launch: pliant_pool::parallel_launch,
+        team: (&raw const team).cast::<c_void>(),
+        ..KernelRuntime::serial()
+    };
+    let operands = Operands::new((5, 9, 40, 300));
+    for isa in available() {
+        for bits in [0, 3, 6] {
+            operands.check(&runtime, isa, bits);
         }
     }
 }
