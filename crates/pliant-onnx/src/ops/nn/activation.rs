@@ -229,6 +229,9 @@ fn first_maximum(n: &mut Node<'_, '_>, x: Expr, axis: i64) -> Result<Expr, Probl
         return first_of_some(n, x, axis);
     }
     // Where there is no element, none is the largest.
+    if n.func().syms.as_int(dims[axis]) == Some(0) {
+        return Ok(x);
+    }
     let (size, none) = (n.size(dims[axis])?, n.scalar(0i64)?);
     let empty = n.op("relax.equal", &[size, none])?;
     let made = n.choose(empty, |_| Ok(x), |n| first_of_some(n, x, axis))?;
