@@ -193,3 +193,12 @@ def test_softplus_of_small_numbers_keeps_its_digits() -> None:
     x = np.array([-30, -20, -1, 0, 1, 30, 60], "float64")
     for (found,) in both(node("Softplus", ["x"]), {"x": x}):
         np.testing.assert_allclose(found, np.logaddexp(0, x), rtol=1e-12)
+
+
+def test_a_known_dim_is_expanded_to_itself_only() -> None:
+    x = np.arange(3, dtype="float32")
+    made = pliant.compile(model(node("Expand", ["x", "s"]), {"x": x, "s": np.array([3])}, known=True))
+    for size in (1, 3):
+        np.testing.assert_array_equal(np.asarray(made.run(None, {"x": x, "s": np.array([size])})[0]), x)
+    with pytest.raises(pliant.PliantError, match="a dim of 5 is asked for where the input has 3"):
+        made.run(None, {"x": x, "s": np.array([5])})

@@ -282,7 +282,13 @@ fn broadcast(n: &mut Node<'_, '_>, a: Sym, b: Sym) -> Result<Sym, Problem> {
         (Some(x), Some(y)) => {
             return Err(Problem::invalid(format!("dims {x} and {y} do not broadcast")));
         }
-        (Some(_), None) => a,
+        (Some(_), None) => {
+            let one = syms.int(1);
+            let keeps = syms.eq(b, one);
+            let wanted = syms.select(keeps, a, b);
+            n.require_equal(wanted, a, "a dim of {} is asked for where the input has {}")?;
+            a
+        }
         // The new shape says how large; the input is of that size, or 1.
         _ => {
             let one = syms.int(1);
