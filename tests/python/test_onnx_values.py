@@ -202,3 +202,19 @@ def test_a_known_dim_is_expanded_to_itself_only() -> None:
         np.testing.assert_array_equal(np.asarray(made.run(None, {"x": x, "s": np.array([size])})[0]), x)
     with pytest.raises(pliant.PliantError, match="a dim of 5 is asked for where the input has 3"):
         made.run(None, {"x": x, "s": np.array([5])})
+
+
+def test_a_row_without_keys_keeps_its_weights() -> None:
+    rng = np.random.default_rng(0)
+    x, w = rng.standard_normal((2, 3, 4)).astype("float32"), rng.standard_normal((4, 12)).astype("float32")
+    mask = np.array([[0, 0, 0], [1, 1, 0]], "int32")
+    attention = helper.make_node("Attention", ["x", "w", "", "m"], ["y0"], domain="com.microsoft", num_heads=2)
+    made = model(attention, {"x": x, "m": mask}, known=True, w=w)
+    made.opset_import.append(helper.make_opsetid("com.microsoft", 1))
+    (found,) = run(made, {"x": x, "m": mask})
+    q, k, v = (a.reshape(2, 3, 2, 2).transpose(0, 2, 1, 3) for a in np.split(x @ w, 3, axis=2))
+    scores = q @ k.transpose(0, 1, 3, 2) / np.sqrt(2) + np.where(mask, 0, -10000)[:, None, None, :]
+    weights = np.exp(scores - scores.max(-1, keepdims=True))
+    weights /= weights.sum(-1, keepdims=True)
+    # Adding -10000 leaves float32 three decimals of the scores.
+    np.testing.assert_allclose(found, (weights @ v).transpose(0, 2, 1, 3).reshape(2, 3, 4), rtol=1e-2, atol=1e-2)

@@ -48,7 +48,8 @@ fn attend(n: &mut Node<'_, '_>, qkv: [Expr; 3], masks: &Masks, cap: f64) -> Made
     heads_together(n, y)
 }
 
-/// Keys that a mask of 0 and 1, or of counts, lets through: `(batch, 1, 1 or length, keys)`.
+/// Keys that a mask of 0 and 1, or of counts, lets through: `(batch, 1, 1 or length, keys)`. To the scores of others the
+/// number is added that an attribute says, so that a row of which no key is let through keeps its weights.
 fn key_mask(n: &mut Node<'_, '_>, masks: &mut Masks, mask: Expr, keys: Sym) -> Result<(), Problem> {
     let dims = n.dims(mask)?;
     let one = n.func().syms.int(1);
@@ -71,7 +72,15 @@ fn key_mask(n: &mut Node<'_, '_>, masks: &mut Masks, mask: Expr, keys: Sym) -> R
         }
         _ => return Err(Problem::unsupported("a mask of 4 dims")),
     };
-    masks.allow(n, allowed)
+    let filtered = n.attrs().float("mask_filter_value")?.unwrap_or(-10000.0);
+    let (zero, filtered) = (n.scalar(0f32)?, n.scalar(filtered as f32)?);
+    let mut added = n.op("relax.where", &[allowed, zero, filtered])?;
+    if let Some(other) = masks.added {
+        let other = n.cast(other, DType::Float32)?;
+        added = n.op("relax.add", &[added, other])?;
+    }
+    masks.added = Some(added);
+    Ok(())
 }
 
 /// Queries see keys up to their own place; `past` keys stand before the first.
