@@ -5,10 +5,18 @@ from __future__ import annotations
 import calls
 import encoder
 import long_chain
+import loops
 import onnx_models
 import symbolic
 
-BENCHMARKS = {"symbolic": symbolic, "calls": calls, "encoder": encoder, "long chain": long_chain, "onnx": onnx_models}
+BENCHMARKS = {
+    "symbolic": symbolic,
+    "calls": calls,
+    "loops": loops,
+    "encoder": encoder,
+    "long chain": long_chain,
+    "onnx": onnx_models,
+}
 
 
 def main() -> None:

@@ -1,0 +1,115 @@
+"""What control flow costs: turns of loops, tail calls and calls of closures, in nanoseconds, and the memory that they leave."""
+
+from __future__ import annotations
+
+import resource
+import time
+
+import numpy as np
+
+from pliant import relax
+from pliant.script import from_source
+from timing import require_release
+
+TURNS = 1_000_000
+ROUNDS = 5
+
+SCRIPT = """
+@I.ir_module
+class Module:
+    @R.function
+    def empty(n: R.Tensor((), "int64")) -> R.Tensor((), "int64"):
+        x = R.const(0, "int64")
+        for i in R.range(0, n, 1):
+            x = x
+        return x
+
+    @R.function
+    def add(n: R.Tensor((), "int64")) -> R.Tensor((), "int64"):
+        x = R.const(0, "int64")
+        for i in R.range(0, n, 1):
+            x = R.add(x, R.const(1, "int64"))
+        return x
+
+    @R.function
+    def while_less_add(n: R.Tensor((), "int64")) -> R.Tensor((), "int64"):
+        x = R.const(0, "int64")
+        while R.less(x, n):
+            x = R.add(x, R.const(1, "int64"))
+        return x
+
+    @R.function
+    def tail_call(n: R.Tensor((), "int64")) -> R.Tensor((), "int64"):
+        cls = Module
+        return cls.step(R.const(0, "int64"), n)
+
+    @R.function(private=True)
+    def step(x: R.Tensor((), "int64"), n: R.Tensor((), "int64")) -> R.Tensor((), "int64"):
+        cls = Module
+        if R.less(x, n):
+            y = cls.step(R.add(x, R.const(1, "int64")), n)
+        else:
+            y = x
+        return y
+
+    @R.function
+    def closure(n: R.Tensor((), "int64"), z: R.Tensor((), "int64")) -> R.Tensor((), "int64"):
+        @R.function
+        def f(a: R.Tensor((), "int64")) -> R.Tensor((), "int64"):
+            return z
+
+        g = f
+        if R.less(z, n):
+            h = g
+        else:
+            h = f
+        x = z
+        for i in R.range(0, n, 1):
+            x = h(x)
+        return x
+
+    @R.function
+    def creation(n: R.Tensor((), "int64"), z: R.Tensor((), "int64")) -> R.Tensor((), "int64"):
+        x = z
+        for i in R.range(0, n, 1):
+            @R.function
+            def f(a: R.Tensor((), "int64")) -> R.Tensor((), "int64"):
+                return x
+
+            x = f(x)
+        return x
+"""
+
+
+def kilobytes() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+
+def measured(mode: str) -> dict[str, tuple[float, int]]:
+    """Nanoseconds of a turn, the best of some rounds, and by how many KiB the process grew."""
+    vm = relax.VirtualMachine(relax.build(from_source(SCRIPT), exec_mode=mode))
+    n, zero = np.array(TURNS, "int64"), np.array(0, "int64")
+    found = {}
+    for name in ("empty", "add", "while_less_add", "tail_call", "closure", "creation"):
+        args = (n, zero) if name in ("closure", "creation") else (n,)
+        vm[name](*args)
+        before, times = kilobytes(), []
+        for _ in range(ROUNDS):
+            start = time.perf_counter()
+            vm[name](*args)
+            times.append(time.perf_counter() - start)
+        found[name] = (min(times) / TURNS * 1e9, kilobytes() - before)
+    return found
+
+
+def main() -> None:
+    require_release()
+    modes = {mode: measured(mode) for mode in ("bytecode", "compiled")}
+    print(f"{'a turn of':16}{'bytecode':>12}{'compiled':>12}{'growth':>12}")
+    for name in modes["bytecode"]:
+        (slow, grown), (fast, more) = modes["bytecode"][name], modes["compiled"][name]
+        print(f"{name:16}{slow:9.0f} ns{fast:9.0f} ns{grown + more:8} KiB")
+
+
+if __name__ == "__main__":
+    main()
