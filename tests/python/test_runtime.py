@@ -294,3 +294,22 @@ def main(x: R.Tensor(("n",), "bool")):
         assert int(total.numpy()) == wanted.sum()
         np.testing.assert_array_equal(ints.numpy(), wanted)
         np.testing.assert_array_equal(sums.numpy(), np.cumsum(wanted))
+
+
+@pytest.mark.parametrize("mode", ["bytecode", "compiled"])
+def test_all_16_bit_floats_are_read_as_they_are(mode: str) -> None:
+    module = from_source(
+        '''
+@R.function
+def main(x: R.Tensor(("n",), "float16"), y: R.Tensor((), "float16")):
+    with R.dataflow():
+        z = (R.astype(x, "float32"), R.add(x, y))
+        R.output(z)
+    return z
+'''
+    )
+    x = np.arange(1 << 16, dtype="uint16").view("float16")
+    wide, same = pliant.compile(module, exec_mode=mode)(x, np.array(0, "float16"))
+    np.testing.assert_array_equal(wide.numpy(), x.astype("float32"))
+    np.testing.assert_array_equal(same.numpy(), x)
+    np.testing.assert_array_equal(np.signbit(wide.numpy()), np.signbit(x))

@@ -324,10 +324,7 @@ impl FuncGen<'_, '_> {
     fn load_scalar(&mut self, at: Value, offset: i32, dtype: DType) -> Gen<Value> {
         let raw = self.b.ins().load(stored(dtype), mem(), at, offset);
         match dtype {
-            DType::Float16 => {
-                let wide = self.b.ins().uextend(types::I32, raw);
-                self.call_linked("pliant_f16_to_f32", &[wide])
-            }
+            DType::Float16 => Ok(self.float_of_half(raw)),
             DType::BFloat16 => {
                 let wide = self.b.ins().uextend(types::I32, raw);
                 let bits = self.b.ins().ishl_imm_s(wide, 16);
@@ -337,6 +334,25 @@ impl FuncGen<'_, '_> {
             DType::Bool => Ok(self.b.ins().icmp_imm_s(IntCC::NotEqual, raw, 0)),
             _ => Ok(raw),
         }
+    }
+
+    /// A 16-bit float in float32: its bits stand 13 further up there, and 112 is the difference of the exponents' biases. The
+    /// product is exact, of subnormal numbers too; infinities and NaN have the highest exponent of either type.
+    fn float_of_half(&mut self, half: Value) -> Value {
+        let wide = self.b.ins().uextend(types::I32, half);
+        let size = self.b.ins().band_imm_s(wide, 0x7fff);
+        let sign = self.b.ins().bxor(wide, size);
+        let sign = self.b.ins().ishl_imm_s(sign, 16);
+        let bits = self.b.ins().ishl_imm_s(size, 13);
+        let small = self.b.ins().bitcast(types::F32, MemFlagsData::new(), bits);
+        let scale = self.b.ins().f32const(2f32.powi(112));
+        let scaled = self.b.ins().fmul(small, scale);
+        let scaled = self.b.ins().bitcast(types::I32, MemFlagsData::new(), scaled);
+        let endless = self.b.ins().icmp_imm_s(IntCC::UnsignedGreaterThanOrEqual, size, 0x7c00);
+        let highest = self.b.ins().bor_imm_s(bits, 0x7f80_0000);
+        let bits = self.b.ins().select(endless, highest, scaled);
+        let bits = self.b.ins().bor(bits, sign);
+        self.b.ins().bitcast(types::F32, MemFlagsData::new(), bits)
     }
 
     fn store_scalar(&mut self, v: Value, at: Value, offset: i32, dtype: DType) -> Gen<()> {
