@@ -368,3 +368,51 @@ def test_what_packed_functions_keep_outlives_the_loop_function() -> None:
     for k in range(3):
         np.testing.assert_array_equal(vm["main"](np.full(4, k, "float32")).numpy(), np.full(4, 3 * k))
     assert [a.tolist() for a in kept] == [[[3.0 * k] * 2] * 2 for k in range(3)]
+
+
+def test_memory_that_is_handed_over_twice_is_one_tensor() -> None:
+    def write(a: Any, b: Any) -> None:
+        np.from_dlpack(a)[0] = 7
+        np.from_dlpack(b)[1] = np.from_dlpack(b)[0] + 1
+
+    pliant.register_func("tests.te_stages.write", write, override=True)
+
+    @I.ir_module
+    class Module:
+        @T.prim_func(private=True)
+        def stage(x: T.Buffer((4,), "float32"), y: T.Buffer((4,), "float32")):
+            own = T.alloc_buffer((4,), "float32")
+            for i in range(4):
+                own[i] = x[i]
+            T.call_packed("tests.te_stages.write", own, own)
+            for i in range(4):
+                y[i] = own[i]
+
+        @R.function
+        def main(x: R.Tensor((4,), "float32")):
+            return R.call_tir(Module.stage, (x,), out_sinfo=R.Tensor((4,), "float32"))
+
+    x = np.arange(4, dtype="float32")
+    for run in (pliant.compile(Module), lambda x: interpret(Module, x)):
+        np.testing.assert_array_equal(np.asarray(run(x)), [7, 8, 2, 3])
+
+
+def test_memory_that_threads_share_is_not_handed_over() -> None:
+    @I.ir_module
+    class Module:
+        @T.prim_func(private=True)
+        def stage(x: T.Buffer((64,), "float32"), y: T.Buffer((64,), "float32")):
+            own = T.alloc_buffer((64,), "float32")
+            for i in range(64):
+                own[i] = x[i]
+            for i in T.parallel(64):
+                T.call_packed("tests.te_stages.keep", own)
+            for i in range(64):
+                y[i] = own[i]
+
+        @R.function
+        def main(x: R.Tensor((64,), "float32")):
+            return R.call_tir(Module.stage, (x,), out_sinfo=R.Tensor((64,), "float32"))
+
+    with pytest.raises(pliant.PliantError, match="threads of a parallel loop share"):
+        pliant.compile(Module)(np.zeros(64, "float32"))

@@ -70,6 +70,7 @@ pub(crate) fn generate(unit: &mut Unit, f: &PrimFunc) -> Gen<(FuncId, Vec<Arc<st
             depth: 0,
             many_arguments: f.buffer_map.len() > MOST_AT_HAND,
             in_parallel: false,
+            shared: Vec::new(),
         };
         g.arguments(args)?;
         g.stmt(f.body)?;

@@ -95,6 +95,8 @@ pub(crate) struct FuncGen<'a, 'b> {
     pub many_arguments: bool,
     /// Whether this function is the body of a parallel loop.
     pub in_parallel: bool,
+    /// The buffers that a parallel body shares with other threads.
+    pub shared: Vec<Buffer>,
 }
 
 impl FuncGen<'_, '_> {

@@ -95,6 +95,10 @@ impl FuncGen<'_, '_> {
                     ));
                 };
                 match self.param_of(buffer) {
+                    None if self.shared.contains(&buffer) => unsupported(format!(
+                        "argument {i} of the packed function '{name}' is memory that the threads of a parallel loop share; \
+                         hand over a parameter, or make the loop serial"
+                    )),
                     Some(position) => {
                         let position = self.b.ins().iconst(types::I64, position as i64);
                         Ok((PACKED_PARAM, position, zero))

@@ -131,6 +131,7 @@ impl FuncGen<'_, '_> {
                 depth: 0,
                 many_arguments: false,
                 in_parallel: true,
+                shared: captures.buffers.iter().map(|&(buffer, _)| buffer).collect(),
             };
             inner.unpack(&params, captures);
             inner.range_loop(var, &params, body)?;

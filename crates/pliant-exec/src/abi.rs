@@ -70,11 +70,11 @@ pub const PACKED_BOOL: u64 = 2;
 pub const PACKED_PARAM: u64 = 3;
 /// The address of a text in UTF-8.
 pub const PACKED_TEXT: u64 = 4;
+/// A result that nobody reads: the call is made for its effect.
+pub const PACKED_UNUSED: u64 = 5;
 /// Memory of the kernel's own, as a compact tensor: `word` is the address of 64-bit words, which are the address of the elements,
 /// the data type as DLPack's code and bits in the two lowest bytes, and `len` dims.
 pub const PACKED_MEMORY: u64 = 6;
-/// A result that nobody reads: the call is made for its effect.
-pub const PACKED_UNUSED: u64 = 5;
 
 /// The kernel succeeded.
 pub const STATUS_OK: i64 = 0;

@@ -88,8 +88,12 @@ impl KernelCall<'_> {
                 PACKED_MEMORY => {
                     // SAFETY: the kernel describes memory of its own, which stays until it returns.
                     let memory = unsafe { Lent::new(arg.word as *const u64, arg.len) }?;
-                    let tensor = memory.tensor.clone();
-                    lent.push(memory);
+                    // What is handed over twice is one tensor.
+                    let known = lent.iter().find(|l: &&Lent| l.is_of(&memory));
+                    let tensor = known.map_or(&memory.tensor, |l| &l.tensor).clone();
+                    if known.is_none() {
+                        lent.push(memory);
+                    }
                     Value::Tensor(tensor)
                 }
                 _ => return Err(malformed()),
@@ -142,6 +146,11 @@ impl Lent {
             _ => unsafe { std::slice::from_raw_parts(memory, bytes) },
         };
         Ok(Lent { tensor: Tensor::from_bytes(&shape, dtype, bytes)?, memory })
+    }
+
+    /// Whether both are of one buffer.
+    fn is_of(&self, other: &Lent) -> bool {
+        self.memory == other.memory && self.tensor.shape() == other.tensor.shape()
     }
 
     /// Writes what the tensor holds into the kernel's memory.

@@ -72,6 +72,7 @@ impl Activity {
     pub fn watch(vm: &VirtualMachine) -> Arc<Activity> {
         vm.set_poll(Some(Arc::new(poll)));
         let activity = Arc::new(Activity::default());
+        forks::prepare_for();
         lock(&WATCHED).push((vm.clone(), activity.0.clone()));
         activity
     }
@@ -119,6 +120,8 @@ fn wake_sleeper() {
             forks::prepare_for();
             let spawned = thread::Builder::new().name("pliant-signals".into()).spawn(watch);
             *watcher = spawned.ok().map(|handle| handle.thread().clone());
+            // Without a thread to be had, the next run tries again.
+            ASLEEP.store(watcher.is_none(), Ordering::SeqCst);
         }
     }
 }
