@@ -313,3 +313,25 @@ def main(x: R.Tensor(("n",), "float16"), y: R.Tensor((), "float16")):
     np.testing.assert_array_equal(wide.numpy(), x.astype("float32"))
     np.testing.assert_array_equal(same.numpy(), x)
     np.testing.assert_array_equal(np.signbit(wide.numpy()), np.signbit(x))
+
+
+@pytest.mark.parametrize("mode", ["bytecode", "compiled"])
+def test_floats_are_rounded_to_16_bits_as_they_are_stored(mode: str) -> None:
+    module = from_source(
+        '''
+@R.function
+def main(x: R.Tensor(("n", 3), "float32"), y: R.Tensor((), "float32")):
+    with R.dataflow():
+        z = R.strided_slice(R.astype(R.add(x, y), "float16"), [1], [0], [3], [2])
+        R.output(z)
+    return z
+'''
+    )
+    halves = np.arange(1 << 16, dtype="uint16").view("float16").astype("float32").view("uint32")
+    # What halves are, what lies between neighbours, and the floats beside both; then any bits.
+    near = np.concatenate([halves + np.uint32(d) for d in (0, 1, 0xFFFFFFFF, 0x1000, 0xFFF, 0x1001)])
+    bits = np.concatenate([near, np.random.default_rng(0).integers(0, 1 << 32, 600_000, dtype="uint32")])
+    x = bits[: len(bits) // 3 * 3].view("float32").reshape(-1, 3)
+    found = pliant.compile(module, exec_mode=mode)(x, np.array(0, "float32")).numpy()
+    with np.errstate(over="ignore", invalid="ignore"):
+        np.testing.assert_array_equal(found, (x + np.float32(0)).astype("float16")[:, ::2])

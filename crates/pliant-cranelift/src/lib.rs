@@ -23,6 +23,7 @@ mod cast;
 mod entry;
 mod expr;
 mod function;
+mod half;
 mod intrin;
 mod memory;
 mod packed;

@@ -336,29 +336,10 @@ impl FuncGen<'_, '_> {
         }
     }
 
-    /// A 16-bit float in float32: its bits stand 13 further up there, and 112 is the difference of the exponents' biases. The
-    /// product is exact, of subnormal numbers too; infinities and NaN have the highest exponent of either type.
-    fn float_of_half(&mut self, half: Value) -> Value {
-        let wide = self.b.ins().uextend(types::I32, half);
-        let size = self.b.ins().band_imm_s(wide, 0x7fff);
-        let sign = self.b.ins().bxor(wide, size);
-        let sign = self.b.ins().ishl_imm_s(sign, 16);
-        let bits = self.b.ins().ishl_imm_s(size, 13);
-        let small = self.b.ins().bitcast(types::F32, MemFlagsData::new(), bits);
-        let scale = self.b.ins().f32const(2f32.powi(112));
-        let scaled = self.b.ins().fmul(small, scale);
-        let scaled = self.b.ins().bitcast(types::I32, MemFlagsData::new(), scaled);
-        let endless = self.b.ins().icmp_imm_s(IntCC::UnsignedGreaterThanOrEqual, size, 0x7c00);
-        let highest = self.b.ins().bor_imm_s(bits, 0x7f80_0000);
-        let bits = self.b.ins().select(endless, highest, scaled);
-        let bits = self.b.ins().bor(bits, sign);
-        self.b.ins().bitcast(types::F32, MemFlagsData::new(), bits)
-    }
-
     fn store_scalar(&mut self, v: Value, at: Value, offset: i32, dtype: DType) -> Gen<()> {
         let raw = match dtype {
             DType::Float16 => {
-                let bits = self.call_linked("pliant_f32_to_f16", &[v])?;
+                let bits = self.half_of_float(v);
                 self.b.ins().ireduce(types::I16, bits)
             }
             DType::BFloat16 => {
