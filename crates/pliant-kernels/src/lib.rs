@@ -14,7 +14,7 @@
 //! | [`math`] | elementary functions as sequences of simple operations, scalar or vector |
 //! | [`product`] | the product kernels, for packed and for varying operands |
 //! | [`quantized`] | products of 8-bit integers |
-//! | [`recurrent`] | LSTM layers of float32 |
+//! | [`recurrent`] | LSTM, GRU and plain recurrent layers of float32 |
 //! | [`rows`] | kernels over one row of elements: order, extremes, Fourier transforms |
 //! | [`scalar`] | elementary functions and number formats without machine instructions |
 //! | [`symbols`] | the names of kernels that take a structure |

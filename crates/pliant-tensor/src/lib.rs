@@ -9,6 +9,7 @@ mod dtype;
 mod element;
 mod error;
 mod failed;
+pub mod gates;
 mod layout;
 mod narrow;
 mod panels;

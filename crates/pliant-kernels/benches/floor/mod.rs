@@ -65,7 +65,7 @@ pub struct Cases<'a> {
     floor: Floor,
     team: Team,
     title: String,
-    rows: Vec<(String, Work, f64)>,
+    rows: Vec<(String, Work, usize, f64)>,
 }
 
 impl<'a> Cases<'a> {
@@ -98,7 +98,13 @@ impl<'a> Cases<'a> {
     }
 
     /// Runs one case.
-    pub fn run(&mut self, name: &str, work: Work, mut body: impl FnMut()) {
+    #[allow(dead_code, reason = "each benchmark has its own copy of this module")]
+    pub fn run(&mut self, name: &str, work: Work, body: impl FnMut()) {
+        self.run_steps(name, work, 1, body);
+    }
+
+    /// Runs one case of so many steps, each of which is that work.
+    pub fn run_steps(&mut self, name: &str, work: Work, steps: usize, mut body: impl FnMut()) {
         let mut best = f64::INFINITY;
         self.group.bench_function(name, |b| {
             b.iter_custom(|times| {
@@ -121,7 +127,7 @@ impl<'a> Cases<'a> {
         }
         // Measured again beside each case, and the best kept: other programs slow both down.
         self.floor.measure();
-        self.rows.push((name.to_string(), work, best));
+        self.rows.push((name.to_string(), work, steps, best));
     }
 
     /// Prints the table.
@@ -132,14 +138,15 @@ impl<'a> Cases<'a> {
         }
         println!("\n{}: peak {:.0} GFLOP/s\n", self.title, self.floor.peak / 1e9);
         println!("| case | us | rate | % of floor |\n|---|---|---|---|");
-        for (name, work, best) in self.rows {
+        for (name, work, steps, best) in self.rows {
             let (floor, by_memory) = self.floor.seconds(work);
+            let step = best / steps as f64;
             let rate = if by_memory {
-                format!("{:.0} GB/s", work.bytes / best / 1e9)
+                format!("{:.0} GB/s", work.bytes / step / 1e9)
             } else {
-                format!("{:.0} GFLOP/s", work.flops / best / 1e9)
+                format!("{:.0} GFLOP/s", work.flops / step / 1e9)
             };
-            println!("| {name} | {:.2} | {rate} | {:.0} |", best * 1e6, 100.0 * floor / best);
+            println!("| {name} | {:.2} | {rate} | {:.0} |", best * 1e6, 100.0 * floor / step);
         }
         println!();
     }

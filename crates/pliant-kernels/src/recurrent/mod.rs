@@ -1,23 +1,22 @@
-//! Recurrent layers of float32 with constant weights.
+//! Recurrent layers of float32 with constant weights: LSTM, GRU and plain cells, one or both directions.
 //!
-//! Recipe: the input products of all steps are one packed product. Gates are interleaved by [`UNITS`] units, so that a panel
-//! of 64 columns holds all gates of the same units; a step adds the recurrent product to a panel's columns and finishes its
-//! units while they are in the nearest cache. Panels of a step are shared by the team. Speed has not been measured, and the
-//! compiler calls loops of its own.
+//! Recipe: the input products of a stretch of steps are one packed product. Gates are interleaved by 16 units
+//! ([`pliant_tensor::gates`]), so that a panel of the products with the state gives all that its units need, which are finished
+//! while its sums are in the nearest cache. The steps of a stretch are one job of the team: each thread keeps to its own panels
+//! from step to step, so that they stay in its second-level cache, and meets the others once a step. Both directions are
+//! computed in the same steps. What was measured stands in `docs/performance.md`.
 //!
 //! | module | owns |
 //! |---|---|
-//! | [`lstm`] | layers of long short-term memory |
-//! | [`pack`] | weights and biases in the order of the panels |
+//! | [`call`] | the entry for loop functions |
+//! | [`cell`] | from sums to the next state, for each kind of cell |
+//! | [`layer`] | operands, scratch memory, input products and steps |
+//! | [`stages`] | one job of the team whose threads meet between stages |
 
-pub mod lstm;
-pub mod pack;
+pub mod call;
+pub mod cell;
+pub mod layer;
+pub mod stages;
 
-pub use lstm::{Lstm, run};
-
-/// Units whose gates are side by side: the lanes of the widest vector.
-pub const UNITS: usize = 16;
-/// Gates of a unit.
-pub const GATES: usize = 4;
-/// Columns of a panel.
-pub const WIDTH: usize = UNITS * GATES;
+pub use layer::{Layer, run};
+pub use pliant_tensor::gates::Cell;

@@ -1,0 +1,87 @@
+//! Recurrent layers of sequences of 128 steps: LSTM and GRU of 256 and 512 units, one sequence and several, both directions.
+
+mod floor;
+
+use std::hint::black_box;
+
+use criterion::{Criterion, criterion_group, criterion_main};
+use floor::{Cases, Work, thread_counts, values};
+use pliant_kernels::isa::isa;
+use pliant_kernels::recurrent::{Cell, Layer, run};
+use pliant_tensor::gates::{pack_bias, pack_input, pack_state};
+use pliant_tensor::{DType, Tensor};
+
+const STEPS: usize = 128;
+
+/// Cell, sequences, elements of an input and units, directions.
+const SHAPES: [(Cell, usize, usize, usize); 9] = [
+    (Cell::Lstm, 1, 64, 1),
+    (Cell::Lstm, 1, 256, 1),
+    (Cell::Lstm, 1, 512, 1),
+    (Cell::Lstm, 1, 256, 2),
+    (Cell::Lstm, 8, 256, 1),
+    (Cell::Gru, 1, 256, 1),
+    (Cell::LinearGru, 1, 256, 1),
+    (Cell::LinearGru, 1, 512, 1),
+    (Cell::Rnn, 1, 512, 1),
+];
+
+/// Copies of one direction's weights, aligned as the constants of an executable are.
+fn twice(one: Option<Vec<f32>>, directions: usize) -> Tensor {
+    let all = one.expect("weights of these sizes").repeat(directions);
+    Tensor::from_slice(&[all.len() as i64], &all).expect("a small tensor")
+}
+
+fn data(t: &Tensor) -> *const f32 {
+    t.as_slice::<f32>().expect("float32").as_ptr()
+}
+
+fn recurrent(c: &mut Criterion) {
+    for threads in thread_counts() {
+        let mut cases = Cases::new(c, "recurrent", threads);
+        let runtime = cases.runtime();
+        for (cell, batch, hidden, directions) in SHAPES {
+            let weights = values(cell.gates() * hidden * hidden, 5);
+            let scaled: Vec<f32> = weights.iter().map(|w| w / hidden as f32).collect();
+            let w = twice(pack_input(cell, &scaled, hidden, hidden), directions);
+            let r = twice(pack_state(cell, &scaled, hidden), directions);
+            let bias = twice(pack_bias(cell, None, hidden), directions);
+            let x = values(STEPS * batch * hidden, 7);
+            let row = directions * batch * hidden;
+            let zeros = |count: i64| Tensor::zeros(&[count], DType::Float32).expect("small");
+            let (y, last) = (zeros((STEPS * row) as i64), [row as i64; 2].map(zeros));
+            let layer = Layer {
+                cell,
+                steps: STEPS,
+                batch,
+                input: hidden,
+                hidden,
+                directions,
+                reverse: false,
+                x: (x.as_ptr(), batch * hidden, hidden),
+                w: data(&w),
+                r: data(&r),
+                bias: data(&bias),
+                peepholes: std::ptr::null(),
+                lengths: std::ptr::null(),
+                y: (data(&y).cast_mut(), row, batch * hidden, hidden),
+                first: (std::ptr::null(), std::ptr::null()),
+                last: (data(&last[0]).cast_mut(), data(&last[1]).cast_mut()),
+                state: (batch * hidden, hidden),
+            };
+            let products = directions * cell.gates() * hidden * hidden;
+            // Each step reads the weights of the state again.
+            let work = Work { flops: (4 * batch * products) as f64, bytes: (4 * products) as f64 };
+            let sides = if directions == 2 { ", both directions" } else { "" };
+            let name = format!("{cell:?} of {hidden} units, batch {batch}{sides}");
+            cases.run_steps(&name, work, STEPS, || {
+                // SAFETY: the operands have these sizes.
+                unsafe { run(isa(), &runtime, black_box(&layer)) };
+            });
+        }
+        cases.finish();
+    }
+}
+
+criterion_group!(benches, recurrent);
+criterion_main!(benches);

@@ -1,0 +1,227 @@
+//! Gates: how the constant weights of a recurrent layer lie in memory, so that kernels read them from end to end.
+//!
+//! The rows of such weights are the gates one after another, each of all units. As columns of a right operand they are
+//! interleaved: for each [`UNITS`] units the columns of one gate, then those of the next. Columns are cut into panels as in
+//! [`crate::panels`]; the panels of what is multiplied with the state hold whole groups of units, so that what a panel gives is
+//! all that its units need. Units after the last are zeros.
+
+/// Units whose gates are side by side: the lanes of the widest vector.
+pub const UNITS: usize = 16;
+/// Columns of a panel of input weights.
+pub const INPUT_WIDTH: usize = 64;
+
+/// The cells of recurrent layers, with their gates in the order of ONNX.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cell {
+    /// Long short-term memory: input, output, forget gate, cell.
+    Lstm,
+    /// Gated recurrent unit: update, reset, hidden. The reset gate applies to the state.
+    Gru,
+    /// Gated recurrent unit whose reset gate applies to the product of the state.
+    LinearGru,
+    /// Plain: the hyperbolic tangent of the sums.
+    Rnn,
+}
+
+/// A product with the state: the gates that it gives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Phase {
+    /// The first gate.
+    pub first: usize,
+    /// How many gates.
+    pub gates: usize,
+    /// Columns of a panel.
+    pub width: usize,
+}
+
+const fn phase(first: usize, gates: usize) -> Phase {
+    Phase { first, gates, width: 64 / (UNITS * gates) * UNITS * gates }
+}
+
+impl Cell {
+    /// All of them, in the order of their numbers.
+    pub const ALL: [Cell; 4] = [Cell::Lstm, Cell::Gru, Cell::LinearGru, Cell::Rnn];
+
+    /// The number by which programs name it.
+    pub fn number(self) -> i64 {
+        self as i64
+    }
+
+    /// The cell of that number.
+    pub fn from_number(number: i64) -> Option<Cell> {
+        Cell::ALL.into_iter().find(|c| c.number() == number)
+    }
+
+    /// How many gates the weights hold.
+    pub fn gates(self) -> usize {
+        match self {
+            Cell::Lstm => 4,
+            Cell::Gru | Cell::LinearGru => 3,
+            Cell::Rnn => 1,
+        }
+    }
+
+    /// How many biases each unit has: both biases of a gate are one, but for the last gate where the reset gate is between.
+    pub fn biases(self) -> usize {
+        if self == Cell::LinearGru { 4 } else { self.gates() }
+    }
+
+    /// The products with the state that a step is made of.
+    pub fn phases(self) -> &'static [Phase] {
+        const LSTM: [Phase; 1] = [phase(0, 4)];
+        const GRU: [Phase; 2] = [phase(0, 2), phase(2, 1)];
+        const LINEAR_GRU: [Phase; 1] = [phase(0, 3)];
+        const RNN: [Phase; 1] = [phase(0, 1)];
+        match self {
+            Cell::Lstm => &LSTM,
+            Cell::Gru => &GRU,
+            Cell::LinearGru => &LINEAR_GRU,
+            Cell::Rnn => &RNN,
+        }
+    }
+
+    /// Columns of the packed input weights. None where so many cannot be counted; likewise below.
+    pub fn input_columns(self, hidden: usize) -> Option<usize> {
+        columns(hidden, self.gates(), INPUT_WIDTH)
+    }
+
+    /// Columns of the packed weights of the state, of all products together.
+    pub fn state_columns(self, hidden: usize) -> Option<usize> {
+        let each = self.phases().iter().map(|p| columns(hidden, p.gates, p.width));
+        each.sum()
+    }
+
+    /// Packed biases.
+    pub fn bias_columns(self, hidden: usize) -> Option<usize> {
+        columns(hidden, self.biases(), UNITS)
+    }
+}
+
+/// Columns of so many gates of all units, in whole panels.
+fn columns(hidden: usize, gates: usize, width: usize) -> Option<usize> {
+    let columns = hidden.checked_next_multiple_of(UNITS)?.checked_mul(gates)?;
+    columns.checked_next_multiple_of(width)
+}
+
+/// Panels of some gates of weights `[gates * hidden, k]`.
+fn pack(
+    weights: &[f32],
+    (hidden, k): (usize, usize),
+    (first, gates, width): (usize, usize, usize),
+    to: &mut Vec<f32>,
+) -> Option<()> {
+    let start = to.len();
+    to.resize(start.checked_add(columns(hidden, gates, width)?.checked_mul(k)?)?, 0.0);
+    let to = &mut to[start..];
+    for gate in 0..gates {
+        for unit in 0..hidden {
+            let column = (unit / UNITS * gates + gate) * UNITS + unit % UNITS;
+            let at = column / width * k * width + column % width;
+            let row = weights.get(((first + gate) * hidden + unit) * k..)?.get(..k)?;
+            for (step, &weight) in row.iter().enumerate() {
+                to[at + step * width] = weight;
+            }
+        }
+    }
+    Some(())
+}
+
+fn fits(weights: &[f32], rows: usize, hidden: usize, k: usize) -> Option<()> {
+    (weights.len() == rows.checked_mul(hidden)?.checked_mul(k)?).then_some(())
+}
+
+/// The input weights `[gates * hidden, k]` of one direction: `[panels, k, 64]`. None where the sizes do not belong to them;
+/// likewise below.
+pub fn pack_input(cell: Cell, weights: &[f32], hidden: usize, k: usize) -> Option<Vec<f32>> {
+    let mut out = Vec::new();
+    fits(weights, cell.gates(), hidden, k)?;
+    pack(weights, (hidden, k), (0, cell.gates(), INPUT_WIDTH), &mut out)?;
+    Some(out)
+}
+
+/// The weights of the state `[gates * hidden, hidden]` of one direction: the panels of each product of a step.
+pub fn pack_state(cell: Cell, weights: &[f32], hidden: usize) -> Option<Vec<f32>> {
+    let mut out = Vec::new();
+    fits(weights, cell.gates(), hidden, hidden)?;
+    for p in cell.phases() {
+        pack(weights, (hidden, hidden), (p.first, p.gates, p.width), &mut out)?;
+    }
+    Some(out)
+}
+
+/// The biases `[2 * gates * hidden]` of one direction, those of the input first; zeros where there are none.
+pub fn pack_bias(cell: Cell, biases: Option<&[f32]>, hidden: usize) -> Option<Vec<f32>> {
+    let gates = cell.gates();
+    let mut rows = vec![0f32; cell.biases().checked_mul(hidden)?];
+    if let Some(biases) = biases {
+        fits(biases, 2 * gates, hidden, 1)?;
+        let (input, state) = biases.split_at(gates * hidden);
+        rows[..gates * hidden].copy_from_slice(input);
+        // What the reset gate applies to stays apart.
+        let apart = if cell == Cell::LinearGru { 2 * hidden } else { gates * hidden };
+        rows[..apart].iter_mut().zip(state).for_each(|(sum, x)| *sum += x);
+        if cell == Cell::LinearGru {
+            rows[3 * hidden..].copy_from_slice(&state[apart..]);
+        }
+    }
+    let mut out = Vec::new();
+    pack(&rows, (hidden, 1), (0, cell.biases(), UNITS), &mut out)?;
+    Some(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_weight_has_its_place_and_the_rest_is_zero() {
+        for cell in Cell::ALL {
+            assert_eq!(Cell::from_number(cell.number()), Some(cell));
+            for (hidden, k) in [(1, 1), (17, 3), (70, 2), (0, 3), (16, 0)] {
+                let weights: Vec<f32> = (1..=cell.gates() * hidden * k).map(|i| i as f32).collect();
+                let packed = pack_input(cell, &weights, hidden, k).unwrap();
+                assert_eq!(packed.len(), cell.input_columns(hidden).unwrap() * k);
+                let mut seen = 0;
+                for (at, &x) in packed.iter().enumerate().filter(|(_, x)| **x != 0.0) {
+                    let (step, column) = (
+                        at / INPUT_WIDTH % k,
+                        at / (INPUT_WIDTH * k) * INPUT_WIDTH + at % INPUT_WIDTH,
+                    );
+                    let (group, gate) =
+                        (column / UNITS / cell.gates(), column / UNITS % cell.gates());
+                    let row = gate * hidden + group * UNITS + column % UNITS;
+                    assert_eq!(x, weights[row * k + step]);
+                    seen += 1;
+                }
+                assert_eq!(seen, weights.len());
+            }
+        }
+    }
+
+    #[test]
+    fn products_of_a_step_have_panels_of_whole_groups() {
+        for cell in Cell::ALL {
+            let weights: Vec<f32> = (1..=cell.gates() * 20 * 20).map(|i| i as f32).collect();
+            let packed = pack_state(cell, &weights, 20).unwrap();
+            assert_eq!(packed.len(), cell.state_columns(20).unwrap() * 20);
+            let mut sorted: Vec<f32> = packed.into_iter().filter(|&x| x != 0.0).collect();
+            sorted.sort_by(f32::total_cmp);
+            assert_eq!(sorted, weights);
+            for p in cell.phases() {
+                assert_eq!(p.width % (UNITS * p.gates), 0);
+            }
+        }
+        assert!(pack_state(Cell::Rnn, &[0.0; 5], 2).is_none());
+    }
+
+    #[test]
+    fn biases_are_summed_but_for_what_is_reset() {
+        let biases: Vec<f32> = (1..=6).map(|i| i as f32).collect();
+        let first = |packed: Vec<f32>| packed.chunks(UNITS).map(|c| c[0]).collect::<Vec<_>>();
+        let of = |cell| first(pack_bias(cell, Some(&biases), 1).unwrap());
+        assert_eq!(of(Cell::Gru), [5.0, 7.0, 9.0]);
+        assert_eq!(of(Cell::LinearGru), [5.0, 7.0, 3.0, 6.0]);
+        assert_eq!(first(pack_bias(Cell::Rnn, None, 17).unwrap()), [0.0, 0.0]);
+        assert!(pack_bias(Cell::Rnn, Some(&biases), 2).is_none());
+    }
+}
