@@ -21,6 +21,9 @@ const SHAPES: [(usize, usize, usize); 6] = [
     (1, 1024, 1024),
 ];
 
+/// The zero point of all rows.
+static ZERO: i32 = 3;
+
 fn quantized(c: &mut Criterion) {
     for threads in thread_counts() {
         let mut cases = Cases::new(c, "int8", threads);
@@ -38,7 +41,8 @@ fn quantized(c: &mut Criterion) {
                 a: a.as_ptr(),
                 a_row: k as i64,
                 a_signed: 1,
-                a_zero: 3,
+                a_zeros: &raw const ZERO,
+                a_zeros_step: 0,
                 b: quads.data.as_ptr(),
                 width: quads.width as i64,
                 sums: quads.sums.as_ptr(),

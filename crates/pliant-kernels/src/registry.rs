@@ -160,6 +160,10 @@ fn functions() -> Vec<ExternFn> {
         "pliant_recur_f32" = recurrent::call::pliant_recur_f32:
             (I64, I64, I64, I64, I64, I64, I64, Ptr, I64, I64, Ptr, I64, Ptr, I64, Ptr, I64, I64, Ptr, I64, I64, Ptr, Ptr, I64,
              I64, I64, I64, Ptr, I64, Ptr, Ptr, I64, Ptr, I64, I64) -> I64, true;
+        "pliant_product_int8" = quantized::pliant_product_int8:
+            (I64, I64, I64, Ptr, I64, I64, Ptr, I64, Ptr, I64, Ptr, I64, Ptr, Ptr, I64) -> I64, true;
+        "pliant_product_uint8" = quantized::pliant_product_uint8:
+            (I64, I64, I64, Ptr, I64, I64, Ptr, I64, Ptr, I64, Ptr, I64, Ptr, Ptr, I64) -> I64, true;
         "pliant_f16_to_f32" = scalar::f16_to_f32: (I32) -> F32;
         "pliant_f32_to_f16" = scalar::f32_to_f16: (F32) -> I32;
         "pliant_round_f16" = scalar::round_f16: (F32) -> F32;

@@ -34,6 +34,7 @@ pub const ZERO: &[&str] = &[
     // Transposes that nobody reads would keep results from being finished where they are made.
     "DeadCodeElimination",
     "PackConvolutions",
+    "PackIntegers",
     "DeadCodeElimination",
     "PackConstants",
     "LegalizeOps",

@@ -4,9 +4,11 @@
 //! |---|---|---|
 //! | `pliant_attend_f32` | attention | `pliant_kernels::attention` |
 //! | `pliant_convolve_f32` | convolution | `pliant_kernels::convolution` |
+//! | `pliant_product_int8`, `pliant_product_uint8` | product of 8-bit integers | `pliant_kernels::quantized` |
 
 mod attend;
 mod convolve;
+mod quantized;
 
 use pliant_ir::tir::{BinOp, Buffer, Expr, ExprData, Intrin, PrimFunc};
 use pliant_tensor::DType;
@@ -53,8 +55,8 @@ enum Count {
     Of(usize),
     /// The product of several.
     Product(&'static [usize]),
-    /// The weights of a convolution, in panels.
-    Panels,
+    /// The product of several numbers that follow from the arguments.
+    Computed(fn(&mut PrimFunc, &[Expr]) -> Vec<Expr>),
 }
 
 /// Elements with strides.
@@ -63,13 +65,23 @@ struct Operand {
     dims: &'static [(Step, Count)],
     /// The argument that is 0 where the elements are not there.
     given: Option<usize>,
+    dtype: DType,
 }
 
 const fn operand(dims: &'static [(Step, Count)]) -> Operand {
-    Operand { dims, given: None }
+    of(DType::Float32, dims)
 }
 
-/// A kernel over float32.
+const fn of(dtype: DType, dims: &'static [(Step, Count)]) -> Operand {
+    Operand { dims, given: None, dtype }
+}
+
+/// That is there where an argument is not 0.
+const fn given(at: usize, dtype: DType, dims: &'static [(Step, Count)]) -> Operand {
+    Operand { dims, given: Some(at), dtype }
+}
+
+/// A kernel.
 struct Kernel {
     name: &'static str,
     /// As messages name it.
@@ -80,6 +92,8 @@ struct Kernel {
 const KERNELS: &[Kernel] = &[
     Kernel { name: "pliant_attend_f32", what: "an attention", args: attend::ARGS },
     Kernel { name: "pliant_convolve_f32", what: "a convolution", args: convolve::ARGS },
+    Kernel { name: "pliant_product_int8", what: quantized::WHAT, args: quantized::SIGNED },
+    Kernel { name: "pliant_product_uint8", what: quantized::WHAT, args: quantized::UNSIGNED },
 ];
 
 /// The kernel that a call of a linked function names.
@@ -176,8 +190,8 @@ impl Reach<'_> {
                 self.within(f, all, 0, LIMITS.0);
                 all
             }
-            Count::Panels => {
-                let factors = convolve::panels(f, self.args);
+            Count::Computed(factors) => {
+                let factors = factors(f, self.args);
                 self.product(f, &factors)
             }
         }
@@ -192,7 +206,7 @@ impl Reach<'_> {
             return None;
         };
         let data = f.buffer(buffer);
-        if data.dtype != DType::Float32 || !data.strides.is_empty() {
+        if data.dtype != operand.dtype || !data.strides.is_empty() {
             return None;
         }
         let dims = data.shape.clone();

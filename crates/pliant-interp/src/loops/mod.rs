@@ -16,6 +16,7 @@ mod empty;
 mod expr;
 mod intrin;
 mod linked;
+mod quantized;
 mod rows;
 pub(crate) mod scalar;
 mod stmt;

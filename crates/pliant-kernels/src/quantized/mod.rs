@@ -1,4 +1,5 @@
-//! Products of 8-bit integers with sums in 32 bits, exact: `c[i, j]` is the sum of `(a[i, p] - a_zero) * (b[p, j] - b_zero[j])`.
+//! Products of 8-bit integers with sums in 32 bits, exact: `c[i, j]` is the sum of
+//! `(a[i, p] - a_zero[i]) * (b[p, j] - b_zero[j])`.
 //!
 //! Recipe: as for packed operands of float32, with four neighbours of k in each 32-bit lane: a word of A goes to all lanes, and one
 //! instruction multiplies its unsigned bytes by the signed bytes of B and adds the four products (`vpdpbusd`). All of k is summed
@@ -8,10 +9,12 @@
 //!
 //! | module | owns |
 //! |---|---|
-//! | `pack` | right operands in panels of quads |
+//! | `call` | the entry points that loop functions call |
 //! | `tile` | the micro-kernel |
+//!
+//! Right operands are packed by [`pack_quads`].
 
-mod pack;
+mod call;
 mod tile;
 
 use std::ffi::c_void;
@@ -25,7 +28,8 @@ use crate::epilogue::{
 use crate::isa::{Isa, isa};
 use crate::product::rows::slivers;
 use crate::product::share::{cut, part, share};
-pub use pack::{Quads, pack_quads};
+pub use call::{pliant_product_int8, pliant_product_uint8};
+pub use pliant_tensor::{Quads, pack_quads};
 use tile::{Kernels, Tile, kernels};
 
 /// One product: 64-bit words, so that generated code may write them as an array. Strides count elements.
@@ -44,8 +48,10 @@ pub struct QuantizedGemm {
     pub a_row: i64,
     /// Whether the bytes of A are signed.
     pub a_signed: i64,
-    /// Zero point of A.
-    pub a_zero: i64,
+    /// Zero points of the rows of A; null where all are 0.
+    pub a_zeros: *const i32,
+    /// From row to row of them: 0 where all rows have one.
+    pub a_zeros_step: i64,
     /// B, as [`pack_quads`] leaves it.
     pub b: *const i8,
     /// Columns of a panel of B.
@@ -143,8 +149,6 @@ impl Work<'_> {
             (g.c.wrapping_offset(offset as isize), g.c_row as isize)
         };
         let signed = g.a_signed != 0;
-        // The zero point of A as it is read.
-        let zero = (g.a_zero as i32).wrapping_add(if signed { 128 } else { 0 });
         let quads = self.k.div_ceil(4);
         for column in (0..columns).step_by(self.kernels.columns()) {
             let width = self.kernels.columns().min(columns - column);
@@ -164,7 +168,7 @@ impl Work<'_> {
         }
         // SAFETY: the caller's promise; the sums of the tile are complete.
         unsafe {
-            self.take_zeros((a, signed, zero), (c, c_row), (height, columns), first);
+            self.take_zeros((a, row), (c, c_row), (height, columns), first);
             let epilogue = (g.has_epilogue != 0).then_some(&g.epilogue);
             finish(epilogue, c, c_row, (height, columns), Place { batch: 0, row, column: first })
         }
@@ -176,18 +180,28 @@ impl Work<'_> {
     /// As for [`run`].
     unsafe fn take_zeros(
         &self,
-        (a, signed, zero): (*const u8, bool, i32),
+        (a, row): (*const u8, usize),
         (c, c_row): (*mut i32, isize),
         (rows, columns): (usize, usize),
         first: usize,
     ) {
         let g = self.g;
-        if zero == 0 && g.b_zeros.is_null() {
+        let signed = g.a_signed != 0;
+        if !signed && g.a_zeros.is_null() && g.b_zeros.is_null() {
             return;
         }
+        // Signed bytes are read with 128 added.
+        let flipped = if signed { 128 } else { 0 };
         for i in 0..rows {
             // SAFETY: the caller's promise.
             unsafe {
+                let zero = match g.a_zeros.is_null() {
+                    true => flipped,
+                    false => {
+                        let at = (row + i) as i64 * g.a_zeros_step;
+                        (*g.a_zeros.offset(at as isize)).wrapping_add(flipped)
+                    }
+                };
                 let c = std::slice::from_raw_parts_mut(c.offset(i as isize * c_row), columns);
                 let sums = std::slice::from_raw_parts(g.sums.add(first), columns);
                 for (c, sum) in c.iter_mut().zip(sums) {

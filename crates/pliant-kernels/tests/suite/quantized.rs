@@ -15,11 +15,19 @@ fn bytes(len: usize, step: usize) -> Vec<u8> {
     (0..len).map(|i| ((i * step + i / 7) % 256) as u8).collect()
 }
 
+/// Zero points of the left operand.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Zeros {
+    None,
+    One,
+    Rows,
+}
+
 /// What is tested beside the sizes.
 #[derive(Clone, Copy, Debug)]
 struct How {
     signed: bool,
-    a_zero: i64,
+    a_zeros: Zeros,
     b_zeros: bool,
     at_end: bool,
 }
@@ -32,6 +40,7 @@ struct Operands {
     quads: Guarded<i8>,
     width: usize,
     sums: Guarded<i32>,
+    a_zeros: Guarded<i32>,
     b_zeros: Guarded<i32>,
     c: Guarded<i32>,
 }
@@ -41,6 +50,8 @@ impl Operands {
         let b: Vec<i8> = bytes(k * n, 91).into_iter().map(|x| x as i8).collect();
         let quads = pack_quads(&b, k, n).unwrap();
         let zeros: Vec<i32> = (0..n).map(|j| j as i32 % 5 - 2).collect();
+        let rows = if how.a_zeros == Zeros::Rows { m } else { 1 };
+        let of_rows: Vec<i32> = (0..rows).map(|i| 13 - 40 * i as i32).collect();
         Operands {
             size,
             how,
@@ -49,6 +60,7 @@ impl Operands {
             quads: Guarded::new(&quads.data, how.at_end),
             width: quads.width,
             sums: Guarded::new(&quads.sums, how.at_end),
+            a_zeros: Guarded::new(&of_rows, how.at_end),
             b_zeros: Guarded::new(&zeros, how.at_end),
             c: Guarded::new(&vec![-77i32; m * n], how.at_end),
         }
@@ -64,7 +76,11 @@ impl Operands {
             a: self.a.as_ptr(),
             a_row: k as i64,
             a_signed: i64::from(self.how.signed),
-            a_zero: self.how.a_zero,
+            a_zeros: match self.how.a_zeros {
+                Zeros::None => std::ptr::null(),
+                _ => self.a_zeros.as_ptr(),
+            },
+            a_zeros_step: i64::from(self.how.a_zeros == Zeros::Rows),
             b: self.quads.as_ptr(),
             width: self.width as i64,
             sums: self.sums.as_ptr(),
@@ -80,7 +96,12 @@ impl Operands {
         let (m, n, k) = self.size;
         let a = |at: usize| {
             let x = self.a.values()[at];
-            (if self.how.signed { i64::from(x as i8) } else { i64::from(x) }) - self.how.a_zero
+            let zero = match self.how.a_zeros {
+                Zeros::None => 0,
+                Zeros::One => self.a_zeros.values()[0],
+                Zeros::Rows => self.a_zeros.values()[at / k],
+            };
+            (if self.how.signed { i64::from(x as i8) } else { i64::from(x) }) - i64::from(zero)
         };
         let zero =
             |j: usize| if self.how.b_zeros { i64::from(self.b_zeros.values()[j]) } else { 0 };
@@ -99,11 +120,11 @@ fn check(isa: Isa, runtime: &KernelRuntime, size: (usize, usize, usize), how: Ho
 }
 
 fn all_ways() -> impl Iterator<Item = How> {
-    (0..16).map(|bits| How {
+    (0..24).map(|bits| How {
         signed: bits & 1 != 0,
-        a_zero: if bits & 2 != 0 { 13 } else { 0 },
+        a_zeros: [Zeros::None, Zeros::One, Zeros::Rows][bits / 8],
         b_zeros: bits & 4 != 0,
-        at_end: bits & 8 != 0,
+        at_end: bits & 2 != 0,
     })
 }
 
@@ -132,7 +153,7 @@ fn every_isa_size_and_zero_point() {
 fn sums_do_not_saturate() {
     let (m, n, k) = (4, 20, 5000);
     for isa in available() {
-        let how = How { signed: false, a_zero: 0, b_zeros: false, at_end: true };
+        let how = How { signed: false, a_zeros: Zeros::None, b_zeros: false, at_end: true };
         let mut ops = Operands::new((m, n, k), how);
         ops.b = vec![-128; k * n];
         let quads = pack_quads(&ops.b, k, n).unwrap();
@@ -153,7 +174,7 @@ fn threads_and_epilogues() {
         ..KernelRuntime::serial()
     };
     let isa = available().next().unwrap();
-    let how = How { signed: true, a_zero: -3, b_zeros: true, at_end: true };
+    let how = How { signed: true, a_zeros: Zeros::Rows, b_zeros: true, at_end: true };
     let (m, n, k) = (150, 200, 333);
     check(isa, &runtime, (m, n, k), how);
     check(isa, &runtime, (3, 900, k), how);
@@ -184,7 +205,7 @@ fn threads_and_epilogues() {
 
 #[test]
 fn senseless_sizes_are_statuses() {
-    let how = How { signed: true, a_zero: 1, b_zeros: false, at_end: true };
+    let how = How { signed: true, a_zeros: Zeros::One, b_zeros: false, at_end: true };
     let ops = Operands::new((3, 20, 9), how);
     let p = ops.product();
     for bad in [

@@ -1,6 +1,8 @@
 //! The arguments of `pliant_attend_f32`.
 
-use super::{Arg, Count, Operand, Step, operand};
+use pliant_tensor::DType::Float32;
+
+use super::{Arg, Count, Operand, Step, given, operand};
 use Count::Of;
 use Step::One;
 
@@ -28,15 +30,11 @@ const OUT: Operand = operand(&[
     (Step::Of(22), QUERIES),
     (One, VALUE_SIZE),
 ]);
-const BIAS: Operand = Operand {
-    given: Some(25),
-    dims: &[
-        (Step::Of(27), BATCH),
-        (Step::Of(28), HEADS),
-        (Step::Of(29), QUERIES),
-        (Step::Of(30), KEYS),
-    ],
-};
+const BIAS: Operand = given(
+    25,
+    Float32,
+    &[(Step::Of(27), BATCH), (Step::Of(28), HEADS), (Step::Of(29), QUERIES), (Step::Of(30), KEYS)],
+);
 
 /// In order.
 pub(super) const ARGS: &[Arg] = {

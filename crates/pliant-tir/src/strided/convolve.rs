@@ -2,7 +2,9 @@
 
 use pliant_ir::tir::{BinOp, Expr, PrimFunc};
 
-use super::{Arg, Count, Operand, Step, operand};
+use pliant_tensor::DType::Float32;
+
+use super::{Arg, Count, Operand, Step, given, operand};
 use Count::Of;
 use Step::One;
 
@@ -22,7 +24,7 @@ const X: Operand = operand(&[
     (Step::Of(26), Of(INPUT + 1)),
     (Step::Of(27), Of(INPUT + 2)),
 ]);
-const WEIGHTS: Operand = operand(&[(One, Count::Panels)]);
+const WEIGHTS: Operand = operand(&[(One, Count::Computed(panels))]);
 const OUT: Operand = operand(&[
     (Step::Of(31), Of(BATCH)),
     (Step::Of(32), Of(FILTERS)),
@@ -30,15 +32,16 @@ const OUT: Operand = operand(&[
     (Step::Of(34), Of(OUTPUT + 1)),
     (Step::Of(35), Of(OUTPUT + 2)),
 ]);
-const BIAS: Operand = Operand { given: Some(36), dims: &[(One, Of(FILTERS))] };
-const RESIDUAL: Operand = Operand {
-    given: Some(38),
-    dims: &[
+const BIAS: Operand = given(36, Float32, &[(One, Of(FILTERS))]);
+const RESIDUAL: Operand = given(
+    38,
+    Float32,
+    &[
         (Step::Of(40), Of(BATCH)),
         (Step::Of(41), Count::Product(&[OUTPUT, OUTPUT + 1, OUTPUT + 2])),
         (One, Of(FILTERS)),
     ],
-};
+);
 
 /// In order.
 pub(super) const ARGS: &[Arg] = {
@@ -96,7 +99,7 @@ const _: () = assert!(ARGS.len() == 45, "the kernel takes 45 arguments");
 
 /// The factors of how many weights there are: groups, panels of each, taps, channels of a group, columns of a panel. Where
 /// each channel has a filter of its own the panels have one column, and these are all the weights there are.
-pub(super) fn panels(f: &mut PrimFunc, args: &[Expr]) -> Vec<Expr> {
+fn panels(f: &mut PrimFunc, args: &[Expr]) -> Vec<Expr> {
     let one = f.int(1);
     // The bounds of the arguments are asserted; a group count of 0 must not be divided by before.
     let groups = f.binary(BinOp::Max, args[GROUPS], one);

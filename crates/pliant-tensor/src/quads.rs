@@ -1,7 +1,8 @@
-//! Right operands of 8-bit products: panels of columns, in each four neighbours of k beside each other for every column.
+//! Quads: how a constant right operand of a product of 8-bit integers lies in memory: panels of columns, in each four
+//! neighbours of k beside each other for every column. As panels of floats, the same on every machine.
 
-use crate::epilogue::MOST_COLUMNS;
-
+/// Columns of the widest panel: four vectors of 512 bits of sums.
+const MOST_COLUMNS: usize = 64;
 /// Columns of a panel are a multiple of so many.
 const STEP: usize = 16;
 
