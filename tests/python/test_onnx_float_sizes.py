@@ -110,7 +110,7 @@ def test_powers_ranges_and_bounds_of_sizes_stay_symbols() -> None:
     assert "T.max(k, 2)" in expanded(helper.make_node("Clip", ["k", "c2"], ["to"])) or "T.max(2, k)" in expanded(
         helper.make_node("Clip", ["k", "c2"], ["to"])
     )
-    assert "(k * 2 + 1,)" in expanded(node("Sum", "k k c1", "to"))
+    assert "(k * 2 + 1,)" in expanded(node("Add", "k k", "kk"), node("Add", "kk c1", "to"))
     axes = [
         node("Shape", "x", "s"),
         node("Size", "s", "rank"),

@@ -64,6 +64,19 @@ pub struct Constraint {
     pub(crate) within: Within,
 }
 
+impl Constraint {
+    /// Whether it leaves a term of the same node fewer numbers than another constraint does.
+    pub(crate) fn says_more(&self, other: &Constraint) -> bool {
+        let (Relation::Is(term, values), Relation::Is(same, more)) =
+            (&self.relation, &other.relation)
+        else {
+            return false;
+        };
+        let fewer = values.len() < more.len() && values.iter().all(|v| more.contains(v));
+        term == same && fewer && (&self.node, &self.within) == (&other.node, &other.within)
+    }
+}
+
 /// Where a constraint is asked.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Within {

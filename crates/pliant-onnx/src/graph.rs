@@ -66,28 +66,39 @@ fn imported(
     node_alone: bool,
 ) -> Result<Imported, ImportError> {
     let form = form::check(&model.proto, &model.limits);
-    if !form.problems.is_empty() || !form.within {
-        return Err(ImportError { problems: form.problems });
-    }
     let graph = model.proto.graph.as_ref().ok_or_else(|| Problem::invalid("there is no graph"))?;
+    if !form.problems.is_empty() || !form.within {
+        let mut problems = form.problems;
+        if form.within {
+            problems.extend(all_problems(model, graph, options));
+        }
+        return Err(ImportError { problems });
+    }
     let mut importer = Importer::new(model);
     importer.places.file = options.file;
     importer.node_alone = node_alone;
-    importer.symbols.divide(&options.divisible).map_err(ImportError::from)?;
-    let parts = importer.main(graph, options);
-    if importer.problems.is_empty() {
-        importer.problems.extend(importer.symbols.unknown_divisible());
-    }
-    let mut warnings: Vec<Problem> = schema::note(model).into_iter().collect();
-    warnings.extend(importer.settled(options.allow_specialization));
+    let (parts, notes) = importer.walk(graph, options);
     match parts {
         Some(parts) if importer.problems.is_empty() => {
+            let warnings = schema::note(model).into_iter().chain(notes).collect();
             let mut imported = importer.finish(parts, warnings);
             imported.module = in_dataflow(imported.module)?;
             Ok(imported)
         }
-        _ => Err(ImportError { problems: importer.problems }),
+        _ if node_alone => Err(ImportError { problems: importer.problems }),
+        _ => {
+            let all = all_problems(model, graph, options);
+            // What was found first is never lost.
+            Err(ImportError { problems: if all.is_empty() { importer.problems } else { all } })
+        }
     }
+}
+
+/// What keeps the nodes from being converted, those behind one that fails as far as the file tells their types.
+fn all_problems(model: &Model, graph: &GraphProto, options: &ImportOptions) -> Vec<Problem> {
+    let mut importer = Importer::recording(model);
+    importer.walk(graph, options);
+    importer.into_problems().0
 }
 
 /// As [`import`]; the errors of the program's runs then name the nodes that they come from.
@@ -197,8 +208,25 @@ impl<'m> Importer<'m> {
         (self.problems, self.recorder)
     }
 
+    /// Converts the graph and looks at what was asked of symbols; returns what is only to be known too.
+    pub(crate) fn walk(
+        &mut self,
+        graph: &'m GraphProto,
+        options: &ImportOptions,
+    ) -> (Option<Parts>, Vec<Problem>) {
+        if let Err(problem) = self.symbols.divide(&options.divisible) {
+            self.problems.push(problem);
+        }
+        let parts = self.main(graph, options);
+        if self.problems.is_empty() {
+            self.problems.extend(self.symbols.unknown_divisible());
+        }
+        let notes = self.settled(options.allow_specialization);
+        (parts, notes)
+    }
+
     /// Looks at what was asked of symbols. What is broken is a problem; what is allowed is returned.
-    pub(crate) fn settled(&mut self, allowed: bool) -> Vec<Problem> {
+    fn settled(&mut self, allowed: bool) -> Vec<Problem> {
         let func = self.builder.func_mut();
         self.watch.settle(func, &self.origins, &self.symbols);
         self.problems.extend(self.watch.impossible(func));
@@ -213,7 +241,7 @@ impl<'m> Importer<'m> {
     }
 
     /// Walks the graph; nothing where its result cannot be made.
-    pub(crate) fn main(&mut self, graph: &'m GraphProto, options: &ImportOptions) -> Option<Parts> {
+    fn main(&mut self, graph: &'m GraphProto, options: &ImportOptions) -> Option<Parts> {
         let (inputs, defaults) = self.inputs(graph, options);
         self.initializers(graph, &inputs, options.keep_params_in_input);
         self.origin = Origin::default();

@@ -90,8 +90,7 @@ fn walk<'m>(
     findings: &mut Findings,
 ) -> Vec<Problem> {
     let mut importer = Importer::recording(model);
-    importer.main(graph, options);
-    let notes = importer.settled(options.allow_specialization);
+    let (_, notes) = importer.walk(graph, options);
     let (problems, recorder) = importer.into_problems();
     let mut failures = recorder.map(|r| r.failures).unwrap_or_default().into_iter().peekable();
     for problem in problems {

@@ -42,6 +42,53 @@ impl Node<'_, '_> {
         }
     }
 
+    /// A size must be 1 or another size: that of what an operand is spread over.
+    fn require_one_or(&mut self, own: Sym, whole: Sym, what: &str) -> Done {
+        let text = format!("{what} has {{}} where what it is applied to has {{}}");
+        let one = self.func().syms.int(1);
+        let equal = pliant_ops::prove::equal(self.func(), own, whole);
+        if equal == Some(true) || own == one {
+            return Ok(());
+        }
+        match pliant_ops::prove::equal(self.func(), own, one) {
+            Some(true) => return Ok(()),
+            Some(false) => return self.require_equal(own, whole, &text),
+            None => {}
+        }
+        let (size, all, one) = (self.size(own)?, self.size(whole)?, self.scalar(1i64)?);
+        let same = self.op("relax.equal", &[size, all])?;
+        let alone = self.op("relax.equal", &[size, one])?;
+        let holds = self.op("relax.logical_or", &[same, alone])?;
+        self.require(holds, &text, &[size, all])
+    }
+
+    /// An operator of a tensor and an operand that is spread over it: the result has the tensor's dims, as ONNX's
+    /// "unidirectional" broadcasting asks. `what` names the operand in messages.
+    ///
+    /// # Errors
+    /// Where the operand has more dims, or dims that are neither 1 nor those of the tensor, at all sizes; what the type
+    /// rule of the operator says.
+    pub fn op_onto(
+        &mut self,
+        name: &str,
+        x: Expr,
+        part: Expr,
+        what: &str,
+    ) -> Result<Expr, Problem> {
+        let (dims, own) = (self.dims(x)?, self.dims(part)?);
+        let Some(lead) = dims.len().checked_sub(own.len()) else {
+            let (more, rank) = (own.len(), dims.len());
+            let text = format!("{what} has {more} dims, but what it is applied to has {rank}");
+            return Err(Problem::invalid(text));
+        };
+        for (&own, &whole) in own.iter().zip(&dims[lead..]) {
+            self.require_one_or(own, whole, what)?;
+        }
+        let y = self.op(name, &[x, part])?;
+        let known: Vec<Option<Sym>> = dims.into_iter().map(Some).collect();
+        self.with_dims(y, &known)
+    }
+
     /// A computation on sizes in its element type: numbers that int32 does not hold wrap, as ONNX Runtime has it, and where
     /// only a run knows them it checks that they do not.
     ///

@@ -225,7 +225,9 @@ impl Node<'_, '_> {
         let hits = self.op("relax.equal", &[column, all])?;
         let hits = self.cast(hits, DType::Int64)?;
         let hits = self.op_with("relax.sum", &[hits], ints_attr("axis", 0))?;
-        let none = self.scalar(0i64)?;
+        let (none, once) = (self.scalar(0i64)?, self.scalar(1i64)?);
+        let alone = self.op("relax.less_equal", &[hits, once])?;
+        self.require(alone, "its axes {} name one twice", &[axes])?;
         self.op("relax.greater", &[hits, none])
     }
 
@@ -287,8 +289,13 @@ impl Node<'_, '_> {
         }
         let axis = self.tensor(i)?;
         let axis = self.scalar_of(axis)?;
-        let rank = self.func().syms.int(rank as i64);
-        let axis = self.counted_from_start(axis, rank)?;
+        let size = self.func().syms.int(rank as i64);
+        let axis = self.counted_from_start(axis, size)?;
+        if count < rank {
+            let end = self.scalar(count as i64)?;
+            let within = self.op("relax.less", &[axis, end])?;
+            self.require(within, "axis {} is none that it can go along", &[axis])?;
+        }
         self.among(axis, 0, count, make)
     }
 

@@ -9,6 +9,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::error::Problem;
 use crate::graph::own_domain;
 use crate::model::Model;
+use crate::proto::tensor_proto::DataType;
 use crate::proto::{FunctionProto, ModelProto, NodeProto};
 
 /// The oldest version of ONNX's own operators whose models are tested.
@@ -25,8 +26,39 @@ struct Takes {
     /// How many inputs at most; none without end.
     inputs: Option<usize>,
     outputs: Option<usize>,
+    types: Vec<InputTypes>,
     /// With whether each must be given.
     attributes: Vec<(&'static str, bool)>,
+}
+
+/// The element types that an input may be of.
+struct InputTypes {
+    /// Inputs that name the same are of one type.
+    name: &'static str,
+    /// A letter for each, the first for the first of [`DataType`]; empty where anything goes.
+    letters: &'static str,
+    /// Whether it stands for any number of inputs.
+    many: bool,
+}
+
+impl InputTypes {
+    fn read(word: &'static str) -> InputTypes {
+        let (word, many) = word.strip_suffix('*').map_or((word, false), |word| (word, true));
+        let (name, letters) = word.split_once('=').unwrap_or(("", word));
+        InputTypes { name, letters, many }
+    }
+
+    fn takes(&self, ty: DataType) -> bool {
+        self.letters.is_empty() || self.all().any(|taken| taken == ty)
+    }
+
+    fn all(&self) -> impl Iterator<Item = DataType> {
+        let code = |letter: u8| match letter {
+            b'a'..=b'z' => i32::from(letter - b'a') + 1,
+            _ => i32::from(letter - b'A') + 27,
+        };
+        self.letters.bytes().filter_map(move |letter| DataType::try_from(code(letter)).ok())
+    }
 }
 
 struct Table {
@@ -52,6 +84,10 @@ fn table() -> &'static Table {
                 Some(inputs) => Some(Takes {
                     inputs: most(inputs),
                     outputs: words.next().and_then(most),
+                    types: match words.next() {
+                        None | Some("-") => Vec::new(),
+                        Some(types) => types.split(',').map(InputTypes::read).collect(),
+                    },
                     attributes: words
                         .map(|w| w.strip_suffix('!').map_or((w, false), |name| (name, true)))
                         .collect(),
@@ -72,6 +108,73 @@ pub(crate) fn newest(domain: &str) -> i64 {
     table().newest.get(domain).copied().unwrap_or(1)
 }
 
+/// What an operator takes, version by version.
+fn versions(node: &NodeProto) -> Option<&[Schema]> {
+    table().schemas.get(&(own_domain(node.domain()), node.op_type())).map(Vec::as_slice)
+}
+
+fn in_version(all: &[Schema], version: i64) -> Option<&Schema> {
+    all.iter().rev().find(|s| s.since <= version)
+}
+
+/// Whether a node's inputs are of the element types that its operator takes in that version of its domain. None is the type
+/// of what is left out, is no tensor, or is not known.
+///
+/// # Errors
+/// For the first input of another type, and for inputs of different types that must be of one.
+pub(crate) fn check_types(
+    node: &NodeProto,
+    version: i64,
+    given: &[Option<DataType>],
+) -> Result<(), Problem> {
+    let all = versions(node).unwrap_or_default();
+    let Some(Takes { types, .. }) = in_version(all, version).and_then(|s| s.takes.as_ref()) else {
+        return Ok(());
+    };
+    let mut first: FxHashMap<&str, (usize, DataType)> = FxHashMap::default();
+    for (i, &ty) in given.iter().enumerate() {
+        let (Some(types), Some(ty)) = (of_input(types, i), ty) else { continue };
+        if !types.takes(ty) {
+            let takes: Vec<String> = types.all().map(type_name).collect();
+            let (given, takes) = (type_name(ty), takes.join(", "));
+            let message = format!("input {i} is of {given}; opset {version} takes {takes}");
+            let later = |s: &&Schema| {
+                let types = s.takes.as_ref().and_then(|takes| of_input(&takes.types, i));
+                s.since > version && types.is_some_and(|types| types.takes(ty))
+            };
+            let help = match all.iter().find(later) {
+                Some(s) => format!("opset {} takes it: {CONVERT}", s.since),
+                None => "a Cast before it makes it one of those".into(),
+            };
+            return Err(Problem::invalid(message).with_help(help));
+        }
+        if types.name.is_empty() {
+            continue;
+        }
+        let (at, other) = *first.entry(types.name).or_insert((i, ty));
+        if other != ty {
+            let (ty, other) = (type_name(ty), type_name(other));
+            let message =
+                format!("inputs {at} and {i} must be of one type, but are of {other} and {ty}");
+            return Err(Problem::invalid(message).with_help("a Cast before it makes them alike"));
+        }
+    }
+    Ok(())
+}
+
+/// What input `i` may be of.
+fn of_input(types: &[InputTypes], i: usize) -> Option<&InputTypes> {
+    types.get(i).or_else(|| types.last().filter(|last| last.many))
+}
+
+/// An element type as messages call it.
+fn type_name(ty: DataType) -> String {
+    match crate::tensor::dtype(ty as i32) {
+        Ok(dtype) if crate::coded::coded(ty as i64).is_none() => dtype.to_string(),
+        _ => ty.as_str_name().to_lowercase(),
+    }
+}
+
 /// Whether a node is what its operator takes in that version of its domain.
 ///
 /// # Errors
@@ -79,9 +182,9 @@ pub(crate) fn newest(domain: &str) -> i64 {
 /// that it does not know or that are missing.
 pub(crate) fn check(node: &NodeProto, version: i64) -> Result<(), Problem> {
     let domain = own_domain(node.domain());
-    let Some(all) = table().schemas.get(&(domain, node.op_type())) else { return Ok(()) };
+    let Some(all) = versions(node) else { return Ok(()) };
     let of = if domain.is_empty() { String::new() } else { format!(" of {domain}") };
-    let Some(schema) = all.iter().rev().find(|s| s.since <= version) else {
+    let Some(schema) = in_version(all, version) else {
         let first = all.first().map_or(1, |s| s.since);
         let message = format!("the model is of opset {version}{of}, but it came with {first}");
         return Err(Problem::invalid(message).with_help(CONVERT));
@@ -208,6 +311,24 @@ mod tests {
             attribute: attribute.collect(),
             ..NodeProto::default()
         }
+    }
+
+    #[test]
+    fn element_types_are_held_against_the_version() {
+        let told = |op: &str, version, types: &[DataType]| {
+            let given: Vec<_> = types.iter().map(|&ty| Some(ty)).collect();
+            let told = check_types(&node(op, types.len(), &[]), version, &given);
+            told.map_err(|p| p.to_string()).err().unwrap_or_default()
+        };
+        use DataType::{Bool, Float, Int8, Int64};
+        assert_eq!(told("Not", 17, &[Bool]), "");
+        assert!(told("Not", 17, &[Float]).contains("input 0 is of float32"));
+        assert_eq!(told("Add", 14, &[Int8, Int8]), "");
+        assert!(told("Add", 13, &[Int8, Int8]).contains("opset 14 takes it"));
+        assert!(told("Add", 14, &[Float, Int64]).contains("must be of one type"));
+        assert!(told("Concat", 13, &[Float, Float, Int64]).contains("inputs 0 and 2"));
+        assert_eq!(told("Loop", 13, &[Int64, Bool, Float, Int64]), "");
+        assert!(told("Gather", 13, &[Float, Float]).contains("input 1 is of float32"));
     }
 
     #[test]

@@ -125,6 +125,9 @@ fn read_of(
     external: &mut ExternalData,
 ) -> Result<Tensor, String> {
     let shape = &proto.dims;
+    if let Some(twice) = second_place(proto) {
+        return Err(twice);
+    }
     let packed = match DataType::try_from(proto.data_type()) {
         Ok(DataType::Int4 | DataType::Uint4 | DataType::Float4e2m1) => Some(4),
         Ok(DataType::Int2 | DataType::Uint2) => Some(2),
@@ -156,6 +159,21 @@ fn read_of(
         return view(raw.clone(), shape, dtype);
     }
     read_fields(proto, shape, dtype, packed)
+}
+
+/// The elements of a tensor stand in one place; which of several is meant, nobody can say.
+fn second_place(proto: &TensorProto) -> Option<String> {
+    let given = [
+        ("raw_data", proto.raw_data.as_ref().is_some_and(|raw| !raw.is_empty())),
+        ("float_data", !proto.float_data.is_empty()),
+        ("double_data", !proto.double_data.is_empty()),
+        ("int32_data", !proto.int32_data.is_empty()),
+        ("int64_data", !proto.int64_data.is_empty()),
+        ("uint64_data", !proto.uint64_data.is_empty()),
+        ("external_data", proto.data_location() == DataLocation::External),
+    ];
+    let places: Vec<&str> = given.iter().filter(|(_, is)| *is).map(|(name, _)| *name).collect();
+    (places.len() > 1).then(|| format!("its elements stand in {}", places.join(" and in ")))
 }
 
 /// A tensor over bytes of the file; a copy where the address is odd for its element type.

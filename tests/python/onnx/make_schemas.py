@@ -1,14 +1,20 @@
 """Writes ``crates/pliant-onnx/src/generated/schemas.txt``: what the operators that are imported may be given, version by
 version: ``python tests/python/onnx/make_schemas.py``.
 
-A line is ``domain name since inputs outputs attributes...``, the domain ``-`` for ONNX's own. Numbers of inputs are
+A line is ``domain name since inputs outputs types attributes...``, the domain ``-`` for ONNX's own. Numbers of inputs are
 ``least-most``, most ``*`` where there is no end; attributes that must be given end with ``!``; a version from which on the
 operator is gone has ``gone`` in place of the rest. Before them stand the newest versions of the domains. Operators of
 ``com.microsoft`` are those of the package ``onnxruntime``, where that is installed; else their lines stay as they are.
+
+The types are those of the inputs, comma-separated, ``-`` where there is none: a letter for each element type that an input may
+have, ``a`` for the first of ``TensorProto.DataType``; none for what is no tensor. Inputs that must be of one type begin with
+the same ``NAME=``; what stands for any number of inputs ends with ``*``.
 """
 
 from __future__ import annotations
 
+import string
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +24,33 @@ from pliant.frontend.onnx import operators
 
 FILE = Path(__file__).resolve().parents[3] / "crates/pliant-onnx/src/generated/schemas.txt"
 MANY = 2**31 - 1
+LETTERS = string.ascii_lowercase + string.ascii_uppercase
 CONTRIB = "com.microsoft"
 
 
-def line(schema: Any) -> str:
+def types(schema: Any) -> str:
+    """The word for the types of the inputs."""
+    names = [getattr(i, "type_str", None) or i.typeStr for i in schema.inputs]
+    ends = [i.option.name == "Variadic" for i in schema.inputs]
+    same = [getattr(i, "is_homogeneous", getattr(i, "isHomogeneous", True)) for i in schema.inputs]
+    counts = Counter(names)
+
+    def word(k: int) -> str:
+        texts = schema.inputs[k].types
+        plain = [t[len("tensor(") : -1].upper() for t in texts if t.startswith("tensor(")]
+        # What takes sequences or optionals too is looked at by its converter.
+        taken = sorted(onnx.TensorProto.DataType.Value(t) for t in plain) if len(plain) == len(texts) else []
+        letters = "".join(LETTERS[code - 1] for code in taken)
+        shared = same[k] and (counts[names[k]] > 1 or ends[k]) and not names[k].startswith("tensor(")
+        return f"{names[k]}={letters}" * shared + letters * (not shared) + "*" * ends[k]
+
+    return ",".join(map(word, range(len(names)))) or "-"
+
+
+def line(schema: Any, is_last: bool) -> str:
     head = f"{schema.domain or '-'} {schema.name} {schema.since_version}"
-    if schema.deprecated:
+    # A version that another one came after is run all the same.
+    if schema.deprecated and is_last:
         return f"{head} gone"
 
     def count(least: int, most: int) -> str:
@@ -32,7 +59,7 @@ def line(schema: Any) -> str:
     attributes = sorted(f"{name}!" if a.required else name for name, a in schema.attributes.items())
     inputs = count(schema.min_input, schema.max_input)
     outputs = count(schema.min_output, schema.max_output)
-    return " ".join([head, inputs, outputs, *attributes])
+    return " ".join([head, inputs, outputs, types(schema), *attributes])
 
 
 def contrib() -> list[Any] | None:
@@ -61,7 +88,9 @@ def lines() -> list[str]:
     rows.sort(key=lambda s: (s.domain, s.name, s.since_version))
     domains = sorted({s.domain for s in rows} - {CONTRIB})
     head = [f"{domain or '-'} {newest[domain]}" for domain in domains] + [f"{CONTRIB} 1"]
-    return [*head, *map(line, rows), *[k for k in kept if k != f"{CONTRIB} 1"]]
+    last = {(s.domain, s.name): s for s in rows}
+    written = [line(s, last[s.domain, s.name] is s) for s in rows]
+    return [*head, *written, *[k for k in kept if k != f"{CONTRIB} 1"]]
 
 
 if __name__ == "__main__":

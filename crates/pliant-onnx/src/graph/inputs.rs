@@ -304,14 +304,15 @@ impl<'m> Importer<'m> {
         let fed: FxHashSet<&str> = fed.iter().map(|i| i.name()).collect();
         let declared: FxHashMap<&str, &ValueInfoProto> =
             graph.input.iter().map(|i| (i.name(), i)).collect();
+        let mut unread = IndexMap::<(String, Option<String>), (Problem, Vec<&str>)>::new();
         for proto in graph.initializer.iter().filter(|t| !fed.contains(t.name())) {
             self.origin = self.origins.named(proto.name());
             let value = match tensor::read(proto, &mut self.external, &self.limits) {
                 Ok(tensor) if keep => self.param(proto.name(), tensor),
                 Ok(tensor) => constant_value(proto, tensor),
                 Err(p) => {
-                    let message = format!("initializer '{}': {}", proto.name(), p.message);
-                    self.problems.push(Problem { message, ..p });
+                    let of = unread.entry((p.message.clone(), p.help.clone()));
+                    of.or_insert((p, Vec::new())).1.push(proto.name());
                     Value::Failed
                 }
             };
@@ -323,6 +324,7 @@ impl<'m> Importer<'m> {
             self.origins.describe(self.origin, self.builder.func(), &value);
             self.define(proto.name(), value);
         }
+        self.problems.extend(unread.into_values().map(|(problem, names)| of_all(problem, &names)));
         for sparse in &graph.sparse_initializer {
             let name = sparse.values.as_ref().map_or("", |v| v.name());
             let message = format!("initializer '{name}' is sparse");
@@ -339,6 +341,19 @@ impl<'m> Importer<'m> {
         self.params.insert(name.into(), tensor);
         Value::Expr(self.builder.func_mut().var_expr(var))
     }
+}
+
+/// What is wrong with several initializers alike, such as a file of data that is not there, is one problem.
+fn of_all(problem: Problem, names: &[&str]) -> Problem {
+    const NAMED: usize = 3;
+    let (s, some) = (if names.len() == 1 { "" } else { "s" }, names.iter().take(NAMED));
+    let quoted: Vec<String> = some.map(|name| format!("'{name}'")).collect();
+    let more = match names.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let message = format!("initializer{s} {}{more}: {}", quoted.join(", "), problem.message);
+    Problem { message, ..problem }
 }
 
 /// A tensor of the file as a value.

@@ -9,6 +9,7 @@ use crate::error::Problem;
 use crate::guard;
 use crate::node::{Node, label};
 use crate::ops;
+use crate::proto::tensor_proto::DataType;
 use crate::proto::{AttributeProto, FunctionProto, GraphProto, NodeProto};
 use crate::ratio;
 use crate::schema;
@@ -109,6 +110,13 @@ impl<'m> Importer<'m> {
         if inputs.iter().any(|v| matches!(v, Value::Failed)) {
             return Err(Problem::invalid(""));
         }
+        if function.is_none() && row.is_some() {
+            // What only moves elements takes small ones too, whatever its definition says.
+            let small = |v: &&Value| moves(node.op_type()) && matches!(v, Value::Coded(..));
+            let of = |v: &Value| Some(v).filter(|v| !small(v)).and_then(|v| self.element_type(v));
+            let types: Vec<_> = inputs.iter().map(of).collect();
+            schema::check_types(node, opset, &types)?;
+        }
         if let Some(function) = function {
             return self.call(function, node, inputs);
         }
@@ -138,6 +146,20 @@ impl<'m> Importer<'m> {
         });
         let outputs = guard::convert(row, &mut Node::new(self, node, opset, held.collect()))?;
         Ok(outputs.into_iter().map(|v| Value::Coded(small, Box::new(v))).collect())
+    }
+
+    /// The element type of a tensor, where it is known.
+    fn element_type(&self, value: &Value) -> Option<DataType> {
+        let func = self.builder.func();
+        let dtype = match value {
+            Value::Coded(ty, _) => return Some(*ty),
+            Value::Expr(e) => func.ty(*e).dtype(),
+            Value::Const(t) => Some(t.dtype()),
+            Value::Syms(t) => Some(t.dtype),
+            Value::Ratios(r) => Some(r.dtype),
+            _ => None,
+        };
+        dtype.map(tensor::code)
     }
 
     /// What an operator gives that only moves elements, of quotients of sizes: quotients.

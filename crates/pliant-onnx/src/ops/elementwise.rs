@@ -222,6 +222,13 @@ fn power(n: &mut Node<'_, '_>) -> Converted {
         let power = n.op("relax.power", &[x, y])?;
         return Ok(vec![n.cast(power, dtype)?.into()]);
     }
+    let exact = n.const_floats(1).is_some_and(|all| all.iter().all(|e| e.abs() <= 256.0));
+    if dtype.is_float() && n.dtype(y)?.is_integer() && !exact {
+        // Whether an exponent is odd is lost where the type of the base does not hold it.
+        let [x, y] = [n.cast(x, DType::Float64)?, n.cast(y, DType::Float64)?];
+        let power = n.op("relax.power", &[x, y])?;
+        return Ok(vec![n.cast(power, dtype)?.into()]);
+    }
     let y = n.cast(y, dtype)?;
     Ok(vec![n.op("relax.power", &[x, y])?.into()])
 }

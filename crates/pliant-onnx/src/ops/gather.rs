@@ -192,12 +192,17 @@ fn tensor_scatter(n: &mut Node<'_, '_>) -> Converted {
     order.iter().enumerate().for_each(|(to, &from)| back[from] = to);
     let (cache, update) = (n.permute(cache, &order)?, n.permute(update, &order)?);
     let (batch, length) = (dims[0], n.dims_from(update, 2)?[1]);
+    let text = "its update has {} places, but its cache {}";
+    n.require_at_most(length, dims[axis], text)?;
     let one = n.func().syms.int(1);
     let mut places = n.iota(length)?;
     places = n.reshape(places, &[one, length])?;
     if let Some(first) = n.optional(2)? {
         let first = n.reshape(first, &[batch, one])?;
         let first = n.cast(first, pliant_ir::DType::Int64)?;
+        let none = n.scalar(0i64)?;
+        let counted = n.op("relax.greater_equal", &[first, none])?;
+        n.require(counted, "'write_indices' must not be negative, but are {}", &[first])?;
         places = n.op("relax.add", &[places, first])?;
     }
     if circular {

@@ -26,6 +26,7 @@ fn concat(n: &mut Node<'_, '_>) -> Converted {
         if let Some(parts) = parts
             && parts.iter().all(|p| p.shape.len() == 1)
         {
+            n.axis(axis, 1)?;
             let dtype = parts[0].dtype;
             let elems: Vec<Sym> = parts.into_iter().flat_map(|p| p.elems).collect();
             return Ok(vec![SymTensor { dtype, ..SymTensor::vector(elems) }.into()]);
@@ -37,6 +38,8 @@ fn concat(n: &mut Node<'_, '_>) -> Converted {
         known = known.and_then(|all| Some([all, n.elements_of(&part)?].concat()));
     }
     let parts = n.tensors()?;
+    let rank = n.rank(parts[0])?;
+    n.axis(axis, rank)?;
     let made = n.concat(&parts, axis)?;
     n.note_elements(made, known.unwrap_or_default());
     Ok(vec![made.into()])
@@ -103,6 +106,9 @@ fn equal_parts(n: &mut Node<'_, '_>, dim: Sym, count: i64) -> Result<Vec<Sym>, P
     let before = syms.int(count - 1);
     let taken = syms.mul(whole, before);
     let last = syms.sub(dim, taken);
+    if n.opset < 18 {
+        n.require_equal(last, whole, "its last part would have {} elements and the others {}")?;
+    }
     let mut lengths = vec![whole; count as usize - 1];
     lengths.push(last);
     Ok(lengths)

@@ -1,6 +1,6 @@
 //! Products of matrices.
 
-use pliant_ir::{AttrValue, Attrs};
+use pliant_ir::{AttrValue, Attrs, DType};
 
 use super::{OnnxOp, op};
 use crate::error::Problem;
@@ -25,7 +25,11 @@ pub(super) fn gemm(n: &mut Node<'_, '_>) -> Converted {
         }
     }
     let mut y = n.op("relax.matmul", &sides)?;
-    let dtype = n.dtype(y)?;
+    let own = n.dtype(y)?;
+    // Parts of integers are cut to integers at the end.
+    let parts = own.is_integer() && [alpha, beta].iter().any(|v| v.fract() != 0.0);
+    let dtype = if parts { DType::Float64 } else { own };
+    y = n.cast(y, dtype)?;
     if alpha != 1.0 {
         let factor = n.number(alpha, dtype)?;
         y = n.op("relax.multiply", &[y, factor])?;
@@ -33,6 +37,7 @@ pub(super) fn gemm(n: &mut Node<'_, '_>) -> Converted {
     if let Some(c) = n.optional(2)?
         && beta != 0.0
     {
+        let c = n.cast(c, dtype)?;
         let c = match beta {
             1.0 => c,
             _ => {
@@ -40,9 +45,9 @@ pub(super) fn gemm(n: &mut Node<'_, '_>) -> Converted {
                 n.op("relax.multiply", &[c, factor])?
             }
         };
-        y = n.op("relax.add", &[y, c])?;
+        y = n.op_onto("relax.add", y, c, "C")?;
     }
-    Ok(vec![y.into()])
+    Ok(vec![n.cast(y, own)?.into()])
 }
 
 fn einsum(n: &mut Node<'_, '_>) -> Converted {

@@ -31,7 +31,8 @@ fn binarize(n: &mut Node<'_, '_>) -> Converted {
     let threshold = n.attrs().float("threshold")?.unwrap_or(0.0);
     let x = n.tensor(0)?;
     let dtype: DType = n.dtype(x)?;
-    let threshold = n.number(threshold, dtype)?;
+    let wide = if dtype.is_integer() { DType::Float64 } else { dtype };
+    let (x, threshold) = (n.cast(x, wide)?, n.number(threshold, wide)?);
     let above = n.op("relax.greater", &[x, threshold])?;
     Ok(vec![n.cast(above, dtype)?.into()])
 }

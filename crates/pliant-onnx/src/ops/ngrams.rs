@@ -168,6 +168,12 @@ fn in_columns(n: &mut Node<'_, '_>, counts: Expr, columns: &[i64]) -> Result<Exp
 }
 
 fn weighted(n: &mut Node<'_, '_>, y: Expr, mode: &str) -> Result<Expr, Problem> {
+    let mut y = y;
+    if mode == "IDF" {
+        let zero = n.number(0.0, DType::Float32)?;
+        let there = n.op("relax.greater", &[y, zero])?;
+        y = n.cast(there, DType::Float32)?;
+    }
     let weights = n.attrs().floats("weights")?;
     let (Some(weights), true) = (weights, mode != "TF") else { return Ok(y) };
     let width = n.dims(y)?[1];
@@ -176,11 +182,5 @@ fn weighted(n: &mut Node<'_, '_>, y: Expr, mode: &str) -> Result<Expr, Problem> 
     }
     let weights = Tensor::from_slice(&[weights.len() as i64], weights);
     let weights = n.im.constant(&weights.map_err(|e| Problem::invalid(e.to_string()))?);
-    let mut y = y;
-    if mode == "IDF" {
-        let zero = n.number(0.0, DType::Float32)?;
-        let there = n.op("relax.greater", &[y, zero])?;
-        y = n.cast(there, DType::Float32)?;
-    }
     n.op("relax.multiply", &[y, weights])
 }

@@ -2,6 +2,7 @@
 
 use pliant_ir::relax::Expr;
 use pliant_ir::{AttrValue, DType};
+use pliant_ops::rules::wide_float;
 use pliant_sym::Sym;
 
 use super::{OnnxOp, op};
@@ -41,6 +42,9 @@ pub(super) fn saturated(
 ) -> Result<Expr, Problem> {
     let wide = n.dtype(x)?;
     let mut y = n.op("relax.round", &[x])?;
+    // What is whole in 16 bits need not be so any more with a zero point.
+    let wide = wide_float(wide);
+    y = n.cast(y, wide)?;
     if let Some(zero) = zero_point {
         let zero = n.cast(zero, wide)?;
         y = n.op("relax.add", &[y, zero])?;
@@ -59,6 +63,9 @@ pub(super) fn spread(
     axis: i64,
     block: i64,
 ) -> Result<Expr, Problem> {
+    if block < 0 {
+        return Err(Problem::invalid("attribute 'block_size' must not be negative"));
+    }
     let dims = n.dims(x)?;
     let own = n.dims(part)?;
     let one = n.func().syms.int(1);
@@ -67,6 +74,8 @@ pub(super) fn spread(
         1 if own[0] == one => n.scalar_of(part),
         1 if block == 0 => {
             let axis = n.axis(axis, dims.len())?;
+            let text = "a scale or zero point is of size {} for an axis of {}";
+            n.require_equal(own[0], dims[axis], text)?;
             n.along(part, axis, dims.len())
         }
         _ if block == 0 => Ok(part),
@@ -75,6 +84,15 @@ pub(super) fn spread(
                 return Err(Problem::invalid("blocks need a scale of the rank of the input"));
             }
             let axis = n.axis(axis, rank)?;
+            for (k, (&own, &dim)) in own.iter().zip(&dims).enumerate() {
+                let by = n.func().syms.int(if k == axis { block } else { 1 });
+                let want = n.func().syms.ceildiv(dim, by);
+                n.require_equal(
+                    own,
+                    want,
+                    "a scale or zero point has {} blocks, but must have {}",
+                )?;
+            }
             let places = n.iota(dims[axis])?;
             let size = n.scalar(block)?;
             let places = n.op("relax.floor_divide", &[places, size])?;
@@ -111,9 +129,12 @@ pub(super) fn quantize(n: &mut Node<'_, '_>) -> Converted {
     let block = n.attrs().int("block_size")?.unwrap_or(0);
     let (x, scale) = (n.tensor(0)?, n.tensor(1)?);
     let target = target(n)?;
-    let wide = n.dtype(scale)?;
+    let wide = match n.attrs().int("precision")?.filter(|&code| code != 0) {
+        Some(code) => crate::tensor::element_type(code)?,
+        None => n.dtype(scale)?,
+    };
     let scale = spread(n, scale, x, axis, block)?;
-    let wider = n.cast(x, wide)?;
+    let (wider, scale) = (n.cast(x, wide)?, n.cast(scale, wide)?);
     let y = n.op("relax.divide", &[wider, scale])?;
     // The zero point of a float is 0.
     if let Target::Small(ty) = target
@@ -147,17 +168,23 @@ pub(super) fn quantize(n: &mut Node<'_, '_>) -> Converted {
 /// In the type that 'output_dtype' names, else that of the scale.
 pub(super) fn dequantize(n: &mut Node<'_, '_>) -> Converted {
     let y = dequantized(n)?;
-    match n.attrs().int("output_dtype")?.filter(|&code| code != 0) {
-        Some(code) => Ok(vec![n.cast(y, crate::tensor::element_type(code)?)?.into()]),
-        None => Ok(vec![y.into()]),
-    }
+    let dtype = match n.attrs().int("output_dtype")?.filter(|&code| code != 0) {
+        Some(code) => crate::tensor::element_type(code)?,
+        None => {
+            let scale = n.tensor(1)?;
+            n.dtype(scale)?
+        }
+    };
+    Ok(vec![n.cast(y, dtype)?.into()])
 }
 
+/// The product with the scale, at least in float32: a number of 16 bits leaves float16.
 fn dequantized(n: &mut Node<'_, '_>) -> Result<Expr, Problem> {
     let axis = n.attrs().int("axis")?.unwrap_or(1);
     let block = n.attrs().int("block_size")?.unwrap_or(0);
     let scale = n.tensor(1)?;
-    let wide = n.dtype(scale)?;
+    let wide = wide_float(n.dtype(scale)?);
+    let scale = n.cast(scale, wide)?;
     if let Some((ty, codes)) = n.coded(0)?
         && coded::is_float(ty)
     {
@@ -193,7 +220,7 @@ pub(super) fn dynamic_quantize(n: &mut Node<'_, '_>) -> Converted {
     let start = saturated(n, start, None, DType::UInt8, (0.0, 255.0))?;
     let y = n.op("relax.divide", &[x, divisor])?;
     let y = saturated(n, y, Some(start), DType::UInt8, (0.0, 255.0))?;
-    Ok(vec![y.into(), scale.into(), start.into()])
+    Ok(vec![y.into(), divisor.into(), start.into()])
 }
 
 /// An operand in int32 without its zero point, which is one number, or one for each row or column.

@@ -171,32 +171,33 @@ fn of(n: &mut Node<'_, '_>, before: Before, op: &str, after: After) -> Converted
     if matches!((&before, &after), (Before::Nothing, After::Nothing)) {
         return Ok(vec![over.apply(n, op, x, over.keep)?.into()]);
     }
-    let y = n.in_wide(x, |n, x| {
-        let x = match before {
-            Before::Nothing => x,
-            Before::Abs => n.op("relax.abs", &[x])?,
-            Before::Square => n.op("relax.multiply", &[x, x])?,
-        };
-        let y = over.apply(n, op, x, over.keep)?;
-        finish(n, y, after)
-    })?;
+    // Squares leave the type of integers, whose root does not.
+    if matches!(after, After::Root | After::Log) {
+        return in_floats(n, x, |n, x| between(n, x, &over, op, (before, after)));
+    }
+    let y = n.in_wide(x, |n, x| between(n, x, &over, op, (before, after)))?;
     Ok(vec![y.into()])
 }
 
-fn finish(n: &mut Node<'_, '_>, y: Expr, after: After) -> Result<Expr, Problem> {
-    let op = match after {
-        After::Nothing => return Ok(y),
-        After::Root => "relax.sqrt",
-        After::Log => "relax.log",
+/// One reduction with what is done before and after it.
+fn between(
+    n: &mut Node<'_, '_>,
+    x: Expr,
+    over: &Over,
+    op: &str,
+    (before, after): (Before, After),
+) -> Result<Expr, Problem> {
+    let x = match before {
+        Before::Nothing => x,
+        Before::Abs => n.op("relax.abs", &[x])?,
+        Before::Square => n.op("relax.multiply", &[x, x])?,
     };
-    let dtype = n.dtype(y)?;
-    if !dtype.is_integer() {
-        return n.op(op, &[y]);
+    let y = over.apply(n, op, x, over.keep)?;
+    match after {
+        After::Nothing => Ok(y),
+        After::Root => n.op("relax.sqrt", &[y]),
+        After::Log => n.op("relax.log", &[y]),
     }
-    // Integers are rounded down to integers again.
-    let wide = n.cast(y, DType::Float64)?;
-    let z = n.op(op, &[wide])?;
-    n.cast(z, dtype)
 }
 
 /// The largest element goes first, so that no exponential overflows.

@@ -116,8 +116,8 @@ fn resolve(
         let mut others = Vec::with_capacity(dims.len());
         for (_, &dim) in dims.iter().enumerate().filter(|(i, _)| *i != open) {
             match all.iter().position(|&d| d == dim) {
-                Some(at) if n.func().syms.as_int(dim) != Some(0) => drop(all.remove(at)),
-                _ => others.push(dim),
+                Some(at) => drop(all.remove(at)),
+                None => others.push(dim),
             }
         }
         let syms = &mut n.func().syms;
@@ -403,6 +403,7 @@ fn unsqueeze_at_run(n: &mut Node<'_, '_>) -> Converted {
     let old = n.func().syms.int(own.len() as i64);
     let rank = n.func().syms.add(old, count);
     if own.is_empty() {
+        n.axes_mask(axes, rank)?;
         let one = n.scalar(1i64)?;
         let ones = n.full(&[count], one)?;
         return Ok(vec![n.reshape_at_run(x, ones)?.into()]);

@@ -30,6 +30,9 @@ fn arg(n: &mut Node<'_, '_>, op: &str) -> Converted {
     let x = n.tensor(0)?;
     let dims = n.dims(x)?;
     let axis = n.axis(n.attrs().int("axis")?.unwrap_or(0), dims.len())?;
+    if n.func().syms.as_int(dims[axis]) == Some(0) {
+        return Err(Problem::invalid(format!("axis {axis} has no elements to find one among")));
+    }
     let attrs = ints_attr("axis", axis as i64).with("keepdims", AttrValue::Bool(keep));
     if !last {
         return Ok(vec![n.op_with(op, &[x], attrs)?.into()]);
@@ -110,6 +113,16 @@ fn top_k(n: &mut Node<'_, '_>) -> Converted {
     let none = n.func().syms.int(0);
     n.require_at_most(none, k, "k must be at least {}, but is {}")?;
     n.require_at_most(k, dims[axis], "k is {}, but its axis has {}")?;
+    // NaN is larger than all numbers; by itself, a search has it behind them in either order.
+    let given = x;
+    let as_largest = largest && n.dtype(x)?.is_float();
+    let x = if as_largest {
+        let (dtype, nan) = (n.dtype(x)?, n.op("relax.isnan", &[x])?);
+        let top = n.number(f64::INFINITY, dtype)?;
+        n.op("relax.where", &[nan, top, x])?
+    } else {
+        x
+    };
     if let Some(k) = n.func().syms.as_int(k) {
         let attrs = ints_attr("k", k)
             .with("axis", AttrValue::Int(axis as i64))
@@ -117,7 +130,12 @@ fn top_k(n: &mut Node<'_, '_>) -> Converted {
             .with("largest", AttrValue::Bool(largest))
             .with("dtype", AttrValue::DType(DType::Int64));
         let both = n.op_with("relax.topk", &[x], attrs)?;
-        return Ok(n.fields(both, 2).into_iter().map(Value::from).collect());
+        let mut both = n.fields(both, 2);
+        if as_largest {
+            let attrs = ints_attr("axis", axis as i64);
+            both[0] = n.op_with("relax.gather_elements", &[given, both[1]], attrs)?;
+        }
+        return Ok(both.into_iter().map(Value::from).collect());
     }
     // The first k of all in order.
     let attrs = ints_attr("axis", axis as i64)
@@ -127,7 +145,7 @@ fn top_k(n: &mut Node<'_, '_>) -> Converted {
     let zero = n.func().syms.int(0);
     let places = n.slice_axis(order, axis, zero, k)?;
     let attrs = ints_attr("axis", axis as i64);
-    let values = n.op_with("relax.gather_elements", &[x, places], attrs)?;
+    let values = n.op_with("relax.gather_elements", &[given, places], attrs)?;
     Ok(vec![values.into(), places.into()])
 }
 

@@ -235,6 +235,10 @@ fn split(n: &mut Node<'_, '_>) -> Converted {
         (None, false, Some(size)) => equal_parts(size, 1)?,
         _ => return split_run(n, x, &dims, axis, keep),
     };
+    let all = lengths.iter().try_fold(0i64, |sum, &length| sum.checked_add(length));
+    let all = all.ok_or_else(|| Problem::invalid("its parts are too long"))?;
+    let all = n.func().syms.int(all);
+    n.require_equal(all, dims[axis], "its parts make up {} of an axis of {}")?;
     let drops = !n.has(1) && !keep;
     let mut items = Vec::with_capacity(lengths.len());
     let mut from = 0i64;

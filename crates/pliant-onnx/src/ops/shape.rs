@@ -146,15 +146,22 @@ fn range(n: &mut Node<'_, '_>) -> Converted {
         return Ok(vec![n.op_with("relax.arange", &args, attrs)?.into()]);
     }
     // start + step * (0 .. count), where count is a number of the run.
-    let [start, limit, step] = [n.tensor(0)?, n.tensor(1)?, n.tensor(2)?];
-    let dtype = n.dtype(start)?;
+    let given = [n.tensor(0)?, n.tensor(1)?, n.tensor(2)?];
+    let dtype = n.dtype(given[0])?;
+    // How many there are is counted in wide numbers: 0.1 of float32 is not the tenth of what is close to 1.
+    let counted = if dtype.is_integer() { DType::Int64 } else { DType::Float64 };
+    let mut wide = given;
+    for bound in &mut wide {
+        *bound = n.cast(*bound, counted)?;
+    }
+    let [start, limit, step] = wide;
     let span = n.op("relax.subtract", &[limit, start])?;
-    let none = n.number(0.0, dtype)?;
+    let none = n.number(0.0, counted)?;
     let moves = n.op("relax.not_equal", &[step, none])?;
     n.require(moves, "its step is {}", &[step])?;
     if dtype.is_integer() {
-        // Their difference must be a number of their type, and its opposite too.
-        let least = n.number(-(2f64.powi(dtype.bits() as i32 - 1)), dtype)?;
+        // Their difference must be a number of 64 bits, and its opposite too.
+        let least = n.number(-(2f64.powi(63)), counted)?;
         let up = n.op("relax.greater_equal", &[limit, start])?;
         let is_up = n.op("relax.greater_equal", &[span, none])?;
         let (same, some) =
@@ -169,8 +176,11 @@ fn range(n: &mut Node<'_, '_>) -> Converted {
         n.op("relax.negative", &[down])?
     } else {
         let turns = n.op("relax.divide", &[span, step])?;
+        let finite = n.op("relax.isfinite", &[turns])?;
+        n.require(finite, "there is no range from {} to {} in steps of {}", &wide)?;
         n.op("relax.ceil", &[turns])?
     };
+    let [start, _, step] = given;
     let count = n.cast(count, DType::Int64)?;
     let zero = n.scalar(0i64)?;
     let count = n.op("relax.maximum", &[count, zero])?;

@@ -149,6 +149,10 @@ fn stft(n: &mut Node<'_, '_>) -> Converted {
     }
     if n.has(3) {
         let length = n.size_input(3)?;
+        if n.has(2) {
+            let window = n.dims_from(args[2], 1)?[0];
+            n.require_equal(window, length, "the window has {} numbers for frames of {}")?;
+        }
         args.push(prim(n, length));
     }
     let attrs = Attrs::default().with("onesided", AttrValue::Bool(onesided));

@@ -77,6 +77,7 @@ fn slice_at_run(n: &mut Node<'_, '_>, rank: usize) -> Converted {
     let axes = match vector(n, "axes", 3)? {
         Some(axes) => {
             let rank = n.func().syms.int(rank as i64);
+            n.axes_mask(axes, rank)?;
             n.counted_from_start(axes, rank)?
         }
         None => n.iota(count)?,

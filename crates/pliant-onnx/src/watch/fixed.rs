@@ -98,7 +98,9 @@ impl Watch {
     /// The constraints that fix declared symbols: problems, and warnings where that is allowed.
     pub(crate) fn broken(&self, allowed: bool) -> (Vec<Problem>, Vec<Problem>) {
         let (mut problems, mut warnings) = (Vec::new(), Vec::new());
-        for c in self.report.constraints.iter().filter(|c| !c.fixes.is_empty()) {
+        let all = &self.report.constraints;
+        let told = |c: &&Constraint| !c.fixes.is_empty() && !all.iter().any(|o| o.says_more(c));
+        for c in all.iter().filter(told) {
             let own = |s: &&SymbolInfo| s.declared == Declared::User && c.fixes.contains(&s.name);
             let by_user = self.report.symbols.iter().any(|s| own(&s));
             let list = if allowed { &mut warnings } else { &mut problems };

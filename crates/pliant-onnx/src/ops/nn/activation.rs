@@ -1,5 +1,6 @@
 //! Activations.
 
+use pliant_ir::DType;
 use pliant_ir::relax::Expr;
 
 use crate::error::Problem;
@@ -59,7 +60,7 @@ fn leaky_relu(n: &mut Node<'_, '_>) -> Converted {
     let alpha = n.attrs().float("alpha")?.unwrap_or(0.01);
     let x = n.tensor(0)?;
     let slope = constant(n, x, alpha)?;
-    let scaled = n.op("relax.multiply", &[x, slope])?;
+    let scaled = n.op_onto("relax.multiply", x, slope, "the slope")?;
     let zero = constant(n, x, 0.0)?;
     let negative = n.op("relax.less", &[x, zero])?;
     Ok(vec![n.op("relax.where", &[negative, scaled, x])?.into()])
@@ -67,7 +68,7 @@ fn leaky_relu(n: &mut Node<'_, '_>) -> Converted {
 
 fn prelu(n: &mut Node<'_, '_>) -> Converted {
     let (x, slope) = (n.tensor(0)?, n.tensor(1)?);
-    let scaled = n.op("relax.multiply", &[x, slope])?;
+    let scaled = n.op_onto("relax.multiply", x, slope, "the slope")?;
     let zero = constant(n, x, 0.0)?;
     let negative = n.op("relax.less", &[x, zero])?;
     Ok(vec![n.op("relax.where", &[negative, scaled, x])?.into()])
@@ -182,13 +183,17 @@ fn thresholded_relu(n: &mut Node<'_, '_>) -> Converted {
 fn shrink(n: &mut Node<'_, '_>) -> Converted {
     let lambd = n.attrs().float("lambd")?.unwrap_or(0.5);
     let bias = n.attrs().float("bias")?.unwrap_or(0.0);
-    let x = n.tensor(0)?;
+    let given = n.tensor(0)?;
+    let own = n.dtype(given)?;
+    // What is left of integers is cut to integers at the end.
+    let x = if own.is_integer() { n.cast(given, DType::Float64)? } else { given };
     let [low, high, bias, zero] = [-lambd, lambd, bias, 0.0].map(|v| constant(n, x, v));
     let (bias, zero) = (bias?, zero?);
     let (below, above) = (n.op("relax.less", &[x, low?])?, n.op("relax.greater", &[x, high?])?);
     let (up, down) = (n.op("relax.add", &[x, bias])?, n.op("relax.subtract", &[x, bias])?);
     let inner = n.op("relax.where", &[above, down, zero])?;
-    Ok(vec![n.op("relax.where", &[below, up, inner])?.into()])
+    let y = n.op("relax.where", &[below, up, inner])?;
+    Ok(vec![n.cast(y, own)?.into()])
 }
 
 fn softmax(n: &mut Node<'_, '_>, op: &str) -> Converted {

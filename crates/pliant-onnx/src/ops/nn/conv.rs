@@ -4,7 +4,7 @@ use pliant_ir::relax::Expr;
 use pliant_ir::{AttrValue, DType};
 
 use super::super::quant::{centred, rescaled};
-use super::window::Window;
+use super::window::{Window, check_pads, check_sizes};
 use crate::error::Problem;
 use crate::node::{Converted, Node};
 use crate::ops::{OnnxOp, op};
@@ -119,8 +119,12 @@ fn qlinear_conv(n: &mut Node<'_, '_>) -> Converted {
 /// Adds one number for each channel.
 fn biased(n: &mut Node<'_, '_>, y: Expr, bias: Option<Expr>) -> Result<Expr, Problem> {
     let Some(bias) = bias else { return Ok(y) };
-    let rank = n.rank(y)?;
-    let bias = n.along(bias, 1, rank)?;
+    let dims = n.dims_from(y, 2)?;
+    let [own] = n.dims(bias)?[..] else {
+        return Err(Problem::invalid("the bias must be a vector"));
+    };
+    n.require_equal(own, dims[1], "the bias is of size {} for {} filters")?;
+    let bias = n.along(bias, 1, dims.len())?;
     n.op("relax.add", &[y, bias])
 }
 
@@ -139,8 +143,13 @@ fn conv_transpose(n: &mut Node<'_, '_>) -> Converted {
             "strides, dilations and output_padding need {axes} numbers"
         )));
     }
+    check_sizes([&kernel, &strides, &dilations])?;
+    check_pads(&extra)?;
     let auto = attrs.choice("auto_pad", &["NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"])?;
     let wanted = attrs.ints("output_shape")?.map(<[i64]>::to_vec);
+    if wanted.as_ref().is_some_and(|w| w.len() != axes || w.iter().any(|&size| size < 1)) {
+        return Err(Problem::invalid(format!("'output_shape' needs {axes} sizes of at least 1")));
+    }
     let pads = match (auto, wanted) {
         ("NOTSET", None) => attrs.ints("pads")?.map_or_else(|| vec![0; 2 * axes], <[i64]>::to_vec),
         ("VALID", None) => vec![0; 2 * axes],
@@ -149,21 +158,21 @@ fn conv_transpose(n: &mut Node<'_, '_>) -> Converted {
             let mut pads = vec![0; 2 * axes];
             for k in 0..axes {
                 let reach = dilations[k] * (kernel[k] - 1) + 1;
-                // Without padding the output is (size - 1) * stride + extra + reach.
-                let total = match &wanted {
-                    None => (extra[k] + reach - strides[k]).max(0),
+                let (total, more) = match &wanted {
+                    // The output is to be as long as the input times the stride.
+                    None => trimmed(i128::from(extra[k] + reach), i128::from(strides[k]))?,
                     Some(wanted) => {
                         let size = n.func().syms.as_int(dims[k + 2]).ok_or_else(|| {
                             Problem::known_at_run(
                                 "'output_shape' needs the size of its input, which",
                             )
                         })?;
-                        let want = wanted.get(k).copied().unwrap_or(0);
-                        let natural = (size - 1) * strides[k] + extra[k] + reach;
-                        extra[k] += (want - natural).max(0);
-                        (natural - want).max(0)
+                        let steps = i128::from(size - 1) * i128::from(strides[k]);
+                        let natural = steps + i128::from(extra[k] + reach);
+                        trimmed(natural, i128::from(wanted[k]))?
                     }
                 };
+                extra[k] += more;
                 let (less, more) = (total / 2, total - total / 2);
                 (pads[k], pads[k + axes]) =
                     if side == "SAME_UPPER" { (less, more) } else { (more, less) };
@@ -171,6 +180,7 @@ fn conv_transpose(n: &mut Node<'_, '_>) -> Converted {
             pads
         }
     };
+    check_pads(&pads)?;
     let ints = |v: Vec<i64>| AttrValue::ints(v);
     let attrs = pliant_ir::Attrs::default()
         .with("strides", ints(strides))
@@ -181,4 +191,14 @@ fn conv_transpose(n: &mut Node<'_, '_>) -> Converted {
     let y = n.op_with(&name, &[x, weight], attrs)?;
     let bias = n.optional(2)?;
     Ok(vec![biased(n, y, bias)?.into()])
+}
+
+/// What is cut off an output of a size so that it has the size that is wanted, and what is put behind it.
+fn trimmed(natural: i128, wanted: i128) -> Result<(i64, i64), Problem> {
+    let part = |size: i128| {
+        let size =
+            i64::try_from(size.max(0)).map_err(|_| Problem::invalid("its output is too large"))?;
+        check_pads(&[size]).map(|()| size)
+    };
+    Ok((part(natural - wanted)?, part(wanted - natural)?))
 }

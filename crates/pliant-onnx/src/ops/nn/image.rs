@@ -263,7 +263,9 @@ fn deform_conv(n: &mut Node<'_, '_>) -> Converted {
     };
     let (b, c, h, width, out, each) = (*b, *c, *h, *width, *out, *each);
     let (kh, kw, oh, ow) = (*kh, *kw, *oh, *ow);
-    let dtype = n.dtype(x)?;
+    // Places go to -1 .. 1 and back, where fewer bits would move them off their pixels.
+    let (own, dtype) = (n.dtype(x)?, DType::Float64);
+    let (x, offset) = (n.cast(x, dtype)?, n.cast(offset, dtype)?);
     let syms = &mut n.func().syms;
     let (groups, offset_groups) = (syms.int(groups), syms.int(offset_groups));
     let (one, two) = (syms.int(1), syms.int(2));
@@ -290,14 +292,13 @@ fn deform_conv(n: &mut Node<'_, '_>) -> Converted {
         let moved = n.slice_axis(offset, 3, place, next)?;
         let moved = n.reshape(moved, &[images, kh, kw, oh, ow])?;
         let at = n.op("relax.add", &[at, moved])?;
-        // From pixels to -1 .. 1.
-        let last = n.func().syms.sub(size, one);
-        let last = n.func().syms.max(last, one);
-        let last = n.size(last)?;
-        let last = n.cast(last, dtype)?;
+        // From pixels to -1 .. 1, which are the edges of the first and the last one.
+        let size = n.size(size)?;
+        let size = n.cast(size, dtype)?;
         let (scale, shift) = (n.number(2.0, dtype)?, n.number(1.0, dtype)?);
-        let at = n.op("relax.divide", &[at, last])?;
         let at = n.op("relax.multiply", &[at, scale])?;
+        let at = n.op("relax.add", &[at, shift])?;
+        let at = n.op("relax.divide", &[at, size])?;
         let at = n.op("relax.subtract", &[at, shift])?;
         axes.push(n.reshape(at, &[images, one, rows, ow])?);
     }
@@ -307,8 +308,9 @@ fn deform_conv(n: &mut Node<'_, '_>) -> Converted {
         .with("method", AttrValue::str("bilinear"))
         .with("layout", AttrValue::str("NCHW"))
         .with("padding_mode", AttrValue::str("zeros"))
-        .with("align_corners", AttrValue::Bool(true));
+        .with("align_corners", AttrValue::Bool(false));
     let read = n.op_with("relax.image.grid_sample", &[x, grid], attrs)?;
+    let read = n.cast(read, own)?;
     let mut read = n.reshape(read, &[images, channels, patch, area])?;
     if let Some(mask) = n.optional(4)? {
         let mask = n.reshape(mask, &[images, one, patch, area])?;

@@ -25,15 +25,19 @@ fn epsilon(n: &Node<'_, '_>) -> Result<f64, Problem> {
     Ok(n.attrs().float("epsilon")?.unwrap_or(1e-5))
 }
 
-/// A vector over the channels, in the shape that broadcasts against `rank` dims.
-fn per_channel(n: &mut Node<'_, '_>, v: Expr, rank: usize) -> Result<Expr, Problem> {
-    let dims = n.dims(v)?;
+/// A vector over the channels of a tensor with those dims, in the shape that broadcasts against it.
+fn per_channel(n: &mut Node<'_, '_>, v: Expr, dims: &[Sym]) -> Result<Expr, Problem> {
+    let [own] = n.dims(v)?[..] else {
+        return Err(Problem::invalid("scale, bias, mean and variance must be vectors"));
+    };
+    // What has no axis of channels is one channel.
     let one = n.func().syms.int(1);
-    let mut shape: Vec<Sym> = vec![one; rank];
-    if rank < 2 {
-        return Ok(v);
+    let channels = dims.get(1).copied().unwrap_or(one);
+    n.require_equal(own, channels, "a parameter is of size {} for {} channels")?;
+    let mut shape = vec![one; dims.len()];
+    if let Some(place) = shape.get_mut(1) {
+        *place = channels;
     }
-    shape[1] = *dims.first().ok_or_else(|| Problem::invalid("a parameter must be a vector"))?;
     n.reshape(v, &shape)
 }
 
@@ -78,11 +82,12 @@ fn batch_norm(n: &mut Node<'_, '_>) -> Converted {
     let training = n.attrs().int("training_mode")?.unwrap_or(0) != 0;
     let eps = epsilon(n)?;
     let given = n.tensor(0)?;
-    let (own, rank) = (n.dtype(given)?, n.rank(given)?);
+    let (own, dims) = (n.dtype(given)?, n.dims(given)?);
+    let rank = dims.len();
     let mut all = vec![given];
     for i in 1..5 {
         let part = n.tensor(i)?;
-        all.push(per_channel(n, part, rank)?);
+        all.push(per_channel(n, part, &dims)?);
     }
     let running = [n.dtype(all[3])?, n.dtype(all[4])?];
     let all = of_one_type(n, all)?;
@@ -126,12 +131,12 @@ pub(super) fn of_one_type(n: &mut Node<'_, '_>, tensors: Vec<Expr>) -> Result<Ve
 }
 
 /// Scale and shift, a number for each channel, in the type of what they are applied to.
-fn scaled_by_channel(n: &mut Node<'_, '_>, y: Expr, rank: usize) -> Result<Expr, Problem> {
-    let dtype = n.dtype(y)?;
+fn scaled_by_channel(n: &mut Node<'_, '_>, y: Expr) -> Result<Expr, Problem> {
+    let (dtype, dims) = (n.dtype(y)?, n.dims(y)?);
     let mut of = [n.tensor(1)?, n.tensor(2)?];
     for part in &mut of {
         let own = n.cast(*part, dtype)?;
-        *part = per_channel(n, own, rank)?;
+        *part = per_channel(n, own, &dims)?;
     }
     scale_and_shift(n, y, of[0], of[1])
 }
@@ -144,7 +149,7 @@ fn instance_norm(n: &mut Node<'_, '_>) -> Converted {
     let y = n.in_wide(x, |n, x| {
         let (mean, var) = statistics(n, x, &axes)?;
         let y = normalize(n, x, mean, var, eps)?;
-        scaled_by_channel(n, y, rank)
+        scaled_by_channel(n, y)
     })?;
     Ok(vec![y.into()])
 }
@@ -163,6 +168,8 @@ fn group_norm(n: &mut Node<'_, '_>) -> Converted {
     }
     let groups = n.func().syms.int(groups);
     let each = n.func().syms.floordiv(dims[1], groups);
+    let whole = n.func().syms.mul(each, groups);
+    n.require_equal(dims[1], whole, "{} channels are not a multiple of 'num_groups' (up to {})")?;
     let mut apart = vec![dims[0], groups, each];
     apart.extend(&dims[2..]);
     let axes: Vec<i64> = (2..apart.len() as i64).collect();
@@ -174,7 +181,7 @@ fn group_norm(n: &mut Node<'_, '_>) -> Converted {
         if !per_group {
             y = n.reshape(y, &dims)?;
         }
-        let y = scaled_by_channel(n, y, if per_group { apart.len() } else { dims.len() })?;
+        let y = scaled_by_channel(n, y)?;
         n.reshape(y, &dims)
     })?;
     Ok(vec![y.into()])
@@ -214,9 +221,9 @@ fn layer_norm(n: &mut Node<'_, '_>) -> Converted {
     let y = n.op("relax.subtract", &[wide, mean])?;
     let y = n.op("relax.multiply", &[y, inverse])?;
     let y = n.cast(y, dtype)?;
-    let mut y = n.op("relax.multiply", &[y, scale])?;
+    let mut y = n.op_onto("relax.multiply", y, scale, "the scale")?;
     if let Some(shift) = n.optional(2)? {
-        y = n.op("relax.add", &[y, shift])?;
+        y = n.op_onto("relax.add", y, shift, "the bias")?;
     }
     // Mean and deviation are of the type that 'stash_type' names.
     let stash = match n.attrs().int("stash_type")?.unwrap_or(1) {
@@ -246,7 +253,17 @@ fn rms_norm(n: &mut Node<'_, '_>) -> Converted {
         .with("axes", AttrValue::ints(axis as i64..rank as i64))
         .with("epsilon", AttrValue::float(eps));
     let both = of_one_type(n, vec![x, scale])?;
-    let y = n.op_with("relax.nn.rms_norm", &both, attrs)?;
+    let (x, scale) = (both[0], both[1]);
+    let dims = n.dims(x)?;
+    let y = if may_broadcast(n, scale, &dims[axis..])? {
+        let wide = n.dtype(x)?;
+        let one = n.number(1.0, wide)?;
+        let ones = n.full(&dims[axis..], one)?;
+        let y = n.op_with("relax.nn.rms_norm", &[x, ones], attrs)?;
+        n.op_onto("relax.multiply", y, scale, "the scale")?
+    } else {
+        n.op_with("relax.nn.rms_norm", &[x, scale], attrs)?
+    };
     Ok(vec![n.cast(y, dtype)?.into()])
 }
 
@@ -255,7 +272,13 @@ fn mean_variance(n: &mut Node<'_, '_>) -> Converted {
     let x = n.tensor(0)?;
     let y = n.in_wide(x, |n, x| {
         let (mean, var) = statistics(n, x, &axes)?;
-        normalize(n, x, mean, var, 1e-9)
+        let centred = n.op("relax.subtract", &[x, mean])?;
+        let deviation = n.op("relax.sqrt", &[var])?;
+        let dtype = n.dtype(deviation)?;
+        // Beside the root, not under it, as the function that defines the operator has it.
+        let least = n.number(1e-9, dtype)?;
+        let deviation = n.op("relax.add", &[deviation, least])?;
+        n.op("relax.divide", &[centred, deviation])
     })?;
     Ok(vec![y.into()])
 }

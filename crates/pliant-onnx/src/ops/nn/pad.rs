@@ -4,6 +4,7 @@ use pliant_ir::relax::Expr;
 use pliant_ir::{AttrValue, Attrs, DType};
 use pliant_sym::Sym;
 
+use super::window::{PADS, check_pads};
 use crate::error::Problem;
 use crate::node::{Converted, Node, ints_attr};
 use crate::ops::{OnnxOp, op};
@@ -94,13 +95,21 @@ fn known_widths(n: &mut Node<'_, '_>, rank: usize) -> Result<Option<Vec<i64>>, P
         None => (0..rank).collect(),
     };
     if pads.len() != 2 * axes.len() {
-        return Err(Problem::invalid(format!("'pads' must have {} numbers", 2 * axes.len())));
+        return Err(wrong_count(2 * axes.len()));
+    }
+    check_pads(&pads)?;
+    if let Some(again) = (1..axes.len()).find(|&i| axes[..i].contains(&axes[i])) {
+        return Err(Problem::invalid(format!("'axes' names axis {} twice", axes[again])));
     }
     let mut width = vec![0; 2 * rank];
     for (k, &axis) in axes.iter().enumerate() {
         (width[2 * axis], width[2 * axis + 1]) = (pads[k], pads[k + axes.len()]);
     }
     Ok(Some(width))
+}
+
+fn wrong_count(want: usize) -> Problem {
+    Problem::invalid(format!("'pads' must have {want} numbers"))
 }
 
 fn known(n: &mut Node<'_, '_>, x: Expr, width: &[i64], mode: &str, value: f64) -> Converted {
@@ -154,10 +163,13 @@ fn may_go_round(n: &mut Node<'_, '_>, x: Expr, width: &[i64]) -> Result<bool, Pr
     }))
 }
 
-/// What is cut off at both ends must be there.
+/// What is cut off at both ends must be there: each by itself first, since the sum of both may not fit 63 bits.
 fn cuts(n: &mut Node<'_, '_>, before: Sym, behind: Sym, size: Sym) -> Result<(), Problem> {
+    let text = "it cuts {} off an axis of {}";
+    n.require_at_most(before, size, text)?;
+    n.require_at_most(behind, size, text)?;
     let all = n.func().syms.add(before, behind);
-    n.require_at_most(all, size, "it cuts {} off an axis of {}")
+    n.require_at_most(all, size, text)
 }
 
 /// What each axis loses and gains, as symbols.
@@ -177,9 +189,24 @@ fn changes(n: &mut Node<'_, '_>, rank: usize) -> Result<Vec<Change>, Problem> {
         None => n.tensor(1)?,
     };
     let mut pads = n.cast(pads, DType::Int64)?;
-    if n.has(3) {
+    let [count] = n.dims(pads)?[..] else {
+        return Err(Problem::invalid("'pads' must be a vector"));
+    };
+    let axes = n.optional(3)?;
+    let named = match axes {
+        Some(axes) => *n.dims_from(axes, 1)?.first().unwrap_or(&zero),
+        None => n.func().syms.int(rank as i64),
+    };
+    let want = n.func().syms.add(named, named);
+    n.require_equal(count, want, "'pads' has {} numbers, but must have {}")?;
+    // No axis is longer, and one more of it fits 63 bits.
+    let (least, most) = (n.scalar(-PADS)?, n.scalar(PADS)?);
+    let above = n.op("relax.greater_equal", &[pads, least])?;
+    let below = n.op("relax.less_equal", &[pads, most])?;
+    let within = n.op("relax.logical_and", &[above, below])?;
+    n.require(within, &format!("{{}} of 'pads' is beyond {PADS}"), &[pads])?;
+    if let Some(axes) = axes {
         // Put among zeros for the axes that are not named.
-        let axes = n.tensor(3)?;
         let size = n.func().syms.int(rank as i64);
         let axes = n.counted_from_start(axes, size)?;
         let behind = n.scalar(rank as i64)?;

@@ -3,7 +3,7 @@
 use pliant_ir::relax::Expr;
 use pliant_ir::{AttrValue, Attrs};
 
-use super::window::Window;
+use super::window::{Window, check_pads, check_sizes};
 use crate::error::Problem;
 use crate::node::{Converted, Node};
 use crate::ops::{OnnxOp, op};
@@ -47,28 +47,25 @@ fn max_pool(n: &mut Node<'_, '_>) -> Converted {
     if !places {
         return Ok(vec![y.into()]);
     }
-    Ok(vec![y.into(), places_of_maxima(n, padded, y, &window, least)?.into()])
+    Ok(vec![y.into(), places_of_maxima(n, (x, padded), y, &window, least)?.into()])
 }
 
 /// Where the maximum of each window stands in the flat input: each place of the window is compared with the maximum, the
-/// last first, so that the first of equal ones stays.
+/// last first, so that the first of equal ones stays. The input comes as it is, and as it is padded by hand.
 fn places_of_maxima(
     n: &mut Node<'_, '_>,
-    x: Expr,
+    (x, padded): (Expr, Expr),
     y: Expr,
     window: &Window,
     least: f64,
 ) -> Result<Expr, Problem> {
-    if window.pads.is_empty() {
-        return Err(Problem::unsupported("the places of maxima of 'auto_pad'"));
-    }
     let columns_first = n.attrs().int("storage_order")?.unwrap_or(0) != 0;
     let (dims, out, dtype) = (n.dims(x)?, n.dims(y)?, n.dtype(x)?);
     let (rank, axes) = (dims.len(), window.kernel.len());
     let least = n.number(least, dtype)?;
     let of_nan = if dtype.is_float() { Some(n.op("relax.isnan", &[y])?) } else { None };
     // As much behind each axis as the last windows need.
-    let mut wide = x;
+    let mut wide = padded;
     for k in 0..axes {
         let syms = &mut n.func().syms;
         let before = syms.int(window.pads[k]);
@@ -98,8 +95,9 @@ fn places_of_maxima(
         for k in order {
             let own = n.iota(out[k + 2])?;
             let own = n.along(own, k + 2, rank)?;
-            let (step, shift) =
-                (n.scalar(window.strides[k])?, n.scalar(offset[k] - window.pads[k])?);
+            let offset = n.func().syms.int(offset[k]);
+            let shift = n.func().syms.sub(offset, window.before[k]);
+            let (step, shift) = (n.scalar(window.strides[k])?, n.size(shift)?);
             let own = n.op("relax.multiply", &[own, step])?;
             let own = n.op("relax.add", &[own, shift])?;
             let size = n.size(dims[k + 2])?;
@@ -160,6 +158,8 @@ fn max_unpool(n: &mut Node<'_, '_>) -> Converted {
     if dims.len() != axes + 2 || strides.len() != axes || pads.len() != 2 * axes {
         return Err(Problem::invalid("kernel, strides and pads must fit the input"));
     }
+    check_sizes([&kernel, &strides, &[]])?;
+    check_pads(&pads)?;
     let mut inner = dims.clone();
     for k in 0..axes {
         let syms = &mut n.func().syms;
@@ -216,9 +216,17 @@ fn average_pool(n: &mut Node<'_, '_>) -> Converted {
     Ok(vec![n.op("relax.divide", &[y, share])?.into()])
 }
 
+/// The `p` of a p-norm.
+fn norm(n: &Node<'_, '_>) -> Result<i64, Problem> {
+    match n.attrs().int("p")?.unwrap_or(2) {
+        p if p > 0 => Ok(p),
+        _ => Err(Problem::invalid("attribute 'p' must be positive")),
+    }
+}
+
 /// The root of the sum of powers: the mean of them, times how many a window has.
 fn lp_pool(n: &mut Node<'_, '_>) -> Converted {
-    let p = n.attrs().int("p")?.unwrap_or(2);
+    let p = norm(n)?;
     let ceil = n.attrs().int("ceil_mode")?.unwrap_or(0) != 0;
     let kernel = kernel(n)?;
     let name = named("avg_pool", kernel.len())?;
@@ -230,13 +238,44 @@ fn lp_pool(n: &mut Node<'_, '_>) -> Converted {
         [n.number(p as f64, dtype)?, n.number(1.0 / p as f64, dtype)?, n.number(count, dtype)?];
     let y = n.op("relax.abs", &[x])?;
     let y = n.op("relax.power", &[y, power])?;
-    let y = n.op_with(&name, &[y], window.pool_attrs(ceil, true))?;
+    let y = if ceil {
+        whole_windows(n, &name, y, &window)?
+    } else {
+        n.op_with(&name, &[y], window.pool_attrs(false, true))?
+    };
     let y = n.op("relax.multiply", &[y, count])?;
     Ok(vec![n.op("relax.power", &[y, root])?.into()])
 }
 
+/// The means of as many windows as there are where the last ones may reach beyond the padding: over zeros there.
+fn whole_windows(
+    n: &mut Node<'_, '_>,
+    name: &str,
+    x: Expr,
+    window: &Window,
+) -> Result<Expr, Problem> {
+    let rounded_up = n.op_with(name, &[x], window.pool_attrs(true, true))?;
+    let (out, dtype) = (n.dims(rounded_up)?, n.dtype(x)?);
+    let zero = n.number(0.0, dtype)?;
+    let axes = window.kernel.len();
+    let mut wide = x;
+    for k in 0..axes {
+        let reach = window.kernel[k] * window.dilations[k] + window.strides[k];
+        let syms = &mut n.func().syms;
+        let around = (syms.int(window.pads[k]), syms.int(window.pads[k + axes] + reach));
+        wide = super::pad::surround(n, wide, k + 2, around, zero)?;
+    }
+    let plain = Window { pads: vec![0; 2 * axes], ..window.clone() };
+    let mut y = n.op_with(name, &[wide], plain.pool_attrs(false, true))?;
+    let none = n.func().syms.int(0);
+    for (axis, &size) in out.iter().enumerate().skip(2) {
+        y = n.slice_axis(y, axis, none, size)?;
+    }
+    Ok(y)
+}
+
 fn global_lp_pool(n: &mut Node<'_, '_>) -> Converted {
-    let p = n.attrs().int("p")?.unwrap_or(2);
+    let p = norm(n)?;
     let x = n.tensor(0)?;
     let (rank, dtype) = (n.rank(x)? as i64, n.dtype(x)?);
     let (power, root) = (n.number(p as f64, dtype)?, n.number(1.0 / p as f64, dtype)?);

@@ -10,14 +10,19 @@ use crate::node::Node;
 
 /// The largest kernel, stride or dilation; their products stay below 2^63.
 const MOST: i64 = 1 << 30;
+/// The most that is put around an axis, or cut off it.
+pub(super) const PADS: i64 = 1 << 40;
 
 /// The windows of one node.
+#[derive(Clone)]
 pub(super) struct Window {
     pub kernel: Vec<i64>,
     pub strides: Vec<i64>,
     pub dilations: Vec<i64>,
     /// What goes before each axis, then what goes behind each: numbers that the operator takes.
     pub pads: Vec<i64>,
+    /// What goes before each axis: where `auto_pad` is done by hand, as much as symbols say.
+    pub before: Vec<Sym>,
 }
 
 impl Window {
@@ -36,20 +41,21 @@ impl Window {
             if given.len() == axes { Ok(given) } else { Err(wrong_length(name, axes)) }
         };
         let (strides, dilations) = (list("strides", 1)?, list("dilations", 1)?);
-        if strides.iter().chain(&dilations).chain(&kernel).any(|v| !(1..=MOST).contains(v)) {
-            let message = format!("kernel, strides and dilations must be from 1 to {MOST}");
-            return Err(Problem::invalid(message));
-        }
+        check_sizes([&kernel, &strides, &dilations])?;
         let choices = ["NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"];
         let auto = attrs.choice("auto_pad", &choices)?;
-        let mut window = Window { kernel, strides, dilations, pads: vec![0; 2 * axes] };
+        let before = vec![n.func().syms.int(0); axes];
+        let mut window = Window { kernel, strides, dilations, pads: vec![0; 2 * axes], before };
         match auto {
             "NOTSET" => {
                 if let Some(pads) = attrs.ints("pads")? {
                     if pads.len() != 2 * axes {
                         return Err(wrong_length("pads", 2 * axes));
                     }
+                    check_pads(pads)?;
                     window.pads = pads.to_vec();
+                    window.before =
+                        pads[..axes].iter().map(|&pad| n.func().syms.int(pad)).collect();
                 }
                 Ok((window, x))
             }
@@ -79,6 +85,7 @@ impl Window {
             let (less, more) = (syms.floordiv(total, two), syms.ceildiv(total, two));
             around.push(if lower { (more, less) } else { (less, more) });
         }
+        self.before = around.iter().map(|a| a.0).collect();
         let number = |n: &mut Node<'_, '_>, s: Sym| n.func().syms.as_int(s);
         let known: Option<Vec<(i64, i64)>> =
             around.iter().map(|&(a, b)| Some((number(n, a)?, number(n, b)?))).collect();
@@ -128,6 +135,22 @@ impl Window {
             .with("dilation", ints(&self.dilations))
             .with("ceil_mode", AttrValue::Bool(ceil_mode))
             .with("count_include_pad", AttrValue::Bool(count_include_pad))
+    }
+}
+
+/// Kernel, strides and dilations must be positive, and small enough to be multiplied.
+pub(super) fn check_sizes(sizes: [&[i64]; 3]) -> Result<(), Problem> {
+    if sizes.into_iter().flatten().all(|v| (1..=MOST).contains(v)) {
+        return Ok(());
+    }
+    Err(Problem::invalid(format!("kernel, strides and dilations must be from 1 to {MOST}")))
+}
+
+/// Padding must be small enough to be added to sizes.
+pub(super) fn check_pads(pads: &[i64]) -> Result<(), Problem> {
+    match pads.iter().find(|pad| !(-PADS..=PADS).contains(*pad)) {
+        Some(pad) => Err(Problem::invalid(format!("{pad} of 'pads' is beyond {PADS}"))),
+        None => Ok(()),
     }
 }
 

@@ -1,0 +1,237 @@
+"""Operators at the edges of their definitions: where a sum or power leaves its type, a window its input, a range its count."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx import helper
+from onnx_models import INT64, model_of, node
+
+import pliant
+from pliant.error import AssertionFailed, CompileError
+
+F16, F32, F64, I16, I32 = np.float16, np.float32, np.float64, np.int16, np.int32
+
+
+def given(*arrays: Any) -> dict[str, np.ndarray]:
+    return {name: np.asarray(a) for name, a in zip("abcdefgh", arrays, strict=False)}
+
+
+def results(made: Any, feeds: dict[str, np.ndarray], opset: int = 23, symbolic: bool = True) -> list[np.ndarray]:
+    """What a node gives of inputs whose sizes are symbols, or numbers."""
+
+    def spec(name: str, array: np.ndarray) -> Any:
+        dims = [f"{name}{k}" for k in range(array.ndim)] if symbolic else list(array.shape)
+        return helper.np_dtype_to_tensor_dtype(array.dtype), dims
+
+    inputs = {name: spec(name, array) for name, array in feeds.items()}
+    model = pliant.compile(model_of([made], inputs, list(made.output), opset=opset), allow_specialization=True)
+    return [np.asarray(y) for y in model.run(None, feeds)]
+
+
+def first(made: Any, *arrays: Any, opset: int = 23) -> np.ndarray:
+    return results(made, given(*arrays), opset)[0]
+
+
+pytestmark = pytest.mark.filterwarnings("ignore:.* would be fixed")
+
+
+def test_odd_exponents_stay_odd() -> None:
+    made = node("Pow", "a b", "y")
+    assert first(made, F16([-1, -1, 2]), I32([2049, 4097, 3])).tolist() == [-1, -1, 8]
+    assert first(made, F32([-1]), np.int64([2**24 + 1])).tolist() == [-1]
+
+
+@pytest.mark.parametrize("side", ["SAME_UPPER", "SAME_LOWER"])
+@pytest.mark.parametrize("symbolic", [True, False])
+def test_places_of_maxima_are_those_of_the_input(side: str, symbolic: bool) -> None:
+    x = np.random.default_rng(0).standard_normal((1, 2, 5, 5)).astype(F32)
+    made = node("MaxPool", "a", "y places", kernel_shape=[3, 3], strides=[2, 2], auto_pad=side)
+    y, places = results(made, given(x), symbolic=symbolic)
+    np.testing.assert_array_equal(x.reshape(-1)[places], y)
+
+
+def test_the_deviation_of_nearly_equal_numbers() -> None:
+    y = first(node("MeanVarianceNormalization", "a", "y"), F32([[[[1e-5, 3e-5]]]]))
+    np.testing.assert_allclose(y, [[[[-1, 1]]]], atol=1e-3)
+
+
+def test_quantised_numbers_beyond_float16() -> None:
+    made = node("DequantizeLinear", "a b", "y")
+    assert first(made, np.uint16([65535]), F16(0.001))[0] == F16(F32(65535) * F32(F16(0.001)))
+    made = node("QuantizeLinear", "a b c", "y")
+    assert first(made, F16([100, 1, -100]), F16(1), np.uint16(30000)).tolist() == [30100, 30001, 29900]
+
+
+def test_a_quotient_is_of_the_precision_that_is_named() -> None:
+    x, scale = F16([1.0, 3.0, 1000.0]), F16(0.1)
+    made = node("QuantizeLinear", "a b", "y", precision=1)
+    want = np.clip(np.rint(x.astype(F32) / F32(scale)), 0, 255)
+    assert first(made, x, scale).tolist() == want.tolist()
+
+
+def test_blocks_of_scales_cover_their_axis() -> None:
+    x, scale = np.ones((1, 4), F32), np.ones((1, 2), F32)
+    assert first(node("QuantizeLinear", "a b", "y", axis=1, block_size=2), x, scale).tolist() == [[1] * 4]
+    with pytest.raises(CompileError, match="must not be negative"):
+        first(node("QuantizeLinear", "a b", "y", axis=1, block_size=-2), x, scale)
+    with pytest.raises(AssertionFailed, match="has 2 blocks, but must have 1"):
+        first(node("QuantizeLinear", "a b", "y", axis=1, block_size=4), x, scale)
+
+
+@pytest.mark.parametrize(("axis", "shape"), [(1, (4,)), (-1, (1,)), (-1, ()), (1, (3, 1)), (1, (3, 4))])
+def test_scales_of_rms_normalisation_are_spread(axis: int, shape: tuple[int, ...]) -> None:
+    rng = np.random.default_rng(0)
+    x, scale = rng.standard_normal((2, 3, 4)).astype(F32), np.asarray(rng.standard_normal(shape), F32)
+    over = (1, 2) if axis == 1 else (2,)
+    want = x / np.sqrt(np.mean(x**2, axis=over, keepdims=True) + 1e-5) * scale
+    np.testing.assert_allclose(first(node("RMSNormalization", "a b", "y", axis=axis), x, scale), want, rtol=1e-5)
+
+
+def test_parts_of_integers_are_cut_at_the_end() -> None:
+    made = node("Shrink", "a", "y", lambd=1.5, bias=1.5)
+    assert first(made, np.int8([0, 1, 2, -3])).tolist() == [0, 0, 0, -1]
+    made = node("Gemm", "a b c", "y", alpha=0.5, beta=0.5)
+    assert first(made, I32([[3]]), I32([[5]]), I32([[7]])).tolist() == [[11]]
+    made = node("ReduceL2", "a", "y")
+    assert first(made, I32([[50000, 50000]]), opset=17).tolist() == [[70710]]
+
+
+def test_shifted_reads_of_one_row_are_a_convolution() -> None:
+    rng = np.random.default_rng(0)
+    x, w = rng.standard_normal((1, 1, 1, 3)).astype(F32), rng.standard_normal((1, 1, 3, 3)).astype(F32)
+    offset = np.zeros((1, 18, 1, 3), F32)
+    y = first(node("DeformConv", "a b c", "y", pads=[1, 1, 1, 1]), x, w, offset)
+    want = first(node("Conv", "a b", "y", pads=[1, 1, 1, 1]), x, w)
+    np.testing.assert_allclose(y, want, rtol=1e-6)
+
+
+def test_shifted_reads_of_a_long_axis_in_float16() -> None:
+    rng = np.random.default_rng(0)
+    x, w = rng.standard_normal((1, 1, 5, 500)).astype(F16), rng.standard_normal((1, 1, 3, 3)).astype(F16)
+    offset = rng.standard_normal((1, 18, 5, 500)).astype(F16)
+    made = node("DeformConv", "a b c", "y", pads=[1, 1, 1, 1])
+    want = first(made, x.astype(F32), w.astype(F32), offset.astype(F32))
+    np.testing.assert_allclose(first(made, x, w, offset), want, atol=0.03)
+
+
+def test_frames_are_as_long_as_their_window() -> None:
+    made = node("STFT", "a b c d", "y")
+    signal, window = np.ones((1, 16, 1), F32), np.ones(6, F32)
+    inputs = {"a": [1, 16, 1], "b": (INT64, []), "c": ["n"], "d": (INT64, [])}
+    with pytest.raises(AssertionFailed, match="the window has 6 numbers for frames of 8"):
+        pliant.compile(model_of([made], inputs, ["y"])).run(None, given(signal, np.int64(4), window, np.int64(8)))
+
+
+def test_the_numbers_of_a_spectrum_are_no_axis_of_it() -> None:
+    model = model_of([node("DFT", "x  k", "y")], {"x": [2, 6, 2], "k": (INT64, [])}, ["y"], opset=20)
+    model.graph.node[0].input[:] = ["x", "", "k"]
+    compiled = pliant.compile(model)
+    x = np.ones((2, 6, 2), F32)
+    assert compiled(x, np.array(1)).shape == (2, 6, 2)
+    with pytest.raises(AssertionFailed, match="axis 2 is none that it can go along"):
+        compiled(x, np.array(2))
+
+
+def test_whether_an_ngram_is_there() -> None:
+    attrs = {
+        "mode": "IDF", "min_gram_length": 1, "max_gram_length": 1, "max_skip_count": 0,
+        "ngram_counts": [0], "ngram_indexes": [0, 1], "pool_int64s": [2, 3],
+    }  # fmt: skip
+    assert first(node("TfIdfVectorizer", "a", "y", **attrs), np.int64([2, 2, 5])).tolist() == [1, 0]
+
+
+@pytest.mark.parametrize("parts", [[1, 1], [3, 3]])
+def test_parts_of_a_sequence_make_up_the_axis(parts: list[int]) -> None:
+    nodes = [node("SplitToSequence", "x c", "s"), node("SequenceLength", "s", "y")]
+    with pytest.raises(CompileError, match=f"its parts make up {sum(parts)} of an axis of 4"):
+        pliant.compile(model_of(nodes, {"x": [4]}, ["y"], {"c": np.array(parts)}))
+
+
+def test_equal_parts_are_equal_before_opset_18() -> None:
+    made = node("Split", "a", "y z")
+    assert [p.shape for p in results(made, given(np.ones(6, F32)), opset=13)] == [(3,), (3,)]
+    with pytest.raises(AssertionFailed, match="its last part would have 2 elements and the others 3"):
+        results(made, given(np.ones(5, F32)), opset=13)
+
+
+def test_groups_of_opset_18_are_scaled_by_group() -> None:
+    rng = np.random.default_rng(0)
+    x, scale, bias = rng.standard_normal((1, 4, 3)).astype(F32), F32([2, 3]), F32([1, -1])
+    apart = x.reshape(1, 2, 2, 3)
+    mean, var = apart.mean((2, 3), keepdims=True), apart.var((2, 3), keepdims=True)
+    want = (apart - mean) / np.sqrt(var + 1e-5) * scale.reshape(1, 2, 1, 1) + bias.reshape(1, 2, 1, 1)
+    made = node("GroupNormalization", "a b c", "y", num_groups=2)
+    np.testing.assert_allclose(first(made, x, scale, bias, opset=18), want.reshape(1, 4, 3), rtol=1e-4, atol=1e-5)
+
+
+def test_windows_that_reach_beyond_the_padding() -> None:
+    x = np.arange(18, dtype=F32).reshape(1, 2, 3, 3)
+    y = first(node("LpPool", "a", "y", kernel_shape=[2, 3], strides=[2, 2], ceil_mode=1, p=1), x)
+    padded = np.pad(x, ((0, 0), (0, 0), (0, 2), (0, 3)))
+    want = [padded[..., i : i + 2, j : j + 3].sum((2, 3)) for i in (0, 2) for j in (0,)]
+    np.testing.assert_allclose(y.reshape(2, -1), np.stack(want, -1).reshape(2, -1))
+    with pytest.raises(CompileError, match="'p' must be positive"):
+        first(node("LpPool", "a", "y", kernel_shape=[2, 3], p=-3), x)
+
+
+def test_updates_of_a_cache_fit_it() -> None:
+    made = node("TensorScatter", "a b c", "y", mode="circular", axis=1)
+    cache, update = np.zeros((1, 3, 1), F32), np.ones((1, 2, 1), F32)
+    assert first(made, cache, update, np.int64([2]), opset=24).reshape(-1).tolist() == [1, 0, 1]
+    with pytest.raises(AssertionFailed, match="has 4 places, but its cache 3"):
+        first(made, cache, np.ones((1, 4, 1), F32), np.int64([0]), opset=24)
+    with pytest.raises(AssertionFailed, match="must not be negative"):
+        first(made, cache, update, np.int64([-1]), opset=24)
+
+
+def test_ranges_are_counted_in_wide_numbers() -> None:
+    made = node("Range", "a b c", "y")
+    np.testing.assert_allclose(first(made, F32(0), F32(0.3), F32(0.1)), [0, 0.1, 0.2, 0.3], rtol=1e-6)
+    assert first(made, I16(-30000), I16(30000), I16(20000)).tolist() == [-30000, -10000, 10000]
+    assert first(made, I32(-(2**31)), I32(2**31 - 1), I32(2**30)).tolist() == [-(2**31), -(2**30), 0, 2**30]
+    with pytest.raises(AssertionFailed, match="there is no range"):
+        first(made, F32(0), F32("nan"), F32(1))
+
+
+@pytest.mark.parametrize("shape", [[0, -1], [-1, 0]])
+def test_what_is_kept_of_nothing_is_the_same_known_or_not(shape: list[int]) -> None:
+    x = np.ones((0, 5) if shape[0] == 0 else (5, 0), F32)
+    made = node("Reshape", "a b", "y")
+    shapes = {results(made, given(x, np.array(shape)), symbolic=symbolic)[0].shape for symbolic in (True, False)}
+    known = model_of([node("Reshape", "x s", "y")], {"x": list(x.shape)}, ["y"], {"s": np.array(shape)})
+    assert shapes | {pliant.compile(known)(x).shape} == {x.shape}
+
+
+@pytest.mark.parametrize(
+    ("made", "arrays"),
+    [
+        (node("Unsqueeze", "a b", "y"), [F32(1), np.array([5])]),
+        (node("Unsqueeze", "a b", "y"), [F32(1), np.array([0, 0])]),
+        (node("ReduceSum", "a b", "y"), [np.ones((2, 3), F32), np.array([1, -1])]),
+        (node("Slice", "a b b c", "y"), [np.ones((2, 3), F32), np.array([0, 0]), np.array([1, 1])]),
+    ],
+)
+def test_axes_of_the_run_are_there_and_named_once(made: Any, arrays: list[Any]) -> None:
+    with pytest.raises(AssertionFailed, match="name one twice|is out of range"):
+        first(made, *arrays)
+
+
+def test_an_axis_to_join_along_is_there() -> None:
+    with pytest.raises(CompileError, match="axis 7 is out of range for rank 3"):
+        first(node("Concat", "a", "y", axis=7), np.ones((1, 2, 3), F32))
+
+
+def test_nan_is_the_largest() -> None:
+    x = F32([[1, "nan", 3, "inf"]])
+    y, places = results(node("TopK", "a b", "y z"), given(x, np.array([3])))
+    assert places.tolist() == [[1, 3, 2]] and np.isnan(y[0, 0]) and y[0, 1:].tolist() == [np.inf, 3]
+    places = results(node("TopK", "a b", "y z", largest=0), given(x, np.array([4])))[1]
+    assert places.tolist() == [[0, 2, 3, 1]]
+
+
+def test_zeros_have_a_scale() -> None:
+    y, scale, zero = results(node("DynamicQuantizeLinear", "a", "y s z"), given(np.zeros(3, F32)))
+    assert y.tolist() == [0, 0, 0] and scale > 0 and zero == 0

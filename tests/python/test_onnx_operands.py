@@ -1,0 +1,134 @@
+"""What operands of nodes may be: of which element types, and how many numbers beside the tensor that they are applied to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx import TensorProto
+from onnx_models import BOOL, FLOAT, INT64, model_of, node
+
+import pliant
+from pliant.error import AssertionFailed, CompileError
+from pliant.frontend.onnx import check
+
+
+def ones(*shape: int) -> np.ndarray:
+    return np.ones(shape, np.float32)
+
+
+@pytest.mark.parametrize(
+    ("made", "types", "words"),
+    [
+        (node("Not", "x", "y"), [FLOAT], "input 0 is of float32; opset 18 takes bool"),
+        (node("And", "x z", "y"), [FLOAT, FLOAT], "input 0 is of float32; opset 18 takes bool"),
+        (node("Floor", "x", "y"), [INT64], "input 0 is of int64; opset 18 takes float32"),
+        (node("Abs", "x", "y"), [BOOL], "input 0 is of bool; opset 18 takes"),
+        (node("Neg", "x", "y"), [TensorProto.UINT8], "input 0 is of uint8; opset 18 takes"),
+        (node("BitShift", "x z", "y", direction="LEFT"), [INT64, INT64], "opset 18 takes uint8"),
+        (node("Clip", "x", "y"), [BOOL], "input 0 is of bool"),
+        (node("Add", "x z", "y"), [FLOAT, INT64], "inputs 0 and 1 must be of one type, but are of float32 and int64"),
+        (node("Concat", "x x z", "y", axis=0), [FLOAT, INT64], "inputs 0 and 2 must be of one type"),
+        (node("Gather", "x z", "y"), [FLOAT, FLOAT], "input 1 is of float32; opset 18 takes int32, int64"),
+    ],
+)
+def test_element_types_are_those_of_the_operator(made: Any, types: list[int], words: str) -> None:
+    model = model_of([made], {name: (ty, ["n"]) for name, ty in zip("xz", types, strict=False)}, ["y"])
+    with pytest.raises(CompileError, match=words):
+        pliant.compile(model)
+    assert words in str(check(model))
+
+
+def test_a_later_opset_that_takes_a_type_is_named() -> None:
+    inputs = {"x": (TensorProto.INT8, ["n"])}
+    with pytest.raises(CompileError, match="opset 14 takes it: onnx.version_converter"):
+        pliant.compile(model_of([node("Add", "x x", "y")], inputs, ["y"], opset=13))
+    model = pliant.compile(model_of([node("Add", "x x", "y")], inputs, ["y"], opset=14))
+    assert model(np.ones(2, np.int8)).numpy().tolist() == [2, 2]
+
+
+SPREAD = [node("PRelu", "x s", "y"), node("LayerNormalization", "x s", "y", axis=0), node("Gemm", "x w s", "y")]
+
+
+@pytest.mark.parametrize("made", SPREAD)
+def test_what_is_spread_over_a_tensor_does_not_widen_it(made: Any) -> None:
+    inputs = {"x": ["n", 3], "w": [3, 3]}
+    feeds = {"x": ones(2, 3), "w": ones(3, 3)}
+    for shape, words in (([5, 2, 3], "has 3 dims, but what it is applied to has 2"), ([1, 4], "has 4 where .* has 3")):
+        with pytest.raises(CompileError, match=words):
+            pliant.compile(model_of([made], {**inputs, "s": shape}, ["y"]))
+    model = pliant.compile(model_of([made], {**inputs, "s": ["m", 3]}, ["y"]))
+    for rows in (1, 2):
+        assert model.run(None, {**feeds, "s": ones(rows, 3)})[0].shape == (2, 3)
+    for x, rows in ((2, 3), (1, 3), (3, 0)):
+        with pytest.raises(AssertionFailed, match=f"has {rows} where what it is applied to has {x}\n  at {made.op_type}"):
+            model.run(None, {**feeds, "x": ones(x, 3), "s": ones(rows, 3)})
+
+
+CHANNELS = [
+    node("Conv", "x w s", "y"),
+    node("BatchNormalization", "x s s s s", "y"),
+    node("InstanceNormalization", "x s s", "y"),
+    node("GroupNormalization", "x s s", "y", num_groups=1),
+]
+
+
+@pytest.mark.parametrize("made", CHANNELS)
+def test_a_parameter_of_channels_has_a_number_for_each(made: Any) -> None:
+    def model(size: Any) -> Any:
+        return model_of([made], {"x": ["n", 2, 4, 4], "s": [size]}, ["y"], {"w": ones(2, 2, 1, 1)}, opset=21)
+
+    for size in (1, 3):
+        with pytest.raises(CompileError, match=f"is of size {size} for 2"):
+            pliant.compile(model(size))
+    assert pliant.compile(model(2))(ones(1, 2, 4, 4), ones(2)).shape == (1, 2, 4, 4)
+
+
+def test_scales_along_an_axis_have_a_number_for_each_place() -> None:
+    model = pliant.compile(model_of([node("QuantizeLinear", "x s", "y", axis=1)], {"x": ["n", "c"], "s": ["k"]}, ["y"]))
+    assert model(ones(2, 3), ones(3)).shape == (2, 3)
+    with pytest.raises(AssertionFailed, match="is of size 1 for an axis of 3"):
+        model(ones(2, 3), ones(1))
+
+
+@pytest.mark.parametrize("pads", [[0, -(2**63), 0, 0], [0, -(2**62), 0, -(2**62)], [2**62, 0, 0, 0]])
+@pytest.mark.parametrize("mode", ["constant", "wrap", "edge", "reflect"])
+def test_pads_beyond_any_axis_are_refused(pads: list[int], mode: str) -> None:
+    made = node("Pad", "x p", "y", mode=mode)
+    with pytest.raises(CompileError, match="of 'pads' is beyond"):
+        pliant.compile(model_of([made], {"x": ["n", "m"]}, ["y"], {"p": np.array(pads)}))
+    model = pliant.compile(model_of([made], {"x": ["n", "m"], "p": (INT64, [4])}, ["y"]))
+    with pytest.raises(AssertionFailed, match="of 'pads' is beyond"):
+        model(ones(2, 3), np.array(pads))
+
+
+def test_pads_of_the_run_have_two_numbers_for_each_axis() -> None:
+    known = model_of([node("Pad", "x p", "y")], {"x": ["n", "m"], "p": (INT64, [3])}, ["y"])
+    with pytest.raises(CompileError, match="'pads' has 3 numbers, but must have 4"):
+        pliant.compile(known)
+    named = model_of([node("Pad", "x p  a", "y")], {"x": ["n", "m"], "p": (INT64, [2])}, ["y"], {"a": np.array([1, 1])})
+    named.graph.node[0].input[:] = ["x", "p", "", "a"]
+    with pytest.raises(CompileError, match="'pads' has 2 numbers, but must have 4"):
+        pliant.compile(named)
+
+
+@pytest.mark.parametrize("shape", [[-(2**63), 4], [4], [0, 4], [2**62, 4]])
+def test_an_output_shape_that_cannot_be_is_refused(shape: list[int]) -> None:
+    made = node("ConvTranspose", "x w", "y", output_shape=shape)
+    with pytest.raises(CompileError, match="output_shape|pads"):
+        pliant.compile(model_of([made], {"x": [1, 2, 5, 5]}, ["y"], {"w": ones(2, 2, 3, 3)}))
+
+
+@pytest.mark.parametrize("side", ["SAME_UPPER", "SAME_LOWER"])
+def test_same_padding_of_a_kernel_below_its_stride(side: str) -> None:
+    made = node("ConvTranspose", "x w", "y", auto_pad=side, strides=[2])
+    model = pliant.compile(model_of([made], {"x": [1, 1, "n"]}, ["y"], {"w": ones(1, 1, 1)}))
+    assert model(ones(1, 1, 3)).numpy().tolist() == [[[1, 0, 1, 0, 1, 0]]]
+
+
+def test_an_axis_without_elements_has_no_largest_one() -> None:
+    model = model_of([node("ArgMax", "e", "y", axis=0)], {"x": ["n"]}, ["y"], {"e": ones(0, 3)})
+    with pytest.raises(CompileError, match="ArgMax 'y': axis 0 has no elements"):
+        pliant.compile(model)
+    assert "axis 0 has no elements" in str(check(model))
