@@ -54,6 +54,7 @@ pub mod normalize_global_var;
 pub mod pack_constants;
 pub mod pack_convolutions;
 pub mod pack_integers;
+pub mod pack_recurrent;
 pub mod passes;
 pub mod pipelines;
 pub mod plan_memory;

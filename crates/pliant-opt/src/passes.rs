@@ -41,6 +41,7 @@ use crate::normalize_global_var::NormalizeGlobalVar;
 use crate::pack_constants::PackConstants;
 use crate::pack_convolutions::PackConvolutions;
 use crate::pack_integers::PackIntegers;
+use crate::pack_recurrent::PackRecurrent;
 use crate::plan_memory::StaticPlanBlockMemory;
 use crate::remove_purity_checking::RemovePurityChecking;
 use crate::remove_redundant_reshape::RemoveRedundantReshape;
@@ -112,6 +113,7 @@ passes! {
     "ChannelsLast": "Let convolutions read and write data whose channels come last" => ChannelsLast;
     "PackConvolutions": "Make calls of the library of convolutions with constant weights" => PackConvolutions;
     "PackIntegers": "Make calls of the library of products of 8-bit integers with constants" => PackIntegers;
+    "PackRecurrent": "Make calls of the library of recurrent layers with constant weights" => PackRecurrent;
     "PackConstants": "Give the constant operands of matrix products the form that kernels read fastest" => PackConstants;
     "DataflowUseInplaceCalls": "Write results over operands that die there" => DataflowUseInplaceCalls;
     "LegalizeOps": "Turn operators into calls of loop functions and of packed functions" => LegalizeOps::default();

@@ -35,6 +35,7 @@ pub const ZERO: &[&str] = &[
     "DeadCodeElimination",
     "PackConvolutions",
     "PackIntegers",
+    "PackRecurrent",
     "DeadCodeElimination",
     "PackConstants",
     "LegalizeOps",

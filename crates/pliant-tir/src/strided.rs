@@ -5,10 +5,12 @@
 //! | `pliant_attend_f32` | attention | `pliant_kernels::attention` |
 //! | `pliant_convolve_f32` | convolution | `pliant_kernels::convolution` |
 //! | `pliant_product_int8`, `pliant_product_uint8` | product of 8-bit integers | `pliant_kernels::quantized` |
+//! | `pliant_recur_f32` | recurrent layer | `pliant_kernels::recurrent` |
 
 mod attend;
 mod convolve;
 mod quantized;
+mod recur;
 
 use pliant_ir::tir::{BinOp, Buffer, Expr, ExprData, Intrin, PrimFunc};
 use pliant_tensor::DType;
@@ -68,6 +70,7 @@ struct Operand {
     dtype: DType,
 }
 
+/// Elements of float32 that are always there.
 const fn operand(dims: &'static [(Step, Count)]) -> Operand {
     of(DType::Float32, dims)
 }
@@ -94,6 +97,7 @@ const KERNELS: &[Kernel] = &[
     Kernel { name: "pliant_convolve_f32", what: "a convolution", args: convolve::ARGS },
     Kernel { name: "pliant_product_int8", what: quantized::WHAT, args: quantized::SIGNED },
     Kernel { name: "pliant_product_uint8", what: quantized::WHAT, args: quantized::UNSIGNED },
+    Kernel { name: "pliant_recur_f32", what: "a recurrent layer", args: recur::ARGS },
 ];
 
 /// The kernel that a call of a linked function names.

@@ -62,6 +62,7 @@ impl Loops<'_, '_, '_> {
             "pliant_attend_f32" => return self.attend(rest),
             "pliant_convolve_f32" => return self.convolve(rest),
             "pliant_product_int8" | "pliant_product_uint8" => return self.quantized(rest),
+            "pliant_recur_f32" => return self.recur(rest),
             name if name.starts_with("pliant_row_") => return self.row(name, rest),
             slices if slices.starts_with("pliant_vec_") => return self.slices(slices, rest),
             _ => {}

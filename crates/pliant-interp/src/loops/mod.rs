@@ -17,6 +17,7 @@ mod expr;
 mod intrin;
 mod linked;
 mod quantized;
+mod recur;
 mod rows;
 pub(crate) mod scalar;
 mod stmt;

@@ -1,0 +1,137 @@
+//! # What it does
+//! Makes calls of the library's recurrent layers of LSTM, GRU and plain layers with constant weights, which it packs: the
+//! constants take the form of panels in which the gates of the same units lie side by side. Both directions, lengths of
+//! sequences, first states and peepholes are part of the call.
+//!
+//! # Before
+//! With weights of `[1, 20, 3]` and `[1, 20, 5]`.
+//! ```python
+//! lv: R.Tuple(R.Tensor((s, 1, n, 5), dtype="float32"), R.Tensor((1, n, 5), dtype="float32"), R.Tensor((1, n, 5), dtype="float32")) = R.nn.lstm(x, metadata["relax.expr.Constant"][0], metadata["relax.expr.Constant"][1])
+//! ```
+//!
+//! # After
+//! With weights of `[1, 64, 3]` and `[1, 64, 5]`, and biases of `[1, 64]`, which are zeros.
+//! ```python
+//! lv: R.Tuple(R.Tensor((s, 1, n, 5), dtype="float32"), R.Tensor((1, n, 5), dtype="float32"), R.Tensor((1, n, 5), dtype="float32")) = R.call_tir(cls.lstm_packed, (x, metadata["relax.expr.Constant"][0], metadata["relax.expr.Constant"][1], metadata["relax.expr.Constant"][2]), out_sinfo=[R.Tensor((s, 1, n, 5), dtype="float32"), R.Tensor((1, n, 5), dtype="float32"), R.Tensor((1, n, 5), dtype="float32")])
+//! ```
+//!
+//! # Requires
+//! Nothing. It is of use before [`LegalizeOps`](crate::legalize_ops).
+//!
+//! # Keeps
+//! Layers of other types than float32, of weights that are no constants, of sizes that must yet be checked, with other
+//! activations than the usual ones, with `clip` or `input_forget`, and all of them where kernels are switched off.
+//!
+//! # Never
+//! Keeps the order in which products are summed.
+
+mod found;
+mod kernel;
+mod weights;
+
+use std::sync::Arc;
+
+use pliant_ir::relax::{Expr, Function, Var};
+use pliant_ir::{BaseFunc, IRModule};
+use pliant_pass::rewrite::rewrite_bindings;
+use pliant_pass::{ModulePass, PassContext, PassError};
+use rustc_hash::FxHashMap;
+
+use crate::kernels::Kernels;
+use found::Layer;
+use weights::Packed;
+
+/// See the module's documentation.
+pub struct PackRecurrent;
+
+impl ModulePass for PackRecurrent {
+    fn name(&self) -> &str {
+        "PackRecurrent"
+    }
+
+    fn run(&self, mut module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
+        if !ctx.kernels() {
+            return Ok(module);
+        }
+        let names: Vec<Arc<str>> = module.relax_funcs().map(|(name, _)| name.clone()).collect();
+        let mut packer = Packer { kernels: Kernels::new(&module), packed: Vec::new() };
+        for name in names {
+            ctx.check_cancelled()?;
+            let Some(BaseFunc::Relax(func)) = module.functions.get_mut(&name) else { continue };
+            let found = found::all(func);
+            if !found.is_empty() {
+                let func = Arc::make_mut(func);
+                packer.function(func, found, ctx).map_err(|e| e.in_function(&name))?;
+            }
+        }
+        packer.kernels.insert_into(&mut module);
+        Ok(module)
+    }
+}
+
+struct Packer {
+    kernels: Kernels,
+    /// Layers whose weights are packed already.
+    packed: Vec<(Layer, Packed)>,
+}
+
+/// Whether two layers have the same packed weights.
+fn alike(a: &Layer, b: &Layer) -> bool {
+    let bias = match (&a.bias, &b.bias) {
+        (Some(a), Some(b)) => a.same(b),
+        (a, b) => a.is_none() && b.is_none(),
+    };
+    bias && a.cell == b.cell && a.w.same(&b.w) && a.r.same(&b.r)
+}
+
+impl Packer {
+    fn function(
+        &mut self,
+        func: &mut Function,
+        found: Vec<Layer>,
+        ctx: &PassContext,
+    ) -> Result<(), PassError> {
+        let mut calls: FxHashMap<Var, Expr> = FxHashMap::default();
+        for layer in found {
+            ctx.check_cancelled()?;
+            if let Some(call) = self.call(func, &layer)? {
+                calls.insert(layer.result, call);
+            }
+        }
+        rewrite_bindings(func, |_, mut binding, out| {
+            if let Some(&call) = calls.get(&binding.var) {
+                binding.value = call;
+            }
+            out.push(binding);
+            Ok(())
+        })
+    }
+
+    /// The call of the loop function; `None` where its results would not be of the same types.
+    fn call(&mut self, func: &mut Function, l: &Layer) -> Result<Option<Expr>, PassError> {
+        let failed = |e: &dyn std::fmt::Display| {
+            PassError::internal(format!("a recurrent layer has no loop function: {e}"))
+        };
+        let packed = match self.packed.iter().find(|(known, _)| alike(known, l)) {
+            Some((_, packed)) => packed.clone(),
+            None => {
+                let packed = weights::packed(l).map_err(|e| failed(&e))?;
+                self.packed.push((l.clone(), packed.clone()));
+                packed
+            }
+        };
+        let weights = kernel::Weights {
+            w: func.constant(packed.w),
+            r: func.constant(packed.r),
+            bias: func.constant(packed.bias),
+            peepholes: l.peepholes.clone().map(|p| func.constant(p)),
+        };
+        let call = kernel::call(func, l, &weights).map_err(|e| failed(&e))?;
+        if call.out_tys != l.tys {
+            return Ok(None);
+        }
+        let name = self.kernels.add(&call.name, call.func);
+        let (inputs, vars, tys) = (&call.inputs, &call.tir_vars, &call.out_tys);
+        Ok(Some(pliant_ops::call_tir(func, &name, inputs, vars, tys, call.tuple)))
+    }
+}

@@ -1,0 +1,102 @@
+# test opt --passes=PackRecurrent
+
+from pliant.script import ir as I, relax as R, tir as T
+
+
+@I.ir_module
+class Module:
+    @R.function
+    def plain(x: R.Tensor(("s", "n", 1), "float32"), l: R.Tensor(("n",), "int32"), h: R.Tensor((1, "n", 1), "float32")) -> R.Object:
+        with R.dataflow():
+            y = R.nn.rnn(x, R.const([[[0.5]]], "float32"), R.const([[[0.25]]], "float32"), R.const([[1.0, -2.0]], "float32"), l, h)
+            R.output(y)
+        return y
+
+    @R.function
+    def limited(x: R.Tensor(("s", "n", 1), "float32")) -> R.Object:
+        with R.dataflow():
+            y = R.nn.rnn(x, R.const([[[0.5]]], "float32"), R.const([[[0.25]]], "float32"), clip=1.0)
+            R.output(y)
+        return y
+
+    @R.function
+    def others(x: R.Tensor(("s", "n", 1), "float32")) -> R.Object:
+        with R.dataflow():
+            y = R.nn.rnn(x, R.const([[[0.5]]], "float32"), R.const([[[0.25]]], "float32"), activations=["Relu"])
+            R.output(y)
+        return y
+
+    @R.function
+    def varying(x: R.Tensor(("s", "n", 1), "float32"), w: R.Tensor((1, 1, 1), "float32")) -> R.Object:
+        with R.dataflow():
+            y = R.nn.rnn(x, w, R.const([[[0.25]]], "float32"))
+            R.output(y)
+        return y
+
+# expect
+# from pliant.script import ir as I, relax as R, tir as T
+#
+# metadata = {
+#     "relax.expr.Constant": [
+#         I.tensor((1, 64, 1), "float32", "AAAAPwAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=="),
+#         I.tensor((1, 64, 1), "float32", "AACAPgAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=="),
+#     ]
+# }
+#
+# @I.ir_module
+# class Module:
+#     @R.function
+#     def plain(x: R.Tensor(("s", "n", 1), dtype="float32"), l: R.Tensor(("n",), dtype="int32"), h: R.Tensor((1, "n", 1), dtype="float32")) -> R.Object:
+#         s = T.int64()
+#         n = T.int64()
+#         cls = Module
+#         with R.dataflow():
+#             y: R.Tuple(R.Tensor((s, 1, n, 1), dtype="float32"), R.Tensor((1, n, 1), dtype="float32")) = R.call_tir(cls.rnn_packed, (x, metadata["relax.expr.Constant"][0], metadata["relax.expr.Constant"][1], R.const([[-1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]], "float32"), l, h), out_sinfo=[R.Tensor((s, 1, n, 1), dtype="float32"), R.Tensor((1, n, 1), dtype="float32")])
+#             R.output(y)
+#         return y
+#
+#     @R.function
+#     def limited(x: R.Tensor(("s", "n", 1), dtype="float32")) -> R.Object:
+#         s = T.int64()
+#         n = T.int64()
+#         with R.dataflow():
+#             y: R.Tuple(R.Tensor((s, 1, n, 1), dtype="float32"), R.Tensor((1, n, 1), dtype="float32")) = R.nn.rnn(x, R.const([[[0.5]]], "float32"), R.const([[[0.25]]], "float32"), clip=1.0)
+#             R.output(y)
+#         return y
+#
+#     @R.function
+#     def others(x: R.Tensor(("s", "n", 1), dtype="float32")) -> R.Object:
+#         s = T.int64()
+#         n = T.int64()
+#         with R.dataflow():
+#             y: R.Tuple(R.Tensor((s, 1, n, 1), dtype="float32"), R.Tensor((1, n, 1), dtype="float32")) = R.nn.rnn(x, R.const([[[0.5]]], "float32"), R.const([[[0.25]]], "float32"), activations=["Relu"])
+#             R.output(y)
+#         return y
+#
+#     @R.function
+#     def varying(x: R.Tensor(("s", "n", 1), dtype="float32"), w: R.Tensor((1, 1, 1), dtype="float32")) -> R.Object:
+#         s = T.int64()
+#         n = T.int64()
+#         with R.dataflow():
+#             y: R.Tuple(R.Tensor((s, 1, n, 1), dtype="float32"), R.Tensor((1, n, 1), dtype="float32")) = R.nn.rnn(x, w, R.const([[[0.25]]], "float32"))
+#             R.output(y)
+#         return y
+#
+#     @T.prim_func(private=True)
+#     def rnn_packed(var_A: T.handle, B: T.Buffer((1, 64, 1), "float32"), C: T.Buffer((1, 64, 1), "float32"), D: T.Buffer((1, 16), "float32"), var_E: T.handle, var_F: T.handle, var_rnn_packed_0: T.handle, var_rnn_packed_1: T.handle):
+#         T.func_attr({"tir.noalias": True})
+#         s = T.int64()
+#         n = T.int64()
+#         A = T.match_buffer(var_A, (s, n, 1), "float32")
+#         E = T.match_buffer(var_E, (n,), "int32")
+#         F = T.match_buffer(var_F, (1, n, 1), "float32")
+#         rnn_packed_0 = T.match_buffer(var_rnn_packed_0, (s, 1, n, 1), "float32")
+#         rnn_packed_1 = T.match_buffer(var_rnn_packed_1, (1, n, 1), "float32")
+#         with T.block("rnn_packed"):
+#             lengths = T.decl_buffer((n,), "int64")
+#             for n1 in range(n):
+#                 length: T.int64 = T.Cast("int64", E[n1])
+#                 assert T.explain(length >= 0 and length <= s, length, s), "IndexError: relax.nn.rnn: the sequence length {0} is out of range for {1} steps"
+#                 lengths[n1] = length
+#             cell = T.decl_buffer((1,), "float32", scope="local")
+#             T.evaluate(T.call_extern("int64", "pliant_recur_f32", 3, s, n, 1, 1, 1, 0, T.address_of(A[0, 0, 0]), n, 1, T.address_of(B[0, 0, 0]), 64, T.address_of(C[0, 0, 0]), 64, T.address_of(D[0, 0]), 16, 0, T.address_of(D[0, 0]), 3, 1, T.address_of(lengths[0]), T.address_of(rnn_packed_0[0, 0, 0, 0]), n, n, 1, 1, T.address_of(F[0, 0, 0]), 0, T.address_of(D[0, 0]), T.address_of(rnn_packed_1[0, 0, 0]), 0, T.address_of(cell[0]), n, 1))

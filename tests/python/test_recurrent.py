@@ -1,0 +1,215 @@
+"""Recurrent layers with the library's kernel and with generated loops alone."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pliant
+from pliant import relax
+from pliant.testing import interpret
+
+from onnx_models import model_of, node
+
+#: Operator, its gates, and the attribute that makes another cell of it.
+CELLS = {"lstm": ("lstm", 4, {}), "gru": ("gru", 3, {}), "linear_gru": ("gru", 3, {"linear_before_reset": True}), "rnn": ("rnn", 1, {})}
+ONNX = {"lstm": "LSTM", "gru": "GRU", "rnn": "RNN"}
+DIRECTIONS = ("forward", "reverse", "bidirectional")
+
+
+def draw(rng: np.random.Generator, *shape: int) -> np.ndarray:
+    return (rng.standard_normal(shape) * 0.5).astype("float32")
+
+
+def weights(cell: str, sides: int, inputs: int, hidden: int) -> dict[str, np.ndarray]:
+    """Weights, biases and peepholes; those of the state are small, so that differences do not grow from step to step."""
+    rng = np.random.default_rng(inputs * 100 + hidden)
+    gates = CELLS[cell][1] * hidden
+    out = {"w": draw(rng, sides, gates, inputs), "r": draw(rng, sides, gates, hidden) / np.float32(hidden**0.5), "b": draw(rng, sides, 2 * gates)}
+    return {**out, "p": draw(rng, sides, 3 * hidden)} if cell == "lstm" else out
+
+
+def layer(cell: str, inputs: int, hidden: int, *, direction: str = "forward", full: bool, layout: int = 0, **attrs: Any) -> pliant.IRModule:
+    """A layer over unknown numbers of steps and sequences; a full one has all operands."""
+    op, _, own = CELLS[cell]
+    sides = 2 if direction == "bidirectional" else 1
+    const = {k: relax.const(v) for k, v in weights(cell, sides, inputs, hidden).items()}
+    s, n = pliant.tir.Var("s", "int64"), pliant.tir.Var("n", "int64")
+    info = relax.TensorStructInfo
+    x = relax.Var("x", info([n, s, inputs] if layout else [s, n, inputs], "float32"))
+    state = [n, sides, hidden] if layout else [sides, n, hidden]
+    lengths = relax.Var("lengths", info([n], "int32"))
+    states = [relax.Var(name, info(state, "float32")) for name in ("h", "c")][: 2 if cell == "lstm" else 1]
+    params, args = [x], [x, const["w"], const["r"]]
+    if full:
+        params += [lengths, *states]
+        args += [const["b"], lengths, *states] + ([const["p"]] if cell == "lstm" else [])
+    bb = relax.BlockBuilder()
+    with bb.function("main", params):
+        with bb.dataflow():
+            y = bb.emit_output(getattr(relax.op.nn, op)(*args, direction=direction, layout=layout, **own, **attrs))
+        bb.emit_func_output(y)
+    return bb.get()
+
+
+def feed(cell: str, inputs: int, hidden: int, steps: int, batch: int, *, sides: int, full: bool, layout: int = 0) -> list[np.ndarray]:
+    rng = np.random.default_rng(steps * 10 + batch)
+    out = [draw(rng, batch, steps, inputs) if layout else draw(rng, steps, batch, inputs)]
+    if full:
+        out.append(rng.integers(0, steps + 1, batch).astype("int32"))
+        shape = (batch, sides, hidden) if layout else (sides, batch, hidden)
+        out += [draw(rng, *shape) for _ in range(2 if cell == "lstm" else 1)]
+    return out
+
+
+def results(value: Any) -> list[np.ndarray]:
+    return [np.asarray(v) for v in value]
+
+
+def close(got: Any, want: Any, tolerance: float = 2e-5) -> None:
+    got, want = results(got), results(want)
+    assert len(got) == len(want)
+    for a, b in zip(got, want, strict=True):
+        np.testing.assert_allclose(a, b, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("full", [False, True])
+@pytest.mark.parametrize("direction", DIRECTIONS)
+@pytest.mark.parametrize("cell", CELLS)
+def test_kernels_compute_what_loops_compute(cell: str, direction: str, full: bool) -> None:
+    sides = 2 if direction == "bidirectional" else 1
+    for inputs, hidden, layout in ((3, 5, 0), (20, 33, 1), (1, 16, 0)):
+        module = layer(cell, inputs, hidden, direction=direction, full=full, layout=layout)
+        loops = pliant.compile(module, kernels="off")
+        models = [pliant.compile(module, exec_mode=mode) for mode in ("bytecode", "compiled")]
+        for steps, batch in [(0, 2), (1, 1), (5, 0), (7, 1), (4, 2), (3, 3), (2, 9), (33, 4)]:
+            given = feed(cell, inputs, hidden, steps, batch, sides=sides, full=full, layout=layout)
+            want = loops(*given)
+            for model in models:
+                close(model(*given), want)
+            if steps * batch < 9 and hidden < 9:
+                close([v.numpy() for v in interpret(module, *given)], want)
+                packed = relax.transform.PackRecurrent()(module)
+                close([v.numpy() for v in interpret(packed, *given)], want)
+
+
+def calls_the_kernel(module: pliant.IRModule) -> bool:
+    return "pliant_recur_f32" in relax.transform.PackRecurrent()(module).script()
+
+
+@pytest.mark.parametrize("cell", CELLS)
+def test_onnx_layers_are_calls_of_the_kernel(cell: str) -> None:
+    op, _, flags = CELLS[cell]
+    own = {k: int(v) for k, v in flags.items()}
+    inputs, hidden = 7, 18
+    names = "X W R B lens h c P" if cell == "lstm" else "X W R B lens h"
+    outputs = "Y H C" if cell == "lstm" else "Y H"
+    const = {k.upper(): v for k, v in weights(cell, 2, inputs, hidden).items()}
+    sizes = {"X": ["s", "n", inputs], "lens": (6, ["n"]), "h": [2, "n", hidden]}
+    if cell == "lstm":
+        sizes["c"] = [2, "n", hidden]
+    made = model_of(
+        [node(ONNX[op], names, outputs, hidden_size=hidden, direction="bidirectional", **own)], sizes, outputs.split(), const
+    )
+    on, off = pliant.compile(made), pliant.compile(made, kernels="off")
+    assert calls_the_kernel(pliant.frontend.onnx.from_onnx(made))
+    for steps, batch in [(0, 1), (1, 1), (6, 5), (3, 0), (9, 2)]:
+        given = feed(cell, inputs, hidden, steps, batch, sides=2, full=True)
+        close(on(*given), off(*given))
+
+
+def test_many_steps_and_many_sequences() -> None:
+    for cell in CELLS:
+        module = layer(cell, 40, 130, direction="bidirectional", full=True)
+        on, off = pliant.compile(module), pliant.compile(module, kernels="off")
+        for steps, batch in [(300, 1), (2, 130), (40, 9)]:
+            given = feed(cell, 40, 130, steps, batch, sides=2, full=True)
+            close(on(*given), off(*given), 1e-4)
+
+
+@pytest.mark.parametrize(
+    ("cell", "attrs"),
+    [
+        ("lstm", {"input_forget": True}),
+        ("lstm", {"clip": 0.25}),
+        ("lstm", {"activations": ["Sigmoid", "Tanh", "Relu"]}),
+        ("gru", {"activations": ["HardSigmoid", "Tanh"]}),
+        ("rnn", {"activations": ["Relu"]}),
+    ],
+)
+def test_other_cells_stay_loops(cell: str, attrs: dict[str, Any]) -> None:
+    module = layer(cell, 3, 5, full=True, **attrs)
+    assert not calls_the_kernel(module)
+    given = feed(cell, 3, 5, 6, 3, sides=1, full=True)
+    close(pliant.compile(module)(*given), pliant.compile(module, kernels="off")(*given), 1e-6)
+
+
+def test_usual_activations_in_any_spelling_are_the_kernel_s() -> None:
+    assert calls_the_kernel(layer("lstm", 3, 5, full=False, activations=["sigmoid", "TANH", "Tanh"]))
+
+
+def test_lengths_that_no_sequence_can_have_are_told() -> None:
+    module = layer("lstm", 3, 5, full=True)
+    for length in (-1, 5):
+        given = feed("lstm", 3, 5, 4, 2, sides=1, full=True)
+        given[1][1] = length
+        told = [pytest.raises(IndexError, match=f"the sequence length {length} is out of range for 4 steps") for _ in range(2)]
+        for kernels, expected in zip(("on", "off"), told, strict=True):
+            model = pliant.compile(module, kernels=kernels)
+            with expected:
+                model(*given)
+
+
+def test_numbers_that_are_none_stay_in_their_sequence() -> None:
+    for cell in CELLS:
+        module = layer(cell, 3, 20, full=False)
+        (x,) = feed(cell, 3, 20, 5, 4, sides=1, full=False)
+        x[2, 1, 0], x[1, 2, 1], x[3, 3, 2] = np.nan, np.inf, -np.inf
+        close(pliant.compile(module)(x), pliant.compile(module, kernels="off")(x))
+
+
+def test_a_saved_program_has_packed_weights(tmp_path: Path) -> None:
+    module = layer("lstm", 6, 20, direction="bidirectional", full=True)
+    model = pliant.compile(module)
+    model.save(tmp_path / "m.pliant")
+    given = feed("lstm", 6, 20, 5, 3, sides=2, full=True)
+    close(pliant.load(tmp_path / "m.pliant")(*given), model(*given), 0)
+
+
+FORCED = """
+import sys
+sys.path[:0] = sys.argv[1:]
+import pliant
+from test_recurrent import CELLS, close, feed, layer
+try:
+    for cell in CELLS:
+        module = layer(cell, 20, 70, direction="bidirectional", full=True)
+        on, off = pliant.compile(module), pliant.compile(module, kernels="off")
+        for steps, batch in ((1, 1), (9, 7)):
+            given = feed(cell, 20, 70, steps, batch, sides=2, full=True)
+            close(on(*given), off(*given), 1e-4)
+    print("right")
+except pliant.error.CompileError as error:
+    print(error)
+"""
+
+
+@pytest.mark.parametrize("isa", ["avx512", "avx2", "neon", "portable"])
+def test_every_instruction_set_computes_the_same(isa: str, tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(FORCED)
+    done = subprocess.run(
+        [sys.executable, str(program), str(Path(__file__).parent)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env={**os.environ, "PLIANT_ISA": isa},
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "right\n" or "which this machine lacks" in done.stdout
