@@ -235,3 +235,66 @@ def test_nan_is_the_largest() -> None:
 def test_zeros_have_a_scale() -> None:
     y, scale, zero = results(node("DynamicQuantizeLinear", "a", "y s z"), given(np.zeros(3, F32)))
     assert y.tolist() == [0, 0, 0] and scale > 0 and zero == 0
+
+
+def test_sums_in_between_may_leave_float16() -> None:
+    assert first(node("Gemm", "a b", "y", alpha=0.001), F16([[300, 300]]), F16([[300], [300]])).tolist() == [[180]]
+    norm = np.hypot(F32(200), F32(300)).astype(F16)
+    x = F16([[[200, 300]]])
+    assert first(node("LpPool", "a", "y", kernel_shape=[2]), x).reshape(()) == norm
+    assert first(node("GlobalLpPool", "a", "y"), x).reshape(()) == norm
+    assert first(node("Mean", "a a", "y"), F16([60000])).tolist() == [60000]
+    rng = np.random.default_rng(0)
+    x = (rng.standard_normal((1, 2, 6, 6)) * 1200).astype(F16)
+    made = node("BatchNormalization", "a b c c b", "y mean var", training_mode=1)
+    wide = x.astype(F32)
+    want = (wide - wide.mean((2, 3), keepdims=True)) / wide.std((2, 3), keepdims=True)
+    np.testing.assert_allclose(first(made, x, F16([1, 1]), F16([0, 0])), want, atol=2e-3)
+
+
+def test_windows_without_end_end() -> None:
+    x = np.ones((1, 3, 4, 4), F32)
+    endless = node("LRN", "a", "y", size=10**9, alpha=1e9)
+    want = first(node("LRN", "a", "y", size=5, alpha=5.0), x)
+    for symbolic in (True, False):
+        np.testing.assert_allclose(results(endless, given(x), symbolic=symbolic)[0], want)
+        with pytest.raises(pliant.PliantError, match="windows of more than 1024 elements|a window of 1048576 elements"):
+            results(node("MaxPool", "a", "y z", kernel_shape=[2**20, 2**20]), given(x), symbolic=symbolic)
+
+
+def test_masks_of_ends_and_starts() -> None:
+    rng = np.random.default_rng(0)
+    x, weights = rng.standard_normal((2, 4, 4)).astype(F32), rng.standard_normal((4, 12)).astype(F32)
+    made = helper.make_node("Attention", ["a", "b", "", "c"], ["y"], num_heads=2, domain="com.microsoft")
+
+    def attended(mask: np.ndarray) -> np.ndarray:
+        inputs = {"a": ["n", "s", 4], "b": [4, 12], "c": (6, ["n" if mask.ndim == 2 else "2*n", *["s"][: mask.ndim - 1]])}
+        model = model_of([made], inputs, ["y"])
+        model.opset_import.append(helper.make_opsetid("com.microsoft", 1))
+        return np.asarray(pliant.compile(model).run(None, given(x, weights, mask))[0])
+
+    ends = attended(I32([3, 4, 0, 2]))
+    np.testing.assert_allclose(ends, attended(I32([[1, 1, 1, 0], [0, 0, 1, 1]])), rtol=1e-5)
+
+
+@pytest.mark.parametrize(("rule", "extra"), [("linear", "d"), ("gated", ""), ("delta", "d")])
+def test_rules_of_linear_attention_take_what_they_read(rule: str, extra: str) -> None:
+    made = helper.make_node(
+        "LinearAttention", ["a", "a", "a", "", extra], ["y", "s"], update_rule=rule, q_num_heads=1, kv_num_heads=1
+    )
+    inputs = {"a": [1, "t", 2], **({"d": [1, "t", 2]} if extra else {})}
+    with pytest.raises(CompileError, match=f"update_rule '{rule}'"):
+        pliant.compile(model_of([made], inputs, ["y"], opset=27))
+
+
+@pytest.mark.parametrize(
+    ("made", "arrays", "words"),
+    [
+        (node("TopK", "a b", "y z"), [np.ones((2, 3), F32), np.array([1, 1])], "has 2 numbers, but must have 1"),
+        (node("Slice", "a b c", "y"), [np.ones((2, 3), F32), np.array([0, 0]), np.array([1])], "have 1 and 2 numbers"),
+        (node("Pad", "a b c d", "y"), [np.ones((2, 3), F32), np.ones(4, np.int64), F32(0), np.array([0, 0])], "name one twice"),
+    ],
+)
+def test_lists_of_the_run_fit(made: Any, arrays: list[Any], words: str) -> None:
+    with pytest.raises((AssertionFailed, CompileError), match=words):
+        first(made, *arrays)

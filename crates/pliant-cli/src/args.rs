@@ -85,7 +85,7 @@ pub struct FeedArgs {
     /// The function to run.
     #[arg(long, default_value = "main")]
     pub func: String,
-    /// An input from a NumPy file. May be given several times.
+    /// An input from a NumPy file. May be given several times: one name again is the next tensor of a sequence.
     #[arg(long = "input", value_name = "NAME=FILE.npy")]
     pub inputs: Vec<String>,
     /// The values of symbols, for inputs that are not given: `batch=4,seq=128`.

@@ -74,12 +74,21 @@ impl<'a> Feed<'a> {
         let mut seed = 0x9e37_79b9_7f4a_7c15u64;
         let mut values = Vec::with_capacity(names.len());
         for (input, name) in signature.inputs.iter().zip(&names) {
-            let file = self.files.iter().find(|(n, _)| n == name || *n == input.name);
-            values.push(match file {
-                Some((_, path)) => npy::read(Path::new(path))
-                    .map(Value::Tensor)
-                    .map_err(|why| Failure::new(format!("error: {why}")))?,
-                None => make(input, name, point, self.args.fill, &mut seed)?,
+            let files = self.files.iter().filter(|(n, _)| n == name || *n == input.name);
+            values.push(match files.map(|(_, path)| *path).collect::<Vec<_>>()[..] {
+                [] => make(input, name, point, self.args.fill, &mut seed)?,
+                // What is no tensor is a sequence, which may be of one.
+                [path] if input.dtype.is_some() => Value::Tensor(read(path)?),
+                [_, again, ..] if input.dtype.is_some() => {
+                    return Err(Failure::new(format!(
+                        "error: --input {name}={again}: '{name}' is given already"
+                    )));
+                }
+                ref paths => {
+                    let items: Result<Vec<Value>, Failure> =
+                        paths.iter().map(|path| read(path).map(Value::Tensor)).collect();
+                    Value::tuple(items?)
+                }
             });
         }
         Ok(values)
@@ -110,6 +119,10 @@ impl<'a> Feed<'a> {
     }
 }
 
+fn read(path: &str) -> Result<Tensor, Failure> {
+    npy::read(Path::new(path)).map_err(|why| Failure::new(format!("error: {why}")))
+}
+
 /// An input for those sizes.
 fn make(
     input: &ValueInfo,
@@ -122,7 +135,8 @@ fn make(
         Failure::new(format!("error: parameter '{name}' of type {} has no value: {what}", input.ty))
     };
     let (Some(shape), Some(dtype)) = (&input.shape, &input.dtype) else {
-        return Err(missing(format!("give it with --input {name}=FILE.npy")));
+        let text = "give it with --input {name}=FILE.npy, once for each tensor of a sequence";
+        return Err(missing(text.replace("{name}", name)));
     };
     let (mut dims, mut lacks) = (Vec::with_capacity(shape.len()), Vec::new());
     for dim in shape {

@@ -84,6 +84,10 @@ impl Node<'_, '_> {
         }
         let value = self.tensor(i)?;
         let one = self.func().syms.int(1);
+        let dims = self.dims(value)?;
+        let count = self.func().syms.product(dims);
+        let text = format!("input {i} has {{}} numbers, but must have {{}}");
+        self.require_equal(count, one, &text)?;
         let vector = self.reshape(value, &[one])?;
         Ok(self.symbols_of(vector, 1)?[0])
     }

@@ -194,3 +194,44 @@ def drain(terminal: int) -> None:
     with contextlib.suppress(OSError):
         while os.read(terminal, 1024):
             pass
+
+
+def test_a_compilation_tells_all_problems() -> None:
+    nodes = [node("Relu", "missing", "a"), node("Foo", "x", "b"), node("Not", "x", "c")]
+    broken = model(nodes, "a b c", inputs={"x": ["n"]})
+    with pytest.raises(pliant.CompileError) as told:
+        pliant.compile(broken)
+    for words in ("it reads 'missing'", "operator Foo is not supported", "input 0 is of float32"):
+        assert words in str(told.value) and words in str(check(broken))
+
+
+def test_a_file_of_data_that_is_not_there_is_one_problem(tmp_path: Path) -> None:
+    weights = {f"w{i}": np.ones(1024, np.float32) for i in range(6)}
+    sums = [node("Add", f"{'x' if i == 0 else f's{i - 1}'} w{i}", f"s{i}") for i in range(6)]
+    made = model(sums, "s5", inputs={"x": [1024]}, constants=weights)
+    onnx.save_model(made, tmp_path / "m.onnx", save_as_external_data=True, location="m.data", size_threshold=0)
+    (tmp_path / "m.data").unlink()
+    report = str(check(tmp_path / "m.onnx"))
+    assert "1 problem:" in report and "initializers 'w0', 'w1', 'w2' and 3 more: its external data 'm.data'" in report
+
+
+def test_elements_stand_in_one_place() -> None:
+    made = model([node("Add", "x w", "y")], inputs={"x": [2]}, constants={"w": np.ones(2, np.float32)})
+    made.graph.initializer[0].float_data.extend([3, 4])
+    with pytest.raises(pliant.CompileError, match="its elements stand in raw_data and in float_data"):
+        pliant.compile(made)
+
+
+def test_sequences_are_given_file_by_file(tmp_path: Path) -> None:
+    item = onnx.helper.make_tensor_type_proto(onnx.TensorProto.FLOAT, ["n"])
+    seq = onnx.helper.make_value_info("s", onnx.helper.make_sequence_type_proto(item))
+    out = onnx.helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, None)
+    graph = onnx.helper.make_graph([node("ConcatFromSequence", "s", "y", axis=0)], "g", [seq], [out])
+    onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)]), tmp_path / "m.onnx")
+    files = []
+    for i in range(2):
+        np.save(tmp_path / f"{i}.npy", np.full(i + 1, i, np.float32))
+        files.append(f"--input=s={tmp_path / f'{i}.npy'}")
+    for given, want in ((files[:1], "[0]"), (files, "[0, 1, 1]")):
+        ran = command("run", str(tmp_path / "m.onnx"), *given)
+        assert ran.returncode == 0 and want in ran.stdout, ran.stdout + ran.stderr

@@ -33,7 +33,7 @@ impl Wholes {
 
     fn why(&self, part: &str) -> Option<String> {
         let (_, whole, by) = self.0.iter().find(|w| w.0 == part)?;
-        Some(format!("divisible: {by} divides {whole}"))
+        Some(format!("divisible: {by} divides {whole}, and this is the multiple below"))
     }
 }
 

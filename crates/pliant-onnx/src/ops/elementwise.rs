@@ -2,6 +2,7 @@
 
 use pliant_ir::DType;
 use pliant_ir::relax::Expr;
+use pliant_ops::rules::wide_float;
 use pliant_sym::Sym;
 
 use super::{OnnxOp, op};
@@ -131,10 +132,18 @@ fn accumulate(n: &mut Node<'_, '_>, op: &str) -> Result<Expr, Problem> {
 }
 
 fn mean(n: &mut Node<'_, '_>) -> Converted {
-    let sum = accumulate(n, "relax.add")?;
-    let dtype = n.dtype(sum)?;
-    let count = n.number(n.len() as f64, dtype)?;
-    Ok(vec![n.op("relax.divide", &[sum, count])?.into()])
+    let mut inputs = n.tensors()?;
+    let first = *inputs.first().ok_or_else(|| Problem::invalid("it has no inputs"))?;
+    let own = n.dtype(first)?;
+    let wide = wide_float(own);
+    for input in &mut inputs {
+        *input = n.cast(*input, wide)?;
+    }
+    let (first, rest) = (inputs[0], &inputs[1..]);
+    let sum = rest.iter().try_fold(first, |sum, &x| n.op("relax.add", &[sum, x]))?;
+    let count = n.number(inputs.len() as f64, wide)?;
+    let y = n.op("relax.divide", &[sum, count])?;
+    Ok(vec![n.cast(y, own)?.into()])
 }
 
 /// Integers are divided towards zero.

@@ -1,6 +1,7 @@
 //! Products of matrices.
 
 use pliant_ir::{AttrValue, Attrs, DType};
+use pliant_ops::rules::wide_float;
 
 use super::{OnnxOp, op};
 use crate::error::Problem;
@@ -24,11 +25,21 @@ pub(super) fn gemm(n: &mut Node<'_, '_>) -> Converted {
             *side = n.permute(*side, &[1, 0])?;
         }
     }
-    let mut y = n.op("relax.matmul", &sides)?;
-    let own = n.dtype(y)?;
-    // Parts of integers are cut to integers at the end.
-    let parts = own.is_integer() && [alpha, beta].iter().any(|v| v.fract() != 0.0);
-    let dtype = if parts { DType::Float64 } else { own };
+    let own = n.dtype(sides[0])?;
+    // Parts of integers, and what leaves 16 bits before it is scaled, are cut or rounded at the end.
+    let parts = [alpha, beta].iter().any(|v| v.fract() != 0.0);
+    let dtype = match parts {
+        true if own.is_integer() => DType::Float64,
+        true => wide_float(own),
+        false => own,
+    };
+    let mut y = match dtype == own || own.is_integer() {
+        true => n.op("relax.matmul", &sides)?,
+        false => {
+            let attrs = Attrs::default().with("out_dtype", AttrValue::DType(dtype));
+            n.op_with("relax.matmul", &sides, attrs)?
+        }
+    };
     y = n.cast(y, dtype)?;
     if alpha != 1.0 {
         let factor = n.number(alpha, dtype)?;

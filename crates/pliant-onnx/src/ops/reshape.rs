@@ -382,6 +382,9 @@ fn unsqueeze(n: &mut Node<'_, '_>) -> Converted {
     {
         let rank = t.shape.len() + axes.len();
         let new = normal_axes(n, Some(&axes), rank)?.unwrap_or_default();
+        if let Some(k) = (1..new.len()).find(|&k| new[..k].contains(&new[k])) {
+            return Err(Problem::invalid(format!("its axes name axis {} twice", new[k])));
+        }
         let mut old = t.shape.iter().copied();
         let shape: Vec<usize> =
             (0..rank).map(|i| if new.contains(&i) { 1 } else { old.next().unwrap_or(1) }).collect();
@@ -429,7 +432,7 @@ fn transpose(n: &mut Node<'_, '_>) -> Converted {
         let rank = t.shape.len();
         let perm =
             normal_axes(n, perm.as_deref(), rank)?.unwrap_or_else(|| (0..rank).rev().collect());
-        if perm.len() == rank {
+        if perm.len() == rank && (0..rank).all(|axis| perm.contains(&axis)) {
             let shape = perm.iter().map(|&a| t.shape[a]).collect();
             let moved = t.gathered(shape, |index| {
                 let mut from = vec![0; rank];

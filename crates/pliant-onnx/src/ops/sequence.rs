@@ -193,6 +193,8 @@ fn concat(n: &mut Node<'_, '_>) -> Converted {
         return Err(Problem::invalid("it joins an empty sequence"));
     }
     if !new {
+        let rank = n.rank(parts[0])?;
+        n.axis(axis, rank)?;
         return Ok(vec![n.concat(&parts, axis)?.into()]);
     }
     let tuple = n.func().tuple(&parts);

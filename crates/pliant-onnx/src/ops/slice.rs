@@ -89,6 +89,12 @@ fn slice_at_run(n: &mut Node<'_, '_>, rank: usize) -> Converted {
             n.full(&[count], one)?
         }
     };
+    for other in [ends, axes, steps] {
+        let [length] = n.dims(other)?[..] else {
+            return Err(Problem::invalid("'starts', 'ends', 'axes' and 'steps' must be vectors"));
+        };
+        n.require_equal(length, count, "its lists have {} and {} numbers")?;
+    }
     let own = n.dims(x)?;
     let (first, last, step) = (n.ints(&vec![0; rank])?, n.sizes(&own)?, n.ints(&vec![1; rank])?);
     let mut args = vec![x];

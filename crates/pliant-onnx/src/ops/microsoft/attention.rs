@@ -2,6 +2,7 @@
 
 use pliant_ir::DType;
 use pliant_ir::relax::Expr;
+use pliant_ops::prove;
 use pliant_sym::Sym;
 
 use super::op;
@@ -48,19 +49,38 @@ fn attend(n: &mut Node<'_, '_>, qkv: [Expr; 3], masks: &Masks, cap: f64) -> Made
     heads_together(n, y)
 }
 
-/// Keys that a mask of 0 and 1, or of counts, lets through: `(batch, 1, 1 or length, keys)`. To the scores of others the
-/// number is added that an attribute says, so that a row of which no key is let through keeps its weights.
-fn key_mask(n: &mut Node<'_, '_>, masks: &mut Masks, mask: Expr, keys: Sym) -> Result<(), Problem> {
+/// Keys that a mask of 0 and 1, or of ends, or of ends and then starts, lets through: `(batch, 1, 1 or length, keys)`. To
+/// the scores of others the number is added that an attribute says, so that a row of which no key is let through keeps its
+/// weights.
+fn key_mask(
+    n: &mut Node<'_, '_>,
+    masks: &mut Masks,
+    mask: Expr,
+    (batch, keys): (Sym, Sym),
+) -> Result<(), Problem> {
     let dims = n.dims(mask)?;
     let one = n.func().syms.int(1);
     let none = n.scalar(0i64)?;
     let mask = n.cast(mask, DType::Int64)?;
     let allowed = match dims.as_slice() {
-        [_] => {
-            // How many keys of each batch there are.
-            let counts = per_batch(n, mask)?;
+        [count] => {
             let places = n.iota(keys)?;
-            n.op("relax.less", &[places, counts])?
+            let (zero, twice) = (n.func().syms.int(0), n.func().syms.add(batch, batch));
+            let both = prove::equal(n.func(), *count, twice) == Some(true);
+            if !both {
+                n.require_equal(*count, batch, "its mask has {} numbers for {} sequences")?;
+            }
+            let ends = n.slice_axis(mask, 0, zero, batch)?;
+            let ends = per_batch(n, ends)?;
+            let before = n.op("relax.less", &[places, ends])?;
+            if both {
+                let starts = n.slice_axis(mask, 0, batch, twice)?;
+                let starts = per_batch(n, starts)?;
+                let behind = n.op("relax.greater_equal", &[places, starts])?;
+                n.op("relax.logical_and", &[before, behind])?
+            } else {
+                before
+            }
         }
         [b, k] => {
             let wide = n.reshape(mask, &[*b, one, one, *k])?;
@@ -151,10 +171,10 @@ fn attention(n: &mut Node<'_, '_>) -> Converted {
         }
         present = n.concat(&parts, 0)?.into();
     }
-    let (queries, keys) = (n.dims(q)?[2], n.dims(k)?[2]);
+    let (batch, queries, keys) = (n.dims(q)?[0], n.dims(q)?[2], n.dims(k)?[2]);
     let mut masks = Masks { added: n.optional(5)?, allowed: None };
     if let Some(mask) = n.optional(3)? {
-        key_mask(n, &mut masks, mask, keys)?;
+        key_mask(n, &mut masks, mask, (batch, keys))?;
     }
     if n.attrs().int("unidirectional")?.unwrap_or(0) != 0 {
         causal(n, &mut masks, (queries, keys), past)?;
@@ -194,10 +214,10 @@ fn multi_head(n: &mut Node<'_, '_>) -> Converted {
         past = Some(n.dims_from(old_k, 3)?[2]);
         (k, v) = (n.concat(&[old_k, k], 2)?, n.concat(&[old_v, v], 2)?);
     }
-    let (queries, keys) = (n.dims(q)?[2], n.dims(k)?[2]);
+    let (batch, queries, keys) = (n.dims(q)?[0], n.dims(q)?[2], n.dims(k)?[2]);
     let mut masks = Masks { added: n.optional(5)?, allowed: None };
     if let Some(mask) = n.optional(4)? {
-        key_mask(n, &mut masks, mask, keys)?;
+        key_mask(n, &mut masks, mask, (batch, keys))?;
     }
     if n.attrs().int("unidirectional")?.unwrap_or(0) != 0 {
         causal(n, &mut masks, (queries, keys), past)?;

@@ -81,6 +81,9 @@ fn fields(n: &mut Node<'_, '_>, bytes: Expr, bits: i64) -> Result<Expr, Problem>
     n.reshape(low, &[dims[0], all])
 }
 
+/// The largest size of weights; products of two stay below 2^63.
+const MOST: i64 = 1 << 30;
+
 /// `A * W^T` with weights `(N, blocks, block_size)` of few bits, a scale and perhaps a zero point for each block.
 fn matmul_nbits(n: &mut Node<'_, '_>) -> Converted {
     let attrs = n.attrs();
@@ -94,6 +97,9 @@ fn matmul_nbits(n: &mut Node<'_, '_>) -> Converted {
         return Err(Problem::unsupported(format!(
             "weights of {bits} bits; 2, 4 and 8 are supported"
         )));
+    }
+    if [depth, rows, block].iter().any(|&v| v > MOST) {
+        return Err(Problem::invalid(format!("'K', 'N' and 'block_size' must be at most {MOST}")));
     }
     if n.has(4) {
         return Err(Problem::unsupported("weights in another order (g_idx, input 4)"));

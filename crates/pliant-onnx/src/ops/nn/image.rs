@@ -4,6 +4,7 @@ use pliant_ir::relax::Expr;
 use pliant_ir::{AttrValue, Attrs, DType};
 use pliant_sym::Sym;
 
+use super::window::{check_pads, check_sizes};
 use crate::error::Problem;
 use crate::node::{Converted, Node, ints_attr};
 use crate::ops::{OnnxOp, op};
@@ -163,6 +164,8 @@ fn col2im(n: &mut Node<'_, '_>) -> Converted {
     if dims.len() != 3 || lists.iter().any(|&l| l != axes) || pads.len() != 2 * axes {
         return Err(Problem::invalid("sizes, strides and pads must fit the input"));
     }
+    check_sizes([&[], &strides, &dilations])?;
+    check_pads(&pads)?;
     let syms = &mut n.func().syms;
     let patch = syms.product(block.iter().copied());
     let channels = syms.floordiv(dims[1], patch);
@@ -174,7 +177,7 @@ fn col2im(n: &mut Node<'_, '_>) -> Converted {
     let mut target = n.scalar(0i64)?;
     let mut inside: Option<Expr> = None;
     for k in 0..axes {
-        let places = places_of(n, image[k], block[k], (strides[k], dilations[k]), &pads, k)?;
+        let places = places_of(n, image[k], block[k], (strides[k], dilations[k]), &pads, k);
         let within = n.iota(block[k])?;
         let within = n.along(within, k, 2 * axes)?;
         let step = n.scalar(dilations[k])?;
@@ -224,10 +227,7 @@ fn places_of(
     (stride, dilation): (i64, i64),
     pads: &[i64],
     k: usize,
-) -> Result<Sym, Problem> {
-    if stride < 1 || dilation < 1 {
-        return Err(Problem::invalid("strides and dilations must be at least 1"));
-    }
+) -> Sym {
     let syms = &mut n.func().syms;
     let around = syms.int(pads[k] + pads[k + pads.len() / 2]);
     let (one, dilation, stride) = (syms.int(1), syms.int(dilation), syms.int(stride));
@@ -237,7 +237,7 @@ fn places_of(
     let whole = syms.sub(whole, reach);
     let whole = syms.sub(whole, one);
     let steps = syms.floordiv(whole, stride);
-    Ok(syms.add(steps, one))
+    syms.add(steps, one)
 }
 
 /// A convolution whose elements are read beside their places, by as much as an input says.
@@ -254,6 +254,8 @@ fn deform_conv(n: &mut Node<'_, '_>) -> Converted {
     };
     let (strides, dilations, pads) =
         (list("strides", 2, 1)?, list("dilations", 2, 1)?, list("pads", 4, 0)?);
+    check_sizes([&[], &strides, &dilations])?;
+    check_pads(&pads)?;
     let [x, w, offset] = [n.tensor(0)?, n.tensor(1)?, n.tensor(2)?];
     let (dims, kernel, places) = (n.dims(x)?, n.dims(w)?, n.dims(offset)?);
     let ([b, c, h, width], [out, each, kh, kw], [_, _, oh, ow]) =

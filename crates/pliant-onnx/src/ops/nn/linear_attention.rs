@@ -28,7 +28,17 @@ struct Operands {
 
 fn linear_attention(n: &mut Node<'_, '_>) -> Converted {
     let rules = ["gated_delta", "gated", "delta", "linear"];
-    n.attrs().choice("update_rule", &rules)?;
+    let rule = n.attrs().choice("update_rule", &rules)?;
+    for (i, what, reads) in
+        [(4, "decay", rule.starts_with("gated")), (5, "beta", rule.ends_with("delta"))]
+    {
+        if n.has(i) != reads {
+            let must = if reads { "needs" } else { "takes no" };
+            return Err(Problem::invalid(format!(
+                "update_rule '{rule}' {must} {what} (input {i})"
+            )));
+        }
+    }
     let heads = |name: &str| {
         let count = n.attrs().int(name)?.filter(|&h| h > 0);
         count.ok_or_else(|| Problem::invalid(format!("attribute '{name}' is missing")))

@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 
 use pliant_ir::relax::Expr;
 use pliant_ir::{AttrValue, Attrs, DType};
+use pliant_ops::rules::wide_float;
 use pliant_sym::Sym;
 
 use crate::error::Problem;
@@ -91,6 +92,8 @@ fn batch_norm(n: &mut Node<'_, '_>) -> Converted {
     }
     let running = [n.dtype(all[3])?, n.dtype(all[4])?];
     let all = of_one_type(n, all)?;
+    let wide = wide_float(n.dtype(all[0])?);
+    let all: Vec<Expr> = all.into_iter().map(|t| n.cast(t, wide)).collect::<Result<_, _>>()?;
     let (x, parts) = (all[0], &all[1..]);
     if !training {
         let y = normalize(n, x, parts[2], parts[3], eps)?;
@@ -325,6 +328,9 @@ fn lrn(n: &mut Node<'_, '_>) -> Converted {
     Ok(vec![y.into()])
 }
 
+/// The channels of a window of `LRN`, each of which is an addition of the program.
+const MOST_NEIGHBOURS: i64 = 1024;
+
 /// `x / (bias + alpha / size * sum of squares) ** beta`, over `size` channels around each.
 fn divided_by_neighbours(
     n: &mut Node<'_, '_>,
@@ -335,12 +341,22 @@ fn divided_by_neighbours(
 ) -> Result<Expr, Problem> {
     let dtype = n.dtype(x)?;
     let squares = n.op("relax.multiply", &[x, x])?;
-    let (before, behind) = ((size - 1) / 2, size - 1 - (size - 1) / 2);
+    let (mut before, mut behind) = ((size - 1) / 2, size - 1 - (size - 1) / 2);
+    // Beyond the first and the last channel there is nothing.
+    if let Some(channels) = n.func().syms.as_int(dims[1]) {
+        let most = (channels - 1).max(0);
+        (before, behind) = (before.min(most), behind.min(most));
+    }
+    let around = before + behind + 1;
+    if around > MOST_NEIGHBOURS {
+        let text = format!("sums over {around} channels; at most {MOST_NEIGHBOURS} are supported");
+        return Err(Problem::unsupported(text));
+    }
     let mut width = vec![0; 2 * dims.len()];
     (width[2], width[3]) = (before, behind);
     let padded = super::pad::zeros(n, squares, &width)?;
     let mut sum: Option<Expr> = None;
-    for k in 0..size {
+    for k in 0..around {
         let from = n.func().syms.int(k);
         let to = n.func().syms.add(from, dims[1]);
         let part = n.slice_axis(padded, 1, from, to)?;

@@ -208,6 +208,7 @@ fn changes(n: &mut Node<'_, '_>, rank: usize) -> Result<Vec<Change>, Problem> {
     if let Some(axes) = axes {
         // Put among zeros for the axes that are not named.
         let size = n.func().syms.int(rank as i64);
+        n.axes_mask(axes, size)?;
         let axes = n.counted_from_start(axes, size)?;
         let behind = n.scalar(rank as i64)?;
         let behind = n.op("relax.add", &[axes, behind])?;

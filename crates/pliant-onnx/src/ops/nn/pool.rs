@@ -50,6 +50,9 @@ fn max_pool(n: &mut Node<'_, '_>) -> Converted {
     Ok(vec![y.into(), places_of_maxima(n, (x, padded), y, &window, least)?.into()])
 }
 
+/// The elements of a window whose maximum is searched for, each of which is a comparison of the program.
+const MOST_PLACES: i64 = 1024;
+
 /// Where the maximum of each window stands in the flat input: each place of the window is compared with the maximum, the
 /// last first, so that the first of equal ones stays. The input comes as it is, and as it is padded by hand.
 fn places_of_maxima(
@@ -75,7 +78,11 @@ fn places_of_maxima(
         wide = super::pad::surround(n, wide, k + 2, (before, behind), least)?;
     }
     let mut found = n.scalar(0i64)?;
-    let all: i64 = window.kernel.iter().product();
+    let all = window.kernel.iter().try_fold(1i64, |all, &size| all.checked_mul(size));
+    let all = all.filter(|&all| all <= MOST_PLACES).ok_or_else(|| {
+        let text = format!("the places of maxima of windows of more than {MOST_PLACES} elements");
+        Problem::unsupported(text)
+    })?;
     for at in (0..all).rev() {
         let (mut rest, mut offset) = (at, vec![0; axes]);
         for k in (0..axes).rev() {
@@ -231,20 +238,30 @@ fn lp_pool(n: &mut Node<'_, '_>) -> Converted {
     let kernel = kernel(n)?;
     let name = named("avg_pool", kernel.len())?;
     let x = n.tensor(0)?;
+    let y = n.in_wide(x, |n, x| norm_of_windows(n, &name, x, (kernel, p, ceil)))?;
+    Ok(vec![y.into()])
+}
+
+fn norm_of_windows(
+    n: &mut Node<'_, '_>,
+    name: &str,
+    x: Expr,
+    (kernel, p, ceil): (Vec<i64>, i64, bool),
+) -> Result<Expr, Problem> {
     let dtype = n.dtype(x)?;
     let (window, x) = Window::read(n, x, kernel, 0.0)?;
-    let count = window.kernel.iter().product::<i64>() as f64;
+    let count = window.kernel.iter().map(|&size| size as f64).product::<f64>();
     let [power, root, count] =
         [n.number(p as f64, dtype)?, n.number(1.0 / p as f64, dtype)?, n.number(count, dtype)?];
     let y = n.op("relax.abs", &[x])?;
     let y = n.op("relax.power", &[y, power])?;
     let y = if ceil {
-        whole_windows(n, &name, y, &window)?
+        whole_windows(n, name, y, &window)?
     } else {
-        n.op_with(&name, &[y], window.pool_attrs(false, true))?
+        n.op_with(name, &[y], window.pool_attrs(false, true))?
     };
     let y = n.op("relax.multiply", &[y, count])?;
-    Ok(vec![n.op("relax.power", &[y, root])?.into()])
+    n.op("relax.power", &[y, root])
 }
 
 /// The means of as many windows as there are where the last ones may reach beyond the padding: over zeros there.
@@ -277,15 +294,19 @@ fn whole_windows(
 fn global_lp_pool(n: &mut Node<'_, '_>) -> Converted {
     let p = norm(n)?;
     let x = n.tensor(0)?;
-    let (rank, dtype) = (n.rank(x)? as i64, n.dtype(x)?);
-    let (power, root) = (n.number(p as f64, dtype)?, n.number(1.0 / p as f64, dtype)?);
-    let y = n.op("relax.abs", &[x])?;
-    let y = n.op("relax.power", &[y, power])?;
-    let attrs = Attrs::default()
-        .with("axis", AttrValue::ints(2..rank))
-        .with("keepdims", AttrValue::Bool(true));
-    let y = n.op_with("relax.sum", &[y], attrs)?;
-    Ok(vec![n.op("relax.power", &[y, root])?.into()])
+    let rank = n.rank(x)? as i64;
+    let y = n.in_wide(x, |n, x| {
+        let dtype = n.dtype(x)?;
+        let (power, root) = (n.number(p as f64, dtype)?, n.number(1.0 / p as f64, dtype)?);
+        let y = n.op("relax.abs", &[x])?;
+        let y = n.op("relax.power", &[y, power])?;
+        let attrs = Attrs::default()
+            .with("axis", AttrValue::ints(2..rank))
+            .with("keepdims", AttrValue::Bool(true));
+        let y = n.op_with("relax.sum", &[y], attrs)?;
+        n.op("relax.power", &[y, root])
+    })?;
+    Ok(vec![y.into()])
 }
 
 fn global(n: &mut Node<'_, '_>, op: &str) -> Converted {
