@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import subprocess
 import sys
 from pathlib import Path
@@ -124,6 +125,16 @@ def test_onnx_layers_are_calls_of_the_kernel(cell: str) -> None:
         close(on(*given), off(*given))
 
 
+def test_operands_that_onnx_leaves_out_stay_out() -> None:
+    const = {k.upper(): v for k, v in weights("lstm", 1, 3, 5).items()}
+    made = node("LSTM", "X W R B lens h c P", "Y H C", hidden_size=5)
+    made.input[:] = ["X", "W", "R", "", "", "h", "c", "P"]
+    model = model_of([made], {"X": ["s", "n", 3], "h": [1, "n", 5], "c": [1, "n", 5]}, ["Y", "C"], const)
+    assert calls_the_kernel(pliant.frontend.onnx.from_onnx(model))
+    x, _, h, c = feed("lstm", 3, 5, 6, 2, sides=1, full=True)
+    close(pliant.compile(model)(x, h, c), pliant.compile(model, kernels="off")(x, h, c))
+
+
 def test_many_steps_and_many_sequences() -> None:
     for cell in CELLS:
         module = layer(cell, 40, 130, direction="bidirectional", full=True)
@@ -213,3 +224,62 @@ def test_every_instruction_set_computes_the_same(isa: str, tmp_path: Path) -> No
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout == "right\n" or "which this machine lacks" in done.stdout
+
+
+#: A plain layer of two steps: its cell and sizes, inputs, weights, no peepholes and lengths, results, no first states, last states.
+CALL: list[int | str] = [3, 2, 1, 1, 1, 1, 0, "A", 1, 1, "W", 64, "W", 64, "W", 16, 0, "A", 3, 0, "L", "O", 1, 1, 1]
+CALL += [0, "A", 0, "A", "H", 0, "C", 1, 1]
+
+
+def written(tmp_path: Path, args: list[int | str]) -> pliant.Model:
+    """A program whose script calls the kernel."""
+    text = ", ".join(f"T.address_of({a}[0])" if isinstance(a, str) else str(a) for a in args)
+    path = tmp_path / "call.py"
+    path.write_text(f"""
+from pliant.script import ir as I, relax as R, tir as T
+
+@I.ir_module
+class Module:
+    @T.prim_func
+    def f(A: T.Buffer((40,), "float32"), W: T.Buffer((64,), "float32"), O: T.Buffer((40,), "float32")):
+        with T.block("b"):
+            L = T.decl_buffer((4,), "int64")
+            H = T.decl_buffer((4,), "float32")
+            C = T.decl_buffer((4,), "float32")
+            for i in range(4):
+                L[i] = T.int64(9)
+            for i in range(40):
+                O[i] = T.float32(0)
+            T.evaluate(T.call_extern("int64", "pliant_recur_f32", {text}))
+
+    @R.function
+    def main(a: R.Tensor((40,), "float32"), w: R.Tensor((64,), "float32")) -> R.Tensor((40,), "float32"):
+        r = R.call_tir(Module.f, (a, w), out_sinfo=R.Tensor((40,), "float32"))
+        return r
+""")
+    return pliant.compile(path)
+
+
+def test_written_calls_stay_inside_their_buffers(tmp_path: Path) -> None:
+    a, w = np.ones(40, "float32"), np.full(64, 0.5, "float32")
+    got = np.asarray(written(tmp_path, CALL)(a, w))
+    first = np.tanh(0.5 + 0.5)
+    np.testing.assert_allclose(got[:3], [first, np.tanh(1 + 0.5 * first), 0], rtol=1e-6)
+    draw = random.Random(0)
+    sizes = [i for i, v in enumerate(CALL) if isinstance(v, int)]
+    for value in (-1, 1, 7, 64, 1 << 28, 1 << 40, (1 << 63) - 1):
+        for at in draw.sample(sizes, 7):
+            args = list(CALL)
+            args[at] = value
+            try:
+                written(tmp_path, args)(a, w)
+            except pliant.error.PliantError as e:
+                assert "outside its buffers" in str(e) or "arguments that it cannot take" in str(e), e
+
+
+@pytest.mark.parametrize(("at", "address"), [(29, "O"), (7, "O"), (20, "A"), (21, "L")])
+def test_written_calls_keep_results_apart_and_types(at: int, address: str, tmp_path: Path) -> None:
+    args = list(CALL)
+    args[at] = address
+    with pytest.raises(pliant.error.PliantError):
+        written(tmp_path, args)(np.ones(40, "float32"), np.ones(64, "float32"))

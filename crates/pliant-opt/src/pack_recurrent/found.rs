@@ -6,6 +6,9 @@ use pliant_ir::{AttrValue, Attrs, DType, Op};
 use pliant_pass::rewrite::reachable_seqs;
 use pliant_tensor::Tensor;
 use pliant_tensor::gates::Cell;
+use rustc_hash::FxHashMap;
+
+use crate::legalize_ops::{given, nulls};
 
 const LSTM: Op = Op("relax.nn.lstm");
 const GRU: Op = Op("relax.nn.gru");
@@ -45,9 +48,10 @@ pub(super) struct Layer {
 /// The layers of a function that the kernel takes.
 pub(super) fn all(func: &Function) -> Vec<Layer> {
     let mut out = Vec::new();
+    let nulls = nulls(func);
     for seq in reachable_seqs(func) {
         for &block in &func.seq(seq).blocks {
-            out.extend(func.block(block).bindings.iter().filter_map(|b| layer(func, *b)));
+            out.extend(func.block(block).bindings.iter().filter_map(|b| layer(func, &nulls, *b)));
         }
     }
     out
@@ -56,6 +60,7 @@ pub(super) fn all(func: &Function) -> Vec<Layer> {
 /// The call of a recurrent operator.
 struct Call<'a> {
     func: &'a Function,
+    nulls: &'a FxHashMap<Var, Expr>,
     args: &'a [Expr],
     attrs: &'a Attrs,
 }
@@ -63,7 +68,7 @@ struct Call<'a> {
 impl Call<'_> {
     /// Operand `i` where it is given.
     fn given(&self, i: usize) -> Option<Expr> {
-        let &e = self.args.get(i)?;
+        let e = given(self.nulls, self.func, *self.args.get(i)?);
         let is_null = matches!(
             self.func.expr(e),
             ExprData::Call { callee: Callee::Op(op), .. } if *op == NULL_VALUE
@@ -147,12 +152,12 @@ impl Layer {
 }
 
 /// The layer that a binding is.
-fn layer(func: &Function, binding: Binding) -> Option<Layer> {
+fn layer(func: &Function, nulls: &FxHashMap<Var, Expr>, binding: Binding) -> Option<Layer> {
     let ExprData::Call { callee: Callee::Op(op), args, attrs, .. } = func.expr(binding.value)
     else {
         return None;
     };
-    let call = Call { func, args: func.list(*args), attrs: func.call_attrs(*attrs) };
+    let call = Call { func, nulls, args: func.list(*args), attrs: func.call_attrs(*attrs) };
     let cell = cell(*op, &call)?;
     let (w, r) = (call.constant(1)??, call.constant(2)??);
     let &[directions, _, input] = w.shape() else { return None };
