@@ -12,6 +12,7 @@
 //! | [`isa`] | which vector instructions the kernels use; `PLIANT_ISA` |
 //! | [`lanes`] | a vector register of each instruction set behind one trait |
 //! | [`math`] | elementary functions as sequences of simple operations, scalar or vector |
+//! | [`narrow`] | products of float32 by constants of fewer bits |
 //! | [`product`] | the product kernels, for packed and for varying operands |
 //! | [`quantized`] | products of 8-bit integers |
 //! | [`recurrent`] | LSTM, GRU and plain recurrent layers of float32 |
@@ -30,6 +31,7 @@ pub mod hardware;
 pub mod isa;
 pub mod lanes;
 pub mod math;
+pub mod narrow;
 pub mod product;
 pub mod quantized;
 pub mod recurrent;

@@ -7,7 +7,7 @@ use std::sync::{OnceLock, PoisonError, RwLock};
 use crate::isa::isa;
 use crate::rows::{extreme, fourier, order};
 use crate::{
-    attention, convolution, epilogue, fused, gemm, quantized, recurrent, scalar, symbols,
+    attention, convolution, epilogue, fused, gemm, narrow, quantized, recurrent, scalar, symbols,
     tensor_arg, vector,
 };
 
@@ -133,9 +133,26 @@ fn epilogues() -> Vec<ExternFn> {
 }
 
 fn build() -> Vec<ExternFn> {
-    let mut all = [rows(), functions(), structured(), epilogues()].concat();
+    let mut all = [rows(), functions(), narrow_products(), structured(), epilogues()].concat();
     all.extend(vector::linked(isa()));
     all
+}
+
+/// Products of integers, and of floats by constants of fewer bits.
+fn narrow_products() -> Vec<ExternFn> {
+    table! {
+        "pliant_product_int8" = quantized::pliant_product_int8:
+            (I64, I64, I64, Ptr, I64, I64, Ptr, I64, Ptr, I64, Ptr, I64, Ptr, Ptr, I64) -> I64, true;
+        "pliant_product_uint8" = quantized::pliant_product_uint8:
+            (I64, I64, I64, Ptr, I64, I64, Ptr, I64, Ptr, I64, Ptr, I64, Ptr, Ptr, I64) -> I64, true;
+        "pliant_product_bytes_f32" = narrow::pliant_product_bytes_f32:
+            (I64, I64, I64, Ptr, I64, Ptr, I64, I64, Ptr, I64, Ptr, Ptr, I64) -> I64, true;
+        "pliant_product_nibbles_f32" = narrow::pliant_product_nibbles_f32:
+            (I64, I64, I64, Ptr, I64, Ptr, I64, I64, Ptr, I64, Ptr, Ptr, I64) -> I64, true;
+        "pliant_product_bfloat16_f32" = narrow::pliant_product_bfloat16_f32:
+            (I64, I64, I64, Ptr, I64, Ptr, I64, Ptr, I64) -> I64, true;
+    }
+    .into()
 }
 
 /// Matrix products and functions of numbers.
@@ -160,10 +177,6 @@ fn functions() -> Vec<ExternFn> {
         "pliant_recur_f32" = recurrent::call::pliant_recur_f32:
             (I64, I64, I64, I64, I64, I64, I64, Ptr, I64, I64, Ptr, I64, Ptr, I64, Ptr, I64, I64, Ptr, I64, I64, Ptr, Ptr, I64,
              I64, I64, I64, Ptr, I64, Ptr, Ptr, I64, Ptr, I64, I64) -> I64, true;
-        "pliant_product_int8" = quantized::pliant_product_int8:
-            (I64, I64, I64, Ptr, I64, I64, Ptr, I64, Ptr, I64, Ptr, I64, Ptr, Ptr, I64) -> I64, true;
-        "pliant_product_uint8" = quantized::pliant_product_uint8:
-            (I64, I64, I64, Ptr, I64, I64, Ptr, I64, Ptr, I64, Ptr, I64, Ptr, Ptr, I64) -> I64, true;
         "pliant_f16_to_f32" = scalar::f16_to_f32: (I32) -> F32;
         "pliant_f32_to_f16" = scalar::f32_to_f16: (F32) -> I32;
         "pliant_round_f16" = scalar::round_f16: (F32) -> F32;

@@ -55,6 +55,7 @@ pub mod pack_constants;
 pub mod pack_convolutions;
 pub mod pack_integers;
 pub mod pack_recurrent;
+pub mod pack_stored;
 pub mod passes;
 pub mod pipelines;
 pub mod plan_memory;

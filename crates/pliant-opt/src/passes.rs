@@ -42,6 +42,7 @@ use crate::pack_constants::PackConstants;
 use crate::pack_convolutions::PackConvolutions;
 use crate::pack_integers::PackIntegers;
 use crate::pack_recurrent::PackRecurrent;
+use crate::pack_stored::PackStored;
 use crate::plan_memory::StaticPlanBlockMemory;
 use crate::remove_purity_checking::RemovePurityChecking;
 use crate::remove_redundant_reshape::RemoveRedundantReshape;
@@ -86,6 +87,7 @@ passes! {
     "CanonicalizeBindings": "Remove bindings that only name again what has a name" => CanonicalizeBindings;
     "EliminateCommonSubexpr": "Compute once what several bindings compute" => EliminateCommonSubexpr::default();
     "DeadCodeElimination": "Remove bindings and functions that nothing uses" => DeadCodeElimination::default();
+    "PackStored": "Make calls of the library of products by what is dequantised from constants" => PackStored;
     "FoldConstant": "Compute what depends on constants alone" => FoldConstant::default();
     "RemoveRedundantReshape": "Reshape once what is reshaped several times in a row" => RemoveRedundantReshape;
     "ConvertToDataflow": "Make dataflow blocks of bindings without effects" => ConvertToDataflow::default();

@@ -28,6 +28,9 @@ pub const ZERO: &[&str] = &[
     "LambdaLift",
     "MatchUnknownShapes",
     "EliminateCommonSubexpr",
+    "PackStored",
+    // What is stored in fewer bits is not computed in more.
+    "DeadCodeElimination",
     "FoldConstant",
     "FuseAttention",
     "ChannelsLast",

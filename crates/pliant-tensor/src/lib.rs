@@ -15,6 +15,7 @@ mod narrow;
 mod panels;
 mod quads;
 mod storage;
+mod stored;
 mod tensor;
 mod text;
 
@@ -33,5 +34,6 @@ pub use narrow::{bf16_of, f16_of, odd_f64, odd_f64_unsigned};
 pub use panels::{pack_panels, panel_width};
 pub use quads::{Quads, pack_quads};
 pub use storage::{ALIGNMENT, AlignedBuf, Recycle, Storage};
+pub use stored::{pack_bfloat16, pack_bytes, pack_nibbles};
 pub use tensor::Tensor;
 pub use text::{elements_text, fill_format, shape_text};

@@ -6,9 +6,11 @@
 //! | `pliant_convolve_f32` | convolution | `pliant_kernels::convolution` |
 //! | `pliant_product_int8`, `pliant_product_uint8` | product of 8-bit integers | `pliant_kernels::quantized` |
 //! | `pliant_recur_f32` | recurrent layer | `pliant_kernels::recurrent` |
+//! | `pliant_product_bytes_f32`, `pliant_product_nibbles_f32`, `pliant_product_bfloat16_f32` | product by a constant of fewer bits | `pliant_kernels::narrow` |
 
 mod attend;
 mod convolve;
+mod narrow;
 mod quantized;
 mod recur;
 
@@ -98,6 +100,9 @@ const KERNELS: &[Kernel] = &[
     Kernel { name: "pliant_product_int8", what: quantized::WHAT, args: quantized::SIGNED },
     Kernel { name: "pliant_product_uint8", what: quantized::WHAT, args: quantized::UNSIGNED },
     Kernel { name: "pliant_recur_f32", what: "a recurrent layer", args: recur::ARGS },
+    Kernel { name: "pliant_product_bytes_f32", what: narrow::WHAT, args: narrow::OF_BYTES },
+    Kernel { name: "pliant_product_nibbles_f32", what: narrow::WHAT, args: narrow::OF_NIBBLES },
+    Kernel { name: "pliant_product_bfloat16_f32", what: narrow::WHAT, args: narrow::OF_BFLOAT16 },
 ];
 
 /// The kernel that a call of a linked function names.

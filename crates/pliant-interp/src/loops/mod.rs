@@ -16,6 +16,7 @@ mod empty;
 mod expr;
 mod intrin;
 mod linked;
+mod narrow;
 mod quantized;
 mod recur;
 mod rows;

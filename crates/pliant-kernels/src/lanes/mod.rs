@@ -38,6 +38,7 @@ pub mod portable;
 mod portable_math;
 pub mod reduce;
 pub mod transpose;
+pub mod widen;
 #[cfg(target_arch = "x86_64")]
 pub mod x86;
 #[cfg(target_arch = "x86_64")]

@@ -4,6 +4,7 @@ mod attention;
 mod convolution;
 mod fused;
 mod guard;
+mod narrow;
 mod packed;
 mod quantized;
 mod recurrent;

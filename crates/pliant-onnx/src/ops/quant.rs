@@ -93,6 +93,10 @@ pub(super) fn spread(
                     "a scale or zero point has {} blocks, but must have {}",
                 )?;
             }
+            let each = n.func().syms.int(block);
+            if n.func().syms.mul(own[axis], each) == dims[axis] {
+                return repeated(n, part, each, axis);
+            }
             let places = n.iota(dims[axis])?;
             let size = n.scalar(block)?;
             let places = n.op("relax.floor_divide", &[places, size])?;

@@ -2,11 +2,13 @@
 
 use pliant_ir::DType;
 use pliant_ir::relax::Expr;
+use pliant_tensor::Tensor;
 
 use super::op;
 use crate::error::Problem;
 use crate::node::{Converted, Node};
 use crate::ops::OnnxOp;
+use crate::ops::quant::repeated;
 
 pub(super) static OPS: &[OnnxOp] = &[
     op("BiasGelu", |n| gelu(n, "relax.nn.gelu")),
@@ -83,6 +85,63 @@ fn fields(n: &mut Node<'_, '_>, bytes: Expr, bits: i64) -> Result<Expr, Problem>
 
 /// The largest size of weights; products of two stay below 2^63.
 const MOST: i64 = 1 << 30;
+/// Fields of `bits` bits of rows of bytes, the lowest first: so many rows and so many fields of each.
+fn split(bytes: &Tensor, (rows, count): (i64, i64), bits: i64) -> Option<Tensor> {
+    let all = bytes.to_vec::<u8>().ok()?;
+    let (row, mask) = ((count.checked_mul(bits)? + 7) / 8, ((1u32 << bits) - 1) as u8);
+    if all.len() as i64 != rows.checked_mul(row)? {
+        return None;
+    }
+    let field = |i: i64| {
+        let bit = i % count * bits;
+        all[(i / count * row + bit / 8) as usize] >> (bit % 8) & mask
+    };
+    let fields: Vec<u8> = (0..rows * count).map(field).collect();
+    Tensor::from_slice(&[rows, count], &fields).ok()
+}
+
+/// Weights `(N, K)` of constants that are whole blocks, in the form that the compiler knows: integers, cast, less zero points,
+/// times scales, each repeated for a block.
+fn unpacked(
+    n: &mut Node<'_, '_>,
+    (rows, depth): (i64, i64),
+    (bits, block): (i64, i64),
+) -> Result<Option<Expr>, Problem> {
+    let blocks = depth / block;
+    let (Some(b), Some(scales)) = (n.constant(1), n.constant(2)) else { return Ok(None) };
+    let small = [rows, depth, block].iter().all(|&d| d <= i64::from(i32::MAX));
+    if !small || depth % block != 0 || block * bits % 8 != 0 || b.dtype() != DType::UInt8 {
+        return Ok(None);
+    }
+    let Some(integers) = split(&b, (rows, depth), bits) else { return Ok(None) };
+    let zeros = match (n.has(3), n.constant(3)) {
+        (false, _) => None,
+        (true, Some(z)) if z.dtype() == DType::UInt8 => split(&z, (rows, blocks), bits),
+        (true, Some(z)) => z.reshape(&[rows, blocks]).ok(),
+        (true, None) => return Ok(None),
+    };
+    let Ok(scales) = scales.reshape(&[rows, blocks]) else { return Ok(None) };
+    if n.has(3) && zeros.is_none() {
+        return Ok(None);
+    }
+    let a = n.tensor(0)?;
+    let dtype = n.dtype(a)?;
+    let spread = |n: &mut Node<'_, '_>, t: &Tensor| {
+        let part = n.im.constant(t);
+        let part = n.cast(part, dtype)?;
+        let each = n.func().syms.int(block);
+        repeated(n, part, each, 1)
+    };
+    let zeros = match &zeros {
+        Some(zeros) => spread(n, zeros)?,
+        None => n.number((1i64 << (bits - 1)) as f64, dtype)?,
+    };
+    let scales = spread(n, &scales)?;
+    let integers = n.im.constant(&integers);
+    let weights = n.cast(integers, dtype)?;
+    let weights = n.op("relax.subtract", &[weights, zeros])?;
+    n.op("relax.multiply", &[weights, scales]).map(Some)
+}
 
 /// `A * W^T` with weights `(N, blocks, block_size)` of few bits, a scale and perhaps a zero point for each block.
 fn matmul_nbits(n: &mut Node<'_, '_>) -> Converted {
@@ -105,6 +164,9 @@ fn matmul_nbits(n: &mut Node<'_, '_>) -> Converted {
         return Err(Problem::unsupported("weights in another order (g_idx, input 4)"));
     }
     let blocks = (depth + block - 1) / block;
+    if let Some(weights) = unpacked(n, (rows, depth), (bits, block))? {
+        return product(n, weights);
+    }
     let per_block = (block * bits + 7) / 8;
     let zero_bytes = (blocks * bits + 7) / 8;
     let [a, b, scales] = [n.tensor(0)?, n.tensor(1)?, n.tensor(2)?];
@@ -135,6 +197,12 @@ fn matmul_nbits(n: &mut Node<'_, '_>) -> Converted {
     let (whole, depth) = (sym(n, blocks * block), sym(n, depth));
     let weights = n.reshape(weights, &[rows, whole])?;
     let weights = n.slice_axis(weights, 1, zero, depth)?;
+    product(n, weights)
+}
+
+/// The product by the transpose of weights, plus a bias where there is one.
+fn product(n: &mut Node<'_, '_>, weights: Expr) -> Converted {
+    let a = n.tensor(0)?;
     let weights = n.permute(weights, &[1, 0])?;
     let y = n.op("relax.matmul", &[a, weights])?;
     match n.optional(5)? {

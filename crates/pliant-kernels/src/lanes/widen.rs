@@ -1,0 +1,179 @@
+//! Vectors of float32 from what is stored in fewer bits.
+
+use super::Lanes;
+use super::portable::Array;
+
+/// Vectors of float32 that come from fewer bits.
+///
+/// # Safety of the methods
+/// The machine has the instructions; the bytes are readable.
+#[expect(clippy::missing_safety_doc, reason = "the one condition of all methods stands above")]
+pub trait Widen: Lanes<Elem = f32> {
+    /// `N` signed bytes.
+    unsafe fn bytes(from: *const u8) -> Self;
+    /// The lower and the upper four bits of `N` bytes, as numbers from 0 to 15.
+    unsafe fn nibbles(from: *const u8) -> [Self; 2];
+    /// The lower and the upper halves of `N` words of 32 bits, as bfloat16.
+    unsafe fn halves(from: *const u8) -> [Self; 2];
+    /// `self - x`.
+    unsafe fn minus(self, x: Self) -> Self;
+    /// `self * x`.
+    unsafe fn times(self, x: Self) -> Self;
+}
+
+/// Lane by lane, for vectors that the compiler makes of it.
+macro_rules! plain {
+    ($name:ty, $n:literal) => {
+        impl Widen for $name {
+            #[inline(always)]
+            unsafe fn bytes(from: *const u8) -> Self {
+                // SAFETY: the caller's promise, here and below.
+                unsafe {
+                    let bytes = from.cast::<[i8; $n]>().read_unaligned();
+                    Self::load(bytes.map(f32::from).as_ptr())
+                }
+            }
+
+            #[inline(always)]
+            unsafe fn nibbles(from: *const u8) -> [Self; 2] {
+                // SAFETY: as above.
+                unsafe {
+                    let bytes = from.cast::<[u8; $n]>().read_unaligned();
+                    [
+                        Self::load(bytes.map(|b| f32::from(b & 15)).as_ptr()),
+                        Self::load(bytes.map(|b| f32::from(b >> 4)).as_ptr()),
+                    ]
+                }
+            }
+
+            #[inline(always)]
+            unsafe fn halves(from: *const u8) -> [Self; 2] {
+                // SAFETY: as above.
+                unsafe {
+                    let words = from.cast::<[[u8; 4]; $n]>().read_unaligned();
+                    let words = words.map(u32::from_le_bytes);
+                    [
+                        Self::load(words.map(|w| f32::from_bits(w << 16)).as_ptr()),
+                        Self::load(words.map(|w| f32::from_bits(w & 0xffff_0000)).as_ptr()),
+                    ]
+                }
+            }
+
+            #[inline(always)]
+            unsafe fn minus(self, x: Self) -> Self {
+                use super::MathLanes;
+                // SAFETY: as above.
+                unsafe { self.sub(x) }
+            }
+
+            #[inline(always)]
+            unsafe fn times(self, x: Self) -> Self {
+                use super::MathLanes;
+                // SAFETY: as above.
+                unsafe { self.mul(x) }
+            }
+        }
+    };
+}
+
+plain!(Array<f32, 4>, 4);
+#[cfg(target_arch = "aarch64")]
+plain!(super::neon::F32x4, 4);
+
+#[cfg(target_arch = "x86_64")]
+mod x86 {
+    use std::arch::x86_64::*;
+
+    use super::super::x86::{F32x8, F32x16};
+    use super::Widen;
+
+    impl Widen for F32x16 {
+        #[inline(always)]
+        unsafe fn bytes(from: *const u8) -> Self {
+            // SAFETY: the caller's promise, here and below.
+            unsafe {
+                let bytes = _mm512_cvtepi8_epi32(_mm_loadu_si128(from.cast()));
+                F32x16(_mm512_cvtepi32_ps(bytes))
+            }
+        }
+
+        #[inline(always)]
+        unsafe fn nibbles(from: *const u8) -> [Self; 2] {
+            // SAFETY: as above.
+            unsafe {
+                let bytes = _mm512_cvtepu8_epi32(_mm_loadu_si128(from.cast()));
+                let low = _mm512_and_si512(bytes, _mm512_set1_epi32(15));
+                let high = _mm512_srli_epi32::<4>(bytes);
+                [F32x16(_mm512_cvtepi32_ps(low)), F32x16(_mm512_cvtepi32_ps(high))]
+            }
+        }
+
+        #[inline(always)]
+        unsafe fn halves(from: *const u8) -> [Self; 2] {
+            // SAFETY: as above.
+            unsafe {
+                let words = _mm512_loadu_si512(from.cast());
+                let high = _mm512_and_si512(words, _mm512_set1_epi32(0xffff_0000_u32 as i32));
+                let low = _mm512_slli_epi32::<16>(words);
+                [F32x16(_mm512_castsi512_ps(low)), F32x16(_mm512_castsi512_ps(high))]
+            }
+        }
+
+        #[inline(always)]
+        unsafe fn minus(self, x: Self) -> Self {
+            // SAFETY: as above.
+            unsafe { F32x16(_mm512_sub_ps(self.0, x.0)) }
+        }
+
+        #[inline(always)]
+        unsafe fn times(self, x: Self) -> Self {
+            // SAFETY: as above.
+            unsafe { F32x16(_mm512_mul_ps(self.0, x.0)) }
+        }
+    }
+
+    impl Widen for F32x8 {
+        #[inline(always)]
+        unsafe fn bytes(from: *const u8) -> Self {
+            // SAFETY: the caller's promise, here and below.
+            unsafe {
+                let bytes = _mm256_cvtepi8_epi32(_mm_loadl_epi64(from.cast()));
+                F32x8(_mm256_cvtepi32_ps(bytes))
+            }
+        }
+
+        #[inline(always)]
+        unsafe fn nibbles(from: *const u8) -> [Self; 2] {
+            // SAFETY: as above.
+            unsafe {
+                let bytes = _mm256_cvtepu8_epi32(_mm_loadl_epi64(from.cast()));
+                let low = _mm256_and_si256(bytes, _mm256_set1_epi32(15));
+                let high = _mm256_srli_epi32::<4>(bytes);
+                [F32x8(_mm256_cvtepi32_ps(low)), F32x8(_mm256_cvtepi32_ps(high))]
+            }
+        }
+
+        #[inline(always)]
+        unsafe fn halves(from: *const u8) -> [Self; 2] {
+            // SAFETY: as above.
+            unsafe {
+                let words = _mm256_loadu_si256(from.cast());
+                let high = _mm256_and_si256(words, _mm256_set1_epi32(0xffff_0000_u32 as i32));
+                let low = _mm256_slli_epi32::<16>(words);
+                [F32x8(_mm256_castsi256_ps(low)), F32x8(_mm256_castsi256_ps(high))]
+            }
+        }
+
+        #[inline(always)]
+        unsafe fn minus(self, x: Self) -> Self {
+            // SAFETY: as above.
+            unsafe { F32x8(_mm256_sub_ps(self.0, x.0)) }
+        }
+
+        #[inline(always)]
+        unsafe fn times(self, x: Self) -> Self {
+            // SAFETY: as above.
+            unsafe { F32x8(_mm256_mul_ps(self.0, x.0)) }
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! Few rows by one panel, read as it is stored; and a slice of a panel as float32.
+//!
+//! Two rows of k go into sums of their own, so that one row by four vectors keeps eight sums open.
+
+use std::ops::Range;
+
+use super::format::{BFloat16, Bytes, Format, Nibbles, Stored};
+use crate::lanes::widen::Widen;
+
+/// Some rows of one panel.
+pub(super) struct Panel {
+    pub rows: usize,
+    /// Columns that there are results for.
+    pub columns: usize,
+    pub k: usize,
+    pub width: usize,
+    /// Rows of k that share a scale.
+    pub group: usize,
+    pub a: *const f32,
+    pub a_row: isize,
+    pub b: *const u8,
+    /// Of this panel, or null.
+    pub scales: *const f32,
+    /// Of this panel, or null.
+    pub zeros: *const f32,
+    pub c: *mut f32,
+    pub c_row: isize,
+}
+
+/// One vector of scales or zero points of a group; `other` where there are none.
+///
+/// # Safety
+/// The machine has the instructions; those that are there are readable.
+#[inline(always)]
+unsafe fn of_group<L: Widen>(p: *const f32, at: usize, other: f32) -> L {
+    // SAFETY: the caller's promise.
+    unsafe { if p.is_null() { L::splat(other) } else { L::load(p.add(at)) } }
+}
+
+/// `R` rows from `row` on, by `V` vectors from `column` on.
+///
+/// # Safety
+/// The machine has the instructions, and the caller has enabled them. All addressed elements are valid, and the whole panel.
+#[inline(always)]
+unsafe fn strip<L: Widen, S: Stored, const R: usize, const V: usize>(
+    p: &Panel,
+    row: usize,
+    column: usize,
+) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let a = p.a.offset(row as isize * p.a_row);
+        let mut sums = [[L::zero(); V]; R];
+        for first in (0..p.k).step_by(p.group) {
+            let (end, at) = ((first + p.group).min(p.k), first / p.group * p.width + column);
+            let mut zeros = [L::zero(); V];
+            for (v, zero) in zeros.iter_mut().enumerate() {
+                *zero = of_group(p.zeros, at + v * L::N, 0.0);
+            }
+            let mut part = [[[L::zero(); V]; R]; 2];
+            let mut k = first;
+            while k + 2 <= end {
+                pair::<L, S, R, V>(p, (a, k, column), true, &zeros, &mut part);
+                k += 2;
+            }
+            if k < end {
+                pair::<L, S, R, V>(p, (a, k, column), false, &zeros, &mut part);
+            }
+            for v in 0..V {
+                let scale = of_group::<L>(p.scales, at + v * L::N, 1.0);
+                for r in 0..R {
+                    sums[r][v] = scale.mul_add(part[0][r][v].add(part[1][r][v]), sums[r][v]);
+                }
+            }
+        }
+        for (r, sums) in sums.into_iter().enumerate() {
+            let c = p.c.offset((row + r) as isize * p.c_row).add(column);
+            for (v, sum) in sums.into_iter().enumerate() {
+                let left = p.columns - column - v * L::N;
+                sum.store_first(c.add(v * L::N), left.min(L::N));
+            }
+        }
+    }
+}
+
+/// Adds two rows of k, or one.
+///
+/// # Safety
+/// As for [`strip`].
+#[inline(always)]
+unsafe fn pair<L: Widen, S: Stored, const R: usize, const V: usize>(
+    p: &Panel,
+    (a, k, column): (*const f32, usize, usize),
+    both: bool,
+    zeros: &[L; V],
+    part: &mut [[[L; V]; R]; 2],
+) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let mut b = [[L::zero(); V]; 2];
+        for v in 0..V {
+            let from = p.b.add(S::place(k, column + v * L::N, p.width));
+            let [x, y] = S::pair::<L>(from, p.width, both);
+            (b[0][v], b[1][v]) = (x, y);
+            if !p.zeros.is_null() {
+                (b[0][v], b[1][v]) = (x.minus(zeros[v]), y.minus(zeros[v]));
+            }
+        }
+        for (odd, part) in part.iter_mut().enumerate().take(if both { 2 } else { 1 }) {
+            for (r, sums) in part.iter_mut().enumerate() {
+                let x = L::splat(a.offset(r as isize * p.a_row).add(k + odd).read_unaligned());
+                for (sum, &y) in sums.iter_mut().zip(&b[odd]) {
+                    *sum = x.mul_add(y, *sum);
+                }
+            }
+        }
+    }
+}
+
+/// All rows, two at a time, by strips of four vectors, two and one.
+///
+/// # Safety
+/// As for [`strip`].
+#[inline(always)]
+unsafe fn strips<L: Widen, S: Stored>(p: &Panel) {
+    let mut row = 0;
+    while row < p.rows {
+        let two = row + 2 <= p.rows;
+        let mut column = 0;
+        while column < p.columns {
+            let vectors = (p.columns - column).div_ceil(L::N);
+            // SAFETY: the caller's promise; vectors lie within the panel, whose width is a multiple of theirs.
+            let done = unsafe {
+                match (two, vectors) {
+                    (false, 4..) => (strip::<L, S, 1, 4>(p, row, column), 4).1,
+                    (false, 2..) => (strip::<L, S, 1, 2>(p, row, column), 2).1,
+                    (false, _) => (strip::<L, S, 1, 1>(p, row, column), 1).1,
+                    (true, 4..) if L::N == 16 => (strip::<L, S, 2, 4>(p, row, column), 4).1,
+                    (true, 2..) => (strip::<L, S, 2, 2>(p, row, column), 2).1,
+                    (true, _) => (strip::<L, S, 2, 1>(p, row, column), 1).1,
+                }
+            };
+            column += done * L::N;
+        }
+        row += if two { 2 } else { 1 };
+    }
+}
+
+/// Computes all rows of a panel.
+///
+/// # Safety
+/// As for [`strip`].
+#[inline(always)]
+pub(super) unsafe fn few<L: Widen>(p: &Panel, format: Format) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match format {
+            Format::Bytes => strips::<L, Bytes>(p),
+            Format::Nibbles => strips::<L, Nibbles>(p),
+            Format::BFloat16 => strips::<L, BFloat16>(p),
+        }
+    }
+}
+
+/// Writes some rows of k of a panel, which begin at an even one, as float32 to rows of the panel's width.
+///
+/// # Safety
+/// As for [`strip`]; the rows are writable.
+#[inline(always)]
+pub(super) unsafe fn widen<L: Widen>(p: &Panel, format: Format, rows: Range<usize>, to: *mut f32) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match format {
+            Format::Bytes => slice::<L, Bytes>(p, rows, to),
+            Format::Nibbles => slice::<L, Nibbles>(p, rows, to),
+            Format::BFloat16 => slice::<L, BFloat16>(p, rows, to),
+        }
+    }
+}
+
+/// See [`widen`].
+///
+/// # Safety
+/// As for [`widen`].
+#[inline(always)]
+unsafe fn slice<L: Widen, S: Stored>(p: &Panel, rows: Range<usize>, to: *mut f32) {
+    for column in (0..p.width).step_by(L::N) {
+        for k in rows.clone().step_by(2) {
+            // Both rows of a pair are of one group.
+            let at = k / p.group * p.width + column;
+            let both = k + 1 < rows.end;
+            // SAFETY: the caller's promise.
+            unsafe {
+                let scale = of_group::<L>(p.scales, at, 1.0);
+                let zero = of_group::<L>(p.zeros, at, 0.0);
+                let from = p.b.add(S::place(k, column, p.width));
+                let [x, y] = S::pair::<L>(from, p.width, both);
+                let to = to.add((k - rows.start) * p.width + column);
+                x.minus(zero).times(scale).store(to);
+                if both {
+                    y.minus(zero).times(scale).store(to.add(p.width));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! Products by constants of fewer bits: close to float64 in every instruction set, with groups and zero points, between forbidden
+//! pages.
+
+use std::ffi::c_void;
+
+use pliant_exec::abi::{KernelRuntime, STATUS_BAD_ARGUMENTS, STATUS_OK};
+use pliant_kernels::isa::{Isa, available};
+use pliant_kernels::narrow::{Format, NarrowGemm, run};
+use pliant_pool::Team;
+use pliant_tensor::{
+    DType, Tensor, bf16, pack_bfloat16, pack_bytes, pack_nibbles, pack_panels, panel_width,
+};
+
+use crate::guard::Guarded;
+
+/// What is tested beside the sizes.
+#[derive(Clone, Copy, Debug)]
+struct How {
+    format: Format,
+    group: usize,
+    zeros: bool,
+    at_end: bool,
+}
+
+struct Operands {
+    size: (usize, usize, usize),
+    how: How,
+    a: Guarded<f32>,
+    b: Guarded<u8>,
+    scales: Guarded<f32>,
+    zeros: Guarded<f32>,
+    /// The right operand, row by row.
+    values: Vec<f64>,
+    c: Guarded<f32>,
+}
+
+fn panels(rows: usize, n: usize, all: &[f32]) -> Vec<f32> {
+    let matrix = Tensor::from_slice(&[rows as i64, n as i64], all).unwrap();
+    pack_panels(&matrix, false).unwrap().to_vec::<f32>().unwrap()
+}
+
+fn bytes<T: pliant_tensor::Element>(t: &Tensor) -> Vec<u8> {
+    let all = t.to_vec::<T>().unwrap();
+    // SAFETY: elements without padding are bytes.
+    unsafe { std::slice::from_raw_parts(all.as_ptr().cast(), size_of_val(&*all)) }.to_vec()
+}
+
+impl Operands {
+    fn new(size @ (m, n, k): (usize, usize, usize), how: How) -> Operands {
+        let number = |i: usize, step: usize| ((i * step + i / 5) % 113) as f32 / 56.0 - 1.0;
+        let a: Vec<f32> = (0..m * k).map(|i| number(i, 37)).collect();
+        let raw: Vec<f32> = (0..k * n).map(|i| number(i, 91)).collect();
+        let groups = k.div_ceil(how.group);
+        let scales: Vec<f32> = (0..groups * n).map(|i| 0.1 + number(i, 17).abs()).collect();
+        let zeros: Vec<f32> = (0..groups * n).map(|i| (i % 7) as f32 + 0.5).collect();
+        let stored: Vec<f32> = raw
+            .iter()
+            .map(|x| match how.format {
+                Format::Bytes => (x * 127.0).round(),
+                Format::Nibbles => (x * 7.0 + 8.0).round(),
+                Format::BFloat16 => bf16::from_f32(*x).to_f32(),
+            })
+            .collect();
+        let b = match how.format {
+            Format::Bytes => {
+                let all: Vec<i8> = stored.iter().map(|&x| x as i8).collect();
+                bytes::<i8>(&pack_bytes(&all, k, n).unwrap())
+            }
+            Format::Nibbles => {
+                let all: Vec<u8> = stored.iter().map(|&x| x as u8).collect();
+                bytes::<u8>(&pack_nibbles(&all, k, n).unwrap())
+            }
+            Format::BFloat16 => bytes::<bf16>(&pack_bfloat16(&raw, k, n).unwrap()),
+        };
+        let scaled = how.format != Format::BFloat16;
+        let value = |i: usize| {
+            let at = i / n / how.group * n + i % n;
+            let zero = if how.zeros { f64::from(zeros[at]) } else { 0.0 };
+            let scale = if scaled { f64::from(scales[at]) } else { 1.0 };
+            (f64::from(stored[i]) - zero) * scale
+        };
+        Operands {
+            size,
+            how,
+            a: Guarded::new(&a, how.at_end),
+            b: Guarded::new(&b, how.at_end),
+            scales: Guarded::new(&panels(groups, n, &scales), how.at_end),
+            zeros: Guarded::new(&panels(groups, n, &zeros), how.at_end),
+            values: (0..k * n).map(value).collect(),
+            c: Guarded::new(&vec![f32::NAN; m * n], how.at_end),
+        }
+    }
+
+    fn product(&self) -> NarrowGemm {
+        let (m, n, k) = self.size;
+        let scaled = self.how.format != Format::BFloat16;
+        NarrowGemm {
+            m: m as i64,
+            n: n as i64,
+            k: k as i64,
+            a: self.a.as_ptr(),
+            a_row: k as i64,
+            format: self.how.format,
+            b: self.b.as_ptr(),
+            width: panel_width(n, DType::Float32) as i64,
+            group: self.how.group as i64,
+            scales: if scaled { self.scales.as_ptr() } else { std::ptr::null() },
+            zeros: if self.how.zeros { self.zeros.as_ptr() } else { std::ptr::null() },
+            c: self.c.as_ptr(),
+            c_row: n as i64,
+        }
+    }
+
+    fn check(&self, what: &str) {
+        let (_, n, k) = self.size;
+        for (at, &got) in self.c.values().iter().enumerate() {
+            let terms = (0..k)
+                .map(|p| f64::from(self.a.values()[at / n * k + p]) * self.values[p * n + at % n]);
+            let (want, most) = terms.fold((0.0, 1.0), |(sum, most), x| (sum + x, most + x.abs()));
+            // Zero points may be as large as what they are taken from.
+            let bound = most * 8.0 * f64::from(f32::EPSILON);
+            assert!(
+                (f64::from(got) - want).abs() <= bound,
+                "{what} {:?} {at}: {got} {want}",
+                self.how
+            );
+        }
+    }
+}
+
+fn check(isa: Isa, runtime: &KernelRuntime, size: (usize, usize, usize), how: How) {
+    let ops = Operands::new(size, how);
+    // SAFETY: the operands have these sizes.
+    assert_eq!(unsafe { run(isa, runtime, &ops.product()) }, STATUS_OK);
+    ops.check(&format!("{isa:?} {size:?}"));
+}
+
+fn all_ways() -> Vec<How> {
+    let mut all = Vec::new();
+    for format in [Format::Bytes, Format::Nibbles, Format::BFloat16] {
+        for group in [2, 32, 1001] {
+            for zeros in [false, true] {
+                for at_end in [false, true] {
+                    // bfloat16 has neither scales nor zero points.
+                    if format != Format::BFloat16 || group == 1001 && !zeros {
+                        all.push(How { format, group, zeros, at_end });
+                    }
+                }
+            }
+        }
+    }
+    all
+}
+
+#[test]
+fn every_isa_format_and_size() {
+    let sizes = [
+        (0, 3, 5),
+        (1, 0, 4),
+        (1, 1, 1),
+        (2, 17, 0),
+        (9, 17, 0),
+        (1, 16, 64),
+        (1, 100, 77),
+        (2, 33, 7),
+        (3, 48, 31),
+        (4, 130, 40),
+        (5, 65, 33),
+        (13, 130, 101),
+        (31, 40, 600),
+    ];
+    for isa in available() {
+        for size in sizes {
+            for how in all_ways() {
+                check(isa, &KernelRuntime::serial(), size, how);
+            }
+        }
+    }
+}
+
+#[test]
+fn threads() {
+    let team = Team::new(3);
+    let runtime = KernelRuntime {
+        parallel_launch: pliant_pool::parallel_launch,
+        team: (&raw const team).cast::<c_void>(),
+        ..KernelRuntime::serial()
+    };
+    let isa = available().next().unwrap();
+    for how in all_ways() {
+        check(isa, &runtime, (1, 900, 700), how);
+        check(isa, &runtime, (150, 200, 333), how);
+    }
+}
+
+#[test]
+fn senseless_sizes_are_statuses() {
+    let how = How { format: Format::Nibbles, group: 32, zeros: true, at_end: true };
+    let ops = Operands::new((3, 20, 70), how);
+    let p = ops.product();
+    for bad in [
+        NarrowGemm { m: -1, ..p },
+        NarrowGemm { k: -1, ..p },
+        NarrowGemm { width: 0, ..p },
+        NarrowGemm { width: 24, ..p },
+        NarrowGemm { width: 128, ..p },
+        NarrowGemm { group: 0, ..p },
+        NarrowGemm { group: 33, ..p },
+    ] {
+        for isa in available() {
+            // SAFETY: nothing is touched where the sizes make no sense.
+            let status = unsafe { run(isa, &KernelRuntime::serial(), &bad) };
+            assert_eq!(status, STATUS_BAD_ARGUMENTS, "{bad:?}");
+        }
+    }
+}

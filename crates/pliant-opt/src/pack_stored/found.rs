@@ -1,0 +1,246 @@
+//! Products by what is dequantised from constants.
+
+use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function, Var};
+use pliant_ir::{AttrValue, Attrs, DType, Op, OpRegistry};
+use pliant_pass::Writers;
+use pliant_pass::pattern::Defs;
+use pliant_pass::rewrite::reachable_seqs;
+use pliant_tensor::Tensor;
+
+use crate::products::{MATMUL, PERMUTE, permutation};
+
+const CAST: Op = Op("relax.astype");
+const SUBTRACT: Op = Op("relax.subtract");
+const MULTIPLY: Op = Op("relax.multiply");
+const DEQUANTIZE: Op = Op("relax.dequantize");
+const REPEAT: Op = Op("relax.repeat");
+/// What leaves the elements in their order.
+const RESHAPES: [Op; 3] = [Op("relax.reshape"), Op("relax.expand_dims"), Op("relax.squeeze")];
+
+/// A product.
+#[derive(Clone, Debug)]
+pub(super) struct Product {
+    pub x: Expr,
+    pub weights: Weights,
+    /// The variable that the product is.
+    pub result: Var,
+}
+
+/// What a matrix is dequantised from.
+#[derive(Clone, Debug)]
+pub(super) struct Weights {
+    /// The integers, of rank 2.
+    pub integers: Tensor,
+    /// What is taken from them, one after the other.
+    pub zeros: Vec<Spread>,
+    /// What the rest is multiplied by.
+    pub scale: Spread,
+    /// Whether the transpose of all that is multiplied by.
+    pub transposed: bool,
+}
+
+/// Numbers that are spread over a matrix.
+#[derive(Clone, Debug)]
+pub(super) struct Spread {
+    /// The numbers, row by row.
+    pub numbers: Vec<f64>,
+    /// Rows and columns of them.
+    pub size: [usize; 2],
+    /// How often each is repeated along rows and columns; a size of 1 serves all.
+    pub times: [usize; 2],
+}
+
+impl Spread {
+    /// The number for an element of the matrix.
+    pub fn at(&self, row: usize, column: usize) -> f64 {
+        let place = |i: usize, k: usize| if self.size[k] == 1 { 0 } else { i / self.times[k] };
+        self.numbers[place(row, 0) * self.size[1] + place(column, 1)]
+    }
+
+    /// Whether there is a number for each element of a matrix of that size.
+    fn covers(&self, size: [usize; 2]) -> bool {
+        (0..2).all(|k| self.size[k] == 1 || self.size[k] * self.times[k] == size[k])
+    }
+}
+
+/// A function and the values of its variables where a product stands.
+struct Finder<'a> {
+    func: &'a Function,
+    defs: &'a Defs,
+    place: Var,
+}
+
+/// The products of a function by dequantised constants.
+pub(super) fn all(func: &Function, ops: &dyn OpRegistry, writers: &Writers) -> Vec<Product> {
+    let mut out = Vec::new();
+    let mut defs = None;
+    for seq in reachable_seqs(func) {
+        for &block in &func.seq(seq).blocks {
+            for binding in &func.block(block).bindings {
+                if operands(func, binding.value, MATMUL).is_some() {
+                    let defs = defs.get_or_insert_with(|| Defs::of(func, ops, Some(writers)));
+                    out.extend(Finder { func, defs, place: binding.var }.product(*binding));
+                }
+            }
+        }
+    }
+    out
+}
+
+fn operands(func: &Function, e: Expr, op: Op) -> Option<(&[Expr], &Attrs)> {
+    match func.expr(e) {
+        ExprData::Call { callee: Callee::Op(callee), args, attrs, .. } if *callee == op => {
+            Some((func.list(*args), func.call_attrs(*attrs)))
+        }
+        _ => None,
+    }
+}
+
+impl Finder<'_> {
+    /// The operands and attributes of the call of `op` that an operand's value is.
+    fn call(&self, e: Expr, op: Op) -> Option<(&[Expr], &Attrs)> {
+        operands(self.func, self.defs.value_beside(self.func, e, self.place), op)
+    }
+
+    fn constant(&self, e: Expr) -> Option<&Tensor> {
+        match self.func.expr(self.defs.value_beside(self.func, e, self.place)) {
+            ExprData::Constant(c) => Some(self.func.const_tensor(*c)),
+            _ => None,
+        }
+    }
+
+    /// The sizes of a tensor, where all are numbers.
+    fn sizes(&self, e: Expr) -> Option<Vec<usize>> {
+        let dims = self.func.ty(e).dims()?.iter();
+        let size = |&d| usize::try_from(self.func.syms.as_int(d)?).ok();
+        dims.map(size).collect()
+    }
+
+    /// The product that a binding is.
+    fn product(&self, binding: Binding) -> Option<Product> {
+        let (args, _) = operands(self.func, binding.value, MATMUL)?;
+        let float = |e: Expr| self.func.ty(e).dtype() == Some(DType::Float32);
+        let (x, right) = (args[0], args[1]);
+        let &[k, n] = self.sizes(right)?.as_slice() else { return None };
+        let summed = *self.func.ty(x).dims()?.last()?;
+        let fits = float(x) && float(right) && float(binding.value) && k > 0 && n > 0;
+        if !fits || self.func.syms.as_int(summed) != Some(k as i64) {
+            return None;
+        }
+        let turned = self
+            .call(right, PERMUTE)
+            .filter(|(_, attrs)| permutation(attrs, 2).is_some_and(|order| order == [1, 0]));
+        let mut weights = self.weights(turned.map_or(right, |(args, _)| args[0]))?;
+        weights.transposed = turned.is_some();
+        Some(Product { x, weights, result: binding.var })
+    }
+
+    /// What a matrix is dequantised from.
+    fn weights(&self, e: Expr) -> Option<Weights> {
+        let (integers, zeros, scale) = match self.call(e, DEQUANTIZE) {
+            Some((args, attrs)) => {
+                let (scale, zero) = (self.along(args[1], attrs)?, self.along(args[2], attrs)?);
+                (self.constant(args[0])?.clone(), vec![zero], scale)
+            }
+            None => {
+                let (args, _) = self.call(e, MULTIPLY)?;
+                let sides = [(args[0], args[1]), (args[1], args[0])];
+                sides.into_iter().find_map(|(coded, scale)| {
+                    let (integers, zeros) = self.centred(coded)?;
+                    Some((integers, zeros, self.spread(scale)?))
+                })?
+            }
+        };
+        let &[rows, columns] = integers.shape() else { return None };
+        let size = [rows as usize, columns as usize];
+        let byte = matches!(integers.dtype(), DType::Int8 | DType::UInt8 | DType::Int32);
+        let fits = byte && scale.covers(size) && zeros.iter().all(|z| z.covers(size));
+        fits.then_some(Weights { integers, zeros, scale, transposed: false })
+    }
+
+    /// A parameter of `R.dequantize`: a scalar, or a vector along the axis.
+    fn along(&self, e: Expr, attrs: &Attrs) -> Option<Spread> {
+        let mut spread = self.spread(e)?;
+        let axis = attrs.get("axis").and_then(AttrValue::as_int)?;
+        // A vector lies along the columns.
+        if self.sizes(e)?.len() == 1 && matches!(axis, 0 | -2) {
+            spread.size.swap(0, 1);
+            spread.times.swap(0, 1);
+        }
+        Some(spread)
+    }
+
+    /// A constant of integers in floats, and what is taken from it.
+    fn centred(&self, mut e: Expr) -> Option<(Tensor, Vec<Spread>)> {
+        let mut zeros = Vec::new();
+        let mut cast = false;
+        // Casts and zero points in any order, of which there are a few.
+        for _ in 0..8 {
+            if let Some((args, _)) = self.call(e, SUBTRACT) {
+                // Differences of 8-bit integers may wrap around.
+                let wide = matches!(self.func.ty(e).dtype(), Some(DType::Int32 | DType::Float32));
+                zeros.push(self.spread(args[1]).filter(|_| wide)?);
+                e = args[0];
+            } else if let Some((args, _)) = self.call(e, CAST) {
+                let to = self.func.ty(e).dtype();
+                cast |= to == Some(DType::Float32);
+                e = args[0];
+                let from = self.func.ty(e).dtype();
+                let widened = matches!(to, Some(DType::Int32 | DType::Float32))
+                    && matches!(from, Some(DType::Int8 | DType::UInt8 | DType::Int32));
+                if !widened {
+                    return None;
+                }
+            } else {
+                break;
+            }
+        }
+        let integers = self.constant(e).filter(|_| cast)?;
+        Some((integers.clone(), zeros))
+    }
+
+    /// Constant numbers that are spread over a matrix.
+    fn spread(&self, e: Expr) -> Option<Spread> {
+        if let Some((args, attrs)) = self.call(e, REPEAT) {
+            let times = usize::try_from(attrs.get("repeats")?.as_int()?).ok().filter(|&t| t > 0)?;
+            let axis = attrs.get("axis")?.as_int()?;
+            let mut spread = self.spread(args[0])?;
+            let rank = self.sizes(e)?.len() as i64;
+            let axis = usize::try_from(if axis < 0 { axis + rank } else { axis }).ok()?;
+            if rank != 2 || axis > 1 || spread.times[axis] != 1 {
+                return None;
+            }
+            spread.times[axis] = times;
+            // One that is repeated is one for all, as long as it reaches to the end.
+            let whole = spread.size[axis] > 1 || times == self.sizes(e)?[axis];
+            return whole.then_some(spread);
+        }
+        if let Some((args, _)) = self.call(e, CAST) {
+            let exact = matches!(self.func.ty(args[0]).dtype(), Some(DType::Int8 | DType::UInt8));
+            return self.spread(args[0]).filter(|_| exact);
+        }
+        let size = match self.sizes(e)?.as_slice() {
+            [] => [1, 1],
+            &[columns] => [1, columns],
+            &[rows, columns] => [rows, columns],
+            _ => return None,
+        };
+        let mut inner = e;
+        while let Some((args, _)) = RESHAPES.iter().find_map(|&op| self.call(inner, op)) {
+            inner = args[0];
+        }
+        let numbers = numbers(self.constant(inner)?)?;
+        (numbers.len() == size[0] * size[1]).then_some(Spread { numbers, size, times: [1, 1] })
+    }
+}
+
+/// The elements of a constant.
+fn numbers(t: &Tensor) -> Option<Vec<f64>> {
+    Some(match t.dtype() {
+        DType::Float32 => t.to_vec::<f32>().ok()?.into_iter().map(f64::from).collect(),
+        DType::Int8 => t.to_vec::<i8>().ok()?.into_iter().map(f64::from).collect(),
+        DType::UInt8 => t.to_vec::<u8>().ok()?.into_iter().map(f64::from).collect(),
+        DType::Int32 => t.to_vec::<i32>().ok()?.into_iter().map(f64::from).collect(),
+        _ => return None,
+    })
+}

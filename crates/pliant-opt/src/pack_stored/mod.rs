@@ -1,0 +1,105 @@
+//! # What it does
+//! Makes calls of the library's products by constants of fewer bits of products of float32 whose right operand is dequantised
+//! from a constant of integers: cast, less a zero point, times a scale, each for the whole, for each column, or for groups of rows
+//! of each column. Integers that span four bits are stored in four, others in eight; the scales and zero points stay float32.
+//! No run makes a float32 copy of the operand.
+//!
+//! # Before
+//! With a tensor of `[4, 20]` for the constant.
+//! ```python
+//! lv: R.Tensor((4, 20), dtype="float32") = R.astype(metadata["relax.expr.Constant"][0], dtype="float32")
+//! lv1: R.Tensor((4, 20), dtype="float32") = R.multiply(lv, R.const(0.5, "float32"))
+//! lv2: R.Tensor((n, 20), dtype="float32") = R.matmul(x, lv1)
+//! ```
+//!
+//! # After
+//! With panels of `[1, 4, 32]` and scales of `[1, 1, 32]`.
+//! ```python
+//! lv2 = R.call_tir(cls.matmul_stored, (x, metadata["relax.expr.Constant"][0], metadata["relax.expr.Constant"][1]), out_sinfo=R.Tensor((n, 20), dtype="float32"))
+//! ```
+//!
+//! # Requires
+//! That nobody has computed the right operand yet: it is of use before [`FoldConstant`](crate::fold_constant).
+//!
+//! # Keeps
+//! Products of other types, of integers that span more than 8 bits, of scales that are not finite or change more often than from
+//! eight rows to the next, and all of them where kernels are switched off.
+//!
+//! # Never
+//! Keeps the order in which products are summed.
+
+mod found;
+pub(crate) mod kernel;
+mod weights;
+
+use std::sync::Arc;
+
+use pliant_ir::relax::{Expr, Function, Var};
+use pliant_ir::{BaseFunc, IRModule};
+use pliant_pass::rewrite::rewrite_bindings;
+use pliant_pass::{ModulePass, PassContext, PassError, Writers};
+use rustc_hash::FxHashMap;
+
+use crate::kernels::Kernels;
+use found::Product;
+
+/// See the module's documentation.
+pub struct PackStored;
+
+impl ModulePass for PackStored {
+    fn name(&self) -> &str {
+        "PackStored"
+    }
+
+    fn run(&self, mut module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
+        if !ctx.kernels() {
+            return Ok(module);
+        }
+        let names: Vec<Arc<str>> = module.relax_funcs().map(|(name, _)| name.clone()).collect();
+        let writers = Writers::of(&module);
+        let mut kernels = Kernels::new(&module);
+        for name in names {
+            ctx.check_cancelled()?;
+            let Some(BaseFunc::Relax(func)) = module.functions.get_mut(&name) else { continue };
+            let found = found::all(func, ctx.ops, &writers);
+            if !found.is_empty() {
+                let func = Arc::make_mut(func);
+                function(&mut kernels, func, &found, ctx).map_err(|e| e.in_function(&name))?;
+            }
+        }
+        kernels.insert_into(&mut module);
+        Ok(module)
+    }
+}
+
+fn function(
+    kernels: &mut Kernels,
+    func: &mut Function,
+    found: &[Product],
+    ctx: &PassContext,
+) -> Result<(), PassError> {
+    let mut calls: FxHashMap<Var, Expr> = FxHashMap::default();
+    for product in found {
+        ctx.check_cancelled()?;
+        let failed = |e: &dyn std::fmt::Display| {
+            PassError::internal(format!("a product has no loop function: {e}"))
+        };
+        let stored = weights::stored(&product.weights).map_err(|e| failed(&e))?;
+        let Some(stored) = stored else { continue };
+        let ty = func.var(product.result).ty;
+        let call = kernel::call(func, product.x, &stored).map_err(|e| failed(&e))?;
+        if call.out_tys == [ty] {
+            let name = kernels.add(&call.name, call.func);
+            let (inputs, vars, tys) = (&call.inputs, &call.tir_vars, &call.out_tys);
+            let call = pliant_ops::call_tir(func, &name, inputs, vars, tys, call.tuple);
+            calls.insert(product.result, call);
+        }
+    }
+    rewrite_bindings(func, |_, mut binding, out| {
+        if let Some(&call) = calls.get(&binding.var) {
+            binding.value = call;
+        }
+        out.push(binding);
+        Ok(())
+    })
+}
