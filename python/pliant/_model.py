@@ -42,7 +42,8 @@ def compile(
 
     Options: ``threads``, ``opt_level``, ``pipeline``, ``disabled_passes``, ``required_passes``, ``verify``,
     ``dump_dir``, ``config``, ``instruments``, ``exec_mode``, ``kernels`` (``"off"``: generated loops
-    do what the library's kernels would), ``seconds`` (how long it may take). They add to the present ``PassContext``. For ONNX
+    do what the library's kernels would), ``precision`` (``"bf16"``: constant right operands of products of float32 are rounded to
+    bfloat16, which halves them; sums stay float32; needs the kernels), ``seconds`` (how long it may take). They add to the present ``PassContext``. For ONNX
     models also ``dynamic_shapes``, ``divisible``, ``allow_specialization`` and ``limits`` (see
     :func:`pliant.frontend.onnx.from_onnx`).
 

@@ -4,6 +4,9 @@
 //! function that reads it so. The schedule knows the form and calls the library with it; so the packed constant is what the
 //! executable holds, and no run packs anything. `R.linear` is taken too; its bias becomes an addition.
 //!
+//! With the setting `precision="bfloat16"` constants of float32 are rounded to bfloat16, and the loop function is one call of the
+//! library's product by them.
+//!
 //! # Before
 //! With a tensor of `[4, 20]` for the constant.
 //! ```python
@@ -33,10 +36,11 @@ use pliant_ir::{BaseFunc, DType, IRModule, Op};
 use pliant_ops::{LegalizeError, te};
 use pliant_pass::rewrite::{Namer, reachable_seqs, rewrite_bindings};
 use pliant_pass::{ModulePass, PassContext, PassError, Problem};
-use pliant_tensor::{Tensor, pack_panels, panel_width};
+use pliant_tensor::{Tensor, TensorError, pack_bfloat16, pack_panels, panel_width};
 
 use crate::kernels::Kernels;
 use crate::names::{NULL_VALUE, op_call};
+use crate::pack_stored::kernel::{self as stored, Stored};
 
 /// Constants with fewer columns are read as they are: most of a panel would be empty.
 pub const MIN_COLUMNS: i64 = 8;
@@ -58,7 +62,11 @@ impl ModulePass for PackConstants {
             return Ok(module);
         }
         let names: Vec<Arc<str>> = module.relax_funcs().map(|(name, _)| name.clone()).collect();
-        let mut packer = Packer { kernels: Kernels::new(&module), packed: Vec::new() };
+        let mut packer = Packer {
+            kernels: Kernels::new(&module),
+            packed: Vec::new(),
+            rounds: ctx.rounds_to_bfloat16(),
+        };
         for name in names {
             ctx.check_cancelled()?;
             let Some(BaseFunc::Relax(func)) = module.functions.get_mut(&name) else { continue };
@@ -133,6 +141,8 @@ struct Packer {
     kernels: Kernels,
     /// Constants that are packed already: the tensor, whether as its transpose, and its panels.
     packed: Vec<(Tensor, bool, Tensor)>,
+    /// Whether constants of float32 are rounded to bfloat16.
+    rounds: bool,
 }
 
 impl Packer {
@@ -167,6 +177,13 @@ impl Packer {
     /// The call of the loop function that multiplies by the packed constant.
     fn call(&mut self, func: &mut Function, p: &Product) -> Result<Expr, LegalizeError> {
         let panels = self.panels(&p.weight, p.op == LINEAR)?;
+        if panels.dtype() == DType::BFloat16 {
+            let stored = Stored { size: (p.k, p.n), panels, groups: None };
+            let call = stored::call(func, p.x, &stored)?;
+            let name = self.kernels.add(&call.name, call.func);
+            let (inputs, vars, tys) = (&call.inputs, &call.tir_vars, &call.out_tys);
+            return Ok(pliant_ops::call_tir(func, &name, inputs, vars, tys, call.tuple));
+        }
         let panels = func.constant(panels);
         let width = panel_width(p.n as usize, p.weight.dtype()) as i64;
         let (k, n) = (p.k, p.n);
@@ -196,9 +213,25 @@ impl Packer {
         if let Some((_, _, panels)) = known {
             return Ok(panels.clone());
         }
-        let panels =
-            pack_panels(weight, transposed).map_err(|e| LegalizeError::new(e.to_string()))?;
+        let panels = if self.rounds && weight.dtype() == DType::Float32 {
+            rounded(weight, transposed)
+        } else {
+            pack_panels(weight, transposed)
+        };
+        let panels = panels.map_err(|e| LegalizeError::new(e.to_string()))?;
         self.packed.push((weight.clone(), transposed, panels.clone()));
         Ok(panels)
     }
+}
+
+/// The panels of a constant or of its transpose, rounded to bfloat16.
+fn rounded(weight: &Tensor, transposed: bool) -> Result<Tensor, TensorError> {
+    let (rows, columns) = (weight.shape()[0] as usize, weight.shape()[1] as usize);
+    let all = weight.to_vec::<f32>()?;
+    if !transposed {
+        return pack_bfloat16(&all, rows, columns);
+    }
+    let turned: Vec<f32> =
+        (0..rows * columns).map(|i| all[i % rows * columns + i / rows]).collect();
+    pack_bfloat16(&turned, columns, rows)
 }

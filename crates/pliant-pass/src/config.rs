@@ -61,6 +61,10 @@ use ConfigKind::{Any, Bool, Int, Str};
 /// Whether products and their like are left to the library's kernels (`pliant.compile(..., kernels="off")`).
 pub const KERNELS: &str = "kernels";
 
+/// In what constant right operands of products of float32 are kept: `float32` or `bfloat16`
+/// (`pliant.compile(..., precision="bf16")`).
+pub const PRECISION: &str = "precision";
+
 /// The settings of Pliant's own passes, and those of TVM that mean nothing here but that its programs set.
 const KEYS: &[(&str, ConfigKind, &str)] = &[
     (
@@ -72,6 +76,11 @@ const KEYS: &[(&str, ConfigKind, &str)] = &[
         KERNELS,
         Bool,
         "leave matrix products, attention and convolutions to the library's kernels; on unless said",
+    ),
+    (
+        PRECISION,
+        Str,
+        "what constant right operands of products of float32 are rounded to: float32 (nothing) unless said, or bfloat16",
     ),
     ("verify_passes", Bool, "verify what passes from outside of Pliant return; on unless said"),
     ("relax.FuseOps.max_depth", Int, "the largest number of operators in a fused group"),

@@ -79,6 +79,12 @@ impl PassContext {
         self.flag(crate::config::KERNELS, true)
     }
 
+    /// Whether constant right operands of products of float32 are rounded to bfloat16.
+    pub fn rounds_to_bfloat16(&self) -> bool {
+        let precision = self.config.get(crate::config::PRECISION).and_then(AttrValue::as_str);
+        precision == Some("bfloat16")
+    }
+
     /// A setting read as a number.
     pub fn number(&self, key: &str) -> Option<u64> {
         self.config.get(key)?.as_int().and_then(|n| u64::try_from(n).ok())

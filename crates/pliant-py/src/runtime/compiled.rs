@@ -9,7 +9,7 @@ use pliant::{CancelToken, CompileOptions, CompiledModule, Pipeline};
 use pliant::{Dim, Signature, ValueInfo};
 use pliant_diag::suggest::did_you_mean;
 use pliant_ir::AttrValue;
-use pliant_pass::config::KERNELS;
+use pliant_pass::config::{KERNELS, PRECISION};
 use pyo3::conversion::FromPyObjectOwned;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
@@ -129,6 +129,10 @@ fn options(py: Python<'_>, kwargs: &Bound<'_, PyDict>) -> Result<CompileOptions>
                 let on = kernels(&value)?;
                 options.config.insert(KERNELS.into(), AttrValue::Bool(on));
             }
+            "precision" => {
+                let name = precision(&value)?;
+                options.config.insert(PRECISION.into(), AttrValue::Str(name.into()));
+            }
             "threads" => options.threads = Some(extracted(&key, &value)?),
             "opt_level" => options.opt_level = Some(extracted(&key, &value)?),
             "disabled_passes" => options.disabled_passes = extracted(&key, &value)?,
@@ -154,6 +158,16 @@ fn kernels(value: &Bound<'_, PyAny>) -> Result<bool> {
         "on" => Ok(true),
         "off" => Ok(false),
         _ => Err(Error::Value(format!("option 'kernels': \"on\" or \"off\", not \"{name}\""))),
+    }
+}
+
+/// What constant right operands of products are rounded to.
+fn precision(value: &Bound<'_, PyAny>) -> Result<&'static str> {
+    let name: String = extracted("precision", value)?;
+    match &*name {
+        "f32" | "float32" => Ok("float32"),
+        "bf16" | "bfloat16" => Ok("bfloat16"),
+        _ => Err(Error::Value(format!("option 'precision': \"f32\" or \"bf16\", not \"{name}\""))),
     }
 }
 
@@ -190,6 +204,7 @@ const OPTIONS: &[&str] = &[
     "kernels",
     "opt_level",
     "pipeline",
+    "precision",
     "required_passes",
     "seconds",
     "target",
