@@ -14,11 +14,12 @@ use pliant_tensor::{DType, Tensor};
 const STEPS: usize = 128;
 
 /// Cell, sequences, elements of an input and units, directions.
-const SHAPES: [(Cell, usize, usize, usize); 9] = [
+const SHAPES: [(Cell, usize, usize, usize); 10] = [
     (Cell::Lstm, 1, 64, 1),
     (Cell::Lstm, 1, 256, 1),
     (Cell::Lstm, 1, 512, 1),
     (Cell::Lstm, 1, 256, 2),
+    (Cell::Lstm, 4, 128, 2),
     (Cell::Lstm, 8, 256, 1),
     (Cell::Gru, 1, 256, 1),
     (Cell::LinearGru, 1, 256, 1),

@@ -19,10 +19,6 @@ use crate::product::share::{UNIT, part, share};
 const STRETCH: usize = 256;
 /// Rows of a piece at most.
 const ROWS: usize = 96;
-/// Rows that are one sliver.
-const FEW_ROWS: usize = 6;
-/// Steps of k of a block whose weights stay in the first-level cache: 32 KB.
-const DEPTH: usize = 128;
 /// Columns of the widest panel of a step.
 const WIDTH: usize = 64;
 
@@ -280,7 +276,8 @@ impl Layer {
             // The second product of a GRU is that of the reset state.
             let a = if phase == 0 { before } else { state(3) };
             let product = self.product(s, (a, rows), (direction, phase, panel), groups, sums);
-            blocks(isa, &product);
+            // There is no epilogue that could fail.
+            product.block(isa, 0..rows, 0..1);
             let row = (step - self.begin(direction, stretch)) * self.batch + first;
             let gates =
                 scratch.gates.add(direction * s.gates + row * s.columns + unit * cell.gates());
@@ -405,25 +402,6 @@ impl Layer {
                 f(direction * self.state.0 + b * self.state.1, b * s.row, direction);
             }
         }
-    }
-}
-
-/// The product of one panel, in blocks of k where several slivers of rows read a block.
-///
-/// # Safety
-/// As for [`PackedProduct::block`].
-unsafe fn blocks(isa: Isa, p: &PackedProduct<f32>) {
-    let depth = if p.m > FEW_ROWS { DEPTH } else { p.k };
-    for k in (0..p.k).step_by(depth.max(1)) {
-        let block = PackedProduct {
-            k: depth.min(p.k - k),
-            a: (p.a.0.wrapping_add(k), p.a.1, p.a.2),
-            b: p.b.wrapping_add(k * p.width),
-            accumulate: k > 0,
-            ..*p
-        };
-        // SAFETY: the caller's promise; a block of one panel is a panel of its own. There is no epilogue that could fail.
-        unsafe { block.block(isa, 0..p.m, 0..1) };
     }
 }
 
