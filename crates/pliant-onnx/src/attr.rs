@@ -21,7 +21,7 @@ impl<'a> AttrReader<'a> {
         let kind = attr.r#type();
         if kind != AttributeType::Undefined && !kinds.contains(&kind) {
             let wanted: Vec<&str> = kinds.iter().map(|k| k.as_str_name()).collect();
-            return Err(Problem::invalid(format!(
+            return Err(Problem::attribute(format!(
                 "attribute '{name}' is {}, but must be {}",
                 kind.as_str_name(),
                 wanted.join(" or ")
@@ -55,7 +55,7 @@ impl<'a> AttrReader<'a> {
     pub fn choice<'c>(&self, name: &str, among: &[&'c str]) -> Read<&'c str> {
         let Some(given) = self.str(name)? else { return Ok(among[0]) };
         among.iter().find(|c| **c == given).copied().ok_or_else(|| {
-            let problem = Problem::invalid(format!("attribute '{name}' cannot be '{given}'"));
+            let problem = Problem::attribute(format!("attribute '{name}' cannot be '{given}'"));
             let one_of = format!("it is one of {}", among.join(", "));
             problem.with_help(did_you_mean(given, among.iter().copied()).unwrap_or(one_of))
         })
@@ -92,5 +92,5 @@ impl<'a> AttrReader<'a> {
 
 fn utf8<'a>(name: &str, bytes: &'a [u8]) -> Read<&'a str> {
     std::str::from_utf8(bytes)
-        .map_err(|_| Problem::invalid(format!("attribute '{name}' is not UTF-8 text")))
+        .map_err(|_| Problem::attribute(format!("attribute '{name}' is not UTF-8 text")))
 }

@@ -172,6 +172,9 @@ impl Symbols {
             b'-' => func.syms.sub(a, b),
             b'*' => func.syms.mul(a, b),
             b'/' => func.syms.floordiv(a, b),
+            CEIL => func.syms.ceildiv(a, b),
+            MAX => func.syms.max(a, b),
+            MIN => func.syms.min(a, b),
             _ => func.syms.floormod(a, b),
         }
     }
@@ -217,13 +220,25 @@ fn evaluate(tree: &Tree, size: &mut dyn FnMut(&str) -> Option<i64>) -> Option<i6
         b'+' => a.checked_add(b),
         b'-' => a.checked_sub(b),
         b'*' => a.checked_mul(b),
+        MAX => Some(a.max(b)),
+        MIN => Some(a.min(b)),
         _ if b <= 0 => None,
+        CEIL => a.checked_add(b - 1).map(|a| a.div_euclid(b)),
         b'/' => Some(a.div_euclid(b)),
         _ => Some(a.rem_euclid(b)),
     }
 }
 
+/// Functions of two, beside the signs that stand for themselves.
+const CEIL: u8 = b'c';
+const MAX: u8 = b'M';
+const MIN: u8 = b'm';
+
+/// The largest power that is written out.
+const MOST_POWER: u32 = 8;
+
 /// Arithmetic as it was written.
+#[derive(Clone)]
 enum Tree {
     Int(i64),
     Name(String),
@@ -250,7 +265,19 @@ impl Tree {
     }
 }
 
-/// A reader of `+ - * / // %`, parentheses, integers and names.
+impl Tree {
+    /// How many quotients are in it.
+    fn quotients(&self) -> usize {
+        match self {
+            Tree::Int(_) | Tree::Name(_) => 0,
+            Tree::Op(op, sides) => {
+                usize::from(*op == b'/') + sides.0.quotients() + sides.1.quotients()
+            }
+        }
+    }
+}
+
+/// A reader of `+ - * / // % **`, `floor`, `ceil`, `max` and `min` as exporters write them, parentheses, integers and names.
 struct Arithmetic<'a> {
     rest: &'a str,
     depth: u32,
@@ -295,9 +322,9 @@ impl<'a> Arithmetic<'a> {
     }
 
     fn product(&mut self) -> Option<Tree> {
-        let mut left = self.atom()?;
+        let mut left = self.power()?;
         while let Some(op) = self.take(b"*/%") {
-            let right = self.atom()?;
+            let right = self.power()?;
             // What divides by 0 is no size.
             if op != b'*' && matches!(right, Tree::Int(0)) {
                 return None;
@@ -305,6 +332,49 @@ impl<'a> Arithmetic<'a> {
             left = Tree::Op(op, Box::new((left, right)));
         }
         Some(left)
+    }
+
+    fn power(&mut self) -> Option<Tree> {
+        let base = self.atom()?;
+        self.skip();
+        let Some(rest) = self.rest.strip_prefix("**").or_else(|| self.rest.strip_prefix('^'))
+        else {
+            return Some(base);
+        };
+        self.rest = rest;
+        let Tree::Int(times) = self.atom()? else { return None };
+        let times = u32::try_from(times).ok().filter(|t| (1..=MOST_POWER).contains(t))?;
+        let product = |all, _| Tree::Op(b'*', Box::new((all, base.clone())));
+        Some((1..times).fold(base.clone(), product))
+    }
+
+    /// A function by that name, whose arguments come next; nothing where it is another.
+    fn function(&mut self, name: &str) -> Option<Tree> {
+        self.take(b"(")?;
+        self.depth += 1;
+        if self.depth > 32 {
+            return None;
+        }
+        let first = self.sum()?;
+        let tree = match (name, first) {
+            // Quotients are rounded down as they are; a sum of quotients is not that of rounded ones.
+            ("floor", tree) if tree.quotients() <= 1 => tree,
+            ("ceil" | "ceiling", Tree::Op(b'/', sides)) if sides.0.quotients() == 0 => {
+                Tree::Op(CEIL, sides)
+            }
+            ("max" | "min", first) => {
+                let op = if name == "max" { MAX } else { MIN };
+                let mut tree = first;
+                while self.take(b",").is_some() {
+                    tree = Tree::Op(op, Box::new((tree, self.sum()?)));
+                }
+                tree
+            }
+            _ => return None,
+        };
+        self.take(b")")?;
+        self.depth -= 1;
+        Some(tree)
     }
 
     fn atom(&mut self) -> Option<Tree> {
@@ -327,6 +397,8 @@ impl<'a> Arithmetic<'a> {
         let first = token.chars().next()?;
         if first.is_ascii_digit() {
             token.parse().ok().map(Tree::Int)
+        } else if self.rest.trim_start().starts_with('(') {
+            self.function(&token.to_ascii_lowercase())
         } else {
             Some(Tree::Name(token.into()))
         }
@@ -348,6 +420,14 @@ mod tests {
         assert_eq!(text("2*seq"), "seq * 2");
         assert_eq!(text("past + seq // 2"), "past + seq // 2");
         assert_eq!(text("(a+b)*2 - b"), "a * 2 + b");
+        assert_eq!(text("floor(n/2)"), "n // 2");
+        assert_eq!(text("ceil((n + 1)/2)"), text("(n + 2) // 2"));
+        assert_eq!(text("floor(a/2 + b/2)"), "floor_a_2___b_2_");
+        assert_eq!(text("Max(n, 4)"), "T.max(n, 4)");
+        assert_eq!(text("min(n, m, 4)"), "T.min(T.min(m, n), 4)");
+        assert_eq!(text("n**2 + n^1"), "n * n + n");
+        assert_eq!(text("n**k"), "n__k");
+        assert_eq!(text("sqrt(n)"), "sqrt_n_");
         assert_eq!(text("batch size"), "batch_size");
         assert_eq!(text("2*"), "d2_");
         assert_eq!(text("unk__12"), "unk__12");

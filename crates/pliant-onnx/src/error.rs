@@ -31,6 +31,8 @@ pub struct Problem {
     pub help: Option<String>,
     /// Whether it is only that something is not known before the program runs.
     pub at_run: bool,
+    /// Whether an attribute is wrong, whatever the node's inputs are.
+    pub of_attribute: bool,
 }
 
 impl Problem {
@@ -43,7 +45,13 @@ impl Problem {
             message: message.into(),
             help: None,
             at_run: false,
+            of_attribute: false,
         }
+    }
+
+    /// An attribute that is wrong by itself.
+    pub fn attribute(message: impl Into<String>) -> Self {
+        Problem { of_attribute: true, ..Problem::invalid(message) }
     }
 
     /// Something not supported, of no node.

@@ -43,7 +43,7 @@ use crate::watch::Watch;
 
 pub(crate) use inputs::constant_value;
 use named::Named;
-pub(crate) use nodes::operator_name;
+pub(crate) use nodes::{operator_name, unknown};
 pub use options::{DimSpec, ImportOptions, Imported};
 use places::Places;
 
@@ -135,7 +135,7 @@ pub(crate) struct Importer<'m> {
     pub(crate) elements: Elements,
     /// The constants made so far, by where their data lies.
     constants: FxHashMap<(usize, Vec<i64>), Expr>,
-    problems: Vec<Problem>,
+    pub(crate) problems: Vec<Problem>,
     params: IndexMap<String, Tensor>,
     pub(crate) meter: Meter,
     /// Keeps what failed for a report; without one an import only tells it.

@@ -10,6 +10,7 @@
 
 mod alone;
 mod attr;
+mod behind;
 mod coded;
 mod contract;
 mod dims;

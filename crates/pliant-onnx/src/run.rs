@@ -89,6 +89,7 @@ impl Node<'_, '_> {
         let text = format!("input {i} has {{}} numbers, but must have {{}}");
         self.require_equal(count, one, &text)?;
         let vector = self.reshape(value, &[one])?;
+        self.require_counted(vector, i)?;
         Ok(self.symbols_of(vector, 1)?[0])
     }
 
@@ -103,7 +104,23 @@ impl Node<'_, '_> {
         let vector = self.tensor(i)?;
         let length = self.length_of(vector)?.or(count);
         let length = length.ok_or_else(|| Problem::known_at_run("how many sizes it has"))?;
+        let (given, need) = (self.dims(vector)?[0], self.func().syms.int(length as i64));
+        let text = format!("input {i} has {{}} sizes, but must have {{}}");
+        self.require_equal(given, need, &text)?;
+        self.require_counted(vector, i)?;
         self.symbols_of(vector, length)
+    }
+
+    /// The sizes that input `i` gives when the program runs must not be negative.
+    fn require_counted(&mut self, sizes: Expr, i: usize) -> Result<(), Problem> {
+        let known = self.elements_of(&Value::Expr(sizes)).unwrap_or_default();
+        if !known.is_empty() && known.into_iter().all(|k| k.is_some_and(|k| self.is_size(k))) {
+            return Ok(());
+        }
+        let dtype = self.dtype(sizes)?;
+        let none = self.number(0.0, dtype)?;
+        let counted = self.op("relax.greater_equal", &[sizes, none])?;
+        self.require(counted, &format!("input {i} has a negative size: {{}}"), &[sizes])
     }
 
     /// Terms as a vector of int64.

@@ -214,7 +214,7 @@ pub(crate) fn check(node: &NodeProto, version: i64) -> Result<(), Problem> {
     }
     let is_missing = |name: &str| !node.attribute.iter().any(|a| a.name() == name);
     match takes.attributes.iter().find(|(name, must)| *must && is_missing(name)) {
-        Some((name, _)) => Err(Problem::invalid(format!("attribute '{name}' is missing"))),
+        Some((name, _)) => Err(Problem::attribute(format!("attribute '{name}' is missing"))),
         None => Ok(()),
     }
 }

@@ -44,14 +44,15 @@ pub(crate) fn dtype(code: i32) -> Result<DType, String> {
 /// For a number that is none, and for what tensors cannot hold.
 pub(crate) fn element_type(code: i64) -> Result<DType, Problem> {
     let code = i32::try_from(code).unwrap_or(i32::MAX);
-    dtype(code).map_err(|e| match DataType::try_from(code) {
+    let told = |e| match DataType::try_from(code) {
         Ok(DataType::String) => Problem::unsupported(e)
             .with_help("make numbers of texts before the model, and feed these"),
         Ok(DataType::Complex64 | DataType::Complex128) => Problem::unsupported(e)
             .with_help("real and imaginary parts along an axis of 2, as DFT has them, are taken"),
         Ok(DataType::Undefined) | Err(_) => Problem::invalid(e),
         Ok(_) => Problem::unsupported(e),
-    })
+    };
+    dtype(code).map_err(|e| Problem { of_attribute: true, ..told(e) })
 }
 
 /// The number of an element type in a file.

@@ -19,7 +19,7 @@ use crate::origin::{Origin, Origins};
 use crate::relation::{Relation, relations};
 
 /// The watch over the symbols of the inputs while nodes are converted.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Watch {
     symbols: FxHashMap<SymVar, usize>,
     pub(crate) report: ShapeReport,

@@ -235,3 +235,40 @@ def test_sequences_are_given_file_by_file(tmp_path: Path) -> None:
     for given, want in ((files[:1], "[0]"), (files, "[0, 1, 1]")):
         ran = command("run", str(tmp_path / "m.onnx"), *given)
         assert ran.returncode == 0 and want in ran.stdout, ran.stdout + ran.stderr
+
+
+def heads(made: onnx.ModelProto) -> str:
+    return "\n".join(line for line in str(check(made)).splitlines() if line.startswith("-"))
+
+
+@pytest.mark.parametrize("before", ["Foo", "Relu", "Identity"])
+def test_what_is_inside_and_behind_is_told_at_once(before: str) -> None:
+    def body(op: str, name: str) -> onnx.GraphProto:
+        return onnx.helper.make_graph([node(op, "x", name)], name, [], [onnx.ValueInfoProto(name=name)])
+
+    choice = onnx.helper.make_node("If", ["a"], ["b"], then_branch=body("Bar", "t"), else_branch=body("Baz", "e"))
+    nodes = [node(before, "c", "a"), choice]
+    told = heads(model(nodes, "b", inputs={"x": ["n"], "c": [] if before == "Relu" else (BOOL, [])}))
+    assert ("of float32; opset 18 takes bool" in told) == (before == "Relu")
+    assert "operator Bar" in told and "operator Baz" in told and ("operator Foo" in told) == (before == "Foo")
+
+
+def test_attributes_behind_an_unknown_operator_are_told() -> None:
+    for made, words in (
+        (node("GridSample", "a a", "y", mode="zzz"), "attribute 'mode' cannot be 'zzz'"),
+        (node("Pad", "x a", "y", mode="zzz"), "attribute 'mode' cannot be 'zzz'"),
+        (node("Cast", "a", "y", to=onnx.TensorProto.STRING), "element type STRING is not supported"),
+        (node("Concat", "a x", "y"), "attribute 'axis' is missing"),
+        (node("Softmax", "a", "y", axis=7), ""),
+    ):
+        told = heads(model([node("Foo", "x", "a"), made]))
+        assert "operator Foo" in told and words in told and told.count("- ") == (2 if words else 1), told
+
+
+def test_functions_behind_an_unknown_operator_are_looked_at() -> None:
+    opset = onnx.helper.make_opsetid("", 18)
+    inner = onnx.helper.make_function("local", "f", ["q"], ["r"], [node("Bar", "q", "r")], [opset])
+    made = model([node("Foo", "x", "a"), onnx.helper.make_node("f", ["a"], ["y"], domain="local")])
+    made.functions.append(inner)
+    made.opset_import.append(onnx.helper.make_opsetid("local", 1))
+    assert "operator Foo" in heads(made) and "operator Bar" in heads(made)

@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use super::inputs::constant_value;
-use super::{Importer, identifier, own_domain};
+use super::{FunctionKey, Importer, identifier, own_domain};
 use crate::coded::moves;
 use crate::error::Problem;
 use crate::guard;
@@ -17,6 +17,11 @@ use crate::tensor;
 use crate::value::Value;
 
 impl<'m> Importer<'m> {
+    /// The function of the model that a node calls.
+    pub(crate) fn function(&self, key: &FunctionKey<'_>) -> Option<&'m FunctionProto> {
+        self.functions.get(key).copied()
+    }
+
     /// The functions that graphs inside a node may call.
     pub(crate) fn functions_used(&self) -> Vec<FunctionProto> {
         self.functions.values().map(|f| (*f).clone()).collect()
@@ -65,13 +70,21 @@ impl<'m> Importer<'m> {
         let outputs = match self.convert(node, inputs) {
             Ok(outputs) => outputs,
             // What failed inside the node, or before it, is told there.
-            Err(problem) if problem.message.is_empty() => vec![Value::Failed; node.output.len()],
+            Err(problem) if problem.message.is_empty() => {
+                if self.recorder.is_some() {
+                    self.told_behind(node, Some(&given));
+                }
+                vec![Value::Failed; node.output.len()]
+            }
             Err(problem) => {
                 let message = self.symbols.whole_text(&problem.message);
                 let problem = Problem { message, ..problem };
                 let problem = problem.at(&label(node), &operator_name(node));
                 let outputs = self.record(node, &given, &problem);
                 self.problems.push(problem);
+                if self.recorder.is_some() {
+                    self.told_behind(node, None);
+                }
                 outputs
             }
         };
@@ -232,7 +245,7 @@ pub(crate) fn operator_name(node: &NodeProto) -> String {
     }
 }
 
-fn unknown(node: &NodeProto) -> Problem {
+pub(crate) fn unknown(node: &NodeProto) -> Problem {
     let operator = operator_name(node);
     let problem = Problem::unsupported(format!("operator {operator} is not supported"));
     let name = match own_domain(node.domain()) {

@@ -15,7 +15,7 @@ pub(super) static OPS: &[OnnxOp] = &[op("BitCast", bit_cast), op("Det", det)];
 
 fn bit_cast(n: &mut Node<'_, '_>) -> Converted {
     let to = n.attrs().int("to")?;
-    let to = to.ok_or_else(|| Problem::invalid("attribute 'to' is missing"))?;
+    let to = to.ok_or_else(|| Problem::attribute("attribute 'to' is missing"))?;
     // Floats of 8 bits are held by their bits.
     let x = match n.coded(0)? {
         Some((ty, held)) if is_float(ty) => held,

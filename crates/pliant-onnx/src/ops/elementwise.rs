@@ -293,13 +293,14 @@ fn bit_shift(n: &mut Node<'_, '_>) -> Converted {
     let op = match direction {
         Some("LEFT") => "relax.left_shift",
         Some("RIGHT") => "relax.right_shift",
-        _ => return Err(Problem::invalid("attribute 'direction' must be LEFT or RIGHT")),
+        _ => return Err(Problem::attribute("attribute 'direction' must be LEFT or RIGHT")),
     };
     binary(n, op, None)
 }
 
 fn cast(n: &mut Node<'_, '_>) -> Converted {
-    let code = n.attrs().int("to")?.ok_or_else(|| Problem::invalid("attribute 'to' is missing"))?;
+    let code =
+        n.attrs().int("to")?.ok_or_else(|| Problem::attribute("attribute 'to' is missing"))?;
     if let Some(small) = coded::coded(code) {
         return cast_to_small(n, small);
     }

@@ -183,7 +183,7 @@ fn tensor_scatter(n: &mut Node<'_, '_>) -> Converted {
     let dims = n.dims_from(cache, 2)?;
     let axis = n.axis(n.attrs().int("axis")?.unwrap_or(-2), dims.len())?;
     if axis == 0 {
-        return Err(Problem::invalid("attribute 'axis' must not be the batch"));
+        return Err(Problem::attribute("attribute 'axis' must not be the batch"));
     }
     // Batch and sequence first, so that (batch, place) is an index.
     let mut order: Vec<usize> = vec![0, axis];

@@ -147,7 +147,7 @@ fn space_to_depth(n: &mut Node<'_, '_>) -> Converted {
 fn blocks(n: &mut Node<'_, '_>) -> Result<(Expr, [Sym; 4], Sym), Problem> {
     let size = n.attrs().int("blocksize")?.unwrap_or(0);
     if size <= 0 {
-        return Err(Problem::invalid("attribute 'blocksize' must be positive"));
+        return Err(Problem::attribute("attribute 'blocksize' must be positive"));
     }
     let x = n.tensor(0)?;
     let dims: [Sym; 4] = n

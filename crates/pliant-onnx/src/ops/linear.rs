@@ -63,7 +63,7 @@ pub(super) fn gemm(n: &mut Node<'_, '_>) -> Converted {
 
 fn einsum(n: &mut Node<'_, '_>) -> Converted {
     let equation = n.attrs().str("equation")?;
-    let equation = equation.ok_or_else(|| Problem::invalid("attribute 'equation' is missing"))?;
+    let equation = equation.ok_or_else(|| Problem::attribute("attribute 'equation' is missing"))?;
     let inputs = n.tensors()?;
     let tuple = n.func().tuple(&inputs);
     let attrs = Attrs::default().with("subscripts", AttrValue::str(equation));

@@ -45,9 +45,9 @@ fn vectorize(n: &mut Node<'_, '_>) -> Converted {
     let whole = |name: &str, most: i64| {
         let value = attrs.int(name)?;
         let value =
-            value.ok_or_else(|| Problem::invalid(format!("attribute '{name}' is missing")))?;
+            value.ok_or_else(|| Problem::attribute(format!("attribute '{name}' is missing")))?;
         match value {
-            v if v < 0 => Err(Problem::invalid(format!("attribute '{name}' is negative"))),
+            v if v < 0 => Err(Problem::attribute(format!("attribute '{name}' is negative"))),
             v if v > most => Err(Problem::unsupported(format!("'{name}' above {most}"))),
             v => Ok(v),
         }

@@ -64,7 +64,7 @@ pub(super) fn spread(
     block: i64,
 ) -> Result<Expr, Problem> {
     if block < 0 {
-        return Err(Problem::invalid("attribute 'block_size' must not be negative"));
+        return Err(Problem::attribute("attribute 'block_size' must not be negative"));
     }
     let dims = n.dims(x)?;
     let own = n.dims(part)?;

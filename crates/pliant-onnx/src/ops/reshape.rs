@@ -167,6 +167,12 @@ fn run_time_sizes(n: &mut Node<'_, '_>, own: &[Sym], allow_zero: bool) -> Result
     let mut all = n.sizes(own)?;
     let mut dims = target;
     let open = n.op("relax.equal", &[dims, minus])?;
+    let counted = n.op("relax.greater_equal", &[dims, minus])?;
+    n.require(counted, "the new shape {} has a negative size", &[dims])?;
+    let opens = n.cast(open, DType::Int64)?;
+    let opens = n.op("relax.sum", &[opens])?;
+    let once = n.op("relax.less_equal", &[opens, one])?;
+    n.require(once, "the new shape {} has more than one -1", &[dims])?;
     let mut others = n.op("relax.where", &[open, one, dims])?;
     if allow_zero {
         let zeros = n.op("relax.equal", &[dims, none])?;

@@ -179,7 +179,7 @@ fn length(n: &mut Node<'_, '_>) -> Converted {
 
 fn concat(n: &mut Node<'_, '_>) -> Converted {
     let axis = n.attrs().int("axis")?;
-    let axis = axis.ok_or_else(|| Problem::invalid("attribute 'axis' is missing"))?;
+    let axis = axis.ok_or_else(|| Problem::attribute("attribute 'axis' is missing"))?;
     let new = n.attrs().int("new_axis")?.unwrap_or(0) != 0;
     let items = match sequence(n)? {
         Sequence::Known(items) => items,

@@ -35,9 +35,9 @@ pub(crate) fn convert(n: &mut Node<'_, '_>, op: Op) -> Converted {
 
 fn value(attr: &AttributeProto) -> Result<AttrValue, Problem> {
     let text = |bytes: &[u8]| {
-        std::str::from_utf8(bytes)
-            .map(AttrValue::str)
-            .map_err(|_| Problem::invalid(format!("attribute '{}' is not UTF-8 text", attr.name())))
+        std::str::from_utf8(bytes).map(AttrValue::str).map_err(|_| {
+            Problem::attribute(format!("attribute '{}' is not UTF-8 text", attr.name()))
+        })
     };
     let float = |v: &f32| AttrValue::float(f64::from(*v));
     Ok(match attr.r#type() {

@@ -45,7 +45,7 @@ pub(super) fn scan(n: &mut Node<'_, '_>) -> Converted {
     let count = n.attrs().int("num_scan_inputs")?.unwrap_or(0);
     let count = usize::try_from(count).unwrap_or(0);
     if count == 0 || given < count || graph.input.len() != given {
-        return Err(Problem::invalid("attribute 'num_scan_inputs' does not fit its inputs"));
+        return Err(Problem::attribute("attribute 'num_scan_inputs' does not fit its inputs"));
     }
     let carried = given - count;
     if graph.output.len() < carried {

@@ -26,7 +26,8 @@ type Made = Result<Expr, Problem>;
 
 fn heads(n: &mut Node<'_, '_>, name: &str) -> Result<Sym, Problem> {
     let count = n.attrs().int(name)?.filter(|&h| h > 0);
-    let count = count.ok_or_else(|| Problem::invalid(format!("attribute '{name}' is missing")))?;
+    let count =
+        count.ok_or_else(|| Problem::attribute(format!("attribute '{name}' is missing")))?;
     Ok(n.func().syms.int(count))
 }
 
@@ -149,7 +150,7 @@ fn attention(n: &mut Node<'_, '_>) -> Converted {
         from = to;
     }
     let [q, mut k, mut v] = qkv[..] else {
-        return Err(Problem::invalid("attribute 'qkv_hidden_sizes' must have 3 numbers"));
+        return Err(Problem::attribute("attribute 'qkv_hidden_sizes' must have 3 numbers"));
     };
     let mut past = None;
     let mut present = Value::Absent;

@@ -148,7 +148,7 @@ fn matmul_nbits(n: &mut Node<'_, '_>) -> Converted {
     let attrs = n.attrs();
     let need = |name: &str| {
         let value = attrs.int(name)?.filter(|&v| v > 0);
-        value.ok_or_else(|| Problem::invalid(format!("attribute '{name}' must be positive")))
+        value.ok_or_else(|| Problem::attribute(format!("attribute '{name}' must be positive")))
     };
     let (depth, rows, block) = (need("K")?, need("N")?, need("block_size")?);
     let bits = attrs.int("bits")?.unwrap_or(4);

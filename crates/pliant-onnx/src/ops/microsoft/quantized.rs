@@ -81,7 +81,7 @@ fn leaky_relu(n: &mut Node<'_, '_>) -> Converted {
 /// Scale and zero point of the result come first, then each part with its own.
 fn concat(n: &mut Node<'_, '_>) -> Converted {
     let axis = n.attrs().int("axis")?;
-    let axis = axis.ok_or_else(|| Problem::invalid("attribute 'axis' is missing"))?;
+    let axis = axis.ok_or_else(|| Problem::attribute("attribute 'axis' is missing"))?;
     if n.len() < 5 || !(n.len() - 2).is_multiple_of(3) {
         return Err(Problem::invalid("each part needs a scale and a zero point"));
     }

@@ -249,7 +249,7 @@ fn deform_conv(n: &mut Node<'_, '_>) -> Converted {
         let list = attrs.ints(name)?.map_or_else(|| vec![value; count], <[i64]>::to_vec);
         let fits = list.len() == count;
         fits.then_some(list).ok_or_else(|| {
-            Problem::invalid(format!("attribute '{name}' must have {count} numbers"))
+            Problem::attribute(format!("attribute '{name}' must have {count} numbers"))
         })
     };
     let (strides, dilations, pads) =

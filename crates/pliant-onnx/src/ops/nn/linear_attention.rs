@@ -41,7 +41,7 @@ fn linear_attention(n: &mut Node<'_, '_>) -> Converted {
     }
     let heads = |name: &str| {
         let count = n.attrs().int(name)?.filter(|&h| h > 0);
-        count.ok_or_else(|| Problem::invalid(format!("attribute '{name}' is missing")))
+        count.ok_or_else(|| Problem::attribute(format!("attribute '{name}' is missing")))
     };
     let (q_heads, kv_heads) = (heads("q_num_heads")?, heads("kv_num_heads")?);
     let [q_heads, kv_heads] = [q_heads, kv_heads].map(|h| n.func().syms.int(h));

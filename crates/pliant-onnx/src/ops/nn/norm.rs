@@ -161,7 +161,7 @@ fn instance_norm(n: &mut Node<'_, '_>) -> Converted {
 fn group_norm(n: &mut Node<'_, '_>) -> Converted {
     let groups = n.attrs().int("num_groups")?.unwrap_or(0);
     if groups < 1 {
-        return Err(Problem::invalid("attribute 'num_groups' must be positive"));
+        return Err(Problem::attribute("attribute 'num_groups' must be positive"));
     }
     let eps = epsilon(n)?;
     let x = n.tensor(0)?;
@@ -295,7 +295,7 @@ fn lp_norm(n: &mut Node<'_, '_>) -> Converted {
         .with("axis", AttrValue::ints([axis]))
         .with("keepdims", AttrValue::Bool(true));
     if !(1..=2).contains(&p) {
-        return Err(Problem::invalid("attribute 'p' must be 1 or 2"));
+        return Err(Problem::attribute("attribute 'p' must be 1 or 2"));
     }
     let y = n.in_wide(x, |n, x| {
         let size = if p == 1 { n.op("relax.abs", &[x])? } else { n.op("relax.multiply", &[x, x])? };
@@ -317,7 +317,7 @@ fn lrn(n: &mut Node<'_, '_>) -> Converted {
     let alpha = attrs.float("alpha")?.unwrap_or(1e-4);
     let (beta, bias) = (attrs.float("beta")?.unwrap_or(0.75), attrs.float("bias")?.unwrap_or(1.0));
     if size < 1 {
-        return Err(Problem::invalid("attribute 'size' must be positive"));
+        return Err(Problem::attribute("attribute 'size' must be positive"));
     }
     let x = n.tensor(0)?;
     let dims = n.dims(x)?;
@@ -365,7 +365,7 @@ fn divided_by_neighbours(
             Some(sum) => n.op("relax.add", &[sum, part])?,
         });
     }
-    let sum = sum.ok_or_else(|| Problem::invalid("attribute 'size' must be positive"))?;
+    let sum = sum.ok_or_else(|| Problem::attribute("attribute 'size' must be positive"))?;
     let [share, bias, beta] = [alpha / size as f64, bias, beta].map(|v| n.number(v, dtype));
     let y = n.op("relax.multiply", &[sum, share?])?;
     let y = n.op("relax.add", &[y, bias?])?;

@@ -20,7 +20,7 @@ pub(super) static OPS: &[OnnxOp] = &[
 
 fn kernel(n: &Node<'_, '_>) -> Result<Vec<i64>, Problem> {
     let kernel = n.attrs().ints("kernel_shape")?;
-    Ok(kernel.ok_or_else(|| Problem::invalid("attribute 'kernel_shape' is missing"))?.to_vec())
+    Ok(kernel.ok_or_else(|| Problem::attribute("attribute 'kernel_shape' is missing"))?.to_vec())
 }
 
 fn named(what: &str, axes: usize) -> Result<String, Problem> {
@@ -227,7 +227,7 @@ fn average_pool(n: &mut Node<'_, '_>) -> Converted {
 fn norm(n: &Node<'_, '_>) -> Result<i64, Problem> {
     match n.attrs().int("p")?.unwrap_or(2) {
         p if p > 0 => Ok(p),
-        _ => Err(Problem::invalid("attribute 'p' must be positive")),
+        _ => Err(Problem::attribute("attribute 'p' must be positive")),
     }
 }
 

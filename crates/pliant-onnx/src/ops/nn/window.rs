@@ -155,5 +155,5 @@ pub(super) fn check_pads(pads: &[i64]) -> Result<(), Problem> {
 }
 
 fn wrong_length(name: &str, want: usize) -> Problem {
-    Problem::invalid(format!("attribute '{name}' must have {want} numbers"))
+    Problem::attribute(format!("attribute '{name}' must have {want} numbers"))
 }
