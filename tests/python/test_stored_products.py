@@ -124,7 +124,7 @@ def test_matmul_nbits(bits: int, zeros: str, depth: int) -> None:
         raw = rng.integers(0, 256, (n, -(-blocks * bits // 8))).astype("uint8")
         constants["z"], zero = raw.reshape(-1), unpack(raw, bits)[:, :blocks].astype("float32")
     elif zeros == "float":
-        zero = rng.random((n, blocks)).astype("float32") * 3
+        zero = rng.random((n, blocks)).astype("float32") * 3 + 1
         constants["z"] = zero.reshape(-1)
     node = helper.make_node(
         "MatMulNBits", ["x", *constants], ["y"], domain="com.microsoft", K=depth, N=n, bits=bits, block_size=block
@@ -174,3 +174,32 @@ def test_what_does_not_fit_stays() -> None:
         want = np.asarray(pliant.compile(module, kernels="off")(x))
         np.testing.assert_allclose(np.asarray(pliant.compile(module)(x)), want, rtol=1e-5)
         assert not any(name in relax.transform.PackStored()(module).script() for name in KERNELS)
+
+
+def test_what_is_read_through_keeps_its_value() -> None:
+    """Numbers whose sign a cast changes, integers that are spread, and zero points of parts are not taken for others."""
+    op, const = relax.op, relax.const
+    q = np.arange(-32, 32, dtype="int8").reshape(4, 16)
+
+    def negative(bb: relax.BlockBuilder) -> relax.Expr:
+        zero = bb.emit(op.astype(bb.emit(op.astype(const(np.array(-1, "int8")), "uint8")), "int32"))
+        centred = bb.emit(op.subtract(bb.emit(op.astype(const(q), "int32")), zero))
+        return bb.emit(op.multiply(bb.emit(op.astype(centred, "float32")), const(np.float32(1))))
+
+    def spread(size: int) -> Callable[[relax.BlockBuilder], relax.Expr]:
+        def weights(bb: relax.BlockBuilder) -> relax.Expr:
+            scale = bb.emit(op.repeat(const(np.full((1, size), 2, "float32")), 4, axis=0))
+            return bb.emit(op.multiply(bb.emit(op.astype(const(q[:1]), "float32")), scale))
+
+        return weights
+
+    def parts(bb: relax.BlockBuilder) -> relax.Expr:
+        column = np.tile(np.array([0, -8, 5, 5], "int8").reshape(4, 1), (1, 16))
+        centred = bb.emit(op.subtract(bb.emit(op.astype(const(column), "float32")), const(np.float32(1e-8))))
+        return bb.emit(op.multiply(centred, const(np.float32(1e8))))
+
+    first = np.array([[1, 0, 0, 0]], "float32")
+    for weights, x in ((negative, np.ones((1, 4), "float32")), (spread(1), first), (spread(16), first), (parts, first)):
+        module = program(4, weights)
+        want = np.asarray(pliant.compile(module, kernels="off")(x))
+        np.testing.assert_allclose(np.asarray(pliant.compile(module)(x)), want, rtol=1e-5)

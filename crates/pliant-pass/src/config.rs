@@ -15,6 +15,8 @@ pub enum ConfigKind {
     Int,
     /// A string.
     Str,
+    /// One of these strings.
+    OneOf(&'static [&'static str]),
     /// Anything that an attribute can be.
     Any,
 }
@@ -30,7 +32,7 @@ impl ConfigKind {
         match self {
             ConfigKind::Bool => "bool",
             ConfigKind::Int => "int",
-            ConfigKind::Str => "str",
+            ConfigKind::Str | ConfigKind::OneOf(_) => "str",
             ConfigKind::Any => "any",
         }
     }
@@ -40,6 +42,7 @@ impl ConfigKind {
             ConfigKind::Bool => matches!(value, AttrValue::Bool(_) | AttrValue::Int(0 | 1)),
             ConfigKind::Int => matches!(value, AttrValue::Int(_)),
             ConfigKind::Str => matches!(value, AttrValue::Str(_)),
+            ConfigKind::OneOf(all) => value.as_str().is_some_and(|text| all.contains(&text)),
             ConfigKind::Any => true,
         }
     }
@@ -56,7 +59,7 @@ pub struct ConfigKey {
     pub doc: String,
 }
 
-use ConfigKind::{Any, Bool, Int, Str};
+use ConfigKind::{Any, Bool, Int, OneOf, Str};
 
 /// Whether products and their like are left to the library's kernels (`pliant.compile(..., kernels="off")`).
 pub const KERNELS: &str = "kernels";
@@ -64,6 +67,9 @@ pub const KERNELS: &str = "kernels";
 /// In what constant right operands of products of float32 are kept: `float32` or `bfloat16`
 /// (`pliant.compile(..., precision="bf16")`).
 pub const PRECISION: &str = "precision";
+
+/// What [`PRECISION`] may be.
+const PRECISIONS: &[&str] = &["float32", "f32", "bfloat16", "bf16"];
 
 /// The settings of Pliant's own passes, and those of TVM that mean nothing here but that its programs set.
 const KEYS: &[(&str, ConfigKind, &str)] = &[
@@ -75,11 +81,11 @@ const KEYS: &[(&str, ConfigKind, &str)] = &[
     (
         KERNELS,
         Bool,
-        "leave matrix products, attention and convolutions to the library's kernels; on unless said",
+        "leave matrix products, convolutions, attention and recurrent layers to the library's kernels; on unless said",
     ),
     (
         PRECISION,
-        Str,
+        OneOf(PRECISIONS),
         "what constant right operands of products of float32 are rounded to: float32 (nothing) unless said, or bfloat16",
     ),
     ("verify_passes", Bool, "verify what passes from outside of Pliant return; on unless said"),
@@ -155,6 +161,9 @@ pub fn check(name: &str, value: &AttrValue) -> Result<(), String> {
     if key.kind.takes(value) {
         return Ok(());
     }
+    if let OneOf(all) = key.kind {
+        return Err(format!("the setting '{name}' is one of {}, not {value:?}", all.join(", ")));
+    }
     Err(format!("the setting '{name}' takes a value of type {}, not {value:?}", key.kind.name()))
 }
 
@@ -169,6 +178,10 @@ mod tests {
         assert!(error.contains("did you mean 'keep_ir'?"), "{error}");
         let error = check("keep_ir", &AttrValue::Int(2)).unwrap_err();
         assert!(error.contains("takes a value of type bool"), "{error}");
+
+        assert!(check(PRECISION, &AttrValue::str("bf16")).is_ok());
+        let error = check(PRECISION, &AttrValue::str("bf17")).unwrap_err();
+        assert!(error.contains("is one of float32, f32, bfloat16, bf16"), "{error}");
 
         let own = ConfigKey { name: "test.own".into(), kind: Int, doc: "of a test".into() };
         assert!(check("test.own", &AttrValue::Int(1)).is_err());

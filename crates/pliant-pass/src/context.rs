@@ -82,7 +82,7 @@ impl PassContext {
     /// Whether constant right operands of products of float32 are rounded to bfloat16.
     pub fn rounds_to_bfloat16(&self) -> bool {
         let precision = self.config.get(crate::config::PRECISION).and_then(AttrValue::as_str);
-        precision == Some("bfloat16")
+        matches!(precision, Some("bfloat16" | "bf16"))
     }
 
     /// A setting read as a number.

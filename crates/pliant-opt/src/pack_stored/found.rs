@@ -153,6 +153,10 @@ impl Finder<'_> {
         };
         let &[rows, columns] = integers.shape() else { return None };
         let size = [rows as usize, columns as usize];
+        // Integers that scales or zero points spread are another matrix.
+        if self.sizes(e)? != size {
+            return None;
+        }
         let byte = matches!(integers.dtype(), DType::Int8 | DType::UInt8 | DType::Int32);
         let fits = byte && scale.covers(size) && zeros.iter().all(|z| z.covers(size));
         fits.then_some(Weights { integers, zeros, scale, transposed: false })
@@ -216,7 +220,11 @@ impl Finder<'_> {
             return whole.then_some(spread);
         }
         if let Some((args, _)) = self.call(e, CAST) {
-            let exact = matches!(self.func.ty(args[0]).dtype(), Some(DType::Int8 | DType::UInt8));
+            // Numbers stay what they are where they are made wider, not as numbers of another sign.
+            let from = self.func.ty(args[0]).dtype();
+            let to = self.func.ty(e).dtype();
+            let exact = matches!(from, Some(DType::Int8 | DType::UInt8))
+                && matches!(to, Some(DType::Int32 | DType::Float32));
             return self.spread(args[0]).filter(|_| exact);
         }
         let size = match self.sizes(e)?.as_slice() {

@@ -7,8 +7,11 @@ use super::kernel::Stored;
 
 /// Rows that share a scale at least: with fewer, scales would take as much memory as what they scale saves.
 const LEAST_GROUP: usize = 8;
-/// Zero points at most: they are exact in float32, and so are differences from integers of 8 bits.
+/// Zero points at most: whole ones are exact in float32, and so are differences from integers of 8 bits.
 const MOST_ZERO: f64 = (1 << 16) as f64;
+
+/// How much of a zero point may be lost where it is stored: its first 16 bits are not.
+const LEAST_KEPT: f64 = 1.0 / (1 << 16) as f64;
 
 /// A constant as a matrix of rows that are summed over.
 struct Matrix<'a> {
@@ -116,6 +119,14 @@ pub(super) fn stored(weights: &Weights) -> Result<Option<Stored>, TensorError> {
     };
     let zero = |p: usize, j: usize| matrix.zero(p, j) - f64::from(offset);
     let groups = 0..k.div_ceil(group);
+    // A small zero point of parts may lose them to the offset, and is all there is where the integer is 0.
+    let held = |p: usize, j: usize| {
+        let lost = f64::from(zero(p, j) as f32) - zero(p, j);
+        lost.abs() <= matrix.zero(p, j).abs() * LEAST_KEPT
+    };
+    if !groups.clone().all(|g| (0..n).all(|j| held(g * group, j))) {
+        return Ok(None);
+    }
     let plain = groups.clone().all(|g| (0..n).all(|j| zero(g * group, j) == 0.0));
     let scales = matrix.panels(group, |p, j| matrix.scale(p, j))?;
     let zeros = if plain { None } else { Some(matrix.panels(group, zero)?) };
