@@ -4,7 +4,7 @@ use std::ffi::c_void;
 
 use pliant_exec::abi::{KernelRuntime, STATUS_BAD_ARGUMENTS, STATUS_OK};
 
-use crate::epilogue::Epilogue;
+use crate::epilogue::{Epilogue, Place};
 use crate::gemm::{Gemm, Product, gemm_batch, packed};
 use crate::product::PackedProduct;
 
@@ -62,12 +62,13 @@ unsafe fn fused<T: Product>(runtime: *const KernelRuntime, f: &FusedGemm) -> i64
     let width = usize::try_from(f.width).unwrap_or(0);
     let c = (c, stride(f.c_strides[1]));
     let epilogue = Some(f.epilogue);
-    let mut p = PackedProduct { m, n, k, a, b, width, c, accumulate, epilogue, batch: 0 };
+    let mut p =
+        PackedProduct { m, n, k, a, b, width, c, accumulate, epilogue, at: Place::default() };
     if !p.is_sound() {
         return STATUS_BAD_ARGUMENTS;
     }
     for at in 0..batch {
-        p.batch = at;
+        p.at.batch = at;
         p.a.0 = a.0.wrapping_offset(at as isize * stride(f.a_strides[0]));
         if !c.0.is_null() {
             p.c.0 = c.0.wrapping_offset(at as isize * stride(f.c_strides[0]));

@@ -334,13 +334,12 @@ pub(crate) unsafe fn packed<T: product::Element>(
     let (isa, panels) = (isa(), p.panels());
     let cut = cut(p.m, p.n, p.k, panels);
     let run = |index: usize| {
-        let rows = part(p.m, 6, index / cut.panels, cut.rows);
-        let panels = part(panels, 1, index % cut.panels, cut.panels);
+        let (rows, panels) = cut.piece(index, p.m, panels);
         // SAFETY: the caller's promise; pieces write disjoint parts of C.
         unsafe { p.block(isa, rows, panels) }
     };
     // SAFETY: the caller's promise; products do not unwind.
-    unsafe { share(runtime, cut.rows * cut.panels, cut.units, &run) }
+    unsafe { share(runtime, cut.pieces(), cut.units, &run) }
 }
 
 macro_rules! packed_entry {
@@ -376,7 +375,7 @@ macro_rules! packed_entry {
                 c: (c, c_row as isize),
                 accumulate: accumulate != 0,
                 epilogue: None,
-                batch: 0,
+                at: Place::default(),
             };
             // SAFETY: the caller's promise.
             unsafe { packed(runtime, &product) }

@@ -1,7 +1,8 @@
 //! Times against the floor of the machine: what its multiply-adds and its memory allow at most.
 //!
 //! Each case runs under criterion; beside its statistics the best stretch of calls is kept, since other programs can only slow it
-//! down, and told as a rate and as a percentage of the floor that is measured beside it.
+//! down. The clock of a processor that others use too moves by a quarter from moment to moment, so the peak is measured before and
+//! after each stretch, and the percentage is the median over the stretches of what the peak of that moment allows.
 
 #![expect(clippy::print_stdout, reason = "the tables are what the benchmarks are for")]
 
@@ -11,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use criterion::{BenchmarkGroup, Criterion, measurement::WallTime};
 use pliant_exec::abi::KernelRuntime;
-use pliant_kernels::hardware::{peak_flops, read_bandwidth};
+use pliant_kernels::hardware::{multiply_adds, read_bandwidth};
 use pliant_kernels::isa::isa;
 use pliant_pool::Team;
 
@@ -27,45 +28,81 @@ pub struct Work {
     pub bytes: f64,
 }
 
+/// Steps of the multiply-adds that tell the peak: some 50 microseconds.
+const PEAK_STEPS: usize = 12_500;
+/// Rounds of a measurement of the floor, of which the best counts: a thread may be held up in one.
+const ROUNDS: usize = 3;
+
 /// The machine with some number of threads.
-pub struct Floor {
-    threads: usize,
-    peak: f64,
+struct Floor {
+    team: Team,
+    /// Peaks of single moments.
+    peaks: Vec<f64>,
     bandwidths: HashMap<u64, f64>,
 }
 
 impl Floor {
-    fn new(threads: usize) -> Floor {
-        let mut floor = Floor { threads, peak: 0.0, bandwidths: HashMap::new() };
-        floor.measure();
-        floor
+    /// The peak of this moment, all threads together, in operations per second.
+    fn peak(&mut self) -> f64 {
+        let threads = self.team.threads();
+        let one = multiply_adds(isa(), 1).expect("the chosen instructions are there");
+        let round = |_| {
+            let begin = Instant::now();
+            self.team.parallel_for(threads * PEAK_STEPS, PEAK_STEPS / 16, &|range| {
+                multiply_adds(isa(), range.len());
+            });
+            begin.elapsed().as_secs_f64()
+        };
+        let best = (0..ROUNDS).map(round).fold(f64::INFINITY, f64::min);
+        let peak = one * (threads * PEAK_STEPS) as f64 / best;
+        self.peaks.push(peak);
+        peak
     }
 
-    fn measure(&mut self) {
-        let rate = |n: usize| peak_flops(isa(), n).expect("the chosen instructions are there");
-        // All threads together are rarely left alone on a machine that others use.
-        let one = rate(1) * self.threads as f64;
-        self.peak = self.peak.max(one).max(rate(self.threads));
-    }
-
-    /// The least seconds, and whether memory sets them.
-    fn seconds(&mut self, work: Work) -> (f64, bool) {
-        let rate = *self
-            .bandwidths
-            .entry(work.bytes as u64)
-            .or_insert_with(|| read_bandwidth((work.bytes as usize).max(4096), self.threads));
-        let (compute, read) = (work.flops / self.peak, work.bytes / rate);
+    /// The least seconds at this peak, and whether memory sets them.
+    fn seconds(&mut self, work: Work, peak: f64) -> (f64, bool) {
+        let threads = self.team.threads();
+        let rate = *self.bandwidths.entry(work.bytes as u64).or_insert_with(|| {
+            let round = |_| read_bandwidth((work.bytes as usize).max(4096), threads);
+            (0..ROUNDS).map(round).fold(0.0, f64::max)
+        });
+        let (compute, read) = (work.flops / peak, work.bytes / rate);
         (compute.max(read), read > compute)
     }
+}
+
+/// What was measured of a case.
+struct Row {
+    name: String,
+    work: Work,
+    steps: usize,
+    /// Seconds of the fastest call.
+    best: f64,
+    /// For each stretch the peak before it and the seconds of a call.
+    moments: Vec<(f64, f64)>,
+}
+
+impl Row {
+    /// The median over the stretches of the floor of the moment, as a part of the time.
+    fn of_floor(&self, floor: &mut Floor) -> f64 {
+        let part = |&(peak, time): &(f64, f64)| {
+            floor.seconds(self.work, peak).0 * self.steps as f64 / time
+        };
+        median(self.moments.iter().map(part).collect())
+    }
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
 }
 
 /// A group of cases with one number of threads.
 pub struct Cases<'a> {
     group: BenchmarkGroup<'a, WallTime>,
     floor: Floor,
-    team: Team,
     title: String,
-    rows: Vec<(String, Work, usize, f64)>,
+    rows: Vec<Row>,
 }
 
 impl<'a> Cases<'a> {
@@ -79,20 +116,20 @@ impl<'a> Cases<'a> {
         let mut group = c.benchmark_group(title.clone());
         group.sample_size(10).nresamples(1001);
         group.warm_up_time(Duration::from_millis(30)).measurement_time(Duration::from_millis(150));
-        Cases {
-            group,
-            floor: Floor::new(threads),
-            team: Team::new(threads),
-            title,
-            rows: Vec::new(),
+        let team = Team::new(threads);
+        let mut floor = Floor { team, peaks: Vec::new(), bandwidths: HashMap::new() };
+        // The clock rises under load.
+        for _ in 0..100 {
+            floor.peak();
         }
+        Cases { group, floor, title, rows: Vec::new() }
     }
 
     /// The services that kernels get.
     pub fn runtime(&self) -> KernelRuntime {
         KernelRuntime {
             parallel_launch: pliant_pool::parallel_launch,
-            team: (&raw const self.team).cast::<c_void>(),
+            team: (&raw const self.floor.team).cast::<c_void>(),
             ..KernelRuntime::serial()
         }
     }
@@ -105,29 +142,33 @@ impl<'a> Cases<'a> {
 
     /// Runs one case of so many steps, each of which is that work.
     pub fn run_steps(&mut self, name: &str, work: Work, steps: usize, mut body: impl FnMut()) {
-        let mut best = f64::INFINITY;
+        let (mut best, mut moments) = (f64::INFINITY, Vec::new());
+        let floor = &mut self.floor;
         self.group.bench_function(name, |b| {
             b.iter_custom(|times| {
                 let (mut all, mut left) = (Duration::ZERO, times);
+                let mut peak = floor.peak();
                 while left > 0 {
+                    let before = peak;
                     let (mut done, begin) = (0, Instant::now());
                     while done < left && (done == 0 || begin.elapsed() < STRETCH) {
                         body();
                         done += 1;
                     }
                     let time = begin.elapsed();
-                    best = best.min(time.as_secs_f64() / done as f64);
+                    let call = time.as_secs_f64() / done as f64;
+                    best = best.min(call);
+                    peak = floor.peak();
+                    moments.push((f64::midpoint(before, peak), call));
                     (all, left) = (all + time, left - done);
                 }
                 all
             });
         });
-        if !best.is_finite() {
+        if moments.is_empty() {
             return; // The filter of the command line leaves it out.
         }
-        // Measured again beside each case, and the best kept: other programs slow both down.
-        self.floor.measure();
-        self.rows.push((name.to_string(), work, steps, best));
+        self.rows.push(Row { name: name.to_string(), work, steps, best, moments });
     }
 
     /// Prints the table.
@@ -136,17 +177,24 @@ impl<'a> Cases<'a> {
         if self.rows.is_empty() {
             return;
         }
-        println!("\n{}: peak {:.0} GFLOP/s\n", self.title, self.floor.peak / 1e9);
+        let best = self.floor.peaks.iter().copied().fold(0.0, f64::max);
+        let usual = median(self.floor.peaks.clone());
+        println!(
+            "\n{}: peak {:.0} GFLOP/s at best, {:.0} in the middle\n",
+            self.title,
+            best / 1e9,
+            usual / 1e9
+        );
         println!("| case | us | rate | % of floor |\n|---|---|---|---|");
-        for (name, work, steps, best) in self.rows {
-            let (floor, by_memory) = self.floor.seconds(work);
-            let step = best / steps as f64;
-            let rate = if by_memory {
-                format!("{:.0} GB/s", work.bytes / step / 1e9)
+        for row in &self.rows {
+            let step = row.best / row.steps as f64;
+            let rate = if self.floor.seconds(row.work, best).1 {
+                format!("{:.0} GB/s", row.work.bytes / step / 1e9)
             } else {
-                format!("{:.0} GFLOP/s", work.flops / step / 1e9)
+                format!("{:.0} GFLOP/s", row.work.flops / step / 1e9)
             };
-            println!("| {name} | {:.2} | {rate} | {:.0} |", best * 1e6, 100.0 * floor / step);
+            let percent = 100.0 * row.of_floor(&mut self.floor);
+            println!("| {} | {:.2} | {rate} | {percent:.0} |", row.name, row.best * 1e6);
         }
         println!();
     }

@@ -9,7 +9,7 @@ use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
 pub use bandwidth::{LEVELS, read_bandwidth};
-pub use peak::peak_flops;
+pub use peak::{multiply_adds, peak_flops};
 
 /// Rounds of a measurement.
 const ROUNDS: usize = 7;

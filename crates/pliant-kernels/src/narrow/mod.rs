@@ -27,7 +27,7 @@ use pliant_exec::abi::{KernelRuntime, STATUS_BAD_ARGUMENTS, STATUS_OK};
 use crate::isa::{Isa, isa};
 use crate::lanes::for_isa;
 use crate::product::rows::slivers;
-use crate::product::share::{cut, part, share};
+use crate::product::share::{cut, share};
 use crate::product::tile::{Ahead, Element, Tile};
 pub use call::{pliant_product_bfloat16_f32, pliant_product_bytes_f32, pliant_product_nibbles_f32};
 pub use format::Format;
@@ -106,8 +106,7 @@ pub unsafe fn run(isa: Isa, runtime: &KernelRuntime, g: &NarrowGemm) -> i64 {
     let panels = n.div_ceil(width);
     let cut = cut(m, n, k, panels);
     let piece = |index: usize| {
-        let rows = part(w.m, 6, index / cut.panels, cut.rows);
-        let panels = part(panels, 1, index % cut.panels, cut.panels);
+        let (rows, panels) = cut.piece(index, w.m, panels);
         for panel in panels {
             // SAFETY: the caller's promise; pieces write disjoint results.
             unsafe {
@@ -121,7 +120,7 @@ pub unsafe fn run(isa: Isa, runtime: &KernelRuntime, g: &NarrowGemm) -> i64 {
         STATUS_OK
     };
     // SAFETY: the caller's promise; the kernels do not unwind.
-    unsafe { share(runtime, cut.rows * cut.panels, cut.units, &piece) }
+    unsafe { share(runtime, cut.pieces(), cut.units, &piece) }
 }
 
 impl Work<'_> {

@@ -1,9 +1,12 @@
 //! How one piece of work after another is handed to the worker team, and how products are cut into pieces.
 
 use std::ffi::c_void;
+use std::ops::Range;
 use std::sync::atomic::Ordering;
 
 use pliant_exec::abi::{KernelRuntime, STATUS_CANCELLED, STATUS_OK};
+
+use super::tile::ROWS;
 
 /// Multiply-adds of about a microsecond.
 pub const UNIT: usize = 64 * 1024;
@@ -69,37 +72,72 @@ pub struct Cut {
     pub rows: usize,
     /// Blocks of panels.
     pub panels: usize,
+    /// Whether a thread takes blocks of rows of the same panels one after the other, not panels of the same rows.
+    pub rows_first: bool,
     /// Microseconds that a piece takes, about.
     pub units: usize,
 }
 
-/// Rows from which rows are cut: then each thread reads all of B, but its rows of C are whole.
-const MANY_ROWS: usize = 96;
-/// Rows of a block at least, where there are many.
-const BLOCK_ROWS: usize = 48;
-/// Pieces that a product of few panels is cut into where its work allows it: four for each of two threads.
+impl Cut {
+    /// How many pieces there are.
+    pub fn pieces(&self) -> usize {
+        self.rows * self.panels
+    }
+
+    /// The rows and panels of piece `index` of a product of `m` rows and so many panels.
+    pub fn piece(&self, index: usize, m: usize, panels: usize) -> (Range<usize>, Range<usize>) {
+        let (row, panel) = if self.rows_first {
+            (index % self.rows, index / self.rows)
+        } else {
+            (index / self.panels, index % self.panels)
+        };
+        (part(m, ROWS, row, self.rows), part(panels, 1, panel, self.panels))
+    }
+}
+
+/// Rows of a block at least where rows are cut first: so many share what is read of B.
+const BLOCK_ROWS: usize = 96;
+/// Pieces that a product is cut into where its work allows it: four for each of two threads.
 const PIECES: usize = 8;
+/// Microseconds of a piece at least, where more pieces than that are made for more threads.
+const LONG: usize = 64;
 /// Pieces at most.
 const MAX_PIECES: usize = 256;
 
-/// Few rows are cut by panels first, so that one thread reads each part of B; many by rows.
+/// Few rows are cut by panels first, so that one thread reads each part of B; many by rows into even blocks, of which each
+/// thread gets as many, and then by panels.
 ///
 /// One or two rows take the time of reading B, which is about that of four rows' products.
 pub fn cut(m: usize, n: usize, k: usize, panels: usize) -> Cut {
     let work = m.max(4).saturating_mul(n).saturating_mul(k.max(1));
     let wanted = (work / UNIT).clamp(1, MAX_PIECES);
-    let (rows, panels) = if m > MANY_ROWS {
-        (wanted.min(m / BLOCK_ROWS), 1)
+    let many = m >= 2 * BLOCK_ROWS;
+    let (rows, panels) = if many {
+        let rows = wanted.min(even_blocks(m / BLOCK_ROWS)).min(MAX_PIECES);
+        let more = (wanted / LONG).max(PIECES.min(wanted)) / rows;
+        (rows, panels.min(more).max(1))
     } else {
         let panels = wanted.min(panels).max(1);
-        let rows = PIECES.div_ceil(panels).min(wanted / panels).min(m / 6).max(1);
-        (rows, panels)
+        // Rows that share what is read of B, unless a thread would get more panels than another.
+        let even = panels >= PIECES / 2 && panels.is_multiple_of(2);
+        let rows = if even { 1 } else { PIECES.div_ceil(panels) };
+        (rows.min(wanted / panels).min(m / ROWS).max(1), panels)
     };
-    Cut { rows, panels, units: work / (UNIT * rows * panels) }
+    Cut { rows, panels, rows_first: !many, units: work / (UNIT * rows * panels) }
+}
+
+/// The largest of 1, 2, 4 and the multiples of [`PIECES`] that is at most `most`.
+fn even_blocks(most: usize) -> usize {
+    match most {
+        0..2 => 1,
+        2..4 => 2,
+        4..PIECES => 4,
+        _ => most / PIECES * PIECES,
+    }
 }
 
 /// The part of `0..size` that is number `index` of `count` parts, which differ by at most one `unit`.
-pub fn part(size: usize, unit: usize, index: usize, count: usize) -> std::ops::Range<usize> {
+pub fn part(size: usize, unit: usize, index: usize, count: usize) -> Range<usize> {
     let whole = size.div_ceil(unit);
     let start = |i: usize| (i * (whole / count) + i.min(whole % count)) * unit;
     start(index).min(size)..start(index + 1).min(size)
@@ -127,11 +165,33 @@ mod tests {
     }
 
     #[test]
+    fn pieces_cover_a_product_once() {
+        for (m, panels) in [(1, 1), (7, 5), (33, 6), (200, 3), (1000, 16), (5000, 1)] {
+            let cut = cut(m, panels * 64, 512, panels);
+            let mut seen = vec![0; m * panels];
+            for index in 0..cut.pieces() {
+                let (rows, columns) = cut.piece(index, m, panels);
+                for row in rows {
+                    columns.clone().for_each(|panel| seen[row * panels + panel] += 1);
+                }
+            }
+            assert!(seen.iter().all(|&n| n == 1), "{m} {panels} {cut:?}");
+        }
+    }
+
+    #[test]
     fn small_products_stay_whole_and_large_ones_are_cut_both_ways() {
-        assert_eq!(cut(1, 16, 16, 1), Cut { rows: 1, panels: 1, units: 0 });
-        assert_eq!(cut(1, 384, 384, 6).panels, 6);
-        assert_eq!(cut(64, 64, 512, 1), Cut { rows: 8, panels: 1, units: 4 });
-        assert_eq!(cut(512, 384, 384, 6).panels, 1);
+        let sizes = |m, n, k, panels| {
+            let cut = cut(m, n, k, panels);
+            (cut.rows, cut.panels)
+        };
+        assert_eq!(sizes(1, 16, 16, 1), (1, 1));
+        assert_eq!(sizes(1, 384, 384, 6), (1, 6));
+        assert_eq!(sizes(16, 384, 1536, 6), (1, 6));
+        assert_eq!(sizes(33, 320, 1536, 5), (2, 5));
+        assert_eq!(sizes(64, 64, 512, 1), (8, 1));
+        assert_eq!(sizes(512, 384, 384, 6), (4, 2));
+        assert_eq!(sizes(3136, 64, 576, 1), (32, 1));
         assert!(cut(usize::MAX, usize::MAX, usize::MAX, 9).rows <= MAX_PIECES);
     }
 }

@@ -43,7 +43,7 @@ pub struct Tile<T> {
 pub struct Ahead {
     /// Where the memory begins. It need not be readable.
     pub from: *const u8,
-    /// Bytes for each step, at most [`LINE`]; 0 for nothing.
+    /// Bytes for each step; 0 for nothing.
     pub pace: usize,
 }
 
@@ -51,7 +51,7 @@ pub struct Ahead {
 pub const LINE: usize = 64;
 /// Tiles that share a slice at least. A fetch holds one of some 16 buffers between the caches for as long as the memory takes,
 /// and the tile's own operands pass through them too: faster fetching costs more than it gains.
-const AHEAD_TILES: usize = 8;
+const AHEAD_TILES: usize = 2;
 
 impl Ahead {
     /// Nothing.
@@ -63,22 +63,24 @@ impl Ahead {
         if count < AHEAD_TILES {
             return Ahead::NONE;
         }
-        let pace = row.div_ceil(count).min(LINE);
+        let pace = row.div_ceil(count);
         Ahead { from: from.wrapping_add(index * pace * depth), pace }
     }
 
     /// Fetches what belongs to one step.
     #[inline(always)]
     fn step(&mut self) {
-        if self.pace != 0 {
+        let mut at = 0;
+        while at < self.pace {
             #[cfg(target_arch = "x86_64")]
             // SAFETY: a prefetch of any address is harmless, and every machine of this kind has the instruction.
             unsafe {
                 use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
-                _mm_prefetch::<_MM_HINT_T1>(self.from.cast());
+                _mm_prefetch::<_MM_HINT_T1>(self.from.wrapping_add(at).cast());
             }
-            self.from = self.from.wrapping_add(self.pace);
+            at += LINE;
         }
+        self.from = self.from.wrapping_add(self.pace);
     }
 }
 
@@ -146,7 +148,7 @@ pub trait Element: Copy + Send + Sync + 'static {
 /// Sums that must be open at once: the latency of a multiply-add times the number that begin in a cycle.
 const OPEN_SUMS: usize = 8;
 /// Ways that k is split at most.
-const SPLITS: usize = 4;
+pub(super) const SPLITS: usize = 4;
 
 /// Ways that k is split in tiles of `rows`, of which the widest has `widest` vectors. Narrower tiles, at the right edge,
 /// add in the same order, so that equal columns of B give equal columns of C.

@@ -27,7 +27,7 @@ use crate::epilogue::{
 };
 use crate::isa::{Isa, isa};
 use crate::product::rows::slivers;
-use crate::product::share::{cut, part, share};
+use crate::product::share::{cut, share};
 pub use call::{pliant_product_int8, pliant_product_uint8};
 pub use pliant_tensor::{Quads, pack_quads};
 use tile::{Kernels, Tile, kernels};
@@ -105,13 +105,12 @@ pub unsafe fn run(isa: Isa, runtime: &KernelRuntime, g: &QuantizedGemm) -> i64 {
     // An instruction adds four products.
     let cut = cut(m, n, k.div_ceil(4), panels);
     let piece = |index: usize| {
-        let rows = part(w.m, MOST_ROWS, index / cut.panels, cut.rows);
-        let panels = part(panels, 1, index % cut.panels, cut.panels);
+        let (rows, panels) = cut.piece(index, w.m, panels);
         // SAFETY: the caller's promise; pieces write disjoint results.
         unsafe { w.block(rows, panels) }
     };
     // SAFETY: the caller's promise; the kernels do not unwind.
-    unsafe { share(runtime, cut.rows * cut.panels, cut.units, &piece) }
+    unsafe { share(runtime, cut.pieces(), cut.units, &piece) }
 }
 
 impl Work<'_> {

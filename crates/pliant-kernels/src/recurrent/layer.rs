@@ -10,6 +10,7 @@ use pliant_tensor::gates::{Cell, INPUT_WIDTH, UNITS};
 
 use super::cell::Units;
 use super::stages::{self, MOST};
+use crate::epilogue::Place;
 use crate::isa::Isa;
 use crate::product::PackedProduct;
 use crate::product::share::{UNIT, part, share};
@@ -199,7 +200,7 @@ impl Layer {
                     c: (gates.add(c), c_row as isize),
                     accumulate: false,
                     epilogue: None,
-                    batch: 0,
+                    at: Place::default(),
                 };
                 p.block(isa, rows, panels_here)
             }
@@ -345,7 +346,7 @@ impl Layer {
             c: (sums, p.width as isize),
             accumulate: false,
             epilogue: None,
-            batch: 0,
+            at: Place::default(),
         }
     }
 

@@ -88,7 +88,7 @@ fn every_result_is_finished_once() {
                     c: (c.as_ptr(), n as isize),
                     accumulate: false,
                     epilogue: Some(epilogue),
-                    batch: 3,
+                    at: Place { batch: 3, ..Place::default() },
                 };
                 // SAFETY: the operands have these sizes.
                 assert_eq!(unsafe { p.block(isa, 0..m, 0..p.panels()) }, 0);
@@ -210,7 +210,7 @@ fn common_epilogues_compute_what_they_say_and_may_write_elsewhere() {
                 c: (std::ptr::null_mut(), 0),
                 accumulate: false,
                 epilogue: Some(Epilogue { function: forced, operands: (&raw const f).cast() }),
-                batch: 0,
+                at: Place::default(),
             };
             assert!(p.is_sound());
             // SAFETY: the operands have these sizes.

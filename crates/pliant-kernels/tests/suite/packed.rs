@@ -1,5 +1,6 @@
 //! Products with packed operand: every instruction set of the machine, at awkward sizes, between forbidden pages.
 
+use pliant_kernels::epilogue::Place;
 use pliant_kernels::isa::{Isa, available};
 use pliant_kernels::product::{Element, PackedProduct};
 use pliant_tensor::{Tensor, pack_panels};
@@ -59,7 +60,7 @@ fn product<T: Real>(
         c: (c_memory.as_ptr(), n as isize),
         accumulate,
         epilogue: None,
-        batch: 0,
+        at: Place::default(),
     };
     // Two parts, as two threads would take them.
     let (row, panel) = (m / 2, p.panels() / 2);
@@ -130,7 +131,7 @@ fn not_a_number_and_infinity_reach_their_row_and_column_alone() {
             c: (c.as_mut_ptr(), n as isize),
             accumulate: false,
             epilogue: None,
-            batch: 0,
+            at: Place::default(),
         };
         // SAFETY: the operands have exactly the addressed elements.
         unsafe { p.block(isa, 0..m, 0..2) };
@@ -165,7 +166,7 @@ fn equal_columns_stay_equal_at_the_right_edge() {
                 c: (c.as_mut_ptr(), n as isize),
                 accumulate: false,
                 epilogue: None,
-                batch: 0,
+                at: Place::default(),
             };
             // SAFETY: the operands have exactly the addressed elements.
             unsafe { p.block(isa, 0..m, 0..p.panels()) };
@@ -196,7 +197,7 @@ fn rows_of_any_stride_even_none_and_backwards() {
                 c: (c.as_mut_ptr(), n as isize),
                 accumulate: false,
                 epilogue: None,
-                batch: 0,
+                at: Place::default(),
             };
             // SAFETY: the operands have exactly the addressed elements.
             unsafe { p.block(isa, 0..m, 0..1) };
