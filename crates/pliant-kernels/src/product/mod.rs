@@ -14,5 +14,5 @@ pub mod share;
 pub mod tile;
 pub mod varying;
 
-pub use packed::PackedProduct;
+pub use packed::{PackedProduct, slice_rows, steps};
 pub use tile::Element;

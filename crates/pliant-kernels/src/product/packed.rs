@@ -242,13 +242,13 @@ fn row_blocks(rows: Range<usize>) -> impl Iterator<Item = Range<usize>> {
 }
 
 /// Rows of a slice: a multiple of what tiles split k by, so that each sum is made in one order whatever the rows.
-fn slice_rows<T>(kernels: &Kernels<T>) -> usize {
+pub fn slice_rows<T>(kernels: &Kernels<T>) -> usize {
     (SLICE / (kernels.columns() * size_of::<T>()).max(LINE)).max(SPLITS)
 }
 
 /// `all` in steps of at most `step`, the last of which may be smaller. There is one even where `all` is empty, which writes
 /// zeros.
-fn steps(all: Range<usize>, step: usize) -> impl Iterator<Item = Range<usize>> {
+pub fn steps(all: Range<usize>, step: usize) -> impl Iterator<Item = Range<usize>> {
     let step = step.max(1);
     (all.start..all.end.max(all.start + 1)).step_by(step).map(move |at| at..all.end.min(at + step))
 }
