@@ -163,6 +163,10 @@ def exported(form: str) -> pliant.IRModule:
                     root = relax.const(0.25**0.5, "float32")
                     k = emit(op.multiply(heads_of(bb, k, [0, 2, 1, 3]), root))
                     q, kt = emit(op.multiply(q, root)), emit(op.permute_dims(k, [0, 1, 3, 2]))
+                elif form == "turned as one":
+                    one = emit(op.reshape(heads_of(bb, k, [0, 2, 1, 3]), (b * 3, n, 4)))
+                    kt = emit(op.reshape(emit(op.permute_dims(one, [0, 2, 1])), (b, 3, 4, n)))
+                    kt = emit(op.multiply(kt, relax.const(0.5, "float32")))
                 else:
                     kt = heads_of(bb, k, [0, 2, 3, 1])
                 scores = emit(op.matmul(q, kt))
@@ -182,7 +186,7 @@ def kernels_in(module: pliant.IRModule) -> str:
     return relax.get_pipeline("zero")(module).script()
 
 
-@pytest.mark.parametrize("form", ["plain", "divided", "both", "first", "one"])
+@pytest.mark.parametrize("form", ["plain", "divided", "both", "turned as one", "first", "one"])
 def test_exported_attention_is_one_call(form: str) -> None:
     module = exported(form)
     script = kernels_in(module)

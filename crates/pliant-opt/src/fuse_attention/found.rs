@@ -220,6 +220,9 @@ fn permuted(cx: &RewriteCx<'_>, e: Expr) -> Option<(Vec<usize>, Expr)> {
 
 /// The keys whose transpose a value is.
 fn transposed(cx: &RewriteCx<'_>, kt: Expr, scale: &mut f64) -> Option<Source> {
+    if let Some(keys) = turned_as_one(cx, kt, scale) {
+        return source(cx, keys);
+    }
     let (order, inner) = permuted(cx, kt)?;
     match order[..] {
         [0, 2, 1] | [0, 1, 3, 2] => {
@@ -229,6 +232,23 @@ fn transposed(cx: &RewriteCx<'_>, kt: Expr, scale: &mut f64) -> Option<Source> {
         [0, 2, 3, 1] => Some(tokens(cx, inner)),
         _ => None,
     }
+}
+
+/// The keys that become a value where batches and heads are made one dim, rows and elements exchanged, and both parted again, as
+/// the exporter of PyTorch writes it.
+fn turned_as_one(cx: &RewriteCx<'_>, kt: Expr, scale: &mut f64) -> Option<Expr> {
+    let &[batch, heads, size, rows] = dims(cx.func, kt)? else { return None };
+    let mut factor = 1.0;
+    let one = factored(cx, operands_of(cx, kt, RESHAPE)?[0], &mut factor);
+    let (order, flat) = permuted(cx, one)?;
+    let flat = factored(cx, flat, &mut factor);
+    let keys = operands_of(cx, flat, RESHAPE)?[0];
+    let as_one = order == [0, 2, 1] && dims(cx.func, flat)?[1..] == [rows, size];
+    if !as_one || dims(cx.func, keys)? != [batch, heads, rows, size] {
+        return None;
+    }
+    *scale *= factor;
+    Some(factored(cx, keys, scale))
 }
 
 /// Where heads, rows and elements of a value of that form lie.
