@@ -3,6 +3,7 @@
 //! A [`Team`] is a fixed set of threads that spin for a short while after each loop and then park. A loop is cut into
 //! chunks that the caller and the workers claim, so a late worker costs nothing but its help. Loops inside loops, and
 //! loops started while another thread has the team, run serially on the thread that asks. A team survives `fork`.
+//! [`Stages`] is a loop whose threads meet again and again.
 
 mod affinity;
 mod board;
@@ -13,6 +14,7 @@ mod helpers;
 mod latency;
 mod launch;
 mod size;
+mod stages;
 mod sync;
 mod team;
 
@@ -20,4 +22,5 @@ pub use helpers::with_helpers;
 pub use latency::{fork_join, wake_up};
 pub use launch::{ParallelBody, parallel_launch};
 pub use size::{MAX_THREADS, default_threads};
+pub use stages::{MOST_PIECES, Stages};
 pub use team::{Team, global};

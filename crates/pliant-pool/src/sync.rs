@@ -4,13 +4,17 @@
 #[cfg(loom)]
 pub(crate) use loom::{
     cell::UnsafeCell,
+    hint::spin_loop as pause,
     sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering, fence},
+    thread::yield_now,
 };
 
 #[cfg(not(loom))]
 pub(crate) use std::sync::atomic::{
     AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering, fence,
 };
+#[cfg(not(loom))]
+pub(crate) use std::{hint::spin_loop as pause, thread::yield_now};
 
 /// The standard cell with the accessors of the model checker's, which watches for accesses that overlap.
 #[cfg(not(loom))]
