@@ -64,9 +64,11 @@ class Module:
 #         z = T.match_buffer(var_z, (n, 9), "float32")
 #         units: T.int64 = T.min(T.max(n * 9 * 4 // 65536, 1), 65536)
 #         pieces: T.int64 = T.max(T.min(8, units // 4), 1)
-#         block_rows: T.int64 = T.max(((n + (T.max((n + 95) // 96, pieces) - 1)) // T.max((n + 95) // 96, pieces) + 5) // 6, 1) * 6
+#         block_rows: T.int64 = T.max(((n + (T.max((n + 131) // 132, pieces) - 1)) // T.max((n + 131) // 132, pieces) + 5) // 6, 1) * 6
 #         down: T.int64 = (n + (block_rows - 1)) // block_rows
-#         block_panels: T.int64 = T.min(T.max(down // pieces, 1), 4)
+#         most_panels: T.int64 = T.min(T.max(down // pieces, 1), 4)
+#         blocks_across: T.int64 = T.max((1 + (most_panels - 1)) // most_panels, 1)
+#         block_panels: T.int64 = T.max((1 + (blocks_across - 1)) // blocks_across, 1)
 #         across: T.int64 = (1 + (block_panels - 1)) // block_panels
 #         block_units: T.int64 = T.max(units // T.max(down * across, 1), 1)
 #         for turn in T.parallel(down * across * block_units):
@@ -112,7 +114,9 @@ class Module:
 #         pieces: T.int64 = T.max(T.min((8 + (T.max(b, 1) - 1)) // T.max(b, 1), units // 4), 1)
 #         block_rows: T.int64 = T.max(((n + (T.max((n + 191) // 192, (pieces + (T.max((m + 63) // 64, 1) - 1)) // T.max((m + 63) // 64, 1)) - 1)) // T.max((n + 191) // 192, (pieces + (T.max((m + 63) // 64, 1) - 1)) // T.max((m + 63) // 64, 1)) + 5) // 6, 1) * 6
 #         down: T.int64 = (n + (block_rows - 1)) // block_rows
-#         block_panels: T.int64 = T.min(T.max((m + 63) // 64 * down // pieces, 1), 4)
+#         most_panels: T.int64 = T.min(T.max((m + 63) // 64 * down // pieces, 1), 4)
+#         blocks_across: T.int64 = T.max(((m + 63) // 64 + (most_panels - 1)) // most_panels, 1)
+#         block_panels: T.int64 = T.max(((m + 63) // 64 + (blocks_across - 1)) // blocks_across, 1)
 #         across: T.int64 = ((m + 63) // 64 + (block_panels - 1)) // block_panels
 #         block_units: T.int64 = T.max(units // T.max(down * across, 1), 1)
 #         for turn in T.parallel(b * down * across * block_units):

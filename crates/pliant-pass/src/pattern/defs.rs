@@ -2,13 +2,15 @@
 
 use cranelift_entity::SecondaryMap;
 use cranelift_entity::packed_option::PackedOption;
-use pliant_ir::OpRegistry;
 use pliant_ir::op::CALL_PURE_PACKED;
 use pliant_ir::relax::loops::op_call_is_pure;
 use pliant_ir::relax::visit::{Event, walk};
 use pliant_ir::relax::{Binding, Block, Callee, Expr, ExprData, Function, TypeData, Var};
+use pliant_ir::{Op, OpRegistry};
 
 use crate::writers::Writers;
+
+const ASSERT_OP: Op = Op("relax.assert_op");
 
 /// How many copies in a row are followed; a longer chain is read as it stands.
 const MAX_COPIES: usize = 1 << 20;
@@ -51,7 +53,7 @@ impl Defs {
             Event::LeaveFunc(_) => epoch = outer.pop().expect("functions begin before they end"),
             Event::Bound(place, b) => {
                 let nested = matches!(func.expr(b.value), ExprData::If { .. });
-                if !nested && !defs.is_pure(func, ops, b.value) {
+                if !nested && !only_checks(func, b.value) && !defs.is_pure(func, ops, b.value) {
                     last += 1;
                     defs.define(func, b, last - 1, place.block);
                     epoch = last;
@@ -147,4 +149,9 @@ impl Defs {
             Callee::Expr(f) => matches!(func.ty(*f), TypeData::Callable { pure: true, .. }),
         }
     }
+}
+
+/// Whether a value is a check, which ends the run or does nothing: what is computed before it may be computed after it.
+fn only_checks(func: &Function, value: Expr) -> bool {
+    matches!(func.expr(value), ExprData::Call { callee: Callee::Op(ASSERT_OP), .. })
 }

@@ -5,19 +5,22 @@
 //! runs over its results, which are in the nearest caches then. Blocks of the same columns follow each other, so that a
 //! thread reads its part of B from its second-level cache, block after block.
 //!
-//! - 96 rows by 256 columns of float32 are 96 KB, in the second-level cache. With 48 rows a product of 384 by 1152 and its bias
-//!   took 8 % longer than the product as a whole, on one thread: panels are begun more often without having been fetched
-//!   ahead.
+//! - 132 rows are what the kernels pass over at once (`pliant_kernels::product`), and by 256 columns of float32 they are 132 KB,
+//!   in the second-level cache. With 48 rows a product of 384 by 1152 and its bias took 8 % longer than the product as a whole,
+//!   on one thread: slices of panels are read by fewer rows.
+//! - Blocks are of as many panels as their neighbours: of 512 by 384 columns in blocks of 4 and 2 panels one thread gets more than
+//!   the other, which took a fifth.
 //! - A right operand that is not packed is packed again for each block, so that 48 rows of inner size 32 took twice the time of
 //!   the products: such blocks have up to [`MOST_VARYING_ROWS`] rows.
-//! - Where this makes fewer than [`PIECES`] blocks, blocks get lower and narrower, down to a panel, as long as each takes
-//!   [`LEAST_UNITS`] microseconds: calls of 2 us (7 by 384 by 384 in six blocks) took a fifth longer than one.
+//! - Where this makes fewer than [`PIECES`] blocks, blocks get narrower, down to a panel, and lower where panels do not make even
+//!   shares, as long as each takes [`LEAST_UNITS`] microseconds: calls of 2 us (7 by 384 by 384 in six blocks) took a fifth
+//!   longer than one.
 //! - The team counts in microseconds, so the loop has as many turns for each block.
 
 use pliant_ir::tir::{BinOp, Expr, ForKind, PrimFunc, Stmt, StmtData, Var};
 
 /// Rows of a block at most, a multiple of the kernels' six.
-pub(super) const MOST_ROWS: i64 = 96;
+pub(super) const MOST_ROWS: i64 = 132;
 /// The same where B is not packed.
 pub(super) const MOST_VARYING_ROWS: i64 = 192;
 /// Panels of a block at most.
@@ -151,7 +154,8 @@ fn cut(f: &mut PrimFunc, size: &Size, lets: &mut Lets) -> Cut {
     let pieces = lets.bind(s.0, "pieces", pieces);
     // First as many rows as the rule wants, then lower blocks where there are few panels.
     let some = s.max(panels, 1);
-    let least = s.ceil(pieces, some);
+    let even = s.0.as_int(panels).is_some_and(|p| p >= PIECES / 2 && p % 2 == 0);
+    let least = if even { s.0.int(1) } else { s.ceil(pieces, some) };
     let down = s.ceil_by(size.rows, size.most_rows);
     let down = s.op(BinOp::Max, down, least);
     let rows = s.ceil(size.rows, down);
@@ -166,6 +170,12 @@ fn cut(f: &mut PrimFunc, size: &Size, lets: &mut Lets) -> Cut {
     let each = s.op(BinOp::FloorDiv, all, pieces);
     let each = s.max(each, 1);
     let each = s.min(each, MOST_PANELS);
+    let each = lets.bind(s.0, "most_panels", each);
+    let across = s.ceil(panels, each);
+    let across = s.max(across, 1);
+    let across = lets.bind(s.0, "blocks_across", across);
+    let each = s.ceil(panels, across);
+    let each = s.max(each, 1);
     let each = lets.bind(s.0, "block_panels", each);
     let across = s.ceil(panels, each);
     let across = lets.bind(s.0, "across", across);

@@ -1,0 +1,53 @@
+# test opt --passes=FuseAttention
+
+from pliant.script import ir as I, relax as R, tir as T
+
+
+# What stands before a check is read behind it.
+@I.ir_module
+class Module:
+    @R.function(pure=False)
+    def check(x: R.Tensor(("b", "n", 2, 4), "float32"), sound: R.Tensor((), "bool")) -> R.Tensor(("b", "n", 2, 4), "float32"):
+        b = T.int64()
+        n = T.int64()
+        with R.dataflow():
+            h = R.permute_dims(x, [0, 2, 1, 3])
+            flat = R.reshape(h, (b * 2, n, 4))
+            R.output(h, flat)
+        _ = R.assert_op(sound, format="not sound")
+        with R.dataflow():
+            kt = R.reshape(R.permute_dims(flat, [0, 2, 1]), (b, 2, 4, n))
+            y = R.matmul(R.nn.softmax(R.matmul(h, kt), axis=-1), h)
+            z = R.permute_dims(y, [0, 2, 1, 3])
+            R.output(z)
+        return z
+
+# expect
+# from pliant.script import ir as I, relax as R, tir as T
+#
+# @I.ir_module
+# class Module:
+#     @R.function(pure=False)
+#     def check(x: R.Tensor(("b", "n", 2, 4), dtype="float32"), sound: R.Tensor((), dtype="bool")) -> R.Tensor(("b", "n", 2, 4), dtype="float32"):
+#         b = T.int64()
+#         n = T.int64()
+#         cls = Module
+#         with R.dataflow():
+#             R.output()
+#         _: R.Tuple = R.assert_op(sound, format="not sound")
+#         with R.dataflow():
+#             lv3: R.Tensor((b, n, 2, 4), dtype="float32") = R.call_tir(cls.attention, (x, x, x), out_sinfo=R.Tensor((b, n, 2, 4), dtype="float32"))
+#             R.output(lv3)
+#         return lv3
+#
+#     @T.prim_func(private=True)
+#     def attention(var_A: T.handle, var_B: T.handle, var_C: T.handle, var_attention: T.handle):
+#         T.func_attr({"tir.noalias": True})
+#         b = T.int64()
+#         n = T.int64()
+#         A = T.match_buffer(var_A, (b, n, 2, 4), "float32")
+#         B = T.match_buffer(var_B, (b, n, 2, 4), "float32")
+#         C = T.match_buffer(var_C, (b, n, 2, 4), "float32")
+#         attention = T.match_buffer(var_attention, (b, n, 2, 4), "float32")
+#         with T.block("attention"):
+#             T.evaluate(T.call_extern("int64", "pliant_attend_f32", b, 2, 2, n, n, 4, 4, T.address_of(A[0, 0, 0, 0]), n * 2 * 4, 4, 8, T.address_of(B[0, 0, 0, 0]), n * 2 * 4, 4, 8, T.address_of(C[0, 0, 0, 0]), n * 2 * 4, 4, 8, T.address_of(attention[0, 0, 0, 0]), n * 2 * 4, 4, 8, T.float64(1.0), T.float64(0.0), 0, T.address_of(A[0, 0, 0, 0]), 0, 0, 0, 0, 0, 0, 0, 1))
