@@ -329,6 +329,31 @@ def test_convolutions_are_one_call(name: str) -> None:
     everywhere(module, [*feeds, (odd,), (np.concatenate([odd, odd])[::2],)], 1e-4)
 
 
+@pytest.mark.parametrize("tail", ["", "bra"])
+def test_turned_kernels(tail: str) -> None:
+    attrs = {"data_layout": "NHWC", "padding": 1}
+    module, operands = convolved(["n", "h", "w", 64], [64, 64, 3, 3], tail, **attrs)
+    # A constant of 16 numbers for each kernel.
+    assert "(1, 1024, 64)" in kernels_in(module)
+    sizes = [(0, 9, 8), (1, 1, 1), (1, 1, 7), (2, 2, 3), (1, 9, 7), (3, 10, 33), (2, 0, 3)]
+    feeds = [operands(n=n, h=h, w=w) for n, h, w in sizes]
+    everywhere(module, feeds, 1e-4)
+
+
+def test_one_weight_for_steps_of_one_and_two() -> None:
+    rng = np.random.default_rng(2)
+    bb = relax.BlockBuilder()
+    n = pliant.tir.Var("n", "int64")
+    x = relax.Var("x", relax.TensorStructInfo([n, 9, 8, 64], "float32"))
+    w = relax.const((rng.standard_normal((64, 64, 3, 3)) / 24).astype("float32"))
+    with bb.function("main", [x]):
+        with bb.dataflow():
+            y = bb.emit(relax.op.nn.conv2d(x, w, data_layout="NHWC", padding=1))
+            z = bb.emit_output(relax.op.nn.conv2d(y, w, data_layout="NHWC", padding=1, strides=2))
+        bb.emit_func_output(z)
+    everywhere(bb.get(), [(rng.standard_normal((2, 9, 8, 64)).astype("float32"),)], 1e-4)
+
+
 def test_results_that_others_read_stay() -> None:
     bb = relax.BlockBuilder()
     x = relax.Var("x", relax.TensorStructInfo([pliant.tir.Var("n", "int64"), 3, 8, 8], "float32"))
@@ -400,7 +425,7 @@ CALLS: dict[str, list[int | str]] = {
     "pliant_attend_f32": [1, 2, 2, 3, 3, 2, 2, "A", 12, 2, 4, "A", 12, 2, 4, "A", 12, 2, 4, "O", 12, 2, 4, "F", "F"]
     + [0, "A", 0, 0, 0, 0, 0, 0, 0, 0],
     "pliant_convolve_f32": [1, 2, 2, 1, 1, 3, 3, 1, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, "A", 18, 9, 0, 3, 1, "W", 16]
-    + ["O", 18, 9, 0, 3, 1, 0, "A", 0, "A", 0, 0, 0, "F", "F"],
+    + ["O", 18, 9, 0, 3, 1, 0, "A", 0, "A", 0, 0, 0, "F", "F", 0],
 }
 WRITTEN = {"F": "T.float64(0.5)"} | {b: f"T.address_of({b}[0])" for b in "AWO"}
 

@@ -9,7 +9,7 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use floor::{Cases, Work, thread_counts, values};
 use pliant_kernels::convolution::{Convolution, Image, pliant_convolution_f32};
 use pliant_kernels::epilogue::{Epilogue, pliant_epilogue_f32};
-use pliant_tensor::{Tensor, pack_panels};
+use pliant_tensor::{Tensor, WINOGRAD_NUMBERS, pack_panels};
 
 /// Height and width of the input, channels, filters, width of the kernel, stride, groups.
 const SHAPES: [(usize, usize, usize, usize, usize, usize); 18] = [
@@ -43,14 +43,18 @@ fn convolution(c: &mut Criterion) {
     for threads in thread_counts() {
         let mut cases = Cases::new(c, "convolution", threads);
         let runtime = cases.runtime();
-        for (size, channels, filters, kernel, stride, groups) in SHAPES {
+        let turned = SHAPES.into_iter().filter(|s| s.3 == 3 && s.4 == 1 && s.5 == 1);
+        let all = turned.map(|s| (s, true)).chain(SHAPES.map(|s| (s, false)));
+        for ((size, channels, filters, kernel, stride, groups), winograd) in all {
             let margin = kernel / 2;
             let output = (size + 2 * margin - kernel) / stride + 1;
             let k = kernel * kernel * channels / groups;
+            // What is multiplied does not change how long it takes.
+            let stored = if winograd { WINOGRAD_NUMBERS * channels } else { k };
             let x = values(size * size * channels, 7);
-            let weights = values(k * filters, 5);
+            let weights = values(stored * filters, 5);
             let mut out = vec![0f32; output * output * filters];
-            let matrix = Tensor::from_slice(&[k as i64, filters as i64], &weights);
+            let matrix = Tensor::from_slice(&[stored as i64, filters as i64], &weights);
             let panels = pack_panels(&matrix.expect("a small tensor"), false).expect("a matrix");
             let alone = groups > 1;
             let packed = panels.as_slice::<f32>().expect("float32");
@@ -71,14 +75,19 @@ fn convolution(c: &mut Criterion) {
                 weights: if alone { weights.as_ptr() } else { packed.as_ptr() },
                 width: panels.shape()[2],
                 out: image(out.as_mut_ptr(), output, filters),
+                winograd: i64::from(winograd),
                 has_epilogue: 0,
                 epilogue: Epilogue { function: pliant_epilogue_f32, operands: std::ptr::null() },
             };
             let work = Work {
                 flops: (2 * output * output * k * filters) as f64,
-                bytes: (4 * k * filters) as f64,
+                bytes: (4 * stored * filters) as f64,
             };
-            let kind = if alone { ", each channel alone" } else { "" };
+            let kind = match (alone, winograd) {
+                (true, _) => ", each channel alone",
+                (_, true) => ", turned",
+                _ => "",
+            };
             let name = format!(
                 "{size} x {size} x {channels} to {filters}, {kernel} x {kernel} / {stride}{kind}"
             );

@@ -172,8 +172,8 @@ fn functions() -> Vec<ExternFn> {
              F64, F64, I64, Ptr, I64, I64, I64, I64, I64, I64, I64, I64) -> I64, true;
         "pliant_convolve_f32" = convolution::pliant_convolve_f32:
             (I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64,
-             Ptr, I64, I64, I64, I64, I64, Ptr, I64, Ptr, I64, I64, I64, I64, I64, I64, Ptr, I64, Ptr, I64, I64, I64, F64, F64)
-            -> I64, true;
+             Ptr, I64, I64, I64, I64, I64, Ptr, I64, Ptr, I64, I64, I64, I64, I64, I64, Ptr, I64, Ptr, I64, I64, I64, F64, F64,
+             I64) -> I64, true;
         "pliant_recur_f32" = recurrent::call::pliant_recur_f32:
             (I64, I64, I64, I64, I64, I64, I64, Ptr, I64, I64, Ptr, I64, Ptr, I64, Ptr, I64, I64, Ptr, I64, I64, Ptr, Ptr, I64,
              I64, I64, I64, Ptr, I64, Ptr, Ptr, I64, Ptr, I64, I64) -> I64, true;

@@ -18,6 +18,7 @@ mod storage;
 mod stored;
 mod tensor;
 mod text;
+mod winograd;
 
 pub use budget::{Reserved, held_bytes, memory_limit, on_shortage, set_memory_limit};
 pub use dlpack::{
@@ -37,3 +38,4 @@ pub use storage::{ALIGNMENT, AlignedBuf, Recycle, Storage};
 pub use stored::{pack_bfloat16, pack_bytes, pack_nibbles};
 pub use tensor::Tensor;
 pub use text::{elements_text, fill_format, shape_text};
+pub use winograd::{WINOGRAD_NUMBERS, winograd_kernel};

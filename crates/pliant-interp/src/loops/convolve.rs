@@ -42,6 +42,8 @@ struct Shape {
     dilation: [i64; 3],
     before: [i64; 3],
     width: i64,
+    /// Whether kernels of 3 x 3 were turned for Winograd's algorithm.
+    turned: bool,
 }
 
 impl Shape {
@@ -58,12 +60,38 @@ impl Shape {
             dilation: three(args, 16)?,
             before: three(args, 19)?,
             width: args[29].int()?,
+            turned: args[45].is_true()?,
         };
         let even = s.groups > 0 && s.channels % s.groups == 0 && s.filters % s.groups == 0;
-        if !even || s.width < 1 || s.kernel.iter().any(|&k| k < 1) {
+        if !even || s.width < 1 || s.kernel.iter().any(|&k| k < 1) || s.turned && !s.may_be_turned()
+        {
             return Err(malformed("a convolution whose sizes make no sense"));
         }
         Ok(s)
+    }
+
+    /// Whether the kernel takes kernels that were turned.
+    fn may_be_turned(&self) -> bool {
+        let ones = self.stride == [1; 3] && self.dilation == [1; 3];
+        ones && self.kernel == [1, 3, 3] && self.groups == 1 && self.input[0] == 1
+    }
+
+    /// The rows of a panel whose sum is the weight of a tap: of kernels that were turned, the first and the last number of a line
+    /// are those of the kernel, and the second less the third is what is between.
+    fn rows(&self, tap: i64) -> Vec<(i64, f64)> {
+        if !self.turned {
+            return vec![(tap, 1.0)];
+        }
+        let line = |at: i64| match at {
+            0 => vec![(0, 1.0)],
+            1 => vec![(1, 1.0), (2, -1.0)],
+            _ => vec![(3, 1.0)],
+        };
+        let columns = line(tap % 3);
+        let pairs = line(tap / 3).into_iter().flat_map(|(y, a)| {
+            columns.iter().map(move |&(x, b)| (4 * y + x, a * b)).collect::<Vec<_>>()
+        });
+        pairs.collect()
     }
 
     /// Where the weight of a tap, a channel of a group and a filter lies.
@@ -73,7 +101,8 @@ impl Shape {
         }
         let (channels, filters) = (self.channels / self.groups, self.filters / self.groups);
         let panels = (filters + self.width - 1) / self.width;
-        let rows = self.kernel.iter().product::<i64>() * channels;
+        let taps = if self.turned { 16 } else { self.kernel.iter().product::<i64>() };
+        let rows = taps * channels;
         let (group, own) = (filter / filters, filter % filters);
         let panel = group * panels + own / self.width;
         (panel * rows + tap * channels + channel) * self.width + own % self.width
@@ -83,8 +112,8 @@ impl Shape {
 impl Loops<'_, '_, '_> {
     /// `pliant_convolve_f32`: sizes, input, weights, results, bias, residual, activation.
     pub(super) fn convolve(&mut self, args: &[Val]) -> Result<Val> {
-        if args.len() != 45 {
-            return Err(malformed("a convolution takes 45 arguments"));
+        if args.len() != 46 {
+            return Err(malformed("a convolution takes 46 arguments"));
         }
         let s = Shape::of(args)?;
         let (x, out) = (Operand::new(&args[22..28])?, Operand::new(&args[30..36])?);
@@ -105,8 +134,12 @@ impl Loops<'_, '_, '_> {
                         if (0..3).any(|d| p[d] < 0 || p[d] >= s.input[d]) {
                             continue;
                         }
+                        let rows = s.rows(tap);
                         for c in 0..channels {
-                            let w = weights.get(&[s.weight(tap, c, filter)])?;
+                            let mut w = 0.0;
+                            for &(row, sign) in &rows {
+                                w += sign * weights.get(&[s.weight(row, c, filter)])?;
+                            }
                             sum += x.get(&[b, first + c, p[0], p[1], p[2]])? * w;
                         }
                     }

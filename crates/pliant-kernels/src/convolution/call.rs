@@ -19,12 +19,16 @@ fn finish(
     Standard { bias, before, activation, low, high, ..Standard::default() }
 }
 
+fn image<P>(data: P, [batch, channel]: [i64; 2], pixel: [i64; 3]) -> Image<P> {
+    Image { data, batch, channel, pixel }
+}
+
 /// Convolution of float32. Sizes as in [`Convolution`]: batches, channels, filters and groups, then three numbers each for the
 /// input, the results, the kernel, strides, dilations and the zeros before the input. The input by its address and its strides
 /// from batch to batch, channel to channel and along the dims; the weights and the columns of their panels; the results as the
 /// input. Whether there is a bias, and its address; whether there is a residual, its address and its strides from batch to
-/// batch and pixel to pixel, channels being neighbours; the number of the [`Activation`] and its limits. Returns a kernel
-/// status.
+/// batch and pixel to pixel, channels being neighbours; the number of the [`Activation`] and its limits; whether the kernels were
+/// turned. Returns a kernel status.
 ///
 /// # Safety
 /// As for [`pliant_convolution_f32`]; the addresses of what is not there are not used.
@@ -75,12 +79,12 @@ pub unsafe extern "C" fn pliant_convolve_f32(
     activation: i64,
     low: f64,
     high: f64,
+    winograd: i64,
 ) -> i64 {
     let matrix = Matrix { data: residual, batch: residual_batch, row: residual_row };
     let (bias, before) = ((has_bias != 0).then_some(bias), (has_residual != 0).then_some(matrix));
     let plain = bias.is_none() && before.is_none() && activation == Activation::None as i64;
     let standard = finish(bias, before, (activation, low, high));
-    let operands = (&raw const standard).cast();
     let convolution = Convolution {
         batch,
         channels,
@@ -92,17 +96,16 @@ pub unsafe extern "C" fn pliant_convolve_f32(
         stride: [stride_0, stride_1, stride_2],
         dilation: [dilation_0, dilation_1, dilation_2],
         before: [before_0, before_1, before_2],
-        x: Image { data: x, batch: x_batch, channel: x_channel, pixel: [x_0, x_1, x_2] },
+        x: image(x, [x_batch, x_channel], [x_0, x_1, x_2]),
         weights,
         width,
-        out: Image {
-            data: out,
-            batch: out_batch,
-            channel: out_channel,
-            pixel: [out_0, out_1, out_2],
-        },
+        winograd,
+        out: image(out, [out_batch, out_channel], [out_0, out_1, out_2]),
         has_epilogue: i64::from(!plain),
-        epilogue: Epilogue { function: pliant_epilogue_f32, operands },
+        epilogue: Epilogue {
+            function: pliant_epilogue_f32,
+            operands: (&raw const standard).cast(),
+        },
     };
     // SAFETY: the caller's promise; the epilogue's operands live until the call returns.
     unsafe { pliant_convolution_f32(runtime, &raw const convolution) }

@@ -14,6 +14,11 @@ const RELU: Op = Op("relax.nn.relu");
 const MAXIMUM: Op = Op("relax.maximum");
 const MINIMUM: Op = Op("relax.minimum");
 
+/// Channels and filters from which Winograd's algorithm pays.
+const WINOGRAD_LEAST: i64 = 64;
+/// Kernels up to which it does.
+const WINOGRAD_MOST: i64 = 256 * 256;
+
 /// What is computed of each result (`pliant_kernels::epilogue::Activation`).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Activation {
@@ -57,6 +62,17 @@ impl Convolution {
     /// Whether each channel has a filter of its own.
     pub fn is_depthwise(&self) -> bool {
         self.groups > 1 && self.groups == self.channels && self.groups == self.filters
+    }
+
+    /// Whether the kernels are turned for Winograd's algorithm (`pliant_kernels::convolution`): 3 x 3 over enough channels that
+    /// turning costs little. Turned weights are 16 numbers for 9, and few results take the time of reading them: of 512 channels
+    /// and filters they would be 16 MB.
+    pub fn is_winograd(&self) -> bool {
+        let ones = self.strides == [1, 1] && self.dilation == [1, 1] && self.groups == 1;
+        ones && self.last
+            && self.kernel == [3, 3]
+            && self.channels.min(self.filters) >= WINOGRAD_LEAST
+            && self.channels.saturating_mul(self.filters) <= WINOGRAD_MOST
     }
 }
 

@@ -115,5 +115,6 @@ fn kernel(c: &Convolution, t: &[Tensor], out: &Tensor) -> Expr {
     };
     args.push(te::int(number));
     args.extend([low, high].map(|v| te::const_of(v, DType::Float64)));
+    args.push(te::int(i64::from(c.is_winograd())));
     te::call_typed(Intrin::CallExtern, args, Ty::I64)
 }

@@ -1,7 +1,8 @@
 //! # What it does
 //! Makes calls of the library's convolution of convolutions with constant weights, which it packs: the constant takes the form
 //! of panels that the kernel reads from end to end. A bias for each channel, and `relu` or limits that follow, are done with the
-//! results while the nearest caches hold them, and so is a residual where channels come last.
+//! results while the nearest caches hold them, and so is a residual where channels come last. Kernels of 3 x 3 over 64 channels and
+//! more that come last are turned for Winograd's algorithm.
 //!
 //! # Before
 //! With a weight of `[20, 3, 3, 3]` and a bias of `[1, 20, 1, 1]`.
@@ -74,8 +75,30 @@ impl ModulePass for PackConvolutions {
 
 struct Packer {
     kernels: Kernels,
-    /// Weights that are packed already, with the number of groups and their layout.
-    packed: Vec<(Tensor, i64, String, Tensor)>,
+    /// Weights that are packed already: how, and as what.
+    packed: Vec<(Packing, Tensor)>,
+}
+
+/// Weights and how they are packed.
+struct Packing {
+    weights: Tensor,
+    layout: String,
+    groups: i64,
+    winograd: bool,
+}
+
+impl Packing {
+    fn of(c: &Convolution) -> Packing {
+        let (weights, layout) = (c.weights.clone(), c.weight_layout.clone());
+        Packing { weights, layout, groups: c.groups, winograd: c.is_winograd() }
+    }
+
+    fn is_of(&self, c: &Convolution) -> bool {
+        self.weights.same(&c.weights)
+            && self.layout == c.weight_layout
+            && self.groups == c.groups
+            && self.winograd == c.is_winograd()
+    }
 }
 
 impl Packer {
@@ -109,15 +132,11 @@ impl Packer {
         let failed = |e: &dyn std::fmt::Display| {
             PassError::internal(format!("a convolution has no loop function: {e}"))
         };
-        let known = self.packed.iter().find(|(w, groups, layout, _)| {
-            w.same(&c.weights) && *groups == c.groups && *layout == c.weight_layout
-        });
-        let weights = match known {
-            Some((.., packed)) => packed.clone(),
+        let weights = match self.packed.iter().find(|(packing, _)| packing.is_of(c)) {
+            Some((_, packed)) => packed.clone(),
             None => {
                 let packed = weights::packed(c).map_err(|e| failed(&e))?;
-                let (own, layout) = (c.weights.clone(), c.weight_layout.clone());
-                self.packed.push((own, c.groups, layout, packed.clone()));
+                self.packed.push((Packing::of(c), packed.clone()));
                 packed
             }
         };

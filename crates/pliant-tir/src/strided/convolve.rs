@@ -16,6 +16,7 @@ const INPUT: usize = 4;
 const OUTPUT: usize = 7;
 const KERNEL: usize = 10;
 const WIDTH: usize = 29;
+const WINOGRAD: usize = 45;
 
 const X: Operand = operand(&[
     (Step::Of(23), Of(BATCH)),
@@ -92,13 +93,15 @@ pub(super) const ARGS: &[Arg] = {
         Size,
         Float,
         Float,
+        Size,
     ]
 };
 
-const _: () = assert!(ARGS.len() == 45, "the kernel takes 45 arguments");
+const _: () = assert!(ARGS.len() == 46, "the kernel takes 46 arguments");
 
 /// The factors of how many weights there are: groups, panels of each, taps, channels of a group, columns of a panel. Where
-/// each channel has a filter of its own the panels have one column, and these are all the weights there are.
+/// each channel has a filter of its own the panels have one column, and these are all the weights there are. Kernels that were
+/// turned have one tap more in both dims.
 fn panels(f: &mut PrimFunc, args: &[Expr]) -> Vec<Expr> {
     let one = f.int(1);
     // The bounds of the arguments are asserted; a group count of 0 must not be divided by before.
@@ -109,5 +112,7 @@ fn panels(f: &mut PrimFunc, args: &[Expr]) -> Vec<Expr> {
     let up = f.binary(BinOp::Sub, width, one);
     let up = f.add(filters, up);
     let panels = f.binary(BinOp::FloorDiv, up, width);
-    vec![groups, panels, args[KERNEL], args[KERNEL + 1], args[KERNEL + 2], channels, width]
+    let more = f.binary(BinOp::Min, args[WINOGRAD], one);
+    let [down, across] = [KERNEL + 1, KERNEL + 2].map(|at| f.add(args[at], more));
+    vec![groups, panels, args[KERNEL], down, across, channels, width]
 }
