@@ -68,6 +68,8 @@ fn attention(c: &mut Criterion) {
                 cap: 0.0,
                 bias: Scores::NONE,
                 mask: Scores::NONE,
+                hidden: f64::NEG_INFINITY,
+                mask_first: 0,
                 lengths: std::ptr::null(),
                 causal: i64::from(causal),
                 offset: 0,

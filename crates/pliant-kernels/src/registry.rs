@@ -169,7 +169,7 @@ fn functions() -> Vec<ExternFn> {
             (I64, I64, I64, Ptr, I64, I64, Ptr, I64, Ptr, I64, I64) -> I64, true;
         "pliant_attend_f32" = attention::pliant_attend_f32:
             (I64, I64, I64, I64, I64, I64, I64, Ptr, I64, I64, I64, Ptr, I64, I64, I64, Ptr, I64, I64, I64, Ptr, I64, I64, I64,
-             F64, F64, I64, Ptr, I64, I64, I64, I64, I64, I64, I64, I64) -> I64, true;
+             F64, F64, I64, Ptr, I64, I64, I64, I64, I64, I64, I64, I64, I64, Ptr, I64, I64, I64, I64, F64, I64) -> I64, true;
         "pliant_convolve_f32" = convolution::pliant_convolve_f32:
             (I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64,
              Ptr, I64, I64, I64, I64, I64, Ptr, I64, Ptr, I64, I64, I64, I64, I64, I64, Ptr, I64, Ptr, I64, I64, I64, F64, F64,

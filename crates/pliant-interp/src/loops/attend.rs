@@ -39,6 +39,10 @@ impl<'a> Operand<'a> {
     pub fn get(&self, at: &[i64]) -> Result<f64> {
         self.view.read_at(self.position(at)?)?.float()
     }
+
+    fn is_true(&self, at: &[i64]) -> Result<bool> {
+        self.view.read_at(self.position(at)?)?.is_true()
+    }
 }
 
 /// The mask by place.
@@ -56,10 +60,11 @@ impl Causal {
 }
 
 impl Loops<'_, '_, '_> {
-    /// `pliant_attend_f32`: sizes, operands, scale and cap, bias, mask by place, what blind queries get.
+    /// `pliant_attend_f32`: sizes, operands, scale and cap, bias, mask by place, what blind queries get, mask
+    /// and what it makes of scores.
     pub(super) fn attend(&mut self, args: &[Val]) -> Result<Val> {
-        if args.len() != 35 {
-            return Err(malformed("an attention takes 35 arguments"));
+        if args.len() != 43 {
+            return Err(malformed("an attention takes 43 arguments"));
         }
         let mut sizes = [0; 7];
         for (size, arg) in sizes.iter_mut().zip(args) {
@@ -73,6 +78,11 @@ impl Loops<'_, '_, '_> {
             0 => None,
             _ => Some(Operand::new(&args[26..31])?),
         };
+        let mask = match args[35].int()? {
+            0 => None,
+            _ => Some(Operand::new(&args[36..41])?),
+        };
+        let (hidden, mask_first) = (args[41].float()?, args[42].int()? != 0);
         let causal =
             Causal { on: args[31].int()? != 0, offset: args[32].int()?, window: args[33].int()? };
         let blind = if args[34].int()? != 0 && keys > 0 { f64::NAN } else { 0.0 };
@@ -92,8 +102,18 @@ impl Loops<'_, '_, '_> {
                 if cap != 0.0 {
                     score = cap * (score / cap).tanh();
                 }
+                let masked = match &mask {
+                    Some(mask) => !mask.is_true(&[b, h, i, j])?,
+                    None => false,
+                };
+                if masked && mask_first {
+                    score = hidden;
+                }
                 if let Some(bias) = &bias {
                     score += bias.get(&[b, h, i, j])?;
+                }
+                if masked && !mask_first {
+                    score = hidden;
                 }
                 scores.push(if causal.sees(i, j) { score } else { f64::NEG_INFINITY });
             }

@@ -9,10 +9,11 @@ use super::{Attention, Heads, Scores, pliant_attention_f32};
 /// keys, values and results, each by its address and its strides from batch to batch, head to head and row to row. Factor and
 /// limit of the scores. Whether there is a bias; its address and its strides from batch to batch, head to head, query to
 /// query and key to key. Whether the mask is causal, the key that the first query stands at, and the window, as in
-/// [`Attention`]; whether queries that see nothing get NaN. Returns a kernel status.
+/// [`Attention`]; whether queries that see nothing get NaN. Whether there is a mask; its
+/// address and strides, as of the bias; what it makes of a score, and whether it comes before the bias. Returns a kernel status.
 ///
 /// # Safety
-/// As for [`pliant_attention_f32`]; the address of a bias that is not there is not used.
+/// As for [`pliant_attention_f32`]; the addresses of a bias and a mask that are not there are not used.
 pub unsafe extern "C" fn pliant_attend_f32(
     runtime: *const KernelRuntime,
     batch: i64,
@@ -50,14 +51,17 @@ pub unsafe extern "C" fn pliant_attend_f32(
     offset: i64,
     window: i64,
     blind_is_nan: i64,
+    has_mask: i64,
+    mask: *const u8,
+    mask_batch: i64,
+    mask_head: i64,
+    mask_row: i64,
+    mask_column: i64,
+    hidden: f64,
+    mask_first: i64,
 ) -> i64 {
-    let bias = Scores {
-        data: bias,
-        batch: bias_batch,
-        head: bias_head,
-        row: bias_row,
-        column: bias_column,
-    };
+    let bias = scores(has_bias, bias, [bias_batch, bias_head, bias_row, bias_column]);
+    let mask = scores(has_mask, mask, [mask_batch, mask_head, mask_row, mask_column]);
     let attention = Attention {
         batch,
         heads,
@@ -72,8 +76,10 @@ pub unsafe extern "C" fn pliant_attend_f32(
         out: Heads { data: out, batch: out_batch, head: out_head, row: out_row },
         scale,
         cap,
-        bias: if has_bias == 0 { Scores::NONE } else { bias },
-        mask: Scores::NONE,
+        bias,
+        mask,
+        hidden,
+        mask_first,
         lengths: std::ptr::null(),
         causal,
         offset,
@@ -82,4 +88,9 @@ pub unsafe extern "C" fn pliant_attend_f32(
     };
     // SAFETY: the caller's promise.
     unsafe { pliant_attention_f32(runtime, &raw const attention) }
+}
+
+/// Numbers for scores, where they are there.
+fn scores<T>(there: i64, data: *const T, [batch, head, row, column]: [i64; 4]) -> Scores<T> {
+    if there == 0 { Scores::NONE } else { Scores { data, batch, head, row, column } }
 }

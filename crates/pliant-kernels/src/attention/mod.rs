@@ -77,9 +77,9 @@ impl<T> Scores<T> {
 
 /// One attention: 64-bit words, so that generated code may write them as an array.
 ///
-/// A score is `cap(scale * (q . k)) + bias`, where `cap(x)` is `cap * tanh(x / cap)`, and minus infinity where the mask says
-/// no, or the key is not seen. A query all of whose scores are minus infinity gets zeros, or NaN where that is wanted; NaN stays
-/// NaN.
+/// A score is `cap(scale * (q . k)) + bias`, where `cap(x)` is `cap * tanh(x / cap)`; [`Attention::hidden`] where the mask says
+/// no, and minus infinity where the key is not seen. A query all of whose scores are minus infinity gets zeros, or NaN where that
+/// is wanted; NaN stays NaN.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Attention {
@@ -113,6 +113,10 @@ pub struct Attention {
     pub bias: Scores<f32>,
     /// Whether a query sees a key: bytes, 0 for no.
     pub mask: Scores<u8>,
+    /// What the mask makes of a score: mostly minus infinity.
+    pub hidden: f64,
+    /// Whether the bias is added to what the mask has made, rather than before.
+    pub mask_first: i64,
     /// How many keys each batch has, at most `keys`; null where all have them all.
     pub lengths: *const i64,
     /// Whether query `i` sees keys up to number `i + offset` only.

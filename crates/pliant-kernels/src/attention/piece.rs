@@ -256,6 +256,8 @@ impl Piece<'_> {
             cap: self.a.cap as f32,
             bias_step: self.a.bias.column as isize,
             mask_step: self.a.mask.column as isize,
+            hidden: self.a.hidden as f32,
+            mask_first: self.a.mask_first != 0,
             blind: if self.a.blind_is_nan != 0 { f32::NAN } else { 0.0 },
             rows,
         }

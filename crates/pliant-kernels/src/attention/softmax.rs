@@ -62,6 +62,10 @@ pub struct Rows<'a> {
     pub bias_step: isize,
     /// From column to column of the mask.
     pub mask_step: isize,
+    /// What the mask makes of scores.
+    pub hidden: f32,
+    /// Whether the bias is added after that.
+    pub mask_first: bool,
     /// What rows get whose weights are all 0.
     pub blind: f32,
     /// The rows.
@@ -186,6 +190,9 @@ unsafe fn change<L: MathLanes<Elem = f32>>(
                 let y = x.div(L::splat(all.cap));
                 x = math::tanh(&mut Wide::<L>::new(), &y).mul(L::splat(all.cap));
             }
+            if all.mask_first {
+                x = masked::<L>(x, at, count, row, all);
+            }
             if !row.bias.is_null() {
                 x = x.add(match all.bias_step {
                     0 => L::splat(row.bias.read_unaligned()),
@@ -194,17 +201,44 @@ unsafe fn change<L: MathLanes<Elem = f32>>(
                     step => gather::<L>(row.bias.offset(at as isize * step), step, count),
                 });
             }
-            if !row.mask.is_null() {
-                let mut seen = [0f32; WIDEST];
-                for (i, seen) in seen.iter_mut().enumerate().take(count) {
-                    let byte = *row.mask.offset((at + i) as isize * all.mask_step);
-                    *seen = f32::from(byte != 0);
-                }
-                let (seen, half) = (L::load(seen.as_ptr()), L::splat(0.5));
-                x = L::select_lt(seen, half, L::splat(f32::NEG_INFINITY), x);
+            if !all.mask_first {
+                x = masked::<L>(x, at, count, row, all);
             }
             x.store(scores.add(at));
         }
+    }
+}
+
+/// What the mask makes of `count` scores from column `at` on.
+///
+/// # Safety
+/// As for [`softmax_rows`].
+#[inline(always)]
+unsafe fn masked<L: MathLanes<Elem = f32>>(
+    x: L,
+    at: usize,
+    count: usize,
+    row: &Row,
+    all: &Rows<'_>,
+) -> L {
+    if row.mask.is_null() {
+        return x;
+    }
+    let mut seen = [0f32; WIDEST];
+    // SAFETY: the caller's promise; no more of the mask is read than the row sees, and the array is as wide as any vector.
+    unsafe {
+        if all.mask_step == 1 && count == L::N {
+            // Of a fixed number, so that it becomes vectors.
+            for (i, seen) in seen.iter_mut().enumerate().take(L::N) {
+                *seen = f32::from(u8::from(*row.mask.add(at + i) != 0));
+            }
+        } else {
+            for (i, seen) in seen.iter_mut().enumerate().take(count) {
+                let byte = *row.mask.offset((at + i) as isize * all.mask_step);
+                *seen = f32::from(u8::from(byte != 0));
+            }
+        }
+        L::select_lt(L::load(seen.as_ptr()), L::splat(0.5), L::splat(all.hidden), x)
     }
 }
 

@@ -27,6 +27,8 @@ struct Case {
     /// Batch, head, query and key of the bias: whether each has numbers of its own.
     bias: Option<[bool; 4]>,
     mask: Option<[bool; 4]>,
+    hidden: f64,
+    mask_first: bool,
     cap: f64,
     scale: f64,
     lengths: bool,
@@ -46,6 +48,8 @@ const PLAIN: Case = Case {
     by_head: false,
     bias: None,
     mask: None,
+    hidden: f64::NEG_INFINITY,
+    mask_first: false,
     cap: 0.0,
     scale: 0.2,
     lengths: false,
@@ -154,6 +158,8 @@ impl Operands {
                 let (batch, head, row, column) = row(s);
                 Scores { data: data.as_ptr(), batch, head, row, column }
             }),
+            hidden: c.hidden,
+            mask_first: i64::from(c.mask_first),
             lengths: if c.lengths { self.lengths.as_ptr() } else { std::ptr::null() },
             causal: i64::from(c.causal),
             offset: c.offset,
@@ -189,11 +195,17 @@ impl Operands {
             if c.cap != 0.0 {
                 x = c.cap * (x / c.cap).tanh();
             }
+            let masked = self.mask.as_ref().is_some_and(|(s, m)| m.values()[number(s, j)] == 0);
+            if masked && c.mask_first {
+                x = f64::from(c.hidden as f32);
+            }
             if let Some((strides, bias)) = &self.bias {
                 x += f64::from(bias.values()[number(strides, j)]);
             }
-            let masked = self.mask.as_ref().is_some_and(|(s, m)| m.values()[number(s, j)] == 0);
-            if masked || !self.sees(batch, i, j) { f64::NEG_INFINITY } else { x }
+            if masked && !c.mask_first {
+                x = f64::from(c.hidden as f32);
+            }
+            if self.sees(batch, i, j) { x } else { f64::NEG_INFINITY }
         };
         let all: Vec<f64> = (0..c.keys).map(score).collect();
         let largest = all.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -271,6 +283,16 @@ fn cases() -> Vec<Case> {
         Case { queries: 19, keys: 100, mask: all, cap: 0.5, ..PLAIN },
         Case { queries: 19, keys: 100, mask: Some([true, false, false, true]), ..PLAIN },
         Case { queries: 3, keys: 9, mask: Some([true, true, true, false]), ..PLAIN },
+        Case { keys: 37, mask: all, hidden: 0.25, ..PLAIN },
+        Case { keys: 37, mask: all, hidden: 0.25, bias: all, ..PLAIN },
+        Case { keys: 37, mask: all, hidden: 0.25, bias: all, mask_first: true, ..PLAIN },
+        Case { mask: Some([true, true, true, false]), hidden: -1e9, ..PLAIN },
+        Case {
+            keys: 40,
+            mask: Some([true, true, true, false]),
+            hidden: f64::from(f32::MIN),
+            ..PLAIN
+        },
         Case { queries: 100, keys: 100, causal: true, ..PLAIN },
         Case { queries: 100, keys: 90, causal: true, window: 21, offset: -3, ..PLAIN },
         Case { queries: 20, keys: 150, causal: true, offset: 130, lengths: true, ..PLAIN },

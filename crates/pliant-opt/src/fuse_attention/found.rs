@@ -11,6 +11,7 @@ use crate::products::{MATMUL, PERMUTE, attrs_of, operands_of, permutation};
 const MULTIPLY: Op = Op("relax.multiply");
 const DIVIDE: Op = Op("relax.divide");
 const ADD: Op = Op("relax.add");
+const WHERE: Op = Op("relax.where");
 const SPLIT: Op = Op("relax.split");
 
 /// How queries, keys or values lie in a tensor.
@@ -44,6 +45,19 @@ pub(super) enum Causal {
     Last,
 }
 
+/// Which scores are replaced by a number.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Mask {
+    /// Truth values that broadcast to the scores.
+    pub tensor: Expr,
+    /// Whether true hides.
+    pub hides: bool,
+    /// What hidden scores become.
+    pub hidden: f64,
+    /// Whether the bias is added to them too.
+    pub first: bool,
+}
+
 /// An attention.
 pub(super) struct Attention {
     /// Queries, keys and values.
@@ -52,6 +66,8 @@ pub(super) struct Attention {
     pub bias: Option<Expr>,
     /// Whether each dim of the bias, from the last, is that of the scores; it is 1 otherwise.
     pub bias_dims: Vec<bool>,
+    /// What hides scores, and which of its dims are those of the scores, as of the bias.
+    pub mask: Option<(Mask, Vec<bool>)>,
     /// Factor of the products; none for one over the root of the size.
     pub scale: Option<f64>,
     pub causal: Causal,
@@ -72,17 +88,7 @@ pub(super) fn written(cx: &RewriteCx<'_>, uses: &Uses, root: Expr) -> Option<Att
     if !uses.once(cx.func, weights) || axis != -1 && axis != dims.len() as i64 - 1 {
         return None;
     }
-    let mut scale = 1.0;
-    let (product, bias) = match operands_of(cx, scores, ADD).as_deref() {
-        Some(&[a, b]) => match (scaled(cx, a, &mut scale), scaled(cx, b, &mut { 1.0 })) {
-            (Some(product), _) if self_dims(cx, product, &dims) => (product, Some(b)),
-            _ => {
-                scale = 1.0;
-                (scaled(cx, b, &mut scale)?, Some(a))
-            }
-        },
-        _ => (scaled(cx, scores, &mut scale)?, None),
-    };
+    let (product, bias, mask, mut scale) = summands(cx, scores, &dims)?;
     let [q, kt] = operands_of(cx, product, MATMUL)?[..] else { return None };
     let (q, kt) = (factored(cx, q, &mut scale), factored(cx, kt, &mut scale));
     if !self_dims(cx, product, &dims) || !all_float32(cx.func, &[root, q, kt, v, scores]) {
@@ -95,16 +101,62 @@ pub(super) fn written(cx: &RewriteCx<'_>, uses: &Uses, root: Expr) -> Option<Att
         Some(bias) => bias_dims(cx.func, bias, &dims)?,
         None => Vec::new(),
     };
+    let mask = match mask {
+        Some(mask) => Some((mask, broadcast_dims(cx.func, mask.tensor, &dims)?)),
+        None => None,
+    };
     Some(Attention {
         sources,
         bias,
         bias_dims,
+        mask,
         scale: Some(scale),
         causal: Causal::No,
         window: 0,
         heads: dims.len() == 4,
         blind_is_nan: true,
     })
+}
+
+/// The product that scores are made of, what is added, what hides some of them, and the factor of the product.
+fn summands(
+    cx: &RewriteCx<'_>,
+    scores: Expr,
+    dims: &[Sym],
+) -> Option<(Expr, Option<Expr>, Option<Mask>, f64)> {
+    let (outer, inner) = masked(cx, scores, dims);
+    // What is added to may be hidden before, if nothing hides the sum.
+    let of = |e: Expr| {
+        let (mask, e) = if outer.is_none() { masked(cx, e, dims) } else { (None, e) };
+        let mut scale = 1.0;
+        let product = scaled(cx, e, &mut scale).filter(|&p| self_dims(cx, p, dims))?;
+        Some((product, mask.map(|m| Mask { first: true, ..m }).or(outer), scale))
+    };
+    let with = |bias| move |(product, mask, scale)| (product, bias, mask, scale);
+    match operands_of(cx, inner, ADD).as_deref() {
+        Some(&[a, b]) => of(a).map(with(Some(b))).or_else(|| of(b).map(with(Some(a)))),
+        _ => of(inner).map(with(None)),
+    }
+}
+
+/// What hides some of the scores, and the scores; themselves where nothing does.
+fn masked(cx: &RewriteCx<'_>, scores: Expr, dims: &[Sym]) -> (Option<Mask>, Expr) {
+    let found = || {
+        let [tensor, yes, no] = operands_of(cx, scores, WHERE)?[..] else { return None };
+        let (hidden, inner, hides) = match (number(cx, yes), number(cx, no)) {
+            (None, Some(hidden)) => (hidden, yes, false),
+            (Some(hidden), None) => (hidden, no, true),
+            _ => return None,
+        };
+        // A score of plus infinity leaves no weight to others, and NaN none to itself.
+        let usual = hidden < f64::INFINITY && cx.func.ty(tensor).dtype() == Some(DType::Bool);
+        let fits = self_dims(cx, scores, dims) && self_dims(cx, inner, dims);
+        (usual && fits).then_some((Mask { tensor, hides, hidden, first: false }, inner))
+    };
+    match found() {
+        Some((mask, inner)) => (Some(mask), inner),
+        None => (None, scores),
+    }
 }
 
 /// The attention that a call of the operator is.
@@ -154,7 +206,17 @@ pub(super) fn called(cx: &RewriteCx<'_>, root: Expr) -> Option<Attention> {
     };
     let sources = [q, k, v].map(|tensor| Source { tensor, layout: Layout::Tokens });
     let heads = false;
-    Some(Attention { sources, bias, bias_dims, scale, causal, window, heads, blind_is_nan: false })
+    Some(Attention {
+        sources,
+        bias,
+        bias_dims,
+        mask: None,
+        scale,
+        causal,
+        window,
+        heads,
+        blind_is_nan: false,
+    })
 }
 
 fn dims(func: &Function, e: Expr) -> Option<&[Sym]> {
@@ -320,10 +382,15 @@ fn fits(func: &Function, [q, kt, v]: [Expr; 3], out: Expr, scores: &[Sym]) -> Op
     (same && sized).then_some(())
 }
 
-/// Whether each dim of a bias, from the last, is that of the scores; `None` where one is neither that nor 1.
+/// [`broadcast_dims`] of a bias of float32.
 fn bias_dims(func: &Function, bias: Expr, scores: &[Sym]) -> Option<Vec<bool>> {
-    let own = dims(func, bias)?;
-    if own.len() > scores.len() || !all_float32(func, &[bias]) {
+    if all_float32(func, &[bias]) { broadcast_dims(func, bias, scores) } else { None }
+}
+
+/// Whether each dim of a bias or mask, from the last, is that of the scores; `None` where one is neither that nor 1.
+fn broadcast_dims(func: &Function, e: Expr, scores: &[Sym]) -> Option<Vec<bool>> {
+    let own = dims(func, e)?;
+    if own.len() > scores.len() {
         return None;
     }
     let pairs = own.iter().rev().zip(scores.iter().rev());

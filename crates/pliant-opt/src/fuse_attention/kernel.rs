@@ -1,6 +1,7 @@
 //! The loop function of an attention: one call of `pliant_attend_f32`.
 
 use pliant_ir::DType;
+use pliant_ir::relax::Expr as RelaxExpr;
 use pliant_ir::tir::{Intrin, Ty};
 use pliant_ops::legalize::TirCall;
 use pliant_ops::te::{self, Expr, Tensor};
@@ -66,7 +67,7 @@ fn address(t: &Tensor, at: &[Expr]) -> Expr {
     te::call(Intrin::AddressOf, vec![t.at(at)])
 }
 
-/// The bias and its strides from batch to batch, head to head, query to query, key to key.
+/// The bias or mask and its strides from batch to batch, head to head, query to query, key to key.
 fn bias(t: &Tensor, follows: &[bool], rank: usize) -> Vec<Expr> {
     let mut step = te::int(1);
     let mut strides = Vec::new();
@@ -83,14 +84,23 @@ fn bias(t: &Tensor, follows: &[bool], rank: usize) -> Vec<Expr> {
     std::iter::once(address(t, &first)).chain(strides.into_iter().rev()).collect()
 }
 
-/// The loop function and how it is called. With `exchanged` results lie token by token, where they would lie head by head.
+/// In place of a bias or mask that is not there: an address that is not used, and strides.
+fn absent(q: &Operand) -> Vec<Expr> {
+    std::iter::once(q.first.clone()).chain((0..4).map(|_| te::int(0))).collect()
+}
+
+/// The loop function and how it is called, where `seen` says what the mask leaves. With `exchanged` results lie token by
+/// token, where they would lie head by head.
 pub(super) fn call(
     cx: &mut RewriteCx<'_>,
     a: &Attention,
+    seen: Option<RelaxExpr>,
     exchanged: bool,
 ) -> Result<TirCall, LegalizeError> {
     let mut operands: Vec<_> = a.sources.iter().map(|s: &Source| s.tensor).collect();
     operands.extend(a.bias);
+    let mask_at = operands.len();
+    operands.extend(seen);
     te_call(cx.func, "attention", &operands, |t| {
         let own = |k: usize| Operand::new(&t[k], a.sources[k].layout);
         let (q, k, v) = (own(0), own(1), own(2));
@@ -116,19 +126,27 @@ pub(super) fn call(
             });
             args.push(te::const_of(0.0, wide));
             args.push(te::int(i64::from(a.bias.is_some())));
-            match t.get(3) {
-                Some(t) => args.extend(bias(t, &a.bias_dims, if one { 3 } else { 4 })),
-                None => {
-                    args.push(q.first.clone());
-                    args.extend((0..4).map(|_| te::int(0)));
-                }
-            }
+            let rank = if one { 3 } else { 4 };
+            args.extend(match a.bias {
+                Some(_) => bias(&t[3], &a.bias_dims, rank),
+                None => absent(&q),
+            });
             let offset = match a.causal {
                 Causal::Last => &k.rows - &q.rows,
                 _ => te::int(0),
             };
             args.push(te::int(i64::from(a.causal != Causal::No)));
             args.extend([offset, te::int(a.window), te::int(i64::from(a.blind_is_nan))]);
+            args.push(te::int(i64::from(a.mask.is_some())));
+            args.extend(match &a.mask {
+                Some((_, follows)) => bias(&t[mask_at], follows, rank),
+                None => absent(&q),
+            });
+            let (hidden, first) = match &a.mask {
+                Some((mask, _)) => (mask.hidden, mask.first),
+                None => (0.0, false),
+            };
+            args.extend([te::const_of(hidden, wide), te::int(i64::from(first))]);
             b.evaluate(te::call_typed(Intrin::CallExtern, args, Ty::I64));
         }))
     })

@@ -1,7 +1,8 @@
 //! # What it does
 //! Makes one call of the library's attention of what attention is written as: products of queries and keys, their scale, a
-//! bias or mask that is added, softmax, the product with the values; and of `R.nn.attention`. The transposes of heads around
-//! it are read and written by strides, and so are the parts that queries, keys and values are of one tensor.
+//! bias that is added, a mask by which `R.where` puts a constant in place of some (before the bias or after it), softmax, the
+//! product with the values; and of `R.nn.attention`. The transposes of heads around it are read and written by strides, and so
+//! are the parts that queries, keys and values are of one tensor.
 //!
 //! # Before
 //! ```python
@@ -39,7 +40,7 @@
 //!
 //! # Requires
 //! float32, queries and keys and values of 3 or 4 dims whose sizes are the same where they must be, factors that are constants,
-//! and a bias each of whose dims is 1 or that of the scores.
+//! and a bias and a mask each of whose dims is 1 or that of the scores.
 //!
 //! # Keeps
 //! Attention of other types, of sizes that are not known to fit, with weights that others read, and all of it where kernels are
@@ -69,6 +70,7 @@ use found::Attention;
 
 const ATTENTION: Op = Op("relax.nn.attention");
 const ATTENTION_BIAS: Op = Op("relax.nn.attention_bias");
+const LOGICAL_NOT: Op = Op("relax.logical_not");
 const SOFTMAX: Op = Op("relax.nn.softmax");
 
 /// Heads and places exchanged.
@@ -210,7 +212,15 @@ fn replaced(
     exchanged: bool,
     made: &mut FxHashSet<Expr>,
 ) -> Result<Expr, PassError> {
-    let call = kernel::call(cx, attention, exchanged)
+    let seen = match &attention.mask {
+        Some((mask, _)) if mask.hides => {
+            let seen = cx.call(LOGICAL_NOT, &[mask.tensor], Attrs::default())?;
+            Some(cx.emit(seen))
+        }
+        Some((mask, _)) => Some(mask.tensor),
+        None => None,
+    };
+    let call = kernel::call(cx, attention, seen, exchanged)
         .map_err(|e| PassError::internal(format!("attention has no loop function: {e}")))?;
     let name = kernels.add(&call.name, call.func);
     let (inputs, vars, tys) = (&call.inputs, &call.tir_vars, &call.out_tys);

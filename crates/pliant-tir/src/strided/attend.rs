@@ -1,6 +1,6 @@
 //! The arguments of `pliant_attend_f32`.
 
-use pliant_tensor::DType::Float32;
+use pliant_tensor::DType::{Bool, Float32};
 
 use super::{Arg, Count, Operand, Step, given, operand};
 use Count::Of;
@@ -34,6 +34,11 @@ const BIAS: Operand = given(
     25,
     Float32,
     &[(Step::Of(27), BATCH), (Step::Of(28), HEADS), (Step::Of(29), QUERIES), (Step::Of(30), KEYS)],
+);
+const MASK: Operand = given(
+    35,
+    Bool,
+    &[(Step::Of(37), BATCH), (Step::Of(38), HEADS), (Step::Of(39), QUERIES), (Step::Of(40), KEYS)],
 );
 
 /// In order.
@@ -74,6 +79,14 @@ pub(super) const ARGS: &[Arg] = {
         Size,
         Number,
         Size,
+        Size,
+        Size,
+        Read(&MASK),
+        Stride,
+        Stride,
+        Stride,
+        Stride,
+        Float,
         Size,
     ]
 };
