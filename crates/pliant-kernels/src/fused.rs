@@ -7,6 +7,7 @@ use pliant_exec::abi::{KernelRuntime, STATUS_BAD_ARGUMENTS, STATUS_OK};
 use crate::epilogue::{Epilogue, Place};
 use crate::gemm::{Gemm, Product, gemm_batch, packed};
 use crate::product::PackedProduct;
+use crate::product::packed::FED;
 
 /// The sizes of [`pliant_gemm_fused_f32`] and its like: 64-bit words, so that generated code may write them as an array. Strides
 /// count elements.
@@ -62,8 +63,9 @@ unsafe fn fused<T: Product>(runtime: *const KernelRuntime, f: &FusedGemm) -> i64
     let width = usize::try_from(f.width).unwrap_or(0);
     let c = (c, stride(f.c_strides[1]));
     let epilogue = Some(f.epilogue);
-    let mut p =
-        PackedProduct { m, n, k, a, b, width, c, accumulate, epilogue, at: Place::default() };
+    let fed = n.saturating_mul(k) > FED / size_of::<T>();
+    let at = Place::default();
+    let mut p = PackedProduct { m, n, k, a, b, width, fed, c, accumulate, epilogue, at };
     if !p.is_sound() {
         return STATUS_BAD_ARGUMENTS;
     }

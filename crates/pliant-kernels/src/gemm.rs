@@ -4,6 +4,7 @@ use pliant_exec::abi::{KernelRuntime, STATUS_OK};
 
 use crate::epilogue::{self, Epilogue, Place};
 use crate::isa::isa;
+use crate::product::packed::FED;
 use crate::product::share::{UNIT, cut, part, share};
 use crate::product::{self, PackedProduct, varying};
 
@@ -372,6 +373,7 @@ macro_rules! packed_entry {
                 a: (a, a_row as isize, a_col as isize),
                 b,
                 width: width.max(1) as usize,
+                fed: n.max(0).saturating_mul(k.max(0)) > (FED / size_of::<$ty>()) as i64,
                 c: (c, c_row as isize),
                 accumulate: accumulate != 0,
                 epilogue: None,

@@ -7,6 +7,10 @@
 //! filters lie in scratch memory of the size of half a second-level cache. Where there are few blocks, threads share the panels
 //! of each, and turn its inputs together before.
 //!
+//! Measured, one and two threads, against tiles of plain products: 1.6 and 1.5 times at 56 x 56 x 64, 1.7 and 1.8 at 28 x 28 x
+//! 128, 1.9 and 2.1 at 14 x 14 x 256, 1.1 and 1.0 at 5 x 5 x 256; 0.6 and 0.85 at 3 x 3 x 256, whose turned weights are read for
+//! four tiles.
+//!
 //! Rounding: sums of three and four terms before and after the products double the error of a plain sum, a few 1e-6 of the
 //! largest result. A tile that sees an infinity or a NaN has NaN in all of its 2 x 2 results.
 
@@ -21,6 +25,7 @@ use crate::epilogue::{Epilogue, Place, finish};
 use crate::isa::Isa;
 use crate::lanes::{MathLanes, for_isa};
 use crate::product::PackedProduct;
+use crate::product::packed::FED;
 use crate::product::share::{UNIT, part, share};
 
 /// Numbers of a tile.
@@ -270,6 +275,7 @@ impl Work<'_> {
                     a: (v.wrapping_add(number * tiles * s.channels), s.channels as isize, 1),
                     b: self.c.weights.wrapping_add(weights),
                     width: self.width,
+                    fed: NUMBERS * s.channels * s.filters > FED / size_of::<f32>(),
                     c: (m.wrapping_add(number * sums), self.width as isize),
                     accumulate: false,
                     epilogue: None,

@@ -31,7 +31,7 @@ const DEEP: usize = 1536;
 /// How far a single sliver reads ahead of itself where memory feeds it, in bytes.
 const FAR: usize = 4096;
 /// Bytes of B from which memory does. One and two rows take the time of reading whatever is fetched.
-const FED: usize = 2 * 1024 * 1024;
+pub const FED: usize = 2 * 1024 * 1024;
 /// Rows whose products take as long as reading B, about.
 const BUSY_ROWS: usize = 4;
 /// Rows of a block at most: 132 by 1536 float32 are 792 KB.
@@ -52,6 +52,8 @@ pub struct PackedProduct<T> {
     pub b: *const T,
     /// Columns of a panel.
     pub width: usize,
+    /// Whether memory feeds the panels rather than a cache: they are a part of [`FED`] bytes and more.
+    pub fed: bool,
     /// First element of C, whose rows are contiguous, and its row stride. Null where the epilogue writes the results.
     pub c: (*mut T, isize),
     /// Whether to add to what C holds.
@@ -157,11 +159,10 @@ impl<T: Element> PackedProduct<T> {
         let whole = rows.len() <= ROWS;
         let step = if whole { deep.len() } else { slice_rows(kernels) };
         for k in steps(deep.clone(), step) {
-            // Slices of a panel follow each other.
-            let next = if k.end < deep.end {
-                Some(panel * self.k + k.end)
-            } else {
-                next.map(|k| (panel + 1) * self.k + k)
+            // Slices of a panel follow each other, and what is read after a part of something larger follows it.
+            let next = match next {
+                _ if k.end < deep.end || self.fed && next.is_none() => Some(panel * self.k + k.end),
+                next => next.map(|k| (panel + 1) * self.k + k),
             };
             let next = next.map(|row| self.b.wrapping_add(row * self.width).cast::<u8>());
             // SAFETY: the caller's promise.
@@ -193,7 +194,7 @@ impl<T: Element> PackedProduct<T> {
         let epilogue = self.epilogue.as_ref().filter(|_| k.end == self.k);
         let row_bytes = self.width * size_of::<T>();
         let b = self.b.wrapping_add((panel * self.k + k.start) * self.width);
-        let alone = count == 1 && rows.len() >= BUSY_ROWS && self.n * self.k * size_of::<T>() > FED;
+        let alone = count == 1 && rows.len() >= BUSY_ROWS && self.fed;
         for column in (0..columns).step_by(kernels.columns()) {
             let width = kernels.columns().min(columns - column);
             for (index, (row, height)) in slivers(rows.len()).enumerate() {
