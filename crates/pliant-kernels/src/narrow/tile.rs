@@ -1,6 +1,7 @@
 //! Few rows by one panel, read as it is stored; and a slice of a panel as float32.
 //!
-//! Two rows of k go into sums of their own, so that one row by four vectors keeps eight sums open.
+//! Two rows of k go into sums of their own, so that one row by four vectors keeps eight sums open. Zero points are taken out of
+//! the sums of a group, by the sum of A over it: `sum(a * (b - z)) = sum(a * b) - z * sum(a)`.
 
 use std::ops::Range;
 
@@ -37,12 +38,12 @@ unsafe fn of_group<L: Widen>(p: *const f32, at: usize, other: f32) -> L {
     unsafe { if p.is_null() { L::splat(other) } else { L::load(p.add(at)) } }
 }
 
-/// `R` rows from `row` on, by `V` vectors from `column` on.
+/// `R` rows from `row` on, by `V` vectors from `column` on, with zero points where `Z`.
 ///
 /// # Safety
 /// The machine has the instructions, and the caller has enabled them. All addressed elements are valid, and the whole panel.
 #[inline(always)]
-unsafe fn strip<L: Widen, S: Stored, const R: usize, const V: usize>(
+unsafe fn strip<L: Widen, S: Stored, const Z: bool, const R: usize, const V: usize>(
     p: &Panel,
     row: usize,
     column: usize,
@@ -53,23 +54,25 @@ unsafe fn strip<L: Widen, S: Stored, const R: usize, const V: usize>(
         let mut sums = [[L::zero(); V]; R];
         for first in (0..p.k).step_by(p.group) {
             let (end, at) = ((first + p.group).min(p.k), first / p.group * p.width + column);
-            let mut zeros = [L::zero(); V];
-            for (v, zero) in zeros.iter_mut().enumerate() {
-                *zero = of_group(p.zeros, at + v * L::N, 0.0);
-            }
             let mut part = [[[L::zero(); V]; R]; 2];
+            let mut totals = [L::zero(); R];
             let mut k = first;
             while k + 2 <= end {
-                pair::<L, S, R, V>(p, (a, k, column), true, &zeros, &mut part);
+                pair::<L, S, Z, R, V>(p, (a, k, column), true, &mut part, &mut totals);
                 k += 2;
             }
             if k < end {
-                pair::<L, S, R, V>(p, (a, k, column), false, &zeros, &mut part);
+                pair::<L, S, Z, R, V>(p, (a, k, column), false, &mut part, &mut totals);
             }
             for v in 0..V {
                 let scale = of_group::<L>(p.scales, at + v * L::N, 1.0);
                 for r in 0..R {
-                    sums[r][v] = scale.mul_add(part[0][r][v].add(part[1][r][v]), sums[r][v]);
+                    let mut sum = part[0][r][v].add(part[1][r][v]);
+                    if Z {
+                        let zero = L::load(p.zeros.add(at + v * L::N));
+                        sum = sum.minus(zero.times(totals[r]));
+                    }
+                    sums[r][v] = scale.mul_add(sum, sums[r][v]);
                 }
             }
         }
@@ -83,32 +86,32 @@ unsafe fn strip<L: Widen, S: Stored, const R: usize, const V: usize>(
     }
 }
 
-/// Adds two rows of k, or one.
+/// Adds two rows of k, or one, and with zero points their elements of A to the totals.
 ///
 /// # Safety
 /// As for [`strip`].
 #[inline(always)]
-unsafe fn pair<L: Widen, S: Stored, const R: usize, const V: usize>(
+unsafe fn pair<L: Widen, S: Stored, const Z: bool, const R: usize, const V: usize>(
     p: &Panel,
     (a, k, column): (*const f32, usize, usize),
     both: bool,
-    zeros: &[L; V],
     part: &mut [[[L; V]; R]; 2],
+    totals: &mut [L; R],
 ) {
     // SAFETY: the caller's promise.
     unsafe {
         let mut b = [[L::zero(); V]; 2];
-        for v in 0..V {
+        let [even, uneven] = &mut b;
+        for (v, (x, y)) in even.iter_mut().zip(uneven).enumerate() {
             let from = p.b.add(S::place(k, column + v * L::N, p.width));
-            let [x, y] = S::pair::<L>(from, p.width, both);
-            (b[0][v], b[1][v]) = (x, y);
-            if !p.zeros.is_null() {
-                (b[0][v], b[1][v]) = (x.minus(zeros[v]), y.minus(zeros[v]));
-            }
+            [*x, *y] = S::pair::<L>(from, p.width, both);
         }
         for (odd, part) in part.iter_mut().enumerate().take(if both { 2 } else { 1 }) {
             for (r, sums) in part.iter_mut().enumerate() {
                 let x = L::splat(a.offset(r as isize * p.a_row).add(k + odd).read_unaligned());
+                if Z {
+                    totals[r] = totals[r].add(x);
+                }
                 for (sum, &y) in sums.iter_mut().zip(&b[odd]) {
                     *sum = x.mul_add(y, *sum);
                 }
@@ -122,7 +125,7 @@ unsafe fn pair<L: Widen, S: Stored, const R: usize, const V: usize>(
 /// # Safety
 /// As for [`strip`].
 #[inline(always)]
-unsafe fn strips<L: Widen, S: Stored>(p: &Panel) {
+unsafe fn strips<L: Widen, S: Stored, const Z: bool>(p: &Panel) {
     let mut row = 0;
     while row < p.rows {
         let two = row + 2 <= p.rows;
@@ -132,12 +135,12 @@ unsafe fn strips<L: Widen, S: Stored>(p: &Panel) {
             // SAFETY: the caller's promise; vectors lie within the panel, whose width is a multiple of theirs.
             let done = unsafe {
                 match (two, vectors) {
-                    (false, 4..) => (strip::<L, S, 1, 4>(p, row, column), 4).1,
-                    (false, 2..) => (strip::<L, S, 1, 2>(p, row, column), 2).1,
-                    (false, _) => (strip::<L, S, 1, 1>(p, row, column), 1).1,
-                    (true, 4..) if L::N == 16 => (strip::<L, S, 2, 4>(p, row, column), 4).1,
-                    (true, 2..) => (strip::<L, S, 2, 2>(p, row, column), 2).1,
-                    (true, _) => (strip::<L, S, 2, 1>(p, row, column), 1).1,
+                    (false, 4..) => (strip::<L, S, Z, 1, 4>(p, row, column), 4).1,
+                    (false, 2..) => (strip::<L, S, Z, 1, 2>(p, row, column), 2).1,
+                    (false, _) => (strip::<L, S, Z, 1, 1>(p, row, column), 1).1,
+                    (true, 4..) if L::N == 16 => (strip::<L, S, Z, 2, 4>(p, row, column), 4).1,
+                    (true, 2..) => (strip::<L, S, Z, 2, 2>(p, row, column), 2).1,
+                    (true, _) => (strip::<L, S, Z, 2, 1>(p, row, column), 1).1,
                 }
             };
             column += done * L::N;
@@ -155,9 +158,12 @@ pub(super) unsafe fn few<L: Widen>(p: &Panel, format: Format) {
     // SAFETY: the caller's promise.
     unsafe {
         match format {
-            Format::Bytes => strips::<L, Bytes>(p),
-            Format::Nibbles => strips::<L, Nibbles>(p),
-            Format::BFloat16 => strips::<L, BFloat16>(p),
+            Format::Bytes if p.zeros.is_null() => strips::<L, Bytes, false>(p),
+            Format::Bytes => strips::<L, Bytes, true>(p),
+            Format::Nibbles if p.zeros.is_null() => strips::<L, Nibbles, false>(p),
+            Format::Nibbles => strips::<L, Nibbles, true>(p),
+            Format::BFloat16 if p.zeros.is_null() => strips::<L, BFloat16, false>(p),
+            Format::BFloat16 => strips::<L, BFloat16, true>(p),
         }
     }
 }
@@ -184,22 +190,58 @@ pub(super) unsafe fn widen<L: Widen>(p: &Panel, format: Format, rows: Range<usiz
 /// As for [`widen`].
 #[inline(always)]
 unsafe fn slice<L: Widen, S: Stored>(p: &Panel, rows: Range<usize>, to: *mut f32) {
+    // What is not there costs nothing.
+    // SAFETY: the caller's promise.
+    unsafe {
+        match (p.scales.is_null(), p.zeros.is_null()) {
+            (true, true) => scaled_slice::<L, S, false, false>(p, rows, to),
+            (false, true) => scaled_slice::<L, S, true, false>(p, rows, to),
+            _ => scaled_slice::<L, S, true, true>(p, rows, to),
+        }
+    }
+}
+
+/// [`slice`], with scales where `M` and zero points where `Z`: group by group, whose scale and zero point stay in registers.
+///
+/// # Safety
+/// As for [`widen`].
+#[inline(always)]
+unsafe fn scaled_slice<L: Widen, S: Stored, const M: bool, const Z: bool>(
+    p: &Panel,
+    rows: Range<usize>,
+    to: *mut f32,
+) {
     for column in (0..p.width).step_by(L::N) {
-        for k in rows.clone().step_by(2) {
-            // Both rows of a pair are of one group.
-            let at = k / p.group * p.width + column;
-            let both = k + 1 < rows.end;
+        let mut k = rows.start;
+        while k < rows.end {
+            let group = k / p.group;
+            let (end, at) = (((group + 1) * p.group).min(rows.end), group * p.width + column);
             // SAFETY: the caller's promise.
-            unsafe {
-                let scale = of_group::<L>(p.scales, at, 1.0);
-                let zero = of_group::<L>(p.zeros, at, 0.0);
-                let from = p.b.add(S::place(k, column, p.width));
-                let [x, y] = S::pair::<L>(from, p.width, both);
-                let to = to.add((k - rows.start) * p.width + column);
-                x.minus(zero).times(scale).store(to);
-                if both {
-                    y.minus(zero).times(scale).store(to.add(p.width));
+            let (scale, zero) = unsafe {
+                let scales = if M { p.scales } else { std::ptr::null() };
+                let zeros = if Z { p.zeros } else { std::ptr::null() };
+                (of_group::<L>(scales, at, 1.0), of_group::<L>(zeros, at, 0.0))
+            };
+            let value = |x: L| {
+                // SAFETY: the caller's promise.
+                unsafe {
+                    let x = if Z { x.minus(zero) } else { x };
+                    if M { x.times(scale) } else { x }
                 }
+            };
+            // Both rows of a pair are of one group.
+            while k < end {
+                let both = k + 1 < end;
+                // SAFETY: the caller's promise.
+                unsafe {
+                    let [x, y] = S::pair::<L>(p.b.add(S::place(k, column, p.width)), p.width, both);
+                    let to = to.add((k - rows.start) * p.width + column);
+                    value(x).store(to);
+                    if both {
+                        value(y).store(to.add(p.width));
+                    }
+                }
+                k += 2;
             }
         }
     }

@@ -179,6 +179,25 @@ fn every_isa_format_and_size() {
 }
 
 #[test]
+fn an_infinity_gives_what_its_weights_give() {
+    for isa in available() {
+        for (format, m) in [(Format::Bytes, 1), (Format::Nibbles, 3), (Format::Nibbles, 9)] {
+            let how = How { format, group: 32, zeros: true, at_end: true };
+            let ops = Operands::new((m, 20, 70), how);
+            // SAFETY: the first element is there.
+            unsafe { *ops.a.as_ptr() = f32::INFINITY };
+            // SAFETY: the operands have these sizes.
+            let status = unsafe { run(isa, &KernelRuntime::serial(), &ops.product()) };
+            assert_eq!(status, STATUS_OK);
+            // Zero points have halves, so that no weight is 0.
+            for (column, (x, w)) in ops.c.values().iter().zip(&ops.values[..20]).enumerate() {
+                assert_eq!(f64::from(*x), w.signum() * f64::INFINITY, "{isa:?} {how:?} {column}");
+            }
+        }
+    }
+}
+
+#[test]
 fn threads() {
     let team = Team::new(3);
     let runtime = KernelRuntime {
