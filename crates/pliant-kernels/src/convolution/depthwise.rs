@@ -1,27 +1,29 @@
 //! Convolution where each channel has one filter of its own: vectors along the channels, [`STEP`] results along a line at a time.
 //!
-//! Taps that lie outside the input are left out: the first and last results of a line are computed one by one.
+//! Taps that lie outside the input are left out: the first and last results of a line are computed one by one. Those between, of
+//! kernels three wide with steps of 1, are swept along the line one vector of channels after the other (`sweep`): weights
+//! stay in registers, and each input is loaded once for all taps of a row that see it. The order of sums is the same in both.
 
 use std::ops::Range;
 
 use pliant_exec::abi::KernelRuntime;
 
-use super::Convolution;
 use super::shape::Sizes;
+use super::{Convolution, sweep};
 use crate::epilogue::{Place, finish};
 use crate::isa::Isa;
 use crate::lanes::{Lanes, for_isa};
 use crate::product::share::share;
 
 /// Results that share each weight.
-const STEP: usize = 4;
+pub(super) const STEP: usize = 4;
 /// Products in a microsecond, about.
 const UNIT: usize = 32 * 1024;
 
 /// A line of results: what its kernels are given.
-struct Line<'a> {
-    c: &'a Convolution,
-    s: &'a Sizes,
+pub(super) struct Line<'a> {
+    pub c: &'a Convolution,
+    pub s: &'a Sizes,
     batch: usize,
     z: usize,
     y: usize,
@@ -54,7 +56,7 @@ pub(super) unsafe fn run(isa: Isa, runtime: &KernelRuntime, c: &Convolution, s: 
 
 impl Line<'_> {
     /// The results of a pixel.
-    fn out(&self, x: usize) -> *mut f32 {
+    pub(super) fn out(&self, x: usize) -> *mut f32 {
         let o = &self.c.out;
         o.data.wrapping_offset(o.offset(self.batch, [self.z, self.y, x]))
     }
@@ -69,13 +71,13 @@ impl Line<'_> {
     }
 
     /// The offset of the input of tap 0, which need not be there.
-    fn input(&self, d: usize, at: usize) -> isize {
+    pub(super) fn input(&self, d: usize, at: usize) -> isize {
         let place = at as i64 * self.s.stride[d] as i64 - self.s.before[d] as i64;
         (place * self.c.x.pixel[d]) as isize
     }
 
     /// From the input of a tap to that of the next.
-    fn next_tap(&self, d: usize) -> isize {
+    pub(super) fn next_tap(&self, d: usize) -> isize {
         (self.s.dilation[d] as i64 * self.c.x.pixel[d]) as isize
     }
 }
@@ -102,8 +104,21 @@ unsafe fn whole_line<L: Lanes<Elem = f32>>(l: &Line<'_>) {
     let image = (l.batch as i64 * c.x.batch) as isize;
     let line = image + l.input(0, l.z) + l.input(1, l.y);
     let (first, second) = (l.taps(0, l.z), l.taps(1, l.y));
+    let swept = sweep::range(l, &first, &second);
+    let whole_channels = l.s.channels / L::N * L::N;
+    if !swept.is_empty() {
+        let input = c.x.data.wrapping_offset(line + l.input(2, swept.start));
+        let taps = (first.start, second.clone());
+        // SAFETY: the caller's promise; all taps of these results are there.
+        unsafe { sweep::run::<L>(l, input, taps, swept.clone()) };
+    }
     let mut x = 0;
     while x < width {
+        let from = if swept.contains(&x) { whole_channels } else { 0 };
+        if from == l.s.channels {
+            x = swept.end;
+            continue;
+        }
         let taps = l.taps(2, x);
         let whole = x + STEP <= width && taps == all && l.taps(2, x + STEP - 1) == all;
         let step = Step {
@@ -116,28 +131,28 @@ unsafe fn whole_line<L: Lanes<Elem = f32>>(l: &Line<'_>) {
         // SAFETY: the caller's promise.
         unsafe {
             if whole {
-                pixels::<L, STEP>(l, &step);
+                pixels::<L, STEP>(l, &step, from);
                 x += STEP;
             } else {
-                pixels::<L, 1>(l, &step);
+                pixels::<L, 1>(l, &step, from);
                 x += 1;
             }
         }
     }
 }
 
-/// `P` results, for all channels; all have the taps of the first.
+/// `P` results, for the channels from one that begins a vector; all have the taps of the first.
 ///
 /// # Safety
 /// As for [`whole_line`].
 #[inline(always)]
-unsafe fn pixels<L: Lanes<Elem = f32>, const P: usize>(l: &Line<'_>, step: &Step) {
+unsafe fn pixels<L: Lanes<Elem = f32>, const P: usize>(l: &Line<'_>, step: &Step, from: usize) {
     let channels = l.s.channels;
     let whole = channels / L::N * L::N;
     let three = step.taps[2] == (0..3);
     // SAFETY: the caller's promise.
     unsafe {
-        for channel in (0..whole).step_by(L::N) {
+        for channel in (from..whole).step_by(L::N) {
             if three {
                 vectors::<L, P, 3, true>(l, step, channel, L::N);
             } else {

@@ -14,6 +14,7 @@
 //! | `margin` | inputs with margins, channels last |
 //! | `implicit` | tiles of results |
 //! | `depthwise` | one filter for each channel |
+//! | `sweep` | the same along the inner part of a line, with weights in registers |
 //! | `winograd` | kernels of 3 x 3 in fewer multiplications |
 //! | `call` | the function that loop functions call, which takes numbers and addresses |
 
@@ -22,6 +23,7 @@ mod depthwise;
 mod implicit;
 mod margin;
 mod shape;
+mod sweep;
 mod winograd;
 
 use pliant_exec::abi::{KernelRuntime, STATUS_BAD_ARGUMENTS, STATUS_NO_MEMORY, STATUS_OK};

@@ -262,6 +262,11 @@ fn cases() -> Vec<Case> {
         deep,
         Case { channels: 3, filters: 3, groups: 3, input: [1, 1, 1], ..deep },
         Case { stride: [1, 2, 2], input: [1, 9, 11], ..deep },
+        // Whole vectors only, lines alone, and steps that end short of the inner part of a line.
+        Case { channels: 32, filters: 32, groups: 32, input: [1, 4, 17], ..deep },
+        Case { input: [1, 1, 9], ..deep },
+        Case { stride: [1, 1, 2], input: [1, 2, 15], before: [0; 3], after: [0; 3], ..deep },
+        Case { input: [3, 5, 8], kernel: [3, 3, 3], before: [1; 3], after: [1; 3], ..deep },
         Case { dilation: [1, 3, 2], before: [0, 4, 1], after: [0, 1, 4], ..deep },
         Case { input: [3, 4, 5], kernel: [2, 3, 5], before: [1, 0, 2], after: [0, 2, 3], ..deep },
         // Margins so wide that some results see none of the input.

@@ -1,0 +1,125 @@
+//! The inner part of a line where each channel has one filter of its own: all taps are there, and weights stay in registers.
+//!
+//! For one vector of channels after the other, [`STEP`] results at a time; the last step begins early enough to be whole, and
+//! computes some results again.
+//!
+//! Measured against the loop of `depthwise`, which loads an input for each tap: with AVX-512 and one thread 1.5 times as fast over
+//! 28 to 112 pixels and 1.05 to 1.6 over 14 and 7; with AVX2 1.2 to 1.4 and 0.9 to 1.1. With steps of 2, where less is loaded
+//! twice, it took 1.2 times as long, and is left to that loop.
+
+use std::ops::Range;
+
+use super::depthwise::{Line, STEP};
+use crate::lanes::Lanes;
+
+/// Taps of a row of the kernel.
+const TAPS: usize = 3;
+/// Inputs to a row of taps of a step.
+const INPUTS: usize = STEP - 1 + TAPS;
+
+/// The results of a line that [`run`] computes; none where the kernel is of another form. `first` and `second` are the taps of the
+/// outer dims whose inputs are there.
+#[inline(always)]
+pub(super) fn range(l: &Line<'_>, first: &Range<usize>, second: &Range<usize>) -> Range<usize> {
+    let s = l.s;
+    let form = s.kernel[2] == TAPS && s.dilation[2] == 1 && s.stride[2] == 1;
+    if !form || first.len() != 1 || !matches!(second.len(), 1..=3) {
+        return 0..0;
+    }
+    let low = s.before[2];
+    let high = match (s.input[2] + s.before[2]).checked_sub(TAPS) {
+        Some(last) => (last + 1).min(s.output[2]),
+        None => 0,
+    };
+    if high >= low.saturating_add(STEP) { low..high } else { 0..0 }
+}
+
+/// Results `xs` of all whole vectors of channels. `input` is that of tap 0 of each dim of the first of them; the taps are one of
+/// the first dim and those of the second whose inputs are there.
+///
+/// # Safety
+/// The machine has the instructions, and the caller has enabled them. All elements are valid; `xs` is what [`range`] tells.
+#[inline(always)]
+pub(super) unsafe fn run<L: Lanes<Elem = f32>>(
+    l: &Line<'_>,
+    input: *const f32,
+    (z, rows): (usize, Range<usize>),
+    xs: Range<usize>,
+) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match rows.len() {
+            1 => all::<L, 1>(l, input, (z, rows.start), xs),
+            2 => all::<L, 2>(l, input, (z, rows.start), xs),
+            _ => all::<L, 3>(l, input, (z, rows.start), xs),
+        }
+    }
+}
+
+/// All whole vectors of channels, with `ROWS` rows of taps from `y` on.
+///
+/// # Safety
+/// As for [`run`].
+#[inline(always)]
+unsafe fn all<L: Lanes<Elem = f32>, const ROWS: usize>(
+    l: &Line<'_>,
+    input: *const f32,
+    (z, y): (usize, usize),
+    xs: Range<usize>,
+) {
+    let (channels, pixel) = (l.s.channels, l.c.x.pixel[2] as isize);
+    let next_row = l.next_tap(1);
+    let input =
+        input.wrapping_offset(z as isize * l.next_tap(0)).wrapping_offset(y as isize * next_row);
+    let taps = (z * l.s.kernel[1] + y) * TAPS;
+    let (out, next_out) = (l.out(xs.start), l.c.out.pixel[2] as isize);
+    for channel in (0..channels / L::N * L::N).step_by(L::N) {
+        // SAFETY: the caller's promise; steps begin where whole ones have room.
+        unsafe {
+            let mut weights = [[L::zero(); TAPS]; ROWS];
+            for (at, weight) in weights.as_flattened_mut().iter_mut().enumerate() {
+                *weight = L::load(l.c.weights.wrapping_add((taps + at) * channels + channel));
+            }
+            let mut done = 0;
+            while done < xs.len() {
+                let at = done.min(xs.len() - STEP);
+                let from = input.wrapping_offset(at as isize * pixel).wrapping_add(channel);
+                let sums = step::<L, ROWS>(from, (next_row, pixel), &weights);
+                let to = out.wrapping_offset(at as isize * next_out).wrapping_add(channel);
+                for (p, sum) in sums.into_iter().enumerate() {
+                    sum.store(to.wrapping_offset(p as isize * next_out));
+                }
+                done += STEP;
+            }
+        }
+    }
+}
+
+/// The sums of one step.
+///
+/// # Safety
+/// As for [`run`].
+#[inline(always)]
+unsafe fn step<L: Lanes<Elem = f32>, const ROWS: usize>(
+    from: *const f32,
+    (next_row, pixel): (isize, isize),
+    weights: &[[L; TAPS]; ROWS],
+) -> [L; STEP] {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let mut sums = [L::zero(); STEP];
+        for (row, weights) in weights.iter().enumerate() {
+            let line = from.wrapping_offset(row as isize * next_row);
+            let mut inputs = [L::zero(); INPUTS];
+            for (at, x) in inputs.iter_mut().enumerate() {
+                *x = L::load(line.wrapping_offset(at as isize * pixel));
+            }
+            for (tap, weight) in weights.iter().enumerate() {
+                for (p, sum) in sums.iter_mut().enumerate() {
+                    *sum = inputs[p + tap].mul_add(*weight, *sum);
+                }
+            }
+        }
+        sums
+    }
+}
