@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 
 use crate::Team;
 
-/// Loops of a measurement of hot threads, and of their warming up.
-const HOT_LOOPS: u32 = 20_000;
+/// Rounds of a measurement of hot threads, and of their warming up, and the loops of each.
+const ROUNDS: u32 = 200;
+const HOT_LOOPS: u32 = 100;
 /// Measured wake-ups.
 const WAKE_UPS: usize = 200;
 /// Longer than a worker spins before it parks.
@@ -15,21 +16,30 @@ const PAUSE: Duration = Duration::from_millis(2);
 /// A wake-up that takes longer counts as this.
 const LATE: Duration = Duration::from_millis(20);
 
-/// The mean time of an empty loop that all threads of the team share while they are awake.
+/// The time of an empty loop that all threads of the team share while they are awake: the median of rounds of many loops. Rounds
+/// in which the caller kept a loop to itself, as it does for some time after a worker lost its CPU, do not count, unless all are
+/// such; then this is what such a loop takes.
 pub fn fork_join(team: &Team) -> Duration {
-    let share = || {
-        team.parallel_for(2 * team.threads(), 1, &|range| {
-            std::hint::black_box(range);
-        })
+    let (whole, others) = (2 * team.threads(), team.threads() > 1);
+    let alone = AtomicBool::new(false);
+    let round = || {
+        alone.store(false, Ordering::Relaxed);
+        let begin = Instant::now();
+        for _ in 0..HOT_LOOPS {
+            team.parallel_for(whole, 1, &|range| {
+                if range.len() == whole && others {
+                    alone.store(true, Ordering::Relaxed);
+                }
+            });
+        }
+        (alone.load(Ordering::Relaxed), begin.elapsed() / HOT_LOOPS)
     };
-    for _ in 0..HOT_LOOPS {
-        share();
-    }
-    let begin = Instant::now();
-    for _ in 0..HOT_LOOPS {
-        share();
-    }
-    begin.elapsed() / HOT_LOOPS
+    let mut rounds: Vec<(bool, Duration)> = (0..2 * ROUNDS).map(|_| round()).collect();
+    rounds.drain(..ROUNDS as usize);
+    rounds.sort_unstable();
+    // Those that count stand first.
+    let shared = rounds.iter().filter(|round| !round.0).count();
+    rounds[if shared > 0 { shared } else { rounds.len() } / 2].1
 }
 
 /// From the start of a loop until a parked worker runs a part of it: the median and the 99th percentile. Nothing for a
