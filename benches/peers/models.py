@@ -1,7 +1,7 @@
 """Whole ONNX models at the cases that stand beside them: Pliant, ONNX Runtime and OpenVINO in one run.
 
-``python benches/peers/models.py FOLDER...``, each with one ``.onnx`` file and ``.npz`` files of inputs. ``--write`` puts the
-table and its picture into ``docs/``.
+``python -m peers.models FOLDER...``, within ``benches/``, takes folders, each with one ``.onnx`` file and ``.npz`` files of
+inputs. ``--write`` puts the table and its picture into ``docs/``.
 
 The engines are measured in phases: one runs all cases of a model, then there is a pause, then comes the next, several times
 around in changing order. Threads that wait for work by spinning, as those of the peers do, would otherwise take the cores of
@@ -21,10 +21,9 @@ from pathlib import Path
 import numpy as np
 
 import pliant
+from page import PAGE, put
 from timing import geomean, require_release
 
-DOCS = Path(__file__).resolve().parents[2] / "docs"
-BEGIN, END = "<!-- made by benches/peers/models.py -->\n", "<!-- end -->\n"
 THREADS = 2
 ROUNDS = 5
 PAUSE = 0.4
@@ -150,10 +149,8 @@ def main() -> None:
         rows += own
     print(table(rows).splitlines()[-1])
     if args.write:
-        page = DOCS / "performance.md"
-        before, rest = page.read_text().split(BEGIN)
-        page.write_text(before + BEGIN + table(rows) + END + rest.split(END, 1)[1])
-        picture(rows, DOCS / "performance-models.svg")
+        put("benches/peers/models.py", table(rows))
+        picture(rows, PAGE.with_name("performance-models.svg"))
 
 
 if __name__ == "__main__":

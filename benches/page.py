@@ -1,0 +1,16 @@
+"""Where the tables that benchmarks make stand in ``docs/performance.md``: between two comments, the first of which names the
+script."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "performance.md"
+END = "<!-- end -->\n"
+
+
+def put(script: str, text: str) -> None:
+    """Puts what `script` made in place of what it made before."""
+    begin = f"<!-- made by {script} -->\n"
+    before, rest = PAGE.read_text().split(begin)
+    PAGE.write_text(before + begin + text + END + rest.split(END, 1)[1])

@@ -1,0 +1,70 @@
+"""Products of matrices: Pliant beside the Rust libraries gemm, matrixmultiply and gemmkit, in one run.
+
+``python -m peers.products``, within ``benches/``, builds ``products/`` for release and runs it once with each number of threads. ``--write``
+puts the table into ``docs/performance.md``.
+
+The right operand stays the same, as weights do: Pliant packs it once, and so does gemmkit where it says ``prepacked``, which
+gives its results in columns. A case counts with the best stretch of calls; the libraries take turns.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import subprocess
+from pathlib import Path
+
+from page import put
+
+PACKAGE = Path(__file__).resolve().parent / "products"
+THREADS = (1, 2)
+SHAPES = [(m, n, n) for n in (384, 1024) for m in (1, 2, 4, 8, 16, 48, 144, 512)]
+SHAPES += [(m, *dims) for dims in ((1536, 384), (384, 1536)) for m in (1, 16, 144)]
+SHAPES += [(2048, 2048, 2048)]
+PLIANT = "Pliant"
+
+Shape = tuple[int, int, int]
+
+
+def measure(threads: int, shapes: list[Shape]) -> list[tuple[Shape, dict[str, float]]]:
+    """Each shape with the seconds of each library."""
+    count = str(threads)
+    env = {**os.environ, "MATMUL_NUM_THREADS": count, "RAYON_NUM_THREADS": count}
+    words = ["cargo", "run", "--quiet", "--release", "--", count, *("x".join(map(str, shape)) for shape in shapes)]
+    lines = subprocess.run(words, cwd=PACKAGE, env=env, check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines()
+    times: dict[Shape, dict[str, float]] = {}
+    for line in lines:
+        m, n, k, *name, seconds = line.split(" ")
+        times.setdefault((int(m), int(n), int(k)), {})[" ".join(name)] = float(seconds)
+    return list(times.items())
+
+
+def table(threads: int, rows: list[tuple[Shape, dict[str, float]]]) -> str:
+    """The rows in Markdown, and the geometric mean of their ratios."""
+    names = list(rows[0][1])
+    head = f"| {threads} thr | " + " | ".join(f"{name} us" for name in names) + " | best peer / Pliant |"
+    lines, ratios = [head, "|---" * (len(names) + 2) + "|"], []
+    for (m, n, k), times in rows:
+        ratios.append(min(seconds for name, seconds in times.items() if name != PLIANT) / times[PLIANT])
+        cells = " | ".join(f"{times[name] * 1e6:.1f}" for name in names)
+        lines.append(f"| {m} x {n} x {k} | {cells} | {ratios[-1]:.2f} |")
+    lines.append("| geometric mean |" + " |" * len(names) + f" **{statistics.geometric_mean(ratios):.2f}** |")
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    """Prints the tables, and writes them where that is asked for."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--write", action="store_true", help="put the tables into docs/performance.md")
+    args = parser.parse_args()
+    tables = []
+    for threads in THREADS:
+        tables.append(table(threads, measure(threads, SHAPES)))
+        print(tables[-1], flush=True)
+    if args.write:
+        put("benches/peers/products.py", "\n".join(tables))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,197 @@
+//! The libraries, each called as its documentation says for `A [m, k] x B [k, n]` in rows, where B stays the same.
+
+use std::cell::UnsafeCell;
+use std::ffi::c_void;
+use std::rc::Rc;
+
+use gemmkit::{MatMut, MatRef};
+use pliant_exec::abi::KernelRuntime;
+use pliant_kernels::gemm::pliant_gemm_packed_f32;
+use pliant_pool::Team;
+use pliant_tensor::{Tensor, pack_panels};
+
+/// The operands of a product, and what it must be.
+pub struct Product {
+    dims: [usize; 3],
+    a: Rc<Vec<f32>>,
+    b: Rc<Vec<f32>>,
+    expected: Vec<f32>,
+}
+
+/// Small numbers without a short period.
+fn values(len: usize, step: usize) -> Rc<Vec<f32>> {
+    Rc::new((0..len).map(|i| ((i * step) % 13) as f32 / 8.0 - 0.75).collect())
+}
+
+impl Product {
+    /// Operands of some values.
+    pub fn new([m, n, k]: [usize; 3]) -> Product {
+        let (a, b) = (values(m * k, 7), values(k * n, 5));
+        let mut expected = vec![0.0; m * n];
+        for (row, a) in expected.chunks_mut(n).zip(a.chunks(k)) {
+            for (a, b) in a.iter().zip(b.chunks(n)) {
+                row.iter_mut().zip(b).for_each(|(sum, b)| *sum += a * b);
+            }
+        }
+        Product { dims: [m, n, k], a, b, expected }
+    }
+
+    /// The largest difference of an engine's result over the largest number.
+    pub fn error(&self, engine: &mut Engine) -> f32 {
+        (engine.run)();
+        // SAFETY: `run` has ended, and nobody else writes the result.
+        let result = unsafe { &*engine.out.get() };
+        let [m, n, _] = self.dims;
+        let place = |at| if engine.columns { at % n * m + at / n } else { at };
+        let apart = self.expected.iter().enumerate().map(|(at, x)| (x - result[place(at)]).abs());
+        let largest = self.expected.iter().fold(1.0f32, |largest, x| largest.max(x.abs()));
+        apart.fold(0.0, f32::max) / largest
+    }
+}
+
+/// One library, ready to multiply.
+pub struct Engine {
+    pub name: &'static str,
+    pub run: Box<dyn FnMut()>,
+    out: Rc<UnsafeCell<Vec<f32>>>,
+    /// Columns of the result follow each other, not rows.
+    columns: bool,
+}
+
+impl Engine {
+    fn new<F: FnMut() + 'static>(
+        name: &'static str,
+        product: &Product,
+        make: impl FnOnce(*mut f32) -> F,
+    ) -> Engine {
+        let out = Rc::new(UnsafeCell::new(vec![0.0; product.expected.len()]));
+        // SAFETY: the pointer is used by `run` alone, while nobody reads the result.
+        let run = make(unsafe { (*out.get()).as_mut_ptr() });
+        Engine { name, run: Box::new(run), out, columns: false }
+    }
+}
+
+/// All libraries with so many threads, Pliant first.
+pub fn engines(product: &Product, threads: usize) -> Vec<Engine> {
+    vec![
+        pliant(product, threads),
+        gemm_crate(product, threads),
+        matrixmultiply_crate(product),
+        gemmkit_crate(product, threads),
+        gemmkit_packed(product, threads),
+    ]
+}
+
+/// Pliant: B in panels once.
+fn pliant(product: &Product, threads: usize) -> Engine {
+    let [m, n, k] = product.dims.map(|dim| dim as i64);
+    let a = Rc::clone(&product.a);
+    let b = Tensor::from_slice(&[k, n], &product.b).expect("a matrix");
+    let panels = pack_panels(&b, false).expect("a matrix");
+    let team = Team::new(threads);
+    Engine::new("Pliant", product, move |out| {
+        move || {
+            let runtime = KernelRuntime {
+                parallel_launch: pliant_pool::parallel_launch,
+                team: (&raw const team).cast::<c_void>(),
+                ..KernelRuntime::serial()
+            };
+            let weights = panels.as_slice::<f32>().expect("float32").as_ptr();
+            let width = panels.shape()[2];
+            // SAFETY: the operands have these sizes.
+            unsafe {
+                pliant_gemm_packed_f32(
+                    &runtime,
+                    m,
+                    n,
+                    k,
+                    a.as_ptr(),
+                    k,
+                    1,
+                    weights,
+                    width,
+                    out,
+                    n,
+                    0,
+                );
+            }
+        }
+    })
+}
+
+/// `gemm`, with its AVX-512 kernels built in and Rayon for threads. It has no packed operands.
+fn gemm_crate(product: &Product, threads: usize) -> Engine {
+    let [m, n, k] = product.dims;
+    let (a, b) = (Rc::clone(&product.a), Rc::clone(&product.b));
+    let threads =
+        if threads == 1 { gemm::Parallelism::None } else { gemm::Parallelism::Rayon(threads) };
+    Engine::new("gemm", product, move |out| {
+        move || {
+            let [row, deep] = [n, k].map(|step| step as isize);
+            let (a, b) = (a.as_ptr(), b.as_ptr());
+            // SAFETY: the operands have these sizes; columns follow each other, rows are so far apart.
+            unsafe {
+                gemm::gemm(
+                    m, n, k, out, 1, row, false, a, 1, deep, b, 1, row, 0.0, 1.0, false, false,
+                    false, threads,
+                );
+            }
+        }
+    })
+}
+
+/// `matrixmultiply`, with its own threads, whose number is in the environment. It has no packed operands.
+fn matrixmultiply_crate(product: &Product) -> Engine {
+    let [m, n, k] = product.dims;
+    let (a, b) = (Rc::clone(&product.a), Rc::clone(&product.b));
+    Engine::new("matrixmultiply", product, move |out| {
+        move || {
+            let [row, deep] = [n, k].map(|step| step as isize);
+            let (a, b) = (a.as_ptr(), b.as_ptr());
+            // SAFETY: the operands have these sizes.
+            unsafe { matrixmultiply::sgemm(m, k, n, 1.0, a, deep, 1, b, row, 1, 0.0, out, row, 1) };
+        }
+    })
+}
+
+fn rayon(threads: usize) -> gemmkit::Parallelism {
+    if threads == 1 { gemmkit::Parallelism::Serial } else { gemmkit::Parallelism::Rayon(threads) }
+}
+
+/// `gemmkit` with plain operands.
+fn gemmkit_crate(product: &Product, threads: usize) -> Engine {
+    let [m, n, k] = product.dims;
+    let (a, b) = (Rc::clone(&product.a), Rc::clone(&product.b));
+    Engine::new("gemmkit", product, move |out| {
+        move || {
+            // SAFETY: the result has this size, and nobody else uses it.
+            let out = unsafe { std::slice::from_raw_parts_mut(out, m * n) };
+            let (a, b) = (MatRef::from_row_major(&a, m, k), MatRef::from_row_major(&b, k, n));
+            gemmkit::gemm(1.0, a, b, 0.0, MatMut::from_row_major(out, m, n), rayon(threads));
+        }
+    })
+}
+
+/// `gemmkit` with B packed once, which it takes for results in columns alone.
+fn gemmkit_packed(product: &Product, threads: usize) -> Engine {
+    let [m, n, k] = product.dims;
+    let a = Rc::clone(&product.a);
+    let packed = gemmkit::prepack_rhs(MatRef::from_row_major(&product.b, k, n));
+    let mut engine = Engine::new("gemmkit prepacked", product, move |out| {
+        move || {
+            // SAFETY: the result has this size, and nobody else uses it.
+            let out = unsafe { std::slice::from_raw_parts_mut(out, m * n) };
+            let a = MatRef::from_row_major(&a, m, k);
+            gemmkit::gemm_packed_b(
+                1.0,
+                a,
+                &packed,
+                0.0,
+                MatMut::from_col_major(out, m, n),
+                rayon(threads),
+            );
+        }
+    });
+    engine.columns = true;
+    engine
+}

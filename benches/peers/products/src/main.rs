@@ -1,0 +1,82 @@
+//! Times one product after another with each library in turn, and prints a line for each: `m n k library seconds`.
+//!
+//! Arguments: a number of threads (`MATMUL_NUM_THREADS` must say the same, since `matrixmultiply` reads nothing else), then
+//! shapes as `MxNxK`. A case counts with the best stretch of its rounds; libraries take turns in each round, with a pause before
+//! each, in which the threads of the one before stop spinning.
+
+mod engines;
+
+use std::time::{Duration, Instant};
+
+use engines::{Product, engines};
+
+/// Turns of each library.
+const ROUNDS: usize = 7;
+/// The threads of the library before go to sleep.
+const PAUSE: Duration = Duration::from_millis(15);
+/// A turn lasts so long at least, after as much to warm up.
+const TURN: Duration = Duration::from_millis(10);
+/// Stretches of calls that are timed together.
+const STRETCH: Duration = Duration::from_micros(100);
+/// The largest relative error that counts as the same product.
+const TOLERANCE: f32 = 1e-4;
+
+/// The best seconds of a call within one turn.
+fn turn(run: &mut dyn FnMut()) -> f64 {
+    let (mut best, begin) = (f64::INFINITY, Instant::now());
+    while begin.elapsed() < 2 * TURN {
+        let (mut calls, stretch) = (0, Instant::now());
+        while calls == 0 || stretch.elapsed() < STRETCH {
+            run();
+            calls += 1;
+        }
+        if begin.elapsed() > TURN || calls == 1 {
+            best = best.min(stretch.elapsed().as_secs_f64() / f64::from(calls));
+        }
+    }
+    best
+}
+
+fn shape(text: &str) -> Option<[usize; 3]> {
+    let parts: Vec<usize> = text.split('x').map(|part| part.parse().ok()).collect::<Option<_>>()?;
+    parts.try_into().ok().filter(|dims: &[usize; 3]| dims.iter().all(|&dim| dim > 0))
+}
+
+fn measure(dims: [usize; 3], threads: usize) {
+    let product = Product::new(dims);
+    let mut engines = engines(&product, threads);
+    let mut best = vec![f64::INFINITY; engines.len()];
+    for round in 0..ROUNDS {
+        for place in 0..engines.len() {
+            let at = (place + round) % engines.len();
+            std::thread::sleep(PAUSE);
+            best[at] = best[at].min(turn(&mut engines[at].run));
+        }
+    }
+    for (engine, seconds) in engines.iter_mut().zip(best) {
+        let error = product.error(engine);
+        assert!(error < TOLERANCE, "{} is wrong by {error} at {dims:?}", engine.name);
+        let [m, n, k] = dims;
+        println!("{m} {n} {k} {} {seconds:e}", engine.name);
+    }
+}
+
+fn main() {
+    let usage = "usage: pliant-peer-products THREADS MxNxK...";
+    if cfg!(debug_assertions) {
+        eprintln!(
+            "error: this is a debug build, whose times mean nothing\nhelp: cargo run --release"
+        );
+        std::process::exit(1);
+    }
+    let mut words = std::env::args().skip(1);
+    let threads = words.next().and_then(|word| word.parse().ok()).filter(|&count| count > 0);
+    let shapes: Option<Vec<_>> = words.map(|word| shape(&word)).collect();
+    let (Some(threads), Some(shapes)) = (threads, shapes) else {
+        eprintln!("{usage}");
+        std::process::exit(2);
+    };
+    for dims in shapes {
+        measure(dims, threads);
+    }
+}
