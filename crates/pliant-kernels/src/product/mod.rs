@@ -5,9 +5,11 @@
 //! | [`tile`] | the micro-kernel, one instance for each height and width, and its dispatch over instruction sets |
 //! | [`rows`] | how rows are cut into slivers |
 //! | [`packed`] | products with a right operand packed at compile time |
+//! | [`near`] | copies of rows of A that would share sets of the caches |
 //! | [`varying`] | products of two operands that both vary |
 //! | [`share`] | how products are shared by the worker team |
 
+pub mod near;
 pub mod packed;
 pub mod rows;
 pub mod share;

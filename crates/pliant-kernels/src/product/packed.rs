@@ -2,11 +2,11 @@
 //!
 //! Recipe: blocks of rows, then panels, then blocks of k, then slivers. A slice of a panel, [`SLICE`] bytes, is read by all
 //! slivers of a block of rows from the first-level cache; the sums of a panel stay in the nearest caches until all of k has
-//! been added, and a block of A in the second level. Where A is too deep for that, its slices of [`DEEP`] columns are passed
-//! over one after the other. Instructions with narrow tiles run over a panel in several strips. The last panel is as wide in
-//! memory as the others; what lies beyond the last column is not computed but for the rest of a vector, and never written. An
-//! epilogue gets each tile right after its last block of k. Where it alone writes results, there is no C: sums stay in scratch
-//! memory.
+//! been added, and a block of A in the second level. Where A is too deep for that, even parts of some [`DEEP`] columns are
+//! passed over one after the other; rows that would share sets of the caches are copied ([`super::near`]). Instructions
+//! with narrow tiles run over a panel in several strips. The last panel is as wide in memory as the others; what lies
+//! beyond the last column is not computed but for the rest of a vector, and never written. An epilogue gets each tile right
+//! after its last block of k. Where it alone writes results, there is no C: sums stay in scratch memory.
 //!
 //! Measured on a processor with two multiply-adds of 512 bits in a cycle, 48 KB and 2 MB of cache, clock and peak taken beside
 //! each round, two threads, against blocks of 512 of k outside of rows and panels: 96 % of the peak for 88 at 504 x 384 x 384,
@@ -18,6 +18,7 @@ use std::ops::Range;
 
 use pliant_exec::abi::STATUS_OK;
 
+use super::near::with_near_rows;
 use super::rows::slivers;
 use super::share::part;
 use super::tile::{Ahead, Element, Kernels, LINE, ROWS, SPLITS, Tile};
@@ -97,20 +98,42 @@ impl<T: Element> PackedProduct<T> {
             return unsafe { self.in_scratch(kernels, rows, panels) };
         }
         for rows in row_blocks(rows) {
-            for deep in steps(0..self.k, DEEP) {
-                for panel in panels.clone() {
-                    let (c, c_row) = self.c;
-                    let first = rows.start as isize * c_row + (panel * self.width) as isize;
-                    let sums = (c.wrapping_offset(first), c_row);
-                    let next = (panel + 1 < panels.end).then_some(deep.start);
-                    // SAFETY: the caller's promise.
-                    let status = unsafe {
-                        self.panel(kernels, rows.clone(), (panel, next), deep.clone(), sums)
-                    };
-                    if status != STATUS_OK {
-                        return status;
-                    }
+            for deep in deep_steps(self.k, slice_rows(kernels)) {
+                // SAFETY: the caller's promise.
+                let status = unsafe {
+                    with_near_rows(self, &rows, &deep, panels.len(), |near| {
+                        near.in_place(kernels, &rows, panels.clone(), &deep)
+                    })
+                };
+                if status != STATUS_OK {
+                    return status;
                 }
+            }
+        }
+        STATUS_OK
+    }
+
+    /// Adds the products of some of k to a block of rows of some panels of C.
+    ///
+    /// # Safety
+    /// As for [`PackedProduct::block`].
+    unsafe fn in_place(
+        &self,
+        kernels: &Kernels<T>,
+        rows: &Range<usize>,
+        panels: Range<usize>,
+        deep: &Range<usize>,
+    ) -> i64 {
+        for panel in panels.clone() {
+            let (c, c_row) = self.c;
+            let first = rows.start as isize * c_row + (panel * self.width) as isize;
+            let sums = (c.wrapping_offset(first), c_row);
+            let next = (panel + 1 < panels.end).then_some(deep.start);
+            // SAFETY: the caller's promise.
+            let status =
+                unsafe { self.panel(kernels, rows.clone(), (panel, next), deep.clone(), sums) };
+            if status != STATUS_OK {
+                return status;
             }
         }
         STATUS_OK
@@ -130,14 +153,19 @@ impl<T: Element> PackedProduct<T> {
         let mut sums = Scratch([const { MaybeUninit::<T>::uninit() }; ROW_BLOCK * MOST_COLUMNS]);
         let sums = (sums.0.as_mut_ptr().cast::<T>(), self.width as isize);
         for rows in row_blocks(rows) {
-            for panel in panels.clone() {
-                let next = (panel + 1 < panels.end).then_some(0);
-                // SAFETY: the caller's promise; scratch memory holds a block of rows of the widest panel.
-                let status =
-                    unsafe { self.panel(kernels, rows.clone(), (panel, next), 0..self.k, sums) };
-                if status != STATUS_OK {
-                    return status;
-                }
+            let each_panel = |near: &Self| {
+                let status = panels.clone().map(|panel| {
+                    let next = (panel + 1 < panels.end).then_some(0);
+                    // SAFETY: the caller's promise; scratch memory holds a block of rows of the widest panel.
+                    unsafe { near.panel(kernels, rows.clone(), (panel, next), 0..self.k, sums) }
+                });
+                { status }.find(|&status| status != STATUS_OK).unwrap_or(STATUS_OK)
+            };
+            // SAFETY: the caller's promise.
+            let status =
+                unsafe { with_near_rows(self, &rows, &(0..self.k), panels.len(), each_panel) };
+            if status != STATUS_OK {
+                return status;
             }
         }
         STATUS_OK
@@ -209,7 +237,8 @@ impl<T: Element> PackedProduct<T> {
                     let (a, a_row, a_col) = self.a;
                     let mut tile = Tile {
                         k: k.len(),
-                        a: a.offset((rows.start + row) as isize * a_row + k.start as isize * a_col),
+                        a: a.wrapping_offset((rows.start + row) as isize * a_row)
+                            .wrapping_offset(k.start as isize * a_col),
                         a_row,
                         a_col,
                         b: b.add(column),
@@ -231,6 +260,12 @@ impl<T: Element> PackedProduct<T> {
         }
         STATUS_OK
     }
+}
+
+/// All of k in even steps of about [`DEEP`], whole slices but for the last.
+fn deep_steps(k: usize, slice: usize) -> impl Iterator<Item = Range<usize>> {
+    let step = k.div_ceil(k.div_ceil(DEEP).max(1));
+    steps(0..k, step.next_multiple_of(slice))
 }
 
 /// Even blocks of rows.

@@ -56,7 +56,7 @@ fn want(a: &[f32], b: &[f32], (m, n, k): (usize, usize, usize)) -> Vec<f32> {
     (0..m * n).map(|at| sum(at) * 2.0 + at as f32).collect()
 }
 
-const SIZES: [(usize, usize, usize); 8] = [
+const SIZES: [(usize, usize, usize); 9] = [
     (0, 5, 3),
     (1, 1, 1),
     (1, 70, 33),
@@ -64,6 +64,7 @@ const SIZES: [(usize, usize, usize); 8] = [
     (7, 100, 17),
     (13, 130, 600),
     (97, 65, 530),
+    (26, 300, 1024),
     (2, 40, 2100),
 ];
 

@@ -113,6 +113,18 @@ fn every_isa_computes_every_size_inside_its_operands() {
 }
 
 #[test]
+fn rows_that_share_sets_of_the_caches_are_copied_inside_their_operands() {
+    for isa in available() {
+        for at_end in [false, true] {
+            let (got, want) = product::<f32>(isa, (53, 520, 1024), (false, at_end, at_end));
+            assert_eq!(got, want, "{isa:?} float32");
+            let (got, want) = product::<f64>(isa, (53, 260, 512), (false, at_end, at_end));
+            assert_eq!(got, want, "{isa:?} float64");
+        }
+    }
+}
+
+#[test]
 fn not_a_number_and_infinity_reach_their_row_and_column_alone() {
     let (m, n, k) = (7, 70, 5);
     for isa in available() {

@@ -1,0 +1,68 @@
+//! Copies of rows of A that lie near each other, where the rows themselves fall into the same sets of the caches.
+//!
+//! Rows whose distance is a multiple of [`SETS`] bytes share the few places of a set, in the first-level cache and in what
+//! keeps addresses of pages. A block of them is copied once for all panels. Measured against reading in place, beside each
+//! other: 1.05 to 1.14 times as fast at 2048 cubed with one thread and with two, 1.01 to 1.06 at 512 and 1024 x 1024 x 1024;
+//! nothing, and no loss, at 512 x 768 x 3072. Sums of a panel in memory of their own besides cost 2 to 5 %.
+
+use std::cell::RefCell;
+use std::ops::Range;
+
+use super::PackedProduct;
+use super::tile::{Element, LINE};
+
+/// Bytes after which addresses fall into the same set of a first-level cache: 64 sets of a line each.
+const SETS: usize = 64 * LINE;
+/// Panels that read a copy at least.
+const PANELS: usize = 4;
+/// Rows of a copy at least.
+const FEW: usize = 24;
+
+/// Memory in lines of the caches.
+#[derive(Clone)]
+#[repr(C, align(64))]
+struct Line([u8; LINE]);
+
+thread_local! {
+    static ROWS: RefCell<Vec<Line>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Calls `f` with the product itself or, where that pays for so many panels, with one whose A is a copy of some rows and
+/// columns, outside of which it must not be read.
+///
+/// # Safety
+/// These elements of A are readable.
+pub unsafe fn with_near_rows<T: Element, R>(
+    product: &PackedProduct<T>,
+    rows: &Range<usize>,
+    columns: &Range<usize>,
+    panels: usize,
+    f: impl FnOnce(&PackedProduct<T>) -> R,
+) -> R {
+    let (a, a_row, a_col) = product.a;
+    let apart = a_row.unsigned_abs() * size_of::<T>();
+    if a_col != 1
+        || panels < PANELS
+        || rows.len() < FEW
+        || apart == 0
+        || !apart.is_multiple_of(SETS)
+    {
+        return f(product);
+    }
+    let per_line = LINE / size_of::<T>();
+    // An odd number of lines from row to row, so that neighbours begin in different sets.
+    let row = (columns.len().div_ceil(per_line) | 1) * per_line;
+    ROWS.with_borrow_mut(|memory| {
+        memory.resize((rows.len() * row / per_line).max(memory.len()), Line([0; LINE]));
+        let copy = memory.as_mut_ptr().cast::<T>();
+        for (index, at) in rows.clone().enumerate() {
+            // SAFETY: the caller's promise; the memory holds so many rows, and lines are aligned for their elements.
+            unsafe {
+                let from = a.offset(at as isize * a_row).add(columns.start);
+                copy.add(index * row).copy_from_nonoverlapping(from, columns.len());
+            }
+        }
+        let first = copy.cast_const().wrapping_sub(rows.start * row).wrapping_sub(columns.start);
+        f(&PackedProduct { a: (first, row as isize, 1), ..*product })
+    })
+}
