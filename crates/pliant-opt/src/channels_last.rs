@@ -42,7 +42,15 @@ use rustc_hash::FxHashMap;
 
 use crate::products::PERMUTE;
 
-const CONVOLUTIONS: [Op; 3] = [Op("relax.nn.conv1d"), Op("relax.nn.conv2d"), Op("relax.nn.conv3d")];
+/// By dims, ordinary ones and then those that are transposed.
+const CONVOLUTIONS: [Op; 6] = [
+    Op("relax.nn.conv1d"),
+    Op("relax.nn.conv2d"),
+    Op("relax.nn.conv3d"),
+    Op("relax.nn.conv1d_transpose"),
+    Op("relax.nn.conv2d_transpose"),
+    Op("relax.nn.conv3d_transpose"),
+];
 const POOLS: [Op; 9] = [
     Op("relax.nn.max_pool1d"),
     Op("relax.nn.max_pool2d"),
@@ -126,14 +134,14 @@ fn convolves(func: &Function) -> bool {
 /// Whether a value is a convolution of float32 with a constant whose channels come first.
 fn convolution(func: &Function, e: Expr) -> bool {
     let Some((op, args, attrs)) = call(func, e) else { return false };
-    let Some(dims) = CONVOLUTIONS.iter().position(|&o| o == op) else { return false };
+    let Some(place) = CONVOLUTIONS.iter().position(|&o| o == op) else { return false };
     let float = |e: Expr| func.ty(e).dtype() == Some(DType::Float32);
     matches!(func.expr(args[1]), ExprData::Constant(_))
         && args.iter().all(|&a| float(a))
         && float(e)
         && func.ty(e).dims().is_some()
         && func.ty(args[0]).dims().is_some()
-        && channels_first(&attrs, "data_layout", dims + 1)
+        && channels_first(&attrs, "data_layout", place % 3 + 1)
 }
 
 /// Whether a layout has its channels first, and that of the results is the same.

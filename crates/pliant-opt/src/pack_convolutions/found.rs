@@ -8,7 +8,17 @@ use pliant_pass::rewrite::{for_each_operand_var, reachable_seqs};
 use pliant_tensor::Tensor;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-const OPS: [Op; 3] = [Op("relax.nn.conv1d"), Op("relax.nn.conv2d"), Op("relax.nn.conv3d")];
+use super::phases;
+
+/// By dims, ordinary ones and then those that are transposed.
+const OPS: [Op; 6] = [
+    Op("relax.nn.conv1d"),
+    Op("relax.nn.conv2d"),
+    Op("relax.nn.conv3d"),
+    Op("relax.nn.conv1d_transpose"),
+    Op("relax.nn.conv2d_transpose"),
+    Op("relax.nn.conv3d_transpose"),
+];
 const ADD: Op = Op("relax.add");
 const RELU: Op = Op("relax.nn.relu");
 const MAXIMUM: Op = Op("relax.maximum");
@@ -43,8 +53,10 @@ pub(super) struct Convolution {
     pub kernel: Vec<i64>,
     pub strides: Vec<i64>,
     pub dilation: Vec<i64>,
-    /// Zeros before and after.
+    /// Zeros before and after; what is cut off the results where it is transposed.
     pub pads: Vec<(i64, i64)>,
+    /// What is added behind the results of a transposed convolution; `None` for an ordinary one.
+    pub transposed: Option<Vec<i64>>,
     /// Whether the channels of input and results come last.
     pub last: bool,
     /// Added to each channel.
@@ -69,7 +81,8 @@ impl Convolution {
     /// and filters they would be 16 MB.
     pub fn is_winograd(&self) -> bool {
         let ones = self.strides == [1, 1] && self.dilation == [1, 1] && self.groups == 1;
-        ones && self.last
+        ones && self.transposed.is_none()
+            && self.last
             && self.kernel == [3, 3]
             && self.channels.min(self.filters) >= WINOGRAD_LEAST
             && self.channels.saturating_mul(self.filters) <= WINOGRAD_MOST
@@ -122,7 +135,8 @@ fn constant(func: &Function, e: Expr) -> Option<&Tensor> {
 /// The convolution that a binding is.
 fn convolution(func: &Function, binding: Binding) -> Option<Convolution> {
     let (op, args, attrs) = call(func, binding.value)?;
-    let dims = OPS.iter().position(|&o| o == op)? + 1;
+    let place = OPS.iter().position(|&o| o == op)?;
+    let (dims, turned) = (place % 3 + 1, place >= 3);
     let (x, weights) = (args[0], constant(func, args[1])?);
     let float = |e: Expr| func.ty(e).dtype() == Some(DType::Float32);
     if weights.dtype() != DType::Float32 || !float(x) || !float(binding.value) {
@@ -144,8 +158,12 @@ fn convolution(func: &Function, binding: Binding) -> Option<Convolution> {
     }
     let kernel: Vec<i64> = letters.chars().map(size).collect::<Option<_>>()?;
     let groups = attrs.get("groups").and_then(AttrValue::as_int).unwrap_or(1);
-    let (filters, own) = (size('O')?, size('I')?);
-    let channels = own.checked_mul(groups)?;
+    // Of one of both the weights have all, of the other those of a group.
+    let (filters, channels) = if turned {
+        (size('O')?.checked_mul(groups)?, size('I')?)
+    } else {
+        (size('O')?, size('I')?.checked_mul(groups)?)
+    };
     let shape = func.ty(x).dims()?;
     let of_x = if last { shape.last() } else { shape.get(1) };
     let c = Convolution {
@@ -160,6 +178,7 @@ fn convolution(func: &Function, binding: Binding) -> Option<Convolution> {
         strides: each(attrs, "strides", dims, 1)?,
         dilation: each(attrs, "dilation", dims, 1)?,
         pads: pads(attrs, dims)?,
+        transposed: if turned { Some(each(attrs, "output_padding", dims, 0)?) } else { None },
         last,
         bias: None,
         residual: None,
@@ -168,11 +187,12 @@ fn convolution(func: &Function, binding: Binding) -> Option<Convolution> {
         inside: Vec::new(),
     };
     let known = shape.len() == dims + 2 && func.syms.as_int(*of_x?) == Some(channels);
-    let some = groups > 0 && filters > 0 && own > 0 && filters % groups == 0;
+    let some = groups > 0 && filters > 0 && channels > 0;
+    let some = some && filters % groups == 0 && channels % groups == 0;
     let some = some && c.kernel.iter().chain(&c.strides).chain(&c.dilation).all(|&k| k > 0);
     // Groups of few channels are short runs of products; the loops of one filter for a channel want channels last.
-    let wide = groups == 1 || own >= 4 || c.is_depthwise() && last;
-    (known && some && wide).then_some(c)
+    let wide = groups == 1 || channels / groups.max(1) >= 4 || c.is_depthwise() && last;
+    (known && some && wide && phases::apply(&c)).then_some(c)
 }
 
 /// Whether channels come last; `None` for a layout that is neither `NCHW` nor `NHWC`, or where the results have another.
@@ -293,6 +313,7 @@ fn extended(
                 Some(bias) if c.bias.is_none() && c.residual.is_none() => c.bias = Some(bias),
                 Some(_) => return false,
                 None if c.last
+                    && c.transposed.is_none()
                     && c.residual.is_none()
                     && func.expr_ty(e) == func.expr_ty(next.value) =>
                 {

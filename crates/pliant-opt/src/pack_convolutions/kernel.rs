@@ -1,13 +1,14 @@
-//! The loop function of a convolution: one call of `pliant_convolve_f32`.
+//! The loop function of a convolution: a call of `pliant_convolve_f32` for each of its phases.
 
 use pliant_ir::DType;
 use pliant_ir::relax::{Expr as RelaxExpr, Function};
-use pliant_ir::tir::{Intrin, Ty};
+use pliant_ir::tir::{BinOp, Intrin, Ty};
 use pliant_ops::legalize::TirCall;
 use pliant_ops::te::{self, Expr, Tensor};
 use pliant_ops::{LegalizeError, te_call};
 
 use super::found::{Activation, Convolution};
+use super::phases::Phase;
 
 fn address(t: &Tensor) -> Expr {
     te::call(Intrin::AddressOf, vec![t.at(&vec![te::int(0); t.ndim()])])
@@ -44,6 +45,10 @@ fn results(c: &Convolution, x: &Tensor) -> Vec<Expr> {
     let sizes = spatial(c, x.shape());
     let counts = sizes.iter().enumerate().map(|(k, size)| {
         let reach = (c.kernel[k] - 1) * c.dilation[k];
+        if let Some(more) = &c.transposed {
+            let rest = reach + 1 + more[k] - c.pads[k].0 - c.pads[k].1;
+            return (size - te::int(1)) * te::int(c.strides[k]) + te::int(rest);
+        }
         let last = size + te::int(c.pads[k].0 + c.pads[k].1 - reach - 1);
         te::floordiv(&last, &te::int(c.strides[k])) + te::int(1)
     });
@@ -62,29 +67,59 @@ fn results(c: &Convolution, x: &Tensor) -> Vec<Expr> {
 pub(super) fn call(
     func: &mut Function,
     c: &Convolution,
-    weights: RelaxExpr,
+    phases: &[Phase],
+    weights: &[RelaxExpr],
     bias: Option<RelaxExpr>,
 ) -> Result<TirCall, LegalizeError> {
-    let mut operands = vec![c.x, weights];
+    let mut operands = vec![c.x];
+    operands.extend(weights);
     operands.extend(bias);
     operands.extend(c.residual);
-    let name = format!("conv{}d_packed", c.dims);
+    let kind = if c.transposed.is_some() { "_transpose" } else { "" };
+    let name = format!("conv{}d{kind}_packed", c.dims);
     te_call(func, &name, &operands, |t| {
         let shape = results(c, &t[0]);
-        let write = |b: &mut te::Body, out: &[Tensor]| b.evaluate(kernel(c, t, &out[0]));
+        let (weights, others) = t[1..].split_at(phases.len());
+        let write = |b: &mut te::Body, out: &[Tensor]| {
+            for (phase, weights) in phases.iter().zip(weights) {
+                b.evaluate(kernel(phase, (&t[0], weights, others), &out[0]));
+            }
+        };
         Ok(te::extern_(&name, &[(shape, DType::Float32)], write))
     })
 }
 
-/// The call of the kernel.
-fn kernel(c: &Convolution, t: &[Tensor], out: &Tensor) -> Expr {
-    let (x, weights) = (&t[0], &t[1]);
-    let bias = c.bias.as_ref().map(|_| &t[2]);
-    let residual = c.residual.map(|_| &t[t.len() - 1]);
+/// Where the results of a phase begin, their sizes, and their strides.
+fn places(p: &Phase, out: &Tensor) -> (Expr, Vec<Expr>, Vec<Expr>) {
+    let c = &p.convolution;
+    let (mut sizes, mut strides) = (spatial(c, out.shape()), strides(c, out.shape()));
+    let mut first = vec![te::int(0); out.ndim()];
+    for k in 0..c.dims {
+        let (at, step) = (te::int(p.first[k]), te::int(p.step[k]));
+        if p.first[k] > 0 {
+            // A phase without results begins where there is something, or nowhere.
+            let last = te::binary(BinOp::Max, &(&sizes[k] - te::int(1)), &te::int(0));
+            first[k + if c.last { 1 } else { 2 }] = te::binary(BinOp::Min, &at, &last);
+        }
+        if p.step[k] > 1 {
+            sizes[k] = te::floordiv(&(&sizes[k] + te::int(p.step[k] - 1 - p.first[k])), &step);
+            let along = &mut strides[2 + 3 - c.dims + k];
+            *along = &*along * step;
+        }
+    }
+    (te::call(Intrin::AddressOf, vec![out.at(&first)]), sizes, strides)
+}
+
+/// The call of the kernel, for its input, its weights, and a bias and a residual where there are some.
+fn kernel(p: &Phase, (x, weights, others): (&Tensor, &Tensor, &[Tensor]), out: &Tensor) -> Expr {
+    let c = &p.convolution;
+    let bias = c.bias.as_ref().map(|_| &others[0]);
+    let residual = c.residual.map(|_| &others[others.len() - 1]);
+    let (begin, sizes, places) = places(p, out);
     let mut args = vec![te::string("pliant_convolve_f32"), x.shape()[0].clone()];
     args.extend([c.channels, c.filters, c.groups].map(te::int));
     args.extend(three(spatial(c, x.shape()), 1));
-    args.extend(three(spatial(c, out.shape()), 1));
+    args.extend(three(sizes, 1));
     for list in [&c.kernel, &c.strides, &c.dilation] {
         args.extend(numbers(list, 1));
     }
@@ -94,8 +129,7 @@ fn kernel(c: &Convolution, t: &[Tensor], out: &Tensor) -> Expr {
     args.extend(strides(c, x.shape()));
     args.push(address(weights));
     args.push(if c.is_depthwise() { te::int(1) } else { weights.shape()[2].clone() });
-    args.push(address(out));
-    let places = strides(c, out.shape());
+    args.push(begin);
     args.extend(places.iter().cloned());
     args.push(te::int(i64::from(bias.is_some())));
     // What is not there has the address of something that is.

@@ -2,7 +2,7 @@
 //! Makes calls of the library's convolution of convolutions with constant weights, which it packs: the constant takes the form
 //! of panels that the kernel reads from end to end. A bias for each channel, and `relu` or limits that follow, are done with the
 //! results while the nearest caches hold them, and so is a residual where channels come last. Kernels of 3 x 3 over 64 channels and
-//! more that come last are turned for Winograd's algorithm.
+//! more that come last are turned for Winograd's algorithm. A transposed convolution is a call for each phase of its strides.
 //!
 //! # Before
 //! With a weight of `[20, 3, 3, 3]` and a bias of `[1, 20, 1, 1]`.
@@ -23,13 +23,15 @@
 //!
 //! # Keeps
 //! Convolutions of other types than float32, of weights that are no constants or channels that must yet be checked, those with
-//! one filter for each channel where channels come first, and all of them where kernels are switched off.
+//! one filter for each channel where channels come first, transposed ones with strides and dilations along one dim, kernels
+//! smaller than their strides or more than 64 phases, and all of them where kernels are switched off.
 //!
 //! # Never
 //! Moves what follows a convolution out of its dataflow block, or a convolution behind a call that may write into what it reads.
 
 mod found;
 mod kernel;
+mod phases;
 mod weights;
 
 use std::sync::Arc;
@@ -38,11 +40,12 @@ use pliant_ir::relax::{Expr, Function, Var};
 use pliant_ir::{BaseFunc, IRModule};
 use pliant_pass::rewrite::rewrite_bindings;
 use pliant_pass::{ModulePass, PassContext, PassError, Writers};
-use pliant_tensor::Tensor;
+use pliant_tensor::{Tensor, TensorError};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::kernels::Kernels;
 use found::Convolution;
+use phases::Phase;
 
 /// See the module's documentation.
 pub struct PackConvolutions;
@@ -85,19 +88,32 @@ struct Packing {
     layout: String,
     groups: i64,
     winograd: bool,
+    /// Which phase of a transposed convolution, in which form.
+    phase: Option<(usize, PhaseForm)>,
 }
 
+/// What the weights of a phase follow from, beside those of the convolution: strides, dilation and what is cut off.
+type PhaseForm = (Vec<i64>, Vec<i64>, Vec<(i64, i64)>);
+
 impl Packing {
-    fn of(c: &Convolution) -> Packing {
-        let (weights, layout) = (c.weights.clone(), c.weight_layout.clone());
-        Packing { weights, layout, groups: c.groups, winograd: c.is_winograd() }
+    /// How the weights of phase `index` of a convolution are packed.
+    fn of(c: &Convolution, index: usize, phase: &Phase) -> Packing {
+        let form = || (c.strides.clone(), c.dilation.clone(), c.pads.clone());
+        Packing {
+            weights: c.weights.clone(),
+            layout: c.weight_layout.clone(),
+            groups: c.groups,
+            winograd: phase.convolution.is_winograd(),
+            phase: c.transposed.is_some().then(|| (index, form())),
+        }
     }
 
-    fn is_of(&self, c: &Convolution) -> bool {
-        self.weights.same(&c.weights)
-            && self.layout == c.weight_layout
-            && self.groups == c.groups
-            && self.winograd == c.is_winograd()
+    fn is(&self, other: &Packing) -> bool {
+        self.weights.same(&other.weights)
+            && self.layout == other.layout
+            && self.groups == other.groups
+            && self.winograd == other.winograd
+            && self.phase == other.phase
     }
 }
 
@@ -132,23 +148,29 @@ impl Packer {
         let failed = |e: &dyn std::fmt::Display| {
             PassError::internal(format!("a convolution has no loop function: {e}"))
         };
-        let weights = match self.packed.iter().find(|(packing, _)| packing.is_of(c)) {
-            Some((_, packed)) => packed.clone(),
-            None => {
-                let packed = weights::packed(c).map_err(|e| failed(&e))?;
-                self.packed.push((Packing::of(c), packed.clone()));
-                packed
-            }
-        };
-        let weights = func.constant(weights);
+        let phases = phases::of(c).map_err(|e| failed(&e))?;
+        let mut weights = Vec::with_capacity(phases.len());
+        for (index, phase) in phases.iter().enumerate() {
+            let packed = self.packed(Packing::of(c, index, phase), phase);
+            weights.push(func.constant(packed.map_err(|e| failed(&e))?));
+        }
         let bias = c.bias.clone().map(|b| func.constant(b));
         let ty = func.var(c.result).ty;
-        let call = kernel::call(func, c, weights, bias).map_err(|e| failed(&e))?;
+        let call = kernel::call(func, c, &phases, &weights, bias).map_err(|e| failed(&e))?;
         if call.out_tys != [ty] {
             return Ok(None);
         }
         let name = self.kernels.add(&call.name, call.func);
         let (inputs, vars, tys) = (&call.inputs, &call.tir_vars, &call.out_tys);
         Ok(Some(pliant_ops::call_tir(func, &name, inputs, vars, tys, call.tuple)))
+    }
+    /// The packed weights of a phase, of which each form exists once.
+    fn packed(&mut self, packing: Packing, phase: &Phase) -> Result<Tensor, TensorError> {
+        if let Some((_, packed)) = self.packed.iter().find(|(other, _)| other.is(&packing)) {
+            return Ok(packed.clone());
+        }
+        let packed = weights::packed(&phase.convolution)?;
+        self.packed.push((packing, packed.clone()));
+        Ok(packed)
     }
 }

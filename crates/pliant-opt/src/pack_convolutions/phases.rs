@@ -1,0 +1,120 @@
+//! Transposed convolutions as ordinary ones: with steps of `s` the results that lie `s` apart read the same taps, so that each
+//! of the `s` phases of a dim is a convolution with steps of 1, of every `s`-th tap turned over. No zeros are put between the
+//! inputs, and each result is written once.
+
+use pliant_tensor::{Tensor, TensorError};
+
+use super::found::Convolution;
+
+/// Phases at most: each is a call.
+const MOST: i64 = 64;
+
+/// The results of a convolution that one call of the kernel computes.
+pub(super) struct Phase {
+    /// The ordinary convolution that they are, whose results have no size of their own.
+    pub convolution: Convolution,
+    /// The first of them, in each dim.
+    pub first: Vec<i64>,
+    /// From one to the next.
+    pub step: Vec<i64>,
+}
+
+/// One dim of a phase.
+struct Line {
+    /// For each tap in the order of the inputs that of the weights.
+    taps: Vec<i64>,
+    /// Zeros before the inputs; negative where the first input is cut off.
+    before: i64,
+}
+
+/// Whether a convolution has phases that the kernel takes: all of them with taps and the first input, and not with taps and
+/// results that are both apart. Taps of zeros would do for the others, but not where inputs are infinite.
+pub(super) fn apply(c: &Convolution) -> bool {
+    if c.transposed.is_none() {
+        return true;
+    }
+    let phases = c.strides.iter().try_fold(1i64, |all, &s| all.checked_mul(s));
+    let whole = |line: Line| !line.taps.is_empty() && line.before >= 0;
+    phases.is_some_and(|count| count <= MOST)
+        && (0..c.dims).all(|k| {
+            let near = c.dilation[k] == 1 || c.strides[k] == 1;
+            near && (0..c.strides[k]).all(|first| whole(line(c, k, first)))
+        })
+}
+
+/// The phases of a convolution: itself, where it is an ordinary one.
+///
+/// # Errors
+/// Memory.
+pub(super) fn of(c: &Convolution) -> Result<Vec<Phase>, TensorError> {
+    if c.transposed.is_none() {
+        let (first, step) = (vec![0; c.dims], vec![1; c.dims]);
+        return Ok(vec![Phase { convolution: c.clone(), first, step }]);
+    }
+    (0..c.strides.iter().product()).map(|index| phase(c, index)).collect()
+}
+
+/// Phase `index`, counted in row-major order.
+fn phase(c: &Convolution, index: i64) -> Result<Phase, TensorError> {
+    let mut first = vec![0; c.dims];
+    let mut rest = index;
+    for k in (0..c.dims).rev() {
+        first[k] = rest % c.strides[k];
+        rest /= c.strides[k];
+    }
+    let lines: Vec<Line> = (0..c.dims).map(|k| line(c, k, first[k])).collect();
+    let convolution = Convolution {
+        weights: weights(c, &lines)?,
+        weight_layout: format!("OI{}", &"DHW"[3 - c.dims..]),
+        kernel: lines.iter().map(|l| l.taps.len() as i64).collect(),
+        strides: vec![1; c.dims],
+        pads: lines.iter().map(|l| (l.before, 0)).collect(),
+        transposed: None,
+        ..c.clone()
+    };
+    Ok(Phase { convolution, first, step: c.strides.clone() })
+}
+
+/// Dim `k` of the results from `first` on. Result `first + s * m` reads input `m + place - j` with tap `rest + s * j`, where
+/// `place` and `rest` are `first` and what is cut off, divided by `s`.
+fn line(c: &Convolution, k: usize, first: i64) -> Line {
+    let (size, step, dilation) = (c.kernel[k], c.strides[k], c.dilation[k]);
+    let at = first.saturating_add(c.pads[k].0);
+    let (place, rest) = (at / step, at % step);
+    let own = (size - rest + step - 1).max(0) / step;
+    let taps = (0..own).rev().map(|j| rest + step * j).collect();
+    Line { taps, before: (own - 1) * dilation - place }
+}
+
+/// The weights of a phase, filters of all groups first, then the channels of a group.
+fn weights(c: &Convolution, lines: &[Line]) -> Result<Tensor, TensorError> {
+    let data = c.weights.to_vec::<f32>()?;
+    let stride = |letter: char| -> i64 {
+        let at = c.weight_layout.find(letter).unwrap_or(0);
+        c.weights.shape()[at + 1..].iter().product()
+    };
+    let (outs, ins) = (c.filters / c.groups, c.channels / c.groups);
+    let (by_filter, by_channel) = (stride('O'), stride('I'));
+    let along: Vec<i64> = "DHW"[3 - c.dims..].chars().map(stride).collect();
+    let shape: Vec<i64> =
+        [c.filters, ins].into_iter().chain(lines.iter().map(|l| l.taps.len() as i64)).collect();
+    let taps: i64 = shape[2..].iter().product();
+    let mut out = Vec::with_capacity((c.filters * ins * taps) as usize);
+    for filter in 0..c.filters {
+        for channel in 0..ins {
+            let whole = filter / outs * ins + channel;
+            let start = filter % outs * by_filter + whole * by_channel;
+            out.extend((0..taps).map(|tap| {
+                let mut rest = tap;
+                let place = lines.iter().zip(&along).rev().fold(start, |at, (line, stride)| {
+                    let count = line.taps.len();
+                    let tap = line.taps[rest as usize % count];
+                    rest /= count as i64;
+                    at + tap * stride
+                });
+                data[place as usize]
+            }));
+        }
+    }
+    Tensor::from_slice(&shape, &out)
+}
