@@ -9,7 +9,7 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use floor::{Cases, Work, thread_counts, values};
 use pliant_kernels::convolution::{Convolution, Image, pliant_convolution_f32};
 use pliant_kernels::epilogue::{Epilogue, pliant_epilogue_f32};
-use pliant_tensor::{Tensor, WINOGRAD_NUMBERS, pack_panels};
+use pliant_tensor::{Tensor, Winograd, pack_panels};
 
 /// Height and width of the input, channels, filters, width of the kernel, stride, groups.
 const SHAPES: [(usize, usize, usize, usize, usize, usize); 18] = [
@@ -44,13 +44,15 @@ fn convolution(c: &mut Criterion) {
         let mut cases = Cases::new(c, "convolution", threads);
         let runtime = cases.runtime();
         let turned = SHAPES.into_iter().filter(|s| s.3 == 3 && s.4 == 1 && s.5 == 1);
-        let all = turned.map(|s| (s, true)).chain(SHAPES.map(|s| (s, false)));
+        let forms = [Some(Winograd::Two), Some(Winograd::Four)];
+        let turned = turned.flat_map(|s| forms.map(|form| (s, form)));
+        let all = turned.chain(SHAPES.map(|s| (s, None)));
         for ((size, channels, filters, kernel, stride, groups), winograd) in all {
             let margin = kernel / 2;
             let output = (size + 2 * margin - kernel) / stride + 1;
             let k = kernel * kernel * channels / groups;
             // What is multiplied does not change how long it takes.
-            let stored = if winograd { WINOGRAD_NUMBERS * channels } else { k };
+            let stored = winograd.map_or(k, |form| form.numbers() * channels);
             let x = values(size * size * channels, 7);
             let weights = values(stored * filters, 5);
             let mut out = vec![0f32; output * output * filters];
@@ -75,7 +77,7 @@ fn convolution(c: &mut Criterion) {
                 weights: if alone { weights.as_ptr() } else { packed.as_ptr() },
                 width: panels.shape()[2],
                 out: image(out.as_mut_ptr(), output, filters),
-                winograd: i64::from(winograd),
+                winograd: winograd.map_or(0, |form| form.side() as i64 - 3),
                 has_epilogue: 0,
                 epilogue: Epilogue { function: pliant_epilogue_f32, operands: std::ptr::null() },
             };
@@ -85,7 +87,8 @@ fn convolution(c: &mut Criterion) {
             };
             let kind = match (alone, winograd) {
                 (true, _) => ", each channel alone",
-                (_, true) => ", turned",
+                (_, Some(Winograd::Two)) => ", turned",
+                (_, Some(Winograd::Four)) => ", turned for 4 x 4",
                 _ => "",
             };
             let name = format!(

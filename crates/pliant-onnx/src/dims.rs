@@ -171,7 +171,7 @@ impl Symbols {
             b'+' => func.syms.add(a, b),
             b'-' => func.syms.sub(a, b),
             b'*' => func.syms.mul(a, b),
-            b'/' => func.syms.floordiv(a, b),
+            b'/' | FLOOR => func.syms.floordiv(a, b),
             CEIL => func.syms.ceildiv(a, b),
             MAX => func.syms.max(a, b),
             MIN => func.syms.min(a, b),
@@ -224,12 +224,14 @@ fn evaluate(tree: &Tree, size: &mut dyn FnMut(&str) -> Option<i64>) -> Option<i6
         MIN => Some(a.min(b)),
         _ if b <= 0 => None,
         CEIL => a.checked_add(b - 1).map(|a| a.div_euclid(b)),
-        b'/' => Some(a.div_euclid(b)),
+        b'/' | FLOOR => Some(a.div_euclid(b)),
         _ => Some(a.rem_euclid(b)),
     }
 }
 
 /// Functions of two, beside the signs that stand for themselves.
+/// A quotient that is written as one that is rounded down, and up.
+const FLOOR: u8 = b'f';
 const CEIL: u8 = b'c';
 const MAX: u8 = b'M';
 const MIN: u8 = b'm';
@@ -266,13 +268,25 @@ impl Tree {
 }
 
 impl Tree {
-    /// How many quotients are in it.
-    fn quotients(&self) -> usize {
+    /// Whether a quotient stands in it that may be no whole number.
+    fn parts(&self) -> bool {
         match self {
-            Tree::Int(_) | Tree::Name(_) => 0,
-            Tree::Op(op, sides) => {
-                usize::from(*op == b'/') + sides.0.quotients() + sides.1.quotients()
-            }
+            Tree::Int(_) | Tree::Name(_) => false,
+            Tree::Op(op, sides) => *op == b'/' || sides.0.parts() || sides.1.parts(),
+        }
+    }
+
+    /// Whether rounding its one quotient down rounds the whole down: whole numbers are added to it or taken from it.
+    fn rounds_as_a_whole(&self) -> bool {
+        match self {
+            Tree::Op(b'/', sides) => !sides.0.parts() && !sides.1.parts(),
+            Tree::Op(b'+', sides) => match (sides.0.parts(), sides.1.parts()) {
+                (true, false) => sides.0.rounds_as_a_whole(),
+                (false, true) => sides.1.rounds_as_a_whole(),
+                (some, _) => !some,
+            },
+            Tree::Op(b'-', sides) if !sides.1.parts() => sides.0.rounds_as_a_whole(),
+            tree => !tree.parts(),
         }
     }
 }
@@ -307,8 +321,9 @@ impl<'a> Arithmetic<'a> {
             return None;
         }
         self.rest = &self.rest[1..];
-        if c == b'/' {
-            self.rest = self.rest.strip_prefix('/').unwrap_or(self.rest);
+        if c == b'/' && self.rest.starts_with('/') {
+            self.rest = &self.rest[1..];
+            return Some(FLOOR);
         }
         Some(c)
     }
@@ -358,10 +373,11 @@ impl<'a> Arithmetic<'a> {
         let first = self.sum()?;
         let tree = match (name, first) {
             // Quotients are rounded down as they are; a sum of quotients is not that of rounded ones.
-            ("floor", tree) if tree.quotients() <= 1 => tree,
-            ("ceil" | "ceiling", Tree::Op(b'/', sides)) if sides.0.quotients() == 0 => {
+            ("floor", tree) if tree.rounds_as_a_whole() => tree,
+            ("ceil" | "ceiling", Tree::Op(b'/', sides)) if !sides.0.parts() && !sides.1.parts() => {
                 Tree::Op(CEIL, sides)
             }
+            ("ceil" | "ceiling", tree) if !tree.parts() => tree,
             ("max" | "min", first) => {
                 let op = if name == "max" { MAX } else { MIN };
                 let mut tree = first;
@@ -423,6 +439,12 @@ mod tests {
         assert_eq!(text("floor(n/2)"), "n // 2");
         assert_eq!(text("ceil((n + 1)/2)"), text("(n + 2) // 2"));
         assert_eq!(text("floor(a/2 + b/2)"), "floor_a_2___b_2_");
+        assert_eq!(text("floor(1 + n/2 - a)"), text("n // 2 + 1 - a"));
+        assert_eq!(text("floor(5 - n/2)"), "floor_5___n_2_");
+        assert_eq!(text("floor(n/2*3)"), "floor_n_2_3_");
+        assert_eq!(text("floor(n//2*3)"), text("n // 2 * 3"));
+        assert_eq!(text("ceil(n//2)"), "n // 2");
+        assert_eq!(text("ceil(n/(m/2))"), "ceil_n__m_2__");
         assert_eq!(text("Max(n, 4)"), "T.max(n, 4)");
         assert_eq!(text("min(n, m, 4)"), "T.min(T.min(m, n), 4)");
         assert_eq!(text("n**2 + n^1"), "n * n + n");

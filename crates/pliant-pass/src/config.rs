@@ -71,6 +71,12 @@ pub const PRECISION: &str = "precision";
 /// What [`PRECISION`] may be.
 const PRECISIONS: &[&str] = &["float32", "f32", "bfloat16", "bf16"];
 
+/// By which of Winograd's algorithms kernels of 3 x 3 are multiplied: `2x2`, `4x4` or `off`.
+pub const WINOGRAD: &str = "winograd";
+
+/// What [`WINOGRAD`] may be.
+const WINOGRADS: &[&str] = &["2x2", "4x4", "off"];
+
 /// The settings of Pliant's own passes, and those of TVM that mean nothing here but that its programs set.
 const KEYS: &[(&str, ConfigKind, &str)] = &[
     (
@@ -87,6 +93,11 @@ const KEYS: &[(&str, ConfigKind, &str)] = &[
         PRECISION,
         OneOf(PRECISIONS),
         "what constant right operands of products of float32 are rounded to: float32 (nothing) unless said, or bfloat16",
+    ),
+    (
+        WINOGRAD,
+        OneOf(WINOGRADS),
+        "tiles of convolutions of 3 x 3 that Winograd's algorithm multiplies: 2x2 unless said, 4x4 (faster, twenty times the error) or off",
     ),
     ("verify_passes", Bool, "verify what passes from outside of Pliant return; on unless said"),
     ("relax.FuseOps.max_depth", Int, "the largest number of operators in a fused group"),

@@ -85,6 +85,11 @@ impl PassContext {
         matches!(precision, Some("bfloat16" | "bf16"))
     }
 
+    /// The tiles of Winograd's algorithm: `2x2`, `4x4` or `off`.
+    pub fn winograd(&self) -> &str {
+        self.config.get(crate::config::WINOGRAD).and_then(AttrValue::as_str).unwrap_or("2x2")
+    }
+
     /// A setting read as a number.
     pub fn number(&self, key: &str) -> Option<u64> {
         self.config.get(key)?.as_int().and_then(|n| u64::try_from(n).ok())

@@ -27,8 +27,8 @@ fn image<P>(data: P, [batch, channel]: [i64; 2], pixel: [i64; 3]) -> Image<P> {
 /// input, the results, the kernel, strides, dilations and the zeros before the input. The input by its address and its strides
 /// from batch to batch, channel to channel and along the dims; the weights and the columns of their panels; the results as the
 /// input. Whether there is a bias, and its address; whether there is a residual, its address and its strides from batch to
-/// batch and pixel to pixel, channels being neighbours; the number of the [`Activation`] and its limits; whether the kernels were
-/// turned. Returns a kernel status.
+/// batch and pixel to pixel, channels being neighbours; the number of the [`Activation`] and its limits; by how many numbers the
+/// kernels grew when they were turned. Returns a kernel status.
 ///
 /// # Safety
 /// As for [`pliant_convolution_f32`]; the addresses of what is not there are not used.

@@ -6,7 +6,7 @@
 //! inputs whose channels come first, are made once before, into scratch memory of the size of the input, by threads together;
 //! without margins the input is read in place. A 1 x 1 kernel is a plain product over all pixels. Where each channel has a filter
 //! of its own (`depthwise`), vectors lie along the channels, and margins are left out rather than made. Kernels of 3 x 3 that were
-//! turned when the program was compiled take 16 multiplications for 36 (`winograd`).
+//! turned when the program was compiled take 16 multiplications for 36, or 36 for 144 (`winograd`).
 //!
 //! | module | owns |
 //! |---|---|
@@ -83,9 +83,9 @@ pub struct Convolution {
     pub weights: *const f32,
     /// Columns of a panel of weights; not read where they are not packed.
     pub width: i64,
-    /// Whether kernels of 1 x 3 x 3 were turned (`pliant_tensor::winograd_kernel`): weights are panels of `[16 * channels,
-    /// filters]`, one number of all kernels after the other. Steps and dilations are 1, there is one group, and channels come
-    /// last.
+    /// By how many numbers along a dim kernels of 1 x 3 x 3 grew when they were turned (`pliant_tensor::Winograd`): 1 for F(2x2), 3
+    /// for F(4x4), 0 where they were not. Weights are panels of `[16 * channels, filters]`, or 36, one number of all kernels
+    /// after the other. Steps and dilations are 1, there is one group, and channels come last.
     pub winograd: i64,
     /// Results, which overlap no operand.
     pub out: Image<*mut f32>,
@@ -105,11 +105,9 @@ pub unsafe fn run(isa: Isa, runtime: &KernelRuntime, c: &Convolution) -> i64 {
         return STATUS_OK;
     }
     if c.winograd != 0 {
-        if !winograd::applies(c, &s) {
-            return STATUS_BAD_ARGUMENTS;
-        }
+        let Some(form) = winograd::form(c, &s) else { return STATUS_BAD_ARGUMENTS };
         // SAFETY: the caller's promise.
-        return unsafe { winograd::run(isa, runtime, c, &s) };
+        return unsafe { winograd::run(isa, runtime, (c, &s), form) };
     }
     if s.is_depthwise() {
         if c.x.channel != 1 || c.out.channel != 1 {

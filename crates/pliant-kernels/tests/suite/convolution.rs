@@ -9,7 +9,7 @@ use pliant_kernels::convolution::{Convolution, Image, run};
 use pliant_kernels::epilogue::{Activation, Epilogue, Standard, pliant_epilogue_f32};
 use pliant_kernels::isa::{Isa, available};
 use pliant_pool::Team;
-use pliant_tensor::{Tensor, WINOGRAD_NUMBERS, pack_panels, winograd_kernel};
+use pliant_tensor::{Tensor, Winograd, pack_panels};
 
 use crate::guard::Guarded;
 use crate::packed::fill;
@@ -30,7 +30,7 @@ struct Case {
     /// Whether the channels of input and results come first.
     first: [bool; 2],
     epilogue: bool,
-    winograd: bool,
+    winograd: Option<Winograd>,
 }
 
 const PLAIN: Case = Case {
@@ -46,20 +46,21 @@ const PLAIN: Case = Case {
     after: [0, 1, 1],
     first: [false; 2],
     epilogue: false,
-    winograd: false,
+    winograd: None,
 };
 
 /// Panels of kernels that were turned, and their width.
-fn turned(c: &Case, at: impl Fn(usize, usize) -> f32) -> (Vec<f32>, usize) {
+fn turned(c: &Case, form: Winograd, at: impl Fn(usize, usize) -> f32) -> (Vec<f32>, usize) {
+    let numbers = form.numbers();
     let (channels, filters) = (c.channels, c.filters);
-    let mut matrix = vec![0f32; WINOGRAD_NUMBERS * channels * filters];
+    let mut matrix = vec![0f32; numbers * channels * filters];
     for (channel, filter) in (0..channels).flat_map(|q| (0..filters).map(move |f| (q, f))) {
         let kernel = std::array::from_fn(|tap| f64::from(at(filter, tap * channels + channel)));
-        for (number, value) in winograd_kernel(&kernel).into_iter().enumerate() {
+        for (number, value) in form.turned_kernel(&kernel).into_iter().enumerate() {
             matrix[(number * channels + channel) * filters + filter] = value as f32;
         }
     }
-    let shape = [(WINOGRAD_NUMBERS * channels) as i64, filters as i64];
+    let shape = [(numbers * channels) as i64, filters as i64];
     let panels = pack_panels(&Tensor::from_slice(&shape, &matrix).unwrap(), false).unwrap();
     (panels.to_vec::<f32>().unwrap(), panels.shape()[2] as usize)
 }
@@ -101,8 +102,8 @@ impl Operands {
         let at = |f: usize, row: usize| weights[f * taps * gc + row];
         let (stored, width) = if depthwise(c) {
             ((0..taps * c.channels).map(|i| at(i % c.channels, i / c.channels)).collect(), 0)
-        } else if c.winograd {
-            turned(c, at)
+        } else if let Some(form) = c.winograd {
+            turned(c, form, at)
         } else {
             let mut all = Vec::new();
             let mut width = 16;
@@ -146,7 +147,7 @@ impl Operands {
             x: image(self.x.as_ptr().cast_const(), c.channels, c.input, c.first[0]),
             weights: self.stored.as_ptr(),
             width: self.width as i64,
-            winograd: i64::from(c.winograd),
+            winograd: c.winograd.map_or(0, |form| form.side() as i64 - 3),
             out: image(self.out.as_ptr(), c.filters, self.output, c.first[1]),
             has_epilogue: i64::from(c.epilogue),
             epilogue,
@@ -201,11 +202,11 @@ impl Operands {
                 + filter as i64 * a.out.channel
                 + (0..3).map(|d| place[d] as i64 * a.out.pixel[d]).sum::<i64>();
             let got = self.out.values()[offset as usize];
-            assert_eq!(
-                got,
-                self.want(&a.x, batch, filter, place),
-                "{isa:?} {batch} {filter} {place:?} {c:?}"
-            );
+            let want = self.want(&a.x, batch, filter, place);
+            // The numbers of F(2x2) are whole or halves; sixths are rounded, of operands up to 6.
+            let near = 1e-6 * (36 * 9 * c.channels) as f32;
+            let near = c.winograd == Some(Winograd::Four) && (got - want).abs() < near;
+            assert!(got == want || near, "{got} {want} {isa:?} {batch} {filter} {place:?} {c:?}");
         }
     }
 }
@@ -272,19 +273,21 @@ fn cases() -> Vec<Case> {
         // Margins so wide that some results see none of the input.
         Case { before: [0, 5, 5], after: [0, 5, 5], ..deep },
     ]);
-    let turned = Case { winograd: true, ..PLAIN };
-    cases.extend([
-        turned,
-        Case { batch: 0, ..turned },
-        Case { filters: 0, ..turned },
-        Case { channels: 0, ..turned },
-        Case { input: [1, 0, 9], before: [0, 2, 1], ..turned },
-        Case { input: [1, 1, 1], ..turned },
-        Case { channels: 33, filters: 70, before: [0; 3], after: [0; 3], ..turned },
-        Case { before: [0, 5, 0], after: [0, 0, 4], ..turned },
-        // More tiles than a block has.
-        Case { input: [1, 31, 36], channels: 16, filters: 17, ..turned },
-    ]);
+    let forms = [Winograd::Two, Winograd::Four].map(|form| Case { winograd: Some(form), ..PLAIN });
+    cases.extend(forms.into_iter().flat_map(|turned| {
+        [
+            turned,
+            Case { batch: 0, ..turned },
+            Case { filters: 0, ..turned },
+            Case { channels: 0, ..turned },
+            Case { input: [1, 0, 9], before: [0, 2, 1], ..turned },
+            Case { input: [1, 1, 1], ..turned },
+            Case { channels: 33, filters: 70, before: [0; 3], after: [0; 3], ..turned },
+            Case { before: [0, 5, 0], after: [0, 0, 4], ..turned },
+            // More tiles than a block has.
+            Case { input: [1, 31, 36], channels: 16, filters: 17, ..turned },
+        ]
+    }));
     let bare = cases.clone();
     cases.extend(bare.into_iter().map(|c| Case { epilogue: true, ..c }));
     cases
@@ -312,8 +315,8 @@ fn threads_cover_all_results() {
     };
     let isa = available().next().unwrap();
     for (input, filters) in [([1, 7, 7], 200), ([1, 40, 40], 20), ([1, 2, 300], 70)] {
-        for winograd in [false, true] {
-            let first = [!winograd; 2];
+        for winograd in [None, Some(Winograd::Two), Some(Winograd::Four)] {
+            let first = [winograd.is_none(); 2];
             let (channels, epilogue) = (24, true);
             let case = Case { channels, filters, input, first, epilogue, winograd, ..PLAIN };
             Operands::new(case, true).check(isa, &runtime);
@@ -346,6 +349,8 @@ fn senseless_sizes_no_memory_and_interrupts_are_statuses() {
         Convolution { winograd: 1, stride: [1, 1, 2], ..a },
         Convolution { winograd: 1, dilation: [1, 2, 1], ..a },
         Convolution { winograd: 1, kernel: [1, 3, 2], ..a },
+        Convolution { winograd: 2, ..a },
+        Convolution { winograd: -1, ..a },
         Convolution { width: 17, ..a },
         Convolution { width: 0, ..a },
         Convolution { width: 128, ..a },

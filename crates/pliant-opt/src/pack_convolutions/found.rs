@@ -5,7 +5,7 @@ use pliant_ir::{AttrValue, Attrs, DType, Op, OpRegistry};
 use pliant_pass::Writers;
 use pliant_pass::pattern::Defs;
 use pliant_pass::rewrite::{for_each_operand_var, reachable_seqs};
-use pliant_tensor::Tensor;
+use pliant_tensor::{Tensor, Winograd};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::phases;
@@ -64,6 +64,8 @@ pub(super) struct Convolution {
     /// Added to each result.
     pub residual: Option<Expr>,
     pub activation: Activation,
+    /// How kernels are turned where that pays (`pliant_kernels::convolution`).
+    pub winograd: Option<Winograd>,
     /// The variable that the whole is.
     pub result: Var,
     /// The variables that nobody reads any more.
@@ -76,21 +78,27 @@ impl Convolution {
         self.groups > 1 && self.groups == self.channels && self.groups == self.filters
     }
 
-    /// Whether the kernels are turned for Winograd's algorithm (`pliant_kernels::convolution`): 3 x 3 over enough channels that
-    /// turning costs little. Turned weights are 16 numbers for 9, and few results take the time of reading them: of 512 channels
-    /// and filters they would be 16 MB.
-    pub fn is_winograd(&self) -> bool {
+    /// How the kernels are turned, where they are: 3 x 3 over enough channels that turning costs little. Turned weights are 16
+    /// numbers for 9, and few results take the time of reading them: of 512 channels and filters they would be 16 MB.
+    pub fn turned(&self) -> Option<Winograd> {
         let ones = self.strides == [1, 1] && self.dilation == [1, 1] && self.groups == 1;
-        ones && self.transposed.is_none()
+        let pays = ones
+            && self.transposed.is_none()
             && self.last
             && self.kernel == [3, 3]
             && self.channels.min(self.filters) >= WINOGRAD_LEAST
-            && self.channels.saturating_mul(self.filters) <= WINOGRAD_MOST
+            && self.channels.saturating_mul(self.filters) <= WINOGRAD_MOST;
+        self.winograd.filter(|_| pays)
     }
 }
 
 /// The convolutions of a function that the kernel takes.
-pub(super) fn all(func: &Function, ops: &dyn OpRegistry, writers: &Writers) -> Vec<Convolution> {
+pub(super) fn all(
+    func: &Function,
+    ops: &dyn OpRegistry,
+    writers: &Writers,
+    winograd: Option<Winograd>,
+) -> Vec<Convolution> {
     let mut out = Vec::new();
     let mut uses: Option<(Readers, Defs)> = None;
     // A sum of two convolutions is the end of one of them, and a residual is the other.
@@ -99,7 +107,7 @@ pub(super) fn all(func: &Function, ops: &dyn OpRegistry, writers: &Writers) -> V
         for &block in &func.seq(seq).blocks {
             let block = func.block(block);
             for binding in &block.bindings {
-                let Some(mut c) = convolution(func, *binding) else { continue };
+                let Some(mut c) = convolution(func, *binding, winograd) else { continue };
                 if block.dataflow {
                     let uses = uses.get_or_insert_with(|| {
                         (Readers::of(func), Defs::of(func, ops, Some(writers)))
@@ -133,7 +141,11 @@ fn constant(func: &Function, e: Expr) -> Option<&Tensor> {
 }
 
 /// The convolution that a binding is.
-fn convolution(func: &Function, binding: Binding) -> Option<Convolution> {
+fn convolution(
+    func: &Function,
+    binding: Binding,
+    winograd: Option<Winograd>,
+) -> Option<Convolution> {
     let (op, args, attrs) = call(func, binding.value)?;
     let place = OPS.iter().position(|&o| o == op)?;
     let (dims, turned) = (place % 3 + 1, place >= 3);
@@ -183,6 +195,7 @@ fn convolution(func: &Function, binding: Binding) -> Option<Convolution> {
         bias: None,
         residual: None,
         activation: Activation::None,
+        winograd,
         result: binding.var,
         inside: Vec::new(),
     };

@@ -149,6 +149,7 @@ fn kernel(p: &Phase, (x, weights, others): (&Tensor, &Tensor, &[Tensor]), out: &
     };
     args.push(te::int(number));
     args.extend([low, high].map(|v| te::const_of(v, DType::Float64)));
-    args.push(te::int(i64::from(c.is_winograd())));
+    // By how many numbers the kernels grew.
+    args.push(te::int(c.turned().map_or(0, |form| form.side() as i64 - 3)));
     te::call_typed(Intrin::CallExtern, args, Ty::I64)
 }

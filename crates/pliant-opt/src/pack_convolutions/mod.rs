@@ -1,8 +1,9 @@
 //! # What it does
-//! Makes calls of the library's convolution of convolutions with constant weights, which it packs: the constant takes the form
-//! of panels that the kernel reads from end to end. A bias for each channel, and `relu` or limits that follow, are done with the
-//! results while the nearest caches hold them, and so is a residual where channels come last. Kernels of 3 x 3 over 64 channels and
-//! more that come last are turned for Winograd's algorithm. A transposed convolution is a call for each phase of its strides.
+//! Makes calls of the library's convolution of convolutions with constant weights, which it packs: the constant takes the
+//! form of panels that the kernel reads from end to end. A bias for each channel, and `relu` or limits that follow, are
+//! done with the results while the nearest caches hold them, and so is a residual where channels come last. Kernels of 3 x
+//! 3 over 64 channels and more that come last are turned for Winograd's algorithm F(2x2, 3x3), or as the setting `winograd`
+//! says. A transposed convolution is a call for each phase of its strides.
 //!
 //! # Before
 //! With a weight of `[20, 3, 3, 3]` and a bias of `[1, 20, 1, 1]`.
@@ -40,7 +41,7 @@ use pliant_ir::relax::{Expr, Function, Var};
 use pliant_ir::{BaseFunc, IRModule};
 use pliant_pass::rewrite::rewrite_bindings;
 use pliant_pass::{ModulePass, PassContext, PassError, Writers};
-use pliant_tensor::{Tensor, TensorError};
+use pliant_tensor::{Tensor, TensorError, Winograd};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::kernels::Kernels;
@@ -61,11 +62,16 @@ impl ModulePass for PackConvolutions {
         }
         let names: Vec<Arc<str>> = module.relax_funcs().map(|(name, _)| name.clone()).collect();
         let writers = Writers::of(&module);
+        let winograd = match ctx.winograd() {
+            "off" => None,
+            "4x4" => Some(Winograd::Four),
+            _ => Some(Winograd::Two),
+        };
         let mut packer = Packer { kernels: Kernels::new(&module), packed: Vec::new() };
         for name in names {
             ctx.check_cancelled()?;
             let Some(BaseFunc::Relax(func)) = module.functions.get_mut(&name) else { continue };
-            let found = found::all(func, ctx.ops, &writers);
+            let found = found::all(func, ctx.ops, &writers, winograd);
             if !found.is_empty() {
                 let func = Arc::make_mut(func);
                 packer.function(func, found, ctx).map_err(|e| e.in_function(&name))?;
@@ -87,7 +93,7 @@ struct Packing {
     weights: Tensor,
     layout: String,
     groups: i64,
-    winograd: bool,
+    winograd: Option<Winograd>,
     /// Which phase of a transposed convolution, in which form.
     phase: Option<(usize, PhaseForm)>,
 }
@@ -103,7 +109,7 @@ impl Packing {
             weights: c.weights.clone(),
             layout: c.weight_layout.clone(),
             groups: c.groups,
-            winograd: phase.convolution.is_winograd(),
+            winograd: phase.convolution.turned(),
             phase: c.transposed.is_some().then(|| (index, form())),
         }
     }

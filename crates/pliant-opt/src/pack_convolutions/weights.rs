@@ -1,6 +1,6 @@
 //! Weights in the form that the kernel reads.
 
-use pliant_tensor::{Tensor, TensorError, WINOGRAD_NUMBERS, pack_panels, winograd_kernel};
+use pliant_tensor::{Tensor, TensorError, Winograd, pack_panels};
 
 use super::found::Convolution;
 
@@ -28,8 +28,8 @@ pub(super) fn packed(c: &Convolution) -> Result<Tensor, TensorError> {
         let all: Vec<f32> = all.map(|(tap, filter)| at(filter, 0, tap)).collect();
         return Tensor::from_slice(&[taps, c.channels], &all);
     }
-    if c.is_winograd() {
-        return turned(c, at);
+    if let Some(form) = c.turned() {
+        return turned(c, form, at);
     }
     let filters = c.filters / c.groups;
     let (mut all, mut shape) = (Vec::new(), [0; 3]);
@@ -48,20 +48,24 @@ pub(super) fn packed(c: &Convolution) -> Result<Tensor, TensorError> {
     Tensor::from_slice(&[shape[0] * c.groups, shape[1], shape[2]], &all)
 }
 
-/// The panels of `[16 * channels, filters]` of kernels that were turned; `at` is the weight of a filter, a channel and a tap.
-fn turned(c: &Convolution, at: impl Fn(i64, i64, i64) -> f32) -> Result<Tensor, TensorError> {
+/// The panels of `[numbers * channels, filters]` of kernels that were turned; `at` is the weight of a filter, a channel and a tap.
+fn turned(
+    c: &Convolution,
+    form: Winograd,
+    at: impl Fn(i64, i64, i64) -> f32,
+) -> Result<Tensor, TensorError> {
     let count = (c.channels * c.filters) as usize;
-    let mut matrix = vec![0f32; WINOGRAD_NUMBERS * count];
+    let mut matrix = vec![0f32; form.numbers() * count];
     for channel in 0..c.channels {
         for filter in 0..c.filters {
             let kernel = std::array::from_fn(|tap| f64::from(at(filter, channel, tap as i64)));
             let place = (channel * c.filters + filter) as usize;
-            for (number, value) in winograd_kernel(&kernel).into_iter().enumerate() {
+            for (number, value) in form.turned_kernel(&kernel).into_iter().enumerate() {
                 matrix[number * count + place] = value as f32;
             }
         }
     }
-    let rows = WINOGRAD_NUMBERS as i64 * c.channels;
+    let rows = form.numbers() as i64 * c.channels;
     pack_panels(&Tensor::from_slice(&[rows, c.filters], &matrix)?, false)
 }
 

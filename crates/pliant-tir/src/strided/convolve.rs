@@ -101,7 +101,7 @@ const _: () = assert!(ARGS.len() == 46, "the kernel takes 46 arguments");
 
 /// The factors of how many weights there are: groups, panels of each, taps, channels of a group, columns of a panel. Where
 /// each channel has a filter of its own the panels have one column, and these are all the weights there are. Kernels that were
-/// turned have one tap more in both dims.
+/// turned have one or three taps more in both dims.
 fn panels(f: &mut PrimFunc, args: &[Expr]) -> Vec<Expr> {
     let one = f.int(1);
     // The bounds of the arguments are asserted; a group count of 0 must not be divided by before.
@@ -112,7 +112,8 @@ fn panels(f: &mut PrimFunc, args: &[Expr]) -> Vec<Expr> {
     let up = f.binary(BinOp::Sub, width, one);
     let up = f.add(filters, up);
     let panels = f.binary(BinOp::FloorDiv, up, width);
-    let more = f.binary(BinOp::Min, args[WINOGRAD], one);
+    let most = f.int(3);
+    let more = f.binary(BinOp::Min, args[WINOGRAD], most);
     let [down, across] = [KERNEL + 1, KERNEL + 2].map(|at| f.add(args[at], more));
     vec![groups, panels, args[KERNEL], down, across, channels, width]
 }

@@ -1,35 +1,43 @@
-//! Kernels of 3 x 3 by Winograd's algorithm F(2x2, 3x3): 16 multiplications for 4 results in place of 36.
+//! Kernels of 3 x 3 by Winograd's algorithms F(2x2, 3x3), 16 multiplications for 4 results in place of 36, and F(4x4, 3x3), 36
+//! for 16 in place of 144.
 //!
-//! Recipe (Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks", 2015): inputs of 4 x 4 under each 2 x 2 results are
-//! turned by `B^T d B`, vectors lying along the channels; each of the 16 numbers of all tiles of a block is one product with the
-//! weights that were turned by `G g G^T` when the program was compiled; `A^T m A` gives the results, which an epilogue finishes
-//! line by line. Inputs beyond the margins are zeros that are not read. The 16 inputs of a block and the 16 sums of one panel of
-//! filters lie in scratch memory of the size of half a second-level cache. Where there are few blocks, threads share the panels
-//! of each, and turn its inputs together before.
+//! Recipe (Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks", 2015): inputs of 4 x 4 under each 2 x 2 results
+//! (6 x 6 under 4 x 4) are turned by `B^T d B`, vectors lying along the channels; each of the numbers of all tiles of a block is
+//! one product with the weights that were turned by `G g G^T` when the program was compiled; `A^T m A` gives the results, which
+//! an epilogue finishes line by line. Inputs beyond the margins are zeros that are not read. The inputs of a block and the sums
+//! of one panel of filters lie in scratch memory of the size of half a second-level cache. Where there are few blocks, threads
+//! share the panels of each, and turn its inputs together before.
 //!
-//! Measured, one and two threads, against tiles of plain products: 1.6 and 1.5 times at 56 x 56 x 64, 1.7 and 1.8 at 28 x 28 x
-//! 128, 1.9 and 2.1 at 14 x 14 x 256, 1.1 and 1.0 at 5 x 5 x 256; 0.6 and 0.85 at 3 x 3 x 256, whose turned weights are read for
-//! four tiles.
+//! Measured, F(2x2), one and two threads, against tiles of plain products: 1.6 and 1.5 times at 56 x 56 x 64, 1.7 and 1.8
+//! at 28 x 28 x 128, 1.9 and 2.1 at 14 x 14 x 256, 1.1 and 1.0 at 5 x 5 x 256; 0.6 and 0.85 at 3 x 3 x 256, whose turned
+//! weights are read for four tiles. F(4x4) against F(2x2): 1.6 and 1.4 times at 56 x 56 x 64, 1.8 and 1.4 at 28 x 28 x 128,
+//! 1.1 at 14 x 14 x 256, 0.6 and 0.7 at 7 x 7 x 512.
 //!
-//! Rounding: sums of three and four terms before and after the products double the error of a plain sum, a few 1e-6 of the
-//! largest result. A tile that sees an infinity or a NaN has NaN in all of its 2 x 2 results.
+//! Rounding: sums of three and four terms before and after the products double the error of a plain sum with F(2x2), some 5e-7
+//! of the largest result; the factors up to 8 of F(4x4) make it 6e-6 to 1e-5, so that it is for those who ask for it. A
+//! tile that sees an infinity or a NaN has NaN in all of its results.
+//!
+//! | module | owns |
+//! |---|---|
+//! | `transform` | the turning of one tile's inputs and sums |
+
+mod transform;
 
 use std::cell::RefCell;
 use std::ops::Range;
 
 use pliant_exec::abi::{KernelRuntime, STATUS_NO_MEMORY, STATUS_OK};
+use pliant_tensor::Winograd;
+use transform::{Inputs, Outputs};
 
 use super::Convolution;
 use super::shape::Sizes;
 use crate::epilogue::{Epilogue, Place, finish};
 use crate::isa::Isa;
-use crate::lanes::{MathLanes, for_isa};
 use crate::product::PackedProduct;
 use crate::product::packed::FED;
 use crate::product::share::{UNIT, part, share};
 
-/// Numbers of a tile.
-pub(super) const NUMBERS: usize = 16;
 /// Elements of the inputs of a block at most: 1 MB.
 const BLOCK_ELEMENTS: usize = 256 * 1024;
 /// Tiles of a block at most, and at least where there are as many: the rows of the products.
@@ -45,6 +53,7 @@ struct Work<'a> {
     c: &'a Convolution,
     s: &'a Sizes,
     isa: Isa,
+    form: Winograd,
     /// Tiles below each other and side by side.
     tiles: [usize; 2],
     /// Tiles of all images.
@@ -54,40 +63,11 @@ struct Work<'a> {
     width: usize,
 }
 
-/// A 4 x 4 input and where its numbers go.
-struct Inputs {
-    /// First channel of the first pixel, which need not exist.
-    x: *const f32,
-    /// From pixel to pixel and line to line.
-    pixel: isize,
-    line: isize,
-    /// Which lines and pixels exist.
-    lines: Range<usize>,
-    pixels: Range<usize>,
-    channels: usize,
-    /// First number, and from number to number.
-    to: *mut f32,
-    step: usize,
-}
-
-/// The 16 sums of a tile and where its results go.
-struct Outputs {
-    /// First sum, and from number to number.
-    from: *const f32,
-    step: usize,
-    columns: usize,
-    /// First filter of the first result, and from pixel to pixel and line to line.
-    out: *mut f32,
-    pixel: isize,
-    line: isize,
-    /// How many lines and pixels exist.
-    lines: usize,
-    pixels: usize,
-}
-
-/// Whether a convolution can be computed so: one tap at a time in 2 dims, channels last.
-pub(super) fn applies(c: &Convolution, s: &Sizes) -> bool {
-    s.kernel == [1, 3, 3]
+/// How a convolution is computed so, if it can be: 3 x 3 taps side by side in 2 dims, channels last.
+pub(super) fn form(c: &Convolution, s: &Sizes) -> Option<Winograd> {
+    let form = [Winograd::Two, Winograd::Four];
+    let form = form.into_iter().find(|form| form.side() as i64 - 3 == c.winograd)?;
+    let applies = s.kernel == [1, 3, 3]
         && s.stride == [1; 3]
         && s.dilation == [1; 3]
         && s.before[0] == 0
@@ -95,29 +75,37 @@ pub(super) fn applies(c: &Convolution, s: &Sizes) -> bool {
         && s.output[0] == 1
         && s.groups == 1
         && c.x.channel == 1
-        && c.out.channel == 1
+        && c.out.channel == 1;
+    applies.then_some(form)
 }
 
 /// The convolution, whose weights were turned.
 ///
 /// # Safety
-/// The machine has `isa`. [`applies`]. All elements are valid; the results overlap no operand.
-pub(super) unsafe fn run(isa: Isa, runtime: &KernelRuntime, c: &Convolution, s: &Sizes) -> i64 {
-    let tiles = [s.output[1].div_ceil(2), s.output[2].div_ceil(2)];
+/// The machine has `isa`. [`form`] gives this. All elements are valid; the results overlap no operand.
+pub(super) unsafe fn run(
+    isa: Isa,
+    runtime: &KernelRuntime,
+    (c, s): (&Convolution, &Sizes),
+    form: Winograd,
+) -> i64 {
+    let (tiles, numbers) =
+        ([s.output[1], s.output[2]].map(|d| d.div_ceil(form.results())), form.numbers());
     let all = s.batch * tiles[0] * tiles[1];
     let width = c.width as usize;
-    let most = (BLOCK_ELEMENTS / (NUMBERS * s.channels.max(1))).clamp(LEAST_TILES, MOST_TILES);
+    let most = (BLOCK_ELEMENTS / (numbers * s.channels.max(1))).clamp(LEAST_TILES, MOST_TILES);
     let w = Work {
         c,
         s,
         isa,
+        form,
         tiles,
         all,
         blocks: all.div_ceil(most),
         panels: s.filters.div_ceil(width),
         width,
     };
-    let units = all * NUMBERS * s.channels * s.filters / UNIT;
+    let units = all * numbers * s.channels * s.filters / UNIT;
     if w.blocks >= PIECES || units < 2 * PIECES {
         let piece = |block: usize| {
             let inputs = w.tiles_of(block).len() * w.tile_size();
@@ -161,12 +149,12 @@ impl Work<'_> {
 
     /// Elements of the inputs of a tile.
     fn tile_size(&self) -> usize {
-        NUMBERS * self.s.channels
+        self.form.numbers() * self.s.channels
     }
 
     /// Elements of the sums of a block and a panel.
     fn sums(&self, block: usize) -> usize {
-        NUMBERS * self.tiles_of(block).len() * self.width
+        self.form.numbers() * self.tiles_of(block).len() * self.width
     }
 
     /// Threads turn the inputs of all blocks, then share the panels of each.
@@ -226,14 +214,15 @@ impl Work<'_> {
     unsafe fn turn(&self, block: usize, tiles: Range<usize>, v: *mut f32) {
         let (s, x) = (self.s, &self.c.x);
         let of_block = self.tiles_of(block);
-        let turn = for_isa!(self.isa, inputs(t: &Inputs)).0;
+        let (turn, step) = (transform::inputs(self.isa, self.form), self.form.results());
+        let side = self.form.side();
         for tile in tiles {
             let (batch, down, across) = self.place(tile);
-            let [top, left] = [(2 * down, s.before[1]), (2 * across, s.before[2])]
+            let [top, left] = [(step * down, s.before[1]), (step * across, s.before[2])]
                 .map(|(at, before)| at as isize - before as isize);
             let exists = |first: isize, size: usize| {
-                let low = (-first).clamp(0, 4) as usize;
-                low..(size as isize - first).clamp(low as isize, 4) as usize
+                let low = (-first).clamp(0, side as isize) as usize;
+                low..(size as isize - first).clamp(low as isize, side as isize) as usize
             };
             let first =
                 x.offset(batch, [0; 3]) + top * x.pixel[1] as isize + left * x.pixel[2] as isize;
@@ -263,11 +252,11 @@ impl Work<'_> {
         m: *mut f32,
         panels: Range<usize>,
     ) -> i64 {
-        let (s, tiles) = (self.s, self.tiles_of(block).len());
+        let (s, tiles, numbers) = (self.s, self.tiles_of(block).len(), self.form.numbers());
         let sums = tiles * self.width;
         for panel in panels {
-            for number in 0..NUMBERS {
-                let weights = (panel * NUMBERS + number) * s.channels * self.width;
+            for number in 0..numbers {
+                let weights = (panel * numbers + number) * s.channels * self.width;
                 let product = PackedProduct {
                     m: tiles,
                     n: self.width.min(s.filters - panel * self.width),
@@ -275,7 +264,7 @@ impl Work<'_> {
                     a: (v.wrapping_add(number * tiles * s.channels), s.channels as isize, 1),
                     b: self.c.weights.wrapping_add(weights),
                     width: self.width,
-                    fed: NUMBERS * s.channels * s.filters > FED / size_of::<f32>(),
+                    fed: numbers * s.channels * s.filters > FED / size_of::<f32>(),
                     c: (m.wrapping_add(number * sums), self.width as isize),
                     accumulate: false,
                     epilogue: None,
@@ -301,31 +290,34 @@ impl Work<'_> {
         let (s, out) = (self.s, &self.c.out);
         let tiles = self.tiles_of(block);
         let epilogue: Option<&Epilogue> = (self.c.has_epilogue != 0).then_some(&self.c.epilogue);
-        let (column, turn) = (panel * self.width, for_isa!(self.isa, outputs(t: &Outputs)).0);
+        let (column, step) = (panel * self.width, self.form.results());
+        let turn = transform::outputs(self.isa, self.form);
         let columns = self.width.min(s.filters - column);
         let mut tile = tiles.start;
         while tile < tiles.end {
             let (batch, down, across) = self.place(tile);
             // The tiles of one line are finished together.
             let count = (self.tiles[1] - across).min(tiles.end - tile);
-            let [y, x] = [2 * down, 2 * across];
+            let [y, x] = [step * down, step * across];
             let first = out.offset(batch, [0, y, x]) + column as isize;
-            let lines = (s.output[1] - y).min(2);
+            let lines = (s.output[1] - y).min(step);
             for i in 0..count {
                 let t = Outputs {
                     from: m.wrapping_add((tile + i - tiles.start) * self.width),
                     step: tiles.len() * self.width,
                     columns,
-                    out: out.data.wrapping_offset(first + (2 * i) as isize * out.pixel[2] as isize),
+                    out: out
+                        .data
+                        .wrapping_offset(first + (step * i) as isize * out.pixel[2] as isize),
                     pixel: out.pixel[2] as isize,
                     line: out.pixel[1] as isize,
                     lines,
-                    pixels: (s.output[2] - x - 2 * i).min(2),
+                    pixels: (s.output[2] - x - step * i).min(step),
                 };
                 // SAFETY: the caller's promise.
                 unsafe { turn(&t) };
             }
-            let pixels = (s.output[2] - x).min(2 * count);
+            let pixels = (s.output[2] - x).min(step * count);
             for line in 0..lines {
                 let to = out.data.wrapping_offset(first + line as isize * out.pixel[1] as isize);
                 let place = Place { batch, row: (y + line) * s.output[2] + x, column };
@@ -340,83 +332,5 @@ impl Work<'_> {
             tile += count;
         }
         STATUS_OK
-    }
-}
-
-/// `d[0] - d[2], d[1] + d[2], d[2] - d[1], d[1] - d[3]`.
-///
-/// # Safety
-/// The machine has the instructions.
-#[inline(always)]
-unsafe fn turned<L: MathLanes>(d: [L; 4]) -> [L; 4] {
-    // SAFETY: the caller's promise.
-    unsafe { [d[0].sub(d[2]), d[1].add(d[2]), d[2].sub(d[1]), d[1].sub(d[3])] }
-}
-
-/// `B^T d B` of a tile, for each channel.
-///
-/// # Safety
-/// The machine has the instructions. What exists is readable; the numbers are writable.
-#[inline(always)]
-unsafe fn inputs<L: MathLanes<Elem = f32>>(t: &Inputs) {
-    for channel in (0..t.channels).step_by(L::N) {
-        let count = L::N.min(t.channels - channel);
-        // SAFETY: the caller's promise; a cut vector is read and written so far alone.
-        unsafe {
-            let mut rows = [[L::zero(); 4]; 4];
-            for y in t.lines.clone() {
-                let mut d = [L::zero(); 4];
-                for x in t.pixels.clone() {
-                    let at = y as isize * t.line + x as isize * t.pixel + channel as isize;
-                    let from = t.x.wrapping_offset(at);
-                    d[x] = if count == L::N { L::load(from) } else { L::load_first(from, count) };
-                }
-                rows[y] = turned(d);
-            }
-            for x in [0, 1, 2, 3] {
-                let column = turned([rows[0][x], rows[1][x], rows[2][x], rows[3][x]]);
-                for (y, v) in column.into_iter().enumerate() {
-                    let to = t.to.add((4 * y + x) * t.step + channel);
-                    if count == L::N { v.store(to) } else { v.store_first(to, count) }
-                }
-            }
-        }
-    }
-}
-
-/// `m[0] + m[1] + m[2], m[1] - m[2] - m[3]`.
-///
-/// # Safety
-/// The machine has the instructions.
-#[inline(always)]
-unsafe fn summed<L: MathLanes>(m: [L; 4]) -> [L; 2] {
-    // SAFETY: the caller's promise.
-    unsafe { [m[0].add(m[1]).add(m[2]), m[1].sub(m[2]).sub(m[3])] }
-}
-
-/// `A^T m A` of a tile, for each filter.
-///
-/// # Safety
-/// The machine has the instructions. The sums are readable up to whole vectors; the results that exist are writable.
-#[inline(always)]
-unsafe fn outputs<L: MathLanes<Elem = f32>>(t: &Outputs) {
-    for column in (0..t.columns).step_by(L::N) {
-        let count = L::N.min(t.columns - column);
-        // SAFETY: the caller's promise.
-        unsafe {
-            let mut rows = [[L::zero(); 2]; 4];
-            for (y, row) in rows.iter_mut().enumerate() {
-                let load = |x: usize| L::load(t.from.add((4 * y + x) * t.step + column));
-                *row = summed([load(0), load(1), load(2), load(3)]);
-            }
-            for x in [0, 1].into_iter().take(t.pixels) {
-                let both = summed([rows[0][x], rows[1][x], rows[2][x], rows[3][x]]);
-                for (y, v) in both.into_iter().enumerate().take(t.lines) {
-                    let at = y as isize * t.line + x as isize * t.pixel + column as isize;
-                    let to = t.out.wrapping_offset(at);
-                    if count == L::N { v.store(to) } else { v.store_first(to, count) }
-                }
-            }
-        }
     }
 }

@@ -1,0 +1,64 @@
+//! What sharing costs a loop, and what short loops gain: prints a table, without criterion, since a team that waits between its
+//! samples would park.
+
+#![expect(clippy::print_stdout, reason = "the table is what the benchmark is for")]
+
+use std::hint::black_box;
+use std::time::Instant;
+
+use pliant_pool::{Team, default_threads, fork_join, wake_up};
+
+/// Rounds of a measurement, of which the median counts, and the loops of each.
+const ROUNDS: usize = 101;
+const LOOPS: usize = 200;
+/// Microseconds of a loop on one thread.
+const LENGTHS: [f64; 6] = [0.25, 0.5, 1.0, 2.0, 5.0, 20.0];
+/// Steps by which the time of a step is measured.
+const STEPS: usize = 1000;
+
+/// A chain of steps, each of which waits for the one before.
+fn chain(steps: usize) {
+    let mut x = 1.0f32;
+    for _ in 0..steps {
+        x = black_box(x.mul_add(0.5, 1.0));
+    }
+    black_box(x);
+}
+
+/// The median over the rounds of the microseconds of a call.
+fn micros(mut call: impl FnMut()) -> f64 {
+    let round = |_| {
+        let begin = Instant::now();
+        (0..LOOPS).for_each(|_| call());
+        begin.elapsed().as_secs_f64() * 1e6 / LOOPS as f64
+    };
+    let mut rounds: Vec<f64> = (0..ROUNDS).map(round).collect();
+    rounds.sort_by(f64::total_cmp);
+    rounds[ROUNDS / 2]
+}
+
+fn main() {
+    if cfg!(debug_assertions) {
+        eprintln!("error: this is a debug build, whose times mean nothing\nhelp: cargo bench");
+        std::process::exit(1);
+    }
+    let threads = default_threads();
+    let team = Team::new(threads);
+    println!("\nworker team, {threads} threads\n\n| what | time |\n|---|---|");
+    println!("| empty loop of hot threads | {} ns |", fork_join(&team).as_nanos());
+    if let Some((median, late)) = wake_up(&team) {
+        let [median, late] = [median, late].map(|time| time.as_secs_f64() * 1e6);
+        println!("| wake-up of a parked thread | {median:.0} us, 99 % within {late:.0} |");
+    }
+    println!("\n| loop on one thread | shared | gain |\n|---|---|---|");
+    for length in LENGTHS {
+        let step = micros(|| chain(STEPS)) / STEPS as f64;
+        let steps = (length / step) as usize;
+        let each = steps / threads;
+        let alone = micros(|| chain(each * threads));
+        let shared =
+            micros(|| team.parallel_for(threads, 1, &|range| range.for_each(|_| chain(each))));
+        println!("| {alone:.2} us | {shared:.2} us | {:.2} |", alone / shared);
+    }
+    println!();
+}
