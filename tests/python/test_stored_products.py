@@ -96,6 +96,33 @@ def test_dequantize_and_transposed(axis: int | None) -> None:
         agree(program(k, weights), None if changes else KERNELS[0], x @ full, x)
 
 
+@pytest.mark.parametrize("axis", [0, None])
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("bias", [False, True])
+def test_linear(axis: int | None, turned: bool, bias: bool) -> None:
+    rng = np.random.default_rng(4)
+    k, n = 34, 19
+    q = rng.integers(-127, 128, (n, k)).astype("int8")
+    size = () if axis is None else (n,)
+    scale, zero = rng.random(size).astype("float32") + np.float32(0.1), rng.integers(-5, 5, size).astype("int8")
+    place = () if axis is None else (n, 1)
+    full = (q.astype("float32") - zero.astype("float32").reshape(place)) * scale.reshape(place)
+    b = rng.standard_normal(n).astype("float32")
+    bb = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorStructInfo([pliant.tir.Var("n", "int64"), k], "float32"))
+    with bb.function("main", [x]), bb.dataflow():
+        along = -1 if axis is None else 1 if turned else 0
+        parts = [relax.const(v) for v in (q.T.copy() if turned else q, scale, zero)]
+        whole = bb.emit(relax.op.dequantize(*parts, axis=along))
+        whole = bb.emit(relax.op.permute_dims(whole)) if turned else whole
+        gv = bb.emit_output(relax.op.linear(x, whole, *([relax.const(b)] if bias else [])))
+        bb.emit_func_output(gv)
+    module = bb.get()
+    for m in (0, 1, 6):
+        feed = rows(rng, m, k)
+        agree(module, KERNELS[0], feed @ full.T + (b if bias else 0), feed)
+
+
 def nodes(made: list[onnx.NodeProto], k: int, constants: dict[str, np.ndarray]) -> pliant.IRModule:
     x = helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, ["n", k])
     y = helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, None)
@@ -111,7 +138,7 @@ def unpack(packed: np.ndarray, bits: int) -> np.ndarray:
 
 @pytest.mark.parametrize("bits", [2, 4, 8])
 @pytest.mark.parametrize("zeros", ["none", "packed", "float"])
-@pytest.mark.parametrize("depth", [64, 48])
+@pytest.mark.parametrize("depth", [64, 48, 20])
 def test_matmul_nbits(bits: int, zeros: str, depth: int) -> None:
     rng = np.random.default_rng(bits)
     n, block = 24, 32
@@ -134,17 +161,16 @@ def test_matmul_nbits(bits: int, zeros: str, depth: int) -> None:
     full = ((q - zero[..., None]) * scales.reshape(n, blocks, 1)).reshape(n, -1)[:, :depth].T
     for m in (0, 1, 3, 9):
         x = rows(rng, m, depth)
-        whole = depth % block == 0
-        agree(module, KERNELS[0 if bits == 8 else 1] if whole else None, x @ full, x)
+        agree(module, KERNELS[0 if bits == 8 else 1], x @ full, x)
 
 
-@pytest.mark.parametrize("block", [0, 16])
+@pytest.mark.parametrize(("k", "block"), [(48, 0), (48, 16), (40, 16), (10, 16)])
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])
-def test_dequantize_linear(block: int, dtype: str) -> None:
+def test_dequantize_linear(k: int, block: int, dtype: str) -> None:
     rng = np.random.default_rng(5)
-    k, n = 48, 20
+    n = 20
     q = rng.integers(np.iinfo(dtype).min, np.iinfo(dtype).max, (k, n)).astype(dtype)
-    size = (k // block, n) if block else (n,)
+    size = (-(-k // block), n) if block else (n,)
     scale, zero = rng.random(size).astype("float32"), rng.integers(0, 9, size).astype(dtype)
     attrs = {"axis": 0, "block_size": block} if block else {"axis": 1}
     made = [
@@ -152,7 +178,7 @@ def test_dequantize_linear(block: int, dtype: str) -> None:
         helper.make_node("MatMul", ["x", "w"], ["y"]),
     ]
     module = nodes(made, k, {"q": q, "s": scale, "z": zero})
-    wide = [np.repeat(v, block, axis=0) if block else v for v in (scale, zero)]
+    wide = [np.repeat(v, block, axis=0)[:k] if block else v for v in (scale, zero)]
     full = (q.astype("float32") - wide[1].astype("float32")) * wide[0]
     for m in (1, 6):
         x = rows(rng, m, k)

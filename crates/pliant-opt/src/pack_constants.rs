@@ -31,23 +31,19 @@
 
 use std::sync::Arc;
 
-use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function};
-use pliant_ir::{BaseFunc, DType, IRModule, Op};
+use pliant_ir::relax::{Binding, Expr, ExprData, Function};
+use pliant_ir::{BaseFunc, DType, IRModule};
 use pliant_ops::{LegalizeError, te};
 use pliant_pass::rewrite::{Namer, reachable_seqs, rewrite_bindings};
 use pliant_pass::{ModulePass, PassContext, PassError, Problem};
 use pliant_tensor::{Tensor, TensorError, pack_bfloat16, pack_panels, panel_width};
 
 use crate::kernels::Kernels;
-use crate::names::{NULL_VALUE, op_call};
 use crate::pack_stored::kernel::{self as stored, Stored};
+use crate::products::ByMatrix;
 
 /// Constants with fewer columns are read as they are: most of a panel would be empty.
 pub const MIN_COLUMNS: i64 = 8;
-
-const MATMUL: Op = Op("relax.matmul");
-const LINEAR: Op = Op("relax.linear");
-const ADD: Op = Op("relax.add");
 
 /// See the module's documentation.
 pub struct PackConstants;
@@ -99,28 +95,20 @@ fn has_product(func: &Function) -> bool {
 
 /// A product with a constant that can be packed.
 struct Product {
-    op: Op,
-    x: Expr,
+    by: ByMatrix,
     weight: Tensor,
-    bias: Option<Expr>,
     k: i64,
     n: i64,
 }
 
 impl Product {
     fn of(func: &Function, value: Expr) -> Option<Product> {
-        let ExprData::Call { callee: Callee::Op(op), args, .. } = func.expr(value) else {
-            return None;
-        };
-        let (op, args) = (*op, func.list(*args));
-        if op != MATMUL && op != LINEAR {
-            return None;
-        }
-        let ExprData::Constant(c) = func.expr(args[1]) else { return None };
+        let by = ByMatrix::of(func, value)?;
+        let ExprData::Constant(c) = func.expr(by.right) else { return None };
         let weight = func.const_tensor(*c);
         let &[rows, columns] = weight.shape() else { return None };
-        let (k, n) = if op == LINEAR { (columns, rows) } else { (rows, columns) };
-        let (x, out) = (func.ty(args[0]), func.ty(value));
+        let (k, n) = if by.transposed { (columns, rows) } else { (rows, columns) };
+        let (x, out) = (func.ty(by.x), func.ty(value));
         let dtype = weight.dtype();
         let real = matches!(dtype, DType::Float32 | DType::Float64);
         let summed = *x.dims()?.last()?;
@@ -130,10 +118,7 @@ impl Product {
             && out.dtype() == Some(dtype)
             && out.dims()?.len() == x.dims()?.len()
             && func.syms.as_int(summed) == Some(k);
-        let null = |e: Expr| matches!(func.expr(e), ExprData::Call { callee: Callee::Op(op), .. } if *op == NULL_VALUE);
-        let bias = args.get(2).copied().filter(|&b| !null(b));
-        let plain = bias.is_none_or(|b| func.ty(b).is_tensor());
-        (fits && plain).then(|| Product { op, x: args[0], weight: weight.clone(), bias, k, n })
+        fits.then(|| Product { by, weight: weight.clone(), k, n })
     }
 }
 
@@ -149,7 +134,7 @@ impl Packer {
     fn binding(
         &mut self,
         func: &mut Function,
-        mut binding: Binding,
+        binding: Binding,
         namer: &mut Option<Namer>,
         out: &mut Vec<Binding>,
     ) -> Result<(), LegalizeError> {
@@ -158,28 +143,16 @@ impl Packer {
             return Ok(());
         };
         let call = self.call(func, &product)?;
-        let ty = func.expr_ty(binding.value);
-        binding.value = match product.bias {
-            None => call,
-            Some(bias) => {
-                let namer = namer.get_or_insert_with(|| Namer::new(func));
-                let sum = namer.bind(func, "lv", call, out);
-                if let ExprData::Var(v) = *func.expr(sum) {
-                    func.var_mut(v).dataflow = func.var(binding.var).dataflow;
-                }
-                op_call(func, ADD, &[sum, bias], ty)
-            }
-        };
-        out.push(binding);
+        product.by.bind(func, binding, call, namer, out);
         Ok(())
     }
 
     /// The call of the loop function that multiplies by the packed constant.
     fn call(&mut self, func: &mut Function, p: &Product) -> Result<Expr, LegalizeError> {
-        let panels = self.panels(&p.weight, p.op == LINEAR)?;
+        let panels = self.panels(&p.weight, p.by.transposed)?;
         if panels.dtype() == DType::BFloat16 {
             let stored = Stored { size: (p.k, p.n), panels, groups: None };
-            let call = stored::call(func, p.x, &stored)?;
+            let call = stored::call(func, p.by.x, &stored)?;
             let name = self.kernels.add(&call.name, call.func);
             let (inputs, vars, tys) = (&call.inputs, &call.tir_vars, &call.out_tys);
             return Ok(pliant_ops::call_tir(func, &name, inputs, vars, tys, call.tuple));
@@ -187,7 +160,7 @@ impl Packer {
         let panels = func.constant(panels);
         let width = panel_width(p.n as usize, p.weight.dtype()) as i64;
         let (k, n) = (p.k, p.n);
-        let call = pliant_ops::te_call(func, "matmul_packed", &[p.x, panels], |t| {
+        let call = pliant_ops::te_call(func, "matmul_packed", &[p.by.x, panels], |t| {
             let [x, w] = t else { unreachable!("two operands make two tensors") };
             let last = x.ndim() - 1;
             let k = te::reduce_axis(te::int(k), "k");

@@ -1,22 +1,81 @@
 //! What the passes on matrix products share: the operators, sizes of operands, what is known before the inputs are.
 
 use pliant_ir::relax::visit::{bindings, operand_vars};
-use pliant_ir::relax::{Callee, Expr, ExprData, Function, Type, Var};
+use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function, Type, Var};
 use pliant_ir::{Attrs, Op, Sym};
 use pliant_pass::pattern::{Pattern, RewriteCx, is_op};
+use pliant_pass::rewrite::Namer;
 use pliant_sym::{Analyzer, Facts};
 use rustc_hash::FxHashSet;
 
-use crate::names::num_input;
+use crate::names::{NULL_VALUE, num_input, op_call};
 
 /// `R.matmul(x1, x2)`.
 pub const MATMUL: Op = Op("relax.matmul");
+/// `R.linear(x, weight, bias)`.
+pub const LINEAR: Op = Op("relax.linear");
+/// `R.add(x1, x2)`.
+pub const ADD: Op = Op("relax.add");
 /// `R.permute_dims(x, axes)`.
 pub const PERMUTE: Op = Op("relax.permute_dims");
 
 /// A product of what these match.
 pub fn product(a: &Pattern, b: &Pattern) -> Pattern {
     is_op(MATMUL).call([a.clone(), b.clone()])
+}
+
+/// A product by a matrix, `R.matmul` or `R.linear`.
+#[derive(Clone, Copy, Debug)]
+pub struct ByMatrix {
+    /// The left operand.
+    pub x: Expr,
+    /// The right one.
+    pub right: Expr,
+    /// Whether its transpose is multiplied by.
+    pub transposed: bool,
+    /// What is added to the product.
+    pub bias: Option<Expr>,
+}
+
+impl ByMatrix {
+    /// The product that a value is.
+    pub fn of(func: &Function, value: Expr) -> Option<ByMatrix> {
+        let ExprData::Call { callee: Callee::Op(op), args, .. } = func.expr(value) else {
+            return None;
+        };
+        let (transposed, args) = (*op == LINEAR, func.list(*args));
+        if *op != MATMUL && !transposed {
+            return None;
+        }
+        let null = |e: Expr| matches!(func.expr(e), ExprData::Call { callee: Callee::Op(op), .. } if *op == NULL_VALUE);
+        let bias = args.get(2).copied().filter(|&b| !null(b));
+        let plain = bias.is_none_or(|b| func.ty(b).is_tensor());
+        plain.then(|| ByMatrix { x: args[0], right: args[1], transposed, bias })
+    }
+
+    /// Makes a binding of the product one of `call`, which computes the product alone.
+    pub fn bind(
+        &self,
+        func: &mut Function,
+        mut binding: Binding,
+        call: Expr,
+        namer: &mut Option<Namer>,
+        out: &mut Vec<Binding>,
+    ) {
+        let ty = func.expr_ty(binding.value);
+        binding.value = match self.bias {
+            None => call,
+            Some(bias) => {
+                let namer = namer.get_or_insert_with(|| Namer::new(func));
+                let sum = namer.bind(func, "lv", call, out);
+                if let ExprData::Var(v) = *func.expr(sum) {
+                    func.var_mut(v).dataflow = func.var(binding.var).dataflow;
+                }
+                op_call(func, ADD, &[sum, bias], ty)
+            }
+        };
+        out.push(binding);
+    }
 }
 
 /// The sizes of a tensor, where all are known.

@@ -94,8 +94,10 @@ pub(super) fn spread(
                 )?;
             }
             let each = n.func().syms.int(block);
-            if n.func().syms.mul(own[axis], each) == dims[axis] {
-                return repeated(n, part, each, axis);
+            let known = |n: &mut Node<'_, '_>, d: Sym| n.func().syms.as_int(d).is_some();
+            let both = known(n, own[axis]) && known(n, dims[axis]);
+            if both || n.func().syms.mul(own[axis], each) == dims[axis] {
+                return repeated_to(n, part, each, axis, dims[axis]);
             }
             let places = n.iota(dims[axis])?;
             let size = n.scalar(block)?;
@@ -300,6 +302,22 @@ pub(super) fn rescaled(
     let zero = n.scalar_of(zero)?;
     let bounds = range(dtype)?;
     saturated(n, y, Some(zero), dtype, bounds)
+}
+
+/// Elements repeated along an axis, of which the last are cut off where there are more than `end`: `0 0 1 1 2`.
+pub(super) fn repeated_to(
+    n: &mut Node<'_, '_>,
+    x: Expr,
+    count: Sym,
+    axis: usize,
+    end: Sym,
+) -> Result<Expr, Problem> {
+    let y = repeated(n, x, count, axis)?;
+    if n.dims(y)?[axis] == end {
+        return Ok(y);
+    }
+    let zero = n.func().syms.int(0);
+    n.slice_axis(y, axis, zero, end)
 }
 
 /// Elements repeated along an axis: `0 0 1 1 2 2`.

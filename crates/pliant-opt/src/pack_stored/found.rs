@@ -1,26 +1,27 @@
 //! Products by what is dequantised from constants.
 
-use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function, Var};
+use pliant_ir::relax::{Callee, Expr, ExprData, Function, Var};
 use pliant_ir::{AttrValue, Attrs, DType, Op, OpRegistry};
 use pliant_pass::Writers;
 use pliant_pass::pattern::Defs;
 use pliant_pass::rewrite::reachable_seqs;
 use pliant_tensor::Tensor;
 
-use crate::products::{MATMUL, PERMUTE, permutation};
+use crate::products::{ByMatrix, PERMUTE, permutation};
 
 const CAST: Op = Op("relax.astype");
 const SUBTRACT: Op = Op("relax.subtract");
 const MULTIPLY: Op = Op("relax.multiply");
 const DEQUANTIZE: Op = Op("relax.dequantize");
 const REPEAT: Op = Op("relax.repeat");
+const SLICE: Op = Op("relax.strided_slice");
 /// What leaves the elements in their order.
 const RESHAPES: [Op; 3] = [Op("relax.reshape"), Op("relax.expand_dims"), Op("relax.squeeze")];
 
 /// A product.
 #[derive(Clone, Debug)]
-pub(super) struct Product {
-    pub x: Expr,
+pub(crate) struct Product {
+    pub by: ByMatrix,
     pub weights: Weights,
     /// The variable that the product is.
     pub result: Var,
@@ -28,7 +29,7 @@ pub(super) struct Product {
 
 /// What a matrix is dequantised from.
 #[derive(Clone, Debug)]
-pub(super) struct Weights {
+pub(crate) struct Weights {
     /// The integers, of rank 2.
     pub integers: Tensor,
     /// What is taken from them, one after the other.
@@ -41,7 +42,7 @@ pub(super) struct Weights {
 
 /// Numbers that are spread over a matrix.
 #[derive(Clone, Debug)]
-pub(super) struct Spread {
+pub(crate) struct Spread {
     /// The numbers, row by row.
     pub numbers: Vec<f64>,
     /// Rows and columns of them.
@@ -57,17 +58,18 @@ impl Spread {
         self.numbers[place(row, 0) * self.size[1] + place(column, 1)]
     }
 
-    /// Whether there is a number for each element of a matrix of that size.
+    /// Whether there is a number for each element of a matrix of that size; the last ones may serve fewer than the others.
     fn covers(&self, size: [usize; 2]) -> bool {
-        (0..2).all(|k| self.size[k] == 1 || self.size[k] * self.times[k] == size[k])
+        let reach = |k: usize| self.size[k].saturating_mul(self.times[k]);
+        (0..2).all(|k| self.size[k] == 1 || reach(k) >= size[k])
     }
 }
 
 /// A function and the values of its variables where a product stands.
-struct Finder<'a> {
-    func: &'a Function,
-    defs: &'a Defs,
-    place: Var,
+pub(crate) struct Finder<'a> {
+    pub func: &'a Function,
+    pub defs: &'a Defs,
+    pub place: Var,
 }
 
 /// The products of a function by dequantised constants.
@@ -77,9 +79,9 @@ pub(super) fn all(func: &Function, ops: &dyn OpRegistry, writers: &Writers) -> V
     for seq in reachable_seqs(func) {
         for &block in &func.seq(seq).blocks {
             for binding in &func.block(block).bindings {
-                if operands(func, binding.value, MATMUL).is_some() {
+                if ByMatrix::of(func, binding.value).is_some() {
                     let defs = defs.get_or_insert_with(|| Defs::of(func, ops, Some(writers)));
-                    out.extend(Finder { func, defs, place: binding.var }.product(*binding));
+                    out.extend(Finder { func, defs, place: binding.var }.product(binding.value));
                 }
             }
         }
@@ -87,7 +89,8 @@ pub(super) fn all(func: &Function, ops: &dyn OpRegistry, writers: &Writers) -> V
     out
 }
 
-fn operands(func: &Function, e: Expr, op: Op) -> Option<(&[Expr], &Attrs)> {
+/// The operands and attributes of a call of `op`.
+pub(crate) fn operands(func: &Function, e: Expr, op: Op) -> Option<(&[Expr], &Attrs)> {
     match func.expr(e) {
         ExprData::Call { callee: Callee::Op(callee), args, attrs, .. } if *callee == op => {
             Some((func.list(*args), func.call_attrs(*attrs)))
@@ -98,11 +101,11 @@ fn operands(func: &Function, e: Expr, op: Op) -> Option<(&[Expr], &Attrs)> {
 
 impl Finder<'_> {
     /// The operands and attributes of the call of `op` that an operand's value is.
-    fn call(&self, e: Expr, op: Op) -> Option<(&[Expr], &Attrs)> {
+    pub fn call(&self, e: Expr, op: Op) -> Option<(&[Expr], &Attrs)> {
         operands(self.func, self.defs.value_beside(self.func, e, self.place), op)
     }
 
-    fn constant(&self, e: Expr) -> Option<&Tensor> {
+    pub fn constant(&self, e: Expr) -> Option<&Tensor> {
         match self.func.expr(self.defs.value_beside(self.func, e, self.place)) {
             ExprData::Constant(c) => Some(self.func.const_tensor(*c)),
             _ => None,
@@ -116,14 +119,15 @@ impl Finder<'_> {
         dims.map(size).collect()
     }
 
-    /// The product that a binding is.
-    fn product(&self, binding: Binding) -> Option<Product> {
-        let (args, _) = operands(self.func, binding.value, MATMUL)?;
+    /// The product that a value is, of float32 by what is dequantised from a constant.
+    pub fn product(&self, value: Expr) -> Option<Product> {
+        let by = ByMatrix::of(self.func, value)?;
         let float = |e: Expr| self.func.ty(e).dtype() == Some(DType::Float32);
-        let (x, right) = (args[0], args[1]);
-        let &[k, n] = self.sizes(right)?.as_slice() else { return None };
+        let (x, right) = (by.x, by.right);
+        let &[rows, columns] = self.sizes(right)?.as_slice() else { return None };
+        let (k, n) = if by.transposed { (columns, rows) } else { (rows, columns) };
         let summed = *self.func.ty(x).dims()?.last()?;
-        let fits = float(x) && float(right) && float(binding.value) && k > 0 && n > 0;
+        let fits = float(x) && float(right) && float(value) && k > 0 && n > 0;
         if !fits || self.func.syms.as_int(summed) != Some(k as i64) {
             return None;
         }
@@ -131,8 +135,8 @@ impl Finder<'_> {
             .call(right, PERMUTE)
             .filter(|(_, attrs)| permutation(attrs, 2).is_some_and(|order| order == [1, 0]));
         let mut weights = self.weights(turned.map_or(right, |(args, _)| args[0]))?;
-        weights.transposed = turned.is_some();
-        Some(Product { x, weights, result: binding.var })
+        weights.transposed = turned.is_some() != by.transposed;
+        Some(Product { by, weights, result: self.place })
     }
 
     /// What a matrix is dequantised from.
@@ -219,6 +223,20 @@ impl Finder<'_> {
             let whole = spread.size[axis] > 1 || times == self.sizes(e)?[axis];
             return whole.then_some(spread);
         }
+        if let Some((args, _)) = self.call(e, SLICE) {
+            let all = |e: Expr, value: i64| match self.func.expr(e) {
+                ExprData::Shape(list) => {
+                    list.iter().all(|&d| self.func.syms.as_int(d) == Some(value))
+                }
+                _ => false,
+            };
+            // The first ones are where they were; which axes are cut follows from the sizes.
+            let first = all(args[2], 0) && args.get(4).is_none_or(|&by| all(by, 1));
+            let (sizes, whole) = (self.sizes(e)?, self.sizes(args[0])?);
+            // One of several would serve all.
+            let several = sizes.iter().zip(&whole).all(|(own, of)| own == of || *own > 1);
+            return self.spread(args[0]).filter(|_| first && several && sizes.len() == 2);
+        }
         if let Some((args, _)) = self.call(e, CAST) {
             // Numbers stay what they are where they are made wider, not as numbers of another sign.
             let from = self.func.ty(args[0]).dtype();
@@ -243,7 +261,7 @@ impl Finder<'_> {
 }
 
 /// The elements of a constant.
-fn numbers(t: &Tensor) -> Option<Vec<f64>> {
+pub(crate) fn numbers(t: &Tensor) -> Option<Vec<f64>> {
     Some(match t.dtype() {
         DType::Float32 => t.to_vec::<f32>().ok()?.into_iter().map(f64::from).collect(),
         DType::Int8 => t.to_vec::<i8>().ok()?.into_iter().map(f64::from).collect(),

@@ -1,8 +1,8 @@
 //! # What it does
 //! Makes calls of the library's products by constants of fewer bits of products of float32 whose right operand is dequantised
 //! from a constant of integers: cast, less a zero point, times a scale, each for the whole, for each column, or for groups of rows
-//! of each column. Integers that span four bits are stored in four, others in eight; the scales and zero points stay float32.
-//! No run makes a float32 copy of the operand.
+//! of each column. `R.linear` is taken too; its bias becomes an addition. Integers that span four bits are stored in four, others
+//! in eight; the scales and zero points stay float32. No run makes a float32 copy of the operand.
 //!
 //! # Before
 //! With a tensor of `[4, 20]` for the constant.
@@ -28,9 +28,9 @@
 //! # Never
 //! Keeps the order in which products are summed.
 
-mod found;
+pub(crate) mod found;
 pub(crate) mod kernel;
-mod weights;
+pub(crate) mod weights;
 
 use std::sync::Arc;
 
@@ -41,6 +41,7 @@ use pliant_pass::{ModulePass, PassContext, PassError, Writers};
 use rustc_hash::FxHashMap;
 
 use crate::kernels::Kernels;
+use crate::products::ByMatrix;
 use found::Product;
 
 /// See the module's documentation.
@@ -78,7 +79,7 @@ fn function(
     found: &[Product],
     ctx: &PassContext,
 ) -> Result<(), PassError> {
-    let mut calls: FxHashMap<Var, Expr> = FxHashMap::default();
+    let mut calls: FxHashMap<Var, (ByMatrix, Expr)> = FxHashMap::default();
     for product in found {
         ctx.check_cancelled()?;
         let failed = |e: &dyn std::fmt::Display| {
@@ -87,19 +88,20 @@ fn function(
         let stored = weights::stored(&product.weights).map_err(|e| failed(&e))?;
         let Some(stored) = stored else { continue };
         let ty = func.var(product.result).ty;
-        let call = kernel::call(func, product.x, &stored).map_err(|e| failed(&e))?;
+        let call = kernel::call(func, product.by.x, &stored).map_err(|e| failed(&e))?;
         if call.out_tys == [ty] {
             let name = kernels.add(&call.name, call.func);
             let (inputs, vars, tys) = (&call.inputs, &call.tir_vars, &call.out_tys);
             let call = pliant_ops::call_tir(func, &name, inputs, vars, tys, call.tuple);
-            calls.insert(product.result, call);
+            calls.insert(product.result, (product.by, call));
         }
     }
-    rewrite_bindings(func, |_, mut binding, out| {
-        if let Some(&call) = calls.get(&binding.var) {
-            binding.value = call;
+    let mut namer = None;
+    rewrite_bindings(func, |func, binding, out| {
+        match calls.get(&binding.var) {
+            Some((by, call)) => by.bind(func, binding, *call, &mut namer, out),
+            None => out.push(binding),
         }
-        out.push(binding);
         Ok(())
     })
 }

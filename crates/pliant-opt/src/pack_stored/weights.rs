@@ -14,36 +14,57 @@ const MOST_ZERO: f64 = (1 << 16) as f64;
 const LEAST_KEPT: f64 = 1.0 / (1 << 16) as f64;
 
 /// A constant as a matrix of rows that are summed over.
-struct Matrix<'a> {
+pub(crate) struct Matrix<'a> {
     weights: &'a Weights,
     integers: Vec<i32>,
-    k: usize,
-    n: usize,
+    /// Its rows.
+    pub k: usize,
+    /// Its columns.
+    pub n: usize,
 }
 
 impl Matrix<'_> {
+    /// Of what is dequantised.
+    ///
+    /// # Errors
+    /// Memory.
+    pub fn of(weights: &Weights) -> Result<Matrix<'_>, TensorError> {
+        let t = &weights.integers;
+        let integers: Vec<i32> = match t.dtype() {
+            DType::Int8 => t.to_vec::<i8>()?.into_iter().map(i32::from).collect(),
+            DType::UInt8 => t.to_vec::<u8>()?.into_iter().map(i32::from).collect(),
+            _ => t.to_vec::<i32>()?,
+        };
+        let (rows, columns) = (t.shape()[0] as usize, t.shape()[1] as usize);
+        let (k, n) = if weights.transposed { (columns, rows) } else { (rows, columns) };
+        Ok(Matrix { weights, integers, k, n })
+    }
+
     /// Row and column of the constant as it lies.
     fn place(&self, p: usize, j: usize) -> (usize, usize) {
         if self.weights.transposed { (j, p) } else { (p, j) }
     }
 
-    fn integer(&self, p: usize, j: usize) -> i32 {
+    /// The integer that is stored.
+    pub fn integer(&self, p: usize, j: usize) -> i32 {
         let (row, column) = self.place(p, j);
         self.integers[if self.weights.transposed { row * self.k } else { row * self.n } + column]
     }
 
-    fn scale(&self, p: usize, j: usize) -> f64 {
+    /// What it is multiplied by.
+    pub fn scale(&self, p: usize, j: usize) -> f64 {
         let (row, column) = self.place(p, j);
         self.weights.scale.at(row, column)
     }
 
-    fn zero(&self, p: usize, j: usize) -> f64 {
+    /// What is taken from it.
+    pub fn zero(&self, p: usize, j: usize) -> f64 {
         let (row, column) = self.place(p, j);
         self.weights.zeros.iter().map(|z| z.at(row, column)).sum()
     }
 
     /// Rows that share scales and zero points, in all columns.
-    fn group(&self) -> usize {
+    pub fn group(&self) -> usize {
         let mut group = 0;
         for p in 1..self.k {
             let same = |j: usize| {
@@ -84,14 +105,8 @@ fn common_divisor(mut a: usize, mut b: usize) -> usize {
 /// # Errors
 /// Memory.
 pub(super) fn stored(weights: &Weights) -> Result<Option<Stored>, TensorError> {
-    let t = &weights.integers;
-    let integers: Vec<i32> = match t.dtype() {
-        DType::Int8 => t.to_vec::<i8>()?.into_iter().map(i32::from).collect(),
-        DType::UInt8 => t.to_vec::<u8>()?.into_iter().map(i32::from).collect(),
-        _ => t.to_vec::<i32>()?,
-    };
-    let (rows, columns) = (t.shape()[0] as usize, t.shape()[1] as usize);
-    let (k, n) = if weights.transposed { (columns, rows) } else { (rows, columns) };
+    let matrix = Matrix::of(weights)?;
+    let (k, n, integers) = (matrix.k, matrix.n, &matrix.integers);
     let finite = |all: &[f64], most: f64| all.iter().all(|x| x.abs() <= most);
     let sound = finite(&weights.scale.numbers, f64::from(f32::MAX))
         && weights.zeros.iter().all(|z| finite(&z.numbers, MOST_ZERO));
@@ -100,7 +115,6 @@ pub(super) fn stored(weights: &Weights) -> Result<Option<Stored>, TensorError> {
     if !sound || integers.is_empty() || span > 255 || f64::from(low).abs() > MOST_ZERO {
         return Ok(None);
     }
-    let matrix = Matrix { weights, integers, k, n };
     let group = matrix.group();
     if group < k && (group < LEAST_GROUP || !group.is_multiple_of(2)) {
         return Ok(None);

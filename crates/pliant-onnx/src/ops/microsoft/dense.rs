@@ -8,7 +8,7 @@ use super::op;
 use crate::error::Problem;
 use crate::node::{Converted, Node};
 use crate::ops::OnnxOp;
-use crate::ops::quant::repeated;
+use crate::ops::quant::repeated_to;
 
 pub(super) static OPS: &[OnnxOp] = &[
     op("BiasGelu", |n| gelu(n, "relax.nn.gelu")),
@@ -85,10 +85,10 @@ fn fields(n: &mut Node<'_, '_>, bytes: Expr, bits: i64) -> Result<Expr, Problem>
 
 /// The largest size of weights; products of two stay below 2^63.
 const MOST: i64 = 1 << 30;
-/// Fields of `bits` bits of rows of bytes, the lowest first: so many rows and so many fields of each.
-fn split(bytes: &Tensor, (rows, count): (i64, i64), bits: i64) -> Option<Tensor> {
+/// Fields of `bits` bits of rows of bytes, the lowest first: so many rows, and the first `count` of the fields that each holds.
+fn split(bytes: &Tensor, (rows, held): (i64, i64), count: i64, bits: i64) -> Option<Tensor> {
     let all = bytes.to_vec::<u8>().ok()?;
-    let (row, mask) = ((count.checked_mul(bits)? + 7) / 8, ((1u32 << bits) - 1) as u8);
+    let (row, mask) = ((held.checked_mul(bits)? + 7) / 8, ((1u32 << bits) - 1) as u8);
     if all.len() as i64 != rows.checked_mul(row)? {
         return None;
     }
@@ -100,23 +100,23 @@ fn split(bytes: &Tensor, (rows, count): (i64, i64), bits: i64) -> Option<Tensor>
     Tensor::from_slice(&[rows, count], &fields).ok()
 }
 
-/// Weights `(N, K)` of constants that are whole blocks, in the form that the compiler knows: integers, cast, less zero points,
-/// times scales, each repeated for a block.
+/// Weights `(N, K)` of constants, in the form that the compiler knows: integers, cast, less zero points, times scales, each
+/// repeated for a block, of which the last may be cut off.
 fn unpacked(
     n: &mut Node<'_, '_>,
     (rows, depth): (i64, i64),
     (bits, block): (i64, i64),
 ) -> Result<Option<Expr>, Problem> {
-    let blocks = depth / block;
+    let blocks = (depth + block - 1) / block;
     let (Some(b), Some(scales)) = (n.constant(1), n.constant(2)) else { return Ok(None) };
     let small = [rows, depth, block].iter().all(|&d| d <= i64::from(i32::MAX));
-    if !small || depth % block != 0 || block * bits % 8 != 0 || b.dtype() != DType::UInt8 {
+    if !small || block * bits % 8 != 0 || b.dtype() != DType::UInt8 {
         return Ok(None);
     }
-    let Some(integers) = split(&b, (rows, depth), bits) else { return Ok(None) };
+    let Some(integers) = split(&b, (rows, blocks * block), depth, bits) else { return Ok(None) };
     let zeros = match (n.has(3), n.constant(3)) {
         (false, _) => None,
-        (true, Some(z)) if z.dtype() == DType::UInt8 => split(&z, (rows, blocks), bits),
+        (true, Some(z)) if z.dtype() == DType::UInt8 => split(&z, (rows, blocks), blocks, bits),
         (true, Some(z)) => z.reshape(&[rows, blocks]).ok(),
         (true, None) => return Ok(None),
     };
@@ -129,8 +129,8 @@ fn unpacked(
     let spread = |n: &mut Node<'_, '_>, t: &Tensor| {
         let part = n.im.constant(t);
         let part = n.cast(part, dtype)?;
-        let each = n.func().syms.int(block);
-        repeated(n, part, each, 1)
+        let [each, end] = [block, depth].map(|v| n.func().syms.int(v));
+        repeated_to(n, part, each, 1, end)
     };
     let zeros = match &zeros {
         Some(zeros) => spread(n, zeros)?,
