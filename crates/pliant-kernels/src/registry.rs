@@ -145,6 +145,12 @@ fn narrow_products() -> Vec<ExternFn> {
             (I64, I64, I64, Ptr, I64, I64, Ptr, I64, Ptr, I64, Ptr, I64, Ptr, Ptr, I64) -> I64, true;
         "pliant_product_uint8" = quantized::pliant_product_uint8:
             (I64, I64, I64, Ptr, I64, I64, Ptr, I64, Ptr, I64, Ptr, I64, Ptr, Ptr, I64) -> I64, true;
+        "pliant_product_int8_f32" = quantized::pliant_product_int8_f32:
+            (I64, I64, I64, Ptr, I64, I64, Ptr, I64, Ptr, I64, Ptr, I64, Ptr, I64, Ptr, I64, I64, Ptr, I64, Ptr, I64, F64, F64,
+             Ptr, I64) -> I64, true;
+        "pliant_product_uint8_f32" = quantized::pliant_product_uint8_f32:
+            (I64, I64, I64, Ptr, I64, I64, Ptr, I64, Ptr, I64, Ptr, I64, Ptr, I64, Ptr, I64, I64, Ptr, I64, Ptr, I64, F64, F64,
+             Ptr, I64) -> I64, true;
         "pliant_product_bytes_f32" = narrow::pliant_product_bytes_f32:
             (I64, I64, I64, Ptr, I64, Ptr, I64, I64, Ptr, I64, Ptr, Ptr, I64) -> I64, true;
         "pliant_product_nibbles_f32" = narrow::pliant_product_nibbles_f32:

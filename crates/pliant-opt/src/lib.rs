@@ -29,6 +29,7 @@ pub mod eliminate_common_subexpr;
 pub mod eliminate_unused;
 pub mod expand_matmul_of_sum;
 pub mod expand_tuple_arguments;
+mod finish;
 pub mod fold_constant;
 pub mod fuse_attention;
 pub mod fuse_ops;

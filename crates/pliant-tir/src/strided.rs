@@ -5,6 +5,7 @@
 //! | `pliant_attend_f32` | attention | `pliant_kernels::attention` |
 //! | `pliant_convolve_f32` | convolution | `pliant_kernels::convolution` |
 //! | `pliant_product_int8`, `pliant_product_uint8` | product of 8-bit integers | `pliant_kernels::quantized` |
+//! | `pliant_product_int8_f32`, `pliant_product_uint8_f32` | the same, scaled and finished | `pliant_kernels::quantized` |
 //! | `pliant_recur_f32` | recurrent layer | `pliant_kernels::recurrent` |
 //! | `pliant_product_bytes_f32`, `pliant_product_nibbles_f32`, `pliant_product_bfloat16_f32` | product by a constant of fewer bits | `pliant_kernels::narrow` |
 
@@ -99,6 +100,16 @@ const KERNELS: &[Kernel] = &[
     Kernel { name: "pliant_convolve_f32", what: "a convolution", args: convolve::ARGS },
     Kernel { name: "pliant_product_int8", what: quantized::WHAT, args: quantized::SIGNED },
     Kernel { name: "pliant_product_uint8", what: quantized::WHAT, args: quantized::UNSIGNED },
+    Kernel {
+        name: "pliant_product_int8_f32",
+        what: quantized::WHAT,
+        args: quantized::SIGNED_SCALED,
+    },
+    Kernel {
+        name: "pliant_product_uint8_f32",
+        what: quantized::WHAT,
+        args: quantized::UNSIGNED_SCALED,
+    },
     Kernel { name: "pliant_recur_f32", what: "a recurrent layer", args: recur::ARGS },
     Kernel { name: "pliant_product_bytes_f32", what: narrow::WHAT, args: narrow::OF_BYTES },
     Kernel { name: "pliant_product_nibbles_f32", what: narrow::WHAT, args: narrow::OF_NIBBLES },

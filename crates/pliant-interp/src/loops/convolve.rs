@@ -19,13 +19,13 @@ fn places(size: [i64; 3]) -> impl Iterator<Item = [i64; 3]> {
 }
 
 /// What is computed of each sum, by its number (`pliant_kernels::epilogue::Activation`).
-fn activated(number: i64, x: f64, (low, high): (f64, f64)) -> Result<f64> {
+pub(super) fn activated(number: i64, x: f64, (low, high): (f64, f64)) -> Result<f64> {
     match number {
         0 => Ok(x),
         _ if x.is_nan() => Ok(x),
         1 => Ok(x.max(0.0)),
         2 => Ok(x.max(low).min(high)),
-        _ => Err(malformed("an activation that convolutions are not followed by")),
+        _ => Err(malformed("an activation that kernels are not followed by")),
     }
 }
 

@@ -61,7 +61,10 @@ impl Loops<'_, '_, '_> {
             "pliant_gemm_packed_f64" => return self.packed_gemm(rest, DType::Float64),
             "pliant_attend_f32" => return self.attend(rest),
             "pliant_convolve_f32" => return self.convolve(rest),
-            "pliant_product_int8" | "pliant_product_uint8" => return self.quantized(rest),
+            "pliant_product_int8"
+            | "pliant_product_uint8"
+            | "pliant_product_int8_f32"
+            | "pliant_product_uint8_f32" => return self.quantized(rest),
             "pliant_recur_f32" => return self.recur(rest),
             name @ ("pliant_product_bytes_f32"
             | "pliant_product_nibbles_f32"

@@ -1,8 +1,11 @@
-//! Products of 8-bit integers as the library's kernel does them, in plain form (`pliant_kernels::quantized`).
+//! Products of 8-bit integers as the library's kernels do them, in plain form (`pliant_kernels::quantized`).
+
+use pliant_ir::DType;
 
 use super::Loops;
 use super::attend::Operand;
-use super::scalar::{Val, malformed};
+use super::convolve::activated;
+use super::scalar::{Val, malformed, round};
 use crate::error::Result;
 
 impl Operand<'_> {
@@ -11,20 +14,59 @@ impl Operand<'_> {
     }
 }
 
-impl Loops<'_, '_, '_> {
-    /// `pliant_product_int8` and `pliant_product_uint8`: sizes, the left operand and its zero points, quads, their width and
-    /// the sums of columns, zero points of columns, results.
-    pub(super) fn quantized(&mut self, args: &[Val]) -> Result<Val> {
-        if args.len() != 15 {
-            return Err(malformed("a product of 8-bit integers takes 15 arguments"));
+/// What becomes of the sums of a product that gives float32.
+struct Scaled<'a> {
+    rows: Option<Operand<'a>>,
+    columns: Option<Operand<'a>>,
+    bias: Option<Operand<'a>>,
+    activation: i64,
+    limits: (f64, f64),
+}
+
+impl<'a> Scaled<'a> {
+    /// By the arguments behind those of the product of integers: factors of rows and of columns, bias, activation.
+    fn new(args: &'a [Val]) -> Result<Scaled<'a>> {
+        Ok(Scaled {
+            rows: given(args, 0, 3)?,
+            columns: given(args, 3, 5)?,
+            bias: given(args, 5, 7)?,
+            activation: args[7].int()?,
+            limits: (args[8].float()?, args[9].float()?),
+        })
+    }
+
+    fn value(&self, sum: i32, i: i64, j: i64) -> Result<f64> {
+        let mut x = round(f64::from(sum), DType::Float32);
+        for (factors, at) in [(&self.rows, i), (&self.columns, j)] {
+            if let Some(factors) = factors {
+                x = round(x * factors.get(&[at])?, DType::Float32);
+            }
         }
+        if let Some(bias) = &self.bias {
+            x = round(x + bias.get(&[j])?, DType::Float32);
+        }
+        Ok(round(activated(self.activation, x, self.limits)?, DType::Float32))
+    }
+}
+
+/// What stands behind the argument at `at`, where that is not 0.
+fn given(args: &[Val], at: usize, end: usize) -> Result<Option<Operand<'_>>> {
+    if args[at].is_true()? { Operand::new(&args[at + 1..end]).map(Some) } else { Ok(None) }
+}
+
+impl Loops<'_, '_, '_> {
+    /// `pliant_product_int8`, `pliant_product_uint8` and those that give float32: sizes, the left operand and its zero points,
+    /// quads, their width and the sums of columns, zero points of columns, what becomes of the sums where there are ten arguments
+    /// more, results.
+    pub(super) fn quantized(&mut self, args: &[Val]) -> Result<Val> {
+        if args.len() != 15 && args.len() != 25 {
+            return Err(malformed("a product of 8-bit integers takes 15 arguments, or 25"));
+        }
+        let scaled = if args.len() == 25 { Some(Scaled::new(&args[13..23])?) } else { None };
         let (m, n, k) = (args[0].int()?, args[1].int()?, args[2].int()?);
         let (a, quads) = (Operand::new(&args[3..5])?, Operand::new(&args[8..9])?);
-        let of = |at: usize, end: usize| -> Result<Option<Operand<'_>>> {
-            if args[at].is_true()? { Operand::new(&args[at + 1..end]).map(Some) } else { Ok(None) }
-        };
-        let (a_zeros, b_zeros) = (of(5, 8)?, of(11, 13)?);
-        let (width, out) = (args[9].int()?, Operand::new(&args[13..15])?);
+        let (a_zeros, b_zeros) = (given(args, 5, 8)?, given(args, 11, 13)?);
+        let (width, out) = (args[9].int()?, Operand::new(&args[args.len() - 2..])?);
         if !(1..=64).contains(&width) || width % 16 != 0 {
             return Err(malformed("panels of 8-bit integers are of 16, 32, 48 or 64 columns"));
         }
@@ -42,8 +84,11 @@ impl Loops<'_, '_, '_> {
                     sum = sum.wrapping_add(left.wrapping_mul(right));
                 }
                 // Sums wrap around at 32 bits.
-                let to = out.position(&[i, j])?;
-                out.view.write_at(to, &Val::Int(i64::from(sum as i32)))?;
+                let value = match &scaled {
+                    Some(scaled) => Val::Float(scaled.value(sum as i32, i, j)?),
+                    None => Val::Int(i64::from(sum as i32)),
+                };
+                out.view.write_at(out.position(&[i, j])?, &value)?;
             }
         }
         Ok(Val::Int(0))

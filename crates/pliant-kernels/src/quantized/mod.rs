@@ -10,26 +10,26 @@
 //! | module | owns |
 //! |---|---|
 //! | `call` | the entry points that loop functions call |
+//! | `scaled` | sums that become float32: the epilogue, and the entry points with scales, bias and activation |
 //! | `tile` | the micro-kernel |
 //!
 //! Right operands are packed by [`pack_quads`].
 
 mod call;
+mod scaled;
 mod tile;
 
-use std::ffi::c_void;
 use std::ops::Range;
 
 use pliant_exec::abi::{KernelRuntime, STATUS_BAD_ARGUMENTS, STATUS_OK};
 
-use crate::epilogue::{
-    Epilogue, EpilogueTile, MOST_COLUMNS, MOST_ROWS, Place, finish, pliant_epilogue_f32,
-};
+use crate::epilogue::{Epilogue, MOST_COLUMNS, MOST_ROWS, Place, finish};
 use crate::isa::{Isa, isa};
 use crate::product::rows::slivers;
 use crate::product::share::{cut, share};
 pub use call::{pliant_product_int8, pliant_product_uint8};
 pub use pliant_tensor::{Quads, pack_quads};
+pub use scaled::{pliant_epilogue_int32, pliant_product_int8_f32, pliant_product_uint8_f32};
 use tile::{Kernels, Tile, kernels};
 
 /// One product: 64-bit words, so that generated code may write them as an array. Strides count elements.
@@ -234,26 +234,4 @@ pub unsafe extern "C" fn pliant_gemm_int8(
 ) -> i64 {
     // SAFETY: the caller's promise; the instructions are those of the machine.
     unsafe { run(isa(), &*runtime, &*product) }
-}
-
-/// [`pliant_epilogue_f32`] over tiles of int32, which become float32 where they are: with scales, the last step of a
-/// quantised layer.
-///
-/// # Safety
-/// As for [`pliant_epilogue_f32`].
-pub unsafe extern "C" fn pliant_epilogue_int32(
-    operands: *const c_void,
-    tile: *const EpilogueTile,
-) -> i64 {
-    // SAFETY: the caller's promise.
-    unsafe {
-        let t = &*tile;
-        for row in 0..t.rows {
-            let data = t.data.cast::<i32>().offset((row * t.row_stride) as isize);
-            for x in std::slice::from_raw_parts_mut(data, t.columns as usize) {
-                *x = (*x as f32).to_bits() as i32;
-            }
-        }
-        pliant_epilogue_f32(operands, tile)
-    }
 }

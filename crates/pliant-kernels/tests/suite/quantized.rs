@@ -5,7 +5,10 @@ use std::ffi::c_void;
 use pliant_exec::abi::{KernelRuntime, STATUS_BAD_ARGUMENTS, STATUS_OK};
 use pliant_kernels::epilogue::{Activation, Epilogue, Standard};
 use pliant_kernels::isa::{Isa, available};
-use pliant_kernels::quantized::{QuantizedGemm, pack_quads, pliant_epilogue_int32, run};
+use pliant_kernels::quantized::{
+    QuantizedGemm, pack_quads, pliant_epilogue_int32, pliant_product_int8_f32,
+    pliant_product_uint8_f32, run,
+};
 use pliant_pool::Team;
 
 use crate::guard::Guarded;
@@ -200,6 +203,77 @@ fn threads_and_epilogues() {
     assert_eq!(unsafe { run(isa, &runtime, &p) }, STATUS_OK);
     for (at, (&got, want)) in out.values().iter().zip(ops.want()).enumerate() {
         assert_eq!(got, (want as f32 * scales[at % n]).max(0.0), "{at}");
+    }
+}
+
+/// Factors of rows, of columns, a bias and an activation, each there or not, by the entry points of loop functions.
+#[test]
+fn sums_are_scaled_and_finished() {
+    let runtime = KernelRuntime::serial();
+    for bits in 0..64 {
+        let (signed, at_end) = (bits & 1 != 0, bits & 2 != 0);
+        let how = How { signed, a_zeros: Zeros::One, b_zeros: bits & 32 != 0, at_end };
+        let (m, n, k) = [(1, 1, 3), (7, 65, 30), (0, 5, 4), (13, 40, 64)][bits % 4 ^ bits / 16];
+        let ops = Operands::new((m, n, k), how);
+        let rows: Vec<f32> = (0..m).map(|i| 0.25 + i as f32 / 64.0).collect();
+        let columns: Vec<f32> = (0..n).map(|j| (j % 4) as f32 / 64.0).collect();
+        let bias: Vec<f32> = (0..n).map(|j| j as f32 / 8.0 - 3.0).collect();
+        let [rows, columns, bias] = [rows, columns, bias].map(|v| Guarded::new(&v, at_end));
+        let has = [4, 8, 16].map(|bit| bits & bit != 0);
+        // One factor for all rows where there is one.
+        let step = i64::from(bits & 32 != 0);
+        let out = Guarded::new(&vec![-77f32; m * n], at_end);
+        let p = ops.product();
+        let zeros = i64::from(!p.b_zeros.is_null());
+        let [has_rows, has_columns, has_bias] = has.map(i64::from);
+        macro_rules! call {
+            ($name:ident, $a:expr) => {
+                // SAFETY: the operands have these sizes.
+                unsafe {
+                    $name(
+                        &raw const runtime,
+                        p.m,
+                        p.n,
+                        p.k,
+                        $a,
+                        p.a_row,
+                        1,
+                        p.a_zeros,
+                        0,
+                        p.b,
+                        p.width,
+                        p.sums,
+                        zeros,
+                        p.b_zeros,
+                        has_rows,
+                        rows.as_ptr(),
+                        step,
+                        has_columns,
+                        columns.as_ptr(),
+                        has_bias,
+                        bias.as_ptr(),
+                        Activation::Clip as i64,
+                        -2.0,
+                        900.0,
+                        out.as_ptr(),
+                        n as i64,
+                    )
+                }
+            };
+        }
+        let status = match signed {
+            true => call!(pliant_product_int8_f32, p.a.cast()),
+            false => call!(pliant_product_uint8_f32, p.a),
+        };
+        assert_eq!(status, STATUS_OK);
+        for (at, (&got, sum)) in out.values().iter().zip(ops.want()).enumerate() {
+            let (i, j) = (at / n, at % n);
+            let mut want = sum as f32;
+            want *= if has[0] { rows.values()[i * step as usize] } else { 1.0 };
+            want *= if has[1] { columns.values()[j] } else { 1.0 };
+            want += if has[2] { bias.values()[j] } else { 0.0 };
+            assert_eq!(got, want.clamp(-2.0, 900.0), "{bits} {at}");
+        }
     }
 }
 

@@ -4,11 +4,12 @@ use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function, Var};
 use pliant_ir::{AttrValue, Attrs, DType, Op, OpRegistry};
 use pliant_pass::Writers;
 use pliant_pass::pattern::Defs;
-use pliant_pass::rewrite::{for_each_operand_var, reachable_seqs};
+use pliant_pass::rewrite::reachable_seqs;
 use pliant_tensor::{Tensor, Winograd};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
 
 use super::phases;
+use crate::finish::{Activation, Readers, scalar};
 
 /// By dims, ordinary ones and then those that are transposed.
 const OPS: [Op; 6] = [
@@ -20,22 +21,11 @@ const OPS: [Op; 6] = [
     Op("relax.nn.conv3d_transpose"),
 ];
 const ADD: Op = Op("relax.add");
-const RELU: Op = Op("relax.nn.relu");
-const MAXIMUM: Op = Op("relax.maximum");
-const MINIMUM: Op = Op("relax.minimum");
 
 /// Channels and filters from which Winograd's algorithm pays.
 const WINOGRAD_LEAST: i64 = 64;
 /// Kernels up to which it does.
 const WINOGRAD_MOST: i64 = 256 * 256;
-
-/// What is computed of each result (`pliant_kernels::epilogue::Activation`).
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Activation {
-    None,
-    Relu,
-    Clip(f64, f64),
-}
 
 /// A convolution and what follows it.
 #[derive(Clone, Debug)]
@@ -248,37 +238,6 @@ fn pads(attrs: &Attrs, dims: usize) -> Option<Vec<(i64, i64)>> {
     pads.iter().all(|p| p.0 >= 0 && p.1 >= 0).then_some(pads)
 }
 
-/// Who reads each variable: how often, and a binding of a dataflow block that does.
-struct Readers(FxHashMap<Var, (usize, Option<Binding>)>);
-
-impl Readers {
-    fn of(func: &Function) -> Readers {
-        let mut readers: FxHashMap<Var, (usize, Option<Binding>)> = FxHashMap::default();
-        for seq in reachable_seqs(func) {
-            for &block in &func.seq(seq).blocks {
-                let block = func.block(block);
-                for b in &block.bindings {
-                    for_each_operand_var(func, b.value, &mut |v| {
-                        let entry = readers.entry(v).or_default();
-                        entry.0 += 1;
-                        entry.1 = block.dataflow.then_some(*b);
-                    });
-                }
-            }
-            for_each_operand_var(func, func.seq(seq).result, &mut |v| {
-                readers.entry(v).or_default().0 += 1;
-            });
-        }
-        Readers(readers)
-    }
-
-    /// The binding that alone reads a variable, of the same block: variables of a dataflow block are read nowhere else.
-    fn only(&self, func: &Function, v: Var) -> Option<Binding> {
-        let (count, binding) = self.0.get(&v)?;
-        binding.filter(|_| *count == 1 && func.var(v).dataflow)
-    }
-}
-
 /// Takes what follows into a convolution, if there is anything: the whole is computed there, so nothing may have been written
 /// in between.
 fn extended(
@@ -302,25 +261,15 @@ fn extended(
         [a, b] if own(*b) => Some(*a),
         _ => return false,
     };
-    let number = other.and_then(|e| scalar(func, e));
-    let open = c.activation == Activation::None;
+    let number = other.map(|e| scalar(func, e));
+    if let Some(activation) = c.activation.then(op, number) {
+        c.activation = activation;
+        c.inside.push(c.result);
+        c.result = next.var;
+        return true;
+    }
     match (op, other) {
-        (RELU, None) if open => c.activation = Activation::Relu,
-        (MAXIMUM, Some(_)) if open && number.is_some() => {
-            c.activation = Activation::Clip(number.unwrap_or_default(), f64::INFINITY);
-        }
-        (MINIMUM, Some(_)) if number.is_some() => {
-            let most = number.unwrap_or_default();
-            c.activation = match c.activation {
-                Activation::None => Activation::Clip(f64::NEG_INFINITY, most),
-                Activation::Relu if most >= 0.0 => Activation::Clip(0.0, most),
-                Activation::Clip(least, f64::INFINITY) if least <= most => {
-                    Activation::Clip(least, most)
-                }
-                _ => return false,
-            };
-        }
-        (ADD, Some(e)) if open => {
+        (ADD, Some(e)) if c.activation == Activation::None => {
             let bias = constant(func, e).and_then(|t| per_channel(t, c));
             match bias {
                 Some(bias) if c.bias.is_none() && c.residual.is_none() => c.bias = Some(bias),
@@ -340,14 +289,6 @@ fn extended(
     c.inside.push(c.result);
     c.result = next.var;
     true
-}
-
-/// A constant of one element without dims of its own.
-fn scalar(func: &Function, e: Expr) -> Option<f64> {
-    let tensor = constant(func, e)?;
-    let one = tensor.dtype() == DType::Float32 && tensor.shape().iter().all(|&d| d == 1);
-    let value = if one { tensor.to_vec::<f32>().ok()?.first().copied() } else { None };
-    value.map(f64::from).filter(|v| !v.is_nan())
 }
 
 /// A constant as one number for each channel.

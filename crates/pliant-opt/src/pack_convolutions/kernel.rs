@@ -7,7 +7,7 @@ use pliant_ops::legalize::TirCall;
 use pliant_ops::te::{self, Expr, Tensor};
 use pliant_ops::{LegalizeError, te_call};
 
-use super::found::{Activation, Convolution};
+use super::found::Convolution;
 use super::phases::Phase;
 
 fn address(t: &Tensor) -> Expr {
@@ -142,13 +142,7 @@ fn kernel(p: &Phase, (x, weights, others): (&Tensor, &Tensor, &[Tensor]), out: &
         (te::int(0), te::int(0))
     };
     args.extend([batch, row]);
-    let (number, low, high) = match c.activation {
-        Activation::None => (0, 0.0, 0.0),
-        Activation::Relu => (1, 0.0, 0.0),
-        Activation::Clip(low, high) => (2, low, high),
-    };
-    args.push(te::int(number));
-    args.extend([low, high].map(|v| te::const_of(v, DType::Float64)));
+    args.extend(c.activation.args());
     // By how many numbers the kernels grew.
     args.push(te::int(c.turned().map_or(0, |form| form.side() as i64 - 3)));
     te::call_typed(Intrin::CallExtern, args, Ty::I64)

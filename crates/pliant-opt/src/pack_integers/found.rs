@@ -6,10 +6,13 @@ use pliant_pass::Writers;
 use pliant_pass::pattern::Defs;
 use pliant_pass::rewrite::reachable_seqs;
 use pliant_tensor::Tensor;
+use rustc_hash::FxHashSet;
 
+use super::finish::{self, Finish};
+use crate::finish::Readers;
 use crate::products::MATMUL;
 
-const CAST: Op = Op("relax.astype");
+pub(super) const CAST: Op = Op("relax.astype");
 const SUBTRACT: Op = Op("relax.subtract");
 
 /// A product of integers.
@@ -23,18 +26,29 @@ pub(super) struct Product {
     pub weights: Tensor,
     /// The variable that the product is.
     pub result: Var,
+    /// What follows it.
+    pub finish: Option<Finish>,
 }
 
 /// The products of a function that the kernel may take.
 pub(super) fn all(func: &Function, ops: &dyn OpRegistry, writers: &Writers) -> Vec<Product> {
     let mut out = Vec::new();
-    let mut defs = None;
+    let mut uses: Option<(Readers, Defs)> = None;
+    // A sum of two products is the end of one of them, and a term of it the other.
+    let mut taken: FxHashSet<Var> = FxHashSet::default();
     for seq in reachable_seqs(func) {
         for &block in &func.seq(seq).blocks {
-            for binding in &func.block(block).bindings {
+            let block = func.block(block);
+            for binding in &block.bindings {
                 let Some(weights) = weights(func, *binding) else { continue };
-                let defs = defs.get_or_insert_with(|| Defs::of(func, ops, Some(writers)));
-                out.extend(product(func, defs, *binding, weights));
+                let uses = uses
+                    .get_or_insert_with(|| (Readers::of(func), Defs::of(func, ops, Some(writers))));
+                let Some(mut product) = product(func, &uses.1, *binding, weights) else { continue };
+                if block.dataflow {
+                    product.finish = finish::of(func, uses, &product, &taken);
+                    taken.extend(product.finish.iter().map(|f| f.result));
+                }
+                out.push(product);
             }
         }
     }
@@ -86,20 +100,21 @@ fn product(func: &Function, defs: &Defs, binding: Binding, weights: &Tensor) -> 
     let fits = is_byte(func.ty(x).dtype())
         && func.syms.as_int(*dims.last()?) == Some(weights.shape()[0])
         && (zero.is_none_or(|z| fits_rows(func, z, x)));
-    fits.then(|| Product { x, zero, weights: weights.clone(), result: binding.var })
+    let (weights, result) = (weights.clone(), binding.var);
+    fits.then_some(Product { x, zero, weights, result, finish: None })
 }
 
-/// Whether a zero point is one number, or one for each row.
-fn fits_rows(func: &Function, zero: Expr, x: Expr) -> bool {
-    let (Some(own), Some(of)) = (func.ty(zero).dims(), func.ty(x).dims()) else { return false };
-    is_one(func, zero)
+/// Whether numbers are one for all, or one for each row of `x`.
+pub(crate) fn fits_rows(func: &Function, numbers: Expr, x: Expr) -> bool {
+    let (Some(own), Some(of)) = (func.ty(numbers).dims(), func.ty(x).dims()) else { return false };
+    is_one(func, numbers)
         || own.len() == of.len() && own[..own.len() - 1] == of[..of.len() - 1] && {
             func.syms.as_int(own[own.len() - 1]) == Some(1)
         }
 }
 
 /// Whether a tensor has one element.
-pub(super) fn is_one(func: &Function, e: Expr) -> bool {
+pub(crate) fn is_one(func: &Function, e: Expr) -> bool {
     let dims = func.ty(e).dims();
     dims.is_some_and(|dims| dims.iter().all(|&d| func.syms.as_int(d) == Some(1)))
 }

@@ -2,7 +2,8 @@
 //! Makes calls of the library's product of 8-bit integers of products of int32 whose left operand was int8 or uint8 before,
 //! with a zero point or without, and whose right operand is a constant of which each column fits 8 bits but for a number of its
 //! own. The constant takes the form that the kernel reads ([`pliant_tensor::pack_quads`]), with the sums of its columns.
-//! Results are the same to the bit.
+//! What follows a product in a dataflow block and nobody else reads is done where it is summed: the cast to float32, a factor of
+//! all or of each row, factors of columns, a bias, an activation, in this order. Results are the same to the bit.
 //!
 //! # Before
 //! With a tensor of `[4, 20]` for the constant.
@@ -29,7 +30,8 @@
 //! # Never
 //! Moves a read behind a call that may write into what it reads.
 
-mod found;
+mod finish;
+pub(crate) mod found;
 mod kernel;
 mod weights;
 
@@ -40,7 +42,7 @@ use pliant_ir::{BaseFunc, IRModule};
 use pliant_pass::rewrite::rewrite_bindings;
 use pliant_pass::{ModulePass, PassContext, PassError, Writers};
 use pliant_tensor::Tensor;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::kernels::Kernels;
 use found::Product;
@@ -88,18 +90,22 @@ impl Packer {
         found: &[Product],
         ctx: &PassContext,
     ) -> Result<(), PassError> {
-        let mut calls: FxHashMap<Var, Expr> = FxHashMap::default();
+        let (mut calls, mut gone): (FxHashMap<Var, Expr>, FxHashSet<Var>) = Default::default();
         for product in found {
             ctx.check_cancelled()?;
             if let Some(call) = self.call(func, product)? {
-                calls.insert(product.result, call);
+                let finish = product.finish.as_ref();
+                calls.insert(finish.map_or(product.result, |f| f.result), call);
+                gone.extend(finish.iter().flat_map(|f| &f.inside));
             }
         }
         rewrite_bindings(func, |_, mut binding, out| {
             if let Some(&call) = calls.get(&binding.var) {
                 binding.value = call;
             }
-            out.push(binding);
+            if !gone.contains(&binding.var) {
+                out.push(binding);
+            }
             Ok(())
         })
     }
@@ -119,7 +125,7 @@ impl Packer {
             }
         };
         let Some(weights) = weights else { return Ok(None) };
-        let ty = func.var(p.result).ty;
+        let ty = func.var(p.finish.as_ref().map_or(p.result, |f| f.result)).ty;
         let call = kernel::call(func, p, &weights).map_err(|e| failed(&e))?;
         if call.out_tys != [ty] {
             return Ok(None);

@@ -1,7 +1,8 @@
-//! The arguments of `pliant_product_int8` and `pliant_product_uint8`.
+//! The arguments of `pliant_product_int8` and `pliant_product_uint8`, and of those that give float32, `pliant_product_int8_f32`
+//! and `pliant_product_uint8_f32`.
 
 use pliant_ir::tir::{BinOp, Expr, PrimFunc};
-use pliant_tensor::DType::{self, Int8, Int32, UInt8};
+use pliant_tensor::DType::{self, Float32, Int8, Int32, UInt8};
 
 use super::{Arg, Count, Operand, Step, given, of};
 use Count::Of;
@@ -25,6 +26,10 @@ const QUADS: Operand = of(Int8, &[(One, Count::Computed(quads))]);
 const SUMS: Operand = of(Int32, &[(One, COLUMNS)]);
 const ZEROS: Operand = given(11, Int32, &[(One, COLUMNS)]);
 const OUT: Operand = of(Int32, &[(Step::Of(14), ROWS), (One, COLUMNS)]);
+const ROW_SCALES: Operand = given(13, Float32, &[(Step::Of(15), ROWS)]);
+const COLUMN_SCALES: Operand = given(16, Float32, &[(One, COLUMNS)]);
+const BIAS: Operand = given(18, Float32, &[(One, COLUMNS)]);
+const OUT_SCALED: Operand = of(Float32, &[(Step::Of(24), ROWS), (One, COLUMNS)]);
 
 const fn args(left: &'static Operand) -> [Arg; 15] {
     use Arg::{Positive, Read, Size, Stride, Write};
@@ -47,9 +52,42 @@ const fn args(left: &'static Operand) -> [Arg; 15] {
     ]
 }
 
+const fn scaled(left: &'static Operand) -> [Arg; 25] {
+    use Arg::{Float, Positive, Read, Size, Stride, Write};
+    [
+        Size,
+        Size,
+        Size,
+        Read(left),
+        Stride,
+        Size,
+        Read(&LEFT_ZEROS),
+        Stride,
+        Read(&QUADS),
+        Positive,
+        Read(&SUMS),
+        Size,
+        Read(&ZEROS),
+        Size,
+        Read(&ROW_SCALES),
+        Stride,
+        Size,
+        Read(&COLUMN_SCALES),
+        Size,
+        Read(&BIAS),
+        Size,
+        Float,
+        Float,
+        Write(&OUT_SCALED),
+        Stride,
+    ]
+}
+
 /// In order.
 pub(super) const SIGNED: &[Arg] = &args(&LEFT[0]);
 pub(super) const UNSIGNED: &[Arg] = &args(&LEFT[1]);
+pub(super) const SIGNED_SCALED: &[Arg] = &scaled(&LEFT[0]);
+pub(super) const UNSIGNED_SCALED: &[Arg] = &scaled(&LEFT[1]);
 
 /// The factors of how many bytes the panels have: panels, quads of the inner size, columns of a panel, four.
 fn quads(f: &mut PrimFunc, args: &[Expr]) -> Vec<Expr> {

@@ -1,0 +1,154 @@
+//! Sums of 8-bit products that become float32 where they are, tile by tile: the last step of a quantised layer.
+
+use std::ffi::c_void;
+use std::ptr::null;
+
+use pliant_exec::abi::KernelRuntime;
+
+use super::{QuantizedGemm, pliant_gemm_int8};
+use crate::epilogue::{Epilogue, EpilogueTile, Standard, pliant_epilogue_f32};
+
+/// [`pliant_epilogue_f32`] over tiles of int32, which become float32 where they are.
+///
+/// # Safety
+/// As for [`pliant_epilogue_f32`].
+pub unsafe extern "C" fn pliant_epilogue_int32(
+    operands: *const c_void,
+    tile: *const EpilogueTile,
+) -> i64 {
+    // SAFETY: the caller's promise.
+    unsafe {
+        to_floats(&*tile, |_| 1.0);
+        pliant_epilogue_f32(operands, tile)
+    }
+}
+
+/// Makes float32 of the int32 of a tile, each times the factor of its row.
+///
+/// # Safety
+/// The tile is as for [`crate::epilogue::EpilogueFn`].
+#[inline]
+unsafe fn to_floats(t: &EpilogueTile, factor: impl Fn(i64) -> f32) {
+    for row in 0..t.rows {
+        let factor = factor(t.row + row);
+        // SAFETY: the caller's promise; both types have the same size.
+        let data = unsafe {
+            let data = t.data.cast::<i32>().offset((row * t.row_stride) as isize);
+            std::slice::from_raw_parts_mut(data, t.columns as usize)
+        };
+        for x in data {
+            *x = (*x as f32 * factor).to_bits() as i32;
+        }
+    }
+}
+
+/// What becomes of a sum: it is multiplied by the factor of its row, then finished as others are.
+struct Scaled {
+    /// Factors of the rows; null where all are 1.
+    rows: *const f32,
+    /// From row to row of them: 0 where all rows have one.
+    step: i64,
+    standard: Standard,
+}
+
+/// [`crate::epilogue::EpilogueFn`] over a [`Scaled`].
+///
+/// # Safety
+/// As for [`pliant_epilogue_int32`]; the factors of the rows are readable.
+unsafe extern "C" fn finish_scaled(operands: *const c_void, tile: *const EpilogueTile) -> i64 {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let s = &*operands.cast::<Scaled>();
+        if s.rows.is_null() {
+            to_floats(&*tile, |_| 1.0);
+        } else {
+            to_floats(&*tile, |row| *s.rows.offset((row * s.step) as isize));
+        }
+        pliant_epilogue_f32((&raw const s.standard).cast(), tile)
+    }
+}
+
+macro_rules! product {
+    ($(#[$doc:meta])* $name:ident, $element:ty, $signed:literal) => {
+        $(#[$doc])*
+        ///
+        /// The operands of the product as [`super::pliant_product_int8`] takes them; whether there are factors of rows, their
+        /// address, and how far those of neighbouring rows are apart; whether there are factors of columns, and their address;
+        /// whether there is a bias, and its address; the number of the activation and its limits
+        /// ([`crate::epilogue::Activation`]); the results, whose rows are contiguous, and how far they are apart. Returns a
+        /// kernel status.
+        ///
+        /// # Safety
+        /// As for [`pliant_gemm_int8`]; the addresses of what is not there are not used.
+        pub unsafe extern "C" fn $name(
+            runtime: *const KernelRuntime,
+            m: i64,
+            n: i64,
+            k: i64,
+            a: *const $element,
+            a_row: i64,
+            has_a_zeros: i64,
+            a_zeros: *const i32,
+            a_zeros_step: i64,
+            b: *const i8,
+            width: i64,
+            sums: *const i32,
+            has_b_zeros: i64,
+            b_zeros: *const i32,
+            has_rows: i64,
+            rows: *const f32,
+            rows_step: i64,
+            has_columns: i64,
+            columns: *const f32,
+            has_bias: i64,
+            bias: *const f32,
+            activation: i64,
+            low: f64,
+            high: f64,
+            c: *mut f32,
+            c_row: i64,
+        ) -> i64 {
+            let given = |has: i64, p: *const f32| if has != 0 { p } else { null() };
+            let standard = Standard {
+                column_scale: given(has_columns, columns),
+                bias: given(has_bias, bias),
+                activation,
+                low,
+                high,
+                ..Standard::default()
+            };
+            let scaled = Scaled { rows: given(has_rows, rows), step: rows_step, standard };
+            let product = QuantizedGemm {
+                m,
+                n,
+                k,
+                a: a.cast(),
+                a_row,
+                a_signed: $signed,
+                a_zeros: if has_a_zeros != 0 { a_zeros } else { null() },
+                a_zeros_step,
+                b,
+                width,
+                sums,
+                b_zeros: if has_b_zeros != 0 { b_zeros } else { null() },
+                // Sums are written where they become float32.
+                c: c.cast(),
+                c_row,
+                has_epilogue: 1,
+                epilogue: Epilogue { function: finish_scaled, operands: (&raw const scaled).cast() },
+            };
+            // SAFETY: the caller's promise; the epilogue's operands live until the product is there.
+            unsafe { pliant_gemm_int8(runtime, &raw const product) }
+        }
+    };
+}
+
+product! {
+    /// Product of int8 by int8 as float32.
+    pliant_product_int8_f32, i8, 1
+}
+
+product! {
+    /// Product of uint8 by int8 as float32.
+    pliant_product_uint8_f32, u8, 0
+}
