@@ -49,6 +49,7 @@ pub mod lower_alloc_tensor;
 pub mod lower_runtime_builtin;
 pub mod match_unknown_shapes;
 pub mod merge_composite_functions;
+pub mod multiply_quantized;
 pub mod names;
 pub mod normalize;
 pub mod normalize_global_var;

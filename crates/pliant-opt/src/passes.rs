@@ -36,6 +36,7 @@ use crate::lower_alloc_tensor::LowerAllocTensor;
 use crate::lower_runtime_builtin::LowerRuntimeBuiltin;
 use crate::match_unknown_shapes::MatchUnknownShapes;
 use crate::merge_composite_functions::MergeCompositeFunctions;
+use crate::multiply_quantized::MultiplyQuantized;
 use crate::normalize::Normalize;
 use crate::normalize_global_var::NormalizeGlobalVar;
 use crate::pack_constants::PackConstants;
@@ -87,6 +88,8 @@ passes! {
     "CanonicalizeBindings": "Remove bindings that only name again what has a name" => CanonicalizeBindings;
     "EliminateCommonSubexpr": "Compute once what several bindings compute" => EliminateCommonSubexpr::default();
     "DeadCodeElimination": "Remove bindings and functions that nothing uses" => DeadCodeElimination::default();
+    "MultiplyQuantized": "Multiply integers where both operands of a product are dequantised, and scale the sums"
+        => MultiplyQuantized;
     "PackStored": "Make calls of the library of products by what is dequantised from constants" => PackStored;
     "FoldConstant": "Compute what depends on constants alone" => FoldConstant::default();
     "RemoveRedundantReshape": "Reshape once what is reshaped several times in a row" => RemoveRedundantReshape;

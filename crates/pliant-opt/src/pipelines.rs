@@ -28,6 +28,7 @@ pub const ZERO: &[&str] = &[
     "LambdaLift",
     "MatchUnknownShapes",
     "EliminateCommonSubexpr",
+    "MultiplyQuantized",
     "PackStored",
     // What is stored in fewer bits is not computed in more.
     "DeadCodeElimination",
