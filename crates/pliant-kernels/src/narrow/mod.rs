@@ -5,9 +5,8 @@
 //! multiplies, two rows of k at a time; a group's sum is scaled when it is complete. More rows pay for a slice of 128 rows of
 //! a panel as float32 in scratch memory, which all slivers of the ordinary micro-kernel read from the first-level cache; products
 //! are cut by panels where there are enough, so that no thread widens what another has. Nowhere is there a copy of the whole
-//! operand. Where an element of A is infinite, few rows with zero points take the way of many. Measured against float32: one row
-//! from memory 2.3 to 2.5 times as fast as int8, 3.2 (6.9 on two threads) as int4, 1.4 as bfloat16; 512 rows 0.93 to 0.97
-//! (`docs/performance.md`).
+//! operand. Measured against float32: one row from memory 2.3 to 2.5 times as fast as int8, 3.2 (6.9 on two threads) as int4,
+//! 1.4 as bfloat16; 512 rows 0.93 to 0.97 (`docs/performance.md`).
 //!
 //! | module | owns |
 //! |---|---|
@@ -114,13 +113,11 @@ pub unsafe fn run(isa: Isa, runtime: &KernelRuntime, g: &NarrowGemm) -> i64 {
     let w = Work { g, isa, m, n, k, width, group };
     let panels = n.div_ceil(width);
     let cut = cut_panels(cut(m, n, k, panels), panels);
-    // SAFETY: the caller's promise.
-    let few = m <= FEW_ROWS && (g.zeros.is_null() || unsafe { w.is_finite() });
     let piece = |index: usize| {
         let (rows, panels) = cut.piece(index, w.m, panels);
         // SAFETY: the caller's promise; pieces write disjoint results.
         unsafe {
-            if few {
+            if m <= FEW_ROWS {
                 panels.for_each(|panel| w.few(rows.clone(), panel));
             } else {
                 w.many(rows, panels);
@@ -155,18 +152,6 @@ impl Work<'_> {
             c: g.c.wrapping_offset(c as isize),
             c_row: g.c_row as isize,
         }
-    }
-
-    /// Whether all of A is: what zero points are taken out of by a sum of A is no number where that is infinite.
-    ///
-    /// # Safety
-    /// As for [`run`].
-    unsafe fn is_finite(&self) -> bool {
-        (0..self.m as i64).all(|row| {
-            let row = self.g.a.wrapping_offset((row * self.g.a_row) as isize);
-            // SAFETY: the caller's promise; elements may lie anywhere.
-            (0..self.k).all(|k| unsafe { row.add(k).read_unaligned() }.is_finite())
-        })
     }
 
     /// Few rows of one panel.

@@ -1,7 +1,8 @@
 //! Few rows by one panel, read as it is stored; and a slice of a panel as float32.
 //!
-//! Two rows of k go into sums of their own, so that one row by four vectors keeps eight sums open. Zero points are taken out of
-//! the sums of a group, by the sum of A over it: `sum(a * (b - z)) = sum(a * b) - z * sum(a)`.
+//! Two rows of k go into sums of their own, so that one row by four vectors keeps eight sums open. Zero points are taken from
+//! each element: out of the sum of a group, as `z * sum(a)`, they would leave the rounding of sums that are far larger than the
+//! result, and no number where an element of A is infinite.
 
 use std::ops::Range;
 
@@ -55,23 +56,24 @@ unsafe fn strip<L: Widen, S: Stored, const Z: bool, const R: usize, const V: usi
         for first in (0..p.k).step_by(p.group) {
             let (end, at) = ((first + p.group).min(p.k), first / p.group * p.width + column);
             let mut part = [[[L::zero(); V]; R]; 2];
-            let mut totals = [L::zero(); R];
+            let mut zeros = [L::zero(); V];
+            if Z {
+                for (v, zero) in zeros.iter_mut().enumerate() {
+                    *zero = L::load(p.zeros.add(at + v * L::N));
+                }
+            }
             let mut k = first;
             while k + 2 <= end {
-                pair::<L, S, Z, R, V>(p, (a, k, column), true, &mut part, &mut totals);
+                pair::<L, S, Z, R, V>(p, (a, k, column), true, &zeros, &mut part);
                 k += 2;
             }
             if k < end {
-                pair::<L, S, Z, R, V>(p, (a, k, column), false, &mut part, &mut totals);
+                pair::<L, S, Z, R, V>(p, (a, k, column), false, &zeros, &mut part);
             }
             for v in 0..V {
                 let scale = of_group::<L>(p.scales, at + v * L::N, 1.0);
                 for r in 0..R {
-                    let mut sum = part[0][r][v].add(part[1][r][v]);
-                    if Z {
-                        let zero = L::load(p.zeros.add(at + v * L::N));
-                        sum = sum.minus(zero.times(totals[r]));
-                    }
+                    let sum = part[0][r][v].add(part[1][r][v]);
                     sums[r][v] = scale.mul_add(sum, sums[r][v]);
                 }
             }
@@ -86,7 +88,7 @@ unsafe fn strip<L: Widen, S: Stored, const Z: bool, const R: usize, const V: usi
     }
 }
 
-/// Adds two rows of k, or one, and with zero points their elements of A to the totals.
+/// Adds two rows of k, or one, less the zero points where `Z`.
 ///
 /// # Safety
 /// As for [`strip`].
@@ -95,8 +97,8 @@ unsafe fn pair<L: Widen, S: Stored, const Z: bool, const R: usize, const V: usiz
     p: &Panel,
     (a, k, column): (*const f32, usize, usize),
     both: bool,
+    zeros: &[L; V],
     part: &mut [[[L; V]; R]; 2],
-    totals: &mut [L; R],
 ) {
     // SAFETY: the caller's promise.
     unsafe {
@@ -105,13 +107,13 @@ unsafe fn pair<L: Widen, S: Stored, const Z: bool, const R: usize, const V: usiz
         for (v, (x, y)) in even.iter_mut().zip(uneven).enumerate() {
             let from = p.b.add(S::place(k, column + v * L::N, p.width));
             [*x, *y] = S::pair::<L>(from, p.width, both);
+            if Z {
+                (*x, *y) = (x.minus(zeros[v]), y.minus(zeros[v]));
+            }
         }
         for (odd, part) in part.iter_mut().enumerate().take(if both { 2 } else { 1 }) {
             for (r, sums) in part.iter_mut().enumerate() {
                 let x = L::splat(a.offset(r as isize * p.a_row).add(k + odd).read_unaligned());
-                if Z {
-                    totals[r] = totals[r].add(x);
-                }
                 for (sum, &y) in sums.iter_mut().zip(&b[odd]) {
                     *sum = x.mul_add(y, *sum);
                 }

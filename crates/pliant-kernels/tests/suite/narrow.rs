@@ -198,6 +198,38 @@ fn an_infinity_gives_what_its_weights_give() {
 }
 
 #[test]
+fn what_is_multiplied_by_no_weight_leaves_nothing() {
+    for isa in available() {
+        for (format, m) in [(Format::Bytes, 1), (Format::Nibbles, 4), (Format::Nibbles, 9)] {
+            for large in [1e8, f32::MIN] {
+                let how = How { format, group: 1001, zeros: true, at_end: true };
+                let mut ops = Operands::new((m, 100, 70), how);
+                let (scales, zeros) = (ops.scales.values().to_vec(), ops.zeros.values().to_vec());
+                for column in 0..100 {
+                    let (scale, zero) = (f64::from(scales[column]), f64::from(zeros[column]));
+                    // The first element of each column becomes its zero point; one row of panels is the columns in order.
+                    let first = (ops.values[column] / scale + zero).round();
+                    // SAFETY: there is a zero point for each column.
+                    unsafe { *ops.zeros.as_ptr().add(column) = first as f32 };
+                    for value in ops.values[column..].iter_mut().step_by(100) {
+                        *value += (zero - first) * scale;
+                    }
+                    ops.values[column] = 0.0;
+                }
+                for row in 0..m {
+                    // SAFETY: each row has a first element.
+                    unsafe { *ops.a.as_ptr().add(row * 70) = large };
+                }
+                // SAFETY: the operands have these sizes.
+                let status = unsafe { run(isa, &KernelRuntime::serial(), &ops.product()) };
+                assert_eq!(status, STATUS_OK);
+                ops.check(&format!("{isa:?} {m} {large}"));
+            }
+        }
+    }
+}
+
+#[test]
 fn threads() {
     let team = Team::new(3);
     let runtime = KernelRuntime {
