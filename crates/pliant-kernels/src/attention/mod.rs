@@ -12,6 +12,7 @@
 //! |---|---|
 //! | `piece` | the blocks of one item |
 //! | `softmax` | the rows of scores: scale, cap, bias, mask, exponentials and sums |
+//! | `weigh` | the products of the weights with the values |
 //! | `few` | dot products of a few rows |
 //! | `call` | the function that loop functions call, which takes numbers and addresses |
 
@@ -19,6 +20,7 @@ mod call;
 mod few;
 mod piece;
 mod softmax;
+mod weigh;
 
 use pliant_exec::abi::{KernelRuntime, STATUS_BAD_ARGUMENTS, STATUS_OK};
 
@@ -31,6 +33,7 @@ pub use call::pliant_attend_f32;
 use few::{Dots, dots};
 use piece::Piece;
 use softmax::{Rows, finish_rows, softmax_rows};
+use weigh::{Finite, look};
 
 /// Keys up to which a block of rows keeps all its scores.
 pub const FULL_KEYS: usize = 4096;
@@ -135,6 +138,7 @@ struct Ops {
     softmax: unsafe fn(&mut Rows<'_>),
     finish: unsafe fn(&Rows<'_>, *mut f32, isize, usize, bool),
     dots: unsafe fn(&Dots),
+    finite: unsafe fn(&mut Finite),
 }
 
 impl Ops {
@@ -148,6 +152,7 @@ impl Ops {
             )
             .0,
             dots: for_isa!(isa, dots(d: &Dots)).0,
+            finite: for_isa!(isa, look(values: &mut Finite)).0,
         }
     }
 }

@@ -7,6 +7,7 @@ use pliant_exec::abi::{KernelRuntime, STATUS_NO_MEMORY, STATUS_OK};
 
 use super::few::{Dots, FEW_ROWS};
 use super::softmax::{MOST_ROWS, Row, Rows};
+use super::weigh::Block;
 use super::{Attention, FULL_KEYS, Ops, Sizes};
 use crate::product::rows::slivers;
 use crate::product::tile::{Ahead, Tile};
@@ -74,7 +75,7 @@ impl Piece<'_> {
         let span = seen.reduce(|x, y| x.start.min(y.start)..x.end.max(y.end));
         let Some(span) = span else {
             // SAFETY: the caller's promise.
-            unsafe { self.zeros(self.rows.clone()) };
+            unsafe { self.fill_blind(self.rows.clone()) };
             return STATUS_OK;
         };
         let cut = self.cut(span);
@@ -192,12 +193,19 @@ impl Piece<'_> {
         (if self.s.queries == 1 { head } else { row }) as isize
     }
 
+    /// What a row gets that sees no key: of no keys at all the sum, which is 0.
+    fn blind(&self) -> f32 {
+        if self.a.blind_is_nan != 0 && self.s.keys > 0 { f32::NAN } else { 0.0 }
+    }
+
     /// # Safety
     /// As for [`Piece::run`].
-    unsafe fn zeros(&self, rows: Range<usize>) {
+    unsafe fn fill_blind(&self, rows: Range<usize>) {
         for row in rows {
-            // SAFETY: the caller's promise.
-            unsafe { self.out(row).write_bytes(0, self.s.value_size) };
+            let out = self.out(row);
+            // SAFETY: the caller's promise; elements may lie anywhere.
+            (0..self.s.value_size)
+                .for_each(|at| unsafe { out.add(at).write_unaligned(self.blind()) });
         }
     }
 
@@ -219,7 +227,7 @@ impl Piece<'_> {
         let seen = rows.clone().map(|r| self.visible(r)).filter(|v| !v.is_empty());
         let Some(seen) = seen.reduce(|x, y| x.start.min(y.start)..x.end.max(y.end)) else {
             // SAFETY: the caller's promise.
-            unsafe { self.zeros(rows) };
+            unsafe { self.fill_blind(rows) };
             return;
         };
         let panel = self.ops.kernels.columns();
@@ -238,7 +246,7 @@ impl Piece<'_> {
                 if !first {
                     (self.ops.finish)(&all, out.0, out.1, self.s.value_size, false);
                 }
-                self.weigh(rows.len(), &keys, (cut, scratch), out, !first);
+                self.weigh(all.rows, &keys, (cut, scratch), out, !first);
             }
             first = false;
         }
@@ -258,7 +266,7 @@ impl Piece<'_> {
             mask_step: self.a.mask.column as isize,
             hidden: self.a.hidden as f32,
             mask_first: self.a.mask_first != 0,
-            blind: if self.a.blind_is_nan != 0 { f32::NAN } else { 0.0 },
+            blind: self.blind(),
             rows,
         }
     }
@@ -398,45 +406,35 @@ impl Piece<'_> {
     /// As for [`Piece::run`]; the values are packed where they must be.
     unsafe fn weigh(
         &self,
-        rows: usize,
+        rows: &[Row],
         keys: &Range<usize>,
         (cut, scratch): (&Cut, &Scratch),
         (out, out_row): (*mut f32, isize),
         accumulate: bool,
     ) {
-        let (lanes, panel) = (self.ops.kernels.lanes, self.ops.kernels.columns());
-        let (v, v_row) = if !cut.pack_values {
+        let (values, v_row) = if !cut.pack_values {
             let h = &self.a.v;
             let offset = self.batch as i64 * h.batch
                 + self.kv_head as i64 * h.head
                 + keys.start as i64 * h.row;
             (h.data.wrapping_offset(offset as isize), h.row as isize)
         } else {
-            let width = self.s.value_size.next_multiple_of(lanes);
+            let width = self.s.value_size.next_multiple_of(self.ops.kernels.lanes);
             let first = keys.start - scratch.packed.start;
             (scratch.values.wrapping_add(first * width).cast_const(), width as isize)
         };
-        for column in (0..self.s.value_size).step_by(panel) {
-            let columns = panel.min(self.s.value_size - column);
-            for (row, height) in slivers(rows) {
-                // SAFETY: the caller's promise.
-                unsafe {
-                    let mut tile = Tile {
-                        k: keys.len(),
-                        a: scratch.scores.add(row * scratch.stride),
-                        a_row: scratch.stride as isize,
-                        a_col: 1,
-                        b: v.wrapping_add(column),
-                        b_row: v_row,
-                        c: out.wrapping_offset(row as isize * out_row).wrapping_add(column),
-                        c_row: out_row,
-                        accumulate,
-                        last: 0,
-                        ahead: Ahead::NONE,
-                    };
-                    self.ops.kernels.run(height, columns, &mut tile);
-                }
-            }
-        }
+        let block = Block {
+            rows,
+            weights: scratch.scores,
+            stride: scratch.stride as isize,
+            values,
+            v_row,
+            size: self.s.value_size,
+            out,
+            out_row,
+            accumulate,
+        };
+        // SAFETY: the caller's promise.
+        unsafe { block.run(self.ops) };
     }
 }

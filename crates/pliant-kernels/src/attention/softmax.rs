@@ -183,7 +183,7 @@ unsafe fn change<L: MathLanes<Elem = f32>>(
 ) {
     for at in (from..high).step_by(L::N) {
         let count = L::N.min(high - at);
-        // SAFETY: the caller's promise; no more of bias and mask is read than the row sees.
+        // SAFETY: the caller's promise; bias and mask are read from the first column of a vector to the last that the row sees.
         unsafe {
             let mut x = L::load(scores.add(at)).mul(L::splat(all.scale));
             if all.cap != 0.0 {
@@ -225,7 +225,7 @@ unsafe fn masked<L: MathLanes<Elem = f32>>(
         return x;
     }
     let mut seen = [0f32; WIDEST];
-    // SAFETY: the caller's promise; no more of the mask is read than the row sees, and the array is as wide as any vector.
+    // SAFETY: the caller's promise; the mask is read up to the last column that the row sees; the array is as wide as any vector.
     unsafe {
         if all.mask_step == 1 && count == L::N {
             // Of a fixed number, so that it becomes vectors.

@@ -35,6 +35,7 @@ struct Case {
     causal: bool,
     offset: i64,
     window: i64,
+    blind_is_nan: bool,
 }
 
 const PLAIN: Case = Case {
@@ -56,6 +57,7 @@ const PLAIN: Case = Case {
     causal: false,
     offset: 0,
     window: 0,
+    blind_is_nan: false,
 };
 
 /// Numbers between -1 and 1 without a period.
@@ -164,7 +166,7 @@ impl Operands {
             causal: i64::from(c.causal),
             offset: c.offset,
             window: c.window,
-            blind_is_nan: 0,
+            blind_is_nan: i64::from(c.blind_is_nan),
         }
     }
 
@@ -224,7 +226,11 @@ impl Operands {
                             }
                         })
                         .sum();
-                if sum == 0.0 { 0.0 } else { total / sum }
+                match sum == 0.0 {
+                    true if c.blind_is_nan && c.keys > 0 => f64::NAN,
+                    true => 0.0,
+                    false => total / sum,
+                }
             })
             .collect()
     }
@@ -246,7 +252,7 @@ impl Operands {
                         let got = f64::from(self.out.values()[at + p]);
                         let near = (got - want).abs() <= 2e-5 * want.abs().max(0.1);
                         assert!(
-                            near || got.is_nan() && want.is_nan(),
+                            near || got == want || got.is_nan() && want.is_nan(),
                             "{isa:?} {batch} {head} {i} {p}: {got}, not {want}: {c:?}"
                         );
                     }
@@ -298,6 +304,10 @@ fn cases() -> Vec<Case> {
         Case { queries: 20, keys: 150, causal: true, offset: 130, lengths: true, ..PLAIN },
         Case { queries: 30, keys: 4, lengths: true, ..PLAIN },
         Case { queries: 5, keys: 80, offset: 200, window: 7, causal: true, ..PLAIN },
+        // Whole blocks of rows that see nothing, and blocks of which some rows do.
+        Case { queries: 100, keys: 90, causal: true, offset: -60, blind_is_nan: true, ..PLAIN },
+        Case { queries: 5, offset: -9, causal: true, blind_is_nan: true, ..PLAIN },
+        Case { keys: 0, blind_is_nan: true, ..PLAIN },
     ];
     let by_head: Vec<Case> = cases.iter().map(|&c| Case { by_head: true, ..c }).collect();
     cases.extend(by_head);
@@ -392,6 +402,35 @@ fn not_a_number_stays_and_infinity_wins() {
         assert_eq!(rows[4], [0.0; 32], "{isa:?}");
         let value = &ops.v.values()[7 * a.v.row as usize..][..32];
         assert!(rows[5].iter().zip(value).all(|(x, y)| (x - y).abs() < 1e-6), "{isa:?}");
+    }
+}
+
+#[test]
+fn what_a_query_does_not_see_reaches_it_by_no_value() {
+    let many = FULL_KEYS + 700;
+    let one = Case { batch: 1, heads: 1, kv_heads: 1, causal: true, value_size: 20, ..PLAIN };
+    let cases = [
+        Case { queries: 5, keys: 5, ..one },
+        Case { queries: 60, keys: 60, ..one },
+        Case { queries: 100, keys: 90, window: 21, offset: -3, value_size: 64, ..one },
+        // A window begins within a panel of keys, before which nobody looks.
+        Case { queries: 7, keys: 120, window: 3, offset: 100, ..one },
+        Case { queries: 20, keys: 70, heads: 6, kv_heads: 2, offset: 50, by_head: true, ..one },
+        Case { queries: 45, keys: many, window: 30, offset: many as i64 - 45, ..one },
+        Case { batch: 2, queries: 20, keys: 90, lengths: true, causal: false, ..one },
+    ];
+    for case in cases {
+        for isa in available() {
+            for (step, odd) in [(1, f32::NAN), (7, f32::INFINITY), (31, f32::NAN)] {
+                let ops = Operands::new(case, true);
+                let row = ops.attention().v.row as usize;
+                for key in (0..case.keys).rev().step_by(step * 9) {
+                    // SAFETY: each key has a value.
+                    unsafe { *ops.v.as_ptr().add(key * row) = odd };
+                }
+                ops.check(isa, &KernelRuntime::serial());
+            }
+        }
     }
 }
 

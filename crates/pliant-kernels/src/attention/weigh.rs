@@ -1,0 +1,171 @@
+//! The products of weights with values: of a block of rows over a block of keys.
+//!
+//! A sliver of rows is one tile over the keys that some of them see: the others have weights of 0. Where such a weight meets an
+//! infinity or NaN the product is NaN, so that what a row does not see would reach it. Values that some rows see and others do not
+//! are looked through for those before, a few for each block; where there is one, a tile has the keys that all rows of the
+//! sliver see, and each row what it sees beside.
+
+use std::ops::Range;
+
+use super::Ops;
+use super::softmax::Row;
+use crate::lanes::MathLanes;
+use crate::lanes::reduce::Reduce;
+use crate::product::rows::slivers;
+use crate::product::tile::{Ahead, Tile};
+
+/// Rows of weights, the values of a block of keys, and where their sums go.
+pub struct Block<'a> {
+    /// What each row sees.
+    pub rows: &'a [Row],
+    /// First weight and from row to row; those of keys that a row does not see are 0.
+    pub weights: *const f32,
+    pub stride: isize,
+    /// First value and from key to key.
+    pub values: *const f32,
+    pub v_row: isize,
+    /// Elements of a value.
+    pub size: usize,
+    /// First result and from row to row.
+    pub out: *mut f32,
+    pub out_row: isize,
+    /// Whether to add to what the results hold.
+    pub accumulate: bool,
+}
+
+impl Block<'_> {
+    /// Computes the sums.
+    ///
+    /// # Safety
+    /// The machine has the instructions of `ops`. The elements are valid, values up to whole vectors; the results overlap no
+    /// operand.
+    pub unsafe fn run(&self, ops: &Ops) {
+        // SAFETY: the caller's promise.
+        let finite = Seen::of(self.rows).hidden().into_iter().all(|keys| unsafe {
+            let from = self.values.wrapping_offset(keys.start as isize * self.v_row);
+            let (rows, columns, all) = (keys.len(), self.size, true);
+            let mut values = Finite { from, row: self.v_row, rows, columns, all };
+            (ops.finite)(&mut values);
+            values.all
+        });
+        let panel = ops.kernels.columns();
+        for column in (0..self.size).step_by(panel) {
+            let columns = column..self.size.min(column + panel);
+            for (first, height) in slivers(self.rows.len()) {
+                let sliver = first..first + height;
+                let seen = Seen::of(&self.rows[sliver.clone()]);
+                // SAFETY: the caller's promise.
+                unsafe {
+                    if finite {
+                        self.sum(ops, sliver, &columns, seen.some, self.accumulate);
+                        continue;
+                    }
+                    self.sum(ops, sliver.clone(), &columns, seen.all.clone(), self.accumulate);
+                    for row in sliver {
+                        for keys in seen.beside(&self.rows[row]) {
+                            self.sum(ops, row..row + 1, &columns, keys, true);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// The sums of a sliver of rows over some keys, or what these add; of no keys they are 0.
+    ///
+    /// # Safety
+    /// As for [`Block::run`].
+    unsafe fn sum(
+        &self,
+        ops: &Ops,
+        rows: Range<usize>,
+        columns: &Range<usize>,
+        keys: Range<usize>,
+        accumulate: bool,
+    ) {
+        let (row, key) = (rows.start as isize, keys.start as isize);
+        let mut tile = Tile {
+            k: keys.len(),
+            a: self.weights.wrapping_offset(row * self.stride + key),
+            a_row: self.stride,
+            a_col: 1,
+            b: self.values.wrapping_offset(key * self.v_row).wrapping_add(columns.start),
+            b_row: self.v_row,
+            c: self.out.wrapping_offset(row * self.out_row).wrapping_add(columns.start),
+            c_row: self.out_row,
+            accumulate,
+            last: 0,
+            ahead: Ahead::NONE,
+        };
+        // SAFETY: the caller's promise.
+        unsafe { ops.kernels.run(rows.len(), columns.len(), &mut tile) };
+    }
+}
+
+/// The keys of a block from the first to the last that some row sees, and those that all rows see.
+struct Seen {
+    some: Range<usize>,
+    all: Range<usize>,
+}
+
+impl Seen {
+    fn of(rows: &[Row]) -> Seen {
+        let seen = rows.iter().map(|row| row.low..row.high);
+        let some = seen.clone().filter(|keys| !keys.is_empty());
+        let some = some.reduce(|x, y| x.start.min(y.start)..x.end.max(y.end)).unwrap_or(0..0);
+        let all = seen.reduce(|x, y| x.start.max(y.start)..x.end.min(y.end));
+        let mut all = all.unwrap_or(0..0);
+        if all.is_empty() {
+            // What each row sees lies behind it.
+            all = some.start..some.start;
+        }
+        Seen { some, all }
+    }
+
+    /// The keys between that some rows do not see.
+    fn hidden(&self) -> [Range<usize>; 2] {
+        [self.some.start..self.all.start, self.all.end..self.some.end]
+    }
+
+    /// The keys that a row sees and others do not.
+    fn beside(&self, row: &Row) -> impl Iterator<Item = Range<usize>> {
+        let before = row.low..row.high.min(self.all.start);
+        let after = row.low.max(self.all.end)..row.high;
+        [before, after].into_iter().filter(|keys| !keys.is_empty())
+    }
+}
+
+/// Rows of values, and whether all of them are finite numbers.
+pub struct Finite {
+    /// First element and from row to row.
+    pub from: *const f32,
+    pub row: isize,
+    pub rows: usize,
+    pub columns: usize,
+    /// What [`look`] finds.
+    pub all: bool,
+}
+
+/// Looks whether all elements are finite numbers.
+///
+/// # Safety
+/// The machine has the instructions, and the caller has enabled them. All elements are valid.
+#[inline(always)]
+pub unsafe fn look<L: MathLanes<Elem = f32> + Reduce>(values: &mut Finite) {
+    let whole = values.columns / L::N * L::N;
+    // SAFETY: the caller's promise.
+    unsafe {
+        // Products with 0 are 0, but for those of what is not finite, which are NaN.
+        let mut sum = L::zero();
+        for row in 0..values.rows as isize {
+            let x = values.from.offset(row * values.row);
+            for at in (0..whole).step_by(L::N) {
+                sum = L::load(x.add(at)).mul_add(L::zero(), sum);
+            }
+            if whole < values.columns {
+                sum = L::load_first(x.add(whole), values.columns - whole).mul_add(L::zero(), sum);
+            }
+        }
+        values.all = sum.sum_lanes() == 0.0;
+    }
+}
