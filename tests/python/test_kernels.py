@@ -344,12 +344,15 @@ def test_turned_kernels(tail: str) -> None:
 def test_tiles_are_chosen(tiles: str, constant: str) -> None:
     module, operands = convolved(["n", "h", "w", 64], [64, 64, 3, 3], "ba", data_layout="NHWC", padding=1)
     with pliant.transform.PassContext(config={"winograd": tiles}):
+        packed = relax.transform.PackConvolutions()(module)
         assert constant in kernels_in(module)
     model = pliant.compile(module, config={"winograd": tiles})
     loops = pliant.compile(module, kernels="off")
     for n, h, w in [(0, 9, 8), (1, 1, 1), (2, 4, 5), (1, 9, 7), (3, 10, 33)]:
         (x,) = operands(n=n, h=h, w=w)
         close(np.asarray(model(x)), np.asarray(loops(x)), 1e-3)
+    (x,) = operands(n=1, h=3, w=2)
+    close(interpret(packed, x).numpy(), np.asarray(loops(x)), 1e-4)
     with pytest.raises(Exception, match="is one of 2x2, 4x4, off"):
         pliant.compile(module, config={"winograd": "6x6"})
 

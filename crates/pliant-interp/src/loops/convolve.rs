@@ -1,6 +1,7 @@
 //! Convolution as the library's kernel does it, in plain form (`pliant_kernels::convolution`).
 
 use pliant_ir::DType;
+use pliant_tensor::Winograd;
 
 use super::Loops;
 use super::attend::Operand;
@@ -29,6 +30,17 @@ pub(super) fn activated(number: i64, x: f64, (low, high): (f64, f64)) -> Result<
     }
 }
 
+/// How kernels were turned, by the number that the kernel takes (`pliant_kernels::convolution`).
+fn turned(number: i64) -> Result<Option<Winograd>> {
+    let mut forms = [Winograd::Two, Winograd::Four].into_iter();
+    match forms.find(|form| form.side() as i64 - 3 == number) {
+        None if number != 0 => {
+            Err(malformed("a convolution whose kernels were turned in a way that is none"))
+        }
+        form => Ok(form),
+    }
+}
+
 /// A convolution's numbers.
 struct Shape {
     batch: i64,
@@ -42,8 +54,8 @@ struct Shape {
     dilation: [i64; 3],
     before: [i64; 3],
     width: i64,
-    /// Whether kernels of 3 x 3 were turned for Winograd's algorithm.
-    turned: bool,
+    /// How kernels of 3 x 3 were turned for Winograd's algorithm, where they were.
+    turned: Option<Winograd>,
 }
 
 impl Shape {
@@ -60,11 +72,11 @@ impl Shape {
             dilation: three(args, 16)?,
             before: three(args, 19)?,
             width: args[29].int()?,
-            turned: args[45].is_true()?,
+            turned: turned(args[45].int()?)?,
         };
         let even = s.groups > 0 && s.channels % s.groups == 0 && s.filters % s.groups == 0;
-        if !even || s.width < 1 || s.kernel.iter().any(|&k| k < 1) || s.turned && !s.may_be_turned()
-        {
+        let sound = even && s.width > 0 && s.kernel.iter().all(|&k| k > 0);
+        if !sound || s.turned.is_some() && !s.may_be_turned() {
             return Err(malformed("a convolution whose sizes make no sense"));
         }
         Ok(s)
@@ -76,20 +88,23 @@ impl Shape {
         ones && self.kernel == [1, 3, 3] && self.groups == 1 && self.input[0] == 1
     }
 
-    /// The rows of a panel whose sum is the weight of a tap: of kernels that were turned, the first and the last number of a line
-    /// are those of the kernel, and the second less the third is what is between.
+    /// The rows of a panel and the factors whose sum of products is the weight of a tap: of kernels that were turned, the first and
+    /// the last number of a line are those of the kernel, and the second and the third differ by what is between, but for factors.
     fn rows(&self, tap: i64) -> Vec<(i64, f64)> {
-        if !self.turned {
-            return vec![(tap, 1.0)];
-        }
+        let Some(form) = self.turned else { return vec![(tap, 1.0)] };
+        let side = form.side() as i64;
+        let (first, between) = match form {
+            Winograd::Two => (1.0, 1.0),
+            Winograd::Four => (4.0, -3.0),
+        };
         let line = |at: i64| match at {
-            0 => vec![(0, 1.0)],
-            1 => vec![(1, 1.0), (2, -1.0)],
-            _ => vec![(3, 1.0)],
+            0 => vec![(0, first)],
+            1 => vec![(1, between), (2, -between)],
+            _ => vec![(side - 1, 1.0)],
         };
         let columns = line(tap % 3);
         let pairs = line(tap / 3).into_iter().flat_map(|(y, a)| {
-            columns.iter().map(move |&(x, b)| (4 * y + x, a * b)).collect::<Vec<_>>()
+            columns.iter().map(move |&(x, b)| (side * y + x, a * b)).collect::<Vec<_>>()
         });
         pairs.collect()
     }
@@ -101,7 +116,8 @@ impl Shape {
         }
         let (channels, filters) = (self.channels / self.groups, self.filters / self.groups);
         let panels = (filters + self.width - 1) / self.width;
-        let taps = if self.turned { 16 } else { self.kernel.iter().product::<i64>() };
+        let numbers = self.turned.map(|form| form.numbers() as i64);
+        let taps = numbers.unwrap_or_else(|| self.kernel.iter().product());
         let rows = taps * channels;
         let (group, own) = (filter / filters, filter % filters);
         let panel = group * panels + own / self.width;

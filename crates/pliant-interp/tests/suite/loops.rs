@@ -3,6 +3,7 @@
 use crate::common::*;
 use pliant_interp::{ErrorKind, NoPacked, Options, Value, run, run_with};
 use pliant_ir::DType;
+use pliant_tensor::Winograd;
 
 /// Runs a loop function on these arguments, the last of which is returned.
 fn run_loops(body: &str, args: Vec<Value>) -> Result<Value, pliant_interp::InterpError> {
@@ -179,6 +180,43 @@ def f(A: T.Buffer((2, 3), "float32"), B: T.Buffer((3, 2), "float32"), C: T.Buffe
     let b = f32s(&[3, 2], &[1.0, 0.0, 0.0, 1.0, 1.0, 1.0]);
     let c = run_loops(text, vec![a, b, zeros(&[2, 2], DType::Float32)]).unwrap();
     assert_eq!(flat(&c), [5.0, 5.0, 10.0, 11.0]);
+}
+
+/// A convolution of an image of 4 x 5 with margins of 1, and kernels of so many numbers that were turned in this way.
+fn convolved(
+    image: &Value,
+    kernel: &[f32],
+    turned: usize,
+) -> Result<Value, pliant_interp::InterpError> {
+    let numbers = kernel.len();
+    let text = format!(
+        r#"
+@T.prim_func
+def f(A: T.Buffer((4, 5), "float32"), B: T.Buffer(({numbers},), "float32"), C: T.Buffer((4, 5), "float32")):
+    T.evaluate(T.call_extern("int64", "pliant_convolve_f32", 1, 1, 1, 1, 1, 4, 5, 1, 4, 5, 1, 3, 3, 1, 1, 1, 1, 1, 1, 0, 1, 1, T.address_of(A[0, 0]), 20, 1, 0, 5, 1, T.address_of(B[0]), 1, T.address_of(C[0, 0]), 20, 1, 0, 5, 1, 0, T.address_of(B[0]), 0, T.address_of(B[0]), 0, 0, 0, T.float64(0.0), T.float64(0.0), {turned}))
+"#
+    );
+    run_loops(
+        &text,
+        vec![image.clone(), f32s(&[numbers as i64], kernel), zeros(&[4, 5], DType::Float32)],
+    )
+}
+
+#[test]
+fn kernels_that_were_turned_are_read() {
+    let kernel = [3.0, -1.0, 4.0, 1.0, -5.0, 9.0, 2.0, 6.0, -7.0];
+    let image: Vec<f32> = (0..20).map(|i| (i * 7 % 11) as f32).collect();
+    let image = f32s(&[4, 5], &image);
+    let want = flat(&convolved(&image, &kernel.map(|x| x as f32), 0).unwrap());
+    for form in [Winograd::Two, Winograd::Four] {
+        let turned: Vec<f32> = form.turned_kernel(&kernel).into_iter().map(|x| x as f32).collect();
+        let got = flat(&convolved(&image, &turned, form.side() - 3).unwrap());
+        for (x, y) in got.iter().zip(&want) {
+            assert!((x - y).abs() < 1e-3, "{form:?}: {got:?} {want:?}");
+        }
+    }
+    let error = convolved(&image, &[0.0; 25], 2).unwrap_err();
+    assert!(error.message.contains("turned in a way that is none"), "{error}");
 }
 
 #[test]
