@@ -138,7 +138,7 @@ fn convolution(
 ) -> Option<Convolution> {
     let (op, args, attrs) = call(func, binding.value)?;
     let place = OPS.iter().position(|&o| o == op)?;
-    let (dims, turned) = (place % 3 + 1, place >= 3);
+    let (dims, transposed) = (place % 3 + 1, place >= 3);
     let (x, weights) = (args[0], constant(func, args[1])?);
     let float = |e: Expr| func.ty(e).dtype() == Some(DType::Float32);
     if weights.dtype() != DType::Float32 || !float(x) || !float(binding.value) {
@@ -161,7 +161,7 @@ fn convolution(
     let kernel: Vec<i64> = letters.chars().map(size).collect::<Option<_>>()?;
     let groups = attrs.get("groups").and_then(AttrValue::as_int).unwrap_or(1);
     // Of one of both the weights have all, of the other those of a group.
-    let (filters, channels) = if turned {
+    let (filters, channels) = if transposed {
         (size('O')?.checked_mul(groups)?, size('I')?)
     } else {
         (size('O')?, size('I')?.checked_mul(groups)?)
@@ -180,7 +180,7 @@ fn convolution(
         strides: each(attrs, "strides", dims, 1)?,
         dilation: each(attrs, "dilation", dims, 1)?,
         pads: pads(attrs, dims)?,
-        transposed: if turned { Some(each(attrs, "output_padding", dims, 0)?) } else { None },
+        transposed: if transposed { Some(each(attrs, "output_padding", dims, 0)?) } else { None },
         last,
         bias: None,
         residual: None,
