@@ -1,4 +1,8 @@
-//! Products whose results an epilogue finishes while they are in the nearest cache, as generated code calls them.
+//! Products whose results an epilogue finishes while they are in the nearest cache, called with the address of a structure.
+//!
+//! They are for programs that use this crate, and for code generators that hand the library functions of their own: the registry
+//! names them. Programs that Pliant compiles do not call them, since loops over blocks of results
+//! (`pliant-tir/src/schedule/finish.rs`) take any chain of stages.
 
 use std::ffi::c_void;
 

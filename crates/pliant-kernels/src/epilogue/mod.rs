@@ -5,9 +5,10 @@
 //! it makes of it elsewhere. Bias, activation, residual, scale and cast are one function here ([`standard`]); a code generator
 //! makes one for any other chain of element-wise operations.
 //!
-//! Tiles are at most [`MOST_ROWS`] rows of [`MOST_COLUMNS`] columns where results are finished in scratch memory or from packed
-//! operands; they cover the results once, in any order, and from several threads at once. A tile may be a whole product where
-//! that is what a kernel computes in one step.
+//! Tiles of packed products, of convolutions that multiply plainly, and those in scratch memory are at most [`MOST_ROWS`] rows
+//! of [`MOST_COLUMNS`] columns. Others are larger: a line of results of all channels where each has a filter of its own, the
+//! pixels of neighbouring tiles of Winograd's algorithm, a whole product where that is what a kernel computes in one step. Tiles
+//! cover the results once, in any order, and from several threads at once.
 
 pub mod standard;
 

@@ -277,7 +277,8 @@ fn row_blocks(rows: Range<usize>) -> impl Iterator<Item = Range<usize>> {
     })
 }
 
-/// Rows of a slice: a multiple of what tiles split k by, so that each sum is made in one order whatever the rows.
+/// Rows of a slice: a multiple of what tiles split k by, so that only the last has some left over. Up to [`ROWS`] rows take no
+/// slices, and lower tiles split k in more ways: in which order a sum is made depends on the rows.
 pub fn slice_rows<T>(kernels: &Kernels<T>) -> usize {
     (SLICE / (kernels.columns() * size_of::<T>()).max(LINE)).max(SPLITS)
 }
