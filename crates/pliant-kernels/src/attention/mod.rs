@@ -27,7 +27,7 @@ use pliant_exec::abi::{KernelRuntime, STATUS_BAD_ARGUMENTS, STATUS_OK};
 use crate::isa::{Isa, isa};
 use crate::lanes::for_isa;
 use crate::product::Element;
-use crate::product::share::{UNIT, part, share};
+use crate::product::share::{PIECES, UNIT, part, share};
 use crate::product::tile::Kernels;
 pub use call::pliant_attend_f32;
 use few::{Dots, dots};
@@ -37,8 +37,6 @@ use weigh::{Finite, look};
 
 /// Keys up to which a block of rows keeps all its scores.
 pub const FULL_KEYS: usize = 4096;
-/// Pieces that the work is cut into where there are few items: four for each of two threads.
-const PIECES: usize = 8;
 /// Rows of a piece at least, where items are cut.
 const PIECE_ROWS: usize = 24;
 

@@ -97,8 +97,8 @@ impl Cut {
 
 /// Rows of a block at least where rows are cut first: so many share what is read of B.
 const BLOCK_ROWS: usize = 96;
-/// Pieces that a product is cut into where its work allows it: four for each of two threads.
-const PIECES: usize = 8;
+/// Pieces that work is cut into where there is enough of it: four for each of two threads.
+pub const PIECES: usize = 8;
 /// Microseconds of a piece at least, where more pieces than that are made for more threads.
 const LONG: usize = 64;
 /// Pieces at most.

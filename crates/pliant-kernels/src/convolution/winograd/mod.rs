@@ -5,8 +5,9 @@
 //! (6 x 6 under 4 x 4) are turned by `B^T d B`, vectors lying along the channels; each of the numbers of all tiles of a block is
 //! one product with the weights that were turned by `G g G^T` when the program was compiled; `A^T m A` gives the results, which
 //! an epilogue finishes line by line. Inputs beyond the margins are zeros that are not read. The inputs of a block and the sums
-//! of one panel of filters lie in scratch memory of the size of half a second-level cache. Where there are few blocks, threads
-//! share the panels of each, and turn its inputs together before.
+//! of one panel of filters lie in scratch memory: some 1 MB, half of a second-level cache, and more where many channels (above 682
+//! of F(2x2), above 303 of F(4x4)) meet the tiles that a block has at least. Where there are few blocks, threads share the panels
+//! of each, and turn its inputs together before.
 //!
 //! Measured, F(2x2), one and two threads, against tiles of plain products: 1.6 and 1.5 times at 56 x 56 x 64, 1.7 and 1.8
 //! at 28 x 28 x 128, 1.9 and 2.1 at 14 x 14 x 256, 1.1 and 1.0 at 5 x 5 x 256; 0.6 and 0.85 at 3 x 3 x 256, whose turned
@@ -14,8 +15,9 @@
 //! 1.1 at 14 x 14 x 256, 0.6 and 0.7 at 7 x 7 x 512.
 //!
 //! Rounding: sums of three and four terms before and after the products double the error of a plain sum with F(2x2), some 5e-7
-//! of the largest result; the factors up to 8 of F(4x4) make it 6e-6 to 1e-5, so that it is for those who ask for it. A
-//! tile that sees an infinity or a NaN has NaN in all of its results.
+//! of the largest result; the factors up to 8 of F(4x4) make it 6e-6 to 1e-5, so that it is for those who ask for it. A result of
+//! F(2x2) depends on the inputs that it sees and on no others: an infinity among them gives infinity or NaN. Tiles of F(4x4) spread
+//! an infinity or a NaN to results that do not see it, in some places to all of a tile.
 //!
 //! | module | owns |
 //! |---|---|
@@ -36,15 +38,13 @@ use crate::epilogue::{Epilogue, Place, finish};
 use crate::isa::Isa;
 use crate::product::PackedProduct;
 use crate::product::packed::FED;
-use crate::product::share::{UNIT, part, share};
+use crate::product::share::{PIECES, UNIT, part, share};
 
-/// Elements of the inputs of a block at most: 1 MB.
+/// Elements of the inputs of a block at most, but for [`LEAST_TILES`]: 1 MB.
 const BLOCK_ELEMENTS: usize = 256 * 1024;
 /// Tiles of a block at most, and at least where there are as many: the rows of the products.
 const MOST_TILES: usize = 96;
 const LEAST_TILES: usize = 24;
-/// Pieces that the work is cut into where there are few blocks.
-const PIECES: usize = 8;
 /// Elements that are turned in a microsecond, about.
 const TURNED: usize = 2048;
 
@@ -105,7 +105,8 @@ pub(super) unsafe fn run(
         panels: s.filters.div_ceil(width),
         width,
     };
-    let units = all * numbers * s.channels * s.filters / UNIT;
+    let each = numbers.saturating_mul(s.channels).saturating_mul(s.filters);
+    let units = all.saturating_mul(each) / UNIT;
     if w.blocks >= PIECES || units < 2 * PIECES {
         let piece = |block: usize| {
             let inputs = w.tiles_of(block).len() * w.tile_size();
@@ -162,7 +163,9 @@ impl Work<'_> {
     /// # Safety
     /// As for [`run`].
     unsafe fn together(&self, runtime: &KernelRuntime, units: usize) -> i64 {
-        let bytes = self.all * self.tile_size() * size_of::<f32>();
+        let elements = self.all.checked_mul(self.tile_size());
+        let bytes = elements.and_then(|elements| elements.checked_mul(size_of::<f32>()));
+        let Some(bytes) = bytes else { return STATUS_NO_MEMORY };
         // SAFETY: the runtime lives; the memory is given back below, on this thread.
         let memory = unsafe { (runtime.alloc_workspace)(bytes as u64) }.cast::<f32>();
         if memory.is_null() {
@@ -171,7 +174,7 @@ impl Work<'_> {
         let inputs =
             |block: usize| memory.wrapping_add(self.tiles_of(block).start * self.tile_size());
         let strips = self.all.div_ceil(PIECES).max(1);
-        let turn = |strip: usize| {
+        let turn_strip = |strip: usize| {
             for tile in strip * strips..self.all.min((strip + 1) * strips) {
                 let block = (0..self.blocks).find(|&b| self.tiles_of(b).contains(&tile));
                 let block = block.unwrap_or_default();
@@ -191,7 +194,7 @@ impl Work<'_> {
         };
         // SAFETY: the caller's promise; the kernels do not unwind.
         let status = unsafe {
-            match share(runtime, self.all.div_ceil(strips), each, &turn) {
+            match share(runtime, self.all.div_ceil(strips), each, &turn_strip) {
                 STATUS_OK => share(runtime, self.blocks * cut, units / (self.blocks * cut), &piece),
                 status => status,
             }
@@ -214,7 +217,7 @@ impl Work<'_> {
     unsafe fn turn(&self, block: usize, tiles: Range<usize>, v: *mut f32) {
         let (s, x) = (self.s, &self.c.x);
         let of_block = self.tiles_of(block);
-        let (turn, step) = (transform::inputs(self.isa, self.form), self.form.results());
+        let (inputs, step) = (transform::inputs(self.isa, self.form), self.form.results());
         let side = self.form.side();
         for tile in tiles {
             let (batch, down, across) = self.place(tile);
@@ -237,7 +240,7 @@ impl Work<'_> {
                 step: of_block.len() * s.channels,
             };
             // SAFETY: the caller's promise.
-            unsafe { turn(&t) };
+            unsafe { inputs(&t) };
         }
     }
 
@@ -291,7 +294,7 @@ impl Work<'_> {
         let tiles = self.tiles_of(block);
         let epilogue: Option<&Epilogue> = (self.c.has_epilogue != 0).then_some(&self.c.epilogue);
         let (column, step) = (panel * self.width, self.form.results());
-        let turn = transform::outputs(self.isa, self.form);
+        let outputs = transform::outputs(self.isa, self.form);
         let columns = self.width.min(s.filters - column);
         let mut tile = tiles.start;
         while tile < tiles.end {
@@ -315,7 +318,7 @@ impl Work<'_> {
                     pixels: (s.output[2] - x - step * i).min(step),
                 };
                 // SAFETY: the caller's promise.
-                unsafe { turn(&t) };
+                unsafe { outputs(&t) };
             }
             let pixels = (s.output[2] - x).min(step * count);
             for line in 0..lines {
