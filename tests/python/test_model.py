@@ -531,7 +531,7 @@ else:
 """
 
 
-@pytest.mark.parametrize("isa", ["avx512", "avx2", "neon", "portable", "", "mmx"])
+@pytest.mark.parametrize("isa", ["amx", "avx512", "avx2", "neon", "portable", "", "mmx"])
 def test_an_instruction_set_is_forced_or_refused(isa: str, tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text(FORCED_ISA)

@@ -42,13 +42,23 @@ def test_weights_are_rounded_once(linear: bool, bias: bool, k: int, n: int) -> N
     models = [pliant.compile(module, precision="bf16", exec_mode=mode) for mode in ("bytecode", "compiled")]
     plain = pliant.compile(module)
     for m in (0, 1, 2, 5, 40):
-        x = rng.standard_normal((m, k)).astype("float32")
+        # Tile registers round left operands, too; these stay as they are.
+        x = rounded(rng.standard_normal((m, k)))
         matrix = rounded(w).T if linear else rounded(w)
         want = np.maximum(x.astype("float64") @ matrix + (np.arange(n) if bias else 0), 0)
         for model in models:
             np.testing.assert_allclose(np.asarray(model(x)), want, rtol=1e-4, atol=1e-3)
         # Close to what float32 gives, but not the same.
         np.testing.assert_allclose(np.asarray(plain(x)), want, rtol=0.02, atol=0.02 * np.sqrt(k) * 4)
+
+
+def test_left_operands_are_rounded_all_or_not_at_all() -> None:
+    rng = np.random.default_rng(3)
+    w = rng.standard_normal((300, 130)).astype("float32")
+    x = rng.standard_normal((40, 300)).astype("float32")
+    got = np.asarray(pliant.compile(program(w, False, False), precision="bf16")(x))
+    wanted = [np.maximum(a.astype("float64") @ rounded(w), 0) for a in (x, rounded(x))]
+    assert any(np.allclose(got, want, rtol=1e-4, atol=1e-3) for want in wanted)
 
 
 def test_what_it_takes() -> None:

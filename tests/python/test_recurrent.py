@@ -211,7 +211,7 @@ except pliant.error.CompileError as error:
 """
 
 
-@pytest.mark.parametrize("isa", ["avx512", "avx2", "neon", "portable"])
+@pytest.mark.parametrize("isa", ["amx", "avx512", "avx2", "neon", "portable"])
 def test_every_instruction_set_computes_the_same(isa: str, tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text(FORCED)

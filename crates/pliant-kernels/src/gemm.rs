@@ -6,6 +6,7 @@ use crate::epilogue::{self, Epilogue, Place};
 use crate::isa::isa;
 use crate::product::packed::FED;
 use crate::product::share::{UNIT, cut, part, share};
+use crate::product::tile::ROWS;
 use crate::product::{self, PackedProduct, varying};
 
 /// One matrix product: `c[m, n] = (accumulate ? c : 0) + a[m, k] * b[k, n]`; strides in elements.
@@ -335,7 +336,7 @@ pub(crate) unsafe fn packed<T: product::Element>(
     let (isa, panels) = (isa(), p.panels());
     let cut = cut(p.m, p.n, p.k, panels);
     let run = |index: usize| {
-        let (rows, panels) = cut.piece(index, p.m, panels);
+        let (rows, panels) = cut.piece(index, (p.m, ROWS), panels);
         // SAFETY: the caller's promise; pieces write disjoint parts of C.
         unsafe { p.block(isa, rows, panels) }
     };

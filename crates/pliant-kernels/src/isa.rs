@@ -9,6 +9,8 @@ pub const VARIABLE: &str = "PLIANT_ISA";
 /// The vector instructions that kernels exist for, best first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Isa {
+    /// [`Isa::Avx512`] with products of bytes and bfloat16 in tile registers (AMX).
+    Amx,
     /// 512-bit vectors of x86-64 (AVX-512 F).
     Avx512,
     /// 256-bit vectors of x86-64 with fused multiply-add (AVX2 and FMA).
@@ -21,11 +23,12 @@ pub enum Isa {
 
 impl Isa {
     /// Every set, best first.
-    pub const ALL: [Isa; 4] = [Isa::Avx512, Isa::Avx2, Isa::Neon, Isa::Portable];
+    pub const ALL: [Isa; 5] = [Isa::Amx, Isa::Avx512, Isa::Avx2, Isa::Neon, Isa::Portable];
 
     /// Its name, as `PLIANT_ISA` has it.
     pub fn name(self) -> &'static str {
         match self {
+            Isa::Amx => "amx",
             Isa::Avx512 => "avx512",
             Isa::Avx2 => "avx2",
             Isa::Neon => "neon",
@@ -37,6 +40,8 @@ impl Isa {
     pub fn is_available(self) -> bool {
         match self {
             #[cfg(target_arch = "x86_64")]
+            Isa::Amx => crate::amx::is_available(),
+            #[cfg(target_arch = "x86_64")]
             Isa::Avx512 => std::arch::is_x86_feature_detected!("avx512f"),
             #[cfg(target_arch = "x86_64")]
             Isa::Avx2 => {
@@ -46,7 +51,7 @@ impl Isa {
             Isa::Neon => cfg!(target_arch = "aarch64"),
             Isa::Portable => true,
             #[cfg(not(target_arch = "x86_64"))]
-            Isa::Avx512 | Isa::Avx2 => false,
+            Isa::Amx | Isa::Avx512 | Isa::Avx2 => false,
         }
     }
 }
@@ -132,7 +137,7 @@ mod tests {
         let error = choose(Some("mmx")).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "PLIANT_ISA is 'mmx', which names no instructions; it may be avx512, avx2, neon, portable"
+            "PLIANT_ISA is 'mmx', which names no instructions; it may be amx, avx512, avx2, neon, portable"
         );
         let error = IsaError::Missing(Isa::Neon).to_string();
         assert!(error.starts_with("PLIANT_ISA asks for neon, which this machine lacks; it has "));

@@ -3,6 +3,7 @@
 //! | module | owns |
 //! |---|---|
 //! | [`registry`] | the table of symbols that a code generator links: name, address, signature |
+//! | `amx` | products in tile registers of x86-64 |
 //! | [`gemm`] | [`LibraryGemm`], matrix products of any strides, over the worker team |
 //! | [`attention`] | attention of float32 |
 //! | [`convolution`] | convolution of float32 |
@@ -18,10 +19,13 @@
 //! | [`recurrent`] | LSTM, GRU and plain recurrent layers of float32 |
 //! | [`rows`] | kernels over one row of elements: order, extremes, Fourier transforms |
 //! | [`scalar`] | elementary functions and number formats without machine instructions |
+//! | `scratch` | memory of a thread that a kernel keeps from call to call |
 //! | [`symbols`] | the names of kernels that take a structure |
 //! | [`vector`] | elementary functions over slices |
 //! | [`tensor_arg`] | the check of a tensor argument against what a kernel expects |
 
+#[cfg(target_arch = "x86_64")]
+mod amx;
 pub mod attention;
 pub mod convolution;
 pub mod epilogue;
@@ -38,6 +42,7 @@ pub mod recurrent;
 pub mod registry;
 pub mod rows;
 pub mod scalar;
+mod scratch;
 pub mod symbols;
 pub mod tensor_arg;
 pub mod vector;

@@ -62,6 +62,13 @@ fn peaks(counts: &[usize], out: &mut dyn Write) -> Result<(), Failure> {
         let used = if isa == chosen { " (in use)" } else { "" };
         line(out, &format!("  {}{used}", isa.name()), &cells)?;
     }
+    let tiles: Vec<[f64; 2]> = counts.iter().filter_map(|&n| hardware::tile_peaks(n)).collect();
+    for (kind, name) in ["bfloat16", "int8"].into_iter().enumerate() {
+        let cells: Vec<String> = tiles.iter().map(|t| format!("{:.1}", t[kind] / 1e9)).collect();
+        if !cells.is_empty() {
+            line(out, &format!("  amx, {name}"), &cells)?;
+        }
+    }
     Ok(())
 }
 

@@ -9,7 +9,7 @@ use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
 pub use bandwidth::{LEVELS, read_bandwidth};
-pub use peak::{multiply_adds, peak_flops};
+pub use peak::{multiply_adds, peak_flops, tile_peaks};
 
 /// Rounds of a measurement.
 const ROUNDS: usize = 7;
@@ -51,6 +51,9 @@ mod tests {
             assert_eq!(peak.is_some(), isa.is_available(), "{isa:?}");
             assert!(peak.is_none_or(|flops| flops > 0.0 && flops.is_finite()));
         }
+        let tiles = tile_peaks(1);
+        assert_eq!(tiles.is_some(), Isa::Amx.is_available());
+        assert!(tiles.is_none_or(|[bf16, int8]| bf16 > 0.0 && int8 > 0.0 && int8.is_finite()));
         assert!(read_bandwidth(LEVELS[0].1, 1) > 0.0);
     }
 }

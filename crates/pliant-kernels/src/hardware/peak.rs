@@ -1,8 +1,10 @@
-//! The rate of fused multiply-adds, operands in registers.
+//! The rate of fused multiply-adds, operands in registers, and of products in tile registers.
 
 use std::hint::black_box;
 
 use super::best_of;
+#[cfg(target_arch = "x86_64")]
+use crate::amx::{BLOCK_ROWS, Block, COLUMNS, Kind, LINE, Stretch, Tiles};
 use crate::isa::Isa;
 use crate::lanes::{Lanes, for_isa};
 
@@ -56,4 +58,48 @@ pub fn peak_flops(isa: Isa, threads: usize) -> Option<f64> {
         }
     });
     Some(operations / time.as_secs_f64())
+}
+
+/// Operations per second of `threads` threads that multiply in tile registers, operands in the first-level cache: bfloat16, then
+/// bytes; none where the machine lacks the registers.
+pub fn tile_peaks(threads: usize) -> Option<[f64; 2]> {
+    #[cfg(target_arch = "x86_64")]
+    if Isa::Amx.is_available() {
+        return Some([Kind::BFloat16, Kind::Signed].map(|kind| tile_peak(kind, threads.max(1))));
+    }
+    let _ = threads;
+    None
+}
+
+#[cfg(target_arch = "x86_64")]
+fn tile_peak(kind: Kind, threads: usize) -> f64 {
+    const BLOCKS: usize = 20_000;
+    const DEPTH: usize = 4;
+    /// Operands of a block, and its sums.
+    #[repr(C, align(64))]
+    struct Cached {
+        a: [u8; BLOCK_ROWS * LINE * DEPTH],
+        b: [u8; BLOCK_ROWS * LINE * DEPTH],
+        c: [u8; BLOCK_ROWS * LINE * 2],
+    }
+    let time = best_of(threads, || {
+        || {
+            let mut cached = Cached { a: [0; _], b: [0; _], c: [0; _] };
+            // SAFETY: the caller asked for the registers; operands and sums have the sizes of a block.
+            unsafe {
+                let mut tiles = Tiles::new();
+                let a = (cached.a.as_ptr(), (LINE * DEPTH) as isize);
+                let whole = Stretch::new(DEPTH, a, (cached.b.as_ptr(), LINE * 2));
+                let none = Stretch::new(0, a, (cached.b.as_ptr(), LINE * 2));
+                let c = cached.c.as_mut_ptr();
+                let block = Block::new([whole, none], c, (LINE * 2) as isize, false);
+                for _ in 0..BLOCKS {
+                    tiles.multiply(kind, BLOCK_ROWS, 2 * COLUMNS, black_box(&block));
+                }
+            }
+        }
+    });
+    let deep = LINE * DEPTH / if kind == Kind::BFloat16 { 2 } else { 1 };
+    let operations = 2 * BLOCK_ROWS * 2 * COLUMNS * deep * BLOCKS * threads;
+    operations as f64 / time.as_secs_f64()
 }

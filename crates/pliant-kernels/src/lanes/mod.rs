@@ -19,7 +19,7 @@ macro_rules! for_isa {
     ($isa:expr, $generic:ident $args:tt) => {
         match $isa {
             #[cfg(target_arch = "x86_64")]
-            $crate::isa::Isa::Avx512 => for_isa!(@ $crate::lanes::x86::F32x16, ["avx512f"], $generic, $args),
+            $crate::isa::Isa::Amx | $crate::isa::Isa::Avx512 => for_isa!(@ $crate::lanes::x86::F32x16, ["avx512f"], $generic, $args),
             #[cfg(target_arch = "x86_64")]
             $crate::isa::Isa::Avx2 => for_isa!(@ $crate::lanes::x86::F32x8, ["avx2,fma"], $generic, $args),
             #[cfg(target_arch = "aarch64")]

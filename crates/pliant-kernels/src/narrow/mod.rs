@@ -10,12 +10,15 @@
 //!
 //! | module | owns |
 //! |---|---|
+//! | `amx` | many rows by bfloat16 in tile registers |
 //! | `call` | the entry points that loop functions call |
 //! | `format` | how elements are stored |
 //! | `tile` | few rows, and slices as float32 |
 //!
 //! Right operands are packed by `pliant_tensor`'s `pack_bytes`, `pack_nibbles` and `pack_bfloat16`.
 
+#[cfg(target_arch = "x86_64")]
+mod amx;
 mod call;
 mod format;
 mod tile;
@@ -45,6 +48,10 @@ const DEEP: usize = 1024;
 const ROW_BLOCK: usize = 44 * ROWS;
 /// Pieces that many rows are cut into by panels alone, so that each panel is widened once.
 const PIECES: usize = 8;
+/// Products of bfloat16 that tile registers add in the time of one of float32.
+const TILES_FAST: usize = 8;
+/// Rows of a block in tile registers.
+const TILE_ROWS: usize = 32;
 /// Columns of a panel at most.
 const MOST_COLUMNS: usize = 64;
 
@@ -112,11 +119,20 @@ pub unsafe fn run(isa: Isa, runtime: &KernelRuntime, g: &NarrowGemm) -> i64 {
     let group = group.min(k.max(1));
     let w = Work { g, isa, m, n, k, width, group };
     let panels = n.div_ceil(width);
-    let cut = cut_panels(cut(m, n, k, panels), panels);
+    let tiles = isa == Isa::Amx && g.format == Format::BFloat16 && m > FEW_ROWS;
+    let (cut, unit) = match tiles {
+        true => (cut(m, n, k.div_ceil(TILES_FAST), panels).coarse(), TILE_ROWS),
+        false => (cut_panels(cut(m, n, k, panels), panels), ROWS),
+    };
     let piece = |index: usize| {
-        let (rows, panels) = cut.piece(index, w.m, panels);
+        let (rows, panels) = cut.piece(index, (w.m, unit), panels);
         // SAFETY: the caller's promise; pieces write disjoint results.
         unsafe {
+            #[cfg(target_arch = "x86_64")]
+            if tiles {
+                amx::many(&w, rows, panels);
+                return STATUS_OK;
+            }
             if m <= FEW_ROWS {
                 panels.for_each(|panel| w.few(rows.clone(), panel));
             } else {

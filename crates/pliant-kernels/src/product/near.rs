@@ -5,11 +5,11 @@
 //! other: 1.05 to 1.14 times as fast at 2048 cubed with one thread and with two, 1.01 to 1.06 at 512 and 1024 x 1024 x 1024;
 //! nothing, and no loss, at 512 x 768 x 3072. Sums of a panel in memory of their own besides cost 2 to 5 %.
 
-use std::cell::RefCell;
 use std::ops::Range;
 
 use super::PackedProduct;
 use super::tile::{Element, LINE};
+use crate::scratch::Scratch;
 
 /// Bytes after which addresses fall into the same set of a first-level cache: 64 sets of a line each.
 const SETS: usize = 64 * LINE;
@@ -18,13 +18,8 @@ const PANELS: usize = 4;
 /// Rows of a copy at least.
 const FEW: usize = 24;
 
-/// Memory in lines of the caches.
-#[derive(Clone)]
-#[repr(C, align(64))]
-struct Line([u8; LINE]);
-
 thread_local! {
-    static ROWS: RefCell<Vec<Line>> = const { RefCell::new(Vec::new()) };
+    static ROWS: Scratch = const { Scratch::new() };
 }
 
 /// Calls `f` with the product itself or, where that pays for so many panels, with one whose A is a copy of some rows and
@@ -52,11 +47,9 @@ pub unsafe fn with_near_rows<T: Element, R>(
     let per_line = LINE / size_of::<T>();
     // An odd number of lines from row to row, so that neighbours begin in different sets.
     let row = (columns.len().div_ceil(per_line) | 1) * per_line;
-    ROWS.with_borrow_mut(|memory| {
-        memory.resize((rows.len() * row / per_line).max(memory.len()), Line([0; LINE]));
-        let copy = memory.as_mut_ptr().cast::<T>();
+    let near = |copy: *mut T| {
         for (index, at) in rows.clone().enumerate() {
-            // SAFETY: the caller's promise; the memory holds so many rows, and lines are aligned for their elements.
+            // SAFETY: the caller's promise; the memory holds so many rows.
             unsafe {
                 let from = a.offset(at as isize * a_row).add(columns.start);
                 copy.add(index * row).copy_from_nonoverlapping(from, columns.len());
@@ -64,5 +57,6 @@ pub unsafe fn with_near_rows<T: Element, R>(
         }
         let first = copy.cast_const().wrapping_sub(rows.start * row).wrapping_sub(columns.start);
         f(&PackedProduct { a: (first, row as isize, 1), ..*product })
-    })
+    };
+    ROWS.with(|memory| memory.with(rows.len() * row, near))
 }

@@ -4,7 +4,12 @@ use super::tile::ROWS;
 
 /// First row and height of each sliver of `rows` rows.
 pub fn slivers(rows: usize) -> impl Iterator<Item = (usize, usize)> {
-    let count = rows.div_ceil(ROWS);
+    even(rows, ROWS)
+}
+
+/// First row and height of each part of `rows` rows, of `most` rows at most.
+pub fn even(rows: usize, most: usize) -> impl Iterator<Item = (usize, usize)> {
+    let count = rows.div_ceil(most);
     let (height, more) = (rows / count.max(1), rows % count.max(1));
     (0..count).map(move |i| (i * height + i.min(more), height + usize::from(i < more)))
 }

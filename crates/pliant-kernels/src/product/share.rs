@@ -84,14 +84,27 @@ impl Cut {
         self.rows * self.panels
     }
 
-    /// The rows and panels of piece `index` of a product of `m` rows and so many panels.
-    pub fn piece(&self, index: usize, m: usize, panels: usize) -> (Range<usize>, Range<usize>) {
+    /// No more pieces of panels than threads need, for kernels that make the rows of A ready for each of them.
+    pub fn coarse(self) -> Cut {
+        let work = self.panels * self.units;
+        let panels = self.panels.min(PIECES.max(work / LONG));
+        Cut { panels, units: work / panels.max(1), ..self }
+    }
+
+    /// The rows and panels of piece `index` of a product of `m` rows and so many panels; all pieces but the last have whole
+    /// `unit`s of rows.
+    pub fn piece(
+        &self,
+        index: usize,
+        (m, unit): (usize, usize),
+        panels: usize,
+    ) -> (Range<usize>, Range<usize>) {
         let (row, panel) = if self.rows_first {
             (index % self.rows, index / self.rows)
         } else {
             (index / self.panels, index % self.panels)
         };
-        (part(m, ROWS, row, self.rows), part(panels, 1, panel, self.panels))
+        (part(m, unit, row, self.rows), part(panels, 1, panel, self.panels))
     }
 }
 
@@ -170,13 +183,24 @@ mod tests {
             let cut = cut(m, panels * 64, 512, panels);
             let mut seen = vec![0; m * panels];
             for index in 0..cut.pieces() {
-                let (rows, columns) = cut.piece(index, m, panels);
+                let (rows, columns) = cut.piece(index, (m, ROWS), panels);
                 for row in rows {
                     columns.clone().for_each(|panel| seen[row * panels + panel] += 1);
                 }
             }
             assert!(seen.iter().all(|&n| n == 1), "{m} {panels} {cut:?}");
         }
+    }
+
+    #[test]
+    fn coarse_pieces_are_fewer_or_long() {
+        let sizes = |m, n, k, panels| {
+            let cut = cut(m, n, k, panels).coarse();
+            (cut.rows, cut.panels)
+        };
+        assert_eq!(sizes(64, 1536, 24, 24), (1, 8));
+        assert_eq!(sizes(8, 128, 64, 2), (1, 1));
+        assert_eq!(sizes(150, 64 * 640, 1024, 640), (1, 256.min(150 * 640 * 64 / 64 / 64)));
     }
 
     #[test]

@@ -287,7 +287,7 @@ impl Element for f32 {
     fn kernels(isa: Isa) -> &'static Kernels<f32> {
         match isa {
             #[cfg(target_arch = "x86_64")]
-            Isa::Avx512 => kernels!(crate::lanes::x86::F32x16, "avx512f"; 1 2 3 4),
+            Isa::Amx | Isa::Avx512 => kernels!(crate::lanes::x86::F32x16, "avx512f"; 1 2 3 4),
             #[cfg(target_arch = "x86_64")]
             Isa::Avx2 => kernels!(crate::lanes::x86::F32x8, "avx2,fma"; 1 2),
             #[cfg(target_arch = "aarch64")]
@@ -303,7 +303,7 @@ impl Element for f64 {
     fn kernels(isa: Isa) -> &'static Kernels<f64> {
         match isa {
             #[cfg(target_arch = "x86_64")]
-            Isa::Avx512 => kernels!(crate::lanes::x86::F64x8, "avx512f"; 1 2 3 4),
+            Isa::Amx | Isa::Avx512 => kernels!(crate::lanes::x86::F64x8, "avx512f"; 1 2 3 4),
             #[cfg(target_arch = "x86_64")]
             Isa::Avx2 => kernels!(crate::lanes::x86::F64x4, "avx2,fma"; 1 2),
             #[cfg(target_arch = "aarch64")]

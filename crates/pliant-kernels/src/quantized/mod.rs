@@ -5,19 +5,24 @@
 //! instruction multiplies its unsigned bytes by the signed bytes of B and adds the four products (`vpdpbusd`). All of k is summed
 //! at once. Signed bytes of A are read with their highest bit turned over, which adds 128. Zero points are taken out of the sums at
 //! the end, by the sums of columns, which packing leaves, and of rows, which are added up only where B has zero points. Sums
-//! wrap around beyond 32 bits, as those of the reference do.
+//! wrap around beyond 32 bits, as those of the reference do. Where there are tile registers they take all but few rows.
 //!
 //! | module | owns |
 //! |---|---|
+//! | `amx` | many rows in tile registers |
 //! | `call` | the entry points that loop functions call |
 //! | `scaled` | sums that become float32: the epilogue, and the entry points with scales, bias and activation |
 //! | `tile` | the micro-kernel |
+//! | `zeros` | zero points taken out of sums |
 //!
 //! Right operands are packed by [`pack_quads`].
 
+#[cfg(target_arch = "x86_64")]
+mod amx;
 mod call;
 mod scaled;
 mod tile;
+mod zeros;
 
 use std::ops::Range;
 
@@ -25,12 +30,15 @@ use pliant_exec::abi::{KernelRuntime, STATUS_BAD_ARGUMENTS, STATUS_OK};
 
 use crate::epilogue::{Epilogue, MOST_COLUMNS, MOST_ROWS, Place, finish};
 use crate::isa::{Isa, isa};
+use crate::lanes::for_isa;
 use crate::product::rows::slivers;
 use crate::product::share::{cut, share};
+use crate::product::tile::ROWS;
 pub use call::{pliant_product_int8, pliant_product_uint8};
 pub use pliant_tensor::{Quads, pack_quads};
 pub use scaled::{pliant_epilogue_int32, pliant_product_int8_f32, pliant_product_uint8_f32};
 use tile::{Kernels, Tile, kernels};
+use zeros::{ReadTile, take_zeros};
 
 /// One product: 64-bit words, so that generated code may write them as an array. Strides count elements.
 #[repr(C)]
@@ -74,10 +82,20 @@ pub struct QuantizedGemm {
 #[repr(C, align(64))]
 struct Scratch([i32; MOST_ROWS * MOST_COLUMNS]);
 
+/// Rows from which on tile registers are used, which read as much of B for one row as for 16.
+const MANY_ROWS: usize = 5;
+/// k up to which tile registers are used, which read copies of rows of A.
+const DEEP: usize = 64 * 1024;
+/// Rows of a block in tile registers.
+const TILE_ROWS: usize = 32;
+
 /// What all pieces share.
 struct Work<'a> {
     g: &'a QuantizedGemm,
+    isa: Isa,
     kernels: &'static Kernels,
+    /// Whether tile registers are used.
+    tiles: bool,
     m: usize,
     n: usize,
     k: usize,
@@ -100,12 +118,16 @@ pub unsafe fn run(isa: Isa, runtime: &KernelRuntime, g: &QuantizedGemm) -> i64 {
     if m == 0 || n == 0 {
         return STATUS_OK;
     }
-    let w = Work { g, kernels: kernels(isa), m, n, k, width };
+    let tiles = isa == Isa::Amx && m >= MANY_ROWS && k <= DEEP;
+    let w = Work { g, isa, kernels: kernels(isa), tiles, m, n, k, width };
     let panels = n.div_ceil(width);
-    // An instruction adds four products.
-    let cut = cut(m, n, k.div_ceil(4), panels);
+    // Products that are added in the time of one of float32.
+    let (cut, unit) = match tiles {
+        true => (cut(m, n, k.div_ceil(16), panels).coarse(), TILE_ROWS),
+        false => (cut(m, n, k.div_ceil(4), panels), ROWS),
+    };
     let piece = |index: usize| {
-        let (rows, panels) = cut.piece(index, w.m, panels);
+        let (rows, panels) = cut.piece(index, (w.m, unit), panels);
         // SAFETY: the caller's promise; pieces write disjoint results.
         unsafe { w.block(rows, panels) }
     };
@@ -119,6 +141,11 @@ impl Work<'_> {
     /// # Safety
     /// As for [`run`].
     unsafe fn block(&self, rows: Range<usize>, panels: Range<usize>) -> i64 {
+        #[cfg(target_arch = "x86_64")]
+        if self.tiles {
+            // SAFETY: the caller's promise.
+            return unsafe { amx::block(self, rows, panels) };
+        }
         for panel in panels {
             for (row, height) in slivers(rows.len()) {
                 // SAFETY: the caller's promise.
@@ -166,59 +193,38 @@ impl Work<'_> {
             unsafe { self.kernels.run(height, width, &mut tile) };
         }
         // SAFETY: the caller's promise; the sums of the tile are complete.
-        unsafe {
-            self.take_zeros((a, row), (c, c_row), (height, columns), first);
-            let epilogue = (g.has_epilogue != 0).then_some(&g.epilogue);
-            finish(epilogue, c, c_row, (height, columns), Place { batch: 0, row, column: first })
-        }
+        unsafe { self.finish((a, row), (c, c_row), (height, columns), first) }
     }
 
-    /// Takes the zero points out of the sums of a tile.
+    /// What was added to bytes of A as they were read: tile registers know signed ones.
+    fn added(&self) -> i32 {
+        if self.g.a_signed != 0 && !self.tiles { 128 } else { 0 }
+    }
+
+    /// Whether sums have something to be taken out of.
+    fn has_zeros(&self) -> bool {
+        self.added() != 0 || !self.g.a_zeros.is_null() || !self.g.b_zeros.is_null()
+    }
+
+    /// Takes the zero points out of the sums of a tile and calls the epilogue.
     ///
     /// # Safety
     /// As for [`run`].
-    unsafe fn take_zeros(
+    unsafe fn finish(
         &self,
         (a, row): (*const u8, usize),
         (c, c_row): (*mut i32, isize),
-        (rows, columns): (usize, usize),
+        size: (usize, usize),
         first: usize,
-    ) {
-        let g = self.g;
-        let signed = g.a_signed != 0;
-        if !signed && g.a_zeros.is_null() && g.b_zeros.is_null() {
-            return;
-        }
-        // Signed bytes are read with 128 added.
-        let flipped = if signed { 128 } else { 0 };
-        for i in 0..rows {
-            // SAFETY: the caller's promise.
-            unsafe {
-                let zero = match g.a_zeros.is_null() {
-                    true => flipped,
-                    false => {
-                        let at = (row + i) as i64 * g.a_zeros_step;
-                        (*g.a_zeros.offset(at as isize)).wrapping_add(flipped)
-                    }
-                };
-                let c = std::slice::from_raw_parts_mut(c.offset(i as isize * c_row), columns);
-                let sums = std::slice::from_raw_parts(g.sums.add(first), columns);
-                for (c, sum) in c.iter_mut().zip(sums) {
-                    *c = c.wrapping_sub(zero.wrapping_mul(*sum));
-                }
-                if g.b_zeros.is_null() {
-                    continue;
-                }
-                let row =
-                    std::slice::from_raw_parts(a.offset(i as isize * g.a_row as isize), self.k);
-                let flip = if signed { 0x80 } else { 0 };
-                let total = row.iter().fold(0i32, |t, &x| t.wrapping_add(i32::from(x ^ flip)));
-                let rest = total.wrapping_sub((self.k as i32).wrapping_mul(zero));
-                let zeros = std::slice::from_raw_parts(g.b_zeros.add(first), columns);
-                for (c, b_zero) in c.iter_mut().zip(zeros) {
-                    *c = c.wrapping_sub(rest.wrapping_mul(*b_zero));
-                }
+    ) -> i64 {
+        // SAFETY: the caller's promise.
+        unsafe {
+            if self.has_zeros() {
+                let read = ReadTile { a, row, c, c_row, size, first };
+                for_isa!(self.isa, take_zeros(work: &Work, tile: &ReadTile)).0(self, &read);
             }
+            let epilogue = (self.g.has_epilogue != 0).then_some(&self.g.epilogue);
+            finish(epilogue, c, c_row, size, Place { batch: 0, row, column: first })
         }
     }
 }

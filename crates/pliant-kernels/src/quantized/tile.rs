@@ -230,11 +230,11 @@ macro_rules! kernels {
 pub fn kernels(isa: Isa) -> &'static Kernels {
     match isa {
         #[cfg(target_arch = "x86_64")]
-        Isa::Avx512 if std::arch::is_x86_feature_detected!("avx512vnni") => {
+        Isa::Amx | Isa::Avx512 if std::arch::is_x86_feature_detected!("avx512vnni") => {
             kernels!(x86::Vnni, "avx512f,avx512vnni"; 1 2 3 4)
         }
         #[cfg(target_arch = "x86_64")]
-        Isa::Avx512 | Isa::Avx2 => kernels!(Plain, "avx2,fma"; 1 2),
+        Isa::Amx | Isa::Avx512 | Isa::Avx2 => kernels!(Plain, "avx2,fma"; 1 2),
         _ => kernels!(Plain; 1 2),
     }
 }

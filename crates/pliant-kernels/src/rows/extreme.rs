@@ -130,7 +130,7 @@ fn run<T: Element>(isa: Isa, row: &[T], largest: bool) -> usize {
             unsafe { with_avx512(row, largest) }
         }
         #[cfg(target_arch = "x86_64")]
-        Isa::Avx512 | Isa::Avx2 => {
+        Isa::Amx | Isa::Avx512 | Isa::Avx2 => {
             // SAFETY: the machine has these instructions, or better ones.
             unsafe { with_avx2(row, largest) }
         }

@@ -151,7 +151,7 @@ plain! {
 pub fn widen(isa: Isa) -> WidenFn {
     match isa {
         #[cfg(target_arch = "x86_64")]
-        Isa::Avx512 => x86::widen_avx512,
+        Isa::Amx | Isa::Avx512 => x86::widen_avx512,
         #[cfg(target_arch = "x86_64")]
         Isa::Avx2 if std::arch::is_x86_feature_detected!("f16c") => x86::widen_f16c,
         _ => widen_f16,
@@ -162,7 +162,7 @@ pub fn widen(isa: Isa) -> WidenFn {
 pub fn narrow(isa: Isa) -> NarrowFn {
     match isa {
         #[cfg(target_arch = "x86_64")]
-        Isa::Avx512 => x86::narrow_avx512,
+        Isa::Amx | Isa::Avx512 => x86::narrow_avx512,
         #[cfg(target_arch = "x86_64")]
         Isa::Avx2 if std::arch::is_x86_feature_detected!("f16c") => x86::narrow_f16c,
         _ => narrow_f16,

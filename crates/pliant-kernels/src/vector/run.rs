@@ -274,7 +274,7 @@ macro_rules! choose {
             pub fn $name<F: $bound>(isa: Isa) -> $result {
                 match isa {
                     #[cfg(target_arch = "x86_64")]
-                    Isa::Avx512 => avx512::$name::<F>,
+                    Isa::Amx | Isa::Avx512 => avx512::$name::<F>,
                     #[cfg(target_arch = "x86_64")]
                     Isa::Avx2 => avx2::$name::<F>,
                     #[cfg(target_arch = "aarch64")]

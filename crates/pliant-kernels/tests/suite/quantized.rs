@@ -144,6 +144,9 @@ fn every_isa_size_and_zero_point() {
         (7, 65, 30),
         (13, 130, 101),
         (31, 40, 300),
+        (17, 48, 64),
+        (33, 16, 127),
+        (70, 80, 65),
     ];
     for isa in available() {
         for size in sizes {

@@ -25,7 +25,6 @@
 
 mod transform;
 
-use std::cell::RefCell;
 use std::ops::Range;
 
 use pliant_exec::abi::{KernelRuntime, STATUS_NO_MEMORY, STATUS_OK};
@@ -39,6 +38,7 @@ use crate::isa::Isa;
 use crate::product::PackedProduct;
 use crate::product::packed::FED;
 use crate::product::share::{PIECES, UNIT, part, share};
+use crate::scratch::Scratch;
 
 /// Elements of the inputs of a block at most, but for [`LEAST_TILES`]: 1 MB.
 const BLOCK_ELEMENTS: usize = 256 * 1024;
@@ -108,15 +108,15 @@ pub(super) unsafe fn run(
     let each = numbers.saturating_mul(s.channels).saturating_mul(s.filters);
     let units = all.saturating_mul(each) / UNIT;
     if w.blocks >= PIECES || units < 2 * PIECES {
-        let piece = |block: usize| {
-            let inputs = w.tiles_of(block).len() * w.tile_size();
-            with_scratch(inputs.next_multiple_of(LINE) + w.sums(block), |v| {
-                // SAFETY: the caller's promise; blocks write disjoint results, and memory is this thread's.
-                unsafe {
-                    w.turn(block, w.tiles_of(block), v);
-                    w.filters(block, v, v.add(inputs.next_multiple_of(LINE)), 0..w.panels)
-                }
-            })
+        let piece = |index: usize| {
+            let inputs = w.tiles_of(index).len() * w.tile_size();
+            let inputs = inputs.next_multiple_of(LINE);
+            // SAFETY: the caller's promise; blocks write disjoint results, and memory is this thread's.
+            let block = |v: *mut f32| unsafe {
+                w.turn(index, w.tiles_of(index), v);
+                w.filters(index, v, v.add(inputs), 0..w.panels)
+            };
+            SCRATCH.with(|s| s.with(inputs + w.sums(index), block))
         };
         // SAFETY: the caller's promise; the kernels do not unwind.
         return unsafe { share(runtime, w.blocks, units / w.blocks, &piece) };
@@ -128,18 +128,8 @@ pub(super) unsafe fn run(
 /// Elements of a line of the caches.
 const LINE: usize = 16;
 
-/// Calls `f` with so many elements of this thread, which begin a line of the caches.
-fn with_scratch<R>(len: usize, f: impl FnOnce(*mut f32) -> R) -> R {
-    thread_local! {
-        static SCRATCH: RefCell<Vec<f32>> = const { RefCell::new(Vec::new()) };
-    }
-    SCRATCH.with_borrow_mut(|v| {
-        if v.len() < len + LINE {
-            v.resize(len + LINE, 0.0);
-        }
-        let at = v.as_ptr().align_offset(LINE * size_of::<f32>()).min(LINE);
-        f(v[at..].as_mut_ptr())
-    })
+thread_local! {
+    static SCRATCH: Scratch = const { Scratch::new() };
 }
 
 impl Work<'_> {
@@ -188,9 +178,8 @@ impl Work<'_> {
         let piece = |index: usize| {
             let (block, cuts) = (index / cut, part(self.panels, 1, index % cut, cut));
             // SAFETY: the caller's promise; panels and blocks write disjoint results.
-            with_scratch(self.sums(block), |m| unsafe {
-                self.filters(block, inputs(block), m, cuts)
-            })
+            let part = |m: *mut f32| unsafe { self.filters(block, inputs(block), m, cuts) };
+            SCRATCH.with(|s| s.with(self.sums(block), part))
         };
         // SAFETY: the caller's promise; the kernels do not unwind.
         let status = unsafe {

@@ -1,0 +1,176 @@
+//! Many rows by bfloat16 in tile registers ([`crate::amx`]), for which A becomes bfloat16 too.
+//!
+//! Recipe: blocks of up to 256 rows and 512 of k of A become bfloat16 once for all panels of a piece, in scratch memory that the
+//! second-level cache keeps; as much of k of 32 columns of B is 32 KB, which the first level keeps for all these rows.
+
+use std::arch::x86_64::*;
+use std::ops::Range;
+
+use super::Work;
+use crate::amx::{BLOCK_COLUMNS, BLOCK_ROWS, Block, COLUMNS, Kind, LINE, Stretch, Tiles, strips};
+use crate::product::rows::even;
+use crate::product::share::part;
+use crate::scratch::Scratch;
+
+/// Rows of k at once.
+const DEEP: usize = 512;
+/// Rows of A at once.
+const ROW_BLOCK: usize = 8 * BLOCK_ROWS;
+/// Rows of k that a step reads.
+const STEP: usize = LINE / size_of::<u16>();
+/// Pairs of rows of k that a step reads.
+const PAIRS: usize = STEP / 2;
+/// From row to row of what [`Edge`] holds, in bytes.
+const EDGE_ROW: usize = BLOCK_COLUMNS * 4;
+/// From row to row of the copies of A in bytes: an odd number of lines, so that neighbours begin in different sets.
+const A_ROW: usize = DEEP * size_of::<u16>() + LINE;
+
+thread_local! {
+    static ROWS: Scratch = const { Scratch::new() };
+}
+
+/// The pairs of rows of B that a last step lacks some of, and the sums of columns of which some are not there.
+#[repr(C, align(64))]
+struct Edge {
+    b: [u32; PAIRS * BLOCK_COLUMNS],
+    c: [f32; BLOCK_ROWS * BLOCK_COLUMNS],
+}
+
+/// Some columns of a panel by some rows of k.
+struct Strip {
+    panel: usize,
+    /// First column, within the panel.
+    column: usize,
+    /// Columns that there are results for.
+    columns: usize,
+    k: Range<usize>,
+}
+
+/// Some rows of some panels of bfloat16.
+///
+/// # Safety
+/// As for [`super::run`]; the machine has tile registers.
+pub(super) unsafe fn many(w: &Work, rows: Range<usize>, panels: Range<usize>) {
+    // SAFETY: the caller's promise; kernels do not call each other here.
+    let mut tiles = unsafe { Tiles::new() };
+    let mut edge = Edge { b: [0; _], c: [0.0; _] };
+    let blocks = rows.len().div_ceil(ROW_BLOCK);
+    let most = ROW_BLOCK.min(rows.len());
+    ROWS.with(|memory| {
+        memory.with(most * A_ROW, |a: *mut u8| {
+            for index in 0..blocks {
+                let block = part(rows.len(), BLOCK_ROWS, index, blocks);
+                let block = rows.start + block.start..rows.start + block.end;
+                for start in (0..w.k.max(1)).step_by(DEEP) {
+                    let k = start..w.k.min(start + DEEP);
+                    // SAFETY: the caller's promise; the memory holds so many rows.
+                    unsafe { round(w, block.clone(), k.clone(), a) };
+                    for panel in panels.clone() {
+                        let all = w.width.min(w.n - panel * w.width);
+                        let height = block.len().min(BLOCK_ROWS);
+                        for (column, width) in strips(all, height) {
+                            let columns = width.min(all - column);
+                            let strip = Strip { panel, column, columns, k: k.clone() };
+                            // SAFETY: the caller's promise.
+                            unsafe { strip.multiply(w, &block, a, &mut tiles, &mut edge) };
+                        }
+                    }
+                }
+            }
+        });
+    });
+}
+
+impl Strip {
+    /// Multiplies some rows, whose copies begin at `a`.
+    ///
+    /// # Safety
+    /// As for [`many`].
+    unsafe fn multiply(
+        &self,
+        w: &Work,
+        rows: &Range<usize>,
+        a: *const u8,
+        tiles: &mut Tiles,
+        edge: &mut Edge,
+    ) {
+        let g = w.g;
+        let whole = self.k.len() / STEP;
+        let b_row = w.width * size_of::<u32>();
+        let b = g.b.wrapping_add(self.panel * g.format.panel_bytes(w.k, w.width));
+        let b = b.wrapping_add(self.k.start / 2 * b_row + self.column * size_of::<u32>());
+        let pairs = self.k.len().div_ceil(2) - whole * PAIRS;
+        let width = self.columns.next_multiple_of(COLUMNS);
+        if pairs > 0 {
+            edge.b.fill(0);
+            for pair in 0..pairs {
+                let from = b.wrapping_add((whole * PAIRS + pair) * b_row).cast::<u32>();
+                // SAFETY: the caller's promise; panels are as wide as `width`.
+                unsafe {
+                    let to = edge.b.as_mut_ptr().add(pair * BLOCK_COLUMNS);
+                    from.copy_to_nonoverlapping(to, width);
+                }
+            }
+        }
+        let accumulate = self.k.start > 0;
+        for (row, height) in even(rows.len(), BLOCK_ROWS) {
+            let a = a.wrapping_add(row * A_ROW);
+            let rest = a.wrapping_add(whole * LINE);
+            let last = edge.b.as_ptr().cast();
+            let stretches = [
+                Stretch::new(whole, (a, A_ROW as isize), (b, b_row)),
+                Stretch::new(usize::from(pairs > 0), (rest, A_ROW as isize), (last, EDGE_ROW)),
+            ];
+            let place = (rows.start + row) as i64 * g.c_row;
+            let first = (self.panel * w.width + self.column) as i64;
+            let c = g.c.wrapping_offset((place + first) as isize);
+            let c_row = g.c_row as isize;
+            // SAFETY: the caller's promise; the copies end in zeros.
+            unsafe {
+                if width == self.columns {
+                    let c_row = c_row * size_of::<f32>() as isize;
+                    let block = Block::new(stretches, c.cast(), c_row, accumulate);
+                    tiles.multiply(Kind::BFloat16, height, width, &block);
+                    continue;
+                }
+                let own = edge.c.as_mut_ptr();
+                let lines = |i: usize| (c.offset(i as isize * c_row), own.add(i * BLOCK_COLUMNS));
+                if accumulate {
+                    (0..height).map(lines).for_each(|(c, own)| c.copy_to(own, self.columns));
+                }
+                let block = Block::new(stretches, own.cast(), EDGE_ROW as isize, accumulate);
+                tiles.multiply(Kind::BFloat16, height, width, &block);
+                (0..height).map(lines).for_each(|(c, own)| own.copy_to(c, self.columns));
+            }
+        }
+    }
+}
+
+/// Writes some rows and columns of A as bfloat16, rounded to the nearest, ties to even; up to a whole step with zeros.
+///
+/// # Safety
+/// The machine has the instructions; the elements of A are readable, and `to` has room for these rows.
+#[target_feature(enable = "avx512f,avx512bf16")]
+unsafe fn round(w: &Work, rows: Range<usize>, k: Range<usize>, to: *mut u8) {
+    for (index, row) in rows.enumerate() {
+        let from = w.g.a.wrapping_offset((row as i64 * w.g.a_row) as isize).wrapping_add(k.start);
+        let to = to.wrapping_add(index * A_ROW);
+        let whole = k.len() / STEP * STEP;
+        // SAFETY: the caller's promise; elements that a mask leaves out are not read.
+        unsafe {
+            for at in (0..whole).step_by(STEP) {
+                let (low, high) = (from.add(at), from.add(at + 16));
+                let both = _mm512_cvtne2ps_pbh(_mm512_loadu_ps(high), _mm512_loadu_ps(low));
+                to.add(at * 2).cast::<__m512bh>().write_unaligned(both);
+            }
+            if whole < k.len() {
+                let mask = (1u32 << (k.len() - whole)) - 1;
+                let low = _mm512_maskz_loadu_ps(mask as __mmask16, from.add(whole));
+                let high = from.wrapping_add(whole + 16);
+                let high = _mm512_maskz_loadu_ps((mask >> 16) as __mmask16, high);
+                let both = _mm512_cvtne2ps_pbh(high, low);
+                to.add(whole * 2).cast::<__m512bh>().write_unaligned(both);
+            }
+        }
+    }
+}

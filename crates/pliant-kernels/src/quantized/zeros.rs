@@ -1,0 +1,61 @@
+//! Zero points, taken out of the sums of a tile:
+//! `sum((a - x) * (b - y)) = sum(a * b) - x * sum(b) - y * (sum(a) - k * x)`.
+
+use std::slice::{from_raw_parts, from_raw_parts_mut};
+
+use super::Work;
+use crate::lanes::Lanes;
+
+/// Sums of products of bytes as they were read.
+pub(super) struct ReadTile {
+    /// First byte of the rows of A.
+    pub a: *const u8,
+    /// Number of the first row.
+    pub row: usize,
+    /// The sums, with rows of neighbours.
+    pub c: *mut i32,
+    /// From row to row of them.
+    pub c_row: isize,
+    /// Rows and columns.
+    pub size: (usize, usize),
+    /// Number of the first column.
+    pub first: usize,
+}
+
+/// Makes the sums those of what bytes mean.
+///
+/// # Safety
+/// The machine has the instructions of `L`, and the caller has enabled them; as for [`super::run`].
+#[inline(always)]
+pub(super) unsafe fn take_zeros<L: Lanes<Elem = f32>>(w: &Work, t: &ReadTile) {
+    let g = w.g;
+    let (rows, columns) = t.size;
+    let (flip, sign) = if g.a_signed != 0 { (0x80, 128) } else { (0, 0) };
+    for i in 0..rows {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let zero = match g.a_zeros.is_null() {
+                true => 0,
+                false => *g.a_zeros.offset(((t.row + i) as i64 * g.a_zeros_step) as isize),
+            };
+            let c = from_raw_parts_mut(t.c.offset(i as isize * t.c_row), columns);
+            let sums = from_raw_parts(g.sums.add(t.first), columns);
+            let read = zero.wrapping_add(w.added());
+            if read != 0 {
+                for (c, sum) in c.iter_mut().zip(sums) {
+                    *c = c.wrapping_sub(read.wrapping_mul(*sum));
+                }
+            }
+            if g.b_zeros.is_null() {
+                continue;
+            }
+            let row = from_raw_parts(t.a.offset(i as isize * g.a_row as isize), w.k);
+            let total = row.iter().fold(0i32, |t, &x| t.wrapping_add(i32::from(x ^ flip)));
+            let rest = total.wrapping_sub((w.k as i32).wrapping_mul(zero.wrapping_add(sign)));
+            let zeros = from_raw_parts(g.b_zeros.add(t.first), columns);
+            for (c, b_zero) in c.iter_mut().zip(zeros) {
+                *c = c.wrapping_sub(rest.wrapping_mul(*b_zero));
+            }
+        }
+    }
+}
