@@ -195,3 +195,60 @@ def test_small_items_count_with_what_holds_them() -> None:
             model.run(None, {"k": np.array(300_000)})
     finally:
         pliant.runtime.set_memory_limit(None)
+
+
+def test_made_up_names_are_none_that_the_file_gives(capsys: pytest.CaptureFixture[str]) -> None:
+    """A dim without a name, and a part of a size that a number divides."""
+    both = [node("Relu", "x", "y"), node("Relu", "w", "z")]
+    model = pliant.compile(model_of(both, {"x": [None, 3], "w": ["x_0", 3]}, ["y", "z"]))
+    y, z = model.run(None, {"x": ones(2, 3), "w": ones(5, 3)})
+    assert (y.shape, z.shape) == ((2, 3), (5, 3))
+    model = pliant.compile(model_of(both, {"x": ["n", 3], "w": ["n_over_4", 3]}, ["y", "z"]), divisible={"n": 4})
+    y, z = model.run(None, {"x": ones(8, 3), "w": ones(5, 3)})
+    assert (y.shape, z.shape) == ((8, 3), (5, 3))
+    assert [i.shape for i in model.inputs] == [("n_over_4_ * 4", 3), ("n_over_4", 3)]
+    model.explain_shapes()
+    told = capsys.readouterr().out
+    assert "n: 0 .. any size, divisible by 4  (of the file; x[0])" in told
+    assert "n_over_4: 0 .. any size  (of the file; w[0])" in told
+    same = pliant.compile(model_of(both, {"x": ["a b", 3], "w": ["a_b", 3]}, ["y", "z"]))
+    assert [i.shape for i in same.inputs] == [("a_b", 3), ("a_b_", 3)]
+
+
+def test_multiples_are_told_by_their_symbol() -> None:
+    tenfold = [node("Concat", " ".join(["x"] * 10), "c", axis=0), node("Add", "c w", "z")]
+    with pytest.raises(pliant.CompileError, match=r"dims n \* 10 and 17 .* R.Tensor\(\(n \* 10, 3\)"):
+        pliant.compile(model_of(tenfold, {"x": ["n", 3], "w": [17, 3]}, ["z"]), divisible={"n": 4})
+
+
+@pytest.mark.parametrize("times", [2, 12, 30])
+def test_powers_of_powers_are_names_where_they_are_large(times: int) -> None:
+    text = "n"
+    for _ in range(times):
+        text = f"({text})**8"
+    model = pliant.compile(model_of([node("Relu", "x", "y")], {"x": [text], "w": ["n"]}, ["y"]))
+    assert model.run(None, {"x": ones(1), "w": ones(1)})[0].shape == (1,)
+
+
+def test_calls_of_functions_are_counted_where_they_stand() -> None:
+    """A function that was counted within the limit may stand deeper elsewhere."""
+    own = [helper.make_opsetid("", 17), helper.make_opsetid("own", 1)]
+
+    def called(i: int) -> onnx.NodeProto:
+        return helper.make_node(f"F{i}", ["x"], ["y"], domain="own")
+
+    bodies = [node("Relu", "x", "y"), *map(called, range(59))]
+    functions = [helper.make_function("own", f"F{i}", ["x"], ["y"], [body], own) for i, body in enumerate(bodies)]
+
+    def model(*calls: int) -> onnx.ModelProto:
+        nodes = [helper.make_node(f"F{i}", ["x"], [f"y{i}"], domain="own") for i in calls]
+        made = model_of(nodes, {"x": ["n"]}, [nodes[-1].output[0]])
+        made.functions.extend(functions[: calls[-1] + 1])
+        made.opset_import.append(own[1])
+        return made
+
+    pliant.compile(model(20, 30))
+    with pytest.raises(pliant.CompileError, match="nested more than 32 deep"):
+        pliant.compile(model(20, 40))
+    with pytest.raises(pliant.CompileError, match="F.*nested more than 32 deep"):
+        pliant.compile(model(29, 59))

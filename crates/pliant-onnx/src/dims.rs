@@ -3,11 +3,15 @@
 //! A `dim_param` is free text. `batch`, `2*seq` and `past + seq // 2` are read as arithmetic; anything else is a name as
 //! it stands. The same text is the same symbol wherever it occurs.
 
+use std::iter::repeat;
+
 use indexmap::IndexMap;
 use pliant_ir::relax::Function;
+use pliant_ir::relax::origins::Wholes;
 use pliant_sym::Sym;
 use rustc_hash::FxHashSet;
 
+use crate::arithmetic::{Arithmetic, CEIL, FLOOR, MAX, MIN, Tree};
 use crate::contract::DynamicDim;
 use crate::error::Problem;
 use crate::proto::TensorShapeProto;
@@ -17,8 +21,15 @@ use crate::proto::tensor_shape_proto::dimension;
 #[derive(Debug, Default)]
 pub(crate) struct Symbols {
     by_name: IndexMap<String, Sym>,
+    /// What the symbols of the program are called, each by a name of its own.
+    printed: FxHashSet<String>,
+    /// Names that the file gives dims of inputs, and what they are called in the program: what is made up gives way to them.
+    given: FxHashSet<String>,
+    given_printed: FxHashSet<String>,
     /// What divides symbols that are still to come.
     divisible: IndexMap<String, i64>,
+    /// What the symbols are called that are parts of others.
+    parts: IndexMap<String, String>,
     /// Arithmetic whose symbols no dim defines.
     open: FxHashSet<String>,
 }
@@ -45,7 +56,7 @@ impl Symbols {
                 Some(dimension::Value::DimParam(text)) if is_name(text) => {
                     self.term(func, text.trim())
                 }
-                _ => self.name(func, &format!("{owner}_{axis}")),
+                _ => self.unnamed(func, owner, axis),
             });
         }
         Ok(dims)
@@ -63,19 +74,27 @@ impl Symbols {
         Ok(())
     }
 
-    /// Part, whole and divisor of each symbol that a number divides, as [`pliant_ir::relax::origins::Wholes`] reads them.
+    /// Part, whole and divisor of each symbol that a number divides, as [`Wholes`] reads them.
     pub(crate) fn wholes(&self) -> Vec<String> {
-        let triple =
-            |(name, &by): (&String, &i64)| [part_name(name, by), name.clone(), by.to_string()];
-        self.divisible.iter().filter(|(_, by)| **by != 1).flat_map(triple).collect()
+        let triple = |(name, part): (&String, &String)| {
+            [part.clone(), name.clone(), self.divisor(name).to_string()]
+        };
+        self.parts.iter().flat_map(triple).collect()
     }
 
     /// The text of a term with the user's symbols in place of parts of them.
     pub(crate) fn whole_text(&self, term: &str) -> String {
-        let whole = |text: String, (name, &by): (&String, &i64)| {
-            text.replace(&format!("{} * {by}", part_name(name, by)), name)
-        };
-        self.divisible.iter().fold(term.to_owned(), whole)
+        Wholes::new(&self.wholes()).shown(term)
+    }
+
+    /// The symbol, and what divides it, of which the symbol of that name in the program is a part.
+    pub(crate) fn whole(&self, printed: &str) -> Option<(&str, i64)> {
+        let (name, _) = self.parts.iter().find(|(_, part)| *part == printed)?;
+        Some((name, self.divisor(name)))
+    }
+
+    fn divisor(&self, name: &str) -> i64 {
+        self.divisible.get(name).copied().unwrap_or(1)
     }
 
     /// Whether there is a size in a range that the user gives.
@@ -85,7 +104,7 @@ impl Symbols {
     pub(crate) fn check_range(&self, dim: &DynamicDim) -> Result<(), String> {
         let Some(max) = dim.max else { return Ok(()) };
         let min = dim.min.unwrap_or(0).max(0);
-        let by = dim.name.as_ref().and_then(|name| self.divisible.get(name)).map_or(1, |&by| by);
+        let by = dim.name.as_ref().map_or(1, |name| self.divisor(name));
         if max.div_euclid(by).saturating_mul(by) >= min {
             return Ok(());
         }
@@ -107,8 +126,12 @@ impl Symbols {
         if let Some(&sym) = self.by_name.get(name) {
             return sym;
         }
-        let by = self.divisible.get(name).copied().unwrap_or(1);
-        let var = func.fresh_sym(&part_name(name, by));
+        let by = self.divisor(name);
+        let printed = self.new_printed(name, by);
+        let var = func.fresh_sym(&printed);
+        if by != 1 {
+            self.parts.insert(name.into(), printed);
+        }
         let part = func.syms.var(var);
         let by = func.syms.int(by);
         let sym = func.syms.mul(part, by);
@@ -116,15 +139,48 @@ impl Symbols {
         sym
     }
 
+    /// The symbol of a dim to which nobody gives a name, under one that no dim has.
+    pub(crate) fn unnamed(&mut self, func: &mut Function, owner: &str, axis: usize) -> Sym {
+        let mut name = format!("{owner}_{axis}");
+        while self.given.contains(&name) {
+            name.push('_');
+        }
+        self.name(func, &name)
+    }
+
+    /// What a new symbol is called in the program.
+    fn new_printed(&mut self, name: &str, by: i64) -> String {
+        let made_up = by != 1 || !self.given.contains(name);
+        let mut printed = part_name(name, by);
+        while self.printed.contains(&printed) || made_up && self.given_printed.contains(&printed) {
+            printed.push('_');
+        }
+        self.printed.insert(printed.clone());
+        printed
+    }
+
     /// Looks at the texts of all dims of the inputs: arithmetic says what a symbol is where it is the only one in it that
     /// nothing else defines.
-    pub(crate) fn settle(&mut self, texts: &[&str]) {
+    pub(crate) fn settle(&mut self, file: &[&str], user: &[&str]) {
         let (mut defined, mut rest) = (FxHashSet::default(), Vec::new());
-        for &text in texts {
+        for (&text, of_file) in file.iter().zip(repeat(true)).chain(user.iter().zip(repeat(false)))
+        {
+            let mut names = Vec::new();
             match Arithmetic::read(text) {
-                Some(Tree::Name(name)) => drop(defined.insert(name)),
-                Some(tree) => rest.push((text, tree)),
-                None => {}
+                Some(Tree::Name(name)) => {
+                    names.push(name.clone());
+                    defined.insert(name);
+                }
+                Some(tree) => {
+                    tree.names(&FxHashSet::default(), &mut names);
+                    rest.push((text, tree));
+                }
+                None => names.push(text.to_owned()),
+            }
+            // Who names a dim as a made-up name is told means that one.
+            if of_file {
+                self.given_printed.extend(names.iter().map(|name| identifier(name)));
+                self.given.extend(names);
             }
         }
         loop {
@@ -186,7 +242,7 @@ pub(crate) fn is_name(text: &str) -> bool {
 }
 
 /// What the symbol is called that is the `by`-th part of a size.
-pub(crate) fn part_name(name: &str, by: i64) -> String {
+fn part_name(name: &str, by: i64) -> String {
     match by {
         1 => identifier(name),
         _ => format!("{}_over_{by}", identifier(name)),
@@ -201,224 +257,6 @@ fn identifier(text: &str) -> String {
         name.insert(0, 'd');
     }
     name
-}
-
-/// The size that a dim's text stands for, where its names stand for those sizes; `None` where one has none, or the text is
-/// no arithmetic that comes out. All names are looked up.
-pub fn evaluate_dim(text: &str, size: &mut dyn FnMut(&str) -> Option<i64>) -> Option<i64> {
-    evaluate(&Arithmetic::read(text)?, size)
-}
-
-fn evaluate(tree: &Tree, size: &mut dyn FnMut(&str) -> Option<i64>) -> Option<i64> {
-    let (op, a, b) = match tree {
-        Tree::Int(v) => return Some(*v),
-        Tree::Name(name) => return size(name),
-        Tree::Op(op, sides) => (*op, evaluate(&sides.0, size), evaluate(&sides.1, size)),
-    };
-    let (a, b) = (a?, b?);
-    match op {
-        b'+' => a.checked_add(b),
-        b'-' => a.checked_sub(b),
-        b'*' => a.checked_mul(b),
-        MAX => Some(a.max(b)),
-        MIN => Some(a.min(b)),
-        _ if b <= 0 => None,
-        CEIL => a.checked_add(b - 1).map(|a| a.div_euclid(b)),
-        b'/' | FLOOR => Some(a.div_euclid(b)),
-        _ => Some(a.rem_euclid(b)),
-    }
-}
-
-/// Functions of two, beside the signs that stand for themselves.
-/// A quotient that is written as one that is rounded down, and up.
-const FLOOR: u8 = b'f';
-const CEIL: u8 = b'c';
-const MAX: u8 = b'M';
-const MIN: u8 = b'm';
-
-/// The largest power that is written out.
-const MOST_POWER: u32 = 8;
-
-/// Arithmetic as it was written.
-#[derive(Clone)]
-enum Tree {
-    Int(i64),
-    Name(String),
-    Op(u8, Box<(Tree, Tree)>),
-}
-
-impl Tree {
-    /// The names in it that are not defined, as often as they occur; whether sums and products alone lead to them.
-    fn names(&self, defined: &FxHashSet<String>, open: &mut Vec<String>) -> bool {
-        match self {
-            Tree::Int(_) => true,
-            Tree::Name(name) => {
-                if !defined.contains(name) {
-                    open.push(name.clone());
-                }
-                true
-            }
-            Tree::Op(op, sides) => {
-                let before = open.len();
-                let linear = sides.0.names(defined, open) & sides.1.names(defined, open);
-                linear && (open.len() == before || matches!(op, b'+' | b'-' | b'*'))
-            }
-        }
-    }
-}
-
-impl Tree {
-    /// Whether a quotient stands in it that may be no whole number.
-    fn parts(&self) -> bool {
-        match self {
-            Tree::Int(_) | Tree::Name(_) => false,
-            Tree::Op(op, sides) => *op == b'/' || sides.0.parts() || sides.1.parts(),
-        }
-    }
-
-    /// Whether rounding its one quotient down rounds the whole down: whole numbers are added to it or taken from it.
-    fn rounds_as_a_whole(&self) -> bool {
-        match self {
-            Tree::Op(b'/', sides) => !sides.0.parts() && !sides.1.parts(),
-            Tree::Op(b'+', sides) => match (sides.0.parts(), sides.1.parts()) {
-                (true, false) => sides.0.rounds_as_a_whole(),
-                (false, true) => sides.1.rounds_as_a_whole(),
-                (some, _) => !some,
-            },
-            Tree::Op(b'-', sides) if !sides.1.parts() => sides.0.rounds_as_a_whole(),
-            tree => !tree.parts(),
-        }
-    }
-}
-
-/// A reader of `+ - * / // % **`, `floor`, `ceil`, `max` and `min` as exporters write them, parentheses, integers and names.
-struct Arithmetic<'a> {
-    rest: &'a str,
-    depth: u32,
-}
-
-impl<'a> Arithmetic<'a> {
-    /// The whole text, or nothing where it is no arithmetic.
-    fn read(text: &'a str) -> Option<Tree> {
-        // A tree is as deep as its text is long, and nobody writes a size that long.
-        if text.len() > 256 {
-            return None;
-        }
-        let mut reader = Arithmetic { rest: text, depth: 0 };
-        let tree = reader.sum()?;
-        reader.skip();
-        reader.rest.is_empty().then_some(tree)
-    }
-
-    fn skip(&mut self) {
-        self.rest = self.rest.trim_start();
-    }
-
-    fn take(&mut self, among: &[u8]) -> Option<u8> {
-        self.skip();
-        let c = *self.rest.as_bytes().first()?;
-        if !among.contains(&c) {
-            return None;
-        }
-        self.rest = &self.rest[1..];
-        if c == b'/' && self.rest.starts_with('/') {
-            self.rest = &self.rest[1..];
-            return Some(FLOOR);
-        }
-        Some(c)
-    }
-
-    fn sum(&mut self) -> Option<Tree> {
-        let mut left = self.product()?;
-        while let Some(op) = self.take(b"+-") {
-            left = Tree::Op(op, Box::new((left, self.product()?)));
-        }
-        Some(left)
-    }
-
-    fn product(&mut self) -> Option<Tree> {
-        let mut left = self.power()?;
-        while let Some(op) = self.take(b"*/%") {
-            let right = self.power()?;
-            // What divides by 0 is no size.
-            if op != b'*' && matches!(right, Tree::Int(0)) {
-                return None;
-            }
-            left = Tree::Op(op, Box::new((left, right)));
-        }
-        Some(left)
-    }
-
-    fn power(&mut self) -> Option<Tree> {
-        let base = self.atom()?;
-        self.skip();
-        let Some(rest) = self.rest.strip_prefix("**").or_else(|| self.rest.strip_prefix('^'))
-        else {
-            return Some(base);
-        };
-        self.rest = rest;
-        let Tree::Int(times) = self.atom()? else { return None };
-        let times = u32::try_from(times).ok().filter(|t| (1..=MOST_POWER).contains(t))?;
-        let product = |all, _| Tree::Op(b'*', Box::new((all, base.clone())));
-        Some((1..times).fold(base.clone(), product))
-    }
-
-    /// A function by that name, whose arguments come next; nothing where it is another.
-    fn function(&mut self, name: &str) -> Option<Tree> {
-        self.take(b"(")?;
-        self.depth += 1;
-        if self.depth > 32 {
-            return None;
-        }
-        let first = self.sum()?;
-        let tree = match (name, first) {
-            // Quotients are rounded down as they are; a sum of quotients is not that of rounded ones.
-            ("floor", tree) if tree.rounds_as_a_whole() => tree,
-            ("ceil" | "ceiling", Tree::Op(b'/', sides)) if !sides.0.parts() && !sides.1.parts() => {
-                Tree::Op(CEIL, sides)
-            }
-            ("ceil" | "ceiling", tree) if !tree.parts() => tree,
-            ("max" | "min", first) => {
-                let op = if name == "max" { MAX } else { MIN };
-                let mut tree = first;
-                while self.take(b",").is_some() {
-                    tree = Tree::Op(op, Box::new((tree, self.sum()?)));
-                }
-                tree
-            }
-            _ => return None,
-        };
-        self.take(b")")?;
-        self.depth -= 1;
-        Some(tree)
-    }
-
-    fn atom(&mut self) -> Option<Tree> {
-        if self.take(b"(").is_some() {
-            self.depth += 1;
-            // Nobody writes a size that deep; it is a name then.
-            if self.depth > 32 {
-                return None;
-            }
-            let inner = self.sum()?;
-            self.take(b")")?;
-            self.depth -= 1;
-            return Some(inner);
-        }
-        self.skip();
-        let word = |c: char| c.is_alphanumeric() || c == '_' || c == '.';
-        let end = self.rest.find(|c| !word(c)).unwrap_or(self.rest.len());
-        let (token, rest) = self.rest.split_at(end);
-        self.rest = rest;
-        let first = token.chars().next()?;
-        if first.is_ascii_digit() {
-            token.parse().ok().map(Tree::Int)
-        } else if self.rest.trim_start().starts_with('(') {
-            self.function(&token.to_ascii_lowercase())
-        } else {
-            Some(Tree::Name(token.into()))
-        }
-    }
 }
 
 #[cfg(test)]
@@ -448,6 +286,9 @@ mod tests {
         assert_eq!(text("Max(n, 4)"), "T.max(n, 4)");
         assert_eq!(text("min(n, m, 4)"), "T.min(T.min(m, n), 4)");
         assert_eq!(text("n**2 + n^1"), "n * n + n");
+        assert_eq!(text("(n**2)**2"), "n * n * n * n");
+        assert_eq!(text("((n**8)**8)**8"), "__n__8___8___8");
+        assert_eq!(text("(a+b+c+d)**8"), "_a_b_c_d___8");
         assert_eq!(text("n**k"), "n__k");
         assert_eq!(text("sqrt(n)"), "sqrt_n_");
         assert_eq!(text("batch size"), "batch_size");
@@ -462,7 +303,7 @@ mod tests {
     fn arithmetic_that_defines_nothing_is_a_name() {
         let mut func = Function::empty();
         let mut symbols = Symbols::default();
-        symbols.settle(&["c+d", "a+1", "a+b", "e*e", "f//2", "a*b"]);
+        symbols.settle(&["c+d", "a+1", "a+b"], &["e*e", "f//2", "a*b"]);
         let mut text = |t: &str| {
             let sym = symbols.term(&mut func, t);
             func.syms.display(sym).to_string()
@@ -472,15 +313,5 @@ mod tests {
         assert_eq!(text("c+d"), "c_d");
         assert_eq!(text("e*e"), "e_e");
         assert_eq!(text("f//2"), "f__2");
-    }
-
-    #[test]
-    fn dims_come_out_for_sizes() {
-        let mut sizes = |name: &str| if name == "n" { Some(7) } else { None };
-        assert_eq!(evaluate_dim("n * 2 + 1", &mut sizes), Some(15));
-        assert_eq!(evaluate_dim("(n - 1) // 4 + n % 4", &mut sizes), Some(4));
-        for none in ["m", "n // 0", "n * 9223372036854775807", "T.min(n, 2)", ""] {
-            assert_eq!(evaluate_dim(none, &mut sizes), None, "{none}");
-        }
     }
 }

@@ -9,6 +9,7 @@
 //! `graph` walks the nodes, and each node is converted by the row of its operator in the one table of [`ops`].
 
 mod alone;
+mod arithmetic;
 mod attr;
 mod behind;
 mod coded;
@@ -45,8 +46,8 @@ mod value;
 mod watch;
 
 pub use alone::{Depth, NodeAtRun, Operand};
+pub use arithmetic::evaluate_dim;
 pub use contract::{Constraint, Declared, DynamicDim, ShapeReport, SymbolInfo};
-pub use dims::evaluate_dim;
 pub use error::{ImportError, Problem, ProblemKind};
 pub use graph::{DimSpec, ImportOptions, Imported, import, import_with};
 pub use limits::Limits;

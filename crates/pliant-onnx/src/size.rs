@@ -14,7 +14,7 @@ pub(crate) fn check(model: &ModelProto, limits: &Limits) -> Result<(), Problem> 
     let Some(graph) = &model.graph else { return Ok(()) };
     let functions = model.functions.iter().map(|f| (function_key(f), f)).collect();
     let mut size = Size { depth: limits.depth, functions, counted: FxHashMap::default() };
-    let nodes = size.count(&graph.node, 0, None)?;
+    let (nodes, _) = size.count(&graph.node, 0, None)?;
     let most = limits.nodes;
     if nodes <= most {
         return Ok(());
@@ -28,40 +28,55 @@ pub(crate) fn check(model: &ModelProto, limits: &Limits) -> Result<(), Problem> 
 struct Size<'m> {
     depth: usize,
     functions: FxHashMap<FunctionKey<'m>, &'m FunctionProto>,
-    counted: FxHashMap<FunctionKey<'m>, usize>,
+    /// Of each function its nodes, and how deep they are nested in it.
+    counted: FxHashMap<FunctionKey<'m>, (usize, usize)>,
 }
 
 impl<'m> Size<'m> {
+    /// The nodes, and how deep others are nested in them.
     fn count(
         &mut self,
         nodes: &'m [NodeProto],
         depth: usize,
         inside: Option<&NodeProto>,
-    ) -> Result<usize, Problem> {
-        if depth > self.depth {
-            let most = self.depth;
-            let message = format!("graphs or calls of functions are nested more than {most} deep");
-            let problem = Problem::invalid(message);
-            // The innermost node that still counts is the one to look at.
-            return Err(match inside {
-                Some(node) => problem.at(&label(node), &operator_name(node)),
-                None => problem,
-            });
-        }
-        let mut total = nodes.len();
+    ) -> Result<(usize, usize), Problem> {
+        self.within(depth, inside)?;
+        let (mut total, mut height) = (nodes.len(), 0);
         for node in nodes {
+            let mut add = |(nodes, deep): (usize, usize)| {
+                total = total.saturating_add(nodes);
+                height = height.max(deep + 1);
+            };
             for graph in node.attribute.iter().flat_map(|a| a.g.iter().chain(&a.graphs)) {
-                total = total.saturating_add(self.count(&graph.node, depth + 1, Some(node))?);
+                add(self.count(&graph.node, depth + 1, Some(node))?);
             }
             let key = (own_domain(node.domain()), node.op_type(), node.overload());
             let Some(&function) = self.functions.get(&key) else { continue };
-            let within = match self.counted.get(&key) {
-                Some(&within) => within,
+            let counted = match self.counted.get(&key) {
+                // It was counted where it stood less deep, perhaps.
+                Some(&counted) => {
+                    self.within(depth + 1 + counted.1, Some(node))?;
+                    counted
+                }
                 None => self.count(&function.node, depth + 1, Some(node))?,
             };
-            self.counted.insert(key, within);
-            total = total.saturating_add(within);
+            self.counted.insert(key, counted);
+            add(counted);
         }
-        Ok(total)
+        Ok((total, height))
+    }
+
+    /// Refuses what is deeper than is taken. The innermost node that still counts is the one to look at.
+    fn within(&self, depth: usize, inside: Option<&NodeProto>) -> Result<(), Problem> {
+        if depth <= self.depth {
+            return Ok(());
+        }
+        let most = self.depth;
+        let message = format!("graphs or calls of functions are nested more than {most} deep");
+        let problem = Problem::invalid(message);
+        Err(match inside {
+            Some(node) => problem.at(&label(node), &operator_name(node)),
+            None => problem,
+        })
     }
 }

@@ -7,14 +7,13 @@
 
 mod fixed;
 
-use indexmap::IndexMap;
 use pliant_ir::relax::derive::type_syms;
 use pliant_ir::relax::{Expr, Function};
 use pliant_sym::{Sym, SymVar};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::contract::{Branch, Constraint, Declared, DynamicDim, ShapeReport, SymbolInfo, Within};
-use crate::dims::{Symbols, part_name};
+use crate::dims::Symbols;
 use crate::origin::{Origin, Origins};
 use crate::relation::{Relation, relations};
 
@@ -43,7 +42,7 @@ impl Watch {
         (input, axis): (&str, usize),
         dim: Sym,
         (given, named): (Option<&DynamicDim>, Declared),
-        divisible: &IndexMap<String, i64>,
+        known: &Symbols,
     ) {
         if let Some(given) = given.filter(|g| g.min.is_some() || g.max.is_some()) {
             let name = Some(func.syms.display(dim).to_string());
@@ -53,12 +52,12 @@ impl Watch {
         let alone = vars.len() == 1;
         for var in vars {
             let name = func.syms.name(var).to_string();
-            let whole = divisible.iter().find(|(whole, by)| part_name(whole, **by) == name);
-            let divisor = whole.map(|(_, by)| *by);
+            let whole = known.whole(&name);
+            let divisor = whole.map(|(_, by)| by);
             let at = *self.symbols.entry(var).or_insert_with(|| {
                 self.report.symbols.push(SymbolInfo {
                     divisor,
-                    name: whole.map_or(name, |(whole, _)| whole.clone()),
+                    name: whole.map_or(name, |(whole, _)| whole.to_owned()),
                     range: (None, None),
                     places: Vec::new(),
                     declared: Declared::No,

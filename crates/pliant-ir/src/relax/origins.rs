@@ -12,6 +12,40 @@ pub const DIVISIBLE: &str = "divisible";
 #[derive(Clone, Debug, Default)]
 pub struct Wholes(Vec<(String, String, String)>);
 
+/// A term with `whole` in place of `part * by`, and `whole * k` in place of `part * (by * k)`, where these stand as operands of
+/// their own: not at the end of a longer name, and not behind what divides.
+fn with_whole(term: &str, (part, whole, by): &(String, String, String)) -> String {
+    let Some(by) = by.parse::<i64>().ok().filter(|&by| by > 0) else { return term.to_owned() };
+    let of_name = |c: char| c.is_alphanumeric() || c == '_' || c == '.';
+    let (mut shown, mut rest) = (String::with_capacity(term.len()), term);
+    while let Some(at) = rest.find(part.as_str()) {
+        let (before, found) = rest.split_at(at);
+        let (itself, behind) = found.split_at(part.len());
+        shown.push_str(before);
+        let left = shown.trim_end();
+        let apart = !shown.ends_with(of_name) && !left.ends_with('/') && !left.ends_with('%');
+        let number = behind.strip_prefix(" * ").unwrap_or("");
+        let (digits, after) =
+            number.split_at(number.find(|c: char| !c.is_ascii_digit()).unwrap_or(number.len()));
+        let times = digits.parse::<i64>().ok().filter(|times| times % by == 0 && *times > 0);
+        rest = match times.filter(|_| apart && !after.starts_with(of_name)) {
+            Some(times) => {
+                shown.push_str(whole);
+                if times != by {
+                    shown.push_str(&format!(" * {}", times / by));
+                }
+                after
+            }
+            None => {
+                shown.push_str(itself);
+                behind
+            }
+        };
+    }
+    shown.push_str(rest);
+    shown
+}
+
 impl Wholes {
     /// Those of a function.
     pub fn of(func: &Function) -> Wholes {
@@ -19,16 +53,18 @@ impl Wholes {
             return Wholes::default();
         };
         let texts: Vec<String> = all.iter().filter_map(|a| a.as_str().map(str::to_owned)).collect();
+        Wholes::new(&texts)
+    }
+
+    /// Part, whole and divisor of each, one after the other.
+    pub fn new(texts: &[String]) -> Wholes {
         let triple = |t: &[String]| (t[0].clone(), t[1].clone(), t[2].clone());
         Wholes(texts.chunks_exact(3).map(triple).collect())
     }
 
     /// The text of a term with the users' symbols.
     pub fn shown(&self, term: &str) -> String {
-        let whole = |text: String, (part, whole, by): &(String, String, String)| {
-            text.replace(&format!("{part} * {by}"), whole)
-        };
-        self.0.iter().fold(term.to_owned(), whole)
+        self.0.iter().fold(term.to_owned(), |text, whole| with_whole(&text, whole))
     }
 
     fn why(&self, part: &str) -> Option<String> {
@@ -61,4 +97,29 @@ pub fn told<'o>(
     }
     told.extend(own);
     (!told.is_empty()).then(|| told.join(" and "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wholes_stand_for_their_parts_alone() {
+        let wholes = Wholes::new(&["n_over_4", "n", "4"].map(str::to_owned));
+        for (term, shown) in [
+            ("n_over_4 * 4", "n"),
+            ("n_over_4 * 40", "n * 10"),
+            ("n_over_4 * 4 + m", "n + m"),
+            ("m - n_over_4 * 8 // 3", "m - n * 2 // 3"),
+            ("xn_over_4 * 4", "xn_over_4 * 4"),
+            ("n_over_4_ * 4", "n_over_4_ * 4"),
+            ("n_over_4 * 6", "n_over_4 * 6"),
+            ("n_over_4 * 4x", "n_over_4 * 4x"),
+            ("m // n_over_4 * 4", "m // n_over_4 * 4"),
+            ("m // (n_over_4 * 4)", "m // (n)"),
+            ("n_over_4 * n_over_4 * 16", "n_over_4 * n * 4"),
+        ] {
+            assert_eq!(wholes.shown(term), shown);
+        }
+    }
 }

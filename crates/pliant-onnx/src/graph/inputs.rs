@@ -23,9 +23,12 @@ use crate::proto::{
 use crate::tensor;
 use crate::value::Value;
 
-/// The texts of all dims of inputs, those of the user in place of those of the file.
-fn dim_texts<'t>(inputs: &[&'t ValueInfoProto], options: &'t ImportOptions) -> Vec<&'t str> {
-    let mut texts = Vec::new();
+/// The texts of all dims of inputs: those of the file, and those of the user, which stand in place of others.
+fn dim_texts<'t>(
+    inputs: &[&'t ValueInfoProto],
+    options: &'t ImportOptions,
+) -> (Vec<&'t str>, Vec<&'t str>) {
+    let (mut file, mut user) = (Vec::new(), Vec::new());
     for input in inputs {
         if options.shapes.contains_key(input.name()) {
             continue;
@@ -35,15 +38,15 @@ fn dim_texts<'t>(inputs: &[&'t ValueInfoProto], options: &'t ImportOptions) -> V
         let Some(TypeValue::TensorType(tensor)) = declared else { continue };
         for (axis, dim) in tensor.shape.iter().flat_map(|s| &s.dim).enumerate() {
             match (dynamic.and_then(|d| d.get(&axis)), &dim.value) {
-                (Some(DynamicDim { name: Some(text), .. }), _) => texts.push(text.as_str()),
+                (Some(DynamicDim { name: Some(text), .. }), _) => user.push(text.as_str()),
                 (_, Some(dimension::Value::DimParam(text))) if is_name(text) => {
-                    texts.push(text.trim());
+                    file.push(text.trim());
                 }
                 _ => {}
             }
         }
     }
-    texts
+    (file, user)
 }
 
 impl<'m> Importer<'m> {
@@ -69,7 +72,8 @@ impl<'m> Importer<'m> {
             }
         }
         // Arithmetic in one of them may define a symbol of another.
-        self.symbols.settle(&dim_texts(&inputs, options));
+        let (file, user) = dim_texts(&inputs, options);
+        self.symbols.settle(&file, &user);
         self.places.under_way = self.places.inputs();
         self.builder.set_span(self.places.under_way);
         for input in &inputs {
@@ -203,7 +207,7 @@ impl<'m> Importer<'m> {
                     .map(|(axis, d)| match d {
                         DimSpec::Size(v) => func.syms.int(*v),
                         DimSpec::Name(name) => self.symbols.name(func, name),
-                        DimSpec::Any => self.symbols.name(func, &format!("{name}_{axis}")),
+                        DimSpec::Any => self.symbols.unnamed(func, name, axis),
                     })
                     .collect();
                 TypeData::tensor(dims, dtype)
@@ -237,7 +241,7 @@ impl<'m> Importer<'m> {
                 }
                 Some(text) => *place = self.symbols.term(func, text),
                 None if func.syms.as_int(*place).is_some() => {
-                    *place = self.symbols.name(func, &format!("{name}_{axis}"));
+                    *place = self.symbols.unnamed(func, name, axis);
                 }
                 None => {}
             }
@@ -290,7 +294,7 @@ impl<'m> Importer<'m> {
                 (_, Some(DimSpec::Name(_))) => Declared::User,
                 _ => Declared::No,
             };
-            self.watch.input(func, (name, axis), dim, (given, named), &options.divisible);
+            self.watch.input(func, (name, axis), dim, (given, named), &self.symbols);
         }
     }
 

@@ -1,0 +1,263 @@
+//! Arithmetic that names of dims are: `+ - * / // % **`, `floor`, `ceil`, `max` and `min` over names and integers.
+
+use rustc_hash::FxHashSet;
+
+/// The size that a dim's text stands for, where its names stand for those sizes; `None` where one has none, or the text is
+/// no arithmetic that comes out. All names are looked up.
+pub fn evaluate_dim(text: &str, size: &mut dyn FnMut(&str) -> Option<i64>) -> Option<i64> {
+    evaluate(&Arithmetic::read(text)?, size)
+}
+
+fn evaluate(tree: &Tree, size: &mut dyn FnMut(&str) -> Option<i64>) -> Option<i64> {
+    let (op, a, b) = match tree {
+        Tree::Int(v) => return Some(*v),
+        Tree::Name(name) => return size(name),
+        Tree::Op(op, sides) => (*op, evaluate(&sides.0, size), evaluate(&sides.1, size)),
+    };
+    let (a, b) = (a?, b?);
+    match op {
+        b'+' => a.checked_add(b),
+        b'-' => a.checked_sub(b),
+        b'*' => a.checked_mul(b),
+        MAX => Some(a.max(b)),
+        MIN => Some(a.min(b)),
+        _ if b <= 0 => None,
+        CEIL => a.checked_add(b - 1).map(|a| a.div_euclid(b)),
+        b'/' | FLOOR => Some(a.div_euclid(b)),
+        _ => Some(a.rem_euclid(b)),
+    }
+}
+
+// Functions of two, beside the signs that stand for themselves.
+
+/// A quotient that is written as one that is rounded down.
+pub(crate) const FLOOR: u8 = b'f';
+/// A quotient that is rounded up.
+pub(crate) const CEIL: u8 = b'c';
+pub(crate) const MAX: u8 = b'M';
+pub(crate) const MIN: u8 = b'm';
+
+/// The largest power that is written out.
+const MOST_POWER: u32 = 8;
+/// Nodes of a power that is written out, and summands of a product that is multiplied out, at most: powers of powers, and
+/// products of sums, grow beyond all bounds within a few characters.
+const MOST_PARTS: usize = 256;
+
+/// Arithmetic as it was written.
+#[derive(Clone)]
+pub(crate) enum Tree {
+    Int(i64),
+    Name(String),
+    Op(u8, Box<(Tree, Tree)>),
+}
+
+impl Tree {
+    /// The names in it that are not defined, as often as they occur; whether sums and products alone lead to them.
+    pub fn names(&self, defined: &FxHashSet<String>, open: &mut Vec<String>) -> bool {
+        match self {
+            Tree::Int(_) => true,
+            Tree::Name(name) => {
+                if !defined.contains(name) {
+                    open.push(name.clone());
+                }
+                true
+            }
+            Tree::Op(op, sides) => {
+                let before = open.len();
+                let linear = sides.0.names(defined, open) & sides.1.names(defined, open);
+                linear && (open.len() == before || matches!(op, b'+' | b'-' | b'*'))
+            }
+        }
+    }
+}
+
+impl Tree {
+    /// How many numbers, names and signs it is made of.
+    fn nodes(&self) -> usize {
+        match self {
+            Tree::Int(_) | Tree::Name(_) => 1,
+            Tree::Op(_, sides) => 1 + sides.0.nodes() + sides.1.nodes(),
+        }
+    }
+
+    /// How many summands it has at most once its products, and those inside of it, are multiplied out.
+    fn summands(&self) -> usize {
+        let Tree::Op(op, sides) = self else { return 1 };
+        let (a, b) = (sides.0.summands(), sides.1.summands());
+        match op {
+            b'*' => a.saturating_mul(b),
+            _ => a.saturating_add(b),
+        }
+    }
+
+    /// Whether a quotient stands in it that may be no whole number.
+    fn parts(&self) -> bool {
+        match self {
+            Tree::Int(_) | Tree::Name(_) => false,
+            Tree::Op(op, sides) => *op == b'/' || sides.0.parts() || sides.1.parts(),
+        }
+    }
+
+    /// Whether rounding its one quotient down rounds the whole down: whole numbers are added to it or taken from it.
+    fn rounds_as_a_whole(&self) -> bool {
+        match self {
+            Tree::Op(b'/', sides) => !sides.0.parts() && !sides.1.parts(),
+            Tree::Op(b'+', sides) => match (sides.0.parts(), sides.1.parts()) {
+                (true, false) => sides.0.rounds_as_a_whole(),
+                (false, true) => sides.1.rounds_as_a_whole(),
+                (some, _) => !some,
+            },
+            Tree::Op(b'-', sides) if !sides.1.parts() => sides.0.rounds_as_a_whole(),
+            tree => !tree.parts(),
+        }
+    }
+}
+
+/// A reader of `+ - * / // % **`, `floor`, `ceil`, `max` and `min` as exporters write them, parentheses, integers and names.
+pub(crate) struct Arithmetic<'a> {
+    rest: &'a str,
+    depth: u32,
+}
+
+impl<'a> Arithmetic<'a> {
+    /// The whole text, or nothing where it is no arithmetic.
+    pub fn read(text: &'a str) -> Option<Tree> {
+        // A tree is as deep as its text is long, and nobody writes a size that long.
+        if text.len() > 256 {
+            return None;
+        }
+        let mut reader = Arithmetic { rest: text, depth: 0 };
+        let tree = reader.sum()?;
+        reader.skip();
+        let whole = reader.rest.is_empty() && tree.summands() <= MOST_PARTS;
+        whole.then_some(tree)
+    }
+
+    fn skip(&mut self) {
+        self.rest = self.rest.trim_start();
+    }
+
+    fn take(&mut self, among: &[u8]) -> Option<u8> {
+        self.skip();
+        let c = *self.rest.as_bytes().first()?;
+        if !among.contains(&c) {
+            return None;
+        }
+        self.rest = &self.rest[1..];
+        if c == b'/' && self.rest.starts_with('/') {
+            self.rest = &self.rest[1..];
+            return Some(FLOOR);
+        }
+        Some(c)
+    }
+
+    fn sum(&mut self) -> Option<Tree> {
+        let mut left = self.product()?;
+        while let Some(op) = self.take(b"+-") {
+            left = Tree::Op(op, Box::new((left, self.product()?)));
+        }
+        Some(left)
+    }
+
+    fn product(&mut self) -> Option<Tree> {
+        let mut left = self.power()?;
+        while let Some(op) = self.take(b"*/%") {
+            let right = self.power()?;
+            // What divides by 0 is no size.
+            if op != b'*' && matches!(right, Tree::Int(0)) {
+                return None;
+            }
+            left = Tree::Op(op, Box::new((left, right)));
+        }
+        Some(left)
+    }
+
+    fn power(&mut self) -> Option<Tree> {
+        let base = self.atom()?;
+        self.skip();
+        let Some(rest) = self.rest.strip_prefix("**").or_else(|| self.rest.strip_prefix('^'))
+        else {
+            return Some(base);
+        };
+        self.rest = rest;
+        let Tree::Int(times) = self.atom()? else { return None };
+        let times = u32::try_from(times).ok().filter(|t| (1..=MOST_POWER).contains(t))?;
+        if base.nodes().saturating_mul(times as usize) > MOST_PARTS {
+            return None;
+        }
+        let product = |all, _| Tree::Op(b'*', Box::new((all, base.clone())));
+        Some((1..times).fold(base.clone(), product))
+    }
+
+    /// A function by that name, whose arguments come next; nothing where it is another.
+    fn function(&mut self, name: &str) -> Option<Tree> {
+        self.take(b"(")?;
+        self.depth += 1;
+        if self.depth > 32 {
+            return None;
+        }
+        let first = self.sum()?;
+        let tree = match (name, first) {
+            // Quotients are rounded down as they are; a sum of quotients is not that of rounded ones.
+            ("floor", tree) if tree.rounds_as_a_whole() => tree,
+            ("ceil" | "ceiling", Tree::Op(b'/', sides)) if !sides.0.parts() && !sides.1.parts() => {
+                Tree::Op(CEIL, sides)
+            }
+            ("ceil" | "ceiling", tree) if !tree.parts() => tree,
+            ("max" | "min", first) => {
+                let op = if name == "max" { MAX } else { MIN };
+                let mut tree = first;
+                while self.take(b",").is_some() {
+                    tree = Tree::Op(op, Box::new((tree, self.sum()?)));
+                }
+                tree
+            }
+            _ => return None,
+        };
+        self.take(b")")?;
+        self.depth -= 1;
+        Some(tree)
+    }
+
+    fn atom(&mut self) -> Option<Tree> {
+        if self.take(b"(").is_some() {
+            self.depth += 1;
+            // Nobody writes a size that deep; it is a name then.
+            if self.depth > 32 {
+                return None;
+            }
+            let inner = self.sum()?;
+            self.take(b")")?;
+            self.depth -= 1;
+            return Some(inner);
+        }
+        self.skip();
+        let word = |c: char| c.is_alphanumeric() || c == '_' || c == '.';
+        let end = self.rest.find(|c| !word(c)).unwrap_or(self.rest.len());
+        let (token, rest) = self.rest.split_at(end);
+        self.rest = rest;
+        let first = token.chars().next()?;
+        if first.is_ascii_digit() {
+            token.parse().ok().map(Tree::Int)
+        } else if self.rest.trim_start().starts_with('(') {
+            self.function(&token.to_ascii_lowercase())
+        } else {
+            Some(Tree::Name(token.into()))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dims_come_out_for_sizes() {
+        let mut sizes = |name: &str| if name == "n" { Some(7) } else { None };
+        assert_eq!(evaluate_dim("n * 2 + 1", &mut sizes), Some(15));
+        assert_eq!(evaluate_dim("(n - 1) // 4 + n % 4", &mut sizes), Some(4));
+        for none in ["m", "n // 0", "n * 9223372036854775807", "T.min(n, 2)", ""] {
+            assert_eq!(evaluate_dim(none, &mut sizes), None, "{none}");
+        }
+    }
+}
