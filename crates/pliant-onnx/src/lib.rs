@@ -34,6 +34,7 @@ pub mod proto;
 mod ratio;
 mod record;
 mod reduce;
+mod refuse;
 mod relation;
 mod report;
 mod require;

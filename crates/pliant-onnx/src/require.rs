@@ -43,7 +43,10 @@ impl Node<'_, '_> {
     }
 
     /// A size must be 1 or another size: that of what an operand is spread over.
-    fn require_one_or(&mut self, own: Sym, whole: Sym, what: &str) -> Done {
+    ///
+    /// # Errors
+    /// Where it is neither at any size.
+    pub(crate) fn require_one_or(&mut self, own: Sym, whole: Sym, what: &str) -> Done {
         let text = format!("{what} has {{}} where what it is applied to has {{}}");
         let one = self.func().syms.int(1);
         let equal = pliant_ops::prove::equal(self.func(), own, whole);

@@ -78,7 +78,16 @@ pub(super) fn spread(
             n.require_equal(own[0], dims[axis], text)?;
             n.along(part, axis, dims.len())
         }
-        _ if block == 0 => Ok(part),
+        rank if block == 0 => {
+            // Each dim is 1 or that of what it is applied to, which stays as large as it is.
+            let Some(lead) = dims.len().checked_sub(rank) else {
+                return Err(Problem::invalid("a scale or zero point has more dims than the input"));
+            };
+            for (&own, &dim) in own.iter().zip(&dims[lead..]) {
+                n.require_one_or(own, dim, "a scale or zero point")?;
+            }
+            Ok(part)
+        }
         rank => {
             if rank != dims.len() {
                 return Err(Problem::invalid("blocks need a scale of the rank of the input"));
@@ -239,7 +248,7 @@ pub(super) fn centred(
     let wide = n.cast(x, DType::Int32)?;
     let Some(zero) = zero else { return Ok(wide) };
     let zero = n.cast(zero, DType::Int32)?;
-    let zero = if n.rank(zero)? == 1 { spread(n, zero, x, axis_from_end, 0)? } else { zero };
+    let zero = spread(n, zero, x, axis_from_end, 0)?;
     n.op("relax.subtract", &[wide, zero])
 }
 

@@ -13,18 +13,18 @@ use crate::ops::nn::attention::{
     Masks, angles, distances, heads_apart, heads_together, per_batch, rotated, scale_of,
     shared_heads, softcap,
 };
+use crate::refuse::Refusal;
 use crate::value::Value;
 
 pub(super) static OPS: &[OnnxOp] = &[
     op("Attention", attention),
-    op("GroupQueryAttention", grouped),
     op("MultiHeadAttention", multi_head),
     op("RotaryEmbedding", rotary_embedding),
 ];
 
-type Made = Result<Expr, Problem>;
+pub(super) type Made = Result<Expr, Problem>;
 
-fn heads(n: &mut Node<'_, '_>, name: &str) -> Result<Sym, Problem> {
+pub(super) fn heads(n: &mut Node<'_, '_>, name: &str) -> Result<Sym, Problem> {
     let count = n.attrs().int(name)?.filter(|&h| h > 0);
     let count =
         count.ok_or_else(|| Problem::attribute(format!("attribute '{name}' is missing")))?;
@@ -32,7 +32,7 @@ fn heads(n: &mut Node<'_, '_>, name: &str) -> Result<Sym, Problem> {
 }
 
 /// Softmax of the scaled products, which weighs the values; `(batch, heads, length, size)` each.
-fn attend(n: &mut Node<'_, '_>, qkv: [Expr; 3], masks: &Masks, cap: f64) -> Made {
+pub(super) fn attend(n: &mut Node<'_, '_>, qkv: [Expr; 3], masks: &Masks, cap: f64) -> Made {
     let [q, k, v] = qkv;
     let (dims, dtype) = (n.dims_from(q, 4)?, n.dtype(q)?);
     let scale = n.attrs().float("scale")?.filter(|&s| s != 0.0);
@@ -104,8 +104,20 @@ fn key_mask(
     Ok(())
 }
 
+/// Keys and values that were computed before, at these inputs: both, or neither.
+pub(super) fn past_of(
+    n: &mut Node<'_, '_>,
+    [k, v]: [usize; 2],
+) -> Result<Option<(Expr, Expr)>, Problem> {
+    match (n.optional(k)?, n.optional(v)?) {
+        (Some(k), Some(v)) => Ok(Some((k, v))),
+        (None, None) => Ok(None),
+        _ => Err(Problem::invalid(format!("of its past, inputs {k} and {v}, one is left out"))),
+    }
+}
+
 /// Queries see keys up to their own place; `past` keys stand before the first.
-fn causal(
+pub(super) fn causal(
     n: &mut Node<'_, '_>,
     masks: &mut Masks,
     (queries, keys): (Sym, Sym),
@@ -126,9 +138,13 @@ fn causal(
 fn attention(n: &mut Node<'_, '_>) -> Converted {
     let count = heads(n, "num_heads")?;
     let (x, weights) = (n.tensor(0)?, n.tensor(1)?);
-    if n.attrs().int("do_rotary")?.unwrap_or(0) != 0 {
-        return Err(Problem::unsupported("rotary positions inside of Attention"));
-    }
+    Refusal::default()
+        .input(n, 6, "past_sequence_length")
+        .int(n, "past_present_share_buffer", &[0])?
+        .int(n, "do_rotary", &[0])?
+        .told(
+            "positions are not turned here, and 'present' is 'past' with the new keys behind it",
+        )?;
     let mut all = n.op("relax.matmul", &[x, weights])?;
     if let Some(bias) = n.optional(2)? {
         all = n.op("relax.add", &[all, bias])?;
@@ -141,6 +157,11 @@ fn attention(n: &mut Node<'_, '_>) -> Converted {
             vec![n.func().syms.floordiv(whole, three); 3]
         }
     };
+    let sum = sizes.iter().copied().reduce(|a, b| n.func().syms.add(a, b));
+    if let Some(sum) = sum {
+        let text = "its weights have {} columns where queries, keys and values together have {}";
+        n.require_equal(whole, sum, text)?;
+    }
     let mut qkv = Vec::with_capacity(3);
     let mut from = n.func().syms.int(0);
     for size in sizes {
@@ -189,19 +210,13 @@ fn multi_head(n: &mut Node<'_, '_>) -> Converted {
     let (Some(mut k), Some(mut v)) = (n.optional(1)?, n.optional(2)?) else {
         return Err(Problem::unsupported("queries, keys and values packed in one tensor"));
     };
+    Refusal::default()
+        .input(n, 8, "past_sequence_length")
+        .input(n, 9, "cache_indirection")
+        .output(n, 3, "qk")
+        .told("caches grow by the new keys and belong to one beam, and the weights stay inside")?;
     if let Some(bias) = n.optional(3)? {
-        // One after the other in one vector.
-        let mut from = n.func().syms.int(0);
-        for part in [&mut q, &mut k, &mut v] {
-            if n.rank(*part)? != 3 {
-                break;
-            }
-            let size = n.dims_from(*part, 3)?[2];
-            let to = n.func().syms.add(from, size);
-            let own = n.slice_axis(bias, 0, from, to)?;
-            *part = n.op("relax.add", &[*part, own])?;
-            from = to;
-        }
+        biased(n, bias, [&mut q, &mut k, &mut v])?;
     }
     let q = heads_apart(n, q, count)?;
     // Keys and values of cross attention may have their heads apart already.
@@ -211,7 +226,7 @@ fn multi_head(n: &mut Node<'_, '_>) -> Converted {
     };
     let (mut k, mut v): (Expr, Expr) = (apart(n, k)?, apart(n, v)?);
     let mut past = None;
-    if let (Some(old_k), Some(old_v)) = (n.optional(6)?, n.optional(7)?) {
+    if let Some((old_k, old_v)) = past_of(n, [6, 7])? {
         past = Some(n.dims_from(old_k, 3)?[2]);
         (k, v) = (n.concat(&[old_k, k], 2)?, n.concat(&[old_v, v], 2)?);
     }
@@ -227,93 +242,37 @@ fn multi_head(n: &mut Node<'_, '_>) -> Converted {
     Ok(vec![y.into(), k.into(), v.into()])
 }
 
-/// `GroupQueryAttention`: query heads share keys, positions may be rotary, and the cache grows.
-fn grouped(n: &mut Node<'_, '_>) -> Converted {
-    let (count, kv_count) = (heads(n, "num_heads")?, heads(n, "kv_num_heads")?);
-    let attrs = n.attrs();
-    let cap = attrs.float("softcap")?.unwrap_or(0.0);
-    let window = attrs.int("local_window_size")?.unwrap_or(-1);
-    let rotary = attrs.int("do_rotary")?.unwrap_or(0) != 0;
-    let interleaved = attrs.int("rotary_interleaved")?.unwrap_or(0) != 0;
-    let [q, k, v] = queries_keys_values(n, count, kv_count)?;
-    let mut qkv = [(q, count), (k, kv_count), (v, kv_count)];
-    let dims = n.dims_from(q, 2)?;
-    let length = dims[1];
-    let past = match n.optional(3)? {
-        Some(old) => Some(n.dims_from(old, 3)?[2]),
-        None => None,
-    };
-    if rotary {
-        let first = match past {
-            Some(past) => past,
-            None => n.func().syms.int(0),
+/// Adds the parts of a vector, which stand one after the other in it, to queries, keys and values. Keys and values whose heads
+/// are apart have theirs already.
+fn biased(n: &mut Node<'_, '_>, bias: Expr, parts: [&mut Expr; 3]) -> Result<(), Problem> {
+    let mut ends = vec![n.func().syms.int(0)];
+    for part in &parts {
+        let width = match n.dims(**part)?.as_slice() {
+            [_, heads, _, size] => n.func().syms.mul(*heads, *size),
+            [_, _, width] => *width,
+            _ => return Err(Problem::invalid("queries, keys and values must have 3 or 4 dims")),
         };
-        let places = n.iota(length)?;
-        let first = n.size(first)?;
-        let places = n.op("relax.add", &[places, first])?;
-        let (cos, sin) = (n.tensor(7)?, n.tensor(8)?);
-        let turn = (angles(n, cos, Some(places))?, angles(n, sin, Some(places))?);
-        for (x, heads) in &mut qkv[..2] {
-            let hidden = n.dims_from(*x, 3)?;
-            let size = n.func().syms.floordiv(hidden[2], *heads);
-            let apart = n.reshape(*x, &[hidden[0], hidden[1], *heads, size])?;
-            let turned = rotated(n, apart, turn, interleaved)?;
-            *x = n.reshape(turned, &hidden)?;
+        ends.push(n.func().syms.add(ends[ends.len() - 1], width));
+    }
+    let own = n.dims_from(bias, 1)?[0];
+    let text = "its bias has {} numbers where queries, keys and values together have {}";
+    n.require_equal(own, ends[3], text)?;
+    for (part, bounds) in parts.into_iter().zip(ends.windows(2)) {
+        if n.rank(*part)? == 3 {
+            let own = n.slice_axis(bias, 0, bounds[0], bounds[1])?;
+            *part = n.op("relax.add", &[*part, own])?;
         }
     }
-    let mut apart = Vec::with_capacity(3);
-    for (x, heads) in qkv {
-        apart.push(heads_apart(n, x, heads)?);
-    }
-    let (q, mut k, mut v) = (apart[0], apart[1], apart[2]);
-    if let (Some(old_k), Some(old_v)) = (n.optional(3)?, n.optional(4)?) {
-        (k, v) = (n.concat(&[old_k, k], 2)?, n.concat(&[old_v, v], 2)?);
-    }
-    let keys = n.dims(k)?[2];
-    let mut masks = Masks { added: n.optional(10)?, allowed: None };
-    let distance = causal(n, &mut masks, (length, keys), past)?;
-    if window > 0 {
-        let most = n.scalar(window)?;
-        let near = n.op("relax.less", &[distance, most])?;
-        masks.allow(n, near)?;
-    }
-    if let Some(last) = n.optional(5)? {
-        let (last, places) = (per_batch(n, last)?, n.iota(keys)?);
-        let there = n.op("relax.less_equal", &[places, last])?;
-        masks.allow(n, there)?;
-    }
-    let y = attend(n, [q, k, v], &masks, cap)?;
-    Ok(vec![y.into(), k.into(), v.into()])
-}
-
-/// Three inputs, or all in the first.
-fn queries_keys_values(
-    n: &mut Node<'_, '_>,
-    count: Sym,
-    kv_count: Sym,
-) -> Result<[Expr; 3], Problem> {
-    let q = n.tensor(0)?;
-    if let (Some(k), Some(v)) = (n.optional(1)?, n.optional(2)?) {
-        return Ok([q, k, v]);
-    }
-    let whole = n.dims_from(q, 3)?[2];
-    let syms = &mut n.func().syms;
-    let two = syms.int(2);
-    let shared = syms.mul(kv_count, two);
-    let all = syms.add(count, shared);
-    let size = syms.floordiv(whole, all);
-    let (zero, q_end, k_size) = (syms.int(0), syms.mul(count, size), syms.mul(kv_count, size));
-    let k_end = syms.add(q_end, k_size);
-    let v_end = syms.add(k_end, k_size);
-    Ok([
-        n.slice_axis(q, 2, zero, q_end)?,
-        n.slice_axis(q, 2, q_end, k_end)?,
-        n.slice_axis(q, 2, k_end, v_end)?,
-    ])
+    Ok(())
 }
 
 fn rotary_embedding(n: &mut Node<'_, '_>) -> Converted {
     let attrs = n.attrs();
+    let mut refusal = Refusal::default().int(n, "is_packed_batching", &[0])?;
+    if let Some(scale) = attrs.float("scale")?.filter(|&s| s != 1.0) {
+        refusal = refusal.of(format!("scale={scale}"));
+    }
+    refusal.told("each sequence has a row of its own, and positions are not scaled")?;
     let interleaved = attrs.int("interleaved")?.unwrap_or(0) != 0;
     let (given, width) =
         (attrs.int("num_heads")?.unwrap_or(0), attrs.int("rotary_embedding_dim")?.unwrap_or(0));

@@ -17,15 +17,14 @@ pub(super) static OPS: &[OnnxOp] = &[
             Some(z) => n.op("relax.add", &[y, z])?,
             None => y,
         };
-        let params = n.attrs().floats("activation_params")?.unwrap_or_default().to_vec();
+        let params = n.attrs().floats("activation_params")?.unwrap_or_default();
+        let params: Vec<Option<f64>> = params.iter().map(|&v| Some(f64::from(v))).collect();
         Ok(vec![activated(n, y, &params)?.into()])
     }),
     op("FusedGemm", |n| {
         let y = first(n, gemm)?;
-        let mut params = Vec::new();
-        for name in ["activation_alpha", "activation_beta"] {
-            params.extend(n.attrs().float(name)?.map(|v| v as f32));
-        }
+        let attrs = n.attrs();
+        let params = [attrs.float("activation_alpha")?, attrs.float("activation_beta")?];
         Ok(vec![activated(n, y, &params)?.into()])
     }),
 ];
@@ -39,11 +38,11 @@ fn first(
     n.materialize(first)
 }
 
-/// The activation that the node names.
-fn activated(n: &mut Node<'_, '_>, y: Expr, params: &[f32]) -> Result<Expr, Problem> {
+/// The activation that the node names, with numbers that stand at its places.
+fn activated(n: &mut Node<'_, '_>, y: Expr, params: &[Option<f64>]) -> Result<Expr, Problem> {
     let name = n.attrs().str("activation")?.unwrap_or("");
     let dtype = n.dtype(y)?;
-    let param = |i: usize, otherwise: f64| params.get(i).map_or(otherwise, |&v| f64::from(v));
+    let param = |i: usize, otherwise: f64| params.get(i).copied().flatten().unwrap_or(otherwise);
     let number = |n: &mut Node<'_, '_>, value: f64| n.number(value, dtype);
     match name {
         "" | "None" => Ok(y),

@@ -3,6 +3,7 @@
 mod attention;
 mod dense;
 mod fused;
+mod grouped;
 mod norm;
 mod quantized;
 
@@ -11,7 +12,7 @@ use crate::node::{Converted, Node};
 
 /// The tables of the files of this group.
 pub(super) const GROUPS: &[&[OnnxOp]] =
-    &[attention::OPS, dense::OPS, fused::OPS, norm::OPS, quantized::OPS];
+    &[attention::OPS, dense::OPS, fused::OPS, grouped::OPS, norm::OPS, quantized::OPS];
 
 /// An operator of the domain.
 const fn op(name: &'static str, convert: fn(&mut Node<'_, '_>) -> Converted) -> OnnxOp {

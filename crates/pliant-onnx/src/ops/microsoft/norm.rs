@@ -117,8 +117,11 @@ fn embed(n: &mut Node<'_, '_>) -> Converted {
     let y = layer_norm(n, sum, gamma, beta, eps)?;
     let counts = match n.optional(7)? {
         Some(mask) => {
-            let mask = n.cast(mask, DType::Int32)?;
-            n.op_with("relax.sum", &[mask], crate::node::ints_attr("axis", 1))?
+            let dtype = n.dtype(mask)?;
+            let one = n.number(1.0, dtype)?;
+            let ones = n.op("relax.equal", &[mask, one])?;
+            let ones = n.cast(ones, DType::Int32)?;
+            n.op_with("relax.sum", &[ones], crate::node::ints_attr("axis", 1))?
         }
         None => {
             let zero = n.scalar(0i32)?;

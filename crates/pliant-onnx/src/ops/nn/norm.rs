@@ -10,6 +10,7 @@ use pliant_sym::Sym;
 use crate::error::Problem;
 use crate::node::{Converted, Node};
 use crate::ops::{OnnxOp, op};
+use crate::refuse::Refusal;
 
 pub(super) static OPS: &[OnnxOp] = &[
     op("BatchNormalization", batch_norm),
@@ -82,6 +83,12 @@ fn scale_and_shift(
 fn batch_norm(n: &mut Node<'_, '_>) -> Converted {
     let training = n.attrs().int("training_mode")?.unwrap_or(0) != 0;
     let eps = epsilon(n)?;
+    let mut refusal = Refusal::default();
+    let names = ["running_mean", "running_var", "saved_mean", "saved_var"];
+    for (i, name) in (1..).zip(names).filter(|&(i, _)| !training || i > 2) {
+        refusal = refusal.output(n, i, name);
+    }
+    refusal.told("statistics move in training_mode=1 of opset 14 and later alone")?;
     let given = n.tensor(0)?;
     let (own, dims) = (n.dtype(given)?, n.dims(given)?);
     let rank = dims.len();

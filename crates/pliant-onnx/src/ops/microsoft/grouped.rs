@@ -1,0 +1,178 @@
+//! `GroupQueryAttention`, the attention of models that are run token by token.
+
+use pliant_ir::DType;
+use pliant_ir::relax::Expr;
+use pliant_ops::prove;
+use pliant_sym::Sym;
+
+use super::attention::{Made, attend, causal, heads, past_of};
+use super::op;
+use crate::error::Problem;
+use crate::node::{Converted, Node};
+use crate::ops::OnnxOp;
+use crate::ops::nn::attention::{Masks, angles, heads_apart, per_batch, rotated};
+use crate::refuse::Refusal;
+
+pub(super) static OPS: &[OnnxOp] = &[op("GroupQueryAttention", grouped)];
+
+/// What a node asks for that is not done.
+fn refusal(n: &Node<'_, '_>) -> Result<(), Problem> {
+    let mut all = Refusal::default();
+    let inputs =
+        ["head_sink", "k_scale", "v_scale", "q_norm_weight", "k_norm_weight", "query_seqlens"];
+    for (i, name) in (11..).zip(inputs) {
+        all = all.input(n, i, name);
+    }
+    all.output(n, 3, "output_qk")
+        .int(n, "causal", &[1])?
+        // Unless it is 1, ONNX Runtime takes it to be off.
+        .int(n, "smooth_softmax", &[-1, 0])?
+        .int(n, "sliding_window_cache", &[0])?
+        .int(n, "qk_output", &[0])?
+        .str(n, "k_quant_type", "NONE")?
+        .str(n, "v_quant_type", "NONE")?
+        .told("its weights are a causal softmax of the keys alone, over caches of floats that grow")
+}
+
+/// The places of new tokens in their sequences, as they are given or counted. Of a prompt ONNX Runtime reads the first alone.
+fn places_of(n: &mut Node<'_, '_>, length: Sym, past: Option<Sym>) -> Made {
+    let zero = n.func().syms.int(0);
+    let past = past.unwrap_or(zero);
+    let places = n.iota(length)?;
+    let Some(given) = n.optional(9)? else {
+        let first = n.size(past)?;
+        return n.op("relax.add", &[places, first]);
+    };
+    let given = n.cast(given, DType::Int64)?;
+    let prompt = prove::equal(n.func(), past, zero);
+    if prompt == Some(false) {
+        return Ok(given);
+    }
+    let (mut first, one) = (given, n.func().syms.int(1));
+    for axis in 0..n.rank(given)? {
+        first = n.slice_axis(first, axis, zero, one)?;
+    }
+    // What is empty has no first.
+    let first = n.op("relax.sum", &[first])?;
+    let counted = n.op("relax.add", &[places, first])?;
+    if prompt == Some(true) {
+        return Ok(counted);
+    }
+    let (past, none) = (n.size(past)?, n.scalar(0i64)?);
+    let prompt = n.op("relax.equal", &[past, none])?;
+    n.op("relax.where", &[prompt, counted, given])
+}
+
+/// Sequences are as long as the caches say: with keys before the new ones all end with the new ones, and prompts end at most there.
+fn ends_fit(n: &mut Node<'_, '_>, last: Expr, keys: Sym, past: Option<Sym>) -> Result<(), Problem> {
+    let one = n.scalar(1i64)?;
+    let (ends, keys) = (n.op("relax.add", &[last, one])?, n.size(keys)?);
+    let mut holds = n.op("relax.less_equal", &[ends, keys])?;
+    let zero = n.func().syms.int(0);
+    let prompt = past.map(|past| (past, prove::equal(n.func(), past, zero)));
+    if let Some((past, prompt)) = prompt.filter(|(_, prompt)| *prompt != Some(true)) {
+        let mut full = n.op("relax.equal", &[ends, keys])?;
+        if prompt.is_none() {
+            let (past, zero) = (n.size(past)?, n.scalar(0i64)?);
+            let first = n.op("relax.equal", &[past, zero])?;
+            full = n.op("relax.logical_or", &[full, first])?;
+        }
+        holds = n.op("relax.logical_and", &[holds, full])?;
+    }
+    let text = "its caches end at different places: seqlens_k + 1 must be {}, the length of past and new keys together, \
+                for each sequence (a prompt, before which there is nothing, may be shorter)";
+    n.require(holds, text, &[keys])
+}
+
+/// `GroupQueryAttention`: query heads share keys, positions may be rotary, and the cache grows.
+fn grouped(n: &mut Node<'_, '_>) -> Converted {
+    let (count, kv_count) = (heads(n, "num_heads")?, heads(n, "kv_num_heads")?);
+    let attrs = n.attrs();
+    let cap = attrs.float("softcap")?.unwrap_or(0.0);
+    let window = attrs.int("local_window_size")?.unwrap_or(-1);
+    let rotary = attrs.int("do_rotary")?.unwrap_or(0) != 0;
+    let interleaved = attrs.int("rotary_interleaved")?.unwrap_or(0) != 0;
+    refusal(n)?;
+    let [q, k, v] = queries_keys_values(n, count, kv_count)?;
+    let mut qkv = [(q, count), (k, kv_count), (v, kv_count)];
+    let dims = n.dims_from(q, 2)?;
+    let length = dims[1];
+    let old = past_of(n, [3, 4])?;
+    let past = match old {
+        Some((old, _)) => Some(n.dims_from(old, 3)?[2]),
+        None => None,
+    };
+    if rotary {
+        let places = places_of(n, length, past)?;
+        let (cos, sin) = (n.tensor(7)?, n.tensor(8)?);
+        let turn = (angles(n, cos, Some(places))?, angles(n, sin, Some(places))?);
+        for (x, heads) in &mut qkv[..2] {
+            let hidden = n.dims_from(*x, 3)?;
+            let size = n.func().syms.floordiv(hidden[2], *heads);
+            let apart = n.reshape(*x, &[hidden[0], hidden[1], *heads, size])?;
+            let turned = rotated(n, apart, turn, interleaved)?;
+            *x = n.reshape(turned, &hidden)?;
+        }
+    }
+    let mut apart = Vec::with_capacity(3);
+    for (x, heads) in qkv {
+        apart.push(heads_apart(n, x, heads)?);
+    }
+    let (q, mut k, mut v) = (apart[0], apart[1], apart[2]);
+    if let Some((old_k, old_v)) = old {
+        (k, v) = (n.concat(&[old_k, k], 2)?, n.concat(&[old_v, v], 2)?);
+    }
+    let keys = n.dims(k)?[2];
+    let mut masks = Masks { added: n.optional(10)?, allowed: None };
+    let distance = causal(n, &mut masks, (length, keys), past)?;
+    if window > 0 {
+        let most = n.scalar(window)?;
+        let near = n.op("relax.less", &[distance, most])?;
+        masks.allow(n, near)?;
+    }
+    if let Some(last) = n.optional(5)? {
+        let (last, places) = (per_batch(n, last)?, n.iota(keys)?);
+        ends_fit(n, last, keys, past)?;
+        let there = n.op("relax.less_equal", &[places, last])?;
+        masks.allow(n, there)?;
+    }
+    let mut y = attend(n, [q, k, v], &masks, cap)?;
+    if window == 0 {
+        // No key is near enough to weigh anything.
+        let (dims, dtype) = (n.dims(y)?, n.dtype(y)?);
+        let zero = n.number(0.0, dtype)?;
+        y = n.full(&dims, zero)?;
+    }
+    Ok(vec![y.into(), k.into(), v.into()])
+}
+
+/// Three inputs, or all in the first.
+fn queries_keys_values(
+    n: &mut Node<'_, '_>,
+    count: Sym,
+    kv_count: Sym,
+) -> Result<[Expr; 3], Problem> {
+    let q = n.tensor(0)?;
+    if let (Some(k), Some(v)) = (n.optional(1)?, n.optional(2)?) {
+        return Ok([q, k, v]);
+    }
+    let whole = n.dims_from(q, 3)?[2];
+    let syms = &mut n.func().syms;
+    let two = syms.int(2);
+    let shared = syms.mul(kv_count, two);
+    let all = syms.add(count, shared);
+    let size = syms.floordiv(whole, all);
+    let (zero, q_end, k_size) = (syms.int(0), syms.mul(count, size), syms.mul(kv_count, size));
+    let k_end = syms.add(q_end, k_size);
+    let v_end = syms.add(k_end, k_size);
+    n.require_equal(
+        whole,
+        v_end,
+        "queries, keys and values have {} columns, of which their heads fill {}",
+    )?;
+    Ok([
+        n.slice_axis(q, 2, zero, q_end)?,
+        n.slice_axis(q, 2, q_end, k_end)?,
+        n.slice_axis(q, 2, k_end, v_end)?,
+    ])
+}
