@@ -254,13 +254,21 @@ fn factored(cx: &RewriteCx<'_>, e: Expr, scale: &mut f64) -> Expr {
             _ => None,
         };
         match parts {
-            Some((inner, factor)) if same_type(cx.func, inner, e) && factor.is_finite() => {
-                *scale *= factor;
-                e = inner;
-            }
+            Some((inner, factor)) if same_type(cx.func, inner, e) => match both(*scale, factor) {
+                Some(both) => (*scale, e) = (both, inner),
+                None => return e,
+            },
             _ => return e,
         }
     }
+}
+
+/// Two factors as one, where that is an ordinary number of float32: what leaves its range need not do so factor by factor.
+/// 0 goes with nothing but 1 and itself, since what it is applied to may have left it.
+fn both(scale: f64, factor: f64) -> Option<f64> {
+    let both = scale * factor;
+    let alone = factor == 1.0 || scale == 1.0 && factor == 0.0;
+    (alone || (both as f32).is_normal() || scale == 0.0 && factor == 0.0).then_some(both)
 }
 
 fn same_type(func: &Function, a: Expr, b: Expr) -> bool {
@@ -300,16 +308,16 @@ fn transposed(cx: &RewriteCx<'_>, kt: Expr, scale: &mut f64) -> Option<Source> {
 /// the exporter of PyTorch writes it.
 fn turned_as_one(cx: &RewriteCx<'_>, kt: Expr, scale: &mut f64) -> Option<Expr> {
     let &[batch, heads, size, rows] = dims(cx.func, kt)? else { return None };
-    let mut factor = 1.0;
-    let one = factored(cx, operands_of(cx, kt, RESHAPE)?[0], &mut factor);
+    let mut whole = *scale;
+    let one = factored(cx, operands_of(cx, kt, RESHAPE)?[0], &mut whole);
     let (order, flat) = permuted(cx, one)?;
-    let flat = factored(cx, flat, &mut factor);
+    let flat = factored(cx, flat, &mut whole);
     let keys = operands_of(cx, flat, RESHAPE)?[0];
     let as_one = order == [0, 2, 1] && dims(cx.func, flat)?[1..] == [rows, size];
     if !as_one || dims(cx.func, keys)? != [batch, heads, rows, size] {
         return None;
     }
-    *scale *= factor;
+    *scale = whole;
     Some(factored(cx, keys, scale))
 }
 

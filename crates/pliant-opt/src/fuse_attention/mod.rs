@@ -47,8 +47,9 @@
 //! switched off.
 //!
 //! # Never
-//! Keeps the order in which products are summed. What a query of `R.nn.attention` does not see has no influence, even if it is
-//! no number.
+//! Keeps the order in which products are summed, and that of factors: scores are the products of queries and keys times one
+//! factor, so that a product that leaves float32 gives infinity although small factors of the queries kept it from that. What a
+//! query of `R.nn.attention` does not see has no influence, even if it is no number.
 
 mod found;
 mod kernel;
@@ -61,6 +62,7 @@ use pliant_ir::{AttrValue, Attrs, BaseFunc, IRModule, Op};
 use pliant_pass::pattern::{
     Pattern, RewriteCx, RuleSet, is_op, rewrite_call, rewrite_rules, wildcard,
 };
+use pliant_pass::rewrite::{for_each_operand_var, reachable_seqs};
 use pliant_pass::{ModulePass, PassContext, PassError, Writers};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -166,19 +168,33 @@ fn mentions(func: &Function) -> bool {
     })
 }
 
-/// Who reads the variables of a function.
+/// Who reads the variables of a function: bindings, and results of its sequences.
 struct Uses {
     counts: FxHashMap<Var, usize>,
+    /// Variables that are others by another name.
+    aliases: FxHashMap<Var, Var>,
     /// Read by something that exchanges heads and places.
     exchanged: FxHashSet<Var>,
 }
 
 impl Uses {
     fn of(func: &Function) -> Uses {
-        let mut uses = Uses { counts: FxHashMap::default(), exchanged: FxHashSet::default() };
+        let mut uses = Uses {
+            counts: FxHashMap::default(),
+            aliases: FxHashMap::default(),
+            exchanged: FxHashSet::default(),
+        };
+        for seq in reachable_seqs(func) {
+            for_each_operand_var(func, func.seq(seq).result, &mut |v| {
+                *uses.counts.entry(v).or_default() += 1;
+            });
+        }
         for (_, b) in bindings(func) {
             for v in operand_vars(func, b.value) {
                 *uses.counts.entry(v).or_default() += 1;
+            }
+            if let ExprData::Var(v) = func.expr(b.value) {
+                uses.aliases.insert(b.var, *v);
             }
             if let ExprData::Call { callee: Callee::Op(op), args, attrs, .. } = func.expr(b.value)
                 && *op == PERMUTE
@@ -195,12 +211,11 @@ impl Uses {
         self.exchanged.contains(&v)
     }
 
-    /// Whether at most one binding reads an operand.
+    /// Whether an operand is read at most once, by whatever name.
     fn once(&self, func: &Function, e: Expr) -> bool {
-        match func.expr(e) {
-            ExprData::Var(v) => self.counts.get(v).copied().unwrap_or(0) <= 1,
-            _ => true,
-        }
+        let ExprData::Var(v) = func.expr(e) else { return true };
+        let mut names = std::iter::successors(Some(v), |v| self.aliases.get(v));
+        names.all(|v| self.counts.get(v).copied().unwrap_or(0) <= 1)
     }
 }
 

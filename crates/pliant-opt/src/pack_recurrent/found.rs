@@ -120,14 +120,20 @@ fn cell(op: Op, call: &Call<'_>) -> Option<Cell> {
 impl Layer {
     /// Whether all operands are known to be of the sizes that the others have.
     fn fits(&self, func: &Function) -> bool {
-        let (d, rows) = (self.directions, self.cell.gates() as i64 * self.hidden);
+        // A tensor without elements may have dims of which no other is a multiple.
+        let times = |by: i64, size: i64| size.checked_mul(by);
+        let d = self.directions;
+        let Some(rows) = times(self.cell.gates() as i64, self.hidden) else { return false };
+        let (Some(biases), Some(peepholes)) = (times(2, rows), times(3, self.hidden)) else {
+            return false;
+        };
         let of = |t: Option<&Tensor>, shape: &[i64]| {
             t.is_none_or(|t| t.dtype() == DType::Float32 && t.shape() == shape)
         };
         let weights = of(Some(&self.w), &[d, rows, self.input])
             && of(Some(&self.r), &[d, rows, self.hidden])
-            && of(self.bias.as_ref(), &[d, 2 * rows])
-            && of(self.peepholes.as_ref(), &[d, 3 * self.hidden]);
+            && of(self.bias.as_ref(), &[d, biases])
+            && of(self.peepholes.as_ref(), &[d, peepholes]);
         let float = |e: Expr| func.ty(e).dtype() == Some(DType::Float32);
         let Some(&[first, second, inputs]) = func.ty(self.x).dims() else { return false };
         let batch = if self.batched { first } else { second };
