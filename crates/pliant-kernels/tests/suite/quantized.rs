@@ -216,7 +216,7 @@ fn sums_are_scaled_and_finished() {
     for bits in 0..64 {
         let (signed, at_end) = (bits & 1 != 0, bits & 2 != 0);
         let how = How { signed, a_zeros: Zeros::One, b_zeros: bits & 32 != 0, at_end };
-        let (m, n, k) = [(1, 1, 3), (7, 65, 30), (0, 5, 4), (13, 40, 64)][bits % 4 ^ bits / 16];
+        let (m, n, k) = [(1, 1, 3), (7, 65, 30), (0, 5, 4), (13, 40, 64)][(bits % 4) ^ (bits / 16)];
         let ops = Operands::new((m, n, k), how);
         let rows: Vec<f32> = (0..m).map(|i| 0.25 + i as f32 / 64.0).collect();
         let columns: Vec<f32> = (0..n).map(|j| (j % 4) as f32 / 64.0).collect();
