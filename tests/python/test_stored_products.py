@@ -123,6 +123,22 @@ def test_linear(axis: int | None, turned: bool, bias: bool) -> None:
         agree(module, KERNELS[0], feed @ full.T + (b if bias else 0), feed)
 
 
+def test_a_bias_at_the_end_is_added_where_the_product_is() -> None:
+    rng = np.random.default_rng(9)
+    k, n = 32, 24
+    bb = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorStructInfo([pliant.tir.Var("n", "int64"), k], "float32"))
+    weights, bias = rng.standard_normal((n, k)).astype("float32"), rng.standard_normal(n).astype("float32")
+    with bb.function("main", [x]), bb.dataflow():
+        gv = bb.emit_output(relax.op.linear(x, relax.const(weights), relax.const(bias)))
+        bb.emit_func_output(gv)
+    module = bb.get()
+    assert relax.get_pipeline("zero")(module).script().count("@T.prim_func") == 1
+    for m in (0, 1, 5):
+        feed = rows(rng, m, k)
+        np.testing.assert_allclose(np.asarray(pliant.compile(module)(feed)), feed @ weights.T + bias, rtol=1e-4, atol=1e-5)
+
+
 def nodes(made: list[onnx.NodeProto], k: int, constants: dict[str, np.ndarray]) -> pliant.IRModule:
     x = helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, ["n", k])
     y = helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, None)

@@ -31,16 +31,17 @@
 
 use std::sync::Arc;
 
-use pliant_ir::relax::{Binding, Expr, ExprData, Function};
+use pliant_ir::relax::{Binding, Expr, ExprData, Function, Var};
 use pliant_ir::{BaseFunc, DType, IRModule};
 use pliant_ops::{LegalizeError, te};
 use pliant_pass::rewrite::{Namer, reachable_seqs, rewrite_bindings};
 use pliant_pass::{ModulePass, PassContext, PassError, Problem};
 use pliant_tensor::{Tensor, TensorError, pack_bfloat16, pack_panels, panel_width};
+use rustc_hash::FxHashSet;
 
 use crate::kernels::Kernels;
 use crate::pack_stored::kernel::{self as stored, Stored};
-use crate::products::ByMatrix;
+use crate::products::{ByMatrix, bound_in_dataflow};
 
 /// Constants with fewer columns are read as they are: most of a panel would be empty.
 pub const MIN_COLUMNS: i64 = 8;
@@ -70,10 +71,10 @@ impl ModulePass for PackConstants {
                 continue;
             }
             let func = Arc::make_mut(func);
-            let mut namer = None;
+            let (mut namer, local) = (None, bound_in_dataflow(func));
             rewrite_bindings(func, |func, binding, out| {
                 ctx.check_cancelled()?;
-                packer.binding(func, binding, &mut namer, out).map_err(|e| {
+                packer.binding(func, binding, (&mut namer, &local), out).map_err(|e| {
                     let at = func.var(binding.var).span;
                     PassError::User(vec![Problem::new(e.to_string()).at(at).in_function(&*name)])
                 })
@@ -135,7 +136,7 @@ impl Packer {
         &mut self,
         func: &mut Function,
         binding: Binding,
-        namer: &mut Option<Namer>,
+        names: (&mut Option<Namer>, &FxHashSet<Var>),
         out: &mut Vec<Binding>,
     ) -> Result<(), LegalizeError> {
         let Some(product) = Product::of(func, binding.value) else {
@@ -143,7 +144,7 @@ impl Packer {
             return Ok(());
         };
         let call = self.call(func, &product)?;
-        product.by.bind(func, binding, call, namer, out);
+        product.by.bind(func, binding, call, names, out);
         Ok(())
     }
 

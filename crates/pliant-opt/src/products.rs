@@ -4,7 +4,7 @@ use pliant_ir::relax::visit::{bindings, operand_vars};
 use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function, Type, Var};
 use pliant_ir::{Attrs, Op, Sym};
 use pliant_pass::pattern::{Pattern, RewriteCx, is_op};
-use pliant_pass::rewrite::Namer;
+use pliant_pass::rewrite::{Namer, reachable_seqs};
 use pliant_sym::{Analyzer, Facts};
 use rustc_hash::FxHashSet;
 
@@ -53,13 +53,14 @@ impl ByMatrix {
         plain.then(|| ByMatrix { x: args[0], right: args[1], transposed, bias })
     }
 
-    /// Makes a binding of the product one of `call`, which computes the product alone.
+    /// Makes a binding of the product one of `call`, which computes the product alone. `local` are the variables that dataflow
+    /// blocks bind.
     pub fn bind(
         &self,
         func: &mut Function,
         mut binding: Binding,
         call: Expr,
-        namer: &mut Option<Namer>,
+        (namer, local): (&mut Option<Namer>, &FxHashSet<Var>),
         out: &mut Vec<Binding>,
     ) {
         let ty = func.expr_ty(binding.value);
@@ -69,13 +70,20 @@ impl ByMatrix {
                 let namer = namer.get_or_insert_with(|| Namer::new(func));
                 let sum = namer.bind(func, "lv", call, out);
                 if let ExprData::Var(v) = *func.expr(sum) {
-                    func.var_mut(v).dataflow = func.var(binding.var).dataflow;
+                    func.var_mut(v).dataflow = local.contains(&binding.var);
                 }
                 op_call(func, ADD, &[sum, bias], ty)
             }
         };
         out.push(binding);
     }
+}
+
+/// The variables that dataflow blocks bind.
+pub fn bound_in_dataflow(func: &Function) -> FxHashSet<Var> {
+    let seqs = reachable_seqs(func).into_iter();
+    let blocks = seqs.flat_map(|seq| &func.seq(seq).blocks).map(|&block| func.block(block));
+    blocks.filter(|b| b.dataflow).flat_map(|b| &b.bindings).map(|b| b.var).collect()
 }
 
 /// The sizes of a tensor, where all are known.

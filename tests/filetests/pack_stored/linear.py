@@ -63,7 +63,7 @@ class Module:
 #             w: R.Tensor((3, 2), dtype="float32") = R.dequantize(R.const([[1, -70], [2, 8], [3, 9]], "int8"), R.const([0.5, 1.0, 2.0], "float32"), R.const(0, "int8"), axis=0)
 #             lv: R.Tensor((n, 3), dtype="float32") = R.call_tir(cls.matmul_stored, (x, metadata["relax.expr.Constant"][0], R.const([[[0.5, 1.0, 2.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]]], "float32")), out_sinfo=R.Tensor((n, 3), dtype="float32"))
 #             y: R.Tensor((n, 3), dtype="float32") = R.add(lv, b)
-#             R.output(lv, y)
+#             R.output(y)
 #         return y
 #
 #     @R.function

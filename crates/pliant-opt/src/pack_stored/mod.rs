@@ -41,7 +41,7 @@ use pliant_pass::{ModulePass, PassContext, PassError, Writers};
 use rustc_hash::FxHashMap;
 
 use crate::kernels::Kernels;
-use crate::products::ByMatrix;
+use crate::products::{ByMatrix, bound_in_dataflow};
 use found::Product;
 
 /// See the module's documentation.
@@ -96,10 +96,10 @@ fn function(
             calls.insert(product.result, (product.by, call));
         }
     }
-    let mut namer = None;
+    let (mut namer, local) = (None, bound_in_dataflow(func));
     rewrite_bindings(func, |func, binding, out| {
         match calls.get(&binding.var) {
-            Some((by, call)) => by.bind(func, binding, *call, &mut namer, out),
+            Some((by, call)) => by.bind(func, binding, *call, (&mut namer, &local), out),
             None => out.push(binding),
         }
         Ok(())
