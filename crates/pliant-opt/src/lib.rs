@@ -76,6 +76,7 @@ pub mod to_non_dataflow;
 pub mod topological_sort;
 pub mod update_param_struct_info;
 pub mod vm_shape_lower;
+pub mod widen_products;
 
 pub use passes::{PASSES, PassInfo};
 pub use pipelines::pipeline;

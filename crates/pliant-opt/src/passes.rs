@@ -56,6 +56,7 @@ use crate::run_codegen::RunCodegen;
 use crate::to_non_dataflow::ToNonDataflow;
 use crate::topological_sort::TopologicalSort;
 use crate::vm_shape_lower::VmShapeLower;
+use crate::widen_products::WidenProducts;
 
 /// One row of the table.
 #[derive(Clone, Copy)]
@@ -88,6 +89,7 @@ passes! {
     "CanonicalizeBindings": "Remove bindings that only name again what has a name" => CanonicalizeBindings;
     "EliminateCommonSubexpr": "Compute once what several bindings compute" => EliminateCommonSubexpr::default();
     "DeadCodeElimination": "Remove bindings and functions that nothing uses" => DeadCodeElimination::default();
+    "WidenProducts": "Compute products, convolutions and attention of 16-bit floats in float32" => WidenProducts;
     "MultiplyQuantized": "Multiply integers where both operands of a product are dequantised, and scale the sums"
         => MultiplyQuantized;
     "PackStored": "Make calls of the library of products by what is dequantised from constants" => PackStored;

@@ -27,6 +27,7 @@ pub const ZERO: &[&str] = &[
     "Normalize",
     "LambdaLift",
     "MatchUnknownShapes",
+    "WidenProducts",
     "EliminateCommonSubexpr",
     "MultiplyQuantized",
     "PackStored",

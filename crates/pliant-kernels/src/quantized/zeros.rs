@@ -26,6 +26,10 @@ pub(super) struct ReadTile {
 ///
 /// # Safety
 /// The machine has the instructions of `L`, and the caller has enabled them; as for [`super::run`].
+#[expect(
+    clippy::extra_unused_type_parameters,
+    reason = "says which instructions the compiler may use"
+)]
 #[inline(always)]
 pub(super) unsafe fn take_zeros<L: Lanes<Elem = f32>>(w: &Work, t: &ReadTile) {
     let g = w.g;
