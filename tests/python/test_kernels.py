@@ -307,6 +307,14 @@ CONVOLUTIONS = {
     "last": (["n", "h", "w", 6], [6, 6, 3, 3], "bra", {"data_layout": "NHWC", "padding": 1}),
     "last stride": (["n", "h", "w", 5], [3, 3, 5, 9], "a", {"data_layout": "NHWC", "kernel_layout": "HWIO", "strides": 2}),
     "channel": (["n", "h", "w", 12], [12, 1, 3, 3], "bc", {"data_layout": "NHWC", "groups": 12, "padding": 1}),
+    "groups of four": (["n", "h", "w", 12], [12, 4, 3, 3], "bra", {"data_layout": "NHWC", "groups": 3, "padding": 1}),
+    "groups of two": (["n", "h", "w", 10], [10, 2, 3, 3], "bc", {"data_layout": "NHWC", "groups": 5, "strides": 2, "padding": [0, 1]}),
+    "groups of eight": (["n", 40, "h", "w"], [40, 8, 3, 3], "ba", {"groups": 5, "dilation": [2, 1], "padding": [1, 2]}),
+    "filters of one channel": (["n", "h", "w", 5], [20, 1, 3, 2], "ba", {"data_layout": "NHWC", "groups": 5, "padding": 1}),
+    "groups of three": (["n", "h", "w", 6], [9, 2, 3, 3], "c", {"data_layout": "NHWC", "groups": 3}),
+    "wide groups": (["n", "h", "w", 32], [48, 16, 3, 3], "b", {"data_layout": "NHWC", "groups": 2, "padding": 1}),
+    "line of groups": (["n", "w", 8], [16, 2, 5], "a", {"data_layout": "NWC", "groups": 4, "padding": [4, 0]}),
+    "volume of groups": (["n", 2, "h", "w", 8], [8, 4, 2, 3, 3], "ba", {"data_layout": "NDHWC", "groups": 2, "padding": 1}),
     "line": (["n", 4, "w"], [9, 4, 3], "ba", {"padding": [2, 0]}),
     "line last": (["n", "w", 4], [9, 4, 5], "b", {"data_layout": "NWC", "strides": 3, "padding": 2}),
     "volume": (["n", 2, 4, "h", "w"], [5, 2, 2, 3, 3], "ba", {"padding": [1, 1, 1], "strides": [1, 2, 1]}),
@@ -321,7 +329,7 @@ def test_convolutions_are_one_call(name: str) -> None:
     assert "pliant_convolve_f32" in script
     assert "cls.add" not in script and "cls.relu" not in script
     sizes = [(0, 9, 8), (1, 9, 7), (2, 10, 33), (3, 16, 9)]
-    if name in ("point", "square", "last", "channel"):
+    if name in ("point", "square", "last", "channel", "groups of four", "filters of one channel", "wide groups"):
         sizes += [(1, 1, 1), (1, 1, 7), (2, 0, 3) if name == "point" else (2, 2, 3)]
     feeds = [operands(n=n, h=h, w=w) for n, h, w in sizes]
     odd = operands(n=2, h=9, w=9)[0]

@@ -47,6 +47,7 @@ CASES: dict[str, tuple[list[int], Attrs]] = {
     "last": ([6, 7, 4, 3], {"strides": 2, "padding": 1, "data_layout": "NHWC"}),
     "turned": ([64, 64, 3, 3], {"padding": 1, "data_layout": "NHWC"}),
     "channels": ([12, 1, 4, 4], {"strides": 2, "padding": 1, "groups": 12, "data_layout": "NHWC"}),
+    "groups of four": ([12, 4, 4, 3], {"strides": 2, "padding": 1, "groups": 3, "data_layout": "NHWC"}),
     "line": ([3, 8, 7], {"strides": 3, "padding": [2, 1], "output_padding": 2}),
     "volume": ([4, 6, 2, 3, 2], {"strides": [2, 1, 2]}),
 }

@@ -1,5 +1,5 @@
-//! Convolutions of residual and mobile networks, channels last: 3 x 3, strided, 1 x 1, the first layer, and one filter for
-//! each channel.
+//! Convolutions of residual and mobile networks, channels last: 3 x 3, strided, 1 x 1, the first layer, one filter for
+//! each channel, and groups of few channels.
 
 mod floor;
 
@@ -12,7 +12,7 @@ use pliant_kernels::epilogue::{Epilogue, pliant_epilogue_f32};
 use pliant_tensor::{Tensor, Winograd, pack_panels};
 
 /// Height and width of the input, channels, filters, width of the kernel, stride, groups.
-const SHAPES: [(usize, usize, usize, usize, usize, usize); 18] = [
+const SHAPES: [(usize, usize, usize, usize, usize, usize); 26] = [
     (56, 64, 64, 3, 1, 1),
     (28, 128, 128, 3, 1, 1),
     (14, 256, 256, 3, 1, 1),
@@ -31,6 +31,14 @@ const SHAPES: [(usize, usize, usize, usize, usize, usize); 18] = [
     (14, 576, 576, 3, 1, 576),
     (7, 960, 960, 3, 1, 960),
     (112, 96, 96, 3, 2, 96),
+    (56, 128, 128, 3, 1, 32),
+    (56, 256, 256, 3, 2, 32),
+    (28, 256, 256, 3, 1, 32),
+    (14, 512, 512, 3, 1, 32),
+    (7, 1024, 1024, 3, 1, 32),
+    (56, 64, 64, 3, 1, 32),
+    (56, 32, 128, 3, 1, 32),
+    (28, 240, 240, 1, 1, 3),
 ];
 
 fn image<P>(data: P, size: usize, channels: usize) -> Image<P> {
@@ -56,9 +64,13 @@ fn convolution(c: &mut Criterion) {
             let x = values(size * size * channels, 7);
             let weights = values(stored * filters, 5);
             let mut out = vec![0f32; output * output * filters];
-            let matrix = Tensor::from_slice(&[stored as i64, filters as i64], &weights);
-            let panels = pack_panels(&matrix.expect("a small tensor"), false).expect("a matrix");
-            let alone = groups > 1;
+            // Of all groups one after the other.
+            let of_groups = [stored * groups, filters / groups].map(|d| d as i64);
+            let matrix = Tensor::from_slice(&of_groups, &weights).expect("a small tensor");
+            let panels = pack_panels(&matrix, false).expect("a matrix");
+            let alone = groups > 1 && channels == groups && filters == groups;
+            let own = filters / groups;
+            let shared = groups > 1 && matches!(own, 2 | 4 | 8) && channels <= filters;
             let packed = panels.as_slice::<f32>().expect("float32");
             let [size_, output_, kernel_, stride_] =
                 [size, output, kernel, stride].map(|d| d as i64);
@@ -74,8 +86,8 @@ fn convolution(c: &mut Criterion) {
                 dilation: [1; 3],
                 before: [0, margin as i64, margin as i64],
                 x: image(x.as_ptr(), size, channels),
-                weights: if alone { weights.as_ptr() } else { packed.as_ptr() },
-                width: panels.shape()[2],
+                weights: if alone || shared { weights.as_ptr() } else { packed.as_ptr() },
+                width: if shared { own as i64 } else { panels.shape()[2] },
                 out: image(out.as_mut_ptr(), output, filters),
                 winograd: winograd.map_or(0, |form| form.side() as i64 - 3),
                 has_epilogue: 0,
@@ -85,11 +97,12 @@ fn convolution(c: &mut Criterion) {
                 flops: (2 * output * output * k * filters) as f64,
                 bytes: (4 * stored * filters) as f64,
             };
-            let kind = match (alone, winograd) {
-                (true, _) => ", each channel alone",
-                (_, Some(Winograd::Two)) => ", turned",
-                (_, Some(Winograd::Four)) => ", turned for 4 x 4",
-                _ => "",
+            let kind = match winograd {
+                _ if alone => ", each channel alone".to_string(),
+                _ if groups > 1 => format!(", {groups} groups"),
+                Some(Winograd::Two) => ", turned".to_string(),
+                Some(Winograd::Four) => ", turned for 4 x 4".to_string(),
+                None => String::new(),
             };
             let name = format!(
                 "{size} x {size} x {channels} to {filters}, {kernel} x {kernel} / {stride}{kind}"

@@ -8,6 +8,9 @@ use super::attend::Operand;
 use super::scalar::{Val, malformed, round};
 use crate::error::Result;
 
+/// Filters of a panel that groups share.
+const SHARED: i64 = 16;
+
 /// Three numbers, one for each dim.
 fn three(args: &[Val], at: usize) -> Result<[i64; 3]> {
     Ok([args[at].int()?, args[at + 1].int()?, args[at + 2].int()?])
@@ -115,6 +118,13 @@ impl Shape {
             return tap * self.channels + filter;
         }
         let (channels, filters) = (self.channels / self.groups, self.filters / self.groups);
+        if self.groups > 1 && self.width < SHARED {
+            // Groups share panels, of which the last has as many columns as filters are left.
+            let first = filter / SHARED * SHARED;
+            let rows = self.kernel.iter().product::<i64>() * channels;
+            let columns = SHARED.min(self.filters - first);
+            return first * rows + (tap * channels + channel) * columns + filter - first;
+        }
         let panels = (filters + self.width - 1) / self.width;
         let numbers = self.turned.map(|form| form.numbers() as i64);
         let taps = numbers.unwrap_or_else(|| self.kernel.iter().product());

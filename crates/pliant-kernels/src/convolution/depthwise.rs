@@ -61,15 +61,6 @@ impl Line<'_> {
         o.data.wrapping_offset(o.offset(self.batch, [self.z, self.y, x]))
     }
 
-    /// The taps of a dim whose inputs are there, for result `at`.
-    fn taps(&self, d: usize, at: usize) -> Range<usize> {
-        let (s, first) = (self.s, at * self.s.stride[d]);
-        let low = s.before[d].saturating_sub(first).div_ceil(s.dilation[d]);
-        let high = (s.input[d] + s.before[d]).saturating_sub(first).div_ceil(s.dilation[d]);
-        let high = high.min(s.kernel[d]);
-        low.min(high)..high
-    }
-
     /// The offset of the input of tap 0, which need not be there.
     pub(super) fn input(&self, d: usize, at: usize) -> isize {
         let place = at as i64 * self.s.stride[d] as i64 - self.s.before[d] as i64;
@@ -103,7 +94,7 @@ unsafe fn whole_line<L: Lanes<Elem = f32>>(l: &Line<'_>) {
     let (c, width, all) = (l.c, l.s.output[2], 0..l.s.kernel[2]);
     let image = (l.batch as i64 * c.x.batch) as isize;
     let line = image + l.input(0, l.z) + l.input(1, l.y);
-    let (first, second) = (l.taps(0, l.z), l.taps(1, l.y));
+    let (first, second) = (l.s.taps(0, l.z), l.s.taps(1, l.y));
     let swept = sweep::range(l, &first, &second);
     let whole_channels = l.s.channels / L::N * L::N;
     if !swept.is_empty() {
@@ -119,8 +110,8 @@ unsafe fn whole_line<L: Lanes<Elem = f32>>(l: &Line<'_>) {
             x = swept.end;
             continue;
         }
-        let taps = l.taps(2, x);
-        let whole = x + STEP <= width && taps == all && l.taps(2, x + STEP - 1) == all;
+        let taps = l.s.taps(2, x);
+        let whole = x + STEP <= width && taps == all && l.s.taps(2, x + STEP - 1) == all;
         let step = Step {
             taps: [first.clone(), second.clone(), taps],
             input: c.x.data.wrapping_offset(line + l.input(2, x)),

@@ -5,8 +5,9 @@
 //! at even distances, and keeps adding to the same results. Weights are packed like any right operand. Margins of zeros, and
 //! inputs whose channels come first, are made once before, into scratch memory of the size of the input, by threads together;
 //! without margins the input is read in place. A 1 x 1 kernel is a plain product over all pixels. Where each channel has a filter
-//! of its own (`depthwise`), vectors lie along the channels, and margins are left out rather than made. Kernels of 3 x 3 that were
-//! turned when the program was compiled take 16 multiplications for 36, or 36 for 144 (`winograd`).
+//! of its own (`depthwise`), vectors lie along the channels, and margins are left out rather than made. Groups of few
+//! filters keep their sums in registers over all taps (`grouped`). Kernels of 3 x 3 that were turned when the program was compiled
+//! take 16 multiplications for 36, or 36 for 144 (`winograd`).
 //!
 //! | module | owns |
 //! |---|---|
@@ -15,11 +16,13 @@
 //! | `implicit` | tiles of results |
 //! | `depthwise` | one filter for each channel |
 //! | `sweep` | the same along the inner part of a line, with weights in registers |
+//! | `grouped` | few filters to a group |
 //! | `winograd` | kernels of 3 x 3 in fewer multiplications |
 //! | `call` | the function that loop functions call, which takes numbers and addresses |
 
 mod call;
 mod depthwise;
+mod grouped;
 mod implicit;
 mod margin;
 mod shape;
@@ -53,7 +56,9 @@ pub struct Image<P> {
 /// Weights are the panels of a matrix `[taps * channels / groups, filters /
 /// groups]` for each group (`pliant_tensor::pack_panels`), one group after the other; rows are taps in row-major order, then
 /// channels. With one input and one filter to each of several groups they are a matrix `[taps, channels]`, not packed; then the
-/// channels of input and results come last, and an epilogue gets a line of results at a time.
+/// channels of input and results come last, and an epilogue gets a line of results at a time. Groups of 2, 4 or 8 filters and no
+/// more channels may share panels of 16 filters, where channels come last: panels `[taps * channels / groups, 16]`, the last of
+/// which has as many columns as filters are left.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Convolution {
@@ -81,7 +86,7 @@ pub struct Convolution {
     pub x: Image<*const f32>,
     /// Weights.
     pub weights: *const f32,
-    /// Columns of a panel of weights; not read where they are not packed.
+    /// Columns of a panel of weights, or those of a group where groups share panels; not read where they are not packed.
     pub width: i64,
     /// By how many numbers along a dim kernels of 1 x 3 x 3 grew when they were turned (`pliant_tensor::Winograd`): 1 for F(2x2), 3
     /// for F(4x4), 0 where they were not. Weights are panels of `[16 * channels, filters]`, or 36, one number of all kernels
@@ -115,6 +120,14 @@ pub unsafe fn run(isa: Isa, runtime: &KernelRuntime, c: &Convolution) -> i64 {
         }
         // SAFETY: the caller's promise.
         return unsafe { depthwise::run(isa, runtime, c, &s) };
+    }
+    if grouped::applies(c, &s) {
+        // SAFETY: the caller's promise.
+        return unsafe { grouped::run(isa, runtime, c, &s) };
+    }
+    if s.shared {
+        // Channels come first.
+        return STATUS_BAD_ARGUMENTS;
     }
     if s.in_place(c) {
         // SAFETY: the caller's promise.

@@ -1,7 +1,12 @@
 //! The sizes of a convolution, checked, and the places of inputs and results.
 
+use std::ops::Range;
+
 use super::{Convolution, Image};
 use crate::epilogue::MOST_COLUMNS;
+
+/// Filters of a panel that groups share.
+pub const SHARED: usize = 16;
 
 /// Elements at most: what addresses, then, fits a signed word.
 const LIMIT: i64 = 1 << 46;
@@ -21,6 +26,8 @@ pub struct Sizes {
     pub before: [usize; 3],
     /// What the kernel moves over, from the first zero before the input.
     pub padded: [usize; 3],
+    /// Whether groups share panels of weights.
+    pub shared: bool,
 }
 
 impl Sizes {
@@ -41,6 +48,7 @@ impl Sizes {
             dilation: positive(c.dilation)?,
             before: all(c.before)?,
             padded: [0; 3],
+            shared: false,
         };
         for d in 0..3 {
             let reach = (s.kernel[d] - 1).checked_mul(s.dilation[d])?.checked_add(1)?;
@@ -49,7 +57,8 @@ impl Sizes {
         }
         let even = s.channels.is_multiple_of(s.groups) && s.filters.is_multiple_of(s.groups);
         let packed = c.width > 0 && c.width % 16 == 0 && c.width <= MOST_COLUMNS as i64;
-        let packed = packed || s.is_depthwise();
+        s.shared = s.may_share() && usize::try_from(c.width) == Ok(s.group_filters());
+        let packed = packed || s.shared || s.is_depthwise();
         let fits = |dims: [usize; 3], channels: usize| {
             let dims = dims.into_iter().chain([channels, s.batch]);
             dims.map(|d| d.max(1) as u128)
@@ -101,6 +110,23 @@ impl Sizes {
     /// Whether each channel has one filter of its own.
     pub fn is_depthwise(&self) -> bool {
         self.groups > 1 && self.groups == self.channels && self.groups == self.filters
+    }
+
+    /// Whether groups may share panels: 2, 4 or 8 filters to each, of no more channels.
+    fn may_share(&self) -> bool {
+        let filters = self.group_filters();
+        self.groups > 1
+            && matches!(filters, 2 | 4 | 8)
+            && (1..=filters).contains(&self.group_channels())
+    }
+
+    /// The taps of a dim whose inputs are there, for result `at`.
+    pub(super) fn taps(&self, d: usize, at: usize) -> Range<usize> {
+        let first = at * self.stride[d];
+        let low = self.before[d].saturating_sub(first).div_ceil(self.dilation[d]);
+        let high = (self.input[d] + self.before[d]).saturating_sub(first);
+        let high = high.div_ceil(self.dilation[d]).min(self.kernel[d]);
+        low.min(high)..high
     }
 
     /// Whether the input is read where it lies: channels last, and nothing beyond it.

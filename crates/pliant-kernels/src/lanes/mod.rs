@@ -34,6 +34,7 @@ pub(crate) use for_isa;
 pub mod neon;
 #[cfg(target_arch = "aarch64")]
 mod neon_math;
+pub mod permute;
 pub mod portable;
 mod portable_math;
 pub mod reduce;

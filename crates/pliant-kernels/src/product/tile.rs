@@ -72,16 +72,24 @@ impl Ahead {
     fn step(&mut self) {
         let mut at = 0;
         while at < self.pace {
-            #[cfg(target_arch = "x86_64")]
-            // SAFETY: a prefetch of any address is harmless, and every machine of this kind has the instruction.
-            unsafe {
-                use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
-                _mm_prefetch::<_MM_HINT_T1>(self.from.wrapping_add(at).cast());
-            }
+            fetch(self.from.wrapping_add(at));
             at += LINE;
         }
         self.from = self.from.wrapping_add(self.pace);
     }
+}
+
+/// Brings a line of the caches into the second level, where the machine has an instruction for it. It need not be readable.
+#[inline(always)]
+pub fn fetch(from: *const u8) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a prefetch of any address is harmless, and every machine of this kind has the instruction.
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_T1>(from.cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = from;
 }
 
 /// A kernel for tiles of one size.

@@ -104,6 +104,13 @@ impl Operands {
             ((0..taps * c.channels).map(|i| at(i % c.channels, i / c.channels)).collect(), 0)
         } else if let Some(form) = c.winograd {
             turned(c, form, at)
+        } else if shared(c) {
+            let panel = |first: usize| (first, (c.filters - first).min(16));
+            let panels = (0..c.filters).step_by(16).map(panel);
+            let places = panels.flat_map(|(first, columns)| {
+                (0..taps * gc).flat_map(move |row| (0..columns).map(move |f| (first + f, row)))
+            });
+            (places.map(|(f, row)| at(f, row)).collect(), gf)
         } else {
             let mut all = Vec::new();
             let mut width = 16;
@@ -215,6 +222,79 @@ fn depthwise(c: &Case) -> bool {
     c.groups > 1 && c.groups == c.channels && c.groups == c.filters
 }
 
+/// Whether groups share panels.
+fn shared(c: &Case) -> bool {
+    let filters = c.filters / c.groups;
+    let few = matches!(filters, 2 | 4 | 8) && (1..=filters).contains(&(c.channels / c.groups));
+    c.groups > 1 && few && c.first == [false; 2]
+}
+
+/// Groups of few filters: how many, and the channels and filters of each.
+fn grouped() -> Vec<Case> {
+    let groups = |groups: usize, channels: usize, filters: usize| Case {
+        groups,
+        channels: groups * channels,
+        filters: groups * filters,
+        ..PLAIN
+    };
+    let four = groups(7, 4, 4);
+    let wide = groups(2, 16, 24);
+    let mut cases = vec![];
+    for (count, channels, filters) in [
+        (32, 4, 4),
+        (17, 2, 2),
+        (5, 8, 8),
+        (9, 1, 2),
+        (3, 1, 8),
+        (5, 3, 8),
+        (2, 3, 4),
+        (3, 5, 3),
+        (4, 4, 1),
+        (2, 8, 4),
+        (3, 16, 16),
+        (2, 20, 33),
+        (2, 40, 70),
+    ] {
+        cases.push(groups(count, channels, filters));
+        let odd = Case { stride: [1, 2, 2], before: [0, 0, 2], ..groups(count, channels, filters) };
+        cases.push(Case { input: [1, 7, 8], ..odd });
+    }
+    for case in [four, wide] {
+        cases.extend([
+            Case { batch: 0, ..case },
+            Case { channels: 0, ..case },
+            Case { input: [1, 0, 9], before: [0, 2, 1], ..case },
+            Case { input: [1, 1, 1], ..case },
+            // Rows and places of results that the kernel sees from outside of the input alone.
+            Case { before: [0, 5, 5], after: [0, 5, 5], ..case },
+            // Several strips of lines, and lines in several parts.
+            Case { batch: 1, input: [1, 37, 14], ..case },
+            Case { batch: 1, input: [1, 3, 200], ..case },
+            Case { batch: 1, input: [1, 2, 131], stride: [1, 1, 3], dilation: [1, 1, 4], ..case },
+            Case { dilation: [1, 2, 3], before: [0, 2, 3], after: [0, 2, 3], ..case },
+            // The second line's first row is before that of the first.
+            Case { dilation: [1, 2, 2], ..case },
+            Case { dilation: [1, 3, 1], before: [0, 2, 1], after: [0, 3, 1], ..case },
+            Case { stride: [1, 3, 2], dilation: [1, 2, 2], input: [1, 11, 13], ..case },
+            Case { stride: [1, 4, 4], input: [1, 11, 13], ..case },
+            Case { kernel: [1; 3], before: [0; 3], after: [0; 3], ..case },
+            Case { kernel: [1; 3], stride: [1, 2, 2], before: [0, 0, 1], ..case },
+            Case { kernel: [1, 2, 5], before: [0, 1, 4], after: [0; 3], ..case },
+            Case { kernel: [1, 1, 3], input: [1, 1, 30], before: [0, 0, 2], after: [0; 3], ..case },
+            Case {
+                input: [5, 4, 6],
+                kernel: [3, 2, 3],
+                stride: [2, 1, 1],
+                dilation: [2, 1, 1],
+                before: [2, 0, 2],
+                after: [1, 1, 0],
+                ..case
+            },
+        ]);
+    }
+    cases
+}
+
 fn cases() -> Vec<Case> {
     let one = Case { kernel: [1; 3], before: [0; 3], after: [0; 3], ..PLAIN };
     let line =
@@ -288,6 +368,7 @@ fn cases() -> Vec<Case> {
             Case { input: [1, 31, 36], channels: 16, filters: 17, ..turned },
         ]
     }));
+    cases.extend(grouped());
     let bare = cases.clone();
     cases.extend(bare.into_iter().map(|c| Case { epilogue: true, ..c }));
     cases
@@ -321,6 +402,11 @@ fn threads_cover_all_results() {
             let case = Case { channels, filters, input, first, epilogue, winograd, ..PLAIN };
             Operands::new(case, true).check(isa, &runtime);
         }
+    }
+    for (groups, filters) in [(33, 4), (3, 48)] {
+        let (channels, batch) = (groups * filters, 3);
+        let case = Case { batch, channels, filters: channels, groups, input: [1, 21, 40], ..PLAIN };
+        Operands::new(case, true).check(isa, &runtime);
     }
 }
 
@@ -366,6 +452,21 @@ fn senseless_sizes_no_memory_and_interrupts_are_statuses() {
     let deep = Case { groups: 4, channels: 4, filters: 4, first: [true, true], ..PLAIN };
     let deep = Operands::new(deep, true);
     assert_eq!(status(&deep.convolution(epilogue), &runtime), STATUS_BAD_ARGUMENTS);
+    // So do groups that share panels, which are those of 2, 4 or 8 filters and no more channels.
+    let few = Operands::new(Case { groups: 3, channels: 6, filters: 6, ..PLAIN }, true);
+    let a = few.convolution(epilogue);
+    assert_eq!(status(&a, &poor), STATUS_NO_MEMORY);
+    assert_eq!(status(&a, &stopped), STATUS_CANCELLED);
+    for bad in [
+        Convolution { x: Image { channel: 2, ..a.x }, ..a },
+        Convolution { out: Image { channel: 2, ..a.out }, ..a },
+        Convolution { width: 4, ..a },
+        Convolution { channels: 9, ..a },
+        Convolution { filters: 9, width: 3, ..a },
+        Convolution { dilation: [1, i64::MAX, 1], ..a },
+    ] {
+        assert_eq!(status(&bad, &runtime), STATUS_BAD_ARGUMENTS, "{bad:?}");
+    }
 }
 
 #[test]

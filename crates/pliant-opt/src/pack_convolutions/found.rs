@@ -68,6 +68,13 @@ impl Convolution {
         self.groups > 1 && self.groups == self.channels && self.groups == self.filters
     }
 
+    /// Whether groups share panels of weights: of 2, 4 or 8 filters and no more channels, where channels come last.
+    pub fn shares_panels(&self) -> bool {
+        let (channels, filters) = (self.channels / self.groups, self.filters / self.groups);
+        let few = matches!(filters, 2 | 4 | 8) && (1..=filters).contains(&channels);
+        self.groups > 1 && self.last && few
+    }
+
     /// How the kernels are turned, where they are: 3 x 3 over enough channels that turning costs little. Turned weights are 16
     /// numbers for 9, and few results take the time of reading them: of 512 channels and filters they would be 16 MB.
     pub fn turned(&self) -> Option<Winograd> {
@@ -193,8 +200,8 @@ fn convolution(
     let some = groups > 0 && filters > 0 && channels > 0;
     let some = some && filters % groups == 0 && channels % groups == 0;
     let some = some && c.kernel.iter().chain(&c.strides).chain(&c.dilation).all(|&k| k > 0);
-    // Groups of few channels are short runs of products; the loops of one filter for a channel want channels last.
-    let wide = groups == 1 || channels / groups.max(1) >= 4 || c.is_depthwise() && last;
+    // Groups of few channels are short runs of products, and what takes them otherwise wants channels last.
+    let wide = last || groups == 1 || channels / groups.max(1) >= 4;
     (known && some && wide && phases::apply(&c)).then_some(c)
 }
 

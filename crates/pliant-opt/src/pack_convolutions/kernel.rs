@@ -128,7 +128,11 @@ fn kernel(p: &Phase, (x, weights, others): (&Tensor, &Tensor, &[Tensor]), out: &
     args.push(address(x));
     args.extend(strides(c, x.shape()));
     args.push(address(weights));
-    args.push(if c.is_depthwise() { te::int(1) } else { weights.shape()[2].clone() });
+    args.push(match c {
+        _ if c.is_depthwise() => te::int(1),
+        _ if c.shares_panels() => te::int(c.filters / c.groups),
+        _ => weights.shape()[2].clone(),
+    });
     args.push(begin);
     args.extend(places.iter().cloned());
     args.push(te::int(i64::from(bias.is_some())));

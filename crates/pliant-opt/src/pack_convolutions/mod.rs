@@ -3,7 +3,8 @@
 //! form of panels that the kernel reads from end to end. A bias for each channel, and `relu` or limits that follow, are
 //! done with the results while the nearest caches hold them, and so is a residual where channels come last. Kernels of 3 x
 //! 3 over 64 channels and more that come last are turned for Winograd's algorithm F(2x2, 3x3), or as the setting `winograd`
-//! says. A transposed convolution is a call for each phase of its strides.
+//! says. Groups of 2, 4 or 8 filters and no more channels share panels. A transposed convolution is a call for each phase of
+//! its strides.
 //!
 //! # Before
 //! With a weight of `[20, 3, 3, 3]` and a bias of `[1, 20, 1, 1]`.
@@ -23,8 +24,8 @@
 //! Nothing. It is of use before [`LegalizeOps`](crate::legalize_ops), and after [`ChannelsLast`](crate::channels_last).
 //!
 //! # Keeps
-//! Convolutions of other types than float32, of weights that are no constants or channels that must yet be checked, those with
-//! one filter for each channel where channels come first, transposed ones with strides and dilations along one dim, kernels
+//! Convolutions of other types than float32, of weights that are no constants or channels that must yet be checked, those in
+//! groups of fewer than 4 channels where channels come first, transposed ones with strides and dilations along one dim, kernels
 //! smaller than their strides or more than 64 phases, and all of them where kernels are switched off.
 //!
 //! # Never
@@ -93,6 +94,7 @@ struct Packing {
     weights: Tensor,
     layout: String,
     groups: i64,
+    shared: bool,
     winograd: Option<Winograd>,
     /// Which phase of a transposed convolution, in which form.
     phase: Option<(usize, PhaseForm)>,
@@ -109,6 +111,7 @@ impl Packing {
             weights: c.weights.clone(),
             layout: c.weight_layout.clone(),
             groups: c.groups,
+            shared: c.shares_panels(),
             winograd: phase.convolution.turned(),
             phase: c.transposed.is_some().then(|| (index, form())),
         }
@@ -118,6 +121,7 @@ impl Packing {
         self.weights.same(&other.weights)
             && self.layout == other.layout
             && self.groups == other.groups
+            && self.shared == other.shared
             && self.winograd == other.winograd
             && self.phase == other.phase
     }

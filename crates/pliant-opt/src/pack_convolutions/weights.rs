@@ -5,7 +5,8 @@ use pliant_tensor::{Tensor, TensorError, Winograd, pack_panels};
 use super::found::Convolution;
 
 /// The panels of `[taps * channels of a group, filters of a group]` for each group, one after the other; `[taps, channels]`
-/// where each channel has a filter of its own; kernels that were turned where that pays.
+/// where each channel has a filter of its own; panels of 16 filters of several groups where these share them; kernels that were
+/// turned where that pays.
 ///
 /// # Errors
 /// Memory.
@@ -32,6 +33,9 @@ pub(super) fn packed(c: &Convolution) -> Result<Tensor, TensorError> {
         return turned(c, form, at);
     }
     let filters = c.filters / c.groups;
+    if c.shares_panels() {
+        return shared(c, taps, at);
+    }
     let (mut all, mut shape) = (Vec::new(), [0; 3]);
     for group in 0..c.groups {
         let mut matrix = Vec::with_capacity((taps * own * filters) as usize);
@@ -46,6 +50,26 @@ pub(super) fn packed(c: &Convolution) -> Result<Tensor, TensorError> {
         all.extend(panels.to_vec::<f32>()?);
     }
     Tensor::from_slice(&[shape[0] * c.groups, shape[1], shape[2]], &all)
+}
+
+/// Filters of a panel that groups share (`pliant_kernels::convolution`).
+const SHARED: i64 = 16;
+
+/// Panels of `[taps * channels of a group, filters]`, one after the other; the last has as many filters as are left.
+fn shared(
+    c: &Convolution,
+    taps: i64,
+    at: impl Fn(i64, i64, i64) -> f32,
+) -> Result<Tensor, TensorError> {
+    let own = c.channels / c.groups;
+    let mut all = Vec::with_capacity((taps * own * c.filters) as usize);
+    for first in (0..c.filters).step_by(SHARED as usize) {
+        let panel = first..c.filters.min(first + SHARED);
+        for (tap, channel) in (0..taps).flat_map(|tap| (0..own).map(move |q| (tap, q))) {
+            all.extend(panel.clone().map(|filter| at(filter, channel, tap)));
+        }
+    }
+    Tensor::from_slice(&[all.len() as i64], &all)
 }
 
 /// The panels of `[numbers * channels, filters]` of kernels that were turned; `at` is the weight of a filter, a channel and a tap.

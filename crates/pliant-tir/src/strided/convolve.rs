@@ -100,8 +100,8 @@ pub(super) const ARGS: &[Arg] = {
 const _: () = assert!(ARGS.len() == 46, "the kernel takes 46 arguments");
 
 /// The factors of how many weights there are: groups, panels of each, taps, channels of a group, columns of a panel. Where
-/// each channel has a filter of its own the panels have one column, and these are all the weights there are. Kernels that were
-/// turned have one or three taps more in both dims.
+/// each channel has a filter of its own the panels have one column, and these are all the weights there are, as where
+/// groups share panels and have one of all their filters. Kernels that were turned have one or three taps more in both dims.
 fn panels(f: &mut PrimFunc, args: &[Expr]) -> Vec<Expr> {
     let one = f.int(1);
     // The bounds of the arguments are asserted; a group count of 0 must not be divided by before.

@@ -1,0 +1,252 @@
+//! Convolution in groups of few filters: a vector has neighbouring filters, of one group or of several, and up to 14 results along
+//! a line share what is loaded of the weights.
+//!
+//! Where a vector has the filters of several groups, each lane wants a channel of its own group: inputs are permuted once for each
+//! channel of a group, when they are copied to where a line of results finds them with their margins (`ring`), and then
+//! serve all taps. Where the filters are those of one group each input goes to all lanes. The sums stay in registers over all taps,
+//! which tiles of products do not do (`implicit`): those add to results once for each tap, a tile of six rows at a time.
+//!
+//! | module | owns |
+//! |---|---|
+//! | `cut` | which filters are computed together |
+//! | `ring` | inputs near the processor |
+//! | `tile` | sums |
+
+mod cut;
+mod ring;
+mod tile;
+
+use std::ops::Range;
+
+use pliant_exec::abi::{KernelRuntime, STATUS_NO_MEMORY, STATUS_OK};
+
+use super::Convolution;
+use super::shape::Sizes;
+use crate::epilogue::{Place, finish};
+use crate::isa::Isa;
+use crate::lanes::for_isa;
+use crate::lanes::permute::Permute;
+use crate::product::share::{UNIT, part, share};
+use cut::{Block, Cut};
+use ring::Ring;
+use tile::{Line, most};
+
+/// Lines of a piece, about: each piece fills a ring anew.
+const LINES: usize = 16;
+/// Lines of a piece at least, and pieces that are then made: eight for each of two threads.
+const LEAST_LINES: usize = 4;
+const PIECES: usize = 16;
+
+/// What all pieces share.
+struct Work<'a> {
+    c: &'a Convolution,
+    s: &'a Sizes,
+    cut: Cut,
+    ring: Ring,
+    /// Parts of a line, and of an image's lines.
+    parts: usize,
+    strips: usize,
+}
+
+/// Some lines of a part of the results of a block of filters.
+struct Piece<'a> {
+    w: &'a Work<'a>,
+    block: Block,
+    batch: usize,
+    z: usize,
+    ys: Range<usize>,
+    xs: Range<usize>,
+    ring: *mut f32,
+    /// Weights, and from row to row.
+    weights: *const f32,
+    next: usize,
+}
+
+/// Whether this serves a convolution: whose groups share panels, or have one of their own of so few columns.
+pub(super) fn applies(c: &Convolution, s: &Sizes) -> bool {
+    let last = c.x.channel == 1 && c.out.channel == 1;
+    s.groups > 1 && last && (s.shared || c.width <= 32)
+}
+
+/// The convolution; channels of input and results come last.
+///
+/// # Safety
+/// The machine has `isa`. All elements are valid; the results overlap no operand.
+pub(super) unsafe fn run(isa: Isa, runtime: &KernelRuntime, c: &Convolution, s: &Sizes) -> i64 {
+    let (line, lanes) = for_isa!(isa, line(p: &Piece<'_>, y: usize, new: Range<usize>));
+    let cut = Cut::new(c, s, lanes);
+    let least = most(lanes, 1);
+    let Some((ring, parts)) = Ring::new(s, &cut, lanes, least) else { return STATUS_NO_MEMORY };
+    let Some(elements) = ring.elements(s.kernel[0]) else { return STATUS_NO_MEMORY };
+    // Weights of filters that do not fill a vector follow.
+    let rows = s.kernel.iter().product::<usize>() * s.group_channels();
+    let bytes = rows.checked_mul(lanes).and_then(|own| own.checked_add(elements));
+    let Some(bytes) = bytes.and_then(|all| all.checked_mul(size_of::<f32>())) else {
+        return STATUS_NO_MEMORY;
+    };
+    let others = s.batch * s.output[0] * parts * cut.count();
+    let strips = s.output[1].div_ceil(LINES).max(PIECES.div_ceil(others));
+    let strips = strips.min(s.output[1].div_ceil(LEAST_LINES));
+    let w = Work { c, s, cut, ring, parts, strips };
+    let piece = |index: usize| {
+        // SAFETY: the runtime lives; the block is given back below, on this thread.
+        let memory = unsafe { (runtime.alloc_workspace)(bytes as u64) }.cast::<f32>();
+        if memory.is_null() {
+            return STATUS_NO_MEMORY;
+        }
+        let mut p = w.piece(index, memory);
+        // SAFETY: the memory has room; the caller's promise; pieces write disjoint results.
+        let status = unsafe {
+            p.whole_weights(rows, lanes, memory.wrapping_add(elements));
+            p.run(line)
+        };
+        // SAFETY: as above.
+        unsafe { (runtime.free_workspace)(memory.cast()) };
+        status
+    };
+    let pieces = others * strips;
+    let macs = rows.saturating_mul(s.filters).saturating_mul(s.pixels()).saturating_mul(s.batch);
+    // SAFETY: the caller's promise; the kernels do not unwind.
+    unsafe { share(runtime, pieces, macs / UNIT / pieces, &piece) }
+}
+
+impl Work<'_> {
+    /// Piece `index`: blocks of filters first, whose inputs and results are neighbours.
+    fn piece(&self, index: usize, ring: *mut f32) -> Piece<'_> {
+        let (rest, block) = (index / self.cut.count(), index % self.cut.count());
+        let (rest, along) = (rest / self.parts, rest % self.parts);
+        let (rest, strip) = (rest / self.strips, rest % self.strips);
+        let [depth, height, width] = self.s.output;
+        let block = self.cut.block(block);
+        Piece {
+            w: self,
+            block,
+            batch: rest / depth,
+            z: rest % depth,
+            ys: part(height, 1, strip, self.strips),
+            xs: part(width, 1, along, self.parts),
+            ring,
+            weights: self.c.weights.wrapping_add(block.weights),
+            next: block.next,
+        }
+    }
+}
+
+impl Piece<'_> {
+    /// Copies weights that do not fill a vector to `to`, with zeros after them.
+    ///
+    /// # Safety
+    /// Room for `rows` vectors. The weights are valid.
+    unsafe fn whole_weights(&mut self, rows: usize, lanes: usize, to: *mut f32) {
+        if !self.w.s.shared || self.block.filters >= lanes {
+            return;
+        }
+        for row in 0..rows {
+            let from = self.weights.wrapping_add(row * self.next);
+            let to = to.wrapping_add(row * lanes);
+            // SAFETY: the caller's promise.
+            unsafe {
+                to.write_bytes(0, lanes);
+                from.copy_to_nonoverlapping(to, self.block.filters);
+            }
+        }
+        (self.weights, self.next) = (to, lanes);
+    }
+
+    /// All lines, from the first on: each finds rows in the ring that the ones before it put there.
+    ///
+    /// # Safety
+    /// As for [`run`]; `line` is [`line`] with the machine's instructions.
+    unsafe fn run(&self, line: unsafe fn(&Piece<'_>, usize, Range<usize>)) -> i64 {
+        let (c, s) = (self.w.c, self.w.s);
+        let epilogue = (c.has_epilogue != 0).then_some(&c.epilogue);
+        let mut filled = 0;
+        for y in self.ys.clone() {
+            // All inputs from the first tap to the last, since another line's taps may be those between.
+            let (first, margin) = (y * s.stride[1], s.before[1]);
+            let last = (first + self.w.ring.rows).min(margin + s.input[1]);
+            let new = first.max(margin).max(filled)..last;
+            filled = filled.max(new.end);
+            // SAFETY: the caller's promise.
+            let status = unsafe {
+                line(self, y, new);
+                let row = (self.z * s.output[1] + y) * s.output[2] + self.xs.start;
+                let place = Place { batch: self.batch, row, column: self.block.filter };
+                let size = (self.xs.len(), self.block.filters);
+                finish(epilogue, self.out(y), c.out.pixel[2] as isize, size, place)
+            };
+            if status != STATUS_OK {
+                return status;
+            }
+        }
+        STATUS_OK
+    }
+
+    /// The first result of a line.
+    fn out(&self, y: usize) -> *mut f32 {
+        let out = &self.w.c.out;
+        let at = out.offset(self.batch, [self.z, y, self.xs.start]);
+        out.data.wrapping_offset(at).wrapping_add(self.block.filter)
+    }
+}
+
+/// Puts the rows of inputs `new`, counted from the first margin, into the ring, and computes a line of results.
+///
+/// # Safety
+/// The machine has the instructions, and the caller has enabled them. As for [`run`].
+#[inline(always)]
+unsafe fn line<L: Permute>(p: &Piece<'_>, y: usize, new: Range<usize>) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if p.w.cut.is_spread() {
+            form::<L, 1, true>(p, y, new);
+        } else if p.block.vectors == 1 {
+            form::<L, 1, false>(p, y, new);
+        } else {
+            form::<L, 2, false>(p, y, new);
+        }
+    }
+}
+
+/// # Safety
+/// As for [`line`].
+#[inline(always)]
+unsafe fn form<L: Permute, const V: usize, const SPREAD: bool>(
+    p: &Piece<'_>,
+    y: usize,
+    new: Range<usize>,
+) {
+    let Work { c, s, ring, .. } = p.w;
+    let taps = [s.taps(0, p.z), s.taps(1, y)];
+    for z in taps[0].clone() {
+        let plane = p.z * s.stride[0] + z * s.dilation[0] - s.before[0];
+        for row in new.clone() {
+            let from = c.x.data.wrapping_offset(c.x.offset(p.batch, [plane, row - s.before[1], 0]));
+            let to = p.ring.wrapping_add((z * ring.rows + row % ring.rows) * ring.row());
+            // SAFETY: the row is one of the input; the ring has room.
+            unsafe { ring.fill::<L, SPREAD>((c, s), from, &p.block, p.xs.start, to) };
+        }
+    }
+    let first = (y * s.stride[1] + taps[1].start * s.dilation[1]) % ring.rows;
+    let line = Line {
+        ring,
+        inputs: p.ring.cast_const(),
+        first,
+        taps,
+        kernel: s.kernel,
+        dilation: [s.dilation[1], s.dilation[2]],
+        stride: s.stride[2],
+        channels: s.group_channels(),
+        weights: p.weights,
+        next: p.next,
+        out: p.out(y),
+        pixel: c.out.pixel[2] as isize,
+        filters: p.block.filters,
+    };
+    let count = p.xs.len().div_ceil(most(L::N, V));
+    for tile in 0..count {
+        let xs = part(p.xs.len(), 1, tile, count);
+        // SAFETY: the ring has the inputs; the caller's promise.
+        unsafe { tile::run::<L, V, SPREAD>(&line, xs.start, xs.len()) };
+    }
+}

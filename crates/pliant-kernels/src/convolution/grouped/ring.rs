@@ -1,0 +1,219 @@
+//! The rows of inputs that a line of results sees, near the processor and with their margins: as many as the kernel is high, of
+//! which the next line's take the places of those that it sees no more.
+//!
+//! A row is cells of [`CELL`] channels, or of a vector each of whose lanes has one channel of its group. The cells of neighbouring
+//! results are neighbours for each tap: with steps of `s` those of the first of every `s` pixels come first, then those of the
+//! second. So one loop, whose addresses the compiler knows, serves all strides, dilations and margins.
+
+use std::ops::Range;
+
+use super::super::Convolution;
+use super::super::shape::Sizes;
+use super::cut::{Block, Cut};
+use crate::lanes::permute::{MOST, Permute};
+use crate::product::tile::fetch;
+
+/// Inputs of a pixel that lie together, where they are not spread over the lanes of a vector.
+pub(super) const CELL: usize = 16;
+/// Channels of a group whose filters share a vector, at most.
+const SPREAD: usize = 8;
+/// Elements of a ring at most, where results along a line are few enough: half of a small first-level cache.
+const NEAR: usize = 6 * 1024;
+
+/// How a ring lies in memory.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ring {
+    /// Elements of a cell.
+    cell: usize,
+    /// Cells of a pixel.
+    pub planes: usize,
+    /// Parts that a row's pixels are in by their place in a step, and cells of each.
+    phases: usize,
+    pub count: usize,
+    /// Elements of the cells of one place of all pixels.
+    pub plane: usize,
+    /// Rows of the kernel's second dim.
+    pub rows: usize,
+    /// Channels that a vector of filters reads, where they are spread.
+    inputs: usize,
+    /// The channel of each lane, for each channel of a group.
+    order: [[u32; MOST]; SPREAD],
+}
+
+/// Pixels of a row of inputs that go into the ring.
+#[derive(Clone, Copy)]
+struct Pixels {
+    from: *const f32,
+    /// From pixel to pixel, and to the row that goes there for the next line, which is fetched meanwhile.
+    step: isize,
+    next: isize,
+    count: usize,
+}
+
+impl Ring {
+    /// For vectors of so many lanes and lines of at least `least` results; and into how many parts lines are cut.
+    pub fn new(s: &Sizes, cut: &Cut, lanes: usize, least: usize) -> Option<(Ring, usize)> {
+        let own = s.group_channels();
+        let reach = (s.kernel[2] - 1).checked_mul(s.dilation[2])?;
+        let (cell, planes) =
+            if cut.is_spread() { (lanes, own) } else { (CELL, own.div_ceil(CELL)) };
+        let rows = (s.kernel[1] - 1).checked_mul(s.dilation[1])?.checked_add(1)?;
+        let phases = s.stride[2].min(reach + 1);
+        let more = reach / s.stride[2];
+        let pixel = [cell, planes, phases, rows, s.kernel[0]];
+        let pixel = pixel.into_iter().try_fold(1usize, usize::checked_mul)?;
+        let near = (NEAR / pixel.max(1)).saturating_sub(more);
+        let parts = s.output[2].div_ceil(near.max(least));
+        let count = s.output[2].div_ceil(parts).checked_add(more)?;
+        let mut order = [[0; MOST]; SPREAD];
+        if cut.is_spread() {
+            for (channel, order) in order.iter_mut().enumerate().take(own) {
+                for (lane, from) in order.iter_mut().enumerate().take(lanes) {
+                    *from = (lane / s.group_filters() * own + channel) as u32;
+                }
+            }
+        }
+        let plane = phases.checked_mul(count)?.checked_mul(cell)?;
+        let inputs = lanes / s.group_filters() * own;
+        Some((Ring { cell, planes, phases, count, plane, rows, inputs, order }, parts))
+    }
+
+    /// Elements of a row.
+    pub fn row(&self) -> usize {
+        self.planes * self.plane
+    }
+
+    /// Elements of so many planes of rows.
+    pub fn elements(&self, depth: usize) -> Option<usize> {
+        let all = [self.planes, self.plane, self.rows, depth];
+        all.into_iter().try_fold(1usize, usize::checked_mul)
+    }
+
+    /// Writes one row of inputs: that with the first pixel of a line at `from`, as the result `x` and those after it see it.
+    ///
+    /// # Safety
+    /// The machine has the instructions, and the caller has enabled them. The row has room at `to`; the inputs are valid.
+    #[inline(always)]
+    pub unsafe fn fill<L: Permute, const SPREAD: bool>(
+        &self,
+        (c, s): (&Convolution, &Sizes),
+        from: *const f32,
+        block: &Block,
+        x: usize,
+        to: *mut f32,
+    ) {
+        let pixel = c.x.pixel[2] as isize;
+        let (step, before) = (s.stride[2], s.before[2]);
+        let from = from.wrapping_add(block.channel);
+        for phase in 0..self.phases {
+            let first = x * step + phase;
+            let low = before.saturating_sub(first).div_ceil(step).min(self.count);
+            let high = (s.input[2] + before).saturating_sub(first).div_ceil(step);
+            let high = high.clamp(low, self.count);
+            let to = to.wrapping_add(phase * self.count * self.cell);
+            // SAFETY: the caller's promise; the pixels from `low` to `high` are inputs.
+            unsafe {
+                self.zeros(to, 0..low);
+                self.zeros(to, high..self.count);
+                let place = (first + low * step).wrapping_sub(before) as isize;
+                let from = from.wrapping_offset(place * pixel);
+                let to = to.wrapping_add(low * self.cell);
+                let next = c.x.pixel[1] as isize * s.stride[1] as isize;
+                let pixels = Pixels { from, step: step as isize * pixel, next, count: high - low };
+                if SPREAD {
+                    self.spread::<L>(s, pixels, block, to);
+                } else {
+                    self.copied::<L>(s, pixels, to);
+                }
+            }
+        }
+    }
+
+    /// Margins.
+    ///
+    /// # Safety
+    /// As for [`Ring::fill`].
+    #[inline(always)]
+    unsafe fn zeros(&self, to: *mut f32, places: Range<usize>) {
+        if places.is_empty() {
+            return;
+        }
+        for plane in 0..self.planes {
+            let to = to.wrapping_add(plane * self.plane + places.start * self.cell);
+            // SAFETY: the caller's promise.
+            unsafe { to.write_bytes(0, places.len() * self.cell) };
+        }
+    }
+
+    /// The cells of pixels from the first on, one for each channel of a group.
+    ///
+    /// # Safety
+    /// As for [`Ring::fill`].
+    #[inline(always)]
+    unsafe fn spread<L: Permute>(&self, s: &Sizes, from: Pixels, block: &Block, to: *mut f32) {
+        let inputs = self.inputs.min(s.channels - block.channel);
+        // SAFETY: the caller's promise; no channel after the last is read.
+        unsafe {
+            match (self.planes, inputs == L::N) {
+                (2, true) => self.ordered::<L, 2, true>(from, L::N, to),
+                (4, true) => self.ordered::<L, 4, true>(from, L::N, to),
+                (8, true) => self.ordered::<L, 8, true>(from, L::N, to),
+                (1, false) => self.ordered::<L, 1, false>(from, inputs, to),
+                _ => self.ordered::<L, 0, false>(from, inputs, to),
+            }
+        }
+    }
+
+    /// As many planes as `PLANES`, or all where it is 0.
+    ///
+    /// # Safety
+    /// As for [`Ring::fill`]; `inputs` elements of each pixel are valid.
+    #[inline(always)]
+    unsafe fn ordered<L: Permute, const PLANES: usize, const WHOLE: bool>(
+        &self,
+        pixels: Pixels,
+        inputs: usize,
+        mut to: *mut f32,
+    ) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let mut orders = [L::order(&self.order[0]); SPREAD];
+            for (order, of) in orders.iter_mut().zip(&self.order) {
+                *order = L::order(of);
+            }
+            let (next, planes) = (self.plane, if PLANES > 0 { PLANES } else { self.planes });
+            let mut from = pixels.from;
+            for _ in 0..pixels.count {
+                fetch(from.wrapping_offset(pixels.next).cast());
+                let x = if WHOLE { L::load(from) } else { L::load_first(from, inputs) };
+                for (plane, &order) in orders.iter().enumerate().take(planes) {
+                    x.permute(order).store(to.wrapping_add(plane * next));
+                }
+                (from, to) = (from.wrapping_offset(pixels.step), to.wrapping_add(L::N));
+            }
+        }
+    }
+
+    /// The cells of pixels as they are; what is beyond the last channel is never read.
+    ///
+    /// # Safety
+    /// As for [`Ring::fill`].
+    #[inline(always)]
+    unsafe fn copied<L: Permute>(&self, s: &Sizes, pixels: Pixels, to: *mut f32) {
+        let own = s.group_channels();
+        for at in 0..pixels.count {
+            let from = pixels.from.wrapping_offset(at as isize * pixels.step);
+            let to = to.wrapping_add(at * CELL);
+            for channel in (0..own).step_by(L::N) {
+                let (from, left) = (from.wrapping_add(channel), own - channel);
+                let to = to.wrapping_add(channel / CELL * self.plane + channel % CELL);
+                fetch(from.wrapping_offset(pixels.next).cast());
+                // SAFETY: the caller's promise.
+                unsafe {
+                    let x = if left >= L::N { L::load(from) } else { L::load_first(from, left) };
+                    x.store(to);
+                }
+            }
+        }
+    }
+}

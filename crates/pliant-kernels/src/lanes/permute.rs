@@ -1,0 +1,138 @@
+//! Lanes in another order.
+
+use super::Lanes;
+use super::portable::Array;
+
+/// Lanes that [`Permute::permute`] may be told to take: as many as the widest vector has.
+pub const MOST: usize = 16;
+
+/// Vectors whose lanes can be taken in any order.
+pub trait Permute: Lanes<Elem = f32> {
+    /// An order, in a register.
+    type Order: Copy;
+
+    /// Lane `i` is to be lane `from[i]`: all of the first `N` numbers are below `N`, and the others are not read.
+    ///
+    /// # Safety
+    /// The machine has the instructions, here and below.
+    unsafe fn order(from: &[u32; MOST]) -> Self::Order;
+
+    /// The lanes of `self` in that order.
+    ///
+    /// # Safety
+    /// As for [`Permute::order`].
+    unsafe fn permute(self, order: Self::Order) -> Self;
+}
+
+impl Permute for Array<f32, 4> {
+    type Order = [u32; 4];
+
+    #[inline(always)]
+    unsafe fn order(from: &[u32; MOST]) -> [u32; 4] {
+        [from[0], from[1], from[2], from[3]]
+    }
+
+    #[inline(always)]
+    unsafe fn permute(self, [a, b, c, d]: [u32; 4]) -> Self {
+        let x = self.0;
+        Array([x[a as usize % 4], x[b as usize % 4], x[c as usize % 4], x[d as usize % 4]])
+    }
+}
+
+#[cfg(target_arch = "aarch64")]
+impl Permute for super::neon::F32x4 {
+    type Order = std::arch::aarch64::uint8x16_t;
+
+    #[inline(always)]
+    unsafe fn order(from: &[u32; MOST]) -> Self::Order {
+        use std::arch::aarch64::*;
+        // SAFETY: every AArch64 machine has these instructions; four numbers are there.
+        unsafe {
+            // The bytes of lane `i` are `4 * i` to `4 * i + 3`.
+            let first = vmulq_n_u32(vld1q_u32(from.as_ptr()), 0x0404_0404);
+            vreinterpretq_u8_u32(vaddq_u32(first, vdupq_n_u32(0x0302_0100)))
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn permute(self, order: Self::Order) -> Self {
+        use std::arch::aarch64::*;
+        // SAFETY: as above.
+        unsafe {
+            let lanes = vqtbl1q_u8(vreinterpretq_u8_f32(self.0), order);
+            super::neon::F32x4(vreinterpretq_f32_u8(lanes))
+        }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+mod x86 {
+    use std::arch::x86_64::*;
+
+    use super::super::x86::{F32x8, F32x16};
+    use super::{MOST, Permute};
+
+    impl Permute for F32x16 {
+        type Order = __m512i;
+
+        #[inline(always)]
+        unsafe fn order(from: &[u32; MOST]) -> __m512i {
+            // SAFETY: the caller's promise, here and below; 16 numbers are there.
+            unsafe { _mm512_loadu_si512(from.as_ptr().cast()) }
+        }
+
+        #[inline(always)]
+        unsafe fn permute(self, order: __m512i) -> Self {
+            // SAFETY: as above.
+            unsafe { F32x16(_mm512_permutexvar_ps(order, self.0)) }
+        }
+    }
+
+    impl Permute for F32x8 {
+        type Order = __m256i;
+
+        #[inline(always)]
+        unsafe fn order(from: &[u32; MOST]) -> __m256i {
+            // SAFETY: as above, of eight numbers.
+            unsafe { _mm256_loadu_si256(from.as_ptr().cast()) }
+        }
+
+        #[inline(always)]
+        unsafe fn permute(self, order: __m256i) -> Self {
+            // SAFETY: as above.
+            unsafe { F32x8(_mm256_permutevar8x32_ps(self.0, order)) }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::isa::available;
+
+    /// # Safety
+    /// The machine has the instructions; there are [`MOST`] elements of each.
+    #[inline(always)]
+    unsafe fn one<L: Permute>(order: &[u32; MOST], from: *const f32, to: *mut f32) {
+        // SAFETY: the caller's promise.
+        unsafe { L::load(from).permute(L::order(order)).store(to) }
+    }
+
+    #[test]
+    fn each_lane_is_the_one_that_the_order_tells() {
+        let from: [f32; MOST] = std::array::from_fn(|i| i as f32 + 0.5);
+        for isa in available() {
+            let (run, n) = for_isa!(isa, one(order: &[u32; MOST], from: *const f32, to: *mut f32));
+            for step in 0..2 * n {
+                let order: [u32; MOST] =
+                    std::array::from_fn(|i| ((i * step + step / 3) % n) as u32);
+                let mut to = [0f32; MOST];
+                // SAFETY: the machine has the instructions, and each has 16 elements.
+                unsafe { run(&order, from.as_ptr(), to.as_mut_ptr()) };
+                for (&lane, &of) in to.iter().zip(&order).take(n) {
+                    assert_eq!(lane, from[of as usize], "{isa:?} {order:?}");
+                }
+            }
+        }
+    }
+}
