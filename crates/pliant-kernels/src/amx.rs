@@ -6,7 +6,7 @@
 //! lies. B is packed in words: four rows of k of bytes, or two of bfloat16, are neighbours, so that panels packed for other
 //! instructions are read as they are. What a last step lacks comes from copies that end in zeros.
 //!
-//! Measured from the first-level cache: 8 to 10 times the peak of float32 with bfloat16, 16 to 20 times with bytes.
+//! Measured from the first-level cache: 8 to 10 times the peak of float32 with bfloat16, 14 to 16 times with bytes.
 //!
 //! The registers belong to a thread that asks for them ([`Tiles`]); a process asks the system for leave first
 //! ([`is_available`]).

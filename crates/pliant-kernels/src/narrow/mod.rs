@@ -32,7 +32,7 @@ use crate::isa::{Isa, isa};
 use crate::lanes::for_isa;
 use crate::product::packed::steps;
 use crate::product::rows::slivers;
-use crate::product::share::{Cut, cut, part, share};
+use crate::product::share::{Cut, PIECES, cut, part, share};
 use crate::product::tile::{Ahead, Element, ROWS, Tile};
 pub use call::{pliant_product_bfloat16_f32, pliant_product_bytes_f32, pliant_product_nibbles_f32};
 pub use format::Format;
@@ -46,8 +46,6 @@ const DEPTH: usize = 128;
 const DEEP: usize = 1024;
 /// Rows at most that share a slice: with [`DEEP`] of A, 1 MB.
 const ROW_BLOCK: usize = 44 * ROWS;
-/// Pieces that many rows are cut into by panels alone, so that each panel is widened once.
-const PIECES: usize = 8;
 /// Products of bfloat16 that tile registers add in the time of one of float32.
 const TILES_FAST: usize = 8;
 /// Rows of a block in tile registers.
