@@ -205,8 +205,12 @@ def test_operator_on_data_types(name: str) -> None:
         model = pliant.compile(module, exec_mode=("bytecode", "compiled")[seed % 2])
         rng = np.random.default_rng(seed)
         for k, sizes in enumerate(size_sets(case, rng)[:4]):
-            # Where an infinite number takes part, the order of a Fourier transform's sums tells NaN from infinities.
-            inputs = inputs_of(case, sizes, rng, wild=k % 2 == 1 and not case.expr.startswith("R.signal."))
+            # Where an infinite number takes part, the order of a Fourier transform's sums tells NaN from infinities; and what a
+            # query does not see reaches it in loops alone, which float64 gets (docs/numerics.md).
+            differs = case.expr.startswith("R.signal.") or (
+                case.expr.startswith("R.nn.attention") and dtype != "float64"
+            )
+            inputs = inputs_of(case, sizes, rng, wild=k % 2 == 1 and not differs)
             where = f"{case.expr} of {dtype} at {sizes}: {inputs}"
             got, want = outcome(model, inputs), outcome(lambda *a, m=module: interpret(m, *a), inputs)
             if isinstance(got, str) or isinstance(want, str):
