@@ -40,17 +40,8 @@ use pliant_pass::{ModulePass, PassContext, PassError, Writers};
 use pliant_tensor::Tensor;
 use rustc_hash::FxHashMap;
 
-use crate::products::PERMUTE;
+use crate::products::{CONVOLUTIONS, PERMUTE};
 
-/// By dims, ordinary ones and then those that are transposed.
-const CONVOLUTIONS: [Op; 6] = [
-    Op("relax.nn.conv1d"),
-    Op("relax.nn.conv2d"),
-    Op("relax.nn.conv3d"),
-    Op("relax.nn.conv1d_transpose"),
-    Op("relax.nn.conv2d_transpose"),
-    Op("relax.nn.conv3d_transpose"),
-];
 const POOLS: [Op; 9] = [
     Op("relax.nn.max_pool1d"),
     Op("relax.nn.max_pool2d"),

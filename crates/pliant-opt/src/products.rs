@@ -19,6 +19,16 @@ pub const ADD: Op = Op("relax.add");
 /// `R.permute_dims(x, axes)`.
 pub const PERMUTE: Op = Op("relax.permute_dims");
 
+/// Convolutions by dims, ordinary ones and then those that are transposed.
+pub const CONVOLUTIONS: [Op; 6] = [
+    Op("relax.nn.conv1d"),
+    Op("relax.nn.conv2d"),
+    Op("relax.nn.conv3d"),
+    Op("relax.nn.conv1d_transpose"),
+    Op("relax.nn.conv2d_transpose"),
+    Op("relax.nn.conv3d_transpose"),
+];
+
 /// A product of what these match.
 pub fn product(a: &Pattern, b: &Pattern) -> Pattern {
     is_op(MATMUL).call([a.clone(), b.clone()])

@@ -33,23 +33,17 @@ use pliant_pass::rewrite::reachable_seqs;
 use pliant_pass::{ModulePass, PassContext, PassError, Writers};
 
 use crate::names::NULL_VALUE;
-use crate::products::{LINEAR, MATMUL};
+use crate::products::{CONVOLUTIONS, LINEAR, MATMUL};
 
 const CAST: Op = Op("relax.astype");
 
+/// Beside convolutions, the operators whose kernels take float32.
+const OTHERS: [Op; 4] = [MATMUL, LINEAR, Op("relax.nn.attention"), Op("relax.nn.attention_bias")];
+
 /// The operators whose kernels take float32.
-const WIDENED: [Op; 10] = [
-    MATMUL,
-    LINEAR,
-    Op("relax.nn.conv1d"),
-    Op("relax.nn.conv2d"),
-    Op("relax.nn.conv3d"),
-    Op("relax.nn.conv1d_transpose"),
-    Op("relax.nn.conv2d_transpose"),
-    Op("relax.nn.conv3d_transpose"),
-    Op("relax.nn.attention"),
-    Op("relax.nn.attention_bias"),
-];
+fn widened_ops() -> impl Iterator<Item = Op> {
+    OTHERS.into_iter().chain(CONVOLUTIONS)
+}
 
 /// See the module's documentation.
 pub struct WidenProducts;
@@ -64,7 +58,7 @@ impl ModulePass for WidenProducts {
             return Ok(module);
         }
         let writers = Writers::of(&module);
-        let roots: Vec<Pattern> = WIDENED.iter().map(|&op| is_op(op).call_any([])).collect();
+        let roots: Vec<Pattern> = widened_ops().map(|op| is_op(op).call_any([])).collect();
         let rules = RuleSet::new(roots.clone(), ctx.ops)?;
         update_each_relax(&mut module, ctx, |_, func| {
             if !has_halves(func) {
@@ -90,7 +84,9 @@ fn has_halves(func: &Function) -> bool {
         let blocks = &func.seq(seq).blocks;
         let mut bindings = blocks.iter().flat_map(|&b| &func.block(b).bindings);
         bindings.any(|b| match func.expr(b.value) {
-            ExprData::Call { callee: Callee::Op(op), args, .. } if WIDENED.contains(op) => {
+            ExprData::Call { callee: Callee::Op(op), args, .. }
+                if widened_ops().any(|o| o == *op) =>
+            {
                 func.list(*args).first().is_some_and(|&x| is_half(func.ty(x).dtype()))
             }
             _ => false,

@@ -10,16 +10,8 @@ use rustc_hash::FxHashSet;
 
 use super::phases;
 use crate::finish::{Activation, Readers, scalar};
+use crate::products::CONVOLUTIONS;
 
-/// By dims, ordinary ones and then those that are transposed.
-const OPS: [Op; 6] = [
-    Op("relax.nn.conv1d"),
-    Op("relax.nn.conv2d"),
-    Op("relax.nn.conv3d"),
-    Op("relax.nn.conv1d_transpose"),
-    Op("relax.nn.conv2d_transpose"),
-    Op("relax.nn.conv3d_transpose"),
-];
 const ADD: Op = Op("relax.add");
 
 /// Channels and filters from which Winograd's algorithm pays.
@@ -144,7 +136,7 @@ fn convolution(
     winograd: Option<Winograd>,
 ) -> Option<Convolution> {
     let (op, args, attrs) = call(func, binding.value)?;
-    let place = OPS.iter().position(|&o| o == op)?;
+    let place = CONVOLUTIONS.iter().position(|&o| o == op)?;
     let (dims, transposed) = (place % 3 + 1, place >= 3);
     let (x, weights) = (args[0], constant(func, args[1])?);
     let float = |e: Expr| func.ty(e).dtype() == Some(DType::Float32);
