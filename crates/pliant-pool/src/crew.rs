@@ -7,13 +7,16 @@ use std::time::{Duration, Instant};
 use crossbeam_utils::CachePadded;
 
 use crate::affinity::Placement;
-use crate::board::{Board, Job};
+use crate::board::Board;
 use crate::fork;
 use crate::held_up::HeldUp;
-use crate::sync::{AtomicBool, Ordering};
+use crate::slot::Job;
+use crate::sync::{AtomicBool, AtomicUsize, Ordering};
 
 /// Chunks per thread: enough that a thread held up by other programs is relieved of most of its share.
-const CHUNKS_PER_THREAD: usize = 4;
+const CHUNKS_PER_THREAD: i64 = 4;
+/// A loop of fewer grains per thread than this has one chunk for each: its share is run sooner than others could come for a part.
+const WORTH_CUTTING: i64 = 8;
 /// How long an idle worker spins before it parks. Spinning covers the gaps between the loops of one run.
 const SPIN: Duration = Duration::from_micros(200);
 /// A loop of fewer grains than this (a grain is about a microsecond) does not wait for parked workers: waking one
@@ -26,6 +29,8 @@ struct Shared {
     board: Board,
     /// Held by the thread whose loop is on the board.
     busy: CachePadded<AtomicBool>,
+    /// About how many workers sleep.
+    sleepers: CachePadded<AtomicUsize>,
     shutdown: AtomicBool,
     placements: Box<[Placement]>,
 }
@@ -45,8 +50,9 @@ impl Crew {
     pub(crate) fn new(count: usize) -> Crew {
         fork::watch();
         let shared = Arc::new(Shared {
-            board: Board::new(),
+            board: Board::new(count),
             busy: CachePadded::new(AtomicBool::new(false)),
+            sleepers: CachePadded::new(AtomicUsize::new(0)),
             shutdown: AtomicBool::new(false),
             placements: (0..count).map(|_| Placement::default()).collect(),
         });
@@ -89,19 +95,20 @@ impl Crew {
             // SAFETY: the caller's promise.
             return unsafe { (job.body)(job.context, 0, job.extent) };
         }
-        if shared.board.sleepers() == self.workers.len() && grains < WORTH_WAKING {
+        let threads = self.workers.len() + 1;
+        if shared.sleepers.load(Ordering::Relaxed) == self.workers.len() && grains < WORTH_WAKING {
             // Not worth waiting for, but the next loop will find the workers awake.
-            self.wake();
+            (1..threads)
+                .filter(|&thread| shared.board.slot(thread).rouse())
+                .for_each(|thread| self.wake(thread));
             shared.busy.store(false, Ordering::Release);
             // SAFETY: the caller's promise.
             return unsafe { (job.body)(job.context, 0, job.extent) };
         }
-        job.chunks = grains.min(((self.workers.len() + 1) * CHUNKS_PER_THREAD) as i64) as u32;
+        job.chunks = chunks(grains, threads);
         // SAFETY: `busy` is held, so the previous job has ended and there is no other publisher.
-        if unsafe { shared.board.publish(job) } {
-            self.wake();
-        }
-        shared.board.work(false);
+        unsafe { shared.board.publish(job, threads, |thread| self.wake(thread)) };
+        shared.board.work(0);
         self.wait(grains);
         let status = shared.board.status();
         shared.busy.store(false, Ordering::Release);
@@ -127,11 +134,11 @@ impl Crew {
         }
     }
 
-    fn wake(&self) {
-        for (worker, placement) in self.workers.iter().zip(&self.shared.placements) {
-            placement.avoid_this_cpu();
-            worker.unpark();
-        }
+    /// Wakes a thread that sleeps.
+    fn wake(&self, thread: usize) {
+        let worker = thread - 1;
+        self.shared.placements[worker].avoid_this_cpu();
+        self.workers[worker].unpark();
     }
 
     /// Ends the threads.
@@ -147,15 +154,22 @@ impl Crew {
     }
 }
 
+/// How many chunks a loop of so many grains is cut into.
+fn chunks(grains: i64, threads: usize) -> u32 {
+    let threads = threads as i64;
+    let each = if grains / threads < WORTH_CUTTING { 1 } else { CHUNKS_PER_THREAD };
+    grains.min(threads * each) as u32
+}
+
 fn worker(shared: &Shared, index: usize) {
     shared.placements[index].register();
-    // Worker 0 is thread 1 of the team: odd threads take chunks from the back.
-    let from_back = index.is_multiple_of(2);
+    let thread = index + 1;
+    let slot = shared.board.slot(thread);
     let mut idle_since: Option<Instant> = None;
     let mut spins = 0u32;
     while !shared.shutdown.load(Ordering::Relaxed) {
-        if shared.board.has_work() {
-            shared.board.work(from_back);
+        if slot.has_work() {
+            shared.board.work(thread);
             (idle_since, spins) = (None, 0);
             continue;
         }
@@ -167,10 +181,13 @@ fn worker(shared: &Shared, index: usize) {
         if idle_since.get_or_insert_with(Instant::now).elapsed() < SPIN {
             continue;
         }
-        if shared.board.lie_down() && !shared.shutdown.load(Ordering::SeqCst) {
-            std::thread::park();
+        if slot.lie_down() {
+            shared.sleepers.fetch_add(1, Ordering::Relaxed);
+            while slot.sleeps() && !shared.shutdown.load(Ordering::SeqCst) {
+                std::thread::park();
+            }
+            shared.sleepers.fetch_sub(1, Ordering::Relaxed);
         }
-        shared.board.get_up();
         (idle_since, spins) = (None, 0);
     }
 }

@@ -1,14 +1,16 @@
 //! How long a team takes to share a loop, measured.
 
+use std::ops::Range;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
+
+use crossbeam_utils::CachePadded;
 
 use crate::Team;
 
-/// Rounds of a measurement of hot threads, and of their warming up, and the loops of each.
-const ROUNDS: u32 = 200;
-const HOT_LOOPS: u32 = 100;
+/// Loops of a measurement of hot threads, and of their warming up.
+const HOT_LOOPS: usize = 20_000;
 /// Measured wake-ups.
 const WAKE_UPS: usize = 200;
 /// Longer than a worker spins before it parks.
@@ -16,30 +18,32 @@ const PAUSE: Duration = Duration::from_millis(2);
 /// A wake-up that takes longer counts as this.
 const LATE: Duration = Duration::from_millis(20);
 
-/// The time of an empty loop that all threads of the team share while they are awake: the median of rounds of many loops. Rounds
-/// in which the caller kept a loop to itself, as it does for some time after a worker lost its CPU, do not count, unless all are
-/// such; then this is what such a loop takes.
+/// The time of an empty loop of which each thread of the team runs its share while it is awake: the median of many, of which
+/// those do not count whose caller ran shares of others, unless all are such.
 pub fn fork_join(team: &Team) -> Duration {
-    let (whole, others) = (2 * team.threads(), team.threads() > 1);
-    let alone = AtomicBool::new(false);
-    let round = || {
-        alone.store(false, Ordering::Relaxed);
-        let begin = Instant::now();
-        for _ in 0..HOT_LOOPS {
-            team.parallel_for(whole, 1, &|range| {
-                if range.len() == whole && others {
-                    alone.store(true, Ordering::Relaxed);
-                }
-            });
+    thread_local!(static HERE: u8 = const { 0 });
+    let here = || HERE.with(|here| std::ptr::from_ref(here).addr());
+    let (whole, caller) = (2 * team.threads(), here());
+    // Written by the caller alone, in a line of its own.
+    let own = CachePadded::new(AtomicUsize::new(0));
+    let empty = |range: Range<usize>| {
+        if here() == caller {
+            own.fetch_add(range.len(), Ordering::Relaxed);
         }
-        (alone.load(Ordering::Relaxed), begin.elapsed() / HOT_LOOPS)
     };
-    let mut rounds: Vec<(bool, Duration)> = (0..2 * ROUNDS).map(|_| round()).collect();
-    rounds.drain(..ROUNDS as usize);
-    rounds.sort_unstable();
+    let one = || {
+        own.store(0, Ordering::Relaxed);
+        let begin = Instant::now();
+        team.parallel_for(whole, 1, &empty);
+        let time = begin.elapsed();
+        (own.load(Ordering::Relaxed) * team.threads() > whole, time)
+    };
+    let mut loops: Vec<(bool, Duration)> = (0..2 * HOT_LOOPS).map(|_| one()).collect();
+    loops.drain(..HOT_LOOPS);
+    loops.sort_unstable();
     // Those that count stand first.
-    let shared = rounds.iter().filter(|round| !round.0).count();
-    rounds[if shared > 0 { shared } else { rounds.len() } / 2].1
+    let shared = loops.iter().filter(|one| !one.0).count();
+    loops[if shared > 0 { shared } else { loops.len() } / 2].1
 }
 
 /// From the start of a loop until a parked worker runs a part of it: the median and the 99th percentile. Nothing for a

@@ -1,8 +1,10 @@
 //! The C face of a team, which compiled loops call through a function pointer.
 
 use std::ffi::c_void;
+use std::mem::transmute;
 
 use crate::Team;
+use crate::slot::Context;
 
 /// A compiled loop body: runs iterations `begin..end`; a result other than 0 stops the loop and is its result.
 pub type ParallelBody = unsafe extern "C" fn(context: *mut c_void, begin: i64, end: i64) -> i64;
@@ -21,15 +23,11 @@ pub unsafe extern "C" fn parallel_launch(
     extent: i64,
     grain: i64,
 ) -> i64 {
-    struct Call {
-        body: ParallelBody,
-        context: *mut c_void,
-    }
-    unsafe fn trampoline(call: *const (), begin: i64, end: i64) -> i64 {
-        // SAFETY: `launch` passes the call below, which outlives the loop.
-        let call = unsafe { &*call.cast::<Call>() };
+    unsafe fn call([body, context, _]: Context, begin: i64, end: i64) -> i64 {
+        // SAFETY: the function that is put there below.
+        let body = unsafe { transmute::<*const (), ParallelBody>(body) };
         // SAFETY: the promise of `parallel_launch`'s caller.
-        unsafe { (call.body)(call.context, begin, end) }
+        unsafe { body(context.cast_mut().cast(), begin, end) }
     }
     if extent <= 0 {
         return 0;
@@ -39,7 +37,7 @@ pub unsafe extern "C" fn parallel_launch(
         // SAFETY: the caller's promise.
         return unsafe { body(context, 0, extent) };
     };
-    let call = Call { body, context };
-    // SAFETY: the caller's promise; the call outlives the loop, and extern "C" functions do not unwind.
-    unsafe { team.launch(trampoline, (&raw const call).cast(), extent, grain) }
+    let context = [body as *const (), context.cast_const().cast(), std::ptr::null()];
+    // SAFETY: the caller's promise; extern "C" functions do not unwind.
+    unsafe { team.launch(call, context, extent, grain) }
 }

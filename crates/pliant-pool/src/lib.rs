@@ -1,8 +1,9 @@
 //! The worker team: data-parallel loops over `0..extent`, for compiled kernels and for Rust code.
 //!
-//! A [`Team`] is a fixed set of threads that spin for a short while after each loop and then park. A loop is cut into
-//! chunks that the caller and the workers claim, so a late worker costs nothing but its help. Loops inside loops, and
-//! loops started while another thread has the team, run serially on the thread that asks. A team survives `fork`.
+//! A [`Team`] is a fixed set of threads that spin for a short while after each loop and then park. Each thread has an even
+//! share of a loop's chunks, and takes those that others have not begun once its own are done, so a late worker costs nothing
+//! but its help. Loops inside loops, and loops started while another thread has the team, run serially on the thread that
+//! asks. A team survives `fork`.
 //! [`Stages`] is a loop whose threads meet again and again.
 
 mod affinity;
@@ -14,6 +15,7 @@ mod helpers;
 mod latency;
 mod launch;
 mod size;
+mod slot;
 mod stages;
 mod sync;
 mod team;

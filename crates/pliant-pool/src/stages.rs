@@ -6,7 +6,7 @@
 
 use crossbeam_utils::CachePadded;
 
-use crate::board::chunk_range;
+use crate::slot::chunk_range;
 use crate::sync::{AtomicBool, AtomicUsize, Ordering, pause, yield_now};
 
 /// Pieces of a stage at most. The model checker runs every order of what threads do to each of them.

@@ -5,14 +5,12 @@
 pub(crate) use loom::{
     cell::UnsafeCell,
     hint::spin_loop as pause,
-    sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering, fence},
+    sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering},
     thread::yield_now,
 };
 
 #[cfg(not(loom))]
-pub(crate) use std::sync::atomic::{
-    AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering, fence,
-};
+pub(crate) use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering};
 #[cfg(not(loom))]
 pub(crate) use std::{hint::spin_loop as pause, thread::yield_now};
 

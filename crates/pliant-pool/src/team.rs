@@ -1,14 +1,18 @@
 //! The team: a handle on its threads that outlives a fork, and the ways to run a loop on it.
 
 use std::any::Any;
+use std::mem::transmute;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use crate::board::{Body, Job};
 use crate::crew::Crew;
 use crate::default_threads;
+use crate::slot::{Body, Context, Job};
+
+/// What [`Team::parallel_for`] calls with ranges of iterations.
+type LoopBody<'a> = &'a (dyn Fn(Range<usize>) + Sync);
 
 /// A fixed set of threads that run parallel loops together with the thread that starts them.
 ///
@@ -65,30 +69,31 @@ impl Team {
     ///
     /// # Panics
     /// Passes on the panic of `body`, after all running chunks have ended.
-    pub fn parallel_for(&self, extent: usize, grain: usize, body: &(dyn Fn(Range<usize>) + Sync)) {
-        struct Context<'a> {
-            body: &'a (dyn Fn(Range<usize>) + Sync),
-            panic: Mutex<Option<Box<dyn Any + Send>>>,
-        }
-        unsafe fn call(context: *const (), begin: i64, end: i64) -> i64 {
-            // SAFETY: `launch` passes the context below, which outlives the loop.
-            let context = unsafe { &*context.cast::<Context<'_>>() };
+    pub fn parallel_for(&self, extent: usize, grain: usize, body: LoopBody<'_>) {
+        type Panicked = Mutex<Option<Box<dyn Any + Send>>>;
+        unsafe fn call([data, table, panicked]: Context, begin: i64, end: i64) -> i64 {
+            // SAFETY: these are the halves of the reference below, to a body that outlives the loop.
+            let body = unsafe { transmute::<[*const (); 2], LoopBody<'_>>([data, table]) };
             let range = begin as usize..end as usize;
-            match catch_unwind(AssertUnwindSafe(|| (context.body)(range))) {
+            match catch_unwind(AssertUnwindSafe(|| body(range))) {
                 Ok(()) => 0,
                 Err(panic) => {
-                    let mut slot = context.panic.lock().unwrap_or_else(PoisonError::into_inner);
-                    slot.get_or_insert(panic);
+                    // SAFETY: the place below, which outlives the loop.
+                    let place = unsafe { &*panicked.cast::<Panicked>() };
+                    place.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(panic);
                     1
                 }
             }
         }
-        let context = Context { body, panic: Mutex::new(None) };
+        let panicked = Panicked::new(None);
+        // SAFETY: a reference to a trait's object is two pointers, which are only put together again.
+        let [data, table] = unsafe { transmute::<LoopBody<'_>, [*const (); 2]>(body) };
         let extent = i64::try_from(extent).expect("an extent is at most isize::MAX");
         let grain = i64::try_from(grain).unwrap_or(i64::MAX);
-        // SAFETY: the body is Sync, and the context lives until `launch` returns.
-        unsafe { self.launch(call, (&raw const context).cast(), extent, grain) };
-        let panic = context.panic.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let context = [data, table, (&raw const panicked).cast()];
+        // SAFETY: the body is Sync, and it and the place live until `launch` returns.
+        unsafe { self.launch(call, context, extent, grain) };
+        let panic = panicked.into_inner().unwrap_or_else(PoisonError::into_inner);
         if let Some(panic) = panic {
             resume_unwind(panic);
         }
@@ -101,7 +106,7 @@ impl Team {
     pub(crate) unsafe fn launch(
         &self,
         body: Body,
-        context: *const (),
+        context: Context,
         extent: i64,
         grain: i64,
     ) -> i64 {

@@ -1,0 +1,218 @@
+//! One thread's share of a parallel loop: the word from which its chunks are claimed, and the loop that they belong to.
+//!
+//! A share is handed over in one cache line, which the thread that has it keeps while it runs: the chunks go through no line
+//! that two threads write, unless one takes over what the other has not begun.
+
+use std::ops::Range;
+
+use crate::sync::{AtomicU64, Ordering, UnsafeCell};
+
+/// Runs iterations `begin..end`; a result other than 0 stops the loop.
+pub(crate) type Body = unsafe fn(context: Context, begin: i64, end: i64) -> i64;
+
+/// What a body is called with. Words, rather than a pointer to them: each line that the caller wrote and a worker reads takes
+/// some 200 ns, and these lie in the line that brings the job.
+pub(crate) type Context = [*const (); 3];
+
+/// What to run. Written by the thread that owns the team, read by those who claimed one of its chunks.
+#[derive(Clone, Copy)]
+pub(crate) struct Job {
+    pub(crate) body: Body,
+    pub(crate) context: Context,
+    pub(crate) extent: i64,
+    pub(crate) chunks: u32,
+}
+
+/// A share of chunks.
+///
+/// The word holds the unclaimed ones as a range, of which its owner takes the first and others the last; how many have been
+/// handed out and not been finished; and whether the owner sleeps. Whoever swaps the word successfully owns a chunk of the job
+/// that is current at that moment, since a job ends only when all its chunks are done: a late thread never runs a stale one.
+pub(crate) struct Slot {
+    word: AtomicU64,
+    share: UnsafeCell<Share>,
+}
+
+/// A job, and the number of the share's first chunk.
+#[derive(Clone, Copy)]
+struct Share {
+    job: Job,
+    first: u32,
+}
+
+// SAFETY: a share is written only between jobs by the team's owner (no chunk is claimable then), and read only by holders of
+// one of its chunks, after the acquiring swap that follows the owner's releasing one.
+unsafe impl Sync for Slot {}
+// SAFETY: the context's pointers are only handed to `body`, whose callers promise that it may run on any thread.
+unsafe impl Send for Slot {}
+
+/// From which end of a share a chunk is taken.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum End {
+    Front,
+    Back,
+}
+
+/// Set while the slot's thread sleeps, or is about to.
+const ASLEEP: u64 = 1 << 48;
+/// A chunk that is not done.
+const PENDING: u64 = 1 << 32;
+/// Bits of the halves of a range, and of the count of chunks that are not done.
+const BITS: u32 = 16;
+const MASK: u64 = (1 << BITS) - 1;
+/// Chunks of a share at most.
+pub(crate) const MOST_CHUNKS: u32 = MASK as u32;
+
+fn range(word: u64) -> Range<u64> {
+    word & MASK..word >> BITS & MASK
+}
+
+unsafe fn nothing(_: Context, _: i64, _: i64) -> i64 {
+    0
+}
+
+impl Slot {
+    pub(crate) fn new() -> Slot {
+        let job = Job { body: nothing, context: [std::ptr::null(); 3], extent: 0, chunks: 0 };
+        Slot { word: AtomicU64::new(0), share: UnsafeCell::new(Share { job, first: 0 }) }
+    }
+
+    /// Whether a chunk can be claimed.
+    pub(crate) fn has_work(&self) -> bool {
+        !range(self.word.load(Ordering::Acquire)).is_empty()
+    }
+
+    /// Whether all chunks have run. What they wrote is visible afterwards.
+    pub(crate) fn is_done(&self) -> bool {
+        self.word.load(Ordering::Acquire) & (MASK * PENDING) == 0
+    }
+
+    /// Makes so many chunks of the job claimable, from the one of number `first` on; whether the slot's thread sleeps, which
+    /// from now on counts as woken.
+    ///
+    /// # Safety
+    /// The previous job has ended, the caller is the only publisher, and `body` may be called with `context` on any
+    /// thread until [`Slot::is_done`]. There are at most [`MOST_CHUNKS`].
+    pub(crate) unsafe fn publish(&self, job: Job, first: u32, chunks: u32) -> bool {
+        debug_assert!(chunks <= MOST_CHUNKS, "a share counts its chunks in {BITS} bits");
+        // SAFETY: no chunk is claimable or running, so no one reads the share.
+        self.share.with_mut(|place| unsafe { *place = Share { job, first } });
+        let chunks = u64::from(chunks);
+        let old = self.word.swap((chunks << BITS) | (chunks * PENDING), Ordering::AcqRel);
+        old & ASLEEP != 0
+    }
+
+    /// Claims a chunk: its iterations, and their job. [`Slot::finish`] follows.
+    pub(crate) fn claim(&self, from: End) -> Option<(Job, Range<i64>)> {
+        let mut word = self.word.load(Ordering::Acquire);
+        loop {
+            let left = range(word);
+            if left.is_empty() {
+                return None;
+            }
+            let (chunk, rest) = match from {
+                End::Front => (left.start, word + 1),
+                End::Back => (left.end - 1, word - (1 << BITS)),
+            };
+            match self.word.compare_exchange_weak(word, rest, Ordering::AcqRel, Ordering::Acquire) {
+                Ok(_) => {
+                    // SAFETY: this thread holds a claimed chunk, so the share is current and not being written.
+                    let Share { job, first } = self.share.with(|place| unsafe { *place });
+                    return Some((job, chunk_range(first + chunk as u32, job.chunks, job.extent)));
+                }
+                Err(actual) => word = actual,
+            }
+        }
+    }
+
+    /// Tells that a claimed chunk has run.
+    pub(crate) fn finish(&self) {
+        self.word.fetch_sub(PENDING, Ordering::Release);
+    }
+
+    /// Called by the slot's thread: whether it may sleep, which it may not if there is work. [`Slot::publish`] then tells that
+    /// it sleeps, unless [`Slot::rouse`] came first.
+    pub(crate) fn lie_down(&self) -> bool {
+        let word = self.word.load(Ordering::Relaxed);
+        // A share that is published meanwhile is another word, so either this thread sees it or its publisher sees the sleeper.
+        range(word).is_empty()
+            && self
+                .word
+                .compare_exchange(word, word | ASLEEP, Ordering::AcqRel, Ordering::Relaxed)
+                .is_ok()
+    }
+
+    /// Whether the slot's thread slept, which from now on counts as woken.
+    pub(crate) fn rouse(&self) -> bool {
+        self.word.fetch_and(!ASLEEP, Ordering::AcqRel) & ASLEEP != 0
+    }
+
+    /// Whether the slot's thread still counts as asleep.
+    pub(crate) fn sleeps(&self) -> bool {
+        self.word.load(Ordering::Acquire) & ASLEEP != 0
+    }
+}
+
+/// Iterations of chunk `index` of `chunks`: sizes differ by at most one.
+pub(crate) fn chunk_range(index: u32, chunks: u32, extent: i64) -> Range<i64> {
+    let (size, rest) = (extent / i64::from(chunks), extent % i64::from(chunks));
+    let start = |i: i64| i * size + i.min(rest);
+    start(i64::from(index))..start(i64::from(index) + 1)
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chunks_cover_the_extent_once_and_evenly() {
+        for extent in [1i64, 2, 7, 8, 9, 64, 1000, i64::MAX - 1] {
+            for chunks in [1u32, 2, 3, 7, 8] {
+                let mut at = 0;
+                for i in 0..chunks {
+                    let range = chunk_range(i, chunks, extent);
+                    assert_eq!(range.start, at);
+                    let size = extent / i64::from(chunks);
+                    assert!((size..=size + 1).contains(&(range.end - range.start)));
+                    at = range.end;
+                }
+                assert_eq!(at, extent);
+            }
+        }
+    }
+
+    #[test]
+    fn a_share_is_taken_from_both_ends() {
+        let slot = Slot::new();
+        let job = Job { body: nothing, context: [std::ptr::null(); 3], extent: 40, chunks: 4 };
+        assert!(slot.is_done() && !slot.has_work());
+        // SAFETY: nothing was published before, and the body takes any context.
+        assert!(!unsafe { slot.publish(job, 1, 3) });
+        let claim = |end| slot.claim(end).map(|(_, range)| range);
+        assert_eq!(claim(End::Back), Some(30..40));
+        assert_eq!(claim(End::Front), Some(10..20));
+        assert_eq!(claim(End::Back), Some(20..30));
+        assert_eq!(claim(End::Front), None);
+        for _ in 0..3 {
+            assert!(!slot.is_done());
+            slot.finish();
+        }
+        assert!(slot.is_done());
+    }
+
+    #[test]
+    fn a_sleeper_is_told_of_once() {
+        let slot = Slot::new();
+        let job = Job { body: nothing, context: [std::ptr::null(); 3], extent: 1, chunks: 1 };
+        assert!(slot.lie_down() && slot.sleeps());
+        assert!(slot.rouse() && !slot.sleeps() && !slot.rouse());
+        assert!(slot.lie_down());
+        // SAFETY: nothing was published before, and the body takes any context.
+        assert!(unsafe { slot.publish(job, 0, 1) });
+        assert!(!slot.sleeps() && !slot.lie_down(), "there is work");
+        assert!(slot.claim(End::Front).is_some());
+        assert!(slot.lie_down(), "another thread's chunk may be running");
+        slot.finish();
+        assert!(slot.is_done() && slot.sleeps());
+    }
+}
