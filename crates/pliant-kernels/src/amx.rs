@@ -14,14 +14,14 @@
 use std::arch::asm;
 use std::sync::OnceLock;
 
+use crate::product::rows::TILE_ROWS;
+
 /// Bytes of a row of a register, which are words of 32 bits of 16 columns.
 pub const LINE: usize = 64;
 /// Rows of a register.
-const ROWS: usize = 16;
+const ROWS: usize = TILE_ROWS / 2;
 /// Columns of a register.
 pub const COLUMNS: usize = 16;
-/// Rows of a block at most.
-pub const BLOCK_ROWS: usize = 2 * ROWS;
 /// Columns of a block at most where it has no more than 16 rows; else half of them.
 pub const BLOCK_COLUMNS: usize = 4 * COLUMNS;
 
@@ -369,7 +369,7 @@ impl Tiles {
         Tiles { rows: 0, here: std::marker::PhantomData }
     }
 
-    /// Computes a block of 1 to [`BLOCK_ROWS`] rows by 16, 32 or, where there are no more than 16 rows, 64 columns.
+    /// Computes a block of 1 to [`TILE_ROWS`] rows by 16, 32 or, where there are no more than 16 rows, 64 columns.
     ///
     /// # Safety
     /// All these elements of C are readable and writable, and nobody else has them; those of A and B are readable: each step

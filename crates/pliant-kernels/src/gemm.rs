@@ -30,17 +30,17 @@ pub struct Gemm<T> {
 
 /// A library of matrix products. One implementation serves every backend; a better one replaces it here.
 pub trait LibraryGemm: Send + Sync {
-    /// One float32 product on the calling thread.
+    /// One float32 product on the calling thread. Returns a kernel status.
     ///
     /// # Safety
     /// All addressed elements are valid; C overlaps neither A nor B.
-    unsafe fn sgemm(&self, g: &Gemm<f32>);
+    unsafe fn sgemm(&self, g: &Gemm<f32>) -> i64;
 
-    /// One float64 product on the calling thread.
+    /// One float64 product on the calling thread. Returns a kernel status.
     ///
     /// # Safety
     /// As for [`LibraryGemm::sgemm`].
-    unsafe fn dgemm(&self, g: &Gemm<f64>);
+    unsafe fn dgemm(&self, g: &Gemm<f64>) -> i64;
 }
 
 /// The implementation over the crate `gemm`: AVX-512, AVX2 or NEON kernels picked at run time, fast from one row up.
@@ -49,7 +49,7 @@ pub struct GemmCrate;
 
 /// # Safety
 /// As for [`LibraryGemm::sgemm`].
-unsafe fn gemm_crate<T: Product>(g: &Gemm<T>) {
+unsafe fn gemm_crate<T: Product>(g: &Gemm<T>) -> i64 {
     // SAFETY: the caller's promise.
     unsafe {
         gemm::gemm(
@@ -74,15 +74,16 @@ unsafe fn gemm_crate<T: Product>(g: &Gemm<T>) {
             gemm::Parallelism::None,
         );
     }
+    STATUS_OK
 }
 
 impl LibraryGemm for GemmCrate {
-    unsafe fn sgemm(&self, g: &Gemm<f32>) {
+    unsafe fn sgemm(&self, g: &Gemm<f32>) -> i64 {
         // SAFETY: the caller's promise.
         unsafe { gemm_crate(g) }
     }
 
-    unsafe fn dgemm(&self, g: &Gemm<f64>) {
+    unsafe fn dgemm(&self, g: &Gemm<f64>) -> i64 {
         // SAFETY: the caller's promise.
         unsafe { gemm_crate(g) }
     }
@@ -93,7 +94,7 @@ impl LibraryGemm for GemmCrate {
 pub struct MatrixMultiply;
 
 impl LibraryGemm for MatrixMultiply {
-    unsafe fn sgemm(&self, g: &Gemm<f32>) {
+    unsafe fn sgemm(&self, g: &Gemm<f32>) -> i64 {
         let beta = if g.accumulate { 1.0 } else { 0.0 };
         // SAFETY: the caller's promise.
         unsafe {
@@ -102,9 +103,10 @@ impl LibraryGemm for MatrixMultiply {
                 g.c.2,
             );
         }
+        STATUS_OK
     }
 
-    unsafe fn dgemm(&self, g: &Gemm<f64>) {
+    unsafe fn dgemm(&self, g: &Gemm<f64>) -> i64 {
         let beta = if g.accumulate { 1.0 } else { 0.0 };
         // SAFETY: the caller's promise.
         unsafe {
@@ -113,6 +115,7 @@ impl LibraryGemm for MatrixMultiply {
                 g.c.2,
             );
         }
+        STATUS_OK
     }
 }
 
@@ -122,24 +125,18 @@ pub struct OwnGemm;
 
 /// # Safety
 /// As for [`LibraryGemm::sgemm`].
-unsafe fn own<T: Product>(g: &Gemm<T>) {
+unsafe fn own<T: Product>(g: &Gemm<T>) -> i64 {
     // SAFETY: the caller's promise; the instructions are those of the machine.
-    unsafe {
-        if varying::applies(g) {
-            varying::run(isa(), g, None);
-        } else {
-            gemm_crate(g);
-        }
-    }
+    unsafe { if varying::applies(g) { varying::run(isa(), g, None) } else { gemm_crate(g) } }
 }
 
 impl LibraryGemm for OwnGemm {
-    unsafe fn sgemm(&self, g: &Gemm<f32>) {
+    unsafe fn sgemm(&self, g: &Gemm<f32>) -> i64 {
         // SAFETY: the caller's promise.
         unsafe { own(g) }
     }
 
-    unsafe fn dgemm(&self, g: &Gemm<f64>) {
+    unsafe fn dgemm(&self, g: &Gemm<f64>) -> i64 {
         // SAFETY: the caller's promise.
         unsafe { own(g) }
     }
@@ -152,21 +149,21 @@ pub fn library_gemm() -> &'static dyn LibraryGemm {
 }
 
 /// An element type of products.
-pub(crate) trait Product: product::Element + varying::Scratch {
+pub(crate) trait Product: product::Element {
     /// The number one.
     const ONE: Self;
 
-    /// One product by the library in use.
+    /// One product by the library in use. Returns a kernel status.
     ///
     /// # Safety
     /// As for [`LibraryGemm::sgemm`].
-    unsafe fn gemm(g: &Gemm<Self>);
+    unsafe fn gemm(g: &Gemm<Self>) -> i64;
 }
 
 impl Product for f32 {
     const ONE: f32 = 1.0;
 
-    unsafe fn gemm(g: &Gemm<f32>) {
+    unsafe fn gemm(g: &Gemm<f32>) -> i64 {
         // SAFETY: the caller's promise.
         unsafe { library_gemm().sgemm(g) }
     }
@@ -175,7 +172,7 @@ impl Product for f32 {
 impl Product for f64 {
     const ONE: f64 = 1.0;
 
-    unsafe fn gemm(g: &Gemm<f64>) {
+    unsafe fn gemm(g: &Gemm<f64>) -> i64 {
         // SAFETY: the caller's promise.
         unsafe { library_gemm().dgemm(g) }
     }
@@ -223,8 +220,10 @@ unsafe fn finished<T: Product>(g: &Gemm<T>, epilogue: Option<&Epilogue>, at: Pla
         if epilogue.is_some() && varying::applies(g) {
             return varying::run(isa(), g, epilogue.map(|e| (e, at)));
         }
-        T::gemm(g);
-        epilogue::finish(epilogue, g.c.0, g.c.1, (g.m, g.n), at)
+        match T::gemm(g) {
+            STATUS_OK => epilogue::finish(epilogue, g.c.0, g.c.1, (g.m, g.n), at),
+            status => status,
+        }
     }
 }
 
@@ -334,7 +333,7 @@ pub(crate) unsafe fn packed<T: product::Element>(
         return STATUS_OK;
     }
     let (isa, panels) = (isa(), p.panels());
-    let cut = cut(p.m, p.n, p.k, panels);
+    let cut = cut((p.m, ROWS), p.n, p.k, panels);
     let run = |index: usize| {
         let (rows, panels) = cut.piece(index, (p.m, ROWS), panels);
         // SAFETY: the caller's promise; pieces write disjoint parts of C.
@@ -417,7 +416,7 @@ mod tests {
             accumulate,
         };
         // SAFETY: the three matrices have exactly the addressed elements.
-        unsafe { library.sgemm(&g) };
+        assert_eq!(unsafe { library.sgemm(&g) }, STATUS_OK);
         c
     }
 

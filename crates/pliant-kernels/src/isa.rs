@@ -21,7 +21,30 @@ pub enum Isa {
     Portable,
 }
 
+/// The vectors of a set of instructions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Vectors {
+    /// Of 512 bits (x86-64).
+    Avx512,
+    /// Of 256 bits (x86-64).
+    Avx2,
+    /// Of 128 bits (AArch64).
+    Neon,
+    /// Those that the compiler makes of plain code.
+    Portable,
+}
+
 impl Isa {
+    /// Its vectors, by which kernels without tile registers choose.
+    pub fn vectors(self) -> Vectors {
+        match self {
+            Isa::Amx | Isa::Avx512 => Vectors::Avx512,
+            Isa::Avx2 => Vectors::Avx2,
+            Isa::Neon => Vectors::Neon,
+            Isa::Portable => Vectors::Portable,
+        }
+    }
+
     /// Every set, best first.
     pub const ALL: [Isa; 5] = [Isa::Amx, Isa::Avx512, Isa::Avx2, Isa::Neon, Isa::Portable];
 

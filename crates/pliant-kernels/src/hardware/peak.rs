@@ -4,9 +4,11 @@ use std::hint::black_box;
 
 use super::best_of;
 #[cfg(target_arch = "x86_64")]
-use crate::amx::{BLOCK_ROWS, Block, COLUMNS, Kind, LINE, Stretch, Tiles};
+use crate::amx::{Block, COLUMNS, Kind, LINE, Stretch, Tiles};
 use crate::isa::Isa;
 use crate::lanes::{Lanes, for_isa};
+#[cfg(target_arch = "x86_64")]
+use crate::product::rows::TILE_ROWS;
 
 /// Sums that are open at once: more than the latency of a multiply-add times those that begin in a cycle, and no more
 /// than registers.
@@ -78,9 +80,9 @@ fn tile_peak(kind: Kind, threads: usize) -> f64 {
     /// Operands of a block, and its sums.
     #[repr(C, align(64))]
     struct Cached {
-        a: [u8; BLOCK_ROWS * LINE * DEPTH],
-        b: [u8; BLOCK_ROWS * LINE * DEPTH],
-        c: [u8; BLOCK_ROWS * LINE * 2],
+        a: [u8; TILE_ROWS * LINE * DEPTH],
+        b: [u8; TILE_ROWS * LINE * DEPTH],
+        c: [u8; TILE_ROWS * LINE * 2],
     }
     let time = best_of(threads, || {
         || {
@@ -94,12 +96,12 @@ fn tile_peak(kind: Kind, threads: usize) -> f64 {
                 let c = cached.c.as_mut_ptr();
                 let block = Block::new([whole, none], c, (LINE * 2) as isize, false);
                 for _ in 0..BLOCKS {
-                    tiles.multiply(kind, BLOCK_ROWS, 2 * COLUMNS, black_box(&block));
+                    tiles.multiply(kind, TILE_ROWS, 2 * COLUMNS, black_box(&block));
                 }
             }
         }
     });
     let deep = LINE * DEPTH / if kind == Kind::BFloat16 { 2 } else { 1 };
-    let operations = 2 * BLOCK_ROWS * 2 * COLUMNS * deep * BLOCKS * threads;
+    let operations = 2 * TILE_ROWS * 2 * COLUMNS * deep * BLOCKS * threads;
     operations as f64 / time.as_secs_f64()
 }

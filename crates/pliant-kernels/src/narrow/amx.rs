@@ -6,16 +6,18 @@
 use std::arch::x86_64::*;
 use std::ops::Range;
 
+use pliant_exec::abi::STATUS_OK;
+
 use super::Work;
-use crate::amx::{BLOCK_COLUMNS, BLOCK_ROWS, Block, COLUMNS, Kind, LINE, Stretch, Tiles, strips};
-use crate::product::rows::even;
+use crate::amx::{BLOCK_COLUMNS, Block, COLUMNS, Kind, LINE, Stretch, Tiles, strips};
+use crate::product::rows::{TILE_ROWS, even};
 use crate::product::share::part;
 use crate::scratch::Scratch;
 
 /// Rows of k at once.
-const DEEP: usize = 512;
+const A_DEPTH: usize = 512;
 /// Rows of A at once.
-const ROW_BLOCK: usize = 8 * BLOCK_ROWS;
+const ROW_BLOCK: usize = 8 * TILE_ROWS;
 /// Rows of k that a step reads.
 const STEP: usize = LINE / size_of::<u16>();
 /// Pairs of rows of k that a step reads.
@@ -23,7 +25,7 @@ const PAIRS: usize = STEP / 2;
 /// From row to row of what [`Edge`] holds, in bytes.
 const EDGE_ROW: usize = BLOCK_COLUMNS * 4;
 /// From row to row of the copies of A in bytes: an odd number of lines, so that neighbours begin in different sets.
-const A_ROW: usize = DEEP * size_of::<u16>() + LINE;
+const A_ROW: usize = A_DEPTH * size_of::<u16>() + LINE;
 
 thread_local! {
     static ROWS: Scratch = const { Scratch::new() };
@@ -33,7 +35,7 @@ thread_local! {
 #[repr(C, align(64))]
 struct Edge {
     b: [u32; PAIRS * BLOCK_COLUMNS],
-    c: [f32; BLOCK_ROWS * BLOCK_COLUMNS],
+    c: [f32; TILE_ROWS * BLOCK_COLUMNS],
 }
 
 /// Some columns of a panel by some rows of k.
@@ -46,11 +48,11 @@ struct Strip {
     k: Range<usize>,
 }
 
-/// Some rows of some panels of bfloat16.
+/// Some rows of some panels of bfloat16. Returns a kernel status.
 ///
 /// # Safety
 /// As for [`super::run`]; the machine has tile registers.
-pub(super) unsafe fn many(w: &Work, rows: Range<usize>, panels: Range<usize>) {
+pub(super) unsafe fn many(w: &Work, rows: Range<usize>, panels: Range<usize>) -> i64 {
     // SAFETY: the caller's promise; kernels do not call each other here.
     let mut tiles = unsafe { Tiles::new() };
     let mut edge = Edge { b: [0; _], c: [0.0; _] };
@@ -59,15 +61,15 @@ pub(super) unsafe fn many(w: &Work, rows: Range<usize>, panels: Range<usize>) {
     ROWS.with(|memory| {
         memory.with(most * A_ROW, |a: *mut u8| {
             for index in 0..blocks {
-                let block = part(rows.len(), BLOCK_ROWS, index, blocks);
+                let block = part(rows.len(), TILE_ROWS, index, blocks);
                 let block = rows.start + block.start..rows.start + block.end;
-                for start in (0..w.k.max(1)).step_by(DEEP) {
-                    let k = start..w.k.min(start + DEEP);
+                for start in (0..w.k.max(1)).step_by(A_DEPTH) {
+                    let k = start..w.k.min(start + A_DEPTH);
                     // SAFETY: the caller's promise; the memory holds so many rows.
                     unsafe { round(w, block.clone(), k.clone(), a) };
                     for panel in panels.clone() {
                         let all = w.width.min(w.n - panel * w.width);
-                        let height = block.len().min(BLOCK_ROWS);
+                        let height = block.len().min(TILE_ROWS);
                         for (column, width) in strips(all, height) {
                             let columns = width.min(all - column);
                             let strip = Strip { panel, column, columns, k: k.clone() };
@@ -77,8 +79,9 @@ pub(super) unsafe fn many(w: &Work, rows: Range<usize>, panels: Range<usize>) {
                     }
                 }
             }
-        });
-    });
+            STATUS_OK
+        })
+    })
 }
 
 impl Strip {
@@ -104,16 +107,16 @@ impl Strip {
         if pairs > 0 {
             edge.b.fill(0);
             for pair in 0..pairs {
-                let from = b.wrapping_add((whole * PAIRS + pair) * b_row).cast::<u32>();
-                // SAFETY: the caller's promise; panels are as wide as `width`.
+                let from = b.wrapping_add((whole * PAIRS + pair) * b_row);
+                // SAFETY: the caller's promise; panels are as wide as `width`, and lie anywhere.
                 unsafe {
-                    let to = edge.b.as_mut_ptr().add(pair * BLOCK_COLUMNS);
-                    from.copy_to_nonoverlapping(to, width);
+                    let to = edge.b.as_mut_ptr().add(pair * BLOCK_COLUMNS).cast::<u8>();
+                    from.copy_to_nonoverlapping(to, width * size_of::<u32>());
                 }
             }
         }
         let accumulate = self.k.start > 0;
-        for (row, height) in even(rows.len(), BLOCK_ROWS) {
+        for (row, height) in even(rows.len(), TILE_ROWS) {
             let a = a.wrapping_add(row * A_ROW);
             let rest = a.wrapping_add(whole * LINE);
             let last = edge.b.as_ptr().cast();

@@ -28,30 +28,26 @@ use std::ops::Range;
 
 use pliant_exec::abi::{KernelRuntime, STATUS_BAD_ARGUMENTS, STATUS_OK};
 
+use crate::epilogue::MOST_COLUMNS;
 use crate::isa::{Isa, isa};
 use crate::lanes::for_isa;
 use crate::product::packed::steps;
-use crate::product::rows::slivers;
+pub use crate::product::rows::FEW_ROWS;
+use crate::product::rows::{TILE_ROWS, slivers};
 use crate::product::share::{Cut, PIECES, cut, part, share};
 use crate::product::tile::{Ahead, Element, ROWS, Tile};
 pub use call::{pliant_product_bfloat16_f32, pliant_product_bytes_f32, pliant_product_nibbles_f32};
 pub use format::Format;
 use tile::{Panel, few, widen};
 
-/// Rows up to which the stored bits are read again for every two rows.
-pub const FEW_ROWS: usize = 4;
 /// Rows of k of a slice as float32: 32 KB of the widest panel, which the first-level cache keeps.
 const DEPTH: usize = 128;
 /// k up to which a block of rows of A stays in the second-level cache.
-const DEEP: usize = 1024;
-/// Rows at most that share a slice: with [`DEEP`] of A, 1 MB.
+const A_DEPTH: usize = 1024;
+/// Rows at most that share a slice: with [`A_DEPTH`] of A, 1 MB.
 const ROW_BLOCK: usize = 44 * ROWS;
 /// Products of bfloat16 that tile registers add in the time of one of float32.
 const TILES_FAST: usize = 8;
-/// Rows of a block in tile registers.
-const TILE_ROWS: usize = 32;
-/// Columns of a panel at most.
-const MOST_COLUMNS: usize = 64;
 
 /// `c[m, n] = a[m, k] * b[k, n]`; strides in elements.
 #[derive(Clone, Copy, Debug)]
@@ -74,9 +70,9 @@ pub struct NarrowGemm {
     pub width: i64,
     /// Rows of k that share a scale: even, or all of k.
     pub group: i64,
-    /// Scales `[panels, groups, width]`; null where all are 1.
+    /// Scales `[panels, groups, width]`; null where all are 1, as those of bfloat16 are.
     pub scales: *const f32,
-    /// Zero points likewise; null where all are 0.
+    /// Zero points likewise; null where all are 0, as those of bfloat16 are.
     pub zeros: *const f32,
     /// C, whose rows are contiguous.
     pub c: *mut f32,
@@ -111,6 +107,10 @@ pub unsafe fn run(isa: Isa, runtime: &KernelRuntime, g: &NarrowGemm) -> i64 {
     let width = of(g.width).filter(|&w| w > 0 && w.is_multiple_of(16) && w <= MOST_COLUMNS);
     let group = of(g.group).filter(|&d| d > 0 && (d.is_multiple_of(2) || d >= k));
     let (Some(width), Some(group)) = (width, group) else { return STATUS_BAD_ARGUMENTS };
+    let bare = g.scales.is_null() && g.zeros.is_null();
+    if g.format == Format::BFloat16 && !bare {
+        return STATUS_BAD_ARGUMENTS;
+    }
     if m == 0 || n == 0 {
         return STATUS_OK;
     }
@@ -119,8 +119,8 @@ pub unsafe fn run(isa: Isa, runtime: &KernelRuntime, g: &NarrowGemm) -> i64 {
     let panels = n.div_ceil(width);
     let tiles = isa == Isa::Amx && g.format == Format::BFloat16 && m > FEW_ROWS;
     let (cut, unit) = match tiles {
-        true => (cut(m, n, k.div_ceil(TILES_FAST), panels).coarse(), TILE_ROWS),
-        false => (cut_panels(cut(m, n, k, panels), panels), ROWS),
+        true => (cut((m, TILE_ROWS), n, k.div_ceil(TILES_FAST), panels).coarse(), TILE_ROWS),
+        false => (cut_panels(cut((m, ROWS), n, k, panels), panels), ROWS),
     };
     let piece = |index: usize| {
         let (rows, panels) = cut.piece(index, (w.m, unit), panels);
@@ -128,8 +128,7 @@ pub unsafe fn run(isa: Isa, runtime: &KernelRuntime, g: &NarrowGemm) -> i64 {
         unsafe {
             #[cfg(target_arch = "x86_64")]
             if tiles {
-                amx::many(&w, rows, panels);
-                return STATUS_OK;
+                return amx::many(&w, rows, panels);
             }
             if m <= FEW_ROWS {
                 panels.for_each(|panel| w.few(rows.clone(), panel));
@@ -189,7 +188,7 @@ impl Work<'_> {
         let blocks = rows.len().div_ceil(ROW_BLOCK);
         for index in 0..blocks {
             let block = part(rows.len(), ROWS, index, blocks);
-            for deep in steps(0..self.k, DEEP) {
+            for deep in steps(0..self.k, A_DEPTH) {
                 for panel in panels.clone() {
                     let panel = self.panel(panel, rows.start + block.start..rows.start + block.end);
                     for k in steps(deep.clone(), DEPTH) {
@@ -235,7 +234,8 @@ impl Work<'_> {
     }
 }
 
-/// A cut by panels alone where there are enough for every thread, and they come out even: blocks of rows would widen them again.
+/// A cut by panels alone where there are enough for every thread, of which one piece may get one more than another: blocks of rows
+/// would widen them again.
 fn cut_panels(cut: Cut, panels: usize) -> Cut {
     let wanted = cut.pieces();
     if cut.rows == 1 || panels < PIECES {

@@ -164,8 +164,8 @@ pub(super) unsafe fn few<L: Widen>(p: &Panel, format: Format) {
             Format::Bytes => strips::<L, Bytes, true>(p),
             Format::Nibbles if p.zeros.is_null() => strips::<L, Nibbles, false>(p),
             Format::Nibbles => strips::<L, Nibbles, true>(p),
-            Format::BFloat16 if p.zeros.is_null() => strips::<L, BFloat16, false>(p),
-            Format::BFloat16 => strips::<L, BFloat16, true>(p),
+            // Which has neither scales nor zero points.
+            Format::BFloat16 => strips::<L, BFloat16, false>(p),
         }
     }
 }
@@ -181,7 +181,8 @@ pub(super) unsafe fn widen<L: Widen>(p: &Panel, format: Format, rows: Range<usiz
         match format {
             Format::Bytes => slice::<L, Bytes>(p, rows, to),
             Format::Nibbles => slice::<L, Nibbles>(p, rows, to),
-            Format::BFloat16 => slice::<L, BFloat16>(p, rows, to),
+            // Which has neither scales nor zero points.
+            Format::BFloat16 => scaled_slice::<L, BFloat16, false, false>(p, rows, to),
         }
     }
 }

@@ -24,17 +24,17 @@ thread_local! {
 }
 
 /// Calls `f` with the product itself or, where that pays for so many panels, with one whose A is a copy of some rows and
-/// columns, outside of which it must not be read.
+/// columns, outside of which it must not be read. Returns the kernel status that it returns, or that there is no memory.
 ///
 /// # Safety
 /// These elements of A are readable.
-pub unsafe fn with_near_rows<T: Element, R>(
+pub unsafe fn with_near_rows<T: Element>(
     product: &PackedProduct<T>,
     rows: &Range<usize>,
     columns: &Range<usize>,
     panels: usize,
-    f: impl FnOnce(&PackedProduct<T>) -> R,
-) -> R {
+    f: impl FnOnce(&PackedProduct<T>) -> i64,
+) -> i64 {
     let (a, a_row, a_col) = product.a;
     let apart = a_row.unsigned_abs() * size_of::<T>();
     if a_col != 1

@@ -6,8 +6,6 @@ use std::sync::atomic::Ordering;
 
 use pliant_exec::abi::{KernelRuntime, STATUS_CANCELLED, STATUS_OK};
 
-use super::tile::ROWS;
-
 /// Multiply-adds of about a microsecond.
 pub const UNIT: usize = 64 * 1024;
 
@@ -118,10 +116,10 @@ const LONG: usize = 64;
 const MAX_PIECES: usize = 256;
 
 /// Few rows are cut by panels first, so that one thread reads each part of B; many by rows into even blocks, of which each
-/// thread gets as many, and then by panels.
+/// thread gets as many, and then by panels. Pieces have whole `unit`s of rows ([`Cut::piece`]).
 ///
 /// One or two rows take the time of reading B, which is about that of four rows' products.
-pub fn cut(m: usize, n: usize, k: usize, panels: usize) -> Cut {
+pub fn cut((m, unit): (usize, usize), n: usize, k: usize, panels: usize) -> Cut {
     let work = m.max(4).saturating_mul(n).saturating_mul(k.max(1));
     let wanted = (work / UNIT).clamp(1, MAX_PIECES);
     let many = m >= 2 * BLOCK_ROWS;
@@ -134,7 +132,7 @@ pub fn cut(m: usize, n: usize, k: usize, panels: usize) -> Cut {
         // Rows that share what is read of B, unless a thread would get more panels than another.
         let even = panels >= PIECES / 2 && panels.is_multiple_of(2);
         let rows = if even { 1 } else { PIECES.div_ceil(panels) };
-        (rows.min(wanted / panels).min(m / ROWS).max(1), panels)
+        (rows.min(wanted / panels).min(m / unit).max(1), panels)
     };
     Cut { rows, panels, rows_first: !many, units: work / (UNIT * rows * panels) }
 }
@@ -158,6 +156,8 @@ pub fn part(size: usize, unit: usize, index: usize, count: usize) -> Range<usize
 
 #[cfg(test)]
 mod tests {
+    use super::super::rows::TILE_ROWS;
+    use super::super::tile::ROWS;
     use super::*;
 
     #[test]
@@ -179,23 +179,28 @@ mod tests {
 
     #[test]
     fn pieces_cover_a_product_once() {
-        for (m, panels) in [(1, 1), (7, 5), (33, 6), (200, 3), (1000, 16), (5000, 1)] {
-            let cut = cut(m, panels * 64, 512, panels);
-            let mut seen = vec![0; m * panels];
-            for index in 0..cut.pieces() {
-                let (rows, columns) = cut.piece(index, (m, ROWS), panels);
-                for row in rows {
-                    columns.clone().for_each(|panel| seen[row * panels + panel] += 1);
+        for (m, panels) in
+            [(1, 1), (7, 5), (33, 6), (64, 1), (150, 3), (200, 3), (1000, 16), (5000, 1)]
+        {
+            for unit in [ROWS, TILE_ROWS] {
+                let cut = cut((m, unit), panels * 64, 4096, panels);
+                let mut seen = vec![0; m * panels];
+                for index in 0..cut.pieces() {
+                    let (rows, columns) = cut.piece(index, (m, unit), panels);
+                    assert!(!rows.is_empty() && !columns.is_empty(), "{m} {panels} {unit} {cut:?}");
+                    for row in rows {
+                        columns.clone().for_each(|panel| seen[row * panels + panel] += 1);
+                    }
                 }
+                assert!(seen.iter().all(|&n| n == 1), "{m} {panels} {unit} {cut:?}");
             }
-            assert!(seen.iter().all(|&n| n == 1), "{m} {panels} {cut:?}");
         }
     }
 
     #[test]
     fn coarse_pieces_are_fewer_or_long() {
         let sizes = |m, n, k, panels| {
-            let cut = cut(m, n, k, panels).coarse();
+            let cut = cut((m, TILE_ROWS), n, k, panels).coarse();
             (cut.rows, cut.panels)
         };
         assert_eq!(sizes(64, 1536, 24, 24), (1, 8));
@@ -206,7 +211,7 @@ mod tests {
     #[test]
     fn small_products_stay_whole_and_large_ones_are_cut_both_ways() {
         let sizes = |m, n, k, panels| {
-            let cut = cut(m, n, k, panels);
+            let cut = cut((m, ROWS), n, k, panels);
             (cut.rows, cut.panels)
         };
         assert_eq!(sizes(1, 16, 16, 1), (1, 1));
@@ -216,6 +221,6 @@ mod tests {
         assert_eq!(sizes(64, 64, 512, 1), (8, 1));
         assert_eq!(sizes(512, 384, 384, 6), (4, 2));
         assert_eq!(sizes(3136, 64, 576, 1), (32, 1));
-        assert!(cut(usize::MAX, usize::MAX, usize::MAX, 9).rows <= MAX_PIECES);
+        assert!(cut((usize::MAX, ROWS), usize::MAX, usize::MAX, 9).rows <= MAX_PIECES);
     }
 }

@@ -5,7 +5,7 @@
 //! each: at least 8 sums must be open. No unrolling by hand: it gained nothing. What the tile itself reads is left to the
 //! prefetcher of the machine; what the caller reads after it ([`Ahead`]) is fetched meanwhile.
 
-use crate::isa::Isa;
+use crate::isa::{Isa, Vectors};
 use crate::lanes::transpose::transpose_matrix;
 use crate::lanes::{Lanes, portable::Array};
 
@@ -293,13 +293,13 @@ impl Element for f32 {
     const ZERO: f32 = 0.0;
 
     fn kernels(isa: Isa) -> &'static Kernels<f32> {
-        match isa {
+        match isa.vectors() {
             #[cfg(target_arch = "x86_64")]
-            Isa::Amx | Isa::Avx512 => kernels!(crate::lanes::x86::F32x16, "avx512f"; 1 2 3 4),
+            Vectors::Avx512 => kernels!(crate::lanes::x86::F32x16, "avx512f"; 1 2 3 4),
             #[cfg(target_arch = "x86_64")]
-            Isa::Avx2 => kernels!(crate::lanes::x86::F32x8, "avx2,fma"; 1 2),
+            Vectors::Avx2 => kernels!(crate::lanes::x86::F32x8, "avx2,fma"; 1 2),
             #[cfg(target_arch = "aarch64")]
-            Isa::Neon => kernels!(crate::lanes::neon::F32x4; 1 2 3 4),
+            Vectors::Neon => kernels!(crate::lanes::neon::F32x4; 1 2 3 4),
             _ => kernels!(Array<f32, 4>; 1 2),
         }
     }
@@ -309,13 +309,13 @@ impl Element for f64 {
     const ZERO: f64 = 0.0;
 
     fn kernels(isa: Isa) -> &'static Kernels<f64> {
-        match isa {
+        match isa.vectors() {
             #[cfg(target_arch = "x86_64")]
-            Isa::Amx | Isa::Avx512 => kernels!(crate::lanes::x86::F64x8, "avx512f"; 1 2 3 4),
+            Vectors::Avx512 => kernels!(crate::lanes::x86::F64x8, "avx512f"; 1 2 3 4),
             #[cfg(target_arch = "x86_64")]
-            Isa::Avx2 => kernels!(crate::lanes::x86::F64x4, "avx2,fma"; 1 2),
+            Vectors::Avx2 => kernels!(crate::lanes::x86::F64x4, "avx2,fma"; 1 2),
             #[cfg(target_arch = "aarch64")]
-            Isa::Neon => kernels!(crate::lanes::neon::F64x2; 1 2 3 4),
+            Vectors::Neon => kernels!(crate::lanes::neon::F64x2; 1 2 3 4),
             _ => kernels!(Array<f64, 2>; 1 2),
         }
     }

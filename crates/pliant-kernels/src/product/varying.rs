@@ -4,15 +4,14 @@
 //! otherwise each panel is packed first, k by k, into a scratch panel that stays in the second-level cache. Where B lies
 //! transposed, packing turns blocks within the registers.
 
-use std::cell::RefCell;
-
 use pliant_exec::abi::STATUS_OK;
 
 use super::rows::slivers;
-use super::tile::{Ahead, Element, Kernels, LINE, Tile};
+use super::tile::{Ahead, Element, Kernels, Tile};
 use crate::epilogue::{Epilogue, Place};
 use crate::gemm::Gemm;
 use crate::isa::Isa;
+use crate::scratch::Scratch;
 
 /// Block of k.
 const K_BLOCK: usize = 512;
@@ -35,22 +34,38 @@ pub fn applies<T>(g: &Gemm<T>) -> bool {
     }
 }
 
+thread_local! {
+    /// Its rows begin lines of the caches: vectors that straddle lines cost a product half of its speed.
+    static PANEL: Scratch = const { Scratch::new() };
+}
+
 /// What finishes the results of a product, and where in its batch they lie.
 pub type Finish<'a> = Option<(&'a Epilogue, Place)>;
 
-/// One product; the first status of the epilogue other than 0, or 0.
+/// One product. Returns a kernel status: the first of the epilogue other than 0, that there is no memory, or 0.
 ///
 /// # Safety
 /// The machine has `isa`. [`applies`] says yes. All addressed elements are valid; C overlaps neither A nor B. Where there is
 /// an epilogue, the rows of C are contiguous, and it takes its operands.
-pub unsafe fn run<T: Element + Scratch>(isa: Isa, g: &Gemm<T>, end: Finish<'_>) -> i64 {
-    let turned = if g.c.2 == 1 { *g } else { transposed(g) };
-    let mut status = STATUS_OK;
-    T::with_scratch(|packed| {
-        // SAFETY: the caller's promise; the transposed product has the same elements.
-        status = unsafe { blocks(T::kernels(isa), &turned, packed, end) };
-    });
-    status
+pub unsafe fn run<T: Element>(isa: Isa, g: &Gemm<T>, end: Finish<'_>) -> i64 {
+    let kernels = T::kernels(isa);
+    let g = if g.c.2 == 1 { *g } else { transposed(g) };
+    let in_place = is_in_place(&g) && g.n.is_multiple_of(kernels.lanes);
+    let room = if in_place { 0 } else { depth(&g) * kernels.columns() };
+    // SAFETY: the caller's promise; the transposed product has the same elements.
+    let all = |packed: *mut T| unsafe { blocks(kernels, &g, packed, end) };
+    PANEL.with(|memory| memory.with(room, all))
+}
+
+/// Rows of k at once.
+fn depth<T>(g: &Gemm<T>) -> usize {
+    let whole = g.m <= FEW_ROWS && g.k <= K_WHOLE;
+    (if whole { g.k } else { K_BLOCK }).max(1)
+}
+
+/// Whether whole vectors of B are read where they lie.
+fn is_in_place<T>(g: &Gemm<T>) -> bool {
+    g.b.2 == 1 && g.m <= PACK_ROWS
 }
 
 fn transposed<T: Copy>(g: &Gemm<T>) -> Gemm<T> {
@@ -66,38 +81,15 @@ fn transposed<T: Copy>(g: &Gemm<T>) -> Gemm<T> {
     }
 }
 
-/// An element type with a scratch panel for each thread.
-pub trait Scratch: Sized {
-    /// Calls `f` with the panel of this thread.
-    fn with_scratch(f: impl FnOnce(&mut Vec<Self>));
-}
-
-macro_rules! scratch {
-    ($ty:ty) => {
-        impl Scratch for $ty {
-            fn with_scratch(f: impl FnOnce(&mut Vec<$ty>)) {
-                thread_local! {
-                    static PANEL: RefCell<Vec<$ty>> = const { RefCell::new(Vec::new()) };
-                }
-                PANEL.with_borrow_mut(f);
-            }
-        }
-    };
-}
-
-scratch!(f32);
-scratch!(f64);
-
 /// # Safety
-/// As for [`run`], with contiguous rows of C.
+/// As for [`run`], with contiguous rows of C; `packed` has room for the widest panel unless all of B is read in place.
 unsafe fn blocks<T: Element>(
     kernels: &Kernels<T>,
     g: &Gemm<T>,
-    packed: &mut Vec<T>,
+    packed: *mut T,
     end: Finish<'_>,
 ) -> i64 {
-    let whole = g.m <= FEW_ROWS && g.k <= K_WHOLE;
-    let k_block = if whole { g.k.max(1) } else { K_BLOCK };
+    let k_block = depth(g);
     for k in (0..g.k.max(1)).step_by(k_block) {
         let depth = k_block.min(g.k - k);
         for column in (0..g.n).step_by(kernels.columns()) {
@@ -106,12 +98,11 @@ unsafe fn blocks<T: Element>(
             // SAFETY: the offsets stay inside the matrices.
             let status = unsafe {
                 let b = g.b.0.offset(k as isize * g.b.1 + column as isize * g.b.2);
-                let in_place = g.b.2 == 1 && columns == width && g.m <= PACK_ROWS;
-                let (b, b_row) = if in_place {
+                let (b, b_row) = if is_in_place(g) && columns == width {
                     (b, g.b.1)
                 } else {
-                    let b = (b, g.b.1, g.b.2);
-                    (pack(kernels, b, depth, (columns, width), packed), width as isize)
+                    pack(kernels, (b, g.b.1, g.b.2), depth, (columns, width), packed);
+                    (packed.cast_const(), width as isize)
                 };
                 panel(kernels, g, (column, columns), (k, depth), (b, b_row), end)
             };
@@ -165,18 +156,17 @@ unsafe fn panel<T: Element>(
     STATUS_OK
 }
 
-/// Copies a panel of B, row by row, with zeros right of its columns; where it is.
+/// Copies a panel of B, row by row, with zeros right of its columns.
 ///
 /// # Safety
-/// `depth` by `columns` elements are valid.
+/// `depth` by `columns` elements are valid, and `packed` has room for rows of `width`.
 unsafe fn pack<T: Element>(
     kernels: &Kernels<T>,
     (b, row, col): (*const T, isize, isize),
     depth: usize,
     (columns, width): (usize, usize),
-    panel: &mut Vec<T>,
-) -> *const T {
-    let packed = aligned(panel, depth * width);
+    packed: *mut T,
+) {
     // SAFETY: the caller's promise for reads; writes stay inside the panel.
     unsafe {
         if columns < width {
@@ -200,16 +190,4 @@ unsafe fn pack<T: Element>(
             }
         }
     }
-    packed
-}
-
-/// The first element of the scratch panel that begins a line of the caches, with room for so many: vectors that straddle
-/// lines cost a product half of its speed.
-fn aligned<T: Element>(panel: &mut Vec<T>, len: usize) -> *mut T {
-    let len = len + LINE / size_of::<T>();
-    if panel.len() < len {
-        panel.resize(len, T::ZERO);
-    }
-    let at = panel.as_ptr().align_offset(LINE);
-    panel[at..].as_mut_ptr()
 }

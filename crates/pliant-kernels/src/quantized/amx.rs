@@ -11,8 +11,8 @@ use std::ops::Range;
 use pliant_exec::abi::STATUS_OK;
 
 use super::Work;
-use crate::amx::{BLOCK_COLUMNS, BLOCK_ROWS, Block, Kind, LINE, Stretch, Tiles, strips};
-use crate::product::rows::{even, slivers};
+use crate::amx::{BLOCK_COLUMNS, Block, Kind, LINE, Stretch, Tiles, strips};
+use crate::product::rows::{TILE_ROWS, even, slivers};
 use crate::product::share::part;
 use crate::scratch::Scratch;
 
@@ -31,13 +31,13 @@ thread_local! {
 #[repr(C, align(64))]
 struct Edge {
     b: [u32; QUADS * BLOCK_COLUMNS],
-    c: [i32; BLOCK_ROWS * BLOCK_COLUMNS],
+    c: [i32; TILE_ROWS * BLOCK_COLUMNS],
 }
 
 /// Some columns of a panel.
 struct Strip {
-    /// Its first word of B.
-    b: *const u32,
+    /// Its first byte of B.
+    b: *const u8,
     /// Number of its first column.
     first: usize,
     /// Columns of registers.
@@ -54,24 +54,28 @@ struct Rows {
     copy: *mut u8,
     /// From row to row: an odd number of lines, so that neighbours begin in different sets.
     apart: usize,
+    /// Their sums; not there where columns have no zero points.
+    totals: *mut i32,
 }
 
 /// Some rows of some panels. Returns a kernel status.
 ///
 /// # Safety
-/// As for [`super::run`]; the machine has tile registers, and `k` is at most `DEEP`.
+/// As for [`super::run`]; the machine has tile registers, and `k` is at most `MOST_DEPTH`.
 pub(super) unsafe fn block(w: &Work, rows: Range<usize>, panels: Range<usize>) -> i64 {
     let apart = (w.k.div_ceil(LINE) | 1) * LINE;
-    let most = (COPIED / apart / BLOCK_ROWS).clamp(1, 8) * BLOCK_ROWS;
+    let most = (COPIED / apart / TILE_ROWS).clamp(1, 8) * TILE_ROWS;
     let blocks = rows.len().div_ceil(most);
+    let most = most.min(rows.len());
     let all = |copy: *mut u8| {
         // SAFETY: the caller's promise; kernels do not call each other here.
         let mut tiles = unsafe { Tiles::new() };
         let mut edge = Edge { b: [0; _], c: [0; _] };
         for index in 0..blocks {
-            let part = part(rows.len(), BLOCK_ROWS, index, blocks);
+            let part = part(rows.len(), TILE_ROWS, index, blocks);
             let rows = rows.start + part.start..rows.start + part.end;
-            let rows = Rows { rows, copy, apart };
+            let totals = copy.wrapping_add(most * apart).cast();
+            let rows = Rows { rows, copy, apart, totals };
             // SAFETY: the caller's promise; the memory has room for these rows.
             let status = unsafe {
                 rows.copy(w);
@@ -83,16 +87,45 @@ pub(super) unsafe fn block(w: &Work, rows: Range<usize>, panels: Range<usize>) -
         }
         STATUS_OK
     };
-    ROWS.with(|memory| memory.with(most.min(rows.len()) * apart, all))
+    ROWS.with(|memory| memory.with(most * (apart + size_of::<i32>()), all))
 }
 
 impl Rows {
-    /// Copies the rows, up to whole steps with zeros.
+    /// Copies the rows, up to whole steps with zeros, and sums each where that is asked for.
     ///
     /// # Safety
-    /// The machine has the instructions; the bytes are readable, and there is room for the copies.
-    #[target_feature(enable = "avx512f,avx512bw")]
+    /// The machine has the instructions; the bytes are readable, and there is room for the copies and sums.
+    #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
     unsafe fn copy(&self, w: &Work) {
+        if w.g.b_zeros.is_null() {
+            // SAFETY: the caller's promise.
+            return unsafe { self.copy_adding(w, |_, sum| sum, |_, _| ()) };
+        }
+        let (ones, write) = (_mm512_set1_epi8(1), |row: usize, sum| {
+            // SAFETY: there is room for the sums.
+            unsafe { self.totals.add(row).write(_mm512_reduce_add_epi32(sum)) }
+        });
+        // SAFETY: the caller's promise.
+        unsafe {
+            if w.g.a_signed != 0 {
+                self.copy_adding(w, |x, sum| _mm512_dpbusd_epi32(sum, ones, x), write);
+            } else {
+                self.copy_adding(w, |x, sum| _mm512_dpbusd_epi32(sum, x, ones), write);
+            }
+        }
+    }
+
+    /// Copies the rows, adding each line of them to a sum, which is written after the row.
+    ///
+    /// # Safety
+    /// As for [`Rows::copy`], whose instructions the caller has enabled.
+    #[inline(always)]
+    unsafe fn copy_adding(
+        &self,
+        w: &Work,
+        add: impl Fn(__m512i, __m512i) -> __m512i,
+        write: impl Fn(usize, __m512i),
+    ) {
         let whole = w.k / LINE * LINE;
         let mask = (1u64 << (w.k - whole)) - 1;
         for (index, row) in self.rows.clone().enumerate() {
@@ -100,13 +133,18 @@ impl Rows {
             unsafe {
                 let from = w.g.a.offset((row as i64 * w.g.a_row) as isize);
                 let to = self.copy.add(index * self.apart);
+                let mut sum = _mm512_setzero_si512();
                 for at in (0..whole).step_by(LINE) {
-                    _mm512_store_si512(to.add(at).cast(), _mm512_loadu_si512(from.add(at).cast()));
+                    let line = _mm512_loadu_si512(from.add(at).cast());
+                    _mm512_store_si512(to.add(at).cast(), line);
+                    sum = add(line, sum);
                 }
                 if whole < w.k {
                     let rest = _mm512_maskz_loadu_epi8(mask, from.add(whole).cast());
                     _mm512_store_si512(to.add(whole).cast(), rest);
+                    sum = add(rest, sum);
                 }
+                write(index, sum);
             }
         }
     }
@@ -128,14 +166,14 @@ impl Rows {
             for (column, width) in strips(all, self.rows.len()) {
                 let at = panel * w.k.div_ceil(4) * w.width + column;
                 let strip = Strip {
-                    b: w.g.b.cast::<u32>().wrapping_add(at),
+                    b: w.g.b.cast::<u8>().wrapping_add(at * 4),
                     first: first + column,
                     width,
                     columns: width.min(all - column),
                 };
                 // SAFETY: the caller's promise.
                 unsafe { strip.last_quads(w, edge) };
-                for (row, height) in even(self.rows.len(), BLOCK_ROWS) {
+                for (row, height) in even(self.rows.len(), TILE_ROWS) {
                     // SAFETY: the caller's promise.
                     let status = unsafe { strip.multiply(w, self, (row, height), tiles, edge) };
                     if status != STATUS_OK {
@@ -160,12 +198,13 @@ impl Strip {
         edge.b.fill(0);
         let whole = w.k / LINE * QUADS;
         for (quad, to) in (whole..w.k.div_ceil(4)).zip(edge.b.chunks_exact_mut(BLOCK_COLUMNS)) {
-            // SAFETY: the caller's promise; panels have whole registers of columns.
-            unsafe { self.b.wrapping_add(quad * w.width).copy_to(to.as_mut_ptr(), self.width) };
+            let from = self.b.wrapping_add(quad * w.width * 4);
+            // SAFETY: the caller's promise; panels have whole registers of columns, and lie anywhere.
+            unsafe { from.copy_to_nonoverlapping(to.as_mut_ptr().cast(), self.width * 4) };
         }
     }
 
-    /// Up to [`BLOCK_ROWS`] rows.
+    /// Up to [`TILE_ROWS`] rows.
     ///
     /// # Safety
     /// As for [`block`].
@@ -184,20 +223,19 @@ impl Strip {
         let (whole, rest) = (w.k / LINE, usize::from(!w.k.is_multiple_of(LINE)));
         let last = (edge.b.as_ptr().cast(), EDGE_ROW);
         let stretches = [
-            Stretch::new(whole, (a, a_row), (self.b.cast(), w.width * 4)),
+            Stretch::new(whole, (a, a_row), (self.b, w.width * 4)),
             Stretch::new(rest, (a.wrapping_add(whole * LINE), a_row), last),
         ];
         let block = Block::new(stretches, c.cast(), EDGE_ROW as isize, false);
         // SAFETY: the caller's promise; the copies end in zeros, and the sums have room for whole registers.
         unsafe { tiles.multiply(kind, height, self.width, &block) };
-        let row = all.rows.start + row;
-        let a = g.a.wrapping_offset((row as i64 * g.a_row) as isize);
+        let (row, totals) = (all.rows.start + row, all.totals.wrapping_add(row).cast_const());
         let own = |i: usize| c.wrapping_add(i * BLOCK_COLUMNS);
         for (above, rows) in slivers(height) {
-            let a = a.wrapping_offset((above as i64 * g.a_row) as isize);
+            let totals = totals.wrapping_add(above);
             let (c, size) = ((own(above), BLOCK_COLUMNS as isize), (rows, self.columns));
             // SAFETY: the caller's promise; the sums of these rows are complete.
-            let status = unsafe { w.finish((a, row + above), c, size, self.first) };
+            let status = unsafe { w.finish((totals, row + above), c, size, self.first) };
             if status != STATUS_OK {
                 return status;
             }

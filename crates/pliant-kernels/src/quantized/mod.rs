@@ -31,14 +31,14 @@ use pliant_exec::abi::{KernelRuntime, STATUS_BAD_ARGUMENTS, STATUS_OK};
 use crate::epilogue::{Epilogue, MOST_COLUMNS, MOST_ROWS, Place, finish};
 use crate::isa::{Isa, isa};
 use crate::lanes::for_isa;
-use crate::product::rows::slivers;
+use crate::product::rows::{FEW_ROWS, TILE_ROWS, slivers};
 use crate::product::share::{cut, share};
 use crate::product::tile::ROWS;
 pub use call::{pliant_product_int8, pliant_product_uint8};
 pub use pliant_tensor::{Quads, pack_quads};
 pub use scaled::{pliant_epilogue_int32, pliant_product_int8_f32, pliant_product_uint8_f32};
 use tile::{Kernels, Tile, kernels};
-use zeros::{ReadTile, take_zeros};
+use zeros::{ReadTile, add_rows, take_zeros};
 
 /// One product: 64-bit words, so that generated code may write them as an array. Strides count elements.
 #[repr(C)]
@@ -82,12 +82,11 @@ pub struct QuantizedGemm {
 #[repr(C, align(64))]
 struct Scratch([i32; MOST_ROWS * MOST_COLUMNS]);
 
-/// Rows from which on tile registers are used, which read as much of B for one row as for 16.
-const MANY_ROWS: usize = 5;
 /// k up to which tile registers are used, which read copies of rows of A.
-const DEEP: usize = 64 * 1024;
-/// Rows of a block in tile registers.
-const TILE_ROWS: usize = 32;
+const MOST_DEPTH: usize = 64 * 1024;
+/// Products that are added in the time of one of float32: by vectors, and by tile registers.
+const FAST: usize = 4;
+const TILES_FAST: usize = 16;
 
 /// What all pieces share.
 struct Work<'a> {
@@ -118,13 +117,12 @@ pub unsafe fn run(isa: Isa, runtime: &KernelRuntime, g: &QuantizedGemm) -> i64 {
     if m == 0 || n == 0 {
         return STATUS_OK;
     }
-    let tiles = isa == Isa::Amx && m >= MANY_ROWS && k <= DEEP;
+    let tiles = isa == Isa::Amx && m > FEW_ROWS && k <= MOST_DEPTH;
     let w = Work { g, isa, kernels: kernels(isa), tiles, m, n, k, width };
     let panels = n.div_ceil(width);
-    // Products that are added in the time of one of float32.
     let (cut, unit) = match tiles {
-        true => (cut(m, n, k.div_ceil(16), panels).coarse(), TILE_ROWS),
-        false => (cut(m, n, k.div_ceil(4), panels), ROWS),
+        true => (cut((m, TILE_ROWS), n, k.div_ceil(TILES_FAST), panels).coarse(), TILE_ROWS),
+        false => (cut((m, ROWS), n, k.div_ceil(FAST), panels), ROWS),
     };
     let piece = |index: usize| {
         let (rows, panels) = cut.piece(index, (w.m, unit), panels);
@@ -192,8 +190,16 @@ impl Work<'_> {
             // SAFETY: the caller's promise.
             unsafe { self.kernels.run(height, width, &mut tile) };
         }
+        let mut totals = [0; MOST_ROWS];
         // SAFETY: the caller's promise; the sums of the tile are complete.
-        unsafe { self.finish((a, row), (c, c_row), (height, columns), first) }
+        unsafe {
+            if !g.b_zeros.is_null() {
+                let (a, k) = ((a, g.a_row as isize), (self.k, signed));
+                let add = for_isa!(self.isa, add_rows(a: (*const u8, isize), k: (usize, bool), totals: &mut [i32])).0;
+                add(a, k, &mut totals[..height]);
+            }
+            self.finish((totals.as_ptr(), row), (c, c_row), (height, columns), first)
+        }
     }
 
     /// What was added to bytes of A as they were read: tile registers know signed ones.
@@ -212,7 +218,7 @@ impl Work<'_> {
     /// As for [`run`].
     unsafe fn finish(
         &self,
-        (a, row): (*const u8, usize),
+        (totals, row): (*const i32, usize),
         (c, c_row): (*mut i32, isize),
         size: (usize, usize),
         first: usize,
@@ -220,7 +226,7 @@ impl Work<'_> {
         // SAFETY: the caller's promise.
         unsafe {
             if self.has_zeros() {
-                let read = ReadTile { a, row, c, c_row, size, first };
+                let read = ReadTile { totals, row, c, c_row, size, first };
                 for_isa!(self.isa, take_zeros(work: &Work, tile: &ReadTile)).0(self, &read);
             }
             let epilogue = (self.g.has_epilogue != 0).then_some(&self.g.epilogue);

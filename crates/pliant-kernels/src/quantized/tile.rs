@@ -3,7 +3,7 @@
 //! With the instructions for it (AVX-512 VNNI) 6 rows by 4 vectors of 16 sums; else plain code over few sums, which the compiler
 //! vectorizes for AVX2 or for the least machine of its target.
 
-use crate::isa::Isa;
+use crate::isa::{Isa, Vectors};
 use crate::product::tile::ROWS;
 
 /// `c[rows, columns] = a[rows, k] * b[k, columns]`; strides in elements.
@@ -228,13 +228,13 @@ macro_rules! kernels {
 
 /// The kernels of an instruction set.
 pub fn kernels(isa: Isa) -> &'static Kernels {
-    match isa {
+    match isa.vectors() {
         #[cfg(target_arch = "x86_64")]
-        Isa::Amx | Isa::Avx512 if std::arch::is_x86_feature_detected!("avx512vnni") => {
+        Vectors::Avx512 if std::arch::is_x86_feature_detected!("avx512vnni") => {
             kernels!(x86::Vnni, "avx512f,avx512vnni"; 1 2 3 4)
         }
         #[cfg(target_arch = "x86_64")]
-        Isa::Amx | Isa::Avx512 | Isa::Avx2 => kernels!(Plain, "avx2,fma"; 1 2),
+        Vectors::Avx512 | Vectors::Avx2 => kernels!(Plain, "avx2,fma"; 1 2),
         _ => kernels!(Plain; 1 2),
     }
 }

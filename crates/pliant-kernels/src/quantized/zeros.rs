@@ -8,8 +8,8 @@ use crate::lanes::Lanes;
 
 /// Sums of products of bytes as they were read.
 pub(super) struct ReadTile {
-    /// First byte of the rows of A.
-    pub a: *const u8,
+    /// Sums of the rows of A as their bytes mean; not read where columns have no zero points.
+    pub totals: *const i32,
     /// Number of the first row.
     pub row: usize,
     /// The sums, with rows of neighbours.
@@ -20,6 +20,28 @@ pub(super) struct ReadTile {
     pub size: (usize, usize),
     /// Number of the first column.
     pub first: usize,
+}
+
+/// The sums of some rows of A, which are `apart` bytes apart, of `k` bytes that have a sign or none.
+///
+/// # Safety
+/// The machine has the instructions of `L`, and the caller has enabled them. The bytes are readable, the totals writable.
+#[expect(
+    clippy::extra_unused_type_parameters,
+    reason = "says which instructions the compiler may use"
+)]
+#[inline(always)]
+pub(super) unsafe fn add_rows<L: Lanes<Elem = f32>>(
+    (a, apart): (*const u8, isize),
+    (k, signed): (usize, bool),
+    totals: &mut [i32],
+) {
+    for (i, total) in totals.iter_mut().enumerate() {
+        // SAFETY: the caller's promise.
+        let row = unsafe { from_raw_parts(a.offset(i as isize * apart), k) };
+        let sum = |value: fn(u8) -> i32| row.iter().fold(0i32, |t, &x| t.wrapping_add(value(x)));
+        *total = if signed { sum(|x| i32::from(x.cast_signed())) } else { sum(i32::from) };
+    }
 }
 
 /// Makes the sums those of what bytes mean.
@@ -34,7 +56,6 @@ pub(super) struct ReadTile {
 pub(super) unsafe fn take_zeros<L: Lanes<Elem = f32>>(w: &Work, t: &ReadTile) {
     let g = w.g;
     let (rows, columns) = t.size;
-    let (flip, sign) = if g.a_signed != 0 { (0x80, 128) } else { (0, 0) };
     for i in 0..rows {
         // SAFETY: the caller's promise.
         unsafe {
@@ -53,9 +74,7 @@ pub(super) unsafe fn take_zeros<L: Lanes<Elem = f32>>(w: &Work, t: &ReadTile) {
             if g.b_zeros.is_null() {
                 continue;
             }
-            let row = from_raw_parts(t.a.offset(i as isize * g.a_row as isize), w.k);
-            let total = row.iter().fold(0i32, |t, &x| t.wrapping_add(i32::from(x ^ flip)));
-            let rest = total.wrapping_sub((w.k as i32).wrapping_mul(zero.wrapping_add(sign)));
+            let rest = (*t.totals.add(i)).wrapping_sub((w.k as i32).wrapping_mul(zero));
             let zeros = from_raw_parts(g.b_zeros.add(t.first), columns);
             for (c, b_zero) in c.iter_mut().zip(zeros) {
                 *c = c.wrapping_sub(rest.wrapping_mul(*b_zero));

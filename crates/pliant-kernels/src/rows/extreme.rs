@@ -4,7 +4,7 @@
 
 use pliant_exec::abi::{KernelRuntime, STATUS_OK};
 
-use crate::isa::{Isa, isa};
+use crate::isa::{Isa, Vectors, isa};
 
 /// Elements of a block.
 const BLOCK: usize = 512;
@@ -123,14 +123,14 @@ fn with_avx512<T: Element>(row: &[T], largest: bool) -> usize {
 
 /// [`either`] with these instructions.
 fn run<T: Element>(isa: Isa, row: &[T], largest: bool) -> usize {
-    match isa {
+    match isa.vectors() {
         #[cfg(target_arch = "x86_64")]
-        Isa::Avx512 if wide_avx512() => {
+        Vectors::Avx512 if wide_avx512() => {
             // SAFETY: the machine has these instructions.
             unsafe { with_avx512(row, largest) }
         }
         #[cfg(target_arch = "x86_64")]
-        Isa::Amx | Isa::Avx512 | Isa::Avx2 => {
+        Vectors::Avx512 | Vectors::Avx2 => {
             // SAFETY: the machine has these instructions, or better ones.
             unsafe { with_avx2(row, largest) }
         }

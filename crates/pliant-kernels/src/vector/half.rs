@@ -3,7 +3,7 @@
 use half::{bf16, f16};
 use pliant_exec::abi::{KernelRuntime, STATUS_OK};
 
-use crate::isa::Isa;
+use crate::isa::{Isa, Vectors};
 use crate::registry::{ExternFn, ExternTy};
 
 /// To float32.
@@ -149,22 +149,22 @@ plain! {
 
 /// float16 to float32.
 pub fn widen(isa: Isa) -> WidenFn {
-    match isa {
+    match isa.vectors() {
         #[cfg(target_arch = "x86_64")]
-        Isa::Amx | Isa::Avx512 => x86::widen_avx512,
+        Vectors::Avx512 => x86::widen_avx512,
         #[cfg(target_arch = "x86_64")]
-        Isa::Avx2 if std::arch::is_x86_feature_detected!("f16c") => x86::widen_f16c,
+        Vectors::Avx2 if std::arch::is_x86_feature_detected!("f16c") => x86::widen_f16c,
         _ => widen_f16,
     }
 }
 
 /// float32 to float16.
 pub fn narrow(isa: Isa) -> NarrowFn {
-    match isa {
+    match isa.vectors() {
         #[cfg(target_arch = "x86_64")]
-        Isa::Amx | Isa::Avx512 => x86::narrow_avx512,
+        Vectors::Avx512 => x86::narrow_avx512,
         #[cfg(target_arch = "x86_64")]
-        Isa::Avx2 if std::arch::is_x86_feature_detected!("f16c") => x86::narrow_f16c,
+        Vectors::Avx2 if std::arch::is_x86_feature_detected!("f16c") => x86::narrow_f16c,
         _ => narrow_f16,
     }
 }

@@ -4,7 +4,7 @@ use pliant_exec::abi::{KernelRuntime, STATUS_OK};
 
 use super::wide::Wide;
 use super::{OneFn, TwoFn};
-use crate::isa::Isa;
+use crate::isa::{Isa, Vectors};
 #[cfg(target_arch = "aarch64")]
 use crate::lanes::neon::{F32x4, F64x2};
 use crate::lanes::portable::Array;
@@ -272,13 +272,13 @@ macro_rules! choose {
         $(
             /// The form for an instruction set.
             pub fn $name<F: $bound>(isa: Isa) -> $result {
-                match isa {
+                match isa.vectors() {
                     #[cfg(target_arch = "x86_64")]
-                    Isa::Amx | Isa::Avx512 => avx512::$name::<F>,
+                    Vectors::Avx512 => avx512::$name::<F>,
                     #[cfg(target_arch = "x86_64")]
-                    Isa::Avx2 => avx2::$name::<F>,
+                    Vectors::Avx2 => avx2::$name::<F>,
                     #[cfg(target_arch = "aarch64")]
-                    Isa::Neon => neon::$name::<F>,
+                    Vectors::Neon => neon::$name::<F>,
                     _ => portable::$name::<F>,
                 }
             }

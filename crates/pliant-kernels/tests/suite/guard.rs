@@ -13,10 +13,21 @@ pub struct Guarded<T> {
 impl<T: Copy> Guarded<T> {
     /// A copy of `values` that ends right before a forbidden page, or begins right after one.
     pub fn new(values: &[T], at_end: bool) -> Guarded<T> {
+        Guarded::after(values, at_end, 0)
+    }
+
+    /// As [`Guarded::new`], or one byte after a forbidden page: an odd address.
+    pub fn bytes(values: &[T], at_end: bool) -> Guarded<T> {
+        const { assert!(align_of::<T>() == 1) };
+        Guarded::after(values, at_end, 1)
+    }
+
+    /// As [`Guarded::new`], or so many bytes after a forbidden page.
+    fn after(values: &[T], at_end: bool, apart: usize) -> Guarded<T> {
         // SAFETY: asks for a number.
         let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as usize;
         let size = size_of_val(values);
-        let room = size.next_multiple_of(page).max(page);
+        let room = (size + apart).next_multiple_of(page).max(page);
         let bytes = room + 2 * page;
         // SAFETY: a new private mapping; the outer pages are then forbidden.
         let (map, data) = unsafe {
@@ -32,7 +43,8 @@ impl<T: Copy> Guarded<T> {
             for offset in [0, page + room] {
                 assert_eq!(libc::mprotect(map.byte_add(offset), page, libc::PROT_NONE), 0);
             }
-            let data = map.byte_add(if at_end { page + room - size } else { page }).cast::<T>();
+            let data =
+                map.byte_add(if at_end { page + room - size } else { page + apart }).cast::<T>();
             std::ptr::copy_nonoverlapping(values.as_ptr(), data, values.len());
             (map, data)
         };

@@ -13,6 +13,9 @@ use pliant_tensor::{
 
 use crate::guard::Guarded;
 
+/// What C holds before.
+const BLANK: f32 = 1e30;
+
 /// What is tested beside the sizes.
 #[derive(Clone, Copy, Debug)]
 struct How {
@@ -22,9 +25,18 @@ struct How {
     at_end: bool,
 }
 
+impl How {
+    /// Elements between the rows of A and of C.
+    fn apart(self) -> usize {
+        if self.at_end { 3 } else { 0 }
+    }
+}
+
 struct Operands {
     size: (usize, usize, usize),
     how: How,
+    /// From row to row of A, and of C.
+    rows: (usize, usize),
     a: Guarded<f32>,
     b: Guarded<u8>,
     scales: Guarded<f32>,
@@ -48,7 +60,9 @@ fn bytes<T: pliant_tensor::Element>(t: &Tensor) -> Vec<u8> {
 impl Operands {
     fn new(size @ (m, n, k): (usize, usize, usize), how: How) -> Operands {
         let number = |i: usize, step: usize| ((i * step + i / 5) % 113) as f32 / 56.0 - 1.0;
-        let a: Vec<f32> = (0..m * k).map(|i| number(i, 37)).collect();
+        let (a_row, c_row) = (k + how.apart(), n + how.apart());
+        let len = |row: usize, last: usize| m.saturating_sub(1) * row + last.min(m * last);
+        let a: Vec<f32> = (0..len(a_row, k)).map(|i| number(i, 37)).collect();
         let raw: Vec<f32> = (0..k * n).map(|i| number(i, 91)).collect();
         let groups = k.div_ceil(how.group);
         let scales: Vec<f32> = (0..groups * n).map(|i| 0.1 + number(i, 17).abs()).collect();
@@ -82,12 +96,13 @@ impl Operands {
         Operands {
             size,
             how,
+            rows: (a_row, c_row),
             a: Guarded::new(&a, how.at_end),
-            b: Guarded::new(&b, how.at_end),
+            b: Guarded::bytes(&b, how.at_end),
             scales: Guarded::new(&panels(groups, n, &scales), how.at_end),
             zeros: Guarded::new(&panels(groups, n, &zeros), how.at_end),
             values: (0..k * n).map(value).collect(),
-            c: Guarded::new(&vec![f32::NAN; m * n], how.at_end),
+            c: Guarded::new(&vec![BLANK; len(c_row, n)], how.at_end),
         }
     }
 
@@ -99,7 +114,7 @@ impl Operands {
             n: n as i64,
             k: k as i64,
             a: self.a.as_ptr(),
-            a_row: k as i64,
+            a_row: self.rows.0 as i64,
             format: self.how.format,
             b: self.b.as_ptr(),
             width: panel_width(n, DType::Float32) as i64,
@@ -107,12 +122,13 @@ impl Operands {
             scales: if scaled { self.scales.as_ptr() } else { std::ptr::null() },
             zeros: if self.how.zeros { self.zeros.as_ptr() } else { std::ptr::null() },
             c: self.c.as_ptr(),
-            c_row: n as i64,
+            c_row: self.rows.1 as i64,
         }
     }
 
     fn check(&self, isa: Isa, what: &str) {
         let (m, n, k) = self.size;
+        let (a_row, c_row) = self.rows;
         // Tile registers multiply bfloat16 by bfloat16.
         let rounded =
             isa == Isa::Amx && self.how.format == Format::BFloat16 && m > narrow::FEW_ROWS;
@@ -121,7 +137,12 @@ impl Operands {
             x => f64::from(x),
         };
         for (at, &got) in self.c.values().iter().enumerate() {
-            let terms = (0..k).map(|p| a(at / n * k + p) * self.values[p * n + at % n]);
+            let (row, column) = (at / c_row, at % c_row);
+            if column >= n {
+                assert_eq!(got, BLANK, "{what} {:?} {at}", self.how);
+                continue;
+            }
+            let terms = (0..k).map(|p| a(row * a_row + p) * self.values[p * n + column]);
             let (want, most) = terms.fold((0.0, 1.0), |(sum, most), x| (sum + x, most + x.abs()));
             // Zero points may be as large as what they are taken from.
             let bound = most * 8.0 * f64::from(f32::EPSILON);
@@ -200,7 +221,7 @@ fn an_infinity_gives_what_its_weights_give() {
             let status = unsafe { run(isa, &KernelRuntime::serial(), &ops.product()) };
             assert_eq!(status, STATUS_OK);
             // Zero points have halves, so that no weight is 0.
-            for (column, (x, w)) in ops.c.values().iter().zip(&ops.values[..20]).enumerate() {
+            for (column, (x, w)) in ops.c.values()[..20].iter().zip(&ops.values[..20]).enumerate() {
                 assert_eq!(f64::from(*x), w.signum() * f64::INFINITY, "{isa:?} {how:?} {column}");
             }
         }
@@ -228,7 +249,7 @@ fn what_is_multiplied_by_no_weight_leaves_nothing() {
                 }
                 for row in 0..m {
                     // SAFETY: each row has a first element.
-                    unsafe { *ops.a.as_ptr().add(row * 70) = large };
+                    unsafe { *ops.a.as_ptr().add(row * ops.rows.0) = large };
                 }
                 // SAFETY: the operands have these sizes.
                 let status = unsafe { run(isa, &KernelRuntime::serial(), &ops.product()) };
@@ -272,6 +293,24 @@ fn senseless_sizes_are_statuses() {
             // SAFETY: nothing is touched where the sizes make no sense.
             let status = unsafe { run(isa, &KernelRuntime::serial(), &bad) };
             assert_eq!(status, STATUS_BAD_ARGUMENTS, "{bad:?}");
+        }
+    }
+}
+
+#[test]
+fn bfloat16_has_neither_scales_nor_zero_points() {
+    for isa in available() {
+        for m in [3, 9] {
+            let how = How { format: Format::BFloat16, group: 1001, zeros: false, at_end: true };
+            let ops = Operands::new((m, 20, 70), how);
+            for bad in [
+                NarrowGemm { scales: ops.scales.as_ptr(), ..ops.product() },
+                NarrowGemm { zeros: ops.zeros.as_ptr(), ..ops.product() },
+            ] {
+                // SAFETY: the operands have these sizes.
+                let status = unsafe { run(isa, &KernelRuntime::serial(), &bad) };
+                assert_eq!(status, STATUS_BAD_ARGUMENTS, "{isa:?} {m}");
+            }
         }
     }
 }

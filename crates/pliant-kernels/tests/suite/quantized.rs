@@ -26,6 +26,9 @@ enum Zeros {
     Rows,
 }
 
+/// What C holds before.
+const BLANK: i32 = -77;
+
 /// What is tested beside the sizes.
 #[derive(Clone, Copy, Debug)]
 struct How {
@@ -35,9 +38,18 @@ struct How {
     at_end: bool,
 }
 
+impl How {
+    /// Elements between the rows of A and of C.
+    fn apart(self) -> usize {
+        if self.at_end { 3 } else { 0 }
+    }
+}
+
 struct Operands {
     size: (usize, usize, usize),
     how: How,
+    /// From row to row of A, and of C.
+    rows: (usize, usize),
     a: Guarded<u8>,
     b: Vec<i8>,
     quads: Guarded<i8>,
@@ -55,17 +67,21 @@ impl Operands {
         let zeros: Vec<i32> = (0..n).map(|j| j as i32 % 5 - 2).collect();
         let rows = if how.a_zeros == Zeros::Rows { m } else { 1 };
         let of_rows: Vec<i32> = (0..rows).map(|i| 13 - 40 * i as i32).collect();
+        let (a_row, c_row) = (k + how.apart(), n + how.apart());
+        let len = |row: usize, last: usize| m.saturating_sub(1) * row + last.min(m * last);
+        let a = bytes(len(a_row, k), 37);
         Operands {
             size,
             how,
-            a: Guarded::new(&bytes(m * k, 37), how.at_end),
+            rows: (a_row, c_row),
+            a: Guarded::bytes(&a, how.at_end),
             b,
-            quads: Guarded::new(&quads.data, how.at_end),
+            quads: Guarded::bytes(&quads.data, how.at_end),
             width: quads.width,
             sums: Guarded::new(&quads.sums, how.at_end),
             a_zeros: Guarded::new(&of_rows, how.at_end),
             b_zeros: Guarded::new(&zeros, how.at_end),
-            c: Guarded::new(&vec![-77i32; m * n], how.at_end),
+            c: Guarded::new(&vec![BLANK; len(c_row, n)], how.at_end),
         }
     }
 
@@ -77,7 +93,7 @@ impl Operands {
             n: n as i64,
             k: k as i64,
             a: self.a.as_ptr(),
-            a_row: k as i64,
+            a_row: self.rows.0 as i64,
             a_signed: i64::from(self.how.signed),
             a_zeros: match self.how.a_zeros {
                 Zeros::None => std::ptr::null(),
@@ -89,7 +105,7 @@ impl Operands {
             sums: self.sums.as_ptr(),
             b_zeros: if self.how.b_zeros { self.b_zeros.as_ptr() } else { std::ptr::null() },
             c: self.c.as_ptr(),
-            c_row: n as i64,
+            c_row: self.rows.1 as i64,
             has_epilogue: 0,
             epilogue: none,
         }
@@ -97,21 +113,28 @@ impl Operands {
 
     fn want(&self) -> Vec<i32> {
         let (m, n, k) = self.size;
-        let a = |at: usize| {
-            let x = self.a.values()[at];
+        let a = |i: usize, p: usize| {
+            let x = self.a.values()[i * self.rows.0 + p];
             let zero = match self.how.a_zeros {
                 Zeros::None => 0,
                 Zeros::One => self.a_zeros.values()[0],
-                Zeros::Rows => self.a_zeros.values()[at / k],
+                Zeros::Rows => self.a_zeros.values()[i],
             };
             (if self.how.signed { i64::from(x as i8) } else { i64::from(x) }) - i64::from(zero)
         };
         let zero =
             |j: usize| if self.how.b_zeros { i64::from(self.b_zeros.values()[j]) } else { 0 };
         let sum = |i: usize, j: usize| -> i64 {
-            (0..k).map(|p| a(i * k + p) * (i64::from(self.b[p * n + j]) - zero(j))).sum()
+            (0..k).map(|p| a(i, p) * (i64::from(self.b[p * n + j]) - zero(j))).sum()
         };
         (0..m * n).map(|at| sum(at / n, at % n) as i32).collect()
+    }
+
+    /// What C holds where the product is there, and nothing between its rows.
+    fn results(&self, results: &[i32]) -> Vec<i32> {
+        let (n, c_row) = (self.size.1, self.rows.1);
+        let all = (0..self.c.values().len()).map(|at| (at / c_row * n, at % c_row));
+        all.map(|(row, j)| if j < n { results[row + j] } else { BLANK }).collect()
     }
 }
 
@@ -119,7 +142,7 @@ fn check(isa: Isa, runtime: &KernelRuntime, size: (usize, usize, usize), how: Ho
     let ops = Operands::new(size, how);
     // SAFETY: the operands have these sizes.
     assert_eq!(unsafe { run(isa, runtime, &ops.product()) }, STATUS_OK);
-    assert_eq!(ops.c.values(), ops.want(), "{isa:?} {size:?} {how:?}");
+    assert_eq!(ops.c.values(), ops.results(&ops.want()), "{isa:?} {size:?} {how:?}");
 }
 
 fn all_ways() -> impl Iterator<Item = How> {
@@ -165,9 +188,11 @@ fn sums_do_not_saturate() {
         let quads = pack_quads(&ops.b, k, n).unwrap();
         ops.quads = Guarded::new(&quads.data, true);
         ops.a = Guarded::new(&vec![255u8; m * k], true);
+        ops.rows.0 = k;
         // SAFETY: the operands have these sizes.
         assert_eq!(unsafe { run(isa, &KernelRuntime::serial(), &ops.product()) }, STATUS_OK);
-        assert!(ops.c.values().iter().all(|&x| x == 255 * -128 * k as i32), "{isa:?}");
+        let want = ops.results(&vec![255 * -128 * k as i32; m * n]);
+        assert_eq!(ops.c.values(), want, "{isa:?}");
     }
 }
 
