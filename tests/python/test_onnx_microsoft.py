@@ -138,13 +138,13 @@ def test_caches_in_one_buffer_are_refused() -> None:
         pliant.compile(made)
 
 
-def multi_head(outputs: list[str], **beside: tuple[int, Any]) -> onnx.ModelProto:
-    inputs: dict[str, Any] = {"q": ["b", "s", 8], "k": ["b", "t", 8], "v": ["b", "t", 8]}
+def multi_head(outputs: list[str], *, queries: Any = "s", keys: Any = "t", causal: int = 0, **beside: Any) -> onnx.ModelProto:
+    inputs: dict[str, Any] = {"q": ["b", queries, 8], "k": ["b", keys, 8], "v": ["b", keys, 8]}
     order = [*inputs] + [""] * 7
     for name, (place, dims) in beside.items():
         inputs[name] = dims
         order[place] = name
-    return model("MultiHeadAttention", inputs, outputs, order, num_heads=2)
+    return model("MultiHeadAttention", inputs, outputs, order, num_heads=2, unidirectional=causal)
 
 
 def test_buffers_and_beams_of_attention_of_many_heads_are_refused() -> None:
@@ -153,6 +153,23 @@ def test_buffers_and_beams_of_attention_of_many_heads_are_refused() -> None:
         pliant.compile(multi_head(["y"], **beside))
     with pytest.raises(pliant.UnsupportedError, match=r"qk \(output 3\)"):
         pliant.compile(multi_head(["y", "", "", "qk"]))
+
+
+def test_queries_without_a_place_among_the_keys_are_refused() -> None:
+    """Where sizes tell, by the compiler; else where they are known."""
+    words = "unidirectional=1 over keys that may outnumber the queries"
+    q, k, v = floats(1, 3, 8), floats(1, 3, 8), floats(1, 3, 8)
+    with pytest.raises(pliant.UnsupportedError, match=words):
+        pliant.compile(multi_head(["y"], queries=3, keys=5, causal=1))
+    open_sizes = pliant.compile(multi_head(["y"], causal=1))
+    with pytest.raises(pliant.VMError, match=words):
+        open_sizes(q, floats(1, 5, 8), floats(1, 5, 8))
+    for run in (open_sizes, pliant.compile(multi_head(["y"], keys="s", causal=1))):
+        np.testing.assert_allclose(np.asarray(run(q, k, v))[:, 0], v[:, 0], rtol=1e-6)
+    past: dict[str, Any] = {"pk": (6, ["b", 2, "p", 4]), "pv": (7, ["b", 2, "p", 4])}
+    old = floats(1, 2, 5, 4)
+    y = compile_and_run(multi_head(["y"], causal=1, **past), q, k, v, old, 0 * old)
+    assert y.shape == (1, 3, 8)
 
 
 def test_weights_and_biases_of_attention_are_used_whole() -> None:

@@ -252,3 +252,10 @@ def test_calls_of_functions_are_counted_where_they_stand() -> None:
         pliant.compile(model(20, 40))
     with pytest.raises(pliant.CompileError, match="F.*nested more than 32 deep"):
         pliant.compile(model(29, 59))
+
+
+def test_a_dim_may_stand_before_the_one_that_determines_it() -> None:
+    model = pliant.compile(model_of([node("Relu", "x", "y")], {"x": ["n//3", "n"]}, ["y"]), divisible={"n": 4})
+    assert model.run(None, {"x": ones(2, 8)})[0].shape == (2, 8)
+    with pytest.raises(pliant.ShapeError, match="x"):
+        model.run(None, {"x": ones(3, 8)})

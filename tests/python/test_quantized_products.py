@@ -9,6 +9,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import pliant
 from pliant import relax
+from pliant.script import from_source
 from pliant.testing import interpret
 
 ROWS = (0, 1, 2, 7, 33)
@@ -342,3 +343,47 @@ def test_random_programs() -> None:
             # A value of a row that lies halfway between two steps of a layer may take the other one.
             far = np.abs(got - want) > 1e-4 * max(1.0, float(np.abs(want).max(initial=0)))
             assert far.any(axis=1).sum() <= 1, np.abs(got - want).max()
+
+
+BIASED = """
+from pliant.script import ir as I, relax as R, tir as T
+
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((1, 4), "int8"), b: R.Tensor((5, 8), "float32"), c: R.Tensor((), "bool")):
+        if c:
+            a = LEFT
+            w = R.dequantize(WEIGHTS, R.const(0.5, "float32"), R.const(0, "int8"))
+            r = R.linear(a, w, b)
+        else:
+            r = R.zeros((1, 8), "float32")
+        return r
+"""
+
+
+@pytest.mark.parametrize("left", ['R.dequantize(x, R.const(0.5, "float32"), R.const(3, "int8"))', 'R.astype(x, "float32")'])
+def test_a_bias_that_does_not_fit_is_an_error_of_the_run(left: str) -> None:
+    """Of the operator that was written, and where its branch is taken, whichever pass looks at the product."""
+    weights = f'R.const({np.arange(32).reshape(8, 4).tolist()}, "int8")'
+    module = from_source(BIASED.replace("LEFT", left).replace("WEIGHTS", weights))
+    x, b = np.zeros((1, 4), "int8"), np.zeros((5, 8), "float32")
+    for kernels in ("on", "off"):
+        run = pliant.compile(module, kernels=kernels)
+        assert np.asarray(run(x, b, np.array(False))).shape == (1, 8)
+        with pytest.raises(pliant.ShapeError, match="relax.linear: dim 0 of bias, 5"):
+            run(x, b, np.array(True))
+
+
+def test_large_scales_stay_finite() -> None:
+    """Sums times the left scale would leave float32 before the right scale takes them back. Few rows may sum before they scale."""
+    n = pliant.tir.Var("n", "int64")
+    bb = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorStructInfo([n, 64], "int8"))
+    with bb.function("main", [x]), bb.dataflow():
+        zero = relax.const(np.int8(0))
+        data = bb.emit(relax.op.dequantize(x, relax.const(np.float32(1e34)), zero))
+        weights = bb.emit(relax.op.dequantize(relax.const(np.full((64, 20), 100, "int8")), relax.const(np.float32(1e-30)), zero))
+        gv = bb.emit_output(relax.op.matmul(data, weights))
+        bb.emit_func_output(gv)
+    assert np.isfinite(agree(bb.get(), np.full((9, 64), 100, "int8"))).all()

@@ -48,7 +48,7 @@ pub struct ByMatrix {
 }
 
 impl ByMatrix {
-    /// The product that a value is.
+    /// The product that a value is. Its bias fits whatever the sizes are: what a run has to check is the operator's to tell.
     pub fn of(func: &Function, value: Expr) -> Option<ByMatrix> {
         let ExprData::Call { callee: Callee::Op(op), args, .. } = func.expr(value) else {
             return None;
@@ -59,8 +59,8 @@ impl ByMatrix {
         }
         let null = |e: Expr| matches!(func.expr(e), ExprData::Call { callee: Callee::Op(op), .. } if *op == NULL_VALUE);
         let bias = args.get(2).copied().filter(|&b| !null(b));
-        let plain = bias.is_none_or(|b| func.ty(b).is_tensor());
-        plain.then(|| ByMatrix { x: args[0], right: args[1], transposed, bias })
+        let fits = bias.is_none_or(|b| reaches(func, b, value));
+        fits.then(|| ByMatrix { x: args[0], right: args[1], transposed, bias })
     }
 
     /// Makes a binding of the product one of `call`, which computes the product alone. `local` are the variables that dataflow
@@ -87,6 +87,13 @@ impl ByMatrix {
         };
         out.push(binding);
     }
+}
+
+/// Whether a tensor is known to broadcast to another without changing its sizes.
+fn reaches(func: &Function, e: Expr, other: Expr) -> bool {
+    let (Some(own), Some(of)) = (func.ty(e).dims(), func.ty(other).dims()) else { return false };
+    let mut pairs = own.iter().rev().zip(of.iter().rev());
+    own.len() <= of.len() && pairs.all(|(&a, &b)| a == b || func.syms.as_int(a) == Some(1))
 }
 
 /// The variables that dataflow blocks bind.

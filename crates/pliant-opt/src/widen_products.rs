@@ -20,10 +20,12 @@
 //! Nothing. It is of use before [`EliminateCommonSubexpr`](crate::eliminate_common_subexpr), which joins casts of one operand.
 //!
 //! # Keeps
-//! Operators of which an operand has another type, and all of them where kernels are switched off.
+//! Operators of which an operand has another type, but for the bias of an `R.linear`, which may be of float32; those whose result
+//! is neither of 16 bits nor of float32; and all of them where kernels are switched off.
 //!
 //! # Never
-//! Sums in fewer bits than before. Constants of such products take 32 bits for each element.
+//! Sums in fewer bits than before. Constants of such products take 32 bits for each element; the setting `precision="bfloat16"`
+//! rounds them like others of float32, those that were float16 too.
 
 use pliant_ir::relax::{Callee, Expr, ExprData, Function};
 use pliant_ir::{AttrValue, Attrs, DType, IRModule, Op};
@@ -112,8 +114,11 @@ fn widened(cx: &mut RewriteCx<'_>, root: Expr) -> Result<Option<Expr>, PassError
     // What is left out stands last.
     let given = args.iter().take_while(|&&e| is_given(cx.func, e)).count();
     let (args, rest) = args.split_at(given);
-    let all = !rest.iter().any(|&e| is_given(cx.func, e))
-        && args.iter().all(|&e| is_half(cx.func.ty(e).dtype()));
+    let narrow = args.iter().enumerate().all(|(i, &e)| {
+        let dtype = cx.func.ty(e).dtype();
+        is_half(dtype) || op == LINEAR && i == 2 && dtype == Some(DType::Float32)
+    });
+    let all = narrow && !rest.iter().any(|&e| is_given(cx.func, e));
     let result = cx.func.ty(value).dtype();
     let Some(result) = result.filter(|&d| all && (is_half(Some(d)) || d == DType::Float32)) else {
         return Ok(None);
@@ -130,5 +135,8 @@ fn widened(cx: &mut RewriteCx<'_>, root: Expr) -> Result<Option<Expr>, PassError
 }
 
 fn cast(cx: &mut RewriteCx<'_>, e: Expr, dtype: DType) -> Result<Expr, PassError> {
+    if cx.func.ty(e).dtype() == Some(dtype) {
+        return Ok(e);
+    }
     cx.call(CAST, &[e], Attrs::default().with("dtype", AttrValue::DType(dtype)))
 }

@@ -33,6 +33,24 @@ class Module:
         return y
 
     @R.function
+    def bias_that_a_run_checks(x: R.Tensor((1, 2), "int8"), b: R.Tensor(("m", 2), "float32")) -> R.Object:
+        with R.dataflow():
+            a = R.dequantize(x, R.const(0.5, "float32"), R.const(3, "int8"))
+            w = R.dequantize(R.const([[1, 2], [3, 4]], "int8"), R.const(0.5, "float32"), R.const(0, "int8"))
+            y = R.linear(a, w, b)
+            R.output(y)
+        return y
+
+    @R.function
+    def large_scale(x: R.Tensor(("n", 2), "int8")) -> R.Object:
+        with R.dataflow():
+            a = R.dequantize(x, R.const(1e30, "float32"), R.const(0, "int8"))
+            w = R.dequantize(R.const([[1, 2], [3, 4]], "int8"), R.const(0.5, "float32"), R.const(0, "int8"))
+            y = R.matmul(a, w)
+            R.output(y)
+        return y
+
+    @R.function
     def along_the_sum(x: R.Tensor(("n", 2), "int8")) -> R.Object:
         with R.dataflow():
             a = R.dequantize(x, R.const([0.5, 0.25], "float32"), R.const(0, "int8"))
@@ -105,6 +123,26 @@ class Module:
 #             lv7: R.Tensor((b, n, 2), dtype="float32") = R.astype(lv6, dtype="float32")
 #             lv8: R.Tensor((b, n, 2), dtype="float32") = R.multiply(lv7, s)
 #             y: R.Tensor((b, n, 2), dtype="float32") = R.multiply(lv8, R.const([0.5, 0.5], "float32"))
+#             R.output(y)
+#         return y
+#
+#     @R.function
+#     def bias_that_a_run_checks(x: R.Tensor((1, 2), dtype="int8"), b: R.Tensor(("m", 2), dtype="float32")) -> R.Object:
+#         m = T.int64()
+#         with R.dataflow():
+#             a: R.Tensor((1, 2), dtype="float32") = R.dequantize(x, R.const(0.5, "float32"), R.const(3, "int8"))
+#             w: R.Tensor((2, 2), dtype="float32") = R.dequantize(R.const([[1, 2], [3, 4]], "int8"), R.const(0.5, "float32"), R.const(0, "int8"))
+#             y: R.Tensor((1, 2), dtype="float32") = R.linear(a, w, b)
+#             R.output(y)
+#         return y
+#
+#     @R.function
+#     def large_scale(x: R.Tensor(("n", 2), dtype="int8")) -> R.Object:
+#         n = T.int64()
+#         with R.dataflow():
+#             a: R.Tensor((n, 2), dtype="float32") = R.dequantize(x, R.const(1e30, "float32"), R.const(0, "int8"))
+#             w: R.Tensor((2, 2), dtype="float32") = R.dequantize(R.const([[1, 2], [3, 4]], "int8"), R.const(0.5, "float32"), R.const(0, "int8"))
+#             y: R.Tensor((n, 2), dtype="float32") = R.matmul(a, w)
 #             R.output(y)
 #         return y
 #

@@ -28,6 +28,13 @@ class Module:
         return y
 
     @R.function
+    def wide_bias(x: R.Tensor(("n", 2), "float16"), w: R.Tensor((3, 2), "float16"), b: R.Tensor((3,), "float32")) -> R.Object:
+        with R.dataflow():
+            y = R.linear(x, w, b, out_dtype="float32")
+            R.output(y)
+        return y
+
+    @R.function
     def convolution(x: R.Tensor(("n", 2, "h", "w"), "float16"), w: R.Tensor((4, 2, 3, 3), "float16")) -> R.Object:
         with R.dataflow():
             y = R.nn.conv2d(x, w, padding=[1, 1])
@@ -78,6 +85,16 @@ class Module:
 #             lv: R.Tensor((n, 2), dtype="float32") = R.astype(x, dtype="float32")
 #             lv1: R.Tensor((2, 3), dtype="float32") = R.astype(w, dtype="float32")
 #             y: R.Tensor((n, 3), dtype="float32") = R.matmul(lv, lv1, out_dtype="float32")
+#             R.output(y)
+#         return y
+#
+#     @R.function
+#     def wide_bias(x: R.Tensor(("n", 2), dtype="float16"), w: R.Tensor((3, 2), dtype="float16"), b: R.Tensor((3,), dtype="float32")) -> R.Object:
+#         n = T.int64()
+#         with R.dataflow():
+#             lv: R.Tensor((n, 2), dtype="float32") = R.astype(x, dtype="float32")
+#             lv1: R.Tensor((3, 2), dtype="float32") = R.astype(w, dtype="float32")
+#             y: R.Tensor((n, 3), dtype="float32") = R.linear(lv, lv1, b, out_dtype="float32")
 #             R.output(y)
 #         return y
 #

@@ -30,11 +30,13 @@
 //!
 //! # Keeps
 //! Products of other types; those whose sums may leave 32 bits; constants with a scale or zero point that changes along a column,
-//! with parts of integers for zero points, or whose columns span more than 8 bits; constant scales that are not finite; and all of
-//! them where kernels are switched off.
+//! with parts of integers for zero points, or whose columns span more than 8 bits; constant scales of the left operand times which
+//! 2^31 leaves float32, and others that are not finite; biases whose sizes a run has to check; and all of them where kernels are
+//! switched off.
 //!
 //! # Never
-//! Keeps the rounding of the sums, which are exact. A scale of a run that is infinite or NaN may give infinity for NaN.
+//! Keeps the rounding of the sums, which are exact. Sums times the left scale must be in the range of float32: with a scale of a
+//! run near its end results may be infinite that loops keep finite, and one that is infinite or NaN may give infinity for NaN.
 
 mod left;
 mod right;

@@ -3,7 +3,8 @@
 //! with a zero point or without, and whose right operand is a constant of which each column fits 8 bits but for a number of its
 //! own. The constant takes the form that the kernel reads ([`pliant_tensor::pack_quads`]), with the sums of its columns.
 //! What follows a product in a dataflow block and nobody else reads is done where it is summed: the cast to float32, a factor of
-//! all or of each row, factors of columns, a bias, an activation, in this order. Results are the same to the bit.
+//! all or of each row, factors of columns, a bias, an activation, in this order. Results are the same to
+//! the bit, but that an activation may give a zero the other sign.
 //!
 //! # Before
 //! With a tensor of `[4, 20]` for the constant.

@@ -455,7 +455,8 @@ impl Lowering<'_> {
                 let unknown = self.unknown_symbols(func, job.dims[dim]);
                 match unknown {
                     0 => {}
-                    1 => self.solve_one(func, job, dim, out)?,
+                    // What cannot be solved may follow from another dim.
+                    1 if self.solve_one(func, job, dim, out)? => {}
                     _ => still_open.push(index),
                 }
             }
@@ -484,14 +485,14 @@ impl Lowering<'_> {
         )])
     }
 
-    /// Defines the one unknown symbol of a dim from the dim's value.
+    /// Defines the one unknown symbol of a dim from the dim's value, if that determines it.
     fn solve_one(
         &mut self,
         func: &mut Function,
         job: &Job,
         dim: usize,
         out: &mut Vec<Binding>,
-    ) -> Result<(), PassError> {
+    ) -> Result<bool, PassError> {
         let pattern = job.dims[dim];
         let vars = func.syms.free_vars(pattern);
         let known: Vec<SymVar> =
@@ -500,7 +501,7 @@ impl Lowering<'_> {
         let size = job.place(dim);
         let known = |v| known.contains(&v);
         let Some(solution) = solve_match(&mut func.syms, pattern, &size, &known) else {
-            return Err(self.unsolvable(func, job, dim));
+            return Ok(false);
         };
         let observed = func.syms.var(solution.observed);
         let slot = i64::from(self.heap.slot(observed));
@@ -513,7 +514,7 @@ impl Lowering<'_> {
         let symbol = func.syms.var(solution.var);
         self.compute_as(func, &[(value, symbol)], out)?;
         self.origins.insert(solution.var, job.place(dim));
-        Ok(())
+        Ok(true)
     }
 
     fn emit_match(

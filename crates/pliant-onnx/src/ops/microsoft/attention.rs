@@ -236,6 +236,14 @@ fn multi_head(n: &mut Node<'_, '_>) -> Converted {
         key_mask(n, &mut masks, mask, (batch, keys))?;
     }
     if n.attrs().int("unidirectional")?.unwrap_or(0) != 0 {
+        let own = past.is_some() || prove::equal(n.func(), queries, keys) == Some(true);
+        let mut refusal = Refusal::default();
+        if !own {
+            refusal = refusal.of("unidirectional=1 over keys that may outnumber the queries");
+        }
+        refusal.told(
+            "queries have places among the keys where there are as many of both, or a past",
+        )?;
         causal(n, &mut masks, (queries, keys), past)?;
     }
     let y = attend(n, [q, k, v], &masks, 0.0)?;
