@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+import onnx
 import pytest
+from onnx_models import model_of, node
 
 import pliant
 from pliant import relax
@@ -89,3 +91,55 @@ def test_bfloat16() -> None:
 def test_other_types_stay(dtype: str) -> None:
     module = program(dtype, [[N, 4], [4, 3]], relax.op.matmul)
     assert relax.transform.WidenProducts()(module).script() == module.script()
+
+
+def test_a_bias_of_float32() -> None:
+    w, b = relax.const(numbers(20, 33)), relax.const(numbers(20).astype("float32"))
+    module = program("float16", [[N, 33]], lambda x: relax.op.linear(x, w, b, out_dtype="float32"))
+    assert "R.linear(lv" in relax.transform.WidenProducts()(module).script()
+    for n in (0, 1, 9):
+        got, want = (np.asarray(pliant.compile(module, kernels=kernels)(numbers(n, 33))) for kernels in ("on", "off"))
+        assert got.dtype == np.float32
+        np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("hides", [False, True])
+def test_attention_as_onnx_writes_it(hides: bool) -> None:
+    """One call of the kernel; scores and weights are not rounded in between, and the heads are read and written where they lie."""
+    heads = {"q": "qt", "k": "kt", "v": "vt"}
+    nodes = [node("Transpose", x, t, perm=[0, 2, 3, 1] if x == "k" else [0, 2, 1, 3]) for x, t in heads.items()]
+    nodes += [node("MatMul", "qt kt", "p"), node("Mul", "p scale", "s")]
+    nodes.append(node("Where", "seen s low", "m") if hides else node("Add", "s mask", "m"))
+    nodes += [node("Softmax", "m", "w", axis=-1), node("MatMul", "w vt", "c"), node("Transpose", "c", "y", perm=[0, 2, 1, 3])]
+    half = onnx.TensorProto.FLOAT16
+    inputs: dict[str, object] = {name: (half, ["b", "n", 3, 8]) for name in heads}
+    inputs |= {"seen": (onnx.TensorProto.BOOL, ["n", "n"])} if hides else {"mask": (half, ["b", 1, 1, "n"])}
+    constants = {"scale": np.float16(0.35), "low": np.float16(-65504.0)}
+    module = relax.frontend.onnx.from_onnx(model_of(nodes, inputs, ["y"], constants))
+    text = relax.get_pipeline("zero")(module).script()
+    assert text.count("pliant_attend_f32") == 1 and "softmax" not in text and "transpose" not in text
+    on, off = pliant.compile(module), pliant.compile(module, kernels="off")
+    for n in (1, 2, 9):
+        beside = np.tri(n, dtype=bool) if hides else numbers(2, 1, 1, n)
+        feed = [*(numbers(2, n, 3, 8) for _ in heads), beside]
+        got, want = (np.asarray(model(*feed)).astype("float32") for model in (on, off))
+        np.testing.assert_allclose(got, want, rtol=4e-3, atol=4e-3)
+        q, k, v = (x.astype("float64").transpose(0, 2, 1, 3) for x in feed[:3])
+        scores = q @ k.transpose(0, 1, 3, 2) * float(np.float16(0.35))
+        scores = np.where(beside, scores, -65504.0) if hides else scores + beside
+        weights = np.exp(scores - scores.max(-1, keepdims=True))
+        exact = (weights / weights.sum(-1, keepdims=True) @ v).transpose(0, 2, 1, 3)
+        assert np.abs(got - exact).max() <= np.abs(want - exact).max()
+
+
+def test_scores_beyond_float16() -> None:
+    """The kernel sees 300 * 300 * 8, which float16 does not hold."""
+
+    def attention(q: relax.Expr, k: relax.Expr, v: relax.Expr) -> relax.Expr:
+        scores = relax.op.matmul(q, relax.op.permute_dims(k, [0, 2, 1]))
+        return relax.op.matmul(relax.op.nn.softmax(scores), v)
+
+    module = program("float16", [[2, N, 8]] * 3, attention)
+    many, v = np.full((2, 5, 8), 300, "float16"), numbers(2, 5, 8)
+    got = np.asarray(pliant.compile(module)(many, many, v))
+    np.testing.assert_allclose(got, np.broadcast_to(v.astype("float32").mean(1, keepdims=True), v.shape), rtol=2e-3, atol=2e-3)

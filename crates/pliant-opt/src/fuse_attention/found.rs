@@ -4,35 +4,14 @@ use pliant_ir::relax::{Callee, Expr, ExprData, Function};
 use pliant_ir::{AttrValue, DType, Op, Sym};
 use pliant_pass::pattern::RewriteCx;
 
-use super::{ATTENTION, ATTENTION_BIAS, EXCHANGED, SOFTMAX, Uses};
-use crate::names::{NULL_VALUE, RESHAPE};
-use crate::products::{MATMUL, PERMUTE, attrs_of, operands_of, permutation};
+use super::casts::{is_float, uncast, uncast_alone};
+use super::factors::{factored, number};
+use super::sources::{Layout, Source, source, transposed};
+use super::{ATTENTION, ATTENTION_BIAS, SOFTMAX, Uses};
+use crate::names::NULL_VALUE;
+use crate::products::{ADD, MATMUL, attrs_of, operands_of};
 
-const MULTIPLY: Op = Op("relax.multiply");
-const DIVIDE: Op = Op("relax.divide");
-const ADD: Op = Op("relax.add");
 const WHERE: Op = Op("relax.where");
-const SPLIT: Op = Op("relax.split");
-
-/// How queries, keys or values lie in a tensor.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Layout {
-    /// `(batch, rows, size)`: one head.
-    One,
-    /// `(batch, heads, rows, size)`.
-    Heads,
-    /// `(batch, rows, heads, size)`.
-    Tokens,
-    /// `(batch, rows, width)`: heads of a size side by side from a column on.
-    Within { column: i64, heads: i64, size: i64 },
-}
-
-/// Queries, keys or values.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Source {
-    pub tensor: Expr,
-    pub layout: Layout,
-}
 
 /// Which keys a query sees, by their places.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -81,17 +60,19 @@ pub(super) struct Attention {
 /// The attention that a product of a softmax is.
 pub(super) fn written(cx: &RewriteCx<'_>, uses: &Uses, root: Expr) -> Option<Attention> {
     let [weights, v] = operands_of(cx, root, MATMUL)?[..] else { return None };
+    let weights = uncast_alone(cx, uses, weights)?;
     let softmax = attrs_of(cx, weights)?;
-    let scores = operands_of(cx, weights, SOFTMAX)?[0];
-    let dims = dims(cx.func, scores)?.to_vec();
+    let scores = uncast(cx, operands_of(cx, weights, SOFTMAX)?[0]);
+    let dims = cx.func.ty(scores).dims()?.to_vec();
     let axis = softmax.get("axis").and_then(AttrValue::as_int).unwrap_or(-1);
-    if !uses.once(cx.func, weights) || axis != -1 && axis != dims.len() as i64 - 1 {
+    if axis != -1 && axis != dims.len() as i64 - 1 {
         return None;
     }
     let (product, bias, mask, mut scale) = summands(cx, scores, &dims)?;
     let [q, kt] = operands_of(cx, product, MATMUL)?[..] else { return None };
     let (q, kt) = (factored(cx, q, &mut scale), factored(cx, kt, &mut scale));
-    if !self_dims(cx, product, &dims) || !all_float32(cx.func, &[root, q, kt, v, scores]) {
+    let floats = [q, kt, v, scores].iter().all(|&e| is_float(cx.func, e));
+    if !floats || !self_dims(cx, product, &dims) || !all_float32(cx.func, &[root, product]) {
         return None;
     }
     let k = transposed(cx, kt, &mut scale)?;
@@ -127,6 +108,7 @@ fn summands(
     let (outer, inner) = masked(cx, scores, dims);
     // What is added to may be hidden before, if nothing hides the sum.
     let of = |e: Expr| {
+        let e = uncast(cx, e);
         let (mask, e) = if outer.is_none() { masked(cx, e, dims) } else { (None, e) };
         let mut scale = 1.0;
         let product = scaled(cx, e, &mut scale).filter(|&p| self_dims(cx, p, dims))?;
@@ -154,7 +136,7 @@ fn masked(cx: &RewriteCx<'_>, scores: Expr, dims: &[Sym]) -> (Option<Mask>, Expr
         (usual && fits).then_some((Mask { tensor, hides, hidden, first: false }, inner))
     };
     match found() {
-        Some((mask, inner)) => (Some(mask), inner),
+        Some((mask, inner)) => (Some(mask), uncast(cx, inner)),
         None => (None, scores),
     }
 }
@@ -169,7 +151,7 @@ pub(super) fn called(cx: &RewriteCx<'_>, root: Expr) -> Option<Attention> {
     if !all_float32(cx.func, &[q, k, v, root]) {
         return None;
     }
-    let (of_q, of_k, of_v) = (dims(cx.func, q)?, dims(cx.func, k)?, dims(cx.func, v)?);
+    let (of_q, of_k, of_v) = (cx.func.ty(q).dims()?, cx.func.ty(k).dims()?, cx.func.ty(v).dims()?);
     if [of_q, of_k, of_v].iter().any(|d| d.len() != 4) {
         return None;
     }
@@ -219,161 +201,24 @@ pub(super) fn called(cx: &RewriteCx<'_>, root: Expr) -> Option<Attention> {
     })
 }
 
-fn dims(func: &Function, e: Expr) -> Option<&[Sym]> {
-    func.ty(e).dims()
-}
-
 fn all_float32(func: &Function, list: &[Expr]) -> bool {
     list.iter().all(|&e| func.ty(e).dtype() == Some(DType::Float32))
 }
 
 fn self_dims(cx: &RewriteCx<'_>, e: Expr, want: &[Sym]) -> bool {
-    dims(cx.func, e).is_some_and(|d| d == want)
-}
-
-/// A constant of one element.
-fn number(cx: &RewriteCx<'_>, e: Expr) -> Option<f64> {
-    let ExprData::Constant(c) = cx.func.expr(cx.value(e)) else { return None };
-    let tensor = cx.func.const_tensor(*c);
-    let one = tensor.dtype() == DType::Float32 && tensor.shape().iter().all(|&d| d == 1);
-    if one { tensor.to_vec::<f32>().ok()?.first().map(|&v| f64::from(v)) } else { None }
-}
-
-/// What a value is a constant multiple of, whose factor goes into `scale`; the value itself where it is none.
-fn factored(cx: &RewriteCx<'_>, e: Expr, scale: &mut f64) -> Expr {
-    let mut e = e;
-    // Each turn goes to an operand, of which there are finitely many.
-    loop {
-        let parts = match (operands_of(cx, e, MULTIPLY), operands_of(cx, e, DIVIDE)) {
-            (Some(args), _) => match (number(cx, args[0]), number(cx, args[1])) {
-                (_, Some(factor)) => Some((args[0], factor)),
-                (Some(factor), _) => Some((args[1], factor)),
-                _ => None,
-            },
-            (_, Some(args)) => number(cx, args[1]).map(|by| (args[0], 1.0 / by)),
-            _ => None,
-        };
-        match parts {
-            Some((inner, factor)) if same_type(cx.func, inner, e) => match both(*scale, factor) {
-                Some(both) => (*scale, e) = (both, inner),
-                None => return e,
-            },
-            _ => return e,
-        }
-    }
-}
-
-/// Two factors as one, where that is an ordinary number of float32: what leaves its range need not do so factor by factor.
-/// 0 goes with nothing but 1 and itself, since what it is applied to may have left it.
-fn both(scale: f64, factor: f64) -> Option<f64> {
-    let both = scale * factor;
-    let alone = factor == 1.0 || scale == 1.0 && factor == 0.0;
-    (alone || (both as f32).is_normal() || scale == 0.0 && factor == 0.0).then_some(both)
-}
-
-fn same_type(func: &Function, a: Expr, b: Expr) -> bool {
-    func.expr_ty(a) == func.expr_ty(b)
+    cx.func.ty(e).dims().is_some_and(|d| d == want)
 }
 
 /// The product that scores are a constant multiple of.
 fn scaled(cx: &RewriteCx<'_>, e: Expr, scale: &mut f64) -> Option<Expr> {
-    let product = factored(cx, e, scale);
+    let product = uncast(cx, factored(cx, e, scale));
     operands_of(cx, product, MATMUL).map(|_| product)
-}
-
-/// The order of dims that a value is a permutation with, and of what.
-fn permuted(cx: &RewriteCx<'_>, e: Expr) -> Option<(Vec<usize>, Expr)> {
-    let inner = operands_of(cx, e, PERMUTE)?[0];
-    let rank = dims(cx.func, inner)?.len();
-    Some((permutation(&attrs_of(cx, e)?, rank)?, inner))
-}
-
-/// The keys whose transpose a value is.
-fn transposed(cx: &RewriteCx<'_>, kt: Expr, scale: &mut f64) -> Option<Source> {
-    if let Some(keys) = turned_as_one(cx, kt, scale) {
-        return source(cx, keys);
-    }
-    let (order, inner) = permuted(cx, kt)?;
-    match order[..] {
-        [0, 2, 1] | [0, 1, 3, 2] => {
-            let inner = factored(cx, inner, scale);
-            source(cx, inner)
-        }
-        [0, 2, 3, 1] => Some(tokens(cx, inner)),
-        _ => None,
-    }
-}
-
-/// The keys that become a value where batches and heads are made one dim, rows and elements exchanged, and both parted again, as
-/// the exporter of PyTorch writes it.
-fn turned_as_one(cx: &RewriteCx<'_>, kt: Expr, scale: &mut f64) -> Option<Expr> {
-    let &[batch, heads, size, rows] = dims(cx.func, kt)? else { return None };
-    let mut whole = *scale;
-    let one = factored(cx, operands_of(cx, kt, RESHAPE)?[0], &mut whole);
-    let (order, flat) = permuted(cx, one)?;
-    let flat = factored(cx, flat, &mut whole);
-    let keys = operands_of(cx, flat, RESHAPE)?[0];
-    let as_one = order == [0, 2, 1] && dims(cx.func, flat)?[1..] == [rows, size];
-    if !as_one || dims(cx.func, keys)? != [batch, heads, rows, size] {
-        return None;
-    }
-    *scale = whole;
-    Some(factored(cx, keys, scale))
-}
-
-/// Where heads, rows and elements of a value of that form lie.
-fn source(cx: &RewriteCx<'_>, e: Expr) -> Option<Source> {
-    if dims(cx.func, e)?.len() == 3 {
-        return Some(Source { tensor: e, layout: Layout::One });
-    }
-    match permuted(cx, e) {
-        Some((order, inner)) if order == EXCHANGED => Some(tokens(cx, inner)),
-        _ => Some(Source { tensor: e, layout: Layout::Heads }),
-    }
-}
-
-/// The same of `(batch, rows, heads, size)`, which may be a part of a wider tensor.
-fn tokens(cx: &RewriteCx<'_>, e: Expr) -> Source {
-    within(cx, e).unwrap_or(Source { tensor: e, layout: Layout::Tokens })
-}
-
-/// The part of a tensor that is split along its last axis.
-fn within(cx: &RewriteCx<'_>, e: Expr) -> Option<Source> {
-    let &[batch, rows, heads, size] = dims(cx.func, e)? else { return None };
-    let (heads, size) = (cx.func.syms.as_int(heads)?, cx.func.syms.as_int(size)?);
-    let flat = operands_of(cx, e, RESHAPE)?[0];
-    let &[b, r, width] = dims(cx.func, flat)? else { return None };
-    let width = cx.func.syms.as_int(width)?;
-    if (b, r) != (batch, rows) || Some(width) != heads.checked_mul(size) {
-        return None;
-    }
-    let ExprData::TupleGetItem(parts, index) = *cx.func.expr(cx.value(flat)) else { return None };
-    let tensor = operands_of(cx, parts, SPLIT)?[0];
-    let attrs = attrs_of(cx, parts)?;
-    let axis = attrs.get("axis").and_then(AttrValue::as_int).unwrap_or(0);
-    let whole = dims(cx.func, tensor)?;
-    if whole.len() != 3 || (axis != -1 && axis != 2) || whole[..2] != [batch, rows] {
-        return None;
-    }
-    let whole = cx.func.syms.as_int(whole[2])?;
-    let column = match attrs.get("indices_or_sections")? {
-        sections if sections.as_int().is_some() => {
-            let sections = sections.as_int().filter(|&n| n > 0 && whole % n == 0)?;
-            whole / sections * i64::from(index)
-        }
-        cuts => match index {
-            0 => 0,
-            _ => *cuts.as_ints()?.get(index as usize - 1)?,
-        },
-    };
-    let inside = column >= 0 && column.checked_add(width)? <= whole;
-    let layout = Layout::Within { column, heads, size };
-    inside.then_some(Source { tensor, layout })
 }
 
 /// Whether sizes are the same where they must be: queries, transposed keys, values, results and scores.
 fn fits(func: &Function, [q, kt, v]: [Expr; 3], out: Expr, scores: &[Sym]) -> Option<()> {
-    let (q, kt, v, out) = (dims(func, q)?, dims(func, kt)?, dims(func, v)?, dims(func, out)?);
+    let (q, kt, v, out) =
+        (func.ty(q).dims()?, func.ty(kt).dims()?, func.ty(v).dims()?, func.ty(out).dims()?);
     let rank = scores.len();
     if !(3..=4).contains(&rank) || [q, kt, v, out].iter().any(|d| d.len() != rank) {
         return None;
@@ -390,14 +235,14 @@ fn fits(func: &Function, [q, kt, v]: [Expr; 3], out: Expr, scores: &[Sym]) -> Op
     (same && sized).then_some(())
 }
 
-/// [`broadcast_dims`] of a bias of float32.
+/// [`broadcast_dims`] of a bias of floats.
 fn bias_dims(func: &Function, bias: Expr, scores: &[Sym]) -> Option<Vec<bool>> {
-    if all_float32(func, &[bias]) { broadcast_dims(func, bias, scores) } else { None }
+    if is_float(func, bias) { broadcast_dims(func, bias, scores) } else { None }
 }
 
 /// Whether each dim of a bias or mask, from the last, is that of the scores; `None` where one is neither that nor 1.
 fn broadcast_dims(func: &Function, e: Expr, scores: &[Sym]) -> Option<Vec<bool>> {
-    let own = dims(func, e)?;
+    let own = func.ty(e).dims()?;
     if own.len() > scores.len() {
         return None;
     }

@@ -8,7 +8,8 @@ use pliant_ops::te::{self, Expr, Tensor};
 use pliant_ops::{LegalizeError, te_call};
 use pliant_pass::pattern::RewriteCx;
 
-use super::found::{Attention, Causal, Layout, Source};
+use super::found::{Attention, Causal};
+use super::sources::{Layout, Source};
 
 /// Queries, keys or values in memory.
 struct Operand {

@@ -1,8 +1,9 @@
 //! # What it does
 //! Makes one call of the library's attention of what attention is written as: products of queries and keys, their scale, a
 //! bias that is added, a mask by which `R.where` puts a constant in place of some (before the bias or after it), softmax, the
-//! product with the values; and of `R.nn.attention`. The transposes of heads around it are read and written by strides, and so
-//! are the parts that queries, keys and values are of one tensor.
+//! product with the values; and of `R.nn.attention`. Casts between float32 and 16 bits that stand between these, as
+//! [`WidenProducts`](crate::widen_products) leaves them, are seen through. The transposes of heads around it are read and written
+//! by strides, and so are the parts that queries, keys and values are of one tensor.
 //!
 //! # Before
 //! ```python
@@ -39,8 +40,8 @@
 //! ```
 //!
 //! # Requires
-//! float32, queries and keys and values of 3 or 4 dims whose sizes are the same where they must be, factors that are constants,
-//! and a bias and a mask each of whose dims is 1 or that of the scores.
+//! Products of float32, queries and keys and values of 3 or 4 dims whose sizes are the same where they must be, factors that are
+//! constants, and a bias and a mask each of whose dims is 1 or that of the scores.
 //!
 //! # Keeps
 //! Attention of other types, of sizes that are not known to fit, with weights that others read, and all of it where kernels are
@@ -48,11 +49,15 @@
 //!
 //! # Never
 //! Keeps the order in which products are summed, and that of factors: scores are the products of queries and keys times one
-//! factor, so that a product that leaves float32 gives infinity although small factors of the queries kept it from that. What a
+//! factor, so that a product that leaves float32 gives infinity although small factors of the queries kept it from that. Scores and
+//! weights are not rounded to 16 bits in between. What a
 //! query of `R.nn.attention` does not see has no influence, even if it is no number.
 
+mod casts;
+mod factors;
 mod found;
 mod kernel;
+mod sources;
 
 use std::sync::Arc;
 
@@ -72,11 +77,15 @@ use found::Attention;
 
 const ATTENTION: Op = Op("relax.nn.attention");
 const ATTENTION_BIAS: Op = Op("relax.nn.attention_bias");
+const CAST: Op = Op("relax.astype");
 const LOGICAL_NOT: Op = Op("relax.logical_not");
 const SOFTMAX: Op = Op("relax.nn.softmax");
 
 /// Heads and places exchanged.
 const EXCHANGED: [usize; 4] = [0, 2, 1, 3];
+
+/// Products of a softmax that may be an attention: of itself, of a cast, and of one that was rounded in between.
+const WRITTEN: usize = 3;
 
 /// See the module's documentation.
 pub struct FuseAttention;
@@ -108,16 +117,20 @@ impl ModulePass for FuseAttention {
 
 struct Fuser {
     kernels: Kernels,
-    /// What may be an attention: the product of a softmax, then calls of the operators.
+    /// What may be an attention: [`WRITTEN`] products of a softmax, then calls of the operators.
     roots: Vec<Pattern>,
     rules: RuleSet,
-    /// What is exchanged twice.
-    twice: Pattern,
+    /// What is exchanged twice, and cast in between.
+    twice: [Pattern; 2],
 }
 
 impl Fuser {
     fn new(kernels: Kernels, ctx: &PassContext) -> Result<Fuser, PassError> {
-        let mut roots = vec![product(&is_op(SOFTMAX).call([wildcard()]), &wildcard())];
+        let cast = |e: &Pattern| is_op(CAST).call([e.clone()]);
+        let softmax = is_op(SOFTMAX).call([wildcard()]);
+        let weights = std::iter::successors(Some(softmax), |e| Some(cast(e)));
+        let mut roots: Vec<Pattern> =
+            weights.take(WRITTEN).map(|weights| product(&weights, &wildcard())).collect();
         for op in [ATTENTION, ATTENTION_BIAS] {
             for count in [3, 4] {
                 let operands: Vec<Pattern> = (0..count).map(|_| wildcard()).collect();
@@ -125,7 +138,8 @@ impl Fuser {
             }
         }
         let rules = RuleSet::new(roots.clone(), ctx.ops)?;
-        let twice = is_op(PERMUTE).call([is_op(PERMUTE).call([wildcard()])]);
+        let once = is_op(PERMUTE).call([wildcard()]);
+        let twice = [once.clone(), cast(&once)].map(|e| is_op(PERMUTE).call([e]));
         Ok(Fuser { kernels, roots, rules, twice })
     }
 
@@ -141,10 +155,11 @@ impl Fuser {
         rewrite_rules(func, &self.rules, ctx.ops, Some(writers), |cx, found| {
             let Some(root) = found.get(&roots[found.rule]) else { return Ok(None) };
             let attention = match found.rule {
-                0 => found::written(cx, &uses, root),
+                ..WRITTEN => found::written(cx, &uses, root),
                 _ => found::called(cx, root),
             };
             let Some(attention) = attention else { return Ok(None) };
+            let attention = casts::widened(cx, attention)?;
             let exchanged = attention.heads && uses.exchanged(cx.var);
             replaced(cx, kernels, &attention, exchanged, &mut made).map(Some)
         })?;
@@ -152,10 +167,17 @@ impl Fuser {
             return Ok(());
         }
         // What the kernel has written token by token was put head by head for those who want it so.
-        rewrite_call(func, &self.twice, ctx.ops, Some(writers), |cx, found| {
-            let Some(root) = found.get(&self.twice) else { return Ok(None) };
-            Ok(twice(cx, root).filter(|e| made.contains(e)))
-        })?;
+        for pattern in &self.twice {
+            rewrite_call(func, pattern, ctx.ops, Some(writers), |cx, found| {
+                let Some(root) = found.get(pattern) else { return Ok(None) };
+                let Some((tokens, attrs)) = twice(cx, root) else { return Ok(None) };
+                match attrs {
+                    _ if !made.contains(&tokens) => Ok(None),
+                    None => Ok(Some(tokens)),
+                    Some(attrs) => cx.call(CAST, &[tokens], attrs).map(Some),
+                }
+            })?;
+        }
         Ok(())
     }
 }
@@ -173,7 +195,7 @@ struct Uses {
     counts: FxHashMap<Var, usize>,
     /// Variables that are others by another name.
     aliases: FxHashMap<Var, Var>,
-    /// Read by something that exchanges heads and places.
+    /// Read by something that exchanges heads and places, with a cast in front of it or without.
     exchanged: FxHashSet<Var>,
 }
 
@@ -189,6 +211,7 @@ impl Uses {
                 *uses.counts.entry(v).or_default() += 1;
             });
         }
+        let mut casts: FxHashMap<Var, Var> = FxHashMap::default();
         for (_, b) in bindings(func) {
             for v in operand_vars(func, b.value) {
                 *uses.counts.entry(v).or_default() += 1;
@@ -197,11 +220,14 @@ impl Uses {
                 uses.aliases.insert(b.var, *v);
             }
             if let ExprData::Call { callee: Callee::Op(op), args, attrs, .. } = func.expr(b.value)
-                && *op == PERMUTE
+                && (*op == PERMUTE || *op == CAST)
                 && let ExprData::Var(v) = func.expr(func.list(*args)[0])
-                && permutation(func.call_attrs(*attrs), 4).as_deref() == Some(&EXCHANGED)
             {
-                uses.exchanged.insert(*v);
+                if *op == CAST {
+                    casts.insert(b.var, *v);
+                } else if permutation(func.call_attrs(*attrs), 4).as_deref() == Some(&EXCHANGED) {
+                    uses.exchanged.extend([Some(v), casts.get(v)].into_iter().flatten());
+                }
             }
         }
         uses
@@ -249,14 +275,18 @@ fn replaced(
     cx.call(PERMUTE, &[tokens], Attrs::default().with("axes", axes))
 }
 
-/// What is exchanged twice.
-fn twice(cx: &RewriteCx<'_>, root: Expr) -> Option<Expr> {
+/// What is exchanged twice, and the attributes of a cast in between.
+fn twice(cx: &RewriteCx<'_>, root: Expr) -> Option<(Expr, Option<Attrs>)> {
     let exchanges = |e: Expr| {
         let attrs = attrs_of(cx, e)?;
         (permutation(&attrs, 4).as_deref() == Some(&EXCHANGED)).then_some(())
     };
     exchanges(root)?;
     let inner = operands_of(cx, root, PERMUTE)?[0];
+    let (inner, attrs) = match operands_of(cx, inner, CAST) {
+        Some(args) => (args[0], attrs_of(cx, inner)),
+        None => (inner, None),
+    };
     exchanges(inner)?;
-    Some(operands_of(cx, inner, PERMUTE)?[0])
+    Some((operands_of(cx, inner, PERMUTE)?[0], attrs))
 }

@@ -1,0 +1,63 @@
+//! Casts between float32 and floats of 16 bits, through which attention is seen: the kernel keeps float32 from the first sum to the
+//! last.
+
+use pliant_ir::relax::{Expr, Function};
+use pliant_ir::{AttrValue, Attrs, DType};
+use pliant_pass::PassError;
+use pliant_pass::pattern::RewriteCx;
+
+use super::found::Attention;
+use super::{CAST, Uses};
+use crate::products::operands_of;
+
+/// Whether an operand is of float32 or of 16 bits.
+pub(super) fn is_float(func: &Function, e: Expr) -> bool {
+    matches!(func.ty(e).dtype(), Some(DType::Float32 | DType::Float16 | DType::BFloat16))
+}
+
+/// What a value is a cast of.
+fn inside(cx: &RewriteCx<'_>, e: Expr) -> Option<Expr> {
+    let inner = operands_of(cx, e, CAST)?[0];
+    (is_float(cx.func, e) && is_float(cx.func, inner)).then_some(inner)
+}
+
+/// The same numbers in fewer bits; the value itself where it is not made of such.
+pub(super) fn narrow(cx: &RewriteCx<'_>, e: Expr) -> Expr {
+    let float32 = |e: Expr| cx.func.ty(e).dtype() == Some(DType::Float32);
+    inside(cx, e).filter(|&inner| float32(e) && !float32(inner)).unwrap_or(e)
+}
+
+/// What a value was before casts, those that rounded it included.
+pub(super) fn uncast(cx: &RewriteCx<'_>, e: Expr) -> Expr {
+    // Each is bound before its reader.
+    std::iter::successors(Some(e), |&e| inside(cx, e)).last().unwrap_or(e)
+}
+
+/// The same, where nobody else reads any of them.
+pub(super) fn uncast_alone(cx: &RewriteCx<'_>, uses: &Uses, e: Expr) -> Option<Expr> {
+    let mut all = std::iter::successors(Some(e), |&e| inside(cx, e));
+    all.all(|e| uses.once(cx.func, e)).then(|| uncast(cx, e))
+}
+
+/// An attention whose operands are of float32, as the kernel takes them.
+pub(super) fn widened(cx: &mut RewriteCx<'_>, mut a: Attention) -> Result<Attention, PassError> {
+    // Queries, keys and values may be parts of one tensor.
+    let mut made: Vec<(Expr, Expr)> = Vec::new();
+    for e in a.sources.iter_mut().map(|s| &mut s.tensor).chain(&mut a.bias) {
+        if cx.func.ty(*e).dtype() == Some(DType::Float32) {
+            continue;
+        }
+        let known = made.iter().find(|(of, _)| of == e).map(|&(_, wide)| wide);
+        let wide = match known {
+            Some(wide) => wide,
+            None => {
+                let attrs = Attrs::default().with("dtype", AttrValue::DType(DType::Float32));
+                let wide = cx.call(CAST, &[*e], attrs)?;
+                cx.emit(wide)
+            }
+        };
+        made.push((*e, wide));
+        *e = wide;
+    }
+    Ok(a)
+}
