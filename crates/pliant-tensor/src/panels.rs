@@ -16,6 +16,11 @@ pub fn panel_width(n: usize, dtype: DType) -> usize {
     n.next_multiple_of(STEP).clamp(STEP, (WIDEST / dtype.size()).max(STEP))
 }
 
+/// Whether panels of some matrix of this type have so many columns.
+pub fn is_panel_width(width: usize, dtype: DType) -> bool {
+    width > 0 && width.is_multiple_of(STEP) && panel_width(width, dtype) == width
+}
+
 /// The panels of a float32 or float64 matrix of rank 2, or of its transpose, as a tensor of rank 3.
 ///
 /// # Errors

@@ -1,15 +1,12 @@
 //! Convolution as the library's kernel does it, in plain form (`pliant_kernels::convolution`).
 
 use pliant_ir::DType;
-use pliant_tensor::Winograd;
+use pliant_tensor::{Winograd, is_panel_width, may_share_panels, shared_place};
 
 use super::Loops;
 use super::attend::Operand;
 use super::scalar::{Val, malformed, round};
 use crate::error::Result;
-
-/// Filters of a panel that groups share.
-const SHARED: i64 = 16;
 
 /// Three numbers, one for each dim.
 fn three(args: &[Val], at: usize) -> Result<[i64; 3]> {
@@ -77,8 +74,14 @@ impl Shape {
             width: args[29].int()?,
             turned: turned(args[45].int()?)?,
         };
-        let even = s.groups > 0 && s.channels % s.groups == 0 && s.filters % s.groups == 0;
-        let sound = even && s.width > 0 && s.kernel.iter().all(|&k| k > 0);
+        let all = [s.channels, s.filters, s.width].iter().all(|&n| n >= 0);
+        let even = all && s.groups > 0 && s.channels % s.groups == 0 && s.filters % s.groups == 0;
+        let packed = |s: &Shape| {
+            s.is_depthwise()
+                || s.shares_panels()
+                || is_panel_width(s.width as usize, DType::Float32)
+        };
+        let sound = even && s.kernel.iter().all(|&k| k > 0) && packed(&s);
         if !sound || s.turned.is_some() && !s.may_be_turned() {
             return Err(malformed("a convolution whose sizes make no sense"));
         }
@@ -112,18 +115,28 @@ impl Shape {
         pairs.collect()
     }
 
+    /// Whether each channel has one filter of its own.
+    fn is_depthwise(&self) -> bool {
+        self.groups > 1 && self.groups == self.channels && self.groups == self.filters
+    }
+
+    /// Whether groups share panels of weights, which the columns of a panel say.
+    fn shares_panels(&self) -> bool {
+        let (channels, filters) = (self.channels / self.groups, self.filters / self.groups);
+        let few = may_share_panels(self.groups as usize, channels as usize, filters as usize);
+        few && self.width == filters
+    }
+
     /// Where the weight of a tap, a channel of a group and a filter lies.
     fn weight(&self, tap: i64, channel: i64, filter: i64) -> i64 {
-        if self.groups > 1 && self.groups == self.channels && self.groups == self.filters {
+        if self.is_depthwise() {
             return tap * self.channels + filter;
         }
         let (channels, filters) = (self.channels / self.groups, self.filters / self.groups);
-        if self.groups > 1 && self.width < SHARED {
-            // Groups share panels, of which the last has as many columns as filters are left.
-            let first = filter / SHARED * SHARED;
+        if self.shares_panels() {
             let rows = self.kernel.iter().product::<i64>() * channels;
-            let columns = SHARED.min(self.filters - first);
-            return first * rows + (tap * channels + channel) * columns + filter - first;
+            let (size, row) = ((rows as usize, self.filters as usize), tap * channels + channel);
+            return shared_place(size, row as usize, filter as usize) as i64;
         }
         let panels = (filters + self.width - 1) / self.width;
         let numbers = self.turned.map(|form| form.numbers() as i64);

@@ -182,23 +182,27 @@ def f(A: T.Buffer((2, 3), "float32"), B: T.Buffer((3, 2), "float32"), C: T.Buffe
     assert_eq!(flat(&c), [5.0, 5.0, 10.0, 11.0]);
 }
 
-/// A convolution of an image of 4 x 5 with margins of 1, and kernels of so many numbers that were turned in this way.
+/// A convolution of an image of 4 x 5 with margins of 1, and kernels of so many numbers that were turned in this way, in a panel of so
+/// many columns.
 fn convolved(
     image: &Value,
     kernel: &[f32],
     turned: usize,
+    width: usize,
 ) -> Result<Value, pliant_interp::InterpError> {
-    let numbers = kernel.len();
+    let numbers = kernel.len() * width;
+    let panel: Vec<f32> =
+        (0..numbers).map(|i| if i % width == 0 { kernel[i / width] } else { 0.0 }).collect();
     let text = format!(
         r#"
 @T.prim_func
 def f(A: T.Buffer((4, 5), "float32"), B: T.Buffer(({numbers},), "float32"), C: T.Buffer((4, 5), "float32")):
-    T.evaluate(T.call_extern("int64", "pliant_convolve_f32", 1, 1, 1, 1, 1, 4, 5, 1, 4, 5, 1, 3, 3, 1, 1, 1, 1, 1, 1, 0, 1, 1, T.address_of(A[0, 0]), 20, 1, 0, 5, 1, T.address_of(B[0]), 1, T.address_of(C[0, 0]), 20, 1, 0, 5, 1, 0, T.address_of(B[0]), 0, T.address_of(B[0]), 0, 0, 0, T.float64(0.0), T.float64(0.0), {turned}))
+    T.evaluate(T.call_extern("int64", "pliant_convolve_f32", 1, 1, 1, 1, 1, 4, 5, 1, 4, 5, 1, 3, 3, 1, 1, 1, 1, 1, 1, 0, 1, 1, T.address_of(A[0, 0]), 20, 1, 0, 5, 1, T.address_of(B[0]), {width}, T.address_of(C[0, 0]), 20, 1, 0, 5, 1, 0, T.address_of(B[0]), 0, T.address_of(B[0]), 0, 0, 0, T.float64(0.0), T.float64(0.0), {turned}))
 "#
     );
     run_loops(
         &text,
-        vec![image.clone(), f32s(&[numbers as i64], kernel), zeros(&[4, 5], DType::Float32)],
+        vec![image.clone(), f32s(&[numbers as i64], &panel), zeros(&[4, 5], DType::Float32)],
     )
 }
 
@@ -207,16 +211,21 @@ fn kernels_that_were_turned_are_read() {
     let kernel = [3.0, -1.0, 4.0, 1.0, -5.0, 9.0, 2.0, 6.0, -7.0];
     let image: Vec<f32> = (0..20).map(|i| (i * 7 % 11) as f32).collect();
     let image = f32s(&[4, 5], &image);
-    let want = flat(&convolved(&image, &kernel.map(|x| x as f32), 0).unwrap());
+    let want = flat(&convolved(&image, &kernel.map(|x| x as f32), 0, 16).unwrap());
     for form in [Winograd::Two, Winograd::Four] {
         let turned: Vec<f32> = form.turned_kernel(&kernel).into_iter().map(|x| x as f32).collect();
-        let got = flat(&convolved(&image, &turned, form.side() - 3).unwrap());
+        let got = flat(&convolved(&image, &turned, form.side() - 3, 16).unwrap());
         for (x, y) in got.iter().zip(&want) {
             assert!((x - y).abs() < 1e-3, "{form:?}: {got:?} {want:?}");
         }
     }
-    let error = convolved(&image, &[0.0; 25], 2).unwrap_err();
+    let error = convolved(&image, &[0.0; 25], 2, 16).unwrap_err();
     assert!(error.message.contains("turned in a way that is none"), "{error}");
+    // The kernel takes panels of whole vectors.
+    for width in [1, 8, 24] {
+        let error = convolved(&image, &[0.0; 9], 0, width).unwrap_err();
+        assert!(error.message.contains("sizes make no sense"), "{error}");
+    }
 }
 
 #[test]

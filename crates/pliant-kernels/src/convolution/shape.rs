@@ -2,11 +2,10 @@
 
 use std::ops::Range;
 
+use pliant_tensor::may_share_panels;
+
 use super::{Convolution, Image};
 use crate::epilogue::MOST_COLUMNS;
-
-/// Filters of a panel that groups share.
-pub const SHARED: usize = 16;
 
 /// Elements at most: what addresses, then, fits a signed word.
 const LIMIT: i64 = 1 << 46;
@@ -57,7 +56,8 @@ impl Sizes {
         }
         let even = s.channels.is_multiple_of(s.groups) && s.filters.is_multiple_of(s.groups);
         let packed = c.width > 0 && c.width % 16 == 0 && c.width <= MOST_COLUMNS as i64;
-        s.shared = s.may_share() && usize::try_from(c.width) == Ok(s.group_filters());
+        let may_share = may_share_panels(s.groups, s.group_channels(), s.group_filters());
+        s.shared = may_share && usize::try_from(c.width) == Ok(s.group_filters());
         let packed = packed || s.shared || s.is_depthwise();
         let fits = |dims: [usize; 3], channels: usize| {
             let dims = dims.into_iter().chain([channels, s.batch]);
@@ -110,14 +110,6 @@ impl Sizes {
     /// Whether each channel has one filter of its own.
     pub fn is_depthwise(&self) -> bool {
         self.groups > 1 && self.groups == self.channels && self.groups == self.filters
-    }
-
-    /// Whether groups may share panels: 2, 4 or 8 filters to each, of no more channels.
-    fn may_share(&self) -> bool {
-        let filters = self.group_filters();
-        self.groups > 1
-            && matches!(filters, 2 | 4 | 8)
-            && (1..=filters).contains(&self.group_channels())
     }
 
     /// The taps of a dim whose inputs are there, for result `at`.

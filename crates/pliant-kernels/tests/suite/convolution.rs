@@ -9,7 +9,7 @@ use pliant_kernels::convolution::{Convolution, Image, run};
 use pliant_kernels::epilogue::{Activation, Epilogue, Standard, pliant_epilogue_f32};
 use pliant_kernels::isa::{Isa, available};
 use pliant_pool::Team;
-use pliant_tensor::{Tensor, Winograd, pack_panels};
+use pliant_tensor::{Tensor, Winograd, may_share_panels, pack_panels};
 
 use crate::guard::Guarded;
 use crate::packed::fill;
@@ -224,9 +224,8 @@ fn depthwise(c: &Case) -> bool {
 
 /// Whether groups share panels.
 fn shared(c: &Case) -> bool {
-    let filters = c.filters / c.groups;
-    let few = matches!(filters, 2 | 4 | 8) && (1..=filters).contains(&(c.channels / c.groups));
-    c.groups > 1 && few && c.first == [false; 2]
+    let few = may_share_panels(c.groups, c.channels / c.groups, c.filters / c.groups);
+    few && c.first == [false; 2]
 }
 
 /// Groups of few filters: how many, and the channels and filters of each.

@@ -5,7 +5,7 @@ use pliant_ir::{AttrValue, Attrs, DType, Op, OpRegistry};
 use pliant_pass::Writers;
 use pliant_pass::pattern::Defs;
 use pliant_pass::rewrite::reachable_seqs;
-use pliant_tensor::{Tensor, Winograd};
+use pliant_tensor::{Tensor, Winograd, may_share_panels};
 use rustc_hash::FxHashSet;
 
 use super::phases;
@@ -60,11 +60,12 @@ impl Convolution {
         self.groups > 1 && self.groups == self.channels && self.groups == self.filters
     }
 
-    /// Whether groups share panels of weights: of 2, 4 or 8 filters and no more channels, where channels come last.
+    /// Whether groups share panels of weights, which they may where channels come last.
     pub fn shares_panels(&self) -> bool {
-        let (channels, filters) = (self.channels / self.groups, self.filters / self.groups);
-        let few = matches!(filters, 2 | 4 | 8) && (1..=filters).contains(&channels);
-        self.groups > 1 && self.last && few
+        let [groups, channels, filters] =
+            [self.groups, self.channels / self.groups, self.filters / self.groups]
+                .map(|n| n as usize);
+        self.last && may_share_panels(groups, channels, filters)
     }
 
     /// How the kernels are turned, where they are: 3 x 3 over enough channels that turning costs little. Turned weights are 16

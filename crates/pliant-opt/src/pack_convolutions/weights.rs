@@ -1,6 +1,6 @@
 //! Weights in the form that the kernel reads.
 
-use pliant_tensor::{Tensor, TensorError, Winograd, pack_panels};
+use pliant_tensor::{Tensor, TensorError, Winograd, pack_panels, shared_place};
 
 use super::found::Convolution;
 
@@ -52,21 +52,19 @@ pub(super) fn packed(c: &Convolution) -> Result<Tensor, TensorError> {
     Tensor::from_slice(&[shape[0] * c.groups, shape[1], shape[2]], &all)
 }
 
-/// Filters of a panel that groups share (`pliant_kernels::convolution`).
-const SHARED: i64 = 16;
-
-/// Panels of `[taps * channels of a group, filters]`, one after the other; the last has as many filters as are left.
+/// Panels of `[taps * channels of a group, filters]` that groups share.
 fn shared(
     c: &Convolution,
     taps: i64,
     at: impl Fn(i64, i64, i64) -> f32,
 ) -> Result<Tensor, TensorError> {
     let own = c.channels / c.groups;
-    let mut all = Vec::with_capacity((taps * own * c.filters) as usize);
-    for first in (0..c.filters).step_by(SHARED as usize) {
-        let panel = first..c.filters.min(first + SHARED);
-        for (tap, channel) in (0..taps).flat_map(|tap| (0..own).map(move |q| (tap, q))) {
-            all.extend(panel.clone().map(|filter| at(filter, channel, tap)));
+    let size = ((taps * own) as usize, c.filters as usize);
+    let mut all = vec![0f32; size.0 * size.1];
+    for row in 0..taps * own {
+        for filter in 0..c.filters {
+            let place = shared_place(size, row as usize, filter as usize);
+            all[place] = at(filter, row % own, row / own);
         }
     }
     Tensor::from_slice(&[all.len() as i64], &all)

@@ -1,7 +1,9 @@
 //! How the filters of groups are cut into blocks of one or two vectors.
 
+use pliant_tensor::SHARED_FILTERS;
+
 use super::super::Convolution;
-use super::super::shape::{SHARED, Sizes};
+use super::super::shape::Sizes;
 
 /// Filters that are computed together: neighbours, of one panel of weights.
 #[derive(Clone, Copy, Debug)]
@@ -73,14 +75,14 @@ impl Cut {
 
     fn of_shared(&self, index: usize) -> Block {
         let filter = index * self.widest();
-        let (panel, column) = (filter / SHARED, filter % SHARED);
+        let (panel, column) = (filter / SHARED_FILTERS, filter % SHARED_FILTERS);
         Block {
             filter,
             filters: self.widest().min(self.all - filter),
             vectors: self.widest() / self.lanes,
             channel: filter / self.filters * self.channels,
-            weights: panel * SHARED * self.rows + column,
-            next: SHARED.min(self.all - panel * SHARED),
+            weights: panel * SHARED_FILTERS * self.rows + column,
+            next: SHARED_FILTERS.min(self.all - panel * SHARED_FILTERS),
         }
     }
 
@@ -104,7 +106,7 @@ impl Cut {
 
     /// Blocks of a group that shares no panel: all panels but the last are full.
     fn of_group(&self) -> usize {
-        let width = self.width.unwrap_or(SHARED);
+        let width = self.width.unwrap_or(SHARED_FILTERS);
         let full = (self.filters - 1) / width;
         let last = self.filters - full * width;
         full * width.div_ceil(2 * self.lanes) + last.div_ceil(2 * self.lanes)
