@@ -53,13 +53,15 @@ fn heading(out: &mut dyn Write, name: &str, counts: &[usize]) -> Result<(), Fail
 fn peaks(counts: &[usize], out: &mut dyn Write) -> Result<(), Failure> {
     heading(out, "float32 peak, GFLOP/s", counts)?;
     let chosen = hardware::isa();
-    for isa in Isa::ALL.into_iter().filter(|isa| isa.is_available()) {
+    // Tile registers have no float32: that of AMX is that of AVX-512.
+    let vectors = Isa::ALL.into_iter().filter(|&isa| isa != Isa::Amx && isa.is_available());
+    for isa in vectors {
         let cells: Vec<String> = counts
             .iter()
             .filter_map(|&n| hardware::peak_flops(isa, n))
             .map(|flops| format!("{:.1}", flops / 1e9))
             .collect();
-        let used = if isa == chosen { " (in use)" } else { "" };
+        let used = if isa.vectors() == chosen.vectors() { " (in use)" } else { "" };
         line(out, &format!("  {}{used}", isa.name()), &cells)?;
     }
     let tiles: Vec<[f64; 2]> = counts.iter().filter_map(|&n| hardware::tile_peaks(n)).collect();

@@ -11,12 +11,14 @@
 //! | module | owns |
 //! |---|---|
 //! | `piece` | the blocks of one item |
+//! | `cut` | the blocks of a piece, and their memory |
 //! | `softmax` | the rows of scores: scale, cap, bias, mask, exponentials and sums |
 //! | `weigh` | the products of the weights with the values |
 //! | `few` | dot products of a few rows |
 //! | `call` | the function that loop functions call, which takes numbers and addresses |
 
 mod call;
+mod cut;
 mod few;
 mod piece;
 mod softmax;

@@ -5,27 +5,13 @@ use std::ops::Range;
 
 use pliant_exec::abi::{KernelRuntime, STATUS_NO_MEMORY, STATUS_OK};
 
-use super::few::{Dots, FEW_ROWS};
+use super::cut::{Cut, Scratch};
+use super::few::Dots;
 use super::softmax::{MOST_ROWS, Row, Rows};
 use super::weigh::Block;
-use super::{Attention, FULL_KEYS, Ops, Sizes};
+use super::{Attention, Ops, Sizes};
 use crate::product::rows::slivers;
 use crate::product::tile::{Ahead, Tile};
-
-/// Keys of a block where the scores of all do not fit: a multiple of the columns of every panel.
-const KEY_BLOCK: usize = 512;
-/// Keys up to which a block of rows is [`ROWS_SHORT`] high.
-const SHORT_KEYS: usize = 1024;
-/// Rows of a block with few keys.
-const ROWS_SHORT: usize = 48;
-/// Rows of a block with many: their scores stay in the second-level cache.
-const ROWS_LONG: usize = 24;
-/// Keys and rows from which values that are not neighbours are packed.
-const FAR_KEYS: usize = 128;
-const FAR_ROWS: usize = 24;
-/// Elements between rows of scores beside the keys: rows at a multiple of 4096 bytes would fall into the same places of the
-/// first-level cache.
-const APART: usize = 16;
 
 /// Some rows of an item.
 pub struct Piece<'a> {
@@ -36,33 +22,6 @@ pub struct Piece<'a> {
     pub kv_head: usize,
     /// Rows: queries of the first head that has these keys, then of the next.
     pub rows: Range<usize>,
-}
-
-/// Scratch memory of a piece, and what is packed in it.
-struct Scratch {
-    scores: *mut f32,
-    /// Elements from row to row of the scores.
-    stride: usize,
-    /// Panels of keys, or null.
-    keys: *mut f32,
-    /// Rows of values, of whole vectors, or null.
-    values: *mut f32,
-    /// The keys that are packed.
-    packed: Range<usize>,
-}
-
-/// How a piece is cut.
-struct Cut {
-    /// Keys that some row sees, from the first of a panel.
-    span: Range<usize>,
-    /// Keys of a block.
-    step: usize,
-    /// Rows of a block.
-    rows: usize,
-    /// Whether keys are packed, or read in place.
-    pack: bool,
-    /// Whether values are.
-    pack_values: bool,
 }
 
 impl Piece<'_> {
@@ -78,37 +37,16 @@ impl Piece<'_> {
             unsafe { self.fill_blind(self.rows.clone()) };
             return STATUS_OK;
         };
-        let cut = self.cut(span);
-        let (lanes, panel) = (self.ops.kernels.lanes, self.ops.kernels.columns());
-        let wide = cut.step.next_multiple_of(panel);
-        let stride = wide + APART;
-        let keys = if cut.pack { wide.checked_mul(self.s.size) } else { Some(0) };
-        let width = self.s.value_size.next_multiple_of(lanes);
-        let values = if cut.pack_values { cut.step.checked_mul(width) } else { Some(0) };
-        let sizes = [cut.rows.checked_mul(stride), keys, values];
-        let mut starts = [0usize; 3];
-        let mut total = 0usize;
-        for (start, size) in starts.iter_mut().zip(sizes) {
-            // Each part begins a line of the caches.
-            let end = size.and_then(|size| total.checked_add(size.next_multiple_of(16)));
-            let Some(end) = end.filter(|&end| end <= isize::MAX as usize / size_of::<f32>()) else {
-                return STATUS_NO_MEMORY;
-            };
-            (*start, total) = (total, end);
-        }
+        let cut = Cut::new(self, span);
+        let Some((sizes, stride)) = cut.sizes(self) else { return STATUS_NO_MEMORY };
         // SAFETY: the runtime lives; the block is given back below, on this thread.
-        let block = unsafe { (runtime.alloc_workspace)((total * size_of::<f32>()) as u64) };
+        let block = unsafe {
+            (runtime.alloc_workspace)((sizes.iter().sum::<usize>() * size_of::<f32>()) as u64)
+        };
         if block.is_null() {
             return STATUS_NO_MEMORY;
         }
-        let at = |start: usize| block.cast::<f32>().wrapping_add(start);
-        let mut scratch = Scratch {
-            scores: at(starts[0]),
-            stride,
-            keys: at(starts[1]),
-            values: at(starts[2]),
-            packed: 0..0,
-        };
+        let mut scratch = Scratch::new(block.cast(), sizes, stride);
         let mut row = self.rows.start;
         while row < self.rows.end {
             let rows = row..self.block_end(row, cut.rows);
@@ -119,27 +57,6 @@ impl Piece<'_> {
         // SAFETY: as above.
         unsafe { (runtime.free_workspace)(block) };
         STATUS_OK
-    }
-
-    fn cut(&self, span: Range<usize>) -> Cut {
-        let panel = self.ops.kernels.columns();
-        let span = span.start / panel * panel..span.end;
-        let most = if span.len() <= SHORT_KEYS {
-            ROWS_SHORT
-        } else if span.len() <= FULL_KEYS {
-            ROWS_LONG
-        } else {
-            MOST_ROWS
-        };
-        let step = if span.len() <= FULL_KEYS { span.len() } else { KEY_BLOCK };
-        let pack = self.rows.len() > FEW_ROWS;
-        // A vector beyond the end of a value must not be read. And values far apart take a page each, and few places of the
-        // caches, again for each sliver of rows.
-        let far = self.a.v.row != self.s.value_size as i64
-            && span.len() >= FAR_KEYS
-            && self.rows.len() >= FAR_ROWS;
-        let pack_values = far || !self.s.value_size.is_multiple_of(self.ops.kernels.lanes);
-        Cut { span, step, rows: most.min(self.rows.len()), pack, pack_values }
     }
 
     /// Whether all rows of an item are at even distances, those of one head after those of another.

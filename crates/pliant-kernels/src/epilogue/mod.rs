@@ -6,9 +6,10 @@
 //! makes one for any other chain of element-wise operations.
 //!
 //! Tiles of packed products, of convolutions that multiply plainly, and those in scratch memory are at most [`MOST_ROWS`] rows
-//! of [`MOST_COLUMNS`] columns. Others are larger: a line of results of all channels where each has a filter of its own, the
-//! pixels of neighbouring tiles of Winograd's algorithm, a whole product where that is what a kernel computes in one step. Tiles
-//! cover the results once, in any order, and from several threads at once.
+//! of [`MOST_COLUMNS`] columns. Others are larger: a line of results of all channels where each has a filter of its own, part
+//! of a line of some filters where groups have few, the pixels of neighbouring tiles of Winograd's algorithm, a whole product
+//! where that is what a kernel computes in one step. Tiles cover the results once, in any order, and from several threads at
+//! once.
 
 pub mod standard;
 

@@ -38,9 +38,11 @@ unsafe fn sum<L: Lanes<Elem = f32>>(data: &[f32]) {
 /// Bytes per second that `threads` threads read together, each over and over from `bytes / threads` of its own.
 pub fn read_bandwidth(bytes: usize, threads: usize) -> f64 {
     let threads = threads.max(1);
+    let (run, lanes) = for_isa!(isa(), sum(data: &[f32]));
     let elements = (bytes / threads / size_of::<f32>()).max(1024);
+    // What is read at once is read whole.
+    let elements = elements / (SUMS * lanes) * (SUMS * lanes);
     let times = (ROUND / threads / (elements * size_of::<f32>())).max(1);
-    let (run, _) = for_isa!(isa(), sum(data: &[f32]));
     let time = best_of(threads, || {
         let data = vec![1.0f32; elements];
         move || {
@@ -50,5 +52,5 @@ pub fn read_bandwidth(bytes: usize, threads: usize) -> f64 {
             }
         }
     });
-    (threads * times * elements * size_of::<f32>()) as f64 / time.as_secs_f64()
+    (time.threads * times * elements * size_of::<f32>()) as f64 / time.time.as_secs_f64()
 }

@@ -5,7 +5,7 @@
 mod bandwidth;
 mod peak;
 
-use std::sync::Barrier;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 pub use bandwidth::{LEVELS, read_bandwidth};
@@ -14,29 +14,57 @@ pub use peak::{multiply_adds, peak_flops, tile_peaks};
 /// Rounds of a measurement.
 const ROUNDS: usize = 7;
 
+/// The time of a measurement.
+struct Best {
+    time: Duration,
+    /// Threads that took part: fewer than were wanted where the system starts no more.
+    threads: usize,
+}
+
 /// The shortest time that `threads` threads take from a common start until the last has run its part; each makes its part
 /// with `prepare` first, which is not timed.
-fn best_of<P: FnMut()>(threads: usize, prepare: impl Fn() -> P + Sync) -> Duration {
-    let barrier = Barrier::new(threads);
-    let round = || {
-        let spans: Vec<(Instant, Instant)> = std::thread::scope(|scope| {
-            let part = || {
-                let mut run = prepare();
-                run();
-                barrier.wait();
-                let begin = Instant::now();
-                run();
-                (begin, Instant::now())
-            };
-            let others: Vec<_> = (1..threads).map(|_| scope.spawn(part)).collect();
-            let own = part();
-            others.into_iter().filter_map(|thread| thread.join().ok()).chain([own]).collect()
-        });
-        let begin = spans.iter().map(|span| span.0).min();
-        let end = spans.iter().map(|span| span.1).max();
-        end.zip(begin).map_or(Duration::MAX, |(end, begin)| end - begin)
+fn best_of<P: FnMut()>(threads: usize, prepare: impl Fn() -> P + Sync) -> Best {
+    let all: Vec<Best> = (0..ROUNDS).map(|_| round(threads, &prepare)).collect();
+    // Rounds of fewer threads than others are not compared with them.
+    let threads = all.iter().map(|best| best.threads).max().unwrap_or(1);
+    let time = all.iter().filter(|best| best.threads == threads).map(|best| best.time).min();
+    Best { time: time.unwrap_or(Duration::MAX), threads }
+}
+
+/// One round of [`best_of`].
+fn round<P: FnMut()>(threads: usize, prepare: &(impl Fn() -> P + Sync)) -> Best {
+    let (ready, begun) = (AtomicUsize::new(0), AtomicBool::new(false));
+    let part = |wait: &dyn Fn()| {
+        let mut run = prepare();
+        run();
+        wait();
+        let begin = Instant::now();
+        run();
+        (begin, Instant::now())
     };
-    (0..ROUNDS).map(|_| round()).min().unwrap_or(Duration::MAX)
+    let other = || {
+        part(&|| {
+            ready.fetch_add(1, Ordering::AcqRel);
+            while !begun.load(Ordering::Acquire) {
+                std::thread::yield_now();
+            }
+        })
+    };
+    let spans: Vec<(Instant, Instant)> = std::thread::scope(|scope| {
+        let start = |_| std::thread::Builder::new().spawn_scoped(scope, other).ok();
+        let others: Vec<_> = (1..threads).map_while(start).collect();
+        let own = part(&|| {
+            while ready.load(Ordering::Acquire) < others.len() {
+                std::thread::yield_now();
+            }
+            begun.store(true, Ordering::Release);
+        });
+        others.into_iter().filter_map(|thread| thread.join().ok()).chain([own]).collect()
+    });
+    let begin = spans.iter().map(|span| span.0).min();
+    let end = spans.iter().map(|span| span.1).max();
+    let time = end.zip(begin).map_or(Duration::MAX, |(end, begin)| end - begin);
+    Best { time, threads: spans.len() }
 }
 
 #[cfg(test)]
@@ -54,6 +82,7 @@ mod tests {
         let tiles = tile_peaks(1);
         assert_eq!(tiles.is_some(), Isa::Amx.is_available());
         assert!(tiles.is_none_or(|[bf16, int8]| bf16 > 0.0 && int8 > 0.0 && int8.is_finite()));
+        assert_eq!(best_of(3, || || ()).threads, 3);
         assert!(read_bandwidth(LEVELS[0].1, 1) > 0.0);
     }
 }

@@ -4,7 +4,7 @@ use std::hint::black_box;
 
 use super::best_of;
 #[cfg(target_arch = "x86_64")]
-use crate::amx::{Block, COLUMNS, Kind, LINE, Stretch, Tiles};
+use crate::amx::{COLUMNS, Kind, LINE, Tiles};
 use crate::isa::Isa;
 use crate::lanes::{Lanes, for_isa};
 #[cfg(target_arch = "x86_64")]
@@ -15,6 +15,9 @@ use crate::product::rows::TILE_ROWS;
 const SUMS: usize = 12;
 /// Steps of a round: some 10 ms.
 const STEPS: usize = 2_000_000;
+/// Steps of a round in tile registers: as long.
+#[cfg(target_arch = "x86_64")]
+const TILE_STEPS: usize = 400_000;
 
 /// # Safety
 /// The machine has the instructions.
@@ -53,17 +56,17 @@ pub fn multiply_adds(isa: Isa, steps: usize) -> Option<f64> {
 /// Floating-point operations per second of `threads` threads, each of which adds products of float32 with the instructions
 /// of `isa`; none where the machine lacks them.
 pub fn peak_flops(isa: Isa, threads: usize) -> Option<f64> {
-    let operations = multiply_adds(isa, STEPS)? * threads.max(1) as f64;
+    let operations = multiply_adds(isa, STEPS)?;
     let time = best_of(threads.max(1), || {
         || {
             multiply_adds(isa, STEPS);
         }
     });
-    Some(operations / time.as_secs_f64())
+    Some(operations * time.threads as f64 / time.time.as_secs_f64())
 }
 
-/// Operations per second of `threads` threads that multiply in tile registers, operands in the first-level cache: bfloat16, then
-/// bytes; none where the machine lacks the registers.
+/// Operations per second of `threads` threads that multiply in tile registers, operands in registers: bfloat16, then bytes;
+/// none where the machine lacks the registers.
 pub fn tile_peaks(threads: usize) -> Option<[f64; 2]> {
     #[cfg(target_arch = "x86_64")]
     if Isa::Amx.is_available() {
@@ -75,33 +78,13 @@ pub fn tile_peaks(threads: usize) -> Option<[f64; 2]> {
 
 #[cfg(target_arch = "x86_64")]
 fn tile_peak(kind: Kind, threads: usize) -> f64 {
-    const BLOCKS: usize = 20_000;
-    const DEPTH: usize = 4;
-    /// Operands of a block, and its sums.
-    #[repr(C, align(64))]
-    struct Cached {
-        a: [u8; TILE_ROWS * LINE * DEPTH],
-        b: [u8; TILE_ROWS * LINE * DEPTH],
-        c: [u8; TILE_ROWS * LINE * 2],
-    }
     let time = best_of(threads, || {
         || {
-            let mut cached = Cached { a: [0; _], b: [0; _], c: [0; _] };
-            // SAFETY: the caller asked for the registers; operands and sums have the sizes of a block.
-            unsafe {
-                let mut tiles = Tiles::new();
-                let a = (cached.a.as_ptr(), (LINE * DEPTH) as isize);
-                let whole = Stretch::new(DEPTH, a, (cached.b.as_ptr(), LINE * 2));
-                let none = Stretch::new(0, a, (cached.b.as_ptr(), LINE * 2));
-                let c = cached.c.as_mut_ptr();
-                let block = Block::new([whole, none], c, (LINE * 2) as isize, false);
-                for _ in 0..BLOCKS {
-                    tiles.multiply(kind, TILE_ROWS, 2 * COLUMNS, black_box(&block));
-                }
-            }
+            // SAFETY: the caller asked for the registers, and no kernel runs here.
+            unsafe { Tiles::new() }.repeat(kind, TILE_STEPS);
         }
     });
-    let deep = LINE * DEPTH / if kind == Kind::BFloat16 { 2 } else { 1 };
-    let operations = 2 * TILE_ROWS * 2 * COLUMNS * deep * BLOCKS * threads;
-    operations as f64 / time.as_secs_f64()
+    let deep = LINE / if kind == Kind::BFloat16 { 2 } else { 1 };
+    let operations = 2 * TILE_ROWS * 2 * COLUMNS * deep * TILE_STEPS * time.threads;
+    operations as f64 / time.time.as_secs_f64()
 }

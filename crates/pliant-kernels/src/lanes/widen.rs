@@ -1,24 +1,20 @@
 //! Vectors of float32 from what is stored in fewer bits.
 
-use super::Lanes;
 use super::portable::Array;
+use super::{Lanes, MathLanes};
 
 /// Vectors of float32 that come from fewer bits.
 ///
 /// # Safety of the methods
 /// The machine has the instructions; the bytes are readable.
 #[expect(clippy::missing_safety_doc, reason = "the one condition of all methods stands above")]
-pub trait Widen: Lanes<Elem = f32> {
+pub trait Widen: MathLanes<Elem = f32> {
     /// `N` signed bytes.
     unsafe fn bytes(from: *const u8) -> Self;
     /// The lower and the upper four bits of `N` bytes, as numbers from 0 to 15.
     unsafe fn nibbles(from: *const u8) -> [Self; 2];
     /// The lower and the upper halves of `N` words of 32 bits, as bfloat16.
     unsafe fn halves(from: *const u8) -> [Self; 2];
-    /// `self - x`.
-    unsafe fn minus(self, x: Self) -> Self;
-    /// `self * x`.
-    unsafe fn times(self, x: Self) -> Self;
 }
 
 /// Lane by lane, for vectors that the compiler makes of it.
@@ -57,20 +53,6 @@ macro_rules! plain {
                         Self::load(words.map(|w| f32::from_bits(w & 0xffff_0000)).as_ptr()),
                     ]
                 }
-            }
-
-            #[inline(always)]
-            unsafe fn minus(self, x: Self) -> Self {
-                use super::MathLanes;
-                // SAFETY: as above.
-                unsafe { self.sub(x) }
-            }
-
-            #[inline(always)]
-            unsafe fn times(self, x: Self) -> Self {
-                use super::MathLanes;
-                // SAFETY: as above.
-                unsafe { self.mul(x) }
             }
         }
     };
@@ -123,18 +105,6 @@ mod x86 {
                 [F32x16(_mm512_castsi512_ps(low)), F32x16(_mm512_castsi512_ps(high))]
             }
         }
-
-        #[inline(always)]
-        unsafe fn minus(self, x: Self) -> Self {
-            // SAFETY: as above.
-            unsafe { F32x16(_mm512_sub_ps(self.0, x.0)) }
-        }
-
-        #[inline(always)]
-        unsafe fn times(self, x: Self) -> Self {
-            // SAFETY: as above.
-            unsafe { F32x16(_mm512_mul_ps(self.0, x.0)) }
-        }
     }
 
     impl Widen for F32x8 {
@@ -167,18 +137,6 @@ mod x86 {
                 let low = _mm256_slli_epi32::<16>(words);
                 [F32x8(_mm256_castsi256_ps(low)), F32x8(_mm256_castsi256_ps(high))]
             }
-        }
-
-        #[inline(always)]
-        unsafe fn minus(self, x: Self) -> Self {
-            // SAFETY: as above.
-            unsafe { F32x8(_mm256_sub_ps(self.0, x.0)) }
-        }
-
-        #[inline(always)]
-        unsafe fn times(self, x: Self) -> Self {
-            // SAFETY: as above.
-            unsafe { F32x8(_mm256_mul_ps(self.0, x.0)) }
         }
     }
 }

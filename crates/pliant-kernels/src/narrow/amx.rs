@@ -9,33 +9,24 @@ use std::ops::Range;
 use pliant_exec::abi::STATUS_OK;
 
 use super::Work;
-use crate::amx::{BLOCK_COLUMNS, Block, COLUMNS, Kind, LINE, Stretch, Tiles, strips};
+use crate::amx::{BLOCK_COLUMNS, Block, COLUMNS, Edge, Kind, LINE, Stretch, Tiles, strips};
 use crate::product::rows::{TILE_ROWS, even};
 use crate::product::share::part;
 use crate::scratch::Scratch;
 
 /// Rows of k at once.
-const A_DEPTH: usize = 512;
+const COPY_DEPTH: usize = 512;
 /// Rows of A at once.
 const ROW_BLOCK: usize = 8 * TILE_ROWS;
 /// Rows of k that a step reads.
 const STEP: usize = LINE / size_of::<u16>();
 /// Pairs of rows of k that a step reads.
 const PAIRS: usize = STEP / 2;
-/// From row to row of what [`Edge`] holds, in bytes.
-const EDGE_ROW: usize = BLOCK_COLUMNS * 4;
 /// From row to row of the copies of A in bytes: an odd number of lines, so that neighbours begin in different sets.
-const A_ROW: usize = A_DEPTH * size_of::<u16>() + LINE;
+const A_ROW: usize = COPY_DEPTH * size_of::<u16>() + LINE;
 
 thread_local! {
     static ROWS: Scratch = const { Scratch::new() };
-}
-
-/// The pairs of rows of B that a last step lacks some of, and the sums of columns of which some are not there.
-#[repr(C, align(64))]
-struct Edge {
-    b: [u32; PAIRS * BLOCK_COLUMNS],
-    c: [f32; TILE_ROWS * BLOCK_COLUMNS],
 }
 
 /// Some columns of a panel by some rows of k.
@@ -55,7 +46,7 @@ struct Strip {
 pub(super) unsafe fn many(w: &Work, rows: Range<usize>, panels: Range<usize>) -> i64 {
     // SAFETY: the caller's promise; kernels do not call each other here.
     let mut tiles = unsafe { Tiles::new() };
-    let mut edge = Edge { b: [0; _], c: [0.0; _] };
+    let mut edge = Edge::new();
     let blocks = rows.len().div_ceil(ROW_BLOCK);
     let most = ROW_BLOCK.min(rows.len());
     ROWS.with(|memory| {
@@ -63,8 +54,8 @@ pub(super) unsafe fn many(w: &Work, rows: Range<usize>, panels: Range<usize>) ->
             for index in 0..blocks {
                 let block = part(rows.len(), TILE_ROWS, index, blocks);
                 let block = rows.start + block.start..rows.start + block.end;
-                for start in (0..w.k.max(1)).step_by(A_DEPTH) {
-                    let k = start..w.k.min(start + A_DEPTH);
+                for start in (0..w.k.max(1)).step_by(COPY_DEPTH) {
+                    let k = start..w.k.min(start + COPY_DEPTH);
                     // SAFETY: the caller's promise; the memory holds so many rows.
                     unsafe { round(w, block.clone(), k.clone(), a) };
                     for panel in panels.clone() {
@@ -95,7 +86,7 @@ impl Strip {
         rows: &Range<usize>,
         a: *const u8,
         tiles: &mut Tiles,
-        edge: &mut Edge,
+        edge: &mut Edge<f32>,
     ) {
         let g = w.g;
         let whole = self.k.len() / STEP;
@@ -105,24 +96,17 @@ impl Strip {
         let pairs = self.k.len().div_ceil(2) - whole * PAIRS;
         let width = self.columns.next_multiple_of(COLUMNS);
         if pairs > 0 {
-            edge.b.fill(0);
-            for pair in 0..pairs {
-                let from = b.wrapping_add((whole * PAIRS + pair) * b_row);
-                // SAFETY: the caller's promise; panels are as wide as `width`, and lie anywhere.
-                unsafe {
-                    let to = edge.b.as_mut_ptr().add(pair * BLOCK_COLUMNS).cast::<u8>();
-                    from.copy_to_nonoverlapping(to, width * size_of::<u32>());
-                }
-            }
+            let rest = (b.wrapping_add(whole * PAIRS * b_row), b_row);
+            // SAFETY: the caller's promise; panels are as wide as `width`.
+            unsafe { edge.copy(rest, pairs, width) };
         }
         let accumulate = self.k.start > 0;
         for (row, height) in even(rows.len(), TILE_ROWS) {
             let a = a.wrapping_add(row * A_ROW);
             let rest = a.wrapping_add(whole * LINE);
-            let last = edge.b.as_ptr().cast();
             let stretches = [
                 Stretch::new(whole, (a, A_ROW as isize), (b, b_row)),
-                Stretch::new(usize::from(pairs > 0), (rest, A_ROW as isize), (last, EDGE_ROW)),
+                Stretch::new(usize::from(pairs > 0), (rest, A_ROW as isize), edge.copied()),
             ];
             let place = (rows.start + row) as i64 * g.c_row;
             let first = (self.panel * w.width + self.column) as i64;
@@ -141,7 +125,8 @@ impl Strip {
                 if accumulate {
                     (0..height).map(lines).for_each(|(c, own)| c.copy_to(own, self.columns));
                 }
-                let block = Block::new(stretches, own.cast(), EDGE_ROW as isize, accumulate);
+                let block =
+                    Block::new(stretches, own.cast(), Edge::<f32>::ROW as isize, accumulate);
                 tiles.multiply(Kind::BFloat16, height, width, &block);
                 (0..height).map(lines).for_each(|(c, own)| own.copy_to(c, self.columns));
             }

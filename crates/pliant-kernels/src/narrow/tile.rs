@@ -44,7 +44,7 @@ unsafe fn of_group<L: Widen>(p: *const f32, at: usize, other: f32) -> L {
 /// # Safety
 /// The machine has the instructions, and the caller has enabled them. All addressed elements are valid, and the whole panel.
 #[inline(always)]
-unsafe fn strip<L: Widen, S: Stored, const Z: bool, const R: usize, const V: usize>(
+unsafe fn tile<L: Widen, S: Stored, const Z: bool, const R: usize, const V: usize>(
     p: &Panel,
     row: usize,
     column: usize,
@@ -91,7 +91,7 @@ unsafe fn strip<L: Widen, S: Stored, const Z: bool, const R: usize, const V: usi
 /// Adds two rows of k, or one, less the zero points where `Z`.
 ///
 /// # Safety
-/// As for [`strip`].
+/// As for [`tile`].
 #[inline(always)]
 unsafe fn pair<L: Widen, S: Stored, const Z: bool, const R: usize, const V: usize>(
     p: &Panel,
@@ -108,7 +108,7 @@ unsafe fn pair<L: Widen, S: Stored, const Z: bool, const R: usize, const V: usiz
             let from = p.b.add(S::place(k, column + v * L::N, p.width));
             [*x, *y] = S::pair::<L>(from, p.width, both);
             if Z {
-                (*x, *y) = (x.minus(zeros[v]), y.minus(zeros[v]));
+                (*x, *y) = (x.sub(zeros[v]), y.sub(zeros[v]));
             }
         }
         for (odd, part) in part.iter_mut().enumerate().take(if both { 2 } else { 1 }) {
@@ -122,12 +122,12 @@ unsafe fn pair<L: Widen, S: Stored, const Z: bool, const R: usize, const V: usiz
     }
 }
 
-/// All rows, two at a time, by strips of four vectors, two and one.
+/// All rows, two at a time, by tiles of four vectors, two and one.
 ///
 /// # Safety
-/// As for [`strip`].
+/// As for [`tile`].
 #[inline(always)]
-unsafe fn strips<L: Widen, S: Stored, const Z: bool>(p: &Panel) {
+unsafe fn rows<L: Widen, S: Stored, const Z: bool>(p: &Panel) {
     let mut row = 0;
     while row < p.rows {
         let two = row + 2 <= p.rows;
@@ -137,12 +137,12 @@ unsafe fn strips<L: Widen, S: Stored, const Z: bool>(p: &Panel) {
             // SAFETY: the caller's promise; vectors lie within the panel, whose width is a multiple of theirs.
             let done = unsafe {
                 match (two, vectors) {
-                    (false, 4..) => (strip::<L, S, Z, 1, 4>(p, row, column), 4).1,
-                    (false, 2..) => (strip::<L, S, Z, 1, 2>(p, row, column), 2).1,
-                    (false, _) => (strip::<L, S, Z, 1, 1>(p, row, column), 1).1,
-                    (true, 4..) if L::N == 16 => (strip::<L, S, Z, 2, 4>(p, row, column), 4).1,
-                    (true, 2..) => (strip::<L, S, Z, 2, 2>(p, row, column), 2).1,
-                    (true, _) => (strip::<L, S, Z, 2, 1>(p, row, column), 1).1,
+                    (false, 4..) => (tile::<L, S, Z, 1, 4>(p, row, column), 4).1,
+                    (false, 2..) => (tile::<L, S, Z, 1, 2>(p, row, column), 2).1,
+                    (false, _) => (tile::<L, S, Z, 1, 1>(p, row, column), 1).1,
+                    (true, 4..) if L::N == 16 => (tile::<L, S, Z, 2, 4>(p, row, column), 4).1,
+                    (true, 2..) => (tile::<L, S, Z, 2, 2>(p, row, column), 2).1,
+                    (true, _) => (tile::<L, S, Z, 2, 1>(p, row, column), 1).1,
                 }
             };
             column += done * L::N;
@@ -154,18 +154,18 @@ unsafe fn strips<L: Widen, S: Stored, const Z: bool>(p: &Panel) {
 /// Computes all rows of a panel.
 ///
 /// # Safety
-/// As for [`strip`].
+/// As for [`tile`].
 #[inline(always)]
 pub(super) unsafe fn few<L: Widen>(p: &Panel, format: Format) {
     // SAFETY: the caller's promise.
     unsafe {
         match format {
-            Format::Bytes if p.zeros.is_null() => strips::<L, Bytes, false>(p),
-            Format::Bytes => strips::<L, Bytes, true>(p),
-            Format::Nibbles if p.zeros.is_null() => strips::<L, Nibbles, false>(p),
-            Format::Nibbles => strips::<L, Nibbles, true>(p),
+            Format::Bytes if p.zeros.is_null() => rows::<L, Bytes, false>(p),
+            Format::Bytes => rows::<L, Bytes, true>(p),
+            Format::Nibbles if p.zeros.is_null() => rows::<L, Nibbles, false>(p),
+            Format::Nibbles => rows::<L, Nibbles, true>(p),
             // Which has neither scales nor zero points.
-            Format::BFloat16 => strips::<L, BFloat16, false>(p),
+            Format::BFloat16 => rows::<L, BFloat16, false>(p),
         }
     }
 }
@@ -173,7 +173,7 @@ pub(super) unsafe fn few<L: Widen>(p: &Panel, format: Format) {
 /// Writes some rows of k of a panel, which begin at an even one, as float32 to rows of the panel's width.
 ///
 /// # Safety
-/// As for [`strip`]; the rows are writable.
+/// As for [`tile`]; the rows are writable.
 #[inline(always)]
 pub(super) unsafe fn widen<L: Widen>(p: &Panel, format: Format, rows: Range<usize>, to: *mut f32) {
     // SAFETY: the caller's promise.
@@ -228,8 +228,8 @@ unsafe fn scaled_slice<L: Widen, S: Stored, const M: bool, const Z: bool>(
             let value = |x: L| {
                 // SAFETY: the caller's promise.
                 unsafe {
-                    let x = if Z { x.minus(zero) } else { x };
-                    if M { x.times(scale) } else { x }
+                    let x = if Z { x.sub(zero) } else { x };
+                    if M { x.mul(scale) } else { x }
                 }
             };
             // Both rows of a pair are of one group.

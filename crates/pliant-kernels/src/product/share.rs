@@ -26,7 +26,7 @@ pub unsafe fn share<F: Fn(usize) -> i64>(
     units: usize,
     piece: &F,
 ) -> i64 {
-    unsafe extern "C" fn part<F: Fn(usize) -> i64>(
+    unsafe extern "C" fn range<F: Fn(usize) -> i64>(
         context: *mut c_void,
         begin: i64,
         end: i64,
@@ -55,7 +55,7 @@ pub unsafe fn share<F: Fn(usize) -> i64>(
     unsafe {
         (runtime.parallel_launch)(
             runtime.team,
-            part::<F>,
+            range::<F>,
             (&raw mut context).cast(),
             pieces * units,
             1,
@@ -107,7 +107,7 @@ impl Cut {
 }
 
 /// Rows of a block at least where rows are cut first: so many share what is read of B.
-const BLOCK_ROWS: usize = 96;
+const LEAST_ROWS: usize = 96;
 /// Pieces that work is cut into where there is enough of it: four for each of two threads.
 pub const PIECES: usize = 8;
 /// Microseconds of a piece at least, where more pieces than that are made for more threads.
@@ -122,9 +122,9 @@ const MAX_PIECES: usize = 256;
 pub fn cut((m, unit): (usize, usize), n: usize, k: usize, panels: usize) -> Cut {
     let work = m.max(4).saturating_mul(n).saturating_mul(k.max(1));
     let wanted = (work / UNIT).clamp(1, MAX_PIECES);
-    let many = m >= 2 * BLOCK_ROWS;
+    let many = m >= 2 * LEAST_ROWS;
     let (rows, panels) = if many {
-        let rows = wanted.min(even_blocks(m / BLOCK_ROWS)).min(MAX_PIECES);
+        let rows = wanted.min(even_blocks(m / LEAST_ROWS)).min(MAX_PIECES);
         let more = (wanted / LONG).max(PIECES.min(wanted)) / rows;
         (rows, panels.min(more).max(1))
     } else {

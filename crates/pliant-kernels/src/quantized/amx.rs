@@ -2,8 +2,8 @@
 //!
 //! Recipe: blocks of up to 256 rows of A are copied once for all panels of a piece, so that rows begin lines of the caches and
 //! end in zeros: a register whose rows cross lines takes twice as long to read. They are read in blocks of up to 32, by 32
-//! columns of a panel. Signed bytes need no turning over, since there is an instruction for them. Sums lie in scratch memory,
-//! whose rows do not share sets of the first-level cache, until they are finished, six rows at a time.
+//! columns of a panel, or of up to 16, by 64. Signed bytes need no turning over, since there is an instruction for them. Sums
+//! lie in scratch memory, whose rows do not share sets of the first-level cache, until they are finished, six rows at a time.
 
 use std::arch::x86_64::*;
 use std::ops::Range;
@@ -11,27 +11,18 @@ use std::ops::Range;
 use pliant_exec::abi::STATUS_OK;
 
 use super::Work;
-use crate::amx::{BLOCK_COLUMNS, Block, Kind, LINE, Stretch, Tiles, strips};
+use crate::amx::{BLOCK_COLUMNS, Block, Edge, Kind, LINE, Stretch, Tiles, strips};
 use crate::product::rows::{TILE_ROWS, even, slivers};
 use crate::product::share::part;
 use crate::scratch::Scratch;
 
-/// Bytes of the copies, about: a part of the second-level cache.
+/// Bytes of the copies where 32 rows have no more: a part of the second-level cache.
 const COPIED: usize = 256 * 1024;
 /// Rows of quads of B that a step reads.
 const QUADS: usize = LINE / 4;
-/// From row to row of what [`Edge`] holds, in bytes.
-const EDGE_ROW: usize = BLOCK_COLUMNS * 4;
 
 thread_local! {
     static ROWS: Scratch = const { Scratch::new() };
-}
-
-/// The quads of a strip that a last step lacks some of, and the sums of a block.
-#[repr(C, align(64))]
-struct Edge {
-    b: [u32; QUADS * BLOCK_COLUMNS],
-    c: [i32; TILE_ROWS * BLOCK_COLUMNS],
 }
 
 /// Some columns of a panel.
@@ -70,7 +61,7 @@ pub(super) unsafe fn block(w: &Work, rows: Range<usize>, panels: Range<usize>) -
     let all = |copy: *mut u8| {
         // SAFETY: the caller's promise; kernels do not call each other here.
         let mut tiles = unsafe { Tiles::new() };
-        let mut edge = Edge { b: [0; _], c: [0; _] };
+        let mut edge = Edge::new();
         for index in 0..blocks {
             let part = part(rows.len(), TILE_ROWS, index, blocks);
             let rows = rows.start + part.start..rows.start + part.end;
@@ -158,7 +149,7 @@ impl Rows {
         w: &Work,
         panels: Range<usize>,
         tiles: &mut Tiles,
-        edge: &mut Edge,
+        edge: &mut Edge<i32>,
     ) -> i64 {
         for panel in panels {
             let first = panel * w.width;
@@ -191,17 +182,14 @@ impl Strip {
     ///
     /// # Safety
     /// As for [`block`].
-    unsafe fn last_quads(&self, w: &Work, edge: &mut Edge) {
+    unsafe fn last_quads(&self, w: &Work, edge: &mut Edge<i32>) {
         if w.k.is_multiple_of(LINE) {
             return;
         }
-        edge.b.fill(0);
-        let whole = w.k / LINE * QUADS;
-        for (quad, to) in (whole..w.k.div_ceil(4)).zip(edge.b.chunks_exact_mut(BLOCK_COLUMNS)) {
-            let from = self.b.wrapping_add(quad * w.width * 4);
-            // SAFETY: the caller's promise; panels have whole registers of columns, and lie anywhere.
-            unsafe { from.copy_to_nonoverlapping(to.as_mut_ptr().cast(), self.width * 4) };
-        }
+        let (whole, b_row) = (w.k / LINE * QUADS, w.width * 4);
+        let b = (self.b.wrapping_add(whole * b_row), b_row);
+        // SAFETY: the caller's promise; panels have whole registers of columns.
+        unsafe { edge.copy(b, w.k.div_ceil(4) - whole, self.width) };
     }
 
     /// Up to [`TILE_ROWS`] rows.
@@ -214,19 +202,18 @@ impl Strip {
         all: &Rows,
         (row, height): (usize, usize),
         tiles: &mut Tiles,
-        edge: &mut Edge,
+        edge: &mut Edge<i32>,
     ) -> i64 {
         let (g, a_row) = (w.g, all.apart as isize);
         let a = all.copy.wrapping_add(row * all.apart).cast_const();
         let c = edge.c.as_mut_ptr();
         let kind = if g.a_signed != 0 { Kind::Signed } else { Kind::Unsigned };
         let (whole, rest) = (w.k / LINE, usize::from(!w.k.is_multiple_of(LINE)));
-        let last = (edge.b.as_ptr().cast(), EDGE_ROW);
         let stretches = [
             Stretch::new(whole, (a, a_row), (self.b, w.width * 4)),
-            Stretch::new(rest, (a.wrapping_add(whole * LINE), a_row), last),
+            Stretch::new(rest, (a.wrapping_add(whole * LINE), a_row), edge.copied()),
         ];
-        let block = Block::new(stretches, c.cast(), EDGE_ROW as isize, false);
+        let block = Block::new(stretches, c.cast(), Edge::<i32>::ROW as isize, false);
         // SAFETY: the caller's promise; the copies end in zeros, and the sums have room for whole registers.
         unsafe { tiles.multiply(kind, height, self.width, &block) };
         let (row, totals) = (all.rows.start + row, all.totals.wrapping_add(row).cast_const());

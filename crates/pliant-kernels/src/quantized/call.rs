@@ -8,6 +8,35 @@ use pliant_exec::abi::KernelRuntime;
 use super::{QuantizedGemm, pliant_epilogue_int32, pliant_gemm_int8};
 use crate::epilogue::Epilogue;
 
+/// A product of these operands without results: sizes; the left operand, its rows and whether it is signed; the right one with its
+/// columns of a panel and sums; zero points of the left one and of columns, which are there or not.
+pub(super) fn operands(
+    [m, n, k]: [i64; 3],
+    (a, a_row, a_signed): (*const u8, i64, i64),
+    (b, width, sums): (*const i8, i64, *const i32),
+    (has_a_zeros, a_zeros, a_zeros_step): (i64, *const i32, i64),
+    (has_b_zeros, b_zeros): (i64, *const i32),
+) -> QuantizedGemm {
+    QuantizedGemm {
+        m,
+        n,
+        k,
+        a,
+        a_row,
+        a_signed,
+        a_zeros: if has_a_zeros != 0 { a_zeros } else { null() },
+        a_zeros_step,
+        b,
+        width,
+        sums,
+        b_zeros: if has_b_zeros != 0 { b_zeros } else { null() },
+        c: null_mut(),
+        c_row: 0,
+        has_epilogue: 0,
+        epilogue: Epilogue { function: pliant_epilogue_int32, operands: null() },
+    }
+}
+
 macro_rules! product {
     ($(#[$doc:meta])* $name:ident, $element:ty, $signed:literal) => {
         $(#[$doc])*
@@ -37,25 +66,14 @@ macro_rules! product {
             c: *mut i32,
             c_row: i64,
         ) -> i64 {
-            let none = Epilogue { function: pliant_epilogue_int32, operands: null() };
+            let a_zeros = (has_a_zeros, a_zeros, a_zeros_step);
+            let b_zeros = (has_b_zeros, b_zeros);
+            let operands = operands([m, n, k], (a.cast(), a_row, $signed), (b, width, sums), a_zeros, b_zeros);
             let product = QuantizedGemm {
-                m,
-                n,
-                k,
-                a: a.cast(),
-                a_row,
-                a_signed: $signed,
-                a_zeros: if has_a_zeros != 0 { a_zeros } else { null() },
-                a_zeros_step,
-                b,
-                width,
-                sums,
-                b_zeros: if has_b_zeros != 0 { b_zeros } else { null() },
                 // Empty results may have any address.
                 c: if c.is_null() { null_mut::<i32>().wrapping_add(1) } else { c },
                 c_row,
-                has_epilogue: 0,
-                epilogue: none,
+                ..operands
             };
             // SAFETY: the caller's promise.
             unsafe { pliant_gemm_int8(runtime, &raw const product) }

@@ -5,6 +5,7 @@ use std::ptr::null;
 
 use pliant_exec::abi::KernelRuntime;
 
+use super::call::operands;
 use super::{QuantizedGemm, pliant_gemm_int8};
 use crate::epilogue::{Epilogue, EpilogueTile, Standard, pliant_epilogue_f32};
 
@@ -118,24 +119,16 @@ macro_rules! product {
                 ..Standard::default()
             };
             let scaled = Scaled { rows: given(has_rows, rows), step: rows_step, standard };
+            let a_zeros = (has_a_zeros, a_zeros, a_zeros_step);
+            let b_zeros = (has_b_zeros, b_zeros);
+            let operands = operands([m, n, k], (a.cast(), a_row, $signed), (b, width, sums), a_zeros, b_zeros);
             let product = QuantizedGemm {
-                m,
-                n,
-                k,
-                a: a.cast(),
-                a_row,
-                a_signed: $signed,
-                a_zeros: if has_a_zeros != 0 { a_zeros } else { null() },
-                a_zeros_step,
-                b,
-                width,
-                sums,
-                b_zeros: if has_b_zeros != 0 { b_zeros } else { null() },
                 // Sums are written where they become float32.
                 c: c.cast(),
                 c_row,
                 has_epilogue: 1,
                 epilogue: Epilogue { function: finish_scaled, operands: (&raw const scaled).cast() },
+                ..operands
             };
             // SAFETY: the caller's promise; the epilogue's operands live until the product is there.
             unsafe { pliant_gemm_int8(runtime, &raw const product) }

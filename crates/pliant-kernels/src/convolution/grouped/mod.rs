@@ -26,7 +26,7 @@ use crate::epilogue::{Place, finish};
 use crate::isa::Isa;
 use crate::lanes::for_isa;
 use crate::lanes::permute::Permute;
-use crate::product::share::{UNIT, part, share};
+use crate::product::share::{PIECES, UNIT, part, share};
 use cut::{Block, Cut};
 use ring::Ring;
 use tile::{Line, most};
@@ -35,7 +35,9 @@ use tile::{Line, most};
 const LINES: usize = 16;
 /// Lines of a piece at least, and pieces that are then made: eight for each of two threads.
 const LEAST_LINES: usize = 4;
-const PIECES: usize = 16;
+const SHORT_PIECES: usize = 2 * PIECES;
+/// Columns of a panel of a group's own at most: two vectors of 512 bits, which a block has.
+const MOST_WIDTH: usize = 32;
 
 /// What all pieces share.
 struct Work<'a> {
@@ -45,7 +47,7 @@ struct Work<'a> {
     ring: Ring,
     /// Parts of a line, and of an image's lines.
     parts: usize,
-    strips: usize,
+    bands: usize,
 }
 
 /// Some lines of a part of the results of a block of filters.
@@ -57,15 +59,15 @@ struct Piece<'a> {
     ys: Range<usize>,
     xs: Range<usize>,
     ring: *mut f32,
-    /// Weights, and from row to row.
-    weights: *const f32,
-    next: usize,
+    /// Rows of weights, those of the block or copies, and from one to the next.
+    panel: *const f32,
+    panel_row: usize,
 }
 
 /// Whether this serves a convolution: whose groups share panels, or have one of their own of so few columns.
 pub(super) fn applies(c: &Convolution, s: &Sizes) -> bool {
     let last = c.x.channel == 1 && c.out.channel == 1;
-    s.groups > 1 && last && (s.shared || c.width <= 32)
+    s.groups > 1 && last && (s.shared || c.width <= MOST_WIDTH as i64)
 }
 
 /// The convolution; channels of input and results come last.
@@ -85,9 +87,9 @@ pub(super) unsafe fn run(isa: Isa, runtime: &KernelRuntime, c: &Convolution, s: 
         return STATUS_NO_MEMORY;
     };
     let others = s.batch * s.output[0] * parts * cut.count();
-    let strips = s.output[1].div_ceil(LINES).max(PIECES.div_ceil(others));
-    let strips = strips.min(s.output[1].div_ceil(LEAST_LINES));
-    let w = Work { c, s, cut, ring, parts, strips };
+    let bands = s.output[1].div_ceil(LINES).max(SHORT_PIECES.div_ceil(others));
+    let bands = bands.min(s.output[1].div_ceil(LEAST_LINES));
+    let w = Work { c, s, cut, ring, parts, bands };
     let piece = |index: usize| {
         // SAFETY: the runtime lives; the block is given back below, on this thread.
         let memory = unsafe { (runtime.alloc_workspace)(bytes as u64) }.cast::<f32>();
@@ -104,7 +106,7 @@ pub(super) unsafe fn run(isa: Isa, runtime: &KernelRuntime, c: &Convolution, s: 
         unsafe { (runtime.free_workspace)(memory.cast()) };
         status
     };
-    let pieces = others * strips;
+    let pieces = others * bands;
     let macs = rows.saturating_mul(s.filters).saturating_mul(s.pixels()).saturating_mul(s.batch);
     // SAFETY: the caller's promise; the kernels do not unwind.
     unsafe { share(runtime, pieces, macs / UNIT / pieces, &piece) }
@@ -115,7 +117,7 @@ impl Work<'_> {
     fn piece(&self, index: usize, ring: *mut f32) -> Piece<'_> {
         let (rest, block) = (index / self.cut.count(), index % self.cut.count());
         let (rest, along) = (rest / self.parts, rest % self.parts);
-        let (rest, strip) = (rest / self.strips, rest % self.strips);
+        let (rest, band) = (rest / self.bands, rest % self.bands);
         let [depth, height, width] = self.s.output;
         let block = self.cut.block(block);
         Piece {
@@ -123,11 +125,11 @@ impl Work<'_> {
             block,
             batch: rest / depth,
             z: rest % depth,
-            ys: part(height, 1, strip, self.strips),
+            ys: part(height, 1, band, self.bands),
             xs: part(width, 1, along, self.parts),
             ring,
-            weights: self.c.weights.wrapping_add(block.weights),
-            next: block.next,
+            panel: self.c.weights.wrapping_add(block.weights),
+            panel_row: block.next,
         }
     }
 }
@@ -142,7 +144,7 @@ impl Piece<'_> {
             return;
         }
         for row in 0..rows {
-            let from = self.weights.wrapping_add(row * self.next);
+            let from = self.panel.wrapping_add(row * self.panel_row);
             let to = to.wrapping_add(row * lanes);
             // SAFETY: the caller's promise.
             unsafe {
@@ -150,7 +152,7 @@ impl Piece<'_> {
                 from.copy_to_nonoverlapping(to, self.block.filters);
             }
         }
-        (self.weights, self.next) = (to, lanes);
+        (self.panel, self.panel_row) = (to, lanes);
     }
 
     /// All lines, from the first on: each finds rows in the ring that the ones before it put there.
@@ -237,8 +239,8 @@ unsafe fn form<L: Permute, const V: usize, const SPREAD: bool>(
         dilation: [s.dilation[1], s.dilation[2]],
         stride: s.stride[2],
         channels: s.group_channels(),
-        weights: p.weights,
-        next: p.next,
+        weights: p.panel,
+        next: p.panel_row,
         out: p.out(y),
         pixel: c.out.pixel[2] as isize,
         filters: p.block.filters,

@@ -1,0 +1,233 @@
+//! The instructions that multiply a block, for each number of registers that its rows and columns take.
+
+use std::arch::asm;
+use std::mem::offset_of;
+
+use super::{Kind, LINE, ROWS};
+
+/// Some steps of k, of [`LINE`] bytes of each row of A.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Stretch {
+    steps: usize,
+    a: *const u8,
+    a_row: isize,
+    /// The 17th row of A.
+    a_low: *const u8,
+    b: *const u8,
+    b_row: usize,
+    /// From step to step of B.
+    b_step: usize,
+}
+
+impl Stretch {
+    /// So many steps, from the first byte of A and of the first column of B on, with what lies between rows in bytes; a row of
+    /// B is one of words.
+    pub const fn new(
+        steps: usize,
+        (a, a_row): (*const u8, isize),
+        (b, b_row): (*const u8, usize),
+    ) -> Stretch {
+        let a_low = a.wrapping_offset(a_row.wrapping_mul(ROWS as isize));
+        Stretch { steps, a, a_row, a_low, b, b_row, b_step: b_row.wrapping_mul(ROWS) }
+    }
+}
+
+/// A block of C and what its sums are made of.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Block {
+    stretches: [Stretch; 2],
+    c: *mut u8,
+    c_row: isize,
+    c_low: *mut u8,
+    accumulate: usize,
+}
+
+impl Block {
+    /// The sums of two stretches of k, in words at `c` with rows `c_row` bytes apart; added to what is there with `accumulate`.
+    pub fn new(stretches: [Stretch; 2], c: *mut u8, c_row: isize, accumulate: bool) -> Block {
+        let c_low = c.wrapping_offset(c_row.wrapping_mul(ROWS as isize));
+        Block { stretches, c, c_row, c_low, accumulate: usize::from(accumulate) }
+    }
+}
+
+/// A kernel: the registers of the sums and where these lie, and what each step of k does with the lines of A from `a` and
+/// `a_low` on and those of B from `b` on.
+macro_rules! kernel {
+    ($name:ident, [$($sum:literal at $at:literal),*], [$($step:expr),* $(,)?]) => {
+        /// # Safety
+        /// As for [`super::Tiles::multiply`].
+        unsafe fn $name(block: &Block) {
+            // SAFETY: the caller's promise. No other code uses the registers of tiles.
+            unsafe {
+                asm!(
+                    "mov {c}, [{block} + {c_at}]",
+                    "mov {c_row}, [{block} + {c_row_at}]",
+                    "mov {c_low}, [{block} + {c_low_at}]",
+                    "cmp qword ptr [{block} + {accumulate_at}], 0",
+                    "je 2f",
+                    $(concat!("tileloadd ", $sum, ", [", $at, "]"),)*
+                    "jmp 3f",
+                    "2:",
+                    $(concat!("tilezero ", $sum),)*
+                    "3:",
+                    "mov {left:e}, 2",
+                    "4:",
+                    "mov {steps}, [{block} + {steps_at}]",
+                    "mov {a}, [{block} + {a_at}]",
+                    "mov {a_row}, [{block} + {a_row_at}]",
+                    "mov {a_low}, [{block} + {a_low_at}]",
+                    "mov {b}, [{block} + {b_at}]",
+                    "mov {b_row}, [{block} + {b_row_at}]",
+                    "test {steps}, {steps}",
+                    "jz 6f",
+                    "5:",
+                    $($step,)*
+                    "add {a}, {line}",
+                    "add {a_low}, {line}",
+                    "add {b}, [{block} + {b_step_at}]",
+                    "dec {steps}",
+                    "jnz 5b",
+                    "6:",
+                    "add {block}, {stretch}",
+                    "dec {left:e}",
+                    "jnz 4b",
+                    $(concat!("tilestored [", $at, "], ", $sum),)*
+                    block = inout(reg) block => _,
+                    left = out(reg) _,
+                    steps = out(reg) _,
+                    a = out(reg) _,
+                    a_row = out(reg) _,
+                    a_low = out(reg) _,
+                    b = out(reg) _,
+                    b_row = out(reg) _,
+                    c = out(reg) _,
+                    c_row = out(reg) _,
+                    c_low = out(reg) _,
+                    line = const LINE,
+                    stretch = const size_of::<Stretch>(),
+                    steps_at = const offset_of!(Block, stretches) + offset_of!(Stretch, steps),
+                    a_at = const offset_of!(Block, stretches) + offset_of!(Stretch, a),
+                    a_row_at = const offset_of!(Block, stretches) + offset_of!(Stretch, a_row),
+                    a_low_at = const offset_of!(Block, stretches) + offset_of!(Stretch, a_low),
+                    b_at = const offset_of!(Block, stretches) + offset_of!(Stretch, b),
+                    b_row_at = const offset_of!(Block, stretches) + offset_of!(Stretch, b_row),
+                    b_step_at = const offset_of!(Block, stretches) + offset_of!(Stretch, b_step),
+                    c_at = const offset_of!(Block, c),
+                    c_row_at = const offset_of!(Block, c_row),
+                    c_low_at = const offset_of!(Block, c_low),
+                    accumulate_at = const offset_of!(Block, accumulate),
+                    options(nostack),
+                );
+            }
+        }
+    };
+}
+
+type KernelFn = unsafe fn(&Block);
+
+/// The kernels of a kind.
+pub(super) struct Kernels {
+    /// By whether there are more than 16 rows, then by whether there are 16 columns, 32 or 64.
+    pub table: [&'static [KernelFn]; 2],
+    /// Multiplies what registers hold, four times for each of so many steps.
+    pub repeat: unsafe fn(usize),
+}
+
+macro_rules! kernels {
+    ($module:ident, $multiply:literal) => {
+        mod $module {
+            use super::*;
+
+            kernel!(one_one, ["tmm0" at "{c} + {c_row}"], [
+                "tileloadd tmm6, [{b} + {b_row}]",
+                "tileloadd tmm4, [{a} + {a_row}]",
+                concat!($multiply, " tmm0, tmm4, tmm6"),
+            ]);
+            kernel!(one_two, ["tmm0" at "{c} + {c_row}", "tmm1" at "{c} + {c_row} + 64"], [
+                "tileloadd tmm6, [{b} + {b_row}]",
+                "tileloadd tmm4, [{a} + {a_row}]",
+                concat!($multiply, " tmm0, tmm4, tmm6"),
+                "tileloadd tmm7, [{b} + {b_row} + 64]",
+                concat!($multiply, " tmm1, tmm4, tmm7"),
+            ]);
+            kernel!(two_one, ["tmm0" at "{c} + {c_row}", "tmm2" at "{c_low} + {c_row}"], [
+                "tileloadd tmm6, [{b} + {b_row}]",
+                "tileloadd tmm4, [{a} + {a_row}]",
+                concat!($multiply, " tmm0, tmm4, tmm6"),
+                "tileloadd tmm5, [{a_low} + {a_row}]",
+                concat!($multiply, " tmm2, tmm5, tmm6"),
+            ]);
+            kernel!(two_two, [
+                "tmm0" at "{c} + {c_row}",
+                "tmm1" at "{c} + {c_row} + 64",
+                "tmm2" at "{c_low} + {c_row}",
+                "tmm3" at "{c_low} + {c_row} + 64"
+            ], [
+                "tileloadd tmm6, [{b} + {b_row}]",
+                "tileloadd tmm4, [{a} + {a_row}]",
+                concat!($multiply, " tmm0, tmm4, tmm6"),
+                "tileloadd tmm7, [{b} + {b_row} + 64]",
+                concat!($multiply, " tmm1, tmm4, tmm7"),
+                "tileloadd tmm5, [{a_low} + {a_row}]",
+                concat!($multiply, " tmm2, tmm5, tmm6"),
+                concat!($multiply, " tmm3, tmm5, tmm7"),
+            ]);
+            // Lines of B are read one after the other.
+            kernel!(one_four, [
+                "tmm0" at "{c} + {c_row}",
+                "tmm1" at "{c} + {c_row} + 64",
+                "tmm2" at "{c} + {c_row} + 128",
+                "tmm3" at "{c} + {c_row} + 192"
+            ], [
+                "tileloadd tmm4, [{a} + {a_row}]",
+                "tileloadd tmm5, [{b} + {b_row}]",
+                "tileloadd tmm6, [{b} + {b_row} + 64]",
+                concat!($multiply, " tmm0, tmm4, tmm5"),
+                "tileloadd tmm7, [{b} + {b_row} + 128]",
+                concat!($multiply, " tmm1, tmm4, tmm6"),
+                "tileloadd tmm5, [{b} + {b_row} + 192]",
+                concat!($multiply, " tmm2, tmm4, tmm7"),
+                concat!($multiply, " tmm3, tmm4, tmm5"),
+            ]);
+
+            /// # Safety
+            /// As for [`super::super::Tiles::repeat`].
+            unsafe fn repeat(steps: usize) {
+                // SAFETY: the caller's promise. No other code uses the registers of tiles.
+                unsafe {
+                    asm!(
+                        "2:",
+                        concat!($multiply, " tmm0, tmm4, tmm6"),
+                        concat!($multiply, " tmm1, tmm4, tmm7"),
+                        concat!($multiply, " tmm2, tmm5, tmm6"),
+                        concat!($multiply, " tmm3, tmm5, tmm7"),
+                        "dec {steps}",
+                        "jnz 2b",
+                        steps = inout(reg) steps.max(1) => _,
+                        options(nostack, nomem),
+                    );
+                }
+            }
+
+            pub static KERNELS: Kernels = Kernels {
+                table: [&[one_one, one_two, one_four], &[two_one, two_two]],
+                repeat,
+            };
+        }
+    };
+}
+
+kernels!(bfloat16, "tdpbf16ps");
+kernels!(unsigned, "tdpbusd");
+kernels!(signed, "tdpbssd");
+
+/// The kernels of a kind.
+pub(super) fn kernels(kind: Kind) -> &'static Kernels {
+    match kind {
+        Kind::BFloat16 => &bfloat16::KERNELS,
+        Kind::Unsigned => &unsigned::KERNELS,
+        Kind::Signed => &signed::KERNELS,
+    }
+}
