@@ -43,7 +43,8 @@ def compile(
     Options: ``threads``, ``opt_level``, ``pipeline``, ``disabled_passes``, ``required_passes``, ``verify``,
     ``dump_dir``, ``config``, ``instruments``, ``exec_mode``, ``kernels`` (``"off"``: generated loops
     do what the library's kernels would), ``precision`` (``"bf16"``: constant right operands of products of float32 are rounded to
-    bfloat16, which halves them; sums stay float32; needs the kernels), ``seconds`` (how long it may take). They add to the present
+    bfloat16, which halves them, and where the machine has tile registers so are left operands of five rows and more; sums stay
+    float32; needs the kernels), ``seconds`` (how long it may take). They add to the present
     ``PassContext``. ``config={"winograd": "4x4"}`` multiplies convolutions of 3 x 3 by larger tiles, faster and with some twenty times
     the rounding error; ``"off"`` multiplies plainly. For ONNX models also ``dynamic_shapes``, ``divisible``, ``allow_specialization`` and ``limits`` (see
     :func:`pliant.frontend.onnx.from_onnx`).

@@ -126,3 +126,47 @@ def test_operators_of_ones_own_refuse_what_they_cannot_be() -> None:
     raises = register(lambda x: te.compute((1 // 0,), lambda i: x[i]), "test.raises")
     with pytest.raises(pliant.PliantError, match=r"ZeroDivisionError.*test_bad_arguments.py, line \d+"):
         call(raises)
+
+
+PRODUCT = """
+@T.prim_func
+def main(a: T.handle, b: T.handle, c: T.handle):
+    n, m, k = T.int64(), T.int64(), T.int64()
+    A = T.match_buffer(a, (n, k), "float32")
+    B = T.match_buffer(b, (k, m), "float32")
+    C = T.match_buffer(c, (n, m), "float32")
+    for i, j, p in T.grid(n, m, k):
+        with T.block("mm"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, p])
+            with T.init():
+                C[vi, vj] = T.float32(0)
+            C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]
+"""
+
+
+@pytest.mark.parametrize("kernels", ["on", "off"])
+@pytest.mark.parametrize("n", [1, 4, 64])
+def test_outputs_that_share_memory_with_inputs_are_refused(kernels: str, n: int) -> None:
+    main = pliant.build(from_source(PRODUCT), kernels=kernels)["main"]
+    rows = np.random.default_rng(0).standard_normal((2 * n + 1, n)).astype("float32")
+    a, b = rows[:n].copy(), np.eye(n, dtype="float32")
+    # Side by side is apart; inputs may be the same; what is turned is read from a copy.
+    main(rows[:n], b, rows[n : 2 * n])
+    np.testing.assert_array_equal(rows[n : 2 * n], a)
+    main(b, b, rows[:n])
+    np.testing.assert_array_equal(rows[:n], b)
+    out = a.copy()
+    main(out, b, a)
+    for x, y, z in [(a, b, a), (a, b, b), (rows[:n], b, rows[1 : n + 1] if n > 1 else rows[:n])]:
+        before = z.copy()
+        with pytest.raises(pliant.PliantError, match="'C' is written, but shares memory with '[AB]'"):
+            main(x, y, z)
+        np.testing.assert_array_equal(z, before)
+    empty = np.zeros((0, n), "float32")
+    main(empty, b, empty)
+
+
+def test_bfloat16_without_the_kernels_is_refused(func: relax.Function) -> None:
+    pliant.compile(func, kernels="off", precision="float32")
+    with pytest.raises(pliant.PliantError, match="products of bfloat16 need the library's kernels, which are off"):
+        pliant.compile(func, kernels="off", precision="bf16")

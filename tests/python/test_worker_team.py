@@ -6,7 +6,11 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+import pliant
+from pliant.script import from_source
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="threads are counted by /proc")
 
@@ -40,14 +44,61 @@ workers = [name for name in names if name.removeprefix("pliant-").isdigit()]
 with open(sys.argv[2], "w") as out:
     out.write(str(len(workers) + 1))
 """
+PRODUCT = '''
+@R.function
+def main(x: R.Tensor(("n", "k"), "float32"), w: R.Tensor(("k", "m"), "float32")):
+    y = R.matmul(x, w)
+    return y
+'''
+CONFINED = '''
+import sys, time
+from test_worker_team import PRODUCT, masks, tasks
+import numpy as np, os
+import pliant
+from pliant.script import from_source
+
+model = pliant.compile(from_source(PRODUCT))
+x, given = np.ones((500, 256), "float32"), os.sched_getaffinity(0)
+
+def run():
+    for _ in range(10):
+        model(x, np.ones((256, 256), "float32"))
+        time.sleep(0.003)
+    return masks()
+
+assert run() == {frozenset(given)}, "awake, workers have all CPUs again"
+one = min(given)
+for task in tasks():
+    os.sched_setaffinity(task, {one})
+assert run() == {frozenset({one})}, "workers stay where they are put"
+for task in tasks():
+    os.sched_setaffinity(task, given)
+assert run() == {frozenset(given)}
+'''
 GRANTED = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
+
+
+def tasks() -> list[int]:
+    """The threads of the worker teams of this process."""
+    names = {int(task.name): (task / "comm").read_text().strip() for task in Path("/proc/self/task").iterdir()}
+    return [task for task, name in names.items() if name.removeprefix("pliant-").isdigit()]
+
+
+def masks() -> set[frozenset[int]]:
+    """The sets of CPUs on which they may run."""
+    return {frozenset(os.sched_getaffinity(task)) for task in tasks()}
+
+
+def large(folder: Path, given: str = "", **variables: str) -> subprocess.CompletedProcess[str]:
+    """A process that runs something large and writes the size of its team to a file in the folder."""
+    env = {k: v for k, v in os.environ.items() if k not in ("PLIANT_NUM_THREADS", "OMP_NUM_THREADS")}
+    args = [sys.executable, "-c", PROGRAM, given, str(folder / "threads")]
+    return subprocess.run(args, env=env | variables, capture_output=True, text=True, timeout=300, check=False)
 
 
 def team(folder: Path, given: str = "", **variables: str) -> int:
     """The size of the team of a process that runs something large. It must print nothing."""
-    env = {k: v for k, v in os.environ.items() if k not in ("PLIANT_NUM_THREADS", "OMP_NUM_THREADS")}
-    args = [sys.executable, "-c", PROGRAM, given, str(folder / "threads")]
-    ran = subprocess.run(args, env=env | variables, capture_output=True, text=True, timeout=300, check=False)
+    ran = large(folder, given, **variables)
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", "")
     return int((folder / "threads").read_text())
 
@@ -61,11 +112,34 @@ def granted(tmp_path_factory: pytest.TempPathFactory) -> int:
 
 
 @pytest.mark.parametrize("name", ["PLIANT_NUM_THREADS", "OMP_NUM_THREADS"])
-@pytest.mark.parametrize(("value", "size"), [("1", 1), ("1,4", 1), ("10000", None), ("0", None), ("-3", None), ("few", None)])
+@pytest.mark.parametrize(("value", "size"), [("1", 1), ("1,4", 1), ("10000", None)])
 def test_variables_take_threads_away_and_never_add_any(
     name: str, value: str, size: int | None, granted: int, tmp_path: Path
 ) -> None:
     assert team(tmp_path, **{name: value}) == (granted if size is None else size)
+
+
+@pytest.mark.parametrize("value", ["0", "-3", "few", "2.5", "99999999999999999999"])
+def test_what_is_no_number_of_threads_is_told_where_it_is_ours(value: str, granted: int, tmp_path: Path) -> None:
+    assert team(tmp_path, OMP_NUM_THREADS=value) == granted
+    ran = large(tmp_path, PLIANT_NUM_THREADS=value)
+    assert ran.returncode == 1
+    assert f'PLIANT_NUM_THREADS is "{value}", which is no positive number' in ran.stderr
+
+
+def test_models_of_as_many_threads_share_a_team() -> None:
+    x, before = np.ones((500, 256), "float32"), len(tasks())
+    models = [pliant.compile(from_source(PRODUCT), threads=GRANTED + 3) for _ in range(4)]
+    for model in models:
+        model(x, np.ones((256, 256), "float32"))
+    assert len(tasks()) == before + GRANTED + 2
+
+
+@pytest.mark.skipif(GRANTED < 2, reason="there is one CPU alone")
+def test_workers_keep_the_cpus_they_are_given() -> None:
+    env = os.environ | {"PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path])}
+    ran = subprocess.run([sys.executable, "-c", CONFINED], env=env, capture_output=True, text=True, timeout=300, check=False)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", "")
 
 
 def test_the_smaller_variable_counts(tmp_path: Path) -> None:

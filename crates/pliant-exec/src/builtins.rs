@@ -31,6 +31,7 @@ pub const BUILTINS: &[BuiltinArity] = &[
     exactly("vm.builtin.alloc_tensor_with_storage", 3),
     at_least("vm.builtin.assert_op", 1),
     at_least("vm.builtin.call_tir_dyn", 2),
+    exactly("vm.builtin.check_apart", 5),
     between("vm.builtin.check_func_info", 1, 2),
     between("vm.builtin.check_prim_value_info", 2, 3),
     between("vm.builtin.check_shape_info", 2, 3),

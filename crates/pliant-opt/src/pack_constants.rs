@@ -4,7 +4,7 @@
 //! function that reads it so. The schedule knows the form and calls the library with it; so the packed constant is what the
 //! executable holds, and no run packs anything. `R.linear` is taken too; its bias becomes an addition.
 //!
-//! With the setting `precision="bfloat16"` constants of float32 are rounded to bfloat16, and the loop function is one call of the
+//! With the setting `precision="bf16"` constants of float32 are rounded to bfloat16, and the loop function is one call of the
 //! library's product by them.
 //!
 //! # Before

@@ -45,7 +45,8 @@ fn main() {
     let threads = default_threads();
     let team = Team::new(threads);
     println!("\nworker team, {threads} threads\n\n| what | time |\n|---|---|");
-    println!("| empty loop of hot threads | {} ns |", fork_join(&team).as_nanos());
+    let shared = fork_join(&team).map(|time| format!("{} ns", time.as_nanos()));
+    println!("| empty loop of hot threads | {} |", shared.as_deref().unwrap_or("never shared"));
     if let Some((median, late)) = wake_up(&team) {
         let [median, late] = [median, late].map(|time| time.as_secs_f64() * 1e6);
         println!("| wake-up of a parked thread | {median:.0} us, 99 % within {late:.0} |");

@@ -181,12 +181,14 @@ fn worker(shared: &Shared, index: usize) {
         if idle_since.get_or_insert_with(Instant::now).elapsed() < SPIN {
             continue;
         }
+        shared.placements[index].take_back();
         if slot.lie_down() {
             shared.sleepers.fetch_add(1, Ordering::Relaxed);
             while slot.sleeps() && !shared.shutdown.load(Ordering::SeqCst) {
                 std::thread::park();
             }
             shared.sleepers.fetch_sub(1, Ordering::Relaxed);
+            shared.placements[index].take_back();
         }
         (idle_since, spins) = (None, 0);
     }

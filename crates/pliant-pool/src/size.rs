@@ -4,7 +4,7 @@ use std::thread::available_parallelism;
 
 /// The environment variables that limit the number of threads: ours, and that of every OpenMP program.
 const VARIABLES: [&str; 2] = ["PLIANT_NUM_THREADS", "OMP_NUM_THREADS"];
-/// No team is larger; a larger request is a typing error.
+/// No team is larger; a larger request is a typing error, and gets this many.
 pub const MAX_THREADS: usize = 1024;
 
 /// The number of threads of the global team: what the system grants this process (CPU affinity and the container's CPU
@@ -13,6 +13,18 @@ pub fn default_threads() -> usize {
     let granted = available_parallelism().map_or(1, usize::from);
     let limits = VARIABLES.iter().filter_map(|name| requested(std::env::var(name).ok().as_deref()));
     limits.fold(granted, usize::min).min(MAX_THREADS)
+}
+
+/// What is wrong with `PLIANT_NUM_THREADS`, which is no positive number; [`default_threads`] leaves it out then. Compiling and
+/// loading ask first. Of `OMP_NUM_THREADS`, which is for others too, nothing is said.
+pub fn check_threads() -> Result<(), String> {
+    let name = VARIABLES[0];
+    match std::env::var_os(name) {
+        Some(text) if !text.is_empty() && requested(text.to_str()).is_none() => {
+            Err(format!("{name} is {text:?}, which is no positive number"))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// A positive number, or the first of a list, which OpenMP takes for nested loops.

@@ -5,10 +5,10 @@ use std::mem::transmute;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicPtr, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
+use crate::MAX_THREADS;
 use crate::crew::Crew;
-use crate::default_threads;
 use crate::slot::{Body, Context, Job};
 
 /// What [`Team::parallel_for`] calls with ranges of iterations.
@@ -25,11 +25,12 @@ pub struct Team {
 }
 
 impl Team {
-    /// Starts a team of `threads` threads, the caller included (so `threads - 1` are started; 0 means 1).
+    /// Starts a team of `threads` threads, the caller included (so `threads - 1` are started; 0 means 1, and more than
+    /// [`MAX_THREADS`] mean so many).
     ///
     /// A system that refuses to start a thread gets a smaller team.
     pub fn new(threads: usize) -> Team {
-        let threads = threads.max(1);
+        let threads = threads.clamp(1, MAX_THREADS);
         Team { threads, crew: AtomicPtr::new(Box::into_raw(Box::new(Crew::new(threads - 1)))) }
     }
 
@@ -130,10 +131,4 @@ impl Drop for Team {
             std::mem::forget(crew);
         }
     }
-}
-
-/// The team that the whole process shares, of [`default_threads`] threads; started by the first call.
-pub fn global() -> &'static Team {
-    static GLOBAL: OnceLock<Team> = OnceLock::new();
-    GLOBAL.get_or_init(|| Team::new(default_threads()))
 }

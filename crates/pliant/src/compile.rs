@@ -8,7 +8,8 @@ use crate::vm_codegen::{CodegenInputs, codegen, default_kernel_info};
 use pliant_codegen::CodegenOptions;
 use pliant_diag::suggest::did_you_mean;
 use pliant_exec::EXEC_MODE;
-use pliant_ir::{IRModule, print};
+use pliant_ir::{AttrValue, IRModule, print};
+use pliant_pass::config::{KERNELS, PRECISION};
 use pliant_pass::{
     CancelToken, DumpIr, Instrument, ModulePass, PassContext, Sequential, Timing, TimingEntry,
     Verify,
@@ -199,6 +200,15 @@ fn check_settings(options: &CompileOptions) -> Result<(), Error> {
     for (name, value) in &options.config {
         pliant_pass::config::check(name, value)
             .map_err(|e| Error::option(e, "the settings are those of `pliant_pass::config`"))?;
+    }
+    let set = |name: &str| options.config.get(name).cloned();
+    if set(PRECISION).is_some_and(|v| v.as_str().is_some_and(|v| matches!(v, "bf16" | "bfloat16")))
+        && set(KERNELS) == Some(AttrValue::Bool(false))
+    {
+        return Err(Error::option(
+            "products of bfloat16 need the library's kernels, which are off",
+            "leave out one of `precision` and `kernels`",
+        ));
     }
     if options.threads == Some(0) {
         return Err(Error::option(

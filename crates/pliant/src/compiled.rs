@@ -7,7 +7,6 @@ use pliant_codegen::CodegenOptions;
 use pliant_exec::Executable;
 use pliant_ir::IRModule;
 use pliant_pass::TimingEntry;
-use pliant_pool::Team;
 use pliant_vm::{KernelTable, VirtualMachine, VmOptions};
 
 use crate::compile::{Phase, pass_context};
@@ -78,7 +77,7 @@ impl CompiledModule {
     /// # Errors
     /// `Runtime` naming packed functions that are not registered.
     pub fn vm(&self) -> Result<VirtualMachine, Error> {
-        let team = self.0.threads.map(|n| Arc::new(Team::new(n.max(1))));
+        let team = self.0.threads.and_then(pliant_pool::shared);
         self.vm_with(VmOptions { team, ..VmOptions::default() })
     }
 

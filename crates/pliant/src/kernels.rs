@@ -70,7 +70,8 @@ fn lower_one(name: &str, func: &PrimFunc) -> Result<PrimFunc, Error> {
 /// Compiles lowered loop functions.
 ///
 /// # Errors
-/// What the code generator cannot compile, a cancellation, or instructions that are forced and that the machine lacks.
+/// What the code generator cannot compile, a cancellation, instructions that are forced and that the machine lacks, or a number
+/// of threads that is none.
 pub(crate) fn compile(
     lowered: &IRModule,
     target: Target,
@@ -78,6 +79,8 @@ pub(crate) fn compile(
 ) -> Result<CompiledKernels, Error> {
     pliant_kernels::isa::selected()
         .map_err(|e| Error::option(e.to_string(), "leave it unset to use the best there are"))?;
+    pliant_pool::check_threads()
+        .map_err(|e| Error::option(e, "leave it unset to use all processors"))?;
     let sources: Vec<KernelSource<'_>> =
         lowered.prim_funcs().map(|(name, func)| (name.clone(), &**func)).collect();
     Ok(backend(target).compile(&sources, options)?)

@@ -6,6 +6,7 @@
 //! `KillAfterLastUse` clears those that
 //! hold tensors.
 
+mod given;
 mod inline;
 mod lines;
 mod tail;
@@ -65,14 +66,17 @@ pub fn codegen(
     ctx: &PassContext,
 ) -> Result<Executable, PassError> {
     let mut exec = ExecBuilder::new();
+    let mut kernels = FxHashMap::default();
     for (name, func) in module.prim_funcs() {
         let info = (inputs.kernel_info)(name);
-        exec.kernel(info.unwrap_or_else(|| default_kernel_info(name, func)));
+        let info = info.unwrap_or_else(|| default_kernel_info(name, func));
+        kernels.insert(name.clone(), info.clone());
+        exec.kernel(info);
     }
     let inlined = Inlined::of(module);
     for (name, func) in module.relax_funcs().filter(|(name, _)| !inlined.is_moved(name)) {
         ctx.check_cancelled()?;
-        FunctionGen::new(module, func, &inlined, inputs.sources, &mut exec)
+        FunctionGen::new((module, &kernels), func, &inlined, inputs.sources, &mut exec)
             .function(name, inputs.type_text)
             .map_err(|e| e.in_function(name))?;
     }
@@ -180,6 +184,8 @@ fn mentions(func: &PrimFunc, e: pliant_ir::tir::Expr, buffer: pliant_ir::tir::Bu
 
 struct FunctionGen<'a> {
     module: &'a IRModule,
+    /// What the loop functions take.
+    kernels: &'a FxHashMap<Arc<str>, KernelInfo>,
     func: &'a Function,
     sources: Option<&'a SourceMap>,
     exec: &'a mut ExecBuilder,
@@ -208,7 +214,7 @@ struct FunctionGen<'a> {
 
 impl<'a> FunctionGen<'a> {
     fn new(
-        module: &'a IRModule,
+        (module, kernels): (&'a IRModule, &'a FxHashMap<Arc<str>, KernelInfo>),
         func: &'a Function,
         inlined: &'a Inlined,
         sources: Option<&'a SourceMap>,
@@ -216,6 +222,7 @@ impl<'a> FunctionGen<'a> {
     ) -> Self {
         FunctionGen {
             module,
+            kernels,
             func,
             sources,
             exec,
@@ -474,6 +481,9 @@ impl FunctionGen<'_> {
                         return Err(PassError::user(format!(
                             "'{name}' is no function of the module"
                         )));
+                    }
+                    if let Some(kernel) = self.kernels.get(&name) {
+                        self.check_given(kernel, args, temps)?;
                     }
                     self.emit(&name, args, dst, temps)
                 }

@@ -98,7 +98,8 @@ fn latencies(counts: &[usize], out: &mut dyn Write) -> Result<(), Failure> {
     let micros = |time: Duration| format!("{:.2}", time.as_secs_f64() * 1e6);
     let teams: Vec<Team> = counts.iter().map(|&n| Team::new(n)).collect();
     heading(out, "worker team, us", &counts)?;
-    let shared: Vec<String> = teams.iter().map(|team| micros(hardware::fork_join(team))).collect();
+    let fork_join = |team| hardware::fork_join(team).map_or_else(|| "never".into(), micros);
+    let shared: Vec<String> = teams.iter().map(fork_join).collect();
     line(out, "  loop, workers awake", &shared)?;
     let waking: Vec<_> = teams.iter().filter_map(hardware::wake_up).collect();
     let medians: Vec<String> = waking.iter().map(|w| micros(w.0)).collect();

@@ -54,6 +54,7 @@ static TABLE: &[Builtin] = &[
     plain("vm.builtin.alloc_tensor_with_storage", data::alloc_tensor_with_storage),
     plain("vm.builtin.assert_op", text::assert_op),
     special("vm.builtin.call_tir_dyn", BuiltinKind::KernelDyn),
+    plain("vm.builtin.check_apart", check::apart),
     plain("vm.builtin.check_func_info", check::func_info),
     plain("vm.builtin.check_prim_value_info", check::prim_value_info),
     plain("vm.builtin.check_shape_info", check::shape_info),

@@ -154,6 +154,42 @@ fn tensors_are_checked() {
 }
 
 #[test]
+fn outputs_lie_apart_from_other_operands() {
+    let checked = |strided| {
+        one("vm.builtin.check_apart", 2, move |b| {
+            vec![b.imm(strided), b.str("'out'"), b.str("'x'")]
+        })
+    };
+    let fine = Ok("None".to_string());
+    let refused =
+        Err("'out' is written, but shares memory with 'x'; give it memory of its own".to_string());
+    let whole = Tensor::zeros(&[6, 4], DType::Float32).expect("memory");
+    let rows = |[begin, end]: [i64; 2]| {
+        let (storage, at) = (whole.storage().clone(), begin as usize * 16);
+        let rows = Tensor::from_storage(storage, at, &[end - begin, 4], DType::Float32);
+        Value::Tensor(rows.expect("rows of the tensor"))
+    };
+    let pairs = [
+        ([0, 3], [3, 6], true),
+        ([0, 3], [2, 4], false),
+        ([0, 3], [0, 3], false),
+        ([2, 2], [0, 6], true),
+    ];
+    for (a, b, apart) in pairs {
+        for (a, b) in [(a, b), (b, a)] {
+            let want = if apart { &fine } else { &refused };
+            assert_eq!(&call(&checked(0), &[rows(a), rows(b)]), want, "{a:?} {b:?}");
+        }
+    }
+    // A kernel that knows no strides reads a copy of what has some.
+    let storage = whole.storage().clone();
+    let turned = Tensor::from_storage_strided(storage, 0, &[4, 6], &[1, 4], DType::Float32);
+    let turned = Value::Tensor(turned.expect("the tensor's elements"));
+    assert_eq!(call(&checked(0), &[rows([0, 3]), turned.clone()]), fine);
+    assert_eq!(call(&checked(1), &[rows([0, 3]), turned]), refused);
+}
+
+#[test]
 fn other_kinds_are_checked() {
     let shape = one("vm.builtin.check_shape_info", 1, |b| vec![b.imm(1), b.str("f: 's'")]);
     assert_eq!(call(&shape, &[Value::shape(&[4])]), Ok("None".into()));

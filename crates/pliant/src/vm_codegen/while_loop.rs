@@ -116,8 +116,13 @@ impl FunctionGen<'_> {
     ) -> Result<Exit, PassError> {
         let func = self.module.get(name).and_then(|f| f.as_relax());
         let func = func.ok_or_else(|| PassError::internal(format!("'{name}' is not there")))?;
-        let mut inner =
-            FunctionGen::new(self.module, func, self.inlined, self.sources, &mut *self.exec);
+        let mut inner = FunctionGen::new(
+            (self.module, self.kernels),
+            func,
+            self.inlined,
+            self.sources,
+            &mut *self.exec,
+        );
         let params = func.params().iter().zip(state.iter().chain(captured));
         inner.places = params.map(|(&param, &reg)| (param, Operand::Reg(reg))).collect();
         (inner.free, inner.next) = (std::mem::take(&mut self.free), self.next);
