@@ -1,11 +1,17 @@
-//! The loop functions that a pass makes: equal ones once, each under a name of its own.
+//! The loop functions that a pass makes: equal ones once, each under a name of its own; their calls, and what becomes of the
+//! bindings that these replace.
 
 use std::sync::Arc;
 
-use pliant_ir::IRModule;
 use pliant_ir::print::{PrintOptions, print_prim_func};
-use pliant_ir::tir::PrimFunc;
-use rustc_hash::FxHashMap;
+use pliant_ir::relax::{Expr, Function, Var};
+use pliant_ir::tir::{Intrin, PrimFunc};
+use pliant_ir::{BaseFunc, IRModule};
+use pliant_ops::legalize::TirCall;
+use pliant_ops::te::{self, Tensor};
+use pliant_pass::rewrite::rewrite_bindings;
+use pliant_pass::{PassContext, PassError};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The loop functions made so far.
 pub struct Kernels {
@@ -40,10 +46,68 @@ impl Kernels {
         self.made.push((name.clone(), func));
         name
     }
+
+    /// The call of a loop function, which is added.
+    pub fn call(&mut self, func: &mut Function, call: TirCall) -> Expr {
+        let name = self.add(&call.name, call.func);
+        let (inputs, vars, tys) = (&call.inputs, &call.tir_vars, &call.out_tys);
+        pliant_ops::call_tir(func, &name, inputs, vars, tys, call.tuple)
+    }
+
     /// Makes the loop functions a part of the module.
     pub fn insert_into(self, module: &mut IRModule) {
         for (name, func) in self.made {
             module.insert(name, func);
         }
     }
+}
+
+/// Hands each graph function in which something is found to `rewrite`, which makes loop functions of it; others are not copied.
+///
+/// # Errors
+/// Those of `rewrite`, in the function's name.
+pub fn each_found<T>(
+    module: &mut IRModule,
+    ctx: &PassContext,
+    find: impl Fn(&Function) -> Vec<T>,
+    mut rewrite: impl FnMut(&mut Kernels, &mut Function, Vec<T>) -> Result<(), PassError>,
+) -> Result<(), PassError> {
+    let names: Vec<Arc<str>> = module.relax_funcs().map(|(name, _)| name.clone()).collect();
+    let mut kernels = Kernels::new(module);
+    for name in names {
+        ctx.check_cancelled()?;
+        let Some(BaseFunc::Relax(func)) = module.functions.get_mut(&name) else { continue };
+        let found = find(func);
+        if !found.is_empty() {
+            let func = Arc::make_mut(func);
+            rewrite(&mut kernels, func, found).map_err(|e| e.in_function(&name))?;
+        }
+    }
+    kernels.insert_into(module);
+    Ok(())
+}
+
+/// Makes bindings those of these calls, and leaves those out that are `gone`.
+///
+/// # Errors
+/// None of its own.
+pub fn bind_calls(
+    func: &mut Function,
+    calls: &FxHashMap<Var, Expr>,
+    gone: &FxHashSet<Var>,
+) -> Result<(), PassError> {
+    rewrite_bindings(func, |_, mut binding, out| {
+        if let Some(&call) = calls.get(&binding.var) {
+            binding.value = call;
+        }
+        if !gone.contains(&binding.var) {
+            out.push(binding);
+        }
+        Ok(())
+    })
+}
+
+/// The address of a tensor's first element.
+pub fn address(t: &Tensor) -> te::Expr {
+    te::call(Intrin::AddressOf, vec![t.at(&vec![te::int(0); t.ndim()])])
 }

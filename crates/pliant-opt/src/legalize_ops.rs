@@ -48,7 +48,7 @@ use pliant_pass::{ModulePass, PassContext, PassError, Problem};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::kernels::Kernels;
-use crate::names::{NULL_VALUE, RESHAPE, op_call, packed_call};
+use crate::names::{RESHAPE, is_left_out, op_call, packed_call};
 
 /// The user's own way to legalise an operator: what takes the place of the call.
 pub type CustomLegalize =
@@ -168,10 +168,7 @@ pub(crate) fn nulls(func: &Function) -> FxHashMap<Var, Expr> {
     for seq in pliant_pass::rewrite::reachable_seqs(func) {
         for &b in &func.seq(seq).blocks {
             for binding in &func.block(b).bindings {
-                if matches!(
-                    func.expr(binding.value),
-                    ExprData::Call { callee: Callee::Op(op), .. } if *op == NULL_VALUE
-                ) {
+                if is_left_out(func, binding.value) {
                     found.insert(binding.var, binding.value);
                 }
             }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use pliant_ir::attr_names::NUM_INPUT;
 use pliant_ir::op::CALL_BUILTIN_WITH_CTX;
 pub use pliant_ir::op::NULL_VALUE;
-use pliant_ir::relax::{Callee, Expr, Function, Type, TypeData};
+use pliant_ir::relax::{Callee, Expr, ExprData, Function, Type, TypeData};
 use pliant_ir::{Attrs, BaseFunc, DType, IRModule, Op};
 use pliant_pass::{PassError, Problem};
 
@@ -35,6 +35,11 @@ pub const VM_KILL_OBJECT: Op = Op("relax.vm.kill_object");
 pub const ENSURE_ZERO_OFFSET: Op = Op("relax.memory.ensure_zero_offset");
 /// `R.reshape(x, shape)`.
 pub const RESHAPE: Op = Op("relax.reshape");
+
+/// Whether an operand is one that a call leaves out.
+pub fn is_left_out(func: &Function, e: Expr) -> bool {
+    matches!(func.expr(e), ExprData::Call { callee: Callee::Op(op), .. } if *op == NULL_VALUE)
+}
 
 /// A call of an operator without attributes, of that result type.
 pub fn op_call(func: &mut Function, op: Op, args: &[Expr], ty: Type) -> Expr {

@@ -154,9 +154,7 @@ impl Packer {
         if panels.dtype() == DType::BFloat16 {
             let stored = Stored { size: (p.k, p.n), panels, groups: None };
             let call = stored::call(func, p.by.x, &stored)?;
-            let name = self.kernels.add(&call.name, call.func);
-            let (inputs, vars, tys) = (&call.inputs, &call.tir_vars, &call.out_tys);
-            return Ok(pliant_ops::call_tir(func, &name, inputs, vars, tys, call.tuple));
+            return Ok(self.kernels.call(func, call));
         }
         let panels = func.constant(panels);
         let width = panel_width(p.n as usize, p.weight.dtype()) as i64;
@@ -176,9 +174,7 @@ impl Packer {
             });
             Ok(vec![product])
         })?;
-        let name = self.kernels.add(&call.name, call.func);
-        let (inputs, vars, tys) = (&call.inputs, &call.tir_vars, &call.out_tys);
-        Ok(pliant_ops::call_tir(func, &name, inputs, vars, tys, call.tuple))
+        Ok(self.kernels.call(func, call))
     }
 
     /// The panels of a constant, made once.

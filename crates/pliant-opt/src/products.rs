@@ -1,4 +1,5 @@
-//! What the passes on matrix products share: the operators, sizes of operands, what is known before the inputs are.
+//! What the passes on products share: the operators, convolutions among them, products by a matrix with their biases
+//! ([`ByMatrix`]), operands and their sizes, what is known before the inputs are.
 
 use pliant_ir::relax::visit::{bindings, operand_vars};
 use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function, Type, Var};
@@ -8,7 +9,7 @@ use pliant_pass::rewrite::{Namer, reachable_seqs};
 use pliant_sym::{Analyzer, Facts};
 use rustc_hash::FxHashSet;
 
-use crate::names::{NULL_VALUE, num_input, op_call};
+use crate::names::{is_left_out, num_input, op_call};
 
 /// `R.matmul(x1, x2)`.
 pub const MATMUL: Op = Op("relax.matmul");
@@ -57,8 +58,7 @@ impl ByMatrix {
         if *op != MATMUL && !transposed {
             return None;
         }
-        let null = |e: Expr| matches!(func.expr(e), ExprData::Call { callee: Callee::Op(op), .. } if *op == NULL_VALUE);
-        let bias = args.get(2).copied().filter(|&b| !null(b));
+        let bias = args.get(2).copied().filter(|&b| !is_left_out(func, b));
         let fits = bias.is_none_or(|b| reaches(func, b, value));
         fits.then(|| ByMatrix { x: args[0], right: args[1], transposed, bias })
     }
@@ -116,14 +116,19 @@ pub fn attrs_of(cx: &RewriteCx<'_>, e: Expr) -> Option<Attrs> {
     }
 }
 
-/// The operands of the call of `op` that an operand's value is.
-pub fn operands_of(cx: &RewriteCx<'_>, e: Expr, op: Op) -> Option<Vec<Expr>> {
-    match *cx.func.expr(cx.value(e)) {
-        ExprData::Call { callee: Callee::Op(callee), args, .. } if callee == op => {
-            Some(cx.func.list(args).to_vec())
+/// The operands and attributes of a call of `op`.
+pub fn operands(func: &Function, e: Expr, op: Op) -> Option<(&[Expr], &Attrs)> {
+    match func.expr(e) {
+        ExprData::Call { callee: Callee::Op(callee), args, attrs, .. } if *callee == op => {
+            Some((func.list(*args), func.call_attrs(*attrs)))
         }
         _ => None,
     }
+}
+
+/// The operands of the call of `op` that an operand's value is.
+pub fn operands_of(cx: &RewriteCx<'_>, e: Expr, op: Op) -> Option<Vec<Expr>> {
+    operands(cx.func, cx.value(e), op).map(|(args, _)| args.to_vec())
 }
 
 /// The order of the dims that a `permute_dims` of a tensor of that rank makes.

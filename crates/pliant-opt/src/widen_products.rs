@@ -34,7 +34,7 @@ use pliant_pass::pattern::{Pattern, RewriteCx, RuleSet, is_op, rewrite_rules};
 use pliant_pass::rewrite::reachable_seqs;
 use pliant_pass::{ModulePass, PassContext, PassError, Writers};
 
-use crate::names::NULL_VALUE;
+use crate::names::is_left_out;
 use crate::products::{CONVOLUTIONS, LINEAR, MATMUL};
 
 const CAST: Op = Op("relax.astype");
@@ -96,14 +96,6 @@ fn has_halves(func: &Function) -> bool {
     })
 }
 
-/// Whether an operand is not left out.
-fn is_given(func: &Function, e: Expr) -> bool {
-    match func.expr(e) {
-        ExprData::Call { callee: Callee::Op(op), .. } => *op != NULL_VALUE,
-        _ => true,
-    }
-}
-
 /// The call over float32, and its result as it was.
 fn widened(cx: &mut RewriteCx<'_>, root: Expr) -> Result<Option<Expr>, PassError> {
     let value = cx.value(root);
@@ -112,13 +104,13 @@ fn widened(cx: &mut RewriteCx<'_>, root: Expr) -> Result<Option<Expr>, PassError
     };
     let (args, attrs) = (cx.func.list(args).to_vec(), cx.func.call_attrs(attrs).clone());
     // What is left out stands last.
-    let given = args.iter().take_while(|&&e| is_given(cx.func, e)).count();
+    let given = args.iter().take_while(|&&e| !is_left_out(cx.func, e)).count();
     let (args, rest) = args.split_at(given);
     let narrow = args.iter().enumerate().all(|(i, &e)| {
         let dtype = cx.func.ty(e).dtype();
         is_half(dtype) || op == LINEAR && i == 2 && dtype == Some(DType::Float32)
     });
-    let all = narrow && !rest.iter().any(|&e| is_given(cx.func, e));
+    let all = narrow && rest.iter().all(|&e| is_left_out(cx.func, e));
     let result = cx.func.ty(value).dtype();
     let Some(result) = result.filter(|&d| all && (is_half(Some(d)) || d == DType::Float32)) else {
         return Ok(None);

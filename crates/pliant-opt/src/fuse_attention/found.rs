@@ -1,6 +1,6 @@
 //! Attention as it is found in a graph.
 
-use pliant_ir::relax::{Callee, Expr, ExprData, Function};
+use pliant_ir::relax::{Expr, Function};
 use pliant_ir::{AttrValue, DType, Op, Sym};
 use pliant_pass::pattern::RewriteCx;
 
@@ -8,7 +8,7 @@ use super::casts::{is_float, uncast, uncast_alone};
 use super::factors::{factored, number};
 use super::sources::{Layout, Source, source, transposed};
 use super::{ATTENTION, ATTENTION_BIAS, SOFTMAX, Uses};
-use crate::names::NULL_VALUE;
+use crate::names::is_left_out;
 use crate::products::{ADD, MATMUL, attrs_of, operands_of};
 
 const WHERE: Op = Op("relax.where");
@@ -146,8 +146,7 @@ pub(super) fn called(cx: &RewriteCx<'_>, root: Expr) -> Option<Attention> {
     let args =
         operands_of(cx, root, ATTENTION).or_else(|| operands_of(cx, root, ATTENTION_BIAS))?;
     let &[q, k, v, ..] = &args[..] else { return None };
-    let absent = |e: &Expr| matches!(cx.func.expr(*e), ExprData::Call { callee: Callee::Op(op), .. } if *op == NULL_VALUE);
-    let bias = args.get(3).copied().filter(|e| !absent(e));
+    let bias = args.get(3).copied().filter(|&e| !is_left_out(cx.func, e));
     if !all_float32(cx.func, &[q, k, v, root]) {
         return None;
     }

@@ -263,9 +263,7 @@ fn replaced(
     };
     let call = kernel::call(cx, attention, seen, exchanged)
         .map_err(|e| PassError::internal(format!("attention has no loop function: {e}")))?;
-    let name = kernels.add(&call.name, call.func);
-    let (inputs, vars, tys) = (&call.inputs, &call.tir_vars, &call.out_tys);
-    let value = pliant_ops::call_tir(cx.func, &name, inputs, vars, tys, call.tuple);
+    let value = kernels.call(cx.func, call);
     if !exchanged {
         return Ok(value);
     }

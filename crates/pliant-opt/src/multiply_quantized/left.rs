@@ -5,11 +5,7 @@ use pliant_ir::{AttrValue, DType};
 use pliant_tensor::Tensor;
 
 use super::{CAST, DEQUANTIZE, MULTIPLY, SUBTRACT};
-use crate::pack_integers::found::{fits_rows, is_one};
-use crate::pack_stored::found::{Finder, numbers};
-
-/// Zero points at most.
-const MOST_ZERO: f64 = (1 << 16) as f64;
+use crate::dequantized::{Finder, MOST_ZERO, fits_rows, is_one, numbers};
 
 /// What a left operand is dequantised from.
 pub(super) struct Left {
@@ -19,9 +15,9 @@ pub(super) struct Left {
     pub zero: Option<Zero>,
     /// What the rest is multiplied by, in float32.
     pub scale: Expr,
-    /// Whether vectors among both lie along the rows.
+    /// Whether a scale and a zero point of rank 1 hold a number for each row.
     pub vectors: bool,
-    /// The largest size of an integer less its zero point.
+    /// The largest magnitude of an integer less its zero point.
     pub most: i64,
 }
 

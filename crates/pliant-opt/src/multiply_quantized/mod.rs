@@ -49,8 +49,8 @@ use pliant_pass::rewrite::reachable_seqs;
 use pliant_pass::{ModulePass, PassContext, PassError, Writers};
 use pliant_tensor::Tensor;
 
-use crate::pack_stored::found::{Finder, operands};
-use crate::products::{ADD, ByMatrix, LINEAR, MATMUL, product};
+use crate::dequantized::Finder;
+use crate::products::{ADD, ByMatrix, LINEAR, MATMUL, operands, product};
 use left::{Left, Zero};
 use right::Right;
 

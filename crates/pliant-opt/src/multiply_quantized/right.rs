@@ -2,8 +2,7 @@
 
 use pliant_tensor::{Tensor, TensorError};
 
-use crate::pack_stored::found::Weights;
-use crate::pack_stored::weights::Matrix;
+use crate::dequantized::{MOST_ZERO, Matrix, Weights};
 
 /// A right operand.
 pub(super) struct Right {
@@ -15,7 +14,7 @@ pub(super) struct Right {
 
 impl Right {
     /// `None` where a scale or zero point changes along a column, a zero point is not whole, a column spans more than 8 bits,
-    /// or sums of products by integers of the size `most` may leave 32 bits.
+    /// or sums of products by integers of the magnitude `most` may leave 32 bits.
     ///
     /// # Errors
     /// Memory.
@@ -24,7 +23,7 @@ impl Right {
         let (k, n) = (matrix.k, matrix.n);
         let zeros: Vec<f64> = (0..n).map(|j| matrix.zero(0, j)).collect();
         let scales: Vec<f32> = (0..n).map(|j| matrix.scale(0, j) as f32).collect();
-        let sound = zeros.iter().all(|z| z.fract() == 0.0 && z.abs() <= f64::from(1 << 16))
+        let sound = zeros.iter().all(|z| z.fract() == 0.0 && z.abs() <= MOST_ZERO)
             && scales.iter().all(|s| s.is_finite());
         if !sound || matrix.group() != k {
             return Ok(None);
@@ -53,7 +52,7 @@ impl Right {
 struct Column {
     /// The least and the largest.
     range: Option<(i64, i64)>,
-    /// The sum of their sizes.
+    /// The sum of their magnitudes.
     total: i64,
 }
 

@@ -9,7 +9,7 @@ use pliant_tensor::{Tensor, Winograd, may_share_panels};
 use rustc_hash::FxHashSet;
 
 use super::phases;
-use crate::finish::{Activation, Readers, scalar};
+use crate::epilogue::{Activation, Readers, scalar};
 use crate::products::CONVOLUTIONS;
 
 const ADD: Op = Op("relax.add");

@@ -9,10 +9,7 @@ use pliant_ops::{LegalizeError, te_call};
 
 use super::found::Convolution;
 use super::phases::Phase;
-
-fn address(t: &Tensor) -> Expr {
-    te::call(Intrin::AddressOf, vec![t.at(&vec![te::int(0); t.ndim()])])
-}
+use crate::kernels::address;
 
 /// Sizes of the spatial dims of an image, ones before them.
 fn three(list: Vec<Expr>, fill: i64) -> Vec<Expr> {

@@ -36,16 +36,13 @@ mod kernel;
 mod phases;
 mod weights;
 
-use std::sync::Arc;
-
+use pliant_ir::IRModule;
 use pliant_ir::relax::{Expr, Function, Var};
-use pliant_ir::{BaseFunc, IRModule};
-use pliant_pass::rewrite::rewrite_bindings;
 use pliant_pass::{ModulePass, PassContext, PassError, Writers};
 use pliant_tensor::{Tensor, TensorError, Winograd};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::kernels::Kernels;
+use crate::kernels::{Kernels, bind_calls, each_found};
 use found::Convolution;
 use phases::Phase;
 
@@ -61,30 +58,22 @@ impl ModulePass for PackConvolutions {
         if !ctx.kernels() {
             return Ok(module);
         }
-        let names: Vec<Arc<str>> = module.relax_funcs().map(|(name, _)| name.clone()).collect();
         let writers = Writers::of(&module);
         let winograd = match ctx.winograd() {
             "off" => None,
             "4x4" => Some(Winograd::Four),
             _ => Some(Winograd::Two),
         };
-        let mut packer = Packer { kernels: Kernels::new(&module), packed: Vec::new() };
-        for name in names {
-            ctx.check_cancelled()?;
-            let Some(BaseFunc::Relax(func)) = module.functions.get_mut(&name) else { continue };
-            let found = found::all(func, ctx.ops, &writers, winograd);
-            if !found.is_empty() {
-                let func = Arc::make_mut(func);
-                packer.function(func, found, ctx).map_err(|e| e.in_function(&name))?;
-            }
-        }
-        packer.kernels.insert_into(&mut module);
+        let mut packer = Packer { packed: Vec::new() };
+        let find = |func: &Function| found::all(func, ctx.ops, &writers, winograd);
+        each_found(&mut module, ctx, find, |kernels, func, found| {
+            packer.function(kernels, func, &found, ctx)
+        })?;
         Ok(module)
     }
 }
 
 struct Packer {
-    kernels: Kernels,
     /// Weights that are packed already: how, and as what.
     packed: Vec<(Packing, Tensor)>,
 }
@@ -130,31 +119,29 @@ impl Packing {
 impl Packer {
     fn function(
         &mut self,
+        kernels: &mut Kernels,
         func: &mut Function,
-        found: Vec<Convolution>,
+        found: &[Convolution],
         ctx: &PassContext,
     ) -> Result<(), PassError> {
         let (mut calls, mut gone): (FxHashMap<Var, Expr>, FxHashSet<Var>) = Default::default();
         for convolution in found {
             ctx.check_cancelled()?;
-            if let Some(call) = self.call(func, &convolution)? {
+            if let Some(call) = self.call(kernels, func, convolution)? {
                 calls.insert(convolution.result, call);
-                gone.extend(convolution.inside);
+                gone.extend(&convolution.inside);
             }
         }
-        rewrite_bindings(func, |_, mut binding, out| {
-            if let Some(&call) = calls.get(&binding.var) {
-                binding.value = call;
-            }
-            if !gone.contains(&binding.var) {
-                out.push(binding);
-            }
-            Ok(())
-        })
+        bind_calls(func, &calls, &gone)
     }
 
     /// The call of the loop function; `None` where its result would not be of the same type.
-    fn call(&mut self, func: &mut Function, c: &Convolution) -> Result<Option<Expr>, PassError> {
+    fn call(
+        &mut self,
+        kernels: &mut Kernels,
+        func: &mut Function,
+        c: &Convolution,
+    ) -> Result<Option<Expr>, PassError> {
         let failed = |e: &dyn std::fmt::Display| {
             PassError::internal(format!("a convolution has no loop function: {e}"))
         };
@@ -170,10 +157,9 @@ impl Packer {
         if call.out_tys != [ty] {
             return Ok(None);
         }
-        let name = self.kernels.add(&call.name, call.func);
-        let (inputs, vars, tys) = (&call.inputs, &call.tir_vars, &call.out_tys);
-        Ok(Some(pliant_ops::call_tir(func, &name, inputs, vars, tys, call.tuple)))
+        Ok(Some(kernels.call(func, call)))
     }
+
     /// The packed weights of a phase, of which each form exists once.
     fn packed(&mut self, packing: Packing, phase: &Phase) -> Result<Tensor, TensorError> {
         if let Some((_, packed)) = self.packed.iter().find(|(other, _)| other.is(&packing)) {

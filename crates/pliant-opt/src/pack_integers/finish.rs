@@ -5,8 +5,9 @@ use pliant_ir::{DType, Op, Sym};
 use pliant_pass::pattern::Defs;
 use rustc_hash::FxHashSet;
 
-use super::found::{CAST, Product, fits_rows};
-use crate::finish::{Activation, Readers, scalar};
+use super::found::{CAST, Product};
+use crate::dequantized::fits_rows;
+use crate::epilogue::{Activation, Readers, scalar};
 use crate::products::ADD;
 
 const MULTIPLY: Op = Op("relax.multiply");

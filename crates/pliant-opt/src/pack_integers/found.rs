@@ -1,6 +1,6 @@
 //! Products of integers with constant right operands.
 
-use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function, Var};
+use pliant_ir::relax::{Binding, Expr, ExprData, Function, Var};
 use pliant_ir::{DType, Op, OpRegistry};
 use pliant_pass::Writers;
 use pliant_pass::pattern::Defs;
@@ -9,8 +9,9 @@ use pliant_tensor::Tensor;
 use rustc_hash::FxHashSet;
 
 use super::finish::{self, Finish};
-use crate::finish::Readers;
-use crate::products::MATMUL;
+use crate::dequantized::fits_rows;
+use crate::epilogue::Readers;
+use crate::products::{MATMUL, operands};
 
 pub(super) const CAST: Op = Op("relax.astype");
 const SUBTRACT: Op = Op("relax.subtract");
@@ -55,23 +56,13 @@ pub(super) fn all(func: &Function, ops: &dyn OpRegistry, writers: &Writers) -> V
     out
 }
 
-/// The operands of a call of an operator.
-fn operands(func: &Function, e: Expr, op: Op) -> Option<&[Expr]> {
-    match func.expr(e) {
-        ExprData::Call { callee: Callee::Op(callee), args, .. } if *callee == op => {
-            Some(func.list(*args))
-        }
-        _ => None,
-    }
-}
-
 fn is_byte(dtype: Option<DType>) -> bool {
     matches!(dtype, Some(DType::Int8 | DType::UInt8))
 }
 
 /// The constant matrix that a product of int32 has on its right.
 fn weights(func: &Function, binding: Binding) -> Option<&Tensor> {
-    let args = operands(func, binding.value, MATMUL)?;
+    let args = operands(func, binding.value, MATMUL)?.0;
     let ExprData::Constant(c) = func.expr(args[1]) else { return None };
     let weights = func.const_tensor(*c);
     let fits = func.ty(binding.value).dtype() == Some(DType::Int32)
@@ -84,17 +75,17 @@ fn weights(func: &Function, binding: Binding) -> Option<&Tensor> {
 /// The product that a binding is. What its left operand was made of is read where the product stands, so nothing may have been
 /// written in between.
 fn product(func: &Function, defs: &Defs, binding: Binding, weights: &Tensor) -> Option<Product> {
-    let args = operands(func, binding.value, MATMUL)?;
+    let args = operands(func, binding.value, MATMUL)?.0;
     let value = |e: Expr| defs.value_beside(func, e, binding.var);
     let (mut x, mut zero) = (args[0], None);
-    if let Some(&[left, right]) = operands(func, value(x), SUBTRACT)
+    if let Some((&[left, right], _)) = operands(func, value(x), SUBTRACT)
         && func.ty(right).dtype() == Some(DType::Int32)
         && func.ty(left).dims() == func.ty(x).dims()
     {
         (x, zero) = (left, Some(right));
     }
     if func.ty(x).dtype() == Some(DType::Int32) {
-        x = operands(func, value(x), CAST)?[0];
+        x = operands(func, value(x), CAST)?.0[0];
     }
     let dims = func.ty(x).dims()?;
     let fits = is_byte(func.ty(x).dtype())
@@ -102,19 +93,4 @@ fn product(func: &Function, defs: &Defs, binding: Binding, weights: &Tensor) -> 
         && (zero.is_none_or(|z| fits_rows(func, z, x)));
     let (weights, result) = (weights.clone(), binding.var);
     fits.then_some(Product { x, zero, weights, result, finish: None })
-}
-
-/// Whether numbers are one for all, or one for each row of `x`.
-pub(crate) fn fits_rows(func: &Function, numbers: Expr, x: Expr) -> bool {
-    let (Some(own), Some(of)) = (func.ty(numbers).dims(), func.ty(x).dims()) else { return false };
-    is_one(func, numbers)
-        || own.len() == of.len() && own[..own.len() - 1] == of[..of.len() - 1] && {
-            func.syms.as_int(own[own.len() - 1]) == Some(1)
-        }
-}
-
-/// Whether a tensor has one element.
-pub(crate) fn is_one(func: &Function, e: Expr) -> bool {
-    let dims = func.ty(e).dims();
-    dims.is_some_and(|dims| dims.iter().all(|&d| func.syms.as_int(d) == Some(1)))
 }

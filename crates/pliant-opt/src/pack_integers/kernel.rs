@@ -5,15 +5,13 @@ use pliant_ir::DType;
 use pliant_ir::relax::{Expr as RelaxExpr, Function};
 use pliant_ir::tir::{Intrin, Ty};
 use pliant_ops::legalize::TirCall;
-use pliant_ops::te::{self, Expr, Tensor};
+use pliant_ops::te::{self, Tensor};
 use pliant_ops::{LegalizeError, te_call};
 
-use super::found::{Product, is_one};
+use super::found::Product;
 use super::weights::Weights;
-
-fn address(t: &Tensor) -> Expr {
-    te::call(Intrin::AddressOf, vec![t.at(&vec![te::int(0); t.ndim()])])
-}
+use crate::dequantized::is_one;
+use crate::kernels::address;
 
 /// The loop function and how it is called.
 pub(super) fn call(

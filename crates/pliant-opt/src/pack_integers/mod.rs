@@ -32,20 +32,17 @@
 //! Moves a read behind a call that may write into what it reads.
 
 mod finish;
-pub(crate) mod found;
+mod found;
 mod kernel;
 mod weights;
 
-use std::sync::Arc;
-
+use pliant_ir::IRModule;
 use pliant_ir::relax::{Expr, Function, Var};
-use pliant_ir::{BaseFunc, IRModule};
-use pliant_pass::rewrite::rewrite_bindings;
 use pliant_pass::{ModulePass, PassContext, PassError, Writers};
 use pliant_tensor::Tensor;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::kernels::Kernels;
+use crate::kernels::{Kernels, bind_calls, each_found};
 use found::Product;
 use weights::Weights;
 
@@ -61,25 +58,17 @@ impl ModulePass for PackIntegers {
         if !ctx.kernels() {
             return Ok(module);
         }
-        let names: Vec<Arc<str>> = module.relax_funcs().map(|(name, _)| name.clone()).collect();
         let writers = Writers::of(&module);
-        let mut packer = Packer { kernels: Kernels::new(&module), packed: Vec::new() };
-        for name in names {
-            ctx.check_cancelled()?;
-            let Some(BaseFunc::Relax(func)) = module.functions.get_mut(&name) else { continue };
-            let found = found::all(func, ctx.ops, &writers);
-            if !found.is_empty() {
-                let func = Arc::make_mut(func);
-                packer.function(func, &found, ctx).map_err(|e| e.in_function(&name))?;
-            }
-        }
-        packer.kernels.insert_into(&mut module);
+        let mut packer = Packer { packed: Vec::new() };
+        let find = |func: &Function| found::all(func, ctx.ops, &writers);
+        each_found(&mut module, ctx, find, |kernels, func, found| {
+            packer.function(kernels, func, &found, ctx)
+        })?;
         Ok(module)
     }
 }
 
 struct Packer {
-    kernels: Kernels,
     /// Constants that were tried already, with what became of them.
     packed: Vec<(Tensor, Option<Weights>)>,
 }
@@ -87,6 +76,7 @@ struct Packer {
 impl Packer {
     fn function(
         &mut self,
+        kernels: &mut Kernels,
         func: &mut Function,
         found: &[Product],
         ctx: &PassContext,
@@ -94,25 +84,22 @@ impl Packer {
         let (mut calls, mut gone): (FxHashMap<Var, Expr>, FxHashSet<Var>) = Default::default();
         for product in found {
             ctx.check_cancelled()?;
-            if let Some(call) = self.call(func, product)? {
+            if let Some(call) = self.call(kernels, func, product)? {
                 let finish = product.finish.as_ref();
                 calls.insert(finish.map_or(product.result, |f| f.result), call);
                 gone.extend(finish.iter().flat_map(|f| &f.inside));
             }
         }
-        rewrite_bindings(func, |_, mut binding, out| {
-            if let Some(&call) = calls.get(&binding.var) {
-                binding.value = call;
-            }
-            if !gone.contains(&binding.var) {
-                out.push(binding);
-            }
-            Ok(())
-        })
+        bind_calls(func, &calls, &gone)
     }
 
     /// The call of the loop function; `None` where the constant does not fit, or the result would be of another type.
-    fn call(&mut self, func: &mut Function, p: &Product) -> Result<Option<Expr>, PassError> {
+    fn call(
+        &mut self,
+        kernels: &mut Kernels,
+        func: &mut Function,
+        p: &Product,
+    ) -> Result<Option<Expr>, PassError> {
         let failed = |e: &dyn std::fmt::Display| {
             PassError::internal(format!("a product of integers has no loop function: {e}"))
         };
@@ -131,8 +118,6 @@ impl Packer {
         if call.out_tys != [ty] {
             return Ok(None);
         }
-        let name = self.kernels.add(&call.name, call.func);
-        let (inputs, vars, tys) = (&call.inputs, &call.tir_vars, &call.out_tys);
-        Ok(Some(pliant_ops::call_tir(func, &name, inputs, vars, tys, call.tuple)))
+        Ok(Some(kernels.call(func, call)))
     }
 }

@@ -1,6 +1,8 @@
 //! Constant right operands in the form that the kernel reads.
 
-use pliant_tensor::{DType, Tensor, TensorError, pack_quads};
+use pliant_tensor::{Tensor, TensorError, pack_quads};
+
+use crate::dequantized::integers;
 
 /// A constant in quads.
 #[derive(Clone, Debug)]
@@ -11,16 +13,6 @@ pub(super) struct Weights {
     pub sums: Tensor,
     /// The zero points of the columns, of int32, where they are not all 0.
     pub zeros: Option<Tensor>,
-}
-
-/// The integers of a constant of 8 or 32 bits.
-fn integers(t: &Tensor) -> Result<Option<Vec<i32>>, TensorError> {
-    Ok(match t.dtype() {
-        DType::Int32 => Some(t.to_vec::<i32>()?),
-        DType::Int8 => Some(t.to_vec::<i8>()?.into_iter().map(i32::from).collect()),
-        DType::UInt8 => Some(t.to_vec::<u8>()?.into_iter().map(i32::from).collect()),
-        _ => None,
-    })
 }
 
 /// The quads of a matrix of integers; `None` where a column spans more than 8 bits.

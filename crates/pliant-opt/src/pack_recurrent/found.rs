@@ -1,6 +1,5 @@
 //! Recurrent layers with constant weights whose cells the kernel has.
 
-use pliant_ir::op::NULL_VALUE;
 use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function, Type, TypeData, Var};
 use pliant_ir::{AttrValue, Attrs, DType, Op};
 use pliant_pass::rewrite::reachable_seqs;
@@ -9,6 +8,7 @@ use pliant_tensor::gates::Cell;
 use rustc_hash::FxHashMap;
 
 use crate::legalize_ops::{given, nulls};
+use crate::names::is_left_out;
 
 const LSTM: Op = Op("relax.nn.lstm");
 const GRU: Op = Op("relax.nn.gru");
@@ -69,11 +69,7 @@ impl Call<'_> {
     /// Operand `i` where it is given.
     fn given(&self, i: usize) -> Option<Expr> {
         let e = given(self.nulls, self.func, *self.args.get(i)?);
-        let is_null = matches!(
-            self.func.expr(e),
-            ExprData::Call { callee: Callee::Op(op), .. } if *op == NULL_VALUE
-        );
-        (!is_null).then_some(e)
+        if is_left_out(self.func, e) { None } else { Some(e) }
     }
 
     /// Operand `i`, which must be a constant where it is given.

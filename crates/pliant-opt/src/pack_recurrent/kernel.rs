@@ -10,10 +10,7 @@ use pliant_tensor::Failed;
 use pliant_tensor::gates::Cell;
 
 use super::found::Layer;
-
-fn address(t: &Tensor) -> Expr {
-    te::call(Intrin::AddressOf, vec![t.at(&vec![te::int(0); t.ndim()])])
-}
+use crate::kernels::address;
 
 /// The operands as tensors.
 struct Operands {

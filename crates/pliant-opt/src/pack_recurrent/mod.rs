@@ -29,15 +29,12 @@ mod found;
 mod kernel;
 mod weights;
 
-use std::sync::Arc;
-
+use pliant_ir::IRModule;
 use pliant_ir::relax::{Expr, Function, Var};
-use pliant_ir::{BaseFunc, IRModule};
-use pliant_pass::rewrite::rewrite_bindings;
 use pliant_pass::{ModulePass, PassContext, PassError};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::kernels::Kernels;
+use crate::kernels::{Kernels, bind_calls, each_found};
 use found::Layer;
 use weights::Packed;
 
@@ -53,24 +50,16 @@ impl ModulePass for PackRecurrent {
         if !ctx.kernels() {
             return Ok(module);
         }
-        let names: Vec<Arc<str>> = module.relax_funcs().map(|(name, _)| name.clone()).collect();
-        let mut packer = Packer { kernels: Kernels::new(&module), packed: Vec::new() };
-        for name in names {
-            ctx.check_cancelled()?;
-            let Some(BaseFunc::Relax(func)) = module.functions.get_mut(&name) else { continue };
-            let found = found::all(func);
-            if !found.is_empty() {
-                let func = Arc::make_mut(func);
-                packer.function(func, found, ctx).map_err(|e| e.in_function(&name))?;
-            }
-        }
-        packer.kernels.insert_into(&mut module);
+        let mut packer = Packer { packed: Vec::new() };
+        let find = |func: &Function| found::all(func);
+        each_found(&mut module, ctx, find, |kernels, func, found| {
+            packer.function(kernels, func, &found, ctx)
+        })?;
         Ok(module)
     }
 }
 
 struct Packer {
-    kernels: Kernels,
     /// Layers whose weights are packed already.
     packed: Vec<(Layer, Packed)>,
 }
@@ -87,28 +76,28 @@ fn alike(a: &Layer, b: &Layer) -> bool {
 impl Packer {
     fn function(
         &mut self,
+        kernels: &mut Kernels,
         func: &mut Function,
-        found: Vec<Layer>,
+        found: &[Layer],
         ctx: &PassContext,
     ) -> Result<(), PassError> {
         let mut calls: FxHashMap<Var, Expr> = FxHashMap::default();
         for layer in found {
             ctx.check_cancelled()?;
-            if let Some(call) = self.call(func, &layer)? {
+            if let Some(call) = self.call(kernels, func, layer)? {
                 calls.insert(layer.result, call);
             }
         }
-        rewrite_bindings(func, |_, mut binding, out| {
-            if let Some(&call) = calls.get(&binding.var) {
-                binding.value = call;
-            }
-            out.push(binding);
-            Ok(())
-        })
+        bind_calls(func, &calls, &FxHashSet::default())
     }
 
     /// The call of the loop function; `None` where its results would not be of the same types.
-    fn call(&mut self, func: &mut Function, l: &Layer) -> Result<Option<Expr>, PassError> {
+    fn call(
+        &mut self,
+        kernels: &mut Kernels,
+        func: &mut Function,
+        l: &Layer,
+    ) -> Result<Option<Expr>, PassError> {
         let failed = |e: &dyn std::fmt::Display| {
             PassError::internal(format!("a recurrent layer has no loop function: {e}"))
         };
@@ -130,8 +119,6 @@ impl Packer {
         if call.out_tys != l.tys {
             return Ok(None);
         }
-        let name = self.kernels.add(&call.name, call.func);
-        let (inputs, vars, tys) = (&call.inputs, &call.tir_vars, &call.out_tys);
-        Ok(Some(pliant_ops::call_tir(func, &name, inputs, vars, tys, call.tuple)))
+        Ok(Some(kernels.call(func, call)))
     }
 }

@@ -4,9 +4,11 @@ use pliant_ir::DType;
 use pliant_ir::relax::{Expr as RelaxExpr, Function};
 use pliant_ir::tir::{Intrin, Ty};
 use pliant_ops::legalize::TirCall;
-use pliant_ops::te::{self, Expr, Tensor};
+use pliant_ops::te;
 use pliant_ops::{LegalizeError, te_call};
 use pliant_tensor::Tensor as Constant;
+
+use crate::kernels::address;
 
 /// A right operand as a kernel reads it.
 #[derive(Clone, Debug)]
@@ -17,10 +19,6 @@ pub(crate) struct Stored {
     pub panels: Constant,
     /// Rows that share a scale, the scales and the zero points, in panels of float32; none of bfloat16.
     pub groups: Option<(i64, Constant, Option<Constant>)>,
-}
-
-fn address(t: &Tensor) -> Expr {
-    te::call(Intrin::AddressOf, vec![t.at(&vec![te::int(0); t.ndim()])])
 }
 
 /// The loop function and how it is called: the left operand has the columns that the right one has rows.

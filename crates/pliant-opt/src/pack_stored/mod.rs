@@ -28,21 +28,19 @@
 //! # Never
 //! Keeps the order in which products are summed.
 
-pub(crate) mod found;
 pub(crate) mod kernel;
-pub(crate) mod weights;
-
-use std::sync::Arc;
+mod weights;
 
 use pliant_ir::relax::{Expr, Function, Var};
-use pliant_ir::{BaseFunc, IRModule};
-use pliant_pass::rewrite::rewrite_bindings;
+use pliant_ir::{IRModule, OpRegistry};
+use pliant_pass::pattern::Defs;
+use pliant_pass::rewrite::{reachable_seqs, rewrite_bindings};
 use pliant_pass::{ModulePass, PassContext, PassError, Writers};
 use rustc_hash::FxHashMap;
 
-use crate::kernels::Kernels;
+use crate::dequantized::{Finder, Product};
+use crate::kernels::{Kernels, each_found};
 use crate::products::{ByMatrix, bound_in_dataflow};
-use found::Product;
 
 /// See the module's documentation.
 pub struct PackStored;
@@ -56,21 +54,30 @@ impl ModulePass for PackStored {
         if !ctx.kernels() {
             return Ok(module);
         }
-        let names: Vec<Arc<str>> = module.relax_funcs().map(|(name, _)| name.clone()).collect();
         let writers = Writers::of(&module);
-        let mut kernels = Kernels::new(&module);
-        for name in names {
-            ctx.check_cancelled()?;
-            let Some(BaseFunc::Relax(func)) = module.functions.get_mut(&name) else { continue };
-            let found = found::all(func, ctx.ops, &writers);
-            if !found.is_empty() {
-                let func = Arc::make_mut(func);
-                function(&mut kernels, func, &found, ctx).map_err(|e| e.in_function(&name))?;
-            }
-        }
-        kernels.insert_into(&mut module);
+        let find = |func: &Function| all(func, ctx.ops, &writers);
+        each_found(&mut module, ctx, find, |kernels, func, found| {
+            function(kernels, func, &found, ctx)
+        })?;
         Ok(module)
     }
+}
+
+/// The products of a function by dequantised constants.
+fn all(func: &Function, ops: &dyn OpRegistry, writers: &Writers) -> Vec<Product> {
+    let mut out = Vec::new();
+    let mut defs = None;
+    for seq in reachable_seqs(func) {
+        for &block in &func.seq(seq).blocks {
+            for binding in &func.block(block).bindings {
+                if ByMatrix::of(func, binding.value).is_some() {
+                    let defs = defs.get_or_insert_with(|| Defs::of(func, ops, Some(writers)));
+                    out.extend(Finder { func, defs, place: binding.var }.product(binding.value));
+                }
+            }
+        }
+    }
+    out
 }
 
 fn function(
@@ -90,10 +97,7 @@ fn function(
         let ty = func.var(product.result).ty;
         let call = kernel::call(func, product.by.x, &stored).map_err(|e| failed(&e))?;
         if call.out_tys == [ty] {
-            let name = kernels.add(&call.name, call.func);
-            let (inputs, vars, tys) = (&call.inputs, &call.tir_vars, &call.out_tys);
-            let call = pliant_ops::call_tir(func, &name, inputs, vars, tys, call.tuple);
-            calls.insert(product.result, (product.by, call));
+            calls.insert(product.result, (product.by, kernels.call(func, call)));
         }
     }
     let (mut namer, local) = (None, bound_in_dataflow(func));

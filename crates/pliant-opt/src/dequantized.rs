@@ -1,13 +1,18 @@
-//! Products by what is dequantised from constants.
+//! What the passes on dequantised operands share: products by what is dequantised from constants, the constants as matrices, and
+//! numbers that are one for all or one for each row.
 
-use pliant_ir::relax::{Callee, Expr, ExprData, Function, Var};
-use pliant_ir::{AttrValue, Attrs, DType, Op, OpRegistry};
-use pliant_pass::Writers;
+mod matrix;
+
+use pliant_ir::relax::{Expr, ExprData, Function, Var};
+use pliant_ir::{AttrValue, Attrs, DType, Op};
 use pliant_pass::pattern::Defs;
-use pliant_pass::rewrite::reachable_seqs;
-use pliant_tensor::Tensor;
+use pliant_tensor::{Tensor, TensorError};
 
-use crate::products::{ByMatrix, PERMUTE, permutation};
+use crate::products::{ByMatrix, PERMUTE, operands, permutation};
+pub(crate) use matrix::Matrix;
+
+/// Zero points at most: whole ones are exact in float32, and so are differences from integers of 8 bits.
+pub(crate) const MOST_ZERO: f64 = (1 << 16) as f64;
 
 const CAST: Op = Op("relax.astype");
 const SUBTRACT: Op = Op("relax.subtract");
@@ -70,33 +75,6 @@ pub(crate) struct Finder<'a> {
     pub func: &'a Function,
     pub defs: &'a Defs,
     pub place: Var,
-}
-
-/// The products of a function by dequantised constants.
-pub(super) fn all(func: &Function, ops: &dyn OpRegistry, writers: &Writers) -> Vec<Product> {
-    let mut out = Vec::new();
-    let mut defs = None;
-    for seq in reachable_seqs(func) {
-        for &block in &func.seq(seq).blocks {
-            for binding in &func.block(block).bindings {
-                if ByMatrix::of(func, binding.value).is_some() {
-                    let defs = defs.get_or_insert_with(|| Defs::of(func, ops, Some(writers)));
-                    out.extend(Finder { func, defs, place: binding.var }.product(binding.value));
-                }
-            }
-        }
-    }
-    out
-}
-
-/// The operands and attributes of a call of `op`.
-pub(crate) fn operands(func: &Function, e: Expr, op: Op) -> Option<(&[Expr], &Attrs)> {
-    match func.expr(e) {
-        ExprData::Call { callee: Callee::Op(callee), args, attrs, .. } if *callee == op => {
-            Some((func.list(*args), func.call_attrs(*attrs)))
-        }
-        _ => None,
-    }
 }
 
 impl Finder<'_> {
@@ -264,9 +242,34 @@ impl Finder<'_> {
 pub(crate) fn numbers(t: &Tensor) -> Option<Vec<f64>> {
     Some(match t.dtype() {
         DType::Float32 => t.to_vec::<f32>().ok()?.into_iter().map(f64::from).collect(),
-        DType::Int8 => t.to_vec::<i8>().ok()?.into_iter().map(f64::from).collect(),
-        DType::UInt8 => t.to_vec::<u8>().ok()?.into_iter().map(f64::from).collect(),
-        DType::Int32 => t.to_vec::<i32>().ok()?.into_iter().map(f64::from).collect(),
-        _ => return None,
+        _ => integers(t).ok()??.into_iter().map(f64::from).collect(),
     })
+}
+
+/// The elements of a constant of 8 or 32 bits; `None` of another type.
+///
+/// # Errors
+/// Memory.
+pub(crate) fn integers(t: &Tensor) -> Result<Option<Vec<i32>>, TensorError> {
+    Ok(match t.dtype() {
+        DType::Int32 => Some(t.to_vec::<i32>()?),
+        DType::Int8 => Some(t.to_vec::<i8>()?.into_iter().map(i32::from).collect()),
+        DType::UInt8 => Some(t.to_vec::<u8>()?.into_iter().map(i32::from).collect()),
+        _ => None,
+    })
+}
+
+/// Whether numbers are one for all, or one for each row of `x`.
+pub(crate) fn fits_rows(func: &Function, numbers: Expr, x: Expr) -> bool {
+    let (Some(own), Some(of)) = (func.ty(numbers).dims(), func.ty(x).dims()) else { return false };
+    is_one(func, numbers)
+        || own.len() == of.len() && own[..own.len() - 1] == of[..of.len() - 1] && {
+            func.syms.as_int(own[own.len() - 1]) == Some(1)
+        }
+}
+
+/// Whether a tensor has one element.
+pub(crate) fn is_one(func: &Function, e: Expr) -> bool {
+    let dims = func.ty(e).dims();
+    dims.is_some_and(|dims| dims.iter().all(|&d| func.syms.as_int(d) == Some(1)))
 }
