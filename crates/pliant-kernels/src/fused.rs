@@ -70,14 +70,14 @@ unsafe fn fused<T: Product>(runtime: *const KernelRuntime, f: &FusedGemm) -> i64
     let fed = n.saturating_mul(k) > FED / size_of::<T>();
     let at = Place::default();
     let mut p = PackedProduct { m, n, k, a, b, width, fed, c, accumulate, epilogue, at };
-    if !p.is_sound() {
-        return STATUS_BAD_ARGUMENTS;
-    }
+    // Batches without elements may be any number, by any strides.
+    let batch = if m == 0 || n == 0 { batch.min(1) } else { batch };
     for at in 0..batch {
         p.at.batch = at;
-        p.a.0 = a.0.wrapping_offset(at as isize * stride(f.a_strides[0]));
+        let from = |stride: i64| (at as isize).wrapping_mul(stride as isize);
+        p.a.0 = a.0.wrapping_offset(from(f.a_strides[0]));
         if !c.0.is_null() {
-            p.c.0 = c.0.wrapping_offset(at as isize * stride(f.c_strides[0]));
+            p.c.0 = c.0.wrapping_offset(from(f.c_strides[0]));
         }
         // SAFETY: the caller's promise.
         let status = unsafe { packed(runtime, &p) };

@@ -1,6 +1,6 @@
 //! Matrix products `C = A * B` (or `C += A * B`) of any strides, in batches, over the worker team.
 
-use pliant_exec::abi::{KernelRuntime, STATUS_OK};
+use pliant_exec::abi::{KernelRuntime, STATUS_BAD_ARGUMENTS, STATUS_OK};
 
 use crate::epilogue::{self, Epilogue, Place};
 use crate::isa::isa;
@@ -322,15 +322,21 @@ entry!(pliant_gemm_f32, f32);
 entry!(pliant_gemm_f64, f64);
 
 /// # Safety
-/// All elements of the product are valid; C overlaps neither A nor B; panels are a multiple of 16 wide.
+/// All elements of the product are valid; C overlaps neither A nor B.
 pub(crate) unsafe fn packed<T: product::Element>(
     runtime: *const KernelRuntime,
     p: &PackedProduct<T>,
 ) -> i64 {
     // SAFETY: the ABI passes a live runtime.
     let runtime = unsafe { &*runtime };
+    if !p.has_panels() {
+        return STATUS_BAD_ARGUMENTS;
+    }
     if p.m == 0 || p.n == 0 {
         return STATUS_OK;
+    }
+    if !p.has_results() {
+        return STATUS_BAD_ARGUMENTS;
     }
     let (isa, panels) = (isa(), p.panels());
     let cut = cut((p.m, ROWS), p.n, p.k, panels);
@@ -347,11 +353,11 @@ macro_rules! packed_entry {
     ($name:ident, $ty:ty) => {
         /// A product with a right operand in panels, called by generated code: sizes, then the address of A and its row
         /// and column strides, the address of the panels and the columns of each, the address of C and its row stride,
-        /// then whether to add to C. The columns of C are contiguous. Returns a kernel status.
+        /// then whether to add to C. The columns of C are contiguous. Returns a kernel status: panels that are no multiple of
+        /// 16 wide, or wider than a panel of the product, are bad arguments.
         ///
         /// # Safety
-        /// The runtime lives; all addressed elements are valid, and all of each panel; C overlaps neither A nor B; the
-        /// columns of a panel are a multiple of 16.
+        /// The runtime lives; all addressed elements are valid, and all of each panel; C overlaps neither A nor B.
         pub unsafe extern "C" fn $name(
             runtime: *const KernelRuntime,
             m: i64,
@@ -372,7 +378,7 @@ macro_rules! packed_entry {
                 k: k.max(0) as usize,
                 a: (a, a_row as isize, a_col as isize),
                 b,
-                width: width.max(1) as usize,
+                width: width.max(0) as usize,
                 fed: n.max(0).saturating_mul(k.max(0)) > (FED / size_of::<$ty>()) as i64,
                 c: (c, c_row as isize),
                 accumulate: accumulate != 0,

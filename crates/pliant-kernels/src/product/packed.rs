@@ -78,19 +78,24 @@ impl<T: Element> PackedProduct<T> {
         self.n.div_ceil(self.width)
     }
 
-    /// Whether a product can be computed: panels of whole vectors, scratch memory only for those that fit it, and with
-    /// somebody to write the results.
-    pub fn is_sound(&self) -> bool {
+    /// Whether panels are of whole vectors, and no wider than all columns take.
+    pub fn has_panels(&self) -> bool {
+        let most = self.n.checked_next_multiple_of(MOST_COLUMNS).unwrap_or(usize::MAX);
+        self.width > 0 && self.width.is_multiple_of(16) && self.width <= most.max(MOST_COLUMNS)
+    }
+
+    /// Whether there is somebody to write the results: without C the epilogue does, from scratch memory that a panel fits.
+    pub fn has_results(&self) -> bool {
         let scratch = self.epilogue.is_some() && self.width <= MOST_COLUMNS && !self.accumulate;
-        self.width > 0 && self.width.is_multiple_of(16) && (!self.c.0.is_null() || scratch)
+        !self.c.0.is_null() || scratch
     }
 
     /// Computes some rows of some panels, on the calling thread; the first status of an epilogue other than 0, or 0.
     ///
     /// # Safety
-    /// The machine has `isa`. [`PackedProduct::is_sound`]. All addressed elements of A and C are valid, and
-    /// [`PackedProduct::panels`] whole panels of B; C overlaps neither. The ranges lie inside the product. The epilogue takes
-    /// its operands.
+    /// The machine has `isa`. [`PackedProduct::has_panels`], [`PackedProduct::has_results`]. All addressed elements of A and
+    /// C are valid, and [`PackedProduct::panels`] whole panels of B; C overlaps neither. The ranges lie inside the
+    /// product. The epilogue takes its operands.
     pub unsafe fn block(&self, isa: Isa, rows: Range<usize>, panels: Range<usize>) -> i64 {
         let kernels = T::kernels(isa);
         if self.c.0.is_null() {

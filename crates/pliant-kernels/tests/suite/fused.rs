@@ -215,7 +215,7 @@ fn common_epilogues_compute_what_they_say_and_may_write_elsewhere() {
                 epilogue: Some(Epilogue { function: forced, operands: (&raw const f).cast() }),
                 at: Place::default(),
             };
-            assert!(p.is_sound());
+            assert!(p.has_panels() && p.has_results());
             // SAFETY: the operands have these sizes.
             assert_eq!(unsafe { p.block(isa, 0..m, 0..p.panels()) }, 0);
             for at in 0..m * n {
@@ -339,6 +339,12 @@ fn batches_statuses_and_unsound_calls() {
     assert_eq!(call(&FusedGemm { c: none, ..f }), STATUS_BAD_ARGUMENTS);
     assert_eq!(call(&FusedGemm { width: 17, ..packed }), STATUS_BAD_ARGUMENTS);
     assert_eq!(call(&FusedGemm { width: -16, ..packed }), STATUS_BAD_ARGUMENTS);
+    assert_eq!(call(&FusedGemm { width: 1 << 40, ..packed }), STATUS_BAD_ARGUMENTS);
+    // Batches of nothing end, however many there are and however far apart.
+    let empty = FusedGemm { batch: i64::MAX, m: 0, a_strides: [i64::MAX; 3], ..packed };
+    assert_eq!(call(&empty), 0);
+    assert_eq!(call(&FusedGemm { width: 17, ..empty }), STATUS_BAD_ARGUMENTS);
+    assert_eq!(call(&FusedGemm { width: 0, c: none, n: 0, m: mi, ..empty }), STATUS_BAD_ARGUMENTS);
     assert_eq!(call(&FusedGemm { c: none, ..packed }), STATUS_BAD_ARGUMENTS, "with accumulate");
     let unknown = Standard { activation: 99, ..standard };
     let unknown = Epilogue { operands: (&raw const unknown).cast(), ..epilogue };

@@ -1,5 +1,6 @@
 //! Products with packed operand: every instruction set of the machine, at awkward sizes, between forbidden pages.
 
+use pliant_exec::abi::{KernelRuntime, STATUS_BAD_ARGUMENTS};
 use pliant_kernels::epilogue::Place;
 use pliant_kernels::isa::{Isa, available};
 use pliant_kernels::product::{Element, PackedProduct};
@@ -224,4 +225,34 @@ fn rows_of_any_stride_even_none_and_backwards() {
             }
         }
     }
+}
+
+#[test]
+fn panels_of_other_widths_are_bad_arguments() {
+    let (a, b, mut c) = ([1f32; 4], [1f32; 64], [0f32; 4]);
+    let runtime = KernelRuntime::serial();
+    let mut call = |width: i64| {
+        // SAFETY: one row of A, four rows and a panel of B of up to 16 columns, a row of C; others are refused before anything is read.
+        unsafe {
+            pliant_kernels::gemm::pliant_gemm_packed_f32(
+                &runtime,
+                1,
+                4,
+                4,
+                a.as_ptr(),
+                4,
+                1,
+                b.as_ptr(),
+                width,
+                c.as_mut_ptr(),
+                4,
+                0,
+            )
+        }
+    };
+    for width in [0, -16, 1, 17, 80, 1 << 40, i64::MAX] {
+        assert_eq!(call(width), STATUS_BAD_ARGUMENTS, "{width}");
+    }
+    assert_eq!(call(16), 0);
+    assert_eq!(c, [4.0; 4]);
 }
