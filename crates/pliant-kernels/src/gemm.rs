@@ -4,10 +4,12 @@ use pliant_exec::abi::{KernelRuntime, STATUS_BAD_ARGUMENTS, STATUS_OK};
 
 use crate::epilogue::{self, Epilogue, Place};
 use crate::isa::isa;
-use crate::product::packed::FED;
-use crate::product::share::{UNIT, cut, part, share};
+use crate::product::share::{cut, part, share};
 use crate::product::tile::ROWS;
 use crate::product::{self, PackedProduct, varying};
+use crate::rules::gemm::{MAX_BLOCKS, by_rows, stays_whole};
+use crate::rules::packed::FED;
+use crate::rules::share::UNIT;
 
 /// One matrix product: `c[m, n] = (accumulate ? c : 0) + a[m, k] * b[k, n]`; strides in elements.
 #[derive(Clone, Copy, Debug)]
@@ -178,9 +180,6 @@ impl Product for f64 {
     }
 }
 
-/// Pieces that one product is cut into at most, so that packing B again for each stays cheap.
-const MAX_BLOCKS: usize = 8;
-
 /// Piece `index` of `count` of a product, some of its rows or of its columns, and the first row and column of it.
 ///
 /// # Safety
@@ -245,9 +244,9 @@ pub(crate) unsafe fn gemm_batch<T: Product>(
     let batch = batch as usize;
     let work = first.m.saturating_mul(first.n).saturating_mul(first.k.max(1));
     // Columns are cut where there are enough of them, so that each part of B is read (and packed) by one thread.
-    let by_rows = first.n < 128 || (first.m >= 8 * 96 && first.n < 256);
+    let by_rows = by_rows(first.m, first.n);
     let most = if by_rows { first.m.div_ceil(6) } else { first.n.div_ceil(64) };
-    let wanted = if batch >= 2 * MAX_BLOCKS { 1 } else { (work / UNIT).clamp(1, MAX_BLOCKS) };
+    let wanted = if stays_whole(batch) { 1 } else { (work / UNIT).clamp(1, MAX_BLOCKS) };
     let blocks = wanted.min(most);
     // Small products are taken several at a time.
     let each = (UNIT / work.max(1)).clamp(1, batch);

@@ -18,6 +18,7 @@
 //! | [`quantized`] | products of 8-bit integers |
 //! | [`recurrent`] | LSTM, GRU and plain recurrent layers of float32 |
 //! | [`rows`] | kernels over one row of elements: order, extremes, Fourier transforms |
+//! | [`rules`] | which form of a kernel runs at which shape, with what was measured |
 //! | [`scalar`] | elementary functions and number formats without machine instructions |
 //! | `scratch` | memory of a thread that a kernel keeps from call to call |
 //! | [`symbols`] | the names of kernels that take a structure |
@@ -41,6 +42,7 @@ pub mod quantized;
 pub mod recurrent;
 pub mod registry;
 pub mod rows;
+pub mod rules;
 pub mod scalar;
 mod scratch;
 pub mod symbols;

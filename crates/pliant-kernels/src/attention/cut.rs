@@ -2,22 +2,9 @@
 
 use std::ops::Range;
 
-use super::FULL_KEYS;
-use super::few::FEW_ROWS;
 use super::piece::Piece;
-use super::softmax::MOST_ROWS;
+use crate::rules::attention::{block, packs_keys, packs_values};
 
-/// Keys of a block where the scores of all do not fit: a multiple of the columns of every panel.
-const KEY_BLOCK: usize = 512;
-/// Keys up to which a block of rows is [`ROWS_SHORT`] high.
-const SHORT_KEYS: usize = 1024;
-/// Rows of a block with few keys.
-const ROWS_SHORT: usize = 48;
-/// Rows of a block with many: their scores stay in the second-level cache.
-const ROWS_LONG: usize = 24;
-/// Keys and rows from which values that are not neighbours are packed.
-const FAR_KEYS: usize = 128;
-const FAR_ROWS: usize = 24;
 /// Elements between rows of scores beside the keys: rows at a multiple of 4096 bytes would fall into the same places of the
 /// first-level cache.
 const APART: usize = 16;
@@ -56,20 +43,11 @@ impl Cut {
     pub fn new(p: &Piece<'_>, span: Range<usize>) -> Cut {
         let panel = p.ops.kernels.columns();
         let span = span.start / panel * panel..span.end;
-        let most = if span.len() <= SHORT_KEYS {
-            ROWS_SHORT
-        } else if span.len() <= FULL_KEYS {
-            ROWS_LONG
-        } else {
-            MOST_ROWS
-        };
-        let step = if span.len() <= FULL_KEYS { span.len() } else { KEY_BLOCK };
-        let pack = p.rows.len() > FEW_ROWS;
+        let (most, step) = block(span.len());
+        let pack = packs_keys(p.rows.len());
         // A vector beyond the end of a value must not be read. And values far apart take a page each, and few places of the
         // caches, again for each sliver of rows.
-        let far = p.a.v.row != p.s.value_size as i64
-            && span.len() >= FAR_KEYS
-            && p.rows.len() >= FAR_ROWS;
+        let far = p.a.v.row != p.s.value_size as i64 && packs_values(p.rows.len(), span.len());
         let pack_values = far || !p.s.value_size.is_multiple_of(p.ops.kernels.lanes);
         Cut { span, step, rows: most.min(p.rows.len()), pack, pack_values }
     }

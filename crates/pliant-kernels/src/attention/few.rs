@@ -1,15 +1,13 @@
 //! Scores of a few rows: dot products with the keys where they lie.
 //!
-//! Packing a key costs about as much as the products of eight rows with it; up to [`FEW_ROWS`] it is read in place. The sums of as
+//! Packing a key costs about as much as the products of eight rows with it, so few rows read it in place
+//! ([`crate::rules::attention`]). The sums of as
 //! many keys as a vector has lanes are turned within the registers and added, which is cheaper than adding the lanes of each.
 
 use std::mem::MaybeUninit;
 
 use crate::lanes::Lanes;
 use crate::lanes::transpose::Transpose;
-
-/// Rows that are few.
-pub const FEW_ROWS: usize = 4;
 
 /// Elements of a block of vectors.
 const BLOCK: usize = 256;

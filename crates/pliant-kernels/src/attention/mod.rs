@@ -31,16 +31,14 @@ use crate::lanes::for_isa;
 use crate::product::Element;
 use crate::product::share::{PIECES, UNIT, part, share};
 use crate::product::tile::Kernels;
+pub use crate::rules::attention::FULL_KEYS;
+use crate::rules::attention::{EXPONENTIAL, PIECE_ROWS};
+use crate::rules::share::READ_ROWS;
 pub use call::pliant_attend_f32;
 use few::{Dots, dots};
 use piece::Piece;
 use softmax::{Rows, finish_rows, softmax_rows};
 use weigh::{Finite, look};
-
-/// Keys up to which a block of rows keeps all its scores.
-pub const FULL_KEYS: usize = 4096;
-/// Rows of a piece at least, where items are cut.
-const PIECE_ROWS: usize = 24;
 
 /// Rows for each batch and head. Strides count elements; those of a row are neighbours.
 #[repr(C)]
@@ -209,9 +207,8 @@ pub unsafe fn run(isa: Isa, runtime: &KernelRuntime, a: &Attention) -> i64 {
     if items == 0 || s.rows() == 0 || s.value_size == 0 {
         return STATUS_OK;
     }
-    // The exponentials of a row take about as long as 16 products for each score; few rows the time of reading keys.
-    let each = s.size.saturating_add(s.value_size).saturating_add(16);
-    let work = s.rows().max(4).saturating_mul(s.keys).saturating_mul(each);
+    let each = s.size.saturating_add(s.value_size).saturating_add(EXPONENTIAL);
+    let work = s.rows().max(READ_ROWS).saturating_mul(s.keys).saturating_mul(each);
     let units = work / UNIT;
     let most = s.rows().div_ceil(PIECE_ROWS);
     let chunks = PIECES.div_ceil(items).min(most).min(units.max(1));

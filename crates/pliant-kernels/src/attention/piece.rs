@@ -7,11 +7,12 @@ use pliant_exec::abi::{KernelRuntime, STATUS_NO_MEMORY, STATUS_OK};
 
 use super::cut::{Cut, Scratch};
 use super::few::Dots;
-use super::softmax::{MOST_ROWS, Row, Rows};
+use super::softmax::{Row, Rows};
 use super::weigh::Block;
 use super::{Attention, Ops, Sizes};
 use crate::product::rows::slivers;
 use crate::product::tile::{Ahead, Tile};
+use crate::rules::attention::MOST_ROWS;
 
 /// Some rows of an item.
 pub struct Piece<'a> {

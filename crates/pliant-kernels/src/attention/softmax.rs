@@ -8,9 +8,6 @@ use crate::lanes::reduce::Reduce;
 use crate::math;
 use crate::vector::wide::Wide;
 
-/// Rows of a block at most.
-pub const MOST_ROWS: usize = 96;
-
 /// Lanes of the widest vector.
 const WIDEST: usize = 16;
 

@@ -14,11 +14,10 @@ use crate::epilogue::{Place, finish};
 use crate::isa::Isa;
 use crate::lanes::{Lanes, for_isa};
 use crate::product::share::share;
+use crate::rules::convolution::ALONE;
 
 /// Results that share each weight.
 pub(super) const STEP: usize = 4;
-/// Products in a microsecond, about.
-const UNIT: usize = 32 * 1024;
 
 /// A line of results: what its kernels are given.
 pub(super) struct Line<'a> {
@@ -49,7 +48,7 @@ pub(super) unsafe fn run(isa: Isa, runtime: &KernelRuntime, c: &Convolution, s: 
         }
     };
     let taps: usize = s.kernel.iter().product();
-    let units = taps.saturating_mul(s.output[2]).saturating_mul(s.channels) / UNIT;
+    let units = taps.saturating_mul(s.output[2]).saturating_mul(s.channels) / ALONE;
     // SAFETY: the caller's promise; the kernels do not unwind.
     unsafe { share(runtime, s.batch * lines, units, &piece) }
 }

@@ -19,11 +19,7 @@ use crate::product::rows::slivers;
 use crate::product::share::{UNIT, part, share};
 use crate::product::tile::{Ahead, Kernels, Tile};
 use crate::product::{slice_rows, steps};
-
-/// Results of a block and a filter at most.
-const BLOCK_PIXELS: usize = 96;
-/// Pieces that the work is cut into where there are few blocks: eight for each of two threads.
-const PIECES: usize = 16;
+use crate::rules::convolution::{BLOCK_PIXELS, SHORT_PIECES};
 
 /// What all pieces share.
 struct Work<'a> {
@@ -87,7 +83,7 @@ pub(super) unsafe fn run(
     let taps: usize = s.kernel.iter().product();
     let macs = taps.saturating_mul(s.group_channels()).saturating_mul(s.filters);
     let units = macs.saturating_mul(s.pixels()).saturating_mul(s.batch) / UNIT;
-    let cut = PIECES.div_ceil(blocks).min(panels).min(units.div_ceil(blocks)).max(1);
+    let cut = SHORT_PIECES.div_ceil(blocks).min(panels).min(units.div_ceil(blocks)).max(1);
     let piece = |index: usize| {
         let (block, panels) = (index / cut, part(panels, 1, index % cut, cut));
         for panel in panels {

@@ -7,9 +7,7 @@ use super::{Convolution, Image};
 use crate::isa::Isa;
 use crate::product::Element;
 use crate::product::share::share;
-
-/// Elements that are copied in a microsecond, about.
-const UNIT: usize = 4096;
+use crate::rules::convolution::COPIED;
 
 /// Copies all images into `padded`, line by line.
 ///
@@ -31,7 +29,7 @@ pub(super) unsafe fn make(
         unsafe { one(isa, c, s, to, batch, [z, y]) };
         STATUS_OK
     };
-    let units = s.padded[2] * s.channels / UNIT;
+    let units = s.padded[2] * s.channels / COPIED;
     // SAFETY: the caller's promise.
     unsafe { share(runtime, s.batch * lines, units, &line) }
 }

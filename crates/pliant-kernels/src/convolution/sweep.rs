@@ -3,17 +3,15 @@
 //! For one vector of channels after the other, [`STEP`] results at a time; the last step begins early enough to be whole, and
 //! computes some results again.
 //!
-//! Measured against the loop of `depthwise`, which loads an input for each tap: with AVX-512 and one thread 1.5 times as fast over
-//! 28 to 112 pixels and 1.05 to 1.6 over 14 and 7; with AVX2 1.2 to 1.4 and 0.9 to 1.1. With steps of 2, where less is loaded
-//! twice, it took 1.2 times as long, and is left to that loop.
+//! Measured against the loop of `depthwise`, which loads an input for each tap, and left to that loop where it does not pay
+//! ([`crate::rules::convolution::sweeps`] has the numbers).
 
 use std::ops::Range;
 
 use super::depthwise::{Line, STEP};
 use crate::lanes::Lanes;
+use crate::rules::convolution::{SWEPT as TAPS, sweeps};
 
-/// Taps of a row of the kernel.
-const TAPS: usize = 3;
 /// Inputs to a row of taps of a step.
 const INPUTS: usize = STEP - 1 + TAPS;
 
@@ -22,7 +20,7 @@ const INPUTS: usize = STEP - 1 + TAPS;
 #[inline(always)]
 pub(super) fn range(l: &Line<'_>, first: &Range<usize>, second: &Range<usize>) -> Range<usize> {
     let s = l.s;
-    let form = s.kernel[2] == TAPS && s.dilation[2] == 1 && s.stride[2] == 1;
+    let form = sweeps(s.kernel[2], s.stride[2], s.dilation[2]);
     if !form || first.len() != 1 || !matches!(second.len(), 1..=3) {
         return 0..0;
     }

@@ -12,12 +12,9 @@ use super::Work;
 use crate::amx::{BLOCK_COLUMNS, Block, COLUMNS, Edge, Kind, LINE, Stretch, Tiles, strips};
 use crate::product::rows::{TILE_ROWS, even};
 use crate::product::share::part;
+use crate::rules::narrow::{COPY_DEPTH, COPY_ROWS};
 use crate::scratch::Scratch;
 
-/// Rows of k at once.
-const COPY_DEPTH: usize = 512;
-/// Rows of A at once.
-const ROW_BLOCK: usize = 8 * TILE_ROWS;
 /// Rows of k that a step reads.
 const STEP: usize = LINE / size_of::<u16>();
 /// Pairs of rows of k that a step reads.
@@ -47,8 +44,8 @@ pub(super) unsafe fn many(w: &Work, rows: Range<usize>, panels: Range<usize>) ->
     // SAFETY: the caller's promise; kernels do not call each other here.
     let mut tiles = unsafe { Tiles::new() };
     let mut edge = Edge::new();
-    let blocks = rows.len().div_ceil(ROW_BLOCK);
-    let most = ROW_BLOCK.min(rows.len());
+    let blocks = rows.len().div_ceil(COPY_ROWS);
+    let most = COPY_ROWS.min(rows.len());
     ROWS.with(|memory| {
         memory.with(most * A_ROW, |a: *mut u8| {
             for index in 0..blocks {

@@ -32,22 +32,15 @@ use crate::epilogue::MOST_COLUMNS;
 use crate::isa::{Isa, isa};
 use crate::lanes::for_isa;
 use crate::product::packed::steps;
-pub use crate::product::rows::FEW_ROWS;
 use crate::product::rows::{TILE_ROWS, slivers};
-use crate::product::share::{Cut, PIECES, cut, part, share};
+use crate::product::share::{Cut, cut, part, share};
 use crate::product::tile::{Ahead, Element, ROWS, Tile};
+use crate::rules::narrow::{A_DEPTH, DEPTH, ROW_BLOCK, TILES_FAST, panel_pieces};
+pub use crate::rules::tiles::FEW_ROWS;
+use crate::rules::tiles::take_bfloat16;
 pub use call::{pliant_product_bfloat16_f32, pliant_product_bytes_f32, pliant_product_nibbles_f32};
 pub use format::Format;
 use tile::{Panel, few, widen};
-
-/// Rows of k of a slice as float32: 32 KB of the widest panel, which the first-level cache keeps.
-const DEPTH: usize = 128;
-/// k up to which a block of rows of A stays in the second-level cache.
-const A_DEPTH: usize = 1024;
-/// Rows at most that share a slice: with [`A_DEPTH`] of A, 1 MB.
-const ROW_BLOCK: usize = 44 * ROWS;
-/// Products of bfloat16 that tile registers add in the time of one of float32.
-const TILES_FAST: usize = 8;
 
 /// `c[m, n] = a[m, k] * b[k, n]`; strides in elements.
 #[derive(Clone, Copy, Debug)]
@@ -117,7 +110,7 @@ pub unsafe fn run(isa: Isa, runtime: &KernelRuntime, g: &NarrowGemm) -> i64 {
     let group = group.min(k.max(1));
     let w = Work { g, isa, m, n, k, width, group };
     let panels = n.div_ceil(width);
-    let tiles = isa == Isa::Amx && g.format == Format::BFloat16 && m > FEW_ROWS;
+    let tiles = isa == Isa::Amx && g.format == Format::BFloat16 && take_bfloat16(m);
     let (cut, unit) = match tiles {
         true => (cut((m, TILE_ROWS), n, k.div_ceil(TILES_FAST), panels).coarse(), TILE_ROWS),
         false => (cut_panels(cut((m, ROWS), n, k, panels), panels), ROWS),
@@ -238,10 +231,7 @@ impl Work<'_> {
 /// would widen them again.
 fn cut_panels(cut: Cut, panels: usize) -> Cut {
     let wanted = cut.pieces();
-    if cut.rows == 1 || panels < PIECES {
-        return cut;
-    }
-    let count = if wanted >= panels { panels } else { wanted.max(PIECES) };
+    let Some(count) = panel_pieces(cut.rows, wanted, panels) else { return cut };
     Cut { rows: 1, panels: count, rows_first: false, units: (cut.units * wanted / count).max(1) }
 }
 

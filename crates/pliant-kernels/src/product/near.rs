@@ -1,23 +1,15 @@
 //! Copies of rows of A that lie near each other, where the rows themselves fall into the same sets of the caches.
 //!
-//! Rows whose distance is a multiple of [`SETS`] bytes share the few places of a set, in the first-level cache and in what
-//! keeps addresses of pages. What a block reads in one pass over k is copied once for all panels of its piece. Measured against
-//! reading in place, beside each other: 1.05 to 1.14 times as fast at 2048 cubed with one thread and with two, 1.01 to 1.06
-//! at 512 and 1024 x 1024 x 1024; nothing, and no loss, at 512 x 768 x 3072. Sums of a panel in memory of their own besides cost
-//! 2 to 5 %.
+//! Rows whose distance is a multiple of 4 KB share the few places of a set, in the first-level cache and in what
+//! keeps addresses of pages. What a block reads in one pass over k is copied once for all panels of its piece. When that pays, and
+//! what it gains, says [`crate::rules::near`]. Sums of a panel in memory of their own besides cost 2 to 5 %.
 
 use std::ops::Range;
 
 use super::PackedProduct;
 use super::tile::{Element, LINE};
+use crate::rules::near::pays;
 use crate::scratch::Scratch;
-
-/// Bytes after which addresses fall into the same set of a first-level cache: 64 sets of a line each.
-const SETS: usize = 64 * LINE;
-/// Panels that read a copy at least.
-const PANELS: usize = 4;
-/// Rows of a copy at least.
-const FEW: usize = 24;
 
 thread_local! {
     static ROWS: Scratch = const { Scratch::new() };
@@ -37,12 +29,7 @@ pub unsafe fn with_near_rows<T: Element>(
 ) -> i64 {
     let (a, a_row, a_col) = product.a;
     let apart = a_row.unsigned_abs() * size_of::<T>();
-    if a_col != 1
-        || panels < PANELS
-        || rows.len() < FEW
-        || apart == 0
-        || !apart.is_multiple_of(SETS)
-    {
+    if a_col != 1 || !pays(apart, rows.len(), panels) {
         return f(product);
     }
     let per_line = LINE / size_of::<T>();

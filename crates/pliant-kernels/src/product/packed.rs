@@ -24,19 +24,11 @@ use super::share::part;
 use super::tile::{Ahead, Element, Kernels, LINE, ROWS, SPLITS, Tile};
 use crate::epilogue::{Epilogue, MOST_COLUMNS, Place, finish};
 use crate::isa::Isa;
+pub use crate::rules::packed::FED;
+use crate::rules::packed::{BUSY_ROWS, DEEP, ROW_BLOCK, SLICE};
 
-/// Bytes of a slice of a panel: two thirds of a first-level cache.
-const SLICE: usize = 32 * 1024;
-/// k up to which a block of rows of A stays in the second-level cache.
-const DEEP: usize = 1536;
 /// How far a single sliver reads ahead of itself where memory feeds it, in bytes.
 const FAR: usize = 4096;
-/// Bytes of B from which memory does. One and two rows take the time of reading whatever is fetched.
-pub const FED: usize = 2 * 1024 * 1024;
-/// Rows whose products take as long as reading B, about.
-const BUSY_ROWS: usize = 4;
-/// Rows of a block at most: 132 by 1536 float32 are 792 KB.
-const ROW_BLOCK: usize = 22 * ROWS;
 
 /// `c[m, n] (+)= a[m, k] * b[k, n]` with packed b; strides in elements.
 #[derive(Clone, Copy, Debug)]

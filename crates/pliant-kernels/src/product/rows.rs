@@ -2,8 +2,6 @@
 
 use super::tile::ROWS;
 
-/// Rows up to which tile registers do not pay, which read as much of B for one row as for 16.
-pub const FEW_ROWS: usize = 4;
 /// Rows of a block in tile registers.
 pub const TILE_ROWS: usize = 32;
 

@@ -6,8 +6,8 @@ use std::sync::atomic::Ordering;
 
 use pliant_exec::abi::{KernelRuntime, STATUS_CANCELLED, STATUS_OK};
 
-/// Multiply-adds of about a microsecond.
-pub const UNIT: usize = 64 * 1024;
+use crate::rules::share::{LEAST_ROWS, LONG, MAX_PIECES, READ_ROWS, by_rows, panels_suffice};
+pub use crate::rules::share::{PIECES, UNIT};
 
 struct Context<'a, F> {
     runtime: &'a KernelRuntime,
@@ -106,23 +106,14 @@ impl Cut {
     }
 }
 
-/// Rows of a block at least where rows are cut first: so many share what is read of B.
-const LEAST_ROWS: usize = 96;
-/// Pieces that work is cut into where there is enough of it: four for each of two threads.
-pub const PIECES: usize = 8;
-/// Microseconds of a piece at least, where more pieces than that are made for more threads.
-const LONG: usize = 64;
-/// Pieces at most.
-const MAX_PIECES: usize = 256;
-
 /// Few rows are cut by panels first, so that one thread reads each part of B; many by rows into even blocks, of which each
 /// thread gets as many, and then by panels. Pieces have whole `unit`s of rows ([`Cut::piece`]).
 ///
-/// One or two rows take the time of reading B, which is about that of four rows' products.
+/// One or two rows take the time of reading B, which is about that of [`READ_ROWS`]' products.
 pub fn cut((m, unit): (usize, usize), n: usize, k: usize, panels: usize) -> Cut {
-    let work = m.max(4).saturating_mul(n).saturating_mul(k.max(1));
+    let work = m.max(READ_ROWS).saturating_mul(n).saturating_mul(k.max(1));
     let wanted = (work / UNIT).clamp(1, MAX_PIECES);
-    let many = m >= 2 * LEAST_ROWS;
+    let many = by_rows(m);
     let (rows, panels) = if many {
         let rows = wanted.min(even_blocks(m / LEAST_ROWS)).min(MAX_PIECES);
         let more = (wanted / LONG).max(PIECES.min(wanted)) / rows;
@@ -130,8 +121,7 @@ pub fn cut((m, unit): (usize, usize), n: usize, k: usize, panels: usize) -> Cut 
     } else {
         let panels = wanted.min(panels).max(1);
         // Rows that share what is read of B, unless a thread would get more panels than another.
-        let even = panels >= PIECES / 2 && panels.is_multiple_of(2);
-        let rows = if even { 1 } else { PIECES.div_ceil(panels) };
+        let rows = if panels_suffice(panels) { 1 } else { PIECES.div_ceil(panels) };
         (rows.min(wanted / panels).min(m / unit).max(1), panels)
     };
     Cut { rows, panels, rows_first: !many, units: work / (UNIT * rows * panels) }

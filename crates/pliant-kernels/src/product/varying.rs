@@ -11,18 +11,8 @@ use super::tile::{Ahead, Element, Kernels, Tile};
 use crate::epilogue::{Epilogue, Place};
 use crate::gemm::Gemm;
 use crate::isa::Isa;
+use crate::rules::varying::{self, TRANSPOSE_ROWS};
 use crate::scratch::Scratch;
-
-/// Block of k.
-const K_BLOCK: usize = 512;
-/// k up to which few rows take all of it at once.
-const K_WHOLE: usize = 2048;
-/// How many rows are few.
-const FEW_ROWS: usize = 64;
-/// Rows up to which reading B in place is cheaper than packing it.
-const PACK_ROWS: usize = 48;
-/// Rows from which turning B into panels pays where its rows are not contiguous.
-pub const TRANSPOSE_ROWS: usize = 4;
 
 /// Whether [`run`] takes a product: C has contiguous rows or columns, and B need not be turned for a few rows.
 pub fn applies<T>(g: &Gemm<T>) -> bool {
@@ -51,21 +41,15 @@ pub unsafe fn run<T: Element>(isa: Isa, g: &Gemm<T>, end: Finish<'_>) -> i64 {
     let kernels = T::kernels(isa);
     let g = if g.c.2 == 1 { *g } else { transposed(g) };
     let in_place = is_in_place(&g) && g.n.is_multiple_of(kernels.lanes);
-    let room = if in_place { 0 } else { depth(&g) * kernels.columns() };
+    let room = if in_place { 0 } else { varying::depth(g.m, g.k) * kernels.columns() };
     // SAFETY: the caller's promise; the transposed product has the same elements.
     let all = |packed: *mut T| unsafe { blocks(kernels, &g, packed, end) };
     PANEL.with(|memory| memory.with(room, all))
 }
 
-/// Rows of k at once.
-fn depth<T>(g: &Gemm<T>) -> usize {
-    let whole = g.m <= FEW_ROWS && g.k <= K_WHOLE;
-    (if whole { g.k } else { K_BLOCK }).max(1)
-}
-
 /// Whether whole vectors of B are read where they lie.
 fn is_in_place<T>(g: &Gemm<T>) -> bool {
-    g.b.2 == 1 && g.m <= PACK_ROWS
+    g.b.2 == 1 && varying::is_in_place(g.m)
 }
 
 fn transposed<T: Copy>(g: &Gemm<T>) -> Gemm<T> {
@@ -89,7 +73,7 @@ unsafe fn blocks<T: Element>(
     packed: *mut T,
     end: Finish<'_>,
 ) -> i64 {
-    let k_block = depth(g);
+    let k_block = varying::depth(g.m, g.k);
     for k in (0..g.k.max(1)).step_by(k_block) {
         let depth = k_block.min(g.k - k);
         for column in (0..g.n).step_by(kernels.columns()) {

@@ -14,10 +14,9 @@ use super::Work;
 use crate::amx::{BLOCK_COLUMNS, Block, Edge, Kind, LINE, Stretch, Tiles, strips};
 use crate::product::rows::{TILE_ROWS, even, slivers};
 use crate::product::share::part;
+use crate::rules::quantized::{COPIED, MOST_COPIED};
 use crate::scratch::Scratch;
 
-/// Bytes of the copies where 32 rows have no more: a part of the second-level cache.
-const COPIED: usize = 256 * 1024;
 /// Rows of quads of B that a step reads.
 const QUADS: usize = LINE / 4;
 
@@ -55,7 +54,7 @@ struct Rows {
 /// As for [`super::run`]; the machine has tile registers, and `k` is at most `MOST_DEPTH`.
 pub(super) unsafe fn block(w: &Work, rows: Range<usize>, panels: Range<usize>) -> i64 {
     let apart = (w.k.div_ceil(LINE) | 1) * LINE;
-    let most = (COPIED / apart / TILE_ROWS).clamp(1, 8) * TILE_ROWS;
+    let most = (COPIED / apart / TILE_ROWS).clamp(1, MOST_COPIED) * TILE_ROWS;
     let blocks = rows.len().div_ceil(most);
     let most = most.min(rows.len());
     let all = |copy: *mut u8| {

@@ -32,9 +32,11 @@ use pliant_exec::abi::{KernelRuntime, STATUS_BAD_ARGUMENTS, STATUS_OK};
 use crate::epilogue::{Epilogue, MOST_COLUMNS, MOST_ROWS, Place, finish};
 use crate::isa::{Isa, isa};
 use crate::lanes::for_isa;
-use crate::product::rows::{FEW_ROWS, TILE_ROWS, slivers};
+use crate::product::rows::{TILE_ROWS, slivers};
 use crate::product::share::{cut, share};
 use crate::product::tile::ROWS;
+use crate::rules::quantized::{FAST, TILES_FAST};
+use crate::rules::tiles;
 pub use call::{pliant_product_int8, pliant_product_uint8};
 pub use pliant_tensor::{Quads, pack_quads};
 pub use scaled::{pliant_epilogue_int32, pliant_product_int8_f32, pliant_product_uint8_f32};
@@ -83,12 +85,6 @@ pub struct QuantizedGemm {
 #[repr(C, align(64))]
 struct Scratch([i32; MOST_ROWS * MOST_COLUMNS]);
 
-/// k up to which tile registers are used: copies of 32 rows of A take 2.1 MB then.
-const MOST_DEPTH: usize = 64 * 1024;
-/// Products that are added in the time of one of float32: by vectors, and by tile registers.
-const FAST: usize = 4;
-const TILES_FAST: usize = 16;
-
 /// What all pieces share.
 struct Work<'a> {
     g: &'a QuantizedGemm,
@@ -118,7 +114,7 @@ pub unsafe fn run(isa: Isa, runtime: &KernelRuntime, g: &QuantizedGemm) -> i64 {
     if m == 0 || n == 0 {
         return STATUS_OK;
     }
-    let tiles = isa == Isa::Amx && m > FEW_ROWS && k <= MOST_DEPTH;
+    let tiles = isa == Isa::Amx && tiles::take_bytes(m, k);
     let w = Work { g, isa, kernels: kernels(isa), tiles, m, n, k, width };
     let panels = n.div_ceil(width);
     let (cut, unit) = match tiles {

@@ -14,12 +14,9 @@ use crate::epilogue::Place;
 use crate::isa::Isa;
 use crate::product::PackedProduct;
 use crate::product::share::{UNIT, part, share};
+use crate::rules::recurrent::{ROWS, STRETCH};
+use crate::rules::share::READ_ROWS;
 
-/// Rows of input products that are computed at once: with few the weights are read too often, with many what they give
-/// leaves the caches before it is used.
-const STRETCH: usize = 256;
-/// Rows of a piece at most.
-const ROWS: usize = 96;
 /// Columns of the widest panel of a step.
 const WIDTH: usize = 64;
 
@@ -175,8 +172,10 @@ impl Layer {
         let c_row = if whole { s.columns } else { self.batch * s.columns };
         let blocks = m.div_ceil(ROWS);
         let panels = s.columns.div_ceil(INPUT_WIDTH);
-        let work =
-            (m / blocks).max(4).saturating_mul(INPUT_WIDTH).saturating_mul(self.input.max(1));
+        let work = (m / blocks)
+            .max(READ_ROWS)
+            .saturating_mul(INPUT_WIDTH)
+            .saturating_mul(self.input.max(1));
         // A piece is some panels of a block of rows: about a microsecond's work at least.
         let parts = panels.div_ceil((UNIT / work).max(1));
         let work = work.saturating_mul(panels / parts);
@@ -243,7 +242,7 @@ impl Layer {
         };
         let pieces: usize = counts.iter().sum();
         let columns = self.cell.state_columns(self.hidden).unwrap_or(0) * self.directions;
-        let work = self.batch.max(4) as f64 * self.hidden as f64 * columns as f64;
+        let work = self.batch.max(READ_ROWS) as f64 * self.hidden as f64 * columns as f64;
         let micros = work / UNIT as f64 / pieces.max(1) as f64;
         // SAFETY: the caller's promise; the counts are limited.
         unsafe { stages::run(runtime, stretch.end - stretch.begin, &counts, micros, &piece) }

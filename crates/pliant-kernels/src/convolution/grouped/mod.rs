@@ -26,18 +26,11 @@ use crate::epilogue::{Place, finish};
 use crate::isa::Isa;
 use crate::lanes::for_isa;
 use crate::lanes::permute::Permute;
-use crate::product::share::{PIECES, UNIT, part, share};
+use crate::product::share::{UNIT, part, share};
+use crate::rules::convolution::{bands, is_narrow};
 use cut::{Block, Cut};
 use ring::Ring;
 use tile::{Line, most};
-
-/// Lines of a piece, about: each piece fills a ring anew.
-const LINES: usize = 16;
-/// Lines of a piece at least, and pieces that are then made: eight for each of two threads.
-const LEAST_LINES: usize = 4;
-const SHORT_PIECES: usize = 2 * PIECES;
-/// Columns of a panel of a group's own at most: two vectors of 512 bits, which a block has.
-const MOST_WIDTH: usize = 32;
 
 /// What all pieces share.
 struct Work<'a> {
@@ -67,7 +60,7 @@ struct Piece<'a> {
 /// Whether this serves a convolution: whose groups share panels, or have one of their own of so few columns.
 pub(super) fn applies(c: &Convolution, s: &Sizes) -> bool {
     let last = c.x.channel == 1 && c.out.channel == 1;
-    s.groups > 1 && last && (s.shared || c.width <= MOST_WIDTH as i64)
+    s.groups > 1 && last && (s.shared || is_narrow(c.width))
 }
 
 /// The convolution; channels of input and results come last.
@@ -87,8 +80,7 @@ pub(super) unsafe fn run(isa: Isa, runtime: &KernelRuntime, c: &Convolution, s: 
         return STATUS_NO_MEMORY;
     };
     let others = s.batch * s.output[0] * parts * cut.count();
-    let bands = s.output[1].div_ceil(LINES).max(SHORT_PIECES.div_ceil(others));
-    let bands = bands.min(s.output[1].div_ceil(LEAST_LINES));
+    let bands = bands(s.output[1], others);
     let w = Work { c, s, cut, ring, parts, bands };
     let piece = |index: usize| {
         // SAFETY: the runtime lives; the block is given back below, on this thread.

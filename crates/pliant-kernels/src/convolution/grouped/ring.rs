@@ -12,13 +12,12 @@ use super::super::shape::Sizes;
 use super::cut::{Block, Cut};
 use crate::lanes::permute::{MOST, Permute};
 use crate::product::tile::fetch;
+use crate::rules::convolution::NEAR;
 
 /// Inputs of a pixel that lie together, where they are not spread over the lanes of a vector.
 pub(super) const CELL: usize = 16;
 /// Channels of a group whose filters share a vector, at most.
 const SPREAD: usize = 8;
-/// Elements of a ring at most, where results along a line are few enough: half of a small first-level cache.
-const NEAR: usize = 6 * 1024;
 
 /// How a ring lies in memory.
 #[derive(Clone, Copy, Debug)]

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::ring::{CELL, Ring};
 use crate::lanes::Lanes;
+use crate::rules::convolution::{SWEPT as TAPS, sweeps};
 
 /// What the tiles of a line of results share.
 pub(super) struct Line<'a> {
@@ -38,9 +39,6 @@ pub(super) const fn most(lanes: usize, vectors: usize) -> usize {
     }
 }
 
-/// Taps of a row of a kernel that [`swept`] serves.
-const TAPS: usize = 3;
-
 /// Results `from` to `from + count` of a line, at most [`most`].
 ///
 /// # Safety
@@ -74,7 +72,7 @@ unsafe fn tile<L: Lanes<Elem = f32>, const P: usize, const V: usize, const SPREA
     from: usize,
 ) {
     let (cell, ring) = (if SPREAD { L::N } else { CELL }, l.ring);
-    let near = l.kernel[2] == TAPS && l.stride == 1 && l.dilation[1] == 1;
+    let near = sweeps(l.kernel[2], l.stride, l.dilation[1]);
     // SAFETY: the caller's promise.
     let mut sums = unsafe { [[L::zero(); V]; P] };
     for z in l.taps[0].clone() {

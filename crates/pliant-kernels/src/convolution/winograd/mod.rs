@@ -38,15 +38,8 @@ use crate::isa::Isa;
 use crate::product::PackedProduct;
 use crate::product::packed::FED;
 use crate::product::share::{PIECES, UNIT, part, share};
+use crate::rules::convolution::{TURNED, block_tiles, by_blocks};
 use crate::scratch::Scratch;
-
-/// Elements of the inputs of a block at most, but for [`LEAST_TILES`]: 1 MB.
-const BLOCK_ELEMENTS: usize = 256 * 1024;
-/// Tiles of a block at most, and at least where there are as many: the rows of the products.
-const MOST_TILES: usize = 96;
-const LEAST_TILES: usize = 24;
-/// Elements that are turned in a microsecond, about.
-const TURNED: usize = 2048;
 
 /// What all pieces share.
 struct Work<'a> {
@@ -93,7 +86,7 @@ pub(super) unsafe fn run(
         ([s.output[1], s.output[2]].map(|d| d.div_ceil(form.results())), form.numbers());
     let all = s.batch * tiles[0] * tiles[1];
     let width = c.width as usize;
-    let most = (BLOCK_ELEMENTS / (numbers * s.channels.max(1))).clamp(LEAST_TILES, MOST_TILES);
+    let most = block_tiles(numbers, s.channels);
     let w = Work {
         c,
         s,
@@ -107,7 +100,7 @@ pub(super) unsafe fn run(
     };
     let each = numbers.saturating_mul(s.channels).saturating_mul(s.filters);
     let units = all.saturating_mul(each) / UNIT;
-    if w.blocks >= PIECES || units < 2 * PIECES {
+    if by_blocks(w.blocks, units) {
         let piece = |index: usize| {
             let inputs = w.tiles_of(index).len() * w.tile_size();
             let inputs = inputs.next_multiple_of(LINE);
