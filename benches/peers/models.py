@@ -1,7 +1,8 @@
 """Whole ONNX models at the cases that stand beside them: Pliant, ONNX Runtime and OpenVINO in one run.
 
-``python -m peers.models FOLDER...``, within ``benches/``, takes folders, each with one ``.onnx`` file and ``.npz`` files of
-inputs. ``--write`` puts the table and its picture into ``docs/``.
+``python -m peers.models``, within ``benches/``, makes the models of ``peers/zoo`` in ``target/zoo`` (0.8 GB) and runs them;
+``python -m peers.models FOLDER...`` runs those of folders, each with one ``.onnx`` file and ``.npz`` files of inputs. ``--write``
+puts the table and its picture into ``docs/``.
 
 The engines are measured in phases: one runs all cases of a model, then there is a pause, then comes the next, several times
 around in changing order. Threads that wait for work by spinning, as those of the peers do, would otherwise take the cores of
@@ -22,9 +23,11 @@ import numpy as np
 
 import pliant
 from page import PAGE, put
+from peers import zoo
 from timing import geomean, require_release
 
 THREADS = 2
+MADE = Path(__file__).resolve().parents[2] / "target" / "zoo"
 ROUNDS = 5
 PAUSE = 0.4
 MIN_SECONDS = 0.05
@@ -138,12 +141,12 @@ def picture(rows: list[dict[str, object]], path: Path) -> None:
 def main() -> None:
     """Prints the table, and writes it where that is asked for."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("folders", nargs="+", type=Path)
+    parser.add_argument("folders", nargs="*", type=Path)
     parser.add_argument("--write", action="store_true", help="put table and picture into docs/")
     args = parser.parse_args()
     require_release()
     rows: list[dict[str, object]] = []
-    for folder in args.folders:
+    for folder in args.folders or [Path(zoo.folder(name, str(MADE))) for name in zoo.names()]:
         own = measure(folder)
         print(table(own), flush=True)
         rows += own
