@@ -1,4 +1,7 @@
 //! Matrix products `C = A * B` (or `C += A * B`) of any strides, in batches, over the worker team.
+//!
+//! Recipe: pieces for the worker team, each a product of [`crate::product`], or of the crate `gemm` where an operand's layout is
+//! none that it takes. How batches are cut says [`crate::rules::gemm`]. Measured: both tables of products in `docs/performance.md`.
 
 use pliant_exec::abi::{KernelRuntime, STATUS_BAD_ARGUMENTS, STATUS_OK};
 

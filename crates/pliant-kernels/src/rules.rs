@@ -7,7 +7,8 @@
 //! (`pliant-tir/src/schedule/blocks.rs`).
 //!
 //! Tables are those of `docs/performance.md`; all was measured on its machine: AVX-512 and AMX, 48 KB of first-level
-//! and 2 MB of second-level cache, two threads. "Not measured" says that the value stands for the reason beside it alone.
+//! and 2 MB of second-level cache, two threads. Ratios "with one thread" are of builds that differ in the rule, in turns beside
+//! other programs, and move by up to a tenth. "Not measured" says that the value stands for the reason beside it alone.
 //!
 //! | module | owns |
 //! |---|---|
@@ -83,13 +84,14 @@ pub mod packed {
     /// 64 columns. Slices of 160 or 192 rows are within 2 % or behind, those of 256 lose 4.
     pub const SLICE: usize = 32 * 1024;
     /// k up to which a block of rows of A stays in the second-level cache; deeper ones are passed over in even parts. Blocks of 512
-    /// outside of rows and panels reached 88 % for 96 at 504 x 384 x 384 and 82 for 93 at 252 x 3072 x 768.
+    /// outside of rows and panels reached 88 % for 96 at 504 x 384 x 384 and 82 for 93 at 252 x 3072 x 768. Against parts of up to
+    /// 6144, parts of this take 0.97 of the time at 264 x 384 x 3000 and the same at 1500, with one thread.
     pub const DEEP: usize = 1536;
     /// Rows of a block at most: 132 by [`DEEP`] float32 are 792 KB of 2 MB. Measured together with it, not alone.
     pub const ROW_BLOCK: usize = 22 * ROWS;
-    /// Bytes of B from which memory feeds the panels, so that they are fetched ahead: the second-level cache of a core. Seven rows
-    /// of 1024 x 1024 take 141 us where one takes 133 ("Products with packed weights"). One and two rows take the time of reading
-    /// whatever is fetched.
+    /// Bytes of B from which memory feeds the panels, so that they are fetched ahead: the second-level cache of a core. Fetching
+    /// ahead smaller ones too takes 1.23 times as long for 4 x 384 x 384 and nothing for 7 and 16, with one thread. One and two
+    /// rows take the time of reading whatever is fetched.
     pub const FED: usize = 2 * 1024 * 1024;
     /// Rows of a single sliver from which it reads ahead of itself where memory feeds it: their products take as long as reading B,
     /// about. Four rows of 3072 x 768 reach 90 % of reading with one thread ("Products with packed weights").
@@ -102,14 +104,15 @@ pub mod near {
 
     /// Bytes after which addresses fall into the same set of a first-level cache: 64 sets of a line each.
     const SETS: usize = 64 * LINE;
-    /// Panels that read a copy at least. Not measured: a copy costs about a pass over the rows.
+    /// Panels that read a copy at least. Not measured alone: a copy costs about a pass over the rows.
     const PANELS: usize = 4;
     /// Rows of a copy at least: more than a set has places for, twice. Not measured.
     const FEW: usize = 24;
 
     /// Whether rows so many bytes apart are copied near each other for so many panels. Copied against in place, beside each other:
     /// 1.05 to 1.14 times as fast at 2048 cubed with one thread and with two, 1.01 to 1.06 at 512 and 1024 x 1024 x 1024; nothing,
-    /// and no loss, at 512 x 768 x 3072. Rows that are not apart by whole [`SETS`] gain nothing by it.
+    /// and no loss, at 512 x 768 x 3072 and at 24 to 96 rows of 1024 x 1024. Rows that are not apart by whole [`SETS`] are not
+    /// copied.
     pub const fn pays(apart: usize, rows: usize, panels: usize) -> bool {
         panels >= PANELS && rows >= FEW && apart != 0 && apart.is_multiple_of(SETS)
     }
@@ -120,14 +123,19 @@ pub mod varying {
     /// Rows of k of a scratch panel: 128 KB of 64 columns of float32, which the second-level cache keeps beside A. 512 cubed
     /// reaches 83 % so with one thread, 1024 cubed 73 ("Products of two operands that vary"). Other depths: not measured.
     const K_BLOCK: usize = 512;
-    /// k up to which few rows take all of it at once, so that sums are written once. Not measured.
+    /// k up to which few rows take all of it at once, so that sums are written once. 64 rows of 512 columns take the same, k of
+    /// 1024 and 2048 whole or in blocks, with one thread.
     const K_WHOLE: usize = 2048;
     /// How many rows are few: their part of A, 512 KB of float32, stays in the second-level cache. Not measured.
     const FEW_ROWS: usize = 64;
-    /// Rows up to which reading B in place is cheaper than packing it: eight slivers. Not measured.
+    /// Rows up to which reading B in place is cheaper than packing it: eight slivers. By 512 x 512 with one thread, packing takes
+    /// 2.5 times as long for 6 rows, 1.7 for 12, 1.3 for 24, 1.1 for 36 and 1.04 for 48; in place takes 0.91 for 72 rows, 0.95 for
+    /// 96 and 1.01 for 192, but 1.7 for 64 rows and k of 1024 and 2.0 for k of 2048.
     const PACK_ROWS: usize = 48;
-    /// Rows from which turning B into panels pays where its rows are not contiguous; fewer go to the crate `gemm`. Turned within
-    /// the registers 12 of 64 x 64 x 32 reach 170 GFLOP/s, for 42 before; the limit itself was not measured.
+    /// Rows from which turning B into panels pays where its rows are not contiguous; fewer go to the crate `gemm`. By 64 x 64 with
+    /// one thread, turning takes 2.1 times as long as that for one row, 1.4 for two, 1.1 for three, and that takes 1.07 times as
+    /// long for four and 2.3 to 2.4 for six and eight. By 512 x 512 turning takes 2.9 times as long for four rows still, and a
+    /// third for eight.
     pub const TRANSPOSE_ROWS: usize = 4;
 
     /// Rows of k at once.
@@ -145,10 +153,12 @@ pub mod varying {
 
 /// Tile registers.
 pub mod tiles {
-    /// Rows up to which tile registers do not pay, which read as much of B for one row as for 16; products by fewer bits read what
-    /// is stored in place up to so many. Eight rows of bytes reach 455 % of the peak of float32 in tile registers, few rows 200 to
-    /// 230 in vectors ("8-bit integers"); four rows by bfloat16 take 0.95 of the rate of float32 in place, eight 2.56 in tile
-    /// registers ("Weights of 4, 8 and 16 bits").
+    /// Rows up to which tile registers do not take a product, since they read as much of B for one row as for 16; products by fewer
+    /// bits read what is stored in place up to so many. By 1024 x 1024 and 384 x 384 with one thread, bytes in tile registers take
+    /// 1.4 times as long as in vectors for one row, 1.1 to 1.2 for two, 0.93 to 0.99 for three and 0.8 for four; vectors take 1.4
+    /// to 1.6 times as long for five. So four rows of bytes would gain a fifth. By bfloat16 tile registers take 1.2 for one row,
+    /// 1.0 for two and 0.63 for four, for which A would be rounded too; in place takes 2.1 for five. By 8 and 4 bits, slices as
+    /// float32 take 1.7 and 1.9 for one row and 1.0 for four; in place takes 1.2 for five and 1.3 for eight.
     pub const FEW_ROWS: usize = 4;
 
     /// Whether a product of bytes goes to tile registers where the machine has them.
@@ -213,26 +223,29 @@ pub mod narrow {
 /// Attention.
 pub mod attention {
     /// Rows up to which keys are read in place, by dot products, and not packed: packing a key costs about as much as the products
-    /// of eight rows with it. One row of 512 keys of 12 heads of 64 reads them at 87 % of the floor ("Attention"); the limit itself
-    /// was not measured.
+    /// of eight rows with it. Over 512 keys of 12 heads of 64 with one thread, packing takes 1.25 times as long for one row, 1.1
+    /// for two and 0.9 for four.
     const FEW_ROWS: usize = 4;
     /// Keys up to which a block of rows keeps all its scores and is passed over once; with more, blocks of keys follow each other
-    /// with a running maximum and sum. Scores of 24 rows are 384 KB then. 128 rows by 1024 keys reach 68 %, 512 by 8192 with the
-    /// running sum 52 ("Attention").
+    /// with a running maximum and sum. Scores of 24 rows are 384 KB then. 128 rows by 8192 keys take 1.6 times as long with full
+    /// scores. But with the running sum 128 rows by 2048 and 4096 keys of 64 take 0.77 and 0.65 of the time (one thread): the limit
+    /// is above what pays there.
     pub const FULL_KEYS: usize = 4096;
     /// Keys of a block with a running sum: a multiple of the columns of every panel; 64 KB of packed keys of 32. Not measured
     /// alone.
     const KEY_BLOCK: usize = 512;
     /// Keys up to which a block is [`ROWS_SHORT`] high.
     const SHORT_KEYS: usize = 1024;
-    /// Rows of a block with few keys: their scores take 192 KB at most. Not measured alone.
+    /// Rows of a block with few keys: their scores take 192 KB at most. With one thread 96 rows take 1.02 times as long at 128
+    /// keys, 1.09 at 512 and 1.14 at 1024.
     const ROWS_SHORT: usize = 48;
     /// Rows of a block with more keys: scores take 384 KB at most, and stay in the second-level cache. Not measured alone.
     const ROWS_LONG: usize = 24;
     /// Rows of a block with a running sum, and at most: scores of a block of keys take 192 KB. Not measured alone.
     pub const MOST_ROWS: usize = 96;
     /// Keys and rows from which values that are not neighbours are packed. 512 by 512 of size 64 took 6.6 ms so, 10.7 in place,
-    /// where they took a page each for every sliver ("Attention"); the limits themselves were not measured.
+    /// where they took a page each for every sliver ("Attention"). With one thread, packing takes 1.2 to 1.3 times as long for 1 to
+    /// 4 rows of 512 keys, and in place 0.92 to 0.94 for 24 rows of 128 and 512.
     const FAR_KEYS: usize = 128;
     const FAR_ROWS: usize = 24;
     /// Rows of a piece at least, where heads are cut: keys are packed again for each. Not measured alone.

@@ -1,4 +1,7 @@
 //! The rows of one batch and key head, or some of them: blocks of rows, for each blocks of keys.
+//!
+//! Recipe: scores by the product kernel from packed keys, softmax in place, weights by values; as FlashAttention (Dao and others,
+//! 2022) where blocks of keys follow each other. Measured as a whole: "Attention" in `docs/performance.md`.
 
 use std::mem::MaybeUninit;
 use std::ops::Range;

@@ -9,6 +9,8 @@
 //! filters keep their sums in registers over all taps (`grouped`). Kernels of 3 x 3 that were turned when the program was compiled
 //! take 16 multiplications for 36, or 36 for 144 (`winograd`).
 //!
+//! Which of these runs says the structure, and [`crate::rules::convolution`]. Measured: "Convolution" in `docs/performance.md`.
+//!
 //! | module | owns |
 //! |---|---|
 //! | `shape` | the sizes, checked, and the places of inputs and results |

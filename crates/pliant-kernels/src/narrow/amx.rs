@@ -2,6 +2,8 @@
 //!
 //! Recipe: blocks of up to 256 rows and 512 of k of A become bfloat16 once for all panels of a piece, in scratch memory that the
 //! second-level cache keeps; as much of k of 32 columns of B is 32 KB, which the first level keeps for all these rows.
+//!
+//! Measured: five rows and more by bf16 under "Weights of 4, 8 and 16 bits" in `docs/performance.md`.
 
 use std::arch::x86_64::*;
 use std::ops::Range;

@@ -5,8 +5,7 @@
 //! multiplies, two rows of k at a time; a group's sum is scaled when it is complete. More rows pay for a slice of 128 rows of
 //! a panel as float32 in scratch memory, which all slivers of the ordinary micro-kernel read from the first-level cache; products
 //! are cut by panels where there are enough, so that no thread widens what another has. Nowhere is there a copy of the whole
-//! operand. Measured against float32: one row from memory 2.3 to 2.5 times as fast as int8, 3.2 (6.9 on two threads) as int4
-//! without zero points, which take a sixth of that, 1.4 as bfloat16; 512 rows 0.93 to 0.97 (`docs/performance.md`).
+//! operand. Measured against float32, with what zero points take: "Weights of 4, 8 and 16 bits" in `docs/performance.md`.
 //!
 //! | module | owns |
 //! |---|---|

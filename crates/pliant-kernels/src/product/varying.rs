@@ -3,6 +3,8 @@
 //! Recipe: as for packed operands, but B is read in place where its rows are contiguous and few slivers share them;
 //! otherwise each panel is packed first, k by k, into a scratch panel that stays in the second-level cache. Where B lies
 //! transposed, packing turns blocks within the registers.
+//!
+//! Where each runs says [`crate::rules::varying`]. Measured: "Products of two operands that vary" in `docs/performance.md`.
 
 use pliant_exec::abi::STATUS_OK;
 

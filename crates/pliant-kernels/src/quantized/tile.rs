@@ -2,6 +2,9 @@
 //!
 //! With the instructions for it (AVX-512 VNNI) 6 rows by 4 vectors of 16 sums; else plain code over few sums, which the compiler
 //! vectorizes for AVX2 or for the least machine of its target.
+//!
+//! Recipe: as for float32 ([`crate::product::tile`]), four neighbours of k to a lane. Measured: the rates without tile
+//! registers, and of few rows, under "8-bit integers" in `docs/performance.md`.
 
 use crate::isa::{Isa, Vectors};
 use crate::product::tile::ROWS;

@@ -2,6 +2,9 @@
 //!
 //! Steps are numbered in the order in which they are computed. Where sequences have lengths, the last is that of the longest;
 //! the others keep their states while they have ended, or have not begun.
+//!
+//! Recipe: the input products of a stretch of steps as one packed product, then its steps, each a packed product whose
+//! panels finish their units. Measured: "Recurrent layers" in `docs/performance.md`.
 
 use std::mem::MaybeUninit;
 

@@ -6,6 +6,8 @@
 //! serve all taps. Where the filters are those of one group each input goes to all lanes. The sums stay in registers over all taps,
 //! which tiles of products do not do (`implicit`): those add to results once for each tap, a tile of six rows at a time.
 //!
+//! Recipe: direct convolution over a ring of rows. Measured: the cases in groups under "Convolution" in `docs/performance.md`.
+//!
 //! | module | owns |
 //! |---|---|
 //! | `cut` | which filters are computed together |

@@ -1,4 +1,7 @@
 //! The sums of some results along a line and of one or two vectors of filters, kept in registers over all taps and channels.
+//!
+//! Recipe: as for products, results by filters in registers, but over the taps of direct convolution. Measured as a whole: the
+//! cases in groups under "Convolution" in `docs/performance.md`.
 
 use std::ops::Range;
 
